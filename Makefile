@@ -54,20 +54,20 @@ BASE = log.c conf.c conf_file.c conf_reload.c conf_value.c clock.c backoff.c
 FLOORS = top command hosts client kind lock claim session znode port
 CORE_top = broker.c connection.c route.c recovery.c drain.c reload.c check.c
 CORE_command = command/command.c command/cmd_lock.c command/cmd_election.c command/cmd_semaphore.c \
-	command/cmd_hosts.c command/cmd_config.c command/cmd_client.c command/info.c command/metrics.c
+	command/cmd_hosts.c command/cmd_config.c command/cmd_client.c command/list.c command/metrics.c
 CORE_hosts = hosts/release.c hosts/hosts.c hosts/audit.c hosts/revocation.c hosts/revoke.c \
 	hosts/query_reply.c hosts/view.c hosts/participant.c hosts/query.c hosts/inbox.c hosts/outbox.c
 CORE_client = client/tell.c client/mlock.c client/notify.c client/args.c client/ask.c client/reply.c client/restart.c \
 	client/deadlock.c
 CORE_kind = kind/kinds.c kind/rwlock.c kind/permit_holders.c kind/election.c kind/observe.c kind/semaphore.c
-CORE_lock = lock/user.c lock/notification.c lock/client.c lock/claims.c lock/lock.c lock/request.c \
+CORE_lock = lock/user.c lock/walk.c lock/notification.c lock/client.c lock/claims.c lock/lock.c lock/request.c \
 	lock/grant.c lock/holder_data.c lock/readers.c
 CORE_claim = claim/claim.c claim/directory.c claim/rollover.c claim/turn.c claim/look.c claim/seen.c claim/listing.c \
 	claim/charge.c
 CORE_session = session/operation.c session/presence.c session/former.c session/session.c session/health.c \
 	session/budget.c session/window.c session/proof.c session/past.c
 CORE_znode = znode/contender.c znode/flavour.c znode/record.c znode/holder.c
-CORE_port = port/effect.c
+CORE_port = port/effect.c port/work.c
 # A snapshot is written and read by each floor.
 CORE_top += snapshot.c
 CORE_hosts += hosts/letter_snapshot.c
@@ -89,7 +89,7 @@ IO_FLOORS = top handover socket zookeeper files base
 IO_top = loop.c recorder.c keep.c notify.c reload.c signals.c watchdog.c
 IO_handover = handover/handover.c handover/takeover.c handover/identity.c handover/program.c handover/store.c \
 	handover/channel.c handover/sealed.c
-IO_socket = socket/server.c socket/conn.c socket/kept.c socket/kin.c socket/listen.c
+IO_socket = socket/server.c socket/conn.c socket/party.c socket/kept.c socket/kin.c socket/listen.c
 IO_zookeeper = zookeeper/zookeeper.c zookeeper/former.c zookeeper/handle.c zookeeper/attempts.c zookeeper/handshake.c \
 	zookeeper/farewell.c zookeeper/ops.c zookeeper/paths.c zookeeper/probe.c zookeeper/reply.c zookeeper/resolve.c \
 	zookeeper/secret.c zookeeper/digest.c
@@ -129,7 +129,7 @@ UNIT_CORE_FIXTURE = core_fixture.c claim_fixture.c revocation_fixture.c semaphor
 UNIT_CONF_FIXTURE = conf_fixture.c
 UNIT_CONF = test_conf.c test_conf_file.c test_conf_prefix.c test_conf_reload.c
 UNIT_BASE = test_backoff.c
-UNIT_IO = test_watch.c test_process.c test_unit.c test_feed.c test_saved.c test_zk_parts.c test_listen.c test_conn.c test_kept.c test_channel.c \
+UNIT_IO = test_watch.c test_process.c test_unit.c test_feed.c test_saved.c test_zk_parts.c test_listen.c test_conn.c test_party.c test_kept.c test_channel.c \
 	test_keeper.c test_store.c test_page_file.c
 FUZZ = fuzz_resp.c fuzz_snapshot.c fuzz_salvage.c
 SIM = snapshots.c kills.c sim.c world.c host.c load.c saved.c caller.c asks.c answers.c told.c checks.c clutter.c entitled.c elections.c \
@@ -387,7 +387,7 @@ $(TESTS)/test_saved $(TESTS)/test_page_file: UNDER = $(A_IO_FILES)
 $(TESTS)/test_watch $(TESTS)/test_process $(TESTS)/test_unit: UNDER = $(A_IO_BASE)
 $(TESTS)/test_feed: UNDER = $(A_IO_BASE) $(A_CORE)
 $(TESTS)/test_zk_parts: UNDER = $(A_IO_ZOOKEEPER)
-$(TESTS)/test_listen $(TESTS)/test_conn $(TESTS)/test_kept: UNDER = $(A_IO_SOCKET)
+$(TESTS)/test_listen $(TESTS)/test_conn $(TESTS)/test_party $(TESTS)/test_kept: UNDER = $(A_IO_SOCKET)
 $(TESTS)/test_channel $(TESTS)/test_store: UNDER = $(A_IO_HANDOVER)
 $(TESTS)/test_keeper: UNDER = $(KEEPER_O) $(A_IO) $(A_CORE)
 $(TESTS)/test_keeper: $(KEEPER_O) $(A_IO)

@@ -7,6 +7,7 @@
 #include "base/container.h"
 #include "base/mem.h"
 #include "core/command/command.h"
+#include "core/command/list.h"
 #include "core/client/mlock.h"
 #include "core/client/notify.h"
 #include "core/client/reply.h"
@@ -23,6 +24,7 @@
 #include "core/claim/charge.h"
 #include "core/claim/claim_ledger.h"
 #include "core/kind/kinds.h"
+#include "core/kind/observe.h"
 #include "core/state.h"
 
 static const int64_t TOKEN_BLOCK = 1 << 20;
@@ -44,6 +46,8 @@ struct broker *broker_new(const struct broker_conf *conf, uint64_t seed, int64_t
 	b->stop_timer.kind = TIMER_STOP;
 	b->directories.token_next = b->directories.token_limit = 1;
 	TAILQ_INIT(&b->locks.clients);
+	TAILQ_INIT(&b->env.works);
+	TAILQ_INIT(&b->locks.walks);
 	TAILQ_INIT(&b->locks.used);
 	TAILQ_INIT(&b->locks.idle);
 	TAILQ_INIT(&b->directories.touched);
@@ -151,6 +155,7 @@ static COLD void close_client(struct broker *b, struct client *c)
 {
 	TAILQ_REMOVE(&b->locks.closing, c, closing_link);
 	c->closed = true;
+	list_end(c->list);
 	release_client(&b->hosts, c);
 	effects_add(b->env.out, EFFECT_CLOSE)->conn = c->conn;
 }
@@ -212,12 +217,37 @@ static void start(struct broker *b)
 	recovery_open(b);
 }
 
+/* A piece of what events have left, for the user whose turn it is. */
+static void work(struct broker *b)
+{
+	struct work_ring *works = &b->env.works;
+	struct work_item *w = work_next(works);
+	struct work_user *worker;
+	int64_t done = 0;
+
+	if (!w)
+		return;
+	worker = w->worker;
+	while (done < WORK_TURN_STEPS && (w = TAILQ_FIRST(&worker->items)))
+		switch (w->kind) {
+		case WORK_LIST:
+			done += list_continue(container_of(w, struct list, work), WORK_TURN_STEPS - done);
+			break;
+		case WORK_LEADER:
+			observe_tell(container_of(w, struct observer, work));
+			done += WORK_PUSH_STEPS;
+			break;
+		}
+	work_turn_over(works, worker, done);
+}
+
 static void dispatch(struct broker *b, const struct event *event)
 {
 	switch (event->type) {
 	case EVENT_TIME:
 		if (!b->started)
 			start(b);
+		work(b);
 		break;
 	case EVENT_CLIENT_CONNECTED:
 		connection_begin(b, event);
@@ -414,11 +444,16 @@ void broker_handle(struct broker *b, int64_t now_ns, const struct event *event, 
 	b->env.out = NULL;
 }
 
+bool broker_has_work(const struct broker *b)
+{
+	return !TAILQ_EMPTY(&b->env.works);
+}
+
 int64_t broker_deadline(const struct broker *b)
 {
 	const struct timer *t = heap_first(&b->env.timers);
 
-	if (!b->started)
+	if (!b->started || broker_has_work(b))
 		return b->env.now_ns;
 	return t ? t->due_ns : INT64_MAX;
 }

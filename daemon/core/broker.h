@@ -29,8 +29,10 @@ struct broker *broker_new(const struct broker_conf *conf, uint64_t seed, int64_t
 /* Takes NULL. It sends nothing to anybody. */
 void broker_free(struct broker *b);
 void broker_handle(struct broker *b, int64_t now_ns, const struct event *event, struct effects *effects);
-/* The instant at which EVENT_TIME is due at the latest; INT64_MAX: never. */
+/* The instant at which EVENT_TIME is due at the latest, at once while there is work; INT64_MAX: never. */
 int64_t broker_deadline(const struct broker *b);
+/* Something is left to be done in pieces (core/port/work.h): each EVENT_TIME does one of them. */
+bool broker_has_work(const struct broker *b);
 
 /* How many clients it knows, and whether that connection is one of them. */
 size_t broker_clients(const struct broker *b);

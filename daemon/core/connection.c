@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "core/client/mlock.h"
 #include "core/client/reply.h"
+#include "core/command/list.h"
 #include "core/hosts/release.h"
 #include "core/lock/client_entry.h"
 #include "core/lock/client_ledger.h"
@@ -113,8 +114,11 @@ void connection_gone(struct broker *b, struct client *c)
 		locks->restarter = NULL;
 	if (c->closing && !c->closed)
 		TAILQ_REMOVE(&locks->closing, c, closing_link);
+	list_end(c->list);
 	release_client(&b->hosts, c);
 	client_ledger_remove(c);
+	if (!TAILQ_EMPTY(&locks->walks))
+		walk_leave_client(locks, c);
 	TAILQ_REMOVE(&locks->clients, c, link);
 	locks->client_count--;
 	group_leave(c);
@@ -159,6 +163,8 @@ void connection_snapshot(const struct client *c, struct bytes *out)
 	entry_number(&w, "ghost", c->ghost);
 	if (c->group)
 		entry_text(&w, "group", bytes_view(&c->group->name));
+	if (c->list)
+		list_snapshot(c->list, &w);
 	entry_due(&w, "events due", &c->events_timer);
 	entry_end(&w);
 }
@@ -178,7 +184,7 @@ bool connection_restore(struct broker *b, const struct entry *e)
 	c = client_new(locks, (uint32_t)conn, (uint32_t)uid);
 	if (!client_entry_read(c, e) || !entry_get_text(e, "command", TEXT_MAX, &command) ||
 	    !entry_get_text(e, "group", TEXT_MAX, &group) || !entry_get_flag(e, "restarting", &restarting) ||
-	    !entry_get_flag(e, "ghost", &c->ghost) ||
+	    !entry_get_flag(e, "ghost", &c->ghost) || !list_restore(c, e) ||
 	    !entry_get_due(e, "events due", &b->env.timers, &c->events_timer))
 		return false;
 	if (c->version < 2 || (c->events_waiting && (c->version != 2 || !c->asking)) ||

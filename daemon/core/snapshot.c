@@ -409,7 +409,11 @@ static bool read_letter(struct restoring *r, const struct entry *e)
 static bool read_last(struct restoring *r, const struct entry *e)
 {
 	r->whole = true;
-	return sort_all(r, e) && entry_get_fields(e, FIELDS(last_fields), r->b);
+	if (!sort_all(r, e))
+		return false;
+	for (size_t i = 0; i < r->observers.count; i++)
+		observe_resume(r->observers.sorted[i]);
+	return entry_get_fields(e, FIELDS(last_fields), r->b);
 }
 
 /* Of the words those behind a lock are about that, and those of its kind, too. Words of later versions are skipped. */

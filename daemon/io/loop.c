@@ -21,6 +21,9 @@
 #include "io/zookeeper/former.h"
 #include "io/zookeeper/zookeeper.h"
 
+/* In each turn, for what is done in pieces. */
+#define LOOP_WORK_NS (250 * INT64_C(1000))
+
 struct loop {
 	struct feed *feed;
 	const struct broker *broker; /* the feed's */
@@ -208,9 +211,26 @@ static bool loop_settle(struct loop *l)
 	loop_arm(l);
 	recorder_settle(l->to.recorder);
 	/* Whoever asked for a reload is told here what came of it. */
-	if (!l->stopped && !reload_is_reading(l->to.reload) && (keep_due(l->to.keep) || handover_due(l->to.handover)))
+	if (!l->stopped && !reload_is_reading(l->to.reload) && server_is_clean(l->to.server) &&
+	    (keep_due(l->to.keep) || handover_due(l->to.handover)))
 		l->stopped = l->end.handed_over = true;
 	return !l->stopped;
+}
+
+/* Pieces of what the broker has left to do. What each of them tells is written before the next one. */
+static __attribute__((noinline)) void loop_work(struct loop *l)
+{
+	const struct event event = { .type = EVENT_TIME };
+
+	feed_begin_share(l->feed, LOOP_WORK_NS);
+	do {
+		feed_event(l->feed, &event);
+		server_flush(l->to.server);
+		feed_now(l->feed);
+		if (!broker_has_work(l->broker))
+			return;
+	} while (!feed_share_spent(l->feed));
+	feed_hurry(l->feed);
 }
 
 struct loop_end loop_run(struct loop *l)
@@ -220,6 +240,8 @@ struct loop_end loop_run(struct loop *l)
 	while (loop_settle(l)) {
 		watch_base_turn(base, !feed_begin_turn(l->feed));
 		server_continue(l->to.server);
+		if (broker_has_work(l->broker))
+			loop_work(l);
 	}
 	return l->end;
 }

@@ -278,6 +278,7 @@ static void host_init(struct world *w, struct host *h, int index)
 		.handoff_ns = rng_percent(&w->rng, 30) ? 50 * MS : 5 * SECOND,
 		.try_ns = tries[rng_below(&w->rng, 3)],
 		.deadlock_detection = rng_percent(&w->rng, 90),
+		.all_in_pieces = w->seed % 3 == 0,
 		.grant_min_ns = rng_percent(&w->rng, 50) ? 0 : 200 * MS,
 		.stop_timeout_ns = 2 * SECOND, .limits = limits_choose(w),
 	};

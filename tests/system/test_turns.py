@@ -74,8 +74,8 @@ def take_lists(client):
 
 @pytest.mark.plain_only("it is about time: the same code runs in shorter tests")
 def test_who_asks_for_little_does_not_wait_for_the_lists_of_a_hundred(daemons, clients):
-    """A hundred clients ask for more lists than are made in a turn. They are known for it by then, and have one share of
-    each turn together. A list takes three times as long, on a fast machine, as what one is known by."""
+    """A hundred clients ask for more lists than are made in a turn. A list is made in pieces, in the turns of its user, and
+    meanwhile everybody else of that user is served: each has asked for one list at most."""
     d = daemons(limits={"output_bytes": 8 << 20})
     c, hogs = clients(d), [clients(d, 2) for _ in range(100)]
     for i in range(6000):
@@ -98,7 +98,7 @@ def test_who_asks_for_little_does_not_wait_for_the_lists_of_a_hundred(daemons, c
     served = int(harness.parse_info(c.reply())["requests_total"]) - before
     for hog in hogs:
         take_lists(hog)
-    assert served < 100, "of 400 lists"
+    assert served <= 100 + 2, "of 400 lists"
 
 
 def test_who_unlocks_lazily_and_hangs_up_has_unlocked(broker, clients):

@@ -51,6 +51,8 @@ static inline struct fixture *fixture_new(const struct kind_rule *const *rules)
 	TAILQ_INIT(&f->locks.closing);
 	TAILQ_INIT(&f->locks.outcomes);
 	TAILQ_INIT(&f->locks.mlocks);
+	TAILQ_INIT(&f->env.works);
+	TAILQ_INIT(&f->locks.walks);
 	TAILQ_INIT(&f->locks.used);
 	TAILQ_INIT(&f->locks.idle);
 	map_init(&f->directories.paths, 1, 2);
@@ -73,6 +75,7 @@ static inline struct fixture *fixture_new(const struct kind_rule *const *rules)
 		TAILQ_INIT(&c->observers);
 		TAILQ_INIT(&c->notifications);
 		TAILQ_INSERT_TAIL(&f->locks.clients, c, link);
+		f->locks.client_count++;
 		c->user = user_enter(&f->locks, c->uid);
 	}
 	return f;

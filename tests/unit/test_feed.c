@@ -92,6 +92,7 @@ static void a_share_begins_with_its_first_event(void **state)
 	const struct timespec longer = { .tv_nsec = 3 * MS };
 	const struct event nothing = { .type = EVENT_TIME };
 
+	feed_begin_share(feed, 2 * MS);
 	nanosleep(&longer, NULL);
 	feed_now(feed);
 	assert_false(feed_share_spent(feed));
@@ -100,7 +101,7 @@ static void a_share_begins_with_its_first_event(void **state)
 	assert_false(feed_share_spent(feed)); /* the clock was not read since */
 	feed_now(feed);
 	assert_true(feed_share_spent(feed));
-	feed_begin_share(feed);
+	feed_begin_share(feed, 2 * MS);
 	assert_false(feed_share_spent(feed));
 }
 

@@ -33,6 +33,7 @@ enum { CLIENTS = 4, OUTPUT_BYTES = 1 << 20, NUMBER = 0 };
 
 static char dir[64];
 static struct watch_base *base;
+static bool hurry;
 static struct saved *saved;
 static struct keeper *keeper;
 static struct server *server;
@@ -69,7 +70,7 @@ struct client_origin feed_origin(const struct feed *f, uint32_t conn)
 	return (struct client_origin){ 0 };
 }
 
-void feed_begin_share(struct feed *f)
+void feed_begin_share(struct feed *f, int64_t share_ns)
 {
 }
 
@@ -80,6 +81,7 @@ bool feed_share_spent(const struct feed *f)
 
 void feed_hurry(struct feed *f)
 {
+	hurry = true;
 }
 
 void feed_event(struct feed *f, const struct event *event)
@@ -152,9 +154,12 @@ static int end(void **state)
 
 static void turn(void)
 {
-	watch_base_turn(base, false);
-	server_continue(server);
-	server_settle(server);
+	do {
+		hurry = false;
+		watch_base_turn(base, false);
+		server_continue(server);
+		server_settle(server);
+	} while (hurry);
 	keeper_settle(keeper);
 }
 

@@ -4,7 +4,7 @@
 #include "core/client/reply.h"
 #include "core/client/restart.h"
 #include "core/command/call.h"
-#include "core/command/info.h"
+#include "core/command/list.h"
 #include "core/command/metrics.h"
 #include "core/lock/client_ledger.h"
 #include "core/hosts/release.h"
@@ -229,7 +229,7 @@ void cmd_client(struct client *c, struct call *call)
 	else if (slice_is(what, "GETNAME") && call->argc == 2)
 		client_getname(c);
 	else if (slice_is(what, "LIST") && call->argc == 2)
-		info_clients(c);
+		list_clients(c);
 	else if (slice_is(what, "UNBLOCK"))
 		client_unblock(c, call);
 	else if (slice_is(what, "SETINFO"))
@@ -357,5 +357,5 @@ void cmd_events(struct client *c, struct call *call)
 
 void cmd_locks(struct client *c, struct call *call)
 {
-	info_locks(c, call->argc == 2 ? &call->argv[1] : NULL);
+	list_locks(c, call->argc == 2 ? &call->argv[1] : NULL);
 }

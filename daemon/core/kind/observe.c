@@ -46,13 +46,33 @@ void observe_told(struct observer *o)
 static void tell(struct observer *o)
 {
 	struct outcome_list *outcomes = &o->lock->locks->outcomes;
+	struct env *env = o->lock->locks->env;
 
 	if (o->told && o->token == o->lock->observation->token) {
 		notification_drop(o->client, o->notification);
 		outcome_drop(outcomes, &o->outcome);
-	} else if (!o->notification && o->outcome.kind == OUTCOME_NONE) {
+		work_drop(&env->works, &o->work);
+	} else if (o->notification || o->outcome.kind != OUTCOME_NONE) {
+		return;
+	} else if (o->lock->observer_count > OBSERVERS_AT_ONCE || env->conf->all_in_pieces) {
+		work_add(&env->works, &o->client->user->worker, &o->work);
+	} else if (!o->work.worker) {
 		outcome_add(outcomes, &o->outcome, OUTCOME_LEADER, o->client);
 	}
+}
+
+void observe_tell(struct observer *o)
+{
+	work_drop(&o->lock->locks->env->works, &o->work);
+	outcome_add(&o->lock->locks->outcomes, &o->outcome, OUTCOME_LEADER, o->client);
+}
+
+void observe_resume(struct observer *o)
+{
+	const struct observation *known = o->lock->observation;
+
+	if (known->known && !o->notification && !(o->told && o->token == known->token))
+		work_add(&o->lock->locks->env->works, &o->client->user->worker, &o->work);
 }
 
 static void learn(struct lock *lock, int64_t token, struct slice host, struct slice data)
@@ -85,6 +105,7 @@ struct observer *observe_add(struct lock *lock, struct client *client)
 		lock->observation = new ();
 	o->lock = lock;
 	o->client = client;
+	o->work.kind = WORK_LEADER;
 	TAILQ_INSERT_TAIL(&lock->observation->observers, o, link);
 	TAILQ_INSERT_TAIL(&client->observers, o, client_link);
 	lock->observer_count++;
@@ -112,6 +133,7 @@ static void leave(struct observer *o)
 
 	notification_drop(o->client, o->notification);
 	outcome_drop(&lock->locks->outcomes, &o->outcome);
+	work_drop(&lock->locks->env->works, &o->work);
 	TAILQ_REMOVE(&lock->observation->observers, o, link);
 	if (--lock->observer_count == 0) {
 		forget(lock->observation);

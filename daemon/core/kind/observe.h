@@ -16,7 +16,8 @@
  *
  * The first contender leads once its data say so (holder.h). Until then, and without a contender, there is no leader
  * (token 0). A new observer is told what is known, then each change of the token. If several changes come before the
- * client has read one (RESP2), it is told only the latest.
+ * client has read one (RESP2), it is told only the latest; and so it is if they come before it is its turn to be told:
+ * more than OBSERVERS_AT_ONCE are told in pieces, each user's in its turns (core/port/work.h).
  *
  * In standalone mode the first grant is the leader.
  */
@@ -36,6 +37,8 @@ struct notification;
 struct lock;
 struct operation;
 
+enum { OBSERVERS_AT_ONCE = 32 }; /* of one election, that are told in the event that changes its leader */
+
 enum observe_state { OBSERVE_IDLE, OBSERVE_LISTING, OBSERVE_READING, OBSERVE_KNOWN };
 
 struct observer {
@@ -48,6 +51,7 @@ struct observer {
 	int64_t token;              /* the token that it was told last */
 	struct notification *notification; /* the one that it has not read, or NULL */
 	struct outcome outcome;            /* LEADER, UNOBSERVED */
+	struct work_item work;                  /* LEADER: it is told later */
 };
 
 struct observation {
@@ -70,6 +74,10 @@ void observe_begin(struct lock *lock, struct client *client);
 void observe_end(struct observer *o);
 /* Removes all observers of the lock, and they are told why. */
 void observe_fail_all(struct lock *lock, enum error_code code, const char *sentence);
+/* Its turn has come (WORK_LEADER): it is told what is known now. */
+void observe_tell(struct observer *o);
+/* A new process: whoever was to be told is to be told. */
+void observe_resume(struct observer *o);
 /* The observer has been told what is known now. */
 void observe_told(struct observer *o);
 /* Sends the operations that are due, while connected and proving. Standalone: looks which grant leads. */

@@ -72,6 +72,7 @@ struct client {
 	bool reloading;           /* its RELOAD waits */
 	struct ledger_client *record; /* in the ledger; NULL: none */
 	struct client_list *auditing; /* the list in which its AUDIT waits; NULL: none does */
+	struct list *list;        /* its LOCKS or CLIENT LIST, not answered yet (command/list.h); NULL */
 };
 
 /* It named a process. That is shown once the connecting one has ended, if the adapter finds that the user owns it. */

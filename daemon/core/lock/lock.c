@@ -107,6 +107,8 @@ static void unlink_lock(struct lock *lock)
 		TAILQ_REMOVE(&locks->idle, lock, link);
 		locks->idle_count--;
 	} else {
+		if (!TAILQ_EMPTY(&locks->walks))
+			walk_leave_lock(locks, lock);
 		TAILQ_REMOVE(&locks->used, lock, link);
 	}
 }

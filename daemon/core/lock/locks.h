@@ -10,6 +10,7 @@
 #include "core/claim/directories.h"
 #include "core/lock/client.h"
 #include "core/lock/lock.h"
+#include "core/lock/walk.h"
 #include "core/port/env.h"
 #include "core/session/ensemble.h"
 
@@ -37,6 +38,7 @@ struct locks {
 	struct map names;                     /* locks, by name */
 	struct lock *named;                   /* the one last found by name, or NULL */
 	struct lock_list used, idle;
+	struct walk_list walks;
 	size_t idle_count;
 	bool restoring;    /* from a snapshot: what was within the limits stays, whatever they are now */
 	void *spare_grant; /* mem.h */

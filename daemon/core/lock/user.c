@@ -20,6 +20,7 @@ struct user *user_enter(struct locks *locks, uint32_t uid)
 	user = mem_new(sizeof(*user));
 	user->uid = uid;
 	user->clients = 1;
+	work_user_init(&user->worker);
 	map_add(&locks->users, &user->node, hash);
 	return user;
 }
@@ -28,7 +29,7 @@ void user_leave(struct locks *locks, struct user *user)
 {
 	if (--user->clients)
 		return;
-	assert(!user->requests && !user->grants);
+	assert(!user->requests && !user->grants && TAILQ_EMPTY(&user->worker.items));
 	map_remove(&locks->users, &user->node);
 	mem_free(user);
 }

@@ -15,6 +15,7 @@
 
 #include "base/map.h"
 #include "base/queue.h"
+#include "core/port/work.h"
 #include "protocol/bytes.h"
 
 struct client;
@@ -24,6 +25,7 @@ struct user {
 	struct map_node node; /* locks->users */
 	uint32_t uid;
 	size_t clients, requests, grants; /* grants: without lost ones */
+	struct work_user worker; /* what is to be done for its clients */
 };
 
 TAILQ_HEAD(group_clients, client);

@@ -14,6 +14,7 @@
 #include "core/port/effect.h"
 #include "core/port/ledger.h"
 #include "core/port/stats.h"
+#include "core/port/work.h"
 
 /* Whose timer it is: the kind of each struct timer. */
 enum timer_kind {
@@ -29,6 +30,7 @@ struct env {
 	struct effects *out; /* where the effects of the event go; NULL between events */
 	struct ledger *ledger; /* NULL: none is kept */
 	struct heap timers;
+	struct work_ring works;
 	struct stats stats;
 	bool stopping;       /* nothing is granted to new requests, and holders are asked to release */
 };

@@ -10,9 +10,6 @@
 #include "core/snapshot.h"
 #include "io/base/watch.h"
 
-/* For the requests that are readable in one turn, and for each queue of connections that wait. */
-#define SHARE_NS (2 * CLOCK_NS_PER_MS)
-
 struct feed {
 	struct watch_base *base;
 	struct broker *broker;
@@ -20,7 +17,8 @@ struct feed {
 	feed_carry_out *carry_out;
 	void *arg;
 	int64_t now_ns;   /* of the latest event */
-	int64_t share_ns; /* of the first event of this share of the turn; 0: there was none yet */
+	int64_t share_ns;     /* of the first event of this share of the turn; 0: there was none yet */
+	int64_t share_max_ns; /* how long it lasts */
 	bool handling, hurry;
 };
 
@@ -137,18 +135,18 @@ bool feed_begin_turn(struct feed *f)
 	bool hurry = f->hurry;
 
 	f->hurry = false;
-	f->share_ns = 0;
 	return hurry;
 }
 
-void feed_begin_share(struct feed *f)
+void feed_begin_share(struct feed *f, int64_t share_ns)
 {
 	f->share_ns = 0;
+	f->share_max_ns = share_ns;
 }
 
 bool feed_share_spent(const struct feed *f)
 {
-	return f->share_ns && f->now_ns - f->share_ns > SHARE_NS;
+	return f->share_ns && f->now_ns - f->share_ns > f->share_max_ns;
 }
 
 void feed_hurry(struct feed *f)

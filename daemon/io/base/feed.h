@@ -52,9 +52,9 @@ int64_t feed_seen(const struct feed *f);
 
 /* A turn begins. Returns whether something is left to do since the turn before, so that this one must not wait. */
 bool feed_begin_turn(struct feed *f);
-/* From here on other connections have their time in this turn. */
-void feed_begin_share(struct feed *f);
-/* That time is over: the rest waits for the next turn, so that nobody keeps ZooKeeper waiting. */
+/* A share of the turn, which begins with the next event. */
+void feed_begin_share(struct feed *f, int64_t share_ns);
+/* It is over: the rest waits, so that nobody keeps others, or ZooKeeper, waiting. */
 bool feed_share_spent(const struct feed *f);
 /* Something is left to do in the next turn. */
 void feed_hurry(struct feed *f);

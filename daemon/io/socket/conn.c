@@ -17,27 +17,12 @@
 
 /* While a connection closes, a peer that reads nothing for so long is no longer waited for. */
 #define CONN_PATIENCE_NS (5 * CLOCK_NS_PER_S)
-/*
- * A connection whose recent requests average above this is "slow": it asks for lists, and is not only on a slow machine.
- */
-#define CONN_SLOW_NS (200 * INT64_C(1000))
 
-enum { CONN_MEAN_PART = 4, CONN_WORDS_KEPT = 16 };
+enum { CONN_WORDS_KEPT = 16 };
 
-/* Why something that may be parsed is left for another turn. */
-enum left { LEFT_NOTHING, LEFT_BY_TIME, LEFT_BY_SHARE };
-
-static bool conn_is_slow(const struct conn *c)
+static inline void conn_set_ready(struct conn *c)
 {
-	return c->mean_ns > CONN_SLOW_NS;
-}
-
-static void conn_set_ready(struct conn *c, bool later)
-{
-	if (c->queue)
-		return;
-	c->queue = later || conn_is_slow(c) ? &c->env->later : &c->env->ready;
-	TAILQ_INSERT_TAIL(c->queue, c, ready);
+	party_add(&c->env->parties, &c->place);
 }
 
 static void conn_set_dirty(struct conn *c)
@@ -195,8 +180,8 @@ void conn_free(struct conn *c)
 {
 	watch_free(c->input);
 	watch_free(c->output);
-	if (c->queue)
-		TAILQ_REMOVE(c->queue, c, ready);
+	party_leave(&c->env->parties, &c->place);
+	c->env->dead -= c->dead;
 	if (c->is_dirty)
 		TAILQ_REMOVE(&c->env->dirty, c, dirty);
 	resp_reader_deinit(&c->reader);
@@ -213,9 +198,10 @@ void conn_free(struct conn *c)
 static void conn_die(struct conn *c)
 {
 	c->dead = true;
+	c->env->dead++;
 	conn_watch(c, CONN_WATCH_NONE);
 	watch_clear(c->output);
-	conn_set_dirty(c);
+	conn_set_ready(c);
 }
 
 void conn_reply(struct conn *c, struct slice text, bool lazy)
@@ -229,7 +215,7 @@ void conn_reply(struct conn *c, struct slice text, bool lazy)
 		return;
 	c->waiting = false;
 	if (!c->asking && (c->in.len > 0 || c->half || c->watch != CONN_WATCH_READ))
-		conn_set_ready(c, false);
+		conn_set_ready(c);
 }
 
 void conn_push(struct conn *c, struct slice text, bool report)
@@ -285,7 +271,7 @@ static void conn_broken(struct conn *c)
 /* The rest of the input is an incomplete request, and longer than what may be kept now. */
 static void conn_refuse_long(struct conn *c)
 {
-	if (c->in.len == 0 || c->in.len <= conn_input_max(c) || !conn_may_parse(c) || c->queue || c->eof)
+	if (c->in.len == 0 || c->in.len <= conn_input_max(c) || !conn_may_parse(c) || c->place.queued || c->eof)
 		return;
 	log_rated(&c->env->rate_unparsed, LOG_LEVEL_WARNING,
 		  "closed a client: the requests of all clients that cannot be served yet have more than %d MiB",
@@ -296,33 +282,10 @@ static void conn_refuse_long(struct conn *c)
 			  "have at most 8 KiB"));
 }
 
-/* The latest request, of `env->asker`, took until `now_ns`. */
-static void conn_charge(struct conn_env *env, int64_t now_ns)
-{
-	/* One request can add only half of what makes a connection slow: the daemon may have had to wait for its core. */
-	const int64_t most_ns = CONN_SLOW_NS * CONN_MEAN_PART / 2;
-	struct conn *c = env->asker;
-	int64_t took_ns = now_ns - env->asked_ns;
-
-	if (took_ns > most_ns)
-		took_ns = most_ns;
-	c->mean_ns += (took_ns - c->mean_ns) / CONN_MEAN_PART;
-}
-
-/* If there was only one request, its duration is not measured: that would take a look at the clock. */
-void conn_end_turn(struct conn_env *env)
-{
-	if (env->several)
-		conn_charge(env, feed_now(env->feed));
-	env->asker = NULL;
-	env->several = false;
-}
-
 static void conn_ask(struct conn *c)
 {
 	struct conn_env *env = c->env;
 	struct event event;
-	int64_t now_ns;
 
 	/* The other members of the event are not set: only these are read. */
 	event.type = EVENT_CLIENT_ASKED;
@@ -332,26 +295,19 @@ static void conn_ask(struct conn *c)
 	c->waiting = c->asking = true;
 	feed_event(env->feed, &event);
 	c->asking = false;
-	/* The clock was read for the event, so that the duration of each request costs nothing. */
-	now_ns = feed_seen(env->feed);
-	if (env->asker) {
-		conn_charge(env, now_ns);
-		env->several = true;
-	}
-	env->asker = c;
-	env->asked_ns = now_ns;
 }
 
-/* Parses at most `share` requests. Returns how many bytes were used. */
-static size_t conn_parse(struct conn *c, struct slice input, int share, enum left *ret_left)
+/* Parses a share of its requests. Returns how many bytes were used; `ret_more`: there may be more to parse. */
+static size_t conn_parse(struct conn *c, struct slice input, bool *ret_more)
 {
+	int share = CONN_REQUESTS_PER_TURN;
 	size_t total = 0, used;
 
 	while (total < input.len && conn_may_parse(c)) {
 		struct slice rest = { input.data + total, input.len - total };
 
 		if (share-- == 0 || feed_share_spent(c->env->feed)) {
-			*ret_left = share < 0 ? LEFT_BY_SHARE : LEFT_BY_TIME;
+			*ret_more = true;
 			break;
 		}
 		switch (resp_read_request(&c->reader, rest, &used)) {
@@ -445,7 +401,7 @@ static void conn_send(struct conn *c)
 	}
 }
 
-void conn_flush(struct conn *c)
+static void conn_flush(struct conn *c)
 {
 	if (!c->dead && conn_unwritten(c) > 0)
 		conn_send(c);
@@ -462,7 +418,7 @@ void conn_flush(struct conn *c)
 	conn_rewatch(c);
 	/* Continues with input that was held back by unread output. */
 	if ((c->in.len > 0 || c->eof) && conn_may_parse(c))
-		conn_set_ready(c, false);
+		conn_set_ready(c);
 	if (c->report) {
 		c->report = false;
 		conn_tell(c, EVENT_CLIENT_WRITTEN);
@@ -470,14 +426,11 @@ void conn_flush(struct conn *c)
 	conn_unmark(c);
 }
 
-/* A client that was answered continues in the turn of the others. Dead connections wait for the end of the turn. */
-static void conn_flush_all(struct conn_env *env)
+void conn_flush_all(struct conn_env *env)
 {
-	struct conn *c, *after;
+	struct conn *c;
 
-	TAILQ_FOREACH_SAFE(c, &env->dirty, dirty, after) {
-		if (c->dead)
-			continue;
+	while ((c = TAILQ_FIRST(&env->dirty))) {
 		TAILQ_REMOVE(&env->dirty, c, dirty);
 		c->is_dirty = false;
 		conn_flush(c);
@@ -490,17 +443,17 @@ static void conn_end_half(struct conn *c)
 	if (c->waiting)
 		conn_tell(c, EVENT_CLIENT_HALF_CLOSED); /* the broker's answer makes the connection ready again */
 	/* If it neither waits nor is held back by its output, all complete requests are answered. */
-	else if (c->eof && conn_may_parse(c) && !c->queue)
+	else if (c->eof && conn_may_parse(c) && !c->place.queued)
 		conn_close(c);
 }
 
-static void conn_consume(struct conn *c, struct slice input, int share)
+static void conn_consume(struct conn *c, struct slice input)
 {
-	enum left left = LEFT_NOTHING;
-	size_t used = conn_parse(c, input, share, &left);
+	bool more = false;
+	size_t used = conn_parse(c, input, &more);
 
-	if (left)
-		conn_set_ready(c, left == LEFT_BY_SHARE);
+	if (more)
+		conn_set_ready(c);
 	if (used == input.len || c->closing || c->dead)
 		conn_keep_nothing(c);
 	else
@@ -513,19 +466,10 @@ static void conn_consume(struct conn *c, struct slice input, int share)
 	conn_unmark(c);
 }
 
-void conn_continue(struct conn *c)
-{
-	if (c->dead || c->closing)
-		return;
-	conn_consume(c, bytes_view(&c->in), conn_is_slow(c) ? 1 : CONN_REQUESTS_PER_TURN);
-}
-
-/* A connection that is in a queue, or belongs into the later one, is served when its turn comes. */
 static void conn_read(struct conn *c)
 {
 	size_t most = c->env->unparsed > CONN_UNPARSED_MAX ? CONN_UNPARSED_SMALL : CONN_READ_BYTES;
 	struct slice input = { c->env->scratch, 0 };
-	int share = c->queue || conn_is_slow(c) ? 0 : CONN_REQUESTS_PER_TURN;
 	ssize_t len;
 
 	conn_mark(c);
@@ -543,7 +487,32 @@ static void conn_read(struct conn *c)
 		bytes_slice(&c->in, input);
 		input = bytes_view(&c->in);
 	}
-	conn_consume(c, input, share);
+	conn_consume(c, input);
+}
+
+/* What has come may not be read now: who is refused for that, and what the connection waits for instead. */
+static __attribute__((noinline)) void conn_hold_back(struct conn *c)
+{
+	conn_refuse_long(c);
+	conn_hurry_lazy(c);
+	conn_watch(c, conn_wants(c));
+}
+
+void conn_serve(struct conn *c)
+{
+	bool readable = c->readable;
+
+	c->readable = false;
+	if (readable && conn_may_read(c)) {
+		conn_read(c);
+		return;
+	}
+	if (c->closing)
+		return;
+	conn_consume(c, bytes_view(&c->in));
+	/* Only now: what it has may have been much, and complete. */
+	if (readable && !c->dead && !conn_may_read(c))
+		conn_hold_back(c);
 }
 
 /* Whether the peer has closed both directions, and not only the one in which it sends. */
@@ -554,12 +523,12 @@ static bool conn_hung_up(const struct conn *c)
 	return poll(&p, 1, 0) == 1 && (p.revents & (POLLHUP | POLLERR | POLLNVAL));
 }
 
-/* Handles events other than input that may be read. Returns whether there is such input as well. */
-static __attribute__((noinline)) bool conn_changed(struct conn *c, short what)
+/* Events other than input alone. */
+static __attribute__((noinline)) void conn_changed(struct conn *c, short what)
 {
 	if (conn_hung_up(c)) {
 		conn_die(c);
-		return false;
+		return;
 	}
 	if (what & WATCH_HANGUP) {
 		c->half = true;
@@ -567,21 +536,27 @@ static __attribute__((noinline)) bool conn_changed(struct conn *c, short what)
 			conn_tell(c, EVENT_CLIENT_HALF_CLOSED);
 	}
 	if (c->dead || c->closing)
-		return false;
-	if ((what & WATCH_READ) && conn_may_read(c))
-		return true;
-	conn_refuse_long(c);
-	conn_hurry_lazy(c);
-	conn_watch(c, conn_wants(c));
-	return false;
+		return;
+	if (!(what & WATCH_READ)) {
+		conn_hold_back(c);
+		return;
+	}
+	c->readable = true;
+	conn_set_ready(c);
 }
 
 static void conn_input(int fd, short what, void *arg)
 {
 	struct conn *c = arg;
 
-	if ((what == WATCH_READ && conn_may_read(c)) || conn_changed(c, what))
-		conn_read(c);
+	if (what != WATCH_READ) {
+		conn_changed(c, what);
+	} else if (!c->readable) {
+		c->readable = true;
+		conn_set_ready(c);
+	} else { /* reported again before its turn: once more is enough */
+		conn_watch(c, c->half || c->eof ? CONN_WATCH_EDGE : CONN_WATCH_HANGUP);
+	}
 }
 
 static void conn_output(int fd, short what, void *arg)
@@ -594,7 +569,7 @@ static void conn_output(int fd, short what, void *arg)
 		conn_flush(c);
 }
 
-static struct conn *conn_make(struct conn_env *env, int fd, uint32_t number)
+static struct conn *conn_make(struct conn_env *env, int fd, uint32_t number, uint32_t uid)
 {
 	struct conn *c = mem_new(sizeof(*c));
 
@@ -604,20 +579,21 @@ static struct conn *conn_make(struct conn_env *env, int fd, uint32_t number)
 	resp_reader_init(&c->reader, env->request_args, env->request_bytes);
 	c->input = watch_new(feed_base(env->feed), conn_input, c);
 	c->output = watch_new(feed_base(env->feed), conn_output, c);
+	party_enter(&env->parties, &c->place, uid);
 	return c;
 }
 
-struct conn *conn_new(struct conn_env *env, int fd, uint32_t number)
+struct conn *conn_new(struct conn_env *env, int fd, uint32_t number, uint32_t uid)
 {
-	struct conn *c = conn_make(env, fd, number);
+	struct conn *c = conn_make(env, fd, number, uid);
 
 	conn_watch(c, CONN_WATCH_READ);
 	return c;
 }
 
-struct conn *conn_ghost(struct conn_env *env, uint32_t number)
+struct conn *conn_ghost(struct conn_env *env, uint32_t number, uint32_t uid)
 {
-	struct conn *c = conn_make(env, -1, number);
+	struct conn *c = conn_make(env, -1, number, uid);
 
 	c->closing = true;
 	return c;
@@ -638,14 +614,13 @@ void conn_pack(const struct conn *c, struct parcel *p)
 		parcel_text(p, "out", (struct slice){ c->out.data + c->written, conn_unwritten(c) });
 	parcel_int(p, "pushed", (int64_t)c->pushed);
 	parcel_int(p, "unreported", (int64_t)c->unreported);
-	parcel_int(p, "mean_ns", c->mean_ns);
 	parcel_int(p, "waiting", c->waiting);
 	parcel_int(p, "half", c->half);
 	parcel_int(p, "eof", c->eof);
 	parcel_int(p, "closing", c->closing);
 }
 
-struct conn *conn_unpack(struct conn_env *env, struct parcel *p, const struct parcel_record *r)
+struct conn *conn_unpack(struct conn_env *env, struct parcel *p, const struct parcel_record *r, uint32_t uid)
 {
 	int fd = parcel_take_fd(p, r, "fd");
 	struct slice out = parcel_get_text(r, "out");
@@ -653,17 +628,16 @@ struct conn *conn_unpack(struct conn_env *env, struct parcel *p, const struct pa
 	struct conn *c;
 
 	if (parcel_get_int(r, "ghost"))
-		return conn_ghost(env, number);
+		return conn_ghost(env, number, uid);
 	if (fd < 0)
 		return NULL;
-	c = conn_make(env, fd, number);
+	c = conn_make(env, fd, number, uid);
 	bytes_slice(&c->in, parcel_get_text(r, "in"));
 	conn_count_input(c);
 	bytes_slice(&c->out, out);
 	env->unwritten += out.len;
 	c->pushed = (size_t)parcel_get_int(r, "pushed");
 	c->unreported = (size_t)parcel_get_int(r, "unreported");
-	c->mean_ns = parcel_get_int(r, "mean_ns");
 	c->waiting = parcel_get_int(r, "waiting");
 	c->half = parcel_get_int(r, "half");
 	c->eof = parcel_get_int(r, "eof");
@@ -680,5 +654,5 @@ void conn_begin(struct conn *c)
 	if (conn_unwritten(c) > 0 || c->closing)
 		conn_set_dirty(c);
 	if (c->in.len > 0 || c->half || c->eof)
-		conn_set_ready(c, false);
+		conn_set_ready(c);
 }

@@ -16,10 +16,10 @@
  * cannot be parsed yet, each of them may have at most CONN_UNPARSED_SMALL: input behind a waiting request stays in the
  * socket, and a longer request that is not complete yet is refused.
  *
- * Turns: in each turn, a readable connection is served at once, with up to CONN_REQUESTS_PER_TURN requests. With more, it
- * goes to a queue: `ready` if others used up the turn's time, `later` if it used up its own share. Slow connections, whose
- * requests take long (lists, patterns), are served from `later` only, with one request each. A queue has as much time as
- * the readable connections: a client with few requests waits for one share of the others, however many they are.
+ * Turns: what is ready only queues the connection, and the server serves the queues by user and then by connection
+ * (party.h). One that is served reads once, and has up to CONN_REQUESTS_PER_TURN requests or the time of a share; then it
+ * goes behind the others of its user. While it is queued its input stays in the socket. A dead one is freed in its turn,
+ * too: what it held may be much.
  *
  * A connection has buffers only while there is something in them: an idle one costs its struct.
  *
@@ -59,18 +59,18 @@ struct conn {
 	bool given : 1;  /* it may have it: a close is not its end */
 	bool is_dirty : 1, report : 1; /* it is written, which is not reported yet */
 	uint32_t *mark; /* once it is kept: nonzero, and no other process can go on with it; NULL: nobody looks */
-	struct conn_ready *queue; /* the queue it is in, `ready` or `later`; NULL: none */
-	TAILQ_ENTRY(conn) ready, dirty;
-	int64_t mean_ns;          /* the mean duration of its recent requests */
+	bool readable : 1;         /* something came that may be read */
+	struct party_place place; /* whose turn it is served in */
+	TAILQ_ENTRY(conn) dirty;
 };
 
-/* Takes over `fd`. */
-struct conn *conn_new(struct conn_env *env, int fd, uint32_t number);
+/* Takes over `fd`. `uid`: whose turns it is served in. */
+struct conn *conn_new(struct conn_env *env, int fd, uint32_t number, uint32_t uid);
 /*
  * A client whose connection is closed, and whose process may still believe to hold something: what is sent to it goes
  * nowhere, and it is dead when it is closed.
  */
-struct conn *conn_ghost(struct conn_env *env, uint32_t number);
+struct conn *conn_ghost(struct conn_env *env, uint32_t number, uint32_t uid);
 bool conn_is_ghost(const struct conn *c);
 /* Something is under way: part of a request was read, or a request is not answered, or something is to be written. */
 bool conn_is_busy(const struct conn *c);
@@ -83,16 +83,14 @@ void conn_push(struct conn *c, struct slice text, bool report);
 void conn_close(struct conn *c);
 /* A reply that waits for the next output waits no longer. */
 void conn_hurry(struct conn *c);
-/* Parses buffered input, up to a turn's share. */
-void conn_continue(struct conn *c);
-/* To be called before anything of the turn is freed: its latest request is over. */
-void conn_end_turn(struct conn_env *env);
-/* Writes the queued output. */
-void conn_flush(struct conn *c);
+/* Its turn has come, and it is not dead: reads, and parses what it has. */
+void conn_serve(struct conn *c);
+/* Writes the queued output of all. */
+void conn_flush_all(struct conn_env *env);
 /*
  * A hand-over: the fields of its record, and the connection that they make, NULL if they make none. That one reads and
  * writes nothing before conn_begin().
  */
 void conn_pack(const struct conn *c, struct parcel *p);
-struct conn *conn_unpack(struct conn_env *env, struct parcel *p, const struct parcel_record *r);
+struct conn *conn_unpack(struct conn_env *env, struct parcel *p, const struct parcel_record *r, uint32_t uid);
 void conn_begin(struct conn *c);

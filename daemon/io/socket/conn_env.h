@@ -7,6 +7,7 @@
 #include <sys/queue.h>
 
 #include "base/log.h"
+#include "io/socket/party.h"
 #include "protocol/bytes.h"
 
 struct conn;
@@ -29,10 +30,7 @@ struct conn_env {
 	struct log_rate rate_overflow, rate_unparsed;
 	char *scratch;                      /* CONN_READ_BYTES; its contents do not outlast the read */
 	struct bytes spare;                 /* empty: the output buffer of the latest client that was answered */
-	TAILQ_HEAD(conn_ready, conn) ready; /* connections with more to parse */
-	struct conn_ready later;            /* the same, to be served after those */
-	struct conn *asker;                 /* of the latest request in this turn, and when that request began */
-	int64_t asked_ns;
-	bool several;                       /* that request was not the first one */
-	TAILQ_HEAD(conn_dirty, conn) dirty; /* something to write, or dead: to be settled */
+	struct parties parties;             /* those whose connections are to be read, parsed or freed */
+	size_t dead;                        /* how many of them are to be freed */
+	TAILQ_HEAD(conn_dirty, conn) dirty; /* something to write: to be settled */
 };

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/container.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/socket/conn.h"
@@ -25,7 +26,15 @@
 enum {
 	SERVER_ACCEPTS_PER_TURN = 64,
 	SERVER_NUMBERS_MAX = 1 << 21, /* more than limits.clients can be */
+	SERVER_LOOK_EVERY = 16,       /* connections that are served between two looks at the clock, if one user has them all */
 };
+/*
+ * Then ZooKeeper's socket and the timers are looked at, and who has become readable: small beside what a request takes that
+ * crosses the network, large beside what a look costs.
+ */
+#define SERVER_TURN_NS (500 * INT64_C(1000))
+/* Who comes, and who they are, is looked up for so long at a time. */
+#define SERVER_ACCEPT_NS (200 * INT64_C(1000))
 #define SERVER_PAUSE_NS (100 * CLOCK_NS_PER_MS)
 #define SERVER_LOOK_NS CLOCK_NS_PER_S
 /* For looking whether ghosts live, while clients wait. */
@@ -134,7 +143,7 @@ static void server_welcome(struct server *s, int fd, bool privileged)
 	if (s->free_count == 0)
 		server_grow(s);
 	number = s->free_numbers[--s->free_count];
-	s->conns[number] = conn_new(&s->env, fd, number);
+	s->conns[number] = conn_new(&s->env, fd, number, cred.uid);
 	s->conns[number]->privileged = privileged;
 	s->count++;
 	event.conn = number;
@@ -196,7 +205,8 @@ static void server_accept(int listening, short what, void *arg)
 	struct server *s = arg;
 	int fd, i;
 
-	for (i = 0; i < SERVER_ACCEPTS_PER_TURN; i++) {
+	feed_begin_share(s->feed, SERVER_ACCEPT_NS);
+	for (i = 0; i < SERVER_ACCEPTS_PER_TURN && !feed_share_spent(s->feed); i++) {
 		fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (fd >= 0) {
 			if (server_has_room(s))
@@ -271,8 +281,7 @@ struct server *server_new(struct feed *feed, int fd, int operators, const struct
 	s->env.feed = feed;
 	server_limits(s, conf);
 	s->env.scratch = mem_new(CONN_READ_BYTES);
-	TAILQ_INIT(&s->env.ready);
-	TAILQ_INIT(&s->env.later);
+	parties_init(&s->env.parties);
 	TAILQ_INIT(&s->env.dirty);
 	s->accepting = watch_new(feed_base(feed), server_accept, s);
 	s->accepting_operators = watch_new(feed_base(feed), server_accept, s);
@@ -364,7 +373,7 @@ static int server_unpack_one(struct server *s, struct parcel *p, const struct pa
 
 	if (number < 0 || (uint64_t)number >= s->numbers_max || server_has(s, (uint32_t)number))
 		return -EBADMSG;
-	c = conn_unpack(&s->env, p, r);
+	c = conn_unpack(&s->env, p, r, (uint32_t)parcel_get_int(r, "uid"));
 	if (!c)
 		return -EBADMSG;
 	server_place(s, (uint32_t)number, c);
@@ -401,7 +410,7 @@ int server_unpack(struct server *s, struct parcel *p)
 
 void server_take_back(struct server *s, uint32_t number, const struct saved_conn *was, int fd, bool holds)
 {
-	struct conn *c = conn_new(&s->env, fd, number);
+	struct conn *c = conn_new(&s->env, fd, number, was->uid);
 
 	server_place(s, number, c);
 	saved_connected(s->saved, number, was, fd);
@@ -411,7 +420,7 @@ void server_take_back(struct server *s, uint32_t number, const struct saved_conn
 
 void server_add_ghost(struct server *s, uint32_t number, const struct saved_conn *was)
 {
-	server_place(s, number, conn_ghost(&s->env, number));
+	server_place(s, number, conn_ghost(&s->env, number, was->uid));
 	saved_connected(s->saved, number, was, -1);
 	saved_holder(s->saved, number, true);
 }
@@ -420,6 +429,11 @@ void server_taken_back(struct server *s, int64_t ghosts_until_ns)
 {
 	s->ghosts_until_ns = ghosts_until_ns;
 	server_count_free(s);
+}
+
+bool server_is_clean(const struct server *s)
+{
+	return s->env.dead == 0;
 }
 
 bool server_has(const struct server *s, uint32_t number)
@@ -441,6 +455,7 @@ void server_free(struct server *s)
 	for (i = 0; i < s->conns_cap; i++)
 		if (s->conns[i])
 			conn_free(s->conns[i]);
+	parties_deinit(&s->env.parties);
 	kin_free(s->kin);
 	watch_free(s->accepting);
 	watch_free(s->accepting_operators);
@@ -477,30 +492,6 @@ void server_process(struct server *s, uint32_t number, uint32_t pid)
 		kin_named(s->kin, number, c->fd, (pid_t)pid);
 }
 
-/* Serves only connections that are in the queue now: those that are added meanwhile have the next turn. */
-static void server_serve(struct server *s, struct conn_ready *queue)
-{
-	const struct conn *last = TAILQ_LAST(queue, conn_ready);
-	struct conn *c;
-
-	feed_begin_share(s->feed);
-	do {
-		c = TAILQ_FIRST(queue);
-		TAILQ_REMOVE(queue, c, ready);
-		c->queue = NULL;
-		conn_continue(c);
-		feed_now(s->feed); /* the time that this one took counts */
-	} while (c != last && !feed_share_spent(s->feed));
-}
-
-void server_continue(struct server *s)
-{
-	if (!TAILQ_EMPTY(&s->env.ready))
-		server_serve(s, &s->env.ready);
-	if (!TAILQ_EMPTY(&s->env.later))
-		server_serve(s, &s->env.later);
-}
-
 static void server_reap(struct server *s, struct conn *c)
 {
 	const struct event event = { .type = EVENT_CLIENT_GONE, .conn = c->number };
@@ -515,6 +506,47 @@ static void server_reap(struct server *s, struct conn *c)
 	s->free_numbers[s->free_count++] = c->number;
 	s->count--;
 	conn_free(c);
+}
+
+static void server_serve(struct server *s, struct conn *c)
+{
+	feed_begin_share(s->feed, PARTY_TURN_NS);
+	if (c->dead)
+		server_reap(s, c);
+	else
+		conn_serve(c);
+}
+
+/*
+ * While others are in line each one's time is measured. Many connections of one user cost few looks at the clock beside
+ * those that come with each event: just so many that the turn ends without events, too.
+ */
+static __attribute__((noinline)) void server_serve_all(struct server *s)
+{
+	struct parties *parties = &s->env.parties;
+	int64_t begun_ns = feed_now(s->feed), until_ns = begun_ns + SERVER_TURN_NS, now_ns;
+	struct party_place *place;
+	unsigned int count = 0;
+
+	while (feed_seen(s->feed) < until_ns && (place = parties_next(parties))) {
+		server_serve(s, container_of(place, struct conn, place));
+		if (!parties_contended(parties) && ++count % SERVER_LOOK_EVERY)
+			continue;
+		now_ns = feed_now(s->feed);
+		parties_charge(parties, now_ns - begun_ns);
+		begun_ns = now_ns;
+	}
+}
+
+/* Most often one client has asked, and nobody else: that costs no look at the clock. */
+void server_continue(struct server *s)
+{
+	struct parties *parties = &s->env.parties;
+
+	if (parties->only)
+		server_serve(s, container_of(parties_next(parties), struct conn, place));
+	if (parties_have_work(parties))
+		server_serve_all(s);
 }
 
 /* Whose process has surely ended, and all of them when none can believe to hold anything any longer. */
@@ -588,20 +620,16 @@ static __attribute__((noinline)) void server_look(struct server *s)
 		server_set_look(s);
 }
 
+void server_flush(struct server *s)
+{
+	conn_flush_all(&s->env);
+}
+
 void server_settle(struct server *s)
 {
-	struct conn *c;
-
-	conn_end_turn(&s->env);
 	if (feed_seen(s->feed) >= s->due_ns)
 		server_look(s);
-	while ((c = TAILQ_FIRST(&s->env.dirty))) {
-		TAILQ_REMOVE(&s->env.dirty, c, dirty);
-		c->is_dirty = false;
-		conn_flush(c);
-		if (c->dead)
-			server_reap(s, c);
-	}
-	if (!TAILQ_EMPTY(&s->env.ready) || !TAILQ_EMPTY(&s->env.later))
+	conn_flush_all(&s->env);
+	if (parties_have_work(&s->env.parties))
 		feed_hurry(s->feed);
 }

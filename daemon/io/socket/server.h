@@ -5,6 +5,8 @@
  *
  * A connection beyond limits.clients gets -LIMIT and is closed; the broker never learns of it. When descriptors run out,
  * accepting pauses for a moment.
+ *
+ * All that connections want is done in turns (party.h), also their ends.
  */
 #pragma once
 
@@ -51,10 +53,14 @@ void server_push(struct server *s, uint32_t number, struct slice text, bool repo
 void server_close(struct server *s, uint32_t number);
 void server_process(struct server *s, uint32_t number, uint32_t pid);
 
-/* Once a turn: continues with clients that had more requests than one turn serves, or were just answered. */
+/* Once a turn: serves connections that have something to be read, parsed or freed, by user and then by connection. */
 void server_continue(struct server *s);
-/* Writes the output, tells the broker which clients are gone, and frees these. */
+/* Writes the output. */
+void server_flush(struct server *s);
+/* The same, and what is to be done once a second. */
 void server_settle(struct server *s);
+/* No connection is to be freed: the broker knows of all that are gone. Before that nothing is handed over. */
+bool server_is_clean(const struct server *s);
 
 /*
  * After a kill, before server_begin(): a connection that is taken back (`fd` is the server's from now on), or a *ghost*, of

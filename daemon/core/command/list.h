@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The answers of LOCKS and CLIENT LIST, which grow with what others own. The first steps are done at once, if nothing else
+ * is to be done for the user; the rest is left (core/port/work.h).
+ *
+ *   state   | means                                               | event -> next state
+ *   WALK    | the locks or clients that were there when it began  | a step: the next one, with its row if it is shown
+ *           |   are looked at, the oldest first                   | all looked at -> PLACE, CLIENT LIST: answered
+ *           |                                                     | longer than an answer may be, or too many steps of
+ *           |                                                     |   a pattern -> answered LIMIT
+ *   PLACE   | the rows of the locks are put in order of the names | a step: the next one; all -> answered
+ *
+ * Each row is true at the instant of its step. What is there from the first step to the last one is shown exactly once;
+ * what comes or goes meanwhile is shown, or is not. A lock that is released and taken again meanwhile has one row.
+ *
+ * From any state the end of its client ends it. A hand-over carries the question alone: it begins anew.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/lock/locks.h"
+#include "core/port/entry.h"
+#include "protocol/bytes.h"
+
+struct list_row;
+
+enum list_kind { LIST_NONE, LIST_LOCKS, LIST_CLIENTS };
+
+struct list {
+	struct work_item work;
+	struct client *client;
+	enum list_kind kind;
+	bool any;             /* LOCKS: no pattern */
+	struct bytes pattern;
+	struct walk walk;
+	size_t work_done;     /* steps of the pattern */
+	bool placing;         /* PLACE */
+	struct bytes rows;    /* text, as it was found */
+	struct list_row *heap; /* LOCKS: where the rows are; the one with the first name is on top */
+	size_t count, cap;
+	struct bytes last;    /* PLACE: the name that was put last */
+	struct bytes placed;
+	size_t placed_count;
+};
+
+/* LOCKS (`pattern` NULL: all) and CLIENT LIST: answered now or later. */
+void list_locks(struct client *c, const struct slice *pattern);
+void list_clients(struct client *c);
+/* Some steps, at most as many as that or a few more; answers after the last one. Returns how many. */
+int64_t list_continue(struct list *l, int64_t steps);
+/* Its client is closed or gone, or it is answered. Takes NULL. */
+void list_end(struct list *l);
+/* A hand-over: what was asked for. False: the entry is refused. */
+void list_snapshot(const struct list *l, struct entry_writer *w);
+bool list_restore(struct client *c, const struct entry *e);

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A walk goes along the locks in use, or the clients, in more than one event, whatever comes and goes meanwhile: who leaves
+ * the list is stepped over, and who comes is behind all others. There are as many walks at a time as users that have one
+ * under way, because each has one of its items under way (core/port/work.h); the others have not begun.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/queue.h"
+
+struct client;
+struct lock;
+struct locks;
+
+TAILQ_HEAD(walk_list, walk);
+
+struct walk {
+	TAILQ_ENTRY(walk) link; /* locks->walks */
+	bool begun;
+	size_t left;                 /* of those that were there when it began */
+	const struct lock *lock;     /* the next one; NULL: none is left, or it goes along the clients */
+	const struct client *client;
+};
+
+void walk_begin(struct locks *locks, struct walk *w, bool of_clients);
+/* The next one, which is behind it then; NULL: it has seen all that were there when it began. */
+const struct lock *walk_lock(struct walk *w);
+const struct client *walk_client(struct walk *w);
+/* Takes one that has not begun. */
+void walk_end(struct locks *locks, struct walk *w);
+/* They leave the list. */
+void walk_leave_lock(struct locks *locks, const struct lock *lock);
+void walk_leave_client(struct locks *locks, const struct client *c);

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Work that grows with what others own is not done in the event that asks for it: it is left as an item, and done in steps
+ * by later events (EVENT_WORK), between which everybody else is served. An item belongs to the user that it is done for.
+ * Users with items take turns of WORK_TURN_STEPS; the items of one user are done one after the other, the oldest first. So
+ * there is one item under way for each user at most.
+ *
+ *   item     | means                                 | event -> next state
+ *   none     | there is nothing to be done           | added -> waiting
+ *   waiting  | its user's turn comes, or its items   | it is the user's oldest, and its turn -> under way
+ *            |   before it                           | dropped -> none
+ *   under way| it has had some steps                 | a turn -> under way; its last step -> none; dropped -> none
+ *
+ *   kind   | a step                                  | what is told of what changes meanwhile
+ *   LIST   | a lock or a client is looked at and     | each row is true at its own instant; what is there all the time
+ *          |   shown, or its row is put in its place |   is shown once, what comes or goes may be missing (list.h)
+ *   LEADER | an observer is told who leads           | who leads then: a leader that has gone by then is not told
+ *
+ * Nothing of an item is in a snapshot: a list begins anew, and who is to be told follows from what was told last.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/queue.h"
+
+enum work_kind { WORK_LIST, WORK_LEADER };
+
+enum {
+	WORK_TURN_STEPS = 256, /* some tens of microseconds */
+	WORK_PUSH_STEPS = 8,   /* what a push counts for, with its way through the kernel */
+};
+
+TAILQ_HEAD(work_queue, work_item);
+TAILQ_HEAD(work_ring, work_user);
+
+struct work_item {
+	enum work_kind kind;
+	struct work_user *worker; /* NULL: there is nothing to be done */
+	TAILQ_ENTRY(work_item) link;
+};
+
+/* A user, as far as work is done for it. */
+struct work_user {
+	struct work_queue items;
+	int64_t debt;             /* steps of its latest turn beyond what a turn has */
+	TAILQ_ENTRY(work_user) link; /* in the ring while it has items */
+};
+
+static inline void work_user_init(struct work_user *w)
+{
+	TAILQ_INIT(&w->items);
+	w->debt = 0;
+}
+
+/* The item is to be done for that user; nothing is done if it is there already. */
+void work_add(struct work_ring *ring, struct work_user *worker, struct work_item *item);
+/* It is done, or not to be done any longer. Takes one that is not there. */
+void work_drop(struct work_ring *ring, struct work_item *item);
+/* The item whose turn it is; NULL: there is nothing to be done. It stays there. */
+struct work_item *work_next(struct work_ring *ring);
+/* The turn of that user is over, in which it has had so many steps; it may have no items any longer. */
+void work_turn_over(struct work_ring *ring, struct work_user *worker, int64_t steps);

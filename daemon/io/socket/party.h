@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Parties share the time of the daemon: a party is all connections of one user. A connection that is to be served stands in
+ * the queue of its party, and a party with such connections in a ring. So fifty processes of one user get as much time as
+ * one connection of another, when both have something to be done; and who is alone gets all of it.
+ *
+ *   party    | means                                  | event -> next state
+ *   idle     | none of its connections is queued      | one is -> in line, behind all others
+ *   in line  | its turn comes, or lasts: its oldest   | its connections have used PARTY_TURN_NS -> behind all others
+ *            |   connection is served next            | no connection is left -> idle
+ *   indebted | in line, and one of its requests took  | its turn comes -> it passes, for PARTY_TURN_NS less of debt
+ *            |   longer than its turn                 | nobody else is in line -> its debt is forgiven, in line
+ *
+ * Who is served while nobody else is in line pays nothing; who comes then waits for that one's turn, or request, at most.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/map.h"
+#include "base/queue.h"
+
+/* About the time of fifty requests. */
+#define PARTY_TURN_NS (100 * INT64_C(1000))
+
+TAILQ_HEAD(party_queue, party_place);
+TAILQ_HEAD(party_ring, party);
+
+struct party {
+	struct map_node node; /* parties->all */
+	uint32_t uid;
+	size_t connections;
+	bool in_line;
+	struct party_queue queue;
+	TAILQ_ENTRY(party) link; /* parties->ring, while it has a queue */
+	int64_t spent_ns;        /* of this turn; more than PARTY_TURN_NS is a debt */
+};
+
+/* Embedded in what is served. */
+struct party_place {
+	struct party *party; /* NULL: none yet */
+	bool queued;
+	TAILQ_ENTRY(party_place) link;
+};
+
+struct parties {
+	struct map all;
+	struct party_ring ring;
+	struct party_place *only; /* the only one that is to be served: it is in no queue, which most often costs nothing then */
+	struct party *served;     /* the last one: time is charged to it until another one is served */
+};
+
+void parties_init(struct parties *p);
+/* Every place must have left. */
+void parties_deinit(struct parties *p);
+/* It belongs to that user's party from now on. */
+void party_enter(struct parties *p, struct party_place *place, uint32_t uid);
+/* It is in no queue and belongs to none any longer. If it belongs to none yet, nothing is done. */
+void party_leave(struct parties *p, struct party_place *place);
+/* Time has passed for the one that parties_next() gave last. */
+void parties_charge(struct parties *p, int64_t ns);
+
+/* Another party than the one that was served last is in line. */
+bool parties_contended(const struct parties *p);
+static inline bool parties_have_work(const struct parties *p)
+{
+	return p->only || !TAILQ_EMPTY(&p->ring);
+}
+
+/* For the next two. */
+void party_queue(struct parties *p, struct party_place *place);
+struct party_place *parties_next_in_line(struct parties *p);
+
+/* It is to be served: nothing is done when it is queued already. */
+static inline void party_add(struct parties *p, struct party_place *place)
+{
+	if (place->queued)
+		return;
+	place->queued = true;
+	if (parties_have_work(p))
+		party_queue(p, place);
+	else
+		p->only = place;
+}
+
+/* The next one to be served, which is not queued any longer; NULL: nobody is to be served. */
+static inline struct party_place *parties_next(struct parties *p)
+{
+	struct party_place *place = p->only;
+
+	if (!place)
+		return parties_next_in_line(p);
+	p->only = NULL;
+	place->queued = false;
+	p->served = place->party;
+	return place;
+}

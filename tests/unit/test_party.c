@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Parties: whose turn it is, whatever the others have to be done. */
+#include "io/socket/party.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+enum { MANY = 50, ONE_USER = 1, ANOTHER = 2 };
+
+static struct parties parties;
+static struct party_place many[MANY], other;
+
+static int begin(void **state)
+{
+	parties_init(&parties);
+	for (int i = 0; i < MANY; i++) {
+		many[i] = (struct party_place){ 0 };
+		party_enter(&parties, &many[i], ONE_USER);
+	}
+	other = (struct party_place){ 0 };
+	party_enter(&parties, &other, ANOTHER);
+	return 0;
+}
+
+static int end(void **state)
+{
+	for (int i = 0; i < MANY; i++)
+		party_leave(&parties, &many[i]);
+	party_leave(&parties, &other);
+	assert_null(parties_next(&parties));
+	parties_deinit(&parties);
+	return 0;
+}
+
+/* All of them have something to be done, again and again. */
+static void add_many(void)
+{
+	for (int i = 0; i < MANY; i++)
+		party_add(&parties, &many[i]);
+}
+
+/* The next one is served, for so long, and has something to be done again. */
+static struct party_place *serve(int64_t of_many_ns, int64_t of_other_ns, int64_t *ret_other_ns)
+{
+	struct party_place *place = parties_next(&parties);
+	int64_t ns = place == &other ? of_other_ns : of_many_ns;
+
+	parties_charge(&parties, ns);
+	*ret_other_ns += place == &other ? ns : 0;
+	party_add(&parties, place);
+	return place;
+}
+
+static void one_that_is_alone_is_served_whatever_it_uses(void **state)
+{
+	assert_false(parties_have_work(&parties));
+	for (int i = 0; i < 3; i++) {
+		party_add(&parties, &other);
+		party_add(&parties, &other);
+		assert_true(parties_have_work(&parties));
+		assert_ptr_equal(parties_next(&parties), &other);
+		parties_charge(&parties, 1000 * PARTY_TURN_NS);
+		assert_false(parties_contended(&parties));
+		assert_null(parties_next(&parties));
+	}
+}
+
+static void connections_of_a_user_are_served_in_the_order_in_which_they_came(void **state)
+{
+	int64_t none = 0;
+
+	add_many();
+	for (int round = 0; round < 2; round++)
+		for (int i = 0; i < MANY; i++)
+			assert_ptr_equal(serve(PARTY_TURN_NS / 7, 0, &none), &many[i]);
+}
+
+static void fifty_connections_of_one_user_get_as_much_time_as_one_of_another(void **state)
+{
+	static const int64_t times[] = { PARTY_TURN_NS / 50, PARTY_TURN_NS / 2, PARTY_TURN_NS, 7 * PARTY_TURN_NS };
+
+	for (size_t i = 0; i < 16; i++) {
+		int64_t of_many_ns = times[i / 4], of_other_ns = times[i % 4], others_ns = 0, all_ns = 0;
+
+		add_many();
+		party_add(&parties, &other);
+		while (all_ns < 1000 * PARTY_TURN_NS)
+			all_ns += serve(of_many_ns, of_other_ns, &others_ns) == &other ? of_other_ns : of_many_ns;
+		assert_in_range(others_ns, all_ns / 2 - 16 * PARTY_TURN_NS, all_ns / 2 + 16 * PARTY_TURN_NS);
+	}
+}
+
+/* Many have been served for long while they were alone: who comes then is next, and so is who comes a second time. */
+static void who_comes_waits_for_one_turn_of_another_user_at_most(void **state)
+{
+	int64_t none = 0;
+
+	for (int round = 0; round < 3; round++) {
+		add_many();
+		for (int i = 0; i < MANY; i++)
+			serve(10 * PARTY_TURN_NS, 0, &none);
+		party_add(&parties, &other);
+		assert_true(parties_contended(&parties));
+		for (int i = 0; serve(PARTY_TURN_NS, 0, &none) != &other; i++)
+			assert_in_range(i, 0, 1);
+		party_leave(&parties, &other);
+		party_enter(&parties, &other, ANOTHER);
+	}
+}
+
+static void who_leaves_is_not_served(void **state)
+{
+	int64_t none = 0;
+
+	party_add(&parties, &other);
+	party_leave(&parties, &other);
+	assert_null(parties_next(&parties));
+	party_enter(&parties, &other, ANOTHER);
+	party_add(&parties, &other);
+	add_many();
+	party_leave(&parties, &many[0]);
+	party_leave(&parties, &other);
+	assert_ptr_equal(serve(0, 0, &none), &many[1]);
+	party_enter(&parties, &many[0], ONE_USER);
+	party_enter(&parties, &other, ANOTHER);
+	party_leave(&parties, &other); /* the last one of its user, in no queue */
+	party_enter(&parties, &other, ANOTHER);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(one_that_is_alone_is_served_whatever_it_uses),
+		TEST(connections_of_a_user_are_served_in_the_order_in_which_they_came),
+		TEST(fifty_connections_of_one_user_get_as_much_time_as_one_of_another),
+		TEST(who_comes_waits_for_one_turn_of_another_user_at_most),
+		TEST(who_leaves_is_not_served),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
