@@ -144,6 +144,7 @@ OTHER_MIXES = spent spent,_operator permits calm_permits permits,_operator permi
 # Programs of the benchmark: the load, the null broker and the pipelined load.
 BENCH_LOAD = load.c histogram.c line.c peer_broker.c peer_other.c peer_relay.c peer_zookeeper.c
 BENCH_NULL = null.c
+BENCH_NEIGHBOURS = neighbours.c histogram.c
 BENCH_PIPELINE = pipeline.c
 # Unit tests of the simulator's own parts: all of them but its main program.
 SIM_UNIT = test_fakezk.c
@@ -256,7 +257,7 @@ SHARED = $(BUILD)/$(SONAME)
 SHARED_MAP = client-lib/liblockbroker.map
 STATIC = $(BUILD)/liblockbroker.a
 SIM_BIN = $(BUILD)/sim
-BENCH_BIN = $(addprefix $(TESTS)/,bench-load bench-null bench-pipeline)
+BENCH_BIN = $(addprefix $(TESTS)/,bench-load bench-null bench-pipeline bench-neighbours)
 
 .PHONY: all help deps quick check check-all beside-check fuzz unit sim golden mutants system deb booted torture demo bench profile lint layers packaging reproducible format install uninstall clean tests
 .DEFAULT_GOAL = all
@@ -422,6 +423,11 @@ $(TESTS)/bench-null: $(call objects,tests/bench,$(BENCH_NULL))
 	$(Q)$(LINK) -o $@ $(inputs) -levent_core
 
 $(TESTS)/bench-pipeline: $(call objects,tests/bench,$(BENCH_PIPELINE))
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(LINK) -o $@ $(inputs)
+
+$(TESTS)/bench-neighbours: $(call objects,tests/bench,$(BENCH_NEIGHBOURS))
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(LINK) -o $@ $(inputs)
