@@ -37,14 +37,10 @@ MUTANTS = [
         ("\tif (!is_same(c, event))\n\t\tdirectory_list", "\tif (false)\n\t\tdirectory_list")], 1000),
     ("a list that is left for later is forgotten", [
         ("list.c", "\t\twork_add(&env->works, &c->user->worker, &l->work);", "\t\t;")], 100),
-    ("a list that is left for later does not go with a hand-over", [
-        ("\tif (kind == LIST_NONE)\n\t\treturn true;", "\treturn true;")], 1000),
     ("who is to be told of a leader later is not told", [
         ("\t\twork_add(&env->works, &o->client->user->worker, &o->work);\n\t} else if", "\t\t;\n\t} else if")], 300),
     ("who is still to be told of a leader is forgotten at a hand-over", [
         ("\t\tobserve_resume(r->observers.sorted[i]);", "\t\t;")], 3000),
-    ("a list does not step over a lock that goes meanwhile", [
-        ("\t\t\twalk_leave_lock(locks, lock);", "\t\t\t;")], 1000),
     ("a watch event is an answer", [
         ("broker.c", "\tcase EVENT_ZK_WATCH:\n", "\tcase EVENT_ZK_WATCH:\n\t\tb->ensemble.operations.answered_ns = b->env.now_ns;\n")], 1000),
     ("watches are counted before they are set", [
