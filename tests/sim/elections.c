@@ -273,6 +273,12 @@ static bool stands(struct world *w, int lock, int64_t leader)
 	return w->leader_since[lock] < since && w->deleted_at[lock] < since && w->last_fault < since;
 }
 
+/* It tells observers in pieces, and the next piece comes right after this. */
+static bool is_telling(const struct host *h)
+{
+	return h->broker && broker_has_work(h->broker);
+}
+
 static void look(void *world, uint64_t argument)
 {
 	struct world *w = world;
@@ -286,7 +292,7 @@ static void look(void *world, uint64_t argument)
 		for (h = 0; h < w->host_count && same; h++)
 			look_at(&w->hosts[h], lock, w->leader[lock]);
 		for (h = 0; h < w->host_count && w->mix->standalone && w->election[lock]; h++)
-			if (w->hosts[h].moved_at[lock] < w->sched.now)
+			if (w->hosts[h].moved_at[lock] < w->sched.now && !is_telling(&w->hosts[h]))
 				look_at(&w->hosts[h], lock, local_leader(&w->hosts[h], lock));
 	}
 	sched_at(&w->sched, w->sched.now + LOOK_EVERY_NS, look, w, 0);
