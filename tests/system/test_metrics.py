@@ -61,6 +61,14 @@ def test_counters_go_on_over_a_hand_over_and_not_over_a_kill(standalone, clients
     assert value(after, "hold_seconds_count") == 3
     assert value(after, "counters_start_time_seconds") == value(before, "counters_start_time_seconds")
 
+    standalone.follow()
+    old = standalone.pid
+    os.kill(old, signal.SIGKILL)
+    standalone.await_another(old)
+    killed = run(standalone, "metrics").stdout
+    assert value(killed, "grants_total") == value(killed, "hold_seconds_count") == 0
+    assert value(killed, "counters_start_time_seconds") >= value(after, "counters_start_time_seconds")
+
 
 def test_the_file_for_a_collector_is_whole_at_any_time(standalone, tmp_path):
     path = tmp_path / "lockbroker.prom"
