@@ -34,7 +34,7 @@ MUTANTS = [
     ("recovery begins anew each time", [
         ("\tqsort(all, count, sizeof(struct directory *), by_age);\n", "")], 300, "load"),
     ("a held claim is asked for after a reconnection, and the answer is not looked at", [
-        ("\tif (!is_same(c, event))\n\t\tdirectory_list", "\tif (false)\n\t\tdirectory_list")], 1000),
+        ("\tif (!is_same(c, event))\n\t\tdirectory_list", "\tif (false)\n\t\tdirectory_list")], 5000),
     ("a list that is left for later is forgotten", [
         ("list.c", "\t\twork_add(&env->works, &c->user->worker, &l->work);", "\t\t;")], 100),
     ("who is to be told of a leader later is not told", [
