@@ -195,8 +195,8 @@ LINK_REQUIRED = $(if $(SAN),-fsanitize=$(SAN)) -Wl,-z,relro,-z,now -Wl,--as-need
 # source, builds of the same sources are the same.
 LTO ?= $(if $(or $(SAN),$(CLANG)),,$(if $(OPTIMIZED),-flto=auto --param=max-inline-insns-auto=30))
 WHOLE = $(if $(LTO),$(LTO) -ffat-lto-objects -frandom-seed=$<)
-# Nothing that is built says where it was built.
-SAME = -ffile-prefix-map=$(CURDIR)=.
+# Nothing that is built says where it was built. With -flto gcc does not tell the assembler that.
+SAME = -ffile-prefix-map=$(CURDIR)=. $(if $(CLANG),,-Wa,--debug-prefix-map=$(CURDIR)=.)
 COMPILE = $(CC) $(REQUIRED) $(CPPFLAGS) $(CFLAGS) $(FORTIFY) $(SAME) -fno-lto
 LINK_WHOLE = $(CC) $(CFLAGS) $(HARDEN) $(SAME) -pie $(LINK_REQUIRED) $(LDFLAGS) $(or $(LTO),-fno-lto)
 LINK = $(CC) $(CFLAGS) -pie $(LINK_REQUIRED) $(LDFLAGS) -fno-lto

@@ -391,7 +391,8 @@ class Daemon:
         return Client(self.operator_socket if operator else self.socket, version)
 
     def info(self, *sections):
-        with self.client(2) as c:
+        """As operators see it: with the session's id."""
+        with self.client(2, operator=os.path.exists(self.operator_socket)) as c:
             return parse_info(c.call("INFO", *sections))
 
     def state(self):
