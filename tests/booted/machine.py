@@ -19,8 +19,8 @@ import subprocess
 import harness
 
 # What the daemon needs, what boots, what README's example needs (groupadd, usermod), and what upgrades a host by itself.
-PACKAGES = ["systemd-sysv", "dbus", "passwd", "libzookeeper-st2", "libevent-core-2.1-7", "libinih1", "apt", "needrestart",
-            "unattended-upgrades"]
+PACKAGES = ["systemd-sysv", "dbus", "passwd", "libzookeeper-st2", "libevent-core-2.1-7", "libevent-extra-2.1-7",
+            "libinih1", "apt", "needrestart", "unattended-upgrades"]
 # A machine does nothing but what a test asks for.
 MASKED = ["apt-daily.timer", "apt-daily-upgrade.timer"]
 LEFT_OUT = ["/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*", "/usr/share/info/*"]
