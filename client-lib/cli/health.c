@@ -138,7 +138,7 @@ static void judge(struct check *c, enum verdict verdict, const char *format, ...
 	if (verdict > c->verdict)
 		c->verdict = verdict;
 	if (len > 0 && len + 2 < sizeof(c->why)) {
-		strcpy(c->why + len, "; ");
+		memcpy(c->why + len, "; ", sizeof("; "));
 		len += 2;
 	}
 	va_start(args, format);
@@ -178,7 +178,7 @@ static void measure_pools(struct check *c, const char *text)
 		share = limit > 0 ? 100 * value_of(text, name, 0) / limit : 0;
 		if (share >= c->values[LIMIT]) {
 			c->values[LIMIT] = share;
-			strcpy(c->fullest, pool);
+			memcpy(c->fullest, pool, sizeof(c->fullest));
 		}
 	}
 }

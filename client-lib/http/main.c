@@ -83,12 +83,16 @@ static int listen_on(const struct address *a)
 /* Port 0 is one that the kernel chooses. */
 static unsigned int port_of(int fd)
 {
-	struct sockaddr_storage sa = { 0 };
-	socklen_t len = sizeof(sa);
+	union {
+		struct sockaddr any;
+		struct sockaddr_in v4;
+		struct sockaddr_in6 v6;
+	} at = { .v6 = { 0 } };
+	socklen_t len = sizeof(at);
 
-	getsockname(fd, (struct sockaddr *)&sa, &len);
-	return ntohs(sa.ss_family == AF_INET ? ((const struct sockaddr_in *)(const void *)&sa)->sin_port
-					     : ((const struct sockaddr_in6 *)(const void *)&sa)->sin6_port);
+	if (getsockname(fd, &at.any, &len))
+		return 0;
+	return ntohs(at.any.sa_family == AF_INET ? at.v4.sin_port : at.v6.sin6_port);
 }
 
 static int serve(const struct address *a, struct visitors_conf *conf)

@@ -117,7 +117,7 @@ static bool fetch(struct reader *r, char *line, size_t size)
 		failed(r, "the line has a zero byte: this is no text file");
 	else
 		return true;
-	strcpy(line, "\n");
+	memcpy(line, "\n", sizeof("\n"));
 	return true;
 }
 

@@ -61,6 +61,9 @@ static void fill(sigset_t *set)
 		sigdelset(set, others[i]);
 }
 
+/* The errno of this thread, the only one, for a handler: not everywhere may one ask for its place. */
+static const int *last_error;
+
 /* Whoever finds no memory aborts (base/mem.h), and errno is what malloc() left. Nothing is allocated here. */
 static void tell_abort(int number)
 {
@@ -68,7 +71,7 @@ static void tell_abort(int number)
 		"error: out of memory: this process ends, as if it was killed; more memory has to be allowed for "
 		"the service (MemoryMax=, LimitAS=, vm.overcommit_memory), or less used (limits.* in the "
 		"configuration)\n";
-	ssize_t written = errno == ENOMEM ? write(STDERR_FILENO, text, sizeof(text) - 1) : 0;
+	ssize_t written = *last_error == ENOMEM ? write(STDERR_FILENO, text, sizeof(text) - 1) : 0;
 
 	(void)written;
 	/* abort() would do that itself; a watchdog that sends the signal means the end of this process, too. */
@@ -85,6 +88,7 @@ int signals_new(struct signals **ret, struct watch_base *base, const struct sign
 	signal(SIGPIPE, SIG_IGN);
 	/* If the process that started us ignores it, nobody could be waited for. */
 	signal(SIGCHLD, SIG_DFL);
+	last_error = &errno;
 	signal(SIGABRT, tell_abort);
 	fill(&set);
 	sigprocmask(SIG_BLOCK, &set, NULL);
