@@ -112,6 +112,7 @@ int main(int argc, char **argv)
 	else if (status < 0)
 		status = begin(&d, &options);
 	takeover_free(d.takeover);
+	keeper_past_free(&d.past);
 	keeper_free(d.keeper);
 	program_free(d.program);
 	parcel_free(&d.identity);

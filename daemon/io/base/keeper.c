@@ -347,9 +347,14 @@ void keeper_refuse(struct keeper *k, struct keeper_past *past)
 		close(kept->fd);
 		keeper_drop(k, kept->id);
 	}
+	keeper_past_free(past);
+	keeper_settle(k);
+}
+
+void keeper_past_free(struct keeper_past *past)
+{
 	mem_free(past->kept);
 	*past = (struct keeper_past){ 0 };
-	keeper_settle(k);
 }
 
 /* ---- a hand-over ---- */

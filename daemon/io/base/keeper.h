@@ -59,6 +59,8 @@ void keeper_receive(struct keeper *k, struct keeper_past *ret);
 int keeper_take(struct keeper_past *past, uint64_t id);
 /* Shuts down and closes what nobody has taken, has the keeper drop it, and frees the memory. */
 void keeper_refuse(struct keeper *k, struct keeper_past *past);
+/* For a process that ends because it cannot serve: the descriptors stay as they are, for the next one. */
+void keeper_past_free(struct keeper_past *past);
 
 /* A hand-over. keeper_unpack(): NULL if the other process has none. */
 void keeper_pack(const struct keeper *k, struct parcel *p);
