@@ -11,14 +11,14 @@ zookeeper default-jre-headless stunnel4 openssl
 libcurator-recipes-java default-jdk-headless
 python3 python3-pytest python3-pytest-xdist python3-redis python3-kazoo redis-tools netcat-openbsd
 prometheus
-nftables iproute2
+nftables iproute2 strace
 "
 # With a word of argument: for `make lint`, `make deb`, `make booted`, `make bench` or `make profile`, as well.
 lint_packages="clang-format clang-tidy cppcheck"
 deb_packages="debhelper dpkg-dev fakeroot lintian pkg-config"
 booted_packages="mmdebstrap systemd-container"
 bench_packages="redis-server redis-tools memcached postgresql"
-profile_packages="linux-perf strace valgrind redis-server"
+profile_packages="linux-perf valgrind redis-server"
 
 fail()
 {
