@@ -62,10 +62,8 @@ def test_a_new_process_that_is_killed_before_its_file_counts_leaves_that_of_the_
     assert clients(broker).call("LOCK", "a") > token
 
 
-@pytest.mark.parametrize("call", ["renameat", "shutdown"], ids=["before its file counts", "before strangers are closed"])
-@pytest.mark.parametrize("where", ["standalone", "zookeeper"])
-def test_who_goes_on_after_a_kill_and_is_killed_at_once(where, call, request, daemons, root, clients):
-    """Its file begins to count with its name, and then the keeper's copies of what it did not take are closed."""
+def killed_holder(where, request, daemons, root, clients):
+    """A service of which the process was killed; a client of it that goes on; and its token."""
     zk = () if where == "standalone" else (request.getfixturevalue("zk"), root)
     d = fakekeeper.Kept(*zk, wait=False)
     daemons.list.append(d)
@@ -74,10 +72,22 @@ def test_who_goes_on_after_a_kill_and_is_killed_at_once(where, call, request, da
     token = c.call("LOCK", "a")
     d.wait_kept(c)
     d.kill()
-    when = 2 if call == "renameat" else 1  # the page has its name before
+    return d, c, token
+
+
+def under_strace(d, call, inject):
+    """What starts next meets that at that call; `del d.command` ends it."""
     command = d.command()
-    d.command = lambda: ["strace", "-f", "-o", "/dev/null", "-e", f"trace={call}", "-e",
-                         f"inject={call}:signal=SIGKILL:when={when}", *command]
+    d.command = lambda: ["strace", "-f", "-o", "/dev/null", "-e", f"trace={call}", "-e", f"inject={call}:{inject}", *command]
+
+
+@pytest.mark.parametrize("call", ["renameat", "shutdown"], ids=["before its file counts", "before strangers are closed"])
+@pytest.mark.parametrize("where", ["standalone", "zookeeper"])
+def test_who_goes_on_after_a_kill_and_is_killed_at_once(where, call, request, daemons, root, clients):
+    """Its file begins to count with its name, and then the keeper's copies of what it did not take are closed."""
+    d, c, token = killed_holder(where, request, daemons, root, clients)
+    when = 2 if call == "renameat" else 1  # the page has its name before
+    under_strace(d, call, f"signal=SIGKILL:when={when}")
     ours, theirs = socket.socketpair()
     with ours, theirs:
         d.spawn(crashes=1, back=[*d.kept.items(), (12345, ours.fileno())])
@@ -93,17 +103,8 @@ def test_who_goes_on_after_a_kill_and_is_killed_at_once(where, call, request, da
 @pytest.mark.parametrize("where", ["standalone", "zookeeper"])
 def test_who_goes_on_after_a_kill_and_cannot_give_its_file_its_name_serves(where, request, daemons, root, clients):
     """Nobody may go by the earlier file any longer, which is not written: another kill costs the locks, and that is said."""
-    zk = () if where == "standalone" else (request.getfixturevalue("zk"), root)
-    d = fakekeeper.Kept(*zk, wait=False)
-    daemons.list.append(d)
-    d.start()
-    c = clients(d)
-    token = c.call("LOCK", "a")
-    d.wait_kept(c)
-    d.kill()
-    command = d.command()
-    d.command = lambda: ["strace", "-f", "-o", "/dev/null", "-e", "trace=renameat", "-e",
-                         "inject=renameat:error=EIO:when=2", *command]  # the page has its name before
+    d, c, token = killed_holder(where, request, daemons, root, clients)
+    under_strace(d, "renameat", "error=EIO:when=2")  # the page has its name before
     d.spawn(crashes=1)
     d.wait_ready()
     del d.command
