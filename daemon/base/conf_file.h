@@ -7,7 +7,7 @@
  * - FILE and its drop-ins have to belong to root or the daemon's user, and nobody else may be able to write to them, nor to
  *   FILE.d: they say who may do what. Of FILE that holds if it is a regular file.
  * - In FILE.d, what is hidden and what does not end with .conf (an editor's backup, a README) is none of ours. What ends so
- *   but has no digits is an error, because whoever wrote it expects that it counts.
+ *   but has no digits is an error, because its author expects that it counts.
  */
 #pragma once
 

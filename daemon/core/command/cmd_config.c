@@ -37,7 +37,7 @@ static void reply_settings(struct client *c, const struct call *call)
 	if (work > MATCH_STEPS_MAX) {
 		reply_error(c, ERROR_LIMIT,
 			    "matching these patterns with all keys takes more than 1000000 steps: use simpler ones");
-		static_assert(MATCH_STEPS_MAX == 1000000, "as it is said");
+		static_assert(MATCH_STEPS_MAX == 1000000, "the sentence names it");
 	} else {
 		resp_map(reply_out(c), count, c->version);
 		bytes_append(reply_out(c), pairs.data, pairs.len);

@@ -157,7 +157,7 @@ static void answer(struct list *l)
 	if (l->work_done > MATCH_STEPS_MAX) {
 		reply_error(over(l), ERROR_LIMIT,
 			    "matching that pattern with all locks takes more than 10000000 steps: use a simpler one");
-		_Static_assert(MATCH_STEPS_MAX == 10000000, "as it is said");
+		static_assert(MATCH_STEPS_MAX == 10000000, "the sentence names it");
 		return;
 	}
 	if (l->kind == LIST_CLIENTS || too_long(l)) {

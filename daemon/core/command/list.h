@@ -13,7 +13,7 @@
  * Each row is true at the instant of its step. What is there from the first step to the last one is shown exactly once;
  * what comes or goes meanwhile is shown, or is not. A lock that is released and taken again meanwhile has one row.
  *
- * From any state the end of its client ends it. A hand-over carries the question alone: it begins anew.
+ * In each state the list ends with its client. A hand-over carries the question only, and the list begins again.
  */
 #pragma once
 

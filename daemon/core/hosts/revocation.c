@@ -261,7 +261,7 @@ void revocation_found(struct revocation *d)
 		add_follower(d, &q->children[i]);
 	if (!outbox_room(q->hosts, letter_kind(d), d->count)) {
 		q->hosts->env->stats.limits_total++;
-		_Static_assert(LETTER_REVOKES_MAX == 128 && LETTER_FORCES_MAX == 192, "as it is said");
+		_Static_assert(LETTER_REVOKES_MAX == 128 && LETTER_FORCES_MAX == 192, "the sentence names them");
 		fail(d, ERROR_LIMIT, "no room for another letter: 128 (REVOKE) or 192 (FORCEUNLOCK) are under way, or "
 				     "limits.session_path_bytes is reached; try again in a few seconds");
 		return;

@@ -76,7 +76,7 @@ void observe_end(struct observer *o);
 void observe_fail_all(struct lock *lock, enum error_code code, const char *sentence);
 /* Its turn has come (WORK_LEADER): it is told what is known now. */
 void observe_tell(struct observer *o);
-/* A new process: whoever was to be told is to be told. */
+/* In a new process: the observer, which the former process had not told of its leader yet, waits for that again. */
 void observe_resume(struct observer *o);
 /* The observer has been told what is known now. */
 void observe_told(struct observer *o);

@@ -84,7 +84,7 @@ uint32_t client_shown(const struct client *c, struct slice *ret_comm);
 /* Ends the connection: before this event ends, the client's holdings are released and the connection is closed. */
 void client_close(struct client *c);
 struct client *client_by_id(struct locks *locks, uint64_t id); /* NULL when there is none */
-/* Of the process that connected. They are not in a snapshot: whoever restores a client sets them again. */
+/* Of the process that connected. A snapshot does not have them: the adapter reads them again from the connection. */
 void client_set_groups(struct client *c, const struct event_groups *groups);
 bool client_is_operator(const struct client *c); /* it came through the operators' socket, whoever it is */
 
