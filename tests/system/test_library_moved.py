@@ -59,7 +59,7 @@ class Broker:
     def __init__(self, path, page):
         self.socket, self.page = str(path), page
         self.answers = {"LOCK": ":7", "UNLOCK": ":0", "VALID": ":5", "PING": "+PONG"}
-        self.requests = []
+        self.requests, self.answered = [], []
         self.serves = threading.Event()
         self.serves.set()
         self.listener = socket.socket(socket.AF_UNIX)
@@ -84,6 +84,7 @@ class Broker:
                 self.serves.wait(harness.PATIENCE)
                 answer = self.hello() if words[0] == "HELLO" else self.answers.get(words[0], "+OK")
                 peer.sendall(answer.encode() + b"\r\n")
+                self.answered.append(" ".join(words))
 
     def seen(self, request):
         harness.wait_until(lambda: request in self.requests, f"{request} among {self.requests}")
@@ -255,6 +256,8 @@ def test_a_command_goes_on_under_the_next_page(pages, broker):
     pages[0].write(SAFE, soon(10))  # before the command looks: it looks again when that is nearly over
     p = run_under(broker, "sh", "-c", "echo ready; read line; echo $line")
     assert p.stdout.readline() == "ready\n"
+    # The command may print before its number is told, and what has no answer yet keeps the page from being asked for.
+    harness.wait_until(lambda: any(x.startswith("CLIENT SETINFO CHILD") for x in broker.answered), "the command's number")
     broker.serves.clear()
     move(broker, pages)
     broker.seen("HELLO")

@@ -63,12 +63,13 @@ class Violation:
 
 class Grant:
     __slots__ = ("lock", "token", "worker", "host", "start", "end", "proven", "told", "over", "void",
-                 "ran_out")
+                 "ran_out", "confirmed")
 
     def __init__(self, lock, token, worker, host, start):
         self.lock, self.token, self.worker, self.host, self.start = lock, token, worker, host, start
         self.end = None     # when the client stopped relying on it
         self.proven = 0     # until when it was proven
+        self.confirmed = 0  # when VALID was last asked and said that it is
         self.told = None    # when the event of its loss was read
         self.over = None    # how it ended: released, lost, gone, hangup, dead, end
         self.void = False   # on a session that a third party had ended
@@ -173,6 +174,7 @@ class Reader:
         if g.told and int(ms):
             self.wrong("valid after loss", lock, f"VALID says {ms} ms after the loss of {g.token} was told")
         g.ran_out = not int(ms)
+        g.confirmed = self.last if int(ms) else g.confirmed
         g.proven = max(g.proven, self.last + int(ms) * MS if int(ms) else 0)
 
     def on_unlock(self, after, lock, token, result):
@@ -269,13 +271,14 @@ class Check:
     def expire(self):
         """
         What a third party ended was proven no longer than that; what was granted until the daemon knew, never. A client
-        may read such a grant a little later: VALID has then never said that it is proven.
+        may read such a grant a little later: VALID has then never said that it is proven. The fault ends some time after
+        the daemon has its next session: what was granted meanwhile and is proven after that belongs to the next one.
         """
         for f in self.faults:
             if not f.expired:
                 continue
             for g in self.grants:
-                if g.host not in f.hosts:
+                if g.host not in f.hosts or (g.start >= f.begin and g.confirmed > f.end):
                     continue
                 if f.begin <= g.start <= f.end + (0 if g.proven else SECOND):
                     g.void = True

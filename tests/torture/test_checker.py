@@ -214,6 +214,19 @@ def test_what_was_granted_on_an_ended_session_may_be_read_a_little_later():
     assert "token shrinks" in read_late(4000)
 
 
+def test_what_the_next_session_granted_before_the_end_of_its_fault_is_proven_as_usual():
+    expired = fault("session ended", 100, 200, "alpha", loses=True, expired=True)
+    killed = fault("daemon killed", 4700, 4800, "alpha", closes=True, loses=True)
+
+    def told_of(start, asked):
+        story = Story().hold(start, 1).valid(asked, 3300).lost(4750, 1).say("gone", 4751).say("end", 4752)
+        return found(story, faults=[expired, killed])
+
+    assert told_of(150, 4700) == []
+    assert told_of(50, 4700) == ["told late"], "what was held before must be told when the session ends"
+    assert told_of(150, 199) == ["told late"]
+
+
 def test_an_unlock_that_finds_nothing():
     assert found(Story().hold(0, 1).unlock(4, 1, "notheld").say("end", 5)) == ["unlock"]
 
