@@ -48,13 +48,13 @@ PYTHON = /usr/bin/python3
 PROTOCOL = bytes.c bytes_format.c number.c resp_write.c resp_request.c resp_reply.c errors.c commands.c answers.c name.c \
 	session_page.c
 # Knows nothing of locks and nothing of the system: the core may use it.
-BASE_PURE = map.c heap.c
-BASE = log.c conf.c conf_file.c conf_reload.c conf_value.c clock.c backoff.c
+BASE_PURE = rule.c map.c heap.c
+BASE = rule_names.c log.c conf_access.c conf.c conf_file.c conf_reload.c conf_value.c clock.c backoff.c
 # The core in floors, from the top: each uses those that stand behind it (tests/floors.py).
 FLOORS = top command hosts client kind lock claim session znode port
 CORE_top = broker.c connection.c route.c recovery.c drain.c reload.c check.c
 CORE_command = command/command.c command/cmd_lock.c command/cmd_election.c command/cmd_semaphore.c \
-	command/cmd_hosts.c command/cmd_config.c command/cmd_client.c command/list.c command/metrics.c
+	command/cmd_access.c command/cmd_hosts.c command/cmd_config.c command/cmd_client.c command/list.c command/metrics.c
 CORE_hosts = hosts/release.c hosts/hosts.c hosts/audit.c hosts/revocation.c hosts/revoke.c \
 	hosts/query_reply.c hosts/view.c hosts/participant.c hosts/query.c hosts/inbox.c hosts/outbox.c
 CORE_client = client/tell.c client/mlock.c client/notify.c client/args.c client/ask.c client/reply.c client/restart.c \
@@ -67,7 +67,7 @@ CORE_claim = claim/claim.c claim/directory.c claim/rollover.c claim/turn.c claim
 CORE_session = session/operation.c session/presence.c session/former.c session/session.c session/health.c \
 	session/budget.c session/window.c session/proof.c session/past.c
 CORE_znode = znode/contender.c znode/flavour.c znode/record.c znode/holder.c
-CORE_port = port/effect.c port/work.c
+CORE_port = port/effect.c port/access.c port/work.c
 # A snapshot is written and read by each floor.
 CORE_top += snapshot.c
 CORE_hosts += hosts/letter_snapshot.c
@@ -100,7 +100,7 @@ IO = $(foreach floor,$(IO_FLOORS),$(IO_$(floor)))
 KEEPER = keeper/supervisor.c keeper/exchange.c keeper/descriptors.c keeper/reexec.c keeper/watchdogs.c keeper/crashes.c keeper/rights.c
 MAIN = main.c adopt.c start.c revive.c parts.c orders.c daemon.c command_line.c broker_conf.c settings.c
 CLIENT = handle.c connect.c request.c lock.c multi.c event.c semaphore.c election.c wire.c held.c reply.c
-CLI = main.c operators.c say.c help.c lock.c job.c proof.c nested.c call.c table.c tree.c health.c http.c
+CLI = main.c access.c operators.c say.c help.c lock.c job.c proof.c nested.c call.c table.c tree.c health.c http.c
 HTTP = main.c question.c visitors.c
 
 # Unit tests that link the pure parts only, those over a whole core, those of the configuration (base and inih), others
@@ -115,7 +115,7 @@ UNIT_kind = test_rwlock.c
 UNIT_lock = test_grants.c
 UNIT_claim = test_listing.c
 UNIT_session = test_proof.c test_window.c test_budget.c
-UNIT_port = test_effects.c test_ledger.c test_entry.c
+UNIT_port = test_access.c test_effects.c test_ledger.c test_entry.c
 UNIT_CORE = test_core_snapshot.c test_core_salvage.c test_core_handed_over.c \
 	test_core_answers.c test_core_lock.c test_core_try.c test_core_mode.c test_core_readers.c \
 	test_core_lease.c test_core_enqueue.c test_core_deadlock.c test_core_mlock.c test_core_claim.c \
@@ -131,7 +131,7 @@ UNIT_CONF = test_conf.c test_conf_file.c test_conf_prefix.c test_conf_reload.c
 UNIT_BASE = test_backoff.c
 UNIT_IO = test_watch.c test_process.c test_unit.c test_feed.c test_saved.c test_zk_parts.c test_listen.c test_conn.c test_party.c test_kept.c test_channel.c \
 	test_keeper.c test_store.c test_page_file.c
-FUZZ = fuzz_resp.c fuzz_snapshot.c fuzz_salvage.c
+FUZZ = fuzz_rule.c fuzz_resp.c fuzz_snapshot.c fuzz_salvage.c
 SIM = snapshots.c kills.c sim.c world.c host.c load.c saved.c caller.c asks.c answers.c told.c checks.c clutter.c entitled.c elections.c \
 	readers.c known.c deadlocks.c several.c tries.c permits.c permits_foreign.c forced.c faults.c foreign.c reloads.c ballast.c \
 	anything.c anything_asks.c anything_checks.c anything_meddler.c sched.c trace.c fakezk_ensemble.c fakezk_handle.c \

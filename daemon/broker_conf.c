@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/conf.h"
 #include "base/log.h"
+#include "base/rule.h"
 
 /* The core does not write lines for grants that the log would leave out. */
 static bool logs_grants(const struct conf *c)
@@ -28,6 +29,9 @@ void broker_conf_change(struct broker_conf *b, const struct conf *c)
 	b->log_grants_level = c->log_grants ? EFFECT_LEVEL_INFO : EFFECT_LEVEL_DEBUG;
 	b->grant_min_ns = c->grant_min_ms * CLOCK_NS_PER_MS;
 	b->stop_timeout_ns = c->stop_timeout_ms * CLOCK_NS_PER_MS;
+	b->access = (struct access_rules){ .list = c->rules, .count = c->rule_count };
+	for (size_t i = 0; i < c->rule_count; i++)
+		b->access.verbs |= c->rules[i].verbs;
 	l->clients = (size_t)c->clients;
 	l->clients_per_uid = (size_t)c->clients_per_uid;
 	l->locks = (size_t)c->locks;

@@ -117,7 +117,7 @@ static void refuse(const char *error, struct bytes *told)
 	bytes_text(told, line);
 }
 
-void orders_reloaded(void *arg, const struct conf *read, const char *error)
+void orders_reloaded(void *arg, struct conf *read, const char *error)
 {
 	struct event event = { .type = EVENT_CONF };
 	char unfit[CONF_ERROR_MAX];

@@ -14,7 +14,7 @@ struct daemon;
 struct signals_calls orders_calls(struct daemon *d);
 /* For reload_new(); `arg` is the daemon. `error`: why it was not read, a line for each error. */
 int orders_look(void *arg, const struct conf *read, char *error);
-void orders_reloaded(void *arg, const struct conf *read, const char *error);
+void orders_reloaded(void *arg, struct conf *read, const char *error);
 /*
  * For takeover_watch(); `arg` is the daemon. The process that handed over has exited, and has told the service manager who
  * is the daemon now.

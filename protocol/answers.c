@@ -24,7 +24,8 @@ static uint64_t sources_of(enum error_code code)
 		return 0;
 	case ERROR_BADNAME:
 		return TAKES | HAS | OF(CANCEL) | OF(ACQUIRE) | OF(LIMIT) | OF(VALID) | OF(LEADER) | OF(OBSERVE) |
-		       OF(UNOBSERVE) | OF(HOLDERS) | OF(QUEUE) | OF(WHY) | OF(REVOKE) | OF(FORCEUNLOCK);
+		       OF(UNOBSERVE) | OF(HOLDERS) | OF(QUEUE) | OF(WHY) | OF(REVOKE) | OF(FORCEUNLOCK) |
+		       OF(ACCESS);
 	case ERROR_HELD:
 		return TAKES;
 	case ERROR_NOTHELD:
@@ -34,7 +35,8 @@ static uint64_t sources_of(enum error_code code)
 	case ERROR_DEADLOCK:
 		return TAKES | OF(ACQUIRE);
 	case ERROR_DENIED:
-		return OF(FORCEUNLOCK) | OF(LIMIT) | OF(CLIENT) | OF(RESTART) | OF(RELOAD) | OF(CONFIG);
+		return OF(FORCEUNLOCK) | OF(LIMIT) | OF(CLIENT) | OF(RESTART) | OF(RELOAD) | OF(CONFIG) | OF(ACCESS) | OF(REVOKE) | TAKES |
+		       OF(ACQUIRE) | OF(OBSERVE) | OF(LEADER);
 	case ERROR_MISMATCH:
 		return TAKES | OF(UNLOCK) | OF(MUNLOCK) | OF(DOWNGRADE) | OF(RENEW) | OF(RESIGN) | OF(ACQUIRE) | OF(LIMIT) |
 		       OF(LEADER) | OF(OBSERVE) | FAILED | UNOBSERVED;

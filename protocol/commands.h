@@ -40,6 +40,8 @@
 	X(RESTART, 1, 1, "write blocking admin", "Hand over to a new process of the installed daemon, for operators: RESTART") \
 	X(RELOAD, 1, 1, "admin blocking", "Read the configuration again, for operators: RELOAD") \
 	X(CONFIG, 2, -1, "readonly admin", "What is configured now, for operators: CONFIG GET pattern [pattern ...]") \
+	X(ACCESS, 3, 7, "readonly admin", \
+	  "What a user may do with a lock, and why, for operators: ACCESS uid name [GROUPS g,...] [UNIT unit]") \
 	X(HELLO, 1, -1, "fast", "Choose the protocol: HELLO [2|3 [AUTH user password] [SETNAME name]]") \
 	X(PING, 1, 2, "fast", "PING [message]") \
 	X(ECHO, 2, 2, "fast", "ECHO message") \

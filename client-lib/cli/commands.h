@@ -12,5 +12,9 @@ int cli_check(const char *socket, int argc, char **argv);
 int cli_http(const char *socket, int argc, char **argv);
 /* `lockbroker lock`, `lockbroker sem`, `lockbroker campaign` */
 int cli_lock(const char *socket, int argc, char **argv);
+struct lb;
+
+/* `lockbroker access`, with its arguments: a user, a name, and perhaps a unit */
+int cli_access(struct lb *lb, char **arguments);
 /* Prints what all commands do; with a word, what that command does. */
 void cli_help(const char *word);

@@ -280,6 +280,7 @@ static const struct command {
 	{ "ping", 0, 0, run_ping, NULL, NULL },
 	{ "info", 0, 1, NULL, "INFO", show_info },
 	{ "audit", 0, 0, run_audit, NULL, NULL },
+	{ "access", 2, 3, cli_access, NULL, NULL },
 	{ "reload", 0, 0, NULL, "RELOAD", show_info },
 	{ "config", 0, 1, run_config, NULL, NULL },
 	{ "restart", 0, 0, run_restart, NULL, NULL },

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/conf_access.h"
 #include "base/conf_section.h"
 #include "base/conf_value.h"
 #include "base/mem.h"
@@ -257,6 +258,7 @@ void conf_free(struct conf *conf)
 		free(conf->files[i]);
 	mem_free(conf->files);
 	mem_free(conf->prefixes);
+	conf_access_free(conf);
 	free_texts(keys, conf);
 	*conf = (struct conf){ 0 };
 }
@@ -269,7 +271,7 @@ int conf_section_open(struct conf *conf, const char *name, struct conf_section *
 	struct conf_prefix *added;
 	bool found;
 
-	if (conf_section_find(conf, name, ret))
+	if (conf_section_find(conf, name, ret) || conf_access_is(name))
 		return 0;
 	if (!prefix)
 		return conf_fail(error, where, "[%.200s]: unknown section", name);
@@ -296,6 +298,8 @@ static int override(struct conf *conf, const char *text, const char *name_of_sec
 	struct conf_section section;
 	int rc;
 
+	if (conf_access_is(name_of_section))
+		return conf_access_set(conf, name, strchr(text, '=') + 1, "-o", error);
 	rc = conf_section_open(conf, name_of_section, &section, "-o", error);
 	if (rc < 0)
 		return rc;
@@ -481,4 +485,5 @@ void conf_print(const struct conf *conf, FILE *out)
 		print_key(key, conf, out);
 	}
 	print_prefixes(conf, out);
+	conf_access_print(conf, out);
 }

@@ -16,6 +16,7 @@
 #define CONF_KEYS_MAX 40
 #define CONF_PREFIX_KEYS_MAX 2
 #define CONF_PREFIXES_MAX 64
+#define CONF_RULES_MAX 256
 /* inih accepts 49 bytes as the name of a section; "prefix:" is subtracted. */
 #define CONF_PREFIX_BYTES_MAX 42
 #define CONF_ERROR_MAX 16384   /* all errors of a configuration; with more, the last line says so */
@@ -39,6 +40,8 @@ struct conf_prefix {
 	struct conf_origin origins[CONF_PREFIX_KEYS_MAX];
 };
 
+struct rule;
+
 struct conf {
 	/* [daemon] */
 	char *socket, *socket_group, *operator_socket, *operator_group, *rundir, *statedir;
@@ -57,6 +60,9 @@ struct conf {
 	/* In the order in which they are first named; all prefixes differ. */
 	struct conf_prefix *prefixes;
 	size_t prefix_count;
+	/* [access]: in the order of files and lines (rule.h). */
+	struct rule *rules;
+	size_t rule_count;
 	/* What it was read from, in order. */
 	char **files;
 	size_t file_count;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/conf_file.h"
+#include "base/conf_access.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -189,6 +190,10 @@ static int handle(void *user, const char *name_of_section, const char *name, con
 		return 1;
 	if (!name_of_section[0]) {
 		failed(r, "the key is outside of a section");
+		return 1;
+	}
+	if (conf_access_is(name_of_section)) {
+		conf_access_set(r->conf, name, value, r->where, r->error);
 		return 1;
 	}
 	if (!conf_section_find(r->conf, name_of_section, &section)) {

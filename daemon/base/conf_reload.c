@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/conf_access.h"
 #include "base/conf_file.h"
 #include "base/conf_value.h"
 
@@ -29,6 +30,8 @@ int conf_load(struct conf *ret, const struct conf_source *source, char error[CON
 	/* What does not fit together may be only what stands for a value that is wrong. */
 	if (rc == 0)
 		rc = conf_finish(ret, source->standalone, error);
+	if (rc == 0)
+		rc = conf_access_resolve(ret, error);
 	if (rc < 0)
 		conf_free(ret);
 	return rc;
@@ -150,7 +153,23 @@ static void copy_texts(struct conf *conf, const struct conf *before)
 	}
 }
 
-int conf_take(struct conf *conf, const struct conf *read, bool standalone, conf_tell *tell, void *arg,
+/* Other rules count at once: what is held stays, and what is asked for goes by them. */
+static void take_rules(struct telling *t, struct conf *next, struct conf *read)
+{
+	struct rule *before = next->rules;
+	size_t count = next->rule_count;
+
+	if (conf_access_same(next, read))
+		return;
+	next->rules = read->rules;
+	next->rule_count = read->rule_count;
+	read->rules = before;
+	read->rule_count = count;
+	fprintf(telling_begin(t), "access.rule: there are %zu rules, before %zu", next->rule_count, count);
+	telling_end(t, false);
+}
+
+int conf_take(struct conf *conf, struct conf *read, bool standalone, conf_tell *tell, void *arg,
 	      char error[CONF_ERROR_MAX])
 {
 	struct conf next = *conf; /* the same strings */
@@ -168,6 +187,7 @@ int conf_take(struct conf *conf, const struct conf *read, bool standalone, conf_
 			tell_difference(&telling, NULL, key, conf, read);
 	tell_prefixes(&telling, conf, read);
 	copy_texts(&next, conf);
+	take_rules(&telling, &next, read);
 	*conf = next;
 	return 0;
 }

@@ -17,7 +17,7 @@ struct secret;
 struct worker;
 
 /* `read` NULL: there is an error. What it points to may be used until the call returns. */
-typedef void reload_done(void *arg, const struct conf *read, const char *error);
+typedef void reload_done(void *arg, struct conf *read, const char *error);
 
 /* In the worker, of what was read without an error: what else takes long. 0, or -errno and a line in `error`. */
 typedef int reload_look(void *arg, const struct conf *read, char error[CONF_ERROR_MAX]);

@@ -15,7 +15,7 @@ for target in "$@"; do
 		# shellcheck disable=SC2046
 		clang -g -O1 -D_GNU_SOURCE -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -I. -Idaemon \
 			-o "$dir/$target" "tests/fuzz/$target.c" \
-			$(find protocol daemon/core -name '*.c') daemon/base/map.c daemon/base/heap.c || exit 1
+			$(find protocol daemon/core -name '*.c') daemon/base/map.c daemon/base/heap.c daemon/base/rule.c || exit 1
 		mkdir -p "$dir/$target.inputs"
 		"$dir/$target" -max_total_time="$seconds" -print_final_stats=1 -artifact_prefix="$dir/$target-" \
 			"$dir/$target.inputs" >"$dir/$target.log" 2>&1 || { tail -n 60 "$dir/$target.log"; exit 1; }

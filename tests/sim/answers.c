@@ -423,6 +423,7 @@ static void answered(struct caller *c, const struct ask *a, struct slice reply)
 	case COMMAND_RESTART:
 	case COMMAND_RELOAD:
 	case COMMAND_CONFIG:
+	case COMMAND_ACCESS:
 	case COMMAND_ECHO:
 	case COMMAND_SELECT:
 	case COMMAND_COMMAND:

@@ -196,6 +196,9 @@ static const struct broker_prefix prefixes[] = {
 	{ "k/", FLAVOUR_KAZOO, NULL },
 };
 
+/* Whoever may ask for what others hold finds more than who may not. */
+static const struct rule may_revoke = { .allows = true, .pattern = { "*", 1 }, .verbs = 1U << RULE_revoke,
+					.text = (char *)"allow * * revoke", .where = (char *)"sim" };
 static const struct broker_conf places = { .root = "/locks", .prefixes = prefixes, .prefix_count = 2 };
 
 static void locks_init(struct world *w)
@@ -271,7 +274,8 @@ static void host_init(struct world *w, struct host *h, int index)
 	h->offset = rng_between(&w->rng, 0, 1000) * SECOND;
 	h->conf = (struct broker_conf){
 		.standalone = w->mix->standalone, .root = places.root, .prefixes = places.prefixes,
-		.operator_socket = "/run/operator.sock", .prefix_count = places.prefix_count, .host = h->name, .version = "sim",
+		.operator_socket = "/run/operator.sock", .access = { &may_revoke, 1, 1U << RULE_revoke },
+		.prefix_count = places.prefix_count, .host = h->name, .version = "sim",
 		.boot_id = "sim", .session_page = "", .session_page_id = "", .pid = 1,
 		.session_timeout_ns = w->timeout, .tick_ns = w->tick,
 		.linger_ns = lingers[rng_below(&w->rng, 4)], .handoff_max = handoffs[rng_below(&w->rng, 4)],

@@ -9,6 +9,8 @@ import pytest
 
 import harness
 
+OPERATORS = True  # see clients of conftest.py
+
 COUNTS = ("directories", "contenders", "ours", "strays", "undeleted", "odd_children", "odd_names", "mismatched",
           "refused")
 

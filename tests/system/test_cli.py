@@ -15,7 +15,7 @@ import pytest
 import harness
 
 
-OPERATORS_WORDS = ("limit", "revoke", "force-unlock", "reload", "restart", "access")
+OPERATORS_WORDS = ("limit", "revoke", "force-unlock", "reload", "restart", "access", "audit")
 
 
 def command(daemon, *argv):

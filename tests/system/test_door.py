@@ -140,3 +140,127 @@ def test_the_command_uses_it_by_itself(standalone, clients):
     done = lockbroker("-S", standalone.socket, "reload")
     assert done.returncode == 77 and standalone.operator_socket in done.stderr
     assert lockbroker("-S", standalone.operator_socket, "reload").returncode == 0
+
+
+# ---- rules of access ----
+
+
+def as_user(uid, daemon, *words):
+    """What redis-cli is told as another user."""
+    return subprocess.run(["setpriv", f"--reuid={uid}", "--regid=4711", "--groups=4712", "redis-cli", "-s", daemon.socket, *words],
+                          capture_output=True, text=True, timeout=harness.PATIENCE).stdout.strip()
+
+
+def for_all(d):
+    for path in (d.dir, os.path.dirname(d.dir)):
+        os.chmod(path, 0o755)
+    os.chmod(d.socket, 0o777)
+    return d
+
+
+def test_rules_say_who_may_take_what(daemons, tmp_path):
+    conf = tmp_path / "conf"
+    conf.write_text("[access]\nrule = allow 4000 app/* lock\nrule = deny @4712 * lock,shared\nrule = deny 4000-4999 s acquire\n"
+                    "rule = allow @4711 r revoke\nrule = allow 4000 s limit\n")
+    d = for_all(daemons(argv=["-c", str(conf)]))
+    denied = f'DENIED this user may not lock other: the rule "deny @4712 * lock,shared" ({conf}:3) denies that'
+    assert as_user(4000, d, "LOCK", "other") == denied
+    assert as_user(4000, d, "ENQUEUE", "other") == denied and as_user(4000, d, "MLOCK", "1", "other") == denied
+    assert as_user(4000, d, "LOCK", "app/1").isdigit() and as_user(4000, d, "LOCK", "app/1", "SHARED").startswith("DENIED ")
+    assert as_user(4001, d, "LOCK", "app/1").startswith("DENIED ")
+    assert as_user(4000, d, "ACQUIRE", "s", "LIMIT", "1").startswith("DENIED ")
+    assert as_user(4000, d, "ACQUIRE", "t", "LIMIT", "1") == "1"
+    assert as_user(4000, d, "REVOKE", "r") == "0" and HOW.fullmatch(as_user(4000, d, "REVOKE", "a"))
+    assert as_user(4000, d, "LIMIT", "s", "3") == "" and HOW.fullmatch(as_user(4000, d, "LIMIT", "t", "3"))
+
+
+@pytest.mark.parametrize("rule, sentence", [
+    ("deny no-such-user * lock", "access.rule = deny no-such-user * lock: there is no user no-such-user"),
+    ("deny @no-such-group * lock", "there is no group no-such-group"),
+    ("deny * * fly", 'there is no verb "fly"'),
+])
+def test_a_rule_that_is_none_is_an_error(tmp_path, rule, sentence):
+    conf = tmp_path / "conf"
+    conf.write_text(f"[access]\nrule = {rule}\n")
+    done = subprocess.run([harness.program("lockbrokerd"), "-c", str(conf)], capture_output=True, text=True,
+                          timeout=harness.PATIENCE)
+    assert done.returncode == 2 and sentence in done.stderr and f"{conf}:2" in done.stderr
+
+
+def test_rules_change_by_a_reload_and_what_is_held_stays(daemons, clients, tmp_path):
+    conf = tmp_path / "conf"
+    conf.write_text("")
+    d = daemons(argv=["-c", str(conf)])
+    c, operator = clients(d), clients(d, operator=True)
+    token = c.call("LOCK", "a")
+    conf.write_text("[access]\nrule = deny root * lock\n")
+    assert operator.call("RELOAD") == "access.rule: there are 1 rules, before 0\n"
+    assert c.call("LOCK", "b").startswith("DENIED this user may not lock b: ")
+    assert c.call("VALID", "a", "TOKEN", token) > 0 and isinstance(operator.call("LOCK", "b"), int)
+    conf.write_text("[access]\nrule = deny nobody-of-that-name * lock\n")
+    assert operator.call("RELOAD").code == "ERR" and c.call("LOCK", "c").startswith("DENIED ")
+    conf.write_text("")
+    assert operator.call("RELOAD") == "access.rule: there are 0 rules, before 1\n"
+    assert isinstance(c.call("LOCK", "c"), int) and c.call("UNLOCK", "a") == 0
+
+
+def test_who_may_not_look_sees_no_process_and_no_data(daemons, clients):
+    d = for_all(daemons(argv=["-o", "access.rule=deny 4000 secret look"]))
+    c = clients(d)
+    for name in "secret", "open":
+        c.call("LOCK", name, "DATA", "of nobody's business")
+    c.call("CAMPAIGN", "lead", "DATA", "x")
+    for command in ("HOLDERS", "WHY"):
+        shown, veiled = as_user(4000, d, command, "open"), as_user(4000, d, command, "secret")
+        assert str(os.getpid()) in shown and "business" in shown
+        assert str(os.getpid()) not in veiled and "business" not in veiled and "python" not in veiled
+    assert f"pid={os.getpid()}" not in as_user(4000, d, "CLIENT", "LIST")
+    assert f"pid={os.getpid()}" in clients(d, operator=True).call("CLIENT", "LIST")
+
+
+def test_an_operator_is_told_what_applies_and_why(daemons):
+    d = daemons(argv=["-o", "access.rule=deny unit:web.service a* lock", "-o", "access.rule=allow daemon * revoke"])
+    env = {"LOCKBROKER_SOCKET": d.socket}
+    rows = [re.split(r"\s{2,}", line.strip()) for line in lockbroker("access", "daemon", "abc", **env).stdout.splitlines()]
+    assert ["revoke", "1", "allow daemon * revoke", "-o"] in rows and ["lock", "1", "-", "-"] in rows and ["limit", "0", "-", "-"] in rows
+    assert re.search(r"^lock +0 +deny unit:web.service a\* lock +-o$",
+                     lockbroker("access", "daemon", "abc", "web.service", **env).stdout, re.M)
+    assert lockbroker("access", "no-such-user", "a", **env).returncode == 64
+    assert lockbroker("-S", d.socket, "access", "daemon", "a").returncode == 77
+
+
+# ---- sessions ----
+
+
+def test_what_a_client_is_shown_does_not_tell_the_session(two_hosts, clients):
+    """The exposure figure: how often any answer tells the number of a session, in any form."""
+    a, b = two_hosts
+    secrets = {int(h["session"], 16) for h in clients(a, operator=True).call("HOSTS")}
+    assert len(secrets) == 2
+    assert all(h["session"] == "" for h in clients(a).call("HOSTS"))
+    ours, theirs = clients(a), clients(b)
+    for name in "a", "k/a":
+        ours.call("LOCK", name, "DATA", "x")
+        theirs.send("LOCK", name, "WAIT", 3000)
+        theirs.reply()
+        theirs.call("ENQUEUE", name)
+    ours.call("ACQUIRE", "s", "LIMIT", 1)
+    theirs.call("ACQUIRE", "s", "LIMIT", 1, "WAIT", 1000)
+    ours.call("CAMPAIGN", "e", "DATA", "x")
+    answers = []
+    for d in two_hosts:
+        c = clients(d)
+        c.call("OBSERVE", "e")
+        for words in (["HOSTS"], ["INFO"], ["LOCKS"], ["AUDIT"], ["CLIENT", "LIST"], ["LEADER", "e"], ["HELLO", "3"], ["COMMAND"],
+                      *([q, name] for q in ("HOLDERS", "QUEUE", "WHY", "REVOKE") for name in ("a", "k/a", "s", "e"))):
+            answers.append(f"{words} {c.call(*words)} {list(c.pushes)}")
+        answers.append(d.log())
+    told = 0
+    for secret in secrets:
+        digits = f"{secret:016x}"
+        # In a uuid of version 8 two fixed digits stand between those of the session.
+        forms = [digits, str(secret), f"{digits[:12]}8{digits[12:15]}8{digits[15:]}"]
+        told += sum(form in answer.replace("-", "") for form in forms for answer in answers)
+    print(f"exposure: {told} of {len(answers)} answers and logs tell a session")
+    assert told == 0
+    assert any(f"{secret:x}" in str(clients(a, operator=True).call("INFO", "session")) for secret in secrets)

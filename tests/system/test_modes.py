@@ -11,6 +11,8 @@ import harness
 import test_cli
 from test_redis_clients import redis_cli
 
+OPERATORS = True  # see clients of conftest.py
+
 SOON = 20000  # milliseconds: a wait that is expected to end well before
 
 

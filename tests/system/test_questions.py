@@ -8,6 +8,8 @@ import harness
 from harness import FAST, FAST_TICK_MS
 from test_cli import run
 
+OPERATORS = True  # see clients of conftest.py
+
 
 def described(client, name):
     """The holder, once its host has written about it."""

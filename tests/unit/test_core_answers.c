@@ -73,6 +73,7 @@ static void names(void **state)
 		EXPECT(BADNAME, step);
 	}
 	EXPECT(NOPROTO, "0 HELLO 4");
+	EXPECT(BADNAME, "0 ACCESS 1000 ..");
 }
 
 static void what_is_held_or_not(void **state)
@@ -124,6 +125,7 @@ static void circles(void **state)
 
 static void users(void **state)
 {
+	static const struct rule deny = { .pattern = { "*", 1 }, .verbs = UINT32_MAX, .text = (char *)"deny", .where = (char *)"x" };
 	struct fixture *f = *state;
 
 	fixture_operators(f, false);
@@ -132,6 +134,16 @@ static void users(void **state)
 	EXPECT(DENIED, "0 RESTART");
 	EXPECT(DENIED, "0 RELOAD");
 	EXPECT(DENIED, "0 CONFIG GET a");
+	EXPECT(DENIED, "0 ACCESS 1000 a");
+	EXPECT(DENIED, "0 REVOKE a");
+	f->conf.access = (struct access_rules){ &deny, 1, deny.verbs };
+	EXPECT(DENIED, "0 LOCK a");
+	EXPECT(DENIED, "0 MLOCK 1 a");
+	EXPECT(DENIED, "0 ENQUEUE a");
+	EXPECT(DENIED, "0 ACQUIRE s LIMIT 1");
+	EXPECT(DENIED, "0 CAMPAIGN e DATA x");
+	EXPECT(DENIED, "0 OBSERVE e");
+	EXPECT(DENIED, "0 LEADER e");
 	fixture_simple(f, EVENT_CLIENT_GONE, 5);
 	fixture_event(f, &(struct event){ .type = EVENT_CLIENT_CONNECTED, .conn = 5, .connected = { .uid = 1001 } });
 	EXPECT(DENIED, "0 CLIENT UNBLOCK 7");

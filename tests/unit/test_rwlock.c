@@ -6,13 +6,13 @@
 
 enum { HANDOFFS = 2 };
 
-struct rule {
+struct row {
 	struct fixture *f;
 	struct lock *lock;
 	struct directory *d;
 };
 
-static struct rule r;
+static struct row r;
 
 static int set_up(void **state)
 {

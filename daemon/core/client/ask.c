@@ -31,6 +31,26 @@ bool ask_fits(const struct lock *lock, enum kind kind, struct refusal *ret)
 	return !lock_refuses(lock, kind) || refuse_kind(lock, kind, ret);
 }
 
+static enum rule_verb verb_of(const struct request_terms *terms)
+{
+	if (terms->kind == KIND_SEMAPHORE)
+		return RULE_acquire;
+	if (terms->kind == KIND_ELECTION)
+		return RULE_campaign;
+	return terms->mode == MODE_SHARED ? RULE_shared : RULE_lock;
+}
+
+/* False: a rule forbids it. By default everybody may ask. */
+static COLD bool permits(struct client *client, struct slice name, enum rule_verb verb, struct refusal *ret)
+{
+	const struct rule *rule;
+
+	if (client_may(client, verb, name, &rule))
+		return true;
+	*ret = refusal_of(ERROR_DENIED, DENIED_BY, rule_verb_word(verb), name, rule->text, rule->where);
+	return false;
+}
+
 bool ask_lock(struct client *client, struct slice name, const struct request_terms *terms, struct refusal *ret)
 {
 	struct locks *locks = client->locks;
@@ -39,6 +59,8 @@ bool ask_lock(struct client *client, struct slice name, const struct request_ter
 
 	if (locks->env->stopping)
 		return refuse(ret, ERROR_DRAINING, "the daemon is stopping");
+	if (locks->env->conf->access.count && !permits(client, name, verb_of(terms), ret))
+		return false;
 	if (!client_may_ask(client, &why))
 		return refuse_limit(locks, ret, why);
 	lock = locks->rules[terms->kind]->make(locks, name);
@@ -134,7 +156,7 @@ bool ask_may(struct lock *lock, struct client *c, struct grant *g, const struct 
 
 void refusal_name(struct refusal *no, struct slice name)
 {
-	if (no->code != ERROR_DEADLOCK && no->code != ERROR_DRAINING)
+	if (no->code != ERROR_DEADLOCK && no->code != ERROR_DRAINING && no->code != ERROR_DENIED)
 		bytes_format(&no->sentence, ": %s", name);
 }
 

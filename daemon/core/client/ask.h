@@ -26,7 +26,8 @@ struct refusal {
 struct refusal refusal_of_values(enum error_code code, const char *format, const struct bytes_value *values, size_t count);
 /* The grant was lost: `else_told` unless its lease ran out, NULL when the client asks for it. Told so, the grant ends. */
 struct refusal refusal_lost(struct grant *g, const char *else_told);
-/* Ends the sentence with the name that it is about; a deadlock names its locks itself, and a stop concerns all. */
+/* Ends the sentence with the name that it is about; a deadlock and a
+ * denial name their locks themselves, and a stop concerns all. */
 void refusal_name(struct refusal *no, struct slice name);
 /* Answers with it, and frees the sentence. */
 void refusal_reply(struct client *c, struct refusal *no);

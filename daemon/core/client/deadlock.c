@@ -249,10 +249,14 @@ static void write_name(struct bytes *out, struct slice name)
 		bytes_text(out, "...");
 }
 
-static void write_client(const struct search *s, struct bytes *out, const struct client *c)
+static void write_client(const struct search *s, struct bytes *out, const struct client *c, const struct lock *lock)
 {
 	if (c == s->client) {
 		bytes_text(out, "this client");
+		return;
+	}
+	if (!client_may_look(s->client, bytes_view(&lock->name), c->uid)) {
+		bytes_text(out, "a client of another user");
 		return;
 	}
 	write_name(out, bytes_view(c->name.len ? &c->name : &c->comm));
@@ -262,13 +266,15 @@ static void write_client(const struct search *s, struct bytes *out, const struct
 /* Writes one edge; `next`, usually `how->met` itself, is the client whose wait comes next. */
 static void write_hop(const struct search *s, struct bytes *out, const struct step *how, const struct client *next)
 {
+	const struct lock *lock = s->steps[how->before].request->lock;
+
 	bytes_text(out, " waits for ");
-	write_name(out, bytes_view(&s->steps[how->before].request->lock->name));
+	write_name(out, bytes_view(&lock->name));
 	bytes_text(out, how->behind ? " behind " : " held by ");
-	write_client(s, out, how->met);
+	write_client(s, out, how->met, lock);
 	if (next != how->met) {
 		bytes_text(out, ", which is one owner with ");
-		write_client(s, out, next);
+		write_client(s, out, next, lock);
 	}
 }
 

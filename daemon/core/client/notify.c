@@ -32,8 +32,10 @@ static void write_leader(struct client *c, struct observer *o)
 {
 	const struct observation *known = o->lock->observation;
 
+	bool looks = client_may(c, RULE_look, bytes_view(&o->lock->name), NULL);
+
 	write_items(c, "leader", bytes_view(&o->lock->name), known->token, bytes_view(&known->host),
-		    bytes_view(&known->data));
+		    looks ? bytes_view(&known->data) : SLICE(""));
 	observe_told(o);
 }
 

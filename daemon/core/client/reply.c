@@ -125,3 +125,16 @@ void reply_denied(struct client *c, const char *what)
 		    "only operators may %s: use the operators' socket %s (lockbroker does so by itself for root)", what,
 		    c->locks->env->conf->operator_socket);
 }
+
+bool reply_permits(struct client *c, enum rule_verb verb, struct slice name, const char *what)
+{
+	const struct rule *rule;
+
+	if (client_may(c, verb, name, &rule))
+		return true;
+	if (rule)
+		reply_error(c, ERROR_DENIED, DENIED_BY, rule_verb_word(verb), name, rule->text, rule->where);
+	else
+		reply_denied(c, what);
+	return false;
+}

@@ -32,6 +32,10 @@ void reply_status(struct client *c, const char *text);
 #define reply_error(c, code, format, ...) reply_error_values(c, code, format, BYTES_ARGUMENTS(__VA_ARGS__))
 void reply_error_values(struct client *c, enum error_code code, const char *format, const struct bytes_value *values,
 			size_t count);
+/* With the verb, the lock, the rule, and where that stands. */
+#define DENIED_BY "this user may not %s %s: the rule \"%s\" (%s) denies that"
+/* False: the client may not do that with that lock, and was told so; by default only operators may `what`. */
+bool reply_permits(struct client *c, enum rule_verb verb, struct slice name, const char *what);
 /* -DENIED: "only operators may <what>", and how one becomes one. */
 void reply_denied(struct client *c, const char *what);
 /* Bulks and integers one after the other, as bytes_format() takes values; and pairs of a map, "key", value, ... */

@@ -39,7 +39,7 @@ void cmd_resign(struct client *c, struct call *call)
 
 void cmd_leader(struct client *c, struct call *call)
 {
-	if (call_is_kind(call, KIND_ELECTION))
+	if (call_is_kind(call, KIND_ELECTION) && reply_permits(c, RULE_observe, call->name, "see who leads"))
 		query_ask(call->hosts, c, COMMAND_LEADER, call->name);
 }
 
@@ -83,7 +83,7 @@ static struct observer *find_observer(const struct call *call)
 
 void cmd_observe(struct client *c, struct call *call)
 {
-	if (!call_is_kind(call, KIND_ELECTION))
+	if (!call_is_kind(call, KIND_ELECTION) || !reply_permits(c, RULE_observe, call->name, "see who leads"))
 		return;
 	if (find_observer(call))
 		reply_status(c, "OK");

@@ -26,10 +26,28 @@ void cmd_hosts(struct client *c, struct call *call)
 	query_ask(call->hosts, c, COMMAND_HOSTS, (struct slice){ 0 });
 }
 
+/* All that hold it are clients of the same user, as far as there can be no others elsewhere. */
+static bool is_own(const struct client *c, const struct lock *lock)
+{
+	const struct grant *g;
+	bool alone = c->locks->env->conf->standalone;
+
+	if (!lock || TAILQ_EMPTY(&lock->grants))
+		return false;
+	TAILQ_FOREACH(g, &lock->grants, link) {
+		if (g->client->uid != c->uid)
+			return false;
+		alone |= g->mode == MODE_EXCLUSIVE && !lock->slots;
+	}
+	return alone;
+}
+
 void cmd_revoke(struct client *c, struct call *call)
 {
 	struct slice reason = call->argc == 3 ? call->argv[2] : SLICE("requested");
 
+	if (!is_own(c, call->lock) && !reply_permits(c, RULE_revoke, call->name, "ask for what others hold"))
+		return;
 	if (!revoke_reason_valid(reason))
 		reply_error(c, ERROR_ERR,
 				   "a reason is 1..128 bytes of UTF-8 without control characters");

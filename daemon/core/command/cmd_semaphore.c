@@ -63,9 +63,9 @@ void cmd_limit(struct client *c, struct call *call)
 
 	if (call->argc == 3 && !args_parse_limit(c, call->argv[2], &wanted))
 		return;
-	if (wanted && !client_is_operator(c))
-		reply_denied(c, "change a limit");
-	else if (!standalone)
+	if (wanted && !reply_permits(c, RULE_limit, call->name, "change a limit"))
+		return;
+	if (!standalone)
 		query_limit(call->hosts, c, call->name, wanted);
 	else if (call_is_kind(call, KIND_SEMAPHORE))
 		limit_here(c, call->name, wanted);

@@ -45,7 +45,7 @@ struct list {
 	size_t placed_count;
 };
 
-/* LOCKS (`pattern` NULL: all) and CLIENT LIST: answered now or later. */
+/* LOCKS (`pattern` NULL: all) and CLIENT LIST (clients of the same user; to operators all): answered now or later. */
 void list_locks(struct client *c, const struct slice *pattern);
 void list_clients(struct client *c);
 /* Some steps, at most as many as that or a few more; answers after the last one. Returns how many. */

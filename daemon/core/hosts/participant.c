@@ -3,6 +3,7 @@
 
 #include "core/client/reply.h"
 #include "core/hosts/hosts.h"
+#include "core/znode/contender.h"
 #include "core/znode/record.h"
 #include "protocol/bytes_format.h"
 #include "protocol/number.h"
@@ -84,6 +85,18 @@ struct participant participant_elsewhere(const struct hosts *h, const struct que
 		p.age_ms = now_ms > written ? now_ms - written : 0;
 	}
 	return p;
+}
+
+void participant_veil(struct participant *p, const struct client *c, struct slice lock)
+{
+	if (client_is_operator(c))
+		return;
+	p->znode = contender_shown(p->znode);
+	/* The user of a process elsewhere is another host's. */
+	if (client_may_look(c, lock, p->here ? (uint32_t)p->uid : UINT32_MAX))
+		return;
+	p->pid = 0;
+	p->command = p->data = (struct slice){ 0 };
 }
 
 static void write_who(const struct participant *p, struct bytes *out)

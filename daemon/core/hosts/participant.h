@@ -11,6 +11,7 @@
 #include "core/znode/mode.h"
 #include "protocol/bytes.h"
 
+struct client;
 struct grant;
 struct hosts;
 struct query_child;
@@ -36,6 +37,11 @@ struct participant participant_waiter(const struct hosts *h, const struct reques
 struct participant participant_elsewhere(const struct hosts *h, const struct query_child *child);
 /* A number in a znode's data. */
 int64_t participant_number(struct slice data, const char *key, int64_t otherwise);
+/*
+ * Takes out what that client may not see: the session in a znode's name, which only operators may, and, of another user who
+ * has that lock, process, command and data, unless it may look.
+ */
+void participant_veil(struct participant *p, const struct client *c, struct slice lock);
 /* Maps, as HOLDERS, QUEUE and LEADER show them. */
 void participant_write_holder(const struct participant *p, struct bytes *out, int version);
 void participant_write_waiter(const struct participant *p, size_t position, struct bytes *out, int version);

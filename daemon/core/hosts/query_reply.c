@@ -204,10 +204,12 @@ static void answer_leader(const struct query *q)
 	}
 	if (g)
 		p = participant_holder(q->hosts, g);
-	if (g || leader_elsewhere(q, &p))
-		participant_write_leader(&p, reply_out(q->client), q->client->version);
-	else
-		resp_nil(reply_out(q->client), q->client->version);
+	if (!g && !leader_elsewhere(q, &p)) {
+		reply_nil(q->client);
+		return;
+	}
+	participant_veil(&p, q->client, bytes_view(&q->name));
+	participant_write_leader(&p, reply_out(q->client), q->client->version);
 	reply_end(q->client);
 }
 
@@ -218,7 +220,9 @@ static void write_host(const struct query *q, const struct query_child *child, s
 	struct slice data = bytes_view(&child->data);
 	struct bytes session = { 0 };
 
-	bytes_format(&session, "0x%x", child->owner);
+	/* Whoever knows a session can end it. */
+	if (client_is_operator(q->client))
+		bytes_format(&session, "0x%x", child->owner);
 	resp_map(out, 8, q->client->version);
 	reply_pairs(out, "host", bytes_view(&child->name), "pid", participant_number(data, "pid", 0), "version",
 		    record_get(data, "version"), "started", participant_number(data, "started", 0));

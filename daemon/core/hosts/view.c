@@ -112,6 +112,10 @@ struct view view_gather(const struct query *q)
 		v.lock = lock;
 	gather_holders(&v);
 	gather_waiters(&v);
+	for (size_t i = 0; i < v.holder_count; i++)
+		participant_veil(&v.holders[i], q->client, bytes_view(&q->name));
+	for (size_t i = 0; i < v.waiter_count; i++)
+		participant_veil(&v.waiters[i], q->client, bytes_view(&q->name));
 	return v;
 }
 

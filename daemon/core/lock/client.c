@@ -86,6 +86,25 @@ bool client_is_operator(const struct client *c)
 	return c->privileged;
 }
 
+bool client_may(const struct client *c, enum rule_verb verb, struct slice name, const struct rule **ret_rule)
+{
+	const struct access_peer peer = {
+		.uid = c->uid,
+		.unit = bytes_view(&c->unit),
+		.groups = c->groups,
+		.group_count = c->group_count,
+		.groups_known = c->groups_known,
+		.operator = c->privileged,
+	};
+
+	return access_may(&c->locks->env->conf->access, &peer, verb, name, ret_rule);
+}
+
+bool client_may_look(const struct client *c, struct slice name, uint32_t uid)
+{
+	return uid == c->uid || client_may(c, RULE_look, name, NULL);
+}
+
 bool client_may_ask(const struct client *c, const char **why)
 {
 	const struct broker_limits *limits = &c->locks->env->conf->limits;

@@ -13,6 +13,7 @@
 #include "core/lock/lock.h"
 #include "core/lock/notification.h"
 #include "core/lock/user.h"
+#include "core/port/access.h"
 #include "core/port/effect.h"
 #include "protocol/bytes.h"
 #include "protocol/commands.h"
@@ -86,6 +87,10 @@ void client_close(struct client *c);
 struct client *client_by_id(struct locks *locks, uint64_t id); /* NULL when there is none */
 /* Of the process that connected. A snapshot does not have them: the adapter reads them again from the connection. */
 void client_set_groups(struct client *c, const struct event_groups *groups);
+/* As access_may() has it. */
+bool client_may(const struct client *c, enum rule_verb verb, struct slice name, const struct rule **ret_rule);
+/* What another client has of that lock is shown with all that is known of it: it is the user's own, or it may look. */
+bool client_may_look(const struct client *c, struct slice name, uint32_t uid);
 bool client_is_operator(const struct client *c); /* it came through the operators' socket, whoever it is */
 
 /* False, with `why`: a limit of the client or its user is reached. */

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/port/access.h"
 #include "core/port/effect.h"
 
 /* How the contenders of a directory are named (flavour.h). A semaphore's slots have SLOTS (semaphore.h). */
@@ -66,6 +67,7 @@ struct broker_conf {
 	enum effect_level log_grants_level; /* ... at that level */
 	int64_t grant_min_ns;     /* a grant must be proven for longer than this */
 	int64_t stop_timeout_ns;
+	struct access_rules access; /* may change */
 	const struct broker_former *formers; /* the oldest first; at most FORMERS_MAX */
 	size_t former_count;
 	struct broker_limits limits;

@@ -6,7 +6,7 @@
 #include "core/session/ensemble.h"
 
 #define log_about(zk, f, text, ...) \
-	effects_say((zk)->env->out, EFFECT_LEVEL_INFO, "the session 0x%x %s " text, (f)->session, \
+	effects_say((zk)->env->out, EFFECT_LEVEL_INFO, "a session %s " text, \
 		    (f)->own ? "that this daemon gave up" : "of an earlier daemon", ##__VA_ARGS__)
 
 void formers_init(struct ensemble *zk)

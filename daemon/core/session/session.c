@@ -127,7 +127,7 @@ static void arm(struct ensemble *zk)
 
 static void log_state(struct ensemble *zk, enum effect_level level, const char *text)
 {
-	effects_say(zk->env->out, level, "%s (session 0x%x)", text, zk->session.id);
+	effects_say(zk->env->out, level, "%s", text);
 }
 
 /* Connections that prove nothing may come and go for as long as it takes somebody to read the first lines. */

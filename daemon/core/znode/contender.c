@@ -107,6 +107,30 @@ static const char *find_nonce(struct slice child, enum flavour flavour, const in
 	return child.data + len;
 }
 
+/* Whether the first so many characters are digits, as those of our names of flavour kazoo; kazoo's own begin likewise. */
+static bool begins_with_digits(struct slice child, size_t count)
+{
+	if (child.len < count)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		if (!strchr(hex, child.data[i]) || !child.data[i])
+			return false;
+	return true;
+}
+
+struct slice contender_shown(struct slice child)
+{
+	size_t uuid = strlen(beginning(FLAVOUR_RW)) + nonce_len(FLAVOUR_RW) + 1;
+	size_t digits = strlen(beginning(FLAVOUR_KAZOO)) + nonce_len(FLAVOUR_KAZOO);
+	size_t cut = 0;
+
+	if (child.len >= uuid && find_nonce(child, FLAVOUR_RW, NULL))
+		cut = uuid;
+	else if (begins_with_digits(child, digits))
+		cut = digits;
+	return (struct slice){ child.data + cut, child.len - cut };
+}
+
 bool contender_of_session(struct slice child, enum flavour flavour, int64_t session)
 {
 	return find_nonce(child, flavour, &session);

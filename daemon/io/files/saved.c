@@ -4,7 +4,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -46,8 +45,7 @@ static void take_former(struct saved_file *f, const struct saved_former *left)
 	if (!left->id || find(f, left->id))
 		return;
 	if (!to) {
-		log_warning("earlier daemons left too many sessions: 0x%016" PRIx64 " stays until its timeout",
-			    (uint64_t)f->former[0].id);
+		log_warning("earlier daemons left too many sessions: the oldest stays until its timeout");
 		memmove(f->former, f->former + 1, (FORMERS_MAX - 1) * sizeof(*left));
 		to = &f->former[FORMERS_MAX - 1];
 	}
@@ -406,10 +404,8 @@ void saved_add_former(struct saved *s, int64_t session)
 		to->not_before_ns = last->safe_until_ns;
 		__atomic_store_n(&to->id, session, __ATOMIC_RELEASE);
 	} else {
-		log_warning("too many sessions were given up: the next daemon will not end 0x%016" PRIx64
-			    ", which stays "
-			    "until its timeout",
-			    (uint64_t)session);
+		log_warning("too many sessions were given up: the next daemon will not end the latest, which stays until its "
+			    "timeout");
 	}
 	saved_session_ended(s);
 }

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* lockbroker access: finds the numbers of a user and of its groups, which the broker does not look up while it serves. */
+#include <grp.h>
+#include <pwd.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client-lib/cli/commands.h"
+#include "client-lib/cli/say.h"
+#include "client-lib/cli/table.h"
+
+enum { GROUPS_MAX = 1024, GROUPS_TEXT_MAX = GROUPS_MAX * 11 };
+
+/* "uid" and "g,g,..."; false: there is no such user. A number that is no user's has no groups. */
+static bool find_user(const char *user, char uid[16], char groups[GROUPS_TEXT_MAX])
+{
+	const struct passwd *pw = getpwnam(user);
+	gid_t list[GROUPS_MAX];
+	int count = GROUPS_MAX, len = 0;
+	char *end;
+	unsigned long number = strtoul(user, &end, 10);
+
+	groups[0] = '\0';
+	if (!pw && (!*user || *end || user[0] < '0' || user[0] > '9' || number >= UINT32_MAX))
+		return false;
+	if (!pw)
+		pw = getpwuid((uid_t)number);
+	snprintf(uid, 16, "%lu", pw ? (unsigned long)pw->pw_uid : number);
+	if (!pw || getgrouplist(pw->pw_name, pw->pw_gid, list, &count) < 0)
+		return true;
+	for (int i = 0; i < count; i++)
+		len += snprintf(groups + len, (size_t)(GROUPS_TEXT_MAX - len), "%s%lu", i ? "," : "", (unsigned long)list[i]);
+	return true;
+}
+
+int cli_access(struct lb *lb, char **arguments)
+{
+	char uid[16], groups[GROUPS_TEXT_MAX];
+	const char *words[] = { "ACCESS", uid, arguments[1], "GROUPS", groups, "UNIT", arguments[2] };
+	const struct lb_reply *reply;
+	enum lb_result r;
+
+	if (!find_user(arguments[0], uid, groups)) {
+		cli_say("There is no user \"%s\".", arguments[0]);
+		return CLI_USAGE;
+	}
+	r = lb_command(lb, arguments[2] ? 7 : 5, words, &reply);
+	if (r != LB_OK)
+		return cli_failed(lb, r);
+	cli_table(reply);
+	return CLI_OK;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/conf_access.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/conf_section.h"
+#include "base/mem.h"
+#include "base/rule_names.h"
+
+static const char own_section[] = "access", own_key[] = "rule";
+
+bool conf_access_is(const char *section)
+{
+	return strcmp(section, own_section) == 0;
+}
+
+int conf_access_set(struct conf *conf, const char *name, const char *value, const char *where, char error[CONF_ERROR_MAX])
+{
+	char sentence[RULE_ERROR_MAX];
+
+	if (strcmp(name, own_key) != 0)
+		return conf_fail(error, where, "%s.%.200s: unknown key", own_section, name);
+	if (conf->rule_count == CONF_RULES_MAX)
+		return conf_fail(error, where, "access.rule = %.200s: there are %d rules already, as many as there may be",
+				 value, CONF_RULES_MAX);
+	conf->rules = mem_resize(conf->rules, (conf->rule_count + 1) * sizeof(*conf->rules));
+	if (rule_parse(&conf->rules[conf->rule_count], value, where, sentence) < 0)
+		return conf_fail(error, where, "access.rule = %.200s: %s", value, sentence);
+	conf->rule_count++;
+	return 0;
+}
+
+int conf_access_resolve(struct conf *conf, char error[CONF_ERROR_MAX])
+{
+	char sentence[RULE_ERROR_MAX];
+	int rc = 0;
+
+	for (size_t i = 0; i < conf->rule_count; i++)
+		if (rule_resolve(&conf->rules[i], sentence) < 0) {
+			conf_fail(error, conf->rules[i].where, "access.rule = %.200s: %s", conf->rules[i].text, sentence);
+			rc = -ENOENT;
+		}
+	return rc;
+}
+
+bool conf_access_same(const struct conf *a, const struct conf *b)
+{
+	if (a->rule_count != b->rule_count)
+		return false;
+	for (size_t i = 0; i < a->rule_count; i++)
+		if (strcmp(a->rules[i].text, b->rules[i].text) != 0 || strcmp(a->rules[i].where, b->rules[i].where) != 0 ||
+		    a->rules[i].low != b->rules[i].low || a->rules[i].high != b->rules[i].high)
+			return false;
+	return true;
+}
+
+void conf_access_print(const struct conf *conf, FILE *out)
+{
+	fprintf(out,
+		"\n# Who may do what: allow|deny WHO PATTERN VERB[,VERB...]; the first rule that matches counts. At most %d.\n"
+		"# WHO: a user, @group, 1000-1999, unit:NAME or *; verbs: lock shared acquire campaign observe look revoke limit.\n"
+		"[%s]\n",
+		CONF_RULES_MAX, own_section);
+	for (size_t i = 0; i < conf->rule_count; i++)
+		fprintf(out, "%s = %s\n", own_key, conf->rules[i].text);
+	if (conf->rule_count == 0)
+		fprintf(out, "#%s = allow @backup backup/* revoke\n", own_key);
+}
+
+void conf_access_free(struct conf *conf)
+{
+	for (size_t i = 0; i < conf->rule_count; i++)
+		rule_free(&conf->rules[i]);
+	mem_free(conf->rules);
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The section [access], whose key may stand in it any number of times: a rule each (rule.h). */
+#pragma once
+
+#include "base/conf.h"
+
+/* It is that section. */
+bool conf_access_is(const char *section);
+/* Appends the rule. 0, or -EINVAL with a sentence, also if the section has no such key. */
+int conf_access_set(struct conf *conf, const char *name, const char *value, const char *where, char error[CONF_ERROR_MAX]);
+/* Finds the users and groups that rules name; may block. 0 or -ENOENT. */
+int conf_access_resolve(struct conf *conf, char error[CONF_ERROR_MAX]);
+bool conf_access_same(const struct conf *a, const struct conf *b);
+void conf_access_print(const struct conf *conf, FILE *out);
+void conf_access_free(struct conf *conf);

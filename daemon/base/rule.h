@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A rule of the section [access]: who may do what with the locks of a pattern, or may not.
+ *
+ *     allow|deny WHO PATTERN VERB[,VERB...]
+ *
+ *     WHO                means
+ *     *                  everybody
+ *     name, 1000         the user of that name or number
+ *     1000-1999          the users of these numbers
+ *     @name, @100        whoever had that group when it connected
+ *     unit:web.service   whose process belonged to that systemd unit when it connected
+ *
+ * Words are separated by blanks; a PATTERN has none (its glob can stand for one: ?). Parsing is pure: names of users and
+ * groups are resolved later (rule_resolve()), because that may block.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "protocol/slice.h"
+
+enum { RULE_TEXT_MAX = 2048, RULE_ERROR_MAX = 256 };
+
+#define RULE_VERBS(X) X(lock) X(shared) X(acquire) X(campaign) X(observe) X(look) X(revoke) X(limit)
+enum rule_verb {
+#define X(word) RULE_##word,
+	RULE_VERBS(X)
+#undef X
+	RULE_VERB_COUNT
+};
+
+enum rule_who { RULE_EVERYBODY, RULE_USER, RULE_GROUP, RULE_UNIT };
+
+struct rule {
+	char *text;            /* as it was written: its words, with one blank between them */
+	char *where;           /* "file:line" */
+	bool allows;
+	enum rule_who who;
+	struct slice name;     /* in `text`: of a unit, or of a user or group before it is resolved */
+	uint32_t low, high;    /* USER, GROUP: the numbers; low above high: not resolved yet */
+	struct slice pattern;  /* in `text` */
+	unsigned int verbs;    /* 1 << enum rule_verb */
+};
+
+/* 0, or -EINVAL with a sentence. What it points to is freed by rule_free(). */
+int rule_parse(struct rule *r, const char *text, const char *where, char error[RULE_ERROR_MAX]);
+/* Also one that is only zeroed. */
+void rule_free(struct rule *r);
+const char *rule_verb_word(enum rule_verb verb);
+/* False: there is no such verb. */
+bool rule_verb_of(struct slice word, enum rule_verb *ret);
