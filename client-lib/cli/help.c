@@ -68,7 +68,8 @@ static const struct topic {
 	{ "audit", "",
 	  "examine all lock directories and delete what this host has left\nthere; exit with 1 if something is wrong" },
 	{ "access", "USER NAME [UNIT]",
-	  "show what USER may do with the lock NAME, and by which rule\n(for operators); UNIT: of a process of that systemd unit" },
+	  "show what USER may do with the lock NAME, and by which rule\n"
+	  "(for operators); UNIT: of a process of that systemd unit" },
 	{ "reload", "",
 	  "have the broker read its configuration again, and show what has\nchanged (for operators)" },
 	{ "config", "[PATTERN]",

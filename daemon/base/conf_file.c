@@ -193,7 +193,7 @@ static int handle(void *user, const char *name_of_section, const char *name, con
 		return 1;
 	}
 	if (conf_access_is(name_of_section)) {
-		conf_access_set(r->conf, name, value, r->where, r->error);
+		r->errors += conf_access_set(r->conf, name, value, r->where, r->error) < 0;
 		return 1;
 	}
 	if (!conf_section_find(r->conf, name_of_section, &section)) {

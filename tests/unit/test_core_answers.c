@@ -125,7 +125,8 @@ static void circles(void **state)
 
 static void users(void **state)
 {
-	static const struct rule deny = { .pattern = { "*", 1 }, .verbs = UINT32_MAX, .text = (char *)"deny", .where = (char *)"x" };
+	static const struct rule deny = { .pattern = { "*", 1 }, .verbs = UINT32_MAX, .text = (char *)"deny",
+					  .where = (char *)"x" };
 	struct fixture *f = *state;
 
 	fixture_operators(f, false);
