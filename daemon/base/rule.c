@@ -2,11 +2,12 @@
 #include "base/rule.h"
 
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
+
+enum { TOLD_MAX = 64 /* of a word, in a sentence */ };
+static const struct rule_word NOTHING = { 0 };
 
 static const char *const verbs[] = {
 #define X(word) #word,
@@ -14,14 +15,45 @@ static const char *const verbs[] = {
 #undef X
 };
 
-static int fail(char *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static int fail(char *error, const char *format, ...)
+static struct rule_word word_of(const char *text)
 {
-	va_list args;
+	return (struct rule_word){ text, strlen(text) };
+}
 
-	va_start(args, format);
-	vsnprintf(error, RULE_ERROR_MAX, format, args);
-	va_end(args);
+static bool is(struct rule_word word, const char *text)
+{
+	return word.len == strlen(text) && memcmp(word.data, text, word.len) == 0;
+}
+
+/* In upper or lower case. */
+static bool is_verb(struct rule_word word, const char *verb)
+{
+	if (word.len != strlen(verb))
+		return false;
+	for (size_t i = 0; i < word.len; i++)
+		if ((word.data[i] | ('a' - 'A')) != verb[i])
+			return false;
+	return true;
+}
+
+static size_t append(char *error, size_t at, struct rule_word text)
+{
+	size_t len = text.len < RULE_ERROR_MAX - 1 - at ? text.len : RULE_ERROR_MAX - 1 - at;
+
+	if (len)
+		memcpy(error + at, text.data, len);
+	return at + len;
+}
+
+/* Pure parts format nothing: a sentence is what stands before a word, the word, and what stands after it. */
+static int fail(char *error, const char *before, struct rule_word word, const char *after)
+{
+	size_t at = append(error, 0, word_of(before));
+
+	if (word.len > TOLD_MAX)
+		word.len = TOLD_MAX;
+	at = append(error, append(error, at, word), word_of(after));
+	error[at] = '\0';
 	return -EINVAL;
 }
 
@@ -30,10 +62,10 @@ const char *rule_verb_word(enum rule_verb verb)
 	return verbs[verb];
 }
 
-bool rule_verb_of(struct slice word, enum rule_verb *ret)
+static bool verb_of(struct rule_word word, enum rule_verb *ret)
 {
 	for (int i = 0; i < RULE_VERB_COUNT; i++)
-		if (slice_is(word, verbs[i])) {
+		if (is_verb(word, verbs[i])) {
 			*ret = (enum rule_verb)i;
 			return true;
 		}
@@ -61,18 +93,18 @@ static char *pack(const char *text)
 	return packed;
 }
 
-static struct slice next_word(struct slice *rest, char separator)
+static struct rule_word next_word(struct rule_word *rest, char separator)
 {
 	const char *end = rest->len ? memchr(rest->data, separator, rest->len) : NULL;
-	struct slice word = { rest->data, end ? (size_t)(end - rest->data) : rest->len };
+	struct rule_word word = { rest->data, end ? (size_t)(end - rest->data) : rest->len };
 	size_t used = end ? word.len + 1 : word.len;
 
-	*rest = (struct slice){ rest->data + used, rest->len - used };
+	*rest = (struct rule_word){ rest->data + used, rest->len - used };
 	return word;
 }
 
 /* A number without a sign, below 2^32 - 1, which stands for no user. */
-static bool parse_id(struct slice text, uint32_t *ret)
+static bool parse_id(struct rule_word text, uint32_t *ret)
 {
 	uint64_t value = 0;
 
@@ -87,37 +119,36 @@ static bool parse_id(struct slice text, uint32_t *ret)
 	return value < UINT32_MAX;
 }
 
-static bool parse_range(struct slice text, uint32_t *ret_low, uint32_t *ret_high)
+static bool parse_range(struct rule_word text, uint32_t *ret_low, uint32_t *ret_high)
 {
-	struct slice rest = text, low = next_word(&rest, '-');
+	struct rule_word rest = text, low = next_word(&rest, '-');
 
 	return low.len < text.len && parse_id(low, ret_low) && parse_id(rest, ret_high);
 }
 
-static bool begins_with(struct slice text, const char *with, struct slice *ret_rest)
+static bool begins_with(struct rule_word text, const char *with, struct rule_word *ret_rest)
 {
 	size_t len = strlen(with);
 
 	if (text.len <= len || memcmp(text.data, with, len) != 0)
 		return false;
-	*ret_rest = (struct slice){ text.data + len, text.len - len };
+	*ret_rest = (struct rule_word){ text.data + len, text.len - len };
 	return true;
 }
 
-static int parse_who(struct rule *r, struct slice who, char *error)
+static int parse_who(struct rule *r, struct rule_word who, char *error)
 {
 	r->low = 1;
 	r->high = 0;
-	if (slice_eq(who, SLICE("*"))) {
+	if (is(who, "*")) {
 		r->who = RULE_EVERYBODY;
 		return 0;
 	}
 	if (begins_with(who, "unit:", &r->name)) {
 		r->who = RULE_UNIT;
-		return memchr(r->name.data, '.', r->name.len) ? 0
-							      : fail(error, "unit:%.*s has no kind: is it unit:%.*s.service?",
-								     (int)r->name.len, r->name.data, (int)r->name.len,
-								     r->name.data);
+		return memchr(r->name.data, '.', r->name.len)
+			       ? 0
+			       : fail(error, "unit:", r->name, " has no kind; a unit's name ends as in web.service");
 	}
 	r->who = begins_with(who, "@", &r->name) ? RULE_GROUP : RULE_USER;
 	if (r->who == RULE_USER)
@@ -127,51 +158,49 @@ static int parse_who(struct rule *r, struct slice who, char *error)
 		return 0;
 	}
 	if (r->who == RULE_USER && parse_range(who, &r->low, &r->high))
-		return r->low <= r->high ? 0 : fail(error, "the range %.*s is empty", (int)who.len, who.data);
+		return r->low <= r->high ? 0 : fail(error, "the range ", who, " is empty");
 	r->low = 1;
 	r->high = 0;
 	/* A number that is none would be looked for as a name. */
-	if (!r->name.len || slice_is(r->name, "@") || (r->name.data[0] >= '0' && r->name.data[0] <= '9') ||
+	if (!r->name.len || is(r->name, "@") || (r->name.data[0] >= '0' && r->name.data[0] <= '9') ||
 	    r->name.data[0] == '-')
-		return fail(error, "%.*s is neither a user, a @group, a range like 1000-1999, unit:NAME nor *", (int)who.len,
-			    who.data);
+		return fail(error, "", who, " is neither a user, a @group, a range like 1000-1999, unit:NAME nor *");
 	return 0;
 }
 
-static int parse_verbs(struct rule *r, struct slice list, char *error)
+static int parse_verbs(struct rule *r, struct rule_word list, char *error)
 {
 	enum rule_verb verb;
 
 	do {
-		struct slice word = next_word(&list, ',');
+		struct rule_word word = next_word(&list, ',');
 
-		if (!rule_verb_of(word, &verb))
-			return fail(error,
-				    "there is no verb \"%.*s\": they are lock, shared, acquire, campaign, observe, look, "
-				    "revoke and limit",
-				    word.len < 32 ? (int)word.len : 32, word.data);
+		if (!verb_of(word, &verb))
+			return fail(error, "there is no verb \"", word,
+				    "\": they are lock, shared, acquire, campaign, observe, look, revoke and limit");
 		r->verbs |= 1U << verb;
 	} while (list.len);
-	return list.data[-1] == ',' ? fail(error, "a verb is missing after the last comma") : 0;
+	return list.data[-1] == ',' ? fail(error, "a verb is missing after the last comma", NOTHING, "") : 0;
 }
 
 int rule_parse(struct rule *r, const char *text, const char *where, char error[RULE_ERROR_MAX])
 {
-	struct slice rest, word[4];
+	struct rule_word rest, word[4];
 	int rc;
 
+	_Static_assert(RULE_TEXT_MAX == 2048, "as it is said");
 	*r = (struct rule){ 0 };
 	if (strlen(text) > RULE_TEXT_MAX)
-		return fail(error, "a rule has at most %d bytes", RULE_TEXT_MAX);
+		return fail(error, "a rule has at most 2048 bytes", NOTHING, "");
 	r->text = pack(text);
-	r->where = strcpy(mem_new(strlen(where) + 1), where);
-	rest = slice_of(r->text);
+	r->where = memcpy(mem_new(strlen(where) + 1), where, strlen(where) + 1);
+	rest = word_of(r->text);
 	for (int i = 0; i < 4; i++)
 		word[i] = next_word(&rest, ' ');
-	r->allows = slice_eq(word[0], SLICE("allow"));
+	r->allows = is(word[0], "allow");
 	r->pattern = word[2];
-	if (!word[3].len || rest.len || (!r->allows && !slice_eq(word[0], SLICE("deny"))))
-		rc = fail(error, "must be: allow|deny WHO PATTERN VERB[,VERB...]");
+	if (!word[3].len || rest.len || (!r->allows && !is(word[0], "deny")))
+		rc = fail(error, "must be: allow|deny WHO PATTERN VERB[,VERB...]", NOTHING, "");
 	else
 		rc = parse_who(r, word[1], error);
 	if (rc == 0)

@@ -17,9 +17,8 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
-
-#include "protocol/slice.h"
 
 enum { RULE_TEXT_MAX = 2048, RULE_ERROR_MAX = 256 };
 
@@ -33,14 +32,20 @@ enum rule_verb {
 
 enum rule_who { RULE_EVERYBODY, RULE_USER, RULE_GROUP, RULE_UNIT };
 
+/* A part of a rule's text. */
+struct rule_word {
+	const char *data;
+	size_t len;
+};
+
 struct rule {
 	char *text;            /* as it was written: its words, with one blank between them */
 	char *where;           /* "file:line" */
 	bool allows;
 	enum rule_who who;
-	struct slice name;     /* in `text`: of a unit, or of a user or group before it is resolved */
+	struct rule_word name;     /* in `text`: of a unit, or of a user or group before it is resolved */
 	uint32_t low, high;    /* USER, GROUP: the numbers; low above high: not resolved yet */
-	struct slice pattern;  /* in `text` */
+	struct rule_word pattern;  /* in `text` */
 	unsigned int verbs;    /* 1 << enum rule_verb */
 };
 
@@ -49,5 +54,3 @@ int rule_parse(struct rule *r, const char *text, const char *where, char error[R
 /* Also one that is only zeroed. */
 void rule_free(struct rule *r);
 const char *rule_verb_word(enum rule_verb verb);
-/* False: there is no such verb. */
-bool rule_verb_of(struct slice word, enum rule_verb *ret);

@@ -21,7 +21,7 @@ def k(zk, kazoo_client):
 
 
 def run(daemon, *argv):
-    return subprocess.run([harness.program("lockbroker"), "-S", daemon.socket, *argv], capture_output=True, text=True,
+    return subprocess.run([harness.program("lockbroker"), "-S", daemon.operator_socket, *argv], capture_output=True, text=True,
                           timeout=harness.PATIENCE)
 
 

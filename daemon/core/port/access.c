@@ -5,6 +5,11 @@
 
 #include "protocol/name.h"
 
+static struct slice slice_from(struct rule_word word)
+{
+	return (struct slice){ word.data, word.len };
+}
+
 static bool is_in_group(const struct access_peer *peer, const struct rule *r)
 {
 	assert(r->low == r->high);
@@ -24,7 +29,7 @@ static bool concerns(const struct rule *r, const struct access_peer *peer)
 	case RULE_GROUP:
 		return is_in_group(peer, r);
 	case RULE_UNIT:
-		return slice_eq(peer->unit, r->name);
+		return slice_eq(peer->unit, slice_from(r->name));
 	}
 	return false;
 }
@@ -46,7 +51,7 @@ bool access_may(const struct access_rules *rules, const struct access_peer *peer
 	for (size_t i = 0; rules->verbs >> verb & 1 && i < rules->count; i++) {
 		const struct rule *r = &rules->list[i];
 
-		if (!(r->verbs >> verb & 1) || !concerns(r, peer) || !name_matches(r->pattern, name, &work))
+		if (!(r->verbs >> verb & 1) || !concerns(r, peer) || !name_matches(slice_from(r->pattern), name, &work))
 			continue;
 		if (ret_rule)
 			*ret_rule = r;

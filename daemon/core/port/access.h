@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/rule.h"
+#include "protocol/slice.h"
 
 /* Who asks. */
 struct access_peer {
