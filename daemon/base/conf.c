@@ -7,7 +7,6 @@
 #include <ini.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -124,26 +123,6 @@ const struct conf_key *conf_keys(void)
 const struct conf_key *conf_prefix_keys(void)
 {
 	return prefix_keys;
-}
-
-int conf_fail(char error[CONF_ERROR_MAX], const char *where, const char *format, ...)
-{
-	static const char more[] = "there are more errors than can be told at once";
-	char sentence[CONF_SENTENCE_MAX];
-	size_t len = strlen(error);
-	va_list args;
-	int used;
-
-	used = snprintf(sentence, sizeof(sentence), "%s: ", where);
-	va_start(args, format);
-	if (used > 0 && (size_t)used < sizeof(sentence))
-		vsnprintf(sentence + used, sizeof(sentence) - (size_t)used, format, args);
-	va_end(args);
-	if (len + strlen(sentence) + sizeof(more) + 2 < CONF_ERROR_MAX)
-		snprintf(error + len, CONF_ERROR_MAX - len, "%s%s", len > 0 ? "\n" : "", sentence);
-	else if (len + sizeof(more) < CONF_ERROR_MAX && !strstr(error, more))
-		snprintf(error + len, CONF_ERROR_MAX - len, "\n%s", more);
-	return -EINVAL;
 }
 
 void conf_error_line(const char *error, char line[CONF_SENTENCE_MAX])

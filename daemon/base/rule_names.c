@@ -5,6 +5,7 @@
 #include <grp.h>
 #include <pwd.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { NAME_MAX_BYTES = 256, ENTRY_BYTES = 65536 };
 
