@@ -7,7 +7,7 @@ import struct
 import threading
 
 import harness
-from saved import Saved
+from saved import Saved, wait_kept
 
 HERE, KEEP, DROP, ALIVE, AGAIN, BACK, BEGIN, KEPT, REFUSED, SIGNAL = range(1, 11)
 ROLE = 1 << 63
@@ -91,10 +91,7 @@ class Kept(harness.Daemon):
         return [number for number in self.kept if not number & ROLE]
 
     def wait_kept(self, client):
-        """Its connection is kept, and the file says so, and that nothing is under way: a reply comes before that."""
-        end = os.fstat(client.fileno()).st_ino
-        harness.wait_until(lambda: any(conn[8] == end and conn[1] and not conn[0] for conn in Saved(self).conns().values()),
-                           "the connection to be kept")
+        wait_kept(Saved(self), client)
 
     def marked(self, client):
         """Something is under way, as the file says of its connection."""

@@ -110,6 +110,14 @@ class Saved:
         return all(end for *_, end in self.slots())
 
 
+def wait_kept(saved, client):
+    """The keeper has its connection, and nothing is under way on it, as the file says: a reply comes before it says so, and
+    a kill in between closes the connection."""
+    end = os.fstat(client.fileno()).st_ino
+    harness.wait_until(lambda: any(conn[8] == end and conn[1] and not conn[0] for conn in saved.conns().values()),
+                       "the connection to be kept")
+
+
 def wait_known(daemon):
     harness.wait_until(lambda: Saved(daemon).slots() and Saved(daemon).known(), "the connections to be known")
 

@@ -9,7 +9,7 @@ import time
 import pytest
 
 import harness
-from saved import Saved
+from saved import Saved, wait_kept
 from test_directories import Within, full
 
 OPERATORS = True  # see clients of conftest.py
@@ -49,9 +49,7 @@ class Small(Within):
         return saved
 
     def wait_kept(self, client):
-        end = os.fstat(client.fileno()).st_ino
-        harness.wait_until(lambda: any(conn[8] == end and conn[1] and not conn[0] for conn in self.saved().conns().values()),
-                           "the connection to be kept")
+        wait_kept(self.saved(), client)
 
     def crash(self):
         old = self.pid

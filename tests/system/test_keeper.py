@@ -14,7 +14,7 @@ import pytest
 
 import harness
 from harness import PATIENCE
-from saved import Saved
+from saved import Saved, wait_kept
 
 
 def logged(daemon, text):
@@ -103,10 +103,8 @@ def test_a_crash_does_not_read_the_configuration(daemons, clients, tmp_path, tex
     harness.wait_until(lambda: logged(d, "the configuration was read again"), "the reload")
     c = clients(d)
     token = c.call("LOCK", "a")
-    end = os.fstat(c.fileno()).st_ino
-    harness.wait_until(lambda: any(conn[8] == end and conn[1] and not conn[0] for conn in Saved(d).conns().values()),
-                       "the connection to be kept")
     for what in (text, ""):
+        wait_kept(Saved(d), c)
         conf.write_text(what)
         crash(d)
         assert not logged(d, "the configuration is not used")

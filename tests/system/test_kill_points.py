@@ -10,7 +10,7 @@ import pytest
 
 import fakekeeper
 import harness
-from saved import Saved
+from saved import Saved, wait_kept
 
 OPERATORS = True  # see clients of conftest.py
 
@@ -36,17 +36,11 @@ def killed_at():
         p.stderr.close()
 
 
-def wait_kept(daemon, client):
-    end = os.fstat(client.fileno()).st_ino
-    harness.wait_until(lambda: any(conn[8] == end and conn[1] and not conn[0] for conn in Saved(daemon).conns().values()),
-                       "the connection to be kept")
-
-
 def test_a_new_process_that_is_killed_before_its_file_counts_leaves_that_of_the_old_one(broker, clients, killed_at):
     """After COMMIT: the old process never serves again, and what it wrote is true, for nothing was changed since."""
     c, waits = clients(broker), clients(broker)
     token = c.call("LOCK", "a")
-    wait_kept(broker, c)
+    wait_kept(Saved(broker), c)
     waits.send("LOCK", "a", "WAIT", 60000)
     harness.wait_queued(broker, "a", 1)
     old = broker.pid

@@ -10,14 +10,8 @@ import time
 import pytest
 
 import harness
-from saved import Saved
+from saved import Saved, wait_kept
 from test_directories import Within, directory, full  # noqa: F401 (directory is a fixture)
-
-
-def wait_kept(daemon, client):
-    end = os.fstat(client.fileno()).st_ino
-    harness.wait_until(lambda: any(conn[8] == end and conn[1] and not conn[0] for conn in Saved(daemon).conns().values()),
-                       "the connection to be kept")
 
 
 # ---- memory ----
@@ -32,7 +26,7 @@ def bytes_mapped(pid):
 def test_out_of_memory_is_said_and_costs_what_a_kill_does(broker, clients):
     c, old = clients(broker), broker.pid
     token = c.call("LOCK", "a")
-    wait_kept(broker, c)
+    wait_kept(Saved(broker), c)
     resource.prlimit(old, resource.RLIMIT_AS, (bytes_mapped(old),) * 2)
     greedy = clients(broker, 2)
     with pytest.raises((harness.Closed, OSError)):
