@@ -93,7 +93,7 @@ IO_socket = socket/server.c socket/conn.c socket/party.c socket/kept.c socket/ki
 IO_zookeeper = zookeeper/zookeeper.c zookeeper/former.c zookeeper/handle.c zookeeper/attempts.c zookeeper/handshake.c \
 	zookeeper/farewell.c zookeeper/ops.c zookeeper/paths.c zookeeper/probe.c zookeeper/reply.c zookeeper/resolve.c \
 	zookeeper/secret.c zookeeper/digest.c
-IO_files = files/pidfile.c files/page.c files/saved.c files/saved_left.c files/saved_table.c files/tokens.c
+IO_files = files/pidfile.c files/page.c files/spare.c files/saved.c files/saved_left.c files/saved_table.c files/tokens.c
 IO_base = base/keeper.c base/keeper_message.c base/feed.c base/watch.c base/worker.c base/process.c base/unit.c base/peer.c base/parcel.c
 IO = $(foreach floor,$(IO_FLOORS),$(IO_$(floor)))
 # The process: how it begins, and what it is told.

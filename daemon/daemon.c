@@ -133,6 +133,7 @@ struct saved_conf daemon_saved_conf(const struct daemon *d)
 		.identity = bytes_view(&d->identity.text),
 		.standalone = d->broker.standalone,
 		.clients = d->clients_max,
+		.may_take = !d->takeover,
 		.now_ns = clock_now_ns(),
 	};
 }

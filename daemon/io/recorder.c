@@ -2,6 +2,7 @@
 #include "io/recorder.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -11,6 +12,7 @@
 #include "core/snapshot.h"
 #include "io/base/feed.h"
 #include "io/base/watch.h"
+#include "io/files/saved.h"
 #include "io/files/saved_table.h"
 
 /* A file system without room is not asked for it all the time. */
@@ -24,9 +26,11 @@ struct recorder {
 	struct saved *saved;
 	struct ledger *ledger;
 	size_t bytes;
+	bool spare;          /* one with as many bytes is there */
+	size_t low;          /* with less room than that there is something to do */
 	int64_t again_ns;    /* no more is asked for before */
 	struct watch *again; /* then there is a turn, though nobody asks for anything */
-	struct log_rate rate;
+	struct log_rate rate, rate_spare;
 };
 
 _Static_assert(RECORDER_FIRST % LEDGER_CHUNK_BYTES == 0 && RECORDER_MORE % LEDGER_CHUNK_BYTES == 0, "whole chunks");
@@ -50,12 +54,18 @@ struct recorder *recorder_new(struct feed *feed, struct saved *saved)
 	void *memory = saved_grow(saved, bytes);
 	struct recorder *r;
 
+	/* That of the spare, which the ledger of the process before this one fitted into. */
+	if (!memory) {
+		bytes = saved_room(saved) / LEDGER_CHUNK_BYTES * LEDGER_CHUNK_BYTES;
+		memory = saved_grow(saved, bytes);
+	}
 	if (!memory)
 		return NULL;
 	r = mem_new(sizeof(*r));
 	r->feed = feed;
 	r->saved = saved;
 	r->bytes = bytes;
+	r->low = SIZE_MAX;
 	r->ledger = ledger_new(memory, bytes);
 	r->again = watch_new(feed_base(feed), try_again, r);
 	feed_record(feed, r->ledger);
@@ -73,6 +83,12 @@ void recorder_free(struct recorder *r)
 	mem_free(r);
 }
 
+static void pause_asking(struct recorder *r)
+{
+	r->again_ns = feed_seen(r->feed) + PAUSE_NS;
+	watch_set(r->again, -1, 0, PAUSE_NS);
+}
+
 /* A quarter of what there is: the number of times stays small. */
 static bool grow(struct recorder *r)
 {
@@ -84,12 +100,29 @@ static bool grow(struct recorder *r)
 	memory = saved_grow(r->saved, more);
 	if (memory) {
 		r->bytes += more;
+		r->spare = false;
 		ledger_add(r->ledger, memory, more);
 		return true;
 	}
-	r->again_ns = feed_seen(r->feed) + PAUSE_NS;
-	watch_set(r->again, -1, 0, PAUSE_NS);
+	pause_asking(r);
 	return false;
+}
+
+static void leave_spare(struct recorder *r)
+{
+	int rc = r->spare ? 0 : saved_leave_spare(r->saved);
+
+	r->spare = rc == 0;
+	r->low = r->spare ? RECORDER_LOW : SIZE_MAX;
+	if (r->spare)
+		return;
+	pause_asking(r);
+	if (rc != -EAGAIN)
+		log_rated(
+			&r->rate_spare, LOG_LEVEL_WARNING,
+			"daemon.rundir has no room for a spare of the file saved: %s; if the daemon is killed while it is "
+			"full, all locks may be lost",
+			strerror(-rc));
 }
 
 /* False: there is not enough, and no more to be had. */
@@ -118,10 +151,11 @@ static void settle(struct recorder *r)
 		log_rated(&r->rate, LOG_LEVEL_ERROR,
 			  "the file saved cannot become larger: %s; if the daemon is killed now, all locks are lost",
 			  grows ? "a record is too long for it" : strerror(errno));
+	leave_spare(r);
 }
 
 void recorder_settle(struct recorder *r)
 {
-	if (r && ledger_room(r->ledger) < RECORDER_LOW && feed_seen(r->feed) >= r->again_ns)
+	if (r && ledger_room(r->ledger) < r->low && feed_seen(r->feed) >= r->again_ns)
 		settle(r);
 }

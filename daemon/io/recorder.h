@@ -2,7 +2,7 @@
 /*
  * The memory of the broker's ledger (core/record.h), in the file `saved`: there is always more than one turn needs, so that
  * making more is not a part of any request. If the file cannot grow, the broker serves all the same, and a process that goes
- * on after a kill begins without the ledger.
+ * on after a kill begins without the ledger. A spare file for that process is left as long as this one (files/spare.h).
  */
 #pragma once
 

@@ -2,12 +2,14 @@
 """The directories that the daemon keeps its files in: full, or somebody else's."""
 
 import os
+import signal
 import subprocess
 
 import pytest
 
 import harness
 from harness import NoZookeeper
+from saved import Saved, wait_kept
 
 OTHER_USER = 12345
 
@@ -109,3 +111,26 @@ def test_standalone_with_a_full_statedir_blames_nobody_else(directory, daemons):
         answer = c.call("LOCK", "a", "WAIT", 100)
     assert answer.code == "UNAVAILABLE" and "daemon.statedir" in answer and "ZooKeeper" not in answer
     assert "cannot write the tokens file: No space left on device" in d.log()
+
+
+def test_a_crash_with_a_full_statedir_costs_no_lock_that_is_held(directory, daemons, clients):
+    """But the next token is above those that the disk says may have been used, so it has to wait for the disk."""
+    d = Within(wait=False, daemon__statedir=directory)
+    d.before = full(directory, "64k")
+    daemons.list.append(d)
+    d.start()
+    c = clients(d)
+    token = c.call("LOCK", "a")
+    wait_kept(Saved(d), c)
+    filler = f"/proc/{d.process.pid}/root{directory}/filler"
+    with open(filler, "wb", buffering=0) as f, pytest.raises(OSError):
+        while True:
+            f.write(bytes(4096))
+    old = d.pid
+    d.signal(signal.SIGKILL)
+    d.await_another(old)
+    assert c.call("VALID", "a", "TOKEN", token) > 0
+    assert clients(d).call("LOCK", "b", "WAIT", 100).code == "UNAVAILABLE"
+    os.unlink(filler)
+    assert clients(d).call("LOCK", "b", "WAIT", 20000) > token
+    assert c.call("UNLOCK", "a", "TOKEN", token) == 0

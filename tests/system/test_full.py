@@ -2,6 +2,7 @@
 """A file system of daemon.rundir without room: the file `saved`, from which the next process goes on, cannot grow or be made
 anew. Locks go on, each case is said, and when there is room again all is as before."""
 
+import glob
 import os
 import signal
 import time
@@ -14,7 +15,9 @@ from test_directories import Within, full
 
 OPERATORS = True  # see clients of conftest.py
 
-SIZE = "8m"
+INODES = 40
+MIB = 16
+SIZE = f"{MIB}m,nr_inodes={INODES}"
 MANY = 2500  # locks that the ledger's first memory has no room for
 DATA = "x" * 500
 
@@ -22,26 +25,29 @@ DATA = "x" * 500
 class Small(Within):
     """Its rundir is a small file system that it alone sees."""
 
-    def __init__(self, path, *args, **options):
-        super().__init__(*args, **options, wait=False, daemon__rundir=path)
+    def __init__(self, path, *args, filled=0):
+        super().__init__(*args, wait=False, daemon__rundir=path, limits={"clients": 1000})
         self.options["daemon.operator_socket"] = os.path.join(self.dir, "operator.sock")
-        self.before = full(path, SIZE)
+        self.before = full(path, SIZE, filled)
         self.path = path
 
     def place(self, name):
         return f"/proc/{self.process.pid}/root{self.path}/{name}"
 
-    def fill(self):
-        """Nothing fits in any longer."""
-        with open(self.place("filler"), "wb", buffering=0) as f:
-            try:
-                while True:
+    def fill(self, lack="blocks"):
+        """Nothing fits in any longer; or nothing gets a name any longer."""
+        try:
+            with open(self.place("filler"), "ab", buffering=0) as f:
+                while lack == "blocks":
                     f.write(bytes(4096))
-            except OSError:
-                pass
+            for n in range(INODES):
+                os.close(os.open(self.place(f"filler{n}"), os.O_CREAT))
+        except OSError:
+            pass
 
     def make_room(self):
-        os.unlink(self.place("filler"))
+        for name in glob.glob(self.place("filler*")):
+            os.unlink(name)
 
     def saved(self):
         saved = Saved(self)
@@ -123,15 +129,77 @@ def test_a_hand_over_without_room_is_refused_and_the_old_process_goes_on(small, 
     assert c.call("VALID", "a", "TOKEN", token) > 0 and c.call("UNLOCK", "a") == 0
 
 
-def test_a_crash_without_room_ends_the_service_with_a_sentence(small, clients):
-    """Its session page and its file `saved` are new ones. Another start, when there is room, serves."""
+def spares(daemon):
+    """Their sizes. None: one is missing."""
+    try:
+        return {name: os.stat(daemon.place(f"{name}.spare")).st_size for name in ("session", "saved")}
+    except FileNotFoundError:
+        return None
+
+
+def has_spares(daemon):
+    """As much as the next process needs: it makes places for twice as many connections as the first one."""
+    found = spares(daemon)
+    return found and found["saved"] >= os.stat(daemon.place("saved")).st_size
+
+
+@pytest.mark.parametrize("lack", ["blocks", "inodes"])
+@pytest.mark.parametrize("many", [False, True], ids=["little", "much"])
+def test_a_crash_without_room_costs_nothing(small, clients, lack, many):
+    """Each process leaves a spare of the files that the next one makes; and what that one had is the spare of the next."""
+    c = clients(small)
+    tokens = lock_many(c) if many else [c.call("LOCK", 0)]
+    harness.wait_until(lambda: has_spares(small), "the spares")
+    for _ in range(2):  # a third one within a minute starts anew
+        small.wait_kept(c)
+        small.fill(lack)
+        small.crash()
+        assert c.call("VALID", 0, "TOKEN", tokens[0]) > 0 and c.call("VALID", len(tokens) - 1, "TOKEN", tokens[-1]) > 0
+        assert clients(small).call("LOCK", 0, "WAIT", 200) is None
+    assert c.call("UNLOCK", 0, "TOKEN", tokens[0]) == 0
+    assert clients(small).call("LOCK", 0) > tokens[0]
+    small.make_room()
+    harness.wait_until(lambda: has_spares(small), "the spares", 15)
+
+
+def test_one_that_is_killed_while_it_takes_a_spare_leaves_it_to_the_next(small, clients):
+    """What it had begun is in the way of nothing: it is the spare again."""
+    c = clients(small)
+    token = c.call("LOCK", "a")
+    small.wait_kept(c)
+    harness.wait_until(lambda: has_spares(small), "the spares")
+    for name in "session", "saved":
+        os.rename(small.place(f"{name}.spare"), small.place(f"{name}.new"))
+        with open(small.place(f"{name}.new"), "r+b") as f:
+            f.write(b"x" * 4096)
+    small.fill()
+    small.crash()
+    assert c.call("VALID", "a", "TOKEN", token) > 0 and c.call("UNLOCK", "a", "TOKEN", token) == 0
+
+
+def test_without_a_spare_a_crash_without_room_ends_the_service_with_a_sentence(small, clients):
+    """That there is none is said before. Another start, when there is room, serves."""
     clients(small).call("LOCK", "a")
+    small.fill()
+    os.unlink(small.place("session.spare"))
     small.fill()
     small.signal(signal.SIGKILL)
     assert small.process.wait(harness.PATIENCE) == 1
     small.expected_exit = 1
-    assert f"error: {small.path}/" in small.log() and "No space left on device" in small.log()
+    assert f"error: {small.path}/session: No space left on device" in small.log()
     small.before = []
     small.start()
     small.expected_exit = 0
     assert isinstance(clients(small).call("LOCK", "b"), int)
+
+
+def test_that_there_is_no_room_for_a_spare_is_said_and_it_is_made_when_there_is(daemons, tmp_path):
+    path = tmp_path / "run"
+    path.mkdir(mode=0o755)
+    small = Small(str(path), filled=(MIB - 2) << 20)
+    daemons.list.append(small)
+    small.start()
+    said = "warning: daemon.rundir has no room for a spare of the file saved: No space left on device; if the daemon is killed"
+    harness.wait_until(lambda: said in small.log(), "the log", 15)
+    small.make_room()
+    harness.wait_until(lambda: has_spares(small), "the spares", 15)

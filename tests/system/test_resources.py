@@ -146,7 +146,7 @@ LOCKS = 6000  # for the first megabyte of the ledger these are too many
 
 def test_without_room_in_the_rundir_it_serves_and_says_what_a_kill_would_cost(directory, daemons, clients):  # noqa: F811
     d = Within(wait=False, daemon__rundir=directory, limits={"grants_per_client": 100000})
-    d.before = full(directory, "3m")
+    d.before = full(directory, "16m")
     d.options["daemon.operator_socket"] = os.path.join(d.dir, "operator.sock")  # the rundir is seen by the daemon alone
     daemons.list.append(d)
     d.start()

@@ -77,6 +77,8 @@ static void remove_dir(const char *dir)
 
 	snprintf(path, sizeof(path), "%s/session", dir);
 	unlink(path);
+	snprintf(path, sizeof(path), "%s/session.spare", dir);
+	unlink(path);
 	assert_int_equal(rmdir(dir), 0);
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/mem.h"
 #include "io/base/parcel.h"
+#include "io/files/spare.h"
 
 struct page {
 	int fd; /* for the next process */
@@ -46,23 +47,18 @@ static void end_earlier(int dir_fd, bool moved)
 	munmap(old, SESSION_PAGE_BYTES);
 }
 
-/* Its memory is allocated before it is written: a full file system is an error now, not a signal later. */
 static int make(struct page *p, int dir_fd, const uint8_t *id)
 {
-	int rc;
+	int fd = spare_open(dir_fd, "session", 0644, SESSION_PAGE_BYTES, true, NULL);
 
-	unlinkat(dir_fd, "session.new", 0);
-	p->fd = openat(dir_fd, "session.new", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
-	if (p->fd < 0)
+	if (fd < 0)
+		return fd;
+	p->fd = fd;
+	p->shared = map(fd);
+	if (!p->shared)
 		return -errno;
-	rc = fchmod(p->fd, 0644) < 0 ? -errno : -posix_fallocate(p->fd, 0, SESSION_PAGE_BYTES);
-	if (rc == 0) {
-		p->shared = map(p->fd);
-		rc = p->shared ? 0 : -errno;
-	}
-	if (rc == 0)
-		session_page_init(p->shared, id);
-	return rc;
+	session_page_init(p->shared, id);
+	return 0;
 }
 
 /*
@@ -80,7 +76,10 @@ int page_open(struct page **ret_page, const char *rundir, const uint8_t id[SESSI
 		rc = make(p, dir_fd, id);
 		if (rc == 0) {
 			end_earlier(dir_fd, moved);
-			rc = renameat(dir_fd, "session.new", dir_fd, "session") < 0 ? -errno : 0;
+			/* Readers may map what had the name: that becomes no spare. */
+			rc = spare_publish(dir_fd, "session", false);
+			if (rc == 0)
+				spare_leave(dir_fd, "session", SESSION_PAGE_BYTES); /* or later: see saved_leave_spare() */
 		}
 		close(dir_fd);
 	}

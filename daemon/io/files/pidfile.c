@@ -28,7 +28,8 @@ int pidfile_write(int fd, pid_t pid)
 	char text[PID_TEXT_MAX];
 	int len = snprintf(text, sizeof(text), "%ld\n", (long)pid);
 
-	if (ftruncate(fd, 0) < 0 || pwrite(fd, text, (size_t)len, 0) != len)
+	/* In its place: a full file system may have no other. */
+	if (pwrite(fd, text, (size_t)len, 0) != len || ftruncate(fd, len) < 0)
 		return errno ? -errno : -EIO;
 	return 0;
 }

@@ -20,11 +20,13 @@
 #include "io/base/process.h"
 #include "io/files/saved_left.h"
 #include "io/files/saved_state.h"
+#include "io/files/spare.h"
+#include "protocol/session_page.h"
 
 #define LOOK_NS (2 * CLOCK_NS_PER_MS)         /* for the questions of one call, while clients wait */
 #define FIRST_LOOK_NS (500 * CLOCK_NS_PER_MS) /* when nobody is served yet */
 
-/* For each client, while the ghosts of as many are still there (socket/server.h). */
+/* Of the next process: for each client, while the ghosts of as many are still there (socket/server.h). */
 enum { PLACES = 2 };
 
 /* ---- what was left ---- */
@@ -126,17 +128,16 @@ static void go_on(struct saved *s, struct saved_left *left)
 
 /* ---- the file ---- */
 
-static int make_file(struct saved *s)
+static int make_file(struct saved *s, bool may_take)
 {
-	if (unlinkat(s->dir_fd, "saved.new", 0) < 0 && errno != ENOENT)
-		return -errno;
-	s->fd = openat(s->dir_fd, "saved.new", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (s->fd < 0 || fchmod(s->fd, 0600) < 0 || flock(s->fd, LOCK_EX | LOCK_NB) < 0)
-		return -errno;
-	return -posix_fallocate(s->fd, 0, (off_t)s->size);
+	int fd = spare_open(s->dir_fd, "saved", 0600, s->size, may_take, &s->taken);
+
+	if (fd < 0)
+		return fd;
+	s->fd = fd;
+	return flock(fd, LOCK_EX | LOCK_NB) < 0 ? -errno : 0;
 }
 
-/* The memory is allocated before it is written: a full file system is an error now, not a signal later. */
 static int map_file(struct saved *s)
 {
 	void *at = mmap(NULL, s->size, PROT_READ | PROT_WRITE, MAP_SHARED, s->fd, 0);
@@ -204,7 +205,8 @@ static int begin(struct saved *s, const struct saved_conf *conf, size_t conns)
 	if (s->dir_fd < 0)
 		return -errno;
 	s->size = saved_memory_at(conf->identity.len, conns);
-	rc = make_file(s);
+	s->next_conns = conns > PLACES * conf->clients ? conns : PLACES * conf->clients;
+	rc = make_file(s, conf->may_take);
 	if (rc == 0)
 		rc = map_file(s);
 	if (rc == 0)
@@ -214,16 +216,23 @@ static int begin(struct saved *s, const struct saved_conf *conf, size_t conns)
 
 int saved_publish(struct saved *s)
 {
-	int rc = renameat(s->dir_fd, "saved.new", s->dir_fd, "saved") < 0 ? -errno : 0;
+	int rc = spare_publish(s->dir_fd, "saved", s->taken);
 
 	if (rc < 0)
 		return rc;
-	close(s->dir_fd);
-	s->dir_fd = -1;
+	s->named = true;
 	if (s->earlier_fd >= 0)
 		close(s->earlier_fd);
 	s->earlier_fd = -1;
 	return 0;
+}
+
+int saved_leave_spare(const struct saved *s)
+{
+	uint64_t size = saved_memory_at(s->file->identity_bytes, s->next_conns) + s->file->memory_bytes;
+	int rc = s->named ? spare_leave(s->dir_fd, "session", SESSION_PAGE_BYTES) : -EAGAIN;
+
+	return rc == 0 ? spare_leave(s->dir_fd, "saved", size) : rc;
 }
 
 /* Written through the descriptor that has its lock: whatever keeps a file from being renamed, this one is open. */
@@ -278,10 +287,10 @@ void saved_close(struct saved *s)
 		return;
 	if (s->file)
 		unmap_file(s);
-	if (s->dir_fd >= 0) {
+	if (s->dir_fd >= 0 && !s->named && !s->taken)
 		unlinkat(s->dir_fd, "saved.new", 0);
+	if (s->dir_fd >= 0)
 		close(s->dir_fd);
-	}
 	if (s->fd >= 0)
 		close(s->fd);
 	if (s->earlier_fd >= 0)

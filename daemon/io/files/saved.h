@@ -39,6 +39,7 @@ struct saved_conf {
 	struct slice identity; /* what the next process must have in common with this one */
 	bool standalone;
 	size_t clients; /* connection numbers are smaller, but for those that another process gave out */
+	bool may_take;  /* the spare (spare.h), because there is no way back */
 	int64_t now_ns;
 };
 
@@ -53,6 +54,10 @@ int saved_open(struct saved **ret, const struct saved_conf *conf, const struct s
  */
 int saved_continue(struct saved **ret, const struct saved_conf *conf, struct saved_left *left);
 int saved_publish(struct saved *s);
+/*
+ * Leaves a spare for the next process, with as much memory as this one has. 0 or -errno: -EAGAIN: this one's has no name yet.
+ */
+int saved_leave_spare(const struct saved *s);
 /* That failed, and this process goes on: the earlier file is no longer true, and nobody will go by it. */
 void saved_spoil_earlier(const struct saved *s);
 /* Takes NULL. The contents of the file stay; without a name, it is gone. */

@@ -5,9 +5,12 @@
 #include "io/files/saved_file.h"
 
 struct saved {
-	int fd;         /* locked */
-	int dir_fd;     /* until it has its name; -1 from then on */
-	int earlier_fd; /* the earlier file, until then */
+	int fd; /* locked */
+	int dir_fd;
+	bool named;              /* otherwise it is saved.new */
+	bool taken;              /* it was the spare */
+	int earlier_fd;          /* the earlier file, until it is named */
+	size_t next_conns;       /* the next process makes places for so many connections */
 	struct saved_file *file; /* up to the memory */
 	uint64_t size;           /* of all */
 	struct saved_conn *conns;

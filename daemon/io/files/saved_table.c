@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -103,6 +104,13 @@ bool saved_conn_lives(const struct saved *s, uint32_t conn)
 	const struct saved_conn *c = place(s, conn);
 
 	return process_lives((pid_t)c->pid, c->start) || peer_is_open(s->diag, (uint32_t)c->peer);
+}
+
+size_t saved_room(const struct saved *s)
+{
+	struct stat st;
+
+	return fstat(s->fd, &st) == 0 && (uint64_t)st.st_size > s->size ? (size_t)st.st_size - s->size : 0;
 }
 
 void *saved_grow(struct saved *s, size_t bytes)

@@ -39,3 +39,5 @@ bool saved_conn_lives(const struct saved *s, uint32_t conn);
  * system is an error now, not a signal later.
  */
 void *saved_grow(struct saved *s, size_t bytes);
+/* So much more there is already, because the file was a spare. */
+size_t saved_room(const struct saved *s);

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "io/files/spare.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { ZEROS = 4096 };
+
+struct names {
+	char new[NAME_MAX], spare[NAME_MAX];
+};
+
+static struct names name(const char *of)
+{
+	struct names n;
+
+	snprintf(n.new, sizeof(n.new), "%s.new", of);
+	snprintf(n.spare, sizeof(n.spare), "%s.spare", of);
+	return n;
+}
+
+/* One that a killed process left may be the spare that it had taken: its room is not given away. 0 or -errno. */
+static int clear(int dir_fd, const struct names *n)
+{
+	struct stat st;
+
+	if (fstatat(dir_fd, n->new, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
+	    renameat2(dir_fd, n->new, dir_fd, n->spare, RENAME_NOREPLACE) == 0)
+		return 0;
+	return unlinkat(dir_fd, n->new, 0) < 0 && errno != ENOENT ? -errno : 0;
+}
+
+/* Of memory that is allocated: a full file system is an error now, not a signal later. */
+static int with_room(int fd, mode_t mode, uint64_t bytes)
+{
+	int rc = fchmod(fd, mode) < 0 ? -errno : -posix_fallocate(fd, 0, (off_t)bytes);
+
+	if (rc == 0)
+		return fd;
+	close(fd);
+	return rc;
+}
+
+static int make(int dir_fd, const char *path, mode_t mode, uint64_t bytes)
+{
+	int fd = openat(dir_fd, path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
+
+	return fd < 0 ? -errno : with_room(fd, mode, bytes);
+}
+
+/* Nobody else can read or write it, or has it under another name. Its size, or -errno. */
+static off_t check(int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	return S_ISREG(st.st_mode) && st.st_uid == geteuid() && st.st_nlink == 1 ? st.st_size : -EPERM;
+}
+
+/* It may have been a file that counted: it is zero from end to end, and all of it is written in its place. */
+static int wipe(int fd)
+{
+	static const char zeros[ZEROS];
+	off_t size = check(fd), at = 0;
+
+	while (at < size) {
+		size_t len = size - at < ZEROS ? (size_t)(size - at) : ZEROS;
+		ssize_t written = pwrite(fd, zeros, len, at);
+
+		if (written < 0 && errno != EINTR)
+			return -errno;
+		at += written > 0 ? written : 0;
+	}
+	return size < 0 ? (int)size : 0;
+}
+
+static int take(int dir_fd, const struct names *n, mode_t mode, uint64_t bytes)
+{
+	int fd, rc;
+
+	if (renameat(dir_fd, n->spare, dir_fd, n->new) < 0)
+		return -errno;
+	fd = openat(dir_fd, n->new, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return -errno;
+	rc = wipe(fd);
+	if (rc == 0)
+		return with_room(fd, mode, bytes);
+	close(fd);
+	return rc;
+}
+
+int spare_open(int dir_fd, const char *of, mode_t mode, uint64_t bytes, bool may_take, bool *ret_taken)
+{
+	const struct names n = name(of);
+	int fd = clear(dir_fd, &n);
+
+	if (ret_taken)
+		*ret_taken = false;
+	if (fd < 0)
+		return fd;
+	fd = make(dir_fd, n.new, mode, bytes);
+	if (fd != -ENOSPC || !may_take)
+		return fd;
+	unlinkat(dir_fd, n.new, 0);
+	fd = take(dir_fd, &n, mode, bytes);
+	if (fd < 0)
+		return -ENOSPC;
+	if (ret_taken)
+		*ret_taken = true;
+	return fd;
+}
+
+int spare_publish(int dir_fd, const char *of, bool taken)
+{
+	const struct names n = name(of);
+
+	/* No name is without a file in between, and killed there, the next process finds one to be cleared. */
+	if (taken && renameat2(dir_fd, n.new, dir_fd, of, RENAME_EXCHANGE) == 0) {
+		renameat(dir_fd, n.new, dir_fd, n.spare);
+		return 0;
+	}
+	return renameat(dir_fd, n.new, dir_fd, of) < 0 ? -errno : 0;
+}
+
+int spare_leave(int dir_fd, const char *of, uint64_t bytes)
+{
+	const struct names n = name(of);
+	int fd = openat(dir_fd, n.spare, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	off_t size;
+
+	if (fd < 0)
+		return -errno;
+	size = check(fd);
+	if (size < 0) {
+		close(fd);
+		return (int)size;
+	}
+	fd = with_room(fd, 0600, bytes);
+	if (fd < 0)
+		return fd;
+	close(fd);
+	return 0;
+}

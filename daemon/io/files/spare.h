@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Each process makes files in daemon.rundir before it serves. For the case that there is no room then, which must not end
+ * the service when a process was killed, the one before it has left a spare of each: a file with all the room that the next
+ * one needs, which nothing else can have.
+ *
+ *   <name>     | the file that counts
+ *   <name>.new | one that is being made, or that a process left which was killed while it made it
+ *   <name>.spare
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/*
+ * Makes <name>.new: zeros, with room for so many bytes, and at least so long. `may_take`: of its spare, if the file system
+ * has no room. Returns its descriptor, or -errno; then there may be an incomplete one. `*ret_taken` may be NULL.
+ */
+int spare_open(int dir_fd, const char *name, mode_t mode, uint64_t bytes, bool may_take, bool *ret_taken);
+/* <name>.new is complete: it gets its name. What had it becomes the spare, if that was taken. 0 or -errno. */
+int spare_publish(int dir_fd, const char *name, bool taken);
+/* Leaves a spare of that size. 0 or -errno; then it may be smaller, or there may be none. */
+int spare_leave(int dir_fd, const char *name, uint64_t bytes);
