@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An account is what one user, or one systemd unit of a user, uses of that which all share: a few pools. A charge is a
+ * field of what was charged, and is given back with it.
+ *
+ *   - A charge c of account u is admitted if used_u + c <= share * (total - reserve - used by all others). So one user
+ *     alone can have that share of a pool, a second one the same share of the rest, and so on: as long as the share is less
+ *     than 100 %, nobody can take what the next one needs.
+ *   - Of an empty pool a first charge is admitted up to total - reserve: no pool is too small to be used.
+ *   - The privileged (operators) are admitted up to the total: nobody else can use the reserve.
+ *   - This is checked when something is charged. Nothing is taken away later: other totals or another share are for what
+ *     comes, and what is restored or cannot be refused is charged by force.
+ *   - What is used of a pool is the sum of what all accounts use of it, and the sum of all charges. An account exists as long
+ *     as it has references or charges; when it is freed, all of its pools are zero.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/map.h"
+#include "base/queue.h"
+
+enum { ACCOUNT_POOLS_MAX = 8, ACCOUNT_PERCENT = 100, ACCOUNT_RESERVE_PART = 50 /* 2 % */ };
+
+struct pool {
+	uint64_t total, reserve, used;
+	uint64_t weight; /* share * (total - reserve), which nobody has to calculate for a charge */
+};
+
+struct account {
+	struct accounts *all;
+	struct map_node node;
+	TAILQ_ENTRY(account) link; /* all->list */
+	uint32_t uid;
+	char *unit;        /* ""; a name: the account is of that unit of the user */
+	size_t references; /* those who entered it, and its charges */
+	uint64_t used[ACCOUNT_POOLS_MAX];
+};
+
+struct accounts {
+	struct map map;
+	TAILQ_HEAD(account_list, account) list; /* in order of coming */
+	uint64_t share;                         /* percent */
+	size_t pool_count;
+	struct pool pools[ACCOUNT_POOLS_MAX];
+	const uint32_t *by_unit; /* users that have an account for each of their units, as root has */
+	size_t by_unit_count;
+	struct account nobody; /* is charged for what has no user; it is always there, and not in the list */
+};
+
+/* Totals are 0, the share is 100. The keys are of the hash of names (map.h). */
+void accounts_init(struct accounts *all, size_t pool_count, uint64_t key0, uint64_t key1);
+void accounts_deinit(struct accounts *all); /* nothing is charged, and nobody has a reference */
+void accounts_set_share(struct accounts *all, unsigned int percent); /* 1..100 */
+void accounts_set_total(struct accounts *all, size_t pool, uint64_t total);
+/* The array is borrowed until the next one. Accounts that exist stay what they are. */
+void accounts_set_by_unit(struct accounts *all, const uint32_t *uids, size_t count);
+
+/* The account of a user and, if it has one for each, of the unit; one more reference. */
+struct account *account_enter(struct accounts *all, uint32_t uid, const char *unit, size_t unit_len);
+void account_leave(struct account *a);
+/* How much it may use now, of which it uses some; less than that: its share became smaller, or it was charged by force. */
+uint64_t account_allowed(const struct account *a, size_t pool, bool privileged);
+bool account_is_admitted(const struct account *a, size_t pool, uint64_t more,
+			 bool privileged); /* by the less usual rules */
+void account_free(struct account *a);      /* when it is empty */
+
+static inline bool account_may(const struct account *a, size_t pool, uint64_t more, bool privileged)
+{
+	const struct pool *p = &a->all->pools[pool];
+	uint64_t mine = a->used[pool], others = p->used - mine;
+
+	return ACCOUNT_PERCENT * (mine + more) + a->all->share * others <= p->weight ||
+	       account_is_admitted(a, pool, more, privileged);
+}

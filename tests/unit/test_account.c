@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Accounts: the share rule at the limit and one past it, the reserve, and that everything comes back to zero. */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/charge.h"
+
+enum { THINGS, BYTES, POOLS };
+enum { APP = 1000, WEB = 1001, ROOT = 0 };
+
+static struct accounts all;
+
+static void begin(unsigned int share, uint64_t total)
+{
+	accounts_init(&all, POOLS, 1, 2);
+	accounts_set_share(&all, share);
+	accounts_set_total(&all, THINGS, total);
+	accounts_set_total(&all, BYTES, total * 100);
+}
+
+static struct account *user(uint32_t uid)
+{
+	return account_enter(&all, uid, "", 0);
+}
+
+/* Charges one at a time until one is refused; returns how many were admitted. */
+static size_t take(struct charge *charges, size_t most, struct account *a, bool privileged)
+{
+	size_t i;
+
+	for (i = 0; i < most; i++)
+		if (!charge_try(&charges[i], a, THINGS, 1, privileged))
+			break;
+	if (i < most)
+		assert_true(!charges[i].account && !charges[i].amount);
+	return i;
+}
+
+static void give_back(struct charge *charges, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		charge_give_back(&charges[i], THINGS);
+}
+
+/* 1000 things, 20 of them reserved: one user has 75 % of 980. */
+static void one_user_alone_has_its_share(void **state)
+{
+	struct charge charges[1000] = { 0 };
+	struct account *app;
+
+	begin(75, 1000);
+	app = user(APP);
+	assert_int_equal(account_allowed(app, THINGS, false), 980);
+	assert_int_equal(take(charges, 1000, app, false), 735);
+	assert_int_equal(account_allowed(app, THINGS, false), 735);
+	assert_int_equal(app->used[THINGS], 735);
+	assert_int_equal(app->used[BYTES], 0);
+	charge_give_back(&charges[0], THINGS);
+	assert_true(charge_try(&charges[0], app, THINGS, 1, false));
+	assert_false(charge_try(&charges[735], app, THINGS, 1, false));
+	account_leave(app);
+	give_back(charges, 735);
+	accounts_deinit(&all);
+}
+
+/* ... a second one 75 % of the rest, and each further one, too: the next one always gets something. */
+static void each_further_user_has_its_share_of_the_rest(void **state)
+{
+	static const size_t shares[] = { 735, 183, 46, 12, 3 };
+	struct charge charges[5][1000] = { 0 };
+
+	begin(75, 1000);
+	for (uint32_t i = 0; i < 5; i++) {
+		struct account *a = user(APP + i);
+
+		assert_int_equal(take(charges[i], 1000, a, false), shares[i]);
+		account_leave(a);
+	}
+	assert_int_equal(all.pools[THINGS].used, 979);
+	/* What the first one gives back is shared by the same rule. */
+	give_back(charges[0], 500);
+	assert_int_equal(take(charges[0], 500, charges[0][600].account, false), 317);
+	assert_int_equal(take(charges[1] + 183, 500, charges[1][0].account, false), 92);
+	for (uint32_t i = 0; i < 5; i++)
+		give_back(charges[i], 1000);
+	accounts_deinit(&all);
+}
+
+static void at_100_percent_one_user_may_take_all_but_the_reserve(void **state)
+{
+	struct charge charges[1000] = { 0 }, other = { 0 };
+	struct account *app, *web;
+
+	begin(100, 1000);
+	app = user(APP);
+	web = user(WEB);
+	assert_int_equal(take(charges, 1000, app, false), 980);
+	assert_false(charge_try(&other, web, THINGS, 1, false));
+	give_back(charges, 1);
+	assert_true(charge_try(&other, web, THINGS, 1, false));
+	charge_give_back(&other, THINGS);
+	give_back(charges + 1, 979);
+	account_leave(app);
+	account_leave(web);
+	accounts_deinit(&all);
+}
+
+/* Nobody but the privileged has the reserve, and they have it up to the total. */
+static void the_privileged_have_the_reserve(void **state)
+{
+	struct charge charges[1000] = { 0 }, operators[21] = { 0 };
+	struct account *app, *root;
+
+	begin(100, 1000);
+	app = user(APP);
+	root = user(ROOT);
+	assert_int_equal(take(charges, 1000, app, false), 980);
+	assert_false(charge_try(&operators[0], root, THINGS, 1, false));
+	assert_int_equal(account_allowed(root, THINGS, true), 20);
+	assert_int_equal(take(operators, 21, root, true), 20);
+	/* A privileged client of any user has it. */
+	assert_false(charge_try(&operators[20], app, THINGS, 1, true));
+	give_back(operators, 20);
+	assert_true(charge_try(&operators[0], app, THINGS, 1, true));
+	charge_give_back(&operators[0], THINGS);
+	give_back(charges, 980);
+	account_leave(app);
+	account_leave(root);
+	accounts_deinit(&all);
+}
+
+/* A share of less than one is none, but a pool that nobody uses is there for one. */
+static void a_tiny_pool_can_be_used(void **state)
+{
+	struct charge charges[3] = { 0 };
+	struct account *app, *web;
+
+	for (uint64_t total = 1; total <= 3; total++) {
+		begin(75, total);
+		app = user(APP);
+		web = user(WEB);
+		assert_int_equal(take(charges, 3, app, false), total == 3 ? 2 : 1);
+		assert_false(charge_try(&charges[2], web, THINGS, 1, false));
+		assert_false(charge_try(&charges[2], web, BYTES, total * 98 + 1, false));
+		assert_true(charge_try(&charges[2], web, BYTES, total * 98, false));
+		charge_give_back(&charges[2], BYTES);
+		give_back(charges, 3);
+		account_leave(app);
+		account_leave(web);
+		accounts_deinit(&all);
+	}
+}
+
+/* What is there stays, whatever total and share become; what comes is measured by the new ones. */
+static void other_totals_and_shares_are_for_what_comes(void **state)
+{
+	struct charge charges[1000] = { 0 };
+	struct account *app;
+
+	begin(75, 1000);
+	app = user(APP);
+	assert_int_equal(take(charges, 1000, app, false), 735);
+	accounts_set_total(&all, THINGS, 100);
+	assert_int_equal(account_allowed(app, THINGS, false), 73);
+	assert_false(charge_try(&charges[735], app, THINGS, 1, false));
+	give_back(charges, 662);
+	assert_int_equal(take(charges, 1, app, false), 0);
+	give_back(charges + 662, 1);
+	assert_int_equal(take(charges, 2, app, false), 1);
+	accounts_set_share(&all, 50);
+	assert_int_equal(account_allowed(app, THINGS, false), 49);
+	assert_false(charge_try(&charges[1], app, THINGS, 1, false));
+	accounts_set_total(&all, THINGS, 1000);
+	assert_int_equal(take(charges + 1, 600, app, false), 490 - 73);
+	/* Even below what is used. */
+	accounts_set_total(&all, THINGS, 10);
+	assert_false(charge_try(&charges[490], app, THINGS, 1, true));
+	assert_int_equal(account_allowed(app, THINGS, false), 5);
+	for (size_t i = 0; i < 1000; i++)
+		charge_give_back(&charges[i], THINGS);
+	account_leave(app);
+	accounts_deinit(&all);
+}
+
+static void what_is_charged_by_force_counts(void **state)
+{
+	struct charge forced = { 0 }, other = { 0 };
+	struct account *app, *web;
+
+	begin(75, 1000);
+	app = user(APP);
+	web = user(WEB);
+	charge_force(&forced, app, THINGS, 1200);
+	assert_false(charge_try(&other, app, THINGS, 1, false));
+	assert_false(charge_try(&other, web, THINGS, 1, false));
+	assert_false(charge_try(&other, web, THINGS, 1, true));
+	assert_int_equal(account_allowed(web, THINGS, false), 0);
+	assert_int_equal(account_allowed(web, THINGS, true), 0);
+	charge_give_back(&forced, THINGS);
+	charge_give_back(&forced, THINGS); /* it is empty */
+	charge_force(&forced, &all.nobody, THINGS, 900);
+	assert_true(charge_try(&other, web, THINGS, 60, false));
+	assert_false(charge_try(&forced, web, THINGS, 1, false));
+	/* It turns out whose it is. */
+	charge_set(&forced, app, THINGS, 900);
+	assert_int_equal(all.nobody.used[THINGS], 0);
+	charge_set(&forced, app, THINGS, 0);
+	assert_null(forced.account);
+	charge_give_back(&other, THINGS);
+	account_leave(app);
+	account_leave(web);
+	accounts_deinit(&all);
+}
+
+static void a_charge_grows_only_if_that_is_admitted(void **state)
+{
+	struct charge c = { 0 };
+	struct account *app;
+
+	begin(75, 1000);
+	app = user(APP);
+	assert_true(charge_change(&c, app, THINGS, 700, false));
+	assert_true(charge_change(&c, app, THINGS, 735, false));
+	assert_false(charge_change(&c, app, THINGS, 736, false));
+	assert_int_equal(c.amount, 735);
+	assert_true(charge_change(&c, app, THINGS, 736, true));
+	accounts_set_total(&all, THINGS, 10);
+	assert_true(charge_change(&c, app, THINGS, 700, false));
+	assert_false(charge_change(&c, app, THINGS, 701, false));
+	assert_true(charge_change(&c, app, THINGS, 0, false));
+	assert_null(c.account);
+	assert_int_equal(app->references, 1);
+	account_leave(app);
+	accounts_deinit(&all);
+}
+
+/* Only root and the users that are named have an account for each unit. */
+static void units_have_accounts_where_it_says_so(void **state)
+{
+	static const uint32_t by_unit[] = { WEB, 1002 };
+	struct account *a, *b, *c, *d, *e, *f;
+
+	begin(75, 1000);
+	accounts_set_by_unit(&all, by_unit, 2);
+	a = account_enter(&all, APP, "one.service", 11);
+	b = account_enter(&all, APP, "two.service", 11);
+	assert_ptr_equal(a, b);
+	assert_string_equal(a->unit, "");
+	c = account_enter(&all, WEB, "one.service!", 11);
+	d = account_enter(&all, WEB, "two.service", 11);
+	assert_ptr_not_equal(c, d);
+	assert_string_equal(c->unit, "one.service");
+	e = account_enter(&all, ROOT, "one.service", 11);
+	f = account_enter(&all, ROOT, "one.service", 11);
+	assert_ptr_equal(e, f);
+	assert_ptr_not_equal(c, e);
+	account_leave(f);
+	assert_int_equal(e->references, 1);
+	/* An account that exists keeps its unit. */
+	accounts_set_by_unit(&all, NULL, 0);
+	f = account_enter(&all, WEB, "one.service", 11);
+	assert_ptr_not_equal(c, f);
+	assert_string_equal(c->unit, "one.service");
+	account_leave(a);
+	account_leave(b);
+	account_leave(c);
+	account_leave(d);
+	account_leave(e);
+	account_leave(f);
+	assert_true(TAILQ_EMPTY(&all.list));
+	accounts_deinit(&all);
+}
+
+/* A charge keeps the account when all who entered it have left. */
+static void an_account_lives_as_long_as_something_is_charged(void **state)
+{
+	struct charge c = { 0 };
+	struct account *app;
+
+	begin(75, 1000);
+	app = user(APP);
+	assert_true(charge_try(&c, app, BYTES, 7, false));
+	account_leave(app);
+	assert_ptr_equal(user(APP), app);
+	account_leave(app);
+	assert_int_equal(app->used[BYTES], 7);
+	charge_set(&c, app, BYTES, 8); /* its only reference is that charge */
+	assert_int_equal(app->used[BYTES], 8);
+	charge_give_back(&c, BYTES);
+	assert_true(TAILQ_EMPTY(&all.list));
+	assert_null(c.account);
+	accounts_deinit(&all);
+}
+
+static bool aborts(void (*act)(void))
+{
+	pid_t child = fork();
+	int status;
+
+	if (child == 0) {
+		static const struct rlimit none = { 0, 0 };
+
+		setrlimit(RLIMIT_CORE, &none);
+		signal(SIGABRT, SIG_DFL);
+		close(STDERR_FILENO);
+		act();
+		_exit(0);
+	}
+	waitpid(child, &status, 0);
+	return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
+}
+
+static void forget_a_charge(void)
+{
+	struct account *app;
+	struct charge c = { 0 };
+
+	begin(75, 1000);
+	app = user(APP);
+	charge_force(&c, app, THINGS, 1);
+	account_leave(app);
+	accounts_deinit(&all);
+}
+
+static void forget_what_nobody_uses(void)
+{
+	struct charge c = { 0 };
+
+	begin(75, 1000);
+	charge_force(&c, &all.nobody, THINGS, 1);
+	accounts_deinit(&all);
+}
+
+static void give_back_from_the_wrong_pool(void)
+{
+	struct account *app;
+	struct charge c = { 0 };
+
+	begin(75, 1000);
+	app = user(APP);
+	charge_force(&c, app, THINGS, 1);
+	charge_give_back(&c, BYTES);
+	account_leave(app);
+}
+
+static void leave_twice(void)
+{
+	struct account *app;
+
+	begin(75, 1000);
+	app = user(APP);
+	user(APP);
+	app->references = 0;
+	account_leave(app);
+}
+
+static void it_asserts_that_all_is_zero_at_the_end(void **state)
+{
+	assert_true(aborts(forget_a_charge));
+	assert_true(aborts(forget_what_nobody_uses));
+	assert_true(aborts(give_back_from_the_wrong_pool));
+	assert_true(aborts(leave_twice));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_user_alone_has_its_share),
+		cmocka_unit_test(each_further_user_has_its_share_of_the_rest),
+		cmocka_unit_test(at_100_percent_one_user_may_take_all_but_the_reserve),
+		cmocka_unit_test(the_privileged_have_the_reserve),
+		cmocka_unit_test(a_tiny_pool_can_be_used),
+		cmocka_unit_test(other_totals_and_shares_are_for_what_comes),
+		cmocka_unit_test(what_is_charged_by_force_counts),
+		cmocka_unit_test(a_charge_grows_only_if_that_is_admitted),
+		cmocka_unit_test(units_have_accounts_where_it_says_so),
+		cmocka_unit_test(an_account_lives_as_long_as_something_is_charged),
+		cmocka_unit_test(it_asserts_that_all_is_zero_at_the_end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
