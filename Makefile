@@ -52,14 +52,14 @@ BASE_PURE = account.c charge.c rule.c map.c heap.c
 BASE = rule_names.c log.c conf_access.c conf_fail.c conf.c conf_file.c conf_reload.c conf_value.c clock.c backoff.c
 # The core in floors, from the top: each uses those that stand behind it (tests/floors.py).
 FLOORS = top command hosts client kind lock claim session znode port
-CORE_top = broker.c connection.c route.c recovery.c drain.c reload.c check.c
+CORE_top = broker.c connection.c route.c recovery.c drain.c reload.c check.c accounts_check.c
 CORE_command = command/command.c command/cmd_lock.c command/cmd_election.c command/cmd_semaphore.c \
 	command/cmd_access.c command/cmd_hosts.c command/cmd_config.c command/cmd_client.c command/list.c command/metrics.c
 CORE_hosts = hosts/release.c hosts/hosts.c hosts/audit.c hosts/revocation.c hosts/revoke.c \
 	hosts/query_reply.c hosts/view.c hosts/participant.c hosts/query.c hosts/inbox.c hosts/outbox.c
 CORE_client = client/tell.c client/mlock.c client/notify.c client/args.c client/ask.c client/reply.c client/restart.c \
 	client/deadlock.c
-CORE_kind = kind/kinds.c kind/rwlock.c kind/permit_holders.c kind/election.c kind/observe.c kind/semaphore.c
+CORE_kind = kind/kinds.c kind/rwlock.c kind/permit_holders.c kind/election.c kind/observe.c kind/semaphore.c kind/payer.c
 CORE_lock = lock/user.c lock/walk.c lock/notification.c lock/client.c lock/claims.c lock/lock.c lock/request.c \
 	lock/grant.c lock/holder_data.c lock/readers.c
 CORE_claim = claim/claim.c claim/directory.c claim/rollover.c claim/turn.c claim/look.c claim/seen.c claim/listing.c \
@@ -67,7 +67,7 @@ CORE_claim = claim/claim.c claim/directory.c claim/rollover.c claim/turn.c claim
 CORE_session = session/operation.c session/presence.c session/former.c session/session.c session/health.c \
 	session/budget.c session/window.c session/proof.c session/past.c
 CORE_znode = znode/contender.c znode/flavour.c znode/record.c znode/holder.c
-CORE_port = port/effect.c port/access.c port/work.c
+CORE_port = port/effect.c port/access.c port/work.c port/pools.c port/account_text.c
 # A snapshot is written and read by each floor.
 CORE_top += snapshot.c
 CORE_hosts += hosts/letter_snapshot.c

@@ -73,9 +73,12 @@ static bool has_units(const struct accounts *all, uint32_t uid)
 struct account *account_enter(struct accounts *all, uint32_t uid, const char *unit, size_t unit_len)
 {
 	size_t len = has_units(all, uid) ? unit_len : 0;
-	uint64_t hash = map_hash(&all->map, unit, len) + uid;
 	struct account *a;
+	uint64_t hash;
 
+	if (!len)
+		unit = ""; /* there may be no text at all */
+	hash = map_hash(&all->map, unit, len) + uid;
 	MAP_FOREACH(a, &all->map, hash, node)
 		if (a->uid == uid && strlen(a->unit) == len && memcmp(a->unit, unit, len) == 0) {
 			a->references++;

@@ -54,8 +54,8 @@ struct conf {
 	/* [locks] */
 	int64_t linger_ms, handoff_max, handoff_ms, try_ms, grant_min_ms, deadlock_detection;
 	/* [limits] */
-	int64_t clients, clients_per_uid, locks, requests_per_lock, requests_per_client, requests_per_uid;
-	int64_t grants_per_client, grants_per_uid;
+	int64_t clients, locks, requests, grants, observers, memory_bytes, user_share;
+	int64_t requests_per_lock, requests_per_client, grants_per_client;
 	int64_t events_per_client, request_bytes, request_args, output_bytes, session_path_bytes;
 	/* In the order in which they are first named; all prefixes differ. */
 	struct conf_prefix *prefixes;

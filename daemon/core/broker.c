@@ -25,6 +25,7 @@
 #include "core/claim/claim_ledger.h"
 #include "core/kind/kinds.h"
 #include "core/kind/observe.h"
+#include "core/kind/payer.h"
 #include "core/state.h"
 
 static const int64_t TOKEN_BLOCK = 1 << 20;
@@ -56,8 +57,10 @@ struct broker *broker_new(const struct broker_conf *conf, uint64_t seed, int64_t
 	TAILQ_INIT(&b->locks.told);
 	TAILQ_INIT(&b->locks.outcomes);
 	TAILQ_INIT(&b->locks.mlocks);
+	accounts_init(&b->env.accounts, POOLS, random_next(&b->env.random), random_next(&b->env.random));
+	map_init(&b->locks.users, 0, 0); /* by account: nobody chooses where one is */
+	pools_configure(&b->env);
 	hosts_init(&b->hosts);
-	map_init(&b->locks.users, random_next(&b->env.random), random_next(&b->env.random));
 	map_init(&b->locks.groups, random_next(&b->env.random), random_next(&b->env.random));
 	map_init(&b->locks.names, random_next(&b->env.random), random_next(&b->env.random));
 	map_init(&b->directories.paths, random_next(&b->env.random), random_next(&b->env.random));
@@ -71,7 +74,8 @@ static void free_locks(struct broker *b)
 	struct lock *lock;
 
 	while ((lock = TAILQ_FIRST(&b->locks.used))) {
-		LOCK_DIRECTORIES(d, lock) {
+		LOCK_DIRECTORIES(d, lock)
+		{
 			claim_free_all(d);
 			d->operations = 0;
 		}
@@ -96,6 +100,8 @@ void broker_free(struct broker *b)
 	heap_unset(&b->env.timers, &b->stop_timer);
 	heap_deinit(&b->env.timers);
 	map_deinit(&b->locks.users);
+	accounts_deinit(&b->env.accounts);
+	bytes_free(&b->env.refusal);
 	map_deinit(&b->locks.groups);
 	map_deinit(&b->locks.names);
 	map_deinit(&b->directories.paths);
@@ -119,6 +125,8 @@ static void settle_locks(struct broker *b)
 			continue;
 		}
 		lock_settle(d);
+		if (payer_may_change(lock))
+			payer_settle(lock);
 		if (!b->env.conf->standalone)
 			charge_recount(d);
 		/* The list that ended its last claim may have shown another one of ours: only now it is empty. */

@@ -4,6 +4,7 @@
 
 #include <assert.h>
 
+#include "core/accounts_check.h"
 #include "core/client/mlock.h"
 #include "core/claim/charge.h"
 #include "core/lock/claims.h"
@@ -49,7 +50,7 @@ static size_t check_directory(const struct directory *d, const char **wrong)
 	CHECK(!d->claim || d->claim->state != CLAIM_LEAVING);
 	CHECK(!d->next || (d->next->state != CLAIM_LEAVING && claims_want_next(d->lock)));
 	check_sending(d, wrong);
-	CHECK(d->watch_bytes == charge_watches(d) && claims == d->claim_count && (claims || !d->remembered));
+	CHECK(d->watches.amount == charge_watches(d) && claims == d->claim_count && (claims || !d->remembered));
 	return claims;
 }
 
@@ -91,7 +92,7 @@ static void check(const struct broker *b, const char **wrong)
 	const struct grant *g;
 	const struct letter *l;
 	size_t requests = 0, grants = 0, lost = 0, claims = 0, clients = 0, waiting = 0, blocked = 0, held = 0;
-	size_t letters = 0, letter_bytes = 0, watches = 0, remembered = 0;
+	size_t letters = 0, remembered = 0;
 
 	CHECK(TAILQ_EMPTY(&b->directories.touched) && TAILQ_EMPTY(&b->locks.mlocks) && TAILQ_EMPTY(&b->locks.closing));
 	/* The next answer gives the next turn, so an answer must be expected. */
@@ -100,15 +101,15 @@ static void check(const struct broker *b, const char **wrong)
 	CHECK(!b->directories.turns.breath && !b->directories.turns.served);
 	TAILQ_FOREACH(lock, &b->locks.used, link) {
 		check_lock(lock, &requests, &grants, &lost, wrong);
-		LOCK_DIRECTORIES(d, lock) {
+		LOCK_DIRECTORIES(d, lock)
+		{
 			claims += check_directory(d, wrong);
-			watches += charge_watches(d);
 			remembered += d->remembered;
 		}
 	}
 	TAILQ_FOREACH(lock, &b->locks.idle, link)
 		CHECK(lock->idle && !lock->request_count && !lock->grant_count && !lock->directory.claim_count &&
-		       !lock->directory.watch_bytes && !lock->directory.remembered);
+		      !lock->directory.watches.amount && !lock->charge.amount && !lock->directory.remembered);
 	TAILQ_FOREACH(c, &b->locks.clients, link) {
 		size_t n = 0, n_lost = 0, n_requests = 0, n_counted = 0;
 
@@ -135,13 +136,10 @@ static void check(const struct broker *b, const char **wrong)
 	CHECK(clients == b->locks.client_count);
 	CHECK(requests == b->locks.request_count && requests == waiting && blocked == b->locks.blocked_count);
 	CHECK(grants == b->locks.grant_count && grants == held && lost == b->locks.lost_count);
-	TAILQ_FOREACH(l, &b->hosts.letters, link) {
+	TAILQ_FOREACH(l, &b->hosts.letters, link)
 		letters++;
-		letter_bytes += l->path.len;
-	}
 	CHECK(letters == b->hosts.outbox_count && letters <= LETTERS_MAX);
-	CHECK(claims == b->directories.claim_count && (claims || b->ensemble.budget.path_bytes == letter_bytes) &&
-	       watches == b->ensemble.budget.watch_bytes);
+	CHECK(claims == b->directories.claim_count);
 	CHECK(remembered == b->directories.remembered_count && (claims || !b->directories.orphan_count));
 }
 
@@ -150,6 +148,8 @@ const char *broker_wrong(const struct broker *b)
 	const char *wrong = NULL;
 
 	check(b, &wrong);
+	if (!wrong)
+		wrong = accounts_wrong(b);
 	if (!wrong && b->env.ledger)
 		wrong = record_wrong(b);
 	return wrong;

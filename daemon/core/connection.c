@@ -39,13 +39,11 @@ static void keep_printable(struct bytes *to, struct slice text)
 		bytes_char(to, text.data[i] > ' ' && text.data[i] <= '~' ? text.data[i] : '?');
 }
 
-static void refuse(struct client *c)
+/* It says what unit it is of. */
+static void enter_account(struct client *c)
 {
-	resp_error(reply_out(c), ERROR_LIMIT,
-		   SLICE("this user already has as many connections as one user may (limits.clients_per_uid)"));
-	reply_push(c);
-	c->locks->env->stats.limits_total++;
-	client_close(c);
+	c->account = account_enter(&c->locks->env->accounts, c->uid, c->unit.data, c->unit.len);
+	c->user = user_enter(c->locks, c->account);
 }
 
 static struct client *client_new(struct locks *locks, uint32_t conn, uint32_t uid)
@@ -63,7 +61,6 @@ static struct client *client_new(struct locks *locks, uint32_t conn, uint32_t ui
 	TAILQ_INIT(&c->grants);
 	TAILQ_INIT(&c->notifications);
 	TAILQ_INIT(&c->observers);
-	c->user = user_enter(locks, uid);
 	TAILQ_INSERT_TAIL(&locks->clients, c, link);
 	locks->client_count++;
 	return c;
@@ -82,11 +79,10 @@ void connection_begin(struct broker *b, const struct event *event)
 	c->connected_ns = locks->env->now_ns;
 	keep_printable(&c->comm, event->connected.comm);
 	bytes_set(&c->unit, event->connected.unit);
+	enter_account(c);
 	c->privileged = event->connected.privileged;
 	client_set_groups(c, &event->connected.groups);
 	locks->env->stats.connections_total++;
-	if (c->user->clients > locks->env->conf->limits.clients_per_uid)
-		refuse(c);
 }
 
 void connection_process(struct client *c, const struct event *event)
@@ -122,9 +118,10 @@ void connection_gone(struct broker *b, struct client *c)
 	TAILQ_REMOVE(&locks->clients, c, link);
 	locks->client_count--;
 	group_leave(c);
-	user_leave(locks, c->user);
 	mem_free(c->groups);
 	bytes_free(&c->unit);
+	user_leave(locks, c->user);
+	account_leave(c->account);
 	bytes_free(&c->comm);
 	bytes_free(&c->child_comm);
 	bytes_free(&c->name);
@@ -175,14 +172,16 @@ bool connection_restore(struct broker *b, const struct entry *e)
 	struct slice command, group;
 	int64_t conn, uid;
 	struct client *c;
-	bool restarting;
+	bool restarting, read;
 
 	if (!entry_get_number(e, "conn", 0, CONNS_MAX, &conn) || !entry_get_number(e, "uid", 0, UINT32_MAX, &uid))
 		return false;
 	if ((uint64_t)conn < locks->conns_cap && locks->conns[conn])
 		return entry_refuse(e, "there are two with the connection");
 	c = client_new(locks, (uint32_t)conn, (uint32_t)uid);
-	if (!client_entry_read(c, e) || !entry_get_text(e, "command", TEXT_MAX, &command) ||
+	read = client_entry_read(c, e);
+	enter_account(c);
+	if (!read || !entry_get_text(e, "command", TEXT_MAX, &command) ||
 	    !entry_get_text(e, "group", TEXT_MAX, &group) || !entry_get_flag(e, "restarting", &restarting) ||
 	    !entry_get_flag(e, "ghost", &c->ghost) || !list_restore(c, e) ||
 	    !entry_get_due(e, "events due", &b->env.timers, &c->events_timer))

@@ -35,7 +35,8 @@ void reload(struct broker *b, const struct event *event)
 	if (event->conf.now) {
 		assert(goes_on(b->env.conf, event->conf.now));
 		b->env.conf = event->conf.now;
-		budget_limits(&b->ensemble.budget, &b->env.conf->limits);
+		pools_configure(&b->env);
+		budget_limits(&b->env, &b->ensemble.budget);
 	}
 	TAILQ_FOREACH(c, &b->locks.clients, link)
 		if (c->reloading)

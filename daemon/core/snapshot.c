@@ -13,6 +13,7 @@
 #include "core/hosts/letter_snapshot.h"
 #include "core/kind/kind_snapshot.h"
 #include "core/kind/observe.h"
+#include "core/kind/payer.h"
 #include "core/lock/lock_snapshot.h"
 #include "core/port/entry.h"
 #include "core/port/seal.h"
@@ -500,10 +501,13 @@ static void derive(struct broker *b)
 
 	while ((d = TAILQ_FIRST(&b->directories.touched)))
 		directory_untouch(d);
-	TAILQ_FOREACH(lock, &b->locks.used, link)
+	b->locks.restoring = false;
+	budget_limits(&b->env, &b->ensemble.budget);
+	TAILQ_FOREACH(lock, &b->locks.used, link) {
+		payer_settle(lock);
 		LOCK_DIRECTORIES(d, lock)
 	charge_recount(d);
-	b->locks.restoring = false;
+	}
 }
 
 /* Numbers that are never used twice are behind those that are used. */

@@ -163,7 +163,7 @@ class Lockbroker(harness.Daemon):
     def __init__(self, zookeeper=None, under=(), build=None, **conf):
         self.under = list(under)
         self.build = build
-        limits = {"clients": 12000, "clients_per_uid": 12000, "requests_per_lock": 20000, "grants_per_client": 20000}
+        limits = {"clients": 12500, "user_share": 100, "requests_per_lock": 20000, "grants_per_client": 20000}
         # What a pair costs is the broker's; what the keeper costs is measured by keeper.py. Another build may know none.
         asked = subprocess.run([f"{build or harness.build_dir()}/lockbrokerd", "--print-config"], capture_output=True, text=True)
         alone = {"daemon__keeper": 0} if "\nkeeper = " in asked.stdout else {}

@@ -85,9 +85,10 @@ static void revoked(struct any_peer *p, const struct effect *e, struct slice tex
 	struct host *h = p->host;
 	struct world *w = h->w;
 
-	if (!h->broker->env.stopping && p->command != COMMAND_HELLO && p->revoke_bytes > h->conf.limits.output_bytes / 4)
-		world_fail(w, -1, "host %d client %u: asked to let go, and %zu bytes of that are unread", h->index, p->conn,
-			   p->revoke_bytes);
+	if (!h->broker->env.stopping && p->command != COMMAND_HELLO &&
+	    p->revoke_bytes > h->conf.limits.output_bytes / 4)
+		world_fail(w, -1, "host %d client %u: asked to let go, and %zu bytes of that are unread", h->index,
+			   p->conn, p->revoke_bytes);
 	p->revoke_bytes += text.len;
 	if (e->report)
 		sched_at(&w->sched, w->sched.now + rng_between(&w->rng, 0, 5 * SECOND), written_due, p, p->life);
@@ -182,8 +183,8 @@ static void act_due(void *world, uint64_t argument)
 
 	if (h->broker && h->stopped_until <= w->sched.now)
 		act(&a->peers[rng_below(&w->rng, (uint32_t)a->peer_count)]);
-	sched_at(&w->sched, w->sched.now + rng_between(&w->rng, 0, (w->quiet ? 200 : 30) * MS / w->host_count), act_due, w,
-		 argument);
+	sched_at(&w->sched, w->sched.now + rng_between(&w->rng, 0, (w->quiet ? 200 : 30) * MS / w->host_count), act_due,
+		 w, argument);
 }
 
 /* ---- a run ---- */
@@ -194,13 +195,15 @@ static struct broker_limits limits_choose(struct rng *r)
 
 	return (struct broker_limits){
 		.clients = 100,
-		.clients_per_uid = few ? 2 : 100,
 		.locks = few ? 4 : 100,
 		.requests_per_lock = few ? 3 : 100,
 		.requests_per_client = few ? 3 : 100,
-		.requests_per_uid = few ? 5 : 100,
+		.requests = few ? 8 : 100,
 		.grants_per_client = few ? 4 : 100,
-		.grants_per_uid = few ? 6 : 100,
+		.grants = few ? 10 : 100,
+		.observers = few ? 4 : 100,
+		.memory_bytes = few ? 4000 : 1 << 20,
+		.user_share = few ? 60 : 90,
 		.events_per_client = rng_percent(r, 30) ? 1 + rng_below(r, 4) : 100,
 		.output_bytes = rng_percent(r, 30) ? 400 : 1 << 20,
 		.session_path_bytes = few ? 1200 : 100000,

@@ -54,9 +54,9 @@ static struct broker_limits limits_choose(struct host *h, struct rng *r)
 	l.locks = rng_below(r, LOCKS_MAX + 1);
 	l.requests_per_lock = rng_below(r, 6);
 	l.requests_per_client = rng_below(r, 6);
-	l.requests_per_uid = rng_below(r, 12);
+	l.requests = rng_below(r, 12);
 	l.grants_per_client = 1 + rng_below(r, 6);
-	l.grants_per_uid = rng_below(r, 12);
+	l.grants = rng_below(r, 12);
 	l.events_per_client = 1 + rng_below(r, 100);
 	l.output_bytes = (size_t)1 << (15 + rng_below(r, 6));
 	return l;

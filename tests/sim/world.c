@@ -226,26 +226,26 @@ static void locks_init(struct world *w)
 static struct broker_limits limits_choose(struct world *w)
 {
 	struct broker_limits l = {
-		.clients = 100, .clients_per_uid = 100, .locks = 100, .requests_per_lock = 100, .requests_per_client = 100,
-		.requests_per_uid = 100,
-		.grants_per_client = 100, .grants_per_uid = 100, .events_per_client = 100,
+		.clients = 100, .locks = 100, .requests_per_lock = 100, .requests_per_client = 100,
+		.requests = 200, .grants = 200, .observers = 100, .memory_bytes = 1 << 20, .user_share = 75,
+		.grants_per_client = 100, .events_per_client = 100,
 		.output_bytes = 1 << 20, .session_path_bytes = 100000,
 	};
 
 	if (rng_percent(&w->rng, 85) || w->ballast.names) {
-		l.locks += w->ballast.names;
+		l.locks += 2 * w->ballast.names;
 		l.requests_per_client += w->ballast.names;
-		l.requests_per_uid += w->ballast.names;
+		l.requests += 2 * w->ballast.names;
 		l.grants_per_client += w->ballast.names;
-		l.grants_per_uid += w->ballast.names;
+		l.grants += 2 * w->ballast.names;
 		return l;
 	}
 	l.locks = 2;
 	l.requests_per_lock = 2;
 	l.requests_per_client = 2;
-	l.requests_per_uid = 3;
+	l.requests = 4;
 	l.grants_per_client = 2;
-	l.grants_per_uid = 3;
+	l.grants = 4;
 	l.events_per_client = 4;
 	l.session_path_bytes = 300;
 	l.clients = 4;

@@ -34,9 +34,9 @@ struct fixture *fixture_new(bool standalone)
 		.deadlock_detection = true,
 		.grant_min_ns = 1000 * MS,
 		.stop_timeout_ns = 5000 * MS,
-		.limits = { .clients = 64, .clients_per_uid = 64, .locks = 100, .requests_per_lock = 10, .requests_per_client = 20,
-			    .requests_per_uid = 20,
-			    .grants_per_client = 5, .grants_per_uid = 50, .events_per_client = 8,
+		.limits = { .clients = 64, .locks = 102, .requests_per_lock = 10, .requests_per_client = 20,
+			    .requests = 20, .grants = 51, .observers = 20, .memory_bytes = 100000, .user_share = 100,
+			    .grants_per_client = 5, .events_per_client = 8,
 			    .output_bytes = 1 << 20, .session_path_bytes = 10000 },
 	};
 	f->now_ns = 1000000 * MS;
@@ -194,6 +194,9 @@ static void carry_out(struct fixture *f, const struct effect *e)
 
 void fixture_event(struct fixture *f, const struct event *event)
 {
+	/* A test may have changed a limit. */
+	pools_configure(&f->broker->env);
+	budget_limits(&f->broker->env, &f->broker->ensemble.budget);
 	broker_handle(f->broker, f->now_ns, event, &f->effects);
 	for (size_t i = 0; i < f->effects.count; i++)
 		carry_out(f, &f->effects.list[i]);

@@ -11,10 +11,16 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
+#include "base/account.h"
 #include "core/broker.h"
 #include "core/port/ledger.h"
 
-enum { FIXTURE_CONNS = 1152, FIXTURE_OPS = 512, FIXTURE_CHILDREN = 300, FIXTURE_MEMORY_BYTES = 64 * LEDGER_CHUNK_BYTES };
+enum {
+	FIXTURE_CONNS = 1152,
+	FIXTURE_OPS = 512,
+	FIXTURE_CHILDREN = 300,
+	FIXTURE_MEMORY_BYTES = 64 * LEDGER_CHUNK_BYTES
+};
 
 struct fixture_op {
 	struct effect effect;
@@ -61,6 +67,16 @@ struct fixture {
 
 /* What stands in a directory of locks. */
 #define LOCK_DATA "1\nkind=lock\nflavour=rw\n"
+
+/* The total of a pool of which so much is not reserved. */
+static inline size_t fixture_total(size_t open)
+{
+	size_t total = open;
+
+	while (total - total / ACCOUNT_RESERVE_PART < open)
+		total++;
+	return total;
+}
 
 /* A ZooKeeper fixture: T = 12 s, tick 2 s, linger off, handoff_max 64. */
 struct fixture *fixture_new(bool standalone);

@@ -37,7 +37,8 @@ static inline struct fixture *fixture_new(const struct kind_rule *const *rules)
 	f->conf = (struct broker_conf){
 		.root = "/locks", .host = "here", .session_timeout_ns = 12000000000, .tick_ns = 2000000000,
 		.limits = { .clients = 9, .locks = 9, .requests_per_lock = 9, .requests_per_client = 9,
-			    .requests_per_uid = 9, .grants_per_client = 9, .grants_per_uid = 9,
+			    .requests = 9, .grants_per_client = 9, .grants = 9, .observers = 9, .memory_bytes = 10000,
+			    .user_share = 100,
 			    .events_per_client = 9, .output_bytes = 4000, .session_path_bytes = 100000 },
 	};
 	f->env = (struct env){ .conf = &f->conf, .out = &f->out, .now_ns = 1000000000 };
@@ -57,7 +58,9 @@ static inline struct fixture *fixture_new(const struct kind_rule *const *rules)
 	TAILQ_INIT(&f->locks.idle);
 	map_init(&f->directories.paths, 1, 2);
 	map_init(&f->locks.names, 3, 4);
-	map_init(&f->locks.users, 5, 6);
+	accounts_init(&f->env.accounts, POOLS, 5, 6);
+	map_init(&f->locks.users, 9, 10);
+	pools_configure(&f->env);
 	map_init(&f->locks.groups, 7, 8);
 	turn_init(&f->directories);
 	session_init(&f->ensemble);
@@ -75,8 +78,9 @@ static inline struct fixture *fixture_new(const struct kind_rule *const *rules)
 		TAILQ_INIT(&c->observers);
 		TAILQ_INIT(&c->notifications);
 		TAILQ_INSERT_TAIL(&f->locks.clients, c, link);
+		c->account = account_enter(&f->env.accounts, c->uid, "", 0);
 		f->locks.client_count++;
-		c->user = user_enter(&f->locks, c->uid);
+		c->user = user_enter(&f->locks, c->account);
 	}
 	return f;
 }
@@ -85,7 +89,9 @@ static inline struct fixture *fixture_new(const struct kind_rule *const *rules)
 static inline const char *told(struct fixture *f)
 {
 	static const char *const words[] = {
-		[OUTCOME_GRANTED] = "granted ", [OUTCOME_TIMED_OUT] = "timed out ", [OUTCOME_FAILED] = "failed ",
+		[OUTCOME_GRANTED] = "granted ",
+		[OUTCOME_TIMED_OUT] = "timed out ",
+		[OUTCOME_FAILED] = "failed ",
 		[OUTCOME_LOST] = "lost ",
 	};
 	struct outcome *o;
@@ -117,7 +123,7 @@ static inline void settle_directory(struct directory *d)
 
 static inline struct lock *lock_named(struct fixture *f, const char *name)
 {
-	struct lock *lock = lock_make(&f->locks, slice_of(name));
+	struct lock *lock = lock_make(&f->locks, slice_of(name), &f->clients[0]);
 
 	assert_non_null(lock);
 	lock->directory.state = DIRECTORY_FITS;
@@ -141,20 +147,23 @@ static inline void fixture_free(struct fixture *f)
 		assert_true(!c->request_count && !c->grant_count && !c->lost_count && !c->counted && !c->is_holder);
 		group_leave(c);
 		user_leave(&f->locks, c->user);
+		account_leave(c->account);
 	}
-	assert_true(!f->locks.request_count && !f->locks.blocked_count && !f->locks.grant_count && !f->locks.lost_count);
-	assert_true(TAILQ_EMPTY(&f->locks.outcomes) && !f->locks.users.count && !f->locks.groups.count);
+	assert_true(!f->locks.request_count && !f->locks.blocked_count && !f->locks.grant_count &&
+		    !f->locks.lost_count);
+	assert_true(TAILQ_EMPTY(&f->locks.outcomes) && !f->locks.groups.count);
 	while ((lock = TAILQ_FIRST(&f->locks.used))) {
 		claim_free_all(&lock->directory);
 		lock->directory.operations = 0; /* they are never answered */
 		lock_free(lock);
 	}
-	assert_int_equal(f->ensemble.budget.path_bytes, 0);
 	session_deinit(&f->ensemble);
 	heap_deinit(&f->env.timers);
 	map_deinit(&f->directories.paths);
 	map_deinit(&f->locks.names);
 	map_deinit(&f->locks.users);
+	accounts_deinit(&f->env.accounts);
+	bytes_free(&f->env.refusal);
 	map_deinit(&f->locks.groups);
 	mem_free(f->locks.spare_grant);
 	mem_free(f->directories.spare_claim);

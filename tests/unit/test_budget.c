@@ -2,12 +2,14 @@
 /* What one session may put into one packet (budget.h). The session's floor alone is linked. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
 #include <cmocka.h>
 
+#include "base/charge.h"
 #include "core/session/ensemble.h"
 
 struct fixture {
@@ -24,9 +26,16 @@ static int setup(void **state)
 	f = (struct fixture){ .conf.limits.session_path_bytes = 1000 };
 	f.env = (struct env){ .conf = &f.conf, .out = &f.out };
 	f.zk.env = &f.env;
-	f.zk.budget.limits = &f.conf.limits;
+	accounts_init(&f.env.accounts, POOLS, 1, 2);
+	budget_limits(&f.env, &f.zk.budget);
 	*state = &f;
 	return 0;
+}
+
+/* What a client may take, without the reserve of operators. */
+static bool takes(const struct fixture *f, enum pool_number pool, size_t more)
+{
+	return account_may(&f->env.accounts.nobody, pool, more, true);
 }
 
 static int teardown(void **state)
@@ -34,6 +43,7 @@ static int teardown(void **state)
 	struct fixture *f = *state;
 
 	effects_free(&f->out);
+	accounts_deinit(&f->env.accounts);
 	return 0;
 }
 
@@ -49,17 +59,17 @@ static void as_much_as_was_configured_and_no_byte_more(void **state)
 {
 	struct fixture *f = *state;
 	struct budget *b = &f->zk.budget;
+	struct charge paths = { 0 };
 
 	assert_int_equal(budget_max(b), 1000);
-	budget_charge(&b->path_bytes, 900);
-	assert_true(budget_takes_paths(b, 100));
-	assert_false(budget_takes_paths(b, 101));
+	charge_force(&paths, &f->env.accounts.nobody, POOL_PATHS, 900);
+	assert_true(takes(f, POOL_PATHS, 100));
+	assert_false(takes(f, POOL_PATHS, 101));
 	/* Watches have as much again. */
-	assert_true(budget_takes_watches(b, 1000));
-	assert_false(budget_takes_watches(b, 1001));
-	budget_give_back(&b->path_bytes, 900);
-	assert_true(budget_takes_paths(b, 1000));
-	assert_int_equal(b->path_bytes, 0);
+	assert_true(takes(f, POOL_WATCHES, 1000));
+	assert_false(takes(f, POOL_WATCHES, 1001));
+	charge_give_back(&paths, POOL_PATHS);
+	assert_true(takes(f, POOL_PATHS, 1000));
 }
 
 static void a_server_that_takes_less_bounds_it(void **state)
@@ -85,14 +95,15 @@ static void a_server_that_takes_less_bounds_it(void **state)
 static void what_is_over_a_limit_that_shrank_stays(void **state)
 {
 	struct fixture *f = *state;
-	struct budget *b = &f->zk.budget;
+	struct charge paths = { 0 };
 
-	budget_charge(&b->path_bytes, 900);
+	charge_force(&paths, &f->env.accounts.nobody, POOL_PATHS, 900);
 	packet(f, 500);
-	assert_false(budget_takes_paths(b, 0));
-	budget_give_back(&b->path_bytes, 500);
-	assert_true(budget_takes_paths(b, 50));
-	assert_false(budget_takes_paths(b, 51));
+	assert_false(takes(f, POOL_PATHS, 0));
+	charge_set(&paths, &f->env.accounts.nobody, POOL_PATHS, 400);
+	assert_true(takes(f, POOL_PATHS, 50));
+	assert_false(takes(f, POOL_PATHS, 51));
+	charge_give_back(&paths, POOL_PATHS);
 }
 
 int main(void)

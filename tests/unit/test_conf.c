@@ -85,7 +85,7 @@ static void test_defaults_are_those_of_the_design(void **state)
 	assert_int_equal(c.session_timeout_ms, 15000);
 	assert_int_equal(c.tick_ms, 2000);
 	assert_int_equal(c.handoff_max, 64);
-	assert_int_equal(c.clients, 10000);
+	assert_int_equal(c.clients, 12500);
 	assert_int_equal(c.session_path_bytes, 900000);
 	conf_free(&c);
 }

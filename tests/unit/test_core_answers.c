@@ -43,7 +43,7 @@ static void expect(struct fixture *f, enum error_code code, const char *const *s
 
 static int start(struct fixture *f, void **state)
 {
-	f->conf.limits.grants_per_client = f->conf.limits.grants_per_uid = 100;
+	f->conf.limits.grants_per_client = f->conf.limits.grants = 150;
 	return fixture_setup(f, 6, state);
 }
 
@@ -60,9 +60,11 @@ static int setup(void **state)
 static void names(void **state)
 {
 	static const char *const words[] = {
-		"LOCK .", "ENQUEUE .", "MLOCK 1 .", "UNLOCK .", "MUNLOCK 1 .", "DOWNGRADE .", "RENEW . 5", "CANCEL .",
-		"ACQUIRE . LIMIT 1", "RELEASE .", "LIMIT .", "VALID .", "CAMPAIGN . DATA x", "RESIGN .", "LEADER .",
-		"OBSERVE .", "UNOBSERVE .", "HOLDERS .", "QUEUE .", "WHY .", "REVOKE .", "FORCEUNLOCK .",
+		"LOCK .",      "ENQUEUE .",     "MLOCK 1 .",         "UNLOCK .",          "MUNLOCK 1 .",
+		"DOWNGRADE .", "RENEW . 5",     "CANCEL .",          "ACQUIRE . LIMIT 1", "RELEASE .",
+		"LIMIT .",     "VALID .",       "CAMPAIGN . DATA x", "RESIGN .",          "LEADER .",
+		"OBSERVE .",   "UNOBSERVE .",   "HOLDERS .",         "QUEUE .",           "WHY .",
+		"REVOKE .",    "FORCEUNLOCK .",
 	};
 	struct fixture *f = *state;
 	char step[32];

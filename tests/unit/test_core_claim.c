@@ -105,7 +105,8 @@ static void a_try_without_connection_is_unavailable(void **state)
 	struct fixture *f = *state;
 
 	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
-	fixture_say(f, 0, "LOCK a WAIT 0",
+	fixture_say(
+		f, 0, "LOCK a WAIT 0",
 		    "-UNAVAILABLE there is no connection to ZooKeeper, so it is not known whether the lock is taken: a");
 	fixture_say(f, 0, "LOCK a WAIT 50", "");
 	fixture_pass(f, 50);
@@ -208,7 +209,7 @@ static void waiters_outlive_a_full_session_at_a_give_back(void **state)
 	char name[128];
 
 	f->conf.handoff_max = 0;
-	f->conf.limits.session_path_bytes = 2 * (5 + 64) - 1; /* one znode, and what it may watch */
+	f->conf.limits.session_path_bytes = fixture_total(2 * (5 + 64) - 1); /* one znode, and what it may watch */
 	fixture_held(f, name);
 	fixture_ask(f, 1, "LOCK a");
 	fixture_say(f, 0, "UNLOCK a", ":0");
@@ -364,7 +365,7 @@ static void the_session_has_room_for_so_many_paths(void **state)
 	char words[16];
 	int held = 0;
 
-	f->conf.limits.session_path_bytes = 3 * (5 + 64);
+	f->conf.limits.session_path_bytes = fixture_total(3 * (5 + 64));
 	for (char c = 'a'; c < 'd'; c++, held++) {
 		char name[128], lock[2] = { c, 0 };
 
@@ -374,7 +375,8 @@ static void the_session_has_room_for_so_many_paths(void **state)
 	snprintf(words, sizeof(words), "LOCK d");
 	fixture_say(
 		f, 3, words,
-		"-LIMIT this host's session already has as many znodes as one ZooKeeper session may (limits.session_path_bytes): d");
+		"-LIMIT user 1000 uses 207 of 207 allowed bytes of znode paths in this host's session (limits.session_path_bytes, "
+		"limits.user_share): release some locks: d");
 	fixture_no_op(f);
 }
 

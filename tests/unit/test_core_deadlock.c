@@ -15,8 +15,8 @@ static int start(void **state, bool detection)
 	char words[32];
 
 	f->conf.deadlock_detection = detection;
-	f->conf.limits.requests_per_lock = f->conf.limits.requests_per_uid = FIXTURE_CONNS;
-	f->conf.limits.clients_per_uid = f->conf.limits.grants_per_uid = 2 * FIXTURE_CONNS;
+	f->conf.limits.requests_per_lock = FIXTURE_CONNS;
+	f->conf.limits.requests = f->conf.limits.grants = 3 * FIXTURE_CONNS;
 	fixture_setup(f, CLIENTS, state);
 	for (uint32_t conn = 0; conn < CLIENTS; conn++) {
 		snprintf(words, sizeof(words), "CLIENT SETNAME c%u", conn);

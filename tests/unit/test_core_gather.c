@@ -230,7 +230,9 @@ static void idle_locks_are_forgotten_for_a_semaphore(void **state)
 	f->conf.limits.locks = 1;
 	fixture_lock_held(f, 0, "l", 5, 77, name, sizeof(name));
 	bytes_clear(&f->replies[0]);
-	fixture_say(f, 0, "ACQUIRE s LIMIT 2", "-LIMIT this daemon already knows as many locks as it may (limits.locks): s");
+	fixture_say(
+		f, 0, "ACQUIRE s LIMIT 2",
+		"-LIMIT user 1000 uses 1 of 1 allowed names of locks in use (limits.locks, limits.user_share): release some: s");
 	fixture_ask(f, 0, "UNLOCK l");
 	fixture_answer_session(f);
 	bytes_clear(&f->replies[0]);
@@ -248,18 +250,19 @@ static void znodes_that_leave_make_room_for_permits(void **state)
 	fixture_ask(f, 0, "ACQUIRE s LIMIT 3 COUNT 3");
 	there_answer(f, &t);
 	fixture_expect(f, 0, ":3");
-	f->conf.limits.session_path_bytes = 5 * (sizeof("/lb/s/leases") + CONTENDER_NAME_MAX);
+	f->conf.limits.session_path_bytes = fixture_total(5 * (sizeof("/lb/s/leases") + CONTENDER_NAME_MAX));
 	fixture_say(f, 0, "RELEASE s COUNT 3", ":0");
 	fixture_say(f, 0, "ACQUIRE s LIMIT 3 COUNT 3", "");
 	t.own_count = 0;
 	there_answer(f, &t);
 	fixture_expect(f, 0, ":3");
-	f->conf.limits.session_path_bytes = 3 * (sizeof("/lb/s/leases") + CONTENDER_NAME_MAX);
+	f->conf.limits.session_path_bytes = fixture_total(3 * (sizeof("/lb/s/leases") + CONTENDER_NAME_MAX));
 	fixture_ask(f, 1, "ACQUIRE s LIMIT 3");
 	there_answer(f, &t);
 	fixture_expect(
 		f, 1,
-		"-LIMIT this host's session already has as many znodes as one ZooKeeper session may (limits.session_path_bytes): s");
+		"-LIMIT user 1000 uses 303 of 231 allowed bytes of znode paths in this host's session (limits.session_path_bytes, "
+		"limits.user_share): release some locks: s");
 }
 
 /* More than may be under way at a time (operation.c): each place that comes free is for one of them, not for a list. */
@@ -304,7 +307,7 @@ static void permits_that_are_too_many_for_the_session_are_not_begun_with(void **
 	struct fixture *f = *state;
 	struct there t = { 0 };
 
-	f->conf.limits.session_path_bytes = 3 * (sizeof("/lb/s/leases") + CONTENDER_NAME_MAX);
+	f->conf.limits.session_path_bytes = fixture_total(3 * (sizeof("/lb/s/leases") + CONTENDER_NAME_MAX));
 	fixture_ask(f, 0, "ACQUIRE s LIMIT 3 COUNT 3");
 	while (fixture_is_open(f)) {
 		if (strstr(fixture_oldest(f)->path, "/leases"))
@@ -313,7 +316,8 @@ static void permits_that_are_too_many_for_the_session_are_not_begun_with(void **
 	}
 	fixture_expect(
 		f, 0,
-		"-LIMIT this host's session already has as many znodes as one ZooKeeper session may (limits.session_path_bytes): s");
+		"-LIMIT user 1000 uses 75 of 231 allowed bytes of znode paths in this host's session (limits.session_path_bytes, "
+		"limits.user_share): release some locks: s");
 }
 
 /* Its queue's numbers run out: the directory is made anew once it is empty, and not joined again and again. */

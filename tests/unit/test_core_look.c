@@ -10,8 +10,8 @@ static int setup(void **state)
 {
 	struct fixture *f = fixture_new(false);
 
-	f->conf.limits.requests_per_client = f->conf.limits.grants_per_client = f->conf.limits.grants_per_uid = 50;
-	f->conf.limits.requests_per_uid = 50;
+	f->conf.limits.requests_per_client = f->conf.limits.grants_per_client = f->conf.limits.grants = 55;
+	f->conf.limits.requests = 55;
 	return fixture_setup(f, 4, state);
 }
 

@@ -266,7 +266,8 @@ static void an_error_lets_go_of_what_was_taken(void **state)
 	fixture_say(f, 1, "LOCK d", ":3072");
 	fixture_say(f, 1, "LOCK e", ":4096");
 	/* Five for each client, here. */
-	fixture_say(f, 1, "MLOCK 3 a b f",
+	fixture_say(
+		f, 1, "MLOCK 3 a b f",
 		    "-LIMIT this client already holds or waits for as many locks as one client may (limits.grants_per_client): f");
 	expect_free(f, "a");
 	expect_free(f, "b");
@@ -313,8 +314,7 @@ static void what_it_queued_for_is_no_part(void **state)
 
 	fixture_say(f, 0, "LOCK b", ":1024");
 	fixture_say(f, 2, "ENQUEUE b", "+QUEUED");
-	fixture_say(f, 2, "MLOCK 2 a b",
-		    "-ERR this client already waits for it, and CANCEL withdraws its ENQUEUE: b");
+	fixture_say(f, 2, "MLOCK 2 a b", "-ERR this client already waits for it, and CANCEL withdraws its ENQUEUE: b");
 	expect_free(f, "a");
 }
 
@@ -356,7 +356,7 @@ static void as_many_names_as_may_be(void **state)
 	struct fixture *f = *state;
 	char all[512], *at;
 
-	f->conf.limits.grants_per_client = f->conf.limits.grants_per_uid = 100;
+	f->conf.limits.grants_per_client = f->conf.limits.grants = 150;
 	for (int count = LIMIT_NAMES_MAX; count <= LIMIT_NAMES_MAX + 1; count++) {
 		at = all + sprintf(all, "MLOCK %d", count);
 		for (int i = 0; i < count; i++)

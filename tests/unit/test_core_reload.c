@@ -96,7 +96,9 @@ static void what_exists_beyond_a_lower_limit_stays(void **state)
 	next.limits.locks = 1;
 	next.limits.requests_per_lock = 1;
 	changed(f, "");
-	fixture_say(f, 2, "LOCK c", "-LIMIT this daemon already knows as many locks as it may (limits.locks): c");
+	fixture_say(
+		f, 2, "LOCK c",
+		"-LIMIT user 1000 uses 2 of 1 allowed names of locks in use (limits.locks, limits.user_share): release some: c");
 	fixture_say(f, 2, "LOCK a",
 		    "-LIMIT as many clients as one lock may have already wait for it (limits.requests_per_lock): a");
 	fixture_say(f, 0, "UNLOCK a", ":0");

@@ -40,6 +40,7 @@ static const struct broker_prefix prefixes[] = {
 static struct broker_conf record_conf(void)
 {
 	return (struct broker_conf){ .root = "/locks",
+				     .limits.user_share = 75,
 				     .host = "h1",
 				     .version = "",
 				     .boot_id = "",

@@ -102,7 +102,8 @@ static void each_state_of_the_session_says_why(void **state)
 	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
 	fixture_pass(f, 4700);
 	expect_info(f, "session_state", "jeopardy");
-	expect_info(f, "session_why", "last proof 5000 ms ago; not connected; lost in 3000 ms unless a write is answered");
+	expect_info(f, "session_why",
+		    "last proof 5000 ms ago; not connected; lost in 3000 ms unless a write is answered");
 	expect_info(f, "disconnected_ms", "4700");
 	fixture_pass(f, 4000);
 	expect_info(f, "session_why", "last proof 9000 ms ago; every grant made before is void; no connection");
@@ -174,7 +175,7 @@ static void the_lowered_limit_refuses_and_takes_nothing_away(void **state)
 	connected(f);
 	fixture_held(f, name);
 	f->conf.limits.session_path_bytes = 1000;
-	packet(f, 700); /* 630 bytes of paths */
+	packet(f, 720); /* 648 bytes of paths, 12 of them reserved */
 	for (uint32_t i = 1; i < 9; i++) {
 		char lock[2] = { (char)('a' + i), 0 };
 
@@ -184,7 +185,8 @@ static void the_lowered_limit_refuses_and_takes_nothing_away(void **state)
 	packet(f, 600); /* 540, and 621 are used */
 	fixture_say(
 		f, 3, "LOCK j",
-		"-LIMIT this host's session already has as many znodes as one ZooKeeper session may (limits.session_path_bytes): j");
+		"-LIMIT user 1000 uses 621 of 530 allowed bytes of znode paths in this host's session (limits.session_path_bytes, "
+		"limits.user_share): release some locks: j");
 	fixture_say(f, 0, "UNLOCK a", ":0");
 }
 
@@ -193,7 +195,8 @@ static const char *too_long(const char *name)
 {
 	static char reply[300];
 
-	snprintf(reply, sizeof(reply), "-LIMIT that name is too long for the packets this ZooKeeper server takes: %s", name);
+	snprintf(reply, sizeof(reply), "-LIMIT that name is too long for the packets this ZooKeeper server takes: %s",
+		 name);
 	return reply;
 }
 
@@ -253,9 +256,11 @@ static void a_claim_that_could_not_watch_is_refused(void **state)
 	struct fixture *f = *state;
 
 	connected(f);
-	f->conf.limits.session_path_bytes = 5 + 64 + 4 + 5 + 4 - 1;
-	fixture_say(f, 0, "LOCK a", "-LIMIT this host's session has as many watches as ZooKeeper can take: a");
-	f->conf.limits.session_path_bytes++;
+	f->conf.limits.session_path_bytes = fixture_total(5 + 64 + 4 + 5 + 4 - 1);
+	fixture_say(f, 0, "LOCK a",
+		    "-LIMIT user 1000 uses 0 of 81 allowed bytes of watched znode paths (limits.session_path_bytes, "
+		    "limits.user_share): release some locks: a");
+	f->conf.limits.session_path_bytes = fixture_total(5 + 64 + 4 + 5 + 4);
 	fixture_ask(f, 0, "LOCK a");
 	fixture_op(f, EFFECT_ZK_GET, "/lb/a");
 }

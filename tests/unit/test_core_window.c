@@ -15,9 +15,9 @@ static int setup(void **state)
 {
 	struct fixture *f = fixture_new(false);
 
-	f->conf.limits.requests_per_client = f->conf.limits.requests_per_uid = 1000;
-	f->conf.limits.grants_per_client = f->conf.limits.grants_per_uid = f->conf.limits.locks = 1000;
-	f->conf.limits.session_path_bytes = 1 << 20;
+	f->conf.limits.requests_per_client = f->conf.limits.requests = 1100;
+	f->conf.limits.grants_per_client = f->conf.limits.grants = f->conf.limits.locks = 1100;
+	f->conf.limits.session_path_bytes = f->conf.limits.memory_bytes = 1 << 20;
 	return fixture_setup(f, 4, state);
 }
 

@@ -24,7 +24,8 @@ static void carry_out(void *arg, const struct event *event, const struct effects
 		struct slice text = effects_slice(effects, effects->list[i].text);
 
 		if (effects->list[i].type == EFFECT_REPLY)
-			snprintf(replies + strlen(replies), sizeof(replies) - strlen(replies), "%.*s", (int)text.len, text.data);
+			snprintf(replies + strlen(replies), sizeof(replies) - strlen(replies), "%.*s", (int)text.len,
+				 text.data);
 	}
 }
 
@@ -38,9 +39,17 @@ static int begin(void **state)
 		.boot_id = "boot",
 		.session_page = "/run/page",
 		.session_page_id = "0123",
-		.limits = { .clients = 4, .clients_per_uid = 4, .locks = 4, .requests_per_lock = 4, .requests_per_client = 4,
-			    .requests_per_uid = 4, .grants_per_client = 4, .grants_per_uid = 4, .events_per_client = 4,
-			    .output_bytes = 1 << 20, .session_path_bytes = 10000 },
+		.limits = { .clients = 4,
+			    .locks = 4,
+			    .requests_per_lock = 4,
+			    .requests_per_client = 4,
+			    .requests = 4,
+			    .grants_per_client = 4,
+			    .grants = 4,
+			    .user_share = 100,
+			    .events_per_client = 4,
+			    .output_bytes = 1 << 20,
+			    .session_path_bytes = 10000 },
 	};
 
 	replies[0] = '\0';

@@ -57,10 +57,10 @@ static void a_request_counts_until_it_has_ended(void **state)
 	struct request *r = wants(0, false, -1);
 
 	assert_ptr_equal(c->request, r);
-	assert_true(lock->request_count == 1 && c->request_count == 1 && c->user->requests == 1);
+	assert_true(lock->request_count == 1 && c->request_count == 1 && c->account->used[POOL_REQUESTS] == 1);
 	assert_true(f->locks.request_count == 1 && f->locks.blocked_count == 1);
 	request_end(r);
-	assert_true(!lock->request_count && !c->request_count && !c->user->requests && !c->request);
+	assert_true(!lock->request_count && !c->request_count && !c->account->used[POOL_REQUESTS] && !c->request);
 	assert_true(!f->locks.request_count && !f->locks.blocked_count);
 	assert_string_equal(told(f), "");
 }
@@ -79,7 +79,7 @@ static void who_is_granted_something_no_longer_waits(void **state)
 	assert_true(!c->request && !lock->request_count && lock->grant_count == 1);
 	assert_int_equal(TAILQ_FIRST(&f->locks.outcomes)->number, 42);
 	assert_int_equal(grant_find(lock, c)->token, 42);
-	assert_true(c->user->grants == 1 && c->counted == 1);
+	assert_true(c->account->used[POOL_GRANTS] == 1 && c->counted == 1);
 	assert_string_equal(told(f), "granted 0");
 }
 
@@ -170,9 +170,9 @@ static void only_a_lease_that_ran_out_counts_until_it_is_told(void **state)
 {
 	grant_lose(holds_for(0, 5000), LOSS_LEASE);
 	grant_lose(holds(1), LOSS_FORCED);
-	assert_true(c->counted == 1 && f->clients[1].counted == 0 && c->user->grants == 1);
+	assert_true(c->counted == 1 && f->clients[1].counted == 0 && c->account->used[POOL_GRANTS] == 1);
 	assert_string_equal(told(f), "lost 0, lost 1");
-	assert_true(c->counted == 0 && c->user->grants == 0);
+	assert_true(c->counted == 0 && c->account->used[POOL_GRANTS] == 0);
 	assert_int_equal(f->env.stats.leases_ended_total, 1);
 }
 
@@ -225,7 +225,7 @@ static bool stopped_by(const char *limit)
 {
 	const char *why = "";
 
-	return !client_may_ask(c, &why) && strstr(why, limit);
+	return !client_may_ask(c, false, &why) && strstr(why, limit);
 }
 
 static void limits_of_a_client_and_of_its_user(void **state)
@@ -236,31 +236,41 @@ static void limits_of_a_client_and_of_its_user(void **state)
 	lock = lock_named(f, "b");
 	holds(0);
 	holds(1);
-	assert_true(client_may_ask(c, &why));
-	f->conf.limits.requests_per_uid = 1;
-	assert_true(stopped_by("limits.requests_per_uid"));
-	f->conf.limits.grants_per_uid = 3;
-	assert_true(stopped_by("limits.grants_per_uid"));
+	assert_true(client_may_ask(c, false, &why));
+	f->conf.limits.requests = 1;
+	pools_configure(&f->env);
+	assert_true(stopped_by("user 1000 uses 1 of 1 allowed waiting requests (limits.requests, limits.user_share)"));
+	f->conf.limits.grants = 3;
+	pools_configure(&f->env);
+	assert_true(stopped_by(
+		"user 1000 uses 3 of 3 allowed locks held or waited for (limits.grants, limits.user_share)"));
 	f->conf.limits.grants_per_client = 2;
 	assert_true(stopped_by("limits.grants_per_client"));
 	f->conf.limits.requests_per_client = 1;
 	assert_true(stopped_by("limits.requests_per_client"));
 	/* Another user has a share of its own. */
-	user_leave(&f->locks, f->clients[3].user);
-	f->clients[3].user = user_enter(&f->locks, 1001);
-	assert_true(client_may_ask(&f->clients[3], &why));
+	f->conf.limits.grants = 4;
+	f->conf.limits.requests = 2;
+	f->conf.limits.user_share = 75;
+	pools_configure(&f->env);
+	account_leave(f->clients[3].account);
+	f->clients[3].account = account_enter(&f->env.accounts, 1001, "", 0);
+	assert_false(client_may_ask(&f->clients[3], false, &why));
+	f->conf.limits.grants = f->conf.limits.requests = 9;
+	pools_configure(&f->env);
+	assert_true(client_may_ask(&f->clients[3], false, &why));
 }
 
 static void clients_of_one_user_share_what_is_counted(void **state)
 {
-	struct user *user = c->user;
+	const struct account *a = c->account;
 
-	assert_int_equal(user->clients, CLIENTS);
-	assert_ptr_equal(f->clients[1].user, user);
+	assert_int_equal(a->references, CLIENTS + 1); /* and the lock */
+	assert_ptr_equal(f->clients[1].account, a);
 	holds(0);
 	lock = lock_named(f, "b");
 	holds(1);
-	assert_int_equal(user->grants, 2);
+	assert_int_equal(a->used[POOL_GRANTS], 2);
 }
 
 static void a_group_is_joined_by_who_neither_holds_nor_waits(void **state)

@@ -23,7 +23,8 @@ static int setup(void **state)
 	env = (struct env){ .conf = &conf, .out = &effects };
 	ensemble = (struct ensemble){ .env = &env };
 	locks = (struct locks){ .env = &env, .ensemble = &ensemble };
-	c = (struct client){ .locks = &locks, .version = 2 };
+	accounts_init(&env.accounts, POOLS, 1, 2);
+	c = (struct client){ .locks = &locks, .version = 2, .account = account_enter(&env.accounts, 1000, "", 0) };
 	TAILQ_INIT(&locks.closing);
 	TAILQ_INIT(&c.notifications);
 	return 0;

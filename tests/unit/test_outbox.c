@@ -29,7 +29,8 @@ static int begin(void **state)
 	d->env.out = &d->out;
 	d->ensemble.env = d->directories.env = d->locks.env = d->hosts.env = &d->env;
 	d->directories.ensemble = d->locks.ensemble = d->hosts.ensemble = &d->ensemble;
-	d->ensemble.budget.limits = &conf.limits;
+	accounts_init(&d->env.accounts, POOLS, 1, 2);
+	budget_limits(&d->env, &d->ensemble.budget);
 	d->locks.directories = &d->directories;
 	d->hosts.locks = &d->locks;
 	d->ensemble.session.connected = true;
@@ -45,7 +46,7 @@ static int end(void **state)
 	struct desk *d = *state;
 
 	outbox_forget_all(&d->hosts);
-	assert_int_equal(d->ensemble.budget.path_bytes, 0);
+	accounts_deinit(&d->env.accounts);
 	hosts_deinit(&d->hosts);
 	operation_deinit(&d->ensemble.operations);
 	heap_deinit(&d->env.timers);
@@ -56,7 +57,7 @@ static int end(void **state)
 
 static struct letter *post(struct desk *d)
 {
-	struct letter *l = outbox_post(&d->hosts, SLICE("there"));
+	struct letter *l = outbox_post(&d->hosts, SLICE("there"), NULL);
 
 	l->target = &d->target;
 	d->target.letter = l;
@@ -83,7 +84,7 @@ static void a_letter_is_created_in_its_host_s_mailbox(void **state)
 	assert_int_equal(e->type, EFFECT_ZK_CREATE);
 	assert_memory_equal(path.data, "/locks/.mail/there/", strlen("/locks/.mail/there/"));
 	assert_true(slice_eq(letter_id(l), (struct slice){ path.data + 19, path.len - 19 }));
-	assert_int_equal(d->ensemble.budget.path_bytes, path.len);
+	assert_int_equal(d->env.accounts.pools[POOL_PATHS].used, path.len);
 }
 
 static void what_becomes_of_it_is_told_once(void **state)
@@ -100,7 +101,7 @@ static void what_becomes_of_it_is_told_once(void **state)
 	assert_null(d->target.letter);
 	assert_null(answer(d, OPERATION_LETTER_WITHDRAW, number, ZK_NONODE).target);
 	assert_int_equal(d->hosts.outbox_count, 0);
-	assert_int_equal(d->ensemble.budget.path_bytes, 0);
+	assert_int_equal(d->env.accounts.pools[POOL_PATHS].used, 0);
 }
 
 static void a_host_without_a_mailbox_is_told_apart_from_a_refusal(void **state)
@@ -134,19 +135,23 @@ static void who_wants_to_be_told_nothing_is_told_nothing(void **state)
 	assert_int_equal(d->hosts.outbox_count, 1);
 }
 
+/* As many as there are besides those that are reserved for operators. */
+enum { REVOKES = LETTER_REVOKES_MAX - LETTER_REVOKES_MAX / ACCOUNT_RESERVE_PART };
+
 static void there_is_room_for_so_many_of_a_kind(void **state)
 {
 	struct desk *d = *state;
 
-	for (size_t i = 0; i < LETTER_REVOKES_MAX; i++) {
-		assert_true(outbox_room(&d->hosts, LETTER_REVOKE, 1));
+	for (size_t i = 0; i < REVOKES; i++) {
+		assert_true(outbox_room(&d->hosts, LETTER_REVOKE, NULL, 1));
 		letter_orphan(post(d));
 	}
-	assert_false(outbox_room(&d->hosts, LETTER_REVOKE, 1));
-	assert_true(outbox_room(&d->hosts, LETTER_FORCE, LETTER_FORCES_MAX - LETTER_REVOKES_MAX));
-	assert_false(outbox_room(&d->hosts, LETTER_FORCE, LETTER_FORCES_MAX - LETTER_REVOKES_MAX + 1));
+	assert_false(outbox_room(&d->hosts, LETTER_REVOKE, NULL, 1));
+	assert_true(outbox_room(&d->hosts, LETTER_FORCE, NULL, LETTER_FORCES_MAX - REVOKES));
+	assert_false(outbox_room(&d->hosts, LETTER_FORCE, NULL, LETTER_FORCES_MAX - REVOKES + 1));
 	d->ensemble.budget.packet_bytes = 1024; /* takes no more paths */
-	assert_false(outbox_room(&d->hosts, LETTER_ANSWER, 1));
+	budget_limits(&d->env, &d->ensemble.budget);
+	assert_false(outbox_room(&d->hosts, LETTER_ANSWER, NULL, 1));
 }
 
 int main(void)

@@ -28,6 +28,7 @@ static int begin(void **state)
 	struct desk *d = calloc(1, sizeof(*d));
 
 	d->env.conf = &conf;
+	accounts_init(&d->env.accounts, POOLS, 1, 2);
 	d->ensemble.env = d->directories.env = d->locks.env = d->hosts.env = &d->env;
 	d->directories.ensemble = d->locks.ensemble = d->hosts.ensemble = &d->ensemble;
 	d->locks.directories = &d->directories;

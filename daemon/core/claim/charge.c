@@ -10,9 +10,8 @@
 enum { REQUEST_SLACK = 512 };
 
 const char charge_too_long[] = "that name is too long for the packets this ZooKeeper server takes";
-static const char too_many_watches[] = "this host's session has as many watches as ZooKeeper can take";
 
-static size_t znode_path(const struct directory *d)
+size_t charge_path(const struct directory *d)
 {
 	return d->path.len + CONTENDER_NAME_MAX;
 }
@@ -20,7 +19,7 @@ static size_t znode_path(const struct directory *d)
 bool charge_fits(const struct directory *d, size_t text)
 {
 	return budget_takes_request(&d->directories->ensemble->budget,
-				    znode_path(d) + strlen(d->directories->env->conf->host) + REQUEST_SLACK + text);
+				    charge_path(d) + strlen(d->directories->env->conf->host) + REQUEST_SLACK + text);
 }
 
 bool charge_is_oversize(const struct directory *d)
@@ -30,16 +29,18 @@ bool charge_is_oversize(const struct directory *d)
 
 const char *charge_refuses(const struct directory *d, size_t count)
 {
-	const struct budget *b = &d->directories->ensemble->budget;
-	size_t watches = count * (znode_path(d) + BUDGET_WATCH_OVERHEAD);
+	struct env *env = d->directories->env;
+	size_t watches = count * (charge_path(d) + BUDGET_WATCH_OVERHEAD);
 
 	if (charge_is_oversize(d))
 		return charge_too_long;
-	if (!budget_takes_paths(b, count * znode_path(d)))
-		return "this host's session already has as many znodes as one ZooKeeper session may (limits.session_path_bytes)";
+	if (!account_may(d->payer, POOL_PATHS, count * charge_path(d), false))
+		return pools_refusal(env, d->payer, POOL_PATHS, false);
 	if (!directory_watches(d))
 		watches += d->path.len + BUDGET_WATCH_OVERHEAD;
-	return budget_takes_watches(b, watches) ? NULL : too_many_watches;
+	if (!account_may(d->payer, POOL_WATCHES, watches, false))
+		return pools_refusal(env, d->payer, POOL_WATCHES, false);
+	return NULL;
 }
 
 static size_t claim_watches(const struct claim *c)
@@ -59,22 +60,26 @@ bool charge_fits_own(const struct claim *c)
 	const struct budget *b = &c->directory->directories->ensemble->budget;
 	size_t own = c->directory->path.len + 1 + strlen(c->name) + BUDGET_WATCH_OVERHEAD;
 
-	return b->watch_bytes + own <= budget_max(b) / 2;
+	return c->directory->directories->env->accounts.pools[POOL_WATCHES].used + own <= budget_max(b) / 2;
 }
 
 /* An observed directory has a watch on itself and one on its first contender, whose name is as long as one of ours. */
 static size_t observed_watches(const struct directory *d)
 {
-	return d->path.len + BUDGET_WATCH_OVERHEAD + znode_path(d) + BUDGET_WATCH_OVERHEAD;
+	return d->path.len + BUDGET_WATCH_OVERHEAD + charge_path(d) + BUDGET_WATCH_OVERHEAD;
 }
 
 const char *charge_refuses_observer(const struct directory *d)
 {
-	if (d->directories->env->conf->standalone || d->observed)
+	struct env *env = d->directories->env;
+
+	if (env->conf->standalone || d->observed)
 		return NULL;
 	if (charge_is_oversize(d))
 		return charge_too_long;
-	return budget_takes_watches(&d->directories->ensemble->budget, observed_watches(d)) ? NULL : too_many_watches;
+	if (!account_may(d->payer, POOL_WATCHES, observed_watches(d), false))
+		return pools_refusal(env, d->payer, POOL_WATCHES, false);
+	return NULL;
 }
 
 size_t charge_watches(const struct directory *d)
@@ -95,10 +100,19 @@ size_t charge_watches(const struct directory *d)
 
 void charge_recount(struct directory *d)
 {
-	size_t *sum = &d->directories->ensemble->budget.watch_bytes, bytes = charge_watches(d);
+	size_t bytes = charge_watches(d);
 
-	if (bytes == d->watch_bytes)
-		return;
-	budget_give_back(sum, d->watch_bytes);
-	budget_charge(sum, d->watch_bytes = bytes);
+	if (bytes != d->watches.amount)
+		charge_set(&d->watches, d->payer, POOL_WATCHES, bytes);
+}
+
+void charge_to(struct directory *d, struct account *payer)
+{
+	struct claim *c;
+
+	d->payer = payer;
+	CLAIM_FOREACH(c, d)
+		if (d->flavour != FLAVOUR_SLOTS)
+			charge_set(&c->path, payer, POOL_PATHS, c->path.amount);
+	charge_set(&d->watches, payer, POOL_WATCHES, d->watches.amount);
 }

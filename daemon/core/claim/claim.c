@@ -80,10 +80,10 @@ struct claim *claim_new(struct directory *d, enum mode mode)
 	c->directory = d;
 	c->mode = mode;
 	c->number = ++all->last_claim;
-	c->path_bytes = d->path.len + CONTENDER_NAME_MAX;
 	d->claim_count++;
 	all->claim_count++;
-	budget_charge(&all->ensemble->budget.path_bytes, c->path_bytes);
+	if (!all->env->conf->standalone)
+		charge_force(&c->path, d->payer, POOL_PATHS, charge_path(d));
 	return c;
 }
 
@@ -166,7 +166,7 @@ void claim_free(struct claim *c)
 		directory_remember(d, false);
 	all->claim_count--;
 	all->orphan_count -= c->orphan;
-	budget_give_back(&all->ensemble->budget.path_bytes, c->path_bytes);
+	charge_give_back(&c->path, POOL_PATHS);
 	bytes_free(&c->pred);
 	mem_spare(&all->spare_claim, c);
 	directory_touch(d);

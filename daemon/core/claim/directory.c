@@ -17,6 +17,7 @@ void directory_init(struct directory *d, struct directories *all, struct lock *l
 	d->directories = all;
 	d->lock = lock;
 	d->timer.kind = TIMER_DIRECTORY;
+	d->payer = &all->env->accounts.nobody;
 	TAILQ_INIT(&d->slots);
 	TAILQ_INIT(&d->leaving);
 }
@@ -27,6 +28,7 @@ void directory_deinit(struct directory *d)
 
 	assert(!d->claim_count && !d->claim && !d->next && TAILQ_EMPTY(&d->slots) && TAILQ_EMPTY(&d->leaving));
 	assert(!d->facts && !d->operations);
+	charge_give_back(&d->watches, POOL_WATCHES);
 	if (d->touched)
 		directory_untouch(d);
 	heap_unset(&all->env->timers, &d->timer);
@@ -115,7 +117,8 @@ uint64_t directory_send(struct directory *d, enum effect_type type, struct opera
 	return operation_send(d->directories->ensemble, type, r);
 }
 
-uint64_t directory_send_child(struct directory *d, enum effect_type type, struct operation_request *r, struct slice child)
+uint64_t directory_send_child(struct directory *d, enum effect_type type, struct operation_request *r,
+			      struct slice child)
 {
 	r->path = bytes_view(&d->path);
 	r->child = child;
@@ -225,7 +228,8 @@ void directory_fail(struct directory *d, enum failed failed, enum error_code cod
 void directory_stay_exhausted(struct directory *d)
 {
 	d->exhausted_op = 0;
-	directory_fail(d, FAILED_REQUESTS, ERROR_LIMIT,
+	directory_fail(
+		d, FAILED_REQUESTS, ERROR_LIMIT,
 		       "the sequence numbers of this lock's directory run out: it can be used again once nobody uses it");
 }
 

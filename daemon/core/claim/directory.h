@@ -20,6 +20,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/charge.h"
 #include "base/heap.h"
 #include "base/map.h"
 #include "core/claim/facts.h"
@@ -51,7 +52,8 @@ struct directory {
 	size_t claim_count, data_bytes; /* data_bytes: a claim's znode must have room for a text of that length */
 	bool observed;            /* a client observes who leads: the list and the first contender are watched */
 	size_t extra_watch_bytes; /* of other watches for it */
-	size_t watch_bytes;       /* of all its watches (charge.h) */
+	struct account *payer;    /* who is charged for its claims and watches (port/pools.h) */
+	struct charge watches;    /* the bytes of all its watches (charge.h) */
 	size_t operations;        /* open ones; they keep the struct alive */
 	int64_t pause_until_ns;   /* nothing is sent to ZooKeeper before: jitter, or it refused something */
 	int64_t verified_ns;      /* when its claims were last found as they should be */
@@ -77,7 +79,8 @@ struct directory {
 
 /* Sends ZooKeeper an operation on the directory or on a child. The directory is kept until the answer. */
 uint64_t directory_send(struct directory *d, enum effect_type type, struct operation_request *r);
-uint64_t directory_send_child(struct directory *d, enum effect_type type, struct operation_request *r, struct slice child);
+uint64_t directory_send_child(struct directory *d, enum effect_type type, struct operation_request *r,
+			      struct slice child);
 void directory_check(struct directory *d);            /* reads the data if they are unknown */
 void directory_make(struct directory *d);             /* creates it, then reads it: somebody else may have been first */
 void directory_list(struct directory *d, bool watch); /* when its turn comes; with `watch`, arms the children watch */

@@ -172,6 +172,7 @@ bool mlock_restore(struct locks *locks, const struct entry *e)
 	for (size_t i = 0; i < count; i++)
 		if (!part_restore(m, i, parts + 1 + 3 * i))
 			return entry_refuse(e, "a name is not one");
+	charge_force(&m->charge, c->account, POOL_MEMORY, mlock_memory(m));
 	return is_consistent(m) || entry_refuse(e, "what is held is not what should be");
 }
 

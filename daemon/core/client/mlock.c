@@ -20,7 +20,8 @@ static size_t parse_names(const struct call *call)
 	struct client *c = call->client;
 	int64_t count;
 
-	if (!number_parse(call->argv[1], &count) || count < 1 || count > LIMIT_NAMES_MAX || (size_t)count > call->argc - 2) {
+	if (!number_parse(call->argv[1], &count) || count < 1 || count > LIMIT_NAMES_MAX ||
+	    (size_t)count > call->argc - 2) {
 		args_usage_error(call, "wrong number of names in");
 		return 0;
 	}
@@ -43,6 +44,24 @@ int mlock_by_name(const void *a, const void *b)
 	return slice_order(bytes_view(&x->name), bytes_view(&y->name));
 }
 
+static size_t bytes_of(size_t count, const struct slice *names)
+{
+	size_t bytes = sizeof(struct mlock) + count * sizeof(struct mlock_part);
+
+	for (size_t i = 0; i < count; i++)
+		bytes += names[i].len;
+	return bytes;
+}
+
+size_t mlock_memory(const struct mlock *m)
+{
+	size_t bytes = bytes_of(0, NULL);
+
+	for (size_t i = 0; i < m->count; i++)
+		bytes += sizeof(struct mlock_part) + m->parts[i].name.len;
+	return bytes;
+}
+
 static struct mlock *mlock_new(struct client *c, size_t count, const struct slice *names, const struct options *o)
 {
 	struct mlock *m = mem_new(sizeof(*m) + count * sizeof(m->parts[0]));
@@ -59,6 +78,7 @@ static struct mlock *mlock_new(struct client *c, size_t count, const struct slic
 		m->parts[i].place = i;
 	}
 	qsort(m->parts, count, sizeof(m->parts[0]), mlock_by_name);
+	charge_force(&m->charge, c->account, POOL_MEMORY, mlock_memory(m));
 	c->mlock = m;
 	return m;
 }
@@ -68,6 +88,7 @@ void mlock_free(struct mlock *m)
 	if (m->state != MLOCK_TAKING)
 		TAILQ_REMOVE(&m->client->locks->mlocks, m, link);
 	m->client->mlock = NULL;
+	charge_give_back(&m->charge, POOL_MEMORY);
 	for (size_t i = 0; i < m->count; i++)
 		bytes_free(&m->parts[i].name);
 	mem_free(m);
@@ -229,8 +250,14 @@ void mlock_lock(struct client *c, struct call *call)
 {
 	size_t count = parse_names(call);
 
-	if (count && args_parse_options(call, 2 + count, OPTIONS_MLOCK))
+	if (!count || !args_parse_options(call, 2 + count, OPTIONS_MLOCK))
+		return;
+	if (account_may(c->account, POOL_MEMORY, bytes_of(count, call->argv + 2), c->privileged)) {
 		begin(mlock_new(c, count, call->argv + 2, &call->options));
+		return;
+	}
+	c->locks->env->stats.limits_total++;
+	reply_error(c, ERROR_LIMIT, "%s", pools_refusal(c->locks->env, c->account, POOL_MEMORY, c->privileged));
 }
 
 void mlock_granted(struct mlock *m)

@@ -27,6 +27,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/charge.h"
 #include "base/queue.h"
 #include "core/znode/mode.h"
 #include "core/client/args.h"
@@ -51,6 +52,7 @@ struct mlock {
 	bool reenter;            /* a lock that is held before gets one level more; else the MLOCK fails */
 	int64_t until_ns;        /* the deadline; INT64_MAX: none */
 	int64_t lease_ns;        /* 0: none */
+	struct charge charge; /* for the memory of its names */
 	size_t at, count;
 	struct mlock_part parts[]; /* in byte order */
 };
@@ -66,6 +68,7 @@ void mlock_failed(struct mlock *m, struct refusal *no); /* frees the sentence */
 bool mlock_lost(struct mlock *m, const struct grant *g);
 /* The order in which they are taken, as qsort() wants it: of two struct mlock_part. */
 int mlock_by_name(const void *a, const void *b);
+size_t mlock_memory(const struct mlock *m); /* that it takes, in bytes */
 /* Its deadline is now. */
 void mlock_hurry(struct mlock *m);
 /* Continues the first one that is NEXT or AGAIN. */

@@ -62,9 +62,9 @@ static void observe(struct client *c, struct slice name)
 		refuse_limit(c, why);
 		return;
 	}
-	lock = lock_make(c->locks, name);
+	lock = lock_make(c->locks, name, c);
 	if (!lock) {
-		refuse_limit(c, "this daemon already knows as many locks as it may (limits.locks)");
+		refuse_limit(c, pools_refusal(c->locks->env, c->account, POOL_LOCKS, c->privileged));
 	} else if ((why = charge_refuses_observer(&lock->directory))) {
 		refuse_limit(c, why);
 	} else {

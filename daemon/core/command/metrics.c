@@ -245,7 +245,7 @@ static void write_states(const struct hosts *h, struct bytes *out)
 			     h->ensemble->session.state == (enum session_state)state);
 }
 
-struct pool {
+struct fill {
 	const char *name;
 	size_t used, limit;
 };
@@ -255,11 +255,11 @@ static void write_pools(const struct hosts *h, struct bytes *out)
 {
 	const struct broker_limits *l = &h->env->conf->limits;
 	const struct budget *budget = &h->ensemble->budget;
-	const struct pool pools[] = {
+	const struct fill pools[] = {
 		{ "clients", h->locks->client_count, l->clients },
 		{ "locks", h->locks->names.count - h->locks->idle_count, l->locks },
-		{ "session_path_bytes", budget->path_bytes, budget_max(budget) },
-		{ "watch_path_bytes", budget->watch_bytes, budget_max(budget) },
+		{ "session_path_bytes", h->env->accounts.pools[POOL_PATHS].used, budget_max(budget) },
+		{ "watch_path_bytes", h->env->accounts.pools[POOL_WATCHES].used, budget_max(budget) },
 	};
 
 	write_head(out, "pool_used", "gauge", "How much of what all share is in use.");

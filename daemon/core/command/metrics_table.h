@@ -24,7 +24,7 @@
 	NUMBER(CLIENTS, ALWAYS, connected_clients, h->locks->client_count, "connected_clients", GAUGE, ONE, "Connections.") \
 	NUMBER(CLIENTS, ALWAYS, blocked_clients, h->locks->blocked_count, "blocked_clients", GAUGE, ONE, \
 	       "Connections whose request waits for a lock.") \
-	NUMBER(CLIENTS, ALWAYS, users, h->locks->users.count, "users", GAUGE, ONE, "Users that have a connection.") \
+	NUMBER(CLIENTS, ALWAYS, users, h->env->accounts.map.count, "users", GAUGE, ONE, "Users that have a connection.") \
 	NUMBER(LOCKS, ALWAYS, locks, h->locks->names.count - h->locks->idle_count, "locks", GAUGE, ONE, \
 	       "Locks that this host holds or waits for.") \
 	NUMBER(LOCKS, ALWAYS, grants, h->locks->grant_count, "grants", GAUGE, ONE, "Grants, and losses not told yet.") \
@@ -69,8 +69,8 @@
 	LINE(ZOOKEEPER, ZK, rate_bytes_per_second, ONE, rate(h)) \
 	NUMBER(ZOOKEEPER, ZK, locks_waiting_to_send, all->turns.waiting, "locks_waiting_to_send", GAUGE, ONE, \
 	       "Locks that will ask ZooKeeper something as soon as there is room.") \
-	LINE(ZOOKEEPER, ZK, session_path_bytes, BYTES, zk->budget.path_bytes) \
-	LINE(ZOOKEEPER, ZK, watch_path_bytes, BYTES, zk->budget.watch_bytes) \
+	LINE(ZOOKEEPER, ZK, session_path_bytes, BYTES, zk->env->accounts.pools[POOL_PATHS].used) \
+	LINE(ZOOKEEPER, ZK, watch_path_bytes, BYTES, zk->env->accounts.pools[POOL_WATCHES].used) \
 	NUMBER(ZOOKEEPER, ZK, packet_bytes, zk->budget.packet_bytes, "zookeeper_packet_bytes", GAUGE, BYTES, \
 	       "The largest packet that a server takes, when that is too small for the limits; 0: large enough, or not known.") \
 	NUMBER(ZOOKEEPER, ZK, letters, h->outbox_count, "letters", GAUGE, ONE, "Letters to other hosts on their way.") \
@@ -86,13 +86,13 @@
 	LINE(AUDIT, ALWAYS, audit_adopted, ONE, stats->adopted_total) \
 	LINE(AUDIT, ALWAYS, audit_vanished, ONE, stats->vanished_total) \
 	LINE(LIMITS, ALWAYS, limit_clients, ONE, l->clients) \
-	LINE(LIMITS, ALWAYS, limit_clients_per_uid, ONE, l->clients_per_uid) \
+	LINE(LIMITS, ALWAYS, limit_user_share, ONE, l->user_share) \
 	LINE(LIMITS, ALWAYS, limit_locks, ONE, l->locks) \
 	LINE(LIMITS, ALWAYS, limit_requests_per_lock, ONE, l->requests_per_lock) \
 	LINE(LIMITS, ALWAYS, limit_requests_per_client, ONE, l->requests_per_client) \
-	LINE(LIMITS, ALWAYS, limit_requests_per_uid, ONE, l->requests_per_uid) \
+	LINE(LIMITS, ALWAYS, limit_requests, ONE, l->requests) \
 	LINE(LIMITS, ALWAYS, limit_grants_per_client, ONE, l->grants_per_client) \
-	LINE(LIMITS, ALWAYS, limit_grants_per_uid, ONE, l->grants_per_uid) \
+	LINE(LIMITS, ALWAYS, limit_grants, ONE, l->grants) \
 	LINE(LIMITS, ALWAYS, limit_events_per_client, ONE, l->events_per_client) \
 	LINE(LIMITS, ALWAYS, limit_request_bytes, BYTES, l->request_bytes) \
 	LINE(LIMITS, ALWAYS, limit_request_args, ONE, l->request_args) \

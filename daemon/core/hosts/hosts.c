@@ -5,6 +5,7 @@
 
 void hosts_init(struct hosts *h)
 {
+	accounts_set_total(&h->env->accounts, POOL_LETTERS, LETTER_REVOKES_MAX);
 	TAILQ_INIT(&h->queries);
 	TAILQ_INIT(&h->letters);
 	TAILQ_INIT(&h->audit.served);

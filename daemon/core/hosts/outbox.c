@@ -4,7 +4,6 @@
 #include <assert.h>
 
 #include "base/mem.h"
-#include "core/session/budget.h"
 #include "core/hosts/hosts.h"
 #include "core/hosts/letter_ledger.h"
 
@@ -44,12 +43,16 @@ const char *letter_kind_word(enum letter_kind kind)
 	return kinds[kind].word;
 }
 
-bool outbox_room(const struct hosts *h, enum letter_kind kind, size_t count)
+bool outbox_room(const struct hosts *h, enum letter_kind kind, struct account *payer, size_t count)
 {
+	bool privileged = kind != LETTER_REVOKE;
 	size_t path_max = strlen(h->env->conf->root) + sizeof("/.mail/") + LETTER_HOST_MAX + 48;
 
+	if (!payer)
+		payer = &h->env->accounts.nobody;
 	return h->outbox_count + count <= kinds[kind].most &&
-	       budget_takes_paths(&h->ensemble->budget, count * path_max);
+	       (privileged || account_may(payer, POOL_LETTERS, count, false)) &&
+	       account_may(payer, POOL_PATHS, count * path_max, privileged);
 }
 
 void letter_orphan(struct letter *l)
@@ -68,7 +71,8 @@ static void letter_free(struct letter *l)
 	TAILQ_REMOVE(&h->letters, l, link);
 	letter_ledger_remove(l);
 	h->outbox_count--;
-	budget_give_back(&h->ensemble->budget.path_bytes, l->path.len);
+	charge_give_back(&l->room, POOL_LETTERS);
+	charge_give_back(&l->path_charge, POOL_PATHS);
 	bytes_free(&l->path);
 	mem_free(l);
 }
@@ -102,17 +106,20 @@ static void write_id(struct hosts *h, struct bytes *out)
 void letter_add(struct letter *l)
 {
 	struct hosts *h = l->hosts;
+	struct account *payer = l->payer ? l->payer : &h->env->accounts.nobody;
 
 	TAILQ_INSERT_TAIL(&h->letters, l, link);
 	h->outbox_count++;
-	budget_charge(&h->ensemble->budget.path_bytes, l->path.len);
+	charge_force(&l->room, payer, POOL_LETTERS, 1);
+	charge_force(&l->path_charge, payer, POOL_PATHS, l->path.len);
 }
 
-struct letter *outbox_post(struct hosts *h, struct slice host)
+struct letter *outbox_post(struct hosts *h, struct slice host, struct account *payer)
 {
 	struct letter *l = mem_new(sizeof(*l));
 
 	l->hosts = h;
+	l->payer = payer;
 	l->number = ++h->outbox_last;
 	ledger_number(h->env->ledger, CEILING_LETTER, l->number);
 	l->timer.kind = TIMER_LETTER;

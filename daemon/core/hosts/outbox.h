@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/charge.h"
 #include "base/heap.h"
 #include "base/queue.h"
 #include "core/port/event.h"
@@ -28,9 +29,9 @@ struct operation;
 struct target;
 
 enum {
-	LETTER_REVOKES_MAX = 128, /* letters of ours under way: past it no REVOKE is posted, */
-	LETTER_FORCES_MAX = 192,  /* no FORCEUNLOCK, */
-	LETTERS_MAX = 256,        /* nor an answer */
+	LETTER_REVOKES_MAX = 176, /* letters of ours under way: past it no REVOKE is posted, */
+	LETTER_FORCES_MAX = 240,  /* no FORCEUNLOCK, */
+	LETTERS_MAX = 304,        /* nor an answer */
 	LETTER_HOST_MAX = 100,
 };
 
@@ -58,6 +59,8 @@ struct letter {
 	uint64_t number;          /* never used twice */
 	struct target *target;    /* the one that learns its fate, and has this letter; NULL: none */
 	enum letter_state state;
+	struct account *payer; /* NULL: nobody, and so the daemon */
+	struct charge room, path_charge;
 	bool deleting; /* the delete is under way */
 	struct bytes path;
 	size_t id_at; /* where the id begins in it */
@@ -72,10 +75,10 @@ void outbox_path(const struct hosts *h, struct slice host, struct bytes *out);
 /* A host's name as the configuration allows it: nothing else may become part of a path. */
 bool letter_host_valid(struct slice host);
 const char *letter_kind_word(enum letter_kind kind);
-/* There is room for that many of the kind. */
-bool outbox_room(const struct hosts *h, enum letter_kind kind, size_t count);
+/* There is room for that many of the kind; of REVOKEs, within the account's share. */
+bool outbox_room(const struct hosts *h, enum letter_kind kind, struct account *payer, size_t count);
 /* Posts one, whose data were written to operation_data(). Only while connected and while there is room. */
-struct letter *outbox_post(struct hosts *h, struct slice host);
+struct letter *outbox_post(struct hosts *h, struct slice host, struct account *payer);
 /* Puts one that has its path behind the others. */
 void letter_add(struct letter *l);
 struct slice letter_id(const struct letter *l);

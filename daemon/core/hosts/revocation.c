@@ -195,7 +195,7 @@ static void delete_znodes(struct target *t)
 static void ask(struct target *t)
 {
 	write_letter(t);
-	t->letter = outbox_post(t->revocation->query->hosts, t->host);
+	t->letter = outbox_post(t->revocation->query->hosts, t->host, t->revocation->query->client->account);
 	t->letter->target = t;
 	bytes_slice(&t->id, letter_id(t->letter));
 }
@@ -205,8 +205,8 @@ static void log_force(const struct revocation *d)
 	const struct client *c = d->query->client;
 	struct effects *out = d->query->hosts->env->out;
 
-	bytes_format(&out->arena, "uid %d, pid %d (%q) takes lock %q by force from:", c->uid, c->pid, bytes_view(&c->comm),
-		     bytes_view(&d->query->name));
+	bytes_format(&out->arena, "uid %d, pid %d (%q) takes lock %q by force from:", c->uid, c->pid,
+		     bytes_view(&c->comm), bytes_view(&d->query->name));
 	for (size_t i = 0; i < d->count; i++)
 		if (d->targets[i].host.len)
 			bytes_format(&out->arena, " %q", d->targets[i].host);
@@ -240,6 +240,18 @@ static void ask_all(struct revocation *d)
 	settle(d);
 }
 
+static const char *no_room(const struct revocation *d)
+{
+	struct env *env = d->query->hosts->env;
+	const struct account *payer = d->query->client->account;
+
+	if (!is_forced(d) && !account_may(payer, POOL_LETTERS, d->count, false))
+		return pools_refusal(env, payer, POOL_LETTERS, false);
+	_Static_assert(LETTER_REVOKES_MAX == 176 && LETTER_FORCES_MAX == 240, "as it is said");
+	return "no room for another letter: 176 (REVOKE) or 240 (FORCEUNLOCK) are under way, or "
+	       "limits.session_path_bytes is reached; try again in a few seconds";
+}
+
 void revocation_found(struct revocation *d)
 {
 	const struct query *q = d->query;
@@ -255,15 +267,14 @@ void revocation_found(struct revocation *d)
 	}
 	d->targets = mem_new((entitled + 1) * sizeof(*d->targets));
 	for (size_t i = 0; i < entitled; i++)
-		if (query_is_elsewhere(&q->children[i]) && (q->part == QUERY_LOCK || query_is_held(q, &q->children[i], i)))
+		if (query_is_elsewhere(&q->children[i]) &&
+		    (q->part == QUERY_LOCK || query_is_held(q, &q->children[i], i)))
 			add_target(d, &q->children[i]);
 	for (size_t i = entitled; i < q->count; i++)
 		add_follower(d, &q->children[i]);
-	if (!outbox_room(q->hosts, letter_kind(d), d->count)) {
+	if (!outbox_room(q->hosts, letter_kind(d), q->client->account, d->count)) {
 		q->hosts->env->stats.limits_total++;
-		_Static_assert(LETTER_REVOKES_MAX == 128 && LETTER_FORCES_MAX == 192, "the sentence names them");
-		fail(d, ERROR_LIMIT, "no room for another letter: 128 (REVOKE) or 192 (FORCEUNLOCK) are under way, or "
-				     "limits.session_path_bytes is reached; try again in a few seconds");
+		fail(d, ERROR_LIMIT, no_room(d));
 		return;
 	}
 	serve_here(d);
@@ -343,7 +354,8 @@ static struct target *find_asked(const struct hosts *h, struct slice id)
 
 	TAILQ_FOREACH(q, &h->queries, link)
 		for (size_t i = 0; q->revocation && i < q->revocation->count; i++)
-			if (slice_eq(bytes_view(&q->revocation->targets[i].id), id) && is_open(&q->revocation->targets[i]))
+			if (slice_eq(bytes_view(&q->revocation->targets[i].id), id) &&
+			    is_open(&q->revocation->targets[i]))
 				return &q->revocation->targets[i];
 	return NULL;
 }

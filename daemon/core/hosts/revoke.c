@@ -55,8 +55,8 @@ void revoke_log(struct hosts *h, struct slice name, int64_t holders, const struc
 {
 	struct bytes *out = &h->env->out->arena;
 
-	bytes_format(out, "lock %q taken by force from %d holders, for uid %d, pid %d (%q", name, holders, by->uid, by->pid,
-		     by->command);
+	bytes_format(out, "lock %q taken by force from %d holders, for uid %d, pid %d (%q", name, holders, by->uid,
+		     by->pid, by->command);
 	if (by->client.len)
 		bytes_format(out, ", %q", by->client);
 	bytes_format(out, ") of host %q", by->host);
@@ -127,14 +127,14 @@ static void answer(struct hosts *h, struct slice host, struct slice id, int64_t 
 {
 	struct bytes *data = operation_data(h->ensemble);
 
-	if (!outbox_room(h, LETTER_ANSWER, 1)) {
+	if (!outbox_room(h, LETTER_ANSWER, NULL, 1)) {
 		h->env->stats.limits_total++;
 		return;
 	}
 	record_begin(data);
 	bytes_format(data, "kind=%s\nfrom=%s\n", letter_kind_word(LETTER_ANSWER), h->env->conf->host);
 	bytes_format(data, "re=%s\nholders=%d\n", id, holders);
-	outbox_post(h, host);
+	outbox_post(h, host, NULL);
 }
 
 static void force_received(struct hosts *h, struct slice id, struct slice data)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/kind/observe.h"
 
-
 #include "base/mem.h"
 #include "core/znode/record.h"
 #include "core/lock/client_ledger.h"
@@ -106,6 +105,7 @@ struct observer *observe_add(struct lock *lock, struct client *client)
 	o->lock = lock;
 	o->client = client;
 	o->work.kind = WORK_LEADER;
+	charge_force(&o->charge, client->account, POOL_OBSERVERS, 1);
 	TAILQ_INSERT_TAIL(&lock->observation->observers, o, link);
 	TAILQ_INSERT_TAIL(&client->observers, o, client_link);
 	lock->observer_count++;
@@ -151,6 +151,7 @@ void observe_end(struct observer *o)
 		leave(o);
 	TAILQ_REMOVE(&o->client->observers, o, client_link);
 	o->client->observer_count--;
+	charge_give_back(&o->charge, POOL_OBSERVERS);
 	client_ledger_review(o->client);
 	bytes_free(&o->outcome.sentence);
 	mem_free(o);

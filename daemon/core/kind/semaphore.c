@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/kind/semaphore.h"
 
-
 #include "base/mem.h"
 #include "core/session/presence.h"
 #include "core/claim/charge.h"
@@ -28,14 +27,14 @@ static void place(struct semaphore *s, struct directory *d, const char *child, e
 	directory_add(d);
 }
 
-static struct lock *make_lock(struct locks *locks, struct slice name)
+static struct lock *make_lock(struct locks *locks, struct slice name, const struct client *client)
 {
 	struct lock *lock = lock_find(locks, name);
 	struct semaphore *s;
 
 	if (lock && lock->semaphore)
 		return lock;
-	lock = lock_new(locks, name, KIND_SEMAPHORE);
+	lock = lock_new(locks, name, KIND_SEMAPHORE, client);
 	if (!lock)
 		return NULL;
 	s = lock->semaphore = mem_new(sizeof(*s));
@@ -44,6 +43,7 @@ static struct lock *make_lock(struct locks *locks, struct slice name)
 	flavour_place(locks->env->conf, name, &s->path);
 	place(s, &lock->directory, "/locks", FLAVOUR_MUTEX);
 	directory_init(&s->slots, locks->directories, lock);
+	s->slots.payer = lock->charge.account;
 	s->slots.record = lock->directory.record;
 	lock->slots = &s->slots;
 	place(s, &s->slots, "/leases", FLAVOUR_SLOTS);
@@ -76,7 +76,8 @@ static void rest(struct lock *lock)
 	if (lock->slots->touched)
 		return;
 	lock->directory.extra_watch_bytes = 0;
-	LOCK_DIRECTORIES(d, lock) {
+	LOCK_DIRECTORIES(d, lock)
+	{
 		directory_forget_watch(d);
 		charge_recount(d);
 	}
@@ -476,17 +477,21 @@ static void grant(struct semaphore *s)
 static void join(struct semaphore *s, int64_t missing)
 {
 	struct directory *slots = &s->slots;
-	const char *why = charge_refuses(slots, (size_t)missing); /* it is checked for all before the first is made */
+	struct account *payer = slots->payer;
+	const char *why;
 
 	if (s->locks->env->stopping || s->state != SEMAPHORE_KNOWN || slots->waits[TURN_RECOVER] ||
 	    !directory_may_send(slots))
 		return;
+	slots->payer = s->gathering->client->account;
+	why = charge_refuses(slots, (size_t)missing); /* it is checked for all before the first is made */
 	for (; missing > 0 && !why && turn_may(slots, TURN_JOIN); missing--) {
 		struct claim *c = claim_join(slots, MODE_EXCLUSIVE, false, false);
 
 		TAILQ_INSERT_TAIL(&slots->slots, c, link);
 		s->made = true;
 	}
+	slots->payer = payer;
 	/* If permits that leave will free enough room, the request waits for that. */
 	if (missing > 0 && why && TAILQ_EMPTY(&slots->leaving))
 		request_fail(s->gathering, ERROR_LIMIT, why);
@@ -626,8 +631,7 @@ static bool is_sound(const struct lock *lock)
 	const struct semaphore *s = lock->semaphore;
 
 	return (!s->gathering || s->gathering == TAILQ_FIRST(&lock->requests)) &&
-	       (s->locks->env->conf->standalone || permits(s, true) >= granted(s)) && !s->slots.claim &&
-	       !s->slots.next;
+	       (s->locks->env->conf->standalone || permits(s, true) >= granted(s)) && !s->slots.claim && !s->slots.next;
 }
 
 /* A gathering host has the mutex for a moment only: a try for permits waits its turn like any other request. */

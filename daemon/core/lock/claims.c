@@ -29,7 +29,8 @@ void lock_lose(struct lock *lock)
 	grant_lose_all(lock, LOSS_SESSION);
 	lock->token = 0;
 	lock_ledger_token(lock, 0, MODE_EXCLUSIVE);
-	LOCK_DIRECTORIES(d, lock) {
+	LOCK_DIRECTORIES(d, lock)
+	{
 		TAILQ_FOREACH_SAFE(c, &d->slots, link, after)
 			if (c->state == CLAIM_HELD)
 				claim_leave(c);
@@ -229,15 +230,31 @@ static bool give_back(struct lock *lock)
 	return false;
 }
 
+/* The head's user is refused, and so are all requests of that user; the next head may have room. */
+static void refuse_head(struct lock *lock)
+{
+	const struct account *whose = TAILQ_FIRST(&lock->requests)->client->account;
+	const char *why = charge_refuses(&lock->directory, 1);
+	struct request *r, *after;
+
+	TAILQ_FOREACH_SAFE(r, &lock->requests, link, after)
+		if (r->client->account == whose)
+			request_fail(r, ERROR_LIMIT, why);
+}
+
 /* If this lock's own leaving claims will free enough room, the request waits for that. */
 static void join_first(struct lock *lock, enum mode mode)
 {
+	struct account *payer = TAILQ_FIRST(&lock->requests)->client->account;
+
 	/* The recovery after a reconnection comes first. */
 	if (lock->directory.waits[TURN_RECOVER] || !may_join(lock) || !turn_may(&lock->directory, TURN_JOIN))
 		return;
+	if (lock->directory.payer != payer)
+		charge_to(&lock->directory, payer);
 	lock->directory.claim = claim_join(&lock->directory, mode, lock_is_tried(lock), false);
 	if (!lock->directory.claim && !lock->directory.claim_count)
-		request_fail_all(lock, ERROR_LIMIT, charge_refuses(&lock->directory, 1));
+		refuse_head(lock);
 }
 
 static bool wants_next(const struct lock *lock, const struct claim *c, enum mode mode)
@@ -250,8 +267,7 @@ static bool wants_next(const struct lock *lock, const struct claim *c, enum mode
 /* One client at a time uses it, and never waits. */
 static bool renews_early(const struct lock *lock, const struct claim *c)
 {
-	return c->state == CLAIM_HELD && c->handoffs >= CLAIM_NEXT_FROM && holders(lock) &&
-	       may_succeed(lock, c->mode);
+	return c->state == CLAIM_HELD && c->handoffs >= CLAIM_NEXT_FROM && holders(lock) && may_succeed(lock, c->mode);
 }
 
 /* True when the new claim is held at once: standalone. */
@@ -288,7 +304,8 @@ bool claims_want_next(const struct lock *lock)
 	const struct claim *c = lock->directory.claim, *next = lock->directory.next;
 	const struct request *head = TAILQ_FIRST(&lock->requests);
 
-	return c && c->state == CLAIM_HELD && (head ? mode_covers(next->mode, head->mode) : c->handoffs >= CLAIM_NEXT_FROM);
+	return c && c->state == CLAIM_HELD &&
+	       (head ? mode_covers(next->mode, head->mode) : c->handoffs >= CLAIM_NEXT_FROM);
 }
 
 /*

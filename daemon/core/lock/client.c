@@ -5,6 +5,10 @@
 #include "core/lock/client_ledger.h"
 #include "core/lock/locks.h"
 #include "core/port/event.h"
+#include "protocol/name.h"
+
+/* Of the event that may come of it. */
+enum { EVENT_BYTES_MAX = POOL_EVENT_BYTES + NAME_BYTES_MAX };
 
 void client_watch_child(const struct client *c)
 {
@@ -105,7 +109,15 @@ bool client_may_look(const struct client *c, struct slice name, uint32_t uid)
 	return uid == c->uid || client_may(c, RULE_look, name, NULL);
 }
 
-bool client_may_ask(const struct client *c, const char **why)
+static bool may_use(const struct client *c, enum pool_number pool, size_t amount, const char **why)
+{
+	if (account_may(c->account, pool, amount, c->privileged))
+		return true;
+	*why = pools_refusal(c->locks->env, c->account, pool, c->privileged);
+	return false;
+}
+
+bool client_may_ask(const struct client *c, bool queued, const char **why)
 {
 	const struct broker_limits *limits = &c->locks->env->conf->limits;
 
@@ -113,17 +125,15 @@ bool client_may_ask(const struct client *c, const char **why)
 		*why = "this client already waits for as many locks as one client may (limits.requests_per_client)";
 	else if (c->counted + c->request_count >= limits->grants_per_client)
 		*why = "this client already holds or waits for as many locks as one client may (limits.grants_per_client)";
-	else if (c->user->grants + c->user->requests >= limits->grants_per_uid)
-		*why = "this user already holds or waits for as many locks as one user may (limits.grants_per_uid)";
-	else if (c->user->requests >= limits->requests_per_uid)
-		*why = "this user already waits for as many locks as one user may (limits.requests_per_uid)";
 	else
-		return true;
+		return may_use(c, POOL_GRANTS, 1, why) && may_use(c, POOL_REQUESTS, 1, why) &&
+		       (!queued || may_use(c, POOL_MEMORY, EVENT_BYTES_MAX, why));
 	return false;
 }
 
 bool client_may_observe(const struct client *c, const char **why)
 {
 	*why = "this client already observes as many elections as one client may (limits.requests_per_client)";
-	return c->observer_count < c->locks->env->conf->limits.requests_per_client;
+	return c->observer_count < c->locks->env->conf->limits.requests_per_client &&
+	       may_use(c, POOL_OBSERVERS, 1, why) && may_use(c, POOL_MEMORY, EVENT_BYTES_MAX, why);
 }

@@ -33,7 +33,7 @@ struct client {
 	TAILQ_ENTRY(client) told_link; /* locks->told */
 	uint32_t conn, pid, uid;
 	struct bytes unit;        /* its systemd unit; empty: none, or not known */
-	bool privileged;          /* it came through the operators' socket */
+	bool privileged;          /* it came through the operators' socket, and may use the reserve of accounts */
 	bool groups_known;        /* all of them */
 	uint32_t *groups;
 	size_t group_count;
@@ -46,6 +46,7 @@ struct client {
 	bool ghost;               /* after a kill: it has no connection, and holds what it held until it is gone (salvage.h) */
 	bool closing, closed;     /* nothing is sent to it any longer; it holds nothing any longer */
 	enum command last_command; /* COMMAND_COUNT: unknown, or none yet */
+	struct account *account;
 	struct user *user;
 	struct group *group;      /* NULL: it belongs to none */
 	int64_t connected_ns;
@@ -93,6 +94,6 @@ bool client_may(const struct client *c, enum rule_verb verb, struct slice name, 
 bool client_may_look(const struct client *c, struct slice name, uint32_t uid);
 bool client_is_operator(const struct client *c); /* it came through the operators' socket, whoever it is */
 
-/* False, with `why`: a limit of the client or its user is reached. */
-bool client_may_ask(const struct client *c, const char **why);
+/* False, with `why`: a limit of the client is reached, or its account's share. `queued`: an event will tell the end. */
+bool client_may_ask(const struct client *c, bool queued, const char **why);
 bool client_may_observe(const struct client *c, const char **why);

@@ -33,7 +33,8 @@ static COLD void write_log(const struct grant *g, const char *event, bool ended,
 	if (g->lock->slots)
 		bytes_format(out, ": %d permits of semaphore %q", count, name);
 	else
-		bytes_format(out, ": %s %q, %s, token %d", kind_word(g->lock->rule->kind), name, mode_word(g->mode), g->token);
+		bytes_format(out, ": %s %q, %s, token %d", kind_word(g->lock->rule->kind), name, mode_word(g->mode),
+			     g->token);
 	if (ended)
 		bytes_format(out, ", after %d ms", (env->now_ns - g->granted_ns) / NS_PER_MS);
 	bytes_format(out, ", %s client %d, uid %d, pid %d (%q", ended ? "by" : "to", c->id, c->uid, c->pid,
@@ -103,7 +104,7 @@ void grant_add(struct grant *g)
 	lock->locks->grant_count++;
 	client->grant_count++;
 	if (g->counted) {
-		client->user->grants++;
+		charge_force(&g->charge, client->account, POOL_GRANTS, 1);
 		client->counted++;
 	}
 	if (g->lost) {
@@ -198,7 +199,7 @@ static void uncount(struct grant *g)
 		return;
 	g->counted = false;
 	g->client->counted--;
-	g->client->user->grants--;
+	charge_give_back(&g->charge, POOL_GRANTS);
 }
 
 static void count_end(const struct grant *g)

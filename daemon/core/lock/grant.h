@@ -25,6 +25,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/charge.h"
 #include "base/heap.h"
 #include "base/queue.h"
 #include "core/lock/notification.h"
@@ -44,7 +45,8 @@ struct grant {
 	TAILQ_ENTRY(grant) link;        /* lock->grants or lock->lost */
 	TAILQ_ENTRY(grant) client_link; /* client->grants */
 	enum mode mode;
-	bool counted;              /* it counts against the limits of its client and user */
+	bool counted; /* it counts against the limits of its client, and is charged */
+	struct charge charge;
 	bool lost;
 	enum loss loss;
 	int64_t depth; /* levels, at least 1 */

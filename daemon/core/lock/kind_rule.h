@@ -14,6 +14,7 @@
 #include "protocol/slice.h"
 
 struct claim;
+struct client;
 struct lock;
 struct locks;
 struct request;
@@ -26,7 +27,7 @@ struct kind_rule {
 	bool tells_holder; /* a held claim's data describe the first grant on it when others wait (holder_data.h) */
 	bool marks_tries; /* the name of a claim that only tries want says so (seen.h) */
 	/* The lock of that name, made if need be: lock_make(), or what makes a directory more. NULL: a limit forbids it. */
-	struct lock *(*make)(struct locks *locks, struct slice name);
+	struct lock *(*make)(struct locks *locks, struct slice name, const struct client *client);
 	/* Takes the facts of its directory; and of its second one, the slots'. NULL: it has none. */
 	void (*learn)(struct lock *lock, unsigned int facts);
 	void (*learn_slots)(struct lock *lock, unsigned int facts);

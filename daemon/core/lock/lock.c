@@ -5,6 +5,7 @@
 
 #include "base/container.h"
 #include "base/mem.h"
+#include "core/claim/charge.h"
 #include "core/lock/lock_ledger.h"
 #include "protocol/name.h"
 
@@ -124,20 +125,19 @@ void lock_free(struct lock *lock)
 	if (locks->named == lock)
 		locks->named = NULL;
 	map_remove(&locks->names, &lock->name_node);
+	charge_give_back(&lock->charge, POOL_LOCKS);
 	lock_ledger_remove(lock);
 	bytes_free(&lock->name);
 	directory_deinit(&lock->directory);
 	mem_free(lock);
 }
 
-static bool evict(struct locks *locks)
+static void evict(struct locks *locks)
 {
 	struct lock *oldest = TAILQ_FIRST(&locks->idle);
 
-	if (!oldest)
-		return false;
+	if (oldest)
 	lock_free(oldest);
-	return true;
 }
 
 /* One command looks its lock up more than once, and an UNLOCK often follows right after its LOCK. */
@@ -148,19 +148,54 @@ struct lock *lock_find(struct locks *locks, struct slice name)
 	return locks->named;
 }
 
-struct lock *lock_new(struct locks *locks, struct slice name, enum kind kind)
+struct account *lock_user(const struct lock *lock)
+{
+	const struct grant *g = TAILQ_FIRST(&lock->grants);
+	const struct request *r = TAILQ_FIRST(&lock->requests);
+
+	return g ? g->client->account : r ? r->client->account : NULL;
+}
+
+void lock_pay(struct lock *lock, struct account *payer)
+{
+	struct directory *d;
+
+	charge_set(&lock->charge, payer, POOL_LOCKS, 1);
+	LOCK_DIRECTORIES(d, lock)
+	charge_to(d, payer);
+}
+
+/* One more comes into use. */
+static bool charge_use(struct locks *locks, struct charge *charge, const struct client *client)
+{
+	struct account *nobody = &locks->env->accounts.nobody;
+
+	if (client)
+		return charge_try(charge, client->account, POOL_LOCKS, 1, client->privileged);
+	if (!locks->restoring)
+		return charge_try(charge, nobody, POOL_LOCKS, 1, false);
+	charge_force(charge, nobody, POOL_LOCKS, 1);
+	return true;
+}
+
+struct lock *lock_new(struct locks *locks, struct slice name, enum kind kind, const struct client *client)
 {
 	struct lock *lock = lock_find(locks, name);
+	struct charge charge = { 0 };
 
 	assert(name_valid(name) && flavour_has_place(locks->env->conf, name));
 	if (lock)
 		lock_free(lock);
-	if (!locks->restoring && locks->names.count >= locks->env->conf->limits.locks && !evict(locks))
+	if (!charge_use(locks, &charge, client))
 		return NULL;
+	if (locks->names.count >= locks->env->conf->limits.locks)
+		evict(locks);
 	lock = mem_new(sizeof(*lock));
+	lock->charge = charge;
 	lock->locks = locks;
 	lock->rule = locks->rules[kind];
 	directory_init(&lock->directory, locks->directories, lock);
+	lock->directory.payer = charge.account;
 	lock->directory.data_bytes = lock->rule->data_bytes;
 	TAILQ_INIT(&lock->requests);
 	TAILQ_INIT(&lock->grants);
@@ -172,18 +207,21 @@ struct lock *lock_new(struct locks *locks, struct slice name, enum kind kind)
 	return lock;
 }
 
-struct lock *lock_make(struct locks *locks, struct slice name)
+struct lock *lock_make(struct locks *locks, struct slice name, const struct client *client)
 {
 	struct lock *lock = lock_find(locks, name);
 
 	if (!lock) {
-		lock = locks->named = lock_new(locks, name, KIND_LOCK);
+		lock = locks->named = lock_new(locks, name, KIND_LOCK, client);
 		if (!lock)
 			return NULL;
 		lock->directory.flavour = flavour_place(locks->env->conf, name, &lock->directory.path);
 		directory_add(&lock->directory);
 	}
 	if (lock->idle) {
+		if (!charge_use(locks, &lock->charge, client))
+			return NULL;
+		lock->directory.payer = lock->charge.account;
 		unlink_lock(lock);
 		lock->idle = false;
 		TAILQ_INSERT_TAIL(&locks->used, lock, link);
@@ -197,6 +235,8 @@ void lock_park(struct lock *lock)
 	struct locks *locks = lock->locks;
 
 	unlink_lock(lock);
+	charge_give_back(&lock->charge, POOL_LOCKS);
+	lock->directory.payer = &locks->env->accounts.nobody;
 	lock->idle = true;
 	TAILQ_INSERT_TAIL(&locks->idle, lock, link);
 	if (++locks->idle_count > IDLE_LOCKS_MAX)

@@ -38,6 +38,7 @@
 #include "core/lock/request.h"
 #include "core/claim/turn.h"
 
+struct client;
 struct locks;
 
 struct lock {
@@ -56,19 +57,24 @@ struct lock {
 	/* Of a semaphore (semaphore.h): its own state, and the directory that its grants rest on. Otherwise NULL. */
 	struct semaphore *semaphore;
 	struct directory *slots;
+	struct charge charge; /* while it is in use: of its payer (port/pools.h) */
 	size_t observer_count;
 	struct observation *observation; /* of an observed election (observe.h), or NULL */
 };
 
 /* The lock of that name; NULL: this host knows none. */
 struct lock *lock_find(struct locks *locks, struct slice name);
-/* The same for a valid name: it is made if need be, and touched. NULL: a limit forbids one more. */
-struct lock *lock_make(struct locks *locks, struct slice name);
+/*
+ * The same for a valid name: it is made if need be, and touched. If nobody uses it yet, it is charged to that client's
+ * account, or for NULL to nobody's. NULL: that is not admitted.
+ */
+struct lock *lock_make(struct locks *locks, struct slice name, const struct client *client);
 /* It cannot be had as that kind: it is in use as another. */
 bool lock_refuses(const struct lock *lock, enum kind kind);
 void lock_become(struct lock *lock, enum kind kind); /* from now on it is of that kind */
-/* A new lock, whose directories have no path yet; NULL: a limit forbids it. At most a remembered lock has that name. */
-struct lock *lock_new(struct locks *locks, struct slice name, enum kind kind);
+/* A new lock, whose directories have no path yet; otherwise likewise. At most a remembered lock has that name. */
+struct lock *lock_new(struct locks *locks, struct slice name, enum kind kind, const struct client *client);
+void lock_pay(struct lock *lock, struct account *payer); /* from now on that account pays for it */
 bool lock_in_use(const struct lock *lock); /* something needs the struct */
 bool lock_is_tried(const struct lock *lock); /* only tries want it: its claim is marked as theirs */
 void lock_learn(struct directory *d);  /* takes the facts of a touched directory, before it is settled */
@@ -80,6 +86,9 @@ void lock_free(struct lock *lock);
 void lock_touch_waiting(struct locks *locks); /* those that are waited for, because one may be granted now */
 void lock_lose(struct lock *lock); /* the session is lost: so are the grants and claims */
 const char *lock_state_word(const struct lock *lock); /* the state of the host's claim; `lock` may be NULL */
+
+/* Who holds it first, or waits first; NULL: nobody does. */
+struct account *lock_user(const struct lock *lock);
 
 /* Visits each directory of the lock. */
 #define LOCK_DIRECTORIES(d, lock) \

@@ -105,7 +105,7 @@ struct lock *lock_restore(struct locks *locks, const struct entry *e)
 		entry_refuse(e, "no lock can have the name");
 		return NULL;
 	}
-	lock = locks->rules[kind]->make(locks, name);
+	lock = locks->rules[kind]->make(locks, name, NULL);
 	lock_become(lock, (enum kind)kind);
 	if (idle && lock->rule->rest) {
 		entry_refuse(e, "a semaphore is not remembered");

@@ -7,10 +7,14 @@
 #include "core/lock/client_ledger.h"
 #include "core/lock/locks.h"
 
-/* Types that are bounded otherwise do not count. */
-static bool counts(enum notification_type type)
+bool notification_counts(enum notification_type type)
 {
 	return type != NOTIFICATION_LOST && type != NOTIFICATION_LEADER;
+}
+
+size_t notification_bytes(const struct notification *n)
+{
+	return sizeof(*n) + n->text.len;
 }
 
 void notification_keep(struct client *c, const struct notification *told)
@@ -22,14 +26,18 @@ void notification_keep(struct client *c, const struct notification *told)
 	if (n->place)
 		*n->place = n;
 	TAILQ_INSERT_TAIL(&c->notifications, n, link);
-	c->notification_count += counts(n->type);
+	n->charge = (struct charge){ 0 };
+	if (notification_counts(n->type)) {
+		c->notification_count++;
+		charge_force(&n->charge, c->account, POOL_MEMORY, notification_bytes(n));
+	}
 	client_ledger_review(c);
 }
 
 void notification_add(struct client *c, const struct notification *told)
 {
 	notification_keep(c, told);
-	if (counts(told->type) && c->notification_count > c->locks->env->conf->limits.events_per_client)
+	if (notification_counts(told->type) && c->notification_count > c->locks->env->conf->limits.events_per_client)
 		client_close(c);
 }
 
@@ -40,8 +48,9 @@ void notification_drop(struct client *c, struct notification *n)
 	if (n->place)
 		*n->place = NULL;
 	TAILQ_REMOVE(&c->notifications, n, link);
-	if (counts(n->type))
+	if (notification_counts(n->type))
 		c->notification_count--;
+	charge_give_back(&n->charge, POOL_MEMORY);
 	client_ledger_review(c);
 	bytes_free(&n->text);
 	mem_free(n);

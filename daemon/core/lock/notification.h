@@ -11,8 +11,10 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
+#include "base/charge.h"
 #include "base/queue.h"
 #include "protocol/bytes.h"
 
@@ -36,6 +38,7 @@ struct notification {
 	struct observer *observer;   /* LEADER */
 	size_t items;                /* other types: the items of `text`, which is the same in both versions of RESP */
 	struct bytes text;
+	struct charge charge;
 };
 
 TAILQ_HEAD(notification_list, notification);
@@ -44,6 +47,8 @@ TAILQ_HEAD(notification_list, notification);
 void notification_add(struct client *c, const struct notification *told);
 /* The same, whatever waits: it was kept before. */
 void notification_keep(struct client *c, const struct notification *told);
+bool notification_counts(enum notification_type type);   /* the others are bounded by what they are about */
+size_t notification_bytes(const struct notification *n); /* that are charged, if it counts */
 /* Takes NULL. */
 void notification_drop(struct client *c, struct notification *n);
 void notification_drop_all(struct client *c);

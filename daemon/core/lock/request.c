@@ -16,11 +16,21 @@ static void count(struct request *r, size_t one)
 	r->lock->request_count += one;
 	r->lock->locks->request_count += one;
 	r->client->request_count += one;
-	r->client->user->requests += one;
 	if (!r->queued)
 		r->lock->locks->blocked_count += one;
 	else
 		client_ledger_review(r->client);
+}
+
+/* That it is admitted was asked before: what is restored, and so is behind the limits, is charged, too. */
+static void charge(struct request *r)
+{
+	struct account *a = r->client->account;
+
+	charge_force(&r->wait, a, POOL_REQUESTS, 1);
+	charge_force(&r->place, a, POOL_GRANTS, 1);
+	if (r->queued)
+		charge_force(&r->event, a, POOL_MEMORY, POOL_EVENT_BYTES + r->lock->name.len);
 }
 
 void request_add(struct request *r)
@@ -30,6 +40,7 @@ void request_add(struct request *r)
 	TAILQ_INSERT_TAIL(&r->client->requests, r, client_link);
 	TAILQ_INSERT_TAIL(&r->lock->requests, r, link);
 	count(r, 1);
+	charge(r);
 }
 
 void request_new(struct lock *lock, struct client *client, const struct request_terms *terms)
@@ -87,6 +98,9 @@ static void take_off(struct request *r)
 	TAILQ_REMOVE(&lock->requests, r, link);
 	TAILQ_REMOVE(&r->client->requests, r, client_link);
 	count(r, (size_t)-1);
+	charge_give_back(&r->wait, POOL_REQUESTS);
+	charge_give_back(&r->place, POOL_GRANTS);
+	charge_give_back(&r->event, POOL_MEMORY);
 	if (r->expired)
 		lock->expired_count--;
 	heap_unset(&lock->locks->env->timers, &r->timer);
@@ -162,7 +176,8 @@ void request_forget_ended(struct client *c)
 	struct outcome *o, *after;
 
 	TAILQ_FOREACH_SAFE(o, outcomes, link, after) {
-		bool of_request = o->kind == OUTCOME_GRANTED || o->kind == OUTCOME_TIMED_OUT || o->kind == OUTCOME_FAILED;
+		bool of_request =
+			o->kind == OUTCOME_GRANTED || o->kind == OUTCOME_TIMED_OUT || o->kind == OUTCOME_FAILED;
 
 		if (o->client != c || !of_request)
 			continue;

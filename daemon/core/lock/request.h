@@ -20,6 +20,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/charge.h"
 #include "base/heap.h"
 #include "base/queue.h"
 #include "core/lock/outcome.h"
@@ -58,6 +59,8 @@ struct request {
 	struct bytes data;
 	struct proclamation proclamation; /* of an election */
 	int64_t limit, count; /* of permits, for a semaphore */
+	struct charge wait, place,
+		event;      /* as one that waits, as what will be a grant, and for its event if it is queued */
 	struct timer timer;   /* the end of the wait; once expired, until when the answer may come */
 	struct outcome outcome;
 };

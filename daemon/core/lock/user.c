@@ -7,18 +7,18 @@
 #include "base/mem.h"
 #include "core/lock/locks.h"
 
-struct user *user_enter(struct locks *locks, uint32_t uid)
+struct user *user_enter(struct locks *locks, struct account *account)
 {
-	uint64_t hash = map_hash(&locks->users, &uid, sizeof(uid));
+	uint64_t hash = map_hash(&locks->users, &account, sizeof(account));
 	struct user *user;
 
 	MAP_FOREACH(user, &locks->users, hash, node)
-		if (user->uid == uid) {
+		if (user->account == account) {
 			user->clients++;
 			return user;
 		}
 	user = mem_new(sizeof(*user));
-	user->uid = uid;
+	user->account = account;
 	user->clients = 1;
 	work_user_init(&user->worker);
 	map_add(&locks->users, &user->node, hash);
@@ -29,7 +29,7 @@ void user_leave(struct locks *locks, struct user *user)
 {
 	if (--user->clients)
 		return;
-	assert(!user->requests && !user->grants && TAILQ_EMPTY(&user->worker.items));
+	assert(TAILQ_EMPTY(&user->worker.items));
 	map_remove(&locks->users, &user->node);
 	mem_free(user);
 }

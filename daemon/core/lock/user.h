@@ -18,13 +18,14 @@
 #include "core/port/work.h"
 #include "protocol/bytes.h"
 
+struct account;
 struct client;
 struct locks;
 
 struct user {
 	struct map_node node; /* locks->users */
-	uint32_t uid;
-	size_t clients, requests, grants; /* grants: without lost ones */
+	struct account *account;
+	size_t clients;
 	struct work_user worker; /* what is to be done for its clients */
 };
 
@@ -37,7 +38,7 @@ struct group {
 	struct group_clients clients; /* at least one */
 };
 
-struct user *user_enter(struct locks *locks, uint32_t uid); /* adds a client: the struct lives as long as it has some */
+struct user *user_enter(struct locks *locks, struct account *account); /* adds a client: the struct lives as long as it has some */
 void user_leave(struct locks *locks, struct user *user);    /* removes one, which neither waits nor holds */
 /* Puts the client into the group of that name; an empty name: into none. False: it holds or waits. */
 bool group_join(struct client *c, struct slice name);

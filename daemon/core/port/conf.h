@@ -18,8 +18,12 @@ enum flavour { FLAVOUR_RW, FLAVOUR_MUTEX, FLAVOUR_KAZOO, FLAVOUR_SLOTS };
 
 /* May change, but for `session_path_bytes`. */
 struct broker_limits {
-	size_t clients, clients_per_uid, locks, requests_per_lock, requests_per_client, requests_per_uid;
-	size_t grants_per_client, grants_per_uid;
+	/* Of all clients together; one user has a share (base/account.h). */
+	size_t clients, locks, requests, grants, observers, memory_bytes;
+	unsigned int user_share; /* percent, 1..100 */
+	const uint32_t *by_unit; /* users that have an account for each systemd unit, as root has */
+	size_t by_unit_count;
+	size_t requests_per_lock, requests_per_client, grants_per_client;
 	size_t events_per_client; /* buffered for EVENTS; one more closes the connection */
 	size_t request_bytes, request_args, output_bytes; /* the adapter's; for INFO */
 	size_t session_path_bytes; /* one session's ephemeral paths together, and so its watched paths */

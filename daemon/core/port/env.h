@@ -13,13 +13,22 @@
 #include "core/port/conf.h"
 #include "core/port/effect.h"
 #include "core/port/ledger.h"
+#include "core/port/pools.h"
 #include "core/port/stats.h"
 #include "core/port/work.h"
 
 /* Whose timer it is: the kind of each struct timer. */
 enum timer_kind {
-	TIMER_SESSION, TIMER_DIRECTORY, TIMER_REQUEST, TIMER_LEASE, TIMER_EVENTS, TIMER_FORMER, TIMER_STOP,
-	TIMER_INBOX, TIMER_LETTER, TIMER_REVOCATION,
+	TIMER_SESSION,
+	TIMER_DIRECTORY,
+	TIMER_REQUEST,
+	TIMER_LEASE,
+	TIMER_EVENTS,
+	TIMER_FORMER,
+	TIMER_STOP,
+	TIMER_INBOX,
+	TIMER_LETTER,
+	TIMER_REVOCATION,
 };
 
 struct env {
@@ -32,6 +41,8 @@ struct env {
 	struct heap timers;
 	struct work_ring works;
 	struct stats stats;
+	struct accounts accounts; /* pools.h */
+	struct bytes refusal;     /* the latest sentence of pools_refusal() */
 	bool stopping;       /* nothing is granted to new requests, and holders are asked to release */
 };
 

@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/session/budget.h"
 
-#include <assert.h>
-
 #include "core/session/ensemble.h"
-
-void budget_limits(struct budget *b, const struct broker_limits *limits)
-{
-	b->limits = limits;
-}
 
 size_t budget_max(const struct budget *b)
 {
@@ -17,30 +10,21 @@ size_t budget_max(const struct budget *b)
 	return b->packet_bytes && taken < b->limits->session_path_bytes ? taken : b->limits->session_path_bytes;
 }
 
-bool budget_takes_paths(const struct budget *b, size_t more)
+static void set_totals(struct env *env, const struct budget *b)
 {
-	return b->path_bytes + more <= budget_max(b);
+	accounts_set_total(&env->accounts, POOL_PATHS, budget_max(b));
+	accounts_set_total(&env->accounts, POOL_WATCHES, budget_max(b));
 }
 
-bool budget_takes_watches(const struct budget *b, size_t more)
+void budget_limits(struct env *env, struct budget *b)
 {
-	return b->watch_bytes + more <= budget_max(b);
+	b->limits = &env->conf->limits;
+	set_totals(env, b);
 }
 
 bool budget_takes_request(const struct budget *b, size_t bytes)
 {
 	return !b->packet_bytes || bytes <= (size_t)b->packet_bytes;
-}
-
-void budget_charge(size_t *sum, size_t bytes)
-{
-	*sum += bytes;
-}
-
-void budget_give_back(size_t *sum, size_t bytes)
-{
-	assert(*sum >= bytes);
-	*sum -= bytes;
 }
 
 static void say(struct ensemble *zk, struct slice server)
@@ -49,9 +33,11 @@ static void say(struct ensemble *zk, struct slice server)
 
 	if (max == configured)
 		effects_say(zk->env->out, EFFECT_LEVEL_INFO,
-			    "ZooKeeper takes packets that are large enough for limits.session_path_bytes = %d", configured);
+			    "ZooKeeper takes packets that are large enough for limits.session_path_bytes = %d",
+			    configured);
 	else
-		effects_say(zk->env->out, EFFECT_LEVEL_WARNING,
+		effects_say(
+			zk->env->out, EFFECT_LEVEL_WARNING,
 			    "%s takes packets of no more than %d bytes, too few for limits.session_path_bytes = %d: the locks of "
 			    "this host are limited to %d bytes of paths. Raise jute.maxbuffer on every server, or lower the limit",
 			    server, zk->budget.packet_bytes, configured, max);
@@ -62,6 +48,7 @@ void budget_packet(struct ensemble *zk, const struct event *event)
 	size_t before = budget_max(&zk->budget);
 
 	zk->budget.packet_bytes = event->zk_packet.bytes;
+	set_totals(zk->env, &zk->budget);
 	if (budget_max(&zk->budget) != before)
 		say(zk, event->zk_packet.server);
 }

@@ -2,7 +2,8 @@
 /*
  * What one session may put into one packet. Closing a session logs all its ephemeral paths in one transaction, and
  * one that is larger than jute.maxbuffer lets the ensemble down, also whenever it reads that log again; watches may
- * be set again in one packet. So both are counted in bytes, and a claim that would pass the limit is refused.
+ * be set again in one packet. So both are counted in bytes, in two pools (pools.h), and a claim that would take more
+ * than its user's share is refused.
  *
  *   limit      | is
  *   configured | limits.session_path_bytes
@@ -25,24 +26,18 @@
 #include "core/port/conf.h"
 
 struct ensemble;
+struct env;
 struct event;
 
 enum { BUDGET_WATCH_OVERHEAD = 4 }; /* what a watch counts besides its path: the length before that */
 
 struct budget {
 	const struct broker_limits *limits;
-	size_t path_bytes;    /* of all claims and letters */
-	size_t watch_bytes;   /* of all watches that stand or are asked for: path and length */
 	int64_t packet_bytes; /* the largest packet a server takes; 0: large enough, or not known */
 };
 
-/* They outlive their use here. */
-void budget_limits(struct budget *b, const struct broker_limits *limits);
+/* The limits outlive their use here. They, or what the server takes, are the totals of both pools. */
+void budget_limits(struct env *env, struct budget *b);
 size_t budget_max(const struct budget *b);
-bool budget_takes_paths(const struct budget *b, size_t more);
-bool budget_takes_watches(const struct budget *b, size_t more);
 bool budget_takes_request(const struct budget *b, size_t bytes); /* one request of that size */
-/* `sum` is path_bytes or watch_bytes; what was charged is given back later, no more. */
-void budget_charge(size_t *sum, size_t bytes);
-void budget_give_back(size_t *sum, size_t bytes);
 void budget_packet(struct ensemble *zk, const struct event *event); /* EVENT_ZK_PACKET */

@@ -45,7 +45,7 @@ void session_init(struct ensemble *zk)
 {
 	struct session *s = &zk->session;
 
-	budget_limits(&zk->budget, &zk->env->conf->limits);
+	budget_limits(zk->env, &zk->budget);
 	s->timer.kind = TIMER_SESSION;
 	s->state = zk->env->conf->standalone ? SESSION_SAFE : SESSION_NONE;
 	proof_init(&s->proof);

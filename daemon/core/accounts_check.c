@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What port/pools.h says is charged, counted again from what there is. */
+#include "core/accounts_check.h"
+
+#include "base/mem.h"
+#include "core/claim/charge.h"
+#include "core/client/mlock.h"
+#include "core/kind/observe.h"
+#include "core/kind/payer.h"
+#include "core/state.h"
+
+struct count {
+	const struct account *account;
+	uint64_t used[POOLS];
+};
+
+struct recount {
+	struct count *counts;
+	size_t count;
+};
+
+static void add(struct recount *r, const struct account *a, enum pool_number pool, size_t amount)
+{
+	size_t i = 0;
+
+	while (i < r->count && r->counts[i].account != a)
+		i++;
+	if (i < r->count)
+		r->counts[i].used[pool] += amount;
+}
+
+static void add_client(struct recount *r, const struct client *c)
+{
+	const struct notification *n;
+	const struct request *q;
+	const struct grant *g;
+
+	TAILQ_FOREACH(q, &c->requests, client_link) {
+		add(r, c->account, POOL_REQUESTS, 1);
+		add(r, c->account, POOL_GRANTS, 1);
+		if (q->queued)
+			add(r, c->account, POOL_MEMORY, POOL_EVENT_BYTES + q->lock->name.len);
+	}
+	TAILQ_FOREACH(g, &c->grants, client_link)
+		add(r, c->account, POOL_GRANTS, g->counted);
+	TAILQ_FOREACH(n, &c->notifications, link)
+		if (notification_counts(n->type))
+			add(r, c->account, POOL_MEMORY, notification_bytes(n));
+	add(r, c->account, POOL_OBSERVERS, c->observer_count);
+	if (c->mlock)
+		add(r, c->account, POOL_MEMORY, mlock_memory(c->mlock));
+}
+
+/* The mutex of a semaphore is for the request that gathers. */
+static const struct account *payer_of_directory(const struct lock *lock, const struct directory *d,
+						const struct account *payer)
+{
+	const struct request *head = TAILQ_FIRST(&lock->requests);
+
+	return lock->slots && d == &lock->directory && head ? head->client->account : payer;
+}
+
+static void add_directory(struct recount *r, const struct lock *lock, const struct directory *d,
+			  const struct account *payer)
+{
+	const struct account *whose = payer_of_directory(lock, d, payer), *permit;
+	const struct claim *c;
+	size_t number = 0;
+
+	add(r, whose, POOL_WATCHES, charge_watches(d));
+	if (d->directories->env->conf->standalone)
+		return;
+	CLAIM_FOREACH(c, d) {
+		permit = d == lock->slots && c->state != CLAIM_LEAVING ? payer_of_permit(lock, number++) : NULL;
+		if (d == lock->slots)
+			add(r, permit ? permit : c->path.account, POOL_PATHS, charge_path(d));
+		else
+			add(r, whose, POOL_PATHS, charge_path(d));
+	}
+}
+
+static void add_lock(struct recount *r, const struct lock *lock)
+{
+	const struct account *payer = payer_of(lock);
+	const struct directory *d;
+
+	if (!payer)
+		payer = lock->charge.account;
+	add(r, payer, POOL_LOCKS, 1);
+	LOCK_DIRECTORIES(d, lock)
+	add_directory(r, lock, d, payer);
+}
+
+static const char *compare(const struct recount *r, const struct accounts *all)
+{
+	for (size_t pool = 0; pool < POOLS; pool++) {
+		uint64_t sum = 0;
+
+		for (size_t i = 0; i < r->count; i++) {
+			if (r->counts[i].used[pool] != r->counts[i].account->used[pool])
+				return pools_words[pool].noun;
+			sum += r->counts[i].used[pool];
+		}
+		if (sum != all->pools[pool].used)
+			return "the sum of a pool";
+	}
+	return NULL;
+}
+
+const char *accounts_wrong(const struct broker *b)
+{
+	const struct accounts *all = &b->env.accounts;
+	struct recount r = { .count = 1 };
+	const struct account *a;
+	const struct letter *l;
+	const struct client *c;
+	const struct lock *lock;
+	const char *wrong;
+	size_t i = 0;
+
+	TAILQ_FOREACH(a, &all->list, link)
+		r.count++;
+	r.counts = mem_new_array(r.count, sizeof(*r.counts));
+	r.counts[i++].account = &all->nobody;
+	TAILQ_FOREACH(a, &all->list, link)
+		r.counts[i++].account = a;
+	TAILQ_FOREACH(c, &b->locks.clients, link)
+		add_client(&r, c);
+	TAILQ_FOREACH(lock, &b->locks.used, link)
+		add_lock(&r, lock);
+	TAILQ_FOREACH(l, &b->hosts.letters, link) {
+		add(&r, l->room.account, POOL_LETTERS, 1);
+		add(&r, l->path_charge.account, POOL_PATHS, l->path.len);
+	}
+	wrong = compare(&r, all);
+	mem_free(r.counts);
+	return wrong;
+}

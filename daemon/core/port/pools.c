@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/port/pools.h"
+
+#include "core/port/env.h"
+
+const struct pool_words pools_words[POOLS] = {
+	[POOL_REQUESTS] = { "waiting requests", "limits.requests", "withdraw some, or wait until some are answered" },
+	[POOL_GRANTS] = { "locks held or waited for", "limits.grants", "release some" },
+	[POOL_LOCKS] = { "names of locks in use", "limits.locks", "release some" },
+	[POOL_PATHS] = { "bytes of znode paths in this host's session", "limits.session_path_bytes",
+			 "release some locks" },
+	[POOL_WATCHES] = { "bytes of watched znode paths", "limits.session_path_bytes", "release some locks" },
+	[POOL_OBSERVERS] = { "observed elections", "limits.observers", "UNOBSERVE some" },
+	[POOL_MEMORY] = { "bytes of unread events and of names that wait", "limits.memory_bytes",
+			  "fetch them with EVENTS" },
+	[POOL_LETTERS] = { "letters to other hosts", "176 REVOKEs at a time", "try again in a few seconds" },
+};
+
+void pools_configure(struct env *env)
+{
+	const struct broker_limits *l = &env->conf->limits;
+	struct accounts *all = &env->accounts;
+
+	accounts_set_share(all, l->user_share);
+	accounts_set_by_unit(all, l->by_unit, l->by_unit_count);
+	accounts_set_total(all, POOL_REQUESTS, l->requests);
+	accounts_set_total(all, POOL_GRANTS, l->grants);
+	accounts_set_total(all, POOL_LOCKS, l->locks);
+	accounts_set_total(all, POOL_OBSERVERS, l->observers);
+	accounts_set_total(all, POOL_MEMORY, l->memory_bytes);
+}
+
+const char *pools_refusal(struct env *env, const struct account *a, enum pool_number pool, bool privileged)
+{
+	bytes_clear(&env->refusal);
+	account_refusal(a, pool, privileged, &pools_words[pool], &env->refusal);
+	bytes_char(&env->refusal, 0);
+	return env->refusal.data;
+}
