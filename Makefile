@@ -388,7 +388,7 @@ $(TESTS)/test_saved $(TESTS)/test_page_file: UNDER = $(A_IO_FILES)
 $(TESTS)/test_watch $(TESTS)/test_process $(TESTS)/test_unit: UNDER = $(A_IO_BASE)
 $(TESTS)/test_feed: UNDER = $(A_IO_BASE) $(A_CORE)
 $(TESTS)/test_zk_parts: UNDER = $(A_IO_ZOOKEEPER)
-$(TESTS)/test_listen $(TESTS)/test_conn $(TESTS)/test_party $(TESTS)/test_kept: UNDER = $(A_IO_SOCKET)
+$(TESTS)/test_listen $(TESTS)/test_conn $(TESTS)/test_party $(TESTS)/test_kept: UNDER = $(A_IO_SOCKET) $(BUILD)/libcore_port.a
 $(TESTS)/test_channel $(TESTS)/test_store: UNDER = $(A_IO_HANDOVER)
 $(TESTS)/test_keeper: UNDER = $(KEEPER_O) $(A_IO) $(A_CORE)
 $(TESTS)/test_keeper: $(KEEPER_O) $(A_IO)

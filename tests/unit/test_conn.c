@@ -137,6 +137,7 @@ void feed_event(struct feed *f, const struct event *event)
 static int begin(void **state)
 {
 	const struct server_conf conf = {
+		.user_share = 100,
 		.clients = CLIENTS,
 		.request_bytes = REQUEST_BYTES,
 		.request_args = REQUEST_ARGS,
@@ -329,12 +330,18 @@ static void pushes_up_to_the_output_limit_are_written_and_more_end_the_connectio
 
 static void a_client_too_many_is_told_so(void **state)
 {
+	static const char end[] = " allowed connections (limits.clients, limits.user_share): close some\r\n";
 	int fds[CLIENTS + 1];
+	struct slice refusal;
+	bool ended;
 
 	for (int i = 0; i <= CLIENTS; i++)
 		fds[i] = connected();
 	assert_heard(fds[CLIENTS - 1], "", false);
-	assert_heard(fds[CLIENTS], "-LIMIT the daemon has as many clients as it may have (limits.clients)\r\n", true);
+	/* Root has an account for each unit, which the sentence names. */
+	refusal = heard(fds[CLIENTS], &ended);
+	assert_true(ended && refusal.len > sizeof(end) && memcmp(refusal.data, "-LIMIT user ", 12) == 0);
+	assert_memory_equal(refusal.data + refusal.len - (sizeof(end) - 1), end, sizeof(end) - 1);
 	for (int i = 0; i <= CLIENTS; i++)
 		close(fds[i]);
 }

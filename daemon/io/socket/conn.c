@@ -11,9 +11,11 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/queue.h"
+#include "core/port/account_text.h"
 #include "io/base/feed.h"
 #include "io/base/parcel.h"
 #include "io/base/watch.h"
+#include "io/socket/socket_pools.h"
 
 /* While a connection closes, a peer that reads nothing for so long is no longer waited for. */
 #define CONN_PATIENCE_NS (5 * CLOCK_NS_PER_S)
@@ -47,18 +49,32 @@ static bool conn_may_parse(const struct conn *c)
 	return unwritten == 0 || (unwritten < c->env->output_bytes / 2 && c->env->unwritten < CONN_UNWRITTEN_MAX);
 }
 
+static bool conn_has_share(const struct conn *c)
+{
+	return account_may(c->account, SOCKET_INPUT, 1, c->privileged);
+}
+
 /* How much input that cannot be parsed yet the connection may keep. */
 static size_t conn_input_max(const struct conn *c)
 {
 	size_t max = c->reader.request_bytes_max;
 
-	return c->env->unparsed > CONN_UNPARSED_MAX && max > CONN_UNPARSED_SMALL ? CONN_UNPARSED_SMALL : max;
+	return max > CONN_UNPARSED_SMALL && !conn_has_share(c) ? CONN_UNPARSED_SMALL : max;
 }
 
 static void conn_count_input(struct conn *c)
 {
-	c->env->unparsed += c->in.len - c->unparsed;
-	c->unparsed = c->in.len;
+	size_t more = c->in.len > CONN_UNPARSED_SMALL ? c->in.len - CONN_UNPARSED_SMALL : 0;
+
+	if (more != c->unparsed.amount)
+		charge_set(&c->unparsed, c->account, SOCKET_INPUT, more);
+}
+
+void conn_enter(struct conn *c, struct account *account)
+{
+	c->account = account;
+	charge_set(&c->unparsed, account, SOCKET_INPUT, c->unparsed.amount);
+	charge_set(&c->connection, account, SOCKET_CONNECTIONS, !conn_is_ghost(c));
 }
 
 bool conn_is_ghost(const struct conn *c)
@@ -186,7 +202,8 @@ void conn_free(struct conn *c)
 		TAILQ_REMOVE(&c->env->dirty, c, dirty);
 	resp_reader_deinit(&c->reader);
 	bytes_free(&c->in);
-	conn_count_input(c);
+	charge_give_back(&c->unparsed, SOCKET_INPUT);
+	charge_give_back(&c->connection, SOCKET_CONNECTIONS);
 	conn_drop_output(c);
 	if (c->given)
 		shutdown(c->fd, SHUT_RDWR);
@@ -271,15 +288,16 @@ static void conn_broken(struct conn *c)
 /* The rest of the input is an incomplete request, and longer than what may be kept now. */
 static void conn_refuse_long(struct conn *c)
 {
+	static const struct pool_words words = { "bytes of requests that cannot be served yet", "88 MiB",
+						 "for now a request may have at most 8 KiB" };
+	struct bytes sentence = { 0 };
+
 	if (c->in.len == 0 || c->in.len <= conn_input_max(c) || !conn_may_parse(c) || c->place.queued || c->eof)
 		return;
-	log_rated(&c->env->rate_unparsed, LOG_LEVEL_WARNING,
-		  "closed a client: the requests of all clients that cannot be served yet have more than %d MiB",
-		  CONN_UNPARSED_MAX >> 20);
-	_Static_assert(CONN_UNPARSED_MAX == 64 << 20 && CONN_UNPARSED_SMALL == 8 << 10, "the sentence names them");
-	conn_refuse(c, ERROR_LIMIT,
-		    SLICE("the requests of all clients that cannot be served yet have more than 64 MiB: for now a request may "
-			  "have at most 8 KiB"));
+	account_refusal(c->account, SOCKET_INPUT, c->privileged, &words, &sentence);
+	log_rated(&c->env->rate_unparsed, LOG_LEVEL_WARNING, "closed a client: %.*s", (int)sentence.len, sentence.data);
+	conn_refuse(c, ERROR_LIMIT, bytes_view(&sentence));
+	bytes_free(&sentence);
 }
 
 static void conn_ask(struct conn *c)
@@ -468,7 +486,7 @@ static void conn_consume(struct conn *c, struct slice input)
 
 static void conn_read(struct conn *c)
 {
-	size_t most = c->env->unparsed > CONN_UNPARSED_MAX ? CONN_UNPARSED_SMALL : CONN_READ_BYTES;
+	size_t most = conn_has_share(c) ? CONN_READ_BYTES : CONN_UNPARSED_SMALL;
 	struct slice input = { c->env->scratch, 0 };
 	ssize_t len;
 
@@ -574,6 +592,7 @@ static struct conn *conn_make(struct conn_env *env, int fd, uint32_t number, uin
 	struct conn *c = mem_new(sizeof(*c));
 
 	c->env = env;
+	c->account = &env->accounts.nobody;
 	c->fd = fd;
 	c->number = number;
 	resp_reader_init(&c->reader, env->request_args, env->request_bytes);

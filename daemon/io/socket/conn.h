@@ -12,9 +12,9 @@
  *
  * `waiting` and `half` are flags, because they combine. A peer that closed both directions is dead at once, even if
  * some of its input is unread. Nothing is parsed while too much output is unread: half of its limit for one connection,
- * and CONN_UNWRITTEN_MAX for all together. While all connections together have more than CONN_UNPARSED_MAX bytes that
- * cannot be parsed yet, each of them may have at most CONN_UNPARSED_SMALL: input behind a waiting request stays in the
- * socket, and a longer request that is not complete yet is refused.
+ * and CONN_UNWRITTEN_MAX for all together. While the connections of a user have more than the user's share of
+ * CONN_UNPARSED_MAX bytes that cannot be parsed yet, each of them may have at most CONN_UNPARSED_SMALL: input behind a
+ * waiting request stays in the socket, and a longer request that is not complete yet is refused.
  *
  * Turns: what is ready only queues the connection, and the server serves the queues by user and then by connection
  * (party.h). One that is served reads once, and has up to CONN_REQUESTS_PER_TURN requests or the time of a share; then it
@@ -31,6 +31,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/charge.h"
 #include "io/socket/conn_env.h"
 #include "protocol/resp.h"
 
@@ -49,7 +50,8 @@ struct conn {
 	enum conn_watch watch; /* what `input` waits for */
 	struct resp_reader reader;
 	struct bytes in, out;
-	size_t unparsed; /* bytes of `in` that are counted in `env` */
+	struct account *account;
+	struct charge connection, unparsed; /* socket_pools.h */
 	size_t written; /* bytes of `out` that are written */
 	size_t pushed;  /* at most this many of the unwritten bytes are pushes */
 	size_t unreported; /* bytes until the end of a push whose writing is to be reported; 0: none, or it is written */
@@ -72,6 +74,8 @@ struct conn *conn_new(struct conn_env *env, int fd, uint32_t number, uint32_t ui
  */
 struct conn *conn_ghost(struct conn_env *env, uint32_t number, uint32_t uid);
 bool conn_is_ghost(const struct conn *c);
+/* From now on it is charged to that account, whatever that has. */
+void conn_enter(struct conn *c, struct account *account);
 /* Something is under way: part of a request was read, or a request is not answered, or something is to be written. */
 bool conn_is_busy(const struct conn *c);
 void conn_free(struct conn *c);

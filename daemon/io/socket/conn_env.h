@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "base/account.h"
 #include "base/log.h"
 #include "io/socket/party.h"
 #include "protocol/bytes.h"
@@ -19,14 +20,15 @@ enum {
 	CONN_LAZY_MAX = 256,
 	CONN_SPARE_MAX = 4096,
 	CONN_UNWRITTEN_MAX = 64 << 20,
-	CONN_UNPARSED_MAX = 64 << 20,
+	CONN_UNPARSED_MAX = 88 << 20, /* of which one user has 64 MiB */
 	CONN_UNPARSED_SMALL = 8192,
 };
 
 struct conn_env {
 	struct feed *feed;
 	size_t request_bytes, request_args, output_bytes;
-	size_t unwritten, unparsed; /* bytes of all connections */
+	size_t unwritten; /* bytes of all connections */
+	struct accounts accounts; /* socket_pools.h */
 	struct log_rate rate_overflow, rate_unparsed;
 	char *scratch;                      /* CONN_READ_BYTES; its contents do not outlast the read */
 	struct bytes spare;                 /* empty: the output buffer of the latest client that was answered */

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -11,9 +12,11 @@
 #include "base/container.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "core/port/account_text.h"
 #include "io/socket/conn.h"
 #include "io/socket/kept.h"
 #include "io/socket/kin.h"
+#include "io/socket/socket_pools.h"
 #include "io/base/feed.h"
 #include "io/base/keeper.h"
 #include "io/base/parcel.h"
@@ -44,7 +47,7 @@ enum {
 
 struct server {
 	struct feed *feed;
-	size_t clients_max, numbers_max;
+	size_t numbers_max;
 	struct saved *saved;
 	struct kin *kin;
 	struct keeper *keeper;
@@ -124,6 +127,32 @@ static void server_tell_groups(struct server *s, const struct conn *c)
 	feed_event(s->feed, &event);
 }
 
+static void server_refuse(struct server *s, int fd, struct slice sentence)
+{
+	struct bytes text = { 0 };
+	ssize_t sent;
+
+	resp_error(&text, ERROR_LIMIT, sentence);
+	sent = send(fd, text.data, text.len, MSG_NOSIGNAL | MSG_DONTWAIT);
+	(void)sent;
+	bytes_free(&text);
+	log_rated(&s->rate_full, LOG_LEVEL_WARNING, "refused a client: %.*s", (int)sentence.len, sentence.data);
+}
+
+/* False: its user has as many as it may, which it was told. */
+static bool server_admits(struct server *s, int fd, const struct account *account, bool privileged)
+{
+	static const struct pool_words words = { "connections", "limits.clients", "close some" };
+	struct bytes sentence = { 0 };
+
+	if (account_may(account, SOCKET_CONNECTIONS, 1, privileged))
+		return true;
+	account_refusal(account, SOCKET_CONNECTIONS, privileged, &words, &sentence);
+	server_refuse(s, fd, bytes_view(&sentence));
+	bytes_free(&sentence);
+	return false;
+}
+
 static void server_welcome(struct server *s, int fd, bool privileged)
 {
 	struct ucred cred = { .uid = (uid_t)-1, .gid = (gid_t)-1 };
@@ -132,6 +161,7 @@ static void server_welcome(struct server *s, int fd, bool privileged)
 	char text[PROCESS_STAT_MAX], cgroup[UNIT_CGROUP_MAX];
 	struct process process = { 0 };
 	struct saved_conn who;
+	struct account *account;
 	uint32_t number;
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0) {
@@ -140,20 +170,28 @@ static void server_welcome(struct server *s, int fd, bool privileged)
 		close(fd);
 		return;
 	}
+	/* A process that may not be read has no name, and is known by its number alone. */
+	if (process_read(cred.pid, text, &process) == 0)
+		event.connected.comm = process.comm;
+	event.connected.unit = server_unit(s, fd, cred.pid, process.start, cgroup);
+	account = account_enter(&s->env.accounts, cred.uid, event.connected.unit.data, event.connected.unit.len);
+	if (!server_admits(s, fd, account, privileged)) {
+		account_leave(account);
+		close(fd);
+		return;
+	}
 	if (s->free_count == 0)
 		server_grow(s);
 	number = s->free_numbers[--s->free_count];
 	s->conns[number] = conn_new(&s->env, fd, number, cred.uid);
 	s->conns[number]->privileged = privileged;
+	conn_enter(s->conns[number], account);
+	account_leave(account); /* the connection is charged to it */
 	s->count++;
 	event.conn = number;
 	event.connected.pid = (uint32_t)cred.pid;
 	event.connected.uid = cred.uid;
 	event.connected.gid = cred.gid;
-	/* A process that may not be read has no name, and is known by its number alone. */
-	if (process_read(cred.pid, text, &process) == 0)
-		event.connected.comm = process.comm;
-	event.connected.unit = server_unit(s, fd, cred.pid, process.start, cgroup);
 	event.connected.privileged = privileged;
 	server_groups(s, fd, cred.gid, &event.connected.groups);
 	who = (struct saved_conn){
@@ -161,17 +199,6 @@ static void server_welcome(struct server *s, int fd, bool privileged)
 	};
 	saved_connected(s->saved, number, &who, fd);
 	feed_event(s->feed, &event);
-}
-
-static void server_refuse(struct server *s, int fd)
-{
-	static const char text[] = "-LIMIT the daemon has as many clients as it may have (limits.clients)\r\n";
-	ssize_t sent = send(fd, text, sizeof(text) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
-
-	(void)sent;
-	close(fd);
-	log_rated(&s->rate_full, LOG_LEVEL_WARNING, "refused a client: there are limits.clients = %zu already",
-		  s->clients_max);
 }
 
 static void server_pause(struct server *s, int error)
@@ -194,12 +221,6 @@ static void server_resume(int fd, short what, void *arg)
 	server_listen(arg);
 }
 
-/* Whoever lost its connection may come back while its ghost is there. */
-static bool server_has_room(const struct server *s)
-{
-	return s->count - s->ghosts < s->clients_max && s->count < s->numbers_max;
-}
-
 static void server_accept(int listening, short what, void *arg)
 {
 	struct server *s = arg;
@@ -209,10 +230,12 @@ static void server_accept(int listening, short what, void *arg)
 	for (i = 0; i < SERVER_ACCEPTS_PER_TURN && !feed_share_spent(s->feed); i++) {
 		fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (fd >= 0) {
-			if (server_has_room(s))
+			if (s->count < s->numbers_max) {
 				server_welcome(s, fd, listening == s->operators);
-			else
-				server_refuse(s, fd);
+			} else {
+				server_refuse(s, fd, SLICE("the daemon has as many clients as it can have"));
+				close(fd);
+			}
 			continue;
 		}
 		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
@@ -224,7 +247,9 @@ static void server_accept(int listening, short what, void *arg)
 
 void server_limits(struct server *s, const struct server_conf *conf)
 {
-	s->clients_max = conf->clients;
+	accounts_set_share(&s->env.accounts, conf->user_share);
+	accounts_set_total(&s->env.accounts, SOCKET_CONNECTIONS, conf->clients);
+	accounts_set_total(&s->env.accounts, SOCKET_INPUT, CONN_UNPARSED_MAX);
 	s->env.request_bytes = conf->request_bytes;
 	s->env.request_args = conf->request_args;
 	s->env.output_bytes = conf->output_bytes;
@@ -271,7 +296,10 @@ struct server *server_new(struct feed *feed, int fd, int operators, const struct
 	struct server *s = mem_new(sizeof(*s));
 	char text[UNIT_CGROUP_MAX];
 	struct slice root = unit_root(text);
+	uint64_t keys[2] = { 0 };
 
+	if (getrandom(keys, sizeof(keys), 0) < 0)
+		log_warning("there are no random bytes: %s", strerror(errno));
 	s->unit_root_len = root.len;
 	if (root.len)
 		memcpy(s->unit_root, root.data, root.len);
@@ -279,6 +307,7 @@ struct server *server_new(struct feed *feed, int fd, int operators, const struct
 	s->numbers_max = conf->saved ? saved_clients(conf->saved) : SERVER_NUMBERS_MAX;
 	s->saved = conf->saved;
 	s->env.feed = feed;
+	accounts_init(&s->env.accounts, SOCKET_POOLS, keys[0], keys[1]);
 	server_limits(s, conf);
 	s->env.scratch = mem_new(CONN_READ_BYTES);
 	parties_init(&s->env.parties);
@@ -297,13 +326,26 @@ struct server *server_new(struct feed *feed, int fd, int operators, const struct
 	return s;
 }
 
+/* Who the connection of an earlier process is. */
+static void server_enter(struct server *s, struct conn *c)
+{
+	struct client_origin origin = feed_origin(s->feed, c->number);
+	struct account *account = account_enter(&s->env.accounts, origin.uid, origin.unit.data, origin.unit.len);
+
+	c->privileged = origin.privileged;
+	conn_enter(c, account);
+	if (conn_is_ghost(c))
+		c->account = &s->env.accounts.nobody;
+	account_leave(account);
+}
+
 void server_begin(struct server *s)
 {
 	server_listen(s);
 	for (size_t i = 0; i < s->conns_cap; i++) {
 		if (!s->conns[i])
 			continue;
-		s->conns[i]->privileged = feed_origin(s->feed, (uint32_t)i).privileged;
+		server_enter(s, s->conns[i]);
 		server_tell_groups(s, s->conns[i]);
 		conn_begin(s->conns[i]);
 	}
@@ -466,6 +508,7 @@ void server_free(struct server *s)
 	mem_free(s->free_numbers);
 	mem_free(s->env.scratch);
 	bytes_free(&s->env.spare);
+	accounts_deinit(&s->env.accounts);
 	mem_free(s);
 }
 

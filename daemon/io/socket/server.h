@@ -3,7 +3,7 @@
  * The clients' side: accepts connections, numbers them, feeds their requests to the broker and writes its replies.
  * Numbers are small and dense; a number is free again when EVENT_CLIENT_GONE has been told.
  *
- * A connection beyond limits.clients gets -LIMIT and is closed; the broker never learns of it. When descriptors run out,
+ * A connection beyond its user's share of limits.clients gets -LIMIT and is closed; the broker never learns of it. When descriptors run out,
  * accepting pauses for a moment.
  *
  * All that connections want is done in turns (party.h), also their ends.
@@ -22,6 +22,7 @@ struct saved_conn;
 
 struct server_conf {
 	size_t clients, request_bytes, request_args;
+	unsigned int user_share; /* percent */
 	/*
 	 * If half of it is unread, no further requests of that client are read; if pushes exceed it, the connection is
 	 * closed.
