@@ -43,7 +43,7 @@ def connect(daemon):
 def test_ten_thousand_connections_are_carried(daemons, zk, root, count, with_zookeeper):
     """Every other one holds a lock, the next one waits for it, and has sent half of another request."""
     d = harness.Daemon(zk if with_zookeeper else None, root, wait=False,
-                       limits={"clients": count + SPARE, "clients_per_uid": count + SPARE})
+                       limits={"clients": (count + SPARE) * 50 // 49 + 1})
     d.under = UNPRIVILEGED
     daemons.list.append(d)
     d.start()

@@ -244,8 +244,8 @@ def test_limit_of_requests_per_lock(daemons, clients):
     assert isinstance(a.reply(), int)
 
 
-def test_limit_of_requests_per_uid(daemons, clients):
-    d = daemons(limits={"requests_per_uid": 2})
+def test_limit_of_requests_of_a_user(daemons, clients):
+    d = daemons(limits={"requests": 3, "user_share": 75})
     holder, a, b, one_more = (clients(d) for _ in range(4))
     holder.call("LOCK", "a")
     holder.call("LOCK", "b")
@@ -256,7 +256,7 @@ def test_limit_of_requests_per_uid(daemons, clients):
     assert one_more.call("LOCK", "a").code == "LIMIT"
 
 
-@pytest.mark.parametrize("which", ["grants_per_client", "grants_per_uid"])
+@pytest.mark.parametrize("which", ["grants_per_client", "grants"])
 def test_limit_of_grants(daemons, clients, which):
     d = daemons(limits={which: 3})
     c = clients(d)

@@ -2,6 +2,7 @@
 """Limits where they meet a real server: as much as one session may have, and its end; numbers that run out; directories
 and whole trees that vanish; servers that answer but cannot decide."""
 
+import contextlib
 import glob
 import os
 import shutil
@@ -406,3 +407,68 @@ def test_without_a_quorum_nothing_is_believed(own_trio, daemons, clients):
     trio.wait_whole()
     assert c.call("LOCK", "a", "WAIT", 20000).code == "LOST"
     assert c.call("LOCK", "a", "WAIT", 20000) > token
+
+
+# ---- what one user leaves to others ----
+
+OTHER_USER = 65534
+
+
+@contextlib.contextmanager
+def as_other_user():
+    """What connects meanwhile belongs to that user."""
+    os.seteuid(OTHER_USER)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+def for_all_users(daemons, **limits):
+    d = daemons(daemon__socket_mode="0666", limits={"user_share": 75} | limits)
+    os.chmod(d.dir, 0o755)
+    os.chmod(os.path.dirname(d.dir), 0o711)
+    return d
+
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be two users")
+
+
+@needs_root
+def test_idle_connections_of_one_user_leave_room_for_others_and_for_operators(daemons, clients):
+    d = for_all_users(daemons, clients=100)
+    with as_other_user():
+        held = [clients(d) for _ in range(73)]  # 75 % of 98
+        assert held[-1].call("PING") == "PONG"
+        refused = clients(d, 2)
+    answer = refused.reply()
+    assert answer.code == "LIMIT" and refused.ended()
+    assert answer.startswith(f"LIMIT user {OTHER_USER} uses 73 of 73 allowed connections (limits.clients"), answer
+    mine = [clients(d) for _ in range(18)]  # 75 % of 25
+    assert [c.call("PING") for c in mine] == ["PONG"] * 18
+    assert clients(d, 2).reply().code == "LIMIT"
+    assert [clients(d, operator=True).call("PING") for _ in range(9)] == ["PONG"] * 9
+    assert [c.call("PING") for c in held] == ["PONG"] * 73
+    # The share is of what the others leave: with 27 elsewhere it is 53 now, and 72 stay.
+    held.pop().close()
+    with as_other_user():
+        assert clients(d, 2).reply().startswith(f"LIMIT user {OTHER_USER} uses 72 of 53 allowed connections")
+
+
+@needs_root
+def test_unfinished_requests_of_one_user_harm_no_other(daemons, clients):
+    d = for_all_users(daemons, request_bytes=16 << 20, output_bytes=16 << 20)
+    bystander, half = clients(d), harness.encode("ECHO", "x" * 1000000)
+    assert isinstance(bystander.call("LOCK", "a"), int)
+    part = harness.encode("ECHO", "x" * 15000000)[:10000000]
+    with as_other_user():
+        hoard = [clients(d, 2) for _ in range(12)]
+    for c in hoard:
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            c.send_raw(part)
+    harness.wait_until(lambda: f"closed a client: user {OTHER_USER} uses" in d.log(), "the hoarder to be refused")
+    bystander.send_raw(half[:500000])
+    assert clients(d).call("PING") == "PONG"
+    bystander.send_raw(half[500000:])
+    assert bystander.reply() == "x" * 1000000
+    assert bystander.call("VALID", "a") > 0

@@ -52,12 +52,12 @@ def test_what_has_changed_is_told_and_logged(daemon, conf, clients):
     assert c.call("RELOAD") == ""
     assert lines(daemon, "info: the configuration was read again: nothing has changed")
     conf.write("[limits]\nlocks = 7\n[daemon]\nlog_level = warning\n")
-    assert c.call("RELOAD") == "daemon.log_level = warning, before info\nlimits.locks = 7, before 100000\n"
-    assert lines(daemon, "info: limits.locks = 7, before 100000")
+    assert c.call("RELOAD") == "daemon.log_level = warning, before info\nlimits.locks = 7, before 140000\n"
+    assert lines(daemon, "info: limits.locks = 7, before 140000")
     assert daemon.info("limits")["limit_locks"] == "7"
     conf.write("")
-    assert c.call("RELOAD") == "daemon.log_level = info, before warning\nlimits.locks = 100000, before 7\n"
-    assert not lines(daemon, "info: limits.locks = 100000, before 7"), "it was still left out"
+    assert c.call("RELOAD") == "daemon.log_level = info, before warning\nlimits.locks = 140000, before 7\n"
+    assert not lines(daemon, "info: limits.locks = 140000, before 7"), "it was still left out"
 
 
 def test_a_key_that_needs_a_restart_keeps_its_value_and_that_is_said_each_time(daemon, conf, clients):
@@ -83,7 +83,7 @@ def test_a_wrong_configuration_changes_nothing(daemon, conf, clients):
         conf.write(text)
         assert c.call("RELOAD") == f"ERR {error}"
         assert lines(daemon, f"error: the configuration is not changed: {error}")
-        assert daemon.info("limits")["limit_locks"] == "100000"
+        assert daemon.info("limits")["limit_locks"] == "140000"
     os.unlink(conf.path)
     assert c.call("RELOAD") == f"ERR {conf.path}: No such file or directory"
     assert isinstance(c.call("LOCK", "a"), int)
@@ -115,7 +115,7 @@ def test_many_who_ask_at_once_are_all_told(daemon, conf, clients):
     for c in everybody:
         c.send("RELOAD")
     daemon.signal(signal.SIGHUP)
-    assert {c.reply() for c in everybody} <= {"", "limits.locks = 7, before 100000\n"}
+    assert {c.reply() for c in everybody} <= {"", "limits.locks = 7, before 140000\n"}
     assert daemon.info("limits")["limit_locks"] == "7"
 
 
@@ -136,7 +136,7 @@ def test_connections_beyond_a_lower_limit_stay_and_more_are_refused(daemon, conf
     conf.write("[limits]\nclients = 1\n")
     b.call("RELOAD")
     with harness.Client(daemon.socket, 2) as refused:
-        assert refused.reply().startswith("LIMIT the daemon has as many clients as it may have")
+        assert refused.reply().startswith("LIMIT user ")
     assert a.call("VALID", "a") > 0 and b.call("LOCK", "a", "WAIT", 0) is None
     conf.write("[limits]\nclients = 1000000\n")
     told = b.call("RELOAD").splitlines()
@@ -183,7 +183,7 @@ def test_a_daemon_that_stops_does_not_reload(daemon, conf, clients):
 def test_the_command_shows_what_has_changed_and_fails_if_there_is_an_error(daemon, conf):
     conf.write("[limits]\nlocks = 7\n")
     done = run(daemon)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "limits.locks = 7, before 100000\n", "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "limits.locks = 7, before 140000\n", "")
     done = run(daemon)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     conf.write("[limits]\nlock = 7\n")
@@ -214,7 +214,7 @@ def test_drop_ins_are_read_after_the_file_and_again_with_it(daemon, conf, client
     second = drop_in(conf, "20-b.conf", "[limits]\nlocks = 9\n")
     drop_in(conf, "10-a.conf", "[limits]\nlocks = 8\n[locks]\nlinger_ms = 1\n")
     drop_in(conf, "20-b.conf~", "nonsense")
-    assert c.call("RELOAD") == "locks.linger_ms = 1, before 100\nlimits.locks = 9, before 100000\n"
+    assert c.call("RELOAD") == "locks.linger_ms = 1, before 100\nlimits.locks = 9, before 140000\n"
     os.unlink(second)
     assert c.call("RELOAD") == "limits.locks = 8, before 9\n"
 
@@ -225,7 +225,7 @@ def test_of_many_errors_the_first_is_answered_and_all_are_logged(daemon, conf, c
     first, second = f"{conf.path}:3: limits.lock: unknown key", f"{path}:2: locks.linger_ms = 5s: must be a number from 0 to 60000"
     assert clients(daemon).call("RELOAD") == f"ERR {first} (and 1 more: lockbrokerd --check-config shows all)"
     assert all(lines(daemon, f"error: the configuration is not changed: {e}") for e in (first, second))
-    assert daemon.info("limits")["limit_locks"] == "100000"
+    assert daemon.info("limits")["limit_locks"] == "140000"
 
 
 def test_a_drop_in_that_others_can_write_is_refused(daemon, conf, clients):
@@ -233,7 +233,7 @@ def test_a_drop_in_that_others_can_write_is_refused(daemon, conf, clients):
     os.chmod(path, 0o666)
     assert clients(daemon).call("RELOAD") == (f"ERR {path}: must belong to root or the daemon's user and not be writable by others "
                                               "(chmod go-w)")
-    assert daemon.info("limits")["limit_locks"] == "100000"
+    assert daemon.info("limits")["limit_locks"] == "140000"
 
 
 def test_check_config_tells_all_errors_and_starts_nothing(conf):

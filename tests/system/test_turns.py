@@ -222,7 +222,7 @@ def test_without_descriptors_a_lost_connection_to_zookeeper_comes_back(own_zk, d
 
 def test_a_list_that_cannot_be_told_is_not_made(daemons, clients):
     """All of a great many locks is more than an answer may be: that is known long before all is written."""
-    d = daemons(limits={"locks": 60000, "grants_per_client": 60000, "grants_per_uid": 60000})
+    d = daemons(limits={"locks": 62000, "grants_per_client": 62000, "grants": 62000})
     c = clients(d, 2)
     for i in range(60000):
         c.send_raw(harness.encode("LOCK", f"one/of/many/locks/{i * 7919 % 60000:05}"))
