@@ -196,6 +196,8 @@ int daemon_prepare(struct daemon *d, const struct options *options)
 	if (options->unused)
 		log_error("the configuration is not used: %s; the one before goes on; correct it, and reload",
 			  options->unused);
+	if (d->conf.outdated)
+		log_warning("%s", conf_outdated);
 	read_boot_id(d->boot_id, sizeof(d->boot_id));
 	if (d->conf.operator_socket[0])
 		snprintf(d->operator_path, sizeof(d->operator_path), "%s", d->conf.operator_socket);

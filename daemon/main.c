@@ -45,6 +45,8 @@ static int check_config(struct daemon *d, const struct options *options)
 	size_t count = d->conf.file_count;
 
 	log_setup(LOG_LEVEL_WARNING, LOG_FORM_PLAIN);
+	if (d->conf.outdated)
+		log_warning("%s", conf_outdated);
 	if (daemon_read_named(d) < 0)
 		return EXIT_USAGE;
 	printf("%s: no errors%s", count ? d->conf.files[0] : options->source.default_file,

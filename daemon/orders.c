@@ -131,6 +131,8 @@ void orders_reloaded(void *arg, struct conf *read, const char *error)
 	if (error) {
 		refuse(error, &told);
 	} else {
+		if (read->outdated)
+			tell(&told, true, conf_outdated);
 		look_at_secret(d, read, &told);
 		change(d, &told);
 		handover_reread(d->handover);

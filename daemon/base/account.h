@@ -10,8 +10,8 @@
  *   - The privileged (operators) are admitted up to the total: nobody else can use the reserve.
  *   - This is checked when something is charged. Nothing is taken away later: other totals or another share are for what
  *     comes, and what is restored or cannot be refused is charged by force.
- *   - What is used of a pool is the sum of what all accounts use of it, and the sum of all charges. An account exists as long
- *     as it has references or charges; when it is freed, all of its pools are zero.
+ *   - What is used of a pool is the sum of what all accounts use of it, and the sum of all charges. An account exists as
+ *     long as it has references or charges; when it is freed, all of its pools are zero.
  */
 #pragma once
 

@@ -47,8 +47,8 @@ static const struct conf_key keys[] = {
 	     "The directory of the daemon's pid file and session page; each daemon needs its own."),
 	TEXT("daemon", statedir, CONF_PATH, "/var/lib/lockbroker",
 	     "The directory in which a standalone daemon keeps its token counter; it must survive restarts of the host."),
-	{ "daemon", "log_level", CONF_LEVEL, FIELD(log_level), "info", 0, 0,
-	  "What is logged: error, warning, info or debug.", true },
+	{ "daemon", "log_level", CONF_LEVEL, FIELD(log_level), "info", 0, 0, "What is logged: error, warning, info or debug.",
+	  true },
 	NUMBER("daemon", stop_timeout_ms, "10000", 0, 3600000,
 	       "How long holders may take to release their locks after SIGTERM."),
 	FIXED("daemon", keeper, "1", 0, 1,
@@ -182,6 +182,21 @@ const struct conf_key *conf_section_key(const struct conf_section *section, cons
 	return NULL;
 }
 
+const char conf_outdated[] = "limits.clients_per_uid, requests_per_uid and grants_per_uid have no effect any longer: "
+			     "limits.user_share says how much of each limit one user may use; remove them";
+
+bool conf_section_outdated(struct conf *conf, const struct conf_section *section, const char *name)
+{
+	static const char *const names[] = { "clients_per_uid", "requests_per_uid", "grants_per_uid" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(section->name, "limits") == 0 && strcmp(name, names[i]) == 0) {
+			conf->outdated = true;
+			return true;
+		}
+	return false;
+}
+
 int conf_section_set(const struct conf_section *section, const struct conf_key *key, const char *value, const char *where,
 		     char error[CONF_ERROR_MAX])
 {
@@ -292,6 +307,8 @@ static int override(struct conf *conf, const char *text, const char *name_of_sec
 	if (rc < 0)
 		return rc;
 	key = conf_section_key(&section, name);
+	if (!key && conf_section_outdated(conf, &section, name))
+		return 0;
 	if (!key)
 		return conf_fail(error, "-o", "%.200s: unknown key %s.%.200s", text, section.name, name);
 	section.origins[key - section.table] = (struct conf_origin){ 0 };

@@ -66,9 +66,13 @@ struct conf {
 	/* What it was read from, in order. */
 	char **files;
 	size_t file_count;
+	bool outdated; /* it sets a key of former versions, which has no effect: conf_outdated is to be logged */
 	/* Private: what has set a key. */
 	struct conf_origin origins[CONF_KEYS_MAX];
 };
+
+/* The sentence about the keys of former versions that are still read; it names what took their place. */
+extern const char conf_outdated[];
 
 /* All keys at their defaults. */
 void conf_init(struct conf *conf);

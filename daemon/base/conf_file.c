@@ -203,7 +203,7 @@ static int handle(void *user, const char *name_of_section, const char *name, con
 	key = conf_section_key(&section, name);
 	if (key)
 		read_key(r, &section, key, value);
-	else
+	else if (!conf_section_outdated(r->conf, &section, name))
 		failed(r, "%s.%s: unknown key", section.name, name);
 	return 1;
 }

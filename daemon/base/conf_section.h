@@ -26,5 +26,7 @@ int conf_section_open(struct conf *conf, const char *name, struct conf_section *
 		      char error[CONF_ERROR_MAX]);
 /* NULL: there is none. */
 const struct conf_key *conf_section_key(const struct conf_section *section, const char *name);
+/* It was a key once, so that a file that has it is no error: notes that (conf.outdated). False: it never was one. */
+bool conf_section_outdated(struct conf *conf, const struct conf_section *section, const char *name);
 int conf_section_set(const struct conf_section *section, const struct conf_key *key, const char *value, const char *where,
 		     char error[CONF_ERROR_MAX]);

@@ -74,8 +74,7 @@ static void free_locks(struct broker *b)
 	struct lock *lock;
 
 	while ((lock = TAILQ_FIRST(&b->locks.used))) {
-		LOCK_DIRECTORIES(d, lock)
-		{
+		LOCK_DIRECTORIES(d, lock) {
 			claim_free_all(d);
 			d->operations = 0;
 		}

@@ -101,8 +101,7 @@ static void check(const struct broker *b, const char **wrong)
 	CHECK(!b->directories.turns.breath && !b->directories.turns.served);
 	TAILQ_FOREACH(lock, &b->locks.used, link) {
 		check_lock(lock, &requests, &grants, &lost, wrong);
-		LOCK_DIRECTORIES(d, lock)
-		{
+		LOCK_DIRECTORIES(d, lock) {
 			claims += check_directory(d, wrong);
 			remembered += d->remembered;
 		}

@@ -117,7 +117,7 @@ def kept(daemon):
 def whole(connections, new, seconds):
     """The share, and how many new ones a second there really were."""
     room = connections + 3 * new
-    daemon = harness.Daemon(limits={"clients": 2 * room, "clients_per_uid": 2 * room})
+    daemon = harness.Daemon(limits={"clients": 2 * room, "user_share": 100})
     try:
         clients = Clients(daemon)
         while len(clients.there) < connections:

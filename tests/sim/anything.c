@@ -85,10 +85,9 @@ static void revoked(struct any_peer *p, const struct effect *e, struct slice tex
 	struct host *h = p->host;
 	struct world *w = h->w;
 
-	if (!h->broker->env.stopping && p->command != COMMAND_HELLO &&
-	    p->revoke_bytes > h->conf.limits.output_bytes / 4)
-		world_fail(w, -1, "host %d client %u: asked to let go, and %zu bytes of that are unread", h->index,
-			   p->conn, p->revoke_bytes);
+	if (!h->broker->env.stopping && p->command != COMMAND_HELLO && p->revoke_bytes > h->conf.limits.output_bytes / 4)
+		world_fail(w, -1, "host %d client %u: asked to let go, and %zu bytes of that are unread", h->index, p->conn,
+			   p->revoke_bytes);
 	p->revoke_bytes += text.len;
 	if (e->report)
 		sched_at(&w->sched, w->sched.now + rng_between(&w->rng, 0, 5 * SECOND), written_due, p, p->life);
@@ -183,8 +182,8 @@ static void act_due(void *world, uint64_t argument)
 
 	if (h->broker && h->stopped_until <= w->sched.now)
 		act(&a->peers[rng_below(&w->rng, (uint32_t)a->peer_count)]);
-	sched_at(&w->sched, w->sched.now + rng_between(&w->rng, 0, (w->quiet ? 200 : 30) * MS / w->host_count), act_due,
-		 w, argument);
+	sched_at(&w->sched, w->sched.now + rng_between(&w->rng, 0, (w->quiet ? 200 : 30) * MS / w->host_count), act_due, w,
+		 argument);
 }
 
 /* ---- a run ---- */

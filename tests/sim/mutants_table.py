@@ -44,8 +44,8 @@ MUTANTS = [
     ("a watch event is an answer", [
         ("broker.c", "\tcase EVENT_ZK_WATCH:\n", "\tcase EVENT_ZK_WATCH:\n\t\tb->ensemble.operations.answered_ns = b->env.now_ns;\n")], 1000),
     ("watches are counted before they are set", [
-        ("\t\tlock_settle(d);\n\t\tif (!b->env.conf->standalone)\n\t\t\tcharge_recount(d);",
-         "\t\tcharge_recount(d);\n\t\tlock_settle(d);")], 100),
+        ("\t\tif (!b->env.conf->standalone)\n\t\t\tcharge_recount(d);", ""),
+        ("\t\tlock_settle(d);\n", "\t\tcharge_recount(d);\n\t\tlock_settle(d);\n")], 100),
     ("who is behind a wait that ran out is not looked at again", [
         ("lock->expired_count && end_expired(lock));", "lock->expired_count && end_expired(lock) && false);")], 1000),
     ("what joined and is held at once is not looked at again", [
@@ -90,10 +90,10 @@ MUTANTS = [
     ("no heartbeat while idle, whatever the leader saw", [
         (
          "\t\tdue = min64(due, s->write_ns + T / BEAT_PART);\n",
-         "\t\tif (zk->budget.path_bytes)\n\t\t\tdue = min64(due, s->write_ns + T / BEAT_PART);\n"),
+         "\t\tif (zk->env->accounts.pools[POOL_PATHS].used)\n\t\t\tdue = min64(due, s->write_ns + T / BEAT_PART);\n"),
         (
          "if (zk->env->now_ns - s->write_ns >= s->timeout_ns / BEAT_PART ||",
-         "if ((zk->budget.path_bytes && zk->env->now_ns - s->write_ns >= s->timeout_ns / BEAT_PART) ||"),
+         "if ((zk->env->accounts.pools[POOL_PATHS].used && zk->env->now_ns - s->write_ns >= s->timeout_ns / BEAT_PART) ||"),
         ("\t\tdue = min64(due, s->announced_ns + T / ANNOUNCE_PART);\n", ""),
         ("\t    zk->env->now_ns - s->announced_ns >= s->timeout_ns / ANNOUNCE_PART ||\n", ""),
         (
@@ -625,7 +625,7 @@ MUTANTS = [
     ("another configuration is not used", [
         ("\t\tb->env.conf = event->conf.now;\n", "")], 300, "reloads"),
     ("the budget goes on with the limits of the configuration before", [
-        ("reload.c", "\t\tbudget_limits(&b->ensemble.budget, &b->env.conf->limits);\n", "")], 1000, "reloads"),
+        ("reload.c", "\t\tbudget_limits(&b->env, &b->ensemble.budget);\n", "")], 1000, "reloads"),
     ("a snapshot forgets when leases end", [
         ("\tentry_due(&w, \"lease\", &g->lease);\n", "")], 300, "snapshots"),
     ("a snapshot forgets when waits end", [

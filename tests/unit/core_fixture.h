@@ -15,12 +15,7 @@
 #include "core/broker.h"
 #include "core/port/ledger.h"
 
-enum {
-	FIXTURE_CONNS = 1152,
-	FIXTURE_OPS = 512,
-	FIXTURE_CHILDREN = 300,
-	FIXTURE_MEMORY_BYTES = 64 * LEDGER_CHUNK_BYTES
-};
+enum { FIXTURE_CONNS = 1152, FIXTURE_OPS = 512, FIXTURE_CHILDREN = 300, FIXTURE_MEMORY_BYTES = 64 * LEDGER_CHUNK_BYTES };
 
 struct fixture_op {
 	struct effect effect;

@@ -89,9 +89,7 @@ static inline struct fixture *fixture_new(const struct kind_rule *const *rules)
 static inline const char *told(struct fixture *f)
 {
 	static const char *const words[] = {
-		[OUTCOME_GRANTED] = "granted ",
-		[OUTCOME_TIMED_OUT] = "timed out ",
-		[OUTCOME_FAILED] = "failed ",
+		[OUTCOME_GRANTED] = "granted ", [OUTCOME_TIMED_OUT] = "timed out ", [OUTCOME_FAILED] = "failed ",
 		[OUTCOME_LOST] = "lost ",
 	};
 	struct outcome *o;

@@ -281,6 +281,30 @@ static void test_overrides(void **state)
 	conf_free(&c);
 }
 
+static void test_a_key_of_former_versions_is_no_error(void **state)
+{
+	char error[CONF_ERROR_MAX] = "", *text;
+	struct conf c;
+
+	(void)state;
+	conf_init(&c);
+	read_text(&c, "[limits]\nuser_share = 50\n", NULL);
+	assert_false(c.outdated);
+	read_text(&c, "[limits]\nclients_per_uid = 9\nrequests_per_uid = 0\ngrants_per_uid = many\n", NULL);
+	assert_true(c.outdated);
+	assert_non_null(strstr(conf_outdated, "limits.user_share"));
+	text = printed(&c);
+	assert_null(strstr(text, "per_uid"));
+	free(text);
+	conf_free(&c);
+	conf_init(&c);
+	assert_int_equal(override(&c, "limits.grants_per_uid=1", error), 0);
+	assert_true(c.outdated);
+	assert_int_equal(override(&c, "locks.grants_per_uid=1", error), -EINVAL);
+	conf_free(&c);
+	assert_refused("[locks]\ngrants_per_uid = 1\n", "FILE:2: locks.grants_per_uid: unknown key");
+}
+
 static void assert_finish(int rc, bool standalone, const char *one, const char *two)
 {
 	char error[CONF_ERROR_MAX] = "";
@@ -399,6 +423,7 @@ int main(void)
 		cmocka_unit_test(test_errors_name_the_line_the_key_the_value_and_what_is_allowed),
 		cmocka_unit_test(test_a_missing_file_is_an_error),
 		cmocka_unit_test(test_overrides),
+		cmocka_unit_test(test_a_key_of_former_versions_is_no_error),
 		cmocka_unit_test(test_numbers_against_each_other),
 		cmocka_unit_test(test_an_empty_host_is_the_machine),
 		cmocka_unit_test(test_what_is_printed_can_be_read_back),

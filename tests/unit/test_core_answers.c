@@ -60,11 +60,9 @@ static int setup(void **state)
 static void names(void **state)
 {
 	static const char *const words[] = {
-		"LOCK .",      "ENQUEUE .",     "MLOCK 1 .",         "UNLOCK .",          "MUNLOCK 1 .",
-		"DOWNGRADE .", "RENEW . 5",     "CANCEL .",          "ACQUIRE . LIMIT 1", "RELEASE .",
-		"LIMIT .",     "VALID .",       "CAMPAIGN . DATA x", "RESIGN .",          "LEADER .",
-		"OBSERVE .",   "UNOBSERVE .",   "HOLDERS .",         "QUEUE .",           "WHY .",
-		"REVOKE .",    "FORCEUNLOCK .",
+		"LOCK .", "ENQUEUE .", "MLOCK 1 .", "UNLOCK .", "MUNLOCK 1 .", "DOWNGRADE .", "RENEW . 5", "CANCEL .",
+		"ACQUIRE . LIMIT 1", "RELEASE .", "LIMIT .", "VALID .", "CAMPAIGN . DATA x", "RESIGN .", "LEADER .",
+		"OBSERVE .", "UNOBSERVE .", "HOLDERS .", "QUEUE .", "WHY .", "REVOKE .", "FORCEUNLOCK .",
 	};
 	struct fixture *f = *state;
 	char step[32];

@@ -81,13 +81,8 @@ static void everything_is_counted(void **state)
 	fixture_answer(f, ZK_REFUSED);
 	fixture_no_op(f);
 	expect_counts(f, 0,
-		      (struct counts){ .directories = 3,
-				       .contenders = 4,
-				       .ours = 1,
-				       .odd_children = 2,
-				       .odd_names = 1,
-				       .mismatched = 1,
-				       .refused = 1 },
+		      (struct counts){ .directories = 3, .contenders = 4, .ours = 1, .odd_children = 2, .odd_names = 1,
+				       .mismatched = 1, .refused = 1 },
 		      ":30 $8 examples *5 "
 		      "*4 $4 what $9 odd_names $4 path $10 /lb/not%2a "
 		      "*4 $4 what $12 odd_children $4 path $9 /lb/b/odd "
@@ -132,11 +127,7 @@ static void directories_of_prefixes_are_looked_at_as_what_they_are(void **state)
 	fixture_op(f, EFFECT_ZK_DELETE, kazoo_stray);
 	fixture_answer(f, ZK_OK);
 	expect_counts(f, 0,
-		      (struct counts){ .directories = 4,
-				       .contenders = 5,
-				       .strays = 2,
-				       .odd_children = 1,
-				       .odd_names = 2,
+		      (struct counts){ .directories = 4, .contenders = 5, .strays = 2, .odd_children = 1, .odd_names = 2,
 				       .mismatched = 1 },
 		      ":0 $8 examples *6 "
 		      "*4 $4 what $9 odd_names $4 path $10 /lb/app%2F *4 $4 what $9 odd_names $4 path $11 /lb/app%2Fx "
@@ -235,8 +226,7 @@ static void a_claim_under_way_is_no_stray(void **state)
 	/* The create's answer is lost with the connection, and the audit with it. */
 	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
 	f->first_op = f->end_op;
-	fixture_expect(f, 0,
-		       "-UNAVAILABLE the connection to ZooKeeper was lost during the audit, after 0 directories; "
+	fixture_expect(f, 0, "-UNAVAILABLE the connection to ZooKeeper was lost during the audit, after 0 directories; "
 			     "strays found and deleted: 0");
 	fixture_zk_connected(f, SESSION);
 	fixture_ask(f, 0, "AUDIT");
@@ -409,8 +399,7 @@ static void it_ends_with_the_connection(void **state)
 	answer_directory(f, "/lb/a", LOCK_DATA, 1, (const char *[]){ stray });
 	fixture_ask(f, 1, "AUDIT");
 	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
-	fixture_expect(f, 0,
-		       "-UNAVAILABLE the connection to ZooKeeper was lost during the audit, after 1 directories; "
+	fixture_expect(f, 0, "-UNAVAILABLE the connection to ZooKeeper was lost during the audit, after 1 directories; "
 			     "strays found and deleted: 1");
 	fixture_expect(f, 1, "-UNAVAILABLE the connection to ZooKeeper was lost before the audit began");
 	fixture_say(f, 2, "AUDIT", "-UNAVAILABLE there is no connection to ZooKeeper");

@@ -105,8 +105,7 @@ static void a_try_without_connection_is_unavailable(void **state)
 	struct fixture *f = *state;
 
 	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
-	fixture_say(
-		f, 0, "LOCK a WAIT 0",
+	fixture_say(f, 0, "LOCK a WAIT 0",
 		    "-UNAVAILABLE there is no connection to ZooKeeper, so it is not known whether the lock is taken: a");
 	fixture_say(f, 0, "LOCK a WAIT 50", "");
 	fixture_pass(f, 50);

@@ -76,8 +76,7 @@ static void a_loss_is_told_before_that_it_is_held(void **state)
 	fixture_say(f, 0, "LOCK b REENTER", "-LOST the lease of the grant ran out: b");
 	fixture_say(f, 0, "ENQUEUE c", "-LOST the lease of the grant ran out: c");
 	fixture_say(f, 0, "LOCK a REENTER", ":4096");
-	fixture_say(f, 0, "LOCK a",
-		    "-HELD this connection holds it already; say REENTER to enter it again, or use one "
+	fixture_say(f, 0, "LOCK a", "-HELD this connection holds it already; say REENTER to enter it again, or use one "
 		    "connection for each thread: a");
 }
 
@@ -161,8 +160,7 @@ static void reset_releases_and_forgets(void **state)
 {
 	struct fixture *f = *state;
 
-	fixture_say(
-		f, 0, "HELLO 3 SETNAME worker",
+	fixture_say(f, 0, "HELLO 3 SETNAME worker",
 		    "%9 $6 server $10 lockbroker $7 version $4 test $5 proto :3 $2 id :1 $4 mode $10 standalone $4 role $6 master "
 		    "$7 modules *0 $12 session_page $9 /run/page $15 session_page_id $4 0123");
 	fixture_say(f, 0, "CLIENT GETNAME", "$6 worker");
@@ -220,11 +218,9 @@ static void names_and_words_are_checked(void **state)
 		    "-BADNAME a lock name is 1..512 bytes of UTF-8 without control characters, not . or ..: \".\"");
 	fixture_say(f, 0, "LOCK a WAIT -1", "-ERR WAIT takes milliseconds, 0..31536000000");
 	fixture_say(f, 0, "LOCK a WAIT 31536000001", "-ERR WAIT takes milliseconds, 0..31536000000");
-	fixture_say(f, 0, "LOCK a WAIT",
-		    "-ERR syntax error in 'lock' command; Take a lock: "
+	fixture_say(f, 0, "LOCK a WAIT", "-ERR syntax error in 'lock' command; Take a lock: "
 		    "LOCK name [SHARED] [WAIT ms] [LEASE ms] [DATA text] [REENTER]");
-	fixture_say(f, 0, "LOCK",
-		    "-ERR wrong number of arguments for 'lock' command; Take a lock: "
+	fixture_say(f, 0, "LOCK", "-ERR wrong number of arguments for 'lock' command; Take a lock: "
 		    "LOCK name [SHARED] [WAIT ms] [LEASE ms] [DATA text] [REENTER]");
 	fixture_say(f, 0, "NOPE", "-ERR unknown command 'NOPE'");
 	fixture_say(f, 0, "SELECT 1", "-ERR there is only one database: SELECT 0");
@@ -237,28 +233,10 @@ static void what_is_not_understood_is_an_error(void **state)
 	struct fixture *f = *state;
 	static const char section[] = "-ERR unknown section 'nope' in 'info' command; INFO alone shows all there are";
 	static const char *const stray[] = {
-		"CLIENT LIST x",
-		"CLIENT ID x",
-		"CLIENT GETNAME x",
-		"CLIENT UNBLOCK 1 x",
-		"CLIENT SETNAME a b",
+		"CLIENT LIST x", "CLIENT ID x", "CLIENT GETNAME x", "CLIENT UNBLOCK 1 x", "CLIENT SETNAME a b",
 		"CLIENT NO-EVICT ON x",
-		"CLIENT SETINFO LIB-NAME a b",
-		"COMMAND COUNT x",
-		"COMMAND x",
-		"HELLO 3 x",
-		"HELLO 3 SETNAME",
-		"LOCK a x",
-		"RESET x",
-		"QUIT x",
-		"HOSTS x",
-		"AUDIT x",
-		"EVENTS x",
-		"UNLOCK a x",
-		"MUNLOCK 1 a x",
-		"RELEASE a x",
-		"LIMIT a 1 x",
-		"SELECT 1",
+		"CLIENT SETINFO LIB-NAME a b", "COMMAND COUNT x", "COMMAND x", "HELLO 3 x", "HELLO 3 SETNAME", "LOCK a x", "RESET x",
+		"QUIT x", "HOSTS x", "AUDIT x", "EVENTS x", "UNLOCK a x", "MUNLOCK 1 a x", "RELEASE a x", "LIMIT a 1 x", "SELECT 1",
 	};
 
 	fixture_say(f, 0, "INFO nope", section);
@@ -279,14 +257,11 @@ static void a_refusal_names_what_it_refuses(void **state)
 	struct fixture *f = *state;
 	char words[700] = "LOCK ", reply[256];
 
-	fixture_say(
-		f, 0, "LOCK a\x01\"",
+	fixture_say(f, 0, "LOCK a\x01\"",
 		    "-BADNAME a lock name is 1..512 bytes of UTF-8 without control characters, not . or ..: \"a\\x01\\\"\"");
 	memset(words + 5, 'x', 513);
-	snprintf(reply, sizeof(reply),
-		 "-BADNAME a lock name is 1..512 bytes of UTF-8 without control characters, not . or ..: "
-		 "\"%.64s\"...",
-		 words + 5);
+	snprintf(reply, sizeof(reply), "-BADNAME a lock name is 1..512 bytes of UTF-8 without control characters, not . or ..: "
+		 "\"%.64s\"...", words + 5);
 	fixture_say(f, 0, words, reply);
 	fixture_say(f, 0, "MUNLOCK 2 b a", "-NOTHELD this client does not hold it; nothing was released: b");
 	fixture_say(f, 0, "DOWNGRADE b", "-NOTHELD this client does not hold b");
@@ -398,15 +373,12 @@ static void holders_and_queue_are_shown(void **state)
 	fixture_say(f, 0, "LOCK a", ":1024");
 	fixture_say(f, 1, "LOCK a", "");
 	fixture_pass(f, 20);
-	fixture_say(f, 2, "HOLDERS a",
-		    "*1 *28 $4 host $5 alpha $6 client :1 $4 name $0  $3 pid :100 $3 uid :1000 "
+	fixture_say(f, 2, "HOLDERS a", "*1 *28 $4 host $5 alpha $6 client :1 $4 name $0  $3 pid :100 $3 uid :1000 "
 		    "$7 command $4 test $4 mode $9 exclusive $5 depth :1 $5 token :1024 $7 held_ms :20 $6 age_ms :0 "
 		    "$5 znode $0  $8 lease_ms $-1 $4 data $0");
-	fixture_say(f, 2, "QUEUE a",
-		    "*1 *20 $4 host $5 alpha $6 client :2 $4 name $0  $3 pid :101 $3 uid :1000 "
+	fixture_say(f, 2, "QUEUE a", "*1 *20 $4 host $5 alpha $6 client :2 $4 name $0  $3 pid :101 $3 uid :1000 "
 		    "$7 command $4 test $4 mode $9 exclusive $9 waited_ms :20 $8 position :1 $5 znode $0");
-	fixture_say(f, 2, "LOCKS a*",
-		    "*1 *10 $4 name $1 a $5 state $5 local $7 holders :1 $7 waiters :1 $5 token :1024");
+	fixture_say(f, 2, "LOCKS a*", "*1 *10 $4 name $1 a $5 state $5 local $7 holders :1 $7 waiters :1 $5 token :1024");
 	fixture_say(f, 2, "LOCKS b*", "*0");
 	fixture_say(f, 2, "HOLDERS b", "*0");
 }
@@ -470,8 +442,7 @@ static void each_grant_release_and_loss_is_a_line_of_the_log(void **state)
 	fixture_say(f, 3, "ACQUIRE s LIMIT 5", ":4");
 	fixture_say(f, 3, "RELEASE s COUNT 2", ":2");
 	fixture_say(f, 3, "RESET", "+RESET");
-	expect_line(f,
-		    "granted: 3 permits of semaphore \"s\", to client 4, uid 1000, pid 103 (\"test\")\n"
+	expect_line(f, "granted: 3 permits of semaphore \"s\", to client 4, uid 1000, pid 103 (\"test\")\n"
 		    "granted: 1 permits of semaphore \"s\", to client 4, uid 1000, pid 103 (\"test\")\n"
 		    "released: 2 permits of semaphore \"s\", after 0 ms, by client 4, uid 1000, pid 103 (\"test\")\n"
 		    "released: 2 permits of semaphore \"s\", after 0 ms, by client 4, uid 1000, pid 103 (\"test\")\n");

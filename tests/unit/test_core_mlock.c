@@ -266,8 +266,7 @@ static void an_error_lets_go_of_what_was_taken(void **state)
 	fixture_say(f, 1, "LOCK d", ":3072");
 	fixture_say(f, 1, "LOCK e", ":4096");
 	/* Five for each client, here. */
-	fixture_say(
-		f, 1, "MLOCK 3 a b f",
+	fixture_say(f, 1, "MLOCK 3 a b f",
 		    "-LIMIT this client already holds or waits for as many locks as one client may (limits.grants_per_client): f");
 	expect_free(f, "a");
 	expect_free(f, "b");
@@ -314,7 +313,8 @@ static void what_it_queued_for_is_no_part(void **state)
 
 	fixture_say(f, 0, "LOCK b", ":1024");
 	fixture_say(f, 2, "ENQUEUE b", "+QUEUED");
-	fixture_say(f, 2, "MLOCK 2 a b", "-ERR this client already waits for it, and CANCEL withdraws its ENQUEUE: b");
+	fixture_say(f, 2, "MLOCK 2 a b",
+		    "-ERR this client already waits for it, and CANCEL withdraws its ENQUEUE: b");
 	expect_free(f, "a");
 }
 

@@ -178,8 +178,7 @@ static void observers_are_limited(void **state)
 	f->conf.limits.requests_per_client = 2;
 	fixture_say(f, 0, "OBSERVE a", "+OK");
 	fixture_say(f, 0, "OBSERVE b", "+OK");
-	fixture_say(f, 0, "OBSERVE c",
-		    "-LIMIT this client already observes as many elections as one client may "
+	fixture_say(f, 0, "OBSERVE c", "-LIMIT this client already observes as many elections as one client may "
 				       "(limits.requests_per_client)");
 	f->conf.limits.session_path_bytes = 200;
 	fixture_say(f, 1, "OBSERVE a", "+OK"); /* the same watches */
@@ -201,8 +200,7 @@ static void standalone_elections_tell_their_observers(void **state)
 	fixture_simple(f, EVENT_CLIENT_GONE, 1);
 	fixture_expect(f, 2, ":1025");
 	fixture_expect_push(f, 0, ">5 $6 leader $1 a :1025 $5 alpha $1 y");
-	fixture_say(
-		f, 3, "LEADER a",
+	fixture_say(f, 3, "LEADER a",
 		    "*20 $4 host $5 alpha $4 data $1 y $5 token :1025 $6 client :3 $4 name $0  $3 pid :102 $3 uid :1000 "
 		    "$7 command $4 test $7 held_ms :0 $5 znode $0");
 	fixture_say(f, 2, "RESIGN a", ":1");

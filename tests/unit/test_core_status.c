@@ -102,8 +102,7 @@ static void each_state_of_the_session_says_why(void **state)
 	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
 	fixture_pass(f, 4700);
 	expect_info(f, "session_state", "jeopardy");
-	expect_info(f, "session_why",
-		    "last proof 5000 ms ago; not connected; lost in 3000 ms unless a write is answered");
+	expect_info(f, "session_why", "last proof 5000 ms ago; not connected; lost in 3000 ms unless a write is answered");
 	expect_info(f, "disconnected_ms", "4700");
 	fixture_pass(f, 4000);
 	expect_info(f, "session_why", "last proof 9000 ms ago; every grant made before is void; no connection");
@@ -195,8 +194,7 @@ static const char *too_long(const char *name)
 {
 	static char reply[300];
 
-	snprintf(reply, sizeof(reply), "-LIMIT that name is too long for the packets this ZooKeeper server takes: %s",
-		 name);
+	snprintf(reply, sizeof(reply), "-LIMIT that name is too long for the packets this ZooKeeper server takes: %s", name);
 	return reply;
 }
 

@@ -24,8 +24,7 @@ static void carry_out(void *arg, const struct event *event, const struct effects
 		struct slice text = effects_slice(effects, effects->list[i].text);
 
 		if (effects->list[i].type == EFFECT_REPLY)
-			snprintf(replies + strlen(replies), sizeof(replies) - strlen(replies), "%.*s", (int)text.len,
-				 text.data);
+			snprintf(replies + strlen(replies), sizeof(replies) - strlen(replies), "%.*s", (int)text.len, text.data);
 	}
 }
 

@@ -27,7 +27,6 @@
 #include "core/znode/contender.h"
 #include "core/port/event.h"
 #include "core/session/operation.h"
-
 struct directory;
 enum claim_state { CLAIM_JOINING, CLAIM_WAITING, CLAIM_HELD, CLAIM_UNSURE, CLAIM_LEAVING };
 
@@ -39,20 +38,17 @@ struct claim {
 	enum claim_state state;
 	enum mode mode;
 	uint64_t number, nonce; /* never used twice; part of its uuid */
-	uint64_t join_op,
-		leave_op; /* the create: lists sent after it must show the znode; the delete under way, or 0 */
+	uint64_t join_op, leave_op; /* the create: lists sent after it must show the znode; the delete under way, or 0 */
 	char name[CONTENDER_NAME_MAX]; /* it includes the number once that is known */
-	size_t name_len;               /* length of the name without the number */
 	struct charge path;            /* the bytes of its path, in the session */
+	size_t name_len;               /* length of the name without the number */
 	bool named, orphan;            /* its number is known; LEAVING: a list showed it, and no claim knew it */
 	bool spent, withheld;          /* LEAVING: not one of the lock's two; its delete waits. See rollover.h */
 	bool listed, readers_ahead;    /* WAITING: a list of this connection showed others before it; only readers */
 	bool tries, watches;           /* its name says that only tries want it (seen.h); see claim_join() */
 	bool contested, in_use; /* WAITING and listed: its predecessor waits, too; its predecessor's data say `held` */
-	bool tried,
-		says_held; /* HELD: a list showed a try behind it; its data say held (or may, or its forerunner's) */
-	bool adopting,
-		counted; /* UNSURE, salvaged: found, its owner is being read; SLOTS: a list showed it (facts.h) */
+	bool tried, says_held;  /* HELD: a list showed a try behind it; its data say held (or may, or its forerunner's) */
+	bool adopting, counted; /* UNSURE, salvaged: found, its owner is being read; SLOTS: a list showed it (facts.h) */
 	bool rivals, own_watch; /* HELD, on this connection: a list showed that others wait; its znode is watched */
 	bool pred_watch;             /* WAITING: the predecessor is watched */
 	const char *other_kind;      /* WAITING: the kind as which its host uses the name; NULL: the same kind as ours */

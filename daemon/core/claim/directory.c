@@ -117,8 +117,7 @@ uint64_t directory_send(struct directory *d, enum effect_type type, struct opera
 	return operation_send(d->directories->ensemble, type, r);
 }
 
-uint64_t directory_send_child(struct directory *d, enum effect_type type, struct operation_request *r,
-			      struct slice child)
+uint64_t directory_send_child(struct directory *d, enum effect_type type, struct operation_request *r, struct slice child)
 {
 	r->path = bytes_view(&d->path);
 	r->child = child;
@@ -228,8 +227,7 @@ void directory_fail(struct directory *d, enum failed failed, enum error_code cod
 void directory_stay_exhausted(struct directory *d)
 {
 	d->exhausted_op = 0;
-	directory_fail(
-		d, FAILED_REQUESTS, ERROR_LIMIT,
+	directory_fail(d, FAILED_REQUESTS, ERROR_LIMIT,
 		       "the sequence numbers of this lock's directory run out: it can be used again once nobody uses it");
 }
 

@@ -79,8 +79,7 @@ struct directory {
 
 /* Sends ZooKeeper an operation on the directory or on a child. The directory is kept until the answer. */
 uint64_t directory_send(struct directory *d, enum effect_type type, struct operation_request *r);
-uint64_t directory_send_child(struct directory *d, enum effect_type type, struct operation_request *r,
-			      struct slice child);
+uint64_t directory_send_child(struct directory *d, enum effect_type type, struct operation_request *r, struct slice child);
 void directory_check(struct directory *d);            /* reads the data if they are unknown */
 void directory_make(struct directory *d);             /* creates it, then reads it: somebody else may have been first */
 void directory_list(struct directory *d, bool watch); /* when its turn comes; with `watch`, arms the children watch */

@@ -56,7 +56,8 @@ bool directory_restore(struct directory *d, const struct entry *e)
 {
 	bool remembered;
 
-	if (!entry_get_fields(e, FIELDS(directory_fields), d) || !entry_get_flag(e, "remembered", &remembered) ||
+	if (!entry_get_fields(e, FIELDS(directory_fields), d) ||
+	    !entry_get_flag(e, "remembered", &remembered) ||
 	    !entry_get_due(e, "due", &d->directories->env->timers, &d->timer))
 		return false;
 	if (d->state == DIRECTORY_ASKED)
@@ -127,7 +128,8 @@ bool claim_restore(struct directory *d, const struct entry *e)
 	struct claim read = { .directory = d }, *c;
 	int64_t place;
 
-	if (!entry_get_number(e, "place", PLACE_CLAIM, PLACE_LEAVING, &place) || !claim_entry_read(&read, e))
+	if (!entry_get_number(e, "place", PLACE_CLAIM, PLACE_LEAVING, &place) ||
+	    !claim_entry_read(&read, e))
 		return false;
 	if (!is_consistent(&read, (enum claim_place)place))
 		return entry_refuse(e, "the fields do not fit each other");

@@ -22,8 +22,7 @@ static COLD bool refuse_limit(struct locks *locks, struct refusal *ret, const ch
 
 static COLD bool refuse_kind(const struct lock *lock, enum kind kind, struct refusal *ret)
 {
-	*ret = refusal_of(ERROR_MISMATCH, "this name is in use as %s, not as %s", kind_noun(lock->rule->kind),
-			  kind_noun(kind));
+	*ret = refusal_of(ERROR_MISMATCH, "this name is in use as %s, not as %s", kind_noun(lock->rule->kind), kind_noun(kind));
 	return false;
 }
 
@@ -84,8 +83,7 @@ bool ask_lock(struct client *client, struct slice name, const struct request_ter
 	return true;
 }
 
-struct refusal refusal_of_values(enum error_code code, const char *format, const struct bytes_value *values,
-				 size_t count)
+struct refusal refusal_of_values(enum error_code code, const char *format, const struct bytes_value *values, size_t count)
 {
 	struct refusal no = { .code = code };
 
@@ -100,8 +98,7 @@ static const struct {
 	[KIND_LOCK] = { "an earlier grant of this lock was lost; ask again",
 			"this connection holds it already; say REENTER to enter it again, or use one connection for each thread",
 			"this client already waits for it, and CANCEL withdraws its ENQUEUE" },
-	[KIND_ELECTION] = { "an earlier leadership was lost; ask again",
-			    "this client already leads it, and has to RESIGN first",
+	[KIND_ELECTION] = { "an earlier leadership was lost; ask again", "this client already leads it, and has to RESIGN first",
 			    "this client already campaigns for it, and RESIGN withdraws that" },
 	[KIND_SEMAPHORE] = { "earlier permits of this semaphore were lost; ask again", NULL, NULL },
 };
@@ -144,8 +141,8 @@ bool ask_may(struct lock *lock, struct client *c, struct grant *g, const struct 
 	else if (g && !permits && !reenter)
 		*ret = refusal_of(ERROR_HELD, "%s: %s", words[terms->kind].held, name);
 	else if (g && !permits && !mode_covers(g->mode, terms->mode))
-		*ret = refusal_of(ERROR_DEADLOCK,
-				  "this client holds %s shared and would wait for itself: release it first", name);
+		*ret = refusal_of(ERROR_DEADLOCK, "this client holds %s shared and would wait for itself: release it first",
+				  name);
 	else if (g && permits && !may_gather(g, terms))
 		*ret = refusal_of(
 			ERROR_DEADLOCK,

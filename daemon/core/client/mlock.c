@@ -20,8 +20,7 @@ static size_t parse_names(const struct call *call)
 	struct client *c = call->client;
 	int64_t count;
 
-	if (!number_parse(call->argv[1], &count) || count < 1 || count > LIMIT_NAMES_MAX ||
-	    (size_t)count > call->argc - 2) {
+	if (!number_parse(call->argv[1], &count) || count < 1 || count > LIMIT_NAMES_MAX || (size_t)count > call->argc - 2) {
 		args_usage_error(call, "wrong number of names in");
 		return 0;
 	}

@@ -169,8 +169,7 @@ static struct directory *find(struct hosts *h, const struct place *p)
 	return lock && slice_eq(bytes_view(&lock->directory.path), p->path) ? &lock->directory : NULL;
 }
 
-static void send(struct hosts *h, enum effect_type type, enum operation_kind kind, struct slice path,
-		 struct slice child)
+static void send(struct hosts *h, enum effect_type type, enum operation_kind kind, struct slice path, struct slice child)
 {
 	struct operation_request r = { .op = { .kind = kind, .claim = h->audit.sweep }, .path = path, .child = child };
 
@@ -196,8 +195,9 @@ static void delete_stray(struct hosts *h, const struct place *p, struct slice ch
 
 static void examine_child(struct hosts *h, const struct place *p, struct slice child)
 {
-	struct listing_view view = { h->ensemble->session.id, p->flavour,
-				     directory_find(h->locks->directories, p->path) };
+	struct listing_view view = {
+		h->ensemble->session.id, p->flavour, directory_find(h->locks->directories, p->path)
+	};
 	struct audit *a = &h->audit;
 	enum mode mode;
 	enum child is = listing_classify(view, child, &mode);
@@ -218,8 +218,7 @@ static void data_answered(struct audit *a, const struct place *p, struct slice d
 	int64_t limit;
 
 	a->mismatch = true;
-	if (record_is_ours(data) &&
-	    semaphore_data_fits(data, &limit)) { /* the directories of its parts are its only children */
+	if (record_is_ours(data) && semaphore_data_fits(data, &limit)) { /* the directories of its parts are its only children */
 		add_name(a, FLAVOUR_MUTEX, p->name, "/locks");
 		add_name(a, FLAVOUR_SLOTS, p->name, "/leases");
 		return;

@@ -205,8 +205,8 @@ static void log_force(const struct revocation *d)
 	const struct client *c = d->query->client;
 	struct effects *out = d->query->hosts->env->out;
 
-	bytes_format(&out->arena, "uid %d, pid %d (%q) takes lock %q by force from:", c->uid, c->pid,
-		     bytes_view(&c->comm), bytes_view(&d->query->name));
+	bytes_format(&out->arena, "uid %d, pid %d (%q) takes lock %q by force from:", c->uid, c->pid, bytes_view(&c->comm),
+		     bytes_view(&d->query->name));
 	for (size_t i = 0; i < d->count; i++)
 		if (d->targets[i].host.len)
 			bytes_format(&out->arena, " %q", d->targets[i].host);
@@ -267,8 +267,7 @@ void revocation_found(struct revocation *d)
 	}
 	d->targets = mem_new((entitled + 1) * sizeof(*d->targets));
 	for (size_t i = 0; i < entitled; i++)
-		if (query_is_elsewhere(&q->children[i]) &&
-		    (q->part == QUERY_LOCK || query_is_held(q, &q->children[i], i)))
+		if (query_is_elsewhere(&q->children[i]) && (q->part == QUERY_LOCK || query_is_held(q, &q->children[i], i)))
 			add_target(d, &q->children[i]);
 	for (size_t i = entitled; i < q->count; i++)
 		add_follower(d, &q->children[i]);
@@ -354,8 +353,7 @@ static struct target *find_asked(const struct hosts *h, struct slice id)
 
 	TAILQ_FOREACH(q, &h->queries, link)
 		for (size_t i = 0; q->revocation && i < q->revocation->count; i++)
-			if (slice_eq(bytes_view(&q->revocation->targets[i].id), id) &&
-			    is_open(&q->revocation->targets[i]))
+			if (slice_eq(bytes_view(&q->revocation->targets[i].id), id) && is_open(&q->revocation->targets[i]))
 				return &q->revocation->targets[i];
 	return NULL;
 }

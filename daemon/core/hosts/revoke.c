@@ -55,8 +55,8 @@ void revoke_log(struct hosts *h, struct slice name, int64_t holders, const struc
 {
 	struct bytes *out = &h->env->out->arena;
 
-	bytes_format(out, "lock %q taken by force from %d holders, for uid %d, pid %d (%q", name, holders, by->uid,
-		     by->pid, by->command);
+	bytes_format(out, "lock %q taken by force from %d holders, for uid %d, pid %d (%q", name, holders, by->uid, by->pid,
+		     by->command);
 	if (by->client.len)
 		bytes_format(out, ", %q", by->client);
 	bytes_format(out, ") of host %q", by->host);

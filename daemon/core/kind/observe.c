@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/kind/observe.h"
 
+
 #include "base/mem.h"
 #include "core/znode/record.h"
 #include "core/lock/client_ledger.h"

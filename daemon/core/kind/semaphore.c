@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/kind/semaphore.h"
 
+
 #include "base/mem.h"
 #include "core/session/presence.h"
 #include "core/claim/charge.h"
@@ -76,8 +77,7 @@ static void rest(struct lock *lock)
 	if (lock->slots->touched)
 		return;
 	lock->directory.extra_watch_bytes = 0;
-	LOCK_DIRECTORIES(d, lock)
-	{
+	LOCK_DIRECTORIES(d, lock) {
 		directory_forget_watch(d);
 		charge_recount(d);
 	}
@@ -631,7 +631,8 @@ static bool is_sound(const struct lock *lock)
 	const struct semaphore *s = lock->semaphore;
 
 	return (!s->gathering || s->gathering == TAILQ_FIRST(&lock->requests)) &&
-	       (s->locks->env->conf->standalone || permits(s, true) >= granted(s)) && !s->slots.claim && !s->slots.next;
+	       (s->locks->env->conf->standalone || permits(s, true) >= granted(s)) && !s->slots.claim &&
+	       !s->slots.next;
 }
 
 /* A gathering host has the mutex for a moment only: a try for permits waits its turn like any other request. */

@@ -29,8 +29,7 @@ void lock_lose(struct lock *lock)
 	grant_lose_all(lock, LOSS_SESSION);
 	lock->token = 0;
 	lock_ledger_token(lock, 0, MODE_EXCLUSIVE);
-	LOCK_DIRECTORIES(d, lock)
-	{
+	LOCK_DIRECTORIES(d, lock) {
 		TAILQ_FOREACH_SAFE(c, &d->slots, link, after)
 			if (c->state == CLAIM_HELD)
 				claim_leave(c);
@@ -267,7 +266,8 @@ static bool wants_next(const struct lock *lock, const struct claim *c, enum mode
 /* One client at a time uses it, and never waits. */
 static bool renews_early(const struct lock *lock, const struct claim *c)
 {
-	return c->state == CLAIM_HELD && c->handoffs >= CLAIM_NEXT_FROM && holders(lock) && may_succeed(lock, c->mode);
+	return c->state == CLAIM_HELD && c->handoffs >= CLAIM_NEXT_FROM && holders(lock) &&
+	       may_succeed(lock, c->mode);
 }
 
 /* True when the new claim is held at once: standalone. */
@@ -304,8 +304,7 @@ bool claims_want_next(const struct lock *lock)
 	const struct claim *c = lock->directory.claim, *next = lock->directory.next;
 	const struct request *head = TAILQ_FIRST(&lock->requests);
 
-	return c && c->state == CLAIM_HELD &&
-	       (head ? mode_covers(next->mode, head->mode) : c->handoffs >= CLAIM_NEXT_FROM);
+	return c && c->state == CLAIM_HELD && (head ? mode_covers(next->mode, head->mode) : c->handoffs >= CLAIM_NEXT_FROM);
 }
 
 /*

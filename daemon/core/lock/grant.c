@@ -33,8 +33,7 @@ static COLD void write_log(const struct grant *g, const char *event, bool ended,
 	if (g->lock->slots)
 		bytes_format(out, ": %d permits of semaphore %q", count, name);
 	else
-		bytes_format(out, ": %s %q, %s, token %d", kind_word(g->lock->rule->kind), name, mode_word(g->mode),
-			     g->token);
+		bytes_format(out, ": %s %q, %s, token %d", kind_word(g->lock->rule->kind), name, mode_word(g->mode), g->token);
 	if (ended)
 		bytes_format(out, ", after %d ms", (env->now_ns - g->granted_ns) / NS_PER_MS);
 	bytes_format(out, ", %s client %d, uid %d, pid %d (%q", ended ? "by" : "to", c->id, c->uid, c->pid,

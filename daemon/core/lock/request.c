@@ -176,8 +176,7 @@ void request_forget_ended(struct client *c)
 	struct outcome *o, *after;
 
 	TAILQ_FOREACH_SAFE(o, outcomes, link, after) {
-		bool of_request =
-			o->kind == OUTCOME_GRANTED || o->kind == OUTCOME_TIMED_OUT || o->kind == OUTCOME_FAILED;
+		bool of_request = o->kind == OUTCOME_GRANTED || o->kind == OUTCOME_TIMED_OUT || o->kind == OUTCOME_FAILED;
 
 		if (o->client != c || !of_request)
 			continue;

@@ -6,7 +6,7 @@
  *   REQUESTS  | a request: 1                                                     | its client
  *   GRANTS    | a request: 1; a grant that counts: 1                             | its client
  *   LOCKS     | a lock that is in use: 1                                         | its payer
- *   PATHS     | a claim, with ZooKeeper: the bytes of its path                   | the payer of its lock; a permit: its holder
+ *   PATHS     | a claim, with ZooKeeper: the bytes of its path                   | the payer; of a permit: who has it
  *             | a letter: the bytes of its path                                  | who asked for it; an answer: nobody
  *   WATCHES   | a directory: the bytes that its watches count for                | the payer of its lock
  *   OBSERVERS | an observer: 1                                                   | its client

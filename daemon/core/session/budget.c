@@ -33,11 +33,9 @@ static void say(struct ensemble *zk, struct slice server)
 
 	if (max == configured)
 		effects_say(zk->env->out, EFFECT_LEVEL_INFO,
-			    "ZooKeeper takes packets that are large enough for limits.session_path_bytes = %d",
-			    configured);
+			    "ZooKeeper takes packets that are large enough for limits.session_path_bytes = %d", configured);
 	else
-		effects_say(
-			zk->env->out, EFFECT_LEVEL_WARNING,
+		effects_say(zk->env->out, EFFECT_LEVEL_WARNING,
 			    "%s takes packets of no more than %d bytes, too few for limits.session_path_bytes = %d: the locks of "
 			    "this host are limited to %d bytes of paths. Raise jute.maxbuffer on every server, or lower the limit",
 			    server, zk->budget.packet_bytes, configured, max);

@@ -3,8 +3,8 @@
  * The clients' side: accepts connections, numbers them, feeds their requests to the broker and writes its replies.
  * Numbers are small and dense; a number is free again when EVENT_CLIENT_GONE has been told.
  *
- * A connection beyond its user's share of limits.clients gets -LIMIT and is closed; the broker never learns of it. When descriptors run out,
- * accepting pauses for a moment.
+ * A connection beyond its user's share of limits.clients gets -LIMIT and is closed; the broker never learns of it. When
+ * descriptors run out, accepting pauses for a moment.
  *
  * All that connections want is done in turns (party.h), also their ends.
  */
