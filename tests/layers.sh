@@ -39,7 +39,8 @@ may_include()
 }
 may_include daemon/base 'base/|'
 may_include protocol 'protocol/|'
-may_include daemon/core 'core/([a-z]+/)?|protocol/|base/(account|charge|cold|container|heap|map|mem|minmax|queue|random|rule)|'
+may_include daemon/core \
+	'core/([a-z]+/)?|protocol/|base/(account|charge|cold|container|heap|map|mem|minmax|queue|random|rule)|'
 may_include daemon/io 'io/([a-z]+/)?|core/([a-z]+/)?|protocol/|base/|'
 may_include client-lib 'client-lib/((cli|http)/)?|protocol/|'
 

@@ -241,19 +241,24 @@ static void refuse_head(struct lock *lock)
 			request_fail(r, ERROR_LIMIT, why);
 }
 
-/* If this lock's own leaving claims will free enough room, the request waits for that. */
-static void join_first(struct lock *lock, enum mode mode)
+/* If this lock's own leaving claims will free enough room, the request waits for that. True: as join(). */
+static bool join_first(struct lock *lock, enum mode mode)
 {
 	struct account *payer = TAILQ_FIRST(&lock->requests)->client->account;
 
 	/* The recovery after a reconnection comes first. */
 	if (lock->directory.waits[TURN_RECOVER] || !may_join(lock) || !turn_may(&lock->directory, TURN_JOIN))
-		return;
-	if (lock->directory.payer != payer)
+		return false;
+	if (lock->slots && lock->directory.payer != payer)
 		charge_to(&lock->directory, payer);
+	else if (lock->charge.account != payer)
+		lock_pay(lock, payer);
 	lock->directory.claim = claim_join(&lock->directory, mode, lock_is_tried(lock), false);
-	if (!lock->directory.claim && !lock->directory.claim_count)
+	if (!lock->directory.claim && !lock->directory.claim_count) {
 		refuse_head(lock);
+		return lock->request_count;
+	}
+	return lock->directory.claim && lock->directory.claim->state == CLAIM_HELD;
 }
 
 static bool wants_next(const struct lock *lock, const struct claim *c, enum mode mode)
@@ -270,7 +275,7 @@ static bool renews_early(const struct lock *lock, const struct claim *c)
 	       may_succeed(lock, c->mode);
 }
 
-/* True when the new claim is held at once: standalone. */
+/* True when the new claim is held at once: standalone; or when another request is the first. */
 static bool join(struct lock *lock)
 {
 	struct claim *c = lock->directory.claim;
@@ -285,10 +290,8 @@ static bool join(struct lock *lock)
 		directory_check(&lock->directory);
 	if (lock->directory.exhausted && directory_may_send(&lock->directory))
 		directory_renew(&lock->directory);
-	if (!c) {
-		join_first(lock, head->mode);
-		return lock->directory.claim && lock->directory.claim->state == CLAIM_HELD;
-	}
+	if (!c)
+		return join_first(lock, head->mode);
 	if (c->state == CLAIM_HELD && wants_next(lock, c, head->mode))
 		queue_next(lock, head->mode);
 	return false;

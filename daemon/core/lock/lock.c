@@ -137,7 +137,7 @@ static void evict(struct locks *locks)
 	struct lock *oldest = TAILQ_FIRST(&locks->idle);
 
 	if (oldest)
-	lock_free(oldest);
+		lock_free(oldest);
 }
 
 /* One command looks its lock up more than once, and an UNLOCK often follows right after its LOCK. */
@@ -188,7 +188,7 @@ struct lock *lock_new(struct locks *locks, struct slice name, enum kind kind, co
 		lock_free(lock);
 	if (!charge_use(locks, &charge, client))
 		return NULL;
-	if (locks->names.count >= locks->env->conf->limits.locks)
+	if (!locks->restoring && locks->names.count >= locks->env->conf->limits.locks)
 		evict(locks);
 	lock = mem_new(sizeof(*lock));
 	lock->charge = charge;
