@@ -52,7 +52,7 @@ static const char *adopt_files(struct daemon *d, struct parcel *p)
 	int rc;
 
 	if (d->takeover)
-		d->keeper = keeper_unpack(p);
+		d->keeper = d->notify.keeper = keeper_unpack(p);
 	parcel_find(p, "process", &r);
 	d->pid_fd = parcel_take_fd(p, &r, "pid_fd");
 	if (d->pid_fd < 0)

@@ -216,5 +216,6 @@ int daemon_prepare(struct daemon *d, const struct options *options)
 	d->broker.session_page_id = d->page_id_text;
 	if (notify_open(&d->notify) < 0)
 		log_warning("cannot use NOTIFY_SOCKET: the service manager is not told the daemon's state");
+	d->notify.keeper = d->keeper;
 	return daemon_read_named(d);
 }

@@ -13,7 +13,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { NOTIFY_STATUS_MAX = 512 };
+#include "io/base/keeper.h"
+
+/* With the byte 0; and how many descriptors one message may have. */
+enum { NOTIFY_STATUS_MAX = KEEPER_TEXT_MAX, NOTIFY_FDS_MAX = 1 };
 
 int notify_open(struct notify *n)
 {
@@ -22,7 +25,7 @@ int notify_open(struct notify *n)
 	size_t len = path ? strlen(path) : 0;
 	int rc = 0;
 
-	n->fd = -1;
+	*n = (struct notify){ .fd = -1 };
 	if (len == 0)
 		return 0;
 	if ((path[0] != '/' && path[0] != '@') || len >= sizeof(addr.sun_path))
@@ -49,14 +52,44 @@ void notify_close(struct notify *n)
 	n->fd = -1;
 }
 
+/* 0 or -errno. */
+static int pass_on(const struct notify *n, const char *text, size_t len, const int *fds, size_t fd_count)
+{
+	union {
+		char bytes[CMSG_SPACE(NOTIFY_FDS_MAX * sizeof(int))];
+		struct cmsghdr align;
+	} control = { .bytes = { 0 } };
+	struct iovec part = { (char *)(uintptr_t)text, len };
+	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
+	size_t bytes = fd_count * sizeof(int);
+
+	if (fd_count > NOTIFY_FDS_MAX)
+		return -E2BIG;
+	if (fd_count) {
+		message.msg_control = &control;
+		message.msg_controllen = CMSG_SPACE(bytes);
+		control.align.cmsg_level = SOL_SOCKET;
+		control.align.cmsg_type = SCM_RIGHTS;
+		control.align.cmsg_len = CMSG_LEN(bytes);
+		memcpy(CMSG_DATA(&control.align), fds, bytes);
+	}
+	return sendmsg(n->fd, &message, MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+void notify_pass_on(const struct notify *n, const char *text, size_t len, const int *fds, size_t fd_count)
+{
+	if (n->fd >= 0)
+		pass_on(n, text, len, fds, fd_count);
+}
+
 void notify_send(const struct notify *n, const char *state)
 {
-	ssize_t sent;
-
 	if (n->fd < 0)
 		return;
-	sent = send(n->fd, state, strlen(state), MSG_NOSIGNAL);
-	(void)sent;
+	if (n->keeper)
+		keeper_notify(n->keeper, state, -1);
+	else
+		notify_pass_on(n, state, strlen(state), NULL, 0);
 }
 
 void notify_main_pid(const struct notify *n, pid_t pid)
@@ -83,22 +116,9 @@ void notify_status(const struct notify *n, const char *text, int len)
 
 static int send_with(const struct notify *n, const char *state, int fd)
 {
-	union {
-		char bytes[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control = { .bytes = { 0 } };
-	struct iovec part = { (char *)(uintptr_t)state, strlen(state) };
-	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control,
-				  .msg_controllen = sizeof(control) };
-	struct cmsghdr *c = CMSG_FIRSTHDR(&message);
-
 	if (n->fd < 0)
 		return -ENOTCONN;
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(sizeof(fd));
-	memcpy(CMSG_DATA(c), &fd, sizeof(fd));
-	return sendmsg(n->fd, &message, MSG_NOSIGNAL) < 0 ? -errno : 0;
+	return n->keeper ? keeper_notify(n->keeper, state, fd) : pass_on(n, state, strlen(state), &fd, 1);
 }
 
 /* A socket of which the other end is closed would be dropped if the manager looked at its state. */

@@ -1,16 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The connection to the service manager (sd_notify(3)). Without one (NOTIFY_SOCKET unset) all functions do nothing. */
+/*
+ * The connection to the service manager (sd_notify(3)). Without one (NOTIFY_SOCKET unset) all functions do nothing. It need
+ * only believe the main process (NotifyAccess=main): a worker tells its keeper, which passes that on.
+ */
 #pragma once
 
+#include <stddef.h>
 #include <sys/types.h>
 
+struct keeper;
+
 struct notify {
-	int fd; /* -1: nobody listens */
+	int fd;                /* -1: nobody listens */
+	struct keeper *keeper; /* NULL: this is the main process */
 };
 
 /* Removes NOTIFY_SOCKET from the environment. 0, or -errno if it is set and cannot be used. */
 int notify_open(struct notify *n);
 void notify_close(struct notify *n);
+/* What a worker tells (io/base/keeper_message.h); the descriptors stay the caller's. */
+void notify_pass_on(const struct notify *n, const char *text, size_t len, const int *fds, size_t fd_count);
 /* `state` is one or more lines of KEY=VALUE. A message that the manager does not accept is lost. */
 void notify_send(const struct notify *n, const char *state);
 /* That process is the daemon from now on. */

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "io/notify.h"
 #include "keeper/descriptors.h"
 
 static void reset(struct exchange *x, int fd)
@@ -122,6 +123,9 @@ static void hear(struct exchange *x, const struct keeper_message *m, struct keep
 		keep(x, m, with);
 		return;
 	}
+	if (m->kind == KEEPER_NOTIFY && x->manager)
+		notify_pass_on(x->manager, (const char *)m->numbers, keeper_message_text_len(m), with->fds,
+			       with->fd_count);
 	while (with->fd_count)
 		close(with->fds[--with->fd_count]);
 	if (m->kind == KEEPER_DROP) {

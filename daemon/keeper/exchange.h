@@ -13,6 +13,7 @@
 #include "io/base/keeper_message.h"
 
 struct descriptors;
+struct notify;
 
 enum { EXCHANGE_SIGNALS = 64 };
 
@@ -25,6 +26,7 @@ struct exchange_heard {
 
 struct exchange {
 	struct descriptors *descriptors;
+	const struct notify *manager; /* NULL: there is none */
 	int fd;           /* -1: there is no worker, or it has ended */
 	size_t given;     /* of what is kept */
 	bool begun;       /* and BEGIN was sent */

@@ -164,6 +164,45 @@ def test_a_daemon_that_hangs_is_started_again(service):
     assert may_lock(service, "alice")
 
 
+def test_a_rule_for_a_unit_is_for_its_processes(service):
+    """Wherever below its cgroup they are; and after a crash and a hand-over as well."""
+    service.write("/etc/lockbroker.conf", service.read("/etc/lockbroker.conf") + "\n[access]\nrule = deny unit:web.service * lock\n")
+    service.run("systemctl", "restart", UNIT)
+
+    def tries(unit, *argv):
+        return service.run("systemd-run", f"--unit={unit}", "--collect", "--wait", "--pipe", "--quiet", *argv,
+                           "lockbroker", "lock", "a", "--", "echo", "locked", status=None)
+
+    for then in (lambda: send(service, "SEGV", worker_pid(service)), lambda: service.run("lockbroker", "restart"), None):
+        for argv in (), ("setsid", "--wait"):
+            assert "the rule \"deny unit:web.service * lock\"" in tries("web.service", *argv)
+        assert tries("other.service") == "locked\n"
+        if then:
+            before = worker_pid(service)
+            then()
+            harness.wait_until(lambda: may_lock(service) and worker_pid(service) != before, "the next worker")
+
+
+def test_without_a_keeper_systemd_is_told_who_the_main_process_is(service):
+    """By the one that was it: nobody else is believed (NotifyAccess=main)."""
+    configure(service, standalone=STANDALONE.replace("--standalone", "--standalone -o daemon.keeper=0"),
+              watchdog="[Service]\nWatchdogSec=2\n")
+    change(service, "session_timeout_ms", 3000)
+    change(service, "tick_ms", 500)
+    service.run("systemctl", "restart", UNIT)
+    holder, main = hold(service, "a"), main_pid(service)
+    for _ in range(2):
+        service.run("lockbroker", "restart")
+        harness.wait_until(lambda: main_pid(service) not in (0, main), "the main process to be another one")
+        main = main_pid(service)
+        service.run("systemctl", "reload", UNIT)
+        assert service.show("ActiveState") == "active"
+    time.sleep(3)  # a watchdog that is not fed bites
+    assert (main_pid(service), service.show("NRestarts"), service.show("ActiveState")) == (main, "0", "active")
+    holder.communicate()
+    assert holder.returncode == 0
+
+
 # ---- the keeper and the worker ----
 
 

@@ -2,6 +2,7 @@
 """The keeper: the main process of the service, which keeps descriptors, starts the process that serves (the worker), and
 starts it again when it crashes."""
 
+import collections
 import os
 import re
 import shutil
@@ -361,19 +362,33 @@ def test_signals_reach_the_worker_after_that(fresh, tmp_path):
 # ---- a service manager ----
 
 
-def test_the_service_manager_is_told_by_it(daemons):
-    """Also one that believes only the main process: READY=1 and WATCHDOG=1 come from it."""
+def test_the_service_manager_is_told_by_it_alone(daemons):
+    """One that believes only the main process hears all there is to hear, also after a crash and a hand-over."""
     d = daemons(env={"WATCHDOG_USEC": "200000"}, zookeeper__session_timeout_ms=100, zookeeper__tick_ms=10)
     d.notify.setsockopt(harness.socket.SOL_SOCKET, harness.socket.SO_PASSCRED, 1)
+    senders = collections.defaultdict(set)
+
+    def hear(*wanted):
+        heard = set()
+        while not set(wanted) <= heard:
+            text, control, _, _ = d.notify.recvmsg(4096, 1000)
+            pid = int.from_bytes(control[0][2][:4], sys.byteorder) if control else 0
+            for line in text.decode().splitlines():
+                if pid:
+                    senders[line.partition("=")[0]].add(pid)
+                    heard.add(line.partition("=")[0])
+
     crash(d)
-    senders = {}
-    while not {"READY=1", "WATCHDOG=1"} <= set(senders):
-        text, control, _, _ = d.notify.recvmsg(4096, 1000)
-        pid = int.from_bytes(control[0][2][:4], sys.byteorder) if control else 0
-        for line in text.decode().splitlines():
-            if pid:
-                senders.setdefault(line, pid)
-    assert {senders["READY=1"], senders["WATCHDOG=1"]} == {d.process.pid}
+    hear("READY", "WATCHDOG")
+    d.signal(signal.SIGHUP)
+    hear("RELOADING", "READY")
+    hand_over(d)
+    hear("READY", "WATCHDOG")
+    d.stopping = True
+    d.process.send_signal(signal.SIGTERM)
+    hear("STOPPING")
+    assert d.process.wait(PATIENCE) == 0
+    assert set().union(*senders.values()) == {d.process.pid}
 
 
 def test_its_time_costs_next_to_nothing_while_nothing_happens(daemons):

@@ -21,6 +21,7 @@
 #include "io/base/keeper.h"
 #include "io/base/parcel.h"
 #include "io/base/watch.h"
+#include "io/notify.h"
 #include "keeper/crashes.h"
 #include "keeper/descriptors.h"
 #include "keeper/exchange.h"
@@ -407,6 +408,127 @@ static void a_hand_over_takes_along_what_was_not_sent(void **state)
 	parcel_discard(&p);
 }
 
+/* ---- what is for the service manager ---- */
+
+/* What it is told next, and with how many descriptors, which are closed; NULL: nothing. */
+static const char *manager_is_told(int manager, size_t *ret_fds)
+{
+	static char text[KEEPER_TEXT_MAX + 1];
+	char control[CMSG_SPACE(sizeof(int))];
+	struct iovec part = { text, sizeof(text) - 1 };
+	struct msghdr m = {
+		.msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)
+	};
+	ssize_t len = recvmsg(manager, &m, MSG_DONTWAIT);
+	struct cmsghdr *c = len < 0 ? NULL : CMSG_FIRSTHDR(&m);
+
+	*ret_fds = c != NULL;
+	if (c) {
+		int fd;
+
+		memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+		assert_int_equal(close(fd), 0);
+	}
+	text[len < 0 ? 0 : len] = '\0';
+	return len < 0 ? NULL : text;
+}
+
+static void expect_told(int manager, const char *text, size_t fds)
+{
+	size_t with;
+
+	assert_string_equal(manager_is_told(manager, &with), text);
+	assert_int_equal(with, fds);
+}
+
+static void what_a_worker_tells_the_service_manager_is_passed_on_as_it_is(void **state)
+{
+	char longest[KEEPER_TEXT_MAX + 1], eight[] = "12345678";
+	struct keeper *k = make_worker();
+	struct notify n = { .keeper = k }, manager = { .fd = -1 };
+	int ends[2], fd = some_fd();
+	size_t with;
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM, 0, ends), 0);
+	manager.fd = ends[0];
+	x.manager = &manager;
+	begun();
+	memset(longest, 'x', KEEPER_TEXT_MAX);
+	longest[KEEPER_TEXT_MAX] = '\0';
+	notify_send(&n, "STATUS=well");
+	notify_send(&n, eight);
+	notify_send(&n, longest);
+	assert_int_equal(notify_store(&n, "name", fd), 0);
+	notify_send(&n, "READY=1");
+	exchange_turn(&x);
+	expect_told(ends[1], "STATUS=well", 0);
+	expect_told(ends[1], eight, 0);
+	expect_told(ends[1], longest, 0);
+	expect_told(ends[1], "FDSTORE=1\nFDNAME=name\nFDPOLL=0", 1);
+	expect_told(ends[1], "READY=1", 0);
+	assert_null(manager_is_told(ends[1], &with));
+	keeper_free(k);
+	close(fd);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+/* Neither side takes more. */
+static void fill_channel(void)
+{
+	struct keeper_message m = { .kind = 77, .count = KEEPER_BATCH };
+
+	while (keeper_message_send(worker, &m, NULL) == 0)
+		;
+}
+
+static void what_cannot_be_told_yet_waits_in_order_and_goes_along_with_a_hand_over(void **state)
+{
+	struct keeper *k = make_worker(), *next;
+	struct notify manager = { .fd = -1 };
+	struct parcel p = { 0 };
+	int ends[2], told_ready = 0;
+	size_t with;
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM, 0, ends), 0);
+	manager.fd = ends[0];
+	x.manager = &manager;
+	begun();
+	fill_channel();
+	assert_int_equal(keeper_notify(k, "RELOADING=1", -1), 0);
+	assert_int_equal(keeper_notify(k, "STATUS=one", -1), 0);
+	assert_int_equal(keeper_notify(k, "STATUS=two", -1), 0);
+	assert_int_equal(keeper_notify(k, "READY=1", -1), 0);
+	assert_int_equal(keeper_notify(k, "STORE", ends[0]), -EAGAIN);
+	keeper_pack(k, &p);
+	p.fds[0] = dup(p.fds[0]);
+	next = keeper_unpack(&p);
+	exchange_turn(&x);
+	keeper_settle(next);
+	exchange_turn(&x);
+	expect_told(ends[1], "RELOADING=1", 0);
+	expect_told(ends[1], "STATUS=two", 0);
+	expect_told(ends[1], "READY=1", 0);
+	assert_null(manager_is_told(ends[1], &with));
+	/* Bounded. */
+	fill_channel();
+	for (int i = 0; i < 1000; i++)
+		assert_int_equal(keeper_notify(next, "READY=1", -1), 0);
+	exchange_turn(&x);
+	keeper_settle(next);
+	exchange_turn(&x);
+	while (manager_is_told(ends[1], &with))
+		told_ready++;
+	assert_in_range(told_ready, 1, 100);
+	keeper_free(k);
+	keeper_free(next);
+	parcel_discard(&p);
+	close(ends[0]);
+	close(ends[1]);
+}
+
 static void without_a_keeper_nothing_happens(void **state)
 {
 	struct keeper_past past;
@@ -542,6 +664,8 @@ int main(void)
 		WITH_WORKER(descriptors_that_do_not_fit_are_dropped),
 		WITH_WORKER(what_cannot_be_sent_now_waits_or_is_asked_for_later),
 		WITH_WORKER(a_hand_over_takes_along_what_was_not_sent),
+		WITH_WORKER(what_a_worker_tells_the_service_manager_is_passed_on_as_it_is),
+		WITH_WORKER(what_cannot_be_told_yet_waits_in_order_and_goes_along_with_a_hand_over),
 		cmocka_unit_test(without_a_keeper_nothing_happens),
 		cmocka_unit_test(crashes_count_for_a_minute),
 		cmocka_unit_test(a_worker_that_hangs_is_due),

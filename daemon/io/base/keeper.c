@@ -16,6 +16,9 @@
 #include "io/base/watch.h"
 #include "protocol/number.h"
 
+/* What waits to be told to the service manager, and how long a descriptor may. */
+enum { NOTICES_MAX = 16, NOTICE_WAIT_MS = 1000 };
+
 struct keeper {
 	int fd;
 	struct watch *input, *room;
@@ -24,6 +27,8 @@ struct keeper {
 	uint64_t within_us;
 	struct keeper_message keep; /* with `fds` */
 	int fds[KEEPER_BATCH];
+	struct keeper_message notices[NOTICES_MAX]; /* the oldest first */
+	size_t notice_count;
 	uint64_t *drops;
 	size_t drop_count, drop_cap;
 	void (*signalled)(void *arg, int number, pid_t sender);
@@ -136,6 +141,17 @@ static bool send_keep(struct keeper *k)
 	return true;
 }
 
+static bool send_notices(struct keeper *k)
+{
+	size_t sent = 0;
+
+	while (sent < k->notice_count && keeper_message_send(k->fd, &k->notices[sent], NULL) != -EAGAIN)
+		sent++;
+	k->notice_count -= sent;
+	memmove(k->notices, k->notices + sent, k->notice_count * sizeof(k->notices[0]));
+	return k->notice_count == 0;
+}
+
 static bool send_words(struct keeper *k)
 {
 	k->here = k->here && !say(k, KEEPER_HERE, NULL, 0);
@@ -147,7 +163,7 @@ static bool send_words(struct keeper *k)
 /* What is dropped goes first: its id may be kept anew. */
 static void send_pending(struct keeper *k)
 {
-	k->pending = !send_words(k) || !send_drops(k) || !send_keep(k);
+	k->pending = !send_words(k) || !send_notices(k) || !send_drops(k) || !send_keep(k);
 	if (k->pending && k->room && !watch_is_set(k->room))
 		watch_set(k->room, k->fd, WATCH_WRITE, WATCH_NO_TIMEOUT);
 }
@@ -201,6 +217,47 @@ void keeper_drop(struct keeper *k, uint64_t id)
 	}
 	k->drops[k->drop_count++] = id;
 	k->pending = true;
+}
+
+static bool is_state(const struct keeper_message *m)
+{
+	return strncmp((const char *)m->numbers, "STATUS=", sizeof("STATUS=") - 1) == 0;
+}
+
+static void add_notice(struct keeper *k, const struct keeper_message *m)
+{
+	if (k->notice_count && is_state(m) && is_state(&k->notices[k->notice_count - 1]))
+		k->notice_count--;
+	if (k->notice_count < NOTICES_MAX)
+		k->notices[k->notice_count++] = *m;
+	k->pending = true;
+}
+
+/* The caller waits for what comes of it in any case. */
+static int notify_with(struct keeper *k, const struct keeper_message *m, int passed)
+{
+	struct pollfd room = { .fd = k->fd, .events = POLLOUT };
+	int rc = -EAGAIN;
+
+	for (int waits = 0; rc == -EAGAIN && waits < 2; waits++) {
+		if (waits)
+			poll(&room, 1, NOTICE_WAIT_MS);
+		if (send_notices(k))
+			rc = keeper_message_send_with(k->fd, m, &passed, 1);
+	}
+	return rc;
+}
+
+int keeper_notify(struct keeper *k, const char *text, int fd)
+{
+	struct keeper_message m = { .kind = KEEPER_NOTIFY };
+
+	keeper_message_text(&m, text);
+	if (fd >= 0)
+		return notify_with(k, &m, fd);
+	add_notice(k, &m);
+	send_pending(k);
+	return 0;
 }
 
 void keeper_alive(struct keeper *k, int64_t within_us)
@@ -359,6 +416,35 @@ void keeper_past_free(struct keeper_past *past)
 
 /* ---- a hand-over ---- */
 
+/* Each with a byte 0 behind it. */
+static void pack_notices(const struct keeper *k, struct parcel *p)
+{
+	struct bytes all = { 0 };
+
+	for (size_t i = 0; i < k->notice_count; i++) {
+		const struct keeper_message *m = &k->notices[i];
+
+		bytes_slice(&all, (struct slice){ (const char *)m->numbers, keeper_message_text_len(m) });
+		bytes_slice(&all, (struct slice){ "", 1 });
+	}
+	parcel_text(p, "notices", bytes_view(&all));
+	bytes_free(&all);
+}
+
+static void unpack_notices(struct keeper *k, struct slice all)
+{
+	const char *end;
+
+	for (; (end = memchr(all.data, 0, all.len)); all.len -= (size_t)(end + 1 - all.data), all.data = end + 1) {
+		struct keeper_message m = { .kind = KEEPER_NOTIFY };
+
+		if (end - all.data > KEEPER_TEXT_MAX)
+			continue;
+		keeper_message_text(&m, all.data);
+		add_notice(k, &m);
+	}
+}
+
 void keeper_pack(const struct keeper *k, struct parcel *p)
 {
 	if (!k)
@@ -366,6 +452,7 @@ void keeper_pack(const struct keeper *k, struct parcel *p)
 	parcel_begin(p, "keeper");
 	parcel_fd(p, "fd", k->fd);
 	parcel_text(p, "drops", (struct slice){ (const char *)k->drops, k->drop_count * sizeof(*k->drops) });
+	pack_notices(k, p);
 	parcel_end(p);
 }
 
@@ -389,5 +476,6 @@ struct keeper *keeper_unpack(struct parcel *p)
 		memcpy(&id, drops.data + at, sizeof(id));
 		keeper_drop(k, id);
 	}
+	unpack_notices(k, parcel_get_text(&r, "notices"));
 	return k;
 }

@@ -82,6 +82,12 @@ void keeper_drop(struct keeper *k, uint64_t id);
 /* Once a turn: sends what was asked for. */
 void keeper_settle(struct keeper *k);
 
+/*
+ * The service manager is to be told that, at most KEEPER_TEXT_MAX bytes (NOTIFY); with a descriptor, or -1. A text alone
+ * waits until it can be sent: of several states (STATUS=) in a row the latest, of too many others the first. 0 or -errno.
+ */
+int keeper_notify(struct keeper *k, const char *text, int fd);
+
 /* See ALIVE. */
 void keeper_alive(struct keeper *k, int64_t within_us);
 /* The keeper runs the program anew that is installed by now, if it is another one than its own; nothing is lost by that. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "io/base/keeper_message.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
@@ -35,15 +36,30 @@ int keeper_message_pair(int *ret_keeper, int *ret_worker)
 	return 0;
 }
 
-int keeper_message_send(int fd, const struct keeper_message *m, const int *fds)
+void keeper_message_text(struct keeper_message *m, const char *text)
+{
+	size_t len = strlen(text);
+
+	assert(len <= sizeof(m->numbers));
+	memset(m->numbers, 0, sizeof(m->numbers));
+	memcpy(m->numbers, text, len);
+	m->count = (uint32_t)((len + sizeof(m->numbers[0]) - 1) / sizeof(m->numbers[0]));
+}
+
+size_t keeper_message_text_len(const struct keeper_message *m)
+{
+	return strnlen((const char *)m->numbers, m->count * sizeof(m->numbers[0]));
+}
+
+int keeper_message_send_with(int fd, const struct keeper_message *m, const int *fds, size_t fd_count)
 {
 	struct iovec part = { (void *)(uintptr_t)m, HEADER_BYTES + m->count * sizeof(m->numbers[0]) };
 	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
 	union control control;
 	ssize_t sent;
 
-	if (fds && m->count) {
-		size_t len = m->count * sizeof(int);
+	if (fd_count) {
+		size_t len = fd_count * sizeof(int);
 
 		memset(&control, 0, CMSG_SPACE(len));
 		message.msg_control = &control;
@@ -66,6 +82,11 @@ int keeper_message_send(int fd, const struct keeper_message *m, const int *fds)
 	if (errno == ENOBUFS)
 		return -EAGAIN;
 	return errno == ECONNRESET ? -EPIPE : -errno;
+}
+
+int keeper_message_send(int fd, const struct keeper_message *m, const int *fds)
+{
+	return keeper_message_send_with(fd, m, fds, fds ? m->count : 0);
 }
 
 static void take(struct msghdr *message, struct keeper_message_with *with)

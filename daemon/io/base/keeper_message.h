@@ -9,6 +9,8 @@
  *     worker  DROP     ids: their descriptors are to be closed
  *     worker  ALIVE    one: microseconds within which it says so again, or hangs and is to be ended; 0: it need not
  *     worker  AGAIN    none: the keeper is to run the program that is installed by now
+ *     worker  NOTIFY   the bytes of a text, and perhaps a descriptor: to be sent to the service manager as they are, which
+ *                      believes the main process of the service only
  *     keeper  BACK     ids, and the descriptors that an earlier worker gave it; only at the start of a worker
  *     keeper  BEGIN    one: how many workers crashed within the last minute; all of BACK came before
  *     keeper  KEPT     ids of a KEEP: it has their descriptors
@@ -36,10 +38,12 @@ enum keeper_kind {
 	KEEPER_KEPT,
 	KEEPER_REFUSED,
 	KEEPER_SIGNAL,
+	KEEPER_NOTIFY,
 };
 
 enum {
 	KEEPER_BATCH = 64, /* numbers in one message */
+	KEEPER_TEXT_MAX = KEEPER_BATCH * sizeof(uint64_t),
 	/* From so many crashes within a minute on, the worker starts without what the one before remembered. */
 	KEEPER_CRASHES_ANEW = 3,
 	/* The exit status of a worker that has handed over: another process is the worker. */
@@ -61,9 +65,16 @@ struct keeper_message_with {
 	pid_t sender; /* 0: unknown; only if the socket was made with keeper_message_pair(), at the keeper's end */
 };
 
+/* The text has to fit, and has no byte 0. */
+void keeper_message_text(struct keeper_message *m, const char *text);
+/* Its length; it is at m->numbers. */
+size_t keeper_message_text_len(const struct keeper_message *m);
+
 /* Two ends that no other program inherits, and that never block. 0 or -errno. */
 int keeper_message_pair(int *ret_keeper, int *ret_worker);
-/* With `m->count` descriptors, or none (NULL). 0 or -errno: -EAGAIN: not now; -EPIPE: the other end is closed. */
+/* With so many descriptors, at most `m->count`. 0 or -errno: -EAGAIN: not now; -EPIPE: the other end is closed. */
+int keeper_message_send_with(int fd, const struct keeper_message *m, const int *fds, size_t fd_count);
+/* With `m->count`, or none (NULL). */
 int keeper_message_send(int fd, const struct keeper_message *m, const int *fds);
 /* 0 or -errno, also -EAGAIN, -EPIPE as above, -EBADMSG: that is no message. */
 int keeper_message_receive(int fd, struct keeper_message *ret, struct keeper_message_with *ret_with);

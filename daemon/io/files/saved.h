@@ -55,7 +55,7 @@ int saved_open(struct saved **ret, const struct saved_conf *conf, const struct s
 int saved_continue(struct saved **ret, const struct saved_conf *conf, struct saved_left *left);
 int saved_publish(struct saved *s);
 /*
- * Leaves a spare for the next process, with as much memory as this one has. 0 or -errno: -EAGAIN: this one's has no name yet.
+ * Leaves a spare for the next process, with as much memory as this one has. 0 or -errno: -EAGAIN: this file has no name yet.
  */
 int saved_leave_spare(const struct saved *s);
 /* That failed, and this process goes on: the earlier file is no longer true, and nobody will go by it. */
