@@ -64,6 +64,7 @@ static int load(struct conf *conf, struct options *options, char error[CONF_ERRO
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", options->former);
 	former.file = path;
+	former.kept = true;
 	if (options->former >= 0 && options->former_first && conf_load(conf, &former, why) == 0)
 		return 0;
 	if (conf_load(conf, &options->source, error) == 0)

@@ -158,7 +158,7 @@ static int conf_file(const struct daemon *d, int *ret)
 	int rc = -ENOMEM;
 
 	if (out) {
-		conf_print(&d->conf, out);
+		conf_keep(&d->conf, out);
 		rc = fclose(out) == 0 ? sealed_make((struct slice){ text, size }, ret) : -errno;
 	}
 	free(text);

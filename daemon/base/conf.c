@@ -302,7 +302,7 @@ static int override(struct conf *conf, const char *text, const char *name_of_sec
 	int rc;
 
 	if (conf_access_is(name_of_section))
-		return conf_access_set(conf, name, strchr(text, '=') + 1, "-o", error);
+		return conf->rules_kept ? 0 : conf_access_set(conf, name, strchr(text, '=') + 1, "-o", error);
 	rc = conf_section_open(conf, name_of_section, &section, "-o", error);
 	if (rc < 0)
 		return rc;
@@ -475,7 +475,7 @@ static void print_prefixes(const struct conf *conf, FILE *out)
 			key->initial);
 }
 
-void conf_print(const struct conf *conf, FILE *out)
+static void print_sections(const struct conf *conf, FILE *out)
 {
 	const struct conf_key *key;
 	const char *section = NULL;
@@ -490,5 +490,16 @@ void conf_print(const struct conf *conf, FILE *out)
 		print_key(key, conf, out);
 	}
 	print_prefixes(conf, out);
+}
+
+void conf_print(const struct conf *conf, FILE *out)
+{
+	print_sections(conf, out);
 	conf_access_print(conf, out);
+}
+
+void conf_keep(const struct conf *conf, FILE *out)
+{
+	print_sections(conf, out);
+	conf_access_keep(conf, out);
 }

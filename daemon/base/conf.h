@@ -63,6 +63,7 @@ struct conf {
 	/* [access]: in the order of files and lines (rule.h). */
 	struct rule *rules;
 	size_t rule_count;
+	bool rules_kept; /* they are those of the process before (conf_access.h) */
 	/* What it was read from, in order. */
 	char **files;
 	size_t file_count;
@@ -94,3 +95,5 @@ int conf_check(struct conf *conf, bool standalone, char error[CONF_ERROR_MAX]);
 int conf_finish(struct conf *conf, bool standalone, char error[CONF_ERROR_MAX]);
 /* Prints a valid file. */
 void conf_print(const struct conf *conf, FILE *out);
+/* For the process that goes on after a kill of this one: conf_source.kept. */
+void conf_keep(const struct conf *conf, FILE *out);

@@ -2,23 +2,37 @@
 #include "base/conf_access.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/conf_section.h"
 #include "base/mem.h"
 #include "base/rule_names.h"
 
-static const char own_section[] = "access", own_key[] = "rule";
+static const char own_section[] = "access", own_key[] = "rule", kept_key[] = "was";
 
 bool conf_access_is(const char *section)
 {
 	return strcmp(section, own_section) == 0;
 }
 
+/* "LOW HIGH FILE:LINE" */
+static int take_kept(struct rule *r, const char *value, char error[CONF_ERROR_MAX])
+{
+	int end = 0;
+
+	if (sscanf(value, "%" SCNu32 " %" SCNu32 " %n", &r->low, &r->high, &end) < 2 || !end)
+		return conf_fail(error, r->where, "%s.%s = %.200s: not what a rule was", own_section, kept_key, value);
+	rule_move(r, value + end);
+	return 0;
+}
+
 int conf_access_set(struct conf *conf, const char *name, const char *value, const char *where, char error[CONF_ERROR_MAX])
 {
 	char sentence[RULE_ERROR_MAX];
 
+	if (conf->rules_kept && strcmp(name, kept_key) == 0 && conf->rule_count)
+		return take_kept(&conf->rules[conf->rule_count - 1], value, error);
 	if (strcmp(name, own_key) != 0)
 		return conf_fail(error, where, "%s.%.200s: unknown key", own_section, name);
 	if (conf->rule_count == CONF_RULES_MAX)
@@ -66,6 +80,17 @@ void conf_access_print(const struct conf *conf, FILE *out)
 		fprintf(out, "%s = %s\n", own_key, conf->rules[i].text);
 	if (conf->rule_count == 0)
 		fprintf(out, "#%s = allow @backup backup/* revoke\n", own_key);
+}
+
+void conf_access_keep(const struct conf *conf, FILE *out)
+{
+	fprintf(out, "[%s]\n", own_section);
+	for (size_t i = 0; i < conf->rule_count; i++) {
+		const struct rule *r = &conf->rules[i];
+
+		fprintf(out, "%s = %s\n%s = %" PRIu32 " %" PRIu32 " %s\n", own_key, r->text, kept_key, r->low, r->high,
+			r->where);
+	}
 }
 
 void conf_access_free(struct conf *conf)

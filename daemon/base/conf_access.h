@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The section [access], whose key may stand in it any number of times: a rule each (rule.h). */
+/*
+ * The section [access], whose key may stand in it any number of times: a rule each (rule.h).
+ *
+ * The process that goes on after a kill reads what the one before had printed for it. There a rule is followed by what it
+ * was resolved to and where it stood: users that are gone since are no errors, and errors name the file that people know.
+ */
 #pragma once
 
 #include "base/conf.h"
@@ -12,4 +17,6 @@ int conf_access_set(struct conf *conf, const char *name, const char *value, cons
 int conf_access_resolve(struct conf *conf, char error[CONF_ERROR_MAX]);
 bool conf_access_same(const struct conf *a, const struct conf *b);
 void conf_access_print(const struct conf *conf, FILE *out);
+/* The same for the next process, which is to set conf->rules_kept before it reads that. */
+void conf_access_keep(const struct conf *conf, FILE *out);
 void conf_access_free(struct conf *conf);

@@ -22,6 +22,7 @@ int conf_load(struct conf *ret, const struct conf_source *source, char error[CON
 
 	error[0] = '\0';
 	conf_init(ret);
+	ret->rules_kept = source->kept;
 	if (source->file || access(file, F_OK) == 0)
 		rc = keep_first(rc, conf_read(ret, file, error));
 	rc = keep_first(rc, conf_read_drop_ins(ret, file, error));

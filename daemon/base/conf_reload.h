@@ -15,6 +15,7 @@ struct conf_source {
 	char *const *overrides; /* after the file, in order */
 	int override_count;
 	bool standalone;
+	bool kept; /* the file is what conf_keep() wrote */
 };
 
 /*

@@ -210,6 +210,15 @@ int rule_parse(struct rule *r, const char *text, const char *where, char error[R
 	return rc;
 }
 
+void rule_move(struct rule *r, const char *where)
+{
+	char *text = mem_new(strlen(where) + 1);
+
+	memcpy(text, where, strlen(where) + 1);
+	mem_free(r->where);
+	r->where = text;
+}
+
 void rule_free(struct rule *r)
 {
 	mem_free(r->text);

@@ -51,6 +51,8 @@ struct rule {
 
 /* 0, or -EINVAL with a sentence. What it points to is freed by rule_free(). */
 int rule_parse(struct rule *r, const char *text, const char *where, char error[RULE_ERROR_MAX]);
+/* It stands there. */
+void rule_move(struct rule *r, const char *where);
 /* Also one that is only zeroed. */
 void rule_free(struct rule *r);
 const char *rule_verb_word(enum rule_verb verb);

@@ -40,6 +40,7 @@ struct broker *broker_new(const struct broker_conf *conf, uint64_t seed, int64_t
 	b->hosts.locks = &b->locks;
 	b->locks.rules = kind_rules;
 	b->env.conf = conf;
+	b->env.rules = 1;
 	b->env.random.state = seed;
 	b->env.now_ns = b->env.started_ns = now_ns;
 	b->env.stats.since_s = conf->started_s;

@@ -35,6 +35,7 @@ void reload(struct broker *b, const struct event *event)
 	if (event->conf.now) {
 		assert(goes_on(b->env.conf, event->conf.now));
 		b->env.conf = event->conf.now;
+		b->env.rules++;
 		pools_configure(&b->env);
 		budget_limits(&b->env, &b->ensemble.budget);
 	}

@@ -132,7 +132,7 @@ static void ask(struct any_peer *p)
 	p->command = command_find(words[0]);
 	p->asked_at = h->w->sched.now;
 	h->w->stats->requests++;
-	any_check_asking(p);
+	any_check_asking(p, words, e.asked.argc);
 	host_handle(h, &e);
 	if (p->half && p->asking && p->on)
 		host_handle(h, &(struct event){ .type = EVENT_CLIENT_HALF_CLOSED, .conn = p->conn });
@@ -147,6 +147,7 @@ static void connect_peer(struct any_peer *p)
 	e.connected.uid = p->conn % 3;
 	e.connected.privileged = p->conn % 3 < 2;
 	e.connected.comm = SLICE("any");
+	any_rules_connect(p, &e);
 	host_handle(p->host, &e);
 }
 
@@ -224,6 +225,7 @@ static void host_init(struct host *h)
 	a->peer_count = (int)rng_between(r, 2, ANY_PEERS);
 	for (int i = 0; i < a->peer_count; i++)
 		a->peers[i] = (struct any_peer){ .host = h, .conn = (uint32_t)i };
+	any_rules_init(h);
 }
 
 void any_init(struct world *w)
@@ -244,4 +246,11 @@ void any_start(struct world *w)
 	act_due(w, 0);
 	if (w->any->forces && !w->mix->standalone && rng_percent(&w->rng, 60))
 		any_meddle(w);
+}
+
+void any_free(struct world *w)
+{
+	for (int i = 0; w->any && i < w->host_count; i++)
+		any_rules_free(&w->hosts[i]);
+	free(w->any);
 }

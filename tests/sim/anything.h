@@ -13,6 +13,7 @@
  *   - an MLOCK that was not granted leaves nothing behind
  *   - a client that waits for a lock that nobody holds is granted it once all is well
  *   - an observer learns of leaders in order, of none twice, and in the end of the present one
+ *   - rules of access are kept, and sessions are secrets (anything_rules.c)
  *   - nothing is left when all have hung up
  */
 #pragma once
@@ -20,12 +21,26 @@
 #include "core/state.h"
 #include "world.h"
 
-enum { ANY_PEERS = 6, ANY_NAMES = 6, ANY_GONE = 512, ANY_REPLY = 256 };
+enum { ANY_PEERS = 6, ANY_NAMES = 6, ANY_GONE = 512, ANY_REPLY = 256, ANY_RULES = 4 };
 
 /* What an observer was told of an election. */
 struct any_told {
 	bool told;
 	int64_t token, highest;
+};
+
+/* What a rule was made of (anything_rules.c). */
+struct any_rule {
+	bool allows;
+	int who, pattern;
+	unsigned int verbs;
+};
+
+struct any_rules {
+	struct any_rule made[ANY_RULES];
+	struct rule list[ANY_RULES];
+	size_t count;
+	unsigned int verbs;
 };
 
 struct any_peer {
@@ -36,7 +51,13 @@ struct any_peer {
 	int version;
 	enum command command; /* asked last */
 	int64_t asked_at;
-	unsigned int held; /* when MLOCK was asked for: a bit for each name */
+	unsigned int held; /* when it asked: a bit for each name */
+	int name;          /* that it asked about; -1 */
+	bool groups_known;
+	int verb;          /* what it asked for is that; -1: no rule is about it */
+	int ruled;         /* the number of the rules then: an MLOCK may meet others while it waits */
+	unsigned int denied; /* a bit for each name that it asked about and may not */
+	const struct rule *denies; /* the rule for the first of them; NULL: the default */
 	struct any_told told[ANY_NAMES];
 	size_t revoke_bytes;   /* pushed since it was last known to read */
 	bool replied;          /* in this event */
@@ -46,6 +67,8 @@ struct any_peer {
 struct any_host {
 	struct any_peer peers[ANY_PEERS];
 	int peer_count;
+	struct any_rules rules[2]; /* those that count are of `turn` */
+	int turn, ruled; /* ruled: how often they have changed */
 	int64_t logged; /* grants by its log, and permits, that did not end by its log */
 	int64_t seen[ANY_PEERS][ANY_NAMES]; /* tokens of the grants they have */
 	int64_t right_at[ANY_NAMES]; /* when what it knows of the leader was last right, or known to nobody here */
@@ -59,6 +82,7 @@ struct any_name {
 };
 
 struct any {
+	bool rules;  /* there are rules of access */
 	bool forces; /* znodes are deleted behind their hosts */
 	struct any_host hosts[HOSTS_MAX];
 	struct any_name names[ANY_NAMES];
@@ -80,8 +104,18 @@ void any_meddle(struct world *w);
 size_t any_words(struct any_peer *p, struct slice *words, size_t max);
 
 /* anything_checks.c */
-void any_check_asking(struct any_peer *p);
+void any_check_asking(struct any_peer *p, const struct slice *words, size_t count);
 void any_check_reply(struct any_peer *p, struct slice reply);
 void any_check_push(struct any_peer *p, struct slice push);
 /* Grants of locks, and permits, that its broker has made and that are valid. */
 int64_t any_count_grants(const struct host *h);
+
+/* anything_rules.c */
+void any_rules_init(struct host *h);
+void any_rules_free(struct host *h);
+void any_rules_connect(struct any_peer *p, struct event *e);
+void any_rules_asking(struct any_peer *p, const struct slice *words, size_t count);
+void any_rules_reply(struct any_peer *p, struct slice reply);
+/* An observer is told of that election's leader. */
+void any_rules_told(struct any_peer *p, int name, struct slice data);
+void any_rules_logged(struct host *h, struct slice text);

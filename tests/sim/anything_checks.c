@@ -66,9 +66,11 @@ static unsigned int holds(const struct any_peer *p, bool queued)
 	return bits;
 }
 
-void any_check_asking(struct any_peer *p)
+void any_check_asking(struct any_peer *p, const struct slice *words, size_t count)
 {
 	p->held = holds(p, true);
+	p->name = count > 1 ? any_name_of(words[1]) : -1;
+	any_rules_asking(p, words, count);
 }
 
 static int error_of(struct slice reply)
@@ -110,6 +112,7 @@ void any_check_reply(struct any_peer *p, struct slice reply)
 			   reply.data);
 	if (reply.data[0] == '-' && p->command != COMMAND_COUNT)
 		check_source(p, (int)p->command, error_of(reply));
+	any_rules_reply(p, reply);
 	p->asking = false;
 	p->replied = true;
 	snprintf(p->reply, sizeof(p->reply), "%.*s", (int)reply.len, reply.data);
@@ -201,6 +204,8 @@ static void told(struct any_peer *p, struct slice text)
 		world_fail(p->host->w, -1,
 			   "host %d client %u: told that %" PRId64 " leads %s, after %" PRId64 " and %" PRId64,
 			   p->host->index, p->conn, token, any_names[name], t->token, t->highest);
+	if (count > 4)
+		any_rules_told(p, name, items[4]);
 	t->told = true;
 	t->token = token;
 	t->highest = token ? token : t->highest;
@@ -386,6 +391,7 @@ void any_logged(struct host *h, const struct effect *e, struct slice text)
 	const char *what = memmem(text.data, text.len, ": ", 2);
 	int64_t count = what ? strtoll(what + 2, NULL, 10) : 0;
 
+	any_rules_logged(h, text);
 	if (!e->one_of_many)
 		return;
 	count = count ? count : 1; /* of a lock */

@@ -174,7 +174,7 @@ static struct ask other_ask(struct caller *c)
 			      (int)rng_below(r, (uint32_t)c->host->w->lock_count));
 
 	/* Now and then, and never in the worlds of one lock: what they show needs their time for it. */
-	if (a.command == COMMAND_PING && a.lock % 2 == 1)
+	if (a.command == COMMAND_PING && a.lock % 2 == 1 && caller_is_operator(c))
 		a.command = COMMAND_AUDIT;
 	if ((takes_token(a.command) || a.command == COMMAND_DOWNGRADE) && !ask_may_touch(c, a.lock))
 		a.command = COMMAND_CANCEL;

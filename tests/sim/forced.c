@@ -102,16 +102,34 @@ static bool should_have_answered(const struct world *w, const struct host *owner
 	       !owner->stopping && !asker->stopping && !reads_no_mail(owner) && !reads_no_mail(asker);
 }
 
+/* A log does not tell sessions: of the name of a znode it has the end. */
+static struct znode *find_shown(struct world *w, struct slice path)
+{
+	const char *slash = memrchr(path.data, '/', path.len);
+	size_t len = (size_t)(path.data + path.len - slash - 1);
+	const struct znode *dir = fakezk_find(&w->zk, (struct slice){ path.data, (size_t)(slash - path.data) }, FAKEZK_TRUTH);
+	struct znode *n;
+
+	if (dir)
+		TAILQ_FOREACH(n, &dir->children, sibling) {
+			size_t all = strlen(n->path);
+
+			if (n->view[FAKEZK_TRUTH].exists && all >= len && memcmp(n->path + all - len, slash + 1, len) == 0)
+				return n;
+		}
+	return NULL;
+}
+
 /* Only when its daemon has had its time, or there is none that could be asked. */
 static void check_force_deletes(struct host *h, struct slice path, bool unknown)
 {
 	struct world *w = h->w;
-	struct znode *n = fakezk_find(&w->zk, path, FAKEZK_TRUTH);
+	struct znode *n = find_shown(w, path);
 	const struct zdata *data;
 	struct host *owner;
 	int lock;
 
-	if (!n || !n->view[FAKEZK_TRUTH].exists)
+	if (!n)
 		return;
 	lock = world_lock_of(w, n->parent->path, n->parent->len);
 	data = n->view[FAKEZK_TRUTH].data;

@@ -372,6 +372,7 @@ static void revive(void *host, uint64_t life)
 	if (session)
 		zhandle_resume(h->zk, session);
 	h->w->stats->kills++;
+	any_rules_restored(h);
 	host_handle(h, &(struct event){ .type = EVENT_TIME });
 	for (uint32_t i = 0; !h->w->any && i < conns_of(h); i++)
 		if (!h->kept[i])

@@ -10,6 +10,7 @@ lost wake-ups: those mutants break both.
 """
 
 from mutants_kills import KILLS
+from mutants_rules import RULES
 
 MUTANTS = [
     ("a server is silent when the oldest operation is old, whatever it answers", [
@@ -673,4 +674,4 @@ MUTANTS = [
         ("\tclaim_ledger_remove(c);\n\tc->state = CLAIM_LEAVING;\n", "\tc->state = CLAIM_LEAVING;\n")], 100, "kills"),
     ("what a client waits for is not written down as unknown", [
         ("\t\tset_flags(c, flags | (c->record->flags & LEDGER_TOLD));\n", "\t\tset_flags(c, c->record->flags);\n")], 100, "kills"),
-] + KILLS
+] + KILLS + RULES

@@ -35,7 +35,7 @@ void reloads_begin(struct host *h)
 	loosen(h);
 }
 
-static void tell(struct host *h)
+void reloads_tell(struct host *h)
 {
 	h->turn = !h->turn;
 	h->told[h->turn] = h->conf;
@@ -89,7 +89,7 @@ static void due(void *host, uint64_t argument)
 		return;
 	if (h->broker && h->stopped_until <= w->sched.now) {
 		choose(h, &r);
-		tell(h);
+		reloads_tell(h);
 	}
 	sched_at(&w->sched, w->sched.now + rng_between(&r, 1, 2 * w->mix->reload_every_ms) * MS, due, h, 0);
 }
@@ -109,7 +109,7 @@ static void relax(void *host, uint64_t argument)
 	if (h->broker && h->stopped_until > h->w->sched.now)
 		sched_at(&h->w->sched, h->stopped_until, relax, h, 0);
 	else if (h->broker)
-		tell(h);
+		reloads_tell(h);
 }
 
 void reloads_stop(struct world *w)

@@ -98,6 +98,7 @@ static void replace(struct host *h)
 	if (h->w->last_fault < h->w->sched.now)
 		h->w->last_fault = h->w->sched.now; /* as of any connection that is lost */
 	h->w->stats->snapshots++;
+	any_rules_restored(h);
 	if (rng_percent(&h->w->snapshots.rng, 50))
 		host_handle(h, &(struct event){ .type = EVENT_TIME });
 }

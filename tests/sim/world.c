@@ -481,7 +481,7 @@ void world_deinit(struct world *w)
 	for (i = 0; i < w->host_count; i++)
 		host_free(&w->hosts[i]);
 	foreign_free(w);
-	free(w->any);
+	any_free(w);
 	if (w->guest.zk)
 		zhandle_free(w->guest.zk);
 	fakezk_deinit(&w->zk);

@@ -459,7 +459,7 @@ void caller_init(struct caller *c, struct host *h, uint32_t conn);
 /* It comes through the operators' socket. */
 static inline bool caller_is_operator(const struct caller *c)
 {
-	return c->conn % 2 == 0;
+	return c->conn % 2 == 0 || c->auditor;
 }
 
 void caller_begin(struct caller *c);
@@ -683,6 +683,8 @@ bool foreign_idle(const struct world *w);
 /* reloads.c */
 void reloads_begin(struct host *h);
 void reloads_start(struct world *w);
+/* What stands in its conf counts from now on. */
+void reloads_tell(struct host *h);
 /* From now on every host has the limits that it began with. */
 void reloads_stop(struct world *w);
 
@@ -699,6 +701,7 @@ void ballast_checked(struct host *h);
 /* anything.c */
 void any_init(struct world *w);
 void any_start(struct world *w);
+void any_free(struct world *w);
 /* The broker has something for one of its clients. */
 void any_effect(struct host *h, const struct effect *e, struct slice text);
 /* Its process has ended. */
@@ -706,6 +709,8 @@ void any_cut(struct host *h);
 void any_cut_one(struct host *h, uint32_t conn);
 /* Another one has gone on. */
 void any_revived(struct host *h);
+/* Another process has the clients: their groups are not known yet. */
+void any_rules_restored(struct host *h);
 void any_deleted(struct world *w, const struct znode *n);
 /* anything_checks.c */
 void any_logged(struct host *h, const struct effect *e, struct slice text);

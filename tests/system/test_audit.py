@@ -115,7 +115,7 @@ def test_very_many_directories_and_nobody_waits_for_it(daemons, zk, root, client
     answer, longest, rounds = [], 0, 0
 
     def ask():
-        with d.client() as auditor:
+        with d.client(operator=True) as auditor:
             answer.append(auditor.call("AUDIT"))
 
     thread = threading.Thread(target=ask)

@@ -204,6 +204,30 @@ def test_rules_change_by_a_reload_and_what_is_held_stays(daemons, clients, tmp_p
     assert isinstance(c.call("LOCK", "c"), int) and c.call("UNLOCK", "a") == 0
 
 
+def test_rules_and_verdicts_outlive_a_kill_and_a_hand_over(daemons, clients, tmp_path):
+    """After a kill those in use go on, whatever the file says by then, and name the file where they stood."""
+    conf = tmp_path / "conf"
+    conf.write_text("[access]\n\nrule = deny @root a lock\n")
+    d = daemons(argv=["-c", str(conf), "-o", "access.rule=allow root * revoke"])
+    c = clients(d)
+    denied = f'DENIED this user may not lock a: the rule "deny @root a lock" ({conf}:3) denies that'
+    assert c.call("LOCK", "a") == denied and isinstance(c.call("LOCK", "held"), int)
+    harness.wait_until(lambda: "age=0" not in (seen := clients(d, operator=True).call("CLIENT", "LIST")) or
+                       all(int(age) >= 3 for age in re.findall(r"held=1.* age=(\d+)", seen)), "the keeper to have it")
+    conf.write_text("[access]\nrule = deny * b lock\n")
+    old = d.pid
+    d.signal(signal.SIGKILL)
+    d.await_another(old)
+    assert c.call("LOCK", "a") == denied and isinstance(c.call("LOCK", "b"), int) and c.call("UNLOCK", "b") == 0
+    assert c.call("REVOKE", "b") == 0
+    rows = clients(d, operator=True).call("ACCESS", 0, "a", "GROUPS", "0")
+    assert [row["where"] for row in rows if row["rule"]] == [f"{conf}:3", "-o"]
+    assert isinstance(clients(d, operator=True).call("RESTART"), dict)
+    d.follow()
+    assert c.call("LOCK", "b").startswith("DENIED ") and isinstance(c.call("LOCK", "a"), int)
+    assert c.call("UNLOCK", "held") == 0
+
+
 def test_who_may_not_look_sees_no_process_and_no_data(daemons, clients):
     d = for_all(daemons(argv=["-o", "access.rule=deny 4000 secret look"]))
     c = clients(d)
@@ -232,9 +256,9 @@ def test_an_operator_is_told_what_applies_and_why(daemons):
 # ---- sessions ----
 
 
-def test_what_a_client_is_shown_does_not_tell_the_session(two_hosts, clients):
+def test_what_a_client_is_shown_does_not_tell_the_session(daemons, zk, root, clients):
     """The exposure figure: how often any answer tells the number of a session, in any form."""
-    a, b = two_hosts
+    a, b = two_hosts = [daemons(zk, root, host=host, daemon__log_level="debug") for host in ("alpha", "beta")]
     secrets = {int(h["session"], 16) for h in clients(a, operator=True).call("HOSTS")}
     assert len(secrets) == 2
     assert all(h["session"] == "" for h in clients(a).call("HOSTS"))
@@ -251,10 +275,13 @@ def test_what_a_client_is_shown_does_not_tell_the_session(two_hosts, clients):
     for d in two_hosts:
         c = clients(d)
         c.call("OBSERVE", "e")
-        for words in (["HOSTS"], ["INFO"], ["LOCKS"], ["AUDIT"], ["CLIENT", "LIST"], ["LEADER", "e"], ["HELLO", "3"], ["COMMAND"],
+        for words in (["HOSTS"], ["INFO"], ["LOCKS"], ["METRICS"], ["CLIENT", "LIST"], ["LEADER", "e"], ["HELLO", "3"], ["COMMAND"],
                       *([q, name] for q in ("HOLDERS", "QUEUE", "WHY", "REVOKE") for name in ("a", "k/a", "s", "e"))):
             answers.append(f"{words} {c.call(*words)} {list(c.pushes)}")
         answers.append(d.log())
+    assert clients(a, operator=True).call("FORCEUNLOCK", "a") == 1
+    assert "negotiated timeout" in a.log() and "taken by force" in a.log() + b.log()
+    answers += [a.log(), b.log()]
     told = 0
     for secret in secrets:
         digits = f"{secret:016x}"

@@ -248,6 +248,7 @@ void fixture_operators(struct fixture *f, bool are)
 		if (!c)
 			continue;
 		c->privileged = are;
+		c->ruled_by = 0;
 		client_ledger_changed(c);
 	}
 }

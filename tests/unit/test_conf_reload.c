@@ -8,9 +8,12 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/conf_access.h"
 #include "base/conf_reload.h"
 #include "base/conf_value.h"
+#include "base/rule.h"
 #include "conf_fixture.h"
 
 static char told[4096];
@@ -148,6 +151,42 @@ static void a_source_without_a_file_is_the_defaults(void **state)
 	assert_string_equal(error, "/nonexistent/lockbroker.conf: No such file or directory");
 }
 
+/* The process that goes on after a kill finds rules where they stood, and users who may be gone by then. */
+static void what_is_kept_has_the_rules_as_they_were(void **state)
+{
+	static const char path[] = "/tmp/lockbroker-test-kept.conf";
+	char rule[] = "access.rule=allow 7-9 * look", again[] = "access.rule=deny * b lock", *overrides[] = { rule, again };
+	struct conf_source source = { .default_file = "/nonexistent/lockbroker.conf", .overrides = overrides,
+				      .override_count = 2 };
+	char error[CONF_ERROR_MAX] = "";
+	struct conf conf, kept;
+	FILE *out;
+
+	assert_int_equal(conf_load(&conf, &source, error), 0);
+	rule_free(&conf.rules[0]);
+	assert_int_equal(rule_parse(&conf.rules[0], "deny somebody-who-left a* lock", "/etc/a b.conf:12", error), 0);
+	conf.rules[0].low = conf.rules[0].high = 4711;
+	out = fopen(path, "we");
+	assert_non_null(out);
+	conf_keep(&conf, out);
+	assert_int_equal(fclose(out), 0);
+	source.file = path;
+	source.kept = true;
+	if (conf_load(&kept, &source, error) < 0)
+		fail_msg("%s", error);
+	unlink(path);
+	assert_true(conf_access_same(&conf, &kept));
+	assert_int_equal(kept.rule_count, 2);
+	assert_string_equal(kept.rules[0].where, "/etc/a b.conf:12");
+	conf_free(&kept);
+	conf_free(&conf);
+}
+
+static void nobody_else_says_what_a_rule_was(void **state)
+{
+	assert_refused("[access]\nrule = deny * * lock\nwas = 1 2 x\n", "access.was: unknown key");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -157,6 +196,8 @@ int main(void)
 		cmocka_unit_test(prefixes_wait_for_a_restart),
 		cmocka_unit_test(what_does_not_fit_to_what_stays_is_refused),
 		cmocka_unit_test(only_numbers_and_the_servers_change),
+		cmocka_unit_test(what_is_kept_has_the_rules_as_they_were),
+		cmocka_unit_test(nobody_else_says_what_a_rule_was),
 		cmocka_unit_test(the_servers_change),
 		cmocka_unit_test(a_source_without_a_file_is_the_defaults),
 	};

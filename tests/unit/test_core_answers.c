@@ -138,6 +138,8 @@ static void users(void **state)
 	EXPECT(DENIED, "0 ACCESS 1000 a");
 	EXPECT(DENIED, "0 REVOKE a");
 	f->conf.access = (struct access_rules){ &deny, 1, deny.verbs };
+	fixture_event(f, &(struct event){ .type = EVENT_CONF, .conf = { .now = &f->conf } });
+	EXPECT(DENIED, "0 AUDIT");
 	EXPECT(DENIED, "0 LOCK a");
 	EXPECT(DENIED, "0 MLOCK 1 a");
 	EXPECT(DENIED, "0 ENQUEUE a");

@@ -290,7 +290,7 @@ void claim_vanished(struct claim *c)
 
 	all->env->stats.vanished_total++;
 	effects_say(all->env->out, EFFECT_LEVEL_WARNING, "somebody deleted our znode %s/%s", bytes_view(&d->path),
-		    c->name);
+		    contender_shown(slice_of(c->name)));
 	if (c == d->claim || d->flavour == FLAVOUR_SLOTS)
 		d->facts |= FACT_LOST;
 	claim_free(c);

@@ -40,15 +40,20 @@ static enum rule_verb verb_of(const struct request_terms *terms)
 	return terms->mode == MODE_SHARED ? RULE_shared : RULE_lock;
 }
 
-/* False: a rule forbids it. By default everybody may ask. */
+/* By default everybody may ask. */
 static COLD bool permits(struct client *client, struct slice name, enum rule_verb verb, struct refusal *ret)
 {
 	const struct rule *rule;
 
-	if (client_may(client, verb, name, &rule))
+	if (!client_ruled(client, verb) || client_may(client, verb, name, &rule))
 		return true;
 	*ret = refusal_of(ERROR_DENIED, DENIED_BY, rule_verb_word(verb), name, rule->text, rule->where);
 	return false;
+}
+
+bool ask_permits(struct client *client, struct slice name, const struct request_terms *terms, struct refusal *ret)
+{
+	return !client->locks->env->conf->access.count || permits(client, name, verb_of(terms), ret);
 }
 
 bool ask_lock(struct client *client, struct slice name, const struct request_terms *terms, struct refusal *ret)
@@ -59,7 +64,7 @@ bool ask_lock(struct client *client, struct slice name, const struct request_ter
 
 	if (locks->env->stopping)
 		return refuse(ret, ERROR_DRAINING, "the daemon is stopping");
-	if (locks->env->conf->access.count && !permits(client, name, verb_of(terms), ret))
+	if (!ask_permits(client, name, terms, ret))
 		return false;
 	if (!client_may_ask(client, terms->queued, &why))
 		return refuse_limit(locks, ret, why);

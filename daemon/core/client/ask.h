@@ -37,5 +37,7 @@ bool ask_fits(const struct lock *lock, enum kind kind, struct refusal *ret);
 /* False: what the client has of that lock, or waits for, forbids to ask for it on these terms, and *ret says so. */
 bool ask_may(struct lock *lock, struct client *c, struct grant *g, const struct request_terms *terms, bool reenter,
 	     struct refusal *ret);
+/* False: a rule of access denies it, and *ret names that. */
+bool ask_permits(struct client *client, struct slice name, const struct request_terms *terms, struct refusal *ret);
 /* Queues a request of a client that neither holds that lock nor waits for it. False: refused, and *ret says why. */
 bool ask_lock(struct client *client, struct slice name, const struct request_terms *terms, struct refusal *ret);

@@ -207,6 +207,9 @@ static bool forbids_any(struct mlock *m, struct refusal *ret)
 
 		if (lock && !ask_may(lock, c, grant_find(lock, c), &terms, m->reenter, ret))
 			return true;
+		/* Before it waits for another one. */
+		if (!m->parts[i].held && !ask_permits(c, bytes_view(&m->parts[i].name), &terms, ret))
+			return true;
 	}
 	return false;
 }

@@ -67,5 +67,8 @@ void cmd_forceunlock(struct client *c, struct call *call)
 
 void cmd_audit(struct client *c, struct call *call)
 {
-	audit_ask(call->hosts, c);
+	if (client_is_operator(c))
+		audit_ask(call->hosts, c);
+	else
+		reply_denied(c, "have all directories examined");
 }

@@ -365,8 +365,7 @@ static void reply(const struct audit *a, struct client *c)
 	resp_array(out, a->example_count);
 	for (size_t i = 0; i < a->example_count; i++) {
 		resp_map(out, 2, c->version);
-		reply_pairs(out, "what", a->examples[i].what, "path",
-			    client_is_operator(c) ? bytes_view(&a->examples[i].path) : SLICE(""));
+		reply_pairs(out, "what", a->examples[i].what, "path", bytes_view(&a->examples[i].path));
 	}
 	reply_end(c);
 }

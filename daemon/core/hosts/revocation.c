@@ -5,6 +5,7 @@
 #include "core/client/reply.h"
 #include "core/hosts/hosts.h"
 #include "core/hosts/revoke.h"
+#include "core/znode/contender.h"
 #include "core/znode/record.h"
 
 /* A daemon has this long to read the letter, and as long again to answer it. */
@@ -170,15 +171,17 @@ static void delete_znode(struct target *t, const struct query_child *child)
 {
 	const struct query *q = t->revocation->query;
 	struct operation_request r = { .op = { .kind = OPERATION_REVOCATION_DELETE, .query = q->number } };
-	struct bytes path = { 0 };
+	struct bytes path = { 0 }, shown = { 0 };
 
 	t->deleting++;
 	bytes_format(&path, "%s/%s", bytes_view(&q->path), bytes_view(&child->name));
 	r.op.part = (uint64_t)(t - t->revocation->targets);
 	r.path = bytes_view(&path);
-	effects_say(q->hosts->env->out, EFFECT_LEVEL_WARNING, "deleting %q, %s", r.path,
+	bytes_format(&shown, "%s/%s", bytes_view(&q->path), contender_shown(bytes_view(&child->name)));
+	effects_say(q->hosts->env->out, EFFECT_LEVEL_WARNING, "deleting %q, %s", bytes_view(&shown),
 		    t->host.len ? "whose host does not answer" : "which is of no host that could be asked");
 	operation_send(q->hosts->ensemble, EFFECT_ZK_DELETE, &r);
+	bytes_free(&shown);
 	bytes_free(&path);
 }
 

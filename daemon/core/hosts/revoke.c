@@ -51,6 +51,14 @@ int64_t revoke_ask(struct lock *lock, struct slice reason)
 	return count;
 }
 
+/* A log does not tell the session in it: what follows that is the letter's as well. */
+static struct slice shown(struct slice id)
+{
+	const char *dash = memrchr(id.data, '-', id.len);
+
+	return dash ? (struct slice){ dash + 1, (size_t)(id.data + id.len - dash - 1) } : id;
+}
+
 void revoke_log(struct hosts *h, struct slice name, int64_t holders, const struct revoker *by, struct slice id)
 {
 	struct bytes *out = &h->env->out->arena;
@@ -61,7 +69,7 @@ void revoke_log(struct hosts *h, struct slice name, int64_t holders, const struc
 		bytes_format(out, ", %q", by->client);
 	bytes_format(out, ") of host %q", by->host);
 	if (id.len)
-		bytes_format(out, ", letter %q", id);
+		bytes_format(out, ", letter %q", shown(id));
 	effects_log(h->env->out, EFFECT_LEVEL_WARNING);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/lock/client.h"
 
+#include "base/cold.h"
 #include "base/mem.h"
 #include "core/lock/client_ledger.h"
 #include "core/lock/locks.h"
@@ -26,6 +27,26 @@ void client_set_child(struct client *c, uint32_t pid)
 	client_ledger_changed(c);
 }
 
+static struct access_peer as_peer(const struct client *c)
+{
+	return (struct access_peer){
+		.uid = c->uid,
+		.unit = bytes_view(&c->unit),
+		.groups = c->groups,
+		.group_count = c->group_count,
+		.groups_known = c->groups_known,
+		.operator = c->privileged,
+	};
+}
+
+static COLD void client_rule(struct client *c)
+{
+	const struct access_peer peer = as_peer(c);
+
+	c->ruled_by = c->locks->env->rules;
+	c->ruled = access_verbs(&c->locks->env->conf->access, &peer);
+}
+
 void client_set_groups(struct client *c, const struct event_groups *groups)
 {
 	c->groups = mem_resize(c->groups, groups->count * sizeof(*groups->list) + 1);
@@ -33,6 +54,7 @@ void client_set_groups(struct client *c, const struct event_groups *groups)
 		memcpy(c->groups, groups->list, groups->count * sizeof(*groups->list));
 	c->group_count = groups->count;
 	c->groups_known = groups->all;
+	c->ruled_by = 0;
 }
 
 uint32_t client_shown(const struct client *c, struct slice *ret_comm)
@@ -90,16 +112,16 @@ bool client_is_operator(const struct client *c)
 	return c->privileged;
 }
 
+bool client_ruled(struct client *c, enum rule_verb verb)
+{
+	if (c->ruled_by != c->locks->env->rules)
+		client_rule(c);
+	return c->ruled >> verb & 1;
+}
+
 bool client_may(const struct client *c, enum rule_verb verb, struct slice name, const struct rule **ret_rule)
 {
-	const struct access_peer peer = {
-		.uid = c->uid,
-		.unit = bytes_view(&c->unit),
-		.groups = c->groups,
-		.group_count = c->group_count,
-		.groups_known = c->groups_known,
-		.operator = c->privileged,
-	};
+	const struct access_peer peer = as_peer(c);
 
 	return access_may(&c->locks->env->conf->access, &peer, verb, name, ret_rule);
 }

@@ -37,6 +37,7 @@ struct client {
 	bool groups_known;        /* all of them */
 	uint32_t *groups;
 	size_t group_count;
+	uint32_t ruled, ruled_by; /* the verbs of rules that concern it, 1 << enum rule_verb; the env->rules that is of */
 	uint64_t id;
 	int version;              /* RESP 2 or 3 */
 	bool half_closed, asking; /* a request is not answered yet */
@@ -88,7 +89,8 @@ void client_close(struct client *c);
 struct client *client_by_id(struct locks *locks, uint64_t id); /* NULL when there is none */
 /* Of the process that connected. A snapshot does not have them: the adapter reads them again from the connection. */
 void client_set_groups(struct client *c, const struct event_groups *groups);
-/* As access_may() has it. */
+/* A rule may say whether it may do that with a lock: else there is the default. And as access_may() has it. */
+bool client_ruled(struct client *c, enum rule_verb verb);
 bool client_may(const struct client *c, enum rule_verb verb, struct slice name, const struct rule **ret_rule);
 /* What another client has of that lock is shown with all that is known of it: it is the user's own, or it may look. */
 bool client_may_look(const struct client *c, struct slice name, uint32_t uid);

@@ -39,6 +39,16 @@ static bool is_usual(enum rule_verb verb)
 	return verb != RULE_revoke && verb != RULE_limit;
 }
 
+unsigned int access_verbs(const struct access_rules *rules, const struct access_peer *peer)
+{
+	unsigned int verbs = 0;
+
+	for (size_t i = 0; !peer->operator && i < rules->count; i++)
+		if (concerns(&rules->list[i], peer))
+			verbs |= rules->list[i].verbs;
+	return verbs;
+}
+
 bool access_may(const struct access_rules *rules, const struct access_peer *peer, enum rule_verb verb, struct slice name,
 		const struct rule **ret_rule)
 {

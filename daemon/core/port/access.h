@@ -33,6 +33,8 @@ struct access_rules {
 	unsigned int verbs; /* those that any rule names */
 };
 
+/* The verbs of the rules that concern it, 1 << enum rule_verb: with the others no rule matches, whatever the name. */
+unsigned int access_verbs(const struct access_rules *rules, const struct access_peer *peer);
 /* `ret_rule` may be NULL. *ret_rule NULL: no rule matches. */
 bool access_may(const struct access_rules *rules, const struct access_peer *peer, enum rule_verb verb, struct slice name,
 		const struct rule **ret_rule);

@@ -35,6 +35,7 @@ struct env {
 	struct stats stats;
 	struct accounts accounts; /* pools.h */
 	struct bytes refusal;     /* the latest sentence of pools_refusal() */
+	uint32_t rules;      /* number of the present rules of access: each reload counts */
 	bool stopping;       /* nothing is granted to new requests, and holders are asked to release */
 };
 

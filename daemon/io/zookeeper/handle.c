@@ -52,6 +52,20 @@ struct zk_handle {
 	struct ACL_vector acls;
 };
 
+/* Whoever knows a session can end it. */
+static void handle_log_line(const char *text)
+{
+	static const char secret[] = "sessionId=";
+	const char *id = strstr(text, secret), *rest;
+
+	if (!id) {
+		log_debug("ZooKeeper client: %s", text);
+		return;
+	}
+	rest = id + strlen(secret);
+	log_debug("ZooKeeper client: %.*s...%s", (int)(rest - text), text, rest + strcspn(rest, ", "));
+}
+
 /*
  * The library's log has no context, calls a port that refuses a "broken pipe", and repeats itself at every attempt; what
  * matters is reported as a trouble instead. It also logs from the thread that ends a session.
@@ -61,7 +75,7 @@ static void handle_log(const char *message)
 	const char *text = strstr(message, "@");
 
 	text = text ? strstr(text, ": ") : NULL;
-	log_debug("ZooKeeper client: %s", text ? text + 2 : message);
+	handle_log_line(text ? text + 2 : message);
 }
 
 static void handle_off_loop(struct zk_handle *h)

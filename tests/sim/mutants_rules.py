@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The core without its rules of access and without its secrets (mutants_table.py)."""
+
+RULES = [
+    ("rules: the last one that matches counts", [
+        ("const struct rule *r = &rules->list[i];\n\n\t\tif (!(r->verbs",
+         "const struct rule *r = &rules->list[rules->count - 1 - i];\n\n\t\tif (!(r->verbs")], 100, "anything"),
+    ("rules: one that denies is not heeded", [
+        ("\t\treturn r->allows;\n", "\t\treturn true;\n")], 100, "anything"),
+    ("rules: a group is looked for among users", [
+        ("if (peer->groups[i] == r->low)", "if (peer->uid == r->low)")], 100, "anything"),
+    ("rules: a range of users has no end", [
+        ("peer->uid >= r->low && peer->uid <= r->high", "peer->uid >= r->low")], 100, "anything"),
+    ("rules: every process is of the unit", [
+        ("return slice_eq(peer->unit, slice_from(r->name));", "return true;")], 100, "anything"),
+    ("rules: they are for all names", [
+        (" || !name_matches(slice_from(r->pattern), name, &work)", "")], 100, "anything"),
+    ("rules: by default everybody may ask for what others hold", [
+        ("access.c", "return verb != RULE_revoke && verb != RULE_limit;", "return verb != RULE_limit;")], 300, "anything"),
+    ("rules: they are for operators, too", [
+        ("\tif (peer->operator)\n\t\treturn true;\n", ""),
+        ("!peer->operator && i < rules->count", "i < rules->count")], 100, "anything"),
+    ("rules: whose groups are not known is in none", [
+        ("return !peer->groups_known && !r->allows;", "return false;")], 300, "snapshots, anything"),
+    ("rules: other ones do not concern who is connected", [
+        ("\t\tb->env.rules++;\n", "")], 100, "anything"),
+    ("rules: readers are asked for their right to write", [
+        ("return terms->mode == MODE_SHARED ? RULE_shared : RULE_lock;", "return RULE_lock;")], 100, "anything"),
+    ("rules: an MLOCK finds out what it may not have when it comes to it", [
+        ("\t\tif (!m->parts[i].held && !ask_permits(", "\t\tif (false && !ask_permits(")], 300, "anything"),
+    ("rules: whether one may look is not asked", [
+        ("\tif (client_may_look(c, lock, p->here ? (uint32_t)p->uid : UINT32_MAX))\n", "")], 100, "anything"),
+    ("rules: users of other hosts are one's own", [
+        ("p->here ? (uint32_t)p->uid : UINT32_MAX", "(uint32_t)p->uid")], 300, "anything"),
+    ("rules: observers are told the data of leaders", [
+        ("looks ? bytes_view(&known->data) : SLICE(\"\")", "bytes_view(&known->data)")], 300, "anything"),
+    ("secrets: names of znodes have sessions", [
+        ("\t\tcut = uuid;\n", "\t\tcut = 0;\n")], 100, "anything"),
+    ("secrets: names of kazoo's have sessions", [
+        ("\t\tcut = digits;\n", "\t\tcut = 0;\n")], 300, "anything"),
+    ("secrets: everybody is told the sessions of hosts", [
+        ("query_reply.c", "\tif (client_is_operator(q->client))\n\t\tbytes_format(&session",
+         "\tbytes_format(&session")], 100, "anything"),
+    ("secrets: the log has a session in a letter's id", [
+        ("letter %q\", shown(id));", "letter %q\", id);\n\t(void)shown;")], 1000, "anything"),
+    ("secrets: the log has the name of a znode that is deleted by force", [
+        ("revocation.c", "contender_shown(bytes_view(&child->name))", "bytes_view(&child->name)")], 3000, "anything"),
+    ("secrets: the log has the name of a znode that somebody deleted", [
+        ("contender_shown(slice_of(c->name))", "c->name")], 3000, "anything"),
+]

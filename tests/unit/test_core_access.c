@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rules of access over a whole core: who is refused, who is shown what, and when other rules begin to count. */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/snapshot.h"
+#include "core/state.h"
+#include "core_fixture.h"
+
+enum { RULES = 4, OPERATOR = 3 };
+
+static struct rule list[RULES];
+static struct broker_conf next;
+static const uint32_t groups[] = { 50 };
+
+/* Users 1000, 1001, 1002 by their numbers. */
+static void begin(struct fixture *f, uint32_t conn, struct slice unit, size_t group_count)
+{
+	fixture_event(f, &(struct event){
+				 .type = EVENT_CLIENT_CONNECTED,
+				 .conn = conn,
+				 .connected = { .uid = 1000 + conn, .pid = 100 + conn, .comm = SLICE("test"), .unit = unit,
+						.groups = { groups, group_count, true } },
+			 });
+}
+
+static int setup(void **state)
+{
+	struct fixture *f = fixture_new(true);
+
+	f->plain = true;
+	fixture_setup(f, 0, state);
+	next = f->conf;
+	begin(f, 0, SLICE(""), 0);
+	begin(f, 1, SLICE("web.service"), 0);
+	begin(f, 2, SLICE(""), 1);
+	fixture_connect_as(f, OPERATOR, 0, SLICE(""), true);
+	return 0;
+}
+
+static void free_rules(void)
+{
+	for (size_t i = 0; i < RULES; i++)
+		rule_free(&list[i]);
+}
+
+static int teardown(void **state)
+{
+	int rc = fixture_teardown(state);
+
+	free_rules();
+	return rc;
+}
+
+static struct access_rules parse(const char *const *texts)
+{
+	struct access_rules rules = { .list = list };
+	char error[RULE_ERROR_MAX];
+
+	free_rules();
+	for (; *texts; texts++) {
+		if (rule_parse(&list[rules.count], *texts, "conf:7", error) < 0)
+			fail_msg("%s: %s", *texts, error);
+		rules.verbs |= list[rules.count++].verbs;
+	}
+	return rules;
+}
+
+/* A reload brings other rules; the two configurations of the fixture take turns. */
+#define RELOADED(...) reloaded(f, (const char *const[]){ __VA_ARGS__, NULL })
+static void reloaded(struct fixture *f, const char *const *texts)
+{
+	struct broker_conf *now = f->broker->env.conf == &next ? &f->conf : &next;
+
+	now->access = parse(texts);
+	fixture_event(f, &(struct event){ .type = EVENT_CONF, .conf = { .now = now } });
+}
+
+static void denied(struct fixture *f, uint32_t conn, const char *words, const char *verb, const char *name, const char *rule)
+{
+	char sentence[256];
+
+	snprintf(sentence, sizeof(sentence), "-DENIED this user may not %s %s: the rule \"%s\" (conf:7) denies that", verb, name,
+		 rule);
+	fixture_say(f, conn, words, sentence);
+}
+
+static void a_denial_names_the_rule_and_the_file(void **state)
+{
+	struct fixture *f = *state;
+
+	RELOADED("allow unit:web.service app/* lock", "deny * * lock,shared", "deny @50 s acquire");
+	denied(f, 0, "LOCK app/1", "lock", "app/1", "deny * * lock,shared");
+	denied(f, 0, "LOCK x SHARED WAIT 5", "shared", "x", "deny * * lock,shared");
+	denied(f, 1, "ENQUEUE x", "lock", "x", "deny * * lock,shared");
+	fixture_say(f, 1, "LOCK app/1", ":1024");
+	denied(f, 2, "ACQUIRE s LIMIT 1", "acquire", "s", "deny @50 s acquire");
+	fixture_say(f, 1, "ACQUIRE s LIMIT 1", ":1");
+	fixture_say(f, OPERATOR, "LOCK x", ":3072");
+}
+
+static void a_reload_is_for_those_who_are_connected(void **state)
+{
+	struct fixture *f = *state;
+
+	RELOADED("deny 1000 a* lock");
+	denied(f, 0, "LOCK a", "lock", "a", "deny 1000 a* lock");
+	RELOADED("deny 1001 a* lock");
+	fixture_say(f, 0, "LOCK a", ":1024");
+	denied(f, 1, "LOCK a", "lock", "a", "deny 1001 a* lock");
+}
+
+/* What is held is used as before, and who waits is served. */
+static void what_is_held_or_waited_for_stays(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK a", ":1024");
+	fixture_ask(f, 1, "LOCK a WAIT 1000");
+	fixture_say(f, 2, "ENQUEUE a", "+QUEUED");
+	RELOADED("deny * * lock,shared");
+	fixture_say(f, 0, "LOCK a REENTER", ":1024");
+	fixture_say(f, 0, "UNLOCK a", ":1");
+	fixture_say(f, 0, "RENEW a 1000", ":1");
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_expect(f, 1, ":1025");
+	fixture_say(f, 1, "UNLOCK a", ":0");
+	denied(f, 0, "LOCK a", "lock", "a", "deny * * lock,shared");
+	fixture_say(f, 2, "UNLOCK a", ":0");
+	denied(f, 2, "LOCK a", "lock", "a", "deny * * lock,shared");
+}
+
+/* Nobody waits for one name to be told then that it may not have the other. */
+static void of_several_names_each_is_looked_at_first(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 1, "LOCK a", ":1024");
+	RELOADED("deny 1000 b lock");
+	denied(f, 0, "MLOCK 2 a b WAIT 1000", "lock", "b", "deny 1000 b lock");
+	fixture_say(f, 1, "MLOCK 2 a b REENTER", "*2 :1024 :2048");
+}
+
+static void groups_count_once_they_are_known(void **state)
+{
+	struct fixture *f = *state;
+	struct bytes text = { 0 }, why = { 0 };
+	struct broker *b;
+
+	RELOADED("allow @50 * revoke", "deny @60 * lock");
+	fixture_say(f, 2, "REVOKE a", ":0");
+	fixture_say(f, 2, "LOCK a", ":1024");
+	broker_snapshot(f->broker, &text);
+	b = broker_restore(f->broker->env.conf, bytes_view(&text), f->now_ns, &why);
+	assert_non_null(b);
+	broker_free(f->broker);
+	f->broker = b;
+	bytes_free(&text);
+	bytes_free(&why);
+	/* A hand-over: it could be in any group. */
+	fixture_say(f, 2, "REVOKE b", "-DENIED only operators may ask for what others hold" DENIED_HOW);
+	denied(f, 2, "LOCK b", "lock", "b", "deny @60 * lock");
+	fixture_event(f, &(struct event){ .type = EVENT_CLIENT_GROUPS, .conn = 2, .groups = { groups, 1, true } });
+	fixture_say(f, 2, "REVOKE b", ":0");
+	fixture_say(f, 2, "LOCK b", ":2048");
+	denied(f, 0, "LOCK b", "lock", "b", "deny @60 * lock"); /* not known yet */
+	fixture_event(f, &(struct event){ .type = EVENT_CLIENT_GROUPS, .conn = 0, .groups = { groups, 0, true } });
+	fixture_say(f, 0, "LOCK c", ":3072");
+}
+
+static void expect_told(struct fixture *f, uint32_t conn, const char *words, bool all)
+{
+	struct slice text;
+
+	fixture_ask(f, conn, words);
+	text = bytes_view(&f->replies[conn]);
+	if ((memmem(text.data, text.len, "pid\r\n:101", 9) != NULL) != all ||
+	    (memmem(text.data, text.len, "test", 4) != NULL) != all ||
+	    (strncmp(words, "QUEUE", 5) != 0 && (memmem(text.data, text.len, "private", 7) != NULL) != all))
+		fail_msg("%s: %.*s", words, (int)text.len, text.data);
+	bytes_clear(&f->replies[conn]);
+}
+
+static void who_may_not_look_is_shown_no_process_and_no_data(void **state)
+{
+	static const char *const questions[] = { "HOLDERS a", "WHY a", "LEADER e", "HOLDERS e", "HOLDERS s" };
+	struct fixture *f = *state;
+
+	RELOADED("deny 1000 * look");
+	fixture_say(f, 1, "LOCK a DATA private", ":1024");
+	fixture_say(f, 1, "CAMPAIGN e DATA private", ":2048");
+	for (size_t i = 0; i < 4; i++) {
+		expect_told(f, 0, questions[i], false);
+		expect_told(f, 1, questions[i], true);
+		expect_told(f, 2, questions[i], true);
+		expect_told(f, OPERATOR, questions[i], true);
+	}
+	fixture_say(f, 2, "LOCK q", ":3072");
+	fixture_say(f, 1, "ENQUEUE q", "+QUEUED");
+	expect_told(f, 0, "QUEUE q", false);
+	expect_told(f, 2, "QUEUE q", true);
+}
+
+static void its_own_is_shown_to_it(void **state)
+{
+	struct fixture *f = *state;
+
+	RELOADED("deny * * look");
+	fixture_say(f, 1, "LOCK a DATA private", ":1024");
+	expect_told(f, 1, "HOLDERS a", true);
+	expect_told(f, 2, "HOLDERS a", false);
+}
+
+static void an_observer_is_told_the_leader_without_data(void **state)
+{
+	struct fixture *f = *state;
+
+	RELOADED("deny 1000 e look", "deny 1002 e observe");
+	fixture_resp3(f, 0);
+	fixture_say(f, 0, "OBSERVE e", "+OK");
+	fixture_expect_push(f, 0, ">5 $6 leader $1 e :0 $0  $0");
+	fixture_say(f, 1, "CAMPAIGN e DATA private", ":1024");
+	fixture_expect_push(f, 0, ">5 $6 leader $1 e :1024 $5 alpha $0");
+	denied(f, 2, "OBSERVE e", "observe", "e", "deny 1002 e observe");
+	denied(f, 2, "LEADER e", "observe", "e", "deny 1002 e observe");
+}
+
+static void a_cycle_does_not_tell_the_process_that_may_not_be_seen(void **state)
+{
+	struct fixture *f = *state;
+
+	RELOADED("deny 1000 b look");
+	fixture_say(f, 0, "LOCK a", ":1024");
+	fixture_say(f, 1, "LOCK b", ":2048");
+	fixture_ask(f, 1, "LOCK a WAIT 1000");
+	fixture_say(f, 0, "LOCK b WAIT 1000",
+		    "-DEADLOCK this client waits for b held by a client of another user, which waits for a held by this "
+		    "client: release one of them first");
+}
+
+static void asking_holders_is_for_their_user_and_whom_a_rule_allows(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 1, "LOCK a", ":1024");
+	fixture_say(f, 0, "REVOKE a", "-DENIED only operators may ask for what others hold" DENIED_HOW);
+	fixture_say(f, 1, "REVOKE a", ":1");
+	fixture_say(f, OPERATOR, "REVOKE a", ":1");
+	RELOADED("allow 1000 a revoke", "deny 1001 a revoke");
+	fixture_say(f, 0, "REVOKE a", ":1");
+	fixture_say(f, 1, "REVOKE a", ":1"); /* its own */
+	fixture_say(f, 0, "REVOKE b", "-DENIED only operators may ask for what others hold" DENIED_HOW);
+}
+
+static void audits_are_for_operators(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "AUDIT", "-DENIED only operators may have all directories examined" DENIED_HOW);
+	RELOADED("allow * * lock,shared,acquire,campaign,observe,look,revoke,limit");
+	fixture_say(f, 0, "AUDIT", "-DENIED only operators may have all directories examined" DENIED_HOW);
+}
+
+static void an_operator_asks_what_applies(void **state)
+{
+	struct fixture *f = *state;
+
+	RELOADED("deny unit:web.service a lock", "allow @50 a revoke");
+	fixture_say(f, OPERATOR, "ACCESS 5 a GROUPS 49,50 UNIT web.service",
+		    "*8 "
+		    "*8 $4 verb $4 lock $7 allowed :0 $4 rule $28 deny unit:web.service a lock $5 where $6 conf:7 "
+		    "*8 $4 verb $6 shared $7 allowed :1 $4 rule $0  $5 where $0  "
+		    "*8 $4 verb $7 acquire $7 allowed :1 $4 rule $0  $5 where $0  "
+		    "*8 $4 verb $8 campaign $7 allowed :1 $4 rule $0  $5 where $0  "
+		    "*8 $4 verb $7 observe $7 allowed :1 $4 rule $0  $5 where $0  "
+		    "*8 $4 verb $4 look $7 allowed :1 $4 rule $0  $5 where $0  "
+		    "*8 $4 verb $6 revoke $7 allowed :1 $4 rule $18 allow @50 a revoke $5 where $6 conf:7 "
+		    "*8 $4 verb $5 limit $7 allowed :0 $4 rule $0  $5 where $0");
+	fixture_say(f, 0, "ACCESS 5 a", "-DENIED only operators may ask what others may do" DENIED_HOW);
+}
+
+#undef TEST
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_denial_names_the_rule_and_the_file),
+		TEST(a_reload_is_for_those_who_are_connected),
+		TEST(what_is_held_or_waited_for_stays),
+		TEST(of_several_names_each_is_looked_at_first),
+		TEST(groups_count_once_they_are_known),
+		TEST(who_may_not_look_is_shown_no_process_and_no_data),
+		TEST(its_own_is_shown_to_it),
+		TEST(an_observer_is_told_the_leader_without_data),
+		TEST(a_cycle_does_not_tell_the_process_that_may_not_be_seen),
+		TEST(asking_holders_is_for_their_user_and_whom_a_rule_allows),
+		TEST(audits_are_for_operators),
+		TEST(an_operator_asks_what_applies),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
