@@ -36,6 +36,7 @@ void accounts_deinit(struct accounts *all)
 static void weigh(struct accounts *all, struct pool *p)
 {
 	p->weight = all->share * (p->total - p->reserve);
+	p->easy = p->weight / ACCOUNT_PERCENT;
 }
 
 void accounts_set_share(struct accounts *all, unsigned int percent)
@@ -126,8 +127,11 @@ uint64_t account_allowed(const struct account *a, size_t pool, bool privileged)
 bool account_is_admitted(const struct account *a, size_t pool, uint64_t more, bool privileged)
 {
 	const struct pool *p = &a->all->pools[pool];
+	uint64_t mine = a->used[pool], others = p->used - mine;
 
-	if (privileged)
-		return p->used + more <= p->total;
+	if (privileged && p->used + more <= p->total)
+		return true;
+	if (ACCOUNT_PERCENT * (mine + more) + a->all->share * others <= p->weight)
+		return true;
 	return !p->used && more <= p->total - p->reserve;
 }

@@ -26,7 +26,8 @@ enum { ACCOUNT_POOLS_MAX = 8, ACCOUNT_PERCENT = 100, ACCOUNT_RESERVE_PART = 50 /
 
 struct pool {
 	uint64_t total, reserve, used;
-	uint64_t weight; /* share * (total - reserve), which nobody has to calculate for a charge */
+	uint64_t weight; /* share * (total - reserve) */
+	uint64_t easy;   /* as long as all together use no more, nobody can be beyond a share */
 };
 
 struct account {
@@ -63,15 +64,13 @@ struct account *account_enter(struct accounts *all, uint32_t uid, const char *un
 void account_leave(struct account *a);
 /* How much it may use now, of which it uses some; less than that: its share became smaller, or it was charged by force. */
 uint64_t account_allowed(const struct account *a, size_t pool, bool privileged);
-bool account_is_admitted(const struct account *a, size_t pool, uint64_t more,
-			 bool privileged); /* by the less usual rules */
-void account_free(struct account *a);      /* when it is empty */
+bool account_is_admitted(const struct account *a, size_t pool, uint64_t more, bool privileged); /* by the whole rule */
+void account_free(struct account *a);                                                        /* when it is empty */
 
+/* Each request asks this, more than once; most often the answer is near. */
 static inline bool account_may(const struct account *a, size_t pool, uint64_t more, bool privileged)
 {
 	const struct pool *p = &a->all->pools[pool];
-	uint64_t mine = a->used[pool], others = p->used - mine;
 
-	return ACCOUNT_PERCENT * (mine + more) + a->all->share * others <= p->weight ||
-	       account_is_admitted(a, pool, more, privileged);
+	return p->used + more <= p->easy || account_is_admitted(a, pool, more, privileged);
 }

@@ -7,6 +7,22 @@
 
 #include "base/account.h"
 
+/*
+ * What cannot outlive a reference to its account, and is always charged the same, needs no struct: whoever has it knows
+ * both. These are for that, and count no reference.
+ */
+static inline void charge_add(struct account *a, size_t pool, uint64_t amount)
+{
+	a->used[pool] += amount;
+	a->all->pools[pool].used += amount;
+}
+
+static inline void charge_remove(struct account *a, size_t pool, uint64_t amount)
+{
+	a->used[pool] -= amount;
+	a->all->pools[pool].used -= amount;
+}
+
 /* Zeroed: nothing is charged. */
 struct charge {
 	struct account *account; /* NULL if amount is 0 */
@@ -20,8 +36,7 @@ static inline void charge_force(struct charge *c, struct account *a, size_t pool
 		return;
 	*c = (struct charge){ a, amount };
 	a->references++;
-	a->used[pool] += amount;
-	a->all->pools[pool].used += amount;
+	charge_add(a, pool, amount);
 }
 
 static inline bool charge_try(struct charge *c, struct account *a, size_t pool, uint64_t amount, bool privileged)
@@ -39,8 +54,7 @@ static inline void charge_give_back(struct charge *c, size_t pool)
 
 	if (!a)
 		return;
-	a->used[pool] -= c->amount;
-	a->all->pools[pool].used -= c->amount;
+	charge_remove(a, pool, c->amount);
 	*c = (struct charge){ 0 };
 	if (!--a->references)
 		account_free(a);

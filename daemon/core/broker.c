@@ -125,7 +125,7 @@ static void settle_locks(struct broker *b)
 			continue;
 		}
 		lock_settle(d);
-		if (payer_may_change(lock))
+		if (lock->mixed)
 			payer_settle(lock);
 		if (!b->env.conf->standalone)
 			charge_recount(d);

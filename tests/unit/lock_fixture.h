@@ -169,3 +169,12 @@ static inline void fixture_free(struct fixture *f)
 	bytes_free(&f->said);
 	free(f);
 }
+
+/* The client gets the lock, as if it had asked for it. */
+static inline void fixture_grant(struct lock *lock, struct client *c, int64_t token, int64_t lease_ns)
+{
+	struct request r = { .lock = lock, .client = c, .lease_ns = lease_ns, .place = true };
+
+	charge_add(c->account, POOL_GRANTS, 1);
+	grant_new(&r, MODE_EXCLUSIVE, token);
+}

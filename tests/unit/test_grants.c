@@ -34,7 +34,7 @@ static struct request *wants(int client, bool queued, int64_t wait_ns)
 
 static struct grant *holds_for(int client, int64_t lease_ns)
 {
-	grant_new(lock, &f->clients[client], MODE_EXCLUSIVE, 7, lease_ns, &(struct bytes){ 0 });
+	fixture_grant(lock, &f->clients[client], 7, lease_ns);
 	return grant_find(lock, &f->clients[client]);
 }
 

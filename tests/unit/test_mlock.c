@@ -80,7 +80,7 @@ static struct grant *grant(const char *name)
 
 static void holds(const char *name, int64_t token)
 {
-	grant_new(lock_named(f, name), c, MODE_EXCLUSIVE, token, 0, &(struct bytes){ 0 });
+	fixture_grant(lock_named(f, name), c, token, 0);
 }
 
 static void locks_are_taken_in_the_order_of_their_names(void **state)

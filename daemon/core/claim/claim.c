@@ -72,7 +72,7 @@ static void send_join(struct claim *c)
 	bytes_free(&name);
 }
 
-struct claim *claim_new(struct directory *d, enum mode mode)
+static inline struct claim *make(struct directory *d, enum mode mode)
 {
 	struct directories *all = d->directories;
 	struct claim *c = mem_new_spared(&all->spare_claim, sizeof(*c));
@@ -85,6 +85,11 @@ struct claim *claim_new(struct directory *d, enum mode mode)
 	if (!all->env->conf->standalone)
 		charge_force(&c->path, d->payer, POOL_PATHS, charge_path(d));
 	return c;
+}
+
+struct claim *claim_new(struct directory *d, enum mode mode)
+{
+	return make(d, mode);
 }
 
 void claim_release(struct directory *d)
@@ -104,7 +109,7 @@ void claim_release(struct directory *d)
 static struct claim *join_locally(struct directory *d, enum mode mode)
 {
 	struct directories *all = d->directories;
-	struct claim *c = claim_new(d, mode);
+	struct claim *c = make(d, mode);
 
 	c->state = CLAIM_HELD;
 	c->czxid = all->token_next++;

@@ -24,7 +24,7 @@
 	NUMBER(CLIENTS, ALWAYS, connected_clients, h->locks->client_count, "connected_clients", GAUGE, ONE, "Connections.") \
 	NUMBER(CLIENTS, ALWAYS, blocked_clients, h->locks->blocked_count, "blocked_clients", GAUGE, ONE, \
 	       "Connections whose request waits for a lock.") \
-	NUMBER(CLIENTS, ALWAYS, users, h->env->accounts.map.count, "users", GAUGE, ONE, "Users that have a connection.") \
+	NUMBER(CLIENTS, ALWAYS, users, h->locks->users.count, "users", GAUGE, ONE, "Users that have a connection.") \
 	NUMBER(LOCKS, ALWAYS, locks, h->locks->names.count - h->locks->idle_count, "locks", GAUGE, ONE, \
 	       "Locks that this host holds or waits for.") \
 	NUMBER(LOCKS, ALWAYS, grants, h->locks->grant_count, "grants", GAUGE, ONE, "Grants, and losses not told yet.") \

@@ -106,7 +106,8 @@ struct observer *observe_add(struct lock *lock, struct client *client)
 	o->lock = lock;
 	o->client = client;
 	o->work.kind = WORK_LEADER;
-	charge_force(&o->charge, client->account, POOL_OBSERVERS, 1);
+	charge_add(client->account, POOL_OBSERVERS, 1);
+	lock->mixed |= client->account != lock->charge.account;
 	TAILQ_INSERT_TAIL(&lock->observation->observers, o, link);
 	TAILQ_INSERT_TAIL(&client->observers, o, client_link);
 	lock->observer_count++;
@@ -152,7 +153,7 @@ void observe_end(struct observer *o)
 		leave(o);
 	TAILQ_REMOVE(&o->client->observers, o, client_link);
 	o->client->observer_count--;
-	charge_give_back(&o->charge, POOL_OBSERVERS);
+	charge_remove(o->client->account, POOL_OBSERVERS, 1);
 	client_ledger_review(o->client);
 	bytes_free(&o->outcome.sentence);
 	mem_free(o);

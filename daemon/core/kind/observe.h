@@ -52,7 +52,6 @@ struct observer {
 	struct notification *notification; /* the one that it has not read, or NULL */
 	struct outcome outcome;            /* LEADER, UNOBSERVED */
 	struct work_item work;                  /* LEADER: it is told later */
-	struct charge charge;
 };
 
 struct observation {

@@ -13,10 +13,5 @@ struct account *payer_of(const struct lock *lock);
  * and what is left stays whose it was. Its mutex is for the request that gathers with it.
  */
 struct account *payer_of_permit(const struct lock *lock, size_t number);
-void payer_settle(struct lock *lock);
+void payer_settle(struct lock *lock); /* not needed unless users are mixed (lock.h) */
 
-/* Seldom: another user's turn has come. */
-static inline bool payer_may_change(const struct lock *lock)
-{
-	return lock->charge.account != lock_user(lock) || lock->slots;
-}

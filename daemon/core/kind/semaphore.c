@@ -466,7 +466,7 @@ static void grant(struct semaphore *s)
 		grant_set_depth(g, g->depth + r->count);
 		grant_extend(g, r->lease_ns);
 	} else {
-		grant_new(s->lock, client, MODE_SHARED, 0, r->lease_ns, &r->data);
+		grant_new(r, MODE_SHARED, 0);
 		g = grant_find(s->lock, client);
 		grant_set_depth(g, r->count);
 	}

@@ -131,12 +131,15 @@ bool client_may_look(const struct client *c, struct slice name, uint32_t uid)
 	return uid == c->uid || client_may(c, RULE_look, name, NULL);
 }
 
-static bool may_use(const struct client *c, enum pool_number pool, size_t amount, const char **why)
+static COLD bool refuse(const struct client *c, enum pool_number pool, const char **why)
 {
-	if (account_may(c->account, pool, amount, c->privileged))
-		return true;
 	*why = pools_refusal(c->locks->env, c->account, pool, c->privileged);
 	return false;
+}
+
+static inline bool may_use(const struct client *c, enum pool_number pool, size_t amount, const char **why)
+{
+	return account_may(c->account, pool, amount, c->privileged) || refuse(c, pool, why);
 }
 
 bool client_may_ask(const struct client *c, bool queued, const char **why)

@@ -79,7 +79,7 @@ static void tell_adapter(const struct client *c)
 }
 
 /* The client's grants changed: without any it is no holder, and not in jeopardy. */
-static void grants_changed(struct client *c)
+static inline void grants_changed(struct client *c)
 {
 	bool holds = c->grant_count > c->lost_count;
 
@@ -93,7 +93,7 @@ static void grants_changed(struct client *c)
 	notification_drop(c, c->session_notification);
 }
 
-void grant_add(struct grant *g)
+static inline void link_up(struct grant *g)
 {
 	struct lock *lock = g->lock;
 	struct client *client = g->client;
@@ -102,10 +102,7 @@ void grant_add(struct grant *g)
 	TAILQ_INSERT_TAIL(&client->grants, g, client_link);
 	lock->locks->grant_count++;
 	client->grant_count++;
-	if (g->counted) {
-		charge_force(&g->charge, client->account, POOL_GRANTS, 1);
-		client->counted++;
-	}
+	client->counted += g->counted;
 	if (g->lost) {
 		client->lost_count++;
 		lock->locks->lost_count++;
@@ -114,9 +111,20 @@ void grant_add(struct grant *g)
 	}
 }
 
-void grant_new(struct lock *lock, struct client *client, enum mode mode, int64_t token, int64_t lease_ns,
-	       struct bytes *data)
+void grant_add(struct grant *g)
 {
+	struct account *a = g->client->account;
+
+	link_up(g);
+	if (g->counted)
+		charge_add(a, POOL_GRANTS, 1);
+	g->lock->mixed |= a != g->lock->charge.account;
+}
+
+void grant_new(struct request *r, enum mode mode, int64_t token)
+{
+	struct client *client = r->client;
+	struct lock *lock = r->lock;
 	struct locks *locks = lock->locks;
 	struct grant *g = mem_new_spared(&locks->spare_grant, sizeof(*g));
 
@@ -130,15 +138,17 @@ void grant_new(struct lock *lock, struct client *client, enum mode mode, int64_t
 	g->token = token;
 	g->granted_ns = locks->env->now_ns;
 	g->lease.kind = TIMER_LEASE;
-	g->data = *data;
-	*data = (struct bytes){ 0 };
+	g->data = r->data;
+	r->data = (struct bytes){ 0 };
 	g->counted = true;
-	grant_add(g);
+	assert(r->place); /* it is the grant's from now on */
+	r->place = false;
+	link_up(g);
 	grants_changed(client);
 	locks->env->stats.grants_total++;
 	grant_ledger_begin(g);
-	if (lease_ns)
-		grant_renew(g, lease_ns);
+	if (r->lease_ns)
+		grant_renew(g, r->lease_ns);
 }
 
 void grant_renew(struct grant *g, int64_t lease_ns)
@@ -198,7 +208,7 @@ static void uncount(struct grant *g)
 		return;
 	g->counted = false;
 	g->client->counted--;
-	charge_give_back(&g->charge, POOL_GRANTS);
+	charge_remove(g->client->account, POOL_GRANTS, 1);
 }
 
 static void count_end(const struct grant *g)

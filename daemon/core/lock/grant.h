@@ -25,7 +25,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/charge.h"
 #include "base/heap.h"
 #include "base/queue.h"
 #include "core/lock/notification.h"
@@ -35,6 +34,7 @@
 
 struct client;
 struct lock;
+struct request;
 
 /* Why a grant was lost. */
 enum loss { LOSS_SESSION, LOSS_DELETED, LOSS_LEASE, LOSS_LIMIT, LOSS_FORCED };
@@ -45,8 +45,7 @@ struct grant {
 	TAILQ_ENTRY(grant) link;        /* lock->grants or lock->lost */
 	TAILQ_ENTRY(grant) client_link; /* client->grants */
 	enum mode mode;
-	bool counted; /* it counts against the limits of its client, and is charged */
-	struct charge charge;
+	bool counted; /* it counts against the limits of its client, and is charged (pools.h) */
 	bool lost;
 	enum loss loss;
 	int64_t depth; /* levels, at least 1 */
@@ -65,9 +64,8 @@ struct grant {
 TAILQ_HEAD(grant_list, grant);
 
 const char *loss_word(enum loss loss); /* the word for it in logs and events */
-/* lease_ns 0: no lease. It takes over the memory of `data`. */
-void grant_new(struct lock *lock, struct client *client, enum mode mode, int64_t token, int64_t lease_ns,
-	       struct bytes *data);
+/* For that request, whose data and place among the grants (pools.h) become its own. */
+void grant_new(struct request *r, enum mode mode, int64_t token);
 /* Puts one that has its client, its lock, `counted` and `lost` behind those of both. */
 void grant_add(struct grant *g);
 /* The client's grant of the lock, lost ones included; NULL. */

@@ -166,15 +166,13 @@ void lock_pay(struct lock *lock, struct account *payer)
 }
 
 /* One more comes into use. */
-static bool charge_use(struct locks *locks, struct charge *charge, const struct client *client)
+static inline bool charge_use(struct locks *locks, struct charge *charge, const struct client *client)
 {
-	struct account *nobody = &locks->env->accounts.nobody;
+	struct account *a = client ? client->account : &locks->env->accounts.nobody;
 
-	if (client)
-		return charge_try(charge, client->account, POOL_LOCKS, 1, client->privileged);
-	if (!locks->restoring)
-		return charge_try(charge, nobody, POOL_LOCKS, 1, false);
-	charge_force(charge, nobody, POOL_LOCKS, 1);
+	if (!account_may(a, POOL_LOCKS, 1, client && client->privileged) && !locks->restoring)
+		return false;
+	charge_force(charge, a, POOL_LOCKS, 1);
 	return true;
 }
 
@@ -222,6 +220,7 @@ struct lock *lock_make(struct locks *locks, struct slice name, const struct clie
 		if (!charge_use(locks, &lock->charge, client))
 			return NULL;
 		lock->directory.payer = lock->charge.account;
+		lock->mixed = false;
 		unlink_lock(lock);
 		lock->idle = false;
 		TAILQ_INSERT_TAIL(&locks->used, lock, link);

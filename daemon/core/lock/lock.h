@@ -38,7 +38,6 @@
 #include "core/lock/request.h"
 #include "core/claim/turn.h"
 
-struct client;
 struct locks;
 
 struct lock {
@@ -57,7 +56,8 @@ struct lock {
 	/* Of a semaphore (semaphore.h): its own state, and the directory that its grants rest on. Otherwise NULL. */
 	struct semaphore *semaphore;
 	struct directory *slots;
-	struct charge charge; /* while it is in use: of its payer (port/pools.h) */
+	struct charge charge; /* while it is in use: of its payer (port/pools.h); */
+	bool mixed;           /* since then somebody of another account has come, so that the payer may change */
 	size_t observer_count;
 	struct observation *observation; /* of an observed election (observe.h), or NULL */
 };

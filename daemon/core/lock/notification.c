@@ -41,10 +41,8 @@ void notification_add(struct client *c, const struct notification *told)
 		client_close(c);
 }
 
-void notification_drop(struct client *c, struct notification *n)
+void notification_free(struct client *c, struct notification *n)
 {
-	if (!n)
-		return;
 	if (n->place)
 		*n->place = NULL;
 	TAILQ_REMOVE(&c->notifications, n, link);

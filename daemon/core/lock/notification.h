@@ -49,6 +49,12 @@ void notification_add(struct client *c, const struct notification *told);
 void notification_keep(struct client *c, const struct notification *told);
 bool notification_counts(enum notification_type type);   /* the others are bounded by what they are about */
 size_t notification_bytes(const struct notification *n); /* that are charged, if it counts */
-/* Takes NULL. */
-void notification_drop(struct client *c, struct notification *n);
+void notification_free(struct client *c, struct notification *n); /* before it is read */
 void notification_drop_all(struct client *c);
+
+/* Takes NULL. */
+static inline void notification_drop(struct client *c, struct notification *n)
+{
+	if (n)
+		notification_free(c, n);
+}

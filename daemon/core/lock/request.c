@@ -23,17 +23,18 @@ static void count(struct request *r, size_t one)
 }
 
 /* That it is admitted was asked before: what is restored, and so is behind the limits, is charged, too. */
-static void charge(struct request *r)
+static inline void charge(struct request *r)
 {
 	struct account *a = r->client->account;
 
-	charge_force(&r->wait, a, POOL_REQUESTS, 1);
-	charge_force(&r->place, a, POOL_GRANTS, 1);
+	charge_add(a, POOL_REQUESTS, 1);
+	charge_add(a, POOL_GRANTS, 1);
+	r->place = true;
 	if (r->queued)
 		charge_force(&r->event, a, POOL_MEMORY, POOL_EVENT_BYTES + r->lock->name.len);
 }
 
-void request_add(struct request *r)
+static inline void add(struct request *r)
 {
 	if (!r->queued)
 		r->client->request = r;
@@ -41,6 +42,12 @@ void request_add(struct request *r)
 	TAILQ_INSERT_TAIL(&r->lock->requests, r, link);
 	count(r, 1);
 	charge(r);
+	r->lock->mixed |= r->client->account != r->lock->charge.account;
+}
+
+void request_add(struct request *r)
+{
+	add(r);
 }
 
 void request_new(struct lock *lock, struct client *client, const struct request_terms *terms)
@@ -63,7 +70,7 @@ void request_new(struct lock *lock, struct client *client, const struct request_
 	bytes_slice(&r->data, terms->data);
 	if (r->queued)
 		locks->env->stats.enqueued_total++;
-	request_add(r);
+	add(r);
 	if (terms->wait_ns == 0)
 		request_expire(r);
 	else if (terms->wait_ns > 0)
@@ -98,9 +105,11 @@ static void take_off(struct request *r)
 	TAILQ_REMOVE(&lock->requests, r, link);
 	TAILQ_REMOVE(&r->client->requests, r, client_link);
 	count(r, (size_t)-1);
-	charge_give_back(&r->wait, POOL_REQUESTS);
-	charge_give_back(&r->place, POOL_GRANTS);
-	charge_give_back(&r->event, POOL_MEMORY);
+	charge_remove(r->client->account, POOL_REQUESTS, 1);
+	if (r->place)
+		charge_remove(r->client->account, POOL_GRANTS, 1);
+	if (r->queued)
+		charge_give_back(&r->event, POOL_MEMORY);
 	if (r->expired)
 		lock->expired_count--;
 	heap_unset(&lock->locks->env->timers, &r->timer);
@@ -149,7 +158,7 @@ void request_grant(struct request *r, int64_t token)
 {
 	struct lock *lock = r->lock;
 
-	grant_new(lock, r->client, r->mode, token, r->lease_ns, &r->data);
+	grant_new(r, r->mode, token);
 	grant_log(TAILQ_LAST(&lock->grants, grant_list), "granted", false, 1);
 	request_granted(r, token);
 }

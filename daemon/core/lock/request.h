@@ -59,8 +59,8 @@ struct request {
 	struct bytes data;
 	struct proclamation proclamation; /* of an election */
 	int64_t limit, count; /* of permits, for a semaphore */
-	struct charge wait, place,
-		event;      /* as one that waits, as what will be a grant, and for its event if it is queued */
+	bool place;          /* it counts as one of the grants (pools.h), as long as it has none */
+	struct charge event; /* if it is queued */
 	struct timer timer;   /* the end of the wait; once expired, until when the answer may come */
 	struct outcome outcome;
 };
