@@ -38,7 +38,7 @@ FRESH ?= $(shell date +%s)000
 FRESH := $(FRESH)
 STANDALONE ?=
 MINUTES ?= 2
-FUZZ_S ?= 60
+SECONDS ?= 60
 ONLY ?=
 WRITE ?=
 PYTHON = /usr/bin/python3
@@ -131,7 +131,7 @@ UNIT_CONF = test_conf.c test_conf_file.c test_conf_prefix.c test_conf_reload.c
 UNIT_BASE = test_backoff.c
 UNIT_IO = test_watch.c test_process.c test_unit.c test_feed.c test_saved.c test_zk_parts.c test_listen.c test_conn.c test_party.c test_kept.c test_channel.c \
 	test_keeper.c test_store.c test_page_file.c
-FUZZ = fuzz_rule.c fuzz_resp.c fuzz_snapshot.c fuzz_salvage.c
+FUZZ = fuzz_conf.c fuzz_rule.c fuzz_resp.c fuzz_snapshot.c fuzz_salvage.c
 SIM = snapshots.c kills.c sim.c world.c host.c load.c saved.c caller.c asks.c answers.c told.c checks.c clutter.c entitled.c elections.c \
 	readers.c known.c deadlocks.c several.c tries.c permits.c permits_foreign.c forced.c faults.c foreign.c reloads.c ballast.c \
 	anything.c anything_asks.c anything_checks.c anything_rules.c anything_meddler.c sched.c trace.c fakezk_ensemble.c fakezk_handle.c \
@@ -401,7 +401,19 @@ $(UNIT_IO_BIN): $(TESTS)/%: $(OBJ)/tests/unit/%.o $(A_IO_HANDOVER) $(A_CORE) $(A
 $(FUZZ_BIN): $(TESTS)/%: $(OBJ)/tests/fuzz/%.o $(OBJ)/tests/fuzz/driver.o $(PURE)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(LINK) -o $@ $(inputs)
+	$(Q)$(LINK) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(FUZZ_LIBS)
+
+# Those of libFuzzer, which is a part of clang: see tests/fuzz/run.sh. One of them drives the simulator.
+LIBFUZZER = $(FUZZ:%.c=$(TESTS)/libfuzzer/%) $(TESTS)/libfuzzer/fuzz_core
+.PHONY: libfuzzer
+libfuzzer: $(LIBFUZZER)
+$(TESTS)/fuzz_conf $(TESTS)/libfuzzer/fuzz_conf: $(A_BASE)
+$(TESTS)/fuzz_conf $(TESTS)/libfuzzer/fuzz_conf: FUZZ_LIBS = -linih
+$(TESTS)/libfuzzer/fuzz_core: $(SIM_PARTS_O)
+$(LIBFUZZER): $(TESTS)/libfuzzer/%: $(OBJ)/tests/fuzz/%.o $(PURE)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(LINK) -fsanitize=fuzzer -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(FUZZ_LIBS)
 
 $(SIM_UNIT_BIN): $(TESTS)/%: $(OBJ)/tests/sim/%.o $(SIM_PARTS_O) $(PURE)
 	@mkdir -p $(@D)
@@ -510,9 +522,13 @@ beside-check: ## what check-all does after check
 check-all: ## what CI runs: check, then a second build, a longer fuzz, lint, packages, a booted systemd
 	@$(MAKE) check && $(MAKE) beside-check
 
-# Each target is built for libFuzzer where there is clang, else as the driver has it, with sanitizers.
-fuzz: ## FUZZ_S= seconds of bytes of strangers for each target (60)
-	@MAKE='$(MAKE)' CC='$(CC)' sh tests/fuzz/run.sh '$(BUILD)' $(FUZZ_S) $(FUZZ:.c=)
+# Each target is built for libFuzzer where there is clang, else as the driver has it, with sanitizers; then a sanitized
+# daemon is asked for anything.
+fuzz: ## SECONDS= of bytes of strangers for each target, and for a whole daemon (60; SEED= of that)
+	@MAKE='$(MAKE)' CC='$(CC)' sh tests/fuzz/run.sh '$(BUILD)' $(SECONDS) $(FUZZ:.c=)
+	@$(MAKE) $(SANITIZED) all
+	@LOCKBROKER_BUILD='$(abspath $(BUILD))/san' $(PYTHON) -B tests/fuzz/stateful.py --seconds $(SECONDS) \
+		$(if $(SEED),--seed $(SEED))
 
 demo: ## see it work: two hosts, one ZooKeeper, 16 processes (STANDALONE=1: one host, no ZooKeeper)
 	@$(MAKE) deps

@@ -89,7 +89,7 @@ static void near(const struct world *w, int64_t *ns)
 void ballast_init(struct world *w)
 {
 	struct ballast *b = &w->ballast;
-	struct rng r = { w->seed * 0x9e3779b97f4a7c15u + 7 }; /* all else is what it is without */
+	struct rng r = { .state = w->seed * 0x9e3779b97f4a7c15u + 7 }; /* all else is what it is without */
 	int64_t bytes;
 	int i;
 

@@ -8,7 +8,7 @@
 
 static struct rng stream(struct world *w, int salt)
 {
-	return (struct rng){ (w->seed + (uint64_t)w->sched.now) * 0x9e3779b97f4a7c15u + (uint64_t)salt };
+	return (struct rng){ .state = (w->seed + (uint64_t)w->sched.now) * 0x9e3779b97f4a7c15u + (uint64_t)salt };
 }
 
 static void loosen(struct host *h)

@@ -3,10 +3,14 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct rng {
 	uint64_t state;
+	/* What a fuzzer chooses (tests/fuzz/fuzz_core.c), one choice after the other; 0 leaves it to chance. */
+	const uint8_t *chosen;
+	size_t chosen_left;
 };
 
 static inline uint64_t rng_next(struct rng *r)
@@ -15,6 +19,10 @@ static inline uint64_t rng_next(struct rng *r)
 
 	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
 	z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+	if (r->chosen_left) {
+		r->chosen_left--;
+		z += *r->chosen++ * 0x9e3779b97f4a7c15u;
+	}
 	return z ^ (z >> 31);
 }
 

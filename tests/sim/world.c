@@ -178,7 +178,7 @@ static void reap(void *world, uint64_t argument)
 static void ensemble_init(struct world *w)
 {
 	static const int64_t delays[] = { 2 * MS, 2 * MS, 10 * MS, 60 * MS }, quorum_ms[] = { 0, 0, 0, 0, 2, 10, 60, 200 };
-	struct rng r = { w->seed * 0x9e3779b97f4a7c15u + 11 }; /* all else is what it is without */
+	struct rng r = { .state = w->seed * 0x9e3779b97f4a7c15u + 11 }; /* all else is what it is without */
 
 	fakezk_init(&w->zk, &w->sched, rng_next(&w->rng), w->tick);
 	w->zk.hooks = (struct fakezk_hooks){ w, check_created, check_deleted, check_expired };

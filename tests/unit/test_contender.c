@@ -86,6 +86,13 @@ static void other_children_are_told_apart(void **state)
 	assert_true(!c.known && c.mode == MODE_EXCLUSIVE);
 }
 
+static void what_is_no_name_of_ours_is_shown_as_it_is(void **state)
+{
+	assert_int_equal(contender_shown((struct slice){ 0 }).len, 0);
+	assert_int_equal(contender_shown(SLICE("notes")).len, 5);
+	assert_int_equal(contender_shown(SLICE("lock-0000000001")).len, 15);
+}
+
 static void the_order_goes_on_past_the_wrap(void **state)
 {
 	struct contender before, after;
@@ -102,9 +109,12 @@ static void the_order_goes_on_past_the_wrap(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(our_names_are_read_back),         cmocka_unit_test(a_try_says_so),
-		cmocka_unit_test(two_of_one_session_are_known),    cmocka_unit_test(other_children_are_told_apart),
+		cmocka_unit_test(our_names_are_read_back),
+		cmocka_unit_test(a_try_says_so),
+		cmocka_unit_test(two_of_one_session_are_known),
+		cmocka_unit_test(other_children_are_told_apart),
 		cmocka_unit_test(the_order_goes_on_past_the_wrap),
+		cmocka_unit_test(what_is_no_name_of_ours_is_shown_as_it_is),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

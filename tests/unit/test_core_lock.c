@@ -251,6 +251,15 @@ static void what_is_not_understood_is_an_error(void **state)
 	assert_int_equal(f->replies[0].data[0], '$');
 }
 
+/* Under a sanitizer this also shows that nothing behind the table is read. */
+static void a_command_that_there_is_not_is_told_to_be_none(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "COMMAND INFO nope nope", "*2 *-1 *-1");
+	fixture_say(f, 0, "COMMAND DOCS nope", "*0");
+}
+
 /* The first bytes of what is no name, whatever they are. */
 static void a_refusal_names_what_it_refuses(void **state)
 {
@@ -465,6 +474,7 @@ int main(void)
 		TEST(waits_of_others_are_ended_by_operators_only),
 		TEST(names_and_words_are_checked),
 		TEST(what_is_not_understood_is_an_error),
+		TEST(a_command_that_there_is_not_is_told_to_be_none),
 		TEST(a_refusal_names_what_it_refuses),
 		TEST(limits_hold_at_and_one_past),
 		TEST(waiting_counts_against_what_a_user_may_hold),

@@ -267,7 +267,6 @@ static void write_flags(struct bytes *out, const char *flags)
 static void write_command(struct bytes *out, enum command command, int version)
 {
 	const struct command_spec *spec = &command_table[command];
-	bool fixed = spec->args_min == spec->args_max;
 
 	if (command == COMMAND_COUNT) {
 		resp_nil_array(out, version);
@@ -275,7 +274,7 @@ static void write_command(struct bytes *out, enum command command, int version)
 	}
 	resp_array(out, 6);
 	write_word(out, command);
-	resp_integer(out, fixed ? spec->args_min : -spec->args_min);
+	resp_integer(out, spec->args_min == spec->args_max ? spec->args_min : -spec->args_min);
 	write_flags(out, spec->flags);
 	for (int i = 0; i < 3; i++) /* where its keys stand: it has none */
 		resp_integer(out, 0);

@@ -128,6 +128,8 @@ struct slice contender_shown(struct slice child)
 		cut = uuid;
 	else if (begins_with_digits(child, digits))
 		cut = digits;
+	else
+		return child;
 	return (struct slice){ child.data + cut, child.len - cut };
 }
 

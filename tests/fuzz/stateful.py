@@ -1,0 +1,536 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A real daemon, best a sanitized one, and clients that ask for anything: all commands of the table, well-formed and not, in
+RESP2 and RESP3, over pipelines that are cut anywhere, by connections that hang up, while the process that serves is killed,
+hands over, and reads changed configurations. Promised is:
+
+  - nobody is told of a grant while another client holds the lock, as far as that one was told, and tokens only grow
+  - each request gets one answer, and a connection that asks as it should stays open (unless the process is killed)
+  - no process of the daemon dies, and no sanitizer complains
+  - when all have hung up, nothing is left: INFO says 0
+
+A seed gives the same clients and the same requests, as far as the daemon's pace allows. An episode has a daemon of its own.
+"""
+
+import argparse
+import os
+import random
+import re
+import select
+import signal
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "system"))
+
+import harness  # noqa: E402
+
+PLAYERS = 10
+STEPS = 400
+PATIENCE = 90  # sanitized, and beside much else
+SESSION_MS = 1000  # for so long what a killed process's clients held stays held
+CRASHES = 2  # after three within a minute the locks are lost
+
+PLAIN = [f"lock{i}" for i in range(5)] + ["k\xe4se", "a b", "x" * 200]
+FORCED = ["forced0", "forced1"]  # operators may take these, so nothing is promised of them
+ELECTIONS = ["leader0", "leader1"]
+SEMAPHORES = ["permits2", "permits3"]  # with that limit
+NAMES = PLAIN + FORCED + ELECTIONS + SEMAPHORES
+STRANGE = [b"", b"\xff\xfe", b"-1", b"0", b"99999999999999999999", b"9223372036854775807", b"NaN", b"*", b"WAIT", b"a/../b",
+           b"\r\n", b"x" * 3000, b"LEASE", b"SHARED", b"\0"]
+ZERO = ("blocked_clients", "locks", "grants", "requests", "claims", "audit_running")
+
+
+def commands():
+    """Word -> (least, greatest number of words), of the table that the daemon dispatches by."""
+    rows = re.findall(r"^\tX\((\w+), (-?\d+), (-?\d+),", harness.read_source("protocol/commands.h"), re.M)
+    return {word: (int(least), int(most)) for word, least, most in rows}
+
+
+class Shapes:
+    """Requests as PROTOCOL.md has them: a method for each command, which returns the words behind it."""
+
+    def __init__(self, rng):
+        self.rng = rng
+
+    def some(self, *lists):
+        """Each of these options or not, in any order."""
+        chosen = [option for option in lists if self.rng.random() < 0.4]
+        self.rng.shuffle(chosen)
+        return [word for option in chosen for word in option]
+
+    def name(self):
+        return self.rng.choice(NAMES if self.rng.random() < 0.3 else PLAIN)
+
+    def wait(self):
+        return ["WAIT", self.rng.choice([0, 0, 1, 20, 200])]
+
+    def lease(self):
+        return ["LEASE", self.rng.choice([1, 30, 5000])]
+
+    def lock(self):
+        return [self.name(), *self.wait(), *self.some(["SHARED"], ["DATA", "text"], ["REENTER"]),
+                *(self.lease() if self.rng.random() < 0.2 else [])]
+
+    enqueue = lock
+
+    def unlock(self):
+        return [self.name(), *self.some(["LAZY"])]
+
+    def names(self):
+        found = self.rng.sample(PLAIN + FORCED, self.rng.randrange(1, 5))
+        return [len(found), *found]
+
+    def mlock(self):
+        return [*self.names(), *self.wait(), *self.some(["SHARED"], ["REENTER"])]
+
+    def munlock(self):
+        return self.names()
+
+    def only_name(self):
+        return [self.name()]
+
+    downgrade = cancel = resign = leader = observe = unobserve = queue = why = only_name
+
+    def renew(self):
+        return [self.name(), self.rng.choice([1, 100, 5000])]
+
+    def acquire(self):
+        name = self.rng.choice(SEMAPHORES)
+        return [name, "LIMIT", name[-1], *self.wait(), *self.some(["COUNT", self.rng.choice([1, 2])], self.lease())]
+
+    def release(self):
+        return [self.rng.choice(SEMAPHORES), *self.some(["COUNT", 1])]
+
+    def limit(self):
+        return [self.rng.choice(SEMAPHORES)]
+
+    def valid(self):
+        return [self.name(), *self.some(["TOKEN", self.rng.randrange(1, 1000)])]
+
+    def campaign(self):
+        return [self.rng.choice(ELECTIONS), "DATA", "me", *self.wait(), *self.some(["ENQUEUE"])]
+
+    def holders(self):
+        return [self.name(), *self.some(["KNOWN"])]
+
+    def revoke(self):
+        return [self.name(), *self.some(["please"])]
+
+    def forceunlock(self):
+        return [self.rng.choice(FORCED)]
+
+    def nothing(self):
+        return []
+
+    hosts = audit = restart = reload = metrics = reset = quit = nothing
+
+    def locks(self):
+        return self.some(["lock*"])
+
+    def events(self):
+        return self.wait()
+
+    def config(self):
+        return ["GET", "limits.*"]
+
+    def access(self):
+        return [self.rng.choice([0, 1000]), self.name(), *self.some(["GROUPS", "0,1000"], ["UNIT", "web.service"])]
+
+    def hello(self):
+        return self.rng.choice([[], [2], [3], [3, "SETNAME", "me"]])
+
+    def ping(self):
+        return self.some(["hello"])
+
+    def echo(self):
+        return ["hello"]
+
+    def select(self):
+        return [0]
+
+    def info(self):
+        return self.some(["stats"], ["locks"])
+
+    def client(self):
+        return self.rng.choice([["ID"], ["LIST"], ["GETNAME"], ["SETNAME", "me"], ["SETINFO", "OWNER", "group"],
+                                ["UNBLOCK", self.rng.randrange(1, 40)], ["NO-EVICT", "ON"]])
+
+    def command(self):
+        return self.rng.choice([[], ["COUNT"], ["DOCS", "lock"], ["INFO", "lock", "nonsense"]])
+
+
+SLOW = {"AUDIT", "METRICS", "COMMAND", "QUIT", "RESET", "HELLO"}  # now and then
+
+
+class Request:
+    def __init__(self, words, strange):
+        self.words, self.strange = words, strange
+        self.command = words[0]
+        self.name = str(words[1]) if len(words) > 1 and not strange else None
+        self.names = [str(w) for w in words[2:2 + words[1]]] if self.command in ("MLOCK", "MUNLOCK") and not strange else []
+        self.leased = "LEASE" in words
+        self.alone = "SHARED" not in words
+
+    def may_end(self, name):
+        """A grant of that name."""
+        return (self.strange or self.command in ("RESET", "QUIT") or name in self.names or
+                self.name == name and (self.leased or self.command in ("UNLOCK", "DOWNGRADE", "RENEW", "RESIGN", "CANCEL")))
+
+
+class Incomplete(Exception):
+    pass
+
+
+class Player(harness.Client):
+    """A connection. `strict`: it asks as it should, and so it is owed an answer to each request."""
+
+    def __init__(self, episode, operator):
+        rng = episode.rng
+        super().__init__(episode.daemon.operator_socket if operator else episode.daemon.socket, version=2)
+        self.socket.setblocking(False)
+        self.episode, self.operator = episode, operator
+        self.strict = rng.random() < 0.75
+        self.outstanding, self.held, self.unsent = [], {}, b""
+        self.half = self.over = self.welcome = False
+        self.life = episode.life
+        self.told = []
+        if rng.random() < 0.5:
+            self.ask("HELLO", [3])
+
+    def _fill(self):
+        raise Incomplete
+
+    # ---- asking ----
+
+    def ask(self, command, words, strange=False):
+        rng = self.episode.rng
+        request = Request([command, *words], strange)
+        self.outstanding.append(request)
+        self.episode.requests += 1
+        self.episode.asked.add(command)
+        for name in [name for name in self.held if request.may_end(name)]:
+            del self.held[name]
+        text = [w if isinstance(w, bytes) else str(w).encode() for w in request.words]
+        if rng.random() < 0.2 and all(re.fullmatch(rb"[\w.*,-]+", w) for w in text):
+            self.unsent += b" ".join(text) + b"\r\n"
+        else:
+            self.unsent += harness.encode(*text)
+
+    def ask_something(self):
+        rng = self.episode.rng
+        table = self.episode.table
+        word = rng.choice(list(table))
+        if word in SLOW and rng.random() < 0.7 or word in ("RESTART", "RELOAD") and rng.random() < 0.9:
+            word = "LOCK"
+        elif rng.random() < 0.4:
+            word = rng.choice(["LOCK", "LOCK", "UNLOCK", "UNLOCK", "MLOCK", "MUNLOCK", "ENQUEUE", "CAMPAIGN", "RESIGN"])
+        words = getattr(self.episode.shapes, word.lower())()
+        if self.strict or rng.random() < 0.3:
+            self.ask(word, words)
+        elif not self.operator:  # it might take a lock by force
+            self.ask(*self.mutated(word, words), strange=True)
+
+    def mutated(self, word, words):
+        rng = self.episode.rng
+        words = [word.lower() if rng.random() < 0.2 else word, *words]
+        for _ in range(rng.randrange(1, 4)):
+            at, what = rng.randrange(len(words) + 1), rng.randrange(5)
+            if what == 0:
+                words.insert(at, rng.choice(STRANGE))
+            elif what == 1:
+                words[at:at + 1] = [rng.choice(STRANGE)]
+            elif what == 2 and len(words) > 1:
+                del words[at:at + 1]
+            elif what == 3:
+                words[at:at] = words[at - 1:at] * rng.choice([1, 1, 2, 70])
+            else:
+                words[at:at + 1] = [rng.choice(NAMES)]
+        return words[0], words[1:]
+
+    def send_some(self, all_of_it=False):
+        rng = self.episode.rng
+        part = self.unsent if all_of_it or rng.random() < 0.6 else self.unsent[:rng.randrange(len(self.unsent) + 1)]
+        try:
+            sent = self.socket.send(part) if part else 0
+        except BlockingIOError:
+            sent = 0
+        except OSError:
+            sent = len(self.unsent)  # what it was told before its end is still to be read
+        self.unsent = self.unsent[sent:]
+
+    def send_junk(self):
+        rng = self.episode.rng
+        self.strict = False
+        self.held.clear()
+        alphabet = rng.choice([bytes(range(256)), b"*$:\r\n0123456789-", b"*1\r\n$4PINGLOCK "])
+        junk = bytes(rng.choices(alphabet, k=rng.randrange(1, 400)))
+        at = rng.randrange(len(self.unsent) + 1)
+        self.unsent = self.unsent[:at] + junk + self.unsent[at:]
+
+    def hang_up(self):
+        if self.episode.rng.random() < 0.3:
+            self.half, self.strict = True, False
+            try:
+                self.socket.shutdown(1)
+            except OSError:
+                pass
+        else:
+            self.end()
+
+    def end(self):
+        self.over = True
+        self.held.clear()
+        self.close()
+
+    # ---- answers ----
+
+    def read(self):
+        """All that there is. False: the connection has ended."""
+        try:
+            while data := self.socket.recv(1 << 16):
+                self.buffer += data
+        except BlockingIOError:
+            self.take_all()
+            return True
+        except OSError:
+            pass
+        self.take_all()
+        if self.strict and not self.over:
+            self.episode.ended(self)
+        self.end()
+        return False
+
+    def take_all(self):
+        while self.buffer:
+            before = self.buffer
+            try:
+                kind, value = self._value()
+            except Incomplete:
+                self.buffer = before
+                return
+            if kind == b">":
+                self.pushed(value)
+            else:
+                self.answered(value)
+
+    def pushed(self, value):
+        if value[0] == "lost":
+            self.held.pop(value[1], None)
+        elif value[0] == "granted" and self.strict:
+            self.episode.granted(self, value[1], value[2], alone=None)
+
+    def answered(self, value):
+        self.episode.answers += 1
+        if not self.outstanding:
+            assert not self.strict, f"an answer without a request: {value!r}"
+            return
+        request = self.outstanding.pop(0)
+        self.told = [*self.told[-5:], f"{request.words} -> {value}"[:200]]
+        if request.strange or not self.strict:
+            return
+        if isinstance(value, harness.Error) and value.code == "LIMIT" and "clients" in value:
+            self.strict = False
+        if request.command == "QUIT":
+            self.strict = False
+        elif request.command in ("LOCK", "CAMPAIGN") and isinstance(value, int):
+            self.episode.granted(self, request.name, value, request.alone, request.leased)
+        elif request.command == "MLOCK" and isinstance(value, list):
+            for name, token in zip(request.names, value):
+                self.episode.granted(self, name, token, request.alone, request.leased)
+
+
+class Episode:
+    def __init__(self, seed, table):
+        self.rng = random.Random(seed)
+        self.table, self.shapes = table, Shapes(self.rng)
+        self.players, self.history = [], []
+        self.asked, self.requests, self.answers = set(), 0, 0
+        self.life = self.crashes = self.handovers = self.reloads = 0
+        self.highest = {}  # token of a lock that was held alone, and by whom
+        self.daemon = harness.Daemon(wait=False, zookeeper__session_timeout_ms=SESSION_MS, zookeeper__tick_ms=SESSION_MS // 5,
+                                     locks__linger_ms=self.rng.choice([0, 50, 1000]))
+        self.conf = os.path.join(self.daemon.dir, "conf")
+        self.configure()
+        self.daemon.argv = ["-c", self.conf]
+
+    def configure(self):
+        """Not always so that it can be used, but for the first time."""
+        rng = self.rng
+        lines = ["[limits]", f"locks = {rng.choice([4, 8, 100])}", f"requests_per_client = {rng.choice([2, 100])}",
+                 f"requests_per_lock = {rng.choice([2, 100])}",
+                 "[locks]", f"handoff_max = {rng.choice([0, 5])}", f"deadlock_detection = {rng.choice([0, 1])}",
+                 "[access]", *rng.sample(["rule = deny * lock4 lock", "rule = deny 1000 * look", "rule = allow root * revoke",
+                                          "rule = deny unit:web.service * acquire",
+                                          *(["rule = nonsense"] if self.daemon.process else [])], rng.randrange(3))]
+        with open(self.conf + ".new", "w", encoding="utf-8") as f:
+            f.write("\n".join(lines) + "\n")
+        os.rename(self.conf + ".new", self.conf)
+
+    # ---- what is promised ----
+
+    def holders_but(self, player, name):
+        """Those who may have learnt by now that they hold it no longer are asked."""
+        for other in [p for p in self.players if p is not player and name in p.held]:
+            other.read()
+        return [p for p in self.players if p is not player and name in p.held]
+
+    def granted(self, player, name, token, alone, leased=False):
+        if name in FORCED or leased or any(request.may_end(name) for request in player.outstanding):
+            return
+        others = self.holders_but(player, name)
+        if alone or any(other.held[name][0] for other in others):
+            assert not others, (f"{name} with token {token} is granted to two: {player.told} and "
+                                f"{[(other.held[name], other.told) for other in others]}")
+        highest, holder = self.highest.get(name, (0, None))
+        if alone and (token, player) != (highest, holder):  # it enters again what was not known to be still held
+            assert token > highest, f"{name}: token {token} after {highest}; {player.told}"
+            self.highest[name] = token, player
+        if alone is not None:
+            player.held[name] = (alone or player.held.get(name, (False,))[0], token)
+
+    def ended(self, player):
+        """One that did nothing wrong."""
+        assert player.life < self.life, f"the daemon has hung up on {player.told}; outstanding: " \
+                                        f"{[r.words for r in player.outstanding]}"
+
+    # ---- what happens ----
+
+    def connect(self):
+        player = Player(self, self.rng.random() < 0.15)
+        self.players.append(player)
+
+    def look(self, milliseconds):
+        poll = select.poll()
+        alive = {p.fileno(): p for p in self.players if not p.over}
+        for fd in alive:
+            poll.register(fd, select.POLLIN)
+        for fd, _ in poll.poll(milliseconds):
+            if not alive[fd].over:
+                alive[fd].read()
+        self.players = [p for p in self.players if not p.over]
+
+    def serves(self):
+        """Again, after that."""
+        harness.wait_until(self.daemon.answers, "the daemon to serve", PATIENCE)
+        self.daemon.adopt()
+
+    def crash(self):
+        if self.crashes == CRASHES:
+            return
+        self.crashes += 1
+        self.life += 1
+        old = self.daemon.pid
+        os.kill(old, signal.SIGKILL)
+        self.daemon.await_another(old)
+
+    def hand_over(self):
+        self.handovers += 1
+        self.daemon.process.send_signal(signal.SIGUSR2)
+
+    def reload(self):
+        self.reloads += 1
+        self.configure()
+        self.daemon.process.send_signal(signal.SIGHUP)
+
+    def step(self):
+        rng = self.rng
+        if not self.players or len(self.players) < PLAYERS and rng.random() < 0.3:
+            self.connect()
+        player = rng.choice(self.players)
+        what = rng.random()
+        if what < 0.02:
+            player.hang_up()
+        elif what < 0.03 and not player.strict:
+            player.send_junk()
+        elif what < 0.033:
+            self.crash()
+        elif what < 0.045:
+            self.hand_over()
+        elif what < 0.06:
+            self.reload()
+        elif not player.half and not player.over:
+            for _ in range(rng.randrange(5)):
+                player.ask_something()
+            player.send_some()
+        self.look(rng.choice([0, 0, 1, 5]))
+
+    def settle(self):
+        """Everybody who is owed answers gets them."""
+        end = time.monotonic() + PATIENCE
+        for p in self.players:
+            p.ask("PING", ["end"])
+        waits = self.players
+        while waits:
+            for p in waits:
+                p.send_some(all_of_it=True)
+            self.look(50)
+            waits = [p for p in self.players if p.strict and not p.half and p.outstanding]
+            assert time.monotonic() < end, f"no answer to {[([r.words for r in p.outstanding], p.told) for p in waits]}"
+
+    def is_left(self):
+        """What INFO says is there, though nobody is."""
+        info = self.daemon.info()
+        left = {key: info[key] for key in ZERO if info[key] != "0"}
+        return left if info["connected_clients"] == "1" else left | {"connected_clients": info["connected_clients"]}
+
+    def clear(self):
+        for p in self.players:
+            p.end()
+        self.players = []
+        end = time.monotonic() + PATIENCE
+        while left := self.is_left():
+            assert time.monotonic() < end, f"all have hung up, and there is still {left}"
+            time.sleep(0.05)
+
+    def run(self):
+        wrong = None
+        try:
+            self.daemon.start()
+            for _ in range(STEPS):
+                self.step()
+            self.serves()
+            self.settle()
+            self.clear()
+        except Exception as e:  # pylint: disable=broad-except
+            wrong = f"{type(e).__name__}: {e}"
+        finally:
+            for p in self.players:
+                p.end()
+            log = self.daemon.log()
+            complaint = self.daemon.end()
+        if complaint or wrong:
+            raise AssertionError("\n".join(filter(None, [wrong, complaint or log[-6000:]])))
+
+
+def main():
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("--seconds", type=float, default=60, help="no episode begins after that")
+    arguments.add_argument("--seed", type=int, default=int(time.time()), help="of the first episode; the next one has the next")
+    arguments.add_argument("--episodes", type=int, default=1 << 30)
+    chosen = arguments.parse_args()
+    table = commands()
+    missing = [word for word in table if not hasattr(Shapes, word.lower())]
+    assert table and not missing, f"commands without a shape: {missing}"
+    sweeper = harness.begin_run()
+    begun, asked, done, seed = time.monotonic(), set(), 0, chosen.seed
+    totals = dict.fromkeys(("requests", "answers", "crashes", "handovers", "reloads"), 0)
+    while done < chosen.episodes and (done == 0 or time.monotonic() < begun + chosen.seconds):
+        episode = Episode(seed + done, table)
+        try:
+            episode.run()
+        except AssertionError as e:
+            print(f"stateful: failed with seed {seed + done}: {e}\n"
+                  f"again: LOCKBROKER_BUILD={harness.build_dir()} {sys.executable} {sys.argv[0]} --episodes 1 --seed {seed + done}")
+            sys.exit(1)
+        asked |= episode.asked & set(table)
+        for key in totals:
+            totals[key] += getattr(episode, key)
+        done += 1
+    sweeper.stdin.close()
+    print(f"stateful, seed {seed}: {done} episodes, {len(asked)} of {len(table)} commands, "
+          + ", ".join(f"{count} {key}" for key, count in totals.items()))
+
+
+if __name__ == "__main__":
+    main()
