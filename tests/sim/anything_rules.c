@@ -23,7 +23,7 @@ static const char *const everybody[] = { "*", "0", "1", "2", "1-2", "@7", "@8", 
 
 static struct rng stream(const struct world *w, int salt)
 {
-	return (struct rng){ (w->seed + (uint64_t)w->sched.now) * 0x9e3779b97f4a7c15u + (uint64_t)salt };
+	return (struct rng){ .state = (w->seed + (uint64_t)w->sched.now) * 0x9e3779b97f4a7c15u + (uint64_t)salt };
 }
 
 /* ---- who they are ---- */
