@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "orders.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -124,10 +125,9 @@ void orders_reloaded(void *arg, struct conf *read, const char *error)
 	struct daemon *d = arg;
 	struct bytes told = { 0 };
 
-	if (read && conf_take(&d->conf, read, d->broker.standalone, tell, &told, unfit) < 0)
-		error = unfit;
-	else if (read)
-		error = NULL;
+	assert(read || error);
+	if (read)
+		error = conf_take(&d->conf, read, d->broker.standalone, tell, &told, unfit) < 0 ? unfit : NULL;
 	if (error) {
 		refuse(error, &told);
 	} else {
