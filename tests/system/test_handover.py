@@ -572,7 +572,7 @@ def test_a_configuration_that_is_read_again_meanwhile_counts(fresh, tmp_path, cl
     conf.write_text("[limits]\nlocks = 7\n")
     c.send("RELOAD")
     d.signal(signal.SIGCONT)
-    assert c.reply() == "limits.locks = 7, before 100000\n"
+    assert c.reply() == "limits.locks = 7, before 140000\n"
     follow(d)
     harness.wait_until(lambda: d.info("limits")["limit_locks"] == "7", "what was told")
 
