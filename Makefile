@@ -48,13 +48,13 @@ PYTHON = /usr/bin/python3
 PROTOCOL = bytes.c bytes_format.c number.c resp_write.c resp_request.c resp_reply.c errors.c commands.c answers.c name.c \
 	session_page.c
 # Knows nothing of locks and nothing of the system: the core may use it.
-BASE_PURE = account.c charge.c rule.c map.c heap.c
+BASE_PURE = account.c charge.c rule.c map.c heap.c log_bucket.c flight.c
 BASE = rule_names.c log.c conf_access.c conf_fail.c conf.c conf_file.c conf_reload.c conf_value.c clock.c backoff.c
 # The core in floors, from the top: each uses those that stand behind it (tests/floors.py).
 FLOORS = top command hosts client kind lock claim session znode port
 CORE_top = broker.c connection.c route.c recovery.c drain.c reload.c check.c accounts_check.c
 CORE_command = command/command.c command/cmd_lock.c command/cmd_election.c command/cmd_semaphore.c \
-	command/cmd_access.c command/cmd_hosts.c command/cmd_config.c command/cmd_client.c command/list.c command/metrics.c
+	command/cmd_access.c command/cmd_hosts.c command/cmd_config.c command/cmd_log.c command/cmd_client.c command/list.c command/metrics.c
 CORE_hosts = hosts/release.c hosts/hosts.c hosts/audit.c hosts/revocation.c hosts/revoke.c \
 	hosts/query_reply.c hosts/view.c hosts/participant.c hosts/query.c hosts/inbox.c hosts/outbox.c
 CORE_client = client/tell.c client/mlock.c client/notify.c client/args.c client/ask.c client/reply.c client/restart.c \
@@ -86,7 +86,7 @@ CORE_port += port/ledger.c port/ledger_view.c
 CORE = $(foreach floor,$(FLOORS),$(CORE_$(floor)))
 # The adapters in floors, from the top, likewise.
 IO_FLOORS = top handover socket zookeeper files base
-IO_top = loop.c recorder.c keep.c notify.c reload.c signals.c watchdog.c
+IO_top = loop.c crash.c recorder.c keep.c notify.c reload.c signals.c watchdog.c
 IO_handover = handover/handover.c handover/takeover.c handover/identity.c handover/program.c handover/store.c \
 	handover/channel.c handover/sealed.c
 IO_socket = socket/server.c socket/conn.c socket/party.c socket/kept.c socket/kin.c socket/listen.c
@@ -128,7 +128,7 @@ UNIT_CORE = test_core_snapshot.c test_core_salvage.c test_core_handed_over.c \
 UNIT_CORE_FIXTURE = core_fixture.c claim_fixture.c revocation_fixture.c semaphore_fixture.c
 UNIT_CONF_FIXTURE = conf_fixture.c
 UNIT_CONF = test_conf.c test_conf_file.c test_conf_prefix.c test_conf_reload.c
-UNIT_BASE = test_backoff.c
+UNIT_BASE = test_backoff.c test_log.c test_flight.c
 UNIT_IO = test_watch.c test_process.c test_unit.c test_feed.c test_saved.c test_zk_parts.c test_listen.c test_conn.c test_party.c test_kept.c test_channel.c \
 	test_keeper.c test_store.c test_page_file.c
 FUZZ = fuzz_conf.c fuzz_rule.c fuzz_resp.c fuzz_snapshot.c fuzz_salvage.c

@@ -122,7 +122,7 @@ static bool adopt(struct daemon *d, const struct conf_source *source, struct par
 		return true;
 	snprintf(sentence, sizeof(sentence), "the new process cannot take over %s%s%.*s", what, why.len ? ": " : "",
 		 (int)why.len, why.len ? why.data : "");
-	log_error("%s", sentence);
+	log_error(hand_over_failed, LOG_FIELDS("error=%v", sentence), "%s", sentence);
 	takeover_refuse(d->takeover, sentence);
 	bytes_free(&why);
 	return false;
@@ -134,7 +134,8 @@ static int run_on(struct daemon *d, struct resolved *names, int64_t frozen_ns, b
 	struct event over = { .type = EVENT_RESTART_OVER, .restart = { .done = true } };
 
 	if (pidfile_write(d->pid_fd, keeper_pid(d->keeper)) < 0)
-		log_warning("cannot write the number of this process into %s/lockbrokerd.pid", d->conf.rundir);
+		log_warning(cannot_use, LOG_FIELDS("what=%s path=%v", "pidfile", d->conf.rundir),
+			    "cannot write the number of this process into %s/lockbrokerd.pid", d->conf.rundir);
 	daemon_publish_saved(d);
 	/* The service was stopped in between: the keeper is another one, too. */
 	if (!d->takeover)
@@ -151,7 +152,10 @@ static int run_on(struct daemon *d, struct resolved *names, int64_t frozen_ns, b
 	server_begin(d->server);
 	if (d->zookeeper)
 		zookeeper_prepared(d->zookeeper, names);
-	log_info("lockbrokerd " LOCKBROKERD_VERSION " has taken over %zu connections; nobody was served for %" PRId64
+	log_info(taken_over,
+		 LOG_FIELDS("connections=%d paused_us=%d version=%v", server_count(d->server),
+			    over.restart.paused_ns / 1000, LOCKBROKERD_VERSION),
+		 "lockbrokerd " LOCKBROKERD_VERSION " has taken over %zu connections; nobody was served for %" PRId64
 		 " us",
 		 server_count(d->server), over.restart.paused_ns / 1000);
 	if (reread)
@@ -194,7 +198,8 @@ bool adopt_is_kept(struct daemon *d, struct parcel *p)
 		return false;
 	if (!identity_differs(p, &d->conf, d->broker.standalone, error))
 		return true;
-	log_warning("what the process before this one left is not used: %s", error);
+	log_warning(saved_unused, LOG_FIELDS("error=%v", error),
+		    "what the process before this one left is not used: %s", error);
 	parcel_discard(p);
 	return false;
 }

@@ -6,12 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/flight.h"
 #include "base/log.h"
 #include "broker_conf.h"
 #include "io/base/keeper.h"
+#include "io/crash.h"
 #include "io/handover/identity.h"
 #include "io/handover/sealed.h"
 #include "io/handover/takeover.h"
@@ -43,11 +46,13 @@ static void fit_clients(size_t *clients)
 		return;
 	limit.rlim_cur = limit.rlim_max;
 	if (setrlimit(RLIMIT_NOFILE, &limit) < 0)
-		log_warning("cannot raise the limit of open files: %s", strerror(errno));
+		log_warning(cannot_use, LOG_FIELDS("what=%s error=%v", "files", strerror(errno)),
+			    "cannot raise the limit of open files: %s", strerror(errno));
 	if (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= *clients + SPARE_FDS)
 		return;
 	fit = limit.rlim_cur > 2 * SPARE_FDS ? (size_t)limit.rlim_cur - SPARE_FDS : (size_t)limit.rlim_cur / 2;
 	log_warning(
+		descriptors, LOG_FIELDS("limit=%d wanted=%d clients=%d", limit.rlim_cur, *clients, fit),
 		"limits.clients = %zu needs more open files than the %llu that this process may have: it serves %zu "
 		"clients; raise LimitNOFILE= (ulimit -n) to serve all",
 		*clients, (unsigned long long)limit.rlim_cur, fit);
@@ -64,14 +69,17 @@ static int read_secret(struct daemon *d)
 	secret_path(d->conf.auth_file, path);
 	if (rc == -EPERM)
 		log_error(
+			cannot_start, LOG_FIELDS("what=%s path=%v", "auth_file", path),
 			"zookeeper.auth_file = %s: must belong to the daemon's user or root and be readable by nobody else "
 			"(chmod 600)",
 			path);
 	else if (rc == -EBADMSG)
-		log_error("zookeeper.auth_file = %s: must be lines of user:password, at most %d, and %d bytes", path,
+		log_error(cannot_start, LOG_FIELDS("what=%s path=%v", "auth_file", path),
+			  "zookeeper.auth_file = %s: must be lines of user:password, at most %d, and %d bytes", path,
 			  SECRET_LINES_MAX, SECRET_BYTES_MAX - 1);
 	else
-		log_error("zookeeper.auth_file = %s: cannot be read: %s; make it, or leave the key empty", path,
+		log_error(cannot_start, LOG_FIELDS("what=%s path=%v error=%v", "auth_file", path, strerror(-rc)),
+			  "zookeeper.auth_file = %s: cannot be read: %s; make it, or leave the key empty", path,
 			  strerror(-rc));
 	return rc;
 }
@@ -102,7 +110,7 @@ int daemon_read_named(struct daemon *d)
 	int rc = place_sockets(d, error), secret;
 
 	if (rc < 0)
-		log_error("%s", error);
+		log_error(cannot_start, LOG_FIELDS("what=%s error=%v", "sockets", error), "%s", error);
 	secret = read_secret(d);
 	if (rc == 0)
 		rc = secret;
@@ -146,7 +154,8 @@ void daemon_publish_saved(const struct daemon *d)
 	if (rc == 0)
 		return;
 	saved_spoil_earlier(d->saved);
-	log_error("%s/saved cannot be written: %s; if this process is killed, the next one will know nothing of it",
+	log_error(saved_failed, LOG_FIELDS("path=%v error=%v", d->conf.rundir, strerror(-rc)),
+		  "%s/saved cannot be written: %s; if this process is killed, the next one will know nothing of it",
 		  d->conf.rundir, strerror(-rc));
 }
 
@@ -170,7 +179,8 @@ void daemon_keep_conf(struct daemon *d)
 	int fd = -1, rc = conf_file(d, &fd);
 
 	if (rc < 0) {
-		log_warning("the configuration in use cannot be kept for the next process: %s", strerror(-rc));
+		log_warning(not_kept, LOG_FIELDS("what=%s error=%v", "configuration", strerror(-rc)),
+			    "the configuration in use cannot be kept for the next process: %s", strerror(-rc));
 		return;
 	}
 	if (d->conf_fd >= 0) {
@@ -190,14 +200,28 @@ void daemon_settings(struct daemon *d, struct broker_conf *broker)
 	broker->setting_count = settings->count;
 }
 
+/* First of all, so that it has recorded whatever comes. */
+static void begin_flight(struct daemon *d)
+{
+	struct timespec wall;
+
+	clock_gettime(CLOCK_REALTIME, &wall);
+	d->flight = flight_new((size_t)d->conf.recorder_bytes,
+			       wall.tv_sec * CLOCK_NS_PER_S + wall.tv_nsec - clock_now_ns());
+	log_record(d->flight);
+	crash_begin(d->flight);
+}
+
 int daemon_prepare(struct daemon *d, const struct options *options)
 {
 	log_setup((enum log_level)d->conf.log_level, options->foreground ? LOG_FORM_HUMAN : log_form_detect());
+	begin_flight(d);
 	if (options->unused)
-		log_error("the configuration is not used: %s; the one before goes on; correct it, and reload",
+		log_error(conf_refused, LOG_FIELDS("error=%v", options->unused),
+			  "the configuration is not used: %s; the one before goes on; correct it, and reload",
 			  options->unused);
 	if (d->conf.outdated)
-		log_warning("%s", conf_outdated);
+		log_warning(conf_outdated, LOG_NO_FIELDS, "%s", conf_outdated);
 	read_boot_id(d->boot_id, sizeof(d->boot_id));
 	if (d->conf.operator_socket[0])
 		snprintf(d->operator_path, sizeof(d->operator_path), "%s", d->conf.operator_socket);
@@ -205,6 +229,7 @@ int daemon_prepare(struct daemon *d, const struct options *options)
 		snprintf(d->operator_path, sizeof(d->operator_path), "%s/operator.sock", d->conf.rundir);
 	snprintf(d->page_path, sizeof(d->page_path), "%s/session", d->conf.rundir);
 	broker_conf_fill(&d->broker, &d->conf, options->source.standalone);
+	d->broker.flight = d->flight;
 	broker_conf_prefixes(&d->broker, &d->conf, d->prefixes);
 	fit_clients(&d->broker.limits.clients);
 	d->clients_max = d->broker.limits.clients;
@@ -215,7 +240,8 @@ int daemon_prepare(struct daemon *d, const struct options *options)
 	d->broker.session_page = d->page_path;
 	d->broker.session_page_id = d->page_id_text;
 	if (notify_open(&d->notify) < 0)
-		log_warning("cannot use NOTIFY_SOCKET: the service manager is not told the daemon's state");
+		log_warning(cannot_use, LOG_FIELDS("what=%s", "notify"),
+			    "cannot use NOTIFY_SOCKET: the service manager is not told the daemon's state");
 	d->notify.keeper = d->keeper;
 	return daemon_read_named(d);
 }

@@ -65,6 +65,7 @@ struct daemon {
 	struct handover *handover;
 	struct keep *keep;
 	bool stopping;
+	struct flight_ring *flight; /* NULL: log.recorder_bytes = 0 */
 	/* The latest signal to stop: */
 	struct {
 		int number; /* 0: there was none */

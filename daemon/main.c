@@ -46,7 +46,7 @@ static int check_config(struct daemon *d, const struct options *options)
 
 	log_setup(LOG_LEVEL_WARNING, LOG_FORM_PLAIN);
 	if (d->conf.outdated)
-		log_warning("%s", conf_outdated);
+		log_warning(conf_outdated, LOG_NO_FIELDS, "%s", conf_outdated);
 	if (daemon_read_named(d) < 0)
 		return EXIT_USAGE;
 	printf("%s: no errors%s", count ? d->conf.files[0] : options->source.default_file,

@@ -32,7 +32,8 @@ static void tell(void *arg, bool waits, const char *sentence)
 {
 	struct bytes *told = arg;
 
-	log_line(waits ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO, "%s", sentence);
+	log_event(waits ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO, LOG_EVENT_conf_changed, LOG_FIELDS("waits=%d", waits),
+		  "%s", sentence);
 	bytes_format(told, "%s\n", sentence);
 }
 
@@ -111,7 +112,8 @@ static void refuse(const char *error, struct bytes *told)
 	for (const char *p = error; *p; p += strspn(p, "\n")) {
 		int len = (int)strcspn(p, "\n");
 
-		log_error("the configuration is not changed: %.*s", len, p);
+		log_error(conf_refused, LOG_FIELDS("error=%v", ((struct slice){ p, (size_t)len })),
+			  "the configuration is not changed: %.*s", len, p);
 		p += len;
 	}
 	conf_error_line(error, line);
@@ -136,7 +138,8 @@ void orders_reloaded(void *arg, struct conf *read, const char *error)
 		look_at_secret(d, read, &told);
 		change(d, &told);
 		handover_reread(d->handover);
-		log_info("the configuration was read again%s", told.len > 0 ? "" : ": nothing has changed");
+		log_info(conf_read, LOG_FIELDS("changed=%d", told.len > 0), "the configuration was read again%s",
+			 told.len > 0 ? "" : ": nothing has changed");
 		event.conf.now = &d->changed[d->turn];
 	}
 	event.conf.text = bytes_view(&told);
@@ -149,11 +152,13 @@ static void order_reload(void *arg, int number)
 	struct daemon *d = arg;
 
 	if (d->stopping) {
-		log_warning("received a signal (%s): the daemon is stopping, and does not read its configuration again",
+		log_warning(order, LOG_FIELDS("order=%s signal=%d", "reload", number),
+			    "received a signal (%s): the daemon is stopping, and does not read its configuration again",
 			    strsignal(number));
 		return;
 	}
-	log_info("received a signal (%s): reading the configuration again", strsignal(number));
+	log_info(order, LOG_FIELDS("order=%s signal=%d", "reload", number),
+		 "received a signal (%s): reading the configuration again", strsignal(number));
 	reload_ask(d->reload);
 }
 
@@ -182,16 +187,19 @@ static void stop(struct daemon *d, int number, pid_t sender, bool directly)
 	const struct event event = { .type = EVENT_STOP };
 
 	if (is_the_same(d, number, sender, directly)) {
-		log_info("received a signal (%s): stopping already", strsignal(number));
+		log_info(order, LOG_FIELDS("order=%s signal=%d", "stop", number),
+			 "received a signal (%s): stopping already", strsignal(number));
 		return;
 	}
 	if (d->stopping) {
-		log_warning("received a second signal (%s): ending at once", strsignal(number));
+		log_warning(order, LOG_FIELDS("order=%s signal=%d", "end", number),
+			    "received a second signal (%s): ending at once", strsignal(number));
 		_exit(EXIT_FAILURE);
 	}
 	if (keep_delays(d->keep, number))
 		return;
-	log_info("received a signal (%s): stopping", strsignal(number));
+	log_info(order, LOG_FIELDS("order=%s signal=%d", "stop", number), "received a signal (%s): stopping",
+		 strsignal(number));
 	d->stopping = true;
 	reload_mute(d->reload);
 	notify_send(&d->notify, "STOPPING=1");
@@ -210,7 +218,8 @@ static void order_restart(void *arg, int number)
 {
 	struct daemon *d = arg;
 
-	log_info("received a signal (%s): handing over to a new process", strsignal(number));
+	log_info(order, LOG_FIELDS("order=%s signal=%d", "restart", number),
+		 "received a signal (%s): handing over to a new process", strsignal(number));
 	handover_ask(d->handover);
 }
 
@@ -220,11 +229,13 @@ static void order_keep(void *arg, int number)
 	struct daemon *d = arg;
 
 	if (d->stopping) {
-		log_warning("received a signal (%s): the daemon is stopping already, and keeps nothing",
+		log_warning(order, LOG_FIELDS("order=%s signal=%d", "keep", number),
+			    "received a signal (%s): the daemon is stopping already, and keeps nothing",
 			    strsignal(number));
 		return;
 	}
-	log_info("received a signal (%s): keeping everything for the next start of the service", strsignal(number));
+	log_info(order, LOG_FIELDS("order=%s signal=%d", "keep", number),
+		 "received a signal (%s): keeping everything for the next start of the service", strsignal(number));
 	keep_ask(d->keep);
 }
 

@@ -7,11 +7,13 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/flight.h"
 #include "base/log.h"
 #include "daemon.h"
 #include "io/base/feed.h"
 #include "io/base/keeper.h"
 #include "io/base/worker.h"
+#include "io/crash.h"
 #include "io/files/page.h"
 #include "io/files/saved.h"
 #include "io/files/tokens.h"
@@ -77,7 +79,8 @@ int parts_make(struct daemon *d, const struct conf_source *source)
 		start_zookeeper(d);
 	d->recorder = recorder_new(d->feed, d->saved);
 	if (!d->recorder)
-		log_error("%s/saved has no room: %s; if the daemon is killed, all locks are lost", d->conf.rundir,
+		log_error(saved_failed, LOG_FIELDS("path=%v error=%v", d->conf.rundir, strerror(errno)),
+			  "%s/saved has no room: %s; if the daemon is killed, all locks are lost", d->conf.rundir,
 			  strerror(errno));
 	d->handover = handover_new(&(struct handover_parts){ .program = d->program,
 							     .conf = &d->conf,
@@ -156,6 +159,10 @@ void parts_free(struct daemon *d, bool close_session, int status)
 		close(d->pid_fd);
 	if (d->conf_fd >= 0)
 		close(d->conf_fd);
+	crash_end();
+	log_record(NULL);
+	flight_free(d->flight);
+	d->flight = NULL;
 }
 
 /* Until the daemon stops, or another process serves. */
@@ -177,6 +184,7 @@ int parts_serve(struct daemon *d)
 		handover_exit(d->handover);
 	}
 	parts_free(d, end.close_session, status);
-	log_info("stopped");
+	log_tell_held(true);
+	log_info(stopped, LOG_NO_FIELDS, "stopped");
 	return status;
 }

@@ -77,6 +77,7 @@ static void take(struct revival *r, const bool *may, const struct place *p, stru
 	}
 	if (!is_that(c, kept->fd)) {
 		log_warning(
+			cannot_use, LOG_FIELDS("what=%s", "connection"),
 			"a connection that the keeper has kept is not the one that the file saved tells of: it is closed");
 		return;
 	}
@@ -210,6 +211,7 @@ bool revive_broker(struct daemon *d, struct saved_left *left, struct revival *re
 		return false;
 	if (d->past.crashes >= KEEPER_CRASHES_ANEW) {
 		log_error(
+			worker_crashes, LOG_FIELDS("crashes=%d", d->past.crashes),
 			"%u processes crashed within a minute: this one starts without what they remembered; all locks are "
 			"lost",
 			d->past.crashes);
@@ -223,7 +225,8 @@ bool revive_broker(struct daemon *d, struct saved_left *left, struct revival *re
 		bytes_free(&why);
 		return true;
 	}
-	log_error("nothing of the process that crashed goes on: %.*s; its locks are lost", (int)why.len, why.data);
+	log_error(saved_unused, LOG_FIELDS("error=%v", bytes_view(&why)),
+		  "nothing of the process that crashed goes on: %.*s; its locks are lost", (int)why.len, why.data);
 	bytes_free(&why);
 	revive_free(ret);
 	return false;
@@ -258,6 +261,9 @@ void revive_clients(struct daemon *d, struct revival *r)
 	}
 	server_taken_back(d->server, ghosts_until(d, r));
 	log_warning(
+		goes_on,
+		LOG_FIELDS("connections=%d ghosts=%d version=%v", server_count(d->server) - ghosts, ghosts,
+			   LOCKBROKERD_VERSION),
 		"lockbrokerd " LOCKBROKERD_VERSION
 		" goes on after a crash; connections that were kept: %zu; that were closed, and whose locks stay held "
 		"for now: %zu",

@@ -52,9 +52,9 @@ static int listen_at(struct listener *l, const struct listen_place *place)
 	int rc = l->fd < 0 ? listen_open(l, place, text) : 0;
 
 	if (rc < 0)
-		log_error("%s", text);
+		log_error(cannot_start, LOG_FIELDS("what=%s error=%v", "sockets", text), "%s", text);
 	else if (listen_differs(l, place, text))
-		log_warning("%s", text);
+		log_warning(cannot_use, LOG_FIELDS("what=%s error=%v", "sockets", text), "%s", text);
 	return rc;
 }
 
@@ -64,7 +64,7 @@ static int start_listening(struct daemon *d)
 	char text[LISTEN_ERROR_MAX];
 
 	if (listen_passed(&clients, &operators, text) < 0) {
-		log_error("%s", text);
+		log_error(cannot_start, LOG_FIELDS("what=%s error=%v", "sockets", text), "%s", text);
 		return -EINVAL;
 	}
 	if (listen_on(d, &d->listener, &d->place, KEEPER_LISTENER, KEEPER_LISTENER_LOCK))
@@ -85,15 +85,20 @@ static int64_t open_tokens(struct daemon *d)
 	int rc = tokens_open(&d->tokens, d->conf.statedir, &limit);
 
 	if (rc == -EBUSY)
-		log_error("another standalone lockbrokerd uses daemon.statedir = %s; each daemon needs its own",
+		log_error(cannot_start,
+			  LOG_FIELDS("what=%s path=%v error=%v", "tokens", d->conf.statedir, strerror(-rc)),
+			  "another standalone lockbrokerd uses daemon.statedir = %s; each daemon needs its own",
 			  d->conf.statedir);
 	else if (rc == -EBADMSG)
 		log_error(
+			cannot_start, LOG_FIELDS("what=%s path=%v error=%v", "tokens", d->conf.statedir, strerror(-rc)),
 			"%s/tokens is not one line of digits, so it is unknown which tokens were given out; restore the file, "
 			"or remove it if no resource remembers a token",
 			d->conf.statedir);
 	else if (rc < 0)
-		log_error("daemon.statedir = %s: %s", d->conf.statedir, strerror(-rc));
+		log_error(cannot_start,
+			  LOG_FIELDS("what=%s path=%v error=%v", "tokens", d->conf.statedir, strerror(-rc)),
+			  "daemon.statedir = %s: %s", d->conf.statedir, strerror(-rc));
 	return rc < 0 ? rc : limit;
 }
 
@@ -110,14 +115,17 @@ static int open_pidfile(struct daemon *d)
 	}
 	rc = pidfile_open(d->conf.rundir, keeper_pid(d->keeper), &other);
 	if (rc == -EBUSY)
-		log_error("another lockbrokerd (pid %ld) uses daemon.rundir = %s; each daemon needs its own",
+		log_error(cannot_start, LOG_FIELDS("what=%s path=%v error=%v", "rundir", d->conf.rundir, strerror(-rc)),
+			  "another lockbrokerd (pid %ld) uses daemon.rundir = %s; each daemon needs its own",
 			  (long)other, d->conf.rundir);
 	else if (rc == -EPERM)
-		log_error("daemon.rundir = %s: must belong to the daemon's user or root, and not be writable by others "
+		log_error(cannot_start, LOG_FIELDS("what=%s path=%v error=%v", "rundir", d->conf.rundir, strerror(-rc)),
+			  "daemon.rundir = %s: must belong to the daemon's user or root, and not be writable by others "
 			  "(chmod go-w)",
 			  d->conf.rundir);
 	else if (rc < 0)
-		log_error("daemon.rundir = %s: %s", d->conf.rundir, strerror(-rc));
+		log_error(cannot_start, LOG_FIELDS("what=%s path=%v error=%v", "rundir", d->conf.rundir, strerror(-rc)),
+			  "daemon.rundir = %s: %s", d->conf.rundir, strerror(-rc));
 	d->pid_fd = rc;
 	return rc;
 }
@@ -128,7 +136,9 @@ static int open_page(struct daemon *d, bool moved)
 	int rc = page_open(&d->page, d->conf.rundir, d->page_id, moved);
 
 	if (rc < 0)
-		log_error("%s: %s", d->page_path, strerror(-rc));
+		log_error(cannot_start,
+			  LOG_FIELDS("what=%s path=%v error=%v", "session_page", d->conf.rundir, strerror(-rc)),
+			  "%s: %s", d->page_path, strerror(-rc));
 	return rc;
 }
 
@@ -139,7 +149,8 @@ static int open_saved(struct daemon *d, struct saved_left *left, bool revived)
 	int rc = revived ? saved_continue(&d->saved, &conf, left) : saved_open(&d->saved, &conf, left);
 
 	if (rc < 0) {
-		log_error("%s/saved: %s", d->conf.rundir, strerror(-rc));
+		log_error(cannot_start, LOG_FIELDS("what=%s path=%v error=%v", "saved", d->conf.rundir, strerror(-rc)),
+			  "%s/saved: %s", d->conf.rundir, strerror(-rc));
 		return rc;
 	}
 	d->broker.formers = d->formers;
@@ -153,9 +164,11 @@ static int read_left(struct daemon *d, struct saved_left **ret)
 	int rc = saved_left_read(ret, &conf);
 
 	if (rc == -EBUSY)
-		log_error("another lockbrokerd uses %s/saved", d->conf.rundir);
+		log_error(cannot_start, LOG_FIELDS("what=%s path=%v error=%v", "saved", d->conf.rundir, strerror(-rc)),
+			  "another lockbrokerd uses %s/saved", d->conf.rundir);
 	else if (rc < 0)
-		log_error("%s/saved: %s", d->conf.rundir, strerror(-rc));
+		log_error(cannot_start, LOG_FIELDS("what=%s path=%v error=%v", "saved", d->conf.rundir, strerror(-rc)),
+			  "%s/saved: %s", d->conf.rundir, strerror(-rc));
 	return rc;
 }
 
@@ -198,7 +211,8 @@ static int run(struct daemon *d, const struct conf_source *source, struct reviva
 	if (rc == 0 && r->left)
 		rc = take_clients(d, r);
 	if (rc < 0) {
-		log_error("the daemon cannot start: %s", strerror(-rc));
+		log_error(cannot_start, LOG_FIELDS("error=%v", strerror(-rc)), "the daemon cannot start: %s",
+			  strerror(-rc));
 		return rc;
 	}
 	keeper_refuse(d->keeper, &d->past);
@@ -207,7 +221,10 @@ static int run(struct daemon *d, const struct conf_source *source, struct reviva
 		parts_tokens(d, tokens_limit);
 	server_begin(d->server);
 	feed_event(d->feed, &begin);
-	log_info("lockbrokerd " LOCKBROKERD_VERSION " serves %s as host %s%s",
+	log_info(serves,
+		 LOG_FIELDS("socket=%v host=%v standalone=%d version=%v", d->listener.path ? d->listener.path : "",
+			    d->conf.host, d->broker.standalone, LOCKBROKERD_VERSION),
+		 "lockbrokerd " LOCKBROKERD_VERSION " serves %s as host %s%s",
 		 d->listener.path ? d->listener.path : "the socket it was passed", d->conf.host,
 		 d->broker.standalone ? ", standalone: its locks are for this host alone" : "");
 	return 0;

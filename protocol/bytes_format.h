@@ -5,6 +5,10 @@
  *   conversion | takes
  *   %s         | a C string or a slice
  *   %q         | the same, in double quotes (bytes_quote())
+ *   %n         | a name of somebody's, for a log: as %q has it, of at most BYTES_SHOWN_MAX bytes; if it has
+ *              | more, "..." follows
+ *   %v         | a value of key=value: as it is if it has only printable ASCII characters other than the blank, ", \ and =,
+ *              | else as %n has it
  *   %d         | an integer of any type
  *   %x         | the same, as 16 hexadecimal digits
  *
@@ -18,6 +22,9 @@
 
 #include "bytes.h"
 #include "slice.h"
+
+/* Of a text of somebody else's, in a log. */
+enum { BYTES_SHOWN_MAX = 256 };
 
 struct bytes_value {
 	bool is_number;

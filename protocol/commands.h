@@ -42,6 +42,7 @@
 	X(CONFIG, 2, -1, "readonly admin", "What is configured now, for operators: CONFIG GET pattern [pattern ...]") \
 	X(ACCESS, 3, 7, "readonly admin", \
 	  "What a user may do with a lock, and why, for operators: ACCESS uid name [GROUPS g,...] [UNIT unit]") \
+	X(LOG, 1, 2, "readonly admin", "What has happened lately, for operators: LOG [records]") \
 	X(HELLO, 1, -1, "fast", "Choose the protocol: HELLO [2|3 [AUTH user password] [SETNAME name]]") \
 	X(PING, 1, 2, "fast", "PING [message]") \
 	X(ECHO, 2, 2, "fast", "ECHO message") \

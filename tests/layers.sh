@@ -37,10 +37,10 @@ may_include()
 		status=1
 	fi
 }
-may_include daemon/base 'base/|'
+may_include daemon/base 'base/|protocol/(bytes|bytes_format|slice)\.h|'
 may_include protocol 'protocol/|'
-may_include daemon/core \
-	'core/([a-z]+/)?|protocol/|base/(account|charge|cold|container|heap|map|mem|minmax|queue|random|rule)|'
+core_base='account|charge|cold|container|flight|heap|log_event|map|mem|minmax|queue|random|rule'
+may_include daemon/core "core/([a-z]+/)?|protocol/|base/($core_base)|"
 may_include daemon/io 'io/([a-z]+/)?|core/([a-z]+/)?|protocol/|base/|'
 may_include client-lib 'client-lib/((cli|http)/)?|protocol/|'
 

@@ -74,6 +74,8 @@ static const struct topic {
 	  "have the broker read its configuration again, and show what has\nchanged (for operators)" },
 	{ "config", "[PATTERN]",
 	  "show the keys of the broker's configuration and their values\n(for operators)" },
+	{ "log", "[RECORDS]",
+	  "show what has happened lately in the broker, from its flight\nrecorder (for operators)" },
 	{ "restart", "",
 	  "replace the broker by a new process of the installed program; its\n"
 	  "clients notice nothing (for operators)" },

@@ -247,6 +247,12 @@ static int run_config(struct lb *lb, char **arguments)
 	return CLI_OK;
 }
 
+static void show_lines(const struct lb_reply *reply)
+{
+	for (size_t i = 0; i < lb_reply_count(reply); i++)
+		cli_line(lb_reply_item(reply, i));
+}
+
 static void show_why(const struct lb_reply *reply)
 {
 	cli_line(lb_reply_item(reply, 0));
@@ -283,6 +289,7 @@ static const struct command {
 	{ "access", 2, 3, cli_access, NULL, NULL },
 	{ "reload", 0, 0, NULL, "RELOAD", show_info },
 	{ "config", 0, 1, run_config, NULL, NULL },
+	{ "log", 0, 1, NULL, "LOG", show_lines },
 	{ "restart", 0, 0, run_restart, NULL, NULL },
 };
 

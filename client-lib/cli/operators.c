@@ -11,7 +11,7 @@
 #include "client-lib/handle.h"
 
 /* Requests, and commands that are called otherwise; LIMIT is one if it has a number. */
-static const char *const verbs[] = { "FORCEUNLOCK", "REVOKE", "RELOAD", "CONFIG", "RESTART", "AUDIT", "ACCESS",
+static const char *const verbs[] = { "FORCEUNLOCK", "REVOKE", "RELOAD", "CONFIG", "RESTART", "AUDIT", "ACCESS", "LOG",
 				     "force-unlock", NULL };
 
 bool operators_only(int argc, char *const *words)

@@ -59,6 +59,9 @@ static const struct conf_key keys[] = {
 	{ "log", "grants", CONF_NUMBER, FIELD(log_grants), "0", 0, 1,
 	  "1: log each grant, release and loss, at level info; 0: only at level debug.", true },
 
+	FIXED("log", recorder_bytes, "262144", 0, 67108864,
+	      "The memory of the flight recorder, for what happened lately (`lockbroker log`); 0: there is none."),
+
 	{ "zookeeper", "servers", CONF_SERVERS, FIELD(servers), "127.0.0.1:2181", 0, 0,
 	  "The ensemble: host:port, separated by commas; IPv6 addresses in brackets.", true },
 	TEXT("zookeeper", root, CONF_ROOT, "/lockbroker",

@@ -13,7 +13,7 @@
 
 #include "base/conf_key.h"
 
-#define CONF_KEYS_MAX 40
+#define CONF_KEYS_MAX 48
 #define CONF_PREFIX_KEYS_MAX 2
 #define CONF_PREFIXES_MAX 64
 #define CONF_RULES_MAX 256
@@ -47,7 +47,7 @@ struct conf {
 	char *socket, *socket_group, *operator_socket, *operator_group, *rundir, *statedir;
 	int64_t socket_mode, log_level, stop_timeout_ms, keeper, core;
 	/* [log] */
-	int64_t log_grants;
+	int64_t log_grants, recorder_bytes;
 	/* [zookeeper] */
 	char *servers, *root, *host, *auth_file;
 	int64_t session_timeout_ms, tick_ms;

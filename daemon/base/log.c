@@ -2,6 +2,7 @@
 #include "base/log.h"
 
 #include <poll.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -11,18 +12,29 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/flight.h"
 
 enum {
-	LOG_LINE_MAX = 4096, /* room for the longest lock name, quoted; and a pipe takes it whole */
-	LOG_RATE_LINES = 5,  /* of one kind ... */
+	LOG_LINE_MAX = 4096,     /* a pipe takes it whole */
+	LOG_SENTENCE_MAX = 2048, /* what is longer is cut */
 };
-#define LOG_RATE_NS (10 * CLOCK_NS_PER_S) /* ... in this long */
+
+static const char *const words[] = {
+#define X(name, burst, every_ms) #name,
+	LOG_EVENTS(X)
+#undef X
+};
 
 static struct {
 	_Atomic(enum log_level) level;
 	enum log_form form;
-	unsigned int left_out; /* lines that could not be written to the log */
-} settings = { LOG_LEVEL_INFO, LOG_FORM_PLAIN, 0 };
+	unsigned int unread; /* lines that could not be written to the log */
+	struct flight_ring *flight;
+	pthread_t flight_thread;
+} settings = { .level = LOG_LEVEL_INFO, .form = LOG_FORM_PLAIN };
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of the buckets */
+static struct log_buckets buckets;
 
 void log_setup(enum log_level level, enum log_form form)
 {
@@ -33,6 +45,11 @@ void log_setup(enum log_level level, enum log_form form)
 enum log_form log_form_detect(void)
 {
 	return getenv("JOURNAL_STREAM") ? LOG_FORM_JOURNAL : LOG_FORM_PLAIN;
+}
+
+enum log_form log_form(void)
+{
+	return settings.form;
 }
 
 void log_set_level(enum log_level level)
@@ -47,9 +64,14 @@ enum log_level log_level(void)
 
 const char *log_level_word(enum log_level level)
 {
-	static const char *const words[] = { "error", "warning", "info", "debug" };
+	static const char *const levels[] = { "error", "warning", "info", "debug" };
 
-	return words[level];
+	return levels[level];
+}
+
+const char *log_event_word(enum log_event event)
+{
+	return words[event];
 }
 
 static size_t prefix_human(char *line, size_t size, enum log_level level)
@@ -91,75 +113,193 @@ static void write_line(const char *line, size_t len)
 static void put_line(const char *line, size_t len)
 {
 	struct pollfd p = { .fd = STDERR_FILENO, .events = POLLOUT };
-	char left_out[64];
+	char unread[160];
+	size_t start;
 
 	if (poll(&p, 1, 0) == 0) {
-		settings.left_out++;
+		settings.unread++;
 		return;
 	}
-	if (settings.left_out) {
-		snprintf(left_out, sizeof(left_out), "(%u lines of the log were left out)\n", settings.left_out);
-		settings.left_out = 0;
-		write_line(left_out, strlen(left_out));
+	if (settings.unread) {
+		start = prefix(unread, sizeof(unread), LOG_LEVEL_WARNING);
+		snprintf(unread + start, sizeof(unread) - start,
+			 "lines of the log were left out, because nobody took them: %u  event=unread lines=%u\n",
+			 settings.unread, settings.unread);
+		settings.unread = 0;
+		write_line(unread, strlen(unread));
 		if (poll(&p, 1, 0) == 0)
 			return;
 	}
 	write_line(line, len);
 }
 
-static void put(enum log_level level, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
-static void put(enum log_level level, const char *format, va_list args)
+/* Returns the end of what was written. */
+static char *put_sentence(char *to, struct slice sentence)
 {
-	char line[LOG_LINE_MAX];
-	size_t start, len, i;
+	const char *begin = to, *end = to + LOG_SENTENCE_MAX;
+	size_t len = sentence.len;
 
-	start = prefix(line, sizeof(line), level);
-	vsnprintf(line + start, sizeof(line) - start - 1, format, args);
-	len = start + strlen(line + start);
-	while (len > start && (line[len - 1] == '\n' || line[len - 1] == '\r'))
+	while (len > 0 && strchr(" \n\r", sentence.data[len - 1]))
 		len--;
-	for (i = start; i < len; i++)
-		if ((unsigned char)line[i] < 0x20 || line[i] == 0x7f)
-			line[i] = '?';
-	line[len++] = '\n';
-	put_line(line, len);
+	for (size_t i = 0; i < len && to < end; i++) {
+		char c = sentence.data[i];
+
+		if (c != ' ' || (to > begin && to[-1] != ' '))
+			*to++ = c < ' ' || c > '~' ? '?' : c;
+	}
+	return to;
 }
 
-void log_line(enum log_level level, const char *format, ...)
+/* The length of the fields that fit, as a whole: a quote in a value stands behind a backslash. */
+static size_t fitting(struct slice fields, size_t room)
+{
+	bool quoted = false;
+	size_t fits = 0;
+
+	if (fields.len <= room)
+		return fields.len;
+	for (size_t i = 0; i <= room; i++) {
+		char c = fields.data[i];
+
+		if (c == ' ' && !quoted)
+			fits = i;
+		else if (c == '\\')
+			i++;
+		else if (c == '"')
+			quoted = !quoted;
+	}
+	return fits;
+}
+
+static void put(enum log_level level, enum log_event event, const struct log_account *account, struct slice sentence,
+		struct slice fields)
+{
+	char line[LOG_LINE_MAX], *at = line + prefix(line, sizeof(line), level);
+	struct bytes more = { 0 };
+	struct slice all;
+	size_t fits;
+
+	at = put_sentence(at, sentence);
+	if (account)
+		bytes_format(&more, " uid=%d", account->uid);
+	if (account && account->unit.len)
+		bytes_format(&more, " unit=%v", account->unit);
+	if (fields.len) {
+		bytes_char(&more, ' ');
+		bytes_slice(&more, fields);
+	}
+	at += sprintf(at, "  event=%s", words[event]);
+	all = bytes_view(&more);
+	fits = fitting(all, (size_t)(line + sizeof(line) - 1 - at));
+	if (fits)
+		memcpy(at, all.data, fits);
+	at += fits;
+	*at++ = '\n';
+	put_line(line, (size_t)(at - line));
+	bytes_free(&more);
+}
+
+/* ---- what is held back ---- */
+
+static bool passes(enum log_event event, const struct log_account *account)
+{
+	bool passes;
+
+	pthread_mutex_lock(&mutex);
+	passes = log_buckets_pass(&buckets, event, account, clock_now_ns());
+	pthread_mutex_unlock(&mutex);
+	return passes;
+}
+
+bool log_holds_back(void)
+{
+	return buckets.holding > 0;
+}
+
+static bool take_held(bool all, struct log_bucket *ret)
+{
+	bool taken;
+
+	pthread_mutex_lock(&mutex);
+	taken = log_buckets_take(&buckets, all, clock_now_ns(), ret);
+	pthread_mutex_unlock(&mutex);
+	return taken;
+}
+
+void log_tell_held(bool all)
+{
+	struct bytes sentence = { 0 }, fields = { 0 };
+	struct log_account account;
+	struct log_bucket held;
+
+	while (take_held(all, &held)) {
+		bytes_clear(&sentence);
+		bytes_clear(&fields);
+		account = (struct log_account){ held.uid, { held.unit, held.unit_len } };
+		bytes_format(&sentence, "held back %d lines of the event %s", held.held, words[held.event]);
+		bytes_format(&fields, "of=%s lines=%d", words[held.event], held.held);
+		put(LOG_LEVEL_WARNING, LOG_EVENT_held_back, held.named ? &account : NULL, bytes_view(&sentence),
+		    bytes_view(&fields));
+	}
+	bytes_free(&sentence);
+	bytes_free(&fields);
+}
+
+/* ---- lines ---- */
+
+void log_record(struct flight_ring *flight)
+{
+	settings.flight = flight;
+	settings.flight_thread = pthread_self();
+}
+
+void log_text(enum log_level level, enum log_event event, const struct log_account *account, struct slice sentence,
+	      struct slice fields)
+{
+	if (settings.flight && pthread_equal(settings.flight_thread, pthread_self()))
+		flight_note(settings.flight, FLIGHT_log, clock_now_ns(), event, 0, sentence);
+	if (level > settings.level)
+		return;
+	if (log_holds_back())
+		log_tell_held(false);
+	if (passes(event, account))
+		put(level, event, account, sentence, fields);
+}
+
+static void put_values(enum log_level level, enum log_event event, const struct log_account *account,
+		       const char *fields, const struct bytes_value *values, size_t count, const char *format,
+		       va_list args) __attribute__((format(printf, 7, 0)));
+static void put_values(enum log_level level, enum log_event event, const struct log_account *account,
+		       const char *fields, const struct bytes_value *values, size_t count, const char *format,
+		       va_list args)
+{
+	char sentence[LOG_SENTENCE_MAX + 1];
+	struct bytes text = { 0 };
+
+	if (level > settings.level && !settings.flight)
+		return;
+	vsnprintf(sentence, sizeof(sentence), format, args);
+	bytes_format_values(&text, fields, values, count);
+	log_text(level, event, account, slice_of(sentence), bytes_view(&text));
+	bytes_free(&text);
+}
+
+void log_event(enum log_level level, enum log_event event, const char *fields, const struct bytes_value *values,
+	       size_t count, const char *format, ...)
 {
 	va_list args;
 
-	if (level > settings.level)
-		return;
 	va_start(args, format);
-	put(level, format, args);
+	put_values(level, event, NULL, fields, values, count, format, args);
 	va_end(args);
 }
 
-static bool rate_passes(struct log_rate *rate, enum log_level level)
-{
-	int64_t now_ns = clock_now_ns();
-
-	if (rate->since_ns == 0 || now_ns - rate->since_ns >= (rate->window_ns ? rate->window_ns : LOG_RATE_NS)) {
-		if (rate->left_out)
-			log_line(level, "(left out %u more lines of this kind)", rate->left_out);
-		*rate = (struct log_rate){ .since_ns = now_ns, .window_ns = rate->window_ns };
-	}
-	if (rate->lines >= LOG_RATE_LINES) {
-		rate->left_out++;
-		return false;
-	}
-	rate->lines++;
-	return true;
-}
-
-void log_rated(struct log_rate *rate, enum log_level level, const char *format, ...)
+void log_caused(enum log_level level, enum log_event event, const struct log_account *account, const char *fields,
+		const struct bytes_value *values, size_t count, const char *format, ...)
 {
 	va_list args;
 
-	if (level > settings.level || !rate_passes(rate, level))
-		return;
 	va_start(args, format);
-	put(level, format, args);
+	put_values(level, event, account, fields, values, count, format, args);
 	va_end(args);
 }

@@ -1,12 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The log: one line per message on stderr, written by one write(2) so that threads do not mix. Control characters
- * become '?', so that a message stays one line whatever a peer put into it. The level and the form are the only state;
- * the form is set once, before there are threads.
+ * The log: one line for each event on stderr, written by one write(2) so that threads do not mix. A line is a sentence for
+ * people, two blanks, and fields for tools:
+ *
+ *     somebody deleted our znode /lockbroker/a/_c_1  event=znode_deleted path=/lockbroker/a znode=_c_1
+ *
+ * The first field is the event (log_event.h). A value is bare, or in double quotes with \ before " and \, and \xHH for a
+ * byte that is not printable ASCII; of a text of somebody's at most BYTES_SHOWN_MAX bytes are shown. The first two blanks
+ * of a line end its sentence: in a sentence several blanks become one, and what is not printable ASCII becomes '?', so
+ * that no text of somebody's can look like a field or like another line.
+ *
+ * Each kind of event, and each account that causes such events, has a bucket (log_bucket.h): lines beyond it are held back,
+ * and one line says later how many they were. Below the level of a line, it goes into the flight recorder only.
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
+
+#include "base/log_bucket.h"
+#include "base/log_event.h"
+#include "protocol/bytes_format.h"
 
 enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG };
 
@@ -16,27 +30,40 @@ enum log_form {
 	LOG_FORM_HUMAN,   /* "2030-01-31 12:00:00.000 warning: text" */
 };
 
-/* Passes a few lines of a kind in a while and counts the rest. Zero-initialised is valid. */
-struct log_rate {
-	int64_t window_ns; /* 0: ten seconds */
-	int64_t since_ns;
-	unsigned int lines, left_out;
-};
+struct flight_ring;
 
 void log_setup(enum log_level level, enum log_form form);
 /* JOURNAL if stderr is the journal (JOURNAL_STREAM is set), otherwise PLAIN. */
 enum log_form log_form_detect(void);
+enum log_form log_form(void); /* as it was set up */
 /* Other threads may log meanwhile. */
 void log_set_level(enum log_level level);
 enum log_level log_level(void);
 const char *log_level_word(enum log_level level);
+const char *log_event_word(enum log_event event);
+/* What this thread logs is recorded there, too, whatever its level. NULL: nowhere. */
+void log_record(struct flight_ring *flight);
 
-void log_line(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Like log_line(); when the next line passes, another one says how many were left out. */
-void log_rated(struct log_rate *rate, enum log_level level, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
+/* The fields of a line: `format` is "key=%v other=%d", as bytes_format() takes it. */
+#define LOG_FIELDS(format, ...) (format), BYTES_ARGUMENTS(__VA_ARGS__)
+#define LOG_NO_FIELDS "", NULL, 0
 
-#define log_error(...) log_line(LOG_LEVEL_ERROR, __VA_ARGS__)
-#define log_warning(...) log_line(LOG_LEVEL_WARNING, __VA_ARGS__)
-#define log_info(...) log_line(LOG_LEVEL_INFO, __VA_ARGS__)
-#define log_debug(...) log_line(LOG_LEVEL_DEBUG, __VA_ARGS__)
+/* Logs a line: LOG_FIELDS() or LOG_NO_FIELDS, then the sentence as printf() takes it. */
+void log_event(enum log_level level, enum log_event event, const char *fields, const struct bytes_value *values,
+	       size_t count, const char *format, ...) __attribute__((format(printf, 6, 7)));
+/* A line that an account has caused: its fields uid= and unit= come before the others. */
+void log_caused(enum log_level level, enum log_event event, const struct log_account *account, const char *fields,
+		const struct bytes_value *values, size_t count, const char *format, ...)
+	__attribute__((format(printf, 7, 8)));
+/* The same of what is text already. `account`: NULL if none. */
+void log_text(enum log_level level, enum log_event event, const struct log_account *account, struct slice sentence,
+	      struct slice fields);
+/* Something is held back, and has to be said when LOG_TELL_NS have passed. */
+bool log_holds_back(void);
+/* Says how many lines were held back, as far as it is time to; `all`: of all. */
+void log_tell_held(bool all);
+
+#define log_error(event, ...) log_event(LOG_LEVEL_ERROR, LOG_EVENT_##event, __VA_ARGS__)
+#define log_warning(event, ...) log_event(LOG_LEVEL_WARNING, LOG_EVENT_##event, __VA_ARGS__)
+#define log_info(event, ...) log_event(LOG_LEVEL_INFO, LOG_EVENT_##event, __VA_ARGS__)
+#define log_debug(event, ...) log_event(LOG_LEVEL_DEBUG, LOG_EVENT_##event, __VA_ARGS__)

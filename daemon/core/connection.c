@@ -83,6 +83,7 @@ void connection_begin(struct broker *b, const struct event *event)
 	c->privileged = event->connected.privileged;
 	client_set_groups(c, &event->connected.groups);
 	locks->env->stats.connections_total++;
+	env_note(locks->env, FLIGHT_client_connected, (int64_t)c->id, c->uid, bytes_view(&c->comm));
 }
 
 void connection_process(struct client *c, const struct event *event)
@@ -106,6 +107,7 @@ void connection_gone(struct broker *b, struct client *c)
 
 	/* This comes first, so that no effect names the connection any longer. */
 	locks->conns[c->conn] = NULL;
+	env_note(locks->env, FLIGHT_client_gone, (int64_t)c->id, c->uid, bytes_view(&c->comm));
 	if (locks->restarter == c)
 		locks->restarter = NULL;
 	if (c->closing && !c->closed)

@@ -52,7 +52,8 @@ void keep_free(struct keep *k)
 void keep_ask(struct keep *k)
 {
 	if (k->notify->fd < 0) {
-		log_warning("nothing is kept for the next start of the service: there is no service manager");
+		log_warning(not_kept, LOG_FIELDS("what=%s", "state"),
+			    "nothing is kept for the next start of the service: there is no service manager");
 		return;
 	}
 	k->asked = true;
@@ -108,7 +109,8 @@ static int keep_give(const struct notify *n, const struct parcel *p, int conf_fd
 static void keep_failed(struct keep *k, int rc)
 {
 	k->asked = false;
-	log_warning("nothing is kept for the next start of the service: %s; this process goes on until it is stopped",
+	log_warning(not_kept, LOG_FIELDS("what=%s error=%v", "state", strerror(-rc)),
+		    "nothing is kept for the next start of the service: %s; this process goes on until it is stopped",
 		    rc == -ENOSPC ? "systemd has no room for it (FileDescriptorStoreMax=)" : strerror(-rc));
 	if (k->number)
 		raise(k->number);
@@ -130,7 +132,7 @@ bool keep_due(struct keep *k)
 	if (rc < 0)
 		keep_failed(k, rc);
 	else
-		log_info("everything is kept for the next start of the service");
+		log_info(kept, LOG_NO_FIELDS, "everything is kept for the next start of the service");
 	return rc == 0;
 }
 
@@ -224,7 +226,8 @@ bool keep_take(const struct notify *notify, struct parcel *ret)
 	store_close(&s);
 	if (rc == 0)
 		return true;
-	log_error("what the process before this one left cannot be read: %s; this one starts without it",
+	log_error(saved_unused, LOG_FIELDS("error=%v", strerror(-rc)),
+		  "what the process before this one left cannot be read: %s; this one starts without it",
 		  strerror(-rc));
 	parcel_discard(ret);
 	return false;

@@ -28,16 +28,17 @@ struct loop {
 	struct feed *feed;
 	const struct broker *broker; /* the feed's */
 	uint64_t events;             /* that it has consumed */
-	struct watch *timer;
+	struct watch *timer, *held_back;
 	int64_t armed_ns; /* what the timer is set to; INT64_MAX: nothing */
 	struct loop_adapters to;
+	bool told_later; /* what the log holds back */
 	bool stopped;
 	struct loop_end end;
 };
 
 /* ---- effects ---- */
 
-static void loop_log(struct loop *l, const struct effect *effect, struct slice text)
+static void loop_log(struct loop *l, const struct effect *effect, struct slice text, struct slice fields)
 {
 	static const enum log_level levels[] = {
 		[EFFECT_LEVEL_ERROR] = LOG_LEVEL_ERROR,
@@ -45,8 +46,12 @@ static void loop_log(struct loop *l, const struct effect *effect, struct slice t
 		[EFFECT_LEVEL_INFO] = LOG_LEVEL_INFO,
 		[EFFECT_LEVEL_DEBUG] = LOG_LEVEL_DEBUG,
 	};
+	struct log_account account;
 
-	log_line(levels[effect->level], "%.*s", (int)text.len, text.data);
+	fields.len -= effect->log.unit_len;
+	account = (struct log_account){ effect->log.uid, { fields.data + fields.len, effect->log.unit_len } };
+	log_text(levels[effect->level], (enum log_event)effect->log.event, effect->log.caused ? &account : NULL, text,
+		 fields);
 	if (effect->level != EFFECT_LEVEL_DEBUG && !effect->one_of_many)
 		notify_status(l->to.notify, text.data, (int)text.len);
 }
@@ -99,7 +104,7 @@ static __attribute__((noinline)) void loop_effect(struct loop *l, const struct e
 		reload_ask(l->to.reload);
 		break;
 	case EFFECT_LOG:
-		loop_log(l, effect, text);
+		loop_log(l, effect, text, effects_slice(effects, effect->data));
 		break;
 	case EFFECT_RESTART:
 		handover_ask(l->to.handover);
@@ -157,6 +162,21 @@ static void loop_timer(int fd, short what, void *arg)
 	feed_event(l->feed, &event);
 }
 
+static void loop_held_back(int fd, short what, void *arg)
+{
+	struct loop *l = arg;
+
+	l->told_later = false;
+	log_tell_held(false);
+}
+
+/* Nothing more may be logged for a long time. */
+static __attribute__((noinline)) void loop_tell_later(struct loop *l)
+{
+	l->told_later = true;
+	watch_set(l->held_back, -1, 0, LOG_TELL_NS);
+}
+
 struct loop *loop_new(struct feed *feed, const struct loop_adapters *adapters)
 {
 	struct loop *l = mem_new(sizeof(*l));
@@ -165,6 +185,7 @@ struct loop *loop_new(struct feed *feed, const struct loop_adapters *adapters)
 	l->broker = feed_broker(feed);
 	l->to = *adapters;
 	l->timer = watch_new(feed_base(feed), loop_timer, l);
+	l->held_back = watch_new(feed_base(feed), loop_held_back, l);
 	l->armed_ns = INT64_MAX;
 	feed_attach(feed, loop_carry_out, l);
 	return l;
@@ -175,6 +196,7 @@ void loop_free(struct loop *l)
 	if (!l)
 		return;
 	watch_free(l->timer);
+	watch_free(l->held_back);
 	mem_free(l);
 }
 
@@ -210,6 +232,8 @@ static bool loop_settle(struct loop *l)
 	keeper_settle(l->to.keeper);
 	loop_arm(l);
 	recorder_settle(l->to.recorder);
+	if (log_holds_back() && !l->told_later)
+		loop_tell_later(l);
 	/* Whoever asked for a reload is told here what came of it. */
 	if (!l->stopped && !reload_is_reading(l->to.reload) && server_is_clean(l->to.server) &&
 	    (keep_due(l->to.keep) || handover_due(l->to.handover)))

@@ -30,7 +30,6 @@ struct recorder {
 	size_t low;          /* with less room than that there is something to do */
 	int64_t again_ns;    /* no more is asked for before */
 	struct watch *again; /* then there is a turn, though nobody asks for anything */
-	struct log_rate rate, rate_spare;
 };
 
 _Static_assert(RECORDER_FIRST % LEDGER_CHUNK_BYTES == 0 && RECORDER_MORE % LEDGER_CHUNK_BYTES == 0, "whole chunks");
@@ -118,8 +117,8 @@ static void leave_spare(struct recorder *r)
 		return;
 	pause_asking(r);
 	if (rc != -EAGAIN)
-		log_rated(
-			&r->rate_spare, LOG_LEVEL_WARNING,
+		log_warning(
+			saved_failed, LOG_FIELDS("error=%v", strerror(-rc)),
 			"daemon.rundir has no room for a spare of the file saved: %s; if the daemon is killed while it is "
 			"full, all locks may be lost",
 			strerror(-rc));
@@ -148,7 +147,7 @@ static void settle(struct recorder *r)
 		grows = make_room(r);
 	}
 	if (ledger_full(r->ledger))
-		log_rated(&r->rate, LOG_LEVEL_ERROR,
+		log_error(saved_failed, LOG_NO_FIELDS,
 			  "the file saved cannot become larger: %s; if the daemon is killed now, all locks are lost",
 			  grows ? "a record is too long for it" : strerror(errno));
 	leave_spare(r);

@@ -15,7 +15,6 @@
 struct signals {
 	int fd;
 	struct watch *watch;
-	struct log_rate rate;
 	struct signals_calls calls;
 	pid_t sender; /* of the signal that is being heeded; 0: it is passed on by another process */
 };
@@ -44,9 +43,9 @@ static void signals_fired(int fd, short what, void *arg)
 	else if (number == SIGUSR2)
 		s->calls.restart(s->calls.arg, number);
 	else
-		log_rated(&s->rate, LOG_LEVEL_WARNING,
-			  "signal %d (%s) from pid %u, uid %u: ignored; SIGTERM stops the daemon, SIGHUP reloads",
-			  number, strsignal(number), info.ssi_pid, info.ssi_uid);
+		log_warning(signal_ignored, LOG_FIELDS("signal=%d pid=%d uid=%d", number, info.ssi_pid, info.ssi_uid),
+			    "signal %d (%s) from pid %u, uid %u: ignored; SIGTERM stops the daemon, SIGHUP reloads",
+			    number, strsignal(number), info.ssi_pid, info.ssi_uid);
 	s->sender = 0;
 }
 
@@ -61,24 +60,6 @@ static void fill(sigset_t *set)
 		sigdelset(set, others[i]);
 }
 
-/* The errno of this thread, the only one, for a handler: not everywhere may one ask for its place. */
-static const int *last_error;
-
-/* Whoever finds no memory aborts (base/mem.h), and errno is what malloc() left. Nothing is allocated here. */
-static void tell_abort(int number)
-{
-	static const char text[] =
-		"error: out of memory: this process ends, as if it was killed; more memory has to be allowed for "
-		"the service (MemoryMax=, LimitAS=, vm.overcommit_memory), or less used (limits.* in the "
-		"configuration)\n";
-	ssize_t written = *last_error == ENOMEM ? write(STDERR_FILENO, text, sizeof(text) - 1) : 0;
-
-	(void)written;
-	/* abort() would do that itself; a watchdog that sends the signal means the end of this process, too. */
-	signal(number, SIG_DFL);
-	raise(number);
-}
-
 int signals_new(struct signals **ret, struct watch_base *base, const struct signals_calls *calls)
 {
 	struct signals *s;
@@ -88,8 +69,6 @@ int signals_new(struct signals **ret, struct watch_base *base, const struct sign
 	signal(SIGPIPE, SIG_IGN);
 	/* If the process that started us ignores it, nobody could be waited for. */
 	signal(SIGCHLD, SIG_DFL);
-	last_error = &errno;
-	signal(SIGABRT, tell_abort);
 	fill(&set);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);

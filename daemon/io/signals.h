@@ -9,8 +9,8 @@
  *     ALRM VTALRM PROF
  *     IO PWR STKFLT XCPU XFSZ, real time -> logged, and ignored
  *     PIPE                              -> ignored
- *     SEGV BUS FPE ILL TRAP SYS         -> default action: a fault ends the process, and the system may write a core
- *     ABRT                              -> the same; if that is for want of memory, the log says so first
+ *     SEGV BUS FPE ILL ABRT             -> not touched: a fault ends the process (crash.h)
+ *     TRAP SYS                          -> default action, which ends it, too
  *     others                            -> default action: TSTP stops it, CONT continues it, CHLD does nothing
  *
  * signals_free() leaves blocked signals blocked: from then on the process only ends.

@@ -51,7 +51,8 @@ static void watchdog_lengthen(const struct notify *n, int64_t us)
 
 	snprintf(text, sizeof(text), "WATCHDOG_USEC=%" PRId64, us);
 	notify_send(n, text);
-	log_info("the watchdog is made %" PRId64 " ms long, two thirds of the session timeout", us / 1000);
+	log_info(watchdog, LOG_FIELDS("ms=%d", us / 1000),
+		 "the watchdog is made %" PRId64 " ms long, two thirds of the session timeout", us / 1000);
 }
 
 int64_t watchdog_setting_us(void)

@@ -38,7 +38,6 @@ struct supervisor {
 	struct exchange exchange; /* with the worker */
 	struct crashes crashes;
 	struct watchdogs watchdogs;
-	struct log_rate ignored;
 	int signals; /* signalfd */
 	int stop;    /* the latest signal to stop; 0: none */
 	pid_t group; /* of all processes that the worker was and has started; 0: all are reaped */
@@ -59,13 +58,14 @@ static int start_worker(struct supervisor *s, bool first)
 
 	s->retry_ns = NEVER;
 	if (rc < 0) {
-		log_error("cannot make a socket pair for the worker: %s", strerror(-rc));
+		log_error(cannot_use, LOG_FIELDS("what=%s error=%v", "socketpair", strerror(-rc)),
+			  "cannot make a socket pair for the worker: %s", strerror(-rc));
 		return rc;
 	}
 	rc = program_start(s->program, &gift, &s->worker, error);
 	close(gift.fd);
 	if (rc < 0) {
-		log_error("%s", error);
+		log_error(cannot_use, LOG_FIELDS("what=%s error=%v", "worker", error), "%s", error);
 		close(fd);
 		return rc;
 	}
@@ -97,13 +97,15 @@ static bool survive_crash(struct supervisor *s)
 	size_t ended;
 
 	if (count >= CRASHES_MAX) {
-		log_error("the worker has crashed %u times within a minute: the service ends", count);
+		log_error(worker_crashes, LOG_FIELDS("crashes=%d", count),
+			  "the worker has crashed %u times within a minute: the service ends", count);
 		return false;
 	}
 	if (count < KEEPER_CRASHES_ANEW)
 		return true;
 	ended = descriptors_end_connections(s->exchange.descriptors);
 	log_error(
+		worker_crashes, LOG_FIELDS("crashes=%d connections=%d", count, ended),
 		"the worker has crashed %u times within a minute: another one starts without what they remembered; %zu kept "
 		"connections are closed",
 		count, ended);
@@ -133,7 +135,9 @@ static int worker_ended(struct supervisor *s)
 			 strsignal(WTERMSIG(status)), WCOREDUMP(status) ? ", core dumped" : "");
 	else
 		snprintf(how, sizeof(how), "was taken over from, and its successor has ended");
-	log_error("the worker (process %ld) %s: another one starts; %zu descriptors were kept", (long)s->worker, how,
+	log_error(worker_ended,
+		  LOG_FIELDS("pid=%d descriptors=%d", s->worker, descriptors_count(s->exchange.descriptors)),
+		  "the worker (process %ld) %s: another one starts; %zu descriptors were kept", (long)s->worker, how,
 		  descriptors_count(s->exchange.descriptors));
 	return start_again(s);
 }
@@ -231,9 +235,9 @@ static void take_signal(struct supervisor *s, const struct signalfd_siginfo *inf
 	case SIGWINCH:
 		break;
 	default:
-		log_rated(&s->ignored, LOG_LEVEL_WARNING,
-			  "signal %d (%s) from pid %u, uid %u: ignored; SIGTERM stops the daemon, SIGHUP reloads",
-			  number, strsignal(number), info->ssi_pid, info->ssi_uid);
+		log_warning(signal_ignored, LOG_FIELDS("signal=%d pid=%d uid=%d", number, info->ssi_pid, info->ssi_uid),
+			    "signal %d (%s) from pid %u, uid %u: ignored; SIGTERM stops the daemon, SIGHUP reloads",
+			    number, strsignal(number), info->ssi_pid, info->ssi_uid);
 	}
 }
 
@@ -250,7 +254,8 @@ static void take_signals(struct supervisor *s)
 /* A process that is stopped does not end by any other signal than SIGKILL. */
 static void end_worker(const struct supervisor *s)
 {
-	log_error("the worker (process %ld) has not said for too long that it lives: it hangs, and is ended",
+	log_error(worker_hangs, LOG_FIELDS("pid=%d", s->worker),
+		  "the worker (process %ld) has not said for too long that it lives: it hangs, and is ended",
 		  (long)s->worker);
 	kill(-s->group, SIGABRT);
 	kill(-s->group, SIGCONT);
@@ -329,12 +334,14 @@ static int prepare(struct supervisor *s, const struct program *program, enum log
 	s->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (s->signals < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0) {
 		rc = -errno;
-		log_error("the keeper cannot begin: %s", strerror(-rc));
+		log_error(cannot_start, LOG_FIELDS("what=%s error=%v", "keeper", strerror(-rc)),
+			  "the keeper cannot begin: %s", strerror(-rc));
 		return rc;
 	}
 	rc = rights_give_up();
 	if (rc < 0)
-		log_warning("the keeper cannot give up its capabilities: %s", strerror(-rc));
+		log_warning(cannot_use, LOG_FIELDS("what=%s error=%v", "rights", strerror(-rc)),
+			    "the keeper cannot give up its capabilities: %s", strerror(-rc));
 	return 0;
 }
 
@@ -387,14 +394,16 @@ static void replace(struct supervisor *s)
 		return;
 	gift.fd = reexec_make(&l, s->exchange.descriptors);
 	if (gift.fd < 0) {
-		log_warning("the keeper goes on as the program that it is: %s", strerror(-gift.fd));
+		log_warning(keeper_stays, LOG_FIELDS("error=%v", strerror(-gift.fd)),
+			    "the keeper goes on as the program that it is: %s", strerror(-gift.fd));
 		return;
 	}
 	inherit(s, true);
 	program_replace(s->program, &gift, error);
 	inherit(s, false);
 	close(gift.fd);
-	log_warning("the keeper goes on as the program that it is: %s", error);
+	log_warning(keeper_stays, LOG_FIELDS("error=%v", error), "the keeper goes on as the program that it is: %s",
+		    error);
 }
 
 static int go_on(struct supervisor *s, int reexec_fd)
@@ -403,7 +412,8 @@ static int go_on(struct supervisor *s, int reexec_fd)
 	int rc = reexec_read(reexec_fd, &l, s->exchange.descriptors);
 
 	if (rc < 0) {
-		log_error("the keeper cannot go on from the one before it: %s", strerror(-rc));
+		log_error(cannot_start, LOG_FIELDS("what=%s error=%v", "keeper", strerror(-rc)),
+			  "the keeper cannot go on from the one before it: %s", strerror(-rc));
 		return EXIT_FAILURE;
 	}
 	prctl(PR_SET_DUMPABLE, l.core, 0, 0, 0);
@@ -416,7 +426,10 @@ static int go_on(struct supervisor *s, int reexec_fd)
 	s->exchange.signals = l.signals;
 	exchange_go_on(&s->exchange, l.channel);
 	watchdogs_alive(&s->watchdogs, watchdogs_now_ns(), (uint64_t)l.within_us);
-	log_info("lockbrokerd " LOCKBROKERD_VERSION " is the keeper now, of %zu descriptors",
+	log_info(keeper_begins,
+		 LOG_FIELDS("descriptors=%d version=%v", descriptors_count(s->exchange.descriptors),
+			    LOCKBROKERD_VERSION),
+		 "lockbrokerd " LOCKBROKERD_VERSION " is the keeper now, of %zu descriptors",
 		 descriptors_count(s->exchange.descriptors));
 	return serve(s);
 }

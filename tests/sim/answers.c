@@ -421,9 +421,7 @@ static void answered(struct caller *c, const struct ask *a, struct slice reply)
 	case COMMAND_INFO ... COMMAND_METRICS:
 	case COMMAND_QUIT:
 	case COMMAND_RESTART:
-	case COMMAND_RELOAD:
-	case COMMAND_CONFIG:
-	case COMMAND_ACCESS:
+	case COMMAND_RELOAD ... COMMAND_LOG: /* and CONFIG, ACCESS */
 	case COMMAND_ECHO:
 	case COMMAND_SELECT:
 	case COMMAND_COMMAND:

@@ -392,6 +392,7 @@ void any_logged(struct host *h, const struct effect *e, struct slice text)
 	int64_t count = what ? strtoll(what + 2, NULL, 10) : 0;
 
 	any_rules_logged(h, text);
+	any_rules_logged(h, effects_slice(&h->effects, e->data));
 	if (!e->one_of_many)
 		return;
 	count = count ? count : 1; /* of a lock */

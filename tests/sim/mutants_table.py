@@ -156,9 +156,9 @@ MUTANTS = [
          "")], 1000, "storm"),
     ("next is granted past who stands between", [
         (
-         "\tc->state = CLAIM_WAITING;\n\tif (c->seq >= CONTENDER_WRAP_NEAR &&",
+         "\tc->state = CLAIM_WAITING;\n\tnote(c, FLIGHT_claim_waiting);\n\tif (c->seq >= CONTENDER_WRAP_NEAR &&",
          "\tc->state = TAILQ_EMPTY(&c->directory->leaving) ? CLAIM_WAITING : CLAIM_HELD;\n"
-         "\tif (c->seq >= CONTENDER_WRAP_NEAR &&")], 300),
+         "\tnote(c, FLIGHT_claim_waiting);\n\tif (c->seq >= CONTENDER_WRAP_NEAR &&")], 300),
     ("the spent one is still held", [
         ("\tc->spent = c->withheld = true;\n", "\tc->spent = c->withheld = true;\n\td->claim->czxid = c->czxid;\n")],
      300, "spent"),
@@ -599,17 +599,17 @@ MUTANTS = [
     ("who has read is not known to have", [
         ("client_of(b, event->conn)->revoke_bytes = 0;", "(void)event;")], 300, "anything"),
     ("a grant is not in the log", [
-        ("\tgrant_log(TAILQ_LAST(&lock->grants, grant_list), \"granted\", false, 1);\n", "")], 100, "anything"),
+        ("\tgrant_log(TAILQ_LAST(&lock->grants, grant_list), LOG_EVENT_granted, false, 1);\n", "")], 100, "anything"),
     ("a release is not in the log", [
         ("\tif (!g->lost)\n\t\tgrant_log(g, ", "\tif (false)\n\t\tgrant_log(g, ")], 100, "anything"),
     ("a lost grant is in the log as released, too", [
         ("\tif (!g->lost)\n\t\tgrant_log(g, ", "\tgrant_log(g, ")], 100, "anything"),
     ("a loss is not in the log", [
-        ("\tgrant_log(g, \"lost\", true, g->depth);\n", "")], 100, "anything"),
+        ("\tgrant_log(g, LOG_EVENT_lost, true, g->depth);\n", "")], 100, "anything"),
     ("permits are not in the log", [
-        ("\tgrant_log(g, \"granted\", false, r->count);\n", "")], 100, "anything"),
+        ("\tgrant_log(g, LOG_EVENT_granted, false, r->count);\n", "")], 100, "anything"),
     ("permits that are given back are not in the log", [
-        ("cmd_semaphore.c", "\t\tgrant_log(g, \"released\", true, count);\n", "")], 100, "anything"),
+        ("cmd_semaphore.c", "\t\tgrant_log(g, LOG_EVENT_released, true, count);\n", "")], 100, "anything"),
     ("a try takes an idle claim for a held one", [
         ("return c->contested || c->in_use || ", "return c->listed || ")], 300, "tries"),
     ("a claim whose data say that it is held lingers", [

@@ -31,6 +31,27 @@ FAST = {"zookeeper__session_timeout_ms": 3000, "locks__grant_min_ms": 300}
 JARS = "/usr/share/java/slf4j-simple.jar:/usr/share/java/zookeeper.jar"
 COMPLAINTS = re.compile(r"Sanitizer|runtime error:|[Aa]ssertion")
 
+VALUE = r'(?:"(?:[^"\\]|\\["\\]|\\x[0-9a-f]{2})*"|[^ "=\\]+)'
+LOG_LINE = re.compile(r"(?:<\d>|(?:[-\d]+ [\d:.]+ )?(?:error|warning|info|debug): )"
+                      rf"((?: ?[^ \x00-\x1f\x7f-\U0010ffff])*)  event=(\w+)((?: \w+={VALUE})*)")
+
+
+def parse_log_line(line):
+    """Its sentence, its event, and its fields."""
+    match = LOG_LINE.fullmatch(line)
+    assert match, f"no line of the log: {line!r}"
+    fields = re.findall(rf" (\w+)=({VALUE})", match[3])
+    assert len(fields) == len(dict(fields)), line
+    unquoted = {key: re.sub(r'\\(x..|.)', lambda m: chr(int(m[1][1:], 16)) if len(m[1]) == 3 else m[1], value[1:-1])
+                if value.startswith('"') else value for key, value in fields}
+    return match[1], match[2], {key: value.encode("latin-1").decode(errors="ignore") for key, value in unquoted.items()}
+
+
+def not_of_the_log(text):
+    """The first line that is none: errors of the command line are not logged."""
+    lines = [line for line in text.splitlines() if not line.startswith(("lockbrokerd: ", "==", "    #"))]
+    return next((line for line in lines if not LOG_LINE.fullmatch(line)), None)
+
 
 def build_dir():
     return os.path.abspath(os.environ.get("LOCKBROKER_BUILD", os.path.join(SOURCE, "build")))
@@ -473,6 +494,8 @@ class Daemon:
         shutil.rmtree(self.dir, ignore_errors=True)
         if COMPLAINTS.search(log):
             return f"lockbrokerd complained:\n{log[-8000:]}"
+        if not_of_the_log(log):
+            return f"lockbrokerd wrote what is no line of its log: {not_of_the_log(log)}\n{log[-8000:]}"
         if status not in (None, self.expected_exit):
             return f"lockbrokerd ended with {status}:\n{log[-8000:]}"
         return None

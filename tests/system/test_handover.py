@@ -484,7 +484,7 @@ def test_without_a_service_manager_nobody_could_follow(daemons, keeper):
 
 
 STUBS = {
-    "exit": ("#!/bin/sh\necho not today >&2\nexit 3\n", "the new process ended with status 3 before it was ready"),
+    "exit": ("#!/bin/sh\necho lockbrokerd: not today >&2\nexit 3\n", "the new process ended with status 3 before it was ready"),
     "die": ("#!/bin/sh\nkill -9 $$\n", "the new process was killed by signal 9 (Killed) before it was ready"),
     "nonsense": ("#!/usr/bin/python3\nimport os, time\nos.write(int(os.environ['LOCKBROKERD_HANDOVER']), b'hello')\n"
                  "time.sleep(100)\n", "the new process says what this one does not understand"),

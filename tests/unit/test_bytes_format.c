@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -46,6 +47,24 @@ static void quotes_keep_whatever_was_written_apart(void **state)
 {
 	assert_formats("lock \"a\\\" \\\\\" and \"\\x0a\"", "lock %q and %q", "a\" \\", SLICE("\n"));
 	assert_formats("\"%s\"", "%q", "%s");
+}
+
+static void a_value_for_tools_is_bare_or_quoted(void **state)
+{
+	char name[BYTES_SHOWN_MAX + 1], shown[BYTES_SHOWN_MAX + 8];
+
+	assert_formats("a=x/y.z:1,2@%", "a=%v", "x/y.z:1,2@%");
+	assert_formats("a=\"\" b=\"x y\" c=\"k=v\"", "a=%v b=%v c=%v", "", "x y", "k=v");
+	assert_formats("d=\"\\\"\" e=\"\\\\\"", "d=%v e=%v", "\"", "\\");
+	assert_formats("\"\\x0a\" \"\\x7f\" \"\\xc3\\xa9\"", "%v %v %v", "\n", "\x7f", "\xc3\xa9");
+	/* At the limit it is shown as it is, and one past it cut. */
+	memset(name, 'n', sizeof(name));
+	assert_formats(((memset(shown, 'n', BYTES_SHOWN_MAX), shown[BYTES_SHOWN_MAX] = 0), shown), "%v",
+		       ((struct slice){ name, BYTES_SHOWN_MAX }));
+	snprintf(shown, sizeof(shown), "\"%.*s...\"", BYTES_SHOWN_MAX, name);
+	assert_formats(shown, "%v", ((struct slice){ name, BYTES_SHOWN_MAX + 1 }));
+	assert_formats(shown, "%n", ((struct slice){ name, BYTES_SHOWN_MAX + 1 }));
+	assert_formats("\"short\"", "%n", "short");
 }
 
 /* In a child, which must not leave a core file. */
@@ -108,6 +127,7 @@ int main(void)
 		cmocka_unit_test(texts_and_numbers_stand_where_the_sentence_has_them),
 		cmocka_unit_test(integers_of_each_type_keep_their_value),
 		cmocka_unit_test(quotes_keep_whatever_was_written_apart),
+		cmocka_unit_test(a_value_for_tools_is_bare_or_quoted),
 		cmocka_unit_test(what_does_not_fit_its_sentence_fails),
 	};
 

@@ -79,17 +79,34 @@ static void a_line_for_the_log_is_what_was_written_since(void **state)
 {
 	written("before");
 	bytes_text(&e.arena, "a line");
-	effects_log(&e, EFFECT_LEVEL_WARNING);
+	effects_log(&e, EFFECT_LEVEL_WARNING, LOG_EVENT_forced, EFFECT_FIELDS("name=%v holders=%d", "a b", 3));
 	assert_true(e.list[0].type == EFFECT_LOG && e.list[0].level == EFFECT_LEVEL_WARNING);
 	assert_true(reads(e.list[0].text, "a line") && !e.list[0].one_of_many);
+	assert_true(reads(e.list[0].data, "name=\"a b\" holders=3") && e.list[0].log.event == LOG_EVENT_forced);
+}
+
+static void who_has_caused_a_line_stands_behind_its_fields(void **state)
+{
+	struct effect *line;
+
+	written("before");
+	line = effects_say(&e, EFFECT_LEVEL_INFO, granted, EFFECT_FIELDS("token=%d", 7), "granted");
+	effects_caused(&e, line, 1000, SLICE("web.service"));
+	assert_true(reads(line->text, "granted") && reads(line->data, "token=7web.service"));
+	assert_true(line->log.caused && line->log.uid == 1000 && line->log.unit_len == 11);
+	line = effects_say(&e, EFFECT_LEVEL_INFO, stopped, EFFECT_NO_FIELDS, "no fields");
+	assert_true(line->data.len == 0 && !line->log.caused);
+	effects_caused(&e, line, 0, SLICE(""));
+	assert_true(line->data.len == 0 && line->log.caused && line->log.unit_len == 0);
 }
 
 static void a_sentence_takes_values_of_any_type(void **state)
 {
-	struct effect *line = effects_say(&e, EFFECT_LEVEL_INFO, "%s holds %q for %d ms", "who", SLICE("a b"), 5);
+	struct effect *line =
+		effects_say(&e, EFFECT_LEVEL_INFO, stopped, EFFECT_NO_FIELDS, "%s holds %q for %d ms", "who", SLICE("a b"), 5);
 
 	assert_true(reads(line->text, "who holds \"a b\" for 5 ms"));
-	line = effects_say(&e, EFFECT_LEVEL_ERROR, "nothing to fill in");
+	line = effects_say(&e, EFFECT_LEVEL_ERROR, stopped, EFFECT_NO_FIELDS, "nothing to fill in");
 	assert_true(reads(line->text, "nothing to fill in"));
 	assert_true(line->level == EFFECT_LEVEL_ERROR && e.count == 2);
 }
@@ -99,12 +116,12 @@ static void clearing_keeps_the_memory(void **state)
 	const struct effect *list;
 	const char *arena;
 
-	effects_say(&e, EFFECT_LEVEL_INFO, "text");
+	effects_say(&e, EFFECT_LEVEL_INFO, stopped, EFFECT_NO_FIELDS, "text");
 	list = e.list;
 	arena = e.arena.data;
 	effects_clear(&e);
 	assert_true(e.count == 0 && e.arena.len == 0);
-	effects_say(&e, EFFECT_LEVEL_INFO, "more");
+	effects_say(&e, EFFECT_LEVEL_INFO, stopped, EFFECT_NO_FIELDS, "more");
 	assert_true(e.list == list && e.arena.data == arena);
 	assert_true(reads(e.list[0].text, "more"));
 }
@@ -119,6 +136,7 @@ int main(void)
 		TEST(bytes_are_found_after_the_arena_has_grown),
 		TEST(an_empty_span_is_no_bytes_at_all),
 		TEST(a_line_for_the_log_is_what_was_written_since),
+		TEST(who_has_caused_a_line_stands_behind_its_fields),
 		TEST(a_sentence_takes_values_of_any_type),
 		TEST(clearing_keeps_the_memory),
 	};

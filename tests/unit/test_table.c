@@ -44,6 +44,7 @@ static const struct {
 	[COMMAND_RELOAD] = { "RELOAD", "" },
 	[COMMAND_CONFIG] = { "CONFIG GET a", "" },
 	[COMMAND_ACCESS] = { "ACCESS 1000 a", "" },
+	[COMMAND_LOG] = { "LOG", "" },
 	[COMMAND_HELLO] = { "HELLO 3", "" },
 	[COMMAND_PING] = { "PING", "" },
 	[COMMAND_ECHO] = { "ECHO text", "" },

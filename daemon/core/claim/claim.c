@@ -49,12 +49,18 @@ static bool is_next(const struct claim *c)
 	return first && first != c && first->state == CLAIM_HELD && (!first->rivals || c->watches);
 }
 
+static void note(const struct claim *c, enum flight_kind kind)
+{
+	env_note(c->directory->directories->env, kind, (int64_t)c->number, 0, bytes_view(&c->directory->path));
+}
+
 static void send_join(struct claim *c)
 {
 	struct directories *all = c->directory->directories;
 	struct bytes name = { 0 };
 
 	c->state = CLAIM_JOINING;
+	note(c, FLIGHT_claim_joining);
 	if (!c->join_tries)
 		c->held_ns = all->env->now_ns;
 	c->nonce = ++all->last_nonce;
@@ -210,6 +216,7 @@ void claim_held(struct claim *c)
 	if (c->held_ns) /* that of a killed process may not have been written down */
 		histogram_add(&all->env->stats.claim, all->env->now_ns - c->held_ns);
 	c->state = CLAIM_HELD;
+	note(c, FLIGHT_claim_held);
 	c->held_ns = all->env->now_ns;
 	claim_forget_pred(c);
 	all->env->stats.claims_total++;
@@ -282,6 +289,7 @@ void claim_leave(struct claim *c)
 	detach(c);
 	claim_ledger_remove(c);
 	c->state = CLAIM_LEAVING;
+	note(c, FLIGHT_claim_leaving);
 	c->salvaged = false;
 	TAILQ_INSERT_TAIL(&d->leaving, c, link);
 	claim_send_delete(c);
@@ -292,10 +300,12 @@ void claim_vanished(struct claim *c)
 {
 	struct directory *d = c->directory;
 	struct directories *all = d->directories;
+	struct slice shown = contender_shown(slice_of(c->name));
 
 	all->env->stats.vanished_total++;
-	effects_say(all->env->out, EFFECT_LEVEL_WARNING, "somebody deleted our znode %s/%s", bytes_view(&d->path),
-		    contender_shown(slice_of(c->name)));
+	effects_say(all->env->out, EFFECT_LEVEL_WARNING, znode_deleted,
+		    EFFECT_FIELDS("path=%v znode=%v", bytes_view(&d->path), shown),
+		    "somebody deleted our znode %s/%s", bytes_view(&d->path), shown);
 	if (c == d->claim || d->flavour == FLAVOUR_SLOTS)
 		d->facts |= FACT_LOST;
 	claim_free(c);
@@ -439,6 +449,7 @@ static void joined(struct claim *c, const struct event *event)
 		return;
 	}
 	c->state = CLAIM_WAITING;
+	note(c, FLIGHT_claim_waiting);
 	if (c->seq >= CONTENDER_WRAP_NEAR && c->directory->flavour != FLAVOUR_SLOTS) { /* slots are only counted */
 		struct directory *d = c->directory;
 
@@ -492,6 +503,7 @@ static void join_answered(struct claim *c, const struct event *event)
 		give_up(c, "ZooKeeper refuses to create the znode");
 	} else if (c->state == CLAIM_JOINING) {
 		c->state = CLAIM_UNSURE;
+		note(c, FLIGHT_claim_unsure);
 	}
 }
 

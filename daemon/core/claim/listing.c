@@ -142,7 +142,9 @@ static void report_unrecognized(struct directory *d, struct slice child)
 	if (d->unrecognized_reported)
 		return;
 	d->unrecognized_reported = true;
-	effects_say(all->env->out, EFFECT_LEVEL_WARNING, "a child of no known kind in %s: %q", bytes_view(&d->path), child);
+	effects_say(all->env->out, EFFECT_LEVEL_WARNING, znode_unknown,
+		    EFFECT_FIELDS("path=%v znode=%v", bytes_view(&d->path), child),
+		    "a child of no known kind in %s: %n", bytes_view(&d->path), child);
 }
 
 enum child listing_classify(struct listing_view view, struct slice child, enum mode *mode)

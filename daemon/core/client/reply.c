@@ -105,6 +105,8 @@ void reply_error_values(struct client *c, enum error_code code, const char *form
 	struct bytes sentence = { 0 };
 
 	bytes_format_values(&sentence, format, values, count);
+	flight_note_again(c->locks->env->conf->flight, FLIGHT_refused, c->locks->env->now_ns, (int64_t)c->id,
+			  bytes_view(&sentence));
 	resp_error(reply_out(c), code, bytes_view(&sentence));
 	reply_end(c);
 	bytes_free(&sentence);

@@ -62,6 +62,7 @@ enum named { PLAIN, NAMED };
 	X(RELOAD, cmd_reload, PLAIN, 0, 0) \
 	X(CONFIG, cmd_config, PLAIN, 0, 0) \
 	X(ACCESS, cmd_access, PLAIN, 0, 0) \
+	X(LOG, cmd_log, PLAIN, 0, 0) \
 	X(HELLO, cmd_hello, PLAIN, 0, 0) \
 	X(PING, cmd_ping, PLAIN, 0, 0) \
 	X(ECHO, cmd_echo, PLAIN, 0, 0) \

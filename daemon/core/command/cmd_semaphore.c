@@ -34,7 +34,7 @@ void cmd_release(struct client *c, struct call *call)
 	rest = g->depth - count;
 	if (rest) {
 		grant_set_depth(g, rest);
-		grant_log(g, "released", true, count);
+		grant_log(g, LOG_EVENT_released, true, count);
 		directory_touch(g->lock->slots);
 	} else {
 		grant_end(g);

@@ -377,7 +377,8 @@ static void finish(struct hosts *h)
 
 	a->counts.undeleted += (int64_t)h->locks->directories->orphan_count;
 	h->env->stats.audits_total++;
-	effects_say(h->env->out, a->counts.strays ? EFFECT_LEVEL_WARNING : EFFECT_LEVEL_INFO,
+	effects_say(h->env->out, a->counts.strays ? EFFECT_LEVEL_WARNING : EFFECT_LEVEL_INFO, audit,
+		    EFFECT_FIELDS("directories=%d strays=%d", a->counts.directories, a->counts.strays),
 		    "audit: looked at %d directories and found %d strays of this host", a->counts.directories,
 		    a->counts.strays);
 	while ((c = next(&a->served)))

@@ -178,7 +178,8 @@ static void delete_znode(struct target *t, const struct query_child *child)
 	r.op.part = (uint64_t)(t - t->revocation->targets);
 	r.path = bytes_view(&path);
 	bytes_format(&shown, "%s/%s", bytes_view(&q->path), contender_shown(bytes_view(&child->name)));
-	effects_say(q->hosts->env->out, EFFECT_LEVEL_WARNING, "deleting %q, %s", bytes_view(&shown),
+	effects_say(q->hosts->env->out, EFFECT_LEVEL_WARNING, force_deletes,
+		    EFFECT_FIELDS("path=%v host=%v", bytes_view(&shown), t->host), "deleting %q, %s", bytes_view(&shown),
 		    t->host.len ? "whose host does not answer" : "which is of no host that could be asked");
 	operation_send(q->hosts->ensemble, EFFECT_ZK_DELETE, &r);
 	bytes_free(&shown);
@@ -208,14 +209,16 @@ static void log_force(const struct revocation *d)
 	const struct client *c = d->query->client;
 	struct effects *out = d->query->hosts->env->out;
 
-	bytes_format(&out->arena, "uid %d, pid %d (%q) takes lock %q by force from:", c->uid, c->pid, bytes_view(&c->comm),
-		     bytes_view(&d->query->name));
+	bytes_format(&out->arena, "uid %d, pid %d (%q) takes lock %n by force from:", c->uid, c->pid,
+		     bytes_view(&c->comm), bytes_view(&d->query->name));
 	for (size_t i = 0; i < d->count; i++)
 		if (d->targets[i].host.len)
 			bytes_format(&out->arena, " %q", d->targets[i].host);
 		else
 			bytes_text(&out->arena, " (unknown)");
-	effects_log(out, EFFECT_LEVEL_WARNING);
+	effects_log(out, EFFECT_LEVEL_WARNING, LOG_EVENT_force_asked,
+		    EFFECT_FIELDS("name=%v hosts=%d by_uid=%d by_pid=%d by_command=%v", bytes_view(&d->query->name),
+				  d->count, c->uid, c->pid, bytes_view(&c->comm)));
 }
 
 static void ask_all(struct revocation *d)

@@ -63,14 +63,16 @@ void revoke_log(struct hosts *h, struct slice name, int64_t holders, const struc
 {
 	struct bytes *out = &h->env->out->arena;
 
-	bytes_format(out, "lock %q taken by force from %d holders, for uid %d, pid %d (%q", name, holders, by->uid, by->pid,
-		     by->command);
+	bytes_format(out, "lock %n taken by force from %d holders, for uid %d, pid %d (%q", name, holders, by->uid,
+		     by->pid, by->command);
 	if (by->client.len)
 		bytes_format(out, ", %q", by->client);
 	bytes_format(out, ") of host %q", by->host);
 	if (id.len)
 		bytes_format(out, ", letter %q", shown(id));
-	effects_log(h->env->out, EFFECT_LEVEL_WARNING);
+	effects_log(h->env->out, EFFECT_LEVEL_WARNING, LOG_EVENT_forced,
+		    EFFECT_FIELDS("name=%v holders=%d by_uid=%d by_pid=%d by_command=%v by_host=%v", name, holders,
+				  by->uid, by->pid, by->command, by->host));
 }
 
 int64_t revoke_force(struct lock *lock)

@@ -88,6 +88,7 @@ static void count_hand_off(const struct lock *lock, struct claim *c, enum mode m
 		c->handoffs++;
 	if (together || !locks->ensemble->session.connected || nobody_waits(lock))
 		return;
+	env_note(locks->env, FLIGHT_hand_off, (int64_t)c->number, c->handoffs, bytes_view(&lock->name));
 	if (c->contended++ == 0)
 		c->contended_ns = locks->env->now_ns;
 }

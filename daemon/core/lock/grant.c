@@ -20,32 +20,43 @@ const char *loss_word(enum loss loss)
 	return words[loss];
 }
 
-static COLD void write_log(const struct grant *g, const char *event, bool ended, int64_t count)
+static COLD void write_log(const struct grant *g, enum log_event event, bool ended, int64_t count)
 {
 	const struct env *env = g->lock->locks->env;
 	const struct client *c = g->client;
 	struct slice name = bytes_view(&g->lock->name);
+	int64_t after_ms = (env->now_ns - g->granted_ns) / NS_PER_MS;
 	struct bytes *out = &env->out->arena;
+	struct effect *line;
 
-	bytes_text(out, event);
+	bytes_text(out, event == LOG_EVENT_granted ? "granted" : g->lost ? "lost" : "released");
 	if (g->lost)
 		bytes_format(out, " (%s)", loss_word(g->loss));
 	if (g->lock->slots)
-		bytes_format(out, ": %d permits of semaphore %q", count, name);
+		bytes_format(out, ": %d permits of semaphore %n", count, name);
 	else
-		bytes_format(out, ": %s %q, %s, token %d", kind_word(g->lock->rule->kind), name, mode_word(g->mode), g->token);
+		bytes_format(out, ": %s %n, %s, token %d", kind_word(g->lock->rule->kind), name, mode_word(g->mode),
+			     g->token);
 	if (ended)
-		bytes_format(out, ", after %d ms", (env->now_ns - g->granted_ns) / NS_PER_MS);
+		bytes_format(out, ", after %d ms", after_ms);
 	bytes_format(out, ", %s client %d, uid %d, pid %d (%q", ended ? "by" : "to", c->id, c->uid, c->pid,
 		     bytes_view(&c->comm));
 	if (c->name.len)
 		bytes_format(out, ", %q", bytes_view(&c->name));
 	bytes_text(out, ")");
-	effects_log(env->out, env->conf->log_grants_level)->one_of_many = true;
+	line = effects_log(
+		env->out, env->conf->log_grants_level, event,
+		EFFECT_FIELDS(
+			"kind=%s name=%v mode=%s token=%d permits=%d client=%d pid=%d command=%v why=%s after_ms=%d",
+			kind_word(g->lock->rule->kind), name, mode_word(g->mode), g->token, g->lock->slots ? count : 0,
+			c->id, c->pid, bytes_view(&c->comm), g->lost ? loss_word(g->loss) : "none",
+			ended ? after_ms : 0));
+	line->one_of_many = true;
+	effects_caused(env->out, line, c->account->uid, slice_of(c->account->unit));
 }
 
 /* A broker that is being freed logs nothing. */
-void grant_log(const struct grant *g, const char *event, bool ended, int64_t count)
+void grant_log(const struct grant *g, enum log_event event, bool ended, int64_t count)
 {
 	const struct env *env = g->lock->locks->env;
 
@@ -225,7 +236,7 @@ void grant_end(struct grant *g)
 	struct client *client = g->client;
 
 	if (!g->lost)
-		grant_log(g, "released", true, g->depth);
+		grant_log(g, LOG_EVENT_released, true, g->depth);
 	TAILQ_REMOVE(g->lost ? &lock->lost : &lock->grants, g, link);
 	TAILQ_REMOVE(&client->grants, g, client_link);
 	heap_unset(&lock->locks->env->timers, &g->lease);
@@ -259,7 +270,8 @@ void grant_lose(struct grant *g, enum loss loss)
 	lock->grant_count--;
 	g->lost = true;
 	g->loss = loss;
-	grant_log(g, "lost", true, g->depth);
+	env_note(locks->env, FLIGHT_grant_lost, (int64_t)g->client->id, g->token, bytes_view(&lock->name));
+	grant_log(g, LOG_EVENT_lost, true, g->depth);
 	count_end(g);
 	g->client->lost_count++;
 	/* A lease that its client let run out keeps the lock in use until that is told; other losses are nobody's fault. */

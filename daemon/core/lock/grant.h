@@ -27,6 +27,7 @@
 
 #include "base/heap.h"
 #include "base/queue.h"
+#include "base/log_event.h"
 #include "core/lock/notification.h"
 #include "core/lock/outcome.h"
 #include "core/znode/mode.h"
@@ -80,4 +81,4 @@ void grant_end(struct grant *g); /* releases all levels, or forgets a lost grant
 void grant_lose(struct grant *g, enum loss loss); /* the grant becomes void, and its holder will be told */
 void grant_lose_all(struct lock *lock, enum loss loss); /* the same for every grant of the lock */
 /* A line of the log: `count` permits, or the lock, were "granted", or came to their end as `event` says. */
-void grant_log(const struct grant *g, const char *event, bool ended, int64_t count);
+void grant_log(const struct grant *g, enum log_event event, bool ended, int64_t count);

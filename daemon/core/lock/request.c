@@ -159,7 +159,7 @@ void request_grant(struct request *r, int64_t token)
 	struct lock *lock = r->lock;
 
 	grant_new(r, r->mode, token);
-	grant_log(TAILQ_LAST(&lock->grants, grant_list), "granted", false, 1);
+	grant_log(TAILQ_LAST(&lock->grants, grant_list), LOG_EVENT_granted, false, 1);
 	request_granted(r, token);
 }
 

@@ -47,7 +47,10 @@ struct broker_setting {
 	const char *name, *value;
 };
 
+struct flight_ring;
+
 struct broker_conf {
+	struct flight_ring *flight;    /* the flight recorder; NULL: there is none */
 	bool standalone;          /* tier 2 is answered locally */
 	const char *root;         /* "/lockbroker": absolute, no trailing slash, never "/" */
 	const char *host;         /* this host's name among the hosts */

@@ -5,6 +5,8 @@
 
 enum { EFFECTS_FIRST_SIZE = 64 };
 
+_Static_assert(LOG_EVENT_COUNT <= UINT8_MAX, "an event fits into a byte");
+
 struct effect *effects_add(struct effects *e, enum effect_type type)
 {
 	struct effect *effect;
@@ -26,20 +28,35 @@ struct span effects_take(struct effects *e)
 	return text;
 }
 
-struct effect *effects_log(struct effects *e, enum effect_level level)
+struct effect *effects_log(struct effects *e, enum effect_level level, enum log_event event, const char *fields,
+			   const struct bytes_value *values, size_t count)
 {
 	struct effect *line = effects_add(e, EFFECT_LOG);
 
 	line->level = level;
+	line->log.event = (uint8_t)event;
 	line->text = effects_take(e);
+	bytes_format_values(&e->arena, fields, values, count);
+	line->data = effects_take(e);
 	return line;
 }
 
-struct effect *effects_say_values(struct effects *e, enum effect_level level, const char *format,
+struct effect *effects_say_values(struct effects *e, enum effect_level level, enum log_event event, const char *fields,
+				  const struct bytes_value *field_values, size_t field_count, const char *format,
 				  const struct bytes_value *values, size_t count)
 {
 	bytes_format_values(&e->arena, format, values, count);
-	return effects_log(e, level);
+	return effects_log(e, level, event, fields, field_values, field_count);
+}
+
+void effects_caused(struct effects *e, struct effect *line, uint32_t uid, struct slice unit)
+{
+	line->log.caused = true;
+	line->log.uid = uid;
+	line->log.unit_len = (uint16_t)unit.len;
+	bytes_slice(&e->arena, unit);
+	effects_take(e);
+	line->data.len += unit.len;
 }
 
 void effects_clear(struct effects *e)

@@ -8,6 +8,7 @@
 
 #include <stdint.h>
 
+#include "core/port/effect_log.h"
 #include "protocol/bytes.h"
 #include "protocol/bytes_format.h"
 
@@ -27,15 +28,13 @@ enum effect_type {
 	EFFECT_PROCESS,   /* `conn` named its process `pid` (0: none): say EVENT_CLIENT_PROCESS, and again at changes */
 	EFFECT_FORMER_ADD, /* `session`, the present one, is given up and will be ended: a successor must still know it */
 	EFFECT_FORMER_END, /* end `session`, which was left or given up, then say EVENT_FORMER_OVER */
-	EFFECT_RESTART,   /* hand over to a new process, or say EVENT_RESTART_OVER with the reason why not */
-	EFFECT_RELOAD,    /* read the configuration again, from its beginning, then say EVENT_CONF */
-	EFFECT_LOG,       /* `text` is for the log, at `level` */
-	EFFECT_STOPPED,   /* the broker has stopped; `close_session`: nothing is held, the session may end at once */
+	EFFECT_RESTART,    /* hand over to a new process, or say EVENT_RESTART_OVER with the reason why not */
+	EFFECT_RELOAD,     /* read the configuration again, from its beginning, then say EVENT_CONF */
+	EFFECT_LOG,        /* `text` is a sentence for the log, at `level`, `data` its fields; about `log` */
+	EFFECT_STOPPED,    /* the broker has stopped; `close_session`: nothing is held, the session may end at once */
 };
 
 enum zk_create { ZK_PERSISTENT, ZK_CONTAINER, ZK_EPHEMERAL, ZK_EPHEMERAL_SEQUENTIAL };
-
-enum effect_level { EFFECT_LEVEL_ERROR, EFFECT_LEVEL_WARNING, EFFECT_LEVEL_INFO, EFFECT_LEVEL_DEBUG };
 
 struct span {
 	size_t at, len;
@@ -59,12 +58,13 @@ struct effect {
 	bool report;        /* PUSH: say EVENT_CLIENT_WRITTEN once it is written */
 	bool lazy;          /* REPLY: it may wait until more is written to `conn` */
 	union {
-		uint64_t op;     /* ZK_*: comes back in the answer */
-		int64_t limit;   /* TOKENS */
-		int64_t session; /* FORMER_* */
+		uint64_t op;           /* ZK_*: comes back in the answer */
+		int64_t limit;         /* TOKENS */
+		int64_t session;       /* FORMER_* */
+		struct effect_log log; /* LOG */
 	};
-	struct span text;   /* REPLY, PUSH, LOG: the bytes; ZK_*: the path */
-	struct span data;   /* ZK_CREATE, ZK_SET: the data */
+	struct span text; /* REPLY, PUSH, LOG: the bytes; ZK_*: the path */
+	struct span data; /* ZK_CREATE, ZK_SET: the data; LOG: the fields */
 };
 
 struct effects {
@@ -83,12 +83,6 @@ static inline struct slice effects_slice(const struct effects *e, struct span s)
 struct effect *effects_add(struct effects *e, enum effect_type type);
 /* The bytes that were written to e->arena since the last call become a span. */
 struct span effects_take(struct effects *e);
-/* A line for the log, of the bytes that effects_take() would take. */
-struct effect *effects_log(struct effects *e, enum effect_level level);
-/* A line for the log: one sentence (bytes_format.h). */
-#define effects_say(e, level, format, ...) effects_say_values(e, level, format, BYTES_ARGUMENTS(__VA_ARGS__))
-struct effect *effects_say_values(struct effects *e, enum effect_level level, const char *format,
-				  const struct bytes_value *values, size_t count);
 /* Forgets the effects and keeps the memory. */
 void effects_clear(struct effects *e);
 void effects_free(struct effects *e);

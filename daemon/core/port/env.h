@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/flight.h"
 #include "base/heap.h"
 #include "base/random.h"
 #include "core/port/conf.h"
@@ -43,4 +44,10 @@ struct env {
 static inline int64_t env_wall_ms(const struct env *env, int64_t at_ns)
 {
 	return env->conf->started_s * 1000 + (at_ns - env->started_ns) / 1000000;
+}
+
+/* Into the flight recorder (base/flight.h). */
+static inline void env_note(const struct env *env, enum flight_kind kind, int64_t who, int64_t number, struct slice text)
+{
+	flight_note(env->conf->flight, kind, env->now_ns, who, number, text);
 }

@@ -32,13 +32,17 @@ static void say(struct ensemble *zk, struct slice server)
 	size_t configured = zk->env->conf->limits.session_path_bytes, max = budget_max(&zk->budget);
 
 	if (max == configured)
-		effects_say(zk->env->out, EFFECT_LEVEL_INFO,
-			    "ZooKeeper takes packets that are large enough for limits.session_path_bytes = %d", configured);
+		effects_say(zk->env->out, EFFECT_LEVEL_INFO, packet, EFFECT_FIELDS("wanted_bytes=%d", configured),
+			    "ZooKeeper takes packets that are large enough for limits.session_path_bytes = %d",
+			    configured);
 	else
-		effects_say(zk->env->out, EFFECT_LEVEL_WARNING,
-			    "%s takes packets of no more than %d bytes, too few for limits.session_path_bytes = %d: the locks of "
-			    "this host are limited to %d bytes of paths. Raise jute.maxbuffer on every server, or lower the limit",
-			    server, zk->budget.packet_bytes, configured, max);
+		effects_say(
+			zk->env->out, EFFECT_LEVEL_WARNING, packet,
+			EFFECT_FIELDS("server=%v bytes=%d wanted_bytes=%d", server, zk->budget.packet_bytes,
+				      configured),
+			"%s takes packets of no more than %d bytes, too few for limits.session_path_bytes = %d: the locks of "
+			"this host are limited to %d bytes of paths. Raise jute.maxbuffer on every server, or lower the limit",
+			server, zk->budget.packet_bytes, configured, max);
 }
 
 void budget_packet(struct ensemble *zk, const struct event *event)

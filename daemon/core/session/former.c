@@ -5,8 +5,9 @@
 
 #include "core/session/ensemble.h"
 
-#define log_about(zk, f, text, ...) \
-	effects_say((zk)->env->out, EFFECT_LEVEL_INFO, "a session %s " text, \
+#define log_about(zk, f, state, wait_ms, text, ...) \
+	effects_say((zk)->env->out, EFFECT_LEVEL_INFO, session_former, \
+		    EFFECT_FIELDS("state=%s own=%d wait_ms=%d", state, (f)->own, wait_ms), "a session %s " text, \
 		    (f)->own ? "that this daemon gave up" : "of an earlier daemon", ##__VA_ARGS__)
 
 void formers_init(struct ensemble *zk)
@@ -59,6 +60,13 @@ void formers_tick(struct ensemble *zk)
 		heap_set(&zk->env->timers, &all->timer, due_ns);
 }
 
+static void log_waiting(struct ensemble *zk, const struct former *f, int64_t wait_ms)
+{
+	log_about(zk, f, "waiting", wait_ms,
+		  "is not ended yet: a process lives that may believe to hold something under it, for %d ms at most",
+		  wait_ms);
+}
+
 void formers_start(struct ensemble *zk)
 {
 	struct formers *all = &zk->formers;
@@ -67,10 +75,10 @@ void formers_start(struct ensemble *zk)
 		const struct former *f = &all->list[i];
 
 		if (zk->env->now_ns >= f->not_before_ns)
-			log_about(zk, f, "is ended: no process lives that could believe to hold something under it");
+			log_about(zk, f, "ending", 0,
+				  "is ended: no process lives that could believe to hold something under it");
 		else
-			log_about(zk, f, "is not ended yet: a process lives that may believe to hold something under it, for "
-				  "%d ms at most", (f->not_before_ns - zk->env->now_ns) / 1000000);
+			log_waiting(zk, f, (f->not_before_ns - zk->env->now_ns) / 1000000);
 	}
 	formers_tick(zk);
 }
@@ -92,7 +100,7 @@ void former_add(struct ensemble *zk, int64_t session, int64_t not_before_ns)
 	struct former *f = place(&zk->formers);
 
 	if (!f) {
-		log_about(zk, &added, "is left to its timeout: too many are still to be ended");
+		log_about(zk, &added, "left", 0, "is left to its timeout: too many are still to be ended");
 		return;
 	}
 	*f = added;
@@ -116,7 +124,8 @@ void former_over(struct ensemble *zk, const struct event *event)
 	if (!f || f->state == FORMER_OVER)
 		return;
 	f->state = FORMER_OVER;
-	log_about(zk, f, "%s", event->former.ended ? "is over" : "could not be ended: it is left to its timeout");
+	log_about(zk, f, event->former.ended ? "over" : "left", 0, "%s",
+		  event->former.ended ? "is over" : "could not be ended: it is left to its timeout");
 }
 
 size_t formers_open(const struct ensemble *zk)

@@ -42,7 +42,9 @@ static void denied(struct ensemble *zk, enum operation_kind kind, struct slice p
 	if (h->said_ns[kind] && zk->env->now_ns - h->said_ns[kind] < SAY_AGAIN_NS)
 		return;
 	h->said_ns[kind] = zk->env->now_ns;
-	effects_say(zk->env->out, EFFECT_LEVEL_ERROR, "%s", bytes_view(&h->sentence));
+	effects_say(zk->env->out, EFFECT_LEVEL_ERROR, zookeeper_refuses,
+		    EFFECT_FIELDS("operation=%v path=%v error=%v", words[kind], path, reason), "%s",
+		    bytes_view(&h->sentence));
 }
 
 /* Making parents that exist may be refused where everything else is allowed. */

@@ -24,7 +24,8 @@ static void complain(struct ensemble *zk, int64_t zxid)
 		return;
 	p->complain_ns = zk->env->now_ns + COMPLAIN_NS;
 	effects_say(
-		zk->env->out, EFFECT_LEVEL_ERROR,
+		zk->env->out, EFFECT_LEVEL_ERROR, zookeeper_restored,
+		EFFECT_FIELDS("transaction=%x seen=%x", zxid, p->floor),
 		"ZooKeeper has gone back to transaction 0x%x, and this host has seen 0x%x: an older state of it was restored, "
 		"and tokens would repeat, so nothing is granted; raise acceptedEpoch and currentEpoch of its servers to %d "
 		"or more, or, if nobody compares tokens, stop and start the daemons (lockbrokerd(8), RESTORED ENSEMBLE)",

@@ -115,7 +115,7 @@ static void duplicate_seen(struct ensemble *zk, int64_t session, int64_t mzxid)
 	duplicate_forget(zk);
 	zk->presence.session = session;
 	zk->presence.mzxid = mzxid;
-	effects_say(zk->env->out, EFFECT_LEVEL_INFO,
+	effects_say(zk->env->out, EFFECT_LEVEL_INFO, host_taken, EFFECT_FIELDS("host=%v", zk->env->conf->host),
 		    "the name %q is announced by another session, which an earlier daemon left and ZooKeeper has not "
 		    "expired yet, or which a second daemon uses",
 		    zk->env->conf->host);
@@ -129,18 +129,22 @@ static bool duplicate_lives(struct ensemble *zk, struct slice data)
 	p->lives = true;
 	describe(zk, data);
 	if (!zk->session.was_announced) {
-		effects_say(zk->env->out, EFFECT_LEVEL_ERROR,
-			    "the name %q is in use by another lockbrokerd (%s): give each daemon its own zookeeper.host, or "
-			    "stop one of them; this one stops now",
-			    zk->env->conf->host, bytes_view(&p->other));
+		effects_say(
+			zk->env->out, EFFECT_LEVEL_ERROR, host_taken,
+			EFFECT_FIELDS("host=%v other=%v", zk->env->conf->host, bytes_view(&p->other)),
+			"the name %q is in use by another lockbrokerd (%s): give each daemon its own zookeeper.host, or "
+			"stop one of them; this one stops now",
+			zk->env->conf->host, bytes_view(&p->other));
 		return false;
 	}
 	if (zk->env->now_ns >= p->complain_ns) {
 		p->complain_ns = zk->env->now_ns + COMPLAIN_NS;
-		effects_say(zk->env->out, EFFECT_LEVEL_ERROR,
-			    "the name %q was taken, while this daemon had no session, by a lockbrokerd that lives (%s): give "
-			    "each its own zookeeper.host, or stop one",
-			    zk->env->conf->host, bytes_view(&p->other));
+		effects_say(
+			zk->env->out, EFFECT_LEVEL_ERROR, host_taken,
+			EFFECT_FIELDS("host=%v other=%v", zk->env->conf->host, bytes_view(&p->other)),
+			"the name %q was taken, while this daemon had no session, by a lockbrokerd that lives (%s): give "
+			"each its own zookeeper.host, or stop one",
+			zk->env->conf->host, bytes_view(&p->other));
 	}
 	return true;
 }
@@ -151,9 +155,10 @@ static void not_ephemeral(struct ensemble *zk)
 	if (zk->env->now_ns < zk->presence.complain_ns)
 		return;
 	zk->presence.complain_ns = zk->env->now_ns + COMPLAIN_NS;
-	effects_say(zk->env->out, EFFECT_LEVEL_WARNING,
-		    "the name %q cannot be announced: its znode below .hosts is no daemon's, it was made by hand; delete it",
-		    zk->env->conf->host);
+	effects_say(
+		zk->env->out, EFFECT_LEVEL_WARNING, host_taken, EFFECT_FIELDS("host=%v", zk->env->conf->host),
+		"the name %q cannot be announced: its znode below .hosts is no daemon's, it was made by hand; delete it",
+		zk->env->conf->host);
 }
 
 static bool duplicate_answered(struct ensemble *zk, const struct event *event)

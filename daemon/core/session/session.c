@@ -125,9 +125,18 @@ static void arm(struct ensemble *zk)
 	heap_set(&zk->env->timers, &s->timer, due);
 }
 
-static void log_state(struct ensemble *zk, enum effect_level level, const char *text)
+#define log_state(zk, level, event, text) \
+	effects_say((zk)->env->out, level, event, EFFECT_FIELDS("session_epoch=%d", (zk)->session.epoch), "%s", text)
+
+/* Kept apart, because it says what it costs. */
+static void log_lost(struct ensemble *zk)
 {
-	effects_say(zk->env->out, level, "%s", text);
+	const struct session *s = &zk->session;
+	int64_t proved_ms = s->proved_ns ? (zk->env->now_ns - s->proved_ns) / 1000000 : 0;
+
+	effects_say(zk->env->out, EFFECT_LEVEL_ERROR, session_lost,
+		    EFFECT_FIELDS("session_epoch=%d unproven_ms=%d", s->epoch, proved_ms),
+		    "session lost: every grant is void");
 }
 
 /* Connections that prove nothing may come and go for as long as it takes somebody to read the first lines. */
@@ -148,16 +157,18 @@ static unsigned int enter(struct ensemble *zk, enum session_state state)
 	case SESSION_NONE:
 		break;
 	case SESSION_SAFE:
-		log_state(zk, EFFECT_LEVEL_INFO, was == SESSION_JEOPARDY ? "session safe again" : "session safe");
+		log_state(zk, EFFECT_LEVEL_INFO, session_safe,
+			  was == SESSION_JEOPARDY ? "session safe again" : "session safe");
 		break;
 	case SESSION_JEOPARDY:
 		zk->env->stats.jeopardies_total++;
-		log_state(zk, EFFECT_LEVEL_WARNING, "session in jeopardy: nothing proves that it lives");
+		log_state(zk, EFFECT_LEVEL_WARNING, session_jeopardy,
+			  "session in jeopardy: nothing proves that it lives");
 		break;
 	case SESSION_LOST:
 		zk->env->stats.sessions_lost_total++;
 		s->epoch++;
-		log_state(zk, EFFECT_LEVEL_ERROR, "session lost: every grant is void");
+		log_lost(zk);
 		break;
 	}
 	if (state == SESSION_NONE || state == SESSION_LOST)
@@ -233,7 +244,7 @@ bool session_expired(struct ensemble *zk)
 {
 	if (!zk->session.id)
 		return false;
-	log_state(zk, level_of(&zk->session, EFFECT_LEVEL_WARNING), "session expired by ZooKeeper");
+	log_state(zk, level_of(&zk->session, EFFECT_LEVEL_WARNING), session_expired, "session expired by ZooKeeper");
 	return true;
 }
 
@@ -254,10 +265,13 @@ static void begin_session(struct ensemble *zk, int64_t id)
 static void log_timeout(struct ensemble *zk)
 {
 	if (zk->session.timeout_ns != zk->env->conf->session_timeout_ns)
-		effects_say(zk->env->out, level_of(&zk->session, EFFECT_LEVEL_WARNING),
-			    "the servers grant a session timeout of %d ms, not %d ms as configured: their minSessionTimeout or "
-			    "maxSessionTimeout, or 2 and 20 of their ticks, limit it",
-			    zk->session.timeout_ns / 1000000, zk->env->conf->session_timeout_ns / 1000000);
+		effects_say(
+			zk->env->out, level_of(&zk->session, EFFECT_LEVEL_WARNING), session_timeout,
+			EFFECT_FIELDS("timeout_ms=%d wanted_ms=%d", zk->session.timeout_ns / 1000000,
+				      zk->env->conf->session_timeout_ns / 1000000),
+			"the servers grant a session timeout of %d ms, not %d ms as configured: their minSessionTimeout or "
+			"maxSessionTimeout, or 2 and 20 of their ticks, limit it",
+			zk->session.timeout_ns / 1000000, zk->env->conf->session_timeout_ns / 1000000);
 }
 
 void session_connected(struct ensemble *zk, const struct event *event)
@@ -275,8 +289,9 @@ void session_connected(struct ensemble *zk, const struct event *event)
 	proof_connected(&s->proof, event->zk_connected.asked_ns, s->timeout_ns);
 	window_begin(&zk->operations.window, zk->env->now_ns);
 	bytes_set(&s->server, event->zk_connected.server);
-	log_state(zk, level_of(s, EFFECT_LEVEL_INFO),
-		  fresh ? "connected to ZooKeeper: new session" : "connected to ZooKeeper again");
+	effects_say(zk->env->out, level_of(s, EFFECT_LEVEL_INFO), zookeeper_connected,
+		    EFFECT_FIELDS("server=%v session_epoch=%d new=%d", bytes_view(&s->server), s->epoch, fresh), "%s",
+		    fresh ? "connected to ZooKeeper: new session" : "connected to ZooKeeper again");
 	if (fresh || other)
 		log_timeout(zk);
 	if (fresh)
@@ -297,8 +312,9 @@ static void suspect_sharing(struct ensemble *zk)
 		s->short_lives = 0;
 	else if (++s->short_lives >= SHORT_LIVES && zk->env->now_ns >= s->shared_ns) {
 		s->shared_ns = zk->env->now_ns + SHARED_AGAIN_NS;
-		log_state(zk, EFFECT_LEVEL_WARNING, "connections to ZooKeeper end as soon as they are made: somebody else may "
-						   "be using this session, or something between cuts them");
+		log_state(zk, EFFECT_LEVEL_WARNING, session_shared,
+			  "connections to ZooKeeper end as soon as they are made: "
+			  "somebody else may be using this session, or something between cuts them");
 	}
 }
 
@@ -318,7 +334,7 @@ enum effect_level session_ending(struct ensemble *zk, bool planned)
 
 unsigned int session_suspended(struct ensemble *zk, enum effect_level level)
 {
-	log_state(zk, level, "connection to ZooKeeper lost");
+	log_state(zk, level, zookeeper_lost, "connection to ZooKeeper lost");
 	return session_review(zk);
 }
 
@@ -345,7 +361,7 @@ unsigned int session_proved(struct ensemble *zk, const struct operation *op)
 	health_proved(zk);
 	if (s->fruitless) {
 		s->fruitless = false;
-		log_state(zk, EFFECT_LEVEL_INFO, "ZooKeeper answers again");
+		log_state(zk, EFFECT_LEVEL_INFO, zookeeper_answers, "ZooKeeper answers again");
 	}
 	if (op->flight.sent_ns > s->beat_ns)
 		s->beat_ns = op->flight.sent_ns;
@@ -383,8 +399,9 @@ unsigned int session_pass(struct ensemble *zk, int64_t before_ns)
 	if (zk->env->now_ns - before_ns > s->timeout_ns / STALL_PART) {
 		proof_stalled(&s->proof, zk->env->now_ns, zk->env->conf->tick_ns);
 		zk->env->stats.stalls_total++;
-		log_state(zk, EFFECT_LEVEL_WARNING,
-			  "the daemon did not run for a while: nothing is granted until the session is proven again");
+		effects_say(zk->env->out, EFFECT_LEVEL_WARNING, stalled,
+			    EFFECT_FIELDS("stood_ms=%d", (zk->env->now_ns - before_ns) / 1000000),
+			    "the daemon did not run for a while: nothing is granted until the session is proven again");
 		arm(zk);
 	}
 	return update(zk);
@@ -399,8 +416,10 @@ static void complain(struct ensemble *zk)
 	if (zk->env->now_ns < s->complain_ns)
 		return;
 	s->complain_ns = zk->env->now_ns + (silent_ns < COMPLAIN_FIRST_NS ? COMPLAIN_FIRST_NS : silent_ns);
-	effects_say(zk->env->out, EFFECT_LEVEL_WARNING, "no ZooKeeper server reachable for %d s; still trying%s%s",
-		    silent_ns / 1000000000, zk->health.sentence.len ? "; " : "", bytes_view(&zk->health.sentence));
+	effects_say(zk->env->out, EFFECT_LEVEL_WARNING, zookeeper_unreachable,
+		    EFFECT_FIELDS("after_s=%d", silent_ns / 1000000000),
+		    "no ZooKeeper server reachable for %d s; still trying%s%s", silent_ns / 1000000000,
+		    zk->health.sentence.len ? "; " : "", bytes_view(&zk->health.sentence));
 }
 
 static unsigned int tick_connected(struct ensemble *zk)
@@ -410,7 +429,8 @@ static unsigned int tick_connected(struct ensemble *zk)
 
 	if (silent_ns != INT64_MAX && zk->env->now_ns - silent_ns >= s->timeout_ns / PROOF_ANSWER_PART) {
 		zk->env->stats.drops_total++;
-		log_state(zk, EFFECT_LEVEL_WARNING, "the ZooKeeper server does not answer: trying the next one");
+		log_state(zk, EFFECT_LEVEL_WARNING, zookeeper_silent,
+			  "the ZooKeeper server does not answer: trying the next one");
 		effects_add(zk->env->out, EFFECT_ZK_DROP);
 		return SESSION_DROPPED;
 	}

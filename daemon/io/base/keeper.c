@@ -40,7 +40,8 @@ struct keeper {
 /* As if this process had been killed: whoever starts it again takes up what is left. */
 static void end(void)
 {
-	log_error("the keeper, the main process of the service, has ended, and so does this one");
+	log_error(keeper_ended, LOG_NO_FIELDS,
+		  "the keeper, the main process of the service, has ended, and so does this one");
 	_exit(EXIT_FAILURE);
 }
 

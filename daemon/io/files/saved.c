@@ -47,7 +47,8 @@ static void take_former(struct saved_file *f, const struct saved_former *left)
 	if (!left->id || find(f, left->id))
 		return;
 	if (!to) {
-		log_warning("earlier daemons left too many sessions: the oldest stays until its timeout");
+		log_warning(session_former, LOG_FIELDS("state=%s own=%d", "left", 0),
+			    "earlier daemons left too many sessions: the oldest stays until its timeout");
 		memmove(f->former, f->former + 1, (FORMERS_MAX - 1) * sizeof(*left));
 		to = &f->former[FORMERS_MAX - 1];
 	}
@@ -243,6 +244,7 @@ void saved_spoil_earlier(const struct saved *s)
 	_Static_assert(offsetof(struct saved_file, magic) == 0, "it is what the file begins with");
 	if (s->earlier_fd >= 0 && pwrite(s->earlier_fd, &none, sizeof(none), 0) != (ssize_t)sizeof(none))
 		log_error(
+			saved_failed, LOG_FIELDS("error=%v", strerror(errno)),
 			"the file saved of the process before this one cannot be written: if this one is killed, remove it");
 }
 
@@ -413,8 +415,10 @@ void saved_add_former(struct saved *s, int64_t session)
 		to->not_before_ns = last->safe_until_ns;
 		__atomic_store_n(&to->id, session, __ATOMIC_RELEASE);
 	} else {
-		log_warning("too many sessions were given up: the next daemon will not end the latest, which stays until its "
-			    "timeout");
+		log_warning(
+			session_former, LOG_FIELDS("state=%s own=%d", "left", 1),
+			"too many sessions were given up: the next daemon will not end the latest, which stays until its "
+			"timeout");
 	}
 	saved_session_ended(s);
 }

@@ -134,8 +134,8 @@ static void point(struct saved_left *l, struct saved_file *f)
 
 static void say(enum log_level level, const char *why)
 {
-	log_line(
-		level,
+	log_event(
+		level, LOG_EVENT_saved_unused, LOG_FIELDS("error=%v", why),
 		"the file that an earlier daemon saved is not used: %s; a session that it did not end stays until its timeout",
 		why);
 }

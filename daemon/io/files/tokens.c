@@ -33,7 +33,6 @@ struct tokens {
 	bool writing;
 	int64_t limit, wanted; /* being written; the highest asked for */
 	int rc;                /* of the write */
-	struct log_rate rate;
 };
 
 static int parse(const char *text, int64_t *ret_limit)
@@ -159,8 +158,8 @@ static void done(struct work *work)
 
 	t->writing = false;
 	if (t->rc < 0) {
-		log_rated(&t->rate, LOG_LEVEL_ERROR, "cannot write the tokens file: %s; trying again",
-			  strerror(-t->rc));
+		log_error(tokens_failed, LOG_FIELDS("error=%v", strerror(-t->rc)),
+			  "cannot write the tokens file: %s; trying again", strerror(-t->rc));
 		watch_set(t->retry, -1, 0, CLOCK_NS_PER_S);
 		return;
 	}

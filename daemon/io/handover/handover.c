@@ -87,7 +87,8 @@ static void say_failed(struct handover *h, const char *format, ...)
 	vsnprintf(h->sentence, sizeof(h->sentence), format, args);
 	va_end(args);
 	h->failed = true;
-	log_warning("no hand-over: %s; this process goes on", h->sentence);
+	log_warning(hand_over_failed, LOG_FIELDS("error=%v", h->sentence), "no hand-over: %s; this process goes on",
+		    h->sentence);
 	feed_hurry(h->parts.feed);
 }
 
@@ -201,7 +202,7 @@ static void start(struct handover *h)
 		say_failed(h, "%s", error);
 		return;
 	}
-	log_info("handing over to process %ld", (long)h->pid);
+	log_info(hand_over, LOG_FIELDS("pid=%d", h->pid), "handing over to process %ld", (long)h->pid);
 	h->reread = false;
 	h->state = WARMING;
 	watch_set(h->input, h->channel, WATCH_READ | WATCH_KEEP, WATCH_NO_TIMEOUT);
@@ -218,7 +219,8 @@ static void answer(struct handover *h)
 	if (h->stopping)
 		say_failed(h, "the daemon is stopping");
 	else if (h->state != IDLE)
-		log_info("another hand-over is under way: what comes of it counts for this one, too");
+		log_info(hand_over, LOG_FIELDS("pid=%d", h->pid),
+			 "another hand-over is under way: what comes of it counts for this one, too");
 	else if (!h->parts.followed)
 		say_failed(h, "no service manager can be told the number of the next process: NOTIFY_SOCKET is not set "
 			      "(lockbrokerd(8), RESTART)");

@@ -212,6 +212,11 @@ void conn_free(struct conn *c)
 	mem_free(c);
 }
 
+struct log_account conn_log_account(const struct account *account)
+{
+	return (struct log_account){ account->uid, slice_of(account->unit ? account->unit : "") };
+}
+
 static void conn_die(struct conn *c)
 {
 	c->dead = true;
@@ -242,9 +247,11 @@ void conn_push(struct conn *c, struct slice text, bool report)
 	conn_mark(c);
 	c->pushed += text.len;
 	if (c->pushed > c->env->output_bytes) {
-		log_rated(&c->env->rate_overflow, LOG_LEVEL_WARNING,
-			  "closed a client that does not read: more is queued for it than limits.output_bytes = %zu",
-			  c->env->output_bytes);
+		const struct log_account who = conn_log_account(c->account);
+
+		log_caused(LOG_LEVEL_WARNING, LOG_EVENT_client_closed, &who, LOG_FIELDS("why=%s bytes=%d", "output", c->pushed),
+			    "closed a client that does not read: more is queued for it than limits.output_bytes = %zu",
+			    c->env->output_bytes);
 		conn_die(c);
 		return;
 	}
@@ -290,12 +297,14 @@ static void conn_refuse_long(struct conn *c)
 {
 	static const struct pool_words words = { "bytes of requests that cannot be served yet", "88 MiB",
 						 "for now a request may have at most 8 KiB" };
+	const struct log_account who = conn_log_account(c->account);
 	struct bytes sentence = { 0 };
 
 	if (c->in.len == 0 || c->in.len <= conn_input_max(c) || !conn_may_parse(c) || c->place.queued || c->eof)
 		return;
 	account_refusal(c->account, SOCKET_INPUT, c->privileged, &words, &sentence);
-	log_rated(&c->env->rate_unparsed, LOG_LEVEL_WARNING, "closed a client: %.*s", (int)sentence.len, sentence.data);
+	log_caused(LOG_LEVEL_WARNING, LOG_EVENT_client_closed, &who, LOG_FIELDS("why=%s bytes=%d", "input", c->in.len),
+		   "closed a client: %.*s", (int)sentence.len, sentence.data);
 	conn_refuse(c, ERROR_LIMIT, bytes_view(&sentence));
 	bytes_free(&sentence);
 }

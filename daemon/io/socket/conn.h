@@ -74,6 +74,7 @@ struct conn *conn_new(struct conn_env *env, int fd, uint32_t number, uint32_t ui
  */
 struct conn *conn_ghost(struct conn_env *env, uint32_t number, uint32_t uid);
 bool conn_is_ghost(const struct conn *c);
+struct log_account conn_log_account(const struct account *account); /* whose lines of the log are rated together */
 /* From now on it is charged to that account, whatever that has. */
 void conn_enter(struct conn *c, struct account *account);
 /* Something is under way: part of a request was read, or a request is not answered, or something is to be written. */

@@ -29,7 +29,6 @@ struct conn_env {
 	size_t request_bytes, request_args, output_bytes;
 	size_t unwritten; /* bytes of all connections */
 	struct accounts accounts; /* socket_pools.h */
-	struct log_rate rate_overflow, rate_unparsed;
 	char *scratch;                      /* CONN_READ_BYTES; its contents do not outlast the read */
 	struct bytes spare;                 /* empty: the output buffer of the latest client that was answered */
 	struct parties parties;             /* those whose connections are to be read, parsed or freed */

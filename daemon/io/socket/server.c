@@ -67,7 +67,6 @@ struct server {
 	char unit_root[UNIT_CGROUP_MAX];
 	size_t unit_root_len;
 	struct peer_groups groups; /* of the connection that is looked at */
-	struct log_rate rate_full, rate_accept, rate_keeper;
 };
 
 static struct conn *server_conn(const struct server *s, uint32_t number)
@@ -127,8 +126,9 @@ static void server_tell_groups(struct server *s, const struct conn *c)
 	feed_event(s->feed, &event);
 }
 
-static void server_refuse(struct server *s, int fd, struct slice sentence)
+static void server_refuse(const struct account *account, int fd, struct slice sentence)
 {
+	const struct log_account who = conn_log_account(account);
 	struct bytes text = { 0 };
 	ssize_t sent;
 
@@ -136,7 +136,8 @@ static void server_refuse(struct server *s, int fd, struct slice sentence)
 	sent = send(fd, text.data, text.len, MSG_NOSIGNAL | MSG_DONTWAIT);
 	(void)sent;
 	bytes_free(&text);
-	log_rated(&s->rate_full, LOG_LEVEL_WARNING, "refused a client: %.*s", (int)sentence.len, sentence.data);
+	log_caused(LOG_LEVEL_WARNING, LOG_EVENT_client_refused, &who, LOG_FIELDS("why=%s", "clients"), "refused a client: %.*s",
+		   (int)sentence.len, sentence.data);
 }
 
 /* False: its user has as many as it may, which it was told. */
@@ -148,7 +149,7 @@ static bool server_admits(struct server *s, int fd, const struct account *accoun
 	if (account_may(account, SOCKET_CONNECTIONS, 1, privileged))
 		return true;
 	account_refusal(account, SOCKET_CONNECTIONS, privileged, &words, &sentence);
-	server_refuse(s, fd, bytes_view(&sentence));
+	server_refuse(account, fd, bytes_view(&sentence));
 	bytes_free(&sentence);
 	return false;
 }
@@ -165,8 +166,8 @@ static void server_welcome(struct server *s, int fd, bool privileged)
 	uint32_t number;
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0) {
-		log_rated(&s->rate_accept, LOG_LEVEL_WARNING, "refused a client whose credentials are unknown: %s",
-			  strerror(errno));
+		log_warning(client_refused, LOG_FIELDS("why=%s error=%v", "credentials", strerror(errno)),
+			    "refused a client whose credentials are unknown: %s", strerror(errno));
 		close(fd);
 		return;
 	}
@@ -203,7 +204,7 @@ static void server_welcome(struct server *s, int fd, bool privileged)
 
 static void server_pause(struct server *s, int error)
 {
-	log_rated(&s->rate_accept, LOG_LEVEL_ERROR, "cannot accept clients: %s", strerror(error));
+	log_error(accept_failed, LOG_FIELDS("error=%v", strerror(error)), "cannot accept clients: %s", strerror(error));
 	watch_clear(s->accepting);
 	watch_clear(s->accepting_operators);
 	watch_set(s->pause, -1, 0, SERVER_PAUSE_NS);
@@ -233,7 +234,7 @@ static void server_accept(int listening, short what, void *arg)
 			if (s->count < s->numbers_max) {
 				server_welcome(s, fd, listening == s->operators);
 			} else {
-				server_refuse(s, fd, SLICE("the daemon has as many clients as it can have"));
+				server_refuse(&s->env.accounts.nobody, fd, SLICE("the daemon has as many clients as it can have"));
 				close(fd);
 			}
 			continue;
@@ -266,8 +267,8 @@ static void server_kept(struct server *s, struct conn *c)
 static void server_refused(struct server *s, struct conn *c)
 {
 	c->asked = false;
-	log_rated(&s->rate_keeper, LOG_LEVEL_WARNING,
-		  "the keeper has no room for a connection: if the daemon is killed now, its locks are lost");
+	log_warning(keeper_full, LOG_NO_FIELDS,
+		    "the keeper has no room for a connection: if the daemon is killed now, its locks are lost");
 }
 
 static void server_answered(void *arg, uint64_t id, bool kept)
@@ -299,7 +300,8 @@ struct server *server_new(struct feed *feed, int fd, int operators, const struct
 	uint64_t keys[2] = { 0 };
 
 	if (getrandom(keys, sizeof(keys), 0) < 0)
-		log_warning("there are no random bytes: %s", strerror(errno));
+		log_warning(cannot_use, LOG_FIELDS("what=%s error=%v", "random", strerror(errno)), "there are no random bytes: %s",
+			    strerror(errno));
 	s->unit_root_len = root.len;
 	if (root.len)
 		memcpy(s->unit_root, root.data, root.len);

@@ -66,7 +66,8 @@ static void trouble(void *arg, enum zk_handle_trouble kind, const char *sentence
 {
 	struct zk_former *f = arg;
 
-	log_debug("ending a session that was left: %s", sentence);
+	log_debug(session_former, LOG_FIELDS("state=%s error=%v", "ending", sentence),
+		  "ending a session that was left: %s", sentence);
 	if (kind == ZK_HANDLE_DENIED)
 		f->said = SAID_REFUSED;
 }
@@ -75,7 +76,8 @@ static void refused(void *arg, const char *sentence)
 {
 	struct zk_former *f = arg;
 
-	log_debug("ending a session that was left: %s", sentence);
+	log_debug(session_former, LOG_FIELDS("state=%s error=%v", "ending", sentence),
+		  "ending a session that was left: %s", sentence);
 	f->said = SAID_REFUSED;
 }
 
@@ -176,7 +178,8 @@ static void attach(struct zk_former *f)
 	f->handle = zk_handle_new(feed_base(f->feed), &conf, &(struct zk_handle_owner){ f, said, trouble, refused });
 	rc = zk_handle_connect(f->handle, zookeeper_addresses(f->zookeeper), &identity);
 	if (rc < 0) {
-		log_debug("ending a session that was left: %s", strerror(-rc));
+		log_debug(session_former, LOG_FIELDS("state=%s error=%v", "ending", strerror(-rc)),
+			  "ending a session that was left: %s", strerror(-rc));
 		f->retry_ns = feed_now(f->feed) + RETRY_NS;
 		to_idle(f);
 		return;

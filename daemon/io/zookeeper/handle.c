@@ -59,11 +59,12 @@ static void handle_log_line(const char *text)
 	const char *id = strstr(text, secret), *rest;
 
 	if (!id) {
-		log_debug("ZooKeeper client: %s", text);
+		log_debug(zookeeper_client, LOG_NO_FIELDS, "ZooKeeper client: %s", text);
 		return;
 	}
 	rest = id + strlen(secret);
-	log_debug("ZooKeeper client: %.*s...%s", (int)(rest - text), text, rest + strcspn(rest, ", "));
+	log_debug(zookeeper_client, LOG_NO_FIELDS, "ZooKeeper client: %.*s...%s", (int)(rest - text), text,
+		  rest + strcspn(rest, ", "));
 }
 
 /*
@@ -232,7 +233,8 @@ static void handle_authenticate(struct zk_handle *h)
 		int rc = zoo_add_auth(h->zh, "digest", line, (int)strlen(line), NULL, NULL);
 
 		if (rc != ZOK)
-			log_error("ZooKeeper client: cannot use the secret of zookeeper.auth_file: %s", zerror(rc));
+			log_error(zookeeper_trouble, LOG_FIELDS("error=%v", zerror(rc)),
+				  "ZooKeeper client: cannot use the secret of zookeeper.auth_file: %s", zerror(rc));
 	}
 }
 
@@ -310,7 +312,7 @@ static bool handle_purge(struct zk_handle *h)
  */
 static void handle_broken(struct zk_handle *h)
 {
-	log_debug("the connection to ZooKeeper broke while sending");
+	log_debug(zookeeper_client, LOG_NO_FIELDS, "the connection to ZooKeeper broke while sending");
 	h->fd = -1;
 	handle_suspended(h);
 	handle_judge(h);
@@ -616,7 +618,8 @@ void zk_handle_set_servers(struct zk_handle *h, const char *servers)
 	if (rc == ZOK)
 		rc = zoo_set_servers(h->zh, servers);
 	if (rc != ZOK)
-		log_warning("ZooKeeper client: cannot use the new addresses: %s", zerror(rc));
+		log_warning(zookeeper_trouble, LOG_FIELDS("error=%v", zerror(rc)),
+			    "ZooKeeper client: cannot use the new addresses: %s", zerror(rc));
 	/* The library closes a socket that leads to a server which is no longer listed. */
 	if (zoo_state(h->zh) == ZOO_NOTCONNECTED_STATE)
 		h->fd = -1;

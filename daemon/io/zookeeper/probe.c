@@ -106,8 +106,11 @@ static void probe_end(struct zk_probe *p, enum server_state state)
 		s->state = state;
 		s->bytes = p->open;
 	}
-	log_debug("%s: packets of %" PRId64 " bytes %s", p->server, state == SERVER_SMALL ? p->open : p->bytes,
-		  state == SERVER_UNKNOWN ? "give no answer" : state == SERVER_FITS ? "fit" : "are the largest");
+	log_debug(packet, LOG_FIELDS("server=%v", p->server), "%s: packets of %" PRId64 " bytes %s", p->server,
+		  state == SERVER_SMALL ? p->open : p->bytes,
+		  state == SERVER_UNKNOWN ? "give no answer"
+		  : state == SERVER_FITS  ? "fit"
+					  : "are the largest");
 	probe_tell(p);
 }
 

@@ -56,7 +56,6 @@ struct zookeeper {
 	int64_t believe_ns; /* from then on one server is enough that calls `taken` expired */
 	struct zk_probe *probe;
 	struct work farewell;
-	struct log_rate rate_refused, rate_open, rate_names, rate_doubt, rate_trouble[ZK_HANDLE_TROUBLES];
 	struct zookeeper_conf conf;
 	struct look_up look_up;
 	/* The session of the process before this one, which no server has confirmed to this one yet. */
@@ -92,11 +91,13 @@ static void zookeeper_trouble(void *arg, enum zk_handle_trouble kind, const char
 	case ZK_HANDLE_UNREACHABLE:
 	case ZK_HANDLE_SILENT:
 	case ZK_HANDLE_CLOSED:
-		log_rated(&z->rate_trouble[kind], LOG_LEVEL_WARNING, "ZooKeeper: %s", sentence);
+		log_event(LOG_LEVEL_WARNING,
+			  kind == ZK_HANDLE_UNREACHABLE ? LOG_EVENT_zookeeper_away : LOG_EVENT_zookeeper_trouble,
+			  LOG_NO_FIELDS, "ZooKeeper: %s", sentence);
 		break;
 	case ZK_HANDLE_BOGUS:
 	case ZK_HANDLE_DENIED:
-		log_rated(&z->rate_trouble[kind], LOG_LEVEL_ERROR, "ZooKeeper: %s", sentence);
+		log_error(zookeeper_trouble, LOG_NO_FIELDS, "ZooKeeper: %s", sentence);
 		break;
 	}
 	zookeeper_tell_trouble(z, kind != ZK_HANDLE_UNREACHABLE && kind != ZK_HANDLE_SILENT, sentence);
@@ -126,9 +127,10 @@ static bool zookeeper_doubts(struct zookeeper *z)
 		return false;
 	if (!z->denier[0])
 		snprintf(z->denier, sizeof(z->denier), "%s", server);
-	log_rated(&z->rate_doubt, LOG_LEVEL_WARNING,
-		  "ZooKeeper: %s says that the session of the process before this one has expired: asking another server",
-		  server);
+	log_warning(
+		session_doubted, LOG_FIELDS("server=%v", server),
+		"ZooKeeper: %s says that the session of the process before this one has expired: asking another server",
+		server);
 	z->taking = true;
 	z->open_ns = feed_now(z->feed) + backoff_next_ns(&z->backoff, BACKOFF_MAX_NS);
 	return true;
@@ -172,7 +174,7 @@ static void zookeeper_refused(void *arg, const char *sentence)
 	const struct event expired = { .type = EVENT_ZK_EXPIRED };
 	struct zookeeper *z = arg;
 
-	log_rated(&z->rate_refused, LOG_LEVEL_ERROR, "ZooKeeper: %s", sentence);
+	log_error(zookeeper_trouble, LOG_NO_FIELDS, "ZooKeeper: %s", sentence);
 	zookeeper_tell_trouble(z, true, sentence);
 	/* A session that could only be continued there is given up. */
 	if (z->known)
@@ -194,7 +196,7 @@ static void zookeeper_resolved(struct zookeeper *z, struct resolved *found)
 		char sentence[512];
 
 		snprintf(sentence, sizeof(sentence), "cannot look up servers: %s", found->failed);
-		log_rated(&z->rate_names, LOG_LEVEL_WARNING, "ZooKeeper: %s", sentence);
+		log_warning(zookeeper_trouble, LOG_NO_FIELDS, "ZooKeeper: %s", sentence);
 		if (!zk_handle_connected(z->handle))
 			zookeeper_tell_trouble(z, false, sentence);
 	}
@@ -202,7 +204,7 @@ static void zookeeper_resolved(struct zookeeper *z, struct resolved *found)
 		free(z->addresses);
 		z->addresses = found->servers;
 		found->servers = NULL;
-		log_debug("ZooKeeper servers: %s", z->addresses);
+		log_debug(zookeeper_client, LOG_NO_FIELDS, "ZooKeeper servers: %s", z->addresses);
 		zk_handle_set_servers(z->handle, z->addresses);
 		zk_probe_servers(z->probe, z->addresses);
 	}
@@ -250,7 +252,6 @@ struct zookeeper *zookeeper_new(struct feed *feed, struct worker *worker, const 
 	z->numeric = resolve_is_numeric(z->servers);
 	z->look_up.work = (struct work){ .run = look_up_run, .done = look_up_done };
 	/* Logs the first lines of an outage; the broker reports that it lasts. */
-	z->rate_trouble[ZK_HANDLE_UNREACHABLE].window_ns = 600 * CLOCK_NS_PER_S;
 	STAILQ_INIT(&z->failures);
 	return z;
 }
@@ -345,7 +346,7 @@ static void zookeeper_connect(struct zookeeper *z)
 	if (rc == 0)
 		return;
 	snprintf(sentence, sizeof(sentence), "cannot open a session: %s", strerror(-rc));
-	log_rated(&z->rate_open, LOG_LEVEL_ERROR, "ZooKeeper: %s", sentence);
+	log_error(zookeeper_trouble, LOG_NO_FIELDS, "ZooKeeper: %s", sentence);
 	zookeeper_tell_trouble(z, false, sentence);
 	if (z->taken.session)
 		z->taking = true;
@@ -412,7 +413,8 @@ void zookeeper_set_servers(struct zookeeper *z, const char *servers, struct reso
 	z->late = true;
 	if (resolve_lists(z->addresses, zk_handle_server(z->handle)))
 		return;
-	log_info("ZooKeeper: %s is not among zookeeper.servers any longer: the session goes on with another server",
+	log_info(zookeeper_moves, LOG_FIELDS("server=%v", zk_handle_server(z->handle)),
+		 "ZooKeeper: %s is not among zookeeper.servers any longer: the session goes on with another server",
 		 zk_handle_server(z->handle));
 	zookeeper_suspend(z);
 }

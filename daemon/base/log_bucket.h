@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How many lines of the log pass: a bucket for each kind of event, and for each account that causes events of that kind.
+ * A bucket has room for the burst of its kind (log_event.h), and again for one line after each of its intervals. What does
+ * not pass is counted, and said later.
+ *
+ * There are at most LOG_BUCKETS_MAX buckets of accounts. One that is full again, and holds nothing back, is as good as
+ * none, and so its place is free; when no place is free, further accounts share the bucket of the kind.
+ *
+ * Pure: the caller has the clock, and no two threads may be in here.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/log_event.h"
+#include "protocol/slice.h"
+
+enum { LOG_BUCKETS_MAX = 128, LOG_UNIT_MAX = 64 };
+/* So long after the first line that was held back it is said how many there were. */
+#define LOG_TELL_NS (INT64_C(10) * 1000000000)
+
+/* Who has caused an event: a user, and the unit of a user whose units are told apart; else it is empty. */
+struct log_account {
+	uint32_t uid;
+	struct slice unit;
+};
+
+struct log_bucket {
+	bool used, named; /* named: it is of an account */
+	enum log_event event;
+	uint32_t uid;
+	uint64_t unit_hash;      /* what tells units apart; their names may be cut */
+	char unit[LOG_UNIT_MAX]; /* without a 0 at the end */
+	size_t unit_len;
+	int64_t full_ns;  /* when it is full again */
+	uint64_t held;    /* lines */
+	int64_t since_ns; /* the first of them */
+};
+
+struct log_buckets {
+	struct log_bucket events[LOG_EVENT_COUNT], accounts[LOG_BUCKETS_MAX];
+	size_t holding; /* buckets that hold something back */
+};
+
+/* True: a line of that kind passes. `account`: NULL if nobody, or nobody in particular, causes it. */
+bool log_buckets_pass(struct log_buckets *b, enum log_event event, const struct log_account *account, int64_t now_ns);
+/*
+ * Takes what a bucket has held back long enough, or, with `all`, at all: a copy, in which `held` says how many lines.
+ * False: there is none.
+ */
+bool log_buckets_take(struct log_buckets *b, bool all, int64_t now_ns, struct log_bucket *ret);

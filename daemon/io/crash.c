@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "io/crash.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <execinfo.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/flight.h"
+#include "base/log.h"
+
+enum { STACK_BYTES = 64 << 10 };
+
+static const int faults[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT };
+
+/* All that the handler needs is here before: it may not ask for anything. */
+static struct {
+	const struct flight_ring *flight;
+	const char *prefix;
+	const int *last_error; /* the errno of the thread that began: not everywhere may one ask for its place */
+	char stack[STACK_BYTES];
+} crash;
+
+/* ---- lines, without what allocates or is of stdio ---- */
+
+struct text {
+	char data[FLIGHT_LINE_MAX + 64];
+	size_t len;
+};
+
+/* Leaves room for the newline. */
+static void put(struct text *t, const char *text)
+{
+	while (*text && t->len < sizeof(t->data) - 1)
+		t->data[t->len++] = *text++;
+}
+
+static void put_number(struct text *t, uint64_t value, unsigned int base)
+{
+	char digits[24];
+	size_t at = sizeof(digits) - 1;
+
+	digits[at] = '\0';
+	do {
+		digits[--at] = "0123456789abcdef"[value % base];
+		value /= base;
+	} while (value);
+	put(t, digits + at);
+}
+
+static void begin(struct text *t)
+{
+	t->len = 0;
+	put(t, crash.prefix);
+}
+
+static void end(struct text *t)
+{
+	ssize_t written;
+
+	t->data[t->len++] = '\n';
+	written = write(STDERR_FILENO, t->data, t->len);
+	(void)written;
+}
+
+static void say_signal(int number)
+{
+	struct text t;
+
+	begin(&t);
+	if (number == SIGABRT && *crash.last_error == ENOMEM) {
+		put(&t,
+		    "out of memory: this process ends, as if it was killed; more memory has to be allowed for the service "
+		    "(MemoryMax=, LimitAS=, vm.overcommit_memory), or less used (limits.* in the configuration)  "
+		    "event=out_of_memory");
+		end(&t);
+		begin(&t);
+	}
+	put(&t, "this process crashes by signal ");
+	put_number(&t, (uint64_t)number, 10);
+	put(&t, "; its flight recorder and its calls follow  event=crash signal=");
+	put_number(&t, (uint64_t)number, 10);
+	end(&t);
+}
+
+static void say_records(void)
+{
+	const struct flight_ring *f = crash.flight;
+	uint64_t at, next = f ? f->next : 0;
+	char line[FLIGHT_LINE_MAX + 1];
+	struct text t;
+
+	if (!f)
+		return;
+	at = flight_oldest(f);
+	for (at = next - at > CRASH_RECORDS_MAX ? next - CRASH_RECORDS_MAX : at; at < next; at++) {
+		line[flight_line(f, at, line)] = '\0';
+		begin(&t);
+		put(&t, line);
+		end(&t);
+	}
+}
+
+static void say_frame(int number, void *address)
+{
+	const char *slash;
+	struct text t;
+	Dl_info info;
+
+	begin(&t);
+	put(&t, "a call  event=frame number=");
+	put_number(&t, (uint64_t)number, 10);
+	put(&t, " address=0x");
+	put_number(&t, (uint64_t)(uintptr_t)address, 16);
+	if (dladdr(address, &info) && info.dli_fname) {
+		slash = strrchr(info.dli_fname, '/');
+		put(&t, " object=");
+		put(&t, slash ? slash + 1 : info.dli_fname);
+		put(&t, " offset=0x");
+		put_number(&t, (uint64_t)((uintptr_t)address - (uintptr_t)info.dli_fbase), 16);
+		if (info.dli_sname) {
+			put(&t, " symbol=");
+			put(&t, info.dli_sname);
+		}
+	}
+	end(&t);
+}
+
+static void crashed(int number)
+{
+	void *frames[CRASH_FRAMES_MAX];
+	int count;
+
+	/* Whatever goes wrong from here on ends the process. */
+	crash_end();
+	say_signal(number);
+	say_records();
+	count = backtrace(frames, CRASH_FRAMES_MAX);
+	for (int i = 0; i < count; i++)
+		say_frame(i, frames[i]);
+	/* It is delivered when this function returns. */
+	raise(number);
+}
+
+/* A sanitizer has one already. It has none for SIGABRT, but for one that the process before this call has set. */
+static bool is_taken(int number)
+{
+	struct sigaction now;
+
+	return number != SIGABRT && sigaction(number, NULL, &now) == 0 && now.sa_handler != SIG_DFL;
+}
+
+void crash_begin(const struct flight_ring *flight)
+{
+	const stack_t stack = { .ss_sp = crash.stack, .ss_size = sizeof(crash.stack) };
+	struct sigaction action = { .sa_handler = crashed, .sa_flags = SA_ONSTACK };
+	void *primed[1];
+
+	crash.flight = flight;
+	crash.prefix = log_form() == LOG_FORM_JOURNAL ? "<3>" : "error: ";
+	crash.last_error = &errno;
+	backtrace(primed, 1); /* the first call loads what the others need */
+	sigaltstack(&stack, NULL);
+	for (size_t i = 0; i < sizeof(faults) / sizeof(*faults); i++)
+		if (!is_taken(faults[i]))
+			sigaction(faults[i], &action, NULL);
+}
+
+void crash_end(void)
+{
+	for (size_t i = 0; i < sizeof(faults) / sizeof(*faults); i++) {
+		struct sigaction now;
+
+		if (sigaction(faults[i], NULL, &now) == 0 && now.sa_handler == crashed)
+			signal(faults[i], SIG_DFL);
+	}
+}
