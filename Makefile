@@ -522,13 +522,14 @@ beside-check: ## what check-all does after check
 check-all: ## what CI runs: check, then a second build, a longer fuzz, lint, packages, a booted systemd
 	@$(MAKE) check && $(MAKE) beside-check
 
+STATEFUL = LOCKBROKER_BUILD='$(abspath $(BUILD))/san' $(PYTHON) -B tests/fuzz/stateful.py --seconds $(SECONDS) \
+	$(if $(SEED),--seed $(SEED))
 # Each target is built for libFuzzer where there is clang, else as the driver has it, with sanitizers; then a sanitized
-# daemon is asked for anything.
+# daemon is asked for anything, and two with a ZooKeeper.
 fuzz: ## SECONDS= of bytes of strangers for each target, and for a whole daemon (60; SEED= of that)
 	@MAKE='$(MAKE)' CC='$(CC)' sh tests/fuzz/run.sh '$(BUILD)' $(SECONDS) $(FUZZ:.c=)
 	@$(MAKE) $(SANITIZED) all
-	@LOCKBROKER_BUILD='$(abspath $(BUILD))/san' $(PYTHON) -B tests/fuzz/stateful.py --seconds $(SECONDS) \
-		$(if $(SEED),--seed $(SEED))
+	@$(STATEFUL) --zookeeper & $(STATEFUL); status=$$?; wait $$! && exit $$status
 
 demo: ## see it work: two hosts, one ZooKeeper, 16 processes (STANDALONE=1: one host, no ZooKeeper)
 	@$(MAKE) deps

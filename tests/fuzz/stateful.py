@@ -8,7 +8,7 @@ hands over, and reads changed configurations. Promised is:
   - no process of the daemon dies, and no sanitizer complains
   - when all have hung up, nothing is left: INFO says 0
 
-A seed gives the same clients and the same requests, as far as the daemon's pace allows. An episode has a daemon of its own.
+With --zookeeper two daemons share their locks through a real server. A seed gives the same clients and the same requests, as far as the daemon's pace allows. An episode has a daemon of its own.
 """
 
 import argparse
@@ -38,7 +38,7 @@ SEMAPHORES = ["permits2", "permits3"]  # with that limit
 NAMES = PLAIN + FORCED + ELECTIONS + SEMAPHORES
 STRANGE = [b"", b"\xff\xfe", b"-1", b"0", b"99999999999999999999", b"9223372036854775807", b"NaN", b"*", b"WAIT", b"a/../b",
            b"\r\n", b"x" * 3000, b"LEASE", b"SHARED", b"\0"]
-ZERO = ("blocked_clients", "locks", "grants", "requests", "claims", "audit_running")
+ZERO = ("blocked_clients", "locks", "grants", "requests", "claims", "letters", "audit_running")
 
 
 def commands():
@@ -185,15 +185,15 @@ class Incomplete(Exception):
 class Player(harness.Client):
     """A connection. `strict`: it asks as it should, and so it is owed an answer to each request."""
 
-    def __init__(self, episode, operator):
+    def __init__(self, episode, host, operator):
         rng = episode.rng
-        super().__init__(episode.daemon.operator_socket if operator else episode.daemon.socket, version=2)
+        super().__init__(host.daemon.operator_socket if operator else host.daemon.socket, version=2)
         self.socket.setblocking(False)
-        self.episode, self.operator = episode, operator
+        self.episode, self.host, self.operator = episode, host, operator
         self.strict = rng.random() < 0.75
         self.outstanding, self.held, self.unsent = [], {}, b""
         self.half = self.over = self.welcome = False
-        self.life = episode.life
+        self.life = host.life
         self.told = []
         if rng.random() < 0.5:
             self.ask("HELLO", [3])
@@ -340,16 +340,14 @@ class Player(harness.Client):
                 self.episode.granted(self, name, token, request.alone, request.leased)
 
 
-class Episode:
-    def __init__(self, seed, table):
-        self.rng = random.Random(seed)
-        self.table, self.shapes = table, Shapes(self.rng)
-        self.players, self.history = [], []
-        self.asked, self.requests, self.answers = set(), 0, 0
-        self.life = self.crashes = self.handovers = self.reloads = 0
-        self.highest = {}  # token of a lock that was held alone, and by whom
-        self.daemon = harness.Daemon(wait=False, zookeeper__session_timeout_ms=SESSION_MS, zookeeper__tick_ms=SESSION_MS // 5,
-                                     locks__linger_ms=self.rng.choice([0, 50, 1000]))
+class Host:
+    """A daemon, and what is done to it."""
+
+    def __init__(self, rng, zookeeper, root):
+        timing = {} if zookeeper else {"zookeeper__session_timeout_ms": SESSION_MS, "zookeeper__tick_ms": SESSION_MS // 5}
+        self.rng = rng
+        self.life = self.handovers = self.reloads = 0
+        self.daemon = harness.Daemon(zookeeper, root, wait=False, locks__linger_ms=rng.choice([0, 50, 1000]), **timing)
         self.conf = os.path.join(self.daemon.dir, "conf")
         self.configure()
         self.daemon.argv = ["-c", self.conf]
@@ -366,6 +364,49 @@ class Episode:
         with open(self.conf + ".new", "w", encoding="utf-8") as f:
             f.write("\n".join(lines) + "\n")
         os.rename(self.conf + ".new", self.conf)
+
+    def crash(self):
+        if self.life == CRASHES:
+            return
+        self.life += 1
+        old = self.daemon.pid
+        os.kill(old, signal.SIGKILL)
+        self.daemon.await_another(old)
+
+    def hand_over(self):
+        self.handovers += 1
+        self.daemon.process.send_signal(signal.SIGUSR2)
+
+    def reload(self):
+        self.reloads += 1
+        self.configure()
+        self.daemon.process.send_signal(signal.SIGHUP)
+
+    def serves(self):
+        """Again, after that."""
+        harness.wait_until(self.daemon.answers, "the daemon to serve", PATIENCE)
+        self.daemon.adopt()
+
+    def is_left(self):
+        """What INFO says is there, though nobody is."""
+        info = self.daemon.info()
+        left = {key: info[key] for key in ZERO if info.get(key, "0") != "0"}
+        return left if info["connected_clients"] == "1" else left | {"connected_clients": info["connected_clients"]}
+
+
+class Episode:
+    def __init__(self, seed, table, zookeeper):
+        self.rng = random.Random(seed)
+        self.table, self.shapes = table, Shapes(self.rng)
+        self.players = []
+        self.asked, self.requests, self.answers = set(), 0, 0
+        self.highest = {}  # token of a lock that was held alone, and by whom
+        self.hosts = [Host(self.rng, zookeeper, f"/{seed}") for _ in range(2 if zookeeper else 1)]
+
+    def done(self):
+        """What was done to the daemons."""
+        return {"crashes": sum(h.life for h in self.hosts), "handovers": sum(h.handovers for h in self.hosts),
+                "reloads": sum(h.reloads for h in self.hosts), "requests": self.requests, "answers": self.answers}
 
     # ---- what is promised ----
 
@@ -391,13 +432,13 @@ class Episode:
 
     def ended(self, player):
         """One that did nothing wrong."""
-        assert player.life < self.life, f"the daemon has hung up on {player.told}; outstanding: " \
+        assert player.life < player.host.life, f"the daemon has hung up on {player.told}; outstanding: " \
                                         f"{[r.words for r in player.outstanding]}"
 
     # ---- what happens ----
 
     def connect(self):
-        player = Player(self, self.rng.random() < 0.15)
+        player = Player(self, self.rng.choice(self.hosts), self.rng.random() < 0.15)
         self.players.append(player)
 
     def look(self, milliseconds):
@@ -410,29 +451,6 @@ class Episode:
                 alive[fd].read()
         self.players = [p for p in self.players if not p.over]
 
-    def serves(self):
-        """Again, after that."""
-        harness.wait_until(self.daemon.answers, "the daemon to serve", PATIENCE)
-        self.daemon.adopt()
-
-    def crash(self):
-        if self.crashes == CRASHES:
-            return
-        self.crashes += 1
-        self.life += 1
-        old = self.daemon.pid
-        os.kill(old, signal.SIGKILL)
-        self.daemon.await_another(old)
-
-    def hand_over(self):
-        self.handovers += 1
-        self.daemon.process.send_signal(signal.SIGUSR2)
-
-    def reload(self):
-        self.reloads += 1
-        self.configure()
-        self.daemon.process.send_signal(signal.SIGHUP)
-
     def step(self):
         rng = self.rng
         if not self.players or len(self.players) < PLAYERS and rng.random() < 0.3:
@@ -444,11 +462,11 @@ class Episode:
         elif what < 0.03 and not player.strict:
             player.send_junk()
         elif what < 0.033:
-            self.crash()
+            rng.choice(self.hosts).crash()
         elif what < 0.045:
-            self.hand_over()
+            rng.choice(self.hosts).hand_over()
         elif what < 0.06:
-            self.reload()
+            rng.choice(self.hosts).reload()
         elif not player.half and not player.over:
             for _ in range(rng.randrange(5)):
                 player.ask_something()
@@ -468,28 +486,24 @@ class Episode:
             waits = [p for p in self.players if p.strict and not p.half and p.outstanding]
             assert time.monotonic() < end, f"no answer to {[([r.words for r in p.outstanding], p.told) for p in waits]}"
 
-    def is_left(self):
-        """What INFO says is there, though nobody is."""
-        info = self.daemon.info()
-        left = {key: info[key] for key in ZERO if info[key] != "0"}
-        return left if info["connected_clients"] == "1" else left | {"connected_clients": info["connected_clients"]}
-
     def clear(self):
         for p in self.players:
             p.end()
         self.players = []
         end = time.monotonic() + PATIENCE
-        while left := self.is_left():
+        while left := [h.is_left() for h in self.hosts if h.is_left()]:
             assert time.monotonic() < end, f"all have hung up, and there is still {left}"
             time.sleep(0.05)
 
     def run(self):
         wrong = None
         try:
-            self.daemon.start()
+            for host in self.hosts:
+                host.daemon.start()
             for _ in range(STEPS):
                 self.step()
-            self.serves()
+            for host in self.hosts:
+                host.serves()
             self.settle()
             self.clear()
         except Exception as e:  # pylint: disable=broad-except
@@ -497,10 +511,10 @@ class Episode:
         finally:
             for p in self.players:
                 p.end()
-            log = self.daemon.log()
-            complaint = self.daemon.end()
-        if complaint or wrong:
-            raise AssertionError("\n".join(filter(None, [wrong, complaint or log[-6000:]])))
+            logs = [host.daemon.log()[-6000:] for host in self.hosts]
+            complaints = list(filter(None, [host.daemon.end() for host in self.hosts]))
+        if complaints or wrong:
+            raise AssertionError("\n".join(filter(None, [wrong, *(complaints or logs)])))
 
 
 def main():
@@ -508,25 +522,30 @@ def main():
     arguments.add_argument("--seconds", type=float, default=60, help="no episode begins after that")
     arguments.add_argument("--seed", type=int, default=int(time.time()), help="of the first episode; the next one has the next")
     arguments.add_argument("--episodes", type=int, default=1 << 30)
+    arguments.add_argument("--zookeeper", action="store_true", help="two daemons and a server")
     chosen = arguments.parse_args()
     table = commands()
     missing = [word for word in table if not hasattr(Shapes, word.lower())]
     assert table and not missing, f"commands without a shape: {missing}"
     sweeper = harness.begin_run()
+    zookeeper = harness.Zookeeper() if chosen.zookeeper else None
     begun, asked, done, seed = time.monotonic(), set(), 0, chosen.seed
     totals = dict.fromkeys(("requests", "answers", "crashes", "handovers", "reloads"), 0)
     while done < chosen.episodes and (done == 0 or time.monotonic() < begun + chosen.seconds):
-        episode = Episode(seed + done, table)
+        episode = Episode(seed + done, table, zookeeper)
         try:
             episode.run()
         except AssertionError as e:
             print(f"stateful: failed with seed {seed + done}: {e}\n"
-                  f"again: LOCKBROKER_BUILD={harness.build_dir()} {sys.executable} {sys.argv[0]} --episodes 1 --seed {seed + done}")
+                  f"again: LOCKBROKER_BUILD={harness.build_dir()} {sys.executable} {sys.argv[0]} --episodes 1 --seed {seed + done}"
+                  + " --zookeeper" * chosen.zookeeper)
             sys.exit(1)
         asked |= episode.asked & set(table)
-        for key in totals:
-            totals[key] += getattr(episode, key)
+        for key, count in episode.done().items():
+            totals[key] += count
         done += 1
+    if zookeeper:
+        zookeeper.end()
     sweeper.stdin.close()
     print(f"stateful, seed {seed}: {done} episodes, {len(asked)} of {len(table)} commands, "
           + ", ".join(f"{count} {key}" for key, count in totals.items()))
