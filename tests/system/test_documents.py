@@ -96,6 +96,12 @@ def test_every_file_of_the_sources_that_is_named_exists():
             assert os.path.exists(os.path.join(harness.SOURCE, path)), f"{page}: {path}"
 
 
+def test_the_fuzzer_of_whole_daemons_asks_for_every_command():
+    sys.path.append(os.path.join(harness.SOURCE, "tests", "fuzz"))
+    import stateful
+    assert stateful.commands() and not stateful.without_shape()
+
+
 def test_the_version_is_the_same_everywhere():
     version = harness.read_source("VERSION").strip()
     assert re.fullmatch(r"\d+\.\d+\.\d+", version)
