@@ -115,7 +115,7 @@ UNIT_kind = test_rwlock.c
 UNIT_lock = test_grants.c
 UNIT_claim = test_listing.c
 UNIT_session = test_proof.c test_window.c test_budget.c
-UNIT_port = test_access.c test_effects.c test_ledger.c test_entry.c
+UNIT_port = test_access.c test_work.c test_effects.c test_ledger.c test_entry.c
 UNIT_CORE = test_core_snapshot.c test_core_salvage.c test_core_handed_over.c \
 	test_core_access.c test_core_answers.c test_core_lock.c test_core_try.c test_core_mode.c test_core_readers.c \
 	test_core_lease.c test_core_enqueue.c test_core_deadlock.c test_core_mlock.c test_core_claim.c \
@@ -124,7 +124,7 @@ UNIT_CORE = test_core_snapshot.c test_core_salvage.c test_core_handed_over.c \
 	test_core_limit.c test_core_gather.c test_core_permits.c test_core_circles.c test_core_query.c \
 	test_core_audit.c test_core_revoke.c test_core_force.c test_core_mail.c test_core_session.c \
 	test_core_restart.c test_core_reload.c test_core_status.c test_core_metrics.c test_core_former.c test_core_past.c \
-	test_core_window.c test_core_look.c
+	test_core_window.c test_core_look.c test_core_pieces.c
 UNIT_CORE_FIXTURE = core_fixture.c claim_fixture.c revocation_fixture.c semaphore_fixture.c
 UNIT_CONF_FIXTURE = conf_fixture.c
 UNIT_CONF = test_conf.c test_conf_file.c test_conf_prefix.c test_conf_reload.c

@@ -164,7 +164,7 @@ static COLD void close_client(struct broker *b, struct client *c)
 	TAILQ_REMOVE(&b->locks.closing, c, closing_link);
 	c->closed = true;
 	list_end(c->list);
-	release_client(&b->hosts, c);
+	release_begin(&b->hosts, c);
 	effects_add(b->env.out, EFFECT_CLOSE)->conn = c->conn;
 }
 
@@ -225,6 +225,18 @@ static void start(struct broker *b)
 	recovery_open(b);
 }
 
+/* Its end, or its RESET, goes on. */
+static void release_more(struct broker *b, struct client *c, int64_t *steps)
+{
+	if (!release_some(&b->hosts, c, b->env.conf->all_in_pieces ? *steps + 1 : WORK_TURN_STEPS, steps))
+		return;
+	work_drop(&b->env.works, &c->releasing);
+	if (!c->resetting)
+		return;
+	command_reset_over(c);
+	*steps = WORK_TURN_STEPS; /* one answer at a time waits until all is settled */
+}
+
 /* A piece of what events have left, for the user whose turn it is. */
 static void work(struct broker *b)
 {
@@ -240,6 +252,9 @@ static void work(struct broker *b)
 		switch (w->kind) {
 		case WORK_LIST:
 			done += list_continue(container_of(w, struct list, work), WORK_TURN_STEPS - done);
+			break;
+		case WORK_RELEASE:
+			release_more(b, container_of(w, struct client, releasing), &done);
 			break;
 		case WORK_LEADER:
 			observe_tell(container_of(w, struct observer, work));
@@ -274,6 +289,9 @@ static void dispatch(struct broker *b, const struct event *event)
 		break;
 	case EVENT_CLIENT_GROUPS:
 		client_set_groups(client_of(b, event->conn), &event->groups);
+		break;
+	case EVENT_CLIENT_LEAVES:
+		connection_leaves(b, client_of(b, event->conn));
 		break;
 	case EVENT_CLIENT_GONE:
 		connection_gone(b, client_of(b, event->conn));
@@ -474,6 +492,13 @@ size_t broker_clients(const struct broker *b)
 bool broker_has_client(const struct broker *b, uint32_t conn)
 {
 	return conn < b->locks.conns_cap && b->locks.conns[conn];
+}
+
+bool broker_owns_much(const struct broker *b, uint32_t conn)
+{
+	const struct client *c = b->locks.conns[conn];
+
+	return c->request_count + c->grant_count + c->observer_count > WORK_TURN_STEPS / RELEASE_STEPS;
 }
 
 int64_t broker_held_since(const struct broker *b, uint32_t conn)

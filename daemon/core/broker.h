@@ -37,6 +37,8 @@ bool broker_has_work(const struct broker *b);
 /* How many clients it knows, and whether that connection is one of them. */
 size_t broker_clients(const struct broker *b);
 bool broker_has_client(const struct broker *b, uint32_t conn);
+/* What that connection has is more than EVENT_CLIENT_GONE should release at once: EVENT_CLIENT_LEAVES goes before. */
+bool broker_owns_much(const struct broker *b, uint32_t conn);
 /* Since when that connection, which it knows, has held something without a break; INT64_MAX: it holds nothing. */
 int64_t broker_held_since(const struct broker *b, uint32_t conn);
 

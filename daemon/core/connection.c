@@ -57,6 +57,7 @@ static struct client *client_new(struct locks *locks, uint32_t conn, uint32_t ui
 	c->conn = conn;
 	c->uid = uid;
 	c->events_timer.kind = TIMER_EVENTS;
+	c->releasing.kind = WORK_RELEASE;
 	TAILQ_INIT(&c->requests);
 	TAILQ_INIT(&c->grants);
 	TAILQ_INIT(&c->notifications);
@@ -101,6 +102,25 @@ void connection_process(struct client *c, const struct event *event)
 	client_ledger_changed(c);
 }
 
+/* From now on it is one that is closed. */
+static void leave(struct locks *locks, struct client *c)
+{
+	if (c->closing && !c->closed)
+		TAILQ_REMOVE(&locks->closing, c, closing_link);
+	c->closing = c->closed = true;
+	list_end(c->list);
+	work_drop(&locks->env->works, &c->releasing);
+}
+
+void connection_leaves(struct broker *b, struct client *c)
+{
+	int64_t steps = 0;
+
+	leave(&b->locks, c);
+	client_ledger_review(c);
+	release_some(&b->hosts, c, b->env.conf->all_in_pieces ? 1 : WORK_TURN_STEPS, &steps);
+}
+
 void connection_gone(struct broker *b, struct client *c)
 {
 	struct locks *locks = &b->locks;
@@ -110,9 +130,7 @@ void connection_gone(struct broker *b, struct client *c)
 	env_note(locks->env, FLIGHT_client_gone, (int64_t)c->id, c->uid, bytes_view(&c->comm));
 	if (locks->restarter == c)
 		locks->restarter = NULL;
-	if (c->closing && !c->closed)
-		TAILQ_REMOVE(&locks->closing, c, closing_link);
-	list_end(c->list);
+	leave(locks, c);
 	release_client(&b->hosts, c);
 	client_ledger_remove(c);
 	if (!TAILQ_EMPTY(&locks->walks))
@@ -160,6 +178,8 @@ void connection_snapshot(const struct client *c, struct bytes *out)
 		entry_text(&w, "command", slice_of(command_table[c->last_command].word));
 	entry_number(&w, "restarting", c->locks->restarter == c);
 	entry_number(&w, "ghost", c->ghost);
+	if (c->resetting)
+		entry_number(&w, "resetting", c->resetting);
 	if (c->group)
 		entry_text(&w, "group", bytes_view(&c->group->name));
 	if (c->list)
@@ -185,14 +205,17 @@ bool connection_restore(struct broker *b, const struct entry *e)
 	enter_account(c);
 	if (!read || !entry_get_text(e, "command", TEXT_MAX, &command) ||
 	    !entry_get_text(e, "group", TEXT_MAX, &group) || !entry_get_flag(e, "restarting", &restarting) ||
-	    !entry_get_flag(e, "ghost", &c->ghost) || !list_restore(c, e) ||
+	    !entry_get_flag(e, "ghost", &c->ghost) || !entry_get_flag(e, "resetting", &c->resetting) || !list_restore(c, e) ||
 	    !entry_get_due(e, "events due", &b->env.timers, &c->events_timer))
 		return false;
 	if (c->version < 2 || (c->events_waiting && (c->version != 2 || !c->asking)) ||
-	    (c->events_timer.place && !c->events_waiting) || (restarting && (!c->asking || locks->restarter)))
+	    (c->resetting && (!c->asking || c->closed)) || (c->events_timer.place && !c->events_waiting) ||
+	    (restarting && (!c->asking || locks->restarter)))
 		return entry_refuse(e, "the fields do not fit each other");
 	c->last_command = command.len ? command_find(command) : COMMAND_COUNT;
 	c->closing = c->closed;
+	if (c->closed || c->resetting)
+		work_add(&b->env.works, &c->user->worker, &c->releasing);
 	if (restarting)
 		locks->restarter = c;
 	/* It ends by itself: who waits for it does not wait for its group. */

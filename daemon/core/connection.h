@@ -19,4 +19,6 @@ void connection_process(struct client *c, const struct event *event);
 void connection_snapshot(const struct client *c, struct bytes *out);
 bool connection_restore(struct broker *b, const struct entry *e);
 /* Releases all that the client holds and frees it. */
+/* Its connection is closed: a piece of what it has is released, and it gets nothing any longer. */
+void connection_leaves(struct broker *b, struct client *c);
 void connection_gone(struct broker *b, struct client *c);

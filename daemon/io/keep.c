@@ -116,6 +116,11 @@ static void keep_failed(struct keep *k, int rc)
 		raise(k->number);
 }
 
+bool keep_is_asked(const struct keep *k)
+{
+	return k->asked;
+}
+
 bool keep_due(struct keep *k)
 {
 	struct parcel p = { 0 };

@@ -21,6 +21,7 @@ struct keep *keep_new(const struct notify *notify, struct handover *handover, co
 void keep_free(struct keep *k);
 /* It is done when the turn is settled. */
 void keep_ask(struct keep *k);
+bool keep_is_asked(const struct keep *k);
 /* A signal to stop that comes meanwhile has to wait: true, and it comes again if nothing was kept. */
 bool keep_delays(struct keep *k, int number);
 /* When the turn is settled. True: everything is kept, and this process must do nothing but exit. */

@@ -21,9 +21,6 @@
 #include "io/zookeeper/former.h"
 #include "io/zookeeper/zookeeper.h"
 
-/* In each turn, for what is done in pieces. */
-#define LOOP_WORK_NS (250 * INT64_C(1000))
-
 struct loop {
 	struct feed *feed;
 	const struct broker *broker; /* the feed's */
@@ -200,12 +197,15 @@ void loop_free(struct loop *l)
 	mem_free(l);
 }
 
-/* A timer that is set to an earlier instant than needed is left alone: most deadlines only move away. */
+/*
+ * A timer that is set to an earlier instant than needed is left alone: most deadlines only move away. While there is work,
+ * the next turn does not wait.
+ */
 static void loop_arm(struct loop *l)
 {
 	int64_t deadline_ns = broker_deadline(l->broker);
 
-	if (deadline_ns >= l->armed_ns)
+	if (deadline_ns >= l->armed_ns || broker_has_work(l->broker))
 		return;
 	watch_set_by(l->timer, deadline_ns);
 	l->armed_ns = deadline_ns;
@@ -221,6 +221,8 @@ static bool loop_settle(struct loop *l)
 
 	do {
 		before = l->events;
+		if (keep_is_asked(l->to.keep) || handover_is_ready(l->to.handover))
+			server_clean(l->to.server);
 		handover_settle(l->to.handover);
 		server_settle(l->to.server);
 		if (l->to.zookeeper)
@@ -241,20 +243,12 @@ static bool loop_settle(struct loop *l)
 	return !l->stopped;
 }
 
-/* Pieces of what the broker has left to do. What each of them tells is written before the next one. */
+/* A piece of what the broker has left to do. */
 static __attribute__((noinline)) void loop_work(struct loop *l)
 {
 	const struct event event = { .type = EVENT_TIME };
 
-	feed_begin_share(l->feed, LOOP_WORK_NS);
-	do {
-		feed_event(l->feed, &event);
-		server_flush(l->to.server);
-		feed_now(l->feed);
-		if (!broker_has_work(l->broker))
-			return;
-	} while (!feed_share_spent(l->feed));
-	feed_hurry(l->feed);
+	feed_event(l->feed, &event);
 }
 
 struct loop_end loop_run(struct loop *l)
@@ -262,7 +256,7 @@ struct loop_end loop_run(struct loop *l)
 	struct watch_base *base = feed_base(l->feed);
 
 	while (loop_settle(l)) {
-		watch_base_turn(base, !feed_begin_turn(l->feed));
+		watch_base_turn(base, !feed_begin_turn(l->feed) && !broker_has_work(l->broker));
 		server_continue(l->to.server);
 		if (broker_has_work(l->broker))
 			loop_work(l);

@@ -590,6 +590,8 @@ int main(int argc, char **argv)
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (shared == MAP_FAILED)
 		fail("mmap");
+	/* They are one session, as a service or a login is, and the bystander is another one: the kernel's scheduler looks. */
+	setsid();
 	for (number = 0; number < processes; number++) {
 		pids[number] = fork();
 		if (pids[number] < 0)
@@ -605,6 +607,7 @@ int main(int argc, char **argv)
 	if (pid == 0) {
 		int64_t until_ns = now_ns() + (int64_t)READY_SECONDS * 1000000000;
 
+		setsid();
 		become(BYSTANDER);
 		hold_one();
 		while (atomic_load(&shared->ready) < processes && now_ns() < until_ns)

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+enum { PIECES_AT_END = 3 }; /* what it has is released in so many, and the rest at once */
 enum socket_packet { SOCKET_CONNECT, SOCKET_ASK, SOCKET_HALF_CLOSE, SOCKET_GONE };
 
 static void caller_think(void *client, uint64_t life);
@@ -98,6 +99,8 @@ static void caller_gone(void *client, uint64_t life)
 			check_forget_last(c->host, lock);
 	caller_forget(c);
 	c->going = true;
+	for (int i = 0; c->host->conf.all_in_pieces && i < PIECES_AT_END; i++)
+		caller_event(c, EVENT_CLIENT_LEAVES);
 	caller_event(c, EVENT_CLIENT_GONE);
 	c->going = false;
 	c->host->holds[c->conn] = false;

@@ -233,6 +233,7 @@ static void foreign_notified(void *foreign, const struct event *e)
 	case EVENT_CLIENT_WRITTEN:
 	case EVENT_CLIENT_PROCESS:
 	case EVENT_CLIENT_GROUPS:
+	case EVENT_CLIENT_LEAVES:
 	case EVENT_CLIENT_GONE:
 	case EVENT_ZK_TROUBLE:
 	case EVENT_ZK_PACKET:

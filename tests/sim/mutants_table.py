@@ -38,6 +38,8 @@ MUTANTS = [
         ("\tif (!is_same(c, event))\n\t\tdirectory_list", "\tif (false)\n\t\tdirectory_list")], 5000),
     ("a list that is left for later is forgotten", [
         ("list.c", "\t\twork_add(&env->works, &c->user->worker, &l->work);", "\t\t;")], 100),
+    ("a RESET that is left for later is forgotten", [
+        ("release.c", "\twork_add(&h->env->works, &c->user->worker, &c->releasing);\n", "")], 100),
     ("who is to be told of a leader later is not told", [
         ("\t\twork_add(&env->works, &o->client->user->worker, &o->work);\n\t} else if", "\t\t;\n\t} else if")], 300),
     ("who is still to be told of a leader is forgotten at a hand-over", [
@@ -382,7 +384,9 @@ MUTANTS = [
     ("two requests of one client for one name", [
         ("cmd_lock.c", "\tif (in_use && !ask_may(", "\tif (in_use && (call->grant || !call_request(call)) && !ask_may(")], 100),
     ("RESET and the end of a client leave the queued waits", [
-        ("release.c", "\twhile ((r = TAILQ_FIRST(&c->requests)))\n", "\tif ((r = c->request))\n")], 100),
+        ("release.c", "|| !TAILQ_EMPTY(&c->requests) ||", "|| c->request ||"),
+        ("\telse if (!TAILQ_EMPTY(&c->requests))\n\t\trequest_end(TAILQ_FIRST(&c->requests));",
+         "\telse if (c->request)\n\t\trequest_end(c->request);")], 100),
     ("kazoo's directory is joined under Curator's tags", [
         ('{ "kazoo", "__lock__", "__rlock__" }', '{ "kazoo", "__WRIT__", "__READ__" }')], 1000),
     ("a writer is named as a mutex is", [

@@ -130,6 +130,9 @@ void trace_event(struct host *h, const struct event *e)
 	case EVENT_CLIENT_PROCESS:
 	case EVENT_CLIENT_GROUPS:
 		break;
+	case EVENT_CLIENT_LEAVES:
+		trace_line(h->w, -1, "host %d <- client %u leaves", h->index, e->conn);
+		break;
 	case EVENT_CLIENT_GONE:
 		trace_line(h->w, -1, "host %d <- client %u gone", h->index, e->conn);
 		break;

@@ -60,6 +60,11 @@ int64_t feed_held_since(const struct feed *f, uint32_t conn)
 	return INT64_MAX;
 }
 
+bool feed_owns_much(const struct feed *f, uint32_t conn)
+{
+	return false;
+}
+
 struct client_origin feed_origin(const struct feed *f, uint32_t conn)
 {
 	return (struct client_origin){ 0 };

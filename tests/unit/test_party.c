@@ -7,7 +7,9 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-enum { MANY = 50, ONE_USER = 1, ANOTHER = 2 };
+enum { MANY = 50 };
+
+static const char one_user, another;
 
 static struct parties parties;
 static struct party_place many[MANY], other;
@@ -17,10 +19,10 @@ static int begin(void **state)
 	parties_init(&parties);
 	for (int i = 0; i < MANY; i++) {
 		many[i] = (struct party_place){ 0 };
-		party_enter(&parties, &many[i], ONE_USER);
+		party_enter(&parties, &many[i], &one_user);
 	}
 	other = (struct party_place){ 0 };
-	party_enter(&parties, &other, ANOTHER);
+	party_enter(&parties, &other, &another);
 	return 0;
 }
 
@@ -106,7 +108,34 @@ static void who_comes_waits_for_one_turn_of_another_user_at_most(void **state)
 		for (int i = 0; serve(PARTY_TURN_NS, 0, &none) != &other; i++)
 			assert_in_range(i, 0, 1);
 		party_leave(&parties, &other);
-		party_enter(&parties, &other, ANOTHER);
+		party_enter(&parties, &other, &another);
+	}
+}
+
+/* Again and again, with pauses in which the many use up turns. */
+static void who_asks_for_little_waits_for_one_request_of_many(void **state)
+{
+	int64_t none = 0;
+
+	add_many();
+	party_add(&parties, &other);
+	for (int i = 0; i < MANY; i++)
+		serve(PARTY_TURN_NS, 0, &none);
+	while (parties_next(&parties) != &other)
+		;
+	add_many();
+	for (int round = 0; round < 100; round++) {
+		party_add(&parties, &other);
+		assert_true(parties_contended(&parties));
+		assert_ptr_equal(parties_next(&parties), &other);
+		parties_charge(&parties, PARTY_TURN_NS / 5);
+		for (int i = 0; i < 6; i++) {
+			struct party_place *place = parties_next(&parties);
+
+			assert_ptr_not_equal(place, &other);
+			parties_charge(&parties, PARTY_TURN_NS / 4);
+			party_add(&parties, place);
+		}
 	}
 }
 
@@ -117,16 +146,16 @@ static void who_leaves_is_not_served(void **state)
 	party_add(&parties, &other);
 	party_leave(&parties, &other);
 	assert_null(parties_next(&parties));
-	party_enter(&parties, &other, ANOTHER);
+	party_enter(&parties, &other, &another);
 	party_add(&parties, &other);
 	add_many();
 	party_leave(&parties, &many[0]);
 	party_leave(&parties, &other);
 	assert_ptr_equal(serve(0, 0, &none), &many[1]);
-	party_enter(&parties, &many[0], ONE_USER);
-	party_enter(&parties, &other, ANOTHER);
+	party_enter(&parties, &many[0], &one_user);
+	party_enter(&parties, &other, &another);
 	party_leave(&parties, &other); /* the last one of its user, in no queue */
-	party_enter(&parties, &other, ANOTHER);
+	party_enter(&parties, &other, &another);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
@@ -138,6 +167,7 @@ int main(void)
 		TEST(connections_of_a_user_are_served_in_the_order_in_which_they_came),
 		TEST(fifty_connections_of_one_user_get_as_much_time_as_one_of_another),
 		TEST(who_comes_waits_for_one_turn_of_another_user_at_most),
+		TEST(who_asks_for_little_waits_for_one_request_of_many),
 		TEST(who_leaves_is_not_served),
 	};
 

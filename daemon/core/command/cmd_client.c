@@ -4,6 +4,7 @@
 #include "core/client/reply.h"
 #include "core/client/restart.h"
 #include "core/command/call.h"
+#include "core/command/command.h"
 #include "core/command/list.h"
 #include "core/command/metrics.h"
 #include "core/lock/client_ledger.h"
@@ -325,9 +326,9 @@ void cmd_command(struct client *c, struct call *call)
 		args_syntax_error(call);
 }
 
-void cmd_reset(struct client *c, struct call *call)
+void command_reset_over(struct client *c)
 {
-	release_client(call->hosts, c);
+	c->resetting = false;
 	group_leave(c);
 	if (c->child)
 		client_set_child(c, 0);
@@ -336,6 +337,13 @@ void cmd_reset(struct client *c, struct call *call)
 	client_ledger_changed(c);
 	resp_status(reply_out(c), "RESET");
 	reply_end_settled(c);
+}
+
+void cmd_reset(struct client *c, struct call *call)
+{
+	c->resetting = true;
+	if (release_begin(call->hosts, c))
+		command_reset_over(c);
 }
 
 void cmd_quit(struct client *c, struct call *call)

@@ -9,4 +9,6 @@
 struct client;
 struct hosts;
 
+/* All that a client had is released, and its RESET is answered. */
+void command_reset_over(struct client *c);
 void command_handle(struct hosts *h, struct client *c, size_t argc, const struct slice *argv);

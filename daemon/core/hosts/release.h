@@ -1,8 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ends everything that a client holds, waits for, observes and has asked, at once. The connection stays. */
+/*
+ * Ends everything that a client holds, waits for, observes and has asked. That may be much: it is ended in pieces, between
+ * which others are served, when the client is closed, resets its connection, or has gone.
+ */
 #pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
 
 struct client;
 struct hosts;
 
+enum { RELEASE_STEPS = 4 }; /* what the end of one thing counts for, with what it leads to (core/port/work.h) */
+
+/* Ends some of it, and adds to `steps` what it has done; it stops when that is `most`. True: nothing is left. */
+bool release_some(struct hosts *h, struct client *c, int64_t most, int64_t *steps);
+/* The first piece now; what is left is work of its user (WORK_RELEASE). True: nothing is left. */
+bool release_begin(struct hosts *h, struct client *c);
+/* All at once. */
 void release_client(struct hosts *h, struct client *c);
+/* Something is left. */
+bool release_is_due(const struct client *c);

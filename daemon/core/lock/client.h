@@ -20,7 +20,6 @@
 
 struct locks;
 struct event_groups;
-
 struct observer;
 
 TAILQ_HEAD(client_list, client);
@@ -72,9 +71,10 @@ struct client {
 	bool is_holder;           /* it holds a valid grant, as the adapter was told */
 	bool events_waiting;      /* EVENTS waits */
 	struct timer events_timer;
-	bool reloading;           /* its RELOAD waits */
 	struct ledger_client *record; /* in the ledger; NULL: none */
 	struct client_list *auditing; /* the list in which its AUDIT waits; NULL: none does */
+	bool reloading, resetting; /* its RELOAD waits; its RESET does, for: */
+	struct work_item releasing; /* it is closed or resets, and has something yet (hosts/release.h) */
 	struct list *list;        /* its LOCKS or CLIENT LIST, not answered yet (command/list.h); NULL */
 };
 

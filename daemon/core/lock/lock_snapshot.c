@@ -131,7 +131,7 @@ struct client *lock_restore_client(const struct locks *locks, const struct entry
 	if (!entry_get_number(e, "client", 0, UINT32_MAX, &conn))
 		return NULL;
 	c = (uint64_t)conn < locks->conns_cap ? locks->conns[conn] : NULL;
-	if (c && !c->closing)
+	if (c)
 		return c;
 	entry_refuse(e, "there is no client");
 	return NULL;

@@ -18,6 +18,7 @@ enum event_type {
 	EVENT_CLIENT_HALF_CLOSED, /* it sends nothing further: its waits end, its earlier requests may still come */
 	EVENT_CLIENT_WRITTEN, /* the latest push with `report` is written, and so is all that was queued before it */
 	EVENT_CLIENT_PROCESS, /* whether the named process and the peer live; not for another user's process */
+	EVENT_CLIENT_LEAVES,  /* GONE is near: a piece of what it has is released (broker_owns_much()) */
 	EVENT_CLIENT_GONE,    /* the connection is closed: no effect may name it any longer, its number is free */
 	EVENT_ZK_CONNECTED, /* also after a reconnection; may come without a SUSPENDED before */
 	/* The connection is gone, the session may live; open operations are ZK_UNKNOWN. `planned`: it comes back at once. */
@@ -35,7 +36,6 @@ enum event_type {
 	EVENT_STOP,         /* SIGTERM, SIGINT */
 	EVENT_CLIENT_GROUPS, /* of a connection that goes on in this process: they are not in a snapshot */
 };
-
 /* Of the process that connected, the first one being its own; not all: others are unknown. */
 struct event_groups { const uint32_t *list; size_t count; bool all; };
 struct broker_conf;

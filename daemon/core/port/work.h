@@ -15,6 +15,7 @@
  *   LIST   | a lock or a client is looked at and     | each row is true at its own instant; what is there all the time
  *          |   shown, or its row is put in its place |   is shown once, what comes or goes may be missing (list.h)
  *   LEADER | an observer is told who leads           | who leads then: a leader that has gone by then is not told
+ *  RELEASE | something that a client has is ended    | what it still has is as if the client had not ended yet
  *
  * Nothing of an item is in a snapshot: a list begins anew, and who is to be told follows from what was told last.
  */
@@ -25,10 +26,10 @@
 
 #include "base/queue.h"
 
-enum work_kind { WORK_LIST, WORK_LEADER };
+enum work_kind { WORK_LIST, WORK_LEADER, WORK_RELEASE };
 
 enum {
-	WORK_TURN_STEPS = 256, /* some tens of microseconds */
+	WORK_TURN_STEPS = 64, /* some microseconds */
 	WORK_PUSH_STEPS = 8,   /* what a push counts for, with its way through the kernel */
 };
 

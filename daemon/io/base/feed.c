@@ -79,6 +79,11 @@ const struct broker *feed_broker(const struct feed *f)
 	return f->broker;
 }
 
+bool feed_owns_much(const struct feed *f, uint32_t conn)
+{
+	return broker_owns_much(f->broker, conn);
+}
+
 int64_t feed_held_since(const struct feed *f, uint32_t conn)
 {
 	return broker_held_since(f->broker, conn);

@@ -344,6 +344,11 @@ static bool freeze(const struct handover_parts *parts)
 	return !parts->tokens || !tokens_writing(parts->tokens);
 }
 
+bool handover_is_ready(const struct handover *h)
+{
+	return h->state == READY;
+}
+
 bool handover_due(struct handover *h)
 {
 	int64_t frozen_ns;

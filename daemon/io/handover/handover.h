@@ -79,6 +79,8 @@ void handover_cancel(struct handover *h, const char *why);
 void handover_reread(struct handover *h);
 /* To be called when a turn settles: tells the broker what failed. */
 void handover_settle(struct handover *h);
+/* The new process is: it takes over when the turn is settled. */
+bool handover_is_ready(const struct handover *h);
 /*
  * When the turn is settled: hands over if the new process is ready. True: it has taken over, and this one must do nothing
  * but exit, by handover_exit().

@@ -72,7 +72,15 @@ static void conn_count_input(struct conn *c)
 
 void conn_enter(struct conn *c, struct account *account)
 {
+	bool queued = c->place.queued;
+
 	c->account = account;
+	if (!conn_is_ghost(c)) {
+		party_leave(&c->env->parties, &c->place);
+		party_enter(&c->env->parties, &c->place, account);
+	}
+	if (queued)
+		party_add(&c->env->parties, &c->place);
 	charge_set(&c->unparsed, account, SOCKET_INPUT, c->unparsed.amount);
 	charge_set(&c->connection, account, SOCKET_CONNECTIONS, !conn_is_ghost(c));
 }
@@ -596,7 +604,7 @@ static void conn_output(int fd, short what, void *arg)
 		conn_flush(c);
 }
 
-static struct conn *conn_make(struct conn_env *env, int fd, uint32_t number, uint32_t uid)
+static struct conn *conn_make(struct conn_env *env, int fd, uint32_t number)
 {
 	struct conn *c = mem_new(sizeof(*c));
 
@@ -605,23 +613,23 @@ static struct conn *conn_make(struct conn_env *env, int fd, uint32_t number, uin
 	c->fd = fd;
 	c->number = number;
 	resp_reader_init(&c->reader, env->request_args, env->request_bytes);
+	party_enter(&env->parties, &c->place, c->account);
 	c->input = watch_new(feed_base(env->feed), conn_input, c);
 	c->output = watch_new(feed_base(env->feed), conn_output, c);
-	party_enter(&env->parties, &c->place, uid);
 	return c;
 }
 
-struct conn *conn_new(struct conn_env *env, int fd, uint32_t number, uint32_t uid)
+struct conn *conn_new(struct conn_env *env, int fd, uint32_t number)
 {
-	struct conn *c = conn_make(env, fd, number, uid);
+	struct conn *c = conn_make(env, fd, number);
 
 	conn_watch(c, CONN_WATCH_READ);
 	return c;
 }
 
-struct conn *conn_ghost(struct conn_env *env, uint32_t number, uint32_t uid)
+struct conn *conn_ghost(struct conn_env *env, uint32_t number)
 {
-	struct conn *c = conn_make(env, -1, number, uid);
+	struct conn *c = conn_make(env, -1, number);
 
 	c->closing = true;
 	return c;
@@ -648,7 +656,7 @@ void conn_pack(const struct conn *c, struct parcel *p)
 	parcel_int(p, "closing", c->closing);
 }
 
-struct conn *conn_unpack(struct conn_env *env, struct parcel *p, const struct parcel_record *r, uint32_t uid)
+struct conn *conn_unpack(struct conn_env *env, struct parcel *p, const struct parcel_record *r)
 {
 	int fd = parcel_take_fd(p, r, "fd");
 	struct slice out = parcel_get_text(r, "out");
@@ -656,10 +664,10 @@ struct conn *conn_unpack(struct conn_env *env, struct parcel *p, const struct pa
 	struct conn *c;
 
 	if (parcel_get_int(r, "ghost"))
-		return conn_ghost(env, number, uid);
+		return conn_ghost(env, number);
 	if (fd < 0)
 		return NULL;
-	c = conn_make(env, fd, number, uid);
+	c = conn_make(env, fd, number);
 	bytes_slice(&c->in, parcel_get_text(r, "in"));
 	conn_count_input(c);
 	bytes_slice(&c->out, out);

@@ -16,7 +16,7 @@
  * CONN_UNPARSED_MAX bytes that cannot be parsed yet, each of them may have at most CONN_UNPARSED_SMALL: input behind a
  * waiting request stays in the socket, and a longer request that is not complete yet is refused.
  *
- * Turns: what is ready only queues the connection, and the server serves the queues by user and then by connection
+ * Turns: what is ready only queues the connection, and the server serves the queues by account and then by connection
  * (party.h). One that is served reads once, and has up to CONN_REQUESTS_PER_TURN requests or the time of a share; then it
  * goes behind the others of its user. While it is queued its input stays in the socket. A dead one is freed in its turn,
  * too: what it held may be much.
@@ -66,16 +66,16 @@ struct conn {
 	TAILQ_ENTRY(conn) dirty;
 };
 
-/* Takes over `fd`. `uid`: whose turns it is served in. */
-struct conn *conn_new(struct conn_env *env, int fd, uint32_t number, uint32_t uid);
+/* Takes over `fd`. */
+struct conn *conn_new(struct conn_env *env, int fd, uint32_t number);
 /*
  * A client whose connection is closed, and whose process may still believe to hold something: what is sent to it goes
  * nowhere, and it is dead when it is closed.
  */
-struct conn *conn_ghost(struct conn_env *env, uint32_t number, uint32_t uid);
+struct conn *conn_ghost(struct conn_env *env, uint32_t number);
 bool conn_is_ghost(const struct conn *c);
 struct log_account conn_log_account(const struct account *account); /* whose lines of the log are rated together */
-/* From now on it is charged to that account, whatever that has. */
+/* It is charged to that account, whatever that has, and served in its turns; before that it is nobody's. */
 void conn_enter(struct conn *c, struct account *account);
 /* Something is under way: part of a request was read, or a request is not answered, or something is to be written. */
 bool conn_is_busy(const struct conn *c);
@@ -97,5 +97,5 @@ void conn_flush_all(struct conn_env *env);
  * writes nothing before conn_begin().
  */
 void conn_pack(const struct conn *c, struct parcel *p);
-struct conn *conn_unpack(struct conn_env *env, struct parcel *p, const struct parcel_record *r, uint32_t uid);
+struct conn *conn_unpack(struct conn_env *env, struct parcel *p, const struct parcel_record *r);
 void conn_begin(struct conn *c);

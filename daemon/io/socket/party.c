@@ -8,8 +8,10 @@
 
 void parties_init(struct parties *p)
 {
-	map_init(&p->all, 0, 0); /* nobody can choose user ids that collide */
+	map_init(&p->all, 0, 0); /* nobody can choose addresses that collide */
+	TAILQ_INIT(&p->fresh);
 	TAILQ_INIT(&p->ring);
+	p->turns = p->ring_count = 0;
 	p->only = NULL;
 	p->served = NULL;
 }
@@ -20,38 +22,51 @@ void parties_deinit(struct parties *p)
 	map_deinit(&p->all);
 }
 
-static struct party *find(struct parties *p, uint32_t uid)
+static struct party *find(struct parties *p, const void *owner)
 {
-	uint64_t hash = map_hash(&p->all, &uid, sizeof(uid));
+	uint64_t hash = map_hash(&p->all, &owner, sizeof(owner));
 	struct party *party;
 
 	MAP_FOREACH(party, &p->all, hash, node)
-		if (party->uid == uid)
+		if (party->owner == owner)
 			return party;
 	party = mem_new(sizeof(*party));
-	party->uid = uid;
+	party->owner = owner;
+	party->turns = p->turns;
 	TAILQ_INIT(&party->queue);
 	map_add(&p->all, &party->node, hash);
 	return party;
 }
 
-void party_enter(struct parties *p, struct party_place *place, uint32_t uid)
+void party_enter(struct parties *p, struct party_place *place, const void *owner)
 {
 	assert(!place->party);
-	place->party = find(p, uid);
+	place->party = find(p, owner);
 	place->party->connections++;
 }
 
-/* `place` is taken out of the queue, and its party out of the ring if nobody else is in that queue. */
+static void leave_line(struct parties *p, struct party *party)
+{
+	p->ring_count -= party->line == &p->ring;
+	TAILQ_REMOVE(party->line, party, link);
+	party->line = NULL;
+}
+
+static void join_line(struct parties *p, struct party *party, struct party_ring *line)
+{
+	TAILQ_INSERT_TAIL(line, party, link);
+	party->line = line;
+	p->ring_count += line == &p->ring;
+}
+
+/* `place` is taken out of the queue, and its party out of line if nobody else is in that queue. */
 static void leave_queue(struct parties *p, struct party_place *place)
 {
 	struct party *party = place->party;
 
 	TAILQ_REMOVE(&party->queue, place, link);
-	if (!TAILQ_EMPTY(&party->queue))
-		return;
-	TAILQ_REMOVE(&p->ring, party, link);
-	party->in_line = false;
+	if (TAILQ_EMPTY(&party->queue))
+		leave_line(p, party);
 }
 
 void party_leave(struct parties *p, struct party_place *place)
@@ -73,19 +88,39 @@ void party_leave(struct parties *p, struct party_place *place)
 	mem_free(party);
 }
 
-/* Who was served last goes on with its turn, if that is not over: its only connection may have more to be done at once. */
+static bool has_turn(const struct party *party)
+{
+	return party->spent_ns < PARTY_TURN_NS;
+}
+
+/* It has used up a turn. */
+static void pay(struct parties *p, struct party *party)
+{
+	party->spent_ns -= PARTY_TURN_NS;
+	p->turns++;
+}
+
+/* As many turns have been used up since it was served as parties stand in line, and one at least. */
+static bool was_round(const struct parties *p, const struct party *party)
+{
+	return p->turns - party->turns >= (p->ring_count ? p->ring_count : 1);
+}
+
 static void get_in_line(struct parties *p, struct party_place *place)
 {
 	struct party *party = place->party;
 
 	TAILQ_INSERT_TAIL(&party->queue, place, link);
-	if (party->in_line)
+	if (party->line)
 		return;
-	party->in_line = true;
-	if (party == p->served)
-		TAILQ_INSERT_HEAD(&p->ring, party, link);
-	else
-		TAILQ_INSERT_TAIL(&p->ring, party, link);
+	if (was_round(p, party) && has_turn(party))
+		party->spent_ns = 0;
+	if (has_turn(party)) {
+		join_line(p, party, &p->fresh);
+		return;
+	}
+	pay(p, party);
+	join_line(p, party, &p->ring);
 }
 
 void party_queue(struct parties *p, struct party_place *place)
@@ -102,11 +137,26 @@ void parties_charge(struct parties *p, int64_t ns)
 		p->served->spent_ns += ns;
 }
 
+static struct party *first_in_line(const struct parties *p)
+{
+	return TAILQ_EMPTY(&p->fresh) ? TAILQ_FIRST(&p->ring) : TAILQ_FIRST(&p->fresh);
+}
+
+static bool is_alone(const struct parties *p, const struct party *first)
+{
+	return !TAILQ_NEXT(first, link) && (first->line == &p->ring || TAILQ_EMPTY(&p->ring));
+}
+
+bool parties_is_one(const struct parties *p)
+{
+	return p->all.count <= 1;
+}
+
 bool parties_contended(const struct parties *p)
 {
-	const struct party *first = p->only ? p->only->party : TAILQ_FIRST(&p->ring);
+	const struct party *first = p->only ? p->only->party : first_in_line(p);
 
-	return first && (first != p->served || (!p->only && TAILQ_NEXT(first, link)));
+	return first && (first != p->served || (!p->only && !is_alone(p, first)));
 }
 
 struct party_place *parties_next_in_line(struct parties *p)
@@ -114,16 +164,14 @@ struct party_place *parties_next_in_line(struct parties *p)
 	struct party_place *place;
 	struct party *party;
 
-	while ((party = TAILQ_FIRST(&p->ring))) {
-		if (!TAILQ_NEXT(party, link)) {
-			party->spent_ns = 0;
+	while ((party = first_in_line(p))) {
+		if (has_turn(party))
 			break;
-		}
-		if (party->spent_ns < PARTY_TURN_NS)
-			break;
-		party->spent_ns -= PARTY_TURN_NS;
-		TAILQ_REMOVE(&p->ring, party, link);
-		TAILQ_INSERT_TAIL(&p->ring, party, link);
+		if (is_alone(p, party))
+			party->spent_ns = PARTY_TURN_NS;
+		pay(p, party);
+		leave_line(p, party);
+		join_line(p, party, &p->ring);
 	}
 	if (!party)
 		return NULL;
@@ -131,5 +179,6 @@ struct party_place *parties_next_in_line(struct parties *p)
 	leave_queue(p, place);
 	place->queued = false;
 	p->served = party;
+	party->turns = p->turns;
 	return place;
 }

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parties share the time of the daemon: a party is all connections of one user. A connection that is to be served stands in
- * the queue of its party, and a party with such connections in a ring. So fifty processes of one user get as much time as
+ * Parties share the time of the daemon: a party is all connections of one account. A connection that is to be served stands
+ * in the queue of its party, and a party with such connections in a line. So fifty processes of one user get as much time as
  * one connection of another, when both have something to be done; and who is alone gets all of it.
  *
  *   party    | means                                  | event -> next state
- *   idle     | none of its connections is queued      | one is -> in line, behind all others
+ *   idle     | none of its connections is queued      | one is, and its turn is not used up -> fresh; else -> in line
+ *   fresh    | before all that are in line, behind    | its connections have used PARTY_TURN_NS -> in line, behind all
+ *            |   those that were fresh before it      |   others; no connection is left -> idle
  *   in line  | its turn comes, or lasts: its oldest   | its connections have used PARTY_TURN_NS -> behind all others
  *            |   connection is served next            | no connection is left -> idle
- *   indebted | in line, and one of its requests took  | its turn comes -> it passes, for PARTY_TURN_NS less of debt
- *            |   longer than its turn                 | nobody else is in line -> its debt is forgiven, in line
+ *   indebted | in line, one of its requests took more | its turn comes -> it passes, for PARTY_TURN_NS less of debt
  *
- * Who is served while nobody else is in line pays nothing; who comes then waits for that one's turn, or request, at most.
+ * So who asks for little waits for one request of another user, not for a turn of each (as in fq_codel, RFC 8290). A turn
+ * that was used in part is as good as new once as many turns have been used up as parties stand in line. Who is served while
+ * nobody else is in line owes nothing.
  */
 #pragma once
 
@@ -21,20 +24,21 @@
 #include "base/map.h"
 #include "base/queue.h"
 
-/* About the time of fifty requests. */
-#define PARTY_TURN_NS (100 * INT64_C(1000))
+/* About the time of five requests. */
+#define PARTY_TURN_NS (25 * INT64_C(1000))
 
 TAILQ_HEAD(party_queue, party_place);
 TAILQ_HEAD(party_ring, party);
 
 struct party {
 	struct map_node node; /* parties->all */
-	uint32_t uid;
+	const void *owner;
 	size_t connections;
-	bool in_line;
+	struct party_ring *line; /* the one of `parties` that it stands in, while it has a queue; else NULL */
 	struct party_queue queue;
-	TAILQ_ENTRY(party) link; /* parties->ring, while it has a queue */
-	int64_t spent_ns;        /* of this turn; more than PARTY_TURN_NS is a debt */
+	TAILQ_ENTRY(party) link;
+	int64_t spent_ns; /* of this turn; more than PARTY_TURN_NS is a debt */
+	uint64_t turns;   /* parties->turns when it was served last, while others were */
 };
 
 /* Embedded in what is served. */
@@ -43,19 +47,19 @@ struct party_place {
 	bool queued;
 	TAILQ_ENTRY(party_place) link;
 };
-
 struct parties {
 	struct map all;
-	struct party_ring ring;
+	struct party_ring fresh, ring;
+	size_t ring_count;
+	uint64_t turns;           /* that have been used up */
 	struct party_place *only; /* the only one that is to be served: it is in no queue, which most often costs nothing then */
 	struct party *served;     /* the last one: time is charged to it until another one is served */
 };
 
 void parties_init(struct parties *p);
-/* Every place must have left. */
-void parties_deinit(struct parties *p);
-/* It belongs to that user's party from now on. */
-void party_enter(struct parties *p, struct party_place *place, uint32_t uid);
+void parties_deinit(struct parties *p); /* every place must have left */
+/* It belongs to that owner's party from now on. Of the owner only the address is used. */
+void party_enter(struct parties *p, struct party_place *place, const void *owner);
 /* It is in no queue and belongs to none any longer. If it belongs to none yet, nothing is done. */
 void party_leave(struct parties *p, struct party_place *place);
 /* Time has passed for the one that parties_next() gave last. */
@@ -63,15 +67,14 @@ void parties_charge(struct parties *p, int64_t ns);
 
 /* Another party than the one that was served last is in line. */
 bool parties_contended(const struct parties *p);
+/* All connections are of one party: no other one can be kept waiting. */
+bool parties_is_one(const struct parties *p);
 static inline bool parties_have_work(const struct parties *p)
 {
-	return p->only || !TAILQ_EMPTY(&p->ring);
+	return p->only || !TAILQ_EMPTY(&p->fresh) || !TAILQ_EMPTY(&p->ring);
 }
-
-/* For the next two. */
-void party_queue(struct parties *p, struct party_place *place);
+void party_queue(struct parties *p, struct party_place *place);      /* for the next two */
 struct party_place *parties_next_in_line(struct parties *p);
-
 /* It is to be served: nothing is done when it is queued already. */
 static inline void party_add(struct parties *p, struct party_place *place)
 {

@@ -33,9 +33,11 @@ enum {
 };
 /*
  * Then ZooKeeper's socket and the timers are looked at, and who has become readable: small beside what a request takes that
- * crosses the network, large beside what a look costs.
+ * crosses the network, large beside what a look costs. When there are connections of others, who may be kept waiting, it is
+ * a turn of a party, and so is what one connection has of it.
  */
 #define SERVER_TURN_NS (500 * INT64_C(1000))
+#define SERVER_SHARE_NS (100 * INT64_C(1000))
 /* Who comes, and who they are, is looked up for so long at a time. */
 #define SERVER_ACCEPT_NS (200 * INT64_C(1000))
 #define SERVER_PAUSE_NS (100 * CLOCK_NS_PER_MS)
@@ -184,7 +186,7 @@ static void server_welcome(struct server *s, int fd, bool privileged)
 	if (s->free_count == 0)
 		server_grow(s);
 	number = s->free_numbers[--s->free_count];
-	s->conns[number] = conn_new(&s->env, fd, number, cred.uid);
+	s->conns[number] = conn_new(&s->env, fd, number);
 	s->conns[number]->privileged = privileged;
 	conn_enter(s->conns[number], account);
 	account_leave(account); /* the connection is charged to it */
@@ -417,7 +419,7 @@ static int server_unpack_one(struct server *s, struct parcel *p, const struct pa
 
 	if (number < 0 || (uint64_t)number >= s->numbers_max || server_has(s, (uint32_t)number))
 		return -EBADMSG;
-	c = conn_unpack(&s->env, p, r, (uint32_t)parcel_get_int(r, "uid"));
+	c = conn_unpack(&s->env, p, r);
 	if (!c)
 		return -EBADMSG;
 	server_place(s, (uint32_t)number, c);
@@ -454,7 +456,7 @@ int server_unpack(struct server *s, struct parcel *p)
 
 void server_take_back(struct server *s, uint32_t number, const struct saved_conn *was, int fd, bool holds)
 {
-	struct conn *c = conn_new(&s->env, fd, number, was->uid);
+	struct conn *c = conn_new(&s->env, fd, number);
 
 	server_place(s, number, c);
 	saved_connected(s->saved, number, was, fd);
@@ -464,7 +466,7 @@ void server_take_back(struct server *s, uint32_t number, const struct saved_conn
 
 void server_add_ghost(struct server *s, uint32_t number, const struct saved_conn *was)
 {
-	server_place(s, number, conn_ghost(&s->env, number, was->uid));
+	server_place(s, number, conn_ghost(&s->env, number));
 	saved_connected(s->saved, number, was, -1);
 	saved_holder(s->saved, number, true);
 }
@@ -537,11 +539,16 @@ void server_process(struct server *s, uint32_t number, uint32_t pid)
 		kin_named(s->kin, number, c->fd, (pid_t)pid);
 }
 
-static void server_reap(struct server *s, struct conn *c)
+static void server_tell_end(struct server *s, const struct conn *c, enum event_type type)
 {
-	const struct event event = { .type = EVENT_CLIENT_GONE, .conn = c->number };
+	const struct event event = { .type = type, .conn = c->number };
 
 	feed_event(s->feed, &event);
+}
+
+static void server_reap(struct server *s, struct conn *c)
+{
+	server_tell_end(s, c, EVENT_CLIENT_GONE);
 	if (c->given)
 		kept_drop(s->kept, c->number);
 	saved_gone(s->saved, c->number);
@@ -553,13 +560,24 @@ static void server_reap(struct server *s, struct conn *c)
 	conn_free(c);
 }
 
+void server_clean(struct server *s)
+{
+	for (size_t i = 0; s->env.dead && i < s->conns_cap; i++)
+		if (s->conns[i] && s->conns[i]->dead)
+			server_reap(s, s->conns[i]);
+}
+
 static void server_serve(struct server *s, struct conn *c)
 {
-	feed_begin_share(s->feed, PARTY_TURN_NS);
-	if (c->dead)
-		server_reap(s, c);
-	else
+	feed_begin_share(s->feed, parties_is_one(&s->env.parties) ? SERVER_SHARE_NS : PARTY_TURN_NS);
+	if (!c->dead) {
 		conn_serve(c);
+	} else if (feed_owns_much(s->feed, c->number)) {
+		server_tell_end(s, c, EVENT_CLIENT_LEAVES);
+		party_add(&s->env.parties, &c->place);
+	} else {
+		server_reap(s, c);
+	}
 }
 
 /*
@@ -569,7 +587,8 @@ static void server_serve(struct server *s, struct conn *c)
 static __attribute__((noinline)) void server_serve_all(struct server *s)
 {
 	struct parties *parties = &s->env.parties;
-	int64_t begun_ns = feed_now(s->feed), until_ns = begun_ns + SERVER_TURN_NS, now_ns;
+	int64_t begun_ns = feed_now(s->feed), now_ns;
+	int64_t until_ns = begun_ns + (parties_is_one(parties) ? SERVER_TURN_NS : PARTY_TURN_NS);
 	struct party_place *place;
 	unsigned int count = 0;
 
@@ -663,11 +682,6 @@ static __attribute__((noinline)) void server_look(struct server *s)
 		server_look_at_ghosts(s);
 	if (more || s->ghosts)
 		server_set_look(s);
-}
-
-void server_flush(struct server *s)
-{
-	conn_flush_all(&s->env);
 }
 
 void server_settle(struct server *s)

@@ -56,12 +56,12 @@ void server_process(struct server *s, uint32_t number, uint32_t pid);
 
 /* Once a turn: serves connections that have something to be read, parsed or freed, by user and then by connection. */
 void server_continue(struct server *s);
-/* Writes the output. */
-void server_flush(struct server *s);
-/* The same, and what is to be done once a second. */
+/* Writes the output, and does what is to be done once a second. */
 void server_settle(struct server *s);
 /* No connection is to be freed: the broker knows of all that are gone. Before that nothing is handed over. */
 bool server_is_clean(const struct server *s);
+/* Frees them now, out of turn: a stream of clients that come and go must not keep a hand-over waiting. */
+void server_clean(struct server *s);
 
 /*
  * After a kill, before server_begin(): a connection that is taken back (`fd` is the server's from now on), or a *ghost*, of

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is done in pieces, and what changes between two of them. */
+#include "core_fixture.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/port/work.h"
+#include "core/snapshot.h"
+
+enum { LOCKS = 3 * WORK_TURN_STEPS / 2, MANY = WORK_TURN_STEPS };
+
+/* Connections 0 to 2; each piece is an event of its own. */
+static int setup(void **state)
+{
+	struct fixture *f = fixture_new(true);
+
+	f->conf.all_in_pieces = true;
+	f->conf.limits.locks = f->conf.limits.grants = 4096;
+	f->conf.limits.requests = f->conf.limits.grants_per_client = f->conf.limits.clients = 1024;
+	return fixture_setup(f, 3, state);
+}
+
+static void lock_all(struct fixture *f, uint32_t conn, int first, int end)
+{
+	char words[32];
+
+	for (int i = first; i < end; i++) {
+		snprintf(words, sizeof(words), "LOCK l%03d", i);
+		fixture_ask(f, conn, words);
+	}
+	bytes_clear(&f->replies[conn]);
+}
+
+static void piece(struct fixture *f)
+{
+	assert_true(broker_has_work(f->broker));
+	fixture_simple(f, EVENT_TIME, 0);
+}
+
+static void pieces(struct fixture *f)
+{
+	while (broker_has_work(f->broker))
+		fixture_simple(f, EVENT_TIME, 0);
+}
+
+static bool shows(struct fixture *f, uint32_t conn, int number)
+{
+	char name[16];
+
+	snprintf(name, sizeof(name), "\r\nl%03d\r\n", number);
+	return memmem(f->replies[conn].data, f->replies[conn].len, name, strlen(name));
+}
+
+static void hand_over(struct fixture *f)
+{
+	struct bytes text = { 0 }, again = { 0 }, why = { 0 };
+	struct broker *b;
+
+	broker_snapshot(f->broker, &text);
+	b = broker_restore(&f->conf, bytes_view(&text), f->now_ns, &why);
+	if (!b)
+		fail_msg("%.*s", (int)why.len, why.data);
+	broker_check(b);
+	broker_snapshot(b, &again);
+	assert_true(slice_eq(bytes_view(&text), bytes_view(&again)));
+	broker_free(f->broker);
+	f->broker = b;
+	bytes_free(&text);
+	bytes_free(&again);
+	bytes_free(&why);
+}
+
+/* ---- lists ---- */
+
+static void a_lock_that_goes_while_a_list_walks_is_stepped_over(void **state)
+{
+	struct fixture *f = *state;
+
+	lock_all(f, 0, 0, LOCKS);
+	fixture_ask(f, 1, "LOCKS");
+	piece(f);
+	/* The next one to be looked at goes, and the one behind it; one that was looked at, too. */
+	fixture_say(f, 0, "UNLOCK l064", ":0");
+	fixture_say(f, 0, "UNLOCK l065", ":0");
+	fixture_say(f, 0, "UNLOCK l003", ":0");
+	lock_all(f, 2, LOCKS, LOCKS + 1);
+	pieces(f);
+	assert_true(shows(f, 1, 3));
+	for (int i = 0; i < LOCKS; i++)
+		assert_int_equal(shows(f, 1, i), i != 64 && i != 65);
+	bytes_clear(&f->replies[1]);
+}
+
+static void a_lock_that_comes_again_while_a_list_walks_is_shown_once(void **state)
+{
+	struct fixture *f = *state;
+
+	lock_all(f, 0, 0, LOCKS);
+	fixture_ask(f, 1, "LOCKS l00*");
+	piece(f);
+	fixture_say(f, 0, "UNLOCK l003", ":0");
+	lock_all(f, 2, 3, 4);
+	pieces(f);
+	assert_true(shows(f, 1, 3));
+	assert_memory_equal(f->replies[1].data, "*10\r\n", 5);
+	bytes_clear(&f->replies[1]);
+}
+
+static void the_client_that_a_list_would_look_at_next_goes(void **state)
+{
+	struct fixture *f = *state;
+	char id[16];
+
+	for (uint32_t conn = 3; conn < 3 + WORK_TURN_STEPS; conn++)
+		fixture_connect(f, conn);
+	fixture_ask(f, 1, "CLIENT LIST");
+	piece(f);
+	fixture_simple(f, EVENT_CLIENT_GONE, WORK_TURN_STEPS);
+	pieces(f);
+	snprintf(id, sizeof(id), "id=%d ", WORK_TURN_STEPS + 3);
+	assert_non_null(memmem(f->replies[1].data, f->replies[1].len, id, strlen(id)));
+	snprintf(id, sizeof(id), "id=%d ", WORK_TURN_STEPS + 1);
+	assert_null(memmem(f->replies[1].data, f->replies[1].len, id, strlen(id)));
+	bytes_clear(&f->replies[1]);
+}
+
+static void who_asked_for_a_list_goes(void **state)
+{
+	struct fixture *f = *state;
+
+	lock_all(f, 0, 0, LOCKS);
+	fixture_ask(f, 1, "LOCKS");
+	piece(f);
+	fixture_simple(f, EVENT_CLIENT_GONE, 1);
+	assert_false(broker_has_work(f->broker));
+}
+
+static void a_list_begins_anew_after_a_hand_over(void **state)
+{
+	struct fixture *f = *state;
+
+	lock_all(f, 0, 0, LOCKS);
+	fixture_ask(f, 1, "LOCKS");
+	piece(f);
+	fixture_say(f, 0, "UNLOCK l003", ":0");
+	hand_over(f);
+	fixture_expect(f, 1, "");
+	pieces(f);
+	for (int i = 0; i < LOCKS; i++)
+		assert_int_equal(shows(f, 1, i), i != 3);
+	bytes_clear(&f->replies[1]);
+	fixture_say(f, 1, "PING", "+PONG");
+}
+
+/* ---- the end of a client that has much ---- */
+
+static void what_a_client_had_is_released_in_pieces(void **state)
+{
+	struct fixture *f = *state;
+	int released = 0;
+
+	lock_all(f, 0, 0, MANY);
+	assert_true(broker_owns_much(f->broker, 0));
+	while (broker_owns_much(f->broker, 0)) {
+		fixture_simple(f, EVENT_CLIENT_LEAVES, 0);
+		fixture_ask(f, 1, "LOCK l000 WAIT 0"); /* the first of its grants */
+		released++;
+	}
+	assert_true(released >= MANY / 2);
+	fixture_simple(f, EVENT_CLIENT_GONE, 0);
+	assert_false(broker_has_client(f->broker, 0));
+	bytes_clear(&f->replies[1]);
+	fixture_say(f, 1, "UNLOCK l000", ":0");
+}
+
+static void what_is_quickly_released_is_released_at_once(void **state)
+{
+	struct fixture *f = *state;
+
+	lock_all(f, 0, 0, 10);
+	assert_false(broker_owns_much(f->broker, 0));
+}
+
+static void a_reset_is_answered_when_all_is_released(void **state)
+{
+	struct fixture *f = *state;
+
+	lock_all(f, 0, 0, MANY);
+	fixture_ask(f, 0, "RESET");
+	fixture_expect(f, 0, "");
+	fixture_ask(f, 1, "LOCK l063 WAIT 10000");
+	piece(f);
+	fixture_expect(f, 0, "");
+	pieces(f);
+	fixture_expect(f, 0, "+RESET");
+	fixture_expect(f, 1, ":65537");
+	fixture_say(f, 0, "LOCK l001", ":66560");
+}
+
+static void a_reset_goes_on_after_a_hand_over(void **state)
+{
+	struct fixture *f = *state;
+
+	lock_all(f, 0, 0, MANY);
+	fixture_ask(f, 0, "RESET");
+	piece(f);
+	hand_over(f);
+	fixture_expect(f, 0, "");
+	pieces(f);
+	fixture_expect(f, 0, "+RESET");
+	fixture_say(f, 0, "PING", "+PONG");
+}
+
+/* It is closed before all that it had is released: the rest goes in pieces, or with the connection. */
+static void a_client_that_is_closed_releases_the_rest_later(void **state)
+{
+	struct fixture *f = *state;
+
+	lock_all(f, 0, 0, MANY);
+	lock_all(f, 1, MANY, 2 * MANY);
+	fixture_say(f, 0, "QUIT", "+OK");
+	fixture_say(f, 1, "QUIT", "+OK");
+	assert_int_equal(f->closed[0], 1);
+	piece(f);
+	hand_over(f);
+	fixture_simple(f, EVENT_CLIENT_GONE, 1);
+	fixture_ask(f, 2, "LOCK l063 WAIT 10000");
+	pieces(f);
+	assert_memory_equal(f->replies[2].data, ":", 1);
+	bytes_clear(&f->replies[2]);
+	fixture_simple(f, EVENT_CLIENT_GONE, 0);
+}
+
+/* What it waits for ends first: it is granted nothing that others wait for, too. */
+static void who_leaves_is_granted_nothing(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 1, "LOCK a", ":1024");
+	fixture_say(f, 0, "LOCK b", ":2048");
+	fixture_say(f, 0, "ENQUEUE a", "+QUEUED");
+	fixture_ask(f, 2, "LOCK a");
+	fixture_simple(f, EVENT_CLIENT_LEAVES, 0);
+	fixture_say(f, 1, "UNLOCK a", ":0");
+	fixture_expect(f, 2, ":1025");
+	fixture_simple(f, EVENT_CLIENT_GONE, 0);
+	fixture_say(f, 1, "LOCK b", ":3072");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_lock_that_goes_while_a_list_walks_is_stepped_over),
+		TEST(a_lock_that_comes_again_while_a_list_walks_is_shown_once),
+		TEST(the_client_that_a_list_would_look_at_next_goes),
+		TEST(who_asked_for_a_list_goes),
+		TEST(a_list_begins_anew_after_a_hand_over),
+		TEST(what_a_client_had_is_released_in_pieces),
+		TEST(what_is_quickly_released_is_released_at_once),
+		TEST(a_reset_is_answered_when_all_is_released),
+		TEST(a_reset_goes_on_after_a_hand_over),
+		TEST(a_client_that_is_closed_releases_the_rest_later),
+		TEST(who_leaves_is_granted_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Work that is left for later: whose turn it is, and in what order. */
+#include "core/port/work.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+enum { ITEMS = 3 };
+
+static struct work_ring ring;
+static struct work_user one, other;
+static struct work_item of_one[ITEMS], of_other;
+
+static int begin(void **state)
+{
+	TAILQ_INIT(&ring);
+	work_user_init(&one);
+	work_user_init(&other);
+	for (int i = 0; i < ITEMS; i++)
+		of_one[i] = (struct work_item){ .kind = WORK_LIST };
+	of_other = (struct work_item){ .kind = WORK_LIST };
+	return 0;
+}
+
+static int end(void **state)
+{
+	for (int i = 0; i < ITEMS; i++)
+		work_drop(&ring, &of_one[i]);
+	work_drop(&ring, &of_other);
+	assert_null(work_next(&ring));
+	assert_true(TAILQ_EMPTY(&ring));
+	return 0;
+}
+
+static void add_all(void)
+{
+	for (int i = 0; i < ITEMS; i++)
+		work_add(&ring, &one, &of_one[i]);
+	work_add(&ring, &other, &of_other);
+}
+
+static void items_of_a_user_are_done_one_after_the_other(void **state)
+{
+	assert_null(work_next(&ring));
+	for (int i = 0; i < ITEMS; i++)
+		work_add(&ring, &one, &of_one[i]);
+	work_add(&ring, &one, &of_one[0]); /* it is there already */
+	for (int i = 0; i < ITEMS; i++) {
+		assert_ptr_equal(work_next(&ring), &of_one[i]);
+		work_turn_over(&ring, &one, WORK_TURN_STEPS);
+		assert_ptr_equal(work_next(&ring), &of_one[i]); /* not done yet */
+		work_drop(&ring, &of_one[i]);
+		work_drop(&ring, &of_one[i]);
+		work_turn_over(&ring, &one, 1);
+	}
+	assert_null(work_next(&ring));
+}
+
+static void users_take_turns_however_many_items_each_has(void **state)
+{
+	add_all();
+	for (int round = 0; round < 5; round++) {
+		assert_ptr_equal(work_next(&ring), &of_one[0]);
+		work_turn_over(&ring, &one, WORK_TURN_STEPS);
+		assert_ptr_equal(work_next(&ring), &of_other);
+		work_turn_over(&ring, &other, WORK_TURN_STEPS);
+	}
+}
+
+static void who_took_longer_than_a_turn_passes_for_as_long(void **state)
+{
+	add_all();
+	assert_ptr_equal(work_next(&ring), &of_one[0]);
+	work_turn_over(&ring, &one, 3 * WORK_TURN_STEPS);
+	for (int round = 0; round < 3; round++) {
+		assert_ptr_equal(work_next(&ring), &of_other);
+		work_turn_over(&ring, &other, WORK_TURN_STEPS);
+	}
+	assert_ptr_equal(work_next(&ring), &of_one[0]);
+}
+
+static void who_is_alone_owes_nothing(void **state)
+{
+	work_add(&ring, &one, &of_one[0]);
+	assert_ptr_equal(work_next(&ring), &of_one[0]);
+	work_turn_over(&ring, &one, 1000 * WORK_TURN_STEPS);
+	assert_ptr_equal(work_next(&ring), &of_one[0]);
+	work_turn_over(&ring, &one, WORK_TURN_STEPS);
+	work_add(&ring, &other, &of_other);
+	assert_ptr_equal(work_next(&ring), &of_one[0]);
+	work_turn_over(&ring, &one, WORK_TURN_STEPS);
+	assert_ptr_equal(work_next(&ring), &of_other);
+}
+
+static void who_has_nothing_left_stands_in_no_ring(void **state)
+{
+	add_all();
+	work_drop(&ring, &of_other);
+	assert_ptr_equal(work_next(&ring), &of_one[0]);
+	for (int i = 0; i < ITEMS; i++)
+		work_drop(&ring, &of_one[i]);
+	work_turn_over(&ring, &one, WORK_TURN_STEPS);
+	assert_null(work_next(&ring));
+	work_add(&ring, &one, &of_one[1]);
+	assert_ptr_equal(work_next(&ring), &of_one[1]);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(items_of_a_user_are_done_one_after_the_other),
+		TEST(users_take_turns_however_many_items_each_has),
+		TEST(who_took_longer_than_a_turn_passes_for_as_long),
+		TEST(who_is_alone_owes_nothing),
+		TEST(who_has_nothing_left_stands_in_no_ring),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
