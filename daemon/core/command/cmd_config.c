@@ -6,11 +6,11 @@
 #include "core/command/call.h"
 #include "protocol/name.h"
 
-enum { MATCH_STEPS_MAX = 1000000 }; /* some milliseconds, in which nobody else is served */
+enum { KEYS_STEPS_MAX = 1000000 }; /* some milliseconds, in which nobody else is served */
 
 static bool is_asked_for(const struct call *call, struct slice name, size_t *work)
 {
-	for (size_t i = 2; i < call->argc && *work <= MATCH_STEPS_MAX; i++) {
+	for (size_t i = 2; i < call->argc && *work <= KEYS_STEPS_MAX; i++) {
 		/* A step compares a byte with a class of the pattern, which may be as long as that. */
 		*work += call->argv[i].len;
 		if (name_matches(call->argv[i], name, work))
@@ -34,10 +34,10 @@ static void reply_settings(struct client *c, const struct call *call)
 		resp_bulk(&pairs, slice_of(setting->value));
 		count++;
 	}
-	if (work > MATCH_STEPS_MAX) {
+	if (work > KEYS_STEPS_MAX) {
 		reply_error(c, ERROR_LIMIT,
 			    "matching these patterns with all keys takes more than 1000000 steps: use simpler ones");
-		static_assert(MATCH_STEPS_MAX == 1000000, "the sentence names it");
+		static_assert(KEYS_STEPS_MAX == 1000000, "the sentence names it");
 	} else {
 		resp_map(reply_out(c), count, c->version);
 		bytes_append(reply_out(c), pairs.data, pairs.len);

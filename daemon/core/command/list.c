@@ -11,7 +11,7 @@
 static const int64_t NS_PER_S = 1000000000;
 
 enum {
-	MATCH_STEPS_MAX = 10000000, /* of one pattern with all locks */
+	LIST_STEPS_MAX = 10000000, /* of one pattern with all locks */
 	MATCH_STEPS_A_STEP = 32,    /* they take about as long as a look at a lock */
 	ROWS_FIRST = 16,
 	PATTERN_MAX = 1 << 20,      /* more than a request can have */
@@ -154,10 +154,10 @@ static void answer(struct list *l)
 {
 	struct bytes *out = reply_out(l->client);
 
-	if (l->work_done > MATCH_STEPS_MAX) {
+	if (l->work_done > LIST_STEPS_MAX) {
 		reply_error(over(l), ERROR_LIMIT,
 			    "matching that pattern with all locks takes more than 10000000 steps: use a simpler one");
-		static_assert(MATCH_STEPS_MAX == 10000000, "the sentence names it");
+		static_assert(LIST_STEPS_MAX == 10000000, "the sentence names it");
 		return;
 	}
 	if (l->kind == LIST_CLIENTS || too_long(l)) {
@@ -172,7 +172,7 @@ static void answer(struct list *l)
 /* False: it is to be answered. */
 static bool step(struct list *l, int64_t *done)
 {
-	if (l->work_done > MATCH_STEPS_MAX || too_long(l))
+	if (l->work_done > LIST_STEPS_MAX || too_long(l))
 		return false;
 	if (!l->walk.begun)
 		walk_begin(l->client->locks, &l->walk, l->kind == LIST_CLIENTS);
