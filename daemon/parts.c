@@ -23,6 +23,7 @@
 #include "io/recorder.h"
 #include "io/reload.h"
 #include "io/signals.h"
+#include "io/socket/socket_pools.h"
 #include "io/watchdog.h"
 #include "io/zookeeper/former.h"
 #include "io/zookeeper/zookeeper.h"
@@ -73,6 +74,8 @@ int parts_make(struct daemon *d, const struct conf_source *source)
 		return rc;
 	d->reload = reload_new(d->worker, &d->notify, &reload_conf);
 	d->server = server_new(d->feed, d->listener.fd, d->operators.fd, &server_conf);
+	d->broker.sockets = server_accounts(d->server);
+	d->broker.sockets_words = socket_pools_words;
 	if (d->broker.standalone)
 		tokens_start(d->tokens, feed_base(d->feed), d->worker, parts_tokens, d);
 	else

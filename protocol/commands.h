@@ -40,6 +40,7 @@
 	X(RESTART, 1, 1, "write blocking admin", "Hand over to a new process of the installed daemon, for operators: RESTART") \
 	X(RELOAD, 1, 1, "admin blocking", "Read the configuration again, for operators: RELOAD") \
 	X(CONFIG, 2, -1, "readonly admin", "What is configured now, for operators: CONFIG GET pattern [pattern ...]") \
+	X(ACCOUNTS, 1, 1, "readonly admin", "Who uses how much of what all share, for operators: ACCOUNTS") \
 	X(ACCESS, 3, 7, "readonly admin", \
 	  "What a user may do with a lock, and why, for operators: ACCESS uid name [GROUPS g,...] [UNIT unit]") \
 	X(LOG, 1, 2, "readonly admin", "What has happened lately, for operators: LOG [records]") \

@@ -70,6 +70,8 @@ static const struct topic {
 	{ "access", "USER NAME [UNIT]",
 	  "show what USER may do with the lock NAME, and by which rule\n"
 	  "(for operators); UNIT: of a process of that systemd unit" },
+	{ "accounts", "",
+	  "show who uses how much of what all share, those first who are\nnearest to what they may use (for operators)" },
 	{ "reload", "",
 	  "have the broker read its configuration again, and show what has\nchanged (for operators)" },
 	{ "config", "[PATTERN]",

@@ -287,6 +287,7 @@ static const struct command {
 	{ "info", 0, 1, NULL, "INFO", show_info },
 	{ "audit", 0, 0, run_audit, NULL, NULL },
 	{ "access", 2, 3, cli_access, NULL, NULL },
+	{ "accounts", 0, 0, NULL, "ACCOUNTS", cli_table },
 	{ "reload", 0, 0, NULL, "RELOAD", show_info },
 	{ "config", 0, 1, run_config, NULL, NULL },
 	{ "log", 0, 1, NULL, "LOG", show_lines },

@@ -128,6 +128,9 @@ class Shapes:
     def locks(self):
         return self.some(["lock*"])
 
+    def accounts(self):
+        return []
+
     def log(self):
         return self.some([self.rng.choice([1, 100])])
 

@@ -15,7 +15,7 @@ import pytest
 import harness
 
 
-OPERATORS_WORDS = ("limit", "revoke", "force-unlock", "reload", "restart", "access", "audit")
+OPERATORS_WORDS = ("limit", "revoke", "force-unlock", "reload", "restart", "access", "accounts", "audit")
 
 
 def command(daemon, *argv):

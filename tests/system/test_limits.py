@@ -7,6 +7,7 @@ import glob
 import os
 import shutil
 import struct
+import subprocess
 import sys
 import time
 import zlib
@@ -447,10 +448,12 @@ def test_idle_connections_of_one_user_leave_room_for_others_and_for_operators(da
     mine = [clients(d) for _ in range(18)]  # 75 % of 25
     assert [c.call("PING") for c in mine] == ["PONG"] * 18
     assert clients(d, 2).reply().code == "LIMIT"
-    assert [clients(d, operator=True).call("PING") for _ in range(9)] == ["PONG"] * 9
+    operators = [clients(d, operator=True) for _ in range(9)]
+    assert [c.call("PING") for c in operators] == ["PONG"] * 9
     assert [c.call("PING") for c in held] == ["PONG"] * 73
     # The share is of what the others leave: with 27 elsewhere it is 53 now, and 72 stay.
     held.pop().close()
+    harness.wait_until(lambda: "connected_clients:99" in operators[0].call("INFO", "clients"), "the end of the connection")
     with as_other_user():
         assert clients(d, 2).reply().startswith(f"LIMIT user {OTHER_USER} uses 72 of 53 allowed connections")
 
@@ -472,3 +475,47 @@ def test_unfinished_requests_of_one_user_harm_no_other(daemons, clients):
     bystander.send_raw(half[500000:])
     assert bystander.reply() == "x" * 1000000
     assert bystander.call("VALID", "a") > 0
+
+
+@needs_root
+def test_unread_output_of_one_user_harms_no_other(daemons, clients):
+    """Each connection of the hoarder has less than it may alone: only together they have too much."""
+    d = for_all_users(daemons, output_bytes=16 << 20, request_bytes=16 << 20)
+    bystander = clients(d)
+    assert isinstance(bystander.call("LOCK", "a"), int)
+    with as_other_user():
+        hoard = [clients(d, 2) for _ in range(10)]
+    long = harness.encode("ECHO", "x" * 12000000)
+    for c in hoard:
+        c.send_raw(long)
+    harness.wait_until(lambda: f"that does not read: user {OTHER_USER} uses" in d.log(), "the hoarder to be closed")
+    text = "x" * 1000000
+    assert bystander.call("ECHO", text) == text
+    assert bystander.call("VALID", "a") > 0
+    with as_other_user():
+        assert clients(d).call("PING") == "PONG"
+
+
+@needs_root
+def test_accounts_show_who_is_hoarding(daemons, clients):
+    d = for_all_users(daemons, clients=100, requests=100)
+    holder = clients(d)
+    holder.call("LOCK", "a")
+    with as_other_user():
+        hoard = [clients(d) for _ in range(60)]
+    for c in hoard:
+        c.send("LOCK", "a")
+    harness.wait_queued(d, "a", 60)
+    operator = clients(d, operator=True)
+    rows = operator.call("ACCOUNTS")
+    assert [(r["account"], r["used"], r["of"]) for r in rows[:2]] == [
+        (f"user {OTHER_USER}", 60, "connections"), (f"user {OTHER_USER}", 60, "waiting requests")]
+    assert rows[0]["percent"] == 83 and rows[0]["allowed"] == 72  # 75 % of 98, less than the two of the others
+    assert rows == sorted(rows, key=lambda r: -r["percent"])
+    assert holder.call("ACCOUNTS").code == "DENIED"
+    shown = subprocess.run([harness.program("lockbroker"), "-S", d.operator_socket, "accounts"], stdout=subprocess.PIPE,
+                           text=True, check=True).stdout
+    assert f"user {OTHER_USER}" in shown.splitlines()[1]
+    for c in hoard:
+        c.close()
+    harness.wait_until(lambda: f"user {OTHER_USER}" not in str(operator.call("ACCOUNTS")), "the hoarder to have nothing")

@@ -137,6 +137,7 @@ static void users(void **state)
 	EXPECT(DENIED, "0 CONFIG GET a");
 	EXPECT(DENIED, "0 ACCESS 1000 a");
 	EXPECT(DENIED, "0 LOG");
+	EXPECT(DENIED, "0 ACCOUNTS");
 	EXPECT(DENIED, "0 REVOKE a");
 	f->conf.access = (struct access_rules){ &deny, 1, deny.verbs };
 	fixture_event(f, &(struct event){ .type = EVENT_CONF, .conf = { .now = &f->conf } });

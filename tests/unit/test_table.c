@@ -43,6 +43,7 @@ static const struct {
 	[COMMAND_RESTART] = { "RESTART", "" },
 	[COMMAND_RELOAD] = { "RELOAD", "" },
 	[COMMAND_CONFIG] = { "CONFIG GET a", "" },
+	[COMMAND_ACCOUNTS] = { "ACCOUNTS", "" },
 	[COMMAND_ACCESS] = { "ACCESS 1000 a", "" },
 	[COMMAND_LOG] = { "LOG", "" },
 	[COMMAND_HELLO] = { "HELLO 3", "" },

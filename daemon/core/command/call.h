@@ -61,6 +61,7 @@ enum named { PLAIN, NAMED };
 	X(RESTART, cmd_restart, PLAIN, 0, 0) \
 	X(RELOAD, cmd_reload, PLAIN, 0, 0) \
 	X(CONFIG, cmd_config, PLAIN, 0, 0) \
+	X(ACCOUNTS, cmd_accounts, PLAIN, 0, 0) \
 	X(ACCESS, cmd_access, PLAIN, 0, 0) \
 	X(LOG, cmd_log, PLAIN, 0, 0) \
 	X(HELLO, cmd_hello, PLAIN, 0, 0) \

@@ -255,11 +255,17 @@ static void write_pools(const struct hosts *h, struct bytes *out)
 {
 	const struct broker_limits *l = &h->env->conf->limits;
 	const struct budget *budget = &h->ensemble->budget;
+	const struct pool *used = h->env->accounts.pools;
 	const struct fill pools[] = {
 		{ "clients", h->locks->client_count, l->clients },
 		{ "locks", h->locks->names.count - h->locks->idle_count, l->locks },
-		{ "session_path_bytes", h->env->accounts.pools[POOL_PATHS].used, budget_max(budget) },
-		{ "watch_path_bytes", h->env->accounts.pools[POOL_WATCHES].used, budget_max(budget) },
+		{ "requests", used[POOL_REQUESTS].used, l->requests },
+		{ "grants", used[POOL_GRANTS].used, l->grants },
+		{ "observers", used[POOL_OBSERVERS].used, l->observers },
+		{ "memory_bytes", used[POOL_MEMORY].used, l->memory_bytes },
+		{ "letters", used[POOL_LETTERS].used, used[POOL_LETTERS].total },
+		{ "session_path_bytes", used[POOL_PATHS].used, budget_max(budget) },
+		{ "watch_path_bytes", used[POOL_WATCHES].used, budget_max(budget) },
 	};
 
 	write_head(out, "pool_used", "gauge", "How much of what all share is in use.");

@@ -13,6 +13,9 @@
 #include "core/port/access.h"
 #include "core/port/effect.h"
 
+struct accounts;
+struct pool_words;
+
 /* How the contenders of a directory are named (flavour.h). A semaphore's slots have SLOTS (semaphore.h). */
 enum flavour { FLAVOUR_RW, FLAVOUR_MUTEX, FLAVOUR_KAZOO, FLAVOUR_SLOTS };
 
@@ -60,6 +63,8 @@ struct broker_conf {
 	const char *boot_id;      /* of this boot of the host; with pid and start it names the daemon */
 	uint32_t pid;
 	const char *operator_socket; /* its path, for sentences */
+	const struct accounts *sockets; /* what connections use (ACCOUNTS), and how its pools are called; NULL: not known */
+	const struct pool_words *sockets_words;
 	int64_t started_s;        /* seconds since 1970 */
 	int64_t session_timeout_ns; /* asked for; for INFO and the checks of the numbers */
 	int64_t tick_ns;          /* the servers' tickTime */

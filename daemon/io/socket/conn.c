@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/cold.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/queue.h"
@@ -46,7 +47,10 @@ static bool conn_may_parse(const struct conn *c)
 
 	if (c->waiting || c->closing || c->dead)
 		return false;
-	return unwritten == 0 || (unwritten < c->env->output_bytes / 2 && c->env->unwritten < CONN_UNWRITTEN_MAX);
+	if (unwritten == 0)
+		return true;
+	return unwritten < c->env->output_bytes / 2 &&
+	       account_may(c->account, SOCKET_OUTPUT, CONN_UNWRITTEN_ROOM, c->privileged);
 }
 
 static bool conn_has_share(const struct conn *c)
@@ -70,6 +74,14 @@ static void conn_count_input(struct conn *c)
 		charge_set(&c->unparsed, c->account, SOCKET_INPUT, more);
 }
 
+static void conn_count_output(struct conn *c)
+{
+	size_t unwritten = conn_unwritten(c);
+
+	charge_set(&c->unwritten, c->account, SOCKET_OUTPUT,
+		   unwritten > CONN_UNWRITTEN_SMALL ? unwritten - CONN_UNWRITTEN_SMALL : 0);
+}
+
 void conn_enter(struct conn *c, struct account *account)
 {
 	bool queued = c->place.queued;
@@ -81,6 +93,7 @@ void conn_enter(struct conn *c, struct account *account)
 	}
 	if (queued)
 		party_add(&c->env->parties, &c->place);
+	charge_set(&c->unwritten, account, SOCKET_OUTPUT, c->unwritten.amount);
 	charge_set(&c->unparsed, account, SOCKET_INPUT, c->unparsed.amount);
 	charge_set(&c->connection, account, SOCKET_CONNECTIONS, !conn_is_ghost(c));
 }
@@ -117,12 +130,13 @@ static inline void conn_queue(struct conn *c, struct slice text)
 		c->env->spare = (struct bytes){ 0 };
 	}
 	bytes_slice(&c->out, text);
-	c->env->unwritten += text.len;
+	if (conn_unwritten(c) > CONN_UNWRITTEN_SMALL)
+		conn_count_output(c);
 }
 
 static inline void conn_drop_output(struct conn *c)
 {
-	c->env->unwritten -= conn_unwritten(c);
+	charge_give_back(&c->unwritten, SOCKET_OUTPUT);
 	if (!c->env->spare.data && c->out.cap <= CONN_SPARE_MAX) {
 		c->env->spare = c->out;
 		c->env->spare.len = 0;
@@ -234,9 +248,31 @@ static void conn_die(struct conn *c)
 	conn_set_ready(c);
 }
 
+/* False: its user has too much already that is not read, and it is closed for that. */
+static COLD bool conn_admits(struct conn *c, size_t more)
+{
+	const struct log_account who = conn_log_account(c->account);
+	struct bytes sentence = { 0 };
+
+	if (account_may(c->account, SOCKET_OUTPUT, more, c->privileged))
+		return true;
+	account_refusal(c->account, SOCKET_OUTPUT, c->privileged, &socket_pools_words[SOCKET_OUTPUT], &sentence);
+	log_caused(LOG_LEVEL_WARNING, LOG_EVENT_client_closed, &who,
+		   LOG_FIELDS("why=%s bytes=%d", "output", conn_unwritten(c) + more),
+		   "closed a client that does not read: %.*s", (int)sentence.len, sentence.data);
+	bytes_free(&sentence);
+	conn_die(c);
+	return false;
+}
+
+static inline bool conn_has_room(struct conn *c, size_t more)
+{
+	return conn_unwritten(c) + more <= CONN_UNWRITTEN_SMALL || conn_admits(c, more);
+}
+
 void conn_reply(struct conn *c, struct slice text, bool lazy)
 {
-	if (c->dead || c->closing)
+	if (c->dead || c->closing || !conn_has_room(c, text.len))
 		return;
 	conn_queue(c, text);
 	if (!lazy || conn_unwritten(c) > CONN_LAZY_MAX)
@@ -263,6 +299,8 @@ void conn_push(struct conn *c, struct slice text, bool report)
 		conn_die(c);
 		return;
 	}
+	if (!conn_has_room(c, text.len))
+		return;
 	conn_queue(c, text);
 	if (report)
 		c->unreported = conn_unwritten(c);
@@ -303,14 +341,12 @@ static void conn_broken(struct conn *c)
 /* The rest of the input is an incomplete request, and longer than what may be kept now. */
 static void conn_refuse_long(struct conn *c)
 {
-	static const struct pool_words words = { "bytes of requests that cannot be served yet", "88 MiB",
-						 "for now a request may have at most 8 KiB" };
 	const struct log_account who = conn_log_account(c->account);
 	struct bytes sentence = { 0 };
 
 	if (c->in.len == 0 || c->in.len <= conn_input_max(c) || !conn_may_parse(c) || c->place.queued || c->eof)
 		return;
-	account_refusal(c->account, SOCKET_INPUT, c->privileged, &words, &sentence);
+	account_refusal(c->account, SOCKET_INPUT, c->privileged, &socket_pools_words[SOCKET_INPUT], &sentence);
 	log_caused(LOG_LEVEL_WARNING, LOG_EVENT_client_closed, &who, LOG_FIELDS("why=%s bytes=%d", "input", c->in.len),
 		   "closed a client: %.*s", (int)sentence.len, sentence.data);
 	conn_refuse(c, ERROR_LIMIT, bytes_view(&sentence));
@@ -406,6 +442,7 @@ static void conn_sent_part(struct conn *c)
 {
 	size_t left = conn_unwritten(c);
 
+	conn_count_output(c);
 	if (c->pushed > left)
 		c->pushed = left;
 	if (c->written < left)
@@ -428,7 +465,6 @@ static void conn_send(struct conn *c)
 
 	if (sent >= 0) {
 		c->written += (size_t)sent;
-		c->env->unwritten -= (size_t)sent;
 		if (c->unreported)
 			conn_count_unreported(c, (size_t)sent);
 	} else if (errno != EAGAIN && errno != EINTR) {
@@ -671,7 +707,7 @@ struct conn *conn_unpack(struct conn_env *env, struct parcel *p, const struct pa
 	bytes_slice(&c->in, parcel_get_text(r, "in"));
 	conn_count_input(c);
 	bytes_slice(&c->out, out);
-	env->unwritten += out.len;
+	conn_count_output(c);
 	c->pushed = (size_t)parcel_get_int(r, "pushed");
 	c->unreported = (size_t)parcel_get_int(r, "unreported");
 	c->waiting = parcel_get_int(r, "waiting");

@@ -11,20 +11,20 @@
  *     dead      to be freed when the turn settles         no    EVENT_CLIENT_GONE
  *
  * `waiting` and `half` are flags, because they combine. A peer that closed both directions is dead at once, even if
- * some of its input is unread. Nothing is parsed while too much output is unread: half of its limit for one connection,
- * and CONN_UNWRITTEN_MAX for all together. While the connections of a user have more than the user's share of
- * CONN_UNPARSED_MAX bytes that cannot be parsed yet, each of them may have at most CONN_UNPARSED_SMALL: input behind a
- * waiting request stays in the socket, and a longer request that is not complete yet is refused.
+ * some of its input is unread. Nothing is parsed while half of the limit for its output is unread. While the connections of
+ * a user have the user's share of CONN_UNPARSED_MAX bytes that cannot be parsed yet, each of them may have at most
+ * CONN_UNPARSED_SMALL: input behind a waiting request stays in the socket, and a longer request that is not complete yet is
+ * refused. Likewise CONN_UNWRITTEN_MAX: one that has something unread is not served while less than CONN_UNWRITTEN_ROOM is
+ * left, and one that would get more than is left, and have more than CONN_UNWRITTEN_SMALL, is closed.
  *
  * Turns: what is ready only queues the connection, and the server serves the queues by account and then by connection
  * (party.h). One that is served reads once, and has up to CONN_REQUESTS_PER_TURN requests or the time of a share; then it
  * goes behind the others of its user. While it is queued its input stays in the socket. A dead one is freed in its turn,
  * too: what it held may be much.
  *
- * A connection has buffers only while there is something in them: an idle one costs its struct.
- *
- * If this process is killed, the next one can go on with a connection that the keeper has, unless it is marked: that is done
- * before anything is read from it or pushed to it, and undone when nothing is under way.
+ * A connection has buffers only while there is something in them: an idle one costs its struct. If this process is killed,
+ * the next one can go on with a connection that the keeper has, unless it is marked: that is done before anything is read
+ * from it or pushed to it, and undone when nothing is under way.
  */
 #pragma once
 
@@ -51,7 +51,7 @@ struct conn {
 	struct resp_reader reader;
 	struct bytes in, out;
 	struct account *account;
-	struct charge connection, unparsed; /* socket_pools.h */
+	struct charge connection, unparsed, unwritten; /* socket_pools.h */
 	size_t written; /* bytes of `out` that are written */
 	size_t pushed;  /* at most this many of the unwritten bytes are pushes */
 	size_t unreported; /* bytes until the end of a push whose writing is to be reported; 0: none, or it is written */

@@ -19,15 +19,17 @@ enum {
 	CONN_READ_BYTES = 65536,
 	CONN_LAZY_MAX = 256,
 	CONN_SPARE_MAX = 4096,
-	CONN_UNWRITTEN_MAX = 64 << 20,
-	CONN_UNPARSED_MAX = 88 << 20, /* of which one user has 64 MiB */
+	/* In all, of which one user has 64 MiB. */
+	CONN_UNWRITTEN_MAX = 88 << 20,
+	CONN_UNWRITTEN_SMALL = 8192,
+	CONN_UNWRITTEN_ROOM = CONN_UNWRITTEN_MAX / 4,
+	CONN_UNPARSED_MAX = 88 << 20,
 	CONN_UNPARSED_SMALL = 8192,
 };
 
 struct conn_env {
 	struct feed *feed;
 	size_t request_bytes, request_args, output_bytes;
-	size_t unwritten; /* bytes of all connections */
 	struct accounts accounts; /* socket_pools.h */
 	char *scratch;                      /* CONN_READ_BYTES; its contents do not outlast the read */
 	struct bytes spare;                 /* empty: the output buffer of the latest client that was answered */

@@ -145,12 +145,11 @@ static void server_refuse(const struct account *account, int fd, struct slice se
 /* False: its user has as many as it may, which it was told. */
 static bool server_admits(struct server *s, int fd, const struct account *account, bool privileged)
 {
-	static const struct pool_words words = { "connections", "limits.clients", "close some" };
 	struct bytes sentence = { 0 };
 
 	if (account_may(account, SOCKET_CONNECTIONS, 1, privileged))
 		return true;
-	account_refusal(account, SOCKET_CONNECTIONS, privileged, &words, &sentence);
+	account_refusal(account, SOCKET_CONNECTIONS, privileged, &socket_pools_words[SOCKET_CONNECTIONS], &sentence);
 	server_refuse(account, fd, bytes_view(&sentence));
 	bytes_free(&sentence);
 	return false;
@@ -250,12 +249,21 @@ static void server_accept(int listening, short what, void *arg)
 
 void server_limits(struct server *s, const struct server_conf *conf)
 {
+	size_t output = 2 * conf->output_bytes;
+
 	accounts_set_share(&s->env.accounts, conf->user_share);
 	accounts_set_total(&s->env.accounts, SOCKET_CONNECTIONS, conf->clients);
 	accounts_set_total(&s->env.accounts, SOCKET_INPUT, CONN_UNPARSED_MAX);
+	/* One reply of the longest kind always has room. */
+	accounts_set_total(&s->env.accounts, SOCKET_OUTPUT, output > CONN_UNWRITTEN_MAX ? output : CONN_UNWRITTEN_MAX);
 	s->env.request_bytes = conf->request_bytes;
 	s->env.request_args = conf->request_args;
 	s->env.output_bytes = conf->output_bytes;
+}
+
+const struct accounts *server_accounts(const struct server *s)
+{
+	return &s->env.accounts;
 }
 
 /* From now on the next process can go on with it, unless it is marked. */

@@ -1,8 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What connections share (base/account.h); the core has pools of its own (core/port/pools.h). A connection is charged as
- * one, but for a ghost, and for the bytes of its input that cannot be served yet beyond CONN_UNPARSED_SMALL.
+ * What connections share (base/account.h); the core has pools of its own (core/port/pools.h). A connection is charged
+ *
+ *   pool        | with
+ *   CONNECTIONS | 1, unless it is a ghost
+ *   INPUT       | the bytes of its input that cannot be served yet, beyond CONN_UNPARSED_SMALL
+ *   OUTPUT      | the bytes of its output that are not written yet, beyond CONN_UNWRITTEN_SMALL
  */
 #pragma once
 
-enum socket_pool { SOCKET_CONNECTIONS, SOCKET_INPUT, SOCKET_POOLS };
+#include "core/port/account_text.h"
+
+enum socket_pool { SOCKET_CONNECTIONS, SOCKET_INPUT, SOCKET_OUTPUT, SOCKET_POOLS };
+
+extern const struct pool_words socket_pools_words[SOCKET_POOLS];

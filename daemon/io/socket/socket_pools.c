@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "io/socket/socket_pools.h"
+
+const struct pool_words socket_pools_words[SOCKET_POOLS] = {
+	[SOCKET_CONNECTIONS] = { "connections", "limits.clients", "close some" },
+	[SOCKET_INPUT] = { "bytes of requests that cannot be served yet", "88 MiB",
+			   "for now a request may have at most 8 KiB" },
+	[SOCKET_OUTPUT] = { "bytes of output that is not read", "88 MiB", "read what is sent, or close some connections" },
+};
