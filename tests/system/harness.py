@@ -461,8 +461,12 @@ class Daemon:
             return False
 
     def kill(self):
-        """The whole service."""
+        """The whole service: a worker that saw its keeper end would make another one."""
         workers = {self.worker, *children(self.process.pid)} - {None} if self.has_keeper else set()
+        for worker in workers:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(worker, signal.SIGSTOP)
+        wait_until(lambda: all(set(thread_states(w)) <= set("TtZX") for w in workers), "the workers to stand still")
         self.process.kill()
         self.process.wait()
         for worker in workers:

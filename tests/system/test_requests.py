@@ -86,6 +86,12 @@ def requests(d):
     return int(info["zk_writes_total"]) + int(info["zk_reads_total"]) - int(info["heartbeats_total"])
 
 
+def settled(d):
+    """The same, once all is answered."""
+    harness.wait_until(lambda: d.info()["operations"] == "0", "the answers of ZooKeeper")
+    return requests(d)
+
+
 def test_a_warm_lock_costs_a_create_a_list_and_a_delete_in_1024_grants(own_zk, daemons, clients):
     """Counted by the daemon. Whatever it asks is answered before 64 further grants are made (locks.handoff_max): as long
     as it does not know that nobody waits elsewhere, it goes back then."""
@@ -97,7 +103,7 @@ def test_a_warm_lock_costs_a_create_a_list_and_a_delete_in_1024_grants(own_zk, d
             assert isinstance(c.call("LOCK", "a"), int)
             assert c.call("UNLOCK", "a") == 0
             if i % 32 == 31:
-                harness.wait_until(lambda: d.info()["operations"] == "0", "the answers of ZooKeeper")
+                settled(d)
 
     pairs(1120)
     before = requests(d)
@@ -115,9 +121,9 @@ def test_a_hand_off_between_hosts_costs_five_requests(own_zk, daemons, clients):
 
     def hand_over():
         nonlocal pair, holder, waiter
-        before = requests(pair[1])
+        before = settled(pair[1])
         waiter.send("LOCK", "a")
-        harness.wait_until(lambda: requests(pair[1]) == before + 3, "create, list and get")
+        harness.wait_until(lambda: requests(pair[1]) >= before + 3, "create, list and get")
         assert holder.call("UNLOCK", "a") == 0
         assert isinstance(waiter.reply(), int)
         pair, holder, waiter = pair[::-1], waiter, holder
