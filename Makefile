@@ -63,7 +63,7 @@ CORE_client = client/tell.c client/mlock.c client/notify.c client/args.c client/
 CORE_kind = kind/kinds.c kind/rwlock.c kind/permit_holders.c kind/election.c kind/observe.c kind/semaphore.c kind/payer.c
 CORE_lock = lock/user.c lock/walk.c lock/notification.c lock/client.c lock/claims.c lock/lock.c lock/request.c \
 	lock/grant.c lock/holder_data.c lock/readers.c
-CORE_claim = claim/claim.c claim/directory.c claim/rollover.c claim/turn.c claim/look.c claim/seen.c claim/listing.c \
+CORE_claim = claim/claim.c claim/directory.c claim/names.c claim/rollover.c claim/turn.c claim/look.c claim/seen.c claim/listing.c \
 	claim/charge.c
 CORE_session = session/operation.c session/presence.c session/former.c session/session.c session/health.c \
 	session/budget.c session/window.c session/proof.c session/past.c
@@ -118,7 +118,7 @@ UNIT_claim = test_listing.c
 UNIT_session = test_proof.c test_window.c test_budget.c
 UNIT_port = test_access.c test_work.c test_effects.c test_ledger.c test_entry.c
 UNIT_CORE = test_core_snapshot.c test_core_salvage.c test_core_handed_over.c \
-	test_core_access.c test_core_answers.c test_core_lock.c test_core_try.c test_core_mode.c test_core_readers.c \
+	test_core_access.c test_core_names.c test_core_answers.c test_core_lock.c test_core_try.c test_core_mode.c test_core_readers.c \
 	test_core_lease.c test_core_enqueue.c test_core_deadlock.c test_core_mlock.c test_core_claim.c \
 	test_core_outcome.c test_core_refused.c test_core_traffic.c \
 	test_core_flavour.c test_core_kind.c test_core_election.c test_core_observe.c test_core_semaphore.c \

@@ -41,6 +41,8 @@ void broker_conf_change(struct broker_conf *b, const struct conf *c)
 	l->grants_per_client = (size_t)c->grants_per_client;
 	l->grants = (size_t)c->grants;
 	l->observers = (size_t)c->observers;
+	l->new_names = (size_t)c->new_names;
+	l->new_names_per_s = (size_t)c->new_names_per_s;
 	l->memory_bytes = (size_t)c->memory_bytes;
 	l->events_per_client = (size_t)c->events_per_client;
 	l->request_bytes = (size_t)c->request_bytes;

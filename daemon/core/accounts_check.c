@@ -110,6 +110,7 @@ static const char *compare(const struct recount *r, const struct accounts *all)
 const char *accounts_wrong(const struct broker *b)
 {
 	const struct accounts *all = &b->env.accounts;
+	const struct names *names = &b->directories.names;
 	struct recount r = { .count = 1 };
 	const struct account *a;
 	const struct letter *l;
@@ -132,6 +133,8 @@ const char *accounts_wrong(const struct broker *b)
 		add(&r, l->room.account, POOL_LETTERS, 1);
 		add(&r, l->path_charge.account, POOL_PATHS, l->path.len);
 	}
+	for (size_t name = 0; name < names->count; name++)
+		add(&r, names->made[(names->first + name) % names->cap].account, POOL_NAMES, 1);
 	wrong = compare(&r, all);
 	mem_free(r.counts);
 	return wrong;

@@ -6,7 +6,7 @@
 
 #include "core/client/notify.h"
 
-enum { WORDS_MAX = 12 };
+enum { WORDS_MAX = 12, NAMES_SHARE = 4 /* of the worlds, one in so many: new names are limited */ };
 
 const char *const any_names[ANY_NAMES] = { "a", "b", "m/x", "k/y", "s", "\xc3\xb6/." };
 
@@ -59,6 +59,7 @@ void any_cut(struct host *h)
 	for (int i = 0; i < a->peer_count; i++)
 		any_cut_one(h, (uint32_t)i);
 	a->logged = 0;
+	a->named_ns = 0;
 }
 
 void any_revived(struct host *h)
@@ -222,6 +223,10 @@ static void host_init(struct host *h)
 	h->conf.log_grants = h->w->seed % 2 == 0;
 	h->conf.log_grants_level = EFFECT_LEVEL_DEBUG;
 	h->conf.limits = limits_choose(r);
+	if (h->w->seed % NAMES_SHARE == 1) {
+		h->conf.limits.new_names = 2;
+		h->conf.limits.new_names_per_s = 1;
+	}
 	a->peer_count = (int)rng_between(r, 2, ANY_PEERS);
 	for (int i = 0; i < a->peer_count; i++)
 		a->peers[i] = (struct any_peer){ .host = h, .conn = (uint32_t)i };

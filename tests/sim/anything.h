@@ -13,6 +13,7 @@
  *   - an MLOCK that was not granted leaves nothing behind
  *   - a client that waits for a lock that nobody holds is granted it once all is well
  *   - an observer learns of leaders in order, of none twice, and in the end of the present one
+ *   - directories are made no faster than limits.new_names_per_s has it
  *   - rules of access are kept, and sessions are secrets (anything_rules.c)
  *   - nothing is left when all have hung up
  */
@@ -69,6 +70,7 @@ struct any_host {
 	int peer_count;
 	struct any_rules rules[2]; /* those that count are of `turn` */
 	int turn, ruled; /* ruled: how often they have changed */
+	int64_t named_ns, named_at; /* the time for which so many new names would do, at that instant (any_named()) */
 	int64_t logged; /* grants by its log, and permits, that did not end by its log */
 	int64_t seen[ANY_PEERS][ANY_NAMES]; /* tokens of the grants they have */
 	int64_t right_at[ANY_NAMES]; /* when what it knows of the leader was last right, or known to nobody here */

@@ -420,6 +420,28 @@ static void check_log(struct host *h)
 			   any_of(h)->logged);
 }
 
+/* ---- new names ---- */
+
+/* Twice what may be made at once: some were paid for and come later. */
+void any_named(struct host *h, const struct effect *e, struct slice path)
+{
+	struct any_host *a = any_of(h);
+	const struct broker_limits *l = &h->conf.limits;
+	const char *slash = memrchr(path.data, '/', path.len);
+	struct slice parent = { path.data, (size_t)(slash - path.data) };
+	int64_t now = h->w->sched.now;
+
+	if (!l->new_names_per_s || e->create == ZK_EPHEMERAL || e->create == ZK_EPHEMERAL_SEQUENTIAL || slash[1] == '.' ||
+	    (!slice_eq(parent, SLICE("/locks")) && !slice_eq(parent, SLICE("/app/locks"))))
+		return;
+	a->named_ns -= now - a->named_at;
+	a->named_ns = (a->named_ns > 0 ? a->named_ns : 0) + SECOND / (int64_t)l->new_names_per_s;
+	a->named_at = now;
+	if (a->named_ns > (2 * (int64_t)l->new_names + 1) * (SECOND / (int64_t)l->new_names_per_s))
+		world_fail(h->w, -1, "host %d: makes %.*s, and %zu at once and %zu each second may be made", h->index,
+			   (int)path.len, path.data, l->new_names, l->new_names_per_s);
+}
+
 /* ---- all of it ---- */
 
 void any_check(struct host *h)

@@ -87,6 +87,8 @@ void any_rules_restored(struct host *h)
 {
 	struct rng r = stream(h->w, 3 * h->index + 1);
 
+	if (h->w->any)
+		any_of(h)->named_ns = 0;
 	if (!h->w->any || !h->w->any->rules)
 		return;
 	for (int i = 0; i < any_of(h)->peer_count; i++) {

@@ -148,6 +148,8 @@ static void host_carry_out(struct host *h, const struct effects *all, const stru
 	case EFFECT_ZK_SET:
 		if (e->type == EFFECT_ZK_SET)
 			faults_written(h, text);
+		if (e->type == EFFECT_ZK_CREATE && w->any)
+			any_named(h, e, text);
 		load_sent(h, e, text);
 		known_effect(h, e, text);
 		zhandle_send(h->zk, e, text, effects_slice(all, e->data));

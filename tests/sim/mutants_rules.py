@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The core without its rules of access and without its secrets (mutants_table.py)."""
+"""The core without its rules of access, its secrets, and its limit of new names (mutants_table.py)."""
 
 RULES = [
     ("rules: the last one that matches counts", [
@@ -47,4 +47,12 @@ RULES = [
         ("revocation.c", "contender_shown(bytes_view(&child->name))", "bytes_view(&child->name)")], 3000, "anything"),
     ("secrets: the log has the name of a znode that somebody deleted", [
         ("contender_shown(slice_of(c->name))", "slice_of(c->name)")], 3000, "anything"),
+    ("names: they are not limited", [
+        ("if (!limits(all)->new_names_per_s || d->naming.state == NAMING_PAID) {", "if (true) {")], 300, "anything"),
+    ("names: what was charged is given back at once", [
+        ("n->count && n->drained_ns + each_ns <= now_ns;", "n->count && each_ns;")], 300, "anything"),
+    ("names: who waits for one is never served", [
+        ("if (limits(all)->new_names_per_s && !pay(d))", "if (true)")], 300, "anything"),
+    ("names: what waits is sent for as if it did not", [
+        (" &&\n\t       d->naming.state != NAMING_WAITS;", ";")], 1000, "anything"),
 ]

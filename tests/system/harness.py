@@ -334,7 +334,7 @@ class Daemon:
                              "zookeeper.tick_ms": zookeeper.tick_ms}
         self.options |= {k.replace("__", "."): v for k, v in conf.items()}
         # One user has all of a total, unless a test is about the share of a user.
-        self.options |= {f"limits.{k}": v for k, v in ({"user_share": 100} | (limits or {})).items()}
+        self.options |= {f"limits.{k}": v for k, v in ({"user_share": 100, "new_names_per_s": 0} | (limits or {})).items()}
         self.standalone = zookeeper is None
         self.has_session = zookeeper not in (None, NoZookeeper)
         self.argv = argv

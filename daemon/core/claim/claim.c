@@ -482,6 +482,8 @@ static void join_again(struct claim *c)
 		d->facts |= FACT_MISSING;
 	} else if (++c->join_tries > JOIN_TRIES) {
 		give_up(c, "the lock's directory cannot be made");
+	} else if (!names_take(d)) {
+		claim_free(c);
 	} else {
 		d->directories->turns.breath = true;
 		directory_make(d);

@@ -21,6 +21,7 @@ struct directories {
 	struct map paths;              /* by path */
 	struct directory_list touched; /* to be settled before the event ends */
 	struct turns turns;
+	struct names names;
 	/* Sums, for INFO and the checks. */
 	size_t claim_count, remembered_count, orphan_count;
 	uint64_t last_claim, last_nonce;

@@ -27,7 +27,7 @@ void directory_deinit(struct directory *d)
 	struct directories *all = d->directories;
 
 	assert(!d->claim_count && !d->claim && !d->next && TAILQ_EMPTY(&d->slots) && TAILQ_EMPTY(&d->leaving));
-	assert(!d->facts && !d->operations);
+	assert(!d->facts && !d->operations && d->naming.state != NAMING_WAITS);
 	charge_give_back(&d->watches, POOL_WATCHES);
 	if (d->touched)
 		directory_untouch(d);
@@ -87,7 +87,8 @@ void directory_pause(struct directory *d)
 
 bool directory_may_send(const struct directory *d)
 {
-	return d->directories->ensemble->session.connected && d->directories->env->now_ns >= d->pause_until_ns;
+	return d->directories->ensemble->session.connected && d->directories->env->now_ns >= d->pause_until_ns &&
+	       d->naming.state != NAMING_WAITS;
 }
 
 void directory_remember(struct directory *d, bool remembered)

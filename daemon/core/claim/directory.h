@@ -20,10 +20,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/charge.h"
 #include "base/heap.h"
 #include "base/map.h"
 #include "core/claim/facts.h"
+#include "core/claim/names.h"
 #include "core/claim/seen.h"
 #include "core/claim/turn.h"
 #include "core/session/operation.h"
@@ -42,6 +42,7 @@ struct directory {
 	struct lock *lock;  /* its owner: nothing in claim/ looks at it */
 	struct timer timer; /* the next instant at which time alone changes something */
 	struct map_node path_node;
+	struct naming naming; /* names.h */
 	TAILQ_ENTRY(directory) touched_link, turn_links[TURNS];
 	bool touched, waits[TURNS]; /* to be settled; waits to send something */
 	enum flavour flavour;
@@ -80,13 +81,12 @@ struct directory {
 /* Sends ZooKeeper an operation on the directory or on a child. The directory is kept until the answer. */
 uint64_t directory_send(struct directory *d, enum effect_type type, struct operation_request *r);
 uint64_t directory_send_child(struct directory *d, enum effect_type type, struct operation_request *r, struct slice child);
-void directory_check(struct directory *d);            /* reads the data if they are unknown */
-void directory_make(struct directory *d);             /* creates it, then reads it: somebody else may have been first */
+void directory_check(struct directory *d); /* reads the data if they are unknown */
+void directory_make(struct directory *d); /* creates it (names_take()), then reads it: somebody else may have been first */
 void directory_list(struct directory *d, bool watch); /* when its turn comes; with `watch`, arms the children watch */
 void directory_list_wanted(struct directory *d);      /* lists it if that is wanted and its turn has come */
 void directory_want_nothing(struct directory *d);
-/* A list was sent after that operation, or will be sent. */
-bool directory_lists_after(const struct directory *d, uint64_t number);
+bool directory_lists_after(const struct directory *d, uint64_t number); /* a list was sent after that one, or will be */
 void directory_arm(struct directory *d);            /* lists it with watch, unless that is done or under way */
 bool directory_watches(const struct directory *d);  /* there is a children watch, or one will be set */
 void directory_exhaust(struct directory *d);        /* its numbers are too near the wrap: nothing more is put into it */

@@ -52,6 +52,11 @@ static int64_t trouble_age_ns(const struct hosts *h)
 	return health->trouble == TROUBLE_NONE ? 0 : h->env->now_ns - health->at_ns;
 }
 
+static size_t recent_names(const struct hosts *h)
+{
+	return names_count(h->locks->directories);
+}
+
 static int64_t proof_age_ns(const struct hosts *h)
 {
 	const struct session *s = &h->ensemble->session;
@@ -266,6 +271,7 @@ static void write_pools(const struct hosts *h, struct bytes *out)
 		{ "letters", used[POOL_LETTERS].used, used[POOL_LETTERS].total },
 		{ "session_path_bytes", used[POOL_PATHS].used, budget_max(budget) },
 		{ "watch_path_bytes", used[POOL_WATCHES].used, budget_max(budget) },
+		{ "new_names", names_count(h->locks->directories), l->new_names },
 	};
 
 	write_head(out, "pool_used", "gauge", "How much of what all share is in use.");

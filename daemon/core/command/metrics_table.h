@@ -69,6 +69,7 @@
 	LINE(ZOOKEEPER, ZK, rate_bytes_per_second, ONE, rate(h)) \
 	NUMBER(ZOOKEEPER, ZK, locks_waiting_to_send, all->turns.waiting, "locks_waiting_to_send", GAUGE, ONE, \
 	       "Locks that will ask ZooKeeper something as soon as there is room.") \
+	LINE(ZOOKEEPER, ZK, new_names, ONE, recent_names(h)) LINE(ZOOKEEPER, ZK, new_names_waiting, ONE, all->names.waiting) \
 	LINE(ZOOKEEPER, ZK, session_path_bytes, BYTES, zk->env->accounts.pools[POOL_PATHS].used) \
 	LINE(ZOOKEEPER, ZK, watch_path_bytes, BYTES, zk->env->accounts.pools[POOL_WATCHES].used) \
 	NUMBER(ZOOKEEPER, ZK, packet_bytes, zk->budget.packet_bytes, "zookeeper_packet_bytes", GAUGE, BYTES, \
@@ -85,8 +86,7 @@
 	LINE(AUDIT, ALWAYS, audit_strays, ONE, stats->strays_total) \
 	LINE(AUDIT, ALWAYS, audit_adopted, ONE, stats->adopted_total) \
 	LINE(AUDIT, ALWAYS, audit_vanished, ONE, stats->vanished_total) \
-	LINE(LIMITS, ALWAYS, limit_clients, ONE, l->clients) \
-	LINE(LIMITS, ALWAYS, limit_user_share, ONE, l->user_share) \
+	LINE(LIMITS, ALWAYS, limit_clients, ONE, l->clients) LINE(LIMITS, ALWAYS, limit_user_share, ONE, l->user_share) \
 	LINE(LIMITS, ALWAYS, limit_locks, ONE, l->locks) \
 	LINE(LIMITS, ALWAYS, limit_requests_per_lock, ONE, l->requests_per_lock) \
 	LINE(LIMITS, ALWAYS, limit_requests_per_client, ONE, l->requests_per_client) \

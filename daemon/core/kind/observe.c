@@ -222,6 +222,8 @@ static void missing(struct lock *lock)
 {
 	struct observation *o = lock->observation;
 
+	if (!names_take(&lock->directory))
+		return;
 	if (o->missing)
 		directory_pause(&lock->directory);
 	o->missing = true;

@@ -161,7 +161,8 @@ static void make(struct semaphore *s)
 	const struct request *r = TAILQ_FIRST(&s->lock->requests);
 
 	s->incomplete = true;
-	if (r && may_try(s))
+	s->lock->directory.naming.privileged = r && client_is_operator(r->client);
+	if (r && names_take(&s->lock->directory) && may_try(s))
 		write_limit(s, EFFECT_ZK_CREATE, r->limit);
 }
 

@@ -254,6 +254,7 @@ static bool join_first(struct lock *lock, enum mode mode)
 		charge_to(&lock->directory, payer);
 	else if (lock->charge.account != payer)
 		lock_pay(lock, payer);
+	lock->directory.naming.privileged = TAILQ_FIRST(&lock->requests)->client->privileged;
 	lock->directory.claim = claim_join(&lock->directory, mode, lock_is_tried(lock), false);
 	if (!lock->directory.claim && !lock->directory.claim_count) {
 		refuse_head(lock);
@@ -443,11 +444,26 @@ void lock_learn(struct directory *d)
 	directory_touch(d);
 }
 
+/* It is a new name, and there are too many at once. Tries do not wait, nor does who has waited long enough. */
+static void wait_for_name(struct lock *lock)
+{
+	const char *why = names_continue(&lock->directory);
+	struct request *r, *after;
+
+	TAILQ_FOREACH_SAFE(r, &lock->requests, link, after)
+		if (why && r->expired)
+			request_fail(r, ERROR_LIMIT, why);
+	if (!lock->request_count && !lock->observer_count)
+		names_forget(&lock->directory);
+}
+
 void lock_settle(struct directory *d)
 {
 	struct lock *lock = d->lock;
 
 	assert(!d->facts);
+	if (d->naming.state == NAMING_WAITS)
+		wait_for_name(lock);
 	claim_send_deletes(d);
 	if (d == lock->slots) {
 		lock->rule->settle_slots(lock);

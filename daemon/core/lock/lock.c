@@ -128,6 +128,7 @@ void lock_free(struct lock *lock)
 	charge_give_back(&lock->charge, POOL_LOCKS);
 	lock_ledger_remove(lock);
 	bytes_free(&lock->name);
+	names_forget(&lock->directory);
 	directory_deinit(&lock->directory);
 	mem_free(lock);
 }

@@ -13,6 +13,8 @@ const struct pool_words pools_words[POOLS] = {
 	[POOL_OBSERVERS] = { "observed elections", "limits.observers", "UNOBSERVE some" },
 	[POOL_MEMORY] = { "bytes of unread events and of names that wait", "limits.memory_bytes",
 			  "fetch them with EVENTS" },
+	[POOL_NAMES] = { "names that are new to ZooKeeper", "limits.new_names",
+			 "wait, or use names that exist: limits.new_names_per_s go back each second" },
 	[POOL_LETTERS] = { "letters to other hosts", "176 REVOKEs at a time", "try again in a few seconds" },
 };
 
@@ -28,6 +30,7 @@ void pools_configure(struct env *env)
 	accounts_set_total(all, POOL_LOCKS, l->locks);
 	accounts_set_total(all, POOL_OBSERVERS, l->observers);
 	accounts_set_total(all, POOL_MEMORY, l->memory_bytes);
+	accounts_set_total(all, POOL_NAMES, l->new_names);
 }
 
 const char *pools_refusal(struct env *env, const struct account *a, enum pool_number pool, bool privileged)

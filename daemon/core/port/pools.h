@@ -13,6 +13,7 @@
  *   MEMORY    | an unread event, a queued request (for its event), an MLOCK:     | its client
  *             | about as many bytes as it needs                                  |
  *   LETTERS   | a letter: 1                                                      | as PATHS
+ *   NAMES     | a directory that was made of late: 1 (core/claim/names.h)        | the payer of its lock
  *
  * The *payer* of a lock is who uses it: the client of its first grant; else of its first request; else of its first
  * observer; else who paid last. So nobody pays for what only others use.
@@ -32,6 +33,7 @@ enum pool_number {
 	POOL_OBSERVERS,
 	POOL_MEMORY,
 	POOL_LETTERS,
+	POOL_NAMES,
 	POOLS,
 };
 

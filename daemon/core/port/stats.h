@@ -38,6 +38,8 @@
 	X(deadlocks_total, "LOCKs and ACQUIREs refused because they would have closed a cycle of waits") \
 	X(deadlock_cuts_total, "searches for such a cycle given up: too many waits") \
 	X(multi_again_total, "MLOCKs that lost something on the way and began again") \
+	X(names_delayed_total, "names new to ZooKeeper that had to wait for their turn") \
+	X(names_total, "directories that were made in ZooKeeper for new names") \
 	X(limits_total, "requests refused by a limit") \
 	X(revokes_total, "times a holder was asked to let go") \
 	X(forced_total, "grants taken from their holders by force") \

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * New names: what is locked for the first time needs a directory in ZooKeeper, which stays for a minute or more after its
+ * last use, or for good. So directories are made from a bucket, whose contents all users share like any other pool
+ * (POOL_NAMES): `limits.new_names` at once, and of what is charged `limits.new_names_per_s` are given back each second,
+ * the oldest first. With 0 of them nothing is limited.
+ *
+ *   naming | means                                                     | left by
+ *   NONE   | nobody has found the directory missing                    | names_take(): made; or, of a full bucket -> WAITS
+ *   WAITS  | it is missing, and its turn comes: nothing is sent for it | a charge that fits -> PAID
+ *   PAID   | it may be made when it is found missing again             | names_take() -> NONE
+ *
+ * Turns are in order of coming; whoever has used up a share does not hold up others. A try does not wait: the floor above
+ * fails it (lock_settle()). A hand-over begins with an empty bucket.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/charge.h"
+#include "base/queue.h"
+
+struct directories;
+struct directory;
+
+enum naming_state { NAMING_NONE, NAMING_WAITS, NAMING_PAID };
+
+/* A field of each directory. */
+struct naming {
+	enum naming_state state;
+	bool privileged; /* who is charged next came through the operators' socket */
+	TAILQ_ENTRY(directory) link;
+};
+
+TAILQ_HEAD(naming_queue, directory);
+
+struct names {
+	struct naming_queue queue;
+	size_t waiting; /* directories in it */
+	/* What was charged, the oldest first: a ring. */
+	struct charge *made;
+	size_t first, count, cap;
+	int64_t drained_ns; /* the instant up to which charges were given back */
+};
+
+void names_init(struct directories *all);
+void names_deinit(struct directories *all);
+/* The directory is missing, and may be made now. False: it waits, and is settled. */
+bool names_take(struct directory *d);
+/* Of a directory that waits, when it is settled: whoever's turn has come goes on. NULL: it has; else why it waits. */
+const char *names_continue(struct directory *d);
+/* How many are charged now: what was charged is given back when somebody looks. */
+size_t names_count(struct directories *all);
+/* It does not wait any longer. */
+void names_forget(struct directory *d);

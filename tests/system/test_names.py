@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""New names over a real ZooKeeper: how fast a host makes directories, and what that costs names that exist."""
+
+import time
+
+import harness
+
+BURST, RATE, NAMES = 20, 40, 100
+
+
+def directories(k, root):
+    return [name for name in k.get_children(root) if not name.startswith(".")] if k.exists(root) else []
+
+
+def test_directories_are_made_no_faster_than_the_limit_has_it(daemons, zk, root, clients, kazoo_client):
+    k = kazoo_client(zk)
+    d = daemons(zk, root, limits={"new_names": BURST, "new_names_per_s": RATE})
+    c, other = clients(d, 3), clients(d)
+    assert isinstance(other.call("LOCK", "there"), int) and other.call("UNLOCK", "there") == 0
+    before, began = len(directories(k, root)), time.monotonic()
+    for i in range(NAMES):
+        assert c.call("ENQUEUE", f"n{i}") == "QUEUED"
+    refused = other.call("LOCK", "one more", "WAIT", 0)
+    assert refused.code == "LIMIT" and "names that are new to ZooKeeper" in refused, refused
+    # What exists is served meanwhile.
+    assert isinstance(other.call("LOCK", "there", "WAIT", 0), int)
+    while (made := len(directories(k, root)) - before) < NAMES:
+        assert made <= BURST + RATE * (time.monotonic() - began) + 1, made
+    order = [push[1] for push in (c.push() for _ in range(NAMES)) if push[0] == "granted"]
+    assert len(order) == NAMES and int(d.info("stats")["names_delayed_total"]) >= NAMES - 2 * BURST
+    assert d.info("zookeeper")["new_names_waiting"] == "0"
+    assert f'lockbroker_pool_limit{{pool="new_names"}} {BURST}' in other.call("METRICS")
+
+
+def test_names_that_exist_are_not_counted(daemons, zk, root, clients):
+    d = daemons(zk, root, limits={"new_names": NAMES, "new_names_per_s": 1})
+    c = clients(d)
+    for _ in range(3):
+        for i in range(NAMES // 2):
+            assert isinstance(c.call("LOCK", f"n{i}", "WAIT", 0), int) and c.call("UNLOCK", f"n{i}") == 0
+    assert d.info("stats")["names_total"] == str(NAMES // 2)
+
+
+def test_a_living_lock_of_kazoo_goes_on_with_the_defaults(daemons, zk, root, clients, kazoo_client):
+    """It makes its directory once and fails without it: nobody removes one of flavour kazoo."""
+    d = daemons(zk, root, argv=["-o", "prefix:k/.flavour=kazoo"], limits={"new_names_per_s": 50})
+    lock, c = kazoo_client(zk).Lock(f"{root}/k%2Fa"), clients(d)
+    for _ in range(3):
+        assert lock.acquire(timeout=harness.PATIENCE)
+        assert c.call("LOCK", "k/a", "WAIT", 0) is None
+        lock.release()
+        assert isinstance(c.call("LOCK", "k/a", "WAIT", 5000), int) and c.call("UNLOCK", "k/a") == 0

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* New names (names.h), over a whole core and a ZooKeeper that knows which directories there are. */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/snapshot.h"
+#include "core/state.h"
+#include "core_fixture.h"
+
+enum { DIRS = 64, OPERATOR = 3 };
+
+static struct {
+	char path[64], child[128];
+	size_t made; /* how often it was made */
+} dirs[DIRS];
+
+static size_t dir_count, made;
+static int64_t last_czxid;
+
+static int setup_with(void **state, size_t names, size_t per_s, unsigned int share)
+{
+	struct fixture *f = fixture_new(false);
+
+	memset(dirs, 0, sizeof(dirs));
+	dir_count = made = 0;
+	last_czxid = 1000;
+	f->conf.limits.new_names = names;
+	f->conf.limits.new_names_per_s = per_s;
+	f->conf.limits.user_share = share;
+	f->conf.limits.grants_per_client = f->conf.limits.grants = f->conf.limits.requests = 1000;
+	f->conf.limits.session_path_bytes = 100000;
+	f->plain = true;
+	fixture_setup(f, 0, state);
+	for (uint32_t conn = 0; conn < OPERATOR; conn++)
+		fixture_connect_as(f, conn, 1000 + conn, SLICE(""), false);
+	fixture_connect_as(f, OPERATOR, 0, SLICE(""), true);
+	return 0;
+}
+
+/* One user may have 3 of these. */
+static int setup(void **state)
+{
+	return setup_with(state, 4, 1, 75);
+}
+
+static int setup_eight(void **state)
+{
+	return setup_with(state, 8, 1, 75);
+}
+
+static int setup_unlimited(void **state)
+{
+	return setup_with(state, 1, 0, 75);
+}
+
+/* One of these is the operators'. */
+static int setup_with_reserve(void **state)
+{
+	return setup_with(state, 50, 1, 100);
+}
+
+static size_t dir_of(const char *path, bool make)
+{
+	for (size_t i = 0; i < dir_count; i++)
+		if (strcmp(dirs[i].path, path) == 0)
+			return i;
+	if (!make)
+		return DIRS;
+	snprintf(dirs[dir_count].path, sizeof(dirs[0].path), "%s", path);
+	return dir_count++;
+}
+
+static size_t parent_of(const char *path)
+{
+	char parent[64];
+
+	snprintf(parent, sizeof(parent), "%.*s", (int)(strrchr(path, '/') - path), path);
+	return dir_of(parent, false);
+}
+
+static void create(struct fixture *f, const struct fixture_op *op)
+{
+	size_t parent = parent_of(op->path);
+
+	if (op->effect.create != ZK_EPHEMERAL_SEQUENTIAL) {
+		dirs[dir_of(op->path, true)].made++;
+		made++;
+		fixture_answer(f, ZK_OK);
+	} else if (parent == DIRS) {
+		fixture_answer(f, ZK_NONODE);
+	} else {
+		fixture_answer_made(f, 1, ++last_czxid, dirs[parent].child, sizeof(dirs[parent].child));
+	}
+}
+
+static void answer_all(struct fixture *f)
+{
+	while (fixture_is_open(f)) {
+		const struct fixture_op *op = fixture_oldest(f);
+		size_t dir = dir_of(op->path, false);
+
+		if (op->effect.type == EFFECT_ZK_CREATE)
+			create(f, op);
+		else if (strstr(op->path, "/.") || op->effect.type == EFFECT_ZK_DELETE)
+			fixture_answer(f, ZK_OK);
+		else if (dir == DIRS)
+			fixture_answer(f, ZK_NONODE);
+		else if (op->effect.type == EFFECT_ZK_GET)
+			fixture_answer_get(f, 1, 0, LOCK_DATA);
+		else
+			fixture_answer_list(f, 1, dirs[dir].child[0] != '\0', (const char *[]){ dirs[dir].child });
+	}
+}
+
+static void ask(struct fixture *f, uint32_t conn, const char *words)
+{
+	bytes_clear(&f->replies[conn]);
+	fixture_ask(f, conn, words);
+	answer_all(f);
+}
+
+static void pass(struct fixture *f, int64_t ms)
+{
+	for (; ms > 0; ms -= 100) {
+		fixture_pass(f, 100);
+		answer_all(f);
+	}
+}
+
+static bool got(const struct fixture *f, uint32_t conn, const char *begin)
+{
+	struct slice reply = bytes_view(&f->replies[conn]);
+
+	return reply.len > strlen(begin) && memcmp(reply.data, begin, strlen(begin)) == 0;
+}
+
+static const struct names *names_of(const struct fixture *f)
+{
+	return &f->broker->directories.names;
+}
+
+static void up_to_the_share_they_are_made_at_once_and_one_more_waits(void **state)
+{
+	struct fixture *f = *state;
+
+	for (int i = 0; i < 3; i++)
+		ask(f, 0, (const char *[]){ "LOCK a", "LOCK b", "LOCK c" }[i]);
+	assert_true(got(f, 0, ":"));
+	assert_int_equal(made, 3);
+	ask(f, 0, "LOCK d WAIT 60000");
+	assert_int_equal(made, 3);
+	assert_int_equal(names_of(f)->waiting, 1);
+	pass(f, 900);
+	assert_int_equal(made, 3);
+	fixture_expect(f, 0, "");
+	pass(f, 300);
+	assert_int_equal(made, 4);
+	assert_true(got(f, 0, ":"));
+	assert_int_equal(names_of(f)->waiting, 0);
+	assert_int_equal(f->broker->env.stats.names_total, 4);
+	assert_int_equal(f->broker->env.stats.names_delayed_total, 1);
+}
+
+static void a_try_is_refused_at_once(void **state)
+{
+	struct fixture *f = *state;
+
+	for (int i = 0; i < 3; i++)
+		ask(f, 0, (const char *[]){ "LOCK a", "LOCK b", "LOCK c" }[i]);
+	ask(f, 0, "LOCK d WAIT 0");
+	fixture_expect(f, 0,
+		       "-LIMIT user 1000 uses 3 of 3 allowed names that are new to ZooKeeper (limits.new_names, limits.user_share): "
+		       "wait, or use names that exist: limits.new_names_per_s go back each second: d");
+	/* Also one that comes while others wait for it. */
+	ask(f, 0, "ENQUEUE d");
+	ask(f, 1, "LOCK d WAIT 0");
+	assert_true(got(f, 1, "-LIMIT "));
+	assert_int_equal(made, 3);
+	pass(f, 1200);
+	assert_int_equal(made, 4);
+	ask(f, 0, "UNLOCK d");
+	assert_true(got(f, 0, ":"));
+}
+
+static void what_exists_is_not_counted(void **state)
+{
+	struct fixture *f = *state;
+	char words[32];
+
+	for (int i = 0; i < 20; i++) {
+		snprintf(words, sizeof(words), "/lb/there%d", i);
+		dir_of(words, true);
+		snprintf(words, sizeof(words), "LOCK there%d", i);
+		ask(f, 0, words);
+		assert_true(got(f, 0, ":"));
+	}
+	assert_int_equal(made, 0);
+	assert_int_equal(names_of(f)->count, 0);
+}
+
+static void turns_come_in_order(void **state)
+{
+	struct fixture *f = *state;
+
+	for (int i = 0; i < 8; i++)
+		ask(f, 0, (const char *[]){ "ENQUEUE a", "ENQUEUE b", "ENQUEUE c", "ENQUEUE d", "ENQUEUE e", "ENQUEUE f",
+					    "ENQUEUE g", "ENQUEUE h" }[i]);
+	for (size_t i = 3; i < 8; i++) {
+		assert_int_equal(dir_count, i);
+		pass(f, 1100);
+		assert_int_equal(dir_count, i + 1);
+		assert_int_equal(dirs[i].path[4], "abcdefgh"[i]);
+	}
+}
+
+static void who_has_used_up_a_share_does_not_hold_up_others(void **state)
+{
+	struct fixture *f = *state;
+	char words[32];
+
+	for (int i = 0; i < 9; i++) {
+		snprintf(words, sizeof(words), "ENQUEUE n%d", i);
+		ask(f, 0, words);
+	}
+	assert_int_equal(made, 6);
+	ask(f, 1, "LOCK z WAIT 0");
+	assert_true(got(f, 1, ":"));
+	assert_int_equal(names_of(f)->waiting, 3);
+}
+
+static void the_reserve_is_for_operators(void **state)
+{
+	struct fixture *f = *state;
+	char words[32];
+
+	for (int i = 0; i < 49; i++) {
+		snprintf(words, sizeof(words), "LOCK n%d", i);
+		ask(f, 0, words);
+		if (!got(f, 0, ":"))
+			fail_msg("%d: %.*s", i, (int)f->replies[0].len, f->replies[0].data);
+	}
+	ask(f, 0, "LOCK more WAIT 0");
+	assert_true(got(f, 0, "-LIMIT "));
+	ask(f, OPERATOR, "LOCK more");
+	assert_true(got(f, OPERATOR, ":"));
+	ask(f, OPERATOR, "LOCK evenmore WAIT 0");
+	assert_true(got(f, OPERATOR, "-LIMIT "));
+}
+
+static void who_gives_up_or_waits_in_vain_leaves_nothing(void **state)
+{
+	struct fixture *f = *state;
+
+	for (int i = 0; i < 5; i++)
+		ask(f, 0, (const char *[]){ "ENQUEUE a", "ENQUEUE b", "ENQUEUE c", "ENQUEUE d", "ENQUEUE e" }[i]);
+	assert_int_equal(names_of(f)->waiting, 2);
+	ask(f, 0, "CANCEL d");
+	fixture_event(f, &(struct event){ .type = EVENT_CLIENT_GONE, .conn = 0 });
+	answer_all(f);
+	assert_int_equal(names_of(f)->waiting, 0);
+	ask(f, 1, "LOCK y WAIT 500");
+	pass(f, 700);
+	assert_true(got(f, 1, "-LIMIT "));
+	assert_int_equal(names_of(f)->waiting, 0);
+	pass(f, 10000);
+	assert_int_equal(names_count(&f->broker->directories), 0);
+}
+
+static void without_a_limit_all_are_made_at_once(void **state)
+{
+	struct fixture *f = *state;
+	char words[32];
+
+	for (int i = 0; i < 40; i++) {
+		snprintf(words, sizeof(words), "LOCK n%d", i);
+		ask(f, 0, words);
+	}
+	assert_int_equal(made, 40);
+	assert_int_equal(f->broker->env.stats.names_total, 40);
+}
+
+static void a_reload_that_ends_the_limit_lets_all_go_on(void **state)
+{
+	struct fixture *f = *state;
+	struct broker_conf next = f->conf;
+
+	for (int i = 0; i < 6; i++)
+		ask(f, 0, (const char *[]){ "ENQUEUE a", "ENQUEUE b", "ENQUEUE c", "ENQUEUE d", "ENQUEUE e", "ENQUEUE f" }[i]);
+	assert_int_equal(made, 3);
+	next.limits.new_names_per_s = 0;
+	fixture_event(f, &(struct event){ .type = EVENT_CONF, .conf = { .now = &next } });
+	pass(f, 1100);
+	assert_int_equal(made, 6);
+	f->conf.limits.new_names_per_s = 0;
+	fixture_event(f, &(struct event){ .type = EVENT_CONF, .conf = { .now = &f->conf } });
+}
+
+static void a_hand_over_goes_on_with_an_empty_bucket(void **state)
+{
+	struct fixture *f = *state;
+	struct bytes text = { 0 }, why = { 0 };
+	struct broker *b;
+
+	for (int i = 0; i < 5; i++)
+		ask(f, 0, (const char *[]){ "ENQUEUE a", "ENQUEUE b", "ENQUEUE c", "ENQUEUE d", "ENQUEUE e" }[i]);
+	fixture_event(f, &(struct event){ .type = EVENT_ZK_SUSPENDED, .zk_suspended = { .planned = true } });
+	broker_snapshot(f->broker, &text);
+	b = broker_restore(&f->conf, bytes_view(&text), f->now_ns, &why);
+	assert_non_null(b);
+	assert_int_equal(broker_deadline(b), broker_deadline(f->broker));
+	broker_free(f->broker);
+	f->broker = b;
+	bytes_free(&text);
+	bytes_free(&why);
+	fixture_reconnected(f);
+	answer_all(f);
+	pass(f, 3000);
+	assert_int_equal(dir_count, 5);
+}
+
+static void semaphores_and_observed_elections_are_new_names_too(void **state)
+{
+	struct fixture *f = *state;
+
+	ask(f, 0, "ACQUIRE s LIMIT 2 WAIT 60000");
+	assert_int_equal(dirs[dir_of("/lb/s", false)].made, 1);
+	assert_int_equal(names_of(f)->count, 1);
+	ask(f, 0, "OBSERVE e");
+	assert_true(dir_of("/lb/e", false) < DIRS);
+	assert_int_equal(names_of(f)->count, 2);
+	ask(f, 1, "ENQUEUE a");
+	ask(f, 1, "ENQUEUE b");
+	ask(f, 2, "ACQUIRE t LIMIT 2 WAIT 0");
+	assert_true(got(f, 2, "-LIMIT "));
+	ask(f, 2, "OBSERVE g");
+	assert_int_equal(dir_of("/lb/g", false), DIRS);
+	pass(f, 5000);
+	assert_true(dir_of("/lb/g", false) < DIRS);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(up_to_the_share_they_are_made_at_once_and_one_more_waits),
+		TEST(a_try_is_refused_at_once),
+		TEST(what_exists_is_not_counted),
+		TEST(turns_come_in_order),
+		TEST_IN(who_has_used_up_a_share_does_not_hold_up_others, setup_eight),
+		TEST_IN(the_reserve_is_for_operators, setup_with_reserve),
+		TEST(who_gives_up_or_waits_in_vain_leaves_nothing),
+		TEST_IN(without_a_limit_all_are_made_at_once, setup_unlimited),
+		TEST(a_reload_that_ends_the_limit_lets_all_go_on),
+		TEST(a_hand_over_goes_on_with_an_empty_bucket),
+		TEST(semaphores_and_observed_elections_are_new_names_too),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
