@@ -51,8 +51,4 @@ RULES = [
         ("if (!limits(all)->new_names_per_s || d->naming.state == NAMING_PAID) {", "if (true) {")], 300, "anything"),
     ("names: what was charged is given back at once", [
         ("n->count && n->drained_ns + each_ns <= now_ns;", "n->count && each_ns;")], 300, "anything"),
-    ("names: who waits for one is never served", [
-        ("if (limits(all)->new_names_per_s && !pay(d))", "if (true)")], 300, "anything"),
-    ("names: what waits is sent for as if it did not", [
-        (" &&\n\t       d->naming.state != NAMING_WAITS;", ";")], 1000, "anything"),
 ]
