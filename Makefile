@@ -54,11 +54,11 @@ BASE = rule_names.c log.c conf_access.c conf_fail.c conf.c conf_file.c conf_relo
 FLOORS = top command hosts client kind lock claim session znode port
 CORE_top = broker.c connection.c route.c recovery.c drain.c reload.c check.c accounts_check.c
 CORE_command = command/command.c command/cmd_lock.c command/cmd_election.c command/cmd_semaphore.c \
-	command/cmd_access.c command/cmd_hosts.c command/cmd_config.c command/cmd_log.c command/cmd_accounts.c \
+	command/cmd_access.c command/cmd_hosts.c command/cmd_config.c command/cmd_log.c command/cmd_drain.c command/cmd_accounts.c \
 	command/cmd_client.c command/list.c command/metrics.c
 CORE_hosts = hosts/release.c hosts/hosts.c hosts/audit.c hosts/revocation.c hosts/revoke.c \
 	hosts/query_reply.c hosts/view.c hosts/participant.c hosts/query.c hosts/inbox.c hosts/outbox.c
-CORE_client = client/tell.c client/mlock.c client/notify.c client/args.c client/ask.c client/reply.c client/restart.c \
+CORE_client = client/halt.c client/tell.c client/mlock.c client/notify.c client/args.c client/ask.c client/reply.c client/restart.c \
 	client/deadlock.c
 CORE_kind = kind/kinds.c kind/rwlock.c kind/permit_holders.c kind/election.c kind/observe.c kind/semaphore.c kind/payer.c
 CORE_lock = lock/user.c lock/walk.c lock/notification.c lock/client.c lock/claims.c lock/lock.c lock/request.c \
@@ -101,7 +101,7 @@ IO = $(foreach floor,$(IO_FLOORS),$(IO_$(floor)))
 KEEPER = keeper/supervisor.c keeper/exchange.c keeper/descriptors.c keeper/reexec.c keeper/watchdogs.c keeper/crashes.c keeper/rights.c
 MAIN = main.c adopt.c start.c revive.c parts.c orders.c daemon.c command_line.c broker_conf.c settings.c
 CLIENT = handle.c connect.c request.c lock.c multi.c event.c semaphore.c election.c wire.c held.c reply.c
-CLI = main.c access.c operators.c say.c help.c lock.c job.c proof.c nested.c call.c table.c tree.c health.c http.c
+CLI = drain.c main.c access.c operators.c say.c help.c lock.c job.c proof.c nested.c call.c table.c tree.c health.c http.c
 HTTP = main.c question.c visitors.c
 
 # Unit tests that link the pure parts only, those over a whole core, those of the configuration (base and inih), others
@@ -124,7 +124,7 @@ UNIT_CORE = test_core_snapshot.c test_core_salvage.c test_core_handed_over.c \
 	test_core_flavour.c test_core_kind.c test_core_election.c test_core_observe.c test_core_semaphore.c \
 	test_core_limit.c test_core_gather.c test_core_permits.c test_core_circles.c test_core_query.c \
 	test_core_audit.c test_core_revoke.c test_core_force.c test_core_mail.c test_core_session.c \
-	test_core_restart.c test_core_reload.c test_core_status.c test_core_metrics.c test_core_former.c test_core_past.c \
+	test_core_drain.c test_core_restart.c test_core_reload.c test_core_status.c test_core_metrics.c test_core_former.c test_core_past.c \
 	test_core_window.c test_core_look.c test_core_pieces.c
 UNIT_CORE_FIXTURE = core_fixture.c claim_fixture.c revocation_fixture.c semaphore_fixture.c
 UNIT_CONF_FIXTURE = conf_fixture.c

@@ -73,7 +73,7 @@ enum lb_result {
 	LB_DENIED,      /* not allowed for this user */
 	LB_MISMATCH,    /* the lock is of another kind */
 	LB_UNAVAILABLE, /* the daemon cannot ask ZooKeeper now, so it is unknown whether the lock is taken */
-	LB_DRAINING,    /* the daemon is stopping */
+	LB_DRAINING,    /* the daemon is stopping, or operators drain it */
 	LB_REFUSED,     /* the daemon did not accept the request for another reason */
 	LB_NONE,        /* lb_event(): no event came in time; lb_cancel(): nothing waits; lb_leader(): nobody leads */
 	LB_CONNECTION,  /* no daemon came back in time; or it was silent for too long. All grants are void */

@@ -43,6 +43,7 @@
 	X(ACCOUNTS, 1, 1, "readonly admin", "Who uses how much of what all share, for operators: ACCOUNTS") \
 	X(ACCESS, 3, 7, "readonly admin", \
 	  "What a user may do with a lock, and why, for operators: ACCESS uid name [GROUPS g,...] [UNIT unit]") \
+	X(DRAIN, 1, 2, "write admin", "Grant nothing any longer, for operators: DRAIN [OFF|STATE]") \
 	X(LOG, 1, 2, "readonly admin", "What has happened lately, for operators: LOG [records]") \
 	X(HELLO, 1, -1, "fast", "Choose the protocol: HELLO [2|3 [AUTH user password] [SETNAME name]]") \
 	X(PING, 1, 2, "fast", "PING [message]") \

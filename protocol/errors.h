@@ -13,7 +13,7 @@
 	X(DENIED, "not allowed for this user") \
 	X(MISMATCH, "the lock is of another kind, flavour or limit") \
 	X(UNAVAILABLE, "there is no connection to ZooKeeper") \
-	X(DRAINING, "the daemon is stopping") \
+	X(DRAINING, "the daemon is stopping, or is drained") \
 	X(NOPROTO, "unsupported protocol version")
 
 enum error_code {

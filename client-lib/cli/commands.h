@@ -16,5 +16,7 @@ struct lb;
 
 /* `lockbroker access`, with its arguments: a user, a name, and perhaps a unit */
 int cli_access(struct lb *lb, char **arguments);
+/* `lockbroker drain`, with its argument: --wait, --off, or none */
+int cli_drain(struct lb *lb, char **arguments);
 /* Prints what all commands do; with a word, what that command does. */
 void cli_help(const char *word);

@@ -194,6 +194,8 @@ static void judge_session(struct check *c, const char *text)
 		judge(c, VERDICT_CRITICAL, "nothing can be granted: no session with ZooKeeper is proven");
 	if (value_of(text, "lockbroker_stopping", 0) > 0)
 		judge(c, VERDICT_WARNING, "the daemon is stopping");
+	else if (value_of(text, "lockbroker_draining", 0) > 0)
+		judge(c, VERDICT_WARNING, "operators drain the daemon: it grants nothing (lockbroker drain --off)");
 }
 
 static void judge_measures(struct check *c)

@@ -76,6 +76,11 @@ static const struct topic {
 	  "have the broker read its configuration again, and show what has\nchanged (for operators)" },
 	{ "config", "[PATTERN]",
 	  "show the keys of the broker's configuration and their values\n(for operators)" },
+	{ "drain", "[--wait | --off]",
+	  "have the broker grant nothing any longer: waits fail, holders are\n"
+	  "asked to release, other hosts go ahead (for operators)\n"
+	  "--wait  wait until nothing is held, and tell what still is\n"
+	  "--off   grant again" },
 	{ "log", "[RECORDS]",
 	  "show what has happened lately in the broker, from its flight\nrecorder (for operators)" },
 	{ "restart", "",

@@ -291,6 +291,7 @@ static const struct command {
 	{ "reload", 0, 0, NULL, "RELOAD", show_info },
 	{ "config", 0, 1, run_config, NULL, NULL },
 	{ "log", 0, 1, NULL, "LOG", show_lines },
+	{ "drain", 0, 1, cli_drain, NULL, NULL },
 	{ "restart", 0, 0, run_restart, NULL, NULL },
 };
 

@@ -12,7 +12,7 @@
 
 /* Requests, and commands that are called otherwise; LIMIT is one if it has a number. */
 static const char *const verbs[] = { "FORCEUNLOCK", "REVOKE", "RELOAD", "CONFIG", "RESTART", "AUDIT", "ACCESS", "LOG",
-				     "ACCOUNTS", "force-unlock", NULL };
+				     "ACCOUNTS", "DRAIN", "force-unlock", NULL };
 
 bool operators_only(int argc, char *const *words)
 {

@@ -58,7 +58,7 @@ void flight_free(struct flight_ring *f);
 /* `f` may be NULL: then nothing is recorded. */
 void flight_note(struct flight_ring *f, enum flight_kind kind, int64_t at_ns, int64_t who, int64_t number,
 		 struct slice text);
-/* Its number says how many times the same has happened one after the other: whoever is refused again and again is one record. */
+/* Its number says how many times the same has happened in a row: whoever is refused again and again is one record. */
 void flight_note_again(struct flight_ring *f, enum flight_kind kind, int64_t at_ns, int64_t who, struct slice text);
 /* The number of the oldest record that is still there. */
 uint64_t flight_oldest(const struct flight_ring *f);

@@ -135,6 +135,7 @@ static void check(const struct broker *b, const char **wrong)
 	CHECK(clients == b->locks.client_count);
 	CHECK(requests == b->locks.request_count && requests == waiting && blocked == b->locks.blocked_count);
 	CHECK(grants == b->locks.grant_count && grants == held && lost == b->locks.lost_count);
+	CHECK(!env_halts(&b->env) || !b->locks.request_count);
 	TAILQ_FOREACH(l, &b->hosts.letters, link)
 		letters++;
 	CHECK(letters == b->hosts.outbox_count && letters <= LETTERS_MAX);

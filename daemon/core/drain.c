@@ -1,40 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/drain.h"
 
-#include "core/client/notify.h"
-#include "core/client/tell.h"
+#include "core/client/halt.h"
 #include "core/state.h"
-
-static void end_all_requests(struct broker *b)
-{
-	struct client *c;
-	struct request *r;
-
-	TAILQ_FOREACH(c, &b->locks.clients, link)
-		while ((r = TAILQ_FIRST(&c->requests)))
-			request_fail(r, ERROR_DRAINING, "the daemon is stopping");
-	tell_outcomes(&b->locks); /* before the holders are asked to release */
-	audit_stopping(&b->hosts);
-}
 
 void drain(struct broker *b)
 {
-	struct directory *d;
-	struct lock *lock;
-	struct grant *g;
-
 	if (b->env.stopping)
 		return;
 	b->env.stopping = true;
-	end_all_requests(b);
-	TAILQ_FOREACH(lock, &b->locks.used, link) {
-		LOCK_DIRECTORIES(d, lock)
-			directory_touch(d);
-		TAILQ_FOREACH(g, &lock->grants, link)
-			/* A client that is closed because it does not read would lose all that it holds. */
-			if (!notify_full(g->client))
-				notify_revoke(g->client, g, SLICE("stopping"));
-	}
+	halt(&b->locks, SLICE("stopping"));
+	audit_stopping(&b->hosts);
 	heap_set(&b->env.timers, &b->stop_timer, b->env.now_ns + b->env.conf->stop_timeout_ns);
 }
 

@@ -54,6 +54,7 @@ static void write_head(const struct broker *b)
 	l->head->place = snapshot_place(b->env.conf);
 	ledger_session(l, b->ensemble.session.id);
 	ledger_state(l, b->ensemble.session.epoch, b->ensemble.session.state == SESSION_JEOPARDY);
+	ledger_draining(l, b->env.draining);
 	ledger_zxid(l, b->ensemble.past.seen);
 	ledger_number(l, CEILING_CLIENT, b->locks.last_client);
 	ledger_number(l, CEILING_CLAIM, b->directories.last_claim);

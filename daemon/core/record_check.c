@@ -124,6 +124,7 @@ const char *record_wrong(const struct broker *b)
 		CHECK(letter->record && is_of(&letter->record->head, LEDGER_LETTER, letter->number));
 	CHECK(records == ledger_records(l));
 	CHECK(l->head->magic == LEDGER_MAGIC && l->head->epoch == b->ensemble.session.epoch);
+	CHECK(l->head->draining == b->env.draining);
 	CHECK(l->head->jeopardy == (b->ensemble.session.state == SESSION_JEOPARDY));
 	CHECK(l->head->session == (uint64_t)b->ensemble.session.id);
 	CHECK(l->head->zxid == (uint64_t)b->ensemble.past.seen);

@@ -322,6 +322,7 @@ static bool set_broker(struct work *w)
 	const uint64_t *ceilings = w->v->head->ceilings;
 	struct broker *b = w->b;
 
+	b->env.draining = w->v->head->draining != 0;
 	for (size_t i = 0; i < CEILINGS; i++)
 		if (ceilings[i] > CEILING_MAX)
 			return refuse(w, "a number in it is too large");

@@ -31,7 +31,8 @@ enum {
 static const struct field broker_fields[] = {
 	FIELD_INSTANT(struct broker, "now", env.now_ns),     FIELD_ANY(struct broker, "random", env.random.state),
 	FIELD_FLAG(struct broker, "stopping", env.stopping), FIELD_FLAG(struct broker, "started", started),
-	FIELD_FLAG(struct broker, "stopped", stopped),       FIELD_FLAG(struct broker, "refused", refused),
+	FIELD_FLAG(struct broker, "draining", env.draining), FIELD_FLAG(struct broker, "stopped", stopped),
+	FIELD_FLAG(struct broker, "refused", refused),
 };
 
 /* clang-format off */

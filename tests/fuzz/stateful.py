@@ -131,6 +131,10 @@ class Shapes:
     def accounts(self):
         return []
 
+    def drain(self):
+        """What drains would have everybody else refused from then on."""
+        return [self.rng.choice(["OFF", "STATE"])]
+
     def log(self):
         return self.some([self.rng.choice([1, 100])])
 

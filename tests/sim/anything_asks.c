@@ -96,6 +96,15 @@ static const char *const lines[] = {
 	"RESET",
 	"QUIT",
 	"COMMAND COUNT",
+	"LOG 2",
+	"DRAIN",
+	"DRAIN OFF",
+	"DRAIN OFF",
+	"DRAIN OFF",
+	"DRAIN OFF",
+	"DRAIN OFF",
+	"DRAIN OFF",
+	"DRAIN STATE",
 };
 
 static char words_text[WORDS_MAX][WORD_BYTES];

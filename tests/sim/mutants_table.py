@@ -667,6 +667,12 @@ MUTANTS = [
         ("\t\tassert(c->state != CLAIM_JOINING);\n", "\t\tif (c->state == CLAIM_UNSURE)\n\t\t\tcontinue;\n")], 1000, "snapshots"),
     ("the next process does not ask for a session again", [
         ("\t\teffects_add(zk->env->out, EFFECT_ZK_OPEN);\n\tfor (", "\t\t(void)zk;\n\tfor (")], 3000, "snapshots"),
+    ("a drained daemon lets requests wait", [
+        ("\tif (env_halts(locks->env))\n\t\treturn refuse(", "\tif (locks->env->stopping)\n\t\treturn refuse(")], 300, "anything"),
+    ("a drain leaves those that wait", [
+        ("\tend_requests(locks);\n", "\tif (locks->env->stopping)\n\t\tend_requests(locks);\n")], 300, "anything"),
+    ("who goes on after a kill does not know that the daemon is drained", [
+        ("\tledger_draining(locks->env->ledger, draining);\n", "")], 300, "anything"),
     # What a process writes down for the one that goes on after a kill.
     ("a loss is not written down", [
         ("\tif (loss != LOSS_LEASE)\n\t\tuncount(g);\n\tgrant_ledger_change(g);\n", "\tif (loss != LOSS_LEASE)\n\t\tuncount(g);\n")],

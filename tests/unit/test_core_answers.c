@@ -138,6 +138,7 @@ static void users(void **state)
 	EXPECT(DENIED, "0 ACCESS 1000 a");
 	EXPECT(DENIED, "0 LOG");
 	EXPECT(DENIED, "0 ACCOUNTS");
+	EXPECT(DENIED, "0 DRAIN");
 	EXPECT(DENIED, "0 REVOKE a");
 	f->conf.access = (struct access_rules){ &deny, 1, deny.verbs };
 	fixture_event(f, &(struct event){ .type = EVENT_CONF, .conf = { .now = &f->conf } });
@@ -190,6 +191,7 @@ static void the_end(void **state)
 	EXPECT(DRAINING, "1 OBSERVE e");
 	EXPECT(DRAINING, "1 RESTART");
 	EXPECT(DRAINING, "1 RELOAD");
+	EXPECT(DRAINING, "1 DRAIN");
 }
 
 static void the_end_of_audits(void **state)

@@ -46,6 +46,7 @@ static const struct {
 	[COMMAND_ACCOUNTS] = { "ACCOUNTS", "" },
 	[COMMAND_ACCESS] = { "ACCESS 1000 a", "" },
 	[COMMAND_LOG] = { "LOG", "" },
+	[COMMAND_DRAIN] = { "DRAIN STATE", "" },
 	[COMMAND_HELLO] = { "HELLO 3", "" },
 	[COMMAND_PING] = { "PING", "" },
 	[COMMAND_ECHO] = { "ECHO text", "" },

@@ -62,8 +62,8 @@ bool ask_lock(struct client *client, struct slice name, const struct request_ter
 	struct lock *lock;
 	const char *why;
 
-	if (locks->env->stopping)
-		return refuse(ret, ERROR_DRAINING, "the daemon is stopping");
+	if (env_halts(locks->env))
+		return refuse(ret, ERROR_DRAINING, env_halt_sentence(locks->env));
 	if (!ask_permits(client, name, terms, ret))
 		return false;
 	if (!client_may_ask(client, terms->queued, &why))

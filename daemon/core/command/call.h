@@ -63,6 +63,7 @@ enum named { PLAIN, NAMED };
 	X(CONFIG, cmd_config, PLAIN, 0, 0) \
 	X(ACCOUNTS, cmd_accounts, PLAIN, 0, 0) \
 	X(ACCESS, cmd_access, PLAIN, 0, 0) \
+	X(DRAIN, cmd_drain, PLAIN, 0, 0) \
 	X(LOG, cmd_log, PLAIN, 0, 0) \
 	X(HELLO, cmd_hello, PLAIN, 0, 0) \
 	X(PING, cmd_ping, PLAIN, 0, 0) \

@@ -19,8 +19,8 @@
 	NUMBER(SERVER, ALWAYS, counted_since, stats->since_s, "counters_start_time_seconds", GAUGE, ONE, \
 	       "When the counters began at 0, in seconds since 1970: they go on over a hand-over, and not over a kill.") \
 	LINE(SERVER, ALWAYS, loading, ONE, 0) \
-	NUMBER(SERVER, ALWAYS, stopping, env->stopping, "stopping", GAUGE, ONE, \
-	       "1: the daemon is stopping, and asks holders to release.") \
+	NUMBER(SERVER, ALWAYS, stopping, env->stopping, "stopping", GAUGE, ONE, "1: the daemon is stopping.") \
+	NUMBER(SERVER, ALWAYS, draining, env->draining, "draining", GAUGE, ONE, "1: drained: it grants nothing.") \
 	NUMBER(CLIENTS, ALWAYS, connected_clients, h->locks->client_count, "connected_clients", GAUGE, ONE, "Connections.") \
 	NUMBER(CLIENTS, ALWAYS, blocked_clients, h->locks->blocked_count, "blocked_clients", GAUGE, ONE, \
 	       "Connections whose request waits for a lock.") \

@@ -31,6 +31,8 @@ static const char *obstacle(const struct view *v)
 
 	if (h->env->stopping)
 		return "this daemon is stopping and grants nothing";
+	if (h->env->draining)
+		return env_halt_sentence(h->env);
 	if (v->query->partial)
 		return "there is no connection to ZooKeeper: what other hosts do is not known";
 	if (v->query->refused)

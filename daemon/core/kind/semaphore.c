@@ -481,7 +481,7 @@ static void join(struct semaphore *s, int64_t missing)
 	struct account *payer = slots->payer;
 	const char *why;
 
-	if (s->locks->env->stopping || s->state != SEMAPHORE_KNOWN || slots->waits[TURN_RECOVER] ||
+	if (env_halts(s->locks->env) || s->state != SEMAPHORE_KNOWN || slots->waits[TURN_RECOVER] ||
 	    !directory_may_send(slots))
 		return;
 	slots->payer = s->gathering->client->account;

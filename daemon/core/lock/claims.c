@@ -112,7 +112,7 @@ static bool may_join(const struct lock *lock)
 {
 	const struct locks *locks = lock->locks;
 
-	if (locks->env->stopping || lock->directory.claim_count - rollover_count(&lock->directory) >= LOCK_ZNODES_MAX)
+	if (env_halts(locks->env) || lock->directory.claim_count - rollover_count(&lock->directory) >= LOCK_ZNODES_MAX)
 		return false;
 	if (locks->env->conf->standalone)
 		return locks->directories->token_next < locks->directories->token_limit;
@@ -142,7 +142,7 @@ static bool may_linger(const struct lock *lock, const struct claim *c)
 {
 	const struct locks *locks = lock->locks;
 
-	if (locks->env->stopping || locks->env->conf->standalone || !lock->rule->lingers || c->rivals)
+	if (env_halts(locks->env) || locks->env->conf->standalone || !lock->rule->lingers || c->rivals)
 		return false;
 	if (c->tried || c->says_held)
 		return false;

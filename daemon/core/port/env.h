@@ -38,12 +38,26 @@ struct env {
 	struct bytes refusal;     /* the latest sentence of pools_refusal() */
 	uint32_t rules;      /* number of the present rules of access: each reload counts */
 	bool stopping;       /* nothing is granted to new requests, and holders are asked to release */
+	bool draining;       /* the same, because operators want it so, until they want it no longer (client/halt.h) */
 };
 
 /* Milliseconds since 1970, by the clock that the daemon was started with. */
 static inline int64_t env_wall_ms(const struct env *env, int64_t at_ns)
 {
 	return env->conf->started_s * 1000 + (at_ns - env->started_ns) / 1000000;
+}
+
+/* Nothing new is granted. */
+static inline bool env_halts(const struct env *env)
+{
+	return env->stopping || env->draining;
+}
+
+/* Why, for whoever asks. */
+static inline const char *env_halt_sentence(const struct env *env)
+{
+	return env->stopping ? "the daemon is stopping"
+			     : "operators drain this daemon: it grants nothing until they say `lockbroker drain --off`";
 }
 
 /* Into the flight recorder (base/flight.h). */

@@ -100,6 +100,12 @@ void ledger_state(struct ledger *l, uint64_t epoch, bool jeopardy)
 	ledger_store(l, &l->head->jeopardy, jeopardy);
 }
 
+void ledger_draining(struct ledger *l, bool draining)
+{
+	if (l)
+		ledger_store(l, &l->head->draining, draining);
+}
+
 void ledger_zxid(struct ledger *l, int64_t zxid)
 {
 	if (l)

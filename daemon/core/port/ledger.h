@@ -41,11 +41,11 @@ struct ledger {
 /* The bytes are at least one chunk, and a multiple of it (LEDGER_CHUNK_BYTES). */
 struct ledger *ledger_new(void *memory, size_t bytes);
 void ledger_add(struct ledger *l, void *memory, size_t bytes);
-/* Takes NULL. The memory stays as it is. */
+/* These take NULL. The memory stays as it is. */
 void ledger_free(struct ledger *l);
-/* These take NULL, too. */
 void ledger_session(struct ledger *l, int64_t session);
 void ledger_state(struct ledger *l, uint64_t epoch, bool jeopardy);
+void ledger_draining(struct ledger *l, bool draining);
 void ledger_zxid(struct ledger *l, int64_t zxid);
 size_t ledger_records(const struct ledger *l);
 size_t ledger_room(const struct ledger *l); /* the bytes that no record has ever used */

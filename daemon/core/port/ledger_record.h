@@ -28,7 +28,6 @@ enum ledger_type { LEDGER_NONE, LEDGER_CLIENT, LEDGER_LOCK, LEDGER_CLAIM, LEDGER
 /* A number that was ever used is not above its ceiling. TOKENS: standalone, the number that tokens are based on. */
 enum ceiling { CEILING_CLIENT, CEILING_CLAIM, CEILING_NONCE, CEILING_LETTER, CEILING_QUERY, CEILING_SWEEP, CEILING_TOKENS,
 	       CEILINGS };
-
 struct ledger_head {
 	uint64_t magic;   /* 0: it is not written yet, and nothing can be relied on */
 	uint64_t place;   /* snapshot_place() (snapshot.h): with another configuration locks are elsewhere */
@@ -38,6 +37,7 @@ struct ledger_head {
 	uint64_t jeopardy; /* changes: it is in jeopardy, and holders were told so */
 	uint64_t ceilings[CEILINGS]; /* change */
 	uint64_t zxid; /* changes: the highest transaction of the ensemble that was seen */
+	uint64_t draining; /* changes: operators want nothing to be granted */
 };
 
 struct ledger_record {

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* `lockbroker drain`: nothing is granted any longer; with --wait until nothing is held, telling what still is. */
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "client-lib/cli/commands.h"
+#include "client-lib/cli/say.h"
+#include "client-lib/cli/table.h"
+
+enum { SHOWN_MAX = 20 };
+
+static int ask(struct lb *lb, int count, const char *const *words, const struct lb_reply **ret)
+{
+	enum lb_result r = lb_command(lb, count, words, ret);
+
+	return r == LB_OK ? CLI_OK : cli_failed(lb, r);
+}
+
+static long long number(const struct lb_reply *map, const char *key)
+{
+	return (long long)lb_reply_integer(lb_reply_field(map, key));
+}
+
+static void put(const struct lb_reply *map, const char *key)
+{
+	size_t len;
+	const char *text = lb_reply_text(lb_reply_field(map, key), &len);
+
+	cli_text(text, len);
+}
+
+/* The locks that have a holder here; those that are not among them, a number. The caller frees them. */
+static int held_names(struct lb *lb, char *names[SHOWN_MAX], int *ret_count, int *ret_more)
+{
+	static const char *const words[] = { "LOCKS" };
+	const struct lb_reply *reply;
+	int status = ask(lb, 1, words, &reply);
+
+	*ret_count = *ret_more = 0;
+	for (size_t i = 0; status == CLI_OK && i < lb_reply_count(reply); i++) {
+		const struct lb_reply *lock = lb_reply_item(reply, i);
+		const char *name;
+		size_t len;
+
+		if (number(lock, "holders") == 0)
+			continue;
+		name = lb_reply_text(lb_reply_field(lock, "name"), &len);
+		if (*ret_count < SHOWN_MAX && (names[*ret_count] = strndup(name, len)))
+			++*ret_count;
+		else
+			++*ret_more;
+	}
+	return status;
+}
+
+static int show_holders(struct lb *lb, const char *name)
+{
+	const char *const words[] = { "HOLDERS", name, "KNOWN" };
+	const struct lb_reply *reply;
+	int status = ask(lb, 3, words, &reply);
+
+	for (size_t i = 0; status == CLI_OK && i < lb_reply_count(reply); i++) {
+		const struct lb_reply *holder = lb_reply_item(reply, i);
+
+		printf("  ");
+		cli_text(name, strlen(name));
+		printf(": client %lld, uid %lld, pid %lld (", number(holder, "client"), number(holder, "uid"),
+		       number(holder, "pid"));
+		put(holder, "command");
+		printf("), for %.1f s\n", (double)number(holder, "held_ms") / 1e3);
+	}
+	return status;
+}
+
+static int show_held(struct lb *lb, long long held)
+{
+	char *names[SHOWN_MAX];
+	int count, more, status = held_names(lb, names, &count, &more);
+
+	printf("still held: %lld\n", held);
+	for (int i = 0; i < count; i++) {
+		if (status == CLI_OK)
+			status = show_holders(lb, names[i]);
+		free(names[i]);
+	}
+	if (status == CLI_OK && more > 0)
+		printf("  and %d more locks\n", more);
+	fflush(stdout);
+	return status;
+}
+
+static int wait_until_nothing_is_held(struct lb *lb)
+{
+	static const char *const words[] = { "DRAIN", "STATE" };
+	static const struct timespec pause = { .tv_nsec = 250000000 };
+	const struct lb_reply *reply;
+	long long before = -1, held;
+	int status;
+
+	for (;; nanosleep(&pause, NULL)) {
+		status = ask(lb, 2, words, &reply);
+		if (status != CLI_OK)
+			return status;
+		if (!number(reply, "draining")) {
+			cli_say("Somebody has ended the drain.");
+			return CLI_UNAVAILABLE;
+		}
+		held = number(reply, "held");
+		if (held == 0)
+			break;
+		if (held != before)
+			status = show_held(lb, held);
+		if (status != CLI_OK)
+			return status;
+		before = held;
+	}
+	puts("Nothing is held any longer.");
+	return CLI_OK;
+}
+
+int cli_drain(struct lb *lb, char **arguments)
+{
+	const char *word = arguments[0] ? arguments[0] : "";
+	bool off = strcmp(word, "--off") == 0, waits = strcmp(word, "--wait") == 0;
+	const char *const words[] = { "DRAIN", "OFF" };
+	const struct lb_reply *reply;
+	int status;
+
+	if (*word && !off && !waits)
+		return cli_usage("drain takes --wait or --off, not \"%s\".", word);
+	status = ask(lb, off ? 2 : 1, words, &reply);
+	if (status != CLI_OK)
+		return status;
+	if (off)
+		puts("The broker grants again.");
+	else if (!waits)
+		printf("The broker grants nothing any longer; still held: %lld.\n", number(reply, "held"));
+	return waits ? wait_until_nothing_is_held(lb) : CLI_OK;
+}
