@@ -72,7 +72,8 @@ static void say_signal(int number)
 	struct text t;
 
 	begin(&t);
-	if (number == SIGABRT && *crash.last_error == ENOMEM) {
+	/* ZooKeeper's library writes to memory that it was not given. */
+	if ((number == SIGABRT || number == SIGSEGV) && *crash.last_error == ENOMEM) {
 		put(&t,
 		    "out of memory: this process ends, as if it was killed; more memory has to be allowed for the service "
 		    "(MemoryMax=, LimitAS=, vm.overcommit_memory), or less used (limits.* in the configuration)  "
