@@ -165,6 +165,7 @@ static COLD void close_client(struct broker *b, struct client *c)
 {
 	TAILQ_REMOVE(&b->locks.closing, c, closing_link);
 	c->closed = true;
+	c->resetting = false;
 	list_end(c->list);
 	release_begin(&b->hosts, c);
 	effects_add(b->env.out, EFFECT_CLOSE)->conn = c->conn;

@@ -108,6 +108,7 @@ static void leave(struct locks *locks, struct client *c)
 	if (c->closing && !c->closed)
 		TAILQ_REMOVE(&locks->closing, c, closing_link);
 	c->closing = c->closed = true;
+	c->resetting = false;
 	list_end(c->list);
 	work_drop(&locks->env->works, &c->releasing);
 }
@@ -178,6 +179,8 @@ void connection_snapshot(const struct client *c, struct bytes *out)
 		entry_text(&w, "command", slice_of(command_table[c->last_command].word));
 	entry_number(&w, "restarting", c->locks->restarter == c);
 	entry_number(&w, "ghost", c->ghost);
+	if (c->releasing.worker)
+		entry_number(&w, "releasing", true);
 	if (c->resetting)
 		entry_number(&w, "resetting", c->resetting);
 	if (c->group)
@@ -194,7 +197,7 @@ bool connection_restore(struct broker *b, const struct entry *e)
 	struct slice command, group;
 	int64_t conn, uid;
 	struct client *c;
-	bool restarting, read;
+	bool releasing, restarting, read;
 
 	if (!entry_get_number(e, "conn", 0, CONNS_MAX, &conn) || !entry_get_number(e, "uid", 0, UINT32_MAX, &uid))
 		return false;
@@ -205,16 +208,17 @@ bool connection_restore(struct broker *b, const struct entry *e)
 	enter_account(c);
 	if (!read || !entry_get_text(e, "command", TEXT_MAX, &command) ||
 	    !entry_get_text(e, "group", TEXT_MAX, &group) || !entry_get_flag(e, "restarting", &restarting) ||
-	    !entry_get_flag(e, "ghost", &c->ghost) || !entry_get_flag(e, "resetting", &c->resetting) || !list_restore(c, e) ||
+	    !entry_get_flag(e, "ghost", &c->ghost) || !entry_get_flag(e, "releasing", &releasing) ||
+	    !entry_get_flag(e, "resetting", &c->resetting) || !list_restore(c, e) ||
 	    !entry_get_due(e, "events due", &b->env.timers, &c->events_timer))
 		return false;
 	if (c->version < 2 || (c->events_waiting && (c->version != 2 || !c->asking)) ||
-	    (c->resetting && (!c->asking || c->closed)) || (c->events_timer.place && !c->events_waiting) ||
+	    (c->resetting && (!c->asking || !releasing || c->closed)) || (c->events_timer.place && !c->events_waiting) ||
 	    (restarting && (!c->asking || locks->restarter)))
 		return entry_refuse(e, "the fields do not fit each other");
 	c->last_command = command.len ? command_find(command) : COMMAND_COUNT;
 	c->closing = c->closed;
-	if (c->closed || c->resetting)
+	if (releasing)
 		work_add(&b->env.works, &c->user->worker, &c->releasing);
 	if (restarting)
 		locks->restarter = c;
