@@ -35,11 +35,22 @@ static bool is_proven(const struct host *h)
 	return h->broker && host_now(h) < broker_safe_until(h->broker);
 }
 
-bool check_grant_valid(const struct caller *c, int lock)
+bool check_resetting(const struct caller *c)
+{
+	return c->asking && c->current.command == COMMAND_RESET;
+}
+
+/* It is sure of that as long as the session is proven. */
+static bool is_relied_on(const struct caller *c, int lock)
 {
 	const struct holding *g = &c->holding[lock];
 
-	return g->held && !g->lost && !holding_unsure(g) && is_proven(c->host);
+	return g->held && !g->lost && !holding_unsure(g) && !check_resetting(c);
+}
+
+bool check_grant_valid(const struct caller *c, int lock)
+{
+	return is_relied_on(c, lock) && is_proven(c->host);
 }
 
 /* It asked for the end of its grant in this very event; its own answer may stand behind the next one's. */
@@ -47,7 +58,7 @@ static bool letting_go(const struct caller *c, int lock)
 {
 	const struct ask *a = &c->current;
 
-	return c->asking && ((a->command == COMMAND_UNLOCK && a->lock == lock) || a->command == COMMAND_RESET ||
+	return c->asking && ((a->command == COMMAND_UNLOCK && a->lock == lock) ||
 			     (a->command == COMMAND_MUNLOCK && (a->several & 1U << lock)) || a->command == COMMAND_QUIT);
 }
 
@@ -343,14 +354,15 @@ static void check_told(struct host *h)
 			const struct caller *c = &h->clients[i];
 			const struct holding *g = &c->holding[lock];
 
-			any = any || (g->held && !g->lost && !holding_unsure(g));
-			if (!h->conf.standalone && !holding_unsure(g) && check_grant_valid(c, lock) && !h->holds[c->conn])
+			any = any || is_relied_on(c, lock);
+			if (!h->conf.standalone && check_grant_valid(c, lock) && !h->holds[c->conn])
 				world_fail(h->w, lock, "host %d client %u: holds %s and is not in the table of holders",
 					   h->index, c->conn, h->w->lock_name[lock]);
-			if (g->held && g->lost && !g->pushed && c->protocol == 3 && c->state == CLIENT_ON)
+			if (g->held && g->lost && !g->pushed && c->protocol == 3 && c->state == CLIENT_ON &&
+			    !check_resetting(c))
 				world_fail(h->w, lock, "host %d client %u: the grant of %s is void and nothing was pushed",
 					   h->index, c->conn, h->w->lock_name[lock]);
-			if (g->held && !g->lost && !holding_unsure(g) && broker_deadline(h->broker) - h->offset > g->lease_until)
+			if (is_relied_on(c, lock) && broker_deadline(h->broker) - h->offset > g->lease_until)
 				world_fail(h->w, lock, "host %d: the timer comes after the end of a lease", h->index);
 		}
 	}
@@ -366,7 +378,7 @@ static void check_wait(struct caller *c, int lock)
 	int64_t end = wait->over_at ? wait->over_at + w->timeout / 6 + c->host->loosest.try_ns
 				    : wait->ask.asked_at + wait->ask.wait_ms * MS;
 
-	if (!wait->on || wait->blind || wait->ask.wait_ms < 0 || c->half_closed)
+	if (!wait->on || wait->blind || wait->ask.wait_ms < 0 || c->half_closed || check_resetting(c))
 		return;
 	if (wait->over_at && end <= w->sched.now)
 		world_fail(w, lock, "host %d client %u: its wait for %s ran out and it was not told", c->host->index,

@@ -478,7 +478,7 @@ void permits_end_due(struct caller *c)
 
 bool permits_valid(const struct caller *c)
 {
-	return c->permits.count && !may_be_lost(c);
+	return c->permits.count && !may_be_lost(c) && !check_resetting(c);
 }
 
 void permits_check_told(struct caller *c)
@@ -486,7 +486,8 @@ void permits_check_told(struct caller *c)
 	const struct permits *p = &c->permits;
 	const struct host *h = c->host;
 
-	if (p->count && p->lost && !p->pushed && c->protocol == 3 && c->state == CLIENT_ON && !h->permits_vague)
+	if (p->count && p->lost && !p->pushed && c->protocol == 3 && c->state == CLIENT_ON && !h->permits_vague &&
+	    !check_resetting(c))
 		world_fail(h->w, -1, "host %d client %u: its permits are void and nothing was pushed", h->index, c->conn);
 	if (!permits_valid(c))
 		return;

@@ -525,6 +525,8 @@ void check_created(void *world, struct znode *n);
 void check_deleted(void *world, struct znode *n, enum zk_cause cause);
 void check_expired(void *world, struct zsession *s);
 void check_end(struct world *w);
+/* It has asked for the end of all that it has, which may take a while, and relies on nothing any longer. */
+bool check_resetting(const struct caller *c);
 /* Is it inside what its broker can prove? */
 bool check_grant_valid(const struct caller *c, int lock);
 /* A grant may have been made since that was not seen: who reads next joins nobody known. */
