@@ -184,6 +184,7 @@ int parts_serve(struct daemon *d)
 	if (end.handed_over) {
 		if (handover_successor(d->handover) && !d->keeper)
 			notify_main_pid(&d->notify, handover_successor(d->handover));
+		log_tell_held(true);
 		handover_exit(d->handover);
 	}
 	parts_free(d, end.close_session, status);

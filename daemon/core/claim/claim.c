@@ -416,6 +416,7 @@ static void set_seq(struct claim *c, const struct event *event)
 	bool numbered = contender_parse(slice_of(c->name), c->directory->flavour, &self);
 
 	assert(numbered);
+	names_forget(c->directory); /* somebody else has made it */
 	c->named = true;
 	c->seq = self.seq;
 	c->czxid = event->zk_answered.stat.czxid;

@@ -102,7 +102,7 @@ static void serve(struct directories *all)
 static void arm(struct directories *all)
 {
 	struct directory *first = TAILQ_FIRST(&all->names.queue);
-	int64_t due_ns = all->env->now_ns;
+	int64_t now_ns = all->env->now_ns, due_ns = now_ns;
 
 	if (!first)
 		return;
@@ -111,7 +111,18 @@ static void arm(struct directories *all)
 
 		due_ns = all->names.drained_ns + (each_ns > LOOK_NS ? each_ns : LOOK_NS);
 	}
+	/* Without a connection nobody is served, and a reconnection has all of them settled. */
+	if (due_ns <= now_ns && (limits(all)->new_names_per_s || !all->ensemble->session.connected))
+		due_ns = now_ns + LOOK_NS;
 	heap_set_by(&all->env->timers, &first->timer, due_ns);
+}
+
+/* Somebody else may have looked at the bucket and made room: whether it is empty counts, too. */
+static void serve_if_room(struct directories *all)
+{
+	if (!limits(all)->new_names_per_s || drain(all) || !all->names.count)
+		serve(all);
+	arm(all);
 }
 
 bool names_take(struct directory *d)
@@ -124,8 +135,7 @@ bool names_take(struct directory *d)
 		all->env->stats.names_total++;
 		return true;
 	}
-	if (drain(all))
-		serve(all);
+	serve_if_room(all);
 	if (d->naming.state == NAMING_NONE && pay(d)) {
 		all->env->stats.names_total++;
 		return true;
@@ -145,9 +155,7 @@ const char *names_continue(struct directory *d)
 {
 	struct directories *all = d->directories;
 
-	if (!limits(all)->new_names_per_s || drain(all))
-		serve(all);
-	arm(all);
+	serve_if_room(all);
 	return d->naming.state == NAMING_WAITS ? pools_refusal(all->env, d->payer, POOL_NAMES, d->naming.privileged) : NULL;
 }
 

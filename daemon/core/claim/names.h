@@ -7,7 +7,8 @@
  *
  *   naming | means                                                     | left by
  *   NONE   | nobody has found the directory missing                    | names_take(): made; or, of a full bucket -> WAITS
- *   WAITS  | it is missing, and its turn comes: nothing is sent for it | a charge that fits -> PAID
+ *   WAITS  | it is missing, and its turn comes: nothing is sent for it | a charge that fits -> PAID; names_forget(): it is
+ *          |                                                           |   there after all -> NONE
  *   PAID   | it may be made when it is found missing again             | names_take() -> NONE
  *
  * Turns are in order of coming; whoever has used up a share does not hold up others. A try does not wait: the floor above
@@ -53,5 +54,5 @@ bool names_take(struct directory *d);
 const char *names_continue(struct directory *d);
 /* How many are charged now: what was charged is given back when somebody looks. */
 size_t names_count(struct directories *all);
-/* It does not wait any longer. */
+/* It does not wait any longer: nobody wants it, or somebody else has made it. */
 void names_forget(struct directory *d);

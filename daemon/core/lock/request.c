@@ -5,6 +5,7 @@
 
 #include "base/container.h"
 #include "base/mem.h"
+#include "core/claim/charge.h"
 #include "core/lock/client_ledger.h"
 #include "core/lock/locks.h"
 
@@ -114,6 +115,9 @@ static void take_off(struct request *r)
 		lock->expired_count--;
 	heap_unset(&lock->locks->env->timers, &r->timer);
 	bytes_free(&r->data);
+	/* Its account may go before payers are settled. */
+	if (lock->slots && lock->directory.payer == r->client->account)
+		charge_to(&lock->directory, lock->charge.account);
 	if (!r->queued)
 		r->client->request = NULL;
 	directory_touch(&lock->directory);

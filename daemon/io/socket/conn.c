@@ -612,6 +612,10 @@ static __attribute__((noinline)) void conn_changed(struct conn *c, short what)
 		conn_hold_back(c);
 		return;
 	}
+	if (c->readable) {
+		conn_watch(c, CONN_WATCH_EDGE);
+		return;
+	}
 	c->readable = true;
 	conn_set_ready(c);
 }

@@ -22,6 +22,9 @@ void parties_deinit(struct parties *p)
 	map_deinit(&p->all);
 }
 
+/* A process may stand still while it serves somebody, who owes no more than this for that. */
+static const int64_t SPENT_NS_MAX = 1000 * PARTY_TURN_NS;
+
 static struct party *find(struct parties *p, const void *owner)
 {
 	uint64_t hash = map_hash(&p->all, &owner, sizeof(owner));
@@ -133,8 +136,10 @@ void party_queue(struct parties *p, struct party_place *place)
 
 void parties_charge(struct parties *p, int64_t ns)
 {
-	if (p->served)
-		p->served->spent_ns += ns;
+	struct party *party = p->served;
+
+	if (party)
+		party->spent_ns = ns < SPENT_NS_MAX - party->spent_ns ? party->spent_ns + ns : SPENT_NS_MAX;
 }
 
 static struct party *first_in_line(const struct parties *p)
