@@ -13,11 +13,13 @@ static void say(const struct client *c)
 {
 	const struct locks *locks = c->locks;
 	const struct env *env = locks->env;
+	const char *sentence = env->draining ? "operators drain this daemon: it grants nothing"
+					     : "operators end the drain: this daemon grants again";
+	int64_t on = env->draining, count = held(locks);
 	struct effect *line = effects_say(env->out, EFFECT_LEVEL_INFO, drain,
-					  EFFECT_FIELDS("on=%d held=%d waiting=%d pid=%d", env->draining, held(locks),
-							locks->request_count, c->pid),
-					  env->draining ? "operators drain this daemon: it grants nothing"
-							: "operators end the drain: this daemon grants again");
+					  EFFECT_FIELDS("on=%d held=%d waiting=%d pid=%d", on, count, locks->request_count,
+							c->pid),
+					  "%s", sentence);
 
 	effects_caused(env->out, line, c->account->uid, slice_of(c->account->unit));
 }

@@ -14,8 +14,11 @@ static void reply_records(struct client *c, int64_t count)
 	if (next - at > (uint64_t)count)
 		at = next - (uint64_t)count;
 	resp_array(reply_out(c), next - at);
-	for (; at < next; at++)
-		resp_bulk(reply_out(c), (struct slice){ line, flight_line(f, at, line) });
+	for (; at < next; at++) {
+		size_t len = flight_line(f, at, line);
+
+		resp_bulk(reply_out(c), (struct slice){ line, len });
+	}
 	reply_end(c);
 }
 

@@ -50,9 +50,8 @@ static void take_former(struct saved_file *f, const struct saved_former *left)
 		log_warning(session_former, LOG_FIELDS("state=%s own=%d", "left", 0),
 			    "earlier daemons left too many sessions: the oldest stays until its timeout");
 		memmove(f->former, f->former + 1, (FORMERS_MAX - 1) * sizeof(*left));
-		to = &f->former[FORMERS_MAX - 1];
 	}
-	*to = *left;
+	*(to ? to : &f->former[FORMERS_MAX - 1]) = *left;
 }
 
 /*
