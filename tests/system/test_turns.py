@@ -27,21 +27,22 @@ def leave_unread(daemon, client):
 
 
 def one_listens_to_nobody(daemons, clients):
-    """A daemon, a client that has a lazy answer to come, one that holds the same lock, and one that leaves too much unread."""
-    d = daemons(limits={"output_bytes": 256 << 20})
-    c, other, hog = clients(d), clients(d), clients(d, 2)
+    """A daemon, a client that has a lazy answer to come, one that holds the same lock, and those that leave too much unread."""
+    d = daemons(limits={"output_bytes": 32 << 20})
+    c, other, hogs = clients(d), clients(d), [clients(d, 2) for _ in range(5)]
     for each in c, other:
         assert isinstance(each.call("LOCK", "a", "SHARED"), int)
     c.send("UNLOCK", "a", "LAZY")
     harness.wait_until(lambda: len(other.call("HOLDERS", "a")) == 1, "the unlock")
-    leave_unread(d, hog)
-    return d, c, other, hog
+    for hog in hogs:
+        leave_unread(d, hog)
+    return d, c, other, hogs
 
 
 def test_an_answer_that_may_wait_for_the_next_does_not_keep_that_from_being_asked_for(daemons, clients):
     """Others leave so much unread together that who leaves something unwritten is not listened to: a lazy answer is not
     the client's to read before the daemon has written it."""
-    d, c, late, hog = one_listens_to_nobody(daemons, clients)
+    d, c, late, _ = one_listens_to_nobody(daemons, clients)
     c.send("PING", "asked later")
     late.send_raw(harness.encode("UNLOCK", "a", "LAZY") + harness.encode("PING", "asked at once"))
     assert (c.reply(), c.reply()) == (0, "asked later")
@@ -50,9 +51,10 @@ def test_an_answer_that_may_wait_for_the_next_does_not_keep_that_from_being_aske
 
 def test_who_was_not_listened_to_is_heard_when_the_others_are_gone_before_its_answer_is_written(daemons, clients):
     """In one turn: who leaves much unread goes, who has a lazy answer to come asks, and only then both are settled."""
-    d, c, _, hog = one_listens_to_nobody(daemons, clients)
+    d, c, _, hogs = one_listens_to_nobody(daemons, clients)
     d.signal(signal.SIGSTOP)
-    hog.close()
+    for hog in hogs:
+        hog.close()
     c.send("PING", "asked")
     d.signal(signal.SIGCONT)
     assert (c.reply(), c.reply()) == (0, "asked")
