@@ -78,7 +78,8 @@ def take_lists(client):
 def test_who_asks_for_little_does_not_wait_for_the_lists_of_a_hundred(daemons, clients):
     """A hundred clients ask for more lists than are made in a turn. A list is made in pieces, in the turns of its user, and
     meanwhile everybody else of that user is served: each has asked for one list at most."""
-    d = daemons(limits={"output_bytes": 8 << 20})
+    # All that they ask for together, of a user that may have twice that unread.
+    d = daemons(limits={"output_bytes": 128 << 20})
     c, hogs = clients(d), [clients(d, 2) for _ in range(100)]
     for i in range(6000):
         c.send("LOCK", f"{i:04}" + "x" * 30)

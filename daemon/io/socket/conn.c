@@ -272,9 +272,8 @@ static inline bool conn_has_room(struct conn *c, size_t more)
 
 void conn_reply(struct conn *c, struct slice text, bool lazy)
 {
-	if (c->dead || c->closing)
+	if (c->dead || c->closing || !conn_has_room(c, text.len))
 		return;
-	/* Without asking for room: there was some when its request was read, and the next one is only read when there is. */
 	conn_queue(c, text);
 	if (!lazy || conn_unwritten(c) > CONN_LAZY_MAX)
 		conn_set_dirty(c);
