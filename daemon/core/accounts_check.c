@@ -2,6 +2,9 @@
 /* What port/pools.h says is charged, counted again from what there is. */
 #include "core/accounts_check.h"
 
+#include <stdint.h>
+#include <stdlib.h>
+
 #include "base/mem.h"
 #include "core/claim/charge.h"
 #include "core/client/mlock.h"
@@ -19,14 +22,20 @@ struct recount {
 	size_t count;
 };
 
+static int by_account(const void *a, const void *b)
+{
+	const uintptr_t x = (uintptr_t)((const struct count *)a)->account, y = (uintptr_t)((const struct count *)b)->account;
+
+	return (x > y) - (x < y);
+}
+
 static void add(struct recount *r, const struct account *a, enum pool_number pool, size_t amount)
 {
-	size_t i = 0;
+	const struct count key = { .account = a };
+	struct count *found = bsearch(&key, r->counts, r->count, sizeof(key), by_account);
 
-	while (i < r->count && r->counts[i].account != a)
-		i++;
-	if (i < r->count)
-		r->counts[i].used[pool] += amount;
+	if (found)
+		found->used[pool] += amount;
 }
 
 static void add_client(struct recount *r, const struct client *c)
@@ -64,14 +73,16 @@ static void add_directory(struct recount *r, const struct lock *lock, const stru
 			  const struct account *payer)
 {
 	const struct account *whose = payer_of_directory(lock, d, payer), *permit;
+	struct payer_permits permits = { 0 };
 	const struct claim *c;
-	size_t number = 0;
 
+	if (d == lock->slots)
+		permits = payer_permits(lock);
 	add(r, whose, POOL_WATCHES, charge_watches(d));
 	if (d->directories->env->conf->standalone)
 		return;
 	CLAIM_FOREACH(c, d) {
-		permit = d == lock->slots && c->state != CLAIM_LEAVING ? payer_of_permit(lock, number++) : NULL;
+		permit = d == lock->slots && c->state != CLAIM_LEAVING ? payer_of_next(&permits) : NULL;
 		if (d == lock->slots)
 			add(r, permit ? permit : c->path.account, POOL_PATHS, charge_path(d));
 		else
@@ -125,6 +136,7 @@ const char *accounts_wrong(const struct broker *b)
 	r.counts[i++].account = &all->nobody;
 	TAILQ_FOREACH(a, &all->list, link)
 		r.counts[i++].account = a;
+	qsort(r.counts, r.count, sizeof(r.counts[0]), by_account);
 	TAILQ_FOREACH(c, &b->locks.clients, link)
 		add_client(&r, c);
 	TAILQ_FOREACH(lock, &b->locks.used, link)

@@ -274,16 +274,21 @@ static int verb_of(enum command command, const struct slice *words, size_t count
 	}
 }
 
-/* Holders of the same user may be asked whatever the rules say. */
+/* Holders of the same user may be asked whatever the rules say. Who waits may be one: deadlines come before the event. */
 static bool is_own(const struct any_peer *p, struct slice name)
 {
 	const struct lock *lock = lock_find(&p->host->broker->locks, name);
+	const struct request *r;
 	const struct grant *g;
 
-	if (lock)
-		TAILQ_FOREACH(g, &lock->grants, link)
-			if (g->client->uid == uid_of(p->conn))
-				return true;
+	if (!lock)
+		return false;
+	TAILQ_FOREACH(g, &lock->grants, link)
+		if (g->client->uid == uid_of(p->conn))
+			return true;
+	TAILQ_FOREACH(r, &lock->requests, link)
+		if (r->client->uid == uid_of(p->conn))
+			return true;
 	return false;
 }
 

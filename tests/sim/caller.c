@@ -98,11 +98,13 @@ static void caller_gone(void *client, uint64_t life)
 		if (c->wait[lock].on || (c->asking && c->current.command == COMMAND_LOCK && c->current.lock == lock))
 			check_forget_last(c->host, lock);
 	caller_forget(c);
-	c->going = true;
-	for (int i = 0; c->host->conf.all_in_pieces && i < PIECES_AT_END; i++)
+	c->going = c->host->loses_one = true;
+	for (int i = 0; c->host->conf.all_in_pieces && i < PIECES_AT_END; i++) {
 		caller_event(c, EVENT_CLIENT_LEAVES);
+		c->host->loses_one = false;
+	}
 	caller_event(c, EVENT_CLIENT_GONE);
-	c->going = false;
+	c->going = c->host->loses_one = false;
 	c->host->holds[c->conn] = false;
 	think_later(c, w->mix->think_ms * MS);
 }

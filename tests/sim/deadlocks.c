@@ -244,6 +244,9 @@ void deadlock_answered(struct caller *c, const struct ask *a, struct slice reply
 	bool tied;
 
 	h->w->stats->deadlocks++;
+	/* Deadlines come before the event: then the one that leaves was there yet. */
+	if (h->loses_one)
+		return;
 	c->asking = a->command == COMMAND_MLOCK; /* others wait for what it has taken */
 	fill(&g, h, false);
 	if (!a->permits)

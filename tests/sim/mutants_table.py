@@ -454,7 +454,7 @@ MUTANTS = [
     ("the walk ends at a reader before", [
         ("r->mode == MODE_EXCLUSIVE && blocks(r)", "blocks(r)")], 3000),
     ("a wait that has run out is followed", [
-        ("return !r->queued && !r->expired;", "return !r->queued;")], 3000),
+        ("return !r->queued && !r->expired && !r->client->closed;", "return !r->queued && !r->client->closed;")], 3000),
     ("who waits by ENQUEUE only is waited for by nobody", [
         ("c->grant_count == c->lost_count && !c->request_count", "c->grant_count == c->lost_count")], 3000),
     ("clients of one owner are strangers", [
@@ -536,7 +536,7 @@ MUTANTS = [
         ("\treturn s->state == SESSION_SAFE || s->state == SESSION_JEOPARDY ? enter(zk, SESSION_LOST) : 0;", "\treturn 0;"),
         ("\tproof_forget(&s->proof);\n\ts->announced = false;\n", "\ts->announced = false;\n")], 1000),
     ("a leader is told before its data are acknowledged", [
-        ("has_begun(head, c) &&\n\t\t head->proclamation.state == PROCLAMATION_DONE)", "has_begun(head, c))")], 300),
+        ("has_begun(head, c) &&\n\t    head->proclamation.state == PROCLAMATION_DONE)", "has_begun(head, c))")], 300),
     ("a proclamation of unknown outcome counts as done", [
         ("\tif (code == ZK_OK) {\n\t\tr->proclamation", "\tif (code == ZK_OK || code == ZK_UNKNOWN) {\n\t\tr->proclamation")], 3000),
     ("a proclamation of unknown outcome is not written again", [

@@ -269,6 +269,7 @@ struct host {
 	struct broker_limits limits; /* as they were chosen first */
 	char name[16];
 	int64_t offset;          /* of its clock */
+	bool loses_one;          /* in the event in which a client goes, or begins to */
 	int64_t stopped_until;   /* SIGSTOP */
 	bool stopping;
 	bool opening; /* a session, in this instant: the old handle is not heard */

@@ -239,13 +239,35 @@ static void who_leaves_is_granted_nothing(void **state)
 
 	fixture_say(f, 1, "LOCK a", ":1024");
 	fixture_say(f, 0, "LOCK b", ":2048");
+	fixture_say(f, 1, "LOCK c", ":3072");
+	fixture_say(f, 0, "ENQUEUE c", "+QUEUED");
 	fixture_say(f, 0, "ENQUEUE a", "+QUEUED");
 	fixture_ask(f, 2, "LOCK a");
 	fixture_simple(f, EVENT_CLIENT_LEAVES, 0);
+	/* Its wait for c has ended, that for a has not. */
 	fixture_say(f, 1, "UNLOCK a", ":0");
 	fixture_expect(f, 2, ":1025");
 	fixture_simple(f, EVENT_CLIENT_GONE, 0);
-	fixture_say(f, 1, "LOCK b", ":3072");
+	fixture_say(f, 1, "LOCK b", ":4096");
+}
+
+static void who_leaves_is_in_nobodys_way_for_good(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "CLIENT SETINFO OWNER us", "+OK");
+	fixture_say(f, 2, "CLIENT SETINFO OWNER us", "+OK");
+	fixture_say(f, 1, "LOCK a", ":1024");
+	fixture_say(f, 2, "LOCK b", ":2048");
+	fixture_say(f, 1, "LOCK c", ":3072");
+	fixture_say(f, 0, "ENQUEUE c", "+QUEUED");
+	fixture_ask(f, 0, "LOCK a");
+	fixture_simple(f, EVENT_CLIENT_LEAVES, 0);
+	/* A wait of one's own owner, before one's own, would be a deadlock. */
+	fixture_ask(f, 2, "LOCK a");
+	fixture_say(f, 1, "UNLOCK a", ":0");
+	fixture_expect(f, 2, ":1025");
+	fixture_simple(f, EVENT_CLIENT_GONE, 0);
 }
 
 int main(void)
@@ -262,6 +284,7 @@ int main(void)
 		TEST(a_reset_goes_on_after_a_hand_over),
 		TEST(a_client_that_is_closed_releases_the_rest_later),
 		TEST(who_leaves_is_granted_nothing),
+		TEST(who_leaves_is_in_nobodys_way_for_good),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -25,9 +25,10 @@ struct search {
 	struct step steps[DEADLOCK_REQUESTS_MAX];
 };
 
+/* Who has left waits for nobody, and what it holds or waits for is given up without anybody's help. */
 static bool blocks(const struct request *r)
 {
-	return !r->queued && !r->expired;
+	return !r->queued && !r->expired && !r->client->closed;
 }
 
 static bool looked(struct search *s)
@@ -64,6 +65,8 @@ static bool meet(struct search *s, const struct step *how)
 {
 	const struct client *met = how->met, *c;
 
+	if (met->closed)
+		return false;
 	if (!s->gathers && group_same(met, s->client)) {
 		s->last = *how;
 		return true;
@@ -154,6 +157,8 @@ static bool owner_tied(struct search *s, const struct client *c)
 {
 	const struct client *one;
 
+	if (c->closed)
+		return false;
 	if (!c->group)
 		return client_tied(s, c);
 	TAILQ_FOREACH(one, &c->group->clients, group_link)

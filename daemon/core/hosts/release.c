@@ -25,14 +25,14 @@ static void end_question(struct hosts *h, struct client *c)
 /* What it waits for goes before what it holds: it is granted nothing more. */
 static void end_one(struct hosts *h, struct client *c)
 {
-	if (!TAILQ_EMPTY(&c->notifications))
+	if (c->mlock)
+		mlock_free(c->mlock); /* at once: it would go on by itself */
+	else if (!TAILQ_EMPTY(&c->requests))
+		request_end(TAILQ_FIRST(&c->requests));
+	else if (!TAILQ_EMPTY(&c->notifications))
 		notification_drop(c, TAILQ_FIRST(&c->notifications));
 	else if (!TAILQ_EMPTY(&c->observers))
 		observe_end(TAILQ_FIRST(&c->observers));
-	else if (c->mlock)
-		mlock_free(c->mlock);
-	else if (!TAILQ_EMPTY(&c->requests))
-		request_end(TAILQ_FIRST(&c->requests));
 	else if (c->query || c->auditing)
 		end_question(h, c);
 	else

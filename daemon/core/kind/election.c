@@ -30,13 +30,16 @@ static bool may_proclaim(const struct lock *lock, const struct claim *c)
 
 static void serve(struct lock *lock)
 {
-	struct request *head = TAILQ_FIRST(&lock->requests);
 	struct claim *c = lock->directory.claim;
+	struct request *head;
 
-	if (!proclaims(lock))
+	if (!proclaims(lock)) {
 		rwlock_serve(lock);
-	else if (head && rwlock_may_serve(lock, c, head) && has_begun(head, c) &&
-		 head->proclamation.state == PROCLAMATION_DONE)
+		return;
+	}
+	head = request_first(lock);
+	if (head && rwlock_may_serve(lock, c, head) && has_begun(head, c) &&
+	    head->proclamation.state == PROCLAMATION_DONE)
 		rwlock_grant(lock, c, head, head->proclamation.token);
 }
 

@@ -15,26 +15,40 @@ struct account *payer_of(const struct lock *lock)
 	return user;
 }
 
-struct account *payer_of_permit(const struct lock *lock, size_t number)
+static size_t permits_of(const struct grant *g)
 {
-	const struct grant *g;
+	return g ? (size_t)g->depth : 0;
+}
 
-	TAILQ_FOREACH(g, &lock->grants, link) {
-		if (number < (size_t)g->depth)
-			return g->client->account;
-		number -= (size_t)g->depth;
+struct payer_permits payer_permits(const struct lock *lock)
+{
+	const struct grant *first = TAILQ_FIRST(&lock->grants);
+
+	return (struct payer_permits){ .lock = lock, .grant = first, .left = permits_of(first) };
+}
+
+struct account *payer_of_next(struct payer_permits *p)
+{
+	const struct semaphore *s = p->lock->semaphore;
+
+	while (p->grant && p->left == 0) {
+		p->grant = TAILQ_NEXT(p->grant, link);
+		p->left = permits_of(p->grant);
 	}
-	return lock->semaphore->gathering ? lock->semaphore->gathering->client->account : NULL;
+	if (!p->grant)
+		return s->gathering ? s->gathering->client->account : NULL;
+	p->left--;
+	return p->grant->client->account;
 }
 
 static void settle_permits(const struct lock *lock)
 {
+	struct payer_permits permits = payer_permits(lock);
 	struct account *payer;
 	struct claim *c;
-	size_t number = 0;
 
 	TAILQ_FOREACH(c, &lock->slots->slots, link) {
-		payer = payer_of_permit(lock, number++);
+		payer = payer_of_next(&permits);
 		if (payer && c->path.amount && payer != c->path.account)
 			charge_set(&c->path, payer, POOL_PATHS, c->path.amount);
 	}

@@ -36,7 +36,7 @@ void rwlock_serve(struct lock *lock)
 	bool reading = false;
 	struct request *r;
 
-	while ((r = TAILQ_FIRST(&lock->requests))) {
+	while ((r = request_first(lock))) {
 		struct claim *c = lock->directory.claim;
 		enum mode mode = r->mode;
 		bool together = reading && mode == MODE_SHARED;

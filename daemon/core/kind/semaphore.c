@@ -365,7 +365,7 @@ static void gather(struct lock *lock)
 		directory_touch(&s->slots);
 		return;
 	}
-	if (!TAILQ_FIRST(&lock->requests) || !c || c->state != CLAIM_HELD || !session_grants(s->locks->ensemble))
+	if (!request_first(lock) || !c || c->state != CLAIM_HELD || !session_grants(s->locks->ensemble))
 		return;
 	if (!claims_may_hand_off(lock, c, MODE_EXCLUSIVE) || !begin_gathering(s))
 		return;
@@ -565,6 +565,7 @@ static void settle_permits(struct semaphore *s)
 {
 	int64_t missing;
 
+	request_first(s->lock);
 	if (s->gathering && !holds_mutex(s))
 		s->gathering = NULL; /* somebody deleted its znode, or the session is lost: it is not next any longer */
 	tell_losses(s);

@@ -138,6 +138,15 @@ void request_end(struct request *r)
 	request_free(r);
 }
 
+struct request *request_first(struct lock *lock)
+{
+	struct request *r;
+
+	while ((r = TAILQ_FIRST(&lock->requests)) && r->client->closed)
+		request_end(r);
+	return r;
+}
+
 static void count_grant(const struct request *r)
 {
 	struct lock *lock = r->lock;
@@ -162,6 +171,7 @@ void request_grant(struct request *r, int64_t token)
 {
 	struct lock *lock = r->lock;
 
+	assert(!r->client->closed);
 	grant_new(r, r->mode, token);
 	grant_log(TAILQ_LAST(&lock->grants, grant_list), LOG_EVENT_granted, false, 1);
 	request_granted(r, token);

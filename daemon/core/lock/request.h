@@ -73,6 +73,8 @@ void request_new(struct lock *lock, struct client *client, const struct request_
 void request_add(struct request *r);
 /* The client's request for the lock; NULL. */
 struct request *request_find(const struct lock *lock, const struct client *client);
+/* The one that is next. Those before it whose client has left, and are yet to be ended (hosts/release.h), end now. */
+struct request *request_first(struct lock *lock);
 /* The wait ran out, or is to end: the request ends as soon as it is known that the lock is taken. */
 void request_expire(struct request *r);
 void request_end(struct request *r);                  /* ends it without an outcome */
