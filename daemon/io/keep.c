@@ -89,6 +89,8 @@ static int keep_give(const struct notify *n, const struct parcel *p, int conf_fd
 
 	if (rc < 0)
 		return rc;
+	/* What an earlier process could not have removed would be found first. */
+	keep_forget(n);
 	rc = notify_store(n, KEEP_TEXT, s.text);
 	if (rc == 0)
 		rc = notify_store(n, KEEP_QUEUE, s.queue);

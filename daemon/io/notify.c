@@ -17,6 +17,10 @@
 
 /* With the byte 0; and how many descriptors one message may have. */
 enum { NOTIFY_STATUS_MAX = KEEPER_TEXT_MAX, NOTIFY_FDS_MAX = 1 };
+enum { NOTIFY_ROOM_MS = 1000 }; /* how long what changes the store waits for room */
+
+static const char STORE[] = "FDSTORE", BARRIER[] = "BARRIER=1";
+static const char LOSS = '!'; /* is what who waits at a barrier reads, if something before it was lost */
 
 int notify_open(struct notify *n)
 {
@@ -76,10 +80,37 @@ static int pass_on(const struct notify *n, const char *text, size_t len, const i
 	return sendmsg(n->fd, &message, MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
-void notify_pass_on(const struct notify *n, const char *text, size_t len, const int *fds, size_t fd_count)
+static bool begins(const char *text, size_t len, const char *with)
 {
-	if (n->fd >= 0)
+	return len >= strlen(with) && memcmp(text, with, strlen(with)) == 0;
+}
+
+static int pass_on_in_time(const struct notify *n, const char *text, size_t len, const int *fds, size_t fd_count)
+{
+	struct pollfd room = { .fd = n->fd, .events = POLLOUT };
+	int rc = pass_on(n, text, len, fds, fd_count);
+
+	if (rc == -EAGAIN && poll(&room, 1, NOTIFY_ROOM_MS) == 1)
+		rc = pass_on(n, text, len, fds, fd_count);
+	return rc;
+}
+
+void notify_pass_on(struct notify *n, const char *text, size_t len, const int *fds, size_t fd_count)
+{
+	bool barrier = begins(text, len, BARRIER);
+
+	if (n->fd < 0)
+		return;
+	if (!barrier && !begins(text, len, STORE)) {
 		pass_on(n, text, len, fds, fd_count);
+		return;
+	}
+	if ((barrier && n->lost) || pass_on_in_time(n, text, len, fds, fd_count) < 0)
+		n->lost = true;
+	if (!barrier || !n->lost)
+		return;
+	/* Closed without a word, it would be taken for passed. */
+	n->lost = fd_count && write(fds[0], &LOSS, 1) != 1;
 }
 
 void notify_send(const struct notify *n, const char *state)
@@ -89,7 +120,7 @@ void notify_send(const struct notify *n, const char *state)
 	if (n->keeper)
 		keeper_notify(n->keeper, state, -1);
 	else
-		notify_pass_on(n, state, strlen(state), NULL, 0);
+		pass_on(n, state, strlen(state), NULL, 0);
 }
 
 void notify_main_pid(const struct notify *n, pid_t pid)
@@ -145,11 +176,13 @@ int notify_barrier(const struct notify *n, int timeout_ms)
 
 	if (pipe2(fds, O_CLOEXEC) < 0)
 		return -errno;
-	rc = send_with(n, "BARRIER=1", fds[1]);
+	rc = send_with(n, BARRIER, fds[1]);
 	close(fds[1]);
-	end = (struct pollfd){ .fd = fds[0] };
+	end = (struct pollfd){ .fd = fds[0], .events = POLLIN };
 	if (rc == 0 && poll(&end, 1, timeout_ms) != 1)
 		rc = -ETIMEDOUT;
+	else if (rc == 0 && (end.revents & POLLIN))
+		rc = -ENOBUFS;
 	close(fds[0]);
 	return rc;
 }

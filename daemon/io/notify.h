@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -13,13 +14,17 @@ struct keeper;
 struct notify {
 	int fd;                /* -1: nobody listens */
 	struct keeper *keeper; /* NULL: this is the main process */
+	bool lost;             /* a change of the store, since the last barrier */
 };
 
 /* Removes NOTIFY_SOCKET from the environment. 0, or -errno if it is set and cannot be used. */
 int notify_open(struct notify *n);
 void notify_close(struct notify *n);
-/* What a worker tells (io/base/keeper_message.h); the descriptors stay the caller's. */
-void notify_pass_on(const struct notify *n, const char *text, size_t len, const int *fds, size_t fd_count);
+/*
+ * What a worker tells (io/base/keeper_message.h); the descriptors stay the caller's. What changes the manager's store of
+ * descriptors, and a barrier, waits up to a second for room. If it is lost all the same, the (next) barrier fails.
+ */
+void notify_pass_on(struct notify *n, const char *text, size_t len, const int *fds, size_t fd_count);
 /* `state` is one or more lines of KEY=VALUE. A message that the manager does not accept is lost. */
 void notify_send(const struct notify *n, const char *state);
 /* That process is the daemon from now on. */
@@ -28,7 +33,7 @@ void notify_main_pid(const struct notify *n, pid_t pid);
 int notify_store(const struct notify *n, const char *name, int fd);
 /* ... and drops it. */
 void notify_unstore(const struct notify *n, const char *name);
-/* Waits until the manager has seen all that was sent. 0 or -errno. */
+/* Waits until the manager has seen all that was sent. 0 or -errno: -ENOBUFS if some of it was lost on the way. */
 int notify_barrier(const struct notify *n, int timeout_ms);
 /* Sends STATUS= with control characters replaced. */
 void notify_status(const struct notify *n, const char *text, int len);

@@ -26,7 +26,7 @@ struct exchange_heard {
 
 struct exchange {
 	struct descriptors *descriptors;
-	const struct notify *manager; /* NULL: there is none */
+	struct notify *manager; /* NULL: there is none */
 	int fd;           /* -1: there is no worker, or it has ended */
 	size_t given;     /* of what is kept */
 	bool begun;       /* and BEGIN was sent */

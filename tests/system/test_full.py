@@ -132,7 +132,7 @@ def test_a_hand_over_without_room_is_refused_and_the_old_process_goes_on(small, 
 def spares(daemon):
     """Their sizes. None: one is missing."""
     try:
-        return {name: os.stat(daemon.place(f"{name}.spare")).st_size for name in ("session", "saved")}
+        return {name: os.stat(daemon.place(f"{name}.spare")).st_size for name in ("session", "session.spare", "saved")}
     except FileNotFoundError:
         return None
 
@@ -146,18 +146,23 @@ def has_spares(daemon):
 @pytest.mark.parametrize("lack", ["blocks", "inodes"])
 @pytest.mark.parametrize("many", [False, True], ids=["little", "much"])
 def test_a_crash_without_room_costs_nothing(small, clients, lack, many):
-    """Each process leaves a spare of the files that the next one makes; and what that one had is the spare of the next."""
+    """Each process leaves spares of the files that the next one makes. What was `saved` is the spare of the next; a page that
+    others map is not, and keeps its room."""
     c = clients(small)
     tokens = lock_many(c) if many else [c.call("LOCK", 0)]
     harness.wait_until(lambda: has_spares(small), "the spares")
+    pages = []
     for _ in range(2):  # a third one within a minute starts anew
         small.wait_kept(c)
+        pages.append(open(small.place("session"), "rb"))
         small.fill(lack)
         small.crash()
         assert c.call("VALID", 0, "TOKEN", tokens[0]) > 0 and c.call("VALID", len(tokens) - 1, "TOKEN", tokens[-1]) > 0
         assert clients(small).call("LOCK", 0, "WAIT", 200) is None
     assert c.call("UNLOCK", 0, "TOKEN", tokens[0]) == 0
     assert clients(small).call("LOCK", 0) > tokens[0]
+    for page in pages:
+        page.close()
     small.make_room()
     harness.wait_until(lambda: has_spares(small), "the spares", 15)
 
@@ -181,7 +186,8 @@ def test_without_a_spare_a_crash_without_room_ends_the_service_with_a_sentence(s
     """That there is none is said before. Another start, when there is room, serves."""
     clients(small).call("LOCK", "a")
     small.fill()
-    os.unlink(small.place("session.spare"))
+    for name in "session.spare", "session.spare.spare":
+        os.unlink(small.place(name))
     small.fill()
     small.signal(signal.SIGKILL)
     assert small.process.wait(harness.PATIENCE) == 1

@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -529,6 +530,99 @@ static void what_cannot_be_told_yet_waits_in_order_and_goes_along_with_a_hand_ov
 	close(ends[1]);
 }
 
+static void fill_manager(int fd)
+{
+	static const char text[] = "STATUS=one more";
+
+	while (send(fd, text, strlen(text), 0) > 0)
+		;
+	assert_int_equal(errno, EAGAIN);
+}
+
+static int full_manager(int ends[2])
+{
+	assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0, ends), 0);
+	fill_manager(ends[0]);
+	return ends[0];
+}
+
+/* Whether the barrier came to the manager: else who waits at it reads what says so. */
+static bool passes_barrier(struct keeper *k)
+{
+	int fds[2];
+	char byte;
+	ssize_t len;
+
+	assert_int_equal(pipe(fds), 0);
+	assert_int_equal(keeper_notify(k, "BARRIER=1", fds[1]), 0);
+	exchange_turn(&x);
+	close(fds[1]);
+	fcntl(fds[0], F_SETFL, O_NONBLOCK);
+	len = read(fds[0], &byte, 1);
+	close(fds[0]);
+	return len < 0 && errno == EAGAIN;
+}
+
+static void what_is_to_be_stored_and_is_lost_makes_the_barrier_fail(void **state)
+{
+	struct keeper *k = make_worker();
+	struct notify n = { .keeper = k }, manager = { .fd = -1 };
+	int ends[2], fd = some_fd();
+	size_t with, stored = 0;
+
+	(void)state;
+	manager.fd = full_manager(ends);
+	x.manager = &manager;
+	begun();
+	assert_int_equal(notify_store(&n, "name", fd), 0);
+	exchange_turn(&x); /* it waits, and gives up */
+	while (manager_is_told(ends[1], &with))
+		stored += with;
+	assert_int_equal(stored, 0);
+	assert_false(passes_barrier(k));
+	assert_null(manager_is_told(ends[1], &with));
+	/* Another attempt is as good as the first one. */
+	assert_int_equal(notify_store(&n, "name", fd), 0);
+	assert_true(passes_barrier(k));
+	expect_told(ends[1], "FDSTORE=1\nFDNAME=name\nFDPOLL=0", 1);
+	expect_told(ends[1], "BARRIER=1", 1);
+	/* One that is lost itself fails, too. */
+	fill_manager(ends[0]);
+	assert_false(passes_barrier(k));
+	keeper_free(k);
+	close(fd);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+static void what_is_to_be_stored_waits_for_room(void **state)
+{
+	struct keeper *k = make_worker();
+	struct notify n = { .keeper = k }, manager = { .fd = -1 };
+	int ends[2], fd = some_fd();
+	pid_t reader;
+
+	(void)state;
+	manager.fd = full_manager(ends);
+	x.manager = &manager;
+	begun();
+	assert_int_equal(notify_store(&n, "name", fd), 0);
+	reader = fork();
+	if (reader == 0) {
+		usleep(20000);
+		while (recv(ends[1], &(char){ 0 }, 1, 0) > 0)
+			;
+		_exit(errno == EAGAIN ? 0 : 1);
+	}
+	exchange_turn(&x);
+	assert_int_equal(waitpid(reader, NULL, 0), reader);
+	assert_false(manager.lost);
+	keeper_free(k);
+	close(fd);
+	close(ends[0]);
+	close(ends[1]);
+}
+
 static void without_a_keeper_nothing_happens(void **state)
 {
 	struct keeper_past past;
@@ -665,6 +759,8 @@ int main(void)
 		WITH_WORKER(what_cannot_be_sent_now_waits_or_is_asked_for_later),
 		WITH_WORKER(a_hand_over_takes_along_what_was_not_sent),
 		WITH_WORKER(what_a_worker_tells_the_service_manager_is_passed_on_as_it_is),
+		WITH_WORKER(what_is_to_be_stored_and_is_lost_makes_the_barrier_fail),
+		WITH_WORKER(what_is_to_be_stored_waits_for_room),
 		WITH_WORKER(what_cannot_be_told_yet_waits_in_order_and_goes_along_with_a_hand_over),
 		cmocka_unit_test(without_a_keeper_nothing_happens),
 		cmocka_unit_test(crashes_count_for_a_minute),

@@ -232,6 +232,9 @@ int saved_leave_spare(const struct saved *s)
 	uint64_t size = saved_memory_at(s->file->identity_bytes, s->next_conns) + s->file->memory_bytes;
 	int rc = s->named ? spare_leave(s->dir_fd, "session", SESSION_PAGE_BYTES) : -EAGAIN;
 
+	/* Who maps the page keeps its room when it is replaced: a process that takes its spare leaves the next one another. */
+	if (rc == 0)
+		rc = spare_leave(s->dir_fd, "session.spare", SESSION_PAGE_BYTES);
 	return rc == 0 ? spare_leave(s->dir_fd, "saved", size) : rc;
 }
 

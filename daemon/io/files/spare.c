@@ -6,9 +6,10 @@
 #include <limits.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
-enum { ZEROS = 4096 };
+enum { ZEROS = 4096, BLOCK = 512 }; /* of st_blocks */
 
 struct names {
 	char new[NAME_MAX], spare[NAME_MAX];
@@ -34,10 +35,27 @@ static int clear(int dir_fd, const struct names *n)
 	return unlinkat(dir_fd, n->new, 0) < 0 && errno != ENOENT ? -errno : 0;
 }
 
+/*
+ * Of too little, nothing is taken at all: for that instant, nobody else could write on this file system. What others take
+ * meanwhile is noticed when the room is taken.
+ */
+static bool has_room(int fd, uint64_t bytes)
+{
+	struct statvfs fs;
+	struct stat st;
+
+	if (fstatvfs(fd, &fs) < 0 || fstat(fd, &st) < 0)
+		return true;
+	return bytes <= (uint64_t)st.st_blocks * BLOCK + (uint64_t)fs.f_bavail * fs.f_frsize;
+}
+
 /* Of memory that is allocated: a full file system is an error now, not a signal later. */
 static int with_room(int fd, mode_t mode, uint64_t bytes)
 {
-	int rc = fchmod(fd, mode) < 0 ? -errno : -posix_fallocate(fd, 0, (off_t)bytes);
+	int rc = fchmod(fd, mode) < 0 ? -errno : 0;
+
+	if (rc == 0)
+		rc = has_room(fd, bytes) ? -posix_fallocate(fd, 0, (off_t)bytes) : -ENOSPC;
 
 	if (rc == 0)
 		return fd;
@@ -83,8 +101,13 @@ static int take(int dir_fd, const struct names *n, mode_t mode, uint64_t bytes)
 {
 	int fd, rc;
 
+	char next[NAME_MAX];
+
 	if (renameat(dir_fd, n->spare, dir_fd, n->new) < 0)
 		return -errno;
+	/* A spare may have one, too. */
+	if (snprintf(next, sizeof(next), "%s.spare", n->spare) < (int)sizeof(next))
+		renameat(dir_fd, next, dir_fd, n->spare);
 	fd = openat(dir_fd, n->new, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
 		return -errno;

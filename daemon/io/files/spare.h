@@ -7,6 +7,7 @@
  *   <name>     | the file that counts
  *   <name>.new | one that is being made, or that a process left which was killed while it made it
  *   <name>.spare
+ *   <name>.spare.spare | the next one, if a taken file does not come back as a spare: spare_leave(..., "<name>.spare", ...)
  */
 #pragma once
 
