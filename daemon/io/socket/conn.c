@@ -7,64 +7,16 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/cold.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/queue.h"
 #include "core/port/account_text.h"
 #include "io/base/feed.h"
 #include "io/base/parcel.h"
 #include "io/base/watch.h"
-#include "io/socket/socket_pools.h"
-
-/* While a connection closes, a peer that reads nothing for so long is no longer waited for. */
-#define CONN_PATIENCE_NS (5 * CLOCK_NS_PER_S)
+#include "io/socket/conn_output.h"
+#include "io/socket/conn_watch.h"
 
 enum { CONN_WORDS_KEPT = 16 };
-
-static inline void conn_set_ready(struct conn *c)
-{
-	party_add(&c->env->parties, &c->place);
-}
-
-static void conn_set_dirty(struct conn *c)
-{
-	if (c->is_dirty)
-		return;
-	c->is_dirty = true;
-	TAILQ_INSERT_TAIL(&c->env->dirty, c, dirty);
-}
-
-static size_t conn_unwritten(const struct conn *c)
-{
-	return c->out.len - c->written;
-}
-
-static bool conn_may_parse(const struct conn *c)
-{
-	size_t unwritten = conn_unwritten(c);
-
-	if (c->waiting || c->closing || c->dead)
-		return false;
-	if (unwritten == 0)
-		return true;
-	return unwritten < c->env->output_bytes / 2 &&
-	       account_may(c->account, SOCKET_OUTPUT, CONN_UNWRITTEN_ROOM, c->privileged);
-}
-
-static bool conn_has_share(const struct conn *c)
-{
-	return account_may(c->account, SOCKET_INPUT, 1, c->privileged);
-}
-
-/* How much input that cannot be parsed yet the connection may keep. */
-static size_t conn_input_max(const struct conn *c)
-{
-	size_t max = c->reader.request_bytes_max;
-
-	return max > CONN_UNPARSED_SMALL && !conn_has_share(c) ? CONN_UNPARSED_SMALL : max;
-}
 
 static void conn_count_input(struct conn *c)
 {
@@ -72,14 +24,6 @@ static void conn_count_input(struct conn *c)
 
 	if (more != c->unparsed.amount)
 		charge_set(&c->unparsed, c->account, SOCKET_INPUT, more);
-}
-
-static void conn_count_output(struct conn *c)
-{
-	size_t unwritten = conn_unwritten(c);
-
-	charge_set(&c->unwritten, c->account, SOCKET_OUTPUT,
-		   unwritten > CONN_UNWRITTEN_SMALL ? unwritten - CONN_UNWRITTEN_SMALL : 0);
 }
 
 void conn_enter(struct conn *c, struct account *account)
@@ -96,122 +40,6 @@ void conn_enter(struct conn *c, struct account *account)
 	charge_set(&c->unwritten, account, SOCKET_OUTPUT, c->unwritten.amount);
 	charge_set(&c->unparsed, account, SOCKET_INPUT, c->unparsed.amount);
 	charge_set(&c->connection, account, SOCKET_CONNECTIONS, !conn_is_ghost(c));
-}
-
-bool conn_is_ghost(const struct conn *c)
-{
-	return c->fd < 0;
-}
-
-bool conn_is_busy(const struct conn *c)
-{
-	return c->waiting || c->closing || c->dead || c->in.len > 0 || c->unreported || c->report || conn_unwritten(c) > 0;
-}
-
-/* The kernel must not have given or taken anything before; the compiler sees no use of the mark. */
-static inline void conn_mark(struct conn *c)
-{
-	if (!c->mark)
-		return;
-	__atomic_store_n(c->mark, 1, __ATOMIC_RELEASE);
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-}
-
-static inline void conn_unmark(struct conn *c)
-{
-	if (c->mark && !conn_is_busy(c))
-		__atomic_store_n(c->mark, 0, __ATOMIC_RELEASE);
-}
-
-static inline void conn_queue(struct conn *c, struct slice text)
-{
-	if (!c->out.data) {
-		c->out = c->env->spare;
-		c->env->spare = (struct bytes){ 0 };
-	}
-	bytes_slice(&c->out, text);
-	if (conn_unwritten(c) > CONN_UNWRITTEN_SMALL)
-		conn_count_output(c);
-}
-
-static inline void conn_drop_output(struct conn *c)
-{
-	charge_give_back(&c->unwritten, SOCKET_OUTPUT);
-	if (!c->env->spare.data && c->out.cap <= CONN_SPARE_MAX) {
-		c->env->spare = c->out;
-		c->env->spare.len = 0;
-		c->out = (struct bytes){ 0 };
-	} else {
-		bytes_free(&c->out);
-	}
-	c->written = 0;
-	c->pushed = 0;
-}
-
-static inline bool conn_may_read(const struct conn *c)
-{
-	return conn_may_parse(c) && !c->eof && c->in.len <= conn_input_max(c);
-}
-
-/*
- * What the input event should wait for. A level-triggered event reports a half-closed peer again and again; if there is
- * nothing to read from it, only the edge of its final hang-up is of interest.
- */
-static enum conn_watch conn_wants(const struct conn *c)
-{
-	if (c->dead || c->closing)
-		return CONN_WATCH_NONE;
-	if (conn_may_read(c))
-		return CONN_WATCH_READ;
-	return c->half || c->eof ? CONN_WATCH_EDGE : CONN_WATCH_HANGUP;
-}
-
-static void conn_watch_output(struct conn *c)
-{
-	unsigned int edge = c->watch == CONN_WATCH_HANGUP || c->watch == CONN_WATCH_EDGE ? WATCH_EDGE : 0;
-
-	watch_set(c->output, c->fd, WATCH_WRITE | edge, c->closing ? CONN_PATIENCE_NS : WATCH_NO_TIMEOUT);
-}
-
-static void conn_watch(struct conn *c, enum conn_watch watch)
-{
-	static const unsigned int flags[] = {
-		[CONN_WATCH_READ] = WATCH_READ | WATCH_HANGUP | WATCH_KEEP,
-		[CONN_WATCH_HANGUP] = WATCH_READ | WATCH_HANGUP | WATCH_EDGE | WATCH_KEEP,
-		[CONN_WATCH_EDGE] = WATCH_READ | WATCH_HANGUP | WATCH_EDGE | WATCH_KEEP,
-	};
-
-	if (c->watch == watch)
-		return;
-	c->watch = watch;
-	if (watch == CONN_WATCH_NONE)
-		watch_clear(c->input);
-	else
-		watch_set(c->input, c->fd, flags[watch], WATCH_NO_TIMEOUT);
-	if (watch_is_set(c->output))
-		conn_watch_output(c);
-}
-
-/* Reading stops only when input comes that may not be read: most waiting clients send nothing meanwhile. */
-static inline void conn_rewatch(struct conn *c)
-{
-	if (c->watch != CONN_WATCH_READ || c->half || c->eof || c->closing || c->dead)
-		conn_watch(c, conn_wants(c));
-}
-
-/* A reply that may wait for the next one must not keep that next one from being requested. */
-static inline void conn_hurry_lazy(struct conn *c)
-{
-	if (c->is_dirty || c->waiting || conn_unwritten(c) == 0)
-		return;
-	if (!conn_may_parse(c) && !watch_is_set(c->output))
-		conn_set_dirty(c);
-}
-
-void conn_hurry(struct conn *c)
-{
-	if (conn_unwritten(c) > 0 && !watch_is_set(c->output))
-		conn_set_dirty(c);
 }
 
 void conn_free(struct conn *c)
@@ -232,90 +60,6 @@ void conn_free(struct conn *c)
 	if (c->fd >= 0)
 		close(c->fd);
 	mem_free(c);
-}
-
-struct log_account conn_log_account(const struct account *account)
-{
-	return (struct log_account){ account->uid, slice_of(account->unit ? account->unit : "") };
-}
-
-static void conn_die(struct conn *c)
-{
-	c->dead = true;
-	c->env->dead++;
-	conn_watch(c, CONN_WATCH_NONE);
-	watch_clear(c->output);
-	conn_set_ready(c);
-}
-
-/* False: its user has too much already that is not read, and it is closed for that. */
-static COLD bool conn_admits(struct conn *c, size_t more)
-{
-	const struct log_account who = conn_log_account(c->account);
-	struct bytes sentence = { 0 };
-
-	if (account_may(c->account, SOCKET_OUTPUT, more, c->privileged))
-		return true;
-	account_refusal(c->account, SOCKET_OUTPUT, c->privileged, &socket_pools_words[SOCKET_OUTPUT], &sentence);
-	log_caused(LOG_LEVEL_WARNING, LOG_EVENT_client_closed, &who,
-		   LOG_FIELDS("why=%s bytes=%d", "output", conn_unwritten(c) + more),
-		   "closed a client that does not read: %.*s", (int)sentence.len, sentence.data);
-	bytes_free(&sentence);
-	conn_die(c);
-	return false;
-}
-
-static inline bool conn_has_room(struct conn *c, size_t more)
-{
-	return conn_unwritten(c) + more <= CONN_UNWRITTEN_SMALL || conn_admits(c, more);
-}
-
-void conn_reply(struct conn *c, struct slice text, bool lazy)
-{
-	if (c->dead || c->closing || !conn_has_room(c, text.len))
-		return;
-	conn_queue(c, text);
-	if (!lazy || conn_unwritten(c) > CONN_LAZY_MAX)
-		conn_set_dirty(c);
-	if (!c->waiting)
-		return;
-	c->waiting = false;
-	if (!c->asking && (c->in.len > 0 || c->half || c->watch != CONN_WATCH_READ))
-		conn_set_ready(c);
-}
-
-void conn_push(struct conn *c, struct slice text, bool report)
-{
-	if (c->dead || c->closing)
-		return;
-	conn_mark(c);
-	c->pushed += text.len;
-	if (c->pushed > c->env->output_bytes) {
-		const struct log_account who = conn_log_account(c->account);
-
-		log_caused(LOG_LEVEL_WARNING, LOG_EVENT_client_closed, &who, LOG_FIELDS("why=%s bytes=%d", "output", c->pushed),
-			    "closed a client that does not read: more is queued for it than limits.output_bytes = %zu",
-			    c->env->output_bytes);
-		conn_die(c);
-		return;
-	}
-	if (!conn_has_room(c, text.len))
-		return;
-	conn_queue(c, text);
-	if (report)
-		c->unreported = conn_unwritten(c);
-	conn_set_dirty(c);
-}
-
-void conn_close(struct conn *c)
-{
-	if (conn_is_ghost(c) && !c->dead)
-		conn_die(c);
-	if (c->dead || c->closing)
-		return;
-	c->closing = true;
-	conn_watch(c, CONN_WATCH_NONE);
-	conn_set_dirty(c);
 }
 
 static void conn_refuse(struct conn *c, enum error_code code, struct slice sentence)
@@ -397,14 +141,6 @@ static size_t conn_parse(struct conn *c, struct slice input, bool *ret_more)
 	return total;
 }
 
-/* Seldom called: kept apart from those who have no other use for the room that the event takes. */
-static __attribute__((noinline)) void conn_tell(struct conn *c, enum event_type type)
-{
-	const struct event event = { .type = type, .conn = c->number };
-
-	feed_event(c->env->feed, &event);
-}
-
 /* Keeps the unused part of `input`, which is c->in or was just read. */
 static void conn_keep_rest(struct conn *c, struct slice input, size_t used)
 {
@@ -431,80 +167,6 @@ static void conn_keep_nothing(struct conn *c)
 
 		resp_reader_deinit(&c->reader);
 		resp_reader_init(&c->reader, args_max, bytes_max);
-	}
-}
-
-/*
- * A client that reads, but gets more all the time, never leaves `out` empty: written bytes are dropped when they are
- * half of it.
- */
-static void conn_sent_part(struct conn *c)
-{
-	size_t left = conn_unwritten(c);
-
-	conn_count_output(c);
-	if (c->pushed > left)
-		c->pushed = left;
-	if (c->written < left)
-		return;
-	memmove(c->out.data, c->out.data + c->written, left);
-	c->out.len = left;
-	c->written = 0;
-}
-
-static void conn_count_unreported(struct conn *c, size_t sent)
-{
-	c->report = c->unreported <= sent;
-	c->unreported -= c->report ? c->unreported : sent;
-}
-
-/* Sends as many of the unwritten bytes as the socket accepts. */
-static void conn_send(struct conn *c)
-{
-	ssize_t sent = send(c->fd, c->out.data + c->written, conn_unwritten(c), MSG_NOSIGNAL);
-
-	if (sent >= 0) {
-		c->written += (size_t)sent;
-		if (c->unreported)
-			conn_count_unreported(c, (size_t)sent);
-	} else if (errno != EAGAIN && errno != EINTR) {
-		conn_die(c);
-	}
-}
-
-static void conn_flush(struct conn *c)
-{
-	if (!c->dead && conn_unwritten(c) > 0)
-		conn_send(c);
-	if (c->dead)
-		return;
-	if (conn_unwritten(c) > 0) {
-		conn_sent_part(c);
-		conn_watch_output(c);
-	} else {
-		conn_drop_output(c);
-		if (c->closing)
-			conn_die(c);
-	}
-	conn_rewatch(c);
-	/* Continues with input that was held back by unread output. */
-	if ((c->in.len > 0 || c->eof) && conn_may_parse(c))
-		conn_set_ready(c);
-	if (c->report) {
-		c->report = false;
-		conn_tell(c, EVENT_CLIENT_WRITTEN);
-	}
-	conn_unmark(c);
-}
-
-void conn_flush_all(struct conn_env *env)
-{
-	struct conn *c;
-
-	while ((c = TAILQ_FIRST(&env->dirty))) {
-		TAILQ_REMOVE(&env->dirty, c, dirty);
-		c->is_dirty = false;
-		conn_flush(c);
 	}
 }
 

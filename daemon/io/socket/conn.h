@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One connection.
+ * One connection: its input here, its output in conn_output.h.
  *
  *     state     meaning                                  reads  leaves by
  *     open      its next request may be parsed            yes   a request without its reply -> waiting
@@ -74,24 +74,14 @@ struct conn *conn_new(struct conn_env *env, int fd, uint32_t number);
  */
 struct conn *conn_ghost(struct conn_env *env, uint32_t number);
 bool conn_is_ghost(const struct conn *c);
-struct log_account conn_log_account(const struct account *account); /* whose lines of the log are rated together */
 /* It is charged to that account, whatever that has, and served in its turns; before that it is nobody's. */
 void conn_enter(struct conn *c, struct account *account);
 /* Something is under way: part of a request was read, or a request is not answered, or something is to be written. */
 bool conn_is_busy(const struct conn *c);
 void conn_free(struct conn *c);
 
-/* `lazy`: it may wait for the next output, but at most CONN_LAZY_MAX bytes do. */
-void conn_reply(struct conn *c, struct slice text, bool lazy);
-/* `report`: EVENT_CLIENT_WRITTEN follows when it has been written. */
-void conn_push(struct conn *c, struct slice text, bool report);
-void conn_close(struct conn *c);
-/* A reply that waits for the next output waits no longer. */
-void conn_hurry(struct conn *c);
 /* Its turn has come, and it is not dead: reads, and parses what it has. */
 void conn_serve(struct conn *c);
-/* Writes the queued output of all. */
-void conn_flush_all(struct conn_env *env);
 /*
  * A hand-over: the fields of its record, and the connection that they make, NULL if they make none. That one reads and
  * writes nothing before conn_begin().

@@ -6,30 +6,27 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/container.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "core/port/account_text.h"
+#include "io/socket/accept.h"
 #include "io/socket/conn.h"
+#include "io/socket/conn_output.h"
 #include "io/socket/kept.h"
 #include "io/socket/kin.h"
 #include "io/socket/socket_pools.h"
 #include "io/base/feed.h"
 #include "io/base/keeper.h"
 #include "io/base/parcel.h"
-#include "io/base/peer.h"
-#include "io/base/process.h"
-#include "io/base/unit.h"
 #include "io/files/saved_table.h"
 #include "io/base/watch.h"
 
 enum {
-	SERVER_ACCEPTS_PER_TURN = 64,
 	SERVER_NUMBERS_MAX = 1 << 21, /* more than limits.clients can be */
-	SERVER_LOOK_EVERY = 16,       /* connections that are served between two looks at the clock, if one user has them all */
+	SERVER_LOOK_EVERY =
+		16, /* connections that are served between two looks at the clock, if one user has them all */
 };
 /*
  * Then ZooKeeper's socket and the timers are looked at, and who has become readable: small beside what a request takes that
@@ -38,9 +35,6 @@ enum {
  */
 #define SERVER_TURN_NS (500 * INT64_C(1000))
 #define SERVER_SHARE_NS (100 * INT64_C(1000))
-/* Who comes, and who they are, is looked up for so long at a time. */
-#define SERVER_ACCEPT_NS (200 * INT64_C(1000))
-#define SERVER_PAUSE_NS (100 * CLOCK_NS_PER_MS)
 #define SERVER_LOOK_NS CLOCK_NS_PER_S
 /* For looking whether ghosts live, while clients wait. */
 #define SERVER_GHOSTS_NS (2 * CLOCK_NS_PER_MS)
@@ -61,14 +55,10 @@ struct server {
 	size_t ghosts, ghost;    /* how many there are; the number to be looked at next */
 	int64_t ghosts_until_ns; /* as long as they may believe to hold something */
 	struct conn_env env;
-	int listening, operators;
-	struct watch *accepting, *accepting_operators, *pause;
+	struct acceptor *acceptor;
 	struct conn **conns; /* by number */
 	uint32_t *free_numbers;
 	size_t conns_cap, free_count, count;
-	char unit_root[UNIT_CGROUP_MAX];
-	size_t unit_root_len;
-	struct peer_groups groups; /* of the connection that is looked at */
 };
 
 static struct conn *server_conn(const struct server *s, uint32_t number)
@@ -93,29 +83,6 @@ static void server_grow(struct server *s)
 
 /* ---- who connected ---- */
 
-/*
- * The unit of the process that connected. Its number may be another process' by now: then, or if that cannot be excluded,
- * no unit is told.
- */
-static struct slice server_unit(const struct server *s, int fd, pid_t pid, uint64_t start, char text[UNIT_CGROUP_MAX])
-{
-	const struct slice root = { s->unit_root, s->unit_root_len };
-	int peer = peer_process(fd);
-	struct slice unit = start ? unit_read(pid, root, text) : (struct slice){ 0 };
-	char again[PROCESS_STAT_MAX];
-	struct process process = { 0 };
-	bool same = process_read(pid, again, &process) == 0 && process.start == start && !process.ended;
-
-	return (peer == PEER_PROCESS_UNKNOWN || peer_process_lives(peer)) && same ? unit : (struct slice){ 0 };
-}
-
-/* Those that the process had when it connected: the connection tells them for as long as it is open. */
-static void server_groups(struct server *s, int fd, gid_t gid, struct event_groups *ret)
-{
-	peer_groups(fd, gid, &s->groups);
-	*ret = (struct event_groups){ s->groups.list, s->groups.count, s->groups.all };
-}
-
 static void server_tell_groups(struct server *s, const struct conn *c)
 {
 	struct event event = { .type = EVENT_CLIENT_GROUPS, .conn = c->number };
@@ -124,127 +91,41 @@ static void server_tell_groups(struct server *s, const struct conn *c)
 
 	if (c->fd < 0 || getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0)
 		return;
-	server_groups(s, c->fd, cred.gid, &event.groups);
+	accept_groups(s->acceptor, c->fd, cred.gid, &event.groups);
 	feed_event(s->feed, &event);
 }
 
-static void server_refuse(const struct account *account, int fd, struct slice sentence)
+static bool server_is_full(void *arg)
 {
-	const struct log_account who = conn_log_account(account);
-	struct bytes text = { 0 };
-	ssize_t sent;
+	const struct server *s = arg;
 
-	resp_error(&text, ERROR_LIMIT, sentence);
-	sent = send(fd, text.data, text.len, MSG_NOSIGNAL | MSG_DONTWAIT);
-	(void)sent;
-	bytes_free(&text);
-	log_caused(LOG_LEVEL_WARNING, LOG_EVENT_client_refused, &who, LOG_FIELDS("why=%s", "clients"), "refused a client: %.*s",
-		   (int)sentence.len, sentence.data);
+	return s->count >= s->numbers_max;
 }
 
-/* False: its user has as many as it may, which it was told. */
-static bool server_admits(struct server *s, int fd, const struct account *account, bool privileged)
+static void server_welcome(void *arg, const struct visitor *v)
 {
-	struct bytes sentence = { 0 };
-
-	if (account_may(account, SOCKET_CONNECTIONS, 1, privileged))
-		return true;
-	account_refusal(account, SOCKET_CONNECTIONS, privileged, &socket_pools_words[SOCKET_CONNECTIONS], &sentence);
-	server_refuse(account, fd, bytes_view(&sentence));
-	bytes_free(&sentence);
-	return false;
-}
-
-static void server_welcome(struct server *s, int fd, bool privileged)
-{
-	struct ucred cred = { .uid = (uid_t)-1, .gid = (gid_t)-1 };
+	const struct saved_conn who = { .pid = v->pid, .uid = v->uid, .gid = v->gid, .start = v->start };
+	struct server *s = arg;
 	struct event event = { .type = EVENT_CLIENT_CONNECTED };
-	socklen_t len = sizeof(cred);
-	char text[PROCESS_STAT_MAX], cgroup[UNIT_CGROUP_MAX];
-	struct process process = { 0 };
-	struct saved_conn who;
-	struct account *account;
 	uint32_t number;
 
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0) {
-		log_warning(client_refused, LOG_FIELDS("why=%s error=%v", "credentials", strerror(errno)),
-			    "refused a client whose credentials are unknown: %s", strerror(errno));
-		close(fd);
-		return;
-	}
-	/* A process that may not be read has no name, and is known by its number alone. */
-	if (process_read(cred.pid, text, &process) == 0)
-		event.connected.comm = process.comm;
-	event.connected.unit = server_unit(s, fd, cred.pid, process.start, cgroup);
-	account = account_enter(&s->env.accounts, cred.uid, event.connected.unit.data, event.connected.unit.len);
-	if (!server_admits(s, fd, account, privileged)) {
-		account_leave(account);
-		close(fd);
-		return;
-	}
 	if (s->free_count == 0)
 		server_grow(s);
 	number = s->free_numbers[--s->free_count];
-	s->conns[number] = conn_new(&s->env, fd, number);
-	s->conns[number]->privileged = privileged;
-	conn_enter(s->conns[number], account);
-	account_leave(account); /* the connection is charged to it */
+	s->conns[number] = conn_new(&s->env, v->fd, number);
+	s->conns[number]->privileged = v->privileged;
+	conn_enter(s->conns[number], v->account);
 	s->count++;
 	event.conn = number;
-	event.connected.pid = (uint32_t)cred.pid;
-	event.connected.uid = cred.uid;
-	event.connected.gid = cred.gid;
-	event.connected.privileged = privileged;
-	server_groups(s, fd, cred.gid, &event.connected.groups);
-	who = (struct saved_conn){
-		.pid = (uint32_t)cred.pid, .uid = cred.uid, .gid = cred.gid, .start = process.start
-	};
-	saved_connected(s->saved, number, &who, fd);
+	event.connected.pid = v->pid;
+	event.connected.uid = v->uid;
+	event.connected.gid = v->gid;
+	event.connected.comm = v->comm;
+	event.connected.unit = v->unit;
+	event.connected.privileged = v->privileged;
+	accept_groups(s->acceptor, v->fd, v->gid, &event.connected.groups);
+	saved_connected(s->saved, number, &who, v->fd);
 	feed_event(s->feed, &event);
-}
-
-static void server_pause(struct server *s, int error)
-{
-	log_error(accept_failed, LOG_FIELDS("error=%v", strerror(error)), "cannot accept clients: %s", strerror(error));
-	watch_clear(s->accepting);
-	watch_clear(s->accepting_operators);
-	watch_set(s->pause, -1, 0, SERVER_PAUSE_NS);
-}
-
-static void server_listen(struct server *s)
-{
-	watch_set(s->accepting, s->listening, WATCH_READ | WATCH_KEEP, WATCH_NO_TIMEOUT);
-	if (s->operators >= 0)
-		watch_set(s->accepting_operators, s->operators, WATCH_READ | WATCH_KEEP, WATCH_NO_TIMEOUT);
-}
-
-static void server_resume(int fd, short what, void *arg)
-{
-	server_listen(arg);
-}
-
-static void server_accept(int listening, short what, void *arg)
-{
-	struct server *s = arg;
-	int fd, i;
-
-	feed_begin_share(s->feed, SERVER_ACCEPT_NS);
-	for (i = 0; i < SERVER_ACCEPTS_PER_TURN && !feed_share_spent(s->feed); i++) {
-		fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-		if (fd >= 0) {
-			if (s->count < s->numbers_max) {
-				server_welcome(s, fd, listening == s->operators);
-			} else {
-				server_refuse(&s->env.accounts.nobody, fd, SLICE("the daemon has as many clients as it can have"));
-				close(fd);
-			}
-			continue;
-		}
-		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
-			server_pause(s, errno);
-		if (errno != EINTR && errno != ECONNABORTED)
-			break;
-	}
 }
 
 void server_limits(struct server *s, const struct server_conf *conf)
@@ -305,16 +186,12 @@ static void server_woken(int fd, short what, void *arg)
 struct server *server_new(struct feed *feed, int fd, int operators, const struct server_conf *conf)
 {
 	struct server *s = mem_new(sizeof(*s));
-	char text[UNIT_CGROUP_MAX];
-	struct slice root = unit_root(text);
+	const struct accept_calls calls = { server_is_full, server_welcome, s };
 	uint64_t keys[2] = { 0 };
 
 	if (getrandom(keys, sizeof(keys), 0) < 0)
-		log_warning(cannot_use, LOG_FIELDS("what=%s error=%v", "random", strerror(errno)), "there are no random bytes: %s",
-			    strerror(errno));
-	s->unit_root_len = root.len;
-	if (root.len)
-		memcpy(s->unit_root, root.data, root.len);
+		log_warning(cannot_use, LOG_FIELDS("what=%s error=%v", "random", strerror(errno)),
+			    "there are no random bytes: %s", strerror(errno));
 	s->feed = feed;
 	s->numbers_max = conf->saved ? saved_clients(conf->saved) : SERVER_NUMBERS_MAX;
 	s->saved = conf->saved;
@@ -324,17 +201,13 @@ struct server *server_new(struct feed *feed, int fd, int operators, const struct
 	s->env.scratch = mem_new(CONN_READ_BYTES);
 	parties_init(&s->env.parties);
 	TAILQ_INIT(&s->env.dirty);
-	s->accepting = watch_new(feed_base(feed), server_accept, s);
-	s->accepting_operators = watch_new(feed_base(feed), server_accept, s);
 	s->kin = kin_new(feed);
-	s->pause = watch_new(feed_base(feed), server_resume, s);
 	s->looking = watch_new(feed_base(feed), server_woken, s);
 	s->due_ns = conf->saved ? INT64_MIN : INT64_MAX;
 	s->keeper = conf->keeper;
 	s->kept = kept_new(conf->keeper, conf->saved);
 	keeper_on_kept(conf->keeper, server_answered, s);
-	s->listening = fd;
-	s->operators = operators;
+	s->acceptor = accept_new(&s->env, fd, operators, &calls);
 	return s;
 }
 
@@ -353,7 +226,7 @@ static void server_enter(struct server *s, struct conn *c)
 
 void server_begin(struct server *s)
 {
-	server_listen(s);
+	accept_begin(s->acceptor);
 	for (size_t i = 0; i < s->conns_cap; i++) {
 		if (!s->conns[i])
 			continue;
@@ -511,9 +384,7 @@ void server_free(struct server *s)
 			conn_free(s->conns[i]);
 	parties_deinit(&s->env.parties);
 	kin_free(s->kin);
-	watch_free(s->accepting);
-	watch_free(s->accepting_operators);
-	watch_free(s->pause);
+	accept_free(s->acceptor);
 	watch_free(s->looking);
 	kept_free(s->kept);
 	mem_free(s->conns);

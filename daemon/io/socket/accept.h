@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who connects: accepts connections from the ordinary and the operators' socket, and finds out whose they are. When
+ * descriptors run out, accepting pauses for a moment.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "io/socket/conn_env.h"
+
+struct acceptor;
+struct event_groups;
+
+/* As the kernel has it; its texts do not outlast the call. */
+struct visitor {
+	int fd;
+	bool privileged; /* it came through the operators' socket */
+	uint32_t pid, uid, gid;
+	uint64_t start; /* of the process; 0: unknown */
+	struct slice comm, unit;
+	struct account *account;
+};
+
+struct accept_calls {
+	bool (*is_full)(void *arg);                                /* there is no number for one more */
+	void (*welcome)(void *arg, const struct visitor *visitor); /* takes over its descriptor */
+	void *arg;
+};
+
+/* For connections from `fd`, and those of operators from `operators` (-1: none). */
+struct acceptor *accept_new(struct conn_env *env, int fd, int operators, const struct accept_calls *calls);
+/* Takes NULL. */
+void accept_free(struct acceptor *a);
+void accept_begin(struct acceptor *a);
+/*
+ * The groups that the process had when it connected: the connection tells them for as long as it is open. They are valid
+ * until the next call.
+ */
+void accept_groups(struct acceptor *a, int fd, gid_t gid, struct event_groups *ret);

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "io/socket/conn_output.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+
+#include "base/cold.h"
+#include "base/log.h"
+#include "base/queue.h"
+#include "core/port/account_text.h"
+#include "io/base/watch.h"
+#include "io/socket/conn_watch.h"
+
+void conn_count_output(struct conn *c)
+{
+	size_t unwritten = conn_unwritten(c);
+
+	charge_set(&c->unwritten, c->account, SOCKET_OUTPUT,
+		   unwritten > CONN_UNWRITTEN_SMALL ? unwritten - CONN_UNWRITTEN_SMALL : 0);
+}
+
+void conn_queue(struct conn *c, struct slice text)
+{
+	if (!c->out.data) {
+		c->out = c->env->spare;
+		c->env->spare = (struct bytes){ 0 };
+	}
+	bytes_slice(&c->out, text);
+	if (conn_unwritten(c) > CONN_UNWRITTEN_SMALL)
+		conn_count_output(c);
+}
+
+void conn_drop_output(struct conn *c)
+{
+	charge_give_back(&c->unwritten, SOCKET_OUTPUT);
+	if (!c->env->spare.data && c->out.cap <= CONN_SPARE_MAX) {
+		c->env->spare = c->out;
+		c->env->spare.len = 0;
+		c->out = (struct bytes){ 0 };
+	} else {
+		bytes_free(&c->out);
+	}
+	c->written = 0;
+	c->pushed = 0;
+}
+
+void conn_hurry_lazy(struct conn *c)
+{
+	if (c->is_dirty || c->waiting || conn_unwritten(c) == 0)
+		return;
+	if (!conn_may_parse(c) && !watch_is_set(c->output))
+		conn_set_dirty(c);
+}
+
+void conn_hurry(struct conn *c)
+{
+	if (conn_unwritten(c) > 0 && !watch_is_set(c->output))
+		conn_set_dirty(c);
+}
+
+/* False: its user has too much already that is not read, and it is closed for that. */
+static COLD bool conn_admits(struct conn *c, size_t more)
+{
+	const struct log_account who = conn_log_account(c->account);
+	struct bytes sentence = { 0 };
+
+	if (account_may(c->account, SOCKET_OUTPUT, more, c->privileged))
+		return true;
+	account_refusal(c->account, SOCKET_OUTPUT, c->privileged, &socket_pools_words[SOCKET_OUTPUT], &sentence);
+	log_caused(LOG_LEVEL_WARNING, LOG_EVENT_client_closed, &who,
+		   LOG_FIELDS("why=%s bytes=%d", "output", conn_unwritten(c) + more),
+		   "closed a client that does not read: %.*s", (int)sentence.len, sentence.data);
+	bytes_free(&sentence);
+	conn_die(c);
+	return false;
+}
+
+static inline bool conn_has_room(struct conn *c, size_t more)
+{
+	return conn_unwritten(c) + more <= CONN_UNWRITTEN_SMALL || conn_admits(c, more);
+}
+
+void conn_reply(struct conn *c, struct slice text, bool lazy)
+{
+	if (c->dead || c->closing || !conn_has_room(c, text.len))
+		return;
+	conn_queue(c, text);
+	if (!lazy || conn_unwritten(c) > CONN_LAZY_MAX)
+		conn_set_dirty(c);
+	if (!c->waiting)
+		return;
+	c->waiting = false;
+	if (!c->asking && (c->in.len > 0 || c->half || c->watch != CONN_WATCH_READ))
+		conn_set_ready(c);
+}
+
+void conn_push(struct conn *c, struct slice text, bool report)
+{
+	if (c->dead || c->closing)
+		return;
+	conn_mark(c);
+	c->pushed += text.len;
+	if (c->pushed > c->env->output_bytes) {
+		const struct log_account who = conn_log_account(c->account);
+
+		log_caused(LOG_LEVEL_WARNING, LOG_EVENT_client_closed, &who,
+			   LOG_FIELDS("why=%s bytes=%d", "output", c->pushed),
+			   "closed a client that does not read: more is queued for it than limits.output_bytes = %zu",
+			   c->env->output_bytes);
+		conn_die(c);
+		return;
+	}
+	if (!conn_has_room(c, text.len))
+		return;
+	conn_queue(c, text);
+	if (report)
+		c->unreported = conn_unwritten(c);
+	conn_set_dirty(c);
+}
+
+void conn_close(struct conn *c)
+{
+	if (conn_is_ghost(c) && !c->dead)
+		conn_die(c);
+	if (c->dead || c->closing)
+		return;
+	c->closing = true;
+	conn_watch(c, CONN_WATCH_NONE);
+	conn_set_dirty(c);
+}
+
+/*
+ * A client that reads, but gets more all the time, never leaves `out` empty: written bytes are dropped when they are
+ * half of it.
+ */
+static void conn_sent_part(struct conn *c)
+{
+	size_t left = conn_unwritten(c);
+
+	conn_count_output(c);
+	if (c->pushed > left)
+		c->pushed = left;
+	if (c->written < left)
+		return;
+	memmove(c->out.data, c->out.data + c->written, left);
+	c->out.len = left;
+	c->written = 0;
+}
+
+static void conn_count_unreported(struct conn *c, size_t sent)
+{
+	c->report = c->unreported <= sent;
+	c->unreported -= c->report ? c->unreported : sent;
+}
+
+/* Sends as many of the unwritten bytes as the socket accepts. */
+static void conn_send(struct conn *c)
+{
+	ssize_t sent = send(c->fd, c->out.data + c->written, conn_unwritten(c), MSG_NOSIGNAL);
+
+	if (sent >= 0) {
+		c->written += (size_t)sent;
+		if (c->unreported)
+			conn_count_unreported(c, (size_t)sent);
+	} else if (errno != EAGAIN && errno != EINTR) {
+		conn_die(c);
+	}
+}
+
+void conn_flush(struct conn *c)
+{
+	if (!c->dead && conn_unwritten(c) > 0)
+		conn_send(c);
+	if (c->dead)
+		return;
+	if (conn_unwritten(c) > 0) {
+		conn_sent_part(c);
+		conn_watch_output(c);
+	} else {
+		conn_drop_output(c);
+		if (c->closing)
+			conn_die(c);
+	}
+	conn_rewatch(c);
+	/* Continues with input that was held back by unread output. */
+	if ((c->in.len > 0 || c->eof) && conn_may_parse(c))
+		conn_set_ready(c);
+	if (c->report) {
+		c->report = false;
+		conn_tell(c, EVENT_CLIENT_WRITTEN);
+	}
+	conn_unmark(c);
+}
+
+void conn_flush_all(struct conn_env *env)
+{
+	struct conn *c;
+
+	while ((c = TAILQ_FIRST(&env->dirty))) {
+		TAILQ_REMOVE(&env->dirty, c, dirty);
+		c->is_dirty = false;
+		conn_flush(c);
+	}
+}

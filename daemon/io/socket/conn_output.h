@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is written to a connection: replies, pushes, and the end. It is queued, and written when the turn settles or as soon
+ * as the peer has room.
+ */
+#pragma once
+
+#include "io/socket/conn.h"
+
+/* `lazy`: it may wait for the next output, but at most CONN_LAZY_MAX bytes do. */
+void conn_reply(struct conn *c, struct slice text, bool lazy);
+/* `report`: EVENT_CLIENT_WRITTEN follows when it has been written. */
+void conn_push(struct conn *c, struct slice text, bool report);
+/* Whatever is due to it. */
+void conn_queue(struct conn *c, struct slice text);
+/* It is closed when what is queued is written. */
+void conn_close(struct conn *c);
+/* A reply that waits for the next output waits no longer. */
+void conn_hurry(struct conn *c);
+/* One that may wait for the next one must not keep that next one from being requested. */
+void conn_hurry_lazy(struct conn *c);
+void conn_flush(struct conn *c);
+/* Writes the queued output of all. */
+void conn_flush_all(struct conn_env *env);
+/* How much is unwritten has changed: its account is charged for it. */
+void conn_count_output(struct conn *c);
+/* What is unwritten is of no use any longer. */
+void conn_drop_output(struct conn *c);

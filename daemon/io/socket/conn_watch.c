@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "io/socket/conn_watch.h"
+
+#include "base/log.h"
+#include "base/queue.h"
+#include "io/base/watch.h"
+
+void conn_set_dirty(struct conn *c)
+{
+	if (c->is_dirty)
+		return;
+	c->is_dirty = true;
+	TAILQ_INSERT_TAIL(&c->env->dirty, c, dirty);
+}
+
+bool conn_may_parse(const struct conn *c)
+{
+	size_t unwritten = conn_unwritten(c);
+
+	if (c->waiting || c->closing || c->dead)
+		return false;
+	if (unwritten == 0)
+		return true;
+	return unwritten < c->env->output_bytes / 2 &&
+	       account_may(c->account, SOCKET_OUTPUT, CONN_UNWRITTEN_ROOM, c->privileged);
+}
+
+/*
+ * What the input event should wait for. A level-triggered event reports a half-closed peer again and again; if there is
+ * nothing to read from it, only the edge of its final hang-up is of interest.
+ */
+enum conn_watch conn_wants(const struct conn *c)
+{
+	if (c->dead || c->closing)
+		return CONN_WATCH_NONE;
+	if (conn_may_read(c))
+		return CONN_WATCH_READ;
+	return c->half || c->eof ? CONN_WATCH_EDGE : CONN_WATCH_HANGUP;
+}
+
+void conn_watch_output(struct conn *c)
+{
+	unsigned int edge = c->watch == CONN_WATCH_HANGUP || c->watch == CONN_WATCH_EDGE ? WATCH_EDGE : 0;
+
+	watch_set(c->output, c->fd, WATCH_WRITE | edge, c->closing ? CONN_PATIENCE_NS : WATCH_NO_TIMEOUT);
+}
+
+void conn_watch(struct conn *c, enum conn_watch watch)
+{
+	static const unsigned int flags[] = {
+		[CONN_WATCH_READ] = WATCH_READ | WATCH_HANGUP | WATCH_KEEP,
+		[CONN_WATCH_HANGUP] = WATCH_READ | WATCH_HANGUP | WATCH_EDGE | WATCH_KEEP,
+		[CONN_WATCH_EDGE] = WATCH_READ | WATCH_HANGUP | WATCH_EDGE | WATCH_KEEP,
+	};
+
+	if (c->watch == watch)
+		return;
+	c->watch = watch;
+	if (watch == CONN_WATCH_NONE)
+		watch_clear(c->input);
+	else
+		watch_set(c->input, c->fd, flags[watch], WATCH_NO_TIMEOUT);
+	if (watch_is_set(c->output))
+		conn_watch_output(c);
+}
+
+void conn_die(struct conn *c)
+{
+	c->dead = true;
+	c->env->dead++;
+	conn_watch(c, CONN_WATCH_NONE);
+	watch_clear(c->output);
+	conn_set_ready(c);
+}
+
+bool conn_is_ghost(const struct conn *c)
+{
+	return c->fd < 0;
+}
+
+bool conn_is_busy(const struct conn *c)
+{
+	return c->waiting || c->closing || c->dead || c->in.len > 0 || c->unreported || c->report ||
+	       conn_unwritten(c) > 0;
+}
+
+struct log_account conn_log_account(const struct account *account)
+{
+	return (struct log_account){ account->uid, slice_of(account->unit ? account->unit : "") };
+}
+
+/* Seldom called: kept apart from those who have no other use for the room that the event takes. */
+void conn_tell(struct conn *c, enum event_type type)
+{
+	const struct event event = { .type = type, .conn = c->number };
+
+	feed_event(c->env->feed, &event);
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a connection waits for, whether it may be read and parsed, and whose turn it is in: what its input (conn.c) and its
+ * output (conn_output.c) have in common.
+ */
+#pragma once
+
+#include "base/clock.h"
+#include "io/base/feed.h"
+#include "io/socket/conn.h"
+#include "io/socket/socket_pools.h"
+
+/* While a connection closes, a peer that reads nothing for so long is no longer waited for. */
+#define CONN_PATIENCE_NS (5 * CLOCK_NS_PER_S)
+
+/* Its next request may be parsed. */
+bool conn_may_parse(const struct conn *c);
+/* What the input event should wait for. */
+enum conn_watch conn_wants(const struct conn *c);
+void conn_watch(struct conn *c, enum conn_watch watch);
+void conn_watch_output(struct conn *c);
+/* Its output is written when the turn settles, or before. */
+void conn_set_dirty(struct conn *c);
+/* It is freed in one of its next turns. */
+void conn_die(struct conn *c);
+void conn_tell(struct conn *c, enum event_type type);
+struct log_account conn_log_account(const struct account *account); /* whose lines of the log are rated together */
+
+static inline size_t conn_unwritten(const struct conn *c)
+{
+	return c->out.len - c->written;
+}
+
+static inline void conn_set_ready(struct conn *c)
+{
+	party_add(&c->env->parties, &c->place);
+}
+
+static inline bool conn_has_share(const struct conn *c)
+{
+	return account_may(c->account, SOCKET_INPUT, 1, c->privileged);
+}
+
+/* How much input that cannot be parsed yet the connection may keep. */
+static inline size_t conn_input_max(const struct conn *c)
+{
+	size_t max = c->reader.request_bytes_max;
+
+	return max > CONN_UNPARSED_SMALL && !conn_has_share(c) ? CONN_UNPARSED_SMALL : max;
+}
+
+static inline bool conn_may_read(const struct conn *c)
+{
+	return conn_may_parse(c) && !c->eof && c->in.len <= conn_input_max(c);
+}
+
+/* The kernel must not have given or taken anything before; the compiler sees no use of the mark. */
+static inline void conn_mark(struct conn *c)
+{
+	if (!c->mark)
+		return;
+	__atomic_store_n(c->mark, 1, __ATOMIC_RELEASE);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+static inline void conn_unmark(struct conn *c)
+{
+	if (c->mark && !conn_is_busy(c))
+		__atomic_store_n(c->mark, 0, __ATOMIC_RELEASE);
+}
+
+/* Reading stops only when input comes that may not be read: most waiting clients send nothing meanwhile. */
+static inline void conn_rewatch(struct conn *c)
+{
+	if (c->watch != CONN_WATCH_READ || c->half || c->eof || c->closing || c->dead)
+		conn_watch(c, conn_wants(c));
+}
