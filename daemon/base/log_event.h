@@ -78,7 +78,7 @@
 	X(force_asked, 20, 1000) /* name= hosts= by_uid= by_pid= by_command= */ \
 	X(force_deletes, 20, 1000) /* path= host= */ \
 	X(drain, 20, 1000) /* on= held= waiting= pid= */ \
-	X(client_refused, 5, 2000) /* why= clients= error= */ \
+	X(client_refused, 5, 2000) /* why= error= */ \
 	X(client_closed, 5, 2000) /* why= bytes= */ \
 	X(accept_failed, 5, 2000) /* error= */
 

@@ -27,7 +27,7 @@ RULES = [
     ("rules: readers are asked for their right to write", [
         ("return terms->mode == MODE_SHARED ? RULE_shared : RULE_lock;", "return RULE_lock;")], 100, "anything"),
     ("rules: an MLOCK finds out what it may not have when it comes to it", [
-        ("\t\tif (!m->parts[i].held && !ask_permits(", "\t\tif (false && !ask_permits(")], 300, "anything"),
+        ("(!again && denies_any(m, &no)) || ", "")], 300, "anything"),
     ("rules: whether one may look is not asked", [
         ("\tif (client_may_look(c, lock, p->here ? (uint32_t)p->uid : UINT32_MAX))\n", "")], 100, "anything"),
     ("rules: users of other hosts are one's own", [

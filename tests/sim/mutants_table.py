@@ -415,7 +415,7 @@ MUTANTS = [
     ("a loss on the way of an MLOCK is told", [
         ("return !m->parts[i].held;", "return false;")], 1000),
     ("an MLOCK that begins again keeps what it has", [
-        ("\t\tlet_go(m);\n\t\tbegin(m);", "\t\tbegin(m);")], 1000),
+        ("\t\tlet_go(m);\n\t\tbegin(m, true);", "\t\tbegin(m, true);")], 1000),
     ("an MLOCK that begins again goes on where it was", [
         ("\tm->at = 0;\n", "")], 1000),
     ("an MLOCK adds no level to what was held before", [

@@ -451,6 +451,10 @@ def test_idle_connections_of_one_user_leave_room_for_others_and_for_operators(da
     operators = [clients(d, operator=True) for _ in range(9)]
     assert [c.call("PING") for c in operators] == ["PONG"] * 9
     assert [c.call("PING") for c in held] == ["PONG"] * 73
+    # Now there is no place at all, and that is no user's fault.
+    assert clients(d, 2, operator=True).reply() == "LIMIT the daemon has as many clients as it can have"
+    full, = (line for line in d.log().splitlines() if "as many clients as it can have" in line)
+    assert "event=client_refused why=clients" in full and "uid=" not in full
     # The share is of what the others leave: with 27 elsewhere it is 53 now, and 72 stay.
     held.pop().close()
     harness.wait_until(lambda: "connected_clients:99" in operators[0].call("INFO", "clients"), "the end of the connection")

@@ -141,15 +141,11 @@ static void of_several_names_each_is_looked_at_first(void **state)
 	fixture_say(f, 1, "MLOCK 2 a b REENTER", "*2 :1024 :2048");
 }
 
-static void groups_count_once_they_are_known(void **state)
+static void hand_over(struct fixture *f)
 {
-	struct fixture *f = *state;
 	struct bytes text = { 0 }, why = { 0 };
 	struct broker *b;
 
-	RELOADED("allow @50 * revoke", "deny @60 * lock");
-	fixture_say(f, 2, "REVOKE a", ":0");
-	fixture_say(f, 2, "LOCK a", ":1024");
 	broker_snapshot(f->broker, &text);
 	b = broker_restore(f->broker->env.conf, bytes_view(&text), f->now_ns, &why);
 	assert_non_null(b);
@@ -157,7 +153,17 @@ static void groups_count_once_they_are_known(void **state)
 	f->broker = b;
 	bytes_free(&text);
 	bytes_free(&why);
-	/* A hand-over: it could be in any group. */
+}
+
+static void groups_count_once_they_are_known(void **state)
+{
+	struct fixture *f = *state;
+
+	RELOADED("allow @50 * revoke", "deny @60 * lock");
+	fixture_say(f, 2, "REVOKE a", ":0");
+	fixture_say(f, 2, "LOCK a", ":1024");
+	hand_over(f);
+	/* It could be in any group. */
 	fixture_say(f, 2, "REVOKE b", "-DENIED only operators may ask for what others hold" DENIED_HOW);
 	denied(f, 2, "LOCK b", "lock", "b", "deny @60 * lock");
 	fixture_event(f, &(struct event){ .type = EVENT_CLIENT_GROUPS, .conn = 2, .groups = { groups, 1, true } });
@@ -166,6 +172,22 @@ static void groups_count_once_they_are_known(void **state)
 	denied(f, 0, "LOCK b", "lock", "b", "deny @60 * lock"); /* not known yet */
 	fixture_event(f, &(struct event){ .type = EVENT_CLIENT_GROUPS, .conn = 0, .groups = { groups, 0, true } });
 	fixture_say(f, 0, "LOCK c", ":3072");
+}
+
+/* Also when it takes the next lock, or begins again, before the groups of its process are known. */
+static void an_mlock_goes_on_after_a_hand_over(void **state)
+{
+	struct fixture *f = *state;
+
+	RELOADED("deny @60 * lock");
+	fixture_say(f, 1, "LOCK b", ":1024");
+	fixture_say(f, 2, "MLOCK 3 a b c WAIT 10000", "");
+	hand_over(f);
+	fixture_say(f, OPERATOR, "FORCEUNLOCK a", ":1");
+	fixture_expect(f, 2, "");
+	fixture_say(f, 1, "UNLOCK b", ":0");
+	fixture_expect(f, 2, "*3 :3072 :1025 :4096");
+	denied(f, 2, "LOCK d", "lock", "d", "deny @60 * lock");
 }
 
 static void expect_told(struct fixture *f, uint32_t conn, const char *words, bool all)
@@ -290,6 +312,7 @@ int main(void)
 		TEST(what_is_held_or_waited_for_stays),
 		TEST(of_several_names_each_is_looked_at_first),
 		TEST(groups_count_once_they_are_known),
+		TEST(an_mlock_goes_on_after_a_hand_over),
 		TEST(who_may_not_look_is_shown_no_process_and_no_data),
 		TEST(its_own_is_shown_to_it),
 		TEST(an_observer_is_told_the_leader_without_data),

@@ -53,6 +53,12 @@ static int setup_unlimited(void **state)
 	return setup_with(state, 1, 0, 75);
 }
 
+/* They come back sooner than those who wait are looked at. */
+static int setup_fast(void **state)
+{
+	return setup_with(state, 4, 100, 75);
+}
+
 /* One of these is the operators'. */
 static int setup_with_reserve(void **state)
 {
@@ -295,6 +301,89 @@ static void a_reload_that_ends_the_limit_lets_all_go_on(void **state)
 	fixture_event(f, &(struct event){ .type = EVENT_CONF, .conf = { .now = &f->conf } });
 }
 
+/* Who waits, first to last; the timer of the first one wakes all. */
+static void fill_and_wait(struct fixture *f)
+{
+	for (int i = 0; i < 6; i++)
+		ask(f, 0, (const char *[]){ "ENQUEUE a", "ENQUEUE b", "ENQUEUE c", "ENQUEUE d", "ENQUEUE e", "ENQUEUE f" }[i]);
+	assert_int_equal(made, 3);
+	assert_int_equal(names_of(f)->waiting, 3);
+}
+
+static void whoever_is_first_wakes_all(void **state)
+{
+	struct fixture *f = *state;
+
+	fill_and_wait(f);
+	ask(f, 0, "CANCEL d");
+	assert_int_equal(names_of(f)->waiting, 2);
+	pass(f, 1100);
+	assert_int_equal(made, 4);
+	assert_true(dir_of("/lb/e", false) < DIRS);
+	ask(f, 0, "CANCEL f");
+	pass(f, 10000);
+	assert_int_equal(made, 4);
+	assert_int_equal(names_of(f)->waiting, 0);
+}
+
+/* Nobody is served in the event of that question: whoever looks next finds an empty bucket, and no room that was just made. */
+static void who_waits_goes_on_when_a_question_has_emptied_the_bucket(void **state)
+{
+	struct fixture *f = *state;
+
+	fill_and_wait(f);
+	f->now_ns += 50 * MS;
+	ask(f, OPERATOR, "METRICS");
+	assert_int_equal(names_of(f)->count, 0);
+	assert_int_equal(made, 3);
+	pass(f, 200);
+	assert_int_equal(made, 6);
+	assert_int_equal(names_of(f)->waiting, 0);
+}
+
+/* Nobody can be served, and the deadline must not be now for ever. */
+static void a_reload_that_ends_the_limit_without_a_connection_waits_for_one(void **state)
+{
+	struct fixture *f = *state;
+	struct broker_conf next = f->conf;
+
+	fill_and_wait(f);
+	fixture_event(f, &(struct event){ .type = EVENT_ZK_SUSPENDED });
+	next.limits.new_names_per_s = 0;
+	fixture_event(f, &(struct event){ .type = EVENT_CONF, .conf = { .now = &next } });
+	for (int events = 0; events < 100; events++) {
+		int64_t due_ns = broker_deadline(f->broker);
+
+		if (due_ns > f->now_ns + 1000 * MS)
+			break;
+		f->now_ns = due_ns > f->now_ns ? due_ns : f->now_ns;
+		fixture_event(f, &(struct event){ .type = EVENT_TIME });
+		assert_true(broker_deadline(f->broker) > f->now_ns);
+	}
+	assert_int_equal(made, 3);
+	fixture_reconnected(f);
+	answer_all(f);
+	pass(f, 1000);
+	assert_int_equal(made, 6);
+	f->conf.limits.new_names_per_s = 0;
+	fixture_event(f, &(struct event){ .type = EVENT_CONF, .conf = { .now = &f->conf } });
+}
+
+/* However many wait for it, and however often it is touched: the sentence is for those that are refused. */
+static void no_sentence_is_made_for_those_who_wait(void **state)
+{
+	struct fixture *f = *state;
+
+	fill_and_wait(f);
+	bytes_clear(&f->broker->env.refusal);
+	ask(f, 1, "ENQUEUE d");
+	pass(f, 300);
+	assert_int_equal(f->broker->env.refusal.len, 0);
+	ask(f, 2, "LOCK d WAIT 0");
+	assert_true(got(f, 2, "-LIMIT "));
+	assert_int_not_equal(f->broker->env.refusal.len, 0);
+}
+
 static void a_hand_over_goes_on_with_an_empty_bucket(void **state)
 {
 	struct fixture *f = *state;
@@ -350,6 +439,10 @@ int main(void)
 		TEST(who_gives_up_or_waits_in_vain_leaves_nothing),
 		TEST_IN(without_a_limit_all_are_made_at_once, setup_unlimited),
 		TEST(a_reload_that_ends_the_limit_lets_all_go_on),
+		TEST(whoever_is_first_wakes_all),
+		TEST_IN(who_waits_goes_on_when_a_question_has_emptied_the_bucket, setup_fast),
+		TEST(a_reload_that_ends_the_limit_without_a_connection_waits_for_one),
+		TEST(no_sentence_is_made_for_those_who_wait),
 		TEST(a_hand_over_goes_on_with_an_empty_bucket),
 		TEST(semaphores_and_observed_elections_are_new_names_too),
 	};

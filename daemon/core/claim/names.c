@@ -151,12 +151,15 @@ bool names_take(struct directory *d)
 	return false;
 }
 
-const char *names_continue(struct directory *d)
+bool names_continue(struct directory *d)
 {
-	struct directories *all = d->directories;
+	serve_if_room(d->directories);
+	return d->naming.state == NAMING_WAITS;
+}
 
-	serve_if_room(all);
-	return d->naming.state == NAMING_WAITS ? pools_refusal(all->env, d->payer, POOL_NAMES, d->naming.privileged) : NULL;
+const char *names_refusal(const struct directory *d)
+{
+	return pools_refusal(d->directories->env, d->payer, POOL_NAMES, d->naming.privileged);
 }
 
 void names_forget(struct directory *d)

@@ -50,8 +50,10 @@ void names_init(struct directories *all);
 void names_deinit(struct directories *all);
 /* The directory is missing, and may be made now. False: it waits, and is settled. */
 bool names_take(struct directory *d);
-/* Of a directory that waits, when it is settled: whoever's turn has come goes on. NULL: it has; else why it waits. */
-const char *names_continue(struct directory *d);
+/* Of a directory that waits, when it is settled: those whose turn has come go on. True: it still waits. */
+bool names_continue(struct directory *d);
+/* Why it waits, as pools_refusal() has it. */
+const char *names_refusal(const struct directory *d);
 /* How many are charged now: what was charged is given back when somebody looks. */
 size_t names_count(struct directories *all);
 /* It does not wait any longer: nobody wants it, or somebody else has made it. */

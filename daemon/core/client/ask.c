@@ -64,7 +64,7 @@ bool ask_lock(struct client *client, struct slice name, const struct request_ter
 
 	if (env_halts(locks->env))
 		return refuse(ret, ERROR_DRAINING, env_halt_sentence(locks->env));
-	if (!ask_permits(client, name, terms, ret))
+	if (!client->mlock && !ask_permits(client, name, terms, ret))
 		return false;
 	if (!client_may_ask(client, terms->queued, &why))
 		return refuse_limit(locks, ret, why);

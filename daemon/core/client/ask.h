@@ -39,5 +39,9 @@ bool ask_may(struct lock *lock, struct client *c, struct grant *g, const struct 
 	     struct refusal *ret);
 /* False: a rule of access denies it, and *ret names that. */
 bool ask_permits(struct client *client, struct slice name, const struct request_terms *terms, struct refusal *ret);
-/* Queues a request of a client that neither holds that lock nor waits for it. False: refused, and *ret says why. */
+/*
+ * Queues a request of a client that neither holds that lock nor waits for it. False: refused, and *ret says why. An MLOCK
+ * that goes on was permitted when it began: other rules are for what is asked later, and the groups of its process may
+ * not be known after a hand-over.
+ */
 bool ask_lock(struct client *client, struct slice name, const struct request_terms *terms, struct refusal *ret);

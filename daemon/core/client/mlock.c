@@ -185,10 +185,9 @@ static void finish(struct mlock *m)
 
 /* ---- its steps ---- */
 
-/* True: a lock cannot be taken, and *ret says why. A loss that was not reported goes before all else. */
-static bool forbids_any(struct mlock *m, struct refusal *ret)
+/* True: a loss was not reported, and goes before all else. */
+static bool lost_any(struct mlock *m, struct refusal *ret)
 {
-	struct request_terms terms = { .mode = m->mode };
 	struct client *c = m->client;
 
 	/* All are looked up before any is released. */
@@ -202,13 +201,30 @@ static bool forbids_any(struct mlock *m, struct refusal *ret)
 		*ret = refusal_lost(g, NULL);
 		return true;
 	}
+	return false;
+}
+
+/* True: a rule denies one of them. That is asked before it waits for another one. */
+static bool denies_any(const struct mlock *m, struct refusal *ret)
+{
+	struct request_terms terms = { .mode = m->mode };
+
+	for (size_t i = 0; i < m->count; i++)
+		if (!m->parts[i].held && !ask_permits(m->client, bytes_view(&m->parts[i].name), &terms, ret))
+			return true;
+	return false;
+}
+
+/* True: what the client has of one of them, or waits for, forbids to ask for it. */
+static bool forbids_any(const struct mlock *m, struct refusal *ret)
+{
+	struct request_terms terms = { .mode = m->mode };
+	struct client *c = m->client;
+
 	for (size_t i = 0; i < m->count; i++) {
 		struct lock *lock = lock_find(c->locks, bytes_view(&m->parts[i].name));
 
 		if (lock && !ask_may(lock, c, grant_find(lock, c), &terms, m->reenter, ret))
-			return true;
-		/* Before it waits for another one. */
-		if (!m->parts[i].held && !ask_permits(c, bytes_view(&m->parts[i].name), &terms, ret))
 			return true;
 	}
 	return false;
@@ -234,13 +250,13 @@ static void step(struct mlock *m)
 	mlock_failed(m, &no);
 }
 
-/* Nothing is taken yet. */
-static void begin(struct mlock *m)
+/* Nothing is taken yet. One that begins again was permitted when it was asked for (ask_lock()). */
+static void begin(struct mlock *m, bool again)
 {
 	struct refusal no;
 
 	m->at = 0;
-	if (forbids_any(m, &no))
+	if (lost_any(m, &no) || (!again && denies_any(m, &no)) || forbids_any(m, &no))
 		refuse(m, &no);
 	else
 		step(m);
@@ -255,7 +271,7 @@ void mlock_lock(struct client *c, struct call *call)
 	if (!count || !args_parse_options(call, 2 + count, OPTIONS_MLOCK))
 		return;
 	if (account_may(c->account, POOL_MEMORY, bytes_of(count, call->argv + 2), c->privileged)) {
-		begin(mlock_new(c, count, call->argv + 2, &call->options));
+		begin(mlock_new(c, count, call->argv + 2, &call->options), false);
 		return;
 	}
 	c->locks->env->stats.limits_total++;
@@ -292,7 +308,7 @@ void mlock_continue(struct locks *locks)
 	if (m->state == MLOCK_AGAIN) {
 		locks->env->stats.multi_again_total++;
 		let_go(m);
-		begin(m);
+		begin(m, true);
 	} else {
 		m->at++;
 		step(m);

@@ -444,15 +444,25 @@ void lock_learn(struct directory *d)
 	directory_touch(d);
 }
 
-/* It is a new name, and there are too many at once. Tries do not wait, nor does who has waited long enough. */
+/* Tries, and those that have waited long enough. */
+static void refuse_expired(struct lock *lock)
+{
+	const char *why = names_refusal(&lock->directory);
+	struct request *r, *before;
+
+	/* They are most often among the last ones that came. */
+	for (r = TAILQ_LAST(&lock->requests, request_list); lock->expired_count; r = before) {
+		before = TAILQ_PREV(r, request_list, link);
+		if (r->expired)
+			request_fail(r, ERROR_LIMIT, why);
+	}
+}
+
+/* It is a new name, and there are too many at once. A lock that waits may be touched often: this must take no time then. */
 static void wait_for_name(struct lock *lock)
 {
-	const char *why = names_continue(&lock->directory);
-	struct request *r, *after;
-
-	TAILQ_FOREACH_SAFE(r, &lock->requests, link, after)
-		if (why && r->expired)
-			request_fail(r, ERROR_LIMIT, why);
+	if (names_continue(&lock->directory) && lock->expired_count)
+		refuse_expired(lock);
 	if (!lock->request_count && !lock->observer_count)
 		names_forget(&lock->directory);
 }

@@ -56,9 +56,10 @@ void accept_groups(struct acceptor *a, int fd, gid_t gid, struct event_groups *r
 	*ret = (struct event_groups){ a->groups.list, a->groups.count, a->groups.all };
 }
 
+/* `account`: whose share is used up; NULL: nobody's. */
 static void accept_refuse(const struct account *account, int fd, struct slice sentence)
 {
-	const struct log_account who = conn_log_account(account);
+	const struct log_account who = account ? conn_log_account(account) : (struct log_account){ 0 };
 	struct bytes text = { 0 };
 	ssize_t sent;
 
@@ -66,7 +67,7 @@ static void accept_refuse(const struct account *account, int fd, struct slice se
 	sent = send(fd, text.data, text.len, MSG_NOSIGNAL | MSG_DONTWAIT);
 	(void)sent;
 	bytes_free(&text);
-	log_caused(LOG_LEVEL_WARNING, LOG_EVENT_client_refused, &who, LOG_FIELDS("why=%s", "clients"),
+	log_caused(LOG_LEVEL_WARNING, LOG_EVENT_client_refused, account ? &who : NULL, LOG_FIELDS("why=%s", "clients"),
 		   "refused a client: %.*s", (int)sentence.len, sentence.data);
 }
 
@@ -145,8 +146,7 @@ static void accept_all(int listening, short what, void *arg)
 			if (!a->calls.is_full(a->calls.arg)) {
 				accept_one(a, fd, listening == a->operators);
 			} else {
-				accept_refuse(&a->env->accounts.nobody, fd,
-					      SLICE("the daemon has as many clients as it can have"));
+				accept_refuse(NULL, fd, SLICE("the daemon has as many clients as it can have"));
 				close(fd);
 			}
 			continue;
