@@ -49,7 +49,7 @@ PROTOCOL = bytes.c bytes_format.c number.c resp_write.c resp_request.c resp_repl
 	session_page.c
 # Knows nothing of locks and nothing of the system: the core may use it.
 BASE_PURE = account.c charge.c rule.c map.c heap.c log_bucket.c flight.c
-BASE = rule_names.c log.c conf_access.c conf_fail.c conf.c conf_file.c conf_reload.c conf_value.c clock.c backoff.c
+BASE = rule_names.c log.c conf_access.c conf_users.c conf_fail.c conf.c conf_file.c conf_reload.c conf_value.c clock.c backoff.c
 # The core in floors, from the top: each uses those that stand behind it (tests/floors.py).
 FLOORS = top command hosts client kind lock claim session znode port
 CORE_top = broker.c connection.c route.c recovery.c drain.c reload.c check.c accounts_check.c

@@ -34,6 +34,8 @@ void broker_conf_change(struct broker_conf *b, const struct conf *c)
 		b->access.verbs |= c->rules[i].verbs;
 	l->clients = (size_t)c->clients;
 	l->user_share = (unsigned int)c->user_share;
+	l->by_unit = c->by_unit_uids;
+	l->by_unit_count = c->by_unit_count;
 	l->locks = (size_t)c->locks;
 	l->requests_per_lock = (size_t)c->requests_per_lock;
 	l->requests_per_client = (size_t)c->requests_per_client;

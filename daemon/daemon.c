@@ -125,6 +125,8 @@ struct server_conf daemon_server_conf(const struct daemon *d, const struct broke
 	return (struct server_conf){
 		.clients = limits->clients,
 		.user_share = limits->user_share,
+		.by_unit = limits->by_unit,
+		.by_unit_count = limits->by_unit_count,
 		.request_bytes = limits->request_bytes,
 		.request_args = limits->request_args,
 		.output_bytes = limits->output_bytes,

@@ -14,6 +14,7 @@
 
 #include "base/conf_access.h"
 #include "base/conf_section.h"
+#include "base/conf_users.h"
 #include "base/conf_value.h"
 #include "base/mem.h"
 
@@ -88,6 +89,8 @@ static const struct conf_key keys[] = {
 	/* Totals of which one user has at most 75 % of 98 %: 9,000 connections, 100,000 locks, 20,000 requests. */
 	NUMBER("limits", user_share, "75", 1, 100,
 	       "Percent of what the others leave of each total that one user may use; 100: all users trust each other."),
+	{ "limits", "by_unit", CONF_USERS, FIELD(by_unit), "", 0, 0,
+	  "Users, separated by commas, each of whose systemd units has a share of its own; root's always have.", true },
 	NUMBER("limits", clients, "12500", 1, 1000000, "The maximum number of connections."),
 	NUMBER("limits", locks, "140000", 1, 10000000,
 	       "The maximum number of names of locks that are held or waited for."),
@@ -269,6 +272,7 @@ void conf_free(struct conf *conf)
 	mem_free(conf->files);
 	mem_free(conf->prefixes);
 	conf_access_free(conf);
+	conf_users_free(conf);
 	free_texts(keys, conf);
 	*conf = (struct conf){ 0 };
 }
@@ -309,7 +313,7 @@ static int override(struct conf *conf, const char *text, const char *name_of_sec
 	int rc;
 
 	if (conf_access_is(name_of_section))
-		return conf->rules_kept ? 0 : conf_access_set(conf, name, strchr(text, '=') + 1, "-o", error);
+		return conf->kept ? 0 : conf_access_set(conf, name, strchr(text, '=') + 1, "-o", error);
 	rc = conf_section_open(conf, name_of_section, &section, "-o", error);
 	if (rc < 0)
 		return rc;
@@ -375,21 +379,25 @@ struct checking {
 	char where[CONF_WHERE_MAX];
 };
 
-/* Where a key was set, and its name: what a sentence begins with. */
-static const char *where(struct checking *c, const char *name_of_section, const char *name)
+const char *conf_section_where(struct conf *conf, const char *name_of_section, const char *name, bool located,
+			       char text[CONF_WHERE_MAX])
 {
 	const struct conf_origin *origin;
 	struct conf_section section;
-	bool found = conf_section_find(c->conf, name_of_section, &section);
+	bool found = conf_section_find(conf, name_of_section, &section);
 
 	assert(found);
 	origin = &section.origins[conf_section_key(&section, name) - section.table];
-	if (c->located && origin->line)
-		snprintf(c->where, sizeof(c->where), "%s:%d: %s.%s", c->conf->files[origin->file], origin->line,
-			 name_of_section, name);
+	if (located && origin->line)
+		snprintf(text, CONF_WHERE_MAX, "%s:%d: %s.%s", conf->files[origin->file], origin->line, name_of_section, name);
 	else
-		snprintf(c->where, sizeof(c->where), "%s.%s", name_of_section, name);
-	return c->where;
+		snprintf(text, CONF_WHERE_MAX, "%s.%s", name_of_section, name);
+	return text;
+}
+
+static const char *where(struct checking *c, const char *name_of_section, const char *name)
+{
+	return conf_section_where(c->conf, name_of_section, name, c->located, c->where);
 }
 
 static int check_path(struct checking *c, const struct conf_prefix *p)
@@ -508,5 +516,6 @@ void conf_print(const struct conf *conf, FILE *out)
 void conf_keep(const struct conf *conf, FILE *out)
 {
 	print_sections(conf, out);
+	conf_users_keep(conf, out);
 	conf_access_keep(conf, out);
 }

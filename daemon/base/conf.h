@@ -17,6 +17,7 @@
 #define CONF_PREFIX_KEYS_MAX 2
 #define CONF_PREFIXES_MAX 64
 #define CONF_RULES_MAX 256
+#define CONF_USERS_MAX 64 /* of limits.by_unit */
 /* inih accepts 49 bytes as the name of a section; "prefix:" is subtracted. */
 #define CONF_PREFIX_BYTES_MAX 42
 #define CONF_ERROR_MAX 16384   /* all errors of a configuration; with more, the last line says so */
@@ -57,15 +58,17 @@ struct conf {
 	int64_t clients, locks, requests, grants, observers, memory_bytes, user_share, new_names, new_names_per_s;
 	int64_t requests_per_lock, requests_per_client, grants_per_client;
 	int64_t events_per_client, request_bytes, request_args, output_bytes, session_path_bytes;
+	char *by_unit;
 	/* In the order in which they are first named; all prefixes differ. */
 	struct conf_prefix *prefixes;
 	size_t prefix_count;
 	/* [access]: in the order of files and lines (rule.h). */
 	struct rule *rules;
 	size_t rule_count;
-	bool rules_kept; /* they are those of the process before (conf_access.h) */
-	/* What it was read from, in order. */
-	char **files;
+	uint32_t *by_unit_uids; /* the numbers of those of `by_unit` (conf_users.h) */
+	size_t by_unit_count;
+	bool kept; /* the process before has written it: what it names is what it was there */
+	char **files; /* that it was read from, in order */
 	size_t file_count;
 	bool outdated; /* it sets a key of former versions, which has no effect: conf_outdated is to be logged */
 	/* Private: what has set a key. */
@@ -75,9 +78,8 @@ struct conf {
 /* The sentence about the keys of former versions that are still read; it names what took their place. */
 extern const char conf_outdated[];
 
-/* All keys at their defaults. */
+/* All keys at their defaults; conf_free() also accepts one that is only zeroed. */
 void conf_init(struct conf *conf);
-/* Also accepts one that is only zeroed. */
 void conf_free(struct conf *conf);
 /*
  * `text` is SECTION.KEY=VALUE; KEY is what follows the last dot before the first equals sign. It overrides the file,

@@ -31,7 +31,7 @@ int conf_access_set(struct conf *conf, const char *name, const char *value, cons
 {
 	char sentence[RULE_ERROR_MAX];
 
-	if (conf->rules_kept && strcmp(name, kept_key) == 0 && conf->rule_count)
+	if (conf->kept && strcmp(name, kept_key) == 0 && conf->rule_count)
 		return take_kept(&conf->rules[conf->rule_count - 1], value, error);
 	if (strcmp(name, own_key) != 0)
 		return conf_fail(error, where, "%s.%.200s: unknown key", own_section, name);

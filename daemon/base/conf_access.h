@@ -17,6 +17,6 @@ int conf_access_set(struct conf *conf, const char *name, const char *value, cons
 int conf_access_resolve(struct conf *conf, char error[CONF_ERROR_MAX]);
 bool conf_access_same(const struct conf *a, const struct conf *b);
 void conf_access_print(const struct conf *conf, FILE *out);
-/* The same for the next process, which is to set conf->rules_kept before it reads that. */
+/* The same for the next process, which is to set conf->kept before it reads that. */
 void conf_access_keep(const struct conf *conf, FILE *out);
 void conf_access_free(struct conf *conf);

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/conf_section.h"
+#include "base/conf_users.h"
 #include "base/conf_value.h"
 #include "base/mem.h"
 
@@ -141,7 +142,7 @@ static char *read_line(char *line, int size, void *stream)
 	return line;
 }
 
-static int append_server(struct reader *r, const struct conf_section *section, const struct conf_key *key,
+static int append_to_list(struct reader *r, const struct conf_section *section, const struct conf_key *key,
 			 const char *value)
 {
 	char *joined, *text = *conf_value_text(key, section->base);
@@ -163,8 +164,8 @@ static void read_key(struct reader *r, const struct conf_section *section, const
 	bool again = origin->line && origin->file == r->file;
 	int rc;
 
-	if (again && r->indented && key->type == CONF_SERVERS) {
-		rc = r->after_bad ? 0 : append_server(r, section, key, value);
+	if (again && r->indented && (key->type == CONF_SERVERS || key->type == CONF_USERS)) {
+		rc = r->after_bad ? 0 : append_to_list(r, section, key, value);
 		r->after_bad |= rc < 0;
 	} else if (again) {
 		failed(r, "%s.%s = %.200s: the key is already set in line %d%s", section->name, key->name, value,
@@ -203,6 +204,8 @@ static int handle(void *user, const char *name_of_section, const char *name, con
 	key = conf_section_key(&section, name);
 	if (key)
 		read_key(r, &section, key, value);
+	else if (conf_users_is_kept(r->conf, &section, name))
+		r->errors += conf_users_take_kept(r->conf, value, r->where, r->error) < 0;
 	else if (!conf_section_outdated(r->conf, &section, name))
 		failed(r, "%s.%s: unknown key", section.name, name);
 	return 1;

@@ -15,6 +15,7 @@ enum conf_type {
 	CONF_FILE,
 	CONF_GROUP,
 	CONF_SERVERS,
+	CONF_USERS, /* names or numbers, separated by commas; as CONF_SERVERS, it continues in indented lines */
 	CONF_ROOT,
 	CONF_ZNODE, /* like ROOT, or empty */
 	CONF_HOST,

@@ -8,11 +8,21 @@
 
 #include "base/conf_access.h"
 #include "base/conf_file.h"
+#include "base/conf_section.h"
+#include "base/conf_users.h"
 #include "base/conf_value.h"
 
 static int keep_first(int rc, int next)
 {
 	return rc < 0 ? rc : next;
+}
+
+static int resolve(struct conf *conf, char error[CONF_ERROR_MAX])
+{
+	char where[CONF_WHERE_MAX];
+	int rc = conf_access_resolve(conf, error);
+
+	return keep_first(rc, conf_users_resolve(conf, conf_section_where(conf, "limits", "by_unit", true, where), error));
 }
 
 int conf_load(struct conf *ret, const struct conf_source *source, char error[CONF_ERROR_MAX])
@@ -22,7 +32,7 @@ int conf_load(struct conf *ret, const struct conf_source *source, char error[CON
 
 	error[0] = '\0';
 	conf_init(ret);
-	ret->rules_kept = source->kept;
+	ret->kept = source->kept;
 	if (source->file || access(file, F_OK) == 0)
 		rc = keep_first(rc, conf_read(ret, file, error));
 	rc = keep_first(rc, conf_read_drop_ins(ret, file, error));
@@ -32,7 +42,7 @@ int conf_load(struct conf *ret, const struct conf_source *source, char error[CON
 	if (rc == 0)
 		rc = conf_finish(ret, source->standalone, error);
 	if (rc == 0)
-		rc = conf_access_resolve(ret, error);
+		rc = resolve(ret, error);
 	if (rc < 0)
 		conf_free(ret);
 	return rc;
@@ -170,6 +180,22 @@ static void take_rules(struct telling *t, struct conf *next, struct conf *read)
 	telling_end(t, false);
 }
 
+static void take_users(struct telling *t, const struct conf *before, struct conf *next, struct conf *read)
+{
+	uint32_t *uids = next->by_unit_uids;
+	size_t count = next->by_unit_count;
+
+	if (conf_users_same(next, read))
+		return;
+	next->by_unit_uids = read->by_unit_uids;
+	next->by_unit_count = read->by_unit_count;
+	read->by_unit_uids = uids;
+	read->by_unit_count = count;
+	fprintf(telling_begin(t), "limits.by_unit%s: this is for new connections, and for all after a restart or a hand-over",
+		strcmp(before->by_unit, read->by_unit) == 0 ? " names users who have other numbers now" : "");
+	telling_end(t, false);
+}
+
 int conf_take(struct conf *conf, struct conf *read, bool standalone, conf_tell *tell, void *arg,
 	      char error[CONF_ERROR_MAX])
 {
@@ -187,6 +213,7 @@ int conf_take(struct conf *conf, struct conf *read, bool standalone, conf_tell *
 		if (!same(key, conf, read))
 			tell_difference(&telling, NULL, key, conf, read);
 	tell_prefixes(&telling, conf, read);
+	take_users(&telling, conf, &next, read);
 	copy_texts(&next, conf);
 	take_rules(&telling, &next, read);
 	*conf = next;

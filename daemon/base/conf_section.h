@@ -24,6 +24,12 @@ bool conf_section_find(struct conf *conf, const char *name, struct conf_section 
 /* Makes the section of a new prefix; any other section must be in the table. */
 int conf_section_open(struct conf *conf, const char *name, struct conf_section *ret, const char *where,
 		      char error[CONF_ERROR_MAX]);
+/*
+ * Where a key was set, and its name: what a sentence about its value begins with. `located`: with file and line, if a file
+ * has set it. The section exists and has the key.
+ */
+const char *conf_section_where(struct conf *conf, const char *name_of_section, const char *name, bool located,
+			       char text[CONF_WHERE_MAX]);
 /* NULL: there is none. */
 const struct conf_key *conf_section_key(const struct conf_section *section, const char *name);
 /* It was a key once, so that a file that has it is no error: notes that (conf.outdated). False: it never was one. */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/conf_users.h"
 #include "base/log.h"
 
 enum {
@@ -260,6 +261,8 @@ bool conf_value_parse(const struct conf_key *key, const char *value, int64_t *re
 		return is_word(value, true);
 	case CONF_SERVERS:
 		return is_servers(value);
+	case CONF_USERS:
+		return conf_users_are(value);
 	case CONF_ROOT:
 		return is_root(value);
 	case CONF_ZNODE:
@@ -299,6 +302,10 @@ void conf_value_allowed(const struct conf_key *key, char allowed[CONF_ALLOWED_MA
 	case CONF_SERVERS:
 		snprintf(allowed, CONF_ALLOWED_MAX, "host:port, separated by commas, IPv6 addresses in brackets");
 		break;
+	case CONF_USERS:
+		snprintf(allowed, CONF_ALLOWED_MAX, "names or numbers of users, separated by commas, at most %d, or empty",
+			 CONF_USERS_MAX);
+		break;
 	case CONF_ROOT:
 	case CONF_ZNODE:
 		snprintf(
@@ -314,12 +321,12 @@ void conf_value_allowed(const struct conf_key *key, char allowed[CONF_ALLOWED_MA
 }
 
 /* A long list continues in indented lines, because the lines of the format are short. */
-static void print_servers(const char *servers, FILE *out)
+static void print_list(const char *list, FILE *out)
 {
 	const char *p;
 	size_t column = 0;
 
-	for (p = servers; *p; p++) {
+	for (p = list; *p; p++) {
 		fputc(*p, out);
 		column++;
 		if (*p == ',' && column > 60) {
@@ -345,7 +352,8 @@ void conf_value_print(const struct conf_key *key, const void *base, FILE *out)
 		fputs(conf_value_flavour_word((enum conf_flavour) * conf_value_number(key, base)), out);
 		break;
 	case CONF_SERVERS:
-		print_servers(*conf_value_text(key, base), out);
+	case CONF_USERS:
+		print_list(*conf_value_text(key, base), out);
 		break;
 	case CONF_PATH:
 	case CONF_FILE:

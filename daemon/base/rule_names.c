@@ -28,24 +28,36 @@ static int look_up(bool group, const char *name, uint32_t *ret)
 	return found_user ? 0 : rc ? rc : ENOENT;
 }
 
-int rule_resolve(struct rule *r, char error[RULE_ERROR_MAX])
+static int find(bool group, const char *name, uint32_t *ret, char error[RULE_ERROR_MAX])
 {
-	const char *kind = r->who == RULE_GROUP ? "group" : "user";
-	char name[NAME_MAX_BYTES];
-	int rc;
+	const char *kind = group ? "group" : "user";
+	int rc = strlen(name) < NAME_MAX_BYTES - 1 ? look_up(group, name, ret) : ENOENT;
 
-	if ((r->who != RULE_USER && r->who != RULE_GROUP) || r->low <= r->high)
+	if (rc == 0)
 		return 0;
-	snprintf(name, sizeof(name), "%.*s", (int)r->name.len, r->name.data);
-	rc = r->name.len < sizeof(name) ? look_up(r->who == RULE_GROUP, name, &r->low) : ENOENT;
-	if (rc == 0) {
-		r->high = r->low;
-		return 0;
-	}
-	r->low = 1;
 	if (rc == ENOENT)
 		snprintf(error, RULE_ERROR_MAX, "there is no %s %.128s; make it, or name its number", kind, name);
 	else
 		snprintf(error, RULE_ERROR_MAX, "the %s %.128s cannot be looked up: %s", kind, name, strerror(rc));
 	return -ENOENT;
+}
+
+int rule_user(const char *name, uint32_t *ret_uid, char error[RULE_ERROR_MAX])
+{
+	return find(false, name, ret_uid, error);
+}
+
+int rule_resolve(struct rule *r, char error[RULE_ERROR_MAX])
+{
+	char name[NAME_MAX_BYTES];
+
+	if ((r->who != RULE_USER && r->who != RULE_GROUP) || r->low <= r->high)
+		return 0;
+	snprintf(name, sizeof(name), "%.*s", (int)r->name.len, r->name.data);
+	if (find(r->who == RULE_GROUP, name, &r->low, error) < 0) {
+		r->low = 1;
+		return -ENOENT;
+	}
+	r->high = r->low;
+	return 0;
 }

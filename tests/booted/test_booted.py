@@ -183,6 +183,25 @@ def test_a_rule_for_a_unit_is_for_its_processes(service):
             harness.wait_until(lambda: may_lock(service) and worker_pid(service) != before, "the next worker")
 
 
+def test_each_unit_of_a_user_that_is_named_is_counted_by_itself(service):
+    """Also after a crash and a hand-over."""
+    change(service, "by_unit", "alice")
+    service.run("systemctl", "restart", UNIT)
+    for unit in ("web.service", "other.service"):
+        service.run("systemd-run", f"--unit={unit}", "--uid=alice", "--collect", "--quiet", "lockbroker", "lock", unit, "--",
+                    "sleep", "infinity")
+    uid = service.run("id", "-u", "alice").strip()
+    for then in (lambda: send(service, "SEGV", worker_pid(service)), lambda: service.run("lockbroker", "restart"), None):
+        for unit in ("web.service", "other.service"):
+            harness.wait_until(lambda: f"user {uid} (unit {unit})" in service.run("lockbroker", "accounts"), "its account")
+        time.sleep(2)  # then a crash costs these connections nothing
+        if then:
+            before = worker_pid(service)
+            then()
+            harness.wait_until(lambda: may_lock(service) and worker_pid(service) != before, "the next worker")
+    service.run("systemctl", "stop", "web.service", "other.service")
+
+
 def test_without_a_keeper_systemd_is_told_who_the_main_process_is(service):
     """By the one that was it: nobody else is believed (NotifyAccess=main)."""
     configure(service, standalone=STANDALONE.replace("--standalone", "--standalone -o daemon.keeper=0"),

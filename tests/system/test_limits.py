@@ -2,12 +2,10 @@
 """Limits where they meet a real server: as much as one session may have, and its end; numbers that run out; directories
 and whole trees that vanish; servers that answer but cannot decide."""
 
-import contextlib
 import glob
 import os
 import shutil
 import struct
-import subprocess
 import sys
 import time
 import zlib
@@ -408,118 +406,3 @@ def test_without_a_quorum_nothing_is_believed(own_trio, daemons, clients):
     trio.wait_whole()
     assert c.call("LOCK", "a", "WAIT", 20000).code == "LOST"
     assert c.call("LOCK", "a", "WAIT", 20000) > token
-
-
-# ---- what one user leaves to others ----
-
-OTHER_USER = 65534
-
-
-@contextlib.contextmanager
-def as_other_user():
-    """What connects meanwhile belongs to that user."""
-    os.seteuid(OTHER_USER)
-    try:
-        yield
-    finally:
-        os.seteuid(0)
-
-
-def for_all_users(daemons, **limits):
-    d = daemons(daemon__socket_mode="0666", limits={"user_share": 75} | limits)
-    os.chmod(d.dir, 0o755)
-    os.chmod(os.path.dirname(d.dir), 0o711)
-    return d
-
-
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be two users")
-
-
-@needs_root
-def test_idle_connections_of_one_user_leave_room_for_others_and_for_operators(daemons, clients):
-    d = for_all_users(daemons, clients=100)
-    with as_other_user():
-        held = [clients(d) for _ in range(73)]  # 75 % of 98
-        assert held[-1].call("PING") == "PONG"
-        refused = clients(d, 2)
-    answer = refused.reply()
-    assert answer.code == "LIMIT" and refused.ended()
-    assert answer.startswith(f"LIMIT user {OTHER_USER} uses 73 of 73 allowed connections (limits.clients"), answer
-    mine = [clients(d) for _ in range(18)]  # 75 % of 25
-    assert [c.call("PING") for c in mine] == ["PONG"] * 18
-    assert clients(d, 2).reply().code == "LIMIT"
-    operators = [clients(d, operator=True) for _ in range(9)]
-    assert [c.call("PING") for c in operators] == ["PONG"] * 9
-    assert [c.call("PING") for c in held] == ["PONG"] * 73
-    # Now there is no place at all, and that is no user's fault.
-    assert clients(d, 2, operator=True).reply() == "LIMIT the daemon has as many clients as it can have"
-    full, = (line for line in d.log().splitlines() if "as many clients as it can have" in line)
-    assert "event=client_refused why=clients" in full and "uid=" not in full
-    # The share is of what the others leave: with 27 elsewhere it is 53 now, and 72 stay.
-    held.pop().close()
-    harness.wait_until(lambda: "connected_clients:99" in operators[0].call("INFO", "clients"), "the end of the connection")
-    with as_other_user():
-        assert clients(d, 2).reply().startswith(f"LIMIT user {OTHER_USER} uses 72 of 53 allowed connections")
-
-
-@needs_root
-def test_unfinished_requests_of_one_user_harm_no_other(daemons, clients):
-    d = for_all_users(daemons, request_bytes=16 << 20, output_bytes=16 << 20)
-    bystander, half = clients(d), harness.encode("ECHO", "x" * 1000000)
-    assert isinstance(bystander.call("LOCK", "a"), int)
-    part = harness.encode("ECHO", "x" * 15000000)[:10000000]
-    with as_other_user():
-        hoard = [clients(d, 2) for _ in range(12)]
-    for c in hoard:
-        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            c.send_raw(part)
-    harness.wait_until(lambda: f"closed a client: user {OTHER_USER} uses" in d.log(), "the hoarder to be refused")
-    bystander.send_raw(half[:500000])
-    assert clients(d).call("PING") == "PONG"
-    bystander.send_raw(half[500000:])
-    assert bystander.reply() == "x" * 1000000
-    assert bystander.call("VALID", "a") > 0
-
-
-@needs_root
-def test_unread_output_of_one_user_harms_no_other(daemons, clients):
-    """Each connection of the hoarder has less than it may alone: only together they have too much."""
-    d = for_all_users(daemons, output_bytes=16 << 20, request_bytes=16 << 20)
-    bystander = clients(d)
-    assert isinstance(bystander.call("LOCK", "a"), int)
-    with as_other_user():
-        hoard = [clients(d, 2) for _ in range(10)]
-    long = harness.encode("ECHO", "x" * 12000000)
-    for c in hoard:
-        c.send_raw(long)
-    harness.wait_until(lambda: f"that does not read: user {OTHER_USER} uses" in d.log(), "the hoarder to be closed")
-    text = "x" * 1000000
-    assert bystander.call("ECHO", text) == text
-    assert bystander.call("VALID", "a") > 0
-    with as_other_user():
-        assert clients(d).call("PING") == "PONG"
-
-
-@needs_root
-def test_accounts_show_who_is_hoarding(daemons, clients):
-    d = for_all_users(daemons, clients=100, requests=100)
-    holder = clients(d)
-    holder.call("LOCK", "a")
-    with as_other_user():
-        hoard = [clients(d) for _ in range(60)]
-    for c in hoard:
-        c.send("LOCK", "a")
-    harness.wait_queued(d, "a", 60)
-    operator = clients(d, operator=True)
-    rows = operator.call("ACCOUNTS")
-    assert [(r["account"], r["used"], r["of"]) for r in rows[:2]] == [
-        (f"user {OTHER_USER}", 60, "connections"), (f"user {OTHER_USER}", 60, "waiting requests")]
-    assert rows[0]["percent"] == 83 and rows[0]["allowed"] == 72  # 75 % of 98, less than the two of the others
-    assert rows == sorted(rows, key=lambda r: -r["percent"])
-    assert holder.call("ACCOUNTS").code == "DENIED"
-    shown = subprocess.run([harness.program("lockbroker"), "-S", d.operator_socket, "accounts"], stdout=subprocess.PIPE,
-                           text=True, check=True).stdout
-    assert f"user {OTHER_USER}" in shown.splitlines()[1]
-    for c in hoard:
-        c.close()
-    harness.wait_until(lambda: f"user {OTHER_USER}" not in str(operator.call("ACCOUNTS")), "the hoarder to have nothing")

@@ -109,6 +109,36 @@ static void test_paths(void **state)
 	assert_not_allowed("daemon", "rundir", "/run/a ;b");
 }
 
+static void test_users(void **state)
+{
+	char list[2 * CONF_USERS_MAX + 2] = "1", name[200];
+
+	(void)state;
+	assert_allowed("limits", "by_unit", "");
+	assert_allowed("limits", "by_unit", "app");
+	assert_allowed("limits", "by_unit", "app, 1000 ,www-data,DOMAIN\\someone,x.y_z$");
+	assert_allowed("limits", "by_unit", "app,");
+	assert_allowed("limits", "by_unit", "4294967294");
+	assert_not_allowed("limits", "by_unit", "4294967295");
+	assert_not_allowed("limits", "by_unit", "99999999999");
+	assert_not_allowed("limits", "by_unit", ",app");
+	assert_not_allowed("limits", "by_unit", "app,,web");
+	assert_not_allowed("limits", "by_unit", "app web");
+	assert_not_allowed("limits", "by_unit", "1000-1999");
+	assert_not_allowed("limits", "by_unit", "-app");
+	assert_not_allowed("limits", "by_unit", "7up");
+	assert_not_allowed("limits", "by_unit", "@group");
+	fill(name, 100, 'u', 'x');
+	assert_allowed("limits", "by_unit", name);
+	fill(name, 101, 'u', 'x');
+	assert_not_allowed("limits", "by_unit", name);
+	for (int i = 1; i < CONF_USERS_MAX; i++)
+		strcat(list, ",1");
+	assert_allowed("limits", "by_unit", list);
+	strcat(list, ",1");
+	assert_not_allowed("limits", "by_unit", list);
+}
+
 static void test_words(void **state)
 {
 	char name[200];
@@ -417,6 +447,7 @@ int main(void)
 		cmocka_unit_test(test_what_cannot_be_read_is_an_error),
 		cmocka_unit_test(test_paths),
 		cmocka_unit_test(test_words),
+		cmocka_unit_test(test_users),
 		cmocka_unit_test(test_root),
 		cmocka_unit_test(test_servers),
 		cmocka_unit_test(test_a_file_is_read),

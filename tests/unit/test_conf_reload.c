@@ -7,11 +7,13 @@
 #include <cmocka.h>
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/conf_access.h"
 #include "base/conf_reload.h"
+#include "base/conf_users.h"
 #include "base/conf_value.h"
 #include "base/rule.h"
 #include "conf_fixture.h"
@@ -121,13 +123,14 @@ static void what_does_not_fit_to_what_stays_is_refused(void **state)
 }
 
 /* Any other string is in use somewhere. */
-static void only_numbers_and_the_servers_change(void **state)
+static void only_numbers_and_lists_change(void **state)
 {
 	const struct conf_key *key;
 	int count = 0;
 
 	for (key = conf_keys(); key->name; key++) {
-		assert_true(!key->reloads || conf_value_is_number(key) || key->type == CONF_SERVERS);
+		assert_true(!key->reloads || conf_value_is_number(key) || key->type == CONF_SERVERS ||
+			    key->type == CONF_USERS);
 		count += key->reloads;
 	}
 	assert_true(count > 15);
@@ -182,6 +185,105 @@ static void what_is_kept_has_the_rules_as_they_were(void **state)
 	conf_free(&conf);
 }
 
+static void load(struct conf *conf, const char *value)
+{
+	char option[64], *overrides[] = { option }, error[CONF_ERROR_MAX] = "";
+	struct conf_source source = { .default_file = "/nonexistent/lockbroker.conf", .overrides = overrides,
+				      .override_count = 1 };
+
+	snprintf(option, sizeof(option), "limits.by_unit=%s", value);
+	if (conf_load(conf, &source, error) < 0)
+		fail_msg("%s", error);
+}
+
+static void users_change_for_who_comes_then(void **state)
+{
+	struct conf conf, read;
+	char error[CONF_ERROR_MAX];
+
+	load(&conf, "");
+	assert_int_equal(conf.by_unit_count, 0);
+	load(&read, "root, 7,8");
+	told[0] = '\0';
+	assert_int_equal(conf_take(&conf, &read, false, tell, NULL, error), 0);
+	assert_string_equal(told, "limits.by_unit = root, 7,8, before empty\n"
+				  "limits.by_unit: this is for new connections, and for all after a restart or a hand-over\n");
+	conf_free(&read);
+	assert_int_equal(conf.by_unit_count, 3);
+	assert_int_equal(conf.by_unit_uids[0], 0);
+	assert_int_equal(conf.by_unit_uids[2], 8);
+	/* A user was made again meanwhile. */
+	load(&read, "root, 7,8");
+	read.by_unit_uids[0] = 9;
+	told[0] = '\0';
+	assert_int_equal(conf_take(&conf, &read, false, tell, NULL, error), 0);
+	assert_string_equal(told, "limits.by_unit names users who have other numbers now: this is for new connections, and for "
+				  "all after a restart or a hand-over\n");
+	conf_free(&read);
+	assert_int_equal(conf.by_unit_uids[0], 9);
+	load(&read, "root, 7,8");
+	read.by_unit_uids[0] = 9;
+	told[0] = '\0';
+	assert_int_equal(conf_take(&conf, &read, false, tell, NULL, error), 0);
+	assert_string_equal(told, "");
+	conf_free(&read);
+	conf_free(&conf);
+}
+
+static void a_list_of_users_may_take_several_lines(void **state)
+{
+	struct conf conf;
+
+	conf_init(&conf);
+	read_text(&conf, "[limits]\nby_unit = a,\n  b, c\n  7\n", NULL);
+	assert_string_equal(conf.by_unit, "a,b, c,7");
+	conf_free(&conf);
+}
+
+static void users_that_are_not_there_are_an_error(void **state)
+{
+	char text[] = "limits.by_unit=no-such-user,root,nor-this-one", *overrides[] = { text }, error[CONF_ERROR_MAX] = "";
+	struct conf_source source = { .default_file = "/nonexistent/lockbroker.conf", .overrides = overrides,
+				      .override_count = 1 };
+	struct conf conf;
+
+	assert_true(conf_load(&conf, &source, error) < 0);
+	assert_string_equal(error, "limits.by_unit: there is no user no-such-user; make it, or name its number\n"
+				   "limits.by_unit: there is no user nor-this-one; make it, or name its number");
+}
+
+/* Who is gone by then is no error, and has the number that it had. */
+static void what_is_kept_has_the_users_as_they_were(void **state)
+{
+	static const char path[] = "/tmp/lockbroker-test-kept-users.conf";
+	struct conf_source source = { .file = path, .kept = true };
+	char error[CONF_ERROR_MAX] = "";
+	struct conf conf, kept;
+	FILE *out;
+
+	load(&conf, "root,7");
+	free(conf.by_unit);
+	conf.by_unit = strdup("somebody-who-left,7");
+	conf.by_unit_uids[0] = 4711;
+	out = fopen(path, "we");
+	assert_non_null(out);
+	conf_keep(&conf, out);
+	assert_int_equal(fclose(out), 0);
+	if (conf_load(&kept, &source, error) < 0)
+		fail_msg("%s", error);
+	unlink(path);
+	assert_true(conf_users_same(&conf, &kept));
+	assert_string_equal(kept.by_unit, "somebody-who-left,7");
+	assert_int_equal(kept.by_unit_uids[0], 4711);
+	conf_free(&kept);
+	conf_free(&conf);
+}
+
+static void nobody_else_says_what_a_user_was(void **state)
+{
+	assert_refused("[limits]\nby_unit = root\nby_unit_was = 7\n", "limits.by_unit_was: unknown key");
+}
+
 static void nobody_else_says_what_a_rule_was(void **state)
 {
 	assert_refused("[access]\nrule = deny * * lock\nwas = 1 2 x\n", "access.was: unknown key");
@@ -195,9 +297,14 @@ int main(void)
 		cmocka_unit_test(what_may_not_change_waits_for_a_restart),
 		cmocka_unit_test(prefixes_wait_for_a_restart),
 		cmocka_unit_test(what_does_not_fit_to_what_stays_is_refused),
-		cmocka_unit_test(only_numbers_and_the_servers_change),
+		cmocka_unit_test(only_numbers_and_lists_change),
 		cmocka_unit_test(what_is_kept_has_the_rules_as_they_were),
 		cmocka_unit_test(nobody_else_says_what_a_rule_was),
+		cmocka_unit_test(users_change_for_who_comes_then),
+		cmocka_unit_test(a_list_of_users_may_take_several_lines),
+		cmocka_unit_test(users_that_are_not_there_are_an_error),
+		cmocka_unit_test(what_is_kept_has_the_users_as_they_were),
+		cmocka_unit_test(nobody_else_says_what_a_user_was),
 		cmocka_unit_test(the_servers_change),
 		cmocka_unit_test(a_source_without_a_file_is_the_defaults),
 	};

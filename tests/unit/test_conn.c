@@ -23,14 +23,17 @@
 #include <cmocka.h>
 
 #include "io/base/feed.h"
+#include "io/base/parcel.h"
 #include "io/base/watch.h"
 #include "io/socket/conn.h"
+#include "io/socket/socket_pools.h"
 #include "protocol/number.h"
 
 enum { CLIENTS = 2, REQUEST_BYTES = 100, REQUEST_ARGS = 8, OUTPUT_BYTES = 10000, NUMBER = 0 };
 
 static struct watch_base *base;
 static struct server *server;
+static struct client_origin origin; /* of connections of a process before */
 static int listening;
 static struct sockaddr_un address;
 static socklen_t address_len;
@@ -67,7 +70,7 @@ bool feed_owns_much(const struct feed *f, uint32_t conn)
 
 struct client_origin feed_origin(const struct feed *f, uint32_t conn)
 {
-	return (struct client_origin){ 0 };
+	return origin;
 }
 
 void feed_begin_share(struct feed *f, int64_t share_ns)
@@ -149,6 +152,7 @@ static int begin(void **state)
 		.output_bytes = OUTPUT_BYTES,
 	};
 
+	origin = (struct client_origin){ 0 };
 	told[0] = '\0';
 	asked = 0;
 	hurry = false;
@@ -351,6 +355,36 @@ static void a_client_too_many_is_told_so(void **state)
 		close(fds[i]);
 }
 
+/* The core and the sockets have accounts of their own: of one connection it is the same one. */
+static void a_connection_of_a_process_before_is_of_the_account_that_the_core_has(void **state)
+{
+	static const uint32_t uids[] = { 1000 };
+	const struct server_conf conf = { .user_share = 100,
+					  .clients = CLIENTS,
+					  .request_bytes = REQUEST_BYTES,
+					  .request_args = REQUEST_ARGS,
+					  .by_unit = uids,
+					  .by_unit_count = 1 };
+	const struct account *account;
+	struct parcel parcel = { 0 };
+	int fd = connected();
+
+	server_pack(server, &parcel);
+	assert_int_equal(parcel.fd_count, 1);
+	parcel.fds[0] = dup(parcel.fds[0]);
+	server_free(server);
+	origin = (struct client_origin){ .uid = 1000, .unit = SLICE("web.service") };
+	server = server_new(NULL, listening, -1, &conf);
+	assert_int_equal(server_unpack(server, &parcel), 0);
+	server_begin(server);
+	account = TAILQ_FIRST(&server_accounts(server)->list);
+	assert_int_equal(account->uid, 1000);
+	assert_string_equal(account->unit, "web.service");
+	assert_int_equal(account->used[SOCKET_CONNECTIONS], 1);
+	parcel_free(&parcel);
+	close(fd);
+}
+
 /* ---- ends ---- */
 
 static void a_peer_that_sends_no_more_gets_its_replies(void **state)
@@ -444,6 +478,7 @@ int main(void)
 		TEST(half_of_the_output_limit_holds_the_next_request_back),
 		TEST(pushes_up_to_the_output_limit_are_written_and_more_end_the_connection),
 		TEST(a_client_too_many_is_told_so),
+		TEST(a_connection_of_a_process_before_is_of_the_account_that_the_core_has),
 		TEST(a_peer_that_sends_no_more_gets_its_replies),
 		TEST(a_peer_that_is_gone_gets_nothing),
 		TEST(what_is_queued_is_written_before_the_end),

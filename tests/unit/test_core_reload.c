@@ -109,6 +109,35 @@ static void what_exists_beyond_a_lower_limit_stays(void **state)
 	fixture_say(f, 2, "LOCK c", ":3072");
 }
 
+/* Who is connected stays in the account that it is in. */
+static void who_comes_then_is_counted_by_unit(void **state)
+{
+	static const uint32_t uids[] = { 1000 };
+	struct fixture *f = *state;
+
+	next.limits.locks = 2;
+	next.limits.user_share = 50;
+	next.limits.by_unit = uids;
+	next.limits.by_unit_count = 1;
+	fixture_connect_as(f, 3, 1000, SLICE("web.service"), false);
+	changed(f, "");
+	fixture_connect_as(f, 4, 1000, SLICE("web.service"), false);
+	fixture_connect_as(f, 5, 1000, SLICE("other.service"), false);
+	fixture_say(f, 3, "LOCK a", ":1024");
+	fixture_say(f, 3, "LOCK b",
+		    "-LIMIT user 1000 uses 1 of 1 allowed names of locks in use (limits.locks, limits.user_share): release some: b");
+	next.limits.locks = 6;
+	changed(f, "");
+	fixture_say(f, 4, "LOCK c", ":2048");
+	fixture_say(f, 4, "LOCK d", ":3072");
+	fixture_say(f, 4, "LOCK e",
+		    "-LIMIT user 1000 (unit web.service) uses 2 of 2 allowed names of locks in use (limits.locks, "
+		    "limits.user_share): release some: e");
+	fixture_say(f, 5, "LOCK e", ":4096");
+	for (uint32_t conn = 3; conn <= 5; conn++)
+		fixture_simple(f, EVENT_CLIENT_GONE, conn);
+}
+
 static void grants_are_logged_from_then_on(void **state)
 {
 	struct fixture *f = *state;
@@ -130,6 +159,7 @@ int main(void)
 		TEST(other_users_may_not_ask),
 		TEST(when_it_stops_it_is_too_late),
 		TEST(what_exists_beyond_a_lower_limit_stays),
+		TEST(who_comes_then_is_counted_by_unit),
 		TEST(grants_are_logged_from_then_on),
 	};
 

@@ -297,6 +297,24 @@ static void replace(struct fixture *f)
 	bytes_free(&why);
 }
 
+/* The next process counts by the limits that it has. */
+static void a_unit_is_counted_as_the_next_process_has_it(void **state)
+{
+	static const uint32_t uids[] = { 1000 };
+	struct fixture *f = *state;
+
+	fixture_connect_as(f, 5, 1000, SLICE("web.service"), false);
+	fixture_say(f, 5, "LOCK a", ":1024");
+	assert_string_equal(f->broker->locks.conns[5]->account->unit, "");
+	f->conf.limits.by_unit = uids;
+	f->conf.limits.by_unit_count = 1;
+	replace(f);
+	assert_string_equal(f->broker->locks.conns[5]->account->unit, "web.service");
+	assert_int_equal(f->broker->locks.conns[5]->account->used[POOL_LOCKS], 1);
+	replace(f);
+	assert_string_equal(f->broker->locks.conns[5]->account->unit, "web.service");
+}
+
 static void a_queue_goes_on_in_its_order_with_its_tokens(void **state)
 {
 	struct fixture *f = *state;
@@ -433,6 +451,7 @@ int main(void)
 		TEST(what_was_seen_of_the_ensemble_goes_on),
 		TEST(groups_are_told_again),
 		TEST(who_waits_for_a_hand_over_is_told_by_the_next_process),
+		TEST(a_unit_is_counted_as_the_next_process_has_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -133,6 +133,7 @@ void server_limits(struct server *s, const struct server_conf *conf)
 	size_t output = 2 * conf->output_bytes;
 
 	accounts_set_share(&s->env.accounts, conf->user_share);
+	accounts_set_by_unit(&s->env.accounts, conf->by_unit, conf->by_unit_count);
 	accounts_set_total(&s->env.accounts, SOCKET_CONNECTIONS, conf->clients);
 	accounts_set_total(&s->env.accounts, SOCKET_INPUT, CONN_UNPARSED_MAX);
 	/* One reply of the longest kind always has room. */

@@ -24,6 +24,8 @@ struct saved_conn;
 struct server_conf {
 	size_t clients, request_bytes, request_args;
 	unsigned int user_share; /* percent */
+	const uint32_t *by_unit; /* borrowed until the next limits: as broker_limits has it */
+	size_t by_unit_count;
 	/*
 	 * If half of it is unread, no further requests of that client are read; if pushes exceed it, the connection is
 	 * closed.

@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What one user, or one systemd unit, leaves to others of what all share; what is kept for operators."""
+
+import contextlib
+import os
+import subprocess
+
+import pytest
+
+import harness
+
+OTHER_USER = 65534
+
+
+@contextlib.contextmanager
+def as_other_user():
+    """What connects meanwhile belongs to that user."""
+    os.seteuid(OTHER_USER)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+def for_all_users(daemons, **limits):
+    d = daemons(daemon__socket_mode="0666", limits={"user_share": 75} | limits)
+    os.chmod(d.dir, 0o755)
+    os.chmod(os.path.dirname(d.dir), 0o711)
+    return d
+
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be two users")
+
+
+@needs_root
+def test_idle_connections_of_one_user_leave_room_for_others_and_for_operators(daemons, clients):
+    d = for_all_users(daemons, clients=100)
+    with as_other_user():
+        held = [clients(d) for _ in range(73)]  # 75 % of 98
+        assert held[-1].call("PING") == "PONG"
+        refused = clients(d, 2)
+    answer = refused.reply()
+    assert answer.code == "LIMIT" and refused.ended()
+    assert answer.startswith(f"LIMIT user {OTHER_USER} uses 73 of 73 allowed connections (limits.clients"), answer
+    mine = [clients(d) for _ in range(18)]  # 75 % of 25
+    assert [c.call("PING") for c in mine] == ["PONG"] * 18
+    assert clients(d, 2).reply().code == "LIMIT"
+    operators = [clients(d, operator=True) for _ in range(9)]
+    assert [c.call("PING") for c in operators] == ["PONG"] * 9
+    assert [c.call("PING") for c in held] == ["PONG"] * 73
+    # Now there is no place at all, and that is no user's fault.
+    assert clients(d, 2, operator=True).reply() == "LIMIT the daemon has as many clients as it can have"
+    full, = (line for line in d.log().splitlines() if "as many clients as it can have" in line)
+    assert "event=client_refused why=clients" in full and "uid=" not in full
+    # The share is of what the others leave: with 27 elsewhere it is 53 now, and 72 stay.
+    held.pop().close()
+    harness.wait_until(lambda: "connected_clients:99" in operators[0].call("INFO", "clients"), "the end of the connection")
+    with as_other_user():
+        assert clients(d, 2).reply().startswith(f"LIMIT user {OTHER_USER} uses 72 of 53 allowed connections")
+
+
+@needs_root
+def test_unfinished_requests_of_one_user_harm_no_other(daemons, clients):
+    d = for_all_users(daemons, request_bytes=16 << 20, output_bytes=16 << 20)
+    bystander, half = clients(d), harness.encode("ECHO", "x" * 1000000)
+    assert isinstance(bystander.call("LOCK", "a"), int)
+    part = harness.encode("ECHO", "x" * 15000000)[:10000000]
+    with as_other_user():
+        hoard = [clients(d, 2) for _ in range(12)]
+    for c in hoard:
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            c.send_raw(part)
+    harness.wait_until(lambda: f"closed a client: user {OTHER_USER} uses" in d.log(), "the hoarder to be refused")
+    bystander.send_raw(half[:500000])
+    assert clients(d).call("PING") == "PONG"
+    bystander.send_raw(half[500000:])
+    assert bystander.reply() == "x" * 1000000
+    assert bystander.call("VALID", "a") > 0
+
+
+@needs_root
+def test_unread_output_of_one_user_harms_no_other(daemons, clients):
+    """Each connection of the hoarder has less than it may alone: only together they have too much."""
+    d = for_all_users(daemons, output_bytes=16 << 20, request_bytes=16 << 20)
+    bystander = clients(d)
+    assert isinstance(bystander.call("LOCK", "a"), int)
+    with as_other_user():
+        hoard = [clients(d, 2) for _ in range(10)]
+    long = harness.encode("ECHO", "x" * 12000000)
+    for c in hoard:
+        c.send_raw(long)
+    harness.wait_until(lambda: f"that does not read: user {OTHER_USER} uses" in d.log(), "the hoarder to be closed")
+    text = "x" * 1000000
+    assert bystander.call("ECHO", text) == text
+    assert bystander.call("VALID", "a") > 0
+    with as_other_user():
+        assert clients(d).call("PING") == "PONG"
+
+
+@needs_root
+def test_accounts_show_who_is_hoarding(daemons, clients):
+    d = for_all_users(daemons, clients=100, requests=100)
+    holder = clients(d)
+    holder.call("LOCK", "a")
+    with as_other_user():
+        hoard = [clients(d) for _ in range(60)]
+    for c in hoard:
+        c.send("LOCK", "a")
+    harness.wait_queued(d, "a", 60)
+    operator = clients(d, operator=True)
+    rows = operator.call("ACCOUNTS")
+    assert [(r["account"], r["used"], r["of"]) for r in rows[:2]] == [
+        (f"user {OTHER_USER}", 60, "connections"), (f"user {OTHER_USER}", 60, "waiting requests")]
+    assert rows[0]["percent"] == 83 and rows[0]["allowed"] == 72  # 75 % of 98, less than the two of the others
+    assert rows == sorted(rows, key=lambda r: -r["percent"])
+    assert holder.call("ACCOUNTS").code == "DENIED"
+    shown = subprocess.run([harness.program("lockbroker"), "-S", d.operator_socket, "accounts"], stdout=subprocess.PIPE,
+                           text=True, check=True).stdout
+    assert f"user {OTHER_USER}" in shown.splitlines()[1]
+    for c in hoard:
+        c.close()
+    harness.wait_until(lambda: f"user {OTHER_USER}" not in str(operator.call("ACCOUNTS")), "the hoarder to have nothing")
+
+
+# ---- units ----
+
+
+def hierarchy():
+    """Where a cgroup can be made that the daemon takes for a unit; None: nowhere."""
+    own = dict(line.rstrip("\n").split(":", 2)[1:] for line in open("/proc/self/cgroup"))
+    for line in open("/proc/mounts"):
+        _, path, kind, options, *_ = line.split()
+        named = kind == "cgroup" and "name=systemd" in options.split(",") and own.get("") in (None, "/")
+        if (named or (kind == "cgroup2" and "name=systemd" not in own)) and os.access(path, os.W_OK):
+            return path
+    return None
+
+
+@contextlib.contextmanager
+def in_unit(name):
+    """What connects meanwhile, and is answered meanwhile, belongs to that unit."""
+    own = [line.rstrip("\n").split(":", 2) for line in open("/proc/self/cgroup")]
+    path = {names: path for _, names, path in own}["name=systemd" if any(names == "name=systemd" for _, names, _ in own) else ""]
+    unit, root = os.path.join(hierarchy(), name), hierarchy()
+    os.makedirs(unit, exist_ok=True)
+    try:
+        move(unit)
+        yield
+    finally:
+        move(root + path)
+        os.rmdir(unit)
+
+
+def move(cgroup):
+    with open(os.path.join(cgroup, "cgroup.procs"), "w") as f:
+        f.write(str(os.getpid()))
+
+
+needs_units = pytest.mark.skipif(os.geteuid() != 0 or not hierarchy(), reason="only root can make a cgroup, where there are some")
+ONE, TWO = (f"lockbroker-test-{os.getpid()}-{what}.service" for what in ("one", "two"))
+
+
+def connected(daemon, clients, count):
+    many = [clients(daemon) for _ in range(count)]
+    assert [c.call("PING") for c in many] == ["PONG"] * count
+    return many
+
+
+def hand_over(daemon, operator):
+    assert operator.call("RESTART")["process_id"]
+    daemon.follow()
+
+
+def shares(operator):
+    return {(row["account"], row["of"]): row["used"] for row in operator.call("ACCOUNTS") if "unit" in row["account"]}
+
+
+@needs_units
+def test_units_of_a_user_that_is_named_have_shares_of_their_own(daemons, clients, tmp_path):
+    conf = tmp_path / "lockbroker.conf"
+    conf.write_text("[limits]\nrequests = 100\n")
+    os.mkdir(f"{conf}.d")
+    drop_in = tmp_path / "lockbroker.conf.d" / "50-units.conf"
+    drop_in.write_text(f"[limits]\nby_unit = daemon,\n  {OTHER_USER}\n")
+    d = daemons(daemon__socket_mode="0666", argv=["-c", str(conf)], limits={"user_share": 75, "clients": 100})
+    os.chmod(d.dir, 0o755)
+    os.chmod(os.path.dirname(d.dir), 0o711)
+    operator = clients(d, operator=True)
+    assert operator.call("CONFIG", "GET", "limits.by_unit") == {"limits.by_unit": f"daemon,{OTHER_USER}"}
+    one, two = (f"user {OTHER_USER} (unit {unit})" for unit in (ONE, TWO))
+    with in_unit(ONE), as_other_user():
+        many = connected(d, clients, 70)
+        for c in many:
+            c.send("LOCK", "a")
+        answer = [clients(d, 2) for _ in range(4)][-1].reply()
+        assert answer.startswith(f"LIMIT {one} uses 7") and "allowed connections" in answer
+    harness.wait_queued(d, "a", 69)
+    with in_unit(TWO), as_other_user():
+        others = connected(d, clients, 10)
+        others[0].send("LOCK", "b")
+    assert others[0].reply() > 0
+    harness.wait_until(lambda: shares(operator).get((two, "connections")) == 10, "those that were refused to be gone")
+    assert shares(operator)[one, "waiting requests"] == 69
+    shown = subprocess.run([harness.program("lockbroker"), "-S", d.operator_socket, "accounts"], stdout=subprocess.PIPE,
+                           text=True, check=True).stdout
+    assert one in shown and two in shown
+
+    # A hand-over finds everybody where they were, in both kinds of pools.
+    before = shares(operator)
+    hand_over(d, operator)
+    assert shares(operator) == before
+    # A reload is for who comes.
+    drop_in.write_text("")
+    assert operator.call("RELOAD").splitlines()[1] == (
+        "limits.by_unit: this is for new connections, and for all after a restart or a hand-over")
+    with in_unit(TWO), as_other_user():
+        connected(d, clients, 1)
+    assert shares(operator) == before
+    assert any(row["account"] == f"user {OTHER_USER}" for row in operator.call("ACCOUNTS"))
+    hand_over(d, operator)
+    assert not shares(operator)
+    for c in many:
+        c.close()
+
+
+def test_a_user_that_is_not_there_is_an_error(tmp_path):
+    conf = tmp_path / "lockbroker.conf"
+    conf.write_text("[limits]\nby_unit = root,no-such-user\n")
+    done = subprocess.run([harness.program("lockbrokerd"), "--check-config", str(conf)], capture_output=True, text=True,
+                          timeout=harness.PATIENCE)
+    assert (done.returncode, done.stderr) == (2, f"{conf}:2: limits.by_unit: there is no user no-such-user; make it, or name its "
+                                                 "number\n")
