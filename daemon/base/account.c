@@ -63,7 +63,7 @@ void accounts_set_by_unit(struct accounts *all, const uint32_t *uids, size_t cou
 	all->by_unit_count = count;
 }
 
-static bool has_units(const struct accounts *all, uint32_t uid)
+bool accounts_has_units(const struct accounts *all, uint32_t uid)
 {
 	for (size_t i = 0; i < all->by_unit_count; i++)
 		if (all->by_unit[i] == uid)
@@ -73,7 +73,7 @@ static bool has_units(const struct accounts *all, uint32_t uid)
 
 struct account *account_enter(struct accounts *all, uint32_t uid, const char *unit, size_t unit_len)
 {
-	size_t len = has_units(all, uid) ? unit_len : 0;
+	size_t len = accounts_has_units(all, uid) ? unit_len : 0;
 	struct account *a;
 	uint64_t hash;
 

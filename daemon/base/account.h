@@ -58,6 +58,7 @@ void accounts_set_share(struct accounts *all, unsigned int percent); /* 1..100 *
 void accounts_set_total(struct accounts *all, size_t pool, uint64_t total);
 /* The array is borrowed until the next one. Accounts that exist stay what they are. */
 void accounts_set_by_unit(struct accounts *all, const uint32_t *uids, size_t count);
+bool accounts_has_units(const struct accounts *all, uint32_t uid); /* so that its unit has to be known */
 
 /* The account of a user and, if it has one for each, of the unit; one more reference. */
 struct account *account_enter(struct accounts *all, uint32_t uid, const char *unit, size_t unit_len);

@@ -29,7 +29,7 @@
 #include "io/socket/socket_pools.h"
 #include "protocol/number.h"
 
-enum { CLIENTS = 2, REQUEST_BYTES = 100, REQUEST_ARGS = 8, OUTPUT_BYTES = 10000, NUMBER = 0 };
+enum { CLIENTS = 4, REQUEST_BYTES = 100, REQUEST_ARGS = 8, OUTPUT_BYTES = 10000, NUMBER = 0 };
 
 static struct watch_base *base;
 static struct server *server;
@@ -39,7 +39,9 @@ static struct sockaddr_un address;
 static socklen_t address_len;
 static char told[256]; /* events that are no requests */
 static int asked, others_turn; /* requests; how many when one with the word "b" came */
+static size_t told_by_then;            /* by then */
 static bool hurry;
+static int64_t now_ns, step_ns; /* how long each look at the clock takes */
 
 /* ---- the feed ---- */
 
@@ -50,12 +52,12 @@ struct watch_base *feed_base(const struct feed *f)
 
 int64_t feed_now(struct feed *f)
 {
-	return 1;
+	return now_ns += step_ns;
 }
 
 int64_t feed_seen(const struct feed *f)
 {
-	return 1;
+	return now_ns;
 }
 
 int64_t feed_held_since(const struct feed *f, uint32_t conn)
@@ -109,8 +111,10 @@ static void asks(uint32_t conn, size_t argc, const struct slice *argv)
 	if (slice_eq(argv[0], SLICE("WAIT")))
 		return;
 	assert_int_equal(argc, 2);
-	if (slice_eq(argv[1], SLICE("b")))
+	if (slice_eq(argv[1], SLICE("b"))) {
 		others_turn = asked;
+		told_by_then = strlen(told);
+	}
 	number_parse(argv[1], &count);
 	if (slice_eq(argv[0], SLICE("PUSH")))
 		server_push(server, conn, many(count), true);
@@ -156,6 +160,8 @@ static int begin(void **state)
 	told[0] = '\0';
 	asked = 0;
 	hurry = false;
+	now_ns = 1;
+	step_ns = 0;
 	/* The kernel chooses a name. */
 	address.sun_family = AF_UNIX;
 	listening = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
@@ -385,6 +391,25 @@ static void a_connection_of_a_process_before_is_of_the_account_that_the_core_has
 	close(fd);
 }
 
+static void a_crowd_at_the_door_keeps_nobody_waiting(void **state)
+{
+	int fds[CLIENTS + 1], fd = connected();
+
+	for (int i = 0; i <= CLIENTS; i++) {
+		fds[i] = socket(AF_UNIX, SOCK_STREAM, 0);
+		assert_int_equal(connect(fds[i], (struct sockaddr *)&address, address_len), 0);
+	}
+	says(fd, SLICE("NOW b\r\n"));
+	step_ns = PARTY_TURN_NS;
+	turn();
+	assert_heard(fd, "b", false);
+	assert_in_range(told_by_then, 0, 2 * strlen("connected "));
+	assert_string_equal(told, "connected connected connected connected ");
+	for (int i = 0; i <= CLIENTS; i++)
+		close(fds[i]);
+	close(fd);
+}
+
 /* ---- ends ---- */
 
 static void a_peer_that_sends_no_more_gets_its_replies(void **state)
@@ -479,6 +504,7 @@ int main(void)
 		TEST(pushes_up_to_the_output_limit_are_written_and_more_end_the_connection),
 		TEST(a_client_too_many_is_told_so),
 		TEST(a_connection_of_a_process_before_is_of_the_account_that_the_core_has),
+		TEST(a_crowd_at_the_door_keeps_nobody_waiting),
 		TEST(a_peer_that_sends_no_more_gets_its_replies),
 		TEST(a_peer_that_is_gone_gets_nothing),
 		TEST(what_is_queued_is_written_before_the_end),

@@ -158,6 +158,45 @@ static void who_leaves_is_not_served(void **state)
 	party_enter(&parties, &other, &another);
 }
 
+static void what_is_held_back_is_served_when_it_is_released(void **state)
+{
+	party_hold(&parties, &many[0]);
+	party_hold(&parties, &many[1]);
+	party_add(&parties, &many[0]); /* counts as queued */
+	assert_int_equal(parties.held, 2);
+	assert_false(parties_have_work(&parties));
+	party_release(&parties, &many[0]);
+	assert_ptr_equal(parties_next(&parties), &many[0]);
+	assert_ptr_equal(TAILQ_FIRST(&many[0].party->held), &many[1]);
+	party_leave(&parties, &many[1]);
+	assert_int_equal(parties.held, 0);
+	party_enter(&parties, &many[1], &one_user);
+	assert_null(parties_next(&parties));
+}
+
+static void a_door_is_no_user_and_what_a_visitor_takes_counts_for_its_owner(void **state)
+{
+	struct party_place door = { .is_door = true };
+
+	party_leave(&parties, &other);
+	assert_true(parties_is_one(&parties));
+	party_enter(&parties, &door, &door);
+	assert_true(parties_is_one(&parties));
+	party_enter(&parties, &other, &another);
+	assert_false(parties_is_one(&parties));
+	parties_charge_owner(&parties, &one_user, 3 * PARTY_TURN_NS);
+	parties_charge_owner(&parties, &door.queued, PARTY_TURN_NS); /* who has no party owes nothing */
+	party_add(&parties, &many[0]);
+	party_add(&parties, &other);
+	for (int i = 0; i < 2; i++) {
+		assert_ptr_equal(parties_next(&parties), &other);
+		parties_charge(&parties, PARTY_TURN_NS);
+		party_add(&parties, &other);
+	}
+	party_leave(&parties, &door);
+	assert_int_equal(parties.doors, 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void)
@@ -169,6 +208,8 @@ int main(void)
 		TEST(who_comes_waits_for_one_turn_of_another_user_at_most),
 		TEST(who_asks_for_little_waits_for_one_request_of_many),
 		TEST(who_leaves_is_not_served),
+		TEST(what_is_held_back_is_served_when_it_is_released),
+		TEST(a_door_is_no_user_and_what_a_visitor_takes_counts_for_its_owner),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/container.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "core/port/account_text.h"
@@ -19,16 +20,24 @@
 #include "io/socket/socket_pools.h"
 #include "protocol/resp.h"
 
-enum { ACCEPTS_PER_TURN = 64 };
-/* Who comes, and who they are, is looked up for so long at a time. */
+/* Who comes, and who they are, is looked up for so many at a time, and so long if nobody else is to be served. */
+enum { ACCEPTS_PER_TURN = 16 };
 #define ACCEPT_NS (200 * INT64_C(1000))
 #define ACCEPT_PAUSE_NS (100 * CLOCK_NS_PER_MS)
+
+struct door {
+	struct acceptor *acceptor;
+	int fd; /* -1: there is none */
+	bool privileged;
+	struct watch *watch;
+	struct party_place place;
+};
 
 struct acceptor {
 	struct conn_env *env;
 	struct accept_calls calls;
-	int listening, operators;
-	struct watch *accepting, *accepting_operators, *pause;
+	struct door doors[2]; /* of everybody, and of operators */
+	struct watch *pause;
 	char unit_root[UNIT_CGROUP_MAX];
 	size_t unit_root_len;
 	struct peer_groups groups; /* of the connection that is looked at */
@@ -84,12 +93,32 @@ static bool accept_admits(int fd, const struct account *account, bool privileged
 	return false;
 }
 
-static void accept_one(struct acceptor *a, int fd, bool privileged)
+/* What may be read of the process takes long: nobody is worth that who is refused anyway. */
+static void accept_known(struct acceptor *a, struct visitor *v)
 {
-	struct ucred cred = { .uid = (uid_t)-1, .gid = (gid_t)-1 };
-	socklen_t len = sizeof(cred);
 	char text[PROCESS_STAT_MAX], cgroup[UNIT_CGROUP_MAX];
 	struct process process = { 0 };
+
+	/* A process that may not be read has no name, and is known by its number alone. */
+	if (process_read((pid_t)v->pid, text, &process) == 0)
+		v->comm = process.comm;
+	v->start = process.start;
+	v->unit = accept_unit(a, v->fd, (pid_t)v->pid, process.start, cgroup);
+	if (!v->account) {
+		v->account = account_enter(&a->env->accounts, v->uid, v->unit.data, v->unit.len);
+		if (!accept_admits(v->fd, v->account, v->privileged)) {
+			close(v->fd);
+			return;
+		}
+	}
+	a->calls.welcome(a->calls.arg, v);
+}
+
+static void accept_one(struct acceptor *a, int fd, bool privileged)
+{
+	int64_t begun_ns = feed_now(a->env->feed);
+	struct ucred cred = { .uid = (uid_t)-1, .gid = (gid_t)-1 };
+	socklen_t len = sizeof(cred);
 	struct visitor v = { .fd = fd, .privileged = privileged };
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0) {
@@ -98,35 +127,33 @@ static void accept_one(struct acceptor *a, int fd, bool privileged)
 		close(fd);
 		return;
 	}
-	/* A process that may not be read has no name, and is known by its number alone. */
-	if (process_read(cred.pid, text, &process) == 0)
-		v.comm = process.comm;
 	v.pid = (uint32_t)cred.pid;
 	v.uid = cred.uid;
 	v.gid = cred.gid;
-	v.start = process.start;
-	v.unit = accept_unit(a, fd, cred.pid, process.start, cgroup);
-	v.account = account_enter(&a->env->accounts, cred.uid, v.unit.data, v.unit.len);
-	if (accept_admits(fd, v.account, privileged))
-		a->calls.welcome(a->calls.arg, &v);
+	if (!accounts_has_units(&a->env->accounts, cred.uid))
+		v.account = account_enter(&a->env->accounts, cred.uid, "", 0);
+	if (!v.account || accept_admits(fd, v.account, privileged))
+		accept_known(a, &v);
 	else
 		close(fd);
+	/* It is also the time of whose the connection is: those that it has are served later for it. */
+	parties_charge_owner(&a->env->parties, v.account, feed_now(a->env->feed) - begun_ns);
 	account_leave(v.account); /* a connection that is welcome is charged to it */
 }
 
 static void accept_pause(struct acceptor *a, int error)
 {
 	log_error(accept_failed, LOG_FIELDS("error=%v", strerror(error)), "cannot accept clients: %s", strerror(error));
-	watch_clear(a->accepting);
-	watch_clear(a->accepting_operators);
+	for (int i = 0; i < 2; i++)
+		watch_clear(a->doors[i].watch);
 	watch_set(a->pause, -1, 0, ACCEPT_PAUSE_NS);
 }
 
 void accept_begin(struct acceptor *a)
 {
-	watch_set(a->accepting, a->listening, WATCH_READ | WATCH_KEEP, WATCH_NO_TIMEOUT);
-	if (a->operators >= 0)
-		watch_set(a->accepting_operators, a->operators, WATCH_READ | WATCH_KEEP, WATCH_NO_TIMEOUT);
+	for (int i = 0; i < 2; i++)
+		if (a->doors[i].fd >= 0)
+			watch_set(a->doors[i].watch, a->doors[i].fd, WATCH_READ | WATCH_KEEP, WATCH_NO_TIMEOUT);
 }
 
 static void accept_resume(int fd, short what, void *arg)
@@ -134,28 +161,59 @@ static void accept_resume(int fd, short what, void *arg)
 	accept_begin(arg);
 }
 
-static void accept_all(int listening, short what, void *arg)
+/* Somebody stands there: reported again and again, until all have come in. */
+static void accept_ready(int fd, short what, void *arg)
 {
-	struct acceptor *a = arg;
-	int fd, i;
+	struct door *d = arg;
 
-	feed_begin_share(a->env->feed, ACCEPT_NS);
-	for (i = 0; i < ACCEPTS_PER_TURN && !feed_share_spent(a->env->feed); i++) {
-		fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-		if (fd >= 0) {
-			if (!a->calls.is_full(a->calls.arg)) {
-				accept_one(a, fd, listening == a->operators);
-			} else {
-				accept_refuse(NULL, fd, SLICE("the daemon has as many clients as it can have"));
-				close(fd);
-			}
-			continue;
-		}
-		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
-			accept_pause(a, errno);
-		if (errno != EINTR && errno != ECONNABORTED)
+	party_add(&d->acceptor->env->parties, &d->place);
+}
+
+/* False: nobody stands there any longer. */
+static bool accept_next(struct door *d)
+{
+	struct acceptor *a = d->acceptor;
+	int fd = accept4(d->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (fd < 0) {
+		int error = errno;
+
+		if (error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM)
+			accept_pause(a, error);
+		return error == EINTR || error == ECONNABORTED;
+	}
+	if (!a->calls.is_full(a->calls.arg)) {
+		accept_one(a, fd, d->privileged);
+	} else {
+		accept_refuse(NULL, fd, SLICE("the daemon has as many clients as it can have"));
+		close(fd);
+	}
+	return true;
+}
+
+void accept_serve(struct party_place *place)
+{
+	struct door *d = container_of(place, struct door, place);
+	struct conn_env *env = d->acceptor->env;
+	int64_t until_ns = feed_now(env->feed) + (parties_have_work(&env->parties) ? PARTY_TURN_NS : ACCEPT_NS);
+
+	for (int i = 0; i < ACCEPTS_PER_TURN; i++) {
+		if (!accept_next(d))
+			return;
+		if (feed_now(env->feed) >= until_ns)
 			break;
 	}
+	party_add(&env->parties, place);
+}
+
+static void accept_open(struct acceptor *a, struct door *d, int fd, bool privileged)
+{
+	d->acceptor = a;
+	d->fd = fd;
+	d->privileged = privileged;
+	d->watch = watch_new(feed_base(a->env->feed), accept_ready, d);
+	d->place.is_door = true;
+	party_enter(&a->env->parties, &d->place, d);
 }
 
 struct acceptor *accept_new(struct conn_env *env, int fd, int operators, const struct accept_calls *calls)
@@ -169,10 +227,8 @@ struct acceptor *accept_new(struct conn_env *env, int fd, int operators, const s
 		memcpy(a->unit_root, root.data, root.len);
 	a->env = env;
 	a->calls = *calls;
-	a->listening = fd;
-	a->operators = operators;
-	a->accepting = watch_new(feed_base(env->feed), accept_all, a);
-	a->accepting_operators = watch_new(feed_base(env->feed), accept_all, a);
+	accept_open(a, &a->doors[0], fd, false);
+	accept_open(a, &a->doors[1], operators, true);
 	a->pause = watch_new(feed_base(env->feed), accept_resume, a);
 	return a;
 }
@@ -181,8 +237,10 @@ void accept_free(struct acceptor *a)
 {
 	if (!a)
 		return;
-	watch_free(a->accepting);
-	watch_free(a->accepting_operators);
+	for (int i = 0; i < 2; i++) {
+		watch_free(a->doors[i].watch);
+		party_leave(&a->env->parties, &a->doors[i].place);
+	}
 	watch_free(a->pause);
 	mem_free(a);
 }

@@ -2,6 +2,9 @@
 /*
  * Who connects: accepts connections from the ordinary and the operators' socket, and finds out whose they are. When
  * descriptors run out, accepting pauses for a moment.
+ *
+ * Each of the two is a party of its own (party.h): a crowd that comes in gets as much time as one of the accounts, and what
+ * one visitor takes counts for its account, too. Who has no share left is refused before its process is looked at.
  */
 #pragma once
 
@@ -34,6 +37,8 @@ struct acceptor *accept_new(struct conn_env *env, int fd, int operators, const s
 /* Takes NULL. */
 void accept_free(struct acceptor *a);
 void accept_begin(struct acceptor *a);
+/* The turn of a door has come (party_place.is_door): some of those who stand there come in. */
+void accept_serve(struct party_place *place);
 /*
  * The groups that the process had when it connected: the connection tells them for as long as it is open. They are valid
  * until the next call.

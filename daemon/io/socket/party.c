@@ -12,6 +12,7 @@ void parties_init(struct parties *p)
 	TAILQ_INIT(&p->fresh);
 	TAILQ_INIT(&p->ring);
 	p->turns = p->ring_count = 0;
+	p->doors = p->held = 0;
 	p->only = NULL;
 	p->served = NULL;
 }
@@ -25,18 +26,28 @@ void parties_deinit(struct parties *p)
 /* A process may stand still while it serves somebody, who owes no more than this for that. */
 static const int64_t SPENT_NS_MAX = 1000 * PARTY_TURN_NS;
 
-static struct party *find(struct parties *p, const void *owner)
+static struct party *find(const struct parties *p, const void *owner, uint64_t hash)
 {
-	uint64_t hash = map_hash(&p->all, &owner, sizeof(owner));
 	struct party *party;
 
 	MAP_FOREACH(party, &p->all, hash, node)
 		if (party->owner == owner)
 			return party;
+	return NULL;
+}
+
+static struct party *find_or_make(struct parties *p, const void *owner)
+{
+	uint64_t hash = map_hash(&p->all, &owner, sizeof(owner));
+	struct party *party = find(p, owner, hash);
+
+	if (party)
+		return party;
 	party = mem_new(sizeof(*party));
 	party->owner = owner;
 	party->turns = p->turns;
 	TAILQ_INIT(&party->queue);
+	TAILQ_INIT(&party->held);
 	map_add(&p->all, &party->node, hash);
 	return party;
 }
@@ -44,8 +55,9 @@ static struct party *find(struct parties *p, const void *owner)
 void party_enter(struct parties *p, struct party_place *place, const void *owner)
 {
 	assert(!place->party);
-	place->party = find(p, owner);
+	place->party = find_or_make(p, owner);
 	place->party->connections++;
+	p->doors += place->is_door;
 }
 
 static void leave_line(struct parties *p, struct party *party)
@@ -72,6 +84,27 @@ static void leave_queue(struct parties *p, struct party_place *place)
 		leave_line(p, party);
 }
 
+static void leave_held(struct parties *p, struct party_place *place)
+{
+	TAILQ_REMOVE(&place->party->held, place, link);
+	place->held = place->queued = false;
+	p->held--;
+}
+
+void party_hold(struct parties *p, struct party_place *place)
+{
+	assert(!place->queued);
+	TAILQ_INSERT_TAIL(&place->party->held, place, link);
+	place->held = place->queued = true;
+	p->held++;
+}
+
+void party_release(struct parties *p, struct party_place *place)
+{
+	leave_held(p, place);
+	party_add(p, place);
+}
+
 void party_leave(struct parties *p, struct party_place *place)
 {
 	struct party *party = place->party;
@@ -80,8 +113,11 @@ void party_leave(struct parties *p, struct party_place *place)
 		return;
 	if (p->only == place)
 		p->only = NULL;
+	else if (place->held)
+		leave_held(p, place);
 	else if (place->queued)
 		leave_queue(p, place);
+	p->doors -= place->is_door;
 	*place = (struct party_place){ 0 };
 	if (--party->connections)
 		return;
@@ -134,12 +170,20 @@ void party_queue(struct parties *p, struct party_place *place)
 	get_in_line(p, place);
 }
 
-void parties_charge(struct parties *p, int64_t ns)
+static void charge(struct party *party, int64_t ns)
 {
-	struct party *party = p->served;
-
 	if (party)
 		party->spent_ns = ns < SPENT_NS_MAX - party->spent_ns ? party->spent_ns + ns : SPENT_NS_MAX;
+}
+
+void parties_charge(struct parties *p, int64_t ns)
+{
+	charge(p->served, ns);
+}
+
+void parties_charge_owner(struct parties *p, const void *owner, int64_t ns)
+{
+	charge(find(p, owner, map_hash(&p->all, &owner, sizeof(owner))), ns);
 }
 
 static struct party *first_in_line(const struct parties *p)
@@ -154,7 +198,7 @@ static bool is_alone(const struct parties *p, const struct party *first)
 
 bool parties_is_one(const struct parties *p)
 {
-	return p->all.count <= 1;
+	return p->all.count - p->doors <= 1;
 }
 
 bool parties_contended(const struct parties *p)

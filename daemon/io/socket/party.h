@@ -24,8 +24,7 @@
 #include "base/map.h"
 #include "base/queue.h"
 
-/* About the time of five requests. */
-#define PARTY_TURN_NS (25 * INT64_C(1000))
+#define PARTY_TURN_NS (25 * INT64_C(1000)) /* about the time of five requests */
 
 TAILQ_HEAD(party_queue, party_place);
 TAILQ_HEAD(party_ring, party);
@@ -34,21 +33,22 @@ struct party {
 	struct map_node node; /* parties->all */
 	const void *owner;
 	size_t connections;
+	struct party_queue held; /* party_hold() */
 	struct party_ring *line; /* the one of `parties` that it stands in, while it has a queue; else NULL */
 	struct party_queue queue;
 	TAILQ_ENTRY(party) link;
 	int64_t spent_ns; /* of this turn; more than PARTY_TURN_NS is a debt */
 	uint64_t turns;   /* parties->turns when it was served last, while others were */
 };
-
 /* Embedded in what is served. */
 struct party_place {
-	struct party *party; /* NULL: none yet */
-	bool queued;
+	struct party *party;        /* NULL: none yet */
+	bool queued, held, is_door; /* held: queued, too; is_door: it is no connection, but where they come in (accept.h) */
 	TAILQ_ENTRY(party_place) link;
 };
 struct parties {
 	struct map all;
+	size_t doors, held; /* places */
 	struct party_ring fresh, ring;
 	size_t ring_count;
 	uint64_t turns;           /* that have been used up */
@@ -60,15 +60,15 @@ void parties_init(struct parties *p);
 void parties_deinit(struct parties *p); /* every place must have left */
 /* It belongs to that owner's party from now on. Of the owner only the address is used. */
 void party_enter(struct parties *p, struct party_place *place, const void *owner);
-/* It is in no queue and belongs to none any longer. If it belongs to none yet, nothing is done. */
-void party_leave(struct parties *p, struct party_place *place);
-/* Time has passed for the one that parties_next() gave last. */
+void party_leave(struct parties *p, struct party_place *place); /* it is in no queue; it may belong to none */
+/* It is held back, and not served before party_release(). */
+void party_hold(struct parties *p, struct party_place *place);
+void party_release(struct parties *p, struct party_place *place);
+/* Time has passed for the one that parties_next() gave last; for that owner, if it has a party. */
 void parties_charge(struct parties *p, int64_t ns);
-
-/* Another party than the one that was served last is in line. */
-bool parties_contended(const struct parties *p);
-/* All connections are of one party: no other one can be kept waiting. */
-bool parties_is_one(const struct parties *p);
+void parties_charge_owner(struct parties *p, const void *owner, int64_t ns);
+bool parties_contended(const struct parties *p); /* another party than the one that was served last is in line */
+bool parties_is_one(const struct parties *p);    /* all connections are of one: no other one can be kept waiting */
 static inline bool parties_have_work(const struct parties *p)
 {
 	return p->only || !TAILQ_EMPTY(&p->fresh) || !TAILQ_EMPTY(&p->ring);

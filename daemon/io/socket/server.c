@@ -383,9 +383,9 @@ void server_free(struct server *s)
 	for (i = 0; i < s->conns_cap; i++)
 		if (s->conns[i])
 			conn_free(s->conns[i]);
+	accept_free(s->acceptor);
 	parties_deinit(&s->env.parties);
 	kin_free(s->kin);
-	accept_free(s->acceptor);
 	watch_free(s->looking);
 	kept_free(s->kept);
 	mem_free(s->conns);
@@ -447,8 +447,14 @@ void server_clean(struct server *s)
 			server_reap(s, s->conns[i]);
 }
 
-static void server_serve(struct server *s, struct conn *c)
+static void server_serve(struct server *s, struct party_place *place)
 {
+	struct conn *c = container_of(place, struct conn, place);
+
+	if (place->is_door) {
+		accept_serve(place);
+		return;
+	}
 	feed_begin_share(s->feed, parties_is_one(&s->env.parties) ? SERVER_SHARE_NS : PARTY_TURN_NS);
 	if (!c->dead) {
 		conn_serve(c);
@@ -473,7 +479,7 @@ static __attribute__((noinline)) void server_serve_all(struct server *s)
 	unsigned int count = 0;
 
 	while (feed_seen(s->feed) < until_ns && (place = parties_next(parties))) {
-		server_serve(s, container_of(place, struct conn, place));
+		server_serve(s, place);
 		if (!parties_contended(parties) && ++count % SERVER_LOOK_EVERY)
 			continue;
 		now_ns = feed_now(s->feed);
@@ -488,7 +494,7 @@ void server_continue(struct server *s)
 	struct parties *parties = &s->env.parties;
 
 	if (parties->only)
-		server_serve(s, container_of(parties_next(parties), struct conn, place));
+		server_serve(s, parties_next(parties));
 	if (parties_have_work(parties))
 		server_serve_all(s);
 }
