@@ -46,7 +46,7 @@ static void pieces(struct fixture *f)
 
 static bool shows(struct fixture *f, uint32_t conn, int number)
 {
-	char name[16];
+	char name[24];
 
 	snprintf(name, sizeof(name), "\r\nl%03d\r\n", number);
 	return memmem(f->replies[conn].data, f->replies[conn].len, name, strlen(name));
