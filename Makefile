@@ -49,7 +49,7 @@ PROTOCOL = bytes.c bytes_format.c number.c resp_write.c resp_request.c resp_repl
 	session_page.c
 # Knows nothing of locks and nothing of the system: the core may use it.
 BASE_PURE = account.c charge.c rule.c map.c heap.c log_bucket.c flight.c
-BASE = rule_names.c log.c conf_access.c conf_users.c conf_fail.c conf.c conf_file.c conf_reload.c conf_value.c clock.c backoff.c
+BASE = name_service.c rule_names.c log.c conf_access.c conf_users.c conf_fail.c conf.c conf_file.c conf_reload.c conf_value.c clock.c backoff.c
 # The core in floors, from the top: each uses those that stand behind it (tests/floors.py).
 FLOORS = top command hosts client kind lock claim session znode port
 CORE_top = broker.c connection.c route.c recovery.c drain.c reload.c check.c accounts_check.c
@@ -129,7 +129,7 @@ UNIT_CORE = test_core_snapshot.c test_core_salvage.c test_core_handed_over.c \
 UNIT_CORE_FIXTURE = core_fixture.c claim_fixture.c revocation_fixture.c semaphore_fixture.c
 UNIT_CONF_FIXTURE = conf_fixture.c
 UNIT_CONF = test_conf.c test_conf_file.c test_conf_prefix.c test_conf_reload.c
-UNIT_BASE = test_backoff.c test_log.c test_flight.c
+UNIT_BASE = test_rule_names.c test_backoff.c test_log.c test_flight.c
 UNIT_IO = test_watch.c test_process.c test_unit.c test_feed.c test_saved.c test_zk_parts.c test_listen.c test_conn.c test_party.c test_kept.c test_channel.c \
 	test_keeper.c test_store.c test_page_file.c
 FUZZ = fuzz_conf.c fuzz_rule.c fuzz_resp.c fuzz_snapshot.c fuzz_salvage.c

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "command_line.h"
 
+#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,8 +40,8 @@ static const char help[] =
 	"Exit status:\n"
 	"0 stopped as asked, 1 failed, 2 bad options or configuration, or another daemon uses the host's name.\n";
 
-/* A line for each error; the process that hands over is told the first one. */
-static int usage_error(const struct options *options, const char *error)
+/* A line for each error; the process that hands over is told the first one. Returns the exit status. */
+static int report(const struct options *options, const char *error, int status)
 {
 	char line[CONF_SENTENCE_MAX];
 	const char *begin, *end;
@@ -53,24 +54,31 @@ static int usage_error(const struct options *options, const char *error)
 	}
 	conf_error_line(error, line);
 	takeover_refuse(options->takeover, line);
-	return EXIT_USAGE;
+	return status;
 }
 
-/* Nobody has asked for a kill, nor meant to have the file read then; and an error in it must not cost anybody a lock. */
+static int usage_error(const struct options *options, const char *error)
+{
+	return report(options, error, EXIT_USAGE);
+}
+
+/* 0 or -errno. Nobody has asked for a kill, nor meant to have the file read then; and an error in it must not cost anybody a lock. */
 static int load(struct conf *conf, struct options *options, char error[CONF_ERROR_MAX])
 {
 	struct conf_source former = options->source;
 	char path[FORMER_PATH_MAX], why[CONF_ERROR_MAX];
+	int rc;
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", options->former);
 	former.file = path;
 	former.kept = true;
 	if (options->former >= 0 && options->former_first && conf_load(conf, &former, why) == 0)
 		return 0;
-	if (conf_load(conf, &options->source, error) == 0)
+	rc = conf_load(conf, &options->source, error);
+	if (rc == 0)
 		return 0;
 	if (options->former < 0 || conf_load(conf, &former, why) < 0)
-		return -1;
+		return rc;
 	conf_error_line(error, why);
 	options->unused = strdup(why);
 	return 0;
@@ -80,9 +88,11 @@ static int load(struct conf *conf, struct options *options, char error[CONF_ERRO
 static int read_config(struct conf *conf, struct options *options)
 {
 	char error[CONF_ERROR_MAX];
+	int rc = load(conf, options, error);
 
-	if (load(conf, options, error) < 0)
-		return usage_error(options, error);
+	/* Starting again helps once the name service is there. */
+	if (rc < 0)
+		return report(options, error, rc == -EAGAIN ? EXIT_FAILURE : EXIT_USAGE);
 	if (!options->print_config)
 		return -1;
 	conf_print(conf, stdout);

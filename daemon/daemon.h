@@ -50,13 +50,13 @@ struct daemon {
 	struct feed *feed;
 	struct recorder *recorder; /* NULL: the file system has no room */
 	struct loop *loop;
-	struct worker *worker;
+	struct worker *worker, *reader; /* reader: reads the configuration, which may block for long */
 	struct server *server;
 	struct zookeeper *zookeeper;
 	struct tokens *tokens;
 	struct signals *signals;
 	struct reload *reload;
-	struct resolved found; /* the servers of the configuration that is being read: the worker's meanwhile */
+	struct resolved found; /* the servers of the configuration that is being read: the reader's meanwhile */
 	struct watchdog *watchdog;
 	struct program *program;
 	struct keeper *keeper;     /* NULL: this process was started without one */
@@ -77,10 +77,11 @@ struct daemon {
 
 /*
  * What each way to begin needs: the log, the service manager's address, what the configuration only names. d->conf,
- * d->program and d->takeover are there before. 0 or -errno: the configuration cannot be used, and everything was said.
+ * d->program and d->takeover are there before. 0 or -errno: the configuration cannot be used, and everything was said;
+ * -EAGAIN: a group cannot be looked up now.
  */
 int daemon_prepare(struct daemon *d, const struct options *options);
-/* Reads what the configuration only names: a group, a secret. 0 or -errno: everything was said. */
+/* Reads what the configuration only names: a group, a secret. 0 or -errno as above. */
 int daemon_read_named(struct daemon *d);
 /* Gives the broker the keys and values of d->conf, in the place of those before the present turn. */
 void daemon_settings(struct daemon *d, struct broker_conf *broker);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lockbrokerd: reads the command line and the configuration, and chooses how it begins. */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,12 +44,14 @@ static void find_former(struct daemon *d, struct options *options)
 static int check_config(struct daemon *d, const struct options *options)
 {
 	size_t count = d->conf.file_count;
+	int rc;
 
 	log_setup(LOG_LEVEL_WARNING, LOG_FORM_PLAIN);
 	if (d->conf.outdated)
 		log_warning(conf_outdated, LOG_NO_FIELDS, "%s", conf_outdated);
-	if (daemon_read_named(d) < 0)
-		return EXIT_USAGE;
+	rc = daemon_read_named(d);
+	if (rc < 0)
+		return rc == -EAGAIN ? EXIT_FAILURE : EXIT_USAGE;
 	printf("%s: no errors%s", count ? d->conf.files[0] : options->source.default_file,
 	       count ? "" : ": there is no such file, so the defaults count");
 	for (size_t i = 1; i < count; i++)
@@ -61,10 +64,14 @@ static int check_config(struct daemon *d, const struct options *options)
 static int begin(struct daemon *d, const struct options *options)
 {
 	struct parcel kept = { 0 };
+	int rc;
 
-	if (daemon_prepare(d, options) < 0) {
-		parts_free(d, false, EXIT_USAGE);
-		return EXIT_USAGE;
+	rc = daemon_prepare(d, options);
+	if (rc < 0) {
+		int status = rc == -EAGAIN ? EXIT_FAILURE : EXIT_USAGE;
+
+		parts_free(d, false, status);
+		return status;
 	}
 	if (d->takeover)
 		return adopt_handed_over(d, &options->source);

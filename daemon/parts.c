@@ -70,9 +70,11 @@ int parts_make(struct daemon *d, const struct conf_source *source)
 
 	if (rc == 0)
 		rc = worker_new(&d->worker, feed_base(d->feed));
+	if (rc == 0)
+		rc = worker_new(&d->reader, feed_base(d->feed));
 	if (rc < 0)
 		return rc;
-	d->reload = reload_new(d->worker, &d->notify, &reload_conf);
+	d->reload = reload_new(feed_base(d->feed), d->reader, &d->notify, &reload_conf);
 	d->server = server_new(d->feed, d->listener.fd, d->operators.fd, &server_conf);
 	d->broker.sockets = server_accounts(d->server);
 	d->broker.sockets_words = socket_pools_words;
@@ -128,6 +130,12 @@ void parts_keep_roles(struct daemon *d)
 	keeper_settle(d->keeper); /* before it hears that this process serves */
 }
 
+static void say_stopped(void)
+{
+	log_tell_held(true);
+	log_info(stopped, LOG_NO_FIELDS, "stopped");
+}
+
 void parts_free(struct daemon *d, bool close_session, int status)
 {
 	zk_former_stop(d->former);
@@ -141,6 +149,11 @@ void parts_free(struct daemon *d, bool close_session, int status)
 		_exit(status);
 	if (d->zookeeper && zookeeper_session_ended(d->zookeeper))
 		saved_session_ended(d->saved);
+	/* What it reads nobody needs any longer. */
+	if (d->reader && worker_stop(d->reader, 0) < 0) {
+		say_stopped();
+		_exit(status);
+	}
 	watchdog_free(d->watchdog);
 	reload_free(d->reload);
 	resolved_free(&d->found);
@@ -188,7 +201,6 @@ int parts_serve(struct daemon *d)
 		handover_exit(d->handover);
 	}
 	parts_free(d, end.close_session, status);
-	log_tell_held(true);
-	log_info(stopped, LOG_NO_FIELDS, "stopped");
+	say_stopped();
 	return status;
 }

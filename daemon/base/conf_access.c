@@ -50,11 +50,13 @@ int conf_access_resolve(struct conf *conf, char error[CONF_ERROR_MAX])
 	char sentence[RULE_ERROR_MAX];
 	int rc = 0;
 
-	for (size_t i = 0; i < conf->rule_count; i++)
-		if (rule_resolve(&conf->rules[i], sentence) < 0) {
+	for (size_t i = 0; i < conf->rule_count; i++) {
+		int found = rule_resolve(&conf->rules[i], sentence);
+
+		if (found < 0)
 			conf_fail(error, conf->rules[i].where, "access.rule = %.200s: %s", conf->rules[i].text, sentence);
-			rc = -ENOENT;
-		}
+		rc = rule_worse(rc, found);
+	}
 	return rc;
 }
 

@@ -13,7 +13,10 @@
 bool conf_access_is(const char *section);
 /* Appends the rule. 0, or -EINVAL with a sentence, also if the section has no such key. */
 int conf_access_set(struct conf *conf, const char *name, const char *value, const char *where, char error[CONF_ERROR_MAX]);
-/* Finds the users and groups that rules name; may block. 0 or -ENOENT. */
+/*
+ * Finds the users and groups that rules name; may block. 0, or with a line for each that is not found: -ENOENT; -EAGAIN if
+ * all of these only cannot be looked up now.
+ */
 int conf_access_resolve(struct conf *conf, char error[CONF_ERROR_MAX]);
 bool conf_access_same(const struct conf *a, const struct conf *b);
 void conf_access_print(const struct conf *conf, FILE *out);

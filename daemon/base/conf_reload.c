@@ -11,6 +11,7 @@
 #include "base/conf_section.h"
 #include "base/conf_users.h"
 #include "base/conf_value.h"
+#include "base/rule_names.h"
 
 static int keep_first(int rc, int next)
 {
@@ -22,7 +23,7 @@ static int resolve(struct conf *conf, char error[CONF_ERROR_MAX])
 	char where[CONF_WHERE_MAX];
 	int rc = conf_access_resolve(conf, error);
 
-	return keep_first(rc, conf_users_resolve(conf, conf_section_where(conf, "limits", "by_unit", true, where), error));
+	return rule_worse(rc, conf_users_resolve(conf, conf_section_where(conf, "limits", "by_unit", true, where), error));
 }
 
 int conf_load(struct conf *ret, const struct conf_source *source, char error[CONF_ERROR_MAX])

@@ -20,7 +20,8 @@ struct conf_source {
 
 /*
  * 0, or -errno with a line in `error` for each error: then there is nothing to free. Values are checked against each other
- * once each of them is right. May be called in any thread.
+ * once each of them is right. -EAGAIN: it may be right, but users or groups that it names cannot be looked up now. May be
+ * called in any thread.
  */
 int conf_load(struct conf *ret, const struct conf_source *source, char error[CONF_ERROR_MAX]);
 

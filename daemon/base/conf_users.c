@@ -89,15 +89,16 @@ static int resolve(struct conf *conf, const char *user, size_t len, const char *
 {
 	char name[USER_BYTES_MAX + 1], sentence[RULE_ERROR_MAX];
 	uint32_t uid;
+	int rc;
 
 	memcpy(name, user, len);
 	name[len] = '\0';
-	if (!is_number(name, len, &uid) && rule_user(name, &uid, sentence) < 0) {
+	rc = is_number(name, len, &uid) ? 0 : rule_user(name, &uid, sentence);
+	if (rc < 0)
 		conf_fail(error, where, "%s", sentence);
-		return -ENOENT;
-	}
-	add(conf, uid);
-	return 0;
+	else
+		add(conf, uid);
+	return rc;
 }
 
 int conf_users_resolve(struct conf *conf, const char *where, char error[CONF_ERROR_MAX])
@@ -107,8 +108,8 @@ int conf_users_resolve(struct conf *conf, const char *where, char error[CONF_ERR
 	int rc = 0;
 
 	while (!conf->kept && next_user(&rest, &user, &len))
-		if (len && resolve(conf, user, len, where, error) < 0)
-			rc = -ENOENT;
+		if (len)
+			rc = rule_worse(rc, resolve(conf, user, len, where, error));
 	return rc;
 }
 

@@ -9,7 +9,7 @@
 
 /* Such a list, also an empty one: at most CONF_USERS_MAX. */
 bool conf_users_are(const char *list);
-/* Finds the numbers of conf->by_unit, set at `where`; may block. 0, or -ENOENT with a sentence for each not found. */
+/* Finds the numbers of conf->by_unit, set at `where`; may block. As conf_access_resolve(). */
 int conf_users_resolve(struct conf *conf, const char *where, char error[CONF_ERROR_MAX]);
 /* Both have the same list and the same numbers. */
 bool conf_users_same(const struct conf *a, const struct conf *b);

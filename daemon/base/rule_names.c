@@ -2,44 +2,28 @@
 #include "base/rule_names.h"
 
 #include <errno.h>
-#include <grp.h>
-#include <pwd.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { NAME_MAX_BYTES = 256, ENTRY_BYTES = 65536 };
+#include "base/name_service.h"
 
-/* 0 or an errno. */
-static int look_up(bool group, const char *name, uint32_t *ret)
-{
-	/* The functions that return an entry of their own are not for threads. */
-	static _Thread_local char text[ENTRY_BYTES];
-	struct passwd user, *found_user = NULL;
-	struct group entry, *found_group = NULL;
-	int rc;
-
-	if (group) {
-		rc = getgrnam_r(name, &entry, text, sizeof(text), &found_group);
-		*ret = found_group ? entry.gr_gid : 0;
-		return found_group ? 0 : rc ? rc : ENOENT;
-	}
-	rc = getpwnam_r(name, &user, text, sizeof(text), &found_user);
-	*ret = found_user ? user.pw_uid : 0;
-	return found_user ? 0 : rc ? rc : ENOENT;
-}
+enum { NAME_MAX_BYTES = 256 };
 
 static int find(bool group, const char *name, uint32_t *ret, char error[RULE_ERROR_MAX])
 {
 	const char *kind = group ? "group" : "user";
-	int rc = strlen(name) < NAME_MAX_BYTES - 1 ? look_up(group, name, ret) : ENOENT;
+	int rc = -ENOENT;
 
+	if (strlen(name) < NAME_MAX_BYTES - 1)
+		rc = group ? name_service_group(name, ret) : name_service_user(name, ret);
 	if (rc == 0)
 		return 0;
-	if (rc == ENOENT)
+	if (rc == -ENOENT)
 		snprintf(error, RULE_ERROR_MAX, "there is no %s %.128s; make it, or name its number", kind, name);
 	else
-		snprintf(error, RULE_ERROR_MAX, "the %s %.128s cannot be looked up: %s", kind, name, strerror(rc));
-	return -ENOENT;
+		snprintf(error, RULE_ERROR_MAX, "the %s %.128s cannot be looked up: %s", kind, name, strerror(-rc));
+	return rc == -ENOENT ? -ENOENT : -EAGAIN;
 }
 
 int rule_user(const char *name, uint32_t *ret_uid, char error[RULE_ERROR_MAX])
@@ -50,14 +34,14 @@ int rule_user(const char *name, uint32_t *ret_uid, char error[RULE_ERROR_MAX])
 int rule_resolve(struct rule *r, char error[RULE_ERROR_MAX])
 {
 	char name[NAME_MAX_BYTES];
+	uint32_t number;
+	int rc;
 
 	if ((r->who != RULE_USER && r->who != RULE_GROUP) || r->low <= r->high)
 		return 0;
 	snprintf(name, sizeof(name), "%.*s", (int)r->name.len, r->name.data);
-	if (find(r->who == RULE_GROUP, name, &r->low, error) < 0) {
-		r->low = 1;
-		return -ENOENT;
-	}
-	r->high = r->low;
-	return 0;
+	rc = find(r->who == RULE_GROUP, name, &number, error);
+	if (rc == 0)
+		r->low = r->high = number;
+	return rc;
 }

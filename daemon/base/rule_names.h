@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The users and groups that the configuration names, as the name service of this host knows them. It may be remote: this may
- * block.
- */
+/* The users and groups that the configuration names (name_service.h): this may block. */
 #pragma once
+
+#include <errno.h>
 
 #include "base/rule.h"
 
-/* 0, or -ENOENT with a sentence: there is no such user; or it cannot be found out. */
+/* 0, or with a sentence: -ENOENT, there is no such user; -EAGAIN, that cannot be found out now. */
 int rule_user(const char *name, uint32_t *ret_uid, char error[RULE_ERROR_MAX]);
 /* The same for what a rule names. */
 int rule_resolve(struct rule *r, char error[RULE_ERROR_MAX]);
+/* Of two such results: what will not be right later goes before what may. */
+static inline int rule_worse(int one, int other)
+{
+	return one == 0 || other == -ENOENT ? other : one;
+}

@@ -211,6 +211,13 @@ static void loop_arm(struct loop *l)
 	l->armed_ns = deadline_ns;
 }
 
+/* To another process, which is to take over. */
+static void give_way(struct loop *l)
+{
+	server_clean(l->to.server);
+	reload_give_way(l->to.reload);
+}
+
 /*
  * Repeats until nothing that was settled leads to another event; then another process may take over. Returns whether there
  * is another turn.
@@ -222,7 +229,7 @@ static bool loop_settle(struct loop *l)
 	do {
 		before = l->events;
 		if (keep_is_asked(l->to.keep) || handover_is_ready(l->to.handover))
-			server_clean(l->to.server);
+			give_way(l);
 		handover_settle(l->to.handover);
 		server_settle(l->to.server);
 		if (l->to.zookeeper)

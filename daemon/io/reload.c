@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/container.h"
 #include "base/mem.h"
+#include "io/base/watch.h"
 #include "io/base/worker.h"
 #include "io/notify.h"
 #include "io/zookeeper/secret.h"
@@ -17,7 +18,9 @@ struct reload {
 	struct worker *worker;
 	const struct notify *notify; /* NULL: not any longer */
 	struct reload_conf conf;
-	bool reading, again;
+	struct watch *patience; /* wakes the loop, which then sees whether somebody waits */
+	int64_t asked_ns;
+	bool reading, again, abandoned;
 	/* The worker's while it reads. */
 	struct conf read;
 	struct secret *secret; /* that it names */
@@ -54,18 +57,28 @@ static void reload_ended(struct work *work)
 	struct reload *r = container_of(work, struct reload, work);
 
 	if (r->again) {
+		r->abandoned = false;
 		reload_forget(r);
 		reload_begin(r);
 		return;
 	}
 	r->reading = false;
-	r->conf.done(r->conf.arg, r->rc == 0 ? &r->read : NULL, r->error);
+	watch_clear(r->patience);
+	if (!r->abandoned)
+		r->conf.done(r->conf.arg, r->rc == 0 ? &r->read : NULL, r->error);
+	r->abandoned = false;
 	reload_forget(r);
 	if (r->notify)
 		notify_send(r->notify, "READY=1");
 }
 
-struct reload *reload_new(struct worker *w, const struct notify *notify, const struct reload_conf *conf)
+/* The loop only has to look. */
+static void reload_is_slow(int fd, short what, void *arg)
+{
+}
+
+struct reload *reload_new(struct watch_base *base, struct worker *w, const struct notify *notify,
+			  const struct reload_conf *conf)
 {
 	struct reload *r = mem_new(sizeof(*r));
 
@@ -73,6 +86,7 @@ struct reload *reload_new(struct worker *w, const struct notify *notify, const s
 	r->worker = w;
 	r->notify = notify;
 	r->conf = *conf;
+	r->patience = watch_new(base, reload_is_slow, r);
 	return r;
 }
 
@@ -81,6 +95,7 @@ void reload_free(struct reload *r)
 	if (!r)
 		return;
 	reload_forget(r);
+	watch_free(r->patience);
 	mem_free(r);
 }
 
@@ -99,6 +114,8 @@ static void reload_tell(const struct notify *n)
 void reload_ask(struct reload *r)
 {
 	r->again = r->reading;
+	r->asked_ns = clock_now_ns();
+	watch_set(r->patience, -1, 0, RELOAD_PATIENCE_NS);
 	if (r->reading)
 		return;
 	r->reading = true;
@@ -115,7 +132,18 @@ int reload_secret(const struct reload *r, const struct secret **ret)
 
 bool reload_is_reading(const struct reload *r)
 {
-	return r->reading;
+	return r->reading && !(r->abandoned && !r->again);
+}
+
+void reload_give_way(struct reload *r)
+{
+	if (!reload_is_reading(r) || clock_now_ns() - r->asked_ns < RELOAD_PATIENCE_NS)
+		return;
+	r->abandoned = true;
+	r->again = false;
+	r->conf.done(r->conf.arg, NULL,
+		     "reading it, or looking up what it names, takes too long for a hand-over that waits: the next process "
+		     "reads it");
 }
 
 void reload_mute(struct reload *r)

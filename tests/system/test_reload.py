@@ -361,3 +361,93 @@ def test_servers_that_are_found_later_are_used_then(daemons, zk, root, conf, cli
     conf.write(f"[zookeeper]\nservers = {zk.address}\n")
     c.call("RELOAD")
     harness.wait_until(lambda: isinstance(c.call("LOCK", "a", "REENTER"), int), "the session")
+
+
+# ---- a name service that answers late, or not at all ----
+
+NAMES = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int getpwnam_r(const char *name, struct passwd *entry, char *text, size_t size, struct passwd **ret)
+{
+	int (*next)(const char *, struct passwd *, char *, size_t, struct passwd **) = dlsym(RTLD_NEXT, "getpwnam_r");
+
+	while (strcmp(name, "slow") == 0 && access(getenv("NAMES_SLOW"), F_OK) == 0)
+		usleep(10000);
+	if (strcmp(name, "broken") != 0)
+		return next(strcmp(name, "slow") == 0 ? "root" : name, entry, text, size, ret);
+	*ret = NULL;
+	return EIO;
+}
+"""
+
+
+@pytest.fixture
+def names(tmp_path):
+    """The environment of a daemon for which there is a user "slow" as long as a file is gone, and blocks while it is there."""
+    source, shim, slow = tmp_path / "names.c", tmp_path / "names.so", tmp_path / "slow"
+    source.write_text(NAMES)
+    subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-O1", "-o", shim, source, "-ldl"], check=True)
+    slow.touch()
+    return {"LD_PRELOAD": str(shim), "NAMES_SLOW": str(slow)}
+
+
+def threads(d):
+    return len(os.listdir(f"/proc/{d.pid}/task"))
+
+
+@pytest.mark.plain_only("a sanitizer wants to be the first library")
+def test_a_user_who_cannot_be_looked_up_now_is_no_reason_not_to_start_again(conf, names):
+    """RestartPreventExitStatus=2."""
+    conf.write("[access]\nrule = deny broken * lock\n")
+    done = subprocess.run([harness.program("lockbrokerd"), "-c", conf.path], capture_output=True, text=True,
+                          env=os.environ | names, timeout=harness.PATIENCE)
+    assert done.returncode == 1 and "the user broken cannot be looked up: Input/output error" in done.stderr
+    conf.write("[access]\nrule = deny broken * lock\nrule = deny no-such-user * lock\n")
+    done = subprocess.run([harness.program("lockbrokerd"), "-c", conf.path], capture_output=True, text=True,
+                          env=os.environ | names, timeout=harness.PATIENCE)
+    assert done.returncode == 2 and "there is no user no-such-user" in done.stderr
+
+
+@pytest.mark.plain_only("a sanitizer wants to be the first library")
+def test_a_slow_look_up_of_a_user_holds_up_nothing_else(zk, daemons, conf, clients, names, kazoo_client):
+    d = daemons(zk, argv=["-c", conf.path], env=names)
+    k, presence = kazoo_client(zk), f"{d.options['zookeeper.root']}/.hosts/{d.host}"
+    reloader, c = clients(d), clients(d, operator=False)
+    conf.write("[access]\nrule = deny slow other* lock\n")
+    reloader.send("RELOAD")
+    harness.wait_until(lambda: threads(d) > 1, "the look-up to begin")
+    assert isinstance(c.call("LOCK", "other"), int) and reloader.quiet()
+    os.unlink(names["NAMES_SLOW"])
+    assert reloader.reply() == "access.rule: there are 1 rules, before 0\n"
+    assert c.call("LOCK", "other2").code == "DENIED" and c.call("UNLOCK", "other") == 0
+    open(names["NAMES_SLOW"], "w").close()
+    reloader.send("RELOAD")
+    harness.wait_until(lambda: threads(d) > 1, "the next look-up to begin")
+    # The end of the session blocks, too, and needs another worker.
+    assert k.exists(presence)
+    d.signal(signal.SIGTERM)
+    assert d.process.wait(harness.PATIENCE) == 0 and k.exists(presence) is None
+
+
+@pytest.mark.plain_only("a sanitizer wants to be the first library")
+def test_a_hand_over_does_not_wait_for_a_look_up_for_ever(daemons, conf, clients, names):
+    d = daemons(argv=["-c", conf.path], env=names)
+    reloader, c, restarter = clients(d), clients(d), clients(d)
+    token = c.call("LOCK", "a")
+    conf.write("[access]\nrule = deny slow other* lock\n")
+    reloader.send("RELOAD")
+    harness.wait_until(lambda: threads(d) > 1, "the look-up to begin")
+    conf.write("")  # the next process need not look anybody up
+    restarter.send("RESTART")
+    answer = reloader.reply()
+    assert answer.code == "ERR" and "the next process reads it" in answer
+    assert isinstance(restarter.reply(), dict)
+    d.follow()
+    assert c.call("VALID", "a", "TOKEN", token) > 0 and c.call("UNLOCK", "a") == 0

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +13,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/name_service.h"
 #include "io/base/parcel.h"
 
 enum {
@@ -35,19 +35,22 @@ static int fail(char *error, int rc, const char *format, ...)
 
 int listen_group(const char *key, const char *group, gid_t *ret_gid, char error[LISTEN_ERROR_MAX])
 {
-	const struct group *gr;
+	uint32_t gid;
 	char *end;
 	long number;
+	int rc;
 
 	*ret_gid = LISTEN_NO_GROUP;
 	if (!group[0])
 		return 0;
-	gr = getgrnam(group);
-	if (gr) {
-		*ret_gid = gr->gr_gid;
+	rc = name_service_group(group, &gid);
+	if (rc == 0) {
+		*ret_gid = gid;
 		return 0;
 	}
 	number = strtol(group, &end, 10);
+	if (rc != -ENOENT && *end)
+		return fail(error, -EAGAIN, "%s = %s: the group cannot be looked up: %s", key, group, strerror(-rc));
 	if (*end || number < 0 || number > INT32_MAX)
 		return fail(error, -ENOENT,
 			    "%s = %s: there is no such group; make it (groupadd) or set another", key, group);
@@ -57,18 +60,19 @@ int listen_group(const char *key, const char *group, gid_t *ret_gid, char error[
 
 gid_t listen_usual_group(void)
 {
-	const struct group *gr = getgrnam(LISTEN_USUAL_GROUP);
 	gid_t groups[LISTEN_GROUPS_MAX];
+	uint32_t gid;
 	int count;
 
-	if (!gr)
+	/* What cannot be looked up is no reason not to start: nobody has named that group. */
+	if (name_service_group(LISTEN_USUAL_GROUP, &gid) < 0)
 		return LISTEN_NO_GROUP;
-	if (geteuid() == 0 || getegid() == gr->gr_gid)
-		return gr->gr_gid;
+	if (geteuid() == 0 || getegid() == gid)
+		return gid;
 	count = getgroups(LISTEN_GROUPS_MAX, groups);
 	for (int i = 0; i < count; i++)
-		if (groups[i] == gr->gr_gid)
-			return gr->gr_gid;
+		if (groups[i] == gid)
+			return gid;
 	return LISTEN_NO_GROUP;
 }
 

@@ -34,7 +34,10 @@ struct listen_place {
 	gid_t gid;
 };
 
-/* The group of that name or number; LISTEN_NO_GROUP for "". 0, or -errno and a sentence. May block. */
+/*
+ * The group of that name or number; LISTEN_NO_GROUP for "". 0, or -errno and a sentence; -EAGAIN: it cannot be looked up now.
+ * May block.
+ */
 int listen_group(const char *key, const char *group, gid_t *ret_gid, char error[LISTEN_ERROR_MAX]);
 /* LISTEN_USUAL_GROUP, if there is one and this process may give files to it; else LISTEN_NO_GROUP. May block. */
 gid_t listen_usual_group(void);
