@@ -4,7 +4,8 @@
 #include <stdint.h>
 
 const struct command_spec command_table[COMMAND_COUNT] = {
-#define X(word, least, most, flags, summary) [COMMAND_##word] = { #word, sizeof(#word) - 1, least, most, flags, summary },
+#define X(word, least, most, flags, summary) \
+	[COMMAND_##word] = { #word, sizeof(#word) - 1, least, most, flags, summary },
 	PROTOCOL_COMMANDS(X)
 #undef X
 };
@@ -42,4 +43,17 @@ enum command command_find(struct slice word)
 		if (is_word(&command_table[i], word))
 			return (enum command)i;
 	return COMMAND_COUNT;
+}
+
+bool command_shows_much(size_t argc, const struct slice *argv)
+{
+	static const bool much[COMMAND_COUNT + 1] = {
+		[COMMAND_HOLDERS] = true, [COMMAND_QUEUE] = true, [COMMAND_WHY] = true,     [COMMAND_HOSTS] = true,
+		[COMMAND_LOCKS] = true,   [COMMAND_AUDIT] = true, [COMMAND_CONFIG] = true,  [COMMAND_ACCOUNTS] = true,
+		[COMMAND_ACCESS] = true,  [COMMAND_LOG] = true,   [COMMAND_METRICS] = true, [COMMAND_COMMAND] = true,
+	};
+	static const struct command_spec list = { .word = "LIST", .len = 4 };
+	enum command command = argc ? command_find(argv[0]) : COMMAND_COUNT;
+
+	return much[command] || (command == COMMAND_CLIENT && argc > 1 && is_word(&list, argv[1]));
 }

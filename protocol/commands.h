@@ -6,6 +6,8 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 #include "slice.h"
 
 #define PROTOCOL_COMMANDS(X) \
@@ -75,3 +77,5 @@ extern const struct command_spec command_table[COMMAND_COUNT];
 
 /* The command of that word, in any case; COMMAND_COUNT when there is none. */
 enum command command_find(struct slice word);
+/* The answer to that request grows with what others own or do: with the words of it, which are `argc`. */
+bool command_shows_much(size_t argc, const struct slice *argv);

@@ -3,6 +3,7 @@
 
 import contextlib
 import os
+import select
 import subprocess
 
 import pytest
@@ -95,6 +96,40 @@ def test_unread_output_of_one_user_harms_no_other(daemons, clients):
     assert bystander.call("VALID", "a") > 0
     with as_other_user():
         assert clients(d).call("PING") == "PONG"
+
+
+@needs_root
+def test_lists_of_a_user_that_reads_wait_for_room_and_come_whole(daemons, clients):
+    """Together they are more than the user may leave unread: none is refused or cut, and what is kept has a bound."""
+    d = for_all_users(daemons)
+    operator = clients(d, operator=True)
+    with as_other_user():
+        holder = clients(d, 2)
+        readers = [clients(d, 2) for _ in range(90)]
+    for i in range(1500):
+        holder.send("LOCK", f"{i:0500}")
+    assert all(isinstance(holder.reply(), int) for _ in range(1500))
+    for c in readers:
+        c.send_raw(harness.encode("LOCKS") + harness.encode("ECHO", "that was all"))
+    holder.send("PING")  # what is short is answered meanwhile
+    assert holder.reply() == "PONG"
+    told = {c.socket: bytearray() for c in readers}
+    left, most = set(told), 0
+    while left:
+        ready, _, _ = select.select(left, [], [], harness.PATIENCE)
+        assert ready
+        for row in operator.call("ACCOUNTS"):
+            if row["account"] == f"user {OTHER_USER}" and row["of"] == "bytes of output that is not read":
+                most = max(most, row["used"])
+        for s in ready:
+            more = s.recv(1 << 20)
+            assert more, "it was closed"
+            told[s] += more
+            if told[s].endswith(b"that was all\r\n"):
+                left.remove(s)
+    assert all(each.count(b"$4\r\nname\r\n") == 1500 for each in told.values())
+    assert 20 << 20 < most <= 0.75 * 0.98 * (88 << 20)
+    assert "does not read" not in d.log()
 
 
 @needs_root

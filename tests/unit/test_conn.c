@@ -4,7 +4,7 @@
  * does what the words of a request say:
  *
  *     NOW word     answers with the word
- *     WAIT         is answered later, by the test
+ *     WAIT, LOCKS  is answered later, by the test
  *     REPLY n      answers with n bytes
  *     PUSH n       pushes n bytes, to be reported, and answers
  */
@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -29,7 +30,7 @@
 #include "io/socket/socket_pools.h"
 #include "protocol/number.h"
 
-enum { CLIENTS = 4, REQUEST_BYTES = 100, REQUEST_ARGS = 8, OUTPUT_BYTES = 10000, NUMBER = 0 };
+enum { CLIENTS = 4, REQUEST_BYTES = 100, REQUEST_ARGS = 8, OUTPUT_BYTES = 50000, NUMBER = 0 };
 
 static struct watch_base *base;
 static struct server *server;
@@ -40,6 +41,7 @@ static socklen_t address_len;
 static char told[256]; /* events that are no requests */
 static int asked, others_turn; /* requests; how many when one with the word "b" came */
 static size_t told_by_then;            /* by then */
+static int looked_at, there_by_then;   /* a client; bytes that it could read by then */
 static bool hurry;
 static int64_t now_ns, step_ns; /* how long each look at the clock takes */
 
@@ -108,12 +110,14 @@ static void asks(uint32_t conn, size_t argc, const struct slice *argv)
 	int64_t count = 0;
 
 	asked++;
-	if (slice_eq(argv[0], SLICE("WAIT")))
+	if (slice_eq(argv[0], SLICE("WAIT")) || slice_eq(argv[0], SLICE("LOCKS")))
 		return;
 	assert_int_equal(argc, 2);
 	if (slice_eq(argv[1], SLICE("b"))) {
 		others_turn = asked;
 		told_by_then = strlen(told);
+		if (looked_at >= 0)
+			assert_int_equal(ioctl(looked_at, FIONREAD, &there_by_then), 0);
 	}
 	number_parse(argv[1], &count);
 	if (slice_eq(argv[0], SLICE("PUSH")))
@@ -160,6 +164,7 @@ static int begin(void **state)
 	told[0] = '\0';
 	asked = 0;
 	hurry = false;
+	looked_at = -1;
 	now_ns = 1;
 	step_ns = 0;
 	/* The kernel chooses a name. */
@@ -331,12 +336,12 @@ static void pushes_up_to_the_output_limit_are_written_and_more_end_the_connectio
 	bool ended;
 	int fd = connected();
 
-	says(fd, SLICE("PUSH 10000\r\n"));
+	says(fd, SLICE("PUSH 50000\r\n"));
 	turn();
-	assert_int_equal(heard(fd, &ended).len, OUTPUT_BYTES + strlen("10000"));
+	assert_int_equal(heard(fd, &ended).len, OUTPUT_BYTES + strlen("50000"));
 	assert_false(ended);
 	assert_string_equal(told, "connected written ");
-	says(fd, SLICE("PUSH 10001\r\n"));
+	says(fd, SLICE("PUSH 50001\r\n"));
 	turn();
 	assert_heard(fd, "", true);
 	assert_string_equal(told, "connected written gone ");
@@ -408,6 +413,58 @@ static void a_crowd_at_the_door_keeps_nobody_waiting(void **state)
 	for (int i = 0; i <= CLIENTS; i++)
 		close(fds[i]);
 	close(fd);
+}
+
+/* ---- answers that are long ---- */
+
+static void a_long_answer_is_sent_in_parts_between_which_others_are_served(void **state)
+{
+	int fd = connected(), other = connected();
+	bool ended;
+
+	says(fd, SLICE("REPLY 50000\r\n"));
+	says(other, SLICE("NOW b\r\n"));
+	looked_at = fd;
+	turn();
+	assert_int_equal(there_by_then, CONN_PART_BYTES);
+	assert_int_equal(heard(fd, &ended).len, 50000);
+	assert_heard(other, "b", false);
+	close(fd);
+	close(other);
+}
+
+static void a_request_for_much_waits_until_its_user_has_room(void **state)
+{
+	const struct pool *pool = &server_accounts(server)->pools[SOCKET_OUTPUT];
+	int fd = connected(), next = connected(), other = connected();
+	struct account *mine = TAILQ_FIRST(&server_accounts(server)->list);
+	struct charge rest = { 0 };
+	bool ended;
+
+	says(fd, SLICE("LOCKS\r\n"));
+	turn();
+	assert_int_equal(asked, 1);
+	assert_int_equal(mine->used[SOCKET_OUTPUT], OUTPUT_BYTES);
+	charge_force(&rest, mine, SOCKET_OUTPUT, pool->total - pool->reserve - 2 * OUTPUT_BYTES + 1);
+	says(next, SLICE("LOCKS\r\nNOW x\r\n"));
+	says(other, SLICE("NOW y\r\nLOCKS\r\n"));
+	turn();
+	assert_heard(other, "y", false);
+	assert_int_equal(asked, 2);
+	shutdown(next, SHUT_WR);
+	turn();
+	server_reply(server, NUMBER, many(OUTPUT_BYTES), false);
+	turn();
+	assert_int_equal(heard(fd, &ended).len, OUTPUT_BYTES);
+	assert_int_equal(asked, 3);
+	close(other);
+	server_reply(server, NUMBER + 1, SLICE("z"), false);
+	turn();
+	assert_heard(next, "zx", true);
+	assert_int_equal(mine->used[SOCKET_OUTPUT], rest.amount);
+	charge_give_back(&rest, SOCKET_OUTPUT);
+	close(fd);
+	close(next);
 }
 
 /* ---- ends ---- */
@@ -505,6 +562,8 @@ int main(void)
 		TEST(a_client_too_many_is_told_so),
 		TEST(a_connection_of_a_process_before_is_of_the_account_that_the_core_has),
 		TEST(a_crowd_at_the_door_keeps_nobody_waiting),
+		TEST(a_long_answer_is_sent_in_parts_between_which_others_are_served),
+		TEST(a_request_for_much_waits_until_its_user_has_room),
 		TEST(a_peer_that_sends_no_more_gets_its_replies),
 		TEST(a_peer_that_is_gone_gets_nothing),
 		TEST(what_is_queued_is_written_before_the_end),

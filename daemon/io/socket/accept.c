@@ -72,12 +72,12 @@ static void accept_refuse(const struct account *account, int fd, struct slice se
 	struct bytes text = { 0 };
 	ssize_t sent;
 
+	log_caused(LOG_LEVEL_WARNING, LOG_EVENT_client_refused, account ? &who : NULL, LOG_FIELDS("why=%s", "clients"),
+		   "refused a client: %.*s", (int)sentence.len, sentence.data);
 	resp_error(&text, ERROR_LIMIT, sentence);
 	sent = send(fd, text.data, text.len, MSG_NOSIGNAL | MSG_DONTWAIT);
 	(void)sent;
 	bytes_free(&text);
-	log_caused(LOG_LEVEL_WARNING, LOG_EVENT_client_refused, account ? &who : NULL, LOG_FIELDS("why=%s", "clients"),
-		   "refused a client: %.*s", (int)sentence.len, sentence.data);
 }
 
 /* False: its user has as many as it may, which it was told. */

@@ -14,7 +14,7 @@
 #include "io/base/parcel.h"
 #include "io/base/watch.h"
 #include "io/socket/conn_output.h"
-#include "io/socket/conn_watch.h"
+#include "io/socket/conn_room.h"
 
 enum { CONN_WORDS_KEPT = 16 };
 
@@ -46,6 +46,8 @@ void conn_free(struct conn *c)
 {
 	watch_free(c->input);
 	watch_free(c->output);
+	c->expects = false;
+	conn_drop_output(c);
 	party_leave(&c->env->parties, &c->place);
 	c->env->dead -= c->dead;
 	if (c->is_dirty)
@@ -54,7 +56,6 @@ void conn_free(struct conn *c)
 	bytes_free(&c->in);
 	charge_give_back(&c->unparsed, SOCKET_INPUT);
 	charge_give_back(&c->connection, SOCKET_CONNECTIONS);
-	conn_drop_output(c);
 	if (c->given)
 		shutdown(c->fd, SHUT_RDWR);
 	if (c->fd >= 0)
@@ -97,7 +98,7 @@ static void conn_refuse_long(struct conn *c)
 	bytes_free(&sentence);
 }
 
-static void conn_ask(struct conn *c)
+static void conn_ask(struct conn *c, size_t request_bytes)
 {
 	struct conn_env *env = c->env;
 	struct event event;
@@ -110,6 +111,8 @@ static void conn_ask(struct conn *c)
 	c->waiting = c->asking = true;
 	feed_event(env->feed, &event);
 	c->asking = false;
+	if (c->waiting && conn_asks_much(c, request_bytes))
+		conn_expect(c);
 }
 
 /* Parses a share of its requests. Returns how many bytes were used; `ret_more`: there may be more to parse. */
@@ -132,9 +135,13 @@ static size_t conn_parse(struct conn *c, struct slice input, bool *ret_more)
 			conn_broken(c);
 			return input.len;
 		case RESP_DONE:
+			if (c->reader.argc > 0 && conn_must_wait(c, used)) {
+				conn_hold(c);
+				return total;
+			}
 			total += used;
 			if (c->reader.argc > 0)
-				conn_ask(c);
+				conn_ask(c, used);
 			break;
 		}
 	}
@@ -197,6 +204,8 @@ static void conn_consume(struct conn *c, struct slice input)
 	conn_flush_all(c->env);
 	conn_rewatch(c);
 	conn_unmark(c);
+	if (c->env->parties.held)
+		conn_wake(c);
 }
 
 static void conn_read(struct conn *c)
@@ -235,6 +244,11 @@ void conn_serve(struct conn *c)
 {
 	bool readable = c->readable;
 
+	if (c->sending) {
+		conn_flush(c);
+		if (c->place.queued) /* for the next part, its end, or the next request */
+			return;
+	}
 	c->readable = false;
 	if (readable && conn_may_read(c)) {
 		conn_read(c);
@@ -300,10 +314,14 @@ static void conn_output(int fd, short what, void *arg)
 {
 	struct conn *c = arg;
 
-	if (what & WATCH_TIMEOUT)
+	if (what & WATCH_TIMEOUT) {
 		conn_die(c);
-	else
+	} else if (c->place.held) {
 		conn_flush(c);
+	} else {
+		c->sending = true;
+		conn_set_ready(c);
+	}
 }
 
 static struct conn *conn_make(struct conn_env *env, int fd, uint32_t number)
@@ -353,6 +371,7 @@ void conn_pack(const struct conn *c, struct parcel *p)
 	parcel_int(p, "pushed", (int64_t)c->pushed);
 	parcel_int(p, "unreported", (int64_t)c->unreported);
 	parcel_int(p, "waiting", c->waiting);
+	parcel_int(p, "expects", c->expects);
 	parcel_int(p, "half", c->half);
 	parcel_int(p, "eof", c->eof);
 	parcel_int(p, "closing", c->closing);
@@ -373,6 +392,7 @@ struct conn *conn_unpack(struct conn_env *env, struct parcel *p, const struct pa
 	bytes_slice(&c->in, parcel_get_text(r, "in"));
 	conn_count_input(c);
 	bytes_slice(&c->out, out);
+	c->expects = parcel_get_int(r, "expects");
 	conn_count_output(c);
 	c->pushed = (size_t)parcel_get_int(r, "pushed");
 	c->unreported = (size_t)parcel_get_int(r, "unreported");

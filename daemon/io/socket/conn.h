@@ -14,8 +14,7 @@
  * some of its input is unread. Nothing is parsed while half of the limit for its output is unread. While the connections of
  * a user have the user's share of CONN_UNPARSED_MAX bytes that cannot be parsed yet, each of them may have at most
  * CONN_UNPARSED_SMALL: input behind a waiting request stays in the socket, and a longer request that is not complete yet is
- * refused. Likewise CONN_UNWRITTEN_MAX: one that has something unread is not served while less than CONN_UNWRITTEN_ROOM is
- * left, and one that would get more than is left, and have more than CONN_UNWRITTEN_SMALL, is closed.
+ * refused. What is unread has its rules in conn_room.h.
  *
  * Turns: what is ready only queues the connection, and the server serves the queues by account and then by connection
  * (party.h). One that is served reads once, and has up to CONN_REQUESTS_PER_TURN requests or the time of a share; then it
@@ -54,8 +53,11 @@ struct conn {
 	struct charge connection, unparsed, unwritten; /* socket_pools.h */
 	size_t written; /* bytes of `out` that are written */
 	size_t pushed;  /* at most this many of the unwritten bytes are pushes */
+	int64_t heard_ns; /* when some of its output was written last, or began to be charged */
 	size_t unreported; /* bytes until the end of a push whose writing is to be reported; 0: none, or it is written */
 	bool waiting : 1, half : 1, eof : 1, closing : 1, dead : 1;
+	bool expects : 1; /* its answer may be long, and room for the longest is charged */
+	bool sending : 1; /* its socket may take more than one part: the next one is sent in its turn */
 	bool asking : 1; /* the broker is handling its request: the reply makes nobody ready */
 	bool asked : 1;  /* the keeper was asked to have the connection, too */
 	bool given : 1;  /* it may have it: a close is not its end */

@@ -13,6 +13,7 @@
 
 struct conn;
 struct feed;
+struct watch;
 
 enum {
 	CONN_REQUESTS_PER_TURN = 256,
@@ -22,7 +23,7 @@ enum {
 	/* In all, of which one user has 64 MiB. */
 	CONN_UNWRITTEN_MAX = 88 << 20,
 	CONN_UNWRITTEN_SMALL = 8192,
-	CONN_UNWRITTEN_ROOM = CONN_UNWRITTEN_MAX / 4,
+	CONN_PART_BYTES = 32768, /* of a long answer, for each turn */
 	CONN_UNPARSED_MAX = 88 << 20,
 	CONN_UNPARSED_SMALL = 8192,
 };
@@ -32,6 +33,7 @@ struct conn_env {
 	size_t request_bytes, request_args, output_bytes;
 	struct accounts accounts; /* socket_pools.h */
 	char *scratch;                      /* CONN_READ_BYTES; its contents do not outlast the read */
+	struct watch *patience;             /* while somebody is held back: who does not read is looked for */
 	struct bytes spare;                 /* empty: the output buffer of the latest client that was answered */
 	struct parties parties;             /* those whose connections are to be read, parsed or freed */
 	size_t dead;                        /* how many of them are to be freed */

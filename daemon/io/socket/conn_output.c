@@ -4,20 +4,10 @@
 #include <errno.h>
 #include <sys/socket.h>
 
-#include "base/cold.h"
 #include "base/log.h"
 #include "base/queue.h"
-#include "core/port/account_text.h"
 #include "io/base/watch.h"
-#include "io/socket/conn_watch.h"
-
-void conn_count_output(struct conn *c)
-{
-	size_t unwritten = conn_unwritten(c);
-
-	charge_set(&c->unwritten, c->account, SOCKET_OUTPUT,
-		   unwritten > CONN_UNWRITTEN_SMALL ? unwritten - CONN_UNWRITTEN_SMALL : 0);
-}
+#include "io/socket/conn_room.h"
 
 void conn_queue(struct conn *c, struct slice text)
 {
@@ -32,7 +22,6 @@ void conn_queue(struct conn *c, struct slice text)
 
 void conn_drop_output(struct conn *c)
 {
-	charge_give_back(&c->unwritten, SOCKET_OUTPUT);
 	if (!c->env->spare.data && c->out.cap <= CONN_SPARE_MAX) {
 		c->env->spare = c->out;
 		c->env->spare.len = 0;
@@ -42,6 +31,8 @@ void conn_drop_output(struct conn *c)
 	}
 	c->written = 0;
 	c->pushed = 0;
+	if (c->unwritten.amount)
+		conn_count_output(c);
 }
 
 void conn_hurry_lazy(struct conn *c)
@@ -58,33 +49,19 @@ void conn_hurry(struct conn *c)
 		conn_set_dirty(c);
 }
 
-/* False: its user has too much already that is not read, and it is closed for that. */
-static COLD bool conn_admits(struct conn *c, size_t more)
-{
-	const struct log_account who = conn_log_account(c->account);
-	struct bytes sentence = { 0 };
-
-	if (account_may(c->account, SOCKET_OUTPUT, more, c->privileged))
-		return true;
-	account_refusal(c->account, SOCKET_OUTPUT, c->privileged, &socket_pools_words[SOCKET_OUTPUT], &sentence);
-	log_caused(LOG_LEVEL_WARNING, LOG_EVENT_client_closed, &who,
-		   LOG_FIELDS("why=%s bytes=%d", "output", conn_unwritten(c) + more),
-		   "closed a client that does not read: %.*s", (int)sentence.len, sentence.data);
-	bytes_free(&sentence);
-	conn_die(c);
-	return false;
-}
-
-static inline bool conn_has_room(struct conn *c, size_t more)
-{
-	return conn_unwritten(c) + more <= CONN_UNWRITTEN_SMALL || conn_admits(c, more);
-}
-
 void conn_reply(struct conn *c, struct slice text, bool lazy)
 {
-	if (c->dead || c->closing || !conn_has_room(c, text.len))
+	if (c->dead || c->closing)
+		return;
+	/* Of what may be long it was known before it was asked that there is room. */
+	if (!c->asking && !c->expects && conn_unwritten(c) + text.len > CONN_UNWRITTEN_SMALL &&
+	    !conn_admits(c, text.len))
 		return;
 	conn_queue(c, text);
+	if (c->expects) {
+		c->expects = false;
+		conn_count_output(c);
+	}
 	if (!lazy || conn_unwritten(c) > CONN_LAZY_MAX)
 		conn_set_dirty(c);
 	if (!c->waiting)
@@ -110,7 +87,7 @@ void conn_push(struct conn *c, struct slice text, bool report)
 		conn_die(c);
 		return;
 	}
-	if (!conn_has_room(c, text.len))
+	if (c->pushed > CONN_UNWRITTEN_SMALL && !conn_admits(c, text.len))
 		return;
 	conn_queue(c, text);
 	if (report)
@@ -153,29 +130,37 @@ static void conn_count_unreported(struct conn *c, size_t sent)
 	c->unreported -= c->report ? c->unreported : sent;
 }
 
-/* Sends as many of the unwritten bytes as the socket accepts. */
-static void conn_send(struct conn *c)
+/* Sends a part of the unwritten bytes. True: the socket has taken all of it, and may take more. */
+static bool conn_send(struct conn *c)
 {
-	ssize_t sent = send(c->fd, c->out.data + c->written, conn_unwritten(c), MSG_NOSIGNAL);
+	size_t left = conn_unwritten(c), part = left < CONN_PART_BYTES ? left : CONN_PART_BYTES;
+	ssize_t sent = send(c->fd, c->out.data + c->written, part, MSG_NOSIGNAL);
 
 	if (sent >= 0) {
 		c->written += (size_t)sent;
+		if (c->unwritten.amount)
+			c->heard_ns = feed_seen(c->env->feed);
 		if (c->unreported)
 			conn_count_unreported(c, (size_t)sent);
 	} else if (errno != EAGAIN && errno != EINTR) {
 		conn_die(c);
 	}
+	return sent == (ssize_t)part;
 }
 
 void conn_flush(struct conn *c)
 {
-	if (!c->dead && conn_unwritten(c) > 0)
-		conn_send(c);
+	bool more = !c->dead && conn_unwritten(c) > 0 && conn_send(c);
+
 	if (c->dead)
 		return;
+	c->sending = more && conn_unwritten(c) > 0;
 	if (conn_unwritten(c) > 0) {
 		conn_sent_part(c);
-		conn_watch_output(c);
+		if (c->sending && !c->place.held)
+			conn_set_ready(c);
+		else
+			conn_watch_output(c);
 	} else {
 		conn_drop_output(c);
 		if (c->closing)

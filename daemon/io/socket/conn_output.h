@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is written to a connection: replies, pushes, and the end. It is queued, and written when the turn settles or as soon
- * as the peer has room.
+ * What is written to a connection: replies, pushes, and the end. It is queued, and written when the turn settles. What is
+ * long is written in parts of CONN_PART_BYTES, each in a turn of its user, as long as the socket takes them.
  */
 #pragma once
 
@@ -19,10 +19,8 @@ void conn_close(struct conn *c);
 void conn_hurry(struct conn *c);
 /* One that may wait for the next one must not keep that next one from being requested. */
 void conn_hurry_lazy(struct conn *c);
-void conn_flush(struct conn *c);
+void conn_flush(struct conn *c); /* writes a part of it */
 /* Writes the queued output of all. */
 void conn_flush_all(struct conn_env *env);
-/* How much is unwritten has changed: its account is charged for it. */
-void conn_count_output(struct conn *c);
 /* What is unwritten is of no use any longer. */
 void conn_drop_output(struct conn *c);

@@ -19,10 +19,7 @@ bool conn_may_parse(const struct conn *c)
 
 	if (c->waiting || c->closing || c->dead)
 		return false;
-	if (unwritten == 0)
-		return true;
-	return unwritten < c->env->output_bytes / 2 &&
-	       account_may(c->account, SOCKET_OUTPUT, CONN_UNWRITTEN_ROOM, c->privileged);
+	return unwritten == 0 || (unwritten < c->env->output_bytes / 2 && conn_has_room(c));
 }
 
 /*
@@ -68,6 +65,8 @@ void conn_die(struct conn *c)
 {
 	c->dead = true;
 	c->env->dead++;
+	if (c->place.held)
+		party_release(&c->env->parties, &c->place);
 	conn_watch(c, CONN_WATCH_NONE);
 	watch_clear(c->output);
 	conn_set_ready(c);

@@ -36,6 +36,13 @@ static inline void conn_set_ready(struct conn *c)
 	party_add(&c->env->parties, &c->place);
 }
 
+/* What its user may leave unread has room for the longest answer; who has nothing unread always has it. */
+static inline bool conn_has_room(const struct conn *c)
+{
+	return !c->account->used[SOCKET_OUTPUT] ||
+	       account_may(c->account, SOCKET_OUTPUT, c->env->output_bytes, c->privileged);
+}
+
 static inline bool conn_has_share(const struct conn *c)
 {
 	return account_may(c->account, SOCKET_INPUT, 1, c->privileged);

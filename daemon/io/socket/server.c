@@ -14,6 +14,7 @@
 #include "io/socket/accept.h"
 #include "io/socket/conn.h"
 #include "io/socket/conn_output.h"
+#include "io/socket/conn_room.h"
 #include "io/socket/kept.h"
 #include "io/socket/kin.h"
 #include "io/socket/socket_pools.h"
@@ -184,6 +185,19 @@ static void server_woken(int fd, short what, void *arg)
 	feed_now(s->feed);
 }
 
+/* Requests are held back until there is room: by whom? */
+static void server_impatient(int fd, short what, void *arg)
+{
+	struct server *s = arg;
+	int64_t now_ns = feed_now(s->feed);
+
+	for (size_t i = 0; i < s->conns_cap; i++)
+		if (s->conns[i])
+			conn_lose_patience(s->conns[i], now_ns);
+	if (s->env.parties.held)
+		watch_set(s->env.patience, -1, 0, SERVER_LOOK_NS);
+}
+
 struct server *server_new(struct feed *feed, int fd, int operators, const struct server_conf *conf)
 {
 	struct server *s = mem_new(sizeof(*s));
@@ -202,6 +216,7 @@ struct server *server_new(struct feed *feed, int fd, int operators, const struct
 	s->env.scratch = mem_new(CONN_READ_BYTES);
 	parties_init(&s->env.parties);
 	TAILQ_INIT(&s->env.dirty);
+	s->env.patience = watch_new(feed_base(feed), server_impatient, s);
 	s->kin = kin_new(feed);
 	s->looking = watch_new(feed_base(feed), server_woken, s);
 	s->due_ns = conf->saved ? INT64_MIN : INT64_MAX;
@@ -387,6 +402,7 @@ void server_free(struct server *s)
 	parties_deinit(&s->env.parties);
 	kin_free(s->kin);
 	watch_free(s->looking);
+	watch_free(s->env.patience);
 	kept_free(s->kept);
 	mem_free(s->conns);
 	mem_free(s->free_numbers);
