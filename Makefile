@@ -118,7 +118,7 @@ UNIT_claim = test_listing.c
 UNIT_session = test_proof.c test_window.c test_budget.c
 UNIT_port = test_access.c test_work.c test_effects.c test_ledger.c test_entry.c
 UNIT_CORE = test_core_snapshot.c test_core_salvage.c test_core_handed_over.c \
-	test_core_access.c test_core_names.c test_core_answers.c test_core_lock.c test_core_try.c test_core_mode.c test_core_readers.c \
+	test_core_access.c test_core_names.c test_core_reserve.c test_core_answers.c test_core_lock.c test_core_try.c test_core_mode.c test_core_readers.c \
 	test_core_lease.c test_core_enqueue.c test_core_deadlock.c test_core_mlock.c test_core_claim.c \
 	test_core_outcome.c test_core_refused.c test_core_traffic.c \
 	test_core_flavour.c test_core_kind.c test_core_election.c test_core_observe.c test_core_semaphore.c \
@@ -135,7 +135,7 @@ UNIT_IO = test_watch.c test_process.c test_unit.c test_feed.c test_saved.c test_
 FUZZ = fuzz_conf.c fuzz_rule.c fuzz_resp.c fuzz_snapshot.c fuzz_salvage.c
 SIM = snapshots.c kills.c sim.c world.c host.c load.c saved.c caller.c asks.c answers.c told.c checks.c clutter.c entitled.c elections.c \
 	readers.c known.c deadlocks.c several.c tries.c permits.c permits_foreign.c forced.c faults.c foreign.c reloads.c ballast.c \
-	anything.c anything_asks.c anything_checks.c anything_rules.c anything_meddler.c sched.c trace.c fakezk_ensemble.c fakezk_handle.c \
+	shares.c anything.c anything_asks.c anything_checks.c anything_rules.c anything_meddler.c sched.c trace.c fakezk_ensemble.c fakezk_handle.c \
 	fakezk_server.c fakezk_tree.c
 # Weather that no seed chooses by itself; _ is a space.
 OTHER_MIXES = spent spent,_operator permits calm_permits permits,_operator permits_standalone load refused late \

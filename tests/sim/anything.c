@@ -192,6 +192,7 @@ static void act_due(void *world, uint64_t argument)
 
 static struct broker_limits limits_choose(struct rng *r)
 {
+	static const uint32_t by_unit[] = { 2 };
 	bool few = rng_percent(r, 30);
 
 	return (struct broker_limits){
@@ -205,6 +206,8 @@ static struct broker_limits limits_choose(struct rng *r)
 		.observers = few ? 4 : 100,
 		.memory_bytes = few ? 4000 : 1 << 20,
 		.user_share = few ? 60 : 90,
+		.by_unit = by_unit,
+		.by_unit_count = few,
 		.events_per_client = rng_percent(r, 30) ? 1 + rng_below(r, 4) : 100,
 		.output_bytes = rng_percent(r, 30) ? 400 : 1 << 20,
 		.session_path_bytes = few ? 1200 : 100000,

@@ -408,6 +408,7 @@ void check_after(struct host *h)
 	readers_check_together(h);
 	deadlock_check(h);
 	several_check_left(h);
+	shares_check(h);
 	if (safe != INT64_MIN)
 		h->safe_until = safe;
 	if (safe != INT64_MIN && safe > h->saved_until)

@@ -65,7 +65,7 @@ class Unfit(Exception):
 
 def mutable():
     """The sources that may be mutated, by file."""
-    files = glob.glob("daemon/core/**/*.c", root_dir=ROOT, recursive=True) + glob.glob("tests/sim/*.c", root_dir=ROOT)
+    files = glob.glob("daemon/core/**/*.c", root_dir=ROOT, recursive=True) + glob.glob("tests/sim/*.c", root_dir=ROOT) + PURE
     texts = {}
     for file in sorted(files):
         with open(os.path.join(ROOT, file), encoding="utf-8") as f:

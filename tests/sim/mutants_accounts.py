@@ -15,6 +15,11 @@ ACCOUNTS = [
         ("\t\tif (lock->mixed)\n", "\t\tif (false)\n")], 300),
     ("the next user's request waits for good when the first one's is refused", [
         ("\t\treturn lock->request_count;\n", "\t\treturn false;\n")], 3000, "reloads"),
+    ("the share of a user is not checked", [
+        ("\tif (ACCOUNT_PERCENT * (mine + more) + a->all->share * others <= p->weight)\n",
+         "\tif (mine + more + others <= p->total - p->reserve)\n")], 1000, "anything"),
+    ("the operators' reserve is open to all", [
+        ("\tif (privileged && p->used + more <= p->total)\n", "\tif (p->used + more <= p->total)\n")], 1000, "anything"),
     ("what is restored makes room for itself", [
         ("if (!locks->restoring && locks->names.count", "if (locks->names.count")], 1000, "reloads"),
 ]

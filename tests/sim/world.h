@@ -596,6 +596,8 @@ bool known_open(struct host *h, int lock, int64_t token);
 void readers_start(struct world *w);
 /* Queued readers at the front get it together. */
 void readers_check_together(struct host *h);
+/* shares.c */
+void shares_check(struct host *h);
 
 /* tries.c: what a try is told */
 void tries_start(struct world *w);

@@ -207,6 +207,7 @@ static void waiters_outlive_a_full_session_at_a_give_back(void **state)
 	struct fixture *f = *state;
 	char name[128];
 
+	fixture_operators(f, false);
 	f->conf.handoff_max = 0;
 	f->conf.limits.session_path_bytes = fixture_total(2 * (5 + 64) - 1); /* one znode, and what it may watch */
 	fixture_held(f, name);
@@ -364,6 +365,7 @@ static void the_session_has_room_for_so_many_paths(void **state)
 	char words[16];
 	int held = 0;
 
+	fixture_operators(f, false);
 	f->conf.limits.session_path_bytes = fixture_total(3 * (5 + 64));
 	for (char c = 'a'; c < 'd'; c++, held++) {
 		char name[128], lock[2] = { c, 0 };

@@ -246,6 +246,7 @@ static void znodes_that_leave_make_room_for_permits(void **state)
 	struct fixture *f = *state;
 	struct there t = { 0 };
 
+	fixture_operators(f, false);
 	f->conf.linger_ns = 1000 * MS;
 	fixture_ask(f, 0, "ACQUIRE s LIMIT 3 COUNT 3");
 	there_answer(f, &t);
@@ -307,6 +308,7 @@ static void permits_that_are_too_many_for_the_session_are_not_begun_with(void **
 	struct fixture *f = *state;
 	struct there t = { 0 };
 
+	fixture_operators(f, false);
 	f->conf.limits.session_path_bytes = fixture_total(3 * (sizeof("/lb/s/leases") + CONTENDER_NAME_MAX));
 	fixture_ask(f, 0, "ACQUIRE s LIMIT 3 COUNT 3");
 	while (fixture_is_open(f)) {

@@ -175,6 +175,7 @@ static void observers_are_limited(void **state)
 {
 	struct fixture *f = *state;
 
+	fixture_operators(f, false);
 	f->conf.limits.requests_per_client = 2;
 	fixture_say(f, 0, "OBSERVE a", "+OK");
 	fixture_say(f, 0, "OBSERVE b", "+OK");

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/hosts/outbox.h"
+#include "core/state.h"
 #include "revocation_fixture.h"
 
 static const char reader[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b13-__READ__0000000001";
@@ -210,23 +211,40 @@ static void what_cannot_be_asked_now_is_unavailable(void **state)
 	fixture_say(f, 0, "REVOKE a", "-UNAVAILABLE ZooKeeper cannot be asked who holds it");
 }
 
-static void letters_under_way_are_bounded(void **state)
+static void letters_are_sent(struct fixture *f, uint32_t conn, int count)
 {
-	struct fixture *f = *state;
-
-	f->conf.limits.session_path_bytes = 1000000;
-	for (int i = 0; i < LETTER_REVOKES_MAX - LETTER_REVOKES_MAX / ACCOUNT_RESERVE_PART; i++) {
-		fixture_ask(f, 0, "REVOKE a");
+	for (int i = 0; i < count; i++) {
+		fixture_ask(f, conn, "REVOKE a");
 		held_by_beta(f);
 		fixture_answer(f, ZK_OK);
-		fixture_expect(f, 0, ":1");
+		fixture_expect(f, conn, ":1");
 	}
+}
+
+static void letters_under_way_are_bounded(void **state)
+{
+	static struct rule rule;
+	struct fixture *f = *state;
+	char error[RULE_ERROR_MAX];
+
+	assert_int_equal(rule_parse(&rule, "allow * * revoke", "file:1", error), 0);
+	f->conf.access = (struct access_rules){ &rule, 1, rule.verbs };
+	f->conf.limits.session_path_bytes = 1000000;
+	fixture_connect_as(f, 4, 1001, SLICE(""), false);
+	letters_are_sent(f, 4, LETTER_REVOKES_MAX - LETTER_REVOKES_MAX / ACCOUNT_RESERVE_PART);
+	fixture_ask(f, 4, "REVOKE a");
+	held_by_beta(f);
+	fixture_expect(f, 4,
+		       "-LIMIT user 1001 uses 173 of 173 allowed letters to other hosts (176 REVOKEs at a time, "
+		       "limits.user_share): try again in a few seconds");
+	/* Operators have a reserve. */
+	letters_are_sent(f, 0, LETTER_REVOKES_MAX / ACCOUNT_RESERVE_PART);
 	fixture_ask(f, 0, "REVOKE a");
 	held_by_beta(f);
 	fixture_expect(f, 0,
-		       "-LIMIT user 1000 uses 173 of 173 allowed letters to other hosts (176 REVOKEs at a time, "
+		       "-LIMIT user 1000 uses 3 of 3 allowed letters to other hosts (176 REVOKEs at a time, "
 		       "limits.user_share): try again in a few seconds");
-	/* An operator's goes out all the same. */
+	/* What takes a lock by force goes out all the same. */
 	fixture_ask(f, 0, "FORCEUNLOCK a");
 	held_by_beta(f);
 	fixture_op(f, EFFECT_ZK_CREATE, "");
@@ -237,6 +255,22 @@ static void letters_under_way_are_bounded(void **state)
 	fixture_expect(f, 1,
 		       "-LIMIT no room for another letter: 176 (REVOKE) or 240 (FORCEUNLOCK) are under way, or "
 		       "limits.session_path_bytes is reached; try again in a few seconds");
+	rule_free(&rule);
+}
+
+/* The bytes of their paths are those of claims. */
+static void an_operator_has_room_for_the_path_of_a_letter(void **state)
+{
+	struct fixture *f = *state;
+	const struct hosts *h = &f->broker->hosts;
+	size_t path = strlen("/lb/.mail/") + LETTER_HOST_MAX + 49;
+
+	fixture_connect_as(f, 4, 1001, SLICE(""), false);
+	accounts_set_total(&f->broker->env.accounts, POOL_PATHS, path + 1);
+	assert_false(outbox_room(h, LETTER_REVOKE, f->broker->locks.conns[4], 1));
+	assert_true(outbox_room(h, LETTER_REVOKE, f->broker->locks.conns[0], 1));
+	assert_false(outbox_room(h, LETTER_REVOKE, f->broker->locks.conns[0], 2));
+	assert_true(outbox_room(h, LETTER_ANSWER, NULL, 1));
 }
 
 int main(void)
@@ -252,6 +286,7 @@ int main(void)
 		TEST(other_software_cannot_be_asked),
 		TEST(what_cannot_be_asked_now_is_unavailable),
 		TEST(letters_under_way_are_bounded),
+		TEST(an_operator_has_room_for_the_path_of_a_letter),
 		TEST_IN(a_holder_is_asked_as_long_as_it_reads, demand_setup_standalone),
 	};
 

@@ -171,6 +171,7 @@ static void the_lowered_limit_refuses_and_takes_nothing_away(void **state)
 	struct fixture *f = *state;
 	char name[128];
 
+	fixture_operators(f, false);
 	connected(f);
 	fixture_held(f, name);
 	f->conf.limits.session_path_bytes = 1000;
@@ -253,6 +254,7 @@ static void a_claim_that_could_not_watch_is_refused(void **state)
 {
 	struct fixture *f = *state;
 
+	fixture_operators(f, false);
 	connected(f);
 	f->conf.limits.session_path_bytes = fixture_total(5 + 64 + 4 + 5 + 4 - 1);
 	fixture_say(f, 0, "LOCK a",

@@ -141,12 +141,16 @@ enum { REVOKES = LETTER_REVOKES_MAX - LETTER_REVOKES_MAX / ACCOUNT_RESERVE_PART 
 static void there_is_room_for_so_many_of_a_kind(void **state)
 {
 	struct desk *d = *state;
+	const struct client user = { .account = &d->env.accounts.nobody }, operator = { .account = user.account,
+											.privileged = true };
 
 	for (size_t i = 0; i < REVOKES; i++) {
-		assert_true(outbox_room(&d->hosts, LETTER_REVOKE, NULL, 1));
+		assert_true(outbox_room(&d->hosts, LETTER_REVOKE, &user, 1));
 		letter_orphan(post(d));
 	}
-	assert_false(outbox_room(&d->hosts, LETTER_REVOKE, NULL, 1));
+	assert_false(outbox_room(&d->hosts, LETTER_REVOKE, &user, 1));
+	assert_true(outbox_room(&d->hosts, LETTER_REVOKE, &operator, LETTER_REVOKES_MAX - REVOKES));
+	assert_false(outbox_room(&d->hosts, LETTER_REVOKE, &operator, LETTER_REVOKES_MAX - REVOKES + 1));
 	assert_true(outbox_room(&d->hosts, LETTER_FORCE, NULL, LETTER_FORCES_MAX - REVOKES));
 	assert_false(outbox_room(&d->hosts, LETTER_FORCE, NULL, LETTER_FORCES_MAX - REVOKES + 1));
 	d->ensemble.budget.packet_bytes = 1024; /* takes no more paths */

@@ -34,12 +34,12 @@ const char *charge_refuses(const struct directory *d, size_t count)
 
 	if (charge_is_oversize(d))
 		return charge_too_long;
-	if (!account_may(d->payer, POOL_PATHS, count * charge_path(d), false))
-		return pools_refusal(env, d->payer, POOL_PATHS, false);
+	if (!account_may(d->payer, POOL_PATHS, count * charge_path(d), d->privileged))
+		return pools_refusal(env, d->payer, POOL_PATHS, d->privileged);
 	if (!directory_watches(d))
 		watches += d->path.len + BUDGET_WATCH_OVERHEAD;
-	if (!account_may(d->payer, POOL_WATCHES, watches, false))
-		return pools_refusal(env, d->payer, POOL_WATCHES, false);
+	if (!account_may(d->payer, POOL_WATCHES, watches, d->privileged))
+		return pools_refusal(env, d->payer, POOL_WATCHES, d->privileged);
 	return NULL;
 }
 
@@ -69,7 +69,7 @@ static size_t observed_watches(const struct directory *d)
 	return d->path.len + BUDGET_WATCH_OVERHEAD + charge_path(d) + BUDGET_WATCH_OVERHEAD;
 }
 
-const char *charge_refuses_observer(const struct directory *d)
+const char *charge_refuses_observer(const struct directory *d, bool privileged)
 {
 	struct env *env = d->directories->env;
 
@@ -77,8 +77,8 @@ const char *charge_refuses_observer(const struct directory *d)
 		return NULL;
 	if (charge_is_oversize(d))
 		return charge_too_long;
-	if (!account_may(d->payer, POOL_WATCHES, observed_watches(d), false))
-		return pools_refusal(env, d->payer, POOL_WATCHES, false);
+	if (!account_may(d->payer, POOL_WATCHES, observed_watches(d), privileged))
+		return pools_refusal(env, d->payer, POOL_WATCHES, privileged);
 	return NULL;
 }
 

@@ -15,10 +15,10 @@ struct directory;
 /* The error sentence for a name that charge_is_oversize(). */
 extern const char charge_too_long[];
 
-/* NULL: `count` more claims in this directory stay within all limits. Otherwise the error sentence. */
+/* NULL: `count` more claims in this directory stay within all limits of d->payer. Otherwise the error sentence. */
 const char *charge_refuses(const struct directory *d, size_t count);
-/* The same for one more observer. */
-const char *charge_refuses_observer(const struct directory *d);
+/* The same for one more observer, who is privileged or not. */
+const char *charge_refuses_observer(const struct directory *d, bool privileged);
 /* The directory's name would make requests larger than the server accepts. */
 bool charge_is_oversize(const struct directory *d);
 /* The data of a znode in it may include a text of that length. */

@@ -50,10 +50,11 @@ struct directory {
 	bool part; /* it belongs to a semaphore, whose own data say the kind of what is below */
 	struct claim *claim, *next;
 	struct claim_list leaving, slots; /* slots, SLOTS: all claims that are not LEAVING */
-	size_t claim_count, data_bytes; /* data_bytes: a claim's znode must have room for a text of that length */
+	size_t claim_count, children, data_bytes; /* data_bytes: a claim's znode must have room for a text of that length */
 	bool observed;            /* a client observes who leads: the list and the first contender are watched */
 	size_t extra_watch_bytes; /* of other watches for it */
 	struct account *payer;    /* who is charged for its claims and watches (port/pools.h) */
+	bool privileged;          /* the client for whom more is charged next came through the operators' socket */
 	struct charge watches;    /* the bytes of all its watches (charge.h) */
 	size_t operations;        /* open ones; they keep the struct alive */
 	int64_t pause_until_ns;   /* nothing is sent to ZooKeeper before: jitter, or it refused something */
@@ -71,7 +72,6 @@ struct directory {
 	uint64_t exhausted_op;      /* the list that shows whether it is empty, or then its delete; 0: neither */
 	int64_t czxid, list_bytes;  /* of the directory whose data were read; of its last list, 0: unknown */
 	unsigned int facts;         /* facts.h */
-	size_t children;
 	struct failure failure; /* the first one of an event */
 	struct seen seen;
 	struct ledger_lock *record; /* of its lock, in the ledger; NULL: none */

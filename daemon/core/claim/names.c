@@ -64,7 +64,7 @@ static bool pay(struct directory *d)
 	struct directories *all = d->directories;
 	struct charge charge = { 0 };
 
-	if (!charge_try(&charge, d->payer, POOL_NAMES, 1, d->naming.privileged))
+	if (!charge_try(&charge, d->payer, POOL_NAMES, 1, d->privileged))
 		return false;
 	put(&all->names, &charge);
 	return true;
@@ -159,7 +159,7 @@ bool names_continue(struct directory *d)
 
 const char *names_refusal(const struct directory *d)
 {
-	return pools_refusal(d->directories->env, d->payer, POOL_NAMES, d->naming.privileged);
+	return pools_refusal(d->directories->env, d->payer, POOL_NAMES, d->privileged);
 }
 
 void names_forget(struct directory *d)

@@ -31,7 +31,6 @@ enum naming_state { NAMING_NONE, NAMING_WAITS, NAMING_PAID };
 /* A field of each directory. */
 struct naming {
 	enum naming_state state;
-	bool privileged; /* who is charged next came through the operators' socket */
 	TAILQ_ENTRY(directory) link;
 };
 

@@ -65,7 +65,7 @@ static void observe(struct client *c, struct slice name)
 	lock = lock_make(c->locks, name, c);
 	if (!lock) {
 		refuse_limit(c, pools_refusal(c->locks->env, c->account, POOL_LOCKS, c->privileged));
-	} else if ((why = charge_refuses_observer(&lock->directory))) {
+	} else if ((why = charge_refuses_observer(&lock->directory, c->privileged))) {
 		refuse_limit(c, why);
 	} else {
 		lock_become(lock, KIND_ELECTION);

@@ -43,15 +43,14 @@ const char *letter_kind_word(enum letter_kind kind)
 	return kinds[kind].word;
 }
 
-bool outbox_room(const struct hosts *h, enum letter_kind kind, struct account *payer, size_t count)
+bool outbox_room(const struct hosts *h, enum letter_kind kind, const struct client *who, size_t count)
 {
-	bool privileged = kind != LETTER_REVOKE;
+	const struct account *payer = who ? who->account : &h->env->accounts.nobody;
+	bool privileged = kind != LETTER_REVOKE || who->privileged;
 	size_t path_max = strlen(h->env->conf->root) + sizeof("/.mail/") + LETTER_HOST_MAX + 48;
 
-	if (!payer)
-		payer = &h->env->accounts.nobody;
 	return h->outbox_count + count <= kinds[kind].most &&
-	       (privileged || account_may(payer, POOL_LETTERS, count, false)) &&
+	       (kind != LETTER_REVOKE || account_may(payer, POOL_LETTERS, count, privileged)) &&
 	       account_may(payer, POOL_PATHS, count * path_max, privileged);
 }
 

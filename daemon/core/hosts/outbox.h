@@ -24,6 +24,7 @@
 #include "core/port/event.h"
 #include "protocol/bytes.h"
 
+struct client;
 struct hosts;
 struct operation;
 struct target;
@@ -75,8 +76,8 @@ void outbox_path(const struct hosts *h, struct slice host, struct bytes *out);
 /* A host's name as the configuration allows it: nothing else may become part of a path. */
 bool letter_host_valid(struct slice host);
 const char *letter_kind_word(enum letter_kind kind);
-/* There is room for that many of the kind; of REVOKEs, within the account's share. */
-bool outbox_room(const struct hosts *h, enum letter_kind kind, struct account *payer, size_t count);
+/* There is room for that many of the kind; of REVOKEs, within the client's share. `who` NULL: the daemon itself posts them. */
+bool outbox_room(const struct hosts *h, enum letter_kind kind, const struct client *who, size_t count);
 /* Posts one, whose data were written to operation_data(). Only while connected and while there is room. */
 struct letter *outbox_post(struct hosts *h, struct slice host, struct account *payer);
 /* Puts one that has its path behind the others. */

@@ -249,10 +249,10 @@ static void ask_all(struct revocation *d)
 static const char *no_room(const struct revocation *d)
 {
 	struct env *env = d->query->hosts->env;
-	const struct account *payer = d->query->client->account;
+	const struct client *c = d->query->client;
 
-	if (!is_forced(d) && !account_may(payer, POOL_LETTERS, d->count, false))
-		return pools_refusal(env, payer, POOL_LETTERS, false);
+	if (!is_forced(d) && !account_may(c->account, POOL_LETTERS, d->count, c->privileged))
+		return pools_refusal(env, c->account, POOL_LETTERS, c->privileged);
 	_Static_assert(LETTER_REVOKES_MAX == 176 && LETTER_FORCES_MAX == 240, "as it is said");
 	return "no room for another letter: 176 (REVOKE) or 240 (FORCEUNLOCK) are under way, or "
 	       "limits.session_path_bytes is reached; try again in a few seconds";
@@ -277,7 +277,7 @@ void revocation_found(struct revocation *d)
 			add_target(d, &q->children[i]);
 	for (size_t i = entitled; i < q->count; i++)
 		add_follower(d, &q->children[i]);
-	if (!outbox_room(q->hosts, letter_kind(d), q->client->account, d->count)) {
+	if (!outbox_room(q->hosts, letter_kind(d), q->client, d->count)) {
 		q->hosts->env->stats.limits_total++;
 		fail(d, ERROR_LIMIT, no_room(d));
 		return;

@@ -161,7 +161,7 @@ static void make(struct semaphore *s)
 	const struct request *r = TAILQ_FIRST(&s->lock->requests);
 
 	s->incomplete = true;
-	s->lock->directory.naming.privileged = r && client_is_operator(r->client);
+	s->lock->directory.privileged = r && client_is_operator(r->client);
 	if (r && names_take(&s->lock->directory) && may_try(s))
 		write_limit(s, EFFECT_ZK_CREATE, r->limit);
 }
@@ -485,6 +485,7 @@ static void join(struct semaphore *s, int64_t missing)
 	    !directory_may_send(slots))
 		return;
 	slots->payer = s->gathering->client->account;
+	slots->privileged = client_is_operator(s->gathering->client);
 	why = charge_refuses(slots, (size_t)missing); /* it is checked for all before the first is made */
 	for (; missing > 0 && !why && turn_may(slots, TURN_JOIN); missing--) {
 		struct claim *c = claim_join(slots, MODE_EXCLUSIVE, false, false);

@@ -230,15 +230,20 @@ static bool give_back(struct lock *lock)
 	return false;
 }
 
-/* The head's user is refused, and so are all requests of that user; the next head may have room. */
+/*
+ * The head's user is refused, and so are all requests of that user, but operators' if the head is none; the next head may have
+ * room.
+ */
 static void refuse_head(struct lock *lock)
 {
-	const struct account *whose = TAILQ_FIRST(&lock->requests)->client->account;
+	const struct client *head = TAILQ_FIRST(&lock->requests)->client;
+	const struct account *whose = head->account;
+	bool privileged = head->privileged;
 	const char *why = charge_refuses(&lock->directory, 1);
 	struct request *r, *after;
 
 	TAILQ_FOREACH_SAFE(r, &lock->requests, link, after)
-		if (r->client->account == whose)
+		if (r->client->account == whose && r->client->privileged <= privileged)
 			request_fail(r, ERROR_LIMIT, why);
 }
 
@@ -254,7 +259,6 @@ static bool join_first(struct lock *lock, enum mode mode)
 		charge_to(&lock->directory, payer);
 	else if (lock->charge.account != payer)
 		lock_pay(lock, payer);
-	lock->directory.naming.privileged = TAILQ_FIRST(&lock->requests)->client->privileged;
 	lock->directory.claim = claim_join(&lock->directory, mode, lock_is_tried(lock), false);
 	if (!lock->directory.claim && !lock->directory.claim_count) {
 		refuse_head(lock);
@@ -288,6 +292,7 @@ static bool join(struct lock *lock)
 			queue_next(lock, c->mode);
 		return false;
 	}
+	lock->directory.privileged = head->client->privileged;
 	if (lock->directory.unverified && directory_may_send(&lock->directory))
 		directory_check(&lock->directory);
 	if (lock->directory.exhausted && directory_may_send(&lock->directory))
