@@ -145,7 +145,7 @@ OTHER_MIXES = spent spent,_operator permits calm_permits permits,_operator permi
 # Programs of the benchmark: the load, the null broker and the pipelined load.
 BENCH_LOAD = load.c histogram.c line.c peer_broker.c peer_other.c peer_relay.c peer_zookeeper.c
 BENCH_NULL = null.c
-BENCH_NEIGHBOURS = neighbours.c histogram.c
+BENCH_NEIGHBOURS = neighbours.c attacks.c asker.c histogram.c
 BENCH_PIPELINE = pipeline.c
 # Unit tests of the simulator's own parts: all of them but its main program.
 SIM_UNIT = test_fakezk.c

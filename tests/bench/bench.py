@@ -159,7 +159,8 @@ def text(bench):
                            ("pipelined", "Pipelined, -P 16 -c 50"), ("held", "Locks held"), ("idle", "Idle clients"),
                            ("waiters", "Waiters for one lock"),
                            ("reconnections", "Reconnection with so many waited-for locks of so many contenders each"),
-                           ("handover", "Hand-over to a new process")):
+                           ("handover", "Hand-over to a new process"),
+                           ("neighbours", "What 50 processes of one account cost another one, beside a spin")):
         if r.rows(section):
             parts += [title, "", report.section_table(r, section, SHOWN[section]), ""]
     lines = targets.tell(r)
@@ -188,6 +189,8 @@ SHOWN = {
                 "bytes_per_waiter": ("bytes a waiter", 0)},
     "reconnections": {"backlog_s": ("s to list all", 2), "proven_ms": ("ms until proven", 0), "found_s": ("s until all found", 2),
                       "drops": ("drops", 0), "jeopardies": ("jeopardies", 0), "megabytes": ("MB", 2)},
+    "neighbours": {"p50_us": ("us: median", 0), "p99_us": ("99 %", 0), "of_p50": ("of the spin's: median", 2),
+                   "of_p99": ("99 %", 2), "refused": ("refused", 0), "lost": ("lost", 0), "back_s": ("s until memory is back", 1)},
     "handover": {"paused_ms": ("ms paused", 1), "unanswered_ms": ("ms without an answer", 1)},
 }
 

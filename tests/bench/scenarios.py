@@ -8,6 +8,7 @@ import time
 import costs
 import handovers
 import measure
+import neighbours
 import services
 import slow
 import targets
@@ -291,4 +292,4 @@ def warm_up(bench):
 
 
 ALL = [warm_up, contend, order, cold, requests, hosts, pipelined, held, idle, waiters, slow.reconnections,
-       handovers.handovers]
+       handovers.handovers, neighbours.neighbours]

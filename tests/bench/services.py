@@ -13,6 +13,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "system"))
 
+import cgroup  # noqa: E402, F401
 import harness  # noqa: E402
 
 CURATOR_JARS = "/usr/share/java/curator-recipes.jar:/usr/share/java/slf4j-nop.jar"
@@ -160,10 +161,10 @@ class Zookeeper(harness.Zookeeper):
 
 
 class Lockbroker(harness.Daemon):
-    def __init__(self, zookeeper=None, under=(), build=None, **conf):
+    def __init__(self, zookeeper=None, under=(), build=None, user_share=100, **conf):
         self.under = list(under)
         self.build = build
-        limits = {"clients": 12500, "user_share": 100, "requests_per_lock": 20000, "grants_per_client": 20000}
+        limits = {"clients": 12500, "user_share": user_share, "requests_per_lock": 20000, "grants_per_client": 20000}
         # What a pair costs is the broker's; what the keeper costs is measured by keeper.py. Another build may know none.
         asked = subprocess.run([f"{build or harness.build_dir()}/lockbrokerd", "--print-config"], capture_output=True, text=True)
         alone = {"daemon__keeper": 0} if "\nkeeper = " in asked.stdout else {}

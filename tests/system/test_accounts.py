@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 
+import cgroup
 import harness
 
 OTHER_USER = 65534
@@ -160,23 +161,12 @@ def test_accounts_show_who_is_hoarding(daemons, clients):
 # ---- units ----
 
 
-def hierarchy():
-    """Where a cgroup can be made that the daemon takes for a unit; None: nowhere."""
-    own = dict(line.rstrip("\n").split(":", 2)[1:] for line in open("/proc/self/cgroup"))
-    for line in open("/proc/mounts"):
-        _, path, kind, options, *_ = line.split()
-        named = kind == "cgroup" and "name=systemd" in options.split(",") and own.get("") in (None, "/")
-        if (named or (kind == "cgroup2" and "name=systemd" not in own)) and os.access(path, os.W_OK):
-            return path
-    return None
-
-
 @contextlib.contextmanager
 def in_unit(name):
     """What connects meanwhile, and is answered meanwhile, belongs to that unit."""
     own = [line.rstrip("\n").split(":", 2) for line in open("/proc/self/cgroup")]
     path = {names: path for _, names, path in own}["name=systemd" if any(names == "name=systemd" for _, names, _ in own) else ""]
-    unit, root = os.path.join(hierarchy(), name), hierarchy()
+    unit, root = os.path.join(cgroup.hierarchy(), name), cgroup.hierarchy()
     os.makedirs(unit, exist_ok=True)
     try:
         move(unit)
@@ -191,7 +181,7 @@ def move(cgroup):
         f.write(str(os.getpid()))
 
 
-needs_units = pytest.mark.skipif(os.geteuid() != 0 or not hierarchy(), reason="only root can make a cgroup, where there are some")
+needs_units = pytest.mark.skipif(os.geteuid() != 0 or not cgroup.hierarchy(), reason="only root can make a cgroup, where there are some")
 ONE, TWO = (f"lockbroker-test-{os.getpid()}-{what}.service" for what in ("one", "two"))
 
 
