@@ -57,7 +57,7 @@ CORE_command = command/command.c command/cmd_lock.c command/cmd_election.c comma
 	command/cmd_access.c command/cmd_hosts.c command/cmd_config.c command/cmd_log.c command/cmd_drain.c command/cmd_accounts.c \
 	command/cmd_client.c command/list.c command/metrics.c
 CORE_hosts = hosts/release.c hosts/hosts.c hosts/audit.c hosts/revocation.c hosts/revoke.c \
-	hosts/query_reply.c hosts/view.c hosts/participant.c hosts/query.c hosts/inbox.c hosts/outbox.c
+	hosts/query_reply.c hosts/answer.c hosts/view.c hosts/participant.c hosts/query.c hosts/inbox.c hosts/outbox.c
 CORE_client = client/halt.c client/tell.c client/mlock.c client/notify.c client/args.c client/ask.c client/reply.c client/restart.c \
 	client/deadlock.c
 CORE_kind = kind/kinds.c kind/rwlock.c kind/permit_holders.c kind/election.c kind/observe.c kind/semaphore.c kind/payer.c

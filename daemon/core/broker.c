@@ -15,6 +15,7 @@
 #include "core/client/tell.h"
 #include "core/connection.h"
 #include "core/drain.h"
+#include "core/hosts/answer.h"
 #include "core/hosts/release.h"
 #include "core/lock/client_ledger.h"
 #include "core/recovery.h"
@@ -255,6 +256,9 @@ static void work(struct broker *b)
 		switch (w->kind) {
 		case WORK_LIST:
 			done += list_continue(container_of(w, struct list, work), WORK_TURN_STEPS - done);
+			break;
+		case WORK_ANSWER:
+			done += answer_continue(container_of(w, struct answer, work), WORK_TURN_STEPS - done);
 			break;
 		case WORK_RELEASE:
 			release_more(b, container_of(w, struct client, releasing), &done);

@@ -79,7 +79,7 @@ void recovery_suspended(struct broker *b, bool planned)
 		return;
 	level = session_ending(&b->ensemble, planned);
 	if (planned)
-		query_move_all(&b->hosts);
+		hosts_move(&b->hosts);
 	disconnect(b);
 	recovery_follow(b, session_suspended(&b->ensemble, level));
 }

@@ -39,7 +39,7 @@ RULES = [
     ("secrets: names of kazoo's have sessions", [
         ("\t\tcut = digits;\n", "\t\tcut = 0;\n")], 300, "anything"),
     ("secrets: everybody is told the sessions of hosts", [
-        ("query_reply.c", "\tif (client_is_operator(q->client))\n\t\tbytes_format(&session",
+        ("answer.c", "\tif (client_is_operator(q->client))\n\t\tbytes_format(&session",
          "\tbytes_format(&session")], 100, "anything"),
     ("secrets: the log has a session in a letter's id", [
         ("letter %q\", shown(id));", "letter %q\", id);\n\t(void)shown;")], 1000, "anything"),

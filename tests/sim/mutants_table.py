@@ -39,6 +39,14 @@ MUTANTS = [
         ("\tif (!is_same(c, event))\n\t\tdirectory_list", "\tif (false)\n\t\tdirectory_list")], 5000),
     ("a list that is left for later is forgotten", [
         ("list.c", "\t\twork_add(&env->works, &c->user->worker, &l->work);", "\t\t;")], 100),
+    ("an answer about holders that is left for later is forgotten", [
+        ("answer.c", "\t\twork_add(&env->works, worker, &a->work);", "\t\t;")], 100),
+    ("an answer about holders is forgotten at a hand-over", [
+        ("\tanswer_leave(q);\n\treturn true;", "\treturn true;")], 3000, "anything"),
+    ("who waits no longer is where a queue goes on", [
+        ("\tif (!TAILQ_EMPTY(&lock->locks->walks))\n\t\twalk_leave_request(lock->locks, r);\n", "")], 3000, "anything standalone"),
+    ("who holds no longer is where holders go on", [
+        ("\tif (!TAILQ_EMPTY(&lock->locks->walks))\n\t\twalk_leave_grant(lock->locks, g);\n", "")], 3000, "anything standalone"),
     ("a RESET that is left for later is forgotten", [
         ("release.c", "\twork_add(&h->env->works, &c->user->worker, &c->releasing);\n", "")], 100),
     ("who is to be told of a leader later is not told", [

@@ -153,6 +153,168 @@ static void a_list_begins_anew_after_a_hand_over(void **state)
 	fixture_say(f, 1, "PING", "+PONG");
 }
 
+/* ---- who holds and who waits ---- */
+
+static void readers(struct fixture *f, uint32_t first, uint32_t end)
+{
+	for (uint32_t conn = first; conn < end; conn++) {
+		fixture_connect(f, conn);
+		fixture_ask(f, conn, "LOCK a SHARED");
+		bytes_clear(&f->replies[conn]);
+	}
+}
+
+static bool shows_client(struct fixture *f, uint32_t conn, uint32_t client)
+{
+	char row[64];
+
+	snprintf(row, sizeof(row), "\r\nclient\r\n:%u\r\n", client + 1);
+	return memmem(f->replies[conn].data, f->replies[conn].len, row, strlen(row));
+}
+
+/* A row a piece: the holder that would be shown next goes, and one that was shown; another one comes. */
+static void a_holder_that_goes_while_holders_are_shown_is_stepped_over(void **state)
+{
+	struct fixture *f = *state;
+
+	readers(f, 3, 8);
+	fixture_ask(f, 1, "HOLDERS a");
+	piece(f);
+	piece(f);
+	fixture_expect(f, 1, "");
+	fixture_say(f, 3, "UNLOCK a", ":0");
+	fixture_say(f, 5, "UNLOCK a", ":0");
+	readers(f, 8, 9);
+	pieces(f);
+	assert_memory_equal(f->replies[1].data, "*5\r\n", 4);
+	for (uint32_t conn = 3; conn < 9; conn++)
+		assert_int_equal(shows_client(f, 1, conn), conn != 5);
+	bytes_clear(&f->replies[1]);
+}
+
+static void a_waiter_that_goes_while_the_queue_is_shown_is_stepped_over(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK a", ":1024");
+	readers(f, 3, 8);
+	fixture_ask(f, 1, "QUEUE a");
+	piece(f); /* nobody elsewhere stands before this host */
+	piece(f);
+	fixture_say(f, 0, "CLIENT UNBLOCK 5", ":1");
+	fixture_simple(f, EVENT_CLIENT_GONE, 6);
+	pieces(f);
+	assert_memory_equal(f->replies[1].data, "*3\r\n", 4);
+	for (uint32_t conn = 3; conn < 8; conn++)
+		assert_int_equal(shows_client(f, 1, conn), conn != 4 && conn != 6);
+	bytes_clear(&f->replies[1]);
+	bytes_clear(&f->replies[4]);
+}
+
+/* The one that is asked about goes before it is reached. */
+static void the_lock_goes_while_its_queue_is_shown(void **state)
+{
+	struct fixture *f = *state;
+
+	readers(f, 3, 5);
+	fixture_ask(f, 1, "HOLDERS a");
+	piece(f);
+	fixture_say(f, 3, "UNLOCK a", ":0");
+	fixture_say(f, 4, "UNLOCK a", ":0");
+	fixture_say(f, 0, "LOCK b", ":2048");
+	pieces(f);
+	assert_memory_equal(f->replies[1].data, "*1\r\n", 4);
+	bytes_clear(&f->replies[1]);
+}
+
+static void the_place_in_the_queue_is_counted_in_pieces(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK a", ":1024");
+	readers(f, 3, 8);
+	fixture_say(f, 1, "ENQUEUE a", "+QUEUED");
+	fixture_ask(f, 1, "WHY a");
+	piece(f);
+	fixture_expect(f, 1, "");
+	pieces(f);
+	assert_non_null(memmem(f->replies[1].data, f->replies[1].len, "position\r\n:6\r\n", 14));
+	bytes_clear(&f->replies[1]);
+	/* It is granted what it asks about. */
+	fixture_ask(f, 1, "WHY a");
+	piece(f);
+	for (uint32_t conn = 3; conn < 8; conn++)
+		fixture_simple(f, EVENT_CLIENT_GONE, conn);
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	pieces(f);
+	assert_non_null(memmem(f->replies[1].data, f->replies[1].len, "position\r\n:0\r\n", 14));
+	bytes_clear(&f->replies[1]);
+}
+
+static void who_asked_for_holders_goes(void **state)
+{
+	struct fixture *f = *state;
+
+	readers(f, 3, 8);
+	fixture_ask(f, 1, "HOLDERS a");
+	fixture_ask(f, 2, "WHY a");
+	piece(f);
+	fixture_simple(f, EVENT_CLIENT_GONE, 1);
+	piece(f);
+	fixture_simple(f, EVENT_CLIENT_LEAVES, 2);
+	assert_false(broker_has_work(f->broker));
+	fixture_expect(f, 2, "");
+	fixture_simple(f, EVENT_CLIENT_GONE, 2);
+}
+
+static void holders_are_shown_anew_after_a_hand_over(void **state)
+{
+	struct fixture *f = *state;
+
+	readers(f, 3, 8);
+	fixture_ask(f, 0, "HOLDERS a known");
+	fixture_ask(f, 1, "HOLDERS a");
+	fixture_ask(f, 2, "HOSTS");
+	piece(f);
+	piece(f);
+	fixture_say(f, 3, "UNLOCK a", ":0");
+	hand_over(f);
+	fixture_expect(f, 0, "");
+	pieces(f);
+	for (uint32_t conn = 0; conn < 2; conn++) {
+		for (uint32_t reader = 3; reader < 8; reader++)
+			assert_int_equal(shows_client(f, conn, reader), reader != 3);
+		bytes_clear(&f->replies[conn]);
+		fixture_say(f, conn, "PING", "+PONG");
+	}
+	fixture_expect(f, 2, "*0");
+}
+
+static int setup_short(void **state)
+{
+	struct fixture *f = fixture_new(true);
+
+	f->conf.all_in_pieces = true;
+	f->conf.limits.output_bytes = 1024;
+	f->conf.limits.clients = 64;
+	return fixture_setup(f, 3, state);
+}
+
+/* No more of it is made than may be sent. */
+static void holders_that_are_too_many_are_refused(void **state)
+{
+	struct fixture *f = *state;
+	int made = 0;
+
+	readers(f, 3, 40);
+	fixture_ask(f, 1, "HOLDERS a");
+	for (; broker_has_work(f->broker); made++)
+		piece(f);
+	fixture_expect(f, 1, "-LIMIT the answer is longer than limits.output_bytes");
+	assert_true(made < 8);
+	fixture_say(f, 1, "PING", "+PONG");
+}
+
 /* ---- the end of a client that has much ---- */
 
 static void what_a_client_had_is_released_in_pieces(void **state)
@@ -278,6 +440,13 @@ int main(void)
 		TEST(the_client_that_a_list_would_look_at_next_goes),
 		TEST(who_asked_for_a_list_goes),
 		TEST(a_list_begins_anew_after_a_hand_over),
+		TEST(a_holder_that_goes_while_holders_are_shown_is_stepped_over),
+		TEST(a_waiter_that_goes_while_the_queue_is_shown_is_stepped_over),
+		TEST(the_lock_goes_while_its_queue_is_shown),
+		TEST(the_place_in_the_queue_is_counted_in_pieces),
+		TEST(who_asked_for_holders_goes),
+		TEST(holders_are_shown_anew_after_a_hand_over),
+		TEST_IN(holders_that_are_too_many_are_refused, setup_short),
 		TEST(what_a_client_had_is_released_in_pieces),
 		TEST(what_is_quickly_released_is_released_at_once),
 		TEST(a_reset_is_answered_when_all_is_released),

@@ -66,47 +66,94 @@ static struct query_child *add(struct desk *d, const char *name, enum mode mode,
 	return child;
 }
 
+struct rows {
+	struct participant row[8];
+	size_t count;
+};
+
+static struct rows rows_of(struct view *v)
+{
+	struct rows r = { 0 };
+	struct participant p;
+	enum view_step is;
+	int64_t steps = 0;
+
+	while ((is = view_step(v, &p, &steps)) != VIEW_LAST)
+		if (is == VIEW_ROW)
+			r.row[r.count++] = p;
+	assert_true(steps > (int64_t)r.count);
+	return r;
+}
+
+/* They borrow from the query. */
+static struct rows holders(struct desk *d)
+{
+	struct rows r;
+	struct view v;
+
+	view_begin_holders(&v, d->query);
+	r = rows_of(&v);
+	view_end(&v);
+	return r;
+}
+
+static struct rows waiters(struct desk *d)
+{
+	struct rows r;
+	struct view v;
+
+	view_begin_waiters(&v, d->query);
+	r = rows_of(&v);
+	view_end(&v);
+	return r;
+}
+
 static void readers_hold_and_who_is_behind_them_waits(void **state)
 {
 	struct desk *d = *state;
-	struct view v;
+	size_t before, waiting;
+	struct rows r;
 
 	add(d, "a", MODE_SHARED, "1\nhost=one\ntoken=7\n");
 	add(d, "b", MODE_SHARED, "1\nhost=two\n");
 	add(d, "c", MODE_EXCLUSIVE, "");
 	add(d, "d", MODE_SHARED, "1\nhost=four\n");
-	v = view_gather(d->query);
-	assert_false(v.permits);
-	assert_int_equal(v.holder_count, 2);
-	assert_true(slice_eq(v.holders[0].host, SLICE("one")));
-	assert_int_equal(v.holders[0].token, 7);
-	assert_int_equal(v.waiter_count, 2);
-	assert_true(slice_eq(v.waiters[0].znode, SLICE("c")));
-	assert_int_equal(v.hosts_waiting, 2);
-	assert_null(v.own);
-	view_free(&v);
+	r = holders(d);
+	assert_int_equal(r.count, 2);
+	assert_true(slice_eq(r.row[0].host, SLICE("one")));
+	assert_int_equal(r.row[0].token, 7);
+	r = waiters(d);
+	assert_int_equal(r.count, 2);
+	assert_true(slice_eq(r.row[0].znode, SLICE("c")));
+	view_hosts(d->query, &before, &waiting);
+	assert_int_equal(before, 4);
+	assert_int_equal(waiting, 2);
 }
 
 static void who_is_gone_or_of_this_host_is_no_row(void **state)
 {
 	struct desk *d = *state;
-	struct view v;
+	size_t before, waiting;
+	struct rows r;
 
 	add(d, "a", MODE_EXCLUSIVE, "")->gone = true;
 	add(d, "b", MODE_EXCLUSIVE, "");
 	add(d, "c", MODE_EXCLUSIVE, "")->ours = true;
 	add(d, "d", MODE_EXCLUSIVE, "");
-	v = view_gather(d->query);
-	assert_int_equal(v.holder_count, 0);
-	assert_int_equal(v.waiter_count, 2);
-	assert_int_equal(v.hosts_before, 1);
-	view_free(&v);
+	assert_int_equal(holders(d).count, 0);
+	r = waiters(d);
+	assert_int_equal(r.count, 2);
+	assert_true(slice_eq(r.row[0].znode, SLICE("b")));
+	assert_true(slice_eq(r.row[1].znode, SLICE("d")));
+	view_hosts(d->query, &before, &waiting);
+	assert_int_equal(before, 1);
+	assert_int_equal(waiting, 2);
 }
 
 static void the_permits_of_one_client_elsewhere_are_one_row(void **state)
 {
 	struct desk *d = *state;
-	struct view v;
+	struct rows r;
 
 	d->query->part = QUERY_SLOTS;
 	d->query->permits = 4;
@@ -115,30 +162,45 @@ static void the_permits_of_one_client_elsewhere_are_one_row(void **state)
 	add(d, "c", MODE_EXCLUSIVE, "1\nhost=one\nclient=3\nsince=5\nwritten=6\n")->owner = 1;
 	add(d, "d", MODE_EXCLUSIVE, "")->owner = 2;
 	add(d, "e", MODE_EXCLUSIVE, "")->owner = 4; /* past the limit: it waits for room */
-	v = view_gather(d->query);
-	assert_true(v.permits);
-	assert_int_equal(v.holder_count, 3);
-	assert_int_equal(v.holders[0].depth, 2);
-	assert_int_equal(v.holders[0].for_ms, 1);
-	assert_int_equal(v.holders[1].depth, 1);
-	assert_int_equal(v.permits_held, 4);
-	assert_int_equal(v.waiter_count, 0);
-	view_free(&v);
+	r = holders(d);
+	assert_int_equal(r.count, 3);
+	assert_int_equal(r.row[0].depth, 2);
+	assert_int_equal(r.row[0].for_ms, 1);
+	assert_int_equal(r.row[1].depth, 1);
+	assert_int_equal(r.row[2].depth, 1);
+	assert_int_equal(waiters(d).count, 0);
+}
+
+/* Each znode of others is read, which takes longer than a row of this host. */
+static void a_znode_that_is_read_counts_for_more(void **state)
+{
+	struct desk *d = *state;
+	struct participant p;
+	int64_t steps = 0;
+	struct view v;
+
+	add(d, "a", MODE_EXCLUSIVE, "1\nhost=one\n");
+	add(d, "b", MODE_EXCLUSIVE, "1\nhost=two\n");
+	view_begin_waiters(&v, d->query);
+	while (view_step(&v, &p, &steps) != VIEW_ROW)
+		assert_true(steps < VIEW_READ_STEPS);
+	assert_true(steps > VIEW_READ_STEPS);
+	assert_true(slice_eq(p.host, SLICE("two")));
+	view_end(&v);
 }
 
 static void a_row_is_said_in_a_sentence(void **state)
 {
 	struct desk *d = *state;
 	struct bytes text = { 0 };
-	struct view v;
+	struct rows r;
 
 	add(d, "a", MODE_EXCLUSIVE, "1\nhost=one\npid=12\ncommand=cp\nsince=5\nwritten=9\n");
-	v = view_gather(d->query);
-	v.holders[0].age_ms = 3;
-	participant_say(&text, &v.holders[0]);
+	r = holders(d);
+	r.row[0].age_ms = 3;
+	participant_say(&text, &r.row[0]);
 	assert_true(slice_eq(bytes_view(&text), SLICE("by host one, pid 12 (cp), for 4 ms, as of 3 ms ago")));
 	bytes_free(&text);
-	view_free(&v);
 }
 
 int main(void)
@@ -147,6 +209,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(readers_hold_and_who_is_behind_them_waits, begin, end),
 		cmocka_unit_test_setup_teardown(who_is_gone_or_of_this_host_is_no_row, begin, end),
 		cmocka_unit_test_setup_teardown(the_permits_of_one_client_elsewhere_are_one_row, begin, end),
+		cmocka_unit_test_setup_teardown(a_znode_that_is_read_counts_for_more, begin, end),
 		cmocka_unit_test_setup_teardown(a_row_is_said_in_a_sentence, begin, end),
 	};
 

@@ -11,6 +11,8 @@ struct bytes *reply_out(struct client *c)
 	return &c->locks->env->out->arena;
 }
 
+static const char too_long[] = "the answer is longer than limits.output_bytes";
+
 /* A list can be of any length: one that is too long is refused, and the client asks for less. */
 static struct span take_text(struct client *c)
 {
@@ -21,7 +23,7 @@ static struct span take_text(struct client *c)
 		return text;
 	out->arena.len = out->taken = text.at;
 	c->locks->env->stats.limits_total++;
-	resp_error(&out->arena, ERROR_LIMIT, SLICE("the answer is longer than limits.output_bytes"));
+	resp_error(&out->arena, ERROR_LIMIT, slice_of(too_long));
 	return effects_take(out);
 }
 
@@ -56,6 +58,12 @@ void reply_settled(struct client *c)
 	c->answered = false;
 	if (!c->closed)
 		send(c, c->answer);
+}
+
+void reply_too_long(struct client *c)
+{
+	c->locks->env->stats.limits_total++;
+	reply_error(c, ERROR_LIMIT, "%s", too_long);
 }
 
 struct effect *reply_push(struct client *c)

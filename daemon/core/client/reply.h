@@ -28,6 +28,7 @@ void reply_integer_settled(struct client *c, int64_t value);
 void reply_nil(struct client *c);
 void reply_nil_array(struct client *c);
 void reply_status(struct client *c, const char *text);
+void reply_too_long(struct client *c); /* instead of a list that is longer than a reply may be */
 /* The sentence with its values, as bytes_format() takes them. */
 #define reply_error(c, code, format, ...) reply_error_values(c, code, format, BYTES_ARGUMENTS(__VA_ARGS__))
 void reply_error_values(struct client *c, enum error_code code, const char *format, const struct bytes_value *values,

@@ -160,8 +160,12 @@ static void answer(struct list *l)
 		static_assert(LIST_STEPS_MAX == 10000000, "the sentence names it");
 		return;
 	}
-	if (l->kind == LIST_CLIENTS || too_long(l)) {
-		resp_bulk(out, bytes_view(&l->rows)); /* one that is too long is refused */
+	if (too_long(l)) {
+		reply_too_long(over(l));
+		return;
+	}
+	if (l->kind == LIST_CLIENTS) {
+		resp_bulk(out, bytes_view(&l->rows));
 	} else {
 		resp_array(out, l->placed_count);
 		bytes_slice(out, bytes_view(&l->placed));

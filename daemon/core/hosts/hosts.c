@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/hosts/hosts.h"
 
+#include "core/hosts/answer.h"
 #include "core/hosts/query_reply.h"
 
 void hosts_init(struct hosts *h)
@@ -24,6 +25,16 @@ void hosts_connected(struct hosts *h)
 {
 	inbox_list(h);
 	outbox_connected(h);
+}
+
+void hosts_move(struct hosts *h)
+{
+	struct query *q;
+
+	TAILQ_FOREACH(q, &h->queries, link)
+		if (!q->known)
+			answer_end(q->answer);
+	query_move_all(h);
 }
 
 void hosts_suspended(struct hosts *h)

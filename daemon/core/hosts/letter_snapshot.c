@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "core/client/args.h"
+#include "core/hosts/answer.h"
 #include "core/hosts/hosts.h"
 #include "core/hosts/query.h"
 #include "core/hosts/revocation.h"
@@ -26,6 +27,7 @@ static const struct field letter_fields[] = {
 static const struct field query_fields[] = {
 	FIELD_TEXT(struct query, "name", name, NAME_BYTES_MAX),
 	FIELD_NUMBER(struct query, "limit", limit, 0, LIMIT_PERMITS_MAX),
+	FIELD_FLAG(struct query, "known", known),
 };
 
 static void query_snapshot(const struct query *q, struct bytes *out)
@@ -33,11 +35,12 @@ static void query_snapshot(const struct query *q, struct bytes *out)
 	struct entry_writer w = entry_begin(out, "query");
 	struct bytes word = { 0 };
 
-	assert(q->state == QUERY_ASKED && !q->count);
+	assert(q->state == QUERY_ASKED || q->state == QUERY_ANSWERING);
 	args_command_word(&word, q->command);
 	entry_number(&w, "client", q->client->conn);
 	entry_text(&w, "command", bytes_view(&word));
 	entry_fields(&w, FIELDS(query_fields), q);
+	entry_number(&w, "answering", q->state == QUERY_ANSWERING);
 	if (q->revocation)
 		entry_text(&w, "reason", bytes_view(&q->revocation->reason));
 	entry_end(&w);
@@ -55,16 +58,30 @@ static bool is_revocation(enum command command)
 	return command == COMMAND_REVOKE || command == COMMAND_FORCEUNLOCK;
 }
 
+/* What other hosts were found to have is not in the snapshot. */
+static bool ask_again(const struct entry *e, struct query *q, const struct query *read, bool answering)
+{
+	q->limit = read->limit;
+	q->known = read->known;
+	if (!answering)
+		return !q->known || entry_refuse(e, "nobody is to be asked");
+	if (!answer_is_of(q))
+		return entry_refuse(e, "its answer is not made in pieces");
+	q->partial = !q->known && !q->hosts->env->conf->standalone;
+	answer_leave(q);
+	return true;
+}
+
 bool query_restore(struct hosts *h, const struct entry *e)
 {
 	struct client *c = lock_restore_client(h->locks, e);
-	struct query read = { 0 };
+	struct query read = { 0 }, *q = NULL;
 	enum command command;
 	struct slice word, reason;
-	bool fits;
+	bool fits, answering;
 
 	if (!c || !entry_get_text(e, "command", COMMAND_WORD_MAX, &word) ||
-	    !entry_get_text(e, "reason", REVOKE_REASON_MAX, &reason))
+	    !entry_get_text(e, "reason", REVOKE_REASON_MAX, &reason) || !entry_get_flag(e, "answering", &answering))
 		return false;
 	command = command_find(word);
 	if (c->query || !(is_question(command) || is_revocation(command)))
@@ -79,9 +96,11 @@ bool query_restore(struct hosts *h, const struct entry *e)
 	if (fits && is_revocation(command))
 		revocation_restore(h, c, command, bytes_view(&read.name), reason);
 	else if (fits)
-		query_new(h, c, command, bytes_view(&read.name))->limit = read.limit;
+		q = query_new(h, c, command, bytes_view(&read.name));
 	bytes_free(&read.name);
-	return fits || entry_refuse(e, "the name or the reason is not one");
+	if (!fits)
+		return entry_refuse(e, "the name or the reason is not one");
+	return !q || ask_again(e, q, &read, answering);
 }
 
 bool audit_restore(struct hosts *h, const struct entry *e)

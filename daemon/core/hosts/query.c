@@ -28,7 +28,7 @@ static void forget_children(struct query *q)
 
 void query_free(struct query *q)
 {
-	assert(!q->revocation);
+	assert(!q->revocation && !q->answer);
 	forget_children(q);
 	free_children(q->holders, q->holder_count);
 	bytes_free(&q->name);
@@ -143,6 +143,7 @@ void query_take_seen(struct query *q)
 {
 	const struct lock *lock = lock_find(q->hosts->locks, bytes_view(&q->name));
 
+	q->known = true;
 	if (q->part != QUERY_LOCK || !lock || lock->grant_count || !seen_tells_holder(&lock->directory))
 		return;
 	q->children = mem_new(sizeof(*q->children));
@@ -268,6 +269,7 @@ static bool step(struct query *q)
 		break;
 	case QUERY_LISTING:
 	case QUERY_REVOKING:
+	case QUERY_ANSWERING:
 		break;
 	case QUERY_READING:
 		read_more(q);
@@ -280,6 +282,12 @@ static bool step(struct query *q)
 	return true;
 }
 
+/* It is not known yet what it asks for. */
+static bool is_open(const struct query *q)
+{
+	return q->state != QUERY_REVOKING && q->state != QUERY_ANSWERING;
+}
+
 /* Nobody can be asked any longer: the answer is what this host knows. */
 static struct query *given_up(struct hosts *h)
 {
@@ -288,7 +296,7 @@ static struct query *given_up(struct hosts *h)
 	if (session_reaches(h->ensemble))
 		return NULL;
 	TAILQ_FOREACH(q, &h->queries, link)
-		if (q->state != QUERY_REVOKING) {
+		if (is_open(q)) {
 			q->partial = true;
 			return q;
 		}
@@ -303,7 +311,7 @@ struct query *query_finished(struct hosts *h)
 	if (!h->ensemble->session.connected)
 		return given_up(h);
 	TAILQ_FOREACH(q, &h->queries, link) {
-		if (q->state == QUERY_REVOKING)
+		if (!is_open(q))
 			continue;
 		if (active == QUERY_ACTIVE_MAX || h->query_open >= QUERY_OPEN_MAX || !h->ensemble->session.proving)
 			break;
@@ -385,7 +393,7 @@ void query_move_all(struct hosts *h)
 	struct query *q;
 
 	TAILQ_FOREACH(q, &h->queries, link) {
-		if (q->state == QUERY_REVOKING)
+		if (q->state == QUERY_REVOKING || q->known)
 			continue;
 		q->number = ++h->last_query;
 		ledger_number(h->env->ledger, CEILING_QUERY, q->number);

@@ -9,18 +9,17 @@
  *   READING | the data of its children are asked for,    | all read -> answered; no connection -> answered in part;
  *           |   a few at a time; for LEADER the first's  |   LEADER: its znode has gone -> ASKED
  *  REVOKING | the holders that it found are revoked      | all that is done, or no connection -> answered
+ * ANSWERING | what it found is shown, in pieces          | all is shown -> answered (answer.h)
  *
  * A semaphore is asked for in parts, each in these states: its data (the limit); its leases, of which the first `limit`
  * are held, and those whose data name a holder (the limit may have been larger); for WHY and QUEUE the mutex, where all
  * wait. The children of its directory show that a name is a semaphore's if this host does not know that.
  *
- * A hand-over carries only ASKED: all but REVOKING is asked again on the next process's connection.
+ * A hand-over carries only ASKED: all but REVOKING is asked again on the next process's connection (or see answer.h).
  * Nothing is asked when this host holds the lock exclusively, or in standalone mode. Without a connection the answer
  * tells what this host knows. What is read may be older than the answer: holders write about themselves (holder.h).
  */
 #pragma once
-
-#include <stdint.h>
 
 #include "base/queue.h"
 #include "core/znode/flavour.h"
@@ -28,8 +27,9 @@
 #include "protocol/bytes.h"
 #include "protocol/commands.h"
 
-struct hosts;
+struct answer;
 struct client;
+struct hosts;
 struct revocation;
 struct target;
 
@@ -41,7 +41,7 @@ enum {
 	QUERY_DATA_MAX = 2048,     /* bytes kept of each znode */
 };
 
-enum query_state { QUERY_ASKED, QUERY_LISTING, QUERY_READING, QUERY_REVOKING };
+enum query_state { QUERY_ASKED, QUERY_LISTING, QUERY_READING, QUERY_REVOKING, QUERY_ANSWERING };
 enum query_part { QUERY_LOCK, QUERY_LIMIT, QUERY_SLOTS, QUERY_MUTEX };
 
 struct query_child {
@@ -70,6 +70,8 @@ struct query {
 	int64_t limit; /* LIMIT: to be set; 0: only read */
 	int tries;     /* to set it */
 	struct revocation *revocation;
+	struct answer *answer; /* ANSWERING; else NULL */
+	bool known;            /* HOLDERS: nobody is to be asked */
 	struct query_child *children; /* in their order */
 	size_t count, sent, answered;
 	bool partial, refused; /* ZooKeeper could not be asked; it refused to show the directory */
@@ -78,24 +80,22 @@ struct query {
 struct query *query_new(struct hosts *h, struct client *c, enum command command, struct slice name);
 /* True: it is finished at once. A query for LIMIT is not begun so: it proceeds by itself. */
 bool query_begin(struct query *q);
-/* Instead of query_begin(): what a try has seen (seen.h) is all that is known of other hosts. */
+/* Instead of query_begin(), for `known`: what a try has seen (seen.h) is all that is known of other hosts. */
 void query_take_seen(struct query *q);
 /* Continues those whose turn it is, after every event. Returns a finished one, to be answered and freed; or NULL. */
 struct query *query_finished(struct hosts *h);
-/* A hand-over ends the connection: what was found so far is forgotten, and answers under way are nobody's. */
+/* A hand-over ends the connection: what was found so far is forgotten. Only those that ask nobody have an answer now. */
 void query_move_all(struct hosts *h);
-/* After its answer, or when its client is gone. */
+/* After its answer, or when its client is gone. It has no answer or revocation any longer. */
 void query_free(struct query *q);
 /* The child is another host's and still there. */
 bool query_is_elsewhere(const struct query_child *child);
-/* A client has the permit of that lease; else the lease waits for room. */
-bool query_is_held(const struct query *q, const struct query_child *lease, size_t place);
+bool query_is_held(const struct query *q, const struct query_child *lease, size_t place); /* else it waits for room */
 /* How many of the children stand before every other that conflicts with them: they hold the lock. */
 size_t query_entitled(const struct query *q);
 /* Sends something for it. */
 void query_send(struct query *q, enum effect_type type, const struct operation_request *request);
-/* NULL: its client is gone. */
 struct query *query_find(const struct hosts *h, uint64_t number);
-/* The query whose operation was answered; NULL: its client is gone. To be called once for each operation. */
+/* The query whose operation was answered; NULL, as above: its client is gone. To be called once for each operation. */
 struct query *query_of(struct hosts *h, const struct operation *op);
 void query_answered(struct hosts *h, const struct operation *op, const struct event *event);

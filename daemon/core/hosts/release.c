@@ -2,6 +2,7 @@
 #include "core/hosts/release.h"
 
 #include "core/client/mlock.h"
+#include "core/hosts/answer.h"
 #include "core/hosts/hosts.h"
 #include "core/kind/observe.h"
 
@@ -11,13 +12,15 @@ bool release_is_due(const struct client *c)
 	       !TAILQ_EMPTY(&c->grants) || c->mlock || c->query || c->auditing;
 }
 
-/* The client asked for it, and has one of each at most. */
+/* The client asked for it, and has one of each at most. A closed one is not answered any longer. */
 static void end_question(struct hosts *h, struct client *c)
 {
 	if (c->query && c->query->revocation)
 		revocation_free(c->query->revocation);
-	if (c->query)
+	if (c->query) {
+		answer_end(c->query->answer);
 		query_free(c->query);
+	}
 	if (c->auditing)
 		audit_leave(h, c);
 }
@@ -33,14 +36,13 @@ static void end_one(struct hosts *h, struct client *c)
 		notification_drop(c, TAILQ_FIRST(&c->notifications));
 	else if (!TAILQ_EMPTY(&c->observers))
 		observe_end(TAILQ_FIRST(&c->observers));
-	else if (c->query || c->auditing)
-		end_question(h, c);
 	else
 		grant_end(TAILQ_FIRST(&c->grants));
 }
 
 bool release_some(struct hosts *h, struct client *c, int64_t most, int64_t *steps)
 {
+	end_question(h, c);
 	while (release_is_due(c) && *steps < most) {
 		end_one(h, c);
 		*steps += RELEASE_STEPS;

@@ -6,6 +6,28 @@
 #include "core/hosts/query.h"
 #include "core/kind/semaphore.h"
 
+/* So many comparisons, or looks at flags, take as long as a step. */
+enum { LOOKS_A_STEP = 32 };
+
+static bool of_permits(const struct query *q)
+{
+	return q->part != QUERY_LOCK;
+}
+
+const struct lock *view_lock(const struct query *q)
+{
+	const struct lock *lock = lock_find(q->hosts->locks, bytes_view(&q->name));
+
+	return lock && of_permits(q) == (lock->slots != NULL) ? lock : NULL;
+}
+
+static void enter(struct view *v, enum view_stage stage)
+{
+	walk_end(v->query->hosts->locks, &v->walk);
+	v->stage = stage;
+	v->entered = false;
+}
+
 /* ---- who holds ---- */
 
 static bool belong_together(const struct participant *a, const struct participant *b)
@@ -13,40 +35,91 @@ static bool belong_together(const struct participant *a, const struct participan
 	return a->host.len && a->session == b->session && a->its_client == b->its_client && a->since == b->since;
 }
 
-static void add_permit(struct view *v, size_t from, const struct query_child *lease)
+static void add_permit(struct view *v, const struct participant *one)
 {
-	struct participant one = participant_elsewhere(v->query->hosts, lease);
-	size_t i = from;
+	size_t i = 0;
 
-	one.mode = MODE_SHARED; /* as permits of this host are shown */
-	while (i < v->holder_count && !belong_together(&v->holders[i], &one))
+	while (i < v->other_count && !belong_together(&v->others[i], one))
 		i++;
-	if (i == v->holder_count)
-		v->holders[v->holder_count++] = one;
-	v->holders[i].depth++;
-	v->permits_held++;
+	if (i == v->other_count) {
+		v->others[v->other_count++] = *one;
+		v->others[i].mode = MODE_SHARED; /* as permits of this host are shown */
+	}
+	v->others[i].depth++;
 }
 
-static void gather_holders(struct view *v)
+/* The leases, or the children of the lock's directory. */
+static const struct query_child *holding(const struct query *q, size_t *ret_count)
+{
+	bool over = q->part == QUERY_MUTEX;
+
+	if (!of_permits(q))
+		*ret_count = query_entitled(q);
+	else
+		*ret_count = over ? q->holder_count : q->part == QUERY_SLOTS ? q->answered : 0;
+	return over ? q->holders : q->children;
+}
+
+static void gather_one(struct view *v, const struct query_child *child, int64_t *steps)
 {
 	const struct query *q = v->query;
-	bool over = q->part == QUERY_MUTEX;
-	const struct query_child *children = over ? q->holders : q->children;
-	size_t count = !v->permits ? query_entitled(q) : over ? q->holder_count : q->part == QUERY_SLOTS ? q->answered : 0;
-	size_t here = v->lock ? v->lock->grant_count : 0;
+	struct participant one;
+
+	if (!query_is_elsewhere(child) || (v->permits && !query_is_held(q, child, v->at)))
+		return;
+	one = participant_elsewhere(q->hosts, child);
+	*steps += VIEW_READ_STEPS + (int64_t)v->other_count / LOOKS_A_STEP;
+	if (v->permits)
+		add_permit(v, &one);
+	else
+		v->others[v->other_count++] = one;
+}
+
+static enum view_step gather(struct view *v, int64_t *steps)
+{
+	size_t count;
+	const struct query_child *children = holding(v->query, &count);
+
+	if (!v->entered) {
+		v->at = 0;
+		v->others = mem_new((count + 1) * sizeof(*v->others));
+		v->entered = true;
+	}
+	if (v->at == count) {
+		enter(v, VIEW_ELSEWHERE);
+		v->at = 0;
+		return VIEW_NO_ROW;
+	}
+	gather_one(v, &children[v->at], steps);
+	v->at++;
+	return VIEW_NO_ROW;
+}
+
+static enum view_step show_grant(struct view *v, struct participant *ret)
+{
+	const struct lock *lock = view_lock(v->query);
 	const struct grant *g;
 
-	v->holders = mem_new((here + count + 1) * sizeof(*v->holders));
-	if (v->lock)
-		TAILQ_FOREACH(g, &v->lock->grants, link) {
-			v->holders[v->holder_count++] = participant_holder(q->hosts, g);
-			v->permits_held += g->depth;
-		}
-	for (size_t i = 0; i < count; i++)
-		if (query_is_elsewhere(&children[i]) && !v->permits)
-			v->holders[v->holder_count++] = participant_elsewhere(q->hosts, &children[i]);
-		else if (query_is_elsewhere(&children[i]) && query_is_held(q, &children[i], i))
-			add_permit(v, here, &children[i]);
+	if (!v->entered && lock)
+		walk_begin_grants(&v->walk, lock);
+	v->entered = true;
+	g = walk_grant(&v->walk);
+	if (!g) {
+		enter(v, VIEW_GATHERING);
+		return VIEW_NO_ROW;
+	}
+	*ret = participant_holder(v->query->hosts, g);
+	return VIEW_ROW;
+}
+
+static enum view_step show_other(struct view *v, struct participant *ret)
+{
+	if (v->at == v->other_count) {
+		enter(v, VIEW_OVER);
+		return VIEW_NO_ROW;
+	}
+	*ret = v->others[v->at++];
+	return VIEW_ROW;
 }
 
 /* ---- who waits: for permits, in the mutex ---- */
@@ -59,68 +132,129 @@ static size_t first_waiting(const struct query *q)
 	return q->part == QUERY_MUTEX && q->count && q->permits && !q->crowded ? 1 : 0;
 }
 
-static void add_hosts(struct view *v, size_t from, size_t end)
+static size_t end_waiting(const struct query *q)
 {
-	const struct query *q = v->query;
-
-	for (size_t i = from; i < end; i++)
-		if (query_is_elsewhere(&q->children[i]))
-			v->waiters[v->waiter_count++] = participant_elsewhere(q->hosts, &q->children[i]);
+	return q->part == QUERY_LOCK || q->part == QUERY_MUTEX ? q->count : 0;
 }
 
-static void add_requests(struct view *v)
+static size_t own_place(const struct query *q)
 {
-	const struct request *r;
-	int64_t position = 0;
+	const struct lock *lock = view_lock(q);
+	size_t own = first_waiting(q), end = end_waiting(q);
 
-	if (v->lock)
-		TAILQ_FOREACH(r, &v->lock->requests, link) {
-			v->waiters[v->waiter_count++] = participant_waiter(v->query->hosts, r);
-			position++;
-			if (r->client != v->query->client || v->own)
-				continue;
-			v->own = r;
-			v->position = position;
-		}
-}
-
-static void gather_waiters(struct view *v)
-{
-	const struct query *q = v->query;
-	size_t end = q->part == QUERY_LOCK || q->part == QUERY_MUTEX ? q->count : 0;
-	size_t first = first_waiting(q), own = first, here = v->lock ? v->lock->request_count : 0;
-
-	if (!v->lock || !v->lock->directory.claim || v->lock->directory.claim->state != CLAIM_HELD)
+	if (!lock || !lock->directory.claim || lock->directory.claim->state != CLAIM_HELD)
 		while (own < end && !q->children[own].ours)
 			own++;
-	v->waiters = mem_new((here + end + 1) * sizeof(*v->waiters));
-	add_hosts(v, first, own);
-	v->hosts_before = v->waiter_count;
-	for (size_t i = 0; i < first && !v->permits; i++)
-		v->hosts_before += query_is_elsewhere(&q->children[i]);
-	add_requests(v);
-	add_hosts(v, own, end);
-	v->hosts_waiting = v->waiter_count - here;
+	return own;
 }
 
-struct view view_gather(const struct query *q)
+void view_hosts(const struct query *q, size_t *ret_before, size_t *ret_waiting)
 {
-	struct view v = { .query = q, .permits = q->part != QUERY_LOCK };
-	const struct lock *lock = lock_find(q->hosts->locks, bytes_view(&q->name));
+	size_t first = first_waiting(q), own = own_place(q), end = end_waiting(q);
 
-	if (lock && v.permits == (lock->slots != NULL))
-		v.lock = lock;
-	gather_holders(&v);
-	gather_waiters(&v);
-	for (size_t i = 0; i < v.holder_count; i++)
-		participant_veil(&v.holders[i], q->client, bytes_view(&q->name));
-	for (size_t i = 0; i < v.waiter_count; i++)
-		participant_veil(&v.waiters[i], q->client, bytes_view(&q->name));
-	return v;
+	*ret_before = *ret_waiting = 0;
+	for (size_t i = of_permits(q) ? first : 0; i < end; i++) {
+		if (!query_is_elsewhere(&q->children[i]))
+			continue;
+		*ret_before += i < own;
+		*ret_waiting += i >= first;
+	}
 }
 
-void view_free(struct view *v)
+static enum view_step show_host(struct view *v, struct participant *ret, enum view_stage after, int64_t *steps)
 {
-	mem_free(v->holders);
-	mem_free(v->waiters);
+	const struct query *q = v->query;
+	const struct query_child *child;
+
+	if (!v->entered && v->stage == VIEW_BEFORE) {
+		v->at = first_waiting(q);
+		v->own = own_place(q);
+		*steps += (int64_t)v->own / LOOKS_A_STEP;
+	}
+	v->entered = true;
+	if (v->at >= (v->stage == VIEW_BEFORE ? v->own : end_waiting(q))) {
+		enter(v, after);
+		return VIEW_NO_ROW;
+	}
+	child = &q->children[v->at++];
+	if (!query_is_elsewhere(child))
+		return VIEW_NO_ROW;
+	*ret = participant_elsewhere(q->hosts, child);
+	*steps += VIEW_READ_STEPS;
+	return VIEW_ROW;
+}
+
+static enum view_step show_request(struct view *v, struct participant *ret)
+{
+	const struct lock *lock = view_lock(v->query);
+	const struct request *r;
+
+	if (!v->entered && lock)
+		walk_begin_requests(&v->walk, lock);
+	v->entered = true;
+	r = walk_request(&v->walk);
+	if (!r) {
+		enter(v, VIEW_BEHIND);
+		return VIEW_NO_ROW;
+	}
+	*ret = participant_waiter(v->query->hosts, r);
+	return VIEW_ROW;
+}
+
+/* ---- steps ---- */
+
+static enum view_step step(struct view *v, struct participant *ret, int64_t *steps)
+{
+	switch (v->stage) {
+	case VIEW_HERE:
+		return show_grant(v, ret);
+	case VIEW_GATHERING:
+		return gather(v, steps);
+	case VIEW_ELSEWHERE:
+		return show_other(v, ret);
+	case VIEW_BEFORE:
+		return show_host(v, ret, VIEW_WAITING, steps);
+	case VIEW_WAITING:
+		return show_request(v, ret);
+	case VIEW_BEHIND:
+		return show_host(v, ret, VIEW_OVER, steps);
+	case VIEW_OVER:
+		break;
+	}
+	return VIEW_LAST;
+}
+
+enum view_step view_step(struct view *v, struct participant *ret, int64_t *steps)
+{
+	const struct query *q = v->query;
+	enum view_step is = step(v, ret, steps);
+
+	++*steps;
+	if (is != VIEW_ROW)
+		return is;
+	*steps += VIEW_ROW_STEPS - 1;
+	participant_veil(ret, q->client, bytes_view(&q->name));
+	return is;
+}
+
+static void begin(struct view *v, const struct query *q, enum view_stage stage)
+{
+	*v = (struct view){ .query = q, .permits = of_permits(q), .stage = stage };
+}
+
+void view_begin_holders(struct view *v, const struct query *q)
+{
+	begin(v, q, VIEW_HERE);
+}
+
+void view_begin_waiters(struct view *v, const struct query *q)
+{
+	begin(v, q, VIEW_BEFORE);
+}
+
+void view_end(struct view *v)
+{
+	walk_end(v->query->hosts->locks, &v->walk);
+	mem_free(v->others);
+	v->others = NULL;
 }

@@ -1,7 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A view shows who holds and who waits for a lock, or permits of a semaphore, on all hosts, as far as a query (query.h)
- * has found out: each is a row (participant.h). It shows this host's by its own knowledge, others' by their znodes.
+ * A view goes along those who hold a lock, or permits of a semaphore, or along those who wait for it, on all hosts, as
+ * far as a query (query.h) has found out: each is a row (participant.h). It shows this host's by its own knowledge,
+ * others' by their znodes. It is made in steps, between which all may change: a row is true at its own instant, who is
+ * there all the time is a row once, and who comes or goes meanwhile is one or is not.
+ *
+ *   stage     | a step                                                  | after the last one
+ *   HERE      | holders: a grant of this host                           | GATHERING
+ *   GATHERING | the znode of a holder elsewhere is read: no row         | ELSEWHERE
+ *   ELSEWHERE | a holder elsewhere                                      | OVER
+ *   BEFORE    | waiters: a host whose znode stands before this host's   | WAITING
+ *   WAITING   | a request of this host                                  | BEHIND
+ *   BEHIND    | a host whose znode stands behind this host's            | OVER
  *
  * Holders of this host come first. In the queue this host's requests stand where its znode stands, or before all others
  * while that is entitled: it serves its own first. The permits that one client of another host has are one row; each
@@ -9,24 +19,38 @@
  */
 #pragma once
 
+#include <stdint.h>
+
 #include "core/hosts/participant.h"
+#include "core/lock/walk.h"
 
 struct lock;
 struct query;
 
+enum view_stage { VIEW_HERE, VIEW_GATHERING, VIEW_ELSEWHERE, VIEW_BEFORE, VIEW_WAITING, VIEW_BEHIND, VIEW_OVER };
+enum view_step { VIEW_ROW, VIEW_NO_ROW, VIEW_LAST }; /* LAST: there was none left, and no row */
+
+/* What a row counts for, and what reading a znode does (core/port/work.h). */
+enum { VIEW_ROW_STEPS = 2, VIEW_READ_STEPS = 8 };
+
 struct view {
 	const struct query *query;
-	bool permits;                    /* of a semaphore */
-	const struct lock *lock;         /* NULL: this host knows none of that name and kind */
-	struct participant *holders, *waiters;
-	size_t holder_count, waiter_count;
-	int64_t permits_held; /* all together */
-	size_t hosts_before;  /* other hosts before this one, holders of a lock included */
-	size_t hosts_waiting; /* other hosts that wait */
-	const struct request *own; /* the asking client's; NULL: it does not wait */
-	int64_t position;          /* ... from 1, among those of this host; 0 */
+	bool permits; /* of a semaphore */
+	enum view_stage stage;
+	bool entered; /* the stage has begun */
+	struct walk walk;
+	size_t at, end, own; /* children of the query: the next one, the last one of this stage, this host's place among them */
+	struct participant *others; /* ELSEWHERE: gathered */
+	size_t other_count;
 };
 
-/* Borrows from the query. */
-struct view view_gather(const struct query *q);
-void view_free(struct view *v);
+void view_begin_holders(struct view *v, const struct query *q);
+void view_begin_waiters(struct view *v, const struct query *q);
+/* The next step, whose row borrows from what it shows until anything changes. Adds to `steps` what it counts for. */
+enum view_step view_step(struct view *v, struct participant *ret, int64_t *steps);
+void view_end(struct view *v);
+
+/* The lock, or semaphore, that the query asks about; NULL: this host knows none of that name and kind. */
+const struct lock *view_lock(const struct query *q);
+/* Other hosts before this one, holders of a lock included; and those that wait. */
+void view_hosts(const struct query *q, size_t *ret_before, size_t *ret_waiting);

@@ -237,6 +237,8 @@ void grant_end(struct grant *g)
 
 	if (!g->lost)
 		grant_log(g, LOG_EVENT_released, true, g->depth);
+	if (!TAILQ_EMPTY(&lock->locks->walks))
+		walk_leave_grant(lock->locks, g);
 	TAILQ_REMOVE(g->lost ? &lock->lost : &lock->grants, g, link);
 	TAILQ_REMOVE(&client->grants, g, client_link);
 	heap_unset(&lock->locks->env->timers, &g->lease);
@@ -264,6 +266,8 @@ void grant_lose(struct grant *g, enum loss loss)
 	struct lock *lock = g->lock;
 	struct locks *locks = lock->locks;
 
+	if (!TAILQ_EMPTY(&locks->walks))
+		walk_leave_grant(locks, g);
 	TAILQ_REMOVE(&lock->grants, g, link);
 	TAILQ_INSERT_TAIL(&lock->lost, g, link);
 	heap_unset(&locks->env->timers, &g->lease);

@@ -103,6 +103,8 @@ static void take_off(struct request *r)
 
 	if (lock->rule->ended)
 		lock->rule->ended(lock, r);
+	if (!TAILQ_EMPTY(&lock->locks->walks))
+		walk_leave_request(lock->locks, r);
 	TAILQ_REMOVE(&lock->requests, r, link);
 	TAILQ_REMOVE(&r->client->requests, r, client_link);
 	count(r, (size_t)-1);

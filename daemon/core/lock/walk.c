@@ -12,6 +12,22 @@ void walk_begin(struct locks *locks, struct walk *w, bool of_clients)
 	TAILQ_INSERT_TAIL(&locks->walks, w, link);
 }
 
+void walk_begin_grants(struct walk *w, const struct lock *lock)
+{
+	w->begun = true;
+	w->left = lock->grant_count;
+	w->grant = TAILQ_FIRST(&lock->grants);
+	TAILQ_INSERT_TAIL(&lock->locks->walks, w, link);
+}
+
+void walk_begin_requests(struct walk *w, const struct lock *lock)
+{
+	w->begun = true;
+	w->left = lock->request_count;
+	w->request = TAILQ_FIRST(&lock->requests);
+	TAILQ_INSERT_TAIL(&lock->locks->walks, w, link);
+}
+
 const struct lock *walk_lock(struct walk *w)
 {
 	const struct lock *lock = w->left ? w->lock : NULL;
@@ -32,6 +48,28 @@ const struct client *walk_client(struct walk *w)
 		w->client = TAILQ_NEXT(c, link);
 	}
 	return c;
+}
+
+const struct grant *walk_grant(struct walk *w)
+{
+	const struct grant *g = w->left ? w->grant : NULL;
+
+	if (g) {
+		w->left--;
+		w->grant = TAILQ_NEXT(g, link);
+	}
+	return g;
+}
+
+const struct request *walk_request(struct walk *w)
+{
+	const struct request *r = w->left ? w->request : NULL;
+
+	if (r) {
+		w->left--;
+		w->request = TAILQ_NEXT(r, link);
+	}
+	return r;
 }
 
 void walk_end(struct locks *locks, struct walk *w)
@@ -57,4 +95,22 @@ void walk_leave_client(struct locks *locks, const struct client *c)
 	TAILQ_FOREACH(w, &locks->walks, link)
 		if (w->client == c)
 			w->client = TAILQ_NEXT(c, link);
+}
+
+void walk_leave_grant(struct locks *locks, const struct grant *g)
+{
+	struct walk *w;
+
+	TAILQ_FOREACH(w, &locks->walks, link)
+		if (w->grant == g)
+			w->grant = TAILQ_NEXT(g, link);
+}
+
+void walk_leave_request(struct locks *locks, const struct request *r)
+{
+	struct walk *w;
+
+	TAILQ_FOREACH(w, &locks->walks, link)
+		if (w->request == r)
+			w->request = TAILQ_NEXT(r, link);
 }
