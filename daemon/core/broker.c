@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "core/command/command.h"
 #include "core/command/list.h"
+#include "core/client/deadlock.h"
 #include "core/client/mlock.h"
 #include "core/client/notify.h"
 #include "core/client/reply.h"
@@ -241,6 +242,13 @@ static void release_more(struct broker *b, struct client *c, int64_t *steps)
 	*steps = WORK_TURN_STEPS; /* one answer at a time waits until all is settled */
 }
 
+/* One in a turn, because all is settled between two of them. What it looks for may take longer than that. */
+static int64_t mlock_more(struct broker *b, struct mlock *m)
+{
+	mlock_go_on(m);
+	return WORK_TURN_STEPS + (int64_t)b->locks.searched / DEADLOCK_EDGES_A_STEP;
+}
+
 /* A piece of what events have left, for the user whose turn it is. */
 static void work(struct broker *b)
 {
@@ -259,6 +267,9 @@ static void work(struct broker *b)
 			break;
 		case WORK_ANSWER:
 			done += answer_continue(container_of(w, struct answer, work), WORK_TURN_STEPS - done);
+			break;
+		case WORK_MLOCK:
+			done += mlock_more(b, container_of(w, struct mlock, work));
 			break;
 		case WORK_RELEASE:
 			release_more(b, container_of(w, struct client, releasing), &done);
@@ -442,6 +453,7 @@ void broker_handle(struct broker *b, int64_t now_ns, const struct event *event, 
 	unsigned int changes;
 
 	b->env.out = effects;
+	b->locks.mlock_steps = b->locks.searched = 0;
 	if (!TAILQ_EMPTY(&b->locks.told) && !effects->count)
 		client_ledger_all_told(&b->locks); /* what was given before is carried out */
 	if (now_ns > before)

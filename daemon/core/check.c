@@ -83,6 +83,12 @@ static void check_lock(const struct lock *lock, size_t *requests, size_t *grants
 	*lost += n_lost;
 }
 
+static bool is_under_way(const struct mlock *m)
+{
+	return m->work.worker ? m->state == MLOCK_NEXT && !m->client->request
+			      : m->state == MLOCK_TAKING && m->client->request;
+}
+
 static void check(const struct broker *b, const char **wrong)
 {
 	const struct directory *d;
@@ -126,7 +132,7 @@ static void check(const struct broker *b, const char **wrong)
 		CHECK(b->locks.conns[c->conn] == c);
 		CHECK(c->is_holder == (n > n_lost));
 		CHECK(!c->group || c->group->uid == c->uid);
-		CHECK(!c->mlock || (c->request && c->mlock->client == c && c->mlock->state == MLOCK_TAKING));
+		CHECK(!c->mlock || (c->mlock->client == c && is_under_way(c->mlock)));
 		clients++;
 		held += n;
 		waiting += n_requests;

@@ -253,12 +253,10 @@ static void check_tokens(struct host *h)
 		const struct grant *g;
 
 		for (int i = 0; i < any_of(h)->peer_count; i++) {
+			const struct client *c = h->broker->locks.conns_cap ? h->broker->locks.conns[i] : NULL;
 			int64_t *seen = &any_of(h)->seen[i][name];
 
-			*seen = lock && h->broker->locks.conns_cap && (g = grant_find(lock, h->broker->locks.conns[i])) &&
-						!g->lost
-					? *seen
-					: none;
+			*seen = lock && c && (g = grant_find(lock, c)) && !g->lost ? *seen : none;
 		}
 		if (lock)
 			TAILQ_FOREACH(g, &lock->grants, link)

@@ -47,6 +47,10 @@ MUTANTS = [
         ("\tif (!TAILQ_EMPTY(&lock->locks->walks))\n\t\twalk_leave_request(lock->locks, r);\n", "")], 3000, "anything standalone"),
     ("who holds no longer is where holders go on", [
         ("\tif (!TAILQ_EMPTY(&lock->locks->walks))\n\t\twalk_leave_grant(lock->locks, g);\n", "")], 3000, "anything standalone"),
+    ("an MLOCK that is left for later is forgotten", [
+        ("mlock.c", "\twork_add(&c->locks->env->works, &c->user->worker, &m->work);\n", "\t;\n")], 300),
+    ("an MLOCK that is to go on is forgotten at a hand-over", [
+        ("\tif (next)\n\t\tmlock_resume(m);\n", "")], 3000, "snapshots"),
     ("a RESET that is left for later is forgotten", [
         ("release.c", "\twork_add(&h->env->works, &c->user->worker, &c->releasing);\n", "")], 100),
     ("who is to be told of a leader later is not told", [
@@ -419,7 +423,7 @@ MUTANTS = [
     ("an MLOCK that ends takes what was held before", [
         ("m->parts[i].held ? NULL : grant_of(", "grant_of(")], 300),
     ("a loss on the way of an MLOCK is not noticed", [
-        ("\t\t\tset_state(m, MLOCK_AGAIN);\n", "")], 1000),
+        ("\t\t\tset_again(m);\n", "")], 1000),
     ("a loss on the way of an MLOCK is told", [
         ("return !m->parts[i].held;", "return false;")], 1000),
     ("an MLOCK that begins again keeps what it has", [
@@ -454,7 +458,7 @@ MUTANTS = [
         ("return r == &s->asked ? TAILQ_LAST(&r->lock->requests, request_list) : TAILQ_PREV(r, request_list, link);",
          "return NULL;")], 1000),
     ("readers wait for readers", [
-        ("\t\tif (mode_conflicts(g->mode, waits->mode) && looked(s) &&", "\t\tif (looked(s) &&")], 1000),
+        ("\treturn g && mode_conflicts(g->mode, r->mode) ? g : NULL;", "\treturn g;")], 1000),
     ("a reader is waited for by readers behind it", [
         ("\t\tif (!mode_conflicts(r->mode, waits->mode))\n\t\t\tcontinue;\n", "")], 3000),
     ("the walk ends at any writer before", [

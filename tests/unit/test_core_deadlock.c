@@ -39,7 +39,8 @@ static int setup_off(void **state)
 static void held(struct fixture *f, uint32_t conn, const char *words)
 {
 	fixture_ask(f, conn, words);
-	assert_true(f->replies[conn].len > 0 && f->replies[conn].data[0] == ':');
+	if (!f->replies[conn].len || f->replies[conn].data[0] != ':')
+		fail_msg("%s: %.*s", words, (int)f->replies[conn].len, f->replies[conn].data);
 	bytes_clear(&f->replies[conn]);
 }
 
@@ -340,12 +341,51 @@ static void a_crowd_of_readers_is_searched(void **state)
 	expect_stat(*state, "deadlock_cuts_total:0\r\n");
 }
 
-/* Whenever one of an owner's clients is met, all of them are looked at. */
+/* When one of an owner's clients is met, all of them are looked at: once, not whenever another one is met. */
+static void a_crowd_of_one_owner_is_searched(void **state)
+{
+	crowd(*state, 1000, "CLIENT SETINFO OWNER x", "LOCK a SHARED");
+	deadlock(*state, 1, "LOCK a");
+	expect_stat(*state, "deadlock_cuts_total:0\r\n");
+}
+
+/* c1 asks for m, which so many share; each of them waits for a lock that so many others share. */
+static void shared_by_many(struct fixture *f, uint32_t count)
+{
+	char words[32];
+
+	f->conf.limits.grants = 3 * count * count;
+	f->conf.limits.grants_per_client = f->conf.limits.locks = 2 * count;
+	for (uint32_t conn = CLIENTS; conn < CLIENTS + 2 * count; conn++)
+		fixture_connect(f, conn);
+	for (uint32_t i = 0; i < count; i++) {
+		held(f, CLIENTS + i, "LOCK m SHARED");
+		for (uint32_t j = 0; j < count; j++) {
+			snprintf(words, sizeof(words), "LOCK l%u SHARED", i);
+			held(f, CLIENTS + count + j, words);
+		}
+		snprintf(words, sizeof(words), "LOCK l%u", i);
+		waits(f, CLIENTS + i, words);
+	}
+	held(f, 1, "LOCK b");
+	waits(f, 1, "LOCK m");
+}
+
+/* Of each grant the client is looked at, too; and of m as many as of any other. */
+enum { SHARERS = 45 };
+_Static_assert(2 * SHARERS * (SHARERS + 1) > DEADLOCK_EDGES_MAX && 2 * (SHARERS - 1) * SHARERS < DEADLOCK_EDGES_MAX,
+	       "one more is too much");
+
 static void what_is_looked_at_is_bounded(void **state)
 {
-	crowd(*state, 130, "CLIENT SETINFO OWNER x", "LOCK a SHARED");
-	waits(*state, 1, "LOCK a");
+	shared_by_many(*state, SHARERS);
 	expect_stat(*state, "deadlock_cuts_total:1\r\n");
+}
+
+static void as_much_as_may_be_is_looked_at(void **state)
+{
+	shared_by_many(*state, SHARERS - 1);
+	expect_stat(*state, "deadlock_cuts_total:0\r\n");
 }
 
 int main(void)
@@ -369,7 +409,9 @@ int main(void)
 		TEST(as_many_as_may_are_followed),
 		TEST(beyond_that_it_waits_and_is_counted),
 		TEST(a_crowd_of_readers_is_searched),
+		TEST(a_crowd_of_one_owner_is_searched),
 		TEST(what_is_looked_at_is_bounded),
+		TEST(as_much_as_may_be_is_looked_at),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

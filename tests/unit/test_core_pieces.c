@@ -315,6 +315,83 @@ static void holders_that_are_too_many_are_refused(void **state)
 	fixture_say(f, 1, "PING", "+PONG");
 }
 
+/* ---- MLOCKs that are granted their first lock together ---- */
+
+/* Connections 3 to 7 have a, and have not asked for b; that of 0 is held. */
+static void granted_the_first(struct fixture *f)
+{
+	fixture_say(f, 0, "LOCK a", ":1024");
+	fixture_say(f, 0, "LOCK b", ":2048");
+	for (uint32_t conn = 3; conn < 8; conn++) {
+		fixture_connect(f, conn);
+		fixture_ask(f, conn, "MLOCK 2 b a SHARED");
+	}
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_say(f, 1, "LOCK a WAIT 0", "$-1");
+}
+
+static void an_mlock_goes_on_in_a_turn_of_its_own(void **state)
+{
+	struct fixture *f = *state;
+
+	granted_the_first(f);
+	fixture_say(f, 0, "UNLOCK b", ":0");
+	/* Each asks for b, and then each ends. */
+	for (int i = 0; i < 10; i++) {
+		piece(f);
+		fixture_expect(f, 3, i == 5 ? "*2 :3072 :1025" : "");
+		fixture_expect(f, 7, i == 9 ? "*2 :3072 :1025" : "");
+	}
+	assert_false(broker_has_work(f->broker));
+}
+
+static void an_mlock_goes_on_after_a_hand_over(void **state)
+{
+	struct fixture *f = *state;
+
+	granted_the_first(f);
+	piece(f);
+	hand_over(f);
+	fixture_say(f, 0, "UNLOCK b", ":0");
+	pieces(f);
+	fixture_expect(f, 3, "*2 :2049 :1025");
+	fixture_expect(f, 7, "*2 :2049 :1025");
+}
+
+static void an_mlock_that_is_to_go_on_is_unblocked(void **state)
+{
+	struct fixture *f = *state;
+
+	granted_the_first(f);
+	fixture_say(f, 0, "CLIENT UNBLOCK 4", ":1");
+	fixture_expect(f, 3, "*-1");
+	fixture_simple(f, EVENT_CLIENT_LEAVES, 4);
+	fixture_simple(f, EVENT_CLIENT_GONE, 5);
+	fixture_simple(f, EVENT_CLIENT_HALF_CLOSED, 6);
+	pieces(f);
+	fixture_expect(f, 6, "*-1");
+	fixture_expect(f, 7, "");
+	fixture_say(f, 0, "UNLOCK b", ":0");
+	pieces(f);
+	fixture_expect(f, 7, "*2 :2049 :1025");
+	fixture_say(f, 7, "MUNLOCK 2 a b", "*2 :0 :0");
+	fixture_simple(f, EVENT_CLIENT_GONE, 4);
+	fixture_say(f, 1, "LOCK a WAIT 0", ":3072");
+}
+
+/* It has lost what it was granted before it asked for the next one: it begins anew. */
+static void an_mlock_that_is_to_go_on_loses_its_lock(void **state)
+{
+	struct fixture *f = *state;
+
+	granted_the_first(f);
+	fixture_say(f, 1, "FORCEUNLOCK a", ":5");
+	fixture_say(f, 0, "UNLOCK b", ":0");
+	pieces(f);
+	fixture_expect(f, 3, "*2 :4096 :3072");
+	fixture_expect(f, 7, "*2 :4096 :3072");
+}
+
 /* ---- the end of a client that has much ---- */
 
 static void what_a_client_had_is_released_in_pieces(void **state)
@@ -447,6 +524,10 @@ int main(void)
 		TEST(who_asked_for_holders_goes),
 		TEST(holders_are_shown_anew_after_a_hand_over),
 		TEST_IN(holders_that_are_too_many_are_refused, setup_short),
+		TEST(an_mlock_goes_on_in_a_turn_of_its_own),
+		TEST(an_mlock_goes_on_after_a_hand_over),
+		TEST(an_mlock_that_is_to_go_on_is_unblocked),
+		TEST(an_mlock_that_is_to_go_on_loses_its_lock),
 		TEST(what_a_client_had_is_released_in_pieces),
 		TEST(what_is_quickly_released_is_released_at_once),
 		TEST(a_reset_is_answered_when_all_is_released),

@@ -105,9 +105,10 @@ static void mlock_snapshot(const struct mlock *m, struct bytes *out)
 {
 	struct entry_writer w = entry_begin(out, "mlock");
 
-	assert(m->state == MLOCK_TAKING);
+	assert(m->state != MLOCK_AGAIN);
 	entry_number(&w, "client", m->client->conn);
 	entry_fields(&w, FIELDS(mlock_fields), m);
+	entry_number(&w, "next", m->state == MLOCK_NEXT);
 	entry_list(&w, "parts", 3 * m->count);
 	for (size_t i = 0; i < m->count; i++) {
 		resp_bulk(out, bytes_view(&m->parts[i].name));
@@ -133,8 +134,8 @@ static bool part_restore(struct mlock *m, size_t i, const struct resp_value *v)
 	return i == 0 || mlock_by_name(part - 1, part) < 0;
 }
 
-/* It has what it has taken or held before, and waits for the one that is next. */
-static bool is_consistent(const struct mlock *m)
+/* It has what it has taken or held before, and waits for the one that is next, or has that, too. */
+static bool is_consistent(const struct mlock *m, bool next)
 {
 	const struct client *c = m->client;
 
@@ -142,9 +143,9 @@ static bool is_consistent(const struct mlock *m)
 		struct lock *lock = lock_find(c->locks, bytes_view(&m->parts[i].name));
 		const struct grant *g = lock && !lock->slots ? grant_find(lock, c) : NULL;
 
-		if ((i < m->at || m->parts[i].held) && (!g || g->lost))
+		if ((i < m->at + next || m->parts[i].held) && (!g || g->lost))
 			return false;
-		if (i == m->at && (!c->request || c->request->lock != lock || m->parts[i].held))
+		if (i == m->at && (m->parts[i].held || (next ? c->request != NULL : !c->request || c->request->lock != lock)))
 			return false;
 	}
 	return m->at < m->count;
@@ -156,6 +157,7 @@ bool mlock_restore(struct locks *locks, const struct entry *e)
 	const struct resp_value *parts = entry_get_list(e, "parts");
 	struct mlock *m;
 	size_t count;
+	bool next;
 
 	if (!c)
 		return false;
@@ -165,15 +167,20 @@ bool mlock_restore(struct locks *locks, const struct entry *e)
 	count = (size_t)parts->integer / 3;
 	m = mem_new(sizeof(*m) + count * sizeof(m->parts[0]));
 	m->client = c;
+	m->work.kind = WORK_MLOCK;
 	m->count = count;
 	c->mlock = m;
-	if (!entry_get_fields(e, FIELDS(mlock_fields), m))
+	if (!entry_get_fields(e, FIELDS(mlock_fields), m) || !entry_get_flag(e, "next", &next))
 		return false;
 	for (size_t i = 0; i < count; i++)
 		if (!part_restore(m, i, parts + 1 + 3 * i))
 			return entry_refuse(e, "a name is not one");
 	charge_force(&m->charge, c->account, POOL_MEMORY, mlock_memory(m));
-	return is_consistent(m) || entry_refuse(e, "what is held is not what should be");
+	if (!is_consistent(m, next))
+		return entry_refuse(e, "what is held is not what should be");
+	if (next)
+		mlock_resume(m);
+	return true;
 }
 
 void client_snapshot(const struct client *c, struct bytes *out)

@@ -16,7 +16,7 @@ struct search {
 	const struct client *client; /* the one that asks */
 	struct request asked;
 	uint64_t number; /* `search` of the requests that were followed in this walk */
-	size_t count, edges;
+	size_t count, edges, searched; /* searched: edges of all walks */
 	bool cut;
 	bool permits;  /* a wait for permits was met */
 	bool gathers;  /* follows all that the first wait may depend on, and looks for no cycle */
@@ -33,6 +33,7 @@ static bool blocks(const struct request *r)
 
 static bool looked(struct search *s)
 {
+	s->searched++;
 	s->cut = s->cut || ++s->edges > (s->gathers ? DEADLOCK_EDGES_GATHERED_MAX : DEADLOCK_EDGES_MAX);
 	return !s->cut;
 }
@@ -41,6 +42,14 @@ static bool looked(struct search *s)
 static struct request *one_before(const struct search *s, const struct request *r)
 {
 	return r == &s->asked ? TAILQ_LAST(&r->lock->requests, request_list) : TAILQ_PREV(r, request_list, link);
+}
+
+/* All grants of a lock conflict with it, or none does: they are all shared, or there is one. */
+static const struct grant *first_against(const struct lock *lock, const struct request *r)
+{
+	const struct grant *g = TAILQ_FIRST(&lock->grants);
+
+	return g && mode_conflicts(g->mode, r->mode) ? g : NULL;
 }
 
 /* ---- walking from wait to wait ---- */
@@ -75,6 +84,9 @@ static bool meet(struct search *s, const struct step *how)
 		follow(s, met, how);
 		return false;
 	}
+	if (met->group->search == s->number) /* all of them are followed */
+		return false;
+	met->group->search = s->number;
 	TAILQ_FOREACH(c, &met->group->clients, group_link)
 		follow(s, c, how);
 	return false;
@@ -94,9 +106,12 @@ static bool expand_permits(struct search *s, size_t at)
 		else if (meet(s, &how)) /* it will get permits, and its owner has another wait */
 			return true;
 	}
-	TAILQ_FOREACH(g, &waits->lock->grants, link)
-		if ((at || g->client != s->client) && looked(s) && meet(s, &(struct step){ .met = g->client, .before = at }))
+	TAILQ_FOREACH(g, &waits->lock->grants, link) {
+		if (!looked(s))
+			return false;
+		if ((at || g->client != s->client) && meet(s, &(struct step){ .met = g->client, .before = at }))
 			return true;
+	}
 	return false;
 }
 
@@ -123,9 +138,8 @@ static bool expand(struct search *s, size_t at)
 		if (r->mode == MODE_EXCLUSIVE && blocks(r))
 			return false;
 	}
-	TAILQ_FOREACH(g, &lock->grants, link)
-		if (mode_conflicts(g->mode, waits->mode) && looked(s) &&
-		    meet(s, &(struct step){ .met = g->client, .before = at }))
+	for (g = first_against(lock, waits); g && looked(s); g = TAILQ_NEXT(g, link))
+		if (meet(s, &(struct step){ .met = g->client, .before = at }))
 			return true;
 	return false;
 }
@@ -183,15 +197,18 @@ static bool permits_tied(struct search *s, const struct request *waits)
 
 	if (left != limit_of(s, waits->lock))
 		return false;
-	for (r = one_before(s, waits); r; r = TAILQ_PREV(r, request_list, link)) {
+	for (r = one_before(s, waits); r && looked(s); r = TAILQ_PREV(r, request_list, link)) {
 		if (client_tied(s, r->client))
 			return true;
 		if (owner_tied(s, r->client)) /* by another wait: it will get its permits and keep them */
 			left -= r->count;
 	}
-	TAILQ_FOREACH(g, &waits->lock->grants, link)
+	TAILQ_FOREACH(g, &waits->lock->grants, link) {
+		if (!looked(s))
+			return true;
 		if (owner_tied(s, g->client))
 			left -= g->depth;
+	}
 	return left < waits->count;
 }
 
@@ -200,11 +217,11 @@ static bool lock_tied(struct search *s, const struct request *waits)
 	const struct request *r;
 	const struct grant *g;
 
-	for (r = one_before(s, waits); r; r = TAILQ_PREV(r, request_list, link))
+	for (r = one_before(s, waits); r && looked(s); r = TAILQ_PREV(r, request_list, link))
 		if (mode_conflicts(r->mode, waits->mode) && owner_tied(s, r->client))
 			return true;
-	TAILQ_FOREACH(g, &waits->lock->grants, link)
-		if (mode_conflicts(g->mode, waits->mode) && owner_tied(s, g->client))
+	for (g = first_against(waits->lock, waits); g && looked(s); g = TAILQ_NEXT(g, link))
+		if (owner_tied(s, g->client))
 			return true;
 	return false;
 }
@@ -329,7 +346,9 @@ static bool search(struct client *c, struct lock *lock, const struct request_ter
 				    .count = terms->count };
 	s.cut = s.permits = s.gathers = false;
 	s.knot = 0;
+	s.searched = 0;
 	found = find(&s);
+	locks->searched += s.searched;
 	if (found) {
 		locks->env->stats.deadlocks_total++;
 		tell(&s, sentence);

@@ -36,7 +36,9 @@
  *
  * The search is breadth first, so that it reports the shortest cycle; it needs no recursion, and visits each request at
  * most once in each of three walks: for a cycle of LOCKs, for all that a knot may be made of, for a cycle in the knot.
- * Beyond its limits it finds nothing: that is counted (deadlock_cuts_total), and the LOCK waits.
+ * Beyond its limits it finds nothing: that is counted (deadlock_cuts_total), and the LOCK waits. The limits are what makes
+ * it short: it is not done in pieces, because between two of them waits would come and go, and what it has found by then
+ * would have to be looked at again. All that it looks at counts, and it is in the turn of who asks.
  */
 #pragma once
 
@@ -50,8 +52,9 @@ struct lock;
 
 enum {
 	DEADLOCK_REQUESTS_MAX = 1024, /* followed in one walk */
-	DEADLOCK_EDGES_MAX = 16384,   /* grants, requests and clients looked at, in a walk for a cycle */
-	DEADLOCK_EDGES_GATHERED_MAX = 65536, /* the same, to find the knot */
+	DEADLOCK_EDGES_MAX = 4096,   /* grants, requests and clients looked at, in a walk for a cycle */
+	DEADLOCK_EDGES_GATHERED_MAX = 8192, /* the same, to find the knot */
+	DEADLOCK_EDGES_A_STEP = 16,   /* what they count for (core/port/work.h) */
 	DEADLOCK_HOPS_TOLD = 4,       /* of the cycle */
 	DEADLOCK_NAME_TOLD = 32,      /* bytes of each name */
 };

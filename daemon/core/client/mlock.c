@@ -6,10 +6,10 @@
 #include "base/mem.h"
 #include "core/client/args.h"
 #include "core/client/ask.h"
+#include "core/client/deadlock.h"
 #include "core/client/reply.h"
 #include "core/kind/semaphore.h"
 #include "core/lock/locks.h"
-#include "protocol/limits.h"
 #include "protocol/number.h"
 
 /* ---- what was asked for ---- */
@@ -67,6 +67,7 @@ static struct mlock *mlock_new(struct client *c, size_t count, const struct slic
 	int64_t wait_ns = c->half_closed ? 0 : o->wait_ns;
 
 	m->client = c;
+	m->work.kind = WORK_MLOCK;
 	m->mode = o->given & OPTION_SHARED ? MODE_SHARED : MODE_EXCLUSIVE;
 	m->until_ns = wait_ns < 0 ? INT64_MAX : c->locks->env->now_ns + wait_ns;
 	m->lease_ns = o->lease_ns;
@@ -82,10 +83,21 @@ static struct mlock *mlock_new(struct client *c, size_t count, const struct slic
 	return m;
 }
 
+/* It does not go on, neither now nor later. */
+static void rest(struct mlock *m)
+{
+	struct locks *locks = m->client->locks;
+
+	if (m->work.worker)
+		work_drop(&locks->env->works, &m->work);
+	else if (m->state != MLOCK_TAKING)
+		TAILQ_REMOVE(&locks->mlocks, m, link);
+	m->state = MLOCK_TAKING;
+}
+
 void mlock_free(struct mlock *m)
 {
-	if (m->state != MLOCK_TAKING)
-		TAILQ_REMOVE(&m->client->locks->mlocks, m, link);
+	rest(m);
 	m->client->mlock = NULL;
 	charge_give_back(&m->charge, POOL_MEMORY);
 	for (size_t i = 0; i < m->count; i++)
@@ -93,15 +105,34 @@ void mlock_free(struct mlock *m)
 	mem_free(m);
 }
 
-static void set_state(struct mlock *m, enum mlock_state state)
+void mlock_resume(struct mlock *m)
+{
+	struct client *c = m->client;
+
+	m->state = MLOCK_NEXT;
+	work_add(&c->locks->env->works, &c->user->worker, &m->work);
+}
+
+/* It goes on in this event, or later. */
+static void set_next(struct mlock *m)
 {
 	struct locks *locks = m->client->locks;
 
-	if (m->state == MLOCK_TAKING && state != MLOCK_TAKING)
-		TAILQ_INSERT_TAIL(&locks->mlocks, m, link);
-	if (m->state != MLOCK_TAKING && state == MLOCK_TAKING)
-		TAILQ_REMOVE(&locks->mlocks, m, link);
-	m->state = state;
+	if (locks->mlock_steps == MLOCK_STEPS_AT_ONCE || locks->searched > DEADLOCK_EDGES_MAX ||
+	    locks->env->conf->all_in_pieces) {
+		mlock_resume(m);
+		return;
+	}
+	locks->mlock_steps++;
+	m->state = MLOCK_NEXT;
+	TAILQ_INSERT_TAIL(&locks->mlocks, m, link);
+}
+
+static void set_again(struct mlock *m)
+{
+	rest(m);
+	m->state = MLOCK_AGAIN;
+	TAILQ_INSERT_TAIL(&m->client->locks->mlocks, m, link);
 }
 
 static struct grant *grant_of(const struct client *c, struct slice name)
@@ -236,7 +267,7 @@ static void step(struct mlock *m)
 	struct request_terms terms = { .mode = m->mode, .wait_ns = -1 };
 	struct refusal no = { 0 };
 
-	set_state(m, MLOCK_TAKING);
+	rest(m);
 	while (m->at < m->count && m->parts[m->at].held)
 		m->at++;
 	if (m->at == m->count) {
@@ -281,14 +312,14 @@ void mlock_lock(struct client *c, struct call *call)
 void mlock_granted(struct mlock *m)
 {
 	if (m->state == MLOCK_TAKING)
-		set_state(m, MLOCK_NEXT);
+		set_next(m);
 }
 
 bool mlock_lost(struct mlock *m, const struct grant *g)
 {
 	for (size_t i = 0; i < m->count; i++)
 		if (slice_eq(bytes_view(&m->parts[i].name), bytes_view(&g->lock->name))) {
-			set_state(m, MLOCK_AGAIN);
+			set_again(m);
 			return !m->parts[i].held;
 		}
 	return false;
@@ -310,9 +341,14 @@ void mlock_continue(struct locks *locks)
 		let_go(m);
 		begin(m, true);
 	} else {
-		m->at++;
-		step(m);
+		mlock_go_on(m);
 	}
+}
+
+void mlock_go_on(struct mlock *m)
+{
+	m->at++;
+	step(m);
 }
 
 /* ---- releasing ---- */

@@ -8,7 +8,7 @@
  *   TAKING | those before `at` are taken, the request for     | granted -> NEXT; a loss -> AGAIN
  *          |   `at` waits                                     |
  *   NEXT   | that one is taken, too                           | a loss -> AGAIN; continued: more -> TAKING, all taken
- *          |                                                  |   -> answered with the tokens
+ *          |                                                  |   -> answered with the tokens; UNBLOCK -> answered nil
  *   AGAIN  | one of them was lost                             | continued: what was taken is released, -> TAKING of the
  *          |                                                  |   first; or -LOST, when it was held before
  *
@@ -19,7 +19,10 @@
  * gets its further level, and all locks their leases, once every lock is taken. The loss of a lock that was taken on
  * the way is not reported: the client never learned of the grant.
  *
- * NEXT and AGAIN last no longer than the event: mlock_continue() ends them.
+ * AGAIN lasts no longer than the event: mlock_continue() ends it, and NEXT. But when one release grants the first of their
+ * locks to many, each with a search for a deadlock before it (deadlock.h), they take MLOCK_STEPS_AT_ONCE in that event, or
+ * as many as are searched for quickly, and the others in the turns of their users (core/port/work.h). A hand-over carries
+ * NEXT.
  */
 #pragma once
 
@@ -31,10 +34,14 @@
 #include "base/queue.h"
 #include "core/znode/mode.h"
 #include "core/client/args.h"
+#include "core/port/work.h"
+#include "protocol/limits.h"
 
 struct locks;
 struct grant;
 struct refusal;
+
+enum { MLOCK_STEPS_AT_ONCE = LIMIT_NAMES_MAX }; /* so that one MLOCK is granted what is free at once */
 
 enum mlock_state { MLOCK_TAKING, MLOCK_NEXT, MLOCK_AGAIN };
 
@@ -46,7 +53,8 @@ struct mlock_part {
 
 struct mlock {
 	struct client *client;
-	TAILQ_ENTRY(mlock) link; /* NEXT, AGAIN: locks->mlocks */
+	TAILQ_ENTRY(mlock) link; /* NEXT, AGAIN: locks->mlocks, unless it goes on later: */
+	struct work_item work;   /* NEXT */
 	enum mlock_state state;
 	enum mode mode;
 	bool reenter;            /* a lock that is held before gets one level more; else the MLOCK fails */
@@ -71,7 +79,11 @@ int mlock_by_name(const void *a, const void *b);
 size_t mlock_memory(const struct mlock *m); /* that it takes, in bytes */
 /* Its deadline is now. */
 void mlock_hurry(struct mlock *m);
-/* Continues the first one that is NEXT or AGAIN. */
+/* Continues the first one that is NEXT or AGAIN, and does not go on later. */
 void mlock_continue(struct locks *locks);
+/* Its turn has come (WORK_MLOCK). */
+void mlock_go_on(struct mlock *m);
+/* In a new process: it is NEXT. */
+void mlock_resume(struct mlock *m);
 /* Without an answer; the grants that it took stay with the client. */
 void mlock_free(struct mlock *m);

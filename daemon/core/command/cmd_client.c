@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Commands that Redis clients send at connect and besides, and those about this connection or this daemon alone. */
+#include "core/client/mlock.h"
 #include "core/client/notify.h"
 #include "core/client/reply.h"
 #include "core/client/restart.h"
@@ -156,6 +157,8 @@ static void client_unblock(struct client *c, const struct call *call)
 	}
 	if (other && other->request) {
 		request_time_out(other->request);
+	} else if (other && other->mlock) {
+		mlock_timed_out(other->mlock);
 	} else if (other && other->events_waiting) {
 		notify_end_wait(other);
 	} else if (other && other->auditing) {

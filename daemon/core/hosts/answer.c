@@ -174,10 +174,10 @@ static bool show_next(struct answer *a, int64_t *steps)
 /* The client may wait for something else, or for nothing. */
 static void begin_placing(struct answer *a)
 {
-	const struct lock *lock = view_lock(a->query);
+	const struct lock *lock = a->query->command == COMMAND_WHY ? view_lock(a->query) : NULL;
 
 	a->placing = true;
-	if (a->query->command == COMMAND_WHY && lock && request_find(lock, a->query->client))
+	if (lock && request_find(lock, a->query->client))
 		walk_begin_requests(&a->walk, lock);
 }
 

@@ -64,10 +64,19 @@ void grant_log(const struct grant *g, enum log_event event, bool ended, int64_t 
 		write_log(g, event, ended, count);
 }
 
+/* Thousands may hold one lock, and one client may hold thousands: the search takes the shorter list. */
 struct grant *grant_find(const struct lock *lock, const struct client *client)
 {
-	struct grant *g;
+	struct grant *g, *lost = NULL;
 
+	if (client->grant_count < lock->grant_count) {
+		TAILQ_FOREACH(g, &client->grants, client_link) {
+			if (g->lock == lock && !g->lost)
+				return g;
+			lost = g->lock == lock ? g : lost;
+		}
+		return lost;
+	}
 	TAILQ_FOREACH(g, &lock->grants, link)
 		if (g->client == client)
 			return g;

@@ -36,6 +36,7 @@ struct group {
 	uint32_t uid;         /* groups of different users are different, even if their names are equal */
 	struct bytes name;
 	struct group_clients clients; /* at least one */
+	uint64_t search;              /* the last walk of a search that met it (deadlock.h) */
 };
 
 /* Adds a client: the struct lives as long as it has some. */
