@@ -92,6 +92,7 @@ void broker_conf_prefixes(struct broker_conf *b, const struct conf *c, struct br
 			.prefix = prefix->prefix,
 			.flavour = flavour_of(prefix),
 			.path = prefix->path[0] ? prefix->path : NULL,
+			.remove_idle_ns = prefix->remove_idle_s * CLOCK_NS_PER_S,
 		};
 	}
 	b->prefixes = prefixes;

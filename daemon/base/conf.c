@@ -127,6 +127,9 @@ static const struct conf_key prefix_keys[] = {
 	  false },
 	{ "prefix", "path", CONF_ZNODE, offsetof(struct conf_prefix, path), "", 0, 0,
 	  "With /app/locks the lock app/orders is the znode /app/locks/orders; empty: below zookeeper.root.", false },
+	{ "prefix", "remove_idle_s", CONF_NUMBER, offsetof(struct conf_prefix, remove_idle_s), "0", 0, 31536000,
+	  "kazoo: empty directories are removed when idle for so long; 0: never, because living Lock objects need theirs.",
+	  false },
 	{ 0 },
 };
 

@@ -14,7 +14,7 @@
 #include "base/conf_key.h"
 
 #define CONF_KEYS_MAX 48
-#define CONF_PREFIX_KEYS_MAX 2
+#define CONF_PREFIX_KEYS_MAX 3
 #define CONF_PREFIXES_MAX 64
 #define CONF_RULES_MAX 256
 #define CONF_USERS_MAX 64 /* of limits.by_unit */
@@ -35,8 +35,8 @@ struct conf_origin {
 /* [prefix:app/]: the locks whose names begin with app/. */
 struct conf_prefix {
 	char *prefix;
-	int64_t flavour; /* enum conf_flavour */
-	char *path;      /* "": below the root, like any other */
+	int64_t flavour, remove_idle_s; /* enum conf_flavour; */
+	char *path;                     /* "": below the root, like any other */
 	/* Private, as in struct conf. */
 	struct conf_origin origins[CONF_PREFIX_KEYS_MAX];
 };

@@ -8,8 +8,8 @@
 static const int64_t SECOND = 1000000000;
 
 static const struct broker_prefix prefixes[] = {
-	{ "m/", FLAVOUR_MUTEX, "/app/locks" },
-	{ "k/", FLAVOUR_KAZOO, NULL },
+	{ "m/", FLAVOUR_MUTEX, "/app/locks", 0 },
+	{ "k/", FLAVOUR_KAZOO, NULL, 0 },
 };
 
 static const struct broker_conf conf = {

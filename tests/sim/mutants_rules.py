@@ -47,6 +47,10 @@ RULES = [
         ("revocation.c", "contender_shown(bytes_view(&child->name))", "bytes_view(&child->name)")], 3000, "anything"),
     ("secrets: the log has the name of a znode that somebody deleted", [
         ("contender_shown(slice_of(c->name))", "slice_of(c->name)")], 3000, "anything"),
+    ("names: who meets no directory, because another host has removed it, gives up", [
+        ("++c->join_tries > JOIN_TRIES", "++c->join_tries > 0")], 300),
+    ("names: the timer of an idle directory is forgotten at a hand-over", [
+        ("\t\tleftover_restore(lock);\n", "\t\t(void)0;\n")], 1000, "snapshots"),
     ("names: they are not limited", [
         ("if (!limits(all)->new_names_per_s || d->naming.state == NAMING_PAID) {", "if (true) {")], 300, "anything"),
     ("names: what was charged is given back at once", [

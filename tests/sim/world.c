@@ -192,8 +192,13 @@ static void ensemble_init(struct world *w)
 }
 
 static const struct broker_prefix prefixes[] = {
-	{ "m/", FLAVOUR_MUTEX, "/app/locks" },
-	{ "k/", FLAVOUR_KAZOO, NULL },
+	{ "m/", FLAVOUR_MUTEX, "/app/locks", 0 },
+	{ "k/", FLAVOUR_KAZOO, NULL, 0 },
+};
+/* A daemon may remove a directory that nobody here uses between any two steps of another one. */
+static const struct broker_prefix removing[] = {
+	{ "m/", FLAVOUR_MUTEX, "/app/locks", 0 },
+	{ "k/", FLAVOUR_KAZOO, NULL, 50 * MS },
 };
 
 /* Whoever may ask for what others hold finds more than who may not. */
@@ -273,7 +278,7 @@ static void host_init(struct world *w, struct host *h, int index)
 	snprintf(h->name, sizeof(h->name), "h%d", index);
 	h->offset = rng_between(&w->rng, 0, 1000) * SECOND;
 	h->conf = (struct broker_conf){
-		.standalone = w->mix->standalone, .root = places.root, .prefixes = places.prefixes,
+		.standalone = w->mix->standalone, .root = places.root, .prefixes = w->seed & 1 ? removing : places.prefixes,
 		.operator_socket = "/run/operator.sock", .access = { &may_revoke, 1, 1U << RULE_revoke },
 		.prefix_count = places.prefix_count, .host = h->name, .version = "sim",
 		.boot_id = "sim", .session_page = "", .session_page_id = "", .pid = 1,

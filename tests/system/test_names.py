@@ -3,6 +3,9 @@
 
 import time
 
+import kazoo.exceptions
+import pytest
+
 import harness
 
 BURST, RATE, NAMES = 20, 40, 100
@@ -50,3 +53,35 @@ def test_a_living_lock_of_kazoo_goes_on_with_the_defaults(daemons, zk, root, cli
         assert c.call("LOCK", "k/a", "WAIT", 0) is None
         lock.release()
         assert isinstance(c.call("LOCK", "k/a", "WAIT", 5000), int) and c.call("UNLOCK", "k/a") == 0
+
+
+def test_idle_directories_of_flavour_kazoo_are_removed(daemons, zk, root, clients, kazoo_client):
+    k = kazoo_client(zk)
+    d = daemons(zk, root, argv=["-o", "prefix:k/.flavour=kazoo", "-o", "prefix:k/.remove_idle_s=1"])
+    c = clients(d)
+    for i in range(NAMES):
+        assert isinstance(c.call("LOCK", f"k/{i}"), int) and c.call("UNLOCK", f"k/{i}") == 0
+    assert isinstance(c.call("LOCK", "k/held"), int)
+    harness.wait_until(lambda: directories(k, root) == ["k%2Fheld"], "the idle ones to go")
+    stats = d.info("stats")
+    assert (stats["directories_removed_total"], stats["directories_left_total"]) == (str(NAMES), "0")
+    assert d.info("zookeeper")["directories_idle"] == "0"
+    assert "lockbroker_directories_removed_total " in c.call("METRICS")
+    # A new object of kazoo makes what is gone, and so does the daemon.
+    lock = k.Lock(f"{root}/k%2F0")
+    assert lock.acquire(timeout=harness.PATIENCE) and c.call("LOCK", "k/0", "WAIT", 0) is None
+    lock.release()
+    assert isinstance(c.call("LOCK", "k/0", "WAIT", 5000), int)
+
+
+def test_a_living_lock_of_kazoo_fails_without_its_directory(daemons, zk, root, clients, kazoo_client):
+    """That is why remove_idle_s is 0 by default."""
+    k = kazoo_client(zk)
+    d = daemons(zk, root, argv=["-o", "prefix:k/.flavour=kazoo", "-o", "prefix:k/.remove_idle_s=1"])
+    c, lock = clients(d), k.Lock(f"{root}/k%2Fa")
+    assert lock.acquire(timeout=harness.PATIENCE) and c.call("LOCK", "k/a", "WAIT", 0) is None
+    lock.release()
+    assert isinstance(c.call("LOCK", "k/a", "WAIT", 5000), int) and c.call("UNLOCK", "k/a") == 0
+    harness.wait_until(lambda: not directories(k, root), "the directory to go")
+    with pytest.raises(kazoo.exceptions.NoNodeError):
+        lock.acquire(timeout=harness.PATIENCE)

@@ -292,7 +292,7 @@ def test_config_get_tells_what_counts_now(daemon, conf, clients):
     assert settings["daemon.socket"] == daemon.socket, "from the command line"
     assert "prefix:app/.flavour" not in settings
     printed = subprocess.run([*daemon.command(), "--print-config"], capture_output=True, text=True).stdout
-    assert len(settings) == len(re.findall(r"^\w+ *=", printed, re.M)) - 2
+    assert len(settings) == len(re.findall(r"^\w+ *=", printed, re.M)) - 3
     with daemon.client(2, operator=True) as old:
         assert old.call("CONFIG", "GET", "locks.linger_ms") == ["locks.linger_ms", "7"]
     assert c.call("CONFIG", "GET", "nothing") == {}

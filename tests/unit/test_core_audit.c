@@ -95,9 +95,9 @@ static void everything_is_counted(void **state)
 static int setup_prefixes(void **state)
 {
 	static const struct broker_prefix prefixes[] = {
-		{ "py/", FLAVOUR_KAZOO, NULL },
-		{ "app/", FLAVOUR_MUTEX, "/app/locks" },
-		{ "k", FLAVOUR_KAZOO, "/kazoo" },
+		{ "py/", FLAVOUR_KAZOO, NULL, 0 },
+		{ "app/", FLAVOUR_MUTEX, "/app/locks", 0 },
+		{ "k", FLAVOUR_KAZOO, "/kazoo", 0 },
 	};
 
 	setup(state);

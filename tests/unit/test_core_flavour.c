@@ -7,9 +7,9 @@
 #include "core_fixture.h"
 
 static const struct broker_prefix prefixes[] = {
-	{ "app/", FLAVOUR_MUTEX, "/app/locks" },
-	{ "app/py/", FLAVOUR_KAZOO, NULL },
-	{ "k", FLAVOUR_KAZOO, "/kazoo" },
+	{ "app/", FLAVOUR_MUTEX, "/app/locks", 0 },
+	{ "app/py/", FLAVOUR_KAZOO, NULL, 0 },
+	{ "k", FLAVOUR_KAZOO, "/kazoo", 0 },
 };
 
 static int setup(void **state)

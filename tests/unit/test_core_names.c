@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* New names (names.h), over a whole core and a ZooKeeper that knows which directories there are. */
+/*
+ * New names (names.h), and idle directories that are removed again (leftover.h): over a whole core and a ZooKeeper that knows
+ * which directories there are.
+ */
 #include <stdio.h>
 #include <string.h>
 
@@ -7,14 +10,16 @@
 #include "core/state.h"
 #include "core_fixture.h"
 
-enum { DIRS = 64, OPERATOR = 3 };
+enum { DIRS = 2048, OPERATOR = 3 };
+
+#define KAZOO_DATA "1\nkind=lock\nflavour=kazoo\n"
 
 static struct {
 	char path[64], child[128];
 	size_t made; /* how often it was made */
 } dirs[DIRS];
 
-static size_t dir_count, made;
+static size_t dir_count, made, removed;
 static int64_t last_czxid;
 
 static int setup_with(void **state, size_t names, size_t per_s, unsigned int share)
@@ -22,12 +27,13 @@ static int setup_with(void **state, size_t names, size_t per_s, unsigned int sha
 	struct fixture *f = fixture_new(false);
 
 	memset(dirs, 0, sizeof(dirs));
-	dir_count = made = 0;
+	dir_count = made = removed = 0;
 	last_czxid = 1000;
 	f->conf.limits.new_names = names;
 	f->conf.limits.new_names_per_s = per_s;
 	f->conf.limits.user_share = share;
 	f->conf.limits.grants_per_client = f->conf.limits.grants = f->conf.limits.requests = 1000;
+	f->conf.limits.locks = 5000;
 	f->conf.limits.session_path_bytes = 100000;
 	f->plain = true;
 	fixture_setup(f, 0, state);
@@ -57,6 +63,21 @@ static int setup_unlimited(void **state)
 static int setup_fast(void **state)
 {
 	return setup_with(state, 4, 100, 75);
+}
+
+static const struct broker_prefix prefixes[] = {
+	{ "k/", FLAVOUR_KAZOO, NULL, 60000 * MS },
+	{ "old/", FLAVOUR_KAZOO, NULL, 0 },
+};
+
+static int setup_kazoo(void **state)
+{
+	int rc = setup_with(state, 4, 0, 75);
+	struct fixture *f = *state;
+
+	f->conf.prefixes = prefixes;
+	f->conf.prefix_count = 2;
+	return rc;
 }
 
 /* One of these is the operators'. */
@@ -99,6 +120,24 @@ static void create(struct fixture *f, const struct fixture_op *op)
 	}
 }
 
+/* Of a directory or of the child in it. */
+static void delete(struct fixture *f, const struct fixture_op *op)
+{
+	size_t dir = dir_of(op->path, false), parent = parent_of(op->path);
+
+	if (parent < DIRS)
+		dirs[parent].child[0] = '\0';
+	if (dir == DIRS) {
+		fixture_answer(f, ZK_OK);
+	} else if (dirs[dir].child[0]) {
+		fixture_answer(f, ZK_NOTEMPTY);
+	} else {
+		snprintf(dirs[dir].path, sizeof(dirs[0].path), "gone");
+		removed++;
+		fixture_answer(f, ZK_OK);
+	}
+}
+
 static void answer_all(struct fixture *f)
 {
 	while (fixture_is_open(f)) {
@@ -107,12 +146,14 @@ static void answer_all(struct fixture *f)
 
 		if (op->effect.type == EFFECT_ZK_CREATE)
 			create(f, op);
-		else if (strstr(op->path, "/.") || op->effect.type == EFFECT_ZK_DELETE)
+		else if (op->effect.type == EFFECT_ZK_DELETE)
+			delete(f, op);
+		else if (strstr(op->path, "/."))
 			fixture_answer(f, ZK_OK);
 		else if (dir == DIRS)
 			fixture_answer(f, ZK_NONODE);
 		else if (op->effect.type == EFFECT_ZK_GET)
-			fixture_answer_get(f, 1, 0, LOCK_DATA);
+			fixture_answer_get(f, 1, 0, strstr(op->path, "%2F") ? KAZOO_DATA : LOCK_DATA);
 		else
 			fixture_answer_list(f, 1, dirs[dir].child[0] != '\0', (const char *[]){ dirs[dir].child });
 	}
@@ -427,6 +468,158 @@ static void semaphores_and_observed_elections_are_new_names_too(void **state)
 	assert_true(dir_of("/lb/g", false) < DIRS);
 }
 
+static void use(struct fixture *f, const char *name)
+{
+	char words[64];
+
+	snprintf(words, sizeof(words), "LOCK %s", name);
+	ask(f, 0, words);
+	assert_true(got(f, 0, ":"));
+	snprintf(words, sizeof(words), "UNLOCK %s", name);
+	ask(f, 0, words);
+}
+
+/* The heartbeats are answered. */
+static void pass_s(struct fixture *f, int64_t s)
+{
+	for (int64_t i = 0; i < s; i++)
+		pass(f, 1000);
+}
+
+static void an_idle_directory_is_removed_and_made_again(void **state)
+{
+	struct fixture *f = *state;
+
+	use(f, "k/a");
+	pass_s(f, 50);
+	use(f, "k/a");
+	pass_s(f, 59);
+	assert_int_equal(made, 1);
+	assert_int_equal(removed, 0);
+	assert_int_equal(f->broker->directories.left_count, 1);
+	pass_s(f, 2);
+	assert_int_equal(removed, 1);
+	assert_int_equal(f->broker->env.stats.directories_removed_total, 1);
+	assert_int_equal(f->broker->directories.left_count, 0);
+	pass_s(f, 200);
+	assert_int_equal(removed, 1);
+	use(f, "k/a");
+	assert_int_equal(made, 2);
+	pass_s(f, 61);
+	assert_int_equal(removed, 2);
+	assert_int_equal(f->broker->env.stats.directories_left_total, 0);
+}
+
+static void other_directories_stay(void **state)
+{
+	struct fixture *f = *state;
+
+	use(f, "old/a");
+	use(f, "container");
+	pass_s(f, 300);
+	assert_int_equal(removed, 0);
+	assert_int_equal(f->broker->directories.left_count, 1);
+}
+
+static void one_that_is_in_use_elsewhere_is_tried_again(void **state)
+{
+	struct fixture *f = *state;
+	size_t dir;
+
+	use(f, "k/a");
+	dir = dir_of("/lb/k%2Fa", false);
+	assert_true(dir < DIRS);
+	snprintf(dirs[dir].child, sizeof(dirs[dir].child), "somebody");
+	pass_s(f, 70);
+	assert_int_equal(removed, 0);
+	assert_int_equal(f->broker->directories.left_count, 1);
+	dirs[dir].child[0] = '\0';
+	pass_s(f, 60);
+	assert_int_equal(removed, 1);
+}
+
+static bool deletes(const struct fixture *f)
+{
+	for (size_t i = f->first_op; i < f->end_op; i++)
+		if (f->ops[i % FIXTURE_OPS].effect.type == EFFECT_ZK_DELETE)
+			return true;
+	return false;
+}
+
+static void who_asks_while_it_is_removed_makes_it_again(void **state)
+{
+	struct fixture *f = *state;
+
+	use(f, "k/a");
+	for (int i = 0; !deletes(f); i++) {
+		assert_true(i < 700);
+		answer_all(f);
+		fixture_pass(f, 100);
+	}
+	bytes_clear(&f->replies[1]);
+	fixture_ask(f, 1, "LOCK k/a");
+	answer_all(f);
+	assert_true(got(f, 1, ":"));
+	assert_int_equal(removed, 1);
+	assert_int_equal(made, 2);
+}
+
+static void a_hand_over_removes_it_at_the_same_time(void **state)
+{
+	struct fixture *f = *state;
+	struct bytes text = { 0 }, why = { 0 };
+	struct broker *b;
+
+	use(f, "k/a");
+	pass_s(f, 30);
+	fixture_event(f, &(struct event){ .type = EVENT_ZK_SUSPENDED, .zk_suspended = { .planned = true } });
+	broker_snapshot(f->broker, &text);
+	b = broker_restore(&f->conf, bytes_view(&text), f->now_ns, &why);
+	assert_non_null(b);
+	assert_int_equal(b->directories.left_count, 1);
+	broker_free(f->broker);
+	f->broker = b;
+	bytes_free(&text);
+	bytes_free(&why);
+	fixture_reconnected(f);
+	answer_all(f);
+	pass_s(f, 25);
+	assert_int_equal(removed, 0);
+	pass_s(f, 10);
+	assert_int_equal(removed, 1);
+}
+
+/* However many names there are: those that are used longest ago go earlier. */
+static void no_more_stay_than_are_remembered(void **state)
+{
+	struct fixture *f = *state;
+	char name[32];
+
+	for (int i = 0; i < 1024 + 10; i++) {
+		snprintf(name, sizeof(name), "k/%d", i);
+		use(f, name);
+		assert_int_equal(removed, i < 1024 ? 0 : i - 1023);
+	}
+	assert_int_equal(f->broker->directories.left_count, 1024);
+	assert_int_equal(f->broker->env.stats.directories_left_total, 0);
+}
+
+/* Not one after the other, for ever. */
+static void those_that_cannot_be_removed_are_forgotten_when_there_are_more(void **state)
+{
+	struct fixture *f = *state;
+	char name[32];
+
+	for (int i = 0; i < 1024 + 10; i++) {
+		snprintf(name, sizeof(name), "k/%d", i);
+		use(f, name);
+		snprintf(dirs[i].child, sizeof(dirs[i].child), "somebody");
+	}
+	assert_int_equal(removed, 0);
+	assert_int_equal(f->broker->directories.left_count, 1024);
+	assert_int_equal(f->broker->env.stats.directories_left_total, 10);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -445,6 +638,13 @@ int main(void)
 		TEST(no_sentence_is_made_for_those_who_wait),
 		TEST(a_hand_over_goes_on_with_an_empty_bucket),
 		TEST(semaphores_and_observed_elections_are_new_names_too),
+		TEST_IN(an_idle_directory_is_removed_and_made_again, setup_kazoo),
+		TEST_IN(other_directories_stay, setup_kazoo),
+		TEST_IN(one_that_is_in_use_elsewhere_is_tried_again, setup_kazoo),
+		TEST_IN(who_asks_while_it_is_removed_makes_it_again, setup_kazoo),
+		TEST_IN(a_hand_over_removes_it_at_the_same_time, setup_kazoo),
+		TEST_IN(no_more_stay_than_are_remembered, setup_kazoo),
+		TEST_IN(those_that_cannot_be_removed_are_forgotten_when_there_are_more, setup_kazoo),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Users and groups that rules name: who is not there, and what cannot be found out now. A table stands in the place of libc. */
+/* Users and groups that rules name: who is not there, and what cannot be found out now. A table stands in for libc. */
 #include "base/rule_names.h"
 
 #include <errno.h>

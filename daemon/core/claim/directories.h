@@ -23,7 +23,7 @@ struct directories {
 	struct turns turns;
 	struct names names;
 	/* Sums, for INFO and the checks. */
-	size_t claim_count, remembered_count, orphan_count;
+	size_t claim_count, remembered_count, orphan_count, left_count;
 	uint64_t last_claim, last_nonce;
 	int64_t token_next, token_limit; /* standalone: claim numbers */
 	bool token_asked;

@@ -306,6 +306,24 @@ void directory_end(struct directory *d)
 	send(d, EFFECT_ZK_DELETE, (struct operation){ .kind = OPERATION_DIR_END });
 }
 
+void directory_remove(struct directory *d)
+{
+	send(d, EFFECT_ZK_DELETE, (struct operation){ .kind = OPERATION_DIR_REMOVE });
+}
+
+/* Whoever has joined meanwhile, or joins now, makes it again, and reads what it is then. */
+static void remove_answered(struct directory *d, const struct event *event)
+{
+	enum zk_code code = event->zk_answered.code;
+
+	d->refused = code != ZK_OK && code != ZK_NONODE;
+	if (d->refused)
+		return;
+	d->directories->env->stats.directories_removed_total += code == ZK_OK;
+	if (d->state != DIRECTORY_ASKED)
+		d->state = DIRECTORY_UNKNOWN;
+}
+
 void directory_renewed(struct directory *d)
 {
 	d->exhausted = false;
@@ -330,6 +348,8 @@ void directory_answered(const struct operation *op, const struct event *event)
 		get_answered(op->directory, event);
 	else if (op->kind == OPERATION_DIR_END)
 		end_answered(op->directory, event);
+	else if (op->kind == OPERATION_DIR_REMOVE)
+		remove_answered(op->directory, event);
 	else
 		make_answered(op->directory, event);
 }

@@ -44,7 +44,7 @@ struct directory {
 	struct map_node path_node;
 	struct naming naming; /* names.h */
 	TAILQ_ENTRY(directory) touched_link, turn_links[TURNS];
-	bool touched, waits[TURNS]; /* to be settled; waits to send something */
+	bool touched, left, refused, waits[TURNS]; /* to be settled; two of lock/leftover.h; waits to send something */
 	enum flavour flavour;
 	enum kind kind;
 	bool part; /* it belongs to a semaphore, whose own data say the kind of what is below */
@@ -65,8 +65,7 @@ struct directory {
 	bool was_uncontended;  /* `watch`, when the connection was lost */
 	bool contended_before; /* somebody waited behind our last held claim, and probably will behind the next */
 	bool unverified;       /* it did not fit before: nothing is put into it until its data are read again */
-	bool exhausted;        /* its numbers run out: nobody joins until it was empty and was made again */
-	bool unrecognized_reported; /* an unrecognized child was reported */
+	bool exhausted, unrecognized_reported; /* its numbers run out: nobody joins until it was empty and made again */
 	bool wanted, wanted_watch;  /* it is to be listed when its turn comes; with the watch */
 	uint64_t watch_op, list_op; /* the list with watch that is under way, 0: none; the last list sent */
 	uint64_t exhausted_op;      /* the list that shows whether it is empty, or then its delete; 0: neither */
@@ -91,11 +90,12 @@ void directory_arm(struct directory *d);            /* lists it with watch, unle
 bool directory_watches(const struct directory *d);  /* there is a children watch, or one will be set */
 void directory_exhaust(struct directory *d);        /* its numbers are too near the wrap: nothing more is put into it */
 void directory_end(struct directory *d);            /* it is empty: deletes it */
+void directory_remove(struct directory *d);         /* nobody here uses it: the same, if it is */
 void directory_renewed(struct directory *d);        /* it is gone, or was made again */
 void directory_stay_exhausted(struct directory *d); /* somebody else is in it */
 void directory_renew(struct directory *d); /* exhausted, and wanted: lists it to see whether it can be made again */
 void directory_forget_watch(struct directory *d); /* somebody may wait: the watch is not relied on any longer */
 void directory_suspended(struct directory *d);    /* the same: the connection is lost */
 void directory_fail(struct directory *d, enum failed failed, enum error_code code, const char *sentence);
-void directory_answered(const struct operation *op, const struct event *event); /* DIR_MAKE, DIR_GET and DIR_END */
+void directory_answered(const struct operation *op, const struct event *event); /* DIR_MAKE, DIR_GET, DIR_END, DIR_REMOVE */
 void directory_changed(struct directory *d); /* a child was made or deleted */

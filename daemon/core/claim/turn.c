@@ -66,6 +66,11 @@ void turn_forget(struct directory *d)
 		leave(d, (enum turn)i);
 }
 
+bool turn_is_free(const struct directories *all)
+{
+	return all->ensemble->session.connected && !all->turns.waiting && window_has_room(&all->ensemble->operations.window);
+}
+
 bool turn_may(struct directory *d, enum turn turn)
 {
 	const struct directories *all = d->directories;

@@ -43,6 +43,8 @@ struct turns {
 };
 
 void turn_init(struct directories *all);
+/* Nobody waits, and there is room: for what need not be sent at all. */
+bool turn_is_free(const struct directories *all);
 /* True: the directory may send that now. Otherwise it waits, and is settled when its turn comes. */
 bool turn_may(struct directory *d, enum turn turn);
 void turn_wait(struct directory *d, enum turn turn);

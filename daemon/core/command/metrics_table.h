@@ -66,7 +66,7 @@
 	       "How many bytes may be open.") \
 	LINE(ZOOKEEPER, ZK, window_reads, ONE, w->size[WINDOW_READS]) \
 	LINE(ZOOKEEPER, ZK, window_writes, ONE, w->size[WINDOW_WRITES]) \
-	LINE(ZOOKEEPER, ZK, rate_bytes_per_second, ONE, rate(h)) \
+	LINE(ZOOKEEPER, ZK, rate_bytes_per_second, ONE, rate(h)) LINE(ZOOKEEPER, ZK, directories_idle, ONE, all->left_count) \
 	NUMBER(ZOOKEEPER, ZK, locks_waiting_to_send, all->turns.waiting, "locks_waiting_to_send", GAUGE, ONE, \
 	       "Locks that will ask ZooKeeper something as soon as there is room.") \
 	LINE(ZOOKEEPER, ZK, new_names, ONE, recent_names(h)) LINE(ZOOKEEPER, ZK, new_names_waiting, ONE, all->names.waiting) \

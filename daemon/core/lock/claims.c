@@ -477,6 +477,10 @@ void lock_settle(struct directory *d)
 	struct lock *lock = d->lock;
 
 	assert(!d->facts);
+	if (lock->idle) {
+		lock_tidy(lock);
+		return;
+	}
 	if (d->naming.state == NAMING_WAITS)
 		wait_for_name(lock);
 	claim_send_deletes(d);

@@ -6,6 +6,7 @@
 #include "base/container.h"
 #include "base/mem.h"
 #include "core/claim/charge.h"
+#include "core/lock/leftover.h"
 #include "core/lock/lock_ledger.h"
 #include "protocol/name.h"
 
@@ -119,6 +120,8 @@ void lock_free(struct lock *lock)
 	struct locks *locks = lock->locks;
 
 	assert(!lock_in_use(lock) && !lock->observation);
+	locks->env->stats.directories_left_total += lock->directory.left;
+	leftover_forget(lock);
 	if (lock->rule->free)
 		lock->rule->free(lock);
 	unlink_lock(lock);
@@ -223,11 +226,28 @@ struct lock *lock_make(struct locks *locks, struct slice name, const struct clie
 		lock->directory.payer = lock->charge.account;
 		lock->mixed = false;
 		unlink_lock(lock);
+		leftover_forget(lock);
 		lock->idle = false;
 		TAILQ_INSERT_TAIL(&locks->used, lock, link);
 	}
 	directory_touch(&lock->directory);
 	return lock;
+}
+
+/* False: there is nothing to remove, or it cannot be removed now. Else the lock is in use until that is answered. */
+static bool remove_directory(struct lock *lock)
+{
+	if (!leftover_may_go(lock) || !lock_make(lock->locks, bytes_view(&lock->name), NULL))
+		return false;
+	directory_remove(&lock->directory);
+	return true;
+}
+
+void lock_tidy(struct lock *lock)
+{
+	if (leftover_is_due(lock) && !remove_directory(lock))
+		leftover_arm(lock);
+	directory_untouch(&lock->directory);
 }
 
 void lock_park(struct lock *lock)
@@ -239,7 +259,7 @@ void lock_park(struct lock *lock)
 	lock->directory.payer = &locks->env->accounts.nobody;
 	lock->idle = true;
 	TAILQ_INSERT_TAIL(&locks->idle, lock, link);
-	if (++locks->idle_count > IDLE_LOCKS_MAX)
+	if (++locks->idle_count > IDLE_LOCKS_MAX && !remove_directory(TAILQ_FIRST(&locks->idle)))
 		evict(locks);
 }
 
@@ -258,5 +278,10 @@ void lock_rest(struct lock *lock)
 	turn_forget(&lock->directory);
 	lock->directory.relist = false;
 	directory_want_nothing(&lock->directory);
-	lock_park(lock);
+	if (leftover_is_known(lock, locks->idle_count >= IDLE_LOCKS_MAX)) {
+		lock_park(lock);
+		leftover_park(lock);
+	} else {
+		lock_free(lock);
+	}
 }

@@ -39,7 +39,6 @@
 #include "core/claim/turn.h"
 
 struct locks;
-
 struct lock {
 	struct locks *locks;
 	struct map_node name_node;
@@ -81,6 +80,7 @@ void lock_learn(struct directory *d);  /* takes the facts of a touched directory
 void lock_settle(struct directory *d); /* applies the rule, for that touched directory */
 void lock_take_turn(struct directory *d, enum turn turn); /* its turn has come: it sends what goes first */
 void lock_rest(struct lock *lock);                      /* frees or parks it if nothing refers to it */
+void lock_tidy(struct lock *lock); /* idle, and touched: the time may have come to remove its directory (leftover.h) */
 void lock_park(struct lock *lock); /* nothing uses it: it is remembered for a while */
 void lock_free(struct lock *lock);
 void lock_touch_waiting(struct locks *locks); /* those that are waited for, because one may be granted now */

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "core/claim/charge.h"
 #include "core/claim/directory_snapshot.h"
+#include "core/lock/leftover.h"
 #include "core/lock/locks.h"
 #include "core/port/entry.h"
 #include "protocol/limits.h"
@@ -116,7 +117,9 @@ struct lock *lock_restore(struct locks *locks, const struct entry *e)
 	if (!entry_get_number(e, "ended", 0, ENTRY_INSTANT_MAX, &lock->ended_ns) ||
 	    !directory_restore(&lock->directory, e))
 		return NULL;
-	if (idle && (lock->directory.timer.place || lock->directory.relist || lock->directory.remembered)) {
+	if (idle)
+		leftover_restore(lock);
+	if (idle && ((lock->directory.timer.place && !lock->directory.left) || lock->directory.relist || lock->directory.remembered)) {
 		entry_refuse(e, "something is expected of the idle lock");
 		return NULL;
 	}

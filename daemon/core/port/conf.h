@@ -44,6 +44,7 @@ struct broker_prefix {
 	const char *prefix; /* not empty */
 	enum flavour flavour;
 	const char *path; /* absolute like `root`; NULL: below the root like any other lock */
+	int64_t remove_idle_ns; /* KAZOO: a directory that nobody has used for so long is removed; 0: never */
 };
 
 /* A key of the configuration and its value, for CONFIG GET. */

@@ -40,6 +40,8 @@
 	X(multi_again_total, "MLOCKs that lost something on the way and began again") \
 	X(names_delayed_total, "names new to ZooKeeper that had to wait for their turn") \
 	X(names_total, "directories that were made in ZooKeeper for new names") \
+	X(directories_removed_total, "idle directories removed from ZooKeeper (remove_idle_s)") \
+	X(directories_left_total, "idle directories of flavour kazoo that this host forgot, and nobody removes") \
 	X(limits_total, "requests refused by a limit") \
 	X(revokes_total, "times a holder was asked to let go") \
 	X(forced_total, "grants taken from their holders by force") \

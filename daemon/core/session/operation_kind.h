@@ -10,6 +10,7 @@
 	X(DIR_MAKE, DIRECTORY, "make") /* create a lock's directory */ \
 	X(DIR_GET, DIRECTORY, "read") /* get its data: kind and flavour */ \
 	X(DIR_END, DIRECTORY, "delete") /* delete it: its numbers run out and it is empty */ \
+	X(DIR_REMOVE, DIRECTORY, "delete") /* delete it, if it is empty: nobody here has used it for long */ \
 	X(LIST, LISTING, "list") /* list it */ \
 	X(JOIN, CLAIM, "create a znode in") /* create a claim's znode */ \
 	X(LOOK_OWN, LOOK, "read a znode of") /* get a waiting claim's own znode (look.h), */ \

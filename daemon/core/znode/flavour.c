@@ -64,6 +64,13 @@ enum flavour flavour_place(const struct broker_conf *conf, struct slice name, st
 	return p ? p->flavour : FLAVOUR_RW;
 }
 
+int64_t flavour_remove_idle_ns(const struct broker_conf *conf, struct slice name)
+{
+	const struct broker_prefix *p = find(conf, name);
+
+	return p ? p->remove_idle_ns : 0;
+}
+
 bool flavour_has_place(const struct broker_conf *conf, struct slice name)
 {
 	const struct broker_prefix *p = find(conf, name);

@@ -27,6 +27,8 @@ const char *flavour_tag(enum flavour flavour, enum mode mode);
 enum mode flavour_claim_mode(enum flavour flavour, enum mode wanted);
 /* The lock's flavour; appends the path of its directory. */
 enum flavour flavour_place(const struct broker_conf *conf, struct slice name, struct bytes *path);
+/* How long its directory may be idle before this host removes it; 0: for ever. */
+int64_t flavour_remove_idle_ns(const struct broker_conf *conf, struct slice name);
 /* False when the name is a prefix with a path and nothing else: that path is no lock's directory. */
 bool flavour_has_place(const struct broker_conf *conf, struct slice name);
 /* A directory with such data was made for that kind and flavour, or by software that does not say. */
