@@ -3,6 +3,7 @@
 
 import contextlib
 import os
+import re
 import select
 import subprocess
 
@@ -255,3 +256,39 @@ def test_a_user_that_is_not_there_is_an_error(tmp_path):
                           timeout=harness.PATIENCE)
     assert (done.returncode, done.stderr) == (2, f"{conf}:2: limits.by_unit: there is no user no-such-user; make it, or name its "
                                                  "number\n")
+
+
+# ---- memory ----
+
+
+def test_the_service_may_have_twice_the_memory_that_users_can_take(standalone, clients):
+    """With the default limits: what is counted in bytes, and what a connection may have without being counted."""
+    printed = subprocess.run([harness.program("lockbrokerd"), "--print-config"], capture_output=True, text=True, check=True).stdout
+    limit = {key: int(value) for key, value in re.findall(r"^(\w+) = (\d+)$", printed.partition("[limits]")[2], re.M)}
+    source = harness.read_source("daemon/io/socket/conn_env.h")
+    small = sum(int(value) for value in re.findall(r"_SMALL = (\d+),", source))
+    pool = metrics(clients(standalone, operator=True), "pool_limit")
+    assert small == 16384
+    taken = (pool["memory_bytes"] + pool["input_bytes"] + pool["output_bytes"] + limit["clients"] * small +
+             2 * limit["session_path_bytes"])
+    assert pool["memory_bytes"] == limit["memory_bytes"] and pool["input_bytes"] == pool["output_bytes"] == 88 << 20
+    unit = harness.read_source("systemd/lockbrokerd.service")
+    assert int(re.search(r"^MemoryMax=(\d+)M$", unit, re.M).group(1)) == -(-2 * taken // (1 << 20))
+    assert "MemoryHigh" not in unit, "a daemon that is slowed down loses its session"
+
+
+def metrics(client, name):
+    return {pool: int(value) for pool, value in
+            re.findall(rf'^lockbroker_{name}{{pool="(\w+)"}} (\d+)$', client.call("METRICS"), re.M)}
+
+
+def test_what_is_not_read_is_a_metric(standalone, clients):
+    operator, hoarder, half = clients(standalone, operator=True), clients(standalone), clients(standalone)
+    assert not any(metrics(operator, "pool_used")[pool] for pool in ("input_bytes", "output_bytes"))
+    half.send_raw(harness.encode("ECHO", "x" * 50000)[:40000])
+    for _ in range(8):
+        hoarder.send("ECHO", "x" * 60000)
+    harness.wait_until(lambda: all(metrics(operator, "pool_used")[pool] > 8192 for pool in ("input_bytes", "output_bytes")), "both")
+    hoarder.close()
+    half.close()
+    harness.wait_until(lambda: not any(metrics(operator, "pool_used")[pool] for pool in ("input_bytes", "output_bytes")), "none")

@@ -252,33 +252,40 @@ static void write_states(const struct hosts *h, struct bytes *out)
 
 struct fill {
 	const char *name;
-	size_t used, limit;
+	uint64_t used, limit;
 };
+
+enum { FILLS_MAX = 3 + 2 * ACCOUNT_POOLS_MAX };
+
+static size_t fill_all(struct fill *fills, const struct accounts *all, const struct pool_words *words)
+{
+	size_t count = 0;
+
+	for (size_t pool = 0; all && pool < all->pool_count; pool++)
+		if (words[pool].metric)
+			fills[count++] =
+				(struct fill){ words[pool].metric, all->pools[pool].used, all->pools[pool].total };
+	return count;
+}
 
 /* What can become full: who watches one of them watches all. */
 static void write_pools(const struct hosts *h, struct bytes *out)
 {
-	const struct broker_limits *l = &h->env->conf->limits;
-	const struct budget *budget = &h->ensemble->budget;
-	const struct pool *used = h->env->accounts.pools;
-	const struct fill pools[] = {
-		{ "clients", h->locks->client_count, l->clients },
-		{ "locks", h->locks->names.count - h->locks->idle_count, l->locks },
-		{ "requests", used[POOL_REQUESTS].used, l->requests },
-		{ "grants", used[POOL_GRANTS].used, l->grants },
-		{ "observers", used[POOL_OBSERVERS].used, l->observers },
-		{ "memory_bytes", used[POOL_MEMORY].used, l->memory_bytes },
-		{ "letters", used[POOL_LETTERS].used, used[POOL_LETTERS].total },
-		{ "session_path_bytes", used[POOL_PATHS].used, budget_max(budget) },
-		{ "watch_path_bytes", used[POOL_WATCHES].used, budget_max(budget) },
-		{ "new_names", names_count(h->locks->directories), l->new_names },
+	const struct broker_conf *conf = h->env->conf;
+	struct fill pools[FILLS_MAX] = {
+		{ "clients", h->locks->client_count, conf->limits.clients },
+		{ "locks", h->locks->names.count - h->locks->idle_count, conf->limits.locks },
+		{ "new_names", names_count(h->locks->directories), conf->limits.new_names },
 	};
+	size_t count = 3;
 
+	count += fill_all(pools + count, &h->env->accounts, pools_words);
+	count += fill_all(pools + count, conf->sockets, conf->sockets_words);
 	write_head(out, "pool_used", "gauge", "How much of what all share is in use.");
-	for (size_t i = 0; i < sizeof(pools) / sizeof(pools[0]); i++)
+	for (size_t i = 0; i < count; i++)
 		bytes_format(out, "lockbroker_pool_used{pool=\"%s\"} %d\n", pools[i].name, pools[i].used);
 	write_head(out, "pool_limit", "gauge", "How much of it there is.");
-	for (size_t i = 0; i < sizeof(pools) / sizeof(pools[0]); i++)
+	for (size_t i = 0; i < count; i++)
 		bytes_format(out, "lockbroker_pool_limit{pool=\"%s\"} %d\n", pools[i].name, pools[i].limit);
 }
 

@@ -5,9 +5,9 @@
 #include "base/account.h"
 #include "protocol/bytes.h"
 
-/* How a pool is called, the limit that says its total, and what its user can do about it. */
+/* How a pool is called, the limit that says its total, what its user can do about it, and its name in METRICS. */
 struct pool_words {
-	const char *noun, *limit, *advice;
+	const char *noun, *limit, *advice, *metric; /* metric NULL: it is none, or is shown in another way */
 };
 
 /* user 1000 (unit web.service) */

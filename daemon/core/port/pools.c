@@ -4,18 +4,21 @@
 #include "core/port/env.h"
 
 const struct pool_words pools_words[POOLS] = {
-	[POOL_REQUESTS] = { "waiting requests", "limits.requests", "withdraw some, or wait until some are answered" },
-	[POOL_GRANTS] = { "locks held or waited for", "limits.grants", "release some" },
-	[POOL_LOCKS] = { "names of locks in use", "limits.locks", "release some" },
+	[POOL_REQUESTS] = { "waiting requests", "limits.requests", "withdraw some, or wait until some are answered",
+			  "requests" },
+	[POOL_GRANTS] = { "locks held or waited for", "limits.grants", "release some", "grants" },
+	[POOL_LOCKS] = { "names of locks in use", "limits.locks", "release some", NULL },
 	[POOL_PATHS] = { "bytes of znode paths in this host's session", "limits.session_path_bytes",
-			 "release some locks" },
-	[POOL_WATCHES] = { "bytes of watched znode paths", "limits.session_path_bytes", "release some locks" },
-	[POOL_OBSERVERS] = { "observed elections", "limits.observers", "UNOBSERVE some" },
+			 "release some locks", "session_path_bytes" },
+	[POOL_WATCHES] = { "bytes of watched znode paths", "limits.session_path_bytes", "release some locks",
+			  "watch_path_bytes" },
+	[POOL_OBSERVERS] = { "observed elections", "limits.observers", "UNOBSERVE some", "observers" },
 	[POOL_MEMORY] = { "bytes of unread events and of names that wait", "limits.memory_bytes",
-			  "fetch them with EVENTS" },
+			  "fetch them with EVENTS", "memory_bytes" },
 	[POOL_NAMES] = { "names that are new to ZooKeeper", "limits.new_names",
-			 "wait, or use names that exist: limits.new_names_per_s go back each second" },
-	[POOL_LETTERS] = { "letters to other hosts", "176 REVOKEs at a time", "try again in a few seconds" },
+			 "wait, or use names that exist: limits.new_names_per_s go back each second", NULL },
+	[POOL_LETTERS] = { "letters to other hosts", "176 REVOKEs at a time", "try again in a few seconds",
+			  "letters" },
 };
 
 void pools_configure(struct env *env)

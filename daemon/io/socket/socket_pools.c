@@ -2,8 +2,9 @@
 #include "io/socket/socket_pools.h"
 
 const struct pool_words socket_pools_words[SOCKET_POOLS] = {
-	[SOCKET_CONNECTIONS] = { "connections", "limits.clients", "close some" },
+	[SOCKET_CONNECTIONS] = { "connections", "limits.clients", "close some", NULL },
 	[SOCKET_INPUT] = { "bytes of requests that cannot be served yet", "88 MiB",
-			   "for now a request may have at most 8 KiB" },
-	[SOCKET_OUTPUT] = { "bytes of output that is not read", "88 MiB", "read what is sent, or close some connections" },
+			   "for now a request may have at most 8 KiB", "input_bytes" },
+	[SOCKET_OUTPUT] = { "bytes of output that is not read", "88 MiB", "read what is sent, or close some connections",
+			    "output_bytes" },
 };
