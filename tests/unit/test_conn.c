@@ -415,6 +415,50 @@ static void a_crowd_at_the_door_keeps_nobody_waiting(void **state)
 	close(fd);
 }
 
+static void who_came_and_went_without_a_word_is_no_client(void **state)
+{
+	for (int i = 0; i < 3; i++) {
+		int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+		assert_int_equal(connect(fd, (struct sockaddr *)&address, address_len), 0);
+		if (i == 1)
+			says(fd, SLICE("NOW a\r\n"));
+		close(fd);
+	}
+	turn();
+	turn();
+	assert_int_equal(asked, 0); /* what it wanted is of no use to it */
+	assert_string_equal(told, "connected gone ");
+}
+
+static void others_leave_room_for_one_long_request_and_one_long_answer(void **state)
+{
+	struct account *other = account_enter((struct accounts *)server_accounts(server), 1, "", 0);
+	struct charge all[2] = { { 0 }, { 0 } };
+	char text[REQUEST_BYTES];
+	int fd = connected();
+	bool ended;
+
+	charge_force(&all[0], other, SOCKET_INPUT, 2 * CONN_UNPARSED_MAX);
+	charge_force(&all[1], other, SOCKET_OUTPUT, 2 * CONN_UNWRITTEN_MAX);
+	snprintf(text, sizeof(text), "PUSH %d\r\nLOCKS\r\nLOCKS\r\n", OUTPUT_BYTES);
+	says(fd, slice_of(text));
+	turn();
+	assert_int_equal(heard(fd, &ended).len, OUTPUT_BYTES + strlen("50000"));
+	assert_int_equal(asked, 2);
+	for (int i = 0; i < 2; i++) {
+		server_reply(server, NUMBER, many(OUTPUT_BYTES), false);
+		turn();
+		assert_int_equal(heard(fd, &ended).len, OUTPUT_BYTES);
+	}
+	assert_int_equal(asked, 3);
+	assert_false(ended);
+	charge_give_back(&all[0], SOCKET_INPUT);
+	charge_give_back(&all[1], SOCKET_OUTPUT);
+	account_leave(other);
+	close(fd);
+}
+
 /* ---- answers that are long ---- */
 
 static void a_long_answer_is_sent_in_parts_between_which_others_are_served(void **state)
@@ -562,6 +606,8 @@ int main(void)
 		TEST(a_client_too_many_is_told_so),
 		TEST(a_connection_of_a_process_before_is_of_the_account_that_the_core_has),
 		TEST(a_crowd_at_the_door_keeps_nobody_waiting),
+		TEST(who_came_and_went_without_a_word_is_no_client),
+		TEST(others_leave_room_for_one_long_request_and_one_long_answer),
 		TEST(a_long_answer_is_sent_in_parts_between_which_others_are_served),
 		TEST(a_request_for_much_waits_until_its_user_has_room),
 		TEST(a_peer_that_sends_no_more_gets_its_replies),

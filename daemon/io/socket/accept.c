@@ -169,6 +169,14 @@ static void accept_ready(int fd, short what, void *arg)
 	party_add(&d->acceptor->env->parties, &d->place);
 }
 
+/* It came, asked for nothing, and went: a crowd of such ones is no reason to keep others waiting. */
+static bool accept_is_gone(int fd)
+{
+	char byte;
+
+	return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
 /* False: nobody stands there any longer. */
 static bool accept_next(struct door *d)
 {
@@ -182,7 +190,9 @@ static bool accept_next(struct door *d)
 			accept_pause(a, error);
 		return error == EINTR || error == ECONNABORTED;
 	}
-	if (!a->calls.is_full(a->calls.arg)) {
+	if (accept_is_gone(fd)) {
+		close(fd);
+	} else if (!a->calls.is_full(a->calls.arg)) {
 		accept_one(a, fd, d->privileged);
 	} else {
 		accept_refuse(NULL, fd, SLICE("the daemon has as many clients as it can have"));

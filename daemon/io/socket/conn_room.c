@@ -68,7 +68,7 @@ static void close_deaf(struct conn *c, size_t more)
 
 bool conn_admits(struct conn *c, size_t more)
 {
-	if (account_may(c->account, SOCKET_OUTPUT, more, c->privileged))
+	if (conn_may_have(c, more))
 		return true;
 	close_deaf(c, more);
 	return false;

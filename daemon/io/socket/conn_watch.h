@@ -36,16 +36,24 @@ static inline void conn_set_ready(struct conn *c)
 	party_add(&c->env->parties, &c->place);
 }
 
-/* What its user may leave unread has room for the longest answer; who has nothing unread always has it. */
-static inline bool conn_has_room(const struct conn *c)
+/* Its user may have so much more unread: one answer of the longest kind always, whatever others leave of the pool. */
+static inline bool conn_may_have(const struct conn *c, size_t more)
 {
-	return !c->account->used[SOCKET_OUTPUT] ||
-	       account_may(c->account, SOCKET_OUTPUT, c->env->output_bytes, c->privileged);
+	return c->account->used[SOCKET_OUTPUT] + more <= c->env->output_bytes ||
+	       account_may(c->account, SOCKET_OUTPUT, more, c->privileged);
 }
 
+/* For the longest answer. */
+static inline bool conn_has_room(const struct conn *c)
+{
+	return conn_may_have(c, c->env->output_bytes);
+}
+
+/* Of what cannot be parsed yet: one request of the longest kind always. */
 static inline bool conn_has_share(const struct conn *c)
 {
-	return account_may(c->account, SOCKET_INPUT, 1, c->privileged);
+	return c->account->used[SOCKET_INPUT] < c->env->request_bytes ||
+	       account_may(c->account, SOCKET_INPUT, 1, c->privileged);
 }
 
 /* How much input that cannot be parsed yet the connection may keep. */
