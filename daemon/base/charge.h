@@ -8,7 +8,7 @@
 #include "base/account.h"
 
 /*
- * What cannot outlive a reference to its account, and is always charged the same, needs no struct: whoever has it knows
+ * What cannot outlive a reference to its account, and is always charged the same, needs no struct: its owner knows
  * both. These are for that, and count no reference.
  */
 static inline void charge_add(struct account *a, size_t pool, uint64_t amount)

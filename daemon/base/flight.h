@@ -2,7 +2,7 @@
 /*
  * The flight recorder: a ring in memory of what has happened lately, also of what the log does not show. A record has a
  * fixed size, and is no text yet, so that writing one costs a few dozen instructions; what happens with every request is
- * not recorded. `lockbroker log` shows it, and whoever handles a crash writes it into the log (io/crash.h).
+ * not recorded. `lockbroker log` shows it, and the handler of crashes writes it into the log (io/crash.h).
  *
  * Pure: the caller has the clock. The ring has no pointers into anything else, so that it can be read at any time.
  */
@@ -58,7 +58,7 @@ void flight_free(struct flight_ring *f);
 /* `f` may be NULL: then nothing is recorded. */
 void flight_note(struct flight_ring *f, enum flight_kind kind, int64_t at_ns, int64_t who, int64_t number,
 		 struct slice text);
-/* Its number says how many times the same has happened in a row: whoever is refused again and again is one record. */
+/* Its number says how many times the same has happened in a row: a client that is refused again and again is one record. */
 void flight_note_again(struct flight_ring *f, enum flight_kind kind, int64_t at_ns, int64_t who, struct slice text);
 /* The number of the oldest record that is still there. */
 uint64_t flight_oldest(const struct flight_ring *f);

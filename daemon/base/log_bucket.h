@@ -19,7 +19,7 @@
 #include "protocol/slice.h"
 
 enum { LOG_BUCKETS_MAX = 128, LOG_UNIT_MAX = 64 };
-/* So long after the first line that was held back it is said how many there were. */
+/* So long after the first line that was held back, a line tells how many there were. */
 #define LOG_TELL_NS (INT64_C(10) * 1000000000)
 
 /* Who has caused an event: a user, and the unit of a user whose units are told apart; else it is empty. */

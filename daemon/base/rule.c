@@ -188,7 +188,7 @@ int rule_parse(struct rule *r, const char *text, const char *where, char error[R
 	struct rule_word rest, word[4];
 	int rc;
 
-	_Static_assert(RULE_TEXT_MAX == 2048, "as it is said");
+	_Static_assert(RULE_TEXT_MAX == 2048, "the sentence below names it");
 	*r = (struct rule){ 0 };
 	if (strlen(text) > RULE_TEXT_MAX)
 		return fail(error, "a rule has at most 2048 bytes", NOTHING, "");

@@ -9,6 +9,7 @@
 #include "core/lock/client_ledger.h"
 #include "core/state.h"
 #include "core/record.h"
+#include "core/snapshot.h"
 
 /* After so many events the broker begins another ledger, which has to say the same. */
 enum { RECORD_EVENTS = 16 };
@@ -213,6 +214,25 @@ void fixture_event(struct fixture *f, const struct event *event)
 		f->mail_op = 0;
 		fixture_event(f, &e);
 	}
+}
+
+void fixture_hand_over(struct fixture *f)
+{
+	struct bytes text = { 0 }, again = { 0 }, why = { 0 };
+	struct broker *b;
+
+	broker_snapshot(f->broker, &text);
+	b = broker_restore(f->broker->env.conf, bytes_view(&text), f->now_ns, &why);
+	if (!b)
+		fail_msg("%.*s", (int)why.len, why.data);
+	broker_check(b);
+	broker_snapshot(b, &again);
+	assert_true(slice_eq(bytes_view(&text), bytes_view(&again)));
+	broker_free(f->broker);
+	f->broker = b;
+	bytes_free(&text);
+	bytes_free(&again);
+	bytes_free(&why);
 }
 
 void fixture_pass(struct fixture *f, int64_t ms)

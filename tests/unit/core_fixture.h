@@ -89,6 +89,8 @@ void fixture_start(struct fixture *f);
 /* The broker keeps another ledger from now on. */
 void fixture_record(struct fixture *f);
 void fixture_free(struct fixture *f);
+/* The next process goes on with its state, which it can write down again as it was. */
+void fixture_hand_over(struct fixture *f);
 void fixture_event(struct fixture *f, const struct event *event);
 /* Time passes in steps of the broker's own deadlines. */
 void fixture_pass(struct fixture *f, int64_t ms);

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/snapshot.h"
 #include "core/state.h"
 #include "core_fixture.h"
 
@@ -141,20 +140,6 @@ static void of_several_names_each_is_looked_at_first(void **state)
 	fixture_say(f, 1, "MLOCK 2 a b REENTER", "*2 :1024 :2048");
 }
 
-static void hand_over(struct fixture *f)
-{
-	struct bytes text = { 0 }, why = { 0 };
-	struct broker *b;
-
-	broker_snapshot(f->broker, &text);
-	b = broker_restore(f->broker->env.conf, bytes_view(&text), f->now_ns, &why);
-	assert_non_null(b);
-	broker_free(f->broker);
-	f->broker = b;
-	bytes_free(&text);
-	bytes_free(&why);
-}
-
 static void groups_count_once_they_are_known(void **state)
 {
 	struct fixture *f = *state;
@@ -162,7 +147,7 @@ static void groups_count_once_they_are_known(void **state)
 	RELOADED("allow @50 * revoke", "deny @60 * lock");
 	fixture_say(f, 2, "REVOKE a", ":0");
 	fixture_say(f, 2, "LOCK a", ":1024");
-	hand_over(f);
+	fixture_hand_over(f);
 	/* It could be in any group. */
 	fixture_say(f, 2, "REVOKE b", "-DENIED only operators may ask for what others hold" DENIED_HOW);
 	denied(f, 2, "LOCK b", "lock", "b", "deny @60 * lock");
@@ -182,7 +167,7 @@ static void an_mlock_goes_on_after_a_hand_over(void **state)
 	RELOADED("deny @60 * lock");
 	fixture_say(f, 1, "LOCK b", ":1024");
 	fixture_say(f, 2, "MLOCK 3 a b c WAIT 10000", "");
-	hand_over(f);
+	fixture_hand_over(f);
 	fixture_say(f, OPERATOR, "FORCEUNLOCK a", ":1");
 	fixture_expect(f, 2, "");
 	fixture_say(f, 1, "UNLOCK b", ":0");

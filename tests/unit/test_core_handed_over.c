@@ -2,7 +2,6 @@
 /* A hand-over while a client waits for what only ZooKeeper knows: it is asked again, and answered once. */
 #include <string.h>
 
-#include "core/snapshot.h"
 #include "revocation_fixture.h"
 
 static const char by_hosts[] = "1\nhost=beta\npid=42\nuid=7\ncommand=settle\nname=w1\ntoken=71680\nsince=99000\n"
@@ -11,23 +10,9 @@ static const char by_hosts[] = "1\nhost=beta\npid=42\nuid=7\ncommand=settle\nnam
 /* The next process has the state, and no connection yet. */
 static void hand_over(struct fixture *f)
 {
-	struct bytes text = { 0 }, again = { 0 }, why = { 0 };
-	struct broker *b;
-
 	fixture_event(f, &(struct event){ .type = EVENT_ZK_SUSPENDED, .zk_suspended = { .planned = true } });
-	broker_snapshot(f->broker, &text);
-	b = broker_restore(&f->conf, bytes_view(&text), f->now_ns, &why);
-	if (!b)
-		fail_msg("%.*s", (int)why.len, why.data);
-	broker_check(b);
-	broker_snapshot(b, &again);
-	assert_true(slice_eq(bytes_view(&text), bytes_view(&again)));
-	broker_free(f->broker);
-	f->broker = b;
+	fixture_hand_over(f);
 	fixture_simple(f, EVENT_TIME, 0);
-	bytes_free(&text);
-	bytes_free(&again);
-	bytes_free(&why);
 }
 
 /* Connected: the heartbeat, the mailbox. */

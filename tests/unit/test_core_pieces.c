@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "core/port/work.h"
-#include "core/snapshot.h"
 
 enum { LOCKS = 3 * WORK_TURN_STEPS / 2, MANY = WORK_TURN_STEPS };
 
@@ -50,25 +49,6 @@ static bool shows(struct fixture *f, uint32_t conn, int number)
 
 	snprintf(name, sizeof(name), "\r\nl%03d\r\n", number);
 	return memmem(f->replies[conn].data, f->replies[conn].len, name, strlen(name));
-}
-
-static void hand_over(struct fixture *f)
-{
-	struct bytes text = { 0 }, again = { 0 }, why = { 0 };
-	struct broker *b;
-
-	broker_snapshot(f->broker, &text);
-	b = broker_restore(&f->conf, bytes_view(&text), f->now_ns, &why);
-	if (!b)
-		fail_msg("%.*s", (int)why.len, why.data);
-	broker_check(b);
-	broker_snapshot(b, &again);
-	assert_true(slice_eq(bytes_view(&text), bytes_view(&again)));
-	broker_free(f->broker);
-	f->broker = b;
-	bytes_free(&text);
-	bytes_free(&again);
-	bytes_free(&why);
 }
 
 /* ---- lists ---- */
@@ -144,7 +124,7 @@ static void a_list_begins_anew_after_a_hand_over(void **state)
 	fixture_ask(f, 1, "LOCKS");
 	piece(f);
 	fixture_say(f, 0, "UNLOCK l003", ":0");
-	hand_over(f);
+	fixture_hand_over(f);
 	fixture_expect(f, 1, "");
 	pieces(f);
 	for (int i = 0; i < LOCKS; i++)
@@ -278,7 +258,7 @@ static void holders_are_shown_anew_after_a_hand_over(void **state)
 	piece(f);
 	piece(f);
 	fixture_say(f, 3, "UNLOCK a", ":0");
-	hand_over(f);
+	fixture_hand_over(f);
 	fixture_expect(f, 0, "");
 	pieces(f);
 	for (uint32_t conn = 0; conn < 2; conn++) {
@@ -351,7 +331,7 @@ static void an_mlock_goes_on_after_a_hand_over(void **state)
 
 	granted_the_first(f);
 	piece(f);
-	hand_over(f);
+	fixture_hand_over(f);
 	fixture_say(f, 0, "UNLOCK b", ":0");
 	pieces(f);
 	fixture_expect(f, 3, "*2 :2049 :1025");
@@ -444,7 +424,7 @@ static void a_reset_goes_on_after_a_hand_over(void **state)
 	lock_all(f, 0, 0, MANY);
 	fixture_ask(f, 0, "RESET");
 	piece(f);
-	hand_over(f);
+	fixture_hand_over(f);
 	fixture_expect(f, 0, "");
 	pieces(f);
 	fixture_expect(f, 0, "+RESET");
@@ -462,7 +442,7 @@ static void a_client_that_is_closed_releases_the_rest_later(void **state)
 	fixture_say(f, 1, "QUIT", "+OK");
 	assert_int_equal(f->closed[0], 1);
 	piece(f);
-	hand_over(f);
+	fixture_hand_over(f);
 	fixture_simple(f, EVENT_CLIENT_GONE, 1);
 	fixture_ask(f, 2, "LOCK l063 WAIT 10000");
 	pieces(f);

@@ -139,6 +139,21 @@ static void who_asks_for_little_waits_for_one_request_of_many(void **state)
 	}
 }
 
+/* A process may be stopped for an hour while it serves somebody: that is no reason to serve its user an hour later. */
+static void a_debt_has_a_bound(void **state)
+{
+	int64_t none = 0;
+	int turns = 0;
+
+	party_add(&parties, &many[0]);
+	party_add(&parties, &other);
+	while (serve(INT64_C(3600) * 1000000000, PARTY_TURN_NS, &none) != &many[0])
+		assert_in_range(++turns, 0, 10);
+	for (turns = 0; serve(PARTY_TURN_NS, PARTY_TURN_NS, &none) != &many[0]; turns++)
+		assert_in_range(turns, 0, 1100);
+	assert_in_range(turns, 100, 1100);
+}
+
 static void who_leaves_is_not_served(void **state)
 {
 	int64_t none = 0;
@@ -207,6 +222,7 @@ int main(void)
 		TEST(fifty_connections_of_one_user_get_as_much_time_as_one_of_another),
 		TEST(who_comes_waits_for_one_turn_of_another_user_at_most),
 		TEST(who_asks_for_little_waits_for_one_request_of_many),
+		TEST(a_debt_has_a_bound),
 		TEST(who_leaves_is_not_served),
 		TEST(what_is_held_back_is_served_when_it_is_released),
 		TEST(a_door_is_no_user_and_what_a_visitor_takes_counts_for_its_owner),
