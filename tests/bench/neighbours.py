@@ -14,7 +14,7 @@ from services import cgroup, harness
 # "spin" never asks the daemon for anything.
 SPIN = "spin"
 ATTACKS = [SPIN, "idle", "unfinished", "unread", "held", "names", "observers", "locks", "queue", "clients", "deadlock"]
-# Two users; one user, who may use all; root in two units: with limits.user_share.
+# Two users; one user, who may use all, and is refused what it has used up itself; root in two units: with limits.user_share.
 SHARES = {"users": 75, "app": 100, "units": 75}
 BACK_S = 60
 # What the unit's CPUWeight=1000 is worth where the kernel has a group for each session.
@@ -79,7 +79,7 @@ def measure_one(bench, who, what, spin):
         back = None if bench.quick else back_s(daemon.pids[0], before)
     finally:
         bench.complain(daemon.end())
-    if found["refused"] or found["lost"]:
+    if (found["refused"] and who != "app") or found["lost"]:
         bench.failed(f"{what}, {who}: the bystander was refused {found['refused']} requests and lost {found['lost']} locks")
     spin = spin or found
     figures = {name: found[name] for name in ("p50_us", "p99_us", "refused", "lost", "attackers_refused")}

@@ -33,7 +33,8 @@ def test_no_request_of_another_account_is_refused_and_no_lock_lost(daemons, who)
         os.chmod(directory, os.stat(directory).st_mode | 0o011)
     for what in neighbours.ATTACKS:
         found = neighbours.attack(d.socket, what, who, PROCESSES, CONNECTIONS, SECONDS)
-        assert found["pairs"] > 0 and found["refused"] == found["lost"] == 0, what
+        assert found["pairs"] > 0 and found["lost"] == 0, what
+        assert found["refused"] == 0 or (LONG and who == "app"), what  # one user may use up all that it may use
         if what != neighbours.SPIN:
             assert found["attackers_asked"] or found["attackers_connected"], what
         harness.wait_until(lambda: len(d.client(operator=True).call("CLIENT", "LIST").splitlines()) == 1, "the attackers' end")

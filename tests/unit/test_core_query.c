@@ -61,6 +61,24 @@ static void readers_before_the_first_writer_hold_together(void **state)
 		    "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b12-__READ__0000000002 $8 lease_ms $-1 $4 data $0");
 }
 
+static void accounts_ask_other_hosts_in_turn_and_operators_first(void **state)
+{
+	static const char *const order[] = { "/lb/l4", "/lb/l5", "/lb/l6", "/lb/l7", "/lb/l11", "/lb/l8", "/lb/l10", "/lb/l9" };
+	struct fixture *f = *state;
+	char words[32];
+
+	for (uint32_t conn = 4; conn <= 11; conn++) {
+		fixture_connect_as(f, conn, conn < 10 ? 1000 : 2000, (struct slice){ 0 }, conn == 11);
+		snprintf(words, sizeof(words), "HOLDERS l%u", conn);
+		fixture_ask(f, conn, words);
+	}
+	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
+		fixture_op(f, EFFECT_ZK_LIST, order[i]);
+		fixture_answer_list(f, 1, 0, NULL);
+	}
+	fixture_no_op(f);
+}
+
 static void the_queue_is_that_of_all_hosts(void **state)
 {
 	struct fixture *f = *state;
@@ -399,6 +417,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_holder_elsewhere_is_read_from_its_znode),
 		TEST(readers_before_the_first_writer_hold_together),
+		TEST(accounts_ask_other_hosts_in_turn_and_operators_first),
 		TEST(the_queue_is_that_of_all_hosts),
 		TEST(an_exclusive_holder_here_is_told_without_asking),
 		TEST(without_a_connection_the_answer_tells_what_is_known_here),

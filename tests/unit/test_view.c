@@ -19,6 +19,7 @@ struct desk {
 	struct directories directories;
 	struct locks locks;
 	struct hosts hosts;
+	struct user user;
 	struct client client;
 	struct query *query;
 };
@@ -33,6 +34,7 @@ static int begin(void **state)
 	d->directories.ensemble = d->locks.ensemble = d->hosts.ensemble = &d->ensemble;
 	d->locks.directories = &d->directories;
 	d->hosts.locks = d->client.locks = &d->locks;
+	d->client.user = &d->user;
 	map_init(&d->locks.names, 1, 2);
 	hosts_init(&d->hosts);
 	d->query = query_new(&d->hosts, &d->client, COMMAND_QUEUE, SLICE("name"));

@@ -23,7 +23,7 @@ struct hosts {
 	struct ensemble *ensemble;
 	struct locks *locks;
 	struct query_list queries;
-	uint64_t last_query;
+	uint64_t last_query, query_round; /* a number, and a tag (query.h) */
 	size_t query_open; /* operations of queries without an answer, those of freed queries included */
 	struct inbox inbox;
 	struct letter_list letters;

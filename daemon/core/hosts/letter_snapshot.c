@@ -97,6 +97,8 @@ bool query_restore(struct hosts *h, const struct entry *e)
 		revocation_restore(h, c, command, bytes_view(&read.name), reason);
 	else if (fits)
 		q = query_new(h, c, command, bytes_view(&read.name));
+	if (c->query)
+		query_go_last(c->query);
 	bytes_free(&read.name);
 	if (!fits)
 		return entry_refuse(e, "the name or the reason is not one");

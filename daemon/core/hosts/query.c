@@ -115,6 +115,34 @@ static void aim(struct query *q)
 	q->state = QUERY_ASKED;
 }
 
+/* Most often behind all others. */
+static void get_in_line(struct query *q)
+{
+	struct hosts *h = q->hosts;
+	struct user *user = q->client->user;
+	struct query *before = TAILQ_LAST(&h->queries, query_list);
+
+	if (client_is_operator(q->client))
+		q->tag = h->query_round;
+	else
+		q->tag = user->last_query = (user->last_query > h->query_round ? user->last_query : h->query_round) + 1;
+	while (before && before->tag > q->tag)
+		before = TAILQ_PREV(before, query_list, link);
+	if (before)
+		TAILQ_INSERT_AFTER(&h->queries, before, q, link);
+	else
+		TAILQ_INSERT_HEAD(&h->queries, q, link);
+}
+
+void query_go_last(struct query *q)
+{
+	struct hosts *h = q->hosts;
+
+	TAILQ_REMOVE(&h->queries, q, link);
+	TAILQ_INSERT_TAIL(&h->queries, q, link);
+	q->tag = q->client->user->last_query = ++h->query_round;
+}
+
 struct query *query_new(struct hosts *h, struct client *c, enum command command, struct slice name)
 {
 	struct query *q = mem_new(sizeof(*q));
@@ -126,7 +154,7 @@ struct query *query_new(struct hosts *h, struct client *c, enum command command,
 	ledger_number(h->env->ledger, CEILING_QUERY, q->number);
 	bytes_slice(&q->name, name);
 	aim(q);
-	TAILQ_INSERT_TAIL(&h->queries, q, link);
+	get_in_line(q);
 	c->query = q;
 	return q;
 }
@@ -315,6 +343,8 @@ struct query *query_finished(struct hosts *h)
 			continue;
 		if (active == QUERY_ACTIVE_MAX || h->query_open >= QUERY_OPEN_MAX || !h->ensemble->session.proving)
 			break;
+		if (q->tag > h->query_round)
+			h->query_round = q->tag;
 		if (!step(q))
 			return q;
 		active++;

@@ -15,6 +15,9 @@
  * are held, and those whose data name a holder (the limit may have been larger); for WHY and QUEUE the mutex, where all
  * wait. The children of its directory show that a name is a semaphore's if this host does not know that.
  *
+ * Accounts take turns, operators come first: they are asked in order of tags. A tag is one more than that of the account's
+ * question before, and at least one more than that of the latest one whose turn has come.
+ *
  * A hand-over carries only ASKED: all but REVOKING is asked again on the next process's connection (or see answer.h).
  * Nothing is asked when this host holds the lock exclusively, or in standalone mode. Without a connection the answer
  * tells what this host knows. What is read may be older than the answer: holders write about themselves (holder.h).
@@ -57,7 +60,7 @@ struct query {
 	struct hosts *hosts;
 	struct client *client;
 	TAILQ_ENTRY(query) link; /* hosts->queries */
-	uint64_t number;
+	uint64_t number, tag;
 	enum query_state state;
 	enum command command; /* HOLDERS, QUEUE, WHY, LEADER, HOSTS or LIMIT; REVOKE or FORCEUNLOCK: for `revocation` */
 	enum flavour flavour;
@@ -80,21 +83,18 @@ struct query {
 struct query *query_new(struct hosts *h, struct client *c, enum command command, struct slice name);
 /* True: it is finished at once. A query for LIMIT is not begun so: it proceeds by itself. */
 bool query_begin(struct query *q);
-/* Instead of query_begin(), for `known`: what a try has seen (seen.h) is all that is known of other hosts. */
-void query_take_seen(struct query *q);
+void query_take_seen(struct query *q); /* instead of that, for `known`: what a try has seen (seen.h) is all that is known */
 /* Continues those whose turn it is, after every event. Returns a finished one, to be answered and freed; or NULL. */
 struct query *query_finished(struct hosts *h);
 /* A hand-over ends the connection: what was found so far is forgotten. Only those that ask nobody have an answer now. */
 void query_move_all(struct hosts *h);
+void query_go_last(struct query *q); /* after one: behind all others, in the order in which they stood */
 /* After its answer, or when its client is gone. It has no answer or revocation any longer. */
 void query_free(struct query *q);
-/* The child is another host's and still there. */
-bool query_is_elsewhere(const struct query_child *child);
+bool query_is_elsewhere(const struct query_child *child); /* it is another host's and still there */
 bool query_is_held(const struct query *q, const struct query_child *lease, size_t place); /* else it waits for room */
-/* How many of the children stand before every other that conflicts with them: they hold the lock. */
-size_t query_entitled(const struct query *q);
-/* Sends something for it. */
-void query_send(struct query *q, enum effect_type type, const struct operation_request *request);
+size_t query_entitled(const struct query *q); /* so many children stand before all that conflict with them: they hold it */
+void query_send(struct query *q, enum effect_type type, const struct operation_request *request); /* for it */
 struct query *query_find(const struct hosts *h, uint64_t number);
 /* The query whose operation was answered; NULL, as above: its client is gone. To be called once for each operation. */
 struct query *query_of(struct hosts *h, const struct operation *op);

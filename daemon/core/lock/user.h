@@ -27,6 +27,7 @@ struct user {
 	struct account *account;
 	size_t clients;
 	struct work_user worker; /* what is to be done for its clients */
+	uint64_t last_query;     /* tag of its latest question to other hosts (hosts/query.h) */
 };
 
 TAILQ_HEAD(group_clients, client);
