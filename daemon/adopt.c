@@ -196,7 +196,9 @@ bool adopt_is_kept(struct daemon *d, struct parcel *p)
 
 	if (!keep_take(&d->notify, p))
 		return false;
-	if (!identity_differs(p, &d->conf, d->broker.standalone, error))
+	if (!saved_left_is_latest(p, d->conf.rundir))
+		snprintf(error, sizeof(error), "it has served on after that, or another one has");
+	else if (!identity_differs(p, &d->conf, d->broker.standalone, error))
 		return true;
 	log_warning(saved_unused, LOG_FIELDS("error=%v", error),
 		    "what the process before this one left is not used: %s", error);

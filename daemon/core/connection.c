@@ -179,6 +179,7 @@ void connection_snapshot(const struct client *c, struct bytes *out)
 		entry_text(&w, "command", slice_of(command_table[c->last_command].word));
 	entry_number(&w, "restarting", c->locks->restarter == c);
 	entry_number(&w, "ghost", c->ghost);
+	entry_number(&w, "recorded", c->recorded);
 	if (c->releasing.worker)
 		entry_number(&w, "releasing", true);
 	if (c->resetting)
@@ -208,7 +209,8 @@ bool connection_restore(struct broker *b, const struct entry *e)
 	enter_account(c);
 	if (!read || !entry_get_text(e, "command", TEXT_MAX, &command) ||
 	    !entry_get_text(e, "group", TEXT_MAX, &group) || !entry_get_flag(e, "restarting", &restarting) ||
-	    !entry_get_flag(e, "ghost", &c->ghost) || !entry_get_flag(e, "releasing", &releasing) ||
+	    !entry_get_flag(e, "ghost", &c->ghost) || !entry_get_flag(e, "recorded", &c->recorded) ||
+	    !entry_get_flag(e, "releasing", &releasing) ||
 	    !entry_get_flag(e, "resetting", &c->resetting) || !list_restore(c, e) ||
 	    !entry_get_due(e, "events due", &b->env.timers, &c->events_timer))
 		return false;

@@ -98,9 +98,12 @@ static void write_all(struct broker *b)
 		write_lock(lock);
 	TAILQ_FOREACH(lock, &b->locks.idle, link)
 		write_lock(lock);
-	TAILQ_FOREACH(c, &b->locks.clients, link)
+	TAILQ_FOREACH(c, &b->locks.clients, link) {
+		if (c->recorded)
+			client_ledger_add(c);
 		TAILQ_FOREACH(g, &c->grants, client_link)
 			grant_ledger_write(g);
+	}
 	TAILQ_FOREACH(l, &b->hosts.letters, link)
 		letter_ledger_add(l);
 }

@@ -95,7 +95,7 @@ static size_t check_client(const struct client *c, const char **wrong)
 {
 	const struct grant *g;
 
-	CHECK(c->record || !c->grant_count);
+	CHECK(!c->record == !c->recorded && (c->record || !c->grant_count));
 	TAILQ_FOREACH(g, &c->grants, client_link)
 		check_grant(g, wrong);
 	if (!c->record)

@@ -357,6 +357,7 @@ static void write_client(struct work *w, size_t i)
 	entry_number(&e, "id", (int64_t)c->head.number);
 	entry_number(&e, "told jeopardy", w->holds[i] && w->v->head->jeopardy);
 	entry_number(&e, "ghost", !is_back(w, c));
+	entry_number(&e, "recorded", true);
 	entry_pairs(&e, (struct slice){ c->text, c->length }, c->pairs);
 	entry_end(&e);
 }

@@ -136,11 +136,13 @@ bool keep_due(struct keep *k)
 		return false;
 	rc = keep_give(k->notify, &p, *k->conf_fd);
 	parcel_free(&p);
-	if (rc < 0)
+	if (rc < 0) {
 		keep_failed(k, rc);
-	else
-		log_info(kept, LOG_NO_FIELDS, "everything is kept for the next start of the service");
-	return rc == 0;
+		return false;
+	}
+	log_info(kept, LOG_NO_FIELDS, "everything is kept for the next start of the service");
+	handover_finish(k->handover);
+	return true;
 }
 
 /* ---- the next process ---- */

@@ -40,6 +40,7 @@ struct supervisor {
 	struct watchdogs watchdogs;
 	int signals; /* signalfd */
 	int stop;    /* the latest signal to stop; 0: none */
+	bool keep;   /* it is to leave everything for the next start, as SIGUSR1 says */
 	pid_t group; /* of all processes that the worker was and has started; 0: all are reaped */
 	pid_t worker;
 	bool ended; /* the worker was reaped: */
@@ -73,6 +74,8 @@ static int start_worker(struct supervisor *s, bool first)
 	s->ended = false;
 	exchange_begin(&s->exchange, fd, crashes_recent(&s->crashes, now_ns));
 	/* Whatever the one before had begun, this one was not told. */
+	if (s->stop && s->keep)
+		exchange_signal(&s->exchange, SIGUSR1, 0);
 	if (s->stop)
 		exchange_signal(&s->exchange, s->stop, 0);
 	watchdogs_begin(&s->watchdogs, now_ns);
@@ -224,8 +227,11 @@ static void take_signal(struct supervisor *s, const struct signalfd_siginfo *inf
 		s->stop = number;
 		exchange_signal(&s->exchange, number, (pid_t)info->ssi_pid);
 		break;
-	case SIGHUP:
 	case SIGUSR1:
+		s->keep = true;
+		exchange_signal(&s->exchange, number, (pid_t)info->ssi_pid);
+		break;
+	case SIGHUP:
 	case SIGUSR2:
 		exchange_signal(&s->exchange, number, (pid_t)info->ssi_pid);
 		break;

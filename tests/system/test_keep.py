@@ -215,6 +215,47 @@ def test_a_daemon_that_stops_keeps_nothing(daemons, clients):
     assert d.terminate() == 0
 
 
+class Hoarder(Manager):
+    """It removes nothing, and lets no barrier pass."""
+
+    def receive(self):
+        text, fds, _, _ = socket.recv_fds(self.daemon.notify, 4096, 4)
+        lines = dict(line.split("=", 1) for line in text.decode().splitlines())
+        if "FDSTORE" in lines:
+            self.kept.setdefault(lines["FDNAME"], []).append(fds.pop())
+        elif "BARRIER" in lines:
+            self.kept.setdefault("barriers", []).append(fds.pop())
+        for fd in fds:
+            os.close(fd)
+        return lines
+
+    def oldest(self):
+        """From now on it has what it was given first, as often as it is asked."""
+        self.kept = {name: os.dup(fds[0]) for name, fds in self.kept.items() if name != "barriers"}
+
+
+def test_what_a_process_left_that_went_on_is_not_used(daemons, clients):
+    """It was not told that the manager has everything, in time, and the manager did not remove it."""
+    d = daemons()
+    manager = Hoarder(d)
+    c, other = clients(d), clients(d)
+    token = c.call("LOCK", "a")
+    d.notify.settimeout(harness.PATIENCE)
+    d.signal(signal.SIGUSR1)
+    manager.until("BARRIER")
+    harness.wait_until(lambda: logged(d, "nothing is kept for the next start of the service: "), "the end of the wait")
+    assert c.call("UNLOCK", "a", "TOKEN", token) == 0
+    later = other.call("LOCK", "a")
+    d.expected_exit = -signal.SIGKILL
+    d.process.send_signal(signal.SIGKILL)
+    assert d.process.wait(harness.PATIENCE) == -signal.SIGKILL
+    d.expected_exit = 0
+    manager.oldest()
+    manager.start()
+    assert logged(d, "what the process before this one left is not used: it has served on after that, or another one has")
+    assert c.ended() and clients(d).call("LOCK", "a", "WAIT", harness.PATIENCE * 1000) > later
+
+
 def test_what_is_of_another_daemon_is_not_used(daemons, clients, managers):
     d = daemons()
     c = clients(d)

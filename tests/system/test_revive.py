@@ -39,6 +39,12 @@ def holds(daemon, clients, *names, version=3):
     return c, tokens
 
 
+def hand_over(daemon):
+    daemon.signal(signal.SIGUSR2)
+    harness.wait_until(lambda: daemon.process.poll() is not None, "the hand-over")
+    daemon.adopt()
+
+
 def is_free(daemon, clients, name):
     c = clients(daemon)
     return isinstance(c.call("LOCK", name, "WAIT", 300), int)
@@ -74,6 +80,20 @@ def test_crashes_in_a_row(kept, clients):
     time.sleep(random.uniform(0, 0.05))
     kept.crash()
     assert c.call("VALID", "a", "TOKEN", a) > 0 and c.call("UNLOCK", "a") == 0
+
+
+@pytest.mark.parametrize("handed_over", [False, True], ids=["crash", "hand-over"])
+def test_a_connection_that_holds_nothing_any_longer_goes_on_again_and_again(kept, clients, handed_over):
+    harness.inherit_orphans()
+    c, _ = holds(kept, clients, "a")
+    assert c.call("UNLOCK", "a") == 0
+    if handed_over:
+        hand_over(kept)
+        kept.wait_kept(c)
+    for _ in range(2):
+        kept.crash()
+        assert c.call("PING") == "PONG"
+    assert isinstance(c.call("LOCK", "a"), int)
 
 
 def test_what_waits_in_the_socket_is_served_by_the_next(kept, clients):
@@ -151,9 +171,7 @@ def test_a_leader_goes_on(kept, clients):
 def test_a_hand_over_keeps_what_is_kept(kept, clients):
     harness.inherit_orphans()
     c, (a,) = holds(kept, clients, "a")
-    kept.signal(signal.SIGUSR2)
-    harness.wait_until(lambda: kept.process.poll() is not None, "the hand-over")
-    kept.adopt()
+    hand_over(kept)
     kept.wait_kept(c)
     kept.crash()
     assert c.call("VALID", "a", "TOKEN", a) > 0 and c.call("UNLOCK", "a") == 0

@@ -162,6 +162,56 @@ static void an_audit_begins_again_and_answers_all_that_wait(void **state)
 	fixture_no_op(f);
 }
 
+static void taken_by_beta(struct fixture *f, const char *name)
+{
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
+	fixture_answer_list(f, 1, 2, (const char *[]){ name, elsewhere });
+}
+
+/* What ZooKeeper said of the lock before is not relied on, but it will say so again. */
+static void a_try_is_answered_when_it_is_known(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	fixture_ask(f, 0, "LOCK a WAIT 0");
+	fixture_answer_get(f, 1, 0, LOCK_DATA);
+	fixture_answer_made(f, 5, 77, name, sizeof(name));
+	hand_over(f);
+	fixture_expect(f, 0, "");
+	connected(f);
+	taken_by_beta(f, name);
+	fixture_expect(f, 0, "$-1");
+}
+
+static void a_wait_that_runs_out_meanwhile_is_answered_when_it_is_known(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	fixture_ask(f, 0, "LOCK a WAIT 100");
+	fixture_answer_get(f, 1, 0, LOCK_DATA);
+	fixture_answer_made(f, 5, 77, name, sizeof(name));
+	fixture_answer_list(f, 1, 2, (const char *[]){ name, elsewhere });
+	hand_over(f);
+	fixture_pass(f, 200);
+	fixture_expect(f, 0, "");
+	connected(f);
+	taken_by_beta(f, name);
+	fixture_expect(f, 0, "$-1");
+}
+
+static void a_try_does_not_wait_for_long(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_ask(f, 0, "LOCK a WAIT 0");
+	hand_over(f);
+	fixture_pass(f, 4100);
+	fixture_expect(f, 0,
+		       "-UNAVAILABLE there is no connection to ZooKeeper, so it is not known whether the lock is taken: a");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -173,6 +223,9 @@ int main(void)
 		TEST_IN(what_is_asked_right_after_it_waits_too, demand_setup),
 		TEST_IN(a_revocation_that_has_asked_ends, demand_setup),
 		TEST_IN(an_audit_begins_again_and_answers_all_that_wait, demand_setup),
+		TEST_IN(a_try_is_answered_when_it_is_known, demand_setup),
+		TEST_IN(a_wait_that_runs_out_meanwhile_is_answered_when_it_is_known, demand_setup),
+		TEST_IN(a_try_does_not_wait_for_long, demand_setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

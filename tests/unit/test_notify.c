@@ -37,6 +37,8 @@ static int teardown(void **state)
 	effects_free(&effects);
 	effects = (struct effects){ 0 };
 	heap_deinit(&env.timers);
+	account_leave(c.account);
+	accounts_deinit(&env.accounts);
 	return 0;
 }
 

@@ -50,6 +50,7 @@ static int end(void **state)
 	hosts_deinit(&d->hosts);
 	map_deinit(&d->locks.names);
 	heap_deinit(&d->env.timers);
+	accounts_deinit(&d->env.accounts);
 	free(d);
 	return 0;
 }

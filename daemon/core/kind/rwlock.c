@@ -74,7 +74,7 @@ static bool is_taken(const struct lock *lock, enum mode mode, bool behind)
 static bool end_expired(struct lock *lock)
 {
 	struct locks *locks = lock->locks;
-	bool may_be_known = locks->ensemble->session.connected || locks->env->conf->standalone, behind_writer = false,
+	bool may_be_known = session_reaches(locks->ensemble) || locks->env->conf->standalone, behind_writer = false,
 	     behind_reader = false;
 	size_t before = lock->expired_count;
 	struct request *r, *after;
@@ -90,8 +90,7 @@ static bool end_expired(struct lock *lock)
 		if (taken)
 			request_time_out(r);
 		else
-			request_fail(r, ERROR_UNAVAILABLE,
-				     "there is no connection to ZooKeeper, so it is not known whether the lock is taken");
+			request_fail(r, ERROR_UNAVAILABLE, REQUEST_UNCONNECTED);
 	}
 	return lock->expired_count != before;
 }

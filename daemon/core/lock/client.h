@@ -72,6 +72,7 @@ struct client {
 	bool events_waiting;      /* EVENTS waits */
 	struct timer events_timer;
 	struct ledger_client *record; /* in the ledger; NULL: none */
+	bool recorded;            /* it was in one: it is kept, and so it is in that of the next process, too */
 	struct client_list *auditing; /* the list in which its AUDIT waits; NULL: none does */
 	bool reloading, resetting; /* its RELOAD waits; its RESET does, for: */
 	struct work_item releasing; /* it is closed or resets, and has something yet (hosts/release.h) */

@@ -44,6 +44,7 @@ static void write(struct client *c, const struct bytes *text, size_t pairs, uint
 	if (c->record)
 		ledger_drop(l, &c->record->head);
 	c->record = r;
+	c->recorded = true;
 }
 
 /* Who it is, whatever it is doing. */

@@ -218,16 +218,22 @@ void request_fail_all(struct lock *lock, enum error_code code, const char *sente
 		request_fail(r, code, sentence);
 }
 
+static const char *why_unknown(const struct locks *locks)
+{
+	if (locks->env->conf->standalone)
+		return "no fencing token could be reserved in daemon.statedir: the log says why";
+	if (!locks->ensemble->session.connected)
+		return REQUEST_UNCONNECTED;
+	return "ZooKeeper did not tell in time whether the lock is taken";
+}
+
 void request_expire(struct request *r)
 {
 	struct locks *locks = r->lock->locks;
 
 	if (r->expired) {
 		locks->env->stats.timeouts_total++;
-		request_fail(r, ERROR_UNAVAILABLE,
-			     locks->env->conf->standalone
-				     ? "no fencing token could be reserved in daemon.statedir: the log says why"
-				     : "ZooKeeper refused to tell the limit in time whether the lock is taken");
+		request_fail(r, ERROR_UNAVAILABLE, why_unknown(locks));
 		return;
 	}
 	r->expired = true;

@@ -44,6 +44,8 @@ struct request_terms {
 	int64_t limit, count; /* ACQUIRE */
 };
 
+#define REQUEST_UNCONNECTED "there is no connection to ZooKeeper, so it is not known whether the lock is taken"
+
 struct request {
 	struct client *client;
 	struct lock *lock;

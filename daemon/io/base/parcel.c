@@ -148,15 +148,19 @@ int64_t parcel_get_int(const struct parcel_record *r, const char *key)
 	return value;
 }
 
-int parcel_take_fd(struct parcel *p, const struct parcel_record *r, const char *key)
+int parcel_look_at_fd(const struct parcel *p, const struct parcel_record *r, const char *key)
 {
 	int64_t number = parcel_get_int(r, key);
-	int fd;
 
-	if (number < 1 || (uint64_t)number > p->fd_count)
-		return -1;
-	fd = p->fds[number - 1];
-	p->fds[number - 1] = -1;
+	return number < 1 || (uint64_t)number > p->fd_count ? -1 : p->fds[number - 1];
+}
+
+int parcel_take_fd(struct parcel *p, const struct parcel_record *r, const char *key)
+{
+	int fd = parcel_look_at_fd(p, r, key);
+
+	if (fd >= 0)
+		p->fds[parcel_get_int(r, key) - 1] = -1;
 	return fd;
 }
 

@@ -59,7 +59,9 @@ bool parcel_find(const struct parcel *p, const char *kind, struct parcel_record 
 bool parcel_next(struct slice *rest, struct parcel_record *ret);
 int64_t parcel_get_int(const struct parcel_record *r, const char *key);
 struct slice parcel_get_text(const struct parcel_record *r, const char *key);
-/* The caller's from now on; -1: none, or there is no such descriptor. */
+/* -1: none, or there is no such descriptor. */
+int parcel_look_at_fd(const struct parcel *p, const struct parcel_record *r, const char *key);
+/* The same, and it is the caller's from now on. */
 int parcel_take_fd(struct parcel *p, const struct parcel_record *r, const char *key);
 
 /* Frees the memory. */

@@ -307,9 +307,11 @@ void saved_close(struct saved *s)
 }
 
 /* What this process leaves, as the next one finds it. */
-void saved_pack(const struct saved *s, struct parcel *p)
+void saved_pack(struct saved *s, struct parcel *p)
 {
 	struct saved_left left = { .fd = s->fd,
+				   .number = (uint64_t)clock_now_ns(),
+				   .unnamed = !s->named,
 				   .session = s->file->session[s->file->present],
 				   .conn_count = s->file->conn_count,
 				   .held_session = s->held_session,
@@ -319,6 +321,12 @@ void saved_pack(const struct saved *s, struct parcel *p)
 
 	memcpy(left.former, s->file->former, sizeof(left.former));
 	saved_left_pack(&left, p);
+	s->packed = left.number;
+}
+
+void saved_finish(struct saved *s)
+{
+	__atomic_store_n(&s->file->finished, s->packed, __ATOMIC_RELEASE);
 }
 
 /* ---- formers ---- */

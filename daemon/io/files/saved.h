@@ -64,7 +64,9 @@ void saved_spoil_earlier(const struct saved *s);
 void saved_close(struct saved *s);
 
 /* For a hand-over. */
-void saved_pack(const struct saved *s, struct parcel *p);
+void saved_pack(struct saved *s, struct parcel *p);
+/* What was packed last is for the next process, whenever that comes: the last thing that this one does. */
+void saved_finish(struct saved *s);
 
 /* The sessions that the file listed when it was opened, at most FORMERS_MAX. */
 size_t saved_formers(const struct saved *s, struct broker_former *ret_list);

@@ -63,7 +63,10 @@ struct saved_file {
 	char boot_id[SAVED_BOOT_ID_MAX], host[SAVED_HOST_MAX];
 	struct saved_session session[2];
 	struct saved_former former[FORMERS_MAX];
+	uint64_t finished;      /* the parcel that a process has left which then ended (saved_finish()); 0: none */
 };
+
+_Static_assert(sizeof(struct saved_file) <= SAVED_PAGE, "what was added last is 0 in files of before");
 
 static inline uint64_t saved_pages(uint64_t bytes)
 {

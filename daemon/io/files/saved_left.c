@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -241,6 +243,8 @@ void saved_left_pack(const struct saved_left *l, struct parcel *p)
 {
 	parcel_begin(p, "saved");
 	parcel_fd(p, "fd", l->fd);
+	parcel_int(p, "number", (int64_t)l->number);
+	parcel_int(p, "unnamed", l->unnamed);
 	parcel_int(p, "id", l->session.id);
 	pack_password(p, l->session.password);
 	parcel_int(p, "safe_until_ns", l->session.safe_until_ns);
@@ -305,4 +309,28 @@ int saved_left_unpack(struct saved_left **ret, struct parcel *p)
 			unpack_held(l, &r);
 	*ret = l;
 	return 0;
+}
+
+/* Each process that serves has a file of its own. */
+static bool is_named(int fd, const char *rundir)
+{
+	char path[PATH_MAX];
+	struct stat own, named;
+
+	return snprintf(path, sizeof(path), "%s/saved", rundir) < (int)sizeof(path) && stat(path, &named) == 0 &&
+	       fstat(fd, &own) == 0 && own.st_dev == named.st_dev && own.st_ino == named.st_ino;
+}
+
+bool saved_left_is_latest(const struct parcel *p, const char *rundir)
+{
+	uint64_t finished;
+	struct parcel_record r;
+	int fd;
+
+	parcel_find(p, "saved", &r);
+	fd = parcel_look_at_fd(p, &r, "fd");
+	if (fd < 0 || pread(fd, &finished, sizeof(finished), offsetof(struct saved_file, finished)) != (ssize_t)sizeof(finished))
+		return false;
+	/* A process of an earlier version gave its parcel no number. */
+	return finished == (uint64_t)parcel_get_int(&r, "number") && (parcel_get_int(&r, "unnamed") || is_named(fd, rundir));
 }

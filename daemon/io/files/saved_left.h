@@ -20,6 +20,8 @@ struct saved_conf;
 
 struct saved_left {
 	int fd; /* of its file, locked; -1: none */
+	uint64_t number; /* of the parcel */
+	bool unnamed;    /* its file has no name */
 	bool standalone;
 	bool here; /* its numbers of processes, its connections and its instants are of our namespaces */
 	struct saved_session session; /* its last one; id 0: none */
@@ -46,3 +48,8 @@ void saved_left_free(struct saved_left *l);
 /* The record of a parcel. Reading it changes nothing in the file. 0 or -EBADMSG. */
 void saved_left_pack(const struct saved_left *l, struct parcel *p);
 int saved_left_unpack(struct saved_left **ret, struct parcel *p);
+/*
+ * The parcel is what the latest process left as the last thing that it did. Else that one went on, or another one has served
+ * since, and all that it says may be over.
+ */
+bool saved_left_is_latest(const struct parcel *p, const char *rundir);

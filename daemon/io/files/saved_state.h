@@ -9,6 +9,7 @@ struct saved {
 	int dir_fd;
 	bool named;              /* otherwise it is saved.new */
 	bool taken;              /* it was the spare */
+	uint64_t packed;         /* the number of the latest parcel */
 	int earlier_fd;          /* the earlier file, until it is named */
 	size_t next_conns;       /* the next process makes places for so many connections */
 	struct saved_file *file; /* up to the memory */

@@ -339,7 +339,11 @@ static bool freeze(const struct handover_parts *parts)
 		return false;
 	if (parts->zookeeper)
 		zookeeper_suspend(parts->zookeeper);
-	server_settle(parts->server);
+	/* A connection may end here: its peer is gone, and finds out when it is written to, as who is a ghost. */
+	do {
+		server_clean(parts->server);
+		server_settle(parts->server);
+	} while (!server_is_clean(parts->server));
 	/* The end of a connection may have led to another reservation. */
 	return !parts->tokens || !tokens_writing(parts->tokens);
 }
@@ -369,6 +373,11 @@ bool handover_freeze(struct handover *h, struct parcel *ret)
 	identity_pack(ret, h->parts.conf, h->parts.standalone);
 	pack(h, frozen_ns, ret);
 	return true;
+}
+
+void handover_finish(struct handover *h)
+{
+	saved_finish(h->parts.saved);
 }
 
 /* ---- the calls ---- */

@@ -61,7 +61,7 @@ struct handover_parts {
 	struct keeper *keeper;       /* NULL: there is none */
 	bool standalone;
 	bool followed;               /* whoever watches this process is told which one is next */
-	const struct saved *saved;
+	struct saved *saved;
 	const struct tokens *tokens; /* NULL unless standalone */
 	struct zookeeper *zookeeper; /* NULL when standalone */
 };
@@ -91,6 +91,8 @@ bool handover_due(struct handover *h);
  * somebody else may. False: not yet; to be tried again when the next turn is settled.
  */
 bool handover_freeze(struct handover *h, struct parcel *ret);
+/* That parcel is where it will be found: from now on this process must do nothing but exit. */
+void handover_finish(struct handover *h);
 /* The process that has taken over; 0: none has. */
 pid_t handover_successor(const struct handover *h);
 /* Passes on signals that came too late for this process, and exits. */
