@@ -17,7 +17,7 @@ static void put_shown(struct bytes *b, struct slice text)
 static bool is_bare(struct slice text)
 {
 	for (size_t i = 0; i < text.len; i++)
-		if (text.data[i] <= ' ' || text.data[i] > '~' || memchr("\"\\=", text.data[i], 3))
+		if (text.data[i] <= ' ' || text.data[i] > '~' || strchr("\"\\=", text.data[i]))
 			return false;
 	return text.len > 0 && text.len <= BYTES_SHOWN_MAX;
 }

@@ -268,6 +268,9 @@ static void work(struct broker *b)
 		case WORK_ANSWER:
 			done += answer_continue(container_of(w, struct answer, work), WORK_TURN_STEPS - done);
 			break;
+		case WORK_AUDIT:
+			done += audit_look(&b->hosts, WORK_TURN_STEPS - done);
+			break;
 		case WORK_MLOCK:
 			done += mlock_more(b, container_of(w, struct mlock, work));
 			break;

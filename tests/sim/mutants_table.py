@@ -47,6 +47,8 @@ MUTANTS = [
         ("\tif (!TAILQ_EMPTY(&lock->locks->walks))\n\t\twalk_leave_request(lock->locks, r);\n", "")], 3000, "anything standalone"),
     ("who holds no longer is where holders go on", [
         ("\tif (!TAILQ_EMPTY(&lock->locks->walks))\n\t\twalk_leave_grant(lock->locks, g);\n", "")], 3000, "anything standalone"),
+    ("what an audit left for later is forgotten", [
+        ("\tif (a->state == AUDIT_NAMES)\n\t\tleave_for_later(h);\n", "")], 3000, "anything"),
     ("an MLOCK that is left for later is forgotten", [
         ("mlock.c", "\twork_add(&c->locks->env->works, &c->user->worker, &m->work);\n", "\t;\n")], 300),
     ("an MLOCK that is to go on is forgotten at a hand-over", [

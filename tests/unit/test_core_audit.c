@@ -448,6 +448,56 @@ static void a_daemon_that_stops_audits_nothing(void **state)
 	fixture_say(f, 2, "AUDIT", "-DRAINING the daemon is stopping");
 }
 
+static int setup_pieces(void **state)
+{
+	struct fixture *f = fixture_new(false);
+
+	f->conf.all_in_pieces = true;
+	return fixture_setup(f, 4, state);
+}
+
+/* A name a piece; those who have asked share the sweep, and the first of them goes. */
+static void names_are_looked_at_in_pieces(void **state)
+{
+	static const char *const names[] = { "a", "%zz", "b" };
+	struct fixture *f = *state;
+
+	audit(f, 3, names);
+	fixture_ask(f, 1, "AUDIT");
+	fixture_ask(f, 2, "AUDIT");
+	assert_true(broker_has_work(f->broker));
+	fixture_say(f, 3, "CLIENT UNBLOCK 1", ":1");
+	fixture_expect(f, 0, "$-1");
+	fixture_op(f, EFFECT_ZK_LIST, "/lb");
+	fixture_answer_list(f, 1, 3, names);
+	fixture_simple(f, EVENT_CLIENT_GONE, 1);
+	fixture_simple(f, EVENT_TIME, 0);
+	assert_true(broker_has_work(f->broker));
+	fixture_no_op(f);
+	fixture_simple(f, EVENT_TIME, 0);
+	assert_false(broker_has_work(f->broker));
+	answer_directory(f, "/lb/a", LOCK_DATA, 0, NULL);
+	answer_directory(f, "/lb/b", LOCK_DATA, 0, NULL);
+	expect_counts(f, 2, (struct counts){ .directories = 2, .odd_names = 1 },
+		      ":0 $8 examples *1 *4 $4 what $9 odd_names $4 path $7 /lb/%zz");
+}
+
+/* What is left of it ends with the connection. */
+static void names_that_are_left_end_with_the_connection(void **state)
+{
+	struct fixture *f = *state;
+
+	audit(f, 2, (const char *[]){ "a", "b" });
+	assert_true(broker_has_work(f->broker));
+	fixture_simple(f, EVENT_CLIENT_GONE, 0);
+	assert_false(broker_has_work(f->broker));
+	fixture_connect(f, 0);
+	audit(f, 2, (const char *[]){ "a", "b" });
+	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
+	assert_false(broker_has_work(f->broker));
+	bytes_clear(&f->replies[0]);
+}
+
 static int setup_standalone(void **state)
 {
 	return fixture_setup(fixture_new(true), 1, state);
@@ -468,6 +518,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(everything_is_counted),
+		TEST_IN(names_are_looked_at_in_pieces, setup_pieces),
+		TEST_IN(names_that_are_left_end_with_the_connection, setup_pieces),
 		TEST_IN(directories_of_prefixes_are_looked_at_as_what_they_are, setup_prefixes),
 		TEST(the_parts_of_a_semaphore_are_looked_at),
 		TEST(a_stray_is_deleted_before_the_answer),

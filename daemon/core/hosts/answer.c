@@ -281,11 +281,35 @@ static bool step(struct answer *a, int64_t *steps)
 	return place(a);
 }
 
+static void aim(struct answer *a)
+{
+	a->rules = a->query->hosts->env->rules;
+	if (a->query->command == COMMAND_QUEUE)
+		view_begin_waiters(&a->view, a->query);
+	else
+		view_begin_holders(&a->view, a->query);
+}
+
+/* What it might look at before is not shown any longer. */
+static void begin_anew(struct answer *a)
+{
+	walk_end(a->query->hosts->locks, &a->walk);
+	view_end(&a->view);
+	bytes_clear(&a->rows);
+	bytes_clear(&a->said);
+	a->at = a->row_count = a->here = 0;
+	a->permits = a->position = a->count = 0;
+	a->placing = a->waits = false;
+	aim(a);
+}
+
 int64_t answer_continue(struct answer *a, int64_t steps)
 {
 	bool one = a->query->hosts->env->conf->all_in_pieces;
 	int64_t done = 0;
 
+	if (a->rules != a->query->hosts->env->rules)
+		begin_anew(a);
 	while (done < steps) {
 		if (!step(a, &done)) {
 			finish(a);
@@ -312,10 +336,7 @@ static struct answer *begin(struct query *q)
 	assert(!q->answer && !q->revocation);
 	a->work.kind = WORK_ANSWER;
 	a->query = q;
-	if (q->command == COMMAND_QUEUE)
-		view_begin_waiters(&a->view, q);
-	else
-		view_begin_holders(&a->view, q);
+	aim(a);
 	q->answer = a;
 	q->state = QUERY_ANSWERING;
 	return a;

@@ -34,6 +34,7 @@ struct answer {
 	int64_t permits;   /* that the rows hold together */
 	struct bytes said; /* WHY: of the first holders */
 	bool placing;      /* PLACE */
+	uint32_t rules;    /* env->rules that the rows were made by: when they change it begins anew */
 	struct walk walk;
 	int64_t position;  /* WHY: the requests that were counted; */
 	int64_t count;     /* ... the permits that the client's waits for */

@@ -9,6 +9,8 @@
 #include "core/znode/record.h"
 #include "protocol/name.h"
 
+enum { NAME_STEPS = 2 }; /* what a name counts for (core/port/work.h) */
+
 /* ---- where lock directories are ---- */
 
 /* Goes to that root: 0 is that of most locks, the others are the paths of prefixes that have one. False: none is left. */
@@ -27,6 +29,7 @@ static bool begin_root(struct hosts *h, size_t root)
 	a->state = AUDIT_ROOT;
 	a->root_asked = a->mismatch = false;
 	bytes_clear(&a->names);
+	a->looked = 0;
 	a->sent = a->answered = 0;
 	return true;
 }
@@ -74,9 +77,13 @@ static void add_name(struct audit *a, enum flavour flavour, struct slice name, c
 
 /* ---- a sweep ---- */
 
-static void forget(struct audit *a)
+static void forget(struct hosts *h)
 {
+	struct audit *a = &h->audit;
+
 	a->state = AUDIT_IDLE;
+	work_drop(&h->env->works, &a->work);
+	bytes_free(&a->listed);
 	bytes_free(&a->names);
 	for (size_t i = 0; i < a->example_count; i++)
 		bytes_free(&a->examples[i].path);
@@ -85,7 +92,7 @@ static void forget(struct audit *a)
 
 void audit_deinit(struct hosts *h)
 {
-	forget(&h->audit);
+	forget(h);
 }
 
 static void wait_in(struct client_list *list, struct client *c)
@@ -121,13 +128,27 @@ static struct client *next(struct client_list *list)
 	return c;
 }
 
+/* In the turns of whom it is done for. */
+static void leave_for_later(struct hosts *h)
+{
+	struct audit *a = &h->audit;
+
+	work_drop(&h->env->works, &a->work);
+	a->work.kind = WORK_AUDIT;
+	work_add(&h->env->works, &TAILQ_FIRST(&a->served)->user->worker, &a->work);
+}
+
 void audit_leave(struct hosts *h, struct client *c)
 {
 	struct audit *a = &h->audit;
 
 	wait_in(NULL, c);
-	if (a->state != AUDIT_IDLE && TAILQ_EMPTY(&a->served))
-		forget(a);
+	if (a->state == AUDIT_IDLE)
+		return;
+	if (TAILQ_EMPTY(&a->served))
+		forget(h);
+	else if (a->work.worker)
+		leave_for_later(h);
 }
 
 /* ---- what was found ---- */
@@ -264,24 +285,49 @@ static void place_answered(struct hosts *h, const struct operation *op, const st
 }
 
 /* Names that begin with a dot are the brokers' own: no lock's name does. */
-static void keep_names(struct hosts *h, const struct event *event)
+static void keep_listed(struct audit *a, const struct event *event)
 {
-	struct audit *a = &h->audit;
-	struct bytes name = { 0 };
-	enum flavour flavour;
-
 	for (size_t i = 0; i < event->zk_answered.count; i++) {
 		struct slice child = event->zk_answered.children[i];
 
 		if (child.len && child.data[0] == '.')
 			continue;
-		bytes_clear(&name);
-		if (lock_name(h, child, &name, &flavour))
-			add_name(a, flavour, child, "");
-		else
-			FOUND(a, odd_names, a->path, child);
+		bytes_slice(&a->listed, child);
+		bytes_char(&a->listed, '\0');
 	}
+}
+
+static void look_at(struct hosts *h, struct slice child)
+{
+	struct audit *a = &h->audit;
+	struct bytes name = { 0 };
+	enum flavour flavour;
+
+	if (lock_name(h, child, &name, &flavour))
+		add_name(a, flavour, child, "");
+	else
+		FOUND(a, odd_names, a->path, child);
 	bytes_free(&name);
+}
+
+int64_t audit_look(struct hosts *h, int64_t steps)
+{
+	struct audit *a = &h->audit;
+	int64_t done = 0;
+
+	while (a->looked < a->listed.len && done < steps) {
+		struct slice child = slice_of(a->listed.data + a->looked);
+
+		look_at(h, child);
+		a->looked += child.len + 1;
+		done += h->env->conf->all_in_pieces ? steps : NAME_STEPS;
+	}
+	if (a->looked < a->listed.len)
+		return done;
+	work_drop(&h->env->works, &a->work);
+	bytes_free(&a->listed);
+	a->state = AUDIT_WALK;
+	return done;
 }
 
 static void root_answered(struct hosts *h, const struct event *event)
@@ -289,10 +335,13 @@ static void root_answered(struct hosts *h, const struct event *event)
 	struct audit *a = &h->audit;
 
 	if (event->zk_answered.code == ZK_OK)
-		keep_names(h, event);
+		keep_listed(a, event);
 	else if (event->zk_answered.code != ZK_NONODE)
 		FOUND(a, refused, a->path, NO_CHILD);
-	a->state = AUDIT_WALK;
+	a->state = AUDIT_NAMES;
+	audit_look(h, WORK_TURN_STEPS);
+	if (a->state == AUDIT_NAMES)
+		leave_for_later(h);
 }
 
 void audit_answered(struct hosts *h, const struct operation *op, const struct event *event)
@@ -383,7 +432,7 @@ static void finish(struct hosts *h)
 		    a->counts.strays);
 	while ((c = next(&a->served)))
 		reply(a, c);
-	forget(a);
+	forget(h);
 }
 
 static void fail_all(struct client_list *list, enum error_code code, const char *sentence)
@@ -443,7 +492,7 @@ void audit_suspended(struct hosts *h)
 		TAILQ_CONCAT(&a->queued, &a->served, audit_link);
 		TAILQ_FOREACH(c, &a->queued, audit_link)
 			c->auditing = &a->queued;
-		forget(a);
+		forget(h);
 		return;
 	}
 	while ((c = next(&a->served)))
@@ -451,7 +500,7 @@ void audit_suspended(struct hosts *h)
 			    "the connection to ZooKeeper was lost during the audit, after %d directories; "
 			    "strays found and deleted: %d",
 			    a->counts.directories, a->counts.strays);
-	forget(a);
+	forget(h);
 	fail_queued(a);
 }
 
@@ -461,7 +510,7 @@ void audit_stopping(struct hosts *h)
 
 	fail_all(&a->served, ERROR_DRAINING, "the daemon is stopping");
 	fail_all(&a->queued, ERROR_DRAINING, "the daemon is stopping");
-	forget(a);
+	forget(h);
 }
 
 void audit_wait(struct hosts *h, struct client *c)

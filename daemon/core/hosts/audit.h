@@ -5,7 +5,8 @@
  *
  *   state | means                                           | event -> next state
  *   IDLE  | nobody asks for an audit                        | asked -> ROOT
- *   ROOT  | the directories below a root are being listed   | listed -> WALK
+ *   ROOT  | the directories below a root are being listed   | listed -> NAMES
+ *   NAMES | their names are looked at, in pieces (work.h)   | all looked at -> WALK
  *   WALK  | they are being looked at, a few at a time       | all answered -> ROOT of the next root, or CLEAR
  *   CLEAR | operations sent up to the last list, deletes of | all answered -> clients are answered, IDLE
  *         |   strays included, are being answered           |
@@ -20,12 +21,9 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "core/lock/client.h"
 #include "core/port/event.h"
+#include "core/port/work.h"
 #include "protocol/bytes.h"
 
 struct hosts;
@@ -37,7 +35,7 @@ enum {
 	AUDIT_EXAMPLE_BYTES = 2048,
 };
 
-enum audit_state { AUDIT_IDLE, AUDIT_ROOT, AUDIT_WALK, AUDIT_CLEAR };
+enum audit_state { AUDIT_IDLE, AUDIT_ROOT, AUDIT_NAMES, AUDIT_WALK, AUDIT_CLEAR };
 
 /* All counts, in one list: the answer is made from it. */
 #define AUDIT_COUNTS(X) \
@@ -70,6 +68,9 @@ struct audit {
 	size_t root;           /* the one being looked at: */
 	struct slice path, prefix; /* <path>/<znode name> is the lock <prefix><name> */
 	bool root_asked;
+	struct bytes listed;   /* NAMES: what is below it, each with a NUL */
+	size_t looked;         /* ... up to these bytes */
+	struct work_item work; /* ... for the user of the first in `served` */
 	struct bytes names;    /* of the directories below it, each behind its flavour and with a NUL */
 	size_t sent, answered; /* up to these bytes of `names` */
 	bool mismatch;         /* the next directory to be answered is of another kind */
@@ -88,12 +89,12 @@ static inline bool audit_is_idle(const struct audit *a)
 void audit_deinit(struct hosts *h);
 /* AUDIT: answered at once, or when the sweep has ended. */
 void audit_ask(struct hosts *h, struct client *c);
-/* It is to be answered when the next sweep has ended. */
-void audit_wait(struct hosts *h, struct client *c);
+void audit_wait(struct hosts *h, struct client *c); /* the same, at the end of the next sweep */
 /* The client does not wait for an audit any longer, and gets no answer. */
 void audit_leave(struct hosts *h, struct client *c);
-/* Sends and finishes what it can now. After every event. */
-void audit_continue(struct hosts *h);
+void audit_continue(struct hosts *h); /* sends and finishes what it can now; after every event */
+/* Some steps of NAMES, at most as many as that or a few more. Returns how many. */
+int64_t audit_look(struct hosts *h, int64_t steps);
 void audit_answered(struct hosts *h, const struct operation *op, const struct event *event);
 /* The connection is lost. What is lost to a hand-over begins again with the next one. */
 void audit_suspended(struct hosts *h);

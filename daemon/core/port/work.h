@@ -16,6 +16,7 @@
  *          |   shown, or its row is put in its place |   is shown once, what comes or goes may be missing (list.h)
  *   LEADER | an observer is told who leads           | who leads then: a leader that has gone by then is not told
  *  ANSWER | a holder, a waiter or a host is shown   | as for LIST (hosts/answer.h)
+ *   AUDIT  | a name below a root is looked at        | as it was when ZooKeeper answered (hosts/audit.h)
  *   MLOCK  | it asks for its next lock               | it holds those before, and waits for none (client/mlock.h)
  *  RELEASE | something that a client has is ended    | what it still has is as if the client had not ended yet
  *
@@ -28,7 +29,7 @@
 
 #include "base/queue.h"
 
-enum work_kind { WORK_LIST, WORK_ANSWER, WORK_LEADER, WORK_MLOCK, WORK_RELEASE };
+enum work_kind { WORK_LIST, WORK_ANSWER, WORK_LEADER, WORK_AUDIT, WORK_MLOCK, WORK_RELEASE };
 
 enum {
 	WORK_TURN_STEPS = 64, /* some microseconds */
