@@ -28,8 +28,7 @@ TAILQ_HEAD(observer_list, observer); /* observe.h */
 struct client {
 	struct locks *locks;
 	TAILQ_ENTRY(client) link; /* broker->clients, oldest first */
-	TAILQ_ENTRY(client) closing_link, audit_link, group_link; /* broker->closing; `auditing`; owner->clients */
-	TAILQ_ENTRY(client) told_link; /* locks->told */
+	TAILQ_ENTRY(client) closing_link, audit_link, group_link, told_link; /* broker->closing; `auditing`; owner; told */
 	uint32_t conn, pid, uid;
 	struct bytes unit;        /* its systemd unit; empty: none, or not known */
 	bool privileged;          /* it came through the operators' socket, and may use the reserve of accounts */
@@ -72,7 +71,7 @@ struct client {
 	bool events_waiting;      /* EVENTS waits */
 	struct timer events_timer;
 	struct ledger_client *record; /* in the ledger; NULL: none */
-	bool recorded;            /* it was in one: it is kept, and so it is in that of the next process, too */
+	bool recorded;            /* it was in one: it is kept, and stands in that of the next process, too */
 	struct client_list *auditing; /* the list in which its AUDIT waits; NULL: none does */
 	bool reloading, resetting; /* its RELOAD waits; its RESET does, for: */
 	struct work_item releasing; /* it is closed or resets, and has something yet (hosts/release.h) */
