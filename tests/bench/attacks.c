@@ -246,8 +246,12 @@ static void attack_queue(void)
 	int *fds, count;
 
 	connect_main();
-	if (number == 0)
+	if (number == 0) {
 		ASK(&main_link, "LOCK", "long");
+		atomic_fetch_add(&shared->holding, 1);
+	}
+	while (!atomic_load(&shared->holding))
+		usleep(1000);
 	connections = connections < QUEUED_MAX ? connections : QUEUED_MAX;
 	count = open_all(&fds);
 	for (int i = 0; i < count; i++)
