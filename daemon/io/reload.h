@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reads the configuration again while the daemon runs, in a worker of its own: a file system can be slow, and a name service
- * that is asked for users can block for minutes. Whoever asks gets what stands there after that: if somebody asks while it is
+ * that is asked for users can block for minutes. Who asks gets what stands there after that: if somebody asks while it is
  * being read, it is read once more before anybody is told.
  *
  *   idle      -> asked    -> reading: the service manager is told RELOADING=1

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench-neighbours SOCKET ATTACK PROCESSES CONNECTIONS SECONDS users|app|units [busy]: what one account's attack costs another.
+ * bench-neighbours SOCKET ATTACK PROCESSES CONNECTIONS SECONDS users|app|units [busy]: what an attack costs other accounts.
  *
  * PROCESSES do the attack (attacks.c) with CONNECTIONS all together, until the end. A bystander holds one lock all the time,
  * takes and releases another one once in a millisecond, and now and then takes many with a long MLOCK. They are two users,
@@ -113,7 +113,7 @@ static void wait_until(int64_t due_ns)
 
 /*
  * It asks once in EVERY_NS, and counts from when it wanted to: what it waits for the processor is what others cost it, too.
- * `busy`: without a pause, and from when it did ask. Then each wait for the processor counts as one of the pairs, and they are
+ * `busy`: without a pause, and from when it did ask. Then each wait for the processor is one of the pairs, and they are
  * the rarer the faster the others are: a spin looks better than it is.
  */
 static void take_pairs(double seconds, bool busy)

@@ -70,6 +70,9 @@ void any_check_asking(struct any_peer *p, const struct slice *words, size_t coun
 {
 	p->held = holds(p, true);
 	p->name = count > 1 ? any_name_of(words[1]) : -1;
+	/* Where that is kept, the end of an observation that was not read is forgotten, and another one begins. */
+	if (p->command == COMMAND_OBSERVE && p->version == 2 && p->name >= 0)
+		p->told[p->name] = (struct any_told){ 0 };
 	any_rules_asking(p, words, count);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * New names (names.h), and idle directories that are removed again (leftover.h): over a whole core and a ZooKeeper that knows
+ * New names (names.h), and idle directories that are removed (leftover.h): over a whole core and a ZooKeeper that knows
  * which directories there are.
  */
 #include <stdio.h>
@@ -367,7 +367,7 @@ static void whoever_is_first_wakes_all(void **state)
 	assert_int_equal(names_of(f)->waiting, 0);
 }
 
-/* Nobody is served in the event of that question: whoever looks next finds an empty bucket, and no room that was just made. */
+/* Nobody is served in the event of that question: who looks next finds an empty bucket, and no room just made. */
 static void who_waits_goes_on_when_a_question_has_emptied_the_bucket(void **state)
 {
 	struct fixture *f = *state;

@@ -95,11 +95,12 @@ static void answer_events(struct client *c)
 	end_wait(c);
 }
 
-/* Takes over its text. */
+/* Takes over its text. Who has left, and has something yet (hosts/release.h), is told nothing. */
 static void tell(struct client *c, struct notification n)
 {
-	if (c->version == 3) {
-		push(c, &n);
+	if (c->version == 3 || c->closed) {
+		if (!c->closed)
+			push(c, &n);
 		bytes_free(&n.text);
 		return;
 	}

@@ -12,11 +12,11 @@
  *   asked   | a long one that is not answered at once: | answered -> none; what is unread then is charged
  *           |   room for the longest answer is charged |
  *
- * So a user never has more unread than its share, or one answer if others leave less, and these allowances for each connection: twice
+ * So a user never has more unread than its share, or one answer if others leave less, and for each connection: twice
  * CONN_UNWRITTEN_SMALL, once for answers and once for pushes, which cannot wait; and an answer that no command of the table
  * above gives. Who would get more than that is closed.
  *
- * While a request is held, connections of the same user that have had something unread for CONN_PATIENCE_NS, and read nothing
+ * While a request is held, connections of that user that have had something unread for CONN_PATIENCE_NS, and read nothing
  * of it, are closed until there is room: they keep others waiting. Who reads, however slowly, is not closed.
  */
 #pragma once

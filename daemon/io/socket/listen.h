@@ -35,7 +35,7 @@ struct listen_place {
 };
 
 /*
- * The group of that name or number; LISTEN_NO_GROUP for "". 0, or -errno and a sentence; -EAGAIN: it cannot be looked up now.
+ * The group of that name or number; LISTEN_NO_GROUP for "". 0, or -errno and a sentence; -EAGAIN: not to be looked up now.
  * May block.
  */
 int listen_group(const char *key, const char *group, gid_t *ret_gid, char error[LISTEN_ERROR_MAX]);
