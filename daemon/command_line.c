@@ -62,7 +62,7 @@ static int usage_error(const struct options *options, const char *error)
 	return report(options, error, EXIT_USAGE);
 }
 
-/* 0 or -errno. Nobody has asked for a kill, nor meant to have the file read then; and an error in it must not cost anybody a lock. */
+/* 0 or -errno. Nobody has asked for a kill, nor to have the file read then; an error in it must not cost anybody a lock. */
 static int load(struct conf *conf, struct options *options, char error[CONF_ERROR_MAX])
 {
 	struct conf_source former = options->source;

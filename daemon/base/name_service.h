@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 /*
- * 0; -ENOENT: there is none of that name. Another -errno: that cannot be found out now, and may be known later. May be called
+ * 0; -ENOENT: there is none of that name. Another -errno: that cannot be found out now, but may be later. May be called
  * in any thread.
  */
 int name_service_user(const char *name, uint32_t *ret_uid);

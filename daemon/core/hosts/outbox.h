@@ -76,7 +76,7 @@ void outbox_path(const struct hosts *h, struct slice host, struct bytes *out);
 /* A host's name as the configuration allows it: nothing else may become part of a path. */
 bool letter_host_valid(struct slice host);
 const char *letter_kind_word(enum letter_kind kind);
-/* There is room for that many of the kind; of REVOKEs, within the client's share. `who` NULL: the daemon itself posts them. */
+/* There is room for that many of the kind; of REVOKEs, within the client's share. `who` NULL: the daemon posts them. */
 bool outbox_room(const struct hosts *h, enum letter_kind kind, const struct client *who, size_t count);
 /* Posts one, whose data were written to operation_data(). Only while connected and while there is room. */
 struct letter *outbox_post(struct hosts *h, struct slice host, struct account *payer);

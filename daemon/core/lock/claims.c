@@ -231,7 +231,7 @@ static bool give_back(struct lock *lock)
 }
 
 /*
- * The head's user is refused, and so are all requests of that user, but operators' if the head is none; the next head may have
+ * The head's user is refused, and so are all requests of that user, but operators' if the head is none; the next may have
  * room.
  */
 static void refuse_head(struct lock *lock)

@@ -6,13 +6,13 @@
  *
  *   directory.left | means                                           | event -> next
  *   false          | the lock is in use; or there is none to remove  | parked, its directory fits -> true
- *   true           | idle: nobody else removes it                    | used, removed, or forgotten -> false; the last is counted
+ *   true           | idle: nobody else removes it                    | used, removed or forgotten (counted) -> false
  *
  * `refused`: the latest delete was. The lock is in use while it is under way.
  *
  * The timer of a directory that is left is the instant of its removal. ZooKeeper deletes what is empty and nothing else, so
  * this may come between any two steps of another host, which then meets NONODE and makes the directory again. A refusal
- * (somebody is in it) and an unknown outcome are tried again as much later. When more locks are idle than are remembered, the
+ * (somebody is in it) and an unknown outcome are tried again as much later. With more idle locks than are remembered, the
  * oldest directory goes earlier: so at most that many stay, and those that nothing can be sent for.
  */
 #pragma once
@@ -22,7 +22,7 @@
 struct lock;
 
 /*
- * Nothing uses the lock any longer. False: it need not be remembered, because its directory is gone; or, when there is no more
+ * Nothing uses the lock any longer. False: it need not be remembered, since its directory is gone; or, when there is no more
  * room for idle locks, because it cannot be removed, and the next one would be tried instead, one after the other.
  */
 bool leftover_is_known(struct lock *lock, bool full);

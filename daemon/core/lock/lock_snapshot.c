@@ -119,7 +119,8 @@ struct lock *lock_restore(struct locks *locks, const struct entry *e)
 		return NULL;
 	if (idle)
 		leftover_restore(lock);
-	if (idle && ((lock->directory.timer.place && !lock->directory.left) || lock->directory.relist || lock->directory.remembered)) {
+	if (idle && ((lock->directory.timer.place && !lock->directory.left) || lock->directory.relist ||
+		     lock->directory.remembered)) {
 		entry_refuse(e, "something is expected of the idle lock");
 		return NULL;
 	}
