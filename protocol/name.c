@@ -159,15 +159,19 @@ static bool class_matches(struct slice pattern, size_t *at, unsigned char c)
 }
 
 /* One element of a pattern other than a star, against one byte; `*at` is moved behind the element. */
-static bool element_matches(struct slice pattern, size_t *at, unsigned char c)
+static bool element_matches(struct slice pattern, size_t *at, unsigned char c, size_t *work)
 {
 	unsigned char element = (unsigned char)pattern.data[(*at)++];
+	size_t begin = *at;
+	bool matches;
 
 	switch (element) {
 	case '?':
 		return true;
 	case '[':
-		return class_matches(pattern, at, c);
+		matches = class_matches(pattern, at, c);
+		*work += *at - begin;
+		return matches;
 	case '\\':
 		/* At the end of the pattern it stands for itself. */
 		if (*at < pattern.len)
@@ -192,7 +196,7 @@ bool name_matches(struct slice pattern, struct slice name, size_t *work)
 		if (p < pattern.len && pattern.data[p] == '*') {
 			star = ++p;
 			star_name = n;
-		} else if (p < pattern.len && element_matches(pattern, &next, (unsigned char)name.data[n])) {
+		} else if (p < pattern.len && element_matches(pattern, &next, (unsigned char)name.data[n], work)) {
 			p = next;
 			n++;
 		} else if (star != SIZE_MAX) {

@@ -175,10 +175,13 @@ static int parse_verbs(struct rule *r, struct rule_word list, char *error)
 	do {
 		struct rule_word word = next_word(&list, ',');
 
-		if (!verb_of(word, &verb))
+		if (is(word, "*"))
+			r->verbs = (1U << RULE_VERB_COUNT) - 1;
+		else if (verb_of(word, &verb))
+			r->verbs |= 1U << verb;
+		else
 			return fail(error, "there is no verb \"", word,
-				    "\": they are lock, shared, acquire, campaign, observe, look, revoke and limit");
-		r->verbs |= 1U << verb;
+				    "\": they are lock, shared, acquire, campaign, observe, look, revoke and limit; * is all");
 	} while (list.len);
 	return list.data[-1] == ',' ? fail(error, "a verb is missing after the last comma", NOTHING, "") : 0;
 }

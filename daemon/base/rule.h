@@ -11,8 +11,8 @@
  *     @name, @100        a process that had that group when it connected
  *     unit:web.service   a process that belonged to that systemd unit when it connected
  *
- * Words are separated by blanks; a PATTERN has none (its glob can stand for one: ?). Parsing is pure: names of users and
- * groups are resolved later (rule_resolve()), because that may block.
+ * The VERB * is all of them. Words are separated by blanks; a PATTERN has none (its glob can stand for one: ?). Parsing is
+ * pure: names of users and groups are resolved later (rule_resolve()), because that may block.
  */
 #pragma once
 

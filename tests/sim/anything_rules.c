@@ -403,7 +403,8 @@ static void check_unseen(const struct any_peer *p, struct slice reply)
 			found = found || (uid_of(i) == uid_of(p->conn) && rest.len > strlen(own) &&
 					  memcmp(rest.data, own, strlen(own)) == 0);
 		}
-		if (!found && rest.len > 1 && rest.data[0] == '4')
+		/* Other data come of a word that stands where they are expected. */
+		if (!found && rest.len > 7 && rest.data[0] == '4' && rest.data[3] == 'd' && rest.data[5] == '-')
 			world_fail(p->host->w, -1, "host %d client %u: it may not look: %.*s", p->host->index, p->conn,
 				   (int)reply.len, reply.data);
 	}

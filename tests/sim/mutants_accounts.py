@@ -14,7 +14,7 @@ ACCOUNTS = [
     ("who paid first pays on when others use the lock", [
         ("\t\tif (lock->mixed)\n", "\t\tif (false)\n")], 300),
     ("the next user's request waits for good when the first one's is refused", [
-        ("\t\treturn lock->request_count;\n", "\t\treturn false;\n")], 3000, "reloads"),
+        ("\t\treturn lock->request_count;\n", "\t\treturn false;\n")], 40000, "reloads"),
     ("the share of a user is not checked", [
         ("\tif (ACCOUNT_PERCENT * (mine + more) + a->all->share * others <= p->weight)\n",
          "\tif (mine + more + others <= p->total - p->reserve)\n")], 1000, "anything"),

@@ -54,8 +54,6 @@ KILLS = [
         ("\t\tif (!is_same(c, event))\n\t\t\tclaim_vanished(c);\n", "")], 1000, "kills"),
     ("a claim of a killed process is granted on before it was looked at", [
         ("\tif (!c || c->state != CLAIM_HELD || c->salvaged)\n\t\treturn false;\n", "\tif (!c || c->state != CLAIM_HELD)\n\t\treturn false;\n")], 2000, "kills, readers"),
-    ("a claim of a killed process is not looked at again after a refused list", [
-        ("\treturn c->state == CLAIM_UNSURE || c->salvaged ||", "\treturn c->state == CLAIM_UNSURE ||")], 5000, "kills"),
     ("what a killed process has left besides its claims stays", [
         ("\tfor (int i = 0; noted && i < (p->kept", "\tfor (int i = 0; false && i < (p->kept"),
         ("\tentry_number(&e, \"remembered\", own || p->kept);\n", "\tentry_number(&e, \"remembered\", p->kept != NULL);\n")], 300, "kills, calm"),

@@ -89,8 +89,8 @@ def test_a_connection_that_holds_nothing_any_longer_goes_on_again_and_again(kept
     assert c.call("UNLOCK", "a") == 0
     if handed_over:
         hand_over(kept)
-        kept.wait_kept(c)
     for _ in range(2):
+        kept.wait_kept(c)
         kept.crash()
         assert c.call("PING") == "PONG"
     assert isinstance(c.call("LOCK", "a"), int)

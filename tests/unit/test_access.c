@@ -117,6 +117,15 @@ static void operators_may_do_everything(void **state)
 	assert_true(may(RULE_lock, "a") && may(RULE_revoke, "a") && may(RULE_limit, "a") && may(RULE_look, "a"));
 }
 
+static void a_star_is_all_verbs(void **state)
+{
+	add("deny * a* *");
+	for (int verb = 0; verb < RULE_VERB_COUNT; verb++)
+		assert_false(may((enum rule_verb)verb, "a"));
+	assert_true(may(RULE_campaign, "b"));
+	assert_int_equal(list[0].verbs, (1 << RULE_VERB_COUNT) - 1);
+}
+
 static void root_is_a_user(void **state)
 {
 	peer.uid = 0;
@@ -196,6 +205,7 @@ int main(void)
 		TEST(a_unit_that_is_not_known_is_no_unit),
 		TEST(unknown_groups_are_those_that_are_denied),
 		TEST(operators_may_do_everything),
+		TEST(a_star_is_all_verbs),
 		TEST(root_is_a_user),
 		TEST(a_rule_has_its_words_with_single_blanks),
 		TEST(what_is_no_rule_is_refused_with_a_sentence),

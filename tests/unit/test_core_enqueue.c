@@ -3,6 +3,9 @@
 #include "core_fixture.h"
 
 #include <stdio.h>
+#include <string.h>
+
+#include "core/state.h"
 
 /* Connections 0 and 1 speak RESP2, 2 and 3 RESP3. */
 static int setup(void **state)
@@ -236,6 +239,28 @@ static void a_stop_fails_the_waits(void **state)
 	fixture_say(f, 2, "ENQUEUE c", "-DRAINING the daemon is stopping");
 }
 
+/* Each leaves an event that may not be read. */
+static void who_enters_again_has_no_more_bytes_than_others(void **state)
+{
+	struct fixture *f = *state;
+	const struct account *a = f->broker->locks.conns[1]->account;
+	bool refused = false;
+
+	f->conf.limits.memory_bytes = 2000;
+	f->conf.limits.events_per_client = 100;
+	pools_configure(&f->broker->env);
+	fixture_say(f, 1, "LOCK a", ":1024");
+	for (int i = 0; i < 50 && !refused; i++) {
+		bytes_clear(&f->replies[1]);
+		fixture_ask(f, 1, "ENQUEUE a REENTER");
+		refused = memmem(f->replies[1].data, f->replies[1].len, "-LIMIT user ", strlen("-LIMIT user "));
+		assert_true(a->used[POOL_MEMORY] <= 2000);
+	}
+	assert_true(refused);
+	bytes_clear(&f->replies[1]);
+	fixture_say(f, 1, "LOCK a REENTER", ":1024");
+}
+
 static void one_connection_waits_for_many_up_to_its_limit(void **state)
 {
 	struct fixture *f = *state;
@@ -407,6 +432,7 @@ int main(void)
 		TEST(the_end_of_a_client_ends_all_its_waits),
 		TEST(a_half_closed_client_waits_no_longer),
 		TEST(a_stop_fails_the_waits),
+		TEST(who_enters_again_has_no_more_bytes_than_others),
 		TEST(one_connection_waits_for_many_up_to_its_limit),
 		TEST(a_full_event_buffer_closes_the_connection),
 		TEST(closing_one_may_close_the_next),

@@ -219,6 +219,20 @@ static void patterns_cannot_be_made_to_explode(void **state)
 	bytes_free(&name);
 }
 
+static void the_length_of_a_class_is_work(void **state)
+{
+	struct bytes pattern = { 0 };
+	size_t work = 0;
+
+	bytes_text(&pattern, "*[");
+	for (int i = 0; i < 1000; i++)
+		bytes_char(&pattern, 'z');
+	bytes_char(&pattern, ']');
+	assert_false(name_matches(bytes_view(&pattern), SLICE("aaaaa"), &work));
+	assert_in_range(work, 5 * 1000, 6 * 1010);
+	bytes_free(&pattern);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -231,6 +245,7 @@ int main(void)
 		cmocka_unit_test(foreign_znodes_are_no_names),
 		cmocka_unit_test(patterns_match_as_in_redis),
 		cmocka_unit_test(patterns_cannot_be_made_to_explode),
+		cmocka_unit_test(the_length_of_a_class_is_work),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -138,6 +138,7 @@ bool ask_may(struct lock *lock, struct client *c, struct grant *g, const struct 
 {
 	struct slice name = bytes_view(&lock->name);
 	bool permits = terms->kind == KIND_SEMAPHORE;
+	const char *why;
 
 	if (!ask_fits(lock, terms->kind, ret))
 		refusal_name(ret, name);
@@ -153,6 +154,8 @@ bool ask_may(struct lock *lock, struct client *c, struct grant *g, const struct 
 			ERROR_DEADLOCK,
 			"this client has %d permits and asks for %d more: it would wait for itself; release some first",
 			g->depth, terms->count);
+	else if (g && !permits && terms->queued && !client_may_be_told(c, &why))
+		*ret = refusal_of(ERROR_LIMIT, "%s: %s", why, name);
 	else if (!g && request_find(lock, c))
 		*ret = refusal_of(ERROR_ERR, "%s: %s", words[terms->kind].waits, name);
 	else

@@ -142,6 +142,11 @@ static inline bool may_use(const struct client *c, enum pool_number pool, size_t
 	return account_may(c->account, pool, amount, c->privileged) || refuse(c, pool, why);
 }
 
+bool client_may_be_told(const struct client *c, const char **why)
+{
+	return may_use(c, POOL_MEMORY, EVENT_BYTES_MAX, why);
+}
+
 bool client_may_ask(const struct client *c, bool queued, const char **why)
 {
 	const struct broker_limits *limits = &c->locks->env->conf->limits;
@@ -152,7 +157,7 @@ bool client_may_ask(const struct client *c, bool queued, const char **why)
 		*why = "this client already holds or waits for as many locks as one client may (limits.grants_per_client)";
 	else
 		return may_use(c, POOL_GRANTS, 1, why) && may_use(c, POOL_REQUESTS, 1, why) &&
-		       (!queued || may_use(c, POOL_MEMORY, EVENT_BYTES_MAX, why));
+		       (!queued || client_may_be_told(c, why));
 	return false;
 }
 
@@ -160,5 +165,5 @@ bool client_may_observe(const struct client *c, const char **why)
 {
 	*why = "this client already observes as many elections as one client may (limits.requests_per_client)";
 	return c->observer_count < c->locks->env->conf->limits.requests_per_client &&
-	       may_use(c, POOL_OBSERVERS, 1, why) && may_use(c, POOL_MEMORY, EVENT_BYTES_MAX, why);
+	       may_use(c, POOL_OBSERVERS, 1, why) && client_may_be_told(c, why);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A client is one connection to the socket, and owns what it holds. Its end releases everything. Notifications reach it
- * without a request (notification.h).
+ * A client is one connection, whose end releases what it holds. Notifications reach it without a request (notification.h).
  */
 #pragma once
 
@@ -60,8 +59,7 @@ struct client {
 	struct query *query;      /* its question to other hosts, or its request */
 	struct grant_list grants; /* lost ones included */
 	struct observer_list observers;
-	size_t request_count, grant_count, lost_count, observer_count;
-	size_t counted;           /* grants that count against the limits */
+	size_t request_count, grant_count, lost_count, observer_count, counted; /* grants that count against the limits */
 	struct notification_list notifications; /* those that it has not read */
 	size_t notification_count; /* without losses and leaders, which the grants and the observers bound */
 	struct notification *session_notification; /* NULL: none waits */
@@ -98,4 +96,5 @@ bool client_is_operator(const struct client *c); /* it came through the operator
 
 /* False, with `why`: a limit of the client is reached, or its account's share. `queued`: an event will tell the end. */
 bool client_may_ask(const struct client *c, bool queued, const char **why);
+bool client_may_be_told(const struct client *c, const char **why); /* one event more, which it may leave unread */
 bool client_may_observe(const struct client *c, const char **why);
