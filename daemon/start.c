@@ -17,6 +17,7 @@
 #include "io/files/saved.h"
 #include "io/files/saved_left.h"
 #include "io/files/tokens.h"
+#include "io/keep.h"
 #include "io/socket/listen.h"
 #include "io/socket/server.h"
 #include "io/zookeeper/zookeeper.h"
@@ -163,6 +164,10 @@ static int read_left(struct daemon *d, struct saved_left **ret)
 	const struct saved_conf conf = daemon_saved_conf(d);
 	int rc = saved_left_read(ret, &conf);
 
+	if (rc == -EBUSY) {
+		keep_drop(&d->notify);
+		rc = saved_left_read(ret, &conf);
+	}
 	if (rc == -EBUSY)
 		log_error(cannot_start, LOG_FIELDS("what=%s path=%v error=%v", "saved", d->conf.rundir, strerror(-rc)),
 			  "another lockbrokerd uses %s/saved", d->conf.rundir);

@@ -81,6 +81,12 @@ static void keep_forget(const struct notify *n)
 	notify_unstore(n, KEEP_CONF);
 }
 
+void keep_drop(const struct notify *n)
+{
+	keep_forget(n);
+	notify_barrier(n, KEEP_WAIT_MS);
+}
+
 /* 0 or -errno: the manager has them. */
 static int keep_give(const struct notify *n, const struct parcel *p, int conf_fd)
 {
@@ -227,9 +233,8 @@ bool keep_take(const struct notify *notify, struct parcel *ret)
 	pick(names, count, &s);
 	if (s.text < 0 && s.queue < 0)
 		return false;
-	keep_forget(notify);
 	/* What is locked by a descriptor that cannot be read is free when nobody has that any longer. */
-	notify_barrier(notify, KEEP_WAIT_MS);
+	keep_drop(notify);
 	if (s.text >= 0 && s.queue >= 0)
 		rc = store_read(&s, ret);
 	store_close(&s);

@@ -27,6 +27,11 @@ bool keep_delays(struct keep *k, int number);
 /* When the turn is settled. True: everything is kept, and this process must do nothing but exit. */
 bool keep_due(struct keep *k);
 
+/*
+ * A process that was killed while it left everything has left the locks of its files, too: they are free when the manager
+ * keeps nothing any longer. That is waited for, up to two seconds.
+ */
+void keep_drop(const struct notify *notify);
 /* The configuration that the process before this one used, as a descriptor that stays where it is; -1: none. */
 int keep_conf(void);
 /*

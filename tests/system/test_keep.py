@@ -10,6 +10,7 @@ import sys
 import pytest
 
 import harness
+import saved
 
 OPERATORS = True  # see clients of conftest.py
 
@@ -254,6 +255,41 @@ def test_what_a_process_left_that_went_on_is_not_used(daemons, clients):
     manager.start()
     assert logged(d, "what the process before this one left is not used: it has served on after that, or another one has")
     assert c.ended() and clients(d).call("LOCK", "a", "WAIT", harness.PATIENCE * 1000) > later
+
+
+@pytest.mark.parametrize("when", ["stored", "told"])
+def test_one_that_is_killed_while_it_leaves_everything_is_followed_by_one_that_does(daemons, clients, managers, when):
+    """The manager has a part of what it left, or all of it; what its successor leaves is what counts."""
+    d = daemons()
+    manager, c = managers(d), clients(d)
+    token = c.call("LOCK", "a")
+    saved.wait_kept(saved.Saved(d), c)
+    d.notify.settimeout(harness.PATIENCE)
+    d.signal(signal.SIGUSR1)
+    d.process.send_signal(signal.SIGTERM)
+    if when == "stored":
+        manager.until("FDSTORE")
+    else:
+        held = socket.recv_fds(d.notify, 4096, 4)
+        while b"BARRIER" not in held[0]:
+            for fd in held[1]:
+                os.close(fd)
+            held = socket.recv_fds(d.notify, 4096, 4)
+    d.signal(signal.SIGKILL)
+    harness.wait_until(lambda: logged(d, "signal 9"), "the end of the worker")
+    if when == "told":
+        os.close(held[1][0])
+    d.notify.settimeout(0.1)
+
+    def ended():
+        with contextlib.suppress(TimeoutError):
+            manager.receive()
+        return d.process.poll() is not None
+
+    harness.wait_until(ended, "the end of the service")
+    assert d.process.wait() == 0 and logged(d, "everything is kept for the next start of the service")
+    manager.start()
+    assert c.call("VALID", "a", "TOKEN", token) > 0 and c.call("UNLOCK", "a") == 0
 
 
 def test_what_is_of_another_daemon_is_not_used(daemons, clients, managers):

@@ -542,6 +542,21 @@ static void a_peer_that_is_gone_gets_nothing(void **state)
 	assert_string_equal(told, "connected gone ");
 }
 
+/* For a hand-over, which takes no connection along that has ended. */
+static void at_rest_there_is_none_whose_peer_is_gone(void **state)
+{
+	int fd = connected();
+
+	says(fd, SLICE("WAIT\r\n"));
+	turn();
+	close(fd);
+	server_reply(server, NUMBER, SLICE("a"), false);
+	server_come_to_rest(server);
+	assert_true(server_is_clean(server));
+	assert_int_equal(server_count(server), 0);
+	assert_string_equal(told, "connected gone ");
+}
+
 static void what_is_queued_is_written_before_the_end(void **state)
 {
 	int fd = connected();
@@ -612,6 +627,7 @@ int main(void)
 		TEST(a_request_for_much_waits_until_its_user_has_room),
 		TEST(a_peer_that_sends_no_more_gets_its_replies),
 		TEST(a_peer_that_is_gone_gets_nothing),
+		TEST(at_rest_there_is_none_whose_peer_is_gone),
 		TEST(what_is_queued_is_written_before_the_end),
 		TEST(a_lazy_reply_waits_for_the_next_output),
 		TEST(only_so_much_waits_for_the_next_output),

@@ -46,7 +46,7 @@ const char *letter_kind_word(enum letter_kind kind)
 bool outbox_room(const struct hosts *h, enum letter_kind kind, const struct client *who, size_t count)
 {
 	const struct account *payer = who ? who->account : &h->env->accounts.nobody;
-	bool privileged = kind != LETTER_REVOKE || who->privileged;
+	bool privileged = kind != LETTER_REVOKE || (who && who->privileged);
 	size_t path_max = strlen(h->env->conf->root) + sizeof("/.mail/") + LETTER_HOST_MAX + 48;
 
 	return h->outbox_count + count <= kinds[kind].most &&

@@ -339,11 +339,7 @@ static bool freeze(const struct handover_parts *parts)
 		return false;
 	if (parts->zookeeper)
 		zookeeper_suspend(parts->zookeeper);
-	/* A connection may end here: its peer is gone, and finds out when it is written to, as who is a ghost. */
-	do {
-		server_clean(parts->server);
-		server_settle(parts->server);
-	} while (!server_is_clean(parts->server));
+	server_come_to_rest(parts->server);
 	/* The end of a connection may have led to another reservation. */
 	return !parts->tokens || !tokens_writing(parts->tokens);
 }

@@ -463,6 +463,14 @@ void server_clean(struct server *s)
 			server_reap(s, s->conns[i]);
 }
 
+void server_come_to_rest(struct server *s)
+{
+	do {
+		server_clean(s);
+		server_settle(s);
+	} while (!server_is_clean(s));
+}
+
 static void server_serve(struct server *s, struct party_place *place)
 {
 	struct conn *c = container_of(place, struct conn, place);

@@ -65,6 +65,8 @@ void server_settle(struct server *s);
 bool server_is_clean(const struct server *s);
 /* Frees them now, out of turn: a stream of clients that come and go must not keep a hand-over waiting. */
 void server_clean(struct server *s);
+/* Settles until it is clean: that a peer has gone is found out when it is written to; the time of ghosts may be over. */
+void server_come_to_rest(struct server *s);
 
 /*
  * After a kill, before server_begin(): a connection that is taken back (`fd` is the server's from now on), or a *ghost*, of
