@@ -320,13 +320,15 @@ void conf_value_allowed(const struct conf_key *key, char allowed[CONF_ALLOWED_MA
 	}
 }
 
-/* A long list continues in indented lines, because the lines of the format are short. */
+/* A long list continues in indented lines, because the lines of the format are short. Where it breaks no blank may count. */
 static void print_list(const char *list, FILE *out)
 {
 	const char *p;
 	size_t column = 0;
 
 	for (p = list; *p; p++) {
+		if (isspace((unsigned char)*p))
+			continue;
 		fputc(*p, out);
 		column++;
 		if (*p == ',' && column > 60) {

@@ -424,6 +424,26 @@ static void test_the_sample_shows_the_defaults(void **state)
 	conf_free(&c);
 }
 
+/* A long list is printed in several lines. */
+static void test_what_is_printed_reads_as_it_was(void **state)
+{
+	struct conf c, again;
+	char *text, *twice;
+
+	(void)state;
+	conf_init(&c);
+	conf_init(&again);
+	read_text(&c, "[limits]\nby_unit = a0000000000000000000000000000000000000000000000000000000000 , b0000000000, c\n", NULL);
+	text = printed(&c);
+	read_text(&again, text, NULL);
+	twice = printed(&again);
+	assert_string_equal(text, twice);
+	free(text);
+	free(twice);
+	conf_free(&c);
+	conf_free(&again);
+}
+
 /* Reading it fails before there is a line to blame. */
 static void test_what_cannot_be_read_is_an_error(void **state)
 {
@@ -459,6 +479,7 @@ int main(void)
 		cmocka_unit_test(test_an_empty_host_is_the_machine),
 		cmocka_unit_test(test_what_is_printed_can_be_read_back),
 		cmocka_unit_test(test_the_sample_shows_the_defaults),
+		cmocka_unit_test(test_what_is_printed_reads_as_it_was),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
