@@ -433,7 +433,7 @@ static void test_what_is_printed_reads_as_it_was(void **state)
 	(void)state;
 	conf_init(&c);
 	conf_init(&again);
-	read_text(&c, "[limits]\nby_unit = a0000000000000000000000000000000000000000000000000000000000 , b0000000000, c\n", NULL);
+	read_text(&c, "[limits]\nby_unit = a0000000000000000000000000000000000000000000000000000000000 , b0000, c\n", NULL);
 	text = printed(&c);
 	read_text(&again, text, NULL);
 	twice = printed(&again);
