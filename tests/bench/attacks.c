@@ -115,7 +115,7 @@ static void attack_unfinished(void)
 	}
 }
 
-/* Names of 512 bytes, granted one after the other; nobody reads what is told of it. */
+/* Names of 512 bytes, granted one after the other; nobody reads the events. */
 static void attack_unread(void)
 {
 	int *fds, count = open_all(&fds);

@@ -252,7 +252,7 @@ static void users_that_are_not_there_are_an_error(void **state)
 				   "limits.by_unit: there is no user nor-this-one; make it, or name its number");
 }
 
-/* Who is gone by then is no error, and has the number that it had. */
+/* A user that no longer exists is no error, and keeps its number. */
 static void what_is_kept_has_the_users_as_they_were(void **state)
 {
 	static const char path[] = "/tmp/lockbroker-test-kept-users.conf";

@@ -359,7 +359,7 @@ static void an_mlock_that_is_to_go_on_is_unblocked(void **state)
 	fixture_say(f, 1, "LOCK a WAIT 0", ":3072");
 }
 
-/* It has lost what it was granted before it asked for the next one: it begins anew. */
+/* It has lost what it was granted before it asked for the next one: it starts over. */
 static void an_mlock_that_is_to_go_on_loses_its_lock(void **state)
 {
 	struct fixture *f = *state;

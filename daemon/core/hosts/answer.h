@@ -11,7 +11,7 @@
  *   PLACE | the requests before the client's are counted   | a step: the next one; it is reached, or gone -> answered
  *
  * An answer ends with its client, which has no question any longer once it is closed. At a hand-over the query is asked
- * again; without a connection, or if nobody is to be asked, the answer begins anew with what this host knows.
+ * again; without a connection, or if nobody is to be asked, the answer starts over with what this host knows.
  */
 #pragma once
 
@@ -34,7 +34,7 @@ struct answer {
 	int64_t permits;   /* that the rows hold together */
 	struct bytes said; /* WHY: of the first holders */
 	bool placing;      /* PLACE */
-	uint32_t rules;    /* env->rules that the rows were made by: when they change it begins anew */
+	uint32_t rules;    /* env->rules that the rows were made by: it starts over when they change */
 	struct walk walk;
 	int64_t position;  /* WHY: the requests that were counted; */
 	int64_t count;     /* ... the permits that the client's waits for */

@@ -20,7 +20,7 @@
  *   MLOCK  | it asks for its next lock               | it holds those before, and waits for none (client/mlock.h)
  *  RELEASE | something that a client has is ended    | what it still has is as if the client had not ended yet
  *
- * Nothing of an item is in a snapshot: a list or an answer begins anew; who is to be told follows from what was told last.
+ * Nothing of an item is in a snapshot: a list or an answer starts over; who is to be told follows from what was told last.
  */
 #pragma once
 

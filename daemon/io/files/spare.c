@@ -56,7 +56,6 @@ static int with_room(int fd, mode_t mode, uint64_t bytes)
 
 	if (rc == 0)
 		rc = has_room(fd, bytes) ? -posix_fallocate(fd, 0, (off_t)bytes) : -ENOSPC;
-
 	if (rc == 0)
 		return fd;
 	close(fd);
@@ -99,9 +98,8 @@ static int wipe(int fd)
 
 static int take(int dir_fd, const struct names *n, mode_t mode, uint64_t bytes)
 {
-	int fd, rc;
-
 	char next[NAME_MAX];
+	int fd, rc;
 
 	if (renameat(dir_fd, n->spare, dir_fd, n->new) < 0)
 		return -errno;
