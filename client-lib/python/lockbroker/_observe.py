@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Who leads an election, now and with each change, over as many connections as that takes."""
+
+from __future__ import annotations
+
+from typing import Any, List, NamedTuple, Optional
+
+from . import _errors
+from ._grant import ENDED, Answer, Ended, Grant
+from ._request import Request
+from ._scripts import Retries, Script, begin, check, soon
+
+_FIELDS = {"leader": 5, "unobserved": 4}
+
+
+class Leader(NamedTuple):
+    """Who leads: its host, its data, and its fencing token."""
+
+    host: str
+    data: str
+    token: int
+
+
+def leader_of(reply: Any) -> Optional[Leader]:
+    return Leader(reply["host"], reply["data"], reply["token"]) if reply else None
+
+
+class _Observation(Grant):
+    """A connection that observes, and holds nothing. Of events that nobody has taken yet it keeps the latest."""
+
+    def __init__(self, request: Request) -> None:
+        super().__init__(request)
+        self.news = Answer()
+
+    def take(self) -> Any:
+        """What a wait for `news` has found."""
+        event, self.news = self.news.value, Answer()
+        if self.ended:
+            self.news.give(ENDED)
+        return event
+
+    def end(self, why: Any = ENDED) -> None:
+        super().end(why)
+        if not self.news.done:
+            self.news.give(why)
+
+    def _heed(self, event: List[Any]) -> None:
+        if _FIELDS.get(event[0]) == len(event) and event[1] == self.request.name:
+            self.news.give(event)
+
+
+class Observer:
+    """What one who observes was told, and on which connection the rest will come."""
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        self._connection: Optional[_Observation] = None
+        self._told: Any = self
+
+    def next(self) -> Script:
+        """Returns the next leader who was not told yet, or None: nobody leads."""
+        retries = Retries(self._request)
+        while True:
+            try:
+                leader = yield from self._leader()
+            except Ended:
+                self._connection = None
+                pause = retries.pause()
+                if pause is None:
+                    raise
+                yield "sleep", pause
+                continue
+            if leader != self._told:
+                self._told = leader
+                return leader
+
+    def _leader(self) -> Script:
+        if self._connection is None:
+            connection = _Observation(self._request)
+            answer = yield from begin(connection, ["OBSERVE", self._request.name])
+            check((yield "wait", answer, soon(self._request)))
+            self._connection = connection
+        yield "wait", self._connection.news, None
+        event = check(self._connection.take())
+        if event[0] == "unobserved":
+            raise _errors.of_reply(f"{event[2]} {event[3]}")
+        return Leader(event[3], event[4], event[2]) if event[2] else None

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""
+What is to be done on a connection, in which order. A script yields steps and gets what came of them, so that the same
+scripts serve threads and asyncio: ("open", grant), ("send", requests), ("wait", answer, deadline), ("sleep", seconds), and
+("close",). A deadline is an instant of time.monotonic(), or None.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Dict, Generator, List, Optional, Tuple
+
+from . import _errors, _grant, _page, _resp
+from ._grant import ENDED, Answer, Ended, Grant, Unanswered
+from ._page import FOREVER
+from ._request import Request, Words
+
+_NS_PER_MS = 1_000_000
+# If more than this part of a lease may have passed when the grant is known, the lease is restarted.
+_LEASE_SLACK_PART = 16
+_PAUSE_S, _PAUSE_MAX_S = 0.01, 0.25
+# How often a broker that is asked for its page may have one more that has moved.
+_PAGES_MAX = 3
+
+Script = Generator[Tuple[Any, ...], Any, Any]
+
+
+def check(value: Any) -> Any:
+    if value is ENDED:
+        raise Ended("The connection to lockbrokerd ended.")
+    if isinstance(value, _errors.ProtocolError):
+        raise value
+    if isinstance(value, _resp.ErrorReply):
+        raise _errors.of_reply(value.text)
+    return value
+
+
+def soon(request: Request) -> float:
+    """Until when an answer has to be there that should come at once."""
+    return time.monotonic() + request.patience
+
+
+def begin(grant: Grant, words: Words) -> Script:
+    """Opens a connection. Greeting and request are sent in one; returns where the answer to the request will be."""
+    request = grant.request
+    greetings: List[Words] = [["HELLO", 3]]
+    if request.group:
+        greetings.append(["CLIENT", "SETINFO", "OWNER", request.group])
+    yield "open", grant
+    answers = [grant.expect(grant.greeted), *(grant.expect() for _ in greetings)]
+    yield "send", [*greetings, words]
+    for answer in answers[:-1]:
+        try:
+            check((yield "wait", answer, soon(request)))
+        except _errors.Draining as e:
+            raise Ended(str(e)) from e
+    if not isinstance(answers[0].value, dict):
+        raise _errors.ProtocolError(f"whoever serves {request.path} does not greet as lockbrokerd does")
+    return answers[-1]
+
+
+def ask(request: Request, words: Words) -> Script:
+    """Any command that is answered at once, on a connection of its own."""
+    answer: Answer = yield from begin(Grant(request), words)
+    return check((yield "wait", answer, soon(request)))
+
+
+class Retries:
+    """
+    When a broker that has ended is tried again. One that was never reached is not; else it may be away for as long as the
+    patience allows.
+    """
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        self._last = self._give_up = float("-inf")
+        self._pause = _PAUSE_S
+
+    def pause(self) -> Optional[float]:
+        """After a failure: seconds until the next try, or None."""
+        now = time.monotonic()
+        if now - self._last > self._request.patience:
+            self._give_up, self._pause = now + self._request.patience, _PAUSE_S
+        self._last = now
+        pause = self._pause
+        if self._request.path not in _grant.reached or now + pause >= self._give_up:
+            return None
+        self._pause = min(2 * pause, _PAUSE_MAX_S)
+        return pause
+
+
+def acquire(request: Request) -> Script:
+    """Returns the grant. If the broker ends while this waits, it goes on on the next connection, with what is left of the
+    time."""
+    end = None if request.wait is None else time.monotonic() + request.wait
+    retries = Retries(request)
+    while True:
+        grant = Grant(request)
+        try:
+            yield from _attempt(grant, end)
+            return grant
+        except Ended:
+            pause = retries.pause()
+            if pause is None:
+                raise
+        yield "sleep", pause
+
+
+def _attempt(grant: Grant, end: Optional[float]) -> Script:
+    """On one connection."""
+    request = grant.request
+    sent = _page.clock()
+    answer: Answer = yield from begin(grant, request.acquire(None if end is None else end - time.monotonic()))
+    value = check((yield "wait", answer, None if end is None else end + request.patience))
+    if value is None:
+        raise _taken(request)
+    lease_ns = request.lease_ms * _NS_PER_MS
+    grant.granted(_tokens(request, value), sent + lease_ns if lease_ns else FOREVER)
+    if lease_ns and _page.clock() >= sent + lease_ns // _LEASE_SLACK_PART:
+        yield from renew(grant, request.lease_ms)
+    yield from prove(grant)
+    if grant.lost_reason:
+        raise lost(grant)
+
+
+def _taken(request: Request) -> _errors.Taken:
+    what = str(request)
+    what = f"One of {what}" if len(request.names) > 1 else what[0].upper() + what[1:]
+    if not request.wait:
+        return _errors.Taken(f"{what} is held by somebody else.")
+    return _errors.TimedOut(f"{what} is held by somebody else, and was so for {request.wait:g} s.")
+
+
+def _tokens(request: Request, value: Any) -> Dict[str, int]:
+    """By name. The answer to a request for several has one for each."""
+    numbers = value if isinstance(value, list) and request.kind == "locks" else [value]
+    if len(numbers) != len(request.names) or not all(isinstance(number, int) for number in numbers):
+        raise _errors.ProtocolError(f"the broker's answer to a request for {request} is no number")
+    return {} if request.kind == "semaphore" else dict(zip(request.names, numbers))
+
+
+def prove(grant: Grant) -> Script:
+    """Asks for what the page does not say: where it is now, and if there is none, for the proof."""
+    for _ in range(_PAGES_MAX):
+        if not grant.must_ask or grant.ended:
+            break
+        had_page = grant.has_page
+        requests, answer = grant.question_and_answer()
+        yield "send", requests
+        try:
+            yield "wait", answer, soon(grant.request)
+        except Unanswered:
+            grant.lose("unanswered")
+            yield ("close",)
+        if not had_page:
+            break
+
+
+def lost(grant: Grant) -> _errors.Lost:
+    reason = grant.lost_reason or "session"
+    return _errors.Lost(f"The grant of {grant.request} is void ({reason}): others may hold it.", reason)
+
+
+def _of_held(grant: Grant, requests: List[Words]) -> Script:
+    """Requests about what is held. What is not held any longer is lost for good: Lost."""
+    if grant.lost_reason:
+        raise lost(grant)
+    answers = [grant.expect() for _ in requests]
+    yield "send", requests
+    try:
+        for answer in answers:
+            check((yield "wait", answer, soon(grant.request)))
+    except Unanswered as e:
+        grant.lose("unanswered")
+        yield ("close",)
+        raise lost(grant) from e
+    except (Ended, _errors.Lost, _errors.NotHeld, _errors.ProtocolError) as e:
+        grant.lose("session")
+        raise lost(grant) from e
+    if grant.lost_reason:
+        raise lost(grant)
+
+
+def renew(grant: Grant, lease_ms: int) -> Script:
+    sent = _page.clock()
+    yield from _of_held(grant, [["RENEW", name, lease_ms] for name in grant.request.names])
+    grant.renewed(sent + lease_ms * _NS_PER_MS)
+
+
+def downgrade(grant: Grant) -> Script:
+    yield from _of_held(grant, [["DOWNGRADE", name] for name in grant.request.names])
+
+
+def release(grant: Grant) -> Script:
+    """Raises Lost if it was not held to the end. The caller closes the connection, which also releases it if the broker
+    is silent: what is proven by then was held."""
+    proven = grant.remaining() > 0
+    try:
+        if grant.lost_reason:
+            raise lost(grant)
+        answer = grant.expect()
+        yield "send", [grant.request.release()]
+        try:
+            check((yield "wait", answer, soon(grant.request)))
+        except Unanswered:
+            if not proven:
+                grant.lose("unanswered")
+        except (Ended, _errors.Lost, _errors.NotHeld, _errors.ProtocolError):
+            grant.lose("session")
+        if grant.lost_reason:
+            raise lost(grant)
+    finally:
+        grant.released()

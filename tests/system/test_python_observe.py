@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Python library's observe(): who leads an election, now and with each change, for threads and asyncio."""
+
+import asyncio
+import contextlib
+import threading
+import time
+
+import pytest
+
+import harness
+from python_library import crash, lockbroker, program
+from lockbroker._observe import _Observation
+from lockbroker._request import request
+
+aio = lockbroker.aio
+
+
+@pytest.fixture
+def here(broker, monkeypatch):
+    monkeypatch.setenv("LOCKBROKER_SOCKET", broker.socket)
+    return broker
+
+
+@pytest.fixture
+def alone(standalone, monkeypatch):
+    monkeypatch.setenv("LOCKBROKER_SOCKET", standalone.socket)
+    return standalone
+
+
+def connections(daemon):
+    return int(daemon.info("clients")["connected_clients"])
+
+
+def until_led_by(leaders, data):
+    """What was told until then: with changes in between or without."""
+    told = [next(leaders)]
+    while told[-1] is None or told[-1].data != data:
+        told.append(next(leaders))
+    return told
+
+
+def test_who_leads_and_each_change(here, clients):
+    c = clients(here)
+    leaders = lockbroker.observe("e")
+    assert next(leaders) is None, "nobody leads, and that is known"
+    first = c.call("CAMPAIGN", "e", "DATA", "one")
+    assert next(leaders) == lockbroker.Leader(here.host, "one", first) == lockbroker.leader("e")
+    late = lockbroker.observe("e")
+    assert next(late).data == "one"
+    assert c.call("RESIGN", "e") == 1
+    assert next(leaders) is None and next(late) is None
+    assert c.call("CAMPAIGN", "e", "DATA", "two") > first
+    assert next(leaders).data == "two"
+    leaders.close()
+    late.close()
+
+
+def test_tasks_are_told(here, clients):
+    c = clients(here)
+
+    async def main():
+        async with contextlib.AsyncExitStack() as stack:
+            leaders = aio.observe("e")
+            stack.push_async_callback(leaders.aclose)
+            assert await leaders.__anext__() is None
+            told = asyncio.ensure_future(leaders.__anext__())
+            await asyncio.sleep(0)
+            token = c.call("CAMPAIGN", "e", "DATA", "one")
+            assert await told == lockbroker.Leader(here.host, "one", token)
+
+    asyncio.run(asyncio.wait_for(main(), harness.PATIENCE))
+
+
+def test_of_another_host(daemons, zk, root):
+    one, two = daemons(zk, root), daemons(zk, root)
+    leaders = lockbroker.observe("e", socket=one.socket)
+    with lockbroker.election("e", "of two", socket=two.socket) as held:
+        told = until_led_by(leaders, "of two")[-1]
+        assert (told.host, told.token) == (two.host, held.token)
+    assert next(leaders) is None
+    leaders.close()
+
+
+def test_who_stops_leaves_no_connection(alone):
+    before = connections(alone)
+    for leader in lockbroker.observe("e"):
+        assert leader is None
+        break
+    harness.wait_until(lambda: connections(alone) == before, "the connection to end")
+
+    async def main():
+        leaders = aio.observe("e")
+        assert await leaders.__anext__() is None
+        waits = asyncio.ensure_future(leaders.__anext__())
+        await asyncio.sleep(0.01)
+        waits.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waits
+        while connections(alone) != before:
+            await asyncio.sleep(0.01)
+
+    asyncio.run(asyncio.wait_for(main(), harness.PATIENCE))
+
+
+def test_what_is_no_election(here, clients):
+    clients(here).call("LOCK", "a")
+    with pytest.raises(lockbroker.Mismatch):
+        next(lockbroker.observe("a"))
+    with pytest.raises(lockbroker.BadName):
+        next(lockbroker.observe(".."))
+    with pytest.raises(TypeError):
+        lockbroker.observe(b"e")
+
+
+def test_what_turns_out_to_be_no_election(daemons, zk, root, clients):
+    """Another host knows; this one is told by ZooKeeper."""
+    one, two = daemons(zk, root), daemons(zk, root)
+    clients(two).call("LOCK", "a")
+    with pytest.raises(lockbroker.Mismatch):
+        for _ in lockbroker.observe("a", socket=one.socket):
+            pass
+
+
+def test_the_next_broker_is_observed_and_nobody_told_twice(alone, clients):
+    leaders = lockbroker.observe("e")
+    first = clients(alone).call("CAMPAIGN", "e", "DATA", "one")
+    assert until_led_by(leaders, "one")[-1].token == first
+    alone.kill()
+    alone.start()
+    assert next(leaders) is None
+    assert clients(alone).call("CAMPAIGN", "e", "DATA", "two") > first
+    assert next(leaders).data == "two"
+    leaders.close()
+
+
+def test_a_leader_of_another_host_is_not_told_again_by_the_next_broker(daemons, zk, root):
+    one, two = daemons(zk, root), daemons(zk, root)
+    leaders = lockbroker.observe("e", socket=one.socket)
+    with lockbroker.election("e", "of two", socket=two.socket):
+        until_led_by(leaders, "of two")
+        one.kill()
+        one.start()
+        told = []
+        t = threading.Thread(target=lambda: told.append(next(leaders)))
+        t.start()
+        harness.wait_until(lambda: connections(one) == 2, "the observer to be back")
+        time.sleep(0.2)  # it is told at once
+    t.join(harness.PATIENCE)
+    assert told == [None]
+    leaders.close()
+
+
+def test_a_hand_over_is_not_seen(daemons, zk, root, clients):
+    daemon = daemons(zk, root)
+    c = clients(daemon)
+    leaders = lockbroker.observe("e", socket=daemon.socket)
+    c.call("CAMPAIGN", "e", "DATA", "one")
+    until_led_by(leaders, "one")
+    clients(daemon, operator=True).call("RESTART")
+    daemon.follow()
+    assert c.call("RESIGN", "e") == 1
+    assert next(leaders) is None
+    leaders.close()
+
+
+def test_a_crash_is_not_seen(daemons, zk, root):
+    daemon = daemons(zk, root)
+    leaders = lockbroker.observe("e", socket=daemon.socket)
+    with lockbroker.election("e", "one", socket=daemon.socket) as held:
+        assert until_led_by(leaders, "one")[-1].token == held.token
+        crash(daemon)
+        assert held.valid() > 0
+    assert next(leaders) is None, "the leader is not told again"
+    leaders.close()
+
+
+def test_a_broker_that_does_not_come_back(alone):
+    leaders = lockbroker.observe("e", patience=0.3)
+    assert next(leaders) is None
+    alone.kill()
+    with pytest.raises(lockbroker.NoBroker):
+        next(leaders)
+    with pytest.raises(StopIteration):
+        next(leaders)
+    alone.start()
+
+
+def test_a_forked_child_does_not_observe(alone):
+    p = program(alone, """
+        import lockbroker, os
+        leaders = lockbroker.observe("e")
+        print(next(leaders), flush=True)
+        later = lockbroker.observe("e")
+        if os.fork() == 0:
+            assert next(later) is next(lockbroker.observe("e")) is None, "it observes for itself"
+            try:
+                next(leaders)
+            except lockbroker.NotOwner as e:
+                print("child")
+            os._exit(0)
+        os.wait()
+        with lockbroker.election("e", "me"):
+            print(next(leaders).data)
+    """)
+    assert p.communicate(timeout=harness.PATIENCE)[0] == "None\nchild\nme\n"
+    assert p.returncode == 0
+
+
+def event(token, data):
+    return b">5\r\n$6\r\nleader\r\n$1\r\ne\r\n:%d\r\n$3\r\nweb\r\n$%d\r\n%s\r\n" % (token, len(data), data)
+
+
+def test_of_what_nobody_has_taken_the_last_counts():
+    """And the end of the connection comes after it."""
+    seen = _Observation(request("election", ["e"], "/nowhere"))
+    seen.feed(event(1, b"one") + event(2, b"two"))
+    assert seen.take()[4] == "two" and not seen.news.done
+    seen.feed(event(3, b"three"))
+    seen.feed(b"")
+    assert seen.take()[4] == "three" and seen.news.done
+    assert seen.take() is lockbroker._grant.ENDED and seen.news.done
