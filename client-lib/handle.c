@@ -22,7 +22,7 @@ static struct lb *new_handle(void)
 	return lb;
 }
 
-enum lb_result handle_open(const char *path, int64_t patience_ms, struct lb **ret)
+enum lb_result handle_open(const char *path, int64_t patience_ms, const char *label, const char *owner, struct lb **ret)
 {
 	struct lb *lb = *ret = new_handle();
 	enum lb_result r;
@@ -35,14 +35,25 @@ enum lb_result handle_open(const char *path, int64_t patience_ms, struct lb **re
 	lb->path = strdup(path);
 	if (!lb->path)
 		abort();
+	lb->label = label;
+	lb->owner = owner;
 	r = request_connect(lb);
+	/* Only this connection gets them. */
+	lb->label = lb->owner = NULL;
 	lb->patience_ms = HANDLE_PATIENCE_MS;
 	return r;
 }
 
+void handle_while_waiting(struct lb *lb, int every_ms, void (*waiting)(void *context), void *context)
+{
+	lb->waiting = waiting;
+	lb->waiting_ms = every_ms;
+	lb->waiting_context = context;
+}
+
 enum lb_result lb_open(const char *path, struct lb **ret)
 {
-	enum lb_result r = handle_open(path, HANDLE_PATIENCE_MS, ret);
+	enum lb_result r = handle_open(path, HANDLE_PATIENCE_MS, NULL, NULL, ret);
 
 	(*ret)->reconnects = r == LB_OK;
 	return r;

@@ -5,10 +5,13 @@
 #include "lockbroker.h"
 
 /*
- * lb_open() that waits at most that long for the connection, and then for the first answer; calls have the usual
- * patience.
+ * lb_open() that waits at most that long for the connection, and then for the first answers; calls have the usual
+ * patience. In the same breath as the greeting, the connection gets a name, which the daemon may refuse, and an owner,
+ * which it may not. NULL: none.
  */
-enum lb_result handle_open(const char *path, int64_t patience_ms, struct lb **ret);
+enum lb_result handle_open(const char *path, int64_t patience_ms, const char *label, const char *owner, struct lb **ret);
+/* While a call waits for an answer, `waiting` is called every `every_ms`. It must not use the handle. */
+void handle_while_waiting(struct lb *lb, int every_ms, void (*waiting)(void *context), void *context);
 /* The socket of lb_open(), unless it or LOCKBROKER_SOCKET names another one. */
 #define HANDLE_SOCKET_DEFAULT "/run/lockbroker/lockbroker.sock"
 /* The patience of lb_open(), and of a handle before lb_set_patience(). */

@@ -35,11 +35,11 @@ static size_t reply_children(const struct lb_reply *reply)
 
 static const struct lb_reply *reply_child(const struct lb_reply *reply, size_t i)
 {
-	const struct lb_reply *child = reply + 1;
+	const struct lb_reply *child;
 
 	if (i >= reply_children(reply))
 		return NULL;
-	for (; i > 0; i--)
+	for (child = reply + 1; i > 0; i--)
 		child += child->value.span;
 	return child;
 }

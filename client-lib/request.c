@@ -62,19 +62,12 @@ static enum lb_result error_reply(struct lb *lb, struct slice text)
 	return wire_fail(lb, r, "%.*s", (int)text.len, text.data);
 }
 
-/* One request and its answer, on a connection that is open. */
-static enum lb_result exchange(struct lb *lb, size_t argc, const struct slice *argv, int64_t deadline)
+/* The answer to what was sent. */
+static enum lb_result answer(struct lb *lb, int64_t deadline)
 {
-	enum lb_result r = wire_begin(lb);
+	enum lb_result r;
 	bool push = false;
 
-	if (r != LB_OK)
-		return r;
-	wire_add_question(lb);
-	resp_request(&lb->out, argc, argv);
-	r = wire_send(lb);
-	if (r != LB_OK && r != LB_NONE)
-		return r;
 	do {
 		r = wire_read(lb, deadline, &push);
 	} while (r == LB_OK && push);
@@ -85,6 +78,19 @@ static enum lb_result exchange(struct lb *lb, size_t argc, const struct slice *a
 	return r;
 }
 
+/* One request and its answer, on a connection that is open. */
+static enum lb_result exchange(struct lb *lb, size_t argc, const struct slice *argv, int64_t deadline)
+{
+	enum lb_result r = wire_begin(lb);
+
+	if (r != LB_OK)
+		return r;
+	wire_add_question(lb);
+	resp_request(&lb->out, argc, argv);
+	r = wire_send(lb);
+	return r == LB_OK || r == LB_NONE ? answer(lb, deadline) : r;
+}
+
 /* Until when an answer may come that is due at `end`. */
 static int64_t answer_by(const struct lb *lb, int64_t end)
 {
@@ -93,9 +99,47 @@ static int64_t answer_by(const struct lb *lb, int64_t end)
 
 /* ---- connecting, and connecting again ---- */
 
-enum lb_result request_connect(struct lb *lb)
+/* The answer that follows the one that was read last. */
+static enum lb_result next_answer(struct lb *lb, int64_t deadline)
+{
+	enum lb_result r = wire_begin(lb);
+
+	return r == LB_OK ? answer(lb, deadline) : r;
+}
+
+/* All is sent at once: a name and an owner cost no round trip of their own. */
+static enum lb_result greet(struct lb *lb, int64_t deadline)
 {
 	const struct slice hello[] = { SLICE("HELLO"), SLICE("3") };
+	struct slice label[] = { SLICE("CLIENT"), SLICE("SETNAME"), { NULL, 0 } };
+	struct slice owner[] = { SLICE("CLIENT"), SLICE("SETINFO"), SLICE("OWNER"), { NULL, 0 } };
+	enum lb_result r = wire_begin(lb);
+
+	if (r != LB_OK)
+		return r;
+	resp_request(&lb->out, 2, hello);
+	if (lb->label) {
+		label[2] = slice_of(lb->label);
+		resp_request(&lb->out, 3, label);
+	}
+	if (lb->owner) {
+		owner[3] = slice_of(lb->owner);
+		resp_request(&lb->out, 4, owner);
+	}
+	r = wire_send(lb);
+	if (r == LB_OK || r == LB_NONE)
+		r = answer(lb, deadline);
+	if (r != LB_OK)
+		return r;
+	wire_map_page(lb);
+	/* A name that is refused is no failure; a connection that ended is one. */
+	if (lb->label && (r = next_answer(lb, deadline)) == LB_CONNECTION)
+		return r;
+	return lb->owner ? next_answer(lb, deadline) : LB_OK;
+}
+
+enum lb_result request_connect(struct lb *lb)
+{
 	enum lb_result r;
 
 	resp_replies_deinit(&lb->replies);
@@ -103,11 +147,9 @@ enum lb_result request_connect(struct lb *lb)
 	lb->ended = false;
 	r = connect_socket(lb);
 	if (r == LB_OK)
-		r = exchange(lb, 2, hello, wire_deadline(lb->patience_ms));
-	if (r == LB_OK) {
-		wire_map_page(lb);
+		r = greet(lb, wire_deadline(lb->patience_ms));
+	if (r == LB_OK)
 		return r;
-	}
 	if (lb->fd >= 0)
 		close(lb->fd);
 	lb->fd = -1;

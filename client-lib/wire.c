@@ -75,9 +75,13 @@ static enum lb_result wait_for(struct lb *lb, short events, int64_t deadline)
 
 		if (deadline != WIRE_FOREVER && left < 0)
 			left = 0;
+		if (lb->waiting && events == POLLIN && (left < 0 || left > lb->waiting_ms))
+			left = lb->waiting_ms;
 		n = poll(&p, 1, left > 60000 ? 60000 : (int)left);
 		if (n > 0)
 			return LB_OK;
+		if (n == 0 && lb->waiting && events == POLLIN)
+			lb->waiting(lb->waiting_context);
 		if (n < 0 && errno != EINTR)
 			return wire_hang_up(lb, "poll failed", errno);
 		if (n == 0 && deadline != WIRE_FOREVER && wire_now_ms() >= deadline)

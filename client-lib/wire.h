@@ -27,6 +27,10 @@ struct lb {
 	bool ended;         /* the daemon closed the last connection, rather than we */
 	bool reconnects;    /* a call that finds the connection closed makes a new one */
 	char *path;         /* of the socket */
+	const char *label, *owner; /* that request_connect() gives the connection; NULL: none */
+	void (*waiting)(void *context); /* called while a call waits for an answer, every waiting_ms; NULL: nothing is */
+	void *waiting_context;
+	int waiting_ms;
 	int64_t patience_ms;
 	struct bytes in;
 	size_t reply_bytes; /* the first bytes of `in` are the latest reply; they are dropped when the next call begins */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "client-lib/cli/commands.h"
+#include "client-lib/cli/json.h"
 #include "client-lib/cli/say.h"
 #include "client-lib/cli/table.h"
 
@@ -50,6 +51,9 @@ int cli_access(struct lb *lb, char **arguments)
 	r = lb_command(lb, arguments[2] ? 7 : 5, words, &reply);
 	if (r != LB_OK)
 		return cli_failed(lb, r);
-	cli_table(reply);
+	if (cli_json_asked)
+		cli_json_line(reply);
+	else
+		cli_table(reply);
 	return CLI_OK;
 }

@@ -5,6 +5,7 @@
  *     with words    -> one request and its reply
  *     without words -> a request from each line of the standard input, words quoted as in inline requests
  *     -e            -> after that, the events that the daemon sends, until the command is ended
+ *     --json        -> a line of JSON for each reply, {"error": ...} and {"event": [...]}
  *
  * A reply may take long, because some commands wait; events are shown as they come, even before the reply.
  */
@@ -17,6 +18,7 @@
 #include <unistd.h>
 
 #include "client-lib/cli/commands.h"
+#include "client-lib/cli/json.h"
 #include "client-lib/cli/operators.h"
 #include "client-lib/cli/say.h"
 #include "client-lib/cli/table.h"
@@ -103,12 +105,26 @@ static void show(const struct resp_value *v, int indent)
 	}
 }
 
+/* An error has a key, so that it cannot be taken for a text. */
+static void show_json(const struct resp_value *v, const char *key)
+{
+	if (key)
+		printf("{\"%s\":", key);
+	if (v->type == RESP_ERROR)
+		cli_json_text(v->text);
+	else
+		cli_json((const struct lb_reply *)v);
+	puts(key ? "}" : "");
+}
+
 static void show_reply(struct call *c)
 {
 	const struct resp_value *v = &c->lb->replies.values[0];
 
 	c->failed |= v->type == RESP_ERROR;
-	if (v->type == RESP_BULK && v->text.len > 0 && memchr(v->text.data, '\n', v->text.len))
+	if (cli_json_asked)
+		show_json(v, v->type == RESP_ERROR ? "error" : NULL);
+	else if (v->type == RESP_BULK && v->text.len > 0 && memchr(v->text.data, '\n', v->text.len))
 		cli_lines(v->text.data, v->text.len);
 	else
 		show(v, 0);
@@ -121,8 +137,14 @@ static void show_event(struct call *c)
 	size_t used = c->lb->events.len;
 
 	resp_replies_init(&e, WIRE_VALUES_MAX, WIRE_REPLY_BYTES_MAX);
-	if (resp_read_reply(&e, bytes_view(&c->lb->events), &used) == RESP_DONE)
-		show(&e.values[0], 0);
+	if (resp_read_reply(&e, bytes_view(&c->lb->events), &used) == RESP_DONE) {
+		if (!cli_json_asked) {
+			show(&e.values[0], 0);
+		} else {
+			e.values[0].type = RESP_ARRAY; /* which is what a push is, but for its mark */
+			show_json(&e.values[0], "event");
+		}
+	}
 	resp_replies_deinit(&e);
 	wire_drop(&c->lb->events, used);
 }
@@ -246,6 +268,7 @@ static int run(struct call *c, int argc, char **argv)
 
 int cli_call(const char *socket, int argc, char **argv)
 {
+	static const struct option options[] = { { "json", no_argument, NULL, 'j' }, { 0 } };
 	char path[OPERATORS_PATH_MAX];
 	struct call c = { 0 };
 	enum lb_result r;
@@ -253,10 +276,13 @@ int cli_call(const char *socket, int argc, char **argv)
 
 	optind = 0;
 	opterr = 0;
-	while ((option = getopt(argc, argv, "+e")) != -1) {
-		if (option != 'e')
-			return cli_usage("call has no option -%c.", optopt);
-		c.goes_on = true;
+	while ((option = getopt_long(argc, argv, "+e", options, NULL)) != -1) {
+		if (option == '?')
+			return cli_usage("call has no option %s.", argv[optind - 1]);
+		if (option == 'e')
+			c.goes_on = true;
+		else
+			cli_json_asked = true;
 	}
 	if (argc - optind > WORDS_MAX)
 		return cli_usage("A request has at most %d words.", WORDS_MAX);

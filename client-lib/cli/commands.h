@@ -10,7 +10,7 @@ int cli_metrics(const char *socket, int argc, char **argv);
 int cli_check(const char *socket, int argc, char **argv);
 /* `lockbroker http`: becomes the program that serves it */
 int cli_http(const char *socket, int argc, char **argv);
-/* `lockbroker lock`, `lockbroker sem`, `lockbroker campaign` */
+/* `lockbroker lock`, `lockbroker hold`, `lockbroker sem`, `lockbroker campaign` */
 int cli_lock(const char *socket, int argc, char **argv);
 struct lb;
 
@@ -19,4 +19,5 @@ int cli_access(struct lb *lb, char **arguments);
 /* `lockbroker drain`, with its argument: --wait, --off, or none */
 int cli_drain(struct lb *lb, char **arguments);
 /* Prints what all commands do; with a word, what that command does. */
-void cli_help(const char *word);
+int cli_help(const char *word);
+int cli_version(void);

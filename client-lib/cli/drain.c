@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "client-lib/cli/commands.h"
+#include "client-lib/cli/json.h"
 #include "client-lib/cli/say.h"
 #include "client-lib/cli/table.h"
 
@@ -109,15 +110,19 @@ static int wait_until_nothing_is_held(struct lb *lb)
 			return CLI_UNAVAILABLE;
 		}
 		held = number(reply, "held");
+		if (held != before && cli_json_asked)
+			cli_json_line(reply);
 		if (held == 0)
 			break;
-		if (held != before)
+		if (held != before && !cli_json_asked)
 			status = show_held(lb, held);
+		fflush(stdout);
 		if (status != CLI_OK)
 			return status;
 		before = held;
 	}
-	puts("Nothing is held any longer.");
+	if (!cli_json_asked)
+		puts("Nothing is held any longer.");
 	return CLI_OK;
 }
 
@@ -134,7 +139,9 @@ int cli_drain(struct lb *lb, char **arguments)
 	status = ask(lb, off ? 2 : 1, words, &reply);
 	if (status != CLI_OK)
 		return status;
-	if (off)
+	if (cli_json_asked && !waits)
+		cli_json_line(reply);
+	else if (off)
 		puts("The broker grants again.");
 	else if (!waits)
 		printf("The broker grants nothing any longer; still held: %lld.\n", number(reply, "held"));

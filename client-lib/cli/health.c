@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "client-lib/cli/commands.h"
+#include "client-lib/cli/json.h"
 #include "client-lib/cli/say.h"
 #include "client-lib/cli/table.h"
 #include "protocol/bytes.h"
@@ -217,13 +218,27 @@ static void judge_measures(struct check *c)
 		}
 }
 
+static const char *const verdict_words[] = { "OK", "WARNING", "CRITICAL", "UNKNOWN" };
+
+/* What was measured is there only if the daemon has answered. */
+static void json_verdict(const struct check *c, const char *text)
+{
+	printf("{\"verdict\":\"%s\",\"why\":", verdict_words[c->verdict]);
+	cli_json_text(slice_of(c->why));
+	for (int i = 0; *text && i < MEASURED; i++)
+		printf(",\"%s\":%.3f", measures[i].word, c->values[i]);
+	if (*text)
+		printf(",\"locks\":%.0f,\"waiting\":%.0f", value_of(text, "lockbroker_locks", 0),
+		       value_of(text, "lockbroker_waiting_requests", 0));
+	puts("}");
+}
+
 static void print_verdict(const struct check *c, const char *text)
 {
-	static const char *const words[] = { "OK", "WARNING", "CRITICAL", "UNKNOWN" };
 	bool alone = value_of(text, "lockbroker_session_state{state=\"safe\"}", -1) < 0;
 	char shown[sizeof(c->why)];
 
-	printf("LOCKBROKER %s - ", words[c->verdict]);
+	printf("LOCKBROKER %s - ", verdict_words[c->verdict]);
 	if (*c->why)
 		printf("%s", cli_shown(c->why, shown, sizeof(shown)));
 	else
@@ -271,12 +286,18 @@ static bool read_thresholds(struct check *c, enum verdict verdict, char *text)
 /* CLI_OK, or the exit status of a wrong option. Usage is UNKNOWN to Nagios. */
 static int read_options(struct check *c, int argc, char **argv)
 {
+	static const struct option options[] = { { "json", no_argument, NULL, 'j' }, { 0 } };
 	int option;
 
 	optind = 0;
 	opterr = 0;
-	while ((option = getopt(argc, argv, "+w:c:")) != -1) {
+	while ((option = getopt_long(argc, argv, "+w:c:", options, NULL)) != -1) {
 		enum verdict verdict = option == 'w' ? VERDICT_WARNING : VERDICT_CRITICAL;
+
+		if (option == 'j') {
+			cli_json_asked = true;
+			continue;
+		}
 
 		if (option == '?' || !read_thresholds(c, verdict, optarg)) {
 			cli_usage("check takes -w and -c with limit=PERCENT, wait=SEC, proof=SEC or answer=SEC, "
@@ -331,7 +352,10 @@ int cli_check(const char *socket, int argc, char **argv)
 	} else {
 		judge(&c, VERDICT_UNKNOWN, "%s", lb_error(lb));
 	}
-	print_verdict(&c, text);
+	if (cli_json_asked)
+		json_verdict(&c, text);
+	else
+		print_verdict(&c, text);
 	bytes_free(&copy);
 	lb_close(lb);
 	return (int)c.verdict;

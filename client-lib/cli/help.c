@@ -4,21 +4,30 @@
 #include <string.h>
 
 #include "client-lib/cli/commands.h"
+#include "client-lib/cli/say.h"
+#include "client-lib/lockbroker.h"
 
 /* Further lines of a text are printed below its first one. */
 static const struct topic {
 	const char *word, *usage, *about;
 } topics[] = {
 	{ "lock",
-	  "[-s | -x] [-n | -w SEC] [-L SEC] [-k SEC] [-r SIG] [-d TEXT]\n"
-	  "[-o] [--owner OWNER] [--connect SEC] NAME... -- CMD [ARG...]",
+	  "[-s | -x] [-n | -w SEC] [-E STATUS] [-L SEC] [-k SEC]\n"
+	  "[-r SIG] [-d TEXT] [-o | -F] [--min-hold SEC] [--splay SEC]\n"
+	  "[--owner OWNER] [--connect SEC] [--verbose] [-a NAME]...\n"
+	  "NAME {CMD [ARG...] | -c LINE}",
 	  "run CMD while holding the lock NAME, which is exclusive among all\n"
-	  "hosts; with several NAMEs, while holding all of them\n"
+	  "hosts; options end at NAME, as those of flock(1) do\n"
+	  "-a NAME also hold that lock: all or none (up to 64)\n"
+	  "-c LINE have $SHELL (/bin/sh) run LINE, which is one word\n"
 	  "-s      share the lock with others that share it (--shared)\n"
-	  "-x      hold it alone (--exclusive, the default)\n"
-	  "-n      do not wait: exit with 75 if the lock is taken\n"
+	  "-x, -e  hold it alone (--exclusive, the default)\n"
+	  "-n      do not wait: exit with 75 if the lock is taken (--nonblock,\n"
+	  "        --nb)\n"
 	  "-w SEC  wait at most that long (fractions allowed), then exit\n"
-	  "        with 75\n"
+	  "        with 75; 0 is -n (--wait, --timeout)\n"
+	  "-E STATUS        exit with that instead of 75, 0 to 255\n"
+	  "                 (--conflict-exit-code)\n"
 	  "-L SEC  release the lock after that long, as if it were lost\n"
 	  "        (--lease)\n"
 	  "-k SEC  when the lock is lost, CMD gets SIGTERM, and SIGKILL SEC\n"
@@ -28,15 +37,32 @@ static const struct topic {
 	  "-d TEXT show TEXT with the lock, as `who` does\n"
 	  "-o      CMD does not inherit the connection, so that processes it\n"
 	  "        leaves in the background do not keep the lock (--close)\n"
+	  "-F      CMD takes the place of lockbroker: nobody ends it when the\n"
+	  "        lock is lost (--no-fork)\n"
+	  "--min-hold SEC   hold the lock for that long, though CMD ends\n"
+	  "                 before\n"
+	  "--splay SEC      first sleep for a part of that, by chance\n"
 	  "--owner OWNER    commands with the same OWNER belong together:\n"
 	  "                 exit with 70 where one would wait for another\n"
 	  "                 (CMD gets OWNER as $LOCKBROKER_OWNER)\n"
 	  "--connect SEC    how long to try a broker that is not running: 5;\n"
-	  "                 with -n, once" },
-	{ "sem", "-l N [-c K] [-n | -w SEC] [-L SEC] [-k SEC] [-r SIG]\n[-o] [--connect SEC] NAME -- CMD [ARG...]",
-	  "run CMD while holding K (1) of the N permits of the semaphore\n"
-	  "NAME; the other options are those of lock" },
-	{ "campaign", "[-n | -w SEC] [-k SEC] [-r SIG] [-o] [--connect SEC]\nNAME DATA -- CMD [ARG...]",
+	  "                 with -n, once\n"
+	  "--verbose        say who holds it, and how long getting it took" },
+	{ "hold", "[OPTION]... [--json] [-a NAME]... NAME",
+	  "hold the lock NAME without a command: print its token in a line,\n"
+	  "and hold it until a signal, or until nobody can read the output\n"
+	  "any longer. When it is lost: print `lost`, exit with 79. The\n"
+	  "options are those of lock that are not about CMD" },
+	{ "sem",
+	  "-l N [-K K] [-n | -w SEC] [-E STATUS] [-L SEC] [-k SEC]\n"
+	  "[-r SIG] [-o | -F] [--min-hold SEC] [--splay SEC]\n"
+	  "[--connect SEC] [--verbose] NAME {CMD [ARG...] | -c LINE}",
+	  "run CMD while holding K (1; --count) of the N permits of the\n"
+	  "semaphore NAME; the other options are those of lock" },
+	{ "campaign",
+	  "[-n | -w SEC] [-E STATUS] [-k SEC] [-r SIG] [-o | -F]\n"
+	  "[--min-hold SEC] [--splay SEC] [--connect SEC] [--verbose]\n"
+	  "NAME DATA {CMD [ARG...] | -c LINE}",
 	  "run CMD while leading the election NAME; everybody can read DATA\n"
 	  "meanwhile; the options are those of lock" },
 	{ "leader", "NAME", "show who leads: token, host and data in a line; exit with 1 if\nnobody does" },
@@ -69,7 +95,8 @@ static const struct topic {
 	  "examine all lock directories and delete what this host has left\nthere; exit with 1 if something is wrong" },
 	{ "access", "USER NAME [UNIT]",
 	  "show what USER may do with the lock NAME, and by which rule\n"
-	  "(for operators); UNIT: of a process of that systemd unit" },
+	  "(for operators); UNIT: of a process of that systemd unit;\n"
+	  "unknown: of one whose unit could not be read" },
 	{ "accounts", "",
 	  "show who uses how much of what all share, those first who are\nnearest to what they may use (for operators)" },
 	{ "reload", "",
@@ -97,13 +124,15 @@ static const char ending[] =
 	"               /run/lockbroker/lockbroker.sock). Without it, what is for operators\n"
 	"               goes to operator.sock beside that one ($LOCKBROKER_OPERATOR_SOCKET),\n"
 	"               if this user may open it\n"
-	"  --help       print this; after a command, only what concerns that command\n"
-	"  --version    print the version\n"
+	"  --json         print JSON, in one line for each value: all that print, but metrics\n"
+	"  -h, --help     print this; after a command, only what concerns that command\n"
+	"  -V, --version  print the version\n"
 	"\n"
-	"Exit status: that of CMD, or 128 + its signal; 64 usage; 69 no broker or no\n"
-	"ZooKeeper, or the lock was lost and CMD ended with 0 or was not started; 70\n"
-	"acquiring it would deadlock; 71 a system call failed; 75 not acquired; 77 not\n"
-	"allowed; 126 CMD cannot be run; 127 CMD not found. More in lockbroker(1).\n";
+	"Exit status: that of CMD, or 128 + its signal; 64 usage; 69 no broker, or it\n"
+	"cannot say, without ZooKeeper for example; 70 acquiring it would deadlock; 71 a\n"
+	"system call failed; 75 taken (or -E); 77 not allowed; 79 lost before CMD ended,\n"
+	"whatever CMD ended with; 126 CMD cannot be run; 127 CMD not found. More in\n"
+	"lockbroker(1).\n";
 
 static void print_lines(const char *text, int indent)
 {
@@ -126,7 +155,7 @@ static void print_about(const struct topic *t)
 	print_lines(t->about, printf("  %-12s ", t->word));
 }
 
-void cli_help(const char *word)
+int cli_help(const char *word)
 {
 	size_t i;
 
@@ -139,4 +168,11 @@ void cli_help(const char *word)
 			print_about(&topics[i]);
 	putchar('\n');
 	fputs(ending, stdout);
+	return cli_written(CLI_OK);
+}
+
+int cli_version(void)
+{
+	puts("lockbroker " LOCKBROKER_VERSION);
+	return cli_written(CLI_OK);
 }

@@ -59,7 +59,7 @@ static int not_started(struct cli_job *job, const char *name, const char *why)
 
 	job->lost = true;
 	cli_say("The %s lost: %s %s is not started.", subject(job, name, what, sizeof(what)), why, job->command[0]);
-	return CLI_UNAVAILABLE;
+	return CLI_LOST;
 }
 
 /* One line for each lock: names contain no line ends. */
@@ -108,6 +108,8 @@ static int export(const struct cli_job *job)
 static void become(struct cli_job *job, pid_t parent) __attribute__((noreturn));
 static void become(struct cli_job *job, pid_t parent)
 {
+	/* Nobody will read events: under RESP2 the broker keeps them, and those that tell a state or repeat coalesce. */
+	const char *keep[] = { "HELLO", "2" };
 	struct sigaction ignored;
 	int error = 0;
 
@@ -121,13 +123,19 @@ static void become(struct cli_job *job, pid_t parent)
 			_exit(not_started(job, NULL, "lockbroker was killed."));
 		if (cli_proof_left_ms(&job->proof) == 0)
 			_exit(not_started(job, NULL, not_proven(job)));
+		if (job->in_place)
+			cli_proof_tell(&job->proof, 2, keep);
 		sigaction(SIGPIPE, &job->pipe_action, &ignored);
 		sigprocmask(SIG_SETMASK, &job->inherited, NULL);
 		execvp(job->command[0], job->command);
 		error = errno;
 		sigaction(SIGPIPE, &ignored, NULL);
 	}
-	cli_say("Cannot run %s: %s.", job->command[0], strerror(error));
+	if (error == ENOENT && job->with_dashes)
+		cli_say("Cannot run %s: %s. Options end at the first name, and the command begins behind it; -a names further "
+			"locks: lockbroker lock -a %s %s CMD.", job->command[0], strerror(error), job->command[0], job->names[0]);
+	else
+		cli_say("Cannot run %s: %s.", job->command[0], strerror(error));
 	_exit(error == ENOENT ? CLI_NOT_FOUND : CLI_CANNOT_RUN);
 }
 
@@ -175,6 +183,11 @@ static void lost(struct cli_job *job, const char *name, const char *why)
 		job->status = not_started(job, name, why);
 		return;
 	}
+	if (job->ended) {
+		cli_say("The %s lost: %s %s had ended before.", subject(job, name, what, sizeof(what)), why, job->command[0]);
+		job->hold_until_ms = 0;
+		return;
+	}
 	job->lost = true;
 	/*
 	 * Processes that are being forked just now must get the signal, and processes that are forked later to clean up
@@ -184,10 +197,11 @@ static void lost(struct cli_job *job, const char *name, const char *why)
 	cli_tree_signal(&job->tree, SIGTERM);
 	cli_tree_signal(&job->tree, SIGCONT);
 	job->kill_at_ms = request_clock_ms() + job->grace_ms;
-	cli_say("The %s lost: %s Ending %s.", subject(job, name, what, sizeof(what)), why, job->command[0]);
+	cli_say("The %s lost: %s Ending %s%s.", subject(job, name, what, sizeof(what)), why,
+		job->child ? "" : "what is left of ", job->command[0]);
 }
 
-static const char *why_lost(const char *reason)
+const char *cli_why_lost(const char *reason)
 {
 	if (strcmp(reason, "forced") == 0)
 		return "an operator took it by force.";
@@ -202,7 +216,7 @@ static void heed_event(struct cli_job *job, const struct lb_event *event)
 	case LB_EVENT_LOST:
 		/* That the connection has ended is told once, for all of them. */
 		if (strcmp(event->reason, "connection") != 0)
-			lost(job, event->name, why_lost(event->reason));
+			lost(job, event->name, cli_why_lost(event->reason));
 		break;
 	case LB_EVENT_JEOPARDY:
 		cli_say("ZooKeeper is unreachable; the %s safe for %.1f s more.", subject(job, NULL, text, sizeof(text)),
@@ -256,6 +270,13 @@ static bool from_terminal(const struct cli_job *job, const struct signalfd_sigin
 	       getpgid(job->child) == getpgrp();
 }
 
+/* Nothing runs any longer that could get a signal: one that would end us ends the wait. */
+static void end_hold(struct cli_job *job, uint32_t number)
+{
+	if (number == SIGTERM || number == SIGINT || number == SIGHUP || number == SIGQUIT)
+		job->hold_until_ms = 0;
+}
+
 /* If the command has ended, and we only wait for the processes that it left, these get the signals. */
 static void forward_signals(struct cli_job *job)
 {
@@ -264,7 +285,9 @@ static void forward_signals(struct cli_job *job)
 	while (read(job->signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
 		if (info.ssi_signo == SIGCHLD)
 			continue;
-		if (job->child == 0)
+		if (job->child == 0 && !job->lost)
+			end_hold(job, info.ssi_signo);
+		else if (job->child == 0)
 			signal_all(job, (int)info.ssi_signo);
 		else if (info.ssi_code == SI_QUEUE)
 			sigqueue(job->child, (int)info.ssi_signo, (union sigval){ .sival_ptr = (void *)(uintptr_t)info.ssi_ptr });
@@ -299,10 +322,12 @@ static void heed_proof(struct cli_job *job)
 
 static int poll_timeout(const struct cli_job *job)
 {
-	int64_t left = job->kill_at_ms - request_clock_ms();
+	int64_t now = request_clock_ms(), left = job->kill_at_ms - now, look = PROOF_MS - 1;
 
+	if (job->child == 0)
+		look = MIN(look, MAX(job->hold_until_ms - now, 0));
 	if (job->kill_at_ms == INT64_MAX)
-		return (int)MIN(cli_proof_left_ms(&job->proof), PROOF_MS - 1) + 1;
+		return (int)MIN(cli_proof_left_ms(&job->proof), look) + 1;
 	return left < 0 ? 0 : left > 60000 ? 60000 : (int)left;
 }
 
@@ -326,7 +351,9 @@ static bool is_over(struct cli_job *job)
 {
 	if (job->child > 0)
 		return false;
-	if (!job->lost || cli_tree_find(&job->tree, 0) == 0)
+	if (!job->lost)
+		return request_clock_ms() >= job->hold_until_ms;
+	if (cli_tree_find(&job->tree, 0) == 0)
 		return true;
 	if (request_clock_ms() < job->give_up_at_ms)
 		return false;
@@ -360,12 +387,17 @@ static void look_before(struct cli_job *job)
 static int start(struct cli_job *job)
 {
 	pid_t self = getpid();
-	int r = cli_tree_begin(&job->tree);
+	int r = 0;
 
 	/* This may wait for the broker; signals still have their usual effect meanwhile. */
 	look_before(job);
 	if (job->lost)
 		return 0;
+	if (job->in_place) {
+		sigprocmask(SIG_BLOCK, NULL, &job->inherited);
+		become(job, self);
+	}
+	r = cli_tree_begin(&job->tree);
 	if (r == 0)
 		r = catch_signals(job);
 	if (r < 0)
@@ -386,22 +418,26 @@ static int watch(struct cli_job *job)
 		struct pollfd p[] = { { .fd = job->signals, .events = POLLIN },
 				      { .fd = lb_fd(job->lb), .events = POLLIN } };
 
-		/* The end of the command comes before the loss that it may cause. */
 		forward_signals(job);
 		reap(job);
-		if (is_over(job))
-			break;
+		/* A loss that can be seen when the command has just ended was there before it ended. */
 		if (!job->lost)
 			heed_events(job);
 		if (!job->lost)
 			heed_proof(job);
+		job->ended |= job->child == 0;
+		if (is_over(job))
+			break;
 		pass_on_revoke(job);
 		kill_if_due(job);
 		cli_say_unsaid();
 		poll(p, job->lost ? 1 : 2, poll_timeout(job));
 	}
-	/* Work that was done without the lock is no success. */
-	return job->lost && job->status == CLI_OK ? CLI_UNAVAILABLE : job->status;
+	if (!job->lost)
+		return job->status;
+	/* Whatever was done without the lock, nobody may take it for a success, nor for a failure that the command chose. */
+	cli_say("%s ended after that with the status %d; ours is %d.", job->command[0], job->status, CLI_LOST);
+	return CLI_LOST;
 }
 
 int cli_job_run(struct cli_job *job)
@@ -410,6 +446,7 @@ int cli_job_run(struct cli_job *job)
 
 	job->signals = -1;
 	job->kill_at_ms = job->give_up_at_ms = INT64_MAX;
+	job->hold_until_ms = request_clock_ms() + job->min_hold_ms;
 	job->proof = (struct cli_proof){ .lb = job->lb, .name = job->names[0] };
 	r = start(job);
 	if (r < 0)

@@ -11,7 +11,9 @@
  *                            one lock LOST, or the connection gone -> TERM, grace, KILL, to the command and all its
  *                                descendants; it is over when the last of them has ended
  *                            somebody asks for a lock -> the signal that was chosen for that
- *                            the command ended -> its exit status; processes that it left in the background go on
+ *                            the command ended -> its exit status; processes that it left in the background go on;
+ *                                what is held is held for min_hold_ms at least, unless a signal ends that
+ *     in_place     -> exec, without fork: nobody watches
  */
 #pragma once
 
@@ -31,10 +33,13 @@ struct cli_job {
 	const int64_t *tokens; /* of the locks; NULL: there are none */
 	bool leased;           /* the grant ends by itself */
 	char **command;
+	bool with_dashes;      /* a "--" follows in it: perhaps it was meant as the end of names */
 	const char *owner;     /* the lock group of the command; "": none; NULL: the environment is left as it is */
 	int64_t grace_ms;
 	int on_revoke;         /* the signal; 0: none */
+	int64_t min_hold_ms;   /* from the grant on */
 	bool closes;           /* the command does not inherit the connection */
+	bool in_place;         /* the command takes our place */
 	struct sigaction pipe_action; /* of SIGPIPE, for the command; we ignore it */
 	/* Private. */
 	sigset_t inherited; /* signal mask, for the command */
@@ -43,10 +48,14 @@ struct cli_job {
 	int signals;        /* signalfd */
 	pid_t child;        /* 0 when the command has ended, with `status` */
 	int status;
+	bool ended;         /* the command has, and it was seen what became of the lock until then */
 	bool asked_back, lost;
+	int64_t hold_until_ms;
 	int64_t kill_at_ms, give_up_at_ms; /* INT64_MAX: not set */
 	struct cli_tree tree;
 };
 
-/* Runs the command to its end. Returns the exit status. */
+/* Why a lock was lost, by the reason that its event gives: the rest of a sentence. */
+const char *cli_why_lost(const char *reason);
+/* Runs the command to its end. Returns the exit status; with `in_place`, only if the command could not be run. */
 int cli_job_run(struct cli_job *job);

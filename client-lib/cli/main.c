@@ -11,7 +11,9 @@
 #include <unistd.h>
 
 #include "client-lib/cli/commands.h"
+#include "client-lib/cli/json.h"
 #include "client-lib/cli/operators.h"
+#include "client-lib/cli/order.h"
 #include "client-lib/cli/say.h"
 #include "client-lib/cli/table.h"
 #include "protocol/slice.h"
@@ -26,6 +28,48 @@ static int ask(struct lb *lb, const char *command, const char *argument, const s
 	return r == LB_OK ? CLI_OK : cli_failed(lb, r);
 }
 
+static struct slice host_of(const struct lb_reply *holder)
+{
+	struct slice host;
+
+	host.data = lb_reply_text(lb_reply_field(holder, "host"), &host.len);
+	return host;
+}
+
+/* So that the user reads one line for each host. */
+static bool is_first_of_its_host(const struct lb_reply *holders, const struct lb_reply *row)
+{
+	const struct lb_reply *other = lb_reply_item(holders, 0);
+
+	while (other != row && !slice_eq(host_of(other), host_of(row)))
+		other = lb_reply_next(other);
+	return other == row;
+}
+
+/* A host writes about its holders only once somebody elsewhere waits for them. */
+static void say_unknown(const struct lb_reply *holders, const char *name)
+{
+	const struct lb_reply *row = NULL;
+
+	for (size_t i = 0; i < lb_reply_count(holders); i++) {
+		struct slice host;
+
+		row = i ? lb_reply_next(row) : lb_reply_item(holders, 0);
+		if (lb_reply_integer(lb_reply_field(row, "held_ms")) >= 0 || !is_first_of_its_host(holders, row))
+			continue;
+		host = host_of(row);
+		if (host.len == 0) {
+			puts("Which process it is, and since when, is known to the other software only that holds it.");
+			continue;
+		}
+		fputs("Which process it is, and since when, is known to host ", stdout);
+		cli_text(host.data, host.len);
+		fputs(" only, until somebody elsewhere waits: run there: lockbroker who ", stdout);
+		cli_text(name, strlen(name));
+		putchar('\n');
+	}
+}
+
 static int run_who(struct lb *lb, char **arguments)
 {
 	const struct lb_reply *reply;
@@ -33,8 +77,18 @@ static int run_who(struct lb *lb, char **arguments)
 
 	if (status != CLI_OK)
 		return status;
+	if (cli_json_asked) {
+		printf("{\"holders\":");
+		cli_json(reply);
+		status = ask(lb, "QUEUE", arguments[0], &reply);
+		printf(",\"waiting\":");
+		cli_json(status == CLI_OK ? reply : NULL);
+		puts("}");
+		return status;
+	}
 	printf(lb_reply_count(reply) > 0 ? "holders:\n" : "holders: none\n");
 	cli_table(reply);
+	say_unknown(reply, arguments[0]);
 	status = ask(lb, "QUEUE", arguments[0], &reply);
 	if (status != CLI_OK)
 		return status;
@@ -51,6 +105,8 @@ static int concern(struct lb *lb, int argc, const char *const *words, const char
 
 	if (r != LB_OK)
 		return cli_failed(lb, r);
+	if (cli_json_asked)
+		printf("{\"holders\":%lld}\n", (long long)lb_reply_integer(reply));
 	if (lb_reply_integer(reply) > 0)
 		return CLI_OK;
 	cli_say("%s", none);
@@ -81,7 +137,8 @@ static int run_ping(struct lb *lb, char **arguments)
 	status = ask(lb, "PING", NULL, NULL);
 	clock_gettime(CLOCK_MONOTONIC, &b);
 	if (status == CLI_OK)
-		printf("PONG (%.3f ms)\n", (double)(b.tv_sec - a.tv_sec) * 1e3 + (double)(b.tv_nsec - a.tv_nsec) / 1e6);
+		printf(cli_json_asked ? "{\"ms\":%.3f}\n" : "PONG (%.3f ms)\n",
+		       (double)(b.tv_sec - a.tv_sec) * 1e3 + (double)(b.tv_nsec - a.tv_nsec) / 1e6);
 	return status;
 }
 
@@ -97,13 +154,24 @@ static int run_limit(struct lb *lb, char **arguments)
 		cli_say("There is no such semaphore.");
 		return CLI_NOBODY;
 	}
-	cli_line(reply);
+	if (cli_json_asked)
+		printf("{\"limit\":%lld}\n", (long long)lb_reply_integer(reply));
+	else
+		cli_line(reply);
 	return CLI_OK;
 }
 
 /* One line, with fields separated by tabs. */
 static void print_leader(int64_t token, struct slice host, struct slice data)
 {
+	if (cli_json_asked) {
+		printf("{\"token\":%lld,\"host\":", (long long)token);
+		cli_json_text(host);
+		printf(",\"data\":");
+		cli_json_text(data);
+		puts("}");
+		return;
+	}
 	printf("%lld\t", (long long)token);
 	cli_text(host.data, host.len);
 	putchar('\t');
@@ -187,11 +255,15 @@ static int run_audit(struct lb *lb, char **arguments)
 		cli_say("Somebody else ended the audit.");
 		return CLI_UNAVAILABLE;
 	}
-	print_numbers(reply);
 	examples = lb_reply_field(reply, "examples");
-	if (lb_reply_count(examples) > 0)
-		putchar('\n');
-	cli_table(examples);
+	if (cli_json_asked) {
+		cli_json_line(reply);
+	} else {
+		print_numbers(reply);
+		if (lb_reply_count(examples) > 0)
+			putchar('\n');
+		cli_table(examples);
+	}
 	for (i = 0; i < sizeof(findings) / sizeof(findings[0]); i++)
 		if (lb_reply_integer(lb_reply_field(reply, findings[i])) > 0)
 			return CLI_FINDINGS;
@@ -211,6 +283,10 @@ static int run_restart(struct lb *lb, char **arguments)
 	status = ask(lb, "RESTART", NULL, &reply);
 	if (status != CLI_OK)
 		return status;
+	if (cli_json_asked) {
+		cli_json_line(reply);
+		return CLI_OK;
+	}
 	version = field(reply, "version");
 	printf("lockbrokerd ");
 	cli_text(version.data, version.len);
@@ -243,7 +319,10 @@ static int run_config(struct lb *lb, char **arguments)
 
 	if (r != LB_OK)
 		return cli_failed(lb, r);
-	show_config(reply);
+	if (cli_json_asked)
+		cli_json_line(reply);
+	else
+		show_config(reply);
 	return CLI_OK;
 }
 
@@ -266,43 +345,55 @@ static void show_info(const struct lb_reply *reply)
 	cli_lines(text, len);
 }
 
-/* A command without `run` sends one request with its argument and shows the reply. */
+static struct slice text_of(const struct lb_reply *reply)
+{
+	struct slice s;
+
+	s.data = lb_reply_text(reply, &s.len);
+	return s;
+}
+
+static void json_info(const struct lb_reply *reply)
+{
+	cli_json_info(text_of(reply));
+}
+
+static void json_lines(const struct lb_reply *reply)
+{
+	cli_json_lines(text_of(reply));
+}
+
+/*
+ * A command without `run` sends one request with its argument and shows the reply; without `json`, as JSON as it is.
+ */
 static const struct command {
 	const char *word;
 	int args_min, args_max;
 	int (*run)(struct lb *lb, char **arguments);
 	const char *request;
 	void (*show)(const struct lb_reply *reply);
+	void (*json)(const struct lb_reply *reply);
 } commands[] = {
-	{ "leader", 1, 1, run_leader, NULL, NULL },
-	{ "observe", 1, 1, run_observe, NULL, NULL },
-	{ "ls", 0, 1, NULL, "LOCKS", cli_table },
-	{ "who", 1, 1, run_who, NULL, NULL },
-	{ "why", 1, 1, NULL, "WHY", show_why },
-	{ "hosts", 0, 0, NULL, "HOSTS", cli_table },
-	{ "limit", 1, 2, run_limit, NULL, NULL },
-	{ "revoke", 1, 2, run_revoke, NULL, NULL },
-	{ "force-unlock", 1, 1, run_force_unlock, NULL, NULL },
-	{ "ping", 0, 0, run_ping, NULL, NULL },
-	{ "info", 0, 1, NULL, "INFO", show_info },
-	{ "audit", 0, 0, run_audit, NULL, NULL },
-	{ "access", 2, 3, cli_access, NULL, NULL },
-	{ "accounts", 0, 0, NULL, "ACCOUNTS", cli_table },
-	{ "reload", 0, 0, NULL, "RELOAD", show_info },
-	{ "config", 0, 1, run_config, NULL, NULL },
-	{ "log", 0, 1, NULL, "LOG", show_lines },
-	{ "drain", 0, 1, cli_drain, NULL, NULL },
-	{ "restart", 0, 0, run_restart, NULL, NULL },
+	{ "leader", 1, 1, run_leader, NULL, NULL, NULL },
+	{ "observe", 1, 1, run_observe, NULL, NULL, NULL },
+	{ "ls", 0, 1, NULL, "LOCKS", cli_table, NULL },
+	{ "who", 1, 1, run_who, NULL, NULL, NULL },
+	{ "why", 1, 1, NULL, "WHY", show_why, NULL },
+	{ "hosts", 0, 0, NULL, "HOSTS", cli_table, NULL },
+	{ "limit", 1, 2, run_limit, NULL, NULL, NULL },
+	{ "revoke", 1, 2, run_revoke, NULL, NULL, NULL },
+	{ "force-unlock", 1, 1, run_force_unlock, NULL, NULL, NULL },
+	{ "ping", 0, 0, run_ping, NULL, NULL, NULL },
+	{ "info", 0, 1, NULL, "INFO", show_info, json_info },
+	{ "audit", 0, 0, run_audit, NULL, NULL, NULL },
+	{ "access", 2, 3, cli_access, NULL, NULL, NULL },
+	{ "accounts", 0, 0, NULL, "ACCOUNTS", cli_table, NULL },
+	{ "reload", 0, 0, NULL, "RELOAD", show_info, json_lines },
+	{ "config", 0, 1, run_config, NULL, NULL, NULL },
+	{ "log", 0, 1, NULL, "LOG", show_lines, NULL },
+	{ "drain", 0, 1, cli_drain, NULL, NULL, NULL },
+	{ "restart", 0, 0, run_restart, NULL, NULL, NULL },
 };
-
-/* The exit status of a command that has written to the standard output. */
-static int written(int status)
-{
-	if (fflush(stdout) != EOF && !ferror(stdout))
-		return status;
-	cli_say("Cannot write the output: %s.", strerror(errno));
-	return CLI_OSERR;
-}
 
 static int run(struct lb *lb, const struct command *command, char **arguments)
 {
@@ -312,8 +403,10 @@ static int run(struct lb *lb, const struct command *command, char **arguments)
 	if (command->run)
 		return command->run(lb, arguments);
 	status = ask(lb, command->request, arguments[0], &reply);
-	if (status == CLI_OK)
+	if (status == CLI_OK && !cli_json_asked)
 		command->show(reply);
+	else if (status == CLI_OK)
+		(command->json ? command->json : cli_json_line)(reply);
 	return status;
 }
 
@@ -324,18 +417,7 @@ static int with_broker(const char *socket, const struct command *command, char *
 	int status = r == LB_OK ? run(lb, command, arguments) : cli_failed(lb, r);
 
 	lb_close(lb);
-	return written(status);
-}
-
-/* Whether --help stands before the words of another command. */
-static bool asks_for_help(int argc, char **argv)
-{
-	int end = strcmp(argv[0], "call") == 0 && argc > 2 ? 2 : argc;
-
-	for (int i = 1; i < end && strcmp(argv[i], "--") != 0; i++)
-		if (strcmp(argv[i], "--help") == 0)
-			return true;
-	return false;
+	return cli_written(status);
 }
 
 /* NULL: the table has no such command. */
@@ -349,54 +431,106 @@ static const struct command *find_command(const char *word)
 	return NULL;
 }
 
-static int dispatch(const char *socket, int argc, char **argv)
+/* Options stand anywhere before "--"; those that are the words of drain are its argument. */
+static bool is_option(const char *word, const struct command *command)
 {
-	static const struct {
-		const char *word;
-		int (*run)(const char *socket, int argc, char **argv);
-	} whole[] = { /* they read their words, and open the connection, themselves */
-		{ "lock", cli_lock },   { "sem", cli_lock },	     { "campaign", cli_lock }, { "call", cli_call },
-		{ "check", cli_check }, { "metrics", cli_metrics }, { "http", cli_http },
-	};
-	int (*run_whole)(const char *socket, int argc, char **argv) = NULL;
-	const struct command *command;
-	char path[OPERATORS_PATH_MAX];
-
-	if (argc < 1)
-		return cli_usage("A command is missing: lock, sem, campaign, leader, observe, ls, who, why or another.");
-	command = find_command(argv[0]);
-	for (size_t i = 0; i < sizeof(whole) / sizeof(whole[0]); i++)
-		if (strcmp(argv[0], whole[i].word) == 0)
-			run_whole = whole[i].run;
-	if (!command && !run_whole)
-		return cli_usage("There is no command \"%s\".", argv[0]);
-	if (asks_for_help(argc, argv)) {
-		cli_help(argv[0]);
-		return written(CLI_OK);
-	}
-	if (run_whole == cli_lock)
-		return cli_lock(socket, argc, argv);
-	if (run_whole)
-		return written(run_whole(socket, argc, argv));
-	if (argc - 1 < command->args_min)
-		return cli_usage("%s needs a NAME.", argv[0]);
-	if (argc - 1 > command->args_max)
-		return cli_usage("%s does not take the argument \"%s\".", argv[0], argv[1 + command->args_max]);
-	return with_broker(operators_only(argc, argv) ? operators_socket(socket, path) : socket, command, argv + 1);
+	return word[0] == '-' && word[1] && !(command->run == cli_drain && word[1] == '-' && word[2]);
 }
 
-/* If a standard descriptor is closed, the socket would take its number, and the command would write into the socket. */
+enum { WORDS_MAX = 3 };
+
+/* -1: go on. Else the exit status: what was asked for is done, or the words are wrong. */
+static int read_words(const struct command *command, int argc, char **argv, char *words[WORDS_MAX + 1], int *ret_count)
+{
+	bool options = true;
+
+	for (int i = 1; i < argc; i++) {
+		if (options && strcmp(argv[i], "--") == 0) {
+			options = false;
+		} else if (options && (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)) {
+			return cli_help(argv[0]);
+		} else if (options && strcmp(argv[i], "--json") == 0) {
+			cli_json_asked = true;
+		} else if (options && is_option(argv[i], command)) {
+			return cli_usage("%s has no option %s.", argv[0], argv[i]);
+		} else if (*ret_count >= command->args_max) {
+			return cli_usage("%s does not take the argument \"%s\".", argv[0], argv[i]);
+		} else {
+			words[(*ret_count)++] = argv[i];
+		}
+	}
+	return *ret_count < command->args_min ? cli_usage("%s needs a NAME.", argv[0]) : -1;
+}
+
+static int dispatch_command(const char *socket, const struct command *command, int argc, char **argv)
+{
+	/* The word of the command is before them, for who looks at all. */
+	char *words[WORDS_MAX + 2] = { argv[0] };
+	char path[OPERATORS_PATH_MAX];
+	int count = 0, status = read_words(command, argc, argv, words + 1, &count);
+
+	if (status >= 0)
+		return status;
+	return with_broker(operators_only(count + 1, words) ? operators_socket(socket, path) : socket, command, words + 1);
+}
+
+/* Commands that read their words, and open the connection, themselves. */
+static const struct whole {
+	const char *word;
+	int (*run)(const char *socket, int argc, char **argv);
+	bool json;
+} wholes[] = {
+	{ "lock", cli_lock, false },	{ "hold", cli_lock, true },	  { "sem", cli_lock, false },
+	{ "campaign", cli_lock, false }, { "call", cli_call, true },	  { "check", cli_check, true },
+	{ "metrics", cli_metrics, false }, { "http", cli_http, false },
+};
+
+static const struct whole *find_whole(const char *word)
+{
+	for (size_t i = 0; i < sizeof(wholes) / sizeof(wholes[0]); i++)
+		if (strcmp(word, wholes[i].word) == 0)
+			return &wholes[i];
+	return NULL;
+}
+
+static int dispatch_whole(const char *socket, const struct whole *whole, int argc, char **argv)
+{
+	if (cli_json_asked && !whole->json)
+		return cli_usage("%s has no --json.", argv[0]);
+	/* What a job writes is its own. */
+	if (whole->run == cli_lock)
+		return cli_lock(socket, argc, argv);
+	if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0))
+		return cli_help(argv[0]);
+	return cli_written(whole->run(socket, argc, argv));
+}
+
+static int dispatch(const char *socket, int argc, char **argv)
+{
+	const struct command *command;
+	const struct whole *whole;
+
+	if (argc < 1)
+		return cli_usage("A command is missing: lock, hold, sem, campaign, ls, who, why or another.");
+	command = find_command(argv[0]);
+	whole = find_whole(argv[0]);
+	if (command)
+		return dispatch_command(socket, command, argc, argv);
+	return whole ? dispatch_whole(socket, whole, argc, argv) : cli_usage("There is no command \"%s\".", argv[0]);
+}
+
+/*
+ * If a standard descriptor is closed, the socket would take its number, and the command would write into the socket. What
+ * takes its place fails as the closed one would.
+ */
 static int open_standard(void)
 {
-	int fd;
-
-	while ((fd = open("/dev/null", O_RDWR | O_CLOEXEC)) >= 0 && fd <= STDERR_FILENO) {
-		if (fcntl(fd, F_SETFD, 0) < 0)
-			return -errno;
+	for (int fd = 0; fd <= STDERR_FILENO; fd++) {
+		if (fcntl(fd, F_GETFD) >= 0)
+			continue;
+		if (open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
+			return -1;
 	}
-	if (fd < 0)
-		return -errno;
-	close(fd);
 	return 0;
 }
 
@@ -406,6 +540,7 @@ int main(int argc, char **argv)
 		{ "socket", required_argument, NULL, 'S' },
 		{ "version", no_argument, NULL, 'V' },
 		{ "help", no_argument, NULL, 'h' },
+		{ "json", no_argument, NULL, 'j' },
 		{ 0 },
 	};
 	const char *socket = NULL;
@@ -420,16 +555,18 @@ int main(int argc, char **argv)
 			socket = optarg;
 			break;
 		case 'V':
-			puts("lockbroker " LOCKBROKER_VERSION);
-			return written(CLI_OK);
+			return cli_version();
 		case 'h':
-			cli_help(NULL);
-			return written(CLI_OK);
+			return cli_help(NULL);
+		case 'j':
+			cli_json_asked = true;
+			break;
 		case '?':
 			if (optopt == 'S')
 				return cli_usage("%s needs a path.", argv[optind - 1]);
-			return optopt ? cli_usage("There is no option -%c.", optopt)
-				      : cli_usage("There is no option %s.", argv[optind - 1]);
+			return optopt && strncmp(argv[optind - 1], "--", 2) != 0
+				       ? cli_usage("There is no option -%c.", optopt)
+				       : cli_usage("There is no option %s.", argv[optind - 1]);
 		}
 	}
 	return dispatch(socket, argc - optind, argv + optind);

@@ -31,6 +31,7 @@ static struct {
 	char text[MESSAGE_BYTES_MAX]; /* the message that is kept */
 	size_t len;
 	size_t dropped;
+	bool line_shown; /* by cli_show_line() */
 } unsaid;
 
 static void nothing(int number)
@@ -96,6 +97,20 @@ static void add_line(const char *text, size_t rest)
 	unsaid.text[unsaid.len++] = '\n';
 }
 
+void cli_show_line(const char *text)
+{
+	char shown[MESSAGE_BYTES_MAX - 8], line[MESSAGE_BYTES_MAX];
+	struct pollfd p = { .fd = STDERR_FILENO, .events = POLLOUT };
+	int len;
+
+	if ((!*text && !unsaid.line_shown) || unsaid.len > 0 || poll(&p, 1, 0) <= 0)
+		return;
+	/* To the first column, and clear to the end of the line. */
+	len = snprintf(line, sizeof(line), "\r%s\033[K", cli_shown(text, shown, sizeof(shown)));
+	write_briefly(line, (size_t)len);
+	unsaid.line_shown = *text;
+}
+
 void cli_say_unsaid(void)
 {
 	char text[128];
@@ -109,22 +124,24 @@ void cli_say_unsaid(void)
 	write_unsaid();
 }
 
-/* `hint`: a line that follows the message; NULL: none. */
+/* `hint`: a sentence that is not cut, behind the message; "": none. */
 static void say(const char *hint, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
 static void say(const char *hint, const char *format, va_list args)
 {
 	char text[MESSAGE_BYTES_MAX] = "lockbroker: ";
 	size_t begin = strlen(text);
 
+	cli_show_line("");
 	cli_say_unsaid();
 	if (unsaid.len > 0) {
 		unsaid.dropped++;
 		return;
 	}
 	vsnprintf(text + begin, sizeof(text) - begin, format, args);
-	add_line(text, hint ? strlen(hint) + 1 : 0);
-	if (hint)
-		add_line(hint, 0);
+	add_line(text, strlen(hint));
+	memcpy(unsaid.text + unsaid.len - 1, hint, strlen(hint));
+	unsaid.len += strlen(hint);
+	unsaid.text[unsaid.len - 1] = '\n';
 	write_unsaid();
 }
 
@@ -133,7 +150,7 @@ void cli_say(const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	say(NULL, format, args);
+	say("", format, args);
 	va_end(args);
 }
 
@@ -142,7 +159,7 @@ int cli_usage(const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	say("Try `lockbroker --help`.", format, args);
+	say(" Try `lockbroker --help`.", format, args);
 	va_end(args);
 	return CLI_USAGE;
 }
@@ -164,6 +181,7 @@ int cli_exit_of(enum lb_result result)
 	case LB_DEADLOCK:
 		return CLI_DEADLOCK;
 	case LB_LOST:
+		return CLI_LOST;
 	case LB_NOTHELD:
 	case LB_LIMIT:
 	case LB_UNAVAILABLE:
@@ -178,4 +196,12 @@ int cli_failed(const struct lb *lb, enum lb_result result)
 {
 	cli_say("%s", lb_error(lb));
 	return cli_exit_of(result);
+}
+
+int cli_written(int status)
+{
+	if (fflush(stdout) != EOF && !ferror(stdout))
+		return status;
+	cli_say("Cannot write the output: %s.", strerror(errno));
+	return CLI_OSERR;
 }

@@ -14,11 +14,12 @@ enum cli_exit {
 	CLI_NOBODY = 1,      /* revoke, force-unlock: there was no holder; leader: nobody leads; limit: no semaphore */
 	CLI_ERROR_REPLY = 1, /* call: a reply was an error */
 	CLI_USAGE = 64,
-	CLI_UNAVAILABLE = 69, /* no broker, or no ZooKeeper, or the lock was lost */
+	CLI_UNAVAILABLE = 69, /* no broker, or it cannot say: it has no ZooKeeper, for example */
 	CLI_DEADLOCK = 70,    /* acquiring it would deadlock, or a command around this one holds it */
 	CLI_OSERR = 71,
 	CLI_TAKEN = 75,
 	CLI_DENIED = 77,
+	CLI_LOST = 79, /* the lock was lost before the command ended, whatever that ended with */
 	CLI_CANNOT_RUN = 126,
 	CLI_NOT_FOUND = 127,
 	CLI_SIGNAL = 128,
@@ -29,11 +30,21 @@ enum cli_exit {
  * waits: a message for which there is no room is written by a later call, or dropped and counted.
  */
 void cli_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Writes the sentence and points to --help; returns CLI_USAGE. */
+/* Writes the sentence, in the same line points to --help, and returns CLI_USAGE. */
 int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Tries again to write what could not be written. */
 void cli_say_unsaid(void);
+/*
+ * Shows a line on a terminal in place of the one shown before; "": takes that away, as any message does. It never waits
+ * either: where there is no room, nothing is shown.
+ */
+void cli_show_line(const char *text);
 /* The exit status that belongs to a failure. */
 int cli_exit_of(enum lb_result result);
+/*
+ * The exit status of a command that has written to the standard output: `status`; CLI_OSERR, after it said so, if not all
+ * could be written.
+ */
+int cli_written(int status);
 /* Says why the last call failed, with `result`; returns the exit status. */
 int cli_failed(const struct lb *lb, enum lb_result result);

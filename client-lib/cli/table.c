@@ -17,8 +17,7 @@ struct table {
 
 /* ---- characters ---- */
 
-/* Decodes a character of UTF-8: its number, or -1 for an invalid byte. Returns how many bytes it has. */
-static size_t decode(const char *text, size_t len, int32_t *ret)
+size_t cli_character(const char *text, size_t len, int32_t *ret)
 {
 	static const int32_t least[] = { 0, 0x80, 0x800, 0x10000 };
 	unsigned char c = (unsigned char)text[0];
@@ -40,8 +39,7 @@ static size_t decode(const char *text, size_t len, int32_t *ret)
 	return more + 1;
 }
 
-/* Control characters, and characters that break the line or change its direction: they could disguise a name. */
-static bool is_harmful(int32_t c)
+bool cli_is_harmful(int32_t c)
 {
 	return c < 0x20 || (c >= 0x7f && c <= 0x9f) || c == 0x61c || c == 0x200e || c == 0x200f ||
 	       (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
@@ -54,9 +52,9 @@ static bool is_harmful(int32_t c)
 static size_t show(const char *text, size_t len, char ret_shown[8], int *ret_width)
 {
 	int32_t c;
-	size_t used = decode(text, len, &c);
+	size_t used = cli_character(text, len, &c);
 
-	if (is_harmful(c)) {
+	if (cli_is_harmful(c)) {
 		*ret_width = c < 0 ? snprintf(ret_shown, 8, "\\x%02x", (unsigned)(unsigned char)text[0])
 				   : snprintf(ret_shown, 8, "\\u%04x", (unsigned)c & 0xffff);
 		return used;
@@ -94,12 +92,12 @@ void cli_quoted(const char *text, size_t len)
 	for (at = 0; at < len; at += used) {
 		const char *letter = escaped;
 
-		used = decode(text + at, len - at, &c);
+		used = cli_character(text + at, len - at, &c);
 		while (*letter && *letter != text[at])
 			letter += 2;
 		if (*letter)
 			printf("\\%c", letter[1]);
-		else if (!is_harmful(c) && c >= 0)
+		else if (!cli_is_harmful(c) && c >= 0)
 			printf("%.*s", (int)used, text + at);
 		else
 			for (size_t i = 0; i < used; i++)

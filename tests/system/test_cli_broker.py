@@ -16,7 +16,7 @@ from test_cli import command, run, start, started
 
 def queued(daemon, *argv):
     p = start(daemon, *argv)
-    harness.wait_queued(daemon, argv[argv.index("--") - 1], 1)
+    harness.wait_queued(daemon, argv[-3], 1)
     return p
 
 
@@ -50,11 +50,11 @@ def test_a_broker_that_hangs_costs_a_try_little(standalone, options):
 
 
 @pytest.mark.parametrize("how", ["killed", "stopped"])
-@pytest.mark.parametrize("words", [("lock", "a"), ("sem", "-l", "1", "a"), ("lock", "-w", "60", "b", "a")], ids=" ".join)
+@pytest.mark.parametrize("words", [("lock", "a"), ("sem", "-l", "1", "a"), ("lock", "-w", "60", "-a", "b", "a")], ids=" ".join)
 def test_waiting_survives_a_restart(standalone, how, words):
     with standalone.client() as c:
         c.call(*(("ACQUIRE", "a", "LIMIT", 1) if words[0] == "sem" else ("LOCK", "a")))
-        p = queued(standalone, *words, "--", "echo", "run")
+        p = queued(standalone, *words, "echo", "run")
         time.sleep(0.2)
         goes_and_comes(standalone, how)
         out, err = p.communicate(timeout=harness.PATIENCE)
@@ -66,7 +66,7 @@ def test_waiting_for_a_broker_ends_with_the_time_that_was_given(standalone):
     with standalone.client() as c:
         c.call("LOCK", "a")
         began = time.monotonic()
-        p = queued(standalone, "lock", "-w", "2", "a", "--", "echo", "run")
+        p = queued(standalone, "lock", "-w", "2", "a", "echo", "run")
         standalone.kill()
         out, err = p.communicate(timeout=harness.PATIENCE)
     assert (p.returncode, out) == (69, "") and time.monotonic() - began >= 2
@@ -186,8 +186,8 @@ def nested(broker, outer, *inner):
 
 
 @pytest.mark.parametrize("outer, inner", [
-    (["a"], ["a"]), (["a"], ["-s", "a"]), (["-s", "a"], ["a"]), (["b", "two words"], ["-w", "60", "two words"]),
-    (["a"], ["c", "a"]),
+    (["a"], ["a"]), (["a"], ["-s", "a"]), (["-s", "a"], ["a"]), (["-a", "b", "two words"], ["-w", "60", "two words"]),
+    (["a"], ["-a", "c", "a"]),
 ], ids=str)
 def test_a_lock_that_a_command_around_holds_is_not_waited_for(broker, outer, inner):
     done = nested(broker, outer, *inner)

@@ -13,7 +13,7 @@ import time
 import pytest
 
 import harness
-from test_cli import command, start, started
+from test_cli import LOST, command, start, started
 from test_library import Impostor
 
 OPERATORS = True  # see clients of conftest.py
@@ -57,7 +57,7 @@ while True:
 
 def start_deaf(daemon, stderr, *options, names=("a",), on_term="ends"):
     """A command that tells of SIGTERM and SIGUSR1, and says nothing on its standard error output."""
-    p = harness.spawn(command(daemon, "lock", *options, *names, "--", "/usr/bin/python3", "-c", HEEDING, on_term),
+    p = harness.spawn(command(daemon, "lock", *options, *(f"-a{name}" for name in names[1:]), names[0], "/usr/bin/python3", "-c", HEEDING, on_term),
                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr, text=True)
     return p, int(p.stdout.readline())
 
@@ -70,7 +70,7 @@ def test_a_loss_ends_the_command_though_nobody_reads_our_messages(standalone):
     reader, writer = full_pipe()
     p, child = start_deaf(standalone, writer, "-k", "0.3", on_term="goes on")
     standalone.kill()
-    assert p.wait(harness.PATIENCE) == 128 + signal.SIGKILL
+    assert p.wait(harness.PATIENCE) == LOST
     assert not harness.runs(child)
     os.close(reader)
     os.close(writer)
@@ -105,7 +105,7 @@ def test_a_terminal_that_is_stopped_stops_nothing_else(standalone):
     os.write(fd, b"\x13")
     time.sleep(0.1)
     standalone.kill()
-    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 128 + signal.SIGKILL
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == LOST
     os.close(fd)
 
 
@@ -113,7 +113,7 @@ def test_messages_of_many_are_whole_lines(standalone, clients):
     c = clients(standalone)
     c.call("LOCK", "a")
     reader, writer = os.pipe()
-    many = [harness.spawn(command(standalone, "lock", "-n", "a", "--", "true"), stdin=subprocess.DEVNULL, stderr=writer)
+    many = [harness.spawn(command(standalone, "lock", "-n", "--verbose", "a", "true"), stdin=subprocess.DEVNULL, stderr=writer)
             for _ in range(100)]
     os.close(writer)
     with os.fdopen(reader) as f:
@@ -171,8 +171,8 @@ def test_nothing_of_a_broker_steers_the_terminal(tmp_path, words, answer):
         body = f"${len(text.encode())}\r\n{text}\r\n"
     path = str(tmp_path / "s")
     hello = "%1\r\n+server\r\n+lockbroker\r\n"
-    more = ["+OK\r\n"] if words[0] == "lock" else []
-    impostor = Impostor(path, [text.encode() for text in (hello, *more, body)])
+    hello += "+OK\r\n" if words[0] == "lock" else ""  # the name comes with the greeting
+    impostor = Impostor(path, [text.encode() for text in (hello, body)])
     done = subprocess.run([harness.program("lockbroker"), "-S", path, *words], capture_output=True, text=True,
                           timeout=harness.PATIENCE)
     impostor.end()
@@ -184,10 +184,10 @@ def test_a_name_does_not_steer_the_terminal(standalone, clients):
     c = clients(standalone)
     name = "x\u202ey"
     c.call("LOCK", name)
-    for words in (["lock", "-n", name, "--", "true"], ["revoke", "none", "a\u202eb\x1b[2J"], ["call", "PING", "\x1b[2J"]):
+    for words in (["lock", "-n", "--verbose", name, "true"], ["revoke", "none", "a\u202eb\x1b[2J"], ["call", "PING", "\x1b[2J"]):
         done = subprocess.run(command(standalone, *words), capture_output=True, text=True, timeout=harness.PATIENCE)
         assert "\u202e" not in done.stderr + done.stdout and "\x1b" not in done.stderr + done.stdout
-    assert "x\\u202ey" in subprocess.run(command(standalone, "lock", "-n", name, "--", "true"), capture_output=True,
+    assert "x\\u202ey" in subprocess.run(command(standalone, "lock", "-n", "--verbose", name, "true"), capture_output=True,
                                          text=True, timeout=harness.PATIENCE).stderr
 
 
@@ -203,7 +203,18 @@ def test_who_asks_once_is_told_once(standalone, clients):
     time.sleep(1.2)  # longer than it is between two looks at the proof
     assert c.call("FORCEUNLOCK", "a") == 1
     assert p.communicate(timeout=harness.PATIENCE)[0] == "SIGTERM\n"
-    assert p.returncode == 7
+    assert p.returncode == LOST
+
+
+def test_a_loss_before_the_end_is_one_though_it_is_seen_after_it(standalone, clients):
+    """The lockbroker process stood still while the lock was lost and the command ended."""
+    p, child = started(standalone, "sleep", "60")
+    p.send_signal(signal.SIGSTOP)
+    assert clients(standalone).call("FORCEUNLOCK", "a") == 1
+    os.kill(child, signal.SIGKILL)
+    harness.wait_until(lambda: not harness.runs(child), "the command to end")
+    p.send_signal(signal.SIGCONT)
+    assert p.wait(harness.PATIENCE) == LOST
 
 
 # Python's own sigwaitinfo() does not tell the value.
@@ -261,7 +272,7 @@ def test_a_signal_reaches_what_was_forked_since_the_last_look(standalone, client
     assert p.stdout.readline() == "forked\n"
     p.send_signal(signal.SIGUSR1)
     assert p.stdout.readline() == "SIGUSR1\n"
-    assert p.wait(harness.PATIENCE) == 128 + signal.SIGTERM
+    assert p.wait(harness.PATIENCE) == LOST
 
 
 # ---- the proof ----
@@ -290,7 +301,7 @@ def test_without_the_page_the_proof_is_what_the_broker_answered_last(own_zk, dae
         took = time.monotonic() - began
     finally:
         d.signal(signal.SIGCONT)
-    assert p.returncode == 128 + signal.SIGTERM and "no longer proof" in err
+    assert p.returncode == LOST and "no longer proof" in err
     assert took < 6 + 0.5, "no later than the session could expire"
 
 
@@ -316,7 +327,7 @@ def test_what_was_lost_before_its_command_was_started_is_not_started(standalone,
     assert c.call("FORCEUNLOCK", "a") == 1
     p.send_signal(signal.SIGCONT)
     out, err = p.communicate(timeout=harness.PATIENCE)
-    assert (p.returncode, out) == (69, "")
+    assert (p.returncode, out) == (LOST, "")
     assert err == "lockbroker: The lock a is lost: an operator took it by force. echo is not started.\n"
 
 
@@ -334,4 +345,4 @@ def test_what_was_proven_too_long_ago_is_not_started(own_zk, daemons):
         p.send_signal(signal.SIGCONT)
         out, err = p.communicate(timeout=harness.PATIENCE)
         d.signal(signal.SIGCONT)
-    assert (p.returncode, out) == (69, "") and "echo is not started" in err
+    assert (p.returncode, out) == (LOST, "") and "echo is not started" in err

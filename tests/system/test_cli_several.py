@@ -10,7 +10,7 @@ import time
 import pytest
 
 import harness
-from test_cli import command, run, start, started
+from test_cli import LOST, command, run, start, started
 
 OPERATORS = True  # see clients of conftest.py
 
@@ -19,12 +19,12 @@ TELL = ("sh", "-c", 'echo "$LOCKBROKER_NAME"; echo "$LOCKBROKER_TOKEN"')
 
 def test_the_command_gets_all_of_them(broker, clients):
     c = clients(broker)
-    done = run(broker, "lock", "two words", "b", "a", "--", *TELL)
+    done = run(broker, "lock", "-a", "b", "-a", "a", "two words", *TELL)
     lines = done.stdout.splitlines()
     assert (done.returncode, lines[:3]) == (0, ["two words", "b", "a"])
     tokens = [int(line) for line in lines[3:]]
     assert len(tokens) == 3
-    p = start(broker, "lock", "b", "a", "--", "sh", "-c", "echo; exec sleep 60")
+    p = start(broker, "lock", "-a", "a", "b", "sh", "-c", "echo; exec sleep 60")
     p.stdout.readline()
     assert all(c.call("HOLDERS", name)[0]["token"] > token for name, token in zip("ba", tokens[1:]))
     p.terminate()
@@ -36,10 +36,10 @@ def test_none_is_taken_when_one_is_not_to_be_had(broker, clients):
     c = clients(broker)
     c.call("LOCK", "b")
     for options in (("-n",), ("-w", "0.1")):
-        done = run(broker, "lock", *options, "a", "b", "--", "echo", "run")
-        assert (done.returncode, done.stdout) == (75, "") and done.stderr.startswith("lockbroker: ")
+        done = run(broker, "lock", *options, "-a", "b", "a", "echo", "run")
+        assert (done.returncode, done.stdout, done.stderr) == (75, "", "")
     assert c.call("HOLDERS", "a") == []
-    p = start(broker, "lock", "a", "b", "--", "echo", "run")
+    p = start(broker, "lock", "-a", "b", "a", "echo", "run")
     harness.wait_queued(broker, "b", 1)
     p.terminate()
     assert p.wait(harness.PATIENCE) == -signal.SIGTERM
@@ -48,9 +48,9 @@ def test_none_is_taken_when_one_is_not_to_be_had(broker, clients):
 
 
 def test_shared_ones_are_held_together(broker):
-    p = start(broker, "lock", "-s", "a", "b", "--", "sh", "-c", "echo; exec sleep 60")
+    p = start(broker, "lock", "-s", "-a", "b", "a", "sh", "-c", "echo; exec sleep 60")
     p.stdout.readline()
-    assert run(broker, "lock", "-s", "-n", "b", "a", "--", "true").returncode == 0
+    assert run(broker, "lock", "-s", "-n", "-a", "a", "b", "true").returncode == 0
     assert run(broker, "lock", "-n", "b", "--", "true").returncode == 75
     p.terminate()
     p.wait()
@@ -60,41 +60,41 @@ def test_opposite_orders_lose_no_increments(two_hosts, tmp_path):
     counter = tmp_path / "counter"
     counter.write_text("0\n")
     step = f"read n < {counter}; echo $((n + 1)) > {counter}"
-    many = [start(two_hosts[i % 2], "lock", *("ab" if i % 4 < 2 else "ba"), "--", "sh", "-c", step) for i in range(20)]
+    many = [start(two_hosts[i % 2], "lock", "-a", *("ab" if i % 4 < 2 else "ba"), "sh", "-c", step) for i in range(20)]
     for p in many:
         assert p.communicate(timeout=harness.PATIENCE) == ("", "")
     assert counter.read_text() == "20\n"
 
 
 def test_the_loss_of_any_ends_the_command(broker, clients):
-    p = start(broker, "lock", "a", "b", "c", "--", "sh", "-c", "echo; exec sleep 60")
+    p = start(broker, "lock", "-a", "b", "-a", "c", "a", "sh", "-c", "echo; exec sleep 60")
     p.stdout.readline()
     assert clients(broker).call("FORCEUNLOCK", "b") == 1
     _, err = p.communicate(timeout=harness.PATIENCE)
-    assert p.returncode == 128 + signal.SIGTERM
+    assert p.returncode == LOST
     assert "The lock b is lost: an operator took it by force." in err
 
 
 def test_the_loss_of_the_broker_is_that_of_all(standalone):
-    p = start(standalone, "lock", "a", "b", "c", "--", "sh", "-c", "echo; exec sleep 60")
+    p = start(standalone, "lock", "-a", "b", "-a", "c", "a", "sh", "-c", "echo; exec sleep 60")
     p.stdout.readline()
     standalone.kill()
     _, err = p.communicate(timeout=harness.PATIENCE)
-    assert p.returncode == 128 + signal.SIGTERM and "The 3 locks are lost: " in err
+    assert p.returncode == LOST and "The 3 locks are lost: " in err
 
 
 def test_a_hung_daemon_ends_the_command_of_several(own_zk, daemons):
     d = daemons(own_zk(tick_ms=harness.FAST_TICK_MS), **harness.FAST)
-    p = start(d, "lock", "a", "b", "--", "sh", "-c", "echo; exec sleep 60")
+    p = start(d, "lock", "-a", "b", "a", "sh", "-c", "echo; exec sleep 60")
     p.stdout.readline()
     d.signal(signal.SIGSTOP)
     _, err = p.communicate(timeout=harness.PATIENCE)
     d.signal(signal.SIGCONT)
-    assert p.returncode == 128 + signal.SIGTERM and "The 2 locks are lost: there is no longer proof" in err
+    assert p.returncode == LOST and "The 2 locks are lost: there is no longer proof" in err
 
 
 def test_who_asks_for_any_of_them_asks_the_command(broker, clients):
-    p = start(broker, "lock", "-r", "USR1", "a", "b", "--", "sh", "-c",
+    p = start(broker, "lock", "-r", "USR1", "-a", "b", "a", "sh", "-c",
               "trap 'echo asked; exit 3' USR1; echo ready; while :; do sleep 0.05; done")
     assert p.stdout.readline() == "ready\n"
     assert clients(broker).call("REVOKE", "b", "please") == 1
@@ -105,24 +105,25 @@ def test_who_asks_for_any_of_them_asks_the_command(broker, clients):
 # ---- words ----
 
 
-def test_options_and_names_stand_in_any_order_before_the_dashes(standalone):
-    done = run(standalone, "lock", "a", "-n", "b", "--on-revoke", "3", "-", "-w", "5", "--",
-               *TELL, "-n", "--", "x")
-    assert done.stdout.splitlines()[:3] == ["a", "b", "-"]
-    done = run(standalone, "lock", "a", "-n", "--", "true", env=os.environ | {"POSIXLY_CORRECT": "1"})
-    assert done.returncode == 0
+def test_options_end_at_the_name(standalone):
+    """As those of flock(1) do: the rest is the command, whatever it looks like."""
+    done = run(standalone, "lock", "-n", "-a", "b", "--on-revoke", "3", "-a", "-", "-w", "5", "a",
+               "printf", "%s|", "-n", "--", "x", "--help", "-a", "c")
+    assert (done.returncode, done.stdout) == (0, "-n|--|x|--help|-a|c|")
+    done = run(standalone, "lock", "a", "--", "printf", "%s|", "--", "x", env=os.environ | {"POSIXLY_CORRECT": "1"})
+    assert (done.returncode, done.stdout) == (0, "--|x|"), "only one -- is skipped"
+    assert run(standalone, "lock", "a", "-n", "--", "true").returncode == 127, "there is no command -n"
 
 
-def test_names_that_begin_with_a_dash_come_after_dashes(standalone):
-    done = run(standalone, "lock", "-n", "--", "-a", "--b", "--", *TELL)
+def test_names_that_begin_with_a_dash_come_after_dashes_or_by_an_option(standalone):
+    done = run(standalone, "lock", "-n", "-a", "--b", "--", "-a", *TELL)
     assert done.stdout.splitlines()[:2] == ["-a", "--b"]
 
 
 @pytest.mark.parametrize("line", [
-    "lock a true", "lock a ls -l", "lock -- a", "lock -- a --", "lock -- true", "lock -- -- true", "lock -a -- true",
-    "lock a -y -- true", "lock -d -- a", "lock -d x a b -- true", "lock " + " ".join(map(str, range(65))) + " -- true",
-    "lock -L 0 a -- true", "lock -L x a -- true", "lock --lease", "sem -l 2 a b -- true", "sem -l 2 a true",
-    "sem --owner x -l 2 a -- true", "campaign e d x -- true", "campaign e -- true", "campaign --lease=3 e d -- true",
+    "lock a", "lock a --", "lock -- a", "lock -a -- true", "lock -a b a", "lock -y a true", "lock -d x -a b a true",
+    "lock " + " ".join(f"-a {i}" for i in range(64)) + " a true", "lock -L 0 a true", "lock -L x a true", "lock --lease",
+    "sem --owner x -l 2 a true", "sem -l 2 -a b a true", "campaign e", "campaign --lease=3 e d true", "hold -a b",
 ], ids=lambda line: line[:30])
 def test_wrong_words_are_64(line):
     done = run(None, *line.split())
@@ -130,11 +131,19 @@ def test_wrong_words_are_64(line):
     assert "--help" in done.stderr and done.stdout == ""
 
 
+def test_the_old_form_is_told_what_to_do(standalone):
+    """`lock a b -- CMD` ran CMD under both once; now b is the command."""
+    done = run(standalone, "lock", "a", "b", "--", "true")
+    assert done.returncode == 127
+    assert "Cannot run b" in done.stderr and "lockbroker lock -a b a CMD." in done.stderr
+    assert "-a" not in run(standalone, "lock", "a", "b", "c").stderr
+
+
 def test_what_the_broker_does_not_take_is_64(standalone):
     for names in (("a", "a"), ("a", ".."), ("a", "x" * 513)):
-        done = run(standalone, "lock", *names, "--", "echo", "run")
+        done = run(standalone, "lock", "-a", *names, "echo", "run")
         assert (done.returncode, done.stdout) == (64, "") and done.stderr.startswith("lockbroker: ")
-    assert run(standalone, "lock", *map(str, range(64)), "--", "true").returncode == 0
+    assert run(standalone, "lock", *(f"-a{i}" for i in range(63)), "a", "true").returncode == 0
     assert run(standalone, "lock", "--owner", "two words", "a", "--", "true").returncode == 64
 
 
@@ -144,8 +153,8 @@ def test_what_the_broker_does_not_take_is_64(standalone):
 def test_a_lease_ends_the_command(broker, clients):
     c = clients(broker)
     began = time.monotonic()
-    done = run(broker, "lock", "-L", "1", "a", "b", "--", "sleep", "60")
-    assert done.returncode == 128 + signal.SIGTERM and "lease has run out" in done.stderr
+    done = run(broker, "lock", "-L", "1", "-a", "b", "a", "sleep", "60")
+    assert done.returncode == LOST and "lease has run out" in done.stderr
     assert 0.9 < time.monotonic() - began < 10
     assert c.call("MLOCK", 2, "a", "b", "WAIT", 20000)
     c.call("RESET")
@@ -159,7 +168,7 @@ def test_a_lease_ends_the_command_also_when_the_daemon_hangs(standalone):
         _, err = p.communicate(timeout=harness.PATIENCE)
     finally:
         standalone.signal(signal.SIGCONT)
-    assert p.returncode == 128 + signal.SIGTERM and "lease has run out" in err
+    assert p.returncode == LOST and "lease has run out" in err
 
 
 # ---- owner ----

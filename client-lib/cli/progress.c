@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "client-lib/cli/progress.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "client-lib/cli/say.h"
+#include "client-lib/handle.h"
+#include "client-lib/wire.h"
+
+/* Whoever gets the lock at once sees nothing. */
+enum { EVERY_MS = 1000 };
+/* A broker that hangs must not keep us from hearing of the grant for long. */
+enum { ASK_MS = 500 };
+enum { LINE_BYTES_MAX = 512, COLUMNS_USUAL = 80 };
+
+void cli_progress_init(struct cli_progress *p, const struct cli_order *order, const char *socket)
+{
+	*p = (struct cli_progress){ .order = order, .socket = socket, .shows = isatty(STDERR_FILENO),
+				    .since_ms = wire_now_ms() };
+}
+
+void cli_progress_deinit(struct cli_progress *p)
+{
+	lb_close(p->lb);
+	p->lb = NULL;
+}
+
+static struct slice text_of(const struct lb_reply *map, const char *key)
+{
+	struct slice s;
+
+	s.data = lb_reply_text(lb_reply_field(map, key), &s.len);
+	return s;
+}
+
+static int64_t number_of(const struct lb_reply *map, const char *key)
+{
+	return lb_reply_integer(lb_reply_field(map, key));
+}
+
+int cli_progress_place(const struct lb_reply *queue, int64_t pid)
+{
+	for (size_t i = 0; i < lb_reply_count(queue); i++) {
+		const struct lb_reply *row = lb_reply_item(queue, i);
+
+		/* The number of a process says something on this host only, where its connection is known. */
+		if (number_of(row, "client") > 0 && number_of(row, "pid") == pid)
+			return (int)number_of(row, "position");
+	}
+	return 0;
+}
+
+static const char *ordinal(int n)
+{
+	if (n % 100 >= 11 && n % 100 <= 13)
+		return "th";
+	return n % 10 == 1 ? "st" : n % 10 == 2 ? "nd" : n % 10 == 3 ? "rd" : "th";
+}
+
+/* Adds to a text that is cut at `size`. */
+static size_t add(char *ret, size_t size, size_t len, const char *format, ...) __attribute__((format(printf, 4, 5)));
+static size_t add(char *ret, size_t size, size_t len, const char *format, ...)
+{
+	va_list args;
+	int n;
+
+	va_start(args, format);
+	n = vsnprintf(ret + len, size - len, format, args);
+	va_end(args);
+	return n < 0 ? len : len + (size_t)n < size ? len + (size_t)n : size - 1;
+}
+
+const char *cli_progress_line(const char *name, int64_t waited_ms, const struct lb_reply *holders, int place, char *ret,
+			      size_t size)
+{
+	size_t len = add(ret, size, 0, "waiting %lld s for %s", (long long)(waited_ms / 1000), name);
+	const struct lb_reply *first = lb_reply_item(holders, 0);
+
+	if (first) {
+		struct slice host = text_of(first, "host"), command = text_of(first, "command");
+
+		len = add(ret, size, len, ", held by %.*s", host.len ? (int)host.len : 17,
+			  host.len ? host.data : "somebody elsewhere");
+		if (number_of(first, "pid") > 0)
+			len = add(ret, size, len, " pid %lld %.*s", (long long)number_of(first, "pid"), (int)command.len,
+				  command.data);
+		if (lb_reply_count(holders) > 1)
+			len = add(ret, size, len, " and %zu more", lb_reply_count(holders) - 1);
+	}
+	if (place > 0)
+		add(ret, size, len, ", %d%s in line", place, ordinal(place));
+	return ret;
+}
+
+static const struct lb_reply *ask(struct cli_progress *p, const char *command, const char *name)
+{
+	const char *words[] = { command, name };
+	const struct lb_reply *reply = NULL;
+
+	return lb_command(p->lb, 2, words, &reply) == LB_OK ? reply : NULL;
+}
+
+/* Of several names, the one in whose queue we stand: they are taken one after the other. */
+static int find_place(struct cli_progress *p)
+{
+	int place = 0;
+
+	for (size_t i = 0; place == 0 && i < p->order->count; i++) {
+		place = cli_progress_place(ask(p, "QUEUE", p->order->names[p->at]), getpid());
+		if (place == 0)
+			p->at = (p->at + 1) % p->order->count;
+	}
+	return place;
+}
+
+static size_t columns(void)
+{
+	struct winsize size;
+
+	return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col : COLUMNS_USUAL;
+}
+
+static void show(void *context)
+{
+	struct cli_progress *p = context;
+	char line[LINE_BYTES_MAX];
+	size_t width = columns();
+	int place = 0;
+
+	if (!p->lb && handle_open(p->socket, ASK_MS, NULL, NULL, &p->lb) != LB_OK)
+		cli_progress_deinit(p);
+	if (p->lb) {
+		lb_set_patience(p->lb, ASK_MS);
+		place = find_place(p);
+	}
+	cli_progress_line(p->order->names[p->at], wire_now_ms() - p->since_ms,
+			  p->lb ? ask(p, "HOLDERS", p->order->names[p->at]) : NULL, place, line,
+			  width < sizeof(line) ? width : sizeof(line));
+	cli_show_line(line);
+	if (p->lb && lb_fd(p->lb) < 0)
+		cli_progress_deinit(p);
+}
+
+void cli_progress_begin(struct cli_progress *p, struct lb *waits)
+{
+	p->waits = waits;
+	if (p->shows && p->order->options.timeout_ms != 0)
+		handle_while_waiting(waits, EVERY_MS, show, p);
+}
+
+void cli_progress_end(struct cli_progress *p)
+{
+	handle_while_waiting(p->waits, 0, NULL, NULL);
+	cli_show_line("");
+}

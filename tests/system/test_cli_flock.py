@@ -1,0 +1,326 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`lockbroker lock` has the habits of flock(1), and `lockbroker hold` is for what `flock 9` does in a script."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+
+import pytest
+
+import harness
+from test_cli import LOST, at_a_terminal, command, run, start
+
+OPERATORS = True  # see clients of conftest.py
+
+
+def environment(daemon, **more):
+    return os.environ | {"LOCKBROKER_SOCKET": daemon.socket, "PATH": f"{harness.build_dir()}:{os.environ['PATH']}"} | more
+
+
+def line(daemon, text, **options):
+    """What bash does with it."""
+    return subprocess.run(["bash", "-c", text], env=environment(daemon), capture_output=True, text=True,
+                          timeout=harness.PATIENCE, **options)
+
+
+# ---- beside the real one ----
+
+# Options, and what stands behind the lock.
+SAME = [
+    ([], ["true"]), ([], ["false"]), ([], ["sh", "-c", "exit 7"]), ([], ["sh", "-c", "kill -9 $$"]),
+    ([], ["-c", "echo a; exit 5"]), ([], ["--command", "echo $0 $1"]), ([], ["-c"]), ([], ["-c", "a", "b"]), ([], []),
+    (["-n"], ["echo", "-n", "--", "x", "-w"]), (["-x", "-s", "-e"], ["echo", "run"]), (["--nb"], ["echo", "run"]),
+    (["--nonblock", "--exclusive"], ["echo", "run"]), (["-sn"], ["echo", "run"]), (["-w", "1.5"], ["echo", "run"]),
+    (["--timeout=1"], ["echo", "run"]), (["--wait", "1"], ["echo", "run"]), (["-w", "0"], ["echo", "run"]),
+    (["-o"], ["echo", "run"]), (["--close"], ["echo", "run"]), (["-F"], ["echo", "run"]), (["--no-fork"], ["sh", "-c", "exit 3"]),
+    (["-F", "-o"], ["true"]), (["-E", "256"], ["true"]), (["-E", "x"], ["true"]), (["-w", "soon"], ["true"]),
+    (["-w"], []), (["--nonsense"], ["true"]), (["-E", "7"], ["sh", "-c", "exit 2"]), (["--"], ["echo", "run"]),
+]
+
+
+def both(daemon, tmp_path, options, words):
+    """How each ends, and what it prints."""
+    there = subprocess.run(["flock", *options, tmp_path / "lock", *words], capture_output=True, text=True,
+                           stdin=subprocess.DEVNULL, timeout=harness.PATIENCE)
+    here = run(daemon, "lock", *options, "lock", *words)
+    return (here.returncode, here.stdout, bool(here.stderr)), (there.returncode, there.stdout, bool(there.stderr))
+
+
+@pytest.mark.parametrize("options, words", SAME, ids=str)
+def test_it_does_what_flock_does(standalone, tmp_path, options, words):
+    here, there = both(standalone, tmp_path, options, words)
+    assert here == there
+
+
+@pytest.mark.parametrize("options", [["-n", "-E", "0"], ["-w", "0.1", "-E", "5"], ["-w", "0", "--conflict-exit-code", "255"],
+                                     ["--nb", "-s", "-E1"]], ids=str)
+def test_a_lock_that_is_taken_is_no_error_and_nothing_is_said(standalone, clients, tmp_path, options):
+    clients(standalone).call("LOCK", "lock")
+    with subprocess.Popen(["flock", tmp_path / "lock", "sh", "-c", "echo; exec sleep 60"], stdout=subprocess.PIPE) as p:
+        p.stdout.readline()
+        here, there = both(standalone, tmp_path, options, ["echo", "run"])
+        p.kill()
+    assert here == there and here[1:] == ("", False)
+
+
+def test_verbose_says_what_it_does(standalone, clients):
+    done = run(standalone, "lock", "--verbose", "a", "echo", "run")
+    assert done.stdout == "run\n"
+    assert re.fullmatch(r"lockbroker: Getting it took \d+\.\d{3} s\.\nlockbroker: Running echo\.\n", done.stderr)
+    clients(standalone).call("LOCK", "a")
+    done = run(standalone, "lock", "--verbose", "-n", "a", "true")
+    assert f"The lock a is held on host {standalone.host} by pid {os.getpid()} (" in done.stderr
+
+
+def test_a_call_costs_two_round_trips(standalone, tmp_path):
+    """Its name and its owner come with the greeting, and nothing that is sent later is waited for."""
+    trace = tmp_path / "trace"
+    done = subprocess.run(["strace", "-o", trace, "-e", "trace=sendto,recvfrom,clone,clone3,vfork",
+                           *command(standalone, "lock", "--owner", "job", "a", "true")], capture_output=True,
+                          timeout=harness.PATIENCE)
+    if done.returncode == 1 and b"ptrace" in done.stderr:
+        pytest.skip("this host does not let us trace")
+    assert done.returncode == 0
+    calls = re.findall(r"^(\w+)\(", trace.read_text(), re.M)
+    before = calls[:next(i for i, call in enumerate(calls) if call.startswith(("clone", "vfork")))]
+    assert before == ["sendto", "recvfrom"] * 2
+
+
+# ---- -F ----
+
+
+def test_the_command_takes_our_place(broker, clients):
+    c = clients(broker)
+    p = start(broker, "lock", "-F", "a", "sh", "-c", "echo $$ $LOCKBROKER_TOKEN; exec sleep 60")
+    pid, token = map(int, p.stdout.readline().split())
+    (holder,) = c.call("HOLDERS", "a")
+    assert pid == p.pid == holder["pid"] and token == holder["token"]
+    p.terminate()
+    assert p.wait(harness.PATIENCE) == -signal.SIGTERM
+    assert isinstance(c.call("LOCK", "a", "WAIT", 20000), int)
+
+
+def test_who_takes_our_place_is_not_ended_by_a_loss(standalone, clients):
+    p = harness.spawn(command(standalone, "lock", "-F", "a", "sh", "-c", "echo ready; read go; echo done"),
+                      stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert p.stdout.readline() == "ready\n"
+    assert clients(standalone).call("FORCEUNLOCK", "a") == 1
+    assert p.communicate("go\n", timeout=harness.PATIENCE)[0] == "done\n" and p.returncode == 0
+
+
+# Reads the answer to what was said last before it came, and then what events are kept.
+READ_EVENTS = """
+import os, socket, sys
+print("ready", flush=True)
+sys.stdin.readline()
+s = socket.socket(fileno=int(os.environ["LOCKBROKER_FD"]))
+s.sendall(b"EVENTS WAIT 0\\r\\nEVENTS WAIT 0\\r\\nECHO last\\r\\n")
+said = b""
+while not said.endswith(b"last\\r\\n"):
+    said += s.recv(65536)
+print(said.decode().split("session_page_id")[-1].replace("\\r\\n", " "))
+"""
+
+
+def test_what_it_does_not_read_coalesces(standalone, clients):
+    """A program that knows nothing of events holds its lock for months, however often others ask for it."""
+    c = clients(standalone)
+    p = harness.spawn(command(standalone, "lock", "-F", "a", "/usr/bin/python3", "-c", READ_EVENTS),
+                      stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert p.stdout.readline() == "ready\n"
+    for reason in ("first", "second", "third"):
+        assert c.call("REVOKE", "a", reason) == 1
+        time.sleep(1.1)  # it is told at most once a second
+    out, _ = p.communicate("go\n", timeout=harness.PATIENCE)
+    assert out.count("revoke") == 1 and "third" in out and "first" not in out
+
+
+def test_a_command_that_cannot_take_our_place(standalone, tmp_path):
+    done = run(standalone, "lock", "-F", "a", "no-such-command", env=os.environ | {"PATH": str(tmp_path)})
+    assert done.returncode == 127 and "no-such-command" in done.stderr
+    assert run(standalone, "lock", "-n", "a", "true").returncode == 0
+
+
+# ---- --min-hold ----
+
+
+@pytest.mark.plain_only("it is about time")
+def test_a_lock_is_held_for_a_time_though_its_command_has_ended(broker, clients):
+    c = clients(broker)
+    began = time.monotonic()
+    p = start(broker, "lock", "--min-hold", "1.5", "a", "sh", "-c", "echo ended; exit 5")
+    assert p.stdout.readline() == "ended\n"
+    assert c.call("LOCK", "a", "WAIT", 0) is None
+    assert isinstance(c.call("LOCK", "a", "WAIT", 20000), int)
+    assert time.monotonic() - began >= 1.4
+    assert p.wait(harness.PATIENCE) == 5
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP], ids=str)
+def test_a_signal_ends_that_and_the_status_is_the_commands(standalone, clients, number):
+    c = clients(standalone)
+    p = start(standalone, "lock", "--min-hold", "1000", "a", "sh", "-c", "echo ended; exit 5")
+    assert p.stdout.readline() == "ended\n"
+    harness.wait_until(lambda: children(p.pid) == "", "the command to be reaped")
+    p.send_signal(number)
+    assert p.wait(harness.PATIENCE) == 5
+    assert isinstance(c.call("LOCK", "a", "WAIT", 20000), int)
+
+
+def children(pid):
+    with open(f"/proc/{pid}/task/{pid}/children") as f:
+        return f.read()
+
+
+def test_a_loss_after_the_command_has_ended_is_no_failure_of_it(standalone, clients):
+    p = start(standalone, "lock", "--min-hold", "1000", "a", "sh", "-c", "echo ended; exit 5")
+    assert p.stdout.readline() == "ended\n"
+    harness.wait_until(lambda: children(p.pid) == "", "the command to be reaped")
+    time.sleep(0.6)  # so that it has seen that nothing was lost by then
+    assert clients(standalone).call("FORCEUNLOCK", "a") == 1
+    assert p.wait(harness.PATIENCE) == 5
+    assert "sh had ended before." in p.stderr.read()
+
+
+# ---- hold ----
+
+
+def test_hold_prints_the_token_and_holds_while_somebody_can_read(broker, clients):
+    c = clients(broker)
+    p = start(broker, "hold", "a")
+    token = int(p.stdout.readline())
+    (holder,) = c.call("HOLDERS", "a")
+    assert (holder["token"], holder["pid"], holder["name"]) == (token, p.pid, "hold")
+    assert c.call("LOCK", "a", "WAIT", 0) is None
+    p.stdout.close()
+    assert p.wait(harness.PATIENCE) == 0 and p.stderr.read() == ""
+    assert isinstance(c.call("LOCK", "a", "WAIT", 20000), int)
+
+
+def test_hold_ends_with_a_signal(standalone, clients):
+    p = start(standalone, "hold", "-s", "-a", "b", "a")
+    assert re.fullmatch(r"\d+ \d+\n", p.stdout.readline())
+    p.terminate()
+    assert p.wait(harness.PATIENCE) == -signal.SIGTERM
+    assert clients(standalone).call("MLOCK", 2, "a", "b", "WAIT", 20000)
+
+
+def test_hold_that_cannot_have_it(standalone, clients):
+    clients(standalone).call("LOCK", "a")
+    for options, status in ((["-n"], 75), (["-w", "0.1", "-E", "3"], 3)):
+        done = run(standalone, "hold", *options, "a")
+        assert (done.returncode, done.stdout, done.stderr) == (status, "", "")
+
+
+@pytest.mark.parametrize("how", ["forced", "lease", "broker", "session"])
+def test_hold_tells_of_a_loss(request, how):
+    if how == "session":
+        zk = request.getfixturevalue("own_zk")(tick_ms=harness.FAST_TICK_MS)
+        d = request.getfixturevalue("daemons")(zk, **harness.FAST)
+    else:
+        zk, d = None, request.getfixturevalue("standalone")
+    p = start(d, "hold", *(["-L", "0.5"] if how == "lease" else []), "a")
+    assert p.stdout.readline().strip().isdigit()
+    if how == "forced":
+        assert request.getfixturevalue("clients")(d).call("FORCEUNLOCK", "a") == 1
+    elif how == "broker":
+        d.kill()
+    elif zk:
+        zk.signal(signal.SIGSTOP)
+    out, err = p.communicate(timeout=harness.PATIENCE)
+    if zk:
+        zk.signal(signal.SIGCONT)
+    assert (p.returncode, out) == (LOST, "lost\n") and "The lock a is lost: " in err
+
+
+@pytest.mark.parametrize("words", [("hold", "--json"), ("--json", "hold")], ids=" ".join)
+def test_hold_speaks_json(standalone, clients, words):
+    c = clients(standalone)
+    p = start(standalone, *words, "-a", 'b"', "a")
+    held = json.loads(p.stdout.readline())["held"]
+    assert [h["name"] for h in held] == ["a", 'b"'] and held[0]["token"] == c.call("HOLDERS", "a")[0]["token"]
+    assert c.call("FORCEUNLOCK", 'b"') == 1
+    assert json.loads(p.communicate(timeout=harness.PATIENCE)[0]) == {"lost": 'b"'}
+
+
+def test_a_script_holds_a_lock_by_a_descriptor(broker, clients):
+    """The example of the manual."""
+    done = line(broker, example("hold deploy") + """
+        echo "$token"; lockbroker who deploy; exec 9<&-
+        lockbroker lock -w 20 deploy echo free""")
+    token, *rest = done.stdout.splitlines()
+    assert done.returncode == 0 and token.isdigit() and rest[-1] == "free"
+    assert any(token in row and " hold " in row for row in rest)
+    clients(broker).call("LOCK", "deploy")
+    done = line(broker, example("hold deploy").replace("hold", "hold -n", 1) + "echo run")
+    assert done.returncode != 0 and "run" not in done.stdout
+
+
+# ---- the manual's scripts ----
+
+
+def example(mark):
+    """The example in the manual that has that text, as a shell gets it."""
+    text = harness.read_source("client-lib/man/lockbroker.1")
+    (found,) = [block for block in re.findall(r"^\.EX\n(.*?)^\.EE", text, re.M | re.S) if mark in block]
+    return found.replace(r"\-", "-").replace(r"\(aq", "'").replace(r"\e", "\\")
+
+
+def test_a_script_locks_itself(broker, clients, tmp_path):
+    script = tmp_path / "job"
+    script.write_text("#!/bin/sh\n" + example("exec env") + 'echo "run $1 under $LOCKBROKER_NAME"; lockbroker who nightly\n')
+    script.chmod(0o755)
+    done = subprocess.run([script, "one"], env=environment(broker), capture_output=True, text=True, timeout=harness.PATIENCE)
+    assert done.returncode == 0 and done.stdout.startswith("run one under nightly\nholders:\n")
+    clients(broker).call("LOCK", "nightly")
+    done = subprocess.run([script], env=environment(broker), capture_output=True, text=True, timeout=harness.PATIENCE)
+    assert (done.returncode, done.stdout, done.stderr) == (75, "", "")
+
+
+def test_the_line_of_a_crontab_says_nothing_where_another_host_runs(two_hosts, tmp_path):
+    """cron sends a mail for each line that is printed, and some report each status that is not 0."""
+    (job,) = [entry.split(None, 5)[5] for entry in example("* * *").splitlines() if "-n -E 0" in entry]
+    (tmp_path / "backup").write_text("#!/bin/sh\necho run\n")
+    (tmp_path / "backup").chmod(0o755)
+    job = re.sub(r"/\S*/backup", str(tmp_path / "backup"), job)
+    job = re.sub(r"--splay \S+", "--splay 0.1", job)
+    name = re.search(r"(\S+) \S*/backup", job)[1]
+    assert line(two_hosts[0], re.sub(r"--min-hold \S+", "", job)).stdout == "run\n"
+    with two_hosts[1].client() as c:
+        harness.wait_until(lambda: isinstance(c.call("LOCK", name, "WAIT", 20000), int), "the lock")
+        done = line(two_hosts[0], job)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+# ---- at a terminal ----
+
+
+def test_at_a_terminal_a_wait_is_shown(standalone, clients):
+    c = clients(standalone)
+    c.call("LOCK", "a")
+    before = clients(standalone)
+    before.send("LOCK", "a")
+    harness.wait_queued(standalone, "a", 1)
+    shown, status = at_a_terminal(command(standalone, "lock", "a", "true"), b"in line", b"\x03")
+    assert status == -signal.SIGINT
+    text = re.search(rb"\r(waiting [^\r\x1b]*)\x1b\[K", shown)[1].decode()
+    assert re.fullmatch(rf"waiting \d s for a, held by {standalone.host} pid {os.getpid()} \S+, 2nd in line", text)
+
+
+def test_at_a_terminal_the_line_goes_when_the_command_runs(standalone):
+    argv = command(standalone, "lock", "-n", "a", *command(standalone, "lock", "-w", "4", "-E", "4", "--owner", "x", "b",
+                                                           "true"))
+    with standalone.client() as c:
+        c.call("LOCK", "b")
+        shown, status = at_a_terminal(argv, b"waiting", b"")
+    assert status == 4
+    assert re.search(rb"waiting \d s for b, held by [^\r]*\x1b\[K\r\x1b\[Klockbroker: The lock b is held on", shown)
+
+
+def test_no_progress_where_it_is_no_terminal(standalone, clients):
+    clients(standalone).call("LOCK", "a")
+    done = run(standalone, "lock", "-w", "1.5", "a", "true")
+    assert (done.returncode, done.stderr) == (75, "")

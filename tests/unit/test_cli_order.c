@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a command line of `lockbroker lock` and its like means: as it would to flock(1), where both have it. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "client-lib/cli/order.h"
+#include "client-lib/cli/progress.h"
+#include "client-lib/cli/say.h"
+#include "protocol/resp.h"
+
+enum { WORDS_MAX = 256, SAID_MAX = 4096 };
+
+static char said[SAID_MAX];
+
+/* A line of words, without quotes; "_" is a space inside a word. */
+static int read_line(struct cli_order *o, const char *line)
+{
+	static char text[SAID_MAX], *words[WORDS_MAX];
+	int argc = 0, kept = dup(STDERR_FILENO), fd = memfd_create("said", 0), status;
+	ssize_t n;
+
+	snprintf(text, sizeof(text), "%s", line);
+	for (char *word = strtok(text, " "); word; word = strtok(NULL, " ")) {
+		for (char *at = word; (at = strchr(at, '_'));)
+			*at = ' ';
+		words[argc++] = word;
+	}
+	words[argc] = NULL;
+	dup2(fd, STDERR_FILENO);
+	status = cli_order_read(o, cli_verb_find(words[0]), argc, words);
+	dup2(kept, STDERR_FILENO);
+	n = pread(fd, said, sizeof(said) - 1, 0);
+	said[n > 0 ? n : 0] = '\0';
+	close(fd);
+	close(kept);
+	return status;
+}
+
+static void reads(struct cli_order *o, const char *line)
+{
+	if (read_line(o, line) != CLI_OK)
+		fail_msg("%s: %s", line, said);
+	assert_string_equal(said, "");
+}
+
+static void refuses(const char *line, const char *sentence)
+{
+	struct cli_order o;
+
+	if (read_line(&o, line) != CLI_USAGE)
+		fail_msg("%s: taken", line);
+	if (!strstr(said, sentence))
+		fail_msg("%s: %s", line, said);
+}
+
+static void the_first_word_is_the_lock_and_the_rest_the_command(void **state)
+{
+	struct cli_order o;
+
+	reads(&o, "lock a cmd -n -- x");
+	assert_string_equal(o.names[0], "a");
+	assert_int_equal(o.count, 1);
+	assert_string_equal(o.command[0], "cmd");
+	assert_string_equal(o.command[1], "-n");
+	assert_string_equal(o.command[2], "--");
+	assert_int_equal(o.options.timeout_ms, -1);
+	assert_true(o.with_dashes);
+}
+
+static void one_pair_of_dashes_behind_the_name_is_skipped(void **state)
+{
+	struct cli_order o;
+
+	reads(&o, "lock a -- cmd x");
+	assert_string_equal(o.command[0], "cmd");
+	assert_false(o.with_dashes);
+	reads(&o, "lock a -- -- cmd");
+	assert_string_equal(o.command[0], "--");
+	reads(&o, "lock -- -a -c true");
+	assert_string_equal(o.names[0], "-a");
+	assert_string_equal(o.command[2], "true");
+	reads(&o, "lock a -- -c true");
+	assert_string_equal(o.command[0], "-c");
+}
+
+static void a_line_goes_to_the_shell(void **state)
+{
+	struct cli_order o;
+
+	setenv("SHELL", "/bin/some", 1);
+	reads(&o, "lock a -c echo_x;_exit_3");
+	assert_string_equal(o.command[0], "/bin/some");
+	assert_string_equal(o.command[1], "-c");
+	assert_string_equal(o.command[2], "echo x; exit 3");
+	assert_null(o.command[3]);
+	unsetenv("SHELL");
+	reads(&o, "lock a --command x");
+	assert_string_equal(o.command[0], "/bin/sh");
+	setenv("SHELL", "", 1);
+	reads(&o, "campaign e here -c x");
+	assert_string_equal(o.command[0], "/bin/sh");
+	assert_string_equal(o.data, "here");
+	refuses("lock a -c", "-c needs exactly one word, LINE");
+	refuses("lock a -c x y", "-c needs exactly one word, LINE");
+	refuses("lock a --command", "--command needs exactly one word");
+	refuses("lock -c x a", "lock has no option -c");
+}
+
+static void options_of_flock_mean_what_they_mean_there(void **state)
+{
+	struct cli_order o;
+
+	reads(&o, "lock -s a true");
+	assert_true(o.options.shared);
+	reads(&o, "lock -s -x a true");
+	assert_false(o.options.shared);
+	reads(&o, "lock --shared -e a true");
+	assert_false(o.options.shared);
+	reads(&o, "lock -sn a true");
+	assert_true(o.options.shared && o.options.timeout_ms == 0);
+	for (size_t i = 0; i < 6; i++) {
+		const char *const lines[] = { "lock -n a true", "lock --nb a true", "lock --nonblock a true",
+					      "lock --nonblocking a true", "lock -w 0 a true", "lock --timeout=0 a true" };
+
+		reads(&o, lines[i]);
+		assert_int_equal(o.options.timeout_ms, 0);
+	}
+	reads(&o, "lock -w 2.5 a true");
+	assert_int_equal(o.options.timeout_ms, 2500);
+	reads(&o, "lock --wait .0001 a true");
+	assert_int_equal(o.options.timeout_ms, 1);
+	reads(&o, "lock a true");
+	assert_int_equal(o.conflict, 75);
+	reads(&o, "lock -E 0 a true");
+	assert_int_equal(o.conflict, 0);
+	reads(&o, "lock --conflict-exit-code=255 a true");
+	assert_int_equal(o.conflict, 255);
+	reads(&o, "lock --close --verbose a true");
+	assert_true(o.closes && o.verbose);
+	reads(&o, "lock --no-fork a true");
+	assert_true(o.in_place);
+	reads(&o, "lock -h");
+	assert_int_equal(o.asks, ORDER_HELP);
+	reads(&o, "sem --version");
+	assert_int_equal(o.asks, ORDER_VERSION);
+	refuses("lock -u a true", "lock has no -u: a lock is released when CMD ends");
+	refuses("hold --unlock a", "hold has no --unlock: ");
+}
+
+static void more_locks_have_an_option_each(void **state)
+{
+	char line[SAID_MAX] = "lock";
+	struct cli_order o;
+
+	reads(&o, "lock -a b -a c a true");
+	assert_int_equal(o.count, 3);
+	assert_string_equal(o.names[0], "a");
+	assert_string_equal(o.names[1], "b");
+	assert_string_equal(o.names[2], "c");
+	for (int i = 1; i < LIMIT_NAMES_MAX; i++)
+		strcat(line, " -a x");
+	strcat(line, " a true");
+	reads(&o, line);
+	assert_int_equal(o.count, LIMIT_NAMES_MAX);
+	line[4] = '\0';
+	for (int i = 0; i < LIMIT_NAMES_MAX; i++)
+		strcat(line, " -a x");
+	strcat(line, " a true");
+	refuses(line, "lock takes at most 64 names, not 65.");
+	refuses("lock -d text -a b a true", "-d cannot be used with several names");
+	refuses("sem -l 1 -a b a true", "sem has no option -a.");
+}
+
+static void what_takes_our_place_leaves_nobody_to_see_to_the_rest(void **state)
+{
+	struct cli_order o;
+
+	refuses("lock -F -o a true", "-F does not go with -o:");
+	refuses("lock --close --no-fork a true", "-F does not go with -o:");
+	refuses("lock -k 1 -F a true", "-F does not go with -k:");
+	refuses("sem -l 1 -r TERM -F a true", "-F does not go with -r:");
+	refuses("lock -F -L 5 a true", "-F does not go with -L:");
+	refuses("lock -F --min-hold 5 a true", "-F does not go with --min-hold:");
+	reads(&o, "lock -F -n -E 3 --splay 1 --owner x -d text --connect 1 --verbose a true");
+}
+
+static void values_are_checked(void **state)
+{
+	static const char *const seconds[] = { "-w", "--timeout", "-k", "--connect", "--min-hold", "--splay" };
+	static const char *const wrong[] = { "soon", "-1", "nan", "inf", "1s", "1,5", "_1" };
+	char line[128], sentence[128];
+
+	for (size_t i = 0; i < sizeof(seconds) / sizeof(seconds[0]); i++)
+		for (size_t k = 0; k < sizeof(wrong) / sizeof(wrong[0]); k++) {
+			snprintf(line, sizeof(line), "lock %s %s a true", seconds[i], wrong[k]);
+			snprintf(sentence, sizeof(sentence), "%s needs a number of seconds, not \"", seconds[i]);
+			refuses(line, sentence);
+		}
+	refuses("lock -L 0 a true", "-L needs a number of seconds greater than 0, not \"0\"");
+	refuses("lock --lease=x a true", "--lease needs a number of seconds greater than 0, not \"x\"");
+	refuses("lock -E 256 a true", "-E needs an exit status of 0 to 255, not \"256\"");
+	refuses("lock -E -1 a true", "-E needs an exit status of 0 to 255, not \"-1\"");
+	refuses("lock -E x a true", "-E needs an exit status");
+	refuses("lock -r TREM a true", "-r needs a signal, such as TERM, not \"TREM\"");
+	refuses("sem -l 0 a true", "-l needs a number of permits, from 1 on, not \"0\"");
+	refuses("sem -l 2 -K 1000001 a true", "-K needs a number of permits");
+	refuses("sem -l 2 --count=0 a true", "--count needs a number of permits");
+	refuses("sem -l 2 -K 3 a true", "-K asks for 3 permits, and -l says that the semaphore has 2.");
+	refuses("sem a true", "sem needs -l N");
+	refuses("lock -w", "-w needs a number of seconds.");
+	refuses("lock --owner", "--owner needs a text.");
+	refuses("lock -a", "-a needs a name.");
+}
+
+static void each_verb_has_its_own_options(void **state)
+{
+	struct cli_order o;
+
+	reads(&o, "sem -l 4 -K 2 s true");
+	assert_true(o.limit == 4 && o.permits == 2);
+	reads(&o, "hold -n --json -a b a");
+	assert_null(o.command);
+	assert_true(o.json);
+	refuses("lock -c 2 a true", "lock has no option -c.");
+	refuses("lock --count 2 a true", "lock has no option --count.");
+	refuses("lock --json a true", "lock has no option --json.");
+	refuses("lock --nonsense a true", "lock has no option --nonsense.");
+	refuses("lock -O x a true", "lock has no option -O.");
+	refuses("hold -k 1 a", "hold has no option -k.");
+	refuses("hold -F a", "hold has no option -F.");
+	refuses("hold a true", "hold runs no command");
+	refuses("campaign -s e d true", "campaign has no option -s.");
+	refuses("campaign --owner=x e d true", "campaign has no option --owner.");
+	refuses("campaign e -- true", "DATA is missing");
+	refuses("campaign e d", "CMD is missing");
+	refuses("lock", "NAME is missing");
+	refuses("lock a", "CMD is missing: lockbroker lock [OPTION...] NAME CMD [ARG...]. Without a command, `lockbroker hold");
+	refuses("lock a --", "CMD is missing");
+}
+
+/* ---- progress ---- */
+
+static const struct lb_reply *parsed(struct resp_replies *r, const char *text)
+{
+	size_t used;
+
+	resp_replies_init(r, 1024, 65536);
+	assert_int_equal(resp_read_reply(r, slice_of(text), &used), RESP_DONE);
+	return (const struct lb_reply *)r->values;
+}
+
+static void progress_says_who_holds_it_and_where_we_stand(void **state)
+{
+	static const char holders[] = "*2\r\n%3\r\n+host\r\n+web-3\r\n+pid\r\n:4411\r\n+command\r\n+rebuild.sh\r\n"
+				      "%1\r\n+host\r\n+web-4\r\n";
+	static const char queue[] = "*2\r\n%3\r\n+client\r\n:0\r\n+pid\r\n:7\r\n+position\r\n:1\r\n"
+				    "%3\r\n+client\r\n:5\r\n+pid\r\n:7\r\n+position\r\n:2\r\n";
+	struct resp_replies r;
+	char line[256];
+
+	assert_string_equal(cli_progress_line("orders", 12900, NULL, 0, line, sizeof(line)), "waiting 12 s for orders");
+	cli_progress_line("orders", 12000, parsed(&r, holders), 2, line, sizeof(line));
+	assert_string_equal(line, "waiting 12 s for orders, held by web-3 pid 4411 rebuild.sh and 1 more, 2nd in line");
+	cli_progress_line("orders", 12000, (const struct lb_reply *)r.values, 2, line, 20);
+	assert_string_equal(line, "waiting 12 s for or");
+	resp_replies_deinit(&r);
+	for (int i = 0; i < 6; i++) {
+		static const char *const places[] = { "1st", "3rd", "4th", "11th", "21st", "112th" };
+		static const int numbers[] = { 1, 3, 4, 11, 21, 112 };
+
+		assert_non_null(strstr(cli_progress_line("a", 0, NULL, numbers[i], line, sizeof(line)), places[i]));
+	}
+	assert_int_equal(cli_progress_place(parsed(&r, queue), 7), 2);
+	assert_int_equal(cli_progress_place((const struct lb_reply *)r.values, 8), 0);
+	assert_int_equal(cli_progress_place(NULL, 8), 0);
+	resp_replies_deinit(&r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_first_word_is_the_lock_and_the_rest_the_command),
+		cmocka_unit_test(one_pair_of_dashes_behind_the_name_is_skipped),
+		cmocka_unit_test(a_line_goes_to_the_shell),
+		cmocka_unit_test(options_of_flock_mean_what_they_mean_there),
+		cmocka_unit_test(more_locks_have_an_option_each),
+		cmocka_unit_test(what_takes_our_place_leaves_nobody_to_see_to_the_rest),
+		cmocka_unit_test(values_are_checked),
+		cmocka_unit_test(each_verb_has_its_own_options),
+		cmocka_unit_test(progress_says_who_holds_it_and_where_we_stand),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
