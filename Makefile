@@ -5,6 +5,8 @@
 #   PREFIX= DESTDIR= SYSCONFDIR=   where `make install` puts them (/usr/local, nothing, /etc)
 #   LIBDIR= UNITDIR=    the folder of the libraries below PREFIX (lib), that of the units (PREFIX/lib/systemd/system)
 #   SYSUSERSDIR= TMPFILESDIR=   where systemd reads users and directories (PREFIX/lib/sysusers.d, PREFIX/lib/tmpfiles.d)
+#   ZSHDIR=             where zsh looks for completions, below PREFIX (share/zsh/site-functions)
+#   PYTHONDIR=          where Python looks for packages, below PREFIX (as PYTHON says); nothing: lockbroker is not put there
 #   CFLAGS= LDFLAGS=    the packager's; what the code needs is kept apart and always added
 #   LTO=                how gcc optimizes lockbrokerd as a whole (-flto=auto and more); nothing: it does not
 #   WERROR=1            warnings are errors
@@ -22,6 +24,7 @@ LIBDIR ?= lib
 UNITDIR ?= $(PREFIX)/lib/systemd/system
 SYSUSERSDIR ?= $(PREFIX)/lib/sysusers.d
 TMPFILESDIR ?= $(PREFIX)/lib/tmpfiles.d
+ZSHDIR ?= share/zsh/site-functions
 DESTDIR ?=
 CFLAGS ?= -O2 -g
 LDFLAGS ?=
@@ -42,6 +45,9 @@ SECONDS ?= 60
 ONLY ?=
 WRITE ?=
 PYTHON = /usr/bin/python3
+# Debian's Python looks for packages of a Debian in another folder, which debian/rules names.
+PYTHONDIR ?= $(shell $(PYTHON) -c 'import sys, os; v = "lib/python%d.%d/" % sys.version_info[:2]; \
+	print(v + ("dist" if os.path.exists("/usr/lib/python3/dist-packages") else "site") + "-packages")')
 
 # ---- sources, by layer; arrows run one way: base <- protocol <- core <- io <- main, client-lib -> protocol only ----
 
@@ -59,10 +65,10 @@ CORE_command = command/command.c command/cmd_lock.c command/cmd_election.c comma
 CORE_hosts = hosts/release.c hosts/hosts.c hosts/audit.c hosts/revocation.c hosts/revoke.c \
 	hosts/query_reply.c hosts/answer.c hosts/view.c hosts/participant.c hosts/query.c hosts/inbox.c hosts/outbox.c
 CORE_client = client/halt.c client/tell.c client/mlock.c client/notify.c client/args.c client/ask.c client/reply.c client/restart.c \
-	client/deadlock.c
+	client/deadlock.c client/deadlock_tell.c
 CORE_kind = kind/kinds.c kind/rwlock.c kind/permit_holders.c kind/election.c kind/observe.c kind/semaphore.c kind/payer.c
-CORE_lock = lock/leftover.c lock/user.c lock/walk.c lock/notification.c lock/client.c lock/claims.c lock/lock.c lock/request.c \
-	lock/grant.c lock/holder_data.c lock/readers.c
+CORE_lock = lock/leftover.c lock/user.c lock/search.c lock/walk.c lock/notification.c lock/client.c lock/claims.c lock/lock.c \
+	lock/request.c lock/grant.c lock/holder_data.c lock/readers.c
 CORE_claim = claim/claim.c claim/directory.c claim/names.c claim/rollover.c claim/turn.c claim/look.c claim/seen.c claim/listing.c \
 	claim/charge.c
 CORE_session = session/operation.c session/presence.c session/former.c session/session.c session/health.c \
@@ -79,7 +85,7 @@ CORE_claim += claim/directory_snapshot.c
 CORE_session += session/ensemble_snapshot.c
 CORE_port += port/entry.c port/seal.c
 # A ledger likewise, piece by piece; and it is read.
-CORE_top += record.c record_check.c salvage.c
+CORE_top += record.c record_check.c salvage.c salvaging.c
 CORE_hosts += hosts/letter_ledger.c
 CORE_lock += lock/lock_ledger.c lock/client_ledger.c lock/client_entry.c
 CORE_claim += claim/claim_ledger.c claim/claim_entry.c
@@ -95,13 +101,14 @@ IO_zookeeper = zookeeper/zookeeper.c zookeeper/former.c zookeeper/handle.c zooke
 	zookeeper/farewell.c zookeeper/ops.c zookeeper/paths.c zookeeper/probe.c zookeeper/reply.c zookeeper/resolve.c \
 	zookeeper/secret.c zookeeper/digest.c
 IO_files = files/pidfile.c files/page.c files/spare.c files/saved.c files/saved_left.c files/saved_table.c files/tokens.c
-IO_base = base/keeper.c base/keeper_message.c base/feed.c base/watch.c base/worker.c base/process.c base/unit.c base/peer.c base/parcel.c
+IO_base = base/keeper.c base/keeper_message.c base/feed.c base/watch.c base/worker.c base/process.c base/unit.c base/peer.c base/parcel.c base/timeslice.c base/trim.c
 IO = $(foreach floor,$(IO_FLOORS),$(IO_$(floor)))
 # The process: how it begins, and what it is told.
-KEEPER = keeper/supervisor.c keeper/exchange.c keeper/descriptors.c keeper/reexec.c keeper/watchdogs.c keeper/crashes.c keeper/rights.c
+KEEPER = keeper/supervisor.c keeper/exchange.c keeper/descriptors.c keeper/reexec.c keeper/watchdogs.c keeper/crashes.c keeper/limit.c keeper/rights.c
 MAIN = main.c adopt.c start.c revive.c parts.c orders.c daemon.c command_line.c broker_conf.c settings.c
 CLIENT = handle.c connect.c request.c lock.c multi.c event.c semaphore.c election.c wire.c held.c reply.c
-CLI = drain.c main.c access.c operators.c say.c help.c lock.c job.c proof.c nested.c call.c table.c tree.c health.c http.c
+CLI = main.c order.c acquire.c progress.c lock.c hold.c job.c json.c proof.c nested.c drain.c access.c operators.c say.c help.c call.c table.c tree.c \
+	health.c http.c
 HTTP = main.c question.c visitors.c
 
 # Unit tests that link the pure parts only, those over a whole core, those of the configuration (base and inih), others
@@ -130,8 +137,10 @@ UNIT_CORE_FIXTURE = core_fixture.c claim_fixture.c revocation_fixture.c semaphor
 UNIT_CONF_FIXTURE = conf_fixture.c
 UNIT_CONF = test_conf.c test_conf_file.c test_conf_prefix.c test_conf_reload.c
 UNIT_BASE = test_rule_names.c test_backoff.c test_log.c test_flight.c
-UNIT_IO = test_watch.c test_process.c test_unit.c test_feed.c test_saved.c test_zk_parts.c test_listen.c test_conn.c test_party.c test_kept.c test_channel.c \
-	test_keeper.c test_store.c test_page_file.c
+UNIT_IO = test_watch.c test_trim.c test_timeslice.c test_process.c test_unit.c test_feed.c test_saved.c test_zk_parts.c test_listen.c test_conn.c test_party.c test_kept.c test_channel.c \
+	test_keeper.c test_store.c test_page_file.c test_crash_said.c
+# Those of the command: each links all of it but its main program.
+UNIT_CLI = test_cli_order.c test_cli_json.c
 FUZZ = fuzz_conf.c fuzz_rule.c fuzz_resp.c fuzz_snapshot.c fuzz_salvage.c
 SIM = snapshots.c kills.c sim.c world.c host.c load.c saved.c caller.c asks.c answers.c told.c checks.c clutter.c entitled.c elections.c \
 	readers.c known.c deadlocks.c several.c tries.c permits.c permits_foreign.c forced.c faults.c foreign.c reloads.c ballast.c \
@@ -231,9 +240,10 @@ UNIT_FLOOR_BIN = $(foreach floor,$(FLOORS),$(UNIT_$(floor):%.c=$(TESTS)/%))
 UNIT_CORE_BIN = $(addprefix $(TESTS)/,$(UNIT_CORE:.c=))
 UNIT_CONF_BIN = $(addprefix $(TESTS)/,$(UNIT_CONF:.c=))
 UNIT_BASE_BIN = $(addprefix $(TESTS)/,$(UNIT_BASE:.c=))
+UNIT_CLI_BIN = $(addprefix $(TESTS)/,$(UNIT_CLI:.c=))
 UNIT_IO_BIN = $(addprefix $(TESTS)/,$(UNIT_IO:.c=))
 FUZZ_BIN = $(addprefix $(TESTS)/,$(FUZZ:.c=))
-UNIT_BIN = $(UNIT_PURE_BIN) $(UNIT_FLOOR_BIN) $(UNIT_CORE_BIN) $(UNIT_CONF_BIN) $(UNIT_BASE_BIN) $(UNIT_IO_BIN) $(SIM_UNIT_BIN) $(FUZZ_BIN)
+UNIT_BIN = $(UNIT_PURE_BIN) $(UNIT_FLOOR_BIN) $(UNIT_CORE_BIN) $(UNIT_CONF_BIN) $(UNIT_BASE_BIN) $(UNIT_IO_BIN) $(UNIT_CLI_BIN) $(SIM_UNIT_BIN) $(FUZZ_BIN)
 
 # A later archive may use nothing of an earlier one.
 A_CORE = $(FLOORS:%=$(BUILD)/libcore_%.a)
@@ -260,7 +270,7 @@ STATIC = $(BUILD)/liblockbroker.a
 SIM_BIN = $(BUILD)/sim
 BENCH_BIN = $(addprefix $(TESTS)/,bench-load bench-null bench-pipeline bench-neighbours)
 
-.PHONY: all help deps quick check check-all beside-check fuzz unit sim golden mutants system deb booted torture demo bench profile lint layers packaging reproducible format install uninstall clean tests
+.PHONY: all help deps quick check check-all beside-check fuzz unit sim golden mutants system deb booted restarts torture demo bench profile lint layers packaging reproducible format install uninstall clean tests
 .DEFAULT_GOAL = all
 .DELETE_ON_ERROR:
 .SUFFIXES:
@@ -386,17 +396,25 @@ $(UNIT_BASE_BIN): $(TESTS)/%: $(OBJ)/tests/unit/%.o $(A_BASE) $(A_PROTOCOL) $(A_
 
 # Each links the floor it tests and those below.
 $(TESTS)/test_saved $(TESTS)/test_page_file: UNDER = $(A_IO_FILES)
-$(TESTS)/test_watch $(TESTS)/test_process $(TESTS)/test_unit: UNDER = $(A_IO_BASE)
+$(TESTS)/test_watch $(TESTS)/test_process $(TESTS)/test_unit $(TESTS)/test_trim $(TESTS)/test_timeslice: UNDER = $(A_IO_BASE)
 $(TESTS)/test_feed: UNDER = $(A_IO_BASE) $(A_CORE)
 $(TESTS)/test_zk_parts: UNDER = $(A_IO_ZOOKEEPER)
 $(TESTS)/test_listen $(TESTS)/test_conn $(TESTS)/test_party $(TESTS)/test_kept: UNDER = $(A_IO_SOCKET) $(BUILD)/libcore_port.a
 $(TESTS)/test_channel $(TESTS)/test_store: UNDER = $(A_IO_HANDOVER)
 $(TESTS)/test_keeper: UNDER = $(KEEPER_O) $(A_IO) $(A_CORE)
 $(TESTS)/test_keeper: $(KEEPER_O) $(A_IO)
+$(TESTS)/test_crash_said: UNDER = $(OBJ)/daemon/io/crash.o
+$(TESTS)/test_crash_said: $(OBJ)/daemon/io/crash.o
 $(UNIT_IO_BIN): $(TESTS)/%: $(OBJ)/tests/unit/%.o $(A_IO_HANDOVER) $(A_CORE) $(A_BASE) $(A_PROTOCOL) $(A_BASE_PURE)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(LINK) -o $@ $< $(UNDER) $(A_BASE) $(A_PROTOCOL) $(A_BASE_PURE) $(UNIT_LIBS) -levent_core -lzookeeper_st
+
+CLI_PARTS_O = $(filter-out $(OBJ)/client-lib/cli/main.o,$(CLI_O)) $(CLIENT_O)
+$(UNIT_CLI_BIN): $(TESTS)/%: $(OBJ)/tests/unit/%.o $(CLI_PARTS_O) $(A_PROTOCOL)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(LINK) -o $@ $< $(CLI_PARTS_O) $(A_PROTOCOL) $(UNIT_LIBS)
 
 # Each target is also a libFuzzer target; here a small driver feeds it seeded mutations.
 $(FUZZ_BIN): $(TESTS)/%: $(OBJ)/tests/fuzz/%.o $(OBJ)/tests/fuzz/driver.o $(PURE)
@@ -494,6 +512,10 @@ booted: all ## the service on a booted systemd, in a container; as root, and wit
 	@sh tests/deps.sh booted
 	@$(PYTEST) tests/booted
 
+restarts: all ## 100 hand-overs, 100 kills and 100 kills with the keeper's pauses, under the load of 200 clients (half an hour)
+	@LOCKBROKER_HANDOVERS=100 LOCKBROKER_CRASHES=100 LOCKBROKER_CLIENTS=200 \
+		$(PYTEST) -n 3 tests/system/test_handover_load.py tests/system/test_crash.py
+
 torture: all ## MINUTES= of one fault after the other, with a checker of all histories; SEED= orders the faults
 	@LOCKBROKER_BUILD='$(abspath $(BUILD))' $(PYTHON) -B tests/torture/torture.py --minutes $(MINUTES) \
 		$(if $(SEED),--seed $(SEED))
@@ -513,7 +535,7 @@ check: ## all tests, plain and with sanitizers (installs what is missing first)
 	@for step in layers unit packaging sim golden mutants system; do echo "== $$step"; $(MAKE) $$step || exit 1; done
 	@$(MAKE) $(SANITIZED) all tests
 	@for step in unit sim system; do echo "== $$step, sanitized"; $(MAKE) $(SANITIZED) $$step || exit 1; done
-	@echo "== unit, as clang sanitizes"; $(or $(CLANG_UNIT),echo 'skipped: there is no clang')
+	@echo "== unit, as clang sanitizes"; $(or $(CLANG_UNIT),echo 'skipped: there is no clang' $(if $(NEED_CLANG),>&2; exit 1))
 	@echo "== all checks passed"
 
 # What CI runs beside a check. A step is a goal.
@@ -528,7 +550,7 @@ STATEFUL = LOCKBROKER_BUILD='$(abspath $(BUILD))/san' $(PYTHON) -B tests/fuzz/st
 # Each target is built for libFuzzer where there is clang, else as the driver has it, with sanitizers; then a sanitized
 # daemon is asked for anything, and two with a ZooKeeper.
 fuzz: ## SECONDS= of bytes of strangers for each target, and for a whole daemon (60; SEED= of that)
-	@MAKE='$(MAKE)' CC='$(CC)' sh tests/fuzz/run.sh '$(BUILD)' $(SECONDS) $(FUZZ:.c=)
+	@MAKE='$(MAKE)' CC='$(CC)' NEED_CLANG='$(NEED_CLANG)' sh tests/fuzz/run.sh '$(BUILD)' $(SECONDS) $(FUZZ:.c=)
 	@$(MAKE) $(SANITIZED) all
 	@$(STATEFUL) --zookeeper & $(STATEFUL); status=$$?; wait $$! && exit $$status
 
@@ -579,6 +601,10 @@ CONF = $(DESTDIR)$(SYSCONFDIR)/lockbroker.conf
 DOCS = README.md CHANGELOG.md SECURITY.md LICENSE LICENSE-MIT NOTICE protocol/PROTOCOL.md $(wildcard docs/*.md) \
 	conf/lockbroker.nft
 DOCDIR = $(D)/share/doc/lockbroker
+PYTHON_PACKAGE = $(notdir $(wildcard client-lib/python/lockbroker/*.py client-lib/python/lockbroker/py.typed))
+P = $(D)/$(PYTHONDIR)/lockbroker
+COMPLETIONS = $(D)/share/bash-completion/completions/lockbroker $(D)/$(ZSHDIR)/_lockbroker \
+	$(D)/share/fish/vendor_completions.d/lockbroker.fish
 man_target = $(D)/share/man/man$(patsubst .%,%,$(suffix $(1)))/$(notdir $(1))
 
 install: all ## install below DESTDIR/PREFIX; an existing configuration file is kept
@@ -599,6 +625,11 @@ install: all ## install below DESTDIR/PREFIX; an existing configuration file is 
 		-e 's|^\(Exec[A-Za-z]*=\)/[^ ]*/lockbroker |\1$(PREFIX)/bin/lockbroker |' \
 		-e 's|/etc/lockbroker.conf|$(SYSCONFDIR)/lockbroker.conf|' $$u > $(U)/$${u##*/} && \
 		chmod 644 $(U)/$${u##*/} || exit 1; done
+	install -D -m 644 client-lib/completion/lockbroker.bash $(word 1,$(COMPLETIONS))
+	install -D -m 644 client-lib/completion/_lockbroker $(word 2,$(COMPLETIONS))
+	install -D -m 644 client-lib/completion/lockbroker.fish $(word 3,$(COMPLETIONS))
+	test -z '$(PYTHONDIR)' || for f in $(PYTHON_PACKAGE); do \
+		install -D -m 644 client-lib/python/lockbroker/$$f $(P)/$$f || exit 1; done
 	install -D -m 644 systemd/sysusers.conf $(SYSUSERS)
 	install -D -m 644 systemd/tmpfiles.conf $(TMPFILES)
 	for f in $(DOCS); do install -D -m 644 $$f $(DOCDIR)/$$f || exit 1; done
@@ -610,7 +641,8 @@ uninstall: ## remove what install put there (a configuration file that was edite
 		$(D)/share/lockbroker/lockbroker.rules.yml $(L)/$(SONAME) $(L)/liblockbroker.so \
 		$(L)/liblockbroker.a $(D)/include/lockbroker.h $(L)/pkgconfig/lockbroker.pc \
 		$(foreach m,$(MAN),$(call man_target,$(m))) \
-		$(SYSUSERS) $(TMPFILES) $(addprefix $(U)/,$(notdir $(UNITS))) $(addprefix $(DOCDIR)/,$(DOCS))
+		$(COMPLETIONS) $(SYSUSERS) $(TMPFILES) $(addprefix $(U)/,$(notdir $(UNITS))) $(addprefix $(DOCDIR)/,$(DOCS))
+	test -z '$(PYTHONDIR)' || { rm -rf $(P)/__pycache__; rm -f $(addprefix $(P)/,$(PYTHON_PACKAGE)); rmdir $(P) 2>/dev/null || :; }
 	for d in docs protocol conf .; do rmdir $(DOCDIR)/$$d 2>/dev/null || :; done
 	if cmp -s conf/lockbroker.conf $(CONF); then rm -f $(CONF); fi
 

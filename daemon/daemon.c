@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/conf_access.h"
 #include "base/flight.h"
 #include "base/log.h"
 #include "broker_conf.h"
@@ -102,6 +103,16 @@ static int place_sockets(struct daemon *d, char error[LISTEN_ERROR_MAX])
 		d->place.gid = listen_usual_group();
 	return rc < 0 ? rc
 		      : listen_group("daemon.operator_group", d->conf.operator_group, &d->operator_place.gid, error);
+}
+
+void daemon_warn(const struct conf *conf)
+{
+	char sentence[CONF_SENTENCE_MAX];
+
+	if (conf->outdated)
+		log_warning(conf_outdated, LOG_NO_FIELDS, "%s", conf_outdated);
+	if (conf_access_leaves(conf, sentence))
+		log_warning(rule_leaves, LOG_NO_FIELDS, "%s", sentence);
 }
 
 int daemon_read_named(struct daemon *d)
@@ -222,8 +233,7 @@ int daemon_prepare(struct daemon *d, const struct options *options)
 		log_error(conf_refused, LOG_FIELDS("error=%v", options->unused),
 			  "the configuration is not used: %s; the one before goes on; correct it, and reload",
 			  options->unused);
-	if (d->conf.outdated)
-		log_warning(conf_outdated, LOG_NO_FIELDS, "%s", conf_outdated);
+	daemon_warn(&d->conf);
 	read_boot_id(d->boot_id, sizeof(d->boot_id));
 	if (d->conf.operator_socket[0])
 		snprintf(d->operator_path, sizeof(d->operator_path), "%s", d->conf.operator_socket);

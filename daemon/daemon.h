@@ -83,6 +83,8 @@ struct daemon {
 int daemon_prepare(struct daemon *d, const struct options *options);
 /* Reads what the configuration only names: a group, a secret. 0 or -errno as above. */
 int daemon_read_named(struct daemon *d);
+/* Logs a warning for each setting that is valid and hardly what was meant. */
+void daemon_warn(const struct conf *conf);
 /* Gives the broker the keys and values of d->conf, in the place of those before the present turn. */
 void daemon_settings(struct daemon *d, struct broker_conf *broker);
 /* What the server is told of those limits. */

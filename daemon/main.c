@@ -11,6 +11,8 @@
 #include "daemon.h"
 #include "io/base/keeper.h"
 #include "io/base/process.h"
+#include "io/base/timeslice.h"
+#include "io/base/trim.h"
 #include "io/handover/program.h"
 #include "io/handover/takeover.h"
 #include "io/keep.h"
@@ -47,8 +49,7 @@ static int check_config(struct daemon *d, const struct options *options)
 	int rc;
 
 	log_setup(LOG_LEVEL_WARNING, LOG_FORM_PLAIN);
-	if (d->conf.outdated)
-		log_warning(conf_outdated, LOG_NO_FIELDS, "%s", conf_outdated);
+	daemon_warn(&d->conf);
 	rc = daemon_read_named(d);
 	if (rc < 0)
 		return rc == -EAGAIN ? EXIT_FAILURE : EXIT_USAGE;
@@ -66,6 +67,8 @@ static int begin(struct daemon *d, const struct options *options)
 	struct parcel kept = { 0 };
 	int rc;
 
+	trim_setup();
+	timeslice_setup();
 	rc = daemon_prepare(d, options);
 	if (rc < 0) {
 		int status = rc == -EAGAIN ? EXIT_FAILURE : EXIT_USAGE;

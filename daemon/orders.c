@@ -9,12 +9,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/conf_access.h"
 #include "base/conf_reload.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "broker_conf.h"
 #include "daemon.h"
 #include "io/base/feed.h"
+#include "io/base/keeper.h"
 #include "io/handover/handover.h"
 #include "io/keep.h"
 #include "io/notify.h"
@@ -25,6 +27,8 @@
 
 /* A service manager does not take longer to signal all processes of a service. */
 #define ALL_SIGNALLED_NS CLOCK_NS_PER_S
+/* How long a stop may take beside the time that holders have: the session is closed, files are written. */
+enum { STOP_REST_MS = 10000 };
 
 /* ---- the configuration is read again ---- */
 
@@ -123,7 +127,7 @@ static void refuse(const char *error, struct bytes *told)
 void orders_reloaded(void *arg, struct conf *read, const char *error)
 {
 	struct event event = { .type = EVENT_CONF };
-	char unfit[CONF_ERROR_MAX];
+	char unfit[CONF_ERROR_MAX], leaves[CONF_SENTENCE_MAX];
 	struct daemon *d = arg;
 	struct bytes told = { 0 };
 
@@ -135,6 +139,10 @@ void orders_reloaded(void *arg, struct conf *read, const char *error)
 	} else {
 		if (read->outdated)
 			tell(&told, true, conf_outdated);
+		if (conf_access_leaves(&d->conf, leaves)) {
+			log_warning(rule_leaves, LOG_NO_FIELDS, "%s", leaves);
+			bytes_format(&told, "%s\n", leaves);
+		}
 		look_at_secret(d, read, &told);
 		change(d, &told);
 		handover_reread(d->handover);
@@ -202,7 +210,7 @@ static void stop(struct daemon *d, int number, pid_t sender, bool directly)
 		 strsignal(number));
 	d->stopping = true;
 	reload_mute(d->reload);
-	notify_send(&d->notify, "STOPPING=1");
+	notify_stopping(&d->notify, d->conf.stop_timeout_ms + STOP_REST_MS);
 	handover_stop(d->handover);
 	feed_event(d->feed, &event);
 }
@@ -232,6 +240,7 @@ static void order_keep(void *arg, int number)
 		log_warning(order, LOG_FIELDS("order=%s signal=%d", "keep", number),
 			    "received a signal (%s): the daemon is stopping already, and keeps nothing",
 			    strsignal(number));
+		keeper_stays(d->keeper);
 		return;
 	}
 	log_info(order, LOG_FIELDS("order=%s signal=%d", "keep", number),

@@ -244,6 +244,7 @@ void revive_clients(struct daemon *d, struct revival *r)
 {
 	const struct broker *b = feed_broker(d->feed);
 	size_t left = broker_clients(b), ghosts = 0;
+	int64_t until_ns = ghosts_until(d, r);
 
 	for (uint32_t i = 0; left && i < r->left->conn_count; i++) {
 		const struct saved_conn *was = &r->left->conns[i];
@@ -255,11 +256,11 @@ void revive_clients(struct daemon *d, struct revival *r)
 			server_take_back(d->server, i, was, r->taken[i]->fd, broker_held_since(b, i) != INT64_MAX);
 			r->taken[i]->fd = -1;
 		} else {
-			server_add_ghost(d->server, i, was);
+			server_add_ghost(d->server, i, was, until_ns);
 			ghosts++;
 		}
 	}
-	server_taken_back(d->server, ghosts_until(d, r));
+	server_taken_back(d->server);
 	log_warning(
 		goes_on,
 		LOG_FIELDS("connections=%d ghosts=%d version=%v", server_count(d->server) - ghosts, ghosts,

@@ -63,6 +63,16 @@ void bytes_quote(struct bytes *b, struct slice text)
 	bytes_char(b, '"');
 }
 
+void bytes_fit(struct bytes *b)
+{
+	char *data = b->len ? realloc(b->data, b->len) : NULL;
+
+	if (!data)
+		return;
+	b->data = data;
+	b->cap = b->len;
+}
+
 void bytes_clear(struct bytes *b)
 {
 	b->len = 0;

@@ -28,6 +28,8 @@ void bytes_hex(struct bytes *b, uint64_t value, int digits);
  * characters.
  */
 void bytes_quote(struct bytes *b, struct slice text);
+/* It will stay as it is: gives back what was reserved for more. */
+void bytes_fit(struct bytes *b);
 /* Forgets the content and keeps the memory. */
 void bytes_clear(struct bytes *b);
 

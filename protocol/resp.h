@@ -43,6 +43,8 @@ struct resp_reader {
 
 void resp_reader_init(struct resp_reader *r, size_t args_max, size_t request_bytes_max);
 void resp_reader_deinit(struct resp_reader *r);
+/* Bytes that it keeps besides the input: for each word, and for words whose quotes were taken off. */
+size_t resp_reader_memory(const struct resp_reader *r);
 /* `input` starts at the first byte not consumed. On RESP_DONE *used bytes belong to this request. */
 enum resp_result resp_read_request(struct resp_reader *r, struct slice input, size_t *used);
 

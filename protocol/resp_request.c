@@ -50,6 +50,11 @@ static enum resp_result unexpected(struct resp_reader *r, const char *what, unsi
 	return broken(r, text->data);
 }
 
+size_t resp_reader_memory(const struct resp_reader *r)
+{
+	return r->argv_cap * sizeof(*r->argv) + r->starts_cap * sizeof(*r->starts) + r->scratch.cap;
+}
+
 /* Grows with the words that are really here, never with a number that was announced. */
 static void words_grow(struct resp_reader *r)
 {

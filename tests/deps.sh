@@ -12,10 +12,11 @@ libcurator-recipes-java default-jdk-headless
 python3 python3-pytest python3-pytest-xdist python3-redis python3-kazoo redis-tools netcat-openbsd
 prometheus
 nftables iproute2 strace
+clang libclang-rt-dev
 "
 # With a word of argument: for `make lint`, `make deb`, `make booted`, `make bench` or `make profile`, as well.
-lint_packages="clang-format clang-tidy cppcheck"
-deb_packages="debhelper dpkg-dev fakeroot lintian pkg-config"
+lint_packages="clang-format clang-tidy cppcheck mypy"
+deb_packages="debhelper dh-python dpkg-dev fakeroot lintian pkg-config"
 booted_packages="mmdebstrap systemd-container"
 bench_packages="redis-server redis-tools memcached postgresql"
 profile_packages="linux-perf valgrind redis-server"

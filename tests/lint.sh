@@ -26,7 +26,8 @@ echo "lint: layout"
 found "space at the end of a line" "$(grep -nE '[[:blank:]]+$' $c_files $scripts $python Makefile)"
 found "indented by spaces" "$(grep -nE '^    ' $c_files | grep -vE '^[^:]*:[0-9]+: +\*')"
 # 120 is the measure; a tab counts as four, and nobody has to break a sentence for a letter or two.
-found "much longer than 120 columns" "$(for file in $c_files $scripts; do
+library=$(find client-lib -name '*.py' | sort)
+found "much longer than 120 columns" "$(for file in $c_files $scripts $library; do
 	expand -t 4 "$file" | awk -v file="$file" 'length > 125 { print file ":" NR ": " length " columns" }'; done)"
 # Assembled here, so that this file does not find itself.
 found "a note to oneself is no code: do it, or file it" "$(grep -nwE "TO""DO|FIX""ME|XX""X" $text)"
@@ -82,6 +83,10 @@ fi
 if need clang-tidy; then
 	echo "lint: clang-tidy"
 	printf '%s\n' $sources | xargs -P "$jobs" -I{} clang-tidy --quiet {} -- -std=gnu11 $includes 2>/dev/null || status=1
+fi
+if need mypy; then
+	echo "lint: mypy"
+	mypy --strict --python-version 3.9 --cache-dir /dev/null --no-error-summary client-lib/python/lockbroker || status=1
 fi
 
 [ $status = 0 ] && echo "lint: nothing found"

@@ -31,7 +31,8 @@ place install
 "$root/usr/bin/lockbroker" --version >/dev/null || fail "lockbroker --version"
 
 # What an exploit would like to write to, jump to or run.
-for program in "$root/usr/sbin/lockbrokerd" "$root/usr/bin/lockbroker" "$root/usr/lib/liblockbroker.so.1"; do
+for program in "$root/usr/sbin/lockbrokerd" "$root/usr/bin/lockbroker" "$root/usr/libexec/lockbroker/lockbroker-http" \
+	"$root/usr/lib/liblockbroker.so.1"; do
 	readelf -Wd "$program" | grep -q 'Flags:.* NOW' || fail "$program is bound as it runs"
 	readelf -Wl "$program" | grep -q GNU_RELRO || fail "$program leaves its tables writable"
 	readelf -Wl "$program" | grep 'GNU_STACK' | grep -qv ' RWE ' || fail "$program has an executable stack"
@@ -41,6 +42,33 @@ for program in "$root/usr/sbin/lockbrokerd" "$root/usr/bin/lockbroker" "$root/us
 	*) readelf -Wd "$program" | grep -q 'Flags:.* PIE' || fail "$program is always at the same place" ;;
 	esac
 done
+
+# What cannot be seen of a program is seen of the command that compiles one: what the compiler defines, and its words.
+compile=$(${MAKE:-make} -n -B BUILD="$build" "$build/obj/daemon/main.o" | grep -- ' -c ' | tail -n 1)
+case $compile in
+*" -fsanitize="*) ;;
+*)
+	case $compile in
+	*" -ftrivial-auto-var-init=zero "*) ;;
+	*) fail "what is on the stack is not zero before it is written: $compile" ;;
+	esac
+	defined=$(sh -c "$(printf "%s" "${compile%% -c *}" | sed "s/ -MMD -MP / /") -E -dM -x c /dev/null")
+	case $compile in
+	*" -O"[123s]*)
+		printf '%s\n' "$defined" | grep -qx '#define _FORTIFY_SOURCE 3' || fail "_FORTIFY_SOURCE is not 3"
+		;;
+	esac
+	# Indirect jumps and returns of this kind of processor go where the compiler meant them to.
+	case $(uname -m) in
+	x86_64)
+		printf '%s\n' "$defined" | grep -qx '#define __CET__ 3' || fail "jumps are not checked (-fcf-protection)"
+		readelf -n "$build/obj/daemon/main.o" | grep -q 'IBT, SHSTK' || fail "an object does not say that jumps are checked"
+		objdump -d --disassemble=main "$root/usr/sbin/lockbrokerd" | grep -q endbr64 ||
+			fail "lockbrokerd as a whole is compiled without -fcf-protection"
+		;;
+	esac
+	;;
+esac
 
 cat >"$root/use.c" <<'END'
 #include <lockbroker.h>
@@ -105,6 +133,17 @@ said=$(LDCONFIG="echo liblockbroker.so.1 => /usr/lib/liblockbroker.so.1" \
 said=$(LDCONFIG=true sh client-lib/ldconfig.sh "" /usr/lib liblockbroker.so.1)
 case $said in *"ld.so.conf.d"*) ;; *) fail "it is not found, and that is not said: $said" ;; esac
 
+python=$(find "$root/usr" -name lockbroker -path '*-packages/*')
+found=$(PYTHONPATH="${python%/*}" /usr/bin/python3 -B -c 'import lockbroker; print(lockbroker.__file__)')
+[ "$found" = "$python/__init__.py" ] || fail "Python does not find lockbroker"
+[ -e "$python/py.typed" ] || fail "Python's package is not typed"
+
+for file in bash-completion/completions/lockbroker zsh/site-functions/_lockbroker \
+	fish/vendor_completions.d/lockbroker.fish; do
+	[ -s "$root/usr/share/$file" ] || fail "there is no completion: usr/share/$file"
+done
+bash -n "$root/usr/share/bash-completion/completions/lockbroker" || fail "the completion for bash is no script"
+
 if command -v pkg-config >/dev/null; then
 	said=$(PKG_CONFIG_SYSROOT_DIR="$root" PKG_CONFIG_LIBDIR="$root/usr/lib/pkgconfig" PKG_CONFIG_ALLOW_SYSTEM_LIBS=1 \
 		pkg-config --libs lockbroker)
@@ -135,6 +174,47 @@ if grep -qx "RuntimeDirectory=$(basename "$(dirname "$socket")")" "$service"; th
 fi
 [ "$(sed -n '/^\[Unit]/,/^\[Service]/s/^StartLimitIntervalSec=//p' "$service")" = 0 ] ||
 	fail "systemd gives up starting the service"
+# What does not move the figure of systemd-analyze, or what the daemon cannot do without. Each line once, and no other one of
+# its key.
+lines_of()
+{
+	unit=$root/usr/lib/systemd/system/$1
+	while read -r line; do
+		[ "$(grep "^${line%%=*}=" "$unit")" = "$line" ] || fail "$1 is without $line, or says more"
+	done
+}
+lines_of lockbrokerd.service <<'END'
+User=lockbroker
+Group=lockbroker
+NotifyAccess=main
+WatchdogSec=10
+UMask=0077
+RemoveIPC=yes
+KeyringMode=private
+LimitCORE=0
+OOMPolicy=continue
+NoNewPrivileges=yes
+CapabilityBoundingSet=
+RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6
+SystemCallArchitectures=native
+LoadCredential=zookeeper-auth
+END
+lines_of lockbroker-http.service <<'END'
+DynamicUser=yes
+SupplementaryGroups=lockbroker
+UMask=0077
+KeyringMode=private
+LimitCORE=0
+NoNewPrivileges=yes
+CapabilityBoundingSet=
+RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6
+MemoryMax=64M
+TasksMax=4
+END
+# It has to see users and processes; MemoryHigh= would have it wait in the midst of a turn, and all locks with it.
+! grep -E '^(PrivateUsers|ProtectProc|ProcSubset|MemoryHigh|DynamicUser|AmbientCapabilities)=' "$service" ||
+	fail "the daemon cannot work so"
+grep -q '^MemoryMax=[0-9]*M$' "$service" || fail "the memory of the service has no limit"
 if command -v systemd-analyze >/dev/null; then
 	# It looks for the program that a service starts: here it is below the private directory.
 	mkdir "$root/units"

@@ -15,7 +15,7 @@ ${MAKE:-make} -s -C "$copy" BUILD=build all >"$copy/log" 2>&1 || {
 	exit 1
 }
 status=0
-for file in lockbrokerd lockbroker liblockbroker.so.1 liblockbroker.a; do
+for file in lockbrokerd lockbroker lockbroker-http liblockbroker.so.1 liblockbroker.a; do
 	cmp "$build/$file" "$copy/build/$file" >&2 || status=1
 done
 [ $status = 0 ] || echo "reproducible: builds of the same sources differ" >&2

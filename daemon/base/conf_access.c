@@ -60,6 +60,43 @@ int conf_access_resolve(struct conf *conf, char error[CONF_ERROR_MAX])
 	return rc;
 }
 
+static bool is_word(struct rule_word a, struct rule_word b)
+{
+	return a.len == b.len && memcmp(a.data, b.data, a.len) == 0;
+}
+
+/* Both are for the same ones and for the same names. */
+static bool is_beside(const struct rule *a, const struct rule *b)
+{
+	bool same = a->who == RULE_UNIT ? is_word(a->name, b->name) : a->low == b->low && a->high == b->high;
+
+	return a->who == b->who && (a->who == RULE_EVERYBODY || same) && is_word(a->pattern, b->pattern);
+}
+
+bool conf_access_leaves(const struct conf *conf, char sentence[CONF_SENTENCE_MAX])
+{
+	static const unsigned int takes = 1 << RULE_acquire | 1 << RULE_campaign | 1 << RULE_observe;
+
+	for (size_t i = 0; i < conf->rule_count; i++) {
+		const struct rule *r = &conf->rules[i];
+		unsigned int denied = 0;
+
+		if (r->allows || !(r->verbs >> RULE_lock & 1))
+			continue;
+		for (size_t k = 0; k < conf->rule_count; k++)
+			if (!conf->rules[k].allows && is_beside(r, &conf->rules[k]))
+				denied |= conf->rules[k].verbs;
+		if ((denied & takes) == takes)
+			continue;
+		snprintf(sentence, CONF_SENTENCE_MAX,
+			 "%s: access.rule = %.400s: a name that may not be locked can still be taken as an election or a semaphore "
+			 "(campaign, observe, acquire), which keeps it from others; deny *, all verbs",
+			 r->where, r->text);
+		return true;
+	}
+	return false;
+}
+
 bool conf_access_same(const struct conf *a, const struct conf *b)
 {
 	if (a->rule_count != b->rule_count)

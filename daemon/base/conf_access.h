@@ -18,6 +18,11 @@ int conf_access_set(struct conf *conf, const char *name, const char *value, cons
  * all of these only cannot be looked up now.
  */
 int conf_access_resolve(struct conf *conf, char error[CONF_ERROR_MAX]);
+/*
+ * A name is one thing at a time, so that whom a rule denies only to lock it can keep it from others as an election or a
+ * semaphore. True, with a sentence about the first rule, once resolved, that leaves somebody that.
+ */
+bool conf_access_leaves(const struct conf *conf, char sentence[CONF_SENTENCE_MAX]);
 bool conf_access_same(const struct conf *a, const struct conf *b);
 void conf_access_print(const struct conf *conf, FILE *out);
 /* The same for the next process, which is to set conf->kept before it reads that. */

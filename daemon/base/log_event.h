@@ -23,6 +23,7 @@
 	X(conf_changed, 100, 100) /* waits= */ \
 	X(conf_refused, 100, 100) /* error= */ \
 	X(conf_outdated, 20, 1000) \
+	X(rule_leaves, 20, 1000) \
 	X(hand_over, 20, 1000) /* pid= */ \
 	X(hand_over_failed, 20, 1000) /* error= */ \
 	X(kept, 20, 1000) \
@@ -31,7 +32,7 @@
 	X(saved_unused, 20, 1000) /* error= */ \
 	X(tokens_failed, 5, 2000) /* error= */ \
 	X(out_of_memory, 1, 1000) \
-	X(crash, 1, 1000) /* signal= */ \
+	X(crash, 1, 1000) /* signal= address= */ \
 	X(frame, 1, 1000) /* number= address= object= offset= symbol= */ \
 	X(held_back, 1, 1000) /* lines= of= uid= unit= */ \
 	X(unread, 1, 1000) /* lines= */ \

@@ -9,7 +9,7 @@
  *     name, 1000         the user of that name or number
  *     1000-1999          the users of these numbers
  *     @name, @100        a process that had that group when it connected
- *     unit:web.service   a process that belonged to that systemd unit when it connected
+ *     unit:web.service   a process that belonged to that systemd unit when it connected (unit_name.h)
  *
  * The VERB * is all of them. Words are separated by blanks; a PATTERN has none (its glob can stand for one: ?). Parsing is
  * pure: names of users and groups are resolved later (rule_resolve()), because that may block.

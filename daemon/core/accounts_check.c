@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "core/claim/charge.h"
 #include "core/client/mlock.h"
+#include "core/command/list.h"
 #include "core/kind/observe.h"
 #include "core/kind/payer.h"
 #include "core/state.h"
@@ -58,6 +59,8 @@ static void add_client(struct recount *r, const struct client *c)
 	add(r, c->account, POOL_OBSERVERS, c->observer_count);
 	if (c->mlock)
 		add(r, c->account, POOL_MEMORY, mlock_memory(c->mlock));
+	if (c->list)
+		add(r, c->account, POOL_MEMORY, list_memory(c->list));
 }
 
 /* The mutex of a semaphore is for the request that gathers. */

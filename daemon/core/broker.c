@@ -52,6 +52,7 @@ struct broker *broker_new(const struct broker_conf *conf, uint64_t seed, int64_t
 	TAILQ_INIT(&b->locks.clients);
 	TAILQ_INIT(&b->env.works);
 	TAILQ_INIT(&b->locks.walks);
+	TAILQ_INIT(&b->locks.searches);
 	TAILQ_INIT(&b->locks.used);
 	TAILQ_INIT(&b->locks.idle);
 	TAILQ_INIT(&b->directories.touched);
@@ -62,6 +63,7 @@ struct broker *broker_new(const struct broker_conf *conf, uint64_t seed, int64_t
 	TAILQ_INIT(&b->locks.outcomes);
 	TAILQ_INIT(&b->locks.mlocks);
 	accounts_init(&b->env.accounts, POOLS, random_next(&b->env.random), random_next(&b->env.random));
+	map_init(&b->locks.ids, 0, 0);
 	map_init(&b->locks.users, 0, 0); /* by account: nobody chooses where one is */
 	pools_configure(&b->env);
 	hosts_init(&b->hosts);
@@ -102,6 +104,7 @@ void broker_free(struct broker *b)
 	session_deinit(&b->ensemble);
 	heap_unset(&b->env.timers, &b->stop_timer);
 	heap_deinit(&b->env.timers);
+	map_deinit(&b->locks.ids);
 	map_deinit(&b->locks.users);
 	names_deinit(&b->directories);
 	accounts_deinit(&b->env.accounts);
@@ -166,6 +169,7 @@ static inline void settle(struct broker *b)
 static COLD void close_client(struct broker *b, struct client *c)
 {
 	TAILQ_REMOVE(&b->locks.closing, c, closing_link);
+	search_loosen(&b->locks, c);
 	c->closed = true;
 	c->resetting = false;
 	list_end(c->list);
@@ -276,6 +280,9 @@ static void work(struct broker *b)
 			break;
 		case WORK_RELEASE:
 			release_more(b, container_of(w, struct client, releasing), &done);
+			break;
+		case WORK_DEADLOCK:
+			done += deadlock_continue(container_of(w, struct client, searching));
 			break;
 		case WORK_LEADER:
 			observe_tell(container_of(w, struct observer, work));

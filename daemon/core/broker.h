@@ -45,7 +45,7 @@ int64_t broker_held_since(const struct broker *b, uint32_t conn);
 /* Who that connection, which it knows, is. */
 struct client_origin {
 	uint32_t uid;
-	struct slice unit; /* its systemd unit, valid as long as the connection; empty: none, or not known */
+	struct slice unit; /* its systemd unit (base/unit_name.h), valid as long as the connection */
 	bool privileged;   /* it came through the operators' socket */
 };
 struct client_origin broker_origin(const struct broker *b, uint32_t conn);

@@ -129,9 +129,9 @@ static void check(const struct broker *b, const char **wrong)
 			n_requests++;
 		}
 		CHECK(n == c->grant_count && n_lost == c->lost_count && n_requests == c->request_count);
-		CHECK(b->locks.conns[c->conn] == c);
+		CHECK(b->locks.conns[c->conn] == c && client_by_id(&b->locks, c->id) == c);
 		CHECK(c->is_holder == (n > n_lost));
-		CHECK(!c->group || c->group->uid == c->uid);
+		CHECK(!c->group || c->group->account == c->account);
 		CHECK(!c->mlock || (c->mlock->client == c && is_under_way(c->mlock)));
 		clients++;
 		held += n;

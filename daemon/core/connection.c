@@ -4,6 +4,7 @@
 #include <assert.h>
 
 #include "base/mem.h"
+#include "core/client/deadlock.h"
 #include "core/client/mlock.h"
 #include "core/client/reply.h"
 #include "core/command/list.h"
@@ -58,6 +59,7 @@ static struct client *client_new(struct locks *locks, uint32_t conn, uint32_t ui
 	c->uid = uid;
 	c->events_timer.kind = TIMER_EVENTS;
 	c->releasing.kind = WORK_RELEASE;
+	c->searching.kind = WORK_DEADLOCK;
 	TAILQ_INIT(&c->requests);
 	TAILQ_INIT(&c->grants);
 	TAILQ_INIT(&c->notifications);
@@ -73,6 +75,7 @@ void connection_begin(struct broker *b, const struct event *event)
 	struct client *c = client_new(locks, event->conn, event->connected.uid);
 
 	c->id = ++locks->last_client;
+	map_add(&locks->ids, &c->id_node, c->id);
 	ledger_number(locks->env->ledger, CEILING_CLIENT, c->id);
 	c->pid = event->connected.pid;
 	c->version = 2;
@@ -107,9 +110,11 @@ static void leave(struct locks *locks, struct client *c)
 {
 	if (c->closing && !c->closed)
 		TAILQ_REMOVE(&locks->closing, c, closing_link);
+	search_loosen(locks, c);
 	c->closing = c->closed = true;
 	c->resetting = false;
 	list_end(c->list);
+	deadlock_forget(c);
 	work_drop(&locks->env->works, &c->releasing);
 }
 
@@ -137,6 +142,7 @@ void connection_gone(struct broker *b, struct client *c)
 	if (!TAILQ_EMPTY(&locks->walks))
 		walk_leave_client(locks, c);
 	TAILQ_REMOVE(&locks->clients, c, link);
+	map_remove(&locks->ids, &c->id_node);
 	locks->client_count--;
 	group_leave(c);
 	mem_free(c->groups);
@@ -182,6 +188,8 @@ void connection_snapshot(const struct client *c, struct bytes *out)
 	entry_number(&w, "recorded", c->recorded);
 	if (c->releasing.worker)
 		entry_number(&w, "releasing", true);
+	if (c->searching.worker)
+		entry_number(&w, "searching", true);
 	if (c->resetting)
 		entry_number(&w, "resetting", c->resetting);
 	if (c->group)
@@ -198,7 +206,7 @@ bool connection_restore(struct broker *b, const struct entry *e)
 	struct slice command, group;
 	int64_t conn, uid;
 	struct client *c;
-	bool releasing, restarting, read;
+	bool releasing, restarting, searching, read;
 
 	if (!entry_get_number(e, "conn", 0, CONNS_MAX, &conn) || !entry_get_number(e, "uid", 0, UINT32_MAX, &uid))
 		return false;
@@ -206,11 +214,12 @@ bool connection_restore(struct broker *b, const struct entry *e)
 		return entry_refuse(e, "there are two with the connection");
 	c = client_new(locks, (uint32_t)conn, (uint32_t)uid);
 	read = client_entry_read(c, e);
+	map_add(&locks->ids, &c->id_node, c->id);
 	enter_account(c);
 	if (!read || !entry_get_text(e, "command", TEXT_MAX, &command) ||
 	    !entry_get_text(e, "group", TEXT_MAX, &group) || !entry_get_flag(e, "restarting", &restarting) ||
 	    !entry_get_flag(e, "ghost", &c->ghost) || !entry_get_flag(e, "recorded", &c->recorded) ||
-	    !entry_get_flag(e, "releasing", &releasing) ||
+	    !entry_get_flag(e, "releasing", &releasing) || !entry_get_flag(e, "searching", &searching) ||
 	    !entry_get_flag(e, "resetting", &c->resetting) || !list_restore(c, e) ||
 	    !entry_get_due(e, "events due", &b->env.timers, &c->events_timer))
 		return false;
@@ -222,6 +231,8 @@ bool connection_restore(struct broker *b, const struct entry *e)
 	c->closing = c->closed;
 	if (releasing)
 		work_add(&b->env.works, &c->user->worker, &c->releasing);
+	if (searching)
+		deadlock_search(c);
 	if (restarting)
 		locks->restarter = c;
 	/* It ends by itself: who waits for it does not wait for its group. */

@@ -3,6 +3,7 @@
 
 #include "core/claim/claim_ledger.h"
 #include "core/hosts/letter_ledger.h"
+#include "core/kind/observe.h"
 #include "core/kind/semaphore.h"
 #include "core/lock/client_ledger.h"
 #include "core/lock/lock_ledger.h"
@@ -27,6 +28,7 @@ static void forget_lock(struct lock *lock)
 static void forget_all(struct broker *b)
 {
 	struct client *c;
+	struct observer *o;
 	struct grant *g;
 	struct lock *lock;
 	struct letter *l;
@@ -36,6 +38,8 @@ static void forget_all(struct broker *b)
 		c->record = NULL;
 		TAILQ_FOREACH(g, &c->grants, client_link)
 			g->record = NULL;
+		TAILQ_FOREACH(o, &c->observers, client_link)
+			o->record = NULL;
 	}
 	TAILQ_FOREACH(lock, &b->locks.used, link)
 		forget_lock(lock);
@@ -90,6 +94,7 @@ static void write_lock(struct lock *lock)
 static void write_all(struct broker *b)
 {
 	struct client *c;
+	struct observer *o;
 	struct grant *g;
 	struct lock *lock;
 	struct letter *l;
@@ -103,6 +108,8 @@ static void write_all(struct broker *b)
 			client_ledger_add(c);
 		TAILQ_FOREACH(g, &c->grants, client_link)
 			grant_ledger_write(g);
+		TAILQ_FOREACH(o, &c->observers, client_link)
+			observe_record(o);
 	}
 	TAILQ_FOREACH(l, &b->hosts.letters, link)
 		letter_ledger_add(l);
@@ -144,6 +151,7 @@ void broker_record_missing(struct broker *b)
 {
 	struct ledger *ledger = b->env.ledger;
 	struct client *c;
+	struct observer *o;
 	struct grant *g;
 	struct lock *lock;
 	struct letter *l;
@@ -156,6 +164,8 @@ void broker_record_missing(struct broker *b)
 		c->record = ledger_move(ledger, c->record);
 		TAILQ_FOREACH(g, &c->grants, client_link)
 			g->record = ledger_move(ledger, g->record);
+		TAILQ_FOREACH(o, &c->observers, client_link)
+			o->record = ledger_move(ledger, o->record);
 	}
 	TAILQ_FOREACH(l, &b->hosts.letters, link)
 		l->record = ledger_move(ledger, l->record);

@@ -3,6 +3,7 @@
 #include "core/record_check.h"
 
 #include "core/claim/claim_ledger.h"
+#include "core/kind/observe.h"
 #include "core/kind/semaphore.h"
 #include "core/lock/client_ledger.h"
 #include "core/lock/lock_ledger.h"
@@ -93,16 +94,22 @@ static void check_grant(const struct grant *g, const char **wrong)
 
 static size_t check_client(const struct client *c, const char **wrong)
 {
+	const struct observer *o;
 	const struct grant *g;
+	size_t observers = 0;
 
+	TAILQ_FOREACH(o, &c->observers, client_link) {
+		CHECK(observe_recorded(o));
+		observers++;
+	}
 	CHECK(!c->record == !c->recorded && (c->record || !c->grant_count));
 	TAILQ_FOREACH(g, &c->grants, client_link)
 		check_grant(g, wrong);
 	if (!c->record)
-		return 0;
+		return observers;
 	CHECK(is_of(&c->record->head, LEDGER_CLIENT, c->id) && c->record->conn == c->conn && c->record->uid == c->uid);
 	CHECK(client_ledger_is_true(c));
-	return 1 + c->grant_count;
+	return 1 + c->grant_count + observers;
 }
 
 const char *record_wrong(const struct broker *b)

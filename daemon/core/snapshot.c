@@ -212,7 +212,7 @@ size_t snapshot_memory(const struct broker *b)
 
 	return l->names.count * (sizeof(struct lock) + BESIDE) + l->client_count * (sizeof(struct client) + BESIDE) +
 	       l->grant_count * (sizeof(struct grant) + BESIDE) + l->request_count * (sizeof(struct request) + BESIDE) +
-	       b->directories.claim_count * (sizeof(struct claim) + BESIDE);
+	       b->directories.claim_count * (sizeof(struct claim) + BESIDE) + b->env.accounts.pools[POOL_MEMORY].used;
 }
 
 /* ---- reading: the lists of the clients ---- */

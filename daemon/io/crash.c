@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include "base/flight.h"
@@ -72,7 +73,16 @@ static void end(struct text *t)
 	(void)written;
 }
 
-static void say_signal(int number)
+/* What the kernel says; of a signal that somebody has sent it knows no address. */
+static void put_address(struct text *t, const siginfo_t *info)
+{
+	if (info->si_code <= 0 || info->si_signo == SIGABRT)
+		return;
+	put(t, " address=0x");
+	put_number(t, (uint64_t)(uintptr_t)info->si_addr, 16);
+}
+
+static void say_signal(int number, const siginfo_t *info)
 {
 	struct text t;
 
@@ -90,6 +100,7 @@ static void say_signal(int number)
 	put_number(&t, (uint64_t)number, 10);
 	put(&t, "; its flight recorder and its calls follow  event=crash signal=");
 	put_number(&t, (uint64_t)number, 10);
+	put_address(&t, info);
 	end(&t);
 }
 
@@ -136,18 +147,47 @@ static void say_frame(int number, void *address)
 	end(&t);
 }
 
-static void crashed(int number)
+/* Where the process was. NULL: it called that, or this kind of processor is not known here. */
+static void *program_counter(const ucontext_t *context)
 {
-	void *frames[CRASH_FRAMES_MAX];
+#if defined(__x86_64__)
+	return (void *)context->uc_mcontext.gregs[REG_RIP];
+#elif defined(__aarch64__)
+	return (void *)(uintptr_t)context->uc_mcontext.pc;
+#else
+	return NULL;
+#endif
+}
+
+/* Who called what is no code: there backtrace() knows no way on. NULL: nobody knows. */
+static void *caller(const ucontext_t *context)
+{
+#if defined(__x86_64__)
+	return *(void **)context->uc_mcontext.gregs[REG_RSP];
+#elif defined(__aarch64__)
+	return (void *)(uintptr_t)context->uc_mcontext.regs[30];
+#else
+	return NULL;
+#endif
+}
+
+static void crashed(int number, siginfo_t *info, void *context)
+{
+	void *at = program_counter(context), *frames[CRASH_FRAMES_MAX];
+	Dl_info object;
 	int count;
 
 	/* Whatever goes wrong from here on ends the process. */
 	crash_end();
-	say_signal(number);
+	say_signal(number, info);
 	say_records();
+	say_frame(0, at);
 	count = backtrace(frames, CRASH_FRAMES_MAX);
 	for (int i = 0; i < count; i++)
-		say_frame(i, frames[i]);
+		say_frame(i + 1, frames[i]);
+	/* It reads the stack, which may be none: so it is the last that is said. */
+	if (!dladdr(at, &object))
+		say_frame(count + 1, caller(context));
 	/* It is delivered when this function returns. */
 	raise(number);
 }
@@ -163,7 +203,7 @@ static bool is_taken(int number)
 void crash_begin(const struct flight_ring *flight)
 {
 	const stack_t stack = { .ss_sp = crash.stack, .ss_size = sizeof(crash.stack) };
-	struct sigaction action = { .sa_handler = crashed, .sa_flags = SA_ONSTACK };
+	struct sigaction action = { .sa_sigaction = crashed, .sa_flags = SA_ONSTACK | SA_SIGINFO };
 	void *primed[1];
 
 	crash.flight = flight;
@@ -181,7 +221,7 @@ void crash_end(void)
 	for (size_t i = 0; i < sizeof(faults) / sizeof(*faults); i++) {
 		struct sigaction now;
 
-		if (sigaction(faults[i], NULL, &now) == 0 && now.sa_handler == crashed)
+		if (sigaction(faults[i], NULL, &now) == 0 && now.sa_sigaction == crashed)
 			signal(faults[i], SIG_DFL);
 	}
 }

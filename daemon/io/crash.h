@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a process that crashes still says: the signal, the last records of the flight recorder, and the addresses of its
- * calls, each a line of the log. It is written with write(2) only, on a stack of its own; then the signal has its default
- * action, which ends the process. Where a sanitizer has handlers, those stay, but for SIGABRT.
+ * What a process that crashes still says: the signal and the address that it could not use, the last records of the flight
+ * recorder, where it was, and the addresses of its calls, each a line of the log. It is written with write(2) only, on a
+ * stack of its own; then the signal has its default action, which ends the process. Where a sanitizer has handlers, those
+ * stay, but for SIGABRT.
  */
 #pragma once
 

@@ -12,6 +12,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "io/base/keeper.h"
 #include "io/base/parcel.h"
 #include "io/handover/handover.h"
 #include "io/handover/store.h"
@@ -54,6 +55,7 @@ void keep_ask(struct keep *k)
 	if (k->notify->fd < 0) {
 		log_warning(not_kept, LOG_FIELDS("what=%s", "state"),
 			    "nothing is kept for the next start of the service: there is no service manager");
+		keeper_stays(k->notify->keeper);
 		return;
 	}
 	k->asked = true;
@@ -117,6 +119,7 @@ static int keep_give(const struct notify *n, const struct parcel *p, int conf_fd
 static void keep_failed(struct keep *k, int rc)
 {
 	k->asked = false;
+	keeper_stays(k->notify->keeper);
 	log_warning(not_kept, LOG_FIELDS("what=%s error=%v", "state", strerror(-rc)),
 		    "nothing is kept for the next start of the service: %s; this process goes on until it is stopped",
 		    rc == -ENOSPC ? "systemd has no room for it (FileDescriptorStoreMax=)" : strerror(-rc));

@@ -5,8 +5,10 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "core/snapshot.h"
 #include "io/base/feed.h"
 #include "io/base/keeper.h"
+#include "io/base/trim.h"
 #include "io/base/watch.h"
 #include "io/files/page.h"
 #include "io/files/saved.h"
@@ -18,14 +20,22 @@
 #include "io/recorder.h"
 #include "io/reload.h"
 #include "io/socket/server.h"
+#include "io/socket/socket_pools.h"
 #include "io/zookeeper/former.h"
 #include "io/zookeeper/zookeeper.h"
+
+/* So often it is looked how much memory is used: what is worth giving back was used for longer. */
+enum { LOOK_EVENTS = 64 };
 
 struct loop {
 	struct feed *feed;
 	const struct broker *broker; /* the feed's */
 	uint64_t events;             /* that it has consumed */
 	struct watch *timer, *held_back;
+	struct trim trim;
+	struct watch *trims; /* what is used is looked at */
+	uint64_t look_at;    /* `events` then */
+	uint64_t trim_at;    /* `events` a turn ago, while memory is given back */
 	int64_t armed_ns; /* what the timer is set to; INT64_MAX: nothing */
 	struct loop_adapters to;
 	bool told_later; /* what the log holds back */
@@ -174,6 +184,30 @@ static __attribute__((noinline)) void loop_tell_later(struct loop *l)
 	watch_set(l->held_back, -1, 0, LOG_TELL_NS);
 }
 
+/* Which others could use, too, if it falls. */
+static uint64_t memory_used(const struct loop *l)
+{
+	const struct accounts *sockets = server_accounts(l->to.server);
+
+	return snapshot_memory(l->broker) + sockets->pools[SOCKET_INPUT].used + sockets->pools[SOCKET_OUTPUT].used;
+}
+
+static __attribute__((noinline)) void loop_look(struct loop *l)
+{
+	l->look_at = l->events + LOOK_EVENTS;
+	trim_note(&l->trim, memory_used(l));
+	if (trim_may_be_due(&l->trim) && !watch_is_set(l->trims))
+		watch_set(l->trims, -1, 0, TRIM_PAUSE_NS);
+}
+
+static void loop_trims(int fd, short what, void *arg)
+{
+	struct loop *l = arg;
+
+	trim_ask(&l->trim, memory_used(l), feed_now(l->feed));
+	loop_look(l);
+}
+
 struct loop *loop_new(struct feed *feed, const struct loop_adapters *adapters)
 {
 	struct loop *l = mem_new(sizeof(*l));
@@ -183,6 +217,8 @@ struct loop *loop_new(struct feed *feed, const struct loop_adapters *adapters)
 	l->to = *adapters;
 	l->timer = watch_new(feed_base(feed), loop_timer, l);
 	l->held_back = watch_new(feed_base(feed), loop_held_back, l);
+	l->trims = watch_new(feed_base(feed), loop_trims, l);
+	trim_init(&l->trim);
 	l->armed_ns = INT64_MAX;
 	feed_attach(feed, loop_carry_out, l);
 	return l;
@@ -194,6 +230,8 @@ void loop_free(struct loop *l)
 		return;
 	watch_free(l->timer);
 	watch_free(l->held_back);
+	watch_free(l->trims);
+	trim_deinit(&l->trim);
 	mem_free(l);
 }
 
@@ -231,18 +269,21 @@ static bool loop_settle(struct loop *l)
 		if (keep_is_asked(l->to.keep) || handover_is_ready(l->to.handover))
 			give_way(l);
 		handover_settle(l->to.handover);
+		/* Before anything is written: whoever has read what it was sent is fit to go on in another process. */
+		feed_carried_out(l->feed);
 		server_settle(l->to.server);
 		if (l->to.zookeeper)
 			zookeeper_settle(l->to.zookeeper);
 		if (l->to.former)
 			zk_former_settle(l->to.former);
 	} while (l->events != before);
-	feed_settle(l->feed);
 	keeper_settle(l->to.keeper);
 	loop_arm(l);
 	recorder_settle(l->to.recorder);
 	if (log_holds_back() && !l->told_later)
 		loop_tell_later(l);
+	if (l->events >= l->look_at)
+		loop_look(l);
 	/* Whoever asked for a reload is told here what came of it. */
 	if (!l->stopped && !reload_is_reading(l->to.reload) && server_is_clean(l->to.server) &&
 	    (keep_due(l->to.keep) || handover_due(l->to.handover)))
@@ -258,11 +299,27 @@ static __attribute__((noinline)) void loop_work(struct loop *l)
 	feed_event(l->feed, &event);
 }
 
+/*
+ * A piece for each turn in which nobody wants anything; then the next turn does not wait.
+ */
+static __attribute__((noinline)) void loop_trim(struct loop *l)
+{
+	if (l->events == l->trim_at && !feed_hurries(l->feed) && !broker_has_work(l->broker))
+		trim_piece(&l->trim, feed_now(l->feed));
+	l->trim_at = l->events;
+	if (l->trim.state == TRIM_REST)
+		loop_look(l);
+	else
+		feed_hurry(l->feed);
+}
+
 struct loop_end loop_run(struct loop *l)
 {
 	struct watch_base *base = feed_base(l->feed);
 
 	while (loop_settle(l)) {
+		if (l->trim.state != TRIM_REST)
+			loop_trim(l);
 		watch_base_turn(base, !feed_begin_turn(l->feed) && !broker_has_work(l->broker));
 		server_continue(l->to.server);
 		if (broker_has_work(l->broker))

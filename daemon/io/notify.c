@@ -123,6 +123,14 @@ void notify_send(const struct notify *n, const char *state)
 		pass_on(n, state, strlen(state), NULL, 0);
 }
 
+void notify_stopping(const struct notify *n, int64_t within_ms)
+{
+	char state[64];
+
+	snprintf(state, sizeof(state), "STOPPING=1\nEXTEND_TIMEOUT_USEC=%lld", (long long)within_ms * 1000);
+	notify_send(n, state);
+}
+
 void notify_main_pid(const struct notify *n, pid_t pid)
 {
 	char state[64];

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct keeper;
@@ -27,6 +28,8 @@ void notify_close(struct notify *n);
 void notify_pass_on(struct notify *n, const char *text, size_t len, const int *fds, size_t fd_count);
 /* `state` is one or more lines of KEY=VALUE. A message that the manager does not accept is lost. */
 void notify_send(const struct notify *n, const char *state);
+/* The service stops, and the manager is to leave it so much time from now on, also if the unit says less. */
+void notify_stopping(const struct notify *n, int64_t within_ms);
 /* That process is the daemon from now on. */
 void notify_main_pid(const struct notify *n, pid_t pid);
 /* The manager keeps a copy, for the next start of the service, under that name. 0 or -errno. */

@@ -138,6 +138,8 @@ static void hear(struct exchange *x, const struct keeper_message *m, struct keep
 		x->heard.here = true;
 	} else if (m->kind == KEEPER_AGAIN) {
 		x->heard.again = true;
+	} else if (m->kind == KEEPER_STAYS) {
+		x->heard.stays = true;
 	}
 }
 

@@ -20,7 +20,7 @@ enum { EXCHANGE_SIGNALS = 64 };
 /* What a worker has said; whoever has seen to it sets it back. */
 struct exchange_heard {
 	pid_t sender; /* of the latest message; 0: none */
-	bool here, alive, again;
+	bool here, alive, again, stays;
 	uint64_t within_us; /* of `alive` */
 };
 

@@ -21,6 +21,7 @@ static void pack(const struct reexec *r, const struct descriptors *d, struct par
 	parcel_int(p, "group", r->group);
 	parcel_int(p, "worker", r->worker);
 	parcel_int(p, "stop", r->stop);
+	parcel_int(p, "keep", r->keep);
 	parcel_int(p, "signals", (int64_t)r->signals);
 	parcel_int(p, "within_us", r->within_us);
 	parcel_int(p, "core", r->core);
@@ -84,6 +85,7 @@ static void unpack(const struct parcel_record *r, struct reexec *to, struct desc
 		to->group = (pid_t)parcel_get_int(r, "group");
 		to->worker = (pid_t)parcel_get_int(r, "worker");
 		to->stop = (int)parcel_get_int(r, "stop");
+		to->keep = (int)parcel_get_int(r, "keep");
 		to->signals = (uint64_t)parcel_get_int(r, "signals");
 		to->within_us = parcel_get_int(r, "within_us");
 		to->core = parcel_get_int(r, "core");

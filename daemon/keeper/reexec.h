@@ -17,6 +17,7 @@ struct reexec {
 	int channel;
 	pid_t group, worker;
 	int stop;          /* the signal to stop that was passed on; 0: none */
+	int keep;          /* SIGUSR1 was passed on, and holds */
 	uint64_t signals;  /* to be passed on: bits */
 	int64_t within_us; /* of ALIVE */
 	int64_t core;      /* PR_SET_DUMPABLE: running a program undoes it */

@@ -22,6 +22,7 @@
 #include "keeper/crashes.h"
 #include "keeper/descriptors.h"
 #include "keeper/exchange.h"
+#include "keeper/limit.h"
 #include "keeper/reexec.h"
 #include "keeper/rights.h"
 #include "keeper/watchdogs.h"
@@ -40,19 +41,24 @@ struct supervisor {
 	struct watchdogs watchdogs;
 	int signals; /* signalfd */
 	int stop;    /* the latest signal to stop; 0: none */
-	bool keep;   /* it is to leave everything for the next start, as SIGUSR1 says */
+	bool keep;   /* it is to leave everything for the next start, as SIGUSR1 says, until a worker could not */
 	pid_t group; /* of all processes that the worker was and has started; 0: all are reaped */
 	pid_t worker;
-	bool ended; /* the worker was reaped: */
+	bool outdated; /* the worker may run a later program than this process */
+	bool ended;    /* the worker was reaped: */
 	int status;
-	int64_t retry_ns; /* when a worker that could not be started is to be tried again */
+	int64_t limit_kills; /* of workers before (limit.h) */
+	int64_t retry_ns;    /* when a worker that could not be started is to be tried again */
 };
 
 /* ---- the worker begins ---- */
 
 static int start_worker(struct supervisor *s, bool first)
 {
-	struct program_gift gift = { .variable = KEEPER_VARIABLE, .passed = first, .session = true };
+	/* The one that has crashed may have left what no other program understands, and another one may be installed by now. */
+	struct program_gift gift = {
+		.variable = KEEPER_VARIABLE, .passed = first, .session = true, .same = !first && !s->outdated
+	};
 	char error[PROGRAM_ERROR_MAX];
 	int64_t now_ns = watchdogs_now_ns();
 	int fd, rc = keeper_message_pair(&fd, &gift.fd);
@@ -125,6 +131,18 @@ static int start_again(struct supervisor *s)
 	return GOING_ON;
 }
 
+/* The worker has no time to say so: it is ended between two instructions. */
+static void say_why(struct supervisor *s)
+{
+	int64_t kills = limit_kills();
+
+	if (kills > s->limit_kills && WIFSIGNALED(s->status) && WTERMSIG(s->status) == SIGKILL)
+		log_error(out_of_memory, LOG_NO_FIELDS,
+			  "the kernel has killed a process of the service because it had no memory left: raise MemoryMax= of "
+			  "the unit, or lower limits.* in the configuration (lockbrokerd(8), ACCOUNTS)");
+	s->limit_kills = kills;
+}
+
 /* GOING_ON or the exit status. */
 static int worker_ended(struct supervisor *s)
 {
@@ -142,6 +160,8 @@ static int worker_ended(struct supervisor *s)
 		  LOG_FIELDS("pid=%d descriptors=%d", s->worker, descriptors_count(s->exchange.descriptors)),
 		  "the worker (process %ld) %s: another one starts; %zu descriptors were kept", (long)s->worker, how,
 		  descriptors_count(s->exchange.descriptors));
+	if (s->ended)
+		say_why(s);
 	return start_again(s);
 }
 
@@ -162,6 +182,8 @@ static void heed(struct supervisor *s)
 		watchdogs_ready(&s->watchdogs);
 	if (heard.alive)
 		watchdogs_alive(&s->watchdogs, watchdogs_now_ns(), heard.within_us);
+	if (heard.stays)
+		s->keep = false;
 	if (heard.again)
 		replace(s);
 }
@@ -331,6 +353,7 @@ static int prepare(struct supervisor *s, const struct program *program, enum log
 
 	*s = (struct supervisor){ .program = program, .form = form, .signals = -1, .retry_ns = NEVER };
 	s->exchange = (struct exchange){ .descriptors = descriptors_new(room_for_descriptors()), .fd = -1 };
+	s->limit_kills = limit_kills();
 	watchdogs_open(&s->watchdogs);
 	s->exchange.manager = &s->watchdogs.notify;
 	/* Whoever started this process may ignore it; then nobody could be reaped. */
@@ -388,6 +411,7 @@ static void replace(struct supervisor *s)
 		.group = s->group,
 		.worker = s->worker,
 		.stop = s->stop,
+		.keep = s->keep,
 		.signals = s->exchange.signals,
 		.within_us = s->watchdogs.within_ns / 1000,
 		.crashes = s->crashes,
@@ -398,6 +422,7 @@ static void replace(struct supervisor *s)
 
 	if (s->exchange.fd < 0 || program_is_installed(s->program))
 		return;
+	s->outdated = true;
 	gift.fd = reexec_make(&l, s->exchange.descriptors);
 	if (gift.fd < 0) {
 		log_warning(keeper_stays, LOG_FIELDS("error=%v", strerror(-gift.fd)),
@@ -428,6 +453,7 @@ static int go_on(struct supervisor *s, int reexec_fd)
 	s->group = l.group;
 	s->worker = l.worker;
 	s->stop = l.stop;
+	s->keep = l.keep;
 	s->crashes = l.crashes;
 	s->exchange.signals = l.signals;
 	exchange_go_on(&s->exchange, l.channel);

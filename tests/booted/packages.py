@@ -10,7 +10,7 @@ import subprocess
 
 import harness
 
-NAMES = ["liblockbroker1", "liblockbroker-dev", "lockbroker", "lockbrokerd"]
+NAMES = ["liblockbroker1", "liblockbroker-dev", "lockbroker", "lockbrokerd", "python3-lockbroker"]
 NEXT = "99.0"
 REPOSITORY = "/var/packages"
 
@@ -46,12 +46,12 @@ def build(other_version=None):
     return {name: paths[0] for name, paths in found.items()}
 
 
-def put(root, packages):
-    """Copies them there; their paths below it, those of the program and the daemon only."""
+def put(root, packages, names=("lockbroker", "lockbrokerd")):
+    """Copies those of these names there; their paths below it."""
     folder = f"{root}{REPOSITORY}"
     os.makedirs(folder, exist_ok=True)
     return [os.path.join(REPOSITORY, os.path.basename(shutil.copy(packages[name], folder)))
-            for name in ("lockbroker", "lockbrokerd")]
+            for name in names]
 
 
 def sha256(path):

@@ -2,7 +2,10 @@
 """The service on a booted systemd, set up as README.md says: what systemctl does, and what systemd does by itself."""
 
 import re
+import socket
 import time
+import urllib.error
+import urllib.request
 
 import kazoo.client
 import pytest
@@ -123,6 +126,48 @@ def test_what_clients_read_is_open_to_them_and_nothing_else_is(service):
     assert modes.pop("/run/lockbroker/session") == "lockbroker:lockbroker:644"
     assert modes.pop("/var/lib/lockbroker") == "lockbroker:lockbroker:700"
     assert "/run/lockbroker/saved" in modes and set(modes.values()) == {"lockbroker:lockbroker:600"}
+
+
+def ask_http(port, path):
+    """Status and text. A machine has the network of the host."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=harness.PATIENCE) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as e:
+        return e.code, e.read().decode()
+
+
+def listens(port):
+    with socket.socket() as s:
+        return s.connect_ex(("127.0.0.1", port)) == 0
+
+
+def test_metrics_are_served_by_a_process_without_privilege(service):
+    """As a user that exists only as long as it runs. It outlives the daemon, and says when that is away."""
+    unit, port = "lockbroker-http.service", harness.free_port()
+    service.write(f"/run/systemd/system/{unit}.d/port.conf",
+                  f"[Service]\nExecStart=\nExecStart=/usr/bin/lockbroker http --listen 127.0.0.1:{port}\n")
+    service.run("systemctl", "daemon-reload")
+    service.run("systemctl", "start", unit)
+    try:
+        harness.wait_until(lambda: listens(port), "the listener")
+        status, text = ask_http(port, "/metrics")
+        assert status == 200 and "\nlockbroker_up 1\n" in text
+        assert ask_http(port, "/healthz")[0] == 200
+        pid = int(service.show("MainPID", unit))
+        process = status_of(service, pid)
+        (uid,) = set(process["Uid"].split())
+        assert 61184 <= int(uid) <= 65519, "a dynamic user"
+        assert service.run("id", "-g", "lockbroker").strip() in process["Groups"].split()
+        assert process["NoNewPrivs"] == "1" and process["Seccomp"] == "2"
+        assert {int(process[key], 16) for key in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")} == {0}
+        service.run("systemctl", "stop", UNIT)
+        assert [ask_http(port, path)[0] for path in ("/metrics", "/healthz")] == [503, 503]
+        service.run("systemctl", "start", UNIT)
+        assert ask_http(port, "/healthz")[0] == 200
+        assert int(service.show("MainPID", unit)) == pid
+    finally:
+        service.run("systemctl", "stop", unit)
 
 
 def test_status_says_what_the_daemon_does(service):
@@ -431,6 +476,19 @@ def test_a_restart_costs_nobody_a_lock(kept):
     holder.communicate()
     assert holder.returncode == 0
     assert waiter.communicate(timeout=harness.PATIENCE)[0] == "later\n"
+
+
+@pytest.mark.parametrize("number", ["SEGV", "KILL"])
+def test_a_crash_costs_nobody_a_lock(kept, number):
+    holder, worker = hold(kept, "a"), worker_pid(kept)
+    state = lock_state(kept, "a")
+    assert state
+    time.sleep(2)  # after a second the keeper has the connection
+    send(kept, number, worker)
+    another_worker(kept, worker)
+    assert lock_state(kept, "a") == state and holder.poll() is None
+    holder.communicate()
+    assert holder.returncode == 0
 
 
 def test_a_package_that_is_installed_anew_costs_nobody_a_lock(kept):

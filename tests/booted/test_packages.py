@@ -146,6 +146,18 @@ def test_a_program_is_built_with_the_library_s_packages(root, current):
     assert "lockbroker.sock" in inside(root, "/settle"), "it runs, and finds no daemon"
 
 
+def test_python_finds_the_library_s_package_and_a_purge_leaves_nothing(root, current):
+    before = files(root)
+    inside(root, "dpkg", "-i", *packages.put(root, current, ["python3-lockbroker"]))
+    added = [line for line in files(root) - before if "/usr/share/doc/" not in line]
+    assert all(" /usr/lib/python3/dist-packages/lockbroker" in line for line in added)
+    assert [line for line in added if line.endswith("/py.typed")] and [line for line in added if line.endswith(".pyc")]
+    said = inside(root, "python3", "-c", "import lockbroker; lockbroker.lock('a').acquire()", status=1)
+    assert "lockbroker.sock: No such file or directory" in said, "it runs, and finds no daemon"
+    inside(root, "dpkg", "--purge", "python3-lockbroker")
+    assert files(root) == before
+
+
 # ---- a booted machine ----
 
 

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Feeds a fuzz target seeded mutations of a few good streams: [rounds [seed]]. The same arguments give the same
- * inputs, so a failure can be run again. A stand-in for libFuzzer that needs no clang and ends by itself.
+ * Feeds a fuzz target what libFuzzer has found for it and tests/fuzz/corpus keeps, then seeded mutations of a few good
+ * streams: [rounds [seed]]. The same arguments give the same inputs, so a failure can be run again. A stand-in for
+ * libFuzzer that needs no clang and ends by itself. It is run in the project's directory.
  */
+#include <dirent.h>
+#include <err.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "fuzz.h"
 #include "protocol/slice.h"
 
-enum { INPUT_MAX = 512, ROUNDS = 60000 };
+enum { INPUT_MAX = 512, KEPT_MAX = 1 << 16, ROUNDS = 60000 };
 
 static const struct slice streams[] = {
 	SLICE("\x05*2\r\n$4\r\nLOCK\r\n$5\r\nhello\r\n*1\r\n$4\r\nPING\r\n"),
@@ -73,8 +77,46 @@ static size_t mutate(uint64_t *state, char *input, size_t size)
 	}
 }
 
+static void replay(const char *directory, const char *file)
+{
+	static uint8_t input[KEPT_MAX];
+	char path[512];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", directory, file);
+	f = fopen(path, "rb");
+	if (!f)
+		err(1, "%s", path);
+	LLVMFuzzerTestOneInput(input, fread(input, 1, sizeof(input), f));
+	fclose(f);
+}
+
+/* How many there are. */
+static long replay_kept(const char *program)
+{
+	const char *slash = strrchr(program, '/');
+	char path[256];
+	const struct dirent *entry;
+	long count = 0;
+	DIR *d;
+
+	snprintf(path, sizeof(path), "tests/fuzz/corpus/%s", slash ? slash + 1 : program);
+	d = opendir(path);
+	if (!d)
+		err(1, "%s", path);
+	while ((entry = readdir(d))) {
+		if (entry->d_name[0] == '.')
+			continue;
+		replay(path, entry->d_name);
+		count++;
+	}
+	closedir(d);
+	return count;
+}
+
 int main(int argc, char **argv)
 {
+	long kept = replay_kept(argv[0]);
 	long rounds = argc > 1 ? atol(argv[1]) : ROUNDS;
 	uint64_t state = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
 
@@ -90,6 +132,6 @@ int main(int argc, char **argv)
 			input[0] = (char)next(&state);
 		LLVMFuzzerTestOneInput((const uint8_t *)input, size);
 	}
-	printf("%ld inputs\n", rounds);
+	printf("%ld kept inputs, %ld others\n", kept, rounds);
 	return 0;
 }

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """A real daemon, best a sanitized one, and clients that ask for anything: all commands of the table, well-formed and not, in
 RESP2 and RESP3, over pipelines that are cut anywhere, by connections that hang up, while the process that serves is killed,
-hands over, and reads changed configurations. Promised is:
+hands over, is drained and grants again, and reads changed configurations. Promised is:
 
   - nobody is told of a grant while another client holds the lock, as far as that one was told, and tokens only grow
+  - from the answer to DRAIN until it is taken back, whatever is asked for is not granted, over kills and hand-overs, too
   - each request gets one answer, and a connection that asks as it should stays open (unless the process is killed)
   - no process of the daemon dies, and no sanitizer complains
   - when all have hung up, nothing is left: INFO says 0
 
-With --zookeeper two daemons share their locks through a real server. A seed gives the same clients and the same requests, as far as the daemon's pace allows. An episode has a daemon of its own.
+With --zookeeper two daemons share their locks through a real server. A seed gives the same clients and the same requests, as
+far as the daemon's pace allows. An episode has a daemon of its own.
 """
 
 import argparse
@@ -132,8 +134,8 @@ class Shapes:
         return []
 
     def drain(self):
-        """What drains would have everybody else refused from then on."""
-        return [self.rng.choice(["OFF", "STATE"])]
+        """Whether it is; the episode begins drains and ends them."""
+        return ["STATE"]
 
     def log(self):
         return self.some([self.rng.choice([1, 100])])
@@ -142,7 +144,8 @@ class Shapes:
         return self.wait()
 
     def config(self):
-        return ["GET", "limits.*"]
+        return ["GET", *self.rng.choice([["limits.*"], ["*"], ["*e*[a-m]?*_ms"], ["locks.linger_ms", "no.such", "*.*"],
+                                         ["prefix:*"], ["[^a]*", "\\*"], ["access.*"]])]
 
     def access(self):
         return [self.rng.choice([0, 1000]), self.name(), *self.some(["GROUPS", "0,1000"], ["UNIT", "web.service"])]
@@ -221,6 +224,7 @@ class Player(harness.Client):
     def ask(self, command, words, strange=False):
         rng = self.episode.rng
         request = Request([command, *words], strange)
+        request.drained = self.host.drained
         self.outstanding.append(request)
         self.episode.requests += 1
         self.episode.asked.add(command)
@@ -348,7 +352,12 @@ class Player(harness.Client):
             self.strict = False
         if request.command == "QUIT":
             self.strict = False
-        elif request.command in ("LOCK", "CAMPAIGN") and isinstance(value, int):
+        elif request.command == "DRAIN" and self is self.host.drainer and not isinstance(value, harness.Error):
+            self.host.drain_is_answered()
+        if request.command in ("LOCK", "ACQUIRE", "CAMPAIGN", "MLOCK") and isinstance(value, (int, list)):
+            assert not request.drained or request.drained != self.host.drained or "REENTER" in request.words, \
+                f"the host was drained before this was asked for: {self.told}"
+        if request.command in ("LOCK", "CAMPAIGN") and isinstance(value, int):
             self.episode.granted(self, request.name, value, request.alone, request.leased)
         elif request.command == "MLOCK" and isinstance(value, list):
             for name, token in zip(request.names, value):
@@ -361,7 +370,9 @@ class Host:
     def __init__(self, rng, zookeeper, root):
         timing = {} if zookeeper else {"zookeeper__session_timeout_ms": SESSION_MS, "zookeeper__tick_ms": SESSION_MS // 5}
         self.rng = rng
-        self.life = self.handovers = self.reloads = 0
+        self.life = self.handovers = self.reloads = self.drains = 0
+        self.drained = 0  # number of the drain that is known to be in force
+        self.drain, self.drainer, self.steps_drained = "off", None, 0  # "off", "asked", "on", "ending"
         self.daemon = harness.Daemon(zookeeper, root, wait=False, locks__linger_ms=rng.choice([0, 50, 1000]), **timing)
         self.conf = os.path.join(self.daemon.dir, "conf")
         self.configure()
@@ -397,6 +408,12 @@ class Host:
         self.configure()
         self.daemon.process.send_signal(signal.SIGHUP)
 
+    def drain_is_answered(self):
+        if self.drain == "asked":
+            self.drain, self.drained = "on", self.drains
+        else:
+            self.drain = "off"
+
     def serves(self):
         """Again, after that."""
         harness.wait_until(self.daemon.answers, "the daemon to serve", PATIENCE)
@@ -421,7 +438,8 @@ class Episode:
     def done(self):
         """What was done to the daemons."""
         return {"crashes": sum(h.life for h in self.hosts), "handovers": sum(h.handovers for h in self.hosts),
-                "reloads": sum(h.reloads for h in self.hosts), "requests": self.requests, "answers": self.answers}
+                "reloads": sum(h.reloads for h in self.hosts), "drains": sum(h.drains for h in self.hosts),
+                "requests": self.requests, "answers": self.answers}
 
     # ---- what is promised ----
 
@@ -452,6 +470,23 @@ class Episode:
 
     # ---- what happens ----
 
+    def ask_drainer(self, host, drain):
+        """An operator of its own, who is asked again if it ends without an answer."""
+        host.drain, host.drained = drain, 0
+        host.drainer = Player(self, host, operator=True)
+        host.drainer.strict = True
+        self.players.append(host.drainer)
+        host.drainer.ask("DRAIN", [] if drain == "asked" else ["OFF"])
+        host.drainer.send_some(all_of_it=True)
+
+    def steer_drain(self, host):
+        if host.drain in ("asked", "ending") and host.drainer.over:
+            self.ask_drainer(host, host.drain)
+        elif host.drain == "on":
+            host.steps_drained -= 1
+            if host.steps_drained == 0:
+                self.ask_drainer(host, "ending")
+
     def connect(self):
         player = Player(self, self.rng.choice(self.hosts), self.rng.random() < 0.15)
         self.players.append(player)
@@ -468,11 +503,13 @@ class Episode:
 
     def step(self):
         rng = self.rng
+        for host in self.hosts:
+            self.steer_drain(host)
         if not self.players or len(self.players) < PLAYERS and rng.random() < 0.3:
             self.connect()
         player = rng.choice(self.players)
         what = rng.random()
-        if what < 0.02:
+        if what < 0.02 and player is not player.host.drainer:
             player.hang_up()
         elif what < 0.03 and not player.strict:
             player.send_junk()
@@ -482,6 +519,12 @@ class Episode:
             rng.choice(self.hosts).hand_over()
         elif what < 0.06:
             rng.choice(self.hosts).reload()
+        elif what < 0.07:
+            host = rng.choice(self.hosts)
+            if host.drain == "off":
+                host.drains += 1
+                host.steps_drained = rng.randrange(5, 40)
+                self.ask_drainer(host, "asked")
         elif not player.half and not player.over:
             for _ in range(rng.randrange(5)):
                 player.ask_something()
@@ -544,7 +587,7 @@ def main():
     sweeper = harness.begin_run()
     zookeeper = harness.Zookeeper() if chosen.zookeeper else None
     begun, asked, done, seed = time.monotonic(), set(), 0, chosen.seed
-    totals = dict.fromkeys(("requests", "answers", "crashes", "handovers", "reloads"), 0)
+    totals = dict.fromkeys(("requests", "answers", "crashes", "handovers", "reloads", "drains"), 0)
     while done < chosen.episodes and (done == 0 or time.monotonic() < begun + chosen.seconds):
         episode = Episode(seed + done, table, zookeeper)
         try:

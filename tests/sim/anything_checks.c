@@ -130,13 +130,13 @@ void any_check_reply(struct any_peer *p, struct slice reply)
 		told(p, reply);
 }
 
-/* One that was not granted leaves nothing behind. */
+/* One that was not granted leaves nothing behind, but what a client that is being closed has still to release. */
 static void check_replied(struct any_peer *p)
 {
 	bool granted = p->reply[0] == '*' && p->reply[1] != '-';
 
 	p->replied = false;
-	if (p->on && p->host->broker->locks.conns[p->conn] && p->command == COMMAND_MLOCK && !granted &&
+	if (p->on && !p->closing && p->host->broker->locks.conns[p->conn] && p->command == COMMAND_MLOCK && !granted &&
 	    holds(p, false) & ~p->held)
 		world_fail(p->host->w, -1, "host %d client %u: an MLOCK left something behind: %s", p->host->index,
 			   p->conn, p->reply);
@@ -331,6 +331,9 @@ static bool waits_for(const struct client *c, const struct client *other)
 
 	if (!r || r->queued || r->expired || is_semaphore(r->lock))
 		return false;
+	/* Whoever is to be closed goes soon. */
+	if (c->closing || other->closing)
+		return false;
 	TAILQ_FOREACH(g, &r->lock->grants, link)
 		if (group_same(g->client, other) && mode_conflicts(g->mode, r->mode))
 			return true;
@@ -457,7 +460,8 @@ void any_check(struct host *h)
 	}
 	check_tokens(h);
 	check_log(h);
-	if (h->conf.deadlock_detection)
+	/* A search may go on in later events, which come right after this one. */
+	if (h->conf.deadlock_detection && !broker_has_work(h->broker))
 		check_circles(h);
 	for (int name = 0; name < ANY_NAMES; name++) {
 		check_alone(w, name);

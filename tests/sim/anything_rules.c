@@ -5,6 +5,7 @@
  *
  *   - who may not is refused, and whoever may is not refused for that; the sentence names the rule that counts
  *   - who may not look is shown no process and no data of other users
+ *   - nobody but operators is listed the clients of other accounts
  *   - nobody but operators is told a session, in whatever form; the log tells none
  *
  * Chance is of a stream of its own: a world without rules is what it is without this file.
@@ -15,6 +16,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+#include "base/unit_name.h"
 
 enum { SHARE = 3 /* of the worlds, one in so many */, RULES_EVERY_MS = 4000, TEXT_MAX = 96, DATA_MAX = 64 };
 
@@ -35,7 +38,25 @@ static uint32_t uid_of(uint32_t conn)
 
 static struct slice unit_of(uint32_t conn)
 {
-	return conn % 2 ? SLICE("a.service") : SLICE("");
+	switch (conn) {
+	case 1:
+	case 3:
+		return SLICE("a.service");
+	case 2:
+		return SLICE("b.service");
+	case 5:
+		return SLICE(UNIT_UNKNOWN);
+	default:
+		return SLICE("");
+	}
+}
+
+/* Of one account: root's units, which are operators', are told apart, and perhaps those of one user more. */
+static bool is_same(const struct host *h, uint32_t a, uint32_t b)
+{
+	bool apart = accounts_has_units(&h->broker->env.accounts, uid_of(a));
+
+	return uid_of(a) == uid_of(b) && (!apart || slice_eq(unit_of(a), unit_of(b)));
 }
 
 static bool has_group(uint32_t conn, uint32_t group)
@@ -220,7 +241,9 @@ static bool is_meant(const struct any_peer *p, const struct any_rule *r)
 	case 6:
 		return p->groups_known ? has_group(p->conn, (uint32_t)r->who + 2) : !r->allows;
 	default:
-		return slice_eq(unit_of(p->conn), slice_of(everybody[r->who] + strlen("unit:")));
+		return unit_is_unknown(unit_of(p->conn))
+			       ? !r->allows
+			       : slice_eq(unit_of(p->conn), slice_of(everybody[r->who] + strlen("unit:")));
 	}
 }
 
@@ -274,7 +297,7 @@ static int verb_of(enum command command, const struct slice *words, size_t count
 	}
 }
 
-/* Holders of the same user may be asked whatever the rules say. Who waits may be one: deadlines come before the event. */
+/* Holders of the same account may be asked whatever the rules say. Who waits may be one: deadlines come before the event. */
 static bool is_own(const struct any_peer *p, struct slice name)
 {
 	const struct lock *lock = lock_find(&p->host->broker->locks, name);
@@ -284,10 +307,10 @@ static bool is_own(const struct any_peer *p, struct slice name)
 	if (!lock)
 		return false;
 	TAILQ_FOREACH(g, &lock->grants, link)
-		if (g->client->uid == uid_of(p->conn))
+		if (is_same(p->host, g->client->conn, p->conn))
 			return true;
 	TAILQ_FOREACH(r, &lock->requests, link)
-		if (r->client->uid == uid_of(p->conn))
+		if (is_same(p->host, r->client->conn, p->conn))
 			return true;
 	return false;
 }
@@ -377,7 +400,7 @@ static bool is_own_pid(const struct any_peer *p, int64_t pid)
 {
 	int64_t conn = pid - 1000 - 100 * p->host->index;
 
-	return pid == 0 || (conn >= 0 && conn < ANY_PEERS && uid_of((uint32_t)conn) == uid_of(p->conn));
+	return pid == 0 || (conn >= 0 && conn < ANY_PEERS && is_same(p->host, (uint32_t)conn, p->conn));
 }
 
 static void check_unseen(const struct any_peer *p, struct slice reply)
@@ -400,12 +423,27 @@ static void check_unseen(const struct any_peer *p, struct slice reply)
 		rest = (struct slice){ at + strlen(data), (size_t)(rest.data + rest.len - at) - strlen(data) };
 		for (uint32_t i = 0; i < ANY_PEERS; i++) {
 			snprintf(own, sizeof(own), "4\r\nd%d-%u", p->host->index, i);
-			found = found || (uid_of(i) == uid_of(p->conn) && rest.len > strlen(own) &&
+			found = found || (is_same(p->host, i, p->conn) && rest.len > strlen(own) &&
 					  memcmp(rest.data, own, strlen(own)) == 0);
 		}
 		/* Other data come of a word that stands where they are expected. */
 		if (!found && rest.len > 7 && rest.data[0] == '4' && rest.data[3] == 'd' && rest.data[5] == '-')
 			world_fail(p->host->w, -1, "host %d client %u: it may not look: %.*s", p->host->index, p->conn,
+				   (int)reply.len, reply.data);
+	}
+}
+
+/* CLIENT LIST is of its own account, whatever the rules say. */
+static void check_listed(const struct any_peer *p, struct slice reply)
+{
+	static const char pid[] = " pid=";
+	struct slice rest = reply;
+	const char *at;
+
+	while ((at = memmem(rest.data, rest.len, pid, strlen(pid)))) {
+		rest = (struct slice){ at + strlen(pid), (size_t)(rest.data + rest.len - at) - strlen(pid) };
+		if (!is_own_pid(p, strtoll(rest.data, NULL, 10)))
+			world_fail(p->host->w, -1, "host %d client %u: not of its account: %.*s", p->host->index, p->conn,
 				   (int)reply.len, reply.data);
 	}
 }
@@ -434,6 +472,7 @@ void any_rules_reply(struct any_peer *p, struct slice reply)
 	if (is_operator(p))
 		return;
 	check_secret(p->host, reply, "a client");
+	check_listed(p, reply);
 	if (shows_others(p->command) && p->name >= 0 && !may(p, RULE_look, p->name, &rule))
 		check_unseen(p, reply);
 }

@@ -247,7 +247,7 @@ void deadlock_answered(struct caller *c, const struct ask *a, struct slice reply
 	/* Deadlines come before the event: then the one that leaves was there yet. */
 	if (h->loses_one)
 		return;
-	c->asking = a->command == COMMAND_MLOCK; /* others wait for what it has taken */
+	c->asking = true; /* others wait for what it has taken; and behind it, as the search may have gone on for a while */
 	fill(&g, h, false);
 	if (!a->permits)
 		add_edges(&g, c, a, false);
@@ -268,7 +268,8 @@ void deadlock_check(struct host *h)
 
 	for (i = 0; i < h->client_count; i++)
 		waiting += blocking(&h->clients[i]) != NULL;
-	if (!waiting || !h->conf.deadlock_detection)
+	/* A search may go on in later events, which come right after this one. */
+	if (!waiting || !h->conf.deadlock_detection || broker_has_work(h->broker))
 		return;
 	fill(&g, h, true);
 	close_over(&g, h);

@@ -18,7 +18,7 @@ KILLS = [
         ("broker.c", "#include \"core/lock/client_ledger.h\"\n", "#include \"core/lock/client_ledger.h\"\n#include \"core/lock/lock_ledger.h\"\n")], 300, "kills, calm"),
     ("a directory is no longer noted while a list still shows an orphan of ours", [
         ("\tif (--d->claim_count == 0)\n\t\tdirectory_remember(d, false);\n",
-         "\tif (--d->claim_count == 0) {\n\t\tdirectory_remember(d, false);\n\t\tdirectory_ledger_forget(d);\n\t}\n")], 3000, "kills, operator"),
+         "\tif (--d->claim_count == 0) {\n\t\tdirectory_remember(d, false);\n\t\tdirectory_ledger_forget(d);\n\t}\n")], 3000, "kills, calm"),
     ("a ceiling is stored after its number was used", [
         ("\tledger_store(l, &l->head->ceilings[which], number + CEILING_STEP);\n",
          "\tledger_store(l, &l->head->ceilings[which], number - 1);\n")], 1000, "kills, calm"),
@@ -39,15 +39,24 @@ KILLS = [
          "b->ensemble.session.epoch, false);\n\tif (changes & SESSION_GRANTS)")], 1000, "kills"),
     ("a client that waits counts as bare", [
         ("\treturn c->request_count > (c->request != NULL) ||", "\treturn")], 300, "kills"),
-    ("a client that observes counts as bare", [
-        ("(c->request != NULL) || c->observer_count ||", "(c->request != NULL) ||")], 1000, "kills, standalone"),
+    ("a leader counts as told before its push is marked", [
+        ("\tclient_ledger_told(c);\n\twrite_notification(c, n);\n\te = reply_push(c);\n",
+         "\twrite_notification(c, n);\n\te = reply_push(c);\n\tclient_ledger_told(c);\n")], 3000, "kills, standalone"),
+    ("an observer of a standalone leader that it was not told of is told nothing", [
+        ("\tif (w->standalone && p->watching_count)\n\t\twrite_leader(w, p);\n", "")], 3000, "kills, standalone"),
+    ("who observes is forgotten with the process", [
+        ("\twrite_observers(w, p);\n", "")], 1000, "kills, standalone"),
+    ("the next process tells observers the leader that they know", [
+        ("\tif (l)\n\t\tledger_store(l, &o->record->told, told(o));\n", "")], 1000, "kills, standalone"),
+    ("an observer that has ended is still in the ledger", [
+        ("\tif (l)\n\t\tledger_drop(l, &o->record->head);\n\to->record = NULL;\n", "\to->record = NULL;\n")], 300, "kills, standalone"),
     ("the session ends in the ledger after its claims", [
         ("\tledger_session(b->env.ledger, 0); /* first: the next process would not know of its znodes any longer */\n", "")], 3000, "kills"),
 
     # ---- what the next process does ----
     ("ghosts are dropped at once", [
-        ("\treturn !h->lost || is_back(w, client_at(w->v, h->client));\n", "\treturn is_back(w, client_at(w->v, h->client));\n"),
-        ("\tif (!is_back(w, c) && !w->holds[i])\n", "\tif (!is_back(w, c))\n")], 300, "kills, calm"),
+        ("\treturn !h->lost || salvaging_is_back(w, salvaging_client(w->v, h->client));\n", "\treturn salvaging_is_back(w, salvaging_client(w->v, h->client));\n"),
+        ("\tif (!salvaging_is_back(w, c) && !w->holds[i])\n", "\tif (!salvaging_is_back(w, c))\n")], 300, "kills, calm"),
     ("a ghost stays in its group", [
         ("\tif (!c->ghost)\n\t\tgroup_join(c, group);\n", "\tgroup_join(c, group);\n")], 1000, "kills, calm"),
     ("the czxid of a claim of a killed process is not looked at", [
@@ -73,7 +82,7 @@ KILLS = [
         ("\ts->proof.safe_until_ns = s->proof.told_ns = given->safe_until_ns;\n",
          "\ts->proof.safe_until_ns = s->proof.told_ns = given->safe_until_ns + given->timeout_ns / 2;\n")], 300, "kills"),
     ("a grant without its claim stays", [
-        ("\t\tif ((!w->standalone && !p->kept) || base_of(h->grant) != base)\n\t\t\tlose(h, loss);\n", "")], 3000, "kills, operator"),
+        ("\t\tif ((!w->standalone && !p->kept) || ledger_base(h->grant) != base)\n\t\t\tlose(h, loss);\n", "")], 3000, "kills, operator"),
     ("claim numbers of standalone mode are given again after a kill", [
         ("tokens_reserved(struct broker *b, int64_t limit)\n{\n", "tokens_reserved(struct broker *b, int64_t limit)\n{\n\tif (limit > 2000000) b->directories.token_next -= 1000;\n")], 300, "kills, standalone"),
 ]

@@ -12,7 +12,11 @@ RULES = [
     ("rules: a range of users has no end", [
         ("peer->uid >= r->low && peer->uid <= r->high", "peer->uid >= r->low")], 100, "anything"),
     ("rules: every process is of the unit", [
-        ("return slice_eq(peer->unit, slice_from(r->name));", "return true;")], 100, "anything"),
+        ("return is_in_unit(peer, r);", "return true;")], 100, "anything"),
+    ("rules: who is of an unknown unit is in none", [
+        (" || (unit_is_unknown(peer->unit) && !r->allows);", ";")], 100, "anything"),
+    ("rules: who is of an unknown unit is in all", [
+        ("(unit_is_unknown(peer->unit) && !r->allows)", "unit_is_unknown(peer->unit)")], 100, "anything"),
     ("rules: they are for all names", [
         (" || !name_matches(slice_from(r->pattern), name, &work)", "")], 100, "anything"),
     ("rules: by default everybody may ask for what others hold", [
@@ -29,9 +33,17 @@ RULES = [
     ("rules: an MLOCK finds out what it may not have when it comes to it", [
         ("(!again && denies_any(m, &no)) || ", "")], 300, "anything"),
     ("rules: whether one may look is not asked", [
-        ("\tif (client_may_look(c, lock, p->here ? (uint32_t)p->uid : UINT32_MAX))\n", "")], 100, "anything"),
+        ("\tif (client_may_look(c, lock, p->account))\n", "")], 100, "anything"),
     ("rules: users of other hosts are one's own", [
-        ("p->here ? (uint32_t)p->uid : UINT32_MAX", "(uint32_t)p->uid")], 300, "anything"),
+        ("return account == c->account ||", "return !account || account == c->account ||")], 300, "anything"),
+    ("rules: all units of a user are one's own", [
+        ("return account == c->account ||", "return (account && account->uid == c->uid) ||")], 1000, "anything"),
+    ("rules: CLIENT LIST shows those of other users", [
+        ("(client_is_own(l->client, c) || client_is_operator(l->client))", "true")], 100, "anything"),
+    ("rules: CLIENT LIST shows those of other units", [
+        ("(client_is_own(l->client, c) ||", "(c->uid == l->client->uid ||")], 1000, "anything"),
+    ("rules: what other units hold may be revoked as one's own", [
+        ("\t\tif (!client_is_own(c, g->client))\n", "\t\tif (g->client->uid != c->uid)\n")], 3000, "anything"),
     ("rules: observers are told the data of leaders", [
         ("looks ? bytes_view(&known->data) : SLICE(\"\")", "bytes_view(&known->data)")], 300, "anything"),
     ("secrets: names of znodes have sessions", [

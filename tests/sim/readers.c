@@ -35,7 +35,7 @@ static struct front front(const struct host *h, int lock)
 /* It will go on waiting: no end of its own is near. */
 static bool stays(struct front f, int64_t now)
 {
-	return f.caller->state == CLIENT_ON && !f.caller->half_closed &&
+	return f.caller->state == CLIENT_ON && !f.caller->half_closed && !check_resetting(f.caller) &&
 	       (f.ask->wait_ms < 0 || f.ask->asked_at + f.ask->wait_ms * MS > now);
 }
 
@@ -77,9 +77,12 @@ void readers_check_together(struct host *h)
 	struct world *w = h->w;
 	int i, lock;
 
-	/* Who stood behind somebody who goes in this very event was not at the front when its deadlines were applied. */
+	/*
+	 * Who stood behind somebody who goes in this very event was not at the front when its deadlines were applied; and
+	 * whoever is to be closed stands there until it has gone.
+	 */
 	for (i = 0; i < h->client_count; i++)
-		if (h->clients[i].going)
+		if (h->clients[i].going || h->clients[i].state == CLIENT_CLOSING)
 			return;
 	for (lock = 0; lock < w->lock_count; lock++) {
 		/* A writer has it: he came before, when the readers had gone in this very event. */

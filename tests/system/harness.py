@@ -29,6 +29,8 @@ FAST_TICK_MS = 500
 FAST = {"zookeeper__session_timeout_ms": 3000, "locks__grant_min_ms": 300}
 
 JARS = "/usr/share/java/slf4j-simple.jar:/usr/share/java/zookeeper.jar"
+# How our contenders' names have the number of their session, which no line of a log may tell.
+SESSIONS = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}|[0-9a-f]{32}__r?lock__")
 COMPLAINTS = re.compile(r"Sanitizer|runtime error:|[Aa]ssertion")
 
 VALUE = r'(?:"(?:[^"\\]|\\["\\]|\\x[0-9a-f]{2})*"|[^ "=\\]+)'
@@ -498,6 +500,8 @@ class Daemon:
         shutil.rmtree(self.dir, ignore_errors=True)
         if COMPLAINTS.search(log):
             return f"lockbrokerd complained:\n{log[-8000:]}"
+        if SESSIONS.search(log):
+            return f"lockbrokerd logged the number of a session ({SESSIONS.search(log)[0]}):\n{log[-8000:]}"
         if not_of_the_log(log):
             return f"lockbrokerd wrote what is no line of its log: {not_of_the_log(log)}\n{log[-8000:]}"
         if status not in (None, self.expected_exit):

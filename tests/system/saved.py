@@ -46,7 +46,7 @@ class Saved:
     """<rundir>/saved, as daemon/io/files/saved_file.h has it."""
 
     COUNT, PRESENT, IDENTITY, BOOT_ID, HOST, SESSIONS, LEFTOVERS = 64, 68, 72, 88, 152, 408, 488
-    CONN = "=6I3Q"  # mark, kept, holds, pid, uid, gid, start, cookie, its end of the connection
+    CONN = "=6I3Qq"  # mark, kept, holds, pid, uid, gid, start, cookie, its end of the connection, of a ghost: until when
     PAGE = 4096
 
     def __init__(self, daemon):
@@ -68,6 +68,9 @@ class Saved:
     def session(self):
         return struct.unpack_from("=q", self.read(), self.SESSIONS + 40 * self.present())[0]
 
+    def safe_until(self):
+        return struct.unpack_from("=q", self.read(), self.SESSIONS + 40 * self.present() + 24)[0]
+
     def leftovers(self):
         data = self.read()
         found = [struct.unpack_from("=q", data, self.LEFTOVERS + 32 * i)[0] for i in range(5)]
@@ -77,13 +80,19 @@ class Saved:
         (identity,) = struct.unpack_from("=Q", data, self.IDENTITY)
         return self.PAGE + -(-identity // self.PAGE) * self.PAGE
 
-    def conns(self):
-        """Number -> mark, kept, holds, pid, uid, gid, start, cookie, its end, of each connection."""
+    def entries(self):
         data = self.read()
         (count,) = struct.unpack_from("=I", data, self.COUNT)
         at, size = self.conns_at(data), struct.calcsize(self.CONN)
-        found = enumerate(struct.iter_unpack(self.CONN, data[at:at + size * count]))
-        return {number: conn for number, conn in found if conn[7]}
+        return enumerate(struct.iter_unpack(self.CONN, data[at:at + size * count]))
+
+    def conns(self):
+        """Number -> mark, kept, holds, pid, uid, gid, start, cookie, its end, of each connection."""
+        return {number: conn for number, conn in self.entries() if conn[7]}
+
+    def ghosts(self):
+        """Until when each may believe to hold something."""
+        return [conn[9] for _, conn in self.entries() if conn[2] and not conn[7]]
 
     def change(self, number, at, value):
         """A field of a connection's entry."""
@@ -99,7 +108,7 @@ class Saved:
                 self.change(number, 6, start)
 
     def slots(self):
-        return [(holds, pid, start, end) for _, _, holds, pid, _, _, start, _, end in self.conns().values() if holds]
+        return [(holds, pid, start, end) for _, _, holds, pid, _, _, start, _, end, _ in self.conns().values() if holds]
 
     def holders(self):
         """The processes that hold something."""
@@ -108,6 +117,24 @@ class Saved:
     def known(self):
         """It would be seen if nobody had the connections of the holders open."""
         return all(end for *_, end in self.slots())
+
+
+class Left(Saved):
+    """The file that the daemon has now, also when another one has its name."""
+
+    def __init__(self, daemon):
+        super().__init__(daemon)
+        self.file = open(self.path, "rb")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.file.close()
+
+    def read(self):
+        self.file.seek(0)
+        return self.file.read()
 
 
 def wait_kept(saved, client):

@@ -170,16 +170,11 @@ def in_unit(name):
     unit, root = os.path.join(cgroup.hierarchy(), name), cgroup.hierarchy()
     os.makedirs(unit, exist_ok=True)
     try:
-        move(unit)
+        cgroup.enter(unit)
         yield
     finally:
-        move(root + path)
+        cgroup.enter(root + path)
         os.rmdir(unit)
-
-
-def move(cgroup):
-    with open(os.path.join(cgroup, "cgroup.procs"), "w") as f:
-        f.write(str(os.getpid()))
 
 
 needs_units = pytest.mark.skipif(os.geteuid() != 0 or not cgroup.hierarchy(), reason="only root can make a cgroup, where there are some")
@@ -261,8 +256,13 @@ def test_a_user_that_is_not_there_is_an_error(tmp_path):
 # ---- memory ----
 
 
-def test_the_service_may_have_twice_the_memory_that_users_can_take(standalone, clients):
-    """With the default limits: what is counted in bytes, and what a connection may have without being counted."""
+# What a name may need: its lock, claim and grant, and its records in the file saved and in the spare of that.
+NAME_BYTES = 7 << 10
+
+
+def test_the_service_may_have_the_memory_that_users_can_take(standalone, clients):
+    """With the default limits: twice what is counted in bytes, and what a connection may have without being counted; and
+    what a connection may cost in the kernel, and what names may need."""
     printed = subprocess.run([harness.program("lockbrokerd"), "--print-config"], capture_output=True, text=True, check=True).stdout
     limit = {key: int(value) for key, value in re.findall(r"^(\w+) = (\d+)$", printed.partition("[limits]")[2], re.M)}
     source = harness.read_source("daemon/io/socket/conn_env.h")
@@ -273,8 +273,71 @@ def test_the_service_may_have_twice_the_memory_that_users_can_take(standalone, c
              2 * limit["session_path_bytes"])
     assert pool["memory_bytes"] == limit["memory_bytes"] and pool["input_bytes"] == pool["output_bytes"] == 88 << 20
     unit = harness.read_source("systemd/lockbrokerd.service")
-    assert int(re.search(r"^MemoryMax=(\d+)M$", unit, re.M).group(1)) == -(-2 * taken // (1 << 20))
+    in_kernel = 4 * int(re.search(r"CONN_KERNEL_BYTES = (\d+),", source).group(1))
+    assert in_kernel == 64 << 10
+    most = 2 * taken + limit["clients"] * in_kernel + limit["locks"] * NAME_BYTES
+    assert int(re.search(r"^MemoryMax=(\d+)M$", unit, re.M).group(1)) == -(-most // (1 << 20))
     assert "MemoryHigh" not in unit, "a daemon that is slowed down loses its session"
+
+
+@pytest.mark.plain_only("it is about how much memory is used")
+def test_a_name_needs_no_more_memory_than_the_service_may_have_for_it(daemons, clients):
+    """The longest ones, each byte of which is three in a path."""
+    d = daemons()
+    c = clients(d)
+    c.call("PING")
+    before = resident(d.pid)
+    for i in range(10):
+        c.send_raw(b"".join(harness.encode("LOCK", f"{i}{n:03}" + 508 * "/") for n in range(1000)))
+        assert all(isinstance(c.reply(), int) for _ in range(1000))
+    anonymous, shared = (now - then for now, then in zip(resident(d.pid), before, strict=True))
+    assert 2 << 10 < (anonymous + 2 * shared) / 10000 < NAME_BYTES
+
+
+@pytest.mark.plain_only("it is about how much memory is used")
+def test_an_idle_connection_keeps_no_words_of_its_last_request(daemons, clients):
+    d = daemons()
+    many = [clients(d) for _ in range(100)]
+    before = resident(d.pid)[0]
+    for c in many:
+        c.send_raw(b'echo "' + 60000 * b"x" + b'"\r\n')
+        assert c.reply() == 60000 * "x"
+    assert resident(d.pid)[0] < before + (2 << 20)
+
+
+@pytest.mark.plain_only("it is about how much memory is used")
+def test_what_is_left_of_much_needs_little_memory(daemons, clients):
+    """Of a long answer all but the end is read, of a long request all but the end of the next one is served."""
+    d = daemons()
+    holder = clients(d, 2)
+    for i in range(1500):
+        holder.send("LOCK", f"{i:0500}")
+    assert all(isinstance(holder.reply(), int) for _ in range(1500))
+    whole = len(listed(holder, b"that was all\r\n", 1 << 30))
+    many = [clients(d, 2) for _ in range(60)]
+    before = resident(d.pid)[0]
+    for c in many[:30]:
+        listed(c, b"", whole - 38000)  # the kernel has room for 32 KB
+    for c in many[30:]:
+        c.send_raw(harness.encode("ECHO", "x" * 60000)[:-1])
+        c.send_raw(b"\n" + harness.encode("ECHO", "x" * 6000)[:-3])
+        assert c.reply() == "x" * 60000
+    assert resident(d.pid)[0] < before + (4 << 20)
+
+
+def listed(client, until, most):
+    """So much of an answer that is the longest that there is, or all of it until then."""
+    told = bytearray()
+    client.send_raw(harness.encode("LOCKS") + harness.encode("ECHO", "that was all"))
+    while len(told) < most and not (until and told.endswith(until)):
+        told += client.socket.recv(min(1 << 16, most - len(told)))
+    return told
+
+
+def resident(pid):
+    """Bytes of its own memory, and of files in memory."""
+    with open(f"/proc/{pid}/status") as f:
+        return [1024 * int(n) for n in re.findall(r"^Rss(?:Anon|Shmem):\s+(\d+) kB", f.read(), re.M)]
 
 
 def metrics(client, name):

@@ -125,6 +125,33 @@ def test_a_fleet_changes_its_password_in_steps_and_all_hosts_exclude_each_other_
         kazoo_client(zk, auth_data=[("digest", "broker:old")]).get_children(f"{root}/made%20later")
 
 
+def give(k, path, acl):
+    """What setAcl -R does."""
+    k.set_acls(path, acl)
+    for child in k.get_children(path):
+        give(k, f"{path}/{child}", acl)
+
+
+def test_the_old_line_may_go_when_what_was_made_before_belongs_to_the_new_one(
+        daemons, zk, root, clients, secret, kazoo_client):
+    """The last step of a change. Without setAcl the daemon is refused, and says so; it goes on by itself after that."""
+    rewrite(secret, "broker:old\n")
+    d = daemons(zk, root=root, zookeeper__auth_file=secret)
+    assert clients(d).call("LOCK", "a") > 0
+    assert d.terminate() == 0
+    rewrite(secret, "broker:new\n")
+    d.has_session = False
+    d.start()
+    c = clients(d)
+    harness.wait_until(lambda: d.info("session")["session_state"] == "safe", "the session")
+    assert c.call("LOCK", "b", "WAIT", "1000").code == "UNAVAILABLE"
+    assert "not authenticated" in d.info("zookeeper")["trouble"]
+    owner = kazoo_client(zk, auth_data=[("digest", "broker:old"), ("digest", "broker:new")])
+    give(owner, root, [kazoo.security.make_digest_acl("broker", "new", all=True)])
+    assert all(c.call("LOCK", name, "WAIT", "20000") > 0 for name in "ab")
+    assert d.info("zookeeper")["trouble"] == ""
+
+
 def reload(daemon):
     return subprocess.run([harness.program("lockbroker"), "-S", daemon.operator_socket, "reload"], capture_output=True, text=True,
                           timeout=harness.PATIENCE, check=True).stdout

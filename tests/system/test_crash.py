@@ -8,9 +8,11 @@ own keeper four crashes take a minute.
 """
 
 import collections
+import contextlib
 import itertools
 import os
 import random
+import select
 import signal
 import threading
 import time
@@ -21,7 +23,7 @@ import fakekeeper
 import harness
 import test_handover_load as load
 from harness import PATIENCE, Closed
-from saved import Saved
+from saved import Left, Saved
 
 CRASHES = int(os.environ.get("LOCKBROKER_CRASHES", "0"))
 CLIENTS = int(os.environ.get("LOCKBROKER_CLIENTS", "60"))
@@ -34,11 +36,26 @@ class Truth(load.Truth):
         super().__init__()
         self.gate = threading.Condition()
         self.asking, self.killing = 0, 0
+        self.spared, self.closed = set(), set()  # connections: the latest crash must not close them; closed since before it
 
     def forget(self, who):
         with self.lock:
             for others in self.holders.values():
                 others.difference_update({(who, True), (who, False)})
+
+    def crash(self):
+        with self.lock:
+            self.spared, self.closed = set(), set()
+
+    def spare(self, connections):
+        with self.lock:
+            self.spared = connections
+            assert not self.spared & self.closed, "closed though nothing was under way"
+
+    def is_closed(self, connection):
+        with self.lock:
+            self.closed.add(connection)
+            assert connection not in self.spared, "closed though nothing was under way"
 
     def ask(self):
         with self.gate:
@@ -66,6 +83,12 @@ class Survivor:
     """Begins again when its connection is closed. What it held is lost, and it knows that now."""
 
     closed = 0
+    waits = False  # for what nobody has asked about yet, and no other process knows that
+
+    def begin(self):
+        """Holds something of its own all the time, so that its connection is kept."""
+        self.call("LOCK", f"{self.me} {self.closed}")
+        super().begin()
 
     def run(self):
         try:
@@ -95,13 +118,19 @@ class Survivor:
         self.closed += 1
         self.truth.forget(self.me)
         while True:
-            self.client.close()
+            self.is_closed()
             try:
                 self.client = self.broker.client(self.version)
                 self.begin()
                 return
             except (Closed, ConnectionError):
                 pass
+
+
+    def is_closed(self):
+        if self.client.fileno() >= 0 and not self.waits:
+            self.truth.is_closed(inode(self.client))
+        self.client.close()
 
 
 class Locker(Survivor, load.Locker):
@@ -125,11 +154,28 @@ class Waiter(Survivor, load.Waiter):
 
 
 class Queued(Survivor, load.Queued):
-    pass
+    waits = True
 
 
 class Leased(Survivor, load.Leased):
-    pass
+    """After a crash a loss that was told may be told again."""
+
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.known = set()  # losses, by their tokens
+
+    def told(self):
+        event = super().told()
+        while event and event[2] in self.known:
+            event = super().told()
+        if event:
+            self.known.add(event[2])
+        return event
+
+    def over(self):
+        super().over()
+        while self.client.pushes or not self.client.quiet(0):
+            assert self.client.push()[2] in self.known
 
 
 class Permitted(Survivor, load.Permitted):
@@ -229,7 +275,12 @@ class WithItsOwn(harness.Daemon):
 
     def kill_worker(self):
         self.old = self.pid
+        end = os.pidfd_open(self.old)
         self.signal(signal.SIGKILL)
+        ended = select.poll()
+        ended.register(end, select.POLLIN)
+        assert ended.poll(PATIENCE * 1000), "a process that was killed goes on"
+        os.close(end)
         self.crashed_at.append(time.monotonic())
 
     def follow_worker(self):
@@ -243,17 +294,20 @@ class WithItsOwn(harness.Daemon):
 
 @pytest.fixture(params=[WithTheTests, WithItsOwn], ids=["fake", "real"])
 def two_kept(request, daemons, zk, root):
+    """With proof enough for a machine that is busy."""
     for host in "alpha", "beta":
-        daemons.list.append(request.param(zk, root, host=host, wait=False))
+        daemons.list.append(request.param(zk, root, host=host, wait=False, zookeeper__session_timeout_ms=30000))
         daemons.list[-1].start()
     return daemons.list[-2:]
 
 
-def are_kept(daemon, clients):
-    """The connections of those clients: the file says so, and that nothing is under way."""
-    conns = {conn[8]: conn for conn in Saved(daemon).conns().values()}
-    ours = [conns.get(os.fstat(c.fileno()).st_ino) for c in clients]
-    return all(conn and conn[1] and not conn[0] for conn in ours)
+def inode(client):
+    return os.fstat(client.fileno()).st_ino
+
+
+def kept(saved):
+    """The connections of which that file says that they are kept, and that nothing is under way."""
+    return {conn[8] for conn in saved.conns().values() if conn[1] and not conn[0]}
 
 
 def crash(daemons, truth, still):
@@ -262,9 +316,14 @@ def crash(daemons, truth, still):
         d.rest()
     truth.nobody_asks()
     for d in daemons:
-        harness.wait_until(lambda: are_kept(d, still[d.host]), f"those that hold on {d.host} to be kept")
-    for d in daemons:
-        d.kill_worker()
+        harness.wait_until(lambda: kept(Saved(d)).issuperset(map(inode, still[d.host])),
+                           f"those that hold on {d.host} to be kept")
+    truth.crash()
+    with contextlib.ExitStack() as stack:
+        left = [stack.enter_context(Left(d)) for d in daemons]
+        for d in daemons:
+            d.kill_worker()
+        truth.spare(set().union(*map(kept, left)))
     for d in daemons:
         d.follow_worker()
     truth.they_may()
@@ -298,7 +357,8 @@ def test_whoever_has_nothing_under_way_sees_no_crash_and_nobody_gets_what_is_hel
     for client in clients:
         client.join(PATIENCE)
     wrong = [client.wrong for client in clients if client.wrong]
-    assert not wrong, "\n".join(w.splitlines()[0] for w in wrong)
+    logs = "\n".join(d.log()[-4000:] for d in two_kept)
+    assert not wrong, "\n".join(w.splitlines()[0] for w in wrong) + f"\n{logs}"
     assert [client.me for client in clients if client.is_alive()] == []
     for d in two_kept:
         c = still[d.host][0]

@@ -292,7 +292,8 @@ def test_no_other_signal_ends_it_or_takes_a_lock(daemons, clients):
     for number in HARMLESS | said:
         d.signal(number)
         assert holder.call("PING") == "PONG", number
-    assert f"signal {int(signal.SIGALRM)} (Alarm clock) from pid {os.getpid()}, uid {os.getuid()}: ignored" in d.log()
+    said_of_it = f"signal {int(signal.SIGALRM)} (Alarm clock) from pid {os.getpid()}, uid {os.getuid()}: ignored"
+    harness.wait_until(lambda: said_of_it in d.log(), "the keeper to say so")
     assert holder.call("VALID", "a") > 0 and holder.call("UNLOCK", "a", "TOKEN", token) == 0
     assert d.terminate() == 0
     # Lines of one kind are rated, and none of them is lost without a count.
@@ -345,6 +346,13 @@ def told(daemon, *least):
         assert more, f"only {lines}"
         lines += more
     return lines
+
+
+@pytest.mark.parametrize("ms", [0, 3600000])
+def test_the_service_manager_waits_as_long_as_holders_may_take(daemons, ms):
+    d = daemons(daemon__stop_timeout_ms=ms)
+    d.terminate()
+    assert f"EXTEND_TIMEOUT_USEC={(ms + 10000) * 1000}" in told(d, "STOPPING=1")
 
 
 def test_the_watchdog_is_fed_also_while_it_stops(daemons, clients):

@@ -96,6 +96,32 @@ def test_every_file_of_the_sources_that_is_named_exists():
             assert os.path.exists(os.path.join(harness.SOURCE, path)), f"{page}: {path}"
 
 
+def of_operators():
+    """The commands that PROTOCOL.md calls theirs."""
+    (table,) = [table for table in tables("protocol/PROTOCOL.md") if table[0][0] == "command" and len(table) > 30]
+    found = {row[0].strip("`") for row in table if "operators" in row[3]}
+    assert {"REVOKE", "FORCEUNLOCK", "LIMIT", "LOG"} < found
+    return found
+
+
+def test_what_is_for_operators_is_the_same_everywhere():
+    everybody, operators = [row[1] for row in tables("SECURITY.md")[1][1:3]]
+    assert {word.split()[0] for word in re.findall(r"`([A-Z][A-Z a-z]+)`", operators)} - {"CLIENT"} == of_operators()
+    assert "ask back" not in everybody
+    (named,) = re.findall(r"what is for operators\n([^)]+)\)", harness.read_source("client-lib/man/lockbroker.1"))
+    words = {word.upper() for word in re.sub(r'(?m)^\.R?BR?|\\|-|["(,]|^with$|^a number$', " ", named.replace("\\-", "")).split()}
+    assert words - {"WITH", "A", "NUMBER"} == of_operators()
+    (verbs,) = re.findall(r"verbs\[\] = \{(.*?)\}", harness.read_source("client-lib/cli/operators.c"), re.S)
+    assert set(re.findall(r'"([A-Z]+)"', verbs)) | {"LIMIT"} == of_operators()
+
+
+def test_the_daemons_page_and_its_help_name_the_same_options():
+    synopsis = harness.read_source("client-lib/man/lockbrokerd.8").split(".SH DESCRIPTION")[0].replace("\\-", "-")
+    told = subprocess.run([harness.program("lockbrokerd"), "--help"], capture_output=True, text=True, check=True).stdout
+    options = set(re.findall(r"^  (?:-\w, |    )(--[\w-]+)", told, re.M)) - {"--config", "--option"}
+    assert set(re.findall(r"--[\w-]+", synopsis)) == options
+
+
 def test_the_fuzzer_of_whole_daemons_asks_for_every_command():
     sys.path.append(os.path.join(harness.SOURCE, "tests", "fuzz"))
     import stateful
@@ -151,7 +177,12 @@ def test_the_redis_cli_example_works(standalone):
     assert [re.sub(r"\d{4,}", "N", line) for line in done.stdout.splitlines()] == shapes
 
 
-def test_the_python_example_works(standalone):
-    done = subprocess.run([sys.executable, "-c", example("Ten lines in Python")], env=environment(standalone),
-                          capture_output=True, text=True)
-    assert re.fullmatch(r"settling with token \d+\n", done.stdout) and done.stderr == ""
+def test_the_python_examples_work(standalone):
+    section = harness.read_source("README.md").split("\n## Ten lines in Python\n")[1].split("\n## ")[0]
+    examples = re.findall(r"^```python\n(.*?)^```", section, re.M | re.S)
+    assert len(examples) == 2
+    library = {"PYTHONPATH": os.path.join(harness.SOURCE, "client-lib", "python")}
+    for text in examples:
+        done = subprocess.run([sys.executable, "-B", "-c", text], env=environment(standalone) | library,
+                              capture_output=True, text=True)
+        assert re.fullmatch(r"settling with token \d+\n", done.stdout) and done.stderr == ""

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The operators' door: a second socket, through which alone what is for operators is carried out."""
 
+import collections
 import fcntl
 import os
 import re
@@ -193,7 +194,7 @@ def test_rules_change_by_a_reload_and_what_is_held_stays(daemons, clients, tmp_p
     d = daemons(argv=["-c", str(conf)])
     c, operator = clients(d), clients(d, operator=True)
     token = c.call("LOCK", "a")
-    conf.write_text("[access]\nrule = deny root * lock\n")
+    conf.write_text("[access]\nrule = deny root * lock,acquire,campaign,observe\n")
     assert operator.call("RELOAD") == "access.rule: there are 1 rules, before 0\n"
     assert c.call("LOCK", "b").startswith("DENIED this user may not lock b: ")
     assert c.call("VALID", "a", "TOKEN", token) > 0 and isinstance(operator.call("LOCK", "b"), int)
@@ -228,6 +229,36 @@ def test_rules_and_verdicts_outlive_a_kill_and_a_hand_over(daemons, clients, tmp
     assert c.call("UNLOCK", "held") == 0
 
 
+class Inherited(harness.Client):
+    """A client of a connection that another process has made, which has ended by now."""
+
+    def __init__(self, path):
+        self.socket, self.buffer = socket.socket(socket.AF_UNIX), b""
+        self.pushes = collections.deque()
+        self.socket.settimeout(harness.PATIENCE)
+        connect = "import socket, sys; socket.socket(fileno=int(sys.argv[1])).connect(sys.argv[2])"
+        subprocess.run([sys.executable, "-c", connect, str(self.fileno()), path], pass_fds=[self.fileno()], check=True)
+
+
+def test_who_ends_before_its_unit_is_read_gets_nothing_by_that(daemons, clients, request):
+    d = daemons(argv=["-o", "access.rule=deny unit:report.service a *", "-o", "access.rule=allow unit:report.service * revoke"])
+    d.signal(signal.SIGSTOP)
+    c = Inherited(d.socket)
+    request.addfinalizer(c.close)
+    d.signal(signal.SIGCONT)
+    denied = 'DENIED this user may not lock a: the rule "deny unit:report.service a *" (-o) denies that'
+    assert c.call("LOCK", "a") == denied and isinstance(c.call("LOCK", "b"), int)
+    assert c.call("REVOKE", "c").startswith("DENIED ")
+    operator = clients(d, operator=True)
+    if os.geteuid() == 0:  # it has an account of its own then
+        assert "user 0 (unit unknown)" in {row["account"] for row in operator.call("ACCOUNTS")}
+    assert isinstance(operator.call("RESTART"), dict)
+    d.follow()
+    assert c.call("LOCK", "a") == denied and c.call("UNLOCK", "b") == 0
+    allowed = {row["verb"]: (row["allowed"], row["rule"][:4]) for row in operator.call("ACCESS", 1, "a", "UNIT", "unknown")}
+    assert allowed["lock"] == (0, "deny") and allowed["revoke"] == (0, "deny")
+
+
 def test_who_may_not_look_sees_no_process_and_no_data(daemons, clients):
     d = for_all(daemons(argv=["-o", "access.rule=deny 4000 secret look"]))
     c = clients(d)
@@ -254,6 +285,18 @@ def test_an_operator_is_told_what_applies_and_why(daemons):
 
 
 # ---- sessions ----
+
+
+def test_a_contender_of_a_host_that_is_configured_otherwise_is_told_without_its_session(daemons, zk, root, clients, kazoo_client):
+    """In a directory that other software made. That no log tells a session is looked at when each daemon ends."""
+    path = f"{root}/theirs"
+    kazoo_client(zk).ensure_path(f"{path}/x")
+    a = daemons(zk, f"{root}/own", host="alpha", argv=["-o", f"prefix:p/.path={path}", "-o", "prefix:p/.flavour=rw"])
+    b = daemons(zk, f"{root}/own", host="beta", argv=["-o", f"prefix:p/.path={path}", "-o", "prefix:p/.flavour=mutex"])
+    holder = clients(a)
+    assert holder.call("LOCK", "p/x", "WAIT", 20000) > 0
+    assert clients(b).call("LOCK", "p/x", "WAIT", 300) is None
+    assert "a child of no known kind" in b.log()
 
 
 def test_what_a_client_is_shown_does_not_tell_the_session(daemons, zk, root, clients):

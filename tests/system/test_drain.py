@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operators drain a daemon: what it has goes to other hosts, and nothing new is granted."""
 
+import os
 import subprocess
 
 import harness
+import library
 
 
 def drain(daemon, *words, **options):
@@ -13,6 +15,11 @@ def drain(daemon, *words, **options):
 
 def told(process):
     return process.communicate(timeout=harness.PATIENCE)[0]
+
+
+def requests(client):
+    """How many the daemon has answered."""
+    return int(harness.parse_info(client.call("INFO", "stats"))["requests_total"])
 
 
 def test_the_waiters_of_other_hosts_go_ahead(two_hosts, clients):
@@ -77,3 +84,54 @@ def test_a_drained_daemon_stays_so_over_a_hand_over_and_a_kill(daemons, clients)
     assert clients(d).call("LOCK", "b").code == "DRAINING"
     assert clients(d, operator=True).call("DRAIN", "OFF")["draining"] == 0
     assert isinstance(clients(d).call("LOCK", "b"), int)
+
+
+def test_the_command_tries_again_until_the_broker_grants(standalone, clients):
+    operator = clients(standalone, operator=True)
+    assert operator.call("DRAIN")["draining"] == 1
+    at_first, asked = requests(operator), 0
+
+    def asked_by_others():
+        nonlocal asked
+        asked += 1
+        return requests(operator) - at_first - asked
+
+    p = subprocess.Popen([harness.program("lockbroker"), "lock", "a", "--", "echo", "ran"], stdin=subprocess.DEVNULL,
+                         env=os.environ | {"LOCKBROKER_SOCKET": standalone.socket}, stdout=subprocess.PIPE,
+                         stderr=subprocess.PIPE, text=True)
+    harness.wait_until(lambda: asked_by_others() >= 8, "some tries: each is a LOCK, the first one a HELLO before it")
+    assert p.poll() is None
+    assert operator.call("DRAIN", "OFF")["draining"] == 0
+    assert p.communicate(timeout=harness.PATIENCE)[0] == "ran\n" and p.returncode == 0
+
+
+def test_the_library_says_so_and_is_served_on_the_same_connection_afterwards(standalone, programs, clients):
+    operator, p = clients(standalone, operator=True), programs(standalone.socket)
+    p.do("open 0")
+    assert operator.call("DRAIN")["draining"] == 1
+    assert p.do("lock 0 a").startswith("DRAINING ")
+    assert operator.call("DRAIN", "OFF")["draining"] == 0
+    assert library.token_of(p.do("lock 0 a")) > 0 and p.do("unlock 0 a") == "OK 0"
+
+
+def test_a_leader_and_a_holder_of_permits_are_asked_too(standalone, clients):
+    """Nobody who waits succeeds them here; what they have is theirs until they let go."""
+    leader, candidate, holder, other = (clients(standalone) for _ in range(4))
+    elected = leader.call("CAMPAIGN", "e", "DATA", "me")
+    candidate.send("CAMPAIGN", "e", "DATA", "next")
+    assert holder.call("ACQUIRE", "s", "LIMIT", 2, "COUNT", 2) == 2
+    other.send("ACQUIRE", "s", "LIMIT", 2)
+    for name in "es":
+        harness.wait_queued(standalone, name, 1)
+    p = drain(standalone, "--wait")
+    assert candidate.reply().code == "DRAINING" and other.reply().code == "DRAINING"
+    assert leader.push() == ["revoke", "e", elected, "draining"]
+    assert holder.push() == ["revoke", "s", 0, "draining"]
+    assert candidate.call("CAMPAIGN", "e", "DATA", "next").code == "DRAINING"
+    assert other.call("ACQUIRE", "s", "LIMIT", 2).code == "DRAINING"
+    assert leader.call("VALID", "e") > 0 and holder.call("VALID", "s") > 0 and p.poll() is None
+    assert leader.call("RESIGN", "e") == 1 and isinstance(holder.call("RELEASE", "s", "COUNT", 2), int)
+    assert told(p).endswith("Nothing is held any longer.\n") and p.returncode == 0
+    assert told(drain(standalone, "--off")) == "The broker grants again.\n"
+    assert isinstance(candidate.call("CAMPAIGN", "e", "DATA", "next"), int)
+    assert isinstance(other.call("ACQUIRE", "s", "LIMIT", 2), int)

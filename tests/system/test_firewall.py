@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """conf/lockbroker.nft keeps local users from the servers' port: tried between network namespaces, with real connections."""
 
+import collections
 import os
 import re
 import shutil
@@ -14,7 +15,11 @@ pytestmark = [pytest.mark.skipif(os.getuid() != 0, reason="takes networks of its
               pytest.mark.plain_only("nothing of this project runs here")]
 PORT, OTHER_PORT = 2181, 2182
 BROKER, STRANGER = 64001, 64002
-HOST, SERVER, FROM_CONTAINER, CONTAINER = "10.9.1.1", "10.9.1.2", "10.9.2.1", "10.9.2.2"
+# The host has an address on either side.
+Addresses = collections.namedtuple("Addresses", "host server from_container container bits forwarding")
+FAMILIES = {"ipv4": Addresses("10.9.1.1", "10.9.1.2", "10.9.2.1", "10.9.2.2", 24, "ipv4/ip_forward"),
+            "ipv6": Addresses("fd00:0:0:1::1", "fd00:0:0:1::2", "fd00:0:0:2::1", "fd00:0:0:2::2", 64,
+                              "ipv6/conf/all/forwarding")}
 
 
 def run(*argv, text=None):
@@ -37,12 +42,13 @@ class Network:
     def run(self, *argv, text=None):
         run(*self.inside(*argv), text=text)
 
-    def join(self, other, own_address, other_address, name):
+    def join(self, other, own_address, other_address, bits, name):
         """By a cable."""
         run("ip", "link", "add", name, "netns", str(self.process.pid), "type", "veth", "peer", "name", name, "netns",
             str(other.process.pid))
         for network, address in ((self, own_address), (other, other_address)):
-            network.run("ip", "address", "add", f"{address}/24", "dev", name)
+            # Nobody else has it: it need not be asked for first, as IPv6 does.
+            network.run("ip", "address", "add", f"{address}/{bits}", "dev", name, *(["nodad"] if ":" in address else []))
             network.run("ip", "link", "set", name, "up")
 
     def reaches(self, address, port, uid):
@@ -54,32 +60,33 @@ class Network:
         self.process.wait()
 
 
-@pytest.fixture
-def networks():
+@pytest.fixture(params=FAMILIES)
+def networks(request):
     """The host, with a server on one side, which listens on two ports, and a container on the other, whose way it is."""
     for argv in (["unshare", "--net", "nft", "list", "ruleset"], ["unshare", "--net", "ip", "link"]):
         if not shutil.which(argv[2]) or subprocess.run(argv, capture_output=True, check=False).returncode:
             pytest.skip(f"not possible here: {' '.join(argv)}")
-    made, listening = [], []
+    at, made, listening = FAMILIES[request.param], [], []
     try:
         made += [Network() for _ in range(3)]
         host, server, container = made
         try:
-            host.join(server, HOST, SERVER, "tests0")
-            host.join(container, FROM_CONTAINER, CONTAINER, "tests1")
-            host.run("sh", "-c", "echo 1 > /proc/sys/net/ipv4/ip_forward")
+            host.join(server, at.host, at.server, at.bits, "tests0")
+            host.join(container, at.from_container, at.container, at.bits, "tests1")
+            host.run("sh", "-c", f"echo 1 > /proc/sys/net/{at.forwarding}")
         except AssertionError as error:
             pytest.skip(f"not possible here: {error}")
-        server.run("ip", "route", "add", "default", "via", HOST)
-        container.run("ip", "route", "add", "default", "via", FROM_CONTAINER)
+        server.run("ip", "-6" if ":" in at.host else "-4", "route", "add", "default", "via", at.host)
+        container.run("ip", "-6" if ":" in at.host else "-4", "route", "add", "default", "via", at.from_container)
         listening += [harness.spawn(server.inside("nc", "-lk", address, str(port)), stdin=subprocess.DEVNULL,
                                     stdout=subprocess.DEVNULL)
-                      for address, port in ((SERVER, PORT), (SERVER, OTHER_PORT))]
-        listening.append(harness.spawn(host.inside("nc", "-lk", HOST, str(OTHER_PORT)), stdin=subprocess.DEVNULL,
+                      for address, port in ((at.server, PORT), (at.server, OTHER_PORT))]
+        listening.append(harness.spawn(host.inside("nc", "-lk", at.host, str(OTHER_PORT)), stdin=subprocess.DEVNULL,
                                        stdout=subprocess.DEVNULL))
-        for network, address, port in ((host, SERVER, PORT), (host, SERVER, OTHER_PORT), (server, HOST, OTHER_PORT)):
+        for network, address, port in ((host, at.server, PORT), (host, at.server, OTHER_PORT),
+                                       (server, at.host, OTHER_PORT)):
             harness.wait_until(lambda n=network, a=address, p=port: n.reaches(a, p, 0), "the listener")
-        yield host, server, container
+        yield host, server, container, at
     finally:
         for process in listening:
             process.kill()
@@ -96,21 +103,21 @@ def rules():
 
 
 def test_only_the_broker_and_root_reach_the_servers(networks):
-    host, server, container = networks
-    assert host.reaches(SERVER, PORT, STRANGER) and container.reaches(SERVER, PORT, STRANGER), "the danger"
+    host, server, container, at = networks
+    assert host.reaches(at.server, PORT, STRANGER) and container.reaches(at.server, PORT, STRANGER), "the danger"
     for _ in range(2):  # loading it again changes nothing
         host.run("nft", "-f", "-", text=rules())
-    assert host.reaches(SERVER, PORT, BROKER) and host.reaches(SERVER, PORT, 0)
-    assert not host.reaches(SERVER, PORT, STRANGER)
-    assert not container.reaches(SERVER, PORT, BROKER) and not container.reaches(SERVER, PORT, 0)
-    assert host.reaches(SERVER, OTHER_PORT, STRANGER) and container.reaches(SERVER, OTHER_PORT, STRANGER)
-    assert server.reaches(HOST, OTHER_PORT, STRANGER), "what comes in is not concerned"
+    assert host.reaches(at.server, PORT, BROKER) and host.reaches(at.server, PORT, 0)
+    assert not host.reaches(at.server, PORT, STRANGER)
+    assert not container.reaches(at.server, PORT, BROKER) and not container.reaches(at.server, PORT, 0)
+    assert host.reaches(at.server, OTHER_PORT, STRANGER) and container.reaches(at.server, OTHER_PORT, STRANGER)
+    assert server.reaches(at.host, OTHER_PORT, STRANGER), "what comes in is not concerned"
 
 
 def test_users_do_not_match_what_a_container_sends(networks):
     """Why there is a chain for what is forwarded: without it, anybody in a container reaches the servers."""
-    host, _, container = networks
+    host, _, container, at = networks
     text, count = re.subn(r"\n\tchain forward \{.*?\n\t\}", "", rules(), flags=re.S)
     assert count == 1
     host.run("nft", "-f", "-", text=text)
-    assert not host.reaches(SERVER, PORT, STRANGER) and container.reaches(SERVER, PORT, STRANGER)
+    assert not host.reaches(at.server, PORT, STRANGER) and container.reaches(at.server, PORT, STRANGER)

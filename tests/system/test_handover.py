@@ -578,21 +578,26 @@ def test_a_configuration_that_is_read_again_meanwhile_counts(fresh, tmp_path, cl
 
 
 def test_a_stop_that_reaches_both_processes_is_one(fresh, clients):
-    """A service manager signals all processes of a service; the old one passes on what came too late for it."""
-    d = fresh()
-    c = clients(d)
-    assert isinstance(c.call("LOCK", "a"), int)
-    relay(d, "COMMIT", f"say {signal.SIGTERM:d}", os.getpid())
-    began = time.monotonic()
-    d.signal(signal.SIGUSR2)
-    follow(d)
-    harness.wait_until(lambda: "received a signal (Terminated): stopping" in d.log(), "what was passed on")
-    d.signal(signal.SIGTERM)
-    if time.monotonic() - began > 0.9:
-        pytest.skip("this machine is too slow: after a second it is another stop")
-    assert c.push()[:2] == ["revoke", "a"]
-    assert c.call("UNLOCK", "a") == 0
-    assert d.process.wait(PATIENCE) == 0
+    """A service manager signals all processes of a service; the old one passes on what came too late for it. After a second it
+    is another stop, which a busy machine may make of it now and then."""
+    for _ in range(5):
+        d = fresh()
+        c = clients(d)
+        assert isinstance(c.call("LOCK", "a"), int)
+        relay(d, "COMMIT", f"say {signal.SIGTERM:d}", os.getpid())
+        d.signal(signal.SIGUSR2)
+        follow(d)
+        harness.wait_until(lambda d=d: "received a signal (Terminated): stopping" in d.log(), "what was passed on")
+        d.signal(signal.SIGTERM)
+        try:
+            assert c.push()[:2] == ["revoke", "a"]
+            assert c.call("UNLOCK", "a") == 0
+        except (harness.Closed, ConnectionError):
+            assert "received a second signal" in d.log()
+            continue
+        assert d.process.wait(PATIENCE) == 0
+        return
+    pytest.fail("it was always two")
 
 
 @pytest.mark.parametrize("number, sender", [(signal.SIGTERM, 1), (signal.SIGINT, os.getpid())], ids=["sender", "signal"])

@@ -389,6 +389,23 @@ def test_a_log_that_nobody_takes_does_not_stop_the_locks():
     os.close(writer)
 
 
+@pytest.mark.parametrize("last", [b"", b"\r\n", b"*1\r\n$4\r\nPI", b"LOCK busy\r\n", b"PING\r\n"], ids=repr)
+def test_a_holder_that_sends_something_and_dies_with_unread_replies_is_gone_at_once(standalone, clients, last):
+    """The daemon learns of both at the same instant, and the kernel reports the end as if it were input."""
+    other = clients(standalone)
+    other.call("LOCK", "busy")
+    c = clients(standalone)
+    c.send("LOCK", "mine")
+    harness.wait_until(lambda: other.call("HOLDERS", "mine"), "the grant")
+    os.kill(standalone.pid, signal.SIGSTOP)
+    harness.wait_until(lambda: standalone.state() == "T", "the daemon to stop")
+    c.send_raw(last)
+    c.close()
+    os.kill(standalone.pid, signal.SIGCONT)
+    assert isinstance(clients(standalone).call("LOCK", "mine", "WAIT", 20000), int)
+    assert other.call("QUEUE", "busy") == []
+
+
 def test_limit_of_unread_answers(daemons, clients):
     """Who does not read is not listened to either, and goes on when he reads."""
     d = daemons(limits={"output_bytes": 4096})

@@ -168,6 +168,28 @@ def test_without_room_it_goes_on_until_it_is_stopped(daemons, clients, managers)
     assert d.process.wait(harness.PATIENCE) == 0
 
 
+def test_what_could_not_be_kept_is_not_asked_of_a_later_worker(daemons, clients, managers):
+    """The signal that asked for it is not remembered until a stop, much later, in which a worker is killed."""
+    d = daemons(daemon__stop_timeout_ms=60000)
+    c = clients(d)
+    c.call("LOCK", "a")
+    d.notify.settimeout(harness.PATIENCE)
+    manager = managers(d, room=1)
+    d.signal(signal.SIGUSR1)
+    manager.until("BARRIER")
+    harness.wait_until(lambda: logged(d, "nothing is kept for the next start"), "the failure")
+    saved.wait_kept(saved.Saved(d), c)
+    old = d.pid
+    d.signal(signal.SIGTERM)
+    harness.wait_until(lambda: logged(d, "stopping"), "the stop")
+    d.signal(signal.SIGKILL)
+    d.await_another(old)
+    harness.wait_until(lambda: len(logged(d, "stopping")) == 2, "the stop of the next worker")
+    assert len(logged(d, "keeping everything for the next start")) == 1
+    assert c.call("UNLOCK", "a") == 0
+    assert d.process.wait(harness.PATIENCE) == 0
+
+
 def test_a_manager_that_does_not_answer_is_not_waited_for(broker, clients):
     c = clients(broker)
     c.call("LOCK", "a")

@@ -179,16 +179,60 @@ def test_a_worker_that_hangs_is_ended_and_started_again(daemons):
     assert logged(d, f"the worker (process {old}) was killed by signal 6 (Aborted")
 
 
-def test_a_program_that_is_missing_is_looked_for_several_times(fresh):
+@pytest.mark.parametrize("other", ["#!/bin/sh\nexit 1\n", None], ids=["another", "none"])
+def test_a_worker_that_crashes_is_followed_by_the_same_program_whatever_is_installed(fresh, clients, other):
+    """An upgrade has put another program at its place, and has not asked for a hand-over yet: that one need not understand
+    what this one has left."""
     d = fresh()
+    c = clients(d)
+    token = c.call("LOCK", "a")
+    install(d, other or "")
+    if not other:
+        os.unlink(d.program)
+    for _ in "12":
+        wait_kept(Saved(d), c)
+        crash(d)
+        assert c.call("VALID", "a", "TOKEN", token) > 0
+        assert status(d.pid, "Name") == "lockbrokerd"
+    install(d)
+    hand_over(d)
+    harness.wait_until(lambda: runs_from(d.process.pid) == runs_from(d.pid) == d.program, "the keeper to run it")
+    assert c.call("UNLOCK", "a", "TOKEN", token) == 0
+
+
+@pytest.fixture
+def outdated(fresh, clients, tmp_path):
+    """Its keeper could not run the program of the worker: what was installed while that began cannot run. The daemon, a
+    client that has a lock, and the token."""
+
+    def make(mode=0o755):
+        d = fresh()
+        c = clients(d)
+        token = c.call("LOCK", "a")
+        real, bad = tmp_path / "real", tmp_path / "bad"
+        shutil.copy2(harness.program("lockbrokerd"), real)
+        bad.write_text("nothing that can run")
+        bad.chmod(mode)
+        install(d, f'#!/bin/sh\nmv {bad} {d.program}\nexec {real} "$@"\n')
+        d.signal(signal.SIGUSR2)
+        harness.wait_until(lambda: logged(d, "the keeper goes on as the program that it is: "), "the keeper to say why")
+        d.follow()
+        return d, c, token
+
+    return make
+
+
+def test_a_program_that_is_missing_is_looked_for_several_times(outdated):
+    d, *_ = outdated()
     os.unlink(d.program)
     os.kill(d.pid, signal.SIGKILL)
     assert d.process.wait(PATIENCE) == 1
     assert len(logged(d, "lockbrokerd is not there any longer")) == 4
 
 
-def test_a_program_that_comes_back_meanwhile_is_started(fresh):
-    d = fresh()
+def test_a_program_that_comes_back_meanwhile_is_started(outdated):
+    d, *_ = outdated()
+    install(d)
     os.rename(d.program, d.program + ".away")
     old = d.pid
     os.kill(old, signal.SIGKILL)
@@ -405,22 +449,12 @@ def test_its_time_costs_next_to_nothing_while_nothing_happens(daemons):
 
 
 @pytest.mark.parametrize("mode", [0o755, 0o644], ids=["no program", "not executable"])
-def test_a_program_that_cannot_run_in_its_place_leaves_it_as_it_is(fresh, clients, tmp_path, mode):
-    """It is installed while the new process begins, which runs another file."""
-    d = fresh()
-    c = clients(d)
-    token = c.call("LOCK", "a")
-    real, bad = tmp_path / "real", tmp_path / "bad"
-    shutil.copy2(harness.program("lockbrokerd"), real)
-    bad.write_text("nothing that can run")
-    bad.chmod(mode)
-    install(d, f'#!/bin/sh\nmv {bad} {d.program}\nexec {real} "$@"\n')
-    main = d.process.pid
-    d.signal(signal.SIGUSR2)
-    harness.wait_until(lambda: logged(d, "the keeper goes on as the program that it is: "), "the keeper to say why")
-    d.follow()
-    assert d.process.pid == main and c.call("VALID", "a", "TOKEN", token) > 0
+def test_a_program_that_cannot_run_in_its_place_leaves_it_as_it_is(outdated, mode):
+    d, c, token = outdated(mode)
+    wait_kept(Saved(d), c)
     install(d)
     d.signal(signal.SIGHUP)
     harness.wait_until(lambda: logged(d, "the configuration was read again"), "a signal that the keeper has passed on")
-    assert c.call("UNLOCK", "a") == 0
+    crash(d)
+    assert runs_from(d.pid) == d.program
+    assert c.call("UNLOCK", "a", "TOKEN", token) == 0

@@ -90,3 +90,20 @@ def test_a_command_goes_on(kept, clients):
     out, err = p.communicate("done\n", timeout=harness.PATIENCE)
     assert (p.returncode, out) == (0, "done\n") and "lost" not in err
     assert isinstance(clients(kept).call("LOCK", "a", "WAIT", 20000), int)
+
+
+def test_a_call_that_waits_goes_on_and_what_else_was_held_is_lost(kept, programs, clients):
+    """Its connection had a request under way."""
+    other = clients(kept)
+    assert isinstance(other.call("LOCK", "b"), int)
+    p = holder(kept, programs)
+    wait_kept(kept, os.getpid())
+    p.tell("lock 0 b")
+    harness.wait_queued(kept, "b", 1)
+    crash(kept)
+    harness.wait_queued(kept, "b", 1)
+    assert other.call("UNLOCK", "b") == 0
+    assert token_of(p.hear()) > 0
+    told = [p.do("event 0 0") for _ in range(3)]
+    assert [event for event in told if event.startswith("LOST")] == told[:1] and " a " in told[0], told
+    assert p.do("unlock 0 a").startswith("LOST") and p.do("unlock 0 b").startswith("OK")

@@ -55,6 +55,17 @@ def test_a_living_lock_of_kazoo_goes_on_with_the_defaults(daemons, zk, root, cli
         assert isinstance(c.call("LOCK", "k/a", "WAIT", 5000), int) and c.call("UNLOCK", "k/a") == 0
 
 
+def test_the_directories_of_flavour_kazoo_that_stay_are_counted(daemons, zk, root, clients, kazoo_client):
+    d = daemons(zk, root, argv=["-o", "prefix:k/.flavour=kazoo"])
+    c = clients(d)
+    for i in range(NAMES):
+        assert isinstance(c.call("LOCK", f"k/{i}"), int) and c.call("UNLOCK", f"k/{i}") == 0
+    assert isinstance(c.call("LOCK", "other"), int) and c.call("UNLOCK", "other") == 0
+    harness.wait_until(lambda: d.info("zookeeper")["directories_idle"] == str(NAMES), "all of them to be idle")
+    assert f"\nlockbroker_directories_idle {NAMES}\n" in c.call("METRICS")
+    assert len([name for name in directories(kazoo_client(zk), root) if name.startswith("k%2F")]) == NAMES
+
+
 def test_idle_directories_of_flavour_kazoo_are_removed(daemons, zk, root, clients, kazoo_client):
     k = kazoo_client(zk)
     d = daemons(zk, root, argv=["-o", "prefix:k/.flavour=kazoo", "-o", "prefix:k/.remove_idle_s=1"])

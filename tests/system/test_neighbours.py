@@ -3,6 +3,7 @@
 the benchmark to say: here nothing is asserted about time. LOCKBROKER_NEIGHBOURS=1: with fifty processes, for longer."""
 
 import os
+import re
 import sys
 
 import pytest
@@ -38,3 +39,28 @@ def test_no_request_of_another_account_is_refused_and_no_lock_lost(daemons, who)
         if what != neighbours.SPIN:
             assert found["attackers_asked"] or found["attackers_connected"], what
         harness.wait_until(lambda: len(d.client(operator=True).call("CLIENT", "LIST").splitlines()) == 1, "the attackers' end")
+
+
+def anonymous_mb(pid):
+    with open(f"/proc/{pid}/status") as f:
+        return int(re.search(r"^RssAnon:\s+(\d+) kB", f.read(), re.M).group(1)) / 1024
+
+
+def test_memory_is_given_back_within_seconds(daemons, clients):
+    """All but a fifth more than before, and what lies in pages with something that is still in use: the names that are
+    remembered (1,024) and what libevent keeps for each descriptor."""
+    d = daemons()
+    bystander = clients(d)
+    assert bystander.call("LOCK", "mine") > 0
+    before = anonymous_mb(d.pid)
+    many = [clients(d) for _ in range(20)]
+    for i, c in enumerate(many):
+        c.send_raw(b"".join(harness.encode("ENQUEUE", f"{i}/{n:0500}") for n in range(1000)))
+    for c in many:
+        assert all(c.reply() for _ in range(1000))
+    most = anonymous_mb(d.pid)
+    assert most > before + 40
+    for c in many:
+        c.close()
+    harness.wait_until(lambda: anonymous_mb(d.pid) <= 1.2 * before + 16, "the memory to be the kernel's")
+    assert bystander.call("VALID", "mine") > 0

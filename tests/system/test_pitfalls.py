@@ -11,6 +11,7 @@ import time
 import pytest
 
 import harness
+import test_cli
 from harness import FAST, FAST_TICK_MS
 
 
@@ -88,7 +89,7 @@ def test_sigterm_and_loss_are_heeded_in_both_modes(daemons):
             assert runs.wait(harness.PATIENCE) == 128 + signal.SIGTERM
         else:
             d.kill()
-            assert runs.wait(harness.PATIENCE) == 128 + signal.SIGTERM
+            assert runs.wait(harness.PATIENCE) == test_cli.LOST
             waits.terminate()  # it waits for a broker that comes back
             assert waits.wait(harness.PATIENCE) == -signal.SIGTERM
         assert waits.stdout.read() == ""

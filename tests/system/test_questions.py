@@ -2,6 +2,7 @@
 """What a host can tell about locks that others hold: HOLDERS, QUEUE, WHY, HOSTS."""
 
 import os
+import re
 import signal
 
 import harness
@@ -15,6 +16,44 @@ def described(client, name):
     """The holder, once its host has written about it."""
     (holder,) = client.call("HOLDERS", name)
     return holder if holder["pid"] else None
+
+
+def test_who_says_where_to_ask_for_what_only_the_holders_host_knows(two_hosts, clients):
+    holder = clients(two_hosts[0])
+    holder.call("LOCK", "orders")
+    elsewhere, there = (run(two_hosts[i], "who", "orders").stdout for i in (1, 0))
+    assert ("\nWhich process it is, and since when, is known to host alpha only, until somebody elsewhere waits: run there: "
+            "lockbroker who orders\n") in elsewhere
+    assert str(os.getpid()) in there and "known to" not in there
+    waiter, asker = clients(two_hosts[1]), clients(two_hosts[1])
+    waiter.send("LOCK", "orders")
+    harness.wait_until(lambda: described(asker, "orders"), "the holder to write")
+    told = run(two_hosts[1], "who", "orders").stdout
+    assert str(os.getpid()) in told and "known to" not in told
+
+
+def test_the_questions_of_operators_have_answers_on_every_host(two_hosts, clients):
+    """Each command of README's table."""
+    table = harness.read_source("README.md").split("## What operators ask")[1].split("\n## ")[0]
+    commands = re.findall(r"`lockbroker ([^`]+)`", table)
+    assert len(commands) == 7 and commands[-1] == "drain --wait"
+    holder, waiter = clients(two_hosts[0]), clients(two_hosts[1])
+    token = holder.call("LOCK", "orders/42")
+    waiter.send("LOCK", "orders/42")
+    asker = clients(two_hosts[1])
+    harness.wait_until(lambda: described(asker, "orders/42"), "the holder to write")
+    shown = {"who orders/42": str(token), "why orders/42": f"pid {os.getpid()}", "info session": "session_state:safe", "check": "OK",
+             "accounts": "connections", "log": "event=client_connected", "drain --wait": ""}
+    for command in commands:
+        if command.startswith("drain"):
+            waiter.close()
+            holder.call("UNLOCK", "orders/42")
+        for d in two_hosts:
+            done = run(d, *command.split())
+            assert done.returncode == 0, (command, done)
+            assert shown[command] in done.stdout, (command, done)
+        if command.startswith("why"):
+            assert "beta" in run(two_hosts[0], "who", "orders/42").stdout
 
 
 def test_a_holder_of_another_host_is_named(two_hosts, clients):

@@ -208,6 +208,18 @@ def check(*words):
                           timeout=harness.PATIENCE)
 
 
+def test_a_rule_that_leaves_other_ways_to_take_a_name_is_told(daemon, conf, clients):
+    rule, rest = "deny 4000 backup/* lock,shared,look", "a name that may not be locked can still be taken as an election or a "
+    conf.write(f"[access]\nrule = {rule}\n")
+    done = check(conf.path)
+    assert (done.returncode, done.stderr.count("\n")) == (0, 1)
+    assert f"{conf.path}:2: access.rule = {rule}: {rest}" in done.stderr
+    told = clients(daemon).call("RELOAD").splitlines()
+    assert len(told) == 2 and told[1].startswith(f"{conf.path}:2: access.rule = {rule}: {rest}")
+    conf.write("[access]\nrule = deny 4000 backup/* *\n")
+    assert check(conf.path).stderr == "" and len(clients(daemon).call("RELOAD").splitlines()) == 1
+
+
 def test_drop_ins_are_read_after_the_file_and_again_with_it(daemon, conf, clients):
     c = clients(daemon)
     conf.write("[limits]\nlocks = 7\n")
@@ -377,9 +389,10 @@ NAMES = r"""
 int getpwnam_r(const char *name, struct passwd *entry, char *text, size_t size, struct passwd **ret)
 {
 	int (*next)(const char *, struct passwd *, char *, size_t, struct passwd **) = dlsym(RTLD_NEXT, "getpwnam_r");
+	const char *slow = getenv("NAMES_SLOW");
 
-	while (strcmp(name, "slow") == 0 && access(getenv("NAMES_SLOW"), F_OK) == 0)
-		usleep(10000);
+	for (; strcmp(name, "slow") == 0 && access(slow, F_OK) == 0; usleep(10000))
+		truncate(slow, 1); /* says that somebody waits */
 	if (strcmp(name, "broken") != 0)
 		return next(strcmp(name, "slow") == 0 ? "root" : name, entry, text, size, ret);
 	*ret = NULL;
@@ -398,8 +411,9 @@ def names(tmp_path):
     return {"LD_PRELOAD": str(shim), "NAMES_SLOW": str(slow)}
 
 
-def threads(d):
-    return len(os.listdir(f"/proc/{d.pid}/task"))
+def wait_looked_up(names):
+    """The daemon has read the configuration, and asks for "slow"."""
+    harness.wait_until(lambda: os.stat(names["NAMES_SLOW"]).st_size, "the look-up to begin")
 
 
 @pytest.mark.plain_only("a sanitizer wants to be the first library")
@@ -420,16 +434,16 @@ def test_a_slow_look_up_of_a_user_holds_up_nothing_else(zk, daemons, conf, clien
     d = daemons(zk, argv=["-c", conf.path], env=names)
     k, presence = kazoo_client(zk), f"{d.options['zookeeper.root']}/.hosts/{d.host}"
     reloader, c = clients(d), clients(d, operator=False)
-    conf.write("[access]\nrule = deny slow other* lock\n")
+    conf.write("[access]\nrule = deny slow other* *\n")
     reloader.send("RELOAD")
-    harness.wait_until(lambda: threads(d) > 1, "the look-up to begin")
+    wait_looked_up(names)
     assert isinstance(c.call("LOCK", "other"), int) and reloader.quiet()
     os.unlink(names["NAMES_SLOW"])
     assert reloader.reply() == "access.rule: there are 1 rules, before 0\n"
     assert c.call("LOCK", "other2").code == "DENIED" and c.call("UNLOCK", "other") == 0
     open(names["NAMES_SLOW"], "w").close()
     reloader.send("RELOAD")
-    harness.wait_until(lambda: threads(d) > 1, "the next look-up to begin")
+    wait_looked_up(names)
     # The end of the session blocks, too, and needs another worker.
     assert k.exists(presence)
     d.signal(signal.SIGTERM)
@@ -441,9 +455,9 @@ def test_a_hand_over_does_not_wait_for_a_look_up_for_ever(daemons, conf, clients
     d = daemons(argv=["-c", conf.path], env=names)
     reloader, c, restarter = clients(d), clients(d), clients(d)
     token = c.call("LOCK", "a")
-    conf.write("[access]\nrule = deny slow other* lock\n")
+    conf.write("[access]\nrule = deny slow other* *\n")
     reloader.send("RELOAD")
-    harness.wait_until(lambda: threads(d) > 1, "the look-up to begin")
+    wait_looked_up(names)
     conf.write("")  # the next process need not look anybody up
     restarter.send("RESTART")
     answer = reloader.reply()

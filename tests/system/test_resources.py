@@ -2,6 +2,7 @@
 """What a machine may run out of, or have wrong, beside ZooKeeper: memory, room in the rundir, the time of day. Descriptors are
 test_turns.py's, room in the statedir test_directories.py's."""
 
+import contextlib
 import os
 import re
 import resource
@@ -10,6 +11,7 @@ import time
 
 import pytest
 
+import cgroup
 import harness
 from saved import Saved, wait_kept
 from test_directories import Within, directory, full  # noqa: F401 (directory is a fixture)
@@ -39,6 +41,46 @@ def test_out_of_memory_is_said_and_costs_what_a_kill_does(broker, clients):
     # ZooKeeper's library may lack memory first, and whoever is told of the session at that moment has something under way.
     if "session in jeopardy" not in broker.log():
         assert c.call("VALID", "a", "TOKEN", token) > 0 and c.call("UNLOCK", "a", "TOKEN", token) == 0
+
+
+class Limited:
+    """A daemon in a control group of its own, whose memory can be limited."""
+
+    def __init__(self):
+        before = cgroup.memory()
+        self.group = f"{before}/lockbroker-test-{os.getpid()}"
+        os.mkdir(self.group)
+        cgroup.enter(self.group)
+        try:
+            self.daemon = harness.Daemon()
+        finally:
+            cgroup.enter(before)
+
+    def limit(self, bytes_max):
+        names = ("memory.limit_in_bytes", "memory.max")
+        with open(next(p for name in names if os.path.exists(p := f"{self.group}/{name}")), "w") as f:
+            f.write(str(bytes_max))
+
+    def close(self):
+        self.daemon.end()
+        harness.wait_until(lambda: not open(f"{self.group}/cgroup.procs").read(), "the processes of the group to end")
+        os.rmdir(self.group)
+
+
+@pytest.mark.plain_only("it is about how much memory is used")
+@pytest.mark.skipif(not cgroup.memory(), reason="no control group of memory can be made here")
+def test_a_limit_of_memory_that_is_reached_is_named_as_the_cause(clients):
+    with contextlib.closing(Limited()) as limited:
+        d, old = limited.daemon, limited.daemon.pid
+        limited.limit(32 << 20)
+        greedy = clients(d, 2)
+        with pytest.raises((harness.Closed, OSError)):
+            for i in range(1 << 20):
+                greedy.call("LOCK", f"{i} {'x' * 400}", "DATA", "x" * 400)
+        limited.limit(1 << 30)
+        d.await_another(old)
+        assert f"the worker (process {old}) was killed by signal 9 " in d.log()
+        assert "because it had no memory left: raise MemoryMax= of the unit" in d.log()
 
 
 # ---- the time of day ----

@@ -168,6 +168,57 @@ def test_a_leader_goes_on(kept, clients):
     assert c.call("RESIGN", "e") == 1
 
 
+def test_an_observer_goes_on_and_is_told_each_leader_once(kept, clients):
+    leader, observer = clients(kept), clients(kept, 3)
+    token = leader.call("CAMPAIGN", "e", "DATA", "me")
+    observer.call("LOCK", "a")
+    assert observer.call("OBSERVE", "e") == "OK"
+    assert observer.push()[:3] == ["leader", "e", token]
+    for c in leader, observer:
+        kept.wait_kept(c)
+    kept.crash()
+    assert observer.call("LOCK", "b") and leader.call("RESIGN", "e") == 1
+    later = clients(kept).call("CAMPAIGN", "e", "DATA", "me")
+    told = [observer.push()]
+    while told[-1][2] != later:
+        told.append(observer.push())
+    assert [event[2] for event in told] in ([0, later], [later])
+    assert observer.call("UNOBSERVE", "e") == 1 and not observer.pushes and observer.quiet(0)
+
+
+def test_an_observer_that_was_not_told_yet_is_told(kept, clients):
+    leader, (observer, _) = clients(kept), holds(kept, clients, "a", version=2)
+    token = leader.call("CAMPAIGN", "e", "DATA", "me")
+    assert observer.call("OBSERVE", "e") == "OK"
+    for c in leader, observer:
+        kept.wait_kept(c)
+    kept.crash()
+    assert observer.call("EVENTS", "WAIT", 60000)[:3] == ["leader", "e", token]
+
+
+def test_a_loss_that_was_told_is_told_again(kept, clients):
+    """Nothing says whether the client has read it; a client knows it by its token."""
+    c, _ = holds(kept, clients, "a")
+    token = c.call("LOCK", "b", "LEASE", 20)
+    assert c.push() == ["lost", "b", token, "lease"]
+    kept.wait_kept(c)
+    kept.crash()
+    assert c.push() == ["lost", "b", token, "lease"]
+
+
+def test_a_ghost_stays_no_longer_after_another_kill(kept, clients):
+    """Its process was told by the end of its connection at the first one, and believes nothing that was proven since."""
+    c, _ = holds(kept, clients, "a", version=2)
+    c.send("EVENTS", "WAIT", 60000)
+    harness.wait_until(lambda: kept.marked(c), "the request")
+    found = []
+    for _ in range(2):
+        kept.crash()
+        found.append(Saved(kept).ghosts())
+        harness.wait_until(lambda: kept.standalone or Saved(kept).safe_until() > found[-1][0], "more to be proven")
+    assert len(found[0]) == 1 and found[1] == found[0]
+
+
 def test_a_hand_over_keeps_what_is_kept(kept, clients):
     harness.inherit_orphans()
     c, (a,) = holds(kept, clients, "a")

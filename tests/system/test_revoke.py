@@ -10,7 +10,7 @@ import pytest
 
 import harness
 from harness import FAST, FAST_TICK_MS
-from test_cli import run, started
+from test_cli import LOST, run, started
 from tools import need
 
 OPERATORS = True  # see clients of conftest.py
@@ -264,7 +264,7 @@ def test_a_command_whose_lock_is_taken_is_ended(two_hosts):
     done = run(two_hosts[1], "force-unlock", "a")
     assert (done.returncode, done.stderr) == (0, "")
     assert "is lost: an operator took it by force. Ending sh." in p.communicate(timeout=harness.PATIENCE)[1]
-    assert p.returncode == 128 + signal.SIGTERM
+    assert p.returncode == LOST
 
 
 def test_exit_statuses_tell_what_came_of_it(broker):

@@ -142,7 +142,7 @@ def test_a_circle_through_permits_is_refused(broker, clients):
 def test_a_command_runs_with_permits(broker):
     first = test_cli.start(broker, "sem", "-l", 2, "s", "--", *test_cli.READY, "sleep", 60)
     harness.wait_until(lambda: first.stdout.readline(), "the command")
-    assert test_cli.run(broker, "sem", "-n", "-l", 2, "-c", 2, "s", "--", "true").returncode == 75
+    assert test_cli.run(broker, "sem", "-n", "-l", 2, "-K", 2, "s", "--", "true").returncode == 75
     done = test_cli.run(broker, "sem", "-l", 2, "-w", 20, "s", "--", "sh", "-c", "echo $LOCKBROKER_NAME.$LOCKBROKER_TOKEN")
     assert (done.returncode, done.stdout) == (0, "s.\n")
     other = test_cli.run(broker, "sem", "-l", 3, "s", "--", "true")
@@ -153,7 +153,7 @@ def test_a_command_runs_with_permits(broker):
 
 def test_a_lease_ends_the_command(broker, clients):
     done = test_cli.run(broker, "sem", "-l", 1, "-L", "0.4", "s", "--", "sleep", "60")
-    assert done.returncode == 128 + signal.SIGTERM and "lease has run out" in done.stderr
+    assert done.returncode == test_cli.LOST and "lease has run out" in done.stderr
     assert clients(broker).call("ACQUIRE", "s", "LIMIT", 1, "WAIT", SOON) == 1
 
 
@@ -164,7 +164,8 @@ def test_a_command_that_would_wait_for_its_own_permits(broker):
 
 
 @pytest.mark.parametrize("argv", [("s", "--", "true"), ("-l", 0, "s", "--", "true"), ("-l", "x", "s", "--", "true"),
-                                  ("-l", 2, "-c", 0, "s", "--", "true"), ("-s", "-l", 2, "s", "--", "true"), ("-l", 2)],
+                                  ("-l", 2, "-K", 0, "s", "true"), ("-l", 2, "--count=3", "s", "true"),
+                                  ("-c", 1, "-l", 2, "s", "true"), ("-s", "-l", 2, "s", "--", "true"), ("-l", 2)],
                          ids=str)
 def test_wrong_options_are_64(standalone, argv):
     assert test_cli.run(standalone, "sem", *argv).returncode == 64

@@ -69,15 +69,15 @@ def test_who_is_refused_is_told_by_whom_it_is_held_and_nobody_is_asked(daemons, 
     assert b.call("HOLDERS", "a", "KNOWN") == []
     a.call("LOCK", "a", "DATA", "nightly")
     words = f"The lock a is held on host alpha by pid {os.getpid()} ("
-    assert words in run(alpha, "lock", "-n", "a", "--", "true").stderr
+    assert words in run(alpha, "lock", "-n", "--verbose", "a", "true").stderr
 
     def told():
-        done = run(beta, "lock", "-n", "a", "--", "true")
+        done = run(beta, "lock", "-n", "--verbose", "a", "true")
         assert done.returncode == 75 and "The lock a is held" in done.stderr
         return words in done.stderr
 
     harness.wait_until(told, "the holder to say who it is")
-    assert words in run(beta, "lock", "-w", "0.2", "a", "--", "true").stderr
+    assert words in run(beta, "lock", "-w", "0.2", "--verbose", "a", "true").stderr
     (holder,) = b.call("HOLDERS", "a", "KNOWN")
     assert (holder["host"], holder["data"]) == ("alpha", "nightly")
     assert b.call("HOLDERS", "a", "WHAT").code == "ERR"

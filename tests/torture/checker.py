@@ -275,6 +275,8 @@ class Check:
         the daemon has its next session: what was granted meanwhile and is proven after that belongs to the next one.
         """
         for f in self.faults:
+            if f.stopped:
+                self.void_unproven(f)
             if not f.expired:
                 continue
             for g in self.grants:
@@ -284,6 +286,12 @@ class Check:
                     g.void = True
                 if g.start <= f.end:
                     g.proven = min(g.proven, f.begin) if g.end > f.begin else g.proven
+
+    def void_unproven(self, fault):
+        """A daemon may be stopped after it has granted a lock, and say so only when it goes on: then VALID says 0."""
+        for g in self.grants:
+            if g.host in fault.hosts and not g.proven and fault.begin <= g.start <= fault.end + SECOND:
+                g.void = True
 
     def check_overlap(self, lock, grants):
         """`grants` in the order of their beginnings."""

@@ -214,6 +214,19 @@ def test_what_was_granted_on_an_ended_session_may_be_read_a_little_later():
     assert "token shrinks" in read_late(4000)
 
 
+def test_what_a_daemon_granted_before_it_was_stopped_may_be_read_when_it_goes_on():
+    stopped = fault("daemon stopped", 100, 200, "alpha", loses=True, stopped=True)
+    other = Story("w2", "beta").hold(190, 2).unlock(191, 2).say("end", 300)
+
+    def read_late(at, valid_ms):
+        late = Story().hold(at, 1, valid_ms).lost(at + 1, 1).unlock(at + 2, 1, "lost").say("end", at + 3)
+        return found(other, late, faults=[stopped])
+
+    assert read_late(201, 0) == []
+    assert "token shrinks" in read_late(201, 4000)
+    assert "token shrinks" in read_late(2000, 0)
+
+
 def test_what_the_next_session_granted_before_the_end_of_its_fault_is_proven_as_usual():
     expired = fault("session ended", 100, 200, "alpha", loses=True, expired=True)
     killed = fault("daemon killed", 4700, 4800, "alpha", closes=True, loses=True)

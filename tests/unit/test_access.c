@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
+#include "base/unit_name.h"
 #include "core/port/access.h"
 
 enum { RULES = 8 };
@@ -89,13 +90,28 @@ static void a_rule_concerns_whom_it_names(void **state)
 	}
 }
 
-static void a_unit_that_is_not_known_is_no_unit(void **state)
+static void who_is_of_no_unit_is_in_none(void **state)
 {
 	peer.unit = (struct slice){ 0 };
 	add("deny unit:web.service * lock");
 	add("allow unit:web.service * revoke");
 	assert_true(may(RULE_lock, "a"));
 	assert_false(may(RULE_revoke, "a"));
+}
+
+/* A process can end before its unit is read: it gets nothing by that. */
+static void an_unknown_unit_is_the_one_that_is_denied(void **state)
+{
+	peer.unit = SLICE(UNIT_UNKNOWN);
+	add("allow unit:web.service * revoke");
+	add("deny unit:web.service a lock");
+	add("allow unit:web.service a* shared");
+	add("deny unit:db.service a* shared");
+	assert_false(may(RULE_revoke, "a"));
+	assert_false(may(RULE_lock, "a"));
+	assert_true(may(RULE_lock, "b"));
+	assert_false(may(RULE_shared, "a"));
+	assert_int_equal(access_verbs(&rules, &peer), 1 << RULE_lock | 1 << RULE_shared);
 }
 
 /* Whatever groups are not known: nobody gets through for that. */
@@ -202,7 +218,8 @@ int main(void)
 		TEST(without_a_rule_others_holdings_are_left_alone),
 		TEST(the_first_rule_that_matches_counts),
 		TEST(a_rule_concerns_whom_it_names),
-		TEST(a_unit_that_is_not_known_is_no_unit),
+		TEST(who_is_of_no_unit_is_in_none),
+		TEST(an_unknown_unit_is_the_one_that_is_denied),
 		TEST(unknown_groups_are_those_that_are_denied),
 		TEST(operators_may_do_everything),
 		TEST(a_star_is_all_verbs),

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "base/conf_access.h"
 #include "base/conf_file.h"
 #include "conf_fixture.h"
 
@@ -311,6 +312,35 @@ static void test_overrides(void **state)
 	conf_free(&c);
 }
 
+static void test_a_rule_that_leaves_other_ways_to_take_a_name_is_told(void **state)
+{
+	static const struct { const char *rules; bool leaves; } rows[] = {
+		{ "rule = deny 1000 a/* lock,shared,look\n", true },
+		{ "rule = deny 1000 a/* lock,campaign,acquire\n", true },
+		{ "rule = deny 1000 a/* lock,campaign,acquire,observe\n", false },
+		{ "rule = deny 1000 a/* *\n", false },
+		{ "rule = deny 1000 a/* shared\n", false },
+		{ "rule = allow 1000 a/* lock\n", false },
+		{ "rule = deny 1000 a/* lock\nrule = deny 1000 a/* acquire,campaign,observe\n", false },
+		{ "rule = deny 1000 a/* lock\nrule = deny 1001 a/* acquire,campaign,observe\n", true },
+		{ "rule = deny 1000 a/* lock\nrule = deny 1000 b/* acquire,campaign,observe\n", true },
+		{ "rule = deny 1000 a/* lock\nrule = allow 1000 a/* acquire,campaign,observe\n", true },
+		{ "rule = deny unit:a.service * lock\nrule = deny unit:b.service * *\n", true },
+	};
+	char sentence[CONF_SENTENCE_MAX], text[256];
+	struct conf c;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		snprintf(text, sizeof(text), "[access]\n%s", rows[i].rules);
+		conf_init(&c);
+		read_text(&c, text, NULL);
+		if (conf_access_leaves(&c, sentence) != rows[i].leaves)
+			fail_msg("%s", rows[i].rules);
+		conf_free(&c);
+	}
+}
+
 static void test_a_key_of_former_versions_is_no_error(void **state)
 {
 	char error[CONF_ERROR_MAX] = "", *text;
@@ -477,6 +507,7 @@ int main(void)
 		cmocka_unit_test(test_a_key_of_former_versions_is_no_error),
 		cmocka_unit_test(test_numbers_against_each_other),
 		cmocka_unit_test(test_an_empty_host_is_the_machine),
+		cmocka_unit_test(test_a_rule_that_leaves_other_ways_to_take_a_name_is_told),
 		cmocka_unit_test(test_what_is_printed_can_be_read_back),
 		cmocka_unit_test(test_the_sample_shows_the_defaults),
 		cmocka_unit_test(test_what_is_printed_reads_as_it_was),

@@ -39,6 +39,7 @@ static int listening;
 static struct sockaddr_un address;
 static socklen_t address_len;
 static char told[256]; /* events that are no requests */
+static int halves;     /* how often half-closed was told */
 static int asked, others_turn; /* requests; how many when one with the word "b" came */
 static size_t told_by_then;            /* by then */
 static int looked_at, there_by_then;   /* a client; bytes that it could read by then */
@@ -135,6 +136,7 @@ void feed_event(struct feed *f, const struct event *event)
 		tell("connected");
 		break;
 	case EVENT_CLIENT_HALF_CLOSED:
+		halves++;
 		/* A state, which is told once or more. */
 		if (!strstr(told, "half"))
 			tell("half");
@@ -162,7 +164,7 @@ static int begin(void **state)
 
 	origin = (struct client_origin){ 0 };
 	told[0] = '\0';
-	asked = 0;
+	asked = halves = 0;
 	hurry = false;
 	looked_at = -1;
 	now_ns = 1;
@@ -213,15 +215,17 @@ static void says(int fd, struct slice text)
 	assert_int_equal(send(fd, text.data, text.len, MSG_NOSIGNAL), text.len);
 }
 
-/* All that is there to be read; *ended: and the end after it. */
+/* All that is there to be read, and what follows when there is room for it; *ended: and the end after it. */
 static struct slice heard(int fd, bool *ended)
 {
 	static char text[4 * OUTPUT_BYTES];
 	size_t len = 0;
 	ssize_t got;
 
-	while ((got = recv(fd, text + len, sizeof(text) - len, MSG_DONTWAIT)) > 0)
+	while ((got = recv(fd, text + len, sizeof(text) - len, MSG_DONTWAIT)) > 0) {
 		len += (size_t)got;
+		turn();
+	}
 	*ended = got == 0;
 	return (struct slice){ text, len };
 }
@@ -459,6 +463,88 @@ static void others_leave_room_for_one_long_request_and_one_long_answer(void **st
 	close(fd);
 }
 
+/* Of so many words, but for the last one. */
+static void begins_request_of(int fd, int words)
+{
+	char text[8192];
+	int len = snprintf(text, sizeof(text), "*%d\r\n$4\r\nWAIT\r\n", words);
+
+	for (int i = 2; i < words; i++, len += 6)
+		memcpy(text + len, "$0\r\n\r\n", 7);
+	says(fd, (struct slice){ text, (size_t)len });
+	turn();
+}
+
+static void long_requests(void)
+{
+	struct server_conf conf = {
+		.user_share = 100, .clients = CLIENTS, .request_bytes = 65536, .request_args = 1024, .output_bytes = OUTPUT_BYTES,
+	};
+
+	server_limits(server, &conf);
+}
+
+static void what_is_found_in_an_unfinished_request_is_charged(void **state)
+{
+	const size_t word = sizeof(struct slice) + sizeof(size_t);
+	struct account *mine;
+	int fd;
+
+	long_requests();
+	fd = connected();
+	mine = TAILQ_FIRST(&server_accounts(server)->list);
+	begins_request_of(fd, 200);
+	assert_int_equal(mine->used[SOCKET_INPUT], 0);
+	says(fd, SLICE("$0\r\n\r\n"));
+	turn();
+	assert_int_equal(asked, 1);
+	server_reply(server, NUMBER, SLICE("a"), false);
+	begins_request_of(fd, 1024);
+	assert_int_equal(mine->used[SOCKET_INPUT], 17 + 6 * 1022 + 1024 * word - CONN_UNPARSED_SMALL);
+	says(fd, SLICE("$0\r\n\r\n"));
+	turn();
+	assert_int_equal(asked, 2);
+	assert_int_equal(mine->used[SOCKET_INPUT], 0);
+	close(fd);
+}
+
+static void past_its_share_a_user_may_begin_a_request_of_few_words_and_none_of_many(void **state)
+{
+	struct charge all = { 0 };
+	struct slice got;
+	bool ended;
+	int fd;
+
+	long_requests();
+	fd = connected();
+	charge_force(&all, TAILQ_FIRST(&server_accounts(server)->list), SOCKET_INPUT, CONN_UNPARSED_MAX);
+	begins_request_of(fd, 256); /* 16 + 6 * 254 bytes, and 256 words of 24: 7,684 */
+	assert_heard(fd, "", false);
+	says(fd, SLICE("$0\r\n\r\n"));
+	turn();
+	assert_int_equal(asked, 1);
+	server_reply(server, NUMBER, SLICE("a"), false);
+	turn();
+	assert_heard(fd, "a", false);
+	begins_request_of(fd, 259); /* so many words have places for 512 */
+	got = heard(fd, &ended);
+	assert_true(ended && got.len > 6 && memcmp(got.data, "-LIMIT", 6) == 0);
+	assert_int_equal(asked, 1);
+	charge_give_back(&all, SOCKET_INPUT);
+	close(fd);
+}
+
+static void the_kernel_keeps_little_of_what_is_not_read(void **state)
+{
+	int fd = connected(), there;
+
+	says(fd, SLICE("REPLY 50000\r\nREPLY 50000\r\n"));
+	turn();
+	assert_int_equal(ioctl(fd, FIONREAD, &there), 0);
+	assert_in_range(there, CONN_PART_BYTES, 3 * CONN_KERNEL_BYTES);
+	close(fd);
+}
+
 /* ---- answers that are long ---- */
 
 static void a_long_answer_is_sent_in_parts_between_which_others_are_served(void **state)
@@ -529,6 +615,27 @@ static void a_peer_that_sends_no_more_gets_its_replies(void **state)
 	assert_heard(fd, "bc", true);
 	assert_string_equal(told, "connected half gone ");
 	close(fd);
+}
+
+/* While its request waits, nothing of it is read: its end would be reported for as long as it lasts. */
+static void the_end_of_what_a_peer_sends_is_reported_once(void **state)
+{
+	int fd = connected(), before;
+
+	says(fd, SLICE("WAIT\r\nNOW b\r\n"));
+	turn();
+	shutdown(fd, SHUT_WR);
+	turn();
+	assert_string_equal(told, "connected half ");
+	before = halves;
+	for (int turns = 0; turns < 10; turns++)
+		turn();
+	assert_int_equal(halves, before);
+	/* That it goes then is reported, too. */
+	close(fd);
+	turn();
+	turn();
+	assert_string_equal(told, "connected half gone ");
 }
 
 static void a_peer_that_is_gone_gets_nothing(void **state)
@@ -623,9 +730,13 @@ int main(void)
 		TEST(a_crowd_at_the_door_keeps_nobody_waiting),
 		TEST(who_came_and_went_without_a_word_is_no_client),
 		TEST(others_leave_room_for_one_long_request_and_one_long_answer),
+		TEST(what_is_found_in_an_unfinished_request_is_charged),
+		TEST(past_its_share_a_user_may_begin_a_request_of_few_words_and_none_of_many),
+		TEST(the_kernel_keeps_little_of_what_is_not_read),
 		TEST(a_long_answer_is_sent_in_parts_between_which_others_are_served),
 		TEST(a_request_for_much_waits_until_its_user_has_room),
 		TEST(a_peer_that_sends_no_more_gets_its_replies),
+		TEST(the_end_of_what_a_peer_sends_is_reported_once),
 		TEST(a_peer_that_is_gone_gets_nothing),
 		TEST(at_rest_there_is_none_whose_peer_is_gone),
 		TEST(what_is_queued_is_written_before_the_end),

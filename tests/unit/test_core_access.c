@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/unit_name.h"
 #include "core/state.h"
 #include "core_fixture.h"
 
@@ -159,6 +160,74 @@ static void groups_count_once_they_are_known(void **state)
 	fixture_say(f, 0, "LOCK c", ":3072");
 }
 
+static void who_is_of_an_unknown_unit_stays_so(void **state)
+{
+	struct fixture *f = *state;
+
+	RELOADED("deny unit:web.service a lock", "allow unit:web.service * revoke");
+	begin(f, 4, SLICE(UNIT_UNKNOWN), 0);
+	for (int i = 0; i < 2; i++) {
+		denied(f, 4, "LOCK a", "lock", "a", "deny unit:web.service a lock");
+		fixture_say(f, 4, "REVOKE b", "-DENIED only operators may ask for what others hold" DENIED_HOW);
+		fixture_hand_over(f);
+	}
+}
+
+/* What of root is not known is not charged to anybody else. */
+static void processes_of_unknown_units_have_one_account(void **state)
+{
+	static const char *const units[] = { UNIT_UNKNOWN, UNIT_UNKNOWN, "", "web.service" };
+	struct account *accounts[4];
+	struct fixture *f = *state;
+
+	for (uint32_t i = 0; i < 4; i++) {
+		fixture_connect_as(f, 4 + i, 0, slice_of(units[i]), false);
+		accounts[i] = f->broker->locks.conns[4 + i]->account;
+	}
+	assert_ptr_equal(accounts[0], accounts[1]);
+	assert_string_equal(accounts[0]->unit, UNIT_UNKNOWN);
+	assert_ptr_not_equal(accounts[1], accounts[2]);
+	assert_ptr_not_equal(accounts[1], accounts[3]);
+}
+
+/* What one unit of root has is no other unit's: to see, to end, to ask for, or to be in one group with. */
+static void units_that_are_told_apart_are_others(void **state)
+{
+	struct fixture *f = *state;
+	struct client **conns = f->broker->locks.conns;
+	struct slice text;
+
+	fixture_connect_as(f, 4, 0, SLICE("web.service"), false);
+	fixture_connect_as(f, 5, 0, SLICE("web.service"), false);
+	fixture_connect_as(f, 6, 0, SLICE("db.service"), false);
+	fixture_connect_as(f, 7, 0, SLICE(UNIT_UNKNOWN), false);
+	fixture_ask(f, 5, "CLIENT LIST");
+	text = bytes_view(&f->replies[5]);
+	assert_non_null(memmem(text.data, text.len, " pid=104 ", 9));
+	assert_null(memmem(text.data, text.len, " pid=106 ", 9));
+	assert_null(memmem(text.data, text.len, " pid=107 ", 9));
+	bytes_clear(&f->replies[5]);
+	for (uint32_t conn = 4; conn < 8; conn++)
+		fixture_say(f, conn, "CLIENT SETINFO OWNER job", "+OK");
+	assert_true(group_same(conns[4], conns[5]));
+	assert_false(group_same(conns[4], conns[6]) || group_same(conns[4], conns[7]) || group_same(conns[6], conns[7]));
+	fixture_say(f, 4, "LOCK a", ":1024");
+	fixture_say(f, 4, "REVOKE a", ":1");
+	fixture_say(f, 6, "REVOKE a", "-DENIED only operators may ask for what others hold" DENIED_HOW);
+	fixture_say(f, 6, "LOCK b", ":2048");
+	fixture_say(f, 4, "LOCK b WAIT 1000", "");
+	RELOADED("deny * * look");
+	fixture_say(f, 6, "CLIENT UNBLOCK 5", "-DENIED only operators may end a wait of another unit" DENIED_HOW);
+	fixture_say(f, 6, "LOCK a",
+		    "-DEADLOCK this client waits for a held by a client of another unit, which waits for b held by this client: "
+		    "release one of them first");
+	fixture_say(f, 5, "CLIENT UNBLOCK 5", ":1");
+	fixture_expect(f, 4, "$-1");
+	fixture_hand_over(f);
+	conns = f->broker->locks.conns;
+	assert_true(group_same(conns[4], conns[5]) && !group_same(conns[4], conns[6]));
+}
+
 /* Also when it takes the next lock, or begins again, before the groups of its process are known. */
 static void an_mlock_goes_on_after_a_hand_over(void **state)
 {
@@ -297,6 +366,9 @@ int main(void)
 		TEST(what_is_held_or_waited_for_stays),
 		TEST(of_several_names_each_is_looked_at_first),
 		TEST(groups_count_once_they_are_known),
+		TEST(who_is_of_an_unknown_unit_stays_so),
+		TEST(processes_of_unknown_units_have_one_account),
+		TEST(units_that_are_told_apart_are_others),
 		TEST(an_mlock_goes_on_after_a_hand_over),
 		TEST(who_may_not_look_is_shown_no_process_and_no_data),
 		TEST(its_own_is_shown_to_it),

@@ -49,9 +49,23 @@ static void waits(struct fixture *f, uint32_t conn, const char *words)
 	fixture_say(f, conn, words, "");
 }
 
+static void piece(struct fixture *f)
+{
+	assert_true(broker_has_work(f->broker));
+	fixture_simple(f, EVENT_TIME, 0);
+}
+
+/* The rest of a search that takes more than one event. */
+static void pieces(struct fixture *f)
+{
+	while (broker_has_work(f->broker))
+		piece(f);
+}
+
 static void deadlock(struct fixture *f, uint32_t conn, const char *words)
 {
 	fixture_ask(f, conn, words);
+	pieces(f);
 	assert_true(f->replies[conn].len > 10 && memcmp(f->replies[conn].data, "-DEADLOCK ", 10) == 0);
 	bytes_clear(&f->replies[conn]);
 }
@@ -60,7 +74,8 @@ static void expect_stat(struct fixture *f, const char *line)
 {
 	fixture_ask(f, CLIENTS - 1, "INFO stats");
 	bytes_char(&f->replies[CLIENTS - 1], '\0');
-	assert_non_null(strstr(f->replies[CLIENTS - 1].data, line));
+	if (!strstr(f->replies[CLIENTS - 1].data, line))
+		fail_msg("%s: %s", line, f->replies[CLIENTS - 1].data);
 	bytes_clear(&f->replies[CLIENTS - 1]);
 }
 
@@ -320,15 +335,17 @@ static void crowd(struct fixture *f, uint32_t count, const char *setinfo, const 
 /* With the request that is asked for, and that of c0. */
 static void as_many_as_may_are_followed(void **state)
 {
-	crowd(*state, DEADLOCK_REQUESTS_MAX - 2, NULL, "LOCK a");
+	crowd(*state, SEARCH_REQUESTS_MAX - 2, NULL, "LOCK a");
 	deadlock(*state, 1, "LOCK a");
 	expect_stat(*state, "deadlock_cuts_total:0\r\n");
 }
 
 static void beyond_that_it_waits_and_is_counted(void **state)
 {
-	crowd(*state, DEADLOCK_REQUESTS_MAX - 1, NULL, "LOCK a");
+	crowd(*state, SEARCH_REQUESTS_MAX - 1, NULL, "LOCK a");
 	waits(*state, 1, "LOCK a");
+	pieces(*state);
+	fixture_expect(*state, 1, "");
 	expect_stat(*state, "deadlock_cuts_total:1\r\n");
 	expect_stat(*state, "deadlocks_total:0\r\n");
 }
@@ -369,6 +386,8 @@ static void shared_by_many(struct fixture *f, uint32_t count)
 	}
 	held(f, 1, "LOCK b");
 	waits(f, 1, "LOCK m");
+	pieces(f);
+	fixture_expect(f, 1, "");
 }
 
 /* Of each grant the client is looked at, too; and of m as many as of any other. */
@@ -386,6 +405,314 @@ static void as_much_as_may_be_is_looked_at(void **state)
 {
 	shared_by_many(*state, SHARERS - 1);
 	expect_stat(*state, "deadlock_cuts_total:0\r\n");
+}
+
+/* ---- in pieces: what one event does of a search is bounded, and the rest goes on while waits come and go ---- */
+
+/* Two for each of a crowd, and for c0; three more until c1 is met. */
+enum { PIECE_CROWD = (DEADLOCK_EDGES_A_PIECE - 3) / 2 };
+
+static void what_fits_into_one_event_is_answered_at_once(void **state)
+{
+	crowd(*state, PIECE_CROWD, NULL, "LOCK a");
+	fixture_ask(*state, 1, "LOCK a");
+	assert_false(broker_has_work(((struct fixture *)*state)->broker));
+	assert_true(((struct fixture *)*state)->replies[1].len);
+}
+
+static void what_does_not_fit_goes_on_in_later_events(void **state)
+{
+	struct fixture *f = *state;
+
+	crowd(f, PIECE_CROWD + 1, NULL, "LOCK a");
+	waits(f, 1, "LOCK a");
+	piece(f);
+	fixture_expect(f, 1, "");
+	piece(f);
+	assert_true(f->replies[1].len > 10 && memcmp(f->replies[1].data, "-DEADLOCK this client waits for a behind", 40) == 0);
+	assert_false(broker_has_work(f->broker));
+	bytes_clear(&f->replies[1]);
+	expect_stat(f, "deadlocks_total:1\r\n");
+	/* It waits for nothing any longer, and keeps what it holds. */
+	fixture_say(f, 1, "UNLOCK b", ":0");
+}
+
+static void no_event_does_more_than_a_piece(void **state)
+{
+	struct fixture *f = *state;
+	int events = 0;
+
+	crowd(f, 1000, NULL, "LOCK a");
+	waits(f, 1, "LOCK a");
+	for (; broker_has_work(f->broker); events++)
+		piece(f);
+	assert_int_equal(events, (2 * 1000 + 3) / DEADLOCK_EDGES_A_PIECE + 1);
+	assert_true(f->replies[1].len);
+	bytes_clear(&f->replies[1]);
+}
+
+/* The way led through c2 when it was looked at. */
+static void what_is_over_by_then_is_not_reported(void **state)
+{
+	struct fixture *f = *state;
+
+	held(f, 2, "LOCK x");
+	crowd(f, 600, NULL, "LOCK a");
+	waits(f, 2, "LOCK a");
+	pieces(f);
+	waits(f, 1, "LOCK x");
+	piece(f);
+	fixture_say(f, CLIENTS - 1, "CLIENT UNBLOCK 3", ":1");
+	fixture_expect(f, 2, "$-1");
+	pieces(f);
+	fixture_expect(f, 1, "");
+	expect_stat(f, "deadlocks_total:0\r\n");
+	deadlock(f, 2, "LOCK a");
+}
+
+/* They share s and stand in line for a in the other order: each counts on the one before it, and all on the first. */
+static void who_counted_on_a_wait_that_ended_is_looked_at_again(void **state)
+{
+	enum { COUNT = 6 };
+	bool over = false;
+	char words[32];
+
+	for (int at = 0; !over; at++) {
+		struct fixture *f;
+
+		fixture_teardown(state);
+		assert_int_equal(start(state, true), 0);
+		f = *state;
+		f->conf.all_in_pieces = true;
+		held(f, 0, "LOCK a");
+		held(f, 1, "LOCK b");
+		waits(f, 0, "LOCK b");
+		for (uint32_t conn = CLIENTS; conn < CLIENTS + COUNT; conn++) {
+			fixture_connect(f, conn);
+			held(f, conn, "LOCK s SHARED");
+		}
+		for (uint32_t conn = CLIENTS + COUNT; conn-- > CLIENTS;)
+			waits(f, conn, "LOCK a");
+		pieces(f);
+		waits(f, 1, "LOCK s");
+		for (int i = 0; i < at && broker_has_work(f->broker); i++)
+			piece(f);
+		over = !broker_has_work(f->broker);
+		snprintf(words, sizeof(words), "CLIENT UNBLOCK %d", CLIENTS + COUNT);
+		fixture_say(f, CLIENTS - 1, words, ":1");
+		fixture_expect(f, CLIENTS + COUNT - 1, "$-1");
+		pieces(f);
+		assert_true(f->replies[1].len > 10 && memcmp(f->replies[1].data, "-DEADLOCK ", 10) == 0);
+		bytes_clear(&f->replies[1]);
+	}
+}
+
+static void whose_wait_ends_is_not_searched_for_any_longer(void **state)
+{
+	struct fixture *f = *state;
+
+	crowd(f, 600, NULL, "LOCK a");
+	waits(f, 1, "LOCK a WAIT 100");
+	piece(f);
+	fixture_say(f, CLIENTS - 1, "CLIENT UNBLOCK 2", ":1");
+	fixture_expect(f, 1, "$-1");
+	pieces(f);
+	expect_stat(f, "deadlocks_total:0\r\n");
+	waits(f, 1, "LOCK a");
+	piece(f);
+	fixture_simple(f, EVENT_CLIENT_GONE, 1);
+	pieces(f);
+	expect_stat(f, "deadlocks_total:0\r\n");
+}
+
+/* In the midst of the search for its earlier wait. */
+static void the_next_wait_of_a_client_has_a_search_of_its_own(void **state)
+{
+	struct fixture *f = *state;
+
+	crowd(f, 600, NULL, "LOCK a");
+	held(f, 2, "LOCK x");
+	waits(f, 2, "LOCK a");
+	pieces(f);
+	waits(f, 1, "LOCK a");
+	piece(f);
+	fixture_say(f, CLIENTS - 1, "CLIENT UNBLOCK 2", ":1");
+	fixture_expect(f, 1, "$-1");
+	deadlock(f, 1, "LOCK x");
+}
+
+static void a_search_goes_on_after_a_hand_over(void **state)
+{
+	struct fixture *f = *state;
+
+	crowd(f, 600, NULL, "LOCK a");
+	waits(f, 1, "LOCK a");
+	piece(f);
+	fixture_hand_over(f);
+	pieces(f);
+	assert_true(f->replies[1].len > 10 && memcmp(f->replies[1].data, "-DEADLOCK ", 10) == 0);
+	bytes_clear(&f->replies[1]);
+}
+
+/* 600 have one permit each of 600, and wait for b; c1, which holds that, asks for one, too. */
+static void a_knot_of_permits_is_found_in_pieces(void **state)
+{
+	struct fixture *f = *state;
+
+	held(f, 1, "LOCK b");
+	for (uint32_t conn = CLIENTS; conn < CLIENTS + 600; conn++) {
+		fixture_connect(f, conn);
+		held(f, conn, "ACQUIRE p LIMIT 600");
+	}
+	for (uint32_t conn = CLIENTS; conn < CLIENTS + 599; conn++)
+		waits(f, conn, "LOCK b");
+	pieces(f);
+	expect_stat(f, "deadlock_cuts_total:0\r\n");
+	/* One of them can go on yet. */
+	waits(f, 1, "ACQUIRE p LIMIT 600");
+	pieces(f);
+	expect_stat(f, "deadlock_cuts_total:0\r\n");
+	fixture_say(f, CLIENTS + 599, "RELEASE p", ":0");
+	assert_true(f->replies[1].len && f->replies[1].data[0] == ':');
+	bytes_clear(&f->replies[1]);
+	/* Then none can. */
+	waits(f, 1, "ACQUIRE p LIMIT 600");
+	pieces(f);
+	assert_true(f->replies[1].len > 10 && memcmp(f->replies[1].data, "-DEADLOCK ", 10) == 0);
+	bytes_clear(&f->replies[1]);
+	expect_stat(f, "deadlock_cuts_total:0\r\n");
+}
+
+/* Of 600 with a permit 20 can go on, and are not in the set any longer when one of them goes. */
+static void who_has_left_the_knot_may_go(void **state)
+{
+	struct fixture *f = *state;
+
+	held(f, 1, "LOCK b");
+	held(f, 2, "LOCK z");
+	for (uint32_t conn = CLIENTS; conn < CLIENTS + 600; conn++) {
+		fixture_connect(f, conn);
+		held(f, conn, "ACQUIRE p LIMIT 600");
+		waits(f, conn, conn < CLIENTS + 20 ? "LOCK z" : "LOCK b");
+	}
+	pieces(f);
+	waits(f, 1, "ACQUIRE p LIMIT 600 COUNT 30");
+	/* The second pass, whose first wait has looked at all the permits. */
+	for (int edges = 0; edges < 5000; edges += DEADLOCK_EDGES_A_PIECE)
+		piece(f);
+	for (uint32_t conn = CLIENTS; conn < CLIENTS + 20; conn++)
+		fixture_simple(f, EVENT_CLIENT_GONE, conn);
+	fixture_expect(f, 1, "");
+	pieces(f);
+	assert_true(f->replies[1].len > 10 && memcmp(f->replies[1].data, "-DEADLOCK ", 10) == 0);
+	bytes_clear(&f->replies[1]);
+}
+
+/* ---- whatever happens in the midst of it ---- */
+
+/*
+ * c1 has one of two permits and waits for a, which c2 holds; c2 waits for a permit. The other one is c3's, which is one
+ * owner with c4: that can go on, and then c3 can.
+ */
+static void permits_of_an_owner(struct fixture *f)
+{
+	fixture_say(f, 3, "CLIENT SETINFO OWNER x", "+OK");
+	fixture_say(f, 4, "CLIENT SETINFO OWNER x", "+OK");
+	held(f, 2, "LOCK a");
+	held(f, 5, "LOCK z");
+	held(f, 1, "ACQUIRE p LIMIT 2");
+	held(f, 3, "ACQUIRE p LIMIT 2");
+	waits(f, 4, "LOCK z");
+	waits(f, 2, "ACQUIRE p LIMIT 2");
+	pieces(f);
+	waits(f, 1, "LOCK a");
+}
+
+static void a_wait_that_ends_ties_its_owner_no_longer(void **state)
+{
+	int at = 0;
+
+	for (bool over = false; !over; at++) {
+		struct fixture *f;
+
+		fixture_teardown(state);
+		assert_int_equal(start(state, true), 0);
+		f = *state;
+		f->conf.all_in_pieces = true;
+		permits_of_an_owner(f);
+		for (int i = 0; i < at && broker_has_work(f->broker); i++)
+			piece(f);
+		over = !broker_has_work(f->broker);
+		held(f, 5, "UNLOCK z");
+		pieces(f);
+		fixture_expect(f, 1, "");
+		expect_stat(f, "deadlocks_total:0\r\n");
+		bytes_clear(&f->replies[4]);
+	}
+	assert_true(at > 10);
+}
+
+/* c2, in the crowd, is one owner with c3, which takes and releases something all the time. */
+static void an_owner_that_changes_all_the_time_hides_no_deadlock(void **state)
+{
+	struct fixture *f = *state;
+	int events = 0;
+
+	fixture_say(f, 2, "CLIENT SETINFO OWNER x", "+OK");
+	fixture_say(f, 3, "CLIENT SETINFO OWNER x", "+OK");
+	crowd(f, 600, NULL, "LOCK a");
+	waits(f, 2, "LOCK a");
+	pieces(f);
+	waits(f, 1, "LOCK a");
+	for (; broker_has_work(f->broker); events++) {
+		held(f, 3, "LOCK z");
+		piece(f);
+		held(f, 3, "UNLOCK z");
+	}
+	assert_true(f->replies[1].len > 10 && memcmp(f->replies[1].data, "-DEADLOCK ", 10) == 0);
+	bytes_clear(&f->replies[1]);
+	assert_int_equal(events, DEADLOCK_SEARCHES_IN_PIECES * (2 * 601 / DEADLOCK_EDGES_A_PIECE + 1) + 1);
+}
+
+enum { OTHER_USERS = 2 };
+
+/* They have ten waits each that are searched for in some pieces each; after some of those another user begins to wait. */
+static int events_of_a_third(struct fixture *f, uint32_t crowded, int after)
+{
+	enum { COUNT = 10 };
+	uint32_t first = CLIENTS + crowded;
+	char words[32];
+	int events = 0;
+
+	f->conf.limits.locks = f->conf.limits.grants;
+	crowd(f, crowded, NULL, "LOCK a");
+	for (uint32_t i = 0; i < OTHER_USERS * COUNT; i++) {
+		fixture_connect_as(f, first + i, 4242 + i % OTHER_USERS, (struct slice){ 0 }, false);
+		snprintf(words, sizeof(words), "LOCK own%u", i);
+		held(f, first + i, words);
+	}
+	for (uint32_t i = 0; i < OTHER_USERS * COUNT; i++)
+		waits(f, first + i, "LOCK a");
+	for (int i = 0; i < after; i++)
+		piece(f);
+	waits(f, 1, "LOCK a");
+	for (; !f->replies[1].len; events++)
+		piece(f);
+	assert_true(f->replies[1].len > 10 && memcmp(f->replies[1].data, "-DEADLOCK ", 10) == 0);
+	bytes_clear(&f->replies[1]);
+	return events;
+}
+
+static void each_user_is_searched_for_in_its_turn(void **state)
+{
+	for (int each = 2; each <= 4; each++)
+		for (int after = 0; after < 3 * each; after++) {
+			fixture_teardown(state);
+			assert_int_equal(start(state, true), 0);
+			/* 20 of those who wait are not of the crowd. */
+			assert_in_range(events_of_a_third(*state, DEADLOCK_EDGES_A_PIECE / 2 * (uint32_t)each - 30, after),
+					each, (OTHER_USERS + 1) * each + OTHER_USERS);
+		}
 }
 
 int main(void)
@@ -412,6 +739,19 @@ int main(void)
 		TEST(a_crowd_of_one_owner_is_searched),
 		TEST(what_is_looked_at_is_bounded),
 		TEST(as_much_as_may_be_is_looked_at),
+		TEST(what_fits_into_one_event_is_answered_at_once),
+		TEST(what_does_not_fit_goes_on_in_later_events),
+		TEST(no_event_does_more_than_a_piece),
+		TEST(what_is_over_by_then_is_not_reported),
+		TEST(who_counted_on_a_wait_that_ended_is_looked_at_again),
+		TEST(whose_wait_ends_is_not_searched_for_any_longer),
+		TEST(the_next_wait_of_a_client_has_a_search_of_its_own),
+		TEST(a_search_goes_on_after_a_hand_over),
+		TEST(a_knot_of_permits_is_found_in_pieces),
+		TEST(who_has_left_the_knot_may_go),
+		TEST(a_wait_that_ends_ties_its_owner_no_longer),
+		TEST(an_owner_that_changes_all_the_time_hides_no_deadlock),
+		TEST(each_user_is_searched_for_in_its_turn),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -45,6 +45,16 @@ static void a_grant_comes_as_an_event_under_resp2(void **state)
 	fixture_say(f, 1, "EVENTS WAIT 0", "*-1");
 }
 
+/* It would be lost: the answer that tells it is not refused for its length. */
+static void an_event_is_told_whatever_its_length(void **state)
+{
+	struct fixture *f = *state;
+
+	f->conf.limits.output_bytes = 16;
+	fixture_say(f, 1, "ENQUEUE b", "+QUEUED");
+	fixture_say(f, 1, "EVENTS WAIT 0", "*3 $7 granted $1 b :1024");
+}
+
 /* What is written to connections, in order, and to whom. */
 static void expect_written(struct fixture *f, size_t count, const struct effect *expected)
 {
@@ -422,6 +432,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_grant_comes_as_a_push),
 		TEST(a_grant_comes_as_an_event_under_resp2),
+		TEST(an_event_is_told_whatever_its_length),
 		TEST(the_reply_comes_before_the_grant_and_the_grant_before_the_unlocks),
 		TEST(a_wait_that_runs_out_is_told),
 		TEST(cancel_takes_it_back_for_good),

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/state.h"
 #include "core/znode/contender.h"
 #include "semaphore_fixture.h"
 
@@ -135,6 +136,31 @@ static void a_client_that_goes_gives_its_permits_back(void **state)
 	fixture_answer_session(f);
 	fixture_simple(f, EVENT_CLIENT_GONE, 0);
 	fixture_op(f, EFFECT_ZK_DELETE, lease);
+}
+
+/* What is put into the mutex is paid for by the user of the first in line, whose account ends with its last client. */
+static void who_waits_no_longer_pays_for_nothing(void **state)
+{
+	struct fixture *f = *state;
+	struct client *second;
+	char lease[128], mutex[128];
+	const struct lock *lock;
+
+	permit_held(f, lease);
+	fixture_answer_session(f);
+	fixture_connect_as(f, 5, 1001, SLICE(""), false);
+	fixture_ask(f, 5, "ACQUIRE s LIMIT 3");
+	fixture_answer_made(f, 9, 90, mutex, sizeof(mutex));
+	second = f->broker->locks.conns[5];
+	lock = second->request->lock;
+	assert_ptr_equal(lock->directory.payer, second->account);
+	/* As at its end, when its account goes in the same event. */
+	request_end(second->request);
+	assert_ptr_equal(lock->directory.payer, f->broker->locks.conns[0]->account);
+	fixture_simple(f, EVENT_CLIENT_GONE, 5);
+	fixture_answer_session(f);
+	fixture_ask(f, 1, "ACQUIRE s LIMIT 3");
+	fixture_expect(f, 1, "");
 }
 
 static void a_lease_that_ends_gives_the_znode_back(void **state)
@@ -354,6 +380,7 @@ int main(void)
 		TEST(a_try_behind_another_hosts_turn_is_nil),
 		TEST(who_waits_long_looks_at_the_leases),
 		TEST(a_client_that_goes_gives_its_permits_back),
+		TEST(who_waits_no_longer_pays_for_nothing),
 		TEST(a_lease_that_ends_gives_the_znode_back),
 		TEST(a_deleted_permit_is_lost),
 		TEST(a_try_is_told_the_loss_and_not_that_there_is_no_room),

@@ -159,6 +159,38 @@ static void a_claim_takes_until_it_is_held(void **state)
 	expect(f, "claims_total 1");
 }
 
+static void an_answer_counts_the_time_since_its_operation_was_sent(void **state)
+{
+	struct fixture *f = *state;
+	const char *children[1];
+	char name[256];
+
+	f->broker->env.stats.round_trip = (struct histogram){ 0 };
+	fixture_ask(f, 0, "LOCK a");
+	fixture_pass(f, 5);
+	expect(f, "round_trip_seconds_count 0");
+	fixture_op(f, EFFECT_ZK_GET, "a");
+	fixture_answer_get(f, 1, 0, LOCK_DATA);
+	expect(f, "round_trip_seconds_count 1");
+	expect(f, "round_trip_seconds_sum 0.005");
+	fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
+	fixture_pass(f, 20);
+	fixture_answer_made(f, 1, 100, name, sizeof(name));
+	expect(f, "round_trip_seconds_count 2");
+	expect(f, "round_trip_seconds_sum 0.03");
+	expect(f, "claim_seconds_count 0");
+	fixture_pass(f, 3);
+	children[0] = name;
+	fixture_op(f, EFFECT_ZK_LIST, "a");
+	fixture_answer_list(f, 1, 1, children);
+	expect(f, "round_trip_seconds_count 3");
+	expect(f, "round_trip_seconds_sum 0.058");
+	expect(f, "claim_seconds_count 1");
+	expect(f, "claim_seconds_sum 0.028");
+	expect(f, "claim_seconds_bucket{le=\"0.016777215\"} 0");
+	expect(f, "claim_seconds_bucket{le=\"0.067108863\"} 1");
+}
+
 static void nothing_of_a_user_is_shown(void **state)
 {
 	struct fixture *f = *state;
@@ -215,6 +247,7 @@ int main(void)
 		ALONE(the_longest_wait_is_looked_up_once_a_second),
 		TEST(the_session_is_shown_by_its_state),
 		TEST(a_claim_takes_until_it_is_held),
+		TEST(an_answer_counts_the_time_since_its_operation_was_sent),
 		ALONE(nothing_of_a_user_is_shown),
 		TEST(the_text_is_bounded),
 		ALONE(what_was_counted_goes_on_in_another_process),

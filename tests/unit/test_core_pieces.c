@@ -87,6 +87,30 @@ static void a_lock_that_comes_again_while_a_list_walks_is_shown_once(void **stat
 	bytes_clear(&f->replies[1]);
 }
 
+/* Names of 400 bytes; more than 98,000 bytes besides what a short list needs are not to be had. */
+static void the_memory_of_a_long_list_is_charged_and_has_a_limit(void **state)
+{
+	struct fixture *f = *state;
+	char words[512];
+
+	for (int i = 0; i < 200; i++) {
+		snprintf(words, sizeof(words), "LOCK l%03d%0396d", i, 0);
+		fixture_ask(f, 0, words);
+		if (i != 89)
+			continue;
+		fixture_ask(f, 1, "LOCKS");
+		pieces(f);
+		assert_non_null(memmem(f->replies[1].data, f->replies[1].len, "l089000", 7));
+		bytes_clear(&f->replies[1]);
+	}
+	fixture_ask(f, 1, "LOCKS");
+	pieces(f);
+	assert_memory_equal(f->replies[1].data, "-LIMIT user ", 12);
+	assert_non_null(memmem(f->replies[1].data, f->replies[1].len, "and of lists", 12));
+	bytes_clear(&f->replies[1]);
+	bytes_clear(&f->replies[0]);
+}
+
 static void the_client_that_a_list_would_look_at_next_goes(void **state)
 {
 	struct fixture *f = *state;
@@ -494,6 +518,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_lock_that_goes_while_a_list_walks_is_stepped_over),
 		TEST(a_lock_that_comes_again_while_a_list_walks_is_shown_once),
+		TEST(the_memory_of_a_long_list_is_charged_and_has_a_limit),
 		TEST(the_client_that_a_list_would_look_at_next_goes),
 		TEST(who_asked_for_a_list_goes),
 		TEST(a_list_begins_anew_after_a_hand_over),

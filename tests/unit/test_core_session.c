@@ -72,6 +72,26 @@ static void the_heartbeat_goes_on_while_idle(void **state)
 	}
 }
 
+/* Its answer would come when holders have been told already that the session is in jeopardy. */
+static void the_next_heartbeat_does_not_wait_for_one_that_takes_long(void **state)
+{
+	struct fixture *f = *state;
+	size_t sent;
+
+	fixture_answer_session(f);
+	fixture_pass(f, 1500);
+	sent = f->end_op;
+	fixture_pass(f, 749);
+	assert_int_equal(f->end_op, sent);
+	fixture_pass(f, 1);
+	assert_int_equal(f->end_op, sent + 1);
+	fixture_answer_beats(f);
+	fixture_no_op(f);
+	assert_int_equal(safe_ms(f), 8000);
+	fixture_pass(f, 1499);
+	fixture_no_op(f);
+}
+
 static void lock_traffic_counts_as_heartbeat(void **state)
 {
 	struct fixture *f = *state;
@@ -315,7 +335,7 @@ static void a_slow_handshake_shortens_the_proof(void **state)
 	fixture_answer_session(f);
 	assert_int_equal(safe_ms(f), 6760);
 	/* The second proves that the first reached the leader, and nothing about itself: nor do two sent together. */
-	fixture_pass(f, 1500);
+	fixture_pass(f, 760); /* jeopardy is near: it does not wait for T/8 */
 	fixture_connect(f, 0);
 	fixture_ask(f, 0, "LOCK a");
 	fixture_answer(f, ZK_OK);     /* heartbeat */
@@ -323,8 +343,11 @@ static void a_slow_handshake_shortens_the_proof(void **state)
 	fixture_answer(f, ZK_REFUSED); /* create */
 	bytes_clear(&f->replies[0]);
 	fixture_answer(f, ZK_NONODE); /* list */
-	assert_int_equal(safe_ms(f), 5260);
-	fixture_pass(f, 1500);
+	assert_int_equal(safe_ms(f), 6000);
+	fixture_pass(f, 750);
+	fixture_answer_session(f);
+	assert_int_equal(safe_ms(f), 5250);
+	fixture_pass(f, 750);
 	fixture_answer_session(f);
 	assert_int_equal(safe_ms(f), 8000);
 	fixture_free(f);
@@ -512,6 +535,7 @@ int main(void)
 		TEST(another_timeout_than_asked_for_is_told),
 		TEST(reads_prove_nothing),
 		TEST(the_heartbeat_goes_on_while_idle),
+		TEST(the_next_heartbeat_does_not_wait_for_one_that_takes_long),
 		TEST(lock_traffic_counts_as_heartbeat),
 		TEST(a_late_answer_proves_nothing),
 		TEST(a_silent_server_is_dropped_after_a_sixth),

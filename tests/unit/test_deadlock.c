@@ -76,7 +76,7 @@ static struct request *waits(int client, int lock, enum mode mode)
 static bool closes(int client, int lock, const struct request_terms *terms)
 {
 	bytes_clear(&why);
-	return deadlock_closes(&clients[client], &named[lock], terms, &why);
+	return deadlock_look(&clients[client], &named[lock], terms, &why) == DEADLOCK_CLOSES;
 }
 
 static void two_that_hold_what_the_other_wants(void **state)
@@ -134,7 +134,7 @@ static void a_wait_that_ran_out_or_is_queued_is_not_followed(void **state)
 
 static void clients_of_one_group_are_one(void **state)
 {
-	struct group group = { .uid = 0 };
+	struct group group = { 0 };
 
 	TAILQ_INIT(&group.clients);
 	for (int i = 0; i <= 1; i++) {

@@ -291,13 +291,19 @@ static void a_group_is_joined_by_who_neither_holds_nor_waits(void **state)
 	assert_int_equal(f->locks.groups.count, 0);
 }
 
-static void groups_of_two_users_are_two(void **state)
+static void groups_of_two_accounts_are_two(void **state)
 {
-	f->clients[1].uid = 1001;
+	struct client *other = &f->clients[1];
+	struct account *one = other->account;
+
+	other->account = account_enter(&f->env.accounts, 1001, "", 0);
 	group_join(c, SLICE("x"));
-	group_join(&f->clients[1], SLICE("x"));
-	assert_false(group_same(c, &f->clients[1]));
+	group_join(other, SLICE("x"));
+	assert_false(group_same(c, other));
 	assert_int_equal(f->locks.groups.count, 2);
+	group_leave(other);
+	account_leave(other->account);
+	other->account = one;
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -324,7 +330,7 @@ int main(void)
 		TEST(limits_of_a_client_and_of_its_user),
 		TEST(clients_of_one_user_share_what_is_counted),
 		TEST(a_group_is_joined_by_who_neither_holds_nor_waits),
-		TEST(groups_of_two_users_are_two),
+		TEST(groups_of_two_accounts_are_two),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

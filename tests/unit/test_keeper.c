@@ -247,6 +247,8 @@ static void what_a_worker_says_is_noted(void **state)
 	says(KEEPER_ALIVE, 500, 1);
 	assert_true(x.heard.alive && x.heard.within_us == 500);
 	assert_int_equal(keeper_message_send(worker, &unknown, NULL), 0);
+	says(KEEPER_STAYS, 0, 0);
+	assert_true(x.heard.stays && !x.heard.again);
 	says(KEEPER_AGAIN, 0, 0);
 	assert_true(x.heard.again);
 }
@@ -694,6 +696,7 @@ static void what_a_keeper_leaves_the_next_one_has(void **state)
 			    .group = 77,
 			    .worker = 78,
 			    .stop = SIGINT,
+			    .keep = 1,
 			    .signals = 1 << SIGHUP,
 			    .within_us = 5,
 			    .crashes = { .at_ns = { 1, 2 }, .count = 2 } };
@@ -716,6 +719,7 @@ static void what_a_keeper_leaves_the_next_one_has(void **state)
 	assert_int_equal(read.group, 77);
 	assert_int_equal(read.worker, 78);
 	assert_int_equal(read.stop, SIGINT);
+	assert_int_equal(read.keep, 1);
 	assert_int_equal(read.signals, 1 << SIGHUP);
 	assert_int_equal(read.within_us, 5);
 	assert_int_equal(crashes_recent(&read.crashes, 3), 2);

@@ -201,6 +201,35 @@ static void an_orphan_of_ours_is_deleted(void **state)
 	bytes_free(&orphan);
 }
 
+/* Another host's contender, in a directory that other software made: this host has it configured otherwise. */
+static void a_child_of_no_known_kind_is_told_without_its_session(void **state)
+{
+	static const enum flavour theirs[] = { FLAVOUR_RW, FLAVOUR_KAZOO };
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < 2; i++) {
+		struct bytes child = { 0 }, said = { 0 };
+		const struct effect *e;
+
+		contender_name(&child, 0x1020304050607, 77, theirs[i], MODE_EXCLUSIVE);
+		bytes_text(&child, "0000000002");
+		f->d.flavour = FLAVOUR_MUTEX;
+		f->d.unrecognized_reported = false;
+		directory_list(&f->d, false);
+		LISTED(f, bytes_view(&child));
+		for (e = f->out.list; e->type != EFFECT_LOG; e++)
+			assert_true(e < f->out.list + f->out.count);
+		bytes_format(&said, "%s %s", effects_slice(&f->out, e->text), effects_slice(&f->out, e->data));
+		bytes_char(&said, '\0');
+		assert_non_null(strstr(said.data, "a child of no known kind in /locks/a: "));
+		assert_non_null(strstr(said.data, "0000000002"));
+		assert_null(strstr(said.data, "00010203"));
+		bytes_free(&child);
+		bytes_free(&said);
+		effects_clear(&f->out);
+	}
+}
+
 static void a_refusal_concerns_all_requests(void **state)
 {
 	struct fixture *f = *state;
@@ -241,6 +270,7 @@ int main(void)
 		TEST(a_held_znode_that_is_gone_is_lost_and_next_follows),
 		TEST(a_waiting_znode_that_is_gone_loses_nothing),
 		TEST(an_orphan_of_ours_is_deleted),
+		TEST(a_child_of_no_known_kind_is_told_without_its_session),
 		TEST(a_refusal_concerns_all_requests),
 		TEST(slots_are_counted),
 	};

@@ -138,13 +138,14 @@ static void examine_exhausted(struct directory *d, uint64_t number, const struct
 static void report_unrecognized(struct directory *d, struct slice child)
 {
 	struct directories *all = d->directories;
+	struct slice shown = contender_shown(child);
 
 	if (d->unrecognized_reported)
 		return;
 	d->unrecognized_reported = true;
 	effects_say(all->env->out, EFFECT_LEVEL_WARNING, znode_unknown,
-		    EFFECT_FIELDS("path=%v znode=%v", bytes_view(&d->path), child),
-		    "a child of no known kind in %s: %n", bytes_view(&d->path), child);
+		    EFFECT_FIELDS("path=%v znode=%v", bytes_view(&d->path), shown),
+		    "a child of no known kind in %s: %n", bytes_view(&d->path), shown);
 }
 
 enum child listing_classify(struct listing_view view, struct slice child, enum mode *mode)

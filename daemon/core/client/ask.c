@@ -59,6 +59,7 @@ bool ask_permits(struct client *client, struct slice name, const struct request_
 bool ask_lock(struct client *client, struct slice name, const struct request_terms *terms, struct refusal *ret)
 {
 	struct locks *locks = client->locks;
+	enum deadlock deadlock = DEADLOCK_NONE;
 	struct lock *lock;
 	const char *why;
 
@@ -79,12 +80,16 @@ bool ask_lock(struct client *client, struct slice name, const struct request_ter
 	if (!ask_fits(lock, terms->kind, ret))
 		return false;
 	/* An ENQUEUE blocks nobody, and a try does not wait. */
-	if (!terms->queued && terms->wait_ns != 0 && deadlock_closes(client, lock, terms, &ret->sentence)) {
+	if (!terms->queued && terms->wait_ns != 0)
+		deadlock = deadlock_look(client, lock, terms, &ret->sentence);
+	if (deadlock == DEADLOCK_CLOSES) {
 		ret->code = ERROR_DEADLOCK;
 		return false;
 	}
 	lock_become(lock, terms->kind);
 	request_new(lock, client, terms);
+	if (deadlock == DEADLOCK_UNKNOWN)
+		deadlock_search(client);
 	return true;
 }
 

@@ -36,29 +36,52 @@
  *
  * The search is breadth first, so that it reports the shortest cycle; it needs no recursion, and visits each request at
  * most once in each of three walks: for a cycle of LOCKs, for all that a knot may be made of, for a cycle in the knot.
- * Beyond its limits it finds nothing: that is counted (deadlock_cuts_total), and the LOCK waits. The limits are what makes
- * it short: it is not done in pieces, because between two of them waits would come and go, and what it has found by then
- * would have to be looked at again. All that it looks at counts, and it is in the turn of who asks.
+ * Beyond its limits it finds nothing: that is counted (deadlock_cuts_total), and the LOCK waits.
+ *
+ * The event that asks does a first piece. If that is not enough, the request waits, and the search begins anew in the turns
+ * of its user (core/port/work.h), piece by piece, while waits come and go. It misses nothing: a deadlock lasts, all of it is
+ * there once the last of its waits has begun, and that wait's search meets it whenever it looks. It reports nothing that is
+ * over: it is told of each owner it has met that has, or waits for, less than before (lock/search.h), and then looks again.
+ * An owner of many clients may change all the time: so after some searches with a doubt the next one is done in one event.
+ *
+ *   state     | means                                    | event -> next state
+ *   none      | no search is to be done                  | a wait begins, and a first piece is not enough -> waiting
+ *   waiting   | it waits for the turns of its user       | its first turn -> in line
+ *   in line   | one is under way at a time; turns of its | the one before it is over -> under way
+ *             |   user do pieces of the one under way     |
+ *   under way | a part of the waits was met              | over: a cycle that is so still -> the wait ends with -DEADLOCK;
+ *             |                                          |   a doubt -> waiting; else -> none
+ *   any       |                                          | the wait ends -> none
  */
 #pragma once
 
 #include <stdbool.h>
 
 #include "core/lock/request.h"
+#include "core/lock/search.h"
 #include "protocol/bytes.h"
 
 struct client;
 struct lock;
 
 enum {
-	DEADLOCK_REQUESTS_MAX = 1024, /* followed in one walk */
 	DEADLOCK_EDGES_MAX = 4096,   /* grants, requests and clients looked at, in a walk for a cycle */
 	DEADLOCK_EDGES_GATHERED_MAX = 8192, /* the same, to find the knot */
-	DEADLOCK_EDGES_A_STEP = 16,   /* what they count for (core/port/work.h) */
-	DEADLOCK_HOPS_TOLD = 4,       /* of the cycle */
-	DEADLOCK_NAME_TOLD = 32,      /* bytes of each name */
+	DEADLOCK_EDGES_A_PIECE = 256, /* 2 us, or 30 if all of them have to come from memory */
+	DEADLOCK_EDGES_A_STEP = 4,    /* what they count for (core/port/work.h) */
+	DEADLOCK_SEARCHES_IN_PIECES = 8, /* for one wait; one more is done in one event */
 };
 
-/* This client's request, last in line for the lock (of a semaphore: its mutex), would close a cycle: see `sentence`. */
-bool deadlock_closes(struct client *c, struct lock *lock, const struct request_terms *terms,
-		     struct bytes *sentence);
+enum deadlock {
+	DEADLOCK_NONE,
+	DEADLOCK_CLOSES,  /* see `sentence` */
+	DEADLOCK_UNKNOWN, /* it would take longer: to be searched once the client waits */
+};
+
+/* Whether this client's request, last in line for the lock (of a semaphore: its mutex), would close a cycle. */
+enum deadlock deadlock_look(struct client *c, struct lock *lock, const struct request_terms *terms, struct bytes *sentence);
+/* The client waits, and is searched for in its turns. If it closes a cycle, its wait ends with an error. */
+void deadlock_search(struct client *c);
+/* Its turn has come (WORK_DEADLOCK). Returns the steps. */
+int64_t deadlock_continue(struct client *c);
+void deadlock_forget(struct client *c); /* it is not searched for any longer */

@@ -118,7 +118,7 @@ static void set_next(struct mlock *m)
 {
 	struct locks *locks = m->client->locks;
 
-	if (locks->mlock_steps == MLOCK_STEPS_AT_ONCE || locks->searched > DEADLOCK_EDGES_MAX ||
+	if (locks->mlock_steps == MLOCK_STEPS_AT_ONCE || locks->searched >= DEADLOCK_EDGES_A_PIECE ||
 	    locks->env->conf->all_in_pieces) {
 		mlock_resume(m);
 		return;

@@ -3,6 +3,7 @@
 
 #include "core/client/reply.h"
 #include "core/kind/observe.h"
+#include "core/lock/client_ledger.h"
 #include "core/lock/locks.h"
 
 /* Others who ask for what a client holds may fill this part, one in four, of what it may leave unread. */
@@ -31,7 +32,6 @@ static void write_session(struct client *c)
 static void write_leader(struct client *c, struct observer *o)
 {
 	const struct observation *known = o->lock->observation;
-
 	bool looks = client_may(c, RULE_look, bytes_view(&o->lock->name), NULL);
 
 	write_items(c, "leader", bytes_view(&o->lock->name), known->token, bytes_view(&known->host),
@@ -67,6 +67,8 @@ static void push(struct client *c, const struct notification *n)
 	bool was_full = notify_unresponsive(c);
 	struct effect *e;
 
+	/* Before the leader that it is told is noted as told. */
+	client_ledger_told(c);
 	write_notification(c, n);
 	e = reply_push(c);
 	if (n->type != NOTIFICATION_REVOKE)
@@ -88,7 +90,7 @@ static void answer_events(struct client *c)
 	struct grant *g = n->type == NOTIFICATION_LOST ? n->grant : NULL;
 
 	write_notification(c, n);
-	reply_end(c);
+	reply_end_whole(c);
 	notification_drop(c, n);
 	if (g)
 		grant_end(g);

@@ -3,7 +3,6 @@
 
 #include <assert.h>
 
-#include "core/lock/client_ledger.h"
 #include "core/lock/locks.h"
 
 struct bytes *reply_out(struct client *c)
@@ -43,6 +42,11 @@ void reply_end(struct client *c)
 	send(c, take_text(c));
 }
 
+void reply_end_whole(struct client *c)
+{
+	send(c, effects_take(c->locks->env->out));
+}
+
 void reply_end_settled(struct client *c)
 {
 	assert(!c->answered && !c->locks->after);
@@ -73,7 +77,6 @@ struct effect *reply_push(struct client *c)
 
 	e->conn = c->conn;
 	e->text = effects_take(out);
-	client_ledger_told(c);
 	return e;
 }
 

@@ -19,6 +19,7 @@
 /* Where replies and pushes are written. */
 struct bytes *reply_out(struct client *c);
 void reply_end(struct client *c);
+void reply_end_whole(struct client *c); /* of bounded length, and told only once: limits.output_bytes does not refuse it */
 void reply_end_settled(struct client *c);
 void reply_settled(struct client *c); /* all is settled: what was written before goes out, if anything was */
 /* Makes a push of what was written; valid until the next effect. */

@@ -151,8 +151,8 @@ static void client_unblock(struct client *c, const struct call *call)
 		return;
 	}
 	other = client_by_id(c->locks, (uint64_t)id);
-	if (other && other->uid != c->uid && !client_is_operator(c)) {
-		reply_denied(c, "end a wait of another user");
+	if (other && !client_is_own(c, other) && !client_is_operator(c)) {
+		reply_denied(c, other->uid == c->uid ? "end a wait of another unit" : "end a wait of another user");
 		return;
 	}
 	if (other && other->request) {

@@ -26,7 +26,7 @@ void cmd_hosts(struct client *c, struct call *call)
 	query_ask(call->hosts, c, COMMAND_HOSTS, (struct slice){ 0 });
 }
 
-/* All that hold it are clients of the same user, as far as there can be no others elsewhere. */
+/* All that hold it are clients of the same account, as far as there can be no others elsewhere. */
 static bool is_own(const struct client *c, const struct lock *lock)
 {
 	const struct grant *g;
@@ -35,7 +35,7 @@ static bool is_own(const struct client *c, const struct lock *lock)
 	if (!lock || TAILQ_EMPTY(&lock->grants))
 		return false;
 	TAILQ_FOREACH(g, &lock->grants, link) {
-		if (g->client->uid != c->uid)
+		if (!client_is_own(c, g->client))
 			return false;
 		alone |= g->mode == MODE_EXCLUSIVE && !lock->slots;
 	}

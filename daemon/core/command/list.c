@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "core/client/args.h"
 #include "core/client/reply.h"
+#include "core/port/pools.h"
 #include "protocol/name.h"
 
 static const int64_t NS_PER_S = 1000000000;
@@ -15,6 +16,7 @@ enum {
 	MATCH_STEPS_A_STEP = 32,    /* they take about as long as a look at a lock */
 	ROWS_FIRST = 16,
 	PATTERN_MAX = 1 << 20,      /* more than a request can have */
+	LIST_SMALL = 65536,         /* so much is not charged */
 };
 
 /* Of `rows`: the text of a row, and in it the name. */
@@ -115,7 +117,7 @@ static bool look(struct list *l, int64_t *done)
 	const struct lock *lock = walk_lock(&l->walk);
 	size_t before = l->work_done;
 
-	if (c && (c->uid == l->client->uid || client_is_operator(l->client)))
+	if (c && (client_is_own(l->client, c) || client_is_operator(l->client)))
 		show_client(l, c);
 	else if (lock && (l->any || name_matches(bytes_view(&l->pattern), bytes_view(&lock->name), &l->work_done)))
 		show_lock(l, lock);
@@ -139,6 +141,26 @@ static bool too_long(const struct list *l)
 	return l->rows.len > l->client->locks->env->conf->limits.output_bytes;
 }
 
+size_t list_memory(const struct list *l)
+{
+	size_t all = l->pattern.cap + l->rows.cap + l->placed.cap + l->last.cap + l->cap * sizeof(*l->heap);
+
+	return all > LIST_SMALL ? all - LIST_SMALL : 0;
+}
+
+/* For what it has become. False: its account may not have that. */
+static bool pays(struct list *l)
+{
+	struct client *c = l->client;
+	size_t bytes = list_memory(l);
+
+	if (bytes == l->charge.amount)
+		return true;
+	l->refused = !account_may(c->account, POOL_MEMORY, bytes - l->charge.amount, c->privileged);
+	charge_set(&l->charge, c->account, POOL_MEMORY, bytes);
+	return !l->refused;
+}
+
 /* ---- answers ---- */
 
 /* The client may ask again. */
@@ -154,6 +176,13 @@ static void answer(struct list *l)
 {
 	struct bytes *out = reply_out(l->client);
 
+	if (l->refused) {
+		const struct client *c = l->client;
+		const char *sentence = pools_refusal(c->locks->env, c->account, POOL_MEMORY, c->privileged);
+
+		reply_error(over(l), ERROR_LIMIT, "%s", sentence);
+		return;
+	}
 	if (l->work_done > LIST_STEPS_MAX) {
 		reply_error(over(l), ERROR_LIMIT,
 			    "matching that pattern with all locks takes more than 10000000 steps: use a simpler one");
@@ -182,12 +211,12 @@ static bool step(struct list *l, int64_t *done)
 		walk_begin(l->client->locks, &l->walk, l->kind == LIST_CLIENTS);
 	l->placing = l->placing || !look(l, done);
 	if (!l->placing)
-		return true;
+		return pays(l);
 	if (!l->count)
 		return false;
 	place(l);
 	++*done;
-	return true;
+	return pays(l);
 }
 
 int64_t list_continue(struct list *l, int64_t steps)
@@ -216,6 +245,7 @@ static struct list *begin(struct client *c, enum list_kind kind, const struct sl
 	if (pattern)
 		bytes_slice(&l->pattern, *pattern);
 	c->list = l;
+	charge_set(&l->charge, c->account, POOL_MEMORY, list_memory(l));
 	return l;
 }
 
@@ -248,6 +278,7 @@ void list_end(struct list *l)
 	work_drop(&l->client->locks->env->works, &l->work);
 	walk_end(l->client->locks, &l->walk);
 	l->client->list = NULL;
+	charge_give_back(&l->charge, POOL_MEMORY);
 	bytes_free(&l->pattern);
 	bytes_free(&l->rows);
 	bytes_free(&l->last);

@@ -43,7 +43,12 @@ struct list {
 	struct bytes last;    /* PLACE: the name that was put last */
 	struct bytes placed;
 	size_t placed_count;
+	struct charge charge; /* of list_memory() */
+	bool refused;         /* its client's account may not have more */
 };
+
+/* What it needs, beyond what a short one needs. */
+size_t list_memory(const struct list *l);
 
 /* LOCKS (`pattern` NULL: all) and CLIENT LIST (clients of the same user; to operators all): answered now or later. */
 void list_locks(struct client *c, const struct slice *pattern);

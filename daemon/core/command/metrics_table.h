@@ -11,8 +11,7 @@
 	TEXT(SERVER, ALWAYS, redis_version, bytes_text(out, "7.0.0")) \
 	TEXT(SERVER, ALWAYS, redis_mode, bytes_text(out, "standalone")) \
 	TEXT(SERVER, ALWAYS, lockbroker_version, bytes_text(out, conf->version)) \
-	TEXT(SERVER, ALWAYS, mode, bytes_text(out, mode_of(conf))) \
-	TEXT(SERVER, ALWAYS, host, bytes_text(out, conf->host)) \
+	TEXT(SERVER, ALWAYS, mode, bytes_text(out, mode_of(conf))) TEXT(SERVER, ALWAYS, host, bytes_text(out, conf->host)) \
 	LINE(SERVER, ALWAYS, process_id, ONE, conf->pid) LINE(SERVER, ALWAYS, uptime_in_seconds, SECONDS, uptime_ns(h)) \
 	NUMBER(SERVER, ALWAYS, started, conf->started_s, "start_time_seconds", GAUGE, ONE, \
 	       "When this process began, in seconds since 1970.") \
@@ -56,8 +55,7 @@
 	NUMBER(ZOOKEEPER, ZK, disconnected_ms, s->connected ? 0 : env->now_ns - s->silent_ns, \
 	       "zookeeper_disconnected_seconds", GAUGE, MS, "For how long there has been no connection; 0: there is one.") \
 	TEXT(ZOOKEEPER, ZK, trouble, bytes_slice(out, bytes_view(&zk->health.sentence))) \
-	LINE(ZOOKEEPER, ZK, trouble_age_ms, MS, trouble_age_ns(h)) \
-	TEXT(ZOOKEEPER, ZK, root, bytes_text(out, conf->root)) \
+	LINE(ZOOKEEPER, ZK, trouble_age_ms, MS, trouble_age_ns(h)) TEXT(ZOOKEEPER, ZK, root, bytes_text(out, conf->root)) \
 	NUMBER(ZOOKEEPER, ZK, operations, zk->operations.end - zk->operations.first, "zookeeper_operations", GAUGE, ONE, \
 	       "Operations that ZooKeeper has not answered yet.") \
 	NUMBER(ZOOKEEPER, ZK, open_bytes, w->open[WINDOW_BYTES], "zookeeper_open_bytes", GAUGE, BYTES, \
@@ -66,7 +64,9 @@
 	       "How many bytes may be open.") \
 	LINE(ZOOKEEPER, ZK, window_reads, ONE, w->size[WINDOW_READS]) \
 	LINE(ZOOKEEPER, ZK, window_writes, ONE, w->size[WINDOW_WRITES]) \
-	LINE(ZOOKEEPER, ZK, rate_bytes_per_second, ONE, rate(h)) LINE(ZOOKEEPER, ZK, directories_idle, ONE, all->left_count) \
+	LINE(ZOOKEEPER, ZK, rate_bytes_per_second, ONE, rate(h)) \
+	NUMBER(ZOOKEEPER, ZK, directories_idle, all->left_count, "directories_idle", GAUGE, ONE, \
+	       "Persistent directories of idle locks (flavour kazoo) that this host knows.") \
 	NUMBER(ZOOKEEPER, ZK, locks_waiting_to_send, all->turns.waiting, "locks_waiting_to_send", GAUGE, ONE, \
 	       "Locks that will ask ZooKeeper something as soon as there is room.") \
 	LINE(ZOOKEEPER, ZK, new_names, ONE, recent_names(h)) LINE(ZOOKEEPER, ZK, new_names_waiting, ONE, all->names.waiting) \

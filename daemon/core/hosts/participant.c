@@ -19,6 +19,7 @@ static struct participant here(const struct hosts *h, const struct lock *lock, c
 		.name = bytes_view(&c->name),
 		.client = (int64_t)c->id,
 		.uid = c->uid,
+		.account = c->account,
 		.for_ms = (h->env->now_ns - since_ns) / NS_PER_MS,
 		.lease_ms = -1,
 	};
@@ -92,8 +93,7 @@ void participant_veil(struct participant *p, const struct client *c, struct slic
 	if (client_is_operator(c))
 		return;
 	p->znode = contender_shown(p->znode);
-	/* The user of a process elsewhere is another host's. */
-	if (client_may_look(c, lock, p->here ? (uint32_t)p->uid : UINT32_MAX))
+	if (client_may_look(c, lock, p->account))
 		return;
 	p->pid = 0;
 	p->command = p->data = (struct slice){ 0 };

@@ -11,6 +11,7 @@
 #include "core/znode/mode.h"
 #include "protocol/bytes.h"
 
+struct account;
 struct client;
 struct grant;
 struct hosts;
@@ -21,6 +22,7 @@ struct participant {
 	struct slice host, name, command, znode;
 	enum mode mode;
 	bool here;
+	const struct account *account; /* NULL: elsewhere */
 	int64_t client, pid, uid, depth, token;
 	int64_t count; /* the permits that it waits for; 0: it waits for a lock */
 	int64_t for_ms; /* the time that it holds or waits; -1: not known */
@@ -38,8 +40,8 @@ struct participant participant_elsewhere(const struct hosts *h, const struct que
 /* A number in a znode's data. */
 int64_t participant_number(struct slice data, const char *key, int64_t otherwise);
 /*
- * Takes out what that client may not see: the session in a znode's name, which only operators may, and, of another user who
- * has that lock, process, command and data, unless it may look.
+ * Takes out what that client may not see: the session in a znode's name, which only operators may, and, of another account
+ * that has that lock, process, command and data, unless it may look.
  */
 void participant_veil(struct participant *p, const struct client *c, struct slice lock);
 /* Maps, as HOLDERS, QUEUE and LEADER show them. */

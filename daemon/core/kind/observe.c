@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/kind/observe.h"
 
-
 #include "base/mem.h"
-#include "core/znode/record.h"
 #include "core/lock/client_ledger.h"
 #include "core/lock/locks.h"
+#include "core/znode/record.h"
 #include "protocol/number.h"
 
 static struct observation *new (void)
@@ -34,12 +33,56 @@ struct observer *observe_find(const struct lock *lock, const struct client *clie
 	return NULL;
 }
 
+/* ---- the ledger ---- */
+
+static uint64_t told(const struct observer *o)
+{
+	return o->told ? LEDGER_LEADER(o->token) : 0;
+}
+
+void observe_record(struct observer *o)
+{
+	struct ledger *l = o->lock->locks->env->ledger;
+	struct ledger_observer *r;
+
+	if (!l)
+		return;
+	r = ledger_take(l, sizeof(*r));
+	r->head.number = ++l->last_number;
+	r->lock = o->lock->directory.record->head.number;
+	r->client = o->client->id;
+	r->told = told(o);
+	ledger_publish(l, &r->head, LEDGER_OBSERVER);
+	o->record = r;
+}
+
+static void unrecord(struct observer *o)
+{
+	struct ledger *l = o->lock->locks->env->ledger;
+
+	if (l)
+		ledger_drop(l, &o->record->head);
+	o->record = NULL;
+}
+
+bool observe_recorded(const struct observer *o)
+{
+	const struct ledger_observer *r = o->record;
+
+	return r && LEDGER_TYPE(r->head.word) == LEDGER_OBSERVER && r->client == o->client->id && r->told == told(o) &&
+	       r->lock == o->lock->directory.record->head.number;
+}
+
 /* ---- telling ---- */
 
 void observe_told(struct observer *o)
 {
+	struct ledger *l = o->lock->locks->env->ledger;
+
 	o->told = true;
 	o->token = o->lock->observation->token;
+	if (l)
+		ledger_store(l, &o->record->told, told(o));
 }
 
 /* Tells the observer, unless it was told the same. An unread notification will tell the latest anyway. */
@@ -113,7 +156,7 @@ struct observer *observe_add(struct lock *lock, struct client *client)
 	lock->observer_count++;
 	lock->directory.observed = true;
 	client->observer_count++;
-	client_ledger_review(client);
+	observe_record(o);
 	return o;
 }
 
@@ -128,11 +171,12 @@ void observe_begin(struct lock *lock, struct client *client)
 	directory_touch(&lock->directory);
 }
 
-/* Drops all that the observer was to be told. */
+/* Drops all that the observer was to be told. The lock may be freed before the observer. */
 static void leave(struct observer *o)
 {
 	struct lock *lock = o->lock;
 
+	unrecord(o);
 	notification_drop(o->client, o->notification);
 	outcome_drop(&lock->locks->outcomes, &o->outcome);
 	work_drop(&lock->locks->env->works, &o->work);
@@ -154,7 +198,6 @@ void observe_end(struct observer *o)
 	TAILQ_REMOVE(&o->client->observers, o, client_link);
 	o->client->observer_count--;
 	charge_remove(o->client->account, POOL_OBSERVERS, 1);
-	client_ledger_review(o->client);
 	bytes_free(&o->outcome.sentence);
 	mem_free(o);
 }
@@ -164,6 +207,7 @@ void observe_fail_all(struct lock *lock, enum error_code code, const char *sente
 	while (lock->observation) {
 		struct observer *o = TAILQ_FIRST(&lock->observation->observers);
 
+		client_ledger_told(o->client); /* before the ledger forgets it: a kill may come in between */
 		leave(o);
 		outcome_add_error(&lock->locks->outcomes, &o->outcome, OUTCOME_UNOBSERVED, o->client, code, sentence);
 	}

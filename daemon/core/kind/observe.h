@@ -33,6 +33,7 @@
 #include "protocol/errors.h"
 
 struct client;
+struct ledger_observer;
 struct notification;
 struct lock;
 struct operation;
@@ -51,7 +52,8 @@ struct observer {
 	int64_t token;              /* the token that it was told last */
 	struct notification *notification; /* the one that it has not read, or NULL */
 	struct outcome outcome;            /* LEADER, UNOBSERVED */
-	struct work_item work;                  /* LEADER: it is told later */
+	struct work_item work;             /* LEADER: it is told later */
+	struct ledger_observer *record;    /* NULL: there is no ledger */
 };
 
 struct observation {
@@ -80,6 +82,10 @@ void observe_tell(struct observer *o);
 void observe_resume(struct observer *o);
 /* The observer has been told what is known now. */
 void observe_told(struct observer *o);
+/* It is not in the ledger (port/ledger.h) yet. */
+void observe_record(struct observer *o);
+/* That it is there as it is. */
+bool observe_recorded(const struct observer *o);
 /* Sends the operations that are due, while connected and proving. Standalone: looks which grant leads. */
 void observe_continue(struct lock *lock);
 void observe_suspended(struct lock *lock);

@@ -2,6 +2,7 @@
 #include "core/lock/client.h"
 
 #include "base/cold.h"
+#include "base/container.h"
 #include "base/mem.h"
 #include "core/lock/client_ledger.h"
 #include "core/lock/locks.h"
@@ -97,11 +98,11 @@ int64_t locks_longest_wait_ns(struct locks *locks)
 	return locks->oldest_ns == INT64_MAX ? 0 : now_ns - locks->oldest_ns;
 }
 
-struct client *client_by_id(struct locks *locks, uint64_t id)
+struct client *client_by_id(const struct locks *locks, uint64_t id)
 {
 	struct client *c;
 
-	TAILQ_FOREACH(c, &locks->clients, link)
+	MAP_FOREACH(c, &locks->ids, id, id_node)
 		if (c->id == id)
 			return c;
 	return NULL;
@@ -126,9 +127,14 @@ bool client_may(const struct client *c, enum rule_verb verb, struct slice name, 
 	return access_may(&c->locks->env->conf->access, &peer, verb, name, ret_rule);
 }
 
-bool client_may_look(const struct client *c, struct slice name, uint32_t uid)
+bool client_is_own(const struct client *c, const struct client *other)
 {
-	return uid == c->uid || client_may(c, RULE_look, name, NULL);
+	return c->account == other->account;
+}
+
+bool client_may_look(const struct client *c, struct slice name, const struct account *account)
+{
+	return account == c->account || client_may(c, RULE_look, name, NULL);
 }
 
 static COLD bool refuse(const struct client *c, enum pool_number pool, const char **why)

@@ -27,15 +27,16 @@ TAILQ_HEAD(observer_list, observer); /* observe.h */
 struct client {
 	struct locks *locks;
 	TAILQ_ENTRY(client) link; /* broker->clients, oldest first */
-	TAILQ_ENTRY(client) closing_link, audit_link, group_link, told_link; /* broker->closing; `auditing`; owner; told */
+	TAILQ_ENTRY(client) closing_link, audit_link, group_link, told_link, search_link; /* closing; `auditing`; owner; told */
 	uint32_t conn, pid, uid;
-	struct bytes unit;        /* its systemd unit; empty: none, or not known */
+	struct bytes unit;        /* its systemd unit (base/unit_name.h) */
 	bool privileged;          /* it came through the operators' socket, and may use the reserve of accounts */
 	bool groups_known;        /* all of them */
 	uint32_t *groups;
 	size_t group_count;
 	uint32_t ruled, ruled_by; /* the verbs of rules that concern it, 1 << enum rule_verb; the env->rules that is of */
 	uint64_t id;
+	struct map_node id_node;  /* locks->ids */
 	int version;              /* RESP 2 or 3 */
 	bool half_closed, asking; /* a request is not answered yet */
 	bool lazy;                /* the client does not wait for that answer */
@@ -71,8 +72,8 @@ struct client {
 	struct ledger_client *record; /* in the ledger; NULL: none */
 	bool recorded;            /* it was in one: it is kept, and stands in that of the next process, too */
 	struct client_list *auditing; /* the list in which its AUDIT waits; NULL: none does */
-	bool reloading, resetting; /* its RELOAD waits; its RESET does, for: */
-	struct work_item releasing; /* it is closed or resets, and has something yet (hosts/release.h) */
+	bool search_waits, reloading, resetting; /* for a deadlock, in locks->searches; its RELOAD waits; its RESET does, for: */
+	struct work_item releasing, searching; /* it ends, and has something yet (hosts/release.h); client/deadlock.h */
 	struct list *list;        /* its LOCKS or CLIENT LIST, not answered yet (command/list.h); NULL */
 };
 
@@ -82,16 +83,16 @@ void client_set_child(struct client *c, uint32_t pid);
 void client_watch_child(const struct client *c);
 /* The process that is shown: the one that connected or the one it named, while it lives; else 0 and "inherited". */
 uint32_t client_shown(const struct client *c, struct slice *ret_comm);
-/* Ends the connection: before this event ends, the client's holdings are released and the connection is closed. */
-void client_close(struct client *c);
-struct client *client_by_id(struct locks *locks, uint64_t id); /* NULL when there is none */
+void client_close(struct client *c); /* before this event ends, what it has is released and the connection closed */
+struct client *client_by_id(const struct locks *locks, uint64_t id); /* NULL when there is none */
 /* Of the process that connected. A snapshot does not have them: the adapter reads them again from the connection. */
 void client_set_groups(struct client *c, const struct event_groups *groups);
 /* A rule may say whether it may do that with a lock: else there is the default. And as access_may() has it. */
 bool client_ruled(struct client *c, enum rule_verb verb);
 bool client_may(const struct client *c, enum rule_verb verb, struct slice name, const struct rule **ret_rule);
-/* What another client has of that lock is shown with all that is known of it: it is the user's own, or it may look. */
-bool client_may_look(const struct client *c, struct slice name, uint32_t uid);
+bool client_is_own(const struct client *c, const struct client *other); /* of one account: what one has is the other's own */
+/* What an account has of that lock is shown with all that is known of it: it is its own, or it may look. NULL: elsewhere. */
+bool client_may_look(const struct client *c, struct slice name, const struct account *account);
 bool client_is_operator(const struct client *c); /* it came through the operators' socket, whoever it is */
 
 /* False, with `why`: a limit of the client is reached, or its account's share. `queued`: an event will tell the end. */

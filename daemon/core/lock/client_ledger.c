@@ -13,7 +13,7 @@ static struct ledger *ledger_of(const struct client *c)
 
 static bool is_busy(const struct client *c)
 {
-	return c->request_count > (c->request != NULL) || c->observer_count ||
+	return c->request_count > (c->request != NULL) ||
 	       c->notification_count > (c->session_notification != NULL) || c->half_closed || c->closing;
 }
 

@@ -18,7 +18,7 @@ void client_ledger_remove(struct client *c);
 void client_ledger_changed(struct client *c);
 /* That it is written as it is. */
 bool client_ledger_is_true(const struct client *c);
-/* It may have, or may have no longer, what is not written down: queued requests, observers, unread notifications. */
+/* It may have, or may have no longer, what is not written down: queued requests, unread notifications. */
 void client_ledger_review(struct client *c);
 /* It is pushed something. */
 void client_ledger_told(struct client *c);

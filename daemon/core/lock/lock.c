@@ -203,6 +203,7 @@ struct lock *lock_new(struct locks *locks, struct slice name, enum kind kind, co
 	TAILQ_INIT(&lock->grants);
 	TAILQ_INIT(&lock->lost);
 	bytes_slice(&lock->name, name);
+	bytes_fit(&lock->name);
 	map_add(&locks->names, &lock->name_node, map_hash(&locks->names, name.data, name.len));
 	TAILQ_INSERT_TAIL(&locks->used, lock, link);
 	lock_ledger_write(lock);
@@ -218,6 +219,7 @@ struct lock *lock_make(struct locks *locks, struct slice name, const struct clie
 		if (!lock)
 			return NULL;
 		lock->directory.flavour = flavour_place(locks->env->conf, name, &lock->directory.path);
+		bytes_fit(&lock->directory.path);
 		directory_add(&lock->directory);
 	}
 	if (lock->idle) {

@@ -10,6 +10,7 @@
 #include "core/claim/directories.h"
 #include "core/lock/client.h"
 #include "core/lock/lock.h"
+#include "core/lock/search.h"
 #include "core/lock/walk.h"
 #include "core/port/env.h"
 #include "core/session/ensemble.h"
@@ -34,7 +35,10 @@ struct locks {
 	struct client *after;         /* answered, or its EVENTS ended, once all is settled; NULL: none */
 	struct client *restarter;     /* its RESTART waits for the outcome; NULL: nobody's does */
 	uint64_t last_search;
+	struct search first_piece, search; /* of who asks in this event; the one that goes on in later events */
+	struct client_list searches;       /* whose is that one, and whose comes next: one of each user at most */
 	struct map users, groups;
+	struct map ids; /* clients, by id: numbers that nobody chooses are their own hashes */
 
 	const struct kind_rule *const *rules; /* one for each kind */
 	struct map names;                     /* locks, by name */

@@ -236,6 +236,8 @@ void request_expire(struct request *r)
 		request_fail(r, ERROR_UNAVAILABLE, why_unknown(locks));
 		return;
 	}
+	if (!TAILQ_EMPTY(&locks->walks))
+		search_loosen(locks, r->client);
 	r->expired = true;
 	r->lock->expired_count++;
 	heap_set(&locks->env->timers, &r->timer,

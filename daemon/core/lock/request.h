@@ -55,7 +55,10 @@ struct request {
 	bool queued;
 	bool expired;         /* its wait ran out: it ends as soon as it is known that the lock is taken */
 	uint32_t mark;        /* its number in a snapshot (lock_snapshot.h) */
-	uint64_t search;      /* the last walk of a search that met it, or the knot that it is part of (deadlock.h) */
+	/* The last walk that met it, or the knot that it is part of, of a search at once and of one in pieces (search.h). */
+	uint64_t search[2];
+	uint32_t step;     /* its place in the one in pieces */
+	uint32_t searches; /* in pieces, that have begun for it */
 	int64_t asked_ns;
 	int64_t lease_ns;
 	struct bytes data;

@@ -41,16 +41,16 @@ static bool holds_or_waits(const struct client *c)
 	return c->grant_count > c->lost_count || c->request_count;
 }
 
-static struct group *find(struct locks *locks, uint32_t uid, struct slice name)
+static struct group *find(struct locks *locks, const struct account *account, struct slice name)
 {
 	uint64_t hash = map_hash(&locks->groups, name.data, name.len);
 	struct group *group;
 
 	MAP_FOREACH(group, &locks->groups, hash, node)
-		if (group->uid == uid && slice_eq(bytes_view(&group->name), name))
+		if (group->account == account && slice_eq(bytes_view(&group->name), name))
 			return group;
 	group = mem_new(sizeof(*group));
-	group->uid = uid;
+	group->account = account;
 	bytes_slice(&group->name, name);
 	TAILQ_INIT(&group->clients);
 	map_add(&locks->groups, &group->node, hash);
@@ -63,7 +63,7 @@ bool group_join(struct client *c, struct slice name)
 		return false;
 	group_leave(c);
 	if (name.len) {
-		c->group = find(c->locks, c->uid, name);
+		c->group = find(c->locks, c->account, name);
 		TAILQ_INSERT_TAIL(&c->group->clients, c, group_link);
 	}
 	return true;
@@ -76,6 +76,8 @@ void group_leave(struct client *c)
 	assert(!holds_or_waits(c));
 	if (!group)
 		return;
+	if (!TAILQ_EMPTY(&c->locks->walks))
+		search_leave_group(c->locks, c);
 	c->group = NULL;
 	TAILQ_REMOVE(&group->clients, c, group_link);
 	if (!TAILQ_EMPTY(&group->clients))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A user of the host: the counters that all clients of one user id share, for the limits; and the user's lock groups.
+ * A user of the host: all clients of one account, to whom its turns are shared; and its lock groups.
  *
  * A program that has a connection for each of its threads or processes can say that they belong together (CLIENT
  * SETINFO OWNER). Only deadlock detection uses this: it assumes that no member releases anything while another member
@@ -34,10 +34,12 @@ TAILQ_HEAD(group_clients, client);
 
 struct group {
 	struct map_node node; /* locks->groups */
-	uint32_t uid;         /* groups of different users are different, even if their names are equal */
+	const struct account *account; /* groups of different ones are different, even if their names are equal */
 	struct bytes name;
 	struct group_clients clients; /* at least one */
-	uint64_t search;              /* the last walk of a search that met it (deadlock.h) */
+	/* Of a search at once and of one in pieces (search.h): the last walk that met it; waits in its set, in that walk. */
+	uint64_t search[2], tied_in[2];
+	size_t tied[2];
 };
 
 /* Adds a client: the struct lives as long as it has some. */

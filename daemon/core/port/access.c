@@ -3,6 +3,7 @@
 
 #include <assert.h>
 
+#include "base/unit_name.h"
 #include "protocol/name.h"
 
 static struct slice slice_from(struct rule_word word)
@@ -19,6 +20,11 @@ static bool is_in_group(const struct access_peer *peer, const struct rule *r)
 	return !peer->groups_known && !r->allows;
 }
 
+static bool is_in_unit(const struct access_peer *peer, const struct rule *r)
+{
+	return slice_eq(peer->unit, slice_from(r->name)) || (unit_is_unknown(peer->unit) && !r->allows);
+}
+
 static bool concerns(const struct rule *r, const struct access_peer *peer)
 {
 	switch (r->who) {
@@ -29,7 +35,7 @@ static bool concerns(const struct rule *r, const struct access_peer *peer)
 	case RULE_GROUP:
 		return is_in_group(peer, r);
 	case RULE_UNIT:
-		return slice_eq(peer->unit, slice_from(r->name));
+		return is_in_unit(peer, r);
 	}
 	return false;
 }

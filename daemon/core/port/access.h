@@ -6,7 +6,8 @@
  *   the first rule that names its user, group or unit, the lock and the verb -> as that says
  *   none                      -> may, but not revoke what others hold, and not set the limit of a semaphore
  *
- * Whose groups are not all known is taken to be in the group of a rule that denies, and not in that of one that allows.
+ * Whose groups are not all known is taken to be in the group of a rule that denies, and not in that of one that allows; and
+ * so is whose unit is not known in its unit.
  */
 #pragma once
 
@@ -20,7 +21,7 @@
 /* Who asks. */
 struct access_peer {
 	uint32_t uid;
-	struct slice unit;
+	struct slice unit; /* base/unit_name.h */
 	const uint32_t *groups;
 	size_t group_count;
 	bool groups_known; /* all of them */

@@ -45,7 +45,7 @@ struct event {
 	union {
 		struct {
 			uint32_t pid, uid, gid;
-			struct slice comm, unit; /* command name of the peer and its systemd unit; each may be empty */
+			struct slice comm, unit; /* command name of the peer, may be empty, and its systemd unit (base/unit_name.h) */
 			bool privileged; /* it came through the operators' socket */
 			struct event_groups groups;
 		} connected;

@@ -20,25 +20,13 @@
 
 #include <stdint.h>
 
-#define LEDGER_MAGIC UINT64_C(0x6c65646765720001) /* with the version */
+#include "core/port/ledger_head.h"
+
 #define LEDGER_CHUNK UINT64_C(0x6c65646765724300)
 
 enum { LEDGER_CHUNK_BYTES = 16384, LEDGER_CELLS_AT = 64, LEDGER_CELL_MIN = 128, LEDGER_CLASSES = 6 };
-enum ledger_type { LEDGER_NONE, LEDGER_CLIENT, LEDGER_LOCK, LEDGER_CLAIM, LEDGER_GRANT, LEDGER_LETTER, LEDGER_TYPES };
-/* A number that was ever used is not above its ceiling. TOKENS: standalone, the number that tokens are based on. */
-enum ceiling { CEILING_CLIENT, CEILING_CLAIM, CEILING_NONCE, CEILING_LETTER, CEILING_QUERY, CEILING_SWEEP, CEILING_TOKENS,
-	       CEILINGS };
-struct ledger_head {
-	uint64_t magic;   /* 0: it is not written yet, and nothing can be relied on */
-	uint64_t place;   /* snapshot_place() (snapshot.h): with another configuration locks are elsewhere */
-	uint64_t missing; /* changes: records that no room was found for. Unless it is 0, nobody can go on from here */
-	uint64_t session; /* changes: that claims and directories belong to; 0: none. It ends before they go */
-	uint64_t epoch;   /* changes: of the session */
-	uint64_t jeopardy; /* changes: it is in jeopardy, and holders were told so */
-	uint64_t ceilings[CEILINGS]; /* change */
-	uint64_t zxid; /* changes: the highest transaction of the ensemble that was seen */
-	uint64_t draining; /* changes: operators want nothing to be granted */
-};
+enum ledger_type { LEDGER_NONE, LEDGER_CLIENT, LEDGER_LOCK, LEDGER_CLAIM, LEDGER_GRANT, LEDGER_OBSERVER, LEDGER_LETTER,
+		   LEDGER_TYPES };
 
 struct ledger_record {
 	uint64_t word;
@@ -92,6 +80,14 @@ struct ledger_grant {
 	int64_t depth, lease_ns, granted_ns; /* change, but for the last; the end of the lease */
 	uint64_t length;
 	char data[]; /* the text that its holder gave */
+};
+
+/* The leader that an observer was told last; 0: none yet. Its token is 0 if there was no leader. */
+#define LEDGER_LEADER(token) ((uint64_t)(token) << 1 | 1)
+struct ledger_observer {
+	struct ledger_record head; /* its number is the ledger's own: the later observer has the higher one */
+	uint64_t lock, client;     /* their numbers; perhaps of a client that has no record, since it held nothing */
+	uint64_t told;             /* changes: LEDGER_LEADER */
 };
 
 struct ledger_letter {

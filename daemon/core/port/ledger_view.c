@@ -9,7 +9,7 @@ enum { VERSION_BITS = 16 };
 static const size_t fixed[LEDGER_TYPES] = {
 	[LEDGER_CLIENT] = sizeof(struct ledger_client), [LEDGER_LOCK] = sizeof(struct ledger_lock),
 	[LEDGER_CLAIM] = sizeof(struct ledger_claim),   [LEDGER_GRANT] = sizeof(struct ledger_grant),
-	[LEDGER_LETTER] = sizeof(struct ledger_letter),
+	[LEDGER_OBSERVER] = sizeof(struct ledger_observer), [LEDGER_LETTER] = sizeof(struct ledger_letter),
 };
 
 static size_t text_of(const struct ledger_record *r, enum ledger_type type)
@@ -25,6 +25,7 @@ static size_t text_of(const struct ledger_record *r, enum ledger_type type)
 		return ledger_view_grant(r)->length;
 	case LEDGER_LETTER:
 		return ledger_view_letter(r)->length;
+	case LEDGER_OBSERVER:
 	case LEDGER_NONE:
 	case LEDGER_TYPES:
 		break;

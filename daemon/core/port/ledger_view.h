@@ -55,7 +55,24 @@ static inline const struct ledger_grant *ledger_view_grant(const struct ledger_r
 	return (const struct ledger_grant *)(const void *)r;
 }
 
+static inline const struct ledger_observer *ledger_view_observer(const struct ledger_record *r)
+{
+	return (const struct ledger_observer *)(const void *)r;
+}
+
 static inline const struct ledger_letter *ledger_view_letter(const struct ledger_record *r)
 {
 	return (const struct ledger_letter *)(const void *)r;
+}
+
+/* The token of LEDGER_TOKEN or LEDGER_LEADER. */
+static inline int64_t ledger_token(uint64_t word)
+{
+	return (int64_t)(word >> 1);
+}
+
+/* The number that a grant's token is based on: its claim's. */
+static inline int64_t ledger_base(const struct ledger_grant *g)
+{
+	return ledger_token(g->token) >> 10;
 }

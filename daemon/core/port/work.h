@@ -18,6 +18,7 @@
  *  ANSWER | a holder, a waiter or a host is shown   | as for LIST (hosts/answer.h)
  *   AUDIT  | a name below a root is looked at        | as it was when ZooKeeper answered (hosts/audit.h)
  *   MLOCK  | it asks for its next lock               | it holds those before, and waits for none (client/mlock.h)
+ * DEADLOCK | a wait or a holder is looked at         | who has less than before (client/deadlock.h)
  *  RELEASE | something that a client has is ended    | what it still has is as if the client had not ended yet
  *
  * Nothing of an item is in a snapshot: a list or an answer starts over; who is to be told follows from what was told last.
@@ -29,7 +30,7 @@
 
 #include "base/queue.h"
 
-enum work_kind { WORK_LIST, WORK_ANSWER, WORK_LEADER, WORK_AUDIT, WORK_MLOCK, WORK_RELEASE };
+enum work_kind { WORK_LIST, WORK_ANSWER, WORK_LEADER, WORK_AUDIT, WORK_MLOCK, WORK_RELEASE, WORK_DEADLOCK };
 
 enum {
 	WORK_TURN_STEPS = 64, /* some microseconds */

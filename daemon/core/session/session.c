@@ -7,6 +7,8 @@
 enum {
 	/* As parts of T. The heartbeat's is a little under the T/6 the proof asks for: a timer may fire late. */
 	BEAT_PART = 8,
+	/* When answers take so long that jeopardy is nearer than one may take, the next is not waited for as long. */
+	HASTY_BEAT_PART = 16,
 	/* Lock traffic proves as well as a heartbeat, but only the heartbeat shows others of our name that we live. */
 	ANNOUNCE_PART = 4,
 	SAFE_PART = 3,
@@ -102,6 +104,17 @@ bool session_grants(const struct ensemble *zk)
 	return zk->env->now_ns + zk->env->conf->grant_min_ns < session_safe_until(zk);
 }
 
+/* When the next heartbeat is due, unless another write is sent before. */
+static int64_t beat_due(const struct session *s)
+{
+	int64_t T = s->timeout_ns, due = s->write_ns + T / BEAT_PART;
+
+	if (s->state != SESSION_SAFE)
+		return due;
+	return min64(due, max64(s->write_ns + T / HASTY_BEAT_PART,
+				s->proof.safe_until_ns - T / SAFE_PART - T / PROOF_ANSWER_PART));
+}
+
 /* The next instant at which time alone changes something. Later writes and proofs only move it further away. */
 static void arm(struct ensemble *zk)
 {
@@ -111,7 +124,7 @@ static void arm(struct ensemble *zk)
 	if (zk->env->conf->standalone)
 		return;
 	if (s->connected) {
-		due = min64(due, s->write_ns + T / BEAT_PART);
+		due = min64(due, beat_due(s));
 		due = min64(due, s->announced_ns + T / ANNOUNCE_PART);
 		if (silent_ns != INT64_MAX)
 			due = min64(due, silent_ns + T / PROOF_ANSWER_PART);
@@ -434,7 +447,7 @@ static unsigned int tick_connected(struct ensemble *zk)
 		effects_add(zk->env->out, EFFECT_ZK_DROP);
 		return SESSION_DROPPED;
 	}
-	if (zk->env->now_ns - s->write_ns >= s->timeout_ns / BEAT_PART ||
+	if (zk->env->now_ns >= beat_due(s) ||
 	    zk->env->now_ns - s->announced_ns >= s->timeout_ns / ANNOUNCE_PART ||
 	    (s->proof.stalled && zk->env->now_ns >= s->proof.stalled_until_ns && s->write_ns < s->proof.stalled_until_ns))
 		presence_beat(zk);

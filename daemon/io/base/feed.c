@@ -116,7 +116,7 @@ void feed_event(struct feed *f, const struct event *event)
 	f->handling = false;
 }
 
-void feed_settle(struct feed *f)
+void feed_carried_out(struct feed *f)
 {
 	broker_carried_out(f->broker);
 }
@@ -157,4 +157,9 @@ bool feed_share_spent(const struct feed *f)
 void feed_hurry(struct feed *f)
 {
 	f->hurry = true;
+}
+
+bool feed_hurries(const struct feed *f)
+{
+	return f->hurry;
 }

@@ -45,8 +45,8 @@ void feed_record(struct feed *f, struct ledger *ledger);
 void feed_record_missing(struct feed *f);
 
 void feed_event(struct feed *f, const struct event *event);
-/* The turn settles: what the events led to is carried out, and the next one may be far away. */
-void feed_settle(struct feed *f);
+/* What the events so far led to is carried out, but not written yet; the next one may be far away. */
+void feed_carried_out(struct feed *f);
 /* The instant for the next event; it never goes back. */
 int64_t feed_now(struct feed *f);
 /* The instant of the latest event, for uses that need not be exact. */
@@ -60,3 +60,4 @@ void feed_begin_share(struct feed *f, int64_t share_ns);
 bool feed_share_spent(const struct feed *f);
 /* Something is left to do in the next turn. */
 void feed_hurry(struct feed *f);
+bool feed_hurries(const struct feed *f);

@@ -23,7 +23,7 @@ struct keeper {
 	int fd;
 	struct watch *input, *room;
 	bool pending; /* something is to be sent: */
-	bool here, again, alive;
+	bool here, again, alive, stays;
 	uint64_t within_us;
 	struct keeper_message keep; /* with `fds` */
 	int fds[KEEPER_BATCH];
@@ -158,7 +158,8 @@ static bool send_words(struct keeper *k)
 	k->here = k->here && !say(k, KEEPER_HERE, NULL, 0);
 	k->alive = k->alive && !say(k, KEEPER_ALIVE, &k->within_us, 1);
 	k->again = k->again && !say(k, KEEPER_AGAIN, NULL, 0);
-	return !k->here && !k->alive && !k->again;
+	k->stays = k->stays && !say(k, KEEPER_STAYS, NULL, 0);
+	return !k->here && !k->alive && !k->again && !k->stays;
 }
 
 /* What is dropped goes first: its id may be kept anew. */
@@ -274,6 +275,12 @@ void keeper_again(struct keeper *k)
 {
 	if (k)
 		k->again = k->pending = true;
+}
+
+void keeper_stays(struct keeper *k)
+{
+	if (k)
+		k->stays = k->pending = true;
 }
 
 /* ---- what is received ---- */

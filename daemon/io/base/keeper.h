@@ -92,3 +92,5 @@ int keeper_notify(struct keeper *k, const char *text, int fd);
 void keeper_alive(struct keeper *k, int64_t within_us);
 /* The keeper runs the program anew that is installed by now, if it is another one than its own; nothing is lost by that. */
 void keeper_again(struct keeper *k);
+/* Not what SIGUSR1 asked for: a later worker is not to leave everything for the next start either. */
+void keeper_stays(struct keeper *k);

@@ -11,6 +11,7 @@
  *     worker  AGAIN    none: the keeper is to run the program that is installed by now
  *     worker  NOTIFY   the bytes of a text, and perhaps a descriptor: to be sent to the service manager as they are, which
  *                      believes the main process of the service only
+ *     worker  STAYS    none: it has not left everything for the next start of the service, and goes on (SIGUSR1)
  *     keeper  BACK     ids, and the descriptors that an earlier worker gave it; only at the start of a worker
  *     keeper  BEGIN    one: how many workers crashed within the last minute; all of BACK came before
  *     keeper  KEPT     ids of a KEEP: it has their descriptors
@@ -39,6 +40,7 @@ enum keeper_kind {
 	KEEPER_REFUSED,
 	KEEPER_SIGNAL,
 	KEEPER_NOTIFY,
+	KEEPER_STAYS,
 };
 
 enum {

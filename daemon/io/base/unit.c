@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/unit_name.h"
+
 static bool ends_with(struct slice text, const char *end)
 {
 	size_t len = strlen(end);
@@ -71,9 +73,10 @@ static struct slice path_in(struct slice cgroup)
 
 static struct slice below(struct slice path, struct slice root)
 {
-	bool is_below = path.len > root.len && memcmp(path.data, root.data, root.len) == 0 && path.data[root.len] == '/';
+	bool is_below = root.len && path.len > root.len && memcmp(path.data, root.data, root.len) == 0 &&
+			path.data[root.len] == '/';
 
-	return root.len && is_below ? cut(path, root.len) : path;
+	return is_below ? cut(path, root.len) : path;
 }
 
 struct slice unit_of(struct slice cgroup, struct slice root)
@@ -118,5 +121,7 @@ struct slice unit_root(char text[UNIT_CGROUP_MAX])
 
 struct slice unit_read(pid_t pid, struct slice root, char text[UNIT_CGROUP_MAX])
 {
-	return pid > 0 ? unit_of(read_cgroup(pid, text), root) : (struct slice){ 0 };
+	struct slice cgroup = pid > 0 ? read_cgroup(pid, text) : (struct slice){ 0 };
+
+	return cgroup.len ? unit_of(cgroup, root) : SLICE(UNIT_UNKNOWN);
 }

@@ -19,5 +19,5 @@ enum { UNIT_NAME_MAX = 255, UNIT_CGROUP_MAX = 8192 };
 struct slice unit_root(char text[UNIT_CGROUP_MAX]);
 /* From what stands in /proc/<pid>/cgroup; points into it. Empty: the process belongs to none. */
 struct slice unit_of(struct slice cgroup, struct slice root);
-/* Reads that file; the unit points into `text`. Empty: it belongs to none, it cannot be read, or `pid` is 0. */
+/* Reads that file; points into `text`. UNIT_UNKNOWN: it cannot be read, or `pid` is 0. Empty: it belongs to none. */
 struct slice unit_read(pid_t pid, struct slice root, char text[UNIT_CGROUP_MAX]);

@@ -111,6 +111,7 @@ static void take_over(struct saved *s, const struct saved_left *left, int64_t no
 		}
 	}
 	take_former(s->file, &last);
+	explicit_bzero(last.password, sizeof(last.password));
 }
 
 /* It is this daemon's present one. */

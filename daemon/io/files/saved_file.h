@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The file `saved` (saved.h), version 4:
+ * The file `saved` (saved.h), version 5:
  *
  *     struct saved_file | the identity, a text | struct saved_conn for each number of a connection | memory
  *
@@ -18,7 +18,7 @@
 
 enum {
 	SAVED_MAGIC = 0x4c425356,
-	SAVED_VERSION = 4,
+	SAVED_VERSION = 5,
 	SAVED_BOOT_ID_MAX = 64,
 	SAVED_HOST_MAX = 256,
 	SAVED_IDENTITY_MAX = 1 << 20,
@@ -48,6 +48,7 @@ struct saved_conn {
 	uint64_t start;         /* of that process; 0: unknown */
 	uint64_t cookie;        /* of our end, which no other socket of this boot has; 0: there is no connection */
 	uint64_t peer;          /* the other end; 0: not known yet */
+	int64_t until_ns;       /* of a ghost: so long its process may believe to hold something; of any other: 0 */
 };
 
 struct saved_file {

@@ -200,7 +200,11 @@ void saved_left_free(struct saved_left *l)
 	if (l->fd >= 0)
 		close(l->fd);
 	mem_free(l->held);
+	/* Both have passwords of sessions. */
+	if (l->file)
+		explicit_bzero(l->file, sizeof(*l->file));
 	mem_free(l->file);
+	explicit_bzero(l, sizeof(*l));
 	mem_free(l);
 }
 

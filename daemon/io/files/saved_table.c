@@ -40,6 +40,7 @@ void saved_connected(struct saved *s, uint32_t conn, const struct saved_conn *wh
 	c->gid = who->gid;
 	c->start = who->start;
 	c->peer = who->peer;
+	c->until_ns = who->until_ns;
 	__atomic_store_n(&c->cookie, fd < 0 ? 0 : peer_cookie(fd), __ATOMIC_RELEASE);
 	s->self[conn] = who->peer || fd < 0 ? 0 : peer_self(fd);
 	if (conn >= s->used)

@@ -21,7 +21,7 @@ struct saved;
 size_t saved_clients(const struct saved *s);
 
 /* These take NULL. */
-/* Only pid, uid, gid, start, and peer of `who` count. `fd` is our end of the connection; -1: it is closed already. */
+/* Of `who` its identity and until_ns count. `fd` is our end of the connection; -1: it is closed already. */
 void saved_connected(struct saved *s, uint32_t conn, const struct saved_conn *who, int fd);
 void saved_gone(struct saved *s, uint32_t conn);
 void saved_holder(struct saved *s, uint32_t conn, bool holds);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,10 +19,12 @@
 #include "io/base/keeper.h"
 #include "protocol/number.h"
 
-enum { SETTING_MAX = 64, GIFTS = 3, PASSED_MAX = 1000 };
+enum { SETTING_MAX = 64, GIFTS = 4, PASSED_MAX = 1000 };
+
+static const char SAME[] = "/proc/self/exe";
 
 struct program {
-	char *path;
+	char *path, *path_setting;
 	char **argv, **envp; /* from envp[GIFTS] on; those before have room for what a new process is given */
 	char *fds, *names;   /* LISTEN_FDS, LISTEN_FDNAMES; NULL: no descriptors are for this process */
 };
@@ -35,12 +38,24 @@ static char *copy_of(const char *text)
 	return copy;
 }
 
+/* A process has the name of the path by which it was started. */
+static void take_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	prctl(PR_SET_NAME, slash ? slash + 1 : path);
+}
+
 /* The path by which the kernel was asked for it; what /proc/self/exe leads to may have been replaced. */
 static char *path_of(const char *word)
 {
-	const char *path = (const char *)(uintptr_t)getauxval(AT_EXECFN);
+	const char *path = (const char *)(uintptr_t)getauxval(AT_EXECFN), *told = getenv(PROGRAM_PATH_VARIABLE);
 	char dir[PATH_MAX], *whole = NULL;
 
+	if (path && strcmp(path, SAME) == 0 && told) {
+		take_name(told);
+		path = told;
+	}
 	if (!path || !*path)
 		path = word;
 	if (path[0] == '/' || !getcwd(dir, sizeof(dir)))
@@ -53,9 +68,10 @@ static char *path_of(const char *word)
 /* The socket is handed over with everything else; the watchdog concerns whoever is the service then. */
 static bool is_ours(const char *setting)
 {
-	static const char *const names[] = { "LISTEN_PID=",       "LISTEN_FDS=",       "LISTEN_FDNAMES=",
-					     "WATCHDOG_PID=",     KEEPER_VARIABLE "=", PROGRAM_KEEPING_VARIABLE "=",
-					     PROGRAM_VARIABLE "=" };
+	static const char *const names[] = { "LISTEN_PID=",        "LISTEN_FDS=",
+					     "LISTEN_FDNAMES=",    "WATCHDOG_PID=",
+					     KEEPER_VARIABLE "=",  PROGRAM_KEEPING_VARIABLE "=",
+					     PROGRAM_VARIABLE "=", PROGRAM_PATH_VARIABLE "=" };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (strncmp(setting, names[i], strlen(names[i])) == 0)
@@ -84,6 +100,8 @@ struct program *program_new(int argc, char **argv)
 	while (environ && environ[count])
 		count++;
 	p->path = path_of(argc > 0 ? argv[0] : "lockbrokerd");
+	if (asprintf(&p->path_setting, "%s=%s", PROGRAM_PATH_VARIABLE, p->path) < 0)
+		abort();
 	p->argv = mem_new(((size_t)argc + 1) * sizeof(char *));
 	for (int i = 0; i < argc; i++)
 		p->argv[i] = copy_of(argv[i]);
@@ -104,6 +122,7 @@ void program_free(struct program *p)
 	for (char **setting = p->envp + GIFTS; *setting; setting++)
 		free(*setting);
 	free(p->path);
+	free(p->path_setting);
 	free(p->fds);
 	free(p->names);
 	mem_free(p->argv);
@@ -131,10 +150,16 @@ static int check(const char *path, char *error)
 	return 0;
 }
 
-static int cannot_run(const struct program *p, int rc, char *error)
+static int cannot_run(const char *path, int rc, char *error)
 {
-	snprintf(error, PROGRAM_ERROR_MAX, "%s cannot be run: %s", p->path, strerror(-rc));
+	snprintf(error, PROGRAM_ERROR_MAX, "%s cannot be run: %s", path, strerror(-rc));
 	return rc;
+}
+
+/* Where the kernel is to find it. */
+static const char *file_of(const struct program *p, const struct program_gift *gift)
+{
+	return gift->same && !program_is_installed(p) ? SAME : p->path;
 }
 
 /* The environment with it. `setting` has to last as long. */
@@ -148,10 +173,13 @@ static char **environment(const struct program *p, const struct program_gift *gi
 		*--envp = p->names;
 		*--envp = p->fds;
 	}
+	if (gift->same)
+		*--envp = p->path_setting;
 	return envp;
 }
 
-static int spawn(const struct program *p, const struct program_gift *gift, char **envp, pid_t *ret_pid)
+static int spawn(const struct program *p, const char *path, const struct program_gift *gift, char **envp,
+		 pid_t *ret_pid)
 {
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
@@ -168,7 +196,7 @@ static int spawn(const struct program *p, const struct program_gift *gift, char 
 	/* To itself: it is inherited, and nothing else is but what the service manager has passed. */
 	rc = -posix_spawn_file_actions_adddup2(&actions, gift->fd, gift->fd);
 	if (rc == 0)
-		rc = -posix_spawn(ret_pid, p->path, &actions, &attributes, p->argv, envp);
+		rc = -posix_spawn(ret_pid, path, &actions, &attributes, p->argv, envp);
 	posix_spawn_file_actions_destroy(&actions);
 	posix_spawnattr_destroy(&attributes);
 	return rc;
@@ -177,13 +205,14 @@ static int spawn(const struct program *p, const struct program_gift *gift, char 
 int program_start(const struct program *p, const struct program_gift *gift, pid_t *ret_pid,
 		  char error[PROGRAM_ERROR_MAX])
 {
+	const char *path = file_of(p, gift);
 	char setting[SETTING_MAX];
-	int rc = check(p->path, error);
+	int rc = check(path, error);
 
 	if (rc < 0)
 		return rc;
-	rc = spawn(p, gift, environment(p, gift, setting), ret_pid);
-	return rc < 0 ? cannot_run(p, rc, error) : 0;
+	rc = spawn(p, path, gift, environment(p, gift, setting), ret_pid);
+	return rc < 0 ? cannot_run(path, rc, error) : 0;
 }
 
 int program_replace(const struct program *p, const struct program_gift *gift, char error[PROGRAM_ERROR_MAX])
@@ -197,7 +226,7 @@ int program_replace(const struct program *p, const struct program_gift *gift, ch
 	execve(p->path, p->argv, environment(p, gift, setting));
 	rc = -errno;
 	fcntl(gift->fd, F_SETFD, FD_CLOEXEC);
-	return cannot_run(p, rc, error);
+	return cannot_run(p->path, rc, error);
 }
 
 int program_passed(const struct program *p)

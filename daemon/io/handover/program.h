@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The program that this process runs, as it was started: its path, its words and its environment. Started again by that
- * path, it is the one that is installed by then: an upgrade replaces the file, and leaves this process the old one.
+ * path, it is the one that is installed by then: an upgrade replaces the file, and leaves this process the old one. That
+ * can be started again as well (`same`).
  */
 #pragma once
 
@@ -14,6 +15,8 @@ enum { PROGRAM_ERROR_MAX = 512 };
 #define PROGRAM_VARIABLE "LOCKBROKERD_HANDOVER"
 /* ... and a keeper that runs in the place of another one here. */
 #define PROGRAM_KEEPING_VARIABLE "LOCKBROKERD_KEEPING"
+/* ... and one that was started from a file which is no longer at its path finds that path here. */
+#define PROGRAM_PATH_VARIABLE "LOCKBROKERD_PATH"
 
 struct program;
 
@@ -27,6 +30,7 @@ struct program_gift {
 	int fd;               /* ... a descriptor */
 	bool passed;          /* the service manager's descriptors, which are at the same numbers there (LISTEN_FDS) */
 	bool session;         /* a session of its own, and no signal blocked */
+	bool same;            /* the file that this process runs, also if another one or none is at the path by now */
 };
 
 /*

@@ -10,6 +10,7 @@
 #include "base/container.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/unit_name.h"
 #include "core/port/account_text.h"
 #include "io/base/feed.h"
 #include "io/base/peer.h"
@@ -45,18 +46,18 @@ struct acceptor {
 
 /*
  * The unit of the process that connected. Its number may be another process' by now: then, or if that cannot be excluded,
- * no unit is told.
+ * the unit is unknown.
  */
 static struct slice accept_unit(const struct acceptor *a, int fd, pid_t pid, uint64_t start, char text[UNIT_CGROUP_MAX])
 {
 	const struct slice root = { a->unit_root, a->unit_root_len };
 	int peer = peer_process(fd);
-	struct slice unit = start ? unit_read(pid, root, text) : (struct slice){ 0 };
+	struct slice unit = unit_read(start ? pid : 0, root, text);
 	char again[PROCESS_STAT_MAX];
 	struct process process = { 0 };
 	bool same = process_read(pid, again, &process) == 0 && process.start == start && !process.ended;
 
-	return (peer == PEER_PROCESS_UNKNOWN || peer_process_lives(peer)) && same ? unit : (struct slice){ 0 };
+	return (peer == PEER_PROCESS_UNKNOWN || peer_process_lives(peer)) && same ? unit : SLICE(UNIT_UNKNOWN);
 }
 
 void accept_groups(struct acceptor *a, int fd, gid_t gid, struct event_groups *ret)
@@ -93,6 +94,14 @@ static bool accept_admits(int fd, const struct account *account, bool privileged
 	return false;
 }
 
+/* What is sent and not read is the daemon's memory, too: it would be 208 KiB for each connection. */
+static void accept_bound(int fd)
+{
+	const int bytes = CONN_KERNEL_BYTES;
+
+	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+}
+
 /* What may be read of the process takes long: nobody is worth that who is refused anyway. */
 static void accept_known(struct acceptor *a, struct visitor *v)
 {
@@ -111,6 +120,7 @@ static void accept_known(struct acceptor *a, struct visitor *v)
 			return;
 		}
 	}
+	accept_bound(v->fd);
 	a->calls.welcome(a->calls.arg, v);
 }
 

@@ -23,7 +23,7 @@ struct visitor {
 	bool privileged; /* it came through the operators' socket */
 	uint32_t pid, uid, gid;
 	uint64_t start; /* of the process; 0: unknown */
-	struct slice comm, unit;
+	struct slice comm, unit; /* base/unit_name.h */
 	struct account *account;
 };
 

@@ -16,11 +16,12 @@
 #include "io/socket/conn_output.h"
 #include "io/socket/conn_room.h"
 
-enum { CONN_WORDS_KEPT = 16 };
+/* Of its reader, while it is idle. */
+enum { CONN_WORDS_KEPT = 16, CONN_SCRATCH_KEPT = 256 };
 
 static void conn_count_input(struct conn *c)
 {
-	size_t more = c->in.len > CONN_UNPARSED_SMALL ? c->in.len - CONN_UNPARSED_SMALL : 0;
+	size_t all = conn_unparsed(c), more = all > CONN_UNPARSED_SMALL ? all - CONN_UNPARSED_SMALL : 0;
 
 	if (more != c->unparsed.amount)
 		charge_set(&c->unparsed, c->account, SOCKET_INPUT, more);
@@ -89,7 +90,7 @@ static void conn_refuse_long(struct conn *c)
 	const struct log_account who = conn_log_account(c->account);
 	struct bytes sentence = { 0 };
 
-	if (c->in.len == 0 || c->in.len <= conn_input_max(c) || !conn_may_parse(c) || c->place.queued || c->eof)
+	if (conn_may_keep(c) || !conn_may_parse(c) || c->place.queued || c->eof)
 		return;
 	account_refusal(c->account, SOCKET_INPUT, c->privileged, &socket_pools_words[SOCKET_INPUT], &sentence);
 	log_caused(LOG_LEVEL_WARNING, LOG_EVENT_client_closed, &who, LOG_FIELDS("why=%s bytes=%d", "input", c->in.len),
@@ -158,6 +159,9 @@ static void conn_keep_rest(struct conn *c, struct slice input, size_t used)
 	else if (used > 0)
 		memmove(c->in.data, c->in.data + used, left);
 	c->in.len = left;
+	/* What was there may have been much more, and was charged. */
+	if (c->in.cap > 2 * CONN_UNPARSED_SMALL && c->in.cap / 2 > left)
+		bytes_fit(&c->in);
 	conn_count_input(c);
 	conn_refuse_long(c);
 }
@@ -169,7 +173,7 @@ static void conn_keep_nothing(struct conn *c)
 		bytes_free(&c->in);
 		conn_count_input(c);
 	}
-	if (c->reader.argv_cap > CONN_WORDS_KEPT) {
+	if (c->reader.argv_cap > CONN_WORDS_KEPT || c->reader.scratch.cap > CONN_SCRATCH_KEPT) {
 		size_t args_max = c->reader.args_max, bytes_max = c->reader.request_bytes_max;
 
 		resp_reader_deinit(&c->reader);
@@ -202,10 +206,18 @@ static void conn_consume(struct conn *c, struct slice input)
 		conn_end_half(c);
 	conn_hurry_lazy(c);
 	conn_flush_all(c->env);
-	conn_rewatch(c);
+	conn_read_on(c);
 	conn_unmark(c);
 	if (c->env->parties.held)
 		conn_wake(c);
+}
+
+/* Whether the peer has closed both directions, and not only the one in which it sends. */
+static bool conn_hung_up(const struct conn *c)
+{
+	struct pollfd p = { .fd = c->fd, .events = POLLRDHUP };
+
+	return poll(&p, 1, 0) == 1 && (p.revents & (POLLHUP | POLLERR | POLLNVAL));
 }
 
 static void conn_read(struct conn *c)
@@ -215,42 +227,47 @@ static void conn_read(struct conn *c)
 	ssize_t len;
 
 	conn_mark(c);
+	c->took = false;
 	len = recv(c->fd, c->env->scratch, most, 0);
 	if (len < 0) {
-		if (errno != EAGAIN && errno != EINTR)
+		c->readable = errno == EINTR;
+		if (errno == EINTR)
+			conn_set_ready(c);
+		else if (errno != EAGAIN)
 			conn_die(c);
 		conn_unmark(c);
 		return;
 	}
 	if (len == 0)
 		c->half = c->eof = true;
+	/* Its end, too, is read. */
+	c->readable = (size_t)len == most || (c->half && !c->eof);
 	input.len = (size_t)len;
 	if (c->in.len > 0) {
 		bytes_slice(&c->in, input);
 		input = bytes_view(&c->in);
 	}
 	conn_consume(c, input);
+	/* If it had gone by then, with answers unread, that was reported as input, and will not be again. */
+	if (!c->took && !c->readable && !c->closing && !c->dead && conn_hung_up(c))
+		conn_die(c);
 }
 
-/* What has come may not be read now: who is refused for that, and what the connection waits for instead. */
+/* What has come may not be read now: who is refused for that? */
 static __attribute__((noinline)) void conn_hold_back(struct conn *c)
 {
 	conn_refuse_long(c);
 	conn_hurry_lazy(c);
-	conn_watch(c, conn_wants(c));
 }
 
 void conn_serve(struct conn *c)
 {
-	bool readable = c->readable;
-
 	if (c->sending) {
 		conn_flush(c);
 		if (c->place.queued) /* for the next part, its end, or the next request */
 			return;
 	}
-	c->readable = false;
-	if (readable && conn_may_read(c)) {
+	if (c->readable && conn_may_read(c)) {
 		conn_read(c);
 		return;
 	}
@@ -258,16 +275,8 @@ void conn_serve(struct conn *c)
 		return;
 	conn_consume(c, bytes_view(&c->in));
 	/* Only now: what it has may have been much, and complete. */
-	if (readable && !c->dead && !conn_may_read(c))
+	if (c->readable && !c->dead && !conn_may_read(c))
 		conn_hold_back(c);
-}
-
-/* Whether the peer has closed both directions, and not only the one in which it sends. */
-static bool conn_hung_up(const struct conn *c)
-{
-	struct pollfd p = { .fd = c->fd, .events = POLLRDHUP };
-
-	return poll(&p, 1, 0) == 1 && (p.revents & (POLLHUP | POLLERR | POLLNVAL));
 }
 
 /* Events other than input alone. */
@@ -284,14 +293,6 @@ static __attribute__((noinline)) void conn_changed(struct conn *c, short what)
 	}
 	if (c->dead || c->closing)
 		return;
-	if (!(what & WATCH_READ)) {
-		conn_hold_back(c);
-		return;
-	}
-	if (c->readable) {
-		conn_watch(c, CONN_WATCH_EDGE);
-		return;
-	}
 	c->readable = true;
 	conn_set_ready(c);
 }
@@ -300,13 +301,12 @@ static void conn_input(int fd, short what, void *arg)
 {
 	struct conn *c = arg;
 
-	if (what != WATCH_READ) {
+	/* The end of a peer that leaves answers unread looks like input: who may be read is found out by that. */
+	if (what != (WATCH_READ | WATCH_EDGE) || c->waiting || c->eof || c->place.held) {
 		conn_changed(c, what);
-	} else if (!c->readable) {
+	} else {
 		c->readable = true;
 		conn_set_ready(c);
-	} else { /* reported again before its turn: once more is enough */
-		conn_watch(c, c->half || c->eof ? CONN_WATCH_EDGE : CONN_WATCH_HANGUP);
 	}
 }
 
@@ -343,15 +343,16 @@ struct conn *conn_new(struct conn_env *env, int fd, uint32_t number)
 {
 	struct conn *c = conn_make(env, fd, number);
 
-	conn_watch(c, CONN_WATCH_READ);
+	conn_watch(c);
 	return c;
 }
 
-struct conn *conn_ghost(struct conn_env *env, uint32_t number)
+struct conn *conn_ghost(struct conn_env *env, uint32_t number, int64_t until_ns)
 {
 	struct conn *c = conn_make(env, -1, number);
 
 	c->closing = true;
+	c->until_ns = until_ns;
 	return c;
 }
 
@@ -362,6 +363,7 @@ void conn_pack(const struct conn *c, struct parcel *p)
 	assert(!c->dead && !c->asking && !c->report);
 	parcel_int(p, "number", c->number);
 	parcel_int(p, "ghost", conn_is_ghost(c));
+	parcel_int(p, "until_ns", c->until_ns);
 	if (conn_is_ghost(c))
 		return;
 	parcel_fd(p, "fd", c->fd);
@@ -385,7 +387,7 @@ struct conn *conn_unpack(struct conn_env *env, struct parcel *p, const struct pa
 	struct conn *c;
 
 	if (parcel_get_int(r, "ghost"))
-		return conn_ghost(env, number);
+		return conn_ghost(env, number, parcel_get_int(r, "until_ns"));
 	if (fd < 0)
 		return NULL;
 	c = conn_make(env, fd, number);
@@ -408,7 +410,8 @@ void conn_begin(struct conn *c)
 {
 	if (conn_is_ghost(c))
 		return;
-	conn_watch(c, conn_wants(c));
+	if (!c->closing)
+		conn_watch(c);
 	if (conn_unwritten(c) > 0 || c->closing)
 		conn_set_dirty(c);
 	if (c->in.len > 0 || c->half || c->eof)

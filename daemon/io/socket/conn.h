@@ -38,15 +38,13 @@ struct parcel;
 struct parcel_record;
 struct watch;
 
-enum conn_watch { CONN_WATCH_NONE, CONN_WATCH_READ, CONN_WATCH_HANGUP, CONN_WATCH_EDGE };
-
 struct conn {
 	struct conn_env *env;
 	int fd;
 	uint32_t number;
 	bool privileged; /* it came through the operators' socket */
+	int64_t until_ns; /* of a ghost */
 	struct watch *input, *output;
-	enum conn_watch watch; /* what `input` waits for */
 	struct resp_reader reader;
 	struct bytes in, out;
 	struct account *account;
@@ -63,7 +61,8 @@ struct conn {
 	bool given : 1;  /* it may have it: a close is not its end */
 	bool is_dirty : 1, report : 1; /* it is written, which is not reported yet */
 	uint32_t *mark; /* once it is kept: nonzero, and no other process can go on with it; NULL: nobody looks */
-	bool readable : 1;         /* something came that may be read */
+	bool readable : 1;        /* something has come since a read took all that there was */
+	bool took : 1;            /* the peer was there after the latest read: it was sent something */
 	struct party_place place; /* whose turn it is served in */
 	TAILQ_ENTRY(conn) dirty;
 };
@@ -72,9 +71,9 @@ struct conn {
 struct conn *conn_new(struct conn_env *env, int fd, uint32_t number);
 /*
  * A client whose connection is closed, and whose process may still believe to hold something: what is sent to it goes
- * nowhere, and it is dead when it is closed.
+ * nowhere, and it is dead when it is closed: when its process has ended, or at that instant.
  */
-struct conn *conn_ghost(struct conn_env *env, uint32_t number);
+struct conn *conn_ghost(struct conn_env *env, uint32_t number, int64_t until_ns);
 bool conn_is_ghost(const struct conn *c);
 /* It is charged to that account, whatever that has, and served in its turns; before that it is nobody's. */
 void conn_enter(struct conn *c, struct account *account);

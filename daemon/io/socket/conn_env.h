@@ -23,9 +23,11 @@ enum {
 	/* In all, of which one user has 64 MiB. */
 	CONN_UNWRITTEN_MAX = 88 << 20,
 	CONN_UNWRITTEN_SMALL = 8192,
-	CONN_PART_BYTES = 32768, /* of a long answer, for each turn */
+	CONN_PART_BYTES = 32000, /* of a long answer, for each turn: as much as the kernel has room for */
 	CONN_UNPARSED_MAX = 88 << 20,
 	CONN_UNPARSED_SMALL = 8192,
+	/* Of a connection's output, in the kernel, which takes twice as much, and one part more than fits. */
+	CONN_KERNEL_BYTES = 16384,
 };
 
 struct conn_env {

@@ -67,7 +67,7 @@ void conn_reply(struct conn *c, struct slice text, bool lazy)
 	if (!c->waiting)
 		return;
 	c->waiting = false;
-	if (!c->asking && (c->in.len > 0 || c->half || c->watch != CONN_WATCH_READ))
+	if (!c->asking && (c->in.len > 0 || c->half || c->readable))
 		conn_set_ready(c);
 }
 
@@ -102,26 +102,31 @@ void conn_close(struct conn *c)
 	if (c->dead || c->closing)
 		return;
 	c->closing = true;
-	conn_watch(c, CONN_WATCH_NONE);
+	watch_clear(c->input);
+	if (watch_is_set(c->output))
+		conn_watch_output(c);
 	conn_set_dirty(c);
 }
 
 /*
  * A client that reads, but gets more all the time, never leaves `out` empty: written bytes are dropped when they are
- * half of it.
+ * half of it; and when little is left, which is not charged, of a buffer that is large.
  */
 static void conn_sent_part(struct conn *c)
 {
 	size_t left = conn_unwritten(c);
+	bool large = left <= CONN_UNWRITTEN_SMALL && c->out.cap > 2 * CONN_UNWRITTEN_SMALL;
 
 	conn_count_output(c);
 	if (c->pushed > left)
 		c->pushed = left;
-	if (c->written < left)
+	if (c->written < left && !large)
 		return;
 	memmove(c->out.data, c->out.data + c->written, left);
 	c->out.len = left;
 	c->written = 0;
+	if (c->out.cap > 2 * CONN_UNWRITTEN_SMALL && c->out.cap / 2 > left)
+		bytes_fit(&c->out);
 }
 
 static void conn_count_unreported(struct conn *c, size_t sent)
@@ -138,6 +143,7 @@ static bool conn_send(struct conn *c)
 
 	if (sent >= 0) {
 		c->written += (size_t)sent;
+		c->took = true;
 		if (c->unwritten.amount)
 			c->heard_ns = feed_seen(c->env->feed);
 		if (c->unreported)
@@ -166,7 +172,7 @@ void conn_flush(struct conn *c)
 		if (c->closing)
 			conn_die(c);
 	}
-	conn_rewatch(c);
+	conn_read_on(c);
 	/* Continues with input that was held back by unread output. */
 	if ((c->in.len > 0 || c->eof) && conn_may_parse(c))
 		conn_set_ready(c);

@@ -22,43 +22,15 @@ bool conn_may_parse(const struct conn *c)
 	return unwritten == 0 || (unwritten < c->env->output_bytes / 2 && conn_has_room(c));
 }
 
-/*
- * What the input event should wait for. A level-triggered event reports a half-closed peer again and again; if there is
- * nothing to read from it, only the edge of its final hang-up is of interest.
- */
-enum conn_watch conn_wants(const struct conn *c)
+void conn_watch(struct conn *c)
 {
-	if (c->dead || c->closing)
-		return CONN_WATCH_NONE;
-	if (conn_may_read(c))
-		return CONN_WATCH_READ;
-	return c->half || c->eof ? CONN_WATCH_EDGE : CONN_WATCH_HANGUP;
+	watch_set(c->input, c->fd, WATCH_READ | WATCH_HANGUP | WATCH_EDGE | WATCH_KEEP, WATCH_NO_TIMEOUT);
 }
 
+/* By the edge, as its input: a descriptor is watched in one way. */
 void conn_watch_output(struct conn *c)
 {
-	unsigned int edge = c->watch == CONN_WATCH_HANGUP || c->watch == CONN_WATCH_EDGE ? WATCH_EDGE : 0;
-
-	watch_set(c->output, c->fd, WATCH_WRITE | edge, c->closing ? CONN_PATIENCE_NS : WATCH_NO_TIMEOUT);
-}
-
-void conn_watch(struct conn *c, enum conn_watch watch)
-{
-	static const unsigned int flags[] = {
-		[CONN_WATCH_READ] = WATCH_READ | WATCH_HANGUP | WATCH_KEEP,
-		[CONN_WATCH_HANGUP] = WATCH_READ | WATCH_HANGUP | WATCH_EDGE | WATCH_KEEP,
-		[CONN_WATCH_EDGE] = WATCH_READ | WATCH_HANGUP | WATCH_EDGE | WATCH_KEEP,
-	};
-
-	if (c->watch == watch)
-		return;
-	c->watch = watch;
-	if (watch == CONN_WATCH_NONE)
-		watch_clear(c->input);
-	else
-		watch_set(c->input, c->fd, flags[watch], WATCH_NO_TIMEOUT);
-	if (watch_is_set(c->output))
-		conn_watch_output(c);
+	watch_set(c->output, c->fd, WATCH_WRITE | WATCH_EDGE, c->closing ? CONN_PATIENCE_NS : WATCH_NO_TIMEOUT);
 }
 
 void conn_die(struct conn *c)
@@ -67,7 +39,7 @@ void conn_die(struct conn *c)
 	c->env->dead++;
 	if (c->place.held)
 		party_release(&c->env->parties, &c->place);
-	conn_watch(c, CONN_WATCH_NONE);
+	watch_clear(c->input);
 	watch_clear(c->output);
 	conn_set_ready(c);
 }

@@ -15,9 +15,11 @@
 
 /* Its next request may be parsed. */
 bool conn_may_parse(const struct conn *c);
-/* What the input event should wait for. */
-enum conn_watch conn_wants(const struct conn *c);
-void conn_watch(struct conn *c, enum conn_watch watch);
+/*
+ * Reports what comes, and the end of the peer, once each: what may not be read yet needs no other watch, and is not reported
+ * again and again.
+ */
+void conn_watch(struct conn *c);
 void conn_watch_output(struct conn *c);
 /* Its output is written when the turn settles, or before. */
 void conn_set_dirty(struct conn *c);
@@ -56,17 +58,23 @@ static inline bool conn_has_share(const struct conn *c)
 	       account_may(c->account, SOCKET_INPUT, 1, c->privileged);
 }
 
-/* How much input that cannot be parsed yet the connection may keep. */
-static inline size_t conn_input_max(const struct conn *c)
+/* Input that cannot be parsed yet, with what the reader has found in it. */
+static inline size_t conn_unparsed(const struct conn *c)
+{
+	return c->in.len ? c->in.len + resp_reader_memory(&c->reader) : 0;
+}
+
+/* It may keep that, and more of that request. */
+static inline bool conn_may_keep(const struct conn *c)
 {
 	size_t max = c->reader.request_bytes_max;
 
-	return max > CONN_UNPARSED_SMALL && !conn_has_share(c) ? CONN_UNPARSED_SMALL : max;
+	return max <= CONN_UNPARSED_SMALL || conn_has_share(c) ? c->in.len <= max : conn_unparsed(c) <= CONN_UNPARSED_SMALL;
 }
 
 static inline bool conn_may_read(const struct conn *c)
 {
-	return conn_may_parse(c) && !c->eof && c->in.len <= conn_input_max(c);
+	return conn_may_parse(c) && !c->eof && conn_may_keep(c);
 }
 
 /* The kernel must not have given or taken anything before; the compiler sees no use of the mark. */
@@ -84,9 +92,9 @@ static inline void conn_unmark(struct conn *c)
 		__atomic_store_n(c->mark, 0, __ATOMIC_RELEASE);
 }
 
-/* Reading stops only when input comes that may not be read: most waiting clients send nothing meanwhile. */
-static inline void conn_rewatch(struct conn *c)
+/* What has come is read when it may be: it is not reported again. */
+static inline void conn_read_on(struct conn *c)
 {
-	if (c->watch != CONN_WATCH_READ || c->half || c->eof || c->closing || c->dead)
-		conn_watch(c, conn_wants(c));
+	if (c->readable && conn_may_read(c))
+		conn_set_ready(c);
 }

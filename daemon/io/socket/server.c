@@ -54,7 +54,6 @@ struct server {
 	int64_t due_ns;          /* a turn that ends before has nothing to do for it: look_ns while `looking` is set */
 	struct watch *looking;   /* wakes the loop for it */
 	size_t ghosts, ghost;    /* how many there are; the number to be looked at next */
-	int64_t ghosts_until_ns; /* as long as they may believe to hold something */
 	struct conn_env env;
 	struct acceptor *acceptor;
 	struct conn **conns; /* by number */
@@ -275,7 +274,8 @@ static void server_unpack_place(struct server *s, struct conn *c, const struct p
 					.uid = (uint32_t)parcel_get_int(r, "uid"),
 					.gid = (uint32_t)parcel_get_int(r, "gid"),
 					.start = (uint64_t)parcel_get_int(r, "start"),
-					.peer = (uint64_t)parcel_get_int(r, "peer") };
+					.peer = (uint64_t)parcel_get_int(r, "peer"),
+					.until_ns = c->until_ns };
 
 	saved_connected(s->saved, c->number, &who, c->fd);
 	saved_holder(s->saved, c->number, parcel_get_int(r, "holds"));
@@ -286,9 +286,6 @@ static void server_unpack_place(struct server *s, struct conn *c, const struct p
 
 void server_pack(const struct server *s, struct parcel *p)
 {
-	parcel_begin(p, "server");
-	parcel_int(p, "ghosts_until_ns", s->ghosts_until_ns);
-	parcel_end(p);
 	for (size_t i = 0; i < s->conns_cap; i++) {
 		if (!s->conns[i])
 			continue;
@@ -339,8 +336,6 @@ int server_unpack(struct server *s, struct parcel *p)
 	struct parcel_record r;
 	int rc = 0;
 
-	parcel_find(p, "server", &r);
-	s->ghosts_until_ns = parcel_get_int(&r, "ghosts_until_ns");
 	s->same_keeper = s->keeper && parcel_find(p, "keeper", &r);
 	while (rc == 0 && parcel_next(&rest, &r))
 		if (slice_eq(r.kind, SLICE("conn")))
@@ -361,16 +356,20 @@ void server_take_back(struct server *s, uint32_t number, const struct saved_conn
 	server_kept(s, c);
 }
 
-void server_add_ghost(struct server *s, uint32_t number, const struct saved_conn *was)
+void server_add_ghost(struct server *s, uint32_t number, const struct saved_conn *was, int64_t until_ns)
 {
-	server_place(s, number, conn_ghost(&s->env, number));
-	saved_connected(s->saved, number, was, -1);
+	struct saved_conn who = *was;
+
+	/* It may have been one before this kill, too. */
+	if (!who.until_ns)
+		who.until_ns = until_ns;
+	server_place(s, number, conn_ghost(&s->env, number, who.until_ns));
+	saved_connected(s->saved, number, &who, -1);
 	saved_holder(s->saved, number, true);
 }
 
-void server_taken_back(struct server *s, int64_t ghosts_until_ns)
+void server_taken_back(struct server *s)
 {
-	s->ghosts_until_ns = ghosts_until_ns;
 	server_count_free(s);
 }
 
@@ -523,16 +522,15 @@ void server_continue(struct server *s)
 		server_serve_all(s);
 }
 
-/* Whose process has surely ended, and all of them when none can believe to hold anything any longer. */
+/* Whose process has surely ended, or cannot believe to hold anything any longer. */
 static void server_look_at_ghosts(struct server *s)
 {
 	int64_t now_ns = feed_now(s->feed), until_ns = now_ns + SERVER_GHOSTS_NS;
-	bool over = now_ns >= s->ghosts_until_ns;
 	struct conn *c;
 
 	for (size_t i = 0; s->ghosts && i < s->conns_cap && feed_now(s->feed) < until_ns; i++) {
 		c = s->conns[s->ghost++ % s->conns_cap];
-		if (c && conn_is_ghost(c) && (over || !saved_conn_lives(s->saved, c->number)))
+		if (c && conn_is_ghost(c) && (now_ns >= c->until_ns || !saved_conn_lives(s->saved, c->number)))
 			conn_close(c);
 	}
 }

@@ -71,11 +71,11 @@ void server_come_to_rest(struct server *s);
 /*
  * After a kill, before server_begin(): a connection that is taken back (`fd` is the server's from now on), or a *ghost*, of
  * which the connection is gone. A ghost is a client until its process has surely ended and nobody has its end of the
- * connection, or until `ghosts_until_ns`.
+ * connection, or until `until_ns`; if it was a ghost before this kill, until the instant that it was given then.
  */
 void server_take_back(struct server *s, uint32_t number, const struct saved_conn *was, int fd, bool holds);
-void server_add_ghost(struct server *s, uint32_t number, const struct saved_conn *was);
-void server_taken_back(struct server *s, int64_t ghosts_until_ns);
+void server_add_ghost(struct server *s, uint32_t number, const struct saved_conn *was, int64_t until_ns);
+void server_taken_back(struct server *s);
 
 /*
  * A hand-over, when the turn is settled: all connections, with what is unread and unwritten. Unpacking reads and writes

@@ -177,6 +177,7 @@ static void attach(struct zk_former *f)
 	f->closed = false;
 	f->handle = zk_handle_new(feed_base(f->feed), &conf, &(struct zk_handle_owner){ f, said, trouble, refused });
 	rc = zk_handle_connect(f->handle, zookeeper_addresses(f->zookeeper), &identity);
+	explicit_bzero(&identity, sizeof(identity));
 	if (rc < 0) {
 		log_debug(session_former, LOG_FIELDS("state=%s error=%v", "ending", strerror(-rc)),
 			  "ending a session that was left: %s", strerror(-rc));

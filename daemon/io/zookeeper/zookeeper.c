@@ -149,6 +149,7 @@ static void zookeeper_event(void *arg, const struct event *event)
 
 		zk_handle_identity(z->handle, &identity);
 		saved_session(z->conf.saved, &identity, event->zk_connected.timeout_ns);
+		explicit_bzero(&identity, sizeof(identity));
 		z->known = true;
 		snprintf(server, sizeof(server), "%.*s", (int)event->zk_connected.server.len, event->zk_connected.server.data);
 		zk_probe_connected(z->probe, server);

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What salvage.c has found out of a ledger, and its text: the entries of a snapshot (snapshot.h). Everything here points
+ * into the ledger and belongs to salvage().
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/lock/grant.h"
+#include "core/port/ledger_view.h"
+#include "core/salvage.h"
+#include "core/znode/kind.h"
+
+struct broker;
+
+/* A grant, and what becomes of it. */
+struct held {
+	const struct ledger_grant *grant;
+	size_t lock, client; /* where they are in their lists */
+	uint32_t mark;       /* its place among all; 0: it is left out */
+	bool lost;
+	enum loss loss;
+};
+
+struct noted {
+	const struct ledger_claim *claim;
+	size_t lock;
+};
+
+struct watching {
+	const struct ledger_observer *observer;
+	size_t lock, client;
+	uint32_t mark; /* its place among all */
+};
+
+struct place {
+	const struct ledger_lock *lock;
+	struct held *held; /* its grants, the oldest first */
+	const struct noted *claims;
+	const struct watching *watching;
+	size_t held_count, claim_count, watching_count;
+	const struct ledger_claim *kept; /* what its grants rest on, unless it is a semaphore */
+	bool holds;                      /* some of them are valid */
+};
+
+struct salvaging {
+	const struct salvage *s;
+	const struct ledger_view *v;
+	struct broker *b; /* has what is the broker's own */
+	struct bytes *out, *why;
+	struct held *held;
+	struct noted *claims;
+	struct watching *watching;
+	struct place *places;
+	bool *holds; /* by client: it has a valid grant */
+	size_t held_count, claim_count, watching_count;
+	bool standalone;
+};
+
+static inline bool salvaging_refuse(struct salvaging *w, const char *what)
+{
+	bytes_text(w->why, what);
+	return false;
+}
+
+static inline const struct ledger_client *salvaging_client(const struct ledger_view *v, size_t i)
+{
+	return ledger_view_client(v->of[LEDGER_CLIENT].list[i]);
+}
+
+static inline bool salvaging_may_continue(const struct ledger_client *c)
+{
+	return !(c->flags & ~(uint64_t)LEDGER_UNREAD);
+}
+
+static inline bool salvaging_is_back(const struct salvaging *w, const struct ledger_client *c)
+{
+	return c->conn < w->s->back_count && w->s->back[c->conn] && salvaging_may_continue(c);
+}
+
+static inline bool salvaging_semaphore(const struct place *p)
+{
+	return p->lock->kind == KIND_SEMAPHORE;
+}
+
+/* Appends all entries, between the first and the last one of a snapshot. False: *why says why. */
+bool salvaging_write(struct salvaging *w);

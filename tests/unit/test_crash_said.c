@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a process says when it crashes by its own fault (io/crash.h); tests/system/test_logs.py sends signals. */
+#include "io/crash.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { SAID_MAX = 64 << 10, PATIENCE_S = 60 };
+
+/* Nobody can know what they are. */
+static void (*volatile nothing)(void);
+static volatile int *volatile nowhere = (volatile int *)0x10;
+
+static void call_nothing(void)
+{
+	nothing();
+}
+
+static void write_nowhere(void)
+{
+	*nowhere = 1;
+}
+
+/* What a process says that does that. It ends by the signal. */
+static void hear(void (*fault)(void), char *said)
+{
+	size_t len = 0;
+	ssize_t count;
+	int fds[2], status;
+	pid_t child;
+
+	assert_int_equal(pipe(fds), 0);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		signal(SIGSEGV, SIG_DFL); /* cmocka has a handler */
+		alarm(PATIENCE_S);
+		dup2(fds[1], STDERR_FILENO);
+		crash_begin(NULL);
+		fault();
+		_exit(EXIT_SUCCESS);
+	}
+	close(fds[1]);
+	while (len < SAID_MAX - 1 && (count = read(fds[0], said + len, SAID_MAX - 1 - len)) > 0)
+		len += (size_t)count;
+	said[len] = '\0';
+	close(fds[0]);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+}
+
+/* The last of the frames, whatever their number, or the one of that number. */
+static const char *line_of(const char *said, const char *words)
+{
+	const char *found = NULL;
+
+	for (const char *at = said; (at = strstr(at, words)); at++)
+		found = at;
+	assert_non_null(found);
+	return found;
+}
+
+static void a_call_of_nothing_is_told_with_who_called_it(void **state)
+{
+	static char said[SAID_MAX];
+
+	hear(call_nothing, said);
+	assert_non_null(strstr(said, "event=crash signal=11 address=0x0\n"));
+	assert_non_null(strstr(said, "event=frame number=0 address=0x0\n"));
+#if defined(__x86_64__) || defined(__aarch64__)
+	assert_non_null(strstr(line_of(said, "event=frame"), "object=test_crash_said"));
+#endif
+}
+
+static void an_address_that_cannot_be_written_is_told(void **state)
+{
+	static char said[SAID_MAX];
+
+	hear(write_nowhere, said);
+	assert_non_null(strstr(said, "event=crash signal=11 address=0x10\n"));
+#if defined(__x86_64__) || defined(__aarch64__)
+	assert_memory_equal(strstr(line_of(said, "event=frame number=0 "), " object="), " object=test_crash_said", 23);
+#endif
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_call_of_nothing_is_told_with_who_called_it),
+		cmocka_unit_test(an_address_that_cannot_be_written_is_told),
+	};
+	struct sigaction now;
+
+	/* A sanitizer's handler stays, and tells in its own way. */
+	if (sigaction(SIGSEGV, NULL, &now) != 0 || now.sa_handler != SIG_DFL)
+		return EXIT_SUCCESS;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
