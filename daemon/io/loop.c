@@ -269,7 +269,7 @@ static bool loop_settle(struct loop *l)
 		if (keep_is_asked(l->to.keep) || handover_is_ready(l->to.handover))
 			give_way(l);
 		handover_settle(l->to.handover);
-		/* Before anything is written: whoever has read what it was sent is fit to go on in another process. */
+		/* Before anything is written: a client that has read its reply must find the ledger up to date after a crash. */
 		feed_carried_out(l->feed);
 		server_settle(l->to.server);
 		if (l->to.zookeeper)

@@ -174,6 +174,28 @@ def broker(request, daemons, root):
 
 
 @pytest.fixture
+def alone(standalone, monkeypatch):
+    """The broker that the Python library finds."""
+    monkeypatch.setenv("LOCKBROKER_SOCKET", standalone.socket)
+    return standalone
+
+
+@pytest.fixture
+def here(broker, monkeypatch):
+    """The broker that the Python library finds: of either kind."""
+    monkeypatch.setenv("LOCKBROKER_SOCKET", broker.socket)
+    return broker
+
+
+@pytest.fixture(params=["page", "no page"])
+def page(request, monkeypatch):
+    """Where the page cannot be mapped, as in a container that has only the socket, the Python library asks the broker."""
+    if request.param == "no page":
+        monkeypatch.setattr("lockbroker._page.find", lambda *_: None)
+    return request.param == "page"
+
+
+@pytest.fixture
 def two_hosts(daemons, zk, root):
     return daemons(zk, root, host="alpha"), daemons(zk, root, host="beta")
 

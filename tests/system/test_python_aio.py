@@ -33,25 +33,6 @@ def queued(daemon, count):
         return len(c.call("QUEUE", "a")) == count
 
 
-@pytest.fixture
-def here(broker, monkeypatch):
-    monkeypatch.setenv("LOCKBROKER_SOCKET", broker.socket)
-    return broker
-
-
-@pytest.fixture
-def alone(standalone, monkeypatch):
-    monkeypatch.setenv("LOCKBROKER_SOCKET", standalone.socket)
-    return standalone
-
-
-@pytest.fixture(params=["page", "no page"])
-def page(request, monkeypatch):
-    if request.param == "no page":
-        monkeypatch.setattr("lockbroker._page.find", lambda *_: None)
-    return request.param == "page"
-
-
 def test_a_block_holds_the_lock(here, clients, page):
     c = clients(here)
 

@@ -18,18 +18,6 @@ import harness
 from python_library import FOLDER, is_free, lockbroker, program, wait_free
 
 
-@pytest.fixture
-def here(broker, monkeypatch):
-    monkeypatch.setenv("LOCKBROKER_SOCKET", broker.socket)
-    return broker
-
-
-@pytest.fixture
-def alone(standalone, monkeypatch):
-    monkeypatch.setenv("LOCKBROKER_SOCKET", standalone.socket)
-    return standalone
-
-
 def test_a_block_holds_the_lock(here, clients):
     c = clients(here)
     with lockbroker.lock("a") as held:

@@ -43,20 +43,6 @@ def in_thread(function):
     return wait
 
 
-@pytest.fixture
-def alone(standalone, monkeypatch):
-    monkeypatch.setenv("LOCKBROKER_SOCKET", standalone.socket)
-    return standalone
-
-
-@pytest.fixture(params=["page", "no page"])
-def page(request, monkeypatch):
-    """Where the page cannot be mapped, as in a container that has only the socket, the broker is asked."""
-    if request.param == "no page":
-        monkeypatch.setattr("lockbroker._page.find", lambda *_: None)
-    return request.param == "page"
-
-
 @pytest.mark.parametrize("what", [lambda: lockbroker.lock("a"), lambda: lockbroker.lock("a", shared=True),
                                   lambda: lockbroker.lock_all("a", "b"), lambda: lockbroker.semaphore("a", 2),
                                   lambda: lockbroker.election("a", "me")],

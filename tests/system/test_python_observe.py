@@ -16,18 +16,6 @@ from lockbroker._request import request
 aio = lockbroker.aio
 
 
-@pytest.fixture
-def here(broker, monkeypatch):
-    monkeypatch.setenv("LOCKBROKER_SOCKET", broker.socket)
-    return broker
-
-
-@pytest.fixture
-def alone(standalone, monkeypatch):
-    monkeypatch.setenv("LOCKBROKER_SOCKET", standalone.socket)
-    return standalone
-
-
 def connections(daemon):
     return int(daemon.info("clients")["connected_clients"])
 

@@ -13,24 +13,6 @@ from python_library import is_free, lockbroker, wait_free
 NAMES = ("a", "b")
 
 
-@pytest.fixture
-def here(broker, monkeypatch):
-    monkeypatch.setenv("LOCKBROKER_SOCKET", broker.socket)
-    return broker
-
-
-@pytest.fixture
-def alone(standalone, monkeypatch):
-    monkeypatch.setenv("LOCKBROKER_SOCKET", standalone.socket)
-    return standalone
-
-
-@pytest.fixture(params=["page", "no page"])
-def page(request, monkeypatch):
-    if request.param == "no page":
-        monkeypatch.setattr("lockbroker._page.find", lambda *_: None)
-
-
 def tokens(client):
     return {name: client.call("HOLDERS", name)[0]["token"] for name in NAMES}
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A search for a deadlock (client/deadlock.h) that goes on in later events: where it is, and what it is told of what
- * changes meanwhile. Of those there is one at a time (locks->search). The first piece, in the event that asks, has a state
- * of its own (locks->first_piece).
+ * A search for a deadlock (client/deadlock.h) that goes on in later events: how far it has come, and what each change
+ * between two pieces means for it. There is one such search at a time (locks->search). The first piece, in the event that
+ * asks, has a state of its own (locks->first_piece).
  *
- *   what changes                     | what is told of it
+ *   what changes                     | what that means for the search
  *   a request or a grant comes       | nothing: it is behind all that the search goes along, or met when that is reached
  *   it leaves, or a client its group | what the search goes along is gone on with at the next one
  *   an owner has or waits for less   | it is `loosened`: what was found through it has to be found once more
