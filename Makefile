@@ -270,7 +270,7 @@ STATIC = $(BUILD)/liblockbroker.a
 SIM_BIN = $(BUILD)/sim
 BENCH_BIN = $(addprefix $(TESTS)/,bench-load bench-null bench-pipeline bench-neighbours)
 
-.PHONY: all help deps quick check check-all beside-check fuzz unit sim golden mutants system deb booted restarts torture demo bench profile lint layers packaging reproducible format install uninstall clean tests
+.PHONY: all help deps quick check check-all beside-check fuzz unit sim golden mutants system deb booted restarts torture demo bench profile lint layers packaging abi reproducible format install uninstall clean tests
 .DEFAULT_GOAL = all
 .DELETE_ON_ERROR:
 .SUFFIXES:
@@ -576,6 +576,9 @@ layers: all ## the pure parts name memory and string functions only; each floor 
 
 packaging: all ## install below a private directory, use what is there, uninstall: nothing may be left
 	@MAKE='$(MAKE)' sh tests/packaging.sh '$(BUILD)' '$(CC)'
+
+abi: all ## the library shows what is recorded in tests/abi; WRITE=1 records it, when a change is meant
+	@sh tests/abi.sh '$(SHARED)' client-lib/lockbroker.h $(if $(WRITE),--write)
 
 reproducible: all ## build once more, elsewhere: every byte of what is installed has to be the same
 	@MAKE='$(MAKE)' sh tests/reproducible.sh '$(BUILD)'

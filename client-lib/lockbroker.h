@@ -277,7 +277,8 @@ enum lb_result lb_valid(struct lb *lb, const char *name, int64_t *ret_ms);
  * unreachable; grants stay safe for `ms` from now unless SAFE comes before. SAFE: the danger is over. REVOKE: somebody
  * asks for `name`, lb_unlock() it when you can; nothing is taken away. GRANTED, TIMEOUT, FAILED: the outcome of
  * lb_enqueue(). LEADER: who leads the election that lb_observe() observes. UNOBSERVED: the election is no longer
- * observed. OTHER: an event of a newer daemon; ignore it.
+ * observed. OTHER: an event of a newer daemon; ignore it. In C++ the type is `struct lb_event`: there is a function of that
+ * name.
  */
 enum lb_event_type {
 	LB_EVENT_LOST,

@@ -4,14 +4,14 @@
 set -u
 
 packages="
-gcc libc6-dev make binutils
+gcc g++ libc6-dev make binutils abigail-tools
 libzookeeper-st-dev libevent-dev libinih-dev
 libcmocka-dev systemd
 zookeeper default-jre-headless stunnel4 openssl
 libcurator-recipes-java default-jdk-headless
 python3 python3-pytest python3-pytest-xdist python3-redis python3-kazoo redis-tools netcat-openbsd
 prometheus
-nftables iproute2 strace
+nftables iproute2 strace bubblewrap
 clang libclang-rt-dev
 "
 # With a word of argument: for `make lint`, `make deb`, `make booted`, `make bench` or `make profile`, as well.
