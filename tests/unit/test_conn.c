@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/sockios.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -370,8 +371,8 @@ static void a_client_too_many_is_told_so(void **state)
 		close(fds[i]);
 }
 
-/* The core and the sockets have accounts of their own: of one connection it is the same one. */
-static void a_connection_of_a_process_before_is_of_the_account_that_the_core_has(void **state)
+/* The server of the next process takes over what this one has: one connection, which is that user's. */
+static void another_server(uint32_t uid)
 {
 	static const uint32_t uids[] = { 1000 };
 	const struct server_conf conf = { .user_share = 100,
@@ -380,24 +381,67 @@ static void a_connection_of_a_process_before_is_of_the_account_that_the_core_has
 					  .request_args = REQUEST_ARGS,
 					  .by_unit = uids,
 					  .by_unit_count = 1 };
-	const struct account *account;
 	struct parcel parcel = { 0 };
-	int fd = connected();
 
 	server_pack(server, &parcel);
 	assert_int_equal(parcel.fd_count, 1);
 	parcel.fds[0] = dup(parcel.fds[0]);
 	server_free(server);
-	origin = (struct client_origin){ .uid = 1000, .unit = SLICE("web.service") };
+	origin = (struct client_origin){ .uid = uid, .unit = SLICE("web.service") };
 	server = server_new(NULL, listening, -1, &conf);
 	assert_int_equal(server_unpack(server, &parcel), 0);
 	server_begin(server);
+	parcel_free(&parcel);
+}
+
+/* The core and the sockets have accounts of their own: of one connection it is the same one. */
+static void a_connection_of_a_process_before_is_of_the_account_that_the_core_has(void **state)
+{
+	const struct account *account;
+	int fd = connected();
+
+	another_server(1000);
 	account = TAILQ_FIRST(&server_accounts(server)->list);
 	assert_int_equal(account->uid, 1000);
 	assert_string_equal(account->unit, "web.service");
 	assert_int_equal(account->used[SOCKET_CONNECTIONS], 1);
-	parcel_free(&parcel);
 	close(fd);
+}
+
+static size_t were_read(const int *fds, size_t count)
+{
+	size_t found = 0;
+	int unread;
+
+	for (size_t i = 0; i < count; i++) {
+		assert_int_equal(ioctl(fds[i], SIOCOUTQ, &unread), 0);
+		found += unread == 0;
+	}
+	return found;
+}
+
+/* What they say is no request yet, so that no event tells how late it is. */
+static void who_says_little_uses_its_turn_too_where_there_are_others(void **state)
+{
+	for (int others = 0; others < 2; others++) {
+		int fds[CLIENTS - 1], other = connected();
+
+		if (others)
+			another_server(getuid() + 1);
+		for (size_t i = 0; i < CLIENTS - 1; i++)
+			fds[i] = connected();
+		for (size_t i = 0; i < CLIENTS - 1; i++)
+			says(fds[i], SLICE("NO"));
+		step_ns = PARTY_TURN_NS;
+		watch_base_turn(base, false);
+		server_continue(server);
+		assert_int_equal(were_read(fds, CLIENTS - 1), others ? 1 : CLIENTS - 1);
+		step_ns = 0;
+		for (size_t i = 0; i < CLIENTS - 1; i++)
+			close(fds[i]);
+		close(other);
+		turn();
+	}
 }
 
 static void a_crowd_at_the_door_keeps_nobody_waiting(void **state)
@@ -727,6 +771,7 @@ int main(void)
 		TEST(pushes_up_to_the_output_limit_are_written_and_more_end_the_connection),
 		TEST(a_client_too_many_is_told_so),
 		TEST(a_connection_of_a_process_before_is_of_the_account_that_the_core_has),
+		TEST(who_says_little_uses_its_turn_too_where_there_are_others),
 		TEST(a_crowd_at_the_door_keeps_nobody_waiting),
 		TEST(who_came_and_went_without_a_word_is_no_client),
 		TEST(others_leave_room_for_one_long_request_and_one_long_answer),

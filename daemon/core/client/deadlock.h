@@ -68,8 +68,8 @@ struct lock;
 enum {
 	DEADLOCK_EDGES_MAX = 4096,   /* grants, requests and clients looked at, in a walk for a cycle */
 	DEADLOCK_EDGES_GATHERED_MAX = 8192, /* the same, to find the knot */
-	DEADLOCK_EDGES_A_PIECE = 256, /* 2 us, or 30 if all of them have to come from memory */
-	DEADLOCK_EDGES_A_STEP = 4,    /* what they count for (core/port/work.h) */
+	DEADLOCK_EDGES_A_PIECE = 64, /* half a microsecond; some tens if each of them has to come from memory */
+	DEADLOCK_EDGES_A_STEP = 1,   /* what they count for (core/port/work.h) */
 	DEADLOCK_SEARCHES_IN_PIECES = 8, /* for one wait; one more is done in one event */
 };
 

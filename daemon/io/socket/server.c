@@ -490,20 +490,22 @@ static void server_serve(struct server *s, struct party_place *place)
 }
 
 /*
- * While others are in line each one's time is measured. Many connections of one user cost few looks at the clock beside
- * those that come with each event: just so many that the turn ends without events, too.
+ * Where there is more than one user each connection's time is measured, also that of one that makes no event: somebody else
+ * may have asked meanwhile. Many connections of one user cost few looks at the clock beside those that come with each event:
+ * just so many that the turn ends without events, too.
  */
 static __attribute__((noinline)) void server_serve_all(struct server *s)
 {
 	struct parties *parties = &s->env.parties;
 	int64_t begun_ns = feed_now(s->feed), now_ns;
-	int64_t until_ns = begun_ns + (parties_is_one(parties) ? SERVER_TURN_NS : PARTY_TURN_NS);
+	bool one = parties_is_one(parties);
+	int64_t until_ns = begun_ns + (one ? SERVER_TURN_NS : PARTY_TURN_NS);
 	struct party_place *place;
 	unsigned int count = 0;
 
 	while (feed_seen(s->feed) < until_ns && (place = parties_next(parties))) {
 		server_serve(s, place);
-		if (!parties_contended(parties) && ++count % SERVER_LOOK_EVERY)
+		if (one && !parties_contended(parties) && ++count % SERVER_LOOK_EVERY)
 			continue;
 		now_ns = feed_now(s->feed);
 		parties_charge(parties, now_ns - begun_ns);
