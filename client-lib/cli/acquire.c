@@ -143,6 +143,7 @@ static void say_taken(const struct acquiring *a)
 	const struct lb_reply *reply, *holder;
 	int host_len, command_len;
 	char error[1024];
+	int64_t pid;
 
 	snprintf(error, sizeof(error), "%s", lb_error(a->lb));
 	if (o->verb->held != HELD_LOCKS || o->count > 1 || lb_command(a->lb, 3, words, &reply) != LB_OK ||
@@ -153,8 +154,12 @@ static void say_taken(const struct acquiring *a)
 	holder = lb_reply_item(reply, 0);
 	host = word_of(holder, "host", &host_len);
 	command = word_of(holder, "command", &command_len);
-	cli_say("The lock %s is held on host %.*s by pid %lld (%.*s).", o->names[0], host_len, host,
-		(long long)lb_reply_integer(lb_reply_field(holder, "pid")), command_len, command);
+	pid = lb_reply_integer(lb_reply_field(holder, "pid"));
+	if (pid > 0)
+		cli_say("The lock %s is held on host %.*s by pid %lld (%.*s).", o->names[0], host_len, host,
+			(long long)pid, command_len, command);
+	else
+		cli_say("The lock %s is held on host %.*s.", o->names[0], host_len, host);
 }
 
 /* That it is taken is no error to a script, which sees the exit status: as flock(1), we are silent then. */

@@ -18,8 +18,8 @@ def compile_with_library(source, program, *options):
 class Program:
     """The program of library_test.c: do() gives a line and gets one."""
 
-    def __init__(self, path, daemon_socket):
-        self.process = harness.spawn([path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    def __init__(self, path, daemon_socket, under=()):
+        self.process = harness.spawn([*under, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                      text=True, bufsize=1, env=os.environ | {"LOCKBROKER_SOCKET": daemon_socket})
 
     def tell(self, line):
