@@ -583,12 +583,11 @@ abi: all ## the library shows what is recorded in tests/abi; WRITE=1 records it,
 reproducible: all ## build once more, elsewhere: every byte of what is installed has to be the same
 	@MAKE='$(MAKE)' sh tests/reproducible.sh '$(BUILD)'
 
-lint: all tests layers ## format, static analysis, layers, house rules
+lint: all tests layers ## layout, static analysis, layers, house rules
 	@sh tests/lint.sh all
 
-FORMATTED = $(shell find protocol daemon client-lib tests -name '*.[ch]' | sort)
-format: ## clang-format in place
-	clang-format -i $(FORMATTED)
+format: ## clang-format in place, of the lines that differ from origin/main
+	@git clang-format -f $$(git merge-base HEAD origin/main 2>/dev/null || echo HEAD)
 
 # ---- install ----
 

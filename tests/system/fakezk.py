@@ -42,6 +42,9 @@ class Listener:
             self.serve(connection)
         except OSError:
             pass
+        except ValueError:
+            if connection.fileno() >= 0:  # else end() has closed it
+                raise
 
     def serve(self, connection):
         raise NotImplementedError
