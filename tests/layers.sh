@@ -4,7 +4,7 @@
 # only: no I/O, no clock, no environment. Arguments: their archives.
 set -u
 
-allowed='bcmp|mem(cpy|move|set|cmp|chr|rchr|mem)|str(len|nlen|cmp|ncmp|chr|rchr|str|spn|cspn)|'
+allowed='bcmp|(__)?explicit_bzero(_chk)?|mem(cpy|move|set|cmp|chr|rchr|mem)|str(len|nlen|cmp|ncmp|chr|rchr|str|spn|cspn)|'
 allowed="${allowed}malloc|calloc|realloc|free|abort|qsort|bsearch|"
 # What the compiler adds on its own: asserts, the stack protector, fortified forms.
 allowed="${allowed}__assert_fail|__stack_chk_fail|__mem(cpy|move|set)_chk|__fortify_fail|_GLOBAL_OFFSET_TABLE_"
@@ -39,7 +39,7 @@ may_include()
 }
 may_include daemon/base 'base/|protocol/(bytes|bytes_format|slice)\.h|'
 may_include protocol 'protocol/|'
-core_base='account|charge|cold|container|flight|heap|log_event|map|mem|minmax|queue|random|rule|unit_name'
+core_base='account|charge|cold|container|flight|heap|log_event|map|mem|minmax|queue|random|rule|sha1|unit_name'
 may_include daemon/core "core/([a-z]+/)?|protocol/|base/($core_base)|"
 may_include daemon/io 'io/([a-z]+/)?|core/([a-z]+/)?|protocol/|base/|'
 may_include client-lib 'client-lib/((cli|http)/)?|protocol/|'

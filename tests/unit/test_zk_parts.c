@@ -301,31 +301,6 @@ static void secrets_are_compared_by_their_lines(void **state)
 	secret_close(two);
 }
 
-/* The first three are FIPS 180's; the last lengths are those around a block. */
-static void the_hash_is_sha1(void **state)
-{
-	static const struct {
-		const char *text;
-		const char *hash;
-	} known[] = {
-		{ "", "da39a3ee5e6b4b0d3255bfef95601890afd80709" },
-		{ "abc", "a9993e364706816aba3e25717850c26c9cd0d89d" },
-		{ "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq", "84983e441c3bd26ebaae4aa1f95129e5e54670f1" },
-		{ "1234567890123456789012345678901234567890123456789012345", "827a683fdfdbef225a2421078b7789b134c7eafa" },
-		{ "123456789012345678901234567890123456789012345678901234567890123", "98b4b1764ea88d6c3fa63b70799dbd0c03372d1a" },
-		{ "1234567890123456789012345678901234567890123456789012345678901234", "c71490fc24aa3d19e11282da77032dd9cdb33103" },
-	};
-	uint8_t hash[DIGEST_SHA1_BYTES];
-	char text[2 * DIGEST_SHA1_BYTES + 1];
-
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
-		digest_sha1(known[i].text, strlen(known[i].text), hash);
-		for (int at = 0; at < DIGEST_SHA1_BYTES; at++)
-			snprintf(text + 2 * at, 3, "%02x", hash[at]);
-		assert_string_equal(text, known[i].hash);
-	}
-}
-
 /* ZooKeeper's own example. */
 static void an_acl_names_a_user_by_the_hash(void **state)
 {
@@ -352,7 +327,6 @@ int main(void)
 		cmocka_unit_test(a_secret_is_as_long_as_there_is_room),
 		cmocka_unit_test(a_secret_may_come_from_the_service_manager),
 		cmocka_unit_test(secrets_are_compared_by_their_lines),
-		cmocka_unit_test(the_hash_is_sha1),
 		cmocka_unit_test(an_acl_names_a_user_by_the_hash),
 	};
 

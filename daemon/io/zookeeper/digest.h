@@ -6,13 +6,10 @@
 #pragma once
 
 #include <stddef.h>
-#include <stdint.h>
 
 enum {
-	DIGEST_SHA1_BYTES = 20,
 	DIGEST_SHA1_CHARS = 28, /* in base64 */
 };
 
-void digest_sha1(const char *text, size_t len, uint8_t ret[DIGEST_SHA1_BYTES]);
 /* Of "user:password". `size`: at least the length of the user's name, a colon, DIGEST_SHA1_CHARS, and the end. */
 void digest_id(const char *secret, char *ret, size_t size);
