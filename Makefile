@@ -90,6 +90,8 @@ CORE_hosts += hosts/letter_ledger.c
 CORE_lock += lock/lock_ledger.c lock/client_ledger.c lock/client_entry.c
 CORE_claim += claim/claim_ledger.c claim/claim_entry.c
 CORE_port += port/ledger.c port/ledger_view.c
+# Scripts of Redis's clients.
+CORE_command += command/lua.c command/script.c command/script_forms.c command/scripts.c command/uncovered.c
 CORE = $(foreach floor,$(FLOORS),$(CORE_$(floor)))
 # The adapters in floors, from the top, likewise.
 IO_FLOORS = top handover socket zookeeper files base
@@ -116,7 +118,7 @@ HTTP = main.c question.c visitors.c
 UNIT_PURE = test_account.c test_containers.c test_bytes_format.c test_page.c test_resp.c test_resp_write.c test_name.c test_commands.c \
 	test_sha1.c
 # Those of one floor of the core: each links the archive of that floor and those below.
-UNIT_command = test_table.c
+UNIT_command = test_table.c test_script.c test_scripts.c
 UNIT_hosts = test_outbox.c test_view.c
 UNIT_znode = test_contender.c
 UNIT_client = test_notify.c test_deadlock.c test_mlock.c
@@ -142,7 +144,7 @@ UNIT_IO = test_watch.c test_trim.c test_timeslice.c test_process.c test_unit.c t
 	test_keeper.c test_store.c test_page_file.c test_crash_said.c
 # Those of the command: each links all of it but its main program.
 UNIT_CLI = test_cli_order.c test_cli_json.c
-FUZZ = fuzz_conf.c fuzz_rule.c fuzz_resp.c fuzz_snapshot.c fuzz_salvage.c
+FUZZ = fuzz_conf.c fuzz_rule.c fuzz_resp.c fuzz_snapshot.c fuzz_salvage.c fuzz_script.c
 SIM = snapshots.c kills.c sim.c world.c host.c load.c saved.c caller.c asks.c answers.c told.c checks.c clutter.c entitled.c elections.c \
 	readers.c known.c deadlocks.c several.c tries.c permits.c permits_foreign.c forced.c faults.c foreign.c reloads.c ballast.c \
 	shares.c anything.c anything_asks.c anything_checks.c anything_rules.c anything_meddler.c sched.c trace.c fakezk_ensemble.c fakezk_handle.c \

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Scripts of lock libraries, recognized. Libraries release, extend and sometimes take their locks with a script in Lua.
+ * Nothing here runs Lua: a script is one of the forms that libraries send (script_forms.h), and then it is known what it
+ * does to a lock and what it answers; or it is refused. Its words are compared, not its bytes (lua.h): blanks, comments,
+ * quotes, names of locals and the case of commands may be the author's own.
+ *
+ * It stands on this floor because it says in Redis's commands what clients ask for: protocol/ is the contract with both
+ * sides, and its other side sends no scripts; base/ knows nothing of locks.
+ *
+ * A script looks at its first key or at all of them, and finds each in one of three cases. All of them take the value as
+ * ARGV[1], and those with a lease take its length as ARGV[2].
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "protocol/slice.h"
+
+enum { SCRIPT_BYTES_MAX = 4096 };
+
+/* The key's lock is ... */
+enum script_case {
+	SCRIPT_OURS,   /* held, and its value is ARGV[1] */
+	SCRIPT_FREE,   /* held by nobody */
+	SCRIPT_THEIRS, /* held, with another value or without one */
+	SCRIPT_CASES
+};
+
+enum script_act {
+	SCRIPT_KEEP, /* it only answers */
+	SCRIPT_RELEASE,
+	SCRIPT_EXTEND,    /* the lease ends ARGV[2] from now */
+	SCRIPT_EXTEND_BY, /* likewise; if ARGV[3] is "0", what is left of it is added. A lock without one stays as it is,
+				* and the answer is that of SCRIPT_THEIRS */
+	SCRIPT_ACQUIRE,
+	SCRIPT_ACQUIRE_IF_YES, /* if ARGV[3] is "yes"; else the answer is that of SCRIPT_THEIRS */
+};
+
+enum script_answer {
+	SCRIPT_UNSAID, /* never in a script that was recognized */
+	SCRIPT_NIL,
+	SCRIPT_NUMBER,
+	SCRIPT_OK,      /* the status OK */
+	SCRIPT_OK_TEXT, /* a bulk of the same word */
+	SCRIPT_COUNT,   /* how many keys are in that case */
+};
+
+enum script_keys {
+	SCRIPT_FIRST_KEY,
+	SCRIPT_ALL_KEYS, /* it acts only if all are in the case of its act; else the answer is that of another one of them */
+	SCRIPT_EACH_KEY, /* each for itself; the answer is that of SCRIPT_OURS */
+};
+
+struct script {
+	enum script_keys keys;
+	struct {
+		enum script_act act;
+		enum script_answer answer;
+		int32_t number; /* of SCRIPT_NUMBER */
+	} cases[SCRIPT_CASES];
+	int64_t unit_ms; /* of ARGV[2]; 0: it takes no lease */
+	size_t argc;     /* how many ARGV it needs */
+};
+
+/* False: it is none that is known, and `why` says so: a sentence that lives for ever. */
+bool script_recognize(struct slice text, struct script *ret, const char **why);
