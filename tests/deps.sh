@@ -14,9 +14,11 @@ prometheus
 nftables iproute2 strace bubblewrap
 clang libclang-rt-dev
 "
-# With a word of argument: for `make lint`, `make deb`, `make booted`, `make bench` or `make profile`, as well.
+# With a word of argument: for `make lint`, `make deb`, the Redis clients of docs/CLIENTS.md, `make booted`, `make bench` or
+# `make profile`, as well.
 lint_packages="clang-format clang-tidy cppcheck mypy"
 deb_packages="debhelper dh-python dpkg-dev fakeroot lintian pkg-config"
+clients_packages="libredis-perl nodejs node-redis ruby-redis php-cli php-redis gccgo-go golang-github-gomodule-redigo-dev"
 booted_packages="mmdebstrap systemd-container"
 bench_packages="redis-server redis-tools memcached postgresql"
 profile_packages="linux-perf valgrind redis-server"
@@ -30,11 +32,12 @@ fail()
 case "${1-}" in
 lint) packages="$packages $lint_packages" ;;
 deb) packages="$packages $deb_packages" ;;
+clients) packages="$packages $clients_packages" ;;
 booted) packages="$packages $booted_packages" ;;
 bench) packages="$packages $bench_packages" ;;
 profile) packages="$packages $profile_packages" ;;
 "") ;;
-*) fail "unknown set of packages: $1 (lint, deb, booted, bench, profile, or nothing)" ;;
+*) fail "unknown set of packages: $1 (lint, deb, clients, booted, bench, profile, or nothing)" ;;
 esac
 
 missing_packages()

@@ -219,7 +219,8 @@ int conf_section_set(const struct conf_section *section, const struct conf_key *
 
 	if (!conf_value_parse(key, value, &number)) {
 		conf_value_allowed(key, allowed);
-		return conf_fail(error, where, "%s.%s = %.200s: must be %s", section->name, key->name, value, allowed);
+		return conf_fail(error, where, "%s.%s = %.200s: must be %s%s", section->name, key->name, value, allowed,
+				 conf_section_no_tcp(section, key->name, value));
 	}
 	if (conf_value_is_number(key)) {
 		*conf_value_number(key, section->base) = number;
@@ -324,7 +325,8 @@ static int override(struct conf *conf, const char *text, const char *name_of_sec
 	if (!key && conf_section_outdated(conf, &section, name))
 		return 0;
 	if (!key)
-		return conf_fail(error, "-o", "%.200s: unknown key %s.%.200s", text, section.name, name);
+		return conf_fail(error, "-o", "%.200s: unknown key %s.%.200s%s", text, section.name, name,
+				 conf_section_no_tcp(&section, name, ""));
 	section.origins[key - section.table] = (struct conf_origin){ 0 };
 	return conf_section_set(&section, key, strchr(text, '=') + 1, "-o", error);
 }

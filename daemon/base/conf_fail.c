@@ -25,3 +25,15 @@ int conf_fail(char error[CONF_ERROR_MAX], const char *where, const char *format,
 		snprintf(error + len, CONF_ERROR_MAX - len, "\n%s", more);
 	return -EINVAL;
 }
+
+const char *conf_section_no_tcp(const struct conf_section *section, const char *name, const char *value)
+{
+	static const char *const keys[] = { "port", "bind", "listen", "address", "tls-port", "tcp_port" };
+	bool looks = strstr(name, "socket") && value[0] != '/' && strchr(value, ':');
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		looks |= strcmp(name, keys[i]) == 0;
+	return looks && strcmp(section->name, "daemon") == 0
+		       ? "; lockbrokerd listens on Unix sockets only: of a client over TCP it would not know the user (uid)"
+		       : "";
+}

@@ -207,7 +207,7 @@ static int handle(void *user, const char *name_of_section, const char *name, con
 	else if (conf_users_is_kept(r->conf, &section, name))
 		r->errors += conf_users_take_kept(r->conf, value, r->where, r->error) < 0;
 	else if (!conf_section_outdated(r->conf, &section, name))
-		failed(r, "%s.%s: unknown key", section.name, name);
+		failed(r, "%s.%s: unknown key%s", section.name, name, conf_section_no_tcp(&section, name, value));
 	return 1;
 }
 

@@ -34,5 +34,7 @@ const char *conf_section_where(struct conf *conf, const char *name_of_section, c
 const struct conf_key *conf_section_key(const struct conf_section *section, const char *name);
 /* It was a key once, so that a file that has it is no error: notes that (conf.outdated). False: it never was one. */
 bool conf_section_outdated(struct conf *conf, const struct conf_section *section, const char *name);
+/* For those who look for a TCP port: why there is none, as the rest of a sentence. Empty: that is not what they look for. */
+const char *conf_section_no_tcp(const struct conf_section *section, const char *name, const char *value);
 int conf_section_set(const struct conf_section *section, const struct conf_key *key, const char *value, const char *where,
 		     char error[CONF_ERROR_MAX]);

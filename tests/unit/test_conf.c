@@ -263,6 +263,37 @@ static void test_errors_name_the_line_the_key_the_value_and_what_is_allowed(void
 	assert_refused(text, "FILE:2: the line is longer than");
 }
 
+static void test_a_tcp_port_is_refused_in_a_sentence(void **state)
+{
+	static const char why[] =
+		"lockbrokerd listens on Unix sockets only: of a client over TCP it would not know the";
+	char error[CONF_ERROR_MAX] = "";
+	struct conf c;
+
+	(void)state;
+	assert_refused(
+		"[daemon]\nport = 6379\n",
+		"FILE:2: daemon.port: unknown key; lockbrokerd listens on Unix sockets only: of a client over TCP it "
+		"would not know the user (uid)");
+	assert_refused("[daemon]\nbind = 0.0.0.0\n", why);
+	assert_refused("[daemon]\nsocket = 127.0.0.1:6379\n", why);
+	assert_refused("[daemon]\nany_socket\n", "FILE:2: the line is neither");
+	assert_refused("[daemon]\noperator_socket = tcp://127.0.0.1:6380\n", why);
+	conf_init(&c);
+	assert_int_equal(conf_override(&c, "daemon.socket=:6379", error), -EINVAL);
+	assert_non_null(strstr(error, why));
+	error[0] = '\0';
+	assert_int_equal(conf_override(&c, "daemon.port=6379", error), -EINVAL);
+	assert_non_null(strstr(error, why));
+	error[0] = '\0';
+	assert_int_equal(conf_override(&c, "daemon.socket=run/lockbroker.sock", error), -EINVAL);
+	assert_null(strstr(error, why));
+	error[0] = '\0';
+	assert_int_equal(conf_override(&c, "locks.port=6379", error), -EINVAL);
+	assert_null(strstr(error, why));
+	conf_free(&c);
+}
+
 static void test_a_missing_file_is_an_error(void **state)
 {
 	char error[CONF_ERROR_MAX] = "";
@@ -502,6 +533,7 @@ int main(void)
 		cmocka_unit_test(test_servers),
 		cmocka_unit_test(test_a_file_is_read),
 		cmocka_unit_test(test_errors_name_the_line_the_key_the_value_and_what_is_allowed),
+		cmocka_unit_test(test_a_tcp_port_is_refused_in_a_sentence),
 		cmocka_unit_test(test_a_missing_file_is_an_error),
 		cmocka_unit_test(test_overrides),
 		cmocka_unit_test(test_a_key_of_former_versions_is_no_error),
