@@ -27,7 +27,7 @@ static enum lb_result may_not(struct lb *lb, const char *path)
 			    (unsigned)st.st_mode & 07777);
 	if (st.st_gid == 0)
 		return wire_fail(lb, LB_DENIED, "This user may not use lockbrokerd at %s: the socket belongs to the group "
-			    "of root. Set daemon.socket_group in lockbroker.conf to admit more users.", path);
+			    "root; a member of it may. Set daemon.socket_group in lockbroker.conf to admit more users.", path);
 	snprintf(number, sizeof(number), "%u", (unsigned)st.st_gid);
 	if (getgrgid_r(st.st_gid, &group, text, sizeof(text), &found) == 0 && found)
 		name = group.gr_name;
@@ -41,7 +41,8 @@ static enum lb_result cannot_connect(struct lb *lb, const char *path, int error)
 	switch (error) {
 	case ENOENT:
 	case ECONNREFUSED:
-		return wire_fail(lb, LB_CONNECTION, "No lockbrokerd is serving %s: %s.", path, strerror(error));
+		return wire_fail(lb, LB_CONNECTION, "No lockbrokerd is serving %s: %s. Start it, or set LOCKBROKER_SOCKET to the "
+				 "socket that it serves.", path, strerror(error));
 	case EACCES:
 	case EPERM:
 		return may_not(lb, path);

@@ -37,6 +37,17 @@ static bool find_user(const char *user, char uid[16], char groups[GROUPS_TEXT_MA
 	return true;
 }
 
+/* As a rule names it, unit:web.service, or without that word. NULL: it is none, and that was said. */
+static const char *unit_of(const char *text)
+{
+	const char *unit = strncmp(text, "unit:", 5) == 0 ? text + 5 : text;
+
+	if (strchr(unit, '.') || !*unit || strcmp(unit, "unknown") == 0)
+		return unit;
+	cli_usage("The unit \"%s\" has no kind: its name ends as in %s.service.", unit, unit);
+	return NULL;
+}
+
 int cli_access(struct lb *lb, char **arguments)
 {
 	char uid[16], groups[GROUPS_TEXT_MAX];
@@ -48,6 +59,8 @@ int cli_access(struct lb *lb, char **arguments)
 		cli_say("There is no user \"%s\".", arguments[0]);
 		return CLI_USAGE;
 	}
+	if (arguments[2] && !(words[6] = unit_of(arguments[2])))
+		return CLI_USAGE;
 	r = lb_command(lb, arguments[2] ? 7 : 5, words, &reply);
 	if (r != LB_OK)
 		return cli_failed(lb, r);

@@ -107,6 +107,15 @@ static void pause_a_moment(void)
 	nanosleep(&pause, NULL);
 }
 
+/* A broker that is drained, or is stopping, is there: what it does not do is grant. */
+static void say_queued_again(const struct acquiring *a, enum lb_result r)
+{
+	const char *why = lb_error(a->lb);
+
+	cli_say("%s%s Waiting %s.", why, cli_stop(why),
+		r == LB_DRAINING ? "until it grants again" : "for the broker to come back");
+}
+
 /* True if the request had been queued: a broker that is already stopping says so at once. */
 static bool was_queued(enum lb_result r, int64_t asked_ms)
 {
@@ -195,7 +204,7 @@ static bool acquire(struct acquiring *a, const char *socket, int *ret_status)
 			if (is_away(r) && !queued && wire_now_ms() < end && was_queued(r, asked_ms)) {
 				queued = true;
 				limit = end;
-				cli_say("%s Waiting for the broker to come back.", lb_error(a->lb));
+				say_queued_again(a, r);
 			}
 		}
 		if (r == LB_OK)

@@ -63,7 +63,7 @@ static int write_file(const char *path, const char *text, size_t len)
 		abort();
 	fd = mkostemp(made, O_CLOEXEC);
 	if (fd < 0) {
-		status = cannot_write(made);
+		status = cannot_write(path);
 		free(made);
 		return status;
 	}
@@ -347,7 +347,8 @@ int cli_check(const char *socket, int argc, char **argv)
 		measure_pools(&c, text);
 		judge_session(&c, text);
 		judge_measures(&c);
-	} else if (r == LB_CONNECTION || r == LB_UNAVAILABLE || r == LB_DRAINING) {
+	} else if (r == LB_CONNECTION || r == LB_UNAVAILABLE || r == LB_DRAINING || r == LB_LIMIT) {
+		/* Who is refused for a limit is refused like those who need a lock. */
 		judge(&c, VERDICT_CRITICAL, "%s", lb_error(lb));
 	} else {
 		judge(&c, VERDICT_UNKNOWN, "%s", lb_error(lb));

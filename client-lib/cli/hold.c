@@ -72,6 +72,13 @@ static void lost(struct hold *h, const char *name, const char *why)
 	cli_say("The lock %s is lost: %s", name ? name : h->order->names[0], why);
 }
 
+static void lost_with(struct hold *h, enum lb_result result)
+{
+	char why[1024];
+
+	lost(h, NULL, cli_why_ended(h->lb, result, why, sizeof(why)));
+}
+
 static void heed_event(struct hold *h, const struct lb_event *event)
 {
 	char text[1024];
@@ -110,7 +117,7 @@ static void heed(struct hold *h)
 	if (r == LB_OK && !h->lost)
 		r = cli_proof_ask(&h->proof, PROOF_MS);
 	if (r != LB_OK)
-		lost(h, NULL, lb_error(h->lb));
+		lost_with(h, r);
 	else if (cli_proof_left_ms(&h->proof) == 0)
 		lost(h, NULL, "there is no longer proof that it is held.");
 }
@@ -138,7 +145,7 @@ int cli_hold(const struct cli_order *o, struct lb *lb, const int64_t *tokens)
 	int status;
 
 	if (r != LB_OK) {
-		lost(&h, NULL, lb_error(lb));
+		lost_with(&h, r);
 		return CLI_LOST;
 	}
 	heed(&h);

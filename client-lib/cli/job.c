@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "client-lib/cli/job.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -16,6 +17,7 @@
 #include "client-lib/cli/nested.h"
 #include "client-lib/cli/say.h"
 #include "client-lib/cli/table.h"
+#include "client-lib/handle.h"
 #include "client-lib/request.h"
 #include "protocol/bytes.h"
 
@@ -203,9 +205,36 @@ static void lost(struct cli_job *job, const char *name, const char *why)
 
 const char *cli_why_lost(const char *reason)
 {
-	if (strcmp(reason, "forced") == 0)
-		return "an operator took it by force.";
-	return strcmp(reason, "lease") == 0 ? "its lease has run out." : "the broker says so.";
+	static const struct {
+		const char *reason, *why;
+	} reasons[] = {
+		{ "session", "the host's session has run out: ZooKeeper was unreachable for too long." },
+		{ "deleted", "somebody deleted its znode." },
+		{ "lease", "its lease has run out." },
+		{ "limit", "its name is too long for the packets that the present ZooKeeper server takes." },
+		{ "forced", "an operator took it by force." },
+	};
+
+	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
+		if (strcmp(reason, reasons[i].reason) == 0)
+			return reasons[i].why;
+	return "the broker says so.";
+}
+
+const char *cli_why_ended(const struct lb *lb, enum lb_result result, char *ret, size_t size)
+{
+	const char *why = result == LB_CONNECTION && lb->ended ? "the connection to lockbrokerd has ended" : lb_error(lb);
+
+	/* It stands behind a colon. */
+	snprintf(ret, size, "%c%s%s", tolower((unsigned char)*why), *why ? why + 1 : "", cli_stop(why));
+	return ret;
+}
+
+static void lost_with(struct cli_job *job, enum lb_result result)
+{
+	char why[1024];
+
+	lost(job, NULL, cli_why_ended(job->lb, result, why, sizeof(why)));
 }
 
 static void heed_event(struct cli_job *job, const struct lb_event *event)
@@ -248,7 +277,7 @@ static void heed_events(struct cli_job *job)
 	while (job->lb->events.len > 0 && lb_event(job->lb, 0, &event) == LB_OK)
 		heed_event(job, &event);
 	if (r != LB_OK)
-		lost(job, NULL, lb_error(job->lb));
+		lost_with(job, r);
 }
 
 /*
@@ -314,8 +343,10 @@ static void reap(struct cli_job *job)
 /* The daemon reports a loss. If it hangs, only the clock shows that the proof has run out. */
 static void heed_proof(struct cli_job *job)
 {
-	if (cli_proof_ask(&job->proof, PROOF_MS) != LB_OK)
-		lost(job, NULL, lb_error(job->lb));
+	enum lb_result r = cli_proof_ask(&job->proof, PROOF_MS);
+
+	if (r != LB_OK)
+		lost_with(job, r);
 	else if (cli_proof_left_ms(&job->proof) == 0)
 		lost(job, NULL, not_proven(job));
 }
@@ -377,7 +408,7 @@ static void look_before(struct cli_job *job)
 	enum lb_result r = cli_proof_begin(&job->proof);
 
 	if (r != LB_OK)
-		lost(job, NULL, lb_error(job->lb));
+		lost_with(job, r);
 	else
 		heed_events(job);
 	if (!job->lost)

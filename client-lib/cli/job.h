@@ -57,5 +57,7 @@ struct cli_job {
 
 /* Why a lock was lost, by the reason that its event gives: the rest of a sentence. */
 const char *cli_why_lost(const char *reason);
+/* Why everything is lost after a call that failed with `result`: the rest of a sentence, in `ret`. */
+const char *cli_why_ended(const struct lb *lb, enum lb_result result, char *ret, size_t size);
 /* Runs the command to its end. Returns the exit status; with `in_place`, only if the command could not be run. */
 int cli_job_run(struct cli_job *job);

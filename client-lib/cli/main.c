@@ -306,7 +306,8 @@ static void show_config(const struct lb_reply *reply)
 		cli_text(text, len);
 		printf(" = ");
 		text = lb_reply_text(lb_reply_item(reply, i), &len);
-		cli_text(text, len);
+		if (len > 0)
+			cli_text(text, len);
 		putchar('\n');
 	}
 }
@@ -314,6 +315,7 @@ static void show_config(const struct lb_reply *reply)
 static int run_config(struct lb *lb, char **arguments)
 {
 	const char *const words[] = { "CONFIG", "GET", arguments[0] ? arguments[0] : "*" };
+	char pattern[512];
 	const struct lb_reply *reply;
 	enum lb_result r = lb_command(lb, 3, words, &reply);
 
@@ -323,7 +325,10 @@ static int run_config(struct lb *lb, char **arguments)
 		cli_json_line(reply);
 	else
 		show_config(reply);
-	return CLI_OK;
+	if (lb_reply_count(reply) > 0)
+		return CLI_OK;
+	cli_say("No key of the configuration is called \"%s\".", cli_shown(words[2], pattern, sizeof(pattern)));
+	return CLI_NOBODY;
 }
 
 static void show_lines(const struct lb_reply *reply)
@@ -505,6 +510,15 @@ static int dispatch_whole(const char *socket, const struct whole *whole, int arg
 	return cli_written(whole->run(socket, argc, argv));
 }
 
+static int help(int argc, char **argv)
+{
+	if (argc > 2)
+		return cli_usage("help does not take the argument \"%s\".", argv[2]);
+	if (argc > 1 && !find_command(argv[1]) && !find_whole(argv[1]))
+		return cli_usage("There is no command \"%s\".", argv[1]);
+	return cli_help(argc > 1 ? argv[1] : NULL);
+}
+
 static int dispatch(const char *socket, int argc, char **argv)
 {
 	const struct command *command;
@@ -512,6 +526,8 @@ static int dispatch(const char *socket, int argc, char **argv)
 
 	if (argc < 1)
 		return cli_usage("A command is missing: lock, hold, sem, campaign, ls, who, why or another.");
+	if (strcmp(argv[0], "help") == 0)
+		return help(argc, argv);
 	command = find_command(argv[0]);
 	whole = find_whole(argv[0]);
 	if (command)

@@ -287,8 +287,8 @@ static int read_options(struct cli_order *o, int argc, char **argv)
 static int missing(const struct cli_verb *verb, const char *what)
 {
 	if (strcmp(what, "CMD") == 0)
-		return cli_usage("CMD is missing: lockbroker %s [OPTION...] %s. Without a command, `lockbroker hold NAME` holds "
-				 "a lock.", verb->word, verb->wants);
+		return cli_usage("CMD is missing: lockbroker %s [OPTION...] %s.%s", verb->word, verb->wants,
+				 verb->held == HELD_LOCKS ? " Without a command, `lockbroker hold NAME` holds a lock." : "");
 	return cli_usage("%s is missing: lockbroker %s [OPTION...] %s.", what, verb->word, verb->wants);
 }
 

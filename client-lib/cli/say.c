@@ -164,6 +164,13 @@ int cli_usage(const char *format, ...)
 	return CLI_USAGE;
 }
 
+const char *cli_stop(const char *sentence)
+{
+	size_t len = strlen(sentence);
+
+	return len > 0 && sentence[len - 1] == '.' ? "" : ".";
+}
+
 int cli_exit_of(enum lb_result result)
 {
 	switch (result) {

@@ -11,7 +11,7 @@
 enum cli_exit {
 	CLI_OK = 0,
 	CLI_FINDINGS = 1,    /* the audit found something wrong */
-	CLI_NOBODY = 1,      /* revoke, force-unlock: there was no holder; leader: nobody leads; limit: no semaphore */
+	CLI_NOBODY = 1,      /* revoke, force-unlock: no holder; leader: nobody leads; limit: no semaphore; config: no key */
 	CLI_ERROR_REPLY = 1, /* call: a reply was an error */
 	CLI_USAGE = 64,
 	CLI_UNAVAILABLE = 69, /* no broker, or it cannot say: it has no ZooKeeper, for example */
@@ -39,6 +39,8 @@ void cli_say_unsaid(void);
  * either: where there is no room, nothing is shown.
  */
 void cli_show_line(const char *text);
+/* What is missing at the end of a sentence that another one follows: "." or "". */
+const char *cli_stop(const char *sentence);
 /* The exit status that belongs to a failure. */
 int cli_exit_of(enum lb_result result);
 /*

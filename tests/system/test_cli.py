@@ -213,7 +213,8 @@ def test_a_lost_broker_ends_the_command(standalone):
     _, err = p.communicate(timeout=harness.PATIENCE)
     assert p.returncode == LOST
     told, status = err.splitlines()
-    assert " is lost: " in told and status == "lockbroker: sh ended after that with the status 143; ours is 79."
+    assert told == "lockbroker: The lock a is lost: the connection to lockbrokerd has ended. Ending sh."
+    assert status == "lockbroker: sh ended after that with the status 143; ours is 79."
 
 
 def test_a_command_that_does_not_heed_sigterm_is_killed_after_the_grace(standalone):
@@ -413,7 +414,18 @@ def test_a_lost_session_ends_the_command(own_zk, daemons):
     _, err = p.communicate(timeout=harness.PATIENCE)
     zk.signal(signal.SIGCONT)
     assert p.returncode == LOST
-    assert "unreachable" in err and "lost" in err
+    # Which one is first: the broker's event, or the end of the proof that we see ourselves.
+    assert re.search("The lock a is lost: (the host's session has run out: ZooKeeper was unreachable for too long|"
+                     "there is no longer proof that it is held)[.] Ending sh[.]\n", err)
+
+
+def test_a_deleted_znode_is_the_reason_of_a_loss(daemons, zk, root, kazoo_client):
+    p, _ = started(daemons(zk, root), "sleep", "60")
+    k = kazoo_client(zk)
+    for child in k.get_children(f"{root}/a"):
+        k.delete(f"{root}/a/{child}")
+    _, err = p.communicate(timeout=harness.PATIENCE)
+    assert p.returncode == LOST and "The lock a is lost: somebody deleted its znode. Ending sh.\n" in err
 
 
 def test_a_hung_daemon_ends_the_command_when_the_proof_has_run_out(own_zk, daemons):
@@ -530,6 +542,31 @@ def test_ping_info_version_help(broker):
     assert text.returncode == 0
     for word in ("lock", "ls", "who", "why", "hosts", "ping", "info", "audit"):
         assert word in text.stdout
+    asked = run(None, "help")
+    assert (asked.returncode, asked.stdout, asked.stderr) == (0, text.stdout, "")
+    assert run(None, "help", "who").stdout == run(None, "who", "--help").stdout
+
+
+def test_config_shows_the_keys_as_the_file_has_them(standalone):
+    done = run(standalone, "config")
+    written = subprocess.run([harness.program("lockbrokerd"), "--print-config"], stdout=subprocess.PIPE, text=True, check=True)
+    empty = [line for line in written.stdout.splitlines() if line == "by_unit = " or line == "by_unit ="]
+    assert empty and done.returncode == 0 and "limits.by_unit = \n" in done.stdout
+    assert not re.search("= -$", done.stdout, re.MULTILINE)
+
+
+@pytest.mark.parametrize("options, out", [((), ""), (("--json",), "{}\n")], ids=str)
+def test_a_key_that_is_not_there_is_said(standalone, options, out):
+    done = run(standalone, "config", *options, "nosuchkey")
+    assert (done.returncode, done.stdout) == (1, out)
+    assert done.stderr == 'lockbroker: No key of the configuration is called "nosuchkey".\n'
+
+
+def test_a_unit_may_be_named_as_a_rule_names_it(daemons):
+    d = daemons(argv=["-o", "access.rule=deny unit:report.service a *"])
+    as_rule, plain = (run(d, "access", "4000", "a", unit) for unit in ("unit:report.service", "report.service"))
+    assert as_rule.returncode == 0 and "deny unit:report.service" in as_rule.stdout and as_rule.stdout == plain.stdout
+    assert "deny unit" in run(d, "access", "4000", "a", "unknown").stdout
 
 
 COMMANDS = ["lock", "hold", "sem", "campaign", "leader", "observe", "ls", "who", "why", "limit", "hosts", "revoke", "force-unlock",

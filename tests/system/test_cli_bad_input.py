@@ -42,7 +42,9 @@ USAGE = [
     ("", "A command is missing"), ("nonsense", 'There is no command "nonsense".'), ("--nonsense ls", "no option --nonsense"),
     ("-x ls", "no option -x"), ("-S", "-S needs a path"), ("--json=1 ls", "no option --json=1"), ("--json lock a true", "lock has no"),
     ("--json metrics", "metrics has no --json"), ("--json http", "http has no --json"),
-    ("lock a", "CMD is missing"), ("lock a --", "CMD is missing"), ("lock a -c", "exactly one word"), ("lock a -c x y", "exactly one word"),
+    ("lock a", "CMD is missing"), ("lock a --", "CMD is missing"), ("help x", 'no command "x"'), ("help lock x", 'argument "x"'),
+    ("access root a report", 'The unit "report" has no kind: its name ends as in report.service.'),
+    ("access root a unit:report", 'The unit "report" has no kind'), ("lock a -c", "exactly one word"), ("lock a -c x y", "exactly one word"),
     ("lock -w", "-w needs a number"), ("lock -a", "-a needs a name"), ("lock --json a true", "no option --json"),
     ("hold a true", "hold runs no command"), ("hold -F a", "no option -F"), ("hold -k 1 a", "no option -k"),
     ("sem a true", "sem needs -l N"), ("sem -l 0 a true", "needs a number of permits"), ("sem -l 2 -K 3 a true", "-K asks for 3"),
@@ -79,6 +81,12 @@ def standalone_for_all():
     d = harness.Daemon()
     yield d
     assert not d.end()
+
+
+@pytest.mark.parametrize("words", ["campaign e DATA", "sem -l 2 s"])
+def test_what_only_locks_have_is_named_for_locks_only(words):
+    done = run(None, *words.split())
+    assert done.returncode == 64 and "CMD is missing" in done.stderr and "hold" not in done.stderr
 
 
 @pytest.mark.parametrize("words", ["check -w 5", "check -c nonsense=1", "check x", "check --nonsense"])

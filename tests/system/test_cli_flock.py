@@ -233,7 +233,11 @@ def test_hold_tells_of_a_loss(request, how):
     out, err = p.communicate(timeout=harness.PATIENCE)
     if zk:
         zk.signal(signal.SIGCONT)
-    assert (p.returncode, out) == (LOST, "lost\n") and "The lock a is lost: " in err
+    why = {"forced": "an operator took it by force.", "lease": "its lease has run out.",
+           "broker": "the connection to lockbrokerd has ended.",
+           "session": "(the host's session has run out: ZooKeeper was unreachable for too long|there is no longer proof that "
+                      "it is held)."}
+    assert (p.returncode, out) == (LOST, "lost\n") and re.search(f"The lock a is lost: {why[how]}\n", err)
 
 
 @pytest.mark.parametrize("words", [("hold", "--json"), ("--json", "hold")], ids=" ".join)

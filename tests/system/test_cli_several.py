@@ -80,7 +80,7 @@ def test_the_loss_of_the_broker_is_that_of_all(standalone):
     p.stdout.readline()
     standalone.kill()
     _, err = p.communicate(timeout=harness.PATIENCE)
-    assert p.returncode == LOST and "The 3 locks are lost: " in err
+    assert p.returncode == LOST and "The 3 locks are lost: the connection to lockbrokerd has ended. " in err
 
 
 def test_a_hung_daemon_ends_the_command_of_several(own_zk, daemons):

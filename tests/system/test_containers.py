@@ -191,7 +191,8 @@ def test_a_file_is_mounted_until_the_next_start_and_a_directory_for_good(outside
     assert outside.terminate() == 0
     outside.start()
     assert directory.do("open 3") == "OK 0"
-    assert file.do("open 3") == f"CONNECTION No lockbrokerd is serving {outside.socket}: Connection refused."
+    assert file.do("open 3") == f"CONNECTION No lockbrokerd is serving {outside.socket}: Connection refused. Start it, or set LOCKBROKER_SOCKET " \
+        "to the socket that it serves."
 
 
 class Contained(harness.Daemon):

@@ -105,6 +105,23 @@ def test_the_command_tries_again_until_the_broker_grants(standalone, clients):
     assert p.communicate(timeout=harness.PATIENCE)[0] == "ran\n" and p.returncode == 0
 
 
+def test_who_waits_when_a_drain_begins_is_told_what_it_waits_for(standalone, clients):
+    operator, c = clients(standalone, operator=True), clients(standalone)
+    c.call("LOCK", "a")
+    p = harness.spawn([harness.program("lockbroker"), "-S", standalone.socket, "lock", "a", "echo", "ran"],
+                      stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    harness.wait_queued(standalone, "a", 1)
+    queued_ms = lambda: max((row["waited_ms"] for row in c.call("QUEUE", "a")), default=0)
+    harness.wait_until(lambda: queued_ms() >= 200, "it to have waited for longer than a refusal takes")
+    assert operator.call("DRAIN")["draining"] == 1
+    line = p.stderr.readline()
+    assert line.startswith("lockbroker: operators drain this daemon: ")
+    assert line.endswith(" `lockbroker drain --off`. Waiting until it grants again.\n")
+    c.call("UNLOCK", "a")
+    assert operator.call("DRAIN", "OFF")["draining"] == 0
+    assert p.communicate(timeout=harness.PATIENCE) == ("ran\n", "") and p.returncode == 0
+
+
 def test_the_library_says_so_and_is_served_on_the_same_connection_afterwards(standalone, programs, clients):
     operator, p = clients(standalone, operator=True), programs(standalone.socket)
     p.do("open 0")

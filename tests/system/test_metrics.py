@@ -122,6 +122,20 @@ def test_check_is_critical_without_a_daemon_and_with_one_that_hangs(standalone):
     assert done.returncode == 2 and "No lockbrokerd is serving" in done.stdout
 
 
+def test_check_is_critical_when_no_connection_is_left(daemons, clients):
+    d = daemons(limits__clients=4)
+    many = [clients(d) for _ in range(4)]
+    harness.wait_until(lambda: run(d, "check").returncode == 2, "the limit to be reached")
+    shown = run(d, "check").stdout
+    assert "as many clients as it can have" in shown or "allowed connections (limits.clients" in shown
+    assert many[0].call("PING") == "PONG"
+
+
+def test_a_file_that_cannot_be_made_is_named_as_it_was_given(standalone, tmp_path):
+    done = run(standalone, "metrics", "--textfile", tmp_path / "none" / "x")
+    assert (done.returncode, done.stderr) == (71, f"lockbroker: Cannot write {tmp_path}/none/x: No such file or directory.\n")
+
+
 def test_check_tells_a_session_that_is_not_safe(own_zk, daemons, root):
     zookeeper = own_zk()
     daemon = daemons(zookeeper, root)

@@ -242,7 +242,8 @@ static void each_verb_has_its_own_options(void **state)
 	refuses("campaign -s e d true", "campaign has no option -s.");
 	refuses("campaign --owner=x e d true", "campaign has no option --owner.");
 	refuses("campaign e -- true", "DATA is missing");
-	refuses("campaign e d", "CMD is missing");
+	refuses("campaign e d", "CMD is missing: lockbroker campaign [OPTION...] NAME DATA CMD [ARG...].");
+	assert_null(strstr(said, "hold"));
 	refuses("lock", "NAME is missing");
 	refuses("lock a", "CMD is missing: lockbroker lock [OPTION...] NAME CMD [ARG...]. Without a command, `lockbroker hold");
 	refuses("lock a --", "CMD is missing");

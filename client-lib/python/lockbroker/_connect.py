@@ -50,7 +50,8 @@ def connect(path: str) -> Optional[socket.socket]:
         made.close()
         why = os.strerror(e.errno) if e.errno else str(e)
         if e.errno in (errno.ENOENT, errno.ECONNREFUSED):
-            raise Ended(f"No lockbrokerd is serving {path}: {why}.") from e
+            raise Ended(f"No lockbrokerd is serving {path}: {why}. Start it, or set LOCKBROKER_SOCKET to the socket that it "
+                        "serves.") from e
         if e.errno in (errno.EACCES, errno.EPERM):
             raise _may_not(path) from e
         raise _errors.NoBroker(f"Cannot connect to lockbrokerd at {path}: {why}.") from e
