@@ -284,6 +284,15 @@ static void work(struct broker *b)
 		case WORK_DEADLOCK:
 			done += deadlock_continue(container_of(w, struct client, searching));
 			break;
+		case WORK_REVOKE:
+			done += revocation_continue(container_of(w, struct revocation, work), WORK_TURN_STEPS - done);
+			break;
+		case WORK_ERRAND:
+			done += errand_continue(container_of(w, struct errand, work), WORK_TURN_STEPS - done);
+			break;
+		case WORK_OBSERVERS:
+			done += observe_look(container_of(w, struct observation, work), WORK_TURN_STEPS - done);
+			break;
 		case WORK_LEADER:
 			observe_tell(container_of(w, struct observer, work));
 			done += WORK_PUSH_STEPS;

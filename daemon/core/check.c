@@ -7,6 +7,7 @@
 #include "core/accounts_check.h"
 #include "core/client/mlock.h"
 #include "core/claim/charge.h"
+#include "core/kind/observe.h"
 #include "core/lock/claims.h"
 #include "core/record_check.h"
 #include "core/state.h"
@@ -75,6 +76,7 @@ static void check_lock(const struct lock *lock, size_t *requests, size_t *grants
 		CHECK(g->lost && !g->lease.place);
 		n_lost++;
 	}
+	CHECK(!lock->observation || (lock->observation->left > 0) == (lock->observation->work.worker != NULL));
 	CHECK(!lock->rule->is_sound || lock->rule->is_sound(lock));
 	CHECK(!n_grants || lock->slots || (d->claim && d->claim->state == CLAIM_HELD && d->claim->granted));
 	CHECK(n_requests == lock->request_count && n_expired == lock->expired_count && n_grants == lock->grant_count);

@@ -6,6 +6,8 @@
  */
 #include "world.h"
 
+#include "core/state.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/param.h>
@@ -32,6 +34,50 @@ static void check_letter(struct host *h, int lock, struct slice text)
 	memcpy(w->letters[w->outbox_count++ % FORCED_MAX], id, sizeof(id));
 }
 
+/* What the broker has for the client, which may be one that was granted it while others lost it. */
+static const struct grant *grant_at(const struct caller *c, struct slice name)
+{
+	struct locks *locks = &c->host->broker->locks;
+	const struct lock *lock = lock_find(locks, name);
+	const struct client *client = locks->conns[c->conn];
+
+	return lock && client ? grant_find(lock, client) : NULL;
+}
+
+bool forced_spared(const struct caller *c, struct slice name)
+{
+	const struct grant *g = c->state == CLIENT_ON && c->host->conf.all_in_pieces ? grant_at(c, name) : NULL;
+
+	return g && !g->lost;
+}
+
+static bool has_taken(const struct caller *c, struct slice name)
+{
+	const struct grant *g = grant_at(c, name);
+
+	return g && g->lost && g->loss == LOSS_FORCED;
+}
+
+/* It is taken from one after the other: those that get no pushes are not told. */
+void forced_handled(struct host *h)
+{
+	const struct world *w = h->w;
+	int i, lock;
+
+	for (i = 0; i < h->client_count; i++) {
+		struct caller *c = &h->clients[i];
+
+		if (c->state != CLIENT_ON || c->protocol == 3)
+			continue;
+		for (lock = 0; lock < w->lock_count; lock++)
+			if (w->forces[lock] && c->holding[lock].held && !c->holding[lock].lost &&
+			    has_taken(c, slice_of(w->lock_name[lock])))
+				c->holding[lock].lost = true;
+		if (w->permit_forces && c->permits.count && has_taken(c, SLICE("sem")))
+			c->permits.lost = true;
+	}
+}
+
 /* Holders that get pushes were told before; the others find out when they ask. */
 static void check_forced(struct host *h, int lock, struct slice text)
 {
@@ -49,7 +95,7 @@ static void check_forced(struct host *h, int lock, struct slice text)
 		struct caller *c = &h->clients[i];
 		struct holding *g = &c->holding[lock];
 
-		if (!g->held || g->lost)
+		if (!g->held || g->lost || forced_spared(c, slice_of(w->lock_name[lock])))
 			continue;
 		if (c->protocol == 3 && c->state == CLIENT_ON)
 			world_fail(w, lock, "host %d client %u: %s was taken by force and nothing was pushed", h->index, c->conn,

@@ -202,6 +202,8 @@ void host_handle(struct host *h, const struct event *e)
 	check_before(h, e);
 	load_before(h, e);
 	broker_handle(h->broker, host_now(h), e, &h->effects);
+	if (!h->w->any)
+		forced_handled(h);
 	count = kills_carried(h);
 	/* Nothing below comes back to the broker at once, so the list stands still. */
 	for (i = 0; i < count; i++)

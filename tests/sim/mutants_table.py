@@ -47,6 +47,12 @@ MUTANTS = [
         ("\tif (!TAILQ_EMPTY(&lock->locks->walks))\n\t\twalk_leave_request(lock->locks, r);\n", "")], 40000, "anything standalone"),
     ("who holds no longer is where holders go on", [
         ("\tif (!TAILQ_EMPTY(&lock->locks->walks))\n\t\twalk_leave_grant(lock->locks, g);\n", "")], 3000, "anything"),
+    ("who is to be asked for a lock later is forgotten", [
+        ("revocation.c", "\twork_add(&d->query->hosts->env->works, &d->query->client->user->worker, &d->work);\n", "")], 1000),
+    ("a lock that is taken later is not told as lost before it is answered", [
+        ("revoke.c", "\tif (r->forced)\n\t\ttell_outcomes(r->locks); /* before the answer and the log line */\n", "")], 3000),
+    ("a lock that is being taken is forgotten at a hand-over", [
+        ("\t\trevocation_resume(h, c, command, bytes_view(&read.name), reason, taken);", "\t\t;")], 5000, "snapshots, standalone"),
     ("what an audit left for later is forgotten", [
         ("\tif (a->state == AUDIT_NAMES)\n\t\tleave_for_later(h);\n", "")], 3000, "anything"),
     ("an MLOCK that is left for later is forgotten", [
@@ -57,6 +63,8 @@ MUTANTS = [
         ("release.c", "\twork_add(&h->env->works, &c->user->worker, &c->releasing);\n", "")], 100),
     ("who is to be told of a leader later is not told", [
         ("\t\twork_add(&env->works, &o->client->user->worker, &o->work);\n\t} else if", "\t\t;\n\t} else if")], 300),
+    ("whom a new leader concerns is not looked for later", [
+        ("\tif (o->left)\n\t\tlook_later(o);\n\treturn done;", "\to->left = 0;\n\treturn done;")], 300),
     ("who is still to be told of a leader is forgotten at a hand-over", [
         ("\t\tobserve_resume(r->observers.sorted[i]);", "\t\t;")], 40000),
     ("a watch event is an answer", [
@@ -536,7 +544,7 @@ MUTANTS = [
         ("\tif (d->part && !d->czxid)\n\t\td->czxid = event->zk_answered.stat.czxid;\n", "")], 1000,
      "near the wrap"),
     ("permits taken by force are only asked for", [
-        ("\tgrant_lose_all(lock, LOSS_FORCED);", "\tif (!lock->semaphore)\n\t\tgrant_lose_all(lock, LOSS_FORCED);")],
+        ("\tgrant_lose(g, LOSS_FORCED);", "\tif (!g->lock->semaphore)\n\t\tgrant_lose(g, LOSS_FORCED);")],
      300, "calm permits"),
     ("AUDIT does not look into semaphores", [
         ("\t\tadd_name(a, FLAVOUR_MUTEX, p->name, \"/locks\");\n\t\tadd_name(a, FLAVOUR_SLOTS, p->name, \"/leases\");\n", "")], 10000, "permits, operator"),
@@ -546,8 +554,7 @@ MUTANTS = [
          "\t\tget_answered(h, event);\n\t\tif (event->zk_answered.code == ZK_OK)\n"
          "\t\t\ttake_letter(h, slice_of(m->sorted[m->done]), bytes_view(&m->data));\n\t} else {\n")], 2000, "refused"),
     ("who loses a lock by force is not told", [
-        ("\tgrant_lose_all(lock, LOSS_FORCED);\n",
-         "\twhile (lock->grant_count)\n\t\tgrant_end(TAILQ_FIRST(&lock->grants));\n")], 100),
+        ("\tgrant_lose(g, LOSS_FORCED);\n", "\tgrant_end(g);\n")], 100),
     ("the znode is deleted although the owner answered", [
         ("\tif (holders == REVOKE_NOT_MINE)", "\tif (true)")], 1000),
     ("the znode is deleted and nobody is asked", [
@@ -587,7 +594,7 @@ MUTANTS = [
          "\t\tdirectory_pause(&lock->directory);")], 3000),
     ("observers are told what they know", [
         ("\tif (o->known && o->token == token)\n\t\treturn;\n", ""),
-        ("\tif (o->told && o->token == o->lock->observation->token) {", "\tif (false) {")], 300),
+        ("\treturn o->told && o->token == o->lock->observation->token;", "\treturn false;")], 300),
     ("a claim's list is not made again while the directory is read for an observer", [
         ("(d->state == DIRECTORY_UNKNOWN || d->state == DIRECTORY_ASKED) && d->claim",
          "d->state == DIRECTORY_UNKNOWN && d->claim")], 8000),
@@ -691,7 +698,7 @@ MUTANTS = [
     ("a snapshot forgets who waits for an audit", [
         ("\tTAILQ_FOREACH(c, &h->audit.queued, audit_link) {\n", "\tc = NULL;\n\twhile (c) {\n")], 1000, "snapshots"),
     ("after a snapshot a search for holders is a question", [
-        ("\tif (fits && is_revocation(command))\n", "\tif (false)\n")], 1000, "snapshots"),
+        ("\telse if (fits && is_revocation(command))\n", "\telse if (false)\n")], 1000, "snapshots"),
     ("a snapshot forgets a waiting create of unknown outcome", [
         ("\t\tassert(c->state != CLAIM_JOINING);\n", "\t\tif (c->state == CLAIM_UNSURE)\n\t\t\tcontinue;\n")], 1000, "snapshots"),
     ("the next process does not ask for a session again", [

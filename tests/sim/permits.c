@@ -456,6 +456,8 @@ void permits_forced(struct host *h, struct slice text)
 	for (i = 0; i < h->client_count; i++) {
 		struct caller *c = &h->clients[i];
 
+		if (forced_spared(c, SLICE("sem")))
+			continue;
 		if (permits_valid(c) && c->protocol == 3 && c->state == CLIENT_ON)
 			world_fail(h->w, -1, "host %d client %u: its permits were taken by force and nothing was pushed",
 				   h->index, c->conn);

@@ -649,6 +649,10 @@ struct host *check_host_of(struct world *w, const struct zsession *s);
 void check_logged(struct host *h, struct slice text);
 /* Something is answered to it. */
 void forced_answered(struct host *h, const struct event *e);
+/* The broker has handled an event, and nothing of it is carried out. */
+void forced_handled(struct host *h);
+/* It was granted that lock, or permits, while others lost it. */
+bool forced_spared(const struct caller *c, struct slice name);
 /* Its deletion is on its way, in place of its daemon. */
 bool check_is_forced(const struct world *w, const struct znode *n);
 

@@ -3,6 +3,7 @@
 #include "core_fixture.h"
 
 #include "core/client/deadlock.h"
+#include "core/state.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -656,6 +657,7 @@ static void a_wait_that_ends_ties_its_owner_no_longer(void **state)
 static void an_owner_that_changes_all_the_time_hides_no_deadlock(void **state)
 {
 	struct fixture *f = *state;
+	size_t searched = 0;
 	int events = 0;
 
 	fixture_say(f, 2, "CLIENT SETINFO OWNER x", "+OK");
@@ -665,13 +667,57 @@ static void an_owner_that_changes_all_the_time_hides_no_deadlock(void **state)
 	pieces(f);
 	waits(f, 1, "LOCK a");
 	for (; broker_has_work(f->broker); events++) {
+		assert_true(searched <= DEADLOCK_EDGES_A_PIECE + 1); /* all but the last */
 		held(f, 3, "LOCK z");
 		piece(f);
+		searched = f->broker->locks.searched;
 		held(f, 3, "UNLOCK z");
 	}
+	assert_true(searched > DEADLOCK_EDGES_A_PIECE && searched <= DEADLOCK_EDGES_IN_ALL);
 	assert_true(f->replies[1].len > 10 && memcmp(f->replies[1].data, "-DEADLOCK ", 10) == 0);
 	bytes_clear(&f->replies[1]);
 	assert_int_equal(events, DEADLOCK_SEARCHES_IN_PIECES * (2 * 601 / DEADLOCK_EDGES_A_PIECE + 1) + 1);
+}
+
+/* The search that is the ninth for its wait is done in one event, and is cut where any other is. */
+static void ninth(struct fixture *f, uint32_t conn, const char *words, size_t least)
+{
+	waits(f, conn, words);
+	assert_true(broker_has_work(f->broker));
+	f->broker->locks.conns[conn]->request->searches = DEADLOCK_SEARCHES_IN_PIECES;
+	piece(f);
+	assert_false(broker_has_work(f->broker));
+	assert_true(f->broker->locks.searched > least && f->broker->locks.searched <= DEADLOCK_EDGES_IN_ALL);
+	expect_stat(f, "deadlock_cuts_total:1\r\n");
+	fixture_expect(f, conn, "");
+}
+
+static void the_search_that_is_done_in_one_event_is_bounded(void **state)
+{
+	struct fixture *f = *state;
+
+	shared_by_many(f, SHARERS);
+	expect_stat(f, "deadlock_cuts_total:1\r\n");
+	f->broker->env.stats.deadlock_cuts_total = 0;
+	held(f, 2, "LOCK c");
+	ninth(f, 2, "LOCK m", DEADLOCK_EDGES_MAX - 1);
+}
+
+/* Each of 150 has a permit and waits for another one: each looks at those before it, and at all permits. */
+static void a_search_among_permits_that_is_done_in_one_event_is_bounded(void **state)
+{
+	struct fixture *f = *state;
+
+	for (uint32_t conn = CLIENTS; conn < CLIENTS + 150; conn++) {
+		fixture_connect(f, conn);
+		held(f, conn, "ACQUIRE p LIMIT 150");
+	}
+	for (uint32_t conn = CLIENTS; conn < CLIENTS + 149; conn++)
+		waits(f, conn, "ACQUIRE p LIMIT 150");
+	pieces(f);
+	f->broker->env.stats.deadlock_cuts_total = 0;
+	held(f, 1, "LOCK b");
+	ninth(f, 1, "ACQUIRE p LIMIT 150", DEADLOCK_EDGES_GATHERED_MAX - 1);
 }
 
 enum { OTHER_USERS = 2 };
@@ -751,6 +797,8 @@ int main(void)
 		TEST(who_has_left_the_knot_may_go),
 		TEST(a_wait_that_ends_ties_its_owner_no_longer),
 		TEST(an_owner_that_changes_all_the_time_hides_no_deadlock),
+		TEST(the_search_that_is_done_in_one_event_is_bounded),
+		TEST(a_search_among_permits_that_is_done_in_one_event_is_bounded),
 		TEST(each_user_is_searched_for_in_its_turn),
 	};
 

@@ -68,6 +68,8 @@ struct lock;
 enum {
 	DEADLOCK_EDGES_MAX = 4096,   /* grants, requests and clients looked at, in a walk for a cycle */
 	DEADLOCK_EDGES_GATHERED_MAX = 8192, /* the same, to find the knot */
+	/* The same, in a whole search: in each of its three walks two more may be looked at before it is cut. */
+	DEADLOCK_EDGES_IN_ALL = 2 * DEADLOCK_EDGES_MAX + DEADLOCK_EDGES_GATHERED_MAX + 6,
 	DEADLOCK_EDGES_A_PIECE = 64, /* half a microsecond; some tens if each of them has to come from memory */
 	DEADLOCK_EDGES_A_STEP = 1,   /* what they count for (core/port/work.h) */
 	DEADLOCK_SEARCHES_IN_PIECES = 8, /* for one wait; one more is done in one event */

@@ -83,6 +83,16 @@ static void end_wait(struct client *c)
 	heap_unset(&c->locks->env->timers, &c->events_timer);
 }
 
+/* What is to be told first. A leader that is again the one who it was told last is not. NULL: nothing is. */
+static struct notification *first(struct client *c)
+{
+	struct notification *n;
+
+	while ((n = TAILQ_FIRST(&c->notifications)) && n->type == NOTIFICATION_LEADER && observe_knows(n->observer))
+		notification_drop(c, n);
+	return n;
+}
+
 /* EVENTS waits, and there is a notification: answers with the oldest. A grant whose loss is told ends here. */
 static void answer_events(struct client *c)
 {
@@ -192,7 +202,7 @@ void notify_wait(struct client *c, int64_t wait_ns)
 		return;
 	}
 	c->events_waiting = true;
-	if (!TAILQ_EMPTY(&c->notifications))
+	if (first(c))
 		answer_events(c);
 	else if (wait_ns == 0 || c->half_closed)
 		notify_end_wait(c);
@@ -211,7 +221,7 @@ void notify_speak(struct client *c, int version)
 	struct notification *n;
 
 	c->version = version;
-	while (version == 3 && (n = TAILQ_FIRST(&c->notifications))) {
+	while (version == 3 && (n = first(c))) {
 		push(c, n);
 		notification_drop(c, n);
 	}

@@ -11,11 +11,13 @@ void hosts_init(struct hosts *h)
 	TAILQ_INIT(&h->letters);
 	TAILQ_INIT(&h->audit.served);
 	TAILQ_INIT(&h->audit.queued);
+	errands_init(&h->errands);
 	inbox_init(h);
 }
 
 void hosts_deinit(struct hosts *h)
 {
+	errands_deinit(h);
 	outbox_forget_all(h);
 	inbox_deinit(h);
 	audit_deinit(h);
@@ -40,6 +42,7 @@ void hosts_move(struct hosts *h)
 void hosts_suspended(struct hosts *h)
 {
 	inbox_suspended(h);
+	errands_finish(h);
 	revocation_suspended(h);
 }
 

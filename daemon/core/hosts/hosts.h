@@ -10,6 +10,7 @@
 
 #include "base/queue.h"
 #include "core/hosts/audit.h"
+#include "core/hosts/errand.h"
 #include "core/hosts/inbox.h"
 #include "core/hosts/outbox.h"
 #include "core/hosts/query.h"
@@ -30,6 +31,7 @@ struct hosts {
 	size_t outbox_count;
 	uint64_t outbox_last;
 	struct audit audit;
+	struct errands errands;
 };
 
 void hosts_init(struct hosts *h);

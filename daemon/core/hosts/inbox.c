@@ -3,7 +3,6 @@
 
 #include "base/mem.h"
 #include "core/hosts/hosts.h"
-#include "core/hosts/revoke.h"
 #include "core/session/presence.h"
 #include "core/znode/record.h"
 #include "protocol/number.h"
@@ -192,9 +191,9 @@ static void take_letter(struct hosts *h, struct slice id, struct slice data)
 
 	h->env->stats.mail_received_total++;
 	if (slice_is(kind, letter_kind_word(LETTER_REVOKE)))
-		revoke_received(h, LETTER_REVOKE, id, data);
+		errand_received(h, LETTER_REVOKE, id, data);
 	else if (slice_is(kind, letter_kind_word(LETTER_FORCE)))
-		revoke_received(h, LETTER_FORCE, id, data);
+		errand_received(h, LETTER_FORCE, id, data);
 	else if (!slice_is(kind, letter_kind_word(LETTER_ANSWER)) || !take_answer(h, data))
 		h->env->stats.mail_ignored_total++;
 }

@@ -35,7 +35,9 @@ static void query_snapshot(const struct query *q, struct bytes *out)
 	struct entry_writer w = entry_begin(out, "query");
 	struct bytes word = { 0 };
 
-	assert(q->state == QUERY_ASKED || q->state == QUERY_ANSWERING);
+	bool here = q->state == QUERY_REVOKING;
+
+	assert(here ? revocation_is_here(q->revocation) : q->state == QUERY_ASKED || q->state == QUERY_ANSWERING);
 	args_command_word(&word, q->command);
 	entry_number(&w, "client", q->client->conn);
 	entry_text(&w, "command", bytes_view(&word));
@@ -43,6 +45,10 @@ static void query_snapshot(const struct query *q, struct bytes *out)
 	entry_number(&w, "answering", q->state == QUERY_ANSWERING);
 	if (q->revocation)
 		entry_text(&w, "reason", bytes_view(&q->revocation->reason));
+	if (here)
+		entry_number(&w, "revoking", here);
+	if (here && q->revocation->here.forced)
+		entry_number(&w, "taken", q->revocation->here.count);
 	entry_end(&w);
 	bytes_free(&word);
 }
@@ -78,10 +84,12 @@ bool query_restore(struct hosts *h, const struct entry *e)
 	struct query read = { 0 }, *q = NULL;
 	enum command command;
 	struct slice word, reason;
-	bool fits, answering;
+	bool fits, answering, here;
+	int64_t taken;
 
 	if (!c || !entry_get_text(e, "command", COMMAND_WORD_MAX, &word) ||
-	    !entry_get_text(e, "reason", REVOKE_REASON_MAX, &reason) || !entry_get_flag(e, "answering", &answering))
+	    !entry_get_text(e, "reason", REVOKE_REASON_MAX, &reason) || !entry_get_flag(e, "answering", &answering) ||
+	    !entry_get_flag(e, "revoking", &here) || !entry_get_number(e, "taken", 0, INT64_MAX, &taken))
 		return false;
 	command = command_find(word);
 	if (c->query || !(is_question(command) || is_revocation(command)))
@@ -93,7 +101,9 @@ bool query_restore(struct hosts *h, const struct entry *e)
 	fits = command == COMMAND_HOSTS ? read.name.len == 0 : name_valid(bytes_view(&read.name));
 	if (command == COMMAND_REVOKE)
 		fits = fits && revoke_reason_valid(reason);
-	if (fits && is_revocation(command))
+	if (fits && is_revocation(command) && here)
+		revocation_resume(h, c, command, bytes_view(&read.name), reason, taken);
+	else if (fits && is_revocation(command))
 		revocation_restore(h, c, command, bytes_view(&read.name), reason);
 	else if (fits)
 		q = query_new(h, c, command, bytes_view(&read.name));

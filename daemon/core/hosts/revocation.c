@@ -37,6 +37,8 @@ void revocation_free(struct revocation *d)
 	mem_free(d->targets);
 	bytes_free(&d->reason);
 	heap_unset(&d->query->hosts->env->timers, &d->timer);
+	work_drop(&d->query->hosts->env->works, &d->work);
+	revoke_end(&d->here);
 	d->query->revocation = NULL;
 	mem_free(d);
 }
@@ -71,22 +73,63 @@ static void settle(struct revocation *d)
 	}
 }
 
-/* Holders on this host need no letter. */
-static void serve_here(struct revocation *d)
+/* ---- the holders on this host, who need no letter ---- */
+
+static void here_is_over(struct revocation *d)
 {
-	struct hosts *h = d->query->hosts;
-	struct slice name = bytes_view(&d->query->name);
-	struct lock *lock = lock_find(h->locks, name);
 	struct revoker by = revoke_by(d->query->client);
 
-	if (!is_forced(d)) {
-		d->holders = revoke_ask(lock, bytes_view(&d->reason));
-		return;
-	}
-	d->holders = revoke_force(lock);
-	if (d->holders)
-		revoke_log(h, name, d->holders, &by, (struct slice){ 0 });
+	d->open--;
+	d->holders += d->here.count;
+	if (is_forced(d) && d->here.count)
+		revoke_log(d->query->hosts, bytes_view(&d->query->name), d->here.count, &by, (struct slice){ 0 });
 }
+
+static void leave_for_later(struct revocation *d)
+{
+	work_add(&d->query->hosts->env->works, &d->query->client->user->worker, &d->work);
+}
+
+/* True: that was all. */
+static bool begin_here(struct revocation *d)
+{
+	struct locks *locks = d->query->hosts->locks;
+
+	return revoke_begin(&d->here, locks, lock_find(locks, bytes_view(&d->query->name)), bytes_view(&d->reason));
+}
+
+/* What comes before it for the same user goes first. */
+static void serve_here(struct revocation *d)
+{
+	if (TAILQ_EMPTY(&d->query->client->user->worker.items) && begin_here(d))
+		here_is_over(d);
+	else
+		leave_for_later(d);
+}
+
+int64_t revocation_continue(struct revocation *d, int64_t steps)
+{
+	bool one = d->query->hosts->env->conf->all_in_pieces, over;
+	int64_t done = 0;
+
+	if (d->here.locks)
+		over = revoke_some(&d->here, bytes_view(&d->reason), one ? 1 : steps, &done);
+	else
+		over = begin_here(d);
+	if (over) {
+		work_drop(&d->query->hosts->env->works, &d->work);
+		here_is_over(d);
+		settle(d);
+	}
+	return done ? done : WORK_TURN_STEPS;
+}
+
+bool revocation_is_here(const struct revocation *d)
+{
+	return d->work.worker && !d->count;
+}
+
+/* ---- begun ---- */
 
 static struct revocation *make(struct hosts *h, struct client *c, enum command command, struct slice name,
 			       struct slice reason)
@@ -94,6 +137,8 @@ static struct revocation *make(struct hosts *h, struct client *c, enum command c
 	struct revocation *d = mem_new(sizeof(*d));
 
 	d->timer.kind = TIMER_REVOCATION;
+	d->work.kind = WORK_REVOKE;
+	d->here.forced = command == COMMAND_FORCEUNLOCK;
 	bytes_slice(&d->reason, reason);
 	d->query = query_new(h, c, command, name);
 	d->query->revocation = d;
@@ -111,6 +156,17 @@ void revocation_new(struct hosts *h, struct client *c, enum command command, str
 void revocation_restore(struct hosts *h, struct client *c, enum command command, struct slice name, struct slice reason)
 {
 	make(h, c, command, name, reason);
+}
+
+void revocation_resume(struct hosts *h, struct client *c, enum command command, struct slice name, struct slice reason,
+		       int64_t taken)
+{
+	struct revocation *d = make(h, c, command, name, reason);
+
+	d->query->state = QUERY_REVOKING;
+	d->here.count = taken;
+	d->open = 1;
+	leave_for_later(d);
 }
 
 /* ---- asking ---- */
@@ -227,9 +283,8 @@ static void ask_all(struct revocation *d)
 
 	if (is_forced(d) && d->count)
 		log_force(d);
-	d->query->state = QUERY_REVOKING;
-	d->open = d->count;
-	heap_set(&d->query->hosts->env->timers, &d->timer, env->now_ns + PATIENCE_NS);
+	if (d->count)
+		heap_set(&d->query->hosts->env->timers, &d->timer, env->now_ns + PATIENCE_NS);
 	for (size_t i = 0; i < d->count; i++) {
 		struct target *t = &d->targets[i];
 
@@ -282,6 +337,8 @@ void revocation_found(struct revocation *d)
 		fail(d, ERROR_LIMIT, no_room(d));
 		return;
 	}
+	d->query->state = QUERY_REVOKING;
+	d->open = d->count + 1;
 	serve_here(d);
 	ask_all(d);
 }
@@ -409,7 +466,7 @@ void revocation_suspended(struct hosts *h)
 
 	/* A revocation whose query is not over is answered by the end of the query. */
 	TAILQ_FOREACH_SAFE(q, &h->queries, link, after)
-		if (q->state == QUERY_REVOKING)
+		if (q->state == QUERY_REVOKING && !revocation_is_here(q->revocation))
 			fail(q->revocation, ERROR_UNAVAILABLE,
 			     "the connection to ZooKeeper was lost: the request may have been carried out or not");
 }

@@ -60,6 +60,8 @@ static void observation_snapshot(const struct observation *o, struct bytes *out)
 	}
 	w = entry_begin(out, "observation");
 	entry_fields(&w, FIELDS(observation_fields), o);
+	if (o->left)
+		entry_number(&w, "looking", true);
 	entry_end(&w);
 }
 
@@ -103,9 +105,18 @@ struct observer *observer_restore(struct lock *lock, const struct entry *e)
 
 static bool observation_restore(struct lock *lock, const struct entry *e)
 {
+	bool looking;
+
 	if (!lock->observation)
 		return entry_refuse(e, "nobody observes the lock");
-	return entry_get_fields(e, FIELDS(observation_fields), lock->observation);
+	if (!entry_get_fields(e, FIELDS(observation_fields), lock->observation) ||
+	    !entry_get_flag(e, "looking", &looking))
+		return false;
+	if (looking && lock->observation->left)
+		return entry_refuse(e, "they are looked at already");
+	if (looking)
+		observe_look_again(lock);
+	return true;
 }
 
 bool kind_restore(struct lock *lock, const struct entry *e)

@@ -12,6 +12,7 @@ static struct observation *new (void)
 	struct observation *o = mem_new(sizeof(*o));
 
 	TAILQ_INIT(&o->observers);
+	o->work.kind = WORK_OBSERVERS;
 	return o;
 }
 
@@ -85,13 +86,18 @@ void observe_told(struct observer *o)
 		ledger_store(l, &o->record->told, told(o));
 }
 
+bool observe_knows(const struct observer *o)
+{
+	return o->told && o->token == o->lock->observation->token;
+}
+
 /* Tells the observer, unless it was told the same. An unread notification will tell the latest anyway. */
 static void tell(struct observer *o)
 {
 	struct outcome_list *outcomes = &o->lock->locks->outcomes;
 	struct env *env = o->lock->locks->env;
 
-	if (o->told && o->token == o->lock->observation->token) {
+	if (observe_knows(o)) {
 		notification_drop(o->client, o->notification);
 		outcome_drop(outcomes, &o->outcome);
 		work_drop(&env->works, &o->work);
@@ -107,21 +113,93 @@ static void tell(struct observer *o)
 void observe_tell(struct observer *o)
 {
 	work_drop(&o->lock->locks->env->works, &o->work);
-	outcome_add(&o->lock->locks->outcomes, &o->outcome, OUTCOME_LEADER, o->client);
+	if (!observe_knows(o))
+		outcome_add(&o->lock->locks->outcomes, &o->outcome, OUTCOME_LEADER, o->client);
 }
 
 void observe_resume(struct observer *o)
 {
 	const struct observation *known = o->lock->observation;
 
-	if (known->known && !o->notification && !(o->told && o->token == known->token))
+	if (known->known && !o->notification && !observe_knows(o))
 		work_add(&o->lock->locks->env->works, &o->client->user->worker, &o->work);
+}
+
+/* ---- all observers, when the leader has changed ---- */
+
+static struct observer *behind(struct observation *all, struct observer *o)
+{
+	struct observer *next = TAILQ_NEXT(o, link);
+
+	return next ? next : TAILQ_FIRST(&all->observers);
+}
+
+static void look_later(struct observation *o)
+{
+	struct client *c = o->next->client;
+
+	work_hurry(&c->locks->env->works, &c->user->worker, &o->work);
+}
+
+int64_t observe_look(struct observation *o, int64_t steps)
+{
+	struct env *env = o->next->client->locks->env;
+	int64_t done = 0;
+
+	if (env->conf->all_in_pieces)
+		steps = 1;
+	for (; o->left && done < steps; done++, o->left--) {
+		struct observer *observer = o->next;
+
+		o->next = behind(o, observer);
+		tell(observer);
+	}
+	work_drop(&env->works, &o->work);
+	if (o->left)
+		look_later(o);
+	return done;
+}
+
+/* Each of them is looked at, from where the round before is. */
+static void look_at_all(struct lock *lock)
+{
+	struct observation *o = lock->observation;
+
+	if (!o->next)
+		o->next = TAILQ_FIRST(&o->observers);
+	o->left = lock->observer_count;
+	if (o->left > OBSERVERS_AT_ONCE || lock->locks->env->conf->all_in_pieces)
+		look_later(o);
+	else
+		observe_look(o, OBSERVERS_AT_ONCE);
+}
+
+void observe_look_again(struct lock *lock)
+{
+	struct observation *o = lock->observation;
+
+	o->next = TAILQ_FIRST(&o->observers);
+	o->left = lock->observer_count;
+	look_later(o);
+}
+
+/* It leaves, and is the next one. */
+static void skip(struct observation *all, struct observer *o)
+{
+	work_drop(&o->lock->locks->env->works, &all->work);
+	all->next = behind(all, o);
+	all->left -= all->left > 0;
+	if (all->next == o) { /* it was the only one */
+		all->next = NULL;
+		all->left = 0;
+	}
+	if (all->left)
+		look_later(all);
 }
 
 static void learn(struct lock *lock, int64_t token, struct slice host, struct slice data)
 {
 	struct observation *o = lock->observation;
-	struct observer *observer;
 
 	if (o->known && o->token == token)
 		return;
@@ -129,8 +207,7 @@ static void learn(struct lock *lock, int64_t token, struct slice host, struct sl
 	o->token = token;
 	bytes_set(&o->host, host);
 	bytes_set(&o->data, data);
-	TAILQ_FOREACH(observer, &o->observers, link)
-		tell(observer);
+	look_at_all(lock);
 }
 
 static void learn_none(struct lock *lock)
@@ -180,6 +257,8 @@ static void leave(struct observer *o)
 	notification_drop(o->client, o->notification);
 	outcome_drop(&lock->locks->outcomes, &o->outcome);
 	work_drop(&lock->locks->env->works, &o->work);
+	if (lock->observation->next == o)
+		skip(lock->observation, o);
 	TAILQ_REMOVE(&lock->observation->observers, o, link);
 	if (--lock->observer_count == 0) {
 		forget(lock->observation);

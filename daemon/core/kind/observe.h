@@ -17,7 +17,8 @@
  * The first contender leads once its data say so (holder.h). Until then, and without a contender, there is no leader
  * (token 0). A new observer is told what is known, then each change of the token. If several changes come before the
  * client has read one (RESP2), it is told only the latest; and so it is if they come before it is its turn to be told:
- * more than OBSERVERS_AT_ONCE are told in pieces, each user's in its turns (core/port/work.h).
+ * more than OBSERVERS_AT_ONCE are told in pieces, each user's in its turns (core/port/work.h). Whom a change concerns is
+ * looked for in pieces, too, in turns of whoever is next; a further change begins another round where the one before is.
  *
  * In standalone mode the first grant is the leader.
  */
@@ -32,7 +33,6 @@
 #include "protocol/bytes.h"
 #include "protocol/errors.h"
 
-struct client;
 struct ledger_observer;
 struct notification;
 struct lock;
@@ -63,8 +63,11 @@ struct observation {
 	bool missing;    /* the directory had to be made */
 	uint64_t op;     /* LISTING, READING */
 	struct observer_list observers; /* at least one */
-	struct bytes first; /* READING, KNOWN: the first contender's name; may be empty */
-	int64_t token;      /* known: 0: no leader */
+	struct observer *next;          /* to be looked at, as are */
+	size_t left;                    /* ... so many, from it on and from the first one on; 0: none is */
+	struct work_item work;          /* OBSERVERS: as long as some are */
+	struct bytes first;             /* READING, KNOWN: the first contender's name; may be empty */
+	int64_t token;                  /* known: 0: no leader */
 	struct bytes host, data;
 };
 
@@ -76,16 +79,18 @@ void observe_begin(struct lock *lock, struct client *client);
 void observe_end(struct observer *o);
 /* Removes all observers of the lock, and they are told why. */
 void observe_fail_all(struct lock *lock, enum error_code code, const char *sentence);
+/* The turn has come to look at some (WORK_OBSERVERS), at most as many as that. Returns how many. */
+int64_t observe_look(struct observation *o, int64_t steps);
+void observe_look_again(struct lock *lock); /* in a new process: there were some left */
 /* Its turn has come (WORK_LEADER): it is told what is known now. */
 void observe_tell(struct observer *o);
 /* In a new process: the observer, which the former process had not told of its leader yet, waits for that again. */
 void observe_resume(struct observer *o);
 /* The observer has been told what is known now. */
 void observe_told(struct observer *o);
-/* It is not in the ledger (port/ledger.h) yet. */
-void observe_record(struct observer *o);
-/* That it is there as it is. */
-bool observe_recorded(const struct observer *o);
+void observe_record(struct observer *o);         /* it is not in the ledger (port/ledger.h) yet */
+bool observe_recorded(const struct observer *o); /* that it is there as it is */
+bool observe_knows(const struct observer *o); /* it has been told that */
 /* Sends the operations that are due, while connected and proving. Standalone: looks which grant leads. */
 void observe_continue(struct lock *lock);
 void observe_suspended(struct lock *lock);

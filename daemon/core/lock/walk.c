@@ -50,9 +50,9 @@ const struct client *walk_client(struct walk *w)
 	return c;
 }
 
-const struct grant *walk_grant(struct walk *w)
+struct grant *walk_grant(struct walk *w)
 {
-	const struct grant *g = w->left ? w->grant : NULL;
+	struct grant *g = w->left ? w->grant : NULL;
 
 	if (g) {
 		w->left--;

@@ -26,7 +26,7 @@ struct walk {
 	size_t left;                 /* of those that were there when it began */
 	const struct lock *lock;     /* the next one; NULL: none is left, or it goes along others */
 	const struct client *client;
-	const struct grant *grant;
+	struct grant *grant;
 	const struct request *request;
 };
 
@@ -37,7 +37,7 @@ void walk_begin_requests(struct walk *w, const struct lock *lock);
 /* The next one, which is behind it then; NULL: it has seen all that were there when it began. */
 const struct lock *walk_lock(struct walk *w);
 const struct client *walk_client(struct walk *w);
-const struct grant *walk_grant(struct walk *w);
+struct grant *walk_grant(struct walk *w);
 const struct request *walk_request(struct walk *w);
 /* Takes one that has not begun. */
 void walk_end(struct locks *locks, struct walk *w);

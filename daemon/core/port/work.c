@@ -3,14 +3,27 @@
 
 #include <stddef.h>
 
+static void enter(struct work_ring *ring, struct work_user *worker, struct work_item *item)
+{
+	if (TAILQ_EMPTY(&worker->items))
+		TAILQ_INSERT_TAIL(ring, worker, link);
+	item->worker = worker;
+}
+
 void work_add(struct work_ring *ring, struct work_user *worker, struct work_item *item)
 {
 	if (item->worker)
 		return;
-	if (TAILQ_EMPTY(&worker->items))
-		TAILQ_INSERT_TAIL(ring, worker, link);
-	item->worker = worker;
+	enter(ring, worker, item);
 	TAILQ_INSERT_TAIL(&worker->items, item, link);
+}
+
+void work_hurry(struct work_ring *ring, struct work_user *worker, struct work_item *item)
+{
+	if (item->worker)
+		return;
+	enter(ring, worker, item);
+	TAILQ_INSERT_HEAD(&worker->items, item, link);
 }
 
 void work_drop(struct work_ring *ring, struct work_item *item)

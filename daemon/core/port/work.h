@@ -2,8 +2,8 @@
 /*
  * Work that grows with what others own is not done in the event that asks for it: it is left as an item, and done in steps
  * by later events (EVENT_WORK), between which everybody else is served. An item belongs to the user that it is done for.
- * Users with items take turns of WORK_TURN_STEPS; the items of one user are done one after the other, the oldest first. So
- * there is one item under way for each user at most.
+ * Users with items take turns of WORK_TURN_STEPS; the items of one user are done one after the other, the oldest first,
+ * but for one that others wait for. So there is one of the others under way for each user at most.
  *
  *   item     | means                                 | event -> next state
  *   none     | there is nothing to be done           | added -> waiting
@@ -15,13 +15,16 @@
  *   LIST   | a lock or a client is looked at and     | each row is true at its own instant; what is there all the time
  *          |   shown, or its row is put in its place |   is shown once, what comes or goes may be missing (list.h)
  *   LEADER | an observer is told who leads           | who leads then: a leader that has gone by then is not told
+ * OBSERVERS| an observer is looked at                | who leads when its turn comes (kind/observe.h)
  *  ANSWER | a holder, a waiter or a host is shown   | as for LIST (hosts/answer.h)
  *   AUDIT  | a name below a root is looked at        | as it was when ZooKeeper answered (hosts/audit.h)
  *   MLOCK  | it asks for its next lock               | it holds those before, and waits for none (client/mlock.h)
  * DEADLOCK | a wait or a holder is looked at         | who has less than before (client/deadlock.h)
+ *   REVOKE | a holder is asked for the lock, or loses  | it has lost the lock, or holds it and is not asked yet; who
+ *   ERRAND |   it; ERRAND: at another host's word    |   comes is not meant (hosts/revoke.h)
  *  RELEASE | something that a client has is ended    | what it still has is as if the client had not ended yet
  *
- * Nothing of an item is in a snapshot: a list or an answer starts over; who is to be told follows from what was told last.
+ * Next to nothing of an item is in a snapshot: a list or an answer starts over; who is to be told follows from what was told last.
  */
 #pragma once
 
@@ -30,7 +33,10 @@
 
 #include "base/queue.h"
 
-enum work_kind { WORK_LIST, WORK_ANSWER, WORK_LEADER, WORK_AUDIT, WORK_MLOCK, WORK_RELEASE, WORK_DEADLOCK };
+enum work_kind {
+	WORK_LIST, WORK_ANSWER, WORK_LEADER, WORK_OBSERVERS, WORK_AUDIT, WORK_MLOCK, WORK_RELEASE, WORK_DEADLOCK, WORK_REVOKE,
+	WORK_ERRAND,
+};
 
 enum {
 	WORK_TURN_STEPS = 64, /* some microseconds */
@@ -61,6 +67,8 @@ static inline void work_user_init(struct work_user *w)
 
 /* The item is to be done for that user; nothing is done if it is there already. */
 void work_add(struct work_ring *ring, struct work_user *worker, struct work_item *item);
+/* The same, before all that is to be done for that user: others wait for it. */
+void work_hurry(struct work_ring *ring, struct work_user *worker, struct work_item *item);
 /* It is done, or not to be done any longer. Takes one that is not there. */
 void work_drop(struct work_ring *ring, struct work_item *item);
 /* The item whose turn it is; NULL: there is nothing to be done. It stays there. */
