@@ -81,9 +81,17 @@ static struct fixture *begin(bool detection)
 	return f;
 }
 
-static void say(struct fixture *f, const struct step *s, bool waits[CLIENTS])
+/* A search may go on in later events. */
+static void ask(struct fixture *f, const struct step *s)
 {
 	fixture_ask(f, s->conn, s->words);
+	while (broker_has_work(f->broker))
+		fixture_simple(f, EVENT_TIME, 0);
+}
+
+static void say(struct fixture *f, const struct step *s, bool waits[CLIENTS])
+{
+	ask(f, s);
 	waits[s->conn] = true;
 	for (uint32_t conn = 0; conn < CLIENTS; conn++)
 		if (answered(f, conn))
@@ -158,7 +166,7 @@ static size_t play(uint64_t seed)
 		if (r.waits[s.conn])
 			continue;
 		choose(&r, s.words, sizeof(s.words));
-		fixture_ask(f, s.conn, s.words);
+		ask(f, &s);
 		if (f->replies[s.conn].len > 9 && memcmp(f->replies[s.conn].data, "-DEADLOCK", 9) == 0) {
 			bool closes = memmem(f->replies[s.conn].data, f->replies[s.conn].len, "this client waits for", 21);
 
