@@ -24,7 +24,8 @@
  *   ERRAND |   it; ERRAND: at another host's word    |   comes is not meant (hosts/revoke.h)
  *  RELEASE | something that a client has is ended    | what it still has is as if the client had not ended yet
  *
- * Next to nothing of an item is in a snapshot: a list or an answer starts over; who is to be told follows from what was told last.
+ * Next to nothing of an item is in a snapshot: a list or an answer starts over; who is to be told follows from what was told
+ * last.
  */
 #pragma once
 
