@@ -148,9 +148,10 @@ static const char *word_of(const struct lb_reply *holder, const char *key, int *
 static void say_taken(const struct acquiring *a)
 {
 	const struct cli_order *o = a->order;
-	const char *words[] = { "HOLDERS", o->names[0], "KNOWN" }, *host, *command;
+	const char *words[] = { "HOLDERS", o->names[0], "KNOWN" }, *host;
 	const struct lb_reply *reply, *holder;
-	int host_len, command_len;
+	struct slice program;
+	int host_len;
 	char error[1024];
 	int64_t pid;
 
@@ -162,11 +163,11 @@ static void say_taken(const struct acquiring *a)
 	}
 	holder = lb_reply_item(reply, 0);
 	host = word_of(holder, "host", &host_len);
-	command = word_of(holder, "command", &command_len);
+	program = cli_progress_program(holder);
 	pid = lb_reply_integer(lb_reply_field(holder, "pid"));
 	if (pid > 0)
 		cli_say("The lock %s is held on host %.*s by pid %lld (%.*s).", o->names[0], host_len, host,
-			(long long)pid, command_len, command);
+			(long long)pid, (int)program.len, program.data);
 	else
 		cli_say("The lock %s is held on host %.*s.", o->names[0], host_len, host);
 }

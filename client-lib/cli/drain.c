@@ -8,6 +8,7 @@
 
 #include "client-lib/cli/commands.h"
 #include "client-lib/cli/json.h"
+#include "client-lib/cli/progress.h"
 #include "client-lib/cli/say.h"
 #include "client-lib/cli/table.h"
 
@@ -23,14 +24,6 @@ static int ask(struct lb *lb, int count, const char *const *words, const struct 
 static long long number(const struct lb_reply *map, const char *key)
 {
 	return (long long)lb_reply_integer(lb_reply_field(map, key));
-}
-
-static void put(const struct lb_reply *map, const char *key)
-{
-	size_t len;
-	const char *text = lb_reply_text(lb_reply_field(map, key), &len);
-
-	cli_text(text, len);
 }
 
 /* The locks that have a holder here; those that are not among them, a number. The caller frees them. */
@@ -65,12 +58,14 @@ static int show_holders(struct lb *lb, const char *name)
 
 	for (size_t i = 0; status == CLI_OK && i < lb_reply_count(reply); i++) {
 		const struct lb_reply *holder = lb_reply_item(reply, i);
+		struct slice program;
 
 		printf("  ");
 		cli_text(name, strlen(name));
 		printf(": client %lld, uid %lld, pid %lld (", number(holder, "client"), number(holder, "uid"),
 		       number(holder, "pid"));
-		put(holder, "command");
+		program = cli_progress_program(holder);
+		cli_text(program.data, program.len);
 		printf("), for %.1f s\n", (double)number(holder, "held_ms") / 1e3);
 	}
 	return status;

@@ -15,7 +15,7 @@
 /* A lost lock may be granted to another host after a third of the session timeout (15 s): the grace ends before that. */
 #define GRACE_MS 3000
 #define SECONDS_MAX 1e9
-enum { PERMITS_MAX = 1000000, STATUS_MAX = 255 };
+enum { PERMITS_MAX = 1000000, STATUS_MAX = 255, OWNER_CHARACTERS_MAX = 64 };
 
 /* Options that only have a word. */
 enum { OWNER = 'O', CONNECT = 'C', MIN_HOLD = 'M', SPLAY = 'P', VERBOSE = 'v', JSON = 'j' };
@@ -146,14 +146,24 @@ static const char *argument_of(int c)
 	case 'r':
 		return "a signal, such as TERM";
 	case 'd':
+		return "a text of 1 to 512 bytes";
 	case OWNER:
-		return "a text";
+		return "a text of at most 64 printable ASCII characters without spaces";
 	case 'a':
 		return "a name";
 	case 'L':
 		return "a number of seconds greater than 0";
 	}
 	return "a number of seconds";
+}
+
+static bool is_owner(const char *text)
+{
+	size_t len = strlen(text);
+
+	while (isgraph((unsigned char)*text))
+		text++;
+	return len <= OWNER_CHARACTERS_MAX && !*text;
 }
 
 static int parse_lease(const char *text, int64_t *ret_ms)
@@ -189,10 +199,10 @@ static int take_with_argument(struct cli_order *o, int c)
 		return parse_seconds(optarg, &o->splay_ms);
 	case 'd':
 		o->options.data = optarg;
-		break;
+		return *optarg && strlen(optarg) <= LIMIT_DATA_BYTES_MAX ? 0 : -EINVAL;
 	case OWNER:
 		o->owner = optarg;
-		break;
+		return is_owner(optarg) ? 0 : -EINVAL;
 	case 'a':
 		/* The first place is NAME's. */
 		if (++o->count <= LIMIT_NAMES_MAX)

@@ -14,12 +14,13 @@
 enum { EVERY_MS = 1000 };
 /* A broker that hangs must not keep us from hearing of the grant for long. */
 enum { ASK_MS = 500 };
-enum { LINE_BYTES_MAX = 512, COLUMNS_USUAL = 80 };
+enum { LINE_BYTES_MAX = 512, WHY_BYTES_MAX = 256, COLUMNS_USUAL = 80 };
 
 void cli_progress_init(struct cli_progress *p, const struct cli_order *order, const char *socket)
 {
-	*p = (struct cli_progress){ .order = order, .socket = socket, .shows = isatty(STDERR_FILENO),
+	*p = (struct cli_progress){ .order = order, .socket = socket, .on_terminal = isatty(STDERR_FILENO),
 				    .since_ms = wire_now_ms() };
+	p->shows = p->on_terminal || order->verbose;
 }
 
 void cli_progress_deinit(struct cli_progress *p)
@@ -73,6 +74,34 @@ static size_t add(char *ret, size_t size, size_t len, const char *format, ...)
 	return n < 0 ? len : len + (size_t)n < size ? len + (size_t)n : size - 1;
 }
 
+struct slice cli_progress_program(const struct lb_reply *holder)
+{
+	struct slice name = text_of(holder, "name");
+
+	return name.len > 0 ? name : text_of(holder, "command");
+}
+
+static struct slice line_of(struct slice info, const char *key)
+{
+	const char *at = info.len > 0 ? memmem(info.data, info.len, key, strlen(key)) : NULL, *stop = info.data + info.len, *end;
+
+	if (!at)
+		return SLICE("");
+	at += strlen(key);
+	end = memchr(at, '\r', (size_t)(stop - at));
+	return (struct slice){ at, (size_t)((end ? end : stop) - at) };
+}
+
+bool cli_progress_halted(struct slice info, char *ret, size_t size)
+{
+	struct slice state = line_of(info, "\nsession_state:"), why = line_of(info, "\nsession_why:");
+
+	if (!slice_eq(state, SLICE("none")) && !slice_eq(state, SLICE("lost")))
+		return false;
+	snprintf(ret, size, "there is no connection to ZooKeeper (%.*s)", (int)why.len, why.data);
+	return true;
+}
+
 const char *cli_progress_line(const char *name, int64_t waited_ms, const struct lb_reply *holders, int place, char *ret,
 			      size_t size)
 {
@@ -80,13 +109,13 @@ const char *cli_progress_line(const char *name, int64_t waited_ms, const struct 
 	const struct lb_reply *first = lb_reply_item(holders, 0);
 
 	if (first) {
-		struct slice host = text_of(first, "host"), command = text_of(first, "command");
+		struct slice host = text_of(first, "host"), program = cli_progress_program(first);
 
 		len = add(ret, size, len, ", held by %.*s", host.len ? (int)host.len : 17,
 			  host.len ? host.data : "somebody elsewhere");
 		if (number_of(first, "pid") > 0)
-			len = add(ret, size, len, " pid %lld %.*s", (long long)number_of(first, "pid"), (int)command.len,
-				  command.data);
+			len = add(ret, size, len, " pid %lld %.*s", (long long)number_of(first, "pid"), (int)program.len,
+				  program.data);
 		if (lb_reply_count(holders) > 1)
 			len = add(ret, size, len, " and %zu more", lb_reply_count(holders) - 1);
 	}
@@ -95,9 +124,9 @@ const char *cli_progress_line(const char *name, int64_t waited_ms, const struct 
 	return ret;
 }
 
-static const struct lb_reply *ask(struct cli_progress *p, const char *command, const char *name)
+static const struct lb_reply *ask(struct cli_progress *p, const char *command, const char *argument)
 {
-	const char *words[] = { command, name };
+	const char *words[] = { command, argument };
 	const struct lb_reply *reply = NULL;
 
 	return lb_command(p->lb, 2, words, &reply) == LB_OK ? reply : NULL;
@@ -123,23 +152,52 @@ static size_t columns(void)
 	return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col : COLUMNS_USUAL;
 }
 
+static bool is_halted(struct cli_progress *p, char *ret, size_t size)
+{
+	const struct lb_reply *info = p->lb ? ask(p, "INFO", "session") : NULL;
+	struct slice text = { 0 };
+
+	if (info)
+		text.data = lb_reply_text(info, &text.len);
+	return info && cli_progress_halted(text, ret, size);
+}
+
+/* Without a reason of its own, the line says who holds it, and our place. */
+static void show_line(struct cli_progress *p, const char *halted)
+{
+	int64_t waited_ms = wire_now_ms() - p->since_ms;
+	size_t width = columns();
+	char line[LINE_BYTES_MAX];
+	int place;
+
+	if (width > sizeof(line))
+		width = sizeof(line);
+	if (halted) {
+		snprintf(line, width, "waiting %lld s for %s, %s", (long long)(waited_ms / 1000), p->order->names[p->at], halted);
+	} else {
+		place = p->lb ? find_place(p) : 0;
+		cli_progress_line(p->order->names[p->at], waited_ms, p->lb ? ask(p, "HOLDERS", p->order->names[p->at]) : NULL,
+				  place, line, width);
+	}
+	cli_show_line(line);
+}
+
 static void show(void *context)
 {
 	struct cli_progress *p = context;
-	char line[LINE_BYTES_MAX];
-	size_t width = columns();
-	int place = 0;
+	char why[WHY_BYTES_MAX];
+	bool halted;
 
 	if (!p->lb && handle_open(p->socket, ASK_MS, NULL, NULL, &p->lb) != LB_OK)
 		cli_progress_deinit(p);
-	if (p->lb) {
+	if (p->lb)
 		lb_set_patience(p->lb, ASK_MS);
-		place = find_place(p);
-	}
-	cli_progress_line(p->order->names[p->at], wire_now_ms() - p->since_ms,
-			  p->lb ? ask(p, "HOLDERS", p->order->names[p->at]) : NULL, place, line,
-			  width < sizeof(line) ? width : sizeof(line));
-	cli_show_line(line);
+	halted = is_halted(p, why, sizeof(why));
+	if (halted && p->order->verbose && !p->told)
+		cli_say("Waiting for %s: %s.", p->order->names[p->at], why);
+	p->told = halted;
+	if (p->on_terminal)
+		show_line(p, halted ? why : NULL);
 	if (p->lb && lb_fd(p->lb) < 0)
 		cli_progress_deinit(p);
 }

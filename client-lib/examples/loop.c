@@ -142,9 +142,21 @@ static void input(evutil_socket_t fd, short what, void *arg)
 		event_base_loopbreak(job->base);
 }
 
+/* The input may be a file, or /dev/null, which epoll does not watch. */
+static struct event_base *make_base(void)
+{
+	struct event_config *config = event_config_new();
+	struct event_base *base;
+
+	event_config_avoid_method(config, "epoll");
+	base = event_base_new_with_config(config);
+	event_config_free(config);
+	return base;
+}
+
 int main(int argc, char **argv)
 {
-	struct job job = { .name = argc == 2 ? argv[1] : NULL, .base = event_base_new() };
+	struct job job = { .name = argc == 2 ? argv[1] : NULL, .base = make_base() };
 	struct event *lines;
 
 	if (!job.name || !job.base) {

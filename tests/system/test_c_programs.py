@@ -76,6 +76,16 @@ def test_a_loop_goes_on_while_its_lock_is_waited_for(broker, clients, loops):
     loop.until("step")
 
 
+@pytest.mark.parametrize("lines", ["", "one\ntwo\n"], ids=["nothing", "a file"])
+def test_a_loop_ends_with_an_input_that_nobody_can_wait_for(standalone, loop_program, tmp_path, lines):
+    (tmp_path / "lines").write_text(lines)
+    for path in [tmp_path / "lines"] + ["/dev/null"] * (not lines):
+        with open(path) as text:
+            done = subprocess.run([loop_program, "a"], stdin=text, capture_output=True, text=True, timeout=harness.PATIENCE,
+                                  env=os.environ | {"LOCKBROKER_SOCKET": standalone.socket})
+        assert (done.returncode, done.stderr) == (0, "") and ("heard one\ntwo" in done.stdout) == bool(lines)
+
+
 def test_a_loop_is_told_of_a_loss_and_asks_again(standalone, clients, loops):
     loop, operator = loops(standalone), clients(standalone, operator=True)
     first = loop.held()

@@ -73,6 +73,13 @@ def test_verbose_says_what_it_does(standalone, clients):
     clients(standalone).call("LOCK", "a")
     done = run(standalone, "lock", "--verbose", "-n", "a", "true")
     assert f"The lock a is held on host {standalone.host} by pid {os.getpid()} (" in done.stderr
+    p = start(standalone, "lock", "b", "sh", "-c", "echo $$; exec sleep 60")
+    pid = int(p.stdout.readline())
+    # Until the child is known, it is held by its lockbroker; the program is what `who` calls it in both cases.
+    harness.wait_until(lambda: f"by pid {pid} (sh)." in run(standalone, "lock", "--verbose", "-n", "b", "true").stderr or
+                       f"by pid {p.pid} (sh)." in run(standalone, "lock", "--verbose", "-n", "b", "true").stderr, "the holder")
+    p.terminate()
+    p.communicate(timeout=harness.PATIENCE)
 
 
 def test_a_call_costs_two_round_trips(standalone, tmp_path):
@@ -322,6 +329,17 @@ def test_at_a_terminal_the_line_goes_when_the_command_runs(standalone):
         shown, status = at_a_terminal(argv, b"waiting", b"")
     assert status == 4
     assert re.search(rb"waiting \d s for b, held by [^\r]*\x1b\[K\r\x1b\[Klockbroker: The lock b is held on", shown)
+
+
+def test_without_zookeeper_a_wait_says_so(daemons, root):
+    d = daemons(harness.NoZookeeper, root)
+    shown, status = at_a_terminal(command(d, "lock", "a", "true"), b"never connected", b"\x03")
+    assert status == -signal.SIGINT and b"in line" not in shown
+    assert re.search(rb"\rwaiting \d+ s for a, there is no connection to ZooKeeper [(]never connected", shown)
+    p = start(d, "lock", "--verbose", "a", "true")
+    assert p.stderr.readline().startswith("lockbroker: Waiting for a: there is no connection to ZooKeeper (never connected")
+    p.terminate()
+    assert p.communicate(timeout=harness.PATIENCE) == ("", "")
 
 
 def test_no_progress_where_it_is_no_terminal(standalone, clients):

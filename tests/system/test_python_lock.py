@@ -6,11 +6,13 @@ import gc
 import inspect
 import math
 import os
+import pickle
 import signal
 import subprocess
 import sys
 import threading
 import time
+import traceback
 
 import pytest
 
@@ -110,6 +112,45 @@ def test_who_waits_does_not_hold_the_interpreter(alone, clients):
     assert c.call("UNLOCK", "a") == 0
     t.join(harness.PATIENCE)
     got[0].release()
+
+
+def test_a_lock_that_the_same_thread_holds_is_told_from_one_of_another(here):
+    told = []
+
+    def other():
+        try:
+            lockbroker.lock("a", wait=0).acquire()
+        except lockbroker.Taken as e:
+            told.append(str(e))
+
+    with lockbroker.lock("a"):
+        with pytest.raises(lockbroker.Taken, match="^The lock a is held by this owner already: release it first.$"):
+            lockbroker.lock("a", wait=0).acquire()
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join(harness.PATIENCE)
+    assert told == ["The lock a is held by somebody else."]
+
+
+def test_exceptions_are_called_as_programs_import_them(tmp_path):
+    with pytest.raises(lockbroker.NoBroker) as e:
+        lockbroker.lock("a", socket=str(tmp_path / "none")).acquire()
+    assert traceback.format_exception_only(type(e.value), e.value)[0].startswith("lockbroker.NoBroker: No lockbrokerd")
+    assert type(pickle.loads(pickle.dumps(e.value))) is lockbroker.NoBroker
+    for name in lockbroker.__all__:
+        kind = getattr(lockbroker, name)
+        if isinstance(kind, type) and issubclass(kind, Exception):
+            assert (kind.__module__, kind.__name__) == ("lockbroker", name)
+
+
+@pytest.mark.parametrize("options, kind, sentence", [
+    ({"wait": "5"}, TypeError, "wait is a number of seconds, not str"), ({"lease": "5"}, TypeError, "lease is a number"),
+    ({"patience": "5"}, TypeError, "patience is a number"), ({"wait": True}, TypeError, "not bool"),
+    ({"data": ""}, ValueError, "data is a text of 1 to 512 bytes"), ({"data": "\u00e9" * 257}, ValueError, "not of 514"),
+], ids=str)
+def test_what_cannot_be_asked_for_names_the_argument(options, kind, sentence):
+    with pytest.raises(kind, match=sentence):
+        lockbroker.lock("a", **options)
 
 
 def test_a_thread_that_would_wait_for_itself_is_refused(here):

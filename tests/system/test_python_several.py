@@ -43,7 +43,7 @@ def test_tasks_hold_all_of_them(here, clients, page):
         async with lockbroker.aio.lock_all(*NAMES) as held:
             assert held.tokens == tokens(c) and held.valid() > 0
             await held.renew(3600)
-            with pytest.raises(lockbroker.Taken, match="One of the locks b, c is held by somebody else"):
+            with pytest.raises(lockbroker.Taken, match="One of the locks b, c is held by this owner already"):
                 await lockbroker.aio.lock_all("b", "c", wait=0).acquire()
         assert is_free(here, "a") and is_free(here, "b")
 

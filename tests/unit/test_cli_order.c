@@ -218,7 +218,7 @@ static void values_are_checked(void **state)
 	refuses("sem -l 2 -K 3 a true", "-K asks for 3 permits, and -l says that the semaphore has 2.");
 	refuses("sem a true", "sem needs -l N");
 	refuses("lock -w", "-w needs a number of seconds.");
-	refuses("lock --owner", "--owner needs a text.");
+	refuses("lock --owner", "--owner needs a text of at most 64 printable ASCII characters without spaces.");
 	refuses("lock -a", "-a needs a name.");
 }
 
@@ -266,6 +266,8 @@ static void progress_says_who_holds_it_and_where_we_stand(void **state)
 				      "%1\r\n+host\r\n+web-4\r\n";
 	static const char queue[] = "*2\r\n%3\r\n+client\r\n:0\r\n+pid\r\n:7\r\n+position\r\n:1\r\n"
 				    "%3\r\n+client\r\n:5\r\n+pid\r\n:7\r\n+position\r\n:2\r\n";
+	static const char named[] = "*1\r\n%4\r\n+host\r\n+web-3\r\n+pid\r\n:4411\r\n+command\r\n+lockbroker\r\n"
+				    "+name\r\n+sleep\r\n";
 	struct resp_replies r;
 	char line[256];
 
@@ -274,6 +276,10 @@ static void progress_says_who_holds_it_and_where_we_stand(void **state)
 	assert_string_equal(line, "waiting 12 s for orders, held by web-3 pid 4411 rebuild.sh and 1 more, 2nd in line");
 	cli_progress_line("orders", 12000, (const struct lb_reply *)r.values, 2, line, 20);
 	assert_string_equal(line, "waiting 12 s for or");
+	resp_replies_deinit(&r);
+	/* What it runs is its name, where it has one. */
+	cli_progress_line("orders", 0, parsed(&r, named), 0, line, sizeof(line));
+	assert_string_equal(line, "waiting 0 s for orders, held by web-3 pid 4411 sleep");
 	resp_replies_deinit(&r);
 	for (int i = 0; i < 6; i++) {
 		static const char *const places[] = { "1st", "3rd", "4th", "11th", "21st", "112th" };
@@ -287,6 +293,19 @@ static void progress_says_who_holds_it_and_where_we_stand(void **state)
 	resp_replies_deinit(&r);
 }
 
+static void progress_says_that_nothing_can_be_granted(void **state)
+{
+	static const char none[] = "# Session\r\nsession_state:none\r\nsession_why:never connected\r\nx:1\r\n";
+	char why[128];
+
+	assert_true(cli_progress_halted(slice_of(none), why, sizeof(why)));
+	assert_string_equal(why, "there is no connection to ZooKeeper (never connected)");
+	assert_true(cli_progress_halted(slice_of("# Session\r\nsession_state:lost"), why, sizeof(why)));
+	assert_string_equal(why, "there is no connection to ZooKeeper ()");
+	assert_false(cli_progress_halted(slice_of("# Session\r\nsession_state:safe\r\nsession_why:none"), why, sizeof(why)));
+	assert_false(cli_progress_halted(slice_of(""), why, sizeof(why)));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -297,6 +316,7 @@ int main(void)
 		cmocka_unit_test(more_locks_have_an_option_each),
 		cmocka_unit_test(what_takes_our_place_leaves_nobody_to_see_to_the_rest),
 		cmocka_unit_test(values_are_checked),
+		cmocka_unit_test(progress_says_that_nothing_can_be_granted),
 		cmocka_unit_test(each_verb_has_its_own_options),
 		cmocka_unit_test(progress_says_who_holds_it_and_where_we_stand),
 	};

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Dict, Type
+from typing import Dict, Tuple, Type
 
 
 class LockBrokerError(Exception):
@@ -84,6 +84,16 @@ OF_CODE: Dict[str, Type[LockBrokerError]] = {
     "LIMIT": LimitReached, "DENIED": Denied, "MISMATCH": Mismatch, "UNAVAILABLE": NotAvailable, "DRAINING": Draining,
     "NOPROTO": Refused,
 }
+
+
+def public(kind: Type[LockBrokerError], name: str) -> None:
+    """What tracebacks and pickles call it: as programs import it."""
+    kind.__module__, kind.__name__, kind.__qualname__ = "lockbroker", name, name
+
+
+_OTHERS: Tuple[Type[LockBrokerError], ...] = (LockBrokerError, NoBroker, ProtocolError, TimedOut, Taken, NotOwner)
+for _kind in (*_OTHERS, *OF_CODE.values()):
+    public(_kind, _kind.__name__)
 
 
 def of_reply(text: str) -> LockBrokerError:

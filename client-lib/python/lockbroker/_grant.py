@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import collections
 import time
+import weakref
 from typing import Any, Callable, Deque, Dict, List, Optional, Set, Tuple
 
 from . import _errors, _page, _resp
@@ -23,15 +24,27 @@ _LOOK_NS, _LOOK_MIN_NS = 200 * _NS_PER_MS, 10 * _NS_PER_MS
 _SILENT_NS = 1000 * _NS_PER_MS
 
 ENDED = object()  # the answer to a request whose connection ended
+_held: weakref.WeakValueDictionary[int, Grant] = weakref.WeakValueDictionary()
 reached: Set[str] = set()  # sockets where a broker has answered this process
 
 
-class Ended(_errors.NoBroker):
+class _Within(_errors.NoBroker):
+    """What only this library tells apart; to programs it is a NoBroker."""
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        return _errors.NoBroker, self.args
+
+
+class Ended(_Within):
     """The broker closed the connection, or there is none: it may be back in a moment."""
 
 
-class Unanswered(_errors.NoBroker):
+class Unanswered(_Within):
     """The broker is there, and silent: it hangs, or is stopped."""
+
+
+for _kind in (Ended, Unanswered):
+    _errors.public(_kind, "NoBroker")
 
 
 class Answer:
@@ -141,12 +154,14 @@ class Grant:
         self.tokens = tokens
         self._lease_until = lease_until
         self.held = True
+        _held[id(self)] = self
 
     def renewed(self, lease_until: int) -> None:
         self._lease_until = lease_until
 
     def released(self) -> None:
         self.held = False
+        _held.pop(id(self), None)
 
     def _proof(self) -> Tuple[int, bool]:
         """Until when the session is proven, and whether the broker can know better. Nothing: the session was lost."""
@@ -233,3 +248,12 @@ class Grant:
         if not self.held or self.lost_reason or left == FOREVER:
             return FOREVER
         return max(left // 2 if left > _LOOK_NS else left, _LOOK_MIN_NS)
+
+
+def held_by_same(request: Request) -> bool:
+    """Whether this process holds one of these locks already, for the same group of locks: that of its thread or task."""
+    for reference in _held.valuerefs():
+        grant = reference()
+        if grant and grant.held and not grant.lost_reason and grant.request.is_of_same(request):
+            return True
+    return False

@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
+import numbers
 import os
 import secrets
 import threading
@@ -15,6 +16,7 @@ SOCKET_DEFAULT = "/run/lockbroker/lockbroker.sock"
 PATIENCE_S = 10.0
 _MS_MAX = 31_536_000_000  # a year, as the broker has it
 _NAMES_SHOWN = 4
+_DATA_BYTES_MAX = 512
 _COMMANDS = {"lock": ("LOCK", "UNLOCK"), "locks": ("MLOCK", "MUNLOCK"), "semaphore": ("ACQUIRE", "RELEASE"),
              "election": ("CAMPAIGN", "RESIGN")}
 
@@ -25,8 +27,15 @@ def socket_path(path: Optional[str]) -> str:
     return os.fspath(path or os.environ.get("LOCKBROKER_SOCKET") or SOCKET_DEFAULT)
 
 
+def number(value: float, what: str) -> None:
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise TypeError(f"{what} is a number of seconds, not {type(value).__name__}")
+
+
 def milliseconds(seconds: float, what: str, least: int) -> int:
-    """Rounded up, and at most a year. Raises ValueError, unless it is a number of seconds from 0 on, or beyond it."""
+    """Rounded up, and at most a year. Raises ValueError, unless it is a number of seconds from 0 on, or beyond it, and
+    TypeError if it is no number."""
+    number(seconds, what)
     if math.isnan(seconds) or seconds < 0 or (seconds == 0 and least > 0):
         raise ValueError(f"{what} is a number of seconds{', above 0' if least else ' from 0 on'}, not {seconds!r}")
     return max(least, min(_MS_MAX, math.ceil(min(seconds * 1000, _MS_MAX))))
@@ -58,12 +67,21 @@ class Request:
             milliseconds(self.wait, "wait", 0)
         if self.lease is not None:
             milliseconds(self.lease, "lease", 1)
+        number(self.patience, "patience")
+        if self.data is not None and not 0 < len(self.data.encode()) <= _DATA_BYTES_MAX:
+            raise ValueError(f"data is a text of 1 to {_DATA_BYTES_MAX} bytes, not of {len(self.data.encode())}")
         if not self.patience > 0:
             raise ValueError(f"patience is a number of seconds, above 0, not {self.patience!r}")
 
     @property
     def name(self) -> str:
         return ", ".join(self.names)
+
+    def is_of_same(self, other: Request) -> bool:
+        """Of the same group, and about a lock of the other one."""
+        locks = ("lock", "locks")
+        return (self.path, self.group) == (other.path, other.group) and self.group is not None and self.kind in locks \
+            and other.kind in locks and not set(self.names).isdisjoint(other.names)
 
     @property
     def lease_ms(self) -> int:

@@ -126,6 +126,8 @@ def _attempt(grant: Grant, end: Optional[float]) -> Script:
 def _taken(request: Request) -> _errors.Taken:
     what = str(request)
     what = f"One of {what}" if len(request.names) > 1 else what[0].upper() + what[1:]
+    if _grant.held_by_same(request):
+        return _errors.Taken(f"{what} is held by this owner already: release it first.")
     if not request.wait:
         return _errors.Taken(f"{what} is held by somebody else.")
     return _errors.TimedOut(f"{what} is held by somebody else, and was so for {request.wait:g} s.")
