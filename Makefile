@@ -61,10 +61,10 @@ FLOORS = top command hosts client kind lock claim session znode port
 CORE_top = broker.c connection.c route.c recovery.c drain.c reload.c check.c accounts_check.c
 CORE_command = command/command.c command/cmd_lock.c command/cmd_election.c command/cmd_semaphore.c \
 	command/cmd_access.c command/cmd_hosts.c command/cmd_config.c command/cmd_log.c command/cmd_drain.c command/cmd_accounts.c \
-	command/cmd_client.c command/list.c command/metrics.c
+	command/cmd_client.c command/value.c command/cmd_value.c command/list.c command/metrics.c
 CORE_hosts = hosts/release.c hosts/hosts.c hosts/audit.c hosts/revocation.c hosts/revoke.c hosts/errand.c \
-	hosts/query_reply.c hosts/answer.c hosts/view.c hosts/participant.c hosts/query.c hosts/inbox.c hosts/outbox.c
-CORE_client = client/halt.c client/tell.c client/mlock.c client/notify.c client/args.c client/ask.c client/reply.c client/restart.c \
+	hosts/query_reply.c hosts/answer.c hosts/view.c hosts/participant.c hosts/query.c hosts/inquiry.c hosts/inbox.c hosts/outbox.c
+CORE_client = client/halt.c client/tell.c client/mlock.c client/bid.c client/notify.c client/args.c client/ask.c client/reply.c client/restart.c \
 	client/deadlock.c client/deadlock_tell.c
 CORE_kind = kind/kinds.c kind/rwlock.c kind/permit_holders.c kind/election.c kind/observe.c kind/semaphore.c kind/payer.c
 CORE_lock = lock/leftover.c lock/user.c lock/search.c lock/walk.c lock/notification.c lock/client.c lock/claims.c lock/lock.c \
@@ -87,7 +87,7 @@ CORE_port += port/entry.c port/seal.c
 # A ledger likewise, piece by piece; and it is read.
 CORE_top += record.c record_check.c salvage.c salvaging.c
 CORE_hosts += hosts/letter_ledger.c
-CORE_lock += lock/lock_ledger.c lock/client_ledger.c lock/client_entry.c
+CORE_lock += lock/bearer.c lock/lock_ledger.c lock/client_ledger.c lock/client_entry.c
 CORE_claim += claim/claim_ledger.c claim/claim_entry.c
 CORE_port += port/ledger.c port/ledger_view.c
 # Scripts of Redis's clients.
@@ -129,7 +129,7 @@ UNIT_session = test_proof.c test_window.c test_budget.c
 UNIT_port = test_access.c test_work.c test_effects.c test_ledger.c test_entry.c
 UNIT_CORE = test_core_snapshot.c test_core_salvage.c test_core_handed_over.c \
 	test_core_access.c test_core_names.c test_core_reserve.c test_core_answers.c test_core_lock.c test_core_try.c test_core_mode.c test_core_readers.c \
-	test_core_lease.c test_core_enqueue.c test_core_deadlock.c test_core_mlock.c test_core_claim.c \
+	test_core_lease.c test_core_bearer.c test_core_enqueue.c test_core_deadlock.c test_core_mlock.c test_core_claim.c \
 	test_core_outcome.c test_core_refused.c test_core_traffic.c \
 	test_core_flavour.c test_core_kind.c test_core_election.c test_core_observe.c test_core_semaphore.c \
 	test_core_limit.c test_core_gather.c test_core_permits.c test_core_circles.c test_core_query.c \
@@ -147,7 +147,7 @@ UNIT_CLI = test_cli_order.c test_cli_json.c
 FUZZ = fuzz_conf.c fuzz_rule.c fuzz_resp.c fuzz_snapshot.c fuzz_salvage.c fuzz_script.c
 SIM = snapshots.c kills.c sim.c world.c host.c load.c saved.c caller.c asks.c answers.c told.c checks.c clutter.c entitled.c elections.c \
 	readers.c known.c deadlocks.c several.c tries.c permits.c permits_foreign.c forced.c faults.c foreign.c reloads.c ballast.c \
-	shares.c anything.c anything_asks.c anything_checks.c anything_rules.c anything_meddler.c sched.c trace.c fakezk_ensemble.c fakezk_handle.c \
+	shares.c anything.c anything_asks.c anything_checks.c anything_rules.c anything_values.c anything_meddler.c sched.c trace.c fakezk_ensemble.c fakezk_handle.c \
 	fakezk_server.c fakezk_tree.c
 # Weather that no seed chooses by itself; _ is a space.
 OTHER_MIXES = spent spent,_operator permits calm_permits permits,_operator permits_standalone load refused late \

@@ -54,12 +54,16 @@ void broker_conf_change(struct broker_conf *b, const struct conf *c)
 
 void broker_conf_fill(struct broker_conf *b, const struct conf *c, bool standalone)
 {
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
 	*b = (struct broker_conf){
 		.standalone = standalone,
 		.root = c->root,
 		.host = c->host,
 		.version = LOCKBROKERD_VERSION,
-		.started_s = time(NULL),
+		.started_s = now.tv_sec,
+		.started_ms = (int)(now.tv_nsec / CLOCK_NS_PER_MS),
 		.pid = (uint32_t)getpid(),
 		.session_timeout_ns = c->session_timeout_ms * CLOCK_NS_PER_MS,
 		.tick_ns = c->tick_ms * CLOCK_NS_PER_MS,

@@ -16,6 +16,7 @@
 #include "io/crash.h"
 #include "io/files/page.h"
 #include "io/files/saved.h"
+#include "io/files/saved_table.h"
 #include "io/files/tokens.h"
 #include "io/handover/handover.h"
 #include "io/keep.h"
@@ -77,6 +78,7 @@ int parts_make(struct daemon *d, const struct conf_source *source)
 	d->reload = reload_new(feed_base(d->feed), d->reader, &d->notify, &reload_conf);
 	d->server = server_new(d->feed, d->listener.fd, d->operators.fd, &server_conf);
 	d->broker.sockets = server_accounts(d->server);
+	saved_bearers(d->saved, broker_has_bearers(feed_broker(d->feed)));
 	d->broker.sockets_words = socket_pools_words;
 	if (d->broker.standalone)
 		tokens_start(d->tokens, feed_base(d->feed), d->worker, parts_tokens, d);

@@ -30,6 +30,16 @@
 	X(LEADER, 2, 2, "readonly", "Who leads, on any host, and its data: LEADER name") \
 	X(OBSERVE, 2, 2, "readonly fast", "Be told who leads, now and with each change: OBSERVE name") \
 	X(UNOBSERVE, 2, 2, "readonly fast", "Stop observing an election: UNOBSERVE name") \
+	X(SET, 3, 8, "write", "Take a lock as in Redis, or extend it: SET name value NX|XX PX ms|EX s|PXAT ms|EXAT s") \
+	X(GET, 2, 2, "readonly", "The value under which a lock is held: GET name") \
+	X(EXISTS, 2, 65, "readonly", "How many of these locks are held, on any host: EXISTS name ...") \
+	X(TTL, 2, 2, "readonly", "Seconds until the lease of a lock ends: TTL name") \
+	X(PTTL, 2, 2, "readonly", "Milliseconds until the lease of a lock ends: PTTL name") \
+	X(DEL, 2, 65, "write", "Release locks that this process has set: DEL name ...") \
+	X(UNLINK, 2, 65, "write", "Release locks that this process has set: UNLINK name ...") \
+	X(EXPIRE, 3, 3, "write", "Extend a lock that this process has set: EXPIRE name s") \
+	X(PEXPIRE, 3, 3, "write", "Extend a lock that this process has set: PEXPIRE name ms") \
+	X(TOKEN, 3, 3, "readonly", "The token of a lock that is held under a value: TOKEN name value") \
 	X(HOLDERS, 2, 3, "readonly", "Who holds a lock, on any host: HOLDERS name [KNOWN]") \
 	X(QUEUE, 2, 2, "readonly", "Who waits for a lock, in order: QUEUE name") \
 	X(WHY, 2, 2, "readonly", "Why a lock is not granted yet, in a sentence and in numbers: WHY name") \

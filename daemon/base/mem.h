@@ -44,6 +44,14 @@ static inline void *mem_resize(void *old, size_t size)
 	return p;
 }
 
+/* What was secret is gone: the compiler may not leave it out, as it may memset() before free(). Takes NULL. */
+static inline void mem_wipe(void *p, size_t size)
+{
+	if (p)
+		memset(p, 0, size);
+	__asm__ volatile("" : : "r"(p) : "memory");
+}
+
 static inline void mem_free(void *p)
 {
 	free(p);

@@ -7,10 +7,13 @@
 
 #include "base/mem.h"
 #include "core/claim/charge.h"
+#include "core/client/bid.h"
 #include "core/client/mlock.h"
 #include "core/command/list.h"
+#include "core/hosts/inquiry.h"
 #include "core/kind/observe.h"
 #include "core/kind/payer.h"
+#include "core/lock/bearer.h"
 #include "core/state.h"
 
 struct count {
@@ -57,6 +60,12 @@ static void add_client(struct recount *r, const struct client *c)
 		if (notification_counts(n->type))
 			add(r, c->account, POOL_MEMORY, notification_bytes(n));
 	add(r, c->account, POOL_OBSERVERS, c->observer_count);
+	if (c->bearer)
+		add(r, c->account, POOL_MEMORY, bearer_memory(bytes_view(&c->bearer->value)));
+	if (c->bid && !c->bearer)
+		add(r, c->account, POOL_MEMORY, bid_memory(c->bid));
+	if (c->inquiry)
+		add(r, c->account, POOL_MEMORY, inquiry_memory(c->inquiry));
 	if (c->mlock)
 		add(r, c->account, POOL_MEMORY, mlock_memory(c->mlock));
 	if (c->list)

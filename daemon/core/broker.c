@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "core/command/command.h"
 #include "core/command/list.h"
+#include "core/client/bid.h"
 #include "core/client/deadlock.h"
 #include "core/client/mlock.h"
 #include "core/client/notify.h"
@@ -17,6 +18,7 @@
 #include "core/connection.h"
 #include "core/drain.h"
 #include "core/hosts/answer.h"
+#include "core/hosts/inquiry.h"
 #include "core/hosts/release.h"
 #include "core/lock/client_ledger.h"
 #include "core/recovery.h"
@@ -293,6 +295,14 @@ static void work(struct broker *b)
 		case WORK_OBSERVERS:
 			done += observe_look(container_of(w, struct observation, work), WORK_TURN_STEPS - done);
 			break;
+		case WORK_BID:
+			bid_go_on(container_of(w, struct bid, work));
+			done += BID_STEPS;
+			break;
+		case WORK_INQUIRY:
+			command_again(&b->hosts, container_of(w, struct inquiry, work));
+			done = WORK_TURN_STEPS; /* one answer at a time waits until all is settled */
+			break;
 		case WORK_LEADER:
 			observe_tell(container_of(w, struct observer, work));
 			done += WORK_PUSH_STEPS;
@@ -524,12 +534,17 @@ int64_t broker_deadline(const struct broker *b)
 
 size_t broker_clients(const struct broker *b)
 {
-	return b->locks.client_count;
+	return locks_conns(&b->locks);
 }
 
 bool broker_has_client(const struct broker *b, uint32_t conn)
 {
 	return conn < b->locks.conns_cap && b->locks.conns[conn];
+}
+
+bool broker_has_bearers(const struct broker *b)
+{
+	return b->locks.bearers_hold;
 }
 
 bool broker_owns_much(const struct broker *b, uint32_t conn)

@@ -39,6 +39,8 @@ size_t broker_clients(const struct broker *b);
 bool broker_has_client(const struct broker *b, uint32_t conn);
 /* What that connection has is more than EVENT_CLIENT_GONE should release at once: EVENT_CLIENT_LEAVES goes before. */
 bool broker_owns_much(const struct broker *b, uint32_t conn);
+/* With ZooKeeper: somebody without a connection holds something (core/lock/bearer.h). */
+bool broker_has_bearers(const struct broker *b);
 /* Since when that connection, which it knows, has held something without a break; INT64_MAX: it holds nothing. */
 int64_t broker_held_since(const struct broker *b, uint32_t conn);
 

@@ -63,7 +63,8 @@ static void check_lock(const struct lock *lock, size_t *requests, size_t *grants
 	size_t n_requests = 0, n_expired = 0, n_grants = 0, n_lost = 0;
 
 	TAILQ_FOREACH(r, &lock->requests, link) {
-		CHECK(r->lock == lock && (r->queued || (r->client->request == r && r->client->asking)));
+		CHECK(r->lock == lock &&
+		      (r->queued || (r->client->request == r && (r->client->asking || r->client->bearer))));
 		n_requests++;
 		n_expired += r->expired;
 	}
@@ -100,7 +101,7 @@ static void check(const struct broker *b, const char **wrong)
 	const struct grant *g;
 	const struct letter *l;
 	size_t requests = 0, grants = 0, lost = 0, claims = 0, clients = 0, waiting = 0, blocked = 0, held = 0;
-	size_t letters = 0, remembered = 0;
+	size_t letters = 0, remembered = 0, bearers = 0, bearers_hold = 0;
 
 	CHECK(TAILQ_EMPTY(&b->directories.touched) && TAILQ_EMPTY(&b->locks.mlocks) && TAILQ_EMPTY(&b->locks.closing));
 	/* The next answer gives the next turn, so an answer must be expected. */
@@ -131,7 +132,10 @@ static void check(const struct broker *b, const char **wrong)
 			n_requests++;
 		}
 		CHECK(n == c->grant_count && n_lost == c->lost_count && n_requests == c->request_count);
-		CHECK(b->locks.conns[c->conn] == c && client_by_id(&b->locks, c->id) == c);
+		CHECK((c->bearer || b->locks.conns[c->conn] == c) && client_by_id(&b->locks, c->id) == c);
+		CHECK(!c->bearer || (n + n_requests == 1 && !n_lost && !c->asking));
+		bearers += c->bearer != NULL;
+		bearers_hold += c->bearer && c->is_holder;
 		CHECK(c->is_holder == (n > n_lost));
 		CHECK(!c->group || c->group->account == c->account);
 		CHECK(!c->mlock || (c->mlock->client == c && is_under_way(c->mlock)));
@@ -140,7 +144,8 @@ static void check(const struct broker *b, const char **wrong)
 		waiting += n_requests;
 		blocked += c->request != NULL;
 	}
-	CHECK(clients == b->locks.client_count);
+	CHECK(clients == b->locks.client_count && bearers == b->locks.bearer_count);
+	CHECK(b->env.conf->standalone || bearers_hold == b->locks.bearers_hold);
 	CHECK(requests == b->locks.request_count && requests == waiting && blocked == b->locks.blocked_count);
 	CHECK(grants == b->locks.grant_count && grants == held && lost == b->locks.lost_count);
 	CHECK(!env_halts(&b->env) || !b->locks.request_count);

@@ -9,8 +9,10 @@
 #include "core/client/reply.h"
 #include "core/command/list.h"
 #include "core/hosts/release.h"
+#include "core/lock/bearer.h"
 #include "core/lock/client_entry.h"
 #include "core/lock/client_ledger.h"
+#include "core/lock/client_life.h"
 #include "core/port/entry.h"
 #include "core/state.h"
 
@@ -40,50 +42,30 @@ static void keep_printable(struct bytes *to, struct slice text)
 		bytes_char(to, text.data[i] > ' ' && text.data[i] <= '~' ? text.data[i] : '?');
 }
 
-/* It says what unit it is of. */
-static void enter_account(struct client *c)
+static struct client *begin(struct locks *locks, uint32_t conn, uint32_t uid, struct slice unit)
 {
-	c->account = account_enter(&c->locks->env->accounts, c->uid, c->unit.data, c->unit.len);
-	c->user = user_enter(c->locks, c->account);
-}
-
-static struct client *client_new(struct locks *locks, uint32_t conn, uint32_t uid)
-{
-	struct client *c = mem_new(sizeof(*c));
+	struct client *c;
 
 	reserve_conn(locks, conn);
 	assert(!locks->conns[conn]);
-	locks->conns[conn] = c;
-	c->locks = locks;
+	c = client_new(locks, uid, unit);
 	c->conn = conn;
-	c->uid = uid;
-	c->events_timer.kind = TIMER_EVENTS;
-	c->releasing.kind = WORK_RELEASE;
-	c->searching.kind = WORK_DEADLOCK;
-	TAILQ_INIT(&c->requests);
-	TAILQ_INIT(&c->grants);
-	TAILQ_INIT(&c->notifications);
-	TAILQ_INIT(&c->observers);
-	TAILQ_INSERT_TAIL(&locks->clients, c, link);
-	locks->client_count++;
+	locks->conns[conn] = c;
 	return c;
 }
 
 void connection_begin(struct broker *b, const struct event *event)
 {
 	struct locks *locks = &b->locks;
-	struct client *c = client_new(locks, event->conn, event->connected.uid);
+	struct client *c = begin(locks, event->conn, event->connected.uid, event->connected.unit);
 
-	c->id = ++locks->last_client;
-	map_add(&locks->ids, &c->id_node, c->id);
-	ledger_number(locks->env->ledger, CEILING_CLIENT, c->id);
+	client_enter_new(c);
 	c->pid = event->connected.pid;
+	c->started = event->connected.started;
 	c->version = 2;
 	c->last_command = COMMAND_COUNT;
 	c->connected_ns = locks->env->now_ns;
 	keep_printable(&c->comm, event->connected.comm);
-	bytes_set(&c->unit, event->connected.unit);
-	enter_account(c);
 	c->privileged = event->connected.privileged;
 	client_set_groups(c, &event->connected.groups);
 	locks->env->stats.connections_total++;
@@ -132,29 +114,17 @@ void connection_gone(struct broker *b, struct client *c)
 	struct locks *locks = &b->locks;
 
 	/* This comes first, so that no effect names the connection any longer. */
-	locks->conns[c->conn] = NULL;
+	if (!c->bearer)
+		locks->conns[c->conn] = NULL;
 	env_note(locks->env, FLIGHT_client_gone, (int64_t)c->id, c->uid, bytes_view(&c->comm));
 	if (locks->restarter == c)
 		locks->restarter = NULL;
 	leave(locks, c);
 	release_client(&b->hosts, c);
-	client_ledger_remove(c);
-	if (!TAILQ_EMPTY(&locks->walks))
-		walk_leave_client(locks, c);
-	TAILQ_REMOVE(&locks->clients, c, link);
-	map_remove(&locks->ids, &c->id_node);
-	locks->client_count--;
-	group_leave(c);
-	mem_free(c->groups);
-	bytes_free(&c->unit);
-	user_leave(locks, c->user);
-	account_leave(c->account);
-	bytes_free(&c->comm);
-	bytes_free(&c->child_comm);
-	bytes_free(&c->name);
-	bytes_free(&c->lib_name);
-	bytes_free(&c->lib_version);
-	mem_free(c);
+	if (c->bearer)
+		bearer_free(c);
+	else
+		client_free(c);
 }
 
 void connection_half_closed(struct client *c)
@@ -212,10 +182,9 @@ bool connection_restore(struct broker *b, const struct entry *e)
 		return false;
 	if ((uint64_t)conn < locks->conns_cap && locks->conns[conn])
 		return entry_refuse(e, "there are two with the connection");
-	c = client_new(locks, (uint32_t)conn, (uint32_t)uid);
+	c = begin(locks, (uint32_t)conn, (uint32_t)uid, (struct slice){ 0 });
 	read = client_entry_read(c, e);
-	map_add(&locks->ids, &c->id_node, c->id);
-	enter_account(c);
+	client_enter(c, c->id);
 	if (!read || !entry_get_text(e, "command", TEXT_MAX, &command) ||
 	    !entry_get_text(e, "group", TEXT_MAX, &group) || !entry_get_flag(e, "restarting", &restarting) ||
 	    !entry_get_flag(e, "ghost", &c->ghost) || !entry_get_flag(e, "recorded", &c->recorded) ||

@@ -296,7 +296,8 @@ static bool set_broker(struct salvaging *w)
 static bool check_clients(struct salvaging *w)
 {
 	for (size_t i = 0; i < w->v->of[LEDGER_CLIENT].count; i++)
-		if (salvaging_client(w->v, i)->conn >= w->s->back_count)
+		if (!salvaging_is_bearer(salvaging_client(w->v, i)) &&
+		    salvaging_client(w->v, i)->conn >= w->s->back_count)
 			return salvaging_refuse(w, "a client in it is of a connection that there is not");
 	return true;
 }

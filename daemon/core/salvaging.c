@@ -2,6 +2,7 @@
 #include "core/salvaging.h"
 
 #include "core/claim/directory_snapshot.h"
+#include "core/lock/bearer.h"
 #include "core/lock/grant.h"
 #include "core/port/entry.h"
 #include "core/snapshot.h"
@@ -18,11 +19,31 @@ enum {
 /* Far more hand-offs than are allowed while somebody waits. */
 static const int64_t CONTENDED = INT64_MAX / 2;
 
+static void write_bearer(struct salvaging *w, const struct ledger_client *c)
+{
+	struct entry_writer e = entry_begin(w->out, "bearer");
+
+	entry_number(&e, "uid", c->uid);
+	entry_number(&e, "id", (int64_t)c->head.number);
+	entry_number(&e, "recorded", true);
+	entry_pairs(&e, (struct slice){ c->text, c->length }, c->pairs);
+	entry_end(&e);
+}
+
+static int64_t number_of(const struct ledger_client *c)
+{
+	return salvaging_is_bearer(c) ? bearer_number_of(c->head.number) : c->conn;
+}
+
 static void write_client(struct salvaging *w, size_t i)
 {
 	const struct ledger_client *c = salvaging_client(w->v, i);
 	struct entry_writer e;
 
+	if (salvaging_is_bearer(c) && w->holds[i])
+		write_bearer(w, c);
+	if (salvaging_is_bearer(c))
+		return;
 	if (!salvaging_is_back(w, c) && !w->holds[i])
 		return;
 	e = entry_begin(w->out, "client");
@@ -41,7 +62,7 @@ static void write_grant(struct salvaging *w, const struct held *h)
 	const struct ledger_grant *g = h->grant;
 	struct entry_writer e = entry_begin(w->out, "grant");
 
-	entry_number(&e, "client", salvaging_client(w->v, h->client)->conn);
+	entry_number(&e, "client", number_of(salvaging_client(w->v, h->client)));
 	entry_number(&e, "mark", h->mark);
 	entry_number(&e, "mode", g->token & 1);
 	entry_number(&e, "token", ledger_token(g->token));

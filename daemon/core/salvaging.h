@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "core/lock/grant.h"
+#include "core/port/effect.h"
 #include "core/port/ledger_view.h"
 #include "core/salvage.h"
 #include "core/znode/kind.h"
@@ -74,6 +75,12 @@ static inline const struct ledger_client *salvaging_client(const struct ledger_v
 static inline bool salvaging_may_continue(const struct ledger_client *c)
 {
 	return !(c->flags & ~(uint64_t)LEDGER_UNREAD);
+}
+
+/* It has no connection that could be lost. */
+static inline bool salvaging_is_bearer(const struct ledger_client *c)
+{
+	return c->conn == EFFECT_NO_CONN;
 }
 
 static inline bool salvaging_is_back(const struct salvaging *w, const struct ledger_client *c)

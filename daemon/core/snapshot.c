@@ -8,12 +8,15 @@
 #include "core/claim/charge.h"
 #include "core/claim/directories.h"
 #include "core/claim/directory_snapshot.h"
+#include "core/client/bid.h"
 #include "core/client/client_snapshot.h"
 #include "core/connection.h"
+#include "core/hosts/inquiry.h"
 #include "core/hosts/letter_snapshot.h"
 #include "core/kind/kind_snapshot.h"
 #include "core/kind/observe.h"
 #include "core/kind/payer.h"
+#include "core/lock/bearer.h"
 #include "core/lock/lock_snapshot.h"
 #include "core/port/entry.h"
 #include "core/port/seal.h"
@@ -185,7 +188,10 @@ static void write_all(const struct broker *b, struct bytes *out)
 
 	snapshot_begin(b, out);
 	TAILQ_FOREACH(c, &b->locks.clients, link)
-		connection_snapshot(c, out);
+		if (c->bearer)
+			bearer_snapshot(c, out);
+		else
+			connection_snapshot(c, out);
 	TAILQ_FOREACH(lock, &b->locks.used, link)
 		write_lock(lock, out);
 	TAILQ_FOREACH(lock, &b->locks.idle, link)
@@ -336,6 +342,11 @@ static bool read_client(struct restoring *r, const struct entry *e)
 	return connection_restore(r->b, e);
 }
 
+static bool read_bearer(struct restoring *r, const struct entry *e)
+{
+	return bearer_restore(&r->b->locks, e);
+}
+
 static bool read_lock(struct restoring *r, const struct entry *e)
 {
 	r->lock = lock_restore(&r->b->locks, e);
@@ -393,6 +404,16 @@ static bool read_mlock(struct restoring *r, const struct entry *e)
 	return sort_all(r, e) && mlock_restore(&r->b->locks, e);
 }
 
+static bool read_bid(struct restoring *r, const struct entry *e)
+{
+	return sort_all(r, e) && bid_restore(&r->b->locks, e);
+}
+
+static bool read_inquiry(struct restoring *r, const struct entry *e)
+{
+	return inquiry_restore(&r->b->hosts, e);
+}
+
 static bool read_query(struct restoring *r, const struct entry *e)
 {
 	return query_restore(&r->b->hosts, e);
@@ -435,6 +456,8 @@ static bool read_entry(struct restoring *r, const struct entry *e)
 		{ "session", false, read_session }, { "former", false, read_former },
 		{ "rival", false, read_rival },     { "last", false, read_last },
 		{ "audit", false, read_audit },     { "histogram", false, read_histogram },
+		{ "bearer", false, read_bearer },   { "bid", false, read_bid },
+		{ "inquiry", false, read_inquiry },
 	};
 
 	if (r->whole)

@@ -96,7 +96,10 @@ static __attribute__((noinline)) void loop_effect(struct loop *l, const struct e
 		tokens_reserve(l->to.tokens, effect->limit);
 		break;
 	case EFFECT_HOLDER:
-		saved_holder(l->to.saved, effect->conn, effect->holds);
+		if (effect->conn == EFFECT_NO_CONN)
+			saved_bearers(l->to.saved, effect->holds);
+		else
+			saved_holder(l->to.saved, effect->conn, effect->holds);
 		break;
 	case EFFECT_PROCESS:
 		server_process(l->to.server, effect->conn, effect->pid);

@@ -79,6 +79,33 @@ class Shapes:
     def unlock(self):
         return [self.name(), *self.some(["LAZY"])]
 
+    def value(self):
+        return self.rng.choice(["v0", "v1", "v2"])
+
+    def set(self):
+        words = [[self.rng.choice(["NX", "NX", "XX"])], self.rng.choice([["PX", 30], ["PX", 1000], ["EX", 1]])]
+        self.rng.shuffle(words)
+        return [self.name(), self.value(), *words[0], *words[1]]
+
+    def get(self):
+        return [self.name()]
+
+    ttl = pttl = get
+
+    def exists(self):
+        return self.names()[1:]
+
+    unlink = exists
+
+    def expire(self):
+        return [self.name(), 1]
+
+    def pexpire(self):
+        return [self.name(), self.rng.choice([30, 1000])]
+
+    def token(self):
+        return [self.name(), self.value()]
+
     def names(self):
         found = self.rng.sample(PLAIN + FORCED, self.rng.randrange(1, 5))
         return [len(found), *found]
@@ -172,6 +199,8 @@ class Shapes:
     def command(self):
         return self.rng.choice([[], ["COUNT"], ["DOCS", "lock"], ["INFO", "lock", "nonsense"]])
 
+
+setattr(Shapes, "del", Shapes.exists)  # the word is Python's own
 
 SLOW = {"AUDIT", "METRICS", "COMMAND", "QUIT", "RESET", "HELLO"}  # now and then
 

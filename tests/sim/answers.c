@@ -428,6 +428,7 @@ static void answered(struct caller *c, const struct ask *a, struct slice reply)
 	case COMMAND_ACQUIRE:
 	case COMMAND_RELEASE:
 	case COMMAND_LIMIT:
+	case COMMAND_SET ... COMMAND_TOKEN:
 	case COMMAND_COUNT:
 		break;
 	}

@@ -15,6 +15,11 @@ struct any_host *any_of(const struct host *h)
 	return &h->w->any->hosts[h->index];
 }
 
+uint32_t any_conn_of(const struct host *h, int64_t pid)
+{
+	return (uint32_t)(pid - 1000 - 100 * h->index);
+}
+
 int any_name_of(struct slice name)
 {
 	for (int i = 0; i < ANY_NAMES; i++)
@@ -60,6 +65,7 @@ void any_cut(struct host *h)
 		any_cut_one(h, (uint32_t)i);
 	a->logged = 0;
 	a->named_ns = 0;
+	values_forget(h);
 }
 
 void any_revived(struct host *h)
@@ -130,7 +136,7 @@ static void ask(struct any_peer *p)
 
 	e.asked.argc = any_words(p, words, WORDS_MAX);
 	p->asking = true;
-	p->command = command_find(words[0]);
+	p->command = any_of(h)->asked = command_find(words[0]);
 	p->asked_at = h->w->sched.now;
 	h->w->stats->requests++;
 	any_check_asking(p, words, e.asked.argc);
@@ -147,6 +153,7 @@ static void connect_peer(struct any_peer *p)
 	e.connected.pid = 1000 + p->conn;
 	e.connected.uid = p->conn % 3;
 	e.connected.privileged = p->conn % 3 < 2;
+	e.connected.started = 1 + p->conn;
 	e.connected.comm = SLICE("any");
 	any_rules_connect(p, &e);
 	host_handle(p->host, &e);

@@ -11,6 +11,7 @@
  *   - nobody waits for itself, as far as deadlock detection looks
  *   - each request gets one reply; one that asks ZooKeeper or other hosts gets it in bounded time once all is well
  *   - an MLOCK that was not granted leaves nothing behind
+ *   - a lock that is held under a value stays so until its lease ends, unless something takes it (anything_values.c)
  *   - a client that waits for a lock that nobody holds is granted it once all is well
  *   - an observer learns of leaders in order, of none twice, and in the end of the present one
  *   - directories are made no faster than limits.new_names_per_s has it
@@ -65,6 +66,14 @@ struct any_peer {
 	char reply[ANY_REPLY]; /* its beginning */
 };
 
+/* A lock that is held under a value, as it was seen last. */
+struct any_value {
+	int64_t token; /* 0: none */
+	int64_t due;   /* the end of its lease */
+	char text[512];
+	size_t len;
+};
+
 struct any_host {
 	struct any_peer peers[ANY_PEERS];
 	int peer_count;
@@ -73,6 +82,9 @@ struct any_host {
 	int64_t named_ns, named_at; /* the time for which so many new names would do, at that instant (any_named()) */
 	int64_t logged; /* grants by its log, and permits, that did not end by its log */
 	int64_t seen[ANY_PEERS][ANY_NAMES]; /* tokens of the grants they have */
+	int64_t borne[ANY_NAMES];           /* the token of the bearer's grant, if there is one */
+	struct any_value values[ANY_NAMES];
+	enum command asked;          /* the latest request */
 	int64_t right_at[ANY_NAMES]; /* when what it knows of the leader was last right, or known to nobody here */
 };
 
@@ -96,6 +108,8 @@ struct any {
 extern const char *const any_names[ANY_NAMES];
 
 struct any_host *any_of(const struct host *h);
+/* The connection of the process with that number. */
+uint32_t any_conn_of(const struct host *h, int64_t pid);
 /* Which of the names; -1. */
 int any_name_of(struct slice name);
 
@@ -111,6 +125,14 @@ void any_check_reply(struct any_peer *p, struct slice reply);
 void any_check_push(struct any_peer *p, struct slice push);
 /* Grants of locks, and permits, that its broker has made and that are valid. */
 int64_t any_count_grants(const struct host *h);
+
+/* anything_values.c */
+/* The next request is one about values. */
+bool values_turn(struct world *w);
+bool values_says_nx(const struct slice *words, size_t count);
+void values_check(struct host *h);
+/* Its process has ended, and the next one knows nothing of it. */
+void values_forget(struct host *h);
 
 /* anything_rules.c */
 void any_rules_init(struct host *h);

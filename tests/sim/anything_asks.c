@@ -107,6 +107,14 @@ static const char *const lines[] = {
 	"DRAIN STATE",
 };
 
+/* The same, in the worlds that have values: V value. */
+static const char *const value_lines[] = {
+	"SET N V NX PX E", "SET N V NX PX E", "SET N V NX PX E", "SET N V PX E NX", "SET N V NX EX K",
+	"SET N V XX PX E", "SET N V XX PX E", "SET N V NX",      "GET N",           "EXISTS N N",
+	"TTL N",           "PTTL N",          "TOKEN N V",       "DEL N",           "DEL N",
+	"DEL N N",         "UNLINK N",        "EXPIRE N K",      "PEXPIRE N E",
+};
+
 static char words_text[WORDS_MAX][WORD_BYTES];
 
 static int64_t number(struct world *w, char kind)
@@ -166,6 +174,12 @@ static size_t junk(struct world *w, char *out)
 	return (size_t)sprintf(out, "%s", odd[roll - 2]);
 }
 
+/* It has the length of a lease that no connection ends. */
+static bool values_about(const char *line)
+{
+	return strncmp(line, "SET", 3) == 0 || strstr(line, "EXPIRE");
+}
+
 /* Mostly a name of the kind that the line is about: or all would be refused most of the time. */
 static const char *name(struct world *w, const char *line)
 {
@@ -187,7 +201,8 @@ static size_t word(struct any_peer *p, const char *line, const char *pattern, si
 {
 	struct world *w = p->host->w;
 
-	if (rng_percent(&w->rng, 1))
+	/* A lease of a year is too long for a run. */
+	if (!(values_about(line) && (*pattern == 'E' || *pattern == 'K')) && rng_percent(&w->rng, 1))
 		return junk(w, out);
 	if (len > 1 || (*pattern >= '0' && *pattern <= '9'))
 		return (size_t)sprintf(out, "%.*s", (int)len, pattern);
@@ -195,6 +210,8 @@ static size_t word(struct any_peer *p, const char *line, const char *pattern, si
 		return (size_t)sprintf(out, "%s", name(w, line));
 	if (*pattern == 'D')
 		return (size_t)sprintf(out, "d%d-%u", p->host->index, p->conn);
+	if (*pattern == 'V')
+		return (size_t)sprintf(out, "v%u", rng_below(&w->rng, 3));
 	if (*pattern == 'X')
 		return (size_t)sprintf(out, "%s", rng_percent(&w->rng, 30) ? "" : "x");
 	return (size_t)sprintf(out, "%" PRId64, number(w, *pattern));
@@ -203,11 +220,13 @@ static size_t word(struct any_peer *p, const char *line, const char *pattern, si
 size_t any_words(struct any_peer *p, struct slice *words, size_t max)
 {
 	struct world *w = p->host->w;
+	bool values = values_turn(w);
 	const char *line, *at;
 	size_t n = 0;
 
 	do
-		line = lines[rng_below(&w->rng, sizeof(lines) / sizeof(lines[0]))];
+		line = values ? value_lines[rng_below(&w->rng, sizeof(value_lines) / sizeof(value_lines[0]))]
+			      : lines[rng_below(&w->rng, sizeof(lines) / sizeof(lines[0]))];
 	while ((strncmp(line, "FORCE", 5) == 0 && !w->any->forces) ||
 	       (strcmp(line, "LIMIT N K") == 0 && !rng_percent(&w->rng, 10)));
 	at = line;

@@ -261,9 +261,13 @@ static void check_tokens(struct host *h)
 
 			*seen = lock && c && (g = grant_find(lock, c)) && !g->lost ? *seen : none;
 		}
+		if (!lock || !(g = TAILQ_FIRST(&lock->grants)) || !g->client->bearer)
+			any_of(h)->borne[name] = none;
 		if (lock)
 			TAILQ_FOREACH(g, &lock->grants, link)
-				check_token(h, name, g, &any_of(h)->seen[g->client->conn][name]);
+				check_token(h, name, g,
+					    g->client->bearer ? &any_of(h)->borne[name]
+							      : &any_of(h)->seen[g->client->conn][name]);
 	}
 }
 
@@ -453,6 +457,7 @@ void any_check(struct host *h)
 	struct world *w = h->w;
 	struct any_host *a = any_of(h);
 
+	values_check(h);
 	for (int i = 0; i < a->peer_count; i++) {
 		if (a->peers[i].replied)
 			check_replied(&a->peers[i]);

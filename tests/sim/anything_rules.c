@@ -59,6 +59,12 @@ static bool is_same(const struct host *h, uint32_t a, uint32_t b)
 	return uid_of(a) == uid_of(b) && (!apart || slice_eq(unit_of(a), unit_of(b)));
 }
 
+/* A bearer is of the process that set it, which has the number of its connection. */
+static bool any_is_same(const struct host *h, const struct client *a, uint32_t b)
+{
+	return is_same(h, a->bearer ? any_conn_of(h, a->pid) : a->conn, b);
+}
+
 static bool has_group(uint32_t conn, uint32_t group)
 {
 	return (conn + group) % 4 < 2;
@@ -281,6 +287,8 @@ static int verb_of(enum command command, const struct slice *words, size_t count
 	case COMMAND_ENQUEUE:
 	case COMMAND_MLOCK:
 		return says_shared(words, count) ? RULE_shared : RULE_lock;
+	case COMMAND_SET: /* XX takes nothing */
+		return values_says_nx(words, count) ? RULE_lock : -1;
 	case COMMAND_ACQUIRE:
 		return RULE_acquire;
 	case COMMAND_CAMPAIGN:
@@ -307,10 +315,10 @@ static bool is_own(const struct any_peer *p, struct slice name)
 	if (!lock)
 		return false;
 	TAILQ_FOREACH(g, &lock->grants, link)
-		if (is_same(p->host, g->client->conn, p->conn))
+		if (any_is_same(p->host, g->client, p->conn))
 			return true;
 	TAILQ_FOREACH(r, &lock->requests, link)
-		if (is_same(p->host, r->client->conn, p->conn))
+		if (any_is_same(p->host, r->client, p->conn))
 			return true;
 	return false;
 }
@@ -398,7 +406,7 @@ void any_rules_logged(struct host *h, struct slice text)
 
 static bool is_own_pid(const struct any_peer *p, int64_t pid)
 {
-	int64_t conn = pid - 1000 - 100 * p->host->index;
+	int64_t conn = any_conn_of(p->host, pid);
 
 	return pid == 0 || (conn >= 0 && conn < ANY_PEERS && is_same(p->host, (uint32_t)conn, p->conn));
 }

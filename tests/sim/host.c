@@ -161,7 +161,7 @@ static void host_carry_out(struct host *h, const struct effects *all, const stru
 	case EFFECT_PROCESS:
 		break;
 	case EFFECT_HOLDER:
-		if (!w->any && (e->conn != BALLAST_CONN || !w->ballast.names))
+		if (e->conn != EFFECT_NO_CONN && !w->any && (e->conn != BALLAST_CONN || !w->ballast.names))
 			saved_holder(h, e->conn, e->holds);
 		break;
 	case EFFECT_FORMER_ADD:

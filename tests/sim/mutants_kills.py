@@ -16,6 +16,17 @@ KILLS = [
          "\t\t\tif (!g->record)\n\t\t\t\tgrant_ledger_write(g);\n"
          "\t\t\tb->env.ledger->arg = arg;\n\t\t}\n"),
         ("broker.c", "#include \"core/lock/client_ledger.h\"\n", "#include \"core/lock/client_ledger.h\"\n#include \"core/lock/lock_ledger.h\"\n")], 300, "kills, calm"),
+    ("a bearer's grant is noted before its lease", [
+        ("\tif (r->lease_ns)\n\t\tgrant_renew(g, r->lease_ns);\n\tgrant_ledger_begin(g);\n",
+         "\tgrant_ledger_begin(g);\n\tif (r->lease_ns)\n\t\tgrant_renew(g, r->lease_ns);\n"),
+        ("\tr->lease_ns = g->lease.place ? g->lease.due_ns : LEDGER_NO_LEASE;\n\tr->granted_ns",
+         "\tr->lease_ns = LEDGER_NO_LEASE;\n\tr->granted_ns")], 3000, "kills, anything standalone"),
+    ("a bearer that goes on has another value", [
+        ("\thave(c, value);\n\tlocks->bearer_count++;\n", "\thave(c, SLICE(\"v\"));\n\tlocks->bearer_count++;\n")], 300,
+     "snapshots, anything standalone"),
+    ("a bearer that goes on has no end", [
+        ("\tif (!g->lost && !entry_get_due(e, \"lease\",", "\tif (!g->lost && !c->bearer && !entry_get_due(e, \"lease\",")], 300,
+     "snapshots, anything standalone"),
     ("a directory is no longer noted while a list still shows an orphan of ours", [
         ("\tif (--d->claim_count == 0)\n\t\tdirectory_remember(d, false);\n",
          "\tif (--d->claim_count == 0) {\n\t\tdirectory_remember(d, false);\n\t\tdirectory_ledger_forget(d);\n\t}\n")], 3000, "kills, calm"),

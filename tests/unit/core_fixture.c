@@ -170,6 +170,11 @@ static void carry_out(struct fixture *f, const struct effect *e)
 	case EFFECT_PROCESS:
 		break;
 	case EFFECT_HOLDER:
+		if (e->conn == EFFECT_NO_CONN) {
+			assert_true(!f->conf.standalone && f->bearers != e->holds);
+			f->bearers = e->holds;
+			break;
+		}
 		assert_true(!f->conf.standalone && f->holds[e->conn] != e->holds);
 		f->holds[e->conn] = e->holds;
 		break;

@@ -42,6 +42,7 @@ struct fixture {
 	bool refused;
 	bool plain; /* its clients are no operators */
 	bool holds[FIXTURE_CONNS]; /* as told by EFFECT_HOLDER */
+	bool bearers;              /* the same, of those without a connection */
 	int64_t ended[FIXTURE_CONNS]; /* formers, in order */
 	size_t ended_count;
 	int64_t added; /* the former given up last */

@@ -60,6 +60,8 @@ static inline struct fixture *fixture_new(const struct kind_rule *const *rules)
 	map_init(&f->locks.names, 3, 4);
 	accounts_init(&f->env.accounts, POOLS, 5, 6);
 	map_init(&f->locks.users, 9, 10);
+	map_init(&f->locks.ids, 0, 0);
+	f->locks.last_client = CLIENTS;
 	pools_configure(&f->env);
 	map_init(&f->locks.groups, 7, 8);
 	turn_init(&f->directories);
@@ -160,6 +162,7 @@ static inline void fixture_free(struct fixture *f)
 	map_deinit(&f->directories.paths);
 	map_deinit(&f->locks.names);
 	map_deinit(&f->locks.users);
+	map_deinit(&f->locks.ids);
 	accounts_deinit(&f->env.accounts);
 	bytes_free(&f->env.refusal);
 	map_deinit(&f->locks.groups);

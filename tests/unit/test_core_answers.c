@@ -63,6 +63,8 @@ static void names(void **state)
 		"LOCK .", "ENQUEUE .", "MLOCK 1 .", "UNLOCK .", "MUNLOCK 1 .", "DOWNGRADE .", "RENEW . 5", "CANCEL .",
 		"ACQUIRE . LIMIT 1", "RELEASE .", "LIMIT .", "VALID .", "CAMPAIGN . DATA x", "RESIGN .", "LEADER .",
 		"OBSERVE .", "UNOBSERVE .", "HOLDERS .", "QUEUE .", "WHY .", "REVOKE .", "FORCEUNLOCK .",
+		"SET . v NX PX 1", "GET .", "EXISTS a .", "TTL .", "PTTL .", "TOKEN . v", "DEL .", "UNLINK .", "EXPIRE . 1",
+		"PEXPIRE . 1",
 	};
 	struct fixture *f = *state;
 	char step[32];
@@ -90,6 +92,7 @@ static void what_is_held_or_not(void **state)
 	EXPECT(NOTHELD, "1 RENEW a 5");
 	EXPECT(NOTHELD, "1 RESIGN e");
 	EXPECT(NOTHELD, "1 RELEASE s");
+	EXPECT(NOTHELD, "1 TOKEN a v");
 }
 
 static void what_was_lost(void **state)
@@ -140,10 +143,15 @@ static void users(void **state)
 	EXPECT(DENIED, "0 ACCOUNTS");
 	EXPECT(DENIED, "0 DRAIN");
 	EXPECT(DENIED, "0 REVOKE a");
+	EXPECT(DENIED, "0 SET a v NX PX 1000", "1 DEL a");
+	EXPECT(DENIED, "1 UNLINK a");
+	EXPECT(DENIED, "1 EXPIRE a 1");
+	EXPECT(DENIED, "1 PEXPIRE a 1");
 	f->conf.access = (struct access_rules){ &deny, 1, deny.verbs };
 	fixture_event(f, &(struct event){ .type = EVENT_CONF, .conf = { .now = &f->conf } });
 	EXPECT(DENIED, "0 AUDIT");
 	EXPECT(DENIED, "0 LOCK a");
+	EXPECT(DENIED, "0 SET b v NX PX 1");
 	EXPECT(DENIED, "0 MLOCK 1 a");
 	EXPECT(DENIED, "0 ENQUEUE a");
 	EXPECT(DENIED, "0 ACQUIRE s LIMIT 1");
@@ -152,7 +160,7 @@ static void users(void **state)
 	EXPECT(DENIED, "0 LEADER e");
 	fixture_simple(f, EVENT_CLIENT_GONE, 5);
 	fixture_event(f, &(struct event){ .type = EVENT_CLIENT_CONNECTED, .conn = 5, .connected = { .uid = 1001 } });
-	EXPECT(DENIED, "0 CLIENT UNBLOCK 7");
+	EXPECT(DENIED, "0 CLIENT UNBLOCK 8");
 }
 
 static void kinds(void **state)
@@ -161,6 +169,7 @@ static void kinds(void **state)
 
 	EXPECT(MISMATCH, "0 CAMPAIGN e DATA x", "0 LOCK e");
 	EXPECT(MISMATCH, "0 ENQUEUE e");
+	EXPECT(MISMATCH, "0 SET e v NX PX 1");
 	EXPECT(MISMATCH, "0 MLOCK 1 e");
 	EXPECT(MISMATCH, "0 UNLOCK e");
 	EXPECT(MISMATCH, "0 MUNLOCK 1 e");
@@ -185,6 +194,7 @@ static void the_end(void **state)
 	note(f, SOURCE_FAILED, 1, ERROR_DRAINING);
 	EXPECT(DRAINING, "1 LOCK a");
 	EXPECT(DRAINING, "1 ENQUEUE a");
+	EXPECT(DRAINING, "1 SET b v NX PX 1");
 	EXPECT(DRAINING, "1 MLOCK 1 a");
 	EXPECT(DRAINING, "1 CAMPAIGN e DATA x");
 	EXPECT(DRAINING, "1 ACQUIRE s LIMIT 1");
@@ -204,6 +214,9 @@ static void the_end_of_audits(void **state)
 
 static void without_zookeeper(void **state)
 {
+	static const char *const asking[] = {
+		"GET a", "EXISTS a", "TTL a", "PTTL a", "TOKEN a v", "DEL a", "UNLINK a", "EXPIRE a 1", "PEXPIRE a 1",
+	};
 	struct fixture *f = *state;
 
 	fixture_operators(f, true);
@@ -220,6 +233,12 @@ static void without_zookeeper(void **state)
 	EXPECT(UNAVAILABLE, "0 AUDIT");
 	EXPECT(UNAVAILABLE, "0 REVOKE a");
 	EXPECT(UNAVAILABLE, "0 FORCEUNLOCK a");
+	EXPECT(UNAVAILABLE, "0 SET a v NX PX 1");
+	for (size_t i = 0; i < sizeof(asking) / sizeof(asking[0]); i++) {
+		fixture_ask(f, 0, asking[i]);
+		fixture_pass(f, 0); /* other hosts were asked first */
+		note(f, (int)command_find((struct slice){ asking[i], strcspn(asking[i], " ") }), 0, ERROR_UNAVAILABLE);
+	}
 	fixture_say(f, 0, "ENQUEUE a WAIT 0", "+QUEUED");
 	fixture_ask(f, 0, "EVENTS");
 	note(f, SOURCE_FAILED, 0, ERROR_UNAVAILABLE);

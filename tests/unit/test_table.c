@@ -31,6 +31,16 @@ static const struct {
 	[COMMAND_LEADER] = { "LEADER a", "" },
 	[COMMAND_OBSERVE] = { "OBSERVE a", "" },
 	[COMMAND_UNOBSERVE] = { "UNOBSERVE a", "" },
+	[COMMAND_SET] = { "SET a v NX PX 5", "" },
+	[COMMAND_GET] = { "GET a", "" },
+	[COMMAND_EXISTS] = { "EXISTS a", "" },
+	[COMMAND_TTL] = { "TTL a", "" },
+	[COMMAND_PTTL] = { "PTTL a", "" },
+	[COMMAND_DEL] = { "DEL a", "" },
+	[COMMAND_UNLINK] = { "UNLINK a", "" },
+	[COMMAND_EXPIRE] = { "EXPIRE a 5", "" },
+	[COMMAND_PEXPIRE] = { "PEXPIRE a 5", "" },
+	[COMMAND_TOKEN] = { "TOKEN a v", "" },
 	[COMMAND_HOLDERS] = { "HOLDERS a KNOWN", "" },
 	[COMMAND_QUEUE] = { "QUEUE a", "" },
 	[COMMAND_WHY] = { "WHY a", "" },
@@ -152,7 +162,8 @@ static void each_command_takes_its_options_and_no_other(void **state)
 {
 	for (int i = 0; i < COMMAND_COUNT; i++) {
 		bool own_words = i == COMMAND_CLIENT || i == COMMAND_INFO || i == COMMAND_COMMAND || i == COMMAND_PING ||
-				 i == COMMAND_CONFIG || i == COMMAND_HELLO;
+				 i == COMMAND_CONFIG || i == COMMAND_HELLO || i == COMMAND_EXISTS ||
+				 i == COMMAND_DEL || i == COMMAND_UNLINK;
 
 		for (size_t j = 0; j < sizeof(options) / sizeof(options[0]) && !own_words; j++) {
 			char line[64], word[16];

@@ -5,6 +5,7 @@
 #include "core/client/deadlock.h"
 #include "core/client/reply.h"
 #include "core/kind/semaphore.h"
+#include "core/lock/client_limits.h"
 #include "core/lock/locks.h"
 
 static COLD bool refuse(struct refusal *ret, enum error_code code, const char *sentence)
@@ -65,7 +66,7 @@ bool ask_lock(struct client *client, struct slice name, const struct request_ter
 
 	if (env_halts(locks->env))
 		return refuse(ret, ERROR_DRAINING, env_halt_sentence(locks->env));
-	if (!client->mlock && !ask_permits(client, name, terms, ret))
+	if (!client->mlock && !client->bearer && !ask_permits(client, name, terms, ret))
 		return false;
 	if (!client_may_ask(client, terms->queued, &why))
 		return refuse_limit(locks, ret, why);

@@ -4,6 +4,7 @@
 #include <assert.h>
 
 #include "base/mem.h"
+#include "core/client/bid.h"
 #include "core/client/mlock.h"
 #include "core/kind/observe.h"
 #include "core/lock/lock_snapshot.h"
@@ -191,4 +192,6 @@ void client_snapshot(const struct client *c, struct bytes *out)
 		notification_snapshot(c, n, out);
 	if (c->mlock)
 		mlock_snapshot(c->mlock, out);
+	if (c->bid && !c->bearer)
+		bid_snapshot(c->bid, out);
 }

@@ -111,7 +111,7 @@ static void answer_events(struct client *c)
 static void tell(struct client *c, struct notification n)
 {
 	if (c->version == 3 || c->closed) {
-		if (!c->closed)
+		if (!c->closed && !c->bearer)
 			push(c, &n);
 		bytes_free(&n.text);
 		return;

@@ -6,6 +6,7 @@
 #include "base/cold.h"
 #include "base/container.h"
 #include "core/client/ask.h"
+#include "core/client/bid.h"
 #include "core/client/mlock.h"
 #include "core/client/notify.h"
 #include "core/client/reply.h"
@@ -37,6 +38,8 @@ static void tell_granted(struct locks *locks, struct request *r)
 		tell_queued(c, lock, number);
 	else if (c->mlock)
 		mlock_granted(c->mlock);
+	else if (c->bearer)
+		return bid_granted(c);
 	else
 		reply_integer(c, number);
 	notify_session(c);
@@ -53,6 +56,8 @@ static COLD void tell_timed_out(struct locks *locks, struct request *r)
 		notify(c, "timeout", bytes_view(&lock->name));
 	else if (c->mlock)
 		mlock_timed_out(c->mlock);
+	else if (c->bearer)
+		bid_timed_out(c);
 	else
 		reply_nil(c);
 }
@@ -68,6 +73,8 @@ static COLD void tell_failed(struct locks *locks, struct request *r)
 	finish(locks, r);
 	if (!queued && c->mlock) {
 		mlock_failed(c->mlock, &no);
+	} else if (c->bearer) {
+		bid_failed(c, &no);
 	} else if (!queued) {
 		refusal_name(&no, bytes_view(&lock->name));
 		refusal_reply(c, &no);
@@ -85,7 +92,9 @@ static void tell_lost(struct locks *locks, struct grant *g)
 
 	outcome_drop(&locks->outcomes, &g->outcome);
 	/* The client of an MLOCK did not learn of the grants that it took, either. */
-	if (!c->mlock || !mlock_lost(c->mlock, g))
+	if (c->bearer)
+		bid_lost(g);
+	else if (!c->mlock || !mlock_lost(c->mlock, g))
 		notify_lost(c, g);
 }
 

@@ -49,6 +49,16 @@ enum named { PLAIN, NAMED };
 	X(LEADER, cmd_leader, NAMED, 2, 0) \
 	X(OBSERVE, cmd_observe, NAMED, 2, 0) \
 	X(UNOBSERVE, cmd_unobserve, NAMED, 2, 0) \
+	X(SET, cmd_set, NAMED, 0, 0) \
+	X(GET, cmd_get, NAMED, 0, 0) \
+	X(EXISTS, cmd_exists, PLAIN, 0, 0) \
+	X(TTL, cmd_ttl, NAMED, 0, 0) \
+	X(PTTL, cmd_ttl, NAMED, 0, 0) \
+	X(DEL, cmd_del, PLAIN, 0, 0) \
+	X(UNLINK, cmd_del, PLAIN, 0, 0) \
+	X(EXPIRE, cmd_expire, NAMED, 0, 0) \
+	X(PEXPIRE, cmd_expire, NAMED, 0, 0) \
+	X(TOKEN, cmd_token, NAMED, 0, 0) \
 	X(HOLDERS, cmd_holders, NAMED, 0, 0) \
 	X(QUEUE, cmd_ask, NAMED, 2, 0) \
 	X(WHY, cmd_ask, NAMED, 2, 0) \

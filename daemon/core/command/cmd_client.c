@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Commands that Redis clients send at connect and besides, and those about this connection or this daemon alone. */
+#include "core/client/bid.h"
 #include "core/client/mlock.h"
 #include "core/client/notify.h"
 #include "core/client/reply.h"
@@ -159,6 +160,8 @@ static void client_unblock(struct client *c, const struct call *call)
 		request_time_out(other->request);
 	} else if (other && other->mlock) {
 		mlock_timed_out(other->mlock);
+	} else if (other && other->bid) {
+		bid_end_wait(other->bid);
 	} else if (other && other->events_waiting) {
 		notify_end_wait(other);
 	} else if (other && other->auditing) {

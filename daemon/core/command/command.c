@@ -2,6 +2,7 @@
 #include "core/command/command.h"
 
 #include "core/command/call.h"
+#include "core/hosts/inquiry.h"
 #include "protocol/commands.h"
 
 static const struct {
@@ -59,4 +60,15 @@ void command_handle(struct hosts *h, struct client *c, size_t argc, const struct
 	}
 	if (prepare(&call))
 		table[command].run(c, &call);
+}
+
+void command_again(struct hosts *h, struct inquiry *i)
+{
+	struct client *c = i->client;
+
+	work_drop(&h->env->works, &i->work);
+	i->asks = false;
+	command_handle(h, c, i->argc, i->argv);
+	if (c->inquiry && !c->inquiry->asks)
+		inquiry_free(c->inquiry);
 }

@@ -117,7 +117,7 @@ static bool look(struct list *l, int64_t *done)
 	const struct lock *lock = walk_lock(&l->walk);
 	size_t before = l->work_done;
 
-	if (c && (client_is_own(l->client, c) || client_is_operator(l->client)))
+	if (c && !c->bearer && (client_is_own(l->client, c) || client_is_operator(l->client)))
 		show_client(l, c);
 	else if (lock && (l->any || name_matches(bytes_view(&l->pattern), bytes_view(&lock->name), &l->work_done)))
 		show_lock(l, lock);

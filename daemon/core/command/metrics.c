@@ -273,7 +273,7 @@ static void write_pools(const struct hosts *h, struct bytes *out)
 {
 	const struct broker_conf *conf = h->env->conf;
 	struct fill pools[FILLS_MAX] = {
-		{ "clients", h->locks->client_count, conf->limits.clients },
+		{ "clients", locks_conns(h->locks), conf->limits.clients },
 		{ "locks", h->locks->names.count - h->locks->idle_count, conf->limits.locks },
 		{ "new_names", names_count(h->locks->directories), conf->limits.new_names },
 	};

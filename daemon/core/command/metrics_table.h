@@ -20,7 +20,7 @@
 	LINE(SERVER, ALWAYS, loading, ONE, 0) \
 	NUMBER(SERVER, ALWAYS, stopping, env->stopping, "stopping", GAUGE, ONE, "1: the daemon is stopping.") \
 	NUMBER(SERVER, ALWAYS, draining, env->draining, "draining", GAUGE, ONE, "1: drained: it grants nothing.") \
-	NUMBER(CLIENTS, ALWAYS, connected_clients, h->locks->client_count, "connected_clients", GAUGE, ONE, "Connections.") \
+	NUMBER(CLIENTS, ALWAYS, connected_clients, locks_conns(h->locks), "connected_clients", GAUGE, ONE, "Connections.") \
 	NUMBER(CLIENTS, ALWAYS, blocked_clients, h->locks->blocked_count, "blocked_clients", GAUGE, ONE, \
 	       "Connections whose request waits for a lock.") \
 	NUMBER(CLIENTS, ALWAYS, users, h->locks->users.count, "users", GAUGE, ONE, "Users that have a connection.") \

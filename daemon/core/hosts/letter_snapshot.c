@@ -7,6 +7,7 @@
 #include "core/client/args.h"
 #include "core/hosts/answer.h"
 #include "core/hosts/hosts.h"
+#include "core/hosts/inquiry.h"
 #include "core/hosts/query.h"
 #include "core/hosts/revocation.h"
 #include "core/hosts/revoke.h"
@@ -140,8 +141,13 @@ void letters_snapshot(const struct hosts *h, struct bytes *out)
 		entry_number(&w, "client", c->conn);
 		entry_end(&w);
 	}
+	/* What an inquiry asks is asked again from its words. */
 	TAILQ_FOREACH(q, &h->queries, link)
-		query_snapshot(q, out);
+		if (!q->client->inquiry)
+			query_snapshot(q, out);
+	TAILQ_FOREACH(c, &h->locks->clients, link)
+		if (c->inquiry)
+			inquiry_snapshot(c->inquiry, out);
 	TAILQ_FOREACH(l, &h->letters, link) {
 		struct entry_writer w = entry_begin(out, "letter");
 

@@ -4,6 +4,7 @@
 #include "core/client/reply.h"
 #include "core/hosts/answer.h"
 #include "core/hosts/hosts.h"
+#include "core/hosts/inquiry.h"
 #include "core/hosts/query.h"
 #include "core/kind/semaphore.h"
 #include "core/znode/record.h"
@@ -103,6 +104,10 @@ void query_limit_answered(struct hosts *h, const struct operation *op, const str
 
 void query_reply(struct query *q)
 {
+	if (q->client->inquiry) {
+		inquiry_answered(q);
+		return;
+	}
 	if (answer_is_of(q)) {
 		answer_begin(q);
 		return;

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/hosts/release.h"
 
+#include "core/client/bid.h"
 #include "core/client/mlock.h"
 #include "core/hosts/answer.h"
 #include "core/hosts/hosts.h"
+#include "core/hosts/inquiry.h"
 #include "core/kind/observe.h"
 
 bool release_is_due(const struct client *c)
 {
 	return !TAILQ_EMPTY(&c->notifications) || !TAILQ_EMPTY(&c->observers) || !TAILQ_EMPTY(&c->requests) ||
-	       !TAILQ_EMPTY(&c->grants) || c->mlock || c->query || c->auditing;
+	       !TAILQ_EMPTY(&c->grants) || c->mlock || c->query || c->auditing || c->bid || c->inquiry;
 }
 
 /* The client asked for it, and has one of each at most. A closed one is not answered any longer. */
@@ -23,6 +25,10 @@ static void end_question(struct hosts *h, struct client *c)
 	}
 	if (c->auditing)
 		audit_leave(h, c);
+	if (c->inquiry)
+		inquiry_free(c->inquiry);
+	if (c->bid && !c->bearer)
+		bid_free(c->bid);
 }
 
 /* What it waits for goes before what it holds: it is granted nothing more. */

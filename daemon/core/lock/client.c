@@ -5,12 +5,70 @@
 #include "base/container.h"
 #include "base/mem.h"
 #include "core/lock/client_ledger.h"
+#include "core/lock/client_life.h"
+#include "core/lock/client_limits.h"
 #include "core/lock/locks.h"
 #include "core/port/event.h"
 #include "protocol/name.h"
 
 /* Of the event that may come of it. */
 enum { EVENT_BYTES_MAX = POOL_EVENT_BYTES + NAME_BYTES_MAX };
+
+struct client *client_new(struct locks *locks, uint32_t uid, struct slice unit)
+{
+	struct client *c = mem_new(sizeof(*c));
+
+	c->locks = locks;
+	c->uid = uid;
+	c->events_timer.kind = TIMER_EVENTS;
+	c->releasing.kind = WORK_RELEASE;
+	c->searching.kind = WORK_DEADLOCK;
+	bytes_slice(&c->unit, unit);
+	TAILQ_INIT(&c->requests);
+	TAILQ_INIT(&c->grants);
+	TAILQ_INIT(&c->notifications);
+	TAILQ_INIT(&c->observers);
+	TAILQ_INSERT_TAIL(&locks->clients, c, link);
+	locks->client_count++;
+	return c;
+}
+
+void client_enter(struct client *c, uint64_t id)
+{
+	c->id = id;
+	map_add(&c->locks->ids, &c->id_node, id);
+	c->account = account_enter(&c->locks->env->accounts, c->uid, c->unit.data, c->unit.len);
+	c->user = user_enter(c->locks, c->account);
+}
+
+void client_enter_new(struct client *c)
+{
+	client_enter(c, ++c->locks->last_client);
+	ledger_number(c->locks->env->ledger, CEILING_CLIENT, c->id);
+}
+
+void client_free(struct client *c)
+{
+	struct locks *locks = c->locks;
+
+	client_ledger_remove(c);
+	if (!TAILQ_EMPTY(&locks->walks))
+		walk_leave_client(locks, c);
+	TAILQ_REMOVE(&locks->clients, c, link);
+	map_remove(&locks->ids, &c->id_node);
+	locks->client_count--;
+	group_leave(c);
+	mem_free(c->groups);
+	bytes_free(&c->unit);
+	user_leave(locks, c->user);
+	account_leave(c->account);
+	bytes_free(&c->comm);
+	bytes_free(&c->child_comm);
+	bytes_free(&c->name);
+	bytes_free(&c->lib_name);
+	bytes_free(&c->lib_version);
+	mem_free(c);
+}
 
 void client_watch_child(const struct client *c)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A client is one connection, whose end releases what it holds. Notifications reach it without a request (notification.h).
+ * A client is one connection, whose end releases what it holds, or a bearer (bearer.h). It is told of more: notification.h.
  */
 #pragma once
 
@@ -29,6 +29,7 @@ struct client {
 	TAILQ_ENTRY(client) link; /* broker->clients, oldest first */
 	TAILQ_ENTRY(client) closing_link, audit_link, group_link, told_link, search_link; /* closing; `auditing`; owner; told */
 	uint32_t conn, pid, uid;
+	uint64_t started;         /* its process, as the adapter counts: with `pid` no other is meant; 0: not known */
 	struct bytes unit;        /* its systemd unit (base/unit_name.h) */
 	bool privileged;          /* it came through the operators' socket, and may use the reserve of accounts */
 	bool groups_known;        /* all of them */
@@ -53,7 +54,10 @@ struct client {
 	uint32_t child;           /* the process that it named; 0: none */
 	struct bytes child_comm;
 	bool child_known, child_ended, peer_ended; /* as the adapter has seen */
+	struct bearer *bearer;    /* it has no connection; NULL: it has one */
 	struct mlock *mlock;      /* the MLOCK that waits */
+	struct bid *bid;          /* its SET, or a bearer's, that is not answered yet (client/bid.h) */
+	struct inquiry *inquiry;  /* what other hosts are asked before its request is carried out (hosts/inquiry.h) */
 	struct request *request;  /* `blocking` while that waits, one of `requests`; NULL */
 	struct request blocking;  /* its LOCK: at most one, without allocation */
 	struct request_list requests;
@@ -94,8 +98,3 @@ bool client_is_own(const struct client *c, const struct client *other); /* of on
 /* What an account has of that lock is shown with all that is known of it: it is its own, or it may look. NULL: elsewhere. */
 bool client_may_look(const struct client *c, struct slice name, const struct account *account);
 bool client_is_operator(const struct client *c); /* it came through the operators' socket, whoever it is */
-
-/* False, with `why`: a limit of the client is reached, or its account's share. `queued`: an event will tell the end. */
-bool client_may_ask(const struct client *c, bool queued, const char **why);
-bool client_may_be_told(const struct client *c, const char **why); /* one event more, which it may leave unread */
-bool client_may_observe(const struct client *c, const char **why);

@@ -8,6 +8,7 @@ enum { TEXT_MAX = 4096 };
 
 static const struct field fields[] = {
 	FIELD_ANY(struct client, "pid", pid),
+	FIELD_ANY(struct client, "started", started),
 	FIELD_TEXT(struct client, "unit", unit, TEXT_MAX),
 	FIELD_FLAG(struct client, "privileged", privileged),
 	FIELD_NUMBER(struct client, "id", id, 1, INT64_MAX),

@@ -2,9 +2,14 @@
 #include "core/lock/client_ledger.h"
 
 #include "base/cold.h"
+#include "base/mem.h"
+#include "core/lock/bearer.h"
 #include "core/lock/client_entry.h"
 #include "core/lock/locks.h"
 #include "core/port/entry.h"
+
+/* A name, a unit, a program and a value, of which a unit is the longest. */
+enum { BEARER_TEXT_BYTES = 4096 };
 
 static struct ledger *ledger_of(const struct client *c)
 {
@@ -52,6 +57,7 @@ static void write_lasting(const struct client *c, struct entry_writer *w)
 {
 	struct client lasting = {
 		.pid = c->pid,
+		.started = c->started,
 		.unit = c->unit,
 		.privileged = c->privileged,
 		.version = c->version,
@@ -70,17 +76,34 @@ static void write_lasting(const struct client *c, struct entry_writer *w)
 	client_entry_write(&lasting, w);
 	if (c->group)
 		entry_text(w, "group", bytes_view(&c->group->name));
+	if (c->bearer)
+		entry_text(w, "value", bytes_view(&c->bearer->value));
+}
+
+/* A bearer's value is in it, and was never in memory that is free by now. */
+static struct entry_writer begin(const struct client *c, struct bytes *text)
+{
+	if (c->bearer)
+		bytes_reserve(text, BEARER_TEXT_BYTES);
+	return (struct entry_writer){ .out = text };
+}
+
+static void end(const struct client *c, struct bytes *text)
+{
+	if (c->bearer)
+		mem_wipe(text->data, text->cap);
+	bytes_free(text);
 }
 
 static void write_text(struct client *c, uint64_t flags)
 {
 	struct bytes text = { 0 };
-	struct entry_writer w = { .out = &text };
+	struct entry_writer w = begin(c, &text);
 
 	write_lasting(c, &w);
 	if (!c->record || c->record->length != text.len || memcmp(c->record->text, text.data, text.len) != 0)
 		write(c, &text, w.values / 2, flags);
-	bytes_free(&text);
+	end(c, &text);
 }
 
 COLD void client_ledger_add(struct client *c)
@@ -95,7 +118,14 @@ void client_ledger_remove(struct client *c)
 		return;
 	if (c->record->flags & LEDGER_TOLD)
 		TAILQ_REMOVE(&c->locks->told, c, told_link);
-	ledger_drop(ledger_of(c), &c->record->head);
+	if (c->bearer && !(c->record->head.word & LEDGER_PRIVATE)) {
+		struct ledger_client *r = c->record;
+
+		ledger_drop(ledger_of(c), &r->head);
+		mem_wipe(r->text, r->length); /* nobody takes the cell for a record any longer */
+	} else {
+		ledger_drop(ledger_of(c), &c->record->head);
+	}
 	c->record = NULL;
 }
 
@@ -146,12 +176,12 @@ void client_ledger_all_told(struct locks *locks)
 bool client_ledger_is_true(const struct client *c)
 {
 	struct bytes text = { 0 };
-	struct entry_writer w = { .out = &text };
+	struct entry_writer w = begin(c, &text);
 	bool same;
 
 	write_lasting(c, &w);
 	same = slice_eq(bytes_view(&text), (struct slice){ c->record->text, c->record->length });
-	bytes_free(&text);
+	end(c, &text);
 	return same && c->record->pairs == w.values / 2 &&
 	       (c->record->flags | LEDGER_TOLD) == (flags_of(c) | LEDGER_TOLD);
 }

@@ -5,6 +5,7 @@
 
 #include "base/cold.h"
 #include "base/mem.h"
+#include "core/lock/bearer.h"
 #include "core/lock/lock_ledger.h"
 #include "protocol/bytes_format.h"
 
@@ -87,11 +88,17 @@ struct grant *grant_find(const struct lock *lock, const struct client *client)
 }
 
 /* The adapter needs nothing about a closed client, and nothing in standalone mode. */
-static void tell_adapter(const struct client *c)
+static void tell_adapter(struct client *c)
 {
 	struct effect *e;
 
-	if (c->locks->env->conf->standalone || c->locks->conns[c->conn] != c)
+	if (c->locks->env->conf->standalone)
+		return;
+	if (c->bearer) {
+		bearer_holds(c, c->is_holder);
+		return;
+	}
+	if (c->locks->conns[c->conn] != c)
 		return;
 	e = effects_add(c->locks->env->out, EFFECT_HOLDER);
 	e->conn = c->conn;
@@ -166,9 +173,10 @@ void grant_new(struct request *r, enum mode mode, int64_t token)
 	link_up(g);
 	grants_changed(client);
 	locks->env->stats.grants_total++;
-	grant_ledger_begin(g);
+	/* First: a bearer's grant that is found without a lease would have no end. */
 	if (r->lease_ns)
 		grant_renew(g, r->lease_ns);
+	grant_ledger_begin(g);
 }
 
 void grant_renew(struct grant *g, int64_t lease_ns)

@@ -33,7 +33,7 @@ static inline void lock_ledger_limit(const struct lock *lock, int64_t limit)
 		ledger_store(l, &lock->directory.record->limit, (uint64_t)limit);
 }
 
-/* The same for one that is new: it counts, has one level and no lease yet. Every pair of LOCK and UNLOCK comes here. */
+/* The same for one that is new: it counts and has one level. Every pair of LOCK and UNLOCK comes here. */
 static inline void grant_ledger_begin(struct grant *g)
 {
 	struct ledger *l = g->lock->locks->env->ledger;
@@ -52,7 +52,7 @@ static inline void grant_ledger_begin(struct grant *g)
 	r->token = LEDGER_TOKEN(g->token, g->mode);
 	r->flags = LEDGER_COUNTED;
 	r->depth = 1;
-	r->lease_ns = LEDGER_NO_LEASE;
+	r->lease_ns = g->lease.place ? g->lease.due_ns : LEDGER_NO_LEASE;
 	r->granted_ns = g->granted_ns;
 	r->length = 0;
 	ledger_publish(l, &r->head, LEDGER_GRANT);

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "core/claim/charge.h"
 #include "core/claim/directory_snapshot.h"
+#include "core/lock/bearer.h"
 #include "core/lock/leftover.h"
 #include "core/lock/locks.h"
 #include "core/port/entry.h"
@@ -46,7 +47,7 @@ static void request_snapshot(const struct request *r, struct bytes *out)
 	struct entry_writer w = entry_begin(out, "request");
 
 	assert(r->outcome.kind == OUTCOME_NONE);
-	entry_number(&w, "client", r->client->conn);
+	entry_number(&w, "client", bearer_number(r->client));
 	entry_fields(&w, FIELDS(request_fields), r);
 	entry_due(&w, "due", &r->timer);
 	entry_end(&w);
@@ -57,7 +58,7 @@ static void grant_snapshot(const struct grant *g, struct bytes *out)
 	struct entry_writer w = entry_begin(out, "grant");
 
 	assert(g->outcome.kind == OUTCOME_NONE);
-	entry_number(&w, "client", g->client->conn);
+	entry_number(&w, "client", bearer_number(g->client));
 	entry_fields(&w, FIELDS(grant_fields), g);
 	entry_due(&w, "lease", &g->lease);
 	entry_end(&w);
@@ -132,9 +133,9 @@ struct client *lock_restore_client(const struct locks *locks, const struct entry
 	struct client *c;
 	int64_t conn;
 
-	if (!entry_get_number(e, "client", 0, UINT32_MAX, &conn))
+	if (!entry_get_number(e, "client", 0, INT64_MAX, &conn))
 		return NULL;
-	c = (uint64_t)conn < locks->conns_cap ? locks->conns[conn] : NULL;
+	c = bearer_numbered(locks, conn);
 	if (c)
 		return c;
 	entry_refuse(e, "there is no client");
@@ -146,7 +147,7 @@ static struct request *place_of(struct client *c, const struct request *read)
 {
 	if (read->queued)
 		return mem_new(sizeof(struct request));
-	return c->request || !c->asking ? NULL : &c->blocking;
+	return c->request || !(c->asking || c->bearer) ? NULL : &c->blocking;
 }
 
 struct request *request_restore(struct lock *lock, const struct entry *e)
@@ -194,6 +195,8 @@ struct grant *grant_restore(struct lock *lock, const struct entry *e)
 	*g = read;
 	grant_add(g);
 	c->is_holder = c->grant_count > c->lost_count;
+	if (c->bearer && !lock->locks->env->conf->standalone)
+		bearer_holds(c, true);
 	if (g->depth < 1 || (lock->slots && g->depth > LIMIT_PERMITS_MAX)) {
 		entry_refuse(e, "it has no level");
 		return NULL;

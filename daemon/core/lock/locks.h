@@ -24,7 +24,8 @@ struct locks {
 	struct directories *directories;
 
 	struct client **conns; /* by connection number */
-	size_t conns_cap, client_count;
+	size_t conns_cap, client_count; /* bearers included, of which there are: */
+	size_t bearer_count, bearers_hold; /* ... and, with ZooKeeper, those that hold something */
 	uint64_t last_client;
 	struct client_list clients, closing;
 	struct client_list told; /* pushes for them may not have been carried out (client_ledger.h) */
@@ -52,6 +53,12 @@ struct locks {
 	size_t request_count, blocked_count, grant_count, lost_count;
 	int64_t oldest_ns, looked_ns; /* when the oldest waiting request was made, INT64_MAX: none; and when that was seen */
 };
+
+/* Those with a connection. */
+static inline size_t locks_conns(const struct locks *locks)
+{
+	return locks->client_count - locks->bearer_count;
+}
 
 /* For how long the oldest waiting request has waited: as of now, or of a look at all clients at most a second ago. */
 int64_t locks_longest_wait_ns(struct locks *locks);

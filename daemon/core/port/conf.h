@@ -68,6 +68,7 @@ struct broker_conf {
 	const struct accounts *sockets; /* what connections use (ACCOUNTS), and how its pools are called; NULL: not known */
 	const struct pool_words *sockets_words;
 	int64_t started_s;        /* seconds since 1970 */
+	int started_ms;           /* ... and milliseconds, below 1000 */
 	int64_t session_timeout_ns; /* asked for; for INFO and the checks of the numbers */
 	int64_t tick_ns;          /* the servers' tickTime */
 	/* From here to `stop_timeout_ns`: may change. */

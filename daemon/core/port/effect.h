@@ -34,6 +34,8 @@ enum effect_type {
 	EFFECT_STOPPED,    /* the broker has stopped; `close_session`: nothing is held, the session may end at once */
 };
 
+#define EFFECT_NO_CONN UINT32_MAX /* HOLDER: somebody without a connection */
+
 enum zk_create { ZK_PERSISTENT, ZK_CONTAINER, ZK_EPHEMERAL, ZK_EPHEMERAL_SEQUENTIAL };
 
 struct span {

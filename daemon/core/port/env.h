@@ -44,7 +44,7 @@ struct env {
 /* Milliseconds since 1970, by the clock that the daemon was started with. */
 static inline int64_t env_wall_ms(const struct env *env, int64_t at_ns)
 {
-	return env->conf->started_s * 1000 + (at_ns - env->started_ns) / 1000000;
+	return env->conf->started_s * 1000 + env->conf->started_ms + (at_ns - env->started_ns) / 1000000;
 }
 
 /* Nothing new is granted. */

@@ -44,7 +44,7 @@ struct event {
 	uint32_t conn; /* CLIENT_*: the adapter's number of the connection, small and dense, reused after GONE */
 	union {
 		struct {
-			uint32_t pid, uid, gid;
+			uint32_t pid, uid, gid; uint64_t started; /* of the process: no other one has both; 0: not known */
 			struct slice comm, unit; /* command name of the peer, may be empty, and its systemd unit (base/unit_name.h) */
 			bool privileged; /* it came through the operators' socket */
 			struct event_groups groups;

@@ -22,6 +22,8 @@
  * DEADLOCK | a wait or a holder is looked at         | who has less than before (client/deadlock.h)
  *   REVOKE | a holder is asked for the lock, or loses  | it has lost the lock, or holds it and is not asked yet; who
  *   ERRAND |   it; ERRAND: at another host's word    |   comes is not meant (hosts/revoke.h)
+ *     BID | the next of its locks is tried         | as for MLOCK (client/bid.h)
+ * INQUIRY | a request is carried out at last        | what other hosts have, as they answered (hosts/inquiry.h)
  *  RELEASE | something that a client has is ended    | what it still has is as if the client had not ended yet
  *
  * Next to nothing of an item is in a snapshot: a list or an answer starts over; who is to be told follows from what was told
@@ -36,7 +38,7 @@
 
 enum work_kind {
 	WORK_LIST, WORK_ANSWER, WORK_LEADER, WORK_OBSERVERS, WORK_AUDIT, WORK_MLOCK, WORK_RELEASE, WORK_DEADLOCK, WORK_REVOKE,
-	WORK_ERRAND,
+	WORK_ERRAND, WORK_BID, WORK_INQUIRY,
 };
 
 enum {

@@ -79,7 +79,10 @@ static bool held_live(struct saved *s, int64_t time_ns)
 static void keep_holders(struct saved *s, const struct saved_left *left)
 {
 	s->held_foreign = !left->here;
-	s->held = mem_new(left->conn_count * sizeof(*s->held) + 1);
+	s->held = mem_new((left->conn_count + 1) * sizeof(*s->held));
+	/* Nobody can tell whether whoever knows the value is there: it counts as alive, and is examined last. */
+	if (left->file->bearers)
+		s->held[s->held_count++] = (struct saved_conn){ 0 };
 	for (size_t i = 0; i < left->conn_count; i++)
 		if (left->conns[i].holds)
 			s->held[s->held_count++] = left->conns[i];

@@ -65,6 +65,7 @@ struct saved_file {
 	struct saved_session session[2];
 	struct saved_former former[FORMERS_MAX];
 	uint64_t finished;      /* the parcel that a process has left which then ended (saved_finish()); 0: none */
+	uint64_t bearers;       /* not 0: somebody without a connection holds something, too */
 };
 
 _Static_assert(sizeof(struct saved_file) <= SAVED_PAGE, "what was added last is 0 in files of before");

@@ -65,6 +65,12 @@ void saved_holder(struct saved *s, uint32_t conn, bool holds)
 		__atomic_store_n(&place(s, conn)->holds, holds, __ATOMIC_RELEASE);
 }
 
+void saved_bearers(struct saved *s, bool hold)
+{
+	if (s)
+		__atomic_store_n(&s->file->bearers, hold, __ATOMIC_RELEASE);
+}
+
 /* The next daemon must take a connection for open if this one did not learn its other end before it was killed. */
 void saved_look(struct saved *s)
 {

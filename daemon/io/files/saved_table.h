@@ -25,6 +25,8 @@ size_t saved_clients(const struct saved *s);
 void saved_connected(struct saved *s, uint32_t conn, const struct saved_conn *who, int fd);
 void saved_gone(struct saved *s, uint32_t conn);
 void saved_holder(struct saved *s, uint32_t conn, bool holds);
+/* Somebody holds something without a connection, or nobody does any longer. */
+void saved_bearers(struct saved *s, bool hold);
 /* Learns the other ends of some new holders' connections; to be called about every second. */
 void saved_look(struct saved *s);
 

@@ -120,6 +120,7 @@ static void server_welcome(void *arg, const struct visitor *v)
 	event.connected.pid = v->pid;
 	event.connected.uid = v->uid;
 	event.connected.gid = v->gid;
+	event.connected.started = v->start;
 	event.connected.comm = v->comm;
 	event.connected.unit = v->unit;
 	event.connected.privileged = v->privileged;

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A bid is what a connection asks for under a value (SET, and scripts): one lock or several, all or none, at once or not at
+ * all. Each is tried by a bearer of its own (lock/bearer.h), one after the other in byte order of their names, so that of
+ * two that bid for the same names one gets them all.
+ *
+ *   state  | means                                | event -> next state
+ *   TRYING | the bearer of `at` tries its lock    | granted -> NEXT, or the last: answered `granted`
+ *          |                                      | taken -> answered `taken`; failed -> answered with the error
+ *   NEXT   | those up to `at` are held; it waits  | its turn -> TRYING the one behind
+ *          |   for its user's turn (port/work.h)  |
+ *
+ * Whatever was taken is given back when it is not answered `granted`: also when one of the locks is lost meanwhile, and when
+ * the connection ends or is reset. The leases of all begin with the answer.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/charge.h"
+#include "core/port/work.h"
+#include "protocol/bytes.h"
+
+struct client;
+struct entry;
+struct grant;
+struct locks;
+struct refusal;
+
+enum { BID_STEPS = 16 }; /* what one lock counts for (port/work.h) */
+
+/* What is answered: +OK, nil, or the number. */
+struct bid_answer {
+	enum { BID_OK, BID_NIL, BID_NUMBER } kind;
+	int64_t number;
+};
+
+struct bid_part {
+	struct bytes name;
+	struct client *bearer; /* NULL: none yet, or it was lost */
+};
+
+struct bid {
+	struct client *client;
+	struct work_item work; /* NEXT */
+	struct bytes value;
+	int64_t lease_ns;
+	struct bid_answer granted, taken;
+	struct charge charge; /* for its memory */
+	bool lost;            /* one of those that it had */
+	size_t at, count;
+	struct bid_part parts[]; /* in byte order, each name once */
+};
+
+/* Of valid names, 1..LIMIT_NAMES_MAX. Duplicates are one. Answers now or later. The lease is above 0. */
+struct bid_terms {
+	const struct slice *names;
+	size_t count;
+	struct slice value;
+	int64_t lease_ns;
+	struct bid_answer granted, taken;
+};
+
+void bid_begin(struct client *c, const struct bid_terms *terms);
+void bid_reply(struct client *c, const struct bid_answer *answer);
+/* How the request of that bearer ended. */
+void bid_granted(struct client *bearer);
+void bid_timed_out(struct client *bearer);
+void bid_failed(struct client *bearer, struct refusal *no); /* frees the sentence */
+/* A grant of a bearer was just lost: both end, and so will the bid. */
+void bid_lost(struct grant *g);
+/* It is over, as if one lock were taken. */
+void bid_end_wait(struct bid *b);
+void bid_go_on(struct bid *b); /* its turn has come (WORK_BID) */
+/* Gives back what it has. Without an answer. */
+void bid_free(struct bid *b);
+size_t bid_memory(const struct bid *b);
+void bid_snapshot(const struct bid *b, struct bytes *out);
+bool bid_restore(struct locks *locks, const struct entry *e);

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Locks as programs of Redis take them: SET with NX, GET, EXISTS, TTL, PTTL, DEL, UNLINK, EXPIRE, PEXPIRE; and TOKEN. What
+ * names no value acts for the process that has set the lock, whichever of its connections asks.
+ */
+#include "core/client/reply.h"
+#include "core/command/call.h"
+#include "core/command/value.h"
+#include "core/hosts/participant.h"
+#include "core/lock/bearer.h"
+#include "protocol/limits.h"
+#include "protocol/number.h"
+
+static const int64_t NS_PER_MS = 1000000, MS_PER_S = 1000;
+
+static const struct slice NO_VALUE = { 0 };
+
+/* ---- SET ---- */
+
+struct set {
+	bool nx, xx;
+	int64_t lease_ns; /* 0: none given */
+};
+
+/* An instant as the clock of the wall shows it. */
+static bool parse_until(const struct call *call, struct slice word, bool in_s, int64_t *ret_ns)
+{
+	const struct env *env = call->client->locks->env;
+	int64_t number, unit = in_s ? MS_PER_S : 1, left_ms;
+
+	if (number_parse(word, &number) && number >= 1 && number <= INT64_MAX / MS_PER_S) {
+		left_ms = number * unit - env_wall_ms(env, env->now_ns);
+		if (left_ms >= 1 && left_ms <= LIMIT_MS_MAX) {
+			*ret_ns = left_ms * NS_PER_MS;
+			return true;
+		}
+	}
+	args_usage_error(call, "invalid expire time in");
+	return false;
+}
+
+static bool parse_time(const struct call *call, struct slice word, size_t at, struct set *s)
+{
+	bool in_s = slice_is(word, "EX") || slice_is(word, "EXAT"), until = word.len == 4;
+
+	if (s->lease_ns || at == call->argc) {
+		args_syntax_error(call);
+		return false;
+	}
+	return until ? parse_until(call, call->argv[at], in_s, &s->lease_ns)
+		     : value_lease(call, call->argv[at], in_s, &s->lease_ns);
+}
+
+static bool is_time(struct slice word)
+{
+	return slice_is(word, "PX") || slice_is(word, "EX") || slice_is(word, "PXAT") || slice_is(word, "EXAT");
+}
+
+/* Values are secrets: no sentence shows a word that may be one. */
+static bool parse_set(const struct call *call, struct set *s)
+{
+	for (size_t at = 3; at < call->argc; at++) {
+		struct slice word = call->argv[at];
+
+		if (is_time(word)) {
+			if (!parse_time(call, word, ++at, s))
+				return false;
+		} else if (slice_is(word, "NX") && !s->xx) {
+			s->nx = true;
+		} else if (slice_is(word, "XX") && !s->nx) {
+			s->xx = true;
+		} else if (slice_is(word, "GET") || slice_is(word, "KEEPTTL")) {
+			reply_error(call->client, ERROR_ERR,
+				    "a lock is not overwritten: SET takes neither GET nor KEEPTTL here");
+			return false;
+		} else {
+			args_syntax_error(call);
+			return false;
+		}
+	}
+	return true;
+}
+
+static const char *why_not(const struct set *s)
+{
+	if (!s->nx && !s->xx)
+		return "lockbroker keeps locks and no other data: say NX to take the lock, XX to extend it";
+	if (!s->lease_ns)
+		return "say how long the lock is to be held at most, with PX, EX, PXAT or EXAT";
+	return NULL;
+}
+
+static void take(struct call *call, int64_t lease_ns)
+{
+	const struct bid_terms terms = {
+		.names = &call->name,
+		.count = 1,
+		.value = call->argv[2],
+		.lease_ns = lease_ns,
+		.granted = { .kind = BID_OK },
+		.taken = { .kind = BID_NIL },
+	};
+
+	value_set(call, &terms);
+}
+
+static void extend(struct client *c, struct call *call, int64_t lease_ns)
+{
+	const struct inquiry_fact *fact;
+	struct grant *g;
+
+	switch (value_look(call, call->name, call->argv[2], &g, &fact)) {
+	case VALUE_WAIT:
+		break;
+	case VALUE_NOBODY:
+	case VALUE_OTHER:
+		reply_nil(c);
+		break;
+	case VALUE_ELSEWHERE:
+		value_refuse(c, call->name, fact);
+		break;
+	case VALUE_MINE:
+		value_extend(g, lease_ns);
+		reply_status(c, "OK");
+		break;
+	}
+}
+
+void cmd_set(struct client *c, struct call *call)
+{
+	struct set s = { 0 };
+	const char *why;
+
+	if (!parse_set(call, &s))
+		return;
+	why = why_not(&s);
+	if (why)
+		reply_error(c, ERROR_ERR, "%s: %s", why, call->name);
+	else if (!value_valid(c, call->argv[2]))
+		return;
+	else if (s.nx)
+		take(call, s.lease_ns);
+	else
+		extend(c, call, s.lease_ns);
+}
+
+/* ---- what there is ---- */
+
+static void reply_held(struct client *c, struct slice host)
+{
+	struct bytes text = { 0 };
+
+	bytes_format(&text, "held@%s", host);
+	resp_bulk(reply_out(c), bytes_view(&text));
+	reply_end(c);
+	bytes_free(&text);
+}
+
+void cmd_get(struct client *c, struct call *call)
+{
+	const struct inquiry_fact *fact;
+	struct grant *g;
+
+	switch (value_look(call, call->name, NO_VALUE, &g, &fact)) {
+	case VALUE_WAIT:
+		break;
+	case VALUE_NOBODY:
+		reply_nil(c);
+		break;
+	case VALUE_ELSEWHERE:
+		reply_held(c, bytes_view(&fact->host));
+		break;
+	case VALUE_MINE:
+	case VALUE_OTHER:
+		if (!bearer_grant(call->lock, c)) {
+			reply_held(c, slice_of(c->locks->env->conf->host));
+			break;
+		}
+		resp_bulk(reply_out(c), bytes_view(&g->client->bearer->value));
+		reply_end(c);
+		break;
+	}
+}
+
+void cmd_exists(struct client *c, struct call *call)
+{
+	int64_t count = 0;
+
+	for (size_t i = 1; i < call->argc; i++) {
+		enum value_look is = value_look(call, call->argv[i], NO_VALUE, NULL, NULL);
+
+		if (is == VALUE_WAIT)
+			return;
+		count += is != VALUE_NOBODY;
+	}
+	reply_integer(c, count);
+}
+
+/* The rest of a lease. As Redis answers it: -1: it has none, or none is known; -2: nobody holds it. */
+void cmd_ttl(struct client *c, struct call *call)
+{
+	struct grant *g = NULL;
+	int64_t left_ms = -1;
+
+	switch (value_look(call, call->name, NO_VALUE, &g, NULL)) {
+	case VALUE_WAIT:
+		return;
+	case VALUE_NOBODY:
+		left_ms = -2;
+		break;
+	case VALUE_ELSEWHERE:
+		break;
+	case VALUE_MINE:
+	case VALUE_OTHER:
+		if (g->lease.place)
+			left_ms = grant_lease_rest_ns(g) / NS_PER_MS;
+		break;
+	}
+	reply_integer(c, left_ms < 0 || call->command == COMMAND_PTTL ? left_ms : (left_ms + MS_PER_S / 2) / MS_PER_S);
+}
+
+void cmd_token(struct client *c, struct call *call)
+{
+	const struct inquiry_fact *fact;
+	struct grant *g;
+
+	if (!value_valid(c, call->argv[2]))
+		return;
+	switch (value_look(call, call->name, call->argv[2], &g, &fact)) {
+	case VALUE_WAIT:
+		break;
+	case VALUE_NOBODY:
+	case VALUE_OTHER:
+		reply_error(c, ERROR_NOTHELD, "it is not held under that value: %s", call->name);
+		break;
+	case VALUE_ELSEWHERE:
+		value_refuse(c, call->name, fact);
+		break;
+	case VALUE_MINE:
+		reply_integer(c, g->token);
+		break;
+	}
+}
+
+/* ---- for the process that has set it ---- */
+
+static void deny(struct client *c, struct slice name, struct slice holder)
+{
+	reply_error(c, ERROR_DENIED,
+		    "%s is held %s: without its value only the process that has set it may release or extend it", name,
+		    holder);
+}
+
+static void deny_here(const struct call *call, const struct grant *g)
+{
+	struct participant p = participant_holder(call->hosts, g);
+	struct bytes said = { 0 };
+
+	participant_veil(&p, call->client, bytes_view(&g->lock->name));
+	participant_say(&said, &p);
+	if (!g->client->bearer)
+		bytes_text(&said, ", not by SET");
+	deny(call->client, bytes_view(&g->lock->name), bytes_view(&said));
+	bytes_free(&said);
+}
+
+/* The grant of the process' own. *ret: NULL: nobody holds it. False: the command returns. */
+static bool own(struct call *call, struct slice name, struct grant **ret)
+{
+	const struct inquiry_fact *fact;
+	struct grant *g;
+
+	*ret = NULL;
+	switch (value_look(call, name, NO_VALUE, &g, &fact)) {
+	case VALUE_WAIT:
+		return false;
+	case VALUE_NOBODY:
+		return true;
+	case VALUE_ELSEWHERE:
+		deny(call->client, name, bytes_view(&fact->said));
+		return false;
+	case VALUE_MINE:
+	case VALUE_OTHER:
+		break;
+	}
+	if (!g->client->bearer || !bearer_is_of(g->client, call->client)) {
+		deny_here(call, g);
+		return false;
+	}
+	*ret = g;
+	return true;
+}
+
+/* All are looked at before any is released. */
+void cmd_del(struct client *c, struct call *call)
+{
+	struct grant *g;
+	int64_t count = 0;
+
+	for (size_t i = 1; i < call->argc; i++)
+		if (!own(call, call->argv[i], &g))
+			return;
+	for (size_t i = 1; i < call->argc; i++) {
+		struct lock *lock = lock_find(c->locks, call->argv[i]);
+
+		g = lock ? bearer_grant(lock, c) : NULL;
+		if (!g)
+			continue;
+		value_release(g);
+		count++;
+	}
+	reply_integer_settled(c, count);
+}
+
+void cmd_expire(struct client *c, struct call *call)
+{
+	int64_t lease_ns;
+	struct grant *g;
+
+	if (!value_lease(call, call->argv[2], call->command == COMMAND_EXPIRE, &lease_ns) || !own(call, call->name, &g))
+		return;
+	if (g)
+		value_extend(g, lease_ns);
+	reply_integer(c, g != NULL);
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/command/value.h"
+
+#include "core/client/reply.h"
+#include "core/lock/bearer.h"
+#include "core/lock/locks.h"
+#include "protocol/limits.h"
+#include "protocol/number.h"
+
+static const int64_t NS_PER_MS = 1000000;
+
+bool value_valid(struct client *c, struct slice value)
+{
+	if (value.len >= 1 && value.len <= BEARER_VALUE_MAX)
+		return true;
+	reply_error(c, ERROR_ERR, "the value of a lock is 1..512 bytes: %d", value.len);
+	_Static_assert(BEARER_VALUE_MAX == 512, "the sentence names it");
+	return false;
+}
+
+bool value_lease(const struct call *call, struct slice word, bool in_s, int64_t *ret_ns)
+{
+	int64_t number, unit = in_s ? 1000 : 1;
+
+	if (number_parse(word, &number) && number >= 1 && number <= LIMIT_MS_MAX / unit) {
+		*ret_ns = number * unit * NS_PER_MS;
+		return true;
+	}
+	args_usage_error(call, "invalid expire time in");
+	return false;
+}
+
+enum value_look value_look(struct call *call, struct slice name, struct slice value, struct grant **ret,
+			   const struct inquiry_fact **ret_fact)
+{
+	struct client *c = call->client;
+	struct lock *lock = lock_find(c->locks, name);
+	struct grant *g = lock ? TAILQ_FIRST(&lock->grants) : NULL;
+	const struct inquiry_fact *fact;
+
+	if (!lock && !args_valid_name(c, name))
+		return VALUE_WAIT;
+	if (ret)
+		*ret = g;
+	if (g)
+		return value.len && bearer_grant_of(lock, c, value) ? VALUE_MINE : VALUE_OTHER;
+	if (c->locks->env->conf->standalone)
+		return VALUE_NOBODY;
+	fact = inquiry_look(call, name);
+	if (!fact)
+		return VALUE_WAIT;
+	if (ret_fact)
+		*ret_fact = fact;
+	if (!fact->unknown)
+		return fact->held ? VALUE_ELSEWHERE : VALUE_NOBODY;
+	reply_error(c, ERROR_UNAVAILABLE, "ZooKeeper cannot be asked what other hosts hold: %s", name);
+	return VALUE_WAIT;
+}
+
+void value_refuse(struct client *c, struct slice name, const struct inquiry_fact *fact)
+{
+	reply_error(c, ERROR_UNAVAILABLE, "%s is held %s, and has to be released or extended over there", name,
+		    bytes_view(&fact->said));
+}
+
+void value_release(struct grant *g)
+{
+	struct client *bearer = g->client;
+
+	grant_end(g);
+	bearer_rest(bearer);
+}
+
+void value_extend(struct grant *g, int64_t lease_ns)
+{
+	grant_renew(g, lease_ns);
+}
+
+void value_set(struct call *call, const struct bid_terms *terms)
+{
+	bid_begin(call->client, terms);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Locks that are held under a value (lock/bearer.h), for the commands that speak of them: SET and its kin, and scripts.
+ *
+ * A command first looks at each name that it is about. Where that says VALUE_WAIT it returns: it has been answered, or it
+ * runs again from its beginning, with the same words, once other hosts have told what they have (hosts/inquiry.h). When all
+ * is known it acts, and answers: value_release() and value_extend() act at once, value_set() answers by itself.
+ *
+ *   look      | means                                       | what a script that compares values does
+ *   WAIT      | nothing yet, or it has been answered        | returns
+ *   NOBODY    | nobody holds it, on any host                | as if the key were absent
+ *   MINE      | this host holds it for this user and value  | as if the key had that value
+ *   OTHER     | somebody else holds it on this host         | as if the key had another value
+ *   ELSEWHERE | another host holds it: under which value is | value_refuse(): never "it is not yours"
+ *             |   not known here                            |
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "core/client/args.h"
+#include "core/client/bid.h"
+#include "core/hosts/inquiry.h"
+
+struct grant;
+
+enum value_look { VALUE_WAIT, VALUE_NOBODY, VALUE_MINE, VALUE_OTHER, VALUE_ELSEWHERE };
+
+/* False: it is no value, 1..BEARER_VALUE_MAX bytes, and that was answered. */
+bool value_valid(struct client *c, struct slice value);
+/*
+ * A lease that ends in so many milliseconds, 1..LIMIT_MS_MAX (in s: 1000 each). False: the word is none, and that was
+ * answered as Redis does.
+ */
+bool value_lease(const struct call *call, struct slice word, bool in_s, int64_t *ret_ns);
+/* Who holds that name; a name that is none is answered. *ret: for MINE and OTHER its grant, ELSEWHERE *ret_fact. Each may
+ * be NULL. A value that is empty is nobody's. */
+enum value_look value_look(struct call *call, struct slice name, struct slice value, struct grant **ret,
+			   const struct inquiry_fact **ret_fact);
+/* Answers -UNAVAILABLE: another host holds it, and this one cannot act there. */
+void value_refuse(struct client *c, struct slice name, const struct inquiry_fact *fact);
+/* Of a MINE. What was released is answered by value_answer() or reply_integer_settled(), when the next holder has it. */
+void value_release(struct grant *g);
+void value_extend(struct grant *g, int64_t lease_ns); /* the lease ends that long from now, above 0 */
+/* If all are free they are held under the value, with that lease each: `granted` is answered; else `taken`, or an error. */
+void value_set(struct call *call, const struct bid_terms *terms);

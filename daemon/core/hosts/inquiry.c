@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/hosts/inquiry.h"
+
+#include <assert.h>
+
+#include "base/mem.h"
+#include "core/client/reply.h"
+#include "core/hosts/hosts.h"
+#include "core/hosts/participant.h"
+#include "core/lock/lock_snapshot.h"
+#include "core/port/entry.h"
+#include "protocol/name.h"
+
+/* ---- the words ---- */
+
+static size_t bytes_of(size_t argc, const struct slice *argv)
+{
+	size_t bytes = sizeof(struct inquiry) + argc * sizeof(struct slice);
+
+	for (size_t i = 0; i < argc; i++)
+		bytes += argv[i].len;
+	return bytes;
+}
+
+size_t inquiry_memory(const struct inquiry *i)
+{
+	return bytes_of(i->argc, i->argv);
+}
+
+static struct inquiry *new (struct client *c, size_t argc, const struct slice *argv)
+{
+	struct inquiry *i = mem_new(sizeof(*i));
+	size_t at = 0;
+
+	i->client = c;
+	i->work.kind = WORK_INQUIRY;
+	i->argc = argc;
+	i->argv = mem_new_array(argc, sizeof(i->argv[0]));
+	for (size_t n = 0; n < argc; n++)
+		at += argv[n].len;
+	bytes_reserve(&i->text, at + 1);
+	for (size_t n = 0; n < argc; n++)
+		bytes_slice(&i->text, argv[n]);
+	at = 0;
+	for (size_t n = 0; n < argc; at += argv[n++].len)
+		i->argv[n] = (struct slice){ i->text.data + at, argv[n].len };
+	charge_force(&i->charge, c->account, POOL_MEMORY, inquiry_memory(i));
+	c->inquiry = i;
+	return i;
+}
+
+void inquiry_free(struct inquiry *i)
+{
+	work_drop(&i->client->locks->env->works, &i->work);
+	charge_give_back(&i->charge, POOL_MEMORY);
+	for (size_t n = 0; n < i->fact_count; n++) {
+		bytes_free(&i->facts[n].name);
+		bytes_free(&i->facts[n].host);
+		bytes_free(&i->facts[n].said);
+	}
+	mem_wipe(i->text.data, i->text.cap);
+	bytes_free(&i->text);
+	mem_free(i->argv);
+	i->client->inquiry = NULL;
+	mem_free(i);
+}
+
+static void make_ready(struct inquiry *i)
+{
+	struct client *c = i->client;
+
+	work_add(&c->locks->env->works, &c->user->worker, &i->work);
+}
+
+/* ---- the facts ---- */
+
+static const struct inquiry_fact *find(const struct inquiry *i, struct slice name)
+{
+	for (size_t n = 0; i && n < i->fact_count; n++)
+		if (slice_eq(bytes_view(&i->facts[n].name), name))
+			return &i->facts[n];
+	return NULL;
+}
+
+static bool refuse(struct client *c, const char *sentence)
+{
+	c->locks->env->stats.limits_total++;
+	reply_error(c, ERROR_LIMIT, "%s", sentence);
+	return false;
+}
+
+static bool admits(const struct call *call)
+{
+	struct client *c = call->client;
+
+	if (c->inquiry)
+		return c->inquiry->fact_count < INQUIRY_FACTS_MAX ||
+		       refuse(c, "one request may be about 64 locks at most");
+	return account_may(c->account, POOL_MEMORY, bytes_of(call->argc, call->argv), c->privileged) ||
+	       refuse(c, pools_refusal(c->locks->env, c->account, POOL_MEMORY, c->privileged));
+}
+
+const struct inquiry_fact *inquiry_look(struct call *call, struct slice name)
+{
+	struct client *c = call->client;
+	const struct inquiry_fact *known = find(c->inquiry, name);
+	struct query *q;
+
+	if (known || !admits(call))
+		return known;
+	if (!c->inquiry)
+		new (c, call->argc, call->argv);
+	c->inquiry->asks = true;
+	q = query_new(call->hosts, c, COMMAND_HOLDERS, name);
+	if (query_begin(q))
+		inquiry_answered(q);
+	return NULL;
+}
+
+/* The first that holds it elsewhere. Permits that wait for room are none. */
+static const struct query_child *holder(const struct query *q)
+{
+	size_t count = q->part == QUERY_LOCK ? query_entitled(q) : q->count;
+
+	for (size_t i = 0; i < count; i++)
+		if (query_is_elsewhere(&q->children[i]) &&
+		    (q->part == QUERY_LOCK || query_is_held(q, &q->children[i], i)))
+			return &q->children[i];
+	return NULL;
+}
+
+void inquiry_answered(struct query *q)
+{
+	struct inquiry *i = q->client->inquiry;
+	struct inquiry_fact *fact = &i->facts[i->fact_count++];
+	const struct query_child *child = holder(q);
+	struct participant p;
+
+	bytes_slice(&fact->name, bytes_view(&q->name));
+	fact->held = child != NULL;
+	fact->unknown = !child && (q->partial || q->refused) && !q->hosts->env->conf->standalone;
+	if (child) {
+		p = participant_elsewhere(q->hosts, child);
+		participant_veil(&p, q->client, bytes_view(&q->name));
+		bytes_slice(&fact->host, p.host);
+		participant_say(&fact->said, &p);
+	}
+	query_free(q);
+	make_ready(i);
+}
+
+/* ---- in a snapshot ---- */
+
+void inquiry_snapshot(const struct inquiry *i, struct bytes *out)
+{
+	struct entry_writer w = entry_begin(out, "inquiry");
+
+	entry_number(&w, "client", i->client->conn);
+	if (i->client->query)
+		entry_text(&w, "asks", bytes_view(&i->client->query->name));
+	entry_list(&w, "words", i->argc);
+	for (size_t n = 0; n < i->argc; n++)
+		resp_bulk(out, i->argv[n]);
+	entry_end(&w);
+}
+
+bool inquiry_restore(struct hosts *h, const struct entry *e)
+{
+	struct client *c = lock_restore_client(h->locks, e);
+	const struct resp_value *words = entry_get_list(e, "words");
+	struct slice *argv, asks;
+	size_t argc;
+
+	if (!c || !entry_get_text(e, "asks", NAME_BYTES_MAX, &asks))
+		return false;
+	if (!words || words->integer < 1 || (int64_t)words->span != words->integer + 1 || c->inquiry || c->query ||
+	    c->bearer || !c->asking || (asks.len && !name_valid(asks)))
+		return entry_refuse(e, "the words are not those of a request");
+	argc = (size_t)words->integer;
+	for (size_t n = 0; n < argc; n++)
+		if (words[1 + n].type != RESP_BULK)
+			return entry_refuse(e, "a word is none");
+	argv = mem_new_array(argc, sizeof(argv[0]));
+	for (size_t n = 0; n < argc; n++)
+		argv[n] = words[1 + n].text;
+	new (c, argc, argv);
+	mem_free(argv);
+	if (!asks.len) {
+		make_ready(c->inquiry);
+		return true;
+	}
+	c->inquiry->asks = true;
+	query_new(h, c, COMMAND_HOLDERS, asks);
+	query_go_last(c->query);
+	return true;
+}

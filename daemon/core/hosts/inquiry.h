@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An inquiry is a request that cannot be carried out before other hosts have been asked who holds a lock: a release that
+ * finds nothing here must not answer that there is nothing. The request's words are kept; once it is known, its command runs
+ * again with them, as if it had just come, and finds what was asked for among the facts. It may then ask for another name.
+ *
+ *   state  | means                                  | event -> next state
+ *   ASKING | a query (query.h) is under way for the | it has finished: a fact more -> READY
+ *          |   client                               |
+ *   READY  | its user's turn comes (port/work.h)    | the turn: the command runs; it asks again -> ASKING; else freed
+ *
+ * What this host itself has is looked at when the command runs; what others have is as they answered, moments ago. A
+ * hand-over keeps the words, and what others have is asked anew.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/charge.h"
+#include "core/client/args.h"
+#include "core/port/work.h"
+#include "protocol/bytes.h"
+
+struct entry;
+struct hosts;
+struct query;
+
+enum { INQUIRY_FACTS_MAX = 64 };
+
+/* What others have of a name. */
+struct inquiry_fact {
+	struct bytes name;
+	bool held, unknown; /* `unknown`: they could not be asked */
+	struct bytes host;  /* held: where; empty: by other software */
+	struct bytes said;  /* held: who, as a sentence has it (participant_say()) */
+};
+
+struct inquiry {
+	struct client *client;
+	struct work_item work; /* READY */
+	bool asks;             /* in this run */
+	size_t argc;
+	struct slice *argv;
+	struct bytes text; /* to which they point; it may have secrets */
+	struct charge charge;
+	struct inquiry_fact facts[INQUIRY_FACTS_MAX];
+	size_t fact_count;
+};
+
+/*
+ * What others have of that name. NULL: it is asked for, or that was refused and answered: the command returns without an
+ * answer of its own.
+ */
+const struct inquiry_fact *inquiry_look(struct call *call, struct slice name);
+/* The query of its client has finished, and is freed. */
+void inquiry_answered(struct query *q);
+/* It has been answered, or will not be. */
+void inquiry_free(struct inquiry *i);
+size_t inquiry_memory(const struct inquiry *i);
+void inquiry_snapshot(const struct inquiry *i, struct bytes *out);
+bool inquiry_restore(struct hosts *h, const struct entry *e);

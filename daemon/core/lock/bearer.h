@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A bearer owns one lock and is known by a value, as a Redis lock is: whoever of the user shows the value may release or
+ * extend the lock, over any connection or none. It is a client (client.h) like any other, with requests and grants that
+ * queue, count and are lost as those of others; but it has no connection, and nothing is sent to it.
+ *
+ *   state  | means                                   | event -> next state
+ *   ASKING | it has the request of a bid (client/    | granted -> HOLDS; taken, failed, or the bid's client gone -> freed
+ *          |   bid.h)                                |
+ *   HOLDS  | it has a grant, with a lease            | released by its value or by the process that set it, lease over, lost
+ *          |                                         |   in any other way -> freed
+ *
+ * So there is one for each such grant or request, and what these are charged bounds them. A hand-over and a ledger carry it.
+ * After a kill it holds what it held, and no ghost is needed: that its connection is gone changes nothing.
+ *
+ * The value is a secret, as a password is: it is in snapshots and the ledger, which only the daemon reads; in no log, no
+ * answer to another user and no znode; and its memory is wiped.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/charge.h"
+#include "protocol/bytes.h"
+
+struct client;
+struct entry;
+struct grant;
+struct lock;
+struct locks;
+
+enum { BEARER_VALUE_MAX = 512 /* bytes, at least 1 */ };
+
+struct bearer {
+	struct bytes value;
+	struct charge charge;
+};
+
+/* For that client's user and process, with a copy of the value. */
+struct client *bearer_new(const struct client *by, struct slice value);
+/* What a bearer of that value is charged (POOL_MEMORY). */
+size_t bearer_memory(struct slice value);
+void bearer_free(struct client *bearer); /* it neither holds nor waits */
+/* Frees it if it neither holds nor waits. */
+void bearer_rest(struct client *bearer);
+/* A valid grant of a bearer of that client's user; NULL: the lock is free, or held in another way. `lock` may be NULL. */
+struct grant *bearer_grant(const struct lock *lock, const struct client *c);
+/* The same, if it is of that value. */
+struct grant *bearer_grant_of(const struct lock *lock, const struct client *c, struct slice value);
+/* The client is of the process that has set it, which is known. */
+bool bearer_is_of(const struct client *bearer, const struct client *c);
+/* Its first grant was made, or its last has ended: the adapter is told whether there is any in the broker. */
+void bearer_holds(struct client *bearer, bool holds);
+
+/* In a snapshot a client has a number: of its connection, or, for a bearer, one that no connection has. */
+int64_t bearer_number(const struct client *c);
+int64_t bearer_number_of(uint64_t id); /* of the bearer with that id */
+/* The client of that number; NULL. */
+struct client *bearer_numbered(const struct locks *locks, int64_t number);
+void bearer_snapshot(const struct client *bearer, struct bytes *out);
+bool bearer_restore(struct locks *locks, const struct entry *e);
+/* Removes what text was made of its value. Takes an empty one. */
+void bearer_wipe(struct bytes *text);

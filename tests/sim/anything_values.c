@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Locks that are held under a value, in every second world of "anything". Brokers are looked into after every event, also
+ * over hand-overs and kills:
+ *
+ *   - one that is held under a value has a lease, which has not ended
+ *   - it keeps its value and the end of its lease, unless a request of the moment extends it
+ *   - without ZooKeeper it goes only when its lease ends, or by a request of the moment
+ */
+#include "anything.h"
+
+#include <inttypes.h>
+
+#include "core/lock/bearer.h"
+
+bool values_turn(struct world *w)
+{
+	return w->seed % 2 && rng_percent(&w->rng, 35);
+}
+
+bool values_says_nx(const struct slice *words, size_t count)
+{
+	for (size_t i = 3; i < count; i++)
+		if (slice_is(words[i], "NX"))
+			return true;
+	return false;
+}
+
+static bool releases(enum command command)
+{
+	return command == COMMAND_DEL || command == COMMAND_UNLINK || command == COMMAND_FORCEUNLOCK;
+}
+
+static bool extends(enum command command)
+{
+	return command == COMMAND_SET || command == COMMAND_EXPIRE || command == COMMAND_PEXPIRE;
+}
+
+/* A request of the moment may do that: the latest, which may have been cut off, or one that had to ask other hosts first. */
+static bool is_asked(const struct host *h, bool (*does)(enum command command))
+{
+	const struct any_host *a = any_of(h);
+	bool is = does(a->asked);
+
+	for (int i = 0; i < a->peer_count; i++)
+		is = is || ((a->peers[i].asking || a->peers[i].replied) && does(a->peers[i].command));
+	return is;
+}
+
+static const struct grant *borne(const struct host *h, int name)
+{
+	const struct lock *lock = lock_find(&h->broker->locks, slice_of(any_names[name]));
+	const struct grant *g = lock ? TAILQ_FIRST(&lock->grants) : NULL;
+
+	return g && g->client->bearer ? g : NULL;
+}
+
+static void check_same(const struct host *h, int name, const struct any_value *v, const struct grant *g)
+{
+	struct slice value = bytes_view(&g->client->bearer->value);
+
+	if (!slice_eq(value, (struct slice){ v->text, v->len }))
+		world_fail(h->w, -1, "host %d: %s was held under %.*s, and is under %.*s", h->index, any_names[name],
+			   (int)v->len, v->text, (int)value.len, value.data);
+	if (g->lease.due_ns != v->due && !is_asked(h, extends))
+		world_fail(h->w, -1, "host %d: the lease of %s was to end at %" PRId64 ", and will at %" PRId64,
+			   h->index, any_names[name], v->due, g->lease.due_ns);
+}
+
+static void check_gone(const struct host *h, int name, const struct any_value *v)
+{
+	if (h->conf.standalone && v->due > host_now(h) && !is_asked(h, releases) && !is_asked(h, extends))
+		world_fail(h->w, -1, "host %d: %s is not held under %.*s any longer", h->index, any_names[name],
+			   (int)v->len, v->text);
+}
+
+static void keep(struct any_value *v, const struct grant *g)
+{
+	struct slice value = bytes_view(&g->client->bearer->value);
+
+	v->token = g->token;
+	v->due = g->lease.due_ns;
+	v->len = value.len < sizeof(v->text) ? value.len : sizeof(v->text);
+	memcpy(v->text, value.data, v->len);
+}
+
+void values_forget(struct host *h)
+{
+	memset(any_of(h)->values, 0, sizeof(any_of(h)->values));
+}
+
+void values_check(struct host *h)
+{
+	for (int name = 0; name < ANY_NAMES; name++) {
+		struct any_value *v = &any_of(h)->values[name];
+		const struct grant *g = borne(h, name);
+
+		if (g && (!g->lease.place || g->lease.due_ns < h->broker->env.now_ns))
+			world_fail(h->w, -1, "host %d: %s is held under a value, and its lease is over", h->index,
+				   any_names[name]);
+		if (v->token && g && g->token == v->token)
+			check_same(h, name, v, g);
+		else if (v->token)
+			check_gone(h, name, v);
+		v->token = 0;
+		if (g)
+			keep(v, g);
+	}
+}

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs that lock as with Redis (docs/REDIS.md): a value owns the lock, whatever connection it comes over. With redis-py,
+unmodified, and redis-cli."""
+
+import signal
+import subprocess
+import threading
+import time
+
+import pytest
+import redis
+
+import fakekeeper
+import harness
+from tools import need
+
+LONG_MS = 600_000
+
+
+def redis_of(daemon, **options):
+    return redis.Redis(unix_socket_path=daemon.socket, socket_timeout=harness.PATIENCE, **options)
+
+
+def denied(call, *args, code="DENIED"):
+    with pytest.raises(redis.ResponseError) as refused:
+        call(*args)
+    assert str(refused.value).startswith(code), refused.value
+
+
+def test_what_redis_py_does_without_scripts(broker):
+    """Each call may go over another connection of the pool."""
+    r = redis_of(broker)
+    assert r.set("a", "mine", nx=True, px=LONG_MS) is True
+    assert r.set("a", "other", nx=True, px=LONG_MS) is None
+    assert r.get("a") == b"mine" and r.exists("a", "b") == 1
+    assert 0 < r.pttl("a") <= LONG_MS and r.ttl("a") > 1 and r.ttl("b") == -2
+    assert r.set("a", "mine", xx=True, ex=2000) is True and r.ttl("a") > LONG_MS / 1000
+    assert r.set("a", "other", xx=True, ex=1) is None and r.set("b", "other", xx=True, ex=1) is None
+    assert r.expire("a", 3000) and r.ttl("a") > 2000 and not r.expire("b", 3)
+    assert r.pexpire("a", LONG_MS) and r.pttl("a") <= LONG_MS
+    assert r.execute_command("TOKEN", "a", "mine") > 0
+    assert r.delete("a", "b") == 1 and r.unlink("a") == 0 and r.get("a") is None
+    assert r.set("a", "other", nx=True, ex=2000) is True
+    assert r.set("b", "x", nx=True, exat=int(time.time()) + 2000) is True and r.ttl("b") > 1000
+
+
+def test_locks_of_redis_py_are_asked_for_and_seen(broker):
+    """What its Lock does by itself needs no script: to acquire, blocking or not, `locked` and `owned`."""
+    r = redis_of(broker)
+    lock = r.lock("a", timeout=LONG_MS / 1000)
+    assert lock.acquire(blocking=False) and lock.owned() and lock.locked()
+    other = r.lock("a", timeout=LONG_MS / 1000, blocking_timeout=0.3)
+    assert not other.acquire() and not other.owned() and other.locked()
+    assert r.delete("a") == 1
+    assert other.acquire() and not lock.owned()
+
+
+def test_threads_that_share_a_pool_exclude_each_other(broker):
+    """With LOCK they would need a connection each."""
+    r = redis_of(broker)
+    inside, most, rounds = 0, 0, []
+
+    def work(name):
+        nonlocal inside, most
+        for turn in range(10):
+            while not r.set("a", f"{name}-{turn}", nx=True, px=LONG_MS):
+                time.sleep(0.002)
+            inside += 1
+            most = max(most, inside)
+            rounds.append(name)
+            inside -= 1
+            assert r.delete("a") == 1
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert most == 1 and len(rounds) == 40
+
+
+def test_another_process_needs_the_value(broker, clients):
+    need("redis-cli", "--version")
+
+    def cli(*words):
+        return subprocess.run(["redis-cli", "-s", broker.socket, *words], stdin=subprocess.DEVNULL, capture_output=True,
+                              text=True, timeout=harness.PATIENCE, check=False).stdout.strip()
+
+    assert cli("SET", "a", "sesame", "NX", "PX", str(LONG_MS)) == "OK"
+    r = redis_of(broker)
+    assert r.get("a") == b"sesame"
+    denied(r.delete, "a")
+    denied(r.expire, "a", 5)
+    assert r.set("a", "sesame", xx=True, px=LONG_MS) is True
+    assert cli("SET", "a", "v", "NX") .startswith("ERR say how long")
+    assert "sesame" not in cli("HOLDERS", "a") + cli("QUEUE", "a") + cli("LOCKS") + cli("CLIENT", "LIST")
+    c = clients(broker)
+    assert c.call("LOCK", "a", "WAIT", 0) is None
+    assert r.set("a", "sesame", xx=True, px=1) is True
+    assert c.call("LOCK", "a") > 0  # its lease is over
+    assert r.get("a").startswith(b"held@")
+
+
+def test_two_hosts_exclude_each_other(two_hosts):
+    alpha, beta = map(redis_of, two_hosts)
+    assert alpha.set("a", "mine", nx=True, px=LONG_MS) is True
+    assert beta.set("a", "mine", nx=True, px=LONG_MS) is None
+    token = alpha.execute_command("TOKEN", "a", "mine")
+    assert beta.get("a") == b"held@alpha" and beta.exists("a") == 1 and beta.pttl("a") == -1
+    denied(beta.delete, "a")
+    denied(beta.pexpire, "a", 5)
+    denied(lambda: beta.set("a", "mine", xx=True, px=1), code="UNAVAILABLE")
+    assert alpha.delete("a") == 1
+    harness.wait_until(lambda: beta.set("a", "next", nx=True, px=LONG_MS), "the other host")
+    assert beta.execute_command("TOKEN", "a", "next") > token
+    assert alpha.get("a") == b"held@beta"
+
+
+def test_a_lease_ends_for_the_other_host(two_hosts):
+    alpha, beta = map(redis_of, two_hosts)
+    assert alpha.set("a", "mine", nx=True, px=50) is True
+    harness.wait_until(lambda: beta.set("a", "next", nx=True, px=LONG_MS), "the end of the lease")
+    assert alpha.set("a", "mine", nx=True, px=50) is None
+
+
+def hand_over(daemon):
+    daemon.signal(signal.SIGUSR2)
+    harness.wait_until(lambda: daemon.process.poll() is not None, "the hand-over")
+    daemon.adopt()
+
+
+@pytest.mark.parametrize("how", ["standalone", "zookeeper"])
+def test_it_survives_a_restart_and_a_kill(how, request, daemons, root):
+    """Nobody has a connection: what is written down is all there is."""
+    harness.inherit_orphans()
+    zk = () if how == "standalone" else (request.getfixturevalue("zk"), root)
+    daemons.list.append(fakekeeper.Kept(*zk, wait=False))
+    daemon = daemons.list[-1]
+    daemon.start()
+    r = redis_of(daemon)
+    assert r.set("a", "mine", nx=True, px=LONG_MS) is True
+    token = r.execute_command("TOKEN", "a", "mine")
+    r.close()
+    for end in hand_over, fakekeeper.Kept.crash, fakekeeper.Kept.crash:
+        end(daemon)
+        assert r.get("a") == b"mine" and 0 < r.pttl("a") <= LONG_MS
+        assert r.execute_command("TOKEN", "a", "mine") == token
+        assert r.set("a", "other", nx=True, px=5) is None
+        r.close()
+    assert r.delete("a") == 1
+    assert r.set("a", "other", nx=True, px=LONG_MS) is True
+    assert r.execute_command("TOKEN", "a", "other") > token
+
+
+def test_a_daemon_that_starts_anew_respects_what_nobody_can_look_at(daemons, zk, root):
+    """Who knows the value may live anywhere, though the process that set it has ended: the session before counts until its
+    last instant."""
+    daemon = daemons(zk, root, host="alpha", zookeeper__session_timeout_ms=20000)
+    need("redis-cli", "--version")
+    done = subprocess.run(["redis-cli", "-s", daemon.socket, "SET", "a", "mine", "NX", "PX", str(LONG_MS)], capture_output=True,
+                          text=True, timeout=harness.PATIENCE, check=True)
+    assert done.stdout == "OK\n"
+    daemon.kill()
+    daemon.start()
+    assert daemon.info()["leftover_sessions"] == "1" and int(daemon.info()["leftover_wait_ms"]) > 1000
+    r = redis_of(daemon)
+    assert r.set("a", "next", nx=True, px=LONG_MS) is None
+    harness.wait_until(lambda: r.set("a", "next", nx=True, px=LONG_MS), "the end of the session before")

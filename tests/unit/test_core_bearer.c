@@ -1,0 +1,507 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Locks that are held under a value (core/lock/bearer.h), as programs of Redis take them. */
+#include <stdio.h>
+#include <string.h>
+
+#include "core_fixture.h"
+#include "core/lock/bearer.h"
+#include "core/state.h"
+
+static const char elsewhere[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__0000000003";
+static const char by_beta[] = "1\nhost=beta\npid=42\nuid=7\ncommand=settle\nsince=99000\nwritten=99500\n";
+
+static void connect_process(struct fixture *f, uint32_t conn, uint32_t uid, uint32_t pid, uint64_t started)
+{
+	struct event e = { .type = EVENT_CLIENT_CONNECTED, .conn = conn };
+
+	e.connected.pid = pid;
+	e.connected.uid = uid;
+	e.connected.started = started;
+	e.connected.comm = SLICE("worker");
+	fixture_event(f, &e);
+}
+
+/* 0 and 1 are of one process, 2 is another one of their user, 3 one of another user, 4 is not known. */
+static void connect_all(struct fixture *f)
+{
+	connect_process(f, 0, 1000, 50, 7);
+	connect_process(f, 1, 1000, 50, 7);
+	connect_process(f, 2, 1000, 50, 8);
+	connect_process(f, 3, 2000, 60, 7);
+	connect_process(f, 4, 1000, 0, 0);
+}
+
+static int setup(void **state)
+{
+	struct fixture *f = fixture_new(false);
+
+	f->conf.started_s = 100;
+	fixture_setup(f, 0, state);
+	connect_all(f);
+	return 0;
+}
+
+static int setup_standalone(void **state)
+{
+	struct fixture *f = fixture_new(true);
+
+	f->conf.started_s = 100;
+	fixture_setup(f, 0, state);
+	connect_all(f);
+	return 0;
+}
+
+static void one_value_has_it_and_any_other_is_told_nil(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "SET a v1 NX PX 1000", "+OK");
+	fixture_say(f, 1, "SET a v2 NX PX 1000", "$-1");
+	fixture_say(f, 0, "SET a v1 NX PX 1000", "$-1");
+	fixture_say(f, 3, "SET a v3 PX 1000 nx", "$-1");
+	fixture_say(f, 0, "LOCK a WAIT 0", "$-1");
+	fixture_say(f, 0, "GET a", "$2 v1");
+	fixture_say(f, 2, "TOKEN a v1", ":1024");
+	fixture_say(f, 2, "TOKEN a v2", "-NOTHELD it is not held under that value: a");
+	fixture_say(f, 3, "TOKEN a v1", "-NOTHELD it is not held under that value: a");
+}
+
+static void a_lease_that_ends_frees_it_and_the_next_token_is_larger(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "SET a v1 NX PX 1000", "+OK");
+	fixture_ask(f, 3, "LOCK a");
+	fixture_pass(f, 999);
+	fixture_say(f, 0, "PTTL a", ":1");
+	fixture_expect(f, 3, "");
+	fixture_pass(f, 1);
+	fixture_expect(f, 3, ":1025");
+	assert_int_equal(f->broker->locks.bearer_count, 0);
+	fixture_say(f, 0, "GET a", "$10 held@alpha");
+	fixture_say(f, 3, "UNLOCK a", ":0");
+	fixture_say(f, 0, "GET a", "$-1");
+}
+
+static void it_outlives_the_connection_that_set_it(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "SET a v1 NX EX 2", "+OK");
+	fixture_simple(f, EVENT_CLIENT_GONE, 0);
+	fixture_say(f, 1, "GET a", "$2 v1");
+	fixture_say(f, 1, "SET a v1 XX PX 5000", "+OK");
+	fixture_say(f, 1, "RESET", "+RESET");
+	fixture_say(f, 1, "PTTL a", ":5000");
+	fixture_say(f, 1, "DEL a", ":1");
+}
+
+static void the_words_of_set_in_any_order_and_case(void **state)
+{
+	static const char expire[] =
+		"-ERR invalid expire time in 'set' command; Take a lock as in Redis, or extend it: "
+		"SET name value NX|XX PX ms|EX s|PXAT ms|EXAT s";
+	static const char syntax[] = "-ERR syntax error in 'set' command; Take a lock as in Redis, or extend it: "
+				     "SET name value NX|XX PX ms|EX s|PXAT ms|EXAT s";
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "SET a v px 700 nx", "+OK");
+	fixture_say(f, 0, "set b v nx ex 7", "+OK");
+	fixture_say(f, 0, "PTTL b", ":7000");
+	fixture_say(f, 0, "TTL a", ":1");
+	fixture_say(f, 0, "TTL none", ":-2");
+	fixture_say(f, 0, "SET c v NX pxat 105000", "+OK");
+	fixture_say(f, 0, "PTTL c", ":5000");
+	fixture_say(f, 0, "SET d v NX EXAT 103", "+OK");
+	fixture_say(f, 0, "PTTL d", ":3000");
+	fixture_say(f, 0, "SET e v NX EXAT 100", expire);
+	fixture_say(f, 0, "SET e v NX PX 0", expire);
+	fixture_say(f, 0, "SET e v NX PX -5", expire);
+	fixture_say(f, 0, "SET e v NX PX x", expire);
+	fixture_say(f, 0, "SET e v NX EX 31536001", expire);
+	fixture_say(f, 0, "SET e v NX EX 31536000", "+OK");
+	fixture_say(f, 0, "SET g v NX PX", syntax);
+	fixture_say(f, 0, "SET g v NX PX 1 EX 1", syntax);
+	fixture_say(f, 0, "SET g v NX XX PX 1", syntax);
+	fixture_say(f, 0, "SET g v NX PX 1 secret", syntax);
+	fixture_say(f, 0, "SET g v PX 1",
+		    "-ERR lockbroker keeps locks and no other data: say NX to take the lock, XX to extend it: g");
+	fixture_say(f, 0, "SET g v NX",
+		    "-ERR say how long the lock is to be held at most, with PX, EX, PXAT or EXAT: g");
+	fixture_say(f, 0, "SET g v NX PX 1 GET",
+		    "-ERR a lock is not overwritten: SET takes neither GET nor KEEPTTL here");
+	fixture_say(f, 0, "SET g v KEEPTTL", "-ERR a lock is not overwritten: SET takes neither GET nor KEEPTTL here");
+	fixture_say(f, 0, "EXISTS a b c d e g", ":5");
+}
+
+static void a_value_has_1_to_512_bytes_and_any(void **state)
+{
+	char value[BEARER_VALUE_MAX + 1], reply[BEARER_VALUE_MAX + 16];
+	struct slice words[] = { SLICE("SET"), SLICE("a"), { value, 0 }, SLICE("NX"), SLICE("PX"), SLICE("9") };
+	struct event e = { .type = EVENT_CLIENT_ASKED, .conn = 0, .asked = { .argc = 6, .argv = words } };
+	struct fixture *f = *state;
+
+	memset(value, 'x', sizeof(value));
+	fixture_event(f, &e);
+	fixture_expect(f, 0, "-ERR the value of a lock is 1..512 bytes: 0");
+	words[2].len = BEARER_VALUE_MAX + 1;
+	fixture_event(f, &e);
+	fixture_expect(f, 0, "-ERR the value of a lock is 1..512 bytes: 513");
+	words[2].len = BEARER_VALUE_MAX;
+	value[0] = '\0';
+	value[1] = (char)0xff;
+	value[2] = ' ';
+	fixture_event(f, &e);
+	fixture_expect(f, 0, "+OK");
+	fixture_ask(f, 0, "GET a");
+	snprintf(reply, sizeof(reply), "$512\r\n");
+	assert_memory_equal(f->replies[0].data, reply, 6);
+	assert_memory_equal(f->replies[0].data + 6, value, BEARER_VALUE_MAX);
+}
+
+static void what_names_no_value_acts_for_the_process_that_set_it(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "SET a v1 NX PX 1000", "+OK");
+	fixture_say(
+		f, 2, "DEL a",
+		"-DENIED a is held on this host, pid 50 (worker), for 0 ms: without its value only the process that has "
+		"set it may release or extend it");
+	fixture_say(
+		f, 3, "UNLINK a",
+		"-DENIED a is held on this host, pid 50 (worker), for 0 ms: without its value only the process that has "
+		"set it may release or extend it");
+	fixture_say(
+		f, 4, "EXPIRE a 9",
+		"-DENIED a is held on this host, pid 50 (worker), for 0 ms: without its value only the process that has "
+		"set it may release or extend it");
+	fixture_say(f, 1, "PEXPIRE a 4000", ":1");
+	fixture_say(f, 1, "PTTL a", ":4000");
+	fixture_say(f, 1, "EXPIRE a 9", ":1");
+	fixture_say(f, 1, "TTL a", ":9");
+	fixture_say(
+		f, 1, "EXPIRE a 0",
+		"-ERR invalid expire time in 'expire' command; Extend a lock that this process has set: EXPIRE name s");
+	fixture_say(f, 1, "DEL a b a", ":1");
+	fixture_say(f, 1, "DEL a", ":0");
+	fixture_say(f, 1, "EXPIRE a 9", ":0");
+}
+
+/* Nobody is that process: its number and its start are not known. */
+static void who_is_not_known_has_set_nothing(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 4, "SET a v1 NX PX 1000", "+OK");
+	fixture_ask(f, 4, "DEL a");
+	assert_memory_equal(f->replies[4].data, "-DENIED ", 8);
+	bytes_clear(&f->replies[4]);
+	fixture_say(f, 4, "SET a v1 XX PX 2000", "+OK");
+	fixture_say(f, 4, "PTTL a", ":2000");
+}
+
+static void of_several_none_is_released_if_one_is_not_its_own(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "SET a v1 NX PX 1000", "+OK");
+	fixture_say(f, 2, "SET b v1 NX PX 1000", "+OK");
+	fixture_ask(f, 0, "DEL a b");
+	assert_memory_equal(f->replies[0].data, "-DENIED b is held", 17);
+	bytes_clear(&f->replies[0]);
+	fixture_say(f, 0, "EXISTS a b", ":2");
+}
+
+static void a_lock_of_a_connection_is_no_value_s(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK a", ":1024");
+	fixture_say(
+		f, 1, "DEL a",
+		"-DENIED a is held on this host, pid 50 (worker), for 0 ms, not by SET: without its value only the process "
+		"that has set it may release or extend it");
+	fixture_say(f, 1, "GET a", "$10 held@alpha");
+	fixture_say(f, 1, "TTL a", ":-1");
+	fixture_say(f, 1, "EXISTS a a b", ":2");
+	fixture_say(f, 1, "SET a v XX PX 9", "$-1");
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_say(f, 0, "ACQUIRE s LIMIT 2", ":1");
+	fixture_say(f, 1, "EXISTS s", ":1");
+	fixture_say(f, 1, "SET s v NX PX 9", "-MISMATCH this name is in use as a semaphore, not as a lock: s");
+}
+
+static void a_value_of_another_user_is_not_shown_and_not_taken(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "SET a v1 NX PX 1000", "+OK");
+	fixture_say(f, 3, "GET a", "$10 held@alpha");
+	fixture_say(f, 3, "SET a v1 XX PX 9000", "$-1");
+	fixture_say(f, 3, "PTTL a", ":1000");
+}
+
+static void the_value_is_in_no_list_and_no_log(void **state)
+{
+	struct fixture *f = *state;
+
+	f->conf.log_grants = true;
+	fixture_say(f, 0, "SET a sesame NX PX 1000", "+OK");
+	for (const char *const *ask =
+		     (const char *const[]){ "HOLDERS a", "QUEUE a", "WHY a", "LOCKS", "CLIENT LIST", NULL };
+	     *ask; ask++) {
+		fixture_ask(f, 2, *ask);
+		fixture_pass(f, 0);
+		assert_true(f->replies[2].len > 0);
+		assert_null(memmem(f->replies[2].data, f->replies[2].len, "sesame", 6));
+		bytes_clear(&f->replies[2]);
+	}
+	fixture_say(f, 0, "DEL a", ":1");
+	assert_null(memmem(f->log.data, f->log.len, "sesame", 6));
+	assert_true(fixture_logged(f, "released: lock \"a\""));
+}
+
+static void nothing_of_it_is_in_the_ledger_s_memory_afterwards(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_record(f);
+	fixture_say(f, 0, "SET a sesame NX PX 1000", "+OK");
+	assert_non_null(memmem(f->memory, FIXTURE_MEMORY_BYTES, "sesame", 6));
+	fixture_say(f, 0, "DEL a", ":1");
+	assert_null(memmem(f->memory, FIXTURE_MEMORY_BYTES, "sesame", 6));
+}
+
+static void it_is_no_client_in_lists_and_counts(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "SET a v NX PX 1000", "+OK");
+	assert_int_equal(broker_clients(f->broker), 5);
+	fixture_ask(f, 0, "CLIENT LIST");
+	assert_null(memmem(f->replies[0].data, f->replies[0].len, "id=6", 4));
+	bytes_clear(&f->replies[0]);
+}
+
+static void each_counts_as_a_grant_of_its_user(void **state)
+{
+	struct fixture *f = *state;
+	char words[64];
+
+	f->conf.limits.locks = fixture_total(1000);
+	for (size_t i = 0; i < 50; i++) {
+		snprintf(words, sizeof(words), "SET n%zu v NX PX 1000", i);
+		fixture_say(f, 0, words, "+OK");
+	}
+	fixture_ask(f, 0, "SET more v NX PX 1000");
+	assert_memory_equal(f->replies[0].data, "-LIMIT ", 7);
+	bytes_clear(&f->replies[0]);
+	assert_int_equal(f->broker->locks.bearer_count, 50);
+	fixture_say(f, 0, "DEL n7", ":1");
+	fixture_say(f, 0, "SET more v NX PX 1000", "+OK");
+}
+
+static void its_memory_is_charged(void **state)
+{
+	struct fixture *f = *state;
+
+	f->conf.limits.memory_bytes = fixture_total(bearer_memory(SLICE("v")) + 1000);
+	fixture_say(f, 0, "SET a v NX PX 1000", "+OK");
+	fixture_ask(f, 0, "SET b v NX PX 1000");
+	assert_memory_equal(f->replies[0].data, "-LIMIT ", 7);
+	bytes_clear(&f->replies[0]);
+	fixture_say(f, 0, "DEL a", ":1");
+	fixture_say(f, 0, "SET b v NX PX 1000", "+OK");
+}
+
+static void force_and_drain_treat_it_as_any_holder(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_connect(f, 5);
+	fixture_say(f, 0, "SET a v NX PX 1000", "+OK");
+	fixture_say(f, 5, "REVOKE a", ":1");
+	fixture_say(f, 5, "FORCEUNLOCK a", ":1");
+	fixture_say(f, 0, "GET a", "$-1");
+	fixture_say(f, 0, "SET a v NX PX 1000", "+OK");
+	fixture_ask(f, 5, "DRAIN");
+	fixture_ask(f, 0, "SET b v NX PX 1000");
+	assert_memory_equal(f->replies[0].data, "-DRAINING ", 10);
+	bytes_clear(&f->replies[0]);
+	fixture_say(f, 0, "DEL a", ":1");
+}
+
+static void a_hand_over_keeps_value_lease_and_process(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "SET a v1 NX PX 5000", "+OK");
+	fixture_say(f, 3, "SET b v2 NX PX 5000", "+OK");
+	fixture_pass(f, 1000);
+	fixture_hand_over(f);
+	fixture_say(f, 1, "GET a", "$2 v1");
+	fixture_say(f, 1, "PTTL a", ":4000");
+	fixture_say(f, 1, "TOKEN a v1", ":1024");
+	fixture_say(f, 3, "GET b", "$2 v2");
+	fixture_say(f, 1, "DEL a", ":1");
+	fixture_pass(f, 4000);
+	fixture_say(f, 3, "GET b", "$-1");
+}
+
+/* ---- with ZooKeeper ---- */
+
+/* The next process has the state, and no connection yet. */
+static void hand_over(struct fixture *f)
+{
+	fixture_event(f, &(struct event){ .type = EVENT_ZK_SUSPENDED, .zk_suspended = { .planned = true } });
+	fixture_hand_over(f);
+	fixture_simple(f, EVENT_TIME, 0);
+}
+
+static void set_held(struct fixture *f, const char *words, char name[128])
+{
+	const char *children[1] = { name };
+
+	fixture_ask(f, 0, words);
+	if (fixture_oldest(f)->effect.type == EFFECT_ZK_GET)
+		fixture_answer_get(f, 1, 0, LOCK_DATA);
+	fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
+	fixture_answer_made(f, 5, 77, name, 128);
+	fixture_answer_list(f, 1, 1, children);
+	fixture_expect(f, 0, "+OK");
+}
+
+static void the_adapter_knows_whether_anybody_holds_without_a_connection(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	set_held(f, "SET a v NX PX 1000", name);
+	assert_true(f->bearers && broker_has_bearers(f->broker));
+	hand_over(f);
+	assert_true(broker_has_bearers(f->broker));
+	fixture_say(f, 0, "DEL a", ":1");
+	assert_false(f->bearers || broker_has_bearers(f->broker));
+}
+
+static void the_end_of_the_session_is_its_end(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	set_held(f, "SET a v NX PX 100000", name);
+	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
+	fixture_pass(f, 8001);
+	assert_int_equal(f->broker->locks.bearer_count, 0);
+	assert_false(f->bearers);
+}
+
+static void what_another_host_holds_is_asked_for(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_ask(f, 0, "GET a");
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
+	fixture_answer_list(f, 1, 1, (const char *[]){ elsewhere });
+	fixture_answer_get(f, 70, 9, by_beta);
+	fixture_pass(f, 0);
+	fixture_expect(f, 0, "$9 held@beta");
+	fixture_ask(f, 0, "DEL a b");
+	fixture_answer_list(f, 1, 1, (const char *[]){ elsewhere });
+	fixture_answer_get(f, 70, 9, by_beta);
+	fixture_pass(f, 0);
+	fixture_expect(
+		f, 0,
+		"-DENIED a is held by host beta, pid 42 (settle), for 500 ms, as of 500 ms ago: without its value only "
+		"the process that has set it may release or extend it");
+	fixture_ask(f, 0, "SET a v XX PX 9");
+	fixture_answer_list(f, 1, 1, (const char *[]){ elsewhere });
+	fixture_answer_get(f, 70, 9, by_beta);
+	fixture_pass(f, 0);
+	fixture_expect(
+		f, 0,
+		"-UNAVAILABLE a is held by host beta, pid 42 (settle), for 500 ms, as of 500 ms ago, and has to be "
+		"released or extended over there");
+}
+
+static void several_names_are_asked_for_one_after_the_other(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	set_held(f, "SET b v NX PX 1000", name);
+	fixture_ask(f, 0, "DEL a b c");
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
+	fixture_answer_list(f, 1, 0, NULL);
+	fixture_pass(f, 0);
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/c");
+	fixture_expect(f, 0, "");
+	hand_over(f);
+	fixture_pass(f, 0);
+	fixture_expect(f, 0, "");
+	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
+	fixture_pass(f, 0);
+	assert_int_equal(f->broker->locks.bearer_count, 1);
+}
+
+static void what_cannot_be_known_is_not_said_to_be_free(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
+	for (const char *const *ask =
+		     (const char *const[]){ "GET a", "DEL a", "EXISTS a", "TTL a", "SET a v XX PX 1", NULL };
+	     *ask; ask++) {
+		fixture_ask(f, 0, *ask);
+		fixture_pass(f, 0);
+		fixture_expect(f, 0, "-UNAVAILABLE ZooKeeper cannot be asked what other hosts hold: a");
+	}
+}
+
+static void who_leaves_takes_what_is_not_answered_along(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_ask(f, 0, "SET a v NX PX 1000");
+	assert_int_equal(f->broker->locks.bearer_count, 1);
+	fixture_simple(f, EVENT_CLIENT_GONE, 0);
+	assert_int_equal(f->broker->locks.bearer_count, 0);
+	fixture_ask(f, 1, "DEL b");
+	fixture_simple(f, EVENT_CLIENT_GONE, 1);
+	fixture_ask(f, 2, "SET c v NX PX 1000");
+	hand_over(f);
+	fixture_simple(f, EVENT_CLIENT_GONE, 2);
+	assert_int_equal(f->broker->locks.bearer_count, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		ALONE(one_value_has_it_and_any_other_is_told_nil),
+		ALONE(a_lease_that_ends_frees_it_and_the_next_token_is_larger),
+		ALONE(it_outlives_the_connection_that_set_it),
+		ALONE(the_words_of_set_in_any_order_and_case),
+		ALONE(a_value_has_1_to_512_bytes_and_any),
+		ALONE(what_names_no_value_acts_for_the_process_that_set_it),
+		ALONE(who_is_not_known_has_set_nothing),
+		ALONE(of_several_none_is_released_if_one_is_not_its_own),
+		ALONE(a_lock_of_a_connection_is_no_value_s),
+		ALONE(a_value_of_another_user_is_not_shown_and_not_taken),
+		ALONE(the_value_is_in_no_list_and_no_log),
+		ALONE(nothing_of_it_is_in_the_ledger_s_memory_afterwards),
+		ALONE(it_is_no_client_in_lists_and_counts),
+		ALONE(each_counts_as_a_grant_of_its_user),
+		ALONE(its_memory_is_charged),
+		ALONE(force_and_drain_treat_it_as_any_holder),
+		ALONE(a_hand_over_keeps_value_lease_and_process),
+		TEST(the_adapter_knows_whether_anybody_holds_without_a_connection),
+		TEST(the_end_of_the_session_is_its_end),
+		TEST(what_another_host_holds_is_asked_for),
+		TEST(several_names_are_asked_for_one_after_the_other),
+		TEST(what_cannot_be_known_is_not_said_to_be_free),
+		TEST(who_leaves_takes_what_is_not_answered_along),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
