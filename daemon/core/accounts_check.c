@@ -10,6 +10,7 @@
 #include "core/client/bid.h"
 #include "core/client/mlock.h"
 #include "core/command/list.h"
+#include "core/hosts/census.h"
 #include "core/hosts/inquiry.h"
 #include "core/kind/observe.h"
 #include "core/kind/payer.h"
@@ -70,6 +71,8 @@ static void add_client(struct recount *r, const struct client *c)
 		add(r, c->account, POOL_MEMORY, mlock_memory(c->mlock));
 	if (c->list)
 		add(r, c->account, POOL_MEMORY, list_memory(c->list));
+	if (c->query && c->query->census)
+		add(r, c->account, POOL_MEMORY, census_memory(c->query->census));
 }
 
 /* The mutex of a semaphore is for the request that gathers. */

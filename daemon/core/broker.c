@@ -18,6 +18,7 @@
 #include "core/connection.h"
 #include "core/drain.h"
 #include "core/hosts/answer.h"
+#include "core/hosts/census.h"
 #include "core/hosts/inquiry.h"
 #include "core/hosts/release.h"
 #include "core/lock/client_ledger.h"
@@ -273,6 +274,9 @@ static void work(struct broker *b)
 			break;
 		case WORK_ANSWER:
 			done += answer_continue(container_of(w, struct answer, work), WORK_TURN_STEPS - done);
+			break;
+		case WORK_CENSUS:
+			done += census_continue(container_of(w, struct census, work), WORK_TURN_STEPS - done);
 			break;
 		case WORK_AUDIT:
 			done += audit_look(&b->hosts, WORK_TURN_STEPS - done);

@@ -6,6 +6,7 @@
 #include "core/claim/listing.h"
 #include "core/claim/look.h"
 #include "core/drain.h"
+#include "core/hosts/census.h"
 #include "core/hosts/query_reply.h"
 #include "core/kind/election.h"
 #include "core/kind/observe.h"
@@ -45,6 +46,7 @@ struct owner {
 #define OWNER_AUDIT .hosts = audit_answered
 #define OWNER_INBOX .hosts = inbox_answered
 #define OWNER_OUTBOX .hosts = hosts_outbox_answered
+#define OWNER_CENSUS .hosts = census_answered
 #define OWNER_REVOCATION .hosts = revocation_operated
 
 static const struct owner owners[] = {

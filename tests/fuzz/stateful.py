@@ -155,7 +155,8 @@ class Shapes:
     hosts = audit = restart = reload = metrics = reset = quit = nothing
 
     def locks(self):
-        return self.some(["lock*"])
+        everywhere = ["ALL", *self.some(["AFTER", self.name()], ["COUNT", self.rng.choice([1, 2, 100])])]
+        return [self.rng.choice(["*", "lock*"]), *everywhere] if self.rng.random() < 0.5 else self.some(["lock*"])
 
     def accounts(self):
         return []

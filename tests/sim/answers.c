@@ -295,6 +295,8 @@ static void hello_answered(struct caller *c, const struct ask *a, struct slice r
 
 static void question_answered(struct caller *c, const struct ask *a, struct slice reply)
 {
+	if (a->all)
+		census_check(c, a, reply);
 	if (a->command == COMMAND_LEADER || a->command == COMMAND_OBSERVE || a->command == COMMAND_UNOBSERVE) {
 		elections_answered(c, a, reply);
 		return;
@@ -404,6 +406,7 @@ static void answered(struct caller *c, const struct ask *a, struct slice reply)
 	case COMMAND_LEADER:
 	case COMMAND_OBSERVE:
 	case COMMAND_UNOBSERVE:
+	case COMMAND_LOCKS:
 		question_answered(c, a, reply);
 		break;
 	case COMMAND_REVOKE:
@@ -416,7 +419,6 @@ static void answered(struct caller *c, const struct ask *a, struct slice reply)
 	case COMMAND_CAMPAIGN:
 	case COMMAND_RESIGN:
 	case COMMAND_AUDIT:
-	case COMMAND_LOCKS:
 	case COMMAND_PING:
 	case COMMAND_INFO ... COMMAND_METRICS:
 	case COMMAND_QUIT:

@@ -76,6 +76,8 @@ static const char *const lines[] = {
 	"FORCEUNLOCK N",
 	"HOSTS",
 	"LOCKS",
+	"LOCKS * ALL",
+	"LOCKS * ALL COUNT K AFTER N",
 	"EVENTS WAIT W",
 	"EVENTS WAIT W",
 	"EVENTS WAIT 0",

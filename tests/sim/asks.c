@@ -178,6 +178,7 @@ static struct ask other_ask(struct caller *c)
 		a.command = COMMAND_AUDIT;
 	if ((takes_token(a.command) || a.command == COMMAND_DOWNGRADE) && !ask_may_touch(c, a.lock))
 		a.command = COMMAND_CANCEL;
+	a.all = a.command == COMMAND_LOCKS && rng_percent(r, 80);
 	if (a.command == COMMAND_RENEW)
 		a.lease_ms = lease_choose(c->host->w);
 	if (a.command == COMMAND_EVENTS)
@@ -291,6 +292,10 @@ size_t ask_words(const struct caller *c, const struct ask *a, struct slice *word
 		n += several_words(w, a, words + n, &buffer);
 	if (names_lock(a->command) && !a->several)
 		words[n++] = slice_of(w->lock_name[a->lock]);
+	if (a->all) {
+		words[n++] = SLICE("*");
+		words[n++] = SLICE("ALL");
+	}
 	if (a->command == COMMAND_RENEW)
 		words[n++] = ask_put_number(&buffer, a->lease_ms);
 	if (is_request(a->command) && a->shared && a->wait_ms % 2)

@@ -187,7 +187,7 @@ void elections_answered(struct caller *c, const struct ask *a, struct slice repl
 		*o = (struct watching){ 0 };
 }
 
-static bool was_overwritten(const struct world *w, int64_t token)
+bool elections_overwritten(const struct world *w, int64_t token)
 {
 	for (size_t i = 0; i < OVERWRITTEN_MAX; i++)
 		if (w->overwritten[i] == token >> 10)
@@ -208,7 +208,7 @@ void elections_told(struct caller *c, int lock, int64_t token, struct slice host
 		world_fail(w, lock, "host %d client %u: told twice that %" PRId64 " leads %s", c->host->index, c->conn, token,
 			   w->lock_name[lock]);
 	/* An operator who overwrites a leader's data makes it nobody, until it says so again. */
-	if (token && (token < o->highest || (token == o->highest && !was_overwritten(w, token) && !w->replaced_count)))
+	if (token && (token < o->highest || (token == o->highest && !elections_overwritten(w, token) && !w->replaced_count)))
 		world_fail(w, lock, "host %d client %u: told that %" PRId64 " leads %s, after %" PRId64, c->host->index, c->conn,
 			   token, w->lock_name[lock], o->highest);
 	len = (size_t)snprintf(name, sizeof(name), "%.*sc", (int)host.len, host.data);

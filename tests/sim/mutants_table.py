@@ -10,6 +10,7 @@ lost wake-ups: those mutants break both.
 """
 
 from mutants_accounts import ACCOUNTS
+from mutants_census import CENSUS
 from mutants_kills import KILLS
 from mutants_rules import RULES
 
@@ -422,8 +423,7 @@ MUTANTS = [
         ("for (size_t i = 0; i < event->zk_answered.count; i++)\n\t\t\texamine_child",
          "for (size_t i = 1; i < event->zk_answered.count; i++)\n\t\t\texamine_child")], 1000),
     ("an audit skips a directory", [
-        ("if (child.len && child.data[0] == '.')",
-         "if (child.len && (child.data[0] == '.' || child.data[0] == 'o'))")], 1000),
+        ("if (root_skips(child))", "if (root_skips(child) || child.data[0] == 'o')")], 1000),
     ("an audit ends before its deletes are answered", [
         ("if (a->state == AUDIT_CLEAR && h->ensemble->operations.first >= a->clear_op) {",
          "if (a->state == AUDIT_CLEAR) {"),
@@ -721,4 +721,4 @@ MUTANTS = [
         ("\tclaim_ledger_remove(c);\n\tc->state = CLAIM_LEAVING;\n", "\tc->state = CLAIM_LEAVING;\n")], 100, "kills"),
     ("what a client waits for is not written down as unknown", [
         ("\t\tset_flags(c, flags | (c->record->flags & LEDGER_TOLD));\n", "\t\tset_flags(c, c->record->flags);\n")], 100, "kills"),
-] + ACCOUNTS + KILLS + RULES
+] + ACCOUNTS + CENSUS + KILLS + RULES

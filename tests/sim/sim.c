@@ -119,7 +119,8 @@ static void summary(const struct tally *s, double took)
 	       s->deadlocks, s->several, s->several_granted);
 	printf("\nclosest: a session expired %" PRId64 "/1000 of T after safe_until; most: %" PRId64
 	       " hand-offs on one znode; %" PRIu64 " followed without a gap; %" PRIu64
-	       " joined readers\n", s->margin_permille, s->counter_max, s->followed, s->joined);
+	       " joined readers; %" PRIu64 " holders looked for in lists of all hosts\n", s->margin_permille, s->counter_max,
+	       s->followed, s->joined, s->censuses);
 }
 
 static int replay(const struct options *o, uint64_t seed)

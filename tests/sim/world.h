@@ -76,6 +76,7 @@ struct ask {
 	int lock, target;
 	bool shared;
 	bool reenter;      /* says REENTER */
+	bool all;          /* LOCKS of all hosts */
 	int64_t wait_ms;   /* -1: no WAIT */
 	int64_t lease_ms;  /* of RENEW too; 0: no LEASE */
 	int64_t token;     /* 0: none given; of permits: how many */
@@ -341,7 +342,7 @@ struct guest {
 struct tally {
 	uint64_t seeds, steps, grants, handoffs, losses, reentries, requests, expiries, foreign_grants, operations;
 	uint64_t leaders_told, permits, followed, joined;
-	uint64_t held_told, queued, queued_grants, cancels, timeouts, failures, leases_ended, renewals, deadlocks;
+	uint64_t held_told, queued, queued_grants, cancels, timeouts, failures, leases_ended, renewals, deadlocks, censuses;
 	uint64_t several, several_granted;
 	uint64_t forced, force_deleted, faults[FAULT_COUNT];
 	uint64_t snapshots, kills;
@@ -534,6 +535,12 @@ bool check_grant_valid(const struct caller *c, int lock);
 void check_forget_last(struct host *h, int lock);
 /* What the client waits for that lock with; NULL: it does not, or its end may be known to it only later. */
 const struct ask *check_waiting_ask(const struct caller *c, int lock);
+
+/* An operator has overwritten what stands in the znode of that token. */
+bool elections_overwritten(const struct world *w, int64_t token);
+
+/* census.c: the answer of LOCKS ... ALL. */
+void census_check(struct caller *c, const struct ask *a, struct slice reply);
 
 /* clutter.c */
 void clutter_start(struct world *w);

@@ -271,6 +271,10 @@ static void who_may_not_look_is_shown_no_process_and_no_data(void **state)
 		expect_told(f, 2, questions[i], true);
 		expect_told(f, OPERATOR, questions[i], true);
 	}
+	expect_told(f, 0, "LOCKS * ALL", false);
+	expect_told(f, 1, "LOCKS * ALL", true);
+	expect_told(f, 2, "LOCKS a ALL", true);
+	expect_told(f, OPERATOR, "LOCKS * ALL", true);
 	fixture_say(f, 2, "LOCK q", ":3072");
 	fixture_say(f, 1, "ENQUEUE q", "+QUEUED");
 	expect_told(f, 0, "QUEUE q", false);

@@ -47,7 +47,7 @@ static const struct {
 	[COMMAND_REVOKE] = { "REVOKE a reason", "" },
 	[COMMAND_FORCEUNLOCK] = { "FORCEUNLOCK a", "" },
 	[COMMAND_HOSTS] = { "HOSTS", "" },
-	[COMMAND_LOCKS] = { "LOCKS *", "" },
+	[COMMAND_LOCKS] = { "LOCKS * ALL", "AFTER COUNT" },
 	[COMMAND_EVENTS] = { "EVENTS", "WAIT" },
 	[COMMAND_AUDIT] = { "AUDIT", "" },
 	[COMMAND_RESTART] = { "RESTART", "" },
@@ -71,6 +71,7 @@ static const struct {
 
 static const char *const options[] = {
 	"SHARED", "WAIT 5", "LEASE 5", "DATA text", "REENTER", "TOKEN 5", "LAZY", "COUNT 1", "LIMIT 2", "ENQUEUE",
+	"ALL",    "AFTER a",
 };
 
 static struct fixture *f;

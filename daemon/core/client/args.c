@@ -77,6 +77,7 @@ struct range {
 static const struct range waits = { 0, LIMIT_MS_MAX, NS_PER_MS, "takes milliseconds, 0..31536000000" };
 static const struct range leases = { 1, LIMIT_MS_MAX, NS_PER_MS, "takes milliseconds, 1..31536000000" };
 static const struct range permits = { 1, LIMIT_PERMITS_MAX, 1, "takes a number of permits, 1..1000000" };
+static const struct range counts = { 1, LIMIT_PERMITS_MAX, 1, "takes a number, 1..1000000" };
 static const struct range tokens = { 0, INT64_MAX, 1, "takes the integer that LOCK answered" };
 
 static bool parse_number(struct client *c, const char *what, const struct range *range, struct slice word, int64_t *ret)
@@ -104,7 +105,7 @@ bool args_parse_limit(struct client *c, struct slice word, int64_t *ret)
 #define OPTION(word) #word, sizeof(#word) - 1, OPTION_##word
 #define NUMBER(range, field) &(range), offsetof(struct options, field)
 
-/* The most frequent option comes first. A range: a number follows, which becomes that field; DATA: a text does. */
+/* The most frequent option comes first. A range: a number follows, which becomes that field; DATA: a text; AFTER: a name. */
 static const struct row {
 	const char *word;
 	size_t len;
@@ -120,21 +121,29 @@ static const struct row {
 	{ OPTION(TOKEN), NUMBER(tokens, token) },
 	{ OPTION(ENQUEUE), NULL, 0 },
 	{ OPTION(LIMIT), NUMBER(permits, limit) },
-	{ OPTION(COUNT), NUMBER(permits, count) },
+	{ OPTION(COUNT), NUMBER(counts, count) },
 	{ OPTION(LAZY), NULL, 0 },
+	{ OPTION(ALL), NULL, 0 },
+	{ OPTION(AFTER), NULL, 0 },
 };
 
 enum { TABLE_LINES = sizeof(table) / sizeof(table[0]) };
 
 static bool takes_word(const struct row *row)
 {
-	return row->range || row->option == OPTION_DATA;
+	return row->range || row->option == OPTION_DATA || row->option == OPTION_AFTER;
 }
 
 static bool parse_word(struct client *c, const struct row *row, struct slice word, struct options *o)
 {
 	if (row->range)
 		return parse_number(c, row->word, row->range, word, (int64_t *)((char *)o + row->field));
+	if (row->option == OPTION_AFTER) {
+		o->after = word;
+		if (!name_valid(word))
+			reply_error(c, ERROR_ERR, "AFTER takes the name of a lock");
+		return name_valid(word);
+	}
 	if (word.len == 0 || word.len > LIMIT_DATA_BYTES_MAX || !name_is_text(word)) {
 		reply_error(c, ERROR_ERR, "DATA takes 1..512 bytes of UTF-8 without control characters");
 		return false;

@@ -29,6 +29,8 @@ enum option {
 	OPTION_ENQUEUE = 1 << 7,
 	OPTION_LAZY = 1 << 8,
 	OPTION_REENTER = 1 << 9,
+	OPTION_ALL = 1 << 10,
+	OPTION_AFTER = 1 << 11,
 };
 
 struct options {
@@ -39,6 +41,7 @@ struct options {
 	int64_t limit;     /* 0: not given */
 	int64_t count;     /* 1: not given */
 	struct slice data; /* empty: not given; borrowed */
+	struct slice after; /* a name; the same */
 };
 
 /* A request on its way through the command table (command/call.h), which has looked up and parsed what all commands need. */

@@ -9,8 +9,9 @@
 #include "core/command/command.h"
 #include "core/command/list.h"
 #include "core/command/metrics.h"
-#include "core/lock/client_ledger.h"
+#include "core/hosts/census.h"
 #include "core/hosts/release.h"
+#include "core/lock/client_ledger.h"
 #include "protocol/number.h"
 
 enum { LABEL_BYTES_MAX = 64 };
@@ -370,5 +371,12 @@ void cmd_events(struct client *c, struct call *call)
 
 void cmd_locks(struct client *c, struct call *call)
 {
-	list_locks(c, call->argc == 2 ? &call->argv[1] : NULL);
+	const struct options *o = &call->options;
+
+	if (o->given & OPTION_ALL)
+		census_ask(call->hosts, c, call->argv[1], o->after, o->given & OPTION_COUNT ? o->count : CENSUS_COUNT);
+	else if (o->given)
+		args_syntax_error(call);
+	else
+		list_locks(c, call->argc > 1 ? &call->argv[1] : NULL);
 }

@@ -7,49 +7,24 @@
 #include "core/hosts/hosts.h"
 #include "core/kind/semaphore.h"
 #include "core/znode/record.h"
-#include "protocol/name.h"
 
 enum { NAME_STEPS = 2 }; /* what a name counts for (core/port/work.h) */
 
 /* ---- where lock directories are ---- */
 
-/* Goes to that root: 0 is that of most locks, the others are the paths of prefixes that have one. False: none is left. */
-static bool begin_root(struct hosts *h, size_t root)
+/* Goes to that root, or the one after it. False: none is left. */
+static bool begin_root(struct hosts *h, size_t number)
 {
-	const struct broker_conf *conf = h->env->conf;
 	struct audit *a = &h->audit;
 
-	while (root > 0 && root <= conf->prefix_count && !conf->prefixes[root - 1].path)
-		root++;
-	if (root > conf->prefix_count)
+	if (!root_find(h->env->conf, number, &a->root))
 		return false;
-	a->root = root;
-	a->path = slice_of(root ? conf->prefixes[root - 1].path : conf->root);
-	a->prefix = slice_of(root ? conf->prefixes[root - 1].prefix : "");
 	a->state = AUDIT_ROOT;
 	a->root_asked = a->mismatch = false;
 	bytes_clear(&a->names);
 	a->looked = 0;
 	a->sent = a->answered = 0;
 	return true;
-}
-
-/* Sets the lock's flavour, too. False: no lock lives there, or a prefix puts a lock of that name elsewhere. */
-static bool lock_name(const struct hosts *h, struct slice znode, struct bytes *out, enum flavour *flavour)
-{
-	struct bytes here = { 0 }, place = { 0 };
-	bool lives;
-
-	bytes_slice(out, h->audit.prefix);
-	if (!name_decode(znode, out) || !name_valid(bytes_view(out)) ||
-	    !flavour_has_place(h->env->conf, bytes_view(out)))
-		return false;
-	bytes_format(&here, "%s/%s", h->audit.path, znode);
-	*flavour = flavour_place(h->env->conf, bytes_view(out), &place);
-	lives = slice_eq(bytes_view(&here), bytes_view(&place));
-	bytes_free(&here);
-	bytes_free(&place);
-	return lives;
 }
 
 /* A directory that is looked at: `name` below the root is a lock's, or a semaphore's with a part of it behind a '/'. */
@@ -184,7 +159,7 @@ static struct directory *find(struct hosts *h, const struct place *p)
 		return d;
 	if (lock)
 		lock = lock_make(h->locks, bytes_view(&lock->name), NULL);
-	else if (lock_name(h, p->name, &name, &flavour))
+	else if (root_lock(h->env->conf, &h->audit.root, p->name, &name, &flavour))
 		lock = lock_make(h->locks, bytes_view(&name), NULL);
 	bytes_free(&name);
 	return lock && slice_eq(bytes_view(&lock->directory.path), p->path) ? &lock->directory : NULL;
@@ -274,9 +249,9 @@ static void place_answered(struct hosts *h, const struct operation *op, const st
 	struct bytes path = { 0 };
 	struct place p = { .flavour = (enum flavour)a->names.data[a->answered] };
 
-	bytes_format(&path, "%s/%s", a->path, name);
+	bytes_format(&path, "%s/%s", a->root.path, name);
 	p.path = bytes_view(&path);
-	p.name = (struct slice){ path.data + a->path.len + 1, name.len }; /* those bytes stay where they are */
+	p.name = (struct slice){ path.data + a->root.path.len + 1, name.len }; /* those bytes stay where they are */
 	if (op->kind == OPERATION_AUDIT_LIST)
 		list_answered(h, &p, event);
 	else if (event->zk_answered.code == ZK_OK)
@@ -284,13 +259,12 @@ static void place_answered(struct hosts *h, const struct operation *op, const st
 	bytes_free(&path);
 }
 
-/* Names that begin with a dot are the brokers' own: no lock's name does. */
 static void keep_listed(struct audit *a, const struct event *event)
 {
 	for (size_t i = 0; i < event->zk_answered.count; i++) {
 		struct slice child = event->zk_answered.children[i];
 
-		if (child.len && child.data[0] == '.')
+		if (root_skips(child))
 			continue;
 		bytes_slice(&a->listed, child);
 		bytes_char(&a->listed, '\0');
@@ -303,10 +277,10 @@ static void look_at(struct hosts *h, struct slice child)
 	struct bytes name = { 0 };
 	enum flavour flavour;
 
-	if (lock_name(h, child, &name, &flavour))
+	if (root_lock(h->env->conf, &a->root, child, &name, &flavour))
 		add_name(a, flavour, child, "");
 	else
-		FOUND(a, odd_names, a->path, child);
+		FOUND(a, odd_names, a->root.path, child);
 	bytes_free(&name);
 }
 
@@ -337,7 +311,7 @@ static void root_answered(struct hosts *h, const struct event *event)
 	if (event->zk_answered.code == ZK_OK)
 		keep_listed(a, event);
 	else if (event->zk_answered.code != ZK_NONODE)
-		FOUND(a, refused, a->path, NO_CHILD);
+		FOUND(a, refused, a->root.path, NO_CHILD);
 	a->state = AUDIT_NAMES;
 	audit_look(h, WORK_TURN_STEPS);
 	if (a->state == AUDIT_NAMES)
@@ -375,7 +349,7 @@ static void send_root(struct hosts *h)
 	if (a->root_asked || !may_send(h))
 		return;
 	a->root_asked = true;
-	send(h, EFFECT_ZK_LIST, OPERATION_AUDIT_ROOT, a->path, NO_CHILD);
+	send(h, EFFECT_ZK_LIST, OPERATION_AUDIT_ROOT, a->root.path, NO_CHILD);
 }
 
 static void send_directories(struct hosts *h)
@@ -385,8 +359,8 @@ static void send_directories(struct hosts *h)
 	while (a->sent < a->names.len && may_send(h)) {
 		struct slice znode = name_at(a, a->sent);
 
-		send(h, EFFECT_ZK_GET, OPERATION_AUDIT_DATA, a->path, znode);
-		send(h, EFFECT_ZK_LIST, OPERATION_AUDIT_LIST, a->path, znode);
+		send(h, EFFECT_ZK_GET, OPERATION_AUDIT_DATA, a->root.path, znode);
+		send(h, EFFECT_ZK_LIST, OPERATION_AUDIT_LIST, a->root.path, znode);
 		pass(&a->sent, znode);
 	}
 }
@@ -395,7 +369,7 @@ static void end_root(struct hosts *h)
 {
 	struct audit *a = &h->audit;
 
-	if (begin_root(h, a->root + 1))
+	if (begin_root(h, a->root.number + 1))
 		return;
 	a->state = AUDIT_CLEAR;
 	a->clear_op = h->ensemble->operations.end;

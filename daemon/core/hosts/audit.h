@@ -21,6 +21,7 @@
  */
 #pragma once
 
+#include "core/hosts/root.h"
 #include "core/lock/client.h"
 #include "core/port/event.h"
 #include "core/port/work.h"
@@ -65,8 +66,7 @@ struct audit {
 	struct client_list served, queued; /* by this sweep; by the next */
 	uint64_t sweep;        /* its number; 0: none yet */
 	size_t open;           /* operations without an answer, those of sweeps that ended early included */
-	size_t root;           /* the one being looked at: */
-	struct slice path, prefix; /* <path>/<znode name> is the lock <prefix><name> */
+	struct root root;      /* the one being looked at */
 	bool root_asked;
 	struct bytes listed;   /* NAMES: what is below it, each with a NUL */
 	size_t looked;         /* ... up to these bytes */

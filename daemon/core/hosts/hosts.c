@@ -2,6 +2,7 @@
 #include "core/hosts/hosts.h"
 
 #include "core/hosts/answer.h"
+#include "core/hosts/census.h"
 #include "core/hosts/query_reply.h"
 
 void hosts_init(struct hosts *h)
@@ -34,8 +35,10 @@ void hosts_move(struct hosts *h)
 	struct query *q;
 
 	TAILQ_FOREACH(q, &h->queries, link)
-		if (!q->known)
+		if (!q->known) {
 			answer_end(q->answer);
+			census_restart(q->census);
+		}
 	query_move_all(h);
 }
 

@@ -26,6 +26,8 @@ struct hosts {
 	struct query_list queries;
 	uint64_t last_query, query_round; /* a number, and a tag (query.h) */
 	size_t query_open; /* operations of queries without an answer, those of freed queries included */
+	bool root_open;    /* ... the list of a root among them: one at a time (census.h) */
+	int64_t root_bytes; /* the longest such list that came */
 	struct inbox inbox;
 	struct letter_list letters;
 	size_t outbox_count;

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "core/client/args.h"
 #include "core/hosts/answer.h"
+#include "core/hosts/census.h"
 #include "core/hosts/hosts.h"
 #include "core/hosts/inquiry.h"
 #include "core/hosts/query.h"
@@ -42,7 +43,10 @@ static void query_snapshot(const struct query *q, struct bytes *out)
 	args_command_word(&word, q->command);
 	entry_number(&w, "client", q->client->conn);
 	entry_text(&w, "command", bytes_view(&word));
-	entry_fields(&w, FIELDS(query_fields), q);
+	if (q->census)
+		census_snapshot(q->census, &w);
+	else
+		entry_fields(&w, FIELDS(query_fields), q);
 	entry_number(&w, "answering", q->state == QUERY_ANSWERING);
 	if (q->revocation)
 		entry_text(&w, "reason", bytes_view(&q->revocation->reason));
@@ -57,7 +61,7 @@ static void query_snapshot(const struct query *q, struct bytes *out)
 static bool is_question(enum command command)
 {
 	return command == COMMAND_HOLDERS || command == COMMAND_QUEUE || command == COMMAND_WHY ||
-	       command == COMMAND_LEADER || command == COMMAND_HOSTS || command == COMMAND_LIMIT;
+	       command == COMMAND_LEADER || command == COMMAND_HOSTS || command == COMMAND_LIMIT || command == COMMAND_LOCKS;
 }
 
 static bool is_revocation(enum command command)
@@ -72,6 +76,11 @@ static bool ask_again(const struct entry *e, struct query *q, const struct query
 	q->known = read->known;
 	if (!answering)
 		return !q->known || entry_refuse(e, "nobody is to be asked");
+	if (q->census) {
+		q->partial = !q->hosts->env->conf->standalone;
+		census_leave(q);
+		return true;
+	}
 	if (!answer_is_of(q))
 		return entry_refuse(e, "its answer is not made in pieces");
 	q->partial = !q->known && !q->hosts->env->conf->standalone;
@@ -99,7 +108,7 @@ bool query_restore(struct hosts *h, const struct entry *e)
 		bytes_free(&read.name);
 		return false;
 	}
-	fits = command == COMMAND_HOSTS ? read.name.len == 0 : name_valid(bytes_view(&read.name));
+	fits = command == COMMAND_HOSTS || command == COMMAND_LOCKS ? read.name.len == 0 : name_valid(bytes_view(&read.name));
 	if (command == COMMAND_REVOKE)
 		fits = fits && revoke_reason_valid(reason);
 	if (fits && is_revocation(command) && here)
@@ -113,6 +122,8 @@ bool query_restore(struct hosts *h, const struct entry *e)
 	bytes_free(&read.name);
 	if (!fits)
 		return entry_refuse(e, "the name or the reason is not one");
+	if (command == COMMAND_LOCKS && !census_restore(q, e))
+		return false;
 	return !q || ask_again(e, q, &read, answering);
 }
 

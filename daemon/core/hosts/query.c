@@ -4,6 +4,7 @@
 #include <assert.h>
 
 #include "base/mem.h"
+#include "core/hosts/census.h"
 #include "core/hosts/hosts.h"
 #include "core/kind/semaphore.h"
 #include "core/znode/record.h"
@@ -26,11 +27,21 @@ static void forget_children(struct query *q)
 	q->count = q->sent = q->answered = 0;
 }
 
-void query_free(struct query *q)
+/* All that was found. */
+static void forget(struct query *q)
 {
-	assert(!q->revocation && !q->answer);
 	forget_children(q);
 	free_children(q->holders, q->holder_count);
+	q->holders = NULL;
+	q->holder_count = 0;
+	q->permits = 0;
+	q->crowded = q->partial = q->refused = q->unread = false;
+}
+
+void query_free(struct query *q)
+{
+	assert(!q->revocation && !q->answer && !q->census);
+	forget(q);
 	bytes_free(&q->name);
 	bytes_free(&q->path);
 	TAILQ_REMOVE(&q->hosts->queries, q, link);
@@ -78,12 +89,16 @@ void query_send(struct query *q, enum effect_type type, const struct operation_r
 /* Reads the directory, or a child of it. */
 static void send(struct query *q, enum effect_type type, enum operation_kind kind, struct slice child)
 {
+	bool of_root = kind == OPERATION_CENSUS_LIST;
+
 	struct operation_request r = {
 		.op = { .kind = kind, .query = q->number },
 		.path = bytes_view(&q->path),
 		.child = child,
+		.list_bytes = of_root ? q->hosts->root_bytes : 0,
 	};
 
+	q->hosts->root_open = q->hosts->root_open || of_root;
 	query_send(q, type, &r);
 }
 
@@ -100,18 +115,21 @@ static bool known_here(const struct query *q)
 	return lock && !lock->slots && lock->grant_count && lock->directory.claim->mode == MODE_EXCLUSIVE;
 }
 
-/* Where it begins. */
-static void aim(struct query *q)
+void query_aim(struct query *q)
 {
 	const struct hosts *h = q->hosts;
-	bool of_lock = q->command != COMMAND_HOSTS && q->command != COMMAND_LEADER && q->command != COMMAND_LIMIT;
+	bool of_lock = q->name.len && q->command != COMMAND_LEADER && q->command != COMMAND_LIMIT;
 
 	bytes_clear(&q->path);
 	if (q->command == COMMAND_HOSTS)
 		bytes_format(&q->path, "%s/.hosts", h->env->conf->root);
-	else
+	else if (q->census && q->census->state == CENSUS_ROOT)
+		bytes_slice(&q->path, q->census->root.path);
+	else if (q->name.len)
 		q->flavour = flavour_place(h->env->conf, bytes_view(&q->name), &q->path);
-	q->part = of_lock && semaphore_find(h->locks, bytes_view(&q->name)) ? QUERY_LIMIT : QUERY_LOCK;
+	q->part = of_lock && semaphore_find(h->locks, bytes_view(&q->name)) ? QUERY_LIMIT :
+		  q->command == COMMAND_LOCKS && !q->name.len		    ? QUERY_ROOT :
+										      QUERY_LOCK;
 	q->state = QUERY_ASKED;
 }
 
@@ -153,10 +171,19 @@ struct query *query_new(struct hosts *h, struct client *c, enum command command,
 	q->number = ++h->last_query;
 	ledger_number(h->env->ledger, CEILING_QUERY, q->number);
 	bytes_slice(&q->name, name);
-	aim(q);
+	query_aim(q);
 	get_in_line(q);
 	c->query = q;
 	return q;
+}
+
+void query_next(struct query *q, struct slice name)
+{
+	forget(q);
+	bytes_set(&q->name, name);
+	query_aim(q);
+	TAILQ_REMOVE(&q->hosts->queries, q, link);
+	get_in_line(q);
 }
 
 bool query_begin(struct query *q)
@@ -225,21 +252,30 @@ static void keep_children(struct query *q, const struct event *event)
 		bytes_free(&q->children[--q->count].name);
 }
 
-/* WHY only counts those that wait, and QUEUE those that hold. */
+/* WHY and LOCKS only count those that wait, and QUEUE those that hold. */
 static bool is_counted(const struct query *q)
 {
-	return (q->command == COMMAND_WHY && q->part == QUERY_MUTEX) ||
+	return ((q->command == COMMAND_WHY || q->command == COMMAND_LOCKS) && q->part == QUERY_MUTEX) ||
 	       (q->command == COMMAND_QUEUE && q->part == QUERY_SLOTS);
+}
+
+/* So many are read. LOCKS shows the first few of those that hold. */
+static size_t readable(const struct query *q)
+{
+	size_t entitled = q->census ? query_entitled(q) : q->count;
+
+	return q->census && entitled > CENSUS_READS_MAX ? CENSUS_READS_MAX : entitled;
 }
 
 /* Our own are not read: this host knows better. Answers are counted in order. */
 static void read_more(struct query *q)
 {
 	struct hosts *h = q->hosts;
+	size_t most = readable(q);
 
 	if (is_counted(q))
 		q->sent = q->answered = q->count;
-	while (q->sent < q->count && q->sent - q->answered < QUERY_READS_MAX && h->ensemble->session.connected &&
+	while (q->sent < most && q->sent - q->answered < QUERY_READS_MAX && h->ensemble->session.connected &&
 	       turn_of_questions(h->locks->directories)) {
 		struct query_child *child = &q->children[q->sent];
 
@@ -270,8 +306,12 @@ static void ask_part(struct query *q, enum query_part part)
 /* The present part is known. False: it was the last. */
 static bool go_on(struct query *q)
 {
-	if (q->part != QUERY_SLOTS || (q->command != COMMAND_WHY && q->command != COMMAND_QUEUE))
+	q->unread = q->unread || q->answered < query_entitled(q);
+	if (q->part != QUERY_SLOTS ||
+	    (q->command != COMMAND_WHY && q->command != COMMAND_QUEUE && q->command != COMMAND_LOCKS))
 		return false;
+	while (q->count > q->answered)
+		bytes_free(&q->children[--q->count].name);
 	q->holders = q->children;
 	q->holder_count = q->count;
 	q->children = NULL;
@@ -285,13 +325,15 @@ static bool step(struct query *q)
 {
 	switch (q->state) {
 	case QUERY_ASKED:
-		if (!turn_of_questions(q->hosts->locks->directories))
+		if (!turn_of_questions(q->hosts->locks->directories) || (q->part == QUERY_ROOT && q->hosts->root_open))
 			break;
 		q->state = QUERY_LISTING;
 		if (q->command == COMMAND_LIMIT)
 			send(q, EFFECT_ZK_GET, OPERATION_LIMIT_GET, NO_CHILD);
 		else if (q->part == QUERY_LIMIT)
 			send(q, EFFECT_ZK_GET, OPERATION_QUERY_GET, NO_CHILD);
+		else if (q->part == QUERY_ROOT)
+			send(q, EFFECT_ZK_LIST, OPERATION_CENSUS_LIST, NO_CHILD);
 		else
 			send(q, EFFECT_ZK_LIST, OPERATION_QUERY_LIST, NO_CHILD);
 		break;
@@ -301,7 +343,7 @@ static bool step(struct query *q)
 		break;
 	case QUERY_READING:
 		read_more(q);
-		if (q->answered < q->count)
+		if (q->answered < readable(q))
 			break;
 		if (go_on(q))
 			return step(q);
@@ -427,13 +469,10 @@ void query_move_all(struct hosts *h)
 			continue;
 		q->number = ++h->last_query;
 		ledger_number(h->env->ledger, CEILING_QUERY, q->number);
-		forget_children(q);
-		free_children(q->holders, q->holder_count);
-		q->holders = NULL;
-		q->holder_count = 0;
-		q->permits = 0;
-		q->crowded = q->partial = q->refused = false;
-		aim(q);
+		forget(q);
+		if (q->census)
+			bytes_clear(&q->name);
+		query_aim(q);
 	}
 }
 

@@ -14,6 +14,7 @@
  * A semaphore is asked for in parts, each in these states: its data (the limit); its leases, of which the first `limit`
  * are held, and those whose data name a holder (the limit may have been larger); for WHY and QUEUE the mutex, where all
  * wait. The children of its directory show that a name is a semaphore's if this host does not know that.
+ * LOCKS asks for the names below a root (ROOT), and then about locks one by one, each in a turn of its own (census.h).
  *
  * Accounts take turns, operators come first: they are asked in order of tags. A tag is one more than that of the account's
  * question before, and at least one more than that of the latest one whose turn has come.
@@ -30,11 +31,8 @@
 #include "protocol/bytes.h"
 #include "protocol/commands.h"
 
-struct answer;
 struct client;
 struct hosts;
-struct revocation;
-struct target;
 
 enum {
 	QUERY_CHILDREN_MAX = 1000, /* further ones are not shown; a revocation takes all */
@@ -45,7 +43,7 @@ enum {
 };
 
 enum query_state { QUERY_ASKED, QUERY_LISTING, QUERY_READING, QUERY_REVOKING, QUERY_ANSWERING };
-enum query_part { QUERY_LOCK, QUERY_LIMIT, QUERY_SLOTS, QUERY_MUTEX };
+enum query_part { QUERY_LOCK, QUERY_LIMIT, QUERY_SLOTS, QUERY_MUTEX, QUERY_ROOT };
 
 struct query_child {
 	struct bytes name, data;
@@ -62,7 +60,7 @@ struct query {
 	TAILQ_ENTRY(query) link; /* hosts->queries */
 	uint64_t number, tag;
 	enum query_state state;
-	enum command command; /* HOLDERS, QUEUE, WHY, LEADER, HOSTS or LIMIT; REVOKE or FORCEUNLOCK: for `revocation` */
+	enum command command; /* HOLDERS, QUEUE, WHY, LEADER, HOSTS, LOCKS or LIMIT; REVOKE or FORCEUNLOCK: for `revocation` */
 	enum flavour flavour;
 	struct bytes name, path;
 	enum query_part part; /* LOCK: it is not a semaphore, as far as is known */
@@ -70,14 +68,14 @@ struct query {
 	bool crowded;         /* ... a host waits for room among its leases */
 	struct query_child *holders; /* ... its leases, once the mutex is asked for */
 	size_t holder_count;
-	int64_t limit; /* LIMIT: to be set; 0: only read */
-	int tries;     /* to set it */
+	int64_t limit, tries; /* LIMIT: to be set, and how often that was tried; 0: only read */
 	struct revocation *revocation;
-	struct answer *answer; /* ANSWERING; else NULL */
+	struct answer *answer; /* ANSWERING, but LOCKS; else NULL */
+	struct census *census; /* LOCKS; else NULL */
 	bool known;            /* HOLDERS: nobody is to be asked */
 	struct query_child *children; /* in their order */
 	size_t count, sent, answered;
-	bool partial, refused; /* ZooKeeper could not be asked; it refused to show the directory */
+	bool partial, refused, unread; /* ZooKeeper could not be asked; refused to show it; LOCKS: more hold than were read */
 };
 
 struct query *query_new(struct hosts *h, struct client *c, enum command command, struct slice name);
@@ -89,7 +87,9 @@ struct query *query_finished(struct hosts *h);
 /* A hand-over ends the connection: what was found so far is forgotten. Only those that ask nobody have an answer now. */
 void query_move_all(struct hosts *h);
 void query_go_last(struct query *q); /* after one: behind all others, in the order in which they stood */
-/* After its answer, or when its client is gone. It has no answer or revocation any longer. */
+void query_aim(struct query *q); /* where it begins, as if it was just asked */
+void query_next(struct query *q, struct slice name); /* LOCKS: then, in its turn, about that lock; empty: about a root */
+/* After its answer, or when its client is gone. It has no answer, census or revocation any longer. */
 void query_free(struct query *q);
 bool query_is_elsewhere(const struct query_child *child); /* it is another host's and still there */
 bool query_is_held(const struct query *q, const struct query_child *lease, size_t place); /* else it waits for room */

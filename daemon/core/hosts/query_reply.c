@@ -3,6 +3,7 @@
 
 #include "core/client/reply.h"
 #include "core/hosts/answer.h"
+#include "core/hosts/census.h"
 #include "core/hosts/hosts.h"
 #include "core/hosts/inquiry.h"
 #include "core/hosts/query.h"
@@ -106,6 +107,10 @@ void query_reply(struct query *q)
 {
 	if (q->client->inquiry) {
 		inquiry_answered(q);
+		return;
+	}
+	if (q->census) {
+		census_found(q);
 		return;
 	}
 	if (answer_is_of(q)) {

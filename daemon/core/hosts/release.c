@@ -4,6 +4,7 @@
 #include "core/client/bid.h"
 #include "core/client/mlock.h"
 #include "core/hosts/answer.h"
+#include "core/hosts/census.h"
 #include "core/hosts/hosts.h"
 #include "core/hosts/inquiry.h"
 #include "core/kind/observe.h"
@@ -21,6 +22,7 @@ static void end_question(struct hosts *h, struct client *c)
 		revocation_free(c->query->revocation);
 	if (c->query) {
 		answer_end(c->query->answer);
+		census_end(c->query);
 		query_free(c->query);
 	}
 	if (c->auditing)

@@ -54,7 +54,7 @@ static const struct query_child *holding(const struct query *q, size_t *ret_coun
 	bool over = q->part == QUERY_MUTEX;
 
 	if (!of_permits(q))
-		*ret_count = query_entitled(q);
+		*ret_count = q->unread ? q->answered : query_entitled(q);
 	else
 		*ret_count = over ? q->holder_count : q->part == QUERY_SLOTS ? q->answered : 0;
 	return over ? q->holders : q->children;

@@ -17,6 +17,7 @@
  *   LEADER | an observer is told who leads           | who leads then: a leader that has gone by then is not told
  * OBSERVERS| an observer is looked at                | who leads when its turn comes (kind/observe.h)
  *  ANSWER | a holder, a waiter or a host is shown   | as for LIST (hosts/answer.h)
+ *  CENSUS  | a name is looked at, or a holder shown| as for LIST (hosts/census.h)
  *   AUDIT  | a name below a root is looked at        | as it was when ZooKeeper answered (hosts/audit.h)
  *   MLOCK  | it asks for its next lock               | it holds those before, and waits for none (client/mlock.h)
  * DEADLOCK | a wait or a holder is looked at         | who has less than before (client/deadlock.h)
@@ -37,8 +38,8 @@
 #include "base/queue.h"
 
 enum work_kind {
-	WORK_LIST, WORK_ANSWER, WORK_LEADER, WORK_OBSERVERS, WORK_AUDIT, WORK_MLOCK, WORK_RELEASE, WORK_DEADLOCK, WORK_REVOKE,
-	WORK_ERRAND, WORK_BID, WORK_INQUIRY,
+	WORK_LIST, WORK_ANSWER, WORK_CENSUS, WORK_LEADER, WORK_OBSERVERS, WORK_AUDIT, WORK_MLOCK, WORK_RELEASE, WORK_DEADLOCK,
+	WORK_REVOKE, WORK_ERRAND, WORK_BID, WORK_INQUIRY,
 };
 
 enum {

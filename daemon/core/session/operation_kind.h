@@ -38,7 +38,8 @@
 	X(INBOX_DELETE, INBOX, "let this host read its mail") /* and delete it: both are sent together */ \
 	X(LETTER_POST, OUTBOX, "pass a letter to another host") /* create a letter in another host's mailbox */ \
 	X(LETTER_WITHDRAW, OUTBOX, "pass a letter to another host") /* delete it, if nobody has read it */ \
-	X(REVOCATION_DELETE, REVOCATION, "delete the znode of a holder that does not answer")
+	X(REVOCATION_DELETE, REVOCATION, "delete the znode of a holder that does not answer") \
+	X(CENSUS_LIST, CENSUS, "show which locks there are") /* list what is below a root, for LOCKS ... ALL (census.h) */
 /* clang-format on */
 
 enum operation_kind {

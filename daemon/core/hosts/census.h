@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The census is what LOCKS ... ALL needs beside its query (query.h): a page of the locks of all hosts. It finds the first
+ * names behind a given one, and then asks about one of them after the other, as WHY does. Between two locks other accounts
+ * have their turns to ask; what this host does by itself is done in pieces (core/port/work.h).
+ *
+ *   state | means                                             | event -> next state
+ *   ROOT  | the names below a root are being listed           | listed -> NAMES
+ *   NAMES | those of the page are picked, in pieces.          | all looked at -> ROOT of the next root, or LOCKS;
+ *         |   Standalone: of the locks of this host           |   no name fits -> answered
+ *   LOCKS | a lock is asked about, then its row is made, in   | its row is made -> the next lock; the last one, or the
+ *         |   pieces                                          |   page is as long as an answer may be -> answered
+ *
+ * The list of a root grows with what others own: of all censuses one at a time is open.
+ *
+ * No connection, or one that is lost: answered UNAVAILABLE. Its account may not have the memory, or the pattern takes too
+ * many steps: LIMIT. Rules of access change: LOCKS begins anew. A hand-over carries the question, which begins anew.
+ *
+ * A row is true at its own instant: a lock that is held or waited for all the time between question and answer, and whose
+ * name is one of the page's, is shown once. One that nobody has or wants is not shown.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/charge.h"
+#include "core/hosts/root.h"
+#include "core/hosts/view.h"
+#include "core/port/entry.h"
+#include "core/port/work.h"
+#include "protocol/bytes.h"
+
+struct client;
+struct event;
+struct hosts;
+struct operation;
+struct query;
+
+enum {
+	CENSUS_COUNT = 100,      /* names of a page, unless another number is asked for, */
+	CENSUS_COUNT_MAX = 1000, /* and at most */
+	CENSUS_HOLDERS_MAX = 16, /* shown of each lock */
+	CENSUS_READS_MAX = 64,   /* znodes read of each lock */
+};
+
+enum census_state { CENSUS_ROOT, CENSUS_NAMES, CENSUS_LOCKS };
+
+struct census {
+	struct work_item work;
+	struct query *query;
+	bool any;                    /* no pattern */
+	struct bytes pattern, after; /* `after` empty: from the first name on */
+	int64_t most;                /* names of the page */
+	enum census_state state;
+	struct root root;
+	bool root_refused;   /* ZooKeeper refuses to show the names below one */
+	struct bytes listed; /* NAMES: below the root, each with a NUL */
+	size_t looked;       /* ... up to these bytes */
+	struct walk walk;    /* ... standalone */
+	size_t work_done;    /* steps of the pattern */
+	struct bytes name;   /* being looked at */
+	struct bytes *names; /* of the page, in their order */
+	size_t count, cap, name_bytes;
+	bool further;   /* there are more names behind them */
+	size_t at;      /* LOCKS: the one that is asked about */
+	uint32_t rules; /* env->rules that the rows were made by */
+	bool showing;   /* its row is being made: */
+	struct view view;
+	struct bytes holders, rows;
+	size_t holder_count, row_count;
+	struct charge charge; /* of census_memory() */
+	bool refused;         /* its client's account may not have more */
+};
+
+/* LOCKS ... ALL: answered now or later. `after` empty: from the first name on. `most`: 1 or more. */
+void census_ask(struct hosts *h, struct client *c, struct slice pattern, struct slice after, int64_t most);
+/* What it needs, beyond what a small one needs. */
+size_t census_memory(const struct census *s);
+
+/* The names below a root. */
+void census_answered(struct hosts *h, const struct operation *op, const struct event *event);
+/* Its query has found out what it wanted, or cannot: goes on, now or later. The query may be freed then. */
+void census_found(struct query *q);
+void census_leave(struct query *q); /* later */
+/* Some steps, at most as many as that or a few more. Returns how many. */
+int64_t census_continue(struct census *s, int64_t steps);
+/* A hand-over: it begins anew, with what was asked for. The query has no census yet. False: the entry is refused. */
+void census_restart(struct census *s); /* takes NULL */
+void census_snapshot(const struct census *s, struct entry_writer *w);
+bool census_restore(struct query *q, const struct entry *e);
+/* The query is to be freed. Takes one that has none. */
+void census_end(struct query *q);
