@@ -4,6 +4,8 @@
 
 /* `lockbroker call` */
 int cli_call(const char *socket, int argc, char **argv);
+/* `lockbroker ls` */
+int cli_ls(const char *socket, int argc, char **argv);
 /* `lockbroker metrics` */
 int cli_metrics(const char *socket, int argc, char **argv);
 /* `lockbroker check`: its exit status is that of a plugin of Nagios, 0 to 3 */

@@ -67,7 +67,12 @@ static const struct topic {
 	  "meanwhile; the options are those of lock" },
 	{ "leader", "NAME", "show who leads: token, host and data in a line; exit with 1 if\nnobody does" },
 	{ "observe", "NAME", "show that for each change, until interrupted; token 0: nobody\nleads" },
-	{ "ls", "[PATTERN]", "list the locks that this host holds or waits for; PATTERN may\nhave * ? [abc]" },
+	{ "ls", "[-a] [-w | --watch=SEC] [--] [PATTERN]",
+	  "list the locks that this host holds or waits for; PATTERN may\n"
+	  "have * ? [abc]\n"
+	  "-a      those of all hosts, with who holds them (--all)\n"
+	  "-w      again every 2 seconds, or every SEC, until interrupted\n"
+	  "        (--watch)" },
 	{ "who", "NAME", "show who holds the lock NAME and who waits for it, on all hosts" },
 	{ "why", "NAME", "say in a sentence why the lock NAME is not granted yet" },
 	{ "limit", "NAME [N]",

@@ -10,11 +10,20 @@
 
 bool cli_json_asked;
 
+/* ---- where it goes ---- */
+
+static FILE *other; /* for one value; NULL: to the standard output */
+
+static FILE *to(void)
+{
+	return other ? other : stdout;
+}
+
 /* ---- texts ---- */
 
 static void print_unit(uint32_t unit)
 {
-	printf("\\u%04x", (unsigned)unit);
+	fprintf(to(), "\\u%04x", (unsigned)unit);
 }
 
 /* JSON numbers characters beyond 16 bits in two halves. */
@@ -33,21 +42,21 @@ void cli_json_text(struct slice text)
 	size_t used;
 	int32_t c;
 
-	putchar('"');
+	putc('"', to());
 	for (size_t at = 0; at < text.len; at += used) {
 		used = cli_character(text.data + at, text.len - at, &c);
 		if (c == '"' || c == '\\')
-			printf("\\%c", (char)c);
+			fprintf(to(), "\\%c", (char)c);
 		else if (c == '\n')
-			fputs("\\n", stdout);
+			fputs("\\n", to());
 		else if (c < 0)
 			print_escaped(0xfffd);
 		else if (cli_is_harmful(c))
 			print_escaped(c);
 		else
-			fwrite(text.data + at, 1, used, stdout);
+			fwrite(text.data + at, 1, used, to());
 	}
-	putchar('"');
+	putc('"', to());
 }
 
 /* ---- values ---- */
@@ -62,15 +71,15 @@ static struct slice text_of(const struct lb_reply *value)
 
 static void print_map(const struct lb_reply *map)
 {
-	putchar('{');
+	putc('{', to());
 	for (size_t i = 0; i < lb_reply_count(map); i++) {
 		if (i > 0)
-			putchar(',');
+			putc(',', to());
 		cli_json_text(text_of(lb_reply_key(map, i)));
-		putchar(':');
+		putc(':', to());
 		cli_json(lb_reply_item(map, i));
 	}
-	putchar('}');
+	putc('}', to());
 }
 
 static void print_array(const struct lb_reply *array)
@@ -78,28 +87,28 @@ static void print_array(const struct lb_reply *array)
 	const struct lb_reply *item = lb_reply_item(array, 0);
 	size_t count = lb_reply_count(array);
 
-	putchar('[');
+	putc('[', to());
 	for (size_t i = 0; i < count; i++) {
 		if (i > 0)
-			putchar(',');
+			putc(',', to());
 		cli_json(item);
 		if (i + 1 < count)
 			item = lb_reply_next(item);
 	}
-	putchar(']');
+	putc(']', to());
 }
 
 void cli_json(const struct lb_reply *reply)
 {
 	switch (lb_reply_type(reply)) {
 	case LB_REPLY_NIL:
-		fputs("null", stdout);
+		fputs("null", to());
 		break;
 	case LB_REPLY_TEXT:
 		cli_json_text(text_of(reply));
 		break;
 	case LB_REPLY_INTEGER:
-		printf("%lld", (long long)lb_reply_integer(reply));
+		fprintf(to(), "%lld", (long long)lb_reply_integer(reply));
 		break;
 	case LB_REPLY_ARRAY:
 		print_array(reply);
@@ -113,7 +122,14 @@ void cli_json(const struct lb_reply *reply)
 void cli_json_line(const struct lb_reply *reply)
 {
 	cli_json(reply);
-	putchar('\n');
+	putc('\n', to());
+}
+
+void cli_json_to(FILE *file, const struct lb_reply *reply)
+{
+	other = file;
+	cli_json(reply);
+	other = NULL;
 }
 
 /* ---- lines ---- */

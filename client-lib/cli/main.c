@@ -381,7 +381,6 @@ static const struct command {
 } commands[] = {
 	{ "leader", 1, 1, run_leader, NULL, NULL, NULL },
 	{ "observe", 1, 1, run_observe, NULL, NULL, NULL },
-	{ "ls", 0, 1, NULL, "LOCKS", cli_table, NULL },
 	{ "who", 1, 1, run_who, NULL, NULL, NULL },
 	{ "why", 1, 1, NULL, "WHY", show_why, NULL },
 	{ "hosts", 0, 0, NULL, "HOSTS", cli_table, NULL },
@@ -487,7 +486,7 @@ static const struct whole {
 } wholes[] = {
 	{ "lock", cli_lock, false },	{ "hold", cli_lock, true },	  { "sem", cli_lock, false },
 	{ "campaign", cli_lock, false }, { "call", cli_call, true },	  { "check", cli_check, true },
-	{ "metrics", cli_metrics, false }, { "http", cli_http, false },
+	{ "metrics", cli_metrics, false }, { "http", cli_http, false },	  { "ls", cli_ls, true },
 };
 
 static const struct whole *find_whole(const char *word)

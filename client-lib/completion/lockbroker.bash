@@ -76,6 +76,7 @@ _lockbroker()
 		-*)
 			case $verb in
 			drain) options='--wait --off --json --help' ;;
+			ls) options='--all --watch --json --help' ;;
 			metrics) options='--textfile --help' ;;
 			http) options='--listen --host --anywhere --help' ;;
 			*) options='--json --help' ;;

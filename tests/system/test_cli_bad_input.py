@@ -56,6 +56,9 @@ USAGE = [
     ("revoke a b c", 'argument "c"'), ("force-unlock a b", 'argument "b"'), ("ping a", 'argument "a"'), ("info a b", 'argument "b"'),
     ("audit a", 'argument "a"'), ("access root a u x", 'argument "x"'), ("accounts a", 'argument "a"'), ("reload a", 'argument "a"'),
     ("config a b", 'argument "b"'), ("log 1 2", 'argument "2"'), ("drain --wait --off", 'argument "--off"'),
+    ("ls --all --watch=x", '0.1 to 86400, not "x"'), ("ls --watch=0", "0.1 to 86400"), ("ls --watch=nan", "0.1 to 86400"),
+    ("ls --watch=", "0.1 to 86400"), ("ls -z", "ls has no option -z"), ("ls --all=1", "no option --all=1"),
+    ("ls --json=1", "no option --json=1"), ("ls -a a b", 'argument "b"'), ("ls -w 5 6", 'argument "6"'),
     ("restart a", 'argument "a"'), ("metrics a", 'argument "a"'), ("metrics --textfile", "--textfile FILE"),
     ("http", "--listen ADDRESS:PORT"), ("http --listen nowhere", "no address and port"), ("call -x", "no option -x"),
     ("call --json=1 PING", "no option"), ("access no-such-user a", "no user"), ("drain --half", "--wait or --off"),
@@ -109,7 +112,7 @@ def test_what_the_broker_refuses_is_one_line_and_64(standalone_for_all, words, s
         one_line(done, 64, sentence)
 
 
-EACH = ["leader a", "observe a", "ls", "who a", "why a", "hosts", "limit a", "revoke a", "force-unlock a", "ping", "info", "audit",
+EACH = ["leader a", "observe a", "ls", "ls --all", "ls --watch", "who a", "why a", "hosts", "limit a", "revoke a", "force-unlock a", "ping", "info", "audit",
         "access root a", "accounts", "reload", "config", "log", "drain", "restart", "call PING", "lock --connect 0 a true",
         "hold --connect 0 a", "sem -l 1 --connect 0 a true", "campaign --connect 0 e d true"]
 
@@ -130,7 +133,7 @@ def test_no_permission_is_one_line_and_77(daemons, words):
     one_line(done, 77, "This user may not")
 
 
-PRINT = ["ping", "info", "ls", "--version", "--help", "ls --help", "lock --help", "lock -V", "who a", "why a", "config", "metrics",
+PRINT = ["ping", "info", "ls", "ls -a", "ls --watch", "ls --json", "--version", "--help", "ls --help", "lock --help", "lock -V", "who a", "why a", "config", "metrics",
          "check", "call PING", "hold a", "observe e", "--json ping", "--json info"]
 
 

@@ -64,7 +64,7 @@ def test_it_is_a_script(shell):
     ("lockbroker ho", ["hold", "hosts"]), ("lockbroker --js", ["--json"]), ("lockbroker -S /some dr", ["drain"]),
     ("lockbroker lock --sh", ["--shared"]), ("lockbroker sem --c", ["--conflict-exit-code", "--connect", "--close", "--count"]),
     ("lockbroker hold --min", []), ("lockbroker hold --js", ["--json"]), ("lockbroker campaign --le", []),
-    ("lockbroker lock -r US", ["USR1", "USR2"]), ("lockbroker lock -w ", []), ("lockbroker drain --o", ["--off"]),
+    ("lockbroker lock -r US", ["USR1", "USR2"]), ("lockbroker lock -w ", []), ("lockbroker drain --o", ["--off"]), ("lockbroker ls --w", ["--watch"]),
     ("lockbroker info se", ["server", "session"]), ("lockbroker http --l", ["--listen"]), ("lockbroker who --", ["--json", "--help"]),
 ], ids=lambda x: x if isinstance(x, str) else "")
 def test_bash_completes_words(line, expected):

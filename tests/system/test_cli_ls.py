@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`lockbroker ls`: the locks of this host or of all hosts, once and again and again."""
+
+import json
+import os
+import pty
+import re
+import signal
+
+import pytest
+
+import harness
+from test_cli import command, run, start
+
+OPERATORS = True  # see clients of conftest.py
+
+
+def block(p):
+    """The lines of the next picture."""
+    lines = []
+    while (line := p.stdout.readline()) != "\n":
+        assert line, p.stderr.read()
+        lines.append(line.rstrip("\n"))
+    return lines
+
+
+def test_the_table_has_a_row_for_each_holder(two_hosts, clients):
+    a, b, waiter = clients(two_hosts[0]), clients(two_hosts[1]), clients(two_hosts[1])
+    for c in a, b:
+        c.call("LOCK", "shared", "SHARED")
+    a.call("LOCK", "alone")
+    a.call("ACQUIRE", "gate", "LIMIT", 3, "COUNT", 2)
+    waiter.send("LOCK", "alone")
+    harness.wait_until(lambda: b.call("QUEUE", "alone"), "it to wait")
+    lines = run(two_hosts[0], "ls", "--all").stdout.splitlines()
+    assert re.split("  +", lines[0]) == ["NAME", "MODE", "HOST", "HOLDER", "SINCE", "WAITERS"]
+    rows = [re.split("  +", line) for line in lines[1:]]
+    comm = harness.read_source(f"/proc/{os.getpid()}/comm").strip()
+    assert rows[0][:4] == ["alone", "exclusive", "alpha", f"{os.getpid()} {comm}"] and rows[0][5] == "0 + 1 host"
+    assert rows[1][:3] == ["gate", "2 of 3", "alpha"]
+    assert [row[:3] for row in rows[2:]] == [["shared", "shared", "alpha"], ["shared", "shared", "beta"]]
+    assert rows[3][3:] == ["-", "-", "0"], "what is not known is -"
+    assert [re.split("  +", line)[0] for line in run(two_hosts[0], "ls", "-a", "a*").stdout.splitlines()] == ["NAME", "alone"]
+    assert run(two_hosts[0], "ls", "-a", "none").stdout == ""
+
+
+def test_json_is_an_array_of_locks(two_hosts, clients):
+    clients(two_hosts[0]).call("LOCK", "a")
+    for words in (["--json", "ls", "-a"], ["ls", "--all", "--json"]):
+        (lock,) = json.loads(run(two_hosts[1], *words).stdout)
+        assert (lock["name"], lock["kind"], [h["host"] for h in lock["holders"]]) == ("a", "lock", ["alpha"])
+    assert json.loads(run(two_hosts[1], "ls", "-a", "--json", "none").stdout) == []
+
+
+def test_a_pattern_may_look_like_an_option(standalone, clients):
+    clients(standalone).call("LOCK", "--all")
+    assert "--all" in run(standalone, "ls", "--", "--all").stdout
+
+
+@pytest.mark.parametrize("options", [[], ["--all"]], ids=["here", "all"])
+def test_watch_appends_pictures_where_there_is_no_terminal(standalone, clients, options):
+    c = clients(standalone)
+    c.call("LOCK", "a")
+    p = start(standalone, "ls", "--watch=0.1", *options)
+    assert len(block(p)) == 2
+    c.call("LOCK", "b")
+    while len(block(p)) < 3:
+        pass
+    c.call("RESET")
+    while block(p):
+        pass
+    p.terminate()
+    assert (p.wait(harness.PATIENCE), p.stderr.read()) == (0, "")
+
+
+def test_watch_with_json_is_a_line_for_each_picture(standalone, clients):
+    clients(standalone).call("LOCK", "a")
+    p = start(standalone, "ls", "--watch=0.1", "--json")
+    assert [[lock["name"] for lock in json.loads(p.stdout.readline())] for _ in range(3)] == [["a"]] * 3
+    p.send_signal(signal.SIGINT)
+    assert p.wait(harness.PATIENCE) == 0
+
+
+def test_watch_tells_once_that_the_broker_is_gone_and_goes_on_when_it_is_back(daemons, clients):
+    d = daemons(daemon__keeper=0)
+    c = clients(d)
+    c.call("LOCK", "a")
+    p = start(d, "ls", "--watch=0.1")
+    assert block(p)[1].startswith("a ")
+    c.close()
+    d.kill()
+    line = p.stderr.readline()
+    assert line.startswith("lockbroker: ") and line.endswith("\n")
+    d.start()
+    c = clients(d)
+    c.call("LOCK", "b")
+    while not any(row.startswith("b ") for row in block(p)):
+        pass
+    p.terminate()
+    assert (p.wait(harness.PATIENCE), p.stderr.read()) == (0, "")
+
+
+def test_watch_ends_with_its_reader(standalone, clients):
+    clients(standalone).call("LOCK", "a")
+    p = start(standalone, "ls", "--watch=0.1")
+    assert block(p)
+    p.stdout.close()
+    assert p.wait(harness.PATIENCE) == -signal.SIGPIPE
+
+
+def at_a_terminal(argv, lines, columns, enough):
+    """What it draws on a terminal of that size until there is enough, and its exit status after an interrupt."""
+    pid, fd = pty.fork()
+    if pid == 0:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # who runs the tests in the background may ignore it
+        os.environ["TERM"] = "xterm"
+        os.execvp("sh", ["sh", "-c", f'stty rows {lines} cols {columns}; exec "$@"', "sh", *argv])
+    text = b""
+    while not enough(text):
+        text += os.read(fd, 65536)
+    os.write(fd, b"\x03")
+    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    os.close(fd)
+    return text, status
+
+
+def test_watch_draws_over_what_was_there_and_fits_the_terminal(standalone, clients):
+    c = clients(standalone)
+    for i in range(20):
+        c.call("LOCK", f"n{i:02}" + "x" * 100)
+    argv = command(standalone, "ls", "--watch=0.1")
+    text, status = at_a_terminal(argv, 10, 40, lambda text: text.count(b"\x1b[J") >= 3)
+    assert status == 0
+    pictures = text.split(b"\x1b[H")[1:3]
+    for picture in pictures:
+        shown = re.sub(rb"\x1b\[[KJ]", b"", picture).decode().split("\r\n")
+        assert len(shown) == 10 and all(len(line) <= 40 for line in shown), shown
+        assert shown[2].startswith("NAME") and shown[3].startswith("n00x") and shown[8] == "(and 15 more)"
