@@ -315,6 +315,22 @@ static void who_is_not_looked_at_yet_is_told_after_a_hand_over(void **state)
 	forget(f);
 }
 
+static void who_is_looked_at_and_not_told_is_told_after_a_hand_over(void **state)
+{
+	struct fixture *f = *state;
+
+	crowd(f, CROWD, "OBSERVE e");
+	pieces(f);
+	forget(f);
+	fixture_ask(f, 1, "CAMPAIGN e DATA x");
+	for (uint32_t i = 0; i < rounds(CROWD); i++)
+		piece(f);
+	fixture_hand_over(f);
+	pieces(f);
+	assert_int_equal(told(f, ":1024"), CROWD);
+	forget(f);
+}
+
 /* ---- at another host's word ---- */
 
 static const char *letter_of(const char *kind, const char *znode)
@@ -390,6 +406,7 @@ int main(void)
 		TEST(changes_that_never_stop_leave_no_observer_out),
 		TEST(observers_come_and_go_while_they_are_looked_at),
 		TEST(who_is_not_looked_at_yet_is_told_after_a_hand_over),
+		TEST(who_is_looked_at_and_not_told_is_told_after_a_hand_over),
 		TEST_IN(a_letter_is_acted_upon_in_turns_and_answered_then, setup_letters),
 		TEST_IN(what_a_letter_asks_for_is_done_before_the_connection_ends, setup_letters),
 		TEST_IN(letters_that_are_too_many_are_acted_upon_at_once, setup_letters),
