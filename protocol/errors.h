@@ -14,7 +14,8 @@
 	X(MISMATCH, "the lock is of another kind, flavour or limit") \
 	X(UNAVAILABLE, "there is no connection to ZooKeeper") \
 	X(DRAINING, "the daemon is stopping, or is drained") \
-	X(NOPROTO, "unsupported protocol version")
+	X(NOPROTO, "unsupported protocol version") \
+	X(NOSCRIPT, "no script of that hash is known")
 
 enum error_code {
 #define X(name, text) ERROR_##name,

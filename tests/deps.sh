@@ -18,7 +18,8 @@ clang libclang-rt-dev
 # `make profile`, as well.
 lint_packages="clang-format clang-tidy cppcheck mypy"
 deb_packages="debhelper dh-python dpkg-dev fakeroot lintian pkg-config"
-clients_packages="libredis-perl nodejs node-redis ruby-redis php-cli php-redis gccgo-go golang-github-gomodule-redigo-dev"
+clients_packages="libredis-perl nodejs node-redis ruby-redis php-cli php-redis gccgo-go golang-github-gomodule-redigo-dev
+php-illuminate-cache php-illuminate-redis"
 booted_packages="mmdebstrap systemd-container"
 bench_packages="redis-server redis-tools memcached postgresql"
 profile_packages="linux-perf valgrind redis-server"

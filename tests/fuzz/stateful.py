@@ -49,6 +49,13 @@ def commands():
     return {word: (int(least), int(most)) for word, least, most in rows}
 
 
+SET_SCRIPT = "return redis.call('set', KEYS[1], ARGV[1], 'nx', 'px', ARGV[2])"
+# Those of redis-py and of redlock of npm, and their words behind the value.
+SCRIPTS = [("c3f8721cbb97f72bc19e972846bd7aaf91901658", []), ("a4e8783852e6b949f9ef3a97212805108459a890", [100, 0]),
+           ("1cac51482acf5858da00f6d685d68f886cd6b6b2", [100]), ("e5a322e2634ef59a516e8ea150cb085afafee684", [100]),
+           ("0f0f23b9048b36752b5be114f357ba083449f908", []), ("ce46f80993d5dac20dd066eb301a4e37994bdbed", [100])]
+
+
 class Shapes:
     """Requests as PROTOCOL.md has them: a method for each command, which returns the words behind it."""
 
@@ -105,6 +112,16 @@ class Shapes:
 
     def token(self):
         return [self.name(), self.value()]
+
+    def evalsha(self):
+        hash_, words = self.rng.choice(SCRIPTS)
+        return [hash_, 1, self.name(), self.value(), *words]
+
+    def eval(self):
+        return [SET_SCRIPT, 1, self.name(), self.value(), 100]
+
+    def script(self):
+        return self.rng.choice([["LOAD", SET_SCRIPT], ["EXISTS", SCRIPTS[0][0], "x"]])
 
     def names(self):
         found = self.rng.sample(PLAIN + FORCED, self.rng.randrange(1, 5))

@@ -430,7 +430,7 @@ static void answered(struct caller *c, const struct ask *a, struct slice reply)
 	case COMMAND_ACQUIRE:
 	case COMMAND_RELEASE:
 	case COMMAND_LIMIT:
-	case COMMAND_SET ... COMMAND_TOKEN:
+	case COMMAND_SET ... COMMAND_SCRIPT: /* TOKEN, EVAL and EVALSHA, too */
 	case COMMAND_COUNT:
 		break;
 	}

@@ -139,6 +139,7 @@ static void ask(struct any_peer *p)
 	p->command = any_of(h)->asked = command_find(words[0]);
 	p->asked_at = h->w->sched.now;
 	h->w->stats->requests++;
+	values_asking(p, words, e.asked.argc);
 	any_check_asking(p, words, e.asked.argc);
 	host_handle(h, &e);
 	if (p->half && p->asking && p->on)

@@ -45,6 +45,12 @@ struct any_rules {
 	unsigned int verbs;
 };
 
+/* The value that a script shows; empty: none. */
+struct any_shown {
+	char text[512];
+	size_t len;
+};
+
 struct any_peer {
 	struct host *host;
 	uint32_t conn;
@@ -62,6 +68,7 @@ struct any_peer {
 	const struct rule *denies; /* the rule for the first of them; NULL: the default */
 	struct any_told told[ANY_NAMES];
 	size_t revoke_bytes;   /* pushed since it was last known to read */
+	struct any_shown shown; /* by what it asked last */
 	bool replied;          /* in this event */
 	char reply[ANY_REPLY]; /* its beginning */
 };
@@ -85,6 +92,7 @@ struct any_host {
 	int64_t borne[ANY_NAMES];           /* the token of the bearer's grant, if there is one */
 	struct any_value values[ANY_NAMES];
 	enum command asked;          /* the latest request */
+	struct any_shown shown;      /* by that */
 	int64_t right_at[ANY_NAMES]; /* when what it knows of the leader was last right, or known to nobody here */
 };
 
@@ -130,6 +138,7 @@ int64_t any_count_grants(const struct host *h);
 /* The next request is one about values. */
 bool values_turn(struct world *w);
 bool values_says_nx(const struct slice *words, size_t count);
+void values_asking(struct any_peer *p, const struct slice *words, size_t count);
 void values_check(struct host *h);
 /* Its process has ended, and the next one knows nothing of it. */
 void values_forget(struct host *h);

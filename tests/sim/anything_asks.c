@@ -115,6 +115,16 @@ static const char *const value_lines[] = {
 	"SET N V XX PX E", "SET N V XX PX E", "SET N V NX",      "GET N",           "EXISTS N N",
 	"TTL N",           "PTTL N",          "TOKEN N V",       "DEL N",           "DEL N",
 	"DEL N N",         "UNLINK N",        "EXPIRE N K",      "PEXPIRE N E",
+	/* clang-format off */
+	/* Scripts of redis-py and of redlock of npm. */
+	"EVALSHA c3f8721cbb97f72bc19e972846bd7aaf91901658 1 N V",
+	"EVALSHA a4e8783852e6b949f9ef3a97212805108459a890 1 N V E 0",
+	"EVALSHA 1cac51482acf5858da00f6d685d68f886cd6b6b2 1 N V E",
+	"EVALSHA e5a322e2634ef59a516e8ea150cb085afafee684 1 N V E",
+	"EVALSHA e5a322e2634ef59a516e8ea150cb085afafee684 2 N N V E",
+	"EVALSHA 0f0f23b9048b36752b5be114f357ba083449f908 2 N N V",
+	"EVALSHA ce46f80993d5dac20dd066eb301a4e37994bdbed 2 N N V E",
+	/* clang-format on */
 };
 
 static char words_text[WORDS_MAX][WORD_BYTES];
@@ -179,7 +189,7 @@ static size_t junk(struct world *w, char *out)
 /* It has the length of a lease that no connection ends. */
 static bool values_about(const char *line)
 {
-	return strncmp(line, "SET", 3) == 0 || strstr(line, "EXPIRE");
+	return strncmp(line, "SET", 3) == 0 || strstr(line, "EXPIRE") || strncmp(line, "EVALSHA", 7) == 0;
 }
 
 /* Mostly a name of the kind that the line is about: or all would be refused most of the time. */

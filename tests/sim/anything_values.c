@@ -12,6 +12,7 @@
 #include <inttypes.h>
 
 #include "core/lock/bearer.h"
+#include "protocol/number.h"
 
 bool values_turn(struct world *w)
 {
@@ -28,22 +29,44 @@ bool values_says_nx(const struct slice *words, size_t count)
 
 static bool releases(enum command command)
 {
-	return command == COMMAND_DEL || command == COMMAND_UNLINK || command == COMMAND_FORCEUNLOCK;
+	return command == COMMAND_DEL || command == COMMAND_UNLINK || command == COMMAND_FORCEUNLOCK ||
+	       command == COMMAND_EVALSHA;
 }
 
 static bool extends(enum command command)
 {
-	return command == COMMAND_SET || command == COMMAND_EXPIRE || command == COMMAND_PEXPIRE;
+	return command == COMMAND_SET || command == COMMAND_EXPIRE || command == COMMAND_PEXPIRE ||
+	       command == COMMAND_EVALSHA;
+}
+
+/* A script does it to its own value only. */
+static bool is_of(enum command command, const struct any_shown *shown, const struct any_value *v)
+{
+	return command != COMMAND_EVALSHA || slice_eq((struct slice){ shown->text, shown->len }, (struct slice){ v->text, v->len });
+}
+
+void values_asking(struct any_peer *p, const struct slice *words, size_t count)
+{
+	struct any_shown *shown = &p->shown;
+	int64_t keys;
+
+	shown->len = 0;
+	if (p->command == COMMAND_EVALSHA && count > 2 && number_parse(words[2], &keys) && keys > 0 && (size_t)keys + 3 < count) {
+		shown->len = words[keys + 3].len <= sizeof(shown->text) ? words[keys + 3].len : 0;
+		memcpy(shown->text, words[keys + 3].data, shown->len);
+	}
+	any_of(p->host)->shown = *shown;
 }
 
 /* A request of the moment may do that: the latest, which may have been cut off, or one that had to ask other hosts first. */
-static bool is_asked(const struct host *h, bool (*does)(enum command command))
+static bool is_asked(const struct host *h, bool (*does)(enum command command), const struct any_value *v)
 {
 	const struct any_host *a = any_of(h);
-	bool is = does(a->asked);
+	bool is = does(a->asked) && is_of(a->asked, &a->shown, v);
 
 	for (int i = 0; i < a->peer_count; i++)
-		is = is || ((a->peers[i].asking || a->peers[i].replied) && does(a->peers[i].command));
+		is = is || ((a->peers[i].asking || a->peers[i].replied) && does(a->peers[i].command) &&
+			    is_of(a->peers[i].command, &a->peers[i].shown, v));
 	return is;
 }
 
@@ -62,14 +85,14 @@ static void check_same(const struct host *h, int name, const struct any_value *v
 	if (!slice_eq(value, (struct slice){ v->text, v->len }))
 		world_fail(h->w, -1, "host %d: %s was held under %.*s, and is under %.*s", h->index, any_names[name],
 			   (int)v->len, v->text, (int)value.len, value.data);
-	if (g->lease.due_ns != v->due && !is_asked(h, extends))
+	if (g->lease.due_ns != v->due && !is_asked(h, extends, v))
 		world_fail(h->w, -1, "host %d: the lease of %s was to end at %" PRId64 ", and will at %" PRId64,
 			   h->index, any_names[name], v->due, g->lease.due_ns);
 }
 
 static void check_gone(const struct host *h, int name, const struct any_value *v)
 {
-	if (h->conf.standalone && v->due > host_now(h) && !is_asked(h, releases) && !is_asked(h, extends))
+	if (h->conf.standalone && v->due > host_now(h) && !is_asked(h, releases, v) && !is_asked(h, extends, v))
 		world_fail(h->w, -1, "host %d: %s is not held under %.*s any longer", h->index, any_names[name],
 			   (int)v->len, v->text);
 }

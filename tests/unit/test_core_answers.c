@@ -39,6 +39,10 @@ static void expect(struct fixture *f, enum error_code code, const char *const *s
 	}
 }
 
+/* redlock's of npm, as words without blanks. */
+#define SET_HASH "862f31bf38e9b63ce28d6e9e5143551bb34ef981"
+#define SET_SCRIPT "return--[[]]redis.call('set',KEYS[1],ARGV[1],'NX','PX',ARGV[2])"
+
 #define EXPECT(code, ...) expect(f, ERROR_##code, (const char *const[]){ __VA_ARGS__, NULL })
 
 static int start(struct fixture *f, void **state)
@@ -64,10 +68,10 @@ static void names(void **state)
 		"ACQUIRE . LIMIT 1", "RELEASE .", "LIMIT .", "VALID .", "CAMPAIGN . DATA x", "RESIGN .", "LEADER .",
 		"OBSERVE .", "UNOBSERVE .", "HOLDERS .", "QUEUE .", "WHY .", "REVOKE .", "FORCEUNLOCK .",
 		"SET . v NX PX 1", "GET .", "EXISTS a .", "TTL .", "PTTL .", "TOKEN . v", "DEL .", "UNLINK .", "EXPIRE . 1",
-		"PEXPIRE . 1",
+		"PEXPIRE . 1", "EVAL " SET_SCRIPT " 1 . v 1", "EVALSHA " SET_HASH " 1 . v 1",
 	};
 	struct fixture *f = *state;
-	char step[32];
+	char step[128];
 
 	fixture_operators(f, true);
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
@@ -75,6 +79,7 @@ static void names(void **state)
 		EXPECT(BADNAME, step);
 	}
 	EXPECT(NOPROTO, "0 HELLO 4");
+	EXPECT(NOSCRIPT, "0 EVALSHA x 1 a v");
 	EXPECT(BADNAME, "0 ACCESS 1000 ..");
 }
 
@@ -152,6 +157,8 @@ static void users(void **state)
 	EXPECT(DENIED, "0 AUDIT");
 	EXPECT(DENIED, "0 LOCK a");
 	EXPECT(DENIED, "0 SET b v NX PX 1");
+	EXPECT(DENIED, "0 EVAL " SET_SCRIPT " 1 b v 1");
+	EXPECT(DENIED, "0 EVALSHA " SET_HASH " 1 b v 1");
 	EXPECT(DENIED, "0 MLOCK 1 a");
 	EXPECT(DENIED, "0 ENQUEUE a");
 	EXPECT(DENIED, "0 ACQUIRE s LIMIT 1");
@@ -170,6 +177,8 @@ static void kinds(void **state)
 	EXPECT(MISMATCH, "0 CAMPAIGN e DATA x", "0 LOCK e");
 	EXPECT(MISMATCH, "0 ENQUEUE e");
 	EXPECT(MISMATCH, "0 SET e v NX PX 1");
+	EXPECT(MISMATCH, "0 EVAL " SET_SCRIPT " 1 e v 1");
+	EXPECT(MISMATCH, "0 EVALSHA " SET_HASH " 1 e v 1");
 	EXPECT(MISMATCH, "0 MLOCK 1 e");
 	EXPECT(MISMATCH, "0 UNLOCK e");
 	EXPECT(MISMATCH, "0 MUNLOCK 1 e");
@@ -195,6 +204,8 @@ static void the_end(void **state)
 	EXPECT(DRAINING, "1 LOCK a");
 	EXPECT(DRAINING, "1 ENQUEUE a");
 	EXPECT(DRAINING, "1 SET b v NX PX 1");
+	EXPECT(DRAINING, "1 EVAL " SET_SCRIPT " 1 b v 1");
+	EXPECT(DRAINING, "1 EVALSHA " SET_HASH " 1 b v 1");
 	EXPECT(DRAINING, "1 MLOCK 1 a");
 	EXPECT(DRAINING, "1 CAMPAIGN e DATA x");
 	EXPECT(DRAINING, "1 ACQUIRE s LIMIT 1");
@@ -235,6 +246,8 @@ static void without_zookeeper(void **state)
 	EXPECT(UNAVAILABLE, "0 REVOKE a");
 	EXPECT(UNAVAILABLE, "0 FORCEUNLOCK a");
 	EXPECT(UNAVAILABLE, "0 SET a v NX PX 1");
+	EXPECT(UNAVAILABLE, "0 EVAL " SET_SCRIPT " 1 a v 1");
+	EXPECT(UNAVAILABLE, "0 EVALSHA " SET_HASH " 1 a v 1");
 	for (size_t i = 0; i < sizeof(asking) / sizeof(asking[0]); i++) {
 		fixture_ask(f, 0, asking[i]);
 		fixture_pass(f, 0); /* other hosts were asked first */

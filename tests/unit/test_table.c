@@ -41,6 +41,9 @@ static const struct {
 	[COMMAND_EXPIRE] = { "EXPIRE a 5", "" },
 	[COMMAND_PEXPIRE] = { "PEXPIRE a 5", "" },
 	[COMMAND_TOKEN] = { "TOKEN a v", "" },
+	[COMMAND_EVAL] = { "EVAL x 1 a v", "" },
+	[COMMAND_EVALSHA] = { "EVALSHA x 1 a v", "" },
+	[COMMAND_SCRIPT] = { "SCRIPT EXISTS x", "" },
 	[COMMAND_HOLDERS] = { "HOLDERS a KNOWN", "" },
 	[COMMAND_QUEUE] = { "QUEUE a", "" },
 	[COMMAND_WHY] = { "WHY a", "" },
@@ -164,7 +167,8 @@ static void each_command_takes_its_options_and_no_other(void **state)
 	for (int i = 0; i < COMMAND_COUNT; i++) {
 		bool own_words = i == COMMAND_CLIENT || i == COMMAND_INFO || i == COMMAND_COMMAND || i == COMMAND_PING ||
 				 i == COMMAND_CONFIG || i == COMMAND_HELLO || i == COMMAND_EXISTS ||
-				 i == COMMAND_DEL || i == COMMAND_UNLINK;
+				 i == COMMAND_DEL || i == COMMAND_UNLINK || i == COMMAND_EVAL || i == COMMAND_EVALSHA ||
+				 i == COMMAND_SCRIPT;
 
 		for (size_t j = 0; j < sizeof(options) / sizeof(options[0]) && !own_words; j++) {
 			char line[64], word[16];

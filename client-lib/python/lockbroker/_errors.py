@@ -83,6 +83,7 @@ OF_CODE: Dict[str, Type[LockBrokerError]] = {
     "ERR": Refused, "BADNAME": BadName, "HELD": Refused, "NOTHELD": NotHeld, "LOST": Lost, "DEADLOCK": Deadlock,
     "LIMIT": LimitReached, "DENIED": Denied, "MISMATCH": Mismatch, "UNAVAILABLE": NotAvailable, "DRAINING": Draining,
     "NOPROTO": Refused,
+    "NOSCRIPT": Refused,
 }
 
 

@@ -89,19 +89,36 @@ void bid_free(struct bid *b)
 	dissolve(b);
 }
 
-void bid_reply(struct client *c, const struct bid_answer *answer)
+static void write(struct client *c, const struct bid_answer *answer)
 {
+	struct bytes *out = reply_out(c);
+
 	switch (answer->kind) {
 	case BID_OK:
-		reply_status(c, "OK");
+		resp_status(out, "OK");
 		break;
 	case BID_NIL:
-		reply_nil(c);
+		resp_nil(out, c->version);
 		break;
 	case BID_NUMBER:
-		reply_integer(c, answer->number);
+		resp_integer(out, answer->number);
+		break;
+	case BID_OK_TEXT:
+		resp_bulk(out, SLICE("OK"));
 		break;
 	}
+}
+
+void bid_reply(struct client *c, const struct bid_answer *answer)
+{
+	write(c, answer);
+	reply_end(c);
+}
+
+void bid_reply_settled(struct client *c, const struct bid_answer *answer)
+{
+	write(c, answer);
+	reply_end_settled(c);
 }
 
 void bid_end_wait(struct bid *b)
@@ -248,9 +265,9 @@ void bid_begin(struct client *c, const struct bid_terms *terms)
 
 static const struct field fields[] = {
 	FIELD_NUMBER(struct bid, "lease", lease_ns, 1, LIMIT_MS_MAX * 1000000),
-	FIELD_NUMBER(struct bid, "granted", granted.kind, BID_OK, BID_NUMBER),
+	FIELD_NUMBER(struct bid, "granted", granted.kind, BID_OK, BID_OK_TEXT),
 	FIELD_ANY(struct bid, "granted number", granted.number),
-	FIELD_NUMBER(struct bid, "taken", taken.kind, BID_OK, BID_NUMBER),
+	FIELD_NUMBER(struct bid, "taken", taken.kind, BID_OK, BID_OK_TEXT),
 	FIELD_ANY(struct bid, "taken number", taken.number),
 	FIELD_FLAG(struct bid, "lost", lost),
 	FIELD_NUMBER(struct bid, "at", at, 0, LIMIT_NAMES_MAX - 1),

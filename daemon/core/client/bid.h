@@ -31,9 +31,9 @@ struct refusal;
 
 enum { BID_STEPS = 16 }; /* what one lock counts for (port/work.h) */
 
-/* What is answered: +OK, nil, or the number. */
+/* What is answered: +OK, nil, the number, or OK as a bulk. */
 struct bid_answer {
-	enum { BID_OK, BID_NIL, BID_NUMBER } kind;
+	enum { BID_OK, BID_NIL, BID_NUMBER, BID_OK_TEXT } kind;
 	int64_t number;
 };
 
@@ -65,6 +65,7 @@ struct bid_terms {
 
 void bid_begin(struct client *c, const struct bid_terms *terms);
 void bid_reply(struct client *c, const struct bid_answer *answer);
+void bid_reply_settled(struct client *c, const struct bid_answer *answer); /* when all is settled (reply_end_settled()) */
 /* How the request of that bearer ended. */
 void bid_granted(struct client *bearer);
 void bid_timed_out(struct client *bearer);

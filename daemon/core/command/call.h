@@ -59,6 +59,9 @@ enum named { PLAIN, NAMED };
 	X(EXPIRE, cmd_expire, NAMED, 0, 0) \
 	X(PEXPIRE, cmd_expire, NAMED, 0, 0) \
 	X(TOKEN, cmd_token, NAMED, 0, 0) \
+	X(EVAL, cmd_eval, PLAIN, 0, 0) \
+	X(EVALSHA, cmd_evalsha, PLAIN, 0, 0) \
+	X(SCRIPT, cmd_script, PLAIN, 0, 0) \
 	X(HOLDERS, cmd_holders, NAMED, 0, 0) \
 	X(QUEUE, cmd_ask, NAMED, 2, 0) \
 	X(WHY, cmd_ask, NAMED, 2, 0) \

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/command/command.h"
 
+#include "core/client/reply.h"
 #include "core/command/call.h"
+#include "core/command/uncovered.h"
 #include "core/hosts/inquiry.h"
 #include "protocol/commands.h"
 
@@ -37,6 +39,16 @@ static bool prepare(struct call *call)
 	return !table[command].from || args_parse_options(call, table[command].from, table[command].options);
 }
 
+static void refuse(struct client *c, struct slice word)
+{
+	const char *why = uncovered(word);
+
+	if (why)
+		reply_error(c, ERROR_ERR, "%s", why);
+	else
+		args_unknown_word(c, "command", word, "");
+}
+
 void command_handle(struct hosts *h, struct client *c, size_t argc, const struct slice *argv)
 {
 	enum command command = command_find(argv[0]);
@@ -50,7 +62,7 @@ void command_handle(struct hosts *h, struct client *c, size_t argc, const struct
 	call.argv = argv;
 	call.hosts = h;
 	if (command == COMMAND_COUNT) {
-		args_unknown_word(c, "command", argv[0], "");
+		refuse(c, argv[0]);
 		return;
 	}
 	spec = &command_table[command];

@@ -31,6 +31,7 @@ void user_leave(struct locks *locks, struct user *user)
 		return;
 	assert(TAILQ_EMPTY(&user->worker.items));
 	map_remove(&locks->users, &user->node);
+	mem_free(user->scripts);
 	mem_free(user);
 }
 

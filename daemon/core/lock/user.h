@@ -21,12 +21,14 @@
 struct account;
 struct client;
 struct locks;
+struct scripts;
 
 struct user {
 	struct map_node node; /* locks->users */
 	struct account *account;
 	size_t clients;
 	struct work_user worker; /* what is to be done for its clients */
+	struct scripts *scripts; /* that it has sent (command/scripts.h), in one piece of memory; NULL: none */
 	uint64_t last_query;     /* tag of its latest question to other hosts (hosts/query.h) */
 };
 

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* EVAL, EVALSHA and SCRIPT: the scripts of lock libraries (script.h), carried out as the commands that they stand for. */
+#include "base/minmax.h"
+#include "core/client/reply.h"
+#include "core/command/call.h"
+#include "core/command/scripts.h"
+#include "core/command/value.h"
+#include "core/lock/bearer.h"
+#include "protocol/limits.h"
+#include "protocol/number.h"
+
+static const int64_t NS_PER_MS = 1000000;
+
+/* A script with its words: EVAL script numkeys key ... arg ... */
+struct run {
+	struct call *call;
+	struct client *client;
+	struct script script;
+	const struct slice *keys, *argv;
+	size_t key_count;
+	int64_t lease_ns; /* 0: it takes none */
+};
+
+/* ---- what it answers ---- */
+
+static struct bid_answer answer_of(const struct run *r, enum script_case which, int64_t count)
+{
+	switch (r->script.cases[which].answer) {
+	case SCRIPT_OK:
+		return (struct bid_answer){ .kind = BID_OK };
+	case SCRIPT_OK_TEXT:
+		return (struct bid_answer){ .kind = BID_OK_TEXT };
+	case SCRIPT_NUMBER:
+		return (struct bid_answer){ BID_NUMBER, r->script.cases[which].number };
+	case SCRIPT_COUNT:
+		return (struct bid_answer){ BID_NUMBER, count };
+	case SCRIPT_NIL:
+	case SCRIPT_UNSAID:
+		break;
+	}
+	return (struct bid_answer){ .kind = BID_NIL };
+}
+
+static void answer(const struct run *r, enum script_case which)
+{
+	struct bid_answer is = answer_of(r, which, (int64_t)r->key_count);
+
+	bid_reply(r->client, &is);
+}
+
+/* ---- what it does ---- */
+
+static void acquire(const struct run *r)
+{
+	const struct bid_terms terms = {
+		.names = r->keys,
+		.count = r->script.keys == SCRIPT_FIRST_KEY ? 1 : r->key_count,
+		.value = r->argv[0],
+		.lease_ns = r->lease_ns,
+		.granted = answer_of(r, SCRIPT_FREE, (int64_t)r->key_count),
+		.taken = answer_of(r, SCRIPT_THEIRS, 0),
+	};
+
+	value_set(r->call, &terms);
+}
+
+/* Who holds the lock, as the script finds it. False: nothing is known yet, or it was answered. */
+static bool look(const struct run *r, struct slice name, enum script_case *ret, struct grant **ret_grant)
+{
+	const struct inquiry_fact *fact;
+
+	switch (value_look(r->call, name, r->argv[0], ret_grant, &fact)) {
+	case VALUE_WAIT:
+		return false;
+	case VALUE_ELSEWHERE:
+		value_refuse(r->client, name, fact);
+		return false;
+	case VALUE_NOBODY:
+		*ret = SCRIPT_FREE;
+		break;
+	case VALUE_MINE:
+		*ret = SCRIPT_OURS;
+		break;
+	case VALUE_OTHER:
+		*ret = SCRIPT_THEIRS;
+		break;
+	}
+	return true;
+}
+
+static struct grant *ours(const struct run *r, struct slice name)
+{
+	return bearer_grant_of(lock_find(r->client->locks, name), r->client, r->argv[0]);
+}
+
+/* redis-py adds to a lease only if there is one. */
+static enum script_case extend_by(const struct run *r, struct grant *g)
+{
+	int64_t left_ns = 0;
+
+	if (!g->lease.place)
+		return SCRIPT_THEIRS;
+	if (slice_is(r->argv[2], "0"))
+		left_ns = grant_lease_rest_ns(g);
+	value_extend(g, min64(r->lease_ns + left_ns, LIMIT_MS_MAX * NS_PER_MS));
+	return SCRIPT_OURS;
+}
+
+static void act(const struct run *r, struct grant *g)
+{
+	enum script_case is = SCRIPT_OURS;
+
+	switch (r->script.cases[SCRIPT_OURS].act) {
+	case SCRIPT_RELEASE: {
+		struct bid_answer released = answer_of(r, SCRIPT_OURS, 1);
+
+		value_release(g);
+		bid_reply_settled(r->client, &released);
+		return;
+	}
+	case SCRIPT_EXTEND:
+		value_extend(g, r->lease_ns);
+		break;
+	case SCRIPT_EXTEND_BY:
+		is = extend_by(r, g);
+		break;
+	case SCRIPT_KEEP:
+	case SCRIPT_ACQUIRE:
+	case SCRIPT_ACQUIRE_IF_YES:
+		break;
+	}
+	answer(r, is);
+}
+
+static void run_first_key(const struct run *r)
+{
+	struct grant *g = NULL;
+	enum script_case is;
+
+	if (r->script.cases[SCRIPT_FREE].act == SCRIPT_ACQUIRE) {
+		/* Others need not be asked: what they hold is taken. */
+		g = ours(r, r->keys[0]);
+		if (g)
+			act(r, g);
+		else
+			acquire(r);
+	} else if (look(r, r->keys[0], &is, &g)) {
+		if (is == SCRIPT_OURS)
+			act(r, g);
+		else
+			answer(r, is);
+	}
+}
+
+static void extend_all(const struct run *r)
+{
+	enum script_case is;
+	struct grant *g;
+
+	for (size_t i = 0; i < r->key_count; i++) {
+		if (!look(r, r->keys[i], &is, &g))
+			return;
+		if (is != SCRIPT_OURS) {
+			answer(r, is);
+			return;
+		}
+	}
+	for (size_t i = 0; i < r->key_count; i++)
+		value_extend(ours(r, r->keys[i]), r->lease_ns);
+	answer(r, SCRIPT_OURS);
+}
+
+/* All are looked at before any is released. One that is named twice is there once. */
+static void release_each(const struct run *r)
+{
+	struct bid_answer released;
+	enum script_case is;
+	int64_t count = 0;
+	struct grant *g;
+
+	for (size_t i = 0; i < r->key_count; i++)
+		if (!look(r, r->keys[i], &is, &g))
+			return;
+	for (size_t i = 0; i < r->key_count; i++) {
+		g = ours(r, r->keys[i]);
+		if (!g)
+			continue;
+		value_release(g);
+		count++;
+	}
+	released = answer_of(r, SCRIPT_OURS, count);
+	bid_reply_settled(r->client, &released);
+}
+
+static void run(const struct run *r)
+{
+	switch (r->script.keys) {
+	case SCRIPT_FIRST_KEY:
+		run_first_key(r);
+		break;
+	case SCRIPT_ALL_KEYS:
+		if (r->script.cases[SCRIPT_FREE].act == SCRIPT_ACQUIRE)
+			acquire(r);
+		else
+			extend_all(r);
+		break;
+	case SCRIPT_EACH_KEY:
+		release_each(r);
+		break;
+	}
+}
+
+/* ---- its words ---- */
+
+static bool parse_keys(struct run *r)
+{
+	const struct call *call = r->call;
+	int64_t count;
+
+	if (!number_parse(call->argv[2], &count) || count < 1 || count > LIMIT_NAMES_MAX ||
+	    (size_t)count > call->argc - 3) {
+		reply_error(r->client, ERROR_ERR,
+			    "a script needs its number of keys, 1..64, and as many keys: %d words follow",
+			    call->argc - 3);
+		_Static_assert(LIMIT_NAMES_MAX == 64, "the sentence names it");
+		return false;
+	}
+	r->keys = call->argv + 3;
+	r->key_count = (size_t)count;
+	r->argv = r->keys + count;
+	for (size_t i = 0; i < r->key_count; i++)
+		if (!args_valid_name(r->client, r->keys[i]))
+			return false;
+	return true;
+}
+
+static bool parse_args(struct run *r)
+{
+	size_t argc = r->call->argc - 3 - r->key_count;
+
+	if (argc < r->script.argc) {
+		reply_error(r->client, ERROR_ERR, "this script needs %d words behind its keys, and there are %d",
+			    r->script.argc, argc);
+		return false;
+	}
+	if (!value_valid(r->client, r->argv[0]))
+		return false;
+	/* So that there is one way less from here on. */
+	if (r->script.cases[SCRIPT_FREE].act == SCRIPT_ACQUIRE_IF_YES) {
+		if (slice_eq(r->argv[2], SLICE("yes")))
+			r->script.cases[SCRIPT_FREE].act = SCRIPT_ACQUIRE;
+		else
+			r->script.cases[SCRIPT_FREE] = r->script.cases[SCRIPT_THEIRS];
+	}
+	return !r->script.unit_ms || value_lease(r->call, r->argv[1], r->script.unit_ms == 1000, &r->lease_ns);
+}
+
+static void parse_and_run(struct run *r)
+{
+	if (parse_keys(r) && parse_args(r))
+		run(r);
+}
+
+/* False: it is none that is known, and that was answered. */
+static bool learn(struct client *c, struct slice text, char ret_hash[SHA1_HEX_CHARS + 1], struct script *ret)
+{
+	const struct script *known;
+	const char *why;
+
+	sha1_hex(text, ret_hash);
+	known = scripts_find(c->user->scripts, slice_of(ret_hash));
+	if (known) {
+		*ret = *known;
+		return true;
+	}
+	if (!script_recognize(text, ret, &why)) {
+		reply_error(c, ERROR_ERR, "%s", why);
+		return false;
+	}
+	scripts_add(&c->user->scripts, ret_hash, ret);
+	return true;
+}
+
+void cmd_eval(struct client *c, struct call *call)
+{
+	struct run r = { .call = call, .client = c };
+	char hash[SHA1_HEX_CHARS + 1];
+
+	if (learn(c, call->argv[1], hash, &r.script))
+		parse_and_run(&r);
+}
+
+void cmd_evalsha(struct client *c, struct call *call)
+{
+	const struct script *known = scripts_find(c->user->scripts, call->argv[1]);
+	struct run r = { .call = call, .client = c };
+
+	if (known) {
+		r.script = *known;
+		parse_and_run(&r);
+	} else {
+		reply_error(c, ERROR_NOSCRIPT, "no script of that hash is known: send it with EVAL or SCRIPT LOAD");
+	}
+}
+
+/* ---- SCRIPT ---- */
+
+static void script_load(struct client *c, const struct call *call)
+{
+	char hash[SHA1_HEX_CHARS + 1];
+	struct script script;
+
+	if (call->argc != 3) {
+		reply_error(c, ERROR_ERR, "SCRIPT LOAD takes a script");
+	} else if (learn(c, call->argv[2], hash, &script)) {
+		resp_bulk(reply_out(c), slice_of(hash));
+		reply_end(c);
+	}
+}
+
+static void script_exists(struct client *c, const struct call *call)
+{
+	resp_array(reply_out(c), call->argc - 2);
+	for (size_t i = 2; i < call->argc; i++)
+		resp_integer(reply_out(c), scripts_find(c->user->scripts, call->argv[i]) != NULL);
+	reply_end(c);
+}
+
+void cmd_script(struct client *c, struct call *call)
+{
+	if (slice_is(call->argv[1], "LOAD"))
+		script_load(c, call);
+	else if (slice_is(call->argv[1], "EXISTS"))
+		script_exists(c, call);
+	else
+		args_unknown_word(c, "subcommand", call->argv[1], " of 'script' command; there are LOAD and EXISTS");
+}

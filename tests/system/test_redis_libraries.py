@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lock libraries of Redis, unchanged, with the socket in the place of a server: redis-py's Lock, redlock of npm over
+ioredis, and the cache lock of Laravel."""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import threading
+
+import pytest
+import redis
+import redis.asyncio
+from redis.exceptions import LockError, LockNotOwnedError
+
+import harness
+from tools import need
+
+HERE = os.path.join(harness.HERE, "redis_libraries")
+VALUE = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) else return 0 end"
+
+
+@pytest.fixture
+def pools():
+    """Makes clients of redis-py with a pool each, closed with the test."""
+    made = []
+
+    def make(daemon, **options):
+        made.append(redis.Redis(unix_socket_path=daemon.socket, **options))
+        return made[-1]
+
+    yield make
+    for client in made:
+        client.connection_pool.disconnect()
+
+
+# ---- redis-py ----
+
+
+def test_redis_py_acquires_extends_and_releases(broker, pools):
+    one = pools(broker).lock("job", timeout=20, blocking=False)
+    other = pools(broker).lock("job", timeout=20, blocking=False)
+    assert one.acquire() and one.locked() and one.owned()
+    assert not other.acquire() and other.locked() and not other.owned()
+    assert one.extend(30) and 40 < pools(broker).pttl("job") / 1000 <= 50
+    assert one.extend(30, replace_ttl=True) and 20 < pools(broker).pttl("job") / 1000 <= 30
+    assert one.reacquire() and 10 < pools(broker).pttl("job") / 1000 <= 20
+    one.release()
+    assert not one.locked() and other.acquire()
+    other.release()
+
+
+def test_redis_py_releases_what_is_its_own_only(broker, pools):
+    client = pools(broker)
+    one, other = client.lock("job", timeout=20), client.lock("job", timeout=20)
+    assert one.acquire()
+    other.local.token = b"another value"
+    with pytest.raises(LockNotOwnedError):
+        other.release()
+    other.local.token = b"another value"
+    with pytest.raises(LockNotOwnedError):
+        other.extend(5)
+    with pytest.raises(LockNotOwnedError):
+        other.reacquire()
+    assert one.owned()
+    # Who knows the value may release it, whatever connection it comes over.
+    other.local.token = one.local.token
+    other.release()
+    with pytest.raises(LockNotOwnedError):
+        one.release()
+
+
+def test_redis_py_waits_for_a_while(broker, pools):
+    client = pools(broker)
+    held = client.lock("job", timeout=20)
+    assert held.acquire()
+    assert not client.lock("job", timeout=20, sleep=0.01, blocking_timeout=0.05).acquire()
+    done = threading.Event()
+
+    def wait():
+        with client.lock("job", timeout=20, sleep=0.01):
+            done.set()
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    held.release()
+    thread.join(harness.PATIENCE)
+    assert done.is_set()
+    with pytest.raises(LockError):
+        held.release()
+
+
+def test_redis_py_loses_what_has_run_out(broker, pools):
+    lock = pools(broker).lock("job", timeout=0.05)
+    assert lock.acquire()
+    harness.wait_until(lambda: not lock.locked(), "the lease to end")
+    with pytest.raises(LockNotOwnedError):
+        lock.release()
+
+
+def test_threads_that_share_a_pool_exclude_each_other(broker, pools):
+    """What LOCK cannot do: a thread gives its connection back while it holds the lock."""
+    client, inside, most = pools(broker, max_connections=4), [], []
+
+    def work():
+        for _ in range(20):
+            with client.lock("job", timeout=60, sleep=0.002):
+                inside.append(1)
+                most.append(len(inside))
+                inside.pop()
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert most == [1] * 80
+
+
+def test_redis_py_with_asyncio(broker):
+    most, inside = [], []
+
+    async def work(client):
+        for _ in range(20):
+            async with client.lock("job", timeout=60, sleep=0.002):
+                inside.append(1)
+                most.append(len(inside))
+                await asyncio.sleep(0)
+                inside.pop()
+
+    async def run():
+        client = redis.asyncio.Redis(unix_socket_path=broker.socket)
+        await asyncio.gather(*(work(client) for _ in range(4)))
+        lock = client.lock("job", timeout=20)
+        assert await lock.acquire(blocking=False) and await lock.owned() and await lock.locked()
+        assert await lock.extend(30) and await lock.reacquire()
+        await lock.release()
+        with pytest.raises(LockError):
+            await lock.release()
+        await client.connection_pool.disconnect()
+
+    asyncio.run(run())
+    assert most == [1] * 80
+
+
+# ---- programs in other languages ----
+
+
+@pytest.fixture(scope="session")
+def modules(tmp_path_factory):
+    """The packages of npm, as package.json names them."""
+    need("node", "--version")
+    need("npm", "--version")
+    folder = tmp_path_factory.mktemp("npm")
+    (folder / "package.json").write_text(harness.read_source("tests/system/redis_libraries/package.json"))
+    done = subprocess.run(["npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", "--no-package-lock"], cwd=folder,
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=10 * harness.PATIENCE)
+    if done.returncode:
+        pytest.skip(f"npm cannot install: {' '.join(done.stderr.split())[-200:]}")
+    return folder
+
+
+def redlock(modules, daemon, version, *words):
+    argv = ["node", os.path.join(HERE, "redlock.js"), daemon.socket, version, *map(str, words)]
+    return harness.spawn(argv, env={**os.environ, "NODE_MODULES": str(modules)}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+
+def laravel(daemon, *words):
+    need("php", "-r", "exit(extension_loaded('redis') && is_dir('/usr/share/php/Illuminate/Redis') ? 0 : 1);")
+    argv = ["php", os.path.join(HERE, "laravel.php"), daemon.socket, *map(str, words)]
+    return harness.spawn(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+
+def found(process):
+    """What a program that does each of what there is prints."""
+    text, _ = process.communicate(timeout=harness.PATIENCE)
+    assert process.returncode == 0, text
+    return json.loads(text)
+
+
+@pytest.mark.parametrize("version", ["4", "5"])
+def test_redlock_of_npm(broker, modules, version):
+    refused = {"4": "LockError", "5": "ExecutionError"}[version]
+    is_ = found(redlock(modules, broker, version, "each"))
+    assert 20000 < is_.pop("left_ms") <= 40000
+    assert is_ == {"taken": refused, "other_is_free": "done", "released": "done", "left_after": 0,
+                   "released_twice": refused, "extended_after": refused, "several": 3, "one_of_them": refused,
+                   "none_of_them": 0, "several_after": 0}
+
+
+def test_laravels_cache_lock(broker):
+    assert found(laravel(broker, "each")) == {
+        "got": True, "taken": False, "other_releases": False, "owner": True, "after": True, "forced": True,
+        "released": True, "released_twice": False, "in_a_block": False, "after_it": "inside", "added": True,
+        "added_twice": False}
+
+
+# ---- all of them at once, on two hosts ----
+
+BY_REDIS_PY = """
+import sys
+import redis
+client = redis.Redis(unix_socket_path=sys.argv[1])
+name, path, count = sys.argv[2:]
+for _ in range(int(count)):
+    with client.lock(name, timeout=60, sleep=0.005):
+        number = int(open(path).read())
+        with open(path, "w") as f:
+            f.write(str(number + 1))
+"""
+
+BY_LOCK = """
+import sys
+sys.path.insert(0, sys.argv.pop(1))
+import harness
+name, path, count = sys.argv[2:]
+with harness.Client(sys.argv[1]) as c:
+    for _ in range(int(count)):
+        assert isinstance(c.call("LOCK", name), int)
+        number = int(open(path).read())
+        with open(path, "w") as f:
+            f.write(str(number + 1))
+        c.call("UNLOCK", name)
+"""
+
+BY_COMMAND = """
+for _ in $(seq "$5"); do
+    "$1" -S "$2" lock "$3" -c "n=\\$(cat '$4'); echo \\$((n + 1)) > '$4'" || exit
+done
+"""
+
+
+@pytest.mark.plain_only("how libraries behave, over 1,000 rounds")
+def test_no_update_is_lost_among_libraries_lock_and_the_command_on_two_hosts(two_hosts, modules, tmp_path):
+    counter = tmp_path / "counter"
+    counter.write_text("0")
+    workers, total = [], 0
+
+    def add(worker, count):
+        nonlocal total
+        workers.append(worker)
+        total += count
+
+    for host in two_hosts:
+        rounds = ("both", counter)
+        add(redlock(modules, host, "4", "rounds", *rounds, 90), 90)
+        add(redlock(modules, host, "5", "rounds", *rounds, 90), 90)
+        add(laravel(host, "rounds", *rounds, 90), 90)
+        for text, count, first in ((BY_REDIS_PY, 130, ()), (BY_LOCK, 80, (harness.HERE,))):
+            argv = [sys.executable, "-c", text, *first, host.socket, *rounds, count]
+            add(harness.spawn([*map(str, argv)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT), count)
+        argv = ["sh", "-c", BY_COMMAND, "sh", harness.program("lockbroker"), host.socket, *rounds, 20]
+        add(harness.spawn([*map(str, argv)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT), 20)
+    for worker in workers:
+        text, _ = worker.communicate(timeout=250)
+        assert worker.returncode == 0, text
+    assert total == 1000 and int(counter.read_text()) == total
