@@ -49,7 +49,8 @@ static uint64_t sources_of(enum error_code code)
 		       OF(LOCKS) | OF(HOSTS) | OF(AUDIT) | OF(REVOKE) | OF(FORCEUNLOCK) | OF(SET) | SHOWS | KEEPS | RUNS |
 		       FAILED | UNOBSERVED;
 	case ERROR_DRAINING:
-		return TAKES | OF(SET) | RUNS | OF(ACQUIRE) | OF(OBSERVE) | OF(AUDIT) | OF(RESTART) | OF(RELOAD) | OF(DRAIN) | FAILED;
+		return TAKES | OF(SET) | RUNS | OF(ACQUIRE) | OF(OBSERVE) | OF(AUDIT) | OF(RESTART) | OF(RELOAD) |
+		       OF(DRAIN) | FAILED;
 	case ERROR_NOPROTO:
 		return OF(HELLO);
 	case ERROR_NOSCRIPT:

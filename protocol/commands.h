@@ -41,7 +41,7 @@
 	X(PEXPIRE, 3, 3, "write", "Extend a lock that this process has set: PEXPIRE name ms") \
 	X(TOKEN, 3, 3, "readonly", "The token of a lock that is held under a value: TOKEN name value") \
 	X(EVAL, 3, -1, "write", "Run a script of a lock library: EVAL script number-of-keys name ... argument ...") \
-	X(EVALSHA, 3, -1, "write", "Run a script that is known by its SHA-1: EVALSHA sha1 number-of-keys name ... argument ...") \
+	X(EVALSHA, 3, -1, "write", "Run a script that is known by its SHA-1: EVALSHA sha1 keys name ... argument ...") \
 	X(SCRIPT, 2, -1, "readonly", "Make a script known, or ask which are: SCRIPT LOAD script | SCRIPT EXISTS sha1 ...") \
 	X(HOLDERS, 2, 3, "readonly", "Who holds a lock, on any host: HOLDERS name [KNOWN]") \
 	X(QUEUE, 2, 2, "readonly", "Who waits for a lock, in order: QUEUE name") \

@@ -42,7 +42,8 @@ static bool extends(enum command command)
 /* A script does it to its own value only. */
 static bool is_of(enum command command, const struct any_shown *shown, const struct any_value *v)
 {
-	return command != COMMAND_EVALSHA || slice_eq((struct slice){ shown->text, shown->len }, (struct slice){ v->text, v->len });
+	return command != COMMAND_EVALSHA ||
+	       slice_eq((struct slice){ shown->text, shown->len }, (struct slice){ v->text, v->len });
 }
 
 void values_asking(struct any_peer *p, const struct slice *words, size_t count)
@@ -51,7 +52,8 @@ void values_asking(struct any_peer *p, const struct slice *words, size_t count)
 	int64_t keys;
 
 	shown->len = 0;
-	if (p->command == COMMAND_EVALSHA && count > 2 && number_parse(words[2], &keys) && keys > 0 && (size_t)keys + 3 < count) {
+	if (p->command == COMMAND_EVALSHA && count > 2 && number_parse(words[2], &keys) && keys > 0 &&
+	    (size_t)keys + 3 < count) {
 		shown->len = words[keys + 3].len <= sizeof(shown->text) ? words[keys + 3].len : 0;
 		memcpy(shown->text, words[keys + 3].data, shown->len);
 	}
