@@ -135,7 +135,7 @@ static void act(const struct run *r, struct grant *g)
 static void run_first_key(const struct run *r)
 {
 	struct grant *g = NULL;
-	enum script_case is;
+	enum script_case is = SCRIPT_FREE;
 
 	if (r->script.cases[SCRIPT_FREE].act == SCRIPT_ACQUIRE) {
 		/* Others need not be asked: what they hold is taken. */
