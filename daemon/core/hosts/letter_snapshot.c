@@ -48,12 +48,13 @@ static void query_snapshot(const struct query *q, struct bytes *out)
 	else
 		entry_fields(&w, FIELDS(query_fields), q);
 	entry_number(&w, "answering", q->state == QUERY_ANSWERING);
-	if (q->revocation)
+	if (q->revocation) {
 		entry_text(&w, "reason", bytes_view(&q->revocation->reason));
-	if (here)
-		entry_number(&w, "revoking", here);
-	if (here && q->revocation->here.forced)
-		entry_number(&w, "taken", q->revocation->here.count);
+		if (here)
+			entry_number(&w, "revoking", here);
+		if (here && q->revocation->here.forced)
+			entry_number(&w, "taken", q->revocation->here.count);
+	}
 	entry_end(&w);
 	bytes_free(&word);
 }
