@@ -337,6 +337,20 @@ static void show_lines(const struct lb_reply *reply)
 		cli_line(lb_reply_item(reply, i));
 }
 
+static int run_log(struct lb *lb, char **arguments)
+{
+	const char *records = arguments[0];
+	const struct lb_reply *reply;
+	int status;
+
+	if (records && (!*records || records[strspn(records, "0123456789")]))
+		return cli_usage("log takes a number of records, not \"%s\".", records);
+	status = ask(lb, "LOG", records, &reply);
+	if (status == CLI_OK)
+		(cli_json_asked ? cli_json_line : show_lines)(reply);
+	return status;
+}
+
 static void show_why(const struct lb_reply *reply)
 {
 	cli_line(lb_reply_item(reply, 0));
@@ -394,7 +408,7 @@ static const struct command {
 	{ "accounts", 0, 0, NULL, "ACCOUNTS", cli_table, NULL },
 	{ "reload", 0, 0, NULL, "RELOAD", show_info, json_lines },
 	{ "config", 0, 1, run_config, NULL, NULL, NULL },
-	{ "log", 0, 1, NULL, "LOG", show_lines, NULL },
+	{ "log", 0, 1, run_log, NULL, NULL, NULL },
 	{ "drain", 0, 1, cli_drain, NULL, NULL, NULL },
 	{ "restart", 0, 0, run_restart, NULL, NULL, NULL },
 };

@@ -236,7 +236,8 @@ void log_tell_held(bool all)
 		bytes_clear(&sentence);
 		bytes_clear(&fields);
 		account = (struct log_account){ held.uid, { held.unit, held.unit_len } };
-		bytes_format(&sentence, "held back %d lines of the event %s", held.held, words[held.event]);
+		bytes_format(&sentence, "held back %d line%s of the event %s", held.held, held.held == 1 ? "" : "s",
+			     words[held.event]);
 		bytes_format(&fields, "of=%s lines=%d", words[held.event], held.held);
 		put(LOG_LEVEL_WARNING, LOG_EVENT_held_back, held.named ? &account : NULL, bytes_view(&sentence),
 		    bytes_view(&fields));

@@ -10,7 +10,13 @@ enum { TOLD_MAX = 64 /* of a word, in a sentence */ };
 static const struct rule_word NOTHING = { 0 };
 
 static const char *const verbs[] = {
-#define X(word) #word,
+#define X(word, does) #word,
+	RULE_VERBS(X)
+#undef X
+};
+
+static const char *const deeds[] = {
+#define X(word, does) does,
 	RULE_VERBS(X)
 #undef X
 };
@@ -60,6 +66,11 @@ static int fail(char *error, const char *before, struct rule_word word, const ch
 const char *rule_verb_word(enum rule_verb verb)
 {
 	return verbs[verb];
+}
+
+const char *rule_verb_does(enum rule_verb verb)
+{
+	return deeds[verb];
 }
 
 static bool verb_of(struct rule_word word, enum rule_verb *ret)

@@ -22,9 +22,18 @@
 
 enum { RULE_TEXT_MAX = 2048, RULE_ERROR_MAX = 256 };
 
-#define RULE_VERBS(X) X(lock) X(shared) X(acquire) X(campaign) X(observe) X(look) X(revoke) X(limit)
+/* The word, and what a sentence says of who may, or may not, before the name. */
+#define RULE_VERBS(X) \
+	X(lock, "lock") \
+	X(shared, "share") \
+	X(acquire, "acquire") \
+	X(campaign, "campaign for") \
+	X(observe, "observe") \
+	X(look, "look at") \
+	X(revoke, "ask for") \
+	X(limit, "change the limit of")
 enum rule_verb {
-#define X(word) RULE_##word,
+#define X(word, does) RULE_##word,
 	RULE_VERBS(X)
 #undef X
 	RULE_VERB_COUNT
@@ -56,3 +65,4 @@ void rule_move(struct rule *r, const char *where);
 /* Also one that is only zeroed. */
 void rule_free(struct rule *r);
 const char *rule_verb_word(enum rule_verb verb);
+const char *rule_verb_does(enum rule_verb verb);

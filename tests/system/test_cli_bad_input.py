@@ -99,7 +99,7 @@ def test_wrong_usage_is_unknown_to_nagios(words):
 
 @pytest.mark.parametrize("words, sentence", [
     ("lock .. true", "lock name"), ("hold ..", "lock name"), ("why ..", "lock name"), ("info nonsense", "unknown section"),
-    ("log x", "syntax error"), ("limit a 0", "1..1000000"), ("config '*' --", None), ("lock -d '' a true", "-d needs a text of 1 to 512 bytes"),
+    ("log x", 'log takes a number of records, not "x"'), ("limit a 0", "1..1000000"), ("config '*' --", None), ("lock -d '' a true", "-d needs a text of 1 to 512 bytes"),
     ("lock --owner 'two words' a true", "--owner needs a text of at most 64 printable"), ("lock -a a a true", "twice"),
 ], ids=str)
 def test_what_the_broker_refuses_is_one_line_and_64(standalone_for_all, words, sentence):

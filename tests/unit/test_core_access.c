@@ -89,9 +89,14 @@ static void a_denial_names_the_rule_and_the_file(void **state)
 {
 	struct fixture *f = *state;
 
+	RELOADED("deny * * campaign,observe,revoke,limit");
+	denied(f, 0, "CAMPAIGN e DATA x", "campaign for", "e", "deny * * campaign,observe,revoke,limit");
+	denied(f, 0, "OBSERVE e", "observe", "e", "deny * * campaign,observe,revoke,limit");
+	denied(f, 0, "REVOKE x", "ask for", "x", "deny * * campaign,observe,revoke,limit");
+	denied(f, 0, "LIMIT s 2", "change the limit of", "s", "deny * * campaign,observe,revoke,limit");
 	RELOADED("allow unit:web.service app/* lock", "deny * * lock,shared", "deny @50 s acquire");
 	denied(f, 0, "LOCK app/1", "lock", "app/1", "deny * * lock,shared");
-	denied(f, 0, "LOCK x SHARED WAIT 5", "shared", "x", "deny * * lock,shared");
+	denied(f, 0, "LOCK x SHARED WAIT 5", "share", "x", "deny * * lock,shared");
 	denied(f, 1, "ENQUEUE x", "lock", "x", "deny * * lock,shared");
 	fixture_say(f, 1, "LOCK app/1", ":1024");
 	denied(f, 2, "ACQUIRE s LIMIT 1", "acquire", "s", "deny @50 s acquire");

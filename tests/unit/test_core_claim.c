@@ -377,7 +377,7 @@ static void the_session_has_room_for_so_many_paths(void **state)
 	fixture_say(
 		f, 3, words,
 		"-LIMIT user 1000 uses 207 of 207 allowed bytes of znode paths in this host's session (limits.session_path_bytes, "
-		"limits.user_share): release some locks: d");
+		"limits.user_share): release some locks before you ask for more: d");
 	fixture_no_op(f);
 }
 

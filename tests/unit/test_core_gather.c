@@ -258,7 +258,8 @@ static void idle_locks_are_forgotten_for_a_semaphore(void **state)
 	bytes_clear(&f->replies[0]);
 	fixture_say(
 		f, 0, "ACQUIRE s LIMIT 2",
-		"-LIMIT user 1000 uses 1 of 1 allowed names of locks in use (limits.locks, limits.user_share): release some: s");
+		"-LIMIT user 1000 uses 1 of 1 allowed names of locks in use (limits.locks, limits.user_share): "
+		"release some before you ask for more: s");
 	fixture_ask(f, 0, "UNLOCK l");
 	fixture_answer_session(f);
 	bytes_clear(&f->replies[0]);
@@ -289,7 +290,7 @@ static void znodes_that_leave_make_room_for_permits(void **state)
 	fixture_expect(
 		f, 1,
 		"-LIMIT user 1000 uses 303 of 231 allowed bytes of znode paths in this host's session (limits.session_path_bytes, "
-		"limits.user_share): release some locks: s");
+		"limits.user_share): release some locks before you ask for more: s");
 }
 
 /* More than may be under way at a time (operation.c): each place that comes free is for one of them, not for a list. */
@@ -345,7 +346,7 @@ static void permits_that_are_too_many_for_the_session_are_not_begun_with(void **
 	fixture_expect(
 		f, 0,
 		"-LIMIT user 1000 uses 75 of 231 allowed bytes of znode paths in this host's session (limits.session_path_bytes, "
-		"limits.user_share): release some locks: s");
+		"limits.user_share): release some locks before you ask for more: s");
 }
 
 /* Its queue's numbers run out: the directory is made anew once it is empty, and not joined again and again. */

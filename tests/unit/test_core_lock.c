@@ -312,7 +312,7 @@ static void waiting_counts_against_what_a_user_may_hold(void **state)
 	fixture_say(f, 1, "LOCK a", "");
 	fixture_say(f, 2, "LOCK b",
 		    "-LIMIT user 1000 uses 2 of 2 allowed locks held or waited for (limits.grants, limits.user_share): "
-		    "release some: b");
+		    "release some before you ask for more: b");
 	fixture_simple(f, EVENT_CLIENT_GONE, 1);
 	fixture_say(f, 2, "LOCK b", ":2048");
 	fixture_connect(f, 1);

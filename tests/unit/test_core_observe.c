@@ -185,7 +185,7 @@ static void observers_are_limited(void **state)
 	fixture_say(f, 1, "OBSERVE a", "+OK"); /* the same watches */
 	fixture_say(f, 1, "OBSERVE c",
 		    "-LIMIT user 1000 uses 164 of 196 allowed bytes of watched znode paths (limits.session_path_bytes, "
-		    "limits.user_share): release some locks");
+		    "limits.user_share): release some locks before you ask for more");
 }
 
 static void standalone_elections_tell_their_observers(void **state)

@@ -98,7 +98,8 @@ static void what_exists_beyond_a_lower_limit_stays(void **state)
 	changed(f, "");
 	fixture_say(
 		f, 2, "LOCK c",
-		"-LIMIT user 1000 uses 2 of 1 allowed names of locks in use (limits.locks, limits.user_share): release some: c");
+		"-LIMIT user 1000 uses 2 of 1 allowed names of locks in use (limits.locks, limits.user_share): "
+		"release some before you ask for more: c");
 	fixture_say(f, 2, "LOCK a",
 		    "-LIMIT as many clients as one lock may have already wait for it (limits.requests_per_lock): a");
 	fixture_say(f, 0, "UNLOCK a", ":0");
@@ -125,14 +126,15 @@ static void who_comes_then_is_counted_by_unit(void **state)
 	fixture_connect_as(f, 5, 1000, SLICE("other.service"), false);
 	fixture_say(f, 3, "LOCK a", ":1024");
 	fixture_say(f, 3, "LOCK b",
-		    "-LIMIT user 1000 uses 1 of 1 allowed names of locks in use (limits.locks, limits.user_share): release some: b");
+		    "-LIMIT user 1000 uses 1 of 1 allowed names of locks in use (limits.locks, limits.user_share): "
+		"release some before you ask for more: b");
 	next.limits.locks = 6;
 	changed(f, "");
 	fixture_say(f, 4, "LOCK c", ":2048");
 	fixture_say(f, 4, "LOCK d", ":3072");
 	fixture_say(f, 4, "LOCK e",
 		    "-LIMIT user 1000 (unit web.service) uses 2 of 2 allowed names of locks in use (limits.locks, "
-		    "limits.user_share): release some: e");
+		    "limits.user_share): release some before you ask for more: e");
 	fixture_say(f, 5, "LOCK e", ":4096");
 	for (uint32_t conn = 3; conn <= 5; conn++)
 		fixture_simple(f, EVENT_CLIENT_GONE, conn);

@@ -186,7 +186,7 @@ static void the_lowered_limit_refuses_and_takes_nothing_away(void **state)
 	fixture_say(
 		f, 3, "LOCK j",
 		"-LIMIT user 1000 uses 621 of 530 allowed bytes of znode paths in this host's session (limits.session_path_bytes, "
-		"limits.user_share): release some locks: j");
+		"limits.user_share): release some locks before you ask for more: j");
 	fixture_say(f, 0, "UNLOCK a", ":0");
 }
 
@@ -259,7 +259,7 @@ static void a_claim_that_could_not_watch_is_refused(void **state)
 	f->conf.limits.session_path_bytes = fixture_total(5 + 64 + 4 + 5 + 4 - 1);
 	fixture_say(f, 0, "LOCK a",
 		    "-LIMIT user 1000 uses 0 of 81 allowed bytes of watched znode paths (limits.session_path_bytes, "
-		    "limits.user_share): release some locks: a");
+		    "limits.user_share): release some locks before you ask for more: a");
 	f->conf.limits.session_path_bytes = fixture_total(5 + 64 + 4 + 5 + 4);
 	fixture_ask(f, 0, "LOCK a");
 	fixture_op(f, EFFECT_ZK_GET, "/lb/a");

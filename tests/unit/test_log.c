@@ -225,6 +225,10 @@ static void lines_that_are_held_back_are_counted(void **state)
 			    "warning: held back 1234 lines of the event client_refused  event=held_back uid=1000 "
 			    "of=client_refused lines=1234\n");
 	assert_false(log_holds_back());
+	log_caused(LOG_LEVEL_WARNING, LOG_EVENT_client_refused, &app, LOG_NO_FIELDS, "refused");
+	logged();
+	log_tell_held(true);
+	assert_non_null(strstr(logged(), "warning: held back 1 line of the event client_refused "));
 }
 
 #define LINE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

@@ -48,7 +48,7 @@ static COLD bool permits(struct client *client, struct slice name, enum rule_ver
 
 	if (!client_ruled(client, verb) || client_may(client, verb, name, &rule))
 		return true;
-	*ret = refusal_of(ERROR_DENIED, DENIED_BY, rule_verb_word(verb), name, rule->text, rule->where);
+	*ret = refusal_of(ERROR_DENIED, DENIED_BY, rule_verb_does(verb), name, rule->text, rule->where);
 	return false;
 }
 

@@ -146,7 +146,7 @@ bool reply_permits(struct client *c, enum rule_verb verb, struct slice name, con
 	if (client_may(c, verb, name, &rule))
 		return true;
 	if (rule)
-		reply_error(c, ERROR_DENIED, DENIED_BY, rule_verb_word(verb), name, rule->text, rule->where);
+		reply_error(c, ERROR_DENIED, DENIED_BY, rule_verb_does(verb), name, rule->text, rule->where);
 	else
 		reply_denied(c, what);
 	return false;

@@ -34,7 +34,7 @@ void reply_too_long(struct client *c); /* instead of a list that is longer than 
 #define reply_error(c, code, format, ...) reply_error_values(c, code, format, BYTES_ARGUMENTS(__VA_ARGS__))
 void reply_error_values(struct client *c, enum error_code code, const char *format, const struct bytes_value *values,
 			size_t count);
-/* With the verb, the lock, the rule, and where that stands. */
+/* With what the verb does, the lock, the rule, and where that stands. */
 #define DENIED_BY "this user may not %s %s: the rule \"%s\" (%s) denies that"
 /* False: the client may not do that with that lock, and was told so; by default only operators may `what`. */
 bool reply_permits(struct client *c, enum rule_verb verb, struct slice name, const char *what);
