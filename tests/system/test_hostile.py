@@ -100,7 +100,7 @@ def test_a_request_may_come_byte_by_byte(standalone, clients):
 
 def test_unknown_commands_and_wrong_words_are_errors_and_no_more(standalone, clients):
     c = clients(standalone)
-    for words in (["NONSENSE"], ["GET", "x"], ["\x00\xff"], ["x" * 10000], ["LOCK"], ["LOCK", "a", "b"],
+    for words in (["NONSENSE"], ["HGET", "x", "y"], ["\x00\xff"], ["x" * 10000], ["LOCK"], ["LOCK", "a", "b"],
                   ["LOCK", "a", "WAIT"], ["LOCK", "a", "WAIT", "soon"], ["LOCK", "a", "WAIT", "-1"],
                   ["LOCK", "a", "WAIT", "9" * 30], ["LOCK", "a", "WAIT", "1", "WAIT", "2"], ["UNLOCK"],
                   ["UNLOCK", "a", "TOKEN", "x"], ["VALID", "a", "TOKEN"], ["SELECT", "1"], ["SELECT", "x"],
