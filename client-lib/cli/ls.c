@@ -4,7 +4,6 @@
  * each picture over the one before; elsewhere one follows the other. A picture is shown only when all of it is there.
  */
 #include <errno.h>
-#include <math.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -360,7 +359,7 @@ static void show(const struct ls *ls, const struct picture *p)
 
 static void rest(double seconds)
 {
-	const struct timespec t = { (time_t)seconds, (long)((seconds - floor(seconds)) * 1e9) };
+	const struct timespec t = { (time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9) };
 
 	nanosleep(&t, NULL);
 }
