@@ -37,7 +37,7 @@ static bool has_holder(struct slice row, const char *host, uint64_t client)
 
 	snprintf(holder, sizeof(holder), "host\r\n$%zu\r\n%s\r\n$6\r\nclient\r\n:%llu\r\n", strlen(host), host,
 		 (unsigned long long)client);
-	return memmem(row.data, row.len, holder, strlen(holder)) != NULL;
+	return row.len && memmem(row.data, row.len, holder, strlen(holder));
 }
 
 /* Its grant is that old, by its own clock, whose second may be a little shorter. */
@@ -74,7 +74,7 @@ static void check_host(struct caller *c, const struct ask *a, struct slice reply
 	struct slice row = row_of(reply, w->lock_name[lock]);
 	const struct grant *g;
 
-	if (!known || known->slots || memmem(row.data, row.len, "more\r\n:1\r\n", 9))
+	if (!known || known->slots || (row.len && memmem(row.data, row.len, "more\r\n:1\r\n", 9)))
 		return;
 	for (g = TAILQ_FIRST(&known->grants); (g = old_grant(h, g, w->sched.now - asked)); g = TAILQ_NEXT(g, link)) {
 		if (!h->conf.standalone && !stands(w, lock, g, asked))

@@ -45,7 +45,7 @@ static void crowd(struct fixture *f, uint32_t count, const char *words)
 
 static bool is_told(struct fixture *f, uint32_t conn, const char *what)
 {
-	return memmem(f->pushes[conn].data, f->pushes[conn].len, what, strlen(what));
+	return f->pushes[conn].len && memmem(f->pushes[conn].data, f->pushes[conn].len, what, strlen(what));
 }
 
 /* How many of them were told that; none is told anything twice. */
