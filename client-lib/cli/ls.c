@@ -257,7 +257,7 @@ static void end(struct picture *p)
 	sheet_end(&p->sheet);
 }
 
-/* All of it, or why not, which is said unless it was. A new connection each time: nothing is left of one that ended. */
+/* Asks for the whole list, on a new connection: the last one may have ended. A failure is told once, not each time. */
 static int take(const struct ls *ls, struct picture *p, bool said)
 {
 	struct lb *lb;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * SHA-1, where others have chosen it: ZooKeeper for its ACLs, Redis for the names of scripts. It proves nothing here:
- * whoever wants two texts of one hash can have them.
+ * SHA-1, where others have chosen it: ZooKeeper for its ACLs, Redis for the names of scripts. Do not use it to prove that
+ * two texts are the same: an attacker can make two with one hash.
  */
 #pragma once
 

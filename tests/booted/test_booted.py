@@ -153,7 +153,8 @@ def test_metrics_are_served_by_a_process_without_privilege(service):
         harness.wait_until(lambda: listens(port), "the listener")
         status, text = ask_http(port, "/metrics")
         assert status == 200 and "\nlockbroker_up 1\n" in text
-        harness.wait_until(lambda: ask_http(port, "/healthz")[0] == 200, "the daemon to answer")
+        status, text = ask_http(port, "/healthz")
+        assert status == 200, f"{text}{service.journal()}"
         pid = int(service.show("MainPID", unit))
         process = status_of(service, pid)
         (uid,) = set(process["Uid"].split())

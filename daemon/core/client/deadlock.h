@@ -38,12 +38,12 @@
  * most once in each of three walks: for a cycle of LOCKs, for all that a knot may be made of, for a cycle in the knot.
  * Beyond its limits it finds nothing: that is counted (deadlock_cuts_total), and the LOCK waits.
  *
- * The first piece is done when the LOCK arrives. If that is not enough, the request waits, and the search begins anew in the
- * turns of its user (core/port/work.h), piece by piece, while waits come and go. It misses nothing: a deadlock lasts, all of
- * it is there once the last of its waits has begun, and that wait's search meets it whenever it looks. It reports nothing
- * that is over: when an owner that it has met releases something or stops waiting, what was found through that owner is in
- * doubt (lock/search.h), and the search is done again. An owner of many clients may change all the time, so after eight
- * searches that ended in doubt the next one is done in one event.
+ * The first piece is done when the LOCK arrives. If that is not enough, the request waits. The search then starts over,
+ * and is done piece by piece in the turns of the user (core/port/work.h), while other waits begin and end. It misses
+ * nothing: a deadlock lasts, all of it is there once the last of its waits has begun, and that wait's search meets it
+ * whenever it looks. It reports nothing that is over: when an owner that it has met releases something or stops waiting,
+ * what was found through that owner is in doubt (lock/search.h), and the search is done again. An owner of many clients
+ * may change all the time, so after eight searches that ended in doubt the next one is done in one event.
  *
  *   state     | means                                    | event -> next state
  *   none      | no search is to be done                  | a wait begins, and a first piece is not enough -> waiting

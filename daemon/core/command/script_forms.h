@@ -8,8 +8,8 @@
  *   "a"        | that string
  *   a, b, c    | names of locals: other names, but the same at each place
  *   $ttl       | ARGV[2], or tonumber(ARGV[2])
- *   $ours      | a number, true, false or nil, or "OK": what is answered in that case. Likewise $free; and $other for all
- *              | cases of which nothing is said before
+ *   $ours      | a number, true, false or nil, or "OK": what is answered in that case. Likewise $free; $other stands for
+ *              | all cases that were not named before
  *   $else      | the end, after a branch that has answered: `else return $other end`, `end return $other`, or `end`
  *   $or_nil    | the end, after a branch that has not: `else return $other end`, or `end`
  */

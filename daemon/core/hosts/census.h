@@ -14,7 +14,7 @@
  * The list of a root grows with what others own: of all censuses one at a time is open.
  *
  * No connection, or one that is lost: answered UNAVAILABLE. Its account may not have the memory, or the pattern takes too
- * many steps: LIMIT. Rules of access change: LOCKS begins anew. A hand-over carries the question, which begins anew.
+ * many steps: LIMIT. If the rules of access change, LOCKS starts over. A hand-over carries the question, and it starts over.
  *
  * A row is true at its own instant: a lock that is held or waited for all the time between question and answer, and whose
  * name is one of the page's, is shown once. One that nobody has or wants is not shown.
@@ -86,9 +86,10 @@ void census_found(struct query *q);
 void census_leave(struct query *q); /* later */
 /* Some steps, at most as many as that or a few more. Returns how many. */
 int64_t census_continue(struct census *s, int64_t steps);
-/* A hand-over: it begins anew, with what was asked for. The query has no census yet. False: the entry is refused. */
+/* After a hand-over the census starts over from its question, in either process. */
 void census_restart(struct census *s); /* takes NULL */
 void census_snapshot(const struct census *s, struct entry_writer *w);
+/* For a query that has none yet. False: the entry is refused. */
 bool census_restore(struct query *q, const struct entry *e);
 /* The query is to be freed. Takes one that has none. */
 void census_end(struct query *q);
