@@ -202,6 +202,7 @@ int parts_serve(struct daemon *d)
 		log_tell_held(true);
 		handover_exit(d->handover);
 	}
+	watchdog_end(d->watchdog);
 	parts_free(d, end.close_session, status);
 	say_stopped();
 	return status;

@@ -84,6 +84,12 @@ struct watchdog *watchdog_new(struct watch_base *base, const struct notify *noti
 	return w;
 }
 
+void watchdog_end(struct watchdog *w)
+{
+	if (w)
+		keeper_alive(w->keeper, 0);
+}
+
 void watchdog_free(struct watchdog *w)
 {
 	if (!w)

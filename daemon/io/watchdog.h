@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The service manager's watchdog (WatchdogSec=): the loop tells the manager that it turns, at half of the time after which
- * the manager would kill the daemon and start it again. It is fed for as long as the daemon runs, also while it stops.
+ * the manager would kill the daemon and start it again. It is fed for as long as the loop turns, also while the daemon stops.
  *
  * With a keeper it is the keeper that the loop tells, and that tells the manager (keeper/watchdogs.h).
  *
@@ -25,5 +25,7 @@ int64_t watchdog_setting_us(void);
 /* Begins to feed it. NULL: there is none. `notify` and `keeper`, which may be NULL, outlive it. */
 struct watchdog *watchdog_new(struct watch_base *base, const struct notify *notify, struct keeper *keeper,
 			      int64_t session_timeout_ns);
+/* The loop has ended, and the service with it: that the process exits in time is for TimeoutStopSec= to see. Takes NULL. */
+void watchdog_end(struct watchdog *w);
 /* Takes NULL. */
 void watchdog_free(struct watchdog *w);

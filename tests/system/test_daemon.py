@@ -366,6 +366,28 @@ def test_the_watchdog_is_fed_also_while_it_stops(daemons, clients):
     told(d, "WATCHDOG=1")
 
 
+SLOW_EXIT = """
+#include <unistd.h>
+__attribute__((destructor)) static void slow(void)
+{
+	sleep(3);
+}
+"""
+
+
+@pytest.mark.plain_only("a sanitizer wants to be the first library")
+def test_a_worker_that_has_stopped_and_exits_slowly_does_not_hang(daemons, tmp_path):
+    """Its loop has ended, and says nothing more; for the exit of the service there is TimeoutStopSec."""
+    source, shim = tmp_path / "slow.c", tmp_path / "slow.so"
+    source.write_text(SLOW_EXIT)
+    subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-o", shim, source], check=True)
+    d = daemons(env={"WATCHDOG_USEC": "400000", "LD_PRELOAD": str(shim)}, zookeeper__session_timeout_ms=300,
+                zookeeper__tick_ms=20)
+    told(d, "WATCHDOG=1")
+    d.terminate()
+    assert "stopped" in d.log() and "hangs" not in d.log()
+
+
 def test_a_watchdog_is_no_shorter_than_what_costs_no_lock(daemons):
     d = daemons(env={"WATCHDOG_USEC": "9999999"})
     assert "WATCHDOG_USEC=10000000" in d.told + told(d, "WATCHDOG=1")
