@@ -52,7 +52,7 @@ PYTHONDIR ?= $(shell $(PYTHON) -c 'import sys, os; v = "lib/python%d.%d/" % sys.
 # ---- sources, by layer; arrows run one way: base <- protocol <- core <- io <- main, client-lib -> protocol only ----
 
 PROTOCOL = bytes.c bytes_format.c number.c resp_write.c resp_request.c resp_reply.c errors.c commands.c answers.c name.c \
-	session_page.c
+	session_page.c delegation.c
 # Knows nothing of locks and nothing of the system: the core may use it.
 BASE_PURE = account.c charge.c rule.c map.c heap.c log_bucket.c flight.c sha1.c
 BASE = name_service.c rule_names.c log.c conf_access.c conf_users.c conf_fail.c conf.c conf_file.c conf_reload.c conf_value.c clock.c backoff.c
@@ -116,7 +116,7 @@ HTTP = main.c question.c visitors.c
 # Unit tests that link the pure parts only, those over a whole core, those of the configuration (base and inih), others
 # of base, and those of adapters that need none but libevent.
 UNIT_PURE = test_account.c test_containers.c test_bytes_format.c test_page.c test_resp.c test_resp_write.c test_name.c test_commands.c \
-	test_sha1.c
+	test_sha1.c test_delegation.c
 # Those of one floor of the core: each links the archive of that floor and those below.
 UNIT_command = test_table.c test_script.c test_scripts.c
 UNIT_hosts = test_outbox.c test_view.c
