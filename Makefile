@@ -492,9 +492,9 @@ $(SIM_RUNS): $(SIM_BIN)
 golden: $(SIM_BIN) ## the traces of fixed seeds are those recorded; WRITE=1 records them, when a change is meant
 	@$(PYTHON) -B tests/sim/golden.py $(SIM_BIN) $(if $(WRITE),--write)
 
-mutants: $(SIM_BIN) ## break the rules one by one; the simulator must notice each; ONLY= those with that in their names
+mutants: $(SIM_BIN) ## break the rules one by one; the simulator must notice each (ONLY= in their names; WRITE=1 records)
 	@$(PYTHON) -B tests/sim/mutants.py --cc '$(CC)' --jobs $(shell nproc) $(if $(SAN),,--objects $(OBJ)) \
-		--only '$(ONLY)'
+		--only '$(ONLY)' $(if $(WRITE),--write)
 
 PYTEST = PYTHONDONTWRITEBYTECODE=1 LOCKBROKER_BUILD='$(abspath $(BUILD))' $(PYTHON) -m pytest -q -p no:cacheprovider
 

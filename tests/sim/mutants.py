@@ -2,12 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Breaks the rules of the core one by one and asks the simulator to notice.
 
-mutants.py [--cc CC] [--objects DIR] [--jobs N] [--only TEXT] [--list]
+mutants.py [--cc CC] [--objects DIR] [--jobs N] [--only TEXT] [--list] [--write]
 mutants.py ... --seconds S [--seed N] [FILE ...]
 
 Each mutant is a text of the core replaced by another. It is built with the simulator in a private directory and run
 until the first failing seed. A mutant that lives longer than its bound of seeds fails the whole run, and so does one
 whose text does not stand in the core any more, or that does not compile.
+
+mutants_seeds.txt has the seed that ended each mutant when it was recorded: it is tried first, because the search for it
+takes most of the time. A change of the simulator makes other seeds of them; then the search finds another one, and
+--write records it.
 
 DIR has the objects of the sources as they are (make's, BUILD/obj); without it they are compiled first.
 
@@ -30,6 +34,7 @@ import time
 from mutants_table import MUTANTS
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+SEEDS = os.path.join(ROOT, "tests", "sim", "mutants_seeds.txt")
 FLAGS = ["-std=gnu11", "-D_GNU_SOURCE", "-O1", "-I.", "-Idaemon", "-w"]
 PURE = ["daemon/base/account.c", "daemon/base/charge.c", "daemon/base/flight.c", "daemon/base/heap.c", "daemon/base/map.c", "daemon/base/rule.c",
         "daemon/base/sha1.c"]
@@ -98,6 +103,21 @@ class Result:
         self.killed_by, self.reason, self.seeds, self.unfit, self.undecided = None, "", 0, None, False
 
 
+def read_seeds():
+    """The recorded seeds by mutant."""
+    with open(SEEDS, encoding="utf-8") as f:
+        lines = [line.rstrip("\n").split(" ", 1) for line in f if not line.startswith("#")]
+    return {name: int(seed) for seed, name in lines}
+
+
+def write_seeds(results):
+    """What was found replaces what was recorded; mutants that are no more are forgotten. 1 is where a search begins anyway."""
+    seeds = read_seeds() | {r.name: r.killed_by for r in results if r.killed_by is not None}
+    with open(SEEDS, "w", encoding="utf-8") as f:
+        f.write("# The seed that ended each mutant, recorded by `make mutants WRITE=1`: mutants.py tries it first.\n")
+        f.writelines(f"{seeds[name]} {name}\n" for name, *_ in MUTANTS if seeds.get(name, 1) != 1)
+
+
 def judge(result, output):
     seed = re.search(r"SEED=(\d+)", output)
     if seed:
@@ -106,6 +126,13 @@ def judge(result, output):
         result.reason = reason.group(1) if reason else "the core's own checks"
     count = re.search(r"^(\d+) seeds, ", output, re.M)
     result.seeds = int(count.group(1)) if count else 0
+
+
+def run_seeds(result, command):
+    ran = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    judge(result, ran.stdout.decode(errors="replace"))
+    if ran.returncode and result.killed_by is None:
+        raise Unfit(f"the simulator ended with {ran.returncode}:\n{ran.stdout.decode()[-2000:]}")
 
 
 def try_mutant(args, where, base, mutant):
@@ -117,14 +144,13 @@ def try_mutant(args, where, base, mutant):
         made.append(f"{mutated}{number}.o")
         compile_one(args.cc, file, made[-1], text)
         objects[objects.index(object_of(args, where, file))] = made[-1]
-    subprocess.run(args.cc.split() + ["-fno-lto", "-o", mutated] + objects, check=True)
-    command = [mutated, "--seeds", str(bound)] + (["--mix", mix[0]] if mix else [])
-    if args.seconds:
-        command += ["--seconds", str(max(0.1, args.until - time.monotonic()))]
-    ran = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-    judge(result, ran.stdout.decode(errors="replace"))
-    if ran.returncode and result.killed_by is None:
-        raise Unfit(f"the simulator ended with {ran.returncode}:\n{ran.stdout.decode()[-2000:]}")
+    subprocess.run(args.cc.split() + ["-fno-lto", "-Wl,-S", "-o", mutated] + objects, check=True)
+    command = [mutated] + (["--mix", mix[0]] if mix else [])
+    if name in args.seeds:
+        run_seeds(result, command + ["--first", str(args.seeds[name]), "--seeds", "1"])
+    if result.killed_by is None:
+        limit = ["--seconds", str(max(0.1, args.until - time.monotonic()))] if args.seconds else []
+        run_seeds(result, command + ["--seeds", str(bound)] + limit)
     for path in made:
         os.unlink(path)
     return result
@@ -192,12 +218,14 @@ def main():
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--only", default="", help="those whose name contains this")
     parser.add_argument("--list", action="store_true", help="their bounds and files; fails where one cannot be made")
+    parser.add_argument("--write", action="store_true", help="record the seeds that were found")
     parser.add_argument("--objects", type=os.path.abspath, metavar="DIR")
     parser.add_argument("--seconds", type=float, default=0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("files", nargs="*", metavar="FILE")
     args = parser.parse_args()
     mutants = [m for m in MUTANTS if args.only in m[0]]
+    args.seeds = read_seeds()
     if not mutants:
         parser.error(f"no mutant has '{args.only}' in its name")
     if args.list:
@@ -220,6 +248,8 @@ def main():
                 report(results[-1])
     finally:
         shutil.rmtree(where)
+    if args.write:
+        write_seeds(results)
     decided = [r for r in results if not r.undecided]
     killed = sum(1 for r in decided if r.killed_by is not None)
     worst = max((r.killed_by or 0 for r in decided), default=0)
