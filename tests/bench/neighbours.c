@@ -5,7 +5,8 @@
  * PROCESSES do the attack (attacks.c) with CONNECTIONS all together, until the end. A bystander holds one lock all the time,
  * takes and releases another one once in a millisecond, and now and then takes many with a long MLOCK. They are two users,
  * or one (app), or root in the two units whose cgroups NEIGHBOURS_ATTACKER and NEIGHBOURS_BYSTANDER name. The attack "spin"
- * never asks the daemon for anything: it is what all others are compared with. Has to be run by root. Prints one line of
+ * never asks the daemon for anything: it is what all others are compared with. NEIGHBOURS_APART names the socket of another
+ * daemon, which only the bystander asks: what it waits there only the kernel costs it. Has to be run by root. Prints one line of
  * JSON: the bystander's pairs and how long they took, what it was refused or lost, what the attackers did, and the first
  * sentence that refused one of them.
  */
@@ -136,6 +137,10 @@ static void take_pairs(double seconds, bool busy)
 
 static void hold_one(void)
 {
+	const char *apart = getenv("NEIGHBOURS_APART");
+
+	if (apart)
+		path = apart;
 	if ((bystander.fd = open_fd()) < 0)
 		fail(path);
 	kept = ASK(&bystander, "LOCK", "kept");

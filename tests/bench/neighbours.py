@@ -14,11 +14,25 @@ from services import cgroup, harness
 # "spin" never asks the daemon for anything.
 SPIN = "spin"
 ATTACKS = [SPIN, "idle", "unfinished", "unread", "held", "names", "observers", "locks", "queue", "clients", "deadlock"]
-# Two users; one user, who may use all, and is refused what it has used up itself; root in two units: with limits.user_share.
-SHARES = {"users": 75, "app": 100, "units": 75}
+# Two users; one user, who may use all, and is refused what it has used up itself; root in two units; two users, each with a
+# daemon of its own, so that nothing but the kernel is shared: with limits.user_share.
+SHARES = {"users": 75, "app": 100, "units": 75, "apart": 75}
 BACK_S = 60
 # What the unit's CPUWeight=1000 is worth where the kernel has a group for each session.
 WEIGHT = "-10"
+
+
+@contextlib.contextmanager
+def daemon_apart(who):
+    """The environment of the program: for two daemons, the bystander's."""
+    if who != "apart":
+        yield {}
+        return
+    daemon = serve(SHARES[who])
+    try:
+        yield {"NEIGHBOURS_APART": daemon.socket}
+    finally:
+        daemon.end()
 
 
 @contextlib.contextmanager
@@ -41,10 +55,11 @@ def units(who):
 
 def attack(socket, what, who="users", processes=50, connections=8900, seconds=5, more=()):
     """What bench-neighbours tells of it."""
-    with units(who) as environment:
+    whose = "users" if who == "apart" else who
+    with units(who) as environment, daemon_apart(who) as apart:
         done = subprocess.run([harness.program("tests/bench-neighbours"), socket, what, str(processes), str(connections),
-                               str(seconds), who, *more], capture_output=True, text=True, timeout=10 * harness.PATIENCE,
-                              env=environment)
+                               str(seconds), whose, *more], capture_output=True, text=True, timeout=10 * harness.PATIENCE,
+                              env=environment | apart)
     if done.returncode:
         raise measure.Failed(f"{what}: {done.stderr}")
     return json.loads(done.stdout)

@@ -24,7 +24,7 @@ pytestmark = [
 ]
 
 
-@pytest.mark.parametrize("who", neighbours.SHARES)
+@pytest.mark.parametrize("who", ["users", "app", "units"])
 def test_no_request_of_another_account_is_refused_and_no_lock_lost(daemons, who):
     """Each attack, on one daemon: what one leaves behind is not there for the next one."""
     if who == "units" and not cgroup.hierarchy():
