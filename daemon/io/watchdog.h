@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The service manager's watchdog (WatchdogSec=): the loop tells the manager that it turns, at half of the time after which
- * the manager would kill the daemon and start it again. It is fed for as long as the loop turns, also while the daemon stops.
+ * the manager would kill the daemon and start it again; also while the daemon stops.
  *
  * With a keeper it is the keeper that the loop tells, and that tells the manager (keeper/watchdogs.h).
  *

@@ -6,9 +6,9 @@
  * takes and releases another one once in a millisecond, and now and then takes many with a long MLOCK. They are two users,
  * or one (app), or root in the two units whose cgroups NEIGHBOURS_ATTACKER and NEIGHBOURS_BYSTANDER name. The attack "spin"
  * never asks the daemon for anything: it is what all others are compared with. NEIGHBOURS_APART names the socket of another
- * daemon, which only the bystander asks: what it waits there only the kernel costs it. Has to be run by root. Prints one line of
- * JSON: the bystander's pairs and how long they took, what it was refused or lost, what the attackers did, and the first
- * sentence that refused one of them.
+ * daemon, which only the bystander asks: what it waits there only the kernel costs it. Has to be run by root. Prints one
+ * line of JSON: the bystander's pairs and how long they took, what it was refused or lost, what the attackers did, and the
+ * first sentence that refused one of them.
  */
 #include <errno.h>
 #include <grp.h>
