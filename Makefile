@@ -531,20 +531,22 @@ quick: ## less than a minute, before a commit: unit tests, lint of what differs 
 	@$(MAKE) unit
 	@sh tests/quick.sh $(SIM_BIN) $(OBJ) $(FRESH) $(OTHER_MIXES)
 
+SAY_STEP = echo "== $$(date +%T) $$step"
 # Prerequisites would run side by side; a check runs its steps in order, so that the first failure is the last output.
 check: ## all tests, plain and with sanitizers (installs what is missing first)
 	@$(MAKE) deps
 	@$(MAKE) all tests
-	@for step in layers unit packaging sim golden mutants system; do echo "== $$step"; $(MAKE) $$step || exit 1; done
+	@for step in layers unit packaging sim golden mutants system; do $(SAY_STEP); $(MAKE) $$step || exit 1; done
 	@$(MAKE) $(SANITIZED) all tests
-	@for step in unit sim system; do echo "== $$step, sanitized"; $(MAKE) $(SANITIZED) $$step || exit 1; done
+	@for step in unit sim system; do $(SAY_STEP), sanitized; $(MAKE) $(SANITIZED) $$step || exit 1; done
 	@echo "== unit, as clang sanitizes"; $(or $(CLANG_UNIT),echo 'skipped: there is no clang' $(if $(NEED_CLANG),>&2; exit 1))
 	@echo "== all checks passed"
 
-# What CI runs beside a check. A step is a goal.
+# What CI runs beside a check. A step is a goal. New inputs come with each run, so that no single one has to be long.
+beside-check: SECONDS = 30
 BESIDE_CHECK = reproducible fuzz lint deb booted
 beside-check: ## what check-all does after check
-	@for step in $(BESIDE_CHECK); do echo "== $$step"; $(MAKE) $$step || exit 1; done
+	@for step in $(BESIDE_CHECK); do $(SAY_STEP); $(MAKE) $$step SECONDS=$(SECONDS) || exit 1; done
 check-all: ## what CI runs: check, then a second build, a longer fuzz, lint, packages, a booted systemd
 	@$(MAKE) check && $(MAKE) beside-check
 
