@@ -117,6 +117,9 @@ HTTP = main.c question.c visitors.c
 # of base, and those of adapters that need none but libevent.
 UNIT_PURE = test_account.c test_containers.c test_bytes_format.c test_page.c test_resp.c test_resp_write.c test_name.c test_commands.c \
 	test_sha1.c test_delegation.c
+# The search of a model: each step on the word is the real one.
+UNIT_MODEL = test_delegation_search.c
+MODEL = process.c daemon.c others.c
 # Those of one floor of the core: each links the archive of that floor and those below.
 UNIT_command = test_table.c test_script.c test_scripts.c
 UNIT_hosts = test_outbox.c test_view.c
@@ -239,6 +242,7 @@ SIM_O = $(call objects,tests/sim,$(SIM))
 SIM_PARTS_O = $(call objects,tests/sim,$(filter-out $(SIM_MAIN),$(SIM)))
 SIM_UNIT_BIN = $(addprefix $(TESTS)/,$(SIM_UNIT:.c=))
 UNIT_PURE_BIN = $(addprefix $(TESTS)/,$(UNIT_PURE:.c=))
+UNIT_MODEL_BIN = $(addprefix $(TESTS)/,$(UNIT_MODEL:.c=))
 UNIT_FLOOR_BIN = $(foreach floor,$(FLOORS),$(UNIT_$(floor):%.c=$(TESTS)/%))
 UNIT_CORE_BIN = $(addprefix $(TESTS)/,$(UNIT_CORE:.c=))
 UNIT_CONF_BIN = $(addprefix $(TESTS)/,$(UNIT_CONF:.c=))
@@ -246,7 +250,7 @@ UNIT_BASE_BIN = $(addprefix $(TESTS)/,$(UNIT_BASE:.c=))
 UNIT_CLI_BIN = $(addprefix $(TESTS)/,$(UNIT_CLI:.c=))
 UNIT_IO_BIN = $(addprefix $(TESTS)/,$(UNIT_IO:.c=))
 FUZZ_BIN = $(addprefix $(TESTS)/,$(FUZZ:.c=))
-UNIT_BIN = $(UNIT_PURE_BIN) $(UNIT_FLOOR_BIN) $(UNIT_CORE_BIN) $(UNIT_CONF_BIN) $(UNIT_BASE_BIN) $(UNIT_IO_BIN) $(UNIT_CLI_BIN) $(SIM_UNIT_BIN) $(FUZZ_BIN)
+UNIT_BIN = $(UNIT_PURE_BIN) $(UNIT_MODEL_BIN) $(UNIT_FLOOR_BIN) $(UNIT_CORE_BIN) $(UNIT_CONF_BIN) $(UNIT_BASE_BIN) $(UNIT_IO_BIN) $(UNIT_CLI_BIN) $(SIM_UNIT_BIN) $(FUZZ_BIN)
 
 # A later archive may use nothing of an earlier one.
 A_CORE = $(FLOORS:%=$(BUILD)/libcore_%.a)
@@ -370,6 +374,12 @@ $(UNIT_PURE_BIN): $(TESTS)/%: $(OBJ)/tests/unit/%.o $(PURE)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(LINK) -o $@ $< $(PURE) $(UNIT_LIBS)
+
+MODEL_O = $(call objects,tests/model,$(MODEL))
+$(UNIT_MODEL_BIN): $(TESTS)/%: $(OBJ)/tests/model/%.o $(MODEL_O) $(A_PROTOCOL)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(LINK) -o $@ $< $(MODEL_O) $(A_PROTOCOL) $(UNIT_LIBS)
 
 # The floors of a list from that one on.
 from = $(if $(2),$(if $(filter $(1),$(firstword $(2))),$(2),$(call from,$(1),$(wordlist 2,$(words $(2)),$(2)))))
