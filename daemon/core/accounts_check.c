@@ -141,6 +141,7 @@ const char *accounts_wrong(const struct broker *b)
 	const struct account *a;
 	const struct letter *l;
 	const struct client *c;
+	const struct knock *k;
 	const struct lock *lock;
 	const char *wrong;
 	size_t i = 0;
@@ -160,6 +161,8 @@ const char *accounts_wrong(const struct broker *b)
 		add(&r, l->room.account, POOL_LETTERS, 1);
 		add(&r, l->path_charge.account, POOL_PATHS, l->path.len);
 	}
+	TAILQ_FOREACH(k, &b->locks.knocks, link)
+		add(&r, k->charge.account, POOL_MEMORY, sizeof(*k));
 	for (size_t name = 0; name < names->count; name++)
 		add(&r, names->made[(names->first + name) % names->cap].account, POOL_NAMES, 1);
 	wrong = compare(&r, all);

@@ -66,11 +66,14 @@ struct broker *broker_new(const struct broker_conf *conf, uint64_t seed, int64_t
 	TAILQ_INIT(&b->locks.outcomes);
 	TAILQ_INIT(&b->locks.mlocks);
 	accounts_init(&b->env.accounts, POOLS, random_next(&b->env.random), random_next(&b->env.random));
+	TAILQ_INIT(&b->locks.knocks);
+	map_init(&b->locks.places, 0, 0);
 	map_init(&b->locks.ids, 0, 0);
 	map_init(&b->locks.users, 0, 0); /* by account: nobody chooses where one is */
 	pools_configure(&b->env);
 	hosts_init(&b->hosts);
 	map_init(&b->locks.groups, random_next(&b->env.random), random_next(&b->env.random));
+	map_init(&b->locks.knocked, random_next(&b->env.random), random_next(&b->env.random));
 	map_init(&b->locks.names, random_next(&b->env.random), random_next(&b->env.random));
 	map_init(&b->directories.paths, random_next(&b->env.random), random_next(&b->env.random));
 	session_init(&b->ensemble);
@@ -103,10 +106,13 @@ void broker_free(struct broker *b)
 	hosts_deinit(&b->hosts);
 	while ((c = TAILQ_FIRST(&b->locks.clients)))
 		connection_gone(b, c);
+	place_forget_notes(&b->locks);
 	free_locks(b);
 	session_deinit(&b->ensemble);
 	heap_unset(&b->env.timers, &b->stop_timer);
 	heap_deinit(&b->env.timers);
+	map_deinit(&b->locks.places);
+	map_deinit(&b->locks.knocked);
 	map_deinit(&b->locks.ids);
 	map_deinit(&b->locks.users);
 	names_deinit(&b->directories);
@@ -430,6 +436,12 @@ static __attribute__((noinline)) void fire(struct broker *b, struct timer *t)
 		break;
 	case TIMER_REVOCATION:
 		revocation_due(container_of(t, struct revocation, timer));
+		break;
+	case TIMER_PLACE:
+		place_due(container_of(t, struct place, timer));
+		break;
+	case TIMER_KNOCK:
+		place_knock_due(container_of(t, struct knock, timer));
 		break;
 	}
 }

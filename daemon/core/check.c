@@ -8,6 +8,7 @@
 #include "core/client/mlock.h"
 #include "core/claim/charge.h"
 #include "core/kind/observe.h"
+#include "core/lock/bearer.h"
 #include "core/lock/claims.h"
 #include "core/record_check.h"
 #include "core/state.h"
@@ -134,6 +135,7 @@ static void check(const struct broker *b, const char **wrong)
 		CHECK(n == c->grant_count && n_lost == c->lost_count && n_requests == c->request_count);
 		CHECK((c->bearer || b->locks.conns[c->conn] == c) && client_by_id(&b->locks, c->id) == c);
 		CHECK(!c->bearer || (n + n_requests == 1 && !n_lost && !c->asking));
+		CHECK(!c->bearer || (bearer_has_place(c) ? !c->bid && c->bearer->place.lock : c->bid || !n_requests));
 		bearers += c->bearer != NULL;
 		bearers_hold += c->bearer && c->is_holder;
 		CHECK(c->is_holder == (n > n_lost));

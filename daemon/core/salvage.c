@@ -123,7 +123,7 @@ static void read_places(struct salvaging *w)
 
 	w->places = mem_new_array(all->count + 1, sizeof(w->places[0]));
 	for (size_t i = 0; i < all->count; i++) {
-		struct place *p = &w->places[i];
+		struct salvaging_place *p = &w->places[i];
 
 		p->lock = ledger_view_lock(all->list[i]);
 		p->held = w->held + held;
@@ -149,7 +149,7 @@ static void lose(struct held *h, enum loss loss)
 }
 
 /* All grants of a lock rest on one claim: on that of the latest. */
-static void judge_grants(struct salvaging *w, struct place *p)
+static void judge_grants(struct salvaging *w, struct salvaging_place *p)
 {
 	enum loss loss = w->b->ensemble.session.id ? LOSS_DELETED : LOSS_SESSION;
 	int64_t base = -1;
@@ -173,7 +173,7 @@ static void judge_grants(struct salvaging *w, struct place *p)
 }
 
 /* Each permit rests on a claim of its own. */
-static void judge_permits(struct salvaging *w, struct place *p)
+static void judge_permits(struct salvaging *w, struct salvaging_place *p)
 {
 	enum loss loss = w->b->ensemble.session.id ? LOSS_DELETED : LOSS_SESSION;
 	int64_t left = w->standalone ? INT64_MAX : 0;

@@ -83,7 +83,7 @@ static void write_grant(struct salvaging *w, const struct held *h)
 }
 
 /* Its number of hand-offs is at least that of each of its grants. Only the latest one tells which mode that fences. */
-static void write_tokens(struct entry_writer *e, const struct place *p, int64_t base)
+static void write_tokens(struct entry_writer *e, const struct salvaging_place *p, int64_t base)
 {
 	int64_t latest = ledger_token(p->lock->latest), highest = base << 10;
 	bool told = p->lock->latest && latest >> 10 == base;
@@ -97,7 +97,7 @@ static void write_tokens(struct entry_writer *e, const struct place *p, int64_t 
 	entry_number(e, "handoffs", (told ? latest : highest) & 1023);
 }
 
-static void write_kept(struct salvaging *w, const struct place *p, const struct ledger_claim *c)
+static void write_kept(struct salvaging *w, const struct salvaging_place *p, const struct ledger_claim *c)
 {
 	struct entry_writer e = entry_begin(w->out, "claim");
 
@@ -116,7 +116,7 @@ static void write_kept(struct salvaging *w, const struct place *p, const struct 
 }
 
 /* Its grants' tokens tell all that there is to a claim of standalone mode. */
-static void write_local(struct salvaging *w, const struct place *p)
+static void write_local(struct salvaging *w, const struct salvaging_place *p)
 {
 	struct entry_writer e;
 	size_t i = 0;
@@ -150,7 +150,7 @@ static void write_unknown(struct salvaging *w, enum flavour flavour)
 	bytes_free(&name);
 }
 
-static enum flavour flavour_of(const struct salvaging *w, const struct place *p)
+static enum flavour flavour_of(const struct salvaging *w, const struct salvaging_place *p)
 {
 	struct bytes path = { 0 };
 	enum flavour flavour = FLAVOUR_MUTEX;
@@ -161,7 +161,7 @@ static enum flavour flavour_of(const struct salvaging *w, const struct place *p)
 	return flavour;
 }
 
-static void write_own(struct salvaging *w, const struct place *p, bool noted)
+static void write_own(struct salvaging *w, const struct salvaging_place *p, bool noted)
 {
 	if (p->kept)
 		write_kept(w, p, p->kept);
@@ -171,7 +171,7 @@ static void write_own(struct salvaging *w, const struct place *p, bool noted)
 		write_unknown(w, flavour_of(w, p));
 }
 
-static void write_slots(struct salvaging *w, const struct place *p, bool noted)
+static void write_slots(struct salvaging *w, const struct salvaging_place *p, bool noted)
 {
 	bool any = noted || (p->holds && p->claim_count);
 	struct entry_writer e = entry_begin(w->out, "slots");
@@ -188,7 +188,7 @@ static void write_slots(struct salvaging *w, const struct place *p, bool noted)
 	entry_end(&e);
 }
 
-static void write_observers(struct salvaging *w, const struct place *p)
+static void write_observers(struct salvaging *w, const struct salvaging_place *p)
 {
 	struct entry_writer e;
 
@@ -205,7 +205,7 @@ static void write_observers(struct salvaging *w, const struct place *p)
 }
 
 /* In standalone mode the first grant is the leader, and nothing else would tell of it. */
-static void write_leader(struct salvaging *w, const struct place *p)
+static void write_leader(struct salvaging *w, const struct salvaging_place *p)
 {
 	const struct ledger_grant *g = NULL;
 	struct entry_writer e;
@@ -224,7 +224,7 @@ static void write_leader(struct salvaging *w, const struct place *p)
 }
 
 /* The names are those of this host: a name that is none is refused by who reads the text. */
-static bool write_place(struct salvaging *w, const struct place *p)
+static bool write_place(struct salvaging *w, const struct salvaging_place *p)
 {
 	struct slice name = { p->lock->name, p->lock->length };
 	bool session = w->b->ensemble.session.id != 0, any = false;

@@ -37,7 +37,7 @@ struct watching {
 	uint32_t mark; /* its place among all */
 };
 
-struct place {
+struct salvaging_place {
 	const struct ledger_lock *lock;
 	struct held *held; /* its grants, the oldest first */
 	const struct noted *claims;
@@ -55,7 +55,7 @@ struct salvaging {
 	struct held *held;
 	struct noted *claims;
 	struct watching *watching;
-	struct place *places;
+	struct salvaging_place *places;
 	bool *holds; /* by client: it has a valid grant */
 	size_t held_count, claim_count, watching_count;
 	bool standalone;
@@ -88,7 +88,7 @@ static inline bool salvaging_is_back(const struct salvaging *w, const struct led
 	return c->conn < w->s->back_count && w->s->back[c->conn] && salvaging_may_continue(c);
 }
 
-static inline bool salvaging_semaphore(const struct place *p)
+static inline bool salvaging_semaphore(const struct salvaging_place *p)
 {
 	return p->lock->kind == KIND_SEMAPHORE;
 }

@@ -36,6 +36,8 @@ static const struct field broker_fields[] = {
 	FIELD_FLAG(struct broker, "stopping", env.stopping), FIELD_FLAG(struct broker, "started", started),
 	FIELD_FLAG(struct broker, "draining", env.draining), FIELD_FLAG(struct broker, "stopped", stopped),
 	FIELD_FLAG(struct broker, "refused", refused),
+	FIELD_ANY(struct broker, "knock key", locks.knocked.key[0]),
+	FIELD_ANY(struct broker, "knock key 2", locks.knocked.key[1]),
 };
 
 /* clang-format off */
@@ -198,6 +200,7 @@ static void write_all(const struct broker *b, struct bytes *out)
 		write_lock(lock, out);
 	TAILQ_FOREACH(c, &b->locks.clients, link)
 		client_snapshot(c, out);
+	place_snapshot_notes(&b->locks, out);
 	letters_snapshot(&b->hosts, out);
 	snapshot_end(b, out);
 }
@@ -347,6 +350,11 @@ static bool read_bearer(struct restoring *r, const struct entry *e)
 	return bearer_restore(&r->b->locks, e);
 }
 
+static bool read_knock(struct restoring *r, const struct entry *e)
+{
+	return place_restore_note(&r->b->locks, e);
+}
+
 static bool read_lock(struct restoring *r, const struct entry *e)
 {
 	r->lock = lock_restore(&r->b->locks, e);
@@ -457,7 +465,7 @@ static bool read_entry(struct restoring *r, const struct entry *e)
 		{ "rival", false, read_rival },     { "last", false, read_last },
 		{ "audit", false, read_audit },     { "histogram", false, read_histogram },
 		{ "bearer", false, read_bearer },   { "bid", false, read_bid },
-		{ "inquiry", false, read_inquiry },
+		{ "inquiry", false, read_inquiry }, { "knock", false, read_knock },
 	};
 
 	if (r->whole)

@@ -12,6 +12,7 @@
  *   - each request gets one reply; one that asks ZooKeeper or other hosts gets it in bounded time once all is well
  *   - an MLOCK that was not granted leaves nothing behind
  *   - a lock that is held under a value stays so until its lease ends, unless something takes it (anything_values.c)
+ *   - values that are refused again and again are served in order, and cost at most a second (anything_places.c)
  *   - a client that waits for a lock that nobody holds is granted it once all is well
  *   - an observer learns of leaders in order, of none twice, and in the end of the present one
  *   - directories are made no faster than limits.new_names_per_s has it
@@ -81,6 +82,13 @@ struct any_value {
 	size_t len;
 };
 
+/* Of a lock, as it was seen last (anything_places.c). */
+struct any_place {
+	uint64_t kept; /* the bearer that has it kept; 0: none */
+	int64_t due;
+	uint64_t last; /* the latest client */
+};
+
 struct any_host {
 	struct any_peer peers[ANY_PEERS];
 	int peer_count;
@@ -91,6 +99,7 @@ struct any_host {
 	int64_t seen[ANY_PEERS][ANY_NAMES]; /* tokens of the grants they have */
 	int64_t borne[ANY_NAMES];           /* the token of the bearer's grant, if there is one */
 	struct any_value values[ANY_NAMES];
+	struct any_place places[ANY_NAMES];
 	enum command asked;          /* the latest request */
 	struct any_shown shown;      /* by that */
 	int64_t right_at[ANY_NAMES]; /* when what it knows of the leader was last right, or known to nobody here */
@@ -142,6 +151,9 @@ void values_asking(struct any_peer *p, const struct slice *words, size_t count);
 void values_check(struct host *h);
 /* Its process has ended, and the next one knows nothing of it. */
 void values_forget(struct host *h);
+
+/* anything_places.c */
+void places_check(struct host *h);
 
 /* anything_rules.c */
 void any_rules_init(struct host *h);

@@ -109,8 +109,9 @@ static const char *const lines[] = {
 	"DRAIN STATE",
 };
 
-/* The same, in the worlds that have values: V value. */
+/* The same, in the worlds that have values: V value, F the name for which each client polls under a value U of its own. */
 static const char *const value_lines[] = {
+	"SET F U NX PX E", "SET F U NX PX E", "SET F U NX PX E", "SET F U NX PX E", "SET F U NX PX E",
 	"SET N V NX PX E", "SET N V NX PX E", "SET N V NX PX E", "SET N V PX E NX", "SET N V NX EX K",
 	"SET N V XX PX E", "SET N V XX PX E", "SET N V NX",      "GET N",           "EXISTS N N",
 	"TTL N",           "PTTL N",          "TOKEN N V",       "DEL N",           "DEL N",
@@ -224,6 +225,10 @@ static size_t word(struct any_peer *p, const char *line, const char *pattern, si
 		return (size_t)sprintf(out, "d%d-%u", p->host->index, p->conn);
 	if (*pattern == 'V')
 		return (size_t)sprintf(out, "v%u", rng_below(&w->rng, 3));
+	if (*pattern == 'F')
+		return (size_t)sprintf(out, "%s", any_names[w->seed % ANY_NAMES]);
+	if (*pattern == 'U')
+		return (size_t)sprintf(out, "u%d-%u", p->host->index, p->conn);
 	if (*pattern == 'X')
 		return (size_t)sprintf(out, "%s", rng_percent(&w->rng, 30) ? "" : "x");
 	return (size_t)sprintf(out, "%" PRId64, number(w, *pattern));

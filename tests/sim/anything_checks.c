@@ -458,6 +458,7 @@ void any_check(struct host *h)
 	struct any_host *a = any_of(h);
 
 	values_check(h);
+	places_check(h);
 	for (int i = 0; i < a->peer_count; i++) {
 		if (a->peers[i].replied)
 			check_replied(&a->peers[i]);

@@ -77,7 +77,7 @@ static const struct grant *borne(const struct host *h, int name)
 	const struct lock *lock = lock_find(&h->broker->locks, slice_of(any_names[name]));
 	const struct grant *g = lock ? TAILQ_FIRST(&lock->grants) : NULL;
 
-	return g && g->client->bearer ? g : NULL;
+	return g && g->client->bearer && !bearer_has_place(g->client) ? g : NULL;
 }
 
 static void check_same(const struct host *h, int name, const struct any_value *v, const struct grant *g)
@@ -112,6 +112,7 @@ static void keep(struct any_value *v, const struct grant *g)
 void values_forget(struct host *h)
 {
 	memset(any_of(h)->values, 0, sizeof(any_of(h)->values));
+	memset(any_of(h)->places, 0, sizeof(any_of(h)->places));
 }
 
 void values_check(struct host *h)

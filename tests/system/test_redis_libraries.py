@@ -196,6 +196,59 @@ def test_laravels_cache_lock(broker):
         "added_twice": False}
 
 
+# ---- fair to those that ask again and again ----
+
+# Gives the lock back and asks for it under another value in one write, so that between the two nobody is likely to ask.
+GREEDY = """
+import sys, time, uuid
+import redis
+client = redis.Redis(unix_socket_path=sys.argv[1])
+release = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) else return 0 end"
+value = uuid.uuid4().hex
+while True:
+    while not client.set("job", value, nx=True, px=60000):
+        time.sleep(0.01)
+    print("got it", flush=True)
+    while True:
+        time.sleep(0.02)
+        pipe = client.pipeline(transaction=False)
+        pipe.eval(release, 1, "job", value)
+        value = uuid.uuid4().hex
+        pipe.set("job", value, nx=True, px=60000)
+        if not pipe.execute()[1]:
+            break
+"""
+
+POLITE = """
+import sys
+import redis
+client = redis.Redis(unix_socket_path=sys.argv[1])
+for _ in range(3):
+    with client.lock("job", timeout=60):
+        pass
+"""
+
+
+
+@pytest.mark.parametrize("library", ["redis-py", "redlock 4", "redlock 5"])
+def test_who_polls_gets_its_turn_from_a_program_that_never_lets_go(broker, modules, library):
+    """As often as the library asks by itself; the other program asks again in the write that releases."""
+    greedy = harness.spawn([sys.executable, "-c", GREEDY, broker.socket], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    try:
+        assert "got it" in str(greedy.stdout.readline())
+        if library == "redis-py":
+            argv = [sys.executable, "-c", POLITE, broker.socket]
+            polite = harness.spawn(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        else:
+            polite = redlock(modules, broker, library[-1], "polls", "job", os.devnull, 3)
+        text, _ = polite.communicate(timeout=harness.PATIENCE)
+        assert polite.returncode == 0, text
+        assert greedy.poll() is None
+    finally:
+        greedy.kill()
+        greedy.communicate()
+
+
 # ---- all of them at once, on two hosts ----
 
 BY_REDIS_PY = """

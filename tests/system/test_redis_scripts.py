@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each script that is known, against a server of Redis: what it answers, and what is held afterwards for how long."""
 
+import itertools
 import re
 import subprocess
 
@@ -62,26 +63,28 @@ def left(client, name):
     return "not" if ms < 0 else "ms" if ms <= 90 else "s" if ms <= 90000 else "as before" if ms <= 1000000 else "longer"
 
 
-def outcome(client, script, state, names, third):
+def outcome(client, script, value, state, names, third):
+    """With a value of its own: one that was refused before might have the turn when the lock is free."""
     client.call("DEL", "k")
     client.call("DEL", "l")
     if state != "free":
-        assert client.call("SET", "k", {"ours": "v", "theirs": "w"}[state], "NX", "EX", "1000") == "OK"
-    answer = client.call("EVAL", script, len(names), *names, "v", "90", third)
+        assert client.call("SET", "k", {"ours": value, "theirs": "w" + value}[state], "NX", "EX", "1000") == "OK"
+    answer = client.call("EVAL", script, len(names), *names, value, "90", third)
     return answer, type(answer), left(client, "k"), left(client, "l")
 
 
 @pytest.mark.plain_only("what is answered, and for how long a lock is held")
 @pytest.mark.parametrize("version", [2, 3])
 def test_scripts_do_what_they_do_in_redis(standalone, clients, server, version):
-    own, known = clients(standalone, version), libraries()
+    own, known, values = clients(standalone, version), libraries(), map(str, itertools.count())
     assert len(known) > 30
     with harness.Client(server, version) as theirs:
         for script in known + OWN:
             several = [["k"], ["l", "k", "l"]] if "ipairs" in script else [["k"]]
             thirds = ["0", "1"] if '"0"' in script else ["yes", "no"] if '"yes"' in script else ["x"]
             for case in ((state, names, third) for state in ("free", "ours", "theirs") for names in several for third in thirds):
-                found, expected = outcome(own, script, *case), outcome(theirs, script, *case)
+                value = next(values)
+                found, expected = outcome(own, script, value, *case), outcome(theirs, script, value, *case)
                 # A lease of milliseconds may be over when it is looked at.
                 same = [(a, b) for a, b in zip(found, expected) if a != b and {a, b} != {"ms", "not"}]
                 assert not same, (script, case, found, expected)

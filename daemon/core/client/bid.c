@@ -68,22 +68,11 @@ static void dissolve(struct bid *b)
 	mem_free(b);
 }
 
-static void let_go(struct client *bearer)
-{
-	if (!bearer)
-		return;
-	request_forget_ended(bearer);
-	if (bearer->request)
-		request_end(bearer->request);
-	while (!TAILQ_EMPTY(&bearer->grants))
-		grant_end(TAILQ_FIRST(&bearer->grants));
-	bearer_rest(bearer);
-}
-
 void bid_free(struct bid *b)
 {
 	for (size_t i = 0; i < b->count; i++) {
-		let_go(b->parts[i].bearer);
+		if (b->parts[i].bearer)
+			place_end(b->parts[i].bearer);
 		b->parts[i].bearer = NULL;
 	}
 	dissolve(b);
@@ -168,12 +157,13 @@ static void step(struct bid *b)
 void bid_granted(struct client *bearer)
 {
 	struct bid *b = bearer->bid;
-	struct client *c = b->client;
 
-	if (b->lost)
+	if (!b)
+		place_granted(bearer);
+	else if (b->lost)
 		bid_end_wait(b);
 	else if (b->at + 1 < b->count)
-		work_add(&c->locks->env->works, &c->user->worker, &b->work);
+		work_add(&b->client->locks->env->works, &b->client->user->worker, &b->work);
 	else
 		finish(b);
 }
@@ -188,14 +178,58 @@ void bid_go_on(struct bid *b)
 		step(b);
 }
 
+/* The lock is kept for the value: it is granted. False: it is not, and the session may be unproven. */
+static bool take_kept(struct bid *b, struct client *place)
+{
+	struct bid_part *part = &b->parts[0];
+
+	if (!place_is_kept(place) || !session_grants(place->locks->ensemble))
+		return false;
+	place_take(place, b->client);
+	bearer_rest(part->bearer);
+	part->bearer = place;
+	place->bid = b;
+	grant_renew(TAILQ_FIRST(&place->grants), b->lease_ns);
+	return true;
+}
+
+/* The value has a place, or gets one if it asked before. True: its turn had come, and it has the lock. */
+static bool find_place(struct bid *b)
+{
+	struct lock *lock = lock_find(b->client->locks, bytes_view(&b->parts[0].name));
+	struct client *bearer = b->parts[0].bearer, *place = place_find(lock, b->client, bytes_view(&b->value));
+
+	if (place && take_kept(b, place))
+		return true;
+	if (place && !place_is_kept(place)) {
+		place_renew(place);
+	} else if (!place && place_knock(lock, b->client, bytes_view(&b->value)) && place_begin(bearer, lock)) {
+		bearer->bid = NULL;
+		b->parts[0].bearer = NULL;
+	}
+	return false;
+}
+
 void bid_timed_out(struct client *bearer)
 {
-	bid_end_wait(bearer->bid);
+	struct bid *b = bearer->bid;
+
+	if (!b)
+		bearer_rest(bearer);
+	else if (b->count == 1 && find_place(b))
+		finish(b);
+	else
+		bid_end_wait(b);
 }
 
 void bid_failed(struct client *bearer, struct refusal *no)
 {
-	refuse(bearer->bid, no);
+	if (bearer->bid) {
+		refuse(bearer->bid, no);
+		return;
+	}
+	bytes_free(&no->sentence);
+	bearer_rest(bearer);
 }
 
 void bid_lost(struct grant *g)
@@ -304,7 +338,7 @@ static bool part_restore(struct bid *b, size_t i, const struct resp_value *v)
 		bearer = bearer_numbered(b->client->locks, v[1].integer);
 	if (i > b->at || !bearer)
 		return !bearer && !v[1].integer && (i > b->at || b->lost);
-	if (!bearer->bearer || bearer->bid || !client_is_own(bearer, b->client) ||
+	if (!bearer->bearer || bearer->bid || bearer_has_place(bearer) || !client_is_own(bearer, b->client) ||
 	    !slice_eq(bytes_view(&bearer->bearer->value), bytes_view(&b->value)))
 		return false;
 	lock = bearer->request       ? bearer->request->lock

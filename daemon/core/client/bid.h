@@ -6,9 +6,13 @@
  *
  *   state  | means                                | event -> next state
  *   TRYING | the bearer of `at` tries its lock    | granted -> NEXT, or the last: answered `granted`
- *          |                                      | taken -> answered `taken`; failed -> answered with the error
+ *          |                                      | taken -> answered `taken`; failed -> answered with the error;
+ *          |                                      | taken, and kept for this value (lock/place.h) -> answered `granted`
  *   NEXT   | those up to `at` are held; it waits  | its turn -> TRYING the one behind
  *          |   for its user's turn (port/work.h)  |
+ *
+ * A bid for one lock that is refused again and again gets a place in its queue. One for several does not: it would keep
+ * locks for which it may not have all others.
  *
  * Whatever was taken is given back when it is not answered `granted`: also when one of the locks is lost meanwhile, and when
  * the connection ends or is reset. The leases of all begin with the answer.
@@ -66,7 +70,7 @@ struct bid_terms {
 void bid_begin(struct client *c, const struct bid_terms *terms);
 void bid_reply(struct client *c, const struct bid_answer *answer);
 void bid_reply_settled(struct client *c, const struct bid_answer *answer); /* when all is settled (reply_end_settled()) */
-/* How the request of that bearer ended. */
+/* How the request of that bearer ended: of a bid, or of a place. */
 void bid_granted(struct client *bearer);
 void bid_timed_out(struct client *bearer);
 void bid_failed(struct client *bearer, struct refusal *no); /* frees the sentence */

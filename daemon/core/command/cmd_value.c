@@ -287,7 +287,7 @@ static bool own(struct call *call, struct slice name, struct grant **ret)
 		deny_here(call, g);
 		return false;
 	}
-	*ret = g;
+	*ret = bearer_has_place(g->client) ? NULL : g;
 	return true;
 }
 

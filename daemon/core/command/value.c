@@ -42,6 +42,8 @@ enum value_look value_look(struct call *call, struct slice name, struct slice va
 		return VALUE_WAIT;
 	if (ret)
 		*ret = g;
+	if (g && value.len && place_find(lock, c, value) == g->client)
+		return VALUE_NOBODY; /* it is only kept for that value */
 	if (g)
 		return value.len && bearer_grant_of(lock, c, value) ? VALUE_MINE : VALUE_OTHER;
 	if (c->locks->env->conf->standalone)

@@ -28,7 +28,7 @@ static bool begin_root(struct hosts *h, size_t number)
 }
 
 /* A directory that is looked at: `name` below the root is a lock's, or a semaphore's with a part of it behind a '/'. */
-struct place {
+struct audit_place {
 	struct slice name, path;
 	enum flavour flavour;
 };
@@ -148,7 +148,7 @@ static void found(struct audit *a, int64_t *count, const char *what, struct slic
 static const struct slice NO_CHILD = { 0 };
 
 /* The lock's directory at that path; the host gets to know the lock if its limits allow that. */
-static struct directory *find(struct hosts *h, const struct place *p)
+static struct directory *find(struct hosts *h, const struct audit_place *p)
 {
 	struct directory *d = directory_find(h->locks->directories, p->path);
 	struct lock *lock = d ? d->lock : NULL;
@@ -174,7 +174,7 @@ static void send(struct hosts *h, enum effect_type type, enum operation_kind kin
 }
 
 /* A lock deletes it however long that takes. When the host may not know another lock, it tries once. */
-static void delete_stray(struct hosts *h, const struct place *p, struct slice child)
+static void delete_stray(struct hosts *h, const struct audit_place *p, struct slice child)
 {
 	struct directory *d = find(h, p);
 
@@ -189,7 +189,7 @@ static void delete_stray(struct hosts *h, const struct place *p, struct slice ch
 	send(h, EFFECT_ZK_DELETE, OPERATION_AUDIT_DELETE, p->path, child);
 }
 
-static void examine_child(struct hosts *h, const struct place *p, struct slice child)
+static void examine_child(struct hosts *h, const struct audit_place *p, struct slice child)
 {
 	struct listing_view view = {
 		h->ensemble->session.id, p->flavour, directory_find(h->locks->directories, p->path)
@@ -209,7 +209,7 @@ static void examine_child(struct hosts *h, const struct place *p, struct slice c
 		FOUND(a, odd_children, p->path, child);
 }
 
-static void data_answered(struct audit *a, const struct place *p, struct slice data)
+static void data_answered(struct audit *a, const struct audit_place *p, struct slice data)
 {
 	int64_t limit;
 
@@ -226,7 +226,7 @@ static void data_answered(struct audit *a, const struct place *p, struct slice d
 		FOUND(a, mismatched, p->path, NO_CHILD);
 }
 
-static void list_answered(struct hosts *h, const struct place *p, const struct event *event)
+static void list_answered(struct hosts *h, const struct audit_place *p, const struct event *event)
 {
 	struct audit *a = &h->audit;
 
@@ -247,7 +247,7 @@ static void place_answered(struct hosts *h, const struct operation *op, const st
 	struct audit *a = &h->audit;
 	struct slice name = name_at(a, a->answered);
 	struct bytes path = { 0 };
-	struct place p = { .flavour = (enum flavour)a->names.data[a->answered] };
+	struct audit_place p = { .flavour = (enum flavour)a->names.data[a->answered] };
 
 	bytes_format(&path, "%s/%s", a->root.path, name);
 	p.path = bytes_view(&path);

@@ -30,6 +30,7 @@ static void have(struct client *c, struct slice value)
 	c->bearer = mem_new(sizeof(*c->bearer));
 	bytes_reserve(&c->bearer->value, BEARER_VALUE_MAX);
 	bytes_slice(&c->bearer->value, value);
+	c->bearer->place = (struct place){ .bearer = c, .timer.kind = TIMER_PLACE };
 	c->conn = EFFECT_NO_CONN;
 }
 
@@ -45,20 +46,37 @@ COLD struct client *bearer_new(const struct client *by, struct slice value)
 	have(c, value);
 	client_enter_new(c);
 	pay(c);
-	c->pid = by->pid;
-	c->started = by->started;
-	c->privileged = by->privileged;
 	c->version = 3; /* nothing is kept for it */
 	c->last_command = COMMAND_COUNT;
 	c->connected_ns = c->locks->env->now_ns;
-	bytes_slice(&c->comm, bytes_view(&by->comm));
-	bytes_slice(&c->name, bytes_view(&by->name));
+	bearer_adopt(c, by);
 	c->locks->bearer_count++;
 	return c;
 }
 
+void bearer_adopt(struct client *bearer, const struct client *by)
+{
+	bearer->pid = by->pid;
+	bearer->started = by->started;
+	bearer->privileged = by->privileged;
+	bytes_set(&bearer->comm, bytes_view(&by->comm));
+	bytes_set(&bearer->name, bytes_view(&by->name));
+	client_ledger_changed(bearer);
+}
+
+void bearer_leave(struct client *bearer)
+{
+	struct place *p = &bearer->bearer->place;
+
+	heap_unset(&bearer->locks->env->timers, &p->timer);
+	if (p->lock)
+		map_remove(&bearer->locks->places, &p->node);
+	p->lock = NULL;
+}
+
 void bearer_free(struct client *bearer)
 {
+	bearer_leave(bearer);
 	client_ledger_remove(bearer); /* which wipes, too */
 	charge_give_back(&bearer->bearer->charge, POOL_MEMORY);
 	bearer_wipe(&bearer->bearer->value);
@@ -78,7 +96,7 @@ static struct grant *of_user(const struct lock *lock, const struct client *c)
 {
 	struct grant *g = lock ? TAILQ_FIRST(&lock->grants) : NULL;
 
-	return g && g->client->bearer && client_is_own(c, g->client) ? g : NULL;
+	return g && g->client->bearer && client_is_own(c, g->client) && !bearer_has_place(g->client) ? g : NULL;
 }
 
 struct grant *bearer_grant(const struct lock *lock, const struct client *c)
@@ -142,6 +160,7 @@ void bearer_snapshot(const struct client *bearer, struct bytes *out)
 	entry_text(&w, "value", bytes_view(&bearer->bearer->value));
 	client_entry_write(bearer, &w);
 	entry_number(&w, "recorded", bearer->recorded);
+	entry_due(&w, "place", &bearer->bearer->place.timer);
 	entry_end(&w);
 }
 
@@ -163,7 +182,8 @@ bool bearer_restore(struct locks *locks, const struct entry *e)
 	c->last_command = COMMAND_COUNT;
 	client_enter(c, c->id);
 	pay(c);
-	if (!read || !entry_get_flag(e, "recorded", &c->recorded))
+	if (!read || !entry_get_flag(e, "recorded", &c->recorded) ||
+	    !entry_get_due(e, "place", &locks->env->timers, &c->bearer->place.timer))
 		return false;
 	if (c->version != 3 || c->asking || c->half_closed || c->closed || c->events_waiting || c->reloading)
 		return entry_refuse(e, "it is no connection");

@@ -5,8 +5,10 @@
  * queue, count and are lost as those of others; but it has no connection, and nothing is sent to it.
  *
  *   state  | means                                   | event -> next state
- *   ASKING | it has the request of a bid (client/    | granted -> HOLDS; taken, failed, or the bid's client gone -> freed
- *          |   bid.h)                                |
+ *   ASKING | it has the request of a bid (client/    | granted -> HOLDS; taken -> WAITS, or freed; failed, or the bid's
+ *          |   bid.h)                                |   client gone -> freed
+ *   WAITS  | it has a place (place.h): a request or  | its value is asked for when its turn has come -> HOLDS; not asked
+ *          |   a grant that is kept for it           |   for in time, failed, lost -> freed
  *   HOLDS  | it has a grant, with a lease            | released by its value or by the process that set it, lease over, lost
  *          |                                         |   in any other way -> freed
  *
@@ -22,6 +24,7 @@
 #include <stdint.h>
 
 #include "base/charge.h"
+#include "core/lock/place.h"
 #include "protocol/bytes.h"
 
 struct client;
@@ -35,16 +38,21 @@ enum { BEARER_VALUE_MAX = 512 /* bytes, at least 1 */ };
 struct bearer {
 	struct bytes value;
 	struct charge charge;
+	struct place place;
 };
 
+/* A place in a queue, and no bid; or a turn that is kept for it. */
+#define bearer_has_place(client) ((client)->bearer->place.timer.place != 0)
 /* For that client's user and process, with a copy of the value. */
 struct client *bearer_new(const struct client *by, struct slice value);
 /* What a bearer of that value is charged (POOL_MEMORY). */
 size_t bearer_memory(struct slice value);
 void bearer_free(struct client *bearer); /* it neither holds nor waits */
+void bearer_adopt(struct client *bearer, const struct client *by); /* from now on it is of that client's process */
+void bearer_leave(struct client *bearer);                          /* its place, if it has one */
 /* Frees it if it neither holds nor waits. */
 void bearer_rest(struct client *bearer);
-/* A valid grant of a bearer of that client's user; NULL: the lock is free, or held in another way. `lock` may be NULL. */
+/* What a bearer of that client's user holds; NULL: the lock is free, or held or kept in another way. `lock` may be NULL. */
 struct grant *bearer_grant(const struct lock *lock, const struct client *c);
 /* The same, if it is of that value. */
 struct grant *bearer_grant_of(const struct lock *lock, const struct client *c, struct slice value);

@@ -166,6 +166,8 @@ struct request *request_restore(struct lock *lock, const struct entry *e)
 	read.lock = lock;
 	*r = read;
 	request_add(r);
+	if (c->bearer)
+		place_enter(c, lock);
 	if (r->expired)
 		lock->expired_count++;
 	return entry_get_due(e, "due", &lock->locks->env->timers, &r->timer) ? r : NULL;
@@ -195,6 +197,8 @@ struct grant *grant_restore(struct lock *lock, const struct entry *e)
 	*g = read;
 	grant_add(g);
 	c->is_holder = c->grant_count > c->lost_count;
+	if (c->bearer)
+		place_enter(c, lock);
 	if (c->bearer && !lock->locks->env->conf->standalone)
 		bearer_holds(c, true);
 	if (g->depth < 1 || (lock->slots && g->depth > LIMIT_PERMITS_MAX)) {

@@ -10,6 +10,7 @@
 #include "core/claim/directories.h"
 #include "core/lock/client.h"
 #include "core/lock/lock.h"
+#include "core/lock/place.h"
 #include "core/lock/search.h"
 #include "core/lock/walk.h"
 #include "core/port/env.h"
@@ -39,6 +40,8 @@ struct locks {
 	struct search first_piece, search; /* of who asks in this event; the one that goes on in later events */
 	struct client_list searches;       /* whose is that one, and whose comes next: one of each user at most */
 	struct map users, groups;
+	struct map places, knocked; /* place.h; of keyed hashes */
+	struct knock_list knocks;
 	struct map ids; /* clients, by id: numbers that nobody chooses are their own hashes */
 
 	const struct kind_rule *const *rules; /* one for each kind */

@@ -42,6 +42,8 @@
 	X(names_total, "directories that were made in ZooKeeper for new names") \
 	X(directories_removed_total, "idle directories removed from ZooKeeper (remove_idle_s)") \
 	X(directories_left_total, "idle directories of flavour kazoo that this host forgot, and nobody removes") \
+	X(places_total, "places in a queue for values that are refused again and again") \
+	X(places_unused_total, "times that a lock was kept for such a place, and nobody came for it") \
 	X(limits_total, "requests refused by a limit") \
 	X(revokes_total, "times a holder was asked to let go") \
 	X(forced_total, "grants taken from their holders by force") \

@@ -2,6 +2,7 @@
 // redlock of npm over ioredis, both unchanged: redlock.js SOCKET VERSION, and then
 //   each                    does what there is to do with a lock, and prints what came of it as JSON
 //   rounds LOCK FILE COUNT  adds 1 to the number in the file so often, each time under the lock
+//   polls LOCK FILE COUNT   the same, and asks as often as redlock does by itself
 "use strict";
 const { createRequire } = require("module");
 const fs = require("fs");
@@ -41,7 +42,7 @@ async function each() {
 }
 
 async function rounds() {
-	const redlock = make(clients[0], patient);
+	const redlock = make(clients[0], mode === "polls" ? { retryCount: -1 } : patient);
 
 	for (let i = 0; i < Number(count); i++) {
 		const lock = await acquire(redlock, [name], 60000);

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A place is a request of a bearer (bearer.h) that no connection waits for. Programs of Redis do not wait: they ask again
+ * and again under one value. So a value that was refused, and is refused again within a second, gets a place in the queue
+ * of the lock, and finds it there whenever it asks; whoever polls is served in order, and costs ZooKeeper what waits cost.
+ *
+ *   state | means                                      | event -> next state
+ *   KNOCK | the value was refused of late: there is no | refused again -> WAITS, or KNOCK without room; a second without
+ *         |   bearer, only a note of it                |   being asked -> gone
+ *   WAITS | it has a request                           | its turn -> KEPT; refused again -> WAITS, for a second more; a
+ *         |                                            |   second without being asked, failed -> freed
+ *   KEPT  | it has a grant that nobody knows of yet:   | asked -> a bearer that HOLDS, and no place any longer; the
+ *         |   the lock is kept for it                  |   second is over -> freed, and all places of the lock are; lost
+ *         |                                            |   -> freed
+ *
+ * A value that is asked once gets no place, so that a try keeps the lock from nobody. That a turn which ends unused ends all
+ * places is why programs that give up cost at most a second between two holders: what waits on connections is served, and
+ * else the lock is free for whoever asks first.
+ *
+ * A place counts as a request of its user, and its value as memory; a note counts as memory. There is a new place only while
+ * its user uses less than half of the waits and of the memory that it may, and while fewer wait for the lock than half of
+ * limits.requests_per_lock; beyond that, and without room for a note, a refusal leaves nothing. A snapshot has both, and a
+ * kill forgets both; of what was kept then the lease goes on, which ends with the second.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/charge.h"
+#include "base/heap.h"
+#include "base/map.h"
+#include "base/queue.h"
+#include "protocol/bytes.h"
+
+struct client;
+struct entry;
+struct lock;
+struct locks;
+
+struct place { /* of a bearer */
+	struct client *bearer;
+	struct lock *lock;    /* NULL: it is none */
+	struct timer timer;   /* the end of its second */
+	struct map_node node; /* locks->places */
+};
+
+/* Who knocked, where and with which value is known by its hash alone. */
+struct knock {
+	struct locks *locks;
+	TAILQ_ENTRY(knock) link; /* locks->knocks */
+	struct map_node node;    /* locks->knocked, whose key is in a snapshot: so the hash stays what it is */
+	struct timer timer;
+	struct charge charge;
+};
+
+TAILQ_HEAD(knock_list, knock);
+
+/* The place of that client's user under that value; NULL. */
+struct client *place_find(const struct lock *lock, const struct client *by, struct slice value);
+/* It was refused. True: it was so within the last second, too. Notes it. */
+bool place_knock(const struct lock *lock, const struct client *by, struct slice value);
+/* The bearer, which neither holds nor waits, gets one behind all others. False: there is no room for it. */
+bool place_begin(struct client *bearer, struct lock *lock);
+void place_renew(struct client *bearer); /* it was asked: another second */
+bool place_is_kept(const struct client *bearer);
+void place_granted(struct client *bearer);                       /* its turn has come */
+void place_take(struct client *bearer, const struct client *by); /* KEPT: that client's process has it from now on */
+void place_due(struct place *p);                                 /* its second is over */
+void place_end(struct client *bearer); /* whatever a bearer waits for or has ends, and so does it */
+void place_knock_due(struct knock *k);
+
+void place_forget_notes(struct locks *locks);
+void place_snapshot_notes(const struct locks *locks, struct bytes *out);
+bool place_restore_note(struct locks *locks, const struct entry *e);
+void place_enter(struct client *bearer, struct lock *lock); /* its lock was restored, too; nothing if it is none */

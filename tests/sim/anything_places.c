@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Places of values that are refused again and again (core/lock/place.h), in the worlds that have values. Brokers are looked
+ * into after every event, also over hand-overs:
+ *
+ *   - a place ends within a second, also one whose turn has come: a lock is kept for nobody for longer
+ *   - places are served in order: what holds a lock under a value, or has it kept, asked before those that wait
+ *   - each value of a user has one place at a lock, and finds it
+ *   - when a turn ends unused, no place of that lock goes on
+ */
+#include "anything.h"
+
+#include "core/lock/bearer.h"
+#include "core/lock/place.h"
+
+static const struct client *place_of(const struct request *r)
+{
+	return r->client->bearer && bearer_has_place(r->client) ? r->client : NULL;
+}
+
+static void check_second(const struct host *h, int name, const struct client *c)
+{
+	int64_t left = c->bearer->place.timer.due_ns - h->broker->env.now_ns;
+
+	if (left < 0 || left > SECOND)
+		world_fail(h->w, -1, "host %d: a place for %s ends only in %d ms", h->index, any_names[name],
+			   (int)(left / MS));
+}
+
+static void check_found(const struct host *h, int name, const struct client *c)
+{
+	if (place_find(lock_find(&h->broker->locks, slice_of(any_names[name])), c,
+		       bytes_view(&c->bearer->value)) != c)
+		world_fail(h->w, -1, "host %d: a place for %s is not found under its value", h->index, any_names[name]);
+}
+
+static void check_waiting(const struct host *h, int name, const struct lock *lock, const struct client *has)
+{
+	const struct any_place *before = &any_of(h)->places[name];
+	bool over = before->kept && before->due <= h->broker->env.now_ns &&
+		    !client_by_id(&h->broker->locks, before->kept);
+	const struct request *r;
+
+	TAILQ_FOREACH(r, &lock->requests, link) {
+		const struct client *c = place_of(r);
+
+		if (!c)
+			continue;
+		check_second(h, name, c);
+		check_found(h, name, c);
+		if (has && has->id > c->id)
+			world_fail(h->w, -1, "host %d: client %d has %s, and a place of client %d is older", h->index,
+				   (int)has->id, any_names[name], (int)c->id);
+		if (over && c->id <= before->last)
+			world_fail(h->w, -1, "host %d: a turn of %s has ended unused, and client %d still has a place",
+				   h->index, any_names[name], (int)c->id);
+	}
+}
+
+void places_check(struct host *h)
+{
+	for (int name = 0; name < ANY_NAMES; name++) {
+		const struct lock *lock = lock_find(&h->broker->locks, slice_of(any_names[name]));
+		const struct grant *g = lock ? TAILQ_FIRST(&lock->grants) : NULL;
+		const struct client *has = g && g->client->bearer ? g->client : NULL;
+		struct any_place *seen = &any_of(h)->places[name];
+
+		if (lock)
+			check_waiting(h, name, lock, has);
+		*seen = (struct any_place){ .last = h->broker->locks.last_client };
+		if (!has || !bearer_has_place(has))
+			continue;
+		check_second(h, name, has);
+		check_found(h, name, has);
+		seen->kept = has->id;
+		seen->due = has->bearer->place.timer.due_ns;
+	}
+}

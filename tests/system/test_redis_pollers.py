@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs of Redis ask for a lock again and again. They have places in its queue (docs/REDIS.md)."""
+
+import threading
+import time
+
+import pytest
+import redis
+
+import harness
+
+class Pollers:
+    """So many values on one connection to a host, each asked for ten times a second, until it has had the lock."""
+
+    def __init__(self, daemon, count):
+        self.client = redis.Redis(unix_socket_path=daemon.socket)
+        self.left = [f"{daemon.host}-{i}" for i in range(count)]
+        self.order = []
+        self.goes_on = True
+        self.thread = threading.Thread(target=self.run)
+        self.thread.start()
+
+    def run(self):
+        while self.goes_on and self.left:
+            pipe = self.client.pipeline(transaction=False)
+            for value in self.left:
+                pipe.set("job", value, nx=True, px=60000)
+            for value, got in zip(list(self.left), pipe.execute()):
+                if got:
+                    self.left.remove(value)
+                    self.order.append(value)
+                    self.client.delete("job")
+            time.sleep(0.1)
+
+    def end(self):
+        self.goes_on = False
+        self.thread.join()
+        self.client.close()
+
+
+def writes(hosts):
+    infos = [host.info() for host in hosts]
+    return sum(int(i["zk_writes_total"]) - int(i["heartbeats_total"]) for i in infos)
+
+
+@pytest.mark.plain_only("requests are counted while time passes")
+def test_two_hundred_that_poll_on_two_hosts_cost_two_waits_and_all_get_their_turn(two_hosts):
+    with harness.Client(two_hosts[0].socket) as holder, harness.Client(two_hosts[1].socket) as waiter:
+        holder.call("LOCK", "job")
+        pollers = [Pollers(host, 100) for host in two_hosts]
+        try:
+            waits = [lambda h=host: int(h.info()["places_total"]) >= 100 for host in two_hosts]
+            for all_wait in waits:
+                harness.wait_until(all_wait, "a hundred places")
+            waiter.send("LOCK", "job")
+            before, began = writes(two_hosts), time.monotonic()
+            time.sleep(4)
+            # Where the machine stands still for a second, places end, and are made again.
+            assert writes(two_hosts) - before <= 2 * (time.monotonic() - began) + 6
+            holder.call("UNLOCK", "job")
+            assert isinstance(waiter.reply(), int)
+            waiter.call("UNLOCK", "job")
+            harness.wait_until(lambda: all(len(p.order) >= 5 for p in pollers), "turns on both hosts")
+        finally:
+            for p in pollers:
+                p.end()

@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Places in the queue of a lock (core/lock/place.h), for programs that ask again and again with SET. */
+#include <stdio.h>
+#include <string.h>
+
+#include "core_fixture.h"
+#include "core/lock/bearer.h"
+#include "core/state.h"
+
+enum { SECOND_MS = 1000, POLLERS = 100 };
+
+static const char elsewhere[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__0000000003";
+
+/* 0 and 1 are of one user and one process, 2 is another process of that user, 3 is of another user. */
+static void connect_all(struct fixture *f)
+{
+	static const uint32_t uids[] = { 1000, 1000, 1000, 2000 }, pids[] = { 50, 50, 60, 70 };
+
+	for (uint32_t conn = 0; conn < 4; conn++) {
+		struct event e = { .type = EVENT_CLIENT_CONNECTED, .conn = conn };
+
+		e.connected.pid = pids[conn];
+		e.connected.uid = uids[conn];
+		e.connected.started = 7;
+		e.connected.comm = SLICE("worker");
+		fixture_event(f, &e);
+	}
+}
+
+static int setup(void **state)
+{
+	fixture_setup(fixture_new(false), 0, state);
+	connect_all(*state);
+	return 0;
+}
+
+static int setup_standalone(void **state)
+{
+	fixture_setup(fixture_new(true), 0, state);
+	connect_all(*state);
+	return 0;
+}
+
+static void refused_twice(struct fixture *f, uint32_t conn, const char *words)
+{
+	fixture_say(f, conn, words, "$-1");
+	fixture_say(f, conn, words, "$-1");
+}
+
+static size_t waiting(const struct fixture *f)
+{
+	return f->broker->locks.request_count;
+}
+
+static void who_polls_is_served_in_the_order_of_coming(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "SET a v1 NX PX 60000", "+OK");
+	refused_twice(f, 1, "SET a v2 NX PX 60000");
+	refused_twice(f, 2, "SET a v3 NX PX 60000");
+	fixture_pass(f, SECOND_MS - 1);
+	fixture_say(f, 2, "SET a v3 NX PX 60000", "$-1");
+	fixture_say(f, 1, "SET a v2 NX PX 60000", "$-1");
+	fixture_say(f, 0, "DEL a", ":1");
+	fixture_say(f, 0, "SET a v1 NX PX 60000", "$-1");
+	fixture_say(f, 2, "SET a v3 NX PX 60000", "$-1");
+	fixture_say(f, 1, "SET a v2 NX PX 60000", "+OK");
+	fixture_say(f, 1, "PTTL a", ":60000");
+	fixture_say(f, 1, "DEL a", ":1");
+	fixture_say(f, 1, "SET a v2 NX PX 60000", "$-1");
+	fixture_say(f, 2, "SET a v3 NX PX 60000", "+OK");
+	fixture_say(f, 2, "GET a", "$2 v3");
+	fixture_pass(f, SECOND_MS);
+	fixture_say(f, 2, "DEL a", ":1");
+	assert_int_equal(f->broker->locks.bearer_count, 0);
+	assert_int_equal(f->broker->env.stats.places_unused_total, 0);
+}
+
+static void what_waits_on_a_connection_has_its_turn_among_them(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "SET a v1 NX PX 60000", "+OK");
+	refused_twice(f, 1, "SET a v2 NX PX 60000");
+	fixture_ask(f, 3, "LOCK a");
+	refused_twice(f, 2, "SET a v3 NX PX 60000");
+	fixture_say(f, 0, "DEL a", ":1");
+	fixture_expect(f, 3, "");
+	fixture_say(f, 1, "SET a v2 NX PX 60000", "+OK");
+	fixture_say(f, 1, "DEL a", ":1");
+	fixture_expect(f, 3, ":1026");
+	fixture_say(f, 2, "SET a v3 NX PX 60000", "$-1");
+	fixture_say(f, 3, "UNLOCK a", ":0");
+	fixture_say(f, 2, "SET a v3 NX PX 60000", "+OK");
+}
+
+static void who_never_comes_back_costs_at_most_a_second(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "SET a v1 NX PX 60000", "+OK");
+	refused_twice(f, 1, "SET a v2 NX PX 60000");
+	refused_twice(f, 2, "SET a v3 NX PX 60000");
+	fixture_ask(f, 3, "LOCK a");
+	fixture_say(f, 0, "DEL a", ":1");
+	fixture_pass(f, SECOND_MS - 1);
+	fixture_say(f, 2, "SET a v3 NX PX 60000", "$-1");
+	fixture_expect(f, 3, "");
+	/* With the turn that ends unused all places end: v3 may not come back, either. */
+	fixture_pass(f, 1);
+	fixture_expect(f, 3, ":1026");
+	assert_int_equal(waiting(f), 0);
+	assert_int_equal(f->broker->env.stats.places_unused_total, 1);
+	fixture_say(f, 3, "UNLOCK a", ":0");
+	fixture_say(f, 0, "SET a v4 NX PX 60000", "+OK");
+}
+
+/* A program that takes a new value after some tries would else keep the lock from itself. */
+static void values_that_are_given_up_leave_the_lock_free(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "SET a v1 NX PX 60000", "+OK");
+	refused_twice(f, 1, "SET a v2 NX PX 60000");
+	fixture_say(f, 0, "DEL a", ":1");
+	fixture_pass(f, SECOND_MS - 200);
+	refused_twice(f, 1, "SET a v3 NX PX 60000");
+	fixture_pass(f, 200);
+	fixture_say(f, 1, "SET a v4 NX PX 60000", "+OK");
+}
+
+static void a_place_that_nobody_asks_for_ends(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "SET a v1 NX PX 60000", "+OK");
+	refused_twice(f, 1, "SET a v2 NX PX 60000");
+	assert_int_equal(waiting(f), 1);
+	fixture_pass(f, SECOND_MS);
+	assert_int_equal(waiting(f), 0);
+	assert_int_equal(f->broker->locks.bearer_count, 1);
+	assert_int_equal(f->broker->env.stats.places_unused_total, 0);
+}
+
+static void a_value_that_is_asked_once_keeps_the_lock_from_nobody(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "SET a v1 NX PX 60000", "+OK");
+	fixture_say(f, 1, "SET a v2 NX PX 60000", "$-1");
+	fixture_pass(f, SECOND_MS);
+	/* A second later it is as if it had never asked; another user's value is another one. */
+	fixture_say(f, 1, "SET a v2 NX PX 60000", "$-1");
+	fixture_say(f, 3, "SET a v2 NX PX 60000", "$-1");
+	fixture_say(f, 1, "SET a v3 NX PX 60000", "$-1");
+	assert_int_equal(waiting(f), 0);
+	fixture_say(f, 0, "DEL a", ":1");
+	fixture_say(f, 1, "SET a v3 NX PX 60000", "+OK");
+}
+
+static void what_is_kept_for_a_value_is_not_held_under_it(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "SET a v1 NX PX 60000", "+OK");
+	refused_twice(f, 1, "SET a v2 NX PX 60000");
+	fixture_say(f, 0, "DEL a", ":1");
+	fixture_say(f, 1, "GET a", "$10 held@alpha");
+	fixture_say(f, 1, "EXISTS a", ":1");
+	fixture_say(f, 1, "TOKEN a v2", "-NOTHELD it is not held under that value: a");
+	fixture_say(f, 1, "SET a v2 XX PX 60000", "$-1");
+	fixture_say(f, 1, "DEL a", ":0");
+	fixture_say(f, 1, "EXPIRE a 60", ":0");
+	fixture_say(f, 1, "EVALSHA c3f8721cbb97f72bc19e972846bd7aaf91901658 1 a v2", ":0");
+	fixture_say(f, 3, "SET a v2 NX PX 60000", "$-1");
+	fixture_ask(f, 2, "DEL a");
+	assert_memory_equal(f->replies[2].data, "-DENIED a is held", 17);
+	bytes_clear(&f->replies[2]);
+	/* It is of the process that has asked for it last. */
+	fixture_say(f, 2, "SET a v2 NX PX 60000", "+OK");
+	fixture_ask(f, 1, "DEL a");
+	assert_memory_equal(f->replies[1].data, "-DENIED a is held", 17);
+	bytes_clear(&f->replies[1]);
+	fixture_say(f, 2, "DEL a", ":1");
+}
+
+static void scripts_that_take_a_lock_have_places_too(void **state)
+{
+	static const char take[] = "EVALSHA e5a322e2634ef59a516e8ea150cb085afafee684 1 a v2 60000";
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "SET a v1 NX PX 60000", "+OK");
+	fixture_say(f, 1, take, ":0");
+	fixture_say(f, 1, take, ":0");
+	fixture_say(f, 0, "DEL a", ":1");
+	fixture_say(f, 2, "SET a v3 NX PX 60000", "$-1");
+	fixture_say(f, 1, take, ":1");
+	fixture_say(f, 1, "GET a", "$2 v2");
+}
+
+/* It might have all others never, and would keep this one from who needs no other. */
+static void a_script_for_several_locks_has_no_place(void **state)
+{
+	static const char take[] = "EVALSHA e5a322e2634ef59a516e8ea150cb085afafee684 2 a b v2 60000";
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "SET a v1 NX PX 60000", "+OK");
+	for (int i = 0; i < 3; i++)
+		fixture_say(f, 1, take, ":0");
+	assert_int_equal(waiting(f), 0);
+	fixture_say(f, 0, "DEL a", ":1");
+	fixture_ask(f, 1, take);
+	fixture_pass(f, 0);
+	fixture_expect(f, 1, ":2");
+}
+
+static void places_take_half_of_what_may_wait_for_a_lock(void **state)
+{
+	struct fixture *f = *state;
+
+	f->conf.limits.requests_per_lock = 4;
+	fixture_say(f, 0, "SET a v1 NX PX 60000", "+OK");
+	refused_twice(f, 1, "SET a v2 NX PX 60000");
+	refused_twice(f, 2, "SET a v3 NX PX 60000");
+	assert_int_equal(waiting(f), 2);
+	refused_twice(f, 3, "SET a v4 NX PX 60000");
+	assert_int_equal(waiting(f), 2);
+	fixture_ask(f, 3, "LOCK a");
+	assert_int_equal(waiting(f), 3);
+	/* With a place less there is room again. */
+	fixture_pass(f, SECOND_MS);
+	assert_int_equal(waiting(f), 1);
+	refused_twice(f, 1, "SET a v2 NX PX 60000");
+	assert_int_equal(waiting(f), 2);
+}
+
+static void places_take_half_of_what_a_user_s_waits_may_be(void **state)
+{
+	struct fixture *f = *state;
+	char words[64];
+
+	f->conf.limits.requests = fixture_total(20);
+	fixture_say(f, 0, "SET a v1 NX PX 60000", "+OK");
+	for (int i = 0; i < 11; i++) {
+		snprintf(words, sizeof(words), "SET a w%d NX PX 60000", i);
+		refused_twice(f, 1, words);
+	}
+	assert_int_equal(waiting(f), 5);
+	fixture_ask(f, 2, "LOCK a");
+	assert_int_equal(waiting(f), 6);
+	fixture_expect(f, 2, "");
+}
+
+static void places_take_half_of_a_user_s_memory(void **state)
+{
+	struct fixture *f = *state;
+	char words[64];
+
+	f->conf.limits.memory_bytes = fixture_total(12 * bearer_memory(SLICE("w00")));
+	fixture_say(f, 0, "SET a v01 NX PX 60000", "+OK");
+	for (int i = 10; i < 22; i++) {
+		snprintf(words, sizeof(words), "SET a w%d NX PX 60000", i);
+		refused_twice(f, 1, words);
+	}
+	/* Notes and what is held are of that half. */
+	assert_in_range(waiting(f), 3, 5);
+	fixture_say(f, 2, "SET b w99 NX PX 60000", "+OK");
+}
+
+static void a_note_is_charged_for_its_second(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "SET a v1 NX PX 60000", "+OK");
+	fixture_say(f, 1, "SET a v2 NX PX 60000", "$-1");
+	assert_int_equal(f->broker->env.accounts.pools[POOL_MEMORY].used, bearer_memory(SLICE("v1")) + sizeof(struct knock));
+	fixture_pass(f, SECOND_MS);
+	assert_int_equal(f->broker->env.accounts.pools[POOL_MEMORY].used, bearer_memory(SLICE("v1")));
+}
+
+static void a_hand_over_keeps_places_turns_and_what_was_asked_once(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "SET a v1 NX PX 60000", "+OK");
+	fixture_say(f, 0, "SET b v1 NX PX 60000", "+OK");
+	refused_twice(f, 1, "SET a v2 NX PX 60000");
+	refused_twice(f, 2, "SET a v3 NX PX 60000");
+	refused_twice(f, 2, "SET b v3 NX PX 60000");
+	fixture_say(f, 3, "SET a v4 NX PX 60000", "$-1");
+	fixture_say(f, 0, "DEL b", ":1");
+	fixture_pass(f, 500);
+	fixture_hand_over(f);
+	fixture_say(f, 3, "SET a v4 NX PX 60000", "$-1");
+	assert_int_equal(waiting(f), 3);
+	fixture_say(f, 0, "SET b v1 NX PX 60000", "$-1");
+	fixture_say(f, 2, "SET b v3 NX PX 60000", "+OK");
+	fixture_say(f, 0, "DEL a", ":1");
+	fixture_say(f, 2, "SET a v3 NX PX 60000", "$-1");
+	fixture_say(f, 1, "SET a v2 NX PX 60000", "+OK");
+	fixture_pass(f, 500);
+	assert_int_equal(waiting(f), 2);
+}
+
+static void a_place_ends_as_any_wait_and_any_grant(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_connect(f, 5);
+	fixture_say(f, 0, "SET a v1 NX PX 60000", "+OK");
+	refused_twice(f, 1, "SET a v2 NX PX 60000");
+	fixture_say(f, 0, "DEL a", ":1");
+	fixture_say(f, 5, "FORCEUNLOCK a", ":1");
+	fixture_say(f, 0, "SET a v1 NX PX 60000", "+OK");
+	refused_twice(f, 1, "SET a v2 NX PX 60000");
+	fixture_ask(f, 5, "DRAIN");
+	assert_int_equal(waiting(f), 0);
+	assert_int_equal(f->broker->locks.bearer_count, 1);
+}
+
+/* ---- with ZooKeeper ---- */
+
+/* How many operations of that type are open; all are answered as a directory with a contender of another host. */
+static size_t answer_all(struct fixture *f, enum effect_type type, uint32_t *seq)
+{
+	size_t count = 0;
+	char name[128] = "";
+
+	for (; fixture_is_open(f); ++*seq) {
+		const struct fixture_op *op = fixture_oldest(f);
+
+		count += op->effect.type == type && !strstr(op->path, ".hosts");
+		if (strstr(op->path, ".hosts"))
+			fixture_answer(f, ZK_OK);
+		else if (op->effect.type == EFFECT_ZK_CREATE)
+			fixture_answer_made(f, *seq, 70 + *seq, name, sizeof(name));
+		else if (op->effect.type == EFFECT_ZK_LIST)
+			fixture_answer_list(f, 1, name[0] ? 2 : 1, (const char *const[]){ elsewhere, name });
+		else if (op->effect.type == EFFECT_ZK_GET)
+			fixture_answer_get(f, 1, 9, strstr(op->path, "_c_") ? "" : LOCK_DATA);
+		else
+			fixture_answer(f, ZK_OK);
+	}
+	return count;
+}
+
+static void a_hundred_that_poll_cost_zookeeper_one_wait(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t seq = 5;
+	size_t made = 0;
+	char words[64];
+
+	f->conf.limits.requests = f->conf.limits.grants = f->conf.limits.requests_per_lock = 4 * POLLERS;
+	f->conf.limits.memory_bytes = 10000000;
+	for (int round = 0; round < 50; round++) {
+		for (int i = 0; i < POLLERS; i++) {
+			snprintf(words, sizeof(words), "SET a v%d NX PX 60000", i);
+			fixture_ask(f, 1, words);
+			made += answer_all(f, EFFECT_ZK_CREATE, &seq);
+			fixture_expect(f, 1, "$-1");
+		}
+		fixture_pass(f, 100);
+		made += answer_all(f, EFFECT_ZK_CREATE, &seq);
+		/* In the first round each try is a wait of its own, and in the second one the first. */
+		if (round == 1)
+			made = 0;
+	}
+	assert_int_equal(waiting(f), POLLERS);
+	assert_int_equal(made, 0);
+	fixture_pass(f, SECOND_MS);
+	assert_int_equal(waiting(f), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		ALONE(who_polls_is_served_in_the_order_of_coming),
+		ALONE(what_waits_on_a_connection_has_its_turn_among_them),
+		ALONE(who_never_comes_back_costs_at_most_a_second),
+		ALONE(values_that_are_given_up_leave_the_lock_free),
+		ALONE(a_place_that_nobody_asks_for_ends),
+		ALONE(a_value_that_is_asked_once_keeps_the_lock_from_nobody),
+		ALONE(what_is_kept_for_a_value_is_not_held_under_it),
+		ALONE(scripts_that_take_a_lock_have_places_too),
+		ALONE(a_script_for_several_locks_has_no_place),
+		ALONE(places_take_half_of_what_may_wait_for_a_lock),
+		ALONE(places_take_half_of_what_a_user_s_waits_may_be),
+		ALONE(places_take_half_of_a_user_s_memory),
+		ALONE(a_note_is_charged_for_its_second),
+		ALONE(a_hand_over_keeps_places_turns_and_what_was_asked_once),
+		ALONE(a_place_ends_as_any_wait_and_any_grant),
+		TEST(a_hundred_that_poll_cost_zookeeper_one_wait),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
