@@ -108,7 +108,7 @@ IO = $(foreach floor,$(IO_FLOORS),$(IO_$(floor)))
 # The process: how it begins, and what it is told.
 KEEPER = keeper/supervisor.c keeper/exchange.c keeper/descriptors.c keeper/reexec.c keeper/watchdogs.c keeper/crashes.c keeper/limit.c keeper/rights.c
 MAIN = main.c adopt.c start.c revive.c parts.c orders.c daemon.c command_line.c broker_conf.c settings.c
-CLIENT = handle.c connect.c request.c lock.c multi.c event.c semaphore.c election.c wire.c held.c reply.c
+CLIENT = handle.c connect.c request.c lock.c multi.c event.c semaphore.c election.c wire.c held.c delegated.c reply.c
 CLI = main.c order.c acquire.c progress.c lock.c hold.c job.c json.c proof.c nested.c drain.c access.c operators.c say.c help.c call.c ls.c sheet.c table.c tree.c \
 	health.c http.c
 HTTP = main.c question.c visitors.c
@@ -147,6 +147,8 @@ UNIT_IO = test_watch.c test_trim.c test_timeslice.c test_process.c test_unit.c t
 	test_keeper.c test_store.c test_page_file.c test_crash_said.c
 # Those of the command: each links all of it but its main program.
 UNIT_CLI = test_cli_order.c test_cli_json.c
+# Those of the library, as a program has it.
+UNIT_LIBRARY = test_library_delegation.c
 FUZZ = fuzz_conf.c fuzz_rule.c fuzz_resp.c fuzz_snapshot.c fuzz_salvage.c fuzz_script.c
 SIM = snapshots.c kills.c sim.c world.c host.c load.c saved.c caller.c asks.c answers.c told.c checks.c clutter.c census.c entitled.c elections.c \
 	readers.c known.c deadlocks.c several.c tries.c permits.c permits_foreign.c forced.c faults.c foreign.c reloads.c ballast.c \
@@ -248,9 +250,10 @@ UNIT_CORE_BIN = $(addprefix $(TESTS)/,$(UNIT_CORE:.c=))
 UNIT_CONF_BIN = $(addprefix $(TESTS)/,$(UNIT_CONF:.c=))
 UNIT_BASE_BIN = $(addprefix $(TESTS)/,$(UNIT_BASE:.c=))
 UNIT_CLI_BIN = $(addprefix $(TESTS)/,$(UNIT_CLI:.c=))
+UNIT_LIBRARY_BIN = $(addprefix $(TESTS)/,$(UNIT_LIBRARY:.c=))
 UNIT_IO_BIN = $(addprefix $(TESTS)/,$(UNIT_IO:.c=))
 FUZZ_BIN = $(addprefix $(TESTS)/,$(FUZZ:.c=))
-UNIT_BIN = $(UNIT_PURE_BIN) $(UNIT_MODEL_BIN) $(UNIT_FLOOR_BIN) $(UNIT_CORE_BIN) $(UNIT_CONF_BIN) $(UNIT_BASE_BIN) $(UNIT_IO_BIN) $(UNIT_CLI_BIN) $(SIM_UNIT_BIN) $(FUZZ_BIN)
+UNIT_BIN = $(UNIT_PURE_BIN) $(UNIT_MODEL_BIN) $(UNIT_FLOOR_BIN) $(UNIT_CORE_BIN) $(UNIT_CONF_BIN) $(UNIT_BASE_BIN) $(UNIT_IO_BIN) $(UNIT_CLI_BIN) $(UNIT_LIBRARY_BIN) $(SIM_UNIT_BIN) $(FUZZ_BIN)
 
 # A later archive may use nothing of an earlier one.
 A_CORE = $(FLOORS:%=$(BUILD)/libcore_%.a)
@@ -424,6 +427,11 @@ $(UNIT_IO_BIN): $(TESTS)/%: $(OBJ)/tests/unit/%.o $(A_IO_HANDOVER) $(A_CORE) $(A
 	$(Q)$(LINK) -o $@ $< $(UNDER) $(A_BASE) $(A_PROTOCOL) $(A_BASE_PURE) $(UNIT_LIBS) -levent_core -lzookeeper_st
 
 CLI_PARTS_O = $(filter-out $(OBJ)/client-lib/cli/main.o,$(CLI_O)) $(CLIENT_O)
+$(UNIT_LIBRARY_BIN): $(TESTS)/%: $(OBJ)/tests/unit/%.o $(STATIC) $(A_PROTOCOL)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(LINK) -o $@ $< $(STATIC) $(A_PROTOCOL) $(UNIT_LIBS)
+
 $(UNIT_CLI_BIN): $(TESTS)/%: $(OBJ)/tests/unit/%.o $(CLI_PARTS_O) $(A_PROTOCOL)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)

@@ -17,7 +17,7 @@ static struct lb *new_handle(void)
 
 	if (!lb)
 		abort();
-	lb->fd = -1;
+	lb->fd = lb->taken_fd = -1;
 	snprintf(lb->error, sizeof(lb->error), "Nothing has failed.");
 	return lb;
 }
@@ -74,6 +74,7 @@ void lb_close(struct lb *lb)
 	bytes_free(&lb->unanswered);
 	bytes_free(&lb->late_error);
 	bytes_free(&lb->late_name);
+	delegated_drop(&lb->delegations);
 	holdings_free(&lb->holdings);
 	free(lb->path);
 	free(lb);

@@ -146,6 +146,24 @@ bool holdings_add(struct holdings *h, struct slice name, int64_t token, int64_t 
 	return true;
 }
 
+void holdings_delegated(struct holdings *h, struct slice name, int64_t token, uint64_t epoch)
+{
+	struct held *held = entry(h, name);
+
+	held->token = token;
+	held->gone = false;
+	held->epoch = epoch;
+	held->until_ns = HELD_FOREVER;
+	held->depth = 1;
+}
+
+bool holdings_once(const struct holdings *h, struct slice name, int64_t token)
+{
+	const struct held *held = find(h, name);
+
+	return held && held->token == token && held->depth == 1;
+}
+
 void holdings_renew(struct holdings *h, struct slice name, int64_t until_ns)
 {
 	struct held *held = find(h, name);

@@ -61,6 +61,10 @@ bool holdings_moved(struct holdings *h);
 bool holdings_unproven(struct holdings *h, const char *name, int64_t now_ns);
 /* Granted, or acquired again, with a lease that ends no earlier. True if the grant is new. */
 bool holdings_add(struct holdings *h, struct slice name, int64_t token, int64_t until_ns);
+/* Taken as delegated, in a session of that epoch. */
+void holdings_delegated(struct holdings *h, struct slice name, int64_t token, uint64_t epoch);
+/* The grant with that token is held, and was acquired once. */
+bool holdings_once(const struct holdings *h, struct slice name, int64_t token);
 /* The lease was restarted. */
 void holdings_renew(struct holdings *h, struct slice name, int64_t until_ns);
 /* The request was queued; and its outcome: granted, or not. */

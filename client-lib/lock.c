@@ -75,13 +75,31 @@ enum lb_result lock_granted(struct lb *lb, const char *name, int64_t token, int6
 	return renew(lb, name, lease_ms, token);
 }
 
+/* What may be delegated. */
+static bool is_plain(const struct lb_options *o)
+{
+	return !o || (o->size == sizeof(*o) && !o->lease_ms && !o->data && !o->shared);
+}
+
 enum lb_result lb_lock_with(struct lb *lb, const char *name, const struct lb_options *options, int64_t *ret_token)
 {
 	struct request words;
-	enum lb_result r = request_fill(lb, &words, "LOCK", name, options);
-	int64_t sent_ns = words.lease_ms ? request_clock_ns() : 0, token;
+	enum lb_result r;
+	int64_t sent_ns, token;
+	unsigned slot = 0;
 
+	if (is_plain(options)) {
+		r = delegated_take(lb, name, ret_token);
+		if (r == LB_NONE)
+			r = delegated_prepare(lb, name, &slot);
+		else if (r == LB_OK)
+			return r;
+	}
+	r = request_fill(lb, &words, "LOCK", name, options);
+	sent_ns = words.lease_ms ? request_clock_ns() : 0;
 	request_reenters(&words);
+	if (slot)
+		request_add_number(&words, "SLOT", slot);
 	if (r == LB_OK)
 		r = request_make(lb, &words, words.timeout_ms);
 	if (r != LB_OK)
@@ -94,6 +112,8 @@ enum lb_result lb_lock_with(struct lb *lb, const char *name, const struct lb_opt
 	if (lb->late_error.len > 0)
 		return lock_give_back(lb, name) == LB_CONNECTION ? LB_CONNECTION : request_late_failure(lb);
 	r = lock_granted(lb, name, token, words.lease_ms, sent_ns);
+	if (slot)
+		delegated_read(lb, slot, token);
 	if (r == LB_OK && ret_token)
 		*ret_token = token;
 	return r;
@@ -130,8 +150,11 @@ enum lb_result lb_unlock(struct lb *lb, const char *name)
 {
 	int64_t depth = 0;
 	struct request words;
-	enum lb_result r = unlock_unanswered(lb, name);
+	bool wait;
+	enum lb_result r = delegated_leave(lb, name, &wait);
 
+	if (r == LB_NONE && !wait)
+		r = unlock_unanswered(lb, name);
 	if (r == LB_NONE) {
 		request_name(&words, "UNLOCK", name);
 		r = request_make_integer(lb, &words, &depth);
@@ -159,28 +182,18 @@ enum lb_result lb_downgrade(struct lb *lb, const char *name)
 	return r;
 }
 
-/* Reads what the daemon has sent so far, without waiting for more. */
-static enum lb_result read_events(struct lb *lb)
-{
-	enum lb_result r;
-	bool push = false;
-
-	r = wire_begin(lb);
-	while (r == LB_OK) {
-		r = wire_read(lb, 0, &push);
-		if (r == LB_OK && !push)
-			r = wire_hang_up(lb, "the daemon answered what was not asked", 0);
-	}
-	return r == LB_NONE ? LB_OK : r;
-}
-
 enum lb_result lb_valid(struct lb *lb, const char *name, int64_t *ret_ms)
 {
 	const struct slice words[] = { SLICE("VALID"), slice_of(name) };
-	int64_t now_ns = request_clock_ns();
+	int64_t now_ns = request_clock_ns(), ms;
 	enum lb_result r;
 
-	r = read_events(lb);
+	/* Its word and the session page say it all. */
+	if (delegated_holds(lb, name) && (ms = holdings_valid_ms(&lb->holdings, name, now_ns)) > 0) {
+		*ret_ms = ms;
+		return LB_OK;
+	}
+	r = request_read_events(lb);
 	if (r == LB_OK && holdings_unproven(&lb->holdings, name, now_ns))
 		return request_ask_integer(lb, 2, words, ret_ms);
 	/* Until the answer comes, the page that has moved is right. */

@@ -362,6 +362,15 @@ void lb_set_patience(struct lb *lb, int64_t ms);
 /* 0: from now on lb_unlock() always waits for its answer; 1, the initial setting: only if it must. */
 void lb_set_deferred(struct lb *lb, int on);
 
+/*
+ * A daemon may offer to delegate locks: one that this handle takes again and again, exclusively and without lease or data,
+ * stays with it after lb_unlock(), until somebody else wants it. lb_lock() and lb_unlock() of that name then need no
+ * message and no system call, and lb_unlock() knows whether the grant was lost without an answer. The token is the same
+ * each time, since nobody else has held the lock in between. With 0, nothing is delegated from now on; 1 is the initial
+ * setting.
+ */
+void lb_set_delegation(struct lb *lb, int on);
+
 /* The reason of the latest failure: always a sentence, valid until the next call with this handle. */
 const char *lb_error(const struct lb *lb);
 

@@ -250,6 +250,20 @@ enum lb_result request_make(struct lb *lb, struct request *r, int64_t wait_ms)
 	}
 }
 
+enum lb_result request_read_events(struct lb *lb)
+{
+	enum lb_result r;
+	bool push = false;
+
+	r = wire_begin(lb);
+	while (r == LB_OK) {
+		r = wire_read(lb, 0, &push);
+		if (r == LB_OK && !push)
+			r = wire_hang_up(lb, "the daemon answered what was not asked", 0);
+	}
+	return r == LB_NONE ? LB_OK : r;
+}
+
 enum lb_result request_unexpected(struct lb *lb, const char *command)
 {
 	return wire_fail(lb, LB_REFUSED, "The daemon gave %s an answer that this library does not understand.", command);

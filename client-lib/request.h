@@ -65,6 +65,8 @@ enum lb_result request_ask_integer(struct lb *lb, size_t argc, const struct slic
 enum lb_result request_make(struct lb *lb, struct request *r, int64_t wait_ms);
 /* The same if the answer is an integer that comes at once. */
 enum lb_result request_make_integer(struct lb *lb, struct request *r, int64_t *ret);
+/* Reads what the daemon has sent so far, without waiting for more. */
+enum lb_result request_read_events(struct lb *lb);
 /* LB_REFUSED: the answer has a form that this command does not have. */
 enum lb_result request_unexpected(struct lb *lb, const char *command);
 /* Reports, once, the failure of an unlock that was not waited for. LB_OK: none failed. */

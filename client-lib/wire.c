@@ -50,6 +50,7 @@ enum lb_result wire_hang_up(struct lb *lb, const char *why, int error)
 	lb->reply_bytes = 0;
 	bytes_clear(&lb->unanswered);
 	bytes_clear(&lb->in);
+	delegated_drop(&lb->delegations);
 	holdings_disconnect(&lb->holdings, &lb->events);
 	wire_fail(lb, LB_CONNECTION, "The connection to lockbrokerd is closed: %s%s%s.", why, error ? ": " : "",
 		  error ? strerror(error) : "");
@@ -118,6 +119,42 @@ enum lb_result wire_send(struct lb *lb)
 	return LB_OK;
 }
 
+/* Of several descriptors the first is kept. */
+static void take_fds(struct lb *lb, struct msghdr *message)
+{
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {
+		size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		int fd;
+
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		for (size_t i = 0; i < n; i++) {
+			memcpy(&fd, CMSG_DATA(c) + i * sizeof(fd), sizeof(fd));
+			if (lb->taken_fd < 0)
+				lb->taken_fd = fd;
+			else
+				close(fd);
+		}
+	}
+}
+
+static ssize_t receive(struct lb *lb, void *room, size_t len)
+{
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))];
+	struct iovec bytes = { .iov_base = room, .iov_len = len };
+	struct msghdr message = {
+		.msg_iov = &bytes, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control),
+	};
+	ssize_t n;
+
+	if (!lb->takes_fd)
+		return recv(lb->fd, room, len, MSG_DONTWAIT);
+	n = recvmsg(lb->fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	if (n >= 0)
+		take_fds(lb, &message);
+	return n;
+}
+
 /*
  * LB_NONE: `deadline` passed. A thread that sleeps in recv() on a Unix socket is woken when the daemon reads its request,
  * because there is room to send again, and once more by the answer; in poll() only the answer wakes it.
@@ -132,7 +169,7 @@ static enum lb_result receive_more(struct lb *lb, int64_t deadline)
 		if (r != LB_OK)
 			return r;
 		bytes_reserve(&lb->in, 4096);
-		n = recv(lb->fd, lb->in.data + lb->in.len, lb->in.cap - lb->in.len, MSG_DONTWAIT);
+		n = receive(lb, lb->in.data + lb->in.len, lb->in.cap - lb->in.len);
 		if (n > 0) {
 			lb->in.len += (size_t)n;
 			return LB_OK;
@@ -196,6 +233,7 @@ void wire_map_page(struct lb *lb)
 	const struct lb_reply *hello = (const struct lb_reply *)lb->replies.values;
 	struct slice path, id;
 
+	lb->delegations.offered = lb_reply_integer(lb_reply_field(hello, "delegation")) > 0;
 	path.data = lb_reply_text(lb_reply_field(hello, "session_page"), &path.len);
 	id.data = lb_reply_text(lb_reply_field(hello, "session_page_id"), &id.len);
 	holdings_map(&lb->holdings, path, id);

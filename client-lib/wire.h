@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include "delegated.h"
 #include "held.h"
 #include "lockbroker.h"
 #include "protocol/bytes.h"
@@ -38,6 +39,9 @@ struct lb {
 	struct bytes out;
 	struct bytes events;                        /* whole pushes, oldest first */
 	struct holdings holdings;
+	struct delegations delegations;
+	bool takes_fd;                              /* the answer that is awaited may bring a descriptor */
+	int taken_fd;                               /* which it brought; -1: none */
 	bool waits_for_unlock;                      /* lb_set_deferred(): off */
 	int unlocks;                                /* not answered yet */
 	bool asks_page;                             /* neither is the question for the page */

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "delegated.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "request.h"
+
+enum {
+	OFTEN = 3,              /* the page is asked for when a name is asked for so often */
+	LISTEN_NS = 1000000000, /* a handle that sends nothing looks so often at what it is sent */
+	BYTE_ROOM = 4096,
+};
+
+/* NULL: nothing is delegated to this process. */
+static struct delegation_page *page_of(struct delegations *d)
+{
+	if (!d->page)
+		return NULL;
+	if (*d->ours)
+		return d->page;
+	/* A child after fork(), to which the page is not mapped. */
+	d->page = NULL;
+	munmap((void *)(uintptr_t)d->ours, BYTE_ROOM);
+	d->refused = true;
+	for (unsigned i = 0; i < DELEGATION_SLOTS; i++)
+		d->slots[i].held = false;
+	return NULL;
+}
+
+static bool is_of(const struct delegated *s, const char *name)
+{
+	return s->name && strcmp(s->name, name) == 0;
+}
+
+/* The slot of that name; DELEGATION_SLOTS: none. */
+static unsigned find(struct delegations *d, const char *name)
+{
+	unsigned i;
+
+	if (is_of(&d->slots[d->latest], name))
+		return d->latest;
+	for (i = 0; i < DELEGATION_SLOTS; i++)
+		if (is_of(&d->slots[i], name))
+			break;
+	return i;
+}
+
+/* ---- the page ---- */
+
+static void map(struct delegations *d, int fd)
+{
+	struct stat st;
+	void *page, *byte;
+
+	if (fstat(fd, &st) < 0 || st.st_size != DELEGATION_PAGE_BYTES)
+		return;
+	page = mmap(NULL, DELEGATION_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (page == MAP_FAILED)
+		return;
+	byte = mmap(NULL, BYTE_ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (byte == MAP_FAILED || madvise(byte, BYTE_ROOM, MADV_WIPEONFORK) < 0 ||
+	    madvise(page, DELEGATION_PAGE_BYTES, MADV_DONTFORK) < 0 || !delegation_is_page(page)) {
+		if (byte != MAP_FAILED)
+			munmap(byte, BYTE_ROOM);
+		munmap(page, DELEGATION_PAGE_BYTES);
+		return;
+	}
+	*(uint8_t *)byte = 1;
+	d->page = page;
+	d->ours = byte;
+}
+
+/* A daemon that cannot or will not is not asked again on this connection. */
+static enum lb_result ask_for_page(struct lb *lb)
+{
+	struct delegations *d = &lb->delegations;
+	const struct slice word = SLICE("DELEGATE");
+	int64_t slots;
+	enum lb_result r;
+
+	lb->takes_fd = true;
+	r = request_ask_integer(lb, 1, &word, &slots);
+	lb->takes_fd = false;
+	if (lb->taken_fd >= 0) {
+		if (r == LB_OK && slots == DELEGATION_SLOTS)
+			map(d, lb->taken_fd);
+		close(lb->taken_fd);
+		lb->taken_fd = -1;
+	}
+	d->refused = !d->page;
+	return r == LB_CONNECTION ? r : LB_OK;
+}
+
+static uint32_t hash(const char *name)
+{
+	uint32_t h = 2166136261;
+
+	for (; *name; name++)
+		h = (h ^ (unsigned char)*name) * 16777619;
+	return h;
+}
+
+/* A guess, which costs a page if it is wrong. */
+static bool asked_often(struct delegations *d, const char *name)
+{
+	uint32_t h = hash(name), i = h % DELEGATED_ASKED;
+
+	if (d->asked[i].hash != h)
+		d->asked[i].times = 0;
+	d->asked[i].hash = h;
+	return ++d->asked[i].times >= OFTEN;
+}
+
+/* ---- slots ---- */
+
+static void name_slot(struct delegated *s, const char *name)
+{
+	free(s->name);
+	s->name = strdup(name);
+	if (!s->name)
+		abort();
+	s->held = false;
+	s->terms.token = 0;
+}
+
+enum lb_result delegated_prepare(struct lb *lb, const char *name, unsigned *ret_slot)
+{
+	struct delegations *d = &lb->delegations;
+	struct delegation_page *page = page_of(d);
+	unsigned i;
+
+	*ret_slot = 0;
+	if (d->off)
+		return LB_OK;
+	if (!page) {
+		if (!d->offered || d->refused || lb->fd < 0 || !asked_often(d, name))
+			return LB_OK;
+		if (ask_for_page(lb) == LB_CONNECTION)
+			return LB_CONNECTION;
+		page = d->page;
+		if (!page)
+			return LB_OK;
+	}
+	i = find(d, name);
+	for (unsigned k = 0; i == DELEGATION_SLOTS && k < DELEGATION_SLOTS; k++) {
+		if (!delegation_none(&page->slots[k]))
+			continue;
+		i = k;
+		name_slot(&d->slots[i], name);
+	}
+	if (i < DELEGATION_SLOTS)
+		*ret_slot = i + 1;
+	return LB_OK;
+}
+
+void delegated_read(struct lb *lb, unsigned slot, int64_t token)
+{
+	struct delegations *d = &lb->delegations;
+	struct delegation_page *page = page_of(d);
+	struct delegated *s = &d->slots[slot - 1];
+
+	if (!page)
+		return;
+	s->held = delegation_read(&page->slots[slot - 1], s->terms.generation, &s->terms) && s->terms.token == token;
+	if (!s->held)
+		return;
+	d->latest = slot - 1;
+	holdings_delegated(&lb->holdings, slice_of(s->name), token, s->terms.epoch);
+}
+
+/* ---- taking and leaving ---- */
+
+/* As delegation.h has it: the word again, the session page, the clock, in this order. */
+static bool stands(struct lb *lb, const struct delegated *s, struct delegation_slot *slot, int64_t min_ns)
+{
+	const struct session_page *session = lb->holdings.page;
+	struct session_view view;
+
+	if (!session || !delegation_holds(slot, s->terms.generation) || !session_page_read(session, &view))
+		return false;
+	lb->delegations.now_ns = request_clock_ns();
+	return delegation_stands(&s->terms, session, &view, lb->delegations.now_ns, min_ns);
+}
+
+/* The daemon may have closed the connection, and a program that never reads its events makes the daemon do so. */
+static enum lb_result listen_sometimes(struct lb *lb)
+{
+	struct delegations *d = &lb->delegations;
+
+	if (d->now_ns - d->heard_ns < LISTEN_NS)
+		return LB_OK;
+	d->heard_ns = d->now_ns;
+	return request_read_events(lb);
+}
+
+/* Undone by message: its answer tells nothing that matters, since nothing was done under that grant. */
+static enum lb_result give_back(struct lb *lb, const char *name)
+{
+	const struct slice words[] = { SLICE("UNLOCK"), slice_of(name) };
+	int64_t depth;
+
+	return request_ask_integer(lb, 2, words, &depth) == LB_CONNECTION ? LB_CONNECTION : LB_NONE;
+}
+
+enum lb_result delegated_take(struct lb *lb, const char *name, int64_t *ret_token)
+{
+	struct delegations *d = &lb->delegations;
+	struct delegation_page *page = page_of(d);
+	struct delegation_slot *slot;
+	struct delegated *s;
+	unsigned i;
+
+	if (!page || d->off || lb->late_error.len > 0 || (i = find(d, name)) == DELEGATION_SLOTS)
+		return LB_NONE;
+	s = &d->slots[i];
+	slot = &page->slots[i];
+	/* The connection may have ended under it: then the page is gone. */
+	if (s->held || listen_sometimes(lb) != LB_OK || !delegation_take(slot, s->terms.generation))
+		return LB_NONE;
+	if (!stands(lb, s, slot, s->terms.grant_min_ns))
+		return delegation_leave(slot, s->terms.generation) ? LB_NONE : give_back(lb, name);
+	__atomic_store_n(&slot->held_since_ns, d->now_ns, __ATOMIC_RELAXED);
+	__atomic_store_n(&slot->uses, slot->uses + 1, __ATOMIC_RELAXED);
+	s->held = true;
+	d->latest = i;
+	holdings_delegated(&lb->holdings, slice_of(s->name), s->terms.token, s->terms.epoch);
+	if (ret_token)
+		*ret_token = s->terms.token;
+	return LB_OK;
+}
+
+enum lb_result delegated_leave(struct lb *lb, const char *name, bool *ret_wait)
+{
+	struct delegations *d = &lb->delegations;
+	struct delegation_page *page = page_of(d);
+	struct delegation_slot *slot;
+	struct delegated *s;
+	unsigned i;
+
+	*ret_wait = false;
+	if (!page || (i = find(d, name)) == DELEGATION_SLOTS || !d->slots[i].held)
+		return LB_NONE;
+	*ret_wait = true;
+	s = &d->slots[i];
+	slot = &page->slots[i];
+	/* Whatever comes of it: it is left now, or released by message. */
+	s->held = false;
+	if (!holdings_once(&lb->holdings, slice_of(name), s->terms.token) || !stands(lb, s, slot, 0) ||
+	    !delegation_leave(slot, s->terms.generation))
+		return LB_NONE;
+	holdings_leave(&lb->holdings, slice_of(name));
+	return LB_OK;
+}
+
+bool delegated_holds(struct lb *lb, const char *name)
+{
+	struct delegations *d = &lb->delegations;
+	struct delegation_page *page = page_of(d);
+	unsigned i;
+
+	if (!page || (i = find(d, name)) == DELEGATION_SLOTS || !d->slots[i].held)
+		return false;
+	return delegation_holds(&page->slots[i], d->slots[i].terms.generation);
+}
+
+void lb_set_delegation(struct lb *lb, int on)
+{
+	lb->delegations.off = !on;
+}
+
+void delegated_drop(struct delegations *d)
+{
+	if (page_of(d)) {
+		munmap(d->page, DELEGATION_PAGE_BYTES);
+		munmap((void *)(uintptr_t)d->ours, BYTE_ROOM);
+	}
+	for (unsigned i = 0; i < DELEGATION_SLOTS; i++)
+		free(d->slots[i].name);
+	*d = (struct delegations){ .off = d->off };
+}

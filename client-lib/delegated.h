@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * What the daemon has delegated to a handle: locks that stay with it after the unlock, so that it takes and releases them
+ * again in memory (protocol/delegation.h). Not part of the public interface.
+ *
+ *     of a slot       from -> to
+ *     unused          no name, or its word is NONE: it may be given to another name
+ *     asked for       a LOCK with SLOT was sent -> delegated, if its word says so when the answer is read; or unused
+ *     delegated       taken and left without a word to the daemon -> unused, once the daemon has taken it back
+ *
+ * A lock that is held as delegated is also in `holdings`, and everything but taking and leaving it is asked of the daemon,
+ * which makes an ordinary grant of it: then leaving it fails, and it is released by message.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lockbroker.h"
+#include "protocol/delegation.h"
+
+enum { DELEGATED_ASKED = 16 };
+
+struct delegated {
+	char *name; /* NULL: it was never used */
+	bool held;
+	struct delegation_terms terms; /* generation 0: not delegated so far */
+};
+
+struct delegations {
+	struct delegation_page *page; /* NULL: there is none */
+	const uint8_t *ours;          /* 1 in the process that has mapped the page; a child of it, which has not, reads 0 */
+	bool off;                     /* the program wants none */
+	bool offered, refused;        /* by the daemon, on this connection */
+	struct {
+		uint32_t hash;
+		uint32_t times;
+	} asked[DELEGATED_ASKED];     /* names that were asked for, by their hash; a later one replaces an earlier one */
+	int64_t heard_ns, now_ns;     /* when the handle has looked at its connection, and at the clock; CLOCK_BOOTTIME */
+	struct delegated slots[DELEGATION_SLOTS];
+	unsigned latest;              /* the slot that was used last */
+};
+
+/*
+ * Before a LOCK of that name, exclusive, without lease and data: asks for the page if it will pay. LB_CONNECTION. *ret_slot
+ * is the number for SLOT; 0: none.
+ */
+enum lb_result delegated_prepare(struct lb *lb, const char *name, unsigned *ret_slot);
+/* After its answer, a grant with that token: it may be held as delegated. */
+void delegated_read(struct lb *lb, unsigned slot, int64_t token);
+/* Takes the lock if it is delegated and free. LB_NONE: the daemon has to be asked. LB_CONNECTION. */
+enum lb_result delegated_take(struct lb *lb, const char *name, int64_t *ret_token);
+/*
+ * Releases the lock if it is held as delegated and still proven. LB_NONE: by message; with *ret_wait, which is set anyway,
+ * only the answer says whether it was lost.
+ */
+enum lb_result delegated_leave(struct lb *lb, const char *name, bool *ret_wait);
+/* The lock is held as delegated, and was not lost. */
+bool delegated_holds(struct lb *lb, const char *name);
+/* The connection has ended, or the handle. */
+void delegated_drop(struct delegations *d);
