@@ -19,7 +19,7 @@ enum { MEANING_CHARS = 80 };
 static inline const char *meaning_of(const struct script *s, char ret[MEANING_CHARS])
 {
 	static const char acts[] = ".REBAY";
-	static const char *const answers[] = { "?", "nil", "", "OK", "text", "count" };
+	static const char *const answers[] = { "?", "nil", "", "OK", "text", "count", "left" };
 	static const char *const keys[] = { "first", "all", "each" };
 	char number[16];
 	size_t len = 0;

@@ -324,4 +324,6 @@ static const struct {
 	  "                return 0\n"
 	  "            end\n"
 	  "        " },
+	{ "redislock: how long it is held yet", ".left .-3 .-3 first",
+	  "if redis.call(\"get\", KEYS[1]) == ARGV[1] then return redis.call(\"pttl\", KEYS[1]) else return -3 end" },
 };

@@ -356,6 +356,20 @@ static void a_lock_of_another_host_is_never_told_to_be_gone(void **state)
 	fixture_expect(f, 0, sentence);
 }
 
+static void redislock_is_told_for_how_long_it_holds_yet(void **state)
+{
+	static const char left[] =
+		"if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pttl', KEYS[1]) else return -3 end";
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "SET a v NX PX 1000", "+OK");
+	fixture_pass(f, 100);
+	eval(f, 1, left, "1 a v", ":900");
+	eval(f, 1, left, "1 a w", ":-3");
+	fixture_pass(f, 900);
+	eval(f, 1, left, "1 a v", ":-3");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -373,6 +387,7 @@ int main(void)
 		ALONE(a_value_of_another_user_is_theirs),
 		ALONE(what_is_not_covered_has_a_sentence),
 		TEST(a_lock_of_another_host_is_never_told_to_be_gone),
+		ALONE(redislock_is_told_for_how_long_it_holds_yet),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -33,6 +33,7 @@ static struct bid_answer answer_of(const struct run *r, enum script_case which, 
 	case SCRIPT_NUMBER:
 		return (struct bid_answer){ BID_NUMBER, r->script.cases[which].number };
 	case SCRIPT_COUNT:
+	case SCRIPT_LEFT:
 		return (struct bid_answer){ BID_NUMBER, count };
 	case SCRIPT_NIL:
 	case SCRIPT_UNSAID:
@@ -106,6 +107,13 @@ static enum script_case extend_by(const struct run *r, struct grant *g)
 	return SCRIPT_OURS;
 }
 
+static void answer_left(const struct run *r, const struct grant *g)
+{
+	struct bid_answer left = answer_of(r, SCRIPT_OURS, g->lease.place ? grant_lease_rest_ns(g) / NS_PER_MS : -1);
+
+	bid_reply(r->client, &left);
+}
+
 static void act(const struct run *r, struct grant *g)
 {
 	enum script_case is = SCRIPT_OURS;
@@ -125,6 +133,11 @@ static void act(const struct run *r, struct grant *g)
 		is = extend_by(r, g);
 		break;
 	case SCRIPT_KEEP:
+		if (r->script.cases[SCRIPT_OURS].answer == SCRIPT_LEFT) {
+			answer_left(r, g);
+			return;
+		}
+		break;
 	case SCRIPT_ACQUIRE:
 	case SCRIPT_ACQUIRE_IF_YES:
 		break;

@@ -45,6 +45,7 @@ enum script_answer {
 	SCRIPT_OK,      /* the status OK */
 	SCRIPT_OK_TEXT, /* a bulk of the same word */
 	SCRIPT_COUNT,   /* how many keys are in that case */
+	SCRIPT_LEFT,    /* of SCRIPT_OURS: the milliseconds until the lease ends; -1: it has none */
 };
 
 enum script_keys {

@@ -13,6 +13,7 @@
 #define SETEX "redis.call('PSETEX|SETEX', KEYS[1], $ttl, ARGV[1])"
 #define SETNX "redis.call('SETNX', KEYS[1], ARGV[1])"
 #define EXISTS "redis.call('EXISTS', KEYS[1])"
+#define PTTL "redis.call('PTTL', KEYS[1])"
 #define EACH_KEY "for a, b in ipairs(KEYS) do "
 #define SET_EACH_KEY EACH_KEY "redis.call('SET', b, ARGV[1], 'PX|EX', $ttl) end "
 
@@ -85,6 +86,7 @@ const struct script_form script_forms[] = {
 	     "redis.call('PEXPIRE', KEYS[1], c) return $ours")
 	/* Look. */
 	IF_OURS((KEEP, UNSAID), "return $ours $else")
+	IF_OURS((KEEP, LEFT), "return " PTTL " $else")
 	/* Extend, or acquire what is free: redsync and Symfony before 5.2; Spring; RedLock.net; go-zero; redlock-rb. */
 	OR_SET_NX((EXTEND, NUMBER), "return " EXPIRE)
 	OR_SET_NX((EXTEND, NUMBER), EXPIRE " return $ours")
