@@ -414,7 +414,7 @@ static void a_loss_is_told_by_the_unlock(void **state)
 static void a_lost_session_is_told_by_the_unlock(void **state)
 {
 	struct lb *lb = opened();
-	int64_t ms;
+	int before;
 
 	(void)state;
 	delegate(lb, "a");
@@ -427,10 +427,29 @@ static void a_lost_session_is_told_by_the_unlock(void **state)
 	prove(3, 1000LL * FAR_NS);
 	assert_int_equal(pair(lb, "a"), 1);
 	locked(lb, "a");
-	prove(3, 0);
-	/* The proof is over, which nobody but the daemon may call a loss. */
-	assert_int_not_equal(lb_valid(lb, "a", &ms) == LB_OK && ms > 0, true);
+	prove(4, 1000LL * FAR_NS);
+	before = fake.requests;
 	assert_int_equal(lb_unlock(lb, "a"), LB_OK);
+	assert_int_equal(fake.requests, before + 1);
+	lb_close(lb);
+}
+
+/* Nobody but the daemon can tell whether it is a loss. */
+static void after_the_end_of_the_proof_the_unlock_asks(void **state)
+{
+	struct lb *lb = opened();
+	int64_t ms = 1;
+	int before;
+
+	(void)state;
+	delegate(lb, "a");
+	locked(lb, "a");
+	prove(1, 0);
+	assert_int_equal(lb_valid(lb, "a", &ms), LB_OK);
+	assert_int_equal(ms, 0);
+	before = fake.requests;
+	assert_int_equal(lb_unlock(lb, "a"), LB_OK);
+	assert_int_equal(fake.requests, before + 1);
 	lb_close(lb);
 }
 
@@ -578,6 +597,7 @@ int main(void)
 		TEST(what_is_wanted_is_released_by_message),
 		TEST(a_loss_is_told_by_the_unlock),
 		TEST(a_lost_session_is_told_by_the_unlock),
+		TEST(after_the_end_of_the_proof_the_unlock_asks),
 		TEST(a_proof_that_is_too_short_is_not_enough_to_enter),
 		TEST(a_second_level_is_asked_for),
 		TEST(who_is_refused_does_not_ask_again),
