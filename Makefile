@@ -54,7 +54,7 @@ PYTHONDIR ?= $(shell $(PYTHON) -c 'import sys, os; v = "lib/python%d.%d/" % sys.
 PROTOCOL = bytes.c bytes_format.c number.c resp_write.c resp_request.c resp_reply.c errors.c commands.c answers.c name.c \
 	session_page.c delegation.c
 # Knows nothing of locks and nothing of the system: the core may use it.
-BASE_PURE = account.c charge.c rule.c map.c heap.c log_bucket.c flight.c sha1.c
+BASE_PURE = account.c charge.c rule.c map.c heap.c log_bucket.c flight.c sha1.c sha256.c
 BASE = name_service.c rule_names.c log.c conf_access.c conf_users.c conf_fail.c conf.c conf_file.c conf_reload.c conf_value.c clock.c backoff.c
 # The core in floors, from the top: each uses those that stand behind it (tests/floors.py).
 FLOORS = top command hosts client kind lock claim session znode port
@@ -63,7 +63,7 @@ CORE_command = command/command.c command/cmd_lock.c command/cmd_election.c comma
 	command/cmd_access.c command/cmd_hosts.c command/cmd_config.c command/cmd_log.c command/cmd_drain.c command/cmd_accounts.c \
 	command/cmd_client.c command/value.c command/cmd_value.c command/list.c command/metrics.c
 CORE_hosts = hosts/release.c hosts/hosts.c hosts/audit.c hosts/revocation.c hosts/revoke.c hosts/errand.c \
-	hosts/query_reply.c hosts/answer.c hosts/census.c hosts/root.c hosts/view.c hosts/participant.c hosts/query.c hosts/inquiry.c hosts/inbox.c hosts/outbox.c
+	hosts/query_reply.c hosts/answer.c hosts/census.c hosts/root.c hosts/view.c hosts/participant.c hosts/query.c hosts/inquiry.c hosts/forward.c hosts/forward_words.c hosts/inbox.c hosts/outbox.c
 CORE_client = client/halt.c client/tell.c client/mlock.c client/bid.c client/notify.c client/args.c client/ask.c client/reply.c client/restart.c \
 	client/deadlock.c client/deadlock_tell.c
 CORE_kind = kind/kinds.c kind/rwlock.c kind/permit_holders.c kind/election.c kind/observe.c kind/semaphore.c kind/payer.c
@@ -87,7 +87,7 @@ CORE_port += port/entry.c port/seal.c
 # A ledger likewise, piece by piece; and it is read.
 CORE_top += record.c record_check.c salvage.c salvaging.c
 CORE_hosts += hosts/letter_ledger.c
-CORE_lock += lock/bearer.c lock/place.c lock/lock_ledger.c lock/client_ledger.c lock/client_entry.c
+CORE_lock += lock/bearer.c lock/borne.c lock/place.c lock/lock_ledger.c lock/client_ledger.c lock/client_entry.c
 CORE_claim += claim/claim_ledger.c claim/claim_entry.c
 CORE_port += port/ledger.c port/ledger_view.c
 # Scripts of Redis's clients.
@@ -116,7 +116,7 @@ HTTP = main.c question.c visitors.c
 # Unit tests that link the pure parts only, those over a whole core, those of the configuration (base and inih), others
 # of base, and those of adapters that need none but libevent.
 UNIT_PURE = test_account.c test_containers.c test_bytes_format.c test_page.c test_resp.c test_resp_write.c test_name.c test_commands.c \
-	test_sha1.c test_delegation.c
+	test_sha1.c test_sha256.c test_delegation.c
 # The search of a model: each step on the word is the real one.
 UNIT_MODEL = test_delegation_search.c
 MODEL = process.c daemon.c others.c
@@ -138,7 +138,7 @@ UNIT_CORE = test_core_snapshot.c test_core_salvage.c test_core_handed_over.c \
 	test_core_limit.c test_core_gather.c test_core_permits.c test_core_circles.c test_core_query.c \
 	test_core_audit.c test_core_census.c test_core_revoke.c test_core_force.c test_core_mail.c test_core_session.c \
 	test_core_drain.c test_core_restart.c test_core_reload.c test_core_status.c test_core_metrics.c test_core_former.c test_core_past.c \
-	test_core_window.c test_core_look.c test_core_pieces.c test_core_crowd.c test_core_script.c
+	test_core_window.c test_core_look.c test_core_pieces.c test_core_crowd.c test_core_script.c test_core_forward.c
 UNIT_CORE_FIXTURE = core_fixture.c claim_fixture.c revocation_fixture.c semaphore_fixture.c
 UNIT_CONF_FIXTURE = conf_fixture.c
 UNIT_CONF = test_conf.c test_conf_file.c test_conf_prefix.c test_conf_reload.c
@@ -152,7 +152,7 @@ UNIT_LIBRARY = test_library_delegation.c
 FUZZ = fuzz_conf.c fuzz_rule.c fuzz_resp.c fuzz_snapshot.c fuzz_salvage.c fuzz_script.c
 SIM = snapshots.c kills.c sim.c world.c host.c load.c saved.c caller.c asks.c answers.c told.c checks.c clutter.c census.c entitled.c elections.c \
 	readers.c known.c deadlocks.c several.c tries.c permits.c permits_foreign.c forced.c faults.c foreign.c reloads.c ballast.c \
-	shares.c anything.c anything_asks.c anything_checks.c anything_rules.c anything_values.c anything_places.c anything_meddler.c sched.c trace.c fakezk_ensemble.c fakezk_handle.c \
+	shares.c anything.c anything_asks.c anything_checks.c anything_rules.c anything_values.c anything_letters.c anything_places.c anything_meddler.c sched.c trace.c fakezk_ensemble.c fakezk_handle.c \
 	fakezk_server.c fakezk_tree.c
 # Weather that no seed chooses by itself; _ is a space.
 OTHER_MIXES = spent spent,_operator permits calm_permits permits,_operator permits_standalone load refused late \

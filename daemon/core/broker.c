@@ -443,6 +443,9 @@ static __attribute__((noinline)) void fire(struct broker *b, struct timer *t)
 	case TIMER_KNOCK:
 		place_knock_due(container_of(t, struct knock, timer));
 		break;
+	case TIMER_FORWARD:
+		forward_due(container_of(t, struct forward, timer));
+		break;
 	}
 }
 

@@ -13,6 +13,7 @@
  *   - an MLOCK that was not granted leaves nothing behind
  *   - a lock that is held under a value stays so until its lease ends, unless something takes it (anything_values.c)
  *   - values that are refused again and again are served in order, and cost at most a second (anything_places.c)
+ *   - what is done under a value on another host is done once, and told as it is (anything_letters.c)
  *   - a client that waits for a lock that nobody holds is granted it once all is well
  *   - an observer learns of leaders in order, of none twice, and in the end of the present one
  *   - directories are made no faster than limits.new_names_per_s has it
@@ -24,7 +25,7 @@
 #include "core/state.h"
 #include "world.h"
 
-enum { ANY_PEERS = 6, ANY_NAMES = 6, ANY_GONE = 512, ANY_REPLY = 256, ANY_RULES = 4 };
+enum { ANY_PEERS = 6, ANY_NAMES = 6, ANY_GONE = 512, ANY_REPLY = 256, ANY_RULES = 4, ANY_LETTERS = 64 };
 
 /* What an observer was told of an election. */
 struct any_told {
@@ -46,10 +47,25 @@ struct any_rules {
 	unsigned int verbs;
 };
 
-/* The value that a script shows; empty: none. */
+/* The value that a request shows; empty: none. */
 struct any_shown {
 	char text[512];
 	size_t len;
+	uint32_t uid;
+	int only;      /* the one name that it releases or extends, and nothing else; -1 */
+	bool releases; /* ... or else extends */
+	int64_t token; /* of the grant of that name under that value, when it was asked; 0: there was none */
+	bool done;     /* another host has released or extended it for this request */
+};
+
+/* A letter about a value. */
+struct any_letter {
+	char id[64];
+	struct any_shown shown;
+	int name;
+	bool releases, extends;
+	bool open; /* not answered */
+	int64_t at;
 };
 
 struct any_peer {
@@ -80,6 +96,7 @@ struct any_value {
 	int64_t due;   /* the end of its lease */
 	char text[512];
 	size_t len;
+	uint32_t uid;
 };
 
 /* Of a lock, as it was seen last (anything_places.c). */
@@ -94,7 +111,7 @@ struct any_host {
 	int peer_count;
 	struct any_rules rules[2]; /* those that count are of `turn` */
 	int turn, ruled; /* ruled: how often they have changed */
-	int64_t named_ns, named_at; /* the time for which so many new names would do, at that instant (any_named()) */
+	int64_t named_ns, named_at; /* the time for which so many new names would do, at that instant (check_named()) */
 	int64_t logged; /* grants by its log, and permits, that did not end by its log */
 	int64_t seen[ANY_PEERS][ANY_NAMES]; /* tokens of the grants they have */
 	int64_t borne[ANY_NAMES];           /* the token of the bearer's grant, if there is one */
@@ -120,6 +137,8 @@ struct any {
 	/* Znodes that were deleted, the latest; with FORCEUNLOCK they may be in use. */
 	int64_t gone[ANY_GONE];
 	size_t gone_count;
+	struct any_letter letters[ANY_LETTERS]; /* the latest */
+	size_t letter_count;
 };
 
 extern const char *const any_names[ANY_NAMES];
@@ -142,6 +161,10 @@ void any_check_reply(struct any_peer *p, struct slice reply);
 void any_check_push(struct any_peer *p, struct slice push);
 /* Grants of locks, and permits, that its broker has made and that are valid. */
 int64_t any_count_grants(const struct host *h);
+/* What FORCEUNLOCK deleted may be in use until its daemon has been told: that grant does not count. */
+bool any_is_void(const struct world *w, const struct grant *g);
+/* Its grants are valid. */
+bool any_is_proven(const struct host *h);
 
 /* anything_values.c */
 /* The next request is one about values. */
@@ -154,6 +177,14 @@ void values_forget(struct host *h);
 
 /* anything_places.c */
 void places_check(struct host *h);
+
+/* anything_letters.c */
+void letters_asking(struct any_peer *p);
+void letters_replied(const struct any_peer *p, struct slice reply);
+/* A letter may be among what its broker creates. */
+void letters_created(struct host *h, struct slice path, struct slice data);
+/* One that is not long under way may release or extend that. */
+bool letters_ask(const struct host *h, int name, const struct any_value *v, bool releases);
 
 /* anything_rules.c */
 void any_rules_init(struct host *h);

@@ -23,7 +23,7 @@ static bool is_semaphore(const struct lock *lock)
 }
 
 /* Whose valid grants those are: what FORCEUNLOCK deleted may be in use until its daemon has been told. */
-static bool is_void(const struct world *w, const struct grant *g)
+bool any_is_void(const struct world *w, const struct grant *g)
 {
 	for (size_t i = 0; w->any->forces && i < ANY_GONE; i++)
 		if (w->any->gone[i] == g->token >> 10)
@@ -31,7 +31,7 @@ static bool is_void(const struct world *w, const struct grant *g)
 	return false;
 }
 
-static bool is_proven(const struct host *h)
+bool any_is_proven(const struct host *h)
 {
 	return h->broker && (h->conf.standalone || host_now(h) < broker_safe_until(h->broker));
 }
@@ -116,6 +116,7 @@ void any_check_reply(struct any_peer *p, struct slice reply)
 	if (reply.data[0] == '-' && p->command != COMMAND_COUNT)
 		check_source(p, (int)p->command, error_of(reply));
 	any_rules_reply(p, reply);
+	letters_replied(p, reply);
 	p->asking = false;
 	p->replied = true;
 	snprintf(p->reply, sizeof(p->reply), "%.*s", (int)reply.len, reply.data);
@@ -234,7 +235,7 @@ static void check_token(struct host *h, int name, const struct grant *g, int64_t
 		return;
 	*seen = g->token;
 	h->w->stats->grants++;
-	if (is_void(h->w, g))
+	if (any_is_void(h->w, g))
 		return;
 	if (g->token <= (g->mode == MODE_EXCLUSIVE ? n->highest : n->highest_writer))
 		world_fail(h->w, -1,
@@ -276,7 +277,7 @@ static void check_kind(struct world *w, const struct lock *lock)
 {
 	const struct grant *g = TAILQ_FIRST(&lock->grants);
 	struct slice path = bytes_view(&lock->directory.path), data;
-	const struct znode *n = g && !is_void(w, g) ? fakezk_find(&w->zk, path, FAKEZK_TRUTH) : NULL;
+	const struct znode *n = g && !any_is_void(w, g) ? fakezk_find(&w->zk, path, FAKEZK_TRUTH) : NULL;
 
 	if (!n || !n->view[FAKEZK_TRUTH].exists || !n->view[FAKEZK_TRUTH].data)
 		return;
@@ -290,14 +291,14 @@ static void check_alone(struct world *w, int name)
 	const struct grant *g, *writer = NULL, *any = NULL;
 
 	for (int i = 0; i < w->host_count; i++) {
-		const struct lock *lock = is_proven(&w->hosts[i]) ? lock_at(&w->hosts[i], name) : NULL;
+		const struct lock *lock = any_is_proven(&w->hosts[i]) ? lock_at(&w->hosts[i], name) : NULL;
 
 		if (!lock)
 			continue;
 		if (!w->mix->standalone)
 			check_kind(w, lock);
 		TAILQ_FOREACH(g, &lock->grants, link) {
-			if (is_void(w, g))
+			if (any_is_void(w, g))
 				continue;
 			if (writer || (any && g->mode == MODE_EXCLUSIVE))
 				world_fail(w, -1, "%s is held with %" PRId64 " and with %" PRId64, any_names[name],
@@ -431,7 +432,7 @@ static void check_log(struct host *h)
 /* ---- new names ---- */
 
 /* Twice what may be made at once: some were paid for and come later. */
-void any_named(struct host *h, const struct effect *e, struct slice path)
+static void check_named(struct host *h, const struct effect *e, struct slice path)
 {
 	struct any_host *a = any_of(h);
 	const struct broker_limits *l = &h->conf.limits;
@@ -448,6 +449,12 @@ void any_named(struct host *h, const struct effect *e, struct slice path)
 	if (a->named_ns > (2 * (int64_t)l->new_names + 1) * (SECOND / (int64_t)l->new_names_per_s))
 		world_fail(h->w, -1, "host %d: makes %.*s, and %zu at once and %zu each second may be made", h->index,
 			   (int)path.len, path.data, l->new_names, l->new_names_per_s);
+}
+
+void any_created(struct host *h, const struct effect *e, struct slice path, struct slice data)
+{
+	check_named(h, e, path);
+	letters_created(h, path, data);
 }
 
 /* ---- all of it ---- */

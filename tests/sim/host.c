@@ -149,7 +149,7 @@ static void host_carry_out(struct host *h, const struct effects *all, const stru
 		if (e->type == EFFECT_ZK_SET)
 			faults_written(h, text);
 		if (e->type == EFFECT_ZK_CREATE && w->any)
-			any_named(h, e, text);
+			any_created(h, e, text, effects_slice(all, e->data));
 		load_sent(h, e, text);
 		known_effect(h, e, text);
 		zhandle_send(h->zk, e, text, effects_slice(all, e->data));

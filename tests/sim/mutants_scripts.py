@@ -8,7 +8,27 @@ SCRIPTS = [
         ("return bearer_grant_of(lock_find(r->client->locks, name), r->client, r->argv[0]);",
          "return bearer_grant(lock_find(r->client->locks, name), r->client);")], 300, "anything standalone"),
     ("scripts: several are extended though one is not its own", [
-        ("\t\tif (is != SCRIPT_OURS) {\n\t\t\tanswer(r, is);\n\t\t\treturn;\n\t\t}\n", "")], 300, "anything standalone"),
+        ("\t\tif (is != SCRIPT_OURS) {\n\t\t\tanswer(r, is);\n\t\t\treturn false;\n\t\t}\n", "")], 300, "anything standalone"),
     ("scripts: a lease that is extended by some time begins anew", [
-        ("\t\tleft_ns = grant_lease_rest_ns(g);\n", "\t\tleft_ns = LIMIT_MS_MAX * NS_PER_MS;\n")], 300, "anything standalone"),
+        ("add && g->lease.place ? grant_lease_rest_ns(g) : 0;", "add && g->lease.place ? LIMIT_MS_MAX * NS_PER_MS : 0;")], 300, "anything standalone"),
+    # ---- what another host has granted (core/hosts/forward.h) ----
+    ("forward: the host that is asked does not compare the value", [
+        ("return slice_eq(slice_of(hash), sha256) ? g : NULL;", "return sha256.len ? g : NULL;")], 1000, "anything"),
+    ("forward: the host that is asked does not compare the user", [
+        ("|| g->client->uid != uid)", "|| uid < 0)")], 1000, "anything"),
+    ("forward: what is released elsewhere is only said to be", [
+        ("\tif (act == FORWARD_RELEASE)\n\t\tborne_release(g);\n", "\tif (act == FORWARD_RELEASE)\n\t\treturn FORWARD_OURS;\n")],
+     1000, "anything"),
+    ("forward: a host that does not answer is taken for a lock that is gone", [
+        ("\tcase LETTER_WITHDRAWN:\n\t\tfail(f, false, \"which does not answer\");\n",
+         "\tcase LETTER_WITHDRAWN:\n\t\tf->state = FORWARD_ANSWERED;\n\t\tf->fact->found[f->act] = FORWARD_FREE;\n"
+         "\t\tinquiry_ready(f->inquiry);\n")], 3000, "anything"),
+    ("forward: a host that has read the letter is waited for without end", [
+        ("\t\theap_set(&env->timers, &f->timer, env->now_ns + LETTER_PATIENCE_NS);\n", "\t\t(void)env;\n")], 3000, "anything"),
+    ("forward: a lost connection leaves it waiting", [
+        ("\tforward_suspended(h);\n", "")], 300, "anything"),
+    ("forward: what was done is forgotten at a hand-over", [
+        ("\twrite_done(i, &w);\n", "\t(void)write_done;\n")], 3000, "snapshots, anything"),
+    ("forward: who has the lock by now counts, and not what was done", [
+        ("\tif (fact)\n\t\tg = NULL;\n", "")], 3000, "anything"),
 ]

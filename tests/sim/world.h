@@ -731,7 +731,7 @@ void any_deleted(struct world *w, const struct znode *n);
 /* anything_checks.c */
 void any_logged(struct host *h, const struct effect *e, struct slice text);
 /* A host makes a znode. */
-void any_named(struct host *h, const struct effect *e, struct slice path);
+void any_created(struct host *h, const struct effect *e, struct slice path, struct slice data);
 /* After each event of that host. */
 void any_check(struct host *h);
 /* When all have hung up. */

@@ -415,14 +415,14 @@ static void what_another_host_holds_is_asked_for(void **state)
 		f, 0,
 		"-DENIED a is held by host beta, pid 42 (settle), for 500 ms, as of 500 ms ago: without its value only "
 		"the process that has set it may release or extend it");
-	fixture_ask(f, 0, "SET a v XX PX 9");
+	fixture_ask(f, 0, "TOKEN a v");
 	fixture_answer_list(f, 1, 1, (const char *[]){ elsewhere });
 	fixture_answer_get(f, 70, 9, by_beta);
 	fixture_pass(f, 0);
 	fixture_expect(
 		f, 0,
-		"-UNAVAILABLE a is held by host beta, pid 42 (settle), for 500 ms, as of 500 ms ago, and has to be "
-		"released or extended over there");
+		"-UNAVAILABLE a is held by host beta, pid 42 (settle), for 500 ms, as of 500 ms ago: its token is told there, "
+		"to who shows the value");
 }
 
 static void several_names_are_asked_for_one_after_the_other(void **state)

@@ -235,14 +235,14 @@ static void letters_under_way_are_bounded(void **state)
 	fixture_ask(f, 4, "REVOKE a");
 	held_by_beta(f);
 	fixture_expect(f, 4,
-		       "-LIMIT user 1001 uses 173 of 173 allowed letters to other hosts (176 REVOKEs at a time, "
+		       "-LIMIT user 1001 uses 173 of 173 allowed letters to other hosts (176 at a time, "
 		       "limits.user_share): try again in a few seconds");
 	/* Operators have a reserve. */
 	letters_are_sent(f, 0, LETTER_REVOKES_MAX / ACCOUNT_RESERVE_PART);
 	fixture_ask(f, 0, "REVOKE a");
 	held_by_beta(f);
 	fixture_expect(f, 0,
-		       "-LIMIT user 1000 uses 3 of 3 allowed letters to other hosts (176 REVOKEs at a time, "
+		       "-LIMIT user 1000 uses 3 of 3 allowed letters to other hosts (176 at a time, "
 		       "limits.user_share): try again in a few seconds");
 	/* What takes a lock by force goes out all the same. */
 	fixture_ask(f, 0, "FORCEUNLOCK a");

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* EVAL, EVALSHA and SCRIPT: the scripts of lock libraries (script.h), carried out as the commands that they stand for. */
-#include "base/minmax.h"
 #include "core/client/reply.h"
 #include "core/command/call.h"
 #include "core/command/scripts.h"
 #include "core/command/value.h"
 #include "core/lock/bearer.h"
+#include "core/lock/borne.h"
 #include "protocol/limits.h"
 #include "protocol/number.h"
 
@@ -65,16 +65,46 @@ static void acquire(const struct run *r)
 	value_set(r->call, &terms);
 }
 
-/* Who holds the lock, as the script finds it. False: nothing is known yet, or it was answered. */
-static bool look(const struct run *r, struct slice name, enum script_case *ret, struct grant **ret_grant)
+/* What is done to the lock if it is the script's own, and another host has granted it. */
+static struct forward_terms there(const struct run *r, enum script_act act)
 {
-	const struct inquiry_fact *fact;
+	struct forward_terms terms = { .act = FORWARD_LOOK, .value = r->argv[0], .lease_ns = r->lease_ns };
 
-	switch (value_look(r->call, name, r->argv[0], ret_grant, &fact)) {
+	switch (act) {
+	case SCRIPT_RELEASE:
+		terms.act = FORWARD_RELEASE;
+		break;
+	case SCRIPT_EXTEND_BY:
+		terms.leased = true;
+		terms.add = slice_is(r->argv[2], "0");
+		terms.act = FORWARD_EXTEND;
+		break;
+	case SCRIPT_EXTEND:
+		terms.act = FORWARD_EXTEND;
+		break;
+	case SCRIPT_KEEP:
+	case SCRIPT_ACQUIRE:
+	case SCRIPT_ACQUIRE_IF_YES:
+		break;
+	}
+	return terms;
+}
+
+/*
+ * Who holds the lock, as the script finds it. False: nothing is known yet, or it was answered. One that another host has
+ * granted has no grant here, and `act` is done there.
+ */
+static bool look(const struct run *r, struct slice name, enum script_act act, enum script_case *ret,
+		 struct grant **ret_grant)
+{
+	const struct forward_terms terms = there(r, act);
+	enum value_look is = value_look(r->call, name, r->argv[0], ret_grant, NULL);
+
+	if (is == VALUE_ELSEWHERE)
+		is = value_forward(r->call, name, &terms);
+	switch (is) {
 	case VALUE_WAIT:
-		return false;
 	case VALUE_ELSEWHERE:
-		value_refuse(r->client, name, fact);
 		return false;
 	case VALUE_NOBODY:
 		*ret = SCRIPT_FREE;
@@ -97,19 +127,17 @@ static struct grant *ours(const struct run *r, struct slice name)
 /* redis-py adds to a lease only if there is one. */
 static enum script_case extend_by(const struct run *r, struct grant *g)
 {
-	int64_t left_ns = 0;
-
 	if (!g->lease.place)
 		return SCRIPT_THEIRS;
-	if (slice_is(r->argv[2], "0"))
-		left_ns = grant_lease_rest_ns(g);
-	value_extend(g, min64(r->lease_ns + left_ns, LIMIT_MS_MAX * NS_PER_MS));
+	borne_extend(g, r->lease_ns, slice_is(r->argv[2], "0"));
 	return SCRIPT_OURS;
 }
 
+/* NULL: another host holds it, and does not tell how long. */
 static void answer_left(const struct run *r, const struct grant *g)
 {
-	struct bid_answer left = answer_of(r, SCRIPT_OURS, g->lease.place ? grant_lease_rest_ns(g) / NS_PER_MS : -1);
+	int64_t left_ms = g && g->lease.place ? grant_lease_rest_ns(g) / NS_PER_MS : -1;
+	struct bid_answer left = answer_of(r, SCRIPT_OURS, left_ms);
 
 	bid_reply(r->client, &left);
 }
@@ -122,12 +150,12 @@ static void act(const struct run *r, struct grant *g)
 	case SCRIPT_RELEASE: {
 		struct bid_answer released = answer_of(r, SCRIPT_OURS, 1);
 
-		value_release(g);
+		borne_release(g);
 		bid_reply_settled(r->client, &released);
 		return;
 	}
 	case SCRIPT_EXTEND:
-		value_extend(g, r->lease_ns);
+		borne_extend(g, r->lease_ns, false);
 		break;
 	case SCRIPT_EXTEND_BY:
 		is = extend_by(r, g);
@@ -157,33 +185,57 @@ static void run_first_key(const struct run *r)
 			act(r, g);
 		else
 			acquire(r);
-	} else if (look(r, r->keys[0], &is, &g)) {
-		if (is == SCRIPT_OURS)
+	} else if (look(r, r->keys[0], r->script.cases[SCRIPT_OURS].act, &is, &g)) {
+		if (is == SCRIPT_OURS && g)
 			act(r, g);
+		else if (is == SCRIPT_OURS && r->script.cases[is].answer == SCRIPT_LEFT)
+			answer_left(r, NULL);
 		else
 			answer(r, is);
 	}
 }
 
-static void extend_all(const struct run *r)
+/* False: not all are its own, or that is not known yet; it was answered, or will be. */
+static bool look_at_all(const struct run *r, enum script_act act)
 {
 	enum script_case is;
 	struct grant *g;
 
 	for (size_t i = 0; i < r->key_count; i++) {
-		if (!look(r, r->keys[i], &is, &g))
-			return;
+		if (!look(r, r->keys[i], act, &is, &g))
+			return false;
 		if (is != SCRIPT_OURS) {
 			answer(r, is);
-			return;
+			return false;
 		}
 	}
-	for (size_t i = 0; i < r->key_count; i++)
-		value_extend(ours(r, r->keys[i]), r->lease_ns);
+	return true;
+}
+
+/* First those of other hosts: what fails there has changed nothing here. */
+static void extend_all(const struct run *r)
+{
+	struct grant *g;
+
+	if (!look_at_all(r, SCRIPT_KEEP) || !look_at_all(r, SCRIPT_EXTEND))
+		return;
+	for (size_t i = 0; i < r->key_count; i++) {
+		g = ours(r, r->keys[i]);
+		if (g)
+			borne_extend(g, r->lease_ns, false);
+	}
 	answer(r, SCRIPT_OURS);
 }
 
-/* All are looked at before any is released. One that is named twice is there once. */
+static bool is_again(const struct run *r, size_t key)
+{
+	for (size_t i = 0; i < key; i++)
+		if (slice_eq(r->keys[i], r->keys[key]))
+			return true;
+	return false;
+}
+
+/* All are looked at before any is released, and those of other hosts go first. One that is named twice is there once. */
 static void release_each(const struct run *r)
 {
 	struct bid_answer released;
@@ -192,14 +244,17 @@ static void release_each(const struct run *r)
 	struct grant *g;
 
 	for (size_t i = 0; i < r->key_count; i++)
-		if (!look(r, r->keys[i], &is, &g))
+		if (value_look(r->call, r->keys[i], r->argv[0], NULL, NULL) == VALUE_WAIT)
 			return;
 	for (size_t i = 0; i < r->key_count; i++) {
+		if (!look(r, r->keys[i], SCRIPT_RELEASE, &is, &g))
+			return;
+		count += is == SCRIPT_OURS && !is_again(r, i);
+	}
+	for (size_t i = 0; i < r->key_count; i++) {
 		g = ours(r, r->keys[i]);
-		if (!g)
-			continue;
-		value_release(g);
-		count++;
+		if (g && !inquiry_done(r->client->inquiry, r->keys[i]))
+			borne_release(g);
 	}
 	released = answer_of(r, SCRIPT_OURS, count);
 	bid_reply_settled(r->client, &released);

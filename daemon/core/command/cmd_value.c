@@ -8,6 +8,7 @@
 #include "core/command/value.h"
 #include "core/hosts/participant.h"
 #include "core/lock/bearer.h"
+#include "core/lock/borne.h"
 #include "protocol/limits.h"
 #include "protocol/number.h"
 
@@ -106,24 +107,19 @@ static void take(struct call *call, int64_t lease_ns)
 
 static void extend(struct client *c, struct call *call, int64_t lease_ns)
 {
-	const struct inquiry_fact *fact;
+	const struct forward_terms there = { .act = FORWARD_EXTEND, .value = call->argv[2], .lease_ns = lease_ns };
+	enum value_look is;
 	struct grant *g;
 
-	switch (value_look(call, call->name, call->argv[2], &g, &fact)) {
-	case VALUE_WAIT:
-		break;
-	case VALUE_NOBODY:
-	case VALUE_OTHER:
-		reply_nil(c);
-		break;
-	case VALUE_ELSEWHERE:
-		value_refuse(c, call->name, fact);
-		break;
-	case VALUE_MINE:
-		value_extend(g, lease_ns);
+	is = value_look(call, call->name, call->argv[2], &g, NULL);
+	if (is == VALUE_ELSEWHERE)
+		is = value_forward(call, call->name, &there);
+	else if (is == VALUE_MINE)
+		borne_extend(g, lease_ns, false);
+	if (is == VALUE_MINE)
 		reply_status(c, "OK");
-		break;
-	}
+	else if (is != VALUE_WAIT)
+		reply_nil(c);
 }
 
 void cmd_set(struct client *c, struct call *call)
@@ -234,7 +230,8 @@ void cmd_token(struct client *c, struct call *call)
 		reply_error(c, ERROR_NOTHELD, "it is not held under that value: %s", call->name);
 		break;
 	case VALUE_ELSEWHERE:
-		value_refuse(c, call->name, fact);
+		reply_error(c, ERROR_UNAVAILABLE, "%s is held %s: its token is told there, to who shows the value",
+			    call->name, bytes_view(&fact->said));
 		break;
 	case VALUE_MINE:
 		reply_integer(c, g->token);
@@ -306,7 +303,7 @@ void cmd_del(struct client *c, struct call *call)
 		g = lock ? bearer_grant(lock, c) : NULL;
 		if (!g)
 			continue;
-		value_release(g);
+		borne_release(g);
 		count++;
 	}
 	reply_integer_settled(c, count);
@@ -320,6 +317,6 @@ void cmd_expire(struct client *c, struct call *call)
 	if (!value_lease(call, call->argv[2], call->command == COMMAND_EXPIRE, &lease_ns) || !own(call, call->name, &g))
 		return;
 	if (g)
-		value_extend(g, lease_ns);
+		borne_extend(g, lease_ns, false);
 	reply_integer(c, g != NULL);
 }

@@ -82,5 +82,5 @@ void command_again(struct hosts *h, struct inquiry *i)
 	i->asks = false;
 	command_handle(h, c, i->argc, i->argv);
 	if (c->inquiry && !c->inquiry->asks)
-		inquiry_free(c->inquiry);
+		forward_end(c->inquiry);
 }

@@ -36,10 +36,13 @@ enum value_look value_look(struct call *call, struct slice name, struct slice va
 	struct client *c = call->client;
 	struct lock *lock = lock_find(c->locks, name);
 	struct grant *g = lock ? TAILQ_FIRST(&lock->grants) : NULL;
-	const struct inquiry_fact *fact;
+	const struct inquiry_fact *fact = inquiry_done(c->inquiry, name);
 
 	if (!lock && !args_valid_name(c, name))
 		return VALUE_WAIT;
+	/* Whoever has it by now: what this request has done stays as it was answered. */
+	if (fact)
+		g = NULL;
 	if (ret)
 		*ret = g;
 	if (g && value.len && place_find(lock, c, value) == g->client)
@@ -48,7 +51,8 @@ enum value_look value_look(struct call *call, struct slice name, struct slice va
 		return value.len && bearer_grant_of(lock, c, value) ? VALUE_MINE : VALUE_OTHER;
 	if (c->locks->env->conf->standalone)
 		return VALUE_NOBODY;
-	fact = inquiry_look(call, name);
+	if (!fact)
+		fact = inquiry_look(call, name);
 	if (!fact)
 		return VALUE_WAIT;
 	if (ret_fact)
@@ -59,23 +63,19 @@ enum value_look value_look(struct call *call, struct slice name, struct slice va
 	return VALUE_WAIT;
 }
 
-void value_refuse(struct client *c, struct slice name, const struct inquiry_fact *fact)
+enum value_look value_forward(struct call *call, struct slice name, const struct forward_terms *terms)
 {
-	reply_error(c, ERROR_UNAVAILABLE, "%s is held %s, and has to be released or extended over there", name,
-		    bytes_view(&fact->said));
-}
-
-void value_release(struct grant *g)
-{
-	struct client *bearer = g->client;
-
-	grant_end(g);
-	bearer_rest(bearer);
-}
-
-void value_extend(struct grant *g, int64_t lease_ns)
-{
-	grant_renew(g, lease_ns);
+	switch (forward_look(call, name, terms)) {
+	case FORWARD_OURS:
+		return VALUE_MINE;
+	case FORWARD_FREE:
+		return VALUE_NOBODY;
+	case FORWARD_THEIRS:
+		return VALUE_OTHER;
+	case FORWARD_UNASKED:
+		break;
+	}
+	return VALUE_WAIT;
 }
 
 void value_set(struct call *call, const struct bid_terms *terms)

@@ -4,14 +4,15 @@
  *
  * A command first looks at each name that it is about. Where that says VALUE_WAIT it returns: it has been answered, or it
  * runs again from its beginning, with the same words, once other hosts have told what they have (hosts/inquiry.h). When all
- * is known it acts, and answers: value_release() and value_extend() act at once, value_set() answers by itself.
+ * is known it acts, and answers: borne_release() and borne_extend() act at once, what was released is answered by
+ * bid_reply_settled() or reply_integer_settled(), when the next holder has it; value_set() answers by itself.
  *
  *   look      | means                                       | what a script that compares values does
  *   WAIT      | nothing yet, or it has been answered        | returns
  *   NOBODY    | nobody holds it, on any host                | as if the key were absent
  *   MINE      | this host holds it for this user and value  | as if the key had that value
  *   OTHER     | somebody else holds it on this host         | as if the key had another value
- *   ELSEWHERE | another host holds it: under which value is | value_refuse(): never "it is not yours"
+ *   ELSEWHERE | another host holds it: under which value is | value_forward(): that host says which of the others it is
  *             |   not known here                            |
  */
 #pragma once
@@ -20,6 +21,7 @@
 
 #include "core/client/args.h"
 #include "core/client/bid.h"
+#include "core/hosts/forward.h"
 #include "core/hosts/inquiry.h"
 
 struct grant;
@@ -37,10 +39,10 @@ bool value_lease(const struct call *call, struct slice word, bool in_s, int64_t 
  * be NULL. A value that is empty is nobody's. */
 enum value_look value_look(struct call *call, struct slice name, struct slice value, struct grant **ret,
 			   const struct inquiry_fact **ret_fact);
-/* Answers -UNAVAILABLE: another host holds it, and this one cannot act there. */
-void value_refuse(struct client *c, struct slice name, const struct inquiry_fact *fact);
-/* Of a MINE. What was released is answered by value_answer() or reply_integer_settled(), when the next holder has it. */
-void value_release(struct grant *g);
-void value_extend(struct grant *g, int64_t lease_ns); /* the lease ends that long from now, above 0 */
+/*
+ * Of an ELSEWHERE: the host that holds it is asked to look, to release or to extend (hosts/forward.h). Says how it was found
+ * there; MINE: it is done. WAIT, as above: never "it is gone" as long as that is not known.
+ */
+enum value_look value_forward(struct call *call, struct slice name, const struct forward_terms *terms);
 /* If all are free they are held under the value, with that lease each: `granted` is answered; else `taken`, or an error. */
 void value_set(struct call *call, const struct bid_terms *terms);

@@ -11,7 +11,7 @@
 
 /* ---- what a letter means ---- */
 
-static bool is_for_us(const struct hosts *h, struct slice data)
+bool errand_is_for_us(const struct hosts *h, struct slice data)
 {
 	struct bytes session = { 0 };
 	bool same;
@@ -185,7 +185,7 @@ static void force_received(struct hosts *h, struct slice id, struct slice data)
 
 	if (!letter_host_valid(who.host) || !name_valid(record_get(data, "name"))) {
 		h->env->stats.mail_ignored_total++;
-	} else if (is_for_us(h, data)) {
+	} else if (errand_is_for_us(h, data)) {
 		begin(h, true, id, data);
 	} else {
 		answer(h, who.host, id, REVOKE_NOT_MINE);
@@ -196,7 +196,7 @@ void errand_received(struct hosts *h, enum letter_kind kind, struct slice id, st
 {
 	if (kind == LETTER_FORCE)
 		force_received(h, id, data);
-	else if (is_for_us(h, data) && revoke_reason_valid(record_get(data, "reason")))
+	else if (errand_is_for_us(h, data) && revoke_reason_valid(record_get(data, "reason")))
 		begin(h, false, id, data);
 	else
 		h->env->stats.mail_ignored_total++;

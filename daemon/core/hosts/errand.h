@@ -34,6 +34,8 @@ struct errands {
 };
 
 void errands_init(struct errands *e);
+/* A letter is for this life of this host: its session. */
+bool errand_is_for_us(const struct hosts *h, struct slice data);
 /* Acts upon a letter of one of those kinds. */
 void errand_received(struct hosts *h, enum letter_kind kind, struct slice id, struct slice data);
 /* Its turn has come (WORK_ERRAND): some steps, at most as many as that or a few more. Returns how many. */

@@ -10,6 +10,7 @@ void hosts_init(struct hosts *h)
 	accounts_set_total(&h->env->accounts, POOL_LETTERS, LETTER_REVOKES_MAX);
 	TAILQ_INIT(&h->queries);
 	TAILQ_INIT(&h->letters);
+	TAILQ_INIT(&h->forwards);
 	TAILQ_INIT(&h->audit.served);
 	TAILQ_INIT(&h->audit.queued);
 	errands_init(&h->errands);
@@ -47,6 +48,7 @@ void hosts_suspended(struct hosts *h)
 	inbox_suspended(h);
 	errands_finish(h);
 	revocation_suspended(h);
+	forward_suspended(h);
 }
 
 /* Most often nothing is under way. */
@@ -71,4 +73,6 @@ void hosts_outbox_answered(struct hosts *h, const struct operation *op, const st
 
 	if (news.target)
 		revocation_letter(&news);
+	else if (news.forward)
+		forward_letter(news.forward, news.fate);
 }

@@ -11,11 +11,15 @@
 #include "base/queue.h"
 #include "core/hosts/audit.h"
 #include "core/hosts/errand.h"
+#include "core/hosts/forward.h"
 #include "core/hosts/inbox.h"
 #include "core/hosts/outbox.h"
 #include "core/hosts/query.h"
 #include "core/hosts/revocation.h"
 #include "core/lock/locks.h"
+
+/* A daemon has this long to read a letter that is waited for, and as long again to answer it. */
+static const int64_t LETTER_PATIENCE_NS = 2000000000;
 
 TAILQ_HEAD(query_list, query);
 
@@ -34,6 +38,7 @@ struct hosts {
 	uint64_t outbox_last;
 	struct audit audit;
 	struct errands errands;
+	struct forward_list forwards;
 };
 
 void hosts_init(struct hosts *h);

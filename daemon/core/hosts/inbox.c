@@ -178,6 +178,10 @@ static bool take_answer(struct hosts *h, struct slice data)
 	struct slice id = record_get(data, "re");
 	int64_t holders;
 
+	if (forward_answered(h, id, data)) {
+		outbox_was_read(h, id);
+		return true;
+	}
 	if (!number_parse(record_get(data, "holders"), &holders))
 		return false;
 	outbox_was_read(h, id);
@@ -194,6 +198,8 @@ static void take_letter(struct hosts *h, struct slice id, struct slice data)
 		errand_received(h, LETTER_REVOKE, id, data);
 	else if (slice_is(kind, letter_kind_word(LETTER_FORCE)))
 		errand_received(h, LETTER_FORCE, id, data);
+	else if (slice_is(kind, letter_kind_word(LETTER_VALUE)))
+		forward_received(h, id, data);
 	else if (!slice_is(kind, letter_kind_word(LETTER_ANSWER)) || !take_answer(h, data))
 		h->env->stats.mail_ignored_total++;
 }

@@ -52,6 +52,7 @@ static struct inquiry *new (struct client *c, size_t argc, const struct slice *a
 void inquiry_free(struct inquiry *i)
 {
 	work_drop(&i->client->locks->env->works, &i->work);
+	assert(!i->forward);
 	charge_give_back(&i->charge, POOL_MEMORY);
 	for (size_t n = 0; n < i->fact_count; n++) {
 		bytes_free(&i->facts[n].name);
@@ -65,7 +66,7 @@ void inquiry_free(struct inquiry *i)
 	mem_free(i);
 }
 
-static void make_ready(struct inquiry *i)
+void inquiry_ready(struct inquiry *i)
 {
 	struct client *c = i->client;
 
@@ -74,11 +75,34 @@ static void make_ready(struct inquiry *i)
 
 /* ---- the facts ---- */
 
-static const struct inquiry_fact *find(const struct inquiry *i, struct slice name)
+static struct inquiry_fact *find(struct inquiry *i, struct slice name)
 {
 	for (size_t n = 0; i && n < i->fact_count; n++)
 		if (slice_eq(bytes_view(&i->facts[n].name), name))
 			return &i->facts[n];
+	return NULL;
+}
+
+struct inquiry_fact *inquiry_find(struct inquiry *i, struct slice name)
+{
+	struct inquiry_fact *fact = find(i, name);
+
+	assert(fact);
+	return fact;
+}
+
+static bool is_done(const struct inquiry_fact *fact, int act)
+{
+	return act != FORWARD_LOOK && fact->found[act] != FORWARD_UNASKED;
+}
+
+const struct inquiry_fact *inquiry_done(struct inquiry *i, struct slice name)
+{
+	struct inquiry_fact *fact = find(i, name);
+
+	for (int act = 0; fact && act < FORWARD_ACTS; act++)
+		if (is_done(fact, act))
+			return fact;
 	return NULL;
 }
 
@@ -143,13 +167,33 @@ void inquiry_answered(struct query *q)
 		p = participant_elsewhere(q->hosts, child);
 		participant_veil(&p, q->client, bytes_view(&q->name));
 		bytes_slice(&fact->host, p.host);
+		fact->session = child->owner;
 		participant_say(&fact->said, &p);
 	}
 	query_free(q);
-	make_ready(i);
+	inquiry_ready(i);
 }
 
 /* ---- in a snapshot ---- */
+
+/* What was done is not done again. What was only looked at is asked anew. */
+static void write_done(const struct inquiry *i, struct entry_writer *w)
+{
+	size_t count = 0;
+
+	for (size_t n = 0; n < i->fact_count; n++)
+		for (int act = 0; act < FORWARD_ACTS; act++)
+			count += is_done(&i->facts[n], act);
+	if (count)
+		entry_list(w, "done", 3 * count);
+	for (size_t n = 0; n < i->fact_count; n++)
+		for (int act = 0; act < FORWARD_ACTS; act++)
+			if (is_done(&i->facts[n], act)) {
+				resp_bulk(w->out, bytes_view(&i->facts[n].name));
+				resp_bulk(w->out, slice_of(forward_act_word(act)));
+				resp_bulk(w->out, slice_of(forward_found_word(i->facts[n].found[act])));
+			}
+}
 
 void inquiry_snapshot(const struct inquiry *i, struct bytes *out)
 {
@@ -161,7 +205,39 @@ void inquiry_snapshot(const struct inquiry *i, struct bytes *out)
 	entry_list(&w, "words", i->argc);
 	for (size_t n = 0; n < i->argc; n++)
 		resp_bulk(out, i->argv[n]);
+	write_done(i, &w);
 	entry_end(&w);
+}
+
+static bool read_one_done(struct inquiry *i, const struct resp_value *triple)
+{
+	struct inquiry_fact *fact = &i->facts[i->fact_count];
+	enum forward_found found = forward_found_of(triple[2].text);
+	enum forward_act act = forward_act_of(triple[1].text);
+
+	if (!name_valid(triple[0].text) || find(i, triple[0].text) || act == FORWARD_ACTS || found == FORWARD_UNASKED)
+		return false;
+	i->fact_count++;
+	bytes_slice(&fact->name, triple[0].text);
+	fact->held = true;
+	fact->found[act] = found;
+	return true;
+}
+
+static bool read_done(struct inquiry *i, const struct entry *e)
+{
+	const struct resp_value *list = entry_get_list(e, "done");
+	int64_t values = list ? list->integer : 0;
+
+	if (values < 0 || values % 3 || values / 3 > INQUIRY_FACTS_MAX || (list && (int64_t)list->span != values + 1))
+		return entry_refuse(e, "what was done is no list");
+	for (int64_t n = 1; n <= values; n++)
+		if (list[n].type != RESP_BULK)
+			return entry_refuse(e, "what was done is no word");
+	for (int64_t n = 1; n <= values; n += 3)
+		if (!read_one_done(i, list + n))
+			return entry_refuse(e, "what was done cannot be that");
+	return true;
 }
 
 bool inquiry_restore(struct hosts *h, const struct entry *e)
@@ -185,8 +261,10 @@ bool inquiry_restore(struct hosts *h, const struct entry *e)
 		argv[n] = words[1 + n].text;
 	new (c, argc, argv);
 	mem_free(argv);
+	if (!read_done(c->inquiry, e))
+		return false;
 	if (!asks.len) {
-		make_ready(c->inquiry);
+		inquiry_ready(c->inquiry);
 		return true;
 	}
 	c->inquiry->asks = true;

@@ -6,11 +6,11 @@
  *
  *   state  | means                                  | event -> next state
  *   ASKING | a query (query.h) is under way for the | it has finished: a fact more -> READY
- *          |   client                               |
+ *          |   client, or a forward (forward.h)     | the forward is answered: likewise; it fails -> freed
  *   READY  | its user's turn comes (port/work.h)    | the turn: the command runs; it asks again -> ASKING; else freed
  *
  * What this host itself has is looked at when the command runs; what others have is as they answered, moments ago. A
- * hand-over keeps the words, and what others have is asked anew.
+ * hand-over keeps the words and what others have done for it; what others have is asked anew.
  */
 #pragma once
 
@@ -19,10 +19,12 @@
 
 #include "base/charge.h"
 #include "core/client/args.h"
+#include "core/hosts/forward_words.h"
 #include "core/port/work.h"
 #include "protocol/bytes.h"
 
 struct entry;
+struct forward;
 struct hosts;
 struct query;
 
@@ -34,6 +36,8 @@ struct inquiry_fact {
 	bool held, unknown; /* `unknown`: they could not be asked */
 	struct bytes host;  /* held: where; empty: by other software */
 	struct bytes said;  /* held: who, as a sentence has it (participant_say()) */
+	int64_t session;    /* held: of that host */
+	enum forward_found found[FORWARD_ACTS]; /* what forwards have found there */
 };
 
 struct inquiry {
@@ -46,6 +50,7 @@ struct inquiry {
 	struct charge charge;
 	struct inquiry_fact facts[INQUIRY_FACTS_MAX];
 	size_t fact_count;
+	struct forward *forward; /* NULL: nothing was asked for so far */
 };
 
 /*
@@ -53,9 +58,15 @@ struct inquiry {
  * answer of its own.
  */
 const struct inquiry_fact *inquiry_look(struct call *call, struct slice name);
+/* One of its facts, which it has. */
+struct inquiry_fact *inquiry_find(struct inquiry *i, struct slice name);
+/* What others have done about that name for it; NULL: nothing. `i` may be NULL. */
+const struct inquiry_fact *inquiry_done(struct inquiry *i, struct slice name);
+/* Its command runs again, in its turn. */
+void inquiry_ready(struct inquiry *i);
 /* The query of its client has finished, and is freed. */
 void inquiry_answered(struct query *q);
-/* It has been answered, or will not be. */
+/* It has no forward. See forward_end(). */
 void inquiry_free(struct inquiry *i);
 size_t inquiry_memory(const struct inquiry *i);
 void inquiry_snapshot(const struct inquiry *i, struct bytes *out);

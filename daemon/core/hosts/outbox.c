@@ -4,6 +4,7 @@
 #include <assert.h>
 
 #include "base/mem.h"
+#include "core/hosts/forward.h"
 #include "core/hosts/hosts.h"
 #include "core/hosts/letter_ledger.h"
 
@@ -35,6 +36,7 @@ static const struct {
 } kinds[] = {
 	[LETTER_REVOKE] = { "revoke", LETTER_REVOKES_MAX },
 	[LETTER_FORCE] = { "force", LETTER_FORCES_MAX },
+	[LETTER_VALUE] = { "value", LETTER_REVOKES_MAX },
 	[LETTER_ANSWER] = { "answer", LETTERS_MAX },
 };
 
@@ -46,11 +48,12 @@ const char *letter_kind_word(enum letter_kind kind)
 bool outbox_room(const struct hosts *h, enum letter_kind kind, const struct client *who, size_t count)
 {
 	const struct account *payer = who ? who->account : &h->env->accounts.nobody;
-	bool privileged = kind != LETTER_REVOKE || (who && who->privileged);
+	bool shared = kind == LETTER_REVOKE || kind == LETTER_VALUE;
+	bool privileged = !shared || (who && who->privileged);
 	size_t path_max = strlen(h->env->conf->root) + sizeof("/.mail/") + LETTER_HOST_MAX + 48;
 
 	return h->outbox_count + count <= kinds[kind].most &&
-	       (kind != LETTER_REVOKE || account_may(payer, POOL_LETTERS, count, privileged)) &&
+	       (!shared || account_may(payer, POOL_LETTERS, count, privileged)) &&
 	       account_may(payer, POOL_PATHS, count * path_max, privileged);
 }
 
@@ -58,7 +61,10 @@ void letter_orphan(struct letter *l)
 {
 	if (l->target)
 		l->target->letter = NULL;
+	if (l->forward)
+		l->forward->letter = NULL;
 	l->target = NULL;
+	l->forward = NULL;
 }
 
 static void letter_free(struct letter *l)
@@ -164,13 +170,14 @@ void outbox_was_read(struct hosts *h, struct slice id)
 /* A letter that is being withdrawn reports with the answer to its delete. */
 static struct letter_news posted(struct letter *l, enum zk_code code)
 {
-	struct letter_news news = { l->target, LETTER_FAILED };
+	struct letter_news news = { l->target, l->forward, LETTER_FAILED };
 
 	if (code == ZK_UNKNOWN) {
 		letter_orphan(l);
 		letter_withdraw(l);
 	} else if (l->state != LETTER_POSTING) {
 		news.target = NULL;
+		news.forward = NULL;
 	} else if (code == ZK_OK) {
 		l->state = LETTER_POSTED;
 		news.fate = LETTER_STANDS;
@@ -183,11 +190,12 @@ static struct letter_news posted(struct letter *l, enum zk_code code)
 
 static struct letter_news withdrawn(struct letter *l, enum zk_code code)
 {
-	struct letter_news news = { l->target, LETTER_FAILED };
+	struct letter_news news = { l->target, l->forward, LETTER_FAILED };
 
 	l->deleting = false;
 	if (code == ZK_UNKNOWN) {
 		news.target = NULL;
+		news.forward = NULL;
 	} else if (code == ZK_OK || code == ZK_NONODE) {
 		news.fate = code == ZK_OK ? LETTER_WITHDRAWN : LETTER_TAKEN;
 		letter_free(l);

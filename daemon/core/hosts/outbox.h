@@ -11,7 +11,7 @@
  *               | there is a connection            |
  *
  * Data (record.h): kind, from, to (the session it is for, which holds `znode` for the lock `name`), reason, and the
- * client that asks: uid, pid, command, client. An answer has kind, from, re (the id) and holders.
+ * client that asks: uid, pid, command, client. An answer has kind, from, re (the id) and holders. Those about values: forward.h.
  */
 #pragma once
 
@@ -25,18 +25,19 @@
 #include "protocol/bytes.h"
 
 struct client;
+struct forward;
 struct hosts;
 struct operation;
 struct target;
 
 enum {
-	LETTER_REVOKES_MAX = 176, /* letters of ours under way: past it no REVOKE is posted, */
+	LETTER_REVOKES_MAX = 176, /* letters of ours under way: past it none is posted for REVOKE or a value, */
 	LETTER_FORCES_MAX = 240,  /* no FORCEUNLOCK, */
 	LETTERS_MAX = 304,        /* nor an answer */
 	LETTER_HOST_MAX = 100,
 };
 
-enum letter_kind { LETTER_REVOKE, LETTER_FORCE, LETTER_ANSWER };
+enum letter_kind { LETTER_REVOKE, LETTER_FORCE, LETTER_VALUE, LETTER_ANSWER };
 enum letter_state { LETTER_POSTING, LETTER_POSTED, LETTER_WITHDRAWING };
 
 /* What became of a letter. */
@@ -48,9 +49,10 @@ enum letter_fate {
 	LETTER_TAKEN,     /* it was read before it could be withdrawn */
 };
 
-/* The fate of a letter, for the target that it was sent to (revocation.h); NULL: none waits for it. */
+/* The fate of a letter, for the target (revocation.h) or the forward (forward.h) that waits for it; both NULL: none does. */
 struct letter_news {
 	struct target *target;
+	struct forward *forward;
 	enum letter_fate fate;
 };
 
@@ -59,6 +61,7 @@ struct letter {
 	TAILQ_ENTRY(letter) link; /* hosts->letters, the oldest first */
 	uint64_t number;          /* never used twice */
 	struct target *target;    /* the one that learns its fate, and has this letter; NULL: none */
+	struct forward *forward;  /* likewise */
 	enum letter_state state;
 	struct account *payer; /* NULL: nobody, and so the daemon */
 	struct charge room, path_charge;
@@ -83,13 +86,13 @@ struct letter *outbox_post(struct hosts *h, struct slice host, struct account *p
 /* Puts one that has its path behind the others. */
 void letter_add(struct letter *l);
 struct slice letter_id(const struct letter *l);
-/* Its target does not wait for its fate any longer. */
+/* Nobody waits for its fate any longer. */
 void letter_orphan(struct letter *l);
 /* Withdraws it before it is read, if it can, and reports its fate. Its timer is due, or nobody wants it any longer. */
 void letter_withdraw(struct letter *l);
 /* It was answered, so it was read. */
 void outbox_was_read(struct hosts *h, struct slice id);
-/* Answers of LETTER_POST and LETTER_WITHDRAW. Returns what the target has to know. */
+/* Answers of LETTER_POST and LETTER_WITHDRAW. Returns what those who wait for it have to know. */
 struct letter_news outbox_answered(struct hosts *h, const struct operation *op, const struct event *event);
 /* A new connection of the same session: letters that are WITHDRAWING are deleted now. */
 void outbox_connected(struct hosts *h);

@@ -28,7 +28,7 @@ static void end_question(struct hosts *h, struct client *c)
 	if (c->auditing)
 		audit_leave(h, c);
 	if (c->inquiry)
-		inquiry_free(c->inquiry);
+		forward_end(c->inquiry);
 	if (c->bid && !c->bearer)
 		bid_free(c->bid);
 }

@@ -8,9 +8,6 @@
 #include "core/znode/contender.h"
 #include "core/znode/record.h"
 
-/* A daemon has this long to read the letter, and as long again to answer it. */
-static const int64_t PATIENCE_NS = 2000000000;
-
 static bool is_forced(const struct revocation *d)
 {
 	return d->query->command == COMMAND_FORCEUNLOCK;
@@ -284,7 +281,7 @@ static void ask_all(struct revocation *d)
 	if (is_forced(d) && d->count)
 		log_force(d);
 	if (d->count)
-		heap_set(&d->query->hosts->env->timers, &d->timer, env->now_ns + PATIENCE_NS);
+		heap_set(&d->query->hosts->env->timers, &d->timer, env->now_ns + LETTER_PATIENCE_NS);
 	for (size_t i = 0; i < d->count; i++) {
 		struct target *t = &d->targets[i];
 
@@ -392,7 +389,7 @@ static void force_letter(struct target *t, enum letter_fate fate)
 		break;
 	case LETTER_TAKEN:
 		t->state = TARGET_TAKEN;
-		heap_set_by(&env->timers, &t->revocation->timer, env->now_ns + PATIENCE_NS);
+		heap_set_by(&env->timers, &t->revocation->timer, env->now_ns + LETTER_PATIENCE_NS);
 		break;
 	}
 }

@@ -3,6 +3,7 @@
 
 #include "base/cold.h"
 #include "base/mem.h"
+#include "base/sha256.h"
 #include "core/lock/client_entry.h"
 #include "core/lock/client_ledger.h"
 #include "core/lock/client_life.h"
@@ -109,6 +110,18 @@ struct grant *bearer_grant_of(const struct lock *lock, const struct client *c, s
 	struct grant *g = of_user(lock, c);
 
 	return g && slice_eq(bytes_view(&g->client->bearer->value), value) ? g : NULL;
+}
+
+/* A user is the same on two hosts if it has the same number there. */
+struct grant *bearer_grant_by_hash(const struct lock *lock, int64_t uid, struct slice sha256)
+{
+	struct grant *g = lock ? TAILQ_FIRST(&lock->grants) : NULL;
+	char hash[SHA256_HEX_CHARS + 1];
+
+	if (!g || !g->client->bearer || bearer_has_place(g->client) || g->client->uid != uid)
+		return NULL;
+	sha256_hex(bytes_view(&g->client->bearer->value), hash);
+	return slice_eq(slice_of(hash), sha256) ? g : NULL;
 }
 
 bool bearer_is_of(const struct client *bearer, const struct client *c)

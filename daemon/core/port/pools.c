@@ -18,7 +18,7 @@ const struct pool_words pools_words[POOLS] = {
 			  "fetch them with EVENTS, or ask for one list after the other", "memory_bytes" },
 	[POOL_NAMES] = { "names that are new to ZooKeeper", "limits.new_names",
 			 "wait, or use names that exist: limits.new_names_per_s go back each second", NULL },
-	[POOL_LETTERS] = { "letters to other hosts", "176 REVOKEs at a time", "try again in a few seconds",
+	[POOL_LETTERS] = { "letters to other hosts", "176 at a time", "try again in a few seconds",
 			  "letters" },
 };
 

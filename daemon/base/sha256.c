@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/sha256.h"
+
+#include <stdint.h>
+#include <string.h>
+
+/* FIPS 180-4. */
+enum { BLOCK = 64, LENGTH_AT = 56, ROUNDS = 64, WORDS = 8 };
+
+/* The first 32 bits of the fractions of the cube roots of the first 64 primes. */
+static const uint32_t constants[ROUNDS] = {
+	0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
+	0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
+	0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
+	0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147, 0x06ca6351, 0x14292967,
+	0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85,
+	0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
+	0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
+	0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2,
+};
+
+static uint32_t rotate(uint32_t word, int by)
+{
+	return word >> by | word << (32 - by);
+}
+
+static void one_round(uint32_t s[WORDS], uint32_t added)
+{
+	uint32_t choice = (s[4] & s[5]) ^ (~s[4] & s[6]);
+	uint32_t majority = (s[0] & s[1]) ^ (s[0] & s[2]) ^ (s[1] & s[2]);
+	uint32_t first = s[7] + (rotate(s[4], 6) ^ rotate(s[4], 11) ^ rotate(s[4], 25)) + choice + added;
+	uint32_t second = (rotate(s[0], 2) ^ rotate(s[0], 13) ^ rotate(s[0], 22)) + majority;
+
+	memmove(s + 1, s, (WORDS - 1) * sizeof(s[0]));
+	s[4] += first;
+	s[0] = first + second;
+}
+
+static void add_block(uint32_t hash[WORDS], const uint8_t block[BLOCK])
+{
+	uint32_t w[ROUNDS], s[WORDS];
+
+	for (int i = 0; i < 16; i++)
+		w[i] = (uint32_t)block[4 * i] << 24 | (uint32_t)block[4 * i + 1] << 16 |
+		       (uint32_t)block[4 * i + 2] << 8 | block[4 * i + 3];
+	for (int i = 16; i < ROUNDS; i++)
+		w[i] = w[i - 16] + (rotate(w[i - 15], 7) ^ rotate(w[i - 15], 18) ^ w[i - 15] >> 3) + w[i - 7] +
+		       (rotate(w[i - 2], 17) ^ rotate(w[i - 2], 19) ^ w[i - 2] >> 10);
+	memcpy(s, hash, sizeof(s));
+	for (int i = 0; i < ROUNDS; i++)
+		one_round(s, constants[i] + w[i]);
+	for (int i = 0; i < WORDS; i++)
+		hash[i] += s[i];
+	explicit_bzero(w, sizeof(w));
+	explicit_bzero(s, sizeof(s));
+}
+
+void sha256_hex(struct slice text, char ret[SHA256_HEX_CHARS + 1])
+{
+	static const char digits[] = "0123456789abcdef";
+	uint32_t hash[WORDS] = { 0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+				 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19 };
+	uint64_t bits = (uint64_t)text.len * 8;
+	uint8_t block[BLOCK];
+
+	for (; text.len >= BLOCK; text.data += BLOCK, text.len -= BLOCK) {
+		memcpy(block, text.data, BLOCK);
+		add_block(hash, block);
+	}
+	memset(block, 0, BLOCK);
+	if (text.len)
+		memcpy(block, text.data, text.len);
+	block[text.len] = 0x80;
+	if (text.len >= LENGTH_AT) {
+		add_block(hash, block);
+		memset(block, 0, BLOCK);
+	}
+	for (int i = 0; i < 8; i++)
+		block[LENGTH_AT + i] = (uint8_t)(bits >> (56 - 8 * i));
+	add_block(hash, block);
+	explicit_bzero(block, sizeof(block));
+	for (int i = 0; i < SHA256_HEX_CHARS; i++)
+		ret[i] = digits[hash[i / 8] >> (28 - 4 * (i % 8)) & 15];
+	ret[SHA256_HEX_CHARS] = '\0';
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a request does to a lock that another host has granted under a value (lock/bearer.h), is done there: a forward asks
+ * for it by a letter, which has the SHA-256 of the value and not the value. A request has one at a time, as part of its
+ * inquiry (inquiry.h): when it is answered, the command runs again, and finds the answer among the facts.
+ *
+ *   state    | means                                     | event -> next state
+ *   ASKED    | a letter is on its way, or in the mailbox | answered -> ANSWERED; no mailbox, refused, or 2 s passed and it
+ *            |                                           |   was not read: UNAVAILABLE, nothing was done; read -> TAKEN
+ *   TAKEN    | read, and not answered yet                | answered -> ANSWERED; 2 s more passed: UNAVAILABLE, it may have
+ *            |                                           |   been done
+ *   ANSWERED | the command runs again                    | it asks for something else -> ASKED; else freed
+ *
+ * The host that gets the letter acts at once, and only if it has room to answer: it does what is asked for if the lock is
+ * held there under that value for the same uid. It acts upon a letter once (inbox.h). If it is killed before it has
+ * answered, or either connection is lost, nobody knows whether it has: the client is told so, and asks again. To extend
+ * twice is to extend; who releases twice learns at the second time that it is gone.
+ *
+ * Data (record.h): kind, from, to (the session it is for), name, act, uid, sha256; and to extend ms, add, leased. The answer
+ * has kind, from, re (the id) and found.
+ *
+ * Whose client has gone, the letter is left to itself for the rest of the 2 s: a program that releases and ends has
+ * released.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/heap.h"
+#include "base/queue.h"
+#include "core/hosts/forward_words.h"
+#include "core/hosts/outbox.h"
+#include "protocol/bytes.h"
+
+struct call;
+struct hosts;
+struct inquiry;
+struct inquiry_fact;
+
+struct forward_terms {
+	enum forward_act act;
+	struct slice value;
+	int64_t lease_ns; /* EXTEND: the lease ends that long from then, */
+	bool add;         /* ... and what is left of it is added */
+	bool leased;      /* ... if there is one */
+};
+
+enum forward_state { FORWARD_ASKED, FORWARD_TAKEN, FORWARD_ANSWERED };
+
+struct forward {
+	TAILQ_ENTRY(forward) link; /* hosts->forwards */
+	struct hosts *hosts;
+	struct inquiry *inquiry;
+	enum forward_state state;
+	struct inquiry_fact *fact; /* which it is about */
+	enum forward_act act;
+	struct letter *letter; /* NULL: none, or it is gone */
+	struct bytes id;       /* of the letter */
+	struct timer timer;
+};
+
+TAILQ_HEAD(forward_list, forward);
+
+/* What that act has found. UNASKED: it is being asked for, or it was refused and answered; the command returns. */
+enum forward_found forward_look(struct call *call, struct slice name, const struct forward_terms *terms);
+/* Frees an inquiry, which has been answered or will not be, with its forward, if it has one. */
+void forward_end(struct inquiry *i);
+/* What became of its letter. */
+void forward_letter(struct forward *f, enum letter_fate fate);
+void forward_due(struct forward *f);
+/* The connection is gone: those that are open are answered. */
+void forward_suspended(struct hosts *h);
+/* An answer came, for the letter of that id. False: it is none. */
+bool forward_answered(struct hosts *h, struct slice id, struct slice data);
+/* Acts upon a letter of another host, and answers it. */
+void forward_received(struct hosts *h, struct slice id, struct slice data);

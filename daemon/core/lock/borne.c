@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/lock/borne.h"
+
+#include "base/minmax.h"
+#include "core/lock/bearer.h"
+#include "core/lock/locks.h"
+#include "protocol/limits.h"
+
+static const int64_t NS_PER_MS = 1000000;
+
+void borne_release(struct grant *g)
+{
+	struct client *bearer = g->client;
+
+	grant_end(g);
+	bearer_rest(bearer);
+}
+
+void borne_extend(struct grant *g, int64_t lease_ns, bool add)
+{
+	int64_t left_ns = add && g->lease.place ? grant_lease_rest_ns(g) : 0;
+
+	grant_renew(g, min64(lease_ns + left_ns, LIMIT_MS_MAX * NS_PER_MS));
+}

@@ -1,0 +1,493 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is done to a lock under a value on the host that has granted it (core/hosts/forward.h), seen from both hosts. */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/hosts/hosts.h"
+#include "core/state.h"
+#include "revocation_fixture.h"
+
+/* Scripts of redis-py and of redlock of npm, which are known by their hashes. */
+#define RELEASE "EVALSHA c3f8721cbb97f72bc19e972846bd7aaf91901658 1 a v"
+#define EXTEND_BY "EVALSHA a4e8783852e6b949f9ef3a97212805108459a890 1 a v 3000 "
+#define LEFT "EVALSHA 6484da7d58920897fdc22b7f9afd1a3d47524ea8 1 a v"
+#define RELEASE_EACH "EVALSHA 0f0f23b9048b36752b5be114f357ba083449f908 "
+#define EXTEND_ALL "EVALSHA ce46f80993d5dac20dd066eb301a4e37994bdbed "
+#define HASH_OF_V "4c94485e0c21ae6c41ce1dfe7b6bfaceea5ab68e40a2476f50208e526f506080"
+#define HASH_OF_W "50e721e49c013f00c62cf59f2163542a9d8df02464efeb615d31051b0fddc326"
+#define HELD "-UNAVAILABLE a is held by host beta, "
+#define NOTHING ": nothing was done there, so ask again"
+
+/* Letters are the first thing of which there is not enough. */
+static int setup(void **state)
+{
+	struct fixture *f = fixture_new(false);
+
+	f->conf.started_s = 100;
+	f->conf.limits.memory_bytes = 1 << 24;
+	f->conf.limits.session_path_bytes = 1 << 20;
+	f->mail = f->plain = true;
+	return fixture_setup(f, 4, state);
+}
+
+/* ---- who asks ---- */
+
+/* It asks who holds the lock, and beta does. */
+static void ask(struct fixture *f, uint32_t conn, const char *words)
+{
+	fixture_ask(f, conn, words);
+	held_by_beta(f);
+	fixture_pass(f, 0);
+}
+
+/* The letter that was posted, and its id. */
+static const char *letter_posted(struct fixture *f, char id[128])
+{
+	static char data[1024];
+	const struct fixture_op *op = fixture_op(f, EFFECT_ZK_CREATE, "");
+
+	assert_true(strncmp(op->path, "/lb/.mail/beta/", 15) == 0);
+	snprintf(id, 128, "%s", path_end(op->path));
+	snprintf(data, sizeof(data), "%s", op->data);
+	fixture_answer(f, ZK_OK);
+	return data;
+}
+
+static void answer_arrives(struct fixture *f, const char *id, const char *found)
+{
+	char data[256];
+
+	snprintf(data, sizeof(data), "1\nkind=answer\nfrom=beta\nre=%s\nfound=%s\n", id, found);
+	letter_arrives(f, letter, data, ZK_OK);
+	fixture_pass(f, 0);
+}
+
+static void found(struct fixture *f, const char *words, const char *there, const char *reply)
+{
+	char id[128];
+
+	ask(f, 0, words);
+	letter_posted(f, id);
+	fixture_expect(f, 0, "");
+	answer_arrives(f, id, there);
+	fixture_expect(f, 0, reply);
+	fixture_no_op(f);
+	assert_true(TAILQ_EMPTY(&f->broker->hosts.forwards) && f->broker->hosts.outbox_count == 0);
+}
+
+static void a_release_goes_to_the_host_that_granted_it(void **state)
+{
+	struct fixture *f = *state;
+	char id[128];
+
+	ask(f, 0, RELEASE);
+	assert_string_equal(letter_posted(f, id), "1\nkind=value\nfrom=alpha\nto=2000abcdef012345\nname=a\nact=release\n"
+						  "uid=1000\nsha256=" HASH_OF_V "\n");
+	answer_arrives(f, "another", "ours");
+	fixture_expect(f, 0, "");
+	answer_arrives(f, id, "ours");
+	fixture_expect(f, 0, ":1");
+	answer_arrives(f, id, "ours"); /* of nothing that is under way */
+	fixture_no_op(f);
+}
+
+static void an_extension_says_how_long(void **state)
+{
+	struct fixture *f = *state;
+	char id[128];
+
+	for (int add = 0; add < 2; add++) {
+		ask(f, 0, add ? EXTEND_BY "0" : EXTEND_BY "1");
+		assert_non_null(strstr(letter_posted(f, id), add ? "ms=3000\nadd=1\nleased=1\n" : "ms=3000\nadd=0\nleased=1\n"));
+		answer_arrives(f, id, "ours");
+		fixture_expect(f, 0, ":1");
+	}
+	ask(f, 0, "SET a v XX PX 70");
+	assert_non_null(strstr(letter_posted(f, id), "act=extend\nuid=1000\nsha256=" HASH_OF_V "\nms=70\nadd=0\nleased=0\n"));
+	answer_arrives(f, id, "ours");
+	fixture_expect(f, 0, "+OK");
+}
+
+static void what_is_found_there_is_answered_as_redis_does(void **state)
+{
+	struct fixture *f = *state;
+
+	found(f, RELEASE, "free", ":0");
+	found(f, RELEASE, "theirs", ":0");
+	found(f, EXTEND_BY "0", "theirs", ":0");
+	found(f, LEFT, "ours", ":-1"); /* how long is not told */
+	found(f, "SET a v XX PX 70", "free", "$-1");
+	found(f, "SET a v XX PX 70", "theirs", "$-1");
+	found(f, RELEASE, "moved", HELD "whose session is over" NOTHING);
+}
+
+static void pass_and_beat(struct fixture *f, int64_t ms)
+{
+	for (; ms > 0; ms -= 500) {
+		fixture_pass(f, 500);
+		fixture_answer_beats(f);
+	}
+}
+
+/* Never 0, which would mean that the lock is gone. */
+static void a_host_that_does_not_answer_is_unavailable(void **state)
+{
+	struct fixture *f = *state;
+	char id[128];
+
+	ask(f, 0, RELEASE);
+	letter_posted(f, id);
+	pass_and_beat(f, 2000);
+	fixture_op(f, EFFECT_ZK_DELETE, id);
+	fixture_expect(f, 0, "");
+	fixture_answer(f, ZK_OK); /* it had not been read */
+	fixture_expect(f, 0, HELD "which does not answer" NOTHING);
+
+	ask(f, 0, RELEASE);
+	letter_posted(f, id);
+	pass_and_beat(f, 2000);
+	fixture_op(f, EFFECT_ZK_DELETE, id);
+	fixture_answer(f, ZK_NONODE); /* it has */
+	pass_and_beat(f, 1500);
+	fixture_expect(f, 0, "");
+	pass_and_beat(f, 500);
+	fixture_expect(f, 0, HELD "which does not answer: it may have been released or not, so ask again");
+	answer_arrives(f, id, "ours");
+	fixture_expect(f, 0, "");
+}
+
+/* The answer comes while the letter is being withdrawn. */
+static void a_late_answer_counts(void **state)
+{
+	struct fixture *f = *state;
+	char id[128];
+
+	ask(f, 0, RELEASE);
+	letter_posted(f, id);
+	pass_and_beat(f, 2000);
+	fixture_op(f, EFFECT_ZK_DELETE, id);
+	fixture_answer(f, ZK_NONODE);
+	pass_and_beat(f, 1500);
+	answer_arrives(f, id, "ours");
+	fixture_expect(f, 0, ":1");
+	pass_and_beat(f, 1000);
+	fixture_expect(f, 0, "");
+}
+
+static void a_host_that_cannot_be_asked_is_unavailable(void **state)
+{
+	struct fixture *f = *state;
+
+	ask(f, 0, RELEASE);
+	fixture_answer(f, ZK_NONODE);
+	fixture_expect(f, 0, HELD "which has no mailbox" NOTHING);
+	ask(f, 0, "SET a v XX PX 70");
+	fixture_answer(f, ZK_REFUSED);
+	fixture_expect(f, 0, HELD "which could not be asked: it may have been extended or not, so ask again");
+	fixture_ask(f, 0, RELEASE);
+	held_by(f, elsewhere, "10.0.0.1"); /* other software, of which nothing is known */
+	fixture_pass(f, 0);
+	fixture_expect(f, 0,
+		       "-UNAVAILABLE a is held by other software, as znode "
+		       "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__0000000003, and has to be released or extended there");
+}
+
+static void a_lost_connection_leaves_it_unknown(void **state)
+{
+	struct fixture *f = *state;
+	char id[128];
+
+	ask(f, 0, RELEASE);
+	letter_posted(f, id);
+	ask(f, 1, RELEASE); /* posted, and not answered */
+	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
+	fixture_expect(f, 0, HELD "and the connection to ZooKeeper was lost: it may have been released or not, so ask again");
+	fixture_expect(f, 1, HELD "which could not be asked: it may have been released or not, so ask again");
+	assert_true(TAILQ_EMPTY(&f->broker->hosts.forwards));
+}
+
+/* A program that releases its lock and ends has released it. */
+static void who_has_gone_is_done_for(void **state)
+{
+	struct fixture *f = *state;
+	char id[128];
+
+	ask(f, 0, RELEASE);
+	letter_posted(f, id);
+	fixture_simple(f, EVENT_CLIENT_GONE, 0);
+	pass_and_beat(f, 1500);
+	fixture_no_op(f);
+	pass_and_beat(f, 500);
+	fixture_op(f, EFFECT_ZK_DELETE, id);
+	fixture_answer(f, ZK_OK);
+	assert_int_equal(f->broker->hosts.outbox_count, 0);
+}
+
+enum { OPEN = LETTER_REVOKES_MAX - LETTER_REVOKES_MAX / ACCOUNT_RESERVE_PART };
+
+static void letters_under_way_are_bounded(void **state)
+{
+	struct fixture *f = *state;
+	char id[128];
+
+	for (int i = 0; i < OPEN; i++) {
+		fixture_connect(f, (uint32_t)(8 + i));
+		ask(f, (uint32_t)(8 + i), RELEASE);
+		letter_posted(f, id);
+	}
+	ask(f, 0, RELEASE);
+	fixture_expect(f, 0,
+		       "-LIMIT user 1000 uses 173 of 173 allowed letters to other hosts (176 at a time, "
+		       "limits.user_share): try again in a few seconds");
+	answer_arrives(f, id, "ours");
+	fixture_expect(f, 8 + OPEN - 1, ":1");
+	ask(f, 0, RELEASE);
+	letter_posted(f, id);
+	/* Another user's share is its own. */
+	fixture_connect_as(f, 4, 1001, SLICE(""), true);
+	ask(f, 4, RELEASE);
+	letter_posted(f, id);
+}
+
+/* ---- several ---- */
+
+/* As ask(), of one lock after the other; beta has all of them. */
+static void held_by_beta_too(struct fixture *f, const char *path)
+{
+	fixture_op(f, EFFECT_ZK_LIST, path);
+	fixture_answer_list(f, 1, 1, (const char *const[]){ elsewhere });
+	fixture_answer_get(f, 70, BETA, "1\nhost=beta\n");
+	fixture_pass(f, 0);
+}
+
+static void several_are_looked_at_before_one_is_extended(void **state)
+{
+	struct fixture *f = *state;
+	char id[128];
+
+	fixture_ask(f, 0, EXTEND_ALL "2 a b v 3000");
+	for (int round = 0; round < 2; round++) {
+		held_by_beta_too(f, "/lb/a");
+		assert_non_null(strstr(letter_posted(f, id), "name=a\nact=look\n"));
+		answer_arrives(f, id, "ours");
+		held_by_beta_too(f, "/lb/b");
+		assert_non_null(strstr(letter_posted(f, id), "name=b\nact=look\n"));
+		answer_arrives(f, id, round ? "theirs" : "ours");
+		if (round)
+			break;
+		assert_non_null(strstr(letter_posted(f, id), "name=a\nact=extend\n"));
+		answer_arrives(f, id, "ours");
+		assert_non_null(strstr(letter_posted(f, id), "name=b\nact=extend\n"));
+		answer_arrives(f, id, "ours");
+		fixture_expect(f, 0, ":2");
+		fixture_ask(f, 0, EXTEND_ALL "2 a b v 3000");
+	}
+	fixture_expect(f, 0, ":0");
+	fixture_no_op(f);
+}
+
+static void each_is_released_where_it_is(void **state)
+{
+	struct fixture *f = *state;
+	char id[128];
+
+	fixture_ask(f, 0, RELEASE_EACH "3 a b a v");
+	held_by_beta_too(f, "/lb/a");
+	held_by_beta_too(f, "/lb/b");
+	assert_non_null(strstr(letter_posted(f, id), "name=a\nact=release\n"));
+	answer_arrives(f, id, "ours");
+	assert_non_null(strstr(letter_posted(f, id), "name=b\nact=release\n"));
+	answer_arrives(f, id, "free");
+	fixture_expect(f, 0, ":1");
+}
+
+/* The other host's answer is here, and the client's is not sent yet: it would find that the lock is gone. */
+static void what_was_done_is_remembered_over_a_hand_over(void **state)
+{
+	struct fixture *f = *state;
+	char id[128], data[256];
+
+	f->conf.all_in_pieces = true;
+	ask(f, 0, RELEASE);
+	letter_posted(f, id);
+	/* Somebody here has it by now. */
+	snprintf(data, sizeof(data), "1\nkind=answer\nfrom=beta\nre=%s\nfound=ours\n", id);
+	letter_arrives(f, letter, data, ZK_OK);
+	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
+	fixture_expect(f, 0, "");
+	fixture_hand_over(f);
+	fixture_pass(f, 0);
+	fixture_expect(f, 0, ":1");
+}
+
+/* ---- who is asked ---- */
+
+static const char *request(const char *act, const char *more)
+{
+	static char data[512];
+
+	snprintf(data, sizeof(data), "1\nkind=value\nfrom=beta\nto=1000abcdef012345\nname=a\nact=%s\n%s", act, more);
+	return data;
+}
+
+#define OF_V "uid=1000\nsha256=" HASH_OF_V "\n"
+
+static void answered(struct fixture *f, const char *with)
+{
+	char data[256];
+
+	snprintf(data, sizeof(data), "1\nkind=answer\nfrom=alpha\nre=%s\nfound=%s\n", letter, with);
+	assert_true(strncmp(fixture_oldest(f)->path, "/lb/.mail/beta/", 15) == 0);
+	assert_string_equal(fixture_op(f, EFFECT_ZK_CREATE, "")->data, data);
+	fixture_answer(f, ZK_NONODE); /* who asked has gone */
+}
+
+static void requested(struct fixture *f, const char *data, const char *answer)
+{
+	letter_arrives(f, letter, data, ZK_OK);
+	answered(f, answer);
+}
+
+/* Lock a is held under v for that long. */
+static void hold(struct fixture *f, int ms, char name[128])
+{
+	const char *child = name;
+	char words[64];
+
+	snprintf(words, sizeof(words), "SET a v NX PX %d", ms);
+	fixture_ask(f, 0, words);
+	if (fixture_oldest(f)->effect.type == EFFECT_ZK_GET)
+		fixture_answer_get(f, 1, 0, LOCK_DATA);
+	fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
+	fixture_answer_made(f, 5, 77, name, 128);
+	fixture_op(f, EFFECT_ZK_LIST, "a");
+	fixture_answer_list(f, 1, 1, &child);
+	fixture_expect(f, 0, "+OK");
+}
+
+static void it_is_released_for_who_shows_the_hash(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	hold(f, 60000, name);
+	fixture_ask(f, 1, "LOCK a");
+	requested(f, request("release", "uid=1000\nsha256=" HASH_OF_W "\n"), "theirs");
+	requested(f, request("release", "uid=1001\nsha256=" HASH_OF_V "\n"), "theirs");
+	requested(f, request("release", "sha256=" HASH_OF_V "\n"), "theirs");
+	requested(f, request("release", "uid=1000\n"), "theirs");
+	requested(f, request("look", OF_V), "ours");
+	fixture_expect(f, 1, "");
+	requested(f, request("release", OF_V), "ours");
+	fixture_expect(f, 1, ":78849");
+	fixture_answer_list(f, 1, 1, (const char *[]){ name }); /* whether others want it */
+	assert_int_equal(f->broker->locks.bearer_count, 0);
+	/* It is held in another way now. */
+	requested(f, request("release", OF_V), "theirs");
+	fixture_say(f, 1, "VALID a", ":8000");
+}
+
+static void what_is_not_held_here_is_free(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	requested(f, request("release", OF_V), "free");
+	hold(f, 1000, name);
+	fixture_pass(f, 1000);
+	fixture_op(f, EFFECT_ZK_DELETE, "");
+	fixture_answer(f, ZK_OK);
+	requested(f, request("extend", OF_V "ms=5\n"), "free");
+}
+
+static void it_is_extended_for_who_shows_the_hash(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	hold(f, 1000, name);
+	requested(f, request("extend", OF_V "ms=3000\nadd=0\nleased=1\n"), "ours");
+	fixture_say(f, 1, "PTTL a", ":3000");
+	requested(f, request("extend", OF_V "ms=3000\nadd=1\nleased=1\n"), "ours");
+	fixture_say(f, 1, "PTTL a", ":6000");
+	requested(f, request("extend", OF_V "ms=500\n"), "ours");
+	fixture_say(f, 1, "PTTL a", ":500");
+	requested(f, request("extend", "uid=1000\nsha256=" HASH_OF_W "\nms=3000\n"), "theirs");
+	requested(f, request("look", OF_V), "ours");
+	fixture_say(f, 1, "PTTL a", ":500");
+	/* A year is the most, and 500 ms are added to it. */
+	requested(f, request("extend", OF_V "ms=31536000000\nadd=1\n"), "ours");
+	fixture_say(f, 1, "PTTL a", ":31536000000");
+}
+
+static void what_is_no_request_is_dropped(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+	const char *const garbage[] = {
+		"1\nkind=value\n",
+		"1\nkind=value\nfrom=beta\nto=1000abcdef012345\nname=a\nact=dance\nuid=1000\nsha256=" HASH_OF_V "\n",
+		"1\nkind=value\nfrom=../x\nto=1000abcdef012345\nname=a\nact=release\nuid=1000\nsha256=" HASH_OF_V "\n",
+		"1\nkind=value\nfrom=beta\nto=1000abcdef012345\nname=..\nact=release\nuid=1000\nsha256=" HASH_OF_V "\n",
+		"1\nkind=value\nfrom=beta\nto=1000abcdef012345\nname=a\nact=extend\nms=0\n" OF_V,
+		"1\nkind=value\nfrom=beta\nto=1000abcdef012345\nname=a\nact=extend\nms=31536000001\n" OF_V,
+		"1\nkind=answer\nre=x\nfound=lost\n",
+	};
+
+	hold(f, 60000, name);
+	for (size_t i = 0; i < sizeof(garbage) / sizeof(garbage[0]); i++) {
+		int64_t ignored = f->broker->env.stats.mail_ignored_total;
+
+		letter_arrives(f, letter, garbage[i], ZK_OK);
+		fixture_no_op(f);
+		assert_int_equal(f->broker->env.stats.mail_ignored_total, ignored + 1);
+	}
+	/* A former life of this host was meant. */
+	requested(f, "1\nkind=value\nfrom=beta\nto=1000abcdef012346\nname=a\nact=release\n" OF_V, "moved");
+	/* Another daemon, or nobody, has the letter. */
+	letter_arrives(f, letter, request("release", OF_V), ZK_NONODE);
+	letter_arrives(f, letter, request("release", OF_V), ZK_REFUSED);
+	fixture_no_op(f);
+	fixture_say(f, 0, "PTTL a", ":60000");
+}
+
+static void what_cannot_be_answered_is_not_done(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	hold(f, 60000, name);
+	for (int i = 0; i < LETTERS_MAX; i++) {
+		letter_arrives(f, letter, request("look", OF_V), ZK_OK);
+		fixture_op(f, EFFECT_ZK_CREATE, "");
+		fixture_answer(f, ZK_OK);
+	}
+	letter_arrives(f, letter, request("release", OF_V), ZK_OK);
+	fixture_no_op(f);
+	fixture_say(f, 0, "EXISTS a", ":1");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_release_goes_to_the_host_that_granted_it),
+		TEST(an_extension_says_how_long),
+		TEST(what_is_found_there_is_answered_as_redis_does),
+		TEST(a_host_that_does_not_answer_is_unavailable),
+		TEST(a_late_answer_counts),
+		TEST(a_host_that_cannot_be_asked_is_unavailable),
+		TEST(a_lost_connection_leaves_it_unknown),
+		TEST(who_has_gone_is_done_for),
+		TEST(letters_under_way_are_bounded),
+		TEST(several_are_looked_at_before_one_is_extended),
+		TEST(each_is_released_where_it_is),
+		TEST(what_was_done_is_remembered_over_a_hand_over),
+		TEST(it_is_released_for_who_shows_the_hash),
+		TEST(what_is_not_held_here_is_free),
+		TEST(it_is_extended_for_who_shows_the_hash),
+		TEST(what_is_no_request_is_dropped),
+		TEST(what_cannot_be_answered_is_not_done),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
