@@ -61,7 +61,8 @@ enum lb_result wire_hang_up(struct lb *lb, const char *why, int error)
 static enum lb_result daemon_hung_up(struct lb *lb, int error)
 {
 	lb->ended = true;
-	return error ? wire_hang_up(lb, "receiving failed", error) : wire_hang_up(lb, "the daemon closed it", 0);
+	return error ? wire_hang_up(lb, "receiving failed", error)
+		     : wire_hang_up(lb, "the daemon has ended, or has closed it", 0);
 }
 
 /* ---- bytes in and out ---- */

@@ -158,6 +158,19 @@ static bool class_matches(struct slice pattern, size_t *at, unsigned char c)
 	return found != negated;
 }
 
+bool name_pattern_closed(struct slice pattern)
+{
+	bool open = false;
+
+	for (size_t i = 0; i < pattern.len; i++) {
+		if (pattern.data[i] == '\\')
+			i++;
+		else if (pattern.data[i] == (open ? ']' : '['))
+			open = !open;
+	}
+	return !open;
+}
+
 /* One element of a pattern other than a star, against one byte; `*at` is moved behind the element. */
 static bool element_matches(struct slice pattern, size_t *at, unsigned char c, size_t *work)
 {

@@ -17,6 +17,7 @@
 #include "client-lib/cli/json.h"
 #include "client-lib/cli/say.h"
 #include "client-lib/cli/sheet.h"
+#include "client-lib/cli/table.h"
 #include "client-lib/lockbroker.h"
 #include "protocol/slice.h"
 
@@ -57,20 +58,9 @@ static bool is(struct slice text, const char *word)
 
 static void add_since(struct sheet *s, long long ms)
 {
-	long long seconds = ms / 1000;
-	char text[48];
+	char text[CLI_DURATION_MAX];
 
-	if (ms < 0)
-		text[0] = '\0';
-	else if (seconds < 60)
-		snprintf(text, sizeof(text), "%llds", seconds);
-	else if (seconds < 3600)
-		snprintf(text, sizeof(text), "%lldm%02llds", seconds / 60, seconds % 60);
-	else if (seconds < 86400)
-		snprintf(text, sizeof(text), "%lldh%02lldm", seconds / 3600, seconds / 60 % 60);
-	else
-		snprintf(text, sizeof(text), "%lldd%02lldh", seconds / 86400, seconds / 3600 % 24);
-	sheet_text(s, slice_of(text));
+	sheet_text(s, slice_of(cli_duration(ms, text)));
 }
 
 static void add_mode(struct sheet *s, const struct lb_reply *lock, const struct lb_reply *holder)

@@ -6,6 +6,9 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/param.h>
+#include <time.h>
+
+#include "protocol/slice.h"
 
 enum { COLUMNS_MAX = 24 };
 
@@ -111,17 +114,65 @@ void cli_quoted(const char *text, size_t len)
 struct cell {
 	const char *text;
 	size_t len;
-	char number[24];
+	char number[CLI_DURATION_MAX];
 };
 
-static void cell_set(struct cell *cell, const struct lb_reply *value)
+const char *cli_duration(long long ms, char ret[CLI_DURATION_MAX])
+{
+	long long seconds = ms / 1000;
+
+	if (ms < 0)
+		ret[0] = '\0';
+	else if (seconds < 60)
+		snprintf(ret, CLI_DURATION_MAX, "%llds", seconds);
+	else if (seconds < 3600)
+		snprintf(ret, CLI_DURATION_MAX, "%lldm%02llds", seconds / 60, seconds % 60);
+	else if (seconds < 86400)
+		snprintf(ret, CLI_DURATION_MAX, "%lldh%02lldm", seconds / 3600, seconds / 60 % 60);
+	else
+		snprintf(ret, CLI_DURATION_MAX, "%lldd%02lldh", seconds / 86400, seconds / 3600 % 24);
+	return ret;
+}
+
+/* So many bytes of the key stand as the head of its column. */
+static size_t head_of(struct slice key)
+{
+	const struct slice ending = SLICE("_ms");
+	bool is_duration = key.len > ending.len && memcmp(key.data + key.len - ending.len, ending.data, ending.len) == 0;
+
+	return is_duration ? key.len - ending.len : key.len;
+}
+
+static void instant(long long seconds, char *ret, size_t size)
+{
+	time_t at = (time_t)seconds;
+	struct tm tm;
+
+	if (!localtime_r(&at, &tm) || !strftime(ret, size, "%Y-%m-%d %H:%M:%S", &tm))
+		snprintf(ret, size, "%lld", seconds);
+}
+
+static void cell_number(struct cell *cell, struct slice key, long long number)
+{
+	if (head_of(key) < key.len && number < 1000 && number >= 0)
+		snprintf(cell->number, sizeof(cell->number), "%lldms", number);
+	else if (head_of(key) < key.len)
+		cli_duration(number, cell->number);
+	else if (slice_eq(key, SLICE("started")))
+		instant(number, cell->number, sizeof(cell->number));
+	else
+		snprintf(cell->number, sizeof(cell->number), "%lld", number);
+	cell->text = cell->number;
+	cell->len = strlen(cell->number);
+}
+
+/* `key`: of the column, or empty. */
+static void cell_set(struct cell *cell, struct slice key, const struct lb_reply *value)
 {
 	cell->text = lb_reply_text(value, &cell->len);
-	if (lb_reply_type(value) == LB_REPLY_INTEGER) {
-		cell->len = (size_t)snprintf(cell->number, sizeof(cell->number), "%lld",
-					     (long long)lb_reply_integer(value));
-		cell->text = cell->number;
-	} else if (cell->len == 0) {
+	if (lb_reply_type(value) == LB_REPLY_INTEGER)
+		cell_number(cell, key, (long long)lb_reply_integer(value));
+	if (cell->len == 0) {
 		cell->text = "-";
 		cell->len = 1;
 	}
@@ -152,15 +203,22 @@ static void cell_print(const struct cell *cell)
 
 /* ---- tables ---- */
 
+static struct slice key_of(const struct table *t, size_t column)
+{
+	struct slice key;
+
+	key.data = lb_reply_text(lb_reply_key(t->rows, column), &key.len);
+	return key;
+}
+
 static void table_measure(struct table *t, const struct lb_reply *row)
 {
 	struct cell cell;
-	size_t i, len;
+	size_t i;
 
 	for (i = 0; i < t->columns; i++) {
-		lb_reply_text(lb_reply_key(t->rows, i), &len);
-		cell_set(&cell, lb_reply_item(row, i));
-		t->widths[i] = MAX(t->widths[i], MAX((int)len, cell_width(&cell)));
+		cell_set(&cell, key_of(t, i), lb_reply_item(row, i));
+		t->widths[i] = MAX(t->widths[i], MAX((int)head_of(key_of(t, i)), cell_width(&cell)));
 	}
 }
 
@@ -169,8 +227,9 @@ static void print_head(const struct table *t)
 	size_t i, k, len;
 
 	for (i = 0; i < t->columns; i++) {
-		const char *key = lb_reply_text(lb_reply_key(t->rows, i), &len);
+		const char *key = key_of(t, i).data;
 
+		len = head_of(key_of(t, i));
 		for (k = 0; k < len; k++)
 			putchar(key[k] >= 'a' && key[k] <= 'z' ? key[k] - 'a' + 'A' :
 				key[k] > ' ' && key[k] <= '~'  ? key[k] : '?');
@@ -185,7 +244,7 @@ static void print_row(const struct table *t, const struct lb_reply *row)
 	size_t i;
 
 	for (i = 0; i < t->columns; i++) {
-		cell_set(&cell, lb_reply_item(row, i));
+		cell_set(&cell, key_of(t, i), lb_reply_item(row, i));
 		cell_print(&cell);
 		printf("%*s", i + 1 < t->columns ? t->widths[i] - cell_width(&cell) + 2 : 0, "");
 	}
@@ -220,7 +279,7 @@ void cli_line(const struct lb_reply *value)
 {
 	struct cell cell;
 
-	cell_set(&cell, value);
+	cell_set(&cell, SLICE(""), value);
 	cell_print(&cell);
 	putchar('\n');
 }

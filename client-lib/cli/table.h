@@ -11,8 +11,15 @@
 
 #include "client-lib/lockbroker.h"
 
-/* Prints an array of maps that all have the same keys: one row each, the keys as heads. Anything else prints nothing. */
+/*
+ * Prints an array of maps that all have the same keys: one row each, the keys as heads. Anything else prints nothing. Under a
+ * key that ends with _ms stand durations, without that ending, and under "started" an instant, as this host's clock shows it.
+ */
 void cli_table(const struct lb_reply *reply);
+enum { CLI_DURATION_MAX = 48 };
+
+/* A number of milliseconds as people read it, with the two largest units: "12s", "3m05s"; negative: empty. Returns `ret`. */
+const char *cli_duration(long long ms, char ret[CLI_DURATION_MAX]);
 /* Prints a text or a number in a line of its own, as it would stand in a table. */
 void cli_line(const struct lb_reply *value);
 /* Prints a text as it would stand in a table. */

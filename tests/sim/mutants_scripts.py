@@ -26,7 +26,7 @@ SCRIPTS = [
     ("forward: a host that has read the letter is waited for without end", [
         ("\t\theap_set(&env->timers, &f->timer, env->now_ns + LETTER_PATIENCE_NS);\n", "\t\t(void)env;\n")], 3000, "anything"),
     ("forward: a lost connection leaves it waiting", [
-        ("\tforward_suspended(h);\n", "")], 300, "anything"),
+        ("\tforward_suspended(h);\n", "")], 1000, "snapshots, anything"),
     ("forward: what was done is forgotten at a hand-over", [
         ("\twrite_done(i, &w);\n", "\t(void)write_done;\n")], 3000, "snapshots, anything"),
     ("forward: who has the lock by now counts, and not what was done", [

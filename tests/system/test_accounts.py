@@ -149,11 +149,12 @@ def test_accounts_show_who_is_hoarding(daemons, clients):
     assert [(r["account"], r["used"], r["of"]) for r in rows[:2]] == [
         (f"user {OTHER_USER}", 60, "connections"), (f"user {OTHER_USER}", 60, "waiting requests")]
     assert rows[0]["percent"] == 83 and rows[0]["allowed"] == 72  # 75 % of 98, less than the two of the others
+    assert {r["of"]: r["reserve"] for r in rows}["connections"] == 2, "operators have a part that others cannot use"
     assert rows == sorted(rows, key=lambda r: -r["percent"])
     assert holder.call("ACCOUNTS").code == "DENIED"
     shown = subprocess.run([harness.program("lockbroker"), "-S", d.operator_socket, "accounts"], stdout=subprocess.PIPE,
                            text=True, check=True).stdout
-    assert f"user {OTHER_USER}" in shown.splitlines()[1]
+    assert f"user {OTHER_USER}" in shown.splitlines()[1] and "RESERVE" in shown.splitlines()[0]
     for c in hoard:
         c.close()
     harness.wait_until(lambda: f"user {OTHER_USER}" not in str(operator.call("ACCOUNTS")), "the hoarder to have nothing")

@@ -53,7 +53,7 @@ ROWS = {
         [N, ZERO, N, N]),
     "deadlock": (
         ["CLIENT SETINFO OWNER us", "LOCK taken"],
-        [OK, r"\(error\) DEADLOCK this client waits for taken held by .*release one of them first"]),
+        [OK, r'\(error\) DEADLOCK this client waits for "taken" held by .*release one of them first']),
     "questions": (
         ["WHY taken", "HOLDERS taken", "QUEUE taken", "ENQUEUE taken", "QUEUE taken", "HOSTS"],
         [rf' 1\) "why"\n 2\) "held on this host, pid \d+ {ANY}', rf' *1\)  1\) "host"{ANY}', r"\(empty array\)", QUEUED,

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The lockbroker command, as shells use it."""
 
+import datetime
 import os
 import pty
 import re
@@ -475,6 +476,8 @@ def test_who(broker, clients):
     holders, waiting = text.split("waiting:")
     assert str(token) in holders and str(os.getpid()) in holders
     assert str(os.getpid()) in waiting
+    head, row = (line.split("  ") for line in holders.splitlines()[1:3])
+    assert "HELD_MS" not in head and re.search(r" \d+m?s ", " ".join(row))
     text = run(broker, "who", "nobody").stdout
     assert "holders: none" in text and "waiting: none" in text
 
@@ -484,12 +487,17 @@ def test_why(broker, clients):
     assert run(broker, "why", "a").stdout == "nobody holds it and nobody on this host waits for it\n"
     a.call("LOCK", "a")
     assert re.fullmatch(rf"held on this host, pid {os.getpid()} \(.*\), for \d+ ms\n", run(broker, "why", "a").stdout)
+    a.call("CLIENT", "SETNAME", "rebuild.sh")
+    assert "(rebuild.sh)" in run(broker, "why", "a").stdout, "it is called as it calls itself, as in the table"
 
 
 def test_hosts(two_hosts):
     lines = run(two_hosts[0], "hosts").stdout.splitlines()
-    assert lines[0].split() == ["HOST", "PID", "VERSION", "STARTED", "TICK_MS", "BOOT_ID", "SESSION", "SELF"]
+    assert lines[0].split() == ["HOST", "PID", "VERSION", "STARTED", "TICK", "BOOT_ID", "SESSION", "SELF"]
     assert [line.split()[0] for line in lines[1:]] == ["alpha", "beta"]
+    started = [datetime.datetime.fromisoformat(" ".join(line.split()[3:5])) for line in lines[1:]]
+    assert all(abs(datetime.datetime.now() - at) < datetime.timedelta(hours=1) for at in started)
+    assert all(re.fullmatch(r"\d+m?s", line.split()[5]) for line in lines[1:])
     assert [line.split()[-1] for line in lines[1:]] == ["1", "0"]
     assert lines[2].split()[1] == str(two_hosts[1].pid)
 

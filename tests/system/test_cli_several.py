@@ -206,7 +206,7 @@ def test_the_lock_that_closes_a_circle_of_commands_is_refused(broker):
     harness.wait_queued(broker, "b", 1)
     _, err = both[1].communicate("\n", timeout=harness.PATIENCE)
     assert both[1].returncode == 70
-    assert re.search(r"waits for a held by .*which waits for b held by", err), err
+    assert re.search(r'waits for "a" held by .*which waits for "b" held by', err), err
     out, _ = both[0].communicate(timeout=harness.PATIENCE)
     assert (both[0].returncode, out) == (0, "both\n"), "the other one goes on"
 

@@ -15,7 +15,7 @@ def test_the_lock_that_closes_a_circle_is_refused(broker, clients):
     harness.wait_queued(broker, "b", 1)
     error = b.call("LOCK", "a", "WAIT", SOON)
     assert error.code == "DEADLOCK"
-    assert "waits for a held by one (pid " in str(error) and "which waits for b held by this client" in str(error)
+    assert 'waits for "a" held by one (pid ' in str(error) and 'which waits for "b" held by this client' in str(error)
     assert broker.info("stats")["deadlocks_total"] == "1"
     assert b.call("QUEUE", "a") == []
     assert b.call("UNLOCK", "b") == 0

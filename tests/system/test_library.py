@@ -227,7 +227,7 @@ def test_a_daemon_that_ends_is_an_error_not_a_signal(standalone, programs):
     standalone.kill()
     assert p.do("unlock 0 a") == "LOST The lock was lost by the time the connection to lockbrokerd ended: a"
     assert p.do("event 0 0") == f"LOST a {token} 0 connection"
-    assert p.do("event 0 0") == p.do("valid 0 a") == "CONNECTION The connection to lockbrokerd is closed: the daemon closed it."
+    assert p.do("event 0 0") == p.do("valid 0 a") == "CONNECTION The connection to lockbrokerd is closed: the daemon has ended, or has closed it."
     assert p.do(f"lock 0 {'x' * 600}").startswith("BADNAME ")
     assert p.do("lock 0 a").startswith("CONNECTION No lockbrokerd is serving ")
 

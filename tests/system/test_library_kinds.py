@@ -238,7 +238,7 @@ def test_the_lock_that_closes_a_circle_is_refused(broker, programs, clients):
     c.send("LOCK", "a")
     harness.wait_queued(broker, "a", 1)
     answer = p.do("timeout 0 b 20000")
-    assert answer.startswith("DEADLOCK this client waits for b held by ") and "which waits for a held by" in answer
+    assert answer.startswith('DEADLOCK this client waits for "b" held by ') and 'which waits for "a" held by' in answer
     assert p.do("lock_all 0 2 a b").startswith("DEADLOCK ") and token_of(p.do("valid 0 a")) > 0
     assert p.do("unlock_all 0 2 a c") == "OK 0"
     assert isinstance(c.reply(), int)

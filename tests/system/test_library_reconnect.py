@@ -237,7 +237,7 @@ def test_a_broker_that_ends_every_connection_is_given_up(programs, tmp_path):
     p = programs(path)
     assert p.do("open 0") == "OK 0"
     p.do("patience 0 300")
-    assert p.do("lock 0 a") == "CONNECTION The connection to lockbrokerd is closed: the daemon closed it."
+    assert p.do("lock 0 a") == "CONNECTION The connection to lockbrokerd is closed: the daemon has ended, or has closed it."
     assert breaker.greeted > 2
     greeted = breaker.greeted
     assert p.do("command 0 DEL x").startswith("CONNECTION ")

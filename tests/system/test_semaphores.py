@@ -129,7 +129,7 @@ def test_a_circle_through_permits_is_refused(broker, clients):
     a.send("ACQUIRE", "s", "LIMIT", 2)  # c can give one back
     harness.wait_queued(broker, "s", 1)
     refused = c.call("LOCK", "l")
-    assert refused.code == "DEADLOCK" and "which waits for s held by this client" in refused
+    assert refused.code == "DEADLOCK" and 'which waits for "s" held by this client' in refused
     assert c.call("RELEASE", "s") == 0
     assert a.reply() == 1
     a.call("UNLOCK", "l")

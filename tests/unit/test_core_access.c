@@ -224,7 +224,8 @@ static void units_that_are_told_apart_are_others(void **state)
 	RELOADED("deny * * look");
 	fixture_say(f, 6, "CLIENT UNBLOCK 5", "-DENIED only operators may end a wait of another unit" DENIED_HOW);
 	fixture_say(f, 6, "LOCK a",
-		    "-DEADLOCK this client waits for a held by a client of another unit, which waits for b held by this client: "
+		    "-DEADLOCK this client waits for \"a\" held by a client of another unit, which waits for \"b\" "
+		    "held by this client: "
 		    "release one of them first");
 	fixture_say(f, 5, "CLIENT UNBLOCK 5", ":1");
 	fixture_expect(f, 4, "$-1");
@@ -319,7 +320,7 @@ static void a_cycle_does_not_tell_the_process_that_may_not_be_seen(void **state)
 	fixture_say(f, 1, "LOCK b", ":2048");
 	fixture_ask(f, 1, "LOCK a WAIT 1000");
 	fixture_say(f, 0, "LOCK b WAIT 1000",
-		    "-DEADLOCK this client waits for b held by a client of another user, which waits for a held by this "
+		    "-DEADLOCK this client waits for \"b\" held by a client of another user, which waits for \"a\" held by this "
 		    "client: release one of them first");
 }
 

@@ -244,6 +244,8 @@ static void words_that_it_does_not_take(void **state)
 	struct fixture *f = *state;
 
 	fixture_say(f, 0, "LOCKS * ALL COUNT 0", "-ERR COUNT takes a number, 1..1000000");
+	fixture_say(f, 0, "LOCKS [a", "-ERR the pattern has a [ without its ]: a [ of a name is written as \\[");
+	fixture_say(f, 0, "LOCKS [a ALL", "-ERR the pattern has a [ without its ]: a [ of a name is written as \\[");
 	fixture_say(f, 0, "LOCKS * ALL AFTER .", "-ERR AFTER takes the name of a lock");
 	fixture_ask(f, 0, "LOCKS * AFTER a");
 	assert_memory_equal(f->replies[0].data, "-ERR syntax error in 'locks' command; ", 38);

@@ -88,7 +88,7 @@ static void two_that_cross_are_told_apart(void **state)
 	held(f, 1, "LOCK b");
 	waits(f, 0, "LOCK b");
 	fixture_say(f, 1, "LOCK a",
-		    "-DEADLOCK this client waits for a held by c0 (pid 100), which waits for b held by this client: "
+		    "-DEADLOCK this client waits for \"a\" held by c0 (pid 100), which waits for \"b\" held by this client: "
 		    "release one of them first");
 	expect_stat(f, "deadlocks_total:1\r\n");
 	held(f, 1, "UNLOCK b");
@@ -133,9 +133,9 @@ static void a_circle_of_many_is_told_in_part(void **state)
 		waits(f, i, words);
 	}
 	fixture_say(f, 5, "LOCK k0",
-		    "-DEADLOCK this client waits for k0 held by c0 (pid 100), which waits for k1 held by c1 (pid 101), "
-		    "which waits for k2 held by c2 (pid 102), which waits for 2 more in turn, the last of which "
-		    "waits for k5 held by this client: release one of them first");
+		    "-DEADLOCK this client waits for \"k0\" held by c0 (pid 100), which waits for \"k1\" held by c1 (pid 101), "
+		    "which waits for \"k2\" held by c2 (pid 102), which waits for 2 more in turn, the last of which "
+		    "waits for \"k5\" held by this client: release one of them first");
 }
 
 static void the_circle_goes_through_who_waits_before(void **state)
@@ -152,8 +152,8 @@ static void the_circle_goes_through_who_waits_before(void **state)
 	waits(f, 3, "LOCK b");
 	fixture_say(
 		f, 2, "LOCK d",
-		"-DEADLOCK this client waits for d held by c3 (pid 103), which waits for b behind c0 (pid 100), which "
-		"waits for b held by c1 (pid 101), which waits for a held by this client: release one of them first");
+		"-DEADLOCK this client waits for \"d\" held by c3 (pid 103), which waits for \"b\" behind c0 (pid 100), which "
+		"waits for \"b\" held by c1 (pid 101), which waits for \"a\" held by this client: release one of them first");
 }
 
 static void readers_do_not_wait_for_readers(void **state)
@@ -212,7 +212,7 @@ static void who_waits_behind_an_enqueue_waits_for_its_owner(void **state)
 	fixture_say(f, 0, "ENQUEUE a", "+QUEUED");
 	waits(f, 0, "LOCK b");
 	fixture_say(f, 1, "LOCK a",
-		    "-DEADLOCK this client waits for a behind c0 (pid 100), which waits for b held by this client: "
+		    "-DEADLOCK this client waits for \"a\" behind c0 (pid 100), which waits for \"b\" held by this client: "
 		    "release one of them first");
 }
 
@@ -237,19 +237,19 @@ static void clients_of_one_owner_belong_together(void **state)
 	fixture_say(f, 1, "CLIENT SETINFO OWNER job-7", "+OK");
 	held(f, 0, "LOCK a");
 	fixture_say(f, 1, "LOCK a",
-		    "-DEADLOCK this client waits for a held by c0 (pid 100), which is one owner with this client: "
+		    "-DEADLOCK this client waits for \"a\" held by c0 (pid 100), which is one owner with this client: "
 		    "release one of them first");
 	/* What REENTER enters again is the connection's own. */
 	fixture_say(f, 1, "LOCK a REENTER",
-		    "-DEADLOCK this client waits for a held by c0 (pid 100), which is one owner with this client: "
+		    "-DEADLOCK this client waits for \"a\" held by c0 (pid 100), which is one owner with this client: "
 		    "release one of them first");
 	fixture_say(f, 1, "LOCK a REENTER WAIT 0", "$-1");
 	held(f, 2, "LOCK b");
 	waits(f, 1, "LOCK b");
 	fixture_say(
 		f, 2, "LOCK a",
-		"-DEADLOCK this client waits for a held by c0 (pid 100), which is one owner with c1 (pid 101), which "
-		"waits for b held by this client: release one of them first");
+		"-DEADLOCK this client waits for \"a\" held by c0 (pid 100), which is one owner with c1 (pid 101), which "
+		"waits for \"b\" held by this client: release one of them first");
 }
 
 static void an_owner_is_said_before_anything_is_held(void **state)
@@ -314,7 +314,7 @@ static void long_names_are_cut_between_characters(void **state)
 	waits(f, 0, "LOCK b");
 	snprintf(
 		expected, sizeof(expected),
-		"-DEADLOCK this client waits for 0123456789012345678901234567890... held by c0 (pid 100), which waits for b "
+		"-DEADLOCK this client waits for \"0123456789012345678901234567890...\" held by c0 (pid 100), which waits for \"b\" "
 		"held by this client: release one of them first");
 	fixture_say(f, 1, words, expected);
 }
@@ -430,7 +430,8 @@ static void what_does_not_fit_goes_on_in_later_events(void **state)
 	piece(f);
 	fixture_expect(f, 1, "");
 	piece(f);
-	assert_true(f->replies[1].len > 10 && memcmp(f->replies[1].data, "-DEADLOCK this client waits for a behind", 40) == 0);
+	assert_true(f->replies[1].len > 10 &&
+		    memcmp(f->replies[1].data, "-DEADLOCK this client waits for \"a\" behind", 40) == 0);
 	assert_false(broker_has_work(f->broker));
 	bytes_clear(&f->replies[1]);
 	expect_stat(f, "deadlocks_total:1\r\n");

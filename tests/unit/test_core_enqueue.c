@@ -418,8 +418,8 @@ static void errors_reach_a_queued_wait(void **state)
 	(void)state;
 	fixture_say(f, 0, "ENQUEUE a WAIT 0", "+QUEUED");
 	fixture_answer_get(f, 1, 0, "1\nkind=semaphore\n");
-	fixture_expect_push(f, 0, ">4 $6 failed $1 a $8 MISMATCH $93 that name's directory in ZooKeeper is of kind "
-		    "\"semaphore\" and flavour \"\", not \"lock\" and \"rw\"");
+	fixture_expect_push(f, 0, ">4 $6 failed $1 a $8 MISMATCH $132 that name's directory in ZooKeeper is of kind "
+		    "\"semaphore\" and flavour \"\", not \"lock\" and \"rw\", until some minutes after its last use");
 	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
 	fixture_say(f, 0, "ENQUEUE b WAIT 0", "+QUEUED");
 	fixture_expect_push(f, 0, ">4 $6 failed $1 b $11 UNAVAILABLE "

@@ -199,7 +199,7 @@ static void a_host_of_another_flavour_is_told(void **state)
 	fixture_ask(f, 0, "LOCK app/a");
 	fixture_answer_get(f, 1, 0, LOCK_DATA);
 	fixture_expect(f, 0, "-MISMATCH that name's directory in ZooKeeper is of kind \"lock\" "
-		    "and flavour \"rw\", not \"lock\" and \"mutex\": app/a");
+		    "and flavour \"rw\", not \"lock\" and \"mutex\", until some minutes after its last use: app/a");
 }
 
 /* Its directory, made by Curator, says nothing of what it is. */

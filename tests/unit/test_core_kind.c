@@ -41,7 +41,7 @@ static void a_directory_of_another_kind_is_refused(void **state)
 	fixture_ask(f, 0, "LOCK a");
 	fixture_answer_get(f, 1, 0, "1\nkind=semaphore\nflavour=rw\n");
 	fixture_expect(f, 0, "-MISMATCH that name's directory in ZooKeeper is of kind \"semaphore\" "
-		    "and flavour \"rw\", not \"lock\" and \"rw\": a");
+		    "and flavour \"rw\", not \"lock\" and \"rw\", until some minutes after its last use: a");
 	fixture_answer_made(f, 0, 77, name, sizeof(name));
 	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
 	fixture_answer_list(f, 1, 1, (const char *[]){ name });
@@ -52,7 +52,7 @@ static void a_directory_of_another_kind_is_refused(void **state)
 	fixture_op(f, EFFECT_ZK_GET, "/lb/a");
 	fixture_answer_get(f, 1, 0, "1\nkind=semaphore\nflavour=rw\n");
 	fixture_expect(f, 0, "-MISMATCH that name's directory in ZooKeeper is of kind \"semaphore\" "
-		    "and flavour \"rw\", not \"lock\" and \"rw\": a");
+		    "and flavour \"rw\", not \"lock\" and \"rw\", until some minutes after its last use: a");
 	fixture_no_op(f);
 }
 
@@ -71,7 +71,7 @@ static void a_name_that_was_a_lock_here_is_read_again(void **state)
 	fixture_op(f, EFFECT_ZK_GET, "/lb/a");
 	fixture_answer_get(f, 1, 0, LOCK_DATA);
 	fixture_expect(f, 0, "-MISMATCH that name's directory in ZooKeeper is of kind \"lock\" "
-		    "and flavour \"rw\", not \"election\" and \"rw\": a");
+		    "and flavour \"rw\", not \"election\" and \"rw\", until some minutes after its last use: a");
 	fixture_no_op(f);
 	fixture_ask(f, 0, "CAMPAIGN a DATA x");
 	fixture_op(f, EFFECT_ZK_GET, "/lb/a");

@@ -272,7 +272,7 @@ static void an_error_lets_go_of_what_was_taken(void **state)
 	expect_free(f, "b");
 	fixture_say(f, 0, "LOCK d", "");
 	fixture_say(f, 1, "MLOCK 2 a f",
-		    "-DEADLOCK this client waits for f held by test (pid 100), which waits for d held by this client: "
+		    "-DEADLOCK this client waits for \"f\" held by test (pid 100), which waits for \"d\" held by this client: "
 		    "release one of them first");
 	expect_free(f, "a");
 	fixture_say(f, 1, "UNLOCK d", ":0");

@@ -99,8 +99,8 @@ static void a_directory_of_another_kind_ends_observing(void **state)
 	fixture_say(f, 0, "OBSERVE a", "+OK");
 	fixture_answer_get(f, 1, 0, LOCK_DATA);
 	fixture_say(f, 0, "EVENTS",
-		    "*4 $10 unobserved $1 a $8 MISMATCH $94 that name's directory in ZooKeeper is of kind \"lock\" "
-		    "and flavour \"rw\", not \"election\" and \"rw\"");
+		    "*4 $10 unobserved $1 a $8 MISMATCH $133 that name's directory in ZooKeeper is of kind \"lock\" "
+		    "and flavour \"rw\", not \"election\" and \"rw\", until some minutes after its last use");
 	fixture_say(f, 0, "UNOBSERVE a", ":0");
 }
 
@@ -117,8 +117,8 @@ static void who_observes_again_is_not_told_that_an_earlier_time_is_over(void **s
 	/* As long as it is unread: another one's stays. */
 	fixture_say(f, 0, "OBSERVE a", "+OK");
 	fixture_say(f, 0, "EVENTS",
-		    "*4 $10 unobserved $2 ab $8 MISMATCH $94 that name's directory in ZooKeeper is of kind \"lock\" "
-		    "and flavour \"rw\", not \"election\" and \"rw\"");
+		    "*4 $10 unobserved $2 ab $8 MISMATCH $133 that name's directory in ZooKeeper is of kind \"lock\" "
+		    "and flavour \"rw\", not \"election\" and \"rw\", until some minutes after its last use");
 	fixture_say(f, 0, "EVENTS WAIT 0", "*-1");
 	fixture_say(f, 0, "UNOBSERVE a", ":1");
 }

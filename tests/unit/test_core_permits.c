@@ -106,7 +106,7 @@ static void why_goes_on_to_the_queue(void **state)
 	fixture_answer_get(f, 83, BETA, of_gamma);
 	fixture_op(f, EFFECT_ZK_LIST, "/lb/s/locks");
 	fixture_answer_list(f, 1, 2, (const char *[]){ turn, mutex });
-	expect_part(f, 2, "of 3 permits 3 held: 2 by host beta, pid 42 (settle), for 500 ms, as of 500 ms ago; "
+	expect_part(f, 2, "of 3 permits 3 held: 2 by host beta, pid 42 (w1), for 500 ms, as of 500 ms ago; "
 			  "1 by host gamma\r\n");
 	expect_part(f, 2, "$12\r\nhosts_before\r\n:1\r\n$13\r\nhosts_waiting\r\n:1\r\n");
 	fixture_no_op(f);

@@ -110,7 +110,7 @@ static void the_queue_is_that_of_all_hosts(void **state)
 	fixture_answer_list(f, 1, 2, (const char *[]){ name, first });
 	fixture_answer_get(f, 70, 9, of_beta);
 	fixture_expect(f, 1,
-		       "*14 $3 why $64 held by host beta, pid 42 (settle), for 500 ms, as of 500 ms ago $5 state $7 waiting "
+		       "*14 $3 why $60 held by host beta, pid 42 (w1), for 500 ms, as of 500 ms ago $5 state $7 waiting "
 		       "$8 position :0 $7 waiters :1 $12 hosts_before :1 $13 hosts_waiting :0 $7 holders *1 "
 		       "*28 $4 host $4 beta $6 client :0 $4 name $2 w1 $3 pid :42 $3 uid :7 $7 command $6 settle "
 		       "$4 mode $9 exclusive $5 depth :0 $5 token :71680 $7 held_ms :500 $6 age_ms :500 $5 znode $58 "

@@ -151,8 +151,8 @@ static void a_circle_through_permits_is_refused(void **state)
 	fixture_say(f, 2, "ACQUIRE s LIMIT 2", ":1");
 	fixture_say(f, 1, "LOCK l", "");
 	fixture_say(f, 0, "ACQUIRE s LIMIT 2", ""); /* client 2 can give one back */
-	fixture_say(f, 2, "LOCK l", "-DEADLOCK this client waits for l behind test (pid 101), which waits for l held by "
-		    "test (pid 100), which waits for s held by this client: release one of them first");
+	fixture_say(f, 2, "LOCK l", "-DEADLOCK this client waits for \"l\" behind test (pid 101), which waits for \"l\" held by "
+		    "test (pid 100), which waits for \"s\" held by this client: release one of them first");
 	fixture_say(f, 2, "LOCK l WAIT 0", "$-1");
 	fixture_say(f, 2, "RELEASE s", ":0");
 	fixture_expect(f, 0, ":1");
@@ -169,7 +169,8 @@ static void an_acquire_may_be_what_closes_it(void **state)
 	fixture_say(f, 1, "LOCK l", "");
 	fixture_say(f, 0, "ACQUIRE s LIMIT 3", ":1"); /* there is room */
 	fixture_say(f, 0, "ACQUIRE s LIMIT 3 WAIT 0", "$-1");
-	fixture_say(f, 0, "ACQUIRE s LIMIT 3", "-DEADLOCK this client waits for s held by test (pid 101), which waits for l "
+	fixture_say(f, 0, "ACQUIRE s LIMIT 3", "-DEADLOCK this client waits for \"s\" "
+		    "held by test (pid 101), which waits for \"l\" "
 		    "held by this client: release one of them first");
 	fixture_say(f, 0, "UNLOCK l", ":0");
 	fixture_expect(f, 1, ":1025");
@@ -202,7 +203,8 @@ static void who_waits_for_many_keeps_those_behind_it(void **state)
 	fixture_say(f, 1, "ACQUIRE s LIMIT 3", ":1");
 	fixture_say(f, 2, "ACQUIRE s LIMIT 3 COUNT 3", ""); /* for those of client 1, which is first to wait for l */
 	fixture_say(f, 1, "LOCK l", "");
-	fixture_say(f, 0, "ACQUIRE s LIMIT 3", "-DEADLOCK this client waits for s held by test (pid 101), which waits for l "
+	fixture_say(f, 0, "ACQUIRE s LIMIT 3", "-DEADLOCK this client waits for \"s\" "
+		    "held by test (pid 101), which waits for \"l\" "
 		    "held by this client: release one of them first");
 	f->conf.deadlock_detection = false;
 	fixture_say(f, 0, "ACQUIRE s LIMIT 3", "");
@@ -215,8 +217,9 @@ static void two_who_want_more_of_the_same_are_told(void **state)
 	fixture_say(f, 0, "ACQUIRE s LIMIT 3", ":1");
 	fixture_say(f, 1, "ACQUIRE s LIMIT 3", ":1");
 	fixture_say(f, 0, "ACQUIRE s LIMIT 3 COUNT 2", "");
-	fixture_say(f, 1, "ACQUIRE s LIMIT 3 COUNT 2", "-DEADLOCK this client waits for s behind test (pid 100), which waits "
-		    "for s held by this client: release one of them first");
+	fixture_say(f, 1, "ACQUIRE s LIMIT 3 COUNT 2", "-DEADLOCK this client waits for \"s\" "
+		    "behind test (pid 100), which waits "
+		    "for \"s\" held by this client: release one of them first");
 	fixture_say(f, 1, "RELEASE s", ":0");
 	fixture_expect(f, 0, ":3");
 }
@@ -230,7 +233,8 @@ static void two_of_one_owner_want_too_many_together(void **state)
 	fixture_say(f, 1, "CLIENT SETINFO OWNER x", "+OK");
 	fixture_say(f, 2, "ACQUIRE s LIMIT 5 COUNT 5", ":5");
 	fixture_say(f, 0, "ACQUIRE s LIMIT 5 COUNT 3", "");
-	fixture_say(f, 1, "ACQUIRE s LIMIT 5 COUNT 3", "-DEADLOCK this client waits for s behind test (pid 100), which is one "
+	fixture_say(f, 1, "ACQUIRE s LIMIT 5 COUNT 3", "-DEADLOCK this client waits for \"s\" "
+		    "behind test (pid 100), which is one "
 		    "owner with this client: release one of them first");
 	fixture_say(f, 1, "ACQUIRE s LIMIT 5 COUNT 2", "");
 	fixture_say(f, 2, "RELEASE s COUNT 5", ":0");

@@ -202,6 +202,17 @@ static void patterns_match_as_in_redis(void **state)
 }
 
 /* Takes exponential time where a star is tried by recursion; a test that ends shows that it is not. */
+static void a_class_has_its_end(void **state)
+{
+	static const char *const closed[] = { "", "*", "a]", "[a]", "x[^a-c]*[]", "\\[a", "[\\]]", "[[]", "a\\" };
+	static const char *const open[] = { "[", "[a", "a*[b", "[a][b", "[a\\]", "[^" };
+
+	for (size_t i = 0; i < sizeof(closed) / sizeof(*closed); i++)
+		assert_true(name_pattern_closed(slice_of(closed[i])));
+	for (size_t i = 0; i < sizeof(open) / sizeof(*open); i++)
+		assert_false(name_pattern_closed(slice_of(open[i])));
+}
+
 static void patterns_cannot_be_made_to_explode(void **state)
 {
 	struct bytes pattern = { 0 }, name = { 0 };
@@ -244,6 +255,7 @@ int main(void)
 		cmocka_unit_test(the_longest_name_survives_a_round_trip),
 		cmocka_unit_test(foreign_znodes_are_no_names),
 		cmocka_unit_test(patterns_match_as_in_redis),
+		cmocka_unit_test(a_class_has_its_end),
 		cmocka_unit_test(patterns_cannot_be_made_to_explode),
 		cmocka_unit_test(the_length_of_a_class_is_work),
 	};

@@ -42,9 +42,9 @@ static void write_hop(const struct search *s, struct bytes *out, const struct se
 {
 	const struct lock *lock = s->steps[how->before].request->lock;
 
-	bytes_text(out, " waits for ");
+	bytes_text(out, " waits for \"");
 	write_name(out, bytes_view(&lock->name));
-	bytes_text(out, how->behind ? " behind " : " held by ");
+	bytes_text(out, how->behind ? "\" behind " : "\" held by ");
 	write_client(s, out, how->met, lock);
 	if (next != how->met) {
 		bytes_text(out, ", which is one owner with ");

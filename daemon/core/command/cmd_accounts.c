@@ -12,6 +12,7 @@ struct row {
 	const struct account *account;
 	const struct pool_words *words;
 	uint64_t used, allowed, percent;
+	uint64_t reserve; /* for operators, whatever others use */
 };
 
 /* Only the first rows are kept: there may be thousands of users. */
@@ -40,6 +41,7 @@ static void look(struct rows *rows, const struct account *a, const struct pool_w
 		if (!row.used)
 			continue;
 		row.allowed = account_allowed(a, pool, false);
+		row.reserve = a->all->pools[pool].reserve;
 		row.percent = row.allowed ? row.used * 100 / row.allowed : PERCENT_MAX;
 		if (row.percent > PERCENT_MAX)
 			row.percent = PERCENT_MAX;
@@ -61,9 +63,10 @@ static void write_row(struct client *c, const struct row *row)
 	struct bytes name = { 0 };
 
 	account_name(row->account, &name);
-	resp_map(reply_out(c), 5, c->version);
+	resp_map(reply_out(c), 6, c->version);
 	reply_pairs(reply_out(c), "percent", row->percent, "account", bytes_view(&name), "used", row->used, "allowed",
-		    row->allowed, "of", row->words->noun);
+		    row->allowed, "reserve", row->reserve);
+	reply_pairs(reply_out(c), "of", row->words->noun);
 	bytes_free(&name);
 }
 

@@ -12,6 +12,7 @@
 #include "core/hosts/census.h"
 #include "core/hosts/release.h"
 #include "core/lock/client_ledger.h"
+#include "protocol/name.h"
 #include "protocol/number.h"
 
 enum { LABEL_BYTES_MAX = 64 };
@@ -373,7 +374,9 @@ void cmd_locks(struct client *c, struct call *call)
 {
 	const struct options *o = &call->options;
 
-	if (o->given & OPTION_ALL)
+	if (call->argc > 1 && !name_pattern_closed(call->argv[1]))
+		reply_error(c, ERROR_ERR, "the pattern has a [ without its ]: a [ of a name is written as \\[");
+	else if (o->given & OPTION_ALL)
 		census_ask(call->hosts, c, call->argv[1], o->after, o->given & OPTION_COUNT ? o->count : CENSUS_COUNT);
 	else if (o->given)
 		args_syntax_error(call);

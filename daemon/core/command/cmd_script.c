@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* EVAL, EVALSHA and SCRIPT: the scripts of lock libraries (script.h), carried out as the commands that they stand for. */
+#include <assert.h>
+
 #include "core/client/reply.h"
 #include "core/command/call.h"
 #include "core/command/scripts.h"
@@ -221,6 +223,7 @@ static void extend_all(const struct run *r)
 		return;
 	for (size_t i = 0; i < r->key_count; i++) {
 		g = ours(r, r->keys[i]);
+		assert(g || inquiry_done(r->client->inquiry, r->keys[i]));
 		if (g)
 			borne_extend(g, r->lease_ns, false);
 	}

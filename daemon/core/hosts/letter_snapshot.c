@@ -163,7 +163,7 @@ void letters_snapshot(const struct hosts *h, struct bytes *out)
 	TAILQ_FOREACH(l, &h->letters, link) {
 		struct entry_writer w = entry_begin(out, "letter");
 
-		assert(!l->target && !l->deleting);
+		assert(!l->target && !l->forward && !l->deleting);
 		entry_fields(&w, FIELDS(letter_fields), l);
 		entry_due(&w, "due", &l->timer);
 		entry_end(&w);

@@ -11,7 +11,7 @@
  *               | there is a connection            |
  *
  * Data (record.h): kind, from, to (the session it is for, which holds `znode` for the lock `name`), reason, and the
- * client that asks: uid, pid, command, client. An answer has kind, from, re (the id) and holders. Those about values: forward.h.
+ * client that asks: uid, pid, command, client. An answer has kind, from, re (the id), holders. About values: forward.h.
  */
 #pragma once
 

@@ -136,8 +136,11 @@ void participant_write_leader(const struct participant *p, struct bytes *out, in
 	reply_pairs(out, "held_ms", p->for_ms, "znode", p->znode);
 }
 
+/* By the name that it gave itself, as the command does by what it runs; else by its program. */
 void participant_say(struct bytes *text, const struct participant *p)
 {
+	struct slice who = p->name.len ? p->name : p->command;
+
 	if (p->here)
 		bytes_text(text, "on this host");
 	else if (p->host.len)
@@ -145,9 +148,9 @@ void participant_say(struct bytes *text, const struct participant *p)
 	else
 		bytes_format(text, "by other software, as znode %s", p->znode);
 	if (p->pid)
-		bytes_format(text, ", pid %d (%s)", p->pid, p->command);
+		bytes_format(text, ", pid %d (%s)", p->pid, who);
 	else if (p->command.len)
-		bytes_format(text, ", %s", p->command);
+		bytes_format(text, ", %s", who);
 	if (p->for_ms >= 0)
 		bytes_format(text, ", for %d ms", p->for_ms);
 	if (p->age_ms)

@@ -169,7 +169,8 @@ static void make(struct semaphore *s)
 static void known(struct semaphore *s, struct slice data, int32_t version)
 {
 	if (!semaphore_data_fits(data, &s->limit)) {
-		request_fail_all(s->lock, ERROR_MISMATCH, "this name is in use as a lock, not as a semaphore");
+		request_fail_all(s->lock, ERROR_MISMATCH,
+				 "this name is that of a lock, not of a semaphore, until some minutes after its last use");
 		return;
 	}
 	s->state = SEMAPHORE_KNOWN;

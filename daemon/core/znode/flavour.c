@@ -92,6 +92,9 @@ void flavour_say_mismatch(struct bytes *text, enum kind kind, enum flavour flavo
 	add_word(text, " and flavour ", record_get(data, "flavour"));
 	add_word(text, ", not ", slice_of(kind_word(kind)));
 	add_word(text, " and ", slice_of(flavour_word(flavour)));
+	/* Nobody may remove the others. */
+	if (!slice_is(record_get(data, "flavour"), flavour_word(FLAVOUR_KAZOO)))
+		bytes_text(text, ", until some minutes after its last use");
 }
 
 bool flavour_fits(enum kind kind, enum flavour flavour, struct slice data)
