@@ -13,7 +13,7 @@
 
 /*
  * Prints an array of maps that all have the same keys: one row each, the keys as heads. Anything else prints nothing. Under
- * a key that ends with _ms stand durations, without that ending, and under "started" an instant, as this host's clock has it.
+ * a key that ends with _ms stand durations, without that ending, and under "started" an instant by this host's clock.
  */
 void cli_table(const struct lb_reply *reply);
 enum { CLI_DURATION_MAX = 48 };
