@@ -3,8 +3,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "request.h"
@@ -12,24 +10,7 @@
 enum {
 	OFTEN = 3,              /* the page is asked for when a name is asked for so often */
 	LISTEN_NS = 1000000000, /* a handle that sends nothing looks so often at what it is sent */
-	BYTE_ROOM = 4096,
 };
-
-/* NULL: nothing is delegated to this process. */
-static struct delegation_page *page_of(struct delegations *d)
-{
-	if (!d->page)
-		return NULL;
-	if (*d->ours)
-		return d->page;
-	/* A child after fork(), to which the page is not mapped. */
-	d->page = NULL;
-	munmap((void *)(uintptr_t)d->ours, BYTE_ROOM);
-	d->refused = true;
-	for (unsigned i = 0; i < DELEGATION_SLOTS; i++)
-		d->slots[i].held = false;
-	return NULL;
-}
 
 static bool is_of(const struct delegated *s, const char *name)
 {
@@ -51,29 +32,6 @@ static unsigned find(struct delegations *d, const char *name)
 
 /* ---- the page ---- */
 
-static void map(struct delegations *d, int fd)
-{
-	struct stat st;
-	void *page, *byte;
-
-	if (fstat(fd, &st) < 0 || st.st_size != DELEGATION_PAGE_BYTES)
-		return;
-	page = mmap(NULL, DELEGATION_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (page == MAP_FAILED)
-		return;
-	byte = mmap(NULL, BYTE_ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (byte == MAP_FAILED || madvise(byte, BYTE_ROOM, MADV_WIPEONFORK) < 0 ||
-	    madvise(page, DELEGATION_PAGE_BYTES, MADV_DONTFORK) < 0 || !delegation_is_page(page)) {
-		if (byte != MAP_FAILED)
-			munmap(byte, BYTE_ROOM);
-		munmap(page, DELEGATION_PAGE_BYTES);
-		return;
-	}
-	*(uint8_t *)byte = 1;
-	d->page = page;
-	d->ours = byte;
-}
-
 /* A daemon that cannot or will not is not asked again on this connection. */
 static enum lb_result ask_for_page(struct lb *lb)
 {
@@ -87,7 +45,7 @@ static enum lb_result ask_for_page(struct lb *lb)
 	lb->takes_fd = false;
 	if (lb->taken_fd >= 0) {
 		if (r == LB_OK && slots == DELEGATION_SLOTS)
-			map(d, lb->taken_fd);
+			delegations_map(d, lb->taken_fd);
 		close(lb->taken_fd);
 		lb->taken_fd = -1;
 	}
@@ -130,7 +88,7 @@ static void name_slot(struct delegated *s, const char *name)
 enum lb_result delegated_prepare(struct lb *lb, const char *name, unsigned *ret_slot)
 {
 	struct delegations *d = &lb->delegations;
-	struct delegation_page *page = page_of(d);
+	struct delegation_page *page = delegations_page(d);
 	unsigned i;
 
 	*ret_slot = 0;
@@ -160,7 +118,7 @@ enum lb_result delegated_prepare(struct lb *lb, const char *name, unsigned *ret_
 void delegated_read(struct lb *lb, unsigned slot, int64_t token)
 {
 	struct delegations *d = &lb->delegations;
-	struct delegation_page *page = page_of(d);
+	struct delegation_page *page = delegations_page(d);
 	struct delegated *s = &d->slots[slot - 1];
 
 	if (!page)
@@ -209,7 +167,7 @@ static enum lb_result give_back(struct lb *lb, const char *name)
 enum lb_result delegated_take(struct lb *lb, const char *name, int64_t *ret_token)
 {
 	struct delegations *d = &lb->delegations;
-	struct delegation_page *page = page_of(d);
+	struct delegation_page *page = delegations_page(d);
 	struct delegation_slot *slot;
 	struct delegated *s;
 	unsigned i;
@@ -236,7 +194,7 @@ enum lb_result delegated_take(struct lb *lb, const char *name, int64_t *ret_toke
 enum lb_result delegated_leave(struct lb *lb, const char *name, bool *ret_wait)
 {
 	struct delegations *d = &lb->delegations;
-	struct delegation_page *page = page_of(d);
+	struct delegation_page *page = delegations_page(d);
 	struct delegation_slot *slot;
 	struct delegated *s;
 	unsigned i;
@@ -259,7 +217,7 @@ enum lb_result delegated_leave(struct lb *lb, const char *name, bool *ret_wait)
 bool delegated_holds(struct lb *lb, const char *name)
 {
 	struct delegations *d = &lb->delegations;
-	struct delegation_page *page = page_of(d);
+	struct delegation_page *page = delegations_page(d);
 	unsigned i;
 
 	if (!page || (i = find(d, name)) == DELEGATION_SLOTS || !d->slots[i].held)
@@ -270,15 +228,4 @@ bool delegated_holds(struct lb *lb, const char *name)
 void lb_set_delegation(struct lb *lb, int on)
 {
 	lb->delegations.off = !on;
-}
-
-void delegated_drop(struct delegations *d)
-{
-	if (page_of(d)) {
-		munmap(d->page, DELEGATION_PAGE_BYTES);
-		munmap((void *)(uintptr_t)d->ours, BYTE_ROOM);
-	}
-	for (unsigned i = 0; i < DELEGATION_SLOTS; i++)
-		free(d->slots[i].name);
-	*d = (struct delegations){ .off = d->off };
 }

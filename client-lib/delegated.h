@@ -14,33 +14,9 @@
 #pragma once
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "lockbroker.h"
-#include "protocol/delegation.h"
-
-enum { DELEGATED_ASKED = 16 };
-
-struct delegated {
-	char *name; /* NULL: it was never used */
-	bool held;
-	struct delegation_terms terms; /* generation 0: not delegated so far */
-};
-
-struct delegations {
-	struct delegation_page *page; /* NULL: there is none */
-	const uint8_t *ours;          /* 1 in the process that has mapped the page; a child of it, which has not, reads 0 */
-	bool off;                     /* the program wants none */
-	bool offered, refused;        /* by the daemon, on this connection */
-	struct {
-		uint32_t hash;
-		uint32_t times;
-	} asked[DELEGATED_ASKED];     /* names that were asked for, by their hash; a later one replaces an earlier one */
-	int64_t heard_ns, now_ns;     /* when the handle has looked at its connection, and at the clock; CLOCK_BOOTTIME */
-	struct delegated slots[DELEGATION_SLOTS];
-	unsigned latest;              /* the slot that was used last */
-};
 
 /*
  * Before a LOCK of that name, exclusive, without lease and data: asks for the page if it will pay. LB_CONNECTION. *ret_slot
@@ -58,5 +34,3 @@ enum lb_result delegated_take(struct lb *lb, const char *name, int64_t *ret_toke
 enum lb_result delegated_leave(struct lb *lb, const char *name, bool *ret_wait);
 /* The lock is held as delegated, and was not lost. */
 bool delegated_holds(struct lb *lb, const char *name);
-/* The connection has ended, or the handle. */
-void delegated_drop(struct delegations *d);

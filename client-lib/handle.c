@@ -74,7 +74,7 @@ void lb_close(struct lb *lb)
 	bytes_free(&lb->unanswered);
 	bytes_free(&lb->late_error);
 	bytes_free(&lb->late_name);
-	delegated_drop(&lb->delegations);
+	delegations_drop(&lb->delegations);
 	holdings_free(&lb->holdings);
 	free(lb->path);
 	free(lb);

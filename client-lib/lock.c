@@ -2,6 +2,7 @@
 /* Locks: acquiring and releasing them, and for how long they are proven. */
 #include "lockbroker.h"
 
+#include "delegated.h"
 #include "lock.h"
 #include "protocol/limits.h"
 #include "request.h"

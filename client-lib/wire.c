@@ -50,7 +50,7 @@ enum lb_result wire_hang_up(struct lb *lb, const char *why, int error)
 	lb->reply_bytes = 0;
 	bytes_clear(&lb->unanswered);
 	bytes_clear(&lb->in);
-	delegated_drop(&lb->delegations);
+	delegations_drop(&lb->delegations);
 	holdings_disconnect(&lb->holdings, &lb->events);
 	wire_fail(lb, LB_CONNECTION, "The connection to lockbrokerd is closed: %s%s%s.", why, error ? ": " : "",
 		  error ? strerror(error) : "");

@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "delegated.h"
+#include "delegations.h"
 #include "held.h"
 #include "lockbroker.h"
 #include "protocol/bytes.h"
