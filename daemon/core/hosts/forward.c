@@ -217,21 +217,25 @@ bool forward_answered(struct hosts *h, struct slice id, struct slice data)
 
 /* ---- who is asked ---- */
 
-static void answer(struct hosts *h, struct slice data, struct slice id, enum forward_found found)
+/* Nobody waits for it any longer than for the letter that it answers, and what it takes is free again then. */
+static void answer(struct hosts *h, struct slice data, struct slice id, enum forward_found found, struct account *payer)
 {
 	struct bytes *out = operation_data(h->ensemble);
+	struct letter *l;
 
 	record_begin(out);
 	bytes_format(out, "kind=%s\nfrom=%s\n", letter_kind_word(LETTER_ANSWER), h->env->conf->host);
 	bytes_format(out, "re=%s\nfound=%s\n", id, forward_found_word(found));
-	outbox_post(h, record_get(data, "from"), NULL);
+	l = outbox_post(h, record_get(data, "from"), payer);
+	heap_set(&h->env->timers, &l->timer, h->env->now_ns + LETTER_PATIENCE_NS);
 }
 
-static struct grant *meant(const struct lock *lock, struct slice data)
+static struct grant *meant(const struct hosts *h, struct slice data)
 {
 	int64_t uid = participant_number(data, "uid", -1);
 
-	return uid >= 0 ? bearer_grant_by_hash(lock, uid, record_get(data, "sha256")) : NULL;
+	return uid >= 0 ? bearer_grant_by_hash(lock_find(h->locks, record_get(data, "name")), uid, record_get(data, "sha256"))
+			: NULL;
 }
 
 static bool is_set(struct slice data, const char *key)
@@ -247,13 +251,13 @@ static enum forward_found extend(struct grant *g, struct slice data, int64_t lea
 	return FORWARD_OURS;
 }
 
-static enum forward_found act(struct hosts *h, enum forward_act act, struct slice data, int64_t lease_ns)
+static enum forward_found act(struct hosts *h, enum forward_act act, struct slice data, struct grant *g, int64_t lease_ns)
 {
-	struct lock *lock = lock_find(h->locks, record_get(data, "name"));
-	struct grant *g = meant(lock, data);
+	if (!g) {
+		const struct lock *lock = lock_find(h->locks, record_get(data, "name"));
 
-	if (!g)
 		return lock && !TAILQ_EMPTY(&lock->grants) ? FORWARD_THEIRS : FORWARD_FREE;
+	}
 	if (act == FORWARD_RELEASE)
 		borne_release(g);
 	else if (act == FORWARD_EXTEND)
@@ -265,14 +269,17 @@ void forward_received(struct hosts *h, struct slice id, struct slice data)
 {
 	enum forward_act what = forward_act_of(record_get(data, "act"));
 	int64_t ms = participant_number(data, "ms", 0);
+	struct grant *g = meant(h, data);
+	/* Whose lock it is pays for the answer: a user who has much done here leaves room for others, and for operators. */
+	struct account *payer = g ? g->client->account : NULL;
 
 	if (!letter_host_valid(record_get(data, "from")) || !name_valid(record_get(data, "name")) ||
 	    what == FORWARD_ACTS || (what == FORWARD_EXTEND && (ms < 1 || ms > LIMIT_MS_MAX)))
 		h->env->stats.mail_ignored_total++;
-	else if (!outbox_room(h, LETTER_ANSWER, NULL, 1))
+	else if (!outbox_room(h, LETTER_VALUE, g ? g->client : NULL, 1))
 		h->env->stats.limits_total++;
 	else if (!errand_is_for_us(h, data))
-		answer(h, data, id, FORWARD_UNASKED);
+		answer(h, data, id, FORWARD_UNASKED, payer);
 	else
-		answer(h, data, id, act(h, what, data, ms * NS_PER_MS));
+		answer(h, data, id, act(h, what, data, g, ms * NS_PER_MS), payer);
 }
