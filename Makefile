@@ -69,7 +69,7 @@ CORE_client = client/halt.c client/tell.c client/mlock.c client/bid.c client/not
 CORE_kind = kind/kinds.c kind/rwlock.c kind/permit_holders.c kind/election.c kind/observe.c kind/semaphore.c kind/payer.c
 CORE_lock = lock/leftover.c lock/user.c lock/search.c lock/walk.c lock/notification.c lock/client.c lock/claims.c lock/lock.c \
 	lock/request.c lock/grant.c lock/holder_data.c lock/readers.c
-CORE_claim = claim/claim.c claim/directory.c claim/names.c claim/rollover.c claim/turn.c claim/look.c claim/seen.c claim/listing.c \
+CORE_claim = claim/claim.c claim/directory.c claim/names.c claim/rollover.c claim/turn.c claim/look.c claim/second.c claim/seen.c claim/listing.c \
 	claim/charge.c
 CORE_session = session/operation.c session/presence.c session/former.c session/session.c session/health.c \
 	session/budget.c session/window.c session/proof.c session/past.c
@@ -133,7 +133,7 @@ UNIT_port = test_access.c test_work.c test_effects.c test_ledger.c test_entry.c
 UNIT_CORE = test_core_snapshot.c test_core_salvage.c test_core_handed_over.c \
 	test_core_access.c test_core_names.c test_core_reserve.c test_core_answers.c test_core_lock.c test_core_try.c test_core_mode.c test_core_readers.c \
 	test_core_lease.c test_core_bearer.c test_core_place.c test_core_enqueue.c test_core_deadlock.c test_core_mlock.c test_core_claim.c \
-	test_core_outcome.c test_core_refused.c test_core_traffic.c \
+	test_core_second.c test_core_outcome.c test_core_refused.c test_core_traffic.c \
 	test_core_flavour.c test_core_kind.c test_core_election.c test_core_observe.c test_core_semaphore.c \
 	test_core_limit.c test_core_gather.c test_core_permits.c test_core_circles.c test_core_query.c \
 	test_core_audit.c test_core_census.c test_core_revoke.c test_core_force.c test_core_mail.c test_core_session.c \

@@ -15,6 +15,7 @@ from mutants_kills import KILLS
 from mutants_rules import RULES
 from mutants_places import PLACES
 from mutants_scripts import SCRIPTS
+from mutants_second import SECOND
 
 MUTANTS = [
     ("a server is silent when the oldest operation is old, whatever it answers", [
@@ -39,7 +40,8 @@ MUTANTS = [
     ("recovery begins anew each time", [
         ("\tqsort(all, count, sizeof(struct directory *), by_age);\n", "")], 300, "load"),
     ("a held claim is asked for after a reconnection, and the answer is not looked at", [
-        ("\tif (!is_same(c, event))\n\t\tdirectory_list", "\tif (false)\n\t\tdirectory_list")], 5000),
+        ("} else if (c->state == CLAIM_HELD || code != ZK_REFUSED) {",
+         "} else if (c->state == CLAIM_WAITING && code != ZK_REFUSED) {")], 5000),
     ("a list that is left for later is forgotten", [
         ("list.c", "\t\twork_add(&env->works, &c->user->worker, &l->work);", "\t\t;")], 100),
     ("an answer about holders that is left for later is forgotten", [
@@ -135,7 +137,7 @@ MUTANTS = [
     ("CHANGED of the predecessor is not re-armed", [
         ("\t\telse\n\t\t\tc->pred_watch = false;", "\t\telse\n\t\t\tc->pred_watch = true;")], 1000),
     ("CHANGED of the own znode is not re-armed", [
-        ("\t\telse\n\t\t\tc->own_watch = false;", "\t\telse\n\t\t\tc->own_watch = true;")], 3000),
+        ("\t\tc->own_watch = CLAIM_UNSET; /* used up;", "\t\t; /* used up;")], 3000),
     ("a left znode is adopted", [
         (
          "\tc = claim_new(d, mode);\n\tc->tries = tries;\n\tc->watches = watches;\n\tdirectory_check(d);",
@@ -723,4 +725,4 @@ MUTANTS = [
         ("\tclaim_ledger_remove(c);\n\tc->state = CLAIM_LEAVING;\n", "\tc->state = CLAIM_LEAVING;\n")], 100, "kills"),
     ("what a client waits for is not written down as unknown", [
         ("\t\tset_flags(c, flags | (c->record->flags & LEDGER_TOLD));\n", "\t\tset_flags(c, c->record->flags);\n")], 100, "kills"),
-] + ACCOUNTS + CENSUS + KILLS + RULES + PLACES + SCRIPTS
+] + ACCOUNTS + CENSUS + KILLS + RULES + PLACES + SCRIPTS + SECOND

@@ -58,6 +58,41 @@ def test_at_most_two_znodes_of_a_host_at_a_hand_over(own_zk, daemons, clients):
         c.close()
 
 
+def watches(zk):
+    """session id -> paths that it watches, by the server's account."""
+    found = {}
+    for line in zk.ask("wchc").splitlines():
+        if line.startswith("\t"):
+            paths.add(line.strip())
+        else:
+            paths = found.setdefault(line, set())
+    return found
+
+
+@pytest.mark.parametrize("name", ["a", "m/a", "k/a"])
+@pytest.mark.parametrize("words", [[], ["SHARED"]])
+def test_a_hand_off_between_two_hosts_sends_no_list(own_zk, daemons, clients, name, words):
+    """Who waits knows from its list and its watches that it is next, and that its znode stands. Writers wait for each
+    other, or a writer and a reader."""
+    zk = own_zk()
+    conf = {"prefix:m/.flavour": "mutex", "prefix:k/.flavour": "kazoo"}
+    hosts = [daemons(zk, **conf), daemons(zk, **conf)]
+    pair = [clients(h) for h in hosts]
+
+    def knows_both():
+        queue = {p for paths in zk.sessions().values() for p in paths if "/.hosts/" not in p}
+        return len(queue) == 2 and any(queue <= paths for paths in watches(zk).values())
+
+    pair[0].call("LOCK", name)
+    for i in range(6):
+        waits = pair[(i + 1) % 2]
+        waits.send("LOCK", name, *words if i % 2 == 0 else [])
+        harness.wait_until(knows_both, "it to watch its own znode and the one before")
+        pair[i % 2].call("UNLOCK", name)
+        assert isinstance(waits.reply(), int)
+    assert sum(int(h.info()["successions_total"]) for h in hosts) == 6
+
+
 def test_an_uncontended_pair_costs_one_create_and_one_delete(own_zk, daemons, clients):
     """Counted by the server: every write is one zxid. The heartbeat of T/6 is kept out by a long T."""
     zk = own_zk()
@@ -112,8 +147,8 @@ def test_a_warm_lock_costs_a_create_a_list_and_a_delete_in_1024_grants(own_zk, d
 
 
 def test_a_hand_off_between_hosts_costs_five_requests(own_zk, daemons, clients):
-    """A create, two lists, a read of the predecessor, a delete: as many as the recipe needs. One list more for each is
-    allowed: who waits may come when its predecessor has just gone."""
+    """A create, a list, a read of the predecessor and one of the own znode, a delete: as many as the recipe needs. One list
+    for each is allowed: who waits may come when its predecessor has just gone."""
     zk = own_zk()
     pair = [daemons(zk), daemons(zk)]
     holder, waiter = map(clients, pair)
@@ -123,7 +158,7 @@ def test_a_hand_off_between_hosts_costs_five_requests(own_zk, daemons, clients):
         nonlocal pair, holder, waiter
         before = settled(pair[1])
         waiter.send("LOCK", "a")
-        harness.wait_until(lambda: requests(pair[1]) >= before + 3, "create, list and get")
+        harness.wait_until(lambda: requests(pair[1]) >= before + 4, "create, list and two gets")
         assert holder.call("UNLOCK", "a") == 0
         assert isinstance(waiter.reply(), int)
         pair, holder, waiter = pair[::-1], waiter, holder

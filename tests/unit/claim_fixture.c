@@ -26,6 +26,7 @@ void claim_waits(struct fixture *f, char name[128])
 	fixture_answer_get(f, 1, 0, LOCK_DATA);
 	fixture_answer_made(f, 5, 77, name, 128);
 	fixture_answer_list(f, 1, 2, (const char *[]){ name, foreign_low });
+	fixture_refuse_own(f);
 	assert_true(fixture_op(f, EFFECT_ZK_GET, foreign_low)->effect.watch);
 	fixture_answer_get(f, 70, 9, "1\nhost=beta\n");
 	fixture_no_op(f);

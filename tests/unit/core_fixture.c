@@ -405,6 +405,13 @@ const struct fixture_op *fixture_op(struct fixture *f, enum effect_type type, co
 	return op;
 }
 
+void fixture_refuse_own(struct fixture *f)
+{
+	assert_true(fixture_op(f, EFFECT_ZK_GET, "")->effect.watch);
+	assert_non_null(strstr(fixture_oldest(f)->path, "1000abcd"));
+	fixture_answer(f, ZK_REFUSED);
+}
+
 void fixture_no_op(struct fixture *f)
 {
 	assert_int_equal(f->first_op, f->end_op);

@@ -64,6 +64,7 @@ static void nonode_from_the_watch_lists_again(void **state)
 	fixture_answer_get(f, 1, 0, LOCK_DATA);
 	fixture_answer_made(f, 5, 77, name, sizeof(name));
 	fixture_answer_list(f, 1, 2, (const char *[]){ name, foreign_low });
+	fixture_refuse_own(f);
 	fixture_answer(f, ZK_NONODE);
 	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
 	fixture_answer_list(f, 1, 1, (const char *[]){ name });
@@ -82,6 +83,7 @@ static void a_waiter_whose_znode_was_deleted_joins_again(void **state)
 	fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
 	fixture_answer_made(f, 10, 90, name, sizeof(name));
 	fixture_answer_list(f, 1, 2, (const char *[]){ foreign_high, name });
+	fixture_refuse_own(f);
 	fixture_op(f, EFFECT_ZK_GET, foreign_high);
 }
 
@@ -147,6 +149,7 @@ static void the_strict_order_gives_back_and_queues_next_first(void **state)
 	fixture_answer_list(f, 1, 3, (const char *[]){ name, foreign_high, next });
 	fixture_op(f, EFFECT_ZK_DELETE, name);
 	fixture_answer(f, ZK_OK);
+	fixture_refuse_own(f);
 	fixture_op(f, EFFECT_ZK_GET, foreign_high);
 	fixture_answer_get(f, 80, 9, "");
 	fixture_watch_contender(f, ZK_WATCH_DELETED, foreign_high);

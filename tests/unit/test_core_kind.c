@@ -88,6 +88,7 @@ static void ask_behind(struct fixture *f, uint32_t conn, const char *words, char
 	fixture_answer_get(f, 1, 0, "");
 	fixture_answer_made(f, 5, 77, name, 128);
 	fixture_answer_list(f, 1, 2, (const char *[]){ other, name });
+	fixture_refuse_own(f);
 	fixture_op(f, EFFECT_ZK_GET, other);
 }
 
@@ -152,6 +153,7 @@ static void another_kind_before_a_claim_counts_while_it_stands_there(void **stat
 	fixture_answer_get(f, 71, 9, "1\nhost=gamma\nkind=election\n");
 	fixture_watch_contender(f, ZK_WATCH_DELETED, second);
 	fixture_answer_list(f, 1, 2, (const char *[]){ other, name });
+	fixture_refuse_own(f);
 	fixture_expect(f, 1, "");
 	fixture_op(f, EFFECT_ZK_GET, other);
 	fixture_answer_get(f, 70, 9, "1\nhost=beta\n");
@@ -170,6 +172,7 @@ static void queue_behind_campaigner(struct fixture *f, char first[128], char nex
 	fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
 	fixture_answer_made(f, 7, 72, next, 128);
 	fixture_answer_list(f, 1, 3, (const char *[]){ first, campaigner, next });
+	fixture_refuse_own(f);
 	fixture_op(f, EFFECT_ZK_GET, campaigner);
 	fixture_answer_get(f, 71, 9, "1\nhost=gamma\nkind=election\n");
 	fixture_expect(f, 1, "");

@@ -185,6 +185,7 @@ static void looks_do_not_come_all_at_once(void **state)
 		fixture_answer_get(f, 1, 0, LOCK_DATA);
 		fixture_answer_made(f, 5, 77, name, sizeof(name));
 		fixture_answer_list(f, 1, 2, (const char *[]){ name, foreign_low });
+		fixture_refuse_own(f);
 		fixture_answer_get(f, 70, 9, "1\nhost=beta\n");
 	}
 	while (count < 2 * LOCKS) {

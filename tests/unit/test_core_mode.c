@@ -214,6 +214,7 @@ static void a_writer_behind_the_hosts_shared_claim_queues_next_at_once(void **st
 	fixture_answer(f, ZK_OK);
 	fixture_answer_list(f, 1, 2, (const char *[]){ reader_low, next });
 	fixture_expect(f, 1, "");
+	fixture_refuse_own(f);
 	fixture_op(f, EFFECT_ZK_GET, reader_low);
 	fixture_answer_get(f, 70, 9, "");
 	fixture_watch_contender(f, ZK_WATCH_DELETED, reader_low);
@@ -312,6 +313,7 @@ static void an_exclusive_claim_behind_readers_makes_way_for_a_reader(void **stat
 
 	ask_and_join(f, 0, "LOCK a", 5, name);
 	fixture_answer_list(f, 1, 2, (const char *[]){ reader_low, name });
+	fixture_refuse_own(f);
 	fixture_op(f, EFFECT_ZK_GET, reader_low);
 	fixture_answer_get(f, 70, 9, "");
 	fixture_say(f, 1, "LOCK a SHARED", "");
@@ -339,6 +341,7 @@ static void a_next_that_cannot_serve_the_head_is_replaced(void **state)
 	fixture_op(f, EFFECT_ZK_CREATE, "-__READ__");
 	fixture_answer_made(f, 11, 81, next, sizeof(next));
 	fixture_answer_list(f, 1, 3, (const char *[]){ name, writer_high, next });
+	fixture_refuse_own(f);
 	fixture_answer_get(f, 80, 9, "");
 	fixture_simple(f, EVENT_CLIENT_GONE, 1);
 	fixture_op(f, EFFECT_ZK_DELETE, next);

@@ -152,6 +152,7 @@ static void a_predecessor_that_cannot_be_read_is_looked_for_again(void **state)
 	fixture_answer_get(f, 1, 0, LOCK_DATA);
 	fixture_answer_made(f, 5, 77, name, sizeof(name));
 	fixture_answer_list(f, 1, 2, (const char *[]){ name, foreign_low });
+	fixture_refuse_own(f);
 	fixture_answer(f, ZK_REFUSED);
 	fixture_no_op(f);
 	fixture_pass(f, 999);

@@ -88,6 +88,7 @@ static void the_queue_is_that_of_all_hosts(void **state)
 	fixture_answer_get(f, 1, 0, LOCK_DATA);
 	fixture_answer_made(f, 5, 77, name, sizeof(name));
 	fixture_answer_list(f, 1, 2, (const char *[]){ name, first });
+	fixture_refuse_own(f);
 	fixture_answer_get(f, 70, 9, of_beta); /* the watch */
 	fixture_ask(f, 1, "QUEUE a");
 	fixture_answer_list(f, 1, 4, (const char *[]){ name, first, second, third });

@@ -66,6 +66,7 @@ static void held_back(struct fixture *f, const char *name, char next[128])
 	something_changes(f);
 	expect_list_with_watch(f);
 	fixture_answer_list(f, 1, 4, (const char *[]){ name, writer_high, reader_high, next });
+	fixture_refuse_own(f);
 	fixture_op(f, EFFECT_ZK_GET, writer_high);
 	fixture_answer_get(f, 80, 9, "");
 	fixture_no_op(f);

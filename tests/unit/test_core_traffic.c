@@ -317,6 +317,7 @@ static void nobody_takes_over_past_who_stands_between(void **state)
 	fixture_watch(f, ZK_WATCH_CHILDREN, "/lb/a");
 	fixture_answer_made(f, 99, 99, next, sizeof(next));
 	fixture_answer_list(f, 1, 3, (const char *[]){ next, name, foreign_high });
+	fixture_refuse_own(f);
 	fixture_op(f, EFFECT_ZK_GET, foreign_high);
 	fixture_answer_get(f, 90, 9, "");
 	holder = hand_off(f, holder, 768, 1023);
@@ -393,6 +394,7 @@ static void contended_again(struct fixture *f, char name[128], size_t count, con
 	fixture_ask(f, 0, "LOCK a");
 	fixture_answer_made(f, 10, 90, name, 128);
 	fixture_answer_list(f, 1, 2, (const char *[]){ name, foreign_high });
+	fixture_refuse_own(f);
 	fixture_op(f, EFFECT_ZK_GET, foreign_high);
 	fixture_answer_get(f, 90, 9, "");
 	fixture_watch_contender(f, ZK_WATCH_DELETED, foreign_high);

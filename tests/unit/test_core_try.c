@@ -275,6 +275,7 @@ static void a_short_wait_ends_when_its_time_is_up_and_it_is_known(void **state)
 	char name[128];
 
 	behind(f, "LOCK a WAIT 30", beta, name);
+	fixture_refuse_own(f);
 	assert_false(is_try(name));
 	reads(f, beta, held_data);
 	fixture_pass(f, 29);
@@ -285,6 +286,7 @@ static void a_short_wait_ends_when_its_time_is_up_and_it_is_known(void **state)
 	fixture_pass(f, 1000);
 	fixture_answer_beats(f);
 	behind(f, "LOCK a WAIT 30", beta, name);
+	fixture_refuse_own(f);
 	reads(f, beta, idle_data);
 	fixture_pass(f, 99);
 	fixture_expect(f, 0, "");
@@ -352,6 +354,7 @@ static void whoever_waits_does_not_wait_with_a_trys_znode(void **state)
 	fixture_answer_made(f, 6, 78, waits, sizeof(waits));
 	assert_false(is_try(waits));
 	fixture_answer_list(f, 1, 2, (const char *[]){ waits, beta });
+	fixture_refuse_own(f);
 	reads(f, beta, idle_data);
 	fixture_no_op(f);
 	fixture_expect(f, 0, "");

@@ -218,15 +218,29 @@ void claim_held(struct claim *c)
 	c->state = CLAIM_HELD;
 	note(c, FLIGHT_claim_held);
 	c->held_ns = all->env->now_ns;
+	if (c->own_watch == CLAIM_ASKED) /* of an answer that comes yet nobody knows whether it set the watch */
+		c->own_watch = CLAIM_UNSET;
 	claim_forget_pred(c);
 	all->env->stats.claims_total++;
 }
 
-/* Lists: only that shows who is first now, and that our own znode exists. */
+/* It waited for another host, so others may wait for it: it is not worth a list to know. */
+static void succeed(struct claim *c)
+{
+	claim_held(c);
+	c->rivals = true;
+	c->directory->directories->env->stats.successions_total++;
+}
+
+/* Unless it is known to be first it lists: that shows who is, and whether its own znode exists. */
 static void claim_pred_gone(struct claim *c)
 {
 	const struct directory *d = c->directory;
 
+	if (second_is_first(c)) {
+		succeed(c);
+		return;
+	}
 	claim_forget_pred(c);
 	/*
 	 * The claim's turn has probably come, and soon the broker must know whether somebody waits behind it. Any list
@@ -338,7 +352,8 @@ void claim_found(struct claim *c, struct slice name)
 
 void claim_suspended(struct claim *c)
 {
-	c->listed = c->adopting = c->rivals = c->tried = c->own_watch = false;
+	c->listed = c->adopting = c->rivals = c->tried = false;
+	c->own_watch = CLAIM_UNSET;
 	c->leave_op = 0;
 	claim_forget_pred(c);
 	c->holder_client = 0;
@@ -347,7 +362,7 @@ void claim_suspended(struct claim *c)
 void claim_forget_pred(struct claim *c)
 {
 	bytes_clear(&c->pred);
-	c->pred_watch = c->contested = c->in_use = false;
+	c->pred_watch = c->contested = c->in_use = c->second = c->next_listed = false;
 	c->other_kind = NULL;
 }
 
@@ -370,7 +385,7 @@ bool claim_recover(struct directory *d, bool alone)
 		return !d->wanted;
 	}
 	claim_watch_own(d->claim);
-	return d->claim->own_watch;
+	return d->claim->own_watch != CLAIM_UNSET;
 }
 
 uint64_t claim_read(struct claim *c, enum operation_kind kind, struct slice name)
@@ -382,7 +397,11 @@ uint64_t claim_read(struct claim *c, enum operation_kind kind, struct slice name
 
 void claim_watch_pred(struct claim *c)
 {
-	if (!c->pred.len || c->pred_watch || claim_before(c) || !turn_may(c->directory, TURN_JOIN))
+	if (!c->pred.len || claim_before(c))
+		return;
+	if (second_wants_watch(c))
+		claim_watch_own(c); /* first: then it is known at a NONODE of the predecessor */
+	if (c->pred_watch || !turn_may(c->directory, TURN_JOIN))
 		return;
 	c->pred_watch = true;
 	c->pred_op = claim_read(c, OPERATION_WATCH_PRED, bytes_view(&c->pred));
@@ -392,7 +411,7 @@ void claim_watch_own(struct claim *c)
 {
 	if (!turn_may(c->directory, TURN_JOIN))
 		return;
-	c->own_watch = true;
+	c->own_watch = CLAIM_ASKED;
 	send(c, EFFECT_ZK_GET, OPERATION_WATCH_OWN);
 }
 
@@ -520,8 +539,10 @@ static void pred_answered(struct claim *c, const struct event *event)
 		claim_pred_gone(c);
 	} else if (code == ZK_OK) {
 		c->other_kind = holder_other_kind(c->directory->kind, event->zk_answered.data);
-		if (event->zk_answered.op == c->pred_op && c->pred_watch)
+		if (event->zk_answered.op == c->pred_op && c->pred_watch) {
 			seen_read(c, event->zk_answered.data);
+			second_read(c, event->zk_answered.data);
+		}
 	} else if (code != ZK_UNKNOWN) {
 		/* No watch was set, so the directory is listed instead, after a pause each time. */
 		c->pred_watch = false;
@@ -545,12 +566,18 @@ static bool is_same(const struct claim *c, const struct event *event)
 
 static void own_answered(struct claim *c, const struct event *event)
 {
-	if (c->state != CLAIM_HELD || event->zk_answered.code == ZK_UNKNOWN)
+	enum zk_code code = event->zk_answered.code;
+
+	if ((c->state != CLAIM_HELD && c->state != CLAIM_WAITING) || code == ZK_UNKNOWN)
 		return;
-	if (!is_same(c, event))
+	if (is_same(c, event)) {
+		if (c->own_watch == CLAIM_ASKED)
+			c->own_watch = CLAIM_STANDS;
+		if (is_held_alone(c->directory))
+			directory_verified(c->directory);
+	} else if (c->state == CLAIM_HELD || code != ZK_REFUSED) { /* if it waits, a list decides as without the watch */
 		directory_list(c->directory, false);
-	else if (is_held_alone(c->directory))
-		directory_verified(c->directory);
+	}
 }
 
 /* A znode is ours only if our present session owns it and its uuid belongs to a claim that was never let go. */
@@ -601,10 +628,9 @@ void claim_watched(struct claim *c, enum zk_watch type, struct slice child)
 	if (c->state == CLAIM_LEAVING)
 		return;
 	if (c->named && slice_eq(child, slice_of(c->name))) {
+		c->own_watch = CLAIM_UNSET; /* used up; settling the lock sets it again */
 		if (type == ZK_WATCH_DELETED)
 			directory_list(c->directory, false);
-		else
-			c->own_watch = false; /* used up; settling the lock sets it again */
 	} else if (c->state == CLAIM_WAITING && c->pred.len && slice_eq(child, bytes_view(&c->pred))) {
 		if (type == ZK_WATCH_DELETED)
 			claim_pred_gone(c);

@@ -7,7 +7,7 @@
  *   JOINING  | create and list were sent together            | create answered -> WAITING; NONODE: make the directory,
  *            |                                               |   both again; refused -> NONE; connection lost -> UNSURE
  *   WAITING  | the znode exists; a list shows who is before  | list: nobody conflicting -> HELD; list: znode gone -> NONE
- *            |   (`listed`: one did, on this connection)     |   (join again); predecessor DELETED or NONODE: list again
+ *            |   (`listed`: one did, on this connection)     |   (join again); predecessor gone: list, or HELD (second.h)
  *   HELD     | entitled: grants are made on it               | list: znode gone -> NONE, its grants are lost
  *   UNSURE   | the create's outcome is unknown               | list: not there -> NONE; there: get -> ours -> WAITING
  *   LEAVING  | nobody wants it; it is deleted                | delete answered OK or NONODE -> NONE
@@ -27,6 +27,7 @@
 #include "core/znode/contender.h"
 #include "core/port/event.h"
 #include "core/session/operation.h"
+#include "core/claim/second.h"
 struct directory;
 enum claim_state { CLAIM_JOINING, CLAIM_WAITING, CLAIM_HELD, CLAIM_UNSURE, CLAIM_LEAVING };
 
@@ -49,8 +50,9 @@ struct claim {
 	bool contested, in_use; /* WAITING and listed: its predecessor waits, too; its predecessor's data say `held` */
 	bool tried, says_held;  /* HELD: a list showed a try behind it; its data say held (or may, or its forerunner's) */
 	bool adopting, counted; /* UNSURE, salvaged: found, its owner is being read; SLOTS: a list showed it (facts.h) */
-	bool rivals, own_watch; /* HELD, on this connection: a list showed that others wait; its znode is watched */
-	bool pred_watch;             /* WAITING: the predecessor is watched */
+	bool rivals; /* HELD, on this connection: a list showed that others wait; or none was sent (second.h) */
+	bool pred_watch, second, next_listed; /* WAITING: the predecessor is watched; the others: */
+	enum claim_watch own_watch;           /* second.h */
 	const char *other_kind;      /* WAITING: the kind as which its host uses the name; NULL: the same kind as ours */
 	uint8_t join_tries, looks;   /* looks, WAITING: reads since the last list (look.h) */
 	uint32_t seq, followed;
@@ -59,8 +61,7 @@ struct claim {
 	int64_t taken_ns;  /* WAITING: from then on another host's claim before it counts as held; 0: none was listed */
 	struct bytes pred; /* WAITING and listed: the predecessor's name; */
 	uint64_t pred_op;  /* and the latest operation that read its data. From here on, HELD: the grants made on it */
-	bool granted, follows;  /* or an election: proclaimed; it took over (rollover.h) from number `followed` */
-	bool salvaged;          /* of a process that was killed: nothing is granted on it before its znode was read */
+	bool granted, follows, salvaged; /* or: proclaimed; took over from number `followed` (rollover.h); of a killed process */
 	enum mode granted_mode; /* of the last grant, before any downgrade: its token fences that, too */
 	int64_t held_ns, granted_ns; /* when it became HELD (before: when it joined); when the first of its grants was made */
 	int32_t handoffs;                /* n of the token */
@@ -70,7 +71,6 @@ struct claim {
 	uint64_t holder_client;
 	struct ledger_claim *record; /* in the ledger; NULL: none */
 };
-
 const char *claim_state_word(enum claim_state state);
 struct claim *claim_new(struct directory *d, enum mode mode); /* one more, that is nowhere yet */
 /* Sends its create; NULL: a limit forbids it. `tries`: only tries want it. `watches`: its list is to set the watch. */
@@ -86,7 +86,7 @@ void claim_send_delete(struct claim *c);      /* LEAVING: sends the delete, if i
 void claim_send_deletes(struct directory *d); /* for all that leave, as long as there is room; before anything else */
 void claim_suspended(struct claim *c);        /* the connection is lost: the outcome of open operations is unknown */
 void claim_held(struct claim *c);             /* entitled from now on */
-void claim_watch_pred(struct claim *c);  /* WAITING: watches its predecessor, unless it does already, or that is ours */
+void claim_watch_pred(struct claim *c);  /* WAITING: watches its predecessor (unless that is ours), and its own if it pays */
 void claim_forget_pred(struct claim *c); /* the predecessor is not known any longer */
 void claim_watch_own(struct claim *c);
 /* After a reconnection: asks about its claims. False: it cannot now. `alone`: one is held here, and nobody is next. */

@@ -32,7 +32,18 @@ static const struct slice *find_own(const struct claim *c, const struct event *e
 struct ahead {
 	bool any, writers;
 	struct contender nearest;
+	size_t others; /* those that no claim of the directory knows */
 };
+
+static bool is_known(const struct directory *d, struct slice child)
+{
+	const struct claim *c;
+
+	CLAIM_FOREACH(c, d)
+		if (is_own(child, c))
+			return true;
+	return false;
+}
 
 /* The contenders before the claim that keep it from being entitled. */
 static struct ahead find_ahead(const struct claim *c, const struct event *event)
@@ -51,6 +62,7 @@ static struct ahead find_ahead(const struct claim *c, const struct event *event)
 		if (!ahead.any || contender_before(&ahead.nearest, &other))
 			ahead.nearest = other;
 		ahead.any = true;
+		ahead.others += !is_known(c->directory, other.name);
 		ahead.writers = ahead.writers || other.mode == MODE_EXCLUSIVE;
 	}
 	return ahead;
@@ -77,6 +89,7 @@ static void examine_waiting(struct claim *c, const struct event *event)
 		claim_forget_pred(c); /* settling the lock watches the new one if somebody still waits */
 		bytes_slice(&c->pred, ahead.nearest.name);
 	}
+	c->second = ahead.others == 1 && !directory_is_ours(c->directory, ahead.nearest.name);
 	seen_listed(c, &ahead.nearest, event);
 }
 
@@ -98,16 +111,6 @@ static void examine(struct claim *c, uint64_t number, bool fits, const struct ev
 		examine_waiting(c, event);
 	else if ((c->state == CLAIM_UNSURE || c->salvaged) && !c->adopting && !c->directory->relist)
 		claim_adopt(c, *own); /* if it is refused, the list after the pause does it again */
-}
-
-static bool is_known(const struct directory *d, struct slice child)
-{
-	const struct claim *c;
-
-	CLAIM_FOREACH(c, d)
-		if (is_own(child, c))
-			return true;
-	return false;
 }
 
 static bool only_ours(const struct directory *d, const struct event *event)
@@ -225,7 +228,8 @@ static void examine_rivals(struct directory *d, uint64_t number, struct others o
 	if (somebody) {
 		c->rivals = true;
 	} else if (armed) {
-		c->rivals = c->own_watch = false; /* the children watch takes its place */
+		c->rivals = false;
+		c->own_watch = CLAIM_UNSET; /* the children watch takes its place */
 		c->contended = 0;
 		c->contended_ns = 0;
 	}

@@ -554,7 +554,7 @@ static void watch(struct semaphore *s)
 	TAILQ_FOREACH(c, &slots->slots, link) {
 		int64_t due = c->granted_ns + WATCH_AFTER_NS;
 
-		if (c->state != CLAIM_HELD || c->own_watch)
+		if (c->state != CLAIM_HELD || c->own_watch != CLAIM_UNSET)
 			continue;
 		if (due <= s->locks->env->now_ns)
 			claim_watch_own(c);

@@ -339,7 +339,7 @@ static void watch_held(struct lock *lock, struct claim *c)
 		directory_arm(&lock->directory);
 	if (watch_due_ns(lock, c) > lock->locks->env->now_ns)
 		return;
-	if (c->rivals && !c->own_watch)
+	if (c->rivals && c->own_watch == CLAIM_UNSET)
 		claim_watch_own(c);
 	/* While nobody here is next, a look shows soon enough who waits elsewhere. */
 	if (!c->rivals && !directory_watches(&lock->directory) &&

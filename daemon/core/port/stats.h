@@ -13,6 +13,7 @@
 	X(reentries_total, "levels added to a grant") \
 	X(handoffs_total, "grants made on a claim that had served one before") \
 	X(claims_total, "claims that were held") \
+	X(successions_total, "of those, held when the contender before them went, without a list") \
 	X(timeouts_total, "waits that ran out") \
 	X(losses_total, "grants declared lost") \
 	X(leases_ended_total, "of those, because their lease ran out") \

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The claim that is second in line: when it holds without a list, and when only a list says so. The rule is in second.h. */
+#include <stdio.h>
+
+#include "claim_fixture.h"
+#include "core/state.h"
+
+/* Of two more hosts: between foreign_low and ours, and a reader before all. */
+static const char between[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b12-__WRIT__0000000004";
+static const char reader_low[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b13-__READ__0000000001";
+/* Of a broker, which may be idle. */
+static const char idle_low[] = "_c_2000abcd-ef01-8234-8500-000000000001-__WRIT__0000000003";
+static const char holder_data[] = "1\nhost=beta\npid=42\nmode=exclusive\ntoken=71680\nholders=1\n";
+
+static int setup(void **state)
+{
+	return fixture_setup(fixture_new(false), 4, state);
+}
+
+static void answer_own(struct fixture *f, const char *name)
+{
+	assert_true(fixture_op(f, EFFECT_ZK_GET, name)->effect.watch);
+	fixture_answer_get(f, 77, SESSION, "1\nhost=alpha\n");
+}
+
+static void answer_before(struct fixture *f, const char *before)
+{
+	assert_true(fixture_op(f, EFFECT_ZK_GET, before)->effect.watch);
+	fixture_answer_get(f, 70, BETA, "1\nhost=beta\n");
+}
+
+static void expect_list(struct fixture *f)
+{
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
+	fixture_expect(f, 0, "");
+}
+
+/* 0 asks, and a list shows `before` and the claim: number 5. */
+static void ask_behind(struct fixture *f, const char *words, size_t count, const char *const *before, char name[128])
+{
+	const char *children[4] = { name };
+
+	for (size_t i = 0; i < count; i++)
+		children[i + 1] = before[i];
+	fixture_ask(f, 0, words);
+	fixture_answer_get(f, 1, 0, LOCK_DATA);
+	fixture_answer_made(f, 5, 77, name, 128);
+	fixture_answer_list(f, 1, count + 1, children);
+}
+
+/* 0 waits behind foreign_low alone, and both are watched. */
+static void is_second(struct fixture *f, char name[128])
+{
+	ask_behind(f, "LOCK a", 1, (const char *[]){ foreign_low }, name);
+	answer_own(f, name);
+	answer_before(f, foreign_low);
+	fixture_no_op(f);
+	fixture_expect(f, 0, "");
+}
+
+static void holds_when_the_one_before_goes_and_lists_nothing(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	is_second(f, name);
+	fixture_watch_contender(f, ZK_WATCH_DELETED, foreign_low);
+	fixture_expect(f, 0, ":78848");
+	fixture_no_op(f);
+	assert_int_equal(f->broker->env.stats.successions_total, 1);
+	/* Others may wait by now: it does not linger, nor look who they are. */
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_op(f, EFFECT_ZK_DELETE, name);
+	fixture_answer(f, ZK_OK);
+	fixture_no_op(f);
+}
+
+static void holds_when_the_one_before_is_gone_at_the_read(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	ask_behind(f, "LOCK a", 1, (const char *[]){ foreign_low }, name);
+	answer_own(f, name);
+	fixture_op(f, EFFECT_ZK_GET, foreign_low);
+	fixture_answer(f, ZK_NONODE);
+	fixture_expect(f, 0, ":78848");
+	fixture_no_op(f);
+}
+
+/* It stands on its own watch: a deletion by hand is told as soon as it happens. */
+static void is_told_when_its_znode_is_deleted_then(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	is_second(f, name);
+	fixture_watch_contender(f, ZK_WATCH_DELETED, foreign_low);
+	fixture_expect(f, 0, ":78848");
+	fixture_watch_contender(f, ZK_WATCH_DELETED, name);
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
+	fixture_answer_list(f, 1, 1, (const char *[]){ foreign_high });
+	fixture_say(f, 0, "VALID a", ":0");
+}
+
+/* An earlier claim's watch tells of the one before while our own znode is still being read. */
+static void lists_until_its_own_znode_was_read(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	ask_behind(f, "LOCK a", 1, (const char *[]){ foreign_low }, name);
+	fixture_watch_contender(f, ZK_WATCH_DELETED, foreign_low);
+	answer_own(f, name); /* of before somebody deleted it, perhaps */
+	fixture_answer(f, ZK_NONODE);
+	expect_list(f);
+	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	fixture_expect(f, 0, ":78848");
+}
+
+static void lists_after_its_znode_was_written_until_it_is_watched_again(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	is_second(f, name);
+	fixture_watch_contender(f, ZK_WATCH_CHANGED, name);
+	answer_own(f, name);
+	fixture_watch_contender(f, ZK_WATCH_CHANGED, name);
+	fixture_watch_contender(f, ZK_WATCH_DELETED, foreign_low);
+	answer_own(f, name);
+	expect_list(f);
+}
+
+static void lists_when_its_own_znode_went_first(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	is_second(f, name);
+	fixture_watch_contender(f, ZK_WATCH_DELETED, name);
+	fixture_watch_contender(f, ZK_WATCH_DELETED, foreign_low);
+	expect_list(f);
+	fixture_answer_list(f, 1, 0, NULL);
+	fixture_op(f, EFFECT_ZK_GET, name);
+	fixture_answer(f, ZK_NONODE);
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/a"); /* of before the next claim */
+	fixture_answer_list(f, 1, 0, NULL);
+	fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
+	fixture_expect(f, 0, "");
+}
+
+/* Somebody has made one of that name. */
+static void lists_when_its_own_znode_is_another_ones(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	ask_behind(f, "LOCK a", 1, (const char *[]){ foreign_low }, name);
+	fixture_op(f, EFFECT_ZK_GET, name);
+	fixture_answer_get(f, 78, BETA, "");
+	answer_before(f, foreign_low);
+	expect_list(f);
+	fixture_answer_list(f, 1, 2, (const char *[]){ name, foreign_low });
+	fixture_no_op(f);
+	fixture_watch_contender(f, ZK_WATCH_DELETED, foreign_low);
+	expect_list(f);
+}
+
+static void lists_where_more_were_before_it(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	ask_behind(f, "LOCK a", 2, (const char *[]){ foreign_low, between }, name);
+	answer_before(f, between);
+	fixture_no_op(f);
+	fixture_watch_contender(f, ZK_WATCH_DELETED, between);
+	expect_list(f);
+	fixture_answer_list(f, 1, 2, (const char *[]){ name, foreign_low });
+	answer_own(f, name);
+	answer_before(f, foreign_low);
+	fixture_watch_contender(f, ZK_WATCH_DELETED, foreign_low);
+	fixture_expect(f, 0, ":78848");
+}
+
+/* The one before has come to hold it: who else is before is asked while that one works, and once. */
+static void learns_from_the_holders_data_that_it_is_next(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	ask_behind(f, "LOCK a", 2, (const char *[]){ foreign_low, between }, name);
+	answer_before(f, between);
+	fixture_watch_contender(f, ZK_WATCH_CHANGED, between);
+	fixture_op(f, EFFECT_ZK_GET, between);
+	fixture_answer_get(f, 70, BETA, holder_data);
+	expect_list(f);
+	fixture_answer_list(f, 1, 2, (const char *[]){ name, between });
+	answer_own(f, name);
+	fixture_watch_contender(f, ZK_WATCH_DELETED, between);
+	fixture_expect(f, 0, ":78848");
+	fixture_no_op(f);
+}
+
+/* A znode that was made by hand may have an older number than the holder's. */
+static void does_not_take_the_holders_data_for_a_list(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	ask_behind(f, "LOCK a", 2, (const char *[]){ foreign_low, between }, name);
+	fixture_op(f, EFFECT_ZK_GET, between);
+	fixture_answer_get(f, 70, BETA, holder_data);
+	expect_list(f);
+	fixture_answer_list(f, 1, 3, (const char *[]){ name, foreign_low, between });
+	fixture_watch_contender(f, ZK_WATCH_CHANGED, between);
+	fixture_op(f, EFFECT_ZK_GET, between);
+	fixture_answer_get(f, 70, BETA, holder_data);
+	fixture_no_op(f);
+	fixture_watch_contender(f, ZK_WATCH_DELETED, between);
+	expect_list(f);
+}
+
+static void a_reader_is_second_behind_one_writer(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	ask_behind(f, "LOCK a SHARED", 2, (const char *[]){ reader_low, foreign_low }, name);
+	answer_own(f, name);
+	answer_before(f, foreign_low);
+	fixture_watch_contender(f, ZK_WATCH_DELETED, foreign_low);
+	fixture_expect(f, 0, ":78848");
+	fixture_no_op(f);
+	/* Another reader joins when it is known who waits. */
+	fixture_say(f, 1, "LOCK a SHARED", "");
+	assert_true(fixture_op(f, EFFECT_ZK_LIST, "/lb/a")->effect.watch);
+	fixture_answer_list(f, 1, 2, (const char *[]){ reader_low, name });
+	fixture_expect(f, 1, ":78848");
+}
+
+static void a_writer_is_not_second_behind_a_reader_and_a_writer(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	ask_behind(f, "LOCK a", 2, (const char *[]){ reader_low, foreign_low }, name);
+	answer_before(f, foreign_low);
+	fixture_no_op(f);
+}
+
+/* What this host has before it goes first, and its end is known by the answer. */
+static void behind_its_host_and_another_it_is_second_once_its_host_is_gone(void **state)
+{
+	struct fixture *f = *state;
+	char name[128], next[128];
+
+	fixture_held(f, name);
+	fixture_ask(f, 1, "LOCK a");
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_answer_made(f, 10, 90, next, sizeof(next));
+	fixture_answer_list(f, 1, 3, (const char *[]){ name, foreign_high, next });
+	fixture_op(f, EFFECT_ZK_DELETE, name);
+	fixture_answer(f, ZK_OK);
+	fixture_op(f, EFFECT_ZK_GET, next);
+	fixture_answer_get(f, 90, SESSION, "");
+	answer_before(f, foreign_high);
+	fixture_watch_contender(f, ZK_WATCH_DELETED, foreign_high);
+	fixture_expect(f, 1, ":92160");
+	fixture_no_op(f);
+}
+
+static void behind_its_host_that_is_not_gone_yet_a_list_decides(void **state)
+{
+	struct fixture *f = *state;
+	char name[128], next[128];
+
+	fixture_held(f, name);
+	fixture_ask(f, 1, "LOCK a");
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_answer_made(f, 10, 90, next, sizeof(next));
+	fixture_answer_list(f, 1, 3, (const char *[]){ name, foreign_high, next });
+	fixture_op(f, EFFECT_ZK_DELETE, name);
+	fixture_answer(f, ZK_REFUSED);
+	fixture_answer_get(f, 90, SESSION, "");
+	answer_before(f, foreign_high);
+	fixture_no_op(f);
+	fixture_watch_contender(f, ZK_WATCH_DELETED, foreign_high);
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
+	fixture_expect(f, 1, "");
+}
+
+static void a_new_connection_begins_with_a_list(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	is_second(f, name);
+	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
+	fixture_reconnected(f);
+	fixture_watch_contender(f, ZK_WATCH_DELETED, foreign_low);
+	expect_list(f);
+	fixture_answer_list(f, 1, 2, (const char *[]){ name, foreign_low });
+	answer_own(f, name);
+	answer_before(f, foreign_low);
+	fixture_watch_contender(f, ZK_WATCH_DELETED, foreign_low);
+	fixture_expect(f, 0, ":78848");
+}
+
+/* It has gone before that pays. */
+static void a_try_does_not_watch_its_own_znode(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	f->conf.try_ns = 100 * MS;
+	ask_behind(f, "LOCK a WAIT 0", 1, (const char *[]){ idle_low }, name);
+	answer_before(f, idle_low);
+	fixture_no_op(f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(holds_when_the_one_before_goes_and_lists_nothing),
+		TEST(holds_when_the_one_before_is_gone_at_the_read),
+		TEST(is_told_when_its_znode_is_deleted_then),
+		TEST(lists_until_its_own_znode_was_read),
+		TEST(lists_after_its_znode_was_written_until_it_is_watched_again),
+		TEST(lists_when_its_own_znode_went_first),
+		TEST(lists_when_its_own_znode_is_another_ones),
+		TEST(lists_where_more_were_before_it),
+		TEST(learns_from_the_holders_data_that_it_is_next),
+		TEST(does_not_take_the_holders_data_for_a_list),
+		TEST(a_reader_is_second_behind_one_writer),
+		TEST(a_writer_is_not_second_behind_a_reader_and_a_writer),
+		TEST_IN(behind_its_host_and_another_it_is_second_once_its_host_is_gone, claim_setup_strict),
+		TEST_IN(behind_its_host_that_is_not_gone_yet_a_list_decides, claim_setup_strict),
+		TEST(a_new_connection_begins_with_a_list),
+		TEST(a_try_does_not_watch_its_own_znode),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
