@@ -117,7 +117,7 @@ void cmd_select(struct client *c, struct call *call)
 	if (slice_is(call->argv[1], "0"))
 		reply_status(c, "OK");
 	else
-		reply_error(c, ERROR_ERR, "there is only one database: SELECT 0");
+		reply_error(c, ERROR_ERR, "there is only database 0: take the number of another one from the URL");
 }
 
 void cmd_info(struct client *c, struct call *call)

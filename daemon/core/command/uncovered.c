@@ -19,6 +19,7 @@ static const struct {
 	{ "nothing is published here: who waits for a lock asks again, or waits with LOCK",
 	  { "PUBLISH", "SPUBLISH", "SUBSCRIBE", "PSUBSCRIBE", "SSUBSCRIBE", "UNSUBSCRIBE", "PUNSUBSCRIBE",
 	    "SUNSUBSCRIBE", "PUBSUB" } },
+	{ "there is no log-in, for the kernel tells which user connects: take the password from the URL", { "AUTH" } },
 	{ "there are no transactions here: release or extend a lock by its value, with a script that compares it",
 	  { "MULTI", "EXEC", "DISCARD", "WATCH", "UNWATCH" } },
 };
