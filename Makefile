@@ -87,7 +87,7 @@ CORE_port += port/entry.c port/seal.c
 # A ledger likewise, piece by piece; and it is read.
 CORE_top += record.c record_check.c salvage.c salvaging.c
 CORE_hosts += hosts/letter_ledger.c
-CORE_lock += lock/bearer.c lock/borne.c lock/place.c lock/lock_ledger.c lock/client_ledger.c lock/client_entry.c
+CORE_lock += lock/bearer.c lock/lifeline.c lock/borne.c lock/place.c lock/lock_ledger.c lock/client_ledger.c lock/client_entry.c
 CORE_claim += claim/claim_ledger.c claim/claim_entry.c
 CORE_port += port/ledger.c port/ledger_view.c
 # Scripts of Redis's clients.
@@ -98,7 +98,7 @@ IO_FLOORS = top handover socket zookeeper files base
 IO_top = loop.c crash.c recorder.c keep.c notify.c reload.c signals.c watchdog.c
 IO_handover = handover/handover.c handover/takeover.c handover/identity.c handover/program.c handover/store.c \
 	handover/channel.c handover/sealed.c
-IO_socket = socket/server.c socket/accept.c socket/conn.c socket/conn_output.c socket/conn_room.c socket/conn_watch.c socket/socket_pools.c socket/party.c socket/kept.c socket/kin.c socket/listen.c
+IO_socket = socket/server.c socket/accept.c socket/conn.c socket/conn_output.c socket/conn_room.c socket/conn_watch.c socket/socket_pools.c socket/party.c socket/kept.c socket/kin.c socket/lifelines.c socket/listen.c
 IO_zookeeper = zookeeper/zookeeper.c zookeeper/former.c zookeeper/handle.c zookeeper/attempts.c zookeeper/handshake.c \
 	zookeeper/farewell.c zookeeper/ops.c zookeeper/paths.c zookeeper/probe.c zookeeper/reply.c zookeeper/resolve.c \
 	zookeeper/secret.c zookeeper/digest.c
@@ -132,8 +132,8 @@ UNIT_session = test_proof.c test_window.c test_budget.c
 UNIT_port = test_access.c test_work.c test_effects.c test_ledger.c test_entry.c
 UNIT_CORE = test_core_snapshot.c test_core_salvage.c test_core_handed_over.c \
 	test_core_access.c test_core_names.c test_core_reserve.c test_core_answers.c test_core_lock.c test_core_try.c test_core_mode.c test_core_readers.c \
-	test_core_lease.c test_core_bearer.c test_core_place.c test_core_enqueue.c test_core_deadlock.c test_core_mlock.c test_core_claim.c \
-	test_core_second.c test_core_outcome.c test_core_refused.c test_core_traffic.c \
+	test_core_lease.c test_core_bearer.c test_core_lifeline.c test_core_place.c test_core_enqueue.c test_core_deadlock.c \
+	test_core_mlock.c test_core_claim.c test_core_second.c test_core_outcome.c test_core_refused.c test_core_traffic.c \
 	test_core_flavour.c test_core_kind.c test_core_election.c test_core_observe.c test_core_semaphore.c \
 	test_core_limit.c test_core_gather.c test_core_permits.c test_core_circles.c test_core_query.c \
 	test_core_audit.c test_core_census.c test_core_revoke.c test_core_force.c test_core_mail.c test_core_session.c \
@@ -152,7 +152,7 @@ UNIT_LIBRARY = test_library_delegation.c
 FUZZ = fuzz_conf.c fuzz_rule.c fuzz_resp.c fuzz_snapshot.c fuzz_salvage.c fuzz_script.c
 SIM = snapshots.c kills.c sim.c world.c host.c load.c saved.c caller.c asks.c answers.c told.c checks.c clutter.c census.c entitled.c elections.c \
 	readers.c known.c deadlocks.c several.c tries.c permits.c permits_foreign.c forced.c faults.c foreign.c reloads.c ballast.c \
-	shares.c anything.c anything_asks.c anything_checks.c anything_rules.c anything_values.c anything_letters.c anything_places.c anything_meddler.c sched.c trace.c fakezk_ensemble.c fakezk_handle.c \
+	shares.c anything.c anything_asks.c anything_checks.c anything_rules.c anything_values.c anything_processes.c anything_letters.c anything_places.c anything_meddler.c sched.c trace.c fakezk_ensemble.c fakezk_handle.c \
 	fakezk_server.c fakezk_tree.c
 # Weather that no seed chooses by itself; _ is a space.
 OTHER_MIXES = spent spent,_operator permits calm_permits permits,_operator permits_standalone load refused late \

@@ -52,6 +52,7 @@ struct daemon {
 	struct loop *loop;
 	struct worker *worker, *reader; /* reader: reads the configuration, which may block for long */
 	struct server *server;
+	struct lifelines *lifelines;
 	struct zookeeper *zookeeper;
 	struct tokens *tokens;
 	struct signals *signals;

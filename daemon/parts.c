@@ -24,6 +24,7 @@
 #include "io/recorder.h"
 #include "io/reload.h"
 #include "io/signals.h"
+#include "io/socket/lifelines.h"
 #include "io/socket/socket_pools.h"
 #include "io/watchdog.h"
 #include "io/zookeeper/former.h"
@@ -78,6 +79,7 @@ int parts_make(struct daemon *d, const struct conf_source *source)
 	d->reload = reload_new(feed_base(d->feed), d->reader, &d->notify, &reload_conf);
 	d->server = server_new(d->feed, d->listener.fd, d->operators.fd, &server_conf);
 	d->broker.sockets = server_accounts(d->server);
+	d->lifelines = lifelines_new(d->feed, server_accounts(d->server));
 	saved_bearers(d->saved, broker_has_bearers(feed_broker(d->feed)));
 	d->broker.sockets_words = socket_pools_words;
 	if (d->broker.standalone)
@@ -105,6 +107,7 @@ int parts_make(struct daemon *d, const struct conf_source *source)
 							     .zookeeper = d->zookeeper });
 	d->keep = keep_new(&d->notify, d->handover, &d->conf_fd);
 	d->loop = loop_new(d->feed, &(struct loop_adapters){ .server = d->server,
+							     .lifelines = d->lifelines,
 							     .reload = d->reload,
 							     .keep = d->keep,
 							     .notify = &d->notify,
@@ -145,6 +148,7 @@ void parts_free(struct daemon *d, bool close_session, int status)
 		zookeeper_stop(d->zookeeper, close_session);
 	listen_close(&d->listener);
 	listen_close(&d->operators);
+	lifelines_free(d->lifelines);
 	server_free(d->server);
 	notify_close(&d->notify);
 	if (d->worker && worker_stop(d->worker, FAREWELL_NS) < 0)

@@ -12,6 +12,7 @@
 _Static_assert(SOURCE_COUNT < 64, "a bit for each");
 
 static const uint64_t TAKES = OF(LOCK) | OF(MLOCK) | OF(ENQUEUE) | OF(CAMPAIGN);
+static const uint64_t SETS = OF(SET) | OF(SETNX);
 static const uint64_t SHOWS = OF(GET) | OF(EXISTS) | OF(TTL) | OF(PTTL) | OF(TOKEN);
 static const uint64_t KEEPS = OF(DEL) | OF(UNLINK) | OF(EXPIRE) | OF(PEXPIRE);
 static const uint64_t RUNS = OF(EVAL) | OF(EVALSHA);
@@ -28,7 +29,7 @@ static uint64_t sources_of(enum error_code code)
 	case ERROR_BADNAME:
 		return TAKES | HAS | OF(CANCEL) | OF(ACQUIRE) | OF(LIMIT) | OF(VALID) | OF(LEADER) | OF(OBSERVE) |
 		       OF(UNOBSERVE) | OF(HOLDERS) | OF(QUEUE) | OF(WHY) | OF(REVOKE) | OF(FORCEUNLOCK) |
-		       OF(ACCESS) | OF(SET) | SHOWS | KEEPS | RUNS;
+		       OF(ACCESS) | SETS | SHOWS | KEEPS | RUNS;
 	case ERROR_HELD:
 		return TAKES;
 	case ERROR_NOTHELD:
@@ -40,16 +41,16 @@ static uint64_t sources_of(enum error_code code)
 	case ERROR_DENIED:
 		return OF(FORCEUNLOCK) | OF(LIMIT) | OF(CLIENT) | OF(RESTART) | OF(RELOAD) | OF(CONFIG) | OF(ACCESS) |
 		       OF(ACCOUNTS) | OF(LOG) | OF(DRAIN) | OF(AUDIT) | OF(REVOKE) |
-		       TAKES | OF(ACQUIRE) | OF(OBSERVE) | OF(LEADER) | OF(SET) | KEEPS | RUNS;
+		       TAKES | OF(ACQUIRE) | OF(OBSERVE) | OF(LEADER) | SETS | KEEPS | RUNS;
 	case ERROR_MISMATCH:
 		return TAKES | OF(UNLOCK) | OF(MUNLOCK) | OF(DOWNGRADE) | OF(RENEW) | OF(RESIGN) | OF(ACQUIRE) | OF(LIMIT) |
-		       OF(LEADER) | OF(OBSERVE) | OF(SET) | RUNS | FAILED | UNOBSERVED;
+		       OF(LEADER) | OF(OBSERVE) | SETS | RUNS | FAILED | UNOBSERVED;
 	case ERROR_UNAVAILABLE:
 		return OF(LOCK) | OF(MLOCK) | OF(CAMPAIGN) | OF(ACQUIRE) | OF(LIMIT) | OF(LEADER) | OF(HOLDERS) | OF(QUEUE) |
-		       OF(LOCKS) | OF(HOSTS) | OF(AUDIT) | OF(REVOKE) | OF(FORCEUNLOCK) | OF(SET) | SHOWS | KEEPS | RUNS |
+		       OF(LOCKS) | OF(HOSTS) | OF(AUDIT) | OF(REVOKE) | OF(FORCEUNLOCK) | SETS | SHOWS | KEEPS | RUNS |
 		       FAILED | UNOBSERVED;
 	case ERROR_DRAINING:
-		return TAKES | OF(SET) | RUNS | OF(ACQUIRE) | OF(OBSERVE) | OF(AUDIT) | OF(RESTART) | OF(RELOAD) |
+		return TAKES | SETS | RUNS | OF(ACQUIRE) | OF(OBSERVE) | OF(AUDIT) | OF(RESTART) | OF(RELOAD) |
 		       OF(DRAIN) | FAILED;
 	case ERROR_NOPROTO:
 		return OF(HELLO);

@@ -30,7 +30,8 @@
 	X(LEADER, 2, 2, "readonly", "Who leads, on any host, and its data: LEADER name") \
 	X(OBSERVE, 2, 2, "readonly fast", "Be told who leads, now and with each change: OBSERVE name") \
 	X(UNOBSERVE, 2, 2, "readonly fast", "Stop observing an election: UNOBSERVE name") \
-	X(SET, 3, 8, "write", "Take a lock as in Redis, or extend it: SET name value NX|XX PX ms|EX s|PXAT ms|EXAT s") \
+	X(SET, 3, 8, "write", "Take a lock as in Redis, or extend it: SET name value NX|XX [PX ms|EX s|PXAT ms|EXAT s]") \
+	X(SETNX, 3, 3, "write", "Take a lock as in Redis, until this process ends: SETNX name value") \
 	X(GET, 2, 2, "readonly", "The value under which a lock is held: GET name") \
 	X(EXISTS, 2, 65, "readonly", "How many of these locks are held, on any host: EXISTS name ...") \
 	X(TTL, 2, 2, "readonly", "Seconds until the lease of a lock ends: TTL name") \

@@ -142,6 +142,7 @@ const char *accounts_wrong(const struct broker *b)
 	const struct letter *l;
 	const struct client *c;
 	const struct knock *k;
+	const struct lifeline *line;
 	const struct lock *lock;
 	const char *wrong;
 	size_t i = 0;
@@ -155,6 +156,8 @@ const char *accounts_wrong(const struct broker *b)
 	qsort(r.counts, r.count, sizeof(r.counts[0]), by_account);
 	TAILQ_FOREACH(c, &b->locks.clients, link)
 		add_client(&r, c);
+	TAILQ_FOREACH(line, &b->locks.lifelines, link)
+		add(&r, line->charge.account, POOL_MEMORY, sizeof(*line));
 	TAILQ_FOREACH(lock, &b->locks.used, link)
 		add_lock(&r, lock);
 	TAILQ_FOREACH(l, &b->hosts.letters, link) {

@@ -53,6 +53,7 @@ struct broker *broker_new(const struct broker_conf *conf, uint64_t seed, int64_t
 	b->stop_timer.kind = TIMER_STOP;
 	b->directories.token_next = b->directories.token_limit = 1;
 	TAILQ_INIT(&b->locks.clients);
+	TAILQ_INIT(&b->locks.lifelines);
 	TAILQ_INIT(&b->env.works);
 	TAILQ_INIT(&b->locks.walks);
 	TAILQ_INIT(&b->locks.searches);
@@ -69,6 +70,7 @@ struct broker *broker_new(const struct broker_conf *conf, uint64_t seed, int64_t
 	TAILQ_INIT(&b->locks.knocks);
 	map_init(&b->locks.places, 0, 0);
 	map_init(&b->locks.ids, 0, 0);
+	map_init(&b->locks.lifeline_pids, 0, 0);
 	map_init(&b->locks.users, 0, 0); /* by account: nobody chooses where one is */
 	pools_configure(&b->env);
 	hosts_init(&b->hosts);
@@ -114,6 +116,7 @@ void broker_free(struct broker *b)
 	map_deinit(&b->locks.places);
 	map_deinit(&b->locks.knocked);
 	map_deinit(&b->locks.ids);
+	map_deinit(&b->locks.lifeline_pids);
 	map_deinit(&b->locks.users);
 	names_deinit(&b->directories);
 	accounts_deinit(&b->env.accounts);
@@ -309,6 +312,9 @@ static void work(struct broker *b)
 			bid_go_on(container_of(w, struct bid, work));
 			done += BID_STEPS;
 			break;
+		case WORK_LIFELINE:
+			done += bid_cut(container_of(w, struct lifeline, work), WORK_TURN_STEPS - done);
+			break;
 		case WORK_INQUIRY:
 			command_again(&b->hosts, container_of(w, struct inquiry, work));
 			done = WORK_TURN_STEPS; /* one answer at a time waits until all is settled */
@@ -321,13 +327,26 @@ static void work(struct broker *b)
 	work_turn_over(works, worker, done);
 }
 
+static void tick(struct broker *b)
+{
+	if (!b->started)
+		start(b);
+	work(b);
+}
+
+static void former_told(struct broker *b, const struct event *event)
+{
+	if (event->type == EVENT_FORMER_FREE)
+		former_free(&b->ensemble, event->former.session);
+	else
+		former_over(&b->ensemble, event);
+}
+
 static void dispatch(struct broker *b, const struct event *event)
 {
 	switch (event->type) {
 	case EVENT_TIME:
-		if (!b->started)
-			start(b);
-		work(b);
+		tick(b);
 		break;
 	case EVENT_CLIENT_CONNECTED:
 		connection_begin(b, event);
@@ -343,6 +362,9 @@ static void dispatch(struct broker *b, const struct event *event)
 		break;
 	case EVENT_CLIENT_PROCESS:
 		connection_process(client_of(b, event->conn), event);
+		break;
+	case EVENT_LIFELINE:
+		lifeline_told(&b->locks, event);
 		break;
 	case EVENT_CLIENT_GROUPS:
 		client_set_groups(client_of(b, event->conn), &event->groups);
@@ -377,10 +399,8 @@ static void dispatch(struct broker *b, const struct event *event)
 		tokens_reserved(b, event->tokens.limit);
 		break;
 	case EVENT_FORMER_FREE:
-		former_free(&b->ensemble, event->former.session);
-		break;
 	case EVENT_FORMER_OVER:
-		former_over(&b->ensemble, event);
+		former_told(b, event);
 		break;
 	case EVENT_RESTART_OVER:
 		restart_over(&b->locks, event);
@@ -484,6 +504,7 @@ static void resume(struct broker *b)
 	bool reload = false;
 
 	b->restored = false;
+	lifelines_resume(&b->locks);
 	if (!b->env.conf->standalone && b->started)
 		ensemble_resume(&b->ensemble);
 	TAILQ_FOREACH(c, &b->locks.clients, link) {
@@ -531,8 +552,8 @@ void broker_handle(struct broker *b, int64_t now_ns, const struct event *event, 
 		close_clients(b);
 		settle(b);
 	} while (!TAILQ_EMPTY(&b->locks.closing));
-	if (b->env.stopping && b->locks.grant_count == b->locks.lost_count)
-		drain_end(b, true);
+	if (b->env.stopping && drain_is_over(b))
+		drain_end(b, !b->locks.bearers_hold);
 	assert(TAILQ_EMPTY(&b->locks.outcomes));
 	b->env.out = NULL;
 }
@@ -563,7 +584,7 @@ bool broker_has_client(const struct broker *b, uint32_t conn)
 
 bool broker_has_bearers(const struct broker *b)
 {
-	return b->locks.bearers_hold;
+	return !b->env.conf->standalone && b->locks.bearers_hold;
 }
 
 bool broker_owns_much(const struct broker *b, uint32_t conn)

@@ -136,6 +136,7 @@ static void check(const struct broker *b, const char **wrong)
 		CHECK((c->bearer || b->locks.conns[c->conn] == c) && client_by_id(&b->locks, c->id) == c);
 		CHECK(!c->bearer || (n + n_requests == 1 && !n_lost && !c->asking));
 		CHECK(!c->bearer || (bearer_has_place(c) ? !c->bid && c->bearer->place.lock : c->bid || !n_requests));
+		CHECK(!c->bearer || !c->is_holder || !TAILQ_FIRST(&c->grants)->lease.place == (c->bearer->lifeline != NULL));
 		bearers += c->bearer != NULL;
 		bearers_hold += c->bearer && c->is_holder;
 		CHECK(c->is_holder == (n > n_lost));
@@ -147,7 +148,7 @@ static void check(const struct broker *b, const char **wrong)
 		blocked += c->request != NULL;
 	}
 	CHECK(clients == b->locks.client_count && bearers == b->locks.bearer_count);
-	CHECK(b->env.conf->standalone || bearers_hold == b->locks.bearers_hold);
+	CHECK(bearers_hold == b->locks.bearers_hold);
 	CHECK(requests == b->locks.request_count && requests == waiting && blocked == b->locks.blocked_count);
 	CHECK(grants == b->locks.grant_count && grants == held && lost == b->locks.lost_count);
 	CHECK(!env_halts(&b->env) || !b->locks.request_count);

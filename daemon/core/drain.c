@@ -14,6 +14,16 @@ void drain(struct broker *b)
 	heap_set(&b->env.timers, &b->stop_timer, b->env.now_ns + b->env.conf->stop_timeout_ns);
 }
 
+bool drain_is_over(const struct broker *b)
+{
+	const struct locks *l = &b->locks;
+
+	if (l->grant_count - l->lost_count != l->bearers_hold)
+		return false;
+	return !l->bearers_hold || b->env.conf->standalone || !b->ensemble.session.connected ||
+	       b->directories.claim_count <= l->bearers_hold;
+}
+
 void drain_end(struct broker *b, bool close_session)
 {
 	struct effect *e;

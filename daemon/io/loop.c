@@ -19,6 +19,7 @@
 #include "io/notify.h"
 #include "io/recorder.h"
 #include "io/reload.h"
+#include "io/socket/lifelines.h"
 #include "io/socket/server.h"
 #include "io/socket/socket_pools.h"
 #include "io/zookeeper/former.h"
@@ -103,6 +104,12 @@ static __attribute__((noinline)) void loop_effect(struct loop *l, const struct e
 		break;
 	case EFFECT_PROCESS:
 		server_process(l->to.server, effect->conn, effect->pid);
+		break;
+	case EFFECT_LIFELINE:
+		lifelines_watch(l->to.lifelines, effect, text);
+		break;
+	case EFFECT_LIFELINE_OVER:
+		lifelines_over(l->to.lifelines, effect->lifeline.number);
 		break;
 	case EFFECT_FORMER_ADD:
 		saved_add_former(l->to.saved, effect->session);
@@ -275,6 +282,7 @@ static bool loop_settle(struct loop *l)
 		/* Before anything is written: a client that has read its reply must find the ledger up to date after a crash. */
 		feed_carried_out(l->feed);
 		server_settle(l->to.server);
+		lifelines_settle(l->to.lifelines);
 		if (l->to.zookeeper)
 			zookeeper_settle(l->to.zookeeper);
 		if (l->to.former)

@@ -20,6 +20,7 @@ struct keep;
 struct keeper;
 struct page;
 struct recorder;
+struct lifelines;
 struct reload;
 struct saved;
 struct server;
@@ -30,6 +31,7 @@ struct zookeeper;
 /* What carries out the effects. All must outlive the loop. */
 struct loop_adapters {
 	struct server *server;
+	struct lifelines *lifelines;
 	struct reload *reload;
 	struct keep *keep;
 	struct keeper *keeper; /* NULL: there is none */

@@ -92,7 +92,12 @@ class Shapes:
     def set(self):
         words = [[self.rng.choice(["NX", "NX", "XX"])], self.rng.choice([["PX", 30], ["PX", 1000], ["EX", 1]])]
         self.rng.shuffle(words)
+        if self.rng.random() < 0.3:
+            return [self.name(), self.value(), "NX"]
         return [self.name(), self.value(), *words[0], *words[1]]
+
+    def setnx(self):
+        return [self.name(), self.value()]
 
     def get(self):
         return [self.name()]

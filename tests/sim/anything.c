@@ -47,6 +47,8 @@ static void gone_due(void *peer, uint64_t life)
 	p->going = true;
 	host_handle(h, &(struct event){ .type = EVENT_CLIENT_GONE, .conn = p->conn });
 	p->going = false;
+	if (h->w->seed % 2 && (h->w->leaving || rng_percent(&h->w->rng, 50)))
+		any_process_end(h, p->conn);
 }
 
 void any_cut_one(struct host *h, uint32_t conn)
@@ -154,7 +156,7 @@ static void connect_peer(struct any_peer *p)
 	e.connected.pid = 1000 + p->conn;
 	e.connected.uid = p->conn % 3;
 	e.connected.privileged = p->conn % 3 < 2;
-	e.connected.started = 1 + p->conn;
+	e.connected.started = any_process_begin(p->host, p->conn);
 	e.connected.comm = SLICE("any");
 	any_rules_connect(p, &e);
 	host_handle(p->host, &e);
@@ -173,6 +175,8 @@ static void act(struct any_peer *p)
 	if (!p->on) {
 		if (!w->leaving && !p->host->ghosts[p->conn].on)
 			connect_peer(p);
+		else if (w->leaving)
+			any_process_end(p->host, p->conn);
 	} else if (w->leaving || rng_percent(&w->rng, is_late(p->host) ? 20 : 2)) {
 		gone_due(p, p->life);
 	} else if (rng_below(&w->rng, 200) == 0) {

@@ -11,7 +11,8 @@
  *   - nobody waits for itself, as far as deadlock detection looks
  *   - each request gets one reply; one that asks ZooKeeper or other hosts gets it in bounded time once all is well
  *   - an MLOCK that was not granted leaves nothing behind
- *   - a lock that is held under a value stays so until its lease ends, unless something takes it (anything_values.c)
+ *   - a lock that is held under a value stays so until its lease or the process that it is tied to ends, unless something
+ *     takes it (anything_values.c)
  *   - values that are refused again and again are served in order, and cost at most a second (anything_places.c)
  *   - what is done under a value on another host is done once, and told as it is (anything_letters.c)
  *   - a client that waits for a lock that nobody holds is granted it once all is well
@@ -25,7 +26,7 @@
 #include "core/state.h"
 #include "world.h"
 
-enum { ANY_PEERS = 6, ANY_NAMES = 6, ANY_GONE = 512, ANY_REPLY = 256, ANY_RULES = 4, ANY_LETTERS = 64 };
+enum { ANY_PEERS = 6, ANY_NAMES = 6, ANY_GONE = 512, ANY_REPLY = 256, ANY_RULES = 4, ANY_LETTERS = 64, ANY_LINES = 64 };
 
 /* What an observer was told of an election. */
 struct any_told {
@@ -90,10 +91,27 @@ struct any_peer {
 	char reply[ANY_REPLY]; /* its beginning */
 };
 
+/* The process of a client: the number of its connection tells its own. */
+struct any_process {
+	bool lives;
+	uint64_t started;
+};
+
+/* A process that the broker wants to be watched. */
+struct any_line {
+	uint64_t life; /* 0: none */
+	uint64_t number, started;
+	uint32_t pid;
+	bool must, is_told;
+	enum process_is told;
+};
+
 /* A lock that is held under a value, as it was seen last. */
 struct any_value {
 	int64_t token; /* 0: none */
-	int64_t due;   /* the end of its lease */
+	int64_t due;   /* the end of its lease; 0: it has none, and is tied to: */
+	uint32_t pid;
+	uint64_t started;
 	char text[512];
 	size_t len;
 	uint32_t uid;
@@ -117,6 +135,8 @@ struct any_host {
 	int64_t borne[ANY_NAMES];           /* the token of the bearer's grant, if there is one */
 	struct any_value values[ANY_NAMES];
 	struct any_place places[ANY_NAMES];
+	struct any_process processes[ANY_PEERS];
+	struct any_line lines[ANY_LINES];
 	enum command asked;          /* the latest request */
 	struct any_shown shown;      /* by that */
 	int64_t right_at[ANY_NAMES]; /* when what it knows of the leader was last right, or known to nobody here */
@@ -185,6 +205,16 @@ void letters_replied(const struct any_peer *p, struct slice reply);
 void letters_created(struct host *h, struct slice path, struct slice data);
 /* One that is not long under way may release or extend that. */
 bool letters_ask(const struct host *h, int name, const struct any_value *v, bool releases);
+
+/* anything_processes.c */
+/* The instant at which the process of that client started, which is another one than before if that has ended. */
+uint64_t any_process_begin(struct host *h, uint32_t conn);
+void any_process_end(struct host *h, uint32_t conn);
+bool any_process_lives(const struct host *h, uint32_t pid, uint64_t started);
+/* EFFECT_LIFELINE and EFFECT_LIFELINE_OVER. */
+void lines_effect(struct host *h, const struct effect *e);
+/* Another adapter is there. */
+void lines_forget(struct host *h);
 
 /* anything_rules.c */
 void any_rules_init(struct host *h);

@@ -113,7 +113,8 @@ static const char *const lines[] = {
 static const char *const value_lines[] = {
 	"SET F U NX PX E", "SET F U NX PX E", "SET F U NX PX E", "SET F U NX PX E", "SET F U NX PX E",
 	"SET N V NX PX E", "SET N V NX PX E", "SET N V NX PX E", "SET N V PX E NX", "SET N V NX EX K",
-	"SET N V XX PX E", "SET N V XX PX E", "SET N V NX",      "GET N",           "EXISTS N N",
+	"SET N V XX PX E", "SET N V XX PX E", "SET N V NX",      "SET N V NX",      "SETNX N V",
+	"SET N V XX",      "GET N",           "EXISTS N N",
 	"TTL N",           "PTTL N",          "TOKEN N V",       "DEL N",           "DEL N",
 	"DEL N N",         "UNLINK N",        "EXPIRE N K",      "PEXPIRE N E",
 	/* clang-format off */

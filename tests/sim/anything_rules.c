@@ -287,6 +287,8 @@ static int verb_of(enum command command, const struct slice *words, size_t count
 	case COMMAND_ENQUEUE:
 	case COMMAND_MLOCK:
 		return says_shared(words, count) ? RULE_shared : RULE_lock;
+	case COMMAND_SETNX:
+		return RULE_lock;
 	case COMMAND_SET: /* XX takes nothing */
 		return values_says_nx(words, count) ? RULE_lock : -1;
 	case COMMAND_ACQUIRE:

@@ -3,9 +3,10 @@
  * Locks that are held under a value, in every second world of "anything". Brokers are looked into after every event, also
  * over hand-overs and kills:
  *
- *   - one that is held under a value has a lease, which has not ended
+ *   - one that is held under a value has a lease, which has not ended, or is tied to the process that has set it
+ *   - what is tied to a process is released when the broker is told that it has ended
  *   - it keeps its value and the end of its lease, unless a request of the moment extends it
- *   - without ZooKeeper it goes only when its lease ends, or by a request of the moment
+ *   - without ZooKeeper it goes only when its lease or that process ends, or by a request of the moment
  */
 #include "anything.h"
 
@@ -35,7 +36,7 @@ static bool releases(enum command command)
 
 static bool extends(enum command command)
 {
-	return command == COMMAND_SET || command == COMMAND_EXPIRE || command == COMMAND_PEXPIRE ||
+	return command == COMMAND_SET || command == COMMAND_SETNX || command == COMMAND_EXPIRE || command == COMMAND_PEXPIRE ||
 	       command == COMMAND_EVALSHA;
 }
 
@@ -105,6 +106,11 @@ static const struct grant *borne(const struct host *h, int name)
 	return g && g->client->bearer && !bearer_has_place(g->client) ? g : NULL;
 }
 
+static int64_t due_of(const struct grant *g)
+{
+	return g->lease.place ? g->lease.due_ns : 0;
+}
+
 static void check_same(const struct host *h, int name, const struct any_value *v, const struct grant *g)
 {
 	struct slice value = bytes_view(&g->client->bearer->value);
@@ -112,15 +118,16 @@ static void check_same(const struct host *h, int name, const struct any_value *v
 	if (!slice_eq(value, (struct slice){ v->text, v->len }))
 		world_fail(h->w, -1, "host %d: %s was held under %.*s, and is under %.*s", h->index, any_names[name],
 			   (int)v->len, v->text, (int)value.len, value.data);
-	if (g->lease.due_ns != v->due && !is_asked(h, extends, v) &&
-	    !letters_ask(h, name, v, false))
+	if (due_of(g) != v->due && !is_asked(h, extends, v) && !letters_ask(h, name, v, false))
 		world_fail(h->w, -1, "host %d: the lease of %s was to end at %" PRId64 ", and will at %" PRId64,
-			   h->index, any_names[name], v->due, g->lease.due_ns);
+			   h->index, any_names[name], v->due, due_of(g));
 }
 
 static void check_gone(const struct host *h, int name, const struct any_value *v)
 {
-	if (h->conf.standalone && v->due > host_now(h) && !is_asked(h, releases, v) && !is_asked(h, extends, v) &&
+	bool stays = v->due ? v->due > host_now(h) : any_process_lives(h, v->pid, v->started);
+
+	if (h->conf.standalone && stays && !is_asked(h, releases, v) && !is_asked(h, extends, v) &&
 	    !letters_ask(h, name, v, false))
 		world_fail(h->w, -1, "host %d: %s is not held under %.*s any longer", h->index, any_names[name],
 			   (int)v->len, v->text);
@@ -131,8 +138,10 @@ static void keep(struct any_value *v, const struct grant *g)
 	struct slice value = bytes_view(&g->client->bearer->value);
 
 	v->token = g->token;
-	v->due = g->lease.due_ns;
 	v->uid = g->client->uid;
+	v->due = due_of(g);
+	v->pid = g->client->pid;
+	v->started = g->client->started;
 	v->len = value.len < sizeof(v->text) ? value.len : sizeof(v->text);
 	memcpy(v->text, value.data, v->len);
 }
@@ -143,13 +152,25 @@ void values_forget(struct host *h)
 	memset(any_of(h)->places, 0, sizeof(any_of(h)->places));
 }
 
+static void check_tied(const struct host *h, int name, const struct grant *g)
+{
+	const struct lifeline *l = g->client->bearer->lifeline;
+
+	if (!l || l->pid != g->client->pid || l->started != g->client->started)
+		world_fail(h->w, -1, "host %d: %s is held under a value, without an end", h->index, any_names[name]);
+	if (l->state == LIFELINE_ENDED && !broker_has_work(h->broker))
+		world_fail(h->w, -1, "host %d: %s is held, and its process has ended", h->index, any_names[name]);
+}
+
 void values_check(struct host *h)
 {
 	for (int name = 0; name < ANY_NAMES; name++) {
 		struct any_value *v = &any_of(h)->values[name];
 		const struct grant *g = borne(h, name);
 
-		if (g && (!g->lease.place || g->lease.due_ns < h->broker->env.now_ns))
+		if (g && !g->lease.place)
+			check_tied(h, name, g);
+		else if (g && g->lease.due_ns < h->broker->env.now_ns)
 			world_fail(h->w, -1, "host %d: %s is held under a value, and its lease is over", h->index,
 				   any_names[name]);
 		if (v->token && g && g->token == v->token)

@@ -232,6 +232,7 @@ static void foreign_notified(void *foreign, const struct event *e)
 	case EVENT_CLIENT_HALF_CLOSED:
 	case EVENT_CLIENT_WRITTEN:
 	case EVENT_CLIENT_PROCESS:
+	case EVENT_LIFELINE:
 	case EVENT_CLIENT_GROUPS:
 	case EVENT_CLIENT_LEAVES:
 	case EVENT_CLIENT_GONE:

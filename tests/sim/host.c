@@ -5,6 +5,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "anything.h"
+
 int64_t host_now(const struct host *h)
 {
 	return h->w->sched.now + h->offset;
@@ -116,6 +118,15 @@ static void carry_to_client(struct host *h, const struct effect *e, struct slice
 		caller_close(&h->clients[e->conn]);
 }
 
+static void host_logged(struct host *h, const struct effect *e, struct slice text)
+{
+	if (h->w->any)
+		any_logged(h, e, text);
+	else
+		check_logged(h, text);
+	known_effect(h, e, text);
+}
+
 static void host_carry_out(struct host *h, const struct effects *all, const struct effect *e)
 {
 	struct world *w = h->w;
@@ -158,7 +169,9 @@ static void host_carry_out(struct host *h, const struct effects *all, const stru
 		h->tokens = e->limit;
 		sched_at(&w->sched, w->sched.now + rng_between(&w->rng, 0, 5 * MS), tokens_due, h, h->life);
 		break;
-	case EFFECT_PROCESS:
+	case EFFECT_LIFELINE:
+	case EFFECT_LIFELINE_OVER:
+		lines_effect(h, e);
 		break;
 	case EFFECT_HOLDER:
 		if (e->conn != EFFECT_NO_CONN && !w->any && (e->conn != BALLAST_CONN || !w->ballast.names))
@@ -170,15 +183,12 @@ static void host_carry_out(struct host *h, const struct effects *all, const stru
 	case EFFECT_FORMER_END:
 		saved_end(h, e->session);
 		break;
+	case EFFECT_PROCESS:
 	case EFFECT_RELOAD: /* nobody asks for them */
 	case EFFECT_RESTART:
 		break;
 	case EFFECT_LOG:
-		if (w->any)
-			any_logged(h, e, text);
-		else
-			check_logged(h, text);
-		known_effect(h, e, text);
+		host_logged(h, e, text);
 		break;
 	case EFFECT_STOPPED:
 		if (e->refused)
@@ -234,6 +244,8 @@ void host_zk_notified(void *host, const struct event *e)
 
 void host_goes_on(struct host *h)
 {
+	if (h->w->any)
+		lines_forget(h);
 	known_forget(h);
 	h->began_at = h->w->sched.now;
 	h->stopping = h->opening = false;

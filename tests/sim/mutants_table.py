@@ -14,6 +14,7 @@ from mutants_census import CENSUS
 from mutants_kills import KILLS
 from mutants_rules import RULES
 from mutants_places import PLACES
+from mutants_processes import PROCESSES
 from mutants_scripts import SCRIPTS
 from mutants_second import SECOND
 
@@ -725,4 +726,4 @@ MUTANTS = [
         ("\tclaim_ledger_remove(c);\n\tc->state = CLAIM_LEAVING;\n", "\tc->state = CLAIM_LEAVING;\n")], 100, "kills"),
     ("what a client waits for is not written down as unknown", [
         ("\t\tset_flags(c, flags | (c->record->flags & LEDGER_TOLD));\n", "\t\tset_flags(c, c->record->flags);\n")], 100, "kills"),
-] + ACCOUNTS + CENSUS + KILLS + RULES + PLACES + SCRIPTS + SECOND
+] + ACCOUNTS + CENSUS + KILLS + PROCESSES + RULES + PLACES + SCRIPTS + SECOND

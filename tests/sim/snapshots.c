@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "anything.h"
 #include "core/snapshot.h"
 #include "core/state.h"
 
@@ -89,6 +90,8 @@ static void replace(struct host *h)
 	broker_check(b);
 	broker_free(h->broker);
 	h->broker = b;
+	if (h->w->any)
+		lines_forget(h);
 	kills_record(h);
 	/* The new process has a handle only for a session that there is. */
 	if (!b->env.conf->standalone && !b->ensemble.session.id) {

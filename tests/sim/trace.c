@@ -107,11 +107,15 @@ static void trace_answered(struct host *h, const struct event *e)
 		   e->zk_answered.op, codes[e->zk_answered.code], (int)e->zk_answered.path.len, e->zk_answered.path.data, text);
 }
 
+static const char *const watches[] = { "CREATED", "DELETED", "CHANGED", "CHILDREN" };
+
 void trace_event(struct host *h, const struct event *e)
 {
-	static const char *const watches[] = { "CREATED", "DELETED", "CHANGED", "CHILDREN" };
-
 	switch (e->type) {
+	case EVENT_CLIENT_PROCESS:
+	case EVENT_CLIENT_GROUPS:
+	case EVENT_LIFELINE: /* it was told */
+		break;
 	case EVENT_TIME:
 		trace_line(h->w, LOCKS_MAX, "host %d <- time", h->index);
 		break;
@@ -126,9 +130,6 @@ void trace_event(struct host *h, const struct event *e)
 		break;
 	case EVENT_CLIENT_WRITTEN:
 		trace_line(h->w, -1, "host %d <- client %u was written to", h->index, e->conn);
-		break;
-	case EVENT_CLIENT_PROCESS:
-	case EVENT_CLIENT_GROUPS:
 		break;
 	case EVENT_CLIENT_LEAVES:
 		trace_line(h->w, -1, "host %d <- client %u leaves", h->index, e->conn);
@@ -203,6 +204,13 @@ void trace_effect(struct host *h, const struct effect *e)
 			   text.data);
 		break;
 	case EFFECT_PROCESS:
+		break;
+	case EFFECT_LIFELINE:
+		trace_line(h->w, -1, "host %d -> process %u of %" PRIu64 ": watch it as %" PRIu64, h->index, e->pid,
+			   e->lifeline.started, e->lifeline.number);
+		break;
+	case EFFECT_LIFELINE_OVER:
+		trace_line(h->w, -1, "host %d -> process %" PRIu64 ": watch it no longer", h->index, e->lifeline.number);
 		break;
 	case EFFECT_HOLDER:
 		trace_line(h->w, -1, "host %d -> client %u %s", h->index, e->conn,

@@ -220,6 +220,10 @@ def test_a_daemon_in_a_container_does_not_know_the_numbers_of_others(daemons, pr
     token = token_of(program.do("lock 0 a"))
     (holder,) = operator(daemon, "HOLDERS", "a")
     assert (holder["pid"], holder["command"], holder["token"]) == (0, "", token), "not known"
+    with daemon.client() as c:
+        refused = c.call("SET", "b", "mine", "NX")
+        assert refused.code == "ERR" and "cannot be seen from here: give a time with PX" in str(refused)
+        assert c.call("SET", "b", "mine", "NX", "PX", 600000) == "OK"
     taken = subprocess.run([harness.program("lockbroker"), "-S", daemon.socket, "lock", "--verbose", "-n", "a", "true"],
                            capture_output=True, text=True, timeout=harness.PATIENCE)
     assert (taken.returncode, taken.stderr) == (75, f"lockbroker: The lock a is held on host {daemon.host}.\n")

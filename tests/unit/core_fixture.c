@@ -126,6 +126,24 @@ static bool is_mailbox(const struct fixture *f, const struct effect *e)
 	return !f->mail && slice_is(effects_slice(&f->effects, e->text), "/lb/.mail/alpha");
 }
 
+static void keep_lifeline(struct fixture *f, const struct effect *e)
+{
+	if (e->type == EFFECT_LIFELINE_OVER) {
+		f->lifelines_over++;
+		return;
+	}
+	assert_true(f->lifeline_count < FIXTURE_CONNS);
+	f->lifelines[f->lifeline_count++] = *e;
+}
+
+static void keep_holder(struct fixture *f, const struct effect *e)
+{
+	bool *holds = e->conn == EFFECT_NO_CONN ? &f->bearers : &f->holds[e->conn];
+
+	assert_true(!f->conf.standalone && *holds != e->holds);
+	*holds = e->holds;
+}
+
 static void carry_out(struct fixture *f, const struct effect *e)
 {
 	switch (e->type) {
@@ -169,14 +187,12 @@ static void carry_out(struct fixture *f, const struct effect *e)
 		break;
 	case EFFECT_PROCESS:
 		break;
+	case EFFECT_LIFELINE:
+	case EFFECT_LIFELINE_OVER:
+		keep_lifeline(f, e);
+		break;
 	case EFFECT_HOLDER:
-		if (e->conn == EFFECT_NO_CONN) {
-			assert_true(!f->conf.standalone && f->bearers != e->holds);
-			f->bearers = e->holds;
-			break;
-		}
-		assert_true(!f->conf.standalone && f->holds[e->conn] != e->holds);
-		f->holds[e->conn] = e->holds;
+		keep_holder(f, e);
 		break;
 	case EFFECT_FORMER_ADD:
 		f->added = e->session;

@@ -45,6 +45,8 @@ struct fixture {
 	bool bearers;              /* the same, of those without a connection */
 	int64_t ended[FIXTURE_CONNS]; /* formers, in order */
 	size_t ended_count;
+	struct effect lifelines[FIXTURE_CONNS]; /* EFFECT_LIFELINE, in order */
+	size_t lifeline_count, lifelines_over;
 	int64_t added; /* the former given up last */
 	int64_t tokens;
 	int64_t handshake_ns; /* how long it takes */

@@ -39,6 +39,29 @@ static void expect(struct fixture *f, enum error_code code, const char *const *s
 	}
 }
 
+/* SETNX, of a process that is watched, has that code. */
+static void expect_setnx(struct fixture *f, enum error_code code, const char *words)
+{
+	struct event e = { .type = EVENT_CLIENT_CONNECTED, .conn = 6 };
+
+	e.connected.pid = 106;
+	e.connected.uid = 1000;
+	e.connected.started = 7;
+	fixture_event(f, &e);
+	fixture_ask(f, 6, words);
+	if (f->lifeline_count) {
+		const struct effect *asked = &f->lifelines[--f->lifeline_count];
+
+		fixture_event(f, &(struct event){ .type = EVENT_LIFELINE,
+						  .lifeline = { .number = asked->lifeline.number,
+								.pid = 106,
+								.is = PROCESS_WATCHED } });
+		fixture_pass(f, 0);
+	}
+	note(f, COMMAND_SETNX, 6, code);
+	fixture_simple(f, EVENT_CLIENT_GONE, 6);
+}
+
 /* redlock's of npm, as words without blanks. */
 #define SET_HASH "862f31bf38e9b63ce28d6e9e5143551bb34ef981"
 #define SET_SCRIPT "return--[[]]redis.call('set',KEYS[1],ARGV[1],'NX','PX',ARGV[2])"
@@ -67,8 +90,8 @@ static void names(void **state)
 		"LOCK .", "ENQUEUE .", "MLOCK 1 .", "UNLOCK .", "MUNLOCK 1 .", "DOWNGRADE .", "RENEW . 5", "CANCEL .",
 		"ACQUIRE . LIMIT 1", "RELEASE .", "LIMIT .", "VALID .", "CAMPAIGN . DATA x", "RESIGN .", "LEADER .",
 		"OBSERVE .", "UNOBSERVE .", "HOLDERS .", "QUEUE .", "WHY .", "REVOKE .", "FORCEUNLOCK .",
-		"SET . v NX PX 1", "GET .", "EXISTS a .", "TTL .", "PTTL .", "TOKEN . v", "DEL .", "UNLINK .", "EXPIRE . 1",
-		"PEXPIRE . 1", "EVAL " SET_SCRIPT " 1 . v 1", "EVALSHA " SET_HASH " 1 . v 1",
+		"SET . v NX PX 1", "SETNX . v", "GET .", "EXISTS a .", "TTL .", "PTTL .", "TOKEN . v", "DEL .", "UNLINK .",
+		"EXPIRE . 1", "PEXPIRE . 1", "EVAL " SET_SCRIPT " 1 . v 1", "EVALSHA " SET_HASH " 1 . v 1",
 	};
 	struct fixture *f = *state;
 	char step[128];
@@ -157,6 +180,7 @@ static void users(void **state)
 	EXPECT(DENIED, "0 AUDIT");
 	EXPECT(DENIED, "0 LOCK a");
 	EXPECT(DENIED, "0 SET b v NX PX 1");
+	expect_setnx(f, ERROR_DENIED, "SETNX b v");
 	EXPECT(DENIED, "0 EVAL " SET_SCRIPT " 1 b v 1");
 	EXPECT(DENIED, "0 EVALSHA " SET_HASH " 1 b v 1");
 	EXPECT(DENIED, "0 MLOCK 1 a");
@@ -167,7 +191,7 @@ static void users(void **state)
 	EXPECT(DENIED, "0 LEADER e");
 	fixture_simple(f, EVENT_CLIENT_GONE, 5);
 	fixture_event(f, &(struct event){ .type = EVENT_CLIENT_CONNECTED, .conn = 5, .connected = { .uid = 1001 } });
-	EXPECT(DENIED, "0 CLIENT UNBLOCK 8");
+	EXPECT(DENIED, "0 CLIENT UNBLOCK 9");
 }
 
 static void kinds(void **state)
@@ -177,6 +201,7 @@ static void kinds(void **state)
 	EXPECT(MISMATCH, "0 CAMPAIGN e DATA x", "0 LOCK e");
 	EXPECT(MISMATCH, "0 ENQUEUE e");
 	EXPECT(MISMATCH, "0 SET e v NX PX 1");
+	expect_setnx(f, ERROR_MISMATCH, "SETNX e v");
 	EXPECT(MISMATCH, "0 EVAL " SET_SCRIPT " 1 e v 1");
 	EXPECT(MISMATCH, "0 EVALSHA " SET_HASH " 1 e v 1");
 	EXPECT(MISMATCH, "0 MLOCK 1 e");
@@ -204,6 +229,7 @@ static void the_end(void **state)
 	EXPECT(DRAINING, "1 LOCK a");
 	EXPECT(DRAINING, "1 ENQUEUE a");
 	EXPECT(DRAINING, "1 SET b v NX PX 1");
+	expect_setnx(f, ERROR_DRAINING, "SETNX b v");
 	EXPECT(DRAINING, "1 EVAL " SET_SCRIPT " 1 b v 1");
 	EXPECT(DRAINING, "1 EVALSHA " SET_HASH " 1 b v 1");
 	EXPECT(DRAINING, "1 MLOCK 1 a");
@@ -246,6 +272,7 @@ static void without_zookeeper(void **state)
 	EXPECT(UNAVAILABLE, "0 REVOKE a");
 	EXPECT(UNAVAILABLE, "0 FORCEUNLOCK a");
 	EXPECT(UNAVAILABLE, "0 SET a v NX PX 1");
+	expect_setnx(f, ERROR_UNAVAILABLE, "SETNX a v");
 	EXPECT(UNAVAILABLE, "0 EVAL " SET_SCRIPT " 1 a v 1");
 	EXPECT(UNAVAILABLE, "0 EVALSHA " SET_HASH " 1 a v 1");
 	for (size_t i = 0; i < sizeof(asking) / sizeof(asking[0]); i++) {

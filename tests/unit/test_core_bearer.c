@@ -100,9 +100,9 @@ static void the_words_of_set_in_any_order_and_case(void **state)
 {
 	static const char expire[] =
 		"-ERR invalid expire time in 'set' command; Take a lock as in Redis, or extend it: "
-		"SET name value NX|XX PX ms|EX s|PXAT ms|EXAT s";
+		"SET name value NX|XX [PX ms|EX s|PXAT ms|EXAT s]";
 	static const char syntax[] = "-ERR syntax error in 'set' command; Take a lock as in Redis, or extend it: "
-				     "SET name value NX|XX PX ms|EX s|PXAT ms|EXAT s";
+				     "SET name value NX|XX [PX ms|EX s|PXAT ms|EXAT s]";
 	struct fixture *f = *state;
 
 	fixture_say(f, 0, "SET a v px 700 nx", "+OK");
@@ -126,8 +126,6 @@ static void the_words_of_set_in_any_order_and_case(void **state)
 	fixture_say(f, 0, "SET g v NX PX 1 secret", syntax);
 	fixture_say(f, 0, "SET g v PX 1",
 		    "-ERR lockbroker keeps locks and no other data: say NX to take the lock, XX to extend it: g");
-	fixture_say(f, 0, "SET g v NX",
-		    "-ERR say how long the lock is to be held at most, with PX, EX, PXAT or EXAT: g");
 	fixture_say(f, 0, "SET g v NX PX 1 GET",
 		    "-ERR a lock is not overwritten: SET takes neither GET nor KEEPTTL here");
 	fixture_say(f, 0, "SET g v KEEPTTL", "-ERR a lock is not overwritten: SET takes neither GET nor KEEPTTL here");
@@ -397,6 +395,52 @@ static void the_end_of_the_session_is_its_end(void **state)
 	assert_false(f->bearers);
 }
 
+/* Nobody can ask it to release. Its znode keeps others out until the session ends. */
+static void a_stop_does_not_wait_for_it(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	set_held(f, "SET a v NX PX 100000", name);
+	fixture_simple(f, EVENT_STOP, 0);
+	assert_int_equal(f->stopped, 1);
+}
+
+static void a_stop_waits_for_what_others_hold_and_for_its_znodes(void **state)
+{
+	struct fixture *f = *state;
+	char name[128], other[128];
+
+	set_held(f, "SET a v NX PX 100000", name);
+	fixture_ask(f, 3, "LOCK b");
+	if (fixture_oldest(f)->effect.type == EFFECT_ZK_GET)
+		fixture_answer_get(f, 1, 0, LOCK_DATA);
+	fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
+	fixture_answer_made(f, 6, 78, other, sizeof(other));
+	fixture_answer_list(f, 1, 1, (const char *[]){ other });
+	bytes_clear(&f->replies[3]);
+	fixture_simple(f, EVENT_STOP, 0);
+	assert_int_equal(f->stopped, 0);
+	fixture_ask(f, 3, "UNLOCK b");
+	assert_int_equal(f->stopped, 0);
+	fixture_op(f, EFFECT_ZK_DELETE, other);
+	fixture_answer(f, ZK_OK);
+	assert_int_equal(f->stopped, 1);
+	bytes_clear(&f->replies[3]);
+}
+
+static void a_stop_alone_does_not_wait_for_it(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "SET a v NX PX 100000", "+OK");
+	fixture_ask(f, 3, "LOCK b");
+	fixture_simple(f, EVENT_STOP, 0);
+	assert_int_equal(f->stopped, 0);
+	fixture_simple(f, EVENT_CLIENT_GONE, 3);
+	assert_int_equal(f->stopped, 1);
+}
+
 static void what_another_host_holds_is_asked_for(void **state)
 {
 	struct fixture *f = *state;
@@ -497,6 +541,9 @@ int main(void)
 		ALONE(a_hand_over_keeps_value_lease_and_process),
 		TEST(the_adapter_knows_whether_anybody_holds_without_a_connection),
 		TEST(the_end_of_the_session_is_its_end),
+		TEST(a_stop_does_not_wait_for_it),
+		TEST(a_stop_waits_for_what_others_hold_and_for_its_znodes),
+		ALONE(a_stop_alone_does_not_wait_for_it),
 		TEST(what_another_host_holds_is_asked_for),
 		TEST(several_names_are_asked_for_one_after_the_other),
 		TEST(what_cannot_be_known_is_not_said_to_be_free),

@@ -32,6 +32,7 @@ static const struct {
 	[COMMAND_OBSERVE] = { "OBSERVE a", "" },
 	[COMMAND_UNOBSERVE] = { "UNOBSERVE a", "" },
 	[COMMAND_SET] = { "SET a v NX PX 5", "" },
+	[COMMAND_SETNX] = { "SETNX a v", "" },
 	[COMMAND_GET] = { "GET a", "" },
 	[COMMAND_EXISTS] = { "EXISTS a", "" },
 	[COMMAND_TTL] = { "TTL a", "" },

@@ -42,6 +42,7 @@ static struct bid *new (struct client *c, size_t count, struct slice value)
 
 	b->client = c;
 	b->work.kind = WORK_BID;
+	b->wait.work = &b->work;
 	b->count = count;
 	bytes_reserve(&b->value, BEARER_VALUE_MAX);
 	bytes_slice(&b->value, value);
@@ -62,6 +63,7 @@ static void dissolve(struct bid *b)
 		bytes_free(&b->parts[i].name);
 	}
 	work_drop(&c->locks->env->works, &b->work);
+	lifeline_wait_end(&b->wait);
 	charge_give_back(&b->charge, POOL_MEMORY);
 	bearer_wipe(&b->value);
 	c->bid = NULL;
@@ -150,8 +152,62 @@ static void step(struct bid *b)
 
 	part->bearer = bearer;
 	bearer->bid = b;
+	if (b->wait.lifeline) {
+		lifeline_tie(bearer);
+		lifeline_wait_end(&b->wait);
+	}
 	if (!ask_lock(bearer, bytes_view(&part->name), &terms, &no))
 		refuse(b, &no);
+}
+
+static void refuse_ended(struct bid *b)
+{
+	struct refusal no = refusal_of(ERROR_ERR, "the process that has connected has ended, and without PX or another time "
+						  "a lock is held until then at most");
+
+	refuse(b, &no);
+}
+
+/* As far as is known of its process. */
+static void begin_tied(struct bid *b)
+{
+	struct lifeline *l = b->wait.lifeline;
+	struct refusal no;
+
+	switch (l->state) {
+	case LIFELINE_NEW:
+	case LIFELINE_ASKED:
+		break;
+	case LIFELINE_WATCHED:
+		step(b);
+		break;
+	case LIFELINE_ENDED:
+		refuse_ended(b);
+		break;
+	case LIFELINE_REFUSED:
+		no = refusal_of(ERROR_LIMIT, "%s; or give a time with PX", bytes_view(&l->why));
+		refuse(b, &no);
+		break;
+	}
+}
+
+int64_t bid_cut(struct lifeline *l, int64_t most)
+{
+	int64_t steps = 0;
+	bool more = true;
+
+	/* With the last of them it may be freed. */
+	while (more && steps < most) {
+		struct client *bearer = lifeline_first(l);
+
+		more = TAILQ_NEXT(bearer->bearer, link) != NULL;
+		if (bearer->bid)
+			refuse_ended(bearer->bid);
+		else
+			place_end(bearer);
+		steps += BID_STEPS;
+	}
+	return steps;
 }
 
 void bid_granted(struct client *bearer)
@@ -171,6 +227,10 @@ void bid_granted(struct client *bearer)
 void bid_go_on(struct bid *b)
 {
 	work_drop(&b->client->locks->env->works, &b->work);
+	if (b->wait.lifeline) {
+		begin_tied(b);
+		return;
+	}
 	b->at++;
 	if (b->lost)
 		bid_end_wait(b);
@@ -185,11 +245,19 @@ static bool take_kept(struct bid *b, struct client *place)
 
 	if (!place_is_kept(place) || !session_grants(place->locks->ensemble))
 		return false;
+	/* What was kept has a lease; without one it is tied first. */
+	if (!b->lease_ns && part->bearer->bearer->lifeline->state != LIFELINE_WATCHED)
+		return false;
 	place_take(place, b->client);
+	if (!b->lease_ns)
+		bearer_tie(place);
 	bearer_rest(part->bearer);
 	part->bearer = place;
 	place->bid = b;
-	grant_renew(TAILQ_FIRST(&place->grants), b->lease_ns);
+	if (b->lease_ns)
+		grant_renew(TAILQ_FIRST(&place->grants), b->lease_ns);
+	else
+		grant_extend(TAILQ_FIRST(&place->grants), 0);
 	return true;
 }
 
@@ -204,6 +272,7 @@ static bool find_place(struct bid *b)
 	if (place && !place_is_kept(place)) {
 		place_renew(place);
 	} else if (!place && place_knock(lock, b->client, bytes_view(&b->value)) && place_begin(bearer, lock)) {
+		bearer_untie(bearer); /* nobody's process waits */
 		bearer->bid = NULL;
 		b->parts[0].bearer = NULL;
 	}
@@ -260,7 +329,7 @@ static bool denies_any(const struct bid *b, struct refusal *ret)
 
 static bool admits(struct client *c, const struct bid_terms *terms)
 {
-	size_t bearers = terms->count * bearer_memory(terms->value);
+	size_t bearers = terms->count * bearer_memory(terms->value) + (terms->lease_ns ? 0 : sizeof(struct lifeline));
 
 	if (account_may(c->account, POOL_MEMORY, bytes_of(terms->count, terms->names) + bearers, c->privileged))
 		return true;
@@ -275,7 +344,8 @@ void bid_begin(struct client *c, const struct bid_terms *terms)
 	struct refusal no = { 0 };
 	struct bid *b;
 
-	assert(terms->count >= 1 && terms->count <= LIMIT_NAMES_MAX && terms->lease_ns > 0);
+	assert(terms->count >= 1 && terms->count <= LIMIT_NAMES_MAX);
+	assert(terms->lease_ns > 0 || terms->count == 1);
 	if (!admits(c, terms))
 		return;
 	memcpy(names, terms->names, terms->count * sizeof(names[0]));
@@ -289,16 +359,20 @@ void bid_begin(struct client *c, const struct bid_terms *terms)
 	b->granted = terms->granted;
 	b->taken = terms->taken;
 	charge_force(&b->charge, c->account, POOL_MEMORY, bid_memory(b));
-	if (denies_any(b, &no))
+	if (denies_any(b, &no)) {
 		refuse(b, &no);
-	else
+	} else if (b->lease_ns) {
 		step(b);
+	} else {
+		lifeline_wait(c, &b->wait);
+		begin_tied(b);
+	}
 }
 
 /* ---- in a snapshot ---- */
 
 static const struct field fields[] = {
-	FIELD_NUMBER(struct bid, "lease", lease_ns, 1, LIMIT_MS_MAX * 1000000),
+	FIELD_NUMBER(struct bid, "lease", lease_ns, 0, LIMIT_MS_MAX * 1000000),
 	FIELD_NUMBER(struct bid, "granted", granted.kind, BID_OK, BID_OK_TEXT),
 	FIELD_ANY(struct bid, "granted number", granted.number),
 	FIELD_NUMBER(struct bid, "taken", taken.kind, BID_OK, BID_OK_TEXT),
@@ -314,6 +388,7 @@ void bid_snapshot(const struct bid *b, struct bytes *out)
 
 	entry_number(&w, "client", b->client->conn);
 	entry_fields(&w, FIELDS(fields), b);
+	entry_number(&w, "told", b->wait.lifeline && b->work.worker);
 	entry_list(&w, "parts", 2 * b->count);
 	for (size_t i = 0; i < b->count; i++) {
 		resp_bulk(out, bytes_view(&b->parts[i].name));
@@ -337,7 +412,7 @@ static bool part_restore(struct bid *b, size_t i, const struct resp_value *v)
 	if (v[1].integer > 0)
 		bearer = bearer_numbered(b->client->locks, v[1].integer);
 	if (i > b->at || !bearer)
-		return !bearer && !v[1].integer && (i > b->at || b->lost);
+		return !bearer && !v[1].integer && (i > b->at || b->lost || !b->lease_ns);
 	if (!bearer->bearer || bearer->bid || bearer_has_place(bearer) || !client_is_own(bearer, b->client) ||
 	    !slice_eq(bytes_view(&bearer->bearer->value), bytes_view(&b->value)))
 		return false;
@@ -357,6 +432,7 @@ bool bid_restore(struct locks *locks, const struct entry *e)
 	const struct resp_value *parts = entry_get_list(e, "parts");
 	const struct client *last;
 	struct bid *b;
+	bool told;
 
 	if (!c)
 		return false;
@@ -364,17 +440,23 @@ bool bid_restore(struct locks *locks, const struct entry *e)
 	    c->bearer || !c->asking || (int64_t)parts->span != parts->integer + 1)
 		return entry_refuse(e, "the names are not those");
 	b = new (c, (size_t)parts->integer / 2, (struct slice){ 0 });
-	if (!entry_get_fields(e, FIELDS(fields), b))
+	if (!entry_get_fields(e, FIELDS(fields), b) || !entry_get_flag(e, "told", &told))
 		return false;
 	for (size_t i = 0; i < b->count; i++)
 		if (!part_restore(b, i, parts + 1 + 2 * i))
 			return entry_refuse(e, "what is held is not what should be");
 	charge_force(&b->charge, c->account, POOL_MEMORY, bid_memory(b));
-	if (b->at >= b->count || b->lease_ns < 1 || !b->value.len)
+	if (b->at >= b->count || (!b->lease_ns && (b->count > 1 || !lifeline_may_be(c))) || !b->value.len)
 		return entry_refuse(e, "the fields do not fit each other");
 	last = b->parts[b->at].bearer;
 	if (last && last->request)
 		return true;
+	if (!last && !b->lease_ns) {
+		lifeline_wait(c, &b->wait);
+		if (told)
+			work_add(&locks->env->works, &c->user->worker, &b->work);
+		return true;
+	}
 	work_add(&locks->env->works, &c->user->worker, &b->work);
 	return b->at + 1 < b->count || entry_refuse(e, "all is held already");
 }

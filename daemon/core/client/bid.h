@@ -5,6 +5,9 @@
  * two that bid for the same names one gets them all.
  *
  *   state  | means                                | event -> next state
+ *   TIED   | without a lease: the end of its      | it is watched -> TRYING; it has ended, or there is no room to watch
+ *          |   process is not watched yet         |   it -> answered with the error
+ *          |   (lock/lifeline.h)                  |
  *   TRYING | the bearer of `at` tries its lock    | granted -> NEXT, or the last: answered `granted`
  *          |                                      | taken -> answered `taken`; failed -> answered with the error;
  *          |                                      | taken, and kept for this value (lock/place.h) -> answered `granted`
@@ -24,6 +27,7 @@
 #include <stdint.h>
 
 #include "base/charge.h"
+#include "core/lock/lifeline.h"
 #include "core/port/work.h"
 #include "protocol/bytes.h"
 
@@ -48,9 +52,10 @@ struct bid_part {
 
 struct bid {
 	struct client *client;
-	struct work_item work; /* NEXT */
+	struct work_item work; /* NEXT; TIED, and more is known of the process */
+	struct lifeline_wait wait; /* TIED */
 	struct bytes value;
-	int64_t lease_ns;
+	int64_t lease_ns;     /* 0: none, and one lock */
 	struct bid_answer granted, taken;
 	struct charge charge; /* for its memory */
 	bool lost;            /* one of those that it had */
@@ -58,7 +63,10 @@ struct bid {
 	struct bid_part parts[]; /* in byte order, each name once */
 };
 
-/* Of valid names, 1..LIMIT_NAMES_MAX. Duplicates are one. Answers now or later. The lease is above 0. */
+/*
+ * Of valid names, 1..LIMIT_NAMES_MAX. Duplicates are one. Answers now or later. A lease of 0: what is granted, one lock, is
+ * tied to the process that asks.
+ */
 struct bid_terms {
 	const struct slice *names;
 	size_t count;
@@ -81,6 +89,8 @@ void bid_end_wait(struct bid *b);
 void bid_go_on(struct bid *b); /* its turn has come (WORK_BID) */
 /* Gives back what it has. Without an answer. */
 void bid_free(struct bid *b);
+/* Some of those that are tied to that process, which has ended, are released. Returns its steps (port/work.h). */
+int64_t bid_cut(struct lifeline *l, int64_t most);
 size_t bid_memory(const struct bid *b);
 void bid_snapshot(const struct bid *b, struct bytes *out);
 bool bid_restore(struct locks *locks, const struct entry *e);

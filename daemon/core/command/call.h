@@ -50,6 +50,7 @@ enum named { PLAIN, NAMED };
 	X(OBSERVE, cmd_observe, NAMED, 2, 0) \
 	X(UNOBSERVE, cmd_unobserve, NAMED, 2, 0) \
 	X(SET, cmd_set, NAMED, 0, 0) \
+	X(SETNX, cmd_setnx, NAMED, 0, 0) \
 	X(GET, cmd_get, NAMED, 0, 0) \
 	X(EXISTS, cmd_exists, PLAIN, 0, 0) \
 	X(TTL, cmd_ttl, NAMED, 0, 0) \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Locks as programs of Redis take them: SET with NX, GET, EXISTS, TTL, PTTL, DEL, UNLINK, EXPIRE, PEXPIRE; and TOKEN. What
- * names no value acts for the process that has set the lock, whichever of its connections asks.
+ * Locks as programs of Redis take them: SET with NX, SETNX, GET, EXISTS, TTL, PTTL, DEL, UNLINK, EXPIRE, PEXPIRE; and
+ * TOKEN. What names no value acts for the process that has set the lock, whichever of its connections asks.
  */
 #include "core/client/reply.h"
 #include "core/command/call.h"
@@ -86,20 +86,21 @@ static const char *why_not(const struct set *s)
 {
 	if (!s->nx && !s->xx)
 		return "lockbroker keeps locks and no other data: say NX to take the lock, XX to extend it";
-	if (!s->lease_ns)
-		return "say how long the lock is to be held at most, with PX, EX, PXAT or EXAT";
+	if (s->xx && !s->lease_ns)
+		return "XX extends a lock: say how long it is to be held from now on, with PX, EX, PXAT or EXAT";
 	return NULL;
 }
 
-static void take(struct call *call, int64_t lease_ns)
+/* Without a lease it is held until the process ends that asks. */
+static void take(struct call *call, int64_t lease_ns, struct bid_answer granted, struct bid_answer taken)
 {
 	const struct bid_terms terms = {
 		.names = &call->name,
 		.count = 1,
 		.value = call->argv[2],
 		.lease_ns = lease_ns,
-		.granted = { .kind = BID_OK },
-		.taken = { .kind = BID_NIL },
+		.granted = granted,
+		.taken = taken,
 	};
 
 	value_set(call, &terms);
@@ -135,9 +136,15 @@ void cmd_set(struct client *c, struct call *call)
 	else if (!value_valid(c, call->argv[2]))
 		return;
 	else if (s.nx)
-		take(call, s.lease_ns);
+		take(call, s.lease_ns, (struct bid_answer){ .kind = BID_OK }, (struct bid_answer){ .kind = BID_NIL });
 	else
 		extend(c, call, s.lease_ns);
+}
+
+void cmd_setnx(struct client *c, struct call *call)
+{
+	if (value_valid(c, call->argv[2]))
+		take(call, 0, (struct bid_answer){ BID_NUMBER, 1 }, (struct bid_answer){ BID_NUMBER, 0 });
 }
 
 /* ---- what there is ---- */

@@ -80,5 +80,11 @@ enum value_look value_forward(struct call *call, struct slice name, const struct
 
 void value_set(struct call *call, const struct bid_terms *terms)
 {
-	bid_begin(call->client, terms);
+	if (terms->lease_ns || lifeline_may_be(call->client))
+		bid_begin(call->client, terms);
+	else
+		reply_error(call->client, ERROR_ERR,
+			    "without a time a lock is held until its process ends at most, and the process that has "
+			    "connected cannot be seen from here: give a time with PX: %s",
+			    terms->names[0]);
 }

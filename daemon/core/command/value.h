@@ -44,5 +44,5 @@ enum value_look value_look(struct call *call, struct slice name, struct slice va
  * there; MINE: it is done. WAIT, as above: never "it is gone" as long as that is not known.
  */
 enum value_look value_forward(struct call *call, struct slice name, const struct forward_terms *terms);
-/* If all are free they are held under the value, with that lease each: `granted` is answered; else `taken`, or an error. */
+/* If all are free they are held under the value, on these terms: `granted` is answered; else `taken`, or an error. */
 void value_set(struct call *call, const struct bid_terms *terms);

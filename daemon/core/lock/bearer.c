@@ -7,6 +7,7 @@
 #include "core/lock/client_entry.h"
 #include "core/lock/client_ledger.h"
 #include "core/lock/client_life.h"
+#include "core/lock/lifeline.h"
 #include "core/lock/locks.h"
 #include "core/port/entry.h"
 
@@ -29,6 +30,7 @@ size_t bearer_memory(struct slice value)
 static void have(struct client *c, struct slice value)
 {
 	c->bearer = mem_new(sizeof(*c->bearer));
+	c->bearer->client = c;
 	bytes_reserve(&c->bearer->value, BEARER_VALUE_MAX);
 	bytes_slice(&c->bearer->value, value);
 	c->bearer->place = (struct place){ .bearer = c, .timer.kind = TIMER_PLACE };
@@ -79,6 +81,7 @@ void bearer_free(struct client *bearer)
 {
 	bearer_leave(bearer);
 	client_ledger_remove(bearer); /* which wipes, too */
+	lifeline_untie(bearer);
 	charge_give_back(&bearer->bearer->charge, POOL_MEMORY);
 	bearer_wipe(&bearer->bearer->value);
 	mem_free(bearer->bearer);
@@ -91,6 +94,20 @@ COLD void bearer_rest(struct client *bearer)
 {
 	if (!bearer->request_count && !bearer->grant_count)
 		bearer_free(bearer);
+}
+
+void bearer_tie(struct client *bearer)
+{
+	lifeline_tie(bearer);
+	client_ledger_changed(bearer);
+}
+
+void bearer_untie(struct client *bearer)
+{
+	if (!bearer->bearer->lifeline)
+		return;
+	lifeline_untie(bearer);
+	client_ledger_changed(bearer);
 }
 
 static struct grant *of_user(const struct lock *lock, const struct client *c)
@@ -136,7 +153,7 @@ COLD void bearer_holds(struct client *bearer, bool holds)
 	struct effect *e;
 
 	locks->bearers_hold += holds ? 1 : (size_t)-1;
-	if (!locks->env->out || locks->bearers_hold != (size_t)holds)
+	if (locks->env->conf->standalone || !locks->env->out || locks->bearers_hold != (size_t)holds)
 		return;
 	e = effects_add(locks->env->out, EFFECT_HOLDER);
 	e->conn = EFFECT_NO_CONN;
@@ -167,6 +184,7 @@ struct client *bearer_numbered(const struct locks *locks, int64_t number)
 
 void bearer_snapshot(const struct client *bearer, struct bytes *out)
 {
+	const struct lifeline *l = bearer->bearer->lifeline;
 	struct entry_writer w = entry_begin(out, "bearer");
 
 	entry_number(&w, "uid", bearer->uid);
@@ -174,6 +192,8 @@ void bearer_snapshot(const struct client *bearer, struct bytes *out)
 	client_entry_write(bearer, &w);
 	entry_number(&w, "recorded", bearer->recorded);
 	entry_due(&w, "place", &bearer->bearer->place.timer);
+	entry_number(&w, "tied", l != NULL);
+	entry_number(&w, "ended", l && l->state == LIFELINE_ENDED);
 	entry_end(&w);
 }
 
@@ -182,7 +202,7 @@ bool bearer_restore(struct locks *locks, const struct entry *e)
 	struct slice value;
 	struct client *c;
 	int64_t uid;
-	bool read;
+	bool read, tied, ended;
 
 	if (!entry_get_number(e, "uid", 0, UINT32_MAX, &uid) || !entry_get_text(e, "value", BEARER_VALUE_MAX, &value))
 		return false;
@@ -196,9 +216,16 @@ bool bearer_restore(struct locks *locks, const struct entry *e)
 	client_enter(c, c->id);
 	pay(c);
 	if (!read || !entry_get_flag(e, "recorded", &c->recorded) ||
-	    !entry_get_due(e, "place", &locks->env->timers, &c->bearer->place.timer))
+	    !entry_get_due(e, "place", &locks->env->timers, &c->bearer->place.timer) ||
+	    !entry_get_flag(e, "tied", &tied) || !entry_get_flag(e, "ended", &ended))
 		return false;
 	if (c->version != 3 || c->asking || c->half_closed || c->closed || c->events_waiting || c->reloading)
 		return entry_refuse(e, "it is no connection");
+	if (tied && !lifeline_may_be(c))
+		return entry_refuse(e, "it is tied to a process that is not known");
+	if (tied && ended)
+		lifeline_tie_ended(c);
+	else if (tied)
+		lifeline_tie(c);
 	return true;
 }

@@ -9,8 +9,9 @@
  *          |   bid.h)                                |   client gone -> freed
  *   WAITS  | it has a place (place.h): a request or  | its value is asked for when its turn has come -> HOLDS; not asked
  *          |   a grant that is kept for it           |   for in time, failed, lost -> freed
- *   HOLDS  | it has a grant, with a lease            | released by its value or by the process that set it, lease over, lost
- *          |                                         |   in any other way -> freed
+ *   HOLDS  | it has a grant, with a lease, or it is  | released by its value or by the process that set it, lease over, the
+ *          |   tied to the process that has set it   |   process it is tied to has ended, lost in any other way -> freed
+ *          |   (lifeline.h); never both              |
  *
  * So there is one for each such grant or request, and what these are charged bounds them. A hand-over and a ledger carry it.
  * After a kill it holds what it held, and no ghost is needed: that its connection is gone changes nothing.
@@ -24,19 +25,24 @@
 #include <stdint.h>
 
 #include "base/charge.h"
+#include "base/queue.h"
 #include "core/lock/place.h"
 #include "protocol/bytes.h"
 
 struct client;
 struct entry;
 struct grant;
+struct lifeline;
 struct lock;
 struct locks;
 
 enum { BEARER_VALUE_MAX = 512 /* bytes, at least 1 */ };
 
 struct bearer {
+	struct client *client;
 	struct bytes value;
+	struct lifeline *lifeline; /* NULL: it is not tied */
+	TAILQ_ENTRY(bearer) link;  /* lifeline->bearers */
 	struct charge charge;
 	struct place place;
 };
@@ -50,6 +56,10 @@ size_t bearer_memory(struct slice value);
 void bearer_free(struct client *bearer); /* it neither holds nor waits */
 void bearer_adopt(struct client *bearer, const struct client *by); /* from now on it is of that client's process */
 void bearer_leave(struct client *bearer);                          /* its place, if it has one */
+/* It has a grant, which is to lose its lease: it is tied to its process, which is watched. */
+void bearer_tie(struct client *bearer);
+/* Its grant has just got a lease, or is to have one: it is tied to no process any longer, if it was. */
+void bearer_untie(struct client *bearer);
 /* Frees it if it neither holds nor waits. */
 void bearer_rest(struct client *bearer);
 /* What a bearer of that client's user holds; NULL: the lock is free, or held or kept in another way. `lock` may be NULL. */

@@ -92,12 +92,12 @@ static void tell_adapter(struct client *c)
 {
 	struct effect *e;
 
-	if (c->locks->env->conf->standalone)
-		return;
 	if (c->bearer) {
 		bearer_holds(c, c->is_holder);
 		return;
 	}
+	if (c->locks->env->conf->standalone)
+		return;
 	if (c->locks->conns[c->conn] != c)
 		return;
 	e = effects_add(c->locks->env->out, EFFECT_HOLDER);
@@ -173,7 +173,7 @@ void grant_new(struct request *r, enum mode mode, int64_t token)
 	link_up(g);
 	grants_changed(client);
 	locks->env->stats.grants_total++;
-	/* First: a bearer's grant that is found without a lease would have no end. */
+	/* First: a bearer's grant that is found without a lease would have no end, if nothing else has one for it. */
 	if (r->lease_ns)
 		grant_renew(g, r->lease_ns);
 	grant_ledger_begin(g);

@@ -8,6 +8,7 @@
 #include "core/claim/directory_snapshot.h"
 #include "core/lock/bearer.h"
 #include "core/lock/leftover.h"
+#include "core/lock/lifeline.h"
 #include "core/lock/locks.h"
 #include "core/port/entry.h"
 #include "protocol/limits.h"
@@ -199,7 +200,7 @@ struct grant *grant_restore(struct lock *lock, const struct entry *e)
 	c->is_holder = c->grant_count > c->lost_count;
 	if (c->bearer)
 		place_enter(c, lock);
-	if (c->bearer && !lock->locks->env->conf->standalone)
+	if (c->bearer)
 		bearer_holds(c, true);
 	if (g->depth < 1 || (lock->slots && g->depth > LIMIT_PERMITS_MAX)) {
 		entry_refuse(e, "it has no level");
@@ -211,5 +212,8 @@ struct grant *grant_restore(struct lock *lock, const struct entry *e)
 		outcome_add(&lock->locks->outcomes, &g->outcome, OUTCOME_LOST, c);
 	if (!g->lost && !entry_get_due(e, "lease", &lock->locks->env->timers, &g->lease))
 		return NULL;
+	/* The daemon was killed between the two steps of borne_extend(). */
+	if (c->bearer && g->lease.place)
+		lifeline_untie(c);
 	return g;
 }

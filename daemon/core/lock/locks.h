@@ -9,6 +9,7 @@
 #include "base/queue.h"
 #include "core/claim/directories.h"
 #include "core/lock/client.h"
+#include "core/lock/lifeline.h"
 #include "core/lock/lock.h"
 #include "core/lock/place.h"
 #include "core/lock/search.h"
@@ -18,6 +19,7 @@
 
 TAILQ_HEAD(lock_list, lock);
 TAILQ_HEAD(mlock_list, mlock);
+TAILQ_HEAD(lifeline_list, lifeline);
 
 struct locks {
 	struct env *env;
@@ -26,7 +28,10 @@ struct locks {
 
 	struct client **conns; /* by connection number */
 	size_t conns_cap, client_count; /* bearers included, of which there are: */
-	size_t bearer_count, bearers_hold; /* ... and, with ZooKeeper, those that hold something */
+	size_t bearer_count, bearers_hold; /* ... and those that hold something */
+	struct lifeline_list lifelines; /* processes that some of them are tied to */
+	struct map lifeline_pids;       /* the same, by process number */
+	uint64_t last_lifeline;
 	uint64_t last_client;
 	struct client_list clients, closing;
 	struct client_list told; /* pushes for them may not have been carried out (client_ledger.h) */

@@ -26,6 +26,12 @@ enum effect_type {
 	EFFECT_TOKENS,    /* standalone: reserve claim numbers below `limit` durably, then say EVENT_TOKENS */
 	EFFECT_HOLDER,    /* not standalone: from now on `conn` has a valid grant (`holds`) or none; its reply follows */
 	EFFECT_PROCESS,   /* `conn` named its process `pid` (0: none): say EVENT_CLIENT_PROCESS, and again at changes */
+	/*
+	 * Watch the process `pid` that started then, of the user and the unit (`text`), as `lifeline.number`: say
+	 * EVENT_LIFELINE. `holds`: something is tied to it, so that it must not be refused.
+	 */
+	EFFECT_LIFELINE,
+	EFFECT_LIFELINE_OVER, /* watch `lifeline.number` no longer, whatever is known of it */
 	EFFECT_FORMER_ADD, /* `session`, the present one, is given up and will be ended: a successor must still know it */
 	EFFECT_FORMER_END, /* end `session`, which was left or given up, then say EVENT_FORMER_OVER */
 	EFFECT_RESTART,    /* hand over to a new process, or say EVENT_RESTART_OVER with the reason why not */
@@ -46,7 +52,7 @@ struct span {
 struct effect {
 	enum effect_type type;
 	uint32_t conn;      /* REPLY, PUSH, CLOSE, HOLDER, PROCESS */
-	uint32_t pid;       /* PROCESS */
+	uint32_t pid;       /* PROCESS, LIFELINE */
 	enum zk_create create; /* ZK_CREATE */
 	int32_t version;    /* ZK_SET */
 	enum effect_level level; /* LOG */
@@ -56,7 +62,8 @@ struct effect {
 	bool watch;         /* ZK_LIST: children watch; ZK_GET: data watch (also tells DELETED) */
 	bool close_session; /* STOPPED */
 	bool refused;       /* STOPPED: nobody asked for it, and a restart would not help */
-	bool holds;         /* HOLDER */
+	bool holds;         /* HOLDER, LIFELINE */
+	bool privileged;    /* LIFELINE: who asks for it is an operator */
 	bool report;        /* PUSH: say EVENT_CLIENT_WRITTEN once it is written */
 	bool lazy;          /* REPLY: it may wait until more is written to `conn` */
 	union {
@@ -64,8 +71,9 @@ struct effect {
 		int64_t limit;         /* TOKENS */
 		int64_t session;       /* FORMER_* */
 		struct effect_log log; /* LOG */
+		struct { uint64_t number, started; uint32_t uid; } lifeline; /* LIFELINE, _OVER */
 	};
-	struct span text; /* REPLY, PUSH, LOG: the bytes; ZK_*: the path */
+	struct span text; /* REPLY, PUSH, LOG: the bytes; ZK_*: the path; LIFELINE: the unit */
 	struct span data; /* ZK_CREATE, ZK_SET: the data; LOG: the fields */
 };
 

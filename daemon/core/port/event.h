@@ -34,8 +34,11 @@ enum event_type {
 	EVENT_RESTART_OVER, /* a hand-over, asked for or not: this is the new process, or the old one goes on */
 	EVENT_CONF,         /* the configuration was read again; asked for by EFFECT_RELOAD, or by a signal */
 	EVENT_STOP,         /* SIGTERM, SIGINT */
+	EVENT_LIFELINE,     /* what has become of the process that EFFECT_LIFELINE named: once, but for ENDED behind WATCHED */
 	EVENT_CLIENT_GROUPS, /* of a connection that goes on in this process: they are not in a snapshot */
 };
+/* The process is watched; has ended; is not watched, and the sentence says why. */
+enum process_is { PROCESS_WATCHED, PROCESS_ENDED, PROCESS_REFUSED };
 /* Of the process that connected, the first one being its own; not all: others are unknown. */
 struct event_groups { const uint32_t *list; size_t count; bool all; };
 struct broker_conf;
@@ -51,10 +54,7 @@ struct event {
 		} connected;
 		struct event_groups groups;
 		struct { uint32_t pid; struct slice comm; bool peer_ended, child_ended; } process; /* no comm: no change */
-		struct {
-			size_t argc; /* at least 1 */
-			const struct slice *argv;
-		} asked;
+		struct { size_t argc; /* at least 1 */ const struct slice *argv; } asked;
 		struct {
 			int64_t session; /* never 0 */
 			int64_t timeout_ns; /* negotiated */
@@ -71,10 +71,7 @@ struct event {
 			size_t count; /* list */
 			const struct slice *children;
 		} zk_answered;
-		struct {
-			enum zk_watch type;
-			struct slice path;
-		} zk_watch;
+		struct { enum zk_watch type; struct slice path; } zk_watch;
 		struct {
 			bool refused; /* a server answered, and gives no usable session; else none answered */
 			struct slice sentence;
@@ -84,6 +81,7 @@ struct event {
 			struct slice server; /* the server that takes no more */
 		} zk_packet;
 		struct { int64_t limit; } tokens;
+		struct { uint64_t number; uint32_t pid; enum process_is is; struct slice sentence; } lifeline;
 		struct {
 			bool done;
 			int64_t paused_ns;     /* done: how long nobody was served */

@@ -24,6 +24,7 @@
  *   REVOKE | a holder is asked for the lock, or loses  | it has lost the lock, or holds it and is not asked yet; who
  *   ERRAND |   it; ERRAND: at another host's word    |   comes is not meant (hosts/revoke.h)
  *     BID | the next of its locks is tried         | as for MLOCK (client/bid.h)
+ * LIFELINE| a bearer's request or grant is ended   | as for RELEASE (lock/lifeline.h)
  * INQUIRY | a request is carried out at last        | what other hosts have, as they answered (hosts/inquiry.h)
  *  RELEASE | something that a client has is ended    | what it still has is as if the client had not ended yet
  *
@@ -39,7 +40,7 @@
 
 enum work_kind {
 	WORK_LIST, WORK_ANSWER, WORK_CENSUS, WORK_LEADER, WORK_OBSERVERS, WORK_AUDIT, WORK_MLOCK, WORK_RELEASE, WORK_DEADLOCK,
-	WORK_REVOKE, WORK_ERRAND, WORK_BID, WORK_INQUIRY,
+	WORK_REVOKE, WORK_ERRAND, WORK_BID, WORK_LIFELINE, WORK_INQUIRY,
 };
 
 enum {

@@ -46,18 +46,21 @@ struct acceptor {
 
 /*
  * The unit of the process that connected. Its number may be another process' by now: then, or if that cannot be excluded,
- * the unit is unknown.
+ * the unit is unknown; and *start is not of that one.
  */
-static struct slice accept_unit(const struct acceptor *a, int fd, pid_t pid, uint64_t start, char text[UNIT_CGROUP_MAX])
+static struct slice accept_unit(const struct acceptor *a, int fd, pid_t pid, uint64_t *start, char text[UNIT_CGROUP_MAX])
 {
 	const struct slice root = { a->unit_root, a->unit_root_len };
 	int peer = peer_process(fd);
-	struct slice unit = unit_read(start ? pid : 0, root, text);
+	struct slice unit = unit_read(*start ? pid : 0, root, text);
 	char again[PROCESS_STAT_MAX];
 	struct process process = { 0 };
-	bool same = process_read(pid, again, &process) == 0 && process.start == start && !process.ended;
+	bool same = process_read(pid, again, &process) == 0 && process.start == *start && !process.ended;
 
-	return (peer == PEER_PROCESS_UNKNOWN || peer_process_lives(peer)) && same ? unit : SLICE(UNIT_UNKNOWN);
+	same = (peer == PEER_PROCESS_UNKNOWN || peer_process_lives(peer)) && same;
+	if (!same)
+		*start = 0;
+	return same ? unit : SLICE(UNIT_UNKNOWN);
 }
 
 void accept_groups(struct acceptor *a, int fd, gid_t gid, struct event_groups *ret)
@@ -112,7 +115,7 @@ static void accept_known(struct acceptor *a, struct visitor *v)
 	if (process_read((pid_t)v->pid, text, &process) == 0)
 		v->comm = process.comm;
 	v->start = process.start;
-	v->unit = accept_unit(a, v->fd, (pid_t)v->pid, process.start, cgroup);
+	v->unit = accept_unit(a, v->fd, (pid_t)v->pid, &v->start, cgroup);
 	if (!v->account) {
 		v->account = account_enter(&a->env->accounts, v->uid, v->unit.data, v->unit.len);
 		if (!accept_admits(v->fd, v->account, v->privileged)) {

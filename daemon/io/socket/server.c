@@ -144,7 +144,7 @@ void server_limits(struct server *s, const struct server_conf *conf)
 	s->env.output_bytes = conf->output_bytes;
 }
 
-const struct accounts *server_accounts(const struct server *s)
+struct accounts *server_accounts(struct server *s)
 {
 	return &s->env.accounts;
 }

@@ -84,6 +84,6 @@ void server_taken_back(struct server *s);
 void server_pack(const struct server *s, struct parcel *p);
 int server_unpack(struct server *s, struct parcel *p);
 /* What connections use, with the pools of socket_pools.h. */
-const struct accounts *server_accounts(const struct server *s);
+struct accounts *server_accounts(struct server *s);
 bool server_has(const struct server *s, uint32_t number);
 size_t server_count(const struct server *s);

@@ -136,6 +136,8 @@ static int op_send(struct zk_op *op, const struct effect *e, const char *path, s
 	case EFFECT_TOKENS:
 	case EFFECT_HOLDER:
 	case EFFECT_PROCESS:
+	case EFFECT_LIFELINE:
+	case EFFECT_LIFELINE_OVER:
 	case EFFECT_FORMER_ADD:
 	case EFFECT_FORMER_END:
 	case EFFECT_RESTART:
