@@ -471,6 +471,12 @@ class Host:
         harness.wait_until(self.daemon.answers, "the daemon to serve", PATIENCE)
         self.daemon.adopt()
 
+    def release(self):
+        """What is held without a time, until this process ends."""
+        with self.daemon.client() as c:
+            for name in NAMES:
+                c.call("DEL", name)
+
     def is_left(self):
         """What INFO says is there, though nobody is."""
         info = self.daemon.info()
@@ -601,6 +607,8 @@ class Episode:
             p.end()
         self.players = []
         end = time.monotonic() + PATIENCE
+        for h in self.hosts:
+            h.release()
         while left := [h.is_left() for h in self.hosts if h.is_left()]:
             assert time.monotonic() < end, f"all have hung up, and there is still {left}"
             time.sleep(0.05)

@@ -71,11 +71,12 @@ class Recorder:
 
     @staticmethod
     def pump(source, target, said):
-        """A client that has gone has not read all that is said to it."""
-        while data := source.recv(65536):
-            said += data
-            with contextlib.suppress(OSError):
-                target.sendall(data)
+        """A client that has gone has not read all that is said to it, and that may be an error."""
+        with contextlib.suppress(ConnectionResetError):
+            while data := source.recv(65536):
+                said += data
+                with contextlib.suppress(OSError):
+                    target.sendall(data)
         with contextlib.suppress(OSError):
             target.shutdown(socket.SHUT_WR)
 
