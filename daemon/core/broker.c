@@ -319,6 +319,10 @@ static void work(struct broker *b)
 			command_again(&b->hosts, container_of(w, struct inquiry, work));
 			done = WORK_TURN_STEPS; /* one answer at a time waits until all is settled */
 			break;
+		case WORK_BATCH:
+			batch_turn(container_of(w, struct batch, work));
+			done = WORK_TURN_STEPS;
+			break;
 		case WORK_LEADER:
 			observe_tell(container_of(w, struct observer, work));
 			done += WORK_PUSH_STEPS;

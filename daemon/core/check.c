@@ -79,6 +79,7 @@ static void check_lock(const struct lock *lock, size_t *requests, size_t *grants
 		n_lost++;
 	}
 	CHECK(!lock->observation || (lock->observation->left > 0) == (lock->observation->work.worker != NULL));
+	CHECK(!lock->batch.work.worker || (lock->batch.until_ns && lock->request_count && lock->grant_count));
 	CHECK(!lock->rule->is_sound || lock->rule->is_sound(lock));
 	CHECK(!n_grants || lock->slots || (d->claim && d->claim->state == CLAIM_HELD && d->claim->granted));
 	CHECK(n_requests == lock->request_count && n_expired == lock->expired_count && n_grants == lock->grant_count);

@@ -537,6 +537,7 @@ static void derive(struct broker *b)
 	budget_limits(&b->env, &b->ensemble.budget);
 	TAILQ_FOREACH(lock, &b->locks.used, link) {
 		payer_settle(lock);
+		batch_resume(lock);
 		LOCK_DIRECTORIES(d, lock)
 	charge_recount(d);
 	}

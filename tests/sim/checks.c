@@ -156,17 +156,40 @@ static int64_t waiter_behind(struct world *w, int lock, const struct host *h, in
 	return 0;
 }
 
+/* Perhaps: under RESP2 a queued wait ends before that is read. */
+bool check_granted_unseen(const struct host *h, int lock)
+{
+	int i;
+
+	for (i = 0; i < h->client_count; i++)
+		if (h->clients[i].wait[lock].on && h->clients[i].wait[lock].blind)
+			return true;
+	return several_asked_by_any(h, lock);
+}
+
+/* It waited when the readers before it were let in, and they get it together: perhaps one in each turn (lock/readers.h). */
+bool check_is_together(const struct host *h, const struct ask *a, int64_t token)
+{
+	const struct batch_seen *b = &h->batch[a->lock];
+
+	if (!a->shared || h->read_at_step[a->lock] == h->w->sched.steps)
+		return a->shared;
+	return h->conf.all_in_pieces && b->token == token && a->asked_at <= b->at;
+}
+
 /* Hand-offs while another host waits are bounded; readers who are granted in one go are one. */
 static void check_handoffs(struct caller *c, const struct ask *a, int64_t token)
 {
 	struct world *w = c->host->w;
 	struct host *h = c->host;
 	struct contended *n = &w->contended[a->lock];
-	bool together = a->shared && h->read_at_step[a->lock] == w->sched.steps;
+	bool together = check_is_together(h, a, token);
 	int64_t waiter;
 
 	if (a->shared)
 		h->read_at_step[a->lock] = w->sched.steps;
+	if (!together)
+		h->batch[a->lock] = (struct batch_seen){ w->sched.now, token, w->sched.now };
 	if (n->czxid != czxid_of(token)) {
 		*n = (struct contended){ .czxid = czxid_of(token) };
 		return;
@@ -185,17 +208,7 @@ static void check_handoffs(struct caller *c, const struct ask *a, int64_t token)
 void check_forget_last(struct host *h, int lock)
 {
 	h->tokens_of[lock].last_shared = h->w->tokens_of[lock].last_shared = false;
-}
-
-/* Perhaps: under RESP2 a queued wait ends before that is read. */
-static bool granted_unseen(const struct host *h, int lock)
-{
-	int i;
-
-	for (i = 0; i < h->client_count; i++)
-		if (h->clients[i].wait[lock].on && h->clients[i].wait[lock].blind)
-			return true;
-	return several_asked_by_any(h, lock);
+	h->batch[lock] = (struct batch_seen){ .latest = h->w->sched.now };
 }
 
 /* Larger than that of every earlier grant it conflicts with; readers who join readers share one. */
@@ -209,7 +222,7 @@ static void check_token(struct caller *c, const struct ask *a, int64_t token)
 		world_fail(w, a->lock, "host %d client %u: token %" PRId64 " of %s is not larger than %" PRId64
 			   " before it", c->host->index, c->conn, token, w->lock_name[a->lock], floor);
 	if (a->shared && t->last_shared && czxid_of(token) == czxid_of(t->last) && token != t->last &&
-	    !granted_unseen(c->host, a->lock))
+	    !check_granted_unseen(c->host, a->lock))
 		world_fail(w, a->lock, "host %d client %u: token %" PRId64 " of %s, and it joined those who read with %" PRId64,
 			   c->host->index, c->conn, token, w->lock_name[a->lock], t->last);
 	t->last = token;

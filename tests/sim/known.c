@@ -187,31 +187,44 @@ static bool has_its_turn(const struct world *w, int lock, const struct znode *ow
 	return false;
 }
 
-void known_check_reader(struct caller *c, const struct ask *a, int64_t token)
+/* NULL: it may read, whoever was let in before it. */
+static const char *refuses(const struct caller *c, const struct ask *a, int64_t token, const struct znode *own)
 {
 	struct host *h = c->host;
 	struct world *w = h->w;
 	const struct known *k = &h->known[a->lock], *before = &h->known_before[a->lock];
-	const struct znode *own = znode_under(w, a->lock, token);
 	const struct tokens *t = &w->tokens_of[a->lock];
-	bool contended;
+	bool contended = conflicts(w, a->lock, k, own);
 
-	/* Those at the front get it together: the first of them counts. */
-	if (!a->shared || h->conf.standalone || !own || h->read_at_step[a->lock] == w->sched.steps)
-		return;
-	contended = conflicts(w, a->lock, k, own);
 	if (others_read(c, a->lock)) {
-		w->stats->joined++;
 		/* Also before the event: deadlines come first, and a wait that ran out may have kept this one. */
 		if ((!k->armed || contended) && (!before->armed || conflicts(w, a->lock, before, own)) &&
 		    !has_its_turn(w, a->lock, own))
-			world_fail(w, a->lock, "host %d: client %u joins those who read %s, and %s", h->index, c->conn,
-				   w->lock_name[a->lock], k->armed ? "somebody is known to wait elsewhere"
-				   : "whether somebody waits elsewhere cannot be known");
+			return k->armed ? "joins those who read, and somebody is known to wait elsewhere"
+					: "joins those who read, and whether somebody waits elsewhere cannot be known";
+		w->stats->joined++;
 	} else if (h->hears && k->armed && !k->moved && contended && before->armed && t->last_shared && t->last == token) {
-		world_fail(w, a->lock, "host %d: client %u reads %s after readers, past somebody who waits elsewhere", h->index,
-			   c->conn, w->lock_name[a->lock]);
+		return "reads after readers, past somebody who waits elsewhere";
 	}
+	return NULL;
+}
+
+void known_check_reader(struct caller *c, const struct ask *a, int64_t token)
+{
+	struct host *h = c->host;
+	struct batch_seen *b = &h->batch[a->lock];
+	const struct znode *own = znode_under(h->w, a->lock, token);
+	const char *why;
+
+	/* Those at the front get it together: the first of them counts. */
+	if (!a->shared || h->conf.standalone || !own || h->read_at_step[a->lock] == h->w->sched.steps)
+		return;
+	why = refuses(c, a, token, own);
+	/* One by one in turns: who asked before the latest one that needed nobody, or before one that nobody saw. */
+	if (!why || (h->conf.all_in_pieces && check_granted_unseen(h, a->lock)))
+		b->latest = h->w->sched.now;
+	else if (!h->conf.all_in_pieces || (b->token && b->token != token) || a->asked_at > b->latest)
+		world_fail(h->w, a->lock, "host %d: client %u, %s: %s", h->index, c->conn, h->w->lock_name[a->lock], why);
 }
 
 bool known_open(struct host *h, int lock, int64_t token)

@@ -328,8 +328,18 @@ MUTANTS = [
     ("an upgrade is a re-entry", [
         ("else if (g && !permits && !mode_covers(g->mode, terms->mode))", "else if (false)")], 100),
     ("readers at the front count one by one", [
-        ("if (!together && !(lock->grant_count ?", "if (!(lock->grant_count ?"),
+        ("\tif (batch_has(lock, r))\n\t\treturn true;\n", ""),
         ("if (together || !locks->ensemble->session", "if (!locks->ensemble->session")], 300),
+    ("the rest of a batch is left for ever", [
+        ("\t\t\tbatch_leave(lock, r);\n\t\t\tbreak;\n", "\t\t\tbreak;\n")], 300),
+    ("who comes while a batch is granted is of it", [
+        (" && r->asked_ns <= lock->batch.until_ns;", ";")], 3000, "readers"),
+    ("the rest of a batch waits for its turn though nobody holds the lock", [
+        ("return lock->batch.work.worker && lock->grant_count;", "return lock->batch.work.worker;")], 300, "readers"),
+    ("a batch has the turns of a user who has left", [
+        ("\tif (lock->batch.work.worker == &r->client->user->worker)\n", "\tif (false)\n")], 3000, "readers"),
+    ("a batch goes on when its claim is lost", [
+        ("\tif (!head || !c || c->state != CLAIM_HELD || !batch_has(lock, head))\n\t\tbatch_end(lock);\n", "")], 10000, "readers"),
     ("who else reads elsewhere counts as somebody who waits", [
         ("\t\t\tif (mode_conflicts(mode, other))\n\t\t\t\tnote_other(", "\t\t\tif (true)\n\t\t\t\tnote_other(")], 40000, "readers"),
     ("a reader waits for readers of other hosts", [

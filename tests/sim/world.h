@@ -228,6 +228,11 @@ struct load {
 };
 
 /* What a host has been told of who waits for a lock elsewhere. */
+struct batch_seen {
+	int64_t at, token; /* of the latest shared grant that was not together with one before; 0: nobody was told */
+	int64_t latest;    /* of the latest one that needed nobody before it */
+};
+
 struct known {
 	bool armed;              /* by a list with watch, and nothing has changed since; or so when the connection went */
 	bool moved;              /* a znode of the host's own went since that list was asked for */
@@ -294,6 +299,7 @@ struct host {
 	struct tokens tokens_of[LOCKS_MAX]; /* standalone: its own order */
 	struct used used[LOCKS_MAX][USED_MAX]; /* the latest */
 	uint64_t read_at_step[LOCKS_MAX]; /* of its last shared grant */
+	struct batch_seen batch[LOCKS_MAX];
 	int64_t wanted_at[LOCKS_MAX]; /* when a client last held or waited for it */
 	int64_t moved_at[LOCKS_MAX];  /* when a grant was last made or ended */
 	int64_t busy_at[LOCKS_MAX], crowded_at[LOCKS_MAX]; /* when one, or two, last held it or asked for it (tries.c) */
@@ -519,6 +525,9 @@ void told_event(struct caller *c, struct slice reply);
 
 /* checks.c */
 void check_grant(struct caller *c, const struct ask *a, int64_t token);
+/* Another grant of it may have been made, and nobody was told. */
+bool check_granted_unseen(const struct host *h, int lock);
+bool check_is_together(const struct host *h, const struct ask *a, int64_t token);
 /* A foreign contender, whose znode that is, takes the lock as its own. */
 void check_foreign_grant(struct world *w, int lock, const char *path);
 void check_before(struct host *h, const struct event *e);

@@ -13,7 +13,7 @@ enum { CROWD = 100, FIRST = 4, IN_A_TURN = WORK_TURN_STEPS / WORK_PUSH_STEPS };
 static void allow_many(struct fixture *f)
 {
 	f->conf.limits.locks = f->conf.limits.grants = f->conf.limits.observers = 4096;
-	f->conf.limits.requests = f->conf.limits.clients = 1024;
+	f->conf.limits.requests = f->conf.limits.requests_per_lock = f->conf.limits.clients = 1024;
 }
 
 static int setup(void **state)
@@ -94,6 +94,141 @@ static void told_in_pieces(struct fixture *f, const char *what)
 		assert_int_equal(told(f, what), done);
 	}
 	assert_false(broker_has_work(f->broker));
+}
+
+/* ---- many readers wait for one lock ---- */
+
+/* How many of them have got it, with the token of the second grant. */
+static uint32_t reading(struct fixture *f)
+{
+	uint32_t count = 0;
+
+	for (uint32_t conn = FIRST; conn < FIRST + CROWD; conn++)
+		count += f->replies[conn].len && memcmp(f->replies[conn].data, ":1025", 5) == 0;
+	return count;
+}
+
+static void readers_wait(struct fixture *f, uint32_t count)
+{
+	fixture_say(f, 0, "LOCK a", ":1024");
+	crowd(f, count, "LOCK a SHARED");
+	f->now_ns += MS;
+}
+
+static void many_readers_get_it_in_pieces(void **state)
+{
+	struct fixture *f = *state;
+
+	readers_wait(f, CROWD);
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	assert_int_equal(reading(f), READERS_AT_ONCE);
+	for (uint32_t done = READERS_AT_ONCE; done < CROWD;) {
+		piece(f);
+		done = done + IN_A_TURN < CROWD ? done + IN_A_TURN : CROWD;
+		assert_int_equal(reading(f), done);
+	}
+	assert_false(broker_has_work(f->broker));
+	forget(f);
+}
+
+static void few_readers_get_it_at_once(void **state)
+{
+	struct fixture *f = *state;
+
+	readers_wait(f, READERS_AT_ONCE);
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	assert_false(broker_has_work(f->broker));
+	assert_int_equal(reading(f), READERS_AT_ONCE);
+	forget(f);
+}
+
+static void who_comes_meanwhile_waits_for_those_who_waited(void **state)
+{
+	struct fixture *f = *state;
+
+	readers_wait(f, CROWD);
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	f->now_ns += MS;
+	fixture_ask(f, 1, "LOCK a");
+	fixture_ask(f, 2, "LOCK a SHARED");
+	assert_int_equal(reading(f), READERS_AT_ONCE);
+	pieces(f);
+	assert_int_equal(reading(f), CROWD);
+	fixture_expect(f, 1, "");
+	fixture_expect(f, 2, "");
+	for (uint32_t conn = FIRST; conn < FIRST + CROWD; conn++)
+		fixture_ask(f, conn, "UNLOCK a");
+	fixture_expect(f, 1, ":1026");
+	fixture_say(f, 1, "UNLOCK a", ":0");
+	fixture_expect(f, 2, ":1027");
+	forget(f);
+}
+
+/* A lock that others wait for is not left free until their turn comes. */
+static void the_rest_need_no_turn_when_nobody_holds_it(void **state)
+{
+	struct fixture *f = *state;
+
+	readers_wait(f, CROWD);
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	for (uint32_t conn = FIRST; conn < FIRST + READERS_AT_ONCE - 1; conn++)
+		fixture_ask(f, conn, "UNLOCK a");
+	forget(f);
+	fixture_ask(f, FIRST + READERS_AT_ONCE - 1, "UNLOCK a");
+	assert_int_equal(reading(f), IN_A_TURN);
+	pieces(f);
+	assert_int_equal(reading(f), CROWD - READERS_AT_ONCE);
+	forget(f);
+}
+
+/* The turns were of a user who has left. */
+static void the_rest_have_turns_when_the_user_of_the_next_one_goes(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK a", ":1024");
+	crowd(f, READERS_AT_ONCE, "LOCK a SHARED");
+	fixture_connect_as(f, 300, 1001, SLICE(""), false);
+	fixture_ask(f, 300, "LOCK a SHARED");
+	for (uint32_t conn = FIRST + READERS_AT_ONCE; conn < FIRST + CROWD; conn++) {
+		fixture_connect(f, conn);
+		fixture_ask(f, conn, "LOCK a SHARED");
+	}
+	f->now_ns += MS;
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_simple(f, EVENT_CLIENT_GONE, 300);
+	assert_true(broker_has_work(f->broker));
+	pieces(f);
+	assert_int_equal(reading(f), CROWD);
+	forget(f);
+}
+
+static void the_rest_get_it_after_a_hand_over(void **state)
+{
+	struct fixture *f = *state;
+
+	readers_wait(f, CROWD);
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_hand_over(f);
+	pieces(f);
+	assert_int_equal(reading(f), CROWD);
+	forget(f);
+}
+
+static void the_rest_go_before_all_else_that_is_done_for_their_user(void **state)
+{
+	struct fixture *f = *state;
+
+	readers_wait(f, CROWD);
+	f->conf.all_in_pieces = true;
+	fixture_ask(f, 1, "LOCKS");
+	f->conf.all_in_pieces = false;
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	piece(f);
+	assert_int_equal(reading(f), READERS_AT_ONCE + IN_A_TURN);
+	fixture_expect(f, 1, "");
+	pieces(f);
+	forget(f);
 }
 
 /* ---- a lock that many hold is asked for, or taken ---- */
@@ -393,6 +528,13 @@ static void letters_that_are_too_many_are_acted_upon_at_once(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(many_readers_get_it_in_pieces),
+		TEST(few_readers_get_it_at_once),
+		TEST(who_comes_meanwhile_waits_for_those_who_waited),
+		TEST(the_rest_need_no_turn_when_nobody_holds_it),
+		TEST(the_rest_have_turns_when_the_user_of_the_next_one_goes),
+		TEST(the_rest_get_it_after_a_hand_over),
+		TEST(the_rest_go_before_all_else_that_is_done_for_their_user),
 		TEST(many_holders_are_asked_in_pieces),
 		TEST(few_holders_are_asked_at_once),
 		TEST(a_lock_is_taken_from_many_in_pieces),

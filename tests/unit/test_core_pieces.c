@@ -331,6 +331,8 @@ static void granted_the_first(struct fixture *f)
 		fixture_ask(f, conn, "MLOCK 2 b a SHARED");
 	}
 	fixture_say(f, 0, "UNLOCK a", ":0");
+	for (uint32_t conn = 4; conn < 8; conn++)
+		piece(f); /* readers get it one by one, before all else that is done for their user */
 	fixture_say(f, 1, "LOCK a WAIT 0", "$-1");
 }
 

@@ -243,6 +243,91 @@ static void a_claim_that_nobody_holds_is_handed_to_readers_within_the_bounds(voi
 	fixture_op(f, EFFECT_ZK_CREATE, "-__READ__");
 }
 
+/* By 0; the others wait to read, and what a writer elsewhere does is not known. A batch is granted one by one. */
+static void many_wait_to_read(struct fixture *f, char name[128])
+{
+	f->conf.all_in_pieces = true;
+	f->conf.handoff_max = 1;
+	fixture_lock_held(f, 0, "a", 5, 75, name, 128);
+	fixture_expect(f, 0, ":76800");
+	for (uint32_t conn = 1; conn < 5; conn++)
+		fixture_say(f, conn, "LOCK a SHARED", "");
+	f->now_ns += MS;
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_expect(f, 1, ":76801");
+}
+
+static void a_turn(struct fixture *f)
+{
+	fixture_simple(f, EVENT_TIME, 0);
+}
+
+static void a_batch_is_one_hand_off_whoever_is_seen_to_wait_meanwhile(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	many_wait_to_read(f, name);
+	f->now_ns += MS;
+	fixture_say(f, 5, "LOCK a SHARED", "");
+	expect_list_with_watch(f);
+	fixture_answer_list(f, 1, 2, (const char *[]){ name, writer_high });
+	fixture_no_op(f);
+	for (uint32_t conn = 2; conn < 5; conn++) {
+		fixture_expect(f, conn, "");
+		a_turn(f);
+		fixture_expect(f, conn, ":76801");
+	}
+	assert_false(broker_has_work(f->broker));
+	fixture_expect(f, 5, "");
+	fixture_op(f, EFFECT_ZK_CREATE, "-__READ__");
+}
+
+/* They would have got it with those before them, so they do not count as kept waiting. */
+static void the_time_of_one_runs_out_before_its_turn_and_it_gets_the_lock(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	f->conf.all_in_pieces = true;
+	fixture_lock_held(f, 0, "a", 5, 75, name, sizeof(name));
+	fixture_expect(f, 0, ":76800");
+	for (uint32_t conn = 1; conn < 5; conn++)
+		fixture_say(f, conn, "LOCK a SHARED WAIT 2", "");
+	f->now_ns += MS;
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	expect_list_with_watch(f);
+	fixture_answer_list(f, 1, 2, (const char *[]){ name, writer_high });
+	f->now_ns += 5 * MS;
+	for (uint32_t conn = 2; conn < 5; conn++)
+		a_turn(f);
+	for (uint32_t conn = 1; conn < 5; conn++)
+		fixture_expect(f, conn, ":76801");
+}
+
+/* It is as it was for those of them who got it while it was long enough. */
+static void a_batch_stops_while_the_proof_is_short_and_goes_on_after_that(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	many_wait_to_read(f, name);
+	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
+	for (int i = 0; i < 2; i++) {
+		f->now_ns += 3600 * MS;
+		fixture_say(f, 5, "PING", "+PONG");
+	}
+	a_turn(f);
+	a_turn(f);
+	assert_false(broker_has_work(f->broker));
+	fixture_expect(f, 2, "");
+	fixture_reconnected(f);
+	fixture_expect(f, 2, ":76801");
+	while (broker_has_work(f->broker))
+		a_turn(f);
+	fixture_expect(f, 4, ":76801");
+}
+
 static void without_a_connection_readers_join_where_nobody_else_waited(void **state)
 {
 	struct fixture *f = *state;
@@ -306,6 +391,9 @@ int main(void)
 		TEST(what_changes_is_looked_at_before_the_next_one_joins),
 		TEST(who_reads_elsewhere_is_not_passed_by_those_who_join_a_downgraded_grant),
 		TEST(a_claim_that_nobody_holds_is_handed_to_readers_within_the_bounds),
+		TEST(a_batch_is_one_hand_off_whoever_is_seen_to_wait_meanwhile),
+		TEST(the_time_of_one_runs_out_before_its_turn_and_it_gets_the_lock),
+		TEST(a_batch_stops_while_the_proof_is_short_and_goes_on_after_that),
 		TEST(without_a_connection_readers_join_where_nobody_else_waited),
 		TEST(without_a_connection_nobody_joins_where_somebody_may_wait),
 		ALONE(alone_on_their_host_readers_ask_nobody),

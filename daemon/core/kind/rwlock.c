@@ -30,24 +30,48 @@ void rwlock_grant(struct lock *lock, struct claim *c, struct request *r, int64_t
 	request_grant(r, token);
 }
 
-/* Readers at the front get the lock together: those after the first are no further hand-offs. */
-void rwlock_serve(struct lock *lock)
+/* The head may be granted now, or, if others are before it in this event, in a later one. */
+static bool may_be_next(const struct lock *lock, struct claim *c, const struct request *r)
 {
-	bool reading = false;
+	if (batch_has(lock, r))
+		return true;
+	return lock->grant_count ? readers_may_join(lock) : claims_may_hand_off(lock, c, r->mode);
+}
+
+/* Readers at the front get the lock together, as a batch: those after the first are no further hand-offs. */
+static struct request *serve(struct lock *lock)
+{
+	size_t left = batch_piece(lock);
 	struct request *r;
 
 	while ((r = request_first(lock))) {
 		struct claim *c = lock->directory.claim;
-		enum mode mode = r->mode;
-		bool together = reading && mode == MODE_SHARED;
+		bool together = batch_has(lock, r);
 
-		if (!rwlock_may_serve(lock, c, r))
-			return;
-		if (!together && !(lock->grant_count ? readers_may_join(lock) : claims_may_hand_off(lock, c, mode)))
-			return;
-		rwlock_grant(lock, c, r, claims_take_token(lock, c, mode, together));
-		reading = mode == MODE_SHARED;
+		if (!rwlock_may_serve(lock, c, r) || !may_be_next(lock, c, r))
+			break;
+		if (together && !left) {
+			batch_leave(lock, r);
+			break;
+		}
+		if (!together)
+			batch_begin(lock, r->mode);
+		rwlock_grant(lock, c, r, claims_take_token(lock, c, r->mode, together));
+		left -= left > 0;
 	}
+	return r;
+}
+
+void rwlock_serve(struct lock *lock)
+{
+	const struct claim *c = lock->directory.claim;
+	const struct request *head;
+
+	if (batch_waits(lock))
+		return;
+	head = serve(lock);
+	if (!head || !c || c->state != CLAIM_HELD || !batch_has(lock, head))
+		batch_end(lock);
 }
 
 bool rwlock_is_taken(const struct lock *lock, enum mode mode, bool behind)
@@ -80,7 +104,8 @@ static bool end_expired(struct lock *lock)
 	struct request *r, *after;
 
 	TAILQ_FOREACH_SAFE(r, &lock->requests, link, after) {
-		bool taken = is_taken(lock, r->mode, behind_writer || (behind_reader && r->mode == MODE_EXCLUSIVE));
+		bool behind = behind_writer || (behind_reader && r->mode == MODE_EXCLUSIVE);
+		bool taken = (behind || !batch_has(lock, r)) && is_taken(lock, r->mode, behind);
 
 		behind_writer = behind_writer || (r->mode == MODE_EXCLUSIVE && !r->expired);
 		behind_reader = behind_reader || (r->mode == MODE_SHARED && !r->expired);

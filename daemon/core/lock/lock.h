@@ -7,7 +7,7 @@
  *
  *   1  a HELD claim serves the requests at the head as long as it may: the session is proven, the mode is covered,
  *      no grant conflicts, and the hand-off rule or, if readers hold it, the rule for joining them (readers.h) allows
- *      it; readers at the head get it together and are one hand-off
+ *      it; readers at the head get it together and are one hand-off, in pieces if they are many
  *   2  waits that ran out end as soon as it is known whether the lock is taken
  *   3  a HELD claim without grants that cannot serve the head goes back, once *next* is queued; one without requests
  *      lingers, or goes back when another host wants it; any other claim that no request wants goes back, and so does
@@ -29,12 +29,11 @@
 #include "base/heap.h"
 #include "base/map.h"
 #include "base/queue.h"
-#include "core/claim/claim.h"
 #include "core/claim/directory.h"
 #include "core/znode/flavour.h"
 #include "core/lock/grant.h"
 #include "core/lock/kind_rule.h"
-#include "core/znode/kind.h"
+#include "core/lock/readers.h"
 #include "core/lock/request.h"
 #include "core/claim/turn.h"
 
@@ -50,6 +49,7 @@ struct lock {
 	size_t request_count, expired_count, grant_count;
 	int64_t token; /* of the latest grant in this session; 0: none yet */
 	int64_t ended_ns; /* when a grant last ended, unless who waited then has had one since: 0 */
+	struct batch batch;
 	struct directory directory;
 	const struct kind_rule *rule;
 	/* Of a semaphore (semaphore.h): its own state, and the directory that its grants rest on. Otherwise NULL. */
@@ -71,7 +71,7 @@ struct lock *lock_make(struct locks *locks, struct slice name, const struct clie
 /* It cannot be had as that kind: it is in use as another. */
 bool lock_refuses(const struct lock *lock, enum kind kind);
 void lock_become(struct lock *lock, enum kind kind); /* from now on it is of that kind */
-/* A new lock, whose directories have no path yet; otherwise likewise. At most a remembered lock has that name. */
+/* A new lock, whose directories have no path yet; else likewise. At most a remembered lock has that name. */
 struct lock *lock_new(struct locks *locks, struct slice name, enum kind kind, const struct client *client);
 void lock_pay(struct lock *lock, struct account *payer); /* from now on that account pays for it */
 bool lock_in_use(const struct lock *lock); /* something needs the struct */

@@ -75,6 +75,7 @@ void lock_snapshot(const struct lock *lock, struct bytes *out)
 	entry_number(&w, "kind", lock->rule->kind);
 	entry_number(&w, "idle", lock->idle);
 	entry_number(&w, "ended", lock->ended_ns);
+	entry_number(&w, "batch", lock->batch.until_ns);
 	directory_snapshot(&lock->directory, &w);
 	entry_end(&w);
 	claims_snapshot(&lock->directory, out);
@@ -117,12 +118,13 @@ struct lock *lock_restore(struct locks *locks, const struct entry *e)
 	if (idle)
 		lock_park(lock);
 	if (!entry_get_number(e, "ended", 0, ENTRY_INSTANT_MAX, &lock->ended_ns) ||
+	    !entry_get_number(e, "batch", 0, ENTRY_INSTANT_MAX, &lock->batch.until_ns) ||
 	    !directory_restore(&lock->directory, e))
 		return NULL;
 	if (idle)
 		leftover_restore(lock);
 	if (idle && ((lock->directory.timer.place && !lock->directory.left) || lock->directory.relist ||
-		     lock->directory.remembered)) {
+		     lock->directory.remembered || lock->batch.until_ns)) {
 		entry_refuse(e, "something is expected of the idle lock");
 		return NULL;
 	}

@@ -108,6 +108,7 @@ static void take_off(struct request *r)
 	TAILQ_REMOVE(&lock->requests, r, link);
 	TAILQ_REMOVE(&r->client->requests, r, client_link);
 	count(r, (size_t)-1);
+	batch_lacks(lock, r);
 	charge_remove(r->client->account, POOL_REQUESTS, 1);
 	if (r->place)
 		charge_remove(r->client->account, POOL_GRANTS, 1);

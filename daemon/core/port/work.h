@@ -27,6 +27,7 @@
  * LIFELINE| a bearer's request or grant is ended   | as for RELEASE (lock/lifeline.h)
  * INQUIRY | a request is carried out at last        | what other hosts have, as they answered (hosts/inquiry.h)
  *  RELEASE | something that a client has is ended    | what it still has is as if the client had not ended yet
+ *    BATCH | a reader gets the lock                  | who waits has not got it yet (lock/readers.h)
  *
  * Next to nothing of an item is in a snapshot: a list or an answer starts over; who is to be told follows from what was told
  * last.
@@ -40,7 +41,7 @@
 
 enum work_kind {
 	WORK_LIST, WORK_ANSWER, WORK_CENSUS, WORK_LEADER, WORK_OBSERVERS, WORK_AUDIT, WORK_MLOCK, WORK_RELEASE, WORK_DEADLOCK,
-	WORK_REVOKE, WORK_ERRAND, WORK_BID, WORK_LIFELINE, WORK_INQUIRY,
+	WORK_REVOKE, WORK_ERRAND, WORK_BID, WORK_LIFELINE, WORK_INQUIRY, WORK_BATCH,
 };
 
 enum {
