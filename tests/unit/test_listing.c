@@ -261,6 +261,47 @@ static void slots_are_counted(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
+/* A claim on a semaphore's permit, whose create was answered with that number; NULL: its answer was lost. */
+static struct claim *slot(struct fixture *f, const char *digits)
+{
+	struct event lost = { .type = EVENT_ZK_ANSWERED, .zk_answered.code = ZK_UNKNOWN };
+	struct operation op;
+	struct claim *c;
+
+	f->d.flavour = FLAVOUR_SLOTS;
+	f->d.part = true;
+	c = digits ? joined(f, MODE_EXCLUSIVE, digits) : claim_join(&f->d, MODE_EXCLUSIVE, false, false);
+	TAILQ_INSERT_TAIL(&f->d.slots, c, link);
+	if (!digits) {
+		lost.zk_answered.op = c->join_op;
+		op = taken(f, &lost);
+		claim_answered(c, &op, &lost);
+		assert_int_equal(c->state, CLAIM_UNSURE);
+	}
+	return c;
+}
+
+static void each_of_many_permits_is_found_in_one_list(void **state)
+{
+	struct fixture *f = *state;
+	struct claim *late = slot(f, "0000000009"), *unsure = slot(f, NULL), *early = slot(f, "0000000003");
+	struct bytes found = { 0 }, stray = { 0 };
+
+	slot(f, "0000000005"); /* somebody has deleted it */
+	bytes_format(&found, "%s0000000007", unsure->name);
+	contender_name(&stray, SESSION, 1 << 20, FLAVOUR_SLOTS, MODE_EXCLUSIVE);
+	bytes_text(&stray, "0000000004");
+	directory_list(&f->d, false);
+	LISTED(f, slice_of(late->name), SLICE("_c_x-lease-0000000001"), bytes_view(&stray), bytes_view(&found),
+	       slice_of(early->name));
+	assert_true(late->counted && early->counted);
+	assert_true(unsure->adopting && slice_eq(slice_of(unsure->name), bytes_view(&found)));
+	assert_true(f->all.orphan_count == 1 && f->d.facts & FACT_LOST);
+	assert_int_equal(f->d.children, 5);
+	bytes_free(&found);
+	bytes_free(&stray);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -273,6 +314,7 @@ int main(void)
 		TEST(a_child_of_no_known_kind_is_told_without_its_session),
 		TEST(a_refusal_concerns_all_requests),
 		TEST(slots_are_counted),
+		TEST(each_of_many_permits_is_found_in_one_list),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,30 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/claim/listing.h"
 
-#include <string.h>
-
 #include "core/claim/directories.h"
 #include "core/claim/look.h"
+#include "core/claim/own.h"
 
-/* Before the number is known: the child's name is the one we asked for and a number behind it, nothing else. */
-static bool carries_name(struct slice child, const struct claim *c)
+/* NULL: the claim's znode is not in the list. A lock has few claims: it is not worth an order. */
+static const struct slice *find_own(const struct claim *c, const struct own *own, const struct event *event)
 {
-	struct contender parsed;
-
-	return child.len >= c->name_len + CONTENDER_DIGITS && child.len <= c->name_len + CONTENDER_DIGITS + 1 &&
-	       memcmp(child.data, c->name, c->name_len) == 0 && contender_parse(child, c->directory->flavour, &parsed);
-}
-
-static bool is_own(struct slice child, const struct claim *c)
-{
-	return c->named ? slice_eq(child, slice_of(c->name)) : carries_name(child, c);
-}
-
-/* NULL: the claim's znode is not in the list. */
-static const struct slice *find_own(const struct claim *c, const struct event *event)
-{
+	if (own->children)
+		return own_find(own, c);
 	for (size_t i = 0; i < event->zk_answered.count; i++)
-		if (is_own(event->zk_answered.children[i], c))
+		if (own_is(event->zk_answered.children[i], c))
 			return &event->zk_answered.children[i];
 	return NULL;
 }
@@ -40,7 +27,7 @@ static bool is_known(const struct directory *d, struct slice child)
 	const struct claim *c;
 
 	CLAIM_FOREACH(c, d)
-		if (is_own(child, c))
+		if (own_is(child, c))
 			return true;
 	return false;
 }
@@ -94,13 +81,13 @@ static void examine_waiting(struct claim *c, const struct event *event)
 }
 
 /* Takes from a list what it shows of one of our claims. A list sent before the claim's create shows nothing. */
-static void examine(struct claim *c, uint64_t number, bool fits, const struct event *event)
+static void examine(struct claim *c, uint64_t number, bool fits, const struct own *all, const struct event *event)
 {
 	const struct slice *own;
 
 	if (c->join_op > number || c->state == CLAIM_JOINING || (c->state == CLAIM_LEAVING && c->named))
 		return;
-	own = find_own(c, event);
+	own = find_own(c, all, event);
 	if (!own && (c->state == CLAIM_WAITING || c->state == CLAIM_HELD))
 		claim_vanished(c);
 	else if (!own)
@@ -177,9 +164,9 @@ static void note_other(struct others *others, const struct directory *d, struct 
 }
 
 /* Deletes our orphans and reports unrecognized children. */
-static struct others examine_others(struct directory *d, enum mode mode, const struct event *event)
+static struct others examine_others(struct directory *d, enum mode mode, const struct own *own, const struct event *event)
 {
-	const struct listing_view view = { d->directories->ensemble->session.id, d->flavour, d };
+	const struct listing_view view = { d->directories->ensemble->session.id, d->flavour, own->known ? NULL : d };
 	struct others others = { 0 };
 
 	for (size_t i = 0; i < event->zk_answered.count; i++) {
@@ -190,7 +177,8 @@ static struct others examine_others(struct directory *d, enum mode mode, const s
 		case CHILD_OURS:
 			break;
 		case CHILD_ORPHAN:
-			claim_orphan(d, child);
+			if (!own->known || !own->known[i])
+				claim_orphan(d, child);
 			break;
 		case CHILD_UNRECOGNIZED:
 			report_unrecognized(d, child);
@@ -249,6 +237,7 @@ static void listed(struct directory *d, uint64_t number, const struct event *eve
 	struct claim *c, *after, *first = d->claim, *next = d->next;
 	bool gone = event->zk_answered.code == ZK_NONODE;
 	struct others others;
+	struct own own = { 0 };
 
 	directory_verified(d);
 	/* A directory that was made again may be of another kind: its data are read before anything is granted. */
@@ -261,19 +250,24 @@ static void listed(struct directory *d, uint64_t number, const struct event *eve
 	}
 	if (d->exhausted)
 		examine_exhausted(d, number, event);
+	if (d->flavour == FLAVOUR_SLOTS)
+		own = own_begin(d, event);
 	if (next)
-		examine(next, number, d->state == DIRECTORY_FITS, event);
+		examine(next, number, d->state == DIRECTORY_FITS, &own, event);
 	if (first)
-		examine(first, number, d->state == DIRECTORY_FITS, event);
+		examine(first, number, d->state == DIRECTORY_FITS, &own, event);
 	TAILQ_FOREACH_SAFE(c, &d->slots, link, after)
-		examine(c, number, true, event);
+		examine(c, number, true, &own, event);
 	if (d->flavour == FLAVOUR_SLOTS) {
 		d->facts |= FACT_COUNTED;
 		d->children = event->zk_answered.count;
 	}
 	TAILQ_FOREACH_SAFE(c, &d->leaving, link, after)
-		examine(c, number, false, event);
-	others = examine_others(d, d->claim ? d->claim->mode : MODE_EXCLUSIVE, event);
+		examine(c, number, false, &own, event);
+	if (own.known)
+		own_note(&own, d);
+	others = examine_others(d, d->claim ? d->claim->mode : MODE_EXCLUSIVE, &own, event);
+	own_end(&own);
 	examine_rivals(d, number, others);
 	/* This holds while the data are being read, too: that read may have been sent after this list. */
 	if (!gone && (d->state == DIRECTORY_UNKNOWN || d->state == DIRECTORY_ASKED) && d->claim)
