@@ -188,8 +188,14 @@ static void check_handoffs(struct caller *c, const struct ask *a, int64_t token)
 
 	if (a->shared)
 		h->read_at_step[a->lock] = w->sched.steps;
-	if (!together)
-		h->batch[a->lock] = (struct batch_seen){ w->sched.now, token, w->sched.now };
+	if (!together) {
+		struct batch_seen *b = &h->batch[a->lock];
+		/* Behind one that nobody saw it may be of that one's batch, which began at an unknown instant. */
+		bool unknown = h->conf.all_in_pieces && (!b->token || (!b->at && b->token == token));
+
+		together = a->shared && unknown;
+		*b = (struct batch_seen){ unknown ? 0 : w->sched.now, token, w->sched.now };
+	}
 	if (n->czxid != czxid_of(token)) {
 		*n = (struct contended){ .czxid = czxid_of(token) };
 		return;
