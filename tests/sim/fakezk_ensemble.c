@@ -361,12 +361,20 @@ void fakezk_elect(struct fakezk *z, int64_t outage, int64_t cut_for)
 	sched_at(z->sched, z->sched->now + outage, elected, z, (uint64_t)next);
 }
 
+/* What was refused until now stays known to the checks. */
+static void end_refusals(struct fakezk *z, int64_t *until)
+{
+	if (*until > z->sched->now)
+		*until = z->sched->now;
+}
+
 void fakezk_heal(struct fakezk *z)
 {
 	struct zconn *c;
 	int i;
 
-	z->refuses_until = z->refuses_reads_until = 0;
+	end_refusals(z, &z->refuses_until);
+	end_refusals(z, &z->refuses_reads_until);
 	for (i = 0; i < FAKEZK_SERVERS; i++) {
 		struct zserver *s = &z->server[i];
 

@@ -654,6 +654,39 @@ static void a_wait_that_ends_ties_its_owner_no_longer(void **state)
 	assert_true(at > 10);
 }
 
+/*
+ * Of three permits c0 has two. c2 waits for two, then c3 for all, then c4, one owner with c3, for one: c3 gets all of them, and
+ * as long as c4 waits their owner keeps them. In the midst of the search c2 leaves, which c3 waits for as well.
+ */
+static void who_stands_between_two_of_an_owner_and_leaves_hides_no_deadlock(void **state)
+{
+	int at = 0;
+
+	for (bool over = false; !over; at++) {
+		struct fixture *f;
+
+		fixture_teardown(state);
+		assert_int_equal(start(state, true), 0);
+		f = *state;
+		f->conf.all_in_pieces = true;
+		fixture_say(f, 3, "CLIENT SETINFO OWNER x", "+OK");
+		fixture_say(f, 4, "CLIENT SETINFO OWNER x", "+OK");
+		held(f, 0, "ACQUIRE p LIMIT 3 COUNT 2");
+		waits(f, 2, "ACQUIRE p LIMIT 3 COUNT 2");
+		waits(f, 3, "ACQUIRE p LIMIT 3 COUNT 3");
+		pieces(f);
+		waits(f, 4, "ACQUIRE p LIMIT 3");
+		for (int i = 0; i < at && broker_has_work(f->broker); i++)
+			piece(f);
+		over = !broker_has_work(f->broker);
+		fixture_simple(f, EVENT_CLIENT_GONE, 2);
+		pieces(f);
+		assert_true(f->replies[4].len > 10 && memcmp(f->replies[4].data, "-DEADLOCK ", 10) == 0);
+		bytes_clear(&f->replies[4]);
+	}
+	assert_true(at > 5);
+}
+
 /* c2, in the crowd, is one owner with c3, which takes and releases something all the time. */
 static void an_owner_that_changes_all_the_time_hides_no_deadlock(void **state)
 {
@@ -797,6 +830,7 @@ int main(void)
 		TEST(a_knot_of_permits_is_found_in_pieces),
 		TEST(who_has_left_the_knot_may_go),
 		TEST(a_wait_that_ends_ties_its_owner_no_longer),
+		TEST(who_stands_between_two_of_an_owner_and_leaves_hides_no_deadlock),
 		TEST(an_owner_that_changes_all_the_time_hides_no_deadlock),
 		TEST(the_search_that_is_done_in_one_event_is_bounded),
 		TEST(a_search_among_permits_that_is_done_in_one_event_is_bounded),

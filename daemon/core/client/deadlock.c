@@ -539,11 +539,17 @@ static void refuse(struct search *s)
 	bytes_free(&sentence);
 }
 
+/* What it has not found may be there: a wait ended on which another one counted, or was taken to block others in the knot. */
+static bool may_have_missed(const struct search *s)
+{
+	return s->missed || (s->knot && s->loosened);
+}
+
 /* It is over. One that has to be done once more, or for another wait, is behind all others of its user. */
 static void conclude(struct search *s)
 {
 	struct client *c = s->client;
-	bool again = s->asked ? !s->cut && (s->found ? !holds_still(s) : s->missed) : is_searched(c);
+	bool again = s->asked ? !s->cut && (s->found ? !holds_still(s) : may_have_missed(s)) : is_searched(c);
 
 	if (s->asked && s->found && !again)
 		refuse(s);

@@ -9,7 +9,8 @@
  *   it leaves, or a client its group | what the search goes along is gone on with at the next one
  *   an owner has or waits for less   | it is `loosened`: what was found through it has to be found once more
  *   a wait that is followed ends     | likewise; and if another wait counted on it and it was not expanded, something may
- *                                    |   have been `missed`: when nothing is found, it is searched once more
+ *                                    |   have been `missed`: when nothing is found, it is searched once more; so it is
+ *                                    |   in a knot, in which it may have been what another wait was tied by
  *   the wait that is checked ends    | the search is over
  */
 #pragma once
