@@ -655,8 +655,8 @@ static void a_wait_that_ends_ties_its_owner_no_longer(void **state)
 }
 
 /*
- * Of three permits c0 has two. c2 waits for two, then c3 for all, then c4, one owner with c3, for one: c3 gets all of them, and
- * as long as c4 waits their owner keeps them. In the midst of the search c2 leaves, which c3 waits for as well.
+ * Of three permits c0 has two. c2 waits for two, then c3 for all, then c4, one owner with c3, for one: c3 gets all of
+ * them, and as long as c4 waits their owner keeps them. In the midst of the search c2 leaves, which c3 waits for as well.
  */
 static void who_stands_between_two_of_an_owner_and_leaves_hides_no_deadlock(void **state)
 {

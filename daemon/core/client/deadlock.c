@@ -539,7 +539,7 @@ static void refuse(struct search *s)
 	bytes_free(&sentence);
 }
 
-/* What it has not found may be there: a wait ended on which another one counted, or was taken to block others in the knot. */
+/* What it has not found may be there: a wait has ended that others counted on, or that was taken to block some in a knot. */
 static bool may_have_missed(const struct search *s)
 {
 	return s->missed || (s->knot && s->loosened);

@@ -167,6 +167,7 @@ void place_end(struct client *bearer)
 void place_take(struct client *bearer, const struct client *by)
 {
 	assert(place_is_kept(bearer));
+	request_forget_ended(bearer); /* the place needs not be told that it has the lock */
 	bearer_leave(bearer);
 	bearer_adopt(bearer, by);
 }
