@@ -55,6 +55,7 @@ void any_cut_one(struct host *h, uint32_t conn)
 {
 	struct any_peer *p = &any_of(h)->peers[conn];
 
+	p->replied = p->replied || p->asking; /* what it asked for may have been done, and is seen at the next look */
 	p->on = p->asking = p->closing = p->half = false;
 	p->life++;
 }

@@ -87,7 +87,7 @@ struct any_peer {
 	struct any_told told[ANY_NAMES];
 	size_t revoke_bytes;   /* pushed since it was last known to read */
 	struct any_shown shown; /* by what it asked last */
-	bool replied;          /* in this event */
+	bool replied;          /* in this event, or its request was cut off */
 	char reply[ANY_REPLY]; /* its beginning */
 };
 
@@ -118,10 +118,15 @@ struct any_value {
 };
 
 /* Of a lock, as it was seen last (anything_places.c). */
+enum { ANY_LINE_MAX = 16 };
+
 struct any_place {
 	uint64_t kept; /* the bearer that has it kept; 0: none */
 	int64_t due;
 	uint64_t last; /* the latest client */
+	uint64_t has;  /* the bearer that holds the lock; 0: none */
+	uint64_t line[ANY_LINE_MAX]; /* whose requests wait, in their order: the first ones */
+	int line_count;
 };
 
 struct any_host {

@@ -34,6 +34,16 @@ static void check_found(const struct host *h, int name, const struct client *c)
 		world_fail(h->w, -1, "host %d: a place for %s is not found under its value", h->index, any_names[name]);
 }
 
+/* Where it stood in line; behind all that are known: it did not. */
+static int stood(const struct any_place *before, const struct client *c)
+{
+	int at = 0;
+
+	while (at < before->line_count && before->line[at] != c->id)
+		at++;
+	return at;
+}
+
 static void check_waiting(const struct host *h, int name, const struct lock *lock, const struct client *has)
 {
 	const struct any_place *before = &any_of(h)->places[name];
@@ -48,13 +58,22 @@ static void check_waiting(const struct host *h, int name, const struct lock *loc
 			continue;
 		check_second(h, name, c);
 		check_found(h, name, c);
-		if (has && has->id > c->id)
-			world_fail(h->w, -1, "host %d: client %d has %s, and a place of client %d is older", h->index,
+		if (has && has->id != before->has && stood(before, c) < stood(before, has))
+			world_fail(h->w, -1, "host %d: client %d has %s, and client %d stood before it", h->index,
 				   (int)has->id, any_names[name], (int)c->id);
 		if (over && c->id <= before->last)
 			world_fail(h->w, -1, "host %d: a turn of %s has ended unused, and client %d still has a place",
 				   h->index, any_names[name], (int)c->id);
 	}
+}
+
+static void note_line(struct any_place *seen, const struct lock *lock)
+{
+	const struct request *r;
+
+	TAILQ_FOREACH(r, &lock->requests, link)
+		if (seen->line_count < ANY_LINE_MAX)
+			seen->line[seen->line_count++] = r->client->id;
 }
 
 void places_check(struct host *h)
@@ -67,7 +86,9 @@ void places_check(struct host *h)
 
 		if (lock)
 			check_waiting(h, name, lock, has);
-		*seen = (struct any_place){ .last = h->broker->locks.last_client };
+		*seen = (struct any_place){ .last = h->broker->locks.last_client, .has = has ? has->id : 0 };
+		if (lock)
+			note_line(seen, lock);
 		if (!has || !bearer_has_place(has))
 			continue;
 		check_second(h, name, has);
