@@ -14,7 +14,7 @@
  * The host that gets the letter acts at once, and only if it has room to answer: it does what is asked for if the lock is
  * held there under that value for the same uid. It acts upon a letter once (inbox.h). If it is killed before it has
  * answered, or either connection is lost, nobody knows whether it has: the client is told so, and asks again. To extend
- * twice is to extend; who releases twice learns at the second time that it is gone.
+ * twice is to extend, unless it adds to what is left; who releases twice learns at the second time that it is gone.
  *
  * Data (record.h): kind, from, to (the session it is for), name, act, uid, sha256; and to extend ms, add, leased. The answer
  * has kind, from, re (the id) and found.
