@@ -125,7 +125,8 @@ struct any_place {
 	int64_t due;
 	uint64_t last; /* the latest client */
 	uint64_t has;  /* the bearer that holds the lock; 0: none */
-	uint64_t line[ANY_LINE_MAX]; /* whose requests wait, in their order: the first ones */
+	uint64_t line[ANY_LINE_MAX]; /* whose requests wait, in their order: the first ones; */
+	bool is_place[ANY_LINE_MAX]; /* ... by a place */
 	int line_count;
 };
 

@@ -49,13 +49,20 @@ static void check_waiting(const struct host *h, int name, const struct lock *loc
 	const struct any_place *before = &any_of(h)->places[name];
 	bool over = before->kept && before->due <= h->broker->env.now_ns &&
 		    !client_by_id(&h->broker->locks, before->kept);
+	const struct client *fresh = NULL;
 	const struct request *r;
 
 	TAILQ_FOREACH(r, &lock->requests, link) {
 		const struct client *c = place_of(r);
+		int at = c ? stood(before, c) : 0;
 
 		if (!c)
 			continue;
+		if (at == before->line_count || !before->is_place[at])
+			fresh = c;
+		else if (fresh)
+			world_fail(h->w, -1, "host %d: client %d has a place at %s before client %d, which had one earlier",
+				   h->index, (int)fresh->id, any_names[name], (int)c->id);
 		check_second(h, name, c);
 		check_found(h, name, c);
 		if (has && has->id != before->has && stood(before, c) < stood(before, has))
@@ -71,9 +78,12 @@ static void note_line(struct any_place *seen, const struct lock *lock)
 {
 	const struct request *r;
 
-	TAILQ_FOREACH(r, &lock->requests, link)
-		if (seen->line_count < ANY_LINE_MAX)
-			seen->line[seen->line_count++] = r->client->id;
+	TAILQ_FOREACH(r, &lock->requests, link) {
+		if (seen->line_count == ANY_LINE_MAX)
+			break;
+		seen->is_place[seen->line_count] = place_of(r);
+		seen->line[seen->line_count++] = r->client->id;
+	}
 }
 
 void places_check(struct host *h)
