@@ -91,10 +91,11 @@ enum lb_result lb_lock_with(struct lb *lb, const char *name, const struct lb_opt
 
 	if (is_plain(options)) {
 		r = delegated_take(lb, name, ret_token);
-		if (r == LB_NONE)
-			r = delegated_prepare(lb, name, &slot);
-		else if (r == LB_OK)
+		if (r == LB_OK)
 			return r;
+		/* A connection that has ended is the request's to find. */
+		if (r == LB_NONE)
+			delegated_prepare(lb, name, &slot);
 	}
 	r = request_fill(lb, &words, "LOCK", name, options);
 	sent_ns = words.lease_ms ? request_clock_ns() : 0;

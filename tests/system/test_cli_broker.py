@@ -231,7 +231,7 @@ def test_the_command_is_shown_when_its_lockbroker_has_ended_and_inheritors_as_su
     p.kill()
     p.wait()
     harness.wait_until(lambda: holder(broker) == (child, "sleep"), "the command to be shown")
-    assert re.match(rf"held on this host, pid {child} \(sleep\), for ", run(broker, "why", "a").stdout)
+    assert re.match(rf"held on this host, pid {child} \(sh\), for ", run(broker, "why", "a").stdout)
     os.kill(child, signal.SIGKILL)
     harness.wait_until(lambda: holder(broker) == (0, "inherited"), "that nobody who is known is there any longer")
     assert re.match(r"held on this host, inherited, for ", run(broker, "why", "a").stdout)

@@ -118,7 +118,8 @@ def test_tries_leave_no_znode(daemons, zk, root, clients, kazoo_client):
 @pytest.mark.plain_only("it is about numbers of requests, watches or wakes")
 def test_a_release_wakes_one_host(own_zk, daemons, clients):
     """Pitfall 22: of five that wait, four do not hear of it when the lock goes to the first. Only the one behind that is
-    told, a moment later, that its holder has written who it is."""
+    told, a moment later, that its holder has written who it is: it reads that, lists once that it is next, and reads its
+    own znode."""
     zk = own_zk()
     hosts = [daemons(zk, zookeeper__session_timeout_ms=40000, locks__linger_ms=0) for _ in range(6)]
     queue = [clients(h) for h in hosts]
@@ -137,8 +138,8 @@ def test_a_release_wakes_one_host(own_zk, daemons, clients):
     time.sleep(0.5)
     after = reads()
     woken = [b - a for a, b in zip(before[2:], after[2:])]
-    assert woken[0] <= 1 and woken[1:] == [0] * 3
-    assert 1 <= after[1] - before[1] <= 4
+    assert woken[0] <= 3 and woken[1:] == [0] * 3
+    assert after[1] - before[1] <= 4  # none but for what goes on anyway, if it was second in line
     for c in queue[1:]:
         c.close()
 

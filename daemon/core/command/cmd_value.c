@@ -125,6 +125,7 @@ static void extend(struct client *c, struct call *call, int64_t lease_ns)
 
 void cmd_set(struct client *c, struct call *call)
 {
+	static const struct bid_answer ok = { .kind = BID_OK }, nil = { .kind = BID_NIL };
 	struct set s = { 0 };
 	const char *why;
 
@@ -136,15 +137,17 @@ void cmd_set(struct client *c, struct call *call)
 	else if (!value_valid(c, call->argv[2]))
 		return;
 	else if (s.nx)
-		take(call, s.lease_ns, (struct bid_answer){ .kind = BID_OK }, (struct bid_answer){ .kind = BID_NIL });
+		take(call, s.lease_ns, ok, nil);
 	else
 		extend(c, call, s.lease_ns);
 }
 
 void cmd_setnx(struct client *c, struct call *call)
 {
+	static const struct bid_answer yes = { BID_NUMBER, 1 }, no = { BID_NUMBER, 0 };
+
 	if (value_valid(c, call->argv[2]))
-		take(call, 0, (struct bid_answer){ BID_NUMBER, 1 }, (struct bid_answer){ BID_NUMBER, 0 });
+		take(call, 0, yes, no);
 }
 
 /* ---- what there is ---- */

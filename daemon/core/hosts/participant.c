@@ -149,8 +149,8 @@ void participant_say(struct bytes *text, const struct participant *p)
 		bytes_format(text, "by other software, as znode %s", p->znode);
 	if (p->pid)
 		bytes_format(text, ", pid %d (%s)", p->pid, who);
-	else if (p->command.len)
-		bytes_format(text, ", %s", who);
+	else if (p->command.len) /* it says why there is no number */
+		bytes_format(text, ", %s", p->command);
 	if (p->for_ms >= 0)
 		bytes_format(text, ", for %d ms", p->for_ms);
 	if (p->age_ms)
