@@ -265,6 +265,16 @@ static int64_t mlock_more(struct broker *b, struct mlock *m)
 	return WORK_TURN_STEPS + (int64_t)b->locks.searched / DEADLOCK_EDGES_A_STEP;
 }
 
+/* What a process has set ends with it, and perhaps its user, who stays until that is known. True: the user is gone. */
+static bool cut_lifeline(struct broker *b, struct lifeline *l, int64_t *done)
+{
+	struct user *user = container_of(l->work.worker, struct user, worker);
+
+	user->clients++;
+	*done += bid_cut(l, WORK_TURN_STEPS - *done);
+	return user_leave(&b->locks, user);
+}
+
 /* A piece of what events have left, for the user whose turn it is. */
 static void work(struct broker *b)
 {
@@ -313,7 +323,8 @@ static void work(struct broker *b)
 			done += BID_STEPS;
 			break;
 		case WORK_LIFELINE:
-			done += bid_cut(container_of(w, struct lifeline, work), WORK_TURN_STEPS - done);
+			if (cut_lifeline(b, container_of(w, struct lifeline, work), &done))
+				return;
 			break;
 		case WORK_INQUIRY:
 			command_again(&b->hosts, container_of(w, struct inquiry, work));

@@ -78,6 +78,20 @@ static void it_is_held_until_the_process_ends(void **state)
 	assert_int_equal(f->lifelines_over, 1);
 }
 
+static void its_user_may_end_with_it(void **state)
+{
+	struct fixture *f = *state;
+
+	set(f, 3, "SET a v NX");
+	fixture_say(f, 3, "SET b v NX", "+OK");
+	fixture_simple(f, EVENT_CLIENT_GONE, 3);
+	fixture_ask(f, 0, "LOCK a");
+	tell(f, 0, PROCESS_ENDED);
+	fixture_expect(f, 0, ":1025");
+	fixture_say(f, 1, "EXISTS b", ":0");
+	assert_int_equal(f->broker->locks.bearer_count, 0);
+}
+
 static void it_is_granted_only_when_the_process_is_watched(void **state)
 {
 	struct fixture *f = *state;
@@ -308,6 +322,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ALONE(it_is_held_until_the_process_ends),
+		ALONE(its_user_may_end_with_it),
 		ALONE(it_is_granted_only_when_the_process_is_watched),
 		ALONE(a_process_that_has_ended_is_granted_nothing),
 		ALONE(who_cannot_be_watched_is_told_why),

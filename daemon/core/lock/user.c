@@ -25,14 +25,15 @@ struct user *user_enter(struct locks *locks, struct account *account)
 	return user;
 }
 
-void user_leave(struct locks *locks, struct user *user)
+bool user_leave(struct locks *locks, struct user *user)
 {
 	if (--user->clients)
-		return;
+		return false;
 	assert(TAILQ_EMPTY(&user->worker.items));
 	map_remove(&locks->users, &user->node);
 	mem_free(user->scripts);
 	mem_free(user);
+	return true;
 }
 
 /* ---- lock groups ---- */

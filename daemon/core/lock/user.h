@@ -46,7 +46,8 @@ struct group {
 
 /* Adds a client: the struct lives as long as it has some. */
 struct user *user_enter(struct locks *locks, struct account *account);
-void user_leave(struct locks *locks, struct user *user); /* removes one, which neither waits nor holds */
+/* Removes one, which neither waits nor holds. True: it was the last one, and the struct is gone. */
+bool user_leave(struct locks *locks, struct user *user);
 /* Puts the client into the group of that name; an empty name: into none. False: it holds or waits. */
 bool group_join(struct client *c, struct slice name);
 void group_leave(struct client *c);                                   /* it neither holds nor waits */
