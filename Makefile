@@ -54,11 +54,11 @@ PYTHONDIR ?= $(shell $(PYTHON) -c 'import sys, os; v = "lib/python%d.%d/" % sys.
 PROTOCOL = bytes.c bytes_format.c number.c resp_write.c resp_request.c resp_reply.c errors.c commands.c answers.c name.c \
 	session_page.c delegation.c
 # Knows nothing of locks and nothing of the system: the core may use it.
-BASE_PURE = account.c charge.c rule.c map.c heap.c log_bucket.c flight.c sha1.c sha256.c
+BASE_PURE = account.c charge.c rule.c map.c heap.c log_bucket.c flight.c sha1.c sha256.c sha_blocks.c
 BASE = name_service.c rule_names.c log.c conf_access.c conf_users.c conf_fail.c conf.c conf_file.c conf_reload.c conf_value.c clock.c backoff.c
 # The core in floors, from the top: each uses those that stand behind it (tests/floors.py).
 FLOORS = top command hosts client kind lock claim session znode port
-CORE_top = broker.c connection.c route.c recovery.c drain.c reload.c check.c accounts_check.c
+CORE_top = broker.c piece.c connection.c route.c recovery.c drain.c reload.c check.c accounts_check.c
 CORE_command = command/command.c command/cmd_lock.c command/cmd_election.c command/cmd_semaphore.c \
 	command/cmd_access.c command/cmd_hosts.c command/cmd_config.c command/cmd_log.c command/cmd_drain.c command/cmd_accounts.c \
 	command/cmd_client.c command/value.c command/cmd_value.c command/list.c command/metrics.c

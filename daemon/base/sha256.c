@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/sha256.h"
 
-#include <stdint.h>
 #include <string.h>
 
+#include "base/sha_blocks.h"
+
 /* FIPS 180-4. */
-enum { BLOCK = 64, LENGTH_AT = 56, ROUNDS = 64, WORDS = 8 };
+enum { ROUNDS = 64, WORDS = 8 };
 
 /* The first 32 bits of the fractions of the cube roots of the first 64 primes. */
 static const uint32_t constants[ROUNDS] = {
@@ -36,14 +37,12 @@ static void one_round(uint32_t s[WORDS], uint32_t added)
 	s[0] = first + second;
 }
 
-static void add_block(uint32_t hash[WORDS], const uint8_t block[BLOCK])
+static void add_block(uint32_t *hash, const uint32_t block[SHA_BLOCK_WORDS])
 {
 	uint32_t w[ROUNDS], s[WORDS];
 
-	for (int i = 0; i < 16; i++)
-		w[i] = (uint32_t)block[4 * i] << 24 | (uint32_t)block[4 * i + 1] << 16 |
-		       (uint32_t)block[4 * i + 2] << 8 | block[4 * i + 3];
-	for (int i = 16; i < ROUNDS; i++)
+	memcpy(w, block, SHA_BLOCK_WORDS * sizeof(w[0]));
+	for (int i = SHA_BLOCK_WORDS; i < ROUNDS; i++)
 		w[i] = w[i - 16] + (rotate(w[i - 15], 7) ^ rotate(w[i - 15], 18) ^ w[i - 15] >> 3) + w[i - 7] +
 		       (rotate(w[i - 2], 17) ^ rotate(w[i - 2], 19) ^ w[i - 2] >> 10);
 	memcpy(s, hash, sizeof(s));
@@ -57,29 +56,9 @@ static void add_block(uint32_t hash[WORDS], const uint8_t block[BLOCK])
 
 void sha256_hex(struct slice text, char ret[SHA256_HEX_CHARS + 1])
 {
-	static const char digits[] = "0123456789abcdef";
 	uint32_t hash[WORDS] = { 0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
 				 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19 };
-	uint64_t bits = (uint64_t)text.len * 8;
-	uint8_t block[BLOCK];
 
-	for (; text.len >= BLOCK; text.data += BLOCK, text.len -= BLOCK) {
-		memcpy(block, text.data, BLOCK);
-		add_block(hash, block);
-	}
-	memset(block, 0, BLOCK);
-	if (text.len)
-		memcpy(block, text.data, text.len);
-	block[text.len] = 0x80;
-	if (text.len >= LENGTH_AT) {
-		add_block(hash, block);
-		memset(block, 0, BLOCK);
-	}
-	for (int i = 0; i < 8; i++)
-		block[LENGTH_AT + i] = (uint8_t)(bits >> (56 - 8 * i));
-	add_block(hash, block);
-	explicit_bzero(block, sizeof(block));
-	for (int i = 0; i < SHA256_HEX_CHARS; i++)
-		ret[i] = digits[hash[i / 8] >> (28 - 4 * (i % 8)) & 15];
-	ret[SHA256_HEX_CHARS] = '\0';
+	sha_blocks(text, hash, add_block);
+	sha_hex(hash, WORDS, ret);
 }

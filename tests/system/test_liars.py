@@ -65,6 +65,7 @@ def assert_named(kind, liar, d, says, seconds):
     if says:
         assert info["session_why"].startswith("never connected; trying for "), kind
         assert liar.address in info["trouble"] and says in info["trouble"], kind
+        assert "cannot be reached" not in d.log(), kind
         assert 0 <= int(info["trouble_age_ms"]) < 8500 and int(info["disconnected_ms"]) > 1000 * (seconds - 1), kind
         assert 1 <= sum(says in line for line in d.log().splitlines()) <= 7, (kind, d.log())  # five lines in ten seconds, and in the complaints
 

@@ -6,7 +6,7 @@
 #include "core/claim/directories.h"
 #include "core/znode/holder.h"
 
-/* What its own host had before it is gone by the answers to its deletion. */
+/* The answers to the deletes tell when the host's own earlier znodes are gone. */
 bool second_is_first(const struct claim *c)
 {
 	const struct directory *d = c->directory;

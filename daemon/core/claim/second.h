@@ -11,9 +11,10 @@
  *             |   was answered, and nothing has happened   |   CHANGED, DELETED -> UNSET: that used the watch up, and what
  *             |   to it since                              |   comes then would not be told
  *
- * The predecessor's DELETED, or NONODE at the get, comes in order with what is told of the own znode: so nothing else was
- * before the claim, and its znode existed, at the moment at which the predecessor was gone. The own watch has to be
- * answered first: an earlier claim's watch of the same predecessor may still stand, and then tells of its end early.
+ * All of this comes on one connection, in the order in which it happened. So when the predecessor's DELETED comes (or
+ * NONODE answers the get), nothing else was before the claim at that moment, and its own znode existed. The answer about
+ * the own znode must come first: a watch that an earlier claim set on the same predecessor may still stand, and reports its
+ * end before that.
  *
  * In all other cases a list decides. Nobody has looked who waits behind a claim that held at once: somebody may (`rivals`).
  */

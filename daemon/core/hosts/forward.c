@@ -78,7 +78,7 @@ static bool admits(const struct hosts *h, struct client *c, const struct inquiry
 			      "there is no connection to ZooKeeper, so the host that holds it cannot be asked");
 	if (!account_may(c->account, POOL_LETTERS, 1, c->privileged))
 		return refuse(c, ERROR_LIMIT, pools_refusal(h->env, c->account, POOL_LETTERS, c->privileged));
-	_Static_assert(LETTER_REVOKES_MAX == 176, "as it is said");
+	_Static_assert(LETTER_REVOKES_MAX == 176, "the sentence names it");
 	return outbox_room(h, LETTER_VALUE, c, 1) ||
 	       refuse(c, ERROR_LIMIT, "no room for another letter: 176 are under way, or limits.session_path_bytes is "
 				      "reached; try again in a few seconds");

@@ -176,7 +176,7 @@ void inquiry_answered(struct query *q)
 
 /* ---- in a snapshot ---- */
 
-/* What was done is not done again. What was only looked at is asked anew. */
+/* A snapshot has what was done, so that it is not done twice. What was only looked at is looked at again. */
 static void write_done(const struct inquiry *i, struct entry_writer *w)
 {
 	size_t count = 0;

@@ -10,7 +10,7 @@
  *   READY  | its user's turn comes (port/work.h)    | the turn: the command runs; it asks again -> ASKING; else freed
  *
  * What this host itself has is looked at when the command runs; what others have is as they answered, moments ago. A
- * hand-over keeps the words and what others have done for it; what others have is asked anew.
+ * hand-over keeps the request and what other hosts have done for it. What they only answered is asked again.
  */
 #pragma once
 

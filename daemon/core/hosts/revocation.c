@@ -305,7 +305,7 @@ static const char *no_room(const struct revocation *d)
 
 	if (!is_forced(d) && !account_may(c->account, POOL_LETTERS, d->count, c->privileged))
 		return pools_refusal(env, c->account, POOL_LETTERS, c->privileged);
-	_Static_assert(LETTER_REVOKES_MAX == 176 && LETTER_FORCES_MAX == 240, "as it is said");
+	_Static_assert(LETTER_REVOKES_MAX == 176 && LETTER_FORCES_MAX == 240, "the sentence names it");
 	return "no room for another letter: 176 (REVOKE) or 240 (FORCEUNLOCK) are under way, or "
 	       "limits.session_path_bytes is reached; try again in a few seconds";
 }

@@ -2,7 +2,8 @@
 /*
  * A place is a request of a bearer (bearer.h) that no connection waits for. Programs of Redis do not wait: they ask again
  * and again under one value. So a value that was refused, and is refused again within a second, gets a place in the queue
- * of the lock, and finds it there whenever it asks; whoever polls is served in order, and costs ZooKeeper what waits cost.
+ * of the lock, and finds it there whenever it asks. Each poller is served in its order. To ZooKeeper a poller costs as much
+ * as a client that waits.
  *
  *   state | means                                      | event -> next state
  *   KNOCK | the value was refused of late: there is no | refused again -> WAITS, or KNOCK without room; a second without

@@ -328,12 +328,22 @@ static int64_t handle_patience_ns(const struct zk_handle *h)
 	return h->attempt_ns + patience_ms * CLOCK_NS_PER_MS - clock_now_ns();
 }
 
+static void handle_closed(struct zk_handle *h)
+{
+	handle_fail(h, ZK_HANDLE_CLOSED,
+		    "closed the connection instead of answering the handshake: it is not serving yet, has too many "
+		    "connections, or its data are older than this session");
+}
+
 /* A call of the library failed while there was no session on the connection: the attempt has failed. */
-static void handle_missed(struct zk_handle *h)
+static void handle_missed(struct zk_handle *h, bool reached)
 {
 	if (h->connected || h->dead || h->refused[0])
 		return;
-	handle_fail(h, ZK_HANDLE_UNREACHABLE, "cannot be reached");
+	if (reached)
+		handle_closed(h);
+	else
+		handle_fail(h, ZK_HANDLE_UNREACHABLE, "cannot be reached");
 }
 
 static void handle_arm(struct zk_handle *h)
@@ -365,7 +375,7 @@ static void handle_arm(struct zk_handle *h)
 	if (rc != ZOK) {
 		if (h->fd < 0)
 			zk_attempts_begin(&h->attempts, h->zh);
-		handle_missed(h);
+		handle_missed(h, false);
 		h->fd = -1;
 		watch_set(h->watch, -1, 0, RETRY_MS * CLOCK_NS_PER_MS);
 		return;
@@ -411,9 +421,7 @@ static bool handle_looks(struct zk_handle *h, unsigned int *what)
 	case ZK_HANDSHAKE_READ:
 		return true;
 	case ZK_HANDSHAKE_END:
-		handle_fail(h, ZK_HANDLE_CLOSED,
-			    "closed the connection instead of answering the handshake: it is not serving yet, has too many "
-			    "connections, or its data are older than this session");
+		handle_closed(h);
 		return true;
 	case ZK_HANDSHAKE_MORE:
 		*what &= ~(unsigned int)WATCH_READ;
@@ -435,8 +443,11 @@ static void handle_fired(int fd, short fired, void *arg)
 	if ((what & WATCH_READ) && !h->connected && !handle_looks(h, &what))
 		return;
 	if (what & (WATCH_READ | WATCH_WRITE)) {
+		/* A server that closes at once may do so before the handshake is sent, and then it is the sending that fails. */
+		bool reached = !h->connected && zk_handshake_reached(h->fd);
+
 		if (handle_process(h, what) < 0)
-			handle_missed(h);
+			handle_missed(h, reached);
 	} else if (h->fd >= 0 && !h->connected && handle_patience_ns(h) <= 0) {
 		handle_fail(h, ZK_HANDLE_SILENT, "does not answer the handshake");
 		zk_handshake_reject(h->fd);

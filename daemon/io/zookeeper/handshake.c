@@ -49,6 +49,14 @@ enum zk_handshake zk_handshake_look(int fd, bool *waited)
 	return ZK_HANDSHAKE_READ;
 }
 
+bool zk_handshake_reached(int fd)
+{
+	struct sockaddr_storage peer;
+	socklen_t len = sizeof(peer);
+
+	return getpeername(fd, (struct sockaddr *)&peer, &len) == 0;
+}
+
 void zk_handshake_reject(int fd)
 {
 	char waste[1024];

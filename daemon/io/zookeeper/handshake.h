@@ -19,5 +19,7 @@ enum zk_handshake {
  * socket is readable.
  */
 enum zk_handshake zk_handshake_look(int fd, bool *waited);
+/* Whether the connection was ever made, also if the server has closed it since. */
+bool zk_handshake_reached(int fd);
 /* Ends the connection and discards its input, so that the client only reads its end. */
 void zk_handshake_reject(int fd);

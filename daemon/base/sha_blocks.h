@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What SHA-1 and SHA-256 have in common (FIPS 180-4): how a text is cut into blocks, and how a hash is written. */
+#pragma once
+
+#include <stdint.h>
+
+#include "protocol/slice.h"
+
+enum {
+	SHA_BLOCK_BYTES = 64,
+	SHA_BLOCK_WORDS = 16,
+	SHA_HEX_CHARS_A_WORD = 8,
+};
+
+/* Adds a block, the words of which begin with their highest byte, to the words of a hash. */
+typedef void sha_add_fn(uint32_t *hash, const uint32_t block[SHA_BLOCK_WORDS]);
+
+/* Adds the text, and what ends it. Nothing of the text is left in memory, if nothing is left by `add`. */
+void sha_blocks(struct slice text, uint32_t *hash, sha_add_fn *add);
+/* As lower-case hexadecimal digits, which end with 0: SHA_HEX_CHARS_A_WORD for each word, and one. */
+void sha_hex(const uint32_t *hash, int words, char *ret);
