@@ -64,10 +64,10 @@ CORE_command = command/command.c command/cmd_lock.c command/cmd_election.c comma
 	command/cmd_client.c command/value.c command/cmd_value.c command/list.c command/metrics.c
 CORE_hosts = hosts/release.c hosts/hosts.c hosts/audit.c hosts/revocation.c hosts/revoke.c hosts/errand.c \
 	hosts/query_reply.c hosts/answer.c hosts/census.c hosts/root.c hosts/view.c hosts/participant.c hosts/query.c hosts/inquiry.c hosts/forward.c hosts/forward_words.c hosts/inbox.c hosts/outbox.c
-CORE_client = client/halt.c client/tell.c client/mlock.c client/bid.c client/notify.c client/args.c client/ask.c client/reply.c client/restart.c \
+CORE_client = client/halt.c client/tell.c client/mlock.c client/bid.c client/notify.c client/args.c client/ask.c client/reply.c client/restart.c client/delegate.c \
 	client/deadlock.c client/deadlock_tell.c
 CORE_kind = kind/kinds.c kind/rwlock.c kind/permit_holders.c kind/election.c kind/observe.c kind/semaphore.c kind/payer.c
-CORE_lock = lock/leftover.c lock/user.c lock/search.c lock/walk.c lock/notification.c lock/client.c lock/claims.c lock/lock.c \
+CORE_lock = lock/delegated.c lock/take_back.c lock/leftover.c lock/user.c lock/search.c lock/walk.c lock/notification.c lock/client.c lock/claims.c lock/lock.c \
 	lock/request.c lock/grant.c lock/holder_data.c lock/readers.c
 CORE_claim = claim/claim.c claim/directory.c claim/names.c claim/rollover.c claim/turn.c claim/look.c claim/second.c claim/seen.c \
 	claim/own.c claim/listing.c claim/charge.c
@@ -137,7 +137,7 @@ UNIT_CORE = test_core_snapshot.c test_core_salvage.c test_core_handed_over.c \
 	test_core_flavour.c test_core_kind.c test_core_election.c test_core_observe.c test_core_semaphore.c \
 	test_core_limit.c test_core_gather.c test_core_permits.c test_core_circles.c test_core_query.c \
 	test_core_audit.c test_core_census.c test_core_revoke.c test_core_force.c test_core_mail.c test_core_session.c \
-	test_core_drain.c test_core_restart.c test_core_reload.c test_core_status.c test_core_metrics.c test_core_former.c test_core_past.c \
+	test_core_drain.c test_core_restart.c test_core_delegation.c test_core_reload.c test_core_status.c test_core_metrics.c test_core_former.c test_core_past.c \
 	test_core_window.c test_core_look.c test_core_pieces.c test_core_crowd.c test_core_script.c test_core_forward.c
 UNIT_CORE_FIXTURE = core_fixture.c claim_fixture.c revocation_fixture.c semaphore_fixture.c
 UNIT_CONF_FIXTURE = conf_fixture.c
@@ -150,7 +150,7 @@ UNIT_CLI = test_cli_order.c test_cli_json.c
 # Those of the library, as a program has it.
 UNIT_LIBRARY = test_library_delegation.c
 FUZZ = fuzz_conf.c fuzz_rule.c fuzz_resp.c fuzz_snapshot.c fuzz_salvage.c fuzz_script.c
-SIM = snapshots.c kills.c sim.c world.c host.c load.c saved.c caller.c asks.c answers.c told.c checks.c clutter.c census.c entitled.c elections.c \
+SIM = delegations.c snapshots.c kills.c sim.c world.c host.c load.c saved.c caller.c asks.c answers.c told.c checks.c clutter.c census.c entitled.c elections.c \
 	readers.c known.c deadlocks.c several.c tries.c permits.c permits_foreign.c forced.c faults.c foreign.c reloads.c ballast.c \
 	shares.c anything.c anything_asks.c anything_checks.c anything_rules.c anything_values.c anything_processes.c anything_letters.c anything_places.c anything_meddler.c sched.c trace.c fakezk_ensemble.c fakezk_handle.c \
 	fakezk_server.c fakezk_tree.c

@@ -40,7 +40,7 @@ static uint64_t sources_of(enum error_code code)
 		return TAKES | OF(ACQUIRE);
 	case ERROR_DENIED:
 		return OF(FORCEUNLOCK) | OF(LIMIT) | OF(CLIENT) | OF(RESTART) | OF(RELOAD) | OF(CONFIG) | OF(ACCESS) |
-		       OF(ACCOUNTS) | OF(LOG) | OF(DRAIN) | OF(AUDIT) | OF(REVOKE) |
+		       OF(ACCOUNTS) | OF(LOG) | OF(DRAIN) | OF(AUDIT) | OF(REVOKE) | OF(DELEGATE) |
 		       TAKES | OF(ACQUIRE) | OF(OBSERVE) | OF(LEADER) | SETS | KEEPS | RUNS;
 	case ERROR_MISMATCH:
 		return TAKES | OF(UNLOCK) | OF(MUNLOCK) | OF(DOWNGRADE) | OF(RENEW) | OF(RESIGN) | OF(ACQUIRE) | OF(LIMIT) |
@@ -48,7 +48,7 @@ static uint64_t sources_of(enum error_code code)
 	case ERROR_UNAVAILABLE:
 		return OF(LOCK) | OF(MLOCK) | OF(CAMPAIGN) | OF(ACQUIRE) | OF(LIMIT) | OF(LEADER) | OF(HOLDERS) | OF(QUEUE) |
 		       OF(LOCKS) | OF(HOSTS) | OF(AUDIT) | OF(REVOKE) | OF(FORCEUNLOCK) | SETS | SHOWS | KEEPS | RUNS |
-		       FAILED | UNOBSERVED;
+		       OF(DELEGATE) | FAILED | UNOBSERVED;
 	case ERROR_DRAINING:
 		return TAKES | SETS | RUNS | OF(ACQUIRE) | OF(OBSERVE) | OF(AUDIT) | OF(RESTART) | OF(RELOAD) |
 		       OF(DRAIN) | FAILED;

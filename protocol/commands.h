@@ -11,8 +11,9 @@
 #include "slice.h"
 
 #define PROTOCOL_COMMANDS(X) \
-	X(LOCK, 2, 10, "write blocking", "Take a lock: LOCK name [SHARED] [WAIT ms] [LEASE ms] [DATA text] [REENTER]") \
+	X(LOCK, 2, 12, "write blocking", "Take a lock: LOCK name [SHARED] [WAIT ms] [LEASE ms] [DATA text] [REENTER] [SLOT n]") \
 	X(UNLOCK, 2, 5, "write fast", "Release one level of a lock: UNLOCK name [TOKEN t] [LAZY]") \
+	X(DELEGATE, 1, 1, "fast", "Ask for the page by which locks are delegated: DELEGATE") \
 	X(MLOCK, 3, 72, "write blocking", \
 	  "Take several locks, all or none: MLOCK n name ... [SHARED] [WAIT ms] [LEASE ms] [REENTER]") \
 	X(MUNLOCK, 3, 66, "write fast", "Release several locks, all or none: MUNLOCK n name ...") \

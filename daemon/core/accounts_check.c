@@ -69,6 +69,8 @@ static void add_client(struct recount *r, const struct client *c)
 		add(r, c->account, POOL_MEMORY, inquiry_memory(c->inquiry));
 	if (c->mlock)
 		add(r, c->account, POOL_MEMORY, mlock_memory(c->mlock));
+	if (c->delegations)
+		add(r, c->account, POOL_MEMORY, delegated_memory());
 	if (c->list)
 		add(r, c->account, POOL_MEMORY, list_memory(c->list));
 	if (c->query && c->query->census)

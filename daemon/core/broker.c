@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "core/command/command.h"
 #include "core/command/list.h"
+#include "core/client/delegate.h"
 #include "core/client/mlock.h"
 #include "core/client/notify.h"
 #include "core/client/reply.h"
@@ -99,7 +100,9 @@ void broker_free(struct broker *b)
 
 	if (!b)
 		return;
-	b->env.ledger = NULL; /* the next process needs it as it is */
+	b->env.ledger = NULL; /* the next process needs it as it is, and the pages */
+	TAILQ_FOREACH(c, &b->locks.clients, link)
+		delegated_abandon(c);
 	hosts_deinit(&b->hosts);
 	while ((c = TAILQ_FIRST(&b->locks.clients)))
 		connection_gone(b, c);
@@ -179,6 +182,8 @@ static COLD void close_client(struct broker *b, struct client *c)
 	search_loosen(&b->locks, c);
 	c->closed = true;
 	c->resetting = false;
+	if (c->delegations)
+		delegated_take_back_all(c);
 	list_end(c->list);
 	release_begin(&b->hosts, c);
 	effects_add(b->env.out, EFFECT_CLOSE)->conn = c->conn;
@@ -232,6 +237,17 @@ static void asked(struct broker *b, const struct event *event)
 	command_handle(&b->hosts, c, event->asked.argc, event->asked.argv);
 }
 
+/* What the adapter has found out for a client. */
+static void found_out(struct client *c, const struct event *event)
+{
+	if (event->type == EVENT_CLIENT_PROCESS)
+		connection_process(c, event);
+	else if (event->type == EVENT_CLIENT_GROUPS)
+		client_set_groups(c, &event->groups);
+	else
+		delegate_page(c, event);
+}
+
 static void start(struct broker *b)
 {
 	b->started = true;
@@ -274,14 +290,13 @@ static void dispatch(struct broker *b, const struct event *event)
 	case EVENT_CLIENT_WRITTEN:
 		client_of(b, event->conn)->revoke_bytes = 0;
 		break;
-	case EVENT_CLIENT_PROCESS:
-		connection_process(client_of(b, event->conn), event);
-		break;
 	case EVENT_LIFELINE:
 		lifeline_told(&b->locks, event);
 		break;
+	case EVENT_CLIENT_PROCESS:
 	case EVENT_CLIENT_GROUPS:
-		client_set_groups(client_of(b, event->conn), &event->groups);
+	case EVENT_CLIENT_PAGE:
+		found_out(client_of(b, event->conn), event);
 		break;
 	case EVENT_CLIENT_LEAVES:
 		connection_leaves(b, client_of(b, event->conn));
@@ -359,6 +374,9 @@ static __attribute__((noinline)) void fire(struct broker *b, struct timer *t)
 	case TIMER_FORMER:
 		formers_tick(&b->ensemble);
 		break;
+	case TIMER_DELEGATIONS:
+		delegated_look(container_of(t, struct delegations, idle));
+		break;
 	case TIMER_STOP:
 		drain_end(b, false);
 		break;
@@ -425,9 +443,27 @@ static void resume(struct broker *b)
 		reload |= c->reloading;
 		if (c->child)
 			client_watch_child(c);
+		if (c->delegating)
+			effects_add(b->env.out, EFFECT_PAGE)->conn = c->conn;
 	}
 	if (reload)
 		effects_add(b->env.out, EFFECT_RELOAD);
+}
+
+/* Whether somebody is inside stands in the pages: that goes before all that can happen to the grants. */
+static void resume_delegations(struct broker *b)
+{
+	struct client *c;
+
+	TAILQ_FOREACH(c, &b->locks.clients, link)
+		if (c->delegations)
+			delegated_resume(c->delegations);
+}
+
+void broker_give_page(struct broker *b, uint32_t conn, struct delegation_page *page)
+{
+	assert(b->restored);
+	delegated_go_on(client_of(b, conn), page);
 }
 
 void broker_handle(struct broker *b, int64_t now_ns, const struct event *event, struct effects *effects)
@@ -441,6 +477,8 @@ void broker_handle(struct broker *b, int64_t now_ns, const struct event *event, 
 		client_ledger_all_told(&b->locks); /* what was given before is carried out */
 	if (now_ns > before)
 		b->env.now_ns = now_ns;
+	if (b->restored)
+		resume_delegations(b);
 	changes = session_pass(&b->ensemble, before);
 	if (changes)
 		recovery_follow(b, changes);

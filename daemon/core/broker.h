@@ -36,6 +36,11 @@ bool broker_has_work(const struct broker *b);
 
 /* How many clients it knows, and whether that connection is one of them. */
 size_t broker_clients(const struct broker *b);
+/*
+ * Before the first event of one that goes on from another process: the connection, which it knows, has that page, as the
+ * other one left it. What was delegated by it is taken back then.
+ */
+void broker_give_page(struct broker *b, uint32_t conn, struct delegation_page *page);
 bool broker_has_client(const struct broker *b, uint32_t conn);
 /* What that connection has is more than EVENT_CLIENT_GONE should release at once: EVENT_CLIENT_LEAVES goes before. */
 bool broker_owns_much(const struct broker *b, uint32_t conn);

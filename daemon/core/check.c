@@ -69,8 +69,11 @@ static void check_lock(const struct lock *lock, size_t *requests, size_t *grants
 		n_requests++;
 		n_expired += r->expired;
 	}
+	CHECK(!lock->delegated || (!lock->request_count && lock->delegated->lock == lock && lock->delegated->delegated));
 	TAILQ_FOREACH(g, &lock->grants, link) {
 		CHECK(!g->lost && g->depth >= 1);
+		CHECK(!g->delegated || (lock->delegated == g && g->mode == MODE_EXCLUSIVE && g->depth == 1 && !g->lease.place));
+		CHECK(!g->delegated || (g->slot && !env_halts(lock->locks->env) && !lock->slots && !lock->observer_count));
 		CHECK(g->mode != MODE_EXCLUSIVE || (n_grants == 0 && !TAILQ_NEXT(g, link)));
 		n_grants++;
 	}
@@ -86,6 +89,25 @@ static void check_lock(const struct lock *lock, size_t *requests, size_t *grants
 	*requests += n_requests;
 	*grants += n_grants + n_lost;
 	*lost += n_lost;
+}
+
+/* A slot is of one grant, which knows it. */
+static void check_delegations(const struct client *c, const char **wrong)
+{
+	const struct delegations *d = c->delegations;
+	const struct grant *g;
+	size_t count = 0, slots = 0;
+
+	TAILQ_FOREACH(g, &c->grants, client_link) {
+		CHECK(g->slot || !g->delegated);
+		CHECK(!g->slot || !d || d->grants[g->slot - 1] == g);
+		CHECK(!g->delegated || (d && !g->lost));
+		slots += g->slot != 0;
+		count += g->delegated;
+	}
+	for (size_t i = 0; d && i < DELEGATION_SLOTS; i++)
+		slots -= d->grants[i] != NULL;
+	CHECK(!d || (!slots && count == d->count && (count > 0) == (d->idle.place != 0)));
 }
 
 static bool is_under_way(const struct mlock *m)
@@ -129,6 +151,7 @@ static void check(const struct broker *b, const char **wrong)
 			n_counted += g->counted;
 		}
 		CHECK(n_counted == c->counted);
+		check_delegations(c, wrong);
 		TAILQ_FOREACH(r, &c->requests, client_link) {
 			CHECK(r->client == c && r->queued == (r != c->request) && r->queued == (r != &c->blocking));
 			n_requests++;

@@ -95,6 +95,8 @@ static void leave(struct locks *locks, struct client *c)
 	search_loosen(locks, c);
 	c->closing = c->closed = true;
 	c->resetting = false;
+	if (c->delegations)
+		delegated_take_back_all(c); /* at once: it could take them again */
 	list_end(c->list);
 	deadlock_forget(c);
 	work_drop(&locks->env->works, &c->releasing);

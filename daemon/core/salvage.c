@@ -70,7 +70,7 @@ static bool read_grants(struct salvaging *w)
 		if (!ledger_view_find(w->v, LEDGER_CLIENT, h.grant->client, &h.client))
 			continue;
 		h.lost = h.grant->flags & LEDGER_LOST;
-		h.loss = (enum loss)(h.grant->flags / LEDGER_LOSS);
+		h.loss = (enum loss)(h.grant->flags % LEDGER_SLOT / LEDGER_LOSS);
 		w->held[w->held_count++] = h;
 	}
 	if (w->held_count)

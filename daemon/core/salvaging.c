@@ -68,6 +68,7 @@ static void write_grant(struct salvaging *w, const struct held *h)
 	entry_number(&e, "token", ledger_token(g->token));
 	entry_number(&e, "depth", g->depth);
 	entry_number(&e, "granted", g->granted_ns);
+	entry_number(&e, "slot", (int64_t)(g->flags / LEDGER_SLOT));
 	entry_text(&e, "data", (struct slice){ g->data, g->length });
 	if (h->lost) {
 		entry_number(&e, "lost", 1);

@@ -123,6 +123,8 @@ static __attribute__((noinline)) void loop_effect(struct loop *l, const struct e
 	case EFFECT_LOG:
 		loop_log(l, effect, text, effects_slice(effects, effect->data));
 		break;
+	case EFFECT_PAGE:
+		break;
 	case EFFECT_RESTART:
 		handover_ask(l->to.handover);
 		break;

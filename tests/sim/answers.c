@@ -130,6 +130,7 @@ static void lock_answered(struct caller *c, const struct ask *a, struct slice re
 			answer_bad(c, a, reply, g->lost ? "granted before the loss was told" : "another token than the grant's");
 		check_grant(c, a, token);
 		*g = holding_granted(c, a, token);
+		delegations_granted(c, a);
 		c->done = c->done || w->quiet;
 	} else if (answer_begins(reply, "-LOST")) {
 		loss_answered(c, a, reply);
@@ -213,6 +214,8 @@ static void unlock_answered(struct caller *c, const struct ask *a, struct slice 
 	struct holding *g = &c->holding[a->lock];
 	int64_t depth;
 
+	if (delegations_returned(c, a, reply))
+		return;
 	if (!reply_integer(reply, &depth)) {
 		refused(c, a, reply);
 		return;
@@ -419,6 +422,7 @@ static void answered(struct caller *c, const struct ask *a, struct slice reply)
 	case COMMAND_CAMPAIGN:
 	case COMMAND_RESIGN:
 	case COMMAND_AUDIT:
+	case COMMAND_DELEGATE:
 	case COMMAND_PING:
 	case COMMAND_INFO ... COMMAND_METRICS:
 	case COMMAND_QUIT:

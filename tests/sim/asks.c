@@ -326,6 +326,10 @@ size_t ask_words(const struct caller *c, const struct ask *a, struct slice *word
 		words[n++] = SLICE("shared");
 	if (is_request(a->command) && a->reenter)
 		words[n++] = SLICE("REENTER");
+	if (a->slot) {
+		words[n++] = SLICE("SLOT");
+		words[n++] = ask_put_number(&buffer, a->slot);
+	}
 	if (takes_token(a->command) && a->token) {
 		words[n++] = SLICE("TOKEN");
 		words[n++] = ask_put_number(&buffer, a->token);

@@ -77,6 +77,7 @@ static void caller_forget(struct caller *c)
 	c->queued = c->sent = c->hellos_sent = 0;
 	memset(c->enqueues_sent, 0, sizeof(c->enqueues_sent));
 	c->id = 0;
+	delegations_forget(c);
 	pipe_clear(&c->socket);
 }
 
@@ -183,7 +184,7 @@ static void socket_delivered(void *client, struct message *m)
 		c->state = CLIENT_ON;
 		c->protocol = 2;
 		c->jeopardy = false;
-		c->wants_pushes = rng_percent(&c->host->w->rng, 60);
+		c->wants_pushes = rng_percent(&c->host->w->rng, c->host->w->mix->delegations ? 90 : 60);
 		caller_event(c, EVENT_CLIENT_CONNECTED);
 		think_later(c, MS);
 		break;
@@ -291,7 +292,7 @@ static void send_ask(struct caller *c)
 {
 	struct ask a = elections_turn(c, ask_choose(c));
 
-	if (a.command == COMMAND_COUNT)
+	if (delegations_turn(c, &a) || a.command == COMMAND_COUNT)
 		return;
 	c->sent++;
 	c->enqueues_sent[a.lock] += a.command == COMMAND_ENQUEUE;
@@ -324,6 +325,10 @@ static void caller_think(void *client, uint64_t life)
 	}
 	if (c->state == CLIENT_CLOSING)
 		return;
+	if (delegations_busy(c)) {
+		think_later(c, w->mix->think_ms * MS);
+		return;
+	}
 	if (!w->quiet && rng_percent(&w->rng, 2)) {
 		caller_hang_up(c);
 		return;

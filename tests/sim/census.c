@@ -43,7 +43,7 @@ static bool has_holder(struct slice row, const char *host, uint64_t client)
 /* Its grant is that old, by its own clock, whose second may be a little shorter. */
 static bool is_older(const struct host *h, const struct grant *g, int64_t ns)
 {
-	return !g->lost && host_now(h) - g->granted_ns > ns + ns / 10;
+	return !g->lost && !g->delegated && host_now(h) - g->granted_ns > ns + ns / 10;
 }
 
 static const struct grant *old_grant(const struct host *h, const struct grant *g, int64_t ns)

@@ -264,6 +264,32 @@ void check_grant(struct caller *c, const struct ask *a, int64_t token)
 	check_handoffs(c, a, token);
 }
 
+void check_nobody_waits(const struct caller *c, int lock, int64_t token)
+{
+	struct world *w = c->host->w;
+
+	if (waiter_behind(w, lock, c->host, czxid_of(token)))
+		world_fail(w, lock, "host %d client %u: takes %s by its word, and another host has waited for it for a while",
+			   c->host->index, c->conn, w->lock_name[lock]);
+}
+
+void check_taken(struct caller *c, const struct ask *a, int64_t token)
+{
+	struct world *w = c->host->w;
+	struct host *h = c->host;
+	const struct tokens *t = h->conf.standalone ? &h->tokens_of[a->lock] : &w->tokens_of[a->lock];
+
+	check_fifo(c, a);
+	if (check_is_meddled(w, token))
+		return;
+	check_exclusive(c, a, token);
+	if (!h->conf.standalone)
+		check_entitled(c, a, token);
+	if (token != t->highest)
+		world_fail(w, a->lock, "host %d client %u: took %s by its word with token %" PRId64 ", and %" PRId64
+			   " was given since", h->index, c->conn, w->lock_name[a->lock], token, t->highest);
+}
+
 void check_late_grant(struct caller *c, const struct ask *a, int64_t token)
 {
 	check_forget_last(c->host, a->lock);

@@ -21,7 +21,8 @@ static void check_clutter(struct host *h, int lock)
 	for (i = 0; i < h->client_count; i++) {
 		const struct caller *c = &h->clients[i];
 
-		if (c->holding[lock].held || c->wait[lock].on || several_asked(c, lock) || check_waiting_ask(c, lock)) {
+		if (c->holding[lock].held || c->wait[lock].on || several_asked(c, lock) || check_waiting_ask(c, lock) ||
+		    delegations_may_lose(c, lock)) {
 			h->wanted_at[lock] = w->sched.now;
 			return;
 		}
@@ -44,7 +45,7 @@ static bool holds_any(const struct host *h, int lock)
 	int i;
 
 	for (i = 0; i < h->client_count; i++)
-		if (h->clients[i].holding[lock].held)
+		if (h->clients[i].holding[lock].held || delegations_may_lose(&h->clients[i], lock))
 			return true;
 	return false;
 }
@@ -118,7 +119,8 @@ static void check_moves(struct world *w, int lock)
 	if (!h || orphan_is(n) || n->created_at > since || h->moved_at[lock] > since || w->deleted_at[lock] > since)
 		return;
 	for (i = 0; i < h->client_count; i++)
-		if (h->clients[i].holding[lock].held || (h->clients[i].wait[lock].on && h->clients[i].wait[lock].blind))
+		if (h->clients[i].holding[lock].held || delegations_may_lose(&h->clients[i], lock) ||
+		    (h->clients[i].wait[lock].on && h->clients[i].wait[lock].blind))
 			return;
 	if (several_asked_by_any(h, lock))
 		return;

@@ -44,6 +44,8 @@ static bool waits_for(const struct ask *a, const struct caller *other, bool cert
 
 	if (g->held && !g->lost && conflicts(g->shared, a) && (!certain || !holding_unsure(g)))
 		return true;
+	if (!certain && delegations_may_lose(other, a->lock))
+		return true;
 	if (!certain && several_asked(other, a->lock) && conflicts(other->current.shared, a))
 		return true;
 	/* It may be gone, and its host not know it yet. */
@@ -290,7 +292,7 @@ void deadlock_owner_answered(struct caller *c, const struct ask *a, struct slice
 	for (i = 0; i < LOCKS_MAX; i++) {
 		const struct holding *g = &c->holding[i];
 
-		may_hold = may_hold || (g->held && !g->lost) || c->wait[i].on;
+		may_hold = may_hold || (g->held && !g->lost) || c->wait[i].on || delegations_may_lose(c, i);
 		holds = holds || (g->held && !g->lost && !holding_unsure(g)) || (c->wait[i].on && !c->wait[i].blind);
 	}
 	if (done ? holds : !may_hold || reply.len < 4 || memcmp(reply.data, "-ERR", 4) != 0)

@@ -234,6 +234,7 @@ static void foreign_notified(void *foreign, const struct event *e)
 	case EVENT_CLIENT_PROCESS:
 	case EVENT_LIFELINE:
 	case EVENT_CLIENT_GROUPS:
+	case EVENT_CLIENT_PAGE:
 	case EVENT_CLIENT_LEAVES:
 	case EVENT_CLIENT_GONE:
 	case EVENT_ZK_TROUBLE:

@@ -89,6 +89,14 @@ static void stopped_due(void *host, uint64_t end_session)
 		host_die(h, end_session);
 }
 
+static void stopped(struct host *h, const struct effect *e)
+{
+	if (e->refused)
+		world_fail(h->w, -1, "host %d: takes what its own earlier life left for another daemon", h->index);
+	sched_at(&h->w->sched, h->w->sched.now, stopped_due, h, e->close_session);
+	h->stopping = true;
+}
+
 static void carry_to_client(struct host *h, const struct effect *e, struct slice text)
 {
 	struct world *w = h->w;
@@ -183,18 +191,18 @@ static void host_carry_out(struct host *h, const struct effects *all, const stru
 	case EFFECT_FORMER_END:
 		saved_end(h, e->session);
 		break;
-	case EFFECT_PROCESS:
+	case EFFECT_PAGE:
+		delegations_make(h, e->conn);
+		break;
 	case EFFECT_RELOAD: /* nobody asks for them */
 	case EFFECT_RESTART:
+	case EFFECT_PROCESS:
 		break;
 	case EFFECT_LOG:
 		host_logged(h, e, text);
 		break;
 	case EFFECT_STOPPED:
-		if (e->refused)
-			world_fail(w, -1, "host %d: takes what its own earlier life left for another daemon", h->index);
-		sched_at(&w->sched, w->sched.now, stopped_due, h, e->close_session);
-		h->stopping = true;
+		stopped(h, e);
 		break;
 	}
 }
@@ -215,6 +223,8 @@ void host_handle(struct host *h, const struct event *e)
 	if (!h->w->any)
 		forced_handled(h);
 	count = kills_carried(h);
+	if (!h->dying)
+		delegations_page(h, false);
 	/* Nothing below comes back to the broker at once, so the list stands still. */
 	for (i = 0; i < count; i++)
 		host_carry_out(h, &h->effects, &h->effects.list[i]);
@@ -263,6 +273,7 @@ void host_start(struct host *h)
 	int i;
 
 	saved_begin(h);
+	delegations_page(h, true);
 	reloads_begin(h);
 	h->broker = broker_new(&h->told[h->turn], rng_next(&w->rng), host_now(h));
 	assert(h->broker);

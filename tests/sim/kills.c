@@ -275,6 +275,7 @@ static void check_kept(struct host *h, struct caller *c)
 		const struct lock *l = lock_find(&h->broker->locks, slice_of(w->lock_name[lock]));
 		const struct grant *g = l ? grant_find(l, client) : NULL;
 
+		held->cut_short |= w->forces[lock] && g && g->lost; /* and not by its lease, which may be over by now */
 		/* The process had no time to learn that its session was over. */
 		if (held->held && held->lost && !held->pushed && !held->by_lease && g && !g->lost)
 			held->lost = held->cut_short = false;
@@ -356,6 +357,7 @@ static void revive(void *host, uint64_t life)
 		return;
 	}
 	session = session_of(h);
+	delegations_page(h, true);
 	saved_formers(h);
 	h->told[h->turn].limits = h->conf.limits; /* they may have changed while nobody ran */
 	h->told[h->turn].formers = h->conf.formers;
@@ -364,6 +366,7 @@ static void revive(void *host, uint64_t life)
 	h->broker = salvaged(h, session);
 	h->crashed = false;
 	find_ghosts(h);
+	delegations_resume(h);
 	check_all_kept(h);
 	if (h->w->any)
 		any_revived(h);

@@ -11,6 +11,7 @@ lost wake-ups: those mutants break both.
 
 from mutants_accounts import ACCOUNTS
 from mutants_census import CENSUS
+from mutants_delegations import DELEGATIONS
 from mutants_kills import KILLS
 from mutants_rules import RULES
 from mutants_places import PLACES
@@ -656,7 +657,7 @@ MUTANTS = [
     ("who has read is not known to have", [
         ("client_of(b, event->conn)->revoke_bytes = 0;", "(void)event;")], 300, "anything"),
     ("a grant is not in the log", [
-        ("\tgrant_log(TAILQ_LAST(&lock->grants, grant_list), LOG_EVENT_granted, false, 1);\n", "")], 100, "anything"),
+        ("\tgrant_log(g, LOG_EVENT_granted, false, 1);\n", "")], 100, "anything"),
     ("a release is not in the log", [
         ("\tif (!g->lost)\n\t\tgrant_log(g, ", "\tif (false)\n\t\tgrant_log(g, ")], 100, "anything"),
     ("a lost grant is in the log as released, too", [
@@ -737,4 +738,4 @@ MUTANTS = [
         ("\tclaim_ledger_remove(c);\n\tc->state = CLAIM_LEAVING;\n", "\tc->state = CLAIM_LEAVING;\n")], 100, "kills"),
     ("what a client waits for is not written down as unknown", [
         ("\t\tset_flags(c, flags | (c->record->flags & LEDGER_TOLD));\n", "\t\tset_flags(c, c->record->flags);\n")], 100, "kills"),
-] + ACCOUNTS + CENSUS + KILLS + PROCESSES + RULES + PLACES + SCRIPTS + SECOND
+] + ACCOUNTS + CENSUS + DELEGATIONS + KILLS + PROCESSES + RULES + PLACES + SCRIPTS + SECOND

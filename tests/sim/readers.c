@@ -58,7 +58,7 @@ static struct held held_of(const struct host *h, int lock)
 		held.meddled = held.meddled || (g->held && holding_unsure(g));
 		held.readers = held.readers || (g->held && !g->lost && g->shared);
 		held.token = g->held && !g->lost && g->shared ? g->token : held.token;
-		held.writer = held.writer || (g->held && !g->lost && !g->shared);
+		held.writer = held.writer || (g->held && !g->lost && !g->shared) || delegations_may_lose(&h->clients[i], lock);
 	}
 	return held;
 }

@@ -246,7 +246,7 @@ void several_check_left(const struct host *h)
 		bool any = c->state != CLIENT_ON || (c->asking && c->current.command == COMMAND_MLOCK);
 
 		for (lock = 0; lock < h->w->lock_count; lock++)
-			any = any || c->permits.count || c->holding[lock].held || c->wait[lock].on;
+			any = any || c->permits.count || c->holding[lock].held || c->wait[lock].on || delegations_keep(c, lock);
 		if (!any && h->holds[c->conn])
 			world_fail(h->w, -1, "host %d client %u: it is told of nothing, and its broker holds something for it",
 				   h->index, c->conn);

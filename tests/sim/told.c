@@ -57,6 +57,10 @@ static void told_lost(struct caller *c, const struct told *t, bool pushed)
 {
 	struct holding *g = &c->holding[t->lock];
 
+	if (!g->held && delegations_may_lose(c, t->lock)) {
+		*g = (struct holding){ .held = true, .lost = true, .pushed = true, .token = token_of(c, t) };
+		return;
+	}
 	/* Who took it says so in the log, once all are told. */
 	if (c->host->w->forces[t->lock] && t->count == 4 && slice_eq(t->item[3], SLICE("forced")) && g->held)
 		g->lost = true;

@@ -113,6 +113,7 @@ void trace_event(struct host *h, const struct event *e)
 {
 	switch (e->type) {
 	case EVENT_CLIENT_PROCESS:
+	case EVENT_CLIENT_PAGE:
 	case EVENT_CLIENT_GROUPS:
 	case EVENT_LIFELINE: /* it was told */
 		break;
@@ -188,7 +189,7 @@ void trace_effect(struct host *h, const struct effect *e)
 		[EFFECT_ZK_OPEN] = "OPEN",	[EFFECT_ZK_DROP] = "DROP",	[EFFECT_ZK_CREATE] = "CREATE",
 		[EFFECT_ZK_LIST] = "LIST",	[EFFECT_ZK_GET] = "GET",	[EFFECT_ZK_DELETE] = "DELETE",
 		[EFFECT_ZK_SET] = "SET",	[EFFECT_TOKENS] = "TOKENS",	[EFFECT_RESTART] = "RESTART",
-		[EFFECT_RELOAD] = "RELOAD",
+		[EFFECT_RELOAD] = "RELOAD",	[EFFECT_PAGE] = "PAGE",
 		[EFFECT_LOG] = "log",		[EFFECT_STOPPED] = "STOPPED",
 	};
 	struct slice text = effects_slice(&h->effects, e->text), data;
@@ -227,6 +228,7 @@ void trace_effect(struct host *h, const struct effect *e)
 	case EFFECT_TOKENS:
 	case EFFECT_RESTART:
 	case EFFECT_RELOAD:
+	case EFFECT_PAGE:
 	case EFFECT_STOPPED:
 	case EFFECT_LOG:
 		trace_line(h->w, -1, "host %d -> %s %.*s", h->index, words[e->type], (int)text.len, text.data);

@@ -26,7 +26,7 @@ static int interested(const struct host *h, int lock, const struct caller *but)
 		if (c == but)
 			continue;
 		count += check_waiting_ask(c, lock) || c->wait[lock].on || several_asked(c, lock);
-		count += c->holding[lock].held ? 2 : 0;
+		count += c->holding[lock].held || delegations_may_lose(c, lock) ? 2 : 0;
 	}
 	return count;
 }

@@ -100,6 +100,21 @@ static const struct mix mixes[] = {
 	  .long_hold_percent = 20, .think_ms = 30, .fault_weight = { 0, 0, 0, 0, 0, 0, 0, 0, 4, 2, 1, 0 } },
 	{ .name = "kills, anything standalone", .share = 0, .kill_every_ms = 400, .anything = true,
 	  .standalone = true, .hosts_max = 1, .fault_weight = { 0, 0, 0, 0, 0, 0, 0, 0, 4, 4, 1, 0 } },
+	/* Locks that stay with the processes that took them last. */
+	{ .name = "delegations", .share = 0, .delegations = true, .hosts_max = 2, .fault_every_ms = 6000,
+	  .fault_weight = ALL_FAULTS, .foreign_every_ms = 3000, .long_hold_percent = 10, .think_ms = 40, .shared_percent = 8 },
+	{ .name = "delegations, calm", .share = 0, .delegations = true, .hosts_max = 2, .long_hold_percent = 4, .think_ms = 40,
+	  .shared_percent = 5 },
+	{ .name = "delegations, operator", .share = 0, .delegations = true, .hosts_max = 2, .fault_every_ms = 9000,
+	  .fault_weight = ALL_FAULTS, .operator_every_ms = 2000, .orphan_every_ms = 4000, .demands_percent = 4,
+	  .long_hold_percent = 10, .think_ms = 40, .shared_percent = 8 },
+	{ .name = "delegations, snapshots", .share = 0, .delegations = true, .hosts_max = 2, .snapshot_every_ms = 500,
+	  .fault_every_ms = 9000, .fault_weight = ALL_FAULTS, .long_hold_percent = 10, .think_ms = 40, .shared_percent = 8 },
+	{ .name = "delegations, kills", .share = 0, .delegations = true, .hosts_max = 2, .kill_every_ms = 800,
+	  .fault_every_ms = 9000, .fault_weight = ALL_FAULTS, .long_hold_percent = 10, .think_ms = 40, .shared_percent = 8 },
+	{ .name = "delegations, standalone", .share = 0, .delegations = true, .hosts_max = 2, .standalone = true,
+	  .fault_every_ms = 6000, .kill_every_ms = 2000, .snapshot_every_ms = 3000, .long_hold_percent = 10, .think_ms = 40,
+	  .shared_percent = 8, .fault_weight = { 0, 0, 0, 0, 0, 0, 0, 0, 4, 2, 1, 0 } },
 	{ .name = "anything", .share = 0, .anything = true, .hosts_max = 3,
 	  .fault_weight = { 5, 1, 1, 1, 1, 2, 2, 4, 4, 4, 1, 4, 1, 3 } },
 	{ .name = "anything standalone", .share = 0, .anything = true, .standalone = true, .hosts_max = 1,
@@ -281,7 +296,8 @@ static void host_init(struct world *w, struct host *h, int index)
 		.standalone = w->mix->standalone, .root = places.root, .prefixes = w->seed & 1 ? removing : places.prefixes,
 		.operator_socket = "/run/operator.sock", .access = { &may_revoke, 1, 1U << RULE_revoke },
 		.prefix_count = places.prefix_count, .host = h->name, .version = "sim",
-		.boot_id = "sim", .session_page = "", .session_page_id = "", .pid = 1,
+		.boot_id = "sim", .session_page = "", .session_page_id = w->mix->delegations ? h->page_id : "", .pid = 1,
+		.delegation = w->mix->delegations,
 		.session_timeout_ns = w->timeout, .tick_ns = w->tick,
 		.linger_ns = lingers[rng_below(&w->rng, 4)], .handoff_max = handoffs[rng_below(&w->rng, 4)],
 		.handoff_ns = rng_percent(&w->rng, 30) ? 50 * MS : 5 * SECOND,
@@ -293,8 +309,12 @@ static void host_init(struct world *w, struct host *h, int index)
 	};
 	if (w->mix->warm)
 		warm(w, &h->conf);
+	if (w->mix->delegations && h->conf.linger_ns < 2 * SECOND && rng_percent(&w->rng, 70))
+		h->conf.linger_ns = 2 * SECOND;
 	h->zk = zhandle_new(&w->zk, w->timeout, host_zk_notified, h, &h->stopped_until);
 	h->client_count = (int)rng_between(&w->rng, 1, CLIENTS_MAX);
+	if (w->mix->delegations) /* what many want is taken back all the time */
+		h->client_count = (h->client_count + 1) / 2;
 	for (i = 0; i < h->client_count; i++)
 		caller_init(&h->clients[i], h, (uint32_t)i);
 	if (w->mix->orphan_every_ms) {

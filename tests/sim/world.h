@@ -10,6 +10,7 @@
 #include "core/broker.h"
 #include "fakezk.h"
 #include "protocol/commands.h"
+#include "protocol/delegation.h"
 
 #include <setjmp.h>
 
@@ -26,7 +27,7 @@ enum {
 	SAVED_MAX = 5,
 	FORCED_MAX = 64,
 	QUEUE_MAX = 6,
-	ASK_WORDS = 13,
+	ASK_WORDS = 15,
 	ASK_BYTES = 128,
 	BALLAST_MAX = 100,
 	BALLAST_CONN = CLIENTS_MAX + 1,
@@ -64,6 +65,7 @@ struct mix {
 	bool permits;                   /* half of the clients ask for nothing but permits */
 	bool loaded;                    /* there is ballast (ballast.c), and a link that it fills */
 	int64_t reload_every_ms;        /* mean; 0: the configuration stays (reloads.c) */
+	bool delegations;               /* clients have pages (delegations.c) */
 	bool anything;                  /* clients that ask for whatever can be asked (anything.h) are all there is */
 	int64_t snapshot_every_ms;      /* mean; 0: only a part of the seeds takes any */
 	int64_t kill_every_ms;          /* the same, of processes that are killed, and others that go on from their ledgers */
@@ -82,6 +84,7 @@ struct ask {
 	int64_t token;     /* 0: none given; of permits: how many */
 	bool permits;      /* about the semaphore */
 	int64_t limit;     /* of ACQUIRE; of LIMIT: to be set, 0: asked for */
+	int slot;          /* LOCK offers it; 0: none */
 	unsigned int several; /* MLOCK, MUNLOCK: a bit for each lock; `target`: named backwards */
 	int owner;         /* of CLIENT SETINFO; 0: none; below 0: it is CLIENT UNBLOCK */
 	uint64_t order;    /* of being handed to the broker */
@@ -100,6 +103,21 @@ struct holding {
 	bool vague;        /* read late: it may have been lost since it was made */
 	int64_t depth, token, since;
 	int64_t lease_until; /* INT64_MAX: none */
+};
+
+/* What a client knows of a lock that was delegated to it. */
+enum kept_state {
+	KEPT_NONE,
+	KEPT_FREE,      /* it can take it */
+	KEPT_TAKING,    /* it has taken it, and has yet to look whether it may enter */
+	KEPT_HELD,
+	KEPT_RETURNING, /* it may not, and says UNLOCK before anything else */
+};
+
+struct kept {
+	enum kept_state state;
+	struct delegation_terms terms;
+	uint64_t seen, order; /* the latest generation; of the take */
 };
 
 /* What a client has of the semaphore. */
@@ -167,6 +185,10 @@ struct caller {
 	bool auditor;            /* it asks AUDIT and nothing else */
 	bool permitted;          /* it asks for permits and nothing else */
 	struct permits permits;
+	bool asked_page, has_page;
+	struct delegation_page page;
+	struct kept kept[LOCKS_MAX];
+	uint64_t page_turn; /* the latest page that was asked for */
 	int64_t unblocked_at;    /* somebody asked for the end of its wait */
 	bool done;               /* was granted once more after the faults had stopped */
 	struct pipe socket;
@@ -320,6 +342,9 @@ struct host {
 	int64_t frozen_until;    /* what was proven then */
 	bool kept[CLIENTS_MAX + 1]; /* connections of the killed process that the next one has */
 	struct ghost ghosts[CLIENTS_MAX + 1];
+	struct session_page session_page;
+	char page_id[SESSION_PAGE_ID_CHARS + 1];
+	int page_number;
 	bool permits_vague;      /* an operator deleted a permit of it: what its clients have is known to the broker only */
 };
 
@@ -352,6 +377,7 @@ struct tally {
 	uint64_t several, several_granted;
 	uint64_t forced, force_deleted, faults[FAULT_COUNT];
 	uint64_t snapshots, kills;
+	uint64_t delegated, taken;
 	const char *snapshot_file; /* keeps the one with the most kinds of entries; NULL: none is kept */
 	size_t snapshot_score;
 	int64_t counter_max;     /* hand-offs on one znode */
@@ -528,6 +554,10 @@ void check_grant(struct caller *c, const struct ask *a, int64_t token);
 /* Another grant of it may have been made, and nobody was told. */
 bool check_granted_unseen(const struct host *h, int lock);
 bool check_is_together(const struct host *h, const struct ask *a, int64_t token);
+/* Its own word is about to give it the lock again. */
+void check_nobody_waits(const struct caller *c, int lock, int64_t token);
+/* It did. */
+void check_taken(struct caller *c, const struct ask *a, int64_t token);
 /* A foreign contender, whose znode that is, takes the lock as its own. */
 void check_foreign_grant(struct world *w, int lock, const char *path);
 void check_before(struct host *h, const struct event *e);
@@ -704,6 +734,27 @@ bool orphan_is(const struct znode *n);
 void foreign_start(struct world *w);
 void foreign_free(struct world *w);
 bool foreign_idle(const struct world *w);
+
+/* delegations.c: what clients take and leave by a word in memory */
+/* The adapter makes a page for it. */
+void delegations_make(struct host *h, uint32_t conn);
+/* Another process has the connections, with their pages; before its first event. */
+void delegations_resume(struct host *h);
+/* What is proven is written to the session page; or another page takes its place. */
+void delegations_page(struct host *h, bool another);
+/* It has no connection any longer. */
+void delegations_forget(struct caller *c);
+/* A LOCK is answered, and the grant is in the model. */
+void delegations_granted(struct caller *c, const struct ask *a);
+bool delegations_may_lose(const struct caller *c, int lock);
+/* True: the answer to an UNLOCK of what it took and did not enter. */
+bool delegations_returned(struct caller *c, const struct ask *a, struct slice reply);
+/* Its broker may have a grant for it, though it does not hold it. */
+bool delegations_keep(const struct caller *c, int lock);
+/* It is between taking and entering. */
+bool delegations_busy(const struct caller *c);
+/* True: it does what it wants without a message. Else *a is what it asks. */
+bool delegations_turn(struct caller *c, struct ask *a);
 
 /* reloads.c */
 void reloads_begin(struct host *h);

@@ -144,12 +144,18 @@ static void keep_holder(struct fixture *f, const struct effect *e)
 	*holds = e->holds;
 }
 
+static void keep_reply(struct fixture *f, const struct effect *e)
+{
+	bytes_slice(&f->replies[e->conn], effects_slice(&f->effects, e->text));
+	f->lazy[e->conn] = e->lazy;
+	f->page_sent[e->conn] = e->page;
+}
+
 static void carry_out(struct fixture *f, const struct effect *e)
 {
 	switch (e->type) {
 	case EFFECT_REPLY:
-		bytes_slice(&f->replies[e->conn], effects_slice(&f->effects, e->text));
-		f->lazy[e->conn] = e->lazy;
+		keep_reply(f, e);
 		break;
 	case EFFECT_PUSH:
 		bytes_slice(&f->pushes[e->conn], effects_slice(&f->effects, e->text));
@@ -186,6 +192,9 @@ static void carry_out(struct fixture *f, const struct effect *e)
 		bytes_char(&f->log, '\n');
 		break;
 	case EFFECT_PROCESS:
+		break;
+	case EFFECT_PAGE:
+		f->page_asked = e->conn + 1;
 		break;
 	case EFFECT_LIFELINE:
 	case EFFECT_LIFELINE_OVER:

@@ -37,6 +37,8 @@ struct fixture {
 	size_t first_op, end_op;
 	int restarts; /* asked for */
 	int reloads;
+	uint32_t page_asked; /* the latest connection that wants a page, and 1; 0: none yet */
+	bool page_sent[FIXTURE_CONNS]; /* with a reply */
 	int opens, drops, stopped; /* stopped: 1 holding something, 2 holding nothing */
 	struct bytes log;
 	bool refused;

@@ -165,6 +165,7 @@ static void users(void **state)
 	EXPECT(DENIED, "0 LIMIT s 5");
 	EXPECT(DENIED, "0 RESTART");
 	EXPECT(DENIED, "0 RELOAD");
+	EXPECT(DENIED, "0 DELEGATE");
 	EXPECT(DENIED, "0 CONFIG GET a");
 	EXPECT(DENIED, "0 ACCESS 1000 a");
 	EXPECT(DENIED, "0 LOG");
@@ -280,6 +281,11 @@ static void without_zookeeper(void **state)
 		fixture_pass(f, 0); /* other hosts were asked first */
 		note(f, (int)command_find((struct slice){ asking[i], strcspn(asking[i], " ") }), 0, ERROR_UNAVAILABLE);
 	}
+	f->conf.delegation = true;
+	fixture_resp3(f, 1);
+	fixture_ask(f, 1, "DELEGATE");
+	fixture_event(f, &(struct event){ .type = EVENT_CLIENT_PAGE, .conn = 1, .page.sentence = SLICE("x") });
+	note(f, COMMAND_DELEGATE, 1, ERROR_UNAVAILABLE);
 	fixture_say(f, 0, "ENQUEUE a WAIT 0", "+QUEUED");
 	fixture_ask(f, 0, "EVENTS");
 	note(f, SOURCE_FAILED, 0, ERROR_UNAVAILABLE);

@@ -14,7 +14,7 @@
 static const struct {
 	const char *line, *options;
 } said[COMMAND_COUNT] = {
-	[COMMAND_LOCK] = { "LOCK a", "SHARED WAIT LEASE DATA REENTER" },
+	[COMMAND_LOCK] = { "LOCK a", "SHARED WAIT LEASE DATA REENTER SLOT" },
 	[COMMAND_UNLOCK] = { "UNLOCK a", "TOKEN LAZY" },
 	[COMMAND_MLOCK] = { "MLOCK 1 a", "SHARED WAIT LEASE REENTER" },
 	[COMMAND_MUNLOCK] = { "MUNLOCK 1 a", "" },
@@ -54,6 +54,7 @@ static const struct {
 	[COMMAND_LOCKS] = { "LOCKS * ALL", "AFTER COUNT" },
 	[COMMAND_EVENTS] = { "EVENTS", "WAIT" },
 	[COMMAND_AUDIT] = { "AUDIT", "" },
+	[COMMAND_DELEGATE] = { "DELEGATE", "" },
 	[COMMAND_RESTART] = { "RESTART", "" },
 	[COMMAND_RELOAD] = { "RELOAD", "" },
 	[COMMAND_CONFIG] = { "CONFIG GET a", "" },
@@ -75,7 +76,7 @@ static const struct {
 
 static const char *const options[] = {
 	"SHARED", "WAIT 5", "LEASE 5", "DATA text", "REENTER", "TOKEN 5", "LAZY", "COUNT 1", "LIMIT 2", "ENQUEUE",
-	"ALL",    "AFTER a",
+	"ALL",    "AFTER a", "SLOT 1",
 };
 
 static struct fixture *f;

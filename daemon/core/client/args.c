@@ -78,6 +78,7 @@ static const struct range waits = { 0, LIMIT_MS_MAX, NS_PER_MS, "takes milliseco
 static const struct range leases = { 1, LIMIT_MS_MAX, NS_PER_MS, "takes milliseconds, 1..31536000000" };
 static const struct range permits = { 1, LIMIT_PERMITS_MAX, 1, "takes a number of permits, 1..1000000" };
 static const struct range counts = { 1, LIMIT_PERMITS_MAX, 1, "takes a number, 1..1000000" };
+static const struct range slots = { 1, DELEGATION_SLOTS, 1, "takes the number of a slot, 1..63" };
 static const struct range tokens = { 0, INT64_MAX, 1, "takes the integer that LOCK answered" };
 
 static bool parse_number(struct client *c, const char *what, const struct range *range, struct slice word, int64_t *ret)
@@ -125,6 +126,7 @@ static const struct row {
 	{ OPTION(LAZY), NULL, 0 },
 	{ OPTION(ALL), NULL, 0 },
 	{ OPTION(AFTER), NULL, 0 },
+	{ OPTION(SLOT), NUMBER(slots, slot) },
 };
 
 enum { TABLE_LINES = sizeof(table) / sizeof(table[0]) };

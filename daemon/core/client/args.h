@@ -31,6 +31,7 @@ enum option {
 	OPTION_REENTER = 1 << 9,
 	OPTION_ALL = 1 << 10,
 	OPTION_AFTER = 1 << 11,
+	OPTION_SLOT = 1 << 12,
 };
 
 struct options {
@@ -40,6 +41,7 @@ struct options {
 	int64_t token;     /* -1: not given */
 	int64_t limit;     /* 0: not given */
 	int64_t count;     /* 1: not given */
+	int64_t slot;      /* 0: not given */
 	struct slice data; /* empty: not given; borrowed */
 	struct slice after; /* a name; the same */
 };

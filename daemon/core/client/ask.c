@@ -68,12 +68,17 @@ bool ask_lock(struct client *client, struct slice name, const struct request_ter
 		return refuse(ret, ERROR_DRAINING, env_halt_sentence(locks->env));
 	if (!client->mlock && !client->bearer && !ask_permits(client, name, terms, ret))
 		return false;
+	/* What it could take again without asking is not in its way. */
+	if (client->delegations && !client_may_ask(client, terms->queued, &why))
+		delegated_take_back_all(client);
 	if (!client_may_ask(client, terms->queued, &why))
 		return refuse_limit(locks, ret, why);
 	lock = locks->rules[terms->kind]->make(locks, name, client);
 	if (!lock)
 		return refuse_limit(locks, ret,
 				    pools_refusal(locks->env, client->account, POOL_LOCKS, client->privileged));
+	if (lock->delegated)
+		delegated_take_back(lock, lock->delegated->client != client);
 	if (lock->request_count >= locks->env->conf->limits.requests_per_lock)
 		return refuse_limit(
 			locks, ret,

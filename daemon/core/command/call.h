@@ -32,8 +32,9 @@ enum named { PLAIN, NAMED };
  * on; 0: it parses its words itself.
  */
 #define COMMAND_ROWS(X) \
-	X(LOCK, cmd_lock, NAMED, 2, OPTIONS_LOCK) \
+	X(LOCK, cmd_lock, NAMED, 2, OPTIONS_LOCK | OPTION_SLOT) \
 	X(UNLOCK, cmd_unlock, NAMED, 2, OPTION_TOKEN | OPTION_LAZY) \
+	X(DELEGATE, cmd_delegate, PLAIN, 0, 0) \
 	X(MLOCK, mlock_lock, PLAIN, 0, 0) \
 	X(MUNLOCK, mlock_unlock, PLAIN, 0, 0) \
 	X(DOWNGRADE, cmd_downgrade, NAMED, 2, 0) \

@@ -4,6 +4,7 @@
 #include "core/client/mlock.h"
 #include "core/client/notify.h"
 #include "core/client/reply.h"
+#include "core/client/delegate.h"
 #include "core/client/restart.h"
 #include "core/command/call.h"
 #include "core/command/command.h"
@@ -179,6 +180,9 @@ static void set_owner(struct client *c, struct slice name)
 {
 	if (!check_label(c, name))
 		return;
+	/* What it keeps and is not inside, it does not hold. */
+	if (c->delegations)
+		delegated_take_back_all(c);
 	if (!group_join(c, name)) {
 		reply_error(c, ERROR_ERR, "set OWNER before acquiring or waiting for a lock");
 		return;
@@ -358,6 +362,11 @@ void cmd_quit(struct client *c, struct call *call)
 {
 	reply_status(c, "OK");
 	client_close(c);
+}
+
+void cmd_delegate(struct client *c, struct call *call)
+{
+	delegate_ask(c);
 }
 
 void cmd_restart(struct client *c, struct call *call)

@@ -94,6 +94,7 @@ void call_ask(const struct call *call, enum kind kind)
 		.data = o->data,
 		.limit = o->limit,
 		.count = kind == KIND_SEMAPHORE ? o->count : 0,
+		.slot = (uint8_t)o->slot,
 	};
 	struct refusal no = { 0 };
 	/* Most often nobody has it or waits for it. */

@@ -34,6 +34,8 @@ static bool prepare(struct call *call)
 		/* No lock was made of a name that is not valid. */
 		if (!call->lock && !args_valid_name(call->client, call->name))
 			return false;
+		if (call->lock && call->lock->delegated)
+			delegated_take_back(call->lock, call->lock->delegated->client != call->client);
 		call->grant = call->lock ? grant_find(call->lock, call->client) : NULL;
 	}
 	return !table[command].from || args_parse_options(call, table[command].from, table[command].options);

@@ -82,14 +82,14 @@ static struct list_row take_row(struct list *l)
 
 static void show_lock(struct list *l, const struct lock *lock)
 {
-	const struct grant *g = TAILQ_FIRST(&lock->grants);
+	const struct grant *g = delegated_is_free(lock) ? NULL : TAILQ_FIRST(&lock->grants);
 	struct bytes *out = &l->rows;
 	struct list_row row = { .at = out->len, .name_len = lock->name.len };
 
 	resp_map(out, 5, l->client->version);
 	reply_pairs(out, "name", bytes_view(&lock->name));
 	row.name_at = out->len - 2 - lock->name.len; /* before the end of the line */
-	reply_pairs(out, "state", lock_state_word(lock), "holders", lock->grant_count, "waiters", lock->request_count,
+	reply_pairs(out, "state", lock_state_word(lock), "holders", g ? lock->grant_count : 0, "waiters", lock->request_count,
 		    "token", g ? g->token : 0);
 	row.len = out->len - row.at;
 	add_row(l, &row);

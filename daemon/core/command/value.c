@@ -35,14 +35,15 @@ enum value_look value_look(struct call *call, struct slice name, struct slice va
 {
 	struct client *c = call->client;
 	struct lock *lock = lock_find(c->locks, name);
-	struct grant *g = lock ? TAILQ_FIRST(&lock->grants) : NULL;
 	const struct inquiry_fact *fact = inquiry_done(c->inquiry, name);
+	struct grant *g;
 
 	if (!lock && !args_valid_name(c, name))
 		return VALUE_WAIT;
+	if (lock && lock->delegated)
+		delegated_take_back(lock, lock->delegated->client != c);
 	/* Whoever has it by now: what this request has done stays as it was answered. */
-	if (fact)
-		g = NULL;
+	g = lock && !fact ? TAILQ_FIRST(&lock->grants) : NULL;
 	if (ret)
 		*ret = g;
 	if (g && value.len && place_find(lock, c, value) == g->client)

@@ -68,7 +68,7 @@ bool revoke_some(struct revoke *r, struct slice reason, int64_t most, int64_t *s
 	return is_over(r);
 }
 
-bool revoke_begin(struct revoke *r, struct locks *locks, const struct lock *lock, struct slice reason)
+bool revoke_begin(struct revoke *r, struct locks *locks, struct lock *lock, struct slice reason)
 {
 	int64_t most = locks->env->conf->all_in_pieces ? 0 : REVOKE_AT_ONCE * WORK_PUSH_STEPS, steps = 0;
 
@@ -76,6 +76,8 @@ bool revoke_begin(struct revoke *r, struct locks *locks, const struct lock *lock
 	r->begun_ns = locks->env->now_ns;
 	if (!lock)
 		return true;
+	if (lock->delegated)
+		delegated_take_back(lock, true);
 	walk_begin_grants(&r->walk, lock);
 	return revoke_some(r, reason, most, &steps);
 }

@@ -48,7 +48,7 @@ struct revoker revoke_by(const struct client *c);
  * Asks the holders of the lock, or takes it from them, as `r->forced` says, and adds them to the count. The first piece;
  * `lock` may be NULL. Each is asked at most once a second, and not if it has no room for that. True: that were all.
  */
-bool revoke_begin(struct revoke *r, struct locks *locks, const struct lock *lock, struct slice reason);
+bool revoke_begin(struct revoke *r, struct locks *locks, struct lock *lock, struct slice reason);
 /* Goes on with it until *steps is `most`, or a few more. True: those were all. */
 bool revoke_some(struct revoke *r, struct slice reason, int64_t most, int64_t *steps);
 /* Takes one that has not begun, or is over. */

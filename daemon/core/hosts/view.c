@@ -108,6 +108,8 @@ static enum view_step show_grant(struct view *v, struct participant *ret)
 		enter(v, VIEW_GATHERING);
 		return VIEW_NO_ROW;
 	}
+	if (g->delegated && delegated_is_free(lock))
+		return VIEW_NO_ROW;
 	*ret = participant_holder(v->query->hosts, g);
 	return VIEW_ROW;
 }

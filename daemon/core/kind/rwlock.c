@@ -142,6 +142,8 @@ static COLD void refuse_other_kind(struct lock *lock)
  */
 void rwlock_decide(struct lock *lock)
 {
+	if (lock->delegated && delegated_is_wanted(lock))
+		delegated_take_back(lock, true);
 	do {
 		if (is_other_kind(lock->directory.claim))
 			refuse_other_kind(lock);

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "core/lock/client_ledger.h"
 #include "core/lock/client_life.h"
+#include "core/lock/delegated.h"
 #include "core/lock/client_limits.h"
 #include "core/lock/locks.h"
 #include "core/port/event.h"
@@ -51,6 +52,7 @@ void client_free(struct client *c)
 {
 	struct locks *locks = c->locks;
 
+	delegated_end(c);
 	client_ledger_remove(c);
 	if (!TAILQ_EMPTY(&locks->walks))
 		walk_leave_client(locks, c);

@@ -76,8 +76,9 @@ struct client {
 	struct ledger_client *record; /* in the ledger; NULL: none */
 	bool recorded;            /* it was in one: it is kept, and stands in that of the next process, too */
 	struct client_list *auditing; /* the list in which its AUDIT waits; NULL: none does */
-	bool search_waits, reloading, resetting; /* for a deadlock, in locks->searches; its RELOAD waits; its RESET does, for: */
+	bool search_waits, reloading, delegating, resetting; /* in locks->searches; RELOAD, DELEGATE, RESET: for */
 	struct work_item releasing, searching; /* it ends, and has something yet (hosts/release.h); client/deadlock.h */
+	struct delegations *delegations; /* NULL: it has no page for them (delegated.h) */
 	struct list *list;        /* its LOCKS or CLIENT LIST, not answered yet (command/list.h); NULL */
 };
 

@@ -31,6 +31,7 @@ static const struct field fields[] = {
 	FIELD_FLAG(struct client, "told jeopardy", told_jeopardy),
 	FIELD_FLAG(struct client, "events", events_waiting),
 	FIELD_FLAG(struct client, "reloading", reloading),
+	FIELD_FLAG(struct client, "delegating", delegating),
 };
 
 void client_entry_write(const struct client *c, struct entry_writer *w)

@@ -6,6 +6,7 @@
 #include "base/cold.h"
 #include "base/mem.h"
 #include "core/lock/bearer.h"
+#include "core/lock/delegated.h"
 #include "core/lock/lock_ledger.h"
 #include "protocol/bytes_format.h"
 
@@ -262,6 +263,8 @@ void grant_end(struct grant *g)
 
 	if (!g->lost)
 		grant_log(g, LOG_EVENT_released, true, g->depth);
+	if (g->slot)
+		delegated_forget(g);
 	if (!TAILQ_EMPTY(&lock->locks->walks))
 		walk_leave_grant(lock->locks, g);
 	TAILQ_REMOVE(g->lost ? &lock->lost : &lock->grants, g, link);
@@ -291,6 +294,10 @@ void grant_lose(struct grant *g, enum loss loss)
 	struct lock *lock = g->lock;
 	struct locks *locks = lock->locks;
 
+	if (g->slot && !delegated_lose(g)) {
+		grant_end(g);
+		return;
+	}
 	if (!TAILQ_EMPTY(&locks->walks))
 		walk_leave_grant(locks, g);
 	TAILQ_REMOVE(&lock->grants, g, link);

@@ -28,6 +28,7 @@
 #include "base/heap.h"
 #include "base/queue.h"
 #include "base/log_event.h"
+#include "core/lock/delegated.h"
 #include "core/lock/notification.h"
 #include "core/lock/outcome.h"
 #include "core/znode/mode.h"
@@ -48,6 +49,8 @@ struct grant {
 	enum mode mode;
 	bool counted; /* it counts against the limits of its client, and is charged (pools.h) */
 	bool lost;
+	uint8_t slot;   /* of its client's page, from 1; 0: it has none (delegated.h) */
+	bool delegated;
 	enum loss loss;
 	int64_t depth; /* levels, at least 1 */
 	int64_t token;
@@ -78,7 +81,8 @@ void grant_downgrade(struct grant *g); /* readers may join it from now on */
 void grant_renew(struct grant *g, int64_t lease_ns); /* the lease ends that long from now */
 int64_t grant_lease_rest_ns(const struct grant *g); /* the rest of its lease; INT64_MAX: it has none */
 void grant_end(struct grant *g); /* releases all levels, or forgets a lost grant */
-void grant_lose(struct grant *g, enum loss loss); /* the grant becomes void, and its holder will be told */
+/* The grant becomes void, and its holder will be told. A delegated one that is free ends. */
+void grant_lose(struct grant *g, enum loss loss);
 void grant_lose_all(struct lock *lock, enum loss loss); /* the same for every grant of the lock */
 /* A line of the log: `count` permits, or the lock, were "granted", or came to their end as `event` says. */
 void grant_log(const struct grant *g, enum log_event event, bool ended, int64_t count);

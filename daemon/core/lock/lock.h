@@ -50,6 +50,7 @@ struct lock {
 	int64_t token; /* of the latest grant in this session; 0: none yet */
 	int64_t ended_ns; /* when a grant last ended, unless who waited then has had one since: 0 */
 	struct batch batch;
+	struct grant *delegated; struct delegability delegability; /* the grant that is, or NULL; delegated.h */
 	struct directory directory;
 	const struct kind_rule *rule;
 	/* Of a semaphore (semaphore.h): its own state, and the directory that its grants rest on. Otherwise NULL. */
@@ -87,8 +88,7 @@ void lock_touch_waiting(struct locks *locks); /* those that are waited for, beca
 void lock_lose(struct lock *lock); /* the session is lost: so are the grants and claims */
 const char *lock_state_word(const struct lock *lock); /* the state of the host's claim; `lock` may be NULL */
 
-/* Who holds it first, or waits first; NULL: nobody does. */
-struct account *lock_user(const struct lock *lock);
+struct account *lock_user(const struct lock *lock); /* who holds it first, or waits first; NULL: nobody does */
 
 /* Visits each directory of the lock. */
 #define LOCK_DIRECTORIES(d, lock) \

@@ -69,7 +69,8 @@ static inline void grant_ledger_end(struct grant *g)
 
 static inline uint64_t grant_ledger_flags(const struct grant *g)
 {
-	return (g->lost ? LEDGER_LOST + (uint64_t)g->loss * LEDGER_LOSS : 0) | (g->counted ? LEDGER_COUNTED : 0);
+	return (g->lost ? LEDGER_LOST + (uint64_t)g->loss * LEDGER_LOSS : 0) | (g->counted ? LEDGER_COUNTED : 0) |
+	       (uint64_t)g->slot * LEDGER_SLOT;
 }
 
 /* One of its numbers has changed, which is the first to be different from what stands there. */

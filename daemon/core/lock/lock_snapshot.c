@@ -40,6 +40,7 @@ static const struct field grant_fields[] = {
 	FIELD_NUMBER(struct grant, "token", token, 0, INT64_MAX),
 	FIELD_INSTANT(struct grant, "granted", granted_ns),
 	FIELD_INSTANT(struct grant, "asked back", asked_back_ns),
+	FIELD_NUMBER(struct grant, "slot", slot, 0, DELEGATION_SLOTS),
 	FIELD_TEXT(struct grant, "data", data, LIMIT_DATA_BYTES_MAX),
 };
 

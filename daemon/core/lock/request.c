@@ -66,6 +66,7 @@ void request_new(struct lock *lock, struct client *client, const struct request_
 		.lease_ns = terms->lease_ns,
 		.limit = terms->limit,
 		.count = terms->count,
+		.slot = terms->slot,
 		.timer.kind = TIMER_REQUEST,
 	};
 	bytes_slice(&r->data, terms->data);
@@ -173,11 +174,15 @@ void request_granted(struct request *r, int64_t number)
 void request_grant(struct request *r, int64_t token)
 {
 	struct lock *lock = r->lock;
+	struct grant *g;
 
 	assert(!r->client->closed);
 	grant_new(r, r->mode, token);
-	grant_log(TAILQ_LAST(&lock->grants, grant_list), LOG_EVENT_granted, false, 1);
+	g = TAILQ_LAST(&lock->grants, grant_list);
+	grant_log(g, LOG_EVENT_granted, false, 1);
 	request_granted(r, token);
+	if (r->slot && r->asked_ns == lock->locks->env->now_ns)
+		delegated_offer(g, r->slot);
 }
 
 void request_time_out(struct request *r)

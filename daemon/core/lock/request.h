@@ -42,6 +42,7 @@ struct request_terms {
 	int64_t lease_ns;  /* 0: none */
 	struct slice data; /* borrowed; may be empty */
 	int64_t limit, count; /* ACQUIRE */
+	uint8_t slot; /* offered, to delegate the lock in it; 0: none */
 };
 
 #define REQUEST_UNCONNECTED "there is no connection to ZooKeeper, so it is not known whether the lock is taken"
@@ -64,6 +65,7 @@ struct request {
 	struct bytes data;
 	struct proclamation proclamation; /* of an election */
 	int64_t limit, count; /* of permits, for a semaphore */
+	uint8_t slot;        /* offered for the grant, if that is made at once (delegated.h); 0: none */
 	bool place;          /* it counts as one of the grants (pools.h), as long as it has none */
 	struct charge event; /* if it is queued */
 	struct timer timer;   /* the end of the wait; once expired, until when the answer may come */

@@ -32,6 +32,7 @@ enum effect_type {
 	 */
 	EFFECT_LIFELINE,
 	EFFECT_LIFELINE_OVER, /* watch `lifeline.number` no longer, whatever is known of it */
+	EFFECT_PAGE,       /* make a page of delegations for `conn`, which has none, then say EVENT_CLIENT_PAGE */
 	EFFECT_FORMER_ADD, /* `session`, the present one, is given up and will be ended: a successor must still know it */
 	EFFECT_FORMER_END, /* end `session`, which was left or given up, then say EVENT_FORMER_OVER */
 	EFFECT_RESTART,    /* hand over to a new process, or say EVENT_RESTART_OVER with the reason why not */
@@ -51,7 +52,7 @@ struct span {
 /* In an order without gaps: each effect is cleared when it is added. */
 struct effect {
 	enum effect_type type;
-	uint32_t conn;      /* REPLY, PUSH, CLOSE, HOLDER, PROCESS */
+	uint32_t conn;      /* REPLY, PUSH, CLOSE, HOLDER, PROCESS, PAGE */
 	uint32_t pid;       /* PROCESS, LIFELINE */
 	enum zk_create create; /* ZK_CREATE */
 	int32_t version;    /* ZK_SET */
@@ -65,6 +66,7 @@ struct effect {
 	bool holds;         /* HOLDER, LIFELINE */
 	bool privileged;    /* LIFELINE: who asks for it is an operator */
 	bool report;        /* PUSH: say EVENT_CLIENT_WRITTEN once it is written */
+	bool page;          /* REPLY: the descriptor of the page goes with its first byte */
 	bool lazy;          /* REPLY: it may wait until more is written to `conn` */
 	union {
 		uint64_t op;           /* ZK_*: comes back in the answer */

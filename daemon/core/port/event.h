@@ -35,13 +35,14 @@ enum event_type {
 	EVENT_CONF,         /* the configuration was read again; asked for by EFFECT_RELOAD, or by a signal */
 	EVENT_STOP,         /* SIGTERM, SIGINT */
 	EVENT_LIFELINE,     /* what has become of the process that EFFECT_LIFELINE named: once, but for ENDED behind WATCHED */
+	EVENT_CLIENT_PAGE,   /* for EFFECT_PAGE */
 	EVENT_CLIENT_GROUPS, /* of a connection that goes on in this process: they are not in a snapshot */
 };
 /* The process is watched; has ended; is not watched, and the sentence says why. */
 enum process_is { PROCESS_WATCHED, PROCESS_ENDED, PROCESS_REFUSED };
 /* Of the process that connected, the first one being its own; not all: others are unknown. */
 struct event_groups { const uint32_t *list; size_t count; bool all; };
-struct broker_conf;
+struct broker_conf; struct delegation_page;
 struct event {
 	enum event_type type;
 	uint32_t conn; /* CLIENT_*: the adapter's number of the connection, small and dense, reused after GONE */
@@ -53,6 +54,7 @@ struct event {
 			struct event_groups groups;
 		} connected;
 		struct event_groups groups;
+		struct { struct delegation_page *page; struct slice sentence; } page; /* for as long as `conn`; NULL: why not */
 		struct { uint32_t pid; struct slice comm; bool peer_ended, child_ended; } process; /* no comm: no change */
 		struct { size_t argc; /* at least 1 */ const struct slice *argv; } asked;
 		struct {

@@ -73,6 +73,7 @@ struct ledger_claim {
 #define LEDGER_TOKEN(token, mode) ((uint64_t)(token) << 1 | (uint64_t)(mode))
 #define LEDGER_NO_LEASE INT64_MAX
 enum { LEDGER_LOST = 1, LEDGER_COUNTED = 2, LEDGER_LOSS = 4 /* enum loss, multiplied by this */ };
+enum { LEDGER_SLOT = 256 /* the number of its slot, multiplied by this; what is below is the rest */ };
 struct ledger_grant {
 	struct ledger_record head;   /* its number is the ledger's own: the later grant has the higher one */
 	uint64_t lock, client;       /* their numbers */

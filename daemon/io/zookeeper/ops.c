@@ -138,6 +138,7 @@ static int op_send(struct zk_op *op, const struct effect *e, const char *path, s
 	case EFFECT_PROCESS:
 	case EFFECT_LIFELINE:
 	case EFFECT_LIFELINE_OVER:
+	case EFFECT_PAGE:
 	case EFFECT_FORMER_ADD:
 	case EFFECT_FORMER_END:
 	case EFFECT_RESTART:

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/lock/delegated.h"
+
+#include <assert.h>
+
+#include "base/mem.h"
+#include "base/minmax.h"
+#include "core/lock/lock_ledger.h"
+#include "core/lock/locks.h"
+#include "core/lock/take_back.h"
+
+struct delegation_slot *delegated_slot(const struct grant *g)
+{
+	struct delegations *d = g->client->delegations;
+
+	return d ? &d->page->slots[g->slot - 1] : NULL;
+}
+
+/* It is an ordinary grant, or about to end. */
+void delegated_leave(struct grant *g)
+{
+	struct locks *locks = g->lock->locks;
+	struct delegations *d = g->client->delegations;
+
+	g->delegated = false;
+	g->lock->delegated = NULL;
+	if (!--d->count)
+		heap_unset(&locks->env->timers, &d->idle);
+}
+
+/* ---- the page ---- */
+
+enum { PAGE_BYTES = DELEGATION_PAGE_BYTES + sizeof(struct delegations) };
+
+bool delegated_may_begin(const struct client *c, const char **why)
+{
+	if (account_may(c->account, POOL_MEMORY, PAGE_BYTES, c->privileged))
+		return true;
+	*why = pools_refusal(c->locks->env, c->account, POOL_MEMORY, c->privileged);
+	return false;
+}
+
+void delegated_begin(struct client *c, struct delegation_page *page)
+{
+	struct grant *g;
+
+	/* Of a page that was lost with another process. */
+	TAILQ_FOREACH(g, &c->grants, client_link) {
+		g->slot = 0;
+		grant_ledger_change(g);
+	}
+	delegated_go_on(c, page);
+}
+
+void delegated_go_on(struct client *c, struct delegation_page *page)
+{
+	struct delegations *d = mem_new(sizeof(*d));
+
+	assert(!c->delegations);
+	d->client = c;
+	d->page = page;
+	d->idle.kind = TIMER_DELEGATIONS;
+	charge_force(&d->charge, c->account, POOL_MEMORY, PAGE_BYTES);
+	c->delegations = d;
+}
+
+size_t delegated_memory(void)
+{
+	return PAGE_BYTES;
+}
+
+void delegated_abandon(struct client *c)
+{
+	struct grant *g;
+
+	if (!c->delegations)
+		return;
+	TAILQ_FOREACH(g, &c->grants, client_link)
+		if (g->delegated)
+			delegated_leave(g);
+	delegated_end(c);
+}
+
+void delegated_end(struct client *c)
+{
+	struct delegations *d = c->delegations;
+
+	if (!d)
+		return;
+	assert(!d->count);
+	heap_unset(&c->locks->env->timers, &d->idle);
+	charge_give_back(&d->charge, POOL_MEMORY);
+	c->delegations = NULL;
+	mem_free(d);
+}
+
+/* ---- it begins ---- */
+
+/* It is the client's turn again, as often as the lock has to be calm for. */
+static bool is_calm(struct delegability *l, const struct client *c)
+{
+	if (l->client != c->id) {
+		l->client = c->id;
+		l->streak = 0;
+	}
+	return ++l->streak >= (l->need ? l->need : 1);
+}
+
+/* With ZooKeeper only while it is known that nobody waits elsewhere, and where a claim is kept that nobody uses. */
+static bool may_be_kept(const struct lock *lock)
+{
+	const struct env *env = lock->locks->env;
+	const struct claim *c = lock->directory.claim;
+
+	if (!env->conf->delegation || delegated_is_wanted(lock) || lock->observer_count)
+		return false;
+	if (env->conf->standalone)
+		return true;
+	return env->conf->linger_ns > 0 && lock->directory.watch == WATCH_UNCONTENDED && !lock->directory.next &&
+	       c->handoffs < CLAIM_NEXT_FROM;
+}
+
+/* Of the session page; without one there is no text. */
+static void read_id(const char *text, uint8_t *ret)
+{
+	static const char digits[] = "0123456789abcdef";
+
+	for (size_t i = 0; i < SESSION_PAGE_ID_BYTES && text[2 * i]; i++)
+		ret[i] = (uint8_t)((strchr(digits, text[2 * i]) - digits) << 4 | (strchr(digits, text[2 * i + 1]) - digits));
+}
+
+static struct delegation_terms terms_of(struct delegations *d, const struct grant *g)
+{
+	const struct locks *locks = g->lock->locks;
+	struct delegation_terms terms = { .token = g->token, .grant_min_ns = locks->env->conf->grant_min_ns };
+	int64_t us = locks->env->now_ns / 1000;
+	struct session_view view;
+
+	/* Larger than what a process before this one gave. */
+	d->generation = (uint64_t)max64((int64_t)d->generation + 1, us) & ((UINT64_C(1) << 48) - 1);
+	session_view(locks->ensemble, &view);
+	terms.generation = d->generation;
+	terms.epoch = view.epoch;
+	read_id(locks->env->conf->session_page_id, terms.page_id);
+	return terms;
+}
+
+static void begin(struct delegations *d, struct grant *g, uint8_t slot)
+{
+	struct delegation_terms terms = terms_of(d, g);
+	struct lock *lock = g->lock;
+
+	g->slot = slot;
+	g->delegated = true;
+	lock->delegated = g;
+	d->grants[slot - 1] = g;
+	d->uses[slot - 1] = delegation_look(delegated_slot(g)).uses;
+	if (!d->count++)
+		heap_set(&lock->locks->env->timers, &d->idle, lock->locks->env->now_ns + DELEGATED_IDLE_NS);
+	grant_ledger_change(g);
+	delegation_grant(delegated_slot(g), &terms, DELEGATION_HELD);
+}
+
+void delegated_offer(struct grant *g, uint8_t slot)
+{
+	struct delegations *d = g->client->delegations;
+	struct lock *lock = g->lock;
+
+	if (!d || d->grants[slot - 1] || g->mode != MODE_EXCLUSIVE || g->depth > 1 || g->lease.place || g->data.len)
+		return;
+	if (is_calm(&lock->delegability, g->client) && may_be_kept(lock))
+		begin(d, g, slot);
+}
+
+/* ---- whether it goes on ---- */
+
+bool delegated_is_wanted(const struct lock *lock)
+{
+	const struct claim *c = lock->directory.claim;
+	const struct env *env = lock->locks->env;
+
+	if (env_halts(env) || lock->request_count)
+		return true;
+	if (env->conf->standalone)
+		return false;
+	return c->rivals || c->tried || c->says_held || lock->directory.watch == WATCH_FIRED ||
+	       lock->directory.watch == WATCH_CONTENDED;
+}
+
+bool delegated_is_free(const struct lock *lock)
+{
+	return lock->delegated && delegation_look(delegated_slot(lock->delegated)).state != DELEGATION_HELD;
+}
+
+bool delegated_lose(struct grant *g)
+{
+	struct delegation_slot *slot = delegated_slot(g);
+	bool delegated = g->delegated;
+
+	if (!slot)
+		return true;
+	if (delegated)
+		delegated_leave(g);
+	/* Who was called back before is inside, whatever it writes. */
+	return delegation_lose(slot) == DELEGATION_HELD || !delegated;
+}
+
+void delegated_forget(struct grant *g)
+{
+	struct delegations *d = g->client->delegations;
+
+	if (g->delegated)
+		delegated_leave(g);
+	if (!d)
+		return;
+	delegation_end(delegated_slot(g));
+	d->grants[g->slot - 1] = NULL;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/lock/take_back.h"
+
+#include "base/cold.h"
+#include "base/minmax.h"
+#include "core/lock/locks.h"
+
+enum { NEED_MAX = 64 };
+
+static void note(struct delegability *l, bool disturbed)
+{
+	uint32_t need = l->need ? l->need : 1;
+
+	l->streak = 0;
+	l->need = disturbed ? (uint32_t)min64(2 * need, NEED_MAX) : need / 2;
+}
+
+/* Its client is told nothing: what it took, it says UNLOCK for; what is free, it asks for again. */
+static void take_back(struct grant *g, bool disturbed)
+{
+	struct lock *lock = g->lock;
+
+	note(&lock->delegability, disturbed);
+	delegated_leave(g);
+	if (delegation_recall(delegated_slot(g)) != DELEGATION_HELD)
+		grant_end(g);
+}
+
+COLD void delegated_take_back(struct lock *lock, bool disturbed)
+{
+	take_back(lock->delegated, disturbed);
+}
+
+void delegated_take_back_all(struct client *c)
+{
+	for (size_t i = 0; i < DELEGATION_SLOTS; i++) {
+		struct grant *g = c->delegations->grants[i];
+
+		if (g && g->delegated)
+			take_back(g, false);
+	}
+}
+
+/* A slot that the other process left to nobody is nobody's. */
+void delegated_resume(struct delegations *d)
+{
+	struct grant *g, *after;
+
+	TAILQ_FOREACH(g, &d->client->grants, client_link)
+		if (g->slot)
+			d->grants[g->slot - 1] = g;
+	for (size_t i = 0; i < DELEGATION_SLOTS; i++)
+		if (!d->grants[i])
+			delegation_end(&d->page->slots[i]);
+	TAILQ_FOREACH_SAFE(g, &d->client->grants, client_link, after)
+		if (g->slot && delegation_recall(delegated_slot(g)) != DELEGATION_HELD)
+			grant_end(g);
+}
+
+void delegated_look(struct delegations *d)
+{
+	struct heap *timers = &d->client->locks->env->timers;
+
+	for (size_t i = 0; i < DELEGATION_SLOTS; i++) {
+		struct grant *g = d->grants[i];
+		struct delegation_view view;
+
+		if (!g || !g->delegated)
+			continue;
+		view = delegation_look(&d->page->slots[i]);
+		if (view.state != DELEGATION_HELD && view.uses == d->uses[i])
+			take_back(g, false);
+		else
+			d->uses[i] = view.uses;
+	}
+	if (d->count)
+		heap_set(timers, &d->idle, d->client->locks->env->now_ns + DELEGATED_IDLE_NS);
+}

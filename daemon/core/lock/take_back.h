@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What delegated.c and take_back.c share: a grant ends through the former, and the latter ends grants. */
+#pragma once
+
+#include <stdint.h>
+
+struct delegation_slot;
+struct grant;
+
+#define DELEGATED_IDLE_NS INT64_C(1000000000) /* between two looks at what is not used */
+
+/* Of a grant that has one; NULL: its client has no page. */
+struct delegation_slot *delegated_slot(const struct grant *g);
+/* It is an ordinary grant from now on, or about to end. */
+void delegated_leave(struct grant *g);

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""More of mutants_table.py: locks that stay with the processes that took them last."""
+
+TAKE_BACK = "\tif (delegation_recall(delegated_slot(g)) != DELEGATION_HELD)\n\t\tgrant_end(g);\n}\n"
+
+DELEGATIONS = [
+    ("delegation: a delegated lock that its client is inside of counts as free", [
+        (TAKE_BACK, "\tdelegation_recall(delegated_slot(g));\n\tgrant_end(g);\n}\n")], 300, "delegations, standalone"),
+    ("delegation: a delegated lock is looked at, and taken back later", [
+        (TAKE_BACK, "\tif (delegation_look(delegated_slot(g)).state != DELEGATION_HELD)\n\t\tgrant_end(g);\n}\n")], 300,
+     "delegations, standalone"),
+    ("delegation: a free delegated lock holds back who asks for it", [
+        (TAKE_BACK, "\tdelegation_recall(delegated_slot(g));\n}\n")], 300, "delegations, standalone"),
+    ("delegation: another host that waits does not end a delegation", [
+        ("\tif (lock->delegated && delegated_is_wanted(lock))\n\t\tdelegated_take_back(lock, true);\n", "")], 1000,
+     "delegations"),
+    ("delegation: a lock is delegated while somebody may wait elsewhere", [
+        (" && lock->directory.watch == WATCH_UNCONTENDED && !lock->directory.next &&\n", " && !lock->directory.next &&\n"),
+        ("\treturn c->rivals || c->tried || c->says_held || lock->directory.watch == WATCH_FIRED ||\n"
+         "\t       lock->directory.watch == WATCH_CONTENDED;\n", "\treturn false;\n")], 1000, "delegations"),
+    ("delegation: the loss of a free delegated lock is told", [
+        ("\treturn delegation_lose(slot) == DELEGATION_HELD || !delegated;\n", "\tdelegation_lose(slot);\n\treturn true;\n")], 1000,
+     "delegations"),
+    ("delegation: the word of a grant that has ended stays", [
+        ("\tdelegation_end(delegated_slot(g));\n\td->grants[g->slot - 1] = NULL;\n", "\td->grants[g->slot - 1] = NULL;\n")], 1000,
+     "delegations, standalone"),
+    ("delegation: what was delegated by a killed process is not taken back", [
+        ("\t\tif (g->slot && delegation_recall(delegated_slot(g)) != DELEGATION_HELD)\n\t\t\tgrant_end(g);\n", "\t\t;\n")],
+     1000, "delegations, kills"),
+    ("delegation: what was delegated by a killed process counts as free", [
+        ("\t\tif (g->slot && delegation_recall(delegated_slot(g)) != DELEGATION_HELD)\n",
+         "\t\tif (g->slot && (delegation_recall(delegated_slot(g)), true))\n")], 3000, "delegations, kills"),
+    ("delegation: the slot of a grant is not read from the ledger", [
+        ("\tentry_number(&e, \"slot\", (int64_t)(g->flags / LEDGER_SLOT));\n", "")], 1000, "delegations, kills"),
+    ("delegation: what nobody uses stays delegated", [
+        ("\t\tif (view.state != DELEGATION_HELD && view.uses == d->uses[i])\n", "\t\tif (false)\n")], 1000, "delegations, calm"),
+    ("delegation: a client that asks for what it keeps is told that it holds it", [
+        ("\t\tif (call->lock && call->lock->delegated)\n"
+         "\t\t\tdelegated_take_back(call->lock, call->lock->delegated->client != call->client);\n", "")], 300,
+     "delegations, standalone"),
+    ("delegation: a client that asks for several is told that it holds what it keeps", [
+        ("\t\tif (lock && lock->delegated)\n\t\t\tdelegated_take_back(lock, lock->delegated->client != c);\n\t\tif (lock && !ask_may",
+         "\t\tif (lock && !ask_may")], 3000, "delegations, standalone"),
+    ("delegation: a client that keeps a lock may not say whose it is", [
+        ("\tif (c->delegations)\n\t\tdelegated_take_back_all(c);\n\tif (!group_join", "\tif (!group_join")], 3000,
+     "delegations, standalone"),
+    ("delegation: an old page says that the grants are still the session's", [
+        ("\tif (g->slot && !delegated_lose(g)) {\n\t\tgrant_end(g);\n\t\treturn;\n\t}\n", "")], 1000, "delegations"),
+    ("delegation: a page that came again is looked at after what time has done", [
+        ("\tif (b->restored)\n\t\tresume_delegations(b);\n", ""),
+        ("\tif (b->restored)\n\t\tresume(b);\n", "\tif (b->restored) {\n\t\tresume_delegations(b);\n\t\tresume(b);\n\t}\n")],
+     3000, "delegations, kills"),
+    ("delegation: a delegation goes on in a stopping daemon", [
+        ("\t\tif (lock->delegated)\n\t\t\tdelegated_take_back(lock, true);\n\t\tTAILQ_FOREACH(g, &lock->grants, link) {",
+         "\t\tTAILQ_FOREACH(g, &lock->grants, link) {"),
+        ("\tif (env_halts(env) || lock->request_count)\n\t\treturn true;\n", "\tif (lock->request_count)\n\t\treturn true;\n")], 1000,
+     "delegations"),
+]

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* DELEGATE, LOCK ... SLOT, and what takes a delegated lock back (lock/delegated.h). The process's side is done by hand. */
+#include "core_fixture.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/lock/delegated.h"
+#include "protocol/delegation.h"
+
+static struct delegation_page pages[2];
+static uint64_t seen[2][DELEGATION_SLOTS + 1]; /* the latest generations */
+
+static int begin(bool standalone, void **state)
+{
+	struct fixture *f = fixture_new(standalone);
+
+	f->conf.delegation = true;
+	f->conf.linger_ns = 2000 * MS;
+	memset(pages, 0, sizeof(pages));
+	memset(seen, 0, sizeof(seen));
+	return fixture_setup(f, 3, state);
+}
+
+static int setup(void **state)
+{
+	return begin(true, state);
+}
+
+static int setup_zookeeper(void **state)
+{
+	return begin(false, state);
+}
+
+static void give_page(struct fixture *f, uint32_t conn)
+{
+	struct event e = { .type = EVENT_CLIENT_PAGE, .conn = conn, .page.page = &pages[conn] };
+
+	fixture_resp3(f, conn);
+	fixture_ask(f, conn, "DELEGATE");
+	fixture_expect(f, conn, "");
+	assert_int_equal(f->page_asked, conn + 1);
+	delegation_init(&pages[conn]);
+	fixture_event(f, &e);
+	fixture_expect(f, conn, ":63");
+	assert_true(f->page_sent[conn]);
+}
+
+static struct delegation_slot *slot(uint32_t conn, int number)
+{
+	return &pages[conn].slots[number - 1];
+}
+
+/* True: it holds the lock, which it has just got, as a delegated one. */
+static bool is_delegated(uint32_t conn, int number)
+{
+	struct delegation_terms terms;
+
+	if (!delegation_read(slot(conn, number), seen[conn][number], &terms))
+		return false;
+	seen[conn][number] = terms.generation;
+	return true;
+}
+
+static bool leave(uint32_t conn, int number)
+{
+	return delegation_leave(slot(conn, number), seen[conn][number]);
+}
+
+static bool take(uint32_t conn, int number)
+{
+	slot(conn, number)->uses++;
+	return delegation_take(slot(conn, number), seen[conn][number]);
+}
+
+static void who_gets_a_page(void **state)
+{
+	struct fixture *f = *state;
+	struct event none = { .type = EVENT_CLIENT_PAGE, .conn = 1, .page.sentence = SLICE("no descriptors") };
+
+	fixture_say(f, 0, "DELEGATE", "-ERR DELEGATE needs RESP3: say HELLO 3 first");
+	give_page(f, 0);
+	fixture_say(f, 0, "DELEGATE", "-ERR this connection has its page already");
+	fixture_resp3(f, 1);
+	fixture_ask(f, 1, "DELEGATE");
+	fixture_event(f, &none);
+	fixture_expect(f, 1, "-UNAVAILABLE no page could be made: no descriptors");
+	f->conf.delegation = false;
+	fixture_say(f, 1, "DELEGATE", "-DENIED nothing is delegated: the configuration says locks.delegation = 0");
+}
+
+/* The limit is that of memory: a page more than fits is refused. */
+static void pages_are_charged(void **state)
+{
+	struct fixture *f = *state;
+
+	f->conf.limits.memory_bytes = fixture_total(delegated_memory());
+	give_page(f, 0);
+	fixture_resp3(f, 1);
+	fixture_ask(f, 1, "DELEGATE");
+	assert_int_equal(memcmp(f->replies[1].data, "-LIMIT ", 7), 0);
+	fixture_simple(f, EVENT_CLIENT_GONE, 0);
+	f->replies[1].len = 0;
+	give_page(f, 1);
+}
+
+static void a_free_one_holds_back_nobody(void **state)
+{
+	struct fixture *f = *state;
+
+	give_page(f, 0);
+	fixture_say(f, 0, "LOCK a SLOT 1", ":1024");
+	assert_true(is_delegated(0, 1));
+	assert_true(leave(0, 1));
+	assert_true(take(0, 1) && leave(0, 1));
+	fixture_say(f, 1, "LOCKS", "*1 *10 $4 name $1 a $5 state $5 local $7 holders :0 $7 waiters :0 $5 token :0");
+	fixture_say(f, 1, "LOCK a", ":1025");
+	assert_true(delegation_none(slot(0, 1)));
+	assert_false(take(0, 1));
+}
+
+static void a_held_one_comes_back_by_unlock(void **state)
+{
+	struct fixture *f = *state;
+
+	give_page(f, 0);
+	fixture_say(f, 0, "LOCK a SLOT 1", ":1024");
+	assert_true(is_delegated(0, 1));
+	fixture_ask(f, 1, "LOCK a");
+	fixture_expect(f, 1, "");
+	assert_false(leave(0, 1));
+	assert_true(delegation_holds(slot(0, 1), seen[0][1]));
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_expect(f, 1, ":1025");
+	assert_true(delegation_none(slot(0, 1)));
+}
+
+/* Its own requests take it back as well, and may have it delegated again. */
+static void its_own_client_asks_again(void **state)
+{
+	struct fixture *f = *state;
+
+	give_page(f, 0);
+	fixture_say(f, 0, "LOCK a SLOT 1", ":1024");
+	assert_true(is_delegated(0, 1));
+	fixture_say(f, 0, "LOCK a", "-HELD this connection holds it already; say REENTER to enter it again, or use one "
+				    "connection for each thread: a");
+	assert_false(leave(0, 1));
+	fixture_say(f, 0, "LOCK a REENTER", ":1024");
+	fixture_say(f, 0, "UNLOCK a", ":1");
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_say(f, 0, "LOCK a SLOT 1", ":2048");
+	assert_true(is_delegated(0, 1) && leave(0, 1));
+	fixture_say(f, 0, "UNLOCK a", "-NOTHELD this client does not hold a");
+	fixture_say(f, 0, "LOCK a SLOT 1", ":3072");
+	assert_true(is_delegated(0, 1));
+}
+
+static void what_is_not_delegated(void **state)
+{
+	static const char *const words[] = {
+		"LOCK a SLOT 1 SHARED",
+		"LOCK a SLOT 1 LEASE 1000",
+		"LOCK a SLOT 1 DATA d",
+		"LOCK a",
+	};
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK a SLOT 1", ":1024"); /* it has no page */
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	give_page(f, 0);
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		fixture_ask(f, 0, words[i]);
+		assert_true(delegation_none(slot(0, 1)));
+		fixture_ask(f, 0, "UNLOCK a");
+	}
+	f->replies[0].len = 0;
+	fixture_say(f, 1, "LOCK b", ":6144");
+	fixture_ask(f, 0, "LOCK b SLOT 1"); /* it is granted later */
+	fixture_pass(f, 1);
+	fixture_say(f, 1, "UNLOCK b", ":0");
+	fixture_expect(f, 0, ":6145");
+	assert_true(delegation_none(slot(0, 1)));
+	fixture_say(f, 0, "LOCK c SLOT 1", ":7168");
+	assert_true(is_delegated(0, 1));
+	fixture_say(f, 0, "LOCK d SLOT 1", ":8192"); /* the slot is in use */
+	assert_int_equal(slot(0, 1)->token, 7168);
+	fixture_say(f, 0, "LOCK e SLOT 0", "-ERR SLOT takes the number of a slot, 1..63");
+	fixture_say(f, 0, "LOCK e SLOT 64", "-ERR SLOT takes the number of a slot, 1..63");
+	fixture_say(f, 0, "LOCK e SLOT 63", ":9216");
+	assert_true(is_delegated(0, 63));
+}
+
+static void what_nobody_uses_goes_back(void **state)
+{
+	struct fixture *f = *state;
+
+	give_page(f, 0);
+	fixture_say(f, 0, "LOCK a SLOT 1", ":1024");
+	assert_true(is_delegated(0, 1));
+	fixture_pass(f, 5000);
+	assert_true(leave(0, 1)); /* it was held */
+	assert_true(take(0, 1) && leave(0, 1));
+	fixture_pass(f, 1000); /* and used */
+	assert_true(take(0, 1) && leave(0, 1));
+	fixture_pass(f, 2001);
+	assert_false(take(0, 1));
+	assert_true(delegation_none(slot(0, 1)));
+}
+
+/* Grants in a row until it is delegated again. */
+static int grants_until_delegated(struct fixture *f)
+{
+	for (int i = 1;; i++) {
+		fixture_ask(f, 0, "LOCK a SLOT 1");
+		if (is_delegated(0, 1))
+			return i;
+		fixture_ask(f, 0, "UNLOCK a");
+	}
+}
+
+static void who_is_disturbed_waits_longer(void **state)
+{
+	static const int needs[] = { 1, 2, 4, 8, 16, 32, 64, 64 };
+	struct fixture *f = *state;
+
+	give_page(f, 0);
+	for (size_t i = 0; i < sizeof(needs) / sizeof(needs[0]); i++) {
+		assert_int_equal(grants_until_delegated(f), needs[i]);
+		assert_true(leave(0, 1));
+		fixture_ask(f, 1, "LOCK a");
+		fixture_ask(f, 1, "UNLOCK a");
+	}
+	assert_int_equal(grants_until_delegated(f), 64);
+	assert_true(leave(0, 1));
+	fixture_pass(f, 3000); /* it went back, and nobody had asked for it */
+	assert_int_equal(grants_until_delegated(f), 32);
+}
+
+static void force_and_the_end_of_a_client(void **state)
+{
+	struct fixture *f = *state;
+
+	give_page(f, 0);
+	give_page(f, 1);
+	fixture_say(f, 0, "LOCK a SLOT 1", ":1024");
+	assert_true(is_delegated(0, 1));
+	fixture_say(f, 2, "FORCEUNLOCK a", ":1");
+	assert_false(delegation_holds(slot(0, 1), seen[0][1]) || leave(0, 1));
+	fixture_say(f, 0, "UNLOCK a", "-LOST the grant was lost before it was released: a");
+	assert_true(delegation_none(slot(0, 1)));
+	fixture_say(f, 0, "LOCK b SLOT 1", ":2048");
+	assert_true(is_delegated(0, 1) && leave(0, 1));
+	fixture_say(f, 2, "FORCEUNLOCK b", ":0");
+	assert_false(take(0, 1));
+	fixture_say(f, 1, "LOCK c SLOT 5", ":3072");
+	assert_true(is_delegated(1, 5));
+	fixture_ask(f, 0, "LOCK c");
+	f->replies[0].len = 0;
+	fixture_simple(f, EVENT_CLIENT_GONE, 1);
+	fixture_expect(f, 0, ":3073");
+	assert_false(leave(1, 5));
+}
+
+static void a_daemon_that_stops_takes_all_back(void **state)
+{
+	struct fixture *f = *state;
+
+	give_page(f, 0);
+	fixture_say(f, 0, "LOCK a SLOT 1", ":1024");
+	assert_true(is_delegated(0, 1) && leave(0, 1));
+	fixture_say(f, 0, "LOCK b SLOT 2", ":2048");
+	assert_true(is_delegated(0, 2));
+	fixture_simple(f, EVENT_STOP, 0);
+	assert_true(delegation_none(slot(0, 1)));
+	assert_false(leave(0, 2));
+	assert_int_equal(f->stopped, 0);
+	fixture_say(f, 0, "UNLOCK b", ":0");
+	assert_int_equal(f->stopped, 2);
+}
+
+/* The page is its client's, who may write anything into it: it only harms itself. */
+static void a_page_of_nonsense(void **state)
+{
+	struct fixture *f = *state;
+	char words[32];
+
+	give_page(f, 0);
+	for (int i = 1; i <= 5; i++) {
+		snprintf(words, sizeof(words), "LOCK l%d SLOT %d", i, i);
+		fixture_ask(f, 0, words);
+	}
+	memset(&pages[0], 0xa5, sizeof(pages[0]));
+	fixture_ask(f, 1, "LOCK l1 WAIT 0");
+	fixture_ask(f, 0, "UNLOCK l2");
+	fixture_pass(f, 3000);
+	memset(&pages[0], 0xff, sizeof(pages[0]));
+	fixture_ask(f, 2, "FORCEUNLOCK l4");
+	fixture_simple(f, EVENT_CLIENT_GONE, 0);
+	fixture_ask(f, 1, "LOCK l5 WAIT 0");
+	fixture_ask(f, 1, "LOCK l4 WAIT 0");
+}
+
+/* The next process takes all back, as the words tell. */
+static void after_a_hand_over(void **state)
+{
+	struct fixture *f = *state;
+
+	give_page(f, 0);
+	fixture_say(f, 0, "LOCK a SLOT 1", ":1024");
+	assert_true(is_delegated(0, 1) && leave(0, 1));
+	fixture_say(f, 0, "LOCK b SLOT 2", ":2048");
+	assert_true(is_delegated(0, 2));
+	fixture_hand_over(f);
+	assert_true(take(0, 1) && leave(0, 1)); /* nobody has looked yet */
+	broker_give_page(f->broker, 0, &pages[0]);
+	fixture_pass(f, 1);
+	fixture_say(f, 1, "LOCK a", ":3072");
+	assert_false(take(0, 1));
+	assert_false(leave(0, 2));
+	fixture_say(f, 1, "LOCK b WAIT 0", "$-1");
+	fixture_say(f, 0, "UNLOCK b", ":0");
+	fixture_say(f, 1, "LOCK b WAIT 0", ":4096");
+	fixture_say(f, 0, "LOCK c SLOT 2", ":5120");
+	assert_true(is_delegated(0, 2));
+}
+
+/* With ZooKeeper: once it is known that nobody waits elsewhere, and until it is not any longer. */
+static void between_hosts(void **state)
+{
+	struct fixture *f = *state;
+	const char *children[1];
+	char name[128];
+
+	give_page(f, 0);
+	fixture_held(f, name);
+	children[0] = name;
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_say(f, 0, "LOCK a SLOT 1", ":78849"); /* the list with watch is not answered yet */
+	assert_false(is_delegated(0, 1));
+	fixture_op(f, EFFECT_ZK_LIST, "/a");
+	fixture_answer_list(f, 5, 1, children);
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_say(f, 0, "LOCK a SLOT 1", ":78850");
+	assert_true(is_delegated(0, 1) && leave(0, 1));
+	fixture_watch(f, ZK_WATCH_CHILDREN, "/lb/a");
+	assert_false(take(0, 1));
+	assert_true(delegation_none(slot(0, 1)));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(who_gets_a_page),
+		TEST(pages_are_charged),
+		TEST(a_free_one_holds_back_nobody),
+		TEST(a_held_one_comes_back_by_unlock),
+		TEST(its_own_client_asks_again),
+		TEST(what_is_not_delegated),
+		TEST(what_nobody_uses_goes_back),
+		TEST(who_is_disturbed_waits_longer),
+		TEST(force_and_the_end_of_a_client),
+		TEST(a_daemon_that_stops_takes_all_back),
+		TEST(a_page_of_nonsense),
+		TEST(after_a_hand_over),
+		TEST_IN(between_hosts, setup_zookeeper),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
