@@ -63,12 +63,37 @@ static void pieces(struct fixture *f)
 		piece(f);
 }
 
+/* Anew, so that everything is done in pieces. */
+static struct fixture *start_in_pieces(void **state)
+{
+	struct fixture *f;
+
+	fixture_teardown(state);
+	assert_int_equal(start(state, true), 0);
+	f = *state;
+	f->conf.all_in_pieces = true;
+	return f;
+}
+
+/* True: there is more. */
+static bool pieces_up_to(struct fixture *f, int count)
+{
+	for (int i = 0; i < count && broker_has_work(f->broker); i++)
+		piece(f);
+	return broker_has_work(f->broker);
+}
+
+static void in_deadlock(struct fixture *f, uint32_t conn)
+{
+	assert_true(f->replies[conn].len > 10 && memcmp(f->replies[conn].data, "-DEADLOCK ", 10) == 0);
+	bytes_clear(&f->replies[conn]);
+}
+
 static void deadlock(struct fixture *f, uint32_t conn, const char *words)
 {
 	fixture_ask(f, conn, words);
 	pieces(f);
-	assert_true(f->replies[conn].len > 10 && memcmp(f->replies[conn].data, "-DEADLOCK ", 10) == 0);
-	bytes_clear(&f->replies[conn]);
+	in_deadlock(f, conn);
 }
 
 static void expect_stat(struct fixture *f, const char *line)
@@ -480,12 +505,8 @@ static void who_counted_on_a_wait_that_ended_is_looked_at_again(void **state)
 	char words[32];
 
 	for (int at = 0; !over; at++) {
-		struct fixture *f;
+		struct fixture *f = start_in_pieces(state);
 
-		fixture_teardown(state);
-		assert_int_equal(start(state, true), 0);
-		f = *state;
-		f->conf.all_in_pieces = true;
 		held(f, 0, "LOCK a");
 		held(f, 1, "LOCK b");
 		waits(f, 0, "LOCK b");
@@ -497,15 +518,12 @@ static void who_counted_on_a_wait_that_ended_is_looked_at_again(void **state)
 			waits(f, conn, "LOCK a");
 		pieces(f);
 		waits(f, 1, "LOCK s");
-		for (int i = 0; i < at && broker_has_work(f->broker); i++)
-			piece(f);
-		over = !broker_has_work(f->broker);
+		over = !pieces_up_to(f, at);
 		snprintf(words, sizeof(words), "CLIENT UNBLOCK %d", CLIENTS + COUNT);
 		fixture_say(f, CLIENTS - 1, words, ":1");
 		fixture_expect(f, CLIENTS + COUNT - 1, "$-1");
 		pieces(f);
-		assert_true(f->replies[1].len > 10 && memcmp(f->replies[1].data, "-DEADLOCK ", 10) == 0);
-		bytes_clear(&f->replies[1]);
+		in_deadlock(f, 1);
 	}
 }
 
@@ -552,8 +570,7 @@ static void a_search_goes_on_after_a_hand_over(void **state)
 	piece(f);
 	fixture_hand_over(f);
 	pieces(f);
-	assert_true(f->replies[1].len > 10 && memcmp(f->replies[1].data, "-DEADLOCK ", 10) == 0);
-	bytes_clear(&f->replies[1]);
+	in_deadlock(f, 1);
 }
 
 /* 600 have one permit each of 600, and wait for b; c1, which holds that, asks for one, too. */
@@ -580,8 +597,7 @@ static void a_knot_of_permits_is_found_in_pieces(void **state)
 	/* Then none can. */
 	waits(f, 1, "ACQUIRE p LIMIT 600");
 	pieces(f);
-	assert_true(f->replies[1].len > 10 && memcmp(f->replies[1].data, "-DEADLOCK ", 10) == 0);
-	bytes_clear(&f->replies[1]);
+	in_deadlock(f, 1);
 	expect_stat(f, "deadlock_cuts_total:0\r\n");
 }
 
@@ -606,8 +622,7 @@ static void who_has_left_the_knot_may_go(void **state)
 		fixture_simple(f, EVENT_CLIENT_GONE, conn);
 	fixture_expect(f, 1, "");
 	pieces(f);
-	assert_true(f->replies[1].len > 10 && memcmp(f->replies[1].data, "-DEADLOCK ", 10) == 0);
-	bytes_clear(&f->replies[1]);
+	in_deadlock(f, 1);
 }
 
 /* ---- whatever happens in the midst of it ---- */
@@ -635,16 +650,10 @@ static void a_wait_that_ends_ties_its_owner_no_longer(void **state)
 	int at = 0;
 
 	for (bool over = false; !over; at++) {
-		struct fixture *f;
+		struct fixture *f = start_in_pieces(state);
 
-		fixture_teardown(state);
-		assert_int_equal(start(state, true), 0);
-		f = *state;
-		f->conf.all_in_pieces = true;
 		permits_of_an_owner(f);
-		for (int i = 0; i < at && broker_has_work(f->broker); i++)
-			piece(f);
-		over = !broker_has_work(f->broker);
+		over = !pieces_up_to(f, at);
 		held(f, 5, "UNLOCK z");
 		pieces(f);
 		fixture_expect(f, 1, "");
@@ -663,12 +672,8 @@ static void who_stands_between_two_of_an_owner_and_leaves_hides_no_deadlock(void
 	int at = 0;
 
 	for (bool over = false; !over; at++) {
-		struct fixture *f;
+		struct fixture *f = start_in_pieces(state);
 
-		fixture_teardown(state);
-		assert_int_equal(start(state, true), 0);
-		f = *state;
-		f->conf.all_in_pieces = true;
 		fixture_say(f, 3, "CLIENT SETINFO OWNER x", "+OK");
 		fixture_say(f, 4, "CLIENT SETINFO OWNER x", "+OK");
 		held(f, 0, "ACQUIRE p LIMIT 3 COUNT 2");
@@ -676,13 +681,10 @@ static void who_stands_between_two_of_an_owner_and_leaves_hides_no_deadlock(void
 		waits(f, 3, "ACQUIRE p LIMIT 3 COUNT 3");
 		pieces(f);
 		waits(f, 4, "ACQUIRE p LIMIT 3");
-		for (int i = 0; i < at && broker_has_work(f->broker); i++)
-			piece(f);
-		over = !broker_has_work(f->broker);
+		over = !pieces_up_to(f, at);
 		fixture_simple(f, EVENT_CLIENT_GONE, 2);
 		pieces(f);
-		assert_true(f->replies[4].len > 10 && memcmp(f->replies[4].data, "-DEADLOCK ", 10) == 0);
-		bytes_clear(&f->replies[4]);
+		in_deadlock(f, 4);
 	}
 	assert_true(at > 5);
 }
@@ -708,8 +710,7 @@ static void an_owner_that_changes_all_the_time_hides_no_deadlock(void **state)
 		held(f, 3, "UNLOCK z");
 	}
 	assert_true(searched > DEADLOCK_EDGES_A_PIECE && searched <= DEADLOCK_EDGES_IN_ALL);
-	assert_true(f->replies[1].len > 10 && memcmp(f->replies[1].data, "-DEADLOCK ", 10) == 0);
-	bytes_clear(&f->replies[1]);
+	in_deadlock(f, 1);
 	assert_int_equal(events, DEADLOCK_SEARCHES_IN_PIECES * (2 * 601 / DEADLOCK_EDGES_A_PIECE + 1) + 1);
 }
 
@@ -778,8 +779,7 @@ static int events_of_a_third(struct fixture *f, uint32_t crowded, int after)
 	waits(f, 1, "LOCK a");
 	for (; !f->replies[1].len; events++)
 		piece(f);
-	assert_true(f->replies[1].len > 10 && memcmp(f->replies[1].data, "-DEADLOCK ", 10) == 0);
-	bytes_clear(&f->replies[1]);
+	in_deadlock(f, 1);
 	return events;
 }
 
