@@ -17,6 +17,7 @@
 #include "base/mem.h"
 #include "io/base/watch.h"
 #include "io/zookeeper/attempts.h"
+#include "io/zookeeper/client_log.h"
 #include "io/zookeeper/farewell.h"
 #include "io/zookeeper/handshake.h"
 #include "io/zookeeper/ops.h"
@@ -51,33 +52,6 @@ struct zk_handle {
 	struct ACL acl; /* of what is made, with a secret */
 	struct ACL_vector acls;
 };
-
-/* Whoever knows a session can end it. */
-static void handle_log_line(const char *text)
-{
-	static const char secret[] = "sessionId=";
-	const char *id = strstr(text, secret), *rest;
-
-	if (!id) {
-		log_debug(zookeeper_client, LOG_NO_FIELDS, "ZooKeeper client: %s", text);
-		return;
-	}
-	rest = id + strlen(secret);
-	log_debug(zookeeper_client, LOG_NO_FIELDS, "ZooKeeper client: %.*s...%s", (int)(rest - text), text,
-		  rest + strcspn(rest, ", "));
-}
-
-/*
- * The library's log has no context, calls a port that refuses a "broken pipe", and repeats itself at every attempt; what
- * matters is reported as a trouble instead. It also logs from the thread that ends a session.
- */
-static void handle_log(const char *message)
-{
-	const char *text = strstr(message, "@");
-
-	text = text ? strstr(text, ": ") : NULL;
-	handle_log_line(text ? text + 2 : message);
-}
 
 static void handle_off_loop(struct zk_handle *h)
 {
@@ -243,7 +217,7 @@ static int handle_init(struct zk_handle *h, const clientid_t *id)
 	zoo_set_debug_level(log_level() == LOG_LEVEL_DEBUG ? ZOO_LOG_LEVEL_INFO : ZOO_LOG_LEVEL_ERROR);
 	errno = 0;
 	h->zh = zookeeper_init2(h->attempts.servers, handle_watcher, h->conf.timeout_ms, id, h, ZOO_NO_LOG_CLIENTENV,
-				handle_log);
+				zk_client_log);
 	if (!h->zh)
 		return errno ? -errno : -EINVAL;
 	if (h->conf.secret)
