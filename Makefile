@@ -516,9 +516,9 @@ mutants: $(SIM_BIN) ## break the rules one by one; the simulator must notice eac
 
 PYTEST = PYTHONDONTWRITEBYTECODE=1 LOCKBROKER_BUILD='$(abspath $(BUILD))' $(PYTHON) -m pytest -q -p no:cacheprovider
 
-# Two workers for each core: most tests wait most of the time.
+# Three workers for each core: most tests wait most of the time.
 system: all $(BENCH_BIN) ## real daemons, a real ZooKeeper, Redis's own clients
-	@$(PYTEST) -n $$((2 * $(shell nproc))) tests/torture tests/system
+	@$(PYTEST) -n $$((3 * $(shell nproc))) tests/torture tests/system
 
 # From a copy of the sources, with the flags of Debian; what those who use them read is checked as well.
 deb: ## Debian packages into BUILD/deb (dpkg-buildpackage -b -us -uc, then lintian)
