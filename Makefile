@@ -148,7 +148,10 @@ UNIT_IO = test_watch.c test_trim.c test_timeslice.c test_process.c test_unit.c t
 # Those of the command: each links all of it but its main program.
 UNIT_CLI = test_cli_order.c test_cli_json.c
 # Those of the library, as a program has it.
-UNIT_LIBRARY = test_library_delegation.c
+UNIT_LIBRARY = test_library_delegation.c test_library_threads.c
+UNIT_LIBRARY_FIXTURE = fake_daemon.c
+# Threads that stand for processes with memory in common: what they do is for ThreadSanitizer to see as well.
+UNIT_THREADS = test_delegation.c test_library_delegation.c test_library_threads.c
 FUZZ = fuzz_conf.c fuzz_rule.c fuzz_resp.c fuzz_snapshot.c fuzz_salvage.c fuzz_script.c
 SIM = delegations.c snapshots.c kills.c sim.c world.c host.c load.c saved.c caller.c asks.c answers.c told.c checks.c clutter.c census.c entitled.c elections.c \
 	readers.c known.c deadlocks.c several.c tries.c permits.c permits_foreign.c forced.c faults.c foreign.c reloads.c ballast.c \
@@ -204,6 +207,8 @@ else
 HARDEN = -fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer
 # Two warnings of gcc see what is not there when sanitizers rewrite the code; clang does not know them.
 HARDEN += $(if $(CLANG),,-Wno-stringop-overflow -Wno-maybe-uninitialized)
+# ThreadSanitizer knows no fences. They order what is atomic anyway, so that it sees no race for want of them.
+HARDEN += $(if $(CLANG),,$(if $(filter thread,$(SAN)),-Wno-tsan))
 endif
 REQUIRED = -std=gnu11 -D_GNU_SOURCE -DLOCKBROKERD_VERSION='"$(VERSION)"' -DLOCKBROKER_SYSCONFDIR='"$(SYSCONFDIR)"' \
 	-I. -Idaemon -MMD -MP $(WARN) $(HARDEN) $(if $(WERROR),-Werror)
@@ -251,6 +256,7 @@ UNIT_CONF_BIN = $(addprefix $(TESTS)/,$(UNIT_CONF:.c=))
 UNIT_BASE_BIN = $(addprefix $(TESTS)/,$(UNIT_BASE:.c=))
 UNIT_CLI_BIN = $(addprefix $(TESTS)/,$(UNIT_CLI:.c=))
 UNIT_LIBRARY_BIN = $(addprefix $(TESTS)/,$(UNIT_LIBRARY:.c=))
+UNIT_THREADS_BIN = $(addprefix $(TESTS)/,$(UNIT_THREADS:.c=))
 UNIT_IO_BIN = $(addprefix $(TESTS)/,$(UNIT_IO:.c=))
 FUZZ_BIN = $(addprefix $(TESTS)/,$(FUZZ:.c=))
 UNIT_BIN = $(UNIT_PURE_BIN) $(UNIT_MODEL_BIN) $(UNIT_FLOOR_BIN) $(UNIT_CORE_BIN) $(UNIT_CONF_BIN) $(UNIT_BASE_BIN) $(UNIT_IO_BIN) $(UNIT_CLI_BIN) $(UNIT_LIBRARY_BIN) $(SIM_UNIT_BIN) $(FUZZ_BIN)
@@ -280,7 +286,7 @@ STATIC = $(BUILD)/liblockbroker.a
 SIM_BIN = $(BUILD)/sim
 BENCH_BIN = $(addprefix $(TESTS)/,bench-load bench-null bench-pipeline bench-neighbours)
 
-.PHONY: all help deps quick check check-all beside-check fuzz unit sim golden mutants system deb booted restarts torture demo bench profile lint layers packaging abi reproducible format install uninstall clean tests
+.PHONY: all help deps quick check check-all beside-check fuzz unit threads sim golden mutants system deb booted restarts torture demo bench profile lint layers packaging abi reproducible format install uninstall clean tests
 .DEFAULT_GOAL = all
 .DELETE_ON_ERROR:
 .SUFFIXES:
@@ -426,11 +432,12 @@ $(UNIT_IO_BIN): $(TESTS)/%: $(OBJ)/tests/unit/%.o $(A_IO_HANDOVER) $(A_CORE) $(A
 	$(call say,LINK,$@)
 	$(Q)$(LINK) -o $@ $< $(UNDER) $(A_BASE) $(A_PROTOCOL) $(A_BASE_PURE) $(UNIT_LIBS) -levent_core -lzookeeper_st
 
+LIBRARY_FIXTURE_O = $(call objects,tests/unit,$(UNIT_LIBRARY_FIXTURE))
 CLI_PARTS_O = $(filter-out $(OBJ)/client-lib/cli/main.o,$(CLI_O)) $(CLIENT_O)
-$(UNIT_LIBRARY_BIN): $(TESTS)/%: $(OBJ)/tests/unit/%.o $(STATIC) $(A_PROTOCOL)
+$(UNIT_LIBRARY_BIN): $(TESTS)/%: $(OBJ)/tests/unit/%.o $(LIBRARY_FIXTURE_O) $(STATIC) $(A_PROTOCOL)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(LINK) -o $@ $< $(STATIC) $(A_PROTOCOL) $(UNIT_LIBS)
+	$(Q)$(LINK) -o $@ $< $(LIBRARY_FIXTURE_O) $(STATIC) $(A_PROTOCOL) $(UNIT_LIBS)
 
 $(UNIT_CLI_BIN): $(TESTS)/%: $(OBJ)/tests/unit/%.o $(CLI_PARTS_O) $(A_PROTOCOL)
 	@mkdir -p $(@D)
@@ -491,6 +498,13 @@ tests: $(UNIT_BIN) $(SIM_BIN) $(BENCH_BIN) ## build the tests
 
 unit: $(UNIT_BIN) ## unit tests and a short fuzz of the codec
 	@sh tests/unit/run.sh $^
+
+# In a build of its own. Where the kernel places memory too freely for ThreadSanitizer, it is asked not to.
+threads: ## the unit tests of memory that processes share, with ThreadSanitizer
+	@$(MAKE) BUILD=$(BUILD)/threads SAN=thread run-threads
+.PHONY: run-threads
+run-threads: $(UNIT_THREADS_BIN)
+	@$$(if setarch -R true 2>/dev/null; then echo setarch -R; fi) sh tests/unit/run.sh $^
 
 # The same seeds in each run, and as many that no run had before; what fails says how to replay it. One goal for each mix
 # and first seed, so that they run side by side and none stands in the output of another. "-" is the mix of the seed.
@@ -554,7 +568,7 @@ SAY_STEP = echo "== $$(date +%T) $$step"
 check: ## all tests, plain and with sanitizers (installs what is missing first)
 	@$(MAKE) deps
 	@$(MAKE) all tests
-	@for step in layers unit packaging sim golden mutants system; do $(SAY_STEP); $(MAKE) $$step || exit 1; done
+	@for step in layers unit threads packaging sim golden mutants system; do $(SAY_STEP); $(MAKE) $$step || exit 1; done
 	@$(MAKE) $(SANITIZED) all tests
 	@for step in unit sim system; do $(SAY_STEP), sanitized; $(MAKE) $(SANITIZED) $$step || exit 1; done
 	@echo "== unit, as clang sanitizes"; $(or $(CLANG_UNIT),echo 'skipped: there is no clang' $(if $(NEED_CLANG),>&2; exit 1))
