@@ -167,6 +167,7 @@ BENCH_LOAD = load.c histogram.c line.c peer_broker.c peer_other.c peer_relay.c p
 BENCH_NULL = null.c
 BENCH_NEIGHBOURS = neighbours.c attacks.c asker.c histogram.c
 BENCH_PIPELINE = pipeline.c
+BENCH_TAKEN = taken.c histogram.c
 # Unit tests of the simulator's own parts: all of them but its main program.
 SIM_UNIT = test_fakezk.c
 SIM_MAIN = sim.c
@@ -284,7 +285,7 @@ SHARED = $(BUILD)/$(SONAME)
 SHARED_MAP = client-lib/liblockbroker.map
 STATIC = $(BUILD)/liblockbroker.a
 SIM_BIN = $(BUILD)/sim
-BENCH_BIN = $(addprefix $(TESTS)/,bench-load bench-null bench-pipeline bench-neighbours)
+BENCH_BIN = $(addprefix $(TESTS)/,bench-load bench-null bench-pipeline bench-neighbours bench-taken)
 
 .PHONY: all help deps quick check check-all beside-check fuzz unit threads sim golden mutants system deb booted restarts torture demo bench profile lint layers packaging abi reproducible format install uninstall clean tests
 .DEFAULT_GOAL = all
@@ -312,7 +313,7 @@ say = $(if $(V),,@printf '  %-5s %s\n' $(1) $(2))
 $(BUILD)/.flags: export NOW = $(COMPILE) | $(LINK_WHOLE) | $(LINK) | $(WARN_PRODUCT)
 $(BUILD)/.lists: export NOW = $(LINK_WHOLE) | $(LINK) | $(AR) $(LD) $(OBJCOPY) | $(DAEMON_LIBS) | $(UNIT_LIBS) | \
 	$(PROTOCOL) | $(BASE_PURE) | $(BASE) | $(CORE) | $(IO) | $(CLIENT) | $(CLI) | $(HTTP) | $(UNIT_CORE_FIXTURE) | $(UNIT_CONF_FIXTURE) | \
-	$(SIM) | $(SIM_MAIN) | $(BENCH_LOAD) | $(BENCH_NULL) | $(BENCH_PIPELINE)
+	$(SIM) | $(SIM_MAIN) | $(BENCH_LOAD) | $(BENCH_NULL) | $(BENCH_PIPELINE) | $(BENCH_TAKEN)
 $(BUILD)/.flags $(BUILD)/.lists: force
 	@mkdir -p $(BUILD)
 	@printf '%s\n' "$$NOW" | cmp -s - $@ || printf '%s\n' "$$NOW" > $@
@@ -491,8 +492,13 @@ $(TESTS)/bench-neighbours: $(call objects,tests/bench,$(BENCH_NEIGHBOURS))
 	$(call say,LINK,$@)
 	$(Q)$(LINK) -o $@ $(inputs)
 
-# Includes the public header as everybody does.
-$(call objects,tests/bench,$(BENCH_LOAD)): CPPFLAGS += -Iclient-lib
+$(TESTS)/bench-taken: $(call objects,tests/bench,$(BENCH_TAKEN)) $(STATIC)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(LINK) -o $@ $(inputs)
+
+# Include the public header as everybody does.
+$(call objects,tests/bench,$(BENCH_LOAD) taken.c): CPPFLAGS += -Iclient-lib
 
 tests: $(UNIT_BIN) $(SIM_BIN) $(BENCH_BIN) ## build the tests
 

@@ -92,6 +92,16 @@ class Bench:
                                      (f"{targets.LIBRARY}, ZooKeeper", "library", self.broker)):
             self.rows.append(Row(label, peer, [service.target], service.pids))
 
+    def start_delegating(self):
+        """Daemons that leave locks with the processes that took them last."""
+        self.delegating = None
+        if not services.knows("locks__delegation"):
+            return
+        self.delegating = self.serve(services.Lockbroker, under=self.under, locks__delegation=1)
+        beside = self.serve(services.Lockbroker, self.zookeeper, under=self.under, root="/bench-delegated", locks__delegation=1)
+        for label, service in ((targets.DELEGATED, self.delegating), (f"{targets.DELEGATED}, ZooKeeper", beside)):
+            self.rows.append(Row(label, "library", [service.target], service.pids))
+
     def start_another(self, build):
         """The daemon of another build, in turn with ours."""
         for label, zookeeper in ((targets.PLAIN, None), (targets.ZOOKEEPER, self.zookeeper)):
@@ -101,6 +111,7 @@ class Bench:
 
     def start(self):
         self.start_ours()
+        self.start_delegating()
         self.eager = self.serve(services.Lockbroker, self.zookeeper, under=self.under, root="/bench-cold", locks__linger_ms=0)
         if self.beside:
             self.start_another(self.beside)
@@ -108,7 +119,7 @@ class Bench:
         self.redis = self.peers(services.Redis, (targets.REDIS, "redis"), ("Redis, BLPOP", "blpop"))
         self.peers(services.Memcached, ("memcached, add, polled", "memcached"))
         self.peers(services.Postgres, ("PostgreSQL, advisory lock", "postgres"))
-        self.peers(services.Files, ("flock(2)", "flock"))
+        self.peers(services.Files, (targets.FLOCK, "flock"), (targets.MUTEX, "mutex"))
         for label, peer in ((targets.RECIPE, "recipe"), ("ZooKeeper, all watch all", "herd")):
             self.rows.append(Row(label, peer, [self.zookeeper.target], self.zookeeper.pids))
         self.programs()
@@ -154,7 +165,8 @@ def text(bench):
                       report.wait_table(r, section, some), "",
                       report.ratio_table(r, section, some, targets.ZOOKEEPER), "",
                       report.cost_table(r, section, some), ""]
-    for section, title in (("order", "Overtaken at most, by tickets"), ("cold", "Cold and new locks, 1 process"),
+    for section, title in (("bare", "In memory, times not taken"), ("taken", "Until another process has the lock"),
+                           ("order", "Overtaken at most, by tickets"), ("cold", "Cold and new locks, 1 process"),
                            ("requests", "What ZooKeeper does for a pair"), ("hosts", "Hosts x waiters of each"),
                            ("pipelined", "Pipelined, -P 16 -c 50"), ("held", "Locks held"), ("idle", "Idle clients"),
                            ("waiters", "Waiters for one lock"),
@@ -171,6 +183,8 @@ def text(bench):
 
 # metric: head, digits
 SHOWN = {
+    "bare": {"pairs_s": ("pairs/s", 0), "pair_ns": ("ns of a core a pair", 0)},
+    "taken": {"p50_us": ("us: median", 1), "p99_us": ("99 %", 1)},
     "order": {"overtaken": ("times", 0), "pairs_s": ("pairs/s", 0)},
     "cold": {"p50_us": ("us: median", 0), "p99_us": ("99 %", 0)},
     "requests": {"packets_per_pair": ("packets", 3), "transactions_per_pair": ("transactions", 3),

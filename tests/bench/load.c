@@ -27,19 +27,19 @@
 
 #include "histogram.h"
 
-enum { TARGETS_MAX = 16, PROCESSES_MAX = 1024, LOST_AFTER_S = 60 };
+enum { TARGETS_MAX = 16, PROCESSES_MAX = 1024, LOST_AFTER_S = 60, BARE_PAIRS = 64 };
 
 static const char usage[] =
 	"usage: bench-load --peer WORD --target ADDRESS... [--processes N] [--seconds S] [--warm S] [--pause US]\n"
-	"                  [--names own|one|new] [--hold US] [--order] [--prefix TEXT]\n"
+	"                  [--names own|one|new] [--hold US] [--order] [--bare] [--prefix TEXT]\n"
 	"Process i uses the target i modulo their number. --names: a lock each, one for all, or one never seen before for\n"
 	"each pair. --warm: so long before it counts. --pause: between two pairs. --hold: while it is held.\n"
-	"--order: see the source.\n";
+	"--order: see the source. --bare: with a lock each, pairs only, no times: of what costs less than reading the clock.\n";
 
 static const struct peer *const peers[] = {
 	&peer_null,      &peer_null_silent, &peer_lockbroker, &peer_library, &peer_redis, &peer_blpop,
-	&peer_memcached, &peer_postgres,    &peer_flock,      &peer_recipe,  &peer_herd,  &peer_create,
-	&peer_relay,
+	&peer_memcached, &peer_postgres,    &peer_flock,      &peer_mutex,   &peer_recipe, &peer_herd,
+	&peer_create,    &peer_relay,
 };
 
 enum names { NAMES_OWN, NAMES_ONE, NAMES_NEW };
@@ -50,12 +50,13 @@ struct options {
 	int target_count, processes, pause_us, hold_us;
 	enum names names;
 	double seconds, warm_s;
-	bool order;
+	bool order, bare;
 	const char *prefix;
 };
 
 struct result {
-	struct histogram waits;
+	uint64_t pairs;
+	struct histogram waits; /* of each, unless they are bare */
 	uint64_t overtaken_max;
 	_Atomic uint64_t ticket;    /* 0: waits for nothing */
 	_Atomic uint64_t overtaken; /* since it has that ticket; written by holders */
@@ -208,9 +209,27 @@ static int work(struct worker *w)
 		while_held(w, counts, got);
 		if (p->unlock(w->session, &w->name))
 			return -1;
-		if (counts)
+		if (counts) {
+			w->result->pairs++;
 			histogram_add(&w->result->waits, got - asked);
+		}
 		pause_us(w->o->pause_us);
+	}
+	return 0;
+}
+
+/* Looks at the clock once for many pairs. */
+static int work_bare(struct worker *w)
+{
+	const struct peer *p = w->o->peer;
+	int64_t begin = atomic_load(&w->shared->begin_ns), end = atomic_load(&w->shared->end_ns), now;
+
+	for (now = now_ns(); now < end; now = now_ns()) {
+		for (int i = 0; i < BARE_PAIRS; i++)
+			if (acquire(w) || p->unlock(w->session, &w->name))
+				return -1;
+		if (now >= begin)
+			w->result->pairs += BARE_PAIRS;
 	}
 	return 0;
 }
@@ -227,7 +246,7 @@ static int run_worker(const struct options *o, struct shared *shared, int id)
 	atomic_fetch_add(&shared->ready, 1);
 	while (!atomic_load(&shared->end_ns))
 		pause_us(1000);
-	if (w.session && work(&w))
+	if (w.session && (o->bare ? work_bare : work)(&w))
 		w.result->failed = true;
 	if (w.session && o->peer->close)
 		o->peer->close(w.session);
@@ -275,17 +294,18 @@ static int run(const struct options *o, struct shared *shared)
 static int report(const struct options *o, const struct shared *shared)
 {
 	static struct histogram all;
-	uint64_t overtaken = 0;
+	uint64_t overtaken = 0, all_pairs = 0;
 	int i, k;
 
 	for (i = 0; i < o->processes; i++) {
+		all_pairs += shared->results[i].pairs;
 		histogram_merge(&all, &shared->results[i].waits);
 		if (shared->results[i].overtaken_max > overtaken)
 			overtaken = shared->results[i].overtaken_max;
 	}
 	printf("{\"pairs\": %" PRIu64 ", \"seconds\": %g, \"p50_us\": %.2f, \"p99_us\": %.2f, \"p999_us\": %.2f, "
 	       "\"longest_us\": %.1f, \"hand_offs\": %" PRIu64 ", \"hand_off_us\": %.2f, \"overlaps\": %" PRIu64 ", ",
-	       all.total, o->seconds, histogram_percentile_ns(&all, 0.5) / 1e3,
+	       all_pairs, o->seconds, histogram_percentile_ns(&all, 0.5) / 1e3,
 	       histogram_percentile_ns(&all, 0.99) / 1e3, histogram_percentile_ns(&all, 0.999) / 1e3,
 	       (double)all.longest_ns / 1e3, shared->hand_offs.total,
 	       histogram_percentile_ns(&shared->hand_offs, 0.5) / 1e3, shared->overlaps);
@@ -296,7 +316,7 @@ static int report(const struct options *o, const struct shared *shared)
 		uint64_t pairs = 0;
 
 		for (i = k; i < o->processes; i += o->target_count)
-			pairs += shared->results[i].waits.total;
+			pairs += shared->results[i].pairs;
 		printf("%s%" PRIu64, k ? ", " : "", pairs);
 	}
 	printf("]}\n");
@@ -312,6 +332,7 @@ static const struct option words[] = {
 	{ "pause", required_argument, NULL, 'u' },
 	{ "names", required_argument, NULL, 'l' },
 	{ "order", no_argument, NULL, 'o' },
+	{ "bare", no_argument, NULL, 'b' },
 	{ "prefix", required_argument, NULL, 'x' },
 	{ "hold", required_argument, NULL, 'h' },
 	{ NULL, 0, NULL, 0 },
@@ -355,6 +376,9 @@ static bool set(struct options *o, int which, const char *value)
 	case 'o':
 		o->order = true;
 		return true;
+	case 'b':
+		o->bare = true;
+		return true;
 	case 'x':
 		o->prefix = value;
 		return true;
@@ -374,7 +398,8 @@ int main(int argc, char **argv)
 			return 64;
 		}
 	}
-	if (!o.peer || !o.target_count || optind != argc || (o.order && !(o.peer->ask && o.names == NAMES_ONE))) {
+	if (!o.peer || !o.target_count || optind != argc || (o.order && !(o.peer->ask && o.names == NAMES_ONE)) ||
+	    (o.bare && o.names != NAMES_OWN)) {
 		fputs(usage, stderr);
 		return 64;
 	}

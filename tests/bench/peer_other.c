@@ -2,10 +2,12 @@
 /* Locks that other services, or the kernel, give to the processes of a host. */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "line.h"
@@ -306,3 +308,76 @@ static int flock_unlock(void *session, const struct lock_name *name)
 }
 
 const struct peer peer_flock = { .word = "flock", .open = flock_open, .lock = flock_lock, .unlock = flock_unlock };
+
+/* ---- a mutex of pthreads in memory that processes share, robust: a file for each; the target is a directory ---- */
+
+static pthread_mutex_t *mutex_map(const char *directory, const char *name)
+{
+	char path[512];
+	void *at = MAP_FAILED;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s.mutex", directory, name);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (fd >= 0 && ftruncate(fd, sizeof(pthread_mutex_t)) == 0)
+		at = mmap(NULL, sizeof(pthread_mutex_t), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (at == MAP_FAILED)
+		perror("bench: mutex");
+	if (fd >= 0)
+		close(fd);
+	return at == MAP_FAILED ? NULL : at;
+}
+
+static int mutex_prepare(const char *target, const struct lock_name *names, int count)
+{
+	pthread_mutexattr_t attributes;
+
+	pthread_mutexattr_init(&attributes);
+	pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+	pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+	for (int i = 0; i < count; i++) {
+		pthread_mutex_t *m = mutex_map(target, names[i].text);
+
+		if (!m || pthread_mutex_init(m, &attributes) != 0)
+			return -1;
+		munmap(m, sizeof(*m));
+	}
+	return 0;
+}
+
+struct mutexes {
+	const char *directory;
+	char name[64]; /* of the mapped one */
+	pthread_mutex_t *mutex;
+};
+
+static void *mutex_open(const char *target)
+{
+	struct mutexes *all = calloc(1, sizeof(*all));
+
+	if (all)
+		all->directory = target;
+	return all;
+}
+
+static int mutex_lock(void *session, const struct lock_name *name)
+{
+	struct mutexes *all = session;
+
+	if (strcmp(all->name, name->text) != 0) {
+		if (all->mutex)
+			munmap(all->mutex, sizeof(*all->mutex));
+		all->mutex = mutex_map(all->directory, name->text);
+		snprintf(all->name, sizeof(all->name), "%s", name->text);
+	}
+	return all->mutex && pthread_mutex_lock(all->mutex) == 0 ? 0 : -1;
+}
+
+static int mutex_unlock(void *session, const struct lock_name *name)
+{
+	return pthread_mutex_unlock(((struct mutexes *)session)->mutex) == 0 ? 0 : -1;
+}
+
+const struct peer peer_mutex = {
+	.word = "mutex", .prepare = mutex_prepare, .open = mutex_open, .lock = mutex_lock, .unlock = mutex_unlock,
+};

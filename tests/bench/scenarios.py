@@ -64,6 +64,39 @@ def order(bench):
             attempt(bench, f"{row.label}, held", lambda: row.measure(8, "one", bench.seconds, more=["--hold", "100"]))
 
 
+# ---- in memory ----
+
+def bare(bench):
+    """What costs less than reading the clock: pairs alone."""
+    cores = len(os.sched_getaffinity(0))
+    rows = [r for r in bench.rows if r.label.startswith(targets.DELEGATED) or r.peer in ("flock", "mutex", "null-silent")]
+    for _ in range(bench.rounds):
+        for case in ("1 process", "32, own locks"):
+            processes, names = COLUMNS[case]
+            for row in rows:
+                figures = attempt(bench, f"{row.label}, bare, {case}", lambda: row.measure(
+                    processes, names, bench.seconds, more=["--bare"]))
+                if figures:
+                    spent = 1e9 * min(processes, cores) / figures["pairs_s"]
+                    add(bench, "bare", case, row.label, {"pairs_s": figures["pairs_s"], "pair_ns": spent})
+
+
+def taken(bench):
+    """How long another process waits for a lock that the one which had it last may keep: beside one that may not."""
+    if not bench.delegating:
+        return
+    program, rounds = harness.program("tests/bench-taken"), str(30 if bench.quick else 300)
+    for _ in range(bench.rounds):
+        for state in ("free", "held"):
+            for pinned in (False, True):
+                for label, more in ((targets.LIBRARY, []), (targets.DELEGATED, ["--delegation"])):
+                    argv = [program, "--target", bench.delegating.target, "--rounds", rounds, *more]
+                    argv += ["--held"] if state == "held" else []
+                    with measure.beside(bench.delegating.pids, pinned):
+                        figures = attempt(bench, f"{label}, taken, {state}", lambda: measure.run(argv, pinned))
+                    add(bench, "taken", state + (", one core" if pinned else ""), label, figures)
+
+
 # ---- cold and new locks ----
 
 def cold(bench):
@@ -291,5 +324,5 @@ def warm_up(bench):
     attempt(bench, "warming up", lambda: row.measure(8, "own", 1 if bench.quick else 30))
 
 
-ALL = [warm_up, contend, order, cold, requests, hosts, pipelined, held, idle, waiters, slow.reconnections,
+ALL = [warm_up, contend, bare, taken, order, cold, requests, hosts, pipelined, held, idle, waiters, slow.reconnections,
        handovers.handovers, neighbours.neighbours]

@@ -160,15 +160,21 @@ class Zookeeper(harness.Zookeeper):
         return {f[0]: float(f[1]) for f in lines if len(f) == 2 and f[1].replace(".", "", 1).isdigit()}
 
 
+def knows(key, build=None):
+    """Whether the daemon of that build has such a key of the configuration: section__name."""
+    asked = subprocess.run([f"{build or harness.build_dir()}/lockbrokerd", "--print-config"], capture_output=True, text=True)
+    return f"\n{key.split('__')[1]} = " in asked.stdout
+
+
 class Lockbroker(harness.Daemon):
     def __init__(self, zookeeper=None, under=(), build=None, user_share=100, **conf):
         self.under = list(under)
         self.build = build
         limits = {"clients": 12500, "user_share": user_share, "requests_per_lock": 20000, "grants_per_client": 20000}
-        # What a pair costs is the broker's; what the keeper costs is measured by keeper.py. Another build may know none.
-        asked = subprocess.run([f"{build or harness.build_dir()}/lockbrokerd", "--print-config"], capture_output=True, text=True)
-        alone = {"daemon__keeper": 0} if "\nkeeper = " in asked.stdout else {}
-        super().__init__(zookeeper, limits=limits, **({"root": "/bench"} | alone | conf))
+        # What a pair costs is the broker's; what the keeper costs is measured by keeper.py. What is delegated has rows of
+        # its own. Another build may know neither.
+        plain = {k: 0 for k in ("daemon__keeper", "locks__delegation") if knows(k, build)}
+        super().__init__(zookeeper, limits=limits, **({"root": "/bench"} | plain | conf))
         self.target = self.socket
 
     def command(self):

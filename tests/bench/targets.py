@@ -4,6 +4,7 @@
 from report import number
 
 NULL, SILENT, LIBRARY = "null broker", "null broker, unlock not answered", "lockbroker, by its library"
+DELEGATED, FLOCK, MUTEX = "lockbroker, delegated", "flock(2)", "robust mutex in memory"
 REDIS = "Redis, SET NX, polled"
 PLAIN, ZOOKEEPER, RECIPE = "lockbroker, standalone", "lockbroker, ZooKeeper", "ZooKeeper recipe in C"
 RELAY = "the recipe behind a socket"
@@ -102,9 +103,22 @@ class Targets:
                       self.get("handover", "1000 clients, 10000 locks", row, "paused_ms"), 50, False, 1)
 
 
+    def delegated(self):
+        for case in ("1 process", "32, own locks"):
+            self.tell(f"10: {case}, delegated / flock(2)", self.ratio("bare", case, DELEGATED, FLOCK), 1.5)
+        pairs = self.get("bare", "1 process", DELEGATED, "pairs_s")
+        self.tell("10: us a delegated pair, one process", pairs and 1e6 / pairs, 0.3, False)
+        taken, asked = (self.get("taken", "free, one core", row, "p50_us") for row in (DELEGATED, LIBRARY))
+        self.tell("10: us that taking a free one back adds to another's lock, one core",
+                  taken - asked if taken and asked else None, 2, False)
+        for case in ONE_LOCK:
+            self.tell(f"10: {case}, where locks may be delegated / where not",
+                      self.ratio("free", case, DELEGATED, LIBRARY), 0.98)
+
+
 def tell(results):
     """Lines of what, aim, measured, met or not."""
     t = Targets(results)
-    for part in (t.sockets, t.pipelined, t.network, t.growth, t.servers, t.pauses):
+    for part in (t.sockets, t.pipelined, t.network, t.growth, t.servers, t.pauses, t.delegated):
         part()
     return t.lines

@@ -79,6 +79,25 @@ def test_the_null_broker_is_a_lock_in_the_order_of_asking(null):
     assert figures["overtaken"] <= 8
 
 
+@pytest.mark.parametrize("peer", ["library", "flock", "mutex"])
+def test_pairs_are_counted_without_times(broker, tmp_path, peer):
+    target = broker.socket if peer == "library" else str(tmp_path)
+    status, figures = load(peer, target, 2, "own", "--bare")
+    assert status == 0 and sum(figures["by_target"]) == figures["pairs"] and figures["p50_us"] == 0
+
+
+def test_a_mutex_in_memory_is_a_lock(tmp_path):
+    status, figures = load("mutex", str(tmp_path), 4, "one", "--hold", "1000", enough=handed_on)
+    assert status == 0 and figures["overlaps"] == 0 and figures["hand_offs"] > 0
+
+
+@pytest.mark.parametrize("more", [[], ["--delegation"], ["--held"], ["--delegation", "--held"]])
+def test_a_lock_that_was_had_often_is_taken_by_another_process(broker, more):
+    figures = measure.run([harness.program("tests/bench-taken"), "--target", broker.socket, "--rounds", "5", *more], False)
+    assert figures["rounds"] == 5 and 0 < figures["p50_us"] <= figures["p99_us"]
+    assert broker.info("locks")["grants"] == "0"
+
+
 def test_what_is_no_lock_is_found_out(zk):
     status, figures = load("create", zk.address, 4, "one", "--hold", "5000", enough=lambda figures: figures["overlaps"])
     assert status == 1 and figures["overlaps"] > 0
