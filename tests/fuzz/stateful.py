@@ -174,7 +174,7 @@ class Shapes:
     def nothing(self):
         return []
 
-    hosts = audit = restart = reload = metrics = reset = quit = nothing
+    hosts = audit = restart = reload = metrics = reset = quit = delegate = nothing
 
     def locks(self):
         everywhere = ["ALL", *self.some(["AFTER", self.name()], ["COUNT", self.rng.choice([1, 2, 100])])]
