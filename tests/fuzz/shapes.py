@@ -28,7 +28,10 @@ SET_SCRIPT = "return redis.call('set', KEYS[1], ARGV[1], 'nx', 'px', ARGV[2])"
 # Those of redis-py and of redlock of npm, and their words behind the value.
 SCRIPTS = [("c3f8721cbb97f72bc19e972846bd7aaf91901658", []), ("a4e8783852e6b949f9ef3a97212805108459a890", [100, 0]),
            ("1cac51482acf5858da00f6d685d68f886cd6b6b2", [100]), ("e5a322e2634ef59a516e8ea150cb085afafee684", [100]),
-           ("0f0f23b9048b36752b5be114f357ba083449f908", []), ("ce46f80993d5dac20dd066eb301a4e37994bdbed", [100])]
+           ("0f0f23b9048b36752b5be114f357ba083449f908", []), ("ce46f80993d5dac20dd066eb301a4e37994bdbed", [100]),
+           ("78d2ca48a6dc9ef6892059792a3a0c5237733d64", []), ("eb0c00d98f6f33b4262419a509002884540f30be", [1, 100]),
+           ("5a22d7e8431313862816d4416b5e46dd70fc340d", [100]), ("9470c810040e272ee6c579d8d4331aaf6332a7b1", []),
+           ("66e1084c2d842a7e8c271925aae90219fac4e129", [])]
 
 
 class Shapes:

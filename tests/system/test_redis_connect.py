@@ -20,7 +20,9 @@ def parse(data, at=0):
     """A value of RESP2 or RESP3, and where it ends. Errors are bytes with their "-"."""
     end = data.index(b"\r\n", at)
     kind, head, at = data[at:at + 1], data[at + 1:end], end + 2
-    if kind in b"+:#,(_":
+    if kind == b":":
+        return int(head), at
+    if kind in b"+#,(_":
         return head, at
     if kind == b"-":
         return kind + head, at

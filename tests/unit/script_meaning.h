@@ -19,7 +19,7 @@ enum { MEANING_CHARS = 80 };
 static inline const char *meaning_of(const struct script *s, char ret[MEANING_CHARS])
 {
 	static const char acts[] = ".REBAY";
-	static const char *const answers[] = { "?", "nil", "", "OK", "text", "count", "left" };
+	static const char *const answers[] = { "?", "nil", "", "OK", "text", "count", "left", "least", "pair" };
 	static const char *const keys[] = { "first", "all", "each" };
 	char number[16];
 	size_t len = 0;
@@ -29,11 +29,12 @@ static inline const char *meaning_of(const struct script *s, char ret[MEANING_CH
 		len += (size_t)snprintf(ret + len, MEANING_CHARS - len, "%c%s%s ", acts[s->cases[i].act],
 					answers[s->cases[i].answer], s->cases[i].answer == SCRIPT_NUMBER ? number : "");
 	}
-	snprintf(ret + len, MEANING_CHARS - len, "%s%s", keys[s->keys],
+	snprintf(ret + len, MEANING_CHARS - len, "%s%s%s", keys[s->keys],
 		 s->unit_ms == 0      ? ""
 		 : s->unit_ms == 1    ? " ms"
 		 : s->unit_ms == 1000 ? " s"
-				      : " ?");
+				      : " ?",
+		 s->lease_at == 3 ? " behind a token" : "");
 	return ret;
 }
 

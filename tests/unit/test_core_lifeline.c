@@ -92,6 +92,17 @@ static void its_user_may_end_with_it(void **state)
 	assert_int_equal(f->broker->locks.bearer_count, 0);
 }
 
+/* redislock's script, of several keys. */
+static void what_has_no_time_is_not_the_least_that_is_left(void **state)
+{
+	struct fixture *f = *state;
+
+	set(f, 0, "SET b v NX");
+	fixture_say(f, 0, "SET a v NX PX 1000", "+OK");
+	fixture_say(f, 1, "EVALSHA 66e1084c2d842a7e8c271925aae90219fac4e129 2 a b v", ":1000");
+	fixture_say(f, 1, "EVALSHA 66e1084c2d842a7e8c271925aae90219fac4e129 1 b v", ":0");
+}
+
 static void it_is_granted_only_when_the_process_is_watched(void **state)
 {
 	struct fixture *f = *state;
@@ -322,6 +333,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ALONE(it_is_held_until_the_process_ends),
+		ALONE(what_has_no_time_is_not_the_least_that_is_left),
 		ALONE(its_user_may_end_with_it),
 		ALONE(it_is_granted_only_when_the_process_is_watched),
 		ALONE(a_process_that_has_ended_is_granted_nothing),

@@ -21,6 +21,14 @@
 /* redis-py's. */
 #define EXTEND_BY_HASH "a4e8783852e6b949f9ef3a97212805108459a890"
 #define RELEASE_HASH "c3f8721cbb97f72bc19e972846bd7aaf91901658"
+/* redlock-rb's. */
+#define PAIR_HASH "78d2ca48a6dc9ef6892059792a3a0c5237733d64"
+/* redislock's: of 0.9, and since 0.10. */
+#define OBTAIN_09_HASH "80a1b5f2cfccec3b7119ba7721d2127682b691a7"
+#define OBTAIN_HASH "eb0c00d98f6f33b4262419a509002884540f30be"
+#define REFRESH_ALL_HASH "5a22d7e8431313862816d4416b5e46dd70fc340d"
+#define RELEASE_ALL_HASH "9470c810040e272ee6c579d8d4331aaf6332a7b1"
+#define LEAST_HASH "66e1084c2d842a7e8c271925aae90219fac4e129"
 
 static int setup(void **state)
 {
@@ -372,6 +380,101 @@ static void redislock_is_told_for_how_long_it_holds_yet(void **state)
 	eval(f, 1, left, "1 a v", ":-3");
 }
 
+/* In one array: the value as GET tells it, and the rest of the lease as PTTL does. */
+static void redlock_rb_is_told_the_value_and_how_long_it_is_held_yet(void **state)
+{
+	struct fixture *f = *state;
+
+	evalsha(f, 0, PAIR_HASH, "1 a", "*2 $-1 :-2");
+	fixture_say(f, 0, "SET a v NX PX 1000", "+OK");
+	fixture_pass(f, 100);
+	evalsha(f, 1, PAIR_HASH, "1 a", "*2 $1 v :900");
+	evalsha(f, 1, PAIR_HASH, "1 a more words", "*2 $1 v :900");
+	/* Another user's, and one of a connection. */
+	fixture_connect_as(f, 5, 4711, SLICE(""), false);
+	evalsha(f, 5, PAIR_HASH, "1 a", "*2 $10 held@alpha :900");
+	fixture_ask(f, 0, "LOCK b");
+	bytes_clear(&f->replies[0]);
+	evalsha(f, 1, PAIR_HASH, "1 b", "*2 $10 held@alpha :-1");
+	fixture_resp3(f, 1);
+	evalsha(f, 1, PAIR_HASH, "1 c", "*2 _ :-2");
+	refused(f, 0, "return { " GET ", redis.call('pttl', KEYS[1]) }", "0", "-ERR a script needs its number of keys");
+}
+
+static void redlock_rb_is_told_that_another_host_holds_it(void **state)
+{
+	struct fixture *f = *state;
+
+	ask(f, 0, SLICE("EVALSHA"), PAIR_HASH, "1 a");
+	answer_beta(f, "/a");
+	fixture_pass(f, 0);
+	fixture_expect(f, 0, "*2 $9 held@beta :-1");
+}
+
+/* Its value is a token and what the program has written behind it; here a token of 1 byte. */
+static void redislock_extends_what_it_obtains_again(void **state)
+{
+	struct fixture *f = *state;
+	const char *const hashes[] = { OBTAIN_09_HASH, OBTAIN_HASH };
+
+	for (int i = 0; i < 2; i++) {
+		evalsha(f, 0, hashes[i], "1 a tx 1 1000", "+OK");
+		fixture_say(f, 0, "PTTL a", ":1000");
+		evalsha(f, 1, hashes[i], "1 a tx 1 2000", "+OK");
+		fixture_say(f, 0, "PTTL a", ":2000");
+		evalsha(f, 1, hashes[i], "1 a ux 1 3000", "$-1");
+		/* Redis would change the value, which is the owner's name here. */
+		evalsha(f, 1, hashes[i], "1 a ty 1 3000",
+			"-ERR a is held under that token with other metadata, and a lock keeps the value that it was "
+			"taken with: release it first");
+		evalsha(f, 1, hashes[i], "1 a ty 2 3000", "$-1");
+		fixture_say(f, 0, "PTTL a", ":2000");
+		for (int wrong = 0; wrong < 3; wrong++)
+			evalsha(f, 1, hashes[i],
+				((const char *const[]){ "1 a tx 0 1", "1 a tx -1 1", "1 a tx x 1" })[wrong],
+				"-ERR the token that the value begins with has at least 1 byte");
+		evalsha(f, 1, hashes[i], "1 a tx 1",
+			"-ERR this script needs 3 words behind its keys, and there are 2");
+		ask(f, 1, SLICE("EVALSHA"), hashes[i], "1 a tx 1 0");
+		assert_memory_equal(f->replies[1].data, "-ERR invalid expire time in 'evalsha' command", 45);
+		bytes_clear(&f->replies[1]);
+		eval(f, 0, RELEASE, "1 a tx", ":1");
+	}
+}
+
+static void redislock_holds_several_all_or_none(void **state)
+{
+	struct fixture *f = *state;
+
+	ask(f, 0, SLICE("EVALSHA"), OBTAIN_HASH, "3 b a b v 1 1000");
+	fixture_pass(f, 0);
+	fixture_expect(f, 0, "+OK");
+	evalsha(f, 1, OBTAIN_HASH, "2 a b v 1 2000", "+OK");
+	fixture_say(f, 0, "PTTL a", ":2000");
+	fixture_say(f, 0, "PTTL b", ":2000");
+	/* One of them is free. */
+	ask(f, 1, SLICE("EVALSHA"), OBTAIN_HASH, "3 a b 0 v 1 3000");
+	fixture_pass(f, 0);
+	fixture_expect(f, 1, "$-1");
+	fixture_say(f, 0, "EXISTS 0", ":0");
+	evalsha(f, 1, REFRESH_ALL_HASH, "3 a b 0 v 5000", "$-1");
+	evalsha(f, 1, REFRESH_ALL_HASH, "2 a b w 5000", "$-1");
+	fixture_say(f, 0, "PTTL b", ":2000");
+	evalsha(f, 1, REFRESH_ALL_HASH, "1 a v 5000", "+OK");
+	evalsha(f, 1, LEAST_HASH, "2 a b v", ":2000");
+	evalsha(f, 1, LEAST_HASH, "1 a v", ":5000");
+	evalsha(f, 1, LEAST_HASH, "2 a b w", "$-1");
+	evalsha(f, 1, LEAST_HASH, "2 a 0 v", "$-1");
+	evalsha(f, 1, REFRESH_ALL_HASH, "2 a b v 3000", "+OK");
+	evalsha(f, 1, LEAST_HASH, "2 b a v", ":3000");
+	evalsha(f, 1, RELEASE_ALL_HASH, "2 a b w", "$-1");
+	evalsha(f, 1, RELEASE_ALL_HASH, "3 a b 0 v", "$-1");
+	fixture_say(f, 0, "EXISTS a b", ":2");
+	evalsha(f, 1, RELEASE_ALL_HASH, "3 a b a v", "+OK");
+	fixture_say(f, 0, "EXISTS a b", ":0");
+	evalsha(f, 1, RELEASE_ALL_HASH, "2 a b v", "$-1");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -390,6 +493,10 @@ int main(void)
 		ALONE(what_is_not_covered_has_a_sentence),
 		TEST(a_lock_of_another_host_is_never_told_to_be_gone),
 		ALONE(redislock_is_told_for_how_long_it_holds_yet),
+		ALONE(redlock_rb_is_told_the_value_and_how_long_it_is_held_yet),
+		TEST(redlock_rb_is_told_that_another_host_holds_it),
+		ALONE(redislock_extends_what_it_obtains_again),
+		ALONE(redislock_holds_several_all_or_none),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,7 +13,8 @@
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
 
 static const char *const commands[] = { "get",  "set",   "del", "exists", "pexpire", "pttl",
-					"incr", "setnx", "NX",  "PX",     "hget",    "type" };
+					"incr", "setnx", "NX",  "PX",     "hget",    "type",
+					     "mget", "mset",  "ttl", "msetnx", "expire",  "getrange" };
 
 static void libraries_scripts_are_recognized(void **state)
 {
@@ -43,6 +44,8 @@ static void home_made_scripts_are_recognized(void **state)
 		{ IF_OURS "return redis.call('set', KEYS[1], ARGV[1], 'EX', ARGV[2], 'XX') else return 0 end",
 		  "EOK .0 .0 first s" },
 		{ IF_OURS "return true end return false", ".1 .nil .nil first" },
+		{ IF_OURS "redis.call('del', KEYS[1]) return redis.status_reply('OK') end return 0", "ROK .0 .0 first" },
+		{ "return {redis.call('GET', KEYS[1]), redis.call('PTTL', KEYS[1])}", ".pair .pair .pair first" },
 		{ "local v = redis.call('get', KEYS[1]) if not v then return -1 end "
 		  "if v == ARGV[1] then return redis.call('del', KEYS[1]) end return 0",
 		  "R1 .-1 .0 first" },
@@ -148,6 +151,25 @@ static void what_is_almost_one_is_none(void **state)
 		IF_OURS "redis.call('del', KEYS[1]) return 'ok' else return 0 end",
 		"if (redis.call('exists', KEYS[1]) == 0 and ARGV[3] == 'YES') or redis.call('get', KEYS[1]) == ARGV[1] then "
 		"return redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2]) end",
+	};
+	char is[MEANING_CHARS];
+
+	for (size_t i = 0; i < COUNT(none); i++) {
+		print_message("%s\n", none[i]);
+		assert_string_equal(meaning(none[i], is), "none");
+	}
+}
+
+static void only_a_status_of_ok_is_answered_by_a_function(void **state)
+{
+	static const char *const none[] = {
+		IF_OURS "redis.call('del', KEYS[1]) return redis.error_reply('OK') else return 0 end",
+		IF_OURS "redis.call('del', KEYS[1]) return redis.status_reply('ok') else return 0 end",
+		IF_OURS "redis.call('del', KEYS[1]) return redis.status_reply() else return 0 end",
+		IF_OURS "redis.call('del', KEYS[1]) return - redis.status_reply('OK') else return 0 end",
+		/* The name of a function is no name of a local. */
+		"local unpack = redis.call('mget', unpack(KEYS)) for i, k in ipairs(KEYS) do if unpack[i] ~= ARGV[1] then "
+		"return false end end redis.call('del', unpack(KEYS)) return 1",
 	};
 	char is[MEANING_CHARS];
 
@@ -315,6 +337,7 @@ int main(void)
 		cmocka_unit_test(home_made_scripts_are_recognized),
 		cmocka_unit_test(style_does_not_matter),
 		cmocka_unit_test(what_is_almost_one_is_none),
+		cmocka_unit_test(only_a_status_of_ok_is_answered_by_a_function),
 		cmocka_unit_test(each_word_counts),
 		cmocka_unit_test(a_long_script_is_none),
 		cmocka_unit_test(words_are_bounded),

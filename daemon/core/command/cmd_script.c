@@ -11,8 +11,6 @@
 #include "protocol/limits.h"
 #include "protocol/number.h"
 
-static const int64_t NS_PER_MS = 1000000;
-
 /* A script with its words: EVAL script numkeys key ... arg ... */
 struct run {
 	struct call *call;
@@ -21,6 +19,7 @@ struct run {
 	const struct slice *keys, *argv;
 	size_t key_count;
 	int64_t lease_ns; /* 0: it takes none */
+	size_t token_bytes; /* of the token that its value begins with; 0: it has none */
 };
 
 /* ---- what it answers ---- */
@@ -36,7 +35,9 @@ static struct bid_answer answer_of(const struct run *r, enum script_case which, 
 		return (struct bid_answer){ BID_NUMBER, r->script.cases[which].number };
 	case SCRIPT_COUNT:
 	case SCRIPT_LEFT:
+	case SCRIPT_LEAST:
 		return (struct bid_answer){ BID_NUMBER, count };
+	case SCRIPT_PAIR:
 	case SCRIPT_NIL:
 	case SCRIPT_UNSAID:
 		break;
@@ -53,6 +54,25 @@ static void answer(const struct run *r, enum script_case which)
 
 /* ---- what it does ---- */
 
+static struct slice head(struct slice text, size_t bytes)
+{
+	return text.len <= bytes ? text : (struct slice){ text.data, bytes };
+}
+
+/* The user holds it under the same token with other metadata. redislock would change these; here a lock keeps its value. */
+static bool has_other_metadata(const struct run *r, struct slice name)
+{
+	const struct grant *g = bearer_grant(lock_find(r->client->locks, name), r->client);
+	struct slice value, own = r->argv[0];
+
+	if (!g || !r->token_bytes)
+		return false;
+	value = bytes_view(&g->client->bearer->value);
+	if (slice_eq(value, own))
+		return false;
+	return slice_eq(head(value, r->token_bytes), head(own, r->token_bytes));
+}
+
 static void acquire(const struct run *r)
 {
 	const struct bid_terms terms = {
@@ -64,6 +84,14 @@ static void acquire(const struct run *r)
 		.taken = answer_of(r, SCRIPT_THEIRS, 0),
 	};
 
+	for (size_t i = 0; i < terms.count; i++)
+		if (has_other_metadata(r, r->keys[i])) {
+			reply_error(r->client, ERROR_ERR,
+				    "%s is held under that token with other metadata, and a lock keeps the value that it "
+				    "was taken with: release it first",
+				    r->keys[i]);
+			return;
+		}
 	value_set(r->call, &terms);
 }
 
@@ -138,8 +166,7 @@ static enum script_case extend_by(const struct run *r, struct grant *g)
 /* NULL: another host holds it, and does not tell how long. */
 static void answer_left(const struct run *r, const struct grant *g)
 {
-	int64_t left_ms = g && g->lease.place ? grant_lease_rest_ns(g) / NS_PER_MS : -1;
-	struct bid_answer left = answer_of(r, SCRIPT_OURS, left_ms);
+	struct bid_answer left = answer_of(r, SCRIPT_OURS, value_left_ms(g));
 
 	bid_reply(r->client, &left);
 }
@@ -175,12 +202,29 @@ static void act(const struct run *r, struct grant *g)
 	answer(r, is);
 }
 
+/* As GET and PTTL tell it. */
+static void answer_pair(const struct run *r)
+{
+	const struct inquiry_fact *fact = NULL;
+	struct grant *g = NULL;
+	enum value_look is = value_look(r->call, r->keys[0], (struct slice){ 0 }, &g, &fact);
+
+	if (is == VALUE_WAIT)
+		return;
+	resp_array(reply_out(r->client), 2);
+	value_write(r->client, is, g, fact);
+	resp_integer(reply_out(r->client), is == VALUE_NOBODY ? -2 : value_left_ms(g));
+	reply_end(r->client);
+}
+
 static void run_first_key(const struct run *r)
 {
 	struct grant *g = NULL;
 	enum script_case is = SCRIPT_FREE;
 
-	if (r->script.cases[SCRIPT_FREE].act == SCRIPT_ACQUIRE) {
+	if (r->script.cases[SCRIPT_FREE].answer == SCRIPT_PAIR) {
+		answer_pair(r);
+	} else if (r->script.cases[SCRIPT_FREE].act == SCRIPT_ACQUIRE) {
 		/* Others need not be asked: what they hold is taken. */
 		g = ours(r, r->keys[0]);
 		if (g)
@@ -230,6 +274,24 @@ static void extend_all(const struct run *r)
 	answer(r, SCRIPT_OURS);
 }
 
+/* What other hosts hold is not told, and not counted. */
+static void answer_least(const struct run *r)
+{
+	struct bid_answer is;
+	int64_t least_ms = 0;
+
+	if (!look_at_all(r, SCRIPT_KEEP))
+		return;
+	for (size_t i = 0; i < r->key_count; i++) {
+		int64_t left_ms = value_left_ms(ours(r, r->keys[i]));
+
+		if (left_ms > 0 && (least_ms == 0 || left_ms < least_ms))
+			least_ms = left_ms;
+	}
+	is = answer_of(r, SCRIPT_OURS, least_ms);
+	bid_reply(r->client, &is);
+}
+
 static bool is_again(const struct run *r, size_t key)
 {
 	for (size_t i = 0; i < key; i++)
@@ -238,10 +300,31 @@ static bool is_again(const struct run *r, size_t key)
 	return false;
 }
 
+static bool are_ours(const struct run *r)
+{
+	for (size_t i = 0; i < r->key_count; i++)
+		if (!ours(r, r->keys[i]))
+			return false;
+	return true;
+}
+
+/* Those of this host; what other hosts had was released there. */
+static void release_here(const struct run *r, int64_t count)
+{
+	struct bid_answer released = answer_of(r, SCRIPT_OURS, count);
+
+	for (size_t i = 0; i < r->key_count; i++) {
+		struct grant *g = ours(r, r->keys[i]);
+
+		if (g && !inquiry_done(r->client->inquiry, r->keys[i]))
+			borne_release(g);
+	}
+	bid_reply_settled(r->client, &released);
+}
+
 /* All are looked at before any is released, and those of other hosts go first. One that is named twice is there once. */
 static void release_each(const struct run *r)
 {
-	struct bid_answer released;
 	enum script_case is;
 	int64_t count = 0;
 	struct grant *g;
@@ -254,13 +337,39 @@ static void release_each(const struct run *r)
 			return;
 		count += is == SCRIPT_OURS && !is_again(r, i);
 	}
-	for (size_t i = 0; i < r->key_count; i++) {
-		g = ours(r, r->keys[i]);
-		if (g && !inquiry_done(r->client->inquiry, r->keys[i]))
-			borne_release(g);
+	release_here(r, count);
+}
+
+/* Likewise, but none is released unless all are its own. */
+static void release_all(const struct run *r)
+{
+	if (look_at_all(r, SCRIPT_KEEP) && look_at_all(r, SCRIPT_RELEASE))
+		release_here(r, 0);
+}
+
+static void run_all_keys(const struct run *r)
+{
+	switch (r->script.cases[SCRIPT_OURS].act) {
+	case SCRIPT_RELEASE:
+		release_all(r);
+		break;
+	case SCRIPT_EXTEND:
+	case SCRIPT_EXTEND_BY:
+		/* If it takes what is free, others need not be asked: what they hold is taken. */
+		if (r->script.cases[SCRIPT_FREE].act == SCRIPT_ACQUIRE && !are_ours(r))
+			acquire(r);
+		else
+			extend_all(r);
+		break;
+	case SCRIPT_KEEP:
+	case SCRIPT_ACQUIRE:
+	case SCRIPT_ACQUIRE_IF_YES:
+		if (r->script.cases[SCRIPT_FREE].act == SCRIPT_ACQUIRE)
+			acquire(r);
+		else
+			answer_least(r);
+		break;
 	}
-	released = answer_of(r, SCRIPT_OURS, count);
-	bid_reply_settled(r->client, &released);
 }
 
 static void run(const struct run *r)
@@ -270,10 +379,7 @@ static void run(const struct run *r)
 		run_first_key(r);
 		break;
 	case SCRIPT_ALL_KEYS:
-		if (r->script.cases[SCRIPT_FREE].act == SCRIPT_ACQUIRE)
-			acquire(r);
-		else
-			extend_all(r);
+		run_all_keys(r);
 		break;
 	case SCRIPT_EACH_KEY:
 		release_each(r);
@@ -305,6 +411,21 @@ static bool parse_keys(struct run *r)
 	return true;
 }
 
+/* Of a script whose lease is behind the length of a token. */
+static bool parse_token(struct run *r)
+{
+	int64_t bytes;
+
+	if (r->script.lease_at != 3)
+		return true;
+	if (!number_parse(r->argv[1], &bytes) || bytes < 1) {
+		reply_error(r->client, ERROR_ERR, "the token that the value begins with has at least 1 byte");
+		return false;
+	}
+	r->token_bytes = (size_t)bytes;
+	return true;
+}
+
 static bool parse_args(struct run *r)
 {
 	size_t argc = r->call->argc - 3 - r->key_count;
@@ -314,7 +435,9 @@ static bool parse_args(struct run *r)
 			    r->script.argc, argc);
 		return false;
 	}
-	if (!value_valid(r->client, r->argv[0]))
+	if (r->script.argc == 0)
+		return true;
+	if (!value_valid(r->client, r->argv[0]) || !parse_token(r))
 		return false;
 	/* So that there is one way less from here on. */
 	if (r->script.cases[SCRIPT_FREE].act == SCRIPT_ACQUIRE_IF_YES) {
@@ -323,7 +446,8 @@ static bool parse_args(struct run *r)
 		else
 			r->script.cases[SCRIPT_FREE] = r->script.cases[SCRIPT_THEIRS];
 	}
-	return !r->script.unit_ms || value_lease(r->call, r->argv[1], r->script.unit_ms == 1000, &r->lease_ns);
+	return !r->script.unit_ms || value_lease(r->call, r->argv[r->script.lease_at - 1], r->script.unit_ms == 1000,
+						 &r->lease_ns);
 }
 
 static void parse_and_run(struct run *r)

@@ -152,40 +152,16 @@ void cmd_setnx(struct client *c, struct call *call)
 
 /* ---- what there is ---- */
 
-static void reply_held(struct client *c, struct slice host)
-{
-	struct bytes text = { 0 };
-
-	bytes_format(&text, "held@%s", host);
-	resp_bulk(reply_out(c), bytes_view(&text));
-	reply_end(c);
-	bytes_free(&text);
-}
-
 void cmd_get(struct client *c, struct call *call)
 {
-	const struct inquiry_fact *fact;
-	struct grant *g;
+	const struct inquiry_fact *fact = NULL;
+	struct grant *g = NULL;
+	enum value_look is = value_look(call, call->name, NO_VALUE, &g, &fact);
 
-	switch (value_look(call, call->name, NO_VALUE, &g, &fact)) {
-	case VALUE_WAIT:
-		break;
-	case VALUE_NOBODY:
-		reply_nil(c);
-		break;
-	case VALUE_ELSEWHERE:
-		reply_held(c, bytes_view(&fact->host));
-		break;
-	case VALUE_MINE:
-	case VALUE_OTHER:
-		if (!bearer_grant(call->lock, c)) {
-			reply_held(c, slice_of(c->locks->env->conf->host));
-			break;
-		}
-		resp_bulk(reply_out(c), bytes_view(&g->client->bearer->value));
-		reply_end(c);
-		break;
-	}
+	if (is == VALUE_WAIT)
+		return;
+	value_write(c, is, g, fact);
+	reply_end(c);
 }
 
 void cmd_exists(struct client *c, struct call *call)
@@ -206,23 +182,12 @@ void cmd_exists(struct client *c, struct call *call)
 void cmd_ttl(struct client *c, struct call *call)
 {
 	struct grant *g = NULL;
-	int64_t left_ms = -1;
+	enum value_look is = value_look(call, call->name, NO_VALUE, &g, NULL);
+	int64_t left_ms = is == VALUE_NOBODY ? -2 : value_left_ms(g);
 
-	switch (value_look(call, call->name, NO_VALUE, &g, NULL)) {
-	case VALUE_WAIT:
-		return;
-	case VALUE_NOBODY:
-		left_ms = -2;
-		break;
-	case VALUE_ELSEWHERE:
-		break;
-	case VALUE_MINE:
-	case VALUE_OTHER:
-		if (g->lease.place)
-			left_ms = grant_lease_rest_ns(g) / NS_PER_MS;
-		break;
-	}
-	reply_integer(c, left_ms < 0 || call->command == COMMAND_PTTL ? left_ms : (left_ms + MS_PER_S / 2) / MS_PER_S);
+	if (is != VALUE_WAIT)
+		reply_integer(c, left_ms < 0 || call->command == COMMAND_PTTL ? left_ms
+									      : (left_ms + MS_PER_S / 2) / MS_PER_S);
 }
 
 void cmd_token(struct client *c, struct call *call)

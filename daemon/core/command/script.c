@@ -5,7 +5,7 @@
 #include "core/command/script_forms.h"
 #include "core/command/uncovered.h"
 
-enum { LOCALS_MAX = 3 };
+enum { LOCALS_MAX = 7 };
 
 /* A script on its way along a form. */
 struct match {
@@ -30,7 +30,8 @@ static bool is_reserved(struct slice name)
 	static const char *const words[] = { "and",  "break",    "do",     "else",   "elseif", "end",     "false",
 					     "for",  "function", "if",     "in",     "local",  "nil",     "not",
 					     "or",   "repeat",   "return", "then",   "true",   "until",   "while",
-					     "ARGV", "KEYS",     "redis",  "ipairs", "table",  "tonumber" };
+					     "ARGV", "KEYS",     "redis",  "ipairs", "table",  "tonumber", "string",
+					     "unpack" };
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
 		if (slice_eq(name, slice_of(words[i])))
@@ -102,11 +103,22 @@ static void say(struct script *s, enum script_case which, enum script_answer ans
 	s->cases[which].number = number;
 }
 
+static bool take_status(struct match *m)
+{
+	return take(m, LUA_NAME, "redis") && take(m, LUA_MARK, ".") && take(m, LUA_NAME, "status_reply") &&
+	       take(m, LUA_MARK, "(") && take(m, LUA_STRING, "OK") && take(m, LUA_MARK, ")");
+}
+
 static bool take_answer(struct match *m, enum script_answer *ret, int32_t *ret_number)
 {
 	bool negative = take(m, LUA_MARK, "-");
-	const struct lua_word *word = m->word++;
+	const struct lua_word *word;
 
+	*ret = SCRIPT_OK;
+	*ret_number = 1;
+	if (lua_is(m->word, LUA_NAME, "redis"))
+		return !negative && take_status(m);
+	word = m->word++;
 	*ret = SCRIPT_NUMBER;
 	*ret_number = negative ? -word->number : word->number;
 	if (word->kind == LUA_NUMBER)
@@ -146,16 +158,17 @@ static bool take_else(struct match *m, bool answered)
 	return m->word->kind == LUA_END || (answered && take(m, LUA_NAME, "return") && take_other(m));
 }
 
-static bool take_ttl(struct match *m)
+static bool take_ttl(struct match *m, int32_t at)
 {
 	bool as_number = take(m, LUA_NAME, "tonumber");
 
 	if (as_number && !take(m, LUA_MARK, "("))
 		return false;
 	if (!take(m, LUA_NAME, "ARGV") || !take(m, LUA_MARK, "[") || m->word->kind != LUA_NUMBER ||
-	    m->word++->number != 2 || !take(m, LUA_MARK, "]"))
+	    m->word++->number != at || !take(m, LUA_MARK, "]"))
 		return false;
 	m->meaning.unit_ms = 1;
+	m->meaning.lease_at = (size_t)at;
 	return !as_number || take(m, LUA_MARK, ")");
 }
 
@@ -165,7 +178,9 @@ static bool take_hole(struct match *m, struct slice name)
 	int32_t number;
 
 	if (slice_is(name, "ttl"))
-		return take_ttl(m);
+		return take_ttl(m, 2);
+	if (slice_is(name, "ttl_behind_token"))
+		return take_ttl(m, 3);
 	if (slice_is(name, "else"))
 		return take_else(m, true);
 	if (slice_is(name, "or_nil"))
@@ -210,13 +225,15 @@ static void complete(struct script *s, size_t choice)
 {
 	if (s->unit_ms) {
 		s->unit_ms = choice == 2 ? 1000 : 1;
-		s->argc = 2;
+		s->argc = s->lease_at;
 	}
 	for (enum script_case i = 0; i < SCRIPT_CASES; i++) {
 		if (s->cases[i].answer == SCRIPT_UNSAID)
 			say(s, i, SCRIPT_NIL, 0);
 		if (s->cases[i].act == SCRIPT_EXTEND_BY || s->cases[i].act == SCRIPT_ACQUIRE_IF_YES)
 			s->argc = 3;
+		if (s->cases[i].answer == SCRIPT_PAIR)
+			s->argc = 0;
 		if (s->cases[i].answer != SCRIPT_NUMBER)
 			s->cases[i].number = 0;
 	}

@@ -8,8 +8,10 @@
  * It stands on this floor because it says in Redis's commands what clients ask for: protocol/ is the contract with both
  * sides, and its other side sends no scripts; base/ knows nothing of locks.
  *
- * A script looks at its first key or at all of them, and finds each in one of three cases. All of them take the value as
- * ARGV[1], and those with a lease take its length as ARGV[2].
+ * A script looks at its first key or at all of them, and finds each in one of three cases. They take the value as ARGV[1],
+ * and those with a lease take its length as ARGV[2]. There are two exceptions: one that only tells what there is
+ * (SCRIPT_PAIR) takes no ARGV; and redislock's value is a token with metadata behind it: ARGV[2] is how many bytes the token
+ * has, and ARGV[3] the lease.
  */
 #pragma once
 
@@ -46,6 +48,8 @@ enum script_answer {
 	SCRIPT_OK_TEXT, /* a bulk of the same word */
 	SCRIPT_COUNT,   /* how many keys are in that case */
 	SCRIPT_LEFT,    /* of SCRIPT_OURS: the milliseconds until the lease ends; -1: it has none */
+	SCRIPT_LEAST,   /* of SCRIPT_OURS: the least of these of all keys; 0: none has a lease */
+	SCRIPT_PAIR,    /* what GET and PTTL answer, as an array; in all cases alike */
 };
 
 enum script_keys {
@@ -61,7 +65,8 @@ struct script {
 		enum script_answer answer;
 		int32_t number; /* of SCRIPT_NUMBER */
 	} cases[SCRIPT_CASES];
-	int64_t unit_ms; /* of ARGV[2]; 0: it takes no lease */
+	int64_t unit_ms; /* of the lease; 0: it takes none */
+	size_t lease_at; /* which ARGV it is: 2, or 3 behind the length of a token; 0: none */
 	size_t argc;     /* how many ARGV it needs */
 };
 

@@ -17,11 +17,17 @@
 #define EACH_KEY "for a, b in ipairs(KEYS) do "
 #define SET_EACH_KEY EACH_KEY "redis.call('SET', b, ARGV[1], 'PX|EX', $ttl) end "
 
+/* The value begins with a token of so many bytes: redislock. */
+#define TOKEN_LENGTH "tonumber(ARGV[2])"
+#define TOKEN_OF_LENGTH(length) "string.sub(ARGV[1], 1, " length ")"
+/* If all keys are ours; redislock. */
+#define UNLESS_ALL_OURS "local a = redis.call('MGET', unpack(KEYS)) for b, c in ipairs(KEYS) do if a[b] ~= ARGV[1] then " \
+	"return $other end end "
 /* What it does in a case, and what it answers; a number is 1 if none is named. */
 #define CASE(act, ...) CASE_OF(act, __VA_ARGS__, 1, )
 #define CASE_OF(act, answer, number, ...) { SCRIPT_##act, SCRIPT_##answer, number }
 #define OTHER (KEEP, UNSAID)
-#define FORM(keys, ours, free, theirs, text) { { SCRIPT_##keys, { CASE ours, CASE free, CASE theirs }, 0, 1 }, text },
+#define FORM(keys, ours, free, theirs, text) { { SCRIPT_##keys, { CASE ours, CASE free, CASE theirs }, 0, 0, 1 }, text },
 
 /* If the lock is ours; the ways to ask that. */
 #define IF_OURS(ours, text) \
@@ -87,6 +93,7 @@ const struct script_form script_forms[] = {
 	/* Look. */
 	IF_OURS((KEEP, UNSAID), "return $ours $else")
 	IF_OURS((KEEP, LEFT), "return " PTTL " $else")
+	FORM(FIRST_KEY, (KEEP, PAIR), (KEEP, PAIR), (KEEP, PAIR), "return { " GET ", " PTTL " }") /* redlock-rb */
 	/* Extend, or acquire what is free: redsync and Symfony before 5.2; Spring; RedLock.net; go-zero; redlock-rb. */
 	OR_SET_NX((EXTEND, NUMBER), "return " EXPIRE)
 	OR_SET_NX((EXTEND, NUMBER), EXPIRE " return $ours")
@@ -99,6 +106,10 @@ const struct script_form script_forms[] = {
 	     "if " GET " == ARGV[1] then " SET " return $ours else return " SET_NX_FIRST " end")
 	FORM(FIRST_KEY, (EXTEND, OK), (ACQUIRE_IF_YES, OK), OTHER,
 	     "if (" EXISTS " == 0 and ARGV[3] == \"yes\") or " GET " == ARGV[1] then return " SET " $else")
+	FORM(FIRST_KEY, (EXTEND, OK), (ACQUIRE, OK), OTHER, /* redislock before 0.10 */
+	     "if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', $ttl_behind_token) then return redis.status_reply(\"OK\") end "
+	     "local a = " TOKEN_LENGTH " if redis.call('GETRANGE', KEYS[1], 0, a - 1) == " TOKEN_OF_LENGTH("a") " then "
+	     "return redis.call('SET', KEYS[1], ARGV[1], 'PX', $ttl_behind_token) end")
 	/* Acquire. */
 	IF_FREE(OK, "return " SET_NX_FIRST)
 	IF_FREE(OK, "return " SET_NX_LAST)
@@ -124,6 +135,21 @@ const struct script_form script_forms[] = {
 	FORM(EACH_KEY, (RELEASE, COUNT), (KEEP, NIL), (KEEP, NIL),
 	     "local c = 0 " EACH_KEY "if redis.call('GET', b) == ARGV[1] then redis.pcall('DEL|UNLINK', b) c = c + 1 end "
 	     "end return c")
+	/* Several keys; redislock since 0.10. */
+	FORM(ALL_KEYS, (EXTEND, OK), (ACQUIRE, OK), OTHER,
+	     "local function a(b) for c, d in ipairs(KEYS) do redis.call('PEXPIRE', d, b) end end "
+	     "local function e() local f = " TOKEN_LENGTH " for c, d in ipairs(KEYS) do "
+	     "if redis.call('GETRANGE', d, 0, f - 1) ~= " TOKEN_OF_LENGTH("f") " then return false end end return true end "
+	     "local g = {} for c, d in ipairs(KEYS) do table.insert(g, d) table.insert(g, ARGV[1]) end "
+	     "if redis.call('MSETNX', unpack(g)) ~= 1 then if e() == false then return $other end "
+	     "redis.call('MSET', unpack(g)) end a($ttl_behind_token) return redis.status_reply(\"OK\")")
+	FORM(ALL_KEYS, (RELEASE, NUMBER), OTHER, OTHER,
+	     UNLESS_ALL_OURS "redis.call('DEL|UNLINK', unpack(KEYS)) return $ours")
+	FORM(ALL_KEYS, (EXTEND, NUMBER), OTHER, OTHER,
+	     UNLESS_ALL_OURS "for c, d in ipairs(KEYS) do redis.call('PEXPIRE|EXPIRE', d, $ttl) end return $ours")
+	FORM(ALL_KEYS, (KEEP, LEAST), OTHER, OTHER,
+	     UNLESS_ALL_OURS "local e = 0 for c, d in ipairs(KEYS) do local f = redis.call('PTTL', d) "
+	     "if f > 0 and (e == 0 or f < e) then e = f end end return e")
 };
 /* clang-format on */
 

@@ -6,10 +6,10 @@
  *   'A|B'      | a word of Redis in any case. The first one takes milliseconds, the second one seconds: a script has only
  *              | first ones or only second ones
  *   "a"        | that string
- *   a, b, c    | names of locals: other names, but the same at each place
- *   $ttl       | ARGV[2], or tonumber(ARGV[2])
- *   $ours      | a number, true, false or nil, or "OK": what is answered in that case. Likewise $free; $other stands for
- *              | all cases that were not named before
+ *   a .. g     | names of locals: other names, but the same at each place
+ *   $ttl       | ARGV[2], or tonumber(ARGV[2]); $ttl_behind_token: ARGV[3], or tonumber(ARGV[3])
+ *   $ours      | a number, true, false or nil, "OK", or redis.status_reply("OK"): what is answered in that case. Likewise
+ *              | $free; $other stands for all cases that were not named before
  *   $else      | the end, after a branch that has answered: `else return $other end`, `end return $other`, or `end`
  *   $or_nil    | the end, after a branch that has not: `else return $other end`, or `end`
  */

@@ -7,18 +7,14 @@
 
 #include "core/command/script.h"
 
-#define CASE(act, answer) \
-	{ \
-		SCRIPT_##act, SCRIPT_##answer, 0 \
-	}
-#define NUMBER(act, number) \
-	{ \
-		SCRIPT_##act, SCRIPT_NUMBER, number \
-	}
+/* clang-format off */
+#define CASE(act, answer) { SCRIPT_##act, SCRIPT_##answer, 0 }
+#define NUMBER(act, number) { SCRIPT_##act, SCRIPT_NUMBER, number }
 #define MEANS(keys, ours, free, theirs, unit_ms, argc) \
-	{ \
-		SCRIPT_##keys, { ours, free, theirs }, unit_ms, argc \
-	}
+	{ SCRIPT_##keys, { ours, free, theirs }, unit_ms, (unit_ms) ? 2 : 0, argc }
+/* Its value is a token with something behind it. */
+#define MEANS_WITH_TOKEN(keys, ours, free, theirs) { SCRIPT_##keys, { ours, free, theirs }, 1, 3, 3 }
+/* clang-format on */
 
 #define RELEASES MEANS(FIRST_KEY, NUMBER(RELEASE, 1), NUMBER(KEEP, 0), NUMBER(KEEP, 0), 0, 1)
 #define RELEASES_OR_GONE MEANS(FIRST_KEY, NUMBER(RELEASE, 1), NUMBER(KEEP, -1), NUMBER(KEEP, 0), 0, 1)
@@ -36,6 +32,12 @@
 #define EXTENDS_OR_ACQUIRE_OR_NIL MEANS(FIRST_KEY, NUMBER(EXTEND, 1), NUMBER(ACQUIRE, 1), CASE(KEEP, NIL), 1, 2)
 #define EXTENDS_OR_ACQUIRE_OR_MINUS MEANS(FIRST_KEY, NUMBER(EXTEND, 1), NUMBER(ACQUIRE, 1), NUMBER(KEEP, -1), 1, 2)
 #define EXTENDS_OR_ACQUIRE_OK MEANS(FIRST_KEY, CASE(EXTEND, OK_TEXT), CASE(ACQUIRE, OK), CASE(KEEP, NIL), 1, 2)
+#define TELLS_PAIR MEANS(FIRST_KEY, CASE(KEEP, PAIR), CASE(KEEP, PAIR), CASE(KEEP, PAIR), 0, 0)
+#define TELLS_LEAST MEANS(ALL_KEYS, CASE(KEEP, LEAST), CASE(KEEP, NIL), CASE(KEEP, NIL), 0, 1)
+#define RELEASES_ALL MEANS(ALL_KEYS, CASE(RELEASE, OK), CASE(KEEP, NIL), CASE(KEEP, NIL), 0, 1)
+#define EXTENDS_ALL_OR_NIL MEANS(ALL_KEYS, CASE(EXTEND, OK), CASE(KEEP, NIL), CASE(KEEP, NIL), 1, 2)
+#define EXTENDS_OR_OBTAINS MEANS_WITH_TOKEN(FIRST_KEY, CASE(EXTEND, OK), CASE(ACQUIRE, OK), CASE(KEEP, NIL))
+#define EXTENDS_OR_OBTAINS_ALL MEANS_WITH_TOKEN(ALL_KEYS, CASE(EXTEND, OK), CASE(ACQUIRE, OK), CASE(KEEP, NIL))
 #define EXTENDS_OR_ACQUIRE_IF_YES MEANS(FIRST_KEY, CASE(EXTEND, OK), CASE(ACQUIRE_IF_YES, OK), CASE(KEEP, NIL), 1, 3)
 
 static const struct {
@@ -50,31 +52,28 @@ static const struct {
 	{ "862f31bf38e9b63ce28d6e9e5143551bb34ef981", ACQUIRES },
 	{ "cf0e94b2e9ffc7e04395cf88f7583fc309985910", RELEASES },
 	{ "a7aba3bc5d6e99b3003da8b9d80a63b9f4092ecf", EXTENDS },
-	/* redlock 4.0 of npm */
+	/* redlock 4.0, 4.2 and 5 of npm, three each */
 	{ "d01fb69e6ecc8bad3ca9bacba9f4f9e96862313f", ACQUIRES_ALL },
 	{ "517e7ed95f00c0c4a209c6a7afcc6ab797d30b85", RELEASES_EACH },
 	{ "acaf90b4697bb48bb5f603e9e613a54df7536c70", EXTENDS_ALL },
-	/* redlock 4.2 of npm */
 	{ "e5a322e2634ef59a516e8ea150cb085afafee684", ACQUIRES_ALL },
 	{ "0f0f23b9048b36752b5be114f357ba083449f908", RELEASES_EACH },
 	{ "ce46f80993d5dac20dd066eb301a4e37994bdbed", EXTENDS_ALL },
-	/* redlock 5 of npm */
 	{ "96da70f7716f27d278a5218544df37fd8b0a5e4c", ACQUIRES_ALL },
 	{ "e4612211c9f8f51c257e26e056b0a654b3187242", RELEASES_EACH },
 	{ "aed6f382e410db8ba7926d4e5e9aab410bf2a78a", EXTENDS_ALL },
 	/* Laravel */
 	{ "647c65a442733a1aa440f99908d249d13b4d6c4a", RELEASES },
 	{ "a08c9c69b7c07ae2485190873b90d128a23e502d", ACQUIRES_FOR_S },
-	/* redsync, of old */
+	/* redsync, of old and today */
 	{ "00583931c4e4d483f6233879c133c71ed5393f9d", RELEASES },
-	/* redsync */
 	{ "e950836ed1e694540c503ef9972b8de518044d3b", RELEASES_OR_GONE },
 	{ "d75bb8b5bd13532ddedd17762e772346e39b321e", EXTENDS },
 	{ "b6b55c439e02c6f52ffb8be7ec8c0d0ac816ea79", EXTENDS_OR_ACQUIRE },
-	/* redlock-rb */
+	/* redlock-rb, today and of old */
 	{ "8e4905cee18e7c3188d10f2b8b170e403baed34f", RELEASES },
 	{ "ceb2b2062e40c51a2b3963fd078bc71f11bdc65c", EXTENDS_OR_ACQUIRE_IF_YES },
-	/* redlock-rb, of old */
+	{ "78d2ca48a6dc9ef6892059792a3a0c5237733d64", TELLS_PAIR },
 	{ "963db4d9f0ccfdb859098be0b29f8b41dc02ed97", RELEASES },
 	{ "a90bf4be8a6e440e3cc24540eb2f9ff1e16fbcc3", EXTENDS_OR_ACQUIRE_IF_YES },
 	/* Spring */
@@ -84,14 +83,18 @@ static const struct {
 	/* ShedLock */
 	{ "194f3902b2dd08557818d09fc2e7682d91480e53", RELEASES },
 	{ "67256370c2d1c87e2250898075542b1a7fa5b917", EXTENDS },
-	/* redislock, besides what redlock 3 of npm has */
+	/* redislock, besides what redlock 3 of npm has: before 0.8; 0.9; and four of 0.10 */
 	{ "6484da7d58920897fdc22b7f9afd1a3d47524ea8", TELLS_LEFT },
+	{ "80a1b5f2cfccec3b7119ba7721d2127682b691a7", EXTENDS_OR_OBTAINS },
+	{ "eb0c00d98f6f33b4262419a509002884540f30be", EXTENDS_OR_OBTAINS_ALL },
+	{ "5a22d7e8431313862816d4416b5e46dd70fc340d", EXTENDS_ALL_OR_NIL },
+	{ "9470c810040e272ee6c579d8d4331aaf6332a7b1", RELEASES_ALL },
+	{ "66e1084c2d842a7e8c271925aae90219fac4e129", TELLS_LEAST },
 	/* go-zero */
 	{ "dbecad63894903ddf755d05d73a3eb7432ef75c0", EXTENDS_OR_ACQUIRE_OK },
 	{ "e04ea1352c46ae16a15753d4960bee821bf3b3fa", RELEASES },
-	/* RedLock.net */
+	/* RedLock.net, two, and Symfony 5.1 */
 	{ "18b2a577dbe847b16bebde190d69a1613d68e60e", RELEASES },
 	{ "9f614a785a5f9ae8c6396c6b4bf94d2087342603", EXTENDS_OR_ACQUIRE_OR_MINUS },
-	/* Symfony 5.1 */
 	{ "81523960da32c1f15ecab9f1f0fae74f7e943d07", EXTENDS_OR_ACQUIRE },
 };

@@ -79,6 +79,40 @@ enum value_look value_forward(struct call *call, struct slice name, const struct
 	return VALUE_WAIT;
 }
 
+static void write_held(struct client *c, struct slice host)
+{
+	struct bytes text = { 0 };
+
+	bytes_format(&text, "held@%s", host);
+	resp_bulk(reply_out(c), bytes_view(&text));
+	bytes_free(&text);
+}
+
+void value_write(struct client *c, enum value_look is, const struct grant *g, const struct inquiry_fact *fact)
+{
+	switch (is) {
+	case VALUE_WAIT:
+	case VALUE_NOBODY:
+		resp_nil(reply_out(c), c->version);
+		break;
+	case VALUE_ELSEWHERE:
+		write_held(c, bytes_view(&fact->host));
+		break;
+	case VALUE_MINE:
+	case VALUE_OTHER:
+		if (bearer_grant(g->lock, c))
+			resp_bulk(reply_out(c), bytes_view(&g->client->bearer->value));
+		else
+			write_held(c, slice_of(c->locks->env->conf->host));
+		break;
+	}
+}
+
+int64_t value_left_ms(const struct grant *g)
+{
+	return g && g->lease.place ? grant_lease_rest_ns(g) / NS_PER_MS : -1;
+}
+
 void value_set(struct call *call, const struct bid_terms *terms)
 {
 	if (terms->lease_ns || lifeline_may_be(call->client))
