@@ -155,7 +155,7 @@ UNIT_THREADS = test_delegation.c test_library_delegation.c test_library_threads.
 FUZZ = fuzz_conf.c fuzz_rule.c fuzz_resp.c fuzz_snapshot.c fuzz_salvage.c fuzz_script.c
 SIM = delegations.c snapshots.c kills.c sim.c world.c host.c load.c saved.c caller.c asks.c answers.c told.c checks.c clutter.c census.c entitled.c elections.c \
 	readers.c known.c deadlocks.c several.c tries.c permits.c permits_foreign.c forced.c faults.c foreign.c reloads.c ballast.c \
-	shares.c anything.c anything_asks.c anything_checks.c anything_rules.c anything_values.c anything_processes.c anything_letters.c anything_places.c anything_meddler.c sched.c trace.c fakezk_ensemble.c fakezk_handle.c \
+	shares.c anything.c anything_asks.c anything_checks.c anything_rules.c anything_values.c anything_processes.c anything_letters.c anything_places.c anything_meddler.c anything_pages.c sched.c trace.c fakezk_ensemble.c fakezk_handle.c \
 	fakezk_server.c fakezk_tree.c
 # Weather that no seed chooses by itself; _ is a space.
 OTHER_MIXES = spent spent,_operator permits calm_permits permits,_operator permits_standalone load refused late \

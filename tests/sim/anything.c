@@ -137,7 +137,7 @@ static void ask(struct any_peer *p)
 	struct slice words[WORDS_MAX];
 	struct event e = { .type = EVENT_CLIENT_ASKED, .conn = p->conn, .asked.argv = words };
 
-	e.asked.argc = any_words(p, words, WORDS_MAX);
+	e.asked.argc = pages_words(p, words, any_words(p, words, WORDS_MAX), WORDS_MAX);
 	p->asking = true;
 	p->command = any_of(h)->asked = command_find(words[0]);
 	p->asked_at = h->w->sched.now;
@@ -153,7 +153,8 @@ static void connect_peer(struct any_peer *p)
 {
 	struct event e = { .type = EVENT_CLIENT_CONNECTED, .conn = p->conn };
 
-	*p = (struct any_peer){ .host = p->host, .conn = p->conn, .on = true, .version = 2, .life = p->life };
+	*p = (struct any_peer){ .host = p->host, .conn = p->conn, .on = true, .version = 2, .life = p->life,
+				.page_turn = p->page_turn };
 	e.connected.pid = 1000 + p->conn;
 	e.connected.uid = p->conn % 3;
 	e.connected.privileged = p->conn % 3 < 2;
@@ -184,7 +185,7 @@ static void act(struct any_peer *p)
 		p->half = true;
 		if (p->asking)
 			host_handle(p->host, &(struct event){ .type = EVENT_CLIENT_HALF_CLOSED, .conn = p->conn });
-	} else if (!p->asking && !p->closing) {
+	} else if (!p->asking && !p->closing && !pages_turn(p)) {
 		ask(p);
 	}
 }
@@ -239,6 +240,7 @@ static void host_init(struct host *h)
 	h->conf.log_grants = h->w->seed % 2 == 0;
 	h->conf.log_grants_level = EFFECT_LEVEL_DEBUG;
 	h->conf.limits = limits_choose(r);
+	h->conf.delegation = pages_on(h->w);
 	if (h->w->seed % NAMES_SHARE == 1) {
 		h->conf.limits.new_names = 2;
 		h->conf.limits.new_names_per_s = 1;

@@ -19,6 +19,7 @@
  *   - an observer learns of leaders in order, of none twice, and in the end of the present one
  *   - directories are made no faster than limits.new_names_per_s has it
  *   - rules of access are kept, and sessions are secrets (anything_rules.c)
+ *   - whatever clients write into their pages (anything_pages.c), all of this holds
  *   - nothing is left when all have hung up
  */
 #pragma once
@@ -89,6 +90,9 @@ struct any_peer {
 	struct any_shown shown; /* by what it asked last */
 	bool replied;          /* in this event, or its request was cut off */
 	char reply[ANY_REPLY]; /* its beginning */
+	bool has_page;
+	uint64_t page_turn; /* the latest page that was asked for */
+	struct delegation_page page;
 };
 
 /* The process of a client: the number of its connection tells its own. */
@@ -221,6 +225,18 @@ bool any_process_lives(const struct host *h, uint32_t pid, uint64_t started);
 void lines_effect(struct host *h, const struct effect *e);
 /* Another adapter is there. */
 void lines_forget(struct host *h);
+
+/* anything_pages.c */
+/* Locks may be delegated in this world. */
+bool pages_on(const struct world *w);
+/* EFFECT_PAGE. */
+void pages_make(struct host *h, uint32_t conn);
+/* Another process has the pages. */
+void pages_resume(struct host *h);
+/* The words of a request: DELEGATE in its place, or a slot that it offers as well. */
+size_t pages_words(struct any_peer *p, struct slice *words, size_t count, size_t max);
+/* The client does something with its page. */
+bool pages_turn(struct any_peer *p);
 
 /* anything_rules.c */
 void any_rules_init(struct host *h);

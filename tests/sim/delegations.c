@@ -4,7 +4,7 @@
  * look at the session page as the library does. Every promise about a grant holds for what they take so; and nobody
  * else was granted a lock since they had it last.
  */
-#include "world.h"
+#include "anything.h"
 
 #include "core/state.h"
 
@@ -40,11 +40,17 @@ void delegations_make(struct host *h, uint32_t conn)
 {
 	struct caller *c = &h->clients[conn];
 
+	if (h->w->any) {
+		pages_make(h, conn);
+		return;
+	}
 	sched_at(&h->w->sched, h->w->sched.now + rng_between(&h->w->rng, 0, MS), page_due, c, ++c->page_turn);
 }
 
 void delegations_resume(struct host *h)
 {
+	if (h->w->any)
+		pages_resume(h);
 	for (int i = 0; i < h->client_count; i++) {
 		struct caller *c = &h->clients[i];
 

@@ -46,6 +46,9 @@ DELEGATIONS = [
      "delegations, standalone"),
     ("delegation: an old page says that the grants are still the session's", [
         ("\tif (g->slot && !delegated_lose(g)) {\n\t\tgrant_end(g);\n\t\treturn;\n\t}\n", "")], 1000, "delegations"),
+    ("delegation: a page that could not be made is there", [
+        ("\tif (event->page.page)\n\t\tdelegated_begin(c, event->page.page);\n", "\tdelegated_begin(c, event->page.page);\n")], 300,
+     "anything standalone"),
     ("delegation: a page that came again is looked at after what time has done", [
         ("\tif (b->restored)\n\t\tresume_delegations(b);\n", ""),
         ("\tif (b->restored)\n\t\tresume(b);\n", "\tif (b->restored) {\n\t\tresume_delegations(b);\n\t\tresume(b);\n\t}\n")],

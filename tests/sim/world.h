@@ -377,7 +377,7 @@ struct tally {
 	uint64_t several, several_granted;
 	uint64_t forced, force_deleted, faults[FAULT_COUNT];
 	uint64_t snapshots, kills;
-	uint64_t delegated, taken;
+	uint64_t delegated, taken, left; /* by words; left: by those of anything */
 	const char *snapshot_file; /* keeps the one with the most kinds of entries; NULL: none is kept */
 	size_t snapshot_score;
 	int64_t counter_max;     /* hand-offs on one znode */
