@@ -65,7 +65,7 @@ static const char *adopt_files(struct daemon *d, struct parcel *p)
 	rc = listen_unpack(&d->operators, "operators", p);
 	/* A daemon of an earlier version has none. */
 	if (rc == -ENOENT)
-		rc = listen_open(&d->operators, &d->operator_place, text);
+		rc = listen_open(&d->operators, &d->operator_place, -1, text);
 	if (rc < 0)
 		return "the operators' socket";
 	if (d->broker.standalone && tokens_unpack(&d->tokens, p, d->conf.statedir) < 0)

@@ -46,12 +46,15 @@ static bool listen_on(struct daemon *d, struct listener *l, const struct listen_
 	return true;
 }
 
-/* That socket of ours, unless it was passed. */
-static int listen_at(struct listener *l, const struct listen_place *place)
+/* That socket of ours, unless it was passed. If somebody has removed it, the keeper still has its lock. */
+static int listen_at(struct daemon *d, struct listener *l, const struct listen_place *place, uint64_t lock_id)
 {
+	struct keeper_kept *lock = role(d, lock_id);
 	char text[LISTEN_ERROR_MAX];
-	int rc = l->fd < 0 ? listen_open(l, place, text) : 0;
+	int rc = l->fd < 0 ? listen_open(l, place, lock->fd, text) : 0;
 
+	if (lock->fd >= 0 && l->lock_fd == lock->fd)
+		lock->fd = -1;
 	if (rc < 0)
 		log_error(cannot_start, LOG_FIELDS("what=%s error=%v", "sockets", text), "%s", text);
 	else if (listen_differs(l, place, text))
@@ -76,7 +79,9 @@ static int start_listening(struct daemon *d)
 		listen_close(&operators);
 	else
 		d->operators = operators;
-	return listen_at(&d->listener, &d->place) < 0 ? -1 : listen_at(&d->operators, &d->operator_place);
+	return listen_at(d, &d->listener, &d->place, KEEPER_LISTENER_LOCK) < 0
+		       ? -1
+		       : listen_at(d, &d->operators, &d->operator_place, KEEPER_OPERATORS_LOCK);
 }
 
 /* The number below which tokens may have been given out; negative: it is unknown. */

@@ -158,6 +158,18 @@ def test_one_that_crashes_while_it_stops_is_followed_by_one_that_stops(daemons, 
     assert d.process.wait(PATIENCE) == 0
 
 
+def test_sockets_that_somebody_has_removed_are_made_anew_after_a_crash(daemons, clients):
+    """A worker that is killed after it has stopped leaves none, either."""
+    d = daemons()
+    clients(d).call("LOCK", "a")
+    for path in (d.socket, d.operator_socket):
+        os.unlink(path)
+    os.kill(d.pid, signal.SIGKILL)
+    harness.wait_until(lambda: os.path.exists(d.socket) and os.path.exists(d.operator_socket), "the sockets")
+    assert isinstance(clients(d).call("LOCK", "b"), int)
+    assert "another lockbrokerd" not in d.log()
+
+
 def test_five_crashes_within_a_minute_end_the_service(daemons):
     d = daemons()
     for times in range(1, 5):

@@ -42,7 +42,7 @@ static struct listener opened(mode_t mode)
 {
 	struct listener l;
 
-	assert_int_equal(listen_open(&l, &(struct listen_place){ "daemon.socket", path, mode, LISTEN_NO_GROUP }, error), 0);
+	assert_int_equal(listen_open(&l, &(struct listen_place){ "daemon.socket", path, mode, LISTEN_NO_GROUP }, -1, error), 0);
 	return l;
 }
 
@@ -50,7 +50,7 @@ static void refused(int rc, const char *sentence)
 {
 	struct listener l;
 
-	assert_int_equal(listen_open(&l, &(struct listen_place){ "daemon.socket", path, 0600, LISTEN_NO_GROUP }, error), rc);
+	assert_int_equal(listen_open(&l, &(struct listen_place){ "daemon.socket", path, 0600, LISTEN_NO_GROUP }, -1, error), rc);
 	assert_int_equal(l.fd, -1);
 	assert_non_null(strstr(error, sentence));
 }
@@ -156,7 +156,7 @@ static void a_path_is_as_long_as_an_address_can_hold(void **state)
 	memset(name, 'x', sizeof(name) - 1);
 	name[0] = '/';
 	name[sizeof(name) - 1] = '\0';
-	assert_int_equal(listen_open(&l, &(struct listen_place){ "daemon.socket", name, 0600, LISTEN_NO_GROUP }, error),
+	assert_int_equal(listen_open(&l, &(struct listen_place){ "daemon.socket", name, 0600, LISTEN_NO_GROUP }, -1, error),
 			 -ENAMETOOLONG);
 	assert_non_null(strstr(error, "107 bytes"));
 }

@@ -87,10 +87,24 @@ static int check_kind(const char *key, const char *path, char *error)
 	return errno == ENOENT ? 0 : fail(error, -errno, "%s: %s", path, strerror(errno));
 }
 
-static int take_lock(struct listener *l, const char *key, char *error)
+/* The lock file is that of `path` only if it is the file beside it; then nobody else has put a socket there. */
+static bool is_locked_by(const char *path, int lock_fd)
+{
+	char lock[LISTEN_PATH_MAX + 8];
+	struct stat is, was;
+
+	snprintf(lock, sizeof(lock), "%s.lock", path);
+	return fstat(lock_fd, &was) == 0 && lstat(lock, &is) == 0 && is.st_dev == was.st_dev && is.st_ino == was.st_ino;
+}
+
+static int take_lock(struct listener *l, const char *key, int lock_fd, char *error)
 {
 	char path[LISTEN_PATH_MAX + 8];
 
+	if (lock_fd >= 0 && is_locked_by(l->path, lock_fd)) {
+		l->lock_fd = lock_fd;
+		return 0;
+	}
 	snprintf(path, sizeof(path), "%s.lock", l->path);
 	l->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (l->lock_fd < 0)
@@ -184,7 +198,7 @@ static int bind_in_place(struct listener *l, mode_t mode, gid_t gid, char *error
 	return rc;
 }
 
-int listen_open(struct listener *l, const struct listen_place *place, char error[LISTEN_ERROR_MAX])
+int listen_open(struct listener *l, const struct listen_place *place, int lock_fd, char error[LISTEN_ERROR_MAX])
 {
 	const char *path = place->path;
 	int rc;
@@ -198,7 +212,7 @@ int listen_open(struct listener *l, const struct listen_place *place, char error
 		abort();
 	rc = check_kind(place->key, path, error);
 	if (rc == 0)
-		rc = take_lock(l, place->key, error);
+		rc = take_lock(l, place->key, lock_fd, error);
 	if (rc == 0)
 		rc = probe(path, error);
 	if (rc == 0) {
@@ -206,8 +220,11 @@ int listen_open(struct listener *l, const struct listen_place *place, char error
 		rc = l->fd < 0 ? fail(error, -errno, "cannot make a socket: %s", strerror(errno))
 			       : bind_in_place(l, place->mode, place->gid, error);
 	}
-	if (rc < 0)
+	if (rc < 0) {
+		if (l->lock_fd == lock_fd)
+			l->lock_fd = -1;
 		listen_close(l);
+	}
 	return rc;
 }
 
@@ -261,16 +278,6 @@ int listen_passed(struct listener *clients, struct listener *operators, char err
 	unsetenv("LISTEN_FDS");
 	unsetenv("LISTEN_FDNAMES");
 	return rc;
-}
-
-/* The lock file is that of `path` only if it is the file beside it; then nobody else has put a socket there. */
-static bool is_locked_by(const char *path, int lock_fd)
-{
-	char lock[LISTEN_PATH_MAX + 8];
-	struct stat is, was;
-
-	snprintf(lock, sizeof(lock), "%s.lock", path);
-	return fstat(lock_fd, &was) == 0 && lstat(lock, &is) == 0 && is.st_dev == was.st_dev && is.st_ino == was.st_ino;
 }
 
 bool listen_take_back(struct listener *l, const char *path, int fd, int lock_fd)
