@@ -89,7 +89,7 @@ CORE_top += record.c record_check.c salvage.c salvaging.c
 CORE_hosts += hosts/letter_ledger.c
 CORE_lock += lock/bearer.c lock/lifeline.c lock/borne.c lock/place.c lock/lock_ledger.c lock/client_ledger.c lock/client_entry.c
 CORE_claim += claim/claim_ledger.c claim/claim_entry.c
-CORE_port += port/ledger.c port/ledger_view.c
+CORE_port += port/ledger.c port/ledger_cells.c port/ledger_view.c
 # Scripts of Redis's clients.
 CORE_command += command/cmd_script.c command/lua.c command/script.c command/script_forms.c command/scripts.c command/uncovered.c
 CORE = $(foreach floor,$(FLOORS),$(CORE_$(floor)))

@@ -208,7 +208,7 @@ static __attribute__((noinline)) void loop_look(struct loop *l)
 {
 	l->look_at = l->events + LOOK_EVENTS;
 	trim_note(&l->trim, memory_used(l));
-	if (trim_may_be_due(&l->trim) && !watch_is_set(l->trims))
+	if ((trim_may_be_due(&l->trim) || recorder_may_be_due(l->to.recorder)) && !watch_is_set(l->trims))
 		watch_set(l->trims, -1, 0, TRIM_PAUSE_NS);
 }
 
@@ -217,6 +217,7 @@ static void loop_trims(int fd, short what, void *arg)
 	struct loop *l = arg;
 
 	trim_ask(&l->trim, memory_used(l), feed_now(l->feed));
+	recorder_ask(l->to.recorder);
 	loop_look(l);
 }
 
@@ -312,18 +313,28 @@ static __attribute__((noinline)) void loop_work(struct loop *l)
 	feed_event(l->feed, &event);
 }
 
+/* Memory is to be given back: by the heap, or by the file that outlives this process. */
+static bool loop_trims_now(const struct loop *l)
+{
+	return l->trim.state != TRIM_REST || recorder_shrinks(l->to.recorder);
+}
+
 /*
  * A piece for each turn in which nobody wants anything; then the next turn does not wait.
  */
 static __attribute__((noinline)) void loop_trim(struct loop *l)
 {
-	if (l->events == l->trim_at && !feed_hurries(l->feed) && !broker_has_work(l->broker))
-		trim_piece(&l->trim, feed_now(l->feed));
+	if (l->events == l->trim_at && !feed_hurries(l->feed) && !broker_has_work(l->broker)) {
+		if (l->trim.state != TRIM_REST)
+			trim_piece(&l->trim, feed_now(l->feed));
+		else
+			recorder_piece(l->to.recorder);
+	}
 	l->trim_at = l->events;
-	if (l->trim.state == TRIM_REST)
-		loop_look(l);
-	else
+	if (loop_trims_now(l))
 		feed_hurry(l->feed);
+	else
+		loop_look(l);
 }
 
 struct loop_end loop_run(struct loop *l)
@@ -331,7 +342,7 @@ struct loop_end loop_run(struct loop *l)
 	struct watch_base *base = feed_base(l->feed);
 
 	while (loop_settle(l)) {
-		if (l->trim.state != TRIM_REST)
+		if (loop_trims_now(l))
 			loop_trim(l);
 		watch_base_turn(base, !feed_begin_turn(l->feed) && !broker_has_work(l->broker));
 		server_continue(l->to.server);

@@ -21,11 +21,20 @@
 /* The broker's memory is about so many times what the ledger needs for it. */
 enum { RECORDER_PART = 3 };
 
+/* Of what was given back, so much is there again at once. */
+enum { REFILL_BYTES = 256 << 10 };
+
+/* A piece: chunks that are looked at, until one is given back; what the spare is cut by. */
+enum { LOOK_CHUNKS = 4, CUT_BYTES = 256 << 10 };
+
+enum recorder_state { RECORDER_REST, RECORDER_LOOKING, RECORDER_CUTTING };
+
 struct recorder {
 	struct feed *feed;
 	struct saved *saved;
 	struct ledger *ledger;
-	size_t bytes;
+	size_t bytes; /* that are not given back */
+	enum recorder_state state;
 	bool spare;          /* one with as many bytes is there */
 	size_t low;          /* with less room than that there is something to do */
 	int64_t again_ns;    /* no more is asked for before */
@@ -88,19 +97,39 @@ static void pause_asking(struct recorder *r)
 	watch_set(r->again, -1, 0, PAUSE_NS);
 }
 
+static void add(struct recorder *r, void *memory, size_t bytes)
+{
+	r->bytes += bytes;
+	r->spare = false;
+	ledger_add(r->ledger, memory, bytes);
+}
+
+/* What was given back is first. False: there is none, or no room for it. */
+static bool refill(struct recorder *r)
+{
+	size_t bytes, all = 0;
+	void *memory;
+
+	while (all < REFILL_BYTES && (memory = saved_refill(r->saved, &bytes))) {
+		add(r, memory, bytes);
+		all += bytes;
+	}
+	return all > 0;
+}
+
 /* A quarter of what there is: the number of times stays small. */
 static bool grow(struct recorder *r)
 {
 	size_t more = r->bytes / 4 / RECORDER_MORE * RECORDER_MORE;
 	void *memory;
 
+	if (refill(r))
+		return true;
 	if (more < RECORDER_MORE)
 		more = RECORDER_MORE;
 	memory = saved_grow(r->saved, more);
 	if (memory) {
-		r->bytes += more;
-		r->spare = false;
-		ledger_add(r->ledger, memory, more);
+		add(r, memory, more);
 		return true;
 	}
 	pause_asking(r);
@@ -157,4 +186,48 @@ void recorder_settle(struct recorder *r)
 {
 	if (r && ledger_room(r->ledger) < r->low && feed_seen(r->feed) >= r->again_ns)
 		settle(r);
+}
+
+/* ---- becoming smaller ---- */
+
+bool recorder_may_be_due(const struct recorder *r)
+{
+	return r && r->state == RECORDER_REST && r->bytes > RECORDER_FELL;
+}
+
+void recorder_ask(struct recorder *r)
+{
+	if (!r || r->state != RECORDER_REST || !ledger_may_shrink(r->ledger, RECORDER_FELL))
+		return;
+	r->state = RECORDER_LOOKING;
+	ledger_shrink_begin(r->ledger);
+}
+
+bool recorder_shrinks(const struct recorder *r)
+{
+	return r && r->state != RECORDER_REST;
+}
+
+/* False: that was all. */
+static bool look(struct recorder *r)
+{
+	size_t bytes = 0;
+	void *memory;
+
+	for (int i = 0; i < LOOK_CHUNKS && !bytes; i++)
+		if (!ledger_shrink(r->ledger, RECORDER_KEEP, &memory, &bytes))
+			return false;
+	if (bytes) {
+		saved_give_back(r->saved, memory, bytes);
+		r->bytes -= bytes;
+	}
+	return true;
+}
+
+void recorder_piece(struct recorder *r)
+{
+	if (r->state == RECORDER_LOOKING && !look(r))
+		r->state = RECORDER_CUTTING;
+	else if (r->state == RECORDER_CUTTING && !saved_cut_spare(r->saved, CUT_BYTES))
+		r->state = RECORDER_REST;
 }

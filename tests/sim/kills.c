@@ -21,6 +21,8 @@ enum { FROM = 50, SHARE = 4, REST = 2, EVERY_MS = 3000, STORES_LOG = 6 };
 
 enum { CHUNKS = 48, CHUNKS_FEW = 4 };
 
+enum { GIVE_BACK_STEPS = 32, KEPT_BYTES = CHUNKS * LEDGER_CHUNK_BYTES };
+
 static const int64_t TAKEN_AWAY_NS = 20 * SECOND;
 
 static int64_t between(struct host *h, int64_t from, int64_t to)
@@ -507,9 +509,30 @@ static void crash_due(void *host, uint64_t life)
 		crash(h);
 }
 
+/*
+ * Now and then the ledger gives back what no record is in. What is there then is anybody's, but for the words of the chunks;
+ * and it is there again at once.
+ */
+static void give_back(struct host *h)
+{
+	size_t bytes;
+	void *memory;
+
+	if (!h->ledger || h->w->sched.steps % GIVE_BACK_STEPS)
+		return;
+	ledger_shrink_begin(h->ledger);
+	while (ledger_shrink(h->ledger, KEPT_BYTES, &memory, &bytes)) {
+		for (size_t at = 0; at < bytes; at += LEDGER_CHUNK_BYTES)
+			memset((char *)memory + at + sizeof(uint64_t), 0xa5, LEDGER_CHUNK_BYTES - sizeof(uint64_t));
+		if (bytes)
+			ledger_add(h->ledger, memory, bytes);
+	}
+}
+
 /* What stood in the file before the event. */
 void kills_before(struct host *h)
 {
+	give_back(h);
 	h->kill.session = h->session;
 	h->kill.safe_until = h->safe_until;
 	h->kill.saved_until = h->saved_until;

@@ -16,6 +16,12 @@ KILLS = [
          "\t\t\tif (!g->record)\n\t\t\t\tgrant_ledger_write(g);\n"
          "\t\t\tb->env.ledger->arg = arg;\n\t\t}\n"),
         ("broker.c", "#include \"core/lock/client_ledger.h\"\n", "#include \"core/lock/client_ledger.h\"\n#include \"core/lock/lock_ledger.h\"\n")], 300, "kills, calm"),
+    ("the ledger gives back memory that a record is in", [
+        ("->word) != LEDGER_NONE)\n\t\t\treturn false;\n", "->word) == LEDGER_TYPES)\n\t\t\treturn false;\n")], 300, "kills"),
+    ("what the ledger gave back still reads as records", [
+        ("\tledger_store(l, (uint64_t *)(void *)chunk, 0);\n", "")], 300, "kills"),
+    ("cells that were given back are used", [
+        ("\tremove_cells(cells, class, chunk);\n", "\t(void)remove_cells;\n")], 300, "kills"),
     ("a bearer's grant is noted before its lease", [
         ("\tif (r->lease_ns)\n\t\tgrant_renew(g, r->lease_ns);\n\tgrant_ledger_begin(g);\n",
          "\tgrant_ledger_begin(g);\n\tif (r->lease_ns)\n\t\tgrant_renew(g, r->lease_ns);\n"),

@@ -25,10 +25,10 @@ DATA = "x" * 500
 class Small(Within):
     """Its rundir is a small file system that it alone sees."""
 
-    def __init__(self, path, *args, filled=0):
+    def __init__(self, path, *args, filled=0, size=SIZE):
         super().__init__(*args, wait=False, daemon__rundir=path, limits={"clients": 1000})
         self.options["daemon.operator_socket"] = os.path.join(self.dir, "operator.sock")
-        self.before = full(path, SIZE, filled)
+        self.before = full(path, size, filled)
         self.path = path
 
     def place(self, name):
@@ -73,10 +73,10 @@ def small(request, daemons, root, tmp_path):
     return daemons.list[-1]
 
 
-def lock_many(c):
+def lock_many(c, prefix=""):
     """Their tokens."""
     for n in range(MANY):
-        c.send("LOCK", n, "DATA", DATA)
+        c.send("LOCK", f"{prefix}{n}", "DATA", DATA)
     return [c.reply() for _ in range(MANY)]
 
 
@@ -129,6 +129,46 @@ def test_a_hand_over_without_room_is_refused_and_the_old_process_goes_on(small, 
     assert c.call("VALID", "a", "TOKEN", token) > 0 and c.call("UNLOCK", "a") == 0
 
 
+def taken(daemon):
+    """What the file and its spare take of the file system."""
+    return sum(os.stat(daemon.place(name)).st_blocks * 512 for name in ("saved", "saved.spare"))
+
+
+def test_what_many_locks_took_is_given_back_and_a_full_file_system_is_an_error_then(daemons, clients, tmp_path):
+    """More is used than there ever was when others have taken it: that is said, and is no signal."""
+    path = tmp_path / "run"
+    path.mkdir(mode=0o755)
+    daemon = Small(str(path), size=f"80m,nr_inodes={INODES}")
+    daemons.list.append(daemon)
+    daemon.start()
+    c = clients(daemon)
+    token = c.call("LOCK", "a")
+    harness.wait_until(lambda: has_spares(daemon), "the spares")
+    before = taken(daemon)
+    greedy = [clients(daemon) for _ in range(4)]
+    for n, one in enumerate(greedy):
+        assert all(isinstance(t, int) for t in lock_many(one, f"{n} "))
+    harness.wait_until(lambda: has_spares(daemon), "the spares")
+    assert taken(daemon) > before + 16 * 2**20
+    for one in greedy:
+        one.close()
+    harness.wait_until(lambda: taken(daemon) < before + 2 * 2**20, "the file to be as small as before", 60)
+    pid = daemon.pid
+    daemon.fill()
+    again = clients(daemon)
+    for n in range(2):
+        assert all(isinstance(t, int) for t in lock_many(again, f"{n} "))
+    harness.wait_until(lambda: FULL in daemon.log(), "the log", 15)
+    assert daemon.pid == pid
+    least = taken(daemon)
+    daemon.make_room()
+    harness.wait_until(lambda: taken(daemon) > least and has_spares(daemon), "the file to grow")
+    assert c.call("PING") == "PONG"
+    daemon.wait_kept(c)
+    daemon.crash()
+    assert c.call("VALID", "a", "TOKEN", token) > 0 and c.call("UNLOCK", "a", "TOKEN", token) == 0
+
+
 def spares(daemon):
     """Their sizes. None: one is missing."""
     try:
@@ -140,7 +180,7 @@ def spares(daemon):
 def has_spares(daemon):
     """As much as the next process needs: it makes places for twice as many connections as the first one."""
     found = spares(daemon)
-    return found and found["saved"] >= os.stat(daemon.place("saved")).st_size
+    return found and found["saved"] >= os.stat(daemon.place("saved")).st_blocks * 512
 
 
 @pytest.mark.parametrize("lack", ["blocks", "inodes"])

@@ -18,6 +18,7 @@
 #include "core/port/ledger.h"
 
 enum { CHUNKS = 3, BYTES = CHUNKS * LEDGER_CHUNK_BYTES, CELLS = (LEDGER_CHUNK_BYTES - LEDGER_CELLS_AT) / LEDGER_CELL_MIN };
+enum { GIVEN_MAX = 64 };
 
 static void *memory_new(size_t bytes)
 {
@@ -81,6 +82,39 @@ static int64_t depth_read(const char *memory)
 	return !latest ? 0 : is_whole(latest) ? latest->depth : -1;
 }
 
+/* Of all that no record is in: nobody can rely on what is there, but for the words of the chunks. Returns how much it is. */
+static size_t give_back(struct ledger *l, size_t keep, void (*took)(struct ledger *, char *, size_t))
+{
+	struct given {
+		void *memory;
+		size_t bytes;
+	} given[GIVEN_MAX];
+	size_t count = 0, all = 0;
+
+	ledger_shrink_begin(l);
+	while (ledger_shrink(l, keep, &given[count].memory, &given[count].bytes)) {
+		all += given[count].bytes;
+		count += given[count].bytes > 0;
+		assert_true(count < GIVEN_MAX);
+	}
+	while (count-- > 0)
+		took(l, given[count].memory, given[count].bytes);
+	return all;
+}
+
+/* It is somebody else's for a while. */
+static void lend(struct ledger *l, char *memory, size_t bytes)
+{
+	for (size_t at = 0; at < bytes; at += LEDGER_CHUNK_BYTES)
+		memset(memory + at + sizeof(uint64_t), 0xa5, LEDGER_CHUNK_BYTES - sizeof(uint64_t));
+	ledger_add(l, memory, bytes);
+}
+
+static void drop_it(struct ledger *l, char *memory, size_t bytes)
+{
+	memset(memory, 0, bytes);
+}
+
 /* A grant begins, its text becomes another, and longer, one number changes, and it ends; and another in the same cells. */
 static void live(struct ledger *l)
 {
@@ -91,10 +125,15 @@ static void live(struct ledger *l)
 	ledger_store(l, (uint64_t *)&g->lease_ns, 99);
 	ledger_drop(l, &g->head);
 	g = put(l, 4, 20);
+	give_back(l, BYTES, lend); /* the chunk of the longer one */
+	g = replace(l, g, 5, 200);
+	ledger_drop(l, &g->head);
+	give_back(l, BYTES, lend);
+	g = put(l, 6, 0);
 	ledger_drop(l, &g->head);
 }
 
-static const int64_t lives[] = { 0, 1, 2, 3, 0, 4, 0 };
+static const int64_t lives[] = { 0, 1, 2, 3, 0, 4, 5, 0, 6, 0 };
 
 /* The process is stopped after each of its instructions. */
 static void killed_at_any_instruction_it_reads_as_before_or_after(void **state)
@@ -182,6 +221,72 @@ static void what_is_longer_than_any_cell_is_missing_until_it_ends(void **state)
 	free(memory);
 }
 
+/* Records of all sizes come and go, and each is read as it is, however often memory without a record is given back. */
+static void what_no_record_is_in_is_given_back_and_nothing_else(void **state)
+{
+	enum { MANY = 40, RECORDS = 1500, ROUNDS = 60000 };
+	char *memory = memory_new(MANY * LEDGER_CHUNK_BYTES);
+	struct ledger *l = ledger_new(memory, MANY * LEDGER_CHUNK_BYTES);
+	struct ledger_grant *list[RECORDS] = { 0 };
+	size_t lent = 0, held = 0, most = RECORDS;
+
+	srand(7);
+	for (int round = 0; round < ROUNDS; round++) {
+		size_t i = (size_t)rand() % RECORDS, text = rand() % 8 ? 0 : (size_t)rand() % 700;
+
+		if (round % (ROUNDS / 8) == 0)
+			most = most == RECORDS ? 20 : RECORDS;
+		if (list[i] && (held > most || rand() % 2)) {
+			assert_true(is_whole(list[i]) && list[i]->depth == (int64_t)i % 100);
+			ledger_drop(l, &list[i]->head);
+			list[i] = NULL;
+			held--;
+		} else if (!list[i] && held < most) {
+			list[i] = put(l, (int64_t)i % 100, text);
+			held++;
+		}
+		if (round % 500 == 0)
+			lent += give_back(l, 2 * LEDGER_CHUNK_BYTES, lend);
+		assert_int_equal(ledger_records(l), held);
+		assert_false(ledger_full(l));
+	}
+	for (size_t i = 0; i < RECORDS; i++)
+		if (list[i])
+			assert_true(is_whole(list[i]) && list[i]->depth == (int64_t)i % 100);
+	assert_true(lent > 10 * LEDGER_CHUNK_BYTES);
+	ledger_free(l);
+	free(memory);
+}
+
+static void without_a_record_all_is_given_back_but_what_is_to_stay(void **state)
+{
+	enum { MANY = 40 };
+	char *memory = memory_new(MANY * LEDGER_CHUNK_BYTES);
+	struct ledger *l = ledger_new(memory, MANY * LEDGER_CHUNK_BYTES);
+	struct ledger_grant *list[30 * CELLS];
+	size_t all = (MANY - 1) * LEDGER_CHUNK_BYTES, keep = 3 * LEDGER_CHUNK_BYTES;
+
+	for (size_t i = 0; i < 30 * CELLS; i++)
+		list[i] = put(l, 1, 0);
+	assert_false(ledger_may_shrink(l, 0));
+	for (size_t i = 1; i < 30 * CELLS; i++)
+		ledger_drop(l, &list[i]->head);
+	assert_true(ledger_may_shrink(l, all / 2) && !ledger_may_shrink(l, all));
+	assert_int_equal(give_back(l, keep, drop_it), all - keep - LEDGER_CHUNK_BYTES);
+	assert_true(is_whole(list[0]) && depth_read(memory) == 1);
+	assert_int_equal(ledger_room(l), keep);
+	assert_int_equal(give_back(l, 0, drop_it), keep);
+	ledger_drop(l, &list[0]->head);
+	assert_int_equal(give_back(l, 0, drop_it), LEDGER_CHUNK_BYTES);
+	put(l, 1, 0);
+	assert_true(ledger_full(l));
+	ledger_add(l, memory + LEDGER_CHUNK_BYTES, LEDGER_CHUNK_BYTES);
+	put(l, 2, 0);
+	assert_int_equal(depth_read(memory), 2);
+	ledger_free(l);
+	free(memory);
+}
+
 static void a_number_is_below_its_ceiling_before_it_is_used(void **state)
 {
 	char *memory = memory_new(BYTES);
@@ -206,6 +311,8 @@ int main(void)
 		cmocka_unit_test(killed_at_any_instruction_it_reads_as_before_or_after),
 		cmocka_unit_test(all_cells_are_used_and_one_more_is_missing),
 		cmocka_unit_test(what_is_longer_than_any_cell_is_missing_until_it_ends),
+		cmocka_unit_test(what_no_record_is_in_is_given_back_and_nothing_else),
+		cmocka_unit_test(without_a_record_all_is_given_back_but_what_is_to_stay),
 		cmocka_unit_test(a_number_is_below_its_ceiling_before_it_is_used),
 	};
 

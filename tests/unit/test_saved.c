@@ -374,6 +374,76 @@ static void memory_grows_and_is_found_again_as_one(void **state)
 	saved_left_free(left);
 }
 
+static uint64_t blocks_of(const char *file)
+{
+	struct stat st;
+
+	assert_int_equal(stat(file, &st), 0);
+	return (uint64_t)st.st_blocks * 512;
+}
+
+/* What is read there are zeros; what is there again can be written, and is found again. */
+static void memory_that_is_given_back_is_the_file_systems(void **state)
+{
+	enum { PART = 1 << 16 };
+	struct saved *s = opened();
+	char *first = saved_grow(s, PART), *second = saved_grow(s, 4 * PART);
+	uint64_t before = blocks_of(path);
+	struct saved_left *left;
+	size_t bytes = 0;
+
+	(void)state;
+	memset(first, 'a', PART);
+	memset(second, 'b', 4 * PART);
+	assert_null(saved_refill(s, &bytes));
+	assert_int_equal(errno, 0);
+	saved_give_back(s, second, PART);
+	saved_give_back(s, second + 2 * PART, PART);
+	assert_int_equal(blocks_of(path), before - 2 * PART);
+	assert_ptr_equal(saved_refill(s, &bytes), second + 2 * PART);
+	assert_int_equal(bytes, PART);
+	assert_int_equal(blocks_of(path), before - PART);
+	memset(second + 2 * PART, 'c', PART);
+	saved_close(s);
+	left = read_left();
+	assert_int_equal(left->memory.len, 5 * PART);
+	for (size_t i = 0; i < 5 * PART; i++)
+		assert_int_equal(left->memory.data[i], i / PART == 1 ? 0 : "a\0bcb"[i / PART]);
+	saved_left_free(left);
+}
+
+/* One of a process that gave memory back has holes: it becomes shorter, and whole. */
+static void a_spare_is_as_long_as_the_next_file_has_to_be(void **state)
+{
+	enum { PART = 1 << 20 };
+	struct saved *s = opened();
+	char spare[sizeof(path) + 6], *memory = saved_grow(s, 4 * PART);
+	const char *const others[] = { "session.spare", "session.spare.spare" };
+	uint64_t whole, size;
+
+	(void)state;
+	snprintf(spare, sizeof(spare), "%s.spare", path);
+	assert_int_equal(saved_leave_spare(s), 0);
+	assert_false(saved_cut_spare(s, PART));
+	whole = blocks_of(spare);
+	saved_give_back(s, memory, 3 * PART);
+	for (size = whole; saved_cut_spare(s, PART); size = blocks_of(spare))
+		assert_true(size - blocks_of(spare) <= PART);
+	assert_int_equal(blocks_of(spare), whole - 3 * PART);
+	unlink(spare);
+	assert_int_equal(link(path, spare), 0);
+	assert_true(saved_leave_spare(s) < 0); /* it has another name */
+	unlink(path);
+	assert_int_equal(saved_leave_spare(s), 0);
+	assert_int_equal(blocks_of(spare), whole - 3 * PART);
+	saved_close(s);
+	unlink(spare);
+	for (size_t i = 0; i < 2; i++) {
+		snprintf(spare, sizeof(spare), "%s/%s", dir, others[i]);
+		unlink(spare);
+	}
+}
+
 static void memory_has_an_end(void **state)
 {
 	struct saved *s = opened();
@@ -770,6 +840,8 @@ int main(void)
 		TEST(another_boot_is_nobodys_predecessor),
 		TEST(another_name_is_nobodys_predecessor),
 		TEST(memory_grows_and_is_found_again_as_one),
+		TEST(memory_that_is_given_back_is_the_file_systems),
+		TEST(a_spare_is_as_long_as_the_next_file_has_to_be),
 		TEST(memory_has_an_end),
 		TEST(memory_that_was_being_added_is_none),
 		TEST(who_goes_on_has_session_and_formers),

@@ -9,10 +9,6 @@
 /* A ceiling is raised by that much more than is needed, so that it is raised seldom. */
 enum { CEILING_STEP = 1024 };
 
-struct ledger_part {
-	char *next, *end;
-};
-
 struct ledger_private {
 	struct ledger_private *before, *after;
 	size_t bytes;
@@ -25,7 +21,7 @@ static unsigned int class_of(size_t bytes)
 {
 	unsigned int class = 0;
 
-	while ((size_t)LEDGER_CELL_MIN << class < bytes)
+	while (ledger_cell_size(class) < bytes)
 		class ++;
 	return class;
 }
@@ -58,8 +54,10 @@ void ledger_free(struct ledger *l)
 		l->private = p->after;
 		mem_free(p);
 	}
-	for (size_t i = 0; i < LEDGER_CLASSES; i++)
+	for (size_t i = 0; i < LEDGER_CLASSES; i++) {
 		mem_free(l->cells[i].list);
+		mem_free(l->cells[i].chunks);
+	}
 	mem_free(l->parts);
 	mem_free(l);
 }
@@ -112,29 +110,55 @@ void ledger_zxid(struct ledger *l, int64_t zxid)
 		ledger_store(l, &l->head->zxid, (uint64_t)zxid);
 }
 
+/* The chunk becomes free cells. Its word is still to be stored. */
+static void add_cells(struct ledger_cells *cells, unsigned int class, char *chunk)
+{
+	cells->cap += ledger_cell_count(class);
+	cells->list = mem_resize(cells->list, cells->cap * sizeof(void *));
+	cells->chunks = mem_resize(cells->chunks, (cells->chunk_count + 1) * sizeof(char *));
+	cells->chunks[cells->chunk_count++] = chunk;
+	for (size_t i = ledger_cell_count(class); i-- > 0;) {
+		struct ledger_record *r = ledger_cell(chunk, class, i);
+
+		r->word = (uint64_t)class << 4;
+		r->number = cells->count;
+		cells->list[cells->count++] = r;
+	}
+}
+
+/* Parts that are used up go. */
+static struct ledger_part *last_part(struct ledger *l)
+{
+	while (l->part_count && l->parts[l->part_count - 1].next == l->parts[l->part_count - 1].end)
+		l->part_count--;
+	return l->part_count ? &l->parts[l->part_count - 1] : NULL;
+}
+
+void *ledger_unused(struct ledger *l, size_t bytes, size_t *ret_bytes)
+{
+	struct ledger_part *part = last_part(l);
+	size_t count = bytes / LEDGER_CHUNK_BYTES * LEDGER_CHUNK_BYTES;
+
+	*ret_bytes = 0;
+	if (!part || !count)
+		return NULL;
+	if ((size_t)(part->end - part->next) < count)
+		count = (size_t)(part->end - part->next);
+	part->next += count;
+	l->room -= count;
+	*ret_bytes = count;
+	return part->next - count;
+}
+
 /* A chunk becomes cells of that size. False: there is none. */
 static bool divide(struct ledger *l, unsigned int class)
 {
-	size_t size = (size_t)LEDGER_CELL_MIN << class, count = (LEDGER_CHUNK_BYTES - LEDGER_CELLS_AT) / size;
-	struct ledger_cells *cells = &l->cells[class];
-	struct ledger_part *part = l->parts;
-	char *chunk;
+	size_t bytes;
+	char *chunk = ledger_unused(l, LEDGER_CHUNK_BYTES, &bytes);
 
-	while (part < l->parts + l->part_count && part->next == part->end)
-		part++;
-	if (part == l->parts + l->part_count)
+	if (!chunk)
 		return false;
-	chunk = part->next;
-	part->next += LEDGER_CHUNK_BYTES;
-	l->room -= LEDGER_CHUNK_BYTES;
-	cells->cap += count;
-	cells->list = mem_resize(cells->list, cells->cap * sizeof(void *));
-	for (size_t i = count; i-- > 0;) {
-		struct ledger_record *r = (struct ledger_record *)(void *)(chunk + LEDGER_CELLS_AT + i * size);
-
-		r->word = (uint64_t) class << 4;
-		cells->list[cells->count++] = r;
-	}
+	add_cells(&l->cells[class], class, chunk);
 	ledger_store(l, (uint64_t *)(void *)chunk, LEDGER_CHUNK + class);
 	return true;
 }

@@ -21,18 +21,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/port/ledger_record.h"
-
-struct ledger_cells {
-	void **list; /* those that are free: the last is taken first */
-	size_t count, cap;
-};
+#include "core/port/ledger_cells.h"
 
 struct ledger {
 	struct ledger_head *head;
 	uint64_t generation, last_number; /* the number of the last record that had none of its own */
 	struct ledger_cells cells[LEDGER_CLASSES];
-	struct ledger_part *parts; /* chunks that nobody has used */
+	struct ledger_part *parts; /* unused chunks: the last part is used first */
 	size_t part_count, room; /* bytes of those */
 	struct ledger_private *private; /* records without room */
 	void *arg;                      /* of ledger_stored */
@@ -48,12 +43,14 @@ void ledger_state(struct ledger *l, uint64_t epoch, bool jeopardy);
 void ledger_draining(struct ledger *l, bool draining);
 void ledger_zxid(struct ledger *l, int64_t zxid);
 size_t ledger_records(const struct ledger *l);
-size_t ledger_room(const struct ledger *l); /* the bytes that no record has ever used */
+size_t ledger_room(const struct ledger *l); /* bytes of unused chunks */
 bool ledger_full(const struct ledger *l);   /* there are records without room */
 void *ledger_move(struct ledger *l, void *record); /* such a one to where there is room now. Returns its place */
 
 /* Tests: called after each store that a reader can notice. The daemon never sets it, so its linker leaves the calls out. */
 extern void (*ledger_stored)(void *arg);
+/* For ledger_shrink(): at most so many bytes of unused chunks in a row, which are used from now on. NULL: there are none. */
+void *ledger_unused(struct ledger *l, size_t bytes, size_t *ret_bytes);
 /* What the functions below do seldom. */
 void *ledger_take_any(struct ledger *l, size_t bytes);
 void ledger_drop_private(struct ledger *l, struct ledger_record *r);
@@ -90,6 +87,7 @@ static inline void ledger_drop(struct ledger *l, struct ledger_record *r)
 		return;
 	}
 	ledger_store(l, &r->word, r->word & 0xf0);
+	r->number = cells->count;
 	cells->list[cells->count++] = r;
 }
 

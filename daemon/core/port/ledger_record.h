@@ -4,7 +4,7 @@
  * The first one is the head; each other one is cells of one size.
  *
  *   word of a chunk      | means
- *   0                    | nobody has used it yet, and all of it is 0
+ *   0                    | no record is in it, whatever else is
  *   LEDGER_CHUNK + class | from LEDGER_CELLS_AT on it consists of cells of LEDGER_CELL_MIN << class bytes
  *
  *   word of a cell       | means

@@ -157,6 +157,7 @@ static void unmap_file(struct saved *s)
 	for (size_t i = 0; i < s->more_count; i++)
 		munmap(s->more[i].at, s->more[i].bytes);
 	mem_free(s->more);
+	mem_free(s->holes);
 	munmap(s->file, saved_memory_at(s->file->identity_bytes, s->file->conn_count));
 }
 
@@ -231,15 +232,25 @@ int saved_publish(struct saved *s)
 	return 0;
 }
 
+/* Of a spare: with as much memory as this file has room for. */
+static uint64_t next_size(const struct saved *s)
+{
+	return saved_memory_at(s->file->identity_bytes, s->next_conns) + s->file->memory_bytes - s->hole_bytes;
+}
+
+bool saved_cut_spare(const struct saved *s, uint64_t bytes)
+{
+	return s->named && spare_cut(s->dir_fd, "saved", next_size(s), bytes);
+}
+
 int saved_leave_spare(const struct saved *s)
 {
-	uint64_t size = saved_memory_at(s->file->identity_bytes, s->next_conns) + s->file->memory_bytes;
 	int rc = s->named ? spare_leave(s->dir_fd, "session", SESSION_PAGE_BYTES) : -EAGAIN;
 
 	/* Who maps the page keeps its room when it is replaced: a process that takes its spare leaves the next one another. */
 	if (rc == 0)
 		rc = spare_leave(s->dir_fd, "session.spare", SESSION_PAGE_BYTES);
-	return rc == 0 ? spare_leave(s->dir_fd, "saved", size) : rc;
+	return rc == 0 ? spare_leave(s->dir_fd, "saved", next_size(s)) : rc;
 }
 
 /* Written through the descriptor that has its lock: whatever keeps a file from being renamed, this one is open. */

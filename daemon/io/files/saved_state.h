@@ -4,6 +4,13 @@
 
 #include "io/files/saved_file.h"
 
+/* A run of the memory for the core, and where it is in the file. */
+struct saved_piece {
+	char *at;
+	size_t bytes;
+	uint64_t from;
+};
+
 struct saved {
 	int fd; /* locked */
 	int dir_fd;
@@ -15,11 +22,11 @@ struct saved {
 	struct saved_file *file; /* up to the memory */
 	uint64_t size;           /* of all */
 	struct saved_conn *conns;
-	struct {
-		void *at;
-		size_t bytes;
-	} *more; /* the pieces of the memory */
+	struct saved_piece *more; /* all of the memory */
 	size_t more_count;
+	struct saved_piece *holes; /* of it: what was given back */
+	size_t hole_count;
+	uint64_t hole_bytes;
 	/* Of the session that was the earlier daemon's last. */
 	int64_t held_session;
 	struct saved_conn *held;

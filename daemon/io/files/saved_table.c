@@ -135,9 +135,46 @@ void *saved_grow(struct saved *s, size_t bytes)
 	if (at == MAP_FAILED)
 		return NULL;
 	s->more = mem_resize(s->more, (s->more_count + 1) * sizeof(*s->more));
-	s->more[s->more_count].at = at;
-	s->more[s->more_count++].bytes = more;
+	s->more[s->more_count++] = (struct saved_piece){ at, more, s->size };
 	s->size += more;
 	__atomic_store_n(&s->file->memory_bytes, s->file->memory_bytes + more, __ATOMIC_RELEASE);
 	return at;
+}
+
+static uint64_t place_of(const struct saved *s, const char *memory)
+{
+	const struct saved_piece *p = s->more;
+
+	while (memory < p->at || memory >= p->at + p->bytes)
+		p++;
+	return p->from + (uint64_t)(memory - p->at);
+}
+
+void saved_give_back(struct saved *s, void *memory, size_t bytes)
+{
+	struct saved_piece hole = { memory, bytes, place_of(s, memory) };
+
+	fallocate(s->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)hole.from, (off_t)bytes);
+	s->holes = mem_resize(s->holes, (s->hole_count + 1) * sizeof(*s->holes));
+	s->holes[s->hole_count++] = hole;
+	s->hole_bytes += bytes;
+}
+
+/* Where the kernel cannot make its pages at once, each is made when it is written first. */
+void *saved_refill(struct saved *s, size_t *ret_bytes)
+{
+	struct saved_piece hole;
+
+	errno = 0;
+	if (!s->hole_count)
+		return NULL;
+	hole = s->holes[s->hole_count - 1];
+	errno = posix_fallocate(s->fd, (off_t)hole.from, (off_t)hole.bytes);
+	if (errno)
+		return NULL;
+	madvise(hole.at, hole.bytes, MADV_POPULATE_WRITE);
+	s->hole_count--;
+	s->hole_bytes -= hole.bytes;
+	*ret_bytes = hole.bytes;
+	return hole.at;
 }

@@ -149,10 +149,30 @@ int spare_publish(int dir_fd, const char *of, bool taken)
 	return renameat(dir_fd, n.new, dir_fd, of) < 0 ? -errno : 0;
 }
 
+/* One that was a file that counts may have holes: what is behind the end fills them. */
+static int fill(int fd, uint64_t bytes)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) == 0 && (uint64_t)st.st_size > bytes && (uint64_t)st.st_blocks * BLOCK < (uint64_t)st.st_size &&
+	    ftruncate(fd, (off_t)bytes) < 0) {
+		int rc = -errno;
+
+		close(fd);
+		return rc;
+	}
+	return with_room(fd, 0600, bytes);
+}
+
+static int open_spare(int dir_fd, const struct names *n, int flags)
+{
+	return openat(dir_fd, n->spare, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
+}
+
 int spare_leave(int dir_fd, const char *of, uint64_t bytes)
 {
 	const struct names n = name(of);
-	int fd = openat(dir_fd, n.spare, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	int fd = open_spare(dir_fd, &n, O_CREAT);
 	off_t size;
 
 	if (fd < 0)
@@ -162,9 +182,26 @@ int spare_leave(int dir_fd, const char *of, uint64_t bytes)
 		close(fd);
 		return (int)size;
 	}
-	fd = with_room(fd, 0600, bytes);
+	fd = fill(fd, bytes);
 	if (fd < 0)
 		return fd;
 	close(fd);
 	return 0;
+}
+
+bool spare_cut(int dir_fd, const char *of, uint64_t bytes, uint64_t piece)
+{
+	const struct names n = name(of);
+	int fd = open_spare(dir_fd, &n, 0);
+	off_t size = fd < 0 ? -1 : check(fd);
+	bool cut = false;
+
+	if (size > 0 && (uint64_t)size > bytes) {
+		uint64_t rest = (uint64_t)size - bytes < piece ? bytes : (uint64_t)size - piece;
+
+		cut = ftruncate(fd, (off_t)rest) == 0;
+	}
+	if (fd >= 0)
+		close(fd);
+	return cut;
 }

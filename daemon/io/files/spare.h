@@ -22,5 +22,7 @@
 int spare_open(int dir_fd, const char *name, mode_t mode, uint64_t bytes, bool may_take, bool *ret_taken);
 /* <name>.new is complete: it gets its name. What had it becomes the spare, if that was taken. 0 or -errno. */
 int spare_publish(int dir_fd, const char *name, bool taken);
-/* Leaves a spare of that size. 0 or -errno; then it may be smaller, or there may be none. */
+/* Leaves a spare of that size at least. 0 or -errno; then it may be smaller, or there may be none. */
 int spare_leave(int dir_fd, const char *name, uint64_t bytes);
+/* Takes at most `piece` bytes off a spare that has more than `bytes`. False: it has not, or that cannot be. */
+bool spare_cut(int dir_fd, const char *name, uint64_t bytes, uint64_t piece);
