@@ -24,10 +24,8 @@ static void begin(struct fixture *f, uint32_t conn, struct slice unit, size_t gr
 			 });
 }
 
-static int setup(void **state)
+static int begin_all(struct fixture *f, void **state)
 {
-	struct fixture *f = fixture_new(true);
-
 	f->plain = true;
 	fixture_setup(f, 0, state);
 	next = f->conf;
@@ -36,6 +34,19 @@ static int setup(void **state)
 	begin(f, 2, SLICE(""), 1);
 	fixture_connect_as(f, OPERATOR, 0, SLICE(""), true);
 	return 0;
+}
+
+static int setup(void **state)
+{
+	return begin_all(fixture_new(true), state);
+}
+
+static int setup_pieces(void **state)
+{
+	struct fixture *f = fixture_new(true);
+
+	f->conf.all_in_pieces = true;
+	return begin_all(f, state);
 }
 
 static void free_rules(void)
@@ -368,6 +379,35 @@ static void an_operator_asks_what_applies(void **state)
 #undef TEST
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+/* Whatever was put together before: what the answer shows is what may be looked at when it is given. */
+static void a_list_in_pieces_goes_by_the_rules_of_its_end(void **state)
+{
+	static const char words[] = "LOCKS * ALL";
+	struct fixture *f = *state;
+	int reloads = 0;
+	bool shown = false;
+
+	fixture_ask(f, 1, "LOCK a DATA secret");
+	fixture_ask(f, 1, "LOCK b DATA secret");
+	for (int before = 0; !shown; before++) {
+		RELOADED("allow * * look");
+		fixture_ask(f, 0, words);
+		for (int i = 0; i < before && broker_has_work(f->broker); i++)
+			fixture_simple(f, EVENT_TIME, 0);
+		shown = f->replies[0].len > 0;
+		if (!shown) {
+			RELOADED("deny * * look");
+			reloads++;
+		}
+		while (broker_has_work(f->broker))
+			fixture_simple(f, EVENT_TIME, 0);
+		assert_true(memmem(f->replies[0].data, f->replies[0].len, "locks\r\n*2\r\n", 11));
+		assert_int_equal(memmem(f->replies[0].data, f->replies[0].len, "secret", 6) != NULL, shown);
+		bytes_clear(&f->replies[0]);
+	}
+	assert_true(reloads > 4);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -385,6 +425,7 @@ int main(void)
 		TEST(an_observer_is_told_the_leader_without_data),
 		TEST(a_cycle_does_not_tell_the_process_that_may_not_be_seen),
 		TEST(asking_holders_is_for_their_user_and_whom_a_rule_allows),
+		TEST_IN(a_list_in_pieces_goes_by_the_rules_of_its_end, setup_pieces),
 		TEST(audits_are_for_operators),
 		TEST(an_operator_asks_what_applies),
 	};

@@ -171,6 +171,37 @@ static void a_slow_reader_is_told_the_latest(void **state)
 	fixture_say(f, 1, "UNOBSERVE a", ":0");
 }
 
+/* What one has not read is its own: who has read is not told the same again, however often it is looked. */
+static void who_has_read_is_told_nothing_because_another_has_not(void **state)
+{
+	struct fixture *f = *state;
+
+	observe(f, other);
+	fixture_say(f, 1, "OBSERVE a", "+OK");
+	fixture_say(f, 2, "OBSERVE a", "+OK");
+	fixture_answer_get(f, 70, 9, of_beta);
+	fixture_expect_push(f, 0, ">5 $6 leader $1 a :71680 $4 beta $11 10.0.0.2:80");
+	fixture_say(f, 1, "EVENTS", "*5 $6 leader $1 a :71680 $4 beta $11 10.0.0.2:80");
+	for (int look = 0; look < 2; look++) {
+		fixture_watch(f, ZK_WATCH_CHILDREN, "/lb/a");
+		fixture_answer_list(f, 1, 2, (const char *[]){ other, second });
+		fixture_answer_get(f, 70, 9, of_beta);
+		fixture_expect_push(f, 0, "");
+		fixture_say(f, 1, "EVENTS WAIT 0", "*-1");
+	}
+	/* Nor one that goes and comes back while nobody reads; who has read nothing is told it once. */
+	fixture_watch(f, ZK_WATCH_CHILDREN, "/lb/a");
+	fixture_answer_list(f, 1, 0, NULL);
+	fixture_expect_push(f, 0, ">5 $6 leader $1 a :0 $0  $0");
+	fixture_watch(f, ZK_WATCH_CHILDREN, "/lb/a");
+	fixture_answer_list(f, 1, 1, (const char *[]){ other });
+	fixture_answer_get(f, 70, 9, of_beta);
+	fixture_expect_push(f, 0, ">5 $6 leader $1 a :71680 $4 beta $11 10.0.0.2:80");
+	fixture_say(f, 1, "EVENTS WAIT 0", "*-1");
+	fixture_say(f, 2, "EVENTS WAIT 0", "*5 $6 leader $1 a :71680 $4 beta $11 10.0.0.2:80");
+	fixture_say(f, 2, "EVENTS WAIT 0", "*-1");
+}
+
 static void observers_are_limited(void **state)
 {
 	struct fixture *f = *state;
@@ -219,6 +250,7 @@ int main(void)
 		TEST(who_observes_again_is_not_told_that_an_earlier_time_is_over),
 		TEST(a_reconnection_is_followed_by_a_look),
 		TEST(a_slow_reader_is_told_the_latest),
+		TEST(who_has_read_is_told_nothing_because_another_has_not),
 		TEST(observers_are_limited),
 		ALONE(standalone_elections_tell_their_observers),
 	};
