@@ -3,11 +3,13 @@
 #include <stdio.h>
 
 #include "claim_fixture.h"
+#include "core/claim/look.h"
 #include "core/state.h"
 
 /* Of two more hosts: between foreign_low and ours, and a reader before all. */
 static const char between[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b12-__WRIT__0000000004";
 static const char reader_low[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b13-__READ__0000000001";
+static const char writer_by_hand[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b14-__WRIT__0000000002";
 /* Of a broker, which may be idle. */
 static const char idle_low[] = "_c_2000abcd-ef01-8234-8500-000000000001-__WRIT__0000000003";
 static const char holder_data[] = "1\nhost=beta\npid=42\nmode=exclusive\ntoken=71680\nholders=1\n";
@@ -116,6 +118,48 @@ static void lists_until_its_own_znode_was_read(void **state)
 	expect_list(f);
 	fixture_answer_list(f, 1, 1, (const char *[]){ name });
 	fixture_expect(f, 0, ":78848");
+	fixture_no_op(f);
+}
+
+/* Every tenth look is a list. */
+static void look_until_it_lists(struct fixture *f, const char *name, const char *before)
+{
+	for (int64_t began = f->now_ns; f->now_ns - began < LOOKS_MAX * 31000 * MS;) {
+		fixture_pass(f, 100);
+		fixture_answer_beats(f);
+		if (!fixture_is_open(f))
+			continue;
+		if (fixture_oldest(f)->effect.type == EFFECT_ZK_LIST)
+			return;
+		fixture_op(f, EFFECT_ZK_GET, name);
+		fixture_answer_get(f, 77, SESSION, "");
+		fixture_op(f, EFFECT_ZK_GET, before);
+		fixture_answer_get(f, 70, BETA, "");
+	}
+	fail();
+}
+
+/*
+ * A list that was under way shows another one instead of the predecessor that is being read: a znode that was made by
+ * hand with an older number. That the former predecessor is gone says nothing of this one.
+ */
+static void waits_for_the_one_that_a_list_shows_when_the_one_before_that_is_gone(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	is_second(f, name);
+	look_until_it_lists(f, name, foreign_low);
+	fixture_watch_contender(f, ZK_WATCH_CHANGED, foreign_low);
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
+	fixture_answer_list(f, 1, 2, (const char *[]){ name, writer_by_hand });
+	fixture_op(f, EFFECT_ZK_GET, foreign_low);
+	fixture_answer(f, ZK_NONODE);
+	fixture_expect(f, 0, "");
+	answer_before(f, writer_by_hand);
+	fixture_watch_contender(f, ZK_WATCH_DELETED, writer_by_hand);
+	fixture_expect(f, 0, ":78848");
+	fixture_no_op(f);
 }
 
 static void lists_after_its_znode_was_written_until_it_is_watched_again(void **state)
@@ -327,6 +371,7 @@ int main(void)
 		TEST(holds_when_the_one_before_is_gone_at_the_read),
 		TEST(is_told_when_its_znode_is_deleted_then),
 		TEST(lists_until_its_own_znode_was_read),
+		TEST(waits_for_the_one_that_a_list_shows_when_the_one_before_that_is_gone),
 		TEST(lists_after_its_znode_was_written_until_it_is_watched_again),
 		TEST(lists_when_its_own_znode_went_first),
 		TEST(lists_when_its_own_znode_is_another_ones),

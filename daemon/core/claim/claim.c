@@ -362,6 +362,7 @@ void claim_suspended(struct claim *c)
 void claim_forget_pred(struct claim *c)
 {
 	bytes_clear(&c->pred);
+	c->pred_op = 0;
 	c->pred_watch = c->contested = c->in_use = c->second = c->next_listed = false;
 	c->other_kind = NULL;
 }
@@ -533,13 +534,14 @@ static void pred_answered(struct claim *c, const struct event *event)
 {
 	enum zk_code code = event->zk_answered.code;
 
-	if (c->state != CLAIM_WAITING)
+	/* A list may have shown another predecessor since, or none: that this one is gone does not make the claim first. */
+	if (c->state != CLAIM_WAITING || event->zk_answered.op != c->pred_op)
 		return;
 	if (code == ZK_NONODE) {
 		claim_pred_gone(c);
 	} else if (code == ZK_OK) {
 		c->other_kind = holder_other_kind(c->directory->kind, event->zk_answered.data);
-		if (event->zk_answered.op == c->pred_op && c->pred_watch) {
+		if (c->pred_watch) {
 			seen_read(c, event->zk_answered.data);
 			second_read(c, event->zk_answered.data);
 		}

@@ -60,7 +60,7 @@ struct claim {
 	int64_t look_ns, looked_ns; /* WAITING, listed: the next look; HELD: when a list last showed who is behind it */
 	int64_t taken_ns;  /* WAITING: from then on another host's claim before it counts as held; 0: none was listed */
 	struct bytes pred; /* WAITING and listed: the predecessor's name; */
-	uint64_t pred_op;  /* and the latest operation that read its data. From here on, HELD: the grants made on it */
+	uint64_t pred_op;  /* and the latest operation that read its data, or 0. From here on, HELD: the grants made on it */
 	bool granted, follows, salvaged; /* or: proclaimed; took over from number `followed` (rollover.h); of a killed process */
 	enum mode granted_mode; /* of the last grant, before any downgrade: its token fences that, too */
 	int64_t held_ns, granted_ns; /* when it became HELD (before: when it joined); when the first of its grants was made */
