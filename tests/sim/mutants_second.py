@@ -17,8 +17,8 @@ SECOND = [
          "\t\tif (type != ZK_WATCH_DELETED)\n\t\t\tc->own_watch = CLAIM_UNSET; /* used up;")], 3000, "operator"),
     ("second: its own watch outlives the connection", [
         ("\tc->own_watch = CLAIM_UNSET;\n\tc->leave_op = 0;", "\tc->leave_op = 0;")], 3000, "operator"),
-    ("second: the data of a holder before it are taken for a list", [
-        ("\tc->next_listed = true;\n\tdirectory_list(d, false);", "\tc->second = true;")], 5000, "kills, operator"),
+    ("second: it is when the one before its predecessor goes", [
+        ("\tif (type == ZK_WATCH_DELETED)\n\t\tlist(c);", "\tif (type == ZK_WATCH_DELETED)\n\t\tc->second = true;")], 5000, "operator"),
     ("second: a znode of its host before it need not be gone", [
         ("c == d->claim && TAILQ_EMPTY(&d->leaving);", "c == d->claim;")], 5000),
     ("second: next is, too", [

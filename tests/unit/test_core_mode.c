@@ -188,6 +188,9 @@ static void a_reader_watches_the_nearest_earlier_writer_only(void **state)
 	fixture_answer_list(f, 1, 6,
 			    (const char *[]){ writer_high, name, reader_low2, writer_low, reader_low, writer_low2 });
 	fixture_expect(f, 0, "");
+	fixture_refuse_own(f);
+	assert_true(fixture_op(f, EFFECT_ZK_GET, writer_low)->effect.watch); /* second.h */
+	fixture_answer_get(f, 69, 9, "1\nhost=gamma\n");
 	assert_true(fixture_op(f, EFFECT_ZK_GET, writer_low2)->effect.watch);
 	fixture_answer_get(f, 70, 9, "1\nhost=beta\n");
 	fixture_no_op(f);

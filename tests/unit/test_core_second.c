@@ -10,9 +10,10 @@
 static const char between[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b12-__WRIT__0000000004";
 static const char reader_low[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b13-__READ__0000000001";
 static const char writer_by_hand[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b14-__WRIT__0000000002";
+/* Of our session, and no claim knows it. */
+static const char orphan_low[] = "_c_1000abcd-ef01-8234-8500-0000000fffff-__WRIT__0000000001";
 /* Of a broker, which may be idle. */
 static const char idle_low[] = "_c_2000abcd-ef01-8234-8500-000000000001-__WRIT__0000000003";
-static const char holder_data[] = "1\nhost=beta\npid=42\nmode=exclusive\ntoken=71680\nholders=1\n";
 
 static int setup(void **state)
 {
@@ -40,7 +41,7 @@ static void expect_list(struct fixture *f)
 /* 0 asks, and a list shows `before` and the claim: number 5. */
 static void ask_behind(struct fixture *f, const char *words, size_t count, const char *const *before, char name[128])
 {
-	const char *children[4] = { name };
+	const char *children[5] = { name };
 
 	for (size_t i = 0; i < count; i++)
 		children[i + 1] = before[i];
@@ -188,8 +189,6 @@ static void lists_when_its_own_znode_went_first(void **state)
 	fixture_answer_list(f, 1, 0, NULL);
 	fixture_op(f, EFFECT_ZK_GET, name);
 	fixture_answer(f, ZK_NONODE);
-	fixture_op(f, EFFECT_ZK_LIST, "/lb/a"); /* of before the next claim */
-	fixture_answer_list(f, 1, 0, NULL);
 	fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
 	fixture_expect(f, 0, "");
 }
@@ -211,59 +210,120 @@ static void lists_when_its_own_znode_is_another_ones(void **state)
 	expect_list(f);
 }
 
+/* 0 waits behind foreign_low and `between`, and all three are watched. */
+static void is_third(struct fixture *f, char name[128])
+{
+	ask_behind(f, "LOCK a", 2, (const char *[]){ foreign_low, between }, name);
+	answer_own(f, name);
+	answer_before(f, foreign_low);
+	answer_before(f, between);
+	fixture_no_op(f);
+	fixture_expect(f, 0, "");
+}
+
 static void lists_where_more_were_before_it(void **state)
 {
 	struct fixture *f = *state;
 	char name[128];
 
-	ask_behind(f, "LOCK a", 2, (const char *[]){ foreign_low, between }, name);
-	answer_before(f, between);
-	fixture_no_op(f);
+	is_third(f, name);
 	fixture_watch_contender(f, ZK_WATCH_DELETED, between);
 	expect_list(f);
 	fixture_answer_list(f, 1, 2, (const char *[]){ name, foreign_low });
-	answer_own(f, name);
 	answer_before(f, foreign_low);
 	fixture_watch_contender(f, ZK_WATCH_DELETED, foreign_low);
 	fixture_expect(f, 0, ":78848");
 }
 
-/* The one before has come to hold it: who else is before is asked while that one works, and once. */
-static void learns_from_the_holders_data_that_it_is_next(void **state)
+/* The one before has its turn: who else is before is asked while that one works. */
+static void learns_that_it_is_second_when_the_one_before_its_predecessor_goes(void **state)
 {
 	struct fixture *f = *state;
 	char name[128];
 
-	ask_behind(f, "LOCK a", 2, (const char *[]){ foreign_low, between }, name);
-	answer_before(f, between);
-	fixture_watch_contender(f, ZK_WATCH_CHANGED, between);
-	fixture_op(f, EFFECT_ZK_GET, between);
-	fixture_answer_get(f, 70, BETA, holder_data);
+	is_third(f, name);
+	fixture_watch_contender(f, ZK_WATCH_DELETED, foreign_low);
 	expect_list(f);
 	fixture_answer_list(f, 1, 2, (const char *[]){ name, between });
-	answer_own(f, name);
+	fixture_no_op(f);
 	fixture_watch_contender(f, ZK_WATCH_DELETED, between);
 	fixture_expect(f, 0, ":78848");
 	fixture_no_op(f);
 }
 
-/* A znode that was made by hand may have an older number than the holder's. */
-static void does_not_take_the_holders_data_for_a_list(void **state)
+static void learns_it_when_that_one_is_gone_at_the_read(void **state)
 {
 	struct fixture *f = *state;
 	char name[128];
 
 	ask_behind(f, "LOCK a", 2, (const char *[]){ foreign_low, between }, name);
-	fixture_op(f, EFFECT_ZK_GET, between);
-	fixture_answer_get(f, 70, BETA, holder_data);
+	answer_own(f, name);
+	fixture_op(f, EFFECT_ZK_GET, foreign_low);
+	fixture_answer(f, ZK_NONODE);
+	answer_before(f, between);
 	expect_list(f);
-	fixture_answer_list(f, 1, 3, (const char *[]){ name, foreign_low, between });
-	fixture_watch_contender(f, ZK_WATCH_CHANGED, between);
-	fixture_op(f, EFFECT_ZK_GET, between);
-	fixture_answer_get(f, 70, BETA, holder_data);
+	fixture_answer_list(f, 1, 2, (const char *[]){ name, between });
 	fixture_no_op(f);
 	fixture_watch_contender(f, ZK_WATCH_DELETED, between);
+	fixture_expect(f, 0, ":78848");
+}
+
+static void watches_the_one_before_its_predecessor_again_after_it_was_written(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	is_third(f, name);
+	fixture_watch_contender(f, ZK_WATCH_CHANGED, foreign_low);
+	answer_before(f, foreign_low);
+	fixture_no_op(f);
+}
+
+/* Somebody is still before the predecessor: the one that was before that one is watched in its place. */
+static void is_not_second_because_the_one_before_its_predecessor_goes(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	ask_behind(f, "LOCK a", 3, (const char *[]){ writer_by_hand, foreign_low, between }, name);
+	answer_own(f, name);
+	answer_before(f, foreign_low);
+	answer_before(f, between);
+	fixture_watch_contender(f, ZK_WATCH_DELETED, foreign_low);
 	expect_list(f);
+	fixture_answer_list(f, 1, 3, (const char *[]){ name, writer_by_hand, between });
+	answer_before(f, writer_by_hand);
+	fixture_watch_contender(f, ZK_WATCH_DELETED, between);
+	expect_list(f);
+}
+
+/* Its answer comes behind what was told, so it shows that: one list is enough. */
+static void a_list_that_is_under_way_shows_that_the_predecessor_is_gone(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	is_third(f, name);
+	fixture_watch_contender(f, ZK_WATCH_DELETED, foreign_low);
+	fixture_watch_contender(f, ZK_WATCH_DELETED, between);
+	expect_list(f);
+	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	fixture_expect(f, 0, ":78848");
+	fixture_no_op(f);
+}
+
+/* An orphan of its own session goes by an answer. */
+static void does_not_watch_what_its_own_session_has_before_its_predecessor(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	ask_behind(f, "LOCK a", 2, (const char *[]){ orphan_low, foreign_low }, name);
+	fixture_op(f, EFFECT_ZK_DELETE, orphan_low);
+	fixture_answer(f, ZK_OK);
+	answer_own(f, name);
+	answer_before(f, foreign_low);
+	fixture_no_op(f);
 }
 
 static void a_reader_is_second_behind_one_writer(void **state)
@@ -290,8 +350,11 @@ static void a_writer_is_not_second_behind_a_reader_and_a_writer(void **state)
 	char name[128];
 
 	ask_behind(f, "LOCK a", 2, (const char *[]){ reader_low, foreign_low }, name);
+	answer_own(f, name);
+	answer_before(f, reader_low);
 	answer_before(f, foreign_low);
-	fixture_no_op(f);
+	fixture_watch_contender(f, ZK_WATCH_DELETED, foreign_low);
+	expect_list(f);
 }
 
 /* What this host has before it goes first, and its end is known by the answer. */
@@ -376,8 +439,12 @@ int main(void)
 		TEST(lists_when_its_own_znode_went_first),
 		TEST(lists_when_its_own_znode_is_another_ones),
 		TEST(lists_where_more_were_before_it),
-		TEST(learns_from_the_holders_data_that_it_is_next),
-		TEST(does_not_take_the_holders_data_for_a_list),
+		TEST(learns_that_it_is_second_when_the_one_before_its_predecessor_goes),
+		TEST(learns_it_when_that_one_is_gone_at_the_read),
+		TEST(watches_the_one_before_its_predecessor_again_after_it_was_written),
+		TEST(is_not_second_because_the_one_before_its_predecessor_goes),
+		TEST(a_list_that_is_under_way_shows_that_the_predecessor_is_gone),
+		TEST(does_not_watch_what_its_own_session_has_before_its_predecessor),
 		TEST(a_reader_is_second_behind_one_writer),
 		TEST(a_writer_is_not_second_behind_a_reader_and_a_writer),
 		TEST_IN(behind_its_host_and_another_it_is_second_once_its_host_is_gone, claim_setup_strict),

@@ -49,6 +49,8 @@ static size_t claim_watches(const struct claim *c)
 
 	if (c->pred_watch)
 		bytes += directory + c->pred.len + BUDGET_WATCH_OVERHEAD;
+	if (c->ahead_watch)
+		bytes += directory + c->ahead.len + BUDGET_WATCH_OVERHEAD;
 	if (c->own_watch != CLAIM_UNSET)
 		bytes += directory + strlen(c->name) + BUDGET_WATCH_OVERHEAD;
 	return bytes;

@@ -179,6 +179,7 @@ void claim_free(struct claim *c)
 	all->orphan_count -= c->orphan;
 	charge_give_back(&c->path, POOL_PATHS);
 	bytes_free(&c->pred);
+	bytes_free(&c->ahead);
 	mem_spare(&all->spare_claim, c);
 	directory_touch(d);
 }
@@ -242,6 +243,8 @@ static void claim_pred_gone(struct claim *c)
 		return;
 	}
 	claim_forget_pred(c);
+	if (directory_is_listed(d))
+		return;
 	/*
 	 * The claim's turn has probably come, and soon the broker must know whether somebody waits behind it. Any list
 	 * shows that. A watch would only show contenders that come later, and cost one more event in every hand-off.
@@ -363,7 +366,8 @@ void claim_forget_pred(struct claim *c)
 {
 	bytes_clear(&c->pred);
 	c->pred_op = 0;
-	c->pred_watch = c->contested = c->in_use = c->second = c->next_listed = false;
+	c->pred_watch = c->contested = c->in_use = false;
+	second_forget(c);
 	c->other_kind = NULL;
 }
 
@@ -400,8 +404,12 @@ void claim_watch_pred(struct claim *c)
 {
 	if (!c->pred.len || claim_before(c))
 		return;
-	if (second_wants_watch(c))
+	if (second_wants_own(c))
 		claim_watch_own(c); /* first: then it is known at a NONODE of the predecessor */
+	if (second_wants_ahead(c) && turn_may(c->directory, TURN_JOIN)) {
+		c->ahead_watch = true;
+		claim_read(c, OPERATION_WATCH_AHEAD, bytes_view(&c->ahead));
+	}
 	if (c->pred_watch || !turn_may(c->directory, TURN_JOIN))
 		return;
 	c->pred_watch = true;
@@ -541,10 +549,8 @@ static void pred_answered(struct claim *c, const struct event *event)
 		claim_pred_gone(c);
 	} else if (code == ZK_OK) {
 		c->other_kind = holder_other_kind(c->directory->kind, event->zk_answered.data);
-		if (c->pred_watch) {
+		if (c->pred_watch)
 			seen_read(c, event->zk_answered.data);
-			second_read(c, event->zk_answered.data);
-		}
 	} else if (code != ZK_UNKNOWN) {
 		/* No watch was set, so the directory is listed instead, after a pause each time. */
 		c->pred_watch = false;
@@ -638,6 +644,8 @@ void claim_watched(struct claim *c, enum zk_watch type, struct slice child)
 			claim_pred_gone(c);
 		else
 			c->pred_watch = false; /* used up; settling the lock sets it again */
+	} else {
+		second_watched(c, type, child);
 	}
 }
 
@@ -645,7 +653,8 @@ void claim_answered(struct claim *c, const struct operation *op, const struct ev
 {
 	static void (*const answered[OPERATION_KIND_COUNT])(struct claim * c, const struct event *event) = {
 		[OPERATION_JOIN] = join_answered,     [OPERATION_WATCH_PRED] = pred_answered,
-		[OPERATION_WATCH_OWN] = own_answered, [OPERATION_ADOPT] = adopt_answered,
+		[OPERATION_WATCH_OWN] = own_answered, [OPERATION_WATCH_AHEAD] = second_answered,
+		[OPERATION_ADOPT] = adopt_answered,
 		[OPERATION_LEAVE] = leave_answered,   [OPERATION_HOLDER] = NULL, /* the watch shows a deletion */
 	};
 

@@ -51,7 +51,7 @@ struct claim {
 	bool tried, says_held;  /* HELD: a list showed a try behind it; its data say held (or may, or its forerunner's) */
 	bool adopting, counted; /* UNSURE, salvaged: found, its owner is being read; SLOTS: a list showed it (facts.h) */
 	bool rivals; /* HELD, on this connection: a list showed that others wait; or none was sent (second.h) */
-	bool pred_watch, second, next_listed; /* WAITING: the predecessor is watched; the others: */
+	bool pred_watch, second, ahead_watch; /* WAITING: the predecessor is watched; the others: */
 	enum claim_watch own_watch;           /* second.h */
 	const char *other_kind;      /* WAITING: the kind as which its host uses the name; NULL: the same kind as ours */
 	uint8_t join_tries, looks;   /* looks, WAITING: reads since the last list (look.h) */
@@ -59,8 +59,8 @@ struct claim {
 	int64_t czxid, idle_ns; /* idle: it has had no grant since then */
 	int64_t look_ns, looked_ns; /* WAITING, listed: the next look; HELD: when a list last showed who is behind it */
 	int64_t taken_ns;  /* WAITING: from then on another host's claim before it counts as held; 0: none was listed */
-	struct bytes pred; /* WAITING and listed: the predecessor's name; */
-	uint64_t pred_op;  /* and the latest operation that read its data, or 0. From here on, HELD: the grants made on it */
+	struct bytes pred, ahead; /* WAITING and listed: the predecessor's name, and (second.h) of the one before it; */
+	uint64_t pred_op; /* and the latest operation that read its data, or 0. From here on, HELD: the grants made on it */
 	bool granted, follows, salvaged; /* or: proclaimed; took over from number `followed` (rollover.h); of a killed process */
 	enum mode granted_mode; /* of the last grant, before any downgrade: its token fences that, too */
 	int64_t held_ns, granted_ns; /* when it became HELD (before: when it joined); when the first of its grants was made */
@@ -86,7 +86,7 @@ void claim_send_delete(struct claim *c);      /* LEAVING: sends the delete, if i
 void claim_send_deletes(struct directory *d); /* for all that leave, as long as there is room; before anything else */
 void claim_suspended(struct claim *c);        /* the connection is lost: the outcome of open operations is unknown */
 void claim_held(struct claim *c);             /* entitled from now on */
-void claim_watch_pred(struct claim *c);  /* WAITING: watches its predecessor (unless that is ours), and its own if it pays */
+void claim_watch_pred(struct claim *c);  /* WAITING: watches its predecessor, unless that is ours; second.h */
 void claim_forget_pred(struct claim *c); /* the predecessor is not known any longer */
 void claim_watch_own(struct claim *c);
 /* After a reconnection: asks about its claims. False: it cannot now. `alone`: one is held here, and nobody is next. */
@@ -95,7 +95,7 @@ uint64_t claim_read(struct claim *c, enum operation_kind kind, struct slice name
 uint64_t claim_write(struct claim *c, enum operation_kind kind);                   /* writes its own znode */
 /* The watched znode of that name was deleted or written: the predecessor or the claim's own. */
 void claim_watched(struct claim *c, enum zk_watch type, struct slice child);
-/* Answers of JOIN, WATCH_PRED, WATCH_OWN, ADOPT, LEAVE and HOLDER. `c` is NULL when the claim is gone. */
+/* Answers of JOIN, WATCH_*, ADOPT, LEAVE and HOLDER. `c` is NULL when the claim is gone. */
 void claim_answered(struct claim *c, const struct operation *op, const struct event *event);
 void claim_adopt(struct claim *c, struct slice name); /* UNSURE, or salvaged: reads the owner of that znode */
 void claim_found(struct claim *c, struct slice name);      /* LEAVING: its create of unknown outcome made this znode */

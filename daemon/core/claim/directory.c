@@ -191,6 +191,11 @@ void directory_want_nothing(struct directory *d)
 	d->wanted = d->wanted_watch = false;
 }
 
+bool directory_is_listed(const struct directory *d)
+{
+	return d->wanted || operation_find(d->directories->ensemble, d->list_op);
+}
+
 bool directory_lists_after(const struct directory *d, uint64_t number)
 {
 	return d->wanted || d->list_op > number;

@@ -12,7 +12,6 @@
  *
  * A list with watch may be under way in each state (`watch_op`). While the watch is armed, one is sent when an operation of
  * our own will fire it: until then the older list stays true.
- *
  * Data (record.h): kind=<word>, flavour=<word>. A directory that another library made has neither, and stays as it is.
  */
 #pragma once
@@ -85,6 +84,7 @@ void directory_make(struct directory *d); /* creates it (names_take()), then rea
 void directory_list(struct directory *d, bool watch); /* when its turn comes; with `watch`, arms the children watch */
 void directory_list_wanted(struct directory *d);      /* lists it if that is wanted and its turn has come */
 void directory_want_nothing(struct directory *d);
+bool directory_is_listed(const struct directory *d); /* a list is under way: its answer shows what was told before it */
 bool directory_lists_after(const struct directory *d, uint64_t number); /* a list was sent after that one, or will be */
 void directory_arm(struct directory *d);            /* lists it with watch, unless that is done or under way */
 bool directory_watches(const struct directory *d);  /* there is a children watch, or one will be set */

@@ -18,7 +18,7 @@ static const struct slice *find_own(const struct claim *c, const struct own *own
 
 struct ahead {
 	bool any, writers;
-	struct contender nearest;
+	struct contender nearest, farther; /* farther: the nearest but one; without a name: there is none */
 	size_t others; /* those that no claim of the directory knows */
 };
 
@@ -30,6 +30,16 @@ static bool is_known(const struct directory *d, struct slice child)
 		if (own_is(child, c))
 			return true;
 	return false;
+}
+
+static void note_ahead(struct ahead *ahead, const struct contender *other)
+{
+	if (!ahead->any || contender_before(&ahead->nearest, other)) {
+		ahead->farther = ahead->nearest;
+		ahead->nearest = *other;
+	} else if (!ahead->farther.name.len || contender_before(&ahead->farther, other)) {
+		ahead->farther = *other;
+	}
 }
 
 /* The contenders before the claim that keep it from being entitled. */
@@ -46,8 +56,7 @@ static struct ahead find_ahead(const struct claim *c, const struct event *event)
 			continue;
 		if (!mode_conflicts(c->mode, other.mode))
 			continue;
-		if (!ahead.any || contender_before(&ahead.nearest, &other))
-			ahead.nearest = other;
+		note_ahead(&ahead, &other);
 		ahead.any = true;
 		ahead.others += !is_known(c->directory, other.name);
 		ahead.writers = ahead.writers || other.mode == MODE_EXCLUSIVE;
@@ -77,6 +86,7 @@ static void examine_waiting(struct claim *c, const struct event *event)
 		bytes_slice(&c->pred, ahead.nearest.name);
 	}
 	c->second = ahead.others == 1 && !directory_is_ours(c->directory, ahead.nearest.name);
+	second_listed(c, directory_is_ours(c->directory, ahead.farther.name) ? (struct slice){ 0 } : ahead.farther.name);
 	seen_listed(c, &ahead.nearest, event);
 }
 

@@ -3,11 +3,9 @@
  * A waiting claim that is second in line holds at once when its predecessor goes, without a list, if two facts were shown
  * on this connection. They are forgotten with it, and so at a hand-over and a kill:
  *
- *   second    | no other host's contender is before it but | a list showed that. One is sent when the data of the
- *             |   its predecessor: later ones are behind   |   predecessor say that it holds the lock: the data alone do
- *             |                                            |   not prove it, for a znode may be made again by hand with an
- *             |                                            |   older number. Left by: another list, another predecessor
- *   own_watch | STANDS: its znode existed when that watch  | UNSET -> ASKED: it is second; ASKED -> STANDS: answered;
+ *   second    | no other host's contender is before it but | a list showed that. Left by: another list, another
+ *             |   its predecessor: later ones are behind   |   predecessor
+ *   own_watch | STANDS: its znode existed when that watch  | UNSET -> ASKED: it waits; ASKED -> STANDS: answered;
  *             |   was answered, and nothing has happened   |   CHANGED, DELETED -> UNSET: that used the watch up, and what
  *             |   to it since                              |   comes then would not be told
  *
@@ -16,12 +14,17 @@
  * the own znode must come first: a watch that an earlier claim set on the same predecessor may still stand, and reports its
  * end before that.
  *
+ * A claim farther back also watches the one before its predecessor, `ahead`. When that one goes, it is the predecessor's
+ * turn, and a list that shows the claim second is not on the way of the hand-off. That `ahead` is gone does not prove it:
+ * more may have been before.
+ *
  * In all other cases a list decides. Nobody has looked who waits behind a claim that held at once: somebody may (`rivals`).
  */
 #pragma once
 
 #include <stdbool.h>
 
+#include "core/port/event.h"
 #include "protocol/slice.h"
 
 struct claim;
@@ -31,7 +34,12 @@ enum claim_watch { CLAIM_UNSET, CLAIM_ASKED, CLAIM_STANDS };
 
 /* WAITING: its predecessor is gone, and it is first now. */
 bool second_is_first(const struct claim *c);
-/* WAITING: its own znode is to be watched, which is not done yet. */
-bool second_wants_watch(const struct claim *c);
-/* The data of its predecessor were read: lists the directory if they say that it is next. */
-void second_read(struct claim *c, struct slice data);
+/* WAITING: a list has shown who is before its predecessor; empty: no other host's. */
+void second_listed(struct claim *c, struct slice ahead);
+/* WAITING: its own znode, or the one before its predecessor, is to be watched, which is not done yet. */
+bool second_wants_own(const struct claim *c);
+bool second_wants_ahead(const struct claim *c);
+/* The watched znode of that name was deleted or written; the answer of WATCH_AHEAD. */
+void second_watched(struct claim *c, enum zk_watch type, struct slice child);
+void second_answered(struct claim *c, const struct event *event);
+void second_forget(struct claim *c); /* who is before it is not known any longer */

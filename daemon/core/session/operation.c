@@ -75,7 +75,8 @@ static const struct effect *emit(struct ensemble *zk, enum effect_type type, con
 	e->exact = request->exact;
 	e->version = request->version;
 	e->watch = request->op.watch || request->op.kind == OPERATION_WATCH_PRED ||
-		   request->op.kind == OPERATION_WATCH_OWN || request->op.kind == OPERATION_SEMAPHORE_GET;
+		   request->op.kind == OPERATION_WATCH_OWN || request->op.kind == OPERATION_WATCH_AHEAD ||
+		   request->op.kind == OPERATION_SEMAPHORE_GET;
 	return e;
 }
 

@@ -16,7 +16,8 @@
 	X(LOOK_OWN, LOOK, "read a znode of") /* get a waiting claim's own znode (look.h), */ \
 	X(LOOK_PRED, LOOK, "read a znode of") /* and its predecessor */ \
 	X(WATCH_PRED, CLAIM, "read a znode of") /* get and watch the predecessor that a claim waits for */ \
-	X(WATCH_OWN, CLAIM, "read a znode of") /* get and watch a held claim's own znode */ \
+	X(WATCH_OWN, CLAIM, "read a znode of") /* get and watch a claim's own znode */ \
+	X(WATCH_AHEAD, CLAIM, "read a znode of") /* get and watch the one before that predecessor (second.h) */ \
 	X(ADOPT, CLAIM, "read a znode of") /* get a znode that a create of unknown outcome left */ \
 	X(LEAVE, CLAIM, "delete a znode of") /* delete a claim's znode */ \
 	X(HOLDER, CLAIM, "describe a holder in") /* set the data of a held claim's znode */ \

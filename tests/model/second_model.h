@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A model of the claim that is second in line (core/claim/second.h): one host with one connection to the server, which
+ * answers its requests and tells its watches in order; and others, who make and delete znodes whenever they like: other
+ * hosts, whatever rule they follow, and an operator who deletes and writes any znode. Everything is a state of bytes, of
+ * which the search tries every order of steps. The host's claims leave and join again, so that watches of earlier ones
+ * still stand; it has a claim behind its own held one; it connects anew.
+ *
+ * A rule is broken by name, so that a test can show that the search notices, and so what the rule is for.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* X(name, the scope that shows what it is for, what is done instead) */
+#define MODEL_RULES(X) \
+	X(MORE_BEFORE, PLAIN, "it counts as second although more are before it") \
+	X(NO_OWN_WATCH, PLAIN, "it does not watch its own znode") \
+	X(OWN_UNANSWERED, PLAIN, "its own watch need not be answered") \
+	X(OWN_AFTER_WRITTEN, PLAIN, "its own watch counts although its znode was written") \
+	X(OWN_AFTER_DELETED, PLAIN, "its own watch counts although its znode was deleted") \
+	X(OLD_CONNECTION, CONNECTIONS, "what was shown on an earlier connection counts") \
+	X(OWN_LEAVING, NEXT, "what its own host has before it need not be gone") \
+	X(OWN_HELD, NEXT, "the claim behind its host's held one is second, too") \
+	X(FORMER_PREDECESSOR, BY_HAND, "the end of a znode that was its predecessor counts") \
+	X(AHEAD_GONE, PLAIN, "it counts as second when the one before its predecessor goes")
+
+enum model_rule {
+#define X(name, scope, text) MODEL_##name,
+	MODEL_RULES(X)
+#undef X
+	MODEL_RULE_COUNT,
+	MODEL_WHOLE = MODEL_RULE_COUNT,
+};
+
+enum { NUMBERS = 5, QUEUE = 6, NOBODY = 0xff };
+
+/* What may happen in this search; every state of all of it at once would be too many. */
+struct model_scope {
+	enum model_rule broken;
+	uint8_t numbers, joins, writes, connections; /* znodes at most; the host's claims, writes, new connections of it */
+	uint8_t by_hand; /* znodes that have gone and are made again by hand */
+	bool next;       /* a claim behind a held one */
+};
+
+enum model_claim { NO_CLAIM, JOINING, WAITING, HELD, LEAVING };
+enum model_own { UNSET, ASKED, STANDS };
+
+/* Its kind is in the high byte; in the low one a number, or bits for the znodes that a list shows. */
+enum model_message { CREATE = 1, LIST, GET, DELETE, CREATED, LISTED, GOT, GOT_NONODE, GONE, DELETED, CHANGED };
+
+struct model_queue {
+	uint16_t at[QUEUE];
+	uint8_t count;
+};
+
+struct model {
+	/* The server: bits for znodes. Those that were first while they existed; those that a list has shown the host. */
+	uint8_t made, exists, ours, watched, was_first, shown;
+	uint8_t joins, writes, connections, by_hand; /* left */
+	/* The host's claims: the older one, HELD or LEAVING; and the one that waits. */
+	uint8_t old, old_number, state, number;
+	uint8_t second, pred, ahead, pred_watch, ahead_watch, own;
+	struct model_queue requests, answers;
+};
+
+struct model_walk {
+	const struct model_scope *scope;
+	/* A step that was made; `bad`: a sentence, if it did what must not be. */
+	void (*to)(struct model_walk *walk, const struct model *next, const char *step, const char *bad);
+};
+
+struct model second_model_start(const struct model_scope *scope);
+void second_model_steps(struct model_walk *walk, const struct model *m);
+/* NULL, or what is wrong with a state that is reached. */
+const char *second_model_bad(const struct model *m);
