@@ -2,6 +2,7 @@
 """Locks shared with other people's programs: Curator and kazoo, as Debian has them, on one path with lockbrokerd. Each
 flavour keeps out, and is kept out by, those it is named after; what does not fit together is shown as well."""
 
+import concurrent.futures
 import re
 
 import pytest
@@ -128,6 +129,55 @@ def test_a_thousand_rounds_each_and_never_two_at_once(place, tmp_path, flavour, 
     pair = [place.daemon(flavour, locks__handoff_max=1, locks__linger_ms=0) for _ in range(2)]
     ours = [place.ours(d) for d in pair for _ in range(2)]
     Race(tmp_path / "witness", ROUNDS).run(ours=ours, theirs=theirs)
+    place.wait_children(0)
+
+
+# ---- second in line, among theirs ----
+
+
+def count(daemon, what):
+    return int(daemon.info()[what])
+
+
+@pytest.mark.parametrize("flavour, kind", STOCK_WRITERS, ids=ids(STOCK_WRITERS))
+def test_who_is_second_behind_one_of_theirs_needs_no_list(place, flavour, kind):
+    """What they release is ours at once: we know both znodes. And they follow us as ever."""
+    daemon = place.daemon(flavour, locks__linger_ms=0)
+    theirs, ours = place.theirs(kind), place.ours(daemon)
+    assert theirs.try_for(20000)
+    for i in range(20):
+        before = count(daemon, "zk_reads_total")
+        place.queue(ours.ask)
+        # The list that comes with the join, our znode, theirs; the first time the directory's data as well.
+        harness.wait_until(lambda: count(daemon, "zk_reads_total") >= before + 3 + (i == 0), "it to read both znodes")
+        harness.wait_until(lambda: count(daemon, "operations") == 0, "the answers")
+        theirs.release()
+        assert ours.served()
+        assert count(daemon, "successions_total") == i + 1
+        place.queue(theirs.ask)
+        ours.release()
+        assert theirs.served()
+    theirs.release()
+
+
+@pytest.mark.parametrize("flavour, kind", STOCK_WRITERS, ids=ids(STOCK_WRITERS))
+def test_no_update_is_lost_among_two_hosts_and_one_of_theirs(place, tmp_path, flavour, kind):
+    """Each reads a number from a file and writes one more, under the lock."""
+    rounds, number = 150, tmp_path / "number"
+    number.write_text("0")
+    theirs = place.theirs(kind)
+    contenders = [theirs, *(place.ours(place.daemon(flavour, locks__linger_ms=0, locks__handoff_max=0)) for _ in range(2))]
+
+    def run(contender):
+        for _ in range(rounds):
+            assert contender.try_for(harness.PATIENCE * 1000)
+            number.write_text(str(int(number.read_text()) + 1))
+            contender.release()
+
+    with concurrent.futures.ThreadPoolExecutor(len(contenders)) as pool:
+        for done in [pool.submit(run, c) for c in contenders]:
+            done.result()
+    assert int(number.read_text()) == rounds * len(contenders)
     place.wait_children(0)
 
 
