@@ -139,7 +139,7 @@ void letters_created(struct host *h, struct slice path, struct slice data)
 {
 	const char *slash = memrchr(path.data, '/', path.len);
 
-	if (slice_is(record_get(data, "kind"), "value"))
+	if (slice_is(record_get(data, "kind"), "bearer"))
 		posted(h, (struct slice){ slash + 1, (size_t)(path.data + path.len - slash - 1) }, data);
 	else if (slice_is(record_get(data, "kind"), "answer") && record_get(data, "found").len)
 		answered(h, data);

@@ -579,8 +579,8 @@ MUTANTS = [
     ("a letter that was never answered stays in its box", [
         ("\t\tletter_withdraw(container_of(t, struct letter, timer));\n", "")], 3000),
     ("the mailbox is not watched again", [
-        ("\tif (h->inbox.state == INBOX_WATCHING)\n\t\tinbox_list(h);\n\telse",
-         "\tif (h->inbox.state == INBOX_WATCHING)\n\t\treturn true;\n\telse")], 1000),
+        ("\tif (h->inbox.state == INBOX_WATCHING) {\n\t\tinbox_list(h);\n",
+         "\tif (h->inbox.state == INBOX_WATCHING) {\n\t\treturn true;\n")], 1000),
     ("what comes while the mailbox is read is overlooked", [
         ("\tif (m->again) {", "\tif (false) {")], 5000),
     ("a mailbox that is gone is not made anew", [

@@ -173,7 +173,8 @@ static void what_names_no_value_acts_for_the_process_that_set_it(void **state)
 	fixture_say(
 		f, 4, "EXPIRE a 9",
 		"-DENIED a is held on this host, pid 50 (worker), for 0 ms: without its value only the process that has "
-		"set it may release or extend it");
+		"set it may release or extend it; which process asks could not be seen when it connected: show the value, "
+		"or connect again");
 	fixture_say(f, 1, "PEXPIRE a 4000", ":1");
 	fixture_say(f, 1, "PTTL a", ":4000");
 	fixture_say(f, 1, "EXPIRE a 9", ":1");
@@ -209,6 +210,20 @@ static void of_several_none_is_released_if_one_is_not_its_own(void **state)
 	assert_memory_equal(f->replies[0].data, "-DENIED b is held", 17);
 	bytes_clear(&f->replies[0]);
 	fixture_say(f, 0, "EXISTS a b", ":2");
+}
+
+/* As when there was no descriptor left to look at it. */
+static void who_could_not_be_seen_when_it_set_it_is_told_so(void **state)
+{
+	struct fixture *f = *state;
+
+	connect_process(f, 5, 1000, 50, 0);
+	fixture_say(f, 5, "SET a v1 NX PX 1000", "+OK");
+	fixture_say(
+		f, 0, "DEL a",
+		"-DENIED a is held on this host, pid 50 (worker), for 0 ms: without its value only the process that has "
+		"set it may release or extend it; which process that is could not be seen when it connected: show the value");
+	fixture_say(f, 0, "SET a v1 XX PX 9000", "+OK");
 }
 
 static void a_lock_of_a_connection_is_no_value_s(void **state)
@@ -530,6 +545,7 @@ int main(void)
 		ALONE(what_names_no_value_acts_for_the_process_that_set_it),
 		ALONE(who_is_not_known_has_set_nothing),
 		ALONE(of_several_none_is_released_if_one_is_not_its_own),
+		ALONE(who_could_not_be_seen_when_it_set_it_is_told_so),
 		ALONE(a_lock_of_a_connection_is_no_value_s),
 		ALONE(a_value_of_another_user_is_not_shown_and_not_taken),
 		ALONE(the_value_is_in_no_list_and_no_log),

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/sha256.h"
 #include "core/hosts/hosts.h"
 #include "core/state.h"
 #include "revocation_fixture.h"
@@ -13,8 +14,10 @@
 #define LEFT "EVALSHA 6484da7d58920897fdc22b7f9afd1a3d47524ea8 1 a v"
 #define RELEASE_EACH "EVALSHA 0f0f23b9048b36752b5be114f357ba083449f908 "
 #define EXTEND_ALL "EVALSHA ce46f80993d5dac20dd066eb301a4e37994bdbed "
-#define HASH_OF_V "4c94485e0c21ae6c41ce1dfe7b6bfaceea5ab68e40a2476f50208e526f506080"
-#define HASH_OF_W "50e721e49c013f00c62cf59f2163542a9d8df02464efeb615d31051b0fddc326"
+/* Of the salt and the value: "s:v", "s:w", and in the first letter of this host. */
+#define HASH_OF_V "6c030255aa090d4abd9d6f95e73f73258a9ca19204aeee8558d540a74100c9b3"
+#define HASH_OF_W "dab041928641bd0d1b57cdcdce7e89a5fd2f7264735a21f52b14069949fbc435"
+#define HASH_OF_FIRST "c91f4fdf743af1263d4828b3fb524a8bb6a50b36be94789862244201fdd7daf7"
 #define HELD "-UNAVAILABLE a is held by host beta, "
 #define NOTHING ": nothing was done there, so ask again"
 
@@ -92,14 +95,45 @@ static void a_release_goes_to_the_host_that_granted_it(void **state)
 	char id[128];
 
 	ask(f, 0, RELEASE);
-	assert_string_equal(letter_posted(f, id), "1\nkind=value\nfrom=alpha\nto=2000abcdef012345\nname=a\nact=release\n"
-						  "uid=1000\nsha256=" HASH_OF_V "\n");
+	assert_string_equal(letter_posted(f, id), "1\nkind=bearer\nfrom=alpha\nto=2000abcdef012345\nname=a\nact=release\n"
+						  "uid=1000\nsalt=1000abcdef012345-0000000000000001\nsha256=" HASH_OF_FIRST "\n");
 	answer_arrives(f, "another", "ours");
 	fixture_expect(f, 0, "");
 	answer_arrives(f, id, "ours");
 	fixture_expect(f, 0, ":1");
 	answer_arrives(f, id, "ours"); /* of nothing that is under way */
 	fixture_no_op(f);
+}
+
+static const char *line_of(const char *data, const char *key, char ret[128])
+{
+	const char *at = strstr(data, key);
+
+	assert_non_null(at);
+	snprintf(ret, 128, "%.*s", (int)strcspn(at, "\n"), at);
+	return ret;
+}
+
+/* Not even that it is the same value. */
+static void two_letters_about_one_value_have_nothing_in_common(void **state)
+{
+	struct fixture *f = *state;
+	char id[128], salts[2][128], hashes[2][128], text[160], hash[SHA256_HEX_CHARS + 1];
+	const char *data;
+
+	for (int i = 0; i < 2; i++) {
+		ask(f, 0, RELEASE);
+		data = letter_posted(f, id);
+		line_of(data, "salt=", salts[i]);
+		line_of(data, "sha256=", hashes[i]);
+		answer_arrives(f, id, "ours");
+		fixture_expect(f, 0, ":1");
+		snprintf(text, sizeof(text), "%s:v", salts[i] + strlen("salt="));
+		sha256_hex(slice_of(text), hash);
+		assert_string_equal(hashes[i] + strlen("sha256="), hash);
+	}
+	assert_string_not_equal(salts[0], salts[1]);
+	assert_string_not_equal(hashes[0], hashes[1]);
 }
 
 static void an_extension_says_how_long(void **state)
@@ -114,7 +148,7 @@ static void an_extension_says_how_long(void **state)
 		fixture_expect(f, 0, ":1");
 	}
 	ask(f, 0, "SET a v XX PX 70");
-	assert_non_null(strstr(letter_posted(f, id), "act=extend\nuid=1000\nsha256=" HASH_OF_V "\nms=70\nadd=0\nleased=0\n"));
+	assert_non_null(strstr(letter_posted(f, id), "\nms=70\nadd=0\nleased=0\n"));
 	answer_arrives(f, id, "ours");
 	fixture_expect(f, 0, "+OK");
 }
@@ -130,6 +164,23 @@ static void what_is_found_there_is_answered_as_redis_does(void **state)
 	found(f, "SET a v XX PX 70", "free", "$-1");
 	found(f, "SET a v XX PX 70", "theirs", "$-1");
 	found(f, RELEASE, "moved", HELD "whose session is over" NOTHING);
+	found(f, RELEASE, "moved\nlate=1", HELD "which had lost its connection to ZooKeeper" NOTHING);
+}
+
+/* The clock of the wall shows 100 s at the start. What another host has done until then was done. */
+static void an_instant_may_pass_while_another_host_is_asked(void **state)
+{
+	struct fixture *f = *state;
+	char id[128];
+
+	ask(f, 0, "SET a v XX PXAT 101000");
+	assert_non_null(strstr(letter_posted(f, id), "ms=1000\n"));
+	fixture_pass(f, 1500);
+	fixture_answer_beats(f);
+	answer_arrives(f, id, "ours");
+	fixture_expect(f, 0, "+OK");
+	fixture_ask(f, 0, "SET a v XX PXAT 101000");
+	assert_memory_equal(f->replies[0].data, "-ERR invalid expire time", 24);
 }
 
 static void pass_and_beat(struct fixture *f, int64_t ms)
@@ -337,11 +388,11 @@ static const char *request(const char *act, const char *more)
 {
 	static char data[512];
 
-	snprintf(data, sizeof(data), "1\nkind=value\nfrom=beta\nto=1000abcdef012345\nname=a\nact=%s\n%s", act, more);
+	snprintf(data, sizeof(data), "1\nkind=bearer\nfrom=beta\nto=1000abcdef012345\nname=a\nact=%s\n%s", act, more);
 	return data;
 }
 
-#define OF_V "uid=1000\nsha256=" HASH_OF_V "\n"
+#define OF_V "uid=1000\nsalt=s\nsha256=" HASH_OF_V "\n"
 
 static void answered(struct fixture *f, const char *with)
 {
@@ -383,9 +434,9 @@ static void it_is_released_for_who_shows_the_hash(void **state)
 
 	hold(f, 60000, name);
 	fixture_ask(f, 1, "LOCK a");
-	requested(f, request("release", "uid=1000\nsha256=" HASH_OF_W "\n"), "theirs");
-	requested(f, request("release", "uid=1001\nsha256=" HASH_OF_V "\n"), "theirs");
-	requested(f, request("release", "sha256=" HASH_OF_V "\n"), "theirs");
+	requested(f, request("release", "uid=1000\nsalt=s\nsha256=" HASH_OF_W "\n"), "theirs");
+	requested(f, request("release", "uid=1001\nsalt=s\nsha256=" HASH_OF_V "\n"), "theirs");
+	requested(f, request("release", "salt=s\nsha256=" HASH_OF_V "\n"), "theirs");
 	requested(f, request("release", "uid=1000\n"), "theirs");
 	requested(f, request("look", OF_V), "ours");
 	fixture_expect(f, 1, "");
@@ -423,7 +474,7 @@ static void it_is_extended_for_who_shows_the_hash(void **state)
 	fixture_say(f, 1, "PTTL a", ":6000");
 	requested(f, request("extend", OF_V "ms=500\n"), "ours");
 	fixture_say(f, 1, "PTTL a", ":500");
-	requested(f, request("extend", "uid=1000\nsha256=" HASH_OF_W "\nms=3000\n"), "theirs");
+	requested(f, request("extend", "uid=1000\nsalt=s\nsha256=" HASH_OF_W "\nms=3000\n"), "theirs");
 	requested(f, request("look", OF_V), "ours");
 	fixture_say(f, 1, "PTTL a", ":500");
 	/* A year is the most, and 500 ms are added to it. */
@@ -431,17 +482,80 @@ static void it_is_extended_for_who_shows_the_hash(void **state)
 	fixture_say(f, 1, "PTTL a", ":31536000000");
 }
 
+/* What else a new connection asks for is answered, as far as it was asked before: the lock is held under that znode. */
+static void until_mail(struct fixture *f, const char *name)
+{
+	while (!strstr(fixture_oldest(f)->path, ".mail"))
+		if (fixture_oldest(f)->effect.type == EFFECT_ZK_LIST)
+			fixture_answer_list(f, 1, 1, &name);
+		else if (fixture_oldest(f)->effect.type == EFFECT_ZK_GET)
+			fixture_answer_get(f, 77, SESSION, "");
+		else
+			fixture_answer(f, ZK_OK);
+}
+
+/* The letter is in the list that a new connection asks for, and it is answered like this. */
+static void reads(struct fixture *f, const char *name, const char *data, const char *found)
+{
+	until_mail(f, name);
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/.mail/alpha");
+	fixture_answer_list(f, 1, 1, (const char *[]){ letter });
+	until_mail(f, name);
+	fixture_op(f, EFFECT_ZK_GET, letter);
+	fixture_answer_get(f, 80, BETA, data);
+	fixture_op(f, EFFECT_ZK_DELETE, letter);
+	fixture_answer(f, ZK_OK);
+	until_mail(f, name);
+	answered(f, found);
+}
+
+/* Whoever sent it was told long ago that nobody knows; since then somebody has extended the lock here, by hand. */
+static void a_letter_that_stood_while_there_was_no_connection_changes_nothing(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	for (int extends = 0; extends < 2; extends++) {
+		if (!extends)
+			hold(f, 60000, name);
+		fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
+		fixture_pass(f, 6000);
+		fixture_say(f, 1, "SET a v XX PX 90000", "+OK");
+		fixture_zk_connected(f, SESSION);
+		reads(f, name, request(extends ? "extend" : "release", extends ? OF_V "ms=500\n" : OF_V), "moved\nlate=1");
+		fixture_say(f, 1, "PTTL a", ":90000");
+		fixture_pass(f, 1500);
+		fixture_answer_beats(f);
+	}
+	/* One that comes now is none. */
+	requested(f, request("look", OF_V), "ours");
+	requested(f, request("release", OF_V), "ours");
+}
+
+static void a_short_loss_of_the_connection_makes_no_letter_late(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	hold(f, 60000, name);
+	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
+	fixture_pass(f, 1000);
+	fixture_zk_connected(f, SESSION);
+	reads(f, name, request("extend", OF_V "ms=500\n"), "ours");
+	fixture_say(f, 1, "PTTL a", ":500");
+}
+
 static void what_is_no_request_is_dropped(void **state)
 {
 	struct fixture *f = *state;
 	char name[128];
 	const char *const garbage[] = {
-		"1\nkind=value\n",
-		"1\nkind=value\nfrom=beta\nto=1000abcdef012345\nname=a\nact=dance\nuid=1000\nsha256=" HASH_OF_V "\n",
-		"1\nkind=value\nfrom=../x\nto=1000abcdef012345\nname=a\nact=release\nuid=1000\nsha256=" HASH_OF_V "\n",
-		"1\nkind=value\nfrom=beta\nto=1000abcdef012345\nname=..\nact=release\nuid=1000\nsha256=" HASH_OF_V "\n",
-		"1\nkind=value\nfrom=beta\nto=1000abcdef012345\nname=a\nact=extend\nms=0\n" OF_V,
-		"1\nkind=value\nfrom=beta\nto=1000abcdef012345\nname=a\nact=extend\nms=31536000001\n" OF_V,
+		"1\nkind=bearer\n",
+		"1\nkind=bearer\nfrom=beta\nto=1000abcdef012345\nname=a\nact=dance\nuid=1000\nsalt=s\nsha256=" HASH_OF_V "\n",
+		"1\nkind=bearer\nfrom=../x\nto=1000abcdef012345\nname=a\nact=release\nuid=1000\nsalt=s\nsha256=" HASH_OF_V "\n",
+		"1\nkind=bearer\nfrom=beta\nto=1000abcdef012345\nname=..\nact=release\nuid=1000\nsalt=s\nsha256=" HASH_OF_V "\n",
+		"1\nkind=bearer\nfrom=beta\nto=1000abcdef012345\nname=a\nact=extend\nms=0\n" OF_V,
+		"1\nkind=bearer\nfrom=beta\nto=1000abcdef012345\nname=a\nact=extend\nms=31536000001\n" OF_V,
 		"1\nkind=answer\nre=x\nfound=lost\n",
 	};
 
@@ -454,7 +568,7 @@ static void what_is_no_request_is_dropped(void **state)
 		assert_int_equal(f->broker->env.stats.mail_ignored_total, ignored + 1);
 	}
 	/* A former life of this host was meant. */
-	requested(f, "1\nkind=value\nfrom=beta\nto=1000abcdef012346\nname=a\nact=release\n" OF_V, "moved");
+	requested(f, "1\nkind=bearer\nfrom=beta\nto=1000abcdef012346\nname=a\nact=release\n" OF_V, "moved");
 	/* Another daemon, or nobody, has the letter. */
 	letter_arrives(f, letter, request("release", OF_V), ZK_NONODE);
 	letter_arrives(f, letter, request("release", OF_V), ZK_REFUSED);
@@ -508,8 +622,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_release_goes_to_the_host_that_granted_it),
+		TEST(two_letters_about_one_value_have_nothing_in_common),
 		TEST(an_extension_says_how_long),
 		TEST(what_is_found_there_is_answered_as_redis_does),
+		TEST(an_instant_may_pass_while_another_host_is_asked),
 		TEST(a_host_that_does_not_answer_is_unavailable),
 		TEST(a_late_answer_counts),
 		TEST(a_host_that_cannot_be_asked_is_unavailable),
@@ -522,6 +638,8 @@ int main(void)
 		TEST(it_is_released_for_who_shows_the_hash),
 		TEST(what_is_not_held_here_is_free),
 		TEST(it_is_extended_for_who_shows_the_hash),
+		TEST(a_letter_that_stood_while_there_was_no_connection_changes_nothing),
+		TEST(a_short_loss_of_the_connection_makes_no_letter_late),
 		TEST(what_is_no_request_is_dropped),
 		TEST_IN(what_cannot_be_answered_is_not_done, setup_shared),
 	};

@@ -319,6 +319,20 @@ static void a_place_ends_as_any_wait_and_any_grant(void **state)
 	assert_int_equal(f->broker->locks.bearer_count, 1);
 }
 
+/* It is granted to nobody any longer, and the session need not be left to time out for it. */
+static void a_stop_ends_a_kept_turn(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "SET a v1 NX PX 60000", "+OK");
+	refused_twice(f, 1, "SET a v2 NX PX 60000");
+	fixture_say(f, 0, "DEL a", ":1");
+	assert_int_equal(f->broker->locks.bearers_hold, 1);
+	fixture_simple(f, EVENT_STOP, 0);
+	assert_int_equal(f->broker->locks.bearer_count, 0);
+	assert_int_equal(f->stopped, 2);
+}
+
 /* ---- with ZooKeeper ---- */
 
 /* How many operations of that type are open; all are answered as a directory with a contender of another host. */
@@ -391,6 +405,7 @@ int main(void)
 		ALONE(a_note_is_charged_for_its_second),
 		ALONE(a_hand_over_keeps_places_turns_and_what_was_asked_once),
 		ALONE(a_place_ends_as_any_wait_and_any_grant),
+		ALONE(a_stop_ends_a_kept_turn),
 		TEST(a_hundred_that_poll_cost_zookeeper_one_wait),
 	};
 

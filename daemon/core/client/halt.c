@@ -3,6 +3,7 @@
 
 #include "core/client/notify.h"
 #include "core/client/tell.h"
+#include "core/lock/bearer.h"
 #include "core/lock/locks.h"
 
 static const int64_t ASK_EVERY_NS = 1000000000;
@@ -16,6 +17,16 @@ static void end_requests(struct locks *locks)
 		while ((r = TAILQ_FIRST(&c->requests)))
 			request_fail(r, ERROR_DRAINING, env_halt_sentence(locks->env));
 	tell_outcomes(locks); /* before the holders are asked to release */
+}
+
+/* Nobody knows of them, and nobody can take them any longer. They would be left as locks under a value are. */
+static void end_kept_turns(struct locks *locks)
+{
+	struct client *c, *after;
+
+	TAILQ_FOREACH_SAFE(c, &locks->clients, link, after)
+		if (c->bearer && place_is_kept(c))
+			place_end(c);
 }
 
 /* A client that is closed because it does not read would lose all that it holds: operators may drain again and again. */
@@ -37,6 +48,7 @@ void halt(struct locks *locks, struct slice reason)
 	struct grant *g;
 
 	end_requests(locks);
+	end_kept_turns(locks);
 	TAILQ_FOREACH(lock, &locks->used, link) {
 		LOCK_DIRECTORIES(d, lock)
 			directory_touch(d);

@@ -31,6 +31,9 @@ static bool parse_until(const struct call *call, struct slice word, bool in_s, i
 
 	if (number_parse(word, &number) && number >= 1 && number <= INT64_MAX / MS_PER_S) {
 		left_ms = number * unit - env_wall_ms(env, env->now_ns);
+		/* It was still to come when that was asked, and asking other hosts has taken until now. */
+		if (left_ms < 1 && call->client->inquiry)
+			left_ms = 1;
 		if (left_ms >= 1 && left_ms <= LIMIT_MS_MAX) {
 			*ret_ns = left_ms * NS_PER_MS;
 			return true;
@@ -216,11 +219,21 @@ void cmd_token(struct client *c, struct call *call)
 
 /* ---- for the process that has set it ---- */
 
-static void deny(struct client *c, struct slice name, struct slice holder)
+/* They may be one process after all, if one of them is not known. `bearer` NULL: it is another host's, or there is none. */
+static const char *doubt(const struct client *c, const struct client *bearer)
+{
+	if (!c->pid || !c->started)
+		return "; which process asks could not be seen when it connected: show the value, or connect again";
+	if (bearer && !(bearer->pid && bearer->started))
+		return "; which process that is could not be seen when it connected: show the value";
+	return "";
+}
+
+static void deny(struct client *c, struct slice name, struct slice holder, const struct client *bearer)
 {
 	reply_error(c, ERROR_DENIED,
-		    "%s is held %s: without its value only the process that has set it may release or extend it", name,
-		    holder);
+		    "%s is held %s: without its value only the process that has set it may release or extend it%s", name,
+		    holder, doubt(c, bearer));
 }
 
 static void deny_here(const struct call *call, const struct grant *g)
@@ -232,7 +245,7 @@ static void deny_here(const struct call *call, const struct grant *g)
 	participant_say(&said, &p);
 	if (!g->client->bearer)
 		bytes_text(&said, ", not by SET");
-	deny(call->client, bytes_view(&g->lock->name), bytes_view(&said));
+	deny(call->client, bytes_view(&g->lock->name), bytes_view(&said), g->client->bearer ? g->client : NULL);
 	bytes_free(&said);
 }
 
@@ -249,7 +262,7 @@ static bool own(struct call *call, struct slice name, struct grant **ret)
 	case VALUE_NOBODY:
 		return true;
 	case VALUE_ELSEWHERE:
-		deny(call->client, name, bytes_view(&fact->said));
+		deny(call->client, name, bytes_view(&fact->said), NULL);
 		return false;
 	case VALUE_MINE:
 	case VALUE_OTHER:

@@ -2,7 +2,6 @@
 #include "core/hosts/forward.h"
 
 #include "base/mem.h"
-#include "base/sha256.h"
 #include "core/client/reply.h"
 #include "core/hosts/hosts.h"
 #include "core/hosts/inquiry.h"
@@ -89,12 +88,16 @@ static void write_letter(const struct hosts *h, const struct client *c, const st
 {
 	struct bytes *data = operation_data(h->ensemble);
 	char hash[SHA256_HEX_CHARS + 1];
+	struct bytes salt = { 0 };
 
-	sha256_hex(terms->value, hash);
+	bytes_format(&salt, "%x-%x", h->ensemble->session.id, h->outbox_last + 1);
+	bearer_hash(bytes_view(&salt), terms->value, hash);
 	record_begin(data);
 	bytes_format(data, "kind=%s\nfrom=%s\n", letter_kind_word(LETTER_VALUE), h->env->conf->host);
 	bytes_format(data, "to=%x\nname=%s\n", fact->session, bytes_view(&fact->name));
-	bytes_format(data, "act=%s\nuid=%d\nsha256=%s\n", forward_act_word(terms->act), (int64_t)c->uid, hash);
+	bytes_format(data, "act=%s\nuid=%d\nsalt=%s\nsha256=%s\n", forward_act_word(terms->act), (int64_t)c->uid,
+		     bytes_view(&salt), hash);
+	bytes_free(&salt);
 	if (terms->act == FORWARD_EXTEND)
 		bytes_format(data, "ms=%d\nadd=%d\nleased=%d\n", terms->lease_ns / NS_PER_MS, (int64_t)terms->add,
 			     (int64_t)terms->leased);
@@ -206,7 +209,8 @@ bool forward_answered(struct hosts *h, struct slice id, struct slice data)
 	f->letter = NULL;
 	heap_unset(&h->env->timers, &f->timer);
 	if (found == FORWARD_UNASKED) {
-		fail(f, false, "whose session is over");
+		fail(f, false, participant_number(data, "late", 0) ? "which had lost its connection to ZooKeeper"
+								   : "whose session is over");
 		return true;
 	}
 	f->state = FORWARD_ANSWERED;
@@ -218,14 +222,15 @@ bool forward_answered(struct hosts *h, struct slice id, struct slice data)
 /* ---- who is asked ---- */
 
 /* Nobody waits for it any longer than for the letter that it answers, and what it takes is free again then. */
-static void answer(struct hosts *h, struct slice data, struct slice id, enum forward_found found, struct account *payer)
+static void answer(struct hosts *h, struct slice data, struct slice id, enum forward_found found, bool late,
+		   struct account *payer)
 {
 	struct bytes *out = operation_data(h->ensemble);
 	struct letter *l;
 
 	record_begin(out);
 	bytes_format(out, "kind=%s\nfrom=%s\n", letter_kind_word(LETTER_ANSWER), h->env->conf->host);
-	bytes_format(out, "re=%s\nfound=%s\n", id, forward_found_word(found));
+	bytes_format(out, "re=%s\nfound=%s\n%s", id, forward_found_word(found), late ? "late=1\n" : "");
 	l = outbox_post(h, record_get(data, "from"), payer);
 	heap_set(&h->env->timers, &l->timer, h->env->now_ns + LETTER_PATIENCE_NS);
 }
@@ -234,7 +239,8 @@ static struct grant *meant(const struct hosts *h, struct slice data)
 {
 	int64_t uid = participant_number(data, "uid", -1);
 
-	return uid >= 0 ? bearer_grant_by_hash(lock_find(h->locks, record_get(data, "name")), uid, record_get(data, "sha256"))
+	return uid >= 0 ? bearer_grant_by_hash(lock_find(h->locks, record_get(data, "name")), uid, record_get(data, "salt"),
+					       record_get(data, "sha256"))
 			: NULL;
 }
 
@@ -265,7 +271,7 @@ static enum forward_found act(struct hosts *h, enum forward_act act, struct slic
 	return FORWARD_OURS;
 }
 
-void forward_received(struct hosts *h, struct slice id, struct slice data)
+void forward_received(struct hosts *h, struct slice id, struct slice data, bool late)
 {
 	enum forward_act what = forward_act_of(record_get(data, "act"));
 	int64_t ms = participant_number(data, "ms", 0);
@@ -278,8 +284,8 @@ void forward_received(struct hosts *h, struct slice id, struct slice data)
 		h->env->stats.mail_ignored_total++;
 	else if (!outbox_room(h, LETTER_VALUE, g ? g->client : NULL, 1))
 		h->env->stats.limits_total++;
-	else if (!errand_is_for_us(h, data))
-		answer(h, data, id, FORWARD_UNASKED, payer);
+	else if ((late && what != FORWARD_LOOK) || !errand_is_for_us(h, data))
+		answer(h, data, id, FORWARD_UNASKED, late, payer);
 	else
-		answer(h, data, id, act(h, what, data, g, ms * NS_PER_MS), payer);
+		answer(h, data, id, act(h, what, data, g, ms * NS_PER_MS), false, payer);
 }

@@ -11,6 +11,8 @@ enum { TRIES_MAX = 3 };
 
 static const int64_t REFUSED_PAUSE_NS = 30000000000;
 
+enum { LATE_PART = 4 }; /* of the session's timeout, in which a write is answered twice if nothing is wrong */
+
 static void forget_names(struct inbox *m)
 {
 	bytes_free(&m->names);
@@ -45,13 +47,33 @@ static void send(struct hosts *h, enum effect_type type, enum operation_kind kin
 	operation_send(h->ensemble, type, &r);
 }
 
-void inbox_list(struct hosts *h)
+static void list_since(struct hosts *h, int64_t since_ns)
 {
 	heap_unset(&h->env->timers, &h->inbox.timer);
+	h->inbox.since_ns = since_ns;
 	h->inbox.state = INBOX_LISTING;
 	h->inbox.again = h->inbox.refused = false;
 	h->inbox.batch++;
 	send(h, EFFECT_ZK_LIST, OPERATION_INBOX_LIST, "");
+}
+
+/* A letter that was not taken out of the box is as old as it was. */
+static int64_t posted_since(const struct hosts *h)
+{
+	if (h->inbox.refused)
+		return h->inbox.since_ns;
+	return session_safe_until(h->ensemble) == INT64_MIN ? 0 : h->ensemble->session.proved_ns;
+}
+
+void inbox_list(struct hosts *h)
+{
+	list_since(h, posted_since(h));
+}
+
+/* What is read now may have been posted so long ago that who wrote it has given it up, and decided otherwise. */
+static bool is_late(const struct hosts *h)
+{
+	return h->env->now_ns - h->inbox.since_ns > LETTER_PATIENCE_NS + h->ensemble->session.timeout_ns / LATE_PART;
 }
 
 static void make(struct hosts *h)
@@ -73,6 +95,7 @@ static void rest(struct hosts *h)
 
 void inbox_suspended(struct hosts *h)
 {
+	h->inbox.refused |= h->inbox.state == INBOX_LISTING || h->inbox.state == INBOX_READING;
 	forget_names(&h->inbox);
 	heap_unset(&h->env->timers, &h->inbox.timer);
 	h->inbox.state = INBOX_NONE;
@@ -90,10 +113,12 @@ bool inbox_watched(struct hosts *h, struct slice path)
 	if (!slice_eq(path, bytes_view(&h->inbox.path)))
 		return false;
 	/* A list that is under way sets the watch again: its answer is younger than the event of an older watch. */
-	if (h->inbox.state == INBOX_WATCHING)
+	if (h->inbox.state == INBOX_WATCHING) {
 		inbox_list(h);
-	else
+	} else {
 		h->inbox.again = h->inbox.state == INBOX_READING;
+		h->inbox.again_ns = posted_since(h);
+	}
 	return true;
 }
 
@@ -136,7 +161,7 @@ void inbox_continue(struct hosts *h)
 		return;
 	forget_names(m);
 	if (m->again) {
-		inbox_list(h);
+		list_since(h, m->refused ? m->since_ns : m->again_ns);
 		return;
 	}
 	m->state = INBOX_WATCHING;
@@ -199,7 +224,7 @@ static void take_letter(struct hosts *h, struct slice id, struct slice data)
 	else if (slice_is(kind, letter_kind_word(LETTER_FORCE)))
 		errand_received(h, LETTER_FORCE, id, data);
 	else if (slice_is(kind, letter_kind_word(LETTER_VALUE)))
-		forward_received(h, id, data);
+		forward_received(h, id, data, is_late(h));
 	else if (!slice_is(kind, letter_kind_word(LETTER_ANSWER)) || !take_answer(h, data))
 		h->env->stats.mail_ignored_total++;
 }

@@ -17,6 +17,11 @@
  * A connection lost in between may lose a letter; the sender that waits for an answer can do without one. A letter
  * names the session it is for, so that none is acted upon in a later life of this daemon. Anything else in the box is
  * deleted, and counted.
+ *
+ * A letter may be late: it stood in the box while this host had no connection, or stood still. How old those of a list are
+ * at most is known without comparing clocks. The watch would have told before of any that stood there when the last write of
+ * ours was answered; and a list that no watch has asked for, on a new connection, has nothing to go by but the writes of the
+ * connection before it.
  */
 #pragma once
 
@@ -40,8 +45,10 @@ enum inbox_state { INBOX_NONE, INBOX_LISTING, INBOX_READING, INBOX_WATCHING, INB
 struct inbox {
 	enum inbox_state state;
 	struct bytes path;
+	int64_t since_ns;    /* of the list: what is in it was posted after the last write that was answered before, then */
+	int64_t again_ns;    /* the same, of the list after it */
 	bool again;          /* READING: the watch fired */
-	bool refused;        /* READING: a letter could not be deleted */
+	bool refused;        /* READING: a letter could not be deleted; NONE: some may not have been read */
 	uint8_t tries;       /* lists in a row that found no box */
 	uint64_t batch;      /* number of the list */
 	struct bytes names;  /* READING: the names in it, one after the other, each with a NUL */

@@ -36,7 +36,7 @@ static const struct {
 } kinds[] = {
 	[LETTER_REVOKE] = { "revoke", LETTER_REVOKES_MAX },
 	[LETTER_FORCE] = { "force", LETTER_FORCES_MAX },
-	[LETTER_VALUE] = { "value", LETTER_REVOKES_MAX },
+	[LETTER_VALUE] = { "bearer", LETTER_REVOKES_MAX },
 	[LETTER_ANSWER] = { "answer", LETTERS_MAX },
 };
 

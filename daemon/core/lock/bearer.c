@@ -130,14 +130,24 @@ struct grant *bearer_grant_of(const struct lock *lock, const struct client *c, s
 }
 
 /* A user is the same on two hosts if it has the same number there. */
-struct grant *bearer_grant_by_hash(const struct lock *lock, int64_t uid, struct slice sha256)
+void bearer_hash(struct slice salt, struct slice value, char ret[SHA256_HEX_CHARS + 1])
+{
+	struct bytes text = { 0 };
+
+	bytes_reserve(&text, salt.len + 1 + value.len + 1);
+	bytes_format(&text, "%s:%s", salt, value);
+	sha256_hex(bytes_view(&text), ret);
+	bearer_wipe(&text);
+}
+
+struct grant *bearer_grant_by_hash(const struct lock *lock, int64_t uid, struct slice salt, struct slice sha256)
 {
 	struct grant *g = lock ? TAILQ_FIRST(&lock->grants) : NULL;
 	char hash[SHA256_HEX_CHARS + 1];
 
 	if (!g || !g->client->bearer || bearer_has_place(g->client) || g->client->uid != uid)
 		return NULL;
-	sha256_hex(bytes_view(&g->client->bearer->value), hash);
+	bearer_hash(salt, bytes_view(&g->client->bearer->value), hash);
 	return slice_eq(slice_of(hash), sha256) ? g : NULL;
 }
 
