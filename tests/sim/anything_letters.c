@@ -108,12 +108,20 @@ static struct any_peer *asker_anywhere(const struct world *w, struct slice id)
 	return p && p->asking && p->shown.only >= 0 ? p : NULL;
 }
 
+/* As it was after the event before this one. What is held under a name that nobody means is not kept. */
+static bool is_under(const struct host *h, const struct any_letter *l)
+{
+	const struct any_value *v = &any_of(h)->values[l->name < 0 ? 0 : l->name];
+
+	return l->name < 0 || (v->token && v->uid == l->shown.uid &&
+			       slice_eq((struct slice){ v->text, v->len }, (struct slice){ l->shown.text, l->shown.len }));
+}
+
 static void answered(struct host *h, struct slice data)
 {
 	struct slice id = record_get(data, "re");
 	struct any *all = h->w->any;
 	struct any_letter *l = NULL;
-	const struct any_value *v;
 	struct any_peer *p;
 
 	for (int i = 0; i < ANY_LETTERS && !l; i++)
@@ -124,10 +132,7 @@ static void answered(struct host *h, struct slice data)
 	l->open = false;
 	if (!slice_is(record_get(data, "found"), "ours"))
 		return;
-	/* As it was after the event before this one. */
-	v = &any_of(h)->values[l->name];
-	if (!v->token || v->uid != l->shown.uid ||
-	    !slice_eq((struct slice){ v->text, v->len }, (struct slice){ l->shown.text, l->shown.len }))
+	if (!is_under(h, l))
 		world_fail(h->w, -1, "host %d: acts upon %s for %.*s, under which it is not held", h->index,
 			   any_names[l->name], (int)l->shown.len, l->shown.text);
 	p = asker_anywhere(h->w, id);
