@@ -393,7 +393,7 @@ static void a_text_that_can_change_or_has_another_length_is_refused(void **state
 {
 	struct channel_message m = { .kind = CHANNEL_PARCEL, .len = 2 * sizeof(int64_t) };
 	struct parcel got;
-	int changing = memfd_create("text", MFD_CLOEXEC), text;
+	int changing = memfd_create("text", MFD_CLOEXEC), file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), text;
 
 	(void)state;
 	assert_int_equal(write(changing, "hello", 5), 5);
@@ -408,6 +408,9 @@ static void a_text_that_can_change_or_has_another_length_is_refused(void **state
 		assert_int_equal(channel_receive_parcel(ends[1], &m, &got, soon()), -EBADMSG);
 		parcel_discard(&got);
 	}
+	/* Of a file that cannot be sealed at all nothing is believed, whatever its length. */
+	assert_int_equal(sealed_map(file, INT64_MAX, &got), -EBADMSG);
+	close(file);
 	close(changing);
 	close(text);
 }

@@ -43,10 +43,11 @@ int sealed_make(struct slice text, int *ret)
 
 int sealed_map(int fd, int64_t bytes_max, struct parcel *ret)
 {
+	int seals = fcntl(fd, F_GET_SEALS);
 	struct stat st;
 	void *data;
 
-	if ((fcntl(fd, F_GET_SEALS) & SEALS) != SEALS || fstat(fd, &st) < 0 || st.st_size > bytes_max)
+	if (seals < 0 || (seals & SEALS) != SEALS || fstat(fd, &st) < 0 || st.st_size > bytes_max)
 		return -EBADMSG;
 	if (st.st_size == 0)
 		return 0;
