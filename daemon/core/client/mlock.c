@@ -257,8 +257,6 @@ static bool forbids_any(const struct mlock *m, struct refusal *ret)
 	for (size_t i = 0; i < m->count; i++) {
 		struct lock *lock = lock_find(c->locks, bytes_view(&m->parts[i].name));
 
-		if (lock && lock->delegated)
-			delegated_take_back(lock, lock->delegated->client != c);
 		if (lock && !ask_may(lock, c, grant_find(lock, c), &terms, m->reenter, ret))
 			return true;
 	}
