@@ -104,6 +104,7 @@ static const char *adopt_parts(struct daemon *d, const struct conf_source *sourc
 		return "the loop";
 	if (server_unpack(d->server, p) < 0 || !all_are_there(d))
 		return "the connections";
+	server_give_pages(d->server);
 	if (!d->zookeeper)
 		return NULL;
 	return zookeeper_unpack(d->zookeeper, p, broker_session_timeout(feed_broker(d->feed))) < 0 ? "the session"

@@ -25,6 +25,7 @@ void broker_conf_change(struct broker_conf *b, const struct conf *c)
 	b->handoff_ns = c->handoff_ms * CLOCK_NS_PER_MS;
 	b->try_ns = c->try_ms * CLOCK_NS_PER_MS;
 	b->deadlock_detection = c->deadlock_detection;
+	b->delegation = c->delegation;
 	b->log_grants = logs_grants(c);
 	b->log_grants_level = c->log_grants ? EFFECT_LEVEL_INFO : EFFECT_LEVEL_DEBUG;
 	b->grant_min_ns = c->grant_min_ms * CLOCK_NS_PER_MS;

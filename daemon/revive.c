@@ -18,6 +18,7 @@
 #include "io/base/peer.h"
 #include "io/files/saved_left.h"
 #include "io/handover/identity.h"
+#include "io/socket/conn_page.h"
 #include "io/socket/server.h"
 
 /* ---- whose connection it is ---- */
@@ -65,7 +66,14 @@ static bool is_that(const struct saved_conn *c, int fd)
 	       (uint32_t)who.pid == c->pid && who.uid == c->uid && who.gid == c->gid;
 }
 
-static void take(struct revival *r, const bool *may, const struct place *p, struct keeper_kept *kept)
+/* What is delegated to a client stands in its page, which it goes on to write. */
+static void take_page(struct revival *r, const struct place *p, struct keeper_kept *kept)
+{
+	if (conn_page_is(kept->fd))
+		r->pages[p->number] = kept;
+}
+
+static void take_connection(struct revival *r, const bool *may, const struct place *p, struct keeper_kept *kept)
 {
 	const struct saved_conn *c = &r->left->conns[p->number];
 
@@ -87,23 +95,49 @@ static void take(struct revival *r, const bool *may, const struct place *p, stru
 	r->back[p->number] = true;
 }
 
+/* Of that connection, which the file tells of; NULL: it is none. */
+static const struct place *place_of(const struct keeper_kept *kept, uint64_t cookie, const struct place *places,
+				    size_t count)
+{
+	const struct place wanted = { .cookie = cookie };
+
+	return kept->fd < 0 || kept->id & KEEPER_ROLE ? NULL : bsearch(&wanted, places, count, sizeof(*places), compare);
+}
+
+/* Without its page nobody could tell whether a process is inside of what is delegated to it. */
+static bool *those_that_may(const struct revival *r, const struct ledger_view *v)
+{
+	size_t count = r->left->conn_count;
+	bool *may = mem_new(count + 1), *needs = mem_new(count + 1);
+
+	salvage_may_continue(v, may, count);
+	salvage_needs_page(v, needs, count);
+	for (size_t i = 0; i < count; i++)
+		may[i] = may[i] && (r->pages[i] || !needs[i]);
+	mem_free(needs);
+	return may;
+}
+
 static void take_all(struct revival *r, const struct ledger_view *v, struct keeper_past *past)
 {
 	size_t count;
 	struct place *places = sort_places(r->left, &count);
-	bool *may = mem_new(r->left->conn_count + 1);
+	const struct place *p;
+	bool *may;
 
-	salvage_may_continue(v, may, r->left->conn_count);
 	r->taken = mem_new((r->left->conn_count + 1) * sizeof(*r->taken));
+	r->pages = mem_new((r->left->conn_count + 1) * sizeof(*r->pages));
 	r->back = mem_new(r->left->conn_count + 1);
 	for (size_t i = 0; i < past->count; i++) {
-		const struct place wanted = { .cookie = past->kept[i].id };
-		const struct place *p = past->kept[i].fd < 0 || (past->kept[i].id & KEEPER_ROLE)
-						? NULL
-						: bsearch(&wanted, places, count, sizeof(*places), compare);
-
+		p = place_of(&past->kept[i], past->kept[i].id ^ KEEPER_PAGE, places, count);
 		if (p)
-			take(r, may, p, &past->kept[i]);
+			take_page(r, p, &past->kept[i]);
+	}
+	may = those_that_may(r, v);
+	for (size_t i = 0; i < past->count; i++) {
+		p = place_of(&past->kept[i], past->kept[i].id, places, count);
+		if (p)
+			take_connection(r, may, p, &past->kept[i]);
 	}
 	mem_free(may);
 	mem_free(places);
@@ -197,6 +231,7 @@ static bool go_on(struct daemon *d, struct revival *r, struct bytes *why)
 void revive_free(struct revival *r)
 {
 	mem_free(r->taken);
+	mem_free(r->pages);
 	mem_free(r->back);
 	*r = (struct revival){ 0 };
 }
@@ -240,6 +275,14 @@ static int64_t ghosts_until(const struct daemon *d, const struct revival *r)
 	return d->broker.standalone ? clock_now_ns() + d->broker.session_timeout_ns : r->left->session.safe_until_ns;
 }
 
+static void take_back_page(struct daemon *d, struct revival *r, uint32_t conn)
+{
+	if (!r->pages[conn])
+		return;
+	server_take_back_page(d->server, conn, r->pages[conn]->fd);
+	r->pages[conn]->fd = -1;
+}
+
 void revive_clients(struct daemon *d, struct revival *r)
 {
 	const struct broker *b = feed_broker(d->feed);
@@ -255,12 +298,14 @@ void revive_clients(struct daemon *d, struct revival *r)
 		if (r->back[i]) {
 			server_take_back(d->server, i, was, r->taken[i]->fd, broker_held_since(b, i) != INT64_MAX);
 			r->taken[i]->fd = -1;
+			take_back_page(d, r, i);
 		} else {
 			server_add_ghost(d->server, i, was, until_ns);
 			ghosts++;
 		}
 	}
 	server_taken_back(d->server);
+	server_give_pages(d->server);
 	log_warning(
 		goes_on,
 		LOG_FIELDS("connections=%d ghosts=%d version=%v", server_count(d->server) - ghosts, ghosts,

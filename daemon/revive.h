@@ -4,8 +4,10 @@
  * they are and has the ledger, and the broker is made of that (core/salvage.h).
  *
  *   a connection                               | becomes of it
- *   is as the file says, and is not marked,    | goes on under its number
- *     and its client misses nothing            |
+ *   is as the file says, and is not marked,    | goes on under its number, with its page if that is there
+ *     its client misses nothing, and there is  |
+ *     the page by which locks are delegated to |
+ *     it, if any are                           |
  *   anything else                              | is shut down. If its client holds something, that is a ghost's (server.h)
  *
  * Until the new file has its name, the old one counts: another kill leaves what this one did.
@@ -22,7 +24,7 @@ struct saved_left;
 struct revival {
 	struct saved_left *left; /* NULL: nothing */
 	/* By number: what is taken back of what the keeper has. */
-	struct keeper_kept **taken;
+	struct keeper_kept **taken, **pages;
 	bool *back;
 };
 

@@ -53,7 +53,7 @@ struct conf {
 	char *servers, *root, *host, *auth_file;
 	int64_t session_timeout_ms, tick_ms;
 	/* [locks] */
-	int64_t linger_ms, handoff_max, handoff_ms, try_ms, grant_min_ms, deadlock_detection;
+	int64_t linger_ms, handoff_max, handoff_ms, try_ms, grant_min_ms, deadlock_detection, delegation;
 	/* [limits] */
 	int64_t clients, locks, requests, grants, observers, memory_bytes, user_share, new_names, new_names_per_s;
 	int64_t requests_per_lock, requests_per_client, grants_per_client;

@@ -96,10 +96,13 @@ static void check_delegations(const struct client *c, const char **wrong)
 {
 	const struct delegations *d = c->delegations;
 	const struct grant *g;
+	uint64_t taken = 0;
 	size_t count = 0, slots = 0;
 
 	TAILQ_FOREACH(g, &c->grants, client_link) {
 		CHECK(g->slot || !g->delegated);
+		CHECK(!g->slot || !(taken >> (g->slot - 1) & 1));
+		taken |= g->slot ? UINT64_C(1) << (g->slot - 1) : 0;
 		CHECK(!g->slot || !d || d->grants[g->slot - 1] == g);
 		CHECK(!g->delegated || (d && !g->lost));
 		slots += g->slot != 0;

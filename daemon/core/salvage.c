@@ -22,6 +22,21 @@ void salvage_may_continue(const struct ledger_view *v, bool *ret_may, size_t cou
 			ret_may[salvaging_client(v, i)->conn] = salvaging_may_continue(salvaging_client(v, i));
 }
 
+void salvage_needs_page(const struct ledger_view *v, bool *ret_needs, size_t count)
+{
+	const struct ledger_list *all = &v->of[LEDGER_GRANT];
+
+	memset(ret_needs, 0, count * sizeof(*ret_needs));
+	for (size_t i = 0; i < all->count; i++) {
+		const struct ledger_grant *g = ledger_view_grant(all->list[i]);
+		size_t client;
+
+		if (g->flags / LEDGER_SLOT && ledger_view_find(v, LEDGER_CLIENT, g->client, &client) &&
+		    salvaging_client(v, client)->conn < count)
+			ret_needs[salvaging_client(v, client)->conn] = true;
+	}
+}
+
 int64_t salvage_session(const struct ledger_view *v, int64_t session)
 {
 	return v->head->session == (uint64_t)session ? session : 0;

@@ -72,7 +72,7 @@ static __attribute__((noinline)) void loop_effect(struct loop *l, const struct e
 
 	switch (effect->type) {
 	case EFFECT_REPLY:
-		server_reply(l->to.server, effect->conn, text, effect->lazy);
+		server_reply_page(l->to.server, effect->conn, text);
 		break;
 	case EFFECT_PUSH:
 		server_push(l->to.server, effect->conn, text, effect->report);
@@ -124,6 +124,7 @@ static __attribute__((noinline)) void loop_effect(struct loop *l, const struct e
 		loop_log(l, effect, text, effects_slice(effects, effect->data));
 		break;
 	case EFFECT_PAGE:
+		server_page(l->to.server, effect->conn);
 		break;
 	case EFFECT_RESTART:
 		handover_ask(l->to.handover);
@@ -163,7 +164,7 @@ static void loop_carry_out(void *arg, const struct event *event, const struct ef
 	for (i = 0; i < effects->count; i++) {
 		const struct effect *effect = &effects->list[i];
 
-		if (effect->type == EFFECT_REPLY)
+		if (effect->type == EFFECT_REPLY && !effect->page)
 			server_reply(l->to.server, effect->conn, effects_slice(effects, effect->text), effect->lazy);
 		else
 			loop_effect(l, effects, effect);

@@ -240,6 +240,7 @@ class Host:
         lines = ["[limits]", f"locks = {rng.choice([4, 8, 100])}", f"requests_per_client = {rng.choice([2, 100])}",
                  f"requests_per_lock = {rng.choice([2, 100])}",
                  "[locks]", f"handoff_max = {rng.choice([0, 5])}", f"deadlock_detection = {rng.choice([0, 1])}",
+                 f"delegation = {rng.choice([0, 1, 1])}",
                  "[access]", *rng.sample(["rule = deny * lock4 lock", "rule = deny 1000 * look", "rule = allow root * revoke",
                                           "rule = deny unit:web.service * acquire",
                                           *(["rule = nonsense"] if self.daemon.process else [])], rng.randrange(3))]

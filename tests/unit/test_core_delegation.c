@@ -104,6 +104,19 @@ static void pages_are_charged(void **state)
 	give_page(f, 1);
 }
 
+/* The adapter has a limit of its own. */
+static void a_page_too_many_for_the_adapter(void **state)
+{
+	struct fixture *f = *state;
+	struct event none = { .type = EVENT_CLIENT_PAGE, .page = { .sentence = SLICE("too many"), .limited = true } };
+
+	fixture_resp3(f, 0);
+	fixture_ask(f, 0, "DELEGATE");
+	fixture_event(f, &none);
+	fixture_expect(f, 0, "-LIMIT too many");
+	give_page(f, 0);
+}
+
 static void a_free_one_holds_back_nobody(void **state)
 {
 	struct fixture *f = *state;
@@ -325,6 +338,25 @@ static void after_a_hand_over(void **state)
 	assert_true(is_delegated(0, 2));
 }
 
+/* What the process before had lost is lost, whatever stands in the word: a kill may come before that is written. */
+static void what_was_lost_before_is_lost_after_a_hand_over(void **state)
+{
+	struct fixture *f = *state;
+
+	give_page(f, 0);
+	fixture_say(f, 0, "LOCK a SLOT 1", ":1024");
+	assert_true(is_delegated(0, 1));
+	fixture_say(f, 2, "FORCEUNLOCK a", ":1");
+	slot(0, 1)->word = seen[0][1] << 16 | DELEGATION_HELD;
+	fixture_hand_over(f);
+	broker_give_page(f->broker, 0, &pages[0]);
+	fixture_pass(f, 1);
+	assert_false(delegation_holds(slot(0, 1), seen[0][1]) || leave(0, 1));
+	fixture_say(f, 1, "LOCK a", ":2048");
+	fixture_say(f, 0, "UNLOCK a", "-LOST the grant was lost before it was released: a");
+	assert_true(delegation_none(slot(0, 1)));
+}
+
 /* With ZooKeeper: once it is known that nobody waits elsewhere, and until it is not any longer. */
 static void between_hosts(void **state)
 {
@@ -353,6 +385,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(who_gets_a_page),
 		TEST(pages_are_charged),
+		TEST(a_page_too_many_for_the_adapter),
 		TEST(a_free_one_holds_back_nobody),
 		TEST(a_held_one_comes_back_by_unlock),
 		TEST(its_own_client_asks_again),
@@ -363,6 +396,7 @@ int main(void)
 		TEST(a_daemon_that_stops_takes_all_back),
 		TEST(a_page_of_nonsense),
 		TEST(after_a_hand_over),
+		TEST(what_was_lost_before_is_lost_after_a_hand_over),
 		TEST_IN(between_hosts, setup_zookeeper),
 	};
 

@@ -161,8 +161,8 @@ static void reset_releases_and_forgets(void **state)
 	struct fixture *f = *state;
 
 	fixture_say(f, 0, "HELLO 3 SETNAME worker",
-		    "%9 $6 server $10 lockbroker $7 version $4 test $5 proto :3 $2 id :1 $4 mode $10 standalone $4 role $6 master "
-		    "$7 modules *0 $12 session_page $9 /run/page $15 session_page_id $4 0123");
+		    "%10 $6 server $10 lockbroker $7 version $4 test $5 proto :3 $2 id :1 $4 mode $10 standalone $4 role $6 master "
+		    "$7 modules *0 $10 delegation :0 $12 session_page $9 /run/page $15 session_page_id $4 0123");
 	fixture_say(f, 0, "CLIENT GETNAME", "$6 worker");
 	/* 64 bytes, and one more. */
 	fixture_say(f, 0, "CLIENT SETNAME 0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", "+OK");

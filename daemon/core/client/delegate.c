@@ -30,6 +30,11 @@ static void answer(struct client *c, const struct event *event)
 	struct effects *out = c->locks->env->out;
 
 	if (!event->page.page) {
+		if (event->page.limited) {
+			c->locks->env->stats.limits_total++;
+			reply_error(c, ERROR_LIMIT, "%s", event->page.sentence);
+			return;
+		}
 		reply_error(c, ERROR_UNAVAILABLE, "no page could be made: %s", event->page.sentence);
 		return;
 	}

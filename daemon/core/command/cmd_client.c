@@ -56,11 +56,12 @@ static void hello_reply(struct client *c)
 	const struct broker_conf *conf = c->locks->env->conf;
 	struct bytes *out = reply_out(c);
 
-	resp_map(out, 9, c->version);
+	resp_map(out, 10, c->version);
 	reply_pairs(out, "server", "lockbroker", "version", conf->version, "proto", c->version, "id", c->id);
 	reply_pairs(out, "mode", conf->standalone ? "standalone" : "zookeeper", "role", "master");
 	resp_bulk(out, SLICE("modules"));
 	resp_array(out, 0);
+	reply_pairs(out, "delegation", conf->delegation ? DELEGATION_SLOTS : 0);
 	reply_pairs(out, "session_page", conf->session_page, "session_page_id", conf->session_page_id);
 	reply_end(c);
 }

@@ -41,6 +41,12 @@ void delegated_take_back_all(struct client *c)
 	}
 }
 
+/* Where the session or the claim is no longer what it was delegated on, the client has to see that it is lost. */
+static enum delegation_state take_over(struct grant *g)
+{
+	return g->lost ? delegation_lose(delegated_slot(g)) : delegation_recall(delegated_slot(g));
+}
+
 /* A slot that the other process left to nobody is nobody's. */
 void delegated_resume(struct delegations *d)
 {
@@ -53,7 +59,7 @@ void delegated_resume(struct delegations *d)
 		if (!d->grants[i])
 			delegation_end(&d->page->slots[i]);
 	TAILQ_FOREACH_SAFE(g, &d->client->grants, client_link, after)
-		if (g->slot && delegation_recall(delegated_slot(g)) != DELEGATION_HELD)
+		if (g->slot && take_over(g) != DELEGATION_HELD)
 			grant_end(g);
 }
 

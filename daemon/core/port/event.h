@@ -54,7 +54,7 @@ struct event {
 			struct event_groups groups;
 		} connected;
 		struct event_groups groups;
-		struct { struct delegation_page *page; struct slice sentence; } page; /* for as long as `conn`; NULL: why not */
+		struct { struct delegation_page *page; struct slice sentence; bool limited; } page; /* `conn`'s; NULL: why not */
 		struct { uint32_t pid; struct slice comm; bool peer_ended, child_ended; } process; /* no comm: no change */
 		struct { size_t argc; /* at least 1 */ const struct slice *argv; } asked;
 		struct {

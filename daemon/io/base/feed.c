@@ -79,6 +79,11 @@ const struct broker *feed_broker(const struct feed *f)
 	return f->broker;
 }
 
+void feed_give_page(struct feed *f, uint32_t conn, struct delegation_page *page)
+{
+	broker_give_page(f->broker, conn, page);
+}
+
 bool feed_owns_much(const struct feed *f, uint32_t conn)
 {
 	return broker_owns_much(f->broker, conn);

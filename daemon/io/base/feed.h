@@ -32,6 +32,8 @@ void feed_free(struct feed *f);
 void feed_attach(struct feed *f, feed_carry_out *carry_out, void *arg);
 struct watch_base *feed_base(const struct feed *f);
 const struct broker *feed_broker(const struct feed *f);
+/* Before the first event of a process that goes on: see broker_give_page(). */
+void feed_give_page(struct feed *f, uint32_t conn, struct delegation_page *page);
 /* What that connection has is given back in pieces before it is gone (EVENT_CLIENT_LEAVES). */
 bool feed_owns_much(const struct feed *f, uint32_t conn);
 /* Since when that connection has held something without a break; INT64_MAX: it holds nothing. */

@@ -14,6 +14,7 @@
 #include "io/base/parcel.h"
 #include "io/base/watch.h"
 #include "io/socket/conn_output.h"
+#include "io/socket/conn_page.h"
 #include "io/socket/conn_room.h"
 
 /* Of its reader, while it is idle. */
@@ -41,6 +42,8 @@ void conn_enter(struct conn *c, struct account *account)
 	charge_set(&c->unwritten, account, SOCKET_OUTPUT, c->unwritten.amount);
 	charge_set(&c->unparsed, account, SOCKET_INPUT, c->unparsed.amount);
 	charge_set(&c->connection, account, SOCKET_CONNECTIONS, !conn_is_ghost(c));
+	if (c->page)
+		conn_page_enter(c->page, account);
 }
 
 void conn_free(struct conn *c)
@@ -57,6 +60,7 @@ void conn_free(struct conn *c)
 	bytes_free(&c->in);
 	charge_give_back(&c->unparsed, SOCKET_INPUT);
 	charge_give_back(&c->connection, SOCKET_CONNECTIONS);
+	conn_page_free(c->page);
 	if (c->given)
 		shutdown(c->fd, SHUT_RDWR);
 	if (c->fd >= 0)
@@ -377,6 +381,7 @@ void conn_pack(const struct conn *c, struct parcel *p)
 	parcel_int(p, "half", c->half);
 	parcel_int(p, "eof", c->eof);
 	parcel_int(p, "closing", c->closing);
+	conn_page_pack(c->page, p);
 }
 
 struct conn *conn_unpack(struct conn_env *env, struct parcel *p, const struct parcel_record *r)
@@ -391,6 +396,10 @@ struct conn *conn_unpack(struct conn_env *env, struct parcel *p, const struct pa
 	if (fd < 0)
 		return NULL;
 	c = conn_make(env, fd, number);
+	if (!conn_page_unpack(c, p, r)) {
+		conn_free(c);
+		return NULL;
+	}
 	bytes_slice(&c->in, parcel_get_text(r, "in"));
 	conn_count_input(c);
 	bytes_slice(&c->out, out);

@@ -34,6 +34,7 @@
 #include "io/socket/conn_env.h"
 #include "protocol/resp.h"
 
+struct conn_page;
 struct parcel;
 struct parcel_record;
 struct watch;
@@ -60,6 +61,7 @@ struct conn {
 	bool asked : 1;  /* the keeper was asked to have the connection, too */
 	bool given : 1;  /* it may have it: a close is not its end */
 	bool is_dirty : 1, report : 1; /* it is written, which is not reported yet */
+	struct conn_page *page; /* NULL: it has none, and nobody asks for one (conn_page.h) */
 	uint32_t *mark; /* once it is kept: nonzero, and no other process can go on with it; NULL: nobody looks */
 	bool readable : 1;        /* something has come since a read took all that there was */
 	bool took : 1;            /* the peer was there after the latest read: it was sent something */

@@ -8,6 +8,7 @@
 
 #include "base/account.h"
 #include "base/log.h"
+#include "io/socket/conn_page.h"
 #include "io/socket/party.h"
 #include "protocol/bytes.h"
 
@@ -40,4 +41,5 @@ struct conn_env {
 	struct parties parties;             /* those whose connections are to be read, parsed or freed */
 	size_t dead;                        /* how many of them are to be freed */
 	TAILQ_HEAD(conn_dirty, conn) dirty; /* something to write: to be settled */
+	struct conn_page_list pages;        /* those that are asked for: to be made then */
 };

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/queue.h"
 #include "io/base/watch.h"
+#include "io/socket/conn_page.h"
 #include "io/socket/conn_room.h"
 
 void conn_queue(struct conn *c, struct slice text)
@@ -69,6 +70,15 @@ void conn_reply(struct conn *c, struct slice text, bool lazy)
 	c->waiting = false;
 	if (!c->asking && (c->in.len > 0 || c->half || c->readable))
 		conn_set_ready(c);
+}
+
+void conn_reply_page(struct conn *c, struct slice text)
+{
+	size_t before = conn_unwritten(c);
+
+	conn_reply(c, text, false);
+	if (conn_unwritten(c) > before)
+		conn_page_pass(c->page, before);
 }
 
 void conn_push(struct conn *c, struct slice text, bool report)
@@ -139,7 +149,13 @@ static void conn_count_unreported(struct conn *c, size_t sent)
 static bool conn_send(struct conn *c)
 {
 	size_t left = conn_unwritten(c), part = left < CONN_PART_BYTES ? left : CONN_PART_BYTES;
-	ssize_t sent = send(c->fd, c->out.data + c->written, part, MSG_NOSIGNAL);
+	bool passes = c->page && c->page->due;
+	ssize_t sent;
+
+	if (passes)
+		part = conn_page_part(c->page, part);
+	sent = passes ? conn_page_send(c->page, c->fd, (struct slice){ c->out.data + c->written, part })
+		      : send(c->fd, c->out.data + c->written, part, MSG_NOSIGNAL);
 
 	if (sent >= 0) {
 		c->written += (size_t)sent;

@@ -50,6 +50,13 @@ bool kept_ask(struct kept *k, uint32_t conn, int fd)
 	return true;
 }
 
+bool kept_ask_page(struct kept *k, uint32_t conn, int fd)
+{
+	uint64_t id = k->keeper ? saved_conn(k->saved, conn)->cookie : 0;
+
+	return id && keeper_keep(k->keeper, KEEPER_PAGE | id, fd);
+}
+
 bool kept_answered(struct kept *k, uint64_t id, uint32_t *ret_conn)
 {
 	size_t at = 0;
@@ -70,4 +77,10 @@ void kept_drop(struct kept *k, uint32_t conn)
 
 	kept_answered(k, id, &asked);
 	keeper_drop(k->keeper, id);
+}
+
+void kept_drop_page(struct kept *k, uint32_t conn)
+{
+	if (k->keeper)
+		keeper_drop(k->keeper, KEEPER_PAGE | saved_conn(k->saved, conn)->cookie);
 }

@@ -14,6 +14,7 @@
 #include "io/socket/accept.h"
 #include "io/socket/conn.h"
 #include "io/socket/conn_output.h"
+#include "io/socket/conn_page.h"
 #include "io/socket/conn_room.h"
 #include "io/socket/kept.h"
 #include "io/socket/kin.h"
@@ -216,6 +217,7 @@ struct server *server_new(struct feed *feed, int fd, int operators, const struct
 	s->env.scratch = mem_new(CONN_READ_BYTES);
 	parties_init(&s->env.parties);
 	TAILQ_INIT(&s->env.dirty);
+	TAILQ_INIT(&s->env.pages);
 	s->env.patience = watch_new(feed_base(feed), server_impatient, s);
 	s->kin = kin_new(feed);
 	s->looking = watch_new(feed_base(feed), server_woken, s);
@@ -369,6 +371,23 @@ void server_add_ghost(struct server *s, uint32_t number, const struct saved_conn
 	saved_holder(s->saved, number, true);
 }
 
+void server_take_back_page(struct server *s, uint32_t number, int fd)
+{
+	struct conn *c = server_conn(s, number);
+
+	c->page = conn_page_take(c, fd);
+	/* As with any other memory. */
+	if (!c->page)
+		abort();
+}
+
+void server_give_pages(struct server *s)
+{
+	for (size_t i = 0; i < s->conns_cap; i++)
+		if (s->conns[i] && s->conns[i]->page)
+			feed_give_page(s->feed, (uint32_t)i, s->conns[i]->page->shared);
+}
+
 void server_taken_back(struct server *s)
 {
 	server_count_free(s);
@@ -417,6 +436,16 @@ void server_reply(struct server *s, uint32_t number, struct slice text, bool laz
 	conn_reply(server_conn(s, number), text, lazy);
 }
 
+void server_page(struct server *s, uint32_t number)
+{
+	conn_page_ask(server_conn(s, number));
+}
+
+void server_reply_page(struct server *s, uint32_t number, struct slice text)
+{
+	conn_reply_page(server_conn(s, number), text);
+}
+
 void server_push(struct server *s, uint32_t number, struct slice text, bool report)
 {
 	conn_push(server_conn(s, number), text, report);
@@ -445,6 +474,10 @@ static void server_tell_end(struct server *s, const struct conn *c, enum event_t
 static void server_reap(struct server *s, struct conn *c)
 {
 	server_tell_end(s, c, EVENT_CLIENT_GONE);
+	if (c->page) {
+		conn_page_void(c->page);
+		kept_drop_page(s->kept, c->number);
+	}
 	if (c->given)
 		kept_drop(s->kept, c->number);
 	saved_gone(s->saved, c->number);
@@ -538,6 +571,16 @@ static void server_look_at_ghosts(struct server *s)
 	}
 }
 
+/* Without its page the next process cannot go on with what is delegated. False: not now. */
+static bool server_keeps_page(struct server *s, struct conn *c)
+{
+	struct conn_page *page = c->page;
+
+	if (page && !page->asked)
+		page->asked = page->shared && kept_ask_page(s->kept, c->number, page->fd);
+	return !page || page->asked;
+}
+
 /* Has the keeper hold the connections of those that have held something for a while. True: some may be next. */
 static bool server_look_at_holders(struct server *s, int64_t now_ns)
 {
@@ -552,8 +595,10 @@ static bool server_look_at_holders(struct server *s, int64_t now_ns)
 		/* As long as it waits, the connection is marked. */
 		if (c->mark)
 			conn_hurry(c);
-		if (c->asked)
+		if (c->asked) {
+			more |= !server_keeps_page(s, c);
 			continue;
+		}
 		since_ns = feed_held_since(s->feed, c->number);
 		if (since_ns == INT64_MAX)
 			continue;
@@ -562,6 +607,7 @@ static bool server_look_at_holders(struct server *s, int64_t now_ns)
 			continue;
 		}
 		c->asked = c->given = true;
+		more |= !server_keeps_page(s, c);
 		/* A standalone broker does not tell it. */
 		saved_holder(s->saved, c->number, true);
 	}
@@ -599,6 +645,7 @@ void server_settle(struct server *s)
 {
 	if (feed_seen(s->feed) >= s->due_ns)
 		server_look(s);
+	conn_page_make_all(&s->env);
 	conn_flush_all(&s->env);
 	if (parties_have_work(&s->env.parties))
 		feed_hurry(s->feed);

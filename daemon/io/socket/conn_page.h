@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The page by which locks are delegated to a connection (protocol/delegation.h): memory that its process shares with this
+ * one. Its descriptor goes with the first byte of the reply to DELEGATE, and with no other.
+ *
+ *     state    meaning                                        leaves by
+ *     asked    the broker wants it                            the turn settles -> due, or refused: none
+ *     due      it is mapped, and the reply to be written      the first byte of that is written -> shared
+ *     shared   the process has the descriptor                 the end of the connection -> none
+ *
+ * Nobody can resize it, so that no access can fail. It is charged as a connection is, for its descriptor. With the
+ * connection its memory goes back to the kernel, whoever has it mapped.
+ *
+ * If this process is killed, the next one goes on with a connection only with its page, if something is delegated by that
+ * (revive.c): the keeper is asked to hold both.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/queue.h>
+#include <sys/types.h>
+
+#include "base/charge.h"
+#include "protocol/slice.h"
+
+struct account;
+struct conn;
+struct conn_env;
+struct delegation_page;
+struct parcel;
+struct parcel_record;
+
+struct conn_page {
+	struct conn *conn;
+	struct delegation_page *shared; /* NULL: it is asked for */
+	int fd;
+	bool due;
+	size_t before; /* while it is due: unwritten bytes before its reply */
+	bool asked;    /* the keeper was asked to have it, too */
+	struct charge charge;
+	TAILQ_ENTRY(conn_page) link; /* while it is asked for */
+};
+
+TAILQ_HEAD(conn_page_list, conn_page);
+
+/* EFFECT_PAGE: the connection has none. */
+void conn_page_ask(struct conn *c);
+/* Makes those that are asked for, and tells the broker. */
+void conn_page_make_all(struct conn_env *env);
+/* It is charged to that account, whatever that has. */
+void conn_page_enter(struct conn_page *page, struct account *account);
+/* Nobody uses it any longer: what stands there is gone. Before that the broker has to have forgotten it. */
+void conn_page_void(const struct conn_page *page);
+void conn_page_free(struct conn_page *page); /* takes NULL */
+
+/* The reply to DELEGATE is queued now, behind so many unwritten bytes. */
+void conn_page_pass(struct conn_page *page, size_t before);
+/* How many of the next `part` bytes may be sent in one call. */
+size_t conn_page_part(const struct conn_page *page, size_t part);
+/* As send(): with the descriptor, if these bytes are the beginning of its reply. `page` is due. */
+ssize_t conn_page_send(struct conn_page *page, int fd, struct slice bytes);
+
+/* This is a page of a connection, as far as the descriptor tells. */
+bool conn_page_is(int fd);
+/* The page of an earlier process. NULL: it is none, and the descriptor is closed. */
+struct conn_page *conn_page_take(struct conn *c, int fd);
+/* The same at a hand-over, in the record of the connection, which has one or not. False: it cannot be used. */
+void conn_page_pack(const struct conn_page *page, struct parcel *p); /* takes NULL */
+bool conn_page_unpack(struct conn *c, struct parcel *p, const struct parcel_record *r);

@@ -1,0 +1,356 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Locks that stay with the process that took them last (protocol/delegation.h), by a client that has a page: each way in
+which one is taken back, while its process or the daemon lives, stands still, or ends."""
+
+import os
+import signal
+
+import pytest
+
+import delegation
+import fakekeeper
+import harness
+from delegation import CONF, FREE, HELD, LOST, NONE, WANTED, Delegate
+from saved import Saved, kill, processes, wait_kept  # noqa: F401 (processes is a fixture)
+
+OPERATORS = True  # see clients of conftest.py
+
+PAGE = 1 << 62  # keeper.h: with the id of a connection
+
+# It has the lock delegated, says so, and then what becomes of each word that it is sent.
+PROCESS = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import delegation
+c = delegation.Delegate(sys.argv[2])
+c.ask_page()
+c.delegate(sys.argv[3], 1)
+print("delegated", flush=True)
+for line in sys.stdin:
+    print(getattr(c, line.strip())(1), flush=True)
+"""
+
+
+@pytest.fixture(params=["standalone", "zookeeper"])
+def daemon(request, daemons, root):
+    if request.param == "standalone":
+        return daemons(**CONF)
+    return daemons(request.getfixturevalue("zk"), root, **CONF)
+
+
+@pytest.fixture(params=["standalone", "zookeeper"])
+def kept(request, daemons, root):
+    """The same, with a keeper of the test's own."""
+    zk = () if request.param == "standalone" else (request.getfixturevalue("zk"), root)
+    daemons.list.append(fakekeeper.Kept(*zk, wait=False, **CONF))
+    daemons.list[-1].start()
+    return daemons.list[-1]
+
+
+@pytest.fixture
+def delegates():
+    made = []
+
+    def make(daemon):
+        made.append(Delegate(daemon.socket))
+        made[-1].ask_page()
+        return made[-1]
+
+    yield make
+    for client in made:
+        client.close()
+
+
+def says(process, word):
+    process.stdin.write(word.encode() + b"\n")
+    process.stdin.flush()
+    return process.stdout.readline().decode().strip()
+
+
+def is_held(daemon, clients, name):
+    return clients(daemon).call("LOCK", name, "WAIT", 0) is None
+
+
+# ---- it begins ----
+
+def test_it_is_off_unless_the_configuration_turns_it_on(daemons, clients):
+    c = clients(daemons())
+    assert c.hello["delegation"] == 0
+    assert c.call("DELEGATE").code == "DENIED"
+
+
+def test_who_speaks_resp2_or_has_a_page_gets_none(daemons, clients, delegates):
+    d = daemons(**CONF)
+    assert clients(d, 2).call("DELEGATE").code == "ERR"
+    c = delegates(d)
+    assert c.hello["delegation"] == delegation.SLOTS
+    assert c.call("DELEGATE").code == "ERR" and not c.passed
+
+
+def test_the_descriptor_goes_with_the_reply_and_with_no_other_byte(daemons):
+    """Also of many requests that are answered together."""
+    c = Delegate(daemons(**CONF).socket)
+    c.send_raw(harness.encode("PING") * 50 + harness.encode("DELEGATE") + harness.encode("PING"))
+    got, passed = b"", []
+    while not got.endswith(b"+PONG\r\n") or b":" not in got:
+        data, fds, _, _ = delegation.socket.recv_fds(c.socket, 1, 4)
+        assert not fds or data == b":", f"with {data} behind {got}"
+        got += data
+        passed += fds
+    assert got == b"+PONG\r\n" * 50 + b":63\r\n+PONG\r\n"
+    (fd,) = passed
+    delegation.Page(fd)
+    os.close(fd)
+    c.close()
+
+
+def test_it_is_taken_again_without_a_message(daemon, delegates):
+    """The daemon stands still."""
+    c = delegates(daemon)
+    token = c.delegate("a", 1)
+    daemon.signal(signal.SIGSTOP)
+    for _ in range(3):
+        assert c.leave(1) and c.take(1)
+    assert c.state(1) == HELD and c.page.terms(1)[0] == token
+    daemon.signal(signal.SIGCONT)
+    assert c.call("UNLOCK", "a") == 0
+    assert c.state(1) == NONE
+
+
+def test_a_page_counts_as_a_connection(daemons, clients, delegates):
+    """There is room for three: two clients, and one page."""
+    d = daemons(limits={"clients": 3}, **CONF)
+    c, other = delegates(d), clients(d, operator=False)
+    refused = other.call("DELEGATE")
+    assert refused.code == "LIMIT" and "limits.clients" in refused
+    c.close()
+    harness.wait_until(lambda: other.call("DELEGATE") == delegation.SLOTS, "room for a page")
+
+
+# ---- it is taken back ----
+
+def test_a_free_one_is_taken_back_at_once(daemon, clients, delegates):
+    c, other = delegates(daemon), clients(daemon)
+    token = c.delegate("a", 1)
+    assert c.leave(1)
+    assert other.call("LOCK", "a", "WAIT", 0) > token
+    assert not c.take(1) and c.state(1) == NONE
+    assert c.call("LOCK", "a", "WAIT", 0) is None
+
+
+def test_a_held_one_is_waited_for(daemon, clients, delegates):
+    c, other = delegates(daemon), clients(daemon)
+    token = c.delegate("a", 1)
+    other.send("LOCK", "a")
+    harness.wait_until(lambda: c.state(1) == HELD | WANTED, "it to be wanted")
+    assert not c.leave(1) and other.quiet()
+    assert c.call("UNLOCK", "a") == 0
+    assert other.reply() > token
+    assert c.state(1) == NONE and not c.take(1)
+
+
+def test_another_host_gets_it(zk, root, daemons, clients, delegates):
+    """Free: at once. Held: when it is unlocked."""
+    alpha, beta = daemons(zk, root, **CONF), daemons(zk, root, **CONF)
+    c, other = delegates(alpha), clients(beta)
+    for held in False, True:
+        token = c.delegate("a", 1)
+        assert c.leave(1)
+        if held and not c.take(1):
+            continue  # it was idle for too long
+        other.send("LOCK", "a")
+        if held:
+            harness.wait_until(lambda: c.state(1) == HELD | WANTED, "it to be wanted")
+            assert other.quiet()
+            assert c.call("UNLOCK", "a") == 0
+        assert other.reply() > token
+        assert not c.take(1)
+        assert other.call("UNLOCK", "a") == 0
+
+
+def test_by_force_it_is_lost(daemon, clients, delegates):
+    c, operator = delegates(daemon), clients(daemon)
+    token = c.delegate("a", 1)
+    assert operator.call("FORCEUNLOCK", "a") == 1
+    assert c.state(1) == HELD | LOST | WANTED and not c.leave(1)
+    assert operator.call("LOCK", "a", "WAIT", 0) > token
+    assert c.push()[:2] == ["lost", "a"]
+    assert c.call("UNLOCK", "a").code == "LOST"
+    assert c.state(1) == NONE
+
+
+def test_by_force_a_free_one_ends_and_nobody_is_told(daemon, clients, delegates):
+    c, operator = delegates(daemon), clients(daemon)
+    c.delegate("a", 1)
+    assert c.leave(1)
+    assert operator.call("FORCEUNLOCK", "a") == 0
+    assert not c.take(1) and c.state(1) == NONE
+    assert isinstance(c.call("LOCK", "a"), int) and c.quiet()
+
+
+def test_a_holder_is_asked_to_give_it_back(daemon, clients, delegates):
+    c, operator = delegates(daemon), clients(daemon)
+    c.delegate("a", 1)
+    operator.call("REVOKE", "a")
+    assert c.push()[:2] == ["revoke", "a"]
+    assert not c.leave(1) and c.call("UNLOCK", "a") == 0
+    c.delegate("a", 1)
+    assert c.leave(1)
+    operator.call("REVOKE", "a")
+    assert not c.take(1) and c.quiet()
+
+
+def test_a_reload_that_turns_it_off_takes_all_back(daemons, tmp_path, clients, delegates):
+    conf = tmp_path / "lockbroker.conf"
+    conf.write_text("[locks]\ndelegation = 1\n")
+    d = daemons(argv=["-c", str(conf)])
+    c, operator = delegates(d), clients(d)
+    for slot, name in (1, "a"), (2, "b"):
+        c.delegate(name, slot)
+    assert c.leave(1)
+    conf.write_text("[locks]\ndelegation = 0\n")
+    assert "locks.delegation = 0" in operator.call("RELOAD")
+    assert not c.take(1) and c.state(1) == NONE
+    assert c.state(2) == HELD | WANTED and not c.leave(2)
+    assert c.call("UNLOCK", "b") == 0
+    assert isinstance(c.lock("a", 1), int) and not c.is_delegated(1)
+    assert operator.call("DELEGATE").code == "DENIED" and clients(d).hello["delegation"] == 0
+
+
+# ---- its process ends, or stands still ----
+
+@pytest.mark.parametrize("word", ["", "leave"], ids=["held", "free"])
+def test_the_end_of_its_process_frees_it(daemon, clients, processes, word):  # noqa: F811
+    p = processes(PROCESS, daemon.socket, "a")
+    assert not word or says(p, word) == "True"
+    other = clients(daemon)
+    other.send("LOCK", "a")
+    kill(p)
+    assert isinstance(other.reply(), int)
+
+
+def test_a_free_one_is_taken_back_from_a_process_that_stands_still(daemon, clients, processes):  # noqa: F811
+    p = processes(PROCESS, daemon.socket, "a")
+    assert says(p, "leave") == "True"
+    p.send_signal(signal.SIGSTOP)
+    assert isinstance(clients(daemon).call("LOCK", "a", "WAIT", 0), int)
+    p.send_signal(signal.SIGCONT)
+    assert says(p, "take") == "False"
+
+
+def test_a_process_that_stands_still_holds_what_it_holds(daemon, clients, processes):  # noqa: F811
+    p = processes(PROCESS, daemon.socket, "a")
+    p.send_signal(signal.SIGSTOP)
+    other = clients(daemon)
+    assert other.call("LOCK", "a", "WAIT", 50) is None
+    p.send_signal(signal.SIGCONT)
+    assert says(p, "leave") == "False"
+    assert other.call("LOCK", "a", "WAIT", 50) is None
+    kill(p)
+    assert isinstance(other.call("LOCK", "a"), int)
+
+
+# ---- the daemon ends, or hands over ----
+
+def page_is_kept(daemon, client):
+    end = os.fstat(client.fileno()).st_ino
+    return any(conn[8] == end and PAGE | conn[7] in daemon.kept for conn in Saved(daemon).conns().values())
+
+
+def wait_page_kept(daemon, client):
+    harness.wait_until(lambda: page_is_kept(daemon, client), "the page to be kept")
+    wait_kept(Saved(daemon), client)
+
+
+def test_a_crash_leaves_what_is_held_and_frees_what_is_free(kept, clients, delegates):
+    c = delegates(kept)
+    held, free = c.delegate("held", 1), c.delegate("free", 2)
+    wait_page_kept(kept, c)
+    assert c.leave(2)
+    kept.crash()
+    assert not c.take(1) and not c.take(2), "of another daemon's session page nothing is proven"
+    assert is_held(kept, clients, "held")
+    other = clients(kept)
+    assert other.call("LOCK", "free") > free
+    assert c.state(1) == HELD | WANTED and c.state(2) == NONE
+    assert c.call("VALID", "held", "TOKEN", held) > 0
+    assert c.call("UNLOCK", "held") == 0 and c.state(1) == NONE
+    assert isinstance(other.call("LOCK", "held"), int)
+    assert other.call("UNLOCK", "free") == 0
+    # The page is still the connection's, and the session page another one.
+    c.delegate("free", 2)
+    assert c.state(2) == HELD
+
+
+def test_what_is_taken_while_no_daemon_lives_is_held(kept, clients, delegates):
+    """Nobody has told the process yet, and its proof stands."""
+    c = delegates(kept)
+    c.delegate("a", 1)
+    wait_page_kept(kept, c)
+    assert c.leave(1)
+    entered = []
+    kept.crash(change=lambda: entered.append(c.take(1)))
+    assert is_held(kept, clients, "a") or not entered[0]
+    if entered[0]:
+        assert not c.leave(1) and c.call("UNLOCK", "a") == 0
+    assert isinstance(clients(kept).call("LOCK", "a"), int)
+
+
+def test_a_connection_whose_page_is_lost_does_not_go_on(kept, clients, delegates):
+    """Who is inside nobody could tell: so it counts as inside for as long as it may believe it."""
+    c = delegates(kept)
+    c.delegate("a", 1)
+    wait_page_kept(kept, c)
+    kept.crash(back=[(number, fd) for number, fd in kept.kept.items() if not number & PAGE])
+    assert c.ended()
+    assert is_held(kept, clients, "a")
+
+
+def test_a_page_that_is_none_is_not_used(kept, clients, delegates, tmp_path):
+    c = delegates(kept)
+    c.delegate("a", 1)
+    wait_page_kept(kept, c)
+    with open(tmp_path / "none", "wb+") as f:
+        f.truncate(delegation.BYTES)
+        kept.crash(back=[(number, os.dup(f.fileno()) if number & PAGE and not number & fakekeeper.ROLE else fd)
+                         for number, fd in kept.kept.items()])
+    assert c.ended()
+    assert is_held(kept, clients, "a")
+
+
+def test_a_hand_over_takes_all_back_and_the_page_goes_on(daemon, clients, delegates):
+    harness.inherit_orphans()
+    c, operator = delegates(daemon), clients(daemon)
+    free, held = c.delegate("free", 1), c.delegate("held", 2)
+    assert c.leave(1)
+    operator.send("RESTART")
+    assert isinstance(operator.reply(), dict)
+    daemon.follow()
+    other = clients(daemon)
+    assert other.call("LOCK", "free", "WAIT", 0) > free
+    assert is_held(daemon, clients, "held")
+    assert c.state(1) == NONE and c.state(2) == HELD | WANTED
+    assert c.call("UNLOCK", "held") == 0
+    assert c.delegate("held", 2) > held
+
+
+def test_with_the_session_all_are_lost(own_zk, daemons, clients, delegates):
+    """Whoever takes a free one by its word looks at the page, which says so before another host can be granted it."""
+    zk = own_zk(tick_ms=harness.FAST_TICK_MS)
+    d = daemons(zk, **harness.FAST, **CONF)
+    c = delegates(d)
+    c.delegate("free", 1)
+    c.delegate("held", 2)
+    assert c.leave(1)
+    zk.signal(signal.SIGSTOP)
+    assert c.push()[0] == "jeopardy"
+    lost = c.push()
+    while lost[0] != "lost":
+        lost = c.push()
+    assert lost[:2] == ["lost", "held"]
+    assert not c.take(1) and not c.leave(2) and not c.stands(2)
+    assert c.state(2) & (HELD | LOST) == HELD | LOST
+    assert c.call("UNLOCK", "held").code == "LOST"
+    assert c.state(2) == NONE
+    zk.signal(signal.SIGCONT)
+    assert c.delegate("held", 2)

@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The page that a connection shares with its process, and how its descriptor gets there. In the place of the broker stands a
+ * feed that asks for a page when it is asked for anything, and pushes BEFORE bytes before it answers and one after it.
+ */
+#include "io/socket/server.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "io/base/feed.h"
+#include "io/base/parcel.h"
+#include "io/base/watch.h"
+#include "io/socket/socket_pools.h"
+#include "protocol/delegation.h"
+
+enum { CLIENTS = 3, OUTPUT_BYTES = 200000, MUCH = 60000 };
+
+static struct watch_base *base;
+static struct server *server;
+static int listening;
+static struct sockaddr_un address;
+static socklen_t address_len;
+static size_t before;                  /* how much is pushed before the answer */
+static struct delegation_page *shared; /* the latest one that the broker was told of, or given */
+static int made, given, refused, limited, gone;
+
+/* ---- the feed ---- */
+
+struct watch_base *feed_base(const struct feed *f)
+{
+	return base;
+}
+
+int64_t feed_now(struct feed *f)
+{
+	return 1;
+}
+
+int64_t feed_seen(const struct feed *f)
+{
+	return 1;
+}
+
+int64_t feed_held_since(const struct feed *f, uint32_t conn)
+{
+	return INT64_MAX;
+}
+
+void feed_give_page(struct feed *f, uint32_t conn, struct delegation_page *page)
+{
+	shared = page;
+	given++;
+}
+
+bool feed_owns_much(const struct feed *f, uint32_t conn)
+{
+	return false;
+}
+
+struct client_origin feed_origin(const struct feed *f, uint32_t conn)
+{
+	return (struct client_origin){ 0 };
+}
+
+void feed_begin_share(struct feed *f, int64_t share_ns)
+{
+}
+
+bool feed_share_spent(const struct feed *f)
+{
+	return false;
+}
+
+void feed_hurry(struct feed *f)
+{
+}
+
+static struct slice many(size_t count)
+{
+	static char text[MUCH];
+
+	memset(text, 'x', sizeof(text));
+	return (struct slice){ text, count };
+}
+
+static void page_event(const struct event *e)
+{
+	if (!e->page.page) {
+		refused++;
+		limited += e->page.limited;
+		server_reply(server, e->conn, e->page.sentence, false);
+		return;
+	}
+	made++;
+	shared = e->page.page;
+	if (before)
+		server_push(server, e->conn, many(before), false);
+	server_reply_page(server, e->conn, SLICE(":63"));
+	server_push(server, e->conn, SLICE("p"), false);
+}
+
+void feed_event(struct feed *f, const struct event *event)
+{
+	if (event->type == EVENT_CLIENT_ASKED)
+		server_page(server, event->conn);
+	else if (event->type == EVENT_CLIENT_PAGE)
+		page_event(event);
+	gone += event->type == EVENT_CLIENT_GONE;
+}
+
+/* ---- a client ---- */
+
+static const struct server_conf conf = {
+	.user_share = 100,
+	.clients = CLIENTS,
+	.request_bytes = 100,
+	.request_args = 8,
+	.output_bytes = OUTPUT_BYTES,
+};
+
+static int begin(void **state)
+{
+	made = given = refused = limited = gone = 0;
+	before = 0;
+	shared = NULL;
+	address.sun_family = AF_UNIX;
+	listening = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+	assert_int_equal(bind(listening, (struct sockaddr *)&address, sizeof(address.sun_family)), 0);
+	assert_int_equal(listen(listening, CLIENTS + 1), 0);
+	address_len = sizeof(address);
+	assert_int_equal(getsockname(listening, (struct sockaddr *)&address, &address_len), 0);
+	base = watch_base_new();
+	server = server_new(NULL, listening, -1, &conf);
+	server_begin(server);
+	return 0;
+}
+
+static int end(void **state)
+{
+	server_free(server);
+	watch_base_free(base);
+	close(listening);
+	return 0;
+}
+
+static void turn(void)
+{
+	for (int i = 0; i < 8; i++) {
+		watch_base_turn(base, false);
+		server_continue(server);
+		server_settle(server);
+	}
+}
+
+static int connected(void)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	assert_int_equal(connect(fd, (struct sockaddr *)&address, address_len), 0);
+	turn();
+	return fd;
+}
+
+static void asks(int fd)
+{
+	assert_int_equal(send(fd, "DELEGATE\r\n", 10, MSG_NOSIGNAL), 10);
+	turn();
+}
+
+/* One byte, and what came with it, or -1. 0: there is none. */
+static int hears(int fd, char *ret)
+{
+	union {
+		struct cmsghdr head;
+		char bytes[CMSG_SPACE(4 * sizeof(int))];
+	} control;
+	struct iovec data = { ret, 1 };
+	struct msghdr m = { .msg_iov = &data, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control) };
+	ssize_t got = recvmsg(fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	int passed;
+
+	if (got <= 0) {
+		*ret = '\0';
+		return -1;
+	}
+	if (!CMSG_FIRSTHDR(&m))
+		return -1;
+	assert_int_equal(control.head.cmsg_type, SCM_RIGHTS);
+	assert_int_equal(control.head.cmsg_len, CMSG_LEN(sizeof(int)));
+	assert_false(m.msg_flags & MSG_CTRUNC);
+	memcpy(&passed, CMSG_DATA(&control.head), sizeof(passed));
+	return passed;
+}
+
+/* All that there is, byte by byte, with one descriptor at that place, which is returned. */
+static int hears_all(int fd, size_t at, const char *behind)
+{
+	int page = -1, passed;
+	size_t count = 0;
+	char c;
+
+	for (;; count++) {
+		passed = hears(fd, &c);
+		if (!c) {
+			turn();
+			passed = hears(fd, &c);
+		}
+		if (!c)
+			break;
+		assert_int_equal(passed >= 0, count == at);
+		assert_int_equal(c, count < at ? 'x' : behind[count - at]);
+		page = passed >= 0 ? passed : page;
+	}
+	assert_int_equal(count, at + strlen(behind));
+	return page;
+}
+
+static struct delegation_page *mapped(int fd)
+{
+	void *at = mmap(NULL, DELEGATION_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	assert_true(at != MAP_FAILED);
+	return at;
+}
+
+static int descriptors(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	int count = 0;
+
+	while (readdir(dir))
+		count++;
+	closedir(dir);
+	return count;
+}
+
+/* ---- tests ---- */
+
+static void it_comes_with_the_first_byte_of_the_reply(void **state)
+{
+	int fd = connected(), page;
+	struct delegation_page *mine;
+
+	asks(fd);
+	page = hears_all(fd, 0, ":63p");
+	mine = mapped(page);
+	assert_true(delegation_is_page(mine));
+	mine->slots[0].word = 5;
+	assert_int_equal(shared->slots[0].word, 5);
+	munmap(mine, DELEGATION_PAGE_BYTES);
+	close(page);
+	close(fd);
+}
+
+static void it_comes_with_no_other_byte_behind_output_that_is_not_read(void **state)
+{
+	int fd = connected(), page;
+
+	before = MUCH;
+	asks(fd);
+	page = hears_all(fd, MUCH, ":63p");
+	assert_true(page >= 0);
+	close(page);
+	close(fd);
+}
+
+static void nobody_can_resize_it(void **state)
+{
+	int fd = connected(), page;
+
+	asks(fd);
+	page = hears_all(fd, 0, ":63p");
+	assert_int_equal(fcntl(page, F_GET_SEALS), F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW);
+	assert_int_equal(ftruncate(page, 0), -1);
+	assert_int_equal(errno, EPERM);
+	assert_int_equal(ftruncate(page, 2 * DELEGATION_PAGE_BYTES), -1);
+	assert_int_equal(fcntl(page, F_ADD_SEALS, F_SEAL_WRITE), -1);
+	close(page);
+	close(fd);
+}
+
+/* Whoever keeps it mapped keeps nothing of this process's memory, and finds that nothing is delegated. */
+static void with_the_connection_it_ends(void **state)
+{
+	int there = descriptors(), fd = connected(), page;
+	struct delegation_page *mine;
+
+	asks(fd);
+	page = hears_all(fd, 0, ":63p");
+	mine = mapped(page);
+	mine->slots[0].word = 6;
+	close(fd);
+	turn();
+	assert_int_equal(gone, 1);
+	assert_int_equal(mine->slots[0].word, 0);
+	assert_false(delegation_is_page(mine));
+	munmap(mine, DELEGATION_PAGE_BYTES);
+	close(page);
+	assert_int_equal(descriptors(), there);
+	assert_int_equal(server_accounts(server)->pools[SOCKET_CONNECTIONS].used, 0);
+}
+
+/* A page counts as a connection: with two connections there is room for one. */
+static void a_page_too_many_is_refused(void **state)
+{
+	int fd = connected(), other = connected(), page;
+	char text[8] = "";
+
+	asks(fd);
+	page = hears_all(fd, 0, ":63p");
+	assert_int_equal(server_accounts(server)->pools[SOCKET_CONNECTIONS].used, CLIENTS);
+	asks(other);
+	assert_int_equal(recv(other, text, 5, MSG_DONTWAIT), 5);
+	assert_string_equal(text, "user ");
+	assert_int_equal(made, 1);
+	assert_int_equal(limited, 1);
+	while (recv(other, text, sizeof(text), MSG_DONTWAIT) > 0)
+		;
+	close(fd);
+	turn();
+	close(page);
+	asks(other);
+	page = hears_all(other, 0, ":63p");
+	assert_int_equal(made, 2);
+	close(page);
+	close(other);
+}
+
+/* One that asks and ends before the page is there costs nothing. */
+static void who_does_not_wait_for_it_leaves_nothing(void **state)
+{
+	int there = descriptors(), fd = connected();
+
+	assert_int_equal(send(fd, "DELEGATE\r\n", 10, MSG_NOSIGNAL), 10);
+	close(fd);
+	turn();
+	assert_int_equal(gone, 1);
+	assert_int_equal(descriptors(), there);
+	assert_int_equal(server_accounts(server)->pools[SOCKET_CONNECTIONS].used, 0);
+}
+
+static void another_server(void)
+{
+	struct parcel parcel = { 0 };
+
+	server_pack(server, &parcel);
+	assert_int_equal(parcel.fd_count, 2);
+	for (size_t i = 0; i < parcel.fd_count; i++)
+		parcel.fds[i] = dup(parcel.fds[i]);
+	server_free(server);
+	server = server_new(NULL, listening, -1, &conf);
+	assert_int_equal(server_unpack(server, &parcel), 0);
+	server_give_pages(server);
+	server_begin(server);
+	parcel_free(&parcel);
+}
+
+static void the_next_process_has_the_same_page_and_sends_it(void **state)
+{
+	int fd = connected(), page;
+	struct delegation_page *mine;
+
+	before = MUCH;
+	asks(fd);
+	shared->slots[2].word = 7;
+	another_server();
+	assert_int_equal(given, 1);
+	assert_int_equal(shared->slots[2].word, 7);
+	assert_int_equal(server_accounts(server)->pools[SOCKET_CONNECTIONS].used, 2);
+	page = hears_all(fd, MUCH, ":63p");
+	mine = mapped(page);
+	assert_int_equal(mine->slots[2].word, 7);
+	mine->slots[2].word = 8;
+	assert_int_equal(shared->slots[2].word, 8);
+	another_server();
+	assert_int_equal(shared->slots[2].word, 8);
+	assert_int_equal(hears_all(fd, 0, ""), -1);
+	munmap(mine, DELEGATION_PAGE_BYTES);
+	close(page);
+	close(fd);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(it_comes_with_the_first_byte_of_the_reply),
+		TEST(it_comes_with_no_other_byte_behind_output_that_is_not_read),
+		TEST(nobody_can_resize_it),
+		TEST(with_the_connection_it_ends),
+		TEST(a_page_too_many_is_refused),
+		TEST(who_does_not_wait_for_it_leaves_nothing),
+		TEST(the_next_process_has_the_same_page_and_sends_it),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
