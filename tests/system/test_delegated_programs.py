@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs that take a lock in a loop, and keep it while nobody else asks: what happens to them and to the daemon meanwhile.
+
+They count in shared memory, in no other way than under the lock: what two of them did at once would be counted once. What
+they were told that they had lost may be missing, and nothing else."""
+
+import mmap
+import os
+import signal
+import struct
+import subprocess
+
+import pytest
+
+import harness
+from library import compile_with_library
+from saved import Saved
+
+DELEGATES = {"locks__delegation": 1, "locks__linger_ms": 60000}
+OFTEN, SOMETIMES = 3000, 20
+NOW_AND_THEN = 20000  # us between two sections of a program that others disturb little
+PAIRS = 100000  # of counter_test.c
+LINE = struct.Struct("=QQQ")
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("counter")
+    return compile_with_library(os.path.join(harness.HERE, "counter_test.c"), directory / "counter",
+                                harness.program("liblockbroker.a"))
+
+
+class Counters:
+    """Programs that count in one file."""
+
+    def __init__(self, program, directory):
+        self.program, self.path = program, str(directory / "count")
+        with open(self.path, "w+b") as f:
+            f.truncate(mmap.PAGESIZE)
+            self.memory = mmap.mmap(f.fileno(), mmap.PAGESIZE)
+        self.running, self.started, self.killed = {}, 0, 0
+
+    def start(self, daemon, pause_us=0):
+        number = self.started
+        self.started += 1
+        self.running[number] = harness.spawn([self.program, "counted", self.path, str(number), str(pause_us)],
+                                             stdin=subprocess.DEVNULL, env=os.environ | {"LOCKBROKER_SOCKET": daemon.socket})
+        return number
+
+    def line(self, number):
+        """What it has done, lost, and not got."""
+        return LINE.unpack_from(self.memory, LINE.size * (number + 1))
+
+    def goes_on(self, number, times=SOMETIMES):
+        aim = self.line(number)[0] + times
+        harness.wait_until(lambda: self.line(number)[0] >= aim, f"program {number} to go on", 3 * harness.PATIENCE)
+
+    def kill(self, number):
+        process = self.running.pop(number)
+        process.kill()
+        process.wait()
+        self.killed += 1
+
+    def check(self):
+        """Ends them. One that was killed may have counted without writing it down."""
+        for process in self.running.values():
+            process.terminate()
+        for process in self.running.values():
+            assert process.wait(3 * harness.PATIENCE) == 0
+        self.running = {}
+        lines = [self.line(number) for number in range(self.started)]
+        (total,) = struct.unpack_from("=Q", self.memory)
+        done, lost = sum(line[0] for line in lines), sum(line[1] for line in lines)
+        assert done - lost <= total <= done + self.killed, lines
+        return lost
+
+    def end(self):
+        for process in self.running.values():
+            process.kill()
+            process.wait()
+
+
+@pytest.fixture
+def counters(program, tmp_path):
+    made = Counters(program, tmp_path)
+    yield made
+    made.end()
+
+
+@pytest.fixture(params=["standalone", "zookeeper"])
+def daemon(request, daemons, own_zk, root):
+    if request.param == "standalone":
+        return daemons(**DELEGATES)
+    return daemons(own_zk(tick_ms=harness.FAST_TICK_MS), root, **harness.FAST, **DELEGATES)
+
+
+def requests(daemon):
+    return int(daemon.info("stats")["requests_total"])
+
+
+def keeps(daemon, counters, number):
+    """Until that program says hardly anything any longer."""
+
+    def is_silent():
+        before, done = requests(daemon), counters.line(number)[0]
+        counters.goes_on(number, OFTEN)
+        return requests(daemon) - before < (counters.line(number)[0] - done) / 100
+
+    harness.wait_until(is_silent, f"program {number} to keep the lock")
+
+
+def test_one_that_is_alone_says_nothing(daemon, counters):
+    one = counters.start(daemon)
+    keeps(daemon, counters, one)
+    assert counters.check() == 0
+
+
+def test_another_asks_in_between(daemon, counters):
+    one, other = counters.start(daemon), counters.start(daemon, NOW_AND_THEN)
+    counters.goes_on(one, OFTEN)
+    counters.goes_on(other)
+    counters.goes_on(one, OFTEN)
+    assert counters.check() == 0
+
+
+def test_many_ask_all_the_time(daemon, counters):
+    numbers = [counters.start(daemon) for _ in range(4)]
+    for number in numbers:
+        counters.goes_on(number)
+    assert counters.check() == 0
+
+
+def test_another_host_asks_in_between(zk, root, daemons, counters):
+    numbers = [counters.start(daemons(zk, root, **DELEGATES), pause) for pause in (0, NOW_AND_THEN)]
+    counters.goes_on(numbers[0], OFTEN)
+    counters.goes_on(numbers[1])
+    counters.goes_on(numbers[0], OFTEN)
+    assert counters.check() == 0
+
+
+def test_who_is_killed_leaves_it_to_others(daemon, counters):
+    other = counters.start(daemon, NOW_AND_THEN)
+    for _ in range(3):
+        one = counters.start(daemon)
+        counters.goes_on(one, OFTEN)
+        counters.kill(one)
+        counters.goes_on(other)
+    assert counters.check() == 0
+
+
+def holder(client):
+    return [h["pid"] for h in client.call("HOLDERS", "counted")]
+
+
+def test_who_stands_still_holds_what_it_holds_and_nothing_else(daemon, counters, clients):
+    one = counters.start(daemon)
+    counters.goes_on(one, OFTEN)
+    process = counters.running[one]
+    process.send_signal(signal.SIGSTOP)
+    other = counters.start(daemon, NOW_AND_THEN)
+    looks = clients(daemon)
+    harness.wait_until(lambda: counters.line(other)[0] or process.pid in holder(looks), "the lock, or that it is held")
+    process.send_signal(signal.SIGCONT)
+    counters.goes_on(other)
+    counters.goes_on(one)
+    assert counters.check() == 0
+
+
+def test_over_an_upgrade_of_the_daemon(daemon, counters):
+    harness.inherit_orphans()
+    one, other = counters.start(daemon), counters.start(daemon, NOW_AND_THEN)
+    for _ in range(3):
+        counters.goes_on(one, OFTEN)
+        done = subprocess.run([harness.program("lockbroker"), "--socket", daemon.operator_socket, "restart"],
+                              capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        daemon.follow()
+        counters.goes_on(other)
+    assert counters.check() == 0
+
+
+def wait_kept(daemon, pid):
+    def is_kept():
+        return any(conn[3] == pid and conn[1] and not conn[0] for conn in Saved(daemon).conns().values())
+
+    harness.wait_until(is_kept, "the keeper to have the connection")
+
+
+def crash(daemon):
+    old = daemon.pid
+    os.kill(old, signal.SIGKILL)
+    daemon.await_another(old)
+
+
+def test_over_a_crash_of_the_daemon(daemon, counters):
+    """What another one asks for all the time is not held for so long that the keeper has their connections."""
+    one, other = counters.start(daemon), counters.start(daemon, NOW_AND_THEN)
+    for _ in range(3):
+        counters.goes_on(one, OFTEN)
+        crash(daemon)
+        counters.goes_on(other)
+        counters.goes_on(one)
+    counters.check()
+
+
+def test_one_that_is_alone_loses_nothing_by_a_crash(daemon, counters):
+    """After a third one in a minute the next process begins with nothing."""
+    one = counters.start(daemon)
+    for _ in range(2):
+        keeps(daemon, counters, one)
+        wait_kept(daemon, counters.running[one].pid)
+        crash(daemon)
+    keeps(daemon, counters, one)
+    assert counters.check() == 0
+
+
+def test_without_zookeeper_for_longer_than_the_session(daemons, own_zk, root, counters):
+    zk = own_zk(tick_ms=harness.FAST_TICK_MS)
+    daemon = daemons(zk, root, **harness.FAST, **DELEGATES)
+    one, other = counters.start(daemon), counters.start(daemon, NOW_AND_THEN)
+    counters.goes_on(one, OFTEN)
+    counters.goes_on(other)
+    zk.kill()
+    harness.wait_until(lambda: daemon.info("session")["session_state"] == "lost", "the session to be lost", 3 * harness.PATIENCE)
+    zk.start()
+    counters.goes_on(one, OFTEN)
+    counters.goes_on(other)
+    counters.check()
+
+
+@pytest.mark.plain_only("it is about system calls")
+def test_what_is_kept_is_taken_without_a_system_call(daemon, program, counters, tmp_path):
+    trace = str(tmp_path / "trace")
+    done = subprocess.run(["strace", "-o", trace, program, "counted", counters.path, "0", "warm"], capture_output=True,
+                          text=True, env=os.environ | {"LOCKBROKER_SOCKET": daemon.socket})
+    assert (done.returncode, done.stdout) == (0, "begins\ndone\n"), done.stderr
+    with open(trace, encoding="utf-8") as f:
+        text = f.read()
+    between = text[text.index('"begins\\n"'):text.index('"done\\n"')].splitlines()[1:-1]
+    # A pair by messages takes four. Until it is kept there are some; then it looks once a second at what it is sent.
+    assert len(between) < PAIRS / 100, between[-100:]
