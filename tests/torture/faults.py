@@ -40,7 +40,7 @@ class Host:
         address = ",".join(f"127.0.0.1:{link.port}" for link in self.links.values())
         zookeeper = types.SimpleNamespace(address=address, tick_ms=tick_ms)
         self.daemon = harness.Daemon(zookeeper, root="/torture", host=name, wait=False, locks__grant_min_ms=300,
-                                     zookeeper__session_timeout_ms=timeout_ms)
+                                     locks__delegation=1, zookeeper__session_timeout_ms=timeout_ms)
         # The program stands in two places: who runs from the one hands over to what is in it, be it to the other.
         self.original, *self.places = (os.path.join(self.daemon.dir, name, "lockbrokerd")
                                        for name in ("original", "here", "there"))

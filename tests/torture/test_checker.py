@@ -107,6 +107,15 @@ def test_a_bad_token(token, what):
     assert what in found(one, two)
 
 
+def test_who_keeps_a_lock_has_it_again_with_the_same_token():
+    def kept(at):
+        return Story().hold(0, 1).unlock(1, 1).hold(at, 1).unlock(at + 1, 1).say("end", 9)
+
+    assert found(kept(2)) == []
+    between = Story("w2").hold(2, 2).unlock(3, 2).say("end", 9)
+    assert "token repeats" in found(kept(4), between)
+
+
 def test_a_token_that_shrinks():
     one, two = Story().hold(0, 9).unlock(1, 9).say("end", 2), Story("w2").hold(3, 8).unlock(4, 8).say("end", 5)
     assert found(one, two) == ["token shrinks"]
