@@ -103,7 +103,7 @@ IO_zookeeper = zookeeper/zookeeper.c zookeeper/former.c zookeeper/handle.c zooke
 	zookeeper/farewell.c zookeeper/ops.c zookeeper/paths.c zookeeper/probe.c zookeeper/reply.c zookeeper/resolve.c \
 	zookeeper/secret.c zookeeper/digest.c
 IO_files = files/pidfile.c files/page.c files/spare.c files/saved.c files/saved_left.c files/saved_table.c files/tokens.c
-IO_base = base/keeper.c base/keeper_message.c base/feed.c base/watch.c base/worker.c base/process.c base/unit.c base/peer.c base/parcel.c base/timeslice.c base/trim.c
+IO_base = base/keeper.c base/keeper_message.c base/pass_fds.c base/feed.c base/watch.c base/worker.c base/process.c base/unit.c base/peer.c base/parcel.c base/timeslice.c base/trim.c
 IO = $(foreach floor,$(IO_FLOORS),$(IO_$(floor)))
 # The process: how it begins, and what it is told.
 KEEPER = keeper/supervisor.c keeper/exchange.c keeper/descriptors.c keeper/reexec.c keeper/watchdogs.c keeper/crashes.c keeper/limit.c keeper/rights.c

@@ -367,7 +367,7 @@ void lb_set_deferred(struct lb *lb, int on);
  * stays with it after lb_unlock(), until somebody else wants it. lb_lock() and lb_unlock() of that name then need no
  * message and no system call, and lb_unlock() knows whether the grant was lost without an answer. The token is the same
  * each time, since nobody else has held the lock in between. With 0, nothing is delegated from now on; 1 is the initial
- * setting. The daemon of this version does not offer it yet.
+ * setting. The daemon offers it if its configuration has locks.delegation = 1.
  */
 void lb_set_delegation(struct lb *lb, int on);
 

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "io/base/keeper.h"
+#include "io/base/pass_fds.h"
 
 /* With the byte 0; and how many descriptors one message may have. */
 enum { NOTIFY_STATUS_MAX = KEEPER_TEXT_MAX, NOTIFY_FDS_MAX = 1 };
@@ -60,23 +61,16 @@ void notify_close(struct notify *n)
 static int pass_on(const struct notify *n, const char *text, size_t len, const int *fds, size_t fd_count)
 {
 	union {
+		struct cmsghdr header;
 		char bytes[CMSG_SPACE(NOTIFY_FDS_MAX * sizeof(int))];
-		struct cmsghdr align;
-	} control = { .bytes = { 0 } };
+	} control;
 	struct iovec part = { (char *)(uintptr_t)text, len };
 	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
-	size_t bytes = fd_count * sizeof(int);
 
 	if (fd_count > NOTIFY_FDS_MAX)
 		return -E2BIG;
-	if (fd_count) {
-		message.msg_control = &control;
-		message.msg_controllen = CMSG_SPACE(bytes);
-		control.align.cmsg_level = SOL_SOCKET;
-		control.align.cmsg_type = SCM_RIGHTS;
-		control.align.cmsg_len = CMSG_LEN(bytes);
-		memcpy(CMSG_DATA(&control.align), fds, bytes);
-	}
+	if (fd_count)
+		pass_fds(&message, &control.header, fds, fd_count);
 	return sendmsg(n->fd, &message, MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 

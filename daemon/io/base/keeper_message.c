@@ -9,6 +9,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "io/base/pass_fds.h"
+
 #define HEADER_BYTES offsetof(struct keeper_message, numbers)
 
 enum { FULL_PAUSE_MS = 1 };
@@ -58,17 +60,8 @@ int keeper_message_send_with(int fd, const struct keeper_message *m, const int *
 	union control control;
 	ssize_t sent;
 
-	if (fd_count) {
-		size_t len = fd_count * sizeof(int);
-
-		memset(&control, 0, CMSG_SPACE(len));
-		message.msg_control = &control;
-		message.msg_controllen = CMSG_SPACE(len);
-		control.header.cmsg_level = SOL_SOCKET;
-		control.header.cmsg_type = SCM_RIGHTS;
-		control.header.cmsg_len = CMSG_LEN(len);
-		memcpy(CMSG_DATA(&control.header), fds, len);
-	}
+	if (fd_count)
+		pass_fds(&message, &control.header, fds, fd_count);
 	do
 		sent = sendmsg(fd, &message, MSG_NOSIGNAL);
 	while (sent < 0 && errno == EINTR);

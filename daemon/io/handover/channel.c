@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "io/base/parcel.h"
+#include "io/base/pass_fds.h"
 #include "io/handover/sealed.h"
 
 enum { CHANNEL_MAGIC = 0x4c42484f, FULL_PAUSE_MS = 1 };
@@ -84,17 +85,8 @@ static int send_with(int fd, enum channel_kind kind, struct slice text, const in
 	struct msghdr message = { .msg_iov = parts, .msg_iovlen = 2 };
 	union control control;
 
-	if (fd_count) {
-		size_t len = fd_count * sizeof(int);
-
-		memset(&control, 0, sizeof(control));
-		message.msg_control = &control;
-		message.msg_controllen = CMSG_SPACE(len);
-		control.header.cmsg_level = SOL_SOCKET;
-		control.header.cmsg_type = SCM_RIGHTS;
-		control.header.cmsg_len = CMSG_LEN(len);
-		memcpy(CMSG_DATA(&control.header), fds, len);
-	}
+	if (fd_count)
+		pass_fds(&message, &control.header, fds, fd_count);
 	return send_whole(fd, &message, until_ns);
 }
 

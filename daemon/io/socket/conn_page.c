@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "io/base/feed.h"
 #include "io/base/parcel.h"
+#include "io/base/pass_fds.h"
 #include "io/socket/conn.h"
 #include "io/socket/socket_pools.h"
 #include "protocol/delegation.h"
@@ -160,19 +161,14 @@ size_t conn_page_part(const struct conn_page *page, size_t part)
 static ssize_t send_with(int fd, struct slice bytes, int passed)
 {
 	union {
-		struct cmsghdr head;
+		struct cmsghdr header;
 		char bytes[CMSG_SPACE(sizeof(int))];
-	} control = { 0 };
+	} control;
 	struct iovec data = { .iov_base = (void *)(uintptr_t)bytes.data, .iov_len = bytes.len };
-	struct msghdr m = {
-		.msg_iov = &data, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)
-	};
+	struct msghdr message = { .msg_iov = &data, .msg_iovlen = 1 };
 
-	control.head.cmsg_level = SOL_SOCKET;
-	control.head.cmsg_type = SCM_RIGHTS;
-	control.head.cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(&control.head), &passed, sizeof(passed));
-	return sendmsg(fd, &m, MSG_NOSIGNAL);
+	pass_fds(&message, &control.header, &passed, 1);
+	return sendmsg(fd, &message, MSG_NOSIGNAL);
 }
 
 ssize_t conn_page_send(struct conn_page *page, int fd, struct slice bytes)
