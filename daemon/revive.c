@@ -66,7 +66,7 @@ static bool is_that(const struct saved_conn *c, int fd)
 	       (uint32_t)who.pid == c->pid && who.uid == c->uid && who.gid == c->gid;
 }
 
-/* What is delegated to a client stands in its page, which it goes on to write. */
+/* The page of a client says which delegated locks it holds, and the client goes on writing into it. */
 static void take_page(struct revival *r, const struct place *p, struct keeper_kept *kept)
 {
 	if (conn_page_is(kept->fd))
@@ -95,7 +95,7 @@ static void take_connection(struct revival *r, const bool *may, const struct pla
 	r->back[p->number] = true;
 }
 
-/* Of that connection, which the file tells of; NULL: it is none. */
+/* The place of that connection in the file; NULL: the file has no such connection. */
 static const struct place *place_of(const struct keeper_kept *kept, uint64_t cookie, const struct place *places,
 				    size_t count)
 {
@@ -104,7 +104,7 @@ static const struct place *place_of(const struct keeper_kept *kept, uint64_t coo
 	return kept->fd < 0 || kept->id & KEEPER_ROLE ? NULL : bsearch(&wanted, places, count, sizeof(*places), compare);
 }
 
-/* Without its page nobody could tell whether a process is inside of what is delegated to it. */
+/* Without the page nobody could tell whether a process holds the locks that are delegated to it. */
 static bool *those_that_may(const struct revival *r, const struct ledger_view *v)
 {
 	size_t count = r->left->conn_count;

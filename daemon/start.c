@@ -46,7 +46,7 @@ static bool listen_on(struct daemon *d, struct listener *l, const struct listen_
 	return true;
 }
 
-/* That socket of ours, unless it was passed. If somebody has removed it, the keeper still has its lock. */
+/* Opens that socket, unless it was passed. If somebody has removed the socket, the keeper still has its lock file. */
 static int listen_at(struct daemon *d, struct listener *l, const struct listen_place *place, uint64_t lock_id)
 {
 	struct keeper_kept *lock = role(d, lock_id);

@@ -12,10 +12,10 @@ enum {
 	SHA_HEX_CHARS_A_WORD = 8,
 };
 
-/* Adds a block, the words of which begin with their highest byte, to the words of a hash. */
+/* Adds a block, given as words whose highest byte came first, to the words of a hash. */
 typedef void sha_add_fn(uint32_t *hash, const uint32_t block[SHA_BLOCK_WORDS]);
 
-/* Adds the text, and what ends it. Nothing of the text is left in memory, if nothing is left by `add`. */
+/* Adds the text and its padding. Leaves nothing of the text in memory, if `add` leaves nothing. */
 void sha_blocks(struct slice text, uint32_t *hash, sha_add_fn *add);
-/* As lower-case hexadecimal digits, which end with 0: SHA_HEX_CHARS_A_WORD for each word, and one. */
+/* Writes the hash as lower-case hexadecimal digits and a NUL: SHA_HEX_CHARS_A_WORD for each word, and one. */
 void sha_hex(const uint32_t *hash, int words, char *ret);

@@ -450,7 +450,7 @@ static void resume(struct broker *b)
 		effects_add(b->env.out, EFFECT_RELOAD);
 }
 
-/* Whether somebody is inside stands in the pages: that goes before all that can happen to the grants. */
+/* The pages say who holds delegated locks: they are read before anything else can happen to the grants. */
 static void resume_delegations(struct broker *b)
 {
 	struct client *c;

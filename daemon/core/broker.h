@@ -37,8 +37,8 @@ bool broker_has_work(const struct broker *b);
 /* How many clients it knows, and whether that connection is one of them. */
 size_t broker_clients(const struct broker *b);
 /*
- * Before the first event of one that goes on from another process: the connection, which it knows, has that page, as the
- * other one left it. What was delegated by it is taken back then.
+ * To be called before the first event of a broker that goes on from another process. The broker knows the connection, which
+ * has that page, as the other process left it. At the first event all delegations in the page are taken back.
  */
 void broker_give_page(struct broker *b, uint32_t conn, struct delegation_page *page);
 bool broker_has_client(const struct broker *b, uint32_t conn);

@@ -20,7 +20,7 @@
 #include "core/lock/user.h"
 #include "core/state.h"
 
-/* Its end, or its RESET, goes on. */
+/* Continues with the client's end, or with its RESET. */
 static void release_more(struct broker *b, struct client *c, int64_t *steps)
 {
 	if (!release_some(&b->hosts, c, b->env.conf->all_in_pieces ? *steps + 1 : WORK_TURN_STEPS, steps))

@@ -36,7 +36,7 @@ void reload(struct broker *b, const struct event *event)
 		assert(goes_on(b->env.conf, event->conf.now));
 		b->env.conf = event->conf.now;
 		b->env.rules++;
-		/* Other rules are for what is asked from now on. */
+		/* New rules apply to what is asked from now on. */
 		TAILQ_FOREACH(c, &b->locks.clients, link)
 			if (c->delegations)
 				delegated_take_back_all(c);

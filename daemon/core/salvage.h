@@ -52,7 +52,7 @@ struct salvage {
  * wrote down, and no push was on its way to the adapter. False also if there is no such client.
  */
 void salvage_may_continue(const struct ledger_view *v, bool *ret_may, size_t count);
-/* By number of connection: something is delegated to it, so that it can be gone on with only with its page. */
+/* By number of connection: it has delegated locks, so it can go on only with its page. */
 void salvage_needs_page(const struct ledger_view *v, bool *ret_needs, size_t count);
 /* The session that can be continued; 0: none, and the one given is a former. */
 int64_t salvage_session(const struct ledger_view *v, int64_t session);

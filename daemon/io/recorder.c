@@ -21,10 +21,10 @@
 /* The broker's memory is about so many times what the ledger needs for it. */
 enum { RECORDER_PART = 3 };
 
-/* Of what was given back, so much is there again at once. */
+/* How much of the memory that was given back is taken again at once. */
 enum { REFILL_BYTES = 256 << 10 };
 
-/* A piece: chunks that are looked at, until one is given back; what the spare is cut by. */
+/* In one piece: the most chunks that are looked at, and by how much the spare is shortened. */
 enum { LOOK_CHUNKS = 4, CUT_BYTES = 256 << 10 };
 
 enum recorder_state { RECORDER_REST, RECORDER_LOOKING, RECORDER_CUTTING };
@@ -33,7 +33,7 @@ struct recorder {
 	struct feed *feed;
 	struct saved *saved;
 	struct ledger *ledger;
-	size_t bytes; /* that are not given back */
+	size_t bytes; /* the bytes that are not given back */
 	enum recorder_state state;
 	bool spare;          /* one with as many bytes is there */
 	size_t low;          /* with less room than that there is something to do */
@@ -104,7 +104,7 @@ static void add(struct recorder *r, void *memory, size_t bytes)
 	ledger_add(r->ledger, memory, bytes);
 }
 
-/* What was given back is first. False: there is none, or no room for it. */
+/* Takes memory again that was given back. False: there is none, or the file system has no room. */
 static bool refill(struct recorder *r)
 {
 	size_t bytes, all = 0;

@@ -4,8 +4,8 @@
  * making more is not a part of any request. If the file cannot grow, the broker serves all the same, and a process that goes
  * on after a kill begins without the ledger. A spare file for that process is left as long as this one (files/spare.h).
  *
- * When more than half of it is unused, what no record is in is given back to the file system (core/port/ledger_cells.h), and
- * the spare becomes as much smaller.
+ * When more than half of the ledger is unused, memory that no record is in is given back to the file system
+ * (core/port/ledger_cells.h), and the spare file is shortened by as much.
  *
  *   state    | means                                   | event -> next state
  *   REST     | nothing is given back                   | recorder_ask(), if it is worth it -> LOOKING
@@ -25,7 +25,7 @@ struct saved;
 
 /* How much there is at first, how much more at least, and below how much room there is more. */
 enum { RECORDER_FIRST = 1 << 20, RECORDER_MORE = 1 << 20, RECORDER_LOW = 512 << 10 };
-/* So much must be unused before anything is given back; and of what nobody has used, so much stays. */
+/* How much must be unused before any memory is given back, and how much of the unused memory stays. */
 enum { RECORDER_FELL = 4 << 20, RECORDER_KEEP = RECORDER_LOW + RECORDER_MORE };
 
 /* The broker has written all that it has into it. NULL: see errno; the file system has no room. */
@@ -35,7 +35,7 @@ void recorder_free(struct recorder *r);
 /* To be called in each turn, when everybody was answered. Takes NULL. */
 void recorder_settle(struct recorder *r);
 
-/* These take NULL. It has so much that some may be given back one day, and it is to be asked then. */
+/* These take NULL. True: it has so much memory that recorder_ask() may be worth a call later. */
 bool recorder_may_be_due(const struct recorder *r);
 /* REST -> LOOKING, if it is worth it; at most once in some seconds. */
 void recorder_ask(struct recorder *r);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A model of the claim that is second in line (core/claim/second.h): one host with one connection to the server, which
- * answers its requests and tells its watches in order; and others, who make and delete znodes whenever they like: other
- * hosts, whatever rule they follow, and an operator who deletes and writes any znode. Everything is a state of bytes, of
- * which the search tries every order of steps. The host's claims leave and join again, so that watches of earlier ones
- * still stand; it has a claim behind its own held one; it connects anew.
+ * answers its requests and tells its watches in order; and others, who make and delete znodes at any time: other hosts,
+ * whatever rule they follow, and an operator who deletes and writes any znode. A state is a few bytes, and the search tries
+ * every order of steps. The host's claims leave and join again, so that watches of earlier ones still stand; it has a claim
+ * behind its own held one; it connects anew.
  *
- * A rule is broken by name, so that a test can show that the search notices, and so what the rule is for.
+ * A test breaks a rule by its name, and shows that the search notices: that is what the rule is for.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Clients of the mixes "anything" with pages, in a part of the worlds: they ask for one, offer its slots, take and leave
- * what is delegated to them without a look at any proof, and write whatever they like into it.
+ * Clients of the mixes "anything" with pages, in a part of the worlds: they ask for a page, offer its slots, take and
+ * release delegated locks without checking any proof, and write anything into the page.
  */
 #include "anything.h"
 

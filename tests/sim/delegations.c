@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Clients with pages: they take and leave what is delegated to them by the word of a slot, between any two events, and
- * look at the session page as the library does. Every promise about a grant holds for what they take so; and nobody
- * else was granted a lock since they had it last.
+ * Clients with pages: they take and release delegated locks by the word of a slot, between any two events, and check the
+ * session page as the library does. Every promise about a grant holds for a lock that they take so; and nobody else was
+ * granted the lock since they held it last.
  */
 #include "anything.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The page that a connection shares with its process, and how its descriptor gets there. In the place of the broker stands a
- * feed that asks for a page when it is asked for anything, and pushes BEFORE bytes before it answers and one after it.
+ * The page that a connection shares with its process, and how its descriptor gets there. Instead of the broker there is a
+ * feed that asks for a page at every request, and pushes BEFORE bytes before its answer and one byte after it.
  */
 #include "io/socket/server.h"
 

@@ -482,7 +482,7 @@ static void it_is_extended_for_who_shows_the_hash(void **state)
 	fixture_say(f, 1, "PTTL a", ":31536000000");
 }
 
-/* What else a new connection asks for is answered, as far as it was asked before: the lock is held under that znode. */
+/* Answers the other requests of a new connection, in their order: the lock is held under that znode. */
 static void until_mail(struct fixture *f, const char *name)
 {
 	while (!strstr(fixture_oldest(f)->path, ".mail"))

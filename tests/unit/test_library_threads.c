@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Both sides of a delegation at once: the library takes and leaves a lock by its word, and a daemon takes it back for others
- * between any two of its steps. What both sides change has no other order than that of the lock: ThreadSanitizer says if a
- * step does not order it (make threads), and without it an update would be lost.
+ * between any two of its steps. Only the lock orders the changes of both sides: ThreadSanitizer (make threads) reports a
+ * step that does not order them, and in a plain run an update would be lost.
  */
 #include <sched.h>
 #include <setjmp.h>

@@ -542,7 +542,7 @@ static void pred_answered(struct claim *c, const struct event *event)
 {
 	enum zk_code code = event->zk_answered.code;
 
-	/* A list may have shown another predecessor since, or none: that this one is gone does not make the claim first. */
+	/* A list may have shown another predecessor since, or none: the end of this one does not make the claim first. */
 	if (c->state != CLAIM_WAITING || event->zk_answered.op != c->pred_op)
 		return;
 	if (code == ZK_NONODE) {

@@ -18,7 +18,7 @@ static const struct slice *find_own(const struct claim *c, const struct own *own
 
 struct ahead {
 	bool any, writers;
-	struct contender nearest, farther; /* farther: the nearest but one; without a name: there is none */
+	struct contender nearest, farther; /* farther: the one before the nearest; without a name: there is none */
 	size_t others; /* those that no claim of the directory knows */
 };
 

@@ -51,7 +51,7 @@ void second_watched(struct claim *c, enum zk_watch type, struct slice child)
 	if (type == ZK_WATCH_DELETED)
 		list(c);
 	else
-		c->ahead_watch = false; /* used up; settling the lock sets it again */
+		c->ahead_watch = false; /* the event used the watch up; settling the lock sets it again */
 }
 
 void second_answered(struct claim *c, const struct event *event)

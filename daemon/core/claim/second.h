@@ -14,9 +14,9 @@
  * the own znode must come first: a watch that an earlier claim set on the same predecessor may still stand, and reports its
  * end before that.
  *
- * A claim farther back also watches the one before its predecessor, `ahead`. When that one goes, it is the predecessor's
- * turn, and a list that shows the claim second is not on the way of the hand-off. That `ahead` is gone does not prove it:
- * more may have been before.
+ * A claim farther back also watches `ahead`, the contender before its predecessor. When the znode of `ahead` is deleted, the
+ * predecessor gets the lock; a list at that time shows that the claim is second, and no hand-off waits for the list. The
+ * deletion alone does not prove that the claim is second: more contenders may have been before the predecessor.
  *
  * In all other cases a list decides. Nobody has looked who waits behind a claim that held at once: somebody may (`rivals`).
  */
@@ -34,12 +34,12 @@ enum claim_watch { CLAIM_UNSET, CLAIM_ASKED, CLAIM_STANDS };
 
 /* WAITING: its predecessor is gone, and it is first now. */
 bool second_is_first(const struct claim *c);
-/* WAITING: a list has shown who is before its predecessor; empty: no other host's. */
+/* WAITING: a list has shown which contender is before its predecessor. `ahead` is empty if no other host's is. */
 void second_listed(struct claim *c, struct slice ahead);
-/* WAITING: its own znode, or the one before its predecessor, is to be watched, which is not done yet. */
+/* WAITING: its own znode, or the znode before its predecessor, has to be watched, and is not watched yet. */
 bool second_wants_own(const struct claim *c);
 bool second_wants_ahead(const struct claim *c);
 /* The watched znode of that name was deleted or written; the answer of WATCH_AHEAD. */
 void second_watched(struct claim *c, enum zk_watch type, struct slice child);
 void second_answered(struct claim *c, const struct event *event);
-void second_forget(struct claim *c); /* who is before it is not known any longer */
+void second_forget(struct claim *c); /* it is no longer known which contenders are before the claim */

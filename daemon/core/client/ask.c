@@ -68,7 +68,7 @@ bool ask_lock(struct client *client, struct slice name, const struct request_ter
 		return refuse(ret, ERROR_DRAINING, env_halt_sentence(locks->env));
 	if (!client->mlock && !client->bearer && !ask_permits(client, name, terms, ret))
 		return false;
-	/* What it could take again without asking is not in its way. */
+	/* The client's own free delegations count as grants, and must not keep it from asking. */
 	if (client->delegations && !client_may_ask(client, terms->queued, &why))
 		delegated_take_back_all(client);
 	if (!client_may_ask(client, terms->queued, &why))

@@ -19,7 +19,7 @@ static void end_requests(struct locks *locks)
 	tell_outcomes(locks); /* before the holders are asked to release */
 }
 
-/* Nobody knows of them, and nobody can take them any longer. They would be left as locks under a value are. */
+/* No client knows of these grants or can take them any longer. A stop would leave them, as it leaves locks under a value. */
 static void end_kept_turns(struct locks *locks)
 {
 	struct client *c, *after;

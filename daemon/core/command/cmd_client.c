@@ -181,7 +181,7 @@ static void set_owner(struct client *c, struct slice name)
 {
 	if (!check_label(c, name))
 		return;
-	/* What it keeps and is not inside, it does not hold. */
+	/* A free delegation is not held. */
 	if (c->delegations)
 		delegated_take_back_all(c);
 	if (!group_join(c, name)) {

@@ -202,7 +202,7 @@ static void act(const struct run *r, struct grant *g)
 	answer(r, is);
 }
 
-/* As GET and PTTL tell it. */
+/* Answers as GET and PTTL do, in one array. */
 static void answer_pair(const struct run *r)
 {
 	const struct inquiry_fact *fact = NULL;
@@ -274,7 +274,7 @@ static void extend_all(const struct run *r)
 	answer(r, SCRIPT_OURS);
 }
 
-/* What other hosts hold is not told, and not counted. */
+/* The leases of locks that other hosts hold are not known here, and not counted. */
 static void answer_least(const struct run *r)
 {
 	struct bid_answer is;
@@ -308,7 +308,7 @@ static bool are_ours(const struct run *r)
 	return true;
 }
 
-/* Those of this host; what other hosts had was released there. */
+/* Releases the locks of this host; those of other hosts were released there. */
 static void release_here(const struct run *r, int64_t count)
 {
 	struct bid_answer released = answer_of(r, SCRIPT_OURS, count);
@@ -340,7 +340,7 @@ static void release_each(const struct run *r)
 	release_here(r, count);
 }
 
-/* Likewise, but none is released unless all are its own. */
+/* Likewise, but no lock is released unless all are the client's own. */
 static void release_all(const struct run *r)
 {
 	if (look_at_all(r, SCRIPT_KEEP) && look_at_all(r, SCRIPT_RELEASE))
@@ -355,7 +355,7 @@ static void run_all_keys(const struct run *r)
 		break;
 	case SCRIPT_EXTEND:
 	case SCRIPT_EXTEND_BY:
-		/* If it takes what is free, others need not be asked: what they hold is taken. */
+		/* A script that takes free locks need not ask other hosts: a lock that they hold is taken. */
 		if (r->script.cases[SCRIPT_FREE].act == SCRIPT_ACQUIRE && !are_ours(r))
 			acquire(r);
 		else
@@ -411,7 +411,7 @@ static bool parse_keys(struct run *r)
 	return true;
 }
 
-/* Of a script whose lease is behind the length of a token. */
+/* For a script whose ARGV[2] is the length of the token, and ARGV[3] the lease. */
 static bool parse_token(struct run *r)
 {
 	int64_t bytes;

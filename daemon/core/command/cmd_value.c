@@ -31,7 +31,7 @@ static bool parse_until(const struct call *call, struct slice word, bool in_s, i
 
 	if (number_parse(word, &number) && number >= 1 && number <= INT64_MAX / MS_PER_S) {
 		left_ms = number * unit - env_wall_ms(env, env->now_ns);
-		/* It was still to come when that was asked, and asking other hosts has taken until now. */
+		/* The instant was in the future when the client asked; other hosts' answers have taken until now. */
 		if (left_ms < 1 && call->client->inquiry)
 			left_ms = 1;
 		if (left_ms >= 1 && left_ms <= LIMIT_MS_MAX) {
@@ -219,7 +219,7 @@ void cmd_token(struct client *c, struct call *call)
 
 /* ---- for the process that has set it ---- */
 
-/* They may be one process after all, if one of them is not known. `bearer` NULL: it is another host's, or there is none. */
+/* If one of the processes is not known, they may be the same. `bearer` NULL: it is on another host, or there is none. */
 static const char *doubt(const struct client *c, const struct client *bearer)
 {
 	if (!c->pid || !c->started)

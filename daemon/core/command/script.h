@@ -8,10 +8,10 @@
  * It stands on this floor because it says in Redis's commands what clients ask for: protocol/ is the contract with both
  * sides, and its other side sends no scripts; base/ knows nothing of locks.
  *
- * A script looks at its first key or at all of them, and finds each in one of three cases. They take the value as ARGV[1],
- * and those with a lease take its length as ARGV[2]. There are two exceptions: one that only tells what there is
- * (SCRIPT_PAIR) takes no ARGV; and redislock's value is a token with metadata behind it: ARGV[2] is how many bytes the token
- * has, and ARGV[3] the lease.
+ * A script looks at its first key or at all of them, and finds each in one of three cases. Scripts take the value as
+ * ARGV[1], and those with a lease take its length as ARGV[2]. There are two exceptions. A script that only reads
+ * (SCRIPT_PAIR) takes no ARGV. In redislock's scripts the value is a token with metadata behind it: ARGV[2] is the length of
+ * the token in bytes, and ARGV[3] the lease.
  */
 #pragma once
 

@@ -44,9 +44,9 @@ enum value_look value_look(struct call *call, struct slice name, struct slice va
  * there; MINE: it is done. WAIT, as above: never "it is gone" as long as that is not known.
  */
 enum value_look value_forward(struct call *call, struct slice name, const struct forward_terms *terms);
-/* What GET answers of what was found, but for the end of the reply. */
+/* Writes what GET answers for these facts, without the end of the reply. */
 void value_write(struct client *c, enum value_look is, const struct grant *g, const struct inquiry_fact *fact);
-/* The rest of its lease, >= 0. -1: it has none, or (NULL) another host has it, which does not tell. */
+/* The rest of its lease, >= 0. -1: it has no lease, or (NULL) another host holds the lock, whose lease is not known here. */
 int64_t value_left_ms(const struct grant *g);
 /* If all are free they are held under the value, on these terms: `granted` is answered; else `taken`, or an error. */
 void value_set(struct call *call, const struct bid_terms *terms);

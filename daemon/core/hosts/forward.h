@@ -16,12 +16,12 @@
  * answered, or either connection is lost, nobody knows whether it has: the client is told so, and asks again. To extend
  * twice is to extend, unless it adds to what is left; who releases twice learns at the second time that it is gone.
  *
- * A letter that may be late (inbox.h) changes nothing: who wrote it was told that nobody knows, and what was done since
- * then stands. It is answered as if the session that it is for were over, and with late=1.
+ * A letter that may be late (inbox.h) changes nothing: its client was told that nobody knows the outcome, and may have
+ * decided otherwise since. It is answered as if the session that it is for were over, and with late=1.
  *
  * Data (record.h): kind, from, to (the session it is for), name, act, uid, salt, sha256 (of the salt, ":" and the value);
- * and to extend ms, add, leased. The answer has kind, from, re (the id) and found, perhaps late. The salt is another one in
- * each letter, so nobody who can read letters learns which are about the same value.
+ * and to extend ms, add, leased. The answer has kind, from, re (the id) and found, perhaps late. Each letter has another
+ * salt, so nobody who can read letters learns which of them are about the same value.
  *
  * Whose client has gone, the letter is left to itself for the rest of the 2 s: a program that releases and ends has
  * released.
@@ -77,5 +77,5 @@ void forward_due(struct forward *f);
 void forward_suspended(struct hosts *h);
 /* An answer came, for the letter of that id. False: it is none. */
 bool forward_answered(struct hosts *h, struct slice id, struct slice data);
-/* Acts upon a letter of another host, and answers it. `late`: it may be. */
+/* Acts upon a letter of another host, and answers the letter. `late`: the letter may be late. */
 void forward_received(struct hosts *h, struct slice id, struct slice data, bool late);

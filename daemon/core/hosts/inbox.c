@@ -57,7 +57,7 @@ static void list_since(struct hosts *h, int64_t since_ns)
 	send(h, EFFECT_ZK_LIST, OPERATION_INBOX_LIST, "");
 }
 
-/* A letter that was not taken out of the box is as old as it was. */
+/* A letter that could not be deleted is still in the box, and as old as the list that showed it first. */
 static int64_t posted_since(const struct hosts *h)
 {
 	if (h->inbox.refused)
@@ -70,7 +70,7 @@ void inbox_list(struct hosts *h)
 	list_since(h, posted_since(h));
 }
 
-/* What is read now may have been posted so long ago that who wrote it has given it up, and decided otherwise. */
+/* A letter that is read now may be so old that its sender has given it up, and has decided otherwise since. */
 static bool is_late(const struct hosts *h)
 {
 	return h->env->now_ns - h->inbox.since_ns > LETTER_PATIENCE_NS + h->ensemble->session.timeout_ns / LATE_PART;

@@ -18,10 +18,10 @@
  * names the session it is for, so that none is acted upon in a later life of this daemon. Anything else in the box is
  * deleted, and counted.
  *
- * A letter may be late: it stood in the box while this host had no connection, or stood still. How old those of a list are
- * at most is known without comparing clocks. The watch would have told before of any that stood there when the last write of
- * ours was answered; and a list that no watch has asked for, on a new connection, has nothing to go by but the writes of the
- * connection before it.
+ * A letter may be late: it lay in the box while this host had no connection, or was paused. This host knows without
+ * comparing clocks how old the letters of a list can be. If a letter had been in the box when ZooKeeper answered our last
+ * write, the watch would have fired before that answer, so every letter was posted after that write. The first list on a new
+ * connection has no watch before it; its letters were posted after the last answered write of the earlier connection.
  */
 #pragma once
 
@@ -45,8 +45,8 @@ enum inbox_state { INBOX_NONE, INBOX_LISTING, INBOX_READING, INBOX_WATCHING, INB
 struct inbox {
 	enum inbox_state state;
 	struct bytes path;
-	int64_t since_ns;    /* of the list: what is in it was posted after the last write that was answered before, then */
-	int64_t again_ns;    /* the same, of the list after it */
+	int64_t since_ns;    /* of the list: its letters were posted after this instant, of our last answered write */
+	int64_t again_ns;    /* the same for the next list */
 	bool again;          /* READING: the watch fired */
 	bool refused;        /* READING: a letter could not be deleted; NONE: some may not have been read */
 	uint8_t tries;       /* lists in a row that found no box */

@@ -176,7 +176,7 @@ void inquiry_answered(struct query *q)
 
 /* ---- in a snapshot ---- */
 
-/* A snapshot has what was done, so that it is not done twice. What was only looked at is looked at again. */
+/* A snapshot has what was done, so that it is not done twice. Facts that were only looked up are looked up again. */
 static void write_done(const struct inquiry *i, struct entry_writer *w)
 {
 	size_t count = 0;

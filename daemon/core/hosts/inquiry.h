@@ -10,7 +10,7 @@
  *   READY  | its user's turn comes (port/work.h)    | the turn: the command runs; it asks again -> ASKING; else freed
  *
  * What this host itself has is looked at when the command runs; what others have is as they answered, moments ago. A
- * hand-over keeps the request and what other hosts have done for it. What they only answered is asked again.
+ * hand-over keeps the request and what other hosts have done for it. Answers that only say what is held are asked for again.
  */
 #pragma once
 

@@ -67,9 +67,9 @@ void bearer_rest(struct client *bearer);
 struct grant *bearer_grant(const struct lock *lock, const struct client *c);
 /* The same, if it is of that value. */
 struct grant *bearer_grant_of(const struct lock *lock, const struct client *c, struct slice value);
-/* What shows another host that one knows the value (base/sha256.h), without the value. Another salt makes another hash. */
+/* The hash (base/sha256.h) proves to another host that this host knows the value. Another salt makes another hash. */
 void bearer_hash(struct slice salt, struct slice value, char ret[SHA256_HEX_CHARS + 1]);
-/* The same, if it is of that uid and that hash of its value: as another host asks. */
+/* The same for a letter of another host: the grant, if the uid and the hash of its value are these. */
 struct grant *bearer_grant_by_hash(const struct lock *lock, int64_t uid, struct slice salt, struct slice sha256);
 /* The client is of the process that has set it, which is known. */
 bool bearer_is_of(const struct client *bearer, const struct client *c);

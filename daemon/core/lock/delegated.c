@@ -16,7 +16,7 @@ struct delegation_slot *delegated_slot(const struct grant *g)
 	return d ? &d->page->slots[g->slot - 1] : NULL;
 }
 
-/* It is an ordinary grant, or about to end. */
+/* The grant becomes an ordinary one, or is about to end. */
 void delegated_leave(struct grant *g)
 {
 	struct locks *locks = g->lock->locks;
@@ -44,7 +44,7 @@ void delegated_begin(struct client *c, struct delegation_page *page)
 {
 	struct grant *g;
 
-	/* Of a page that was lost with another process. */
+	/* These slots were in a page that was lost with another process. */
 	TAILQ_FOREACH(g, &c->grants, client_link) {
 		g->slot = 0;
 		grant_ledger_change(g);
@@ -96,7 +96,7 @@ void delegated_end(struct client *c)
 
 /* ---- it begins ---- */
 
-/* It is the client's turn again, as often as the lock has to be calm for. */
+/* The client has had as many grants in a row as the lock needs before it is delegated. */
 static bool is_calm(struct delegability *l, const struct client *c)
 {
 	if (l->client != c->id) {
@@ -106,7 +106,7 @@ static bool is_calm(struct delegability *l, const struct client *c)
 	return ++l->streak >= (l->need ? l->need : 1);
 }
 
-/* With ZooKeeper only while it is known that nobody waits elsewhere, and where a claim is kept that nobody uses. */
+/* With ZooKeeper: only while it is known that no other host waits, and only if an unused claim lingers. */
 static bool may_be_kept(const struct lock *lock)
 {
 	const struct env *env = lock->locks->env;
@@ -136,7 +136,7 @@ static struct delegation_terms terms_of(struct delegations *d, const struct gran
 	int64_t us = locks->env->now_ns / 1000;
 	struct session_view view;
 
-	/* Larger than what a process before this one gave. */
+	/* Larger than every generation that an earlier process gave. */
 	d->generation = (uint64_t)max64((int64_t)d->generation + 1, us) & ((UINT64_C(1) << 48) - 1);
 	session_view(locks->ensemble, &view);
 	terms.generation = d->generation;
@@ -201,7 +201,7 @@ bool delegated_lose(struct grant *g)
 		return true;
 	if (delegated)
 		delegated_leave(g);
-	/* Who was called back before is inside, whatever it writes. */
+	/* A recalled grant is held until UNLOCK, whatever its client writes into the word. */
 	return delegation_lose(slot) == DELEGATION_HELD || !delegated;
 }
 

@@ -15,7 +15,7 @@ static void note(struct delegability *l, bool disturbed)
 	l->need = disturbed ? (uint32_t)min64(2 * need, NEED_MAX) : need / 2;
 }
 
-/* Its client is told nothing: what it took, it says UNLOCK for; what is free, it asks for again. */
+/* Its client is told nothing: it sends UNLOCK for a lock that it holds, and LOCK for one that it finds taken back. */
 static void take_back(struct grant *g, bool disturbed)
 {
 	struct lock *lock = g->lock;
@@ -41,13 +41,13 @@ void delegated_take_back_all(struct client *c)
 	}
 }
 
-/* Where the session or the claim is no longer what it was delegated on, the client has to see that it is lost. */
+/* If the session or the claim was lost meanwhile, the client has to see in the word that the grant is lost. */
 static enum delegation_state take_over(struct grant *g)
 {
 	return g->lost ? delegation_lose(delegated_slot(g)) : delegation_recall(delegated_slot(g));
 }
 
-/* A slot that the other process left to nobody is nobody's. */
+/* A slot without a grant in the other process is cleared. */
 void delegated_resume(struct delegations *d)
 {
 	struct grant *g, *after;

@@ -8,7 +8,7 @@
  *   given    | the caller of ledger_shrink()   | ledger_add() -> unused
  *   back     |   has it                        |
  *
- * For a reader, no record is in a chunk whose word is 0: that is stored before the first of its cells goes.
+ * A reader finds no record in a chunk whose word is 0: the word becomes 0 before the first of its cells is removed.
  */
 #pragma once
 
@@ -25,10 +25,10 @@ struct ledger_part {
 };
 
 struct ledger_cells {
-	void **list; /* those that are free: the last is taken first. The number of each is its place here */
+	void **list; /* the free cells: the last is taken first. Each has its index in this list as its number */
 	size_t count, cap;
-	char **chunks; /* that they are in */
-	size_t chunk_count, look; /* those from here on were looked at */
+	char **chunks; /* the chunks that are divided into these cells */
+	size_t chunk_count, look; /* the chunks from `look` on were looked at */
 };
 
 static inline size_t ledger_cell_size(unsigned int class)
@@ -47,12 +47,13 @@ static inline struct ledger_record *ledger_cell(char *chunk, unsigned int class,
 	return (struct ledger_record *)(void *)(chunk + LEDGER_CELLS_AT + i * ledger_cell_size(class));
 }
 
-/* More than half of all is free, and so many bytes at least. */
+/* True: more than half of the memory is unused, and at least `bytes`. */
 bool ledger_may_shrink(const struct ledger *l, size_t bytes);
-/* All chunks are looked at from now on. Between two events. */
+/* Starts looking at all chunks. To be called between two events. */
 void ledger_shrink_begin(struct ledger *l);
 /*
- * One of them is; of what is unused, `keep` bytes stay. False: that was all. Returns in *ret what is given back: from now on
- * it is the caller's, as long as the memory that it lies in. *ret_bytes is a multiple of a chunk; 0: nothing was, this time.
+ * Gives back some unused chunks, of which `keep` bytes stay, or looks at one divided chunk. False: nothing is left to look
+ * at. Returns in *ret the memory that is given back, which is the caller's from now on, as long as the memory of the ledger
+ * exists. *ret_bytes is a multiple of a chunk; 0: nothing was given back this time.
  */
 bool ledger_shrink(struct ledger *l, size_t keep, void **ret, size_t *ret_bytes);

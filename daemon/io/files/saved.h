@@ -14,7 +14,7 @@
  *              | before it is told; another that the keeper has it, after the keeper has said so
  *   mark       | of a connection that is kept: set before anything is read or written, cleared when nothing is under way
  *   its end    | of the connection: learnt after that; until then any process may have it
- *   memory     | what is added counts once it is there; what was given back still counts, and is zeros
+ *   memory     | added memory counts once it is there; memory that was given back still counts, and reads as zeros
  *
  * Each process makes a file of its own, complete before it gets the name, and locked as long as the process runs; until then
  * what the process before it left stays true (saved_left.h).
@@ -58,7 +58,7 @@ int saved_publish(struct saved *s);
  * Leaves a spare for the next process, with as much memory as this one has. 0 or -errno: -EAGAIN: this file has no name yet.
  */
 int saved_leave_spare(const struct saved *s);
-/* Takes at most so many bytes off a spare that has more than that. False: it has not. */
+/* Shortens, by at most `bytes`, a spare that is longer than it needs to be. False: it is not. */
 bool saved_cut_spare(const struct saved *s, uint64_t bytes);
 /* saved_publish() failed, and this process goes on: the earlier file is no longer true, and nobody will go by it. */
 void saved_spoil_earlier(const struct saved *s);

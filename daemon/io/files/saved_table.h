@@ -42,11 +42,11 @@ bool saved_conn_lives(const struct saved *s, uint32_t conn);
  */
 void *saved_grow(struct saved *s, size_t bytes);
 /*
- * The file system has that part of it again, a multiple of a page: what is read there are zeros, and nobody may write it. If
- * that cannot be, it is unused all the same.
+ * Gives that part of the memory, a multiple of a page, back to the file system: it reads as zeros, and nobody may write to
+ * it. If the file system refuses, the part is unused all the same.
  */
 void saved_give_back(struct saved *s, void *memory, size_t bytes);
-/* What was given back last is there again, as saved_grow() has it. NULL: see errno; 0: nothing was given back. */
+/* Takes the part that was given back last again, as by saved_grow(). NULL: see errno; 0: nothing was given back. */
 void *saved_refill(struct saved *s, size_t *ret_bytes);
 /* So much more there is already, because the file was a spare. */
 size_t saved_room(const struct saved *s);

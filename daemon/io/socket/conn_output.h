@@ -9,7 +9,7 @@
 
 /* `lazy`: it may wait for the next output, but at most CONN_LAZY_MAX bytes do. */
 void conn_reply(struct conn *c, struct slice text, bool lazy);
-/* That to DELEGATE: the descriptor of its page goes along. */
+/* The reply to DELEGATE: the file descriptor of the page goes along. */
 void conn_reply_page(struct conn *c, struct slice text);
 /* `report`: EVENT_CLIENT_WRITTEN follows when it has been written. */
 void conn_push(struct conn *c, struct slice text, bool report);

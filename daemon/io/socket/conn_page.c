@@ -54,8 +54,8 @@ bool conn_page_is(int fd)
 }
 
 /*
- * The memory is this process's, as the kernel counts: a client that takes page after page, and keeps them, must not use it
- * up. What it touches after this is its own.
+ * The kernel charges the memory to this process: a client that asks for page after page, and keeps them mapped, must not use
+ * that memory up. Pages that the client touches after this are charged to the client.
  */
 void conn_page_void(const struct conn_page *page)
 {

@@ -8,11 +8,11 @@
  *     due      it is mapped, and the reply to be written      the first byte of that is written -> shared
  *     shared   the process has the descriptor                 the end of the connection -> none
  *
- * Nobody can resize it, so that no access can fail. It is charged as a connection is, for its descriptor. With the
- * connection its memory goes back to the kernel, whoever has it mapped.
+ * Nobody can resize the page, so no access can fail. It is charged as a connection, because of its file descriptor. When the
+ * connection ends, the memory goes back to the kernel, even if a process keeps it mapped.
  *
- * If this process is killed, the next one goes on with a connection only with its page, if something is delegated by that
- * (revive.c): the keeper is asked to hold both.
+ * If this process is killed, the next one goes on with a connection that has delegated locks only if it has the page, too
+ * (revive.c). So the keeper is asked to hold both.
  */
 #pragma once
 
@@ -44,13 +44,13 @@ struct conn_page {
 
 TAILQ_HEAD(conn_page_list, conn_page);
 
-/* EFFECT_PAGE: the connection has none. */
+/* EFFECT_PAGE. The connection has no page. */
 void conn_page_ask(struct conn *c);
-/* Makes those that are asked for, and tells the broker. */
+/* Makes the pages that are asked for, and tells the broker. */
 void conn_page_make_all(struct conn_env *env);
-/* It is charged to that account, whatever that has. */
+/* Charges the page to that account, even beyond its limit. */
 void conn_page_enter(struct conn_page *page, struct account *account);
-/* Nobody uses it any longer: what stands there is gone. Before that the broker has to have forgotten it. */
+/* Frees the page's memory. The broker must have forgotten the page before, and nobody may need its contents. */
 void conn_page_void(const struct conn_page *page);
 void conn_page_free(struct conn_page *page); /* takes NULL */
 
@@ -58,13 +58,13 @@ void conn_page_free(struct conn_page *page); /* takes NULL */
 void conn_page_pass(struct conn_page *page, size_t before);
 /* How many of the next `part` bytes may be sent in one call. */
 size_t conn_page_part(const struct conn_page *page, size_t part);
-/* As send(): with the descriptor, if these bytes are the beginning of its reply. `page` is due. */
+/* As send(), with the file descriptor if these bytes are the beginning of its reply. `page` is due. */
 ssize_t conn_page_send(struct conn_page *page, int fd, struct slice bytes);
 
 /* This is a page of a connection, as far as the descriptor tells. */
 bool conn_page_is(int fd);
-/* The page of an earlier process. NULL: it is none, and the descriptor is closed. */
+/* Takes the page of an earlier process. NULL: `fd` is no page, and was closed. */
 struct conn_page *conn_page_take(struct conn *c, int fd);
-/* The same at a hand-over, in the record of the connection, which has one or not. False: it cannot be used. */
+/* The same at a hand-over, in the record of a connection with or without a page. False: it cannot be used. */
 void conn_page_pack(const struct conn_page *page, struct parcel *p); /* takes NULL */
 bool conn_page_unpack(struct conn *c, struct parcel *p, const struct parcel_record *r);

@@ -87,7 +87,7 @@ static int check_kind(const char *key, const char *path, char *error)
 	return errno == ENOENT ? 0 : fail(error, -errno, "%s: %s", path, strerror(errno));
 }
 
-/* The lock file is that of `path` only if it is the file beside it; then nobody else has put a socket there. */
+/* True: lock_fd is the lock file that is beside `path` now, so no other process has put a socket there. */
 static bool is_locked_by(const char *path, int lock_fd)
 {
 	char lock[LISTEN_PATH_MAX + 8];

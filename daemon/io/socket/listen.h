@@ -42,8 +42,8 @@ int listen_group(const char *key, const char *group, gid_t *ret_gid, char error[
 /* LISTEN_USUAL_GROUP, if there is one and this process may give files to it; else LISTEN_NO_GROUP. May block. */
 gid_t listen_usual_group(void);
 /*
- * `lock_fd`: a descriptor of the lock file that the process before this one had, whose socket is gone; it becomes the
- * listener's if it is that of this place, and nothing fails. -1: none. 0, or -errno and a sentence.
+ * `lock_fd`: a descriptor of the lock file of the process before this one, whose socket is gone. The listener takes the
+ * descriptor if it is that of the lock file of this place, and if nothing fails. -1: none. 0, or -errno and a sentence.
  */
 int listen_open(struct listener *l, const struct listen_place *place, int lock_fd, char error[LISTEN_ERROR_MAX]);
 /* Takes the sockets that the service manager passed; fd is -1 where there is none. 0, or -errno and a sentence. */

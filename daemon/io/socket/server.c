@@ -571,7 +571,7 @@ static void server_look_at_ghosts(struct server *s)
 	}
 }
 
-/* Without its page the next process cannot go on with what is delegated. False: not now. */
+/* The next process needs the page to go on with delegated locks. False: the keeper cannot take it now. */
 static bool server_keeps_page(struct server *s, struct conn *c)
 {
 	struct conn_page *page = c->page;

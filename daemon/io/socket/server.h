@@ -58,7 +58,7 @@ void server_close(struct server *s, uint32_t number);
 void server_process(struct server *s, uint32_t number, uint32_t pid);
 /* A page is made for it when the turn settles (EVENT_CLIENT_PAGE). */
 void server_page(struct server *s, uint32_t number);
-/* The reply with which the descriptor of that goes. */
+/* The reply that carries the file descriptor of the page. */
 void server_reply_page(struct server *s, uint32_t number, struct slice text);
 
 /* Once a turn: serves connections that have something to be read, parsed or freed, by user and then by connection. */
@@ -78,7 +78,7 @@ void server_come_to_rest(struct server *s);
  * connection, or until `until_ns`; if it was a ghost before this kill, until the instant that it was given then.
  */
 void server_take_back(struct server *s, uint32_t number, const struct saved_conn *was, int fd, bool holds);
-/* One that was taken back has that page, which is the server's from now on. */
+/* A connection that was taken back has that page, which is the server's from now on. */
 void server_take_back_page(struct server *s, uint32_t number, int fd);
 void server_add_ghost(struct server *s, uint32_t number, const struct saved_conn *was, int64_t until_ns);
 void server_taken_back(struct server *s);
