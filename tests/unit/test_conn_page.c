@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -37,6 +38,17 @@ static socklen_t address_len;
 static size_t before;                  /* how much is pushed before the answer */
 static struct delegation_page *shared; /* the latest one that the broker was told of, or given */
 static int made, given, refused, limited, gone;
+static bool too_many; /* descriptors are under way to others who do not receive them */
+
+/* The C library's, for the server as well. */
+ssize_t sendmsg(int fd, const struct msghdr *m, int flags)
+{
+	if (too_many && m->msg_controllen) {
+		errno = ETOOMANYREFS;
+		return -1;
+	}
+	return (ssize_t)syscall(SYS_sendmsg, fd, m, flags);
+}
 
 /* ---- the feed ---- */
 
@@ -137,6 +149,7 @@ static int begin(void **state)
 	made = given = refused = limited = gone = 0;
 	before = 0;
 	shared = NULL;
+	too_many = false;
 	address.sun_family = AF_UNIX;
 	listening = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
 	assert_int_equal(bind(listening, (struct sockaddr *)&address, sizeof(address.sun_family)), 0);
@@ -278,6 +291,20 @@ static void it_comes_with_no_other_byte_behind_output_that_is_not_read(void **st
 	close(fd);
 }
 
+/* What others do not receive costs nobody else the connection. */
+static void where_the_kernel_passes_no_more_the_reply_comes_without_it(void **state)
+{
+	int fd = connected();
+	char text[8] = "";
+
+	too_many = true;
+	asks(fd);
+	assert_int_equal(recv(fd, text, sizeof(text), MSG_DONTWAIT), 4);
+	assert_string_equal(text, ":63p");
+	assert_int_equal(gone, 0);
+	close(fd);
+}
+
 static void nobody_can_resize_it(void **state)
 {
 	int fd = connected(), page;
@@ -401,6 +428,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(it_comes_with_the_first_byte_of_the_reply),
 		TEST(it_comes_with_no_other_byte_behind_output_that_is_not_read),
+		TEST(where_the_kernel_passes_no_more_the_reply_comes_without_it),
 		TEST(nobody_can_resize_it),
 		TEST(with_the_connection_it_ends),
 		TEST(a_page_too_many_is_refused),

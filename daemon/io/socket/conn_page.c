@@ -178,10 +178,13 @@ ssize_t conn_page_send(struct conn_page *page, int fd, struct slice bytes)
 	if (page->before) {
 		sent = send(fd, bytes.data, bytes.len, MSG_NOSIGNAL);
 		page->before -= sent > 0 ? (size_t)sent : 0;
-	} else {
-		sent = send_with(fd, bytes, page->fd);
-		page->due = sent <= 0;
+		return sent;
 	}
+	sent = send_with(fd, bytes, page->fd);
+	/* So many are under way to clients that do not receive them: this one goes without. */
+	if (sent < 0 && errno == ETOOMANYREFS)
+		sent = send(fd, bytes.data, bytes.len, MSG_NOSIGNAL);
+	page->due = sent <= 0;
 	return sent;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The page by which locks are delegated to a connection (protocol/delegation.h): memory that its process shares with this
- * one. Its descriptor goes with the first byte of the reply to DELEGATE, and with no other.
+ * one. Its descriptor goes with the first byte of the reply to DELEGATE, and with no other; or not at all, where the kernel
+ * has as many under way to others as this user may have.
  *
  *     state    meaning                                        leaves by
  *     asked    the broker wants it                            the turn settles -> due, or refused: none
