@@ -12,6 +12,7 @@
 
 #include "client-lib/lockbroker.h"
 #include "fake_daemon.h"
+#include "protocol/session_page.h"
 
 static struct lb *opened(void)
 {
@@ -296,6 +297,21 @@ static void the_end_of_the_connection_is_a_loss(void **state)
 	lb_close(lb);
 }
 
+/* Without ZooKeeper its proof has no end: who goes on with the page's clients may not go on with this one. */
+static void a_page_that_has_moved_does_not_hide_the_end_of_the_connection(void **state)
+{
+	struct lb *lb = opened();
+	int64_t ms = 1;
+
+	(void)state;
+	delegate(lb, "a");
+	locked(lb, "a");
+	session_page_move(fake.session);
+	shutdown(fake.connection, SHUT_RDWR);
+	assert_int_equal(lb_valid(lb, "a", &ms), LB_CONNECTION);
+	lb_close(lb);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fake_begin, fake_end)
@@ -314,6 +330,7 @@ int main(void)
 		TEST(there_may_be_more_names_than_slots),
 		TEST(a_child_has_no_delegations),
 		TEST(the_end_of_the_connection_is_a_loss),
+		TEST(a_page_that_has_moved_does_not_hide_the_end_of_the_connection),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
