@@ -276,7 +276,7 @@ def test_a_script_holds_a_lock_by_a_descriptor(broker, clients):
 def example(mark):
     """The example in the manual that has that text, as a shell gets it."""
     text = harness.read_source("client-lib/man/lockbroker.1")
-    (found,) = [block for block in re.findall(r"^\.EX\n(.*?)^\.EE", text, re.M | re.S) if mark in block]
+    (found,) = [block for block in re.findall(r"^\.Bd -literal.*?\n(.*?)^\.Ed", text, re.M | re.S) if mark in block]
     return found.replace(r"\-", "-").replace(r"\(aq", "'").replace(r"\e", "\\")
 
 
