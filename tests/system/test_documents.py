@@ -117,7 +117,8 @@ def test_what_is_for_operators_is_the_same_everywhere():
 
 
 def test_the_daemons_page_and_its_help_name_the_same_options():
-    synopsis = harness.read_source("client-lib/man/lockbrokerd.8").split(".SH DESCRIPTION")[0].replace("\\-", "-")
+    synopsis = harness.read_source("client-lib/man/lockbrokerd.8").split(".Sh DESCRIPTION")[0]
+    synopsis = synopsis.replace("\\-", "-").replace("Fl Fl ", "--")
     told = subprocess.run([harness.program("lockbrokerd"), "--help"], capture_output=True, text=True, check=True).stdout
     options = set(re.findall(r"^  (?:-\w, |    )(--[\w-]+)", told, re.M)) - {"--config", "--option"}
     assert set(re.findall(r"--[\w-]+", synopsis)) == options

@@ -35,7 +35,7 @@ def sources():
 def test_every_key_is_declared_and_in_the_manual():
     keys = declared()
     text = harness.read_source("client-lib/man/lockbrokerd.8")
-    manual = dict(re.findall(r'^\.IP "(\w+)((?: \w+=)*)"$', text, re.M))
+    manual = dict(re.findall(r'^\.It Ic (\w+)(?: Va((?: \w+=)+))?$', text, re.M))
     recorded = re.findall(r'X\((\w+), "[^"]+", "(\w*)", "(\w*)", "(\w*)"\)', harness.read_source("daemon/base/flight.h"))
     expected = keys | {event: [word for word in words if word] for event, *words in recorded}
     assert {event: words.split() for event, words in manual.items()} == {
