@@ -98,7 +98,7 @@ def test_the_sample_configuration_is_the_default():
 
 def test_the_manual_has_every_key_with_its_default():
     with open(os.path.join(harness.SOURCE, "client-lib", "man", "lockbroker.conf.5")) as f:
-        manual = dict(re.findall(r'^\.BR (\w+) " \(default ([^;)]*)', f.read().replace("\\-", "-"), re.M))
+        manual = dict(re.findall(r'^\.It Cm (\w+) Pq default ([^;\n]*)', f.read().replace("\\-", "-"), re.M))
     text = run("--print-config", "-c", "/dev/null", "-o", "prefix:x.path=").stdout
     printed = dict(re.findall(r"^(\w+) *= *(.*)$", text, re.M))
     printed["host"] = ""  # the host's own name
@@ -110,7 +110,7 @@ def test_the_manual_says_which_keys_need_a_restart():
     text = run("--print-config", "-c", "/dev/null", "-o", "prefix:x.path=").stdout
     printed = re.findall(r"^# .* \[restart\]\n(\w+) *=", text, re.M)
     assert len(printed) > 8
-    assert re.findall(r'^\.BR (\w+) " \(default .*; restart\)"$', manual, re.M) == printed
+    assert re.findall(r'^\.It Cm (\w+) Pq default .*; restart$', manual, re.M) == printed
 
 
 def test_paths_of_prefixes_inside_one_another_are_refused():
