@@ -16,7 +16,7 @@ clang libclang-rt-dev
 "
 # With a word of argument: for `make lint`, `make deb`, the Redis clients of docs/CLIENTS.md, `make booted`, `make bench` or
 # `make profile`, as well.
-lint_packages="clang-format clang-tidy cppcheck mypy"
+lint_packages="clang-format clang-tidy cppcheck mandoc mypy"
 deb_packages="debhelper dh-python dpkg-dev fakeroot lintian pkg-config"
 clients_packages="libredis-perl nodejs node-redis ruby-redis php-cli php-redis gccgo-go golang-github-gomodule-redigo-dev
 php-illuminate-cache php-illuminate-redis"

@@ -14,6 +14,13 @@ found()
 	status=1
 }
 
+need()
+{
+	command -v "$1" >/dev/null 2>&1 && return
+	found "not installed: sh tests/deps.sh lint" "$1"
+	return 1
+}
+
 c_files=$(find protocol daemon client-lib tests -name '*.[ch]' | sort)
 sources=$(find protocol daemon client-lib -name '*.c' ! -path '*/examples/*' | sort)
 [ "$*" = all ] || sources=$(printf '%s\n' "$@" | grep -xF "$sources")
@@ -58,18 +65,19 @@ found "no valid Python" "$(for file in $python; do
 found "a mutant that cannot be made any longer" \
 	"$(/usr/bin/python3 -B tests/sim/mutants.py --list --jobs "$(nproc)" | grep -v '^ *[0-9]')"
 
+if need mandoc; then
+	echo "lint: manuals"
+	# What it says of the pages stands in its output; its errors may be about manuals that this machine lacks.
+	for page in client-lib/man/*; do
+		found "mandoc finds fault with $page" "$(mandoc -T lint -W warning "$page" 2>/dev/null || echo "status $?")"
+	done
+fi
+
 if [ -z "$sources" ]; then
 	echo "lint: no source for the analyzers to read"
 	[ $status = 0 ] && echo "lint: nothing found"
 	exit $status
 fi
-
-need()
-{
-	command -v "$1" >/dev/null 2>&1 && return
-	found "not installed: sh tests/deps.sh lint" "$1"
-	return 1
-}
 
 includes="-I. -Idaemon -D_GNU_SOURCE -DLOCKBROKERD_VERSION=\"0\" -DLOCKBROKER_SYSCONFDIR=\"/etc\""
 jobs=$(nproc)

@@ -150,7 +150,7 @@ if command -v pkg-config >/dev/null; then
 	case $said in "-L$root/usr/lib -llockbroker"*) ;; *) fail "pkg-config says $said" ;; esac
 fi
 for page in "$root"/usr/share/man/man*/*; do
-	grep -q '^\.S[Hh] NAME' "$page" || fail "$page is no man page"
+	grep -q '^\.Sh NAME' "$page" || fail "$page is no man page"
 done
 if command -v man >/dev/null && command -v groff >/dev/null; then
 	for page in "$root"/usr/share/man/man*/*; do
