@@ -127,8 +127,8 @@ def test_waits_and_leases_end_when_they_would_have(broker, clients):
     holder, waiter, leased = (clients(broker) for _ in range(3))
     holder.call("LOCK", "a")
     assert isinstance(leased.call("LOCK", "b", "LEASE", 1500), int)
-    waiter.send("LOCK", "a", "WAIT", 1500)
     asked = time.monotonic()
+    waiter.send("LOCK", "a", "WAIT", 1500)
     harness.wait_queued(broker, "a", 1)
     restart(broker)
     assert waiter.reply() is None and time.monotonic() - asked >= 1.5

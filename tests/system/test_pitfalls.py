@@ -116,10 +116,9 @@ def test_tries_leave_no_znode(daemons, zk, root, clients, kazoo_client):
 
 
 @pytest.mark.plain_only("it is about numbers of requests, watches or wakes")
-def test_a_release_wakes_one_host(own_zk, daemons, clients):
-    """Pitfall 22: of five that wait, four do not hear of it when the lock goes to the first. Only the one behind that is
-    told, a moment later, that its holder has written who it is: it reads that, lists once that it is next, and reads its
-    own znode."""
+def test_a_release_wakes_two_of_those_that_wait_on(own_zk, daemons, clients):
+    """Pitfall 22: five hosts wait, the first gets the lock, and the last two do not hear of it. The second, which is next,
+    lists. It reads what the holder writes into its znode, and so does the third, which watches that znode, too."""
     zk = own_zk()
     hosts = [daemons(zk, zookeeper__session_timeout_ms=40000, locks__linger_ms=0) for _ in range(6)]
     queue = [clients(h) for h in hosts]
@@ -138,7 +137,7 @@ def test_a_release_wakes_one_host(own_zk, daemons, clients):
     time.sleep(0.5)
     after = reads()
     woken = [b - a for a, b in zip(before[2:], after[2:])]
-    assert woken[0] <= 3 and woken[1:] == [0] * 3
+    assert woken[0] <= 3 and woken[1] <= 1 and woken[2:] == [0] * 2
     assert after[1] - before[1] <= 4  # none but for what goes on anyway, if it was second in line
     for c in queue[1:]:
         c.close()
