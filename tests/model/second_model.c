@@ -422,7 +422,7 @@ static void host_steps(struct model_walk *walk, const struct model *m)
 	n = *m;
 	if (m->connections && m->state != JOINING) {
 		connect_again(&n, s);
-		go(walk, &n, "H connects anew", NULL);
+		go(walk, &n, "H makes a new connection", NULL);
 	}
 	n = *m;
 	if (s->by_hand && m->state == WAITING && m->pred != NOBODY && !m->requests.count) {

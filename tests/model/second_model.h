@@ -4,7 +4,7 @@
  * answers its requests and tells its watches in order; and others, who make and delete znodes at any time: other hosts,
  * whatever rule they follow, and an operator who deletes and writes any znode. A state is a few bytes, and the search tries
  * every order of steps. The host's claims leave and join again, so that watches of earlier ones still stand; it has a claim
- * behind its own held one; it connects anew.
+ * behind its own held one; it makes a new connection.
  *
  * A test breaks a rule by its name, and shows that the search notices: that is what the rule is for.
  */

@@ -15,120 +15,44 @@
 #include <cmocka.h>
 
 #include "tests/model/delegation_model.h"
+#include "tests/model/search.h"
 
-enum { STATES_MAX = 1 << 22, TABLE = STATES_MAX * 2 };
+enum { STATES_MAX = 1 << 22 };
 
-struct search {
+struct seeker {
 	struct model_walk walk; /* first: the steps lead back from it */
-	struct model *states;
-	uint32_t *parents, *table;
-	const char **steps;
-	uint32_t count, at;
-	bool fair;
-	const char *bad;        /* what was found, after the state `at` and the step that follows */
-	const char *bad_step;
+	struct search search;
+	bool fair; /* a step that has to come some time leads from this state */
 };
-
-static uint64_t hash(const struct model *m)
-{
-	const uint8_t *bytes = (const uint8_t *)m;
-	uint64_t h = 0x9e3779b97f4a7c15, word;
-
-	for (size_t i = 0; i < sizeof(*m); i += sizeof(word)) {
-		size_t n = sizeof(*m) - i < sizeof(word) ? sizeof(*m) - i : sizeof(word);
-
-		word = 0;
-		memcpy(&word, bytes + i, n);
-		h = (h ^ word) * 0xff51afd7ed558ccd;
-		h ^= h >> 32;
-	}
-	return h;
-}
-
-static void add(struct search *s, const struct model *m, const char *step)
-{
-	uint64_t i = hash(m) % TABLE;
-
-	for (; s->table[i]; i = (i + 1) % TABLE)
-		if (memcmp(&s->states[s->table[i] - 1], m, sizeof(*m)) == 0)
-			return;
-	if (s->count == STATES_MAX) {
-		s->bad = "too many states";
-		return;
-	}
-	s->states[s->count] = *m;
-	s->parents[s->count] = s->at;
-	s->steps[s->count] = step;
-	s->table[i] = ++s->count;
-}
 
 static void to(struct model_walk *walk, const struct model *next, const char *step, bool fair, const char *bad)
 {
-	struct search *s = (struct search *)walk;
+	struct seeker *s = (struct seeker *)walk;
 
 	s->fair |= fair;
-	if (s->bad)
-		return;
-	if (!bad)
-		bad = model_bad(walk->scope, next);
-	if (bad) {
-		s->bad = bad;
-		s->bad_step = step;
-		return;
-	}
-	add(s, next, step);
+	search_add(&s->search, next, step, bad ? bad : model_bad(walk->scope, next));
 }
 
-static void look_from(struct search *s, uint32_t at)
+static void look_from(struct seeker *s, const struct model *m)
 {
-	const struct model m = s->states[at];
-
-	s->at = at;
 	s->fair = false;
-	model_process_steps(&s->walk, &m);
-	model_daemon_steps(&s->walk, &m);
-	model_other_steps(&s->walk, &m);
-	if (!s->bad && !s->fair && (m.q == Q_WAITS || m.r_waits)) {
-		s->bad = "somebody waits for ever";
-		s->bad_step = "";
-	}
-}
-
-static void *room(size_t n, size_t size)
-{
-	void *p = calloc(n, size);
-
-	if (!p)
-		abort();
-	return p;
+	model_process_steps(&s->walk, m);
+	model_daemon_steps(&s->walk, m);
+	model_other_steps(&s->walk, m);
+	if (!s->fair && (m->q == Q_WAITS || m->r_waits))
+		search_add(&s->search, m, "", "somebody waits for ever");
 }
 
 /* NULL: nothing bad. With `tell`, how it came to that. */
 static const char *search(const struct model_scope *scope, uint32_t *ret_count, bool tell)
 {
-	struct search s = { .walk = { scope, to } };
-	const struct model start = model_start();
-	uint32_t at;
+	struct seeker s = { .walk = { scope, to } };
+	struct model m = model_start();
 
-	s.states = room(STATES_MAX, sizeof(*s.states));
-	s.parents = room(STATES_MAX, sizeof(*s.parents));
-	s.steps = room(STATES_MAX, sizeof(*s.steps));
-	s.table = room(TABLE, sizeof(*s.table));
-	add(&s, &start, "start");
-	for (at = 0; at < s.count && !s.bad; at++)
-		look_from(&s, at);
-	*ret_count = s.count;
-	if (tell && s.bad) {
-		printf("%s after (the last first): %s", s.bad, s.bad_step);
-		for (uint32_t i = s.at; i; i = s.parents[i])
-			printf(" | %s", s.steps[i]);
-		printf("\n");
-	}
-	free(s.states);
-	free(s.parents);
-	free((void *)s.steps);
-	free(s.table);
-	return s.bad;
+	search_begin(&s.search, sizeof(m), STATES_MAX, &m);
+	while (search_next(&s.search, &m))
+		look_from(&s, &m);
+	return search_end(&s.search, ret_count, tell);
 }
 
 /* ---- what is searched ---- */

@@ -14,95 +14,33 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "tests/model/search.h"
 #include "tests/model/second_model.h"
 
-enum { STATES_MAX = 1 << 23, TABLE = STATES_MAX * 2 };
+enum { STATES_MAX = 1 << 23 };
 
-struct search {
+struct seeker {
 	struct model_walk walk; /* first: the steps lead back from it */
-	struct model *states;
-	uint32_t *parents, *table;
-	const char **steps;
-	uint32_t count, at;
-	const char *bad, *bad_step; /* what was found, after the state `at` and the step that follows */
+	struct search search;
 };
-
-static uint64_t hash(const struct model *m)
-{
-	const uint8_t *bytes = (const uint8_t *)m;
-	uint64_t h = 0x9e3779b97f4a7c15;
-
-	for (size_t i = 0; i < sizeof(*m); i++)
-		h = (h ^ bytes[i]) * 0x100000001b3;
-	return (h ^ h >> 29) * 0xff51afd7ed558ccd >> 20;
-}
-
-static void add(struct search *s, const struct model *m, const char *step)
-{
-	uint64_t i = hash(m) % TABLE;
-
-	for (; s->table[i]; i = (i + 1) % TABLE)
-		if (memcmp(&s->states[s->table[i] - 1], m, sizeof(*m)) == 0)
-			return;
-	if (s->count == STATES_MAX) {
-		s->bad = "too many states";
-		return;
-	}
-	s->states[s->count] = *m;
-	s->parents[s->count] = s->at;
-	s->steps[s->count] = step;
-	s->table[i] = ++s->count;
-}
 
 static void to(struct model_walk *walk, const struct model *next, const char *step, const char *bad)
 {
-	struct search *s = (struct search *)walk;
+	struct seeker *s = (struct seeker *)walk;
 
-	if (s->bad)
-		return;
-	s->bad = bad ? bad : second_model_bad(next);
-	s->bad_step = step;
-	if (!s->bad)
-		add(s, next, step);
-}
-
-static void *room(size_t n, size_t size)
-{
-	void *p = calloc(n, size);
-
-	if (!p)
-		abort();
-	return p;
+	search_add(&s->search, next, step, bad ? bad : second_model_bad(next));
 }
 
 /* NULL: nothing bad. With `how`, how it came to that. */
 static const char *search(const struct model_scope *scope, uint32_t *ret_count, bool how)
 {
-	struct search s = { .walk = { scope, to } };
-	const struct model start = second_model_start(scope);
+	struct seeker s = { .walk = { scope, to } };
+	struct model m = second_model_start(scope);
 
-	s.states = room(STATES_MAX, sizeof(*s.states));
-	s.parents = room(STATES_MAX, sizeof(*s.parents));
-	s.steps = room(STATES_MAX, sizeof(*s.steps));
-	s.table = room(TABLE, sizeof(*s.table));
-	add(&s, &start, "start");
-	for (; s.at < s.count && !s.bad; s.at++) {
-		const struct model m = s.states[s.at];
-
+	search_begin(&s.search, sizeof(m), STATES_MAX, &m);
+	while (search_next(&s.search, &m))
 		second_model_steps(&s.walk, &m);
-	}
-	*ret_count = s.count;
-	if (how && s.bad) {
-		printf("%s after (the last first): %s", s.bad, s.bad_step);
-		for (uint32_t i = s.at - 1; i; i = s.parents[i])
-			printf(" | %s", s.steps[i]);
-		printf("\n");
-	}
-	free(s.states);
-	free(s.parents);
-	free((void *)s.steps);
-	free(s.table);
-	return s.bad;
+	return search_end(&s.search, ret_count, how);
 }
 
 /* ---- what is searched ---- */

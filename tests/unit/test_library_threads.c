@@ -20,7 +20,7 @@
 enum { ENOUGH = 1000, OTHERS_ENOUGH = 50, TURNS = 7 };
 
 static struct {
-	long inside; /* whoever has the lock adds one */
+	long inside; /* the thread that holds the lock adds one */
 	long by_library, by_others;
 	bool over;
 } shared;
