@@ -47,26 +47,34 @@ static void stored(void *host)
 	}
 }
 
-static void forget_ledger(struct host *h)
+static void make_memory(struct host *h)
 {
-	ledger_free(h->ledger);
-	free(h->memory);
-	free(h->memory_then);
-	h->ledger = NULL;
-	h->memory = h->memory_then = NULL;
-}
-
-void kills_record(struct host *h)
-{
-	forget_ledger(h);
-	if (!h->w->kills.every_ms)
-		return;
 	h->memory_bytes = (h->w->kills.narrow ? CHUNKS_FEW : CHUNKS) * (size_t)LEDGER_CHUNK_BYTES;
 	h->memory = aligned_alloc(64, h->memory_bytes);
 	h->memory_then = aligned_alloc(64, h->memory_bytes);
 	if (!h->memory || !h->memory_then)
 		abort();
-	memset(h->memory, 0, h->memory_bytes);
+}
+
+/* What the ledger before had there stays, but for the head and the words of the chunks: nothing else has to be 0. */
+static void clear_memory(struct host *h)
+{
+	char *memory = h->memory;
+
+	memset(memory, 0, LEDGER_CHUNK_BYTES);
+	for (size_t at = LEDGER_CHUNK_BYTES; at < h->memory_bytes; at += LEDGER_CHUNK_BYTES)
+		memset(memory + at, 0, sizeof(uint64_t));
+}
+
+void kills_record(struct host *h)
+{
+	ledger_free(h->ledger);
+	h->ledger = NULL;
+	if (!h->w->kills.every_ms)
+		return;
+	if (!h->memory)
+		make_memory(h);
+	clear_memory(h);
 	h->ledger = ledger_new(h->memory, h->memory_bytes);
 	ledger_stored = stored;
 	h->ledger->arg = h;
@@ -75,7 +83,11 @@ void kills_record(struct host *h)
 
 void kills_free(struct host *h)
 {
-	forget_ledger(h);
+	ledger_free(h->ledger);
+	free(h->memory);
+	free(h->memory_then);
+	h->ledger = NULL;
+	h->memory = h->memory_then = NULL;
 }
 
 /* ---- who is kept ---- */
