@@ -123,6 +123,7 @@ static void answer(struct conn *c)
 	struct conn_page *page = c->page;
 	int rc;
 
+	assert(page);
 	if (!charge_try(&page->charge, c->account, SOCKET_CONNECTIONS, 1, c->privileged)) {
 		refuse(c, &event, 0);
 		return;
