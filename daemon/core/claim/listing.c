@@ -86,7 +86,9 @@ static void examine_waiting(struct claim *c, const struct event *event)
 		bytes_slice(&c->pred, ahead.nearest.name);
 	}
 	c->second = ahead.others == 1 && !directory_is_ours(c->directory, ahead.nearest.name);
-	second_listed(c, directory_is_ours(c->directory, ahead.farther.name) ? (struct slice){ 0 } : ahead.farther.name);
+	if (directory_is_ours(c->directory, ahead.farther.name))
+		ahead.farther.name = (struct slice){ 0 };
+	second_listed(c, ahead.farther.name);
 	seen_listed(c, &ahead.nearest, event);
 }
 
