@@ -208,12 +208,15 @@ static ssize_t hear(void *unused, char *bytes, size_t len)
 
 static void *run(void *unused)
 {
-	while ((fake.connection = accept(fake.listener, NULL, NULL)) >= 0) {
+	int fd;
+
+	while ((fd = accept(fake.listener, NULL, NULL)) >= 0) {
 		FILE *in = fopencookie(NULL, "r", (cookie_io_functions_t){ .read = hear });
 
+		fake.connection = fd;
 		serve(in);
 		fclose(in);
-		close(fake.connection);
+		close(fd);
 		memset(fake.locks, 0, sizeof(fake.locks));
 	}
 	return unused;

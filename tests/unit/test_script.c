@@ -168,8 +168,8 @@ static void only_a_status_of_ok_is_answered_by_a_function(void **state)
 		IF_OURS "redis.call('del', KEYS[1]) return redis.status_reply() else return 0 end",
 		IF_OURS "redis.call('del', KEYS[1]) return - redis.status_reply('OK') else return 0 end",
 		/* The name of a function is no name of a local. */
-		"local unpack = redis.call('mget', unpack(KEYS)) for i, k in ipairs(KEYS) do if unpack[i] ~= ARGV[1] then "
-		"return false end end redis.call('del', unpack(KEYS)) return 1",
+		("local unpack = redis.call('mget', unpack(KEYS)) for i, k in ipairs(KEYS) do if unpack[i] ~= ARGV[1] then "
+		 "return false end end redis.call('del', unpack(KEYS)) return 1"),
 	};
 	char is[MEANING_CHARS];
 

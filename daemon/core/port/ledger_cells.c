@@ -11,13 +11,15 @@ enum { PIECE_BYTES = 16 * LEDGER_CHUNK_BYTES };
 
 bool ledger_may_shrink(const struct ledger *l, size_t bytes)
 {
-	size_t all = l->room, unused = l->room;
+	size_t unused = l->room, used = 0;
 
 	for (unsigned int class = 0; class < LEDGER_CLASSES; class++) {
-		all += l->cells[class].cap * ledger_cell_size(class);
-		unused += l->cells[class].count * ledger_cell_size(class);
+		const struct ledger_cells *cells = &l->cells[class];
+
+		unused += cells->count * ledger_cell_size(class);
+		used += (cells->cap - cells->count) * ledger_cell_size(class);
 	}
-	return unused >= bytes && unused > all / 2;
+	return unused >= bytes && unused > used;
 }
 
 void ledger_shrink_begin(struct ledger *l)
