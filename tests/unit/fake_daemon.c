@@ -160,7 +160,8 @@ static void heed(char words[WORDS][64], int n)
 	for (int i = 2; i + 1 < n; i++)
 		if (strcmp(words[i], "SLOT") == 0)
 			slot = (unsigned)atoi(words[i + 1]);
-	fake.requests++;
+	if (strcmp(words[0], "DOWNGRADE") != 0)
+		fake.requests++;
 	if (strcmp(words[0], "HELLO") == 0) {
 		hello();
 	} else if (strcmp(words[0], "DELEGATE") == 0) {
@@ -206,6 +207,14 @@ static ssize_t hear(void *unused, char *bytes, size_t len)
 	return recv(fake.connection, bytes, len, 0);
 }
 
+static void begin(int connection)
+{
+	pthread_mutex_lock(&fake.mutex);
+	fake.connection = connection;
+	memset(fake.locks, 0, sizeof(fake.locks));
+	pthread_mutex_unlock(&fake.mutex);
+}
+
 static void *run(void *unused)
 {
 	int fd;
@@ -213,11 +222,11 @@ static void *run(void *unused)
 	while ((fd = accept(fake.listener, NULL, NULL)) >= 0) {
 		FILE *in = fopencookie(NULL, "r", (cookie_io_functions_t){ .read = hear });
 
-		fake.connection = fd;
+		begin(fd);
 		serve(in);
 		fclose(in);
+		begin(-1);
 		close(fd);
-		memset(fake.locks, 0, sizeof(fake.locks));
 	}
 	return unused;
 }
@@ -270,7 +279,9 @@ int fake_end(void **state)
 {
 	(void)state;
 	shutdown(fake.listener, SHUT_RDWR);
+	pthread_mutex_lock(&fake.mutex);
 	shutdown(fake.connection, SHUT_RDWR);
+	pthread_mutex_unlock(&fake.mutex);
 	pthread_join(fake.thread, NULL);
 	close(fake.listener);
 	close(fake.page_fd);

@@ -80,6 +80,13 @@ static void pair(struct lb *lb)
 	assert_int_equal(lb_unlock(lb, "a"), LB_OK);
 }
 
+static void daemon_uses(struct delegation_page *page)
+{
+	pthread_mutex_lock(&fake.mutex);
+	fake.page = page;
+	pthread_mutex_unlock(&fake.mutex);
+}
+
 /*
  * Until both sides have had it often enough: the library by its word, too. ThreadSanitizer knows memory by its address: the
  * daemon uses the library's.
@@ -94,14 +101,14 @@ static void each_side_has_it_alone(void **state)
 	assert_int_equal(lb_open(fake.socket, &lb), LB_OK);
 	while (!taken_by_word())
 		pair(lb);
-	fake.page = of_library();
+	daemon_uses(of_library());
 	assert_int_equal(pthread_create(&thread, NULL, others, NULL), 0);
 	while (taken_by_word() < ENOUGH || others_had_it() < OTHERS_ENOUGH)
 		pair(lb);
 	__atomic_store_n(&shared.over, true, __ATOMIC_RELAXED);
 	pthread_join(thread, NULL);
 	assert_int_equal(shared.inside, shared.by_library + shared.by_others);
-	fake.page = own;
+	daemon_uses(own);
 	lb_close(lb);
 }
 
