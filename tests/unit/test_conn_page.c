@@ -30,6 +30,8 @@
 
 enum { CLIENTS = 3, OUTPUT_BYTES = 200000, MUCH = 60000 };
 
+#define LATER_NS INT64_C(2000000000) /* after the next look of the server */
+
 static struct watch_base *base;
 static struct server *server;
 static int listening;
@@ -38,6 +40,7 @@ static socklen_t address_len;
 static size_t before;                  /* how much is pushed before the answer */
 static struct delegation_page *shared; /* the latest one that the broker was told of, or given */
 static int made, given, refused, limited, gone;
+static int64_t now_ns;
 static bool too_many; /* descriptors are under way to others who do not receive them */
 
 /* The C library's, for the server as well. */
@@ -59,12 +62,12 @@ struct watch_base *feed_base(const struct feed *f)
 
 int64_t feed_now(struct feed *f)
 {
-	return 1;
+	return now_ns;
 }
 
 int64_t feed_seen(const struct feed *f)
 {
-	return 1;
+	return now_ns;
 }
 
 int64_t feed_held_since(const struct feed *f, uint32_t conn)
@@ -150,6 +153,7 @@ static int begin(void **state)
 	before = 0;
 	shared = NULL;
 	too_many = false;
+	now_ns = 1;
 	address.sun_family = AF_UNIX;
 	listening = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
 	assert_int_equal(bind(listening, (struct sockaddr *)&address, sizeof(address.sun_family)), 0);
@@ -380,12 +384,108 @@ static void who_does_not_wait_for_it_leaves_nothing(void **state)
 	assert_int_equal(server_accounts(server)->pools[SOCKET_CONNECTIONS].used, 0);
 }
 
-static void another_server(void)
+static uint64_t charged(void)
+{
+	return server_accounts(server)->pools[SOCKET_CONNECTIONS].used;
+}
+
+/* Has its page, has received nothing of it, and ends in the one direction. */
+static int leaves_unread(void)
+{
+	int fd = connected();
+
+	asks(fd);
+	assert_int_equal(shutdown(fd, SHUT_WR), 0);
+	turn();
+	assert_int_equal(gone, 1);
+	return fd;
+}
+
+static void looks(void)
+{
+	now_ns += LATER_NS;
+	turn();
+}
+
+/* What is under way counts for the user of this process, so it counts for whoever does not receive it. */
+static void who_ends_without_receiving_it_is_charged_until_it_is_received(void **state)
+{
+	int there = descriptors(), fd = leaves_unread(), page;
+
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(charged(), 2);
+		assert_int_equal(descriptors(), there + 2);
+		looks();
+	}
+	page = hears_all(fd, 0, ":63p");
+	looks();
+	assert_int_equal(charged(), 0);
+	close(page);
+	close(fd);
+	assert_int_equal(descriptors(), there);
+}
+
+static void who_ends_without_receiving_it_is_charged_until_its_end_is_closed(void **state)
+{
+	int there = descriptors(), fd = leaves_unread();
+
+	close(fd);
+	assert_int_equal(charged(), 2);
+	looks();
+	assert_int_equal(charged(), 0);
+	assert_int_equal(descriptors(), there);
+}
+
+/* A copy of its end in another process, or under way itself, keeps it. */
+static void a_copy_of_the_end_keeps_it_charged(void **state)
+{
+	int fd = leaves_unread(), copy = dup(fd);
+
+	close(fd);
+	looks();
+	assert_int_equal(charged(), 2);
+	close(copy);
+	looks();
+	assert_int_equal(charged(), 0);
+}
+
+static void who_has_left_as_many_unread_as_it_may_gets_no_more(void **state)
+{
+	int fd = leaves_unread(), other = connected();
+	char text[8] = "";
+
+	asks(other);
+	assert_int_equal(limited, 1);
+	while (recv(other, text, sizeof(text), MSG_DONTWAIT) > 0)
+		;
+	close(hears_all(fd, 0, ":63p"));
+	looks();
+	asks(other);
+	close(hears_all(other, 0, ":63p"));
+	assert_int_equal(made, 2);
+	close(other);
+	close(fd);
+}
+
+static void who_received_it_is_charged_for_nothing_at_its_end(void **state)
+{
+	int fd = connected();
+
+	asks(fd);
+	close(hears_all(fd, 0, ":63p"));
+	assert_int_equal(shutdown(fd, SHUT_WR), 0);
+	turn();
+	assert_int_equal(gone, 1);
+	assert_int_equal(charged(), 0);
+	close(fd);
+}
+
+static void another_server(size_t fds)
 {
 	struct parcel parcel = { 0 };
 
 	server_pack(server, &parcel);
-	assert_int_equal(parcel.fd_count, 2);
+	assert_int_equal(parcel.fd_count, fds);
 	for (size_t i = 0; i < parcel.fd_count; i++)
 		parcel.fds[i] = dup(parcel.fds[i]);
 	server_free(server);
@@ -404,7 +504,7 @@ static void the_next_process_has_the_same_page_and_sends_it(void **state)
 	before = MUCH;
 	asks(fd);
 	shared->slots[2].word = 7;
-	another_server();
+	another_server(2);
 	assert_int_equal(given, 1);
 	assert_int_equal(shared->slots[2].word, 7);
 	assert_int_equal(server_accounts(server)->pools[SOCKET_CONNECTIONS].used, 2);
@@ -413,11 +513,26 @@ static void the_next_process_has_the_same_page_and_sends_it(void **state)
 	assert_int_equal(mine->slots[2].word, 7);
 	mine->slots[2].word = 8;
 	assert_int_equal(shared->slots[2].word, 8);
-	another_server();
+	another_server(2);
 	assert_int_equal(shared->slots[2].word, 8);
 	assert_int_equal(hears_all(fd, 0, ""), -1);
 	munmap(mine, DELEGATION_PAGE_BYTES);
 	close(page);
+	close(fd);
+}
+
+/* The old process ends after that, and closes its own. */
+static void the_next_process_charges_what_was_left_unread(void **state)
+{
+	int fd = leaves_unread();
+
+	another_server(1);
+	assert_int_equal(charged(), 2);
+	looks();
+	assert_int_equal(charged(), 2);
+	close(hears_all(fd, 0, ":63p"));
+	looks();
+	assert_int_equal(charged(), 0);
 	close(fd);
 }
 
@@ -433,7 +548,13 @@ int main(void)
 		TEST(with_the_connection_it_ends),
 		TEST(a_page_too_many_is_refused),
 		TEST(who_does_not_wait_for_it_leaves_nothing),
+		TEST(who_ends_without_receiving_it_is_charged_until_it_is_received),
+		TEST(who_ends_without_receiving_it_is_charged_until_its_end_is_closed),
+		TEST(a_copy_of_the_end_keeps_it_charged),
+		TEST(who_has_left_as_many_unread_as_it_may_gets_no_more),
+		TEST(who_received_it_is_charged_for_nothing_at_its_end),
 		TEST(the_next_process_has_the_same_page_and_sends_it),
+		TEST(the_next_process_charges_what_was_left_unread),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

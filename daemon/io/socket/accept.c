@@ -26,6 +26,11 @@ enum { ACCEPTS_PER_TURN = 16 };
 #define ACCEPT_NS (200 * INT64_C(1000))
 #define ACCEPT_PAUSE_NS (100 * CLOCK_NS_PER_MS)
 
+/* Of Linux 6.16; the C library's headers may be older. */
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS 83
+#endif
+
 struct door {
 	struct acceptor *acceptor;
 	int fd; /* -1: there is none */
@@ -229,11 +234,25 @@ void accept_serve(struct party_place *place)
 	party_add(&env->parties, place);
 }
 
+/*
+ * Nobody has descriptors to send to the daemon. One that comes is closed by the read of the bytes beside it, and the close
+ * of a socket that lingers takes as long as the sender likes: nobody would be served meanwhile. So the kernel is to refuse
+ * them to the sender, on every connection that is made here. A kernel that cannot do so does not know the option.
+ */
+static void accept_no_descriptors(int fd)
+{
+	const int none = 0;
+
+	setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &none, sizeof(none));
+}
+
 static void accept_open(struct acceptor *a, struct door *d, int fd, bool privileged)
 {
 	d->acceptor = a;
 	d->fd = fd;
 	d->privileged = privileged;
+	if (fd >= 0)
+		accept_no_descriptors(fd);
 	d->watch = watch_new(feed_base(a->env->feed), accept_ready, d);
 	d->place.is_door = true;
 	party_enter(&a->env->parties, &d->place, d);

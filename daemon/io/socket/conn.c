@@ -61,7 +61,7 @@ void conn_free(struct conn *c)
 	charge_give_back(&c->unparsed, SOCKET_INPUT);
 	charge_give_back(&c->connection, SOCKET_CONNECTIONS);
 	conn_page_free(c->page);
-	if (c->given)
+	if (c->given && c->fd >= 0)
 		shutdown(c->fd, SHUT_RDWR);
 	if (c->fd >= 0)
 		close(c->fd);

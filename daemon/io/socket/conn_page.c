@@ -63,6 +63,11 @@ void conn_page_void(const struct conn_page *page)
 		madvise(page->shared, DELEGATION_PAGE_BYTES, MADV_REMOVE);
 }
 
+bool conn_page_is_sent(const struct conn_page *page)
+{
+	return page->shared && !page->due;
+}
+
 static struct conn_page *conn_page_new(struct conn *c, int fd)
 {
 	struct conn_page *page = mem_new(sizeof(*page));

@@ -7,10 +7,14 @@
  *     state    meaning                                        leaves by
  *     asked    the broker wants it                            the turn settles -> due, or refused: none
  *     due      it is mapped, and the reply to be written      the first byte of that is written -> shared
- *     shared   the process has the descriptor                 the end of the connection -> none
+ *     shared   the process has the descriptor, or it is       the end of the connection -> none, or unread (unread.h)
+ *              under way to the process
  *
  * Nobody can resize the page, so no access can fail. It is charged as a connection, because of its file descriptor. When the
  * connection ends, the memory goes back to the kernel, even if a process keeps it mapped.
+ *
+ * The daemon makes the page, rather than take one that a client has made: who receives descriptors of strangers also closes
+ * them, and the close of a socket that lingers takes as long as the stranger likes (accept.c).
  *
  * If this process is killed, the next one goes on with a connection that has delegated locks only if it has the page, too
  * (revive.c). So the keeper is asked to hold both.
@@ -49,6 +53,8 @@ TAILQ_HEAD(conn_page_list, conn_page);
 void conn_page_ask(struct conn *c);
 /* Makes the pages that are asked for, and tells the broker. */
 void conn_page_make_all(struct conn_env *env);
+/* Its descriptor was sent, and may not have been received. */
+bool conn_page_is_sent(const struct conn_page *page);
 /* Charges the page to that account, even beyond its limit. */
 void conn_page_enter(struct conn_page *page, struct account *account);
 /* Frees the page's memory. The broker must have forgotten the page before, and nobody may need its contents. */

@@ -19,6 +19,7 @@
 #include "io/socket/kept.h"
 #include "io/socket/kin.h"
 #include "io/socket/socket_pools.h"
+#include "io/socket/unread.h"
 #include "io/base/feed.h"
 #include "io/base/keeper.h"
 #include "io/base/parcel.h"
@@ -38,7 +39,7 @@ enum {
 #define SERVER_TURN_NS (500 * INT64_C(1000))
 #define SERVER_SHARE_NS (100 * INT64_C(1000))
 #define SERVER_LOOK_NS CLOCK_NS_PER_S
-/* For looking whether ghosts live, while clients wait. */
+/* For looking whether ghosts live, and what was read, while clients wait. */
 #define SERVER_GHOSTS_NS (2 * CLOCK_NS_PER_MS)
 /* Who has held something for so long is worth two more messages. */
 #define SERVER_KEEP_NS CLOCK_NS_PER_S
@@ -55,6 +56,7 @@ struct server {
 	int64_t due_ns;          /* a turn that ends before has nothing to do for it: look_ns while `looking` is set */
 	struct watch *looking;   /* wakes the loop for it */
 	size_t ghosts, ghost;    /* how many there are; the number to be looked at next */
+	struct unread_list unread;
 	struct conn_env env;
 	struct acceptor *acceptor;
 	struct conn **conns; /* by number */
@@ -218,6 +220,7 @@ struct server *server_new(struct feed *feed, int fd, int operators, const struct
 	parties_init(&s->env.parties);
 	TAILQ_INIT(&s->env.dirty);
 	TAILQ_INIT(&s->env.pages);
+	TAILQ_INIT(&s->unread);
 	s->env.patience = watch_new(feed_base(feed), server_impatient, s);
 	s->kin = kin_new(feed);
 	s->looking = watch_new(feed_base(feed), server_woken, s);
@@ -242,9 +245,18 @@ static void server_enter(struct server *s, struct conn *c)
 	account_leave(account);
 }
 
+/* Also a server that keeps nothing for another process. */
+static void server_will_look(struct server *s)
+{
+	if (s->due_ns == INT64_MAX)
+		s->due_ns = INT64_MIN;
+}
+
 void server_begin(struct server *s)
 {
 	accept_begin(s->acceptor);
+	if (!TAILQ_EMPTY(&s->unread))
+		server_will_look(s);
 	for (size_t i = 0; i < s->conns_cap; i++) {
 		if (!s->conns[i])
 			continue;
@@ -297,6 +309,7 @@ void server_pack(const struct server *s, struct parcel *p)
 		server_pack_place(s, (uint32_t)i, p);
 		parcel_end(p);
 	}
+	unread_pack(&s->unread, p);
 }
 
 static void server_place(struct server *s, uint32_t number, struct conn *c)
@@ -343,6 +356,8 @@ int server_unpack(struct server *s, struct parcel *p)
 	while (rc == 0 && parcel_next(&rest, &r))
 		if (slice_eq(r.kind, SLICE("conn")))
 			rc = server_unpack_one(s, p, &r);
+		else if (slice_eq(r.kind, SLICE("unread")))
+			rc = unread_unpack(&s->unread, &s->env.accounts, p, &r) ? 0 : -EBADMSG;
 	if (rc == 0 && rest.len)
 		rc = -EBADMSG;
 	server_count_free(s);
@@ -417,6 +432,7 @@ void server_free(struct server *s)
 	for (i = 0; i < s->conns_cap; i++)
 		if (s->conns[i])
 			conn_free(s->conns[i]);
+	unread_free(&s->unread);
 	accept_free(s->acceptor);
 	parties_deinit(&s->env.parties);
 	kin_free(s->kin);
@@ -471,6 +487,16 @@ static void server_tell_end(struct server *s, const struct conn *c, enum event_t
 	feed_event(s->feed, &event);
 }
 
+/* Its page may be under way: then its socket is kept, and looked at. */
+static void server_leave_unread(struct server *s, struct conn *c)
+{
+	if (!conn_page_is_sent(c->page) || !unread_is(c->fd))
+		return;
+	unread_add(&s->unread, c->fd, c->account);
+	c->fd = -1;
+	server_will_look(s);
+}
+
 static void server_reap(struct server *s, struct conn *c)
 {
 	server_tell_end(s, c, EVENT_CLIENT_GONE);
@@ -482,6 +508,8 @@ static void server_reap(struct server *s, struct conn *c)
 		kept_drop(s->kept, c->number);
 	saved_gone(s->saved, c->number);
 	s->ghosts -= conn_is_ghost(c);
+	if (c->page)
+		server_leave_unread(s, c);
 	kin_gone(s->kin, c->number);
 	s->conns[c->number] = NULL;
 	s->free_numbers[s->free_count++] = c->number;
@@ -637,7 +665,8 @@ static __attribute__((noinline)) void server_look(struct server *s)
 	saved_look(s->saved);
 	if (s->ghosts)
 		server_look_at_ghosts(s);
-	if (more || s->ghosts)
+	unread_look(&s->unread, s->feed, now_ns + SERVER_GHOSTS_NS);
+	if (more || s->ghosts || !TAILQ_EMPTY(&s->unread))
 		server_set_look(s);
 }
 

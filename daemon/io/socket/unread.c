@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "io/socket/unread.h"
+
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/queue.h"
+#include "io/base/feed.h"
+#include "io/base/parcel.h"
+#include "io/socket/socket_pools.h"
+
+/* The connection, and its page. */
+enum { CHARGED = 2 };
+
+bool unread_is(int fd)
+{
+	int bytes = 0;
+
+	return ioctl(fd, SIOCOUTQ, &bytes) == 0 && bytes > 0;
+}
+
+void unread_add(struct unread_list *list, int fd, struct account *account)
+{
+	struct unread *u = mem_new(sizeof(*u));
+
+	u->fd = fd;
+	charge_force(&u->charge, account, SOCKET_CONNECTIONS, CHARGED);
+	TAILQ_INSERT_TAIL(list, u, link);
+	/* The keeper, or the process of a hand-over, may have it, too: then a close is not its end. */
+	shutdown(fd, SHUT_RDWR);
+}
+
+static void end(struct unread_list *list, struct unread *u)
+{
+	TAILQ_REMOVE(list, u, link);
+	close(u->fd);
+	charge_give_back(&u->charge, SOCKET_CONNECTIONS);
+	mem_free(u);
+}
+
+void unread_look(struct unread_list *list, struct feed *feed, int64_t until_ns)
+{
+	const struct unread *last = TAILQ_LAST(list, unread_list);
+	struct unread *u;
+	bool more = last;
+
+	while (more && feed_now(feed) < until_ns) {
+		u = TAILQ_FIRST(list);
+		more = u != last;
+		if (!unread_is(u->fd)) {
+			end(list, u);
+			continue;
+		}
+		TAILQ_REMOVE(list, u, link);
+		TAILQ_INSERT_TAIL(list, u, link);
+	}
+}
+
+void unread_free(struct unread_list *list)
+{
+	struct unread *u;
+
+	while ((u = TAILQ_FIRST(list)))
+		end(list, u);
+}
+
+void unread_pack(const struct unread_list *list, struct parcel *p)
+{
+	const struct unread *u;
+
+	TAILQ_FOREACH(u, list, link) {
+		parcel_begin(p, "unread");
+		parcel_fd(p, "fd", u->fd);
+		parcel_int(p, "uid", u->charge.account->uid);
+		parcel_text(p, "unit", slice_of(u->charge.account->unit));
+		parcel_end(p);
+	}
+}
+
+bool unread_unpack(struct unread_list *list, struct accounts *accounts, struct parcel *p, const struct parcel_record *r)
+{
+	struct slice unit = parcel_get_text(r, "unit");
+	int fd = parcel_take_fd(p, r, "fd");
+	struct account *account;
+
+	if (fd < 0)
+		return false;
+	account = account_enter(accounts, (uint32_t)parcel_get_int(r, "uid"), unit.data, unit.len);
+	unread_add(list, fd, account);
+	account_leave(account);
+	return true;
+}
