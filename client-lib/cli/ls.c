@@ -228,7 +228,7 @@ static enum lb_result take_here(const struct ls *ls, struct lb *lb, struct pictu
 	if (r != LB_OK)
 		return r;
 	count = lb_reply_count(reply);
-	sheet_heads(&p->sheet, "NAME STATE HOLDERS WAITERS TOKEN");
+	sheet_heads(&p->sheet, "NAME STATE HOLDERS WAITERS TOKEN DELEGATED");
 	if (cli_json_asked) {
 		cli_json_to(p->to, reply);
 		fputc('\n', p->to);

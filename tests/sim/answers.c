@@ -300,6 +300,8 @@ static void question_answered(struct caller *c, const struct ask *a, struct slic
 {
 	if (a->all)
 		census_check(c, a, reply);
+	if (a->command == COMMAND_HOLDERS || a->command == COMMAND_WHY)
+		delegations_told(c, a, reply);
 	if (a->command == COMMAND_LEADER || a->command == COMMAND_OBSERVE || a->command == COMMAND_UNOBSERVE) {
 		elections_answered(c, a, reply);
 		return;

@@ -110,6 +110,7 @@ void delegations_granted(struct caller *c, const struct ask *a)
 			   c->conn);
 	k->state = KEPT_HELD;
 	k->seen = k->terms.generation;
+	k->at = c->host->w->sched.now;
 	c->host->w->stats->delegated++;
 }
 
@@ -212,6 +213,8 @@ static bool take(struct caller *c, int lock)
 			   c->host->index, c->conn, w->lock_name[lock]);
 	TRACE(w, lock, "host %d client %u: takes %s by its word", c->host->index, c->conn, w->lock_name[lock]);
 	slot_of(c, lock)->uses++;
+	slot_of(c, lock)->held_since_ns = host_now(c->host);
+	k->at = w->sched.now;
 	k->state = KEPT_TAKING;
 	k->order = ++c->host->order;
 	sched_at(&w->sched, w->sched.now + rng_between(&w->rng, 0, pauses[rng_below(&w->rng, PAUSES)] * w->timeout / 1000),
@@ -233,6 +236,7 @@ static bool leave(struct caller *c, int lock)
 	TRACE(c->host->w, lock, "host %d client %u: leaves %s by its word", c->host->index, c->conn,
 	      c->host->w->lock_name[lock]);
 	k->state = KEPT_FREE;
+	k->at = c->host->w->sched.now;
 	moved(c, lock);
 	*g = (struct holding){ 0 };
 	return true;

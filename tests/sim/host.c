@@ -219,7 +219,9 @@ void host_handle(struct host *h, const struct event *e)
 	kills_before(h);
 	check_before(h, e);
 	load_before(h, e);
+	delegations_look_begins(h, e);
 	broker_handle(h->broker, host_now(h), e, &h->effects);
+	delegations_look_ends(h, e);
 	if (!h->w->any)
 		forced_handled(h);
 	count = kills_carried(h);

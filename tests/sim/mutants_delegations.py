@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """More of mutants_table.py: locks that stay with the processes that took them last."""
 
-TAKE_BACK = "\tif (delegation_recall(delegated_slot(g)) != DELEGATION_HELD)\n\t\tgrant_end(g);\n}\n"
+TAKE_BACK = ("\tif (delegation_recall(delegated_slot(g)) == DELEGATION_HELD)\n\t\tgo_on(g);\n\telse\n"
+             "\t\tgrant_end(g);\n}\n")
 
 DELEGATIONS = [
     ("delegation: a delegated lock that its client is inside of counts as free", [
         (TAKE_BACK, "\tdelegation_recall(delegated_slot(g));\n\tgrant_end(g);\n}\n")], 300, "delegations, standalone"),
     ("delegation: a delegated lock is looked at, and taken back later", [
-        (TAKE_BACK, "\tif (delegation_look(delegated_slot(g)).state != DELEGATION_HELD)\n\t\tgrant_end(g);\n}\n")], 300,
+        (TAKE_BACK, "\tif (delegation_look(delegated_slot(g)).state == DELEGATION_HELD)\n\t\tgo_on(g);\n\telse\n\t\tgrant_end(g);\n}\n")], 300,
      "delegations, standalone"),
     ("delegation: a free delegated lock holds back who asks for it", [
-        (TAKE_BACK, "\tdelegation_recall(delegated_slot(g));\n}\n")], 300, "delegations, standalone"),
+        (TAKE_BACK, "\tdelegation_recall(delegated_slot(g));\n\tgo_on(g);\n}\n")], 300, "delegations, standalone"),
     ("delegation: another host that waits does not end a delegation", [
         ("\tif (lock->delegated && delegated_is_wanted(lock))\n\t\tdelegated_take_back(lock, true);\n", "")], 1000,
      "delegations"),
@@ -25,7 +26,7 @@ DELEGATIONS = [
         ("\tdelegation_end(delegated_slot(g));\n\td->grants[g->slot - 1] = NULL;\n", "\td->grants[g->slot - 1] = NULL;\n")], 1000,
      "delegations, standalone"),
     ("delegation: what was delegated by a killed process is not taken back", [
-        ("\t\tif (g->slot && take_over(g) != DELEGATION_HELD)\n\t\t\tgrant_end(g);\n", "\t\t(void)take_over;\n")],
+        ("\t\tif (g->slot && take_over(g) != DELEGATION_HELD)\n\t\t\tgrant_end(g);\n", "\t\tif (!take_over)\n\t\t\tgrant_end(g);\n")],
      1000, "delegations, kills"),
     ("delegation: what was delegated by a killed process counts as free", [
         ("\t\tif (g->slot && take_over(g) != DELEGATION_HELD)\n", "\t\tif (g->slot && (take_over(g), true))\n")],
@@ -35,11 +36,11 @@ DELEGATIONS = [
     ("delegation: what nobody uses stays delegated", [
         ("\t\tif (view.state != DELEGATION_HELD && view.uses == d->uses[i])\n", "\t\tif (false)\n")], 1000, "delegations, calm"),
     ("delegation: a client that asks for what it keeps is told that it holds it", [
-        ("\t\tif (call->lock && call->lock->delegated)\n"
-         "\t\t\tdelegated_take_back(call->lock, call->lock->delegated->client != call->client);\n", "")], 300,
+        ("\t\tif (call->lock && call->lock->delegated)\n\t\t\ttake_back(call, table[command].named);\n", "\t\t(void)take_back;\n")],
+     300,
      "delegations, standalone"),
     ("delegation: a client that asks for several is told that it holds what it keeps", [
-        ("\tif (lock && lock->delegated)\n\t\tdelegated_take_back(lock, lock->delegated->client != c);\n"
+        ("\tif (lock && lock->delegated && lock->delegated->client == c)\n\t\tdelegated_take_back(lock, false);\n"
          "\treturn lock && !lock->slots", "\treturn lock && !lock->slots")], 3000, "delegations, standalone"),
     ("delegation: a client that keeps a lock may not say whose it is", [
         ("\tif (c->delegations)\n\t\tdelegated_take_back_all(c);\n\tif (!group_join", "\tif (!group_join")], 3000,
@@ -58,4 +59,19 @@ DELEGATIONS = [
          "\t\tTAILQ_FOREACH(g, &lock->grants, link) {"),
         ("\tif (env_halts(env) || lock->request_count)\n\t\treturn true;\n", "\tif (lock->request_count)\n\t\treturn true;\n")], 1000,
      "delegations"),
+    ("delegation: whoever looks takes a delegation back", [
+        ("\tif (named == CLAIMS || (named == OWN && own))\n", "\tif (named)\n")], 300, "delegations, standalone"),
+    ("delegation: a free delegated lock is shown as held", [
+        ("\treturn delegated_is_free(g) ? VIEW_KEPT : VIEW_ROW;\n", "\treturn VIEW_ROW;\n")], 300, "delegations, calm"),
+    ("delegation: a delegated lock is shown as free", [
+        ("\treturn delegated_is_free(g) ? VIEW_KEPT : VIEW_ROW;\n", "\treturn g->delegated ? VIEW_KEPT : VIEW_ROW;\n")], 300,
+     "delegations, calm"),
+    ("delegation: a delegated lock is shown as held since it was delegated", [
+        ("here(h, g->lock, g->client, delegated_since_ns(g))", "here(h, g->lock, g->client, g->granted_ns)")], 1000,
+     "delegations, calm"),
+    ("delegation: what was taken back while it was held is shown as held since it was delegated", [
+        ("\tg->granted_ns = delegated_said_since_ns(g);\n\tgrant_ledger_write(g);\n", "\tgrant_ledger_write(g);\n")], 3000,
+     "delegations, standalone"),
+    ("delegation: a lock that its client keeps and does not hold is valid", [
+        ("\treturn g && delegated_is_free(g) ? NULL : g;\n", "\treturn g;\n")], 1000, "delegations, calm"),
 ]

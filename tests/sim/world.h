@@ -118,6 +118,7 @@ struct kept {
 	enum kept_state state;
 	struct delegation_terms terms;
 	uint64_t seen, order; /* the latest generation; of the take */
+	int64_t at;           /* of its latest step */
 };
 
 /* What a client has of the semaphore. */
@@ -324,6 +325,8 @@ struct host {
 	struct batch_seen batch[LOCKS_MAX];
 	int64_t wanted_at[LOCKS_MAX]; /* when a client last held or waited for it */
 	int64_t moved_at[LOCKS_MAX];  /* when a grant was last made or ended */
+	bool looks;    /* the event only looks; */
+	int delegated; /* ... the delegations before it */
 	int64_t busy_at[LOCKS_MAX], crowded_at[LOCKS_MAX]; /* when one, or two, last held it or asked for it (tries.c) */
 	struct caller clients[CLIENTS_MAX + 1]; /* with the auditor */
 	int client_count;
@@ -378,6 +381,7 @@ struct tally {
 	uint64_t forced, force_deleted, faults[FAULT_COUNT];
 	uint64_t snapshots, kills;
 	uint64_t delegated, taken, left; /* by words; left: by those of anything */
+	uint64_t looked;                 /* answers that told rightly of a delegated lock that is held */
 	const char *snapshot_file; /* keeps the one with the most kinds of entries; NULL: none is kept */
 	size_t snapshot_score;
 	int64_t counter_max;     /* hand-offs on one znode */
@@ -755,6 +759,12 @@ bool delegations_keep(const struct caller *c, int lock);
 bool delegations_busy(const struct caller *c);
 /* True: it does what it wants without a message. Else *a is what it asks. */
 bool delegations_turn(struct caller *c, struct ask *a);
+
+/* delegations_seen.c: what others see of them */
+void delegations_look_begins(struct host *h, const struct event *e);
+void delegations_look_ends(struct host *h, const struct event *e);
+/* HOLDERS or WHY was answered. */
+void delegations_told(struct caller *c, const struct ask *a, struct slice reply);
 
 /* reloads.c */
 void reloads_begin(struct host *h);

@@ -149,6 +149,25 @@ def test_a_held_one_is_waited_for(daemon, clients, delegates):
     assert c.state(1) == NONE and not c.take(1)
 
 
+def test_looking_takes_nothing_back(daemon, clients, delegates):
+    """It is taken and left by the word all the while."""
+    c, other = delegates(daemon), clients(daemon)
+    token = c.delegate("a", 1)
+    for _ in range(3):
+        assert other.call("WHY", "a")["delegated"] == 0
+        assert [h["token"] for h in other.call("HOLDERS", "a")] == [token]
+        assert c.call("VALID", "a") > 0 and other.call("EXISTS", "a") == 1
+        assert c.leave(1)
+        why = other.call("WHY", "a")
+        assert why["delegated"] == c.hello["id"] and "delegated" in why["why"] and why["holders"] == []
+        assert other.call("HOLDERS", "a") == [] and other.call("QUEUE", "a") == []
+        assert c.call("VALID", "a") == 0 and other.call("EXISTS", "a") == 0
+        (row,) = other.call("LOCKS", "a")
+        assert (row["holders"], row["delegated"]) == (0, c.hello["id"])
+        if not c.take(1):
+            token = c.delegate("a", 1)  # it was idle for too long
+
+
 def test_another_host_gets_it(zk, root, daemons, clients, delegates):
     """Free: at once. Held: when it is unlocked."""
     alpha, beta = daemons(zk, root, **CONF), daemons(zk, root, **CONF)

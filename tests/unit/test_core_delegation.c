@@ -126,10 +126,100 @@ static void a_free_one_holds_back_nobody(void **state)
 	assert_true(is_delegated(0, 1));
 	assert_true(leave(0, 1));
 	assert_true(take(0, 1) && leave(0, 1));
-	fixture_say(f, 1, "LOCKS", "*1 *10 $4 name $1 a $5 state $5 local $7 holders :0 $7 waiters :0 $5 token :0");
+	fixture_say(f, 1, "LOCKS", "*1 *12 $4 name $1 a $5 state $5 local $7 holders :0 $7 waiters :0 $5 token :0 "
+				"$9 delegated :1");
 	fixture_say(f, 1, "LOCK a", ":1025");
 	assert_true(delegation_none(slot(0, 1)));
 	assert_false(take(0, 1));
+}
+
+/* Whoever only looks leaves it delegated, and sees what the word says. */
+static void looking_takes_nothing_back(void **state)
+{
+	static const struct {
+		const char *words, *free, *held;
+	} looks[] = {
+		{ "VALID a", ":0", ":0" },
+		{ "GET a", "$-1", "$10 held@alpha" },
+		{ "EXISTS a", ":0", ":1" },
+		{ "PTTL a", ":-2", ":-1" },
+		{ "TOKEN a v", "-NOTHELD it is not held under that value: a", "-NOTHELD it is not held under that value: a" },
+		{ "QUEUE a", "*0", "*0" },
+		{ "UNLOCK a", "-NOTHELD this client does not hold a", "-NOTHELD this client does not hold a" },
+		{ "CANCEL a", ":0", ":0" },
+		{ "HOLDERS a", "*0", NULL },
+	};
+	struct fixture *f = *state;
+
+	give_page(f, 0);
+	fixture_say(f, 0, "LOCK a SLOT 1", ":1024");
+	assert_true(is_delegated(0, 1));
+	fixture_pass(f, 500);
+	for (size_t i = 0; i < sizeof(looks) / sizeof(looks[0]); i++) {
+		assert_true(leave(0, 1));
+		fixture_say(f, 1, looks[i].words, looks[i].free);
+		assert_true(take(0, 1));
+		if (looks[i].held)
+			fixture_say(f, 1, looks[i].words, looks[i].held);
+	}
+	assert_true(leave(0, 1));
+	fixture_say(f, 0, "VALID a", ":0");
+	assert_true(take(0, 1));
+	fixture_say(f, 0, "VALID a", ":9223372036854");
+	assert_true(leave(0, 1));
+}
+
+/* By another client. */
+static void expect_told(struct fixture *f, const char *words, const char *text)
+{
+	fixture_ask(f, 1, words);
+	assert_non_null(memmem(f->replies[1].data, f->replies[1].len, text, strlen(text)));
+	f->replies[1].len = 0;
+}
+
+/* Its holder may say so itself, as far as it can be: not before the grant, nor later than now. */
+static void since_when_it_is_held(void **state)
+{
+	struct fixture *f = *state;
+
+	give_page(f, 0);
+	fixture_say(f, 0, "LOCK a SLOT 1", ":1024");
+	assert_true(is_delegated(0, 1));
+	slot(0, 1)->held_since_ns = f->now_ns;
+	fixture_pass(f, 5000);
+	expect_told(f, "HOLDERS a", "held_ms\r\n:5000\r\n");
+	assert_true(leave(0, 1) && take(0, 1));
+	slot(0, 1)->held_since_ns = f->now_ns;
+	fixture_pass(f, 700);
+	expect_told(f, "HOLDERS a", "held_ms\r\n:700\r\n");
+	expect_told(f, "WHY a", "held on this host, pid 100 (test), for 700 ms");
+	slot(0, 1)->held_since_ns = 1;
+	expect_told(f, "HOLDERS a", "held_ms\r\n:5700\r\n");
+	slot(0, 1)->held_since_ns = INT64_MAX;
+	expect_told(f, "HOLDERS a", "held_ms\r\n:0\r\n");
+	slot(0, 1)->held_since_ns = f->now_ns - 700 * MS;
+	fixture_say(f, 1, "LOCK a WAIT 0", "$-1"); /* it is wanted: an ordinary grant from now on */
+	assert_false(leave(0, 1));
+	expect_told(f, "HOLDERS a", "held_ms\r\n:700\r\n");
+}
+
+/* Nobody holds it, and whoever asks why sees who has it delegated. */
+static void who_keeps_a_free_one_is_told(void **state)
+{
+	struct fixture *f = *state;
+
+	give_page(f, 0);
+	fixture_say(f, 0, "LOCK a SLOT 1", ":1024");
+	assert_true(is_delegated(0, 1));
+	expect_told(f, "LOCKS", "holders\r\n:1\r\n$7\r\nwaiters\r\n:0\r\n$5\r\ntoken\r\n:1024\r\n$9\r\ndelegated\r\n:1\r\n");
+	expect_told(f, "WHY a", "delegated\r\n:0\r\n");
+	expect_told(f, "CLIENT LIST", " held=1 ");
+	assert_true(leave(0, 1));
+	expect_told(f, "LOCKS", "holders\r\n:0\r\n$7\r\nwaiters\r\n:0\r\n$5\r\ntoken\r\n:0\r\n$9\r\ndelegated\r\n:1\r\n");
+	expect_told(f, "WHY a", "nobody holds it: it is delegated to a client on this host, pid 100 (test), which gets it "
+				"without asking until somebody else asks for it\r\n");
+	expect_told(f, "WHY a", "delegated\r\n:1\r\n");
+	assert_true(take(0, 1) && leave(0, 1));
 }
 
 static void a_held_one_comes_back_by_unlock(void **state)
@@ -387,6 +477,9 @@ int main(void)
 		TEST(pages_are_charged),
 		TEST(a_page_too_many_for_the_adapter),
 		TEST(a_free_one_holds_back_nobody),
+		TEST(looking_takes_nothing_back),
+		TEST(since_when_it_is_held),
+		TEST(who_keeps_a_free_one_is_told),
 		TEST(a_held_one_comes_back_by_unlock),
 		TEST(its_own_client_asks_again),
 		TEST(what_is_not_delegated),

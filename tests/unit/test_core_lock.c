@@ -387,7 +387,8 @@ static void holders_and_queue_are_shown(void **state)
 		    "$5 znode $0  $8 lease_ms $-1 $4 data $0");
 	fixture_say(f, 2, "QUEUE a", "*1 *20 $4 host $5 alpha $6 client :2 $4 name $0  $3 pid :101 $3 uid :1000 "
 		    "$7 command $4 test $4 mode $9 exclusive $9 waited_ms :20 $8 position :1 $5 znode $0");
-	fixture_say(f, 2, "LOCKS a*", "*1 *10 $4 name $1 a $5 state $5 local $7 holders :1 $7 waiters :1 $5 token :1024");
+	fixture_say(f, 2, "LOCKS a*",
+		    "*1 *12 $4 name $1 a $5 state $5 local $7 holders :1 $7 waiters :1 $5 token :1024 $9 delegated :0");
 	fixture_say(f, 2, "LOCKS b*", "*0");
 	fixture_say(f, 2, "HOLDERS b", "*0");
 }

@@ -143,8 +143,8 @@ static void why_of_a_semaphore_that_this_host_does_not_use(void **state)
 	fixture_answer_list(f, 2, 0, NULL);
 	fixture_op(f, EFFECT_ZK_LIST, "/lb/s/locks");
 	fixture_answer_list(f, 1, 0, NULL);
-	fixture_expect(f, 2, "*14 $3 why $27 of 3 permits nobody has any $5 state $4 none $8 position :0 $7 waiters :0 "
-			     "$12 hosts_before :0 $13 hosts_waiting :0 $7 holders *0");
+	fixture_expect(f, 2, "*16 $3 why $27 of 3 permits nobody has any $5 state $4 none $8 position :0 $7 waiters :0 "
+			     "$12 hosts_before :0 $13 hosts_waiting :0 $9 delegated :0 $7 holders *0");
 	fixture_no_op(f);
 }
 

@@ -111,8 +111,8 @@ static void the_queue_is_that_of_all_hosts(void **state)
 	fixture_answer_list(f, 1, 2, (const char *[]){ name, first });
 	fixture_answer_get(f, 70, 9, of_beta);
 	fixture_expect(f, 1,
-		       "*14 $3 why $60 held by host beta, pid 42 (w1), for 500 ms, as of 500 ms ago $5 state $7 waiting "
-		       "$8 position :0 $7 waiters :1 $12 hosts_before :1 $13 hosts_waiting :0 $7 holders *1 "
+		       "*16 $3 why $60 held by host beta, pid 42 (w1), for 500 ms, as of 500 ms ago $5 state $7 waiting "
+		       "$8 position :0 $7 waiters :1 $12 hosts_before :1 $13 hosts_waiting :0 $9 delegated :0 $7 holders *1 "
 		       "*28 $4 host $4 beta $6 client :0 $4 name $2 w1 $3 pid :42 $3 uid :7 $7 command $6 settle "
 		       "$4 mode $9 exclusive $5 depth :0 $5 token :71680 $7 held_ms :500 $6 age_ms :500 $5 znode $58 "
 		       "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__0000000003 $8 lease_ms $-1 $4 data $0");
@@ -143,8 +143,8 @@ static void without_a_connection_the_answer_tells_what_is_known_here(void **stat
 	fixture_say(f, 0, "QUEUE a", "-UNAVAILABLE ZooKeeper cannot be asked what other hosts do");
 	fixture_say(f, 0, "HOSTS", "-UNAVAILABLE there is no connection to ZooKeeper, which knows the hosts");
 	fixture_say(f, 0, "WHY a",
-		    "*14 $3 why $69 there is no connection to ZooKeeper: what other hosts do is not known $5 state $4 none "
-		    "$8 position :0 $7 waiters :0 $12 hosts_before :0 $13 hosts_waiting :0 $7 holders *0");
+		    "*16 $3 why $69 there is no connection to ZooKeeper: what other hosts do is not known $5 state $4 none "
+		    "$8 position :0 $7 waiters :0 $12 hosts_before :0 $13 hosts_waiting :0 $9 delegated :0 $7 holders *0");
 }
 
 static void expect_why(struct fixture *f, uint32_t conn, const char *why)
@@ -357,8 +357,8 @@ static void standalone_asks_nobody(void **state)
 	fixture_say(f, 0, "HOSTS", "*0");
 	fixture_say(f, 0, "HOLDERS a", "*0");
 	fixture_say(f, 0, "WHY a",
-		    "*14 $3 why $52 nobody holds it and nobody on this host waits for it $5 state $4 none $8 position :0 "
-		    "$7 waiters :0 $12 hosts_before :0 $13 hosts_waiting :0 $7 holders *0");
+		    "*16 $3 why $52 nobody holds it and nobody on this host waits for it $5 state $4 none $8 position :0 "
+		    "$7 waiters :0 $12 hosts_before :0 $13 hosts_waiting :0 $9 delegated :0 $7 holders *0");
 	/* HOSTS has no name that could be one of the semaphores'. */
 	fixture_say(f, 0, "ACQUIRE s LIMIT 1", ":1");
 	fixture_say(f, 0, "HOSTS", "*0");

@@ -25,49 +25,53 @@ enum {
 	OPTIONS_CAMPAIGN = OPTION_WAIT | OPTION_DATA | OPTION_ENQUEUE,
 };
 
-enum named { PLAIN, NAMED };
-
 /*
- * Each command: its function, whether a lock's name comes first (NAMED), and which options it takes from the word `from`
- * on; 0: it parses its words itself.
+ * What comes first: no lock's name (PLAIN), or the name of a lock that it looks at (LOOKS), or of which it concerns what
+ * its own client has (OWN), or that it may make one of another kind (CLAIMS). OWN takes a delegation of its client's back
+ * first, CLAIMS anybody's; LOOKS leaves it as it is, and only sees what is held. Whoever asks for a lock takes it back in
+ * ask_lock().
  */
+enum named { PLAIN, LOOKS, OWN, CLAIMS };
+
+/* Each command: its function, what comes first, and which options it takes from the word `from` on; 0: it parses its words
+ * itself. */
 #define COMMAND_ROWS(X) \
-	X(LOCK, cmd_lock, NAMED, 2, OPTIONS_LOCK | OPTION_SLOT) \
-	X(UNLOCK, cmd_unlock, NAMED, 2, OPTION_TOKEN | OPTION_LAZY) \
+	X(LOCK, cmd_lock, OWN, 2, OPTIONS_LOCK | OPTION_SLOT) \
+	X(UNLOCK, cmd_unlock, OWN, 2, OPTION_TOKEN | OPTION_LAZY) \
 	X(DELEGATE, cmd_delegate, PLAIN, 0, 0) \
 	X(MLOCK, mlock_lock, PLAIN, 0, 0) \
 	X(MUNLOCK, mlock_unlock, PLAIN, 0, 0) \
-	X(DOWNGRADE, cmd_downgrade, NAMED, 2, 0) \
-	X(RENEW, cmd_renew, NAMED, 0, 0) \
-	X(ENQUEUE, cmd_lock, NAMED, 2, OPTIONS_LOCK) \
-	X(CANCEL, cmd_cancel, NAMED, 2, 0) \
-	X(ACQUIRE, cmd_acquire, NAMED, 2, OPTIONS_ACQUIRE) \
-	X(RELEASE, cmd_release, NAMED, 2, OPTION_COUNT) \
-	X(LIMIT, cmd_limit, NAMED, 0, 0) \
-	X(VALID, cmd_valid, NAMED, 2, OPTION_TOKEN) \
-	X(CAMPAIGN, cmd_campaign, NAMED, 2, OPTIONS_CAMPAIGN) \
-	X(RESIGN, cmd_resign, NAMED, 2, 0) \
-	X(LEADER, cmd_leader, NAMED, 2, 0) \
-	X(OBSERVE, cmd_observe, NAMED, 2, 0) \
-	X(UNOBSERVE, cmd_unobserve, NAMED, 2, 0) \
-	X(SET, cmd_set, NAMED, 0, 0) \
-	X(SETNX, cmd_setnx, NAMED, 0, 0) \
-	X(GET, cmd_get, NAMED, 0, 0) \
+	X(DOWNGRADE, cmd_downgrade, OWN, 2, 0) \
+	X(RENEW, cmd_renew, OWN, 0, 0) \
+	X(ENQUEUE, cmd_lock, OWN, 2, OPTIONS_LOCK) \
+	X(CANCEL, cmd_cancel, OWN, 2, 0) \
+	X(ACQUIRE, cmd_acquire, CLAIMS, 2, OPTIONS_ACQUIRE) \
+	X(RELEASE, cmd_release, OWN, 2, OPTION_COUNT) \
+	X(LIMIT, cmd_limit, OWN, 0, 0) \
+	X(VALID, cmd_valid, LOOKS, 2, OPTION_TOKEN) \
+	X(CAMPAIGN, cmd_campaign, CLAIMS, 2, OPTIONS_CAMPAIGN) \
+	X(RESIGN, cmd_resign, OWN, 2, 0) \
+	X(LEADER, cmd_leader, OWN, 2, 0) \
+	X(OBSERVE, cmd_observe, CLAIMS, 2, 0) \
+	X(UNOBSERVE, cmd_unobserve, OWN, 2, 0) \
+	X(SET, cmd_set, LOOKS, 0, 0) \
+	X(SETNX, cmd_setnx, LOOKS, 0, 0) \
+	X(GET, cmd_get, LOOKS, 0, 0) \
 	X(EXISTS, cmd_exists, PLAIN, 0, 0) \
-	X(TTL, cmd_ttl, NAMED, 0, 0) \
-	X(PTTL, cmd_ttl, NAMED, 0, 0) \
+	X(TTL, cmd_ttl, LOOKS, 0, 0) \
+	X(PTTL, cmd_ttl, LOOKS, 0, 0) \
 	X(DEL, cmd_del, PLAIN, 0, 0) \
 	X(UNLINK, cmd_del, PLAIN, 0, 0) \
-	X(EXPIRE, cmd_expire, NAMED, 0, 0) \
-	X(PEXPIRE, cmd_expire, NAMED, 0, 0) \
-	X(TOKEN, cmd_token, NAMED, 0, 0) \
+	X(EXPIRE, cmd_expire, LOOKS, 0, 0) \
+	X(PEXPIRE, cmd_expire, LOOKS, 0, 0) \
+	X(TOKEN, cmd_token, LOOKS, 0, 0) \
 	X(EVAL, cmd_eval, PLAIN, 0, 0) \
 	X(EVALSHA, cmd_evalsha, PLAIN, 0, 0) \
 	X(SCRIPT, cmd_script, PLAIN, 0, 0) \
-	X(HOLDERS, cmd_holders, NAMED, 0, 0) \
-	X(QUEUE, cmd_ask, NAMED, 2, 0) \
-	X(WHY, cmd_ask, NAMED, 2, 0) \
-	X(REVOKE, cmd_revoke, NAMED, 0, 0) \
+	X(HOLDERS, cmd_holders, LOOKS, 0, 0) \
+	X(QUEUE, cmd_ask, LOOKS, 2, 0) \
+	X(WHY, cmd_ask, LOOKS, 2, 0) \
+	X(REVOKE, cmd_revoke, LOOKS, 0, 0) \
 	X(FORCEUNLOCK, cmd_forceunlock, PLAIN, 0, 0) \
 	X(HOSTS, cmd_hosts, PLAIN, 0, 0) \
 	X(LOCKS, cmd_locks, PLAIN, 2, OPTION_ALL | OPTION_AFTER | OPTION_COUNT) \

@@ -23,20 +23,36 @@ enum { COMMAND_ROWS(X) ROW_COUNT };
 #undef X
 _Static_assert((int)ROW_COUNT == (int)COMMAND_COUNT, "each command has its row");
 
+static void take_back(struct call *call, enum named named)
+{
+	bool own = call->lock->delegated->client == call->client;
+
+	if (named == CLAIMS || (named == OWN && own))
+		delegated_take_back(call->lock, !own);
+}
+
+/* What the client holds: a delegated one is seen by its word. */
+static struct grant *grant_of(const struct call *call)
+{
+	struct grant *g = grant_find(call->lock, call->client);
+
+	return g && delegated_is_free(g) ? NULL : g;
+}
+
 /* False: the words are not what the command takes, and that was answered. */
 static bool prepare(struct call *call)
 {
 	enum command command = call->command;
 
-	if (table[command].named == NAMED) {
+	if (table[command].named != PLAIN) {
 		call->name = call->argv[1];
 		call->lock = lock_find(call->client->locks, call->name);
 		/* No lock was made of a name that is not valid. */
 		if (!call->lock && !args_valid_name(call->client, call->name))
 			return false;
 		if (call->lock && call->lock->delegated)
-			delegated_take_back(call->lock, call->lock->delegated->client != call->client);
-		call->grant = call->lock ? grant_find(call->lock, call->client) : NULL;
+			take_back(call, table[command].named);
+		call->grant = call->lock ? grant_of(call) : NULL;
 	}
 	return !table[command].from || args_parse_options(call, table[command].from, table[command].options);
 }

@@ -82,15 +82,16 @@ static struct list_row take_row(struct list *l)
 
 static void show_lock(struct list *l, const struct lock *lock)
 {
-	const struct grant *g = delegated_is_free(lock) ? NULL : TAILQ_FIRST(&lock->grants);
+	const struct grant *first = TAILQ_FIRST(&lock->grants), *g = first && delegated_is_free(first) ? NULL : first;
 	struct bytes *out = &l->rows;
 	struct list_row row = { .at = out->len, .name_len = lock->name.len };
 
-	resp_map(out, 5, l->client->version);
+	resp_map(out, 6, l->client->version);
 	reply_pairs(out, "name", bytes_view(&lock->name));
 	row.name_at = out->len - 2 - lock->name.len; /* before the end of the line */
 	reply_pairs(out, "state", lock_state_word(lock), "holders", g ? lock->grant_count : 0, "waiters", lock->request_count,
 		    "token", g ? g->token : 0);
+	reply_pairs(out, "delegated", first && first->delegated ? first->client->id : 0);
 	row.len = out->len - row.at;
 	add_row(l, &row);
 }
@@ -102,7 +103,8 @@ static void show_client(struct list *l, const struct client *c)
 	bytes_format(out, "id=%d addr=unix name=%s pid=%d uid=%d cmd=", c->id, bytes_view(&c->name), c->pid, c->uid);
 	if (c->last_command != COMMAND_COUNT)
 		args_command_word(out, c->last_command);
-	bytes_format(out, " comm=%s resp=%d held=%d waiting=", bytes_view(&c->comm), c->version, c->grant_count);
+	bytes_format(out, " comm=%s resp=%d held=%d waiting=", bytes_view(&c->comm), c->version,
+		     c->grant_count - delegated_free_count(c));
 	if (c->request)
 		name_encode(bytes_view(&c->request->lock->name), out);
 	bytes_format(out, " queued=%d age=%d lib-name=%s lib-ver=%s owner=%s\n", c->request_count - (c->request != NULL),

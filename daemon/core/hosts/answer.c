@@ -56,13 +56,18 @@ static void say_lock(const struct answer *a, const struct lock *lock, struct byt
 {
 	const char *keeps = obstacle(a, lock);
 
+	bool known = a->row_count || a->delegated;
+
 	if (a->row_count)
 		bytes_format(text, "held %s", bytes_view(&a->said));
+	else if (a->delegated)
+		bytes_format(text, "nobody holds it: it is delegated to a client %s, which gets it without asking until "
+				   "somebody else asks for it", bytes_view(&a->said));
 	if (keeps)
-		bytes_format(text, "%s%s", a->row_count ? "; " : "", keeps);
-	else if (!a->row_count && lock && lock->request_count)
+		bytes_format(text, "%s%s", known ? "; " : "", keeps);
+	else if (!known && lock && lock->request_count)
 		bytes_text(text, "nobody holds it: it is about to be granted");
-	else if (!a->row_count)
+	else if (!known)
 		bytes_text(text, "nobody holds it and nobody on this host waits for it");
 }
 
@@ -144,6 +149,10 @@ static void show(struct answer *a, const struct participant *p)
 {
 	int version = a->query->client->version;
 
+	if (a->delegated && !a->row_count) { /* it was free, and is not any longer */
+		a->delegated = 0;
+		bytes_clear(&a->said);
+	}
 	if (a->query->command == COMMAND_WHY)
 		say_row(a, p);
 	if (a->query->command == COMMAND_QUEUE)
@@ -153,6 +162,16 @@ static void show(struct answer *a, const struct participant *p)
 	a->row_count++;
 	a->here += p->here;
 	a->permits += p->depth;
+}
+
+/* Time is told of holders only. */
+static void show_kept(struct answer *a, struct participant *p)
+{
+	if (a->row_count || a->delegated)
+		return;
+	a->delegated = p->client;
+	p->for_ms = -1;
+	participant_say(&a->said, p);
 }
 
 /* The next row. False: there is none. */
@@ -166,6 +185,8 @@ static bool show_next(struct answer *a, int64_t *steps)
 	is = view_step(&a->view, &p, steps);
 	if (is == VIEW_ROW)
 		show(a, &p);
+	if (is == VIEW_KEPT)
+		show_kept(a, &p);
 	return is != VIEW_LAST;
 }
 
@@ -209,10 +230,10 @@ static void write_why(const struct answer *a, struct bytes *out, int version)
 		say_permits(a, lock, hosts_before, &text);
 	else
 		say_lock(a, lock, &text);
-	resp_map(out, 7, version);
+	resp_map(out, 8, version);
 	reply_pairs(out, "why", bytes_view(&text), "state", lock_state_word(lock), "position", a->waits ? a->position : 0);
 	reply_pairs(out, "waiters", lock ? lock->request_count : 0, "hosts_before", hosts_before, "hosts_waiting",
-		    hosts_waiting);
+		    hosts_waiting, "delegated", a->delegated);
 	resp_bulk(out, SLICE("holders"));
 	bytes_free(&text);
 }
@@ -298,7 +319,7 @@ static void begin_anew(struct answer *a)
 	bytes_clear(&a->rows);
 	bytes_clear(&a->said);
 	a->at = a->row_count = a->here = 0;
-	a->permits = a->position = a->count = 0;
+	a->permits = a->position = a->count = a->delegated = 0;
 	a->placing = a->waits = false;
 	aim(a);
 }

@@ -32,7 +32,7 @@ static struct participant here(const struct hosts *h, const struct lock *lock, c
 
 struct participant participant_holder(const struct hosts *h, const struct grant *g)
 {
-	struct participant p = here(h, g->lock, g->client, g->granted_ns);
+	struct participant p = here(h, g->lock, g->client, delegated_since_ns(g));
 
 	p.mode = g->mode;
 	p.depth = g->depth;

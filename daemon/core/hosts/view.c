@@ -108,10 +108,8 @@ static enum view_step show_grant(struct view *v, struct participant *ret)
 		enter(v, VIEW_GATHERING);
 		return VIEW_NO_ROW;
 	}
-	if (g->delegated && delegated_is_free(lock))
-		return VIEW_NO_ROW;
 	*ret = participant_holder(v->query->hosts, g);
-	return VIEW_ROW;
+	return delegated_is_free(g) ? VIEW_KEPT : VIEW_ROW;
 }
 
 static enum view_step show_other(struct view *v, struct participant *ret)
@@ -232,7 +230,7 @@ enum view_step view_step(struct view *v, struct participant *ret, int64_t *steps
 	enum view_step is = step(v, ret, steps);
 
 	++*steps;
-	if (is != VIEW_ROW)
+	if (is != VIEW_ROW && is != VIEW_KEPT)
 		return is;
 	*steps += VIEW_ROW_STEPS - 1;
 	participant_veil(ret, q->client, bytes_view(&q->name));

@@ -187,9 +187,33 @@ bool delegated_is_wanted(const struct lock *lock)
 	       lock->directory.watch == WATCH_CONTENDED;
 }
 
-bool delegated_is_free(const struct lock *lock)
+bool delegated_is_free(const struct grant *g)
 {
-	return lock->delegated && delegation_look(delegated_slot(lock->delegated)).state != DELEGATION_HELD;
+	return g->delegated && delegation_look(delegated_slot(g)).state != DELEGATION_HELD;
+}
+
+size_t delegated_free_count(const struct client *c)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; c->delegations && c->delegations->count && i < DELEGATION_SLOTS; i++) {
+		const struct grant *g = c->delegations->grants[i];
+
+		count += g && delegated_is_free(g);
+	}
+	return count;
+}
+
+int64_t delegated_said_since_ns(const struct grant *g)
+{
+	int64_t now_ns = g->lock->locks->env->now_ns;
+
+	return max64(min64(delegation_look(delegated_slot(g)).held_since_ns, now_ns), g->granted_ns);
+}
+
+int64_t delegated_since_ns(const struct grant *g)
+{
+	return g->delegated ? delegated_said_since_ns(g) : g->granted_ns;
 }
 
 bool delegated_lose(struct grant *g)

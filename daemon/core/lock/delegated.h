@@ -14,8 +14,9 @@
  *             |                 |   back by the word, and says UNLOCK       |
  *   lost      | HELD, LOST      | as any lost grant                         | as any lost grant: the word is NONE then
  *
- * The daemon takes it back at any request for the lock, also of its own client, and at any command that names the lock; when
- * another host waits; at the end of linger, at a drain and at a stop; and after a second in which the client did not use it.
+ * The daemon takes it back at any request for the lock, also of its own client, and at any command of that client about the
+ * lock that does more than look (command/call.h); when another host waits; at the end of linger, at a drain and at a stop; and
+ * after a second in which the client did not use it.
  * So a request never waits for a delegated grant, and a free one delays nobody.
  *
  * A lock is delegated only if it is likely to stay so: after `need` grants in a row to one client that offers a slot. Each
@@ -74,8 +75,11 @@ void delegated_take_back(struct lock *lock, bool disturbed);
 void delegated_take_back_all(struct client *c); /* the same for all that the client has, for its own sake */
 /* Somebody waits, or the grant may no longer be kept: then the rule takes it back. */
 bool delegated_is_wanted(const struct lock *lock);
-/* The lock has a delegated grant, and its word says now that the client does not hold the lock. */
-bool delegated_is_free(const struct lock *lock);
+/* The grant is delegated, and its word says now that the client does not hold the lock. */
+bool delegated_is_free(const struct grant *g);
+size_t delegated_free_count(const struct client *c); /* of its grants */
+/* Since when the client holds what it says that it holds: if delegated, since what it says, if that can be. */
+int64_t delegated_since_ns(const struct grant *g);
 /* The grant is about to be lost. False: its client does not hold the lock, so the grant just has to end. */
 bool delegated_lose(struct grant *g);
 void delegated_forget(struct grant *g); /* the grant has a slot, and ends */

@@ -3,6 +3,7 @@
 
 #include "base/cold.h"
 #include "base/minmax.h"
+#include "core/lock/lock_ledger.h"
 #include "core/lock/locks.h"
 
 enum { NEED_MAX = 64 };
@@ -15,6 +16,13 @@ static void note(struct delegability *l, bool disturbed)
 	l->need = disturbed ? (uint32_t)min64(2 * need, NEED_MAX) : need / 2;
 }
 
+/* Its client is inside of it since its last take. */
+static void go_on(struct grant *g)
+{
+	g->granted_ns = delegated_said_since_ns(g);
+	grant_ledger_write(g);
+}
+
 /* Its client is told nothing: it sends UNLOCK for a lock that it holds, and LOCK for one that it finds taken back. */
 static void take_back(struct grant *g, bool disturbed)
 {
@@ -22,7 +30,9 @@ static void take_back(struct grant *g, bool disturbed)
 
 	note(&lock->delegability, disturbed);
 	delegated_leave(g);
-	if (delegation_recall(delegated_slot(g)) != DELEGATION_HELD)
+	if (delegation_recall(delegated_slot(g)) == DELEGATION_HELD)
+		go_on(g);
+	else
 		grant_end(g);
 }
 
@@ -61,6 +71,8 @@ void delegated_resume(struct delegations *d)
 	TAILQ_FOREACH_SAFE(g, &d->client->grants, client_link, after)
 		if (g->slot && take_over(g) != DELEGATION_HELD)
 			grant_end(g);
+		else if (g->slot && !g->lost)
+			go_on(g);
 }
 
 void delegated_look(struct delegations *d)

@@ -11,5 +11,7 @@ struct grant;
 
 /* Of a grant that has one; NULL: its client has no page. */
 struct delegation_slot *delegated_slot(const struct grant *g);
+/* Since when its client says that it is inside, of a grant that has a slot: not before the grant, nor later than now. */
+int64_t delegated_said_since_ns(const struct grant *g);
 /* It is an ordinary grant from now on, or about to end. */
 void delegated_leave(struct grant *g);
