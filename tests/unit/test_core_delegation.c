@@ -5,7 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/check.h"
 #include "core/lock/delegated.h"
+#include "core/state.h"
 #include "protocol/delegation.h"
 
 static struct delegation_page pages[2];
@@ -447,6 +449,23 @@ static void what_was_lost_before_is_lost_after_a_hand_over(void **state)
 	assert_true(delegation_none(slot(0, 1)));
 }
 
+/* As a snapshot or a ledger could have it. */
+static void a_slot_that_two_grants_share_is_noticed(void **state)
+{
+	struct fixture *f = *state;
+	struct grant *g;
+
+	give_page(f, 0);
+	fixture_say(f, 0, "LOCK a SLOT 1", ":1024");
+	fixture_say(f, 0, "LOCK b SLOT 2", ":2048");
+	assert_true(is_delegated(0, 1) && is_delegated(0, 2));
+	g = TAILQ_LAST(&f->broker->locks.conns[0]->grants, grant_list);
+	g->slot ^= 3;
+	assert_string_equal(broker_wrong(f->broker), "!g->slot || !(taken >> (g->slot - 1) & 1)");
+	g->slot ^= 3;
+	assert_null(broker_wrong(f->broker));
+}
+
 /* With ZooKeeper: once it is known that nobody waits elsewhere, and until it is not any longer. */
 static void between_hosts(void **state)
 {
@@ -490,6 +509,7 @@ int main(void)
 		TEST(a_page_of_nonsense),
 		TEST(after_a_hand_over),
 		TEST(what_was_lost_before_is_lost_after_a_hand_over),
+		TEST(a_slot_that_two_grants_share_is_noticed),
 		TEST_IN(between_hosts, setup_zookeeper),
 	};
 

@@ -2,7 +2,7 @@
 /*
  * Connections that another process could go on with: when the keeper is asked to hold a copy, when the file says that it has
  * one, and when they are marked. The test is the keeper. In the place of the broker stands a feed that answers each request
- * with "+", but for WAIT, which the test answers; PUSH pushes before.
+ * with "+", but for WAIT, which the test answers; PUSH pushes before, and DELEGATE gets a page.
  */
 #include "io/socket/server.h"
 
@@ -99,8 +99,14 @@ void feed_event(struct feed *f, const struct event *event)
 
 	if (event->type == EVENT_CLIENT_GONE)
 		gone = true;
+	if (event->type == EVENT_CLIENT_PAGE)
+		server_reply_page(server, event->conn, SLICE("+"));
 	if (event->type != EVENT_CLIENT_ASKED || slice_eq(event->asked.argv[0], SLICE("WAIT")))
 		return;
+	if (slice_eq(event->asked.argv[0], SLICE("DELEGATE"))) {
+		server_page(server, event->conn);
+		return;
+	}
 	if (slice_eq(event->asked.argv[0], SLICE("PUSH")))
 		server_push(server, event->conn, (struct slice){ text, sizeof(text) }, false);
 	server_reply(server, event->conn, SLICE("+"), slice_eq(event->asked.argv[0], SLICE("LAZY")));
@@ -326,6 +332,50 @@ static void an_answer_that_comes_late_is_for_nobody(void **state)
 	close(fd);
 }
 
+/* A connection with delegated locks goes on only with its page. */
+static void a_page_that_is_refused_is_asked_for_again(void **state)
+{
+	int copy, page, fd = a_kept_connection(&copy);
+	uint64_t id;
+
+	says(fd, "DELEGATE\r\n");
+	for (int i = 0; i < 2; i++) {
+		a_second_passes();
+		id = told(KEEPER_KEEP, &page);
+		assert_true(id == (KEEPER_PAGE | entry()->cookie));
+		close(page);
+		answers(KEEPER_REFUSED, id);
+	}
+	a_second_passes();
+	answers(KEEPER_KEPT, told(KEEPER_KEEP, &page));
+	a_second_passes();
+	assert_int_equal(told(KEEPER_KEEP, NULL), 0);
+	assert_true(entry()->kept);
+	close(page);
+	close(copy);
+	close(fd);
+}
+
+static void an_answer_about_a_page_that_comes_late_is_for_nobody(void **state)
+{
+	int copy, page, fd = a_kept_connection(&copy);
+	uint64_t id;
+
+	says(fd, "DELEGATE\r\n");
+	a_second_passes();
+	id = told(KEEPER_KEEP, &page);
+	close(fd);
+	turn();
+	assert_true(gone);
+	since_ns = INT64_MAX;
+	fd = connected();
+	answers(KEEPER_REFUSED, id);
+	assert_false(hears(fd));
+	close(page);
+	close(copy);
+	close(fd);
+}
+
 /* ---- marks ---- */
 
 static void a_request_is_marked_until_its_reply_is_written(void **state)
@@ -426,6 +476,8 @@ int main(void)
 		TEST(whoever_the_keeper_has_no_room_for_is_not_kept_and_asked_for_again),
 		TEST(a_copy_does_not_keep_the_connection_open),
 		TEST(an_answer_that_comes_late_is_for_nobody),
+		TEST(a_page_that_is_refused_is_asked_for_again),
+		TEST(an_answer_about_a_page_that_comes_late_is_for_nobody),
 		TEST(a_request_is_marked_until_its_reply_is_written),
 		TEST(a_part_of_a_request_is_marked),
 		TEST(what_is_behind_a_request_is_marked_with_it),

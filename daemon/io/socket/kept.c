@@ -36,25 +36,28 @@ void kept_free(struct kept *k)
 	mem_free(k);
 }
 
-bool kept_ask(struct kept *k, uint32_t conn, int fd)
+static bool ask(struct kept *k, uint32_t conn, uint64_t what, int fd)
 {
 	uint64_t id = k->keeper ? saved_conn(k->saved, conn)->cookie : 0;
 
-	if (!id || !keeper_keep(k->keeper, id, fd))
+	if (!id || !keeper_keep(k->keeper, what | id, fd))
 		return false;
 	if (k->count == k->cap) {
 		k->cap = k->cap ? 2 * k->cap : 64;
 		k->asked = mem_resize(k->asked, k->cap * sizeof(*k->asked));
 	}
-	k->asked[k->count++] = (struct question){ id, conn };
+	k->asked[k->count++] = (struct question){ what | id, conn };
 	return true;
+}
+
+bool kept_ask(struct kept *k, uint32_t conn, int fd)
+{
+	return ask(k, conn, 0, fd);
 }
 
 bool kept_ask_page(struct kept *k, uint32_t conn, int fd)
 {
-	uint64_t id = k->keeper ? saved_conn(k->saved, conn)->cookie : 0;
-
-	return id && keeper_keep(k->keeper, KEEPER_PAGE | id, fd);
+	return ask(k, conn, KEEPER_PAGE, fd);
 }
 
 bool kept_answered(struct kept *k, uint64_t id, uint32_t *ret_conn)
@@ -70,17 +73,21 @@ bool kept_answered(struct kept *k, uint64_t id, uint32_t *ret_conn)
 	return true;
 }
 
-void kept_drop(struct kept *k, uint32_t conn)
+static void drop(struct kept *k, uint64_t id)
 {
-	uint64_t id = saved_conn(k->saved, conn)->cookie;
 	uint32_t asked;
 
 	kept_answered(k, id, &asked);
 	keeper_drop(k->keeper, id);
 }
 
+void kept_drop(struct kept *k, uint32_t conn)
+{
+	drop(k, saved_conn(k->saved, conn)->cookie);
+}
+
 void kept_drop_page(struct kept *k, uint32_t conn)
 {
 	if (k->keeper)
-		keeper_drop(k->keeper, KEEPER_PAGE | saved_conn(k->saved, conn)->cookie);
+		drop(k, KEEPER_PAGE | saved_conn(k->saved, conn)->cookie);
 }

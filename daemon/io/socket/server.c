@@ -160,9 +160,12 @@ static void server_kept(struct server *s, struct conn *c)
 }
 
 /* It is asked again at the next look: somebody else may have gone by then. */
-static void server_refused(struct server *s, struct conn *c)
+static void server_refused(struct conn *c, bool page)
 {
-	c->asked = false;
+	if (page)
+		c->page->asked = false;
+	else
+		c->asked = false;
 	log_warning(keeper_full, LOG_NO_FIELDS,
 		    "the keeper has no room for a connection: if the daemon is killed now, its locks are lost");
 }
@@ -174,10 +177,10 @@ static void server_answered(void *arg, uint64_t id, bool kept)
 
 	if (!kept_answered(s->kept, id, &number))
 		return;
-	if (kept)
+	if (!kept)
+		server_refused(s->conns[number], id & KEEPER_PAGE);
+	else if (!(id & KEEPER_PAGE))
 		server_kept(s, s->conns[number]);
-	else
-		server_refused(s, s->conns[number]);
 }
 
 /* `looking` has fired, and the latest event may be long ago: with the clock read anew, the end of this turn looks. */
