@@ -342,6 +342,128 @@ static void who_is_disturbed_waits_longer(void **state)
 	assert_int_equal(grants_until_delegated(f), 32);
 }
 
+/* ---- how often one is taken back for somebody else ---- */
+
+struct tally {
+	int grants, disturbances; /* by message; delegations that another client's LOCK took back */
+};
+
+/* Client `conn` takes and releases the lock, by the word if it can. */
+static void pair(struct fixture *f, uint32_t conn, struct tally *t)
+{
+	bool others = !delegation_none(slot(1 - conn, 1));
+
+	if (seen[conn][1] && take(conn, 1)) {
+		assert_true(leave(conn, 1));
+		return;
+	}
+	fixture_ask(f, conn, "LOCK a SLOT 1");
+	t->grants++;
+	t->disturbances += others;
+	assert_true(delegation_none(slot(1 - conn, 1)));
+	if (is_delegated(conn, 1))
+		assert_true(leave(conn, 1));
+	else
+		fixture_ask(f, conn, "UNLOCK a");
+}
+
+/* Two clients take turns, which both offer a slot each time. */
+static struct tally alternate(struct fixture *f, int burst, int turns, int pause_ms)
+{
+	struct tally t = { 0 };
+
+	for (int i = 0; i < turns; i++) {
+		for (int n = 0; n < burst; n++)
+			pair(f, (uint32_t)i % 2, &t);
+		if (pause_ms)
+			fixture_pass(f, pause_ms);
+	}
+	return t;
+}
+
+static void expect_few(struct tally t, int seconds)
+{
+	assert_in_range(t.disturbances, 0, 6 + t.grants / DELEGATED_NEED_MAX + seconds);
+}
+
+static void bursts_do_not_flap(void **state)
+{
+	static const int bursts[] = { 1, 2, 3, 63, 64, 65, 300 };
+	struct fixture *f = *state;
+
+	give_page(f, 0);
+	give_page(f, 1);
+	for (size_t i = 0; i < sizeof(bursts) / sizeof(bursts[0]); i++)
+		expect_few(alternate(f, bursts[i], 200, 0), 0);
+}
+
+/* Short bursts end it: after a few of them nothing is delegated any longer. */
+static void short_bursts_are_not_delegated(void **state)
+{
+	struct fixture *f = *state;
+
+	give_page(f, 0);
+	give_page(f, 1);
+	alternate(f, 3, 10, 0);
+	assert_int_equal(alternate(f, 3, 1000, 0).disturbances, 0);
+}
+
+/* One that asks each 100 ms, and another that uses the lock all the while. */
+static void a_poller_does_not_flap(void **state)
+{
+	struct fixture *f = *state;
+	struct tally t = { 0 };
+
+	give_page(f, 0);
+	give_page(f, 1);
+	for (int i = 0; i < 600; i++) {
+		for (int n = 0; n < 20; n++)
+			pair(f, 0, &t);
+		fixture_pass(f, 100);
+		pair(f, 1, &t);
+	}
+	assert_in_range(t.disturbances, 0, 6);
+}
+
+/* What a client takes back itself does not make up for what others take back. */
+static void its_own_requests_do_not_make_it_calm(void **state)
+{
+	struct fixture *f = *state;
+	struct tally t = { 0 };
+
+	give_page(f, 0);
+	give_page(f, 1);
+	for (int i = 0; i < 1000; i++) {
+		pair(f, 0, &t);
+		fixture_ask(f, 0, "LOCK a SLOT 1");
+		fixture_ask(f, 0, "LOCK a REENTER");
+		fixture_ask(f, 0, "UNLOCK a");
+		fixture_ask(f, 0, "UNLOCK a");
+		t.grants++;
+		pair(f, 0, &t);
+		pair(f, 1, &t);
+	}
+	expect_few(t, 0);
+}
+
+/* Others' grants between two of its own end a row, whether they offer a slot or not. */
+static void a_row_has_no_other_client_in_it(void **state)
+{
+	struct fixture *f = *state;
+
+	give_page(f, 0);
+	fixture_ask(f, 0, "LOCK a SLOT 1");
+	assert_true(is_delegated(0, 1) && leave(0, 1));
+	fixture_ask(f, 1, "LOCK a");
+	for (int i = 0; i < 100; i++) {
+		fixture_ask(f, 1, "UNLOCK a");
+		fixture_ask(f, 0, "LOCK a SLOT 1");
+		assert_false(is_delegated(0, 1));
+		fixture_ask(f, 0, "UNLOCK a");
+		fixture_ask(f, 1, "LOCK a");
+	}
+}
+
 static void force_and_the_end_of_a_client(void **state)
 {
 	struct fixture *f = *state;
@@ -504,6 +626,11 @@ int main(void)
 		TEST(what_is_not_delegated),
 		TEST(what_nobody_uses_goes_back),
 		TEST(who_is_disturbed_waits_longer),
+		TEST(bursts_do_not_flap),
+		TEST(short_bursts_are_not_delegated),
+		TEST(a_poller_does_not_flap),
+		TEST(its_own_requests_do_not_make_it_calm),
+		TEST(a_row_has_no_other_client_in_it),
 		TEST(force_and_the_end_of_a_client),
 		TEST(a_daemon_that_stops_takes_all_back),
 		TEST(a_page_of_nonsense),

@@ -97,13 +97,9 @@ void delegated_end(struct client *c)
 /* ---- it begins ---- */
 
 /* The client has had as many grants in a row as the lock needs before it is delegated. */
-static bool is_calm(struct delegability *l, const struct client *c)
+static bool is_calm(const struct delegability *l)
 {
-	if (l->client != c->id) {
-		l->client = c->id;
-		l->streak = 0;
-	}
-	return ++l->streak >= (l->need ? l->need : 1);
+	return l->streak >= (l->need ? l->need : 1);
 }
 
 /* With ZooKeeper: only while it is known that no other host waits, and only if an unused claim lingers. */
@@ -168,7 +164,7 @@ void delegated_offer(struct grant *g, uint8_t slot)
 
 	if (!d || d->grants[slot - 1] || g->mode != MODE_EXCLUSIVE || g->depth > 1 || g->lease.place || g->data.len)
 		return;
-	if (is_calm(&lock->delegability, g->client) && may_be_kept(lock))
+	if (is_calm(&lock->delegability) && may_be_kept(lock))
 		begin(d, g, slot);
 }
 

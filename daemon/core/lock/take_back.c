@@ -6,14 +6,17 @@
 #include "core/lock/lock_ledger.h"
 #include "core/lock/locks.h"
 
-enum { NEED_MAX = 64 };
+enum why { FOR_ITS_CLIENT, FOR_OTHERS, UNUSED };
 
-static void note(struct delegability *l, bool disturbed)
+static void note(struct delegability *l, enum why why)
 {
 	uint32_t need = l->need ? l->need : 1;
 
 	l->streak = 0;
-	l->need = disturbed ? (uint32_t)min64(2 * need, NEED_MAX) : need / 2;
+	if (why == FOR_OTHERS)
+		l->need = (uint32_t)min64(2 * need, DELEGATED_NEED_MAX);
+	else if (why == UNUSED)
+		l->need = need / 2;
 }
 
 /* Its client is inside of it since its last take. */
@@ -24,11 +27,11 @@ static void go_on(struct grant *g)
 }
 
 /* Its client is told nothing: it sends UNLOCK for a lock that it holds, and LOCK for one that it finds taken back. */
-static void take_back(struct grant *g, bool disturbed)
+static void take_back(struct grant *g, enum why why)
 {
 	struct lock *lock = g->lock;
 
-	note(&lock->delegability, disturbed);
+	note(&lock->delegability, why);
 	delegated_leave(g);
 	if (delegation_recall(delegated_slot(g)) == DELEGATION_HELD)
 		go_on(g);
@@ -38,7 +41,7 @@ static void take_back(struct grant *g, bool disturbed)
 
 COLD void delegated_take_back(struct lock *lock, bool disturbed)
 {
-	take_back(lock->delegated, disturbed);
+	take_back(lock->delegated, disturbed ? FOR_OTHERS : FOR_ITS_CLIENT);
 }
 
 void delegated_take_back_all(struct client *c)
@@ -47,7 +50,7 @@ void delegated_take_back_all(struct client *c)
 		struct grant *g = c->delegations->grants[i];
 
 		if (g && g->delegated)
-			take_back(g, false);
+			take_back(g, FOR_ITS_CLIENT);
 	}
 }
 
@@ -87,7 +90,7 @@ void delegated_look(struct delegations *d)
 			continue;
 		view = delegation_look(&d->page->slots[i]);
 		if (view.state != DELEGATION_HELD && view.uses == d->uses[i])
-			take_back(g, false);
+			take_back(g, UNUSED);
 		else
 			d->uses[i] = view.uses;
 	}
