@@ -238,9 +238,9 @@ static void examine_rivals(struct directory *d, uint64_t number, struct others o
 /* Other software's directories have no data, but a semaphore of theirs has its permits below the child `leases`. */
 static bool is_semaphores(const struct directory *d, const struct event *event)
 {
-	for (size_t i = 0; i < event->zk_answered.count; i++)
-		if (slice_is(event->zk_answered.children[i], "leases"))
-			return !d->part;
+	for (size_t i = 0; i < event->zk_answered.count && !d->part; i++)
+		if (slice_eq(event->zk_answered.children[i], SLICE("leases")))
+			return true;
 	return false;
 }
 

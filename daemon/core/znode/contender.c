@@ -89,20 +89,24 @@ void contender_name(struct bytes *out, int64_t session, uint64_t nonce, enum fla
 	bytes_text(out, flavour_tag(flavour, mode));
 }
 
-/* It has the form of our names. NULL: it has not; else its nonce. `session`: the digits are those, if it is given. */
+/*
+ * It has the form of our names. NULL: it has not; else its nonce. `session`: the digits are those, if it is given. Sessions
+ * of one ensemble begin alike and end differently: so the last digits come first. A list may have thousands of names.
+ */
 static const char *find_nonce(struct slice child, enum flavour flavour, const int64_t *session)
 {
 	const char *form = beginning(flavour);
 	size_t len = strlen(form);
-	int shift = 64;
+	uint64_t left = session ? (uint64_t)*session : 0;
 
 	if (child.len < len + nonce_len(flavour))
 		return NULL;
-	for (size_t i = 0; i < len; i++) {
+	for (size_t i = len; i-- > 0;) {
 		if (form[i] != '.' && child.data[i] != form[i])
 			return NULL;
-		if (form[i] == '.' && session && child.data[i] != hex[(uint64_t)*session >> (shift -= 4) & 15])
+		if (form[i] == '.' && session && child.data[i] != hex[left & 15])
 			return NULL;
+		left >>= form[i] == '.' ? 4 : 0;
 	}
 	return child.data + len;
 }
@@ -141,11 +145,15 @@ bool contender_of_session(struct slice child, enum flavour flavour, int64_t sess
 /* kazoo's own names are version 4 uuids, whose variant (8 to b) stands where our names have two zeros. */
 bool contender_tries(struct slice child, enum flavour flavour)
 {
-	const char *nonce = find_nonce(child, flavour, NULL);
+	size_t zeros = flavour == FLAVOUR_KAZOO ? 2 : 0, at = strlen(beginning(flavour)) + zeros;
+	char mark = at < child.len ? child.data[at] : '0';
+	const char *nonce;
 
-	if (nonce && flavour == FLAVOUR_KAZOO)
-		nonce = memcmp(nonce, "00", 2) == 0 ? nonce + 2 : NULL;
-	return nonce && ((*nonce >= '8' && *nonce <= '9') || (*nonce >= 'a' && *nonce <= 'f'));
+	/* Most names are no tries': one character says so. */
+	if (!(mark >= '8' && mark <= '9') && !(mark >= 'a' && mark <= 'f'))
+		return false;
+	nonce = find_nonce(child, flavour, NULL);
+	return nonce && memcmp(nonce, "00", zeros) == 0;
 }
 
 bool contender_same_session(struct slice a, struct slice b, enum flavour flavour)
