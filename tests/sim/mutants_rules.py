@@ -65,6 +65,8 @@ RULES = [
         ("\t\tleftover_restore(lock);\n", "\t\t(void)0;\n")], 1000, "snapshots"),
     ("names: they are not limited", [
         ("if (!limits(all)->new_names_per_s || d->naming.state == NAMING_PAID) {", "if (true) {")], 300, "anything"),
+    ("names: whoever pays from now on does not count", [
+        ("charge.c", "\tnames_follow(d);\n", "")], 3000, "anything"),
     ("names: what was charged is given back at once", [
         ("n->count && n->drained_ns + each_ns <= now_ns;", "n->count && each_ns;")], 300, "anything"),
 ]

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/minmax.h"
 #include "core/snapshot.h"
 #include "core/state.h"
 #include "core_fixture.h"
@@ -33,6 +34,7 @@ static int setup_with(void **state, size_t names, size_t per_s, unsigned int sha
 	f->conf.limits.new_names_per_s = per_s;
 	f->conf.limits.user_share = share;
 	f->conf.limits.grants_per_client = f->conf.limits.grants = f->conf.limits.requests = 1000;
+	f->conf.limits.requests_per_client = f->conf.limits.events_per_client = 1000;
 	f->conf.limits.locks = 5000;
 	f->conf.limits.session_path_bytes = 100000;
 	f->plain = true;
@@ -410,6 +412,95 @@ static void a_reload_that_ends_the_limit_without_a_connection_waits_for_one(void
 	fixture_event(f, &(struct event){ .type = EVENT_CONF, .conf = { .now = &f->conf } });
 }
 
+/* A reload that ends the limit lets thousands go on: in pieces, each with an event of its own. */
+static void those_who_go_on_together_go_on_in_pieces(void **state)
+{
+	struct fixture *f = *state;
+	struct broker_conf next = f->conf;
+	size_t waiting;
+	char words[32];
+
+	for (int i = 0; i < NAMES_MOST + 20; i++) {
+		snprintf(words, sizeof(words), "ENQUEUE n%d", i);
+		ask(f, i % 3, words);
+	}
+	waiting = names_of(f)->waiting;
+	assert_true(waiting > NAMES_MOST);
+	next.limits.new_names_per_s = 0;
+	fixture_event(f, &(struct event){ .type = EVENT_CONF, .conf = { .now = &next } });
+	f->now_ns = max64(f->now_ns, broker_deadline(f->broker));
+	fixture_event(f, &(struct event){ .type = EVENT_TIME });
+	assert_int_equal(waiting - names_of(f)->waiting, NAMES_MOST);
+	assert_true(broker_deadline(f->broker) <= f->now_ns);
+	answer_all(f);
+	pass(f, 1000);
+	assert_int_equal(made, NAMES_MOST + 20);
+	f->conf.limits.new_names_per_s = 0;
+	fixture_event(f, &(struct event){ .type = EVENT_CONF, .conf = { .now = &f->conf } });
+}
+
+/* The user whose wait for it came first has used up a share; the next one has not. */
+static void whoever_pays_from_now_on_counts(void **state)
+{
+	struct fixture *f = *state;
+	char words[32];
+
+	for (int i = 0; i < 9; i++) {
+		snprintf(words, sizeof(words), "ENQUEUE n%d", i);
+		ask(f, 0, words);
+	}
+	ask(f, 1, "ENQUEUE n8");
+	assert_int_equal(names_of(f)->waiting, 3);
+	ask(f, 0, "CANCEL n8");
+	pass(f, 1200);
+	assert_int_equal(names_of(f)->waiting, 1);
+	assert_true(dir_of("/lb/n8", false) < DIRS);
+}
+
+/* The account of who paid is freed in the event that has the next one pay: of a lock, and of an election. */
+static void the_payer_may_go_with_its_account_while_names_wait(void **state)
+{
+	struct fixture *f = *state;
+	char words[32];
+
+	for (int i = 0; i < 9; i++) {
+		snprintf(words, sizeof(words), "ENQUEUE n%d", i);
+		ask(f, 0, words);
+	}
+	ask(f, 0, "OBSERVE e");
+	ask(f, 1, "ENQUEUE n7");
+	ask(f, 1, "ENQUEUE n8");
+	ask(f, 1, "OBSERVE e");
+	assert_int_equal(names_of(f)->waiting, 4);
+	fixture_event(f, &(struct event){ .type = EVENT_CLIENT_GONE, .conn = 0 });
+	assert_int_equal(names_of(f)->waiting, 3);
+	for (const struct names_line *line = TAILQ_FIRST(&names_of(f)->lines); line; line = TAILQ_NEXT(line, link))
+		assert_int_equal(line->account->uid, 1001);
+	answer_all(f);
+	pass(f, 8000);
+	assert_int_equal(names_of(f)->waiting, 0);
+	assert_true(dir_of("/lb/n7", false) < DIRS && dir_of("/lb/n8", false) < DIRS && dir_of("/lb/e", false) < DIRS);
+}
+
+/* Of one user, too: only operators may use the reserve. */
+static void an_operator_does_not_wait_behind_others_of_its_user(void **state)
+{
+	struct fixture *f = *state;
+	char words[32];
+
+	fixture_connect_as(f, OPERATOR + 1, 0, SLICE(""), false);
+	for (int i = 0; i < 50; i++) {
+		snprintf(words, sizeof(words), "ENQUEUE n%d", i);
+		ask(f, OPERATOR + 1, words);
+	}
+	assert_int_equal(names_of(f)->waiting, 1);
+	ask(f, OPERATOR, "ENQUEUE n49");
+	assert_int_equal(names_of(f)->waiting, 1);
+	ask(f, OPERATOR + 1, "CANCEL n49");
+	pass(f, 1200);
+	assert_int_equal(names_of(f)->waiting, 0);
+}
+
 /* However many wait for it, and however often it is touched: the sentence is for those that are refused. */
 static void no_sentence_is_made_for_those_who_wait(void **state)
 {
@@ -635,6 +726,10 @@ int main(void)
 		TEST(whoever_is_first_wakes_all),
 		TEST_IN(who_waits_goes_on_when_a_question_has_emptied_the_bucket, setup_fast),
 		TEST(a_reload_that_ends_the_limit_without_a_connection_waits_for_one),
+		TEST(those_who_go_on_together_go_on_in_pieces),
+		TEST_IN(whoever_pays_from_now_on_counts, setup_eight),
+		TEST_IN(the_payer_may_go_with_its_account_while_names_wait, setup_eight),
+		TEST_IN(an_operator_does_not_wait_behind_others_of_its_user, setup_with_reserve),
 		TEST(no_sentence_is_made_for_those_who_wait),
 		TEST(a_hand_over_goes_on_with_an_empty_bucket),
 		TEST(semaphores_and_observed_elections_are_new_names_too),

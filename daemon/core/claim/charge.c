@@ -117,4 +117,5 @@ void charge_to(struct directory *d, struct account *payer)
 		if (d->flavour != FLAVOUR_SLOTS)
 			charge_set(&c->path, payer, POOL_PATHS, c->path.amount);
 	charge_set(&d->watches, payer, POOL_WATCHES, d->watches.amount);
+	names_follow(d);
 }

@@ -8,7 +8,7 @@
 #include "core/port/pools.h"
 
 static const int64_t NS_PER_S = 1000000000;
-/* Those who wait are looked at this often: there may be as many as there may be locks. */
+/* The first ones of those who wait are looked at this often. */
 static const int64_t LOOK_NS = 100000000;
 
 enum { MADE_FIRST = 64 };
@@ -72,55 +72,138 @@ static bool pay(struct directory *d)
 
 /* ---- those who wait ---- */
 
-static void leave(struct directory *d, enum naming_state state)
+static uint64_t first_number(const struct names_line *line)
+{
+	return TAILQ_FIRST(&line->queue)->naming.number;
+}
+
+static struct names_line *line_of(struct names *n, struct account *a, bool privileged)
+{
+	struct names_line *line;
+
+	TAILQ_FOREACH(line, &n->lines, link)
+		if (line->account == a && line->privileged == privileged)
+			return line;
+	line = mem_new(sizeof(*line));
+	line->account = a;
+	line->privileged = privileged;
+	a->references++;
+	TAILQ_INIT(&line->queue);
+	TAILQ_INSERT_TAIL(&n->lines, line, link); /* nobody has come later than who enters it */
+	return line;
+}
+
+static void enter(struct directory *d)
 {
 	struct names *n = &d->directories->names;
 
-	if (d->naming.state == NAMING_WAITS) {
-		TAILQ_REMOVE(&n->queue, d, naming.link);
-		n->waiting--;
+	d->naming.line = line_of(n, d->payer, d->privileged);
+	d->naming.number = ++n->last;
+	TAILQ_INSERT_TAIL(&d->naming.line->queue, d, naming.link);
+	n->waiting++;
+}
+
+/* Its first one has left. */
+static void move(struct names *n, struct names_line *line)
+{
+	struct names_line *after = TAILQ_NEXT(line, link);
+
+	TAILQ_REMOVE(&n->lines, line, link);
+	if (TAILQ_EMPTY(&line->queue)) {
+		account_leave(line->account);
+		mem_free(line);
+		return;
 	}
+	while (after && first_number(after) < first_number(line))
+		after = TAILQ_NEXT(after, link);
+	if (after)
+		TAILQ_INSERT_BEFORE(after, line, link);
+	else
+		TAILQ_INSERT_TAIL(&n->lines, line, link);
+}
+
+static void step_out(struct directory *d)
+{
+	struct names *n = &d->directories->names;
+	struct names_line *line = d->naming.line;
+	bool was_first = TAILQ_FIRST(&line->queue) == d;
+
+	TAILQ_REMOVE(&line->queue, d, naming.link);
+	d->naming.line = NULL;
+	n->waiting--;
+	if (was_first)
+		move(n, line);
+}
+
+static void leave(struct directory *d, enum naming_state state)
+{
+	if (d->naming.state == NAMING_WAITS)
+		step_out(d);
 	d->naming.state = state;
 }
 
+void names_follow(struct directory *d)
+{
+	const struct names_line *line = d->naming.line;
+
+	if (d->naming.state != NAMING_WAITS || (line->account == d->payer && line->privileged == d->privileged))
+		return;
+	step_out(d);
+	enter(d);
+}
+
+/* What is used of the bucket only grows here: who is refused is so until the next look. */
 static void serve(struct directories *all)
 {
-	struct directory *d, *after;
+	struct names *n = &all->names;
+	struct names_line *refused = NULL, *line; /* all lines up to `refused` are */
+	size_t served = 0;
 
+	n->more = false;
 	/* What is paid for while nothing can be made would be made all at once. */
 	if (!all->ensemble->session.connected)
 		return;
-	TAILQ_FOREACH_SAFE(d, &all->names.queue, naming.link, after) {
-		if (limits(all)->new_names_per_s && !pay(d))
+	while ((line = refused ? TAILQ_NEXT(refused, link) : TAILQ_FIRST(&n->lines))) {
+		struct directory *d = TAILQ_FIRST(&line->queue);
+
+		if (served == NAMES_MOST) {
+			n->more = true;
+			return;
+		}
+		if (limits(all)->new_names_per_s && !pay(d)) {
+			refused = line;
 			continue;
+		}
 		leave(d, NAMING_PAID);
 		directory_touch(d);
+		served++;
 	}
 }
 
 /* The first one is woken for all. */
 static void arm(struct directories *all)
 {
-	struct directory *first = TAILQ_FIRST(&all->names.queue);
+	const struct names_line *line = TAILQ_FIRST(&all->names.lines);
 	int64_t now_ns = all->env->now_ns, due_ns = now_ns;
+	bool goes_on = all->names.more && all->ensemble->session.connected;
 
-	if (!first)
+	if (!line)
 		return;
-	if (limits(all)->new_names_per_s) {
+	if (limits(all)->new_names_per_s && !goes_on) {
 		int64_t each_ns = NS_PER_S / (int64_t)limits(all)->new_names_per_s;
 
 		due_ns = all->names.drained_ns + (each_ns > LOOK_NS ? each_ns : LOOK_NS);
 	}
 	/* Without a connection nobody is served, and a reconnection has all of them settled. */
-	if (due_ns <= now_ns && (limits(all)->new_names_per_s || !all->ensemble->session.connected))
+	if (due_ns <= now_ns && !goes_on && (limits(all)->new_names_per_s || !all->ensemble->session.connected))
 		due_ns = now_ns + LOOK_NS;
-	heap_set_by(&all->env->timers, &first->timer, due_ns);
+	heap_set_by(&all->env->timers, &TAILQ_FIRST(&line->queue)->timer, due_ns);
 }
 
 /* Somebody else may have looked at the bucket and made room: whether it is empty counts, too. */
 static void serve_if_room(struct directories *all)
 {
-	if (!limits(all)->new_names_per_s || drain(all) || !all->names.count)
+	if (!limits(all)->new_names_per_s || drain(all) || !all->names.count || all->names.more)
 		serve(all);
 	arm(all);
 }
@@ -128,7 +211,6 @@ static void serve_if_room(struct directories *all)
 bool names_take(struct directory *d)
 {
 	struct directories *all = d->directories;
-	struct names *n = &all->names;
 
 	if (!limits(all)->new_names_per_s || d->naming.state == NAMING_PAID) {
 		leave(d, NAMING_NONE);
@@ -142,8 +224,7 @@ bool names_take(struct directory *d)
 	}
 	if (d->naming.state == NAMING_NONE) {
 		d->naming.state = NAMING_WAITS;
-		TAILQ_INSERT_TAIL(&n->queue, d, naming.link);
-		n->waiting++;
+		enter(d);
 		all->env->stats.names_delayed_total++;
 	}
 	arm(all);
@@ -179,7 +260,7 @@ size_t names_count(struct directories *all)
 
 void names_init(struct directories *all)
 {
-	TAILQ_INIT(&all->names.queue);
+	TAILQ_INIT(&all->names.lines);
 	all->names.drained_ns = all->env->now_ns;
 }
 
@@ -187,7 +268,7 @@ void names_deinit(struct directories *all)
 {
 	struct names *n = &all->names;
 
-	assert(TAILQ_EMPTY(&n->queue));
+	assert(TAILQ_EMPTY(&n->lines));
 	while (n->count)
 		give_back_oldest(n);
 	mem_free(n->made);

@@ -11,8 +11,10 @@
  *          |                                                           |   there after all -> NONE
  *   PAID   | it may be made when it is found missing again             | names_take() -> NONE
  *
- * Turns are in order of coming; whoever has used up a share does not hold up others. A try does not wait: the floor above
- * fails it (lock_settle()). A hand-over begins with an empty bucket.
+ * Turns are in order of coming; whoever has used up a share does not hold up others. So those who wait stand in lines, one
+ * for each payer: a line whose first one may not be made waits as a whole, and is not looked at further. A directory that
+ * somebody else pays for from now on goes to the end of that one's line. No event makes more than NAMES_MOST of those who
+ * wait go on. A try does not wait: the floor above fails it (lock_settle()). A hand-over begins with an empty bucket.
  */
 #pragma once
 
@@ -23,22 +25,40 @@
 #include "base/charge.h"
 #include "base/queue.h"
 
+struct account;
 struct directories;
 struct directory;
+struct names_line;
+
+enum { NAMES_MOST = 64 };
 
 enum naming_state { NAMING_NONE, NAMING_WAITS, NAMING_PAID };
 
 /* A field of each directory. */
 struct naming {
 	enum naming_state state;
+	struct names_line *line; /* WAITS: where it stands */
+	uint64_t number;         /* in order of coming */
 	TAILQ_ENTRY(directory) link;
 };
 
 TAILQ_HEAD(naming_queue, directory);
 
+/* Those who wait and have one payer: whether the first one may be made says it of all. */
+struct names_line {
+	struct account *account; /* has a reference */
+	bool privileged;
+	struct naming_queue queue; /* at least one */
+	TAILQ_ENTRY(names_line) link;
+};
+
+TAILQ_HEAD(names_lines, names_line);
+
 struct names {
-	struct naming_queue queue;
-	size_t waiting; /* directories in it */
+	struct names_lines lines; /* whose first one came first is the first */
+	size_t waiting;           /* directories in all of them */
+	uint64_t last;            /* who came last has this number */
+	bool more;                /* the latest look ended before all of those went on that may */
 	/* What was charged, the oldest first: a ring. */
 	struct charge *made;
 	size_t first, count, cap;
@@ -51,6 +71,8 @@ void names_deinit(struct directories *all);
 bool names_take(struct directory *d);
 /* Of a directory that waits, when it is settled: those whose turn has come go on. True: it still waits. */
 bool names_continue(struct directory *d);
+/* Somebody else pays for it from now on, perhaps: if it waits, it stands in that one's line. */
+void names_follow(struct directory *d);
 /* Why it waits, as pools_refusal() has it. */
 const char *names_refusal(const struct directory *d);
 /* How many are charged now: what was charged is given back when somebody looks. */
