@@ -2,6 +2,8 @@
 /* The commands that have a file of their own. argv[0] is the command's word; all return the exit status. */
 #pragma once
 
+struct lb;
+
 /* `lockbroker call` */
 int cli_call(const char *socket, int argc, char **argv);
 /* `lockbroker ls` */
@@ -14,8 +16,13 @@ int cli_check(const char *socket, int argc, char **argv);
 int cli_http(const char *socket, int argc, char **argv);
 /* `lockbroker lock`, `lockbroker hold`, `lockbroker sem`, `lockbroker campaign` */
 int cli_lock(const char *socket, int argc, char **argv);
-struct lb;
 
+/* Those that use a connection, with their arguments; they return the exit status. */
+/* `lockbroker who`, with its argument: a name */
+int cli_who(struct lb *lb, char **arguments);
+/* `lockbroker leader` and `lockbroker observe`, likewise */
+int cli_leader(struct lb *lb, char **arguments);
+int cli_observe(struct lb *lb, char **arguments);
 /* `lockbroker access`, with its arguments: a user, a name, and perhaps a unit */
 int cli_access(struct lb *lb, char **arguments);
 /* `lockbroker drain`, with its argument: --wait, --off, or none */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "client-lib/cli/json.h"
+#include "client-lib/cli/reply_text.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -61,21 +62,13 @@ void cli_json_text(struct slice text)
 
 /* ---- values ---- */
 
-static struct slice text_of(const struct lb_reply *value)
-{
-	struct slice s;
-
-	s.data = lb_reply_text(value, &s.len);
-	return s;
-}
-
 static void print_map(const struct lb_reply *map)
 {
 	putc('{', to());
 	for (size_t i = 0; i < lb_reply_count(map); i++) {
 		if (i > 0)
 			putc(',', to());
-		cli_json_text(text_of(lb_reply_key(map, i)));
+		cli_json_text(reply_text(lb_reply_key(map, i)));
 		putc(':', to());
 		cli_json(lb_reply_item(map, i));
 	}
@@ -105,7 +98,7 @@ void cli_json(const struct lb_reply *reply)
 		fputs("null", to());
 		break;
 	case LB_REPLY_TEXT:
-		cli_json_text(text_of(reply));
+		cli_json_text(reply_text(reply));
 		break;
 	case LB_REPLY_INTEGER:
 		fprintf(to(), "%lld", (long long)lb_reply_integer(reply));

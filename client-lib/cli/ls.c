@@ -15,6 +15,7 @@
 
 #include "client-lib/cli/commands.h"
 #include "client-lib/cli/json.h"
+#include "client-lib/cli/reply_text.h"
 #include "client-lib/cli/say.h"
 #include "client-lib/cli/sheet.h"
 #include "client-lib/cli/table.h"
@@ -38,14 +39,6 @@ struct ls {
 
 /* ---- a row for each holder ---- */
 
-static struct slice text_of(const struct lb_reply *map, const char *key)
-{
-	struct slice s;
-
-	s.data = lb_reply_text(lb_reply_field(map, key), &s.len);
-	return s;
-}
-
 static long long number_of(const struct lb_reply *map, const char *key)
 {
 	return (long long)lb_reply_integer(lb_reply_field(map, key));
@@ -65,7 +58,7 @@ static void add_since(struct sheet *s, long long ms)
 
 static void add_mode(struct sheet *s, const struct lb_reply *lock, const struct lb_reply *holder)
 {
-	struct slice kind = text_of(lock, "kind");
+	struct slice kind = reply_field(lock, "kind");
 	long long limit = number_of(lock, "limit");
 	char text[64];
 
@@ -76,18 +69,18 @@ static void add_mode(struct sheet *s, const struct lb_reply *lock, const struct 
 	if (is(kind, "semaphore"))
 		sheet_text(s, slice_of(text));
 	else
-		sheet_text(s, is(kind, "election") ? slice_of("leader") : text_of(holder, "mode"));
+		sheet_text(s, is(kind, "election") ? slice_of("leader") : reply_field(holder, "mode"));
 }
 
 /* The process, as far as it is known. */
 static void add_holder(struct sheet *s, const struct lb_reply *holder)
 {
-	struct slice command = text_of(holder, "command");
+	struct slice command = reply_field(holder, "command");
 	long long pid = number_of(holder, "pid");
 	char text[NAME_MAX_BYTES];
 
 	if (!command.len)
-		command = text_of(holder, "name");
+		command = reply_field(holder, "name");
 	if (pid)
 		snprintf(text, sizeof(text), "%lld %.*s", pid, (int)command.len, command.data);
 	else
@@ -113,10 +106,10 @@ static void add_row(struct sheet *s, const struct lb_reply *lock, const struct l
 	long long held_ms = number_of(holder, "held_ms");
 
 	sheet_row(s);
-	sheet_text(s, text_of(lock, "name"));
+	sheet_text(s, reply_field(lock, "name"));
 	if (holder) {
 		add_mode(s, lock, holder);
-		sheet_text(s, text_of(holder, "host"));
+		sheet_text(s, reply_field(holder, "host"));
 		add_holder(s, holder);
 		add_since(s, held_ms < 0 ? held_ms : held_ms + number_of(holder, "age_ms"));
 	} else {
@@ -188,7 +181,7 @@ static enum lb_result take_all(const struct ls *ls, struct lb *lb, struct pictur
 		if (r != LB_OK)
 			return r;
 		take_locks(p, lb_reply_field(reply, "locks"));
-		next = text_of(reply, "next");
+		next = reply_field(reply, "next");
 		if (!next.len)
 			break;
 		after = strndup(next.data, next.len);
@@ -207,9 +200,8 @@ static void add_fields(struct sheet *s, const struct lb_reply *row)
 	sheet_row(s);
 	for (size_t i = 0; i < lb_reply_count(row); i++) {
 		const struct lb_reply *value = lb_reply_item(row, i);
-		struct slice text;
+		struct slice text = reply_text(value);
 
-		text.data = lb_reply_text(value, &text.len);
 		if (lb_reply_type(value) == LB_REPLY_INTEGER) {
 			snprintf(number, sizeof(number), "%lld", (long long)lb_reply_integer(value));
 			text = slice_of(number);

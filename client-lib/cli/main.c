@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The lockbroker command: everything but running a command under a lock (lock.c) and raw requests (call.c). */
+/* The lockbroker command: its table of commands, and those that have no file of their own (commands.h). */
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -14,88 +14,12 @@
 #include "client-lib/cli/json.h"
 #include "client-lib/cli/operators.h"
 #include "client-lib/cli/order.h"
+#include "client-lib/cli/reply_text.h"
 #include "client-lib/cli/say.h"
 #include "client-lib/cli/table.h"
 #include "protocol/slice.h"
 
 /* ---- commands ---- */
-
-static int ask(struct lb *lb, const char *command, const char *argument, const struct lb_reply **ret)
-{
-	const char *words[] = { command, argument };
-	enum lb_result r = lb_command(lb, argument ? 2 : 1, words, ret);
-
-	return r == LB_OK ? CLI_OK : cli_failed(lb, r);
-}
-
-static struct slice host_of(const struct lb_reply *holder)
-{
-	struct slice host;
-
-	host.data = lb_reply_text(lb_reply_field(holder, "host"), &host.len);
-	return host;
-}
-
-/* So that the user reads one line for each host. */
-static bool is_first_of_its_host(const struct lb_reply *holders, const struct lb_reply *row)
-{
-	const struct lb_reply *other = lb_reply_item(holders, 0);
-
-	while (other != row && !slice_eq(host_of(other), host_of(row)))
-		other = lb_reply_next(other);
-	return other == row;
-}
-
-/* A host writes about its holders only once somebody elsewhere waits for them. */
-static void say_unknown(const struct lb_reply *holders, const char *name)
-{
-	const struct lb_reply *row = NULL;
-
-	for (size_t i = 0; i < lb_reply_count(holders); i++) {
-		struct slice host;
-
-		row = i ? lb_reply_next(row) : lb_reply_item(holders, 0);
-		if (lb_reply_integer(lb_reply_field(row, "held_ms")) >= 0 || !is_first_of_its_host(holders, row))
-			continue;
-		host = host_of(row);
-		if (host.len == 0) {
-			puts("Which process it is, and since when, is known to the other software only that holds it.");
-			continue;
-		}
-		fputs("Which process it is, and since when, is known to host ", stdout);
-		cli_text(host.data, host.len);
-		fputs(" only, until somebody elsewhere waits: run there: lockbroker who ", stdout);
-		cli_text(name, strlen(name));
-		putchar('\n');
-	}
-}
-
-static int run_who(struct lb *lb, char **arguments)
-{
-	const struct lb_reply *reply;
-	int status = ask(lb, "HOLDERS", arguments[0], &reply);
-
-	if (status != CLI_OK)
-		return status;
-	if (cli_json_asked) {
-		printf("{\"holders\":");
-		cli_json(reply);
-		status = ask(lb, "QUEUE", arguments[0], &reply);
-		printf(",\"waiting\":");
-		cli_json(status == CLI_OK ? reply : NULL);
-		puts("}");
-		return status;
-	}
-	printf(lb_reply_count(reply) > 0 ? "holders:\n" : "holders: none\n");
-	cli_table(reply);
-	say_unknown(reply, arguments[0]);
-	status = ask(lb, "QUEUE", arguments[0], &reply);
-	if (status != CLI_OK)
-		return status;
-	printf(lb_reply_count(reply) > 0 ? "\nwaiting:\n" : "\nwaiting: none\n");
-	cli_table(reply);
-	return CLI_OK;
-}
 
 /* A request whose reply is the number of holders concerned. None is no failure, but has an exit status of its own. */
 static int concern(struct lb *lb, int argc, const char *const *words, const char *none)
@@ -134,7 +58,7 @@ static int run_ping(struct lb *lb, char **arguments)
 	int status;
 
 	clock_gettime(CLOCK_MONOTONIC, &a);
-	status = ask(lb, "PING", NULL, NULL);
+	status = cli_ask(lb, "PING", NULL, NULL);
 	clock_gettime(CLOCK_MONOTONIC, &b);
 	if (status == CLI_OK)
 		printf(cli_json_asked ? "{\"ms\":%.3f}\n" : "PONG (%.3f ms)\n",
@@ -159,64 +83,6 @@ static int run_limit(struct lb *lb, char **arguments)
 	else
 		cli_line(reply);
 	return CLI_OK;
-}
-
-/* One line, with fields separated by tabs. */
-static void print_leader(int64_t token, struct slice host, struct slice data)
-{
-	if (cli_json_asked) {
-		printf("{\"token\":%lld,\"host\":", (long long)token);
-		cli_json_text(host);
-		printf(",\"data\":");
-		cli_json_text(data);
-		puts("}");
-		return;
-	}
-	printf("%lld\t", (long long)token);
-	cli_text(host.data, host.len);
-	putchar('\t');
-	cli_text(data.data, data.len);
-	putchar('\n');
-}
-
-static struct slice field(const struct lb_reply *map, const char *key)
-{
-	struct slice s;
-
-	s.data = lb_reply_text(lb_reply_field(map, key), &s.len);
-	return s;
-}
-
-static int run_leader(struct lb *lb, char **arguments)
-{
-	const struct lb_reply *reply;
-	enum lb_result r = lb_leader(lb, arguments[0], &reply);
-
-	if (r != LB_OK) {
-		cli_say("%s", lb_error(lb));
-		return r == LB_NONE ? CLI_NOBODY : cli_exit_of(r);
-	}
-	print_leader(lb_reply_integer(lb_reply_field(reply, "token")), field(reply, "host"), field(reply, "data"));
-	return CLI_OK;
-}
-
-static int run_observe(struct lb *lb, char **arguments)
-{
-	enum lb_result r = lb_observe(lb, arguments[0]);
-	struct lb_event event;
-
-	while (r == LB_OK && (r = lb_event(lb, -1, &event)) == LB_OK) {
-		if (event.type == LB_EVENT_UNOBSERVED) {
-			cli_say("%s", event.reason);
-			return cli_exit_of(event.result);
-		}
-		if (event.type != LB_EVENT_LEADER)
-			continue;
-		print_leader(event.token, slice_of(event.reason), slice_of(event.data));
-		if (fflush(stdout) == EOF)
-			return CLI_OSERR;
-	}
-	return cli_failed(lb, r);
 }
 
 /* A sweep of very many directories takes long. */
@@ -248,7 +114,7 @@ static int run_audit(struct lb *lb, char **arguments)
 	size_t i;
 
 	lb_set_patience(lb, AUDIT_PATIENCE_MS);
-	status = ask(lb, "AUDIT", NULL, &reply);
+	status = cli_ask(lb, "AUDIT", NULL, &reply);
 	if (status != CLI_OK)
 		return status;
 	if (lb_reply_type(reply) != LB_REPLY_MAP) {
@@ -280,14 +146,14 @@ static int run_restart(struct lb *lb, char **arguments)
 	int status;
 
 	lb_set_patience(lb, RESTART_PATIENCE_MS);
-	status = ask(lb, "RESTART", NULL, &reply);
+	status = cli_ask(lb, "RESTART", NULL, &reply);
 	if (status != CLI_OK)
 		return status;
 	if (cli_json_asked) {
 		cli_json_line(reply);
 		return CLI_OK;
 	}
-	version = field(reply, "version");
+	version = reply_field(reply, "version");
 	printf("lockbrokerd ");
 	cli_text(version.data, version.len);
 	printf(" serves now, as process %lld; nobody was served for %.1f ms\n",
@@ -345,7 +211,7 @@ static int run_log(struct lb *lb, char **arguments)
 
 	if (records && (!*records || records[strspn(records, "0123456789")]))
 		return cli_usage("log takes a number of records, not \"%s\".", records);
-	status = ask(lb, "LOG", records, &reply);
+	status = cli_ask(lb, "LOG", records, &reply);
 	if (status == CLI_OK)
 		(cli_json_asked ? cli_json_line : show_lines)(reply);
 	return status;
@@ -364,22 +230,14 @@ static void show_info(const struct lb_reply *reply)
 	cli_lines(text, len);
 }
 
-static struct slice text_of(const struct lb_reply *reply)
-{
-	struct slice s;
-
-	s.data = lb_reply_text(reply, &s.len);
-	return s;
-}
-
 static void json_info(const struct lb_reply *reply)
 {
-	cli_json_info(text_of(reply));
+	cli_json_info(reply_text(reply));
 }
 
 static void json_lines(const struct lb_reply *reply)
 {
-	cli_json_lines(text_of(reply));
+	cli_json_lines(reply_text(reply));
 }
 
 /*
@@ -393,9 +251,9 @@ static const struct command {
 	void (*show)(const struct lb_reply *reply);
 	void (*json)(const struct lb_reply *reply);
 } commands[] = {
-	{ "leader", 1, 1, run_leader, NULL, NULL, NULL },
-	{ "observe", 1, 1, run_observe, NULL, NULL, NULL },
-	{ "who", 1, 1, run_who, NULL, NULL, NULL },
+	{ "leader", 1, 1, cli_leader, NULL, NULL, NULL },
+	{ "observe", 1, 1, cli_observe, NULL, NULL, NULL },
+	{ "who", 1, 1, cli_who, NULL, NULL, NULL },
 	{ "why", 1, 1, NULL, "WHY", show_why, NULL },
 	{ "hosts", 0, 0, NULL, "HOSTS", cli_table, NULL },
 	{ "limit", 1, 2, run_limit, NULL, NULL, NULL },
@@ -420,7 +278,7 @@ static int run(struct lb *lb, const struct command *command, char **arguments)
 
 	if (command->run)
 		return command->run(lb, arguments);
-	status = ask(lb, command->request, arguments[0], &reply);
+	status = cli_ask(lb, command->request, arguments[0], &reply);
 	if (status == CLI_OK && !cli_json_asked)
 		command->show(reply);
 	else if (status == CLI_OK)

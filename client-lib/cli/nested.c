@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client-lib/cli/reply_text.h"
 #include "protocol/bytes.h"
 #include "protocol/slice.h"
 
@@ -20,12 +21,9 @@ static bool excludes(struct lb *lb, const char *name, int64_t token, bool shared
 	if (lb_command(lb, 2, words, &reply) != LB_OK)
 		return false;
 	for (i = 0; i < lb_reply_count(reply); i++) {
-		struct slice mode;
-
 		holder = lb_reply_item(reply, i);
-		mode.data = lb_reply_text(lb_reply_field(holder, "mode"), &mode.len);
 		if (lb_reply_integer(lb_reply_field(holder, "token")) == token)
-			return !shared || !slice_is(mode, "shared");
+			return !shared || !slice_is(reply_field(holder, "mode"), "shared");
 	}
 	return false;
 }

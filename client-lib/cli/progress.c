@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "client-lib/cli/progress.h"
+#include "client-lib/cli/reply_text.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -27,14 +28,6 @@ void cli_progress_deinit(struct cli_progress *p)
 {
 	lb_close(p->lb);
 	p->lb = NULL;
-}
-
-static struct slice text_of(const struct lb_reply *map, const char *key)
-{
-	struct slice s;
-
-	s.data = lb_reply_text(lb_reply_field(map, key), &s.len);
-	return s;
 }
 
 static int64_t number_of(const struct lb_reply *map, const char *key)
@@ -76,9 +69,9 @@ static size_t add(char *ret, size_t size, size_t len, const char *format, ...)
 
 struct slice cli_progress_program(const struct lb_reply *holder)
 {
-	struct slice name = text_of(holder, "name");
+	struct slice name = reply_field(holder, "name");
 
-	return name.len > 0 ? name : text_of(holder, "command");
+	return name.len > 0 ? name : reply_field(holder, "command");
 }
 
 static struct slice line_of(struct slice info, const char *key)
@@ -109,7 +102,7 @@ const char *cli_progress_line(const char *name, int64_t waited_ms, const struct 
 	const struct lb_reply *first = lb_reply_item(holders, 0);
 
 	if (first) {
-		struct slice host = text_of(first, "host"), program = cli_progress_program(first);
+		struct slice host = reply_field(first, "host"), program = cli_progress_program(first);
 
 		len = add(ret, size, len, ", held by %.*s", host.len ? (int)host.len : 17,
 			  host.len ? host.data : "somebody elsewhere");
@@ -155,11 +148,8 @@ static size_t columns(void)
 static bool is_halted(struct cli_progress *p, char *ret, size_t size)
 {
 	const struct lb_reply *info = p->lb ? ask(p, "INFO", "session") : NULL;
-	struct slice text = { 0 };
 
-	if (info)
-		text.data = lb_reply_text(info, &text.len);
-	return info && cli_progress_halted(text, ret, size);
+	return info && cli_progress_halted(reply_text(info), ret, size);
 }
 
 /* Without a reason of its own, the line says who holds it, and our place. */

@@ -212,3 +212,11 @@ int cli_written(int status)
 	cli_say("Cannot write the output: %s.", strerror(errno));
 	return CLI_OSERR;
 }
+
+int cli_ask(struct lb *lb, const char *command, const char *argument, const struct lb_reply **ret)
+{
+	const char *words[] = { command, argument };
+	enum lb_result r = lb_command(lb, argument ? 2 : 1, words, ret);
+
+	return r == LB_OK ? CLI_OK : cli_failed(lb, r);
+}

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/cold.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/base/keeper.h"
@@ -132,13 +133,12 @@ bool keep_is_asked(const struct keep *k)
 	return k->asked;
 }
 
-bool keep_due(struct keep *k)
+/* Kept apart from keep_due(), which is asked in each turn. */
+static COLD bool give(struct keep *k)
 {
 	struct parcel p = { 0 };
 	int rc;
 
-	if (!k->asked)
-		return false;
 	/* It may have been asked for since. */
 	handover_cancel(k->handover, LEAVING);
 	if (!handover_freeze(k->handover, &p))
@@ -152,6 +152,11 @@ bool keep_due(struct keep *k)
 	log_info(kept, LOG_NO_FIELDS, "everything is kept for the next start of the service");
 	handover_finish(k->handover);
 	return true;
+}
+
+bool keep_due(struct keep *k)
+{
+	return k->asked && give(k);
 }
 
 /* ---- the next process ---- */

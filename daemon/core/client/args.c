@@ -154,7 +154,7 @@ static bool parse_word(struct client *c, const struct row *row, struct slice wor
 	return true;
 }
 
-static __attribute__((noinline)) bool parse_words(struct call *call, size_t from, unsigned int taken)
+bool args_parse_options(struct call *call, size_t from, unsigned int taken)
 {
 	struct options *o = &call->options;
 
@@ -173,10 +173,4 @@ static __attribute__((noinline)) bool parse_words(struct call *call, size_t from
 			return false;
 	}
 	return true;
-}
-
-bool args_parse_options(struct call *call, size_t from, unsigned int taken)
-{
-	call->options = (struct options){ .wait_ns = -1, .token = -1, .count = 1 };
-	return from >= call->argc || parse_words(call, from, taken);
 }

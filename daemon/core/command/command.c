@@ -54,7 +54,8 @@ static bool prepare(struct call *call)
 			take_back(call, table[command].named);
 		call->grant = call->lock ? grant_of(call) : NULL;
 	}
-	return !table[command].from || args_parse_options(call, table[command].from, table[command].options);
+	return !table[command].from || table[command].from >= call->argc ||
+	       args_parse_options(call, table[command].from, table[command].options);
 }
 
 static void refuse(struct client *c, struct slice word)
@@ -71,14 +72,16 @@ void command_handle(struct hosts *h, struct client *c, size_t argc, const struct
 {
 	enum command command = command_find(argv[0]);
 	const struct command_spec *spec;
-	struct call call;
+	struct call call = {
+		.client = c,
+		.command = command,
+		.argc = argc,
+		.argv = argv,
+		.hosts = h,
+		.options = { .wait_ns = -1, .token = -1, .count = 1 },
+	};
 
 	c->last_command = command;
-	call.client = c;
-	call.command = command;
-	call.argc = argc;
-	call.argv = argv;
-	call.hosts = h;
 	if (command == COMMAND_COUNT) {
 		refuse(c, argv[0]);
 		return;

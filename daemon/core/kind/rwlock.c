@@ -69,7 +69,7 @@ void rwlock_serve(struct lock *lock)
 
 	if (batch_waits(lock))
 		return;
-	head = serve(lock);
+	head = TAILQ_EMPTY(&lock->requests) ? NULL : serve(lock);
 	if (!head || !c || c->state != CLAIM_HELD || !batch_has(lock, head))
 		batch_end(lock);
 }

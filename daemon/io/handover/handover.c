@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/cold.h"
 #include "base/conf.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -426,17 +427,20 @@ void handover_reread(struct handover *h)
 	h->reread = true;
 }
 
+static COLD void tell_failed(struct handover *h)
+{
+	const struct event event = { .type = EVENT_RESTART_OVER, .restart.sentence = slice_of(h->sentence) };
+
+	h->failed = false;
+	feed_event(h->parts.feed, &event);
+}
+
 void handover_settle(struct handover *h)
 {
-	struct event event = { .type = EVENT_RESTART_OVER };
-
 	if (h->asked)
 		answer(h);
-	if (!h->failed)
-		return;
-	h->failed = false;
-	event.restart.sentence = slice_of(h->sentence);
-	feed_event(h->parts.feed, &event);
+	if (h->failed)
+		tell_failed(h);
 }
 
 pid_t handover_successor(const struct handover *h)

@@ -106,13 +106,12 @@ static void conn_refuse_long(struct conn *c)
 static void conn_ask(struct conn *c, size_t request_bytes)
 {
 	struct conn_env *env = c->env;
-	struct event event;
+	const struct event event = {
+		.type = EVENT_CLIENT_ASKED,
+		.conn = c->number,
+		.asked = { c->reader.argc, c->reader.argv },
+	};
 
-	/* The other members of the event are not set: only these are read. */
-	event.type = EVENT_CLIENT_ASKED;
-	event.conn = c->number;
-	event.asked.argc = c->reader.argc;
-	event.asked.argv = c->reader.argv;
 	c->waiting = c->asking = true;
 	feed_event(env->feed, &event);
 	c->asking = false;

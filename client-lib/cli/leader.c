@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* `lockbroker leader` and `lockbroker observe`: who leads an election, once or from change to change. */
+#include <stdio.h>
+
+#include "client-lib/cli/commands.h"
+#include "client-lib/cli/json.h"
+#include "client-lib/cli/reply_text.h"
+#include "client-lib/cli/say.h"
+#include "client-lib/cli/table.h"
+
+/* One line, with fields separated by tabs. */
+static void print_leader(int64_t token, struct slice host, struct slice data)
+{
+	if (cli_json_asked) {
+		printf("{\"token\":%lld,\"host\":", (long long)token);
+		cli_json_text(host);
+		printf(",\"data\":");
+		cli_json_text(data);
+		puts("}");
+		return;
+	}
+	printf("%lld\t", (long long)token);
+	cli_text(host.data, host.len);
+	putchar('\t');
+	cli_text(data.data, data.len);
+	putchar('\n');
+}
+
+int cli_leader(struct lb *lb, char **arguments)
+{
+	const struct lb_reply *reply;
+	enum lb_result r = lb_leader(lb, arguments[0], &reply);
+
+	if (r != LB_OK) {
+		cli_say("%s", lb_error(lb));
+		return r == LB_NONE ? CLI_NOBODY : cli_exit_of(r);
+	}
+	print_leader(lb_reply_integer(lb_reply_field(reply, "token")), reply_field(reply, "host"), reply_field(reply, "data"));
+	return CLI_OK;
+}
+
+int cli_observe(struct lb *lb, char **arguments)
+{
+	enum lb_result r = lb_observe(lb, arguments[0]);
+	struct lb_event event;
+
+	while (r == LB_OK && (r = lb_event(lb, -1, &event)) == LB_OK) {
+		if (event.type == LB_EVENT_UNOBSERVED) {
+			cli_say("%s", event.reason);
+			return cli_exit_of(event.result);
+		}
+		if (event.type != LB_EVENT_LEADER)
+			continue;
+		print_leader(event.token, slice_of(event.reason), slice_of(event.data));
+		if (fflush(stdout) == EOF)
+			return CLI_OSERR;
+	}
+	return cli_failed(lb, r);
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* `lockbroker who`: who holds a lock, and who waits for it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "client-lib/cli/commands.h"
+#include "client-lib/cli/json.h"
+#include "client-lib/cli/reply_text.h"
+#include "client-lib/cli/say.h"
+#include "client-lib/cli/table.h"
+
+/* So that the user reads one line for each host. */
+static bool is_first_of_its_host(const struct lb_reply *holders, const struct lb_reply *row)
+{
+	const struct lb_reply *other = lb_reply_item(holders, 0);
+
+	while (other != row && !slice_eq(reply_field(other, "host"), reply_field(row, "host")))
+		other = lb_reply_next(other);
+	return other == row;
+}
+
+/* A host writes about its holders only once somebody elsewhere waits for them. */
+static void say_unknown(const struct lb_reply *holders, const char *name)
+{
+	const struct lb_reply *row = NULL;
+
+	for (size_t i = 0; i < lb_reply_count(holders); i++) {
+		struct slice host;
+
+		row = i ? lb_reply_next(row) : lb_reply_item(holders, 0);
+		if (lb_reply_integer(lb_reply_field(row, "held_ms")) >= 0 || !is_first_of_its_host(holders, row))
+			continue;
+		host = reply_field(row, "host");
+		if (host.len == 0) {
+			puts("Which process it is, and since when, is known to the other software only that holds it.");
+			continue;
+		}
+		fputs("Which process it is, and since when, is known to host ", stdout);
+		cli_text(host.data, host.len);
+		fputs(" only, until somebody elsewhere waits: run there: lockbroker who ", stdout);
+		cli_text(name, strlen(name));
+		putchar('\n');
+	}
+}
+
+int cli_who(struct lb *lb, char **arguments)
+{
+	const struct lb_reply *reply;
+	int status = cli_ask(lb, "HOLDERS", arguments[0], &reply);
+
+	if (status != CLI_OK)
+		return status;
+	if (cli_json_asked) {
+		printf("{\"holders\":");
+		cli_json(reply);
+		status = cli_ask(lb, "QUEUE", arguments[0], &reply);
+		printf(",\"waiting\":");
+		cli_json(status == CLI_OK ? reply : NULL);
+		puts("}");
+		return status;
+	}
+	printf(lb_reply_count(reply) > 0 ? "holders:\n" : "holders: none\n");
+	cli_table(reply);
+	say_unknown(reply, arguments[0]);
+	status = cli_ask(lb, "QUEUE", arguments[0], &reply);
+	if (status != CLI_OK)
+		return status;
+	printf(lb_reply_count(reply) > 0 ? "\nwaiting:\n" : "\nwaiting: none\n");
+	cli_table(reply);
+	return CLI_OK;
+}
