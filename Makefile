@@ -109,7 +109,7 @@ IO = $(foreach floor,$(IO_FLOORS),$(IO_$(floor)))
 KEEPER = keeper/supervisor.c keeper/exchange.c keeper/descriptors.c keeper/reexec.c keeper/watchdogs.c keeper/crashes.c keeper/limit.c keeper/rights.c
 MAIN = main.c adopt.c start.c revive.c parts.c orders.c daemon.c command_line.c broker_conf.c settings.c
 CLIENT = handle.c connect.c request.c lock.c multi.c event.c semaphore.c election.c wire.c held.c delegated.c delegations.c reply.c
-CLI = main.c order.c acquire.c progress.c lock.c hold.c job.c json.c proof.c nested.c drain.c access.c operators.c say.c help.c call.c ls.c sheet.c table.c tree.c \
+CLI = main.c who.c leader.c order.c acquire.c progress.c lock.c hold.c job.c json.c proof.c nested.c drain.c access.c operators.c say.c help.c call.c ls.c sheet.c table.c tree.c \
 	health.c http.c
 HTTP = main.c question.c visitors.c
 
