@@ -153,7 +153,7 @@ UNIT_LIBRARY_FIXTURE = fake_daemon.c
 # Threads that stand for processes with memory in common: what they do is for ThreadSanitizer to see as well.
 UNIT_THREADS = test_delegation.c test_library_delegation.c test_library_threads.c
 FUZZ = fuzz_conf.c fuzz_rule.c fuzz_resp.c fuzz_snapshot.c fuzz_salvage.c fuzz_script.c
-SIM = delegations.c delegations_seen.c snapshots.c kills.c sim.c world.c host.c load.c saved.c caller.c asks.c answers.c told.c checks.c clutter.c census.c entitled.c elections.c \
+SIM = delegations.c delegations_seen.c snapshots.c kills.c ghosts.c sim.c world.c host.c load.c saved.c caller.c asks.c answers.c told.c checks.c clutter.c census.c entitled.c elections.c \
 	readers.c known.c deadlocks.c several.c tries.c permits.c permits_foreign.c forced.c faults.c foreign.c reloads.c ballast.c \
 	shares.c anything.c anything_asks.c anything_checks.c anything_rules.c anything_values.c anything_processes.c anything_letters.c anything_places.c anything_meddler.c anything_pages.c sched.c trace.c fakezk_ensemble.c fakezk_handle.c \
 	fakezk_server.c fakezk_tree.c

@@ -331,3 +331,8 @@ void host_free(struct host *h)
 	zhandle_free(h->zk);
 	effects_free(&h->effects);
 }
+
+uint32_t host_conns(const struct host *h)
+{
+	return (uint32_t)(h->w->any ? any_of(h)->peer_count : h->client_count);
+}

@@ -105,69 +105,12 @@ static bool is_marked(const struct host *h, uint32_t conn)
 	return c->state != CLIENT_ON || c->asking || c->queued || c->half_closed || c->going;
 }
 
-static uint32_t conns_of(const struct host *h)
-{
-	return (uint32_t)(h->w->any ? any_of(h)->peer_count : h->client_count);
-}
-
 /* A connection that has not held anything for long is not kept yet. */
 static void choose(struct host *h, const struct ledger_view *v)
 {
-	salvage_may_continue(v, h->kept, conns_of(h));
-	for (uint32_t i = 0; i < conns_of(h); i++)
+	salvage_may_continue(v, h->kept, host_conns(h));
+	for (uint32_t i = 0; i < host_conns(h); i++)
 		h->kept[i] = !h->ghosts[i].on && !is_marked(h, i) && h->kept[i] && percent(h, 80);
-}
-
-/* It asked for the end of its grant, or for less: that may have been done. */
-static bool lets_go(const struct caller *c, int lock)
-{
-	const struct ask *a = &c->current;
-
-	if (a->command == COMMAND_QUIT)
-		return true;
-	if (!c->asking || a->permits)
-		return false;
-	return a->command == COMMAND_RESET ||
-	       (a->command == COMMAND_MUNLOCK && (a->several & 1U << lock)) ||
-	       ((a->command == COMMAND_UNLOCK || a->command == COMMAND_RENEW) && a->lock == lock);
-}
-
-/* The process lives on for a while, and relies on what it holds. Where there is no proof, it sees that it was cut off. */
-static void believe(struct host *h, const struct caller *c, int64_t until)
-{
-	struct world *w = h->w;
-
-	for (int lock = 0; lock < w->lock_count; lock++) {
-		const struct holding *g = &c->holding[lock];
-		bool less = c->asking && c->current.command == COMMAND_DOWNGRADE && c->current.lock == lock;
-
-		if (check_grant_valid(c, lock) && !lets_go(c, lock))
-			w->belief[w->belief_count++ % BELIEFS_MAX] = (struct belief){
-				.host = h,
-				.lock = lock,
-				.token = g->token,
-				.until = until < g->lease_until ? until : g->lease_until,
-				.kept_out = true,
-				.shared = g->shared || less,
-			};
-	}
-}
-
-static void leave_ghost(struct host *h, uint32_t conn)
-{
-	struct world *w = h->w;
-	int64_t dies = w->sched.now, until = INT64_MAX;
-
-	if (h->ghosts[conn].on)
-		return;
-	if (percent(h, 60))
-		dies += between(h, MS, w->timeout);
-	if (!h->conf.standalone)
-		until = h->frozen_until - h->offset;
-	until = until < dies ? until : dies;
-	if (!w->any)
-		believe(h, &h->clients[conn], until);
-	h->ghosts[conn].until = until + between(h, 0, 300 * MS);
 }
 
 static void cut(struct host *h, uint32_t conn)
@@ -176,62 +119,6 @@ static void cut(struct host *h, uint32_t conn)
 		any_cut_one(h, conn);
 	else
 		caller_cut(&h->clients[conn]);
-}
-
-/* ---- ghosts ---- */
-
-static void ghost_due(void *host, uint64_t conn)
-{
-	struct host *h = host;
-	struct ghost *g = &h->ghosts[conn];
-	int64_t now = h->w->sched.now, again = g->until > now ? g->until : h->stopped_until;
-
-	if (!g->on)
-		return;
-	if (again > now || !h->broker || h->dying) {
-		sched_at(&h->w->sched, again > now ? again : now + MS, ghost_due, h, conn);
-		return;
-	}
-	TRACE(h->w, -1, "host %d: the process of connection %d has ended", h->index, (int)conn);
-	host_handle(h, &(struct event){ .type = EVENT_CLIENT_GONE, .conn = (uint32_t)conn });
-	g->on = false;
-	h->holds[conn] = false;
-}
-
-bool ghost_takes(struct host *h, const struct effect *e)
-{
-	if (e->conn > CLIENTS_MAX || !h->ghosts[e->conn].on)
-		return false;
-	if (e->type == EFFECT_CLOSE) {
-		h->ghosts[e->conn].until = h->w->sched.now;
-		sched_at(&h->w->sched, h->w->sched.now, ghost_due, h, e->conn);
-	}
-	return true;
-}
-
-void ghosts_forget(struct host *h, int lock)
-{
-	for (size_t i = 0; i < BELIEFS_MAX; i++) {
-		struct belief *b = &h->w->belief[i];
-
-		if (b->kept_out && b->host == h && (lock < 0 || b->lock == lock))
-			b->until = 0;
-	}
-}
-
-static void find_ghosts(struct host *h)
-{
-	for (uint32_t i = 0; i < conns_of(h); i++) {
-		bool was = h->ghosts[i].on;
-
-		if (h->kept[i] && !broker_has_client(h->broker, i))
-			world_fail(h->w, -1, "host %d: the kept connection %u is nobody's", h->index, i);
-		h->ghosts[i].on = !h->kept[i] && broker_has_client(h->broker, i);
-		if (h->ghosts[i].on && h->ghosts[i].until + h->w->timeout > h->w->last_fault)
-			h->w->last_fault = h->ghosts[i].until + h->w->timeout;
-		if (h->ghosts[i].on && !was)
-			sched_at(&h->w->sched, h->w->sched.now, ghost_due, h, i);
-	}
 }
 
 /* What a process believes to have told was told, also by the one before it. */
@@ -312,7 +199,7 @@ static void check_all_kept(struct host *h)
 	for (int lock = 0; lock < h->w->lock_count; lock++)
 		if (h->w->forces[lock])
 			ghosts_forget(h, lock);
-	for (uint32_t i = 0; i < conns_of(h); i++) {
+	for (uint32_t i = 0; i < host_conns(h); i++) {
 		if (h->ghosts[i].on)
 			h->holds[i] = h->broker->locks.conns[i]->is_holder && !h->conf.standalone;
 		else if (h->kept[i] && !h->w->any)
@@ -331,7 +218,7 @@ static struct broker *salvaged(struct host *h, int64_t session)
 		.timeout_ns = h->w->timeout,
 		.safe_until_ns = h->frozen_until ? h->frozen_until : INT64_MIN,
 		.back = h->kept,
-		.back_count = conns_of(h),
+		.back_count = host_conns(h),
 		.seed = rng_next(&h->w->kills.rng),
 		.now_ns = host_now(h),
 	};
@@ -379,7 +266,7 @@ static void revive(void *host, uint64_t life)
 	TRACE(h->w, -1, "host %d: another process goes on, session %" PRIx64, h->index, (uint64_t)session);
 	h->broker = salvaged(h, session);
 	h->crashed = false;
-	find_ghosts(h);
+	ghosts_find(h);
 	delegations_resume(h);
 	check_all_kept(h);
 	if (h->w->any)
@@ -391,7 +278,7 @@ static void revive(void *host, uint64_t life)
 	h->w->stats->kills++;
 	any_rules_restored(h);
 	host_handle(h, &(struct event){ .type = EVENT_TIME });
-	for (uint32_t i = 0; !h->w->any && i < conns_of(h); i++)
+	for (uint32_t i = 0; !h->w->any && i < host_conns(h); i++)
 		if (!h->kept[i])
 			caller_begin(&h->clients[i]);
 }
@@ -488,10 +375,10 @@ static void crash(struct host *h)
 	choose(h, v);
 	ledger_view_free(v);
 	h->frozen_until = h->conf.standalone ? INT64_MAX : h->saved_until;
-	for (uint32_t i = 0; i < conns_of(h); i++) {
+	for (uint32_t i = 0; i < host_conns(h); i++) {
 		if (h->kept[i])
 			continue;
-		leave_ghost(h, i);
+		ghost_leave(h, i);
 		cut(h, i);
 	}
 	TRACE(w, -1, "host %d: the process is killed", h->index);

@@ -471,6 +471,8 @@ void host_free(struct host *h);
 /* Another process of it has a broker: what its adapter knows begins again. */
 void host_goes_on(struct host *h);
 int64_t host_now(const struct host *h);
+/* Its connections have the numbers below this. */
+uint32_t host_conns(const struct host *h);
 /* For how long its grants are proven; 0: they are not. */
 int64_t host_proven_ns(const struct host *h);
 
@@ -722,10 +724,16 @@ void kills_before(struct host *h);
 size_t kills_carried(struct host *h);
 void kills_check_told(struct host *h);
 void kills_check_grant(struct world *w, const struct host *h, int lock, int64_t token);
+
+/* ghosts.c: connections that a kill has cut */
+/* This one is cut: until when its process may rely on what it holds. */
+void ghost_leave(struct host *h, uint32_t conn);
 /* The effect is for a ghost, and goes nowhere. */
+bool ghost_takes(struct host *h, const struct effect *e);
+/* Another broker goes on: those that it knows and that are not kept are ghosts. */
+void ghosts_find(struct host *h);
 /* What a process without a connection held of that lock, or of all (-1), is not its own any longer. */
 void ghosts_forget(struct host *h, int lock);
-bool ghost_takes(struct host *h, const struct effect *e);
 
 void faults_start(struct world *w);
 void faults_stop(struct world *w);
