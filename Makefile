@@ -76,7 +76,7 @@ CORE_session = session/operation.c session/presence.c session/former.c session/s
 CORE_znode = znode/contender.c znode/flavour.c znode/record.c znode/holder.c
 CORE_port = port/effect.c port/access.c port/work.c port/pools.c port/account_text.c
 # A snapshot is written and read by each floor.
-CORE_top += snapshot.c
+CORE_top += snapshot.c marks.c
 CORE_hosts += hosts/letter_snapshot.c
 CORE_client += client/client_snapshot.c
 CORE_kind += kind/kind_snapshot.c

@@ -3,7 +3,6 @@
 
 #include <assert.h>
 
-#include "base/mem.h"
 #include "core/check.h"
 #include "core/claim/charge.h"
 #include "core/claim/directories.h"
@@ -18,6 +17,7 @@
 #include "core/kind/payer.h"
 #include "core/lock/bearer.h"
 #include "core/lock/lock_snapshot.h"
+#include "core/marks.h"
 #include "core/port/entry.h"
 #include "core/port/seal.h"
 #include "core/session/ensemble_snapshot.h"
@@ -79,25 +79,6 @@ static const struct field last_fields[] = {
 };
 
 /* ---- writing ---- */
-
-/* The order of the lists of the clients, which hold what the lists of the locks hold. */
-static void mark_all(const struct broker *b)
-{
-	uint32_t grants = 0, requests = 0, observers = 0;
-	struct observer *o;
-	struct request *r;
-	struct client *c;
-	struct grant *g;
-
-	TAILQ_FOREACH(c, &b->locks.clients, link) {
-		TAILQ_FOREACH(g, &c->grants, client_link)
-			g->mark = ++grants;
-		TAILQ_FOREACH(r, &c->requests, client_link)
-			r->mark = ++requests;
-		TAILQ_FOREACH(o, &c->observers, client_link)
-			o->mark = ++observers;
-	}
-}
 
 /* What decides where locks live. */
 static void write_prefixes(const struct broker_conf *conf, struct bytes *out)
@@ -210,7 +191,7 @@ void broker_snapshot(const struct broker *b, struct bytes *ret)
 	size_t begin = seal_begin(ret);
 
 	assert(TAILQ_EMPTY(&b->locks.closing) && TAILQ_EMPTY(&b->locks.outcomes) && TAILQ_EMPTY(&b->locks.mlocks));
-	mark_all(b);
+	marks_set(&b->locks);
 	write_all(b, ret);
 	seal_end(ret, begin);
 }
@@ -224,88 +205,20 @@ size_t snapshot_memory(const struct broker *b)
 	       b->directories.claim_count * (sizeof(struct claim) + BESIDE) + b->env.accounts.pools[POOL_MEMORY].used;
 }
 
-/* ---- reading: the lists of the clients ---- */
-
-struct marked {
-	uint32_t mark;
-	void *what;
-};
-
-struct marked_list {
-	struct marked *list;
-	size_t count, cap;
-	void **sorted; /* by mark, of which the first is 1 */
-};
+/* ---- reading: an entry ---- */
 
 struct restoring {
 	struct broker *b;
 	struct lock *lock; /* that the next entries are about */
 	struct directory *directory;
-	struct marked_list grants, requests, observers;
-	bool sorted; /* they are all read */
-	bool whole;  /* and so is the last entry */
+	struct marks marks;
+	bool whole; /* the last entry is read */
 };
 
-static void *note(struct marked_list *all, uint32_t mark, void *what)
+static bool sort(struct restoring *r, const struct entry *e)
 {
-	if (all->count == all->cap) {
-		all->cap = all->cap ? all->cap * 2 : 64;
-		all->list = mem_resize(all->list, all->cap * sizeof(*all->list));
-	}
-	all->list[all->count++] = (struct marked){ mark, what };
-	return what;
+	return marks_sort(&r->marks) || entry_refuse(e, "the marks are wrong before the first");
 }
-
-static void forget(struct marked_list *all)
-{
-	mem_free(all->list);
-	mem_free(all->sorted);
-}
-
-/* False: they are not marked from 1 on, each once. */
-static bool sort(struct marked_list *all)
-{
-	all->sorted = mem_new_array(all->count + 1, sizeof(void *));
-	for (size_t i = 0; i < all->count; i++) {
-		const struct marked *m = &all->list[i];
-
-		if (m->mark < 1 || m->mark > all->count || all->sorted[m->mark - 1])
-			return false;
-		all->sorted[m->mark - 1] = m->what;
-	}
-	return true;
-}
-
-/* What was read in the order of the locks gets the order that it had in the clients. */
-static bool sort_all(struct restoring *r, const struct entry *e)
-{
-	if (r->sorted)
-		return true;
-	r->sorted = true;
-	if (!sort(&r->grants) || !sort(&r->requests) || !sort(&r->observers))
-		return entry_refuse(e, "the marks are wrong before the first");
-	for (size_t i = 0; i < r->grants.count; i++) {
-		struct grant *g = r->grants.sorted[i];
-
-		TAILQ_REMOVE(&g->client->grants, g, client_link);
-		TAILQ_INSERT_TAIL(&g->client->grants, g, client_link);
-	}
-	for (size_t i = 0; i < r->requests.count; i++) {
-		struct request *q = r->requests.sorted[i];
-
-		TAILQ_REMOVE(&q->client->requests, q, client_link);
-		TAILQ_INSERT_TAIL(&q->client->requests, q, client_link);
-	}
-	for (size_t i = 0; i < r->observers.count; i++) {
-		struct observer *o = r->observers.sorted[i];
-
-		TAILQ_REMOVE(&o->client->observers, o, client_link);
-		TAILQ_INSERT_TAIL(&o->client->observers, o, client_link);
-	}
-	return true;
-}
-
-/* ---- reading: an entry ---- */
 
 static bool read_stats(struct restoring *r, const struct entry *e)
 {
@@ -379,42 +292,42 @@ static bool read_request(struct restoring *r, const struct entry *e)
 {
 	struct request *q = request_restore(r->lock, e);
 
-	return q && note(&r->requests, q->mark, q);
+	return q && marks_note(&r->marks.requests, q->mark, q);
 }
 
 static bool read_grant(struct restoring *r, const struct entry *e)
 {
 	struct grant *g = grant_restore(r->lock, e);
 
-	return g && note(&r->grants, g->mark, g);
+	return g && marks_note(&r->marks.grants, g->mark, g);
 }
 
 static bool read_observer(struct restoring *r, const struct entry *e)
 {
 	struct observer *o = observer_restore(r->lock, e);
 
-	return o && note(&r->observers, o->mark, o);
+	return o && marks_note(&r->marks.observers, o->mark, o);
 }
 
 static bool read_notification(struct restoring *r, const struct entry *e)
 {
 	struct client_marks marks;
 
-	if (!sort_all(r, e))
+	if (!sort(r, e))
 		return false;
-	marks = (struct client_marks){ (struct grant *const *)r->grants.sorted, r->grants.count,
-				       (struct observer *const *)r->observers.sorted, r->observers.count };
+	marks = (struct client_marks){ (struct grant *const *)r->marks.grants.sorted, r->marks.grants.count,
+				       (struct observer *const *)r->marks.observers.sorted, r->marks.observers.count };
 	return notification_restore(&r->b->locks, &marks, e);
 }
 
 static bool read_mlock(struct restoring *r, const struct entry *e)
 {
-	return sort_all(r, e) && mlock_restore(&r->b->locks, e);
+	return sort(r, e) && mlock_restore(&r->b->locks, e);
 }
 
 static bool read_bid(struct restoring *r, const struct entry *e)
 {
-	return sort_all(r, e) && bid_restore(&r->b->locks, e);
+	return sort(r, e) && bid_restore(&r->b->locks, e);
 }
 
 static bool read_inquiry(struct restoring *r, const struct entry *e)
@@ -440,10 +353,10 @@ static bool read_letter(struct restoring *r, const struct entry *e)
 static bool read_last(struct restoring *r, const struct entry *e)
 {
 	r->whole = true;
-	if (!sort_all(r, e))
+	if (!sort(r, e))
 		return false;
-	for (size_t i = 0; i < r->observers.count; i++)
-		observe_resume(r->observers.sorted[i]);
+	for (size_t i = 0; i < r->marks.observers.count; i++)
+		observe_resume(r->marks.observers.sorted[i]);
 	return entry_get_fields(e, FIELDS(last_fields), r->b);
 }
 
@@ -473,11 +386,11 @@ static bool read_entry(struct restoring *r, const struct entry *e)
 	for (size_t i = 0; i < sizeof(readers) / sizeof(readers[0]); i++) {
 		if (!slice_eq(e->word, slice_of(readers[i].word)))
 			continue;
-		if (readers[i].of_lock && (!r->lock || r->sorted))
+		if (readers[i].of_lock && (!r->lock || r->marks.sorted))
 			return entry_refuse(e, "there is no lock");
 		return readers[i].read(r, e);
 	}
-	return !r->lock || r->sorted || kind_restore(r->lock, e);
+	return !r->lock || r->marks.sorted || kind_restore(r->lock, e);
 }
 
 /* ---- reading: the whole ---- */
@@ -602,9 +515,7 @@ struct broker *broker_restore(const struct broker_conf *conf, struct slice text,
 	entry_reader_init(&reader, body, why);
 	good = read_all(&r, &reader, conf, now_ns);
 	entry_reader_deinit(&reader);
-	forget(&r.grants);
-	forget(&r.requests);
-	forget(&r.observers);
+	marks_forget(&r.marks);
 	if (good)
 		return r.b;
 	if (!why->len)

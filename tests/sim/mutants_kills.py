@@ -5,6 +5,17 @@
 LATE = "\tclient_ledger_all_told(&b->locks); /* what was given before is carried out */\n"
 
 KILLS = [
+    ("a loss is not written down", [
+        ("\tif (loss != LOSS_LEASE)\n\t\tuncount(g);\n\tgrant_ledger_change(g);\n", "\tif (loss != LOSS_LEASE)\n\t\tuncount(g);\n")],
+     100, "kills"),
+    ("hand-offs are not written down", [
+        ("\tlock_ledger_token(lock, token, mode);\n", "")], 100, "kills"),
+    ("a directory is not written down before a znode is made in it", [
+        ("claim.c", "\tdirectory_ledger_note(d);\n\tall->turns.breath = true;\n", "\tall->turns.breath = true;\n")], 100, "kills"),
+    ("a claim is written down as long as its znode exists", [
+        ("\tclaim_ledger_remove(c);\n\tc->state = CLAIM_LEAVING;\n", "\tc->state = CLAIM_LEAVING;\n")], 100, "kills"),
+    ("what a client waits for is not written down as unknown", [
+        ("\t\tset_flags(c, flags | (c->record->flags & LEDGER_TOLD));\n", "\t\tset_flags(c, c->record->flags);\n")], 100, "kills"),
     # ---- what is written, and when ----
     ("a grant is in the ledger only after its answer", [
         ("\tgrant_ledger_begin(g);\n", "\tif (!g->lock->locks->env->ledger || !g->lock->locks->env->ledger->arg)\n\t\tgrant_ledger_begin(g);\n"),

@@ -4,20 +4,22 @@
 The old text stands once in the core and in the fake ZooKeeper, wherever that is; where it would stand in two files,
 the name of its file goes before it.
 
-The bound of seeds is what it may take the simulator to notice, with room to spare. What the leader is known to have
-seen (session.h) makes the other rules about time a second line of defence, and so does the list in a long wait for
-lost wake-ups: those mutants break both.
+The bound of seeds is what it may take the simulator to notice, with room to spare. The list in a long wait is a second
+line of defence against lost wake-ups: those mutants break both.
 """
 
 from mutants_accounts import ACCOUNTS
 from mutants_census import CENSUS
 from mutants_delegations import DELEGATIONS
 from mutants_kills import KILLS
-from mutants_rules import RULES
 from mutants_places import PLACES
 from mutants_processes import PROCESSES
+from mutants_proofs import PROOFS
+from mutants_readers import READERS
+from mutants_rules import RULES
 from mutants_scripts import SCRIPTS
 from mutants_second import SECOND
+from mutants_snapshots import SNAPSHOTS
 
 MUTANTS = [
     ("a server is silent when the oldest operation is old, whatever it answers", [
@@ -73,7 +75,7 @@ MUTANTS = [
     ("whom a new leader concerns is not looked for later", [
         ("\tif (o->left)\n\t\tlook_later(o);\n\treturn done;", "\to->left = 0;\n\treturn done;")], 300),
     ("who is still to be told of a leader is forgotten at a hand-over", [
-        ("\t\tobserve_resume(r->observers.sorted[i]);", "\t\t;")], 1000, "snapshots, anything standalone"),
+        ("\t\tobserve_resume(r->marks.observers.sorted[i]);", "\t\t;")], 1000, "snapshots, anything standalone"),
     ("a watch event is an answer", [
         ("broker.c", "\tcase EVENT_ZK_WATCH:\n", "\tcase EVENT_ZK_WATCH:\n\t\tb->ensemble.operations.answered_ns = b->env.now_ns;\n")], 1000),
     ("watches are counted before they are set", [
@@ -92,50 +94,6 @@ MUTANTS = [
         ("\t\t\tclaim_pred_gone(c);\n\t\telse", "\t\t\tc->state = CLAIM_HELD;\n\t\telse")], 300),
     ("one uuid for all claims of a session", [
         ("c->nonce = ++all->last_nonce;", "c->nonce = all->last_nonce;")], 3000),
-    ("deadline from the last read, whatever the leader saw", [
-        ("if (op->flight.write && proves(event->zk_answered.code))", "if (proves(event->zk_answered.code))"),
-        (
-         "min64(w->sent_ns + timeout_ns / 3 * 2, w->seen_ns + timeout_ns / 50 * 49)",
-         "w->sent_ns + timeout_ns / 3 * 2")], 2000),
-    ("10/12 of T, whatever the leader saw", [
-        (
-         "min64(w->sent_ns + timeout_ns / 3 * 2, w->seen_ns + timeout_ns / 50 * 49)",
-         "w->sent_ns + timeout_ns / 12 * 10")], 3000),
-    ("2/3 of T, whatever the leader saw", [
-        (
-         "min64(w->sent_ns + timeout_ns / 3 * 2, w->seen_ns + timeout_ns / 50 * 49)",
-         "w->sent_ns + timeout_ns / 3 * 2")], 5000),
-    ("the leader has seen what was answered just now", [
-        ("w->seen_ns + timeout_ns / 50 * 49)", "p->answers_ns[0] + timeout_ns)")], 5000),
-    ("a handshake is as young as its answer", [
-        ("proof_connected(&s->proof, event->zk_connected.asked_ns, s->timeout_ns);",
-         "proof_connected(&s->proof, zk->env->now_ns, s->timeout_ns);")], 5000),
-    ("no rule for a standstill, and 10/12 of T", [
-        ("if (zk->env->now_ns - before_ns > s->timeout_ns / STALL_PART) {", "if (false) {"),
-        (
-         "min64(w->sent_ns + timeout_ns / 3 * 2, w->seen_ns + timeout_ns / 50 * 49)",
-         "w->sent_ns + timeout_ns / 12 * 10")], 2000),
-    ("a late answer proves, whatever the leader saw", [
-        ("if (now_ns - w->sent_ns > timeout_ns / PROOF_ANSWER_PART)", "if (false)"),
-        (
-         "min64(w->sent_ns + timeout_ns / 3 * 2, w->seen_ns + timeout_ns / 50 * 49)",
-         "now_ns + timeout_ns / 3 * 2")], 2000),
-    ("no heartbeat while idle, whatever the leader saw", [
-        (
-         "\t\tdue = min64(due, beat_due(s));\n",
-         "\t\tif (zk->env->accounts.pools[POOL_PATHS].used)\n\t\t\tdue = min64(due, beat_due(s));\n"),
-        (
-         "if (zk->env->now_ns >= beat_due(s) ||",
-         "if ((zk->env->accounts.pools[POOL_PATHS].used && zk->env->now_ns >= beat_due(s)) ||"),
-        ("\t\tdue = min64(due, s->announced_ns + T / ANNOUNCE_PART);\n", ""),
-        ("\t    zk->env->now_ns - s->announced_ns >= s->timeout_ns / ANNOUNCE_PART ||\n", ""),
-        (
-         "min64(w->sent_ns + timeout_ns / 3 * 2, w->seen_ns + timeout_ns / 50 * 49)",
-         "w->sent_ns + timeout_ns / 3 * 2")], 2000),
-    ("the heartbeat is a read", [
-        (
-         "operation_send(zk, zk->session.announced ? EFFECT_ZK_SET : EFFECT_ZK_CREATE, &r);",
-         "operation_send(zk, zk->session.announced ? EFFECT_ZK_GET : EFFECT_ZK_CREATE, &r);\n\tzk->session.write_ns = zk->env->now_ns;")], 300),
     ("CHANGED of the predecessor is not re-armed", [
         ("\t\telse\n\t\t\tc->pred_watch = false;", "\t\telse\n\t\t\tc->pred_watch = true;")], 1000),
     ("CHANGED of the own znode is not re-armed", [
@@ -291,98 +249,6 @@ MUTANTS = [
         ("enum { DUPLICATE_WRITES = 3 };", "enum { DUPLICATE_WRITES = 2 };")], 40000, "late"),
     ("a holder is not in the table", [
         ("\tgrants_changed(client);\n\tlocks->env->stats", "\tlocks->env->stats")], 100),
-    ("a reader passes a waiting writer of its host", [
-        ("TAILQ_INSERT_TAIL(&r->lock->requests, r, link);",
-         "if (r->mode == MODE_SHARED)\n\t\tTAILQ_INSERT_HEAD(&r->lock->requests, r, link);\n\telse\n"
-         "\t\tTAILQ_INSERT_TAIL(&r->lock->requests, r, link);")], 100),
-    ("a reader after readers is no hand-off", [
-        ("if (together || !locks->ensemble->session.connected || nobody_waits(lock))",
-         "if (together || !locks->ensemble->session.connected || nobody_waits(lock) ||\n\t    !mode_conflicts(c->granted_mode, mode))"),
-        ("\tif (!c->granted)\n\t\treturn true;\n",
-         "\tif (!c->granted || !mode_conflicts(c->granted_mode, mode))\n\t\treturn true;\n")], 1000),
-    ("a reader is granted beside a writer", [
-        ("return g && mode_conflicts(g->mode, mode);",
-         "return g && mode_conflicts(g->mode, mode) && mode == MODE_EXCLUSIVE;")], 100),
-    ("a writer is granted beside readers", [
-        ("return g && mode_conflicts(g->mode, mode);", "return g && g->mode == MODE_EXCLUSIVE;"),
-        ("mode_covers(c->mode, r->mode) && session_grants(lock->locks->ensemble) &&", "session_grants(lock->locks->ensemble) &&")], 100),
-    ("a writer is granted on a shared claim", [
-        ("mode_covers(c->mode, r->mode) && session_grants(lock->locks->ensemble) &&", "session_grants(lock->locks->ensemble) &&")], 100),
-    ("each reader has an n of its own", [
-        ("\tif (mode_conflicts(c->granted_mode, mode))\n\t\tc->handoffs++;", "\tc->handoffs++;")], 300),
-    ("who reads after a writer shares its token", [
-        ("\tif (mode_conflicts(c->granted_mode, mode))\n\t\tc->handoffs++;",
-         "\tif (mode == MODE_EXCLUSIVE)\n\t\tc->handoffs++;")], 100),
-    ("who joins a downgraded grant shares its token", [
-        ("\tg->mode = MODE_SHARED;\n",
-         "\tg->mode = MODE_SHARED;\n\tg->lock->directory.claim->granted_mode = MODE_SHARED;\n")], 300),
-    ("a downgrade changes the token", [
-        ("\tg->mode = MODE_SHARED;\n", "\tg->mode = MODE_SHARED;\n\tg->token++;\n")], 100),
-    ("a downgraded grant stays exclusive", [
-        ("\tg->mode = MODE_SHARED;\n", "")], 300),
-    ("nobody hears of a downgrade", [
-        ("\tgrant_downgrade(g);\n\tdirectory_touch(&g->lock->directory);\n", "\tgrant_downgrade(g);\n")], 1000),
-    ("an upgrade waits", [
-        ("else if (g && !permits && !mode_covers(g->mode, terms->mode))", "else if (false)"),
-        ("else if (call->grant && kind == KIND_LOCK)",
-         "else if (call->grant && kind == KIND_LOCK && mode_covers(call->grant->mode, terms.mode))")], 100),
-    ("an upgrade is a re-entry", [
-        ("else if (g && !permits && !mode_covers(g->mode, terms->mode))", "else if (false)")], 100),
-    ("readers at the front count one by one", [
-        ("\tif (batch_has(lock, r))\n\t\treturn true;\n", ""),
-        ("if (together || !locks->ensemble->session", "if (!locks->ensemble->session")], 300),
-    ("the rest of a batch is left for ever", [
-        ("\t\t\tbatch_leave(lock, r);\n\t\t\tbreak;\n", "\t\t\tbreak;\n")], 300),
-    ("who comes while a batch is granted is of it", [
-        (" && r->asked_ns <= lock->batch.until_ns;", ";")], 3000, "readers"),
-    ("the rest of a batch waits for its turn though nobody holds the lock", [
-        ("return lock->batch.work.worker && lock->grant_count;", "return lock->batch.work.worker;")], 300, "readers"),
-    ("a batch has the turns of a user who has left", [
-        ("\tif (lock->batch.work.worker == &r->client->user->worker)\n", "\tif (false)\n")], 3000, "readers"),
-    ("a batch goes on when its claim is lost", [
-        ("\tif (!head || !c || c->state != CLAIM_HELD || !batch_has(lock, head))\n\t\tbatch_end(lock);\n", "")], 10000, "readers"),
-    ("who else reads elsewhere counts as somebody who waits", [
-        ("\t\t\tif (mode_conflicts(mode, other))\n\t\t\t\tnote_other(", "\t\t\tif (true)\n\t\t\t\tnote_other(")], 40000, "readers"),
-    ("a reader waits for readers of other hosts", [
-        ("\t\tif (!mode_conflicts(c->mode, other.mode))\n\t\t\tcontinue;\n", "")], 300),
-    ("a reader does not wait for writers of other hosts", [
-        ("if (!mode_conflicts(c->mode, other.mode))",
-         "if (c->mode == MODE_SHARED || !mode_conflicts(c->mode, other.mode))")], 300),
-    ("a reader held back never looks again whether somebody waits", [
-        ("\tif (readers_hold_back(lock))\n\t\tdirectory_arm(&lock->directory);\n", "")], 3000, "ensemble"),
-    ("a reader joins although something has changed since nobody waited", [
-        ("? lock->directory.watch == WATCH_UNCONTENDED",
-         "? lock->directory.watch == WATCH_UNCONTENDED || lock->directory.watch == WATCH_FIRED")], 300),
-    ("a reader joins while it is not known whether somebody waits", [
-        ("? lock->directory.watch == WATCH_UNCONTENDED", "? lock->directory.watch != WATCH_CONTENDED")], 300),
-    ("a reader joins past who is known to wait", [
-        ("? lock->directory.watch == WATCH_UNCONTENDED",
-         "? lock->directory.watch == WATCH_UNCONTENDED || lock->directory.watch == WATCH_CONTENDED")], 1000),
-    ("a reader joins whoever waits behind an exclusive claim", [
-        ("\treturn locks->ensemble->session.connected ?",
-         "\tif (lock->directory.claim->mode == MODE_EXCLUSIVE)\n\t\treturn true;\n\treturn locks->ensemble->session.connected ?")], 1000),
-    ("what is known when a list comes is not for those who wait", [
-        ("listing.c", "#include \"core/claim/look.h\"\n", "#include \"core/claim/look.h\"\n#include \"core/lock/lock.h\"\n"),
-        ("d->watch = somebody ? WATCH_CONTENDED", "d->watch = somebody || d->lock->request_count ? WATCH_CONTENDED")], 1000),
-    ("each reader asks for a list of its own", [
-        ("\tif (!directory_watches(d))\n\t\tdirectory_list(d, true);",
-         "\tif (!is_armed(d))\n\t\tdirectory_list(d, true);")], 100),
-    ("without a connection every reader joins", [
-        (": lock->directory.was_uncontended;", ": true;")], 1000),
-    ("a watch that had fired before the connection went stood quiet", [
-        ("bool quiet = d->watch == WATCH_UNCONTENDED;",
-         "bool quiet = d->watch == WATCH_UNCONTENDED || d->watch == WATCH_FIRED;")], 10000),
-    ("no next for a reader whom somebody elsewhere keeps from joining", [
-        ("\treturn lock->directory.watch == WATCH_CONTENDED && readers_hold_back(lock);", "\treturn false;")], 10000),
-    ("a reader whose place among the hosts has come waits for those who came later", [
-        ("locks->env->conf->standalone || next_has_its_turn(lock))", "locks->env->conf->standalone)")], 20000, "readers"),
-    ("a reader has its turn as soon as its next is queued", [
-        ("lock->directory.next->state == CLAIM_HELD &&", "lock->directory.next->state != CLAIM_JOINING &&")], 1000),
-    ("a reader after readers passes who is known to wait", [
-        ("\tif (!mode_conflicts(c->granted_mode, mode) && somebody_waits(lock))\n\t\treturn false;\n", "")], 1000),
-    ("a writer behind its host's shared claim queues next only when that goes back", [
-        ("\tif (!mode_covers(c->mode, mode) || c->handoffs >= CLAIM_NEXT_FROM)\n",
-         "\tif (c->handoffs >= CLAIM_NEXT_FROM)\n")], 1000),
     ("the loss is not told", [
         ("\toutcome_add(&locks->outcomes, &g->outcome, OUTCOME_LOST, g->client);\n", "")], 100),
     ("the end of a lease is not told", [
@@ -685,57 +551,11 @@ MUTANTS = [
         ("\t\tb->env.conf = event->conf.now;\n", "")], 300, "reloads"),
     ("the budget goes on with the limits of the configuration before", [
         ("reload.c", "\t\tbudget_limits(&b->env, &b->ensemble.budget);\n", "")], 1000, "reloads"),
-    ("a snapshot forgets when leases end", [
-        ("\tentry_due(&w, \"lease\", &g->lease);\n", "")], 300, "snapshots"),
-    ("a snapshot forgets when waits end", [
-        ("lock_snapshot.c", "\tentry_due(&w, \"due\", &r->timer);\n", "")], 300, "snapshots"),
-    ("a snapshot loses the order of the requests", [
-        ("\tTAILQ_FOREACH(r, &lock->requests, link)\n\t\trequest_snapshot(r, out);\n",
-         "\tTAILQ_FOREACH_REVERSE(r, &lock->requests, request_list, link)\n\t\trequest_snapshot(r, out);\n")], 300, "snapshots"),
-    ("a snapshot loses the order of what a client was granted", [
-        ("\tif (!sort(&r->grants) ||", "\tif (true)\n\t\treturn sort(&r->grants);\n\tif (!sort(&r->grants) ||")], 1000, "snapshots, standalone"),
-    ("a deadline is later after a snapshot", [
-        ("\theap_set(timers, t, v->integer);\n", "\theap_set(timers, t, v->integer + 1000000);\n")], 100, "snapshots"),
-    ("after a snapshot hand-offs are counted anew", [
-        ("\tFIELD_NUMBER(struct claim, \"handoffs\", handoffs, 0, CLAIM_HANDOFFS_MAX),\n", "")], 300, "snapshots"),
-    ("after a snapshot numbers of claims are given again", [
-        ("\tFIELD_NUMBER(struct broker, \"token\", directories.token_next, 0, INT64_C(1) << 52),\n", "")], 300, "snapshots, standalone"),
-    ("after a snapshot a nonce may be used again", [
-        ("\tFIELD_NUMBER(struct broker, \"nonce\", directories.last_nonce, 0, INT64_MAX - 1),\n", "")], 300, "snapshots"),
-    ("a snapshot forgets what a client has not read", [
-        ("\tTAILQ_FOREACH(n, &c->notifications, link)\n\t\tnotification_snapshot(c, n, out);\n", "\t(void)n;\n\t(void)notification_snapshot;\n")], 300, "snapshots"),
-    ("a snapshot forgets that an observer was told", [
-        ("\tFIELD_FLAG(struct observer, \"told\", told),\n", "")], 1000, "snapshots"),
-    ("a snapshot forgets an MLOCK", [
-        ("\tif (c->mlock)\n\t\tmlock_snapshot(c->mlock, out);\n", "\t(void)mlock_snapshot;\n")], 300, "snapshots"),
-    ("a snapshot forgets what other hosts are asked", [
-        ("\t\tif (!q->client->inquiry)\n\t\t\tquery_snapshot(q, out);\n", "\t\t(void)query_snapshot;\n")], 300, "snapshots"),
-    ("a snapshot forgets which limit is to be set", [
-        ("\tFIELD_NUMBER(struct query, \"limit\", limit, 0, LIMIT_PERMITS_MAX),\n", "")], 1000, "snapshots, permits"),
-    ("a snapshot forgets who waits for an audit", [
-        ("\tTAILQ_FOREACH(c, &h->audit.queued, audit_link) {\n", "\tc = NULL;\n\twhile (c) {\n")], 1000, "snapshots"),
-    ("after a snapshot a search for holders is a question", [
-        ("\telse if (fits && is_revocation(command))\n", "\telse if (false)\n")], 1000, "snapshots"),
-    ("a snapshot forgets a waiting create of unknown outcome", [
-        ("\t\tassert(c->state != CLAIM_JOINING);\n", "\t\tif (c->state == CLAIM_UNSURE)\n\t\t\tcontinue;\n")], 1000, "snapshots"),
-    ("the next process does not ask for a session again", [
-        ("\t\teffects_add(zk->env->out, EFFECT_ZK_OPEN);\n\tfor (", "\t\t(void)zk;\n\tfor (")], 3000, "snapshots"),
     ("a drained daemon lets requests wait", [
         ("\tif (env_halts(locks->env))\n\t\treturn refuse(", "\tif (locks->env->stopping)\n\t\treturn refuse(")], 300, "anything"),
     ("a drain leaves those that wait", [
         ("\tend_requests(locks);\n", "\tif (locks->env->stopping)\n\t\tend_requests(locks);\n")], 300, "anything"),
     ("who goes on after a kill does not know that the daemon is drained", [
         ("\tledger_draining(locks->env->ledger, draining);\n", "")], 300, "anything"),
-    # What a process writes down for the one that goes on after a kill.
-    ("a loss is not written down", [
-        ("\tif (loss != LOSS_LEASE)\n\t\tuncount(g);\n\tgrant_ledger_change(g);\n", "\tif (loss != LOSS_LEASE)\n\t\tuncount(g);\n")],
-     100, "kills"),
-    ("hand-offs are not written down", [
-        ("\tlock_ledger_token(lock, token, mode);\n", "")], 100, "kills"),
-    ("a directory is not written down before a znode is made in it", [
-        ("claim.c", "\tdirectory_ledger_note(d);\n\tall->turns.breath = true;\n", "\tall->turns.breath = true;\n")], 100, "kills"),
-    ("a claim is written down as long as its znode exists", [
-        ("\tclaim_ledger_remove(c);\n\tc->state = CLAIM_LEAVING;\n", "\tc->state = CLAIM_LEAVING;\n")], 100, "kills"),
-    ("what a client waits for is not written down as unknown", [
-        ("\t\tset_flags(c, flags | (c->record->flags & LEDGER_TOLD));\n", "\t\tset_flags(c, c->record->flags);\n")], 100, "kills"),
-] + ACCOUNTS + CENSUS + DELEGATIONS + KILLS + PROCESSES + RULES + PLACES + SCRIPTS + SECOND
+] + (ACCOUNTS + CENSUS + DELEGATIONS + KILLS + PLACES + PROCESSES + PROOFS + READERS + RULES + SCRIPTS + SECOND +
+     SNAPSHOTS)
