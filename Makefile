@@ -99,7 +99,7 @@ IO_top = loop.c crash.c recorder.c keep.c notify.c reload.c signals.c watchdog.c
 IO_handover = handover/handover.c handover/takeover.c handover/identity.c handover/program.c handover/store.c \
 	handover/channel.c handover/sealed.c
 IO_socket = socket/server.c socket/accept.c socket/conn.c socket/conn_output.c socket/conn_page.c socket/conn_room.c socket/conn_watch.c socket/socket_pools.c socket/party.c socket/kept.c socket/kin.c socket/lifelines.c socket/listen.c socket/unread.c
-IO_zookeeper = zookeeper/zookeeper.c zookeeper/former.c zookeeper/handle.c zookeeper/client_log.c zookeeper/attempts.c zookeeper/handshake.c \
+IO_zookeeper = zookeeper/zookeeper.c zookeeper/former.c zookeeper/handle.c zookeeper/client_log.c zookeeper/authority.c zookeeper/attempts.c zookeeper/handshake.c \
 	zookeeper/farewell.c zookeeper/ops.c zookeeper/paths.c zookeeper/probe.c zookeeper/reply.c zookeeper/resolve.c \
 	zookeeper/secret.c zookeeper/digest.c
 IO_files = files/pidfile.c files/page.c files/spare.c files/saved.c files/saved_left.c files/saved_table.c files/tokens.c

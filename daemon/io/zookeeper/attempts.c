@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 
 enum { BACKOFF_PART = 24 }; /* of T, while there is a session to lose */
 
@@ -27,6 +28,23 @@ void zk_attempts_servers(struct zk_attempts *a, const char *servers)
 	a->server_count = 1;
 	for (p = servers; *p; p++)
 		a->server_count += *p == ',';
+}
+
+void zk_attempts_set_servers(struct zk_attempts *a, zhandle_t *zh, const char *servers)
+{
+	int rc;
+
+	zk_attempts_servers(a, servers);
+	/*
+	 * The library compares addresses without their ports: it would go on with the old list if that has the same hosts, as
+	 * local proxies have. An address that nobody can have (RFC 5737) is another one than all of them.
+	 */
+	rc = zoo_set_servers(zh, "192.0.2.1:1");
+	if (rc == ZOK)
+		rc = zoo_set_servers(zh, servers);
+	if (rc != ZOK)
+		log_warning(zookeeper_trouble, LOG_FIELDS("error=%v", zerror(rc)),
+			    "ZooKeeper client: cannot use the new addresses: %s", zerror(rc));
 }
 
 /* At the next interest(), the library takes the server after the current one. */

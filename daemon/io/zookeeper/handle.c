@@ -17,12 +17,12 @@
 #include "base/mem.h"
 #include "io/base/watch.h"
 #include "io/zookeeper/attempts.h"
+#include "io/zookeeper/authority.h"
 #include "io/zookeeper/client_log.h"
 #include "io/zookeeper/farewell.h"
 #include "io/zookeeper/handshake.h"
 #include "io/zookeeper/ops.h"
 #include "io/zookeeper/paths.h"
-#include "io/zookeeper/secret.h"
 
 enum {
 	PACKETS_PER_TURN = 64,
@@ -49,8 +49,7 @@ struct zk_handle {
 	char refused[320]; /* a sentence: the session is to be forgotten when the turn settles */
 	struct zk_ops ops;
 	struct zk_paths paths;
-	struct ACL acl; /* of what is made, with a secret */
-	struct ACL_vector acls;
+	struct zk_authority authority;
 };
 
 static void handle_off_loop(struct zk_handle *h)
@@ -179,37 +178,10 @@ static void handle_watcher(zhandle_t *zh, int type, int state, const char *path,
 		handle_session(h, state);
 		return;
 	}
-	if (!h->connected)
-		return;
-	if (type == ZOO_CREATED_EVENT)
-		event.zk_watch.type = ZK_WATCH_CREATED;
-	else if (type == ZOO_DELETED_EVENT)
-		event.zk_watch.type = ZK_WATCH_DELETED;
-	else if (type == ZOO_CHANGED_EVENT)
-		event.zk_watch.type = ZK_WATCH_CHANGED;
-	else if (type == ZOO_CHILD_EVENT)
-		event.zk_watch.type = ZK_WATCH_CHILDREN;
-	else
+	if (!h->connected || !zk_paths_fired(&h->paths, path, type, &event.zk_watch.type))
 		return;
 	event.zk_watch.path = slice_of(path);
-	zk_paths_remove(&h->paths, path,
-			type == ZOO_CHILD_EVENT     ? ZK_PATH_CHILDREN
-			: type == ZOO_CHANGED_EVENT ? ZK_PATH_DATA
-						    : ZK_PATH_DATA | ZK_PATH_CHILDREN);
 	handle_tell(h, &event);
-}
-
-/* The library sends it first on every connection; it must have it before the first connection. */
-static void handle_authenticate(struct zk_handle *h)
-{
-	for (size_t i = 0; i < secret_lines(h->conf.secret); i++) {
-		const char *line = secret_line(h->conf.secret, i);
-		int rc = zoo_add_auth(h->zh, "digest", line, (int)strlen(line), NULL, NULL);
-
-		if (rc != ZOK)
-			log_error(zookeeper_trouble, LOG_FIELDS("error=%v", zerror(rc)),
-				  "ZooKeeper client: cannot use the secret of zookeeper.auth_file: %s", zerror(rc));
-	}
 }
 
 static int handle_init(struct zk_handle *h, const clientid_t *id)
@@ -220,8 +192,7 @@ static int handle_init(struct zk_handle *h, const clientid_t *id)
 				zk_client_log);
 	if (!h->zh)
 		return errno ? -errno : -EINVAL;
-	if (h->conf.secret)
-		handle_authenticate(h);
+	zk_authority_show(&h->authority, h->zh);
 	/* The addresses are numeric, and are looked up elsewhere. */
 	zoo_set_servers_resolution_delay(h->zh, -1);
 	h->fd = -1;
@@ -448,12 +419,6 @@ static void handle_answered(void *arg, struct event *event)
 	handle_tell(h, event);
 }
 
-/* The library only reads it, but does not say so. */
-static char *unwritten(const char *text)
-{
-	return (char *)(uintptr_t)text;
-}
-
 struct zk_handle *zk_handle_new(struct watch_base *base, const struct zk_handle_conf *conf,
 				const struct zk_handle_owner *owner)
 {
@@ -461,9 +426,7 @@ struct zk_handle *zk_handle_new(struct watch_base *base, const struct zk_handle_
 
 	h->conf = *conf;
 	h->owner = *owner;
-	if (conf->secret)
-		h->acl = (struct ACL){ ZOO_PERM_ALL, { unwritten("digest"), unwritten(secret_owner(conf->secret)) } };
-	h->acls = (struct ACL_vector){ 1, &h->acl };
+	zk_authority_init(&h->authority, conf->secret);
 	h->watch = watch_new(base, handle_fired, h);
 	h->fd = -1;
 	zk_ops_init(&h->ops, &h->paths, handle_answered, h);
@@ -552,7 +515,7 @@ enum zk_code zk_handle_send(struct zk_handle *h, const struct effect *effect, st
 			   &(struct zk_ops_client){
 				   .zh = h->zh,
 				   .watcher = handle_watcher,
-				   .acl = h->conf.secret ? &h->acls : &ZOO_OPEN_ACL_UNSAFE,
+				   .acl = zk_authority_acl(&h->authority),
 				   .context = h,
 			   });
 	if (!effect->more)
@@ -589,22 +552,10 @@ void zk_handle_suspend(struct zk_handle *h)
 
 void zk_handle_set_servers(struct zk_handle *h, const char *servers)
 {
-	int rc;
-
 	if (!h->zh || h->dead || h->connected)
 		return;
 	handle_off_loop(h);
-	zk_attempts_servers(&h->attempts, servers);
-	/*
-	 * The library compares addresses without their ports: it would go on with the old list if that has the same hosts, as
-	 * local proxies have. An address that nobody can have (RFC 5737) is another one than all of them.
-	 */
-	rc = zoo_set_servers(h->zh, "192.0.2.1:1");
-	if (rc == ZOK)
-		rc = zoo_set_servers(h->zh, servers);
-	if (rc != ZOK)
-		log_warning(zookeeper_trouble, LOG_FIELDS("error=%v", zerror(rc)),
-			    "ZooKeeper client: cannot use the new addresses: %s", zerror(rc));
+	zk_attempts_set_servers(&h->attempts, h->zh, servers);
 	/* The library closes a socket that leads to a server which is no longer listed. */
 	if (zoo_state(h->zh) == ZOO_NOTCONNECTED_STATE)
 		h->fd = -1;

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/random.h>
+#include <zookeeper/zookeeper.h>
 
 #include "base/mem.h"
 
@@ -64,6 +65,29 @@ void zk_paths_remove(struct zk_paths *p, const char *path, unsigned int kinds)
 	found->kinds &= ~kinds;
 	if (!found->kinds)
 		forget(p, found);
+}
+
+bool zk_paths_fired(struct zk_paths *p, const char *path, int type, enum zk_watch *ret)
+{
+	const struct {
+		int type;
+		enum zk_watch watch;
+		unsigned int kinds;
+	} events[] = {
+		{ ZOO_CREATED_EVENT, ZK_WATCH_CREATED, ZK_PATH_DATA | ZK_PATH_CHILDREN },
+		{ ZOO_DELETED_EVENT, ZK_WATCH_DELETED, ZK_PATH_DATA | ZK_PATH_CHILDREN },
+		{ ZOO_CHANGED_EVENT, ZK_WATCH_CHANGED, ZK_PATH_DATA },
+		{ ZOO_CHILD_EVENT, ZK_WATCH_CHILDREN, ZK_PATH_CHILDREN },
+	};
+
+	for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++) {
+		if (events[i].type != type)
+			continue;
+		*ret = events[i].watch;
+		zk_paths_remove(p, path, events[i].kinds);
+		return true;
+	}
+	return false;
 }
 
 void zk_paths_clear(struct zk_paths *p, void (*each)(void *arg, const char *path), void *arg)
