@@ -66,7 +66,7 @@ CORE_hosts = hosts/release.c hosts/hosts.c hosts/audit.c hosts/revocation.c host
 	hosts/query_reply.c hosts/answer.c hosts/census.c hosts/root.c hosts/view.c hosts/participant.c hosts/query.c hosts/inquiry.c hosts/forward.c hosts/forward_words.c hosts/inbox.c hosts/outbox.c
 CORE_client = client/halt.c client/tell.c client/mlock.c client/bid.c client/notify.c client/args.c client/ask.c client/reply.c client/restart.c client/delegate.c \
 	client/deadlock.c client/deadlock_tell.c
-CORE_kind = kind/kinds.c kind/rwlock.c kind/permit_holders.c kind/election.c kind/observe.c kind/semaphore.c kind/payer.c
+CORE_kind = kind/kinds.c kind/rwlock.c kind/permit_holders.c kind/election.c kind/observe.c kind/semaphore.c kind/permit_limit.c kind/payer.c
 CORE_lock = lock/delegated.c lock/take_back.c lock/leftover.c lock/user.c lock/search.c lock/walk.c lock/notification.c lock/client.c lock/claims.c lock/lock.c \
 	lock/request.c lock/grant.c lock/holder_data.c lock/readers.c
 CORE_claim = claim/claim.c claim/directory.c claim/names.c claim/rollover.c claim/turn.c claim/look.c claim/second.c claim/seen.c \

@@ -40,7 +40,7 @@ struct owner {
 #define OWNER_LOOK .claim = look_answered
 #define OWNER_ELECTION .directory = election_answered
 #define OWNER_OBSERVER .directory = observe_answered
-#define OWNER_SEMAPHORE .directory = semaphore_answered
+#define OWNER_SEMAPHORE .directory = permit_limit_answered
 #define OWNER_QUERY .hosts = query_answered
 #define OWNER_LIMIT .hosts = query_limit_answered
 #define OWNER_AUDIT .hosts = audit_answered
@@ -119,7 +119,7 @@ void route_watched(struct broker *b, const struct event *event)
 
 	if (inbox_watched(&b->hosts, path) || !b->ensemble.session.connected)
 		return;
-	semaphore_watched(&b->locks, path);
+	permit_limit_watched(&b->locks, path);
 	if (d) {
 		directory_changed(d);
 		observe_watched(d->lock, NULL);

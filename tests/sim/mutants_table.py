@@ -407,7 +407,7 @@ MUTANTS = [
         ("\tif (s->state == SEMAPHORE_UNKNOWN && directory_may_send(&s->lock->directory) &&",
          "\tif (s->state == SEMAPHORE_UNKNOWN && !s->limit && directory_may_send(&s->lock->directory) &&")], 300, "permits"),
     ("a limit that was overwritten is not said again", [
-        ("\t\tsay_limit(s, s->gathering);", "\t\t;")], 300, "permits, operator"),
+        ("\t\tpermit_limit_say(s, s->gathering);", "\t\t;")], 300, "permits, operator"),
     ("more permits leave the lease as it is", [
         ("\t\tgrant_extend(g, r->lease_ns);\n", "")], 300, "calm permits"),
     ("who waits for more is not told that it has lost what it had", [

@@ -214,7 +214,8 @@ static void data_answered(struct audit *a, const struct audit_place *p, struct s
 	int64_t limit;
 
 	a->mismatch = true;
-	if (record_is_ours(data) && semaphore_data_fits(data, &limit)) { /* the directories of its parts are its only children */
+	/* The directories of its parts are its only children. */
+	if (record_is_ours(data) && permit_limit_data_fits(data, &limit)) {
 		add_name(a, FLAVOUR_MUTEX, p->name, "/locks");
 		add_name(a, FLAVOUR_SLOTS, p->name, "/leases");
 		return;

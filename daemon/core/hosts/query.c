@@ -410,7 +410,7 @@ static void limit_answered(struct query *q, const struct event *event)
 {
 	enum zk_code code = event->zk_answered.code;
 
-	if (code == ZK_OK && !semaphore_data_fits(event->zk_answered.data, &q->permits))
+	if (code == ZK_OK && !permit_limit_data_fits(event->zk_answered.data, &q->permits))
 		q->permits = 0;
 	q->refused = code != ZK_OK && code != ZK_NONODE && code != ZK_UNKNOWN;
 	ask_part(q, QUERY_SLOTS);

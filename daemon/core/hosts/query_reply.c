@@ -71,7 +71,7 @@ static void set_limit(struct query *q, int32_t version)
 		.version = version,
 	};
 
-	semaphore_data(operation_data(q->hosts->ensemble), q->limit);
+	permit_limit_data(operation_data(q->hosts->ensemble), q->limit);
 	query_send(q, EFFECT_ZK_SET, &r);
 }
 
@@ -80,7 +80,7 @@ void query_limit_answered(struct hosts *h, const struct operation *op, const str
 	bool got = op->kind == OPERATION_LIMIT_GET && event->zk_answered.code == ZK_OK;
 	struct query *q = query_of(h, op);
 	int64_t limit = q ? q->limit : 0;
-	bool fits = !got || semaphore_data_fits(event->zk_answered.data, &limit);
+	bool fits = !got || permit_limit_data_fits(event->zk_answered.data, &limit);
 
 	if (!q)
 		return;

@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/kind/semaphore.h"
 
-
 #include "base/mem.h"
-#include "core/session/presence.h"
 #include "core/claim/charge.h"
 #include "core/claim/claim_ledger.h"
-#include "core/session/budget.h"
-#include "core/znode/record.h"
 #include "core/kind/rwlock.h"
 #include "core/lock/claims.h"
 #include "core/lock/lock_ledger.h"
-#include "protocol/limits.h"
-#include "protocol/number.h"
+#include "core/session/budget.h"
 
 /* Permits held for longer are watched: somebody might delete one. */
 static const int64_t WATCH_AFTER_NS = 1000000000;
@@ -84,180 +79,10 @@ static void rest(struct lock *lock)
 	lock_free(lock);
 }
 
-/* ---- the limit ---- */
-
-void semaphore_data(struct bytes *out, int64_t limit)
-{
-	record_begin(out);
-	bytes_format(out, "kind=semaphore\nlimit=%d\n", limit);
-}
-
-bool semaphore_data_fits(struct slice data, int64_t *limit)
-{
-	*limit = 0;
-	if (!record_is_ours(data))
-		return true;
-	if (!slice_eq(record_get(data, "kind"), SLICE("semaphore")) || !number_parse(record_get(data, "limit"), limit))
-		return false;
-	if (*limit < 1 || *limit > LIMIT_PERMITS_MAX)
-		*limit = 0; /* nobody could agree to that */
-	return true;
-}
-
-static void send(struct semaphore *s, enum effect_type type, enum operation_kind kind, struct slice path)
-{
-	struct operation_request r = {
-		.op.kind = kind,
-		.path = path,
-		.create = ZK_CONTAINER,
-		.exact = true, /* it replaces only the version that was read */
-		.version = s->version,
-	};
-
-	directory_send(&s->lock->directory, type, &r);
-}
-
-static void ask(struct semaphore *s)
-{
-	s->state = SEMAPHORE_ASKED;
-	send(s, EFFECT_ZK_GET, OPERATION_SEMAPHORE_GET, bytes_view(&s->path));
-}
-
-static void write_limit(struct semaphore *s, enum effect_type type, int64_t limit)
-{
-	semaphore_data(operation_data(s->locks->ensemble), limit);
-	send(s, type, OPERATION_SEMAPHORE_WRITE, bytes_view(&s->path));
-	ask(s);
-}
-
-static void make_part(struct semaphore *s, const struct directory *part)
-{
-	struct bytes *data = operation_data(s->locks->ensemble);
-
-	record_begin(data);
-	bytes_format(data, "kind=lock\nflavour=%s\n", flavour_word(part->flavour));
-	send(s, EFFECT_ZK_CREATE, OPERATION_SEMAPHORE_WRITE, bytes_view(&part->path));
-}
-
-/* False: that was tried too often, and all who wait are told. */
-static bool may_try(struct semaphore *s)
-{
-	if (++s->tries <= SEMAPHORE_TRIES)
-		return true;
-	s->tries = 0;
-	request_fail_all(s->lock, ERROR_UNAVAILABLE, "the semaphore's directories cannot be made");
-	return false;
-}
-
-static void refused(struct semaphore *s, const char *why)
-{
-	directory_pause(&s->lock->directory);
-	request_fail_all(s->lock, ERROR_UNAVAILABLE, why);
-}
-
-/* It is made before its parts: one that exists already may be of another kind, and nothing is put into that. */
-static void make(struct semaphore *s)
-{
-	const struct request *r = TAILQ_FIRST(&s->lock->requests);
-
-	s->incomplete = true;
-	s->lock->directory.privileged = r && client_is_operator(r->client);
-	if (r && names_take(&s->lock->directory) && may_try(s))
-		write_limit(s, EFFECT_ZK_CREATE, r->limit);
-}
-
-static void known(struct semaphore *s, struct slice data, int32_t version)
-{
-	if (!semaphore_data_fits(data, &s->limit)) {
-		request_fail_all(s->lock, ERROR_MISMATCH,
-				 "this name is that of a lock, not of a semaphore, until some minutes after its last use");
-		return;
-	}
-	s->state = SEMAPHORE_KNOWN;
-	s->version = version;
-	s->locks->search.loosened = true; /* the limit may be another one */
-	if (s->incomplete) {
-		s->incomplete = false;
-		make_part(s, &s->lock->directory);
-		make_part(s, &s->slots);
-	}
-	s->slots.relist = s->slots.claim_count > 0; /* the counted leases may fit now */
-	directory_touch(&s->slots);
-}
-
-static void get_answered(struct semaphore *s, const struct event *event)
-{
-	enum zk_code code = event->zk_answered.code;
-
-	s->state = SEMAPHORE_UNKNOWN;
-	if (code == ZK_OK)
-		known(s, event->zk_answered.data, event->zk_answered.stat.version);
-	else if (code == ZK_NONODE)
-		make(s);
-	else if (code != ZK_UNKNOWN)
-		refused(s, "ZooKeeper refuses to read the semaphore's directory");
-}
-
-void semaphore_answered(const struct operation *op, const struct event *event)
-{
-	struct semaphore *s = op->directory->lock->semaphore;
-
-	if (op->kind == OPERATION_SEMAPHORE_GET) {
-		get_answered(s, event);
-	} else if (event->zk_answered.code == ZK_NONODE) {
-		presence_above(s->locks->ensemble, bytes_view(&s->path));
-		s->incomplete = true;
-	} else if (event->zk_answered.code == ZK_REFUSED) {
-		refused(s, "ZooKeeper refuses to write the semaphore's directory");
-	}
-}
-
-void semaphore_watched(struct locks *locks, struct slice path)
-{
-	struct bytes mutex = { 0 };
-	struct directory *d;
-
-	bytes_format(&mutex, "%s/locks", path);
-	d = directory_find(locks->directories, bytes_view(&mutex));
-	bytes_free(&mutex);
-	if (!d || !d->lock->semaphore)
-		return;
-	if (d->lock->semaphore->state == SEMAPHORE_KNOWN)
-		d->lock->semaphore->state = SEMAPHORE_UNKNOWN;
-	directory_touch(d);
-}
-
 static void suspended(struct lock *lock)
 {
 	lock->semaphore->state = SEMAPHORE_UNKNOWN;
 	lock->semaphore->made = false;
-}
-
-/* One of its directories is gone. */
-static void vanished(struct semaphore *s)
-{
-	s->incomplete = true;
-	directory_touch(&s->lock->directory);
-	if (s->state != SEMAPHORE_KNOWN)
-		return;
-	s->state = SEMAPHORE_UNKNOWN;
-	may_try(s);
-}
-
-static void reject(struct semaphore *s)
-{
-	struct bytes why = { 0 };
-	struct request *r, *after;
-
-	TAILQ_FOREACH_SAFE(r, &s->lock->requests, link, after) {
-		if (!s->limit || r->limit == s->limit)
-			continue;
-		bytes_clear(&why);
-		bytes_format(&why, "this semaphore has a limit of %d, not %d", s->limit, r->limit);
-		bytes_char(&why, '\0');
-		request_fail(r, ERROR_MISMATCH, why.data);
-	}
-	bytes_free(&why);
 }
 
 /* ---- how many ---- */
@@ -312,29 +137,15 @@ static bool holds_mutex(const struct semaphore *s)
 	return c && c->state == CLAIM_HELD;
 }
 
-/* Other software made it without a limit, or somebody overwrote that. The mutex's holder writes it for all. */
-static void say_limit(struct semaphore *s, const struct request *r)
-{
-	if (directory_may_send(&s->lock->directory) && turn_may(&s->lock->directory, TURN_JOIN))
-		write_limit(s, EFFECT_ZK_SET, r->limit);
-}
-
 static void ask_limit(struct semaphore *s)
 {
 	if (s->locks->env->conf->standalone) {
 		if (s->gathering || granted(s))
-			reject(s);
+			permit_limit_reject(s);
 		return;
 	}
-	if (!s->lock->request_count)
-		return;
-	if (s->state == SEMAPHORE_UNKNOWN && directory_may_send(&s->lock->directory) &&
-	    turn_may(&s->lock->directory, TURN_JOIN))
-		ask(s);
-	if (s->state == SEMAPHORE_KNOWN)
-		reject(s);
-	if (s->state == SEMAPHORE_KNOWN && !s->limit && s->gathering)
-		say_limit(s, s->gathering);
+	if (s->lock->request_count)
+		permit_limit_settle(s);
 }
 
 /* The first request of the mutex may gather, if the limit is its own. True when it does. */
@@ -348,7 +159,7 @@ static bool begin_gathering(struct semaphore *s)
 	} else if (s->state != SEMAPHORE_KNOWN) {
 		return false;
 	} else if (!s->limit) {
-		say_limit(s, r);
+		permit_limit_say(s, r);
 		return false;
 	}
 	s->gathering = r;
@@ -424,7 +235,7 @@ static void lose_deleted(struct semaphore *s)
 static void learn(struct lock *lock, unsigned int facts)
 {
 	if (facts & FACT_MISSING)
-		vanished(lock->semaphore);
+		permit_limit_vanished(lock->semaphore);
 	claims_learn(lock, facts & ~(unsigned int)FACT_LOST); /* no permit rests on the mutex */
 }
 
@@ -434,7 +245,7 @@ static void learn_slots(struct lock *lock, unsigned int facts)
 	struct semaphore *s = lock->semaphore;
 
 	if (facts & FACT_MISSING)
-		vanished(s);
+		permit_limit_vanished(s);
 	if (facts & FACT_COUNTED) {
 		counted(s);
 		lose_deleted(s);

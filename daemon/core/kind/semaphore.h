@@ -22,11 +22,6 @@
  *   4  if fewer are HELD than clients have, somebody deleted one: the last granted client has lost its permits
  *   5  a client that waits for more and loses its permits is told so by the answer to that request
  *
- *   state   | the data of <name>                                | left by
- *   UNKNOWN | not read, or changed since                        | wanted -> ASKED
- *   ASKED   | being read, with a watch; made if there are none  | answered -> KNOWN; connection lost -> UNKNOWN
- *   KNOWN   | read and watched                                  | watch, connection lost, a directory gone -> UNKNOWN
- *
  * Standalone mode has no leases: a request is granted when the limit leaves room. The limit lives as long as anybody
  * uses the semaphore, here as between hosts (the directories are containers).
  */
@@ -36,18 +31,13 @@
 #include <stdint.h>
 
 #include "core/claim/directory.h"
+#include "core/kind/permit_limit.h"
 #include "core/kind/permit_holders.h"
-#include "core/port/event.h"
 #include "protocol/bytes.h"
 
 struct locks;
 struct lock;
-struct operation;
 struct request;
-
-enum semaphore_state { SEMAPHORE_UNKNOWN, SEMAPHORE_ASKED, SEMAPHORE_KNOWN };
-
-enum { SEMAPHORE_TRIES = 8 };
 
 struct semaphore {
 	struct locks *locks;
@@ -67,9 +57,3 @@ struct semaphore {
 extern const struct kind_rule semaphore_rule;
 
 struct semaphore *semaphore_find(struct locks *locks, struct slice name); /* NULL: there is none here */
-/* The data of a semaphore's directory; and the limit that they give, 0: none. */
-void semaphore_data(struct bytes *out, int64_t limit);
-bool semaphore_data_fits(struct slice data, int64_t *limit);
-/* Answers of SEMAPHORE_GET and SEMAPHORE_WRITE; an event on some path. */
-void semaphore_answered(const struct operation *op, const struct event *event);
-void semaphore_watched(struct locks *locks, struct slice path);
