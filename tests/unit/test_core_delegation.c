@@ -342,6 +342,52 @@ static void who_is_disturbed_waits_longer(void **state)
 	assert_int_equal(grants_until_delegated(f), 32);
 }
 
+/* ---- limits ---- */
+
+/* Client 0 has as many grants as there may be: two are delegated and free, one it holds by its word. */
+static void fill(struct fixture *f)
+{
+	give_page(f, 0);
+	fixture_say(f, 0, "LOCK a SLOT 1", ":1024");
+	fixture_say(f, 0, "LOCK b SLOT 2", ":2048");
+	fixture_say(f, 0, "LOCK c SLOT 3", ":3072");
+	assert_true(is_delegated(0, 1) && is_delegated(0, 2) && is_delegated(0, 3));
+	assert_true(leave(0, 1) && leave(0, 2));
+}
+
+/* At the limit two more get one; one past it is refused, and what is held stays as it is. */
+static void expect_two_more(struct fixture *f, uint32_t conn, const char *limit)
+{
+	fixture_say(f, conn, "LOCK d", ":4096");
+	assert_true(delegation_none(slot(0, 1)));
+	assert_false(delegation_none(slot(0, 2))); /* as many as are needed */
+	fixture_say(f, conn, "LOCK e", ":5120");
+	assert_true(delegation_none(slot(0, 2)));
+	fixture_ask(f, conn, "LOCK f");
+	assert_int_equal(memcmp(f->replies[conn].data, "-LIMIT ", 7), 0);
+	assert_non_null(memmem(f->replies[conn].data, f->replies[conn].len, limit, strlen(limit)));
+	assert_true(leave(0, 3));
+}
+
+static void nobody_is_refused_for_what_a_user_does_not_hold(void **state)
+{
+	struct fixture *f = *state;
+
+	f->conf.limits.grants = (uint32_t)fixture_total(3);
+	fixture_simple(f, EVENT_TIME, 0);
+	fill(f);
+	expect_two_more(f, 1, "limits.grants");
+}
+
+static void nobody_is_refused_for_what_it_does_not_hold_itself(void **state)
+{
+	struct fixture *f = *state;
+
+	f->conf.limits.grants_per_client = 3;
+	fill(f);
+	expect_two_more(f, 0, "limits.grants_per_client");
+}
+
 /* ---- how often one is taken back for somebody else ---- */
 
 struct tally {
@@ -626,6 +672,8 @@ int main(void)
 		TEST(what_is_not_delegated),
 		TEST(what_nobody_uses_goes_back),
 		TEST(who_is_disturbed_waits_longer),
+		TEST(nobody_is_refused_for_what_a_user_does_not_hold),
+		TEST(nobody_is_refused_for_what_it_does_not_hold_itself),
 		TEST(bursts_do_not_flap),
 		TEST(short_bursts_are_not_delegated),
 		TEST(a_poller_does_not_flap),

@@ -57,6 +57,17 @@ bool ask_permits(struct client *client, struct slice name, const struct request_
 	return !client->locks->env->conf->access.count || permits(client, name, verb_of(terms), ret);
 }
 
+/* What is delegated and free counts as granted, and nobody is refused a lock for what nobody holds. */
+static void make_room(struct client *c)
+{
+	size_t looks = DELEGATED_LOOKS;
+	enum client_lack lack;
+
+	while ((lack = client_lacks(c)) != CLIENT_LACKS_NOTHING)
+		if (!delegated_make_room(c, lack == CLIENT_LACKS_ITS_GRANTS, &looks))
+			return;
+}
+
 bool ask_lock(struct client *client, struct slice name, const struct request_terms *terms, struct refusal *ret)
 {
 	struct locks *locks = client->locks;
@@ -68,9 +79,7 @@ bool ask_lock(struct client *client, struct slice name, const struct request_ter
 		return refuse(ret, ERROR_DRAINING, env_halt_sentence(locks->env));
 	if (!client->mlock && !client->bearer && !ask_permits(client, name, terms, ret))
 		return false;
-	/* The client's own free delegations count as grants, and must not keep it from asking. */
-	if (client->delegations && !client_may_ask(client, terms->queued, &why))
-		delegated_take_back_all(client);
+	make_room(client);
 	if (!client_may_ask(client, terms->queued, &why))
 		return refuse_limit(locks, ret, why);
 	lock = locks->rules[terms->kind]->make(locks, name, client);

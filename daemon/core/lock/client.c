@@ -213,6 +213,13 @@ bool client_may_be_told(const struct client *c, const char **why)
 	return may_use(c, POOL_MEMORY, EVENT_BYTES_MAX, why);
 }
 
+enum client_lack client_lacks(const struct client *c)
+{
+	if (c->counted + c->request_count >= c->locks->env->conf->limits.grants_per_client)
+		return CLIENT_LACKS_ITS_GRANTS;
+	return account_may(c->account, POOL_GRANTS, 1, c->privileged) ? CLIENT_LACKS_NOTHING : CLIENT_LACKS_GRANTS;
+}
+
 bool client_may_ask(const struct client *c, bool queued, const char **why)
 {
 	const struct broker_limits *limits = &c->locks->env->conf->limits;

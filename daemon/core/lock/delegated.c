@@ -24,8 +24,10 @@ void delegated_leave(struct grant *g)
 
 	g->delegated = false;
 	g->lock->delegated = NULL;
-	if (!--d->count)
-		heap_unset(&locks->env->timers, &d->idle);
+	if (--d->count)
+		return;
+	heap_unset(&locks->env->timers, &d->idle);
+	TAILQ_REMOVE(&g->client->user->delegations, d, link);
 }
 
 /* ---- the page ---- */
@@ -151,8 +153,10 @@ static void begin(struct delegations *d, struct grant *g, uint8_t slot)
 	lock->delegated = g;
 	d->grants[slot - 1] = g;
 	d->uses[slot - 1] = delegation_look(delegated_slot(g)).uses;
-	if (!d->count++)
+	if (!d->count++) {
 		heap_set(&lock->locks->env->timers, &d->idle, lock->locks->env->now_ns + DELEGATED_IDLE_NS);
+		TAILQ_INSERT_TAIL(&g->client->user->delegations, d, link);
+	}
 	grant_ledger_change(g);
 	delegation_grant(delegated_slot(g), &terms, DELEGATION_HELD);
 }

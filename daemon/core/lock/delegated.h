@@ -14,16 +14,10 @@
  *             |                 |   back by the word, and says UNLOCK       |
  *   lost      | HELD, LOST      | as any lost grant                         | as any lost grant: the word is NONE then
  *
- * The daemon takes it back at any request for the lock, also of its own client, and at any command of that client about the
- * lock that does more than look (command/call.h); when another host waits; at the end of linger, at a drain and at a stop; and
- * after a second in which the client did not use it.
+ * The daemon takes it back at any request for the lock, also of its own client, and at any command of that client about
+ * the lock that does more than look (command/call.h); when another host waits; at the end of linger, at a drain and at a
+ * stop; after a second in which the client did not use it; and, if it is free, before its user is refused another grant.
  * So a request never waits for a delegated grant, and a free one delays nobody.
- *
- * A lock is delegated only if it is likely to stay so: after `need` grants in a row to one client by message. Each delegation
- * that is taken back for somebody else doubles that number, up to 64; each one that goes back because its client did not use
- * it for a second halves it; what the client itself causes leaves it. So of m grants by message in t seconds at most
- * 6 + m/64 + t delegations are taken back for somebody else, whatever the clients do: at 64 each costs 64 grants in a row,
- * and it takes 6 of them to get there, or one more for each time that the number was halved, which takes a second.
  *
  * The client may write anything into the page. The daemon reads only "free" or "held" there, which a client may say of its
  * own grants anyway.
@@ -35,6 +29,7 @@
 
 #include "base/charge.h"
 #include "base/heap.h"
+#include "base/queue.h"
 #include "protocol/delegation.h"
 
 struct client;
@@ -44,6 +39,7 @@ struct lock;
 /* What a client with a page has. */
 struct delegations {
 	struct client *client;
+	TAILQ_ENTRY(delegations) link; /* user->delegations; set if any grant is delegated */
 	struct delegation_page *page; /* the adapter's, which keeps it as long as the connection */
 	struct grant *grants[DELEGATION_SLOTS]; /* those whose words are not NONE, by slot; the first is slot 1 */
 	uint64_t uses[DELEGATION_SLOTS];        /* of the delegated ones, as they were seen last */
@@ -52,23 +48,6 @@ struct delegations {
 	struct timer idle;    /* when unused delegations are looked for next; set if any grant is delegated */
 	struct charge charge; /* of POOL_MEMORY */
 };
-
-enum { DELEGATED_NEED_MAX = 64 };
-
-/* What a lock knows of its latest grants by message. */
-struct delegability {
-	uint64_t client;       /* whose they were; 0: nobody's yet */
-	uint32_t streak, need; /* how many in a row, since it was delegated last; how many are needed; 0: one */
-};
-
-static inline void delegability_count(struct delegability *l, uint64_t client)
-{
-	if (l->client != client) {
-		l->client = client;
-		l->streak = 0;
-	}
-	l->streak++;
-}
 
 /* The client has that page from now on: a new one; or one that it had in another process, which is looked at later. */
 void delegated_begin(struct client *c, struct delegation_page *page);
@@ -87,6 +66,13 @@ void delegated_offer(struct grant *g, uint8_t slot);
 /* The lock's delegated grant is taken back: it has ended, or is an ordinary one. `disturbed`: for somebody else's sake. */
 void delegated_take_back(struct lock *lock, bool disturbed);
 void delegated_take_back_all(struct client *c); /* the same for all that the client has, for its own sake */
+/* In one request: so many words are read at most to find locks that nobody holds. */
+enum { DELEGATED_LOOKS = 256 };
+/*
+ * The client may not have one grant more: a free delegation is taken back, of its own if `own`, else of any client of its
+ * user. False: none was found among so many; *looks is how many may still be read.
+ */
+bool delegated_make_room(struct client *c, bool own, size_t *looks);
 /* Somebody waits, or the grant may no longer be kept: then the rule takes it back. */
 bool delegated_is_wanted(const struct lock *lock);
 /* The grant is delegated, and its word says now that the client does not hold the lock. */

@@ -31,6 +31,7 @@
 #include "base/queue.h"
 #include "core/claim/directory.h"
 #include "core/znode/flavour.h"
+#include "core/lock/delegability.h"
 #include "core/lock/grant.h"
 #include "core/lock/kind_rule.h"
 #include "core/lock/readers.h"

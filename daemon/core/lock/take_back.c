@@ -54,6 +54,40 @@ void delegated_take_back_all(struct client *c)
 	}
 }
 
+/* False: it has none, or as many were looked at as may be. */
+static bool give_free(struct delegations *d, size_t *looks)
+{
+	for (size_t i = 0; i < DELEGATION_SLOTS && *looks; i++) {
+		struct grant *g = d->grants[i];
+
+		if (!g || !g->delegated)
+			continue;
+		--*looks;
+		if (!delegated_is_free(g))
+			continue;
+		take_back(g, FOR_ITS_CLIENT);
+		return true;
+	}
+	return false;
+}
+
+/* Who has none that is free is looked at last the next time. */
+bool delegated_make_room(struct client *c, bool own, size_t *looks)
+{
+	struct delegations_list *all = &c->user->delegations;
+	struct delegations *d;
+
+	if (own)
+		return c->delegations && give_free(c->delegations, looks);
+	while (*looks && (d = TAILQ_FIRST(all))) {
+		if (give_free(d, looks))
+			return true;
+		TAILQ_REMOVE(all, d, link);
+		TAILQ_INSERT_TAIL(all, d, link);
+	}
+	return false;
+}
+
 /* If the session or the claim was lost meanwhile, the client has to see in the word that the grant is lost. */
 static enum delegation_state take_over(struct grant *g)
 {

@@ -21,6 +21,7 @@ struct user *user_enter(struct locks *locks, struct account *account)
 	user->account = account;
 	user->clients = 1;
 	work_user_init(&user->worker);
+	TAILQ_INIT(&user->delegations);
 	map_add(&locks->users, &user->node, hash);
 	return user;
 }

@@ -20,8 +20,11 @@
 
 struct account;
 struct client;
+struct delegations;
 struct locks;
 struct scripts;
+
+TAILQ_HEAD(delegations_list, delegations);
 
 struct user {
 	struct map_node node; /* locks->users */
@@ -29,6 +32,7 @@ struct user {
 	size_t clients;
 	struct work_user worker; /* what is to be done for its clients */
 	struct scripts *scripts; /* that it has sent (command/scripts.h), in one piece of memory; NULL: none */
+	struct delegations_list delegations; /* of its clients: those that have delegated grants */
 	uint64_t last_query;     /* tag of its latest question to other hosts (hosts/query.h) */
 };
 
