@@ -119,7 +119,7 @@ UNIT_PURE = test_account.c test_containers.c test_bytes_format.c test_page.c tes
 	test_sha1.c test_sha256.c test_delegation.c
 # The search of a model: each step on the word is the real one.
 UNIT_MODEL = test_delegation_search.c test_second_search.c
-MODEL = process.c daemon.c others.c second_model.c search.c
+MODEL = process.c daemon.c others.c second_model.c search.c rules.c
 # Those of one floor of the core: each links the archive of that floor and those below.
 UNIT_command = test_table.c test_script.c test_scripts.c
 UNIT_hosts = test_outbox.c test_view.c

@@ -44,12 +44,11 @@ enum model_rule {
 	MODEL_RULES(X)
 #undef X
 	MODEL_RULE_COUNT,
-	MODEL_WHOLE = MODEL_RULE_COUNT,
 };
 
 /* What may happen in this search; every state of all of it at once would be too many. */
 struct model_scope {
-	enum model_rule broken;
+	enum model_rule broken; /* MODEL_RULE_COUNT: none */
 	bool q_shared, p_shared, p_exclusive, two_names, force, lease, hand_over, dies, page_inherited, p_dies;
 	uint8_t losses, generations;
 };

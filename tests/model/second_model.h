@@ -31,14 +31,13 @@ enum model_rule {
 	MODEL_RULES(X)
 #undef X
 	MODEL_RULE_COUNT,
-	MODEL_WHOLE = MODEL_RULE_COUNT,
 };
 
 enum { NUMBERS = 5, QUEUE = 6, NOBODY = 0xff };
 
 /* What may happen in this search; every state of all of it at once would be too many. */
 struct model_scope {
-	enum model_rule broken;
+	enum model_rule broken; /* MODEL_RULE_COUNT: none */
 	uint8_t numbers, joins, writes, connections; /* znodes at most; the host's claims, writes, new connections of it */
 	uint8_t by_hand; /* znodes that have gone and are made again by hand */
 	bool next;       /* a claim behind a held one */
