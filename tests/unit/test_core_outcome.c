@@ -58,6 +58,56 @@ static void a_znode_of_another_session_is_never_adopted(void **state)
 	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
 }
 
+/*
+ * Somebody makes a znode with the name that a create of unknown outcome would have made, and a lower number; the list shows
+ * it first. It is not held, and of both nothing stays behind.
+ */
+static void a_forged_znode_of_its_name_is_not_adopted_and_neither_stays(void **state)
+{
+	struct fixture *f = *state;
+	char name[128], forged[128], again[128];
+
+	ask_and_create(f, name);
+	snprintf(forged, sizeof(forged), "%s", name);
+	forged[strlen(forged) - 1] = '1';
+	reconnect(f);
+	fixture_answer_list(f, 1, 2, (const char *[]){ forged, name });
+	fixture_op(f, EFFECT_ZK_GET, forged);
+	fixture_answer_get(f, 78, SESSION + 1, "");
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
+	fixture_answer_list(f, 1, 2, (const char *[]){ forged, name });
+	fixture_answer_made(f, 6, 79, again, sizeof(again));
+	fixture_answer_list(f, 1, 3, (const char *[]){ forged, name, again });
+	fixture_op(f, EFFECT_ZK_DELETE, forged);
+	fixture_answer(f, ZK_OK);
+	fixture_op(f, EFFECT_ZK_DELETE, name);
+	fixture_expect(f, 0, "");
+	fixture_answer(f, ZK_OK);
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
+	fixture_answer_list(f, 1, 1, (const char *[]){ again });
+	fixture_expect(f, 0, ":80896");
+	fixture_no_op(f);
+}
+
+/* The same, cancelled: both are deleted. */
+static void a_forged_znode_of_a_cancelled_ones_name_does_not_hide_it(void **state)
+{
+	struct fixture *f = *state;
+	char name[128], forged[128];
+
+	ask_and_create(f, name);
+	snprintf(forged, sizeof(forged), "%s", name);
+	forged[strlen(forged) - 1] = '1';
+	fixture_simple(f, EVENT_CLIENT_GONE, 0);
+	reconnect(f);
+	fixture_answer_list(f, 1, 2, (const char *[]){ forged, name });
+	fixture_op(f, EFFECT_ZK_DELETE, forged);
+	fixture_answer(f, ZK_OK);
+	fixture_op(f, EFFECT_ZK_DELETE, name);
+	fixture_answer(f, ZK_OK);
+	fixture_no_op(f);
+}
+
 /* Pitfall 14. */
 static void a_cancelled_create_of_unknown_outcome_is_deleted_not_adopted(void **state)
 {
@@ -218,6 +268,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_create_whose_reply_was_lost_is_found_and_adopted),
 		TEST(a_znode_of_another_session_is_never_adopted),
+		TEST(a_forged_znode_of_its_name_is_not_adopted_and_neither_stays),
+		TEST(a_forged_znode_of_a_cancelled_ones_name_does_not_hide_it),
 		TEST(a_cancelled_create_of_unknown_outcome_is_deleted_not_adopted),
 		TEST(a_copy_of_our_name_is_not_taken_for_ours),
 		TEST(a_delete_of_unknown_outcome_is_sent_again),
