@@ -17,7 +17,7 @@ struct model second_model_start(const struct model_scope *scope)
 	m.writes = scope->writes;
 	m.connections = scope->connections;
 	m.by_hand = scope->by_hand;
-	m.pred = m.ahead = NOBODY;
+	m.pred = m.ahead[0] = m.ahead[1] = NOBODY;
 	return m;
 }
 
@@ -66,7 +66,7 @@ static uint16_t take(struct model_queue *q)
 static void changed(struct model *m)
 {
 	for (uint8_t n = 0; n < NUMBERS; n++)
-		if (m->exists & bit(n)) {
+		if (m->truth & bit(n)) {
 			m->was_first |= bit(n);
 			return;
 		}
@@ -79,18 +79,42 @@ static void tell(struct model *m, enum model_message kind, uint8_t number)
 	m->watched &= (uint8_t)~bit(number);
 }
 
-static void make(struct model *m, uint8_t number)
+/* The host's server learns of a znode that was made or deleted. */
+static void learn(struct model *m, uint8_t number)
 {
-	m->exists |= bit(number);
-	changed(m);
+	m->exists ^= bit(number);
+	if (m->exists & bit(number))
+		return;
+	m->shown &= (uint8_t)~bit(number);
+	tell(m, DELETED, number);
 }
 
-static void destroy(struct model *m, uint8_t number)
+static void learn_next(struct model *m)
 {
-	m->exists &= (uint8_t)~bit(number);
-	m->shown &= (uint8_t)~bit(number);
+	uint8_t number = m->late[0];
+
+	memmove(&m->late[0], &m->late[1], sizeof(m->late) - sizeof(m->late[0]));
+	m->late[LAG - 1] = 0;
+	m->behind--;
+	learn(m, number);
+}
+
+static void change(struct model *m, const struct model_scope *s, uint8_t number)
+{
+	m->truth ^= bit(number);
 	changed(m);
-	tell(m, DELETED, number);
+	assert(m->behind < LAG);
+	m->late[m->behind++] = number;
+	if (!s->lag)
+		learn_next(m);
+}
+
+/* What a write changes is known to the server that answers it, as all before it is. */
+static void write(struct model *m, uint8_t number)
+{
+	m->truth ^= bit(number);
+	changed(m);
+	learn(m, number);
 }
 
 /* A delete tells the watch, and is answered. */
@@ -104,7 +128,7 @@ static void answer(struct model *m, const struct model_scope *s)
 		n = m->made < s->numbers ? m->made++ : NOBODY;
 		if (n != NOBODY) {
 			m->ours |= bit(n);
-			make(m, n);
+			write(m, n);
 		}
 		put(&m->answers, CREATED, n);
 		break;
@@ -118,7 +142,7 @@ static void answer(struct model *m, const struct model_scope *s)
 		break;
 	case DELETE:
 		if (m->exists & bit(n))
-			destroy(m, n);
+			write(m, n);
 		put(&m->answers, GONE, n);
 		break;
 	case CREATED:
@@ -141,8 +165,8 @@ static void list(struct model *m)
 
 static void forget(struct model *m)
 {
-	m->second = m->pred_watch = m->ahead_watch = 0;
-	m->pred = m->ahead = NOBODY;
+	m->before = m->all_watched = m->pred_watch = m->ahead_watch = 0;
+	m->pred = m->ahead[0] = m->ahead[1] = NOBODY;
 }
 
 static const char *hold(struct model *m, const struct model_scope *s)
@@ -158,7 +182,8 @@ static const char *hold(struct model *m, const struct model_scope *s)
 
 static bool is_second(const struct model *m, const struct model_scope *s)
 {
-	if (!m->second || (m->own != STANDS && s->broken != MODEL_NO_OWN_WATCH &&
+	if (!(m->before == 1 || (m->before && s->broken == MODEL_MORE_BEFORE)) ||
+	    (m->own != STANDS && s->broken != MODEL_NO_OWN_WATCH &&
 			   !(m->own == ASKED && s->broken == MODEL_OWN_UNANSWERED)))
 		return false;
 	return m->old == NO_CLAIM || s->broken == (m->old == HELD ? MODEL_OWN_HELD : MODEL_OWN_LEAVING);
@@ -182,10 +207,11 @@ static void watch(struct model *m, const struct model_scope *s)
 		m->own = ASKED;
 		put(&m->requests, GET, m->number);
 	}
-	if (!m->second && m->ahead != NOBODY && !m->ahead_watch) {
-		m->ahead_watch = 1;
-		put(&m->requests, GET, m->ahead);
-	}
+	for (int i = AHEAD - 1; i >= 0; i--)
+		if (m->before != 1 && m->ahead[i] != NOBODY && !(m->ahead_watch & 1 << i)) {
+			m->ahead_watch |= (uint8_t)(1 << i);
+			put(&m->requests, GET, m->ahead[i]);
+		}
 	if (!m->pred_watch) {
 		m->pred_watch = 1;
 		put(&m->requests, GET, m->pred);
@@ -199,9 +225,34 @@ static void end(struct model *m)
 	m->number = m->own = 0;
 }
 
+static uint8_t count(uint8_t bits)
+{
+	return (uint8_t)__builtin_popcount(bits);
+}
+
+/* Those before the predecessor that have to be watched: all, or the nearest; none that is behind the host's own. */
+static void name_ahead(struct model *m, const struct model_scope *s, uint8_t farther, uint8_t others)
+{
+	uint8_t watched = 0, named = 0, names[AHEAD] = { NOBODY, NOBODY };
+
+	for (uint8_t i = 0; i < AHEAD && last(farther) != NOBODY && !(m->ours & bit(last(farther))); i++) {
+		if (i && others != s->ahead + 1)
+			break;
+		names[i] = last(farther);
+		farther &= (uint8_t)~bit(names[i]);
+		named++;
+		for (int j = 0; j < AHEAD; j++)
+			if (names[i] == m->ahead[j] && m->ahead_watch & 1 << j)
+				watched |= (uint8_t)(1 << i);
+	}
+	memcpy(m->ahead, names, sizeof(names));
+	m->ahead_watch = watched;
+	m->all_watched = m->before && m->before == named + 1;
+}
+
 static const char *listed(struct model *m, const struct model_scope *s, uint8_t shows)
 {
-	uint8_t ahead, others, pred, farther;
+	uint8_t ahead, others, pred;
 
 	m->shown |= shows & m->exists;
 	if (m->state != WAITING && m->state != HELD)
@@ -220,23 +271,26 @@ static const char *listed(struct model *m, const struct model_scope *s, uint8_t 
 		forget(m);
 	m->pred = pred;
 	others = ahead & (uint8_t) ~(m->old == NO_CLAIM ? 0 : bit(m->old_number));
-	m->second = !(m->ours & bit(pred)) && (others == bit(pred) || s->broken == MODEL_MORE_BEFORE);
-	farther = last(ahead & before(pred));
-	if (farther != NOBODY && m->ours & bit(farther))
-		farther = NOBODY;
-	m->ahead_watch = m->ahead_watch && m->ahead == farther;
-	m->ahead = farther;
+	m->before = m->ours & bit(pred) ? 0 : count(others);
+	name_ahead(m, s, ahead & before(pred), count(others));
 	return NULL;
 }
 
-static void ahead_gone(struct model *m, const struct model_scope *s)
+static void ahead_gone(struct model *m, const struct model_scope *s, int place)
 {
-	m->ahead = NOBODY;
-	m->ahead_watch = 0;
-	if (s->broken == MODEL_AHEAD_GONE)
-		m->second = 1;
-	else
+	if (!m->all_watched && s->broken != MODEL_AHEAD_GONE) {
+		m->before = m->ahead_watch = 0;
+		m->ahead[0] = m->ahead[1] = NOBODY;
 		list(m);
+		return;
+	}
+	if (place == 0) {
+		m->ahead[0] = m->ahead[1];
+		m->ahead_watch >>= 1;
+	}
+	m->ahead[1] = NOBODY;
+	m->ahead_watch &= 1;
+	m->before = s->broken == MODEL_AHEAD_GONE ? 1 : (uint8_t)(m->before - 1);
 }
 
 static void own_used_up(struct model *m, const struct model_scope *s, enum model_message event)
@@ -255,10 +309,12 @@ static const char *watched(struct model *m, const struct model_scope *s, enum mo
 		if (event == DELETED)
 			return pred_gone(m, s);
 		m->pred_watch = 0;
-	} else if (m->state == WAITING && number == m->ahead) {
-		m->ahead_watch = 0;
+	} else if (m->state == WAITING && (number == m->ahead[0] || number == m->ahead[1])) {
+		int place = number == m->ahead[0] ? 0 : 1;
+
+		m->ahead_watch &= (uint8_t)~(1 << place);
 		if (event == DELETED)
-			ahead_gone(m, s);
+			ahead_gone(m, s, place);
 	}
 	return NULL;
 }
@@ -278,8 +334,10 @@ static const char *got(struct model *m, const struct model_scope *s, enum model_
 		return NULL;
 	if (number == m->pred || s->broken == MODEL_FORMER_PREDECESSOR)
 		return pred_gone(m, s);
-	if (number == m->ahead)
-		ahead_gone(m, s);
+	if (m->ahead_watch) {
+		m->all_watched = 0;
+		ahead_gone(m, s, 0);
+	}
 	return NULL;
 }
 
@@ -360,7 +418,7 @@ static void leave(struct model *m)
 /* What was under way is done or not, and nobody is told. */
 static void connect_again(struct model *m, const struct model_scope *s)
 {
-	uint8_t pred = m->pred, second = m->second, own = m->own;
+	uint8_t pred = m->pred, known = m->before, own = m->own;
 
 	m->connections--;
 	m->watched = m->shown = 0;
@@ -372,7 +430,7 @@ static void connect_again(struct model *m, const struct model_scope *s)
 		put(&m->requests, DELETE, m->old_number);
 	if (m->state == WAITING && s->broken == MODEL_OLD_CONNECTION && pred != NOBODY) {
 		m->pred = pred;
-		m->second = second;
+		m->before = known;
 		m->own = own == ASKED ? UNSET : own;
 		watch(m, s);
 	} else if (m->state != NO_CLAIM) {
@@ -393,7 +451,7 @@ static void host_steps(struct model_walk *walk, const struct model *m)
 	struct model n = *m;
 	const char *bad;
 
-	if (m->answers.count && has_room(&m->requests, 4)) {
+	if (m->answers.count && has_room(&m->requests, 5)) {
 		bad = hear(&n, s);
 		go(walk, &n, "H hears", bad);
 	}
@@ -445,20 +503,20 @@ static void others_steps(struct model_walk *walk, const struct model *m)
 	const struct model_scope *s = walk->scope;
 	struct model n = *m;
 
-	if (!has_room(&m->answers, 2))
+	if (!has_room(&m->answers, 2) || m->behind > s->lag || m->behind == LAG)
 		return;
 	if (m->made < s->numbers) {
-		make(&n, n.made++);
+		change(&n, s, n.made++);
 		go(walk, &n, "another one joins", NULL);
 	}
 	for (uint8_t i = 0; i < m->made; i++) {
 		n = *m;
-		if (m->exists & bit(i)) {
-			destroy(&n, i);
+		if (m->truth & bit(i)) {
+			change(&n, s, i);
 			go(walk, &n, m->ours & bit(i) ? "an operator deletes H's znode" : "another one goes", NULL);
 		} else if (m->by_hand && !(m->ours & bit(i)) && !is_told_as_listed(m, i)) {
 			n.by_hand--;
-			make(&n, i);
+			change(&n, s, i);
 			go(walk, &n, "a znode is made by hand", NULL);
 		}
 		n = *m;
@@ -470,14 +528,24 @@ static void others_steps(struct model_walk *walk, const struct model *m)
 	}
 }
 
+static bool is_write(uint16_t request)
+{
+	return request >> 8 == CREATE || request >> 8 == DELETE;
+}
+
 void second_model_steps(struct model_walk *walk, const struct model *m)
 {
 	struct model n = *m;
 
 	host_steps(walk, m);
-	if (m->requests.count && has_room(&m->answers, 2)) {
+	if (m->requests.count && has_room(&m->answers, 2) && !(m->behind && is_write(m->requests.at[0]))) {
 		answer(&n, walk->scope);
 		go(walk, &n, "the server answers", NULL);
+	}
+	n = *m;
+	if (m->behind && has_room(&m->answers, 1)) {
+		learn_next(&n);
+		go(walk, &n, "the server learns what another one did", NULL);
 	}
 	others_steps(walk, m);
 }
@@ -485,7 +553,7 @@ void second_model_steps(struct model_walk *walk, const struct model *m)
 /* Nothing is under way: who waits then watches one that stands, or an older claim of its own. */
 const char *second_model_bad(const struct model *m)
 {
-	if (m->state != WAITING || m->requests.count || m->answers.count)
+	if (m->state != WAITING || m->requests.count || m->answers.count || m->behind)
 		return NULL;
 	if (m->pred != NOBODY && m->exists & m->watched & bit(m->pred))
 		return NULL;

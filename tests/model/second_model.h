@@ -24,7 +24,7 @@
 	X(OWN_LEAVING, NEXT, "what its own host has before it need not be gone") \
 	X(OWN_HELD, NEXT, "the claim behind its host's held one is second, too") \
 	X(FORMER_PREDECESSOR, BY_HAND, "the end of a znode that was its predecessor counts") \
-	X(AHEAD_GONE, PLAIN, "it counts as second when the one before its predecessor goes")
+	X(AHEAD_GONE, LONG, "it counts as second when the one before its predecessor goes")
 
 enum model_rule {
 #define X(name, scope, text) MODEL_##name,
@@ -33,13 +33,15 @@ enum model_rule {
 	MODEL_RULE_COUNT,
 };
 
-enum { NUMBERS = 5, QUEUE = 6, NOBODY = 0xff };
+enum { NUMBERS = 5, QUEUE = 7, AHEAD = 2, LAG = 2, NOBODY = 0xff };
 
 /* What may happen in this search; every state of all of it at once would be too many. */
 struct model_scope {
 	enum model_rule broken; /* MODEL_RULE_COUNT: none */
 	uint8_t numbers, joins, writes, connections; /* znodes at most; the host's claims, writes, new connections of it */
 	uint8_t by_hand; /* znodes that have gone and are made again by hand */
+	uint8_t ahead;   /* with so many before its predecessor it watches all of them */
+	uint8_t lag;     /* so many changes by others its server may not know yet; before a write it learns all */
 	bool next;       /* a claim behind a held one */
 };
 
@@ -55,12 +57,18 @@ struct model_queue {
 };
 
 struct model {
-	/* The server: bits for znodes. Those that were first while they existed; those that a list has shown the host. */
-	uint8_t made, exists, ours, watched, was_first, shown;
+	/*
+	 * Bits for znodes: those that exist, and that exist for the host's server; those that were first while they existed;
+	 * those that a list has shown the host.
+	 */
+	uint8_t made, truth, exists, ours, watched, was_first, shown;
+	uint8_t behind, late[LAG]; /* numbers of znodes that were made or deleted, which the server does not know yet */
 	uint8_t joins, writes, connections, by_hand; /* left */
 	/* The host's claims: the older one, HELD or LEAVING; and the one that waits. */
 	uint8_t old, old_number, state, number;
-	uint8_t second, pred, ahead, pred_watch, ahead_watch, own;
+	uint8_t pred, pred_watch, own;
+	uint8_t before, all_watched;       /* how many of other hosts; 0: it does not know */
+	uint8_t ahead[AHEAD], ahead_watch; /* those before its predecessor, the nearest first; bits for their places */
 	struct model_queue requests, answers;
 };
 

@@ -28,6 +28,10 @@ static const struct mix mixes[] = {
 	  .orphan_every_ms = 2000, .long_hold_percent = 20, .think_ms = 100, .foreign_every_ms = 3000 },
 	{ .name = "foreign", .share = 10, .fault_every_ms = 5000, .fault_weight = ALL_FAULTS, .foreign_every_ms = 300,
 	  .long_hold_percent = 20, .think_ms = 100 },
+	/* Queues of many, of all flavours, and somebody who deletes and writes what waits and what is held. */
+	{ .name = "foreign, operator", .share = 0, .fault_every_ms = 15000, .fault_weight = ALL_FAULTS,
+	  .foreign_every_ms = 200, .operator_every_ms = 700, .long_hold_percent = 5, .think_ms = 30, .locks_max = 2,
+	  .shared_percent = 20 },
 	{ .name = "resets", .share = 12, .fault_every_ms = 300, .long_hold_percent = 10, .think_ms = 30,
 	  .fault_weight = { 12, 3, 0, 1, 1, 1, 0, 1, 0, 0, 0, 0 }, .foreign_every_ms = 4000 },
 	{ .name = "storm", .share = 1, .steps = 80000, .fault_every_ms = 30000, .hold_us = 300, .think_ms = 1,

@@ -95,11 +95,11 @@ def test_a_hand_off_between_two_hosts_sends_no_list(own_zk, daemons, clients, na
 
 @pytest.mark.parametrize("name", ["a", "m/a", "k/a"])
 def test_in_a_queue_of_hosts_no_hand_off_waits_for_a_list(own_zk, daemons, clients, name):
-    """Who is farther back watches the one before its predecessor, too: when that one goes it learns by a list that it is
-    second, while its predecessor has the lock."""
+    """With two or three before it a host watches all of them, and lists no more. Who is farther back watches the two nearest:
+    when the one before its predecessor goes, it learns by a list that it is second, while its predecessor has the lock."""
     zk = own_zk()
     conf = {"prefix:m/.flavour": "mutex", "prefix:k/.flavour": "kazoo"}
-    hosts = [daemons(zk, **conf) for _ in range(4)]
+    hosts = [daemons(zk, **conf) for _ in range(6)]
     crowd = [clients(h) for h in hosts]
 
     def queue():
@@ -109,20 +109,25 @@ def test_in_a_queue_of_hosts_no_hand_off_waits_for_a_list(own_zk, daemons, clien
     def is_watched(waiting, *others):
         return any({waiting, *others} <= paths for paths in watches(zk).values())
 
+    def reads(host):
+        return int(host.info()["zk_reads_total"])
+
     crowd[0].call("LOCK", name)
-    for i in range(1, 4):
+    for i in range(1, 6):
         crowd[i].send("LOCK", name)
         harness.wait_until(lambda: len(queue()) == i + 1, "its znode")
-        harness.wait_until(lambda: is_watched(*queue()[i:], *queue()[max(0, i - 2):i]), "it to watch itself and those before")
-    for i in range(3):
-        third = hosts[min(i + 2, 3)]
-        before = int(third.info()["zk_reads_total"])
+        near = queue()[max(0, i - (3 if i < 4 else 2)):i]
+        harness.wait_until(lambda: is_watched(queue()[i], *near), "it to watch itself and those before")
+        harness.wait_until(lambda: hosts[i].info()["operations"] == "0", "all answers")
+    for i in range(5):
+        third = hosts[min(i + 2, 5)]
+        before = reads(third)
         crowd[i].call("UNLOCK", name)
         assert isinstance(crowd[i + 1].reply(), int)
-        if i < 2:
-            harness.wait_until(lambda: int(third.info()["zk_reads_total"]) > before, "the list of who is second now")
+        if i in (2, 3):
+            harness.wait_until(lambda: reads(third) > before, "the list of who is second now")
             harness.wait_until(lambda: third.info()["operations"] == "0", "its answer")
-    assert [int(h.info()["successions_total"]) for h in hosts] == [0, 1, 1, 1]
+    assert [int(h.info()["successions_total"]) for h in hosts] == [0, 1, 1, 1, 1, 1]
 
 
 def test_an_uncontended_pair_costs_one_create_and_one_delete(own_zk, daemons, clients):

@@ -179,7 +179,7 @@ void claim_free(struct claim *c)
 	all->orphan_count -= c->orphan;
 	charge_give_back(&c->path, POOL_PATHS);
 	bytes_free(&c->pred);
-	bytes_free(&c->ahead);
+	second_free(c);
 	mem_spare(&all->spare_claim, c);
 	directory_touch(d);
 }
@@ -406,10 +406,8 @@ void claim_watch_pred(struct claim *c)
 		return;
 	if (second_wants_own(c))
 		claim_watch_own(c); /* first: then it is known at a NONODE of the predecessor */
-	if (second_wants_ahead(c) && turn_may(c->directory, TURN_JOIN)) {
-		c->ahead_watch = true;
-		claim_read(c, OPERATION_WATCH_AHEAD, bytes_view(&c->ahead));
-	}
+	for (struct slice ahead; (ahead = second_watch_ahead(c)).len;)
+		claim_read(c, OPERATION_WATCH_AHEAD, ahead);
 	if (c->pred_watch || !turn_may(c->directory, TURN_JOIN))
 		return;
 	c->pred_watch = true;

@@ -46,21 +46,21 @@ struct claim {
 	bool named, orphan;            /* its number is known; LEAVING: a list showed it, and no claim knew it */
 	bool spent, withheld;          /* LEAVING: not one of the lock's two; its delete waits. See rollover.h */
 	bool listed, readers_ahead;    /* WAITING: a list of this connection showed others before it; only readers */
-	bool tries, watches;           /* its name says that only tries want it (seen.h); see claim_join() */
+	bool tries, watches, pred_watch; /* only tries want it (seen.h); see claim_join(); WAITING: the predecessor is watched */
 	bool contested, in_use; /* WAITING and listed: its predecessor waits, too; its predecessor's data say `held` */
 	bool tried, says_held;  /* HELD: a list showed a try behind it; its data say held (or may, or its forerunner's) */
 	bool adopting, counted; /* UNSURE, salvaged: found, its owner is being read; SLOTS: a list showed it (facts.h) */
 	bool rivals; /* HELD, on this connection: a list showed that others wait; or none was sent (second.h) */
-	bool pred_watch, second, ahead_watch; /* WAITING: the predecessor is watched; the others: */
-	enum claim_watch own_watch;           /* second.h */
+	enum claim_watch own_watch; /* second.h */
 	const char *other_kind;      /* WAITING: the kind as which its host uses the name; NULL: the same kind as ours */
 	uint8_t join_tries, looks;   /* looks, WAITING: reads since the last list (look.h) */
 	uint32_t seq, followed;
 	int64_t czxid, idle_ns; /* idle: it has had no grant since then */
 	int64_t look_ns, looked_ns; /* WAITING, listed: the next look; HELD: when a list last showed who is behind it */
 	int64_t taken_ns;  /* WAITING: from then on another host's claim before it counts as held; 0: none was listed */
-	struct bytes pred, ahead; /* WAITING and listed: the predecessor's name, and (second.h) of the one before it; */
-	uint64_t pred_op; /* and the latest operation that read its data, or 0. From here on, HELD: the grants made on it */
+	struct second second;
+	struct bytes pred; /* WAITING and listed: the predecessor's name, */
+	uint64_t pred_op;  /* and the latest operation that read its data, or 0. From here on, HELD: the grants made on it */
 	bool granted, follows, salvaged; /* or: proclaimed; took over from number `followed` (rollover.h); of a killed process */
 	enum mode granted_mode; /* of the last grant, before any downgrade: its token fences that, too */
 	int64_t held_ns, granted_ns; /* when it became HELD (before: when it joined); when the first of its grants was made */

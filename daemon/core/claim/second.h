@@ -3,11 +3,12 @@
  * A waiting claim that is second in line holds at once when its predecessor goes, without a list, if two facts were shown
  * on this connection. They are forgotten with it, and so at a hand-over and a kill:
  *
- *   second    | no other host's contender is before it but | a list showed that. Left by: another list, another
- *             |   its predecessor: later ones are behind   |   predecessor
- *   own_watch | STANDS: its znode existed when that watch  | UNSET -> ASKED: it waits; ASKED -> STANDS: answered;
- *             |   was answered, and nothing has happened   |   CHANGED, DELETED -> UNSET: that used the watch up, and what
- *             |   to it since                              |   comes then would not be told
+ *   before    | how many other hosts' contenders are before | a list showed that; one less: one that is watched was
+ *             |   it: 1, it is second. Later ones are        |   deleted, and all of them are watched (`all_watched`).
+ *             |   behind it                                 |   0, unknown: another list, another predecessor
+ *   own_watch | STANDS: its znode existed when that watch   | UNSET -> ASKED: it waits; ASKED -> STANDS: answered;
+ *             |   was answered, and nothing has happened    |   CHANGED, DELETED -> UNSET: that used the watch up, and
+ *             |   to it since                               |   what comes then would not be told
  *
  * All of this comes on one connection, in the order in which it happened. So when the predecessor's DELETED comes (or
  * NONODE answers the get), nothing else was before the claim at that moment, and its own znode existed. The answer about
@@ -15,31 +16,49 @@
  * end before that.
  *
  * A claim farther back also watches `ahead`, the contender before its predecessor. When the znode of `ahead` is deleted, the
- * predecessor gets the lock; a list at that time shows that the claim is second, and no hand-off waits for the list. The
- * deletion alone does not prove that the claim is second: more contenders may have been before the predecessor.
+ * predecessor gets the lock, and it has to be known whether the claim is second before that one goes. A claim with two or
+ * three writers before it watches all of them, so that their deletions show it. With more, the deletion alone does not prove
+ * it, because others may have been before the predecessor: a list shows it, and no hand-off waits for that list.
  *
  * In all other cases a list decides. Nobody has looked who waits behind a claim that held at once: somebody may (`rivals`).
  */
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "core/port/event.h"
-#include "protocol/slice.h"
+#include "protocol/bytes.h"
 
 struct claim;
 
 /* Of a znode: not set, or used up; sent; answered, and nothing has happened since. */
 enum claim_watch { CLAIM_UNSET, CLAIM_ASKED, CLAIM_STANDS };
 
+enum { SECOND_AHEAD = 2 }; /* so many are watched at most, besides the predecessor and the own znode */
+
+/* Contenders before a claim's predecessor, the nearest first; an empty name: there is none, or it need not be watched. */
+struct second {
+	uint8_t before;
+	bool all_watched; /* as soon as those with a name are */
+	bool watched[SECOND_AHEAD];
+	struct bytes ahead[SECOND_AHEAD];
+};
+
 /* WAITING: its predecessor is gone, and it is first now. */
 bool second_is_first(const struct claim *c);
-/* WAITING: a list has shown which contender is before its predecessor. `ahead` is empty if no other host's is. */
-void second_listed(struct claim *c, struct slice ahead);
-/* WAITING: its own znode, or the znode before its predecessor, has to be watched, and is not watched yet. */
+/*
+ * WAITING: a list has shown so many contenders of other hosts before it, among them readers or not, and the nearest ones
+ * before its predecessor; empty: no other host's.
+ */
+void second_listed(struct claim *c, size_t others, bool readers, const struct slice ahead[SECOND_AHEAD]);
+/* WAITING: its own znode has to be watched, and is not watched yet. */
 bool second_wants_own(const struct claim *c);
-bool second_wants_ahead(const struct claim *c);
+/* WAITING: one before its predecessor that is to be watched now, and counts as watched from now on. Empty: none. */
+struct slice second_watch_ahead(struct claim *c);
 /* The watched znode of that name was deleted or written; the answer of WATCH_AHEAD. */
 void second_watched(struct claim *c, enum zk_watch type, struct slice child);
 void second_answered(struct claim *c, const struct event *event);
 void second_forget(struct claim *c); /* it is no longer known which contenders are before the claim */
+void second_free(struct claim *c);
