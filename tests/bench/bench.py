@@ -170,6 +170,7 @@ def text(bench):
                            ("requests", "What ZooKeeper does for a pair"), ("hosts", "Hosts x waiters of each"),
                            ("pipelined", "Pipelined, -P 16 -c 50"), ("held", "Locks held"), ("idle", "Idle clients"),
                            ("waiters", "Waiters for one lock"),
+                           ("crowd", "Bytes of a host's turn for a lock that many wait for"),
                            ("reconnections", "Reconnection with so many waited-for locks of so many contenders each"),
                            ("handover", "Hand-over to a new process"),
                            ("neighbours", "What 50 processes of one account cost another one, beside a spin")):
@@ -201,6 +202,8 @@ SHOWN = {
              "wake_ups_s": ("wake-ups/s", 1)},
     "waiters": {"pairs_s": ("pairs/s of another", 0), "p50_us": ("us: median", 1), "hand_off_us": ("us a hand-off", 2),
                 "bytes_per_waiter": ("bytes a waiter", 0)},
+    "crowd": {"join_bytes": ("bytes: to join", 0), "next_bytes": ("to be second", 0), "hand_off_bytes": ("the hand-off", 0),
+              "release_bytes": ("the release", 0)},
     "reconnections": {"backlog_s": ("s to list all", 2), "proven_ms": ("ms until proven", 0), "found_s": ("s until all found", 2),
                       "drops": ("drops", 0), "jeopardies": ("jeopardies", 0), "megabytes": ("MB", 2)},
     "neighbours": {"p50_us": ("us: median", 0), "p99_us": ("99 %", 0), "of_p50": ("of the spin's: median", 2),

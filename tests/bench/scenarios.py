@@ -6,6 +6,7 @@ import statistics
 import time
 
 import costs
+import crowd
 import handovers
 import measure
 import neighbours
@@ -324,5 +325,5 @@ def warm_up(bench):
     attempt(bench, "warming up", lambda: row.measure(8, "own", 1 if bench.quick else 30))
 
 
-ALL = [warm_up, contend, bare, taken, order, cold, requests, hosts, pipelined, held, idle, waiters, slow.reconnections,
+ALL = [warm_up, contend, bare, taken, order, cold, requests, hosts, pipelined, held, idle, waiters, crowd.crowd, slow.reconnections,
        handovers.handovers, neighbours.neighbours]

@@ -15,6 +15,7 @@ import harness
 sys.path.insert(0, os.path.join(harness.SOURCE, "tests", "bench"))
 
 import costs  # noqa: E402
+import crowd  # noqa: E402
 import measure  # noqa: E402
 import report  # noqa: E402
 import services  # noqa: E402
@@ -140,6 +141,19 @@ def test_a_reconnection_is_measured_until_all_is_found_again():
     figures = slow.reconnect(Run(), slow.network.Network(), 20, 50, 200000)
     assert figures["found_s"] >= figures["proven_ms"] / 1000 > 0
     assert figures["megabytes"] > 0 and figures["drops"] == 0
+
+
+def test_the_bytes_of_a_turn_are_counted_in_steps():
+    """The recipe lists for the hand-off; who is second by then does not."""
+    class Run:
+        def complain(self, complaint):
+            assert not complaint
+
+    net, listed = crowd.network.Network(), 50 * crowd.queues.NAME_BYTES
+    ours, recipe = (crowd.turn(Run(), net, host, 50) for host in (crowd.Ours, crowd.Recipe))
+    assert ours["join_bytes"] > listed and recipe["join_bytes"] > listed
+    assert ours["next_bytes"] > listed > ours["hand_off_bytes"]
+    assert recipe["hand_off_bytes"] > listed > recipe["next_bytes"]
 
 
 # ---- the profile ----

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a host sends and is sent in its turn for a lock that a thousand others wait for, before it and behind it."""
+
+import os
+import sys
+import threading
+
+import measure
+import services
+from services import harness
+
+sys.path.append(os.path.join(services.HERE, "..", "torture"))
+
+import network  # noqa: E402
+import queues  # noqa: E402
+
+LOCK = "/q/x0"
+WAITING, QUICK = 1000, 100
+
+
+class Ours:
+    """A host with a client that wants the lock."""
+
+    label = "lockbroker"
+
+    def __init__(self, far):
+        self.daemon = services.Lockbroker(far, root="/q")
+        self.client = self.daemon.client()
+
+    def join(self):
+        self.client.send("LOCK", "x0")
+
+    def granted(self):
+        assert isinstance(self.client.reply(), int)
+
+    def release(self):
+        assert self.client.call("UNLOCK", "x0") == 0
+
+    def is_settled(self):
+        return self.daemon.info("zookeeper")["operations"] == "0"
+
+    def end(self):
+        self.client.close()
+        return self.daemon.end()
+
+
+class Recipe:
+    """A session that does as the recipe of ZooKeeper's documentation."""
+
+    label = "ZooKeeper's recipe, by kazoo"
+
+    def __init__(self, far):
+        self.session = queues.connect(far)
+        self.lock = self.session.Lock(LOCK, extra_lock_patterns=["__WRIT__"])
+        self.thread = threading.Thread(target=self.lock.acquire, daemon=True)
+
+    def join(self):
+        self.thread.start()
+
+    def granted(self):
+        self.thread.join(harness.PATIENCE)
+        assert self.lock.is_acquired
+
+    def release(self):
+        self.lock.release()
+
+    def is_settled(self):
+        return True
+
+    def end(self):
+        self.session.stop()
+        self.session.close()
+
+
+def crowd(bench):
+    net, waiting = network.Network(), QUICK if bench.quick else WAITING
+    for make in (Ours, Recipe):
+        try:
+            bench.results.add("crowd", f"{waiting} before it, {waiting} behind", make.label, turn(bench, net, make, waiting))
+        except (measure.Failed, services.Missing, OSError, AssertionError, harness.Closed) as e:
+            bench.failed(f"{waiting} wait, {make.label}: {e}")
+
+
+class Counted:
+    """The bytes of each step, up to the state that is waited for."""
+
+    def __init__(self, link):
+        self.link, self.seen, self.figures = link, sum(link.passed), {}
+
+    def step(self, name):
+        now = sum(self.link.passed)
+        self.figures[name], self.seen = now - self.seen, now
+
+
+def watched(server):
+    return {line.strip() for line in server.ask("wchc").splitlines() if line.startswith(f"\t{LOCK}/")}
+
+
+def turn(bench, net, make, waiting):
+    """It joins behind those who wait; all of them go but the one before it; that one goes; it releases."""
+    server = harness.Zookeeper(jvm=("-Xmx512m",))
+    k = host = None
+    try:
+        k = queues.connect(server)
+        queues.fill(k, "/q", 1, waiting)
+        before = sorted((f"{LOCK}/{name}" for name in k.get_children(LOCK)), key=lambda path: path[-10:])
+        far = queues.Far(net, server)
+        host = make(far)
+        counted = Counted(far.link)
+
+        def settle(name, path=None):
+            harness.wait_until(lambda: host.is_settled() and (not path or path in watched(server)), name)
+            counted.step(name)
+
+        host.join()
+        settle("join", before[-1])
+        fill_behind(k, waiting)
+        lists = listed(host)
+        delete(k, before[:-1])
+        if lists is not None:
+            harness.wait_until(lambda: listed(host) > lists, "it to list")
+        settle("next")
+        delete(k, before[-1:])
+        host.granted()
+        settle("hand_off")
+        host.release()
+        settle("release")
+        return {f"{name}_bytes": count for name, count in counted.figures.items()}
+    finally:
+        if host:
+            bench.complain(host.end())
+        if k:
+            k.stop()
+            k.close()
+        server.end()
+
+
+def listed(host):
+    """How much a daemon has read; None: it is none."""
+    return int(host.daemon.info("stats")["zk_reads_total"]) if isinstance(host, Ours) else None
+
+
+def fill_behind(k, count):
+    t = k.transaction()
+    for n in range(count):
+        t.create(f"{LOCK}/{queues.CONTENDER % n}", sequence=True)
+    assert not any(isinstance(made, Exception) for made in t.commit())
+
+
+def delete(k, paths):
+    t = k.transaction()
+    for path in paths:
+        t.delete(path)
+    assert all(done is True for done in t.commit())
