@@ -130,7 +130,7 @@ static void check(const struct broker *b, const char **wrong)
 	const struct grant *g;
 	const struct letter *l;
 	size_t requests = 0, grants = 0, lost = 0, claims = 0, clients = 0, waiting = 0, blocked = 0, held = 0;
-	size_t letters = 0, remembered = 0, bearers = 0, bearers_hold = 0;
+	size_t letters = 0, remembered = 0, bearers = 0, bearers_hold = 0, delegated = 0, pages = 0;
 
 	CHECK(TAILQ_EMPTY(&b->directories.touched) && TAILQ_EMPTY(&b->locks.mlocks) && TAILQ_EMPTY(&b->locks.closing));
 	/* The next answer gives the next turn, so an answer must be expected. */
@@ -157,6 +157,8 @@ static void check(const struct broker *b, const char **wrong)
 		}
 		CHECK(n_counted == c->counted);
 		check_delegations(c, wrong);
+		delegated += c->delegations ? c->delegations->count : 0;
+		pages += c->delegations != NULL;
 		TAILQ_FOREACH(r, &c->requests, client_link) {
 			CHECK(r->client == c && r->queued == (r != c->request) && r->queued == (r != &c->blocking));
 			n_requests++;
@@ -178,6 +180,7 @@ static void check(const struct broker *b, const char **wrong)
 	}
 	CHECK(clients == b->locks.client_count && bearers == b->locks.bearer_count);
 	CHECK(bearers_hold == b->locks.bearers_hold);
+	CHECK(delegated == b->locks.delegated_count && pages == b->locks.page_count);
 	CHECK(requests == b->locks.request_count && requests == waiting && blocked == b->locks.blocked_count);
 	CHECK(grants == b->locks.grant_count && grants == held && lost == b->locks.lost_count);
 	CHECK(!env_halts(&b->env) || !b->locks.request_count);

@@ -367,6 +367,10 @@ def test_with_the_session_all_are_lost(own_zk, daemons, clients, delegates):
     while lost[0] != "lost":
         lost = c.push()
     assert lost[:2] == ["lost", "held"]
+    counted = d.info()
+    assert (counted["delegations"], counted["delegation_pages"]) == ("0", "1")
+    lost, idle = (int(counted[f"delegations_{why}_total"]) for why in ("lost", "idle"))
+    assert lost >= 1 and lost + idle == 2, "the free one may not have been used for too long before"
     assert not c.take(1) and not c.leave(2) and not c.stands(2)
     assert c.state(2) & (HELD | LOST) == HELD | LOST
     assert c.call("UNLOCK", "held").code == "LOST"

@@ -617,6 +617,32 @@ static void what_was_lost_before_is_lost_after_a_hand_over(void **state)
 	assert_true(delegation_none(slot(0, 1)));
 }
 
+static void what_becomes_of_them_is_counted(void **state)
+{
+	struct fixture *f = *state;
+	const struct stats *s = &f->broker->env.stats;
+	const struct locks *locks = &f->broker->locks;
+
+	give_page(f, 0);
+	give_page(f, 1);
+	assert_int_equal(locks->page_count, 2);
+	fixture_say(f, 0, "LOCK a SLOT 1", ":1024");
+	assert_true(is_delegated(0, 1) && leave(0, 1));
+	assert_int_equal(locks->delegated_count, 1);
+	fixture_say(f, 1, "LOCK a", ":1025");
+	assert_int_equal(locks->delegated_count, 0);
+	assert_int_equal(s->delegations_recalled_total, 1);
+	fixture_say(f, 0, "LOCK b SLOT 2", ":2048");
+	assert_true(is_delegated(0, 2) && leave(0, 2));
+	fixture_pass(f, 3000);
+	assert_int_equal(s->delegations_idle_total, 1);
+	assert_int_equal(s->delegations_recalled_total, 1);
+	assert_int_equal(s->delegations_total, 2);
+	assert_int_equal(s->delegations_lost_total, 0);
+	fixture_simple(f, EVENT_CLIENT_GONE, 1);
+	assert_int_equal(locks->page_count, 1);
+}
+
 /* As a snapshot or a ledger could have it. */
 static void a_slot_that_two_grants_share_is_noticed(void **state)
 {
@@ -652,6 +678,7 @@ static void between_hosts(void **state)
 	fixture_say(f, 0, "UNLOCK a", ":0");
 	fixture_say(f, 0, "LOCK a SLOT 1", ":78850");
 	assert_true(is_delegated(0, 1) && leave(0, 1));
+	assert_int_equal(f->broker->locks.delegated_count, 1);
 	fixture_watch(f, ZK_WATCH_CHILDREN, "/lb/a");
 	assert_false(take(0, 1));
 	assert_true(delegation_none(slot(0, 1)));
@@ -684,6 +711,7 @@ int main(void)
 		TEST(a_page_of_nonsense),
 		TEST(after_a_hand_over),
 		TEST(what_was_lost_before_is_lost_after_a_hand_over),
+		TEST(what_becomes_of_them_is_counted),
 		TEST(a_slot_that_two_grants_share_is_noticed),
 		TEST_IN(between_hosts, setup_zookeeper),
 	};

@@ -23,10 +23,14 @@
 	NUMBER(CLIENTS, ALWAYS, connected_clients, locks_conns(h->locks), "connected_clients", GAUGE, ONE, "Connections.") \
 	NUMBER(CLIENTS, ALWAYS, blocked_clients, h->locks->blocked_count, "blocked_clients", GAUGE, ONE, \
 	       "Connections whose request waits for a lock.") \
+	NUMBER(CLIENTS, ALWAYS, delegation_pages, h->locks->page_count, "delegation_pages", GAUGE, ONE, \
+	       "Connections that have a page by which locks are delegated.") \
 	NUMBER(CLIENTS, ALWAYS, users, h->locks->users.count, "users", GAUGE, ONE, "Users that have a connection.") \
 	NUMBER(LOCKS, ALWAYS, locks, h->locks->names.count - h->locks->idle_count, "locks", GAUGE, ONE, \
 	       "Locks that this host holds or waits for.") \
 	NUMBER(LOCKS, ALWAYS, grants, h->locks->grant_count, "grants", GAUGE, ONE, "Grants, and losses not told yet.") \
+	NUMBER(LOCKS, ALWAYS, delegations, h->locks->delegated_count, "delegations", GAUGE, ONE, \
+	       "Those of them that are delegated, whether their clients hold them or not.") \
 	NUMBER(LOCKS, ALWAYS, requests, h->locks->request_count, "waiting_requests", GAUGE, ONE, "Requests that wait.") \
 	NUMBER(LOCKS, ALWAYS, longest_wait_ms, locks_longest_wait_ns(h->locks), "longest_wait_seconds", GAUGE, MS, \
 	       "For how long the oldest of the waiting requests has waited.") \

@@ -24,6 +24,7 @@ void delegated_leave(struct grant *g)
 
 	g->delegated = false;
 	g->lock->delegated = NULL;
+	locks->delegated_count--;
 	if (--d->count)
 		return;
 	heap_unset(&locks->env->timers, &d->idle);
@@ -64,6 +65,7 @@ void delegated_go_on(struct client *c, struct delegation_page *page)
 	d->idle.kind = TIMER_DELEGATIONS;
 	charge_force(&d->charge, c->account, POOL_MEMORY, PAGE_BYTES);
 	c->delegations = d;
+	c->locks->page_count++;
 }
 
 size_t delegated_memory(void)
@@ -93,6 +95,7 @@ void delegated_end(struct client *c)
 	heap_unset(&c->locks->env->timers, &d->idle);
 	charge_give_back(&d->charge, POOL_MEMORY);
 	c->delegations = NULL;
+	c->locks->page_count--;
 	mem_free(d);
 }
 
@@ -151,6 +154,8 @@ static void begin(struct delegations *d, struct grant *g, uint8_t slot)
 	g->slot = slot;
 	g->delegated = true;
 	lock->delegated = g;
+	lock->locks->delegated_count++;
+	lock->locks->env->stats.delegations_total++;
 	d->grants[slot - 1] = g;
 	d->uses[slot - 1] = delegation_look(delegated_slot(g)).uses;
 	if (!d->count++) {
@@ -223,8 +228,10 @@ bool delegated_lose(struct grant *g)
 
 	if (!slot)
 		return true;
-	if (delegated)
+	if (delegated) {
 		delegated_leave(g);
+		g->lock->locks->env->stats.delegations_lost_total++;
+	}
 	/* A recalled grant is held until UNLOCK, whatever its client writes into the word. */
 	return delegation_lose(slot) == DELEGATION_HELD || !delegated;
 }

@@ -58,7 +58,8 @@ struct locks {
 	bool restoring;    /* from a snapshot: what was within the limits stays, whatever they are now */
 	void *spare_grant; /* mem.h */
 	/* Sums, for INFO and the checks. `blocked_count`: requests whose client waits for the reply. */
-	size_t request_count, blocked_count, grant_count, lost_count;
+	size_t request_count, blocked_count, grant_count, lost_count, delegated_count;
+	size_t page_count; /* clients with a page of delegations */
 	int64_t oldest_ns, looked_ns; /* when the oldest waiting request was made, INT64_MAX: none; and when that was seen */
 };
 

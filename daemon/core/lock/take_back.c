@@ -32,6 +32,8 @@ static void take_back(struct grant *g, enum why why)
 	struct lock *lock = g->lock;
 
 	note(&lock->delegability, why);
+	lock->locks->env->stats.delegations_recalled_total += why == FOR_OTHERS;
+	lock->locks->env->stats.delegations_idle_total += why == UNUSED;
 	delegated_leave(g);
 	if (delegation_recall(delegated_slot(g)) == DELEGATION_HELD)
 		go_on(g);

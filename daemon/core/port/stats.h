@@ -14,6 +14,10 @@
 	X(handoffs_total, "grants made on a claim that had served one before") \
 	X(claims_total, "claims that were held") \
 	X(successions_total, "of those, held when the contender before them went, without a list") \
+	X(delegations_total, "grants delegated to the processes that took the locks last") \
+	X(delegations_recalled_total, "of those, taken back because somebody else wanted the lock, or for a stop") \
+	X(delegations_idle_total, "of those, taken back because they were not used") \
+	X(delegations_lost_total, "of those, lost") \
 	X(timeouts_total, "waits that ran out") \
 	X(losses_total, "grants declared lost") \
 	X(leases_ended_total, "of those, because their lease ran out") \
