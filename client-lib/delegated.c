@@ -115,7 +115,7 @@ enum lb_result delegated_prepare(struct lb *lb, const char *name, unsigned *ret_
 	return LB_OK;
 }
 
-void delegated_read(struct lb *lb, unsigned slot, int64_t token)
+void delegated_read(struct lb *lb, unsigned slot, bool shared, int64_t token)
 {
 	struct delegations *d = &lb->delegations;
 	struct delegation_page *page = delegations_page(d);
@@ -126,6 +126,7 @@ void delegated_read(struct lb *lb, unsigned slot, int64_t token)
 	s->held = delegation_read(&page->slots[slot - 1], s->terms.generation, &s->terms) && s->terms.token == token;
 	if (!s->held)
 		return;
+	s->shared = shared;
 	d->latest = slot - 1;
 	holdings_delegated(&lb->holdings, slice_of(s->name), token, s->terms.epoch);
 }
@@ -164,7 +165,7 @@ static enum lb_result give_back(struct lb *lb, const char *name)
 	return request_ask_integer(lb, 2, words, &depth) == LB_CONNECTION ? LB_CONNECTION : LB_NONE;
 }
 
-enum lb_result delegated_take(struct lb *lb, const char *name, int64_t *ret_token)
+enum lb_result delegated_take(struct lb *lb, const char *name, bool shared, int64_t *ret_token)
 {
 	struct delegations *d = &lb->delegations;
 	struct delegation_page *page = delegations_page(d);
@@ -177,7 +178,7 @@ enum lb_result delegated_take(struct lb *lb, const char *name, int64_t *ret_toke
 	s = &d->slots[i];
 	slot = &page->slots[i];
 	/* The connection may have ended under it: then the page is gone. */
-	if (s->held || listen_sometimes(lb) != LB_OK || !delegation_take(slot, s->terms.generation))
+	if (s->held || s->shared != shared || listen_sometimes(lb) != LB_OK || !delegation_take(slot, s->terms.generation))
 		return LB_NONE;
 	if (!stands(lb, s, slot, s->terms.grant_min_ns))
 		return delegation_leave(slot, s->terms.generation) ? LB_NONE : give_back(lb, name);

@@ -14,7 +14,7 @@ enum { DELEGATED_ASKED = 16 };
 
 struct delegated {
 	char *name; /* NULL: it was never used */
-	bool held;
+	bool held, shared;
 	struct delegation_terms terms; /* generation 0: not delegated so far */
 };
 

@@ -79,7 +79,7 @@ enum lb_result lock_granted(struct lb *lb, const char *name, int64_t token, int6
 /* What may be delegated. */
 static bool is_plain(const struct lb_options *o)
 {
-	return !o || (o->size == sizeof(*o) && !o->lease_ms && !o->data && !o->shared);
+	return !o || (o->size == sizeof(*o) && !o->lease_ms && !o->data);
 }
 
 enum lb_result lb_lock_with(struct lb *lb, const char *name, const struct lb_options *options, int64_t *ret_token)
@@ -88,9 +88,10 @@ enum lb_result lb_lock_with(struct lb *lb, const char *name, const struct lb_opt
 	enum lb_result r;
 	int64_t sent_ns, token;
 	unsigned slot = 0;
+	bool plain = is_plain(options), shared = plain && options && options->shared;
 
-	if (is_plain(options)) {
-		r = delegated_take(lb, name, ret_token);
+	if (plain) {
+		r = delegated_take(lb, name, shared, ret_token);
 		if (r == LB_OK)
 			return r;
 		/* A connection that has ended is the request's to find. */
@@ -115,7 +116,7 @@ enum lb_result lb_lock_with(struct lb *lb, const char *name, const struct lb_opt
 		return lock_give_back(lb, name) == LB_CONNECTION ? LB_CONNECTION : request_late_failure(lb);
 	r = lock_granted(lb, name, token, words.lease_ms, sent_ns);
 	if (slot)
-		delegated_read(lb, slot, token);
+		delegated_read(lb, slot, shared, token);
 	if (r == LB_OK && ret_token)
 		*ret_token = token;
 	return r;

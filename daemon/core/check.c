@@ -61,7 +61,7 @@ static void check_lock(const struct lock *lock, size_t *requests, size_t *grants
 	const struct directory *d = &lock->directory;
 	const struct request *r;
 	const struct grant *g;
-	size_t n_requests = 0, n_expired = 0, n_grants = 0, n_lost = 0;
+	size_t n_requests = 0, n_expired = 0, n_grants = 0, n_lost = 0, n_delegated = 0;
 
 	TAILQ_FOREACH(r, &lock->requests, link) {
 		CHECK(r->lock == lock &&
@@ -69,10 +69,16 @@ static void check_lock(const struct lock *lock, size_t *requests, size_t *grants
 		n_requests++;
 		n_expired += r->expired;
 	}
-	CHECK(!lock->delegated || (!lock->request_count && lock->delegated->lock == lock && lock->delegated->delegated));
+	LIST_FOREACH(g, &lock->delegated, delegated_link) {
+		CHECK(g->lock == lock && g->delegated);
+		n_delegated++;
+	}
+	CHECK(n_delegated == lock->delegability.count && n_delegated <= SHARED_DELEGATIONS_MAX);
+	CHECK(!n_delegated || !lock->request_count);
 	TAILQ_FOREACH(g, &lock->grants, link) {
 		CHECK(!g->lost && g->depth >= 1);
-		CHECK(!g->delegated || (lock->delegated == g && g->mode == MODE_EXCLUSIVE && g->depth == 1 && !g->lease.place));
+		CHECK(!g->delegated || (g->depth == 1 && !g->lease.place));
+		n_delegated -= g->delegated;
 		CHECK(!g->delegated || (g->slot && !env_halts(lock->locks->env) && !lock->slots && !lock->observer_count));
 		CHECK(g->mode != MODE_EXCLUSIVE || (n_grants == 0 && !TAILQ_NEXT(g, link)));
 		n_grants++;
@@ -87,6 +93,7 @@ static void check_lock(const struct lock *lock, size_t *requests, size_t *grants
 	CHECK(!d->naming.line || (d->naming.line->account == d->payer && d->naming.line->privileged == d->privileged));
 	CHECK(!lock->rule->is_sound || lock->rule->is_sound(lock));
 	CHECK(!n_grants || lock->slots || (d->claim && d->claim->state == CLAIM_HELD && d->claim->granted));
+	CHECK(!n_delegated); /* each is a grant of the lock, and an exclusive one is alone */
 	CHECK(n_requests == lock->request_count && n_expired == lock->expired_count && n_grants == lock->grant_count);
 	*requests += n_requests;
 	*grants += n_grants + n_lost;

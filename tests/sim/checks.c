@@ -285,9 +285,10 @@ void check_taken(struct caller *c, const struct ask *a, int64_t token)
 	check_exclusive(c, a, token);
 	if (!h->conf.standalone)
 		check_entitled(c, a, token);
-	if (token != t->highest)
+	if (a->shared ? token <= t->highest_writer : token != t->highest)
 		world_fail(w, a->lock, "host %d client %u: took %s by its word with token %" PRId64 ", and %" PRId64
-			   " was given since", h->index, c->conn, w->lock_name[a->lock], token, t->highest);
+			   " was given since", h->index, c->conn, w->lock_name[a->lock], token,
+			   a->shared ? t->highest_writer : t->highest);
 }
 
 void check_late_grant(struct caller *c, const struct ask *a, int64_t token)

@@ -109,6 +109,7 @@ void delegations_granted(struct caller *c, const struct ask *a)
 		world_fail(c->host->w, a->lock, "host %d client %u: its slot says another token than the answer", c->host->index,
 			   c->conn);
 	k->state = KEPT_HELD;
+	k->shared = a->shared;
 	k->seen = k->terms.generation;
 	k->at = c->host->w->sched.now;
 	c->host->w->stats->delegated++;
@@ -173,7 +174,7 @@ static void enter_due(void *caller, uint64_t life)
 		return;
 	for (int lock = 0; lock < w->lock_count; lock++) {
 		struct kept *k = &c->kept[lock];
-		struct ask a = { .command = COMMAND_LOCK, .lock = lock, .wait_ms = -1, .order = k->order };
+		struct ask a = { .command = COMMAND_LOCK, .lock = lock, .wait_ms = -1, .order = k->order, .shared = k->shared };
 
 		if (k->state != KEPT_TAKING)
 			continue;
@@ -185,6 +186,7 @@ static void enter_due(void *caller, uint64_t life)
 			c->done = c->done || w->quiet;
 			k->state = KEPT_HELD;
 			w->stats->taken++;
+			w->stats->read_again += k->shared;
 			continue;
 		}
 		k->state = delegation_leave(slot_of(c, lock), k->terms.generation) ? KEPT_NONE : KEPT_RETURNING;
@@ -252,14 +254,14 @@ bool delegations_busy(const struct caller *c)
 
 static bool is_plain(const struct ask *a)
 {
-	return a->command == COMMAND_LOCK && !a->permits && !a->several && !a->shared && !a->lease_ms;
+	return a->command == COMMAND_LOCK && !a->permits && !a->several && !a->lease_ms;
 }
 
-/* Most often each client wants a lock of its own: else it would be taken back all the time. */
+/* Most often each client wants a lock of its own, unless it reads: else it would be taken back all the time. */
 static void favour(const struct caller *c, struct ask *a)
 {
 	struct world *w = c->host->w;
-	int own = (int)(c->conn % (uint32_t)w->lock_count);
+	int own = a->shared ? 0 : (int)(c->conn % (uint32_t)w->lock_count);
 
 	for (int i = 0; i < w->lock_count; i++)
 		if (c->holding[i].held || c->wait[i].on)
@@ -296,7 +298,8 @@ bool delegations_turn(struct caller *c, struct ask *a)
 	k = kept_of(c, a->lock);
 	if (!c->has_page || c->wait[a->lock].on)
 		return false;
-	if (is_plain(a) && k->state == KEPT_FREE && rng_percent(&w->rng, LOCAL_PERCENT) && take(c, a->lock))
+	if (is_plain(a) && k->state == KEPT_FREE && k->shared == a->shared && rng_percent(&w->rng, LOCAL_PERCENT) &&
+	    take(c, a->lock))
 		return true;
 	if (a->command == COMMAND_UNLOCK && !a->several && k->state == KEPT_HELD && rng_percent(&w->rng, LOCAL_PERCENT) &&
 	    leave(c, a->lock))

@@ -13,7 +13,7 @@ DELEGATIONS = [
     ("delegation: a free delegated lock holds back who asks for it", [
         (TAKE_BACK, "\tdelegation_recall(delegated_slot(g));\n\tgo_on(g);\n}\n")], 300, "delegations, standalone"),
     ("delegation: another host that waits does not end a delegation", [
-        ("\tif (lock->delegated && delegated_is_wanted(lock))\n\t\tdelegated_take_back(lock, true);\n", "")], 1000,
+        ("\tif (!LIST_EMPTY(&lock->delegated))\n\t\ttake_back(lock);\n", "\t(void)take_back;\n")], 1000,
      "delegations"),
     ("delegation: a lock is delegated while somebody may wait elsewhere", [
         (" && lock->directory.watch == WATCH_UNCONTENDED && !lock->directory.next &&\n", " && !lock->directory.next &&\n"),
@@ -36,11 +36,11 @@ DELEGATIONS = [
     ("delegation: what nobody uses stays delegated", [
         ("\t\tif (view.state != DELEGATION_HELD && view.uses == d->uses[i])\n", "\t\tif (false)\n")], 1000, "delegations, calm"),
     ("delegation: a client that asks for what it keeps is told that it holds it", [
-        ("\t\tif (call->lock && call->lock->delegated)\n\t\t\ttake_back(call, table[command].named);\n", "\t\t(void)take_back;\n")],
+        ("\t\tif (call->lock && !LIST_EMPTY(&call->lock->delegated))\n\t\t\ttake_back(call, table[command].named);\n", "\t\t(void)take_back;\n")],
      300,
      "delegations, standalone"),
     ("delegation: a client that asks for several is told that it holds what it keeps", [
-        ("\tif (lock && lock->delegated && lock->delegated->client == c)\n\t\tdelegated_take_back(lock, false);\n"
+        ("\tif (lock)\n\t\tdelegated_take_back_own(lock, c);\n"
          "\treturn lock && !lock->slots", "\treturn lock && !lock->slots")], 3000, "delegations, standalone"),
     ("delegation: a client that keeps a lock may not say whose it is", [
         ("\tif (c->delegations)\n\t\tdelegated_take_back_all(c);\n\tif (!group_join", "\tif (!group_join")], 3000,
@@ -55,12 +55,12 @@ DELEGATIONS = [
         ("\tif (b->restored)\n\t\tresume(b);\n", "\tif (b->restored) {\n\t\tresume_delegations(b);\n\t\tresume(b);\n\t}\n")],
      3000, "delegations, kills"),
     ("delegation: a delegation goes on in a stopping daemon", [
-        ("\t\tif (lock->delegated)\n\t\t\tdelegated_take_back(lock, true);\n\t\tTAILQ_FOREACH(g, &lock->grants, link) {",
+        ("\t\tdelegated_take_back(lock, true);\n\t\tTAILQ_FOREACH(g, &lock->grants, link) {",
          "\t\tTAILQ_FOREACH(g, &lock->grants, link) {"),
         ("\tif (env_halts(env) || lock->request_count)\n\t\treturn true;\n", "\tif (lock->request_count)\n\t\treturn true;\n")], 1000,
      "delegations"),
     ("delegation: whoever looks takes a delegation back", [
-        ("\tif (named == CLAIMS || (named == OWN && own))\n", "\tif (named)\n")], 300, "delegations, standalone"),
+        ("\tif (named == CLAIMS)\n", "\tif (named)\n")], 300, "delegations, standalone"),
     ("delegation: a free delegated lock is shown as held", [
         ("\treturn delegated_is_free(g) ? VIEW_KEPT : VIEW_ROW;\n", "\treturn VIEW_ROW;\n")], 300, "delegations, calm"),
     ("delegation: a delegated lock is shown as free", [
@@ -74,4 +74,22 @@ DELEGATIONS = [
      "delegations, standalone"),
     ("delegation: a lock that its client keeps and does not hold is valid", [
         ("\treturn g && delegated_is_free(g) ? NULL : g;\n", "\treturn g;\n")], 1000, "delegations, calm"),
+    ("delegation: of the readers that keep a lock only one makes way for a writer", [
+        ("\twhile ((g = LIST_FIRST(&lock->delegated)))\n\t\trecall(g);\n", "\tg = LIST_FIRST(&lock->delegated);\n\trecall(g);\n")],
+     300, "delegations, readers, standalone"),
+    ("delegation: readers that are inside by their words count as gone when a writer asks", [
+        (TAKE_BACK, "\tif (delegation_recall(delegated_slot(g)) == DELEGATION_HELD && g->mode == MODE_EXCLUSIVE)\n"
+                    "\t\tgo_on(g);\n\telse\n\t\tgrant_end(g);\n}\n")], 300, "delegations, readers, standalone"),
+    ("delegation: readers keep their words while another one has to wait", [
+        ("\tif (!head || !rwlock_may_serve(lock, c, head) || !may_be_next(lock, c, head))\n",
+         "\tif (!head || head->mode == MODE_EXCLUSIVE)\n")], 1000, "delegations, readers"),
+    ("delegation: readers that keep a lock count as holders to who asks for it", [
+        ("\tif (g && mode_conflicts(g->mode, mode))\n", "\tif (g && g->mode == MODE_EXCLUSIVE)\n")], 3000,
+     "delegations, readers, standalone"),
+    ("delegation: a reader that asks for what it keeps is told that it holds it", [
+        ("\tif (g && g->delegated)\n\t\ttake_back(g, FOR_ITS_CLIENT);\n", "\t(void)g;\n")], 300,
+     "delegations, readers, standalone"),
+    ("delegation: a reader keeps a lock that is a writer's", [
+        ("\tif (!d || d->grants[slot - 1] || g->depth > 1 ||", "\tg->mode = MODE_SHARED;\n"
+         "\tif (!d || d->grants[slot - 1] || g->depth > 1 ||")], 300, "delegations, readers, standalone"),
 ]

@@ -113,8 +113,8 @@ static void summary(const struct tally *s, double took)
 		printf(" %s %" PRIu64, names[i], s->faults[i]);
 	printf("; hand-overs %" PRIu64 ", kills %" PRIu64, s->snapshots, s->kills);
 	if (s->delegated || s->left)
-		printf("; delegated %" PRIu64 ", taken again %" PRIu64 ", left %" PRIu64 ", seen held %" PRIu64,
-		       s->delegated, s->taken, s->left, s->looked);
+		printf("; delegated %" PRIu64 ", taken again %" PRIu64 " (shared %" PRIu64 "), left %" PRIu64 ", seen held %" PRIu64,
+		       s->delegated, s->taken, s->read_again, s->left, s->looked);
 	printf("\nqueued: %" PRIu64 " waits, %" PRIu64 " granted, %" PRIu64 " cancelled, %" PRIu64 " timed out, %" PRIu64
 	       " failed, %" PRIu64 " told that it is held; leases: %" PRIu64 " ran out, %" PRIu64 " renewed; deadlocks: %" PRIu64
 	       "; MLOCKs: %" PRIu64 " and MUNLOCKs, %" PRIu64 " granted",

@@ -119,6 +119,14 @@ static const struct mix mixes[] = {
 	{ .name = "delegations, standalone", .share = 0, .delegations = true, .hosts_max = 2, .standalone = true,
 	  .fault_every_ms = 6000, .kill_every_ms = 2000, .snapshot_every_ms = 3000, .long_hold_percent = 10, .think_ms = 40,
 	  .shared_percent = 8, .fault_weight = { 0, 0, 0, 0, 0, 0, 0, 0, 4, 2, 1, 0 } },
+	{ .name = "delegations, readers", .share = 0, .delegations = true, .hosts_max = 2, .fault_every_ms = 9000,
+	  .fault_weight = ALL_FAULTS, .kill_every_ms = 3000, .foreign_every_ms = 6000, .long_hold_percent = 4, .think_ms = 40,
+	  .shared_percent = 85 },
+	{ .name = "delegations, readers, calm", .share = 0, .delegations = true, .hosts_max = 2, .long_hold_percent = 2,
+	  .think_ms = 30, .shared_percent = 90 },
+	{ .name = "delegations, readers, standalone", .share = 0, .delegations = true, .hosts_max = 2, .standalone = true,
+	  .fault_every_ms = 6000, .kill_every_ms = 3000, .snapshot_every_ms = 3000, .long_hold_percent = 4, .think_ms = 40,
+	  .shared_percent = 85, .fault_weight = { 0, 0, 0, 0, 0, 0, 0, 0, 4, 2, 1, 0 } },
 	{ .name = "anything", .share = 0, .anything = true, .hosts_max = 3,
 	  .fault_weight = { 5, 1, 1, 1, 1, 2, 2, 4, 4, 4, 1, 4, 1, 3 } },
 	{ .name = "anything standalone", .share = 0, .anything = true, .standalone = true, .hosts_max = 1,
@@ -317,7 +325,7 @@ static void host_init(struct world *w, struct host *h, int index)
 		h->conf.linger_ns = 2 * SECOND;
 	h->zk = zhandle_new(&w->zk, w->timeout, host_zk_notified, h, &h->stopped_until);
 	h->client_count = (int)rng_between(&w->rng, 1, CLIENTS_MAX);
-	if (w->mix->delegations) /* what many want is taken back all the time */
+	if (w->mix->delegations && w->mix->shared_percent < 50) /* what many want is taken back all the time */
 		h->client_count = (h->client_count + 1) / 2;
 	for (i = 0; i < h->client_count; i++)
 		caller_init(&h->clients[i], h, (uint32_t)i);

@@ -116,6 +116,7 @@ enum kept_state {
 
 struct kept {
 	enum kept_state state;
+	bool shared;
 	struct delegation_terms terms;
 	uint64_t seen, order; /* the latest generation; of the take */
 	int64_t at;           /* of its latest step */
@@ -380,7 +381,7 @@ struct tally {
 	uint64_t several, several_granted;
 	uint64_t forced, force_deleted, faults[FAULT_COUNT];
 	uint64_t snapshots, kills;
-	uint64_t delegated, taken, left; /* by words; left: by those of anything */
+	uint64_t delegated, taken, read_again, left; /* by words; read_again: shared; left: by those of anything */
 	uint64_t looked;                 /* answers that told rightly of a delegated lock that is held */
 	const char *snapshot_file; /* keeps the one with the most kinds of entries; NULL: none is kept */
 	size_t snapshot_score;

@@ -4,11 +4,15 @@
  * no other way than under the lock: read, wait a moment, write. It writes down what it has done, in the line of its NUMBER
  * in the file, until it gets SIGTERM. A loss is counted; whatever else fails is tried again.
  *
+ * counter_test NAME FILE NUMBER read: reads the number in a loop, twice while it holds the lock to read, and writes down in
+ * the file how often it found two, although it had not lost the lock.
+ *
  * counter_test NAME FILE NUMBER warm: takes the lock many times, and says when it begins and when that is done.
  */
 #include <fcntl.h>
 #include <lockbroker.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,8 +28,8 @@ struct line {
 };
 
 struct shared {
-	volatile uint64_t sum;
-	uint64_t reserved[2];
+	volatile uint64_t sum, torn;
+	uint64_t reserved;
 	volatile struct line lines[];
 };
 
@@ -99,6 +103,38 @@ static void count(const char *name, struct shared *s, volatile struct line *line
 	lb_close(lb);
 }
 
+static bool is_torn(const struct shared *s)
+{
+	uint64_t sum = s->sum;
+
+	for (volatile int i = 0; i < MOMENT; i++)
+		;
+	return s->sum != sum;
+}
+
+static void look(const char *name, struct shared *s, volatile struct line *line)
+{
+	struct lb *lb = opened();
+	enum lb_result r;
+	bool torn;
+
+	while (!over) {
+		r = lb_lock_shared(lb, name, -1, NULL);
+		if (r != LB_OK) {
+			lb = failed(lb, r, line);
+			continue;
+		}
+		torn = is_torn(s);
+		line->done++;
+		r = lb_unlock(lb, name);
+		if (r != LB_OK)
+			lb = failed(lb, r, line);
+		else if (torn)
+			s->torn++;
+	}
+	lb_close(lb);
+}
+
 static int pairs(struct lb *lb, const char *name, int n)
 {
 	while (n--)
@@ -131,6 +167,9 @@ int main(int argc, char **argv)
 	if (s == MAP_FAILED)
 		return 1;
 	signal(SIGTERM, end);
-	count(argv[1], s, &s->lines[atoi(argv[3])], atol(argv[4]));
+	if (strcmp(argv[4], "read") == 0)
+		look(argv[1], s, &s->lines[atoi(argv[3])]);
+	else
+		count(argv[1], s, &s->lines[atoi(argv[3])], atol(argv[4]));
 	return 0;
 }

@@ -82,11 +82,11 @@ class Delegate(harness.Client):
         self.generations[slot] = word >> 16
         return True
 
-    def delegate(self, name, slot):
+    def delegate(self, name, slot, *words):
         """Locks it until it is delegated: with ZooKeeper not before it is known that nobody waits elsewhere. The token."""
 
         def tried():
-            token = self.lock(name, slot)
+            token = self.lock(name, slot, *words)
             assert isinstance(token, int), token
             if self.is_delegated(slot):
                 assert self.page.terms(slot)[0] == token

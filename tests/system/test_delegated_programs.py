@@ -38,14 +38,19 @@ class Counters:
         with open(self.path, "w+b") as f:
             f.truncate(mmap.PAGESIZE)
             self.memory = mmap.mmap(f.fileno(), mmap.PAGESIZE)
-        self.running, self.started, self.killed = {}, 0, 0
+        self.running, self.started, self.killed, self.readers = {}, 0, 0, set()
 
     def start(self, daemon, pause_us=0):
+        """Its number; `pause_us` is between two sections, or "read": it does not count."""
         number = self.started
         self.started += 1
         self.running[number] = harness.spawn([self.program, "counted", self.path, str(number), str(pause_us)],
                                              stdin=subprocess.DEVNULL, env=os.environ | {"LOCKBROKER_SOCKET": daemon.socket})
         return number
+
+    def start_reader(self, daemon):
+        self.readers.add(self.started)
+        return self.start(daemon, "read")
 
     def line(self, number):
         """What it has done, lost, and not got."""
@@ -68,8 +73,9 @@ class Counters:
         for process in self.running.values():
             assert process.wait(3 * harness.PATIENCE) == 0
         self.running = {}
-        lines = [self.line(number) for number in range(self.started)]
-        (total,) = struct.unpack_from("=Q", self.memory)
+        lines = [self.line(number) for number in range(self.started) if number not in self.readers]
+        total, torn = struct.unpack_from("=QQ", self.memory)
+        assert torn == 0
         done, lost = sum(line[0] for line in lines), sum(line[1] for line in lines)
         assert done - lost <= total <= done + self.killed, lines
         return lost
@@ -121,6 +127,50 @@ def test_another_asks_in_between(daemon, counters):
     counters.goes_on(other)
     counters.goes_on(one, OFTEN)
     assert counters.check() == 0
+
+
+def reads_by_words(daemon, counters, readers):
+    """Until all of them say hardly anything any longer."""
+
+    def are_silent():
+        before, done = requests(daemon), sum(counters.line(r)[0] for r in readers)
+        for reader in readers:
+            counters.goes_on(reader, OFTEN)
+        return requests(daemon) - before < (sum(counters.line(r)[0] for r in readers) - done) / 100
+
+    harness.wait_until(are_silent, "the readers to keep the lock")
+
+
+def test_readers_that_are_alone_say_nothing(daemon, counters):
+    reads_by_words(daemon, counters, [counters.start_reader(daemon) for _ in range(3)])
+    assert counters.check() == 0
+
+
+def test_readers_see_no_half_of_what_is_written(daemon, counters):
+    readers = [counters.start_reader(daemon) for _ in range(3)]
+    writer = counters.start(daemon, NOW_AND_THEN)
+    for reader in readers:
+        counters.goes_on(reader, OFTEN)
+    counters.goes_on(writer)
+    counters.kill(readers[0])
+    counters.goes_on(writer)
+    assert counters.check() == 0
+
+
+def test_readers_over_an_upgrade_and_a_crash_of_the_daemon(daemon, counters):
+    harness.inherit_orphans()
+    readers = [counters.start_reader(daemon) for _ in range(2)]
+    writer = counters.start(daemon, NOW_AND_THEN)
+    counters.goes_on(writer)
+    done = subprocess.run([harness.program("lockbroker"), "--socket", daemon.operator_socket, "restart"],
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    daemon.follow()
+    counters.goes_on(writer)
+    crash(daemon)
+    for number in (*readers, writer):
+        counters.goes_on(number)
+    counters.check()
 
 
 def test_many_ask_all_the_time(daemon, counters):

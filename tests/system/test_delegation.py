@@ -24,7 +24,7 @@ sys.path.insert(0, sys.argv[1])
 import delegation
 c = delegation.Delegate(sys.argv[2])
 c.ask_page()
-c.delegate(sys.argv[3], 1)
+c.delegate(sys.argv[3], 1, *sys.argv[4:])
 print("delegated", flush=True)
 for line in sys.stdin:
     print(getattr(c, line.strip())(1), flush=True)
@@ -166,6 +166,52 @@ def test_looking_takes_nothing_back(daemon, clients, delegates):
         assert (row["holders"], row["delegated"]) == (0, c.hello["id"])
         if not c.take(1):
             token = c.delegate("a", 1)  # it was idle for too long
+
+
+def read_by_both(daemon, delegates):
+    """Two clients that hold it to read, as a delegated one."""
+    made = [delegates(daemon), delegates(daemon)]
+    for c in made:
+        c.delegate("a", 1, "SHARED")
+    return made
+
+
+def test_readers_keep_it_until_one_writes(daemon, clients, delegates):
+    readers, other = read_by_both(daemon, delegates), clients(daemon)
+    for c in readers:
+        assert c.leave(1) and c.take(1)
+    assert isinstance(other.call("LOCK", "a", "SHARED"), int)
+    assert other.call("UNLOCK", "a") == 0
+    assert all(c.leave(1) for c in readers)
+    assert isinstance(other.call("LOCK", "a"), int)
+    assert all(c.state(1) == NONE and not c.take(1) for c in readers)
+
+
+def test_a_writer_waits_for_the_readers_inside(daemon, clients, delegates):
+    (one, two), writer = read_by_both(daemon, delegates), clients(daemon)
+    assert one.leave(1)
+    writer.send("LOCK", "a")
+    harness.wait_until(lambda: two.state(1) == HELD | WANTED, "it to be wanted")
+    assert one.state(1) == NONE and not one.take(1)
+    one.send("LOCK", "a", "SHARED", "SLOT", 1)
+    assert not two.leave(1) and writer.quiet()
+    assert two.call("UNLOCK", "a") == 0
+    assert isinstance(writer.reply(), int) and one.quiet()
+    assert writer.call("UNLOCK", "a") == 0
+    assert isinstance(one.reply(), int)
+
+
+def test_a_reader_that_ends_or_stands_still(daemon, clients, processes):  # noqa: F811
+    inside, outside = (processes(PROCESS, daemon.socket, "a", "SHARED") for _ in range(2))
+    assert says(outside, "leave") == "True"
+    for p in inside, outside:
+        p.send_signal(signal.SIGSTOP)
+    other = clients(daemon)
+    assert other.call("LOCK", "a", "WAIT", 50) is None
+    kill(inside)
+    assert isinstance(other.call("LOCK", "a"), int)
+    outside.send_signal(signal.SIGCONT)
+    assert says(outside, "take") == "False"
 
 
 def test_another_host_gets_it(zk, root, daemons, clients, delegates):

@@ -13,7 +13,7 @@
 static struct delegation_page pages[2];
 static uint64_t seen[2][DELEGATION_SLOTS + 1]; /* the latest generations */
 
-static int begin(bool standalone, void **state)
+static int begin(bool standalone, uint32_t conns, void **state)
 {
 	struct fixture *f = fixture_new(standalone);
 
@@ -21,17 +21,22 @@ static int begin(bool standalone, void **state)
 	f->conf.linger_ns = 2000 * MS;
 	memset(pages, 0, sizeof(pages));
 	memset(seen, 0, sizeof(seen));
-	return fixture_setup(f, 3, state);
+	return fixture_setup(f, conns, state);
 }
 
 static int setup(void **state)
 {
-	return begin(true, state);
+	return begin(true, 3, state);
+}
+
+static int setup_many(void **state)
+{
+	return begin(true, SHARED_DELEGATIONS_MAX + 2, state);
 }
 
 static int setup_zookeeper(void **state)
 {
-	return begin(false, state);
+	return begin(false, 3, state);
 }
 
 static void give_page(struct fixture *f, uint32_t conn)
@@ -264,7 +269,7 @@ static void its_own_client_asks_again(void **state)
 static void what_is_not_delegated(void **state)
 {
 	static const char *const words[] = {
-		"LOCK a SLOT 1 SHARED",
+		"LOCK a SHARED",
 		"LOCK a SLOT 1 LEASE 1000",
 		"LOCK a SLOT 1 DATA d",
 		"LOCK a",
@@ -311,6 +316,104 @@ static void what_nobody_uses_goes_back(void **state)
 	fixture_pass(f, 2001);
 	assert_false(take(0, 1));
 	assert_true(delegation_none(slot(0, 1)));
+}
+
+/* Three who read: those with a page keep the lock, until somebody writes. */
+static void readers_keep_it_until_one_writes(void **state)
+{
+	struct fixture *f = *state;
+
+	give_page(f, 0);
+	give_page(f, 1);
+	fixture_say(f, 0, "LOCK a SHARED SLOT 1", ":1024");
+	assert_true(is_delegated(0, 1) && leave(0, 1));
+	fixture_say(f, 1, "LOCK a SHARED SLOT 2", ":1024");
+	assert_true(is_delegated(1, 2));
+	fixture_say(f, 2, "LOCKS", "*1 *12 $4 name $1 a $5 state $5 local $7 holders :1 $7 waiters :0 $5 token :1024 "
+			      "$9 delegated :2");
+	fixture_say(f, 2, "LOCK a SHARED", ":1024");
+	fixture_say(f, 2, "UNLOCK a", ":0");
+	assert_true(take(0, 1) && leave(0, 1) && leave(1, 2) && take(1, 2));
+	fixture_ask(f, 2, "LOCK a");
+	assert_true(delegation_none(slot(0, 1)));
+	assert_false(take(0, 1) || leave(1, 2));
+	fixture_ask(f, 0, "LOCK a SHARED SLOT 1"); /* behind the writer */
+	fixture_expect(f, 2, "");
+	fixture_say(f, 1, "UNLOCK a", ":0");
+	fixture_expect(f, 2, ":2048");
+	fixture_expect(f, 0, "");
+	fixture_say(f, 2, "UNLOCK a", ":0");
+	fixture_expect(f, 0, ":2049");
+	assert_false(is_delegated(0, 1)); /* it had to wait */
+}
+
+/* What one of the readers asks for ends its own delegation, and not those of others. */
+static void each_reader_keeps_its_own(void **state)
+{
+	struct fixture *f = *state;
+
+	give_page(f, 0);
+	give_page(f, 1);
+	fixture_say(f, 0, "LOCK a SHARED SLOT 1", ":1024");
+	assert_true(is_delegated(0, 1));
+	fixture_say(f, 1, "LOCK a SHARED SLOT 1", ":1024");
+	assert_true(is_delegated(1, 1) && leave(1, 1));
+	fixture_say(f, 0, "LOCK a SHARED REENTER", ":1024");
+	assert_false(leave(0, 1));
+	assert_true(take(1, 1) && leave(1, 1));
+	fixture_say(f, 0, "LOCK a REENTER", "-DEADLOCK this client holds a shared and would wait for itself: release it first");
+	fixture_say(f, 0, "UNLOCK a", ":1");
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	assert_true(take(1, 1) && leave(1, 1));
+	fixture_say(f, 1, "LOCK a", ":2048"); /* its own, too, makes way for what it writes */
+	assert_true(delegation_none(slot(1, 1)));
+}
+
+static void readers_who_are_disturbed_wait_longer(void **state)
+{
+	struct fixture *f = *state;
+
+	give_page(f, 0);
+	give_page(f, 1);
+	fixture_ask(f, 0, "LOCK a SHARED SLOT 1");
+	fixture_ask(f, 1, "LOCK a SHARED SLOT 1");
+	assert_true(is_delegated(0, 1) && is_delegated(1, 1) && leave(0, 1) && leave(1, 1));
+	fixture_ask(f, 2, "LOCK a"); /* one pass, which counts once */
+	fixture_ask(f, 2, "UNLOCK a");
+	fixture_ask(f, 0, "LOCK a SHARED SLOT 1");
+	assert_false(is_delegated(0, 1));
+	fixture_ask(f, 1, "LOCK a SHARED SLOT 1"); /* two in a row, whoever they are */
+	assert_true(is_delegated(1, 1));
+	f->replies[0].len = f->replies[1].len = f->replies[2].len = 0;
+}
+
+/* One pass takes them all back, so there are not more. */
+static void so_many_readers_keep_a_lock(void **state)
+{
+	static struct delegation_page many[SHARED_DELEGATIONS_MAX + 1];
+	struct fixture *f = *state;
+	struct delegation_terms terms;
+
+	f->conf.limits.memory_bytes = fixture_total(delegated_memory()) * (SHARED_DELEGATIONS_MAX + 1);
+	f->conf.limits.grants = 10 * SHARED_DELEGATIONS_MAX;
+	for (uint32_t i = 0; i <= SHARED_DELEGATIONS_MAX; i++) {
+		struct event e = { .type = EVENT_CLIENT_PAGE, .conn = i, .page.page = &many[i] };
+
+		fixture_resp3(f, i);
+		fixture_ask(f, i, "DELEGATE");
+		delegation_init(&many[i]);
+		fixture_event(f, &e);
+		fixture_ask(f, i, "LOCK a SHARED SLOT 1");
+		assert_true(delegation_read(&many[i].slots[0], 0, &terms) == (i < SHARED_DELEGATIONS_MAX));
+	}
+	assert_true(delegation_leave(&many[7].slots[0], many[7].slots[0].word >> 16));
+	fixture_say(f, SHARED_DELEGATIONS_MAX + 1, "LOCK a WAIT 0", "$-1");
+	assert_true(delegation_none(&many[7].slots[0]));
+	for (uint32_t i = 0; i <= SHARED_DELEGATIONS_MAX; i++) {
+		fixture_ask(f, i, "UNLOCK a");
+		f->replies[i].len = 0;
+	}
+	fixture_say(f, SHARED_DELEGATIONS_MAX + 1, "LOCK a WAIT 0", ":2048");
 }
 
 /* Grants in a row until it is delegated again. */
@@ -684,6 +787,30 @@ static void between_hosts(void **state)
 	assert_true(delegation_none(slot(0, 1)));
 }
 
+/* A reader that may not join, since somebody waits elsewhere, takes back what the others keep. */
+static void readers_between_hosts(void **state)
+{
+	struct fixture *f = *state;
+	const char *children[1];
+	char name[128];
+
+	give_page(f, 0);
+	give_page(f, 1);
+	fixture_held(f, name);
+	children[0] = name;
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_op(f, EFFECT_ZK_LIST, "/a");
+	fixture_answer_list(f, 5, 1, children);
+	fixture_say(f, 0, "LOCK a SHARED SLOT 1", ":78849");
+	assert_true(is_delegated(0, 1) && leave(0, 1));
+	fixture_say(f, 1, "LOCK a SHARED SLOT 1", ":78849");
+	assert_true(is_delegated(1, 1));
+	fixture_watch(f, ZK_WATCH_CHILDREN, "/lb/a");
+	assert_false(take(0, 1) || leave(1, 1));
+	assert_true(delegation_none(slot(0, 1)));
+	fixture_say(f, 1, "UNLOCK a", ":0");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -698,6 +825,10 @@ int main(void)
 		TEST(its_own_client_asks_again),
 		TEST(what_is_not_delegated),
 		TEST(what_nobody_uses_goes_back),
+		TEST(readers_keep_it_until_one_writes),
+		TEST(each_reader_keeps_its_own),
+		TEST(readers_who_are_disturbed_wait_longer),
+		TEST_IN(so_many_readers_keep_a_lock, setup_many),
 		TEST(who_is_disturbed_waits_longer),
 		TEST(nobody_is_refused_for_what_a_user_does_not_hold),
 		TEST(nobody_is_refused_for_what_it_does_not_hold_itself),
@@ -714,6 +845,7 @@ int main(void)
 		TEST(what_becomes_of_them_is_counted),
 		TEST(a_slot_that_two_grants_share_is_noticed),
 		TEST_IN(between_hosts, setup_zookeeper),
+		TEST_IN(readers_between_hosts, setup_zookeeper),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

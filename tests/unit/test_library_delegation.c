@@ -77,6 +77,36 @@ static void what_was_taken_often_is_taken_without_a_message(void **state)
 	lb_close(lb);
 }
 
+static int read_pair(struct lb *lb, const char *name)
+{
+	int before = requests(lb);
+
+	assert_int_equal(lb_lock_shared(lb, name, -1, NULL), LB_OK);
+	assert_int_equal(lb_unlock(lb, name), LB_OK);
+	return requests(lb) - before;
+}
+
+static void what_was_read_often_is_read_without_a_message(void **state)
+{
+	struct lb *lb = opened();
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		assert_true(read_pair(lb, "a") > 0);
+	assert_int_equal(read_pair(lb, "a"), 0);
+	/* That it is held to read is no leave to write, nor the other way round. */
+	assert_int_equal(pair(lb, "a"), 1);
+	assert_int_equal(pair(lb, "a"), 0);
+	assert_int_equal(read_pair(lb, "a"), 1);
+	assert_int_equal(read_pair(lb, "a"), 0);
+	fake_with(fake_recall, "a");
+	assert_int_equal(read_pair(lb, "a"), 1);
+	assert_int_equal(lb_lock_shared(lb, "a", -1, NULL), LB_OK);
+	fake_with(fake_lose, "a");
+	assert_int_equal(lb_unlock(lb, "a"), LB_LOST);
+	lb_close(lb);
+}
+
 static void what_was_taken_back_is_asked_for(void **state)
 {
 	struct lb *lb = opened();
@@ -324,6 +354,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fake_begin, fake_end)
 	const struct CMUnitTest tests[] = {
 		TEST(what_was_taken_often_is_taken_without_a_message),
+		TEST(what_was_read_often_is_read_without_a_message),
 		TEST(what_was_taken_back_is_asked_for),
 		TEST(what_is_wanted_is_released_by_message),
 		TEST(a_loss_is_told_by_the_unlock),

@@ -72,7 +72,15 @@ static void *others(void *unused)
 	return unused;
 }
 
-static void pair(struct lb *lb)
+/* What others write is read, while only they write. */
+static void read_pair(struct lb *lb)
+{
+	assert_int_equal(lb_lock_shared(lb, "a", -1, NULL), LB_OK);
+	assert_int_equal(shared.inside, others_had_it());
+	assert_int_equal(lb_unlock(lb, "a"), LB_OK);
+}
+
+static void write_pair(struct lb *lb)
 {
 	assert_int_equal(lb_lock(lb, "a", NULL), LB_OK);
 	shared.inside++;
@@ -91,13 +99,13 @@ static void daemon_uses(struct delegation_page *page)
  * Until both sides have had it often enough: the library by its word, too. ThreadSanitizer knows memory by its address: the
  * daemon uses the library's.
  */
-static void each_side_has_it_alone(void **state)
+static void beside_others(void (*pair)(struct lb *lb))
 {
 	struct delegation_page *own = fake.page;
 	pthread_t thread;
 	struct lb *lb;
 
-	(void)state;
+	memset(&shared, 0, sizeof(shared));
 	assert_int_equal(lb_open(fake.socket, &lb), LB_OK);
 	while (!taken_by_word())
 		pair(lb);
@@ -112,10 +120,23 @@ static void each_side_has_it_alone(void **state)
 	lb_close(lb);
 }
 
+static void each_side_has_it_alone(void **state)
+{
+	(void)state;
+	beside_others(write_pair);
+}
+
+static void who_reads_does_so_while_nobody_writes(void **state)
+{
+	(void)state;
+	beside_others(read_pair);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(each_side_has_it_alone, fake_begin, fake_end),
+		cmocka_unit_test_setup_teardown(who_reads_does_so_while_nobody_writes, fake_begin, fake_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

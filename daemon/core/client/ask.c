@@ -86,8 +86,7 @@ bool ask_lock(struct client *client, struct slice name, const struct request_ter
 	if (!lock)
 		return refuse_limit(locks, ret,
 				    pools_refusal(locks->env, client->account, POOL_LOCKS, client->privileged));
-	if (lock->delegated)
-		delegated_take_back(lock, lock->delegated->client != client);
+	delegated_give_way(lock, client, terms->mode);
 	if (lock->request_count >= locks->env->conf->limits.requests_per_lock)
 		return refuse_limit(
 			locks, ret,

@@ -52,8 +52,7 @@ void halt(struct locks *locks, struct slice reason)
 	TAILQ_FOREACH(lock, &locks->used, link) {
 		LOCK_DIRECTORIES(d, lock)
 			directory_touch(d);
-		if (lock->delegated)
-			delegated_take_back(lock, true);
+		delegated_take_back(lock, true);
 		TAILQ_FOREACH(g, &lock->grants, link) {
 			if (!may_ask(g))
 				continue;

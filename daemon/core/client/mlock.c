@@ -139,8 +139,8 @@ static struct grant *grant_of(const struct client *c, struct slice name)
 {
 	struct lock *lock = lock_find(c->locks, name);
 
-	if (lock && lock->delegated && lock->delegated->client == c)
-		delegated_take_back(lock, false);
+	if (lock)
+		delegated_take_back_own(lock, c);
 	return lock && !lock->slots ? grant_find(lock, c) : NULL;
 }
 

@@ -25,10 +25,10 @@ _Static_assert((int)ROW_COUNT == (int)COMMAND_COUNT, "each command has its row")
 
 static void take_back(struct call *call, enum named named)
 {
-	bool own = call->lock->delegated->client == call->client;
-
-	if (named == CLAIMS || (named == OWN && own))
-		delegated_take_back(call->lock, !own);
+	if (named == CLAIMS)
+		delegated_give_way(call->lock, call->client, MODE_EXCLUSIVE);
+	if (named == OWN)
+		delegated_take_back_own(call->lock, call->client);
 }
 
 /* What the client holds: a delegated one is seen by its word. */
@@ -50,7 +50,7 @@ static bool prepare(struct call *call)
 		/* No lock was made of a name that is not valid. */
 		if (!call->lock && !args_valid_name(call->client, call->name))
 			return false;
-		if (call->lock && call->lock->delegated)
+		if (call->lock && !LIST_EMPTY(&call->lock->delegated))
 			take_back(call, table[command].named);
 		call->grant = call->lock ? grant_of(call) : NULL;
 	}

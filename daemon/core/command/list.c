@@ -82,16 +82,17 @@ static struct list_row take_row(struct list *l)
 
 static void show_lock(struct list *l, const struct lock *lock)
 {
-	const struct grant *first = TAILQ_FIRST(&lock->grants), *g = first && delegated_is_free(first) ? NULL : first;
+	size_t holders = lock->grant_count - delegated_free_of(lock);
+	const struct grant *kept = LIST_FIRST(&lock->delegated);
 	struct bytes *out = &l->rows;
 	struct list_row row = { .at = out->len, .name_len = lock->name.len };
 
 	resp_map(out, 6, l->client->version);
 	reply_pairs(out, "name", bytes_view(&lock->name));
 	row.name_at = out->len - 2 - lock->name.len; /* before the end of the line */
-	reply_pairs(out, "state", lock_state_word(lock), "holders", g ? lock->grant_count : 0, "waiters", lock->request_count,
-		    "token", g ? g->token : 0);
-	reply_pairs(out, "delegated", first && first->delegated ? first->client->id : 0);
+	reply_pairs(out, "state", lock_state_word(lock), "holders", holders, "waiters", lock->request_count,
+		    "token", holders ? TAILQ_FIRST(&lock->grants)->token : 0);
+	reply_pairs(out, "delegated", kept ? kept->client->id : 0);
 	row.len = out->len - row.at;
 	add_row(l, &row);
 }

@@ -41,9 +41,7 @@ enum value_look value_look(struct call *call, struct slice name, struct slice va
 	if (!lock && !args_valid_name(c, name))
 		return VALUE_WAIT;
 	/* Whoever has it by now: what this request has done stays as it was answered. */
-	g = lock && !fact ? TAILQ_FIRST(&lock->grants) : NULL;
-	if (g && delegated_is_free(g))
-		g = NULL;
+	g = lock && !fact ? delegated_holder(lock) : NULL;
 	if (ret)
 		*ret = g;
 	if (g && value.len && place_find(lock, c, value) == g->client)

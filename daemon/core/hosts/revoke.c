@@ -76,8 +76,7 @@ bool revoke_begin(struct revoke *r, struct locks *locks, struct lock *lock, stru
 	r->begun_ns = locks->env->now_ns;
 	if (!lock)
 		return true;
-	if (lock->delegated)
-		delegated_take_back(lock, true);
+	delegated_take_back(lock, true);
 	walk_begin_grants(&r->walk, lock);
 	return revoke_some(r, reason, most, &steps);
 }

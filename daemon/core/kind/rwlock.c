@@ -137,13 +137,28 @@ static COLD void refuse_other_kind(struct lock *lock)
 }
 
 /*
+ * Whoever waits takes back what is delegated, here or elsewhere. But a reader that is let in at once shares the lock with
+ * the readers who keep it.
+ */
+static void take_back(struct lock *lock)
+{
+	const struct request *head = TAILQ_FIRST(&lock->requests);
+	struct claim *c = lock->directory.claim;
+
+	if (!delegated_is_wanted(lock))
+		return;
+	if (!head || !rwlock_may_serve(lock, c, head) || !may_be_next(lock, c, head))
+		delegated_take_back(lock, true);
+}
+
+/*
  * Runs to a fixpoint: a step repeats only if a later one changed its input. The operations that join() sends change no
  * input until they are answered, and only join() looks at a *next* that give_back() let go.
  */
 void rwlock_decide(struct lock *lock)
 {
-	if (lock->delegated && delegated_is_wanted(lock))
-		delegated_take_back(lock, true);
+	if (!LIST_EMPTY(&lock->delegated))
+		take_back(lock);
 	do {
 		if (is_other_kind(lock->directory.claim))
 			refuse_other_kind(lock);

@@ -23,7 +23,8 @@ void delegated_leave(struct grant *g)
 	struct delegations *d = g->client->delegations;
 
 	g->delegated = false;
-	g->lock->delegated = NULL;
+	LIST_REMOVE(g, delegated_link);
+	g->lock->delegability.count--;
 	locks->delegated_count--;
 	if (--d->count)
 		return;
@@ -101,7 +102,7 @@ void delegated_end(struct client *c)
 
 /* ---- it begins ---- */
 
-/* The client has had as many grants in a row as the lock needs before it is delegated. */
+/* The client has, or the readers have, had as many grants in a row as the lock needs before it is delegated. */
 static bool is_calm(const struct delegability *l)
 {
 	return l->streak >= (l->need ? l->need : 1);
@@ -153,7 +154,8 @@ static void begin(struct delegations *d, struct grant *g, uint8_t slot)
 
 	g->slot = slot;
 	g->delegated = true;
-	lock->delegated = g;
+	LIST_INSERT_HEAD(&lock->delegated, g, delegated_link);
+	lock->delegability.count++;
 	lock->locks->delegated_count++;
 	lock->locks->env->stats.delegations_total++;
 	d->grants[slot - 1] = g;
@@ -171,9 +173,9 @@ void delegated_offer(struct grant *g, uint8_t slot)
 	struct delegations *d = g->client->delegations;
 	struct lock *lock = g->lock;
 
-	if (!d || d->grants[slot - 1] || g->mode != MODE_EXCLUSIVE || g->depth > 1 || g->lease.place || g->data.len)
+	if (!d || d->grants[slot - 1] || g->depth > 1 || g->lease.place || g->data.len)
 		return;
-	if (is_calm(&lock->delegability) && may_be_kept(lock))
+	if (is_calm(&lock->delegability) && lock->delegability.count < SHARED_DELEGATIONS_MAX && may_be_kept(lock))
 		begin(d, g, slot);
 }
 
@@ -219,6 +221,26 @@ int64_t delegated_said_since_ns(const struct grant *g)
 int64_t delegated_since_ns(const struct grant *g)
 {
 	return g->delegated ? delegated_said_since_ns(g) : g->granted_ns;
+}
+
+size_t delegated_free_of(const struct lock *lock)
+{
+	const struct grant *g;
+	size_t count = 0;
+
+	LIST_FOREACH(g, &lock->delegated, delegated_link)
+		count += delegated_is_free(g);
+	return count;
+}
+
+struct grant *delegated_holder(const struct lock *lock)
+{
+	struct grant *g;
+
+	TAILQ_FOREACH(g, &lock->grants, link)
+		if (!delegated_is_free(g))
+			return g;
+	return NULL;
 }
 
 bool delegated_lose(struct grant *g)

@@ -19,6 +19,9 @@
  * stop; after a second in which the client did not use it; and, if it is free, before its user is refused another grant.
  * So a request never waits for a delegated grant, and a free one delays nobody.
  *
+ * A lock has one delegated grant that is exclusive, or shared ones of several clients (take_back.h), and only if it is
+ * likely to keep them (delegability.h).
+ *
  * The client may write anything into the page. The daemon reads only "free" or "held" there, which a client may say of its
  * own grants anyway.
  */
@@ -30,6 +33,8 @@
 #include "base/charge.h"
 #include "base/heap.h"
 #include "base/queue.h"
+#include "core/lock/delegability.h"
+#include "core/znode/mode.h"
 #include "protocol/delegation.h"
 
 struct client;
@@ -63,8 +68,11 @@ bool delegated_may_begin(const struct client *c, const char **why);
 
 /* The grant was just made for a request that offered that slot: delegates it, if that is allowed. */
 void delegated_offer(struct grant *g, uint8_t slot);
-/* The lock's delegated grant is taken back: it has ended, or is an ordinary one. `disturbed`: for somebody else's sake. */
+/* What is delegated of the lock is taken back: it has ended, or is ordinary. `disturbed`: for somebody else's sake. */
 void delegated_take_back(struct lock *lock, bool disturbed);
+/* The client asks for the lock in that mode: the same, unless both only read. */
+void delegated_give_way(struct lock *lock, const struct client *c, enum mode mode);
+void delegated_take_back_own(struct lock *lock, const struct client *c); /* what that client has of it, for its own sake */
 void delegated_take_back_all(struct client *c); /* the same for all that the client has, for its own sake */
 /* In one request: so many words are read at most to find locks that nobody holds. */
 enum { DELEGATED_LOOKS = 256 };
@@ -80,6 +88,8 @@ bool delegated_is_free(const struct grant *g);
 size_t delegated_free_count(const struct client *c); /* of its grants */
 /* Since when the client holds what it says that it holds: if delegated, since what it says, if that can be. */
 int64_t delegated_since_ns(const struct grant *g);
+size_t delegated_free_of(const struct lock *lock);      /* of the lock's */
+struct grant *delegated_holder(const struct lock *lock); /* the first that is not free; NULL */
 /* The grant is about to be lost. False: its client does not hold the lock, so the grant just has to end. */
 bool delegated_lose(struct grant *g);
 void delegated_forget(struct grant *g); /* the grant has a slot, and ends */

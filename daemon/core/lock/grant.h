@@ -51,6 +51,7 @@ struct grant {
 	bool lost;
 	uint8_t slot;   /* of its client's page, from 1; 0: it has none (delegated.h) */
 	bool delegated;
+	LIST_ENTRY(grant) delegated_link; /* lock->delegated */
 	enum loss loss;
 	int64_t depth; /* levels, at least 1 */
 	int64_t token;

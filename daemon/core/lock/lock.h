@@ -31,7 +31,6 @@
 #include "base/queue.h"
 #include "core/claim/directory.h"
 #include "core/znode/flavour.h"
-#include "core/lock/delegability.h"
 #include "core/lock/grant.h"
 #include "core/lock/kind_rule.h"
 #include "core/lock/readers.h"
@@ -51,7 +50,7 @@ struct lock {
 	int64_t token; /* of the latest grant in this session; 0: none yet */
 	int64_t ended_ns; /* when a grant last ended, unless who waited then has had one since: 0 */
 	struct batch batch;
-	struct grant *delegated; struct delegability delegability; /* the grant that is, or NULL; delegated.h */
+	struct delegated_list delegated; struct delegability delegability; /* grants: shared ones, or one; delegated.h */
 	struct directory directory;
 	const struct kind_rule *rule;
 	/* Of a semaphore (semaphore.h): its own state, and the directory that its grants rest on. Otherwise NULL. */

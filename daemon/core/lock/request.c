@@ -181,7 +181,7 @@ void request_grant(struct request *r, int64_t token)
 	g = TAILQ_LAST(&lock->grants, grant_list);
 	grant_log(g, LOG_EVENT_granted, false, 1);
 	request_granted(r, token);
-	delegability_count(&lock->delegability, r->client->id);
+	delegability_count(&lock->delegability, r->mode == MODE_SHARED ? DELEGABILITY_READERS : r->client->id);
 	if (r->slot && r->asked_ns == lock->locks->env->now_ns)
 		delegated_offer(g, r->slot);
 }

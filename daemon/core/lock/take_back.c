@@ -27,13 +27,12 @@ static void go_on(struct grant *g)
 }
 
 /* Its client is told nothing: it sends UNLOCK for a lock that it holds, and LOCK for one that it finds taken back. */
-static void take_back(struct grant *g, enum why why)
+static void recall(struct grant *g, enum why why)
 {
-	struct lock *lock = g->lock;
+	struct stats *stats = &g->lock->locks->env->stats;
 
-	note(&lock->delegability, why);
-	lock->locks->env->stats.delegations_recalled_total += why == FOR_OTHERS;
-	lock->locks->env->stats.delegations_idle_total += why == UNUSED;
+	stats->delegations_recalled_total += why == FOR_OTHERS;
+	stats->delegations_idle_total += why == UNUSED;
 	delegated_leave(g);
 	if (delegation_recall(delegated_slot(g)) == DELEGATION_HELD)
 		go_on(g);
@@ -41,9 +40,40 @@ static void take_back(struct grant *g, enum why why)
 		grant_end(g);
 }
 
+static void take_back(struct grant *g, enum why why)
+{
+	/* While others keep the lock, too, it is as calm as before. */
+	if (g->lock->delegability.count == 1)
+		note(&g->lock->delegability, why);
+	recall(g, why);
+}
+
 COLD void delegated_take_back(struct lock *lock, bool disturbed)
 {
-	take_back(lock->delegated, disturbed ? FOR_OTHERS : FOR_ITS_CLIENT);
+	const enum why why = disturbed ? FOR_OTHERS : FOR_ITS_CLIENT;
+	struct grant *g;
+
+	if (LIST_EMPTY(&lock->delegated))
+		return;
+	note(&lock->delegability, why);
+	while ((g = LIST_FIRST(&lock->delegated)))
+		recall(g, why);
+}
+
+void delegated_give_way(struct lock *lock, const struct client *c, enum mode mode)
+{
+	const struct grant *g = LIST_FIRST(&lock->delegated);
+
+	if (g && mode_conflicts(g->mode, mode))
+		delegated_take_back(lock, g->client != c || LIST_NEXT(g, delegated_link));
+}
+
+void delegated_take_back_own(struct lock *lock, const struct client *c)
+{
+	struct grant *g = LIST_EMPTY(&lock->delegated) ? NULL : grant_find(lock, c);
+
+	if (g && g->delegated)
+		take_back(g, FOR_ITS_CLIENT);
 }
 
 void delegated_take_back_all(struct client *c)
