@@ -413,6 +413,14 @@ static void memory_that_is_given_back_is_the_file_systems(void **state)
 }
 
 /* One of a process that gave memory back has holes: it becomes shorter, and whole. */
+static void punch(const char *name, off_t bytes)
+{
+	int fd = open(name, O_RDWR | O_CLOEXEC);
+
+	assert_int_equal(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, bytes), 0);
+	close(fd);
+}
+
 static void a_spare_is_as_long_as_the_next_file_has_to_be(void **state)
 {
 	enum { PART = 1 << 20 };
@@ -426,6 +434,10 @@ static void a_spare_is_as_long_as_the_next_file_has_to_be(void **state)
 	assert_int_equal(saved_leave_spare(s), 0);
 	assert_false(saved_cut_spare(s, PART));
 	whole = blocks_of(spare);
+	punch(spare, PART);
+	assert_int_equal(blocks_of(spare), whole - PART);
+	assert_int_equal(saved_leave_spare(s), 0); /* it is filled again */
+	assert_int_equal(blocks_of(spare), whole);
 	saved_give_back(s, memory, 3 * PART);
 	for (size = whole; saved_cut_spare(s, PART); size = blocks_of(spare))
 		assert_true(size - blocks_of(spare) <= PART);

@@ -49,13 +49,28 @@ static bool has_room(int fd, uint64_t bytes)
 	return bytes <= (uint64_t)st.st_blocks * BLOCK + (uint64_t)fs.f_bavail * fs.f_frsize;
 }
 
+/* What a file without holes has need not be asked for again: the kernel would look at each page of it. */
+static off_t allocated(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && (uint64_t)st.st_blocks * BLOCK == (uint64_t)st.st_size ? st.st_size : 0;
+}
+
+static int allocate(int fd, uint64_t bytes)
+{
+	off_t from = allocated(fd);
+
+	return (uint64_t)from < bytes ? -posix_fallocate(fd, from, (off_t)(bytes - (uint64_t)from)) : 0;
+}
+
 /* Of memory that is allocated: a full file system is an error now, not a signal later. */
 static int with_room(int fd, mode_t mode, uint64_t bytes)
 {
 	int rc = fchmod(fd, mode) < 0 ? -errno : 0;
 
 	if (rc == 0)
-		rc = has_room(fd, bytes) ? -posix_fallocate(fd, 0, (off_t)bytes) : -ENOSPC;
+		rc = has_room(fd, bytes) ? allocate(fd, bytes) : -ENOSPC;
 	if (rc == 0)
 		return fd;
 	close(fd);
