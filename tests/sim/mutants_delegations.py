@@ -75,7 +75,7 @@ DELEGATIONS = [
     ("delegation: a lock that its client keeps and does not hold is valid", [
         ("\treturn g && delegated_is_free(g) ? NULL : g;\n", "\treturn g;\n")], 1000, "delegations, calm"),
     ("delegation: of the readers that keep a lock only one makes way for a writer", [
-        ("\twhile ((g = LIST_FIRST(&lock->delegated)))\n\t\trecall(g);\n", "\tg = LIST_FIRST(&lock->delegated);\n\trecall(g);\n")],
+        ("\twhile ((g = LIST_FIRST(&lock->delegated)))\n\t\trecall(g, why);\n", "\tg = LIST_FIRST(&lock->delegated);\n\trecall(g, why);\n")],
      300, "delegations, readers, standalone"),
     ("delegation: readers that are inside by their words count as gone when a writer asks", [
         (TAKE_BACK, "\tif (delegation_recall(delegated_slot(g)) == DELEGATION_HELD && g->mode == MODE_EXCLUSIVE)\n"

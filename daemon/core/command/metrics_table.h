@@ -6,6 +6,8 @@
  */
 #pragma once
 
+#include "core/command/limits_table.h"
+
 /* Clients read the first two before they send anything else. */
 #define METRIC_ROWS(NUMBER, LINE, TEXT) \
 	TEXT(SERVER, ALWAYS, redis_version, bytes_text(out, "7.0.0")) \
@@ -90,16 +92,4 @@
 	LINE(AUDIT, ALWAYS, audit_strays, ONE, stats->strays_total) \
 	LINE(AUDIT, ALWAYS, audit_adopted, ONE, stats->adopted_total) \
 	LINE(AUDIT, ALWAYS, audit_vanished, ONE, stats->vanished_total) \
-	LINE(LIMITS, ALWAYS, limit_clients, ONE, l->clients) LINE(LIMITS, ALWAYS, limit_user_share, ONE, l->user_share) \
-	LINE(LIMITS, ALWAYS, limit_locks, ONE, l->locks) \
-	LINE(LIMITS, ALWAYS, limit_requests_per_lock, ONE, l->requests_per_lock) \
-	LINE(LIMITS, ALWAYS, limit_requests_per_client, ONE, l->requests_per_client) \
-	LINE(LIMITS, ALWAYS, limit_requests, ONE, l->requests) \
-	LINE(LIMITS, ALWAYS, limit_grants_per_client, ONE, l->grants_per_client) \
-	LINE(LIMITS, ALWAYS, limit_grants, ONE, l->grants) \
-	LINE(LIMITS, ALWAYS, limit_events_per_client, ONE, l->events_per_client) \
-	LINE(LIMITS, ALWAYS, limit_request_bytes, BYTES, l->request_bytes) \
-	LINE(LIMITS, ALWAYS, limit_request_args, ONE, l->request_args) \
-	LINE(LIMITS, ALWAYS, limit_output_bytes, BYTES, l->output_bytes) \
-	LINE(LIMITS, ALWAYS, limit_session_path_bytes, BYTES, budget_max(&zk->budget)) \
-	LINE(LIMITS, ALWAYS, configured_session_path_bytes, BYTES, l->session_path_bytes)
+	LIMIT_ROWS(LINE)
