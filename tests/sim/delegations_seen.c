@@ -85,7 +85,8 @@ static void check(struct caller *c, const struct ask *a, struct slice reply, con
 	if (!client || k->at >= a->asked_at)
 		return;
 	told = told_held_ms(reply, c->host, client->id);
-	if (k->state == KEPT_FREE && !g->held && told >= 0)
+	/* What it asked for by message, as one of several, too, it may have got, and not read yet. */
+	if (k->state == KEPT_FREE && !g->held && !whose->wait[a->lock].on && !several_asked(whose, a->lock) && told >= 0)
 		bad(c, a, whose, reply, "that it is held, and it has been free all the time");
 	if (k->state != KEPT_HELD || !g->held || g->lost || holding_unsure(g) || g->token != k->terms.token || g->depth > 1)
 		return;
