@@ -431,5 +431,5 @@ int cli_ls(const char *socket, int argc, char **argv)
 			ls.pattern = argv[i];
 		}
 	}
-	return ls.every_s ? watch(&ls) : once(&ls);
+	return ls.every_s > 0 ? watch(&ls) : once(&ls);
 }
