@@ -119,7 +119,7 @@ static void heed(struct hold *h)
 	if (r != LB_OK)
 		lost_with(h, r);
 	else if (cli_proof_left_ms(&h->proof) == 0)
-		lost(h, NULL, "there is no longer proof that it is held.");
+		lost(h, NULL, cli_proof_over(h->order->options.lease_ms > 0));
 }
 
 static int watch(struct hold *h)

@@ -48,12 +48,6 @@ static const char *subject(const struct cli_job *job, const char *name, char *re
 	return ret;
 }
 
-static const char *not_proven(const struct cli_job *job)
-{
-	return job->leased ? "the lease has run out, or there is no longer proof that it is held."
-			   : "there is no longer proof that it is held.";
-}
-
 /* The loss of a lock before there is a command to be ended. */
 static int not_started(struct cli_job *job, const char *name, const char *why)
 {
@@ -124,7 +118,7 @@ static void become(struct cli_job *job, pid_t parent)
 		if (job->closes && getppid() != parent)
 			_exit(not_started(job, NULL, "lockbroker was killed."));
 		if (cli_proof_left_ms(&job->proof) == 0)
-			_exit(not_started(job, NULL, not_proven(job)));
+			_exit(not_started(job, NULL, cli_proof_over(job->leased)));
 		if (job->in_place)
 			cli_proof_tell(&job->proof, 2, keep);
 		sigaction(SIGPIPE, &job->pipe_action, &ignored);
@@ -348,7 +342,7 @@ static void heed_proof(struct cli_job *job)
 	if (r != LB_OK)
 		lost_with(job, r);
 	else if (cli_proof_left_ms(&job->proof) == 0)
-		lost(job, NULL, not_proven(job));
+		lost(job, NULL, cli_proof_over(job->leased));
 }
 
 static int poll_timeout(const struct cli_job *job)

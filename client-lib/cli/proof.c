@@ -127,3 +127,9 @@ int64_t cli_proof_left_ms(const struct cli_proof *p)
 	left = p->until_ms - now_ns / 1000000;
 	return left > 0 ? left : 0;
 }
+
+const char *cli_proof_over(bool leased)
+{
+	return leased ? "the lease has run out, or there is no longer proof that it is held."
+		      : "there is no longer proof that it is held.";
+}

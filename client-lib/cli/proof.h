@@ -38,3 +38,5 @@ enum lb_result cli_proof_ask(struct cli_proof *p, int64_t every_ms);
 enum lb_result cli_proof_tell(struct cli_proof *p, size_t argc, const char *const *argv);
 /* In milliseconds; 0: nothing is proven. Also right in a child that has inherited all this. */
 int64_t cli_proof_left_ms(const struct cli_proof *p);
+/* Why a lock is given up when nothing is proven any longer: its lease may end before the broker tells that. Static text. */
+const char *cli_proof_over(bool leased);

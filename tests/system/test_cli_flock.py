@@ -240,7 +240,8 @@ def test_hold_tells_of_a_loss(request, how):
     out, err = p.communicate(timeout=harness.PATIENCE)
     if zk:
         zk.signal(signal.SIGCONT)
-    why = {"forced": "an operator took it by force.", "lease": "its lease has run out.",
+    why = {"forced": "an operator took it by force.",
+           "lease": "(its lease has run out|the lease has run out, or there is no longer proof that it is held).",
            "broker": "the connection to lockbrokerd has ended.",
            "session": "(the host's session has run out: ZooKeeper was unreachable for too long|there is no longer proof that "
                       "it is held)."}

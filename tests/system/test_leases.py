@@ -94,5 +94,5 @@ def test_leases_are_counted(standalone, clients):
     assert len([c.push() for _ in range(20)]) == 20
     assert standalone.info("locks")["grants"] == "20"  # lost, and kept until that is told
     c.call("RESET")
-    assert standalone.info("locks") == {"locks": "0", "grants": "0", "requests": "0", "claims": "0",
+    assert standalone.info("locks") == {"locks": "0", "grants": "0", "delegations": "0", "requests": "0", "claims": "0",
                                         "longest_wait_ms": "0"}
