@@ -31,10 +31,11 @@ enum { TARGETS_MAX = 16, PROCESSES_MAX = 1024, LOST_AFTER_S = 60, BARE_PAIRS = 6
 
 static const char usage[] =
 	"usage: bench-load --peer WORD --target ADDRESS... [--processes N] [--seconds S] [--warm S] [--pause US]\n"
-	"                  [--names own|one|new] [--hold US] [--order] [--bare] [--prefix TEXT]\n"
+	"                  [--names own|one|new] [--hold US] [--order] [--shared] [--bare] [--prefix TEXT]\n"
 	"Process i uses the target i modulo their number. --names: a lock each, one for all, or one never seen before for\n"
 	"each pair. --warm: so long before it counts. --pause: between two pairs. --hold: while it is held.\n"
-	"--order: see the source. --bare: with a lock each, pairs only, no times: of what costs less than reading the clock.\n";
+	"--order: see the source. --shared: all read, nobody writes. --bare: pairs only, no times: of what costs less than\n"
+	"reading the clock; with a lock each, or --shared.\n";
 
 static const struct peer *const peers[] = {
 	&peer_null,      &peer_null_silent, &peer_lockbroker, &peer_library, &peer_redis, &peer_blpop,
@@ -50,7 +51,7 @@ struct options {
 	int target_count, processes, pause_us, hold_us;
 	enum names names;
 	double seconds, warm_s;
-	bool order, bare;
+	bool order, shared, bare;
 	const char *prefix;
 };
 
@@ -70,6 +71,7 @@ struct shared {
 	int last_holder;
 	int64_t released_ns; /* when the last holder began to let go */
 	uint64_t overlaps;
+	_Atomic int readers, readers_max; /* who have it at this moment; the most that had it at the same time */
 	struct histogram hand_offs; /* from there to the next holder's having it, where that is another process */
 	_Alignas(64) atomic_flag sending;
 	uint64_t tickets;
@@ -149,6 +151,8 @@ static int acquire(struct worker *w)
 {
 	const struct peer *p = w->o->peer;
 
+	if (w->o->shared)
+		return p->lock_shared(w->session, &w->name);
 	if (p->lock)
 		return p->lock(w->session, &w->name);
 	if (w->o->order ? ask_in_turn(w) : p->ask(w->session, &w->name))
@@ -174,12 +178,28 @@ static void check_order(struct worker *w)
 		w->result->overtaken_max = overtaken;
 }
 
+/* Readers exclude nobody; that they have it together shows that they read. */
+static void while_read(struct worker *w)
+{
+	struct shared *s = w->shared;
+	int readers = atomic_fetch_add(&s->readers, 1) + 1, most = atomic_load(&s->readers_max);
+
+	while (readers > most && !atomic_compare_exchange_weak(&s->readers_max, &most, readers))
+		;
+	pause_us(w->o->hold_us);
+	atomic_fetch_sub(&s->readers, 1);
+}
+
 static void while_held(struct worker *w, bool counts, int64_t got_ns)
 {
 	struct shared *s = w->shared;
 
 	if (w->o->names != NAMES_ONE)
 		return;
+	if (w->o->shared) {
+		while_read(w);
+		return;
+	}
 	if (atomic_exchange(&s->holder, w->id + 1))
 		s->overlaps++;
 	if (counts && s->last_holder != w->id)
@@ -311,6 +331,8 @@ static int report(const struct options *o, const struct shared *shared)
 	       histogram_percentile_ns(&shared->hand_offs, 0.5) / 1e3, shared->overlaps);
 	if (o->order)
 		printf("\"overtaken\": %" PRIu64 ", ", overtaken);
+	if (o->shared)
+		printf("\"readers\": %d, ", shared->readers_max);
 	printf("\"by_target\": [");
 	for (k = 0; k < o->target_count; k++) {
 		uint64_t pairs = 0;
@@ -332,6 +354,7 @@ static const struct option words[] = {
 	{ "pause", required_argument, NULL, 'u' },
 	{ "names", required_argument, NULL, 'l' },
 	{ "order", no_argument, NULL, 'o' },
+	{ "shared", no_argument, NULL, 'r' },
 	{ "bare", no_argument, NULL, 'b' },
 	{ "prefix", required_argument, NULL, 'x' },
 	{ "hold", required_argument, NULL, 'h' },
@@ -376,6 +399,9 @@ static bool set(struct options *o, int which, const char *value)
 	case 'o':
 		o->order = true;
 		return true;
+	case 'r':
+		o->shared = true;
+		return true;
 	case 'b':
 		o->bare = true;
 		return true;
@@ -384,6 +410,16 @@ static bool set(struct options *o, int which, const char *value)
 		return true;
 	}
 	return false;
+}
+
+/* Whether the load can be done by that peer, and would show something. */
+static bool fits(const struct options *o)
+{
+	if (o->order && (!o->peer->ask || o->names != NAMES_ONE))
+		return false;
+	if (o->shared && !o->peer->lock_shared)
+		return false;
+	return !o->bare || o->names == NAMES_OWN || (o->names == NAMES_ONE && o->shared);
 }
 
 int main(int argc, char **argv)
@@ -398,8 +434,7 @@ int main(int argc, char **argv)
 			return 64;
 		}
 	}
-	if (!o.peer || !o.target_count || optind != argc || (o.order && !(o.peer->ask && o.names == NAMES_ONE)) ||
-	    (o.bare && o.names != NAMES_OWN)) {
+	if (!o.peer || !o.target_count || optind != argc || !fits(&o)) {
 		fputs(usage, stderr);
 		return 64;
 	}

@@ -21,6 +21,7 @@ struct peer {
 	int (*prepare)(const char *target, const struct lock_name *names, int count); /* may be NULL */
 	void *(*open)(const char *target);                                            /* NULL: failed */
 	int (*lock)(void *session, const struct lock_name *name);                     /* NULL: ask and granted */
+	int (*lock_shared)(void *session, const struct lock_name *name);              /* NULL: it is not measured with readers */
 	int (*ask)(void *session, const struct lock_name *name);
 	int (*granted)(void *session, const struct lock_name *name);
 	int (*unlock)(void *session, const struct lock_name *name);

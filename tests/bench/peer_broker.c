@@ -145,6 +145,11 @@ static int library_lock(void *session, const struct lock_name *name)
 	return told(session, lb_lock(session, name->text, NULL));
 }
 
+static int library_lock_shared(void *session, const struct lock_name *name)
+{
+	return told(session, lb_lock_shared(session, name->text, -1, NULL));
+}
+
 static int library_unlock(void *session, const struct lock_name *name)
 {
 	return told(session, lb_unlock(session, name->text));
@@ -159,6 +164,7 @@ const struct peer peer_library = {
 	.word = "library",
 	.open = library_open,
 	.lock = library_lock,
+	.lock_shared = library_lock_shared,
 	.unlock = library_unlock,
 	.close = library_close,
 };

@@ -283,7 +283,7 @@ static void *flock_open(const char *target)
 	return f;
 }
 
-static int flock_lock(void *session, const struct lock_name *name)
+static int flock_take(void *session, const struct lock_name *name, int how)
 {
 	struct files *f = session;
 	char path[512];
@@ -295,11 +295,21 @@ static int flock_lock(void *session, const struct lock_name *name)
 		snprintf(f->name, sizeof(f->name), "%s", name->text);
 		f->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	}
-	if (f->fd < 0 || flock(f->fd, LOCK_EX) < 0) {
+	if (f->fd < 0 || flock(f->fd, how) < 0) {
 		perror("bench: flock");
 		return -1;
 	}
 	return 0;
+}
+
+static int flock_lock(void *session, const struct lock_name *name)
+{
+	return flock_take(session, name, LOCK_EX);
+}
+
+static int flock_lock_shared(void *session, const struct lock_name *name)
+{
+	return flock_take(session, name, LOCK_SH);
 }
 
 static int flock_unlock(void *session, const struct lock_name *name)
@@ -307,7 +317,13 @@ static int flock_unlock(void *session, const struct lock_name *name)
 	return flock(((struct files *)session)->fd, LOCK_UN);
 }
 
-const struct peer peer_flock = { .word = "flock", .open = flock_open, .lock = flock_lock, .unlock = flock_unlock };
+const struct peer peer_flock = {
+	.word = "flock",
+	.open = flock_open,
+	.lock = flock_lock,
+	.lock_shared = flock_lock_shared,
+	.unlock = flock_unlock,
+};
 
 /* ---- a mutex of pthreads in memory that processes share, robust: a file for each; the target is a directory ---- */
 

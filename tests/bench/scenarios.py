@@ -71,12 +71,14 @@ def bare(bench):
     """What costs less than reading the clock: pairs alone."""
     cores = len(os.sched_getaffinity(0))
     rows = [r for r in bench.rows if r.label.startswith(targets.DELEGATED) or r.peer in ("flock", "mutex", "null-silent")]
+    readers = [r for r in bench.rows if r.peer in ("library", "flock")]
+    cases = [(case, *COLUMNS[case], rows, ["--bare"]) for case in ("1 process", "32, own locks")]
+    cases.append((targets.READERS, 32, "one", readers, ["--bare", "--shared"]))
     for _ in range(bench.rounds):
-        for case in ("1 process", "32, own locks"):
-            processes, names = COLUMNS[case]
-            for row in rows:
+        for case, processes, names, those, more in cases:
+            for row in those:
                 figures = attempt(bench, f"{row.label}, bare, {case}", lambda: row.measure(
-                    processes, names, bench.seconds, more=["--bare"]))
+                    processes, names, bench.seconds, more=more))
                 if figures:
                     spent = 1e9 * min(processes, cores) / figures["pairs_s"]
                     add(bench, "bare", case, row.label, {"pairs_s": figures["pairs_s"], "pair_ns": spent})

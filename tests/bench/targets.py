@@ -8,6 +8,7 @@ DELEGATED, FLOCK, MUTEX = "lockbroker, delegated", "flock(2)", "robust mutex in 
 REDIS = "Redis, SET NX, polled"
 PLAIN, ZOOKEEPER, RECIPE = "lockbroker, standalone", "lockbroker, ZooKeeper", "ZooKeeper recipe in C"
 RELAY = "the recipe behind a socket"
+READERS = "32 readers, one lock"
 ONE_LOCK = ("8, one lock", "32, one lock", "128, one lock")
 
 
@@ -108,6 +109,8 @@ class Targets:
             self.tell(f"10: {case}, delegated / flock(2)", self.ratio("bare", case, DELEGATED, FLOCK), 1.5)
         pairs = self.get("bare", "1 process", DELEGATED, "pairs_s")
         self.tell("10: us a delegated pair, one process", pairs and 1e6 / pairs, 0.3, False)
+        self.tell("10: 32 readers of one lock, where it may be delegated / where not",
+                  self.ratio("bare", READERS, DELEGATED, LIBRARY), 100)
         taken, asked = (self.get("taken", "free, one core", row, "p50_us") for row in (DELEGATED, LIBRARY))
         self.tell("10: us that taking a free one back adds to another's lock, one core",
                   taken - asked if taken and asked else None, 2, False)

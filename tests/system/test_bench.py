@@ -87,6 +87,26 @@ def test_pairs_are_counted_without_times(broker, tmp_path, peer):
     assert status == 0 and sum(figures["by_target"]) == figures["pairs"] and figures["p50_us"] == 0
 
 
+@pytest.mark.parametrize("peer", ["library", "flock"])
+def test_readers_of_one_lock_have_it_together(broker, tmp_path, peer):
+    target = broker.socket if peer == "library" else str(tmp_path)
+    status, figures = load(peer, target, 4, "one", "--shared", "--hold", "20000", enough=lambda figures: figures["readers"] > 1)
+    assert status == 0 and 1 < figures["readers"] <= 4
+    status, figures = load(peer, target, 4, "one", "--shared", "--bare")
+    assert status == 0 and sum(figures["by_target"]) == figures["pairs"] and figures["p50_us"] == 0
+
+
+@pytest.mark.parametrize("more", [["one", "--bare"], ["new", "--bare", "--shared"]])
+def test_a_load_that_would_prove_nothing_is_refused(tmp_path, more):
+    status, usage = load("flock", str(tmp_path), 2, *more)
+    assert status == 64 and "--shared" in usage
+
+
+def test_a_peer_without_readers_is_not_measured_with_them(null):
+    status, usage = load("null", null.target, 2, "own", "--shared")
+    assert status == 64 and "--shared" in usage
+
+
 def test_a_mutex_in_memory_is_a_lock(tmp_path):
     status, figures = load("mutex", str(tmp_path), 4, "one", "--hold", "1000", enough=handed_on)
     assert status == 0 and figures["overlaps"] == 0 and figures["hand_offs"] > 0
