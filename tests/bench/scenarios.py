@@ -80,8 +80,9 @@ def bare(bench):
                 figures = attempt(bench, f"{row.label}, bare, {case}", lambda: row.measure(
                     processes, names, bench.seconds, more=more))
                 if figures:
-                    spent = 1e9 * min(processes, cores) / figures["pairs_s"]
-                    add(bench, "bare", case, row.label, {"pairs_s": figures["pairs_s"], "pair_ns": spent})
+                    rate = figures["pairs_s"]
+                    add(bench, "bare", case, row.label, {"pairs_s": rate} | (
+                        {"pair_ns": 1e9 * min(processes, cores) / rate} if rate else {}))
 
 
 def taken(bench):

@@ -18,8 +18,10 @@ import costs  # noqa: E402
 import crowd  # noqa: E402
 import measure  # noqa: E402
 import report  # noqa: E402
+import scenarios  # noqa: E402
 import services  # noqa: E402
 import slow  # noqa: E402
+import targets  # noqa: E402
 
 pytestmark = pytest.mark.plain_only("it is about measurements")
 
@@ -94,6 +96,20 @@ def test_readers_of_one_lock_have_it_together(broker, tmp_path, peer):
     assert status == 0 and 1 < figures["readers"] <= 4
     status, figures = load(peer, target, 4, "one", "--shared", "--bare")
     assert status == 0 and sum(figures["by_target"]) == figures["pairs"] and figures["p50_us"] == 0
+
+
+def test_a_row_that_was_too_slow_for_a_single_pair_is_told_too():
+    class Run:
+        rounds, seconds, results = 1, 1, report.Results()
+        rows = [measure.Row(targets.LIBRARY, "library", []), measure.Row(targets.DELEGATED, "library", [])]
+
+    for row, pairs_s in zip(Run.rows, (0, 500)):
+        row.measure = lambda *_, pairs_s=pairs_s, **__: {"pairs_s": pairs_s}
+    scenarios.bare(Run())
+    assert Run.results.get("bare", targets.READERS, targets.LIBRARY, "pairs_s") == 0
+    assert Run.results.get("bare", targets.READERS, targets.DELEGATED, "pair_ns") > 0
+    assert any("32 readers" in what for what, *_ in targets.tell(Run.results))
+    assert targets.LIBRARY in report.section_table(Run.results, "bare", {"pairs_s": ("pairs/s", 0), "pair_ns": ("ns", 0)})
 
 
 @pytest.mark.parametrize("more", [["one", "--bare"], ["new", "--bare", "--shared"]])
