@@ -6,6 +6,7 @@
 #include "base/sha256.h"
 #include "core/hosts/hosts.h"
 #include "core/state.h"
+#include "protocol/delegation.h"
 #include "revocation_fixture.h"
 
 /* Scripts of redis-py and of redlock of npm, which are known by their hashes. */
@@ -462,6 +463,40 @@ static void what_is_not_held_here_is_free(void **state)
 	requested(f, request("extend", OF_V "ms=5\n"), "free");
 }
 
+static void reads_as_delegated(struct fixture *f, uint32_t conn, struct delegation_page *page)
+{
+	const struct event e = { .type = EVENT_CLIENT_PAGE, .conn = conn, .page.page = page };
+
+	fixture_resp3(f, conn);
+	fixture_ask(f, conn, "DELEGATE");
+	delegation_init(page);
+	fixture_event(f, &e);
+	fixture_expect(f, conn, ":63");
+	fixture_say(f, conn, "LOCK a SHARED SLOT 1", ":78849");
+	assert_int_equal(delegation_look(&page->slots[0]).state, DELEGATION_HELD);
+}
+
+/* Readers keep it; who of them reads at the moment is said by the words of all. */
+static void what_any_reader_holds_is_not_free(void **state)
+{
+	static struct delegation_page pages[2];
+	struct fixture *f = *state;
+	struct delegation_terms terms;
+	char name[128];
+
+	f->conf.delegation = true;
+	f->conf.linger_ns = 60000 * MS;
+	hold(f, 60000, name);
+	fixture_say(f, 0, RELEASE, ":1");
+	fixture_answer_list(f, 1, 1, (const char *[]){ name }); /* nobody else wants it */
+	for (uint32_t i = 0; i < 2; i++)
+		reads_as_delegated(f, i, &pages[i]);
+	assert_true(delegation_read(&pages[0].slots[0], 0, &terms) && delegation_leave(&pages[0].slots[0], terms.generation));
+	requested(f, request("look", OF_V), "theirs");
+	assert_true(delegation_read(&pages[1].slots[0], 0, &terms) && delegation_leave(&pages[1].slots[0], terms.generation));
+	requested(f, request("look", OF_V), "free");
+}
+
 static void it_is_extended_for_who_shows_the_hash(void **state)
 {
 	struct fixture *f = *state;
@@ -637,6 +672,7 @@ int main(void)
 		TEST(what_was_done_is_remembered_over_a_hand_over),
 		TEST(it_is_released_for_who_shows_the_hash),
 		TEST(what_is_not_held_here_is_free),
+		TEST(what_any_reader_holds_is_not_free),
 		TEST(it_is_extended_for_who_shows_the_hash),
 		TEST(a_letter_that_stood_while_there_was_no_connection_changes_nothing),
 		TEST(a_short_loss_of_the_connection_makes_no_letter_late),

@@ -262,8 +262,7 @@ static enum forward_found act(struct hosts *h, enum forward_act act, struct slic
 	if (!g) {
 		const struct lock *lock = lock_find(h->locks, record_get(data, "name"));
 
-		g = lock ? TAILQ_FIRST(&lock->grants) : NULL;
-		return g && !delegated_is_free(g) ? FORWARD_THEIRS : FORWARD_FREE;
+		return lock && delegated_holder(lock) ? FORWARD_THEIRS : FORWARD_FREE;
 	}
 	if (act == FORWARD_RELEASE)
 		borne_release(g);
