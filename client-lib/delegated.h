@@ -19,13 +19,13 @@
 #include "lockbroker.h"
 
 /*
- * Before a LOCK of that name, without lease and data: asks for the page if it will pay. LB_CONNECTION. *ret_slot
- * is the number for SLOT; 0: none.
+ * To be called before a LOCK of that name without lease and data: asks for the page if that is worth a message. Errors:
+ * LB_CONNECTION. *ret_slot is the number for SLOT; 0: none.
  */
 enum lb_result delegated_prepare(struct lb *lb, const char *name, unsigned *ret_slot);
-/* After its answer, a grant with that token in that mode: it may be held as delegated. */
+/* To be called after the answer, a grant with that token in that mode: notes whether the daemon has delegated it. */
 void delegated_read(struct lb *lb, unsigned slot, bool shared, int64_t token);
-/* Takes the lock if it is delegated in that mode, and free. LB_NONE: the daemon has to be asked. LB_CONNECTION. */
+/* Takes the lock if it is delegated in that mode and free. LB_NONE: the caller has to ask the daemon. LB_CONNECTION. */
 enum lb_result delegated_take(struct lb *lb, const char *name, bool shared, int64_t *ret_token);
 /*
  * Releases the lock if it is held as delegated and still proven. LB_NONE: by message; with *ret_wait, which is set anyway,

@@ -363,12 +363,12 @@ void lb_set_patience(struct lb *lb, int64_t ms);
 void lb_set_deferred(struct lb *lb, int on);
 
 /*
- * A daemon may offer to delegate locks: one that this handle takes again and again, without lease or data, stays with it
- * after lb_unlock(), until somebody else wants it; a shared one stays with many handles, until somebody wants to write.
- * lb_lock(), or lb_lock_shared(), and lb_unlock() of that name then need no message and no system call, and lb_unlock()
- * knows whether the grant was lost without an answer. The token is the same each time, since nobody else has held the
- * lock, or written, in between. With 0, nothing is delegated from now on; 1 is the initial
- * setting. The daemon offers it if its configuration has locks.delegation = 1.
+ * A daemon may offer to delegate locks: a lock that this handle takes again and again, without lease or data, stays with the
+ * handle after lb_unlock(), until somebody else wants it. A shared lock stays with many handles, until somebody wants to
+ * write. lb_lock() or lb_lock_shared(), and lb_unlock(), of that name then need no message and no system call, and
+ * lb_unlock() knows without an answer whether the grant was lost. The token is the same each time, since in between nobody
+ * else has held the lock or, if it is shared, has written. 0: nothing is delegated from now on; 1 is the initial setting.
+ * The daemon offers delegation if its configuration has locks.delegation = 1.
  */
 void lb_set_delegation(struct lb *lb, int on);
 

@@ -17,7 +17,7 @@ int cli_http(const char *socket, int argc, char **argv);
 /* `lockbroker lock`, `lockbroker hold`, `lockbroker sem`, `lockbroker campaign` */
 int cli_lock(const char *socket, int argc, char **argv);
 
-/* Those that use a connection, with their arguments; they return the exit status. */
+/* The following commands use the caller's connection, get only their arguments, and return the exit status. */
 /* `lockbroker who`, with its argument: a name */
 int cli_who(struct lb *lb, char **arguments);
 /* `lockbroker leader` and `lockbroker observe`, likewise */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* `lockbroker leader` and `lockbroker observe`: who leads an election, once or from change to change. */
+/* `lockbroker leader` and `lockbroker observe`: print the leader of an election, once or at each change. */
 #include <stdio.h>
 
 #include "client-lib/cli/commands.h"

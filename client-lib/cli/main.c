@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The lockbroker command: its table of commands, and those that have no file of their own (commands.h). */
+/* The lockbroker command: its table of commands, and the commands that have no file of their own (commands.h). */
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>

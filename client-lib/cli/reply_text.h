@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The texts in replies; they live as long as the reply. What is no text, or is not there, is empty. */
+/* The texts in replies, valid as long as the reply. A value that is missing, or is not a text, gives an empty text. */
 #pragma once
 
 #include "client-lib/lockbroker.h"
@@ -13,7 +13,7 @@ static inline struct slice reply_text(const struct lb_reply *value)
 	return s;
 }
 
-/* Of a map, under that key. */
+/* The text under that key of a map. */
 static inline struct slice reply_field(const struct lb_reply *map, const char *key)
 {
 	return reply_text(lb_reply_field(map, key));

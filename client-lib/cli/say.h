@@ -50,5 +50,5 @@ int cli_exit_of(enum lb_result result);
 int cli_written(int status);
 /* Says why the last call failed, with `result`; returns the exit status. */
 int cli_failed(const struct lb *lb, enum lb_result result);
-/* Asks the broker; `argument` NULL: the command alone. Says why not, if that fails; returns the exit status. */
+/* Sends the command, without an argument if that is NULL. Prints the reason of a failure; returns the exit status. */
 int cli_ask(struct lb *lb, const char *command, const char *argument, const struct lb_reply **ret);

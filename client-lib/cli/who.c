@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* `lockbroker who`: who holds a lock, and who waits for it. */
+/* `lockbroker who`: prints the holders of a lock and the clients that wait for it. */
 #include <stdio.h>
 #include <string.h>
 

@@ -93,7 +93,7 @@ static void check_lock(const struct lock *lock, size_t *requests, size_t *grants
 	CHECK(!d->naming.line || (d->naming.line->account == d->payer && d->naming.line->privileged == d->privileged));
 	CHECK(!lock->rule->is_sound || lock->rule->is_sound(lock));
 	CHECK(!n_grants || lock->slots || (d->claim && d->claim->state == CLAIM_HELD && d->claim->granted));
-	CHECK(!n_delegated); /* each is a grant of the lock, and an exclusive one is alone */
+	CHECK(!n_delegated); /* all delegated grants are grants of the lock */
 	CHECK(n_requests == lock->request_count && n_expired == lock->expired_count && n_grants == lock->grant_count);
 	*requests += n_requests;
 	*grants += n_grants + n_lost;
@@ -218,7 +218,7 @@ void broker_check(const struct broker *b)
 		__assert_fail(wrong, __FILE__, __LINE__, __func__);
 }
 
-/* Nobody uses it; the delete of its directory is under way (lock/leftover.h). */
+/* Nobody uses the lock, and the delete of its directory is under way (lock/leftover.h). */
 static bool is_being_removed(const struct lock *lock)
 {
 	const struct directory *d = &lock->directory;

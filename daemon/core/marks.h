@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Marks: a snapshot has grants, requests and observers in the order of the lists of their locks, and each has a mark, its
- * place among all in the order of the lists of the clients. A restored broker gets that order from the marks.
+ * Marks: a snapshot has grants, requests and observers in the order of their locks' lists. Each of them has a mark: its
+ * number in the order of the clients' lists. A restored broker puts the clients' lists in order by the marks.
  */
 #pragma once
 
@@ -13,18 +13,18 @@ struct marked_list {
 		void *what;
 	} *list;
 	size_t count, cap;
-	void **sorted; /* by mark, of which the first is 1 */
+	void **sorted; /* by mark; the first mark is 1 */
 };
 
 struct marks {
 	struct marked_list grants, requests, observers;
-	bool sorted; /* all were noted */
+	bool sorted; /* marks_sort() has run */
 };
 
-/* Marks what clients have, before a snapshot is written. */
+/* Sets the marks of all grants, requests and observers; to be called before a snapshot is written. */
 void marks_set(const struct locks *locks);
-/* What was read with that mark, behind what was read before; returns it. */
+/* Appends what was read with that mark; returns `what`. */
 void *marks_note(struct marked_list *all, uint32_t mark, void *what);
-/* All are noted: the clients' lists get their order. Once is enough. False: they are not marked from 1 on, each once. */
+/* All are noted: puts the clients' lists in order, the first time. False: the marks are not 1, 2, ..., each once. */
 bool marks_sort(struct marks *m);
 void marks_forget(struct marks *m);

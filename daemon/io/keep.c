@@ -133,7 +133,7 @@ bool keep_is_asked(const struct keep *k)
 	return k->asked;
 }
 
-/* Kept apart from keep_due(), which is asked in each turn. */
+/* A function of its own, because keep_due() is called in each turn. */
 static COLD bool give(struct keep *k)
 {
 	struct parcel p = { 0 };

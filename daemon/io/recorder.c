@@ -21,7 +21,7 @@
 /* The broker's memory is about so many times what the ledger needs for it. */
 enum { RECORDER_PART = 3 };
 
-/* So much memory is taken at once, new or given back before: the kernel makes its pages in 0.2 ms. */
+/* Memory is added in steps of this size, new or given back before: the kernel makes the pages of one step in 0.2 ms. */
 enum { GROW_BYTES = 256 << 10 };
 
 /* In one piece: the most chunks that are looked at, and by how much the spare is shortened. */

@@ -23,7 +23,7 @@ struct feed;
 struct recorder;
 struct saved;
 
-/* How much there is at first, at least; what it is rounded to; and below how much room there is more. */
+/* The least size at first; its unit; and the room below which memory is added. */
 enum { RECORDER_FIRST = 1 << 20, RECORDER_MORE = 1 << 20, RECORDER_LOW = 512 << 10 };
 /* How much must be unused before any memory is given back, and how much of the unused memory stays. */
 enum { RECORDER_FELL = 4 << 20, RECORDER_KEEP = RECORDER_LOW + RECORDER_MORE };

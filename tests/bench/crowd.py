@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a host sends and is sent in its turn for a lock that a thousand others wait for, before it and behind it."""
+"""The bytes that a host sends and receives in its turn for a lock, with a thousand others before it and behind it."""
 
 import os
 import sys
@@ -45,7 +45,7 @@ class Ours:
 
 
 class Recipe:
-    """A session that does as the recipe of ZooKeeper's documentation."""
+    """A session that follows the recipe of ZooKeeper's documentation."""
 
     label = "ZooKeeper's recipe, by kazoo"
 
@@ -82,7 +82,7 @@ def crowd(bench):
 
 
 class Counted:
-    """The bytes of each step, up to the state that is waited for."""
+    """The bytes of each step, until the state at its end."""
 
     def __init__(self, link):
         self.link, self.seen, self.figures = link, sum(link.passed), {}
@@ -97,7 +97,7 @@ def watched(server):
 
 
 def turn(bench, net, make, waiting):
-    """It joins behind those who wait; all of them go but the one before it; that one goes; it releases."""
+    """The host joins behind the waiting ones; all but its predecessor go; its predecessor goes; it releases the lock."""
     server = harness.Zookeeper(jvm=("-Xmx512m",))
     k = host = None
     try:
@@ -136,7 +136,7 @@ def turn(bench, net, make, waiting):
 
 
 def listed(host):
-    """How much a daemon has read; None: it is none."""
+    """The number of reads that a daemon has sent; None: the host is not a daemon."""
     return int(host.daemon.info("stats")["zk_reads_total"]) if isinstance(host, Ours) else None
 
 

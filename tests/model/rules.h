@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The test of a model: nothing goes wrong in any of its scopes; and each of its rules, broken in the scope that shows what
- * it is for, is found to be broken.
+ * The test of a model: nothing goes wrong in any of its scopes, and without any one of its rules something goes wrong, in
+ * the scope that shows the purpose of that rule.
  */
 #pragma once
 
@@ -16,9 +16,9 @@ struct model_test {
 		int scope;
 	} *rules;
 	int rule_count;
-	/* Searches a scope; `rule` is broken in it, or with rule_count none. As search_end(). */
+	/* Searches a scope with `rule` broken (rule_count: none). Returns what search_end() returns. */
 	const char *(*search)(int scope, int rule, uint32_t *ret_count, bool tell);
 };
 
-/* Runs it; with words of rules as arguments, prints how it goes wrong without each. Returns main()'s status. */
+/* Runs the test. If the arguments name rules, prints what goes wrong without each of them. Returns main()'s status. */
 int model_test_main(const struct model_test *test, int argc, char **argv);

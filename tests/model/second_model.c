@@ -109,7 +109,7 @@ static void change(struct model *m, const struct model_scope *s, uint8_t number)
 		learn_next(m);
 }
 
-/* What a write changes is known to the server that answers it, as all before it is. */
+/* The server that answers a write knows its change, and all changes before it. */
 static void write(struct model *m, uint8_t number)
 {
 	m->truth ^= bit(number);
@@ -230,7 +230,7 @@ static uint8_t count(uint8_t bits)
 	return (uint8_t)__builtin_popcount(bits);
 }
 
-/* Those before the predecessor that have to be watched: all, or the nearest; none that is behind the host's own. */
+/* The contenders before the predecessor that need a watch: all, or the nearest; none that is behind the host's own. */
 static void name_ahead(struct model *m, const struct model_scope *s, uint8_t farther, uint8_t others)
 {
 	uint8_t watched = 0, named = 0, names[AHEAD] = { NOBODY, NOBODY };

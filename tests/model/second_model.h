@@ -40,8 +40,8 @@ struct model_scope {
 	enum model_rule broken; /* MODEL_RULE_COUNT: none */
 	uint8_t numbers, joins, writes, connections; /* znodes at most; the host's claims, writes, new connections of it */
 	uint8_t by_hand; /* znodes that have gone and are made again by hand */
-	uint8_t ahead;   /* with so many before its predecessor it watches all of them */
-	uint8_t lag;     /* so many changes by others its server may not know yet; before a write it learns all */
+	uint8_t ahead;   /* the most contenders before its predecessor of which it watches all */
+	uint8_t lag;     /* the most changes by others that its server may not know yet; at a write it learns all */
 	bool next;       /* a claim behind a held one */
 };
 
@@ -58,8 +58,8 @@ struct model_queue {
 
 struct model {
 	/*
-	 * Bits for znodes: those that exist, and that exist for the host's server; those that were first while they existed;
-	 * those that a list has shown the host.
+	 * Bits for znodes: those that exist, and those that exist as far as the host's server knows; those that were first
+	 * while they existed; those that a list has shown the host.
 	 */
 	uint8_t made, truth, exists, ours, watched, was_first, shown;
 	uint8_t behind, late[LAG]; /* numbers of znodes that were made or deleted, which the server does not know yet */
@@ -67,8 +67,8 @@ struct model {
 	/* The host's claims: the older one, HELD or LEAVING; and the one that waits. */
 	uint8_t old, old_number, state, number;
 	uint8_t pred, pred_watch, own;
-	uint8_t before, all_watched;       /* how many of other hosts; 0: it does not know */
-	uint8_t ahead[AHEAD], ahead_watch; /* those before its predecessor, the nearest first; bits for their places */
+	uint8_t before, all_watched;       /* the number of other hosts' contenders before it; 0: unknown */
+	uint8_t ahead[AHEAD], ahead_watch; /* the contenders before its predecessor, the nearest first; bits for their places */
 	struct model_queue requests, answers;
 };
 

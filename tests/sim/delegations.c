@@ -257,7 +257,7 @@ static bool is_plain(const struct ask *a)
 	return a->command == COMMAND_LOCK && !a->permits && !a->several && !a->lease_ms;
 }
 
-/* Most often each client wants a lock of its own, unless it reads: else it would be taken back all the time. */
+/* Most often each client wants a lock of its own, unless it reads: else delegations would end all the time. */
 static void favour(const struct caller *c, struct ask *a)
 {
 	struct world *w = c->host->w;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What others see of delegated locks: who looks takes nothing back, and the answers of HOLDERS and WHY tell who has been
- * inside from the question to the answer, since when, and who has not.
+ * What other clients see of delegated locks: a command that only reads takes no delegation back, and the answers to HOLDERS
+ * and WHY show correctly which client held the lock between the question and the answer, and since when.
  */
 #include "core/state.h"
 #include "world.h"
@@ -27,7 +27,7 @@ static bool only_looks(const struct event *e)
 	return false;
 }
 
-/* Of other clients than that one, which may end what it has, and be told so. */
+/* The delegations of all clients but that one, which may end its own and be told so. */
 static int count(const struct host *h, uint32_t but)
 {
 	const struct client *c;
@@ -54,7 +54,7 @@ void delegations_look_ends(struct host *h, const struct event *e)
 
 /* ---- what is told ---- */
 
-/* The holder's number of milliseconds; -1: it is not among those that are told. */
+/* The milliseconds that the answer gives for the holder; -1: the answer does not name it. */
 static int64_t told_held_ms(struct slice reply, const struct host *h, uint64_t client)
 {
 	static const char key[] = "\r\nheld_ms\r\n:";
@@ -85,7 +85,7 @@ static void check(struct caller *c, const struct ask *a, struct slice reply, con
 	if (!client || k->at >= a->asked_at)
 		return;
 	told = told_held_ms(reply, c->host, client->id);
-	/* What it asked for by message, as one of several, too, it may have got, and not read yet. */
+	/* It may have got a lock that it asked for by message, also as one of several, and not have read the answer yet. */
 	if (k->state == KEPT_FREE && !g->held && !whose->wait[a->lock].on && !several_asked(whose, a->lock) && told >= 0)
 		bad(c, a, whose, reply, "that it is held, and it has been free all the time");
 	if (k->state != KEPT_HELD || !g->held || g->lost || holding_unsure(g) || g->token != k->terms.token || g->depth > 1)

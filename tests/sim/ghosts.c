@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ghosts: the connections that a kill has cut. Their processes live on for a while, and rely on what they hold for as long
- * as it is proven; the broker that goes on learns of their ends.
+ * Ghosts: the connections that a kill has cut. Their processes live on for a while, and rely on their grants as long as
+ * these are proven; the next broker learns when the processes end.
  */
 #include "world.h"
 
 #include "anything.h"
 
-/* It asked for the end of its grant, or for less: that may have been done. */
+/* It asked to end its grant, or to downgrade it: the broker may have done so. */
 static bool lets_go(const struct caller *c, int lock)
 {
 	const struct ask *a = &c->current;
@@ -21,7 +21,7 @@ static bool lets_go(const struct caller *c, int lock)
 	       ((a->command == COMMAND_UNLOCK || a->command == COMMAND_RENEW) && a->lock == lock);
 }
 
-/* The process lives on for a while, and relies on what it holds. Where there is no proof, it sees that it was cut off. */
+/* The process lives on for a while, and relies on its grants. If they are not proven, it sees that it was cut off. */
 static void believe(struct host *h, const struct caller *c, int64_t until)
 {
 	struct world *w = h->w;

@@ -325,7 +325,7 @@ static void host_init(struct world *w, struct host *h, int index)
 		h->conf.linger_ns = 2 * SECOND;
 	h->zk = zhandle_new(&w->zk, w->timeout, host_zk_notified, h, &h->stopped_until);
 	h->client_count = (int)rng_between(&w->rng, 1, CLIENTS_MAX);
-	if (w->mix->delegations && w->mix->shared_percent < 50) /* what many want is taken back all the time */
+	if (w->mix->delegations && w->mix->shared_percent < 50) /* a lock that many want would be taken back all the time */
 		h->client_count = (h->client_count + 1) / 2;
 	for (i = 0; i < h->client_count; i++)
 		caller_init(&h->clients[i], h, (uint32_t)i);

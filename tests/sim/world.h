@@ -326,8 +326,8 @@ struct host {
 	struct batch_seen batch[LOCKS_MAX];
 	int64_t wanted_at[LOCKS_MAX]; /* when a client last held or waited for it */
 	int64_t moved_at[LOCKS_MAX];  /* when a grant was last made or ended */
-	bool looks;    /* the event only looks; */
-	int delegated; /* ... the delegations before it */
+	bool looks;    /* the event only reads; */
+	int delegated; /* ... delegations before the event */
 	int64_t busy_at[LOCKS_MAX], crowded_at[LOCKS_MAX]; /* when one, or two, last held it or asked for it (tries.c) */
 	struct caller clients[CLIENTS_MAX + 1]; /* with the auditor */
 	int client_count;
@@ -381,8 +381,8 @@ struct tally {
 	uint64_t several, several_granted;
 	uint64_t forced, force_deleted, faults[FAULT_COUNT];
 	uint64_t snapshots, kills;
-	uint64_t delegated, taken, read_again, left; /* by words; read_again: shared; left: by those of anything */
-	uint64_t looked;                 /* answers that told rightly of a delegated lock that is held */
+	uint64_t delegated, taken, read_again, left; /* by words; read_again: takes of shared ones; left: releases of any */
+	uint64_t looked;                 /* correct answers about a delegated lock that is held */
 	const char *snapshot_file; /* keeps the one with the most kinds of entries; NULL: none is kept */
 	size_t snapshot_score;
 	int64_t counter_max;     /* hand-offs on one znode */
@@ -472,7 +472,7 @@ void host_free(struct host *h);
 /* Another process of it has a broker: what its adapter knows begins again. */
 void host_goes_on(struct host *h);
 int64_t host_now(const struct host *h);
-/* Its connections have the numbers below this. */
+/* The numbers of its connections are below this. */
 uint32_t host_conns(const struct host *h);
 /* For how long its grants are proven; 0: they are not. */
 int64_t host_proven_ns(const struct host *h);
@@ -727,11 +727,11 @@ void kills_check_told(struct host *h);
 void kills_check_grant(struct world *w, const struct host *h, int lock, int64_t token);
 
 /* ghosts.c: connections that a kill has cut */
-/* This one is cut: until when its process may rely on what it holds. */
+/* This connection is cut: until which instant its process may rely on its grants. */
 void ghost_leave(struct host *h, uint32_t conn);
 /* The effect is for a ghost, and goes nowhere. */
 bool ghost_takes(struct host *h, const struct effect *e);
-/* Another broker goes on: those that it knows and that are not kept are ghosts. */
+/* Another broker goes on: connections that it knows and that were not kept are ghosts. */
 void ghosts_find(struct host *h);
 /* What a process without a connection held of that lock, or of all (-1), is not its own any longer. */
 void ghosts_forget(struct host *h, int lock);
@@ -769,7 +769,7 @@ bool delegations_busy(const struct caller *c);
 /* True: it does what it wants without a message. Else *a is what it asks. */
 bool delegations_turn(struct caller *c, struct ask *a);
 
-/* delegations_seen.c: what others see of them */
+/* delegations_seen.c: what other clients see of delegations */
 void delegations_look_begins(struct host *h, const struct event *e);
 void delegations_look_ends(struct host *h, const struct event *e);
 /* HOLDERS or WHY was answered. */

@@ -4,8 +4,8 @@
  * no other way than under the lock: read, wait a moment, write. It writes down what it has done, in the line of its NUMBER
  * in the file, until it gets SIGTERM. A loss is counted; whatever else fails is tried again.
  *
- * counter_test NAME FILE NUMBER read: reads the number in a loop, twice while it holds the lock to read, and writes down in
- * the file how often it found two, although it had not lost the lock.
+ * counter_test NAME FILE NUMBER read: reads the number in a loop, twice under each shared lock, and writes into the file how
+ * often the two differed although it had not lost the lock.
  *
  * counter_test NAME FILE NUMBER warm: takes the lock many times, and says when it begins and when that is done.
  */

@@ -180,7 +180,7 @@ def test_a_reconnection_is_measured_until_all_is_found_again():
 
 
 def test_the_bytes_of_a_turn_are_counted_in_steps():
-    """The recipe lists for the hand-off; who is second by then does not."""
+    """The recipe lists at the hand-off; a host that knows that it is second does not."""
     class Run:
         def complain(self, complaint):
             assert not complaint

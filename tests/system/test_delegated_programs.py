@@ -41,7 +41,7 @@ class Counters:
         self.running, self.started, self.killed, self.readers = {}, 0, 0, set()
 
     def start(self, daemon, pause_us=0):
-        """Its number; `pause_us` is between two sections, or "read": it does not count."""
+        """Returns its number. `pause_us`: the pause between two sections; or "read": it only reads."""
         number = self.started
         self.started += 1
         self.running[number] = harness.spawn([self.program, "counted", self.path, str(number), str(pause_us)],
@@ -130,7 +130,7 @@ def test_another_asks_in_between(daemon, counters):
 
 
 def reads_by_words(daemon, counters, readers):
-    """Until all of them say hardly anything any longer."""
+    """Waits until they send hardly any messages."""
 
     def are_silent():
         before, done = requests(daemon), sum(counters.line(r)[0] for r in readers)

@@ -150,7 +150,7 @@ def test_a_held_one_is_waited_for(daemon, clients, delegates):
 
 
 def test_looking_takes_nothing_back(daemon, clients, delegates):
-    """It is taken and left by the word all the while."""
+    """Meanwhile its client takes and releases it by the word."""
     c, other = delegates(daemon), clients(daemon)
     token = c.delegate("a", 1)
     for _ in range(3):
@@ -169,7 +169,7 @@ def test_looking_takes_nothing_back(daemon, clients, delegates):
 
 
 def read_by_both(daemon, delegates):
-    """Two clients that hold it to read, as a delegated one."""
+    """Two clients that hold the lock shared, each by a delegation."""
     made = [delegates(daemon), delegates(daemon)]
     for c in made:
         c.delegate("a", 1, "SHARED")

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Descriptors on the socket of the clients: those that are under way to a client who does not receive them, and those that a
-client sends."""
+"""Descriptors on the clients' socket: those that a client does not receive, and those that a client sends."""
 
 import contextlib
 import os
@@ -28,7 +27,7 @@ def descriptors_can_be_refused():
 
 
 def leave_unread(daemon):
-    """A connection that asks for a page, receives nothing, and will send no more. It has ended on the side of the daemon."""
+    """A connection that asks for a page, receives nothing, and will send no more. It has ended for the daemon."""
     s = socket.socket(socket.AF_UNIX)
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it was refused
         s.connect(daemon.socket)
@@ -43,8 +42,8 @@ def leave_unread(daemon):
 @needs_root
 @pytest.mark.skipif(not shutil.which("setpriv"), reason="needs setpriv")
 def test_who_receives_no_page_keeps_nobody_from_theirs(daemons, clients):
-    """The kernel passes no more than RLIMIT_NOFILE descriptors of one user that nobody has received, unless that one may do
-    everything: to no client, and to no other process of the daemon."""
+    """If RLIMIT_NOFILE descriptors of one user are under way, the kernel passes no more for that user, unless it is
+    privileged: neither to a client, nor to another process of the daemon."""
     harness.inherit_orphans()
     d = harness.Daemon(wait=False, daemon__socket_mode="0666", limits={"user_share": 75}, **delegation.CONF)
     daemons.list.append(d)
@@ -72,7 +71,7 @@ def test_who_receives_no_page_keeps_nobody_from_theirs(daemons, clients):
 
 @pytest.mark.skipif(not descriptors_can_be_refused(), reason="needs Linux 6.16")
 def test_nobody_sends_descriptors(standalone, clients):
-    """Who reads has to close them, and the close of a socket that lingers takes as long as its sender likes."""
+    """The receiver has to close them, and the close of a socket that lingers takes as long as its sender likes."""
     c = clients(standalone)
     with pytest.raises(PermissionError):
         socket.send_fds(c.socket, [harness.encode("PING")], [0])

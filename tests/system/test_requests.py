@@ -95,8 +95,8 @@ def test_a_hand_off_between_two_hosts_sends_no_list(own_zk, daemons, clients, na
 
 @pytest.mark.parametrize("name", ["a", "m/a", "k/a"])
 def test_in_a_queue_of_hosts_no_hand_off_waits_for_a_list(own_zk, daemons, clients, name):
-    """With two or three before it a host watches all of them, and lists no more. Who is farther back watches the two nearest:
-    when the one before its predecessor goes, it learns by a list that it is second, while its predecessor has the lock."""
+    """A host with two or three before it watches all of them, and needs no further list. A host farther back watches the two
+    nearest: when the one before its predecessor goes, a list shows that it is second, while its predecessor has the lock."""
     zk = own_zk()
     conf = {"prefix:m/.flavour": "mutex", "prefix:k/.flavour": "kazoo"}
     hosts = [daemons(zk, **conf) for _ in range(6)]

@@ -28,7 +28,7 @@ struct fake_daemon {
 	pthread_t thread;
 	pthread_mutex_t mutex;
 	bool offers, refuses, no_slots;
-	_Atomic int requests, asked; /* all that it knows, and DELEGATE */
+	_Atomic int requests, asked; /* all requests that it knows; DELEGATE */
 	struct delegation_page *page;
 	int page_fd;
 	struct session_page *session;

@@ -389,7 +389,7 @@ static uint64_t charged(void)
 	return server_accounts(server)->pools[SOCKET_CONNECTIONS].used;
 }
 
-/* Has its page, has received nothing of it, and ends in the one direction. */
+/* A client whose page was sent, which has received nothing of it, and which ends its sending direction. */
 static int leaves_unread(void)
 {
 	int fd = connected();
@@ -407,7 +407,7 @@ static void looks(void)
 	turn();
 }
 
-/* What is under way counts for the user of this process, so it counts for whoever does not receive it. */
+/* The kernel counts what is under way against the user of this process, so the daemon charges it to the client. */
 static void who_ends_without_receiving_it_is_charged_until_it_is_received(void **state)
 {
 	int there = descriptors(), fd = leaves_unread(), page;
@@ -436,7 +436,7 @@ static void who_ends_without_receiving_it_is_charged_until_its_end_is_closed(voi
 	assert_int_equal(descriptors(), there);
 }
 
-/* A copy of its end in another process, or under way itself, keeps it. */
+/* A copy of the client's end, in another process or itself under way, keeps the connection unread. */
 static void a_copy_of_the_end_keeps_it_charged(void **state)
 {
 	int fd = leaves_unread(), copy = dup(fd);
@@ -521,7 +521,7 @@ static void the_next_process_has_the_same_page_and_sends_it(void **state)
 	close(fd);
 }
 
-/* The old process ends after that, and closes its own. */
+/* After that the old process ends, and closes its descriptor. */
 static void the_next_process_charges_what_was_left_unread(void **state)
 {
 	int fd = leaves_unread();

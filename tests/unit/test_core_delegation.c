@@ -140,7 +140,7 @@ static void a_free_one_holds_back_nobody(void **state)
 	assert_false(take(0, 1));
 }
 
-/* Whoever only looks leaves it delegated, and sees what the word says. */
+/* A command that only reads leaves the lock delegated, and reports the word's value. */
 static void looking_takes_nothing_back(void **state)
 {
 	static const struct {
@@ -184,7 +184,7 @@ static void expect_told(struct fixture *f, const char *words, const char *text)
 	f->replies[1].len = 0;
 }
 
-/* Its holder may say so itself, as far as it can be: not before the grant, nor later than now. */
+/* The holder says since when, in the page: an instant before the grant or after now does not count. */
 static void since_when_it_is_held(void **state)
 {
 	struct fixture *f = *state;
@@ -210,7 +210,7 @@ static void since_when_it_is_held(void **state)
 	expect_told(f, "HOLDERS a", "held_ms\r\n:700\r\n");
 }
 
-/* Nobody holds it, and whoever asks why sees who has it delegated. */
+/* Nobody holds the lock, and WHY shows which client has it delegated. */
 static void who_keeps_a_free_one_is_told(void **state)
 {
 	struct fixture *f = *state;
@@ -318,7 +318,7 @@ static void what_nobody_uses_goes_back(void **state)
 	assert_true(delegation_none(slot(0, 1)));
 }
 
-/* Three who read: those with a page keep the lock, until somebody writes. */
+/* Three readers: those with a page keep the lock, until somebody writes. */
 static void readers_keep_it_until_one_writes(void **state)
 {
 	struct fixture *f = *state;
@@ -347,7 +347,7 @@ static void readers_keep_it_until_one_writes(void **state)
 	assert_false(is_delegated(0, 1)); /* it had to wait */
 }
 
-/* What one of the readers asks for ends its own delegation, and not those of others. */
+/* A command of one of the readers ends its own delegation, and not those of others. */
 static void each_reader_keeps_its_own(void **state)
 {
 	struct fixture *f = *state;
@@ -387,7 +387,7 @@ static void readers_who_are_disturbed_wait_longer(void **state)
 	f->replies[0].len = f->replies[1].len = f->replies[2].len = 0;
 }
 
-/* One pass takes them all back, so there are not more. */
+/* One pass takes all of them back, so their number is limited. */
 static void so_many_readers_keep_a_lock(void **state)
 {
 	static struct delegation_page many[SHARED_DELEGATIONS_MAX + 1];
@@ -447,7 +447,7 @@ static void who_is_disturbed_waits_longer(void **state)
 
 /* ---- limits ---- */
 
-/* Client 0 has as many grants as there may be: two are delegated and free, one it holds by its word. */
+/* Client 0 has as many grants as are allowed: two are delegated and free, and one is held by its word. */
 static void fill(struct fixture *f)
 {
 	give_page(f, 0);
@@ -458,7 +458,7 @@ static void fill(struct fixture *f)
 	assert_true(leave(0, 1) && leave(0, 2));
 }
 
-/* At the limit two more get one; one past it is refused, and what is held stays as it is. */
+/* At the limit two more requests are granted; the one past it is refused, and the held grant stays as it is. */
 static void expect_two_more(struct fixture *f, uint32_t conn, const char *limit)
 {
 	fixture_say(f, conn, "LOCK d", ":4096");
@@ -516,7 +516,7 @@ static void pair(struct fixture *f, uint32_t conn, struct tally *t)
 		fixture_ask(f, conn, "UNLOCK a");
 }
 
-/* Two clients take turns, which both offer a slot each time. */
+/* Two clients take turns, and both offer a slot each time. */
 static struct tally alternate(struct fixture *f, int burst, int turns, int pause_ms)
 {
 	struct tally t = { 0 };
@@ -557,7 +557,7 @@ static void short_bursts_are_not_delegated(void **state)
 	assert_int_equal(alternate(f, 3, 1000, 0).disturbances, 0);
 }
 
-/* One that asks each 100 ms, and another that uses the lock all the while. */
+/* One client asks each 100 ms, while another one uses the lock all the time. */
 static void a_poller_does_not_flap(void **state)
 {
 	struct fixture *f = *state;
@@ -574,7 +574,7 @@ static void a_poller_does_not_flap(void **state)
 	assert_in_range(t.disturbances, 0, 6);
 }
 
-/* What a client takes back itself does not make up for what others take back. */
+/* Delegations that end for their own client's sake do not make up for those that end for others. */
 static void its_own_requests_do_not_make_it_calm(void **state)
 {
 	struct fixture *f = *state;
@@ -595,7 +595,7 @@ static void its_own_requests_do_not_make_it_calm(void **state)
 	expect_few(t, 0);
 }
 
-/* Others' grants between two of its own end a row, whether they offer a slot or not. */
+/* A grant to another client ends the row of a client, whether the other one offers a slot or not. */
 static void a_row_has_no_other_client_in_it(void **state)
 {
 	struct fixture *f = *state;
@@ -746,7 +746,7 @@ static void what_becomes_of_them_is_counted(void **state)
 	assert_int_equal(locks->page_count, 1);
 }
 
-/* As a snapshot or a ledger could have it. */
+/* As in a broken snapshot or ledger. */
 static void a_slot_that_two_grants_share_is_noticed(void **state)
 {
 	struct fixture *f = *state;
@@ -787,7 +787,7 @@ static void between_hosts(void **state)
 	assert_true(delegation_none(slot(0, 1)));
 }
 
-/* A reader that may not join, since somebody waits elsewhere, takes back what the others keep. */
+/* A reader that has to wait, because another host waits, takes the other readers' delegations back. */
 static void readers_between_hosts(void **state)
 {
 	struct fixture *f = *state;

@@ -412,7 +412,7 @@ static void a_reload_that_ends_the_limit_without_a_connection_waits_for_one(void
 	fixture_event(f, &(struct event){ .type = EVENT_CONF, .conf = { .now = &f->conf } });
 }
 
-/* A reload that ends the limit lets thousands go on: in pieces, each with an event of its own. */
+/* After a reload that ends the limit, thousands may go on: they do so in pieces, each in an event of its own. */
 static void those_who_go_on_together_go_on_in_pieces(void **state)
 {
 	struct fixture *f = *state;
@@ -439,7 +439,7 @@ static void those_who_go_on_together_go_on_in_pieces(void **state)
 	fixture_event(f, &(struct event){ .type = EVENT_CONF, .conf = { .now = &f->conf } });
 }
 
-/* The user whose wait for it came first has used up a share; the next one has not. */
+/* The user who waited for the name first has used up a share; the next user has not. */
 static void whoever_pays_from_now_on_counts(void **state)
 {
 	struct fixture *f = *state;
@@ -457,7 +457,7 @@ static void whoever_pays_from_now_on_counts(void **state)
 	assert_true(dir_of("/lb/n8", false) < DIRS);
 }
 
-/* The account of who paid is freed in the event that has the next one pay: of a lock, and of an election. */
+/* The payer's account is freed in the same event in which the next client begins to pay: for a lock, and an election. */
 static void the_payer_may_go_with_its_account_while_names_wait(void **state)
 {
 	struct fixture *f = *state;
@@ -482,7 +482,7 @@ static void the_payer_may_go_with_its_account_while_names_wait(void **state)
 	assert_true(dir_of("/lb/n7", false) < DIRS && dir_of("/lb/n8", false) < DIRS && dir_of("/lb/e", false) < DIRS);
 }
 
-/* Of one user, too: only operators may use the reserve. */
+/* Both are of one user, but only operators may use the reserve. */
 static void an_operator_does_not_wait_behind_others_of_its_user(void **state)
 {
 	struct fixture *f = *state;

@@ -59,8 +59,8 @@ static void a_znode_of_another_session_is_never_adopted(void **state)
 }
 
 /*
- * Somebody makes a znode with the name that a create of unknown outcome would have made, and a lower number; the list shows
- * it first. It is not held, and of both nothing stays behind.
+ * Somebody forges a znode with the name that a create of unknown outcome would have made, and with a lower number; the list
+ * shows it first. The daemon does not hold the lock by it, and neither znode stays behind.
  */
 static void a_forged_znode_of_its_name_is_not_adopted_and_neither_stays(void **state)
 {

@@ -13,7 +13,7 @@ static const char writer_low[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b15-__WRIT
 static const char writer_by_hand[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b14-__WRIT__0000000002";
 /* Of our session, and no claim knows it. */
 static const char orphan_low[] = "_c_1000abcd-ef01-8234-8500-0000000fffff-__WRIT__0000000001";
-/* Of brokers, which may be idle. */
+/* Contenders of brokers, which may be idle. */
 static const char idle_low[] = "_c_2000abcd-ef01-8234-8500-000000000001-__WRIT__0000000003";
 static const char idle_next[] = "_c_3000abcd-ef01-8234-8500-000000000001-__WRIT__0000000004";
 
@@ -237,7 +237,7 @@ static void lists_where_more_were_before_it(void **state)
 	fixture_expect(f, 0, ":78848");
 }
 
-/* All that were before it are watched: who is gone is told, and nobody lists. */
+/* It watches all contenders before it: each deletion is reported, and nobody lists. */
 static void counts_those_before_it_as_they_go(void **state)
 {
 	struct fixture *f = *state;
@@ -436,7 +436,7 @@ static void who_is_behind_a_reader_lists_when_the_writer_between_goes(void **sta
 	expect_list(f);
 }
 
-/* The one before it waited for another one, and may be idle now. */
+/* Its predecessor waited for another contender, and may be idle now. */
 static void who_is_second_now_is_not_told_that_it_is_taken(void **state)
 {
 	struct fixture *f = *state;

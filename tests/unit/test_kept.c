@@ -332,7 +332,7 @@ static void an_answer_that_comes_late_is_for_nobody(void **state)
 	close(fd);
 }
 
-/* A connection with delegated locks goes on only with its page. */
+/* A connection with delegated locks can go on in the next process only with its page. */
 static void a_page_that_is_refused_is_asked_for_again(void **state)
 {
 	int copy, page, fd = a_kept_connection(&copy);

@@ -30,8 +30,7 @@ static int64_t locked(struct lb *lb, const char *name)
 	return token;
 }
 
-/* How many requests the daemon has answered; a lazy unlock may not have come yet, a lock has. */
-/* What the daemon was asked so far: an unlock does not wait for its answer, what the fake knows nothing of does. */
+/* The requests that the daemon has got so far. An unlock does not wait for its answer, but the command here does. */
 static int requests(struct lb *lb)
 {
 	assert_int_equal(lb_downgrade(lb, "nothing"), LB_REFUSED);
@@ -94,7 +93,7 @@ static void what_was_read_often_is_read_without_a_message(void **state)
 	for (int i = 0; i < 3; i++)
 		assert_true(read_pair(lb, "a") > 0);
 	assert_int_equal(read_pair(lb, "a"), 0);
-	/* That it is held to read is no leave to write, nor the other way round. */
+	/* A lock that is delegated to read cannot be taken to write without a message, nor the other way round. */
 	assert_int_equal(pair(lb, "a"), 1);
 	assert_int_equal(pair(lb, "a"), 0);
 	assert_int_equal(read_pair(lb, "a"), 1);

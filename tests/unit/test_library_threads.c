@@ -72,7 +72,7 @@ static void *others(void *unused)
 	return unused;
 }
 
-/* What others write is read, while only they write. */
+/* Only the other threads write in this test, so all sections that were counted are theirs. */
 static void read_pair(struct lb *lb)
 {
 	assert_int_equal(lb_lock_shared(lb, "a", -1, NULL), LB_OK);

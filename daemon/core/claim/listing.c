@@ -18,8 +18,8 @@ static const struct slice *find_own(const struct claim *c, const struct own *own
 
 struct ahead {
 	bool readers, writers;
-	struct contender nearest[SECOND_AHEAD + 1]; /* the nearest first; without a name: there is none */
-	size_t count, others; /* others: those that no claim of the directory knows */
+	struct contender nearest[SECOND_AHEAD + 1]; /* the nearest first; an empty name: there is none */
+	size_t count, others; /* all of them; those that no claim of the directory made */
 };
 
 static bool is_known(const struct directory *d, struct slice child)
@@ -66,7 +66,7 @@ static struct ahead find_ahead(const struct claim *c, const struct event *event)
 	return ahead;
 }
 
-/* Those before its predecessor, up to the first one that is this host's. */
+/* Tells the contenders before its predecessor, up to the first one that is this host's. */
 static void tell_second(struct claim *c, const struct ahead *ahead)
 {
 	struct slice names[SECOND_AHEAD] = { 0 };

@@ -8,7 +8,7 @@
 #include "core/port/pools.h"
 
 static const int64_t NS_PER_S = 1000000000;
-/* The first ones of those who wait are looked at this often. */
+/* The first directory of each line is looked at this often. */
 static const int64_t LOOK_NS = 100000000;
 
 enum { MADE_FIRST = 64 };
@@ -89,7 +89,7 @@ static struct names_line *line_of(struct names *n, struct account *a, bool privi
 	line->privileged = privileged;
 	a->references++;
 	TAILQ_INIT(&line->queue);
-	TAILQ_INSERT_TAIL(&n->lines, line, link); /* nobody has come later than who enters it */
+	TAILQ_INSERT_TAIL(&n->lines, line, link); /* its first directory has come last */
 	return line;
 }
 
@@ -103,7 +103,7 @@ static void enter(struct directory *d)
 	n->waiting++;
 }
 
-/* Its first one has left. */
+/* The line's first directory has left: the line moves to the place of its next one, or ends. */
 static void move(struct names *n, struct names_line *line)
 {
 	struct names_line *after = TAILQ_NEXT(line, link);
@@ -152,11 +152,11 @@ void names_follow(struct directory *d)
 	enter(d);
 }
 
-/* What is used of the bucket only grows here: who is refused is so until the next look. */
+/* The bucket only fills up during this look, so an account that was refused once stays refused until the next look. */
 static void serve(struct directories *all)
 {
 	struct names *n = &all->names;
-	struct names_line *refused = NULL, *line; /* all lines up to `refused` are */
+	struct names_line *refused = NULL, *line; /* all lines up to this one were refused */
 	size_t served = 0;
 
 	n->more = false;

@@ -11,10 +11,11 @@
  *          |                                                           |   there after all -> NONE
  *   PAID   | it may be made when it is found missing again             | names_take() -> NONE
  *
- * Turns are in order of coming; whoever has used up a share does not hold up others. So those who wait stand in lines, one
- * for each payer: a line whose first one may not be made waits as a whole, and is not looked at further. A directory that
- * somebody else pays for from now on goes to the end of that one's line. No event makes more than NAMES_MOST of those who
- * wait go on. A try does not wait: the floor above fails it (lock_settle()). A hand-over begins with an empty bucket.
+ * Directories take their turns in the order in which they came, but a user who has used up a share does not delay others. So
+ * waiting directories stand in lines, one line for each payer. If the first directory of a line may not be made, the whole
+ * line waits, and the rest of it is not looked at. A directory that gets another payer goes to the end of the new payer's
+ * line. At most NAMES_MOST waiting directories go on in one event. A try does not wait: the floor above fails it
+ * (lock_settle()). A hand-over begins with an empty bucket.
  */
 #pragma once
 
@@ -37,14 +38,14 @@ enum naming_state { NAMING_NONE, NAMING_WAITS, NAMING_PAID };
 /* A field of each directory. */
 struct naming {
 	enum naming_state state;
-	struct names_line *line; /* WAITS: where it stands */
-	uint64_t number;         /* in order of coming */
+	struct names_line *line; /* WAITS: the line in which it stands */
+	uint64_t number;         /* directories are numbered in the order in which they came */
 	TAILQ_ENTRY(directory) link;
 };
 
 TAILQ_HEAD(naming_queue, directory);
 
-/* Those who wait and have one payer: whether the first one may be made says it of all. */
+/* The waiting directories of one payer: if the first one may not be made, no other may. */
 struct names_line {
 	struct account *account; /* has a reference */
 	bool privileged;
@@ -55,10 +56,10 @@ struct names_line {
 TAILQ_HEAD(names_lines, names_line);
 
 struct names {
-	struct names_lines lines; /* whose first one came first is the first */
+	struct names_lines lines; /* in the order in which their first directories came */
 	size_t waiting;           /* directories in all of them */
-	uint64_t last;            /* who came last has this number */
-	bool more;                /* the latest look ended before all of those went on that may */
+	uint64_t last;            /* the number of the directory that came last */
+	bool more;                /* the latest look ended at NAMES_MOST: more directories may go on */
 	/* What was charged, the oldest first: a ring. */
 	struct charge *made;
 	size_t first, count, cap;
@@ -71,7 +72,7 @@ void names_deinit(struct directories *all);
 bool names_take(struct directory *d);
 /* Of a directory that waits, when it is settled: those whose turn has come go on. True: it still waits. */
 bool names_continue(struct directory *d);
-/* Somebody else pays for it from now on, perhaps: if it waits, it stands in that one's line. */
+/* The directory's payer may have changed: a directory that waits moves to the line of its payer. */
 void names_follow(struct directory *d);
 /* Why it waits, as pools_refusal() has it. */
 const char *names_refusal(const struct directory *d);

@@ -13,7 +13,7 @@ bool second_is_first(const struct claim *c)
 	return c->second.before == 1 && c->own_watch == CLAIM_STANDS && c == d->claim && TAILQ_EMPTY(&d->leaving);
 }
 
-/* -1: it is not one of those. */
+/* The child's place in `ahead`; -1: it is not there. */
 static int place_of(const struct second *s, struct slice child)
 {
 	for (int i = 0; i < SECOND_AHEAD; i++)
@@ -77,7 +77,7 @@ static void list(struct claim *c)
 		directory_list(c->directory, false);
 }
 
-/* One less is before the claim, and who the others are is known. */
+/* One contender fewer is before the claim. If all of them are watched, the rest are known; otherwise a list shows them. */
 static void deleted(struct claim *c, int place)
 {
 	struct second *s = &c->second;
@@ -105,7 +105,7 @@ void second_watched(struct claim *c, enum zk_watch type, struct slice child)
 		c->second.watched[place] = false; /* the event used the watch up; settling the lock sets it again */
 }
 
-/* Which of them it was about does not matter: a list shows who is left. */
+/* It does not matter which of the contenders the answer was about: a list shows those that are left. */
 void second_answered(struct claim *c, const struct event *event)
 {
 	const struct second *s = &c->second;

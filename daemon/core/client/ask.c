@@ -57,7 +57,7 @@ bool ask_permits(struct client *client, struct slice name, const struct request_
 	return !client->locks->env->conf->access.count || permits(client, name, verb_of(terms), ret);
 }
 
-/* What is delegated and free counts as granted, and nobody is refused a lock for what nobody holds. */
+/* A free delegation counts as a grant, but no client may be refused a lock because of locks that nobody holds. */
 static void make_room(struct client *c)
 {
 	size_t looks = DELEGATED_LOOKS;

@@ -26,15 +26,15 @@ enum {
 };
 
 /*
- * What comes first: no lock's name (PLAIN), or the name of a lock that it looks at (LOOKS), or of which it concerns what
- * its own client has (OWN), or that it may make one of another kind (CLAIMS). OWN takes a delegation of its client's back
- * first, CLAIMS anybody's; LOOKS leaves it as it is, and only sees what is held. Whoever asks for a lock takes it back in
- * ask_lock().
+ * A command's first argument: not the name of a lock (PLAIN), or the name of a lock that the command only reads (LOOKS), of
+ * which it changes only what its own client has (OWN), or that it may turn into another kind (CLAIMS). Before the command
+ * runs, OWN takes its own client's delegation of the lock back, and CLAIMS those of all clients. LOOKS leaves delegations as
+ * they are. A request for a lock takes delegations back in ask_lock().
  */
 enum named { PLAIN, LOOKS, OWN, CLAIMS };
 
-/* Each command: its function, what comes first, and which options it takes from the word `from` on; 0: it parses its words
- * itself. */
+/* Each command: its function, its first argument, the number of the word at which its options begin (0: the function parses
+ * its words itself), and those options. */
 #define COMMAND_ROWS(X) \
 	X(LOCK, cmd_lock, OWN, 2, OPTIONS_LOCK | OPTION_SLOT) \
 	X(UNLOCK, cmd_unlock, OWN, 2, OPTION_TOKEN | OPTION_LAZY) \

@@ -31,7 +31,7 @@ static void take_back(struct call *call, enum named named)
 		delegated_take_back_own(call->lock, call->client);
 }
 
-/* What the client holds: a delegated one is seen by its word. */
+/* The grant that the client holds; the word of a delegated one says whether it does. */
 static struct grant *grant_of(const struct call *call)
 {
 	struct grant *g = grant_find(call->lock, call->client);

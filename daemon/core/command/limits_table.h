@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The limits as INFO shows them, in its order: the last rows of metrics_table.h. */
+/* The limits that INFO shows, in its order: the last rows of metrics_table.h. */
 #pragma once
 
 #define LIMIT_ROWS(LINE) \

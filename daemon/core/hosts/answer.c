@@ -149,7 +149,7 @@ static void show(struct answer *a, const struct participant *p)
 {
 	int version = a->query->client->version;
 
-	if (a->delegated && !a->row_count) { /* it was free, and is not any longer */
+	if (a->delegated && !a->row_count) { /* the delegation was free when it was noted, but there are holders now */
 		a->delegated = 0;
 		bytes_clear(&a->said);
 	}
@@ -164,7 +164,7 @@ static void show(struct answer *a, const struct participant *p)
 	a->permits += p->depth;
 }
 
-/* Time is told of holders only. */
+/* A client that only has the lock delegated: its time is not shown, because it does not hold the lock. */
 static void show_kept(struct answer *a, struct participant *p)
 {
 	if (a->row_count || a->delegated)

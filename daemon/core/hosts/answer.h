@@ -32,8 +32,8 @@ struct answer {
 	size_t at, row_count;
 	size_t here;       /* rows of this host */
 	int64_t permits;   /* that the rows hold together */
-	struct bytes said; /* WHY: of the first holders; or of who has it delegated and does not hold it, */
-	int64_t delegated; /* ... the client's number; 0: nobody has */
+	struct bytes said; /* WHY: the sentence about the first holders, or a client that has it delegated and free; */
+	int64_t delegated; /* that client's number; 0: there is none */
 	bool placing;      /* PLACE */
 	uint32_t rules;    /* env->rules that the rows were made by: it starts over when they change */
 	struct walk walk;

@@ -214,7 +214,7 @@ static void data_answered(struct audit *a, const struct audit_place *p, struct s
 	int64_t limit;
 
 	a->mismatch = true;
-	/* The directories of its parts are its only children. */
+	/* A semaphore's only children are the directories of its parts. */
 	if (record_is_ours(data) && permit_limit_data_fits(data, &limit)) {
 		add_name(a, FLAVOUR_MUTEX, p->name, "/locks");
 		add_name(a, FLAVOUR_SLOTS, p->name, "/leases");

@@ -28,7 +28,7 @@ struct lock;
 struct query;
 
 enum view_stage { VIEW_HERE, VIEW_GATHERING, VIEW_ELSEWHERE, VIEW_BEFORE, VIEW_WAITING, VIEW_BEHIND, VIEW_OVER };
-/* KEPT: no row, but one whom the lock is delegated to and who does not hold it; LAST: there was none left, and no row. */
+/* KEPT: no row, but a client that has the lock delegated and does not hold it. LAST: no row, and none is left. */
 enum view_step { VIEW_ROW, VIEW_KEPT, VIEW_NO_ROW, VIEW_LAST };
 
 /* What a row counts for, and what reading a znode does (core/port/work.h). */

@@ -61,7 +61,7 @@ static void make_part(struct semaphore *s, const struct directory *part)
 	send(s, EFFECT_ZK_CREATE, OPERATION_SEMAPHORE_WRITE, bytes_view(&part->path));
 }
 
-/* False: that was tried too often, and all who wait are told. */
+/* False: there were too many tries, and all requests have failed. */
 static bool may_try(struct semaphore *s)
 {
 	if (++s->tries <= SEMAPHORE_TRIES)
@@ -77,7 +77,7 @@ static void refused(struct semaphore *s, const char *why)
 	request_fail_all(s->lock, ERROR_UNAVAILABLE, why);
 }
 
-/* It is made before its parts: one that exists already may be of another kind, and nothing is put into that. */
+/* The directory is made before its parts: if it exists, it may be of another kind, which must not get such parts. */
 static void make(struct semaphore *s)
 {
 	const struct request *r = TAILQ_FIRST(&s->lock->requests);

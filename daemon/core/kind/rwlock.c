@@ -137,8 +137,8 @@ static COLD void refuse_other_kind(struct lock *lock)
 }
 
 /*
- * Whoever waits takes back what is delegated, here or elsewhere. But a reader that is let in at once shares the lock with
- * the readers who keep it.
+ * A request that waits, here or on another host, takes delegations back. But a reader that is granted the lock at once
+ * shares it with the readers that have it delegated.
  */
 static void take_back(struct lock *lock)
 {

@@ -489,7 +489,7 @@ void lock_settle(struct directory *d)
 		return;
 	}
 	lock->rule->settle(lock);
-	names_follow(d); /* the next one in the queue may be an operator */
+	names_follow(d); /* the next request in the queue may be an operator's */
 	assert(!d->next || claims_want_next(lock));
 	set_timer(lock);
 }

@@ -10,6 +10,6 @@ struct client;
 bool client_may_ask(const struct client *c, bool queued, const char **why);
 bool client_may_be_told(const struct client *c, const char **why); /* one event more, which it may leave unread */
 bool client_may_observe(const struct client *c, const char **why);
-/* Room for one grant more: of the client itself, or of its account. */
+/* Which limit leaves no room for one more grant: that of the client itself, or that of its account. */
 enum client_lack { CLIENT_LACKS_NOTHING, CLIENT_LACKS_ITS_GRANTS, CLIENT_LACKS_GRANTS };
 enum client_lack client_lacks(const struct client *c);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A lock is delegated only if it is likely to stay so: after `need` grants in a row by message to one client, or to readers.
- * Each time that it is taken back for somebody else, from one or from all readers, doubles that number, up to 64; each time
- * that it goes back because the last client that had it did not use it for a second halves it; what that client itself
- * causes leaves it. So of m grants by message in t seconds at most 6 + m/64 + t lead to that, whatever the clients do: at 64
- * each costs 64 grants in a row, and it takes 6 of them to get there, or one more for each time that the number was halved,
- * which takes a second.
+ * A lock is delegated only if it is likely to stay delegated: after `need` grants in a row by message to one client, or to
+ * readers. When delegations of the lock are taken back for somebody else, one or all readers' at once, `need` doubles, up to
+ * 64. When the last client that has the lock delegated does not use it for a second, `need` halves. What that client causes
+ * itself does not change `need`. So among m grants by message in t seconds at most 6 + m/64 + t delegations are taken back
+ * for others, whatever the clients do: at 64 each of them costs 64 grants in a row; it takes 6 to get to 64, and one more
+ * for each time that `need` was halved, which takes a second.
  */
 #pragma once
 
@@ -15,18 +15,18 @@
 
 enum {
 	DELEGATED_NEED_MAX = 64,
-	SHARED_DELEGATIONS_MAX = 256, /* of one lock: so many are taken back in one go */
+	SHARED_DELEGATIONS_MAX = 256, /* of one lock: no more are taken back in one step */
 };
 
 #define DELEGABILITY_READERS UINT64_MAX
 
 LIST_HEAD(delegated_list, grant);
 
-/* What a lock knows of its latest grants by message. */
+/* What a lock remembers about its latest grants by message. */
 struct delegability {
-	uint64_t client;       /* whose they were, or DELEGABILITY_READERS; 0: nobody's yet */
-	uint32_t streak, need; /* how many in a row, since it was delegated last; how many are needed; 0: one */
-	uint32_t count;        /* of delegated grants */
+	uint64_t client;       /* the client that got them, or DELEGABILITY_READERS; 0: there were none */
+	uint32_t streak, need; /* grants in a row since the lock was last delegated; how many are needed (0: one) */
+	uint32_t count;        /* delegated grants */
 };
 
 static inline void delegability_count(struct delegability *l, uint64_t client)

@@ -102,7 +102,7 @@ void delegated_end(struct client *c)
 
 /* ---- it begins ---- */
 
-/* The client has, or the readers have, had as many grants in a row as the lock needs before it is delegated. */
+/* The client, or readers together, got as many grants in a row as the lock needs before it is delegated. */
 static bool is_calm(const struct delegability *l)
 {
 	return l->streak >= (l->need ? l->need : 1);

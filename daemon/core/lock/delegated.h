@@ -14,13 +14,14 @@
  *             |                 |   back by the word, and says UNLOCK       |
  *   lost      | HELD, LOST      | as any lost grant                         | as any lost grant: the word is NONE then
  *
- * The daemon takes it back at any request for the lock, also of its own client, and at any command of that client about
- * the lock that does more than look (command/call.h); when another host waits; at the end of linger, at a drain and at a
- * stop; after a second in which the client did not use it; and, if it is free, before its user is refused another grant.
- * So a request never waits for a delegated grant, and a free one delays nobody.
+ * The daemon takes a delegated grant back at any request for the lock, also of its own client, and at any command of that
+ * client about the lock that does more than read (command/call.h); when another host waits; at the end of linger, at a drain
+ * and at a stop; when the client has not used it for a second; and, if it is free, before its user is refused another grant.
+ * Only a reader that is granted the lock at once leaves shared ones as they are. So a request never waits for a delegated
+ * grant, and a free one delays nobody.
  *
- * A lock has one delegated grant that is exclusive, or shared ones of several clients (take_back.h), and only if it is
- * likely to keep them (delegability.h).
+ * A lock has one exclusive delegated grant, or shared ones of several clients (take_back.h). A lock is delegated only if it
+ * is likely to stay so (delegability.h).
  *
  * The client may write anything into the page. The daemon reads only "free" or "held" there, which a client may say of its
  * own grants anyway.
@@ -68,28 +69,28 @@ bool delegated_may_begin(const struct client *c, const char **why);
 
 /* The grant was just made for a request that offered that slot: delegates it, if that is allowed. */
 void delegated_offer(struct grant *g, uint8_t slot);
-/* What is delegated of the lock is taken back: it has ended, or is ordinary. `disturbed`: for somebody else's sake. */
+/* Takes all delegations of the lock back: each grant ends, or becomes ordinary. `disturbed`: for somebody else's sake. */
 void delegated_take_back(struct lock *lock, bool disturbed);
-/* The client asks for the lock in that mode: the same, unless both only read. */
+/* The client asks for the lock in that mode: takes all delegations of the lock back, unless both modes are shared. */
 void delegated_give_way(struct lock *lock, const struct client *c, enum mode mode);
-void delegated_take_back_own(struct lock *lock, const struct client *c); /* what that client has of it, for its own sake */
-void delegated_take_back_all(struct client *c); /* the same for all that the client has, for its own sake */
-/* In one request: so many words are read at most to find locks that nobody holds. */
+void delegated_take_back_own(struct lock *lock, const struct client *c); /* only that client's, for its own sake */
+void delegated_take_back_all(struct client *c); /* those of all its locks, for its own sake */
+/* The most words that are read in one request to find delegations that are free. */
 enum { DELEGATED_LOOKS = 256 };
 /*
- * The client may not have one grant more: a free delegation is taken back, of its own if `own`, else of any client of its
- * user. False: none was found among so many; *looks is how many may still be read.
+ * The client is at a limit of grants: takes one free delegation back, of the client itself if `own`, else of any client of
+ * its user. *looks is the number of words that may still be read. False: no free delegation was found among them.
  */
 bool delegated_make_room(struct client *c, bool own, size_t *looks);
 /* Somebody waits, or the grant may no longer be kept: then the rule takes it back. */
 bool delegated_is_wanted(const struct lock *lock);
 /* The grant is delegated, and its word says now that the client does not hold the lock. */
 bool delegated_is_free(const struct grant *g);
-size_t delegated_free_count(const struct client *c); /* of its grants */
-/* Since when the client holds what it says that it holds: if delegated, since what it says, if that can be. */
+size_t delegated_free_count(const struct client *c); /* the client's grants that are free */
+/* The instant since which the client holds the grant; of a delegated one, what the client says, as far as it can be. */
 int64_t delegated_since_ns(const struct grant *g);
-size_t delegated_free_of(const struct lock *lock);      /* of the lock's */
-struct grant *delegated_holder(const struct lock *lock); /* the first that is not free; NULL */
+size_t delegated_free_of(const struct lock *lock);      /* the lock's grants that are free */
+struct grant *delegated_holder(const struct lock *lock); /* the first grant that is not free; NULL: none */
 /* The grant is about to be lost. False: its client does not hold the lock, so the grant just has to end. */
 bool delegated_lose(struct grant *g);
 void delegated_forget(struct grant *g); /* the grant has a slot, and ends */

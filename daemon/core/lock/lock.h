@@ -50,7 +50,7 @@ struct lock {
 	int64_t token; /* of the latest grant in this session; 0: none yet */
 	int64_t ended_ns; /* when a grant last ended, unless who waited then has had one since: 0 */
 	struct batch batch;
-	struct delegated_list delegated; struct delegability delegability; /* grants: shared ones, or one; delegated.h */
+	struct delegated_list delegated; struct delegability delegability; /* grants; delegated.h */
 	struct directory directory;
 	const struct kind_rule *rule;
 	/* Of a semaphore (semaphore.h): its own state, and the directory that its grants rest on. Otherwise NULL. */

@@ -19,7 +19,7 @@ static void note(struct delegability *l, enum why why)
 		l->need = need / 2;
 }
 
-/* Its client is inside of it since its last take. */
+/* The client holds the lock: since the instant at which it last took it by the word. */
 static void go_on(struct grant *g)
 {
 	g->granted_ns = delegated_said_since_ns(g);
@@ -42,7 +42,7 @@ static void recall(struct grant *g, enum why why)
 
 static void take_back(struct grant *g, enum why why)
 {
-	/* While others keep the lock, too, it is as calm as before. */
+	/* If other clients have the lock delegated as well, this says nothing about how long the lock stays delegated. */
 	if (g->lock->delegability.count == 1)
 		note(&g->lock->delegability, why);
 	recall(g, why);
@@ -86,7 +86,7 @@ void delegated_take_back_all(struct client *c)
 	}
 }
 
-/* False: it has none, or as many were looked at as may be. */
+/* False: the client has no free delegation, or no more words may be read. */
 static bool give_free(struct delegations *d, size_t *looks)
 {
 	for (size_t i = 0; i < DELEGATION_SLOTS && *looks; i++) {
@@ -103,7 +103,7 @@ static bool give_free(struct delegations *d, size_t *looks)
 	return false;
 }
 
-/* Who has none that is free is looked at last the next time. */
+/* A client without a free delegation goes to the end of the list, so that the next search begins with others. */
 bool delegated_make_room(struct client *c, bool own, size_t *looks)
 {
 	struct delegations_list *all = &c->user->delegations;

@@ -32,7 +32,7 @@ struct user {
 	size_t clients;
 	struct work_user worker; /* what is to be done for its clients */
 	struct scripts *scripts; /* that it has sent (command/scripts.h), in one piece of memory; NULL: none */
-	struct delegations_list delegations; /* of its clients: those that have delegated grants */
+	struct delegations_list delegations; /* those of its clients that have delegated grants */
 	uint64_t last_query;     /* tag of its latest question to other hosts (hosts/query.h) */
 };
 

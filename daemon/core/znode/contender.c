@@ -90,8 +90,9 @@ void contender_name(struct bytes *out, int64_t session, uint64_t nonce, enum fla
 }
 
 /*
- * It has the form of our names. NULL: it has not; else its nonce. `session`: the digits are those, if it is given. Sessions
- * of one ensemble begin alike and end differently: so the last digits come first. A list may have thousands of names.
+ * The nonce in a name that has the form of our names and, unless `session` is NULL, the digits of that session. NULL: the
+ * name has not. Sessions of one ensemble begin alike and end differently, so the last digits are compared first: a list may
+ * have thousands of names.
  */
 static const char *find_nonce(struct slice child, enum flavour flavour, const int64_t *session)
 {
@@ -149,7 +150,7 @@ bool contender_tries(struct slice child, enum flavour flavour)
 	char mark = at < child.len ? child.data[at] : '0';
 	const char *nonce;
 
-	/* Most names are no tries': one character says so. */
+	/* Most names do not belong to tries, which one character shows. */
 	if (!(mark >= '8' && mark <= '9') && !(mark >= 'a' && mark <= 'f'))
 		return false;
 	nonce = find_nonce(child, flavour, NULL);

@@ -49,7 +49,7 @@ static bool has_room(int fd, uint64_t bytes)
 	return bytes <= (uint64_t)st.st_blocks * BLOCK + (uint64_t)fs.f_bavail * fs.f_frsize;
 }
 
-/* What a file without holes has need not be asked for again: the kernel would look at each page of it. */
+/* The bytes that a file without holes has already. Allocating them again would make the kernel look at each page. */
 static off_t allocated(int fd)
 {
 	struct stat st;

@@ -235,9 +235,9 @@ void accept_serve(struct party_place *place)
 }
 
 /*
- * Nobody has descriptors to send to the daemon. One that comes is closed by the read of the bytes beside it, and the close
- * of a socket that lingers takes as long as the sender likes: nobody would be served meanwhile. So the kernel is to refuse
- * them to the sender, on every connection that is made here. A kernel that cannot do so does not know the option.
+ * No client has a reason to send descriptors. The daemon's read of the bytes beside a descriptor closes it, and the close of
+ * a socket that lingers takes as long as the sender likes; meanwhile the daemon would serve nobody. So the kernel is asked
+ * to refuse descriptors on every connection that is accepted here. Kernels that cannot refuse them do not know the option.
  */
 static void accept_no_descriptors(int fd)
 {

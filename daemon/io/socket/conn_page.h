@@ -13,8 +13,8 @@
  * Nobody can resize the page, so no access can fail. It is charged as a connection, because of its file descriptor. When the
  * connection ends, the memory goes back to the kernel, even if a process keeps it mapped.
  *
- * The daemon makes the page, rather than take one that a client has made: who receives descriptors of strangers also closes
- * them, and the close of a socket that lingers takes as long as the stranger likes (accept.c).
+ * The daemon makes the page, and does not accept one that a client has made, because it accepts no descriptors from clients
+ * (accept.c).
  *
  * If this process is killed, the next one goes on with a connection that has delegated locks only if it has the page, too
  * (revive.c). So the keeper is asked to hold both.
@@ -53,7 +53,7 @@ TAILQ_HEAD(conn_page_list, conn_page);
 void conn_page_ask(struct conn *c);
 /* Makes the pages that are asked for, and tells the broker. */
 void conn_page_make_all(struct conn_env *env);
-/* Its descriptor was sent, and may not have been received. */
+/* The page's descriptor was sent; the client may not have received it yet. */
 bool conn_page_is_sent(const struct conn_page *page);
 /* Charges the page to that account, even beyond its limit. */
 void conn_page_enter(struct conn_page *page, struct account *account);

@@ -18,9 +18,9 @@ struct kept *kept_new(struct keeper *keeper, const struct saved *saved);
 void kept_free(struct kept *k);
 /* Asks for the connection of that number. False: not now. */
 bool kept_ask(struct kept *k, uint32_t conn, int fd);
-/* The same for the page of a connection that it was asked for. */
+/* The same for the page of a connection that the keeper was already asked to keep. */
 bool kept_ask_page(struct kept *k, uint32_t conn, int fd);
-/* The keeper's answer about a connection, or about its page. False: the connection that was meant has ended. */
+/* The keeper has answered about a connection, or about its page. False: that connection has ended. */
 bool kept_answered(struct kept *k, uint64_t id, uint32_t *ret_conn);
 /* The connection that it was asked for ends: to be called before saved_gone(). */
 void kept_drop(struct kept *k, uint32_t conn);

@@ -39,7 +39,7 @@ enum {
 #define SERVER_TURN_NS (500 * INT64_C(1000))
 #define SERVER_SHARE_NS (100 * INT64_C(1000))
 #define SERVER_LOOK_NS CLOCK_NS_PER_S
-/* For looking whether ghosts live, and what was read, while clients wait. */
+/* How long one look at ghosts and unread connections may take while clients wait. */
 #define SERVER_GHOSTS_NS (2 * CLOCK_NS_PER_MS)
 /* Who has held something for so long is worth two more messages. */
 #define SERVER_KEEP_NS CLOCK_NS_PER_S
@@ -248,7 +248,7 @@ static void server_enter(struct server *s, struct conn *c)
 	account_leave(account);
 }
 
-/* Also a server that keeps nothing for another process. */
+/* Also for a server that keeps nothing for another process. */
 static void server_will_look(struct server *s)
 {
 	if (s->due_ns == INT64_MAX)
@@ -490,7 +490,7 @@ static void server_tell_end(struct server *s, const struct conn *c, enum event_t
 	feed_event(s->feed, &event);
 }
 
-/* Its page may be under way: then its socket is kept, and looked at. */
+/* If its page may be under way, the socket stays open, and is looked at. */
 static void server_leave_unread(struct server *s, struct conn *c)
 {
 	if (!conn_page_is_sent(c->page) || !unread_is(c->fd))

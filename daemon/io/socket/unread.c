@@ -12,7 +12,7 @@
 #include "io/base/parcel.h"
 #include "io/socket/socket_pools.h"
 
-/* The connection, and its page. */
+/* One for the connection, and one for its page. */
 enum { CHARGED = 2 };
 
 bool unread_is(int fd)
@@ -29,7 +29,7 @@ void unread_add(struct unread_list *list, int fd, struct account *account)
 	u->fd = fd;
 	charge_force(&u->charge, account, SOCKET_CONNECTIONS, CHARGED);
 	TAILQ_INSERT_TAIL(list, u, link);
-	/* The keeper, or the process of a hand-over, may have it, too: then a close is not its end. */
+	/* The keeper, or the process of a hand-over, may have the socket, too: then close() would not end the connection. */
 	shutdown(fd, SHUT_RDWR);
 }
 

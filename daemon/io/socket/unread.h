@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Connections that have ended, and whose clients have left something unread, behind which a descriptor may be
- * (conn_page.h). The kernel counts a descriptor that is under way for the user of this process. Beyond RLIMIT_NOFILE of them
- * it passes none, not to the keeper and not at a hand-over either. So each stays charged to the client's account until the
- * client has read all of it or has closed its end, and the socket stays open, because only the socket tells. The client sees
- * that it is shut down.
+ * Connections that have ended while their clients had not read everything: the descriptor of a page may be among the unread
+ * bytes (conn_page.h). The kernel counts descriptors that are under way against the user of this process, and beyond
+ * RLIMIT_NOFILE of them passes no descriptor, not even to the keeper or at a hand-over. So such a connection stays charged
+ * to the client's account until the client has read everything or has closed its end. The socket stays open, because only
+ * the socket shows that; it is shut down, which the client sees.
  *
- *     state    meaning                                     leaves by
+ *     state    meaning                                     left by
  *     unread   the socket has bytes that nobody has read   a look at it: all are read, or the other end is closed -> none
  *
- * A hand-over takes them along. A kill does not: they are closed, and what is under way then is nobody's.
+ * At a hand-over the next process gets these sockets. A kill closes them, and nobody is charged for what is under way then.
  */
 #pragma once
 
@@ -26,21 +26,21 @@ struct parcel_record;
 
 struct unread {
 	int fd;
-	struct charge charge; /* as the connection and its page were */
+	struct charge charge; /* the same as for the connection and its page */
 	TAILQ_ENTRY(unread) link;
 };
 
-TAILQ_HEAD(unread_list, unread); /* the one that was looked at longest ago is first */
+TAILQ_HEAD(unread_list, unread); /* the connection whose last look is longest ago is first */
 
-/* Of what was sent on this socket some has not been read. */
+/* The other end has not read all bytes that were sent on this socket. */
 bool unread_is(int fd);
-/* Takes over the socket of a connection of that account. */
+/* Owns the socket of a connection of that account from now on. */
 void unread_add(struct unread_list *list, int fd, struct account *account);
-/* Looks at each of them once, or until that instant: those whose clients have read all are closed. */
+/* Looks at each of them once, but not beyond that instant, and closes those whose clients have read everything. */
 void unread_look(struct unread_list *list, struct feed *feed, int64_t until_ns);
 void unread_free(struct unread_list *list);
 
-/* A hand-over: a record for each. */
+/* For a hand-over: writes a record for each of them. */
 void unread_pack(const struct unread_list *list, struct parcel *p);
-/* False: it is none. */
+/* Reads such a record. False: it is not valid. */
 bool unread_unpack(struct unread_list *list, struct accounts *accounts, struct parcel *p, const struct parcel_record *r);

@@ -36,8 +36,8 @@ void zk_attempts_set_servers(struct zk_attempts *a, zhandle_t *zh, const char *s
 
 	zk_attempts_servers(a, servers);
 	/*
-	 * The library compares addresses without their ports: it would go on with the old list if that has the same hosts, as
-	 * local proxies have. An address that nobody can have (RFC 5737) is another one than all of them.
+	 * The library compares addresses without their ports: if the new list has the same hosts as the old one, as with local
+	 * proxies, it would keep the old list. So it first gets an address that no server can have (RFC 5737).
 	 */
 	rc = zoo_set_servers(zh, "192.0.2.1:1");
 	if (rc == ZOK)

@@ -30,7 +30,7 @@ struct zk_attempts {
 
 void zk_attempts_deinit(struct zk_attempts *a);
 void zk_attempts_servers(struct zk_attempts *a, const char *servers);
-/* The same, for the library's handle that exists. */
+/* The same, and tells the library's handle, which exists already. */
 void zk_attempts_set_servers(struct zk_attempts *a, zhandle_t *zh, const char *servers);
 /* To be called before the library is asked for a connection, so that it takes the server after the last one. */
 void zk_attempts_turn(const struct zk_attempts *a, zhandle_t *zh);

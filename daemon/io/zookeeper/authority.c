@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "io/zookeeper/secret.h"
 
-/* The library only reads it, but does not say so. */
+/* The library only reads the text, but its types do not say so. */
 static char *unwritten(const char *text)
 {
 	return (char *)(uintptr_t)text;

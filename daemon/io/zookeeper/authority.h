@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a handle shows to the servers, and whom what it makes belongs to: by the secret (secret.h). Without one it shows
- * nothing, and everybody may use what it makes.
+ * How a handle proves to the servers who it is, and who may use the znodes that it makes. Both follow from the secret
+ * (secret.h). Without a secret the handle proves nothing, and everybody may use its znodes.
  */
 #pragma once
 
@@ -17,7 +17,7 @@ struct zk_authority {
 
 /* `secret` must outlive it. */
 void zk_authority_init(struct zk_authority *a, const struct secret *secret);
-/* The library sends it first on every connection; it must have it before the first connection. */
+/* Gives the secret to the library, which sends it first on every connection: call this before the first connection. */
 void zk_authority_show(const struct zk_authority *a, zhandle_t *zh);
-/* Of what is made; valid as long as it. */
+/* The access list for new znodes, valid as long as `a`. */
 const struct ACL_vector *zk_authority_acl(const struct zk_authority *a);

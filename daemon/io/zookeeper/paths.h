@@ -32,7 +32,7 @@ void zk_paths_deinit(struct zk_paths *p);
 void zk_paths_add(struct zk_paths *p, const char *path, unsigned int kind);
 /* Removes these kinds from the path, which may be unknown. */
 void zk_paths_remove(struct zk_paths *p, const char *path, unsigned int kinds);
-/* The library says that a watch of the path has fired, and has set none again. False: `type` is no such event of it. */
+/* The library reports an event on the path: watches that it used up are removed. False: `type` is no event of a watch. */
 bool zk_paths_fired(struct zk_paths *p, const char *path, int type, enum zk_watch *ret);
 /* Calls the function for every path, and forgets all paths. */
 void zk_paths_clear(struct zk_paths *p, void (*each)(void *arg, const char *path), void *arg);
