@@ -85,8 +85,12 @@ static void check(struct caller *c, const struct ask *a, struct slice reply, con
 	if (!client || k->at >= a->asked_at)
 		return;
 	told = told_held_ms(reply, c->host, client->id);
-	/* It may have got a lock that it asked for by message, also as one of several, and not have read the answer yet. */
-	if (k->state == KEPT_FREE && !g->held && !whose->wait[a->lock].on && !several_asked(whose, a->lock) && told >= 0)
+	/*
+	 * It may have got a lock that it asked for by message, also as one of several, and not have read the answer yet. Where
+	 * the word is none, it may even have released such a grant since.
+	 */
+	if (k->state == KEPT_FREE && !delegation_none(&whose->page.slots[a->lock]) && !g->held && !whose->wait[a->lock].on &&
+	    !several_asked(whose, a->lock) && told >= 0)
 		bad(c, a, whose, reply, "that it is held, and it has been free all the time");
 	if (k->state != KEPT_HELD || !g->held || g->lost || holding_unsure(g) || g->token != k->terms.token || g->depth > 1)
 		return;

@@ -147,6 +147,23 @@ static void against_a_ghost_nobody_is_granted_anything(void **state)
 	fixture_expect(f, 1, ":1025");
 }
 
+/* It reads nothing any longer, and its process relies on what it holds. */
+static void a_ghost_keeps_what_it_holds_though_it_reads_nothing(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	fixture_held(f, name);
+	kill_and_go_on(f, 0);
+	connect_again(f);
+	fixture_connect(f, 1);
+	fixture_say(f, 1, "REVOKE a", ":1");
+	f->conf.limits.events_per_client = 1; /* as after a reload */
+	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
+	assert_false(f->broker->locks.conns[0]->closing);
+	assert_int_equal(f->broker->locks.conns[0]->grant_count, 1);
+}
+
 static void where_a_client_came_from_goes_on(void **state)
 {
 	struct fixture *f = *state;
@@ -477,6 +494,7 @@ int main(void)
 		TEST(the_age_of_the_last_proof_goes_on),
 		ALONE(a_lease_ends_when_it_would_have),
 		ALONE(against_a_ghost_nobody_is_granted_anything),
+		TEST(a_ghost_keeps_what_it_holds_though_it_reads_nothing),
 		ALONE(where_a_client_came_from_goes_on),
 		TEST(what_is_unread_of_the_session_goes_on),
 		ALONE(who_held_nothing_is_left_out),

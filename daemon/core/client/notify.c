@@ -107,11 +107,14 @@ static void answer_events(struct client *c)
 	end_wait(c);
 }
 
-/* Takes over its text. Who has left, and has something yet (hosts/release.h), is told nothing. */
+/*
+ * Takes over its text. A client that has left, and has something yet (hosts/release.h), is told nothing. Nor is a ghost: it
+ * reads nothing, and a limit of what is unread would end what its process relies on.
+ */
 static void tell(struct client *c, struct notification n)
 {
-	if (c->version == 3 || c->closed) {
-		if (!c->closed && !c->bearer)
+	if (c->version == 3 || c->closed || (c->ghost && notification_counts(n.type))) {
+		if (c->version == 3 && !c->closed && !c->bearer)
 			push(c, &n);
 		bytes_free(&n.text);
 		return;
@@ -135,7 +138,7 @@ bool notify_unresponsive(const struct client *c)
 
 void notify_lost(struct client *c, struct grant *g)
 {
-	if (c->lost_count > c->locks->env->conf->limits.grants_per_client)
+	if (c->lost_count > c->locks->env->conf->limits.grants_per_client && !c->ghost)
 		client_close(c);
 	tell(c, (struct notification){ .type = NOTIFICATION_LOST, .place = &g->notification, .grant = g });
 }
