@@ -17,7 +17,7 @@ struct model second_model_start(const struct model_scope *scope)
 	m.writes = scope->writes;
 	m.connections = scope->connections;
 	m.by_hand = scope->by_hand;
-	m.pred = m.ahead[0] = m.ahead[1] = NOBODY;
+	m.pred = m.ahead = NOBODY;
 	return m;
 }
 
@@ -165,8 +165,8 @@ static void list(struct model *m)
 
 static void forget(struct model *m)
 {
-	m->before = m->all_watched = m->pred_watch = m->ahead_watch = 0;
-	m->pred = m->ahead[0] = m->ahead[1] = NOBODY;
+	m->before = m->pred_watch = m->ahead_watch = 0;
+	m->pred = m->ahead = NOBODY;
 }
 
 static const char *hold(struct model *m, const struct model_scope *s)
@@ -207,11 +207,10 @@ static void watch(struct model *m, const struct model_scope *s)
 		m->own = ASKED;
 		put(&m->requests, GET, m->number);
 	}
-	for (int i = AHEAD - 1; i >= 0; i--)
-		if (m->before != 1 && m->ahead[i] != NOBODY && !(m->ahead_watch & 1 << i)) {
-			m->ahead_watch |= (uint8_t)(1 << i);
-			put(&m->requests, GET, m->ahead[i]);
-		}
+	if (m->before != 1 && m->ahead != NOBODY && !m->ahead_watch) {
+		m->ahead_watch = 1;
+		put(&m->requests, GET, m->ahead);
+	}
 	if (!m->pred_watch) {
 		m->pred_watch = 1;
 		put(&m->requests, GET, m->pred);
@@ -230,29 +229,9 @@ static uint8_t count(uint8_t bits)
 	return (uint8_t)__builtin_popcount(bits);
 }
 
-/* The contenders before the predecessor that need a watch: all, or the nearest; none that is behind the host's own. */
-static void name_ahead(struct model *m, const struct model_scope *s, uint8_t farther, uint8_t others)
-{
-	uint8_t watched = 0, named = 0, names[AHEAD] = { NOBODY, NOBODY };
-
-	for (uint8_t i = 0; i < AHEAD && last(farther) != NOBODY && !(m->ours & bit(last(farther))); i++) {
-		if (i && others != s->ahead + 1)
-			break;
-		names[i] = last(farther);
-		farther &= (uint8_t)~bit(names[i]);
-		named++;
-		for (int j = 0; j < AHEAD; j++)
-			if (names[i] == m->ahead[j] && m->ahead_watch & 1 << j)
-				watched |= (uint8_t)(1 << i);
-	}
-	memcpy(m->ahead, names, sizeof(names));
-	m->ahead_watch = watched;
-	m->all_watched = m->before && m->before == named + 1;
-}
-
 static const char *listed(struct model *m, const struct model_scope *s, uint8_t shows)
 {
-	uint8_t ahead, others, pred;
+	uint8_t ahead, others, pred, farther;
 
 	m->shown |= shows & m->exists;
 	if (m->state != WAITING && m->state != HELD)
@@ -272,25 +251,30 @@ static const char *listed(struct model *m, const struct model_scope *s, uint8_t 
 	m->pred = pred;
 	others = ahead & (uint8_t) ~(m->old == NO_CLAIM ? 0 : bit(m->old_number));
 	m->before = m->ours & bit(pred) ? 0 : count(others);
-	name_ahead(m, s, ahead & before(pred), count(others));
+	farther = last(ahead & before(pred));
+	if (farther != NOBODY && m->ours & bit(farther))
+		farther = NOBODY;
+	m->ahead_watch = m->ahead_watch && m->ahead == farther;
+	m->ahead = farther;
 	return NULL;
 }
 
-static void ahead_gone(struct model *m, const struct model_scope *s, int place)
+static void ahead_listed(struct model *m)
 {
-	if (!m->all_watched && s->broken != MODEL_AHEAD_GONE) {
-		m->before = m->ahead_watch = 0;
-		m->ahead[0] = m->ahead[1] = NOBODY;
-		list(m);
+	m->before = m->ahead_watch = 0;
+	m->ahead = NOBODY;
+	list(m);
+}
+
+static void ahead_gone(struct model *m, const struct model_scope *s)
+{
+	if (m->before != 2 && s->broken != MODEL_AHEAD_GONE) {
+		ahead_listed(m);
 		return;
 	}
-	if (place == 0) {
-		m->ahead[0] = m->ahead[1];
-		m->ahead_watch >>= 1;
-	}
-	m->ahead[1] = NOBODY;
-	m->ahead_watch &= 1;
-	m->before = s->broken == MODEL_AHEAD_GONE ? 1 : (uint8_t)(m->before - 1);
+	m->ahead = NOBODY;
+	m->ahead_watch = 0;
+	m->before = 1;
 }
 
 static void own_used_up(struct model *m, const struct model_scope *s, enum model_message event)
@@ -309,12 +293,10 @@ static const char *watched(struct model *m, const struct model_scope *s, enum mo
 		if (event == DELETED)
 			return pred_gone(m, s);
 		m->pred_watch = 0;
-	} else if (m->state == WAITING && (number == m->ahead[0] || number == m->ahead[1])) {
-		int place = number == m->ahead[0] ? 0 : 1;
-
-		m->ahead_watch &= (uint8_t)~(1 << place);
+	} else if (m->state == WAITING && number == m->ahead) {
+		m->ahead_watch = 0;
 		if (event == DELETED)
-			ahead_gone(m, s, place);
+			ahead_gone(m, s);
 	}
 	return NULL;
 }
@@ -334,10 +316,8 @@ static const char *got(struct model *m, const struct model_scope *s, enum model_
 		return NULL;
 	if (number == m->pred || s->broken == MODEL_FORMER_PREDECESSOR)
 		return pred_gone(m, s);
-	if (m->ahead_watch) {
-		m->all_watched = 0;
-		ahead_gone(m, s, 0);
-	}
+	if (m->ahead_watch)
+		ahead_listed(m);
 	return NULL;
 }
 
@@ -451,7 +431,7 @@ static void host_steps(struct model_walk *walk, const struct model *m)
 	struct model n = *m;
 	const char *bad;
 
-	if (m->answers.count && has_room(&m->requests, 5)) {
+	if (m->answers.count && has_room(&m->requests, 4)) {
 		bad = hear(&n, s);
 		go(walk, &n, "H hears", bad);
 	}

@@ -24,7 +24,7 @@
 	X(OWN_LEAVING, NEXT, "what its own host has before it need not be gone") \
 	X(OWN_HELD, NEXT, "the claim behind its host's held one is second, too") \
 	X(FORMER_PREDECESSOR, BY_HAND, "the end of a znode that was its predecessor counts") \
-	X(AHEAD_GONE, LONG, "it counts as second when the one before its predecessor goes")
+	X(AHEAD_GONE, PLAIN, "it counts as second when the one before its predecessor goes")
 
 enum model_rule {
 #define X(name, scope, text) MODEL_##name,
@@ -33,15 +33,14 @@ enum model_rule {
 	MODEL_RULE_COUNT,
 };
 
-enum { NUMBERS = 5, QUEUE = 7, AHEAD = 2, LAG = 2, NOBODY = 0xff };
+enum { NUMBERS = 5, QUEUE = 6, LAG = 2, NOBODY = 0xff };
 
 /* What may happen in this search; every state of all of it at once would be too many. */
 struct model_scope {
 	enum model_rule broken; /* MODEL_RULE_COUNT: none */
 	uint8_t numbers, joins, writes, connections; /* znodes at most; the host's claims, writes, new connections of it */
 	uint8_t by_hand; /* znodes that have gone and are made again by hand */
-	uint8_t ahead;   /* the most contenders before its predecessor of which it watches all */
-	uint8_t lag;     /* the most changes by others that its server may not know yet; at a write it learns all */
+	uint8_t lag;     /* so many changes by others its server may not know yet; before a write it learns all */
 	bool next;       /* a claim behind a held one */
 };
 
@@ -67,8 +66,8 @@ struct model {
 	/* The host's claims: the older one, HELD or LEAVING; and the one that waits. */
 	uint8_t old, old_number, state, number;
 	uint8_t pred, pred_watch, own;
-	uint8_t before, all_watched;       /* the number of other hosts' contenders before it; 0: unknown */
-	uint8_t ahead[AHEAD], ahead_watch; /* the contenders before its predecessor, the nearest first; bits for their places */
+	uint8_t before; /* how many of other hosts; 0: it does not know */
+	uint8_t ahead, ahead_watch;
 	struct model_queue requests, answers;
 };
 

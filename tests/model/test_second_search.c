@@ -25,20 +25,18 @@ static void to(struct model_walk *walk, const struct model *next, const char *st
 
 /* ---- what is searched ---- */
 
-enum { PLAIN, LONG, LAGS, CONNECTIONS, NEXT, BY_HAND, SCOPES };
+enum { PLAIN, LAGS, CONNECTIONS, NEXT, BY_HAND, SCOPES };
 
 static const struct model_scope scopes[SCOPES] = {
-	[PLAIN] = { .numbers = 4, .joins = 2, .writes = 1, .ahead = 2 },
-	[LONG] = { .numbers = 4, .joins = 1, .ahead = 1 },
-	[LAGS] = { .numbers = 4, .joins = 1, .connections = 1, .ahead = 2, .lag = 2 },
-	[CONNECTIONS] = { .numbers = 4, .joins = 1, .connections = 2, .ahead = 2 },
-	[NEXT] = { .numbers = 4, .joins = 3, .ahead = 2, .next = true },
-	[BY_HAND] = { .numbers = 3, .joins = 1, .writes = 1, .by_hand = 1, .ahead = 2 },
+	[PLAIN] = { .numbers = 4, .joins = 2, .writes = 1 },
+	[LAGS] = { .numbers = 4, .joins = 1, .connections = 1, .lag = 2 },
+	[CONNECTIONS] = { .numbers = 4, .joins = 1, .connections = 2 },
+	[NEXT] = { .numbers = 4, .joins = 3, .next = true },
+	[BY_HAND] = { .numbers = 3, .joins = 1, .writes = 1, .by_hand = 1 },
 };
 
 static const char *const names[SCOPES] = {
 	[PLAIN] = "two claims, a write",
-	[LONG] = "a longer queue",
 	[LAGS] = "a server that lags behind",
 	[CONNECTIONS] = "two connections",
 	[NEXT] = "a claim behind a held one",

@@ -137,7 +137,7 @@ MUTANTS = [
     ("a grant that lacked only the proof is not tried again", [
         ("\treturn changes | (!granted && session_grants(zk) ? SESSION_GRANTS : 0);", "\treturn changes;")], 1000),
     ("the entitlement of next is forgotten", [
-        ("\tif (!ahead.count) {\n", "\tif (!ahead.count) {\n\t\tif (c == c->directory->next)\n\t\t\treturn;\n"),
+        ("\tif (!ahead.any) {\n", "\tif (!ahead.any) {\n\t\tif (c == c->directory->next)\n\t\t\treturn;\n"),
         ("\tCLAIM_FOREACH(c, d)\n\t\tclaim_watched(", "\tCLAIM_FOREACH(c, d)\n\t\tif (c != d->next)\n\t\t\tclaim_watched("),
         ("LONG_WAIT_NS = 30000000000;", "LONG_WAIT_NS = 1000000000000000;")], 1500, "storm"),
     ("the hand-offs run past their ten bits", [

@@ -9,7 +9,7 @@
 /* Of two more hosts: between foreign_low and ours, and a reader before all. */
 static const char between[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b12-__WRIT__0000000004";
 static const char reader_low[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b13-__READ__0000000001";
-static const char writer_low[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b15-__WRIT__0000000001";
+static const char reader_high[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b15-__READ__0000000004";
 static const char writer_by_hand[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b14-__WRIT__0000000002";
 /* Of our session, and no claim knows it. */
 static const char orphan_low[] = "_c_1000abcd-ef01-8234-8500-0000000fffff-__WRIT__0000000001";
@@ -237,8 +237,8 @@ static void lists_where_more_were_before_it(void **state)
 	fixture_expect(f, 0, ":78848");
 }
 
-/* It watches all contenders before it: each deletion is reported, and nobody lists. */
-static void counts_those_before_it_as_they_go(void **state)
+/* Both are watched: nobody lists. */
+static void is_second_when_one_of_two_before_it_goes(void **state)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -251,50 +251,10 @@ static void counts_those_before_it_as_they_go(void **state)
 	fixture_no_op(f);
 }
 
-/* 0 is fourth, and all three before it are watched. */
+/* 0 is fourth, and the two nearest are watched. */
 static void is_fourth(struct fixture *f, char name[128])
 {
 	ask_behind(f, "LOCK a", 3, (const char *[]){ between, writer_by_hand, foreign_low }, name);
-	answer_own(f, name);
-	answer_before(f, writer_by_hand);
-	answer_before(f, foreign_low);
-	answer_before(f, between);
-	fixture_no_op(f);
-}
-
-static void counts_three_before_it_in_whatever_order_they_go(void **state)
-{
-	struct fixture *f = *state;
-	char name[128];
-
-	is_fourth(f, name);
-	fixture_watch_contender(f, ZK_WATCH_DELETED, foreign_low);
-	fixture_watch_contender(f, ZK_WATCH_CHANGED, writer_by_hand);
-	answer_before(f, writer_by_hand);
-	fixture_no_op(f);
-	fixture_watch_contender(f, ZK_WATCH_DELETED, writer_by_hand);
-	fixture_no_op(f);
-	fixture_expect(f, 0, "");
-	fixture_watch_contender(f, ZK_WATCH_DELETED, between);
-	fixture_expect(f, 0, ":78848");
-}
-
-static void is_not_second_while_the_first_of_three_is_there(void **state)
-{
-	struct fixture *f = *state;
-	char name[128];
-
-	is_fourth(f, name);
-	fixture_watch_contender(f, ZK_WATCH_DELETED, foreign_low);
-	fixture_no_op(f);
-	fixture_watch_contender(f, ZK_WATCH_DELETED, between);
-	expect_list(f);
-}
-
-/* 0 is fifth, and the two nearest are watched. */
-static void is_fifth(struct fixture *f, char name[128])
-{
-	ask_behind(f, "LOCK a", 4, (const char *[]){ between, writer_low, writer_by_hand, foreign_low }, name);
 	answer_own(f, name);
 	answer_before(f, foreign_low);
 	answer_before(f, between);
@@ -307,7 +267,7 @@ static void learns_that_it_is_second_when_the_one_before_its_predecessor_goes(vo
 	struct fixture *f = *state;
 	char name[128];
 
-	is_fifth(f, name);
+	is_fourth(f, name);
 	fixture_watch_contender(f, ZK_WATCH_DELETED, foreign_low);
 	expect_list(f);
 	fixture_answer_list(f, 1, 2, (const char *[]){ name, between });
@@ -345,20 +305,23 @@ static void watches_the_one_before_its_predecessor_again_after_it_was_written(vo
 	fixture_no_op(f);
 }
 
-/* Others are still before the predecessor: now all of them are watched. */
+/* Somebody is still before the predecessor: now that one is watched, and that it goes shows that the claim is second. */
 static void is_not_second_because_the_one_before_its_predecessor_goes(void **state)
 {
 	struct fixture *f = *state;
 	char name[128];
 
-	is_fifth(f, name);
+	is_fourth(f, name);
 	fixture_watch_contender(f, ZK_WATCH_DELETED, foreign_low);
 	expect_list(f);
-	fixture_answer_list(f, 1, 4, (const char *[]){ name, writer_low, writer_by_hand, between });
-	answer_before(f, writer_low);
+	fixture_answer_list(f, 1, 3, (const char *[]){ name, writer_by_hand, between });
 	answer_before(f, writer_by_hand);
+	fixture_watch_contender(f, ZK_WATCH_CHANGED, writer_by_hand);
+	answer_before(f, writer_by_hand);
+	fixture_watch_contender(f, ZK_WATCH_DELETED, writer_by_hand);
+	fixture_no_op(f);
 	fixture_watch_contender(f, ZK_WATCH_DELETED, between);
-	expect_list(f);
+	fixture_expect(f, 0, ":78848");
 }
 
 /* Its answer comes behind what was told, so it shows that: one list is enough. */
@@ -367,7 +330,7 @@ static void a_list_that_is_under_way_shows_that_the_predecessor_is_gone(void **s
 	struct fixture *f = *state;
 	char name[128];
 
-	is_fifth(f, name);
+	is_fourth(f, name);
 	fixture_watch_contender(f, ZK_WATCH_DELETED, foreign_low);
 	fixture_watch_contender(f, ZK_WATCH_DELETED, between);
 	expect_list(f);
@@ -422,17 +385,16 @@ static void a_writer_is_not_second_behind_a_reader_and_a_writer(void **state)
 }
 
 /* Whether only readers are left decides what a reader here does; a list shows it. */
-static void who_is_behind_a_reader_lists_when_the_writer_between_goes(void **state)
+static void who_is_behind_a_reader_lists_when_the_writer_before_that_goes(void **state)
 {
 	struct fixture *f = *state;
 	char name[128];
 
-	ask_behind(f, "LOCK a", 3, (const char *[]){ reader_low, foreign_low, between }, name);
+	ask_behind(f, "LOCK a", 2, (const char *[]){ writer_by_hand, reader_high }, name);
 	answer_own(f, name);
-	answer_before(f, reader_low);
-	answer_before(f, foreign_low);
-	answer_before(f, between);
-	fixture_watch_contender(f, ZK_WATCH_DELETED, foreign_low);
+	answer_before(f, writer_by_hand);
+	answer_before(f, reader_high);
+	fixture_watch_contender(f, ZK_WATCH_DELETED, writer_by_hand);
 	expect_list(f);
 }
 
@@ -536,9 +498,7 @@ int main(void)
 		TEST(lists_when_its_own_znode_went_first),
 		TEST(lists_when_its_own_znode_is_another_ones),
 		TEST(lists_where_more_were_before_it),
-		TEST(counts_those_before_it_as_they_go),
-		TEST(counts_three_before_it_in_whatever_order_they_go),
-		TEST(is_not_second_while_the_first_of_three_is_there),
+		TEST(is_second_when_one_of_two_before_it_goes),
 		TEST(learns_that_it_is_second_when_the_one_before_its_predecessor_goes),
 		TEST(learns_it_when_that_one_is_gone_at_the_read),
 		TEST(watches_the_one_before_its_predecessor_again_after_it_was_written),
@@ -547,7 +507,7 @@ int main(void)
 		TEST(does_not_watch_what_its_own_session_has_before_its_predecessor),
 		TEST(a_reader_is_second_behind_one_writer),
 		TEST(a_writer_is_not_second_behind_a_reader_and_a_writer),
-		TEST(who_is_behind_a_reader_lists_when_the_writer_between_goes),
+		TEST(who_is_behind_a_reader_lists_when_the_writer_before_that_goes),
 		TEST(who_is_second_now_is_not_told_that_it_is_taken),
 		TEST_IN(behind_its_host_and_another_it_is_second_once_its_host_is_gone, claim_setup_strict),
 		TEST_IN(behind_its_host_that_is_not_gone_yet_a_list_decides, claim_setup_strict),

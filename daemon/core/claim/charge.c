@@ -49,9 +49,8 @@ static size_t claim_watches(const struct claim *c)
 
 	if (c->pred_watch)
 		bytes += directory + c->pred.len + BUDGET_WATCH_OVERHEAD;
-	for (int i = 0; i < SECOND_AHEAD; i++)
-		if (c->second.watched[i])
-			bytes += directory + c->second.ahead[i].len + BUDGET_WATCH_OVERHEAD;
+	if (c->second.watched)
+		bytes += directory + c->second.ahead.len + BUDGET_WATCH_OVERHEAD;
 	if (c->own_watch != CLAIM_UNSET)
 		bytes += directory + strlen(c->name) + BUDGET_WATCH_OVERHEAD;
 	return bytes;

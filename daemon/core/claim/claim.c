@@ -406,8 +406,10 @@ void claim_watch_pred(struct claim *c)
 		return;
 	if (second_wants_own(c))
 		claim_watch_own(c); /* first: then it is known at a NONODE of the predecessor */
-	for (struct slice ahead; (ahead = second_watch_ahead(c)).len;)
-		claim_read(c, OPERATION_WATCH_AHEAD, ahead);
+	if (second_wants_ahead(c) && turn_may(c->directory, TURN_JOIN)) {
+		c->second.watched = true;
+		claim_read(c, OPERATION_WATCH_AHEAD, bytes_view(&c->second.ahead));
+	}
 	if (c->pred_watch || !turn_may(c->directory, TURN_JOIN))
 		return;
 	c->pred_watch = true;

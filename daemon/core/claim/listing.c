@@ -17,9 +17,9 @@ static const struct slice *find_own(const struct claim *c, const struct own *own
 }
 
 struct ahead {
-	bool readers, writers;
-	struct contender nearest[SECOND_AHEAD + 1]; /* the nearest first; an empty name: there is none */
-	size_t count, others; /* all of them; those that no claim of the directory made */
+	bool any, readers, writers;
+	struct contender nearest, farther; /* farther: the one before the nearest; without a name: there is none */
+	size_t others; /* others: those that no claim of the directory knows */
 };
 
 static bool is_known(const struct directory *d, struct slice child)
@@ -34,14 +34,12 @@ static bool is_known(const struct directory *d, struct slice child)
 
 static void note_ahead(struct ahead *ahead, const struct contender *other)
 {
-	size_t at = ahead->count < SECOND_AHEAD ? ahead->count : SECOND_AHEAD;
-
-	ahead->count++;
-	if (ahead->nearest[at].name.len && !contender_before(&ahead->nearest[at], other))
-		return;
-	for (; at && contender_before(&ahead->nearest[at - 1], other); at--)
-		ahead->nearest[at] = ahead->nearest[at - 1];
-	ahead->nearest[at] = *other;
+	if (!ahead->any || contender_before(&ahead->nearest, other)) {
+		ahead->farther = ahead->nearest;
+		ahead->nearest = *other;
+	} else if (!ahead->farther.name.len || contender_before(&ahead->farther, other)) {
+		ahead->farther = *other;
+	}
 }
 
 /* The contenders before the claim that keep it from being entitled. */
@@ -59,21 +57,12 @@ static struct ahead find_ahead(const struct claim *c, const struct event *event)
 		if (!mode_conflicts(c->mode, other.mode))
 			continue;
 		note_ahead(&ahead, &other);
+		ahead.any = true;
 		ahead.others += !is_known(c->directory, other.name);
 		ahead.writers = ahead.writers || other.mode == MODE_EXCLUSIVE;
 		ahead.readers = ahead.readers || other.mode == MODE_SHARED;
 	}
 	return ahead;
-}
-
-/* Tells the contenders before its predecessor, up to the first one that is this host's. */
-static void tell_second(struct claim *c, const struct ahead *ahead)
-{
-	struct slice names[SECOND_AHEAD] = { 0 };
-
-	for (int i = 0; i < SECOND_AHEAD && !directory_is_ours(c->directory, ahead->nearest[i + 1].name); i++)
-		names[i] = ahead->nearest[i + 1].name;
-	second_listed(c, ahead->others, ahead->readers, names);
 }
 
 static void examine_waiting(struct claim *c, const struct event *event)
@@ -85,7 +74,7 @@ static void examine_waiting(struct claim *c, const struct event *event)
 		return;
 	}
 	ahead = find_ahead(c, event);
-	if (!ahead.count) {
+	if (!ahead.any) {
 		claim_held(c);
 		return;
 	}
@@ -93,12 +82,14 @@ static void examine_waiting(struct claim *c, const struct event *event)
 	c->readers_ahead = !ahead.writers;
 	c->looks = 0;
 	look_later(c);
-	if (!slice_eq(bytes_view(&c->pred), ahead.nearest[0].name)) {
+	if (!slice_eq(bytes_view(&c->pred), ahead.nearest.name)) {
 		claim_forget_pred(c); /* settling the lock watches the new one if somebody still waits */
-		bytes_slice(&c->pred, ahead.nearest[0].name);
+		bytes_slice(&c->pred, ahead.nearest.name);
 	}
-	tell_second(c, &ahead);
-	seen_listed(c, &ahead.nearest[0], event);
+	if (directory_is_ours(c->directory, ahead.farther.name))
+		ahead.farther.name = (struct slice){ 0 };
+	second_listed(c, ahead.others, !ahead.readers, ahead.farther.name);
+	seen_listed(c, &ahead.nearest, event);
 }
 
 /* Takes from a list what it shows of one of our claims. A list sent before the claim's create shows nothing. */
