@@ -68,7 +68,10 @@ def says(process, word):
 
 
 def is_held(daemon, clients, name):
-    return clients(daemon).call("LOCK", name, "WAIT", 0) is None
+    c = clients(daemon)
+    held = c.call("LOCK", name, "WAIT", 0) is None
+    assert held or c.call("UNLOCK", name) == 0
+    return held
 
 
 # ---- it begins ----
