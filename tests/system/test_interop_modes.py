@@ -262,7 +262,7 @@ def test_on_flavour_mutex_readers_share_it_inside_their_host_only(place):
 ])
 def test_in_a_race_of_readers_and_writers_nobody_is_in_beside_a_writer(place, tmp_path, flavour, kinds, hosts):
     """On flavour mutex our readers meet one another, and only on one host. Readers of kazoo have to give up now and
-    then, see above."""
+    then, see above: whether one of them is ever in together with one of ours is chance."""
     daemons = [place.daemon(flavour, locks__handoff_max=2, locks__linger_ms=0) for _ in range(hosts)]
     tokens = Tokens()
     readers = [place.ours(daemons[i % hosts], shared=True, tokens=tokens) for i in range(2)]
@@ -271,7 +271,8 @@ def test_in_a_race_of_readers_and_writers_nobody_is_in_beside_a_writer(place, tm
     for contender in theirs:
         contender.patience_ms = 15 if contender.kind == "kazoo-read" else contender.patience_ms
     Race(tmp_path / "witness", ROUNDS).run(ours=readers + writers, theirs=theirs)
-    assert bool(sum(ours.met for ours in readers + writers)) == (flavour != "mutex")
+    met = any(ours.met for ours in readers + writers)
+    assert flavour == "kazoo" or met == (flavour == "rw")
     place.wait_children(0)
 
 
