@@ -36,7 +36,7 @@ DELEGATIONS = [
     ("delegation: what nobody uses stays delegated", [
         ("\t\tif (view.state != DELEGATION_HELD && view.uses == d->uses[i])\n", "\t\tif (false)\n")], 1000, "delegations, calm"),
     ("delegation: a client that asks for what it keeps is told that it holds it", [
-        ("\t\tif (call->lock && !LIST_EMPTY(&call->lock->delegated))\n\t\t\ttake_back(call, table[command].named);\n", "\t\t(void)take_back;\n")],
+        ("\t\tif (call->lock && table[command].named == OWN)\n\t\t\tdelegated_take_back_own(call->lock, call->client);\n", "")],
      300,
      "delegations, standalone"),
     ("delegation: a client that asks for several is told that it holds what it keeps", [
@@ -60,7 +60,8 @@ DELEGATIONS = [
         ("\tif (env_halts(env) || lock->request_count)\n\t\treturn true;\n", "\tif (lock->request_count)\n\t\treturn true;\n")], 1000,
      "delegations"),
     ("delegation: whoever looks takes a delegation back", [
-        ("\tif (named == CLAIMS)\n", "\tif (named)\n")], 300, "delegations, standalone"),
+        ("\t\tif (call->lock && table[command].named == OWN)\n\t\t\tdelegated_take_back_own(call->lock, call->client);\n",
+         "\t\tif (call->lock)\n\t\t\tdelegated_give_way(call->lock, call->client, MODE_EXCLUSIVE);\n")], 300, "delegations, standalone"),
     ("delegation: a free delegated lock is shown as held", [
         ("\treturn delegated_is_free(g) ? VIEW_KEPT : VIEW_ROW;\n", "\treturn VIEW_ROW;\n")], 300, "delegations, calm"),
     ("delegation: a delegated lock is shown as free", [

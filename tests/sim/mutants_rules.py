@@ -64,7 +64,7 @@ RULES = [
     ("names: the timer of an idle directory is forgotten at a hand-over", [
         ("\t\tleftover_restore(lock);\n", "\t\t(void)0;\n")], 1000, "snapshots"),
     ("names: they are not limited", [
-        ("if (!limits(all)->new_names_per_s || d->naming.state == NAMING_PAID) {", "if (true) {")], 300, "anything"),
+        ("if (!limits(all)->new_names_per_s || d->naming.state == NAMING_PAID || is_paid_for(d)) {", "if (is_paid_for(d) || true) {")], 300, "anything"),
     ("names: whoever pays from now on does not count", [
         ("charge.c", "\tnames_follow(d);\n", "")], 3000, "anything"),
     ("names: what was charged is given back at once", [

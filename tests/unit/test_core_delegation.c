@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* DELEGATE, LOCK ... SLOT, and what takes a delegated lock back (lock/delegated.h). The process's side is done by hand. */
-#include "core_fixture.h"
+/* DELEGATE, LOCK ... SLOT, and what takes a delegated lock back (lock/delegated.h). */
+#include "delegation_fixture.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -8,77 +8,6 @@
 #include "core/check.h"
 #include "core/lock/delegated.h"
 #include "core/state.h"
-#include "protocol/delegation.h"
-
-static struct delegation_page pages[2];
-static uint64_t seen[2][DELEGATION_SLOTS + 1]; /* the latest generations */
-
-static int begin(bool standalone, uint32_t conns, void **state)
-{
-	struct fixture *f = fixture_new(standalone);
-
-	f->conf.delegation = true;
-	f->conf.linger_ns = 2000 * MS;
-	memset(pages, 0, sizeof(pages));
-	memset(seen, 0, sizeof(seen));
-	return fixture_setup(f, conns, state);
-}
-
-static int setup(void **state)
-{
-	return begin(true, 3, state);
-}
-
-static int setup_many(void **state)
-{
-	return begin(true, SHARED_DELEGATIONS_MAX + 2, state);
-}
-
-static int setup_zookeeper(void **state)
-{
-	return begin(false, 3, state);
-}
-
-static void give_page(struct fixture *f, uint32_t conn)
-{
-	struct event e = { .type = EVENT_CLIENT_PAGE, .conn = conn, .page.page = &pages[conn] };
-
-	fixture_resp3(f, conn);
-	fixture_ask(f, conn, "DELEGATE");
-	fixture_expect(f, conn, "");
-	assert_int_equal(f->page_asked, conn + 1);
-	delegation_init(&pages[conn]);
-	fixture_event(f, &e);
-	fixture_expect(f, conn, ":63");
-	assert_true(f->page_sent[conn]);
-}
-
-static struct delegation_slot *slot(uint32_t conn, int number)
-{
-	return &pages[conn].slots[number - 1];
-}
-
-/* True: it holds the lock, which it has just got, as a delegated one. */
-static bool is_delegated(uint32_t conn, int number)
-{
-	struct delegation_terms terms;
-
-	if (!delegation_read(slot(conn, number), seen[conn][number], &terms))
-		return false;
-	seen[conn][number] = terms.generation;
-	return true;
-}
-
-static bool leave(uint32_t conn, int number)
-{
-	return delegation_leave(slot(conn, number), seen[conn][number]);
-}
-
-static bool take(uint32_t conn, int number)
-{
-	slot(conn, number)->uses++;
-	return delegation_take(slot(conn, number), seen[conn][number]);
-}
 
 static void who_gets_a_page(void **state)
 {
@@ -369,24 +298,6 @@ static void each_reader_keeps_its_own(void **state)
 	assert_true(delegation_none(slot(1, 1)));
 }
 
-static void readers_who_are_disturbed_wait_longer(void **state)
-{
-	struct fixture *f = *state;
-
-	give_page(f, 0);
-	give_page(f, 1);
-	fixture_ask(f, 0, "LOCK a SHARED SLOT 1");
-	fixture_ask(f, 1, "LOCK a SHARED SLOT 1");
-	assert_true(is_delegated(0, 1) && is_delegated(1, 1) && leave(0, 1) && leave(1, 1));
-	fixture_ask(f, 2, "LOCK a"); /* one pass, which counts once */
-	fixture_ask(f, 2, "UNLOCK a");
-	fixture_ask(f, 0, "LOCK a SHARED SLOT 1");
-	assert_false(is_delegated(0, 1));
-	fixture_ask(f, 1, "LOCK a SHARED SLOT 1"); /* two in a row, whoever they are */
-	assert_true(is_delegated(1, 1));
-	f->replies[0].len = f->replies[1].len = f->replies[2].len = 0;
-}
-
 /* One pass takes all of them back, so their number is limited. */
 static void so_many_readers_keep_a_lock(void **state)
 {
@@ -416,201 +327,42 @@ static void so_many_readers_keep_a_lock(void **state)
 	fixture_say(f, SHARED_DELEGATIONS_MAX + 1, "LOCK a WAIT 0", ":2048");
 }
 
-/* Grants in a row until it is delegated again. */
-static int grants_until_delegated(struct fixture *f)
+/* Nor who asks for another kind: while a lock is delegated, its name is in use as a lock. */
+static void who_is_denied_takes_nothing_back(void **state)
 {
-	for (int i = 1;; i++) {
-		fixture_ask(f, 0, "LOCK a SLOT 1");
-		if (is_delegated(0, 1))
-			return i;
-		fixture_ask(f, 0, "UNLOCK a");
-	}
-}
-
-static void who_is_disturbed_waits_longer(void **state)
-{
-	static const int needs[] = { 1, 2, 4, 8, 16, 32, 64, 64 };
 	struct fixture *f = *state;
+	struct broker_conf denying = f->conf;
+	char error[RULE_ERROR_MAX];
+	struct rule rule;
+	static const struct {
+		uint32_t conn;
+		const char *words, *refused;
+	} asked[] = {
+		{ 1, "LOCK a", "-DENIED " },
+		{ 1, "LOCK a SHARED", "-DENIED " },
+		{ 1, "MLOCK 2 a b", "-DENIED " },
+		{ 1, "ACQUIRE a LIMIT 1", "-MISMATCH " },
+		{ 2, "ACQUIRE a LIMIT 1", "-MISMATCH " },
+		{ 2, "CAMPAIGN a DATA x", "-MISMATCH " },
+		{ 2, "OBSERVE a", "-MISMATCH " },
+	};
 
-	give_page(f, 0);
-	for (size_t i = 0; i < sizeof(needs) / sizeof(needs[0]); i++) {
-		assert_int_equal(grants_until_delegated(f), needs[i]);
-		assert_true(leave(0, 1));
-		fixture_ask(f, 1, "LOCK a");
-		fixture_ask(f, 1, "UNLOCK a");
-	}
-	assert_int_equal(grants_until_delegated(f), 64);
-	assert_true(leave(0, 1));
-	fixture_pass(f, 3000); /* it went back, and nobody had asked for it */
-	assert_int_equal(grants_until_delegated(f), 32);
-}
-
-/* ---- limits ---- */
-
-/* Client 0 has as many grants as are allowed: two are delegated and free, and one is held by its word. */
-static void fill(struct fixture *f)
-{
+	assert_int_equal(rule_parse(&rule, "deny 1001 a lock,shared,acquire,campaign,observe", "conf:7", error), 0);
+	fixture_simple(f, EVENT_CLIENT_GONE, 1);
+	fixture_connect_as(f, 1, 1001, SLICE(""), false);
+	denying.access = (struct access_rules){ .list = &rule, .count = 1, .verbs = rule.verbs };
+	fixture_event(f, &(struct event){ .type = EVENT_CONF, .conf = { .now = &denying } });
 	give_page(f, 0);
 	fixture_say(f, 0, "LOCK a SLOT 1", ":1024");
-	fixture_say(f, 0, "LOCK b SLOT 2", ":2048");
-	fixture_say(f, 0, "LOCK c SLOT 3", ":3072");
-	assert_true(is_delegated(0, 1) && is_delegated(0, 2) && is_delegated(0, 3));
-	assert_true(leave(0, 1) && leave(0, 2));
-}
-
-/* At the limit two more requests are granted; the one past it is refused, and the held grant stays as it is. */
-static void expect_two_more(struct fixture *f, uint32_t conn, const char *limit)
-{
-	fixture_say(f, conn, "LOCK d", ":4096");
-	assert_true(delegation_none(slot(0, 1)));
-	assert_false(delegation_none(slot(0, 2))); /* as many as are needed */
-	fixture_say(f, conn, "LOCK e", ":5120");
-	assert_true(delegation_none(slot(0, 2)));
-	fixture_ask(f, conn, "LOCK f");
-	assert_int_equal(memcmp(f->replies[conn].data, "-LIMIT ", 7), 0);
-	assert_non_null(memmem(f->replies[conn].data, f->replies[conn].len, limit, strlen(limit)));
-	assert_true(leave(0, 3));
-}
-
-static void nobody_is_refused_for_what_a_user_does_not_hold(void **state)
-{
-	struct fixture *f = *state;
-
-	f->conf.limits.grants = (uint32_t)fixture_total(3);
-	fixture_simple(f, EVENT_TIME, 0);
-	fill(f);
-	expect_two_more(f, 1, "limits.grants");
-}
-
-static void nobody_is_refused_for_what_it_does_not_hold_itself(void **state)
-{
-	struct fixture *f = *state;
-
-	f->conf.limits.grants_per_client = 3;
-	fill(f);
-	expect_two_more(f, 0, "limits.grants_per_client");
-}
-
-/* ---- how often one is taken back for somebody else ---- */
-
-struct tally {
-	int grants, disturbances; /* by message; delegations that another client's LOCK took back */
-};
-
-/* Client `conn` takes and releases the lock, by the word if it can. */
-static void pair(struct fixture *f, uint32_t conn, struct tally *t)
-{
-	bool others = !delegation_none(slot(1 - conn, 1));
-
-	if (seen[conn][1] && take(conn, 1)) {
-		assert_true(leave(conn, 1));
-		return;
-	}
-	fixture_ask(f, conn, "LOCK a SLOT 1");
-	t->grants++;
-	t->disturbances += others;
-	assert_true(delegation_none(slot(1 - conn, 1)));
-	if (is_delegated(conn, 1))
-		assert_true(leave(conn, 1));
-	else
-		fixture_ask(f, conn, "UNLOCK a");
-}
-
-/* Two clients take turns, and both offer a slot each time. */
-static struct tally alternate(struct fixture *f, int burst, int turns, int pause_ms)
-{
-	struct tally t = { 0 };
-
-	for (int i = 0; i < turns; i++) {
-		for (int n = 0; n < burst; n++)
-			pair(f, (uint32_t)i % 2, &t);
-		if (pause_ms)
-			fixture_pass(f, pause_ms);
-	}
-	return t;
-}
-
-static void expect_few(struct tally t, int seconds)
-{
-	assert_in_range(t.disturbances, 0, 6 + t.grants / DELEGATED_NEED_MAX + seconds);
-}
-
-static void bursts_do_not_flap(void **state)
-{
-	static const int bursts[] = { 1, 2, 3, 63, 64, 65, 300 };
-	struct fixture *f = *state;
-
-	give_page(f, 0);
-	give_page(f, 1);
-	for (size_t i = 0; i < sizeof(bursts) / sizeof(bursts[0]); i++)
-		expect_few(alternate(f, bursts[i], 200, 0), 0);
-}
-
-/* Short bursts end it: after a few of them nothing is delegated any longer. */
-static void short_bursts_are_not_delegated(void **state)
-{
-	struct fixture *f = *state;
-
-	give_page(f, 0);
-	give_page(f, 1);
-	alternate(f, 3, 10, 0);
-	assert_int_equal(alternate(f, 3, 1000, 0).disturbances, 0);
-}
-
-/* One client asks each 100 ms, while another one uses the lock all the time. */
-static void a_poller_does_not_flap(void **state)
-{
-	struct fixture *f = *state;
-	struct tally t = { 0 };
-
-	give_page(f, 0);
-	give_page(f, 1);
-	for (int i = 0; i < 600; i++) {
-		for (int n = 0; n < 20; n++)
-			pair(f, 0, &t);
-		fixture_pass(f, 100);
-		pair(f, 1, &t);
-	}
-	assert_in_range(t.disturbances, 0, 6);
-}
-
-/* Delegations that end for their own client's sake do not make up for those that end for others. */
-static void its_own_requests_do_not_make_it_calm(void **state)
-{
-	struct fixture *f = *state;
-	struct tally t = { 0 };
-
-	give_page(f, 0);
-	give_page(f, 1);
-	for (int i = 0; i < 1000; i++) {
-		pair(f, 0, &t);
-		fixture_ask(f, 0, "LOCK a SLOT 1");
-		fixture_ask(f, 0, "LOCK a REENTER");
-		fixture_ask(f, 0, "UNLOCK a");
-		fixture_ask(f, 0, "UNLOCK a");
-		t.grants++;
-		pair(f, 0, &t);
-		pair(f, 1, &t);
-	}
-	expect_few(t, 0);
-}
-
-/* A grant to another client ends the row of a client, whether the other one offers a slot or not. */
-static void a_row_has_no_other_client_in_it(void **state)
-{
-	struct fixture *f = *state;
-
-	give_page(f, 0);
-	fixture_ask(f, 0, "LOCK a SLOT 1");
 	assert_true(is_delegated(0, 1) && leave(0, 1));
-	fixture_ask(f, 1, "LOCK a");
-	for (int i = 0; i < 100; i++) {
-		fixture_ask(f, 1, "UNLOCK a");
-		fixture_ask(f, 0, "LOCK a SLOT 1");
-		assert_false(is_delegated(0, 1));
-		fixture_ask(f, 0, "UNLOCK a");
-		fixture_ask(f, 1, "LOCK a");
+	for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++) {
+		fixture_ask(f, asked[i].conn, asked[i].words);
+		assert_int_equal(memcmp(f->replies[asked[i].conn].data, asked[i].refused, strlen(asked[i].refused)), 0);
+		bytes_clear(&f->replies[asked[i].conn]);
+		assert_true(take(0, 1) && leave(0, 1));
 	}
+	fixture_event(f, &(struct event){ .type = EVENT_CONF, .conf = { .now = &f->conf } });
+	rule_free(&rule);
 }
 
 static void force_and_the_end_of_a_client(void **state)
@@ -814,38 +566,30 @@ static void readers_between_hosts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(who_gets_a_page),
-		TEST(pages_are_charged),
-		TEST(a_page_too_many_for_the_adapter),
-		TEST(a_free_one_holds_back_nobody),
-		TEST(looking_takes_nothing_back),
-		TEST(since_when_it_is_held),
-		TEST(who_keeps_a_free_one_is_told),
-		TEST(a_held_one_comes_back_by_unlock),
-		TEST(its_own_client_asks_again),
-		TEST(what_is_not_delegated),
-		TEST(what_nobody_uses_goes_back),
-		TEST(readers_keep_it_until_one_writes),
-		TEST(each_reader_keeps_its_own),
-		TEST(readers_who_are_disturbed_wait_longer),
-		TEST_IN(so_many_readers_keep_a_lock, setup_many),
-		TEST(who_is_disturbed_waits_longer),
-		TEST(nobody_is_refused_for_what_a_user_does_not_hold),
-		TEST(nobody_is_refused_for_what_it_does_not_hold_itself),
-		TEST(bursts_do_not_flap),
-		TEST(short_bursts_are_not_delegated),
-		TEST(a_poller_does_not_flap),
-		TEST(its_own_requests_do_not_make_it_calm),
-		TEST(a_row_has_no_other_client_in_it),
-		TEST(force_and_the_end_of_a_client),
-		TEST(a_daemon_that_stops_takes_all_back),
-		TEST(a_page_of_nonsense),
-		TEST(after_a_hand_over),
-		TEST(what_was_lost_before_is_lost_after_a_hand_over),
-		TEST(what_becomes_of_them_is_counted),
-		TEST(a_slot_that_two_grants_share_is_noticed),
-		TEST_IN(between_hosts, setup_zookeeper),
-		TEST_IN(readers_between_hosts, setup_zookeeper),
+		TEST_IN(who_gets_a_page, delegation_setup),
+		TEST_IN(pages_are_charged, delegation_setup),
+		TEST_IN(a_page_too_many_for_the_adapter, delegation_setup),
+		TEST_IN(a_free_one_holds_back_nobody, delegation_setup),
+		TEST_IN(looking_takes_nothing_back, delegation_setup),
+		TEST_IN(since_when_it_is_held, delegation_setup),
+		TEST_IN(who_keeps_a_free_one_is_told, delegation_setup),
+		TEST_IN(a_held_one_comes_back_by_unlock, delegation_setup),
+		TEST_IN(its_own_client_asks_again, delegation_setup),
+		TEST_IN(what_is_not_delegated, delegation_setup),
+		TEST_IN(what_nobody_uses_goes_back, delegation_setup),
+		TEST_IN(readers_keep_it_until_one_writes, delegation_setup),
+		TEST_IN(each_reader_keeps_its_own, delegation_setup),
+		TEST_IN(so_many_readers_keep_a_lock, delegation_setup_many),
+		TEST_IN(who_is_denied_takes_nothing_back, delegation_setup),
+		TEST_IN(force_and_the_end_of_a_client, delegation_setup),
+		TEST_IN(a_daemon_that_stops_takes_all_back, delegation_setup),
+		TEST_IN(a_page_of_nonsense, delegation_setup),
+		TEST_IN(after_a_hand_over, delegation_setup),
+		TEST_IN(what_was_lost_before_is_lost_after_a_hand_over, delegation_setup),
+		TEST_IN(what_becomes_of_them_is_counted, delegation_setup),
+		TEST_IN(a_slot_that_two_grants_share_is_noticed, delegation_setup),
+		TEST_IN(between_hosts, delegation_setup_zookeeper),
+		TEST_IN(readers_between_hosts, delegation_setup_zookeeper),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -439,6 +439,29 @@ static void those_who_go_on_together_go_on_in_pieces(void **state)
 	fixture_event(f, &(struct event){ .type = EVENT_CONF, .conf = { .now = &f->conf } });
 }
 
+/* After a reload that raises the limit, there is room, but those who came before have not been looked at yet. */
+static void who_comes_while_others_may_go_on_goes_on_after_them(void **state)
+{
+	struct fixture *f = *state;
+	struct broker_conf next = f->conf;
+	char words[32];
+
+	for (int i = 0; i < 2 * NAMES_MOST + 20; i++) {
+		snprintf(words, sizeof(words), "ENQUEUE n%d", i);
+		ask(f, 0, words);
+	}
+	assert_true(names_of(f)->waiting > 2 * NAMES_MOST);
+	next.limits.new_names = 1000;
+	fixture_event(f, &(struct event){ .type = EVENT_CONF, .conf = { .now = &next } });
+	ask(f, 1, "ENQUEUE late");
+	pass(f, 200);
+	assert_int_equal(names_of(f)->waiting, 0);
+	assert_int_equal(made, 2 * NAMES_MOST + 21);
+	assert_int_equal(dir_of("/lb/late", false), dir_count - 1);
+	f->conf.limits.new_names = 4;
+	fixture_event(f, &(struct event){ .type = EVENT_CONF, .conf = { .now = &f->conf } });
+}
+
 /* The user who waited for the name first has used up a share; the next user has not. */
 static void whoever_pays_from_now_on_counts(void **state)
 {
@@ -727,6 +750,7 @@ int main(void)
 		TEST_IN(who_waits_goes_on_when_a_question_has_emptied_the_bucket, setup_fast),
 		TEST(a_reload_that_ends_the_limit_without_a_connection_waits_for_one),
 		TEST(those_who_go_on_together_go_on_in_pieces),
+		TEST(who_comes_while_others_may_go_on_goes_on_after_them),
 		TEST_IN(whoever_pays_from_now_on_counts, setup_eight),
 		TEST_IN(the_payer_may_go_with_its_account_while_names_wait, setup_eight),
 		TEST_IN(an_operator_does_not_wait_behind_others_of_its_user, setup_with_reserve),

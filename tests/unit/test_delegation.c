@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The delegation page: each step of both sides, and two threads for two processes. */
 #include <pthread.h>
-#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -195,18 +194,43 @@ static void a_session_stands_for_longer_than_it_has_to(void **state)
 
 enum { ROUNDS = 2000 };
 
+enum asks { NOTHING, AN_ANSWER, THE_END };
+
 static struct {
 	struct delegation_slot slot;
-	long inside;      /* written by whoever has the lock, without any other order than the word's */
-	int asks;         /* the process has said UNLOCK or LOCK, and waits for the answer */
+	long inside;    /* written by whoever has the lock, without any other order than the word's */
+	enum asks asks; /* AN_ANSWER: the process has said UNLOCK or LOCK, and waits */
 	long by_process, by_daemon;
-} shared;
+	/* Only for those who wait: a thread that spins takes the other one's time on a busy machine. */
+	pthread_mutex_t mutex;
+	pthread_cond_t changed;
+} shared = { .mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
+
+static enum asks asked(void)
+{
+	return __atomic_load_n(&shared.asks, __ATOMIC_ACQUIRE);
+}
+
+static void set(enum asks asks)
+{
+	pthread_mutex_lock(&shared.mutex);
+	__atomic_store_n(&shared.asks, asks, __ATOMIC_RELEASE);
+	pthread_cond_broadcast(&shared.changed);
+	pthread_mutex_unlock(&shared.mutex);
+}
+
+static void wait_while(enum asks asks)
+{
+	pthread_mutex_lock(&shared.mutex);
+	while (asked() == asks)
+		pthread_cond_wait(&shared.changed, &shared.mutex);
+	pthread_mutex_unlock(&shared.mutex);
+}
 
 static void ask(void)
 {
-	__atomic_store_n(&shared.asks, 1, __ATOMIC_RELEASE);
-	while (__atomic_load_n(&shared.asks, __ATOMIC_ACQUIRE))
-		sched_yield();
+	set(AN_ANSWER);
+	wait_while(AN_ANSWER);
 }
 
 /* What was wanted again before it was read is an ordinary grant. */
@@ -228,7 +252,7 @@ static void *process(void *failed)
 			delegated = false;
 		}
 	}
-	__atomic_store_n(&shared.asks, 2, __ATOMIC_RELEASE);
+	set(THE_END);
 	return NULL;
 }
 
@@ -244,25 +268,25 @@ static void both_sides_exclude_each_other(void **state)
 	struct delegation_terms t = { .generation = 0 };
 	bool has = true, wanted = false, failed = false;
 	pthread_t thread;
-	int asks;
+	enum asks asks;
 
 	(void)state;
 	assert_int_equal(pthread_create(&thread, NULL, process, &failed), 0);
-	while ((asks = __atomic_load_n(&shared.asks, __ATOMIC_ACQUIRE)) != 2) {
+	while ((asks = asked()) != THE_END) {
 		if (asks && !has) {
 			/* UNLOCK */
 			delegation_end(&shared.slot);
 			has = true;
 			wanted = false;
 			daemon_enters();
-			__atomic_store_n(&shared.asks, 0, __ATOMIC_RELEASE);
+			set(NOTHING);
 		} else if (asks) {
 			/* LOCK */
 			t.generation++;
 			t.token = (int64_t)t.generation * 10;
 			delegation_grant(&shared.slot, &t, DELEGATION_HELD);
 			has = false;
-			__atomic_store_n(&shared.asks, 0, __ATOMIC_RELEASE);
+			set(NOTHING);
 		} else if (!has && !wanted) {
 			if (delegation_recall(&shared.slot) == DELEGATION_FREE) {
 				has = true;
@@ -271,7 +295,7 @@ static void both_sides_exclude_each_other(void **state)
 				wanted = true;
 			}
 		} else {
-			sched_yield();
+			wait_while(NOTHING);
 		}
 	}
 	pthread_join(thread, NULL);

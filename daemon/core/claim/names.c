@@ -97,6 +97,7 @@ static void enter(struct directory *d)
 {
 	struct names *n = &d->directories->names;
 
+	d->naming.state = NAMING_WAITS;
 	d->naming.line = line_of(n, d->payer, d->privileged);
 	d->naming.number = ++n->last;
 	TAILQ_INSERT_TAIL(&d->naming.line->queue, d, naming.link);
@@ -208,25 +209,33 @@ static void serve_if_room(struct directories *all)
 	arm(all);
 }
 
-bool names_take(struct directory *d)
+/* In its turn: whoever came before it and may go on, too, goes first. */
+static bool is_paid_for(struct directory *d)
 {
 	struct directories *all = d->directories;
 
-	if (!limits(all)->new_names_per_s || d->naming.state == NAMING_PAID) {
+	drain(all);
+	if (d->naming.state == NAMING_NONE && !all->names.waiting)
+		return pay(d);
+	if (d->naming.state == NAMING_NONE)
+		enter(d);
+	serve(all);
+	return d->naming.state == NAMING_PAID;
+}
+
+bool names_take(struct directory *d)
+{
+	struct directories *all = d->directories;
+	bool came_now = d->naming.state == NAMING_NONE;
+
+	if (!limits(all)->new_names_per_s || d->naming.state == NAMING_PAID || is_paid_for(d)) {
 		leave(d, NAMING_NONE);
 		all->env->stats.names_total++;
 		return true;
 	}
-	serve_if_room(all);
-	if (d->naming.state == NAMING_NONE && pay(d)) {
-		all->env->stats.names_total++;
-		return true;
-	}
-	if (d->naming.state == NAMING_NONE) {
-		d->naming.state = NAMING_WAITS;
+	if (d->naming.state == NAMING_NONE)
 		enter(d);
-		all->env->stats.names_delayed_total++;
-	}
+	all->env->stats.names_delayed_total += came_now;
 	arm(all);
 	directory_touch(d);
 	return false;

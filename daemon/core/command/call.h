@@ -26,12 +26,12 @@ enum {
 };
 
 /*
- * A command's first argument: not the name of a lock (PLAIN), or the name of a lock that the command only reads (LOOKS), of
- * which it changes only what its own client has (OWN), or that it may turn into another kind (CLAIMS). Before the command
- * runs, OWN takes its own client's delegation of the lock back, and CLAIMS those of all clients. LOOKS leaves delegations as
- * they are. A request for a lock takes delegations back in ask_lock().
+ * A command's first argument: not the name of a lock (PLAIN), or the name of a lock that the command only reads (LOOKS), or
+ * of which it changes only what its own client has (OWN). Before the command runs, OWN takes its own client's delegation of the
+ * lock back. LOOKS leaves delegations as they are. A request for a lock takes delegations back in ask_lock(), after the rules
+ * of access have allowed it. While a lock is delegated, its name is in use as a lock: no other kind takes it back.
  */
-enum named { PLAIN, LOOKS, OWN, CLAIMS };
+enum named { PLAIN, LOOKS, OWN };
 
 /* Each command: its function, its first argument, the number of the word at which its options begin (0: the function parses
  * its words itself), and those options. */
@@ -45,14 +45,14 @@ enum named { PLAIN, LOOKS, OWN, CLAIMS };
 	X(RENEW, cmd_renew, OWN, 0, 0) \
 	X(ENQUEUE, cmd_lock, OWN, 2, OPTIONS_LOCK) \
 	X(CANCEL, cmd_cancel, OWN, 2, 0) \
-	X(ACQUIRE, cmd_acquire, CLAIMS, 2, OPTIONS_ACQUIRE) \
+	X(ACQUIRE, cmd_acquire, OWN, 2, OPTIONS_ACQUIRE) \
 	X(RELEASE, cmd_release, OWN, 2, OPTION_COUNT) \
 	X(LIMIT, cmd_limit, OWN, 0, 0) \
 	X(VALID, cmd_valid, LOOKS, 2, OPTION_TOKEN) \
-	X(CAMPAIGN, cmd_campaign, CLAIMS, 2, OPTIONS_CAMPAIGN) \
+	X(CAMPAIGN, cmd_campaign, OWN, 2, OPTIONS_CAMPAIGN) \
 	X(RESIGN, cmd_resign, OWN, 2, 0) \
 	X(LEADER, cmd_leader, OWN, 2, 0) \
-	X(OBSERVE, cmd_observe, CLAIMS, 2, 0) \
+	X(OBSERVE, cmd_observe, OWN, 2, 0) \
 	X(UNOBSERVE, cmd_unobserve, OWN, 2, 0) \
 	X(SET, cmd_set, LOOKS, 0, 0) \
 	X(SETNX, cmd_setnx, LOOKS, 0, 0) \

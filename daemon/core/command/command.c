@@ -23,14 +23,6 @@ enum { COMMAND_ROWS(X) ROW_COUNT };
 #undef X
 _Static_assert((int)ROW_COUNT == (int)COMMAND_COUNT, "each command has its row");
 
-static void take_back(struct call *call, enum named named)
-{
-	if (named == CLAIMS)
-		delegated_give_way(call->lock, call->client, MODE_EXCLUSIVE);
-	if (named == OWN)
-		delegated_take_back_own(call->lock, call->client);
-}
-
 /* The grant that the client holds; the word of a delegated one says whether it does. */
 static struct grant *grant_of(const struct call *call)
 {
@@ -50,8 +42,8 @@ static bool prepare(struct call *call)
 		/* No lock was made of a name that is not valid. */
 		if (!call->lock && !args_valid_name(call->client, call->name))
 			return false;
-		if (call->lock && !LIST_EMPTY(&call->lock->delegated))
-			take_back(call, table[command].named);
+		if (call->lock && table[command].named == OWN)
+			delegated_take_back_own(call->lock, call->client);
 		call->grant = call->lock ? grant_of(call) : NULL;
 	}
 	return !table[command].from || table[command].from >= call->argc ||

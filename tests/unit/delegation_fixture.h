@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Clients that have locks delegated: the process's side is done by hand. Only the first two may have a page. */
+#pragma once
+
+#include "core_fixture.h"
+#include "core/lock/delegated.h"
+#include "protocol/delegation.h"
+
+extern struct delegation_page pages[2];
+extern uint64_t seen[2][DELEGATION_SLOTS + 1]; /* the latest generations, by client and number of the slot */
+
+/* Three connections to a standalone broker, as many as there may be readers and two more, and three with ZooKeeper. */
+int delegation_setup(void **state);
+int delegation_setup_many(void **state);
+int delegation_setup_zookeeper(void **state);
+
+/* The client asks for its page, and gets it. */
+void give_page(struct fixture *f, uint32_t conn);
+struct delegation_slot *slot(uint32_t conn, int number);
+/* True: it holds the lock, which it has just got, as a delegated one. */
+bool is_delegated(uint32_t conn, int number);
+/* The library's unlock and lock by the word. False: a message is needed. */
+bool leave(uint32_t conn, int number);
+bool take(uint32_t conn, int number);
