@@ -27,9 +27,9 @@ enum {
 
 /*
  * A command's first argument: not the name of a lock (PLAIN), or the name of a lock that the command only reads (LOOKS), or
- * of which it changes only what its own client has (OWN). Before the command runs, OWN takes its own client's delegation of the
- * lock back. LOOKS leaves delegations as they are. A request for a lock takes delegations back in ask_lock(), after the rules
- * of access have allowed it. While a lock is delegated, its name is in use as a lock: no other kind takes it back.
+ * of which it changes only what its own client has (OWN). Before the command runs, OWN takes its own client's delegation of
+ * the lock back. LOOKS leaves delegations as they are. A request for a lock takes delegations back in ask_lock(), after the
+ * rules of access have allowed it. While a lock is delegated, its name is in use as a lock: no other kind takes it back.
  */
 enum named { PLAIN, LOOKS, OWN };
 
