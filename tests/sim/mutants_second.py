@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The claim that is second in line (second.h), without each condition under which it holds without a list."""
+"""The claim that is second in line (second.h), without each condition under which it holds without a list.
+
+Unit tests alone show two of them, which no simulated seed needs: a znode of its name that somebody else has made
+(test_core_second.c::lists_when_its_own_znode_is_another_ones), and that others may wait behind it
+(test_core_second.c::holds_when_the_one_before_goes_and_lists_nothing)."""
 
 SECOND = [
     ("second: it is, although more are before it", [
@@ -23,4 +27,20 @@ SECOND = [
         ("c == d->claim && TAILQ_EMPTY(&d->leaving);", "c == d->claim;")], 5000),
     ("second: next is, too", [
         ("c->own_watch == CLAIM_STANDS && c == d->claim &&", "c->own_watch == CLAIM_STANDS &&")], 1000),
+    ("second: a reader before it does not count", [
+        ("\t\tahead.others += !is_known(c->directory, other.name);\n",
+         "\t\tahead.others += other.mode == MODE_EXCLUSIVE && !is_known(c->directory, other.name);\n")], 3000, "readers"),
+    ("second: its predecessor is gone when it is written", [
+        ("\t\tif (type == ZK_WATCH_DELETED)\n\t\t\tclaim_pred_gone(c);\n\t\telse\n\t\t\tc->pred_watch = false;",
+         "\t\tif (true)\n\t\t\tclaim_pred_gone(c);\n\t\telse\n\t\t\tc->pred_watch = false;")], 3000, "operator"),
+    ("second: the end of any znode that was watched is its predecessor's", [
+        ("c->state == CLAIM_WAITING && c->pred.len && slice_eq(child, bytes_view(&c->pred))) {",
+         "c->state == CLAIM_WAITING && c->pred.len) {")], 5000, "readers"),
+    ("second: that a former predecessor is gone counts", [
+        ("if (c->state != CLAIM_WAITING || event->zk_answered.op != c->pred_op)", "if (c->state != CLAIM_WAITING)")], 5000, "operator"),
+    ("second: the one before its predecessor is gone when it is written", [
+        ("\tif (type == ZK_WATCH_DELETED)\n\t\tahead_deleted(c);\n\telse\n", "\tif (true)\n\t\tahead_deleted(c);\n\telse\n")],
+     5000, "operator"),
+    ("second: the end of any znode that was watched is that of the one before its predecessor", [
+        ("!s->ahead.len || !slice_eq(child, bytes_view(&s->ahead)))", "!s->ahead.len)")], 5000, "operator"),
 ]

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Readers of several processes, each with the library, that keep one lock by a word each; and a writer on another host: when
+the session is lost, when the daemon is killed or stands still, and when a reader does."""
+
+import signal
+
+import pytest
+
+import fakezk
+import harness
+from delegation import CONF
+from library import token_of
+from saved import Saved
+
+OPERATORS = True  # see clients of conftest.py
+
+FAST = harness.FAST | CONF
+READERS = 4
+
+
+class Readers:
+    """Programs that have the lock `a` delegated, and hold it."""
+
+    def __init__(self, daemon, programs):
+        self.daemon = daemon
+        self.all = [programs(daemon.socket) for _ in range(READERS)]
+        for p in self.all:
+            assert p.do("open") == "OK 0"
+        harness.wait_until(self.keep_it, "all to keep it")
+        for p in self.all:
+            self.token = token_of(p.do("shared 0 a -1"))
+
+    def keep_it(self):
+        for p in self.all:
+            token_of(p.do("shared 0 a -1"))
+            assert p.do("unlock 0 a") == "OK 0"
+        return self.daemon.info()["delegations"] == str(READERS)
+
+
+def result(answer):
+    return answer.split()[0]
+
+
+@pytest.fixture
+def gate(own_zk):
+    """A server, and the way from alpha to it."""
+    server = own_zk(tick_ms=harness.FAST_TICK_MS)
+    way = fakezk.Gate(server.port)
+    yield server, way
+    way.end()
+
+
+@pytest.fixture
+def hosts(gate, root, daemons):
+    server, way = gate
+    return daemons(way, root, host="alpha", **FAST), daemons(server, root, host="beta", **FAST)
+
+
+def result(answer):
+    return answer.split()[0]
+
+
+@pytest.mark.parametrize("how", ["cut", "stopped"])
+def test_a_lost_session_ends_what_all_readers_have(hosts, gate, clients, programs, how):
+    """No reader is inside any longer when the writer of another host is, and each learns of it from its next call, whichever
+    that is. The daemon that stands still has told nobody: words and the page say it all."""
+    (alpha, beta), way = hosts, gate[1]
+    readers = Readers(alpha, programs)
+    leaves, looks, enters, free = readers.all
+    assert free.do("unlock 0 a") == "OK 0"
+    writer = clients(beta)
+    if how == "cut":
+        way.shut()
+    else:
+        alpha.signal(signal.SIGSTOP)
+    writer.send("LOCK", "a")
+    while how == "cut" and writer.quiet(0.01):
+        if result(free.do("shared 0 a 0")) == "OK":
+            free.do("unlock 0 a")
+    assert writer.reply() > readers.token
+    assert looks.do("valid 0 a") == "OK 0"
+    calls = {leaves: "unlock 0 a", looks: "unlock 0 a", enters: "shared 0 a 0", free: "shared 0 a 0"}
+    for p, call in calls.items():
+        p.tell(call)
+    if how == "stopped":
+        alpha.signal(signal.SIGCONT)
+    answers = [result(p.hear()) for p in calls]
+    assert answers[:3] == ["LOST"] * 3 and answers[3] in ("TAKEN", "UNAVAILABLE")
+    assert writer.call("UNLOCK", "a") == 0
+
+
+def is_kept(daemon, program):
+    return any(conn[3] == program.process.pid and conn[1] and not conn[0] for conn in Saved(daemon).conns().values())
+
+
+def test_a_kill_leaves_readers_what_they_are_inside_of(zk, root, daemons, clients, programs):
+    """Two are inside, two are not; one of each stands still from before the kill."""
+    alpha, beta = (daemons(zk, root, host=host, **CONF) for host in ("alpha", "beta"))
+    readers = Readers(alpha, programs)
+    inside, inside_still, outside, outside_still = readers.all
+    for p in outside, outside_still:
+        assert p.do("unlock 0 a") == "OK 0"
+    harness.wait_until(lambda: all(is_kept(alpha, p) for p in readers.all), "the keeper to have all connections")
+    for p in inside_still, outside_still:
+        p.process.send_signal(signal.SIGSTOP)
+    old = alpha.pid
+    alpha.signal(signal.SIGKILL)
+    alpha.await_another(old)
+    looks, writer = clients(alpha), clients(beta)
+    harness.wait_until(lambda: len(looks.call("HOLDERS", "a")) == 2, "the next process to take back what is free")
+    writer.send("LOCK", "a")
+    harness.wait_queued(beta, "a", 1)
+    assert inside.do("unlock 0 a") == "OK 0"
+    assert writer.quiet()
+    inside_still.process.kill()
+    assert writer.reply() > readers.token
+    outside_still.tell("shared 0 a 0")
+    outside_still.process.send_signal(signal.SIGCONT)
+    assert [result(answer) for answer in (outside.do("shared 0 a 0"), outside_still.hear())] == ["TAKEN"] * 2
+    assert writer.call("UNLOCK", "a") == 0
+    assert token_of(outside.do("shared 0 a -1")) > readers.token
+    inside_still.process.wait()
