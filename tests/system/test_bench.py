@@ -98,6 +98,26 @@ def test_readers_of_one_lock_have_it_together(broker, tmp_path, peer):
     assert status == 0 and sum(figures["by_target"]) == figures["pairs"] and figures["p50_us"] == 0
 
 
+def test_pairs_without_times_are_counted_one_by_one_where_they_take_long(broker):
+    status, figures = load("library", broker.socket, 2, "own", "--bare", enough=lambda figures: figures["pairs"] % 64)
+    assert status == 0 and figures["pairs"] % 64 > 0
+
+
+def test_the_time_of_pairs_without_times_begins_when_all_have_had_their_lock(broker):
+    """The first one may take longer than that: here as long as somebody writes."""
+    prefix = f"first-{os.getpid()}"
+    argv = [harness.program("tests/bench-load"), "--peer", "library", "--target", broker.socket, "--processes", "2", "--names",
+            "one", "--shared", "--bare", "--warm", "0.2", "--seconds", "0.1", "--prefix", prefix]
+    with broker.client() as writer:
+        writer.call("LOCK", f"bench-{prefix}-one")
+        with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as process:
+            harness.wait_queued(broker, f"bench-{prefix}-one", 2)
+            time.sleep(0.5)
+            writer.call("UNLOCK", f"bench-{prefix}-one")
+            figures = json.loads(process.stdout.read())
+        assert process.returncode == 0 and figures["pairs"] > 0
+
+
 def test_a_row_that_was_too_slow_for_a_single_pair_is_told_too():
     class Run:
         rounds, seconds, results = 1, 1, report.Results()
