@@ -36,6 +36,7 @@ class Bench:
         self.services, self.rows, self.failures, self.versions = [], [], [], []
         self.redis = None
         self.beside, self.others = vars(options).get("beside"), []
+        self.labels = tuple(vars(options).get("rows") or [""])
         self.began = time.monotonic()
 
     def progress(self, what):
@@ -146,6 +147,7 @@ class Bench:
     def run(self, only):
         self.load = os.getloadavg()[0]
         self.start()
+        self.rows = [row for row in self.rows if row.label.startswith(self.labels)]
         self.progress("all started")
         for scenario in self.parts:
             if not only or scenario.__name__ in only:
@@ -255,6 +257,7 @@ def main():
     parser.add_argument("--beside", metavar="BUILD", help="that build's daemon in turn with ours, and no other service")
     parser.add_argument("--under", metavar="WORDS", default="", help="what starts daemons and null brokers: 'chrt -b 0'")
     parser.add_argument("--only", action="append", choices=[s.__name__ for s in scenarios.ALL], help="those scenarios")
+    parser.add_argument("--rows", action="append", metavar="LABEL", help="only rows whose label begins so")
     parser.add_argument("--results", metavar="DIR", help="where they are written, instead of BUILD/bench")
     return conduct(Bench, parser.parse_args(), write)
 

@@ -71,7 +71,7 @@ static int64_t told_held_ms(struct slice reply, const struct host *h, uint64_t c
 
 static void bad(const struct caller *c, const struct ask *a, const struct caller *whose, struct slice reply, const char *why)
 {
-	world_fail(c->host->w, a->lock, "host %d client %u: is told of %s, delegated to client %u, %s: %.*s", c->host->index,
+	world_fail(c->host->w, a->lock, "host %d client %u: the answer about %s, which is delegated to client %u, %s: %.*s", c->host->index,
 		   c->conn, c->host->w->lock_name[a->lock], whose->conn, why, (int)reply.len, reply.data);
 }
 
@@ -91,14 +91,14 @@ static void check(struct caller *c, const struct ask *a, struct slice reply, con
 	 */
 	if (k->state == KEPT_FREE && !delegation_none(&whose->page.slots[a->lock]) && !g->held && !whose->wait[a->lock].on &&
 	    !several_asked(whose, a->lock) && told >= 0)
-		bad(c, a, whose, reply, "that it is held, and it has been free all the time");
+		bad(c, a, whose, reply, "says that it is held, and it has been free all the time");
 	if (k->state != KEPT_HELD || !g->held || g->lost || holding_unsure(g) || g->token != k->terms.token || g->depth > 1)
 		return;
 	if (told < 0)
-		bad(c, a, whose, reply, "that it is free, and it has been held all the time");
+		bad(c, a, whose, reply, "says that it is free, and it has been held all the time");
 	/* A host's second may be a little shorter. */
 	if (told > (since + since / 10) / MS + 1)
-		bad(c, a, whose, reply, "that it has been held for longer than it was");
+		bad(c, a, whose, reply, "says that it has been held for longer than it was");
 	c->host->w->stats->looked++;
 }
 

@@ -46,7 +46,7 @@ static void readers_who_are_disturbed_wait_longer(void **state)
 	fixture_ask(f, 2, "UNLOCK a");
 	fixture_ask(f, 0, "LOCK a SHARED SLOT 1");
 	assert_false(is_delegated(0, 1));
-	fixture_ask(f, 1, "LOCK a SHARED SLOT 1"); /* two in a row, whoever they are */
+	fixture_ask(f, 1, "LOCK a SHARED SLOT 1"); /* the second grant to a reader in a row */
 	assert_true(is_delegated(1, 1));
 	f->replies[0].len = f->replies[1].len = f->replies[2].len = 0;
 }

@@ -153,7 +153,7 @@ static void who_keeps_a_free_one_is_told(void **state)
 	assert_true(leave(0, 1));
 	expect_told(f, "LOCKS", "holders\r\n:0\r\n$7\r\nwaiters\r\n:0\r\n$5\r\ntoken\r\n:0\r\n$9\r\ndelegated\r\n:1\r\n");
 	expect_told(f, "WHY a", "nobody holds it: it is delegated to a client on this host, pid 100 (test), which gets it "
-				"without asking until somebody else asks for it\r\n");
+				"without asking until it is taken back for others\r\n");
 	expect_told(f, "WHY a", "delegated\r\n:1\r\n");
 	assert_true(take(0, 1) && leave(0, 1));
 }

@@ -476,7 +476,7 @@ static void reads_as_delegated(struct fixture *f, uint32_t conn, struct delegati
 	assert_int_equal(delegation_look(&page->slots[0]).state, DELEGATION_HELD);
 }
 
-/* Readers keep it; who of them reads at the moment is said by the words of all. */
+/* Several readers have it delegated: it is free only if the words of all of them say so. */
 static void what_any_reader_holds_is_not_free(void **state)
 {
 	static struct delegation_page pages[2];

@@ -62,7 +62,7 @@ static void say_lock(const struct answer *a, const struct lock *lock, struct byt
 		bytes_format(text, "held %s", bytes_view(&a->said));
 	else if (a->delegated)
 		bytes_format(text, "nobody holds it: it is delegated to a client %s, which gets it without asking until "
-				   "somebody else asks for it", bytes_view(&a->said));
+				   "it is taken back for others", bytes_view(&a->said));
 	if (keeps)
 		bytes_format(text, "%s%s", known ? "; " : "", keeps);
 	else if (!known && lock && lock->request_count)
