@@ -46,6 +46,7 @@ void broker_conf_change(struct broker_conf *b, const struct conf *c)
 	l->observers = (size_t)c->observers;
 	l->new_names = (size_t)c->new_names;
 	l->new_names_per_s = (size_t)c->new_names_per_s;
+	l->lasting_directories = (size_t)c->lasting_directories;
 	l->memory_bytes = (size_t)c->memory_bytes;
 	l->events_per_client = (size_t)c->events_per_client;
 	l->request_bytes = (size_t)c->request_bytes;

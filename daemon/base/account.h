@@ -22,7 +22,7 @@
 #include "base/map.h"
 #include "base/queue.h"
 
-enum { ACCOUNT_POOLS_MAX = 9, ACCOUNT_PERCENT = 100, ACCOUNT_RESERVE_PART = 50 /* 2 % */ };
+enum { ACCOUNT_POOLS_MAX = 10, ACCOUNT_PERCENT = 100, ACCOUNT_RESERVE_PART = 50 /* 2 % */ };
 
 struct pool {
 	uint64_t total, reserve, used;

@@ -106,6 +106,8 @@ static const struct conf_key keys[] = {
 	       "The maximum number of names that were new to ZooKeeper of late: their directories stay there for a while."),
 	NUMBER("limits", new_names_per_s, "50", 0, 1000000,
 	       "So many of these no longer count, each second; 0: new names are not limited."),
+	NUMBER("limits", lasting_directories, "140000", 1, 10000000,
+	       "The maximum number of directories of flavour kazoo that this host makes and nobody removes."),
 	NUMBER("limits", requests_per_lock, "10000", 1, 1000000,
 	       "The maximum number of requests that wait for one lock."),
 	NUMBER("limits", requests_per_client, "1000", 1, 1000000,

@@ -144,6 +144,7 @@ const char *accounts_wrong(const struct broker *b)
 	const struct letter *l;
 	const struct client *c;
 	const struct knock *k;
+	const struct lasting *lasting;
 	const struct lifeline *line;
 	const struct lock *lock;
 	const char *wrong;
@@ -170,6 +171,8 @@ const char *accounts_wrong(const struct broker *b)
 		add(&r, k->charge.account, POOL_MEMORY, sizeof(*k));
 	for (size_t name = 0; name < names->count; name++)
 		add(&r, names->made[(names->first + name) % names->cap].account, POOL_NAMES, 1);
+	TAILQ_FOREACH(lasting, &b->directories.lasting, link)
+		add(&r, lasting->charge.account, POOL_LASTING, lasting->charge.amount);
 	wrong = compare(&r, all);
 	mem_free(r.counts);
 	return wrong;

@@ -58,6 +58,7 @@ struct broker *broker_new(const struct broker_conf *conf, uint64_t seed, int64_t
 	TAILQ_INIT(&b->directories.touched);
 	turn_init(&b->directories);
 	names_init(&b->directories);
+	lasting_init(&b->directories);
 	TAILQ_INIT(&b->locks.closing);
 	TAILQ_INIT(&b->locks.told);
 	TAILQ_INIT(&b->locks.outcomes);
@@ -117,6 +118,7 @@ void broker_free(struct broker *b)
 	map_deinit(&b->locks.lifeline_pids);
 	map_deinit(&b->locks.users);
 	names_deinit(&b->directories);
+	lasting_deinit(&b->directories);
 	accounts_deinit(&b->env.accounts);
 	bytes_free(&b->env.refusal);
 	map_deinit(&b->locks.groups);

@@ -135,6 +135,7 @@ const char *record_wrong(const struct broker *b)
 	CHECK(l->head->jeopardy == (b->ensemble.session.state == SESSION_JEOPARDY));
 	CHECK(l->head->session == (uint64_t)b->ensemble.session.id);
 	CHECK(l->head->zxid == (uint64_t)b->ensemble.past.seen);
+	CHECK(l->head->lasting == lasting_count(&b->directories));
 	CHECK(b->locks.last_client <= l->head->ceilings[CEILING_CLIENT]);
 	CHECK(b->directories.last_nonce <= l->head->ceilings[CEILING_NONCE]);
 	CHECK(b->hosts.outbox_last <= l->head->ceilings[CEILING_LETTER]);

@@ -293,6 +293,7 @@ static bool set_broker(struct salvaging *w)
 	if (w->v->head->zxid > INT64_MAX)
 		return salvaging_refuse(w, "a number in it is too large");
 	b->ensemble.past.seen = (int64_t)w->v->head->zxid;
+	lasting_salvage(&b->directories, w->v->head->lasting);
 	b->started = true;
 	b->locks.last_client = ceilings[CEILING_CLIENT];
 	b->directories.last_claim = ceilings[CEILING_CLAIM];

@@ -154,6 +154,7 @@ void snapshot_begin(const struct broker *b, struct bytes *out)
 {
 	write_broker(b, out);
 	ensemble_snapshot(&b->ensemble, out);
+	lasting_snapshot(&b->directories, out);
 }
 
 void snapshot_end(const struct broker *b, struct bytes *out)
@@ -218,6 +219,11 @@ struct restoring {
 static bool sort(struct restoring *r, const struct entry *e)
 {
 	return marks_sort(&r->marks) || entry_refuse(e, "the marks are wrong before the first");
+}
+
+static bool read_lasting(struct restoring *r, const struct entry *e)
+{
+	return lasting_restore(&r->b->directories, e);
 }
 
 static bool read_stats(struct restoring *r, const struct entry *e)
@@ -379,6 +385,7 @@ static bool read_entry(struct restoring *r, const struct entry *e)
 		{ "audit", false, read_audit },     { "histogram", false, read_histogram },
 		{ "bearer", false, read_bearer },   { "bid", false, read_bid },
 		{ "inquiry", false, read_inquiry }, { "knock", false, read_knock },
+		{ "lasting", false, read_lasting },
 	};
 
 	if (r->whole)

@@ -7,6 +7,7 @@
 #include "core/client/notify.h"
 
 enum { WORDS_MAX = 12, NAMES_SHARE = 4 /* of the worlds, one in so many: new names are limited */ };
+enum { LASTING_SHARE = 8 /* and in one in so many the first host makes nothing that stays for good */ };
 
 const char *const any_names[ANY_NAMES] = { "a", "b", "m/x", "k/y", "s", "\xc3\xb6/." };
 
@@ -225,6 +226,7 @@ static struct broker_limits limits_choose(struct rng *r)
 		.events_per_client = rng_percent(r, 30) ? 1 + rng_below(r, 4) : 100,
 		.output_bytes = rng_percent(r, 30) ? 400 : 1 << 20,
 		.session_path_bytes = few ? 1200 : 100000,
+		.lasting_directories = 100,
 	};
 }
 
@@ -245,6 +247,8 @@ static void host_init(struct host *h)
 		h->conf.limits.new_names = 2;
 		h->conf.limits.new_names_per_s = 1;
 	}
+	if (h->w->seed % LASTING_SHARE == 1 && h->index == 0)
+		h->conf.limits.lasting_directories = 0;
 	a->peer_count = (int)rng_between(r, 2, ANY_PEERS);
 	for (int i = 0; i < a->peer_count; i++)
 		a->peers[i] = (struct any_peer){ .host = h, .conn = (uint32_t)i };

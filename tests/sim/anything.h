@@ -17,7 +17,8 @@
  *   - what is done under a value on another host is done once, and told as it is (anything_letters.c)
  *   - a client that waits for a lock that nobody holds is granted it once all is well
  *   - an observer learns of leaders in order, of none twice, and in the end of the present one
- *   - directories are made no faster than limits.new_names_per_s has it
+ *   - directories are made no faster than limits.new_names_per_s has it, and no lasting ones beyond
+ *     limits.lasting_directories
  *   - rules of access are kept, and sessions are secrets (anything_rules.c)
  *   - whatever clients write into their pages (anything_pages.c), all of this holds
  *   - nothing is left when all have hung up

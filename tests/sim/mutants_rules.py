@@ -65,6 +65,10 @@ RULES = [
         ("\t\tleftover_restore(lock);\n", "\t\t(void)0;\n")], 1000, "snapshots"),
     ("names: they are not limited", [
         ("if (!limits(all)->new_names_per_s || d->naming.state == NAMING_PAID || is_paid_for(d)) {", "if (is_paid_for(d) || true) {")], 300, "anything"),
+    ("names: directories that stay for good have no limit", [
+        ("if (refusal) {\n\t\tdirectory_fail", "if (false) {\n\t\tdirectory_fail")], 1000, "anything"),
+    ("names: the ledger does not know how many directories stay for good", [
+        ("\tledger_lasting(all->env->ledger, lasting_count(all));\n", "\t(void)all;\n")], 1000, "kills"),
     ("names: whoever pays from now on does not count", [
         ("charge.c", "\tnames_follow(d);\n", "")], 3000, "anything"),
     ("names: what was charged is given back at once", [

@@ -261,7 +261,7 @@ static struct broker_limits limits_choose(struct world *w)
 		.clients = 100, .locks = 100, .requests_per_lock = 100, .requests_per_client = 100,
 		.requests = 200, .grants = 200, .observers = 100, .memory_bytes = 1 << 20, .user_share = 75,
 		.grants_per_client = 100, .events_per_client = 100,
-		.output_bytes = 1 << 20, .session_path_bytes = 100000,
+		.output_bytes = 1 << 20, .session_path_bytes = 100000, .lasting_directories = 100,
 	};
 
 	if (rng_percent(&w->rng, 85) || w->ballast.names) {

@@ -66,6 +66,25 @@ def test_the_directories_of_flavour_kazoo_that_stay_are_counted(daemons, zk, roo
     assert len([name for name in directories(kazoo_client(zk), root) if name.startswith("k%2F")]) == NAMES
 
 
+def test_who_leaves_too_many_directories_for_good_is_refused(daemons, zk, root, clients, kazoo_client):
+    d = daemons(zk, root, argv=["-o", "prefix:k/.flavour=kazoo"], limits={"lasting_directories": BURST})
+    c = clients(d)
+    for i in range(BURST):
+        assert isinstance(c.call("LOCK", f"k/{i}"), int) and c.call("UNLOCK", f"k/{i}") == 0
+    refused = c.call("LOCK", "k/more", "WAIT", 60000)
+    assert refused.code == "LIMIT" and "directories that stay in ZooKeeper for good" in refused, refused
+    assert d.info("zookeeper")["lasting_directories"] == str(BURST)
+    assert f'\nlockbroker_pool_used{{pool="lasting_directories"}} {BURST}\n' in c.call("METRICS")
+    # The next process knows how many there are.
+    with d.client(operator=True) as operator:
+        assert isinstance(operator.call("RESTART"), dict)
+    d.follow()
+    assert d.info("zookeeper")["lasting_directories"] == str(BURST)
+    assert c.call("LOCK", "k/more").code == "LIMIT"
+    assert isinstance(c.call("LOCK", "k/0"), int) and isinstance(c.call("LOCK", "other"), int)
+    assert len([name for name in directories(kazoo_client(zk), root) if name.startswith("k%2F")]) == BURST
+
+
 def test_idle_directories_of_flavour_kazoo_are_removed(daemons, zk, root, clients, kazoo_client):
     k = kazoo_client(zk)
     d = daemons(zk, root, argv=["-o", "prefix:k/.flavour=kazoo", "-o", "prefix:k/.remove_idle_s=1"])

@@ -38,7 +38,7 @@ struct fixture *fixture_new(bool standalone)
 		.limits = { .clients = 64, .locks = 102, .requests_per_lock = 10, .requests_per_client = 20,
 			    .requests = 20, .grants = 51, .observers = 20, .memory_bytes = 100000, .user_share = 100,
 			    .grants_per_client = 5, .events_per_client = 8,
-			    .output_bytes = 1 << 20, .session_path_bytes = 10000 },
+			    .output_bytes = 1 << 20, .session_path_bytes = 10000, .lasting_directories = 5000 },
 	};
 	f->now_ns = 1000000 * MS;
 	return f;

@@ -9,6 +9,7 @@
 #include "base/minmax.h"
 #include "core/snapshot.h"
 #include "core/state.h"
+#include "core/port/pools.h"
 #include "core_fixture.h"
 
 enum { DIRS = 2048, OPERATOR = 3 };
@@ -79,6 +80,17 @@ static int setup_kazoo(void **state)
 
 	f->conf.prefixes = prefixes;
 	f->conf.prefix_count = 2;
+	return rc;
+}
+
+/* One user may make 6 of these. */
+static int setup_lasting(void **state)
+{
+	int rc = setup_kazoo(state);
+	struct fixture *f = *state;
+
+	f->conf.limits.lasting_directories = 8;
+	pools_configure(&f->broker->env);
 	return rc;
 }
 
@@ -734,6 +746,142 @@ static void those_that_cannot_be_removed_are_forgotten_when_there_are_more(void 
 	assert_int_equal(f->broker->env.stats.directories_left_total, 10);
 }
 
+/* ---- what stays for good ---- */
+
+#define LASTING_REFUSED \
+	"-LIMIT user 1000 uses 6 of 6 allowed directories that stay in ZooKeeper for good (limits.lasting_directories, " \
+	"limits.user_share): use names that exist there, or a prefix of another flavour than kazoo: "
+
+static uint64_t lasting(const struct fixture *f)
+{
+	return lasting_count(&f->broker->directories);
+}
+
+/* One of them may be removed. */
+static void make_six(struct fixture *f)
+{
+	for (int i = 0; i < 6; i++)
+		use(f, (const char *[]){ "old/1", "old/2", "k/3", "old/4", "old/5", "old/6" }[i]);
+	assert_int_equal(lasting(f), 6);
+}
+
+static void one_directory_more_than_may_stay_is_refused(void **state)
+{
+	struct fixture *f = *state;
+
+	make_six(f);
+	ask(f, 0, "LOCK old/d WAIT 60000");
+	fixture_expect(f, 0, LASTING_REFUSED "old/d");
+	assert_int_equal(made, 6);
+	/* It exists, and others have their share; other flavours leave nothing. */
+	ask(f, 0, "LOCK old/1");
+	assert_true(got(f, 0, ":"));
+	ask(f, 0, "LOCK b");
+	assert_true(got(f, 0, ":"));
+	ask(f, 1, "LOCK old/d");
+	assert_true(got(f, 1, ":"));
+	assert_int_equal(lasting(f), 7);
+	ask(f, 2, "LOCK old/e");
+	assert_true(got(f, 2, "-LIMIT user 1002 uses 0 of 0 "));
+	assert_int_equal(lasting(f), 7);
+}
+
+static void an_observer_of_a_directory_that_may_not_be_made_is_told(void **state)
+{
+	struct fixture *f = *state;
+
+	make_six(f);
+	ask(f, 0, "OBSERVE old/d");
+	ask(f, 0, "EVENTS");
+	assert_true(memmem(f->replies[0].data, f->replies[0].len, "directories that stay", 21) != NULL);
+	pass(f, 5000);
+	assert_int_equal(made, 6);
+}
+
+static void what_is_removed_does_not_count_any_longer(void **state)
+{
+	struct fixture *f = *state;
+
+	make_six(f);
+	pass_s(f, 65);
+	assert_int_equal(removed, 1);
+	assert_int_equal(lasting(f), 5);
+	use(f, "old/d");
+	assert_int_equal(lasting(f), 6);
+}
+
+/* Somebody else was first: it is theirs. */
+static void what_somebody_else_has_made_does_not_count(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_ask(f, 0, "LOCK old/a");
+	fixture_answer(f, ZK_NONODE);
+	while (fixture_is_open(f) && !strstr(fixture_oldest(f)->path, "old"))
+		fixture_answer(f, ZK_OK);
+	while (fixture_is_open(f)) {
+		const struct fixture_op *op = fixture_oldest(f);
+
+		if (op->effect.type == EFFECT_ZK_CREATE && op->effect.create == ZK_PERSISTENT)
+			break;
+		fixture_answer(f, ZK_NONODE);
+	}
+	assert_int_equal(lasting(f), 1);
+	dir_of(fixture_oldest(f)->path, true);
+	fixture_answer(f, ZK_NODEEXISTS);
+	assert_int_equal(lasting(f), 0);
+	answer_all(f);
+	assert_true(got(f, 0, ":"));
+	assert_int_equal(lasting(f), 0);
+}
+
+static void hand_over(struct fixture *f)
+{
+	struct bytes text = { 0 }, why = { 0 };
+	struct broker *b;
+
+	fixture_event(f, &(struct event){ .type = EVENT_ZK_SUSPENDED, .zk_suspended = { .planned = true } });
+	broker_snapshot(f->broker, &text);
+	b = broker_restore(&f->conf, bytes_view(&text), f->now_ns, &why);
+	assert_non_null(b);
+	broker_free(f->broker);
+	f->broker = b;
+	bytes_free(&text);
+	bytes_free(&why);
+	fixture_reconnected(f);
+	answer_all(f);
+}
+
+static void the_next_process_knows_what_stays(void **state)
+{
+	struct fixture *f = *state;
+
+	make_six(f);
+	hand_over(f);
+	assert_int_equal(lasting(f), 6);
+	ask(f, 0, "LOCK old/d");
+	fixture_expect(f, 0, LASTING_REFUSED "old/d");
+	pass_s(f, 65);
+	assert_int_equal(lasting(f), 5);
+	ask(f, 0, "LOCK old/d");
+	assert_true(got(f, 0, ":"));
+}
+
+/* What user 1000 has made is not given back to user 1001, who comes first. */
+static void the_next_process_knows_whose_it_removes(void **state)
+{
+	struct fixture *f = *state;
+
+	ask(f, 1, "LOCK old/a");
+	use(f, "k/b");
+	hand_over(f);
+	assert_int_equal(lasting(f), 2);
+	pass_s(f, 65);
+	assert_int_equal(removed, 1);
+	assert_int_equal(f->broker->locks.conns[0]->account->used[POOL_LASTING], 0);
+	assert_int_equal(f->broker->locks.conns[1]->account->used[POOL_LASTING], 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -764,6 +912,12 @@ int main(void)
 		TEST_IN(a_hand_over_removes_it_at_the_same_time, setup_kazoo),
 		TEST_IN(no_more_stay_than_are_remembered, setup_kazoo),
 		TEST_IN(those_that_cannot_be_removed_are_forgotten_when_there_are_more, setup_kazoo),
+		TEST_IN(one_directory_more_than_may_stay_is_refused, setup_lasting),
+		TEST_IN(an_observer_of_a_directory_that_may_not_be_made_is_told, setup_lasting),
+		TEST_IN(what_is_removed_does_not_count_any_longer, setup_lasting),
+		TEST_IN(what_somebody_else_has_made_does_not_count, setup_lasting),
+		TEST_IN(the_next_process_knows_what_stays, setup_lasting),
+		TEST_IN(the_next_process_knows_whose_it_removes, setup_lasting),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

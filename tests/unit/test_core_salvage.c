@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "core/port/ledger.h"
+#include "core/port/pools.h"
 #include "core/record.h"
 #include "core/salvage.h"
 #include "core/snapshot.h"
@@ -318,6 +319,23 @@ static void what_was_seen_of_the_ensemble_goes_on(void **state)
 	assert_int_equal(f->broker->ensemble.past.floor, 0);
 }
 
+/* ... by whom they were made is not. */
+static void how_many_directories_stay_for_good_goes_on(void **state)
+{
+	static const struct broker_prefix kazoo = { "k/", FLAVOUR_KAZOO, NULL, 0 };
+	struct fixture *f = *state;
+
+	f->conf.prefixes = &kazoo;
+	f->conf.prefix_count = 1;
+	fixture_record(f);
+	fixture_ask(f, 0, "LOCK k/a");
+	while (f->broker->directories.paths.count && !lasting_count(&f->broker->directories))
+		fixture_answer(f, ZK_NONODE);
+	kill_and_go_on(f, 0);
+	assert_int_equal(lasting_count(&f->broker->directories), 1);
+	assert_int_equal(f->broker->env.accounts.nobody.used[POOL_LASTING], 1);
+}
+
 static void a_claim_for_which_somebody_waits_is_not_handed_on(void **state)
 {
 	struct fixture *f = *state;
@@ -505,6 +523,7 @@ int main(void)
 		TEST(a_claim_is_kept_after_a_list_and_a_read_showed_it),
 		TEST(a_znode_that_another_one_made_under_its_name_costs_the_grant),
 		TEST(what_was_seen_of_the_ensemble_goes_on),
+		TEST(how_many_directories_stay_for_good_goes_on),
 		TEST(a_claim_for_which_somebody_waits_is_not_handed_on),
 		TEST(after_a_kill_nothing_is_granted_until_a_write_of_this_life_is_answered),
 		TEST(after_a_kill_with_an_old_proof_a_write_counts_from_a_tick_later),

@@ -10,6 +10,7 @@
 #include "base/queue.h"
 #include "core/claim/claim.h"
 #include "core/claim/directory.h"
+#include "core/claim/lasting.h"
 #include "core/claim/turn.h"
 #include "core/session/ensemble.h"
 
@@ -22,6 +23,7 @@ struct directories {
 	struct directory_list touched; /* to be settled before the event ends */
 	struct turns turns;
 	struct names names;
+	struct lasting_list lasting;
 	/* Sums, for INFO and the checks. */
 	size_t claim_count, remembered_count, orphan_count, left_count;
 	uint64_t last_claim, last_nonce;

@@ -29,6 +29,7 @@ void directory_deinit(struct directory *d)
 	assert(!d->claim_count && !d->claim && !d->next && TAILQ_EMPTY(&d->slots) && TAILQ_EMPTY(&d->leaving));
 	assert(!d->facts && !d->operations && d->naming.state != NAMING_WAITS);
 	charge_give_back(&d->watches, POOL_WATCHES);
+	lasting_forget(d);
 	if (d->touched)
 		directory_untouch(d);
 	heap_unset(&all->env->timers, &d->timer);
@@ -155,6 +156,7 @@ void directory_make(struct directory *d)
 
 	record_begin(data);
 	bytes_format(data, "kind=%s\nflavour=%s\n", kind_word(d->kind), flavour_word(d->flavour));
+	lasting_make(d);
 	send(d, EFFECT_ZK_CREATE, (struct operation){ .kind = OPERATION_DIR_MAKE });
 	ask(d);
 }
@@ -300,6 +302,8 @@ static void get_answered(struct directory *d, const struct event *event)
 
 static void make_answered(struct directory *d, const struct event *event)
 {
+	if (event->zk_answered.code != ZK_OK && event->zk_answered.code != ZK_UNKNOWN)
+		lasting_gone(d);
 	if (event->zk_answered.code == ZK_NONODE)
 		presence_above(d->directories->ensemble, bytes_view(&d->path));
 	else if (event->zk_answered.code == ZK_REFUSED)
@@ -316,6 +320,14 @@ void directory_remove(struct directory *d)
 	send(d, EFFECT_ZK_DELETE, (struct operation){ .kind = OPERATION_DIR_REMOVE });
 }
 
+static void went(struct directory *d, enum zk_code code)
+{
+	if (code == ZK_OK)
+		lasting_removed(d);
+	else if (code == ZK_NONODE)
+		lasting_gone(d);
+}
+
 /* Whoever has joined meanwhile, or joins now, makes it again, and reads what it is then. */
 static void remove_answered(struct directory *d, const struct event *event)
 {
@@ -325,6 +337,7 @@ static void remove_answered(struct directory *d, const struct event *event)
 	if (d->refused)
 		return;
 	d->directories->env->stats.directories_removed_total += code == ZK_OK;
+	went(d, code);
 	if (d->state != DIRECTORY_ASKED)
 		d->state = DIRECTORY_UNKNOWN;
 }
@@ -339,6 +352,7 @@ void directory_renewed(struct directory *d)
 
 static void end_answered(struct directory *d, const struct event *event)
 {
+	went(d, event->zk_answered.code);
 	if (event->zk_answered.code == ZK_OK || event->zk_answered.code == ZK_NONODE)
 		directory_renewed(d);
 	else if (event->zk_answered.code == ZK_UNKNOWN)

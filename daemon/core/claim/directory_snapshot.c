@@ -36,6 +36,7 @@ void directory_snapshot(const struct directory *d, struct entry_writer *w)
 	entry_fields(w, FIELDS(directory_fields), d);
 	entry_number(w, "remembered", d->remembered);
 	entry_due(w, "due", &d->timer);
+	lasting_write_maker(d, w);
 }
 
 void claims_snapshot(const struct directory *d, struct bytes *out)
@@ -58,7 +59,8 @@ bool directory_restore(struct directory *d, const struct entry *e)
 
 	if (!entry_get_fields(e, FIELDS(directory_fields), d) ||
 	    !entry_get_flag(e, "remembered", &remembered) ||
-	    !entry_get_due(e, "due", &d->directories->env->timers, &d->timer))
+	    !entry_get_due(e, "due", &d->directories->env->timers, &d->timer) ||
+	    !lasting_read_maker(d, e))
 		return false;
 	if (d->state == DIRECTORY_ASKED)
 		return entry_refuse(e, "an answer is waited for by the directory");

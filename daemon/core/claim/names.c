@@ -227,7 +227,13 @@ bool names_take(struct directory *d)
 {
 	struct directories *all = d->directories;
 	bool came_now = d->naming.state == NAMING_NONE;
+	const char *refusal = lasting_refusal(d);
 
+	if (refusal) {
+		directory_fail(d, FAILED_ALL, ERROR_LIMIT, refusal);
+		names_forget(d);
+		return false;
+	}
 	if (!limits(all)->new_names_per_s || d->naming.state == NAMING_PAID || is_paid_for(d)) {
 		leave(d, NAMING_NONE);
 		all->env->stats.names_total++;

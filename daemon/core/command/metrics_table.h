@@ -76,6 +76,7 @@
 	NUMBER(ZOOKEEPER, ZK, locks_waiting_to_send, all->turns.waiting, "locks_waiting_to_send", GAUGE, ONE, \
 	       "Locks that will ask ZooKeeper something as soon as there is room.") \
 	LINE(ZOOKEEPER, ZK, new_names, ONE, recent_names(h)) LINE(ZOOKEEPER, ZK, new_names_waiting, ONE, all->names.waiting) \
+	LINE(ZOOKEEPER, ZK, lasting_directories, ONE, lasting_count(all)) \
 	LINE(ZOOKEEPER, ZK, session_path_bytes, BYTES, zk->env->accounts.pools[POOL_PATHS].used) \
 	LINE(ZOOKEEPER, ZK, watch_path_bytes, BYTES, zk->env->accounts.pools[POOL_WATCHES].used) \
 	NUMBER(ZOOKEEPER, ZK, packet_bytes, zk->budget.packet_bytes, "zookeeper_packet_bytes", GAUGE, BYTES, \

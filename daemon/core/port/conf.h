@@ -22,7 +22,7 @@ enum flavour { FLAVOUR_RW, FLAVOUR_MUTEX, FLAVOUR_KAZOO, FLAVOUR_SLOTS };
 /* May change, but for `session_path_bytes`. */
 struct broker_limits {
 	/* Of all clients together; one user has a share (base/account.h). */
-	size_t clients, locks, requests, grants, observers, memory_bytes, new_names;
+	size_t clients, locks, requests, grants, observers, memory_bytes, new_names, lasting_directories;
 	size_t new_names_per_s;  /* so many are given back each second; 0: new names are not limited */
 	unsigned int user_share; /* percent, 1..100 */
 	const uint32_t *by_unit; /* users that have an account for each systemd unit, as root has */

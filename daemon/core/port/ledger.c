@@ -110,6 +110,12 @@ void ledger_zxid(struct ledger *l, int64_t zxid)
 		ledger_store(l, &l->head->zxid, (uint64_t)zxid);
 }
 
+void ledger_lasting(struct ledger *l, uint64_t count)
+{
+	if (l)
+		ledger_store(l, &l->head->lasting, count);
+}
+
 /* The chunk becomes free cells. Its word is still to be stored. */
 static void add_cells(struct ledger_cells *cells, unsigned int class, char *chunk)
 {

@@ -18,6 +18,9 @@ const struct pool_words pools_words[POOLS] = {
 			  "fetch them with EVENTS, or ask for one list after the other", "memory_bytes" },
 	[POOL_NAMES] = { "names that are new to ZooKeeper", "limits.new_names",
 			 "wait, or use names that exist: limits.new_names_per_s go back each second", NULL },
+	[POOL_LASTING] = { "directories that stay in ZooKeeper for good", "limits.lasting_directories",
+			   "use names that exist there, or a prefix of another flavour than kazoo",
+			   "lasting_directories" },
 	[POOL_LETTERS] = { "letters to other hosts", "176 at a time", "try again in a few seconds",
 			  "letters" },
 };
@@ -35,6 +38,7 @@ void pools_configure(struct env *env)
 	accounts_set_total(all, POOL_OBSERVERS, l->observers);
 	accounts_set_total(all, POOL_MEMORY, l->memory_bytes);
 	accounts_set_total(all, POOL_NAMES, l->new_names);
+	accounts_set_total(all, POOL_LASTING, l->lasting_directories);
 }
 
 const char *pools_refusal(struct env *env, const struct account *a, enum pool_number pool, bool privileged)

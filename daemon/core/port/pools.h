@@ -15,6 +15,8 @@
  *             | note of a value that was refused: about as many bytes as it needs |
  *   LETTERS   | a letter: 1                                                      | as PATHS
  *   NAMES     | a directory that was made of late: 1 (core/claim/names.h)        | the payer of its lock
+ *   LASTING   | a directory that this host has made and that may stay for good:  | the payer of its lock then
+ *             | 1 (core/claim/lasting.h)                                         |
  *
  * The *payer* of a lock is who uses it: the client of its first grant; else of its first request; else of its first
  * observer; else who paid last. So nobody pays for what only others use.
@@ -35,6 +37,7 @@ enum pool_number {
 	POOL_MEMORY,
 	POOL_LETTERS,
 	POOL_NAMES,
+	POOL_LASTING,
 	POOLS,
 };
 
