@@ -26,9 +26,12 @@ static uint8_t bit(uint8_t number)
 	return (uint8_t)(1u << number);
 }
 
-static uint8_t before(uint8_t number)
+/* Those with smaller numbers that conflict. */
+static uint8_t before(const struct model *m, uint8_t number)
 {
-	return (uint8_t)(bit(number) - 1);
+	uint8_t smaller = (uint8_t)(bit(number) - 1);
+
+	return m->readers & bit(number) ? smaller & (uint8_t)~m->readers : smaller;
 }
 
 /* NOBODY: it is empty. */
@@ -66,10 +69,8 @@ static uint16_t take(struct model_queue *q)
 static void changed(struct model *m)
 {
 	for (uint8_t n = 0; n < NUMBERS; n++)
-		if (m->truth & bit(n)) {
+		if (m->truth & bit(n) && !(m->truth & before(m, n)))
 			m->was_first |= bit(n);
-			return;
-		}
 }
 
 static void tell(struct model *m, enum model_message kind, uint8_t number)
@@ -128,6 +129,7 @@ static void answer(struct model *m, const struct model_scope *s)
 		n = m->made < s->numbers ? m->made++ : NOBODY;
 		if (n != NOBODY) {
 			m->ours |= bit(n);
+			m->readers |= (uint8_t)((request & 1) << n);
 			write(m, n);
 		}
 		put(&m->answers, CREATED, n);
@@ -165,7 +167,7 @@ static void list(struct model *m)
 
 static void forget(struct model *m)
 {
-	m->before = m->pred_watch = m->ahead_watch = 0;
+	m->before = m->writers = m->pred_watch = m->ahead_watch = 0;
 	m->pred = m->ahead = NOBODY;
 }
 
@@ -175,7 +177,7 @@ static const char *hold(struct model *m, const struct model_scope *s)
 	m->state = HELD;
 	if (m->own == ASKED)
 		m->own = UNSET;
-	if (m->exists & m->shown & before(m->number))
+	if (m->exists & m->shown & before(m, m->number))
 		return passed;
 	return m->was_first & bit(m->number) || s->by_hand ? NULL : two;
 }
@@ -240,7 +242,7 @@ static const char *listed(struct model *m, const struct model_scope *s, uint8_t 
 		end(m);
 		return NULL;
 	}
-	ahead = shows & before(m->number);
+	ahead = shows & before(m, m->number);
 	if (m->state == HELD)
 		return NULL;
 	if (!ahead)
@@ -250,8 +252,11 @@ static const char *listed(struct model *m, const struct model_scope *s, uint8_t 
 		forget(m);
 	m->pred = pred;
 	others = ahead & (uint8_t) ~(m->old == NO_CLAIM ? 0 : bit(m->old_number));
+	if (s->broken == MODEL_READER_UNCOUNTED)
+		others &= (uint8_t)~m->readers;
 	m->before = m->ours & bit(pred) ? 0 : count(others);
-	farther = last(ahead & before(pred));
+	m->writers = !(ahead & m->readers);
+	farther = last(ahead & (uint8_t)(bit(pred) - 1));
 	if (farther != NOBODY && m->ours & bit(farther))
 		farther = NOBODY;
 	m->ahead_watch = m->ahead_watch && m->ahead == farther;
@@ -268,7 +273,7 @@ static void ahead_listed(struct model *m)
 
 static void ahead_gone(struct model *m, const struct model_scope *s)
 {
-	if (m->before != 2 && s->broken != MODEL_AHEAD_GONE) {
+	if ((m->before != 2 && s->broken != MODEL_AHEAD_GONE) || !m->writers) {
 		ahead_listed(m);
 		return;
 	}
@@ -289,7 +294,7 @@ static const char *watched(struct model *m, const struct model_scope *s, enum mo
 {
 	if ((m->state == WAITING || m->state == HELD) && number == m->number) {
 		own_used_up(m, s, event);
-	} else if (m->state == WAITING && number == m->pred) {
+	} else if (m->state == WAITING && (number == m->pred || (s->broken == MODEL_ANY_WATCHED && m->pred != NOBODY))) {
 		if (event == DELETED)
 			return pred_gone(m, s);
 		m->pred_watch = 0;
@@ -377,12 +382,12 @@ static const char *hear(struct model *m, const struct model_scope *s)
 	return bad;
 }
 
-static void join(struct model *m)
+static void join(struct model *m, bool reads)
 {
 	m->joins--;
 	m->state = JOINING;
 	m->own = UNSET;
-	put(&m->requests, CREATE, 0);
+	put(&m->requests, CREATE, reads);
 	list(m);
 }
 
@@ -438,15 +443,18 @@ static void host_steps(struct model_walk *walk, const struct model *m)
 	if (!has_room(&m->requests, 2))
 		return;
 	n = *m;
-	if (m->state == NO_CLAIM && m->joins && m->old != HELD) {
-		join(&n);
-		go(walk, &n, "H joins", NULL);
-	} else if (m->state == HELD && m->joins && s->next && m->old == NO_CLAIM) {
-		n.old = HELD;
-		n.old_number = m->number;
-		end(&n);
-		join(&n);
-		go(walk, &n, "H joins behind itself", NULL);
+	for (uint8_t reads = 0; reads <= s->modes; reads++) {
+		n = *m;
+		if (m->state == NO_CLAIM && m->joins && m->old != HELD) {
+			join(&n, reads);
+			go(walk, &n, "H joins", NULL);
+		} else if (m->state == HELD && m->joins && s->next && m->old == NO_CLAIM) {
+			n.old = HELD;
+			n.old_number = m->number;
+			end(&n);
+			join(&n, reads);
+			go(walk, &n, "H joins behind itself", NULL);
+		}
 	}
 	n = *m;
 	if ((m->state == HELD || m->state == WAITING) && m->old == NO_CLAIM) {
@@ -485,9 +493,11 @@ static void others_steps(struct model_walk *walk, const struct model *m)
 
 	if (!has_room(&m->answers, 2) || m->behind > s->lag || m->behind == LAG)
 		return;
-	if (m->made < s->numbers) {
+	for (uint8_t reads = 0; reads <= s->modes && m->made < s->numbers; reads++) {
+		n = *m;
+		n.readers |= (uint8_t)(reads << n.made);
 		change(&n, s, n.made++);
-		go(walk, &n, "another one joins", NULL);
+		go(walk, &n, reads ? "a reader joins" : "another one joins", NULL);
 	}
 	for (uint8_t i = 0; i < m->made; i++) {
 		n = *m;

@@ -24,7 +24,9 @@
 	X(OWN_LEAVING, NEXT, "what its own host has before it need not be gone") \
 	X(OWN_HELD, NEXT, "the claim behind its host's held one is second, too") \
 	X(FORMER_PREDECESSOR, BY_HAND, "the end of a znode that was its predecessor counts") \
-	X(AHEAD_GONE, PLAIN, "it counts as second when the one before its predecessor goes")
+	X(AHEAD_GONE, PLAIN, "it counts as second when the one before its predecessor goes") \
+	X(READER_UNCOUNTED, MODES, "readers before a writer do not count") \
+	X(ANY_WATCHED, MODES, "the end of any znode that was watched is its predecessor's")
 
 enum model_rule {
 #define X(name, scope, text) MODEL_##name,
@@ -42,12 +44,16 @@ struct model_scope {
 	uint8_t by_hand; /* znodes that have gone and are made again by hand */
 	uint8_t lag;     /* so many changes by others its server may not know yet; before a write it learns all */
 	bool next;       /* a claim behind a held one */
+	bool modes;      /* readers and writers; otherwise all write */
 };
 
 enum model_claim { NO_CLAIM, JOINING, WAITING, HELD, LEAVING };
 enum model_own { UNSET, ASKED, STANDS };
 
-/* Its kind is in the high byte; in the low one a number, or bits for the znodes that a list shows. */
+/*
+ * Its kind is in the high byte; in the low one a number, bits for the znodes that a list shows, or, of CREATE, whether it is
+ * a reader's.
+ */
 enum model_message { CREATE = 1, LIST, GET, DELETE, CREATED, LISTED, GOT, GOT_NONODE, GONE, DELETED, CHANGED };
 
 struct model_queue {
@@ -57,16 +63,17 @@ struct model_queue {
 
 struct model {
 	/*
-	 * Bits for znodes: those that exist, and those that exist as far as the host's server knows; those that were first
-	 * while they existed; those that a list has shown the host.
+	 * Bits for znodes: those that exist, and those that exist as far as the host's server knows; those before which there
+	 * was none that conflicts, while they existed; those that a list has shown the host; those of readers.
 	 */
-	uint8_t made, truth, exists, ours, watched, was_first, shown;
+	uint8_t made, truth, exists, ours, watched, was_first, shown, readers;
 	uint8_t behind, late[LAG]; /* numbers of znodes that were made or deleted, which the server does not know yet */
 	uint8_t joins, writes, connections, by_hand; /* left */
 	/* The host's claims: the older one, HELD or LEAVING; and the one that waits. */
 	uint8_t old, old_number, state, number;
 	uint8_t pred, pred_watch, own;
-	uint8_t before; /* how many of other hosts; 0: it does not know */
+	uint8_t before; /* how many of other hosts that conflict; 0: it does not know */
+	uint8_t writers; /* all of those are */
 	uint8_t ahead, ahead_watch;
 	struct model_queue requests, answers;
 };

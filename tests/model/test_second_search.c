@@ -25,7 +25,7 @@ static void to(struct model_walk *walk, const struct model *next, const char *st
 
 /* ---- what is searched ---- */
 
-enum { PLAIN, LAGS, CONNECTIONS, NEXT, BY_HAND, SCOPES };
+enum { PLAIN, LAGS, CONNECTIONS, NEXT, BY_HAND, MODES, SCOPES };
 
 static const struct model_scope scopes[SCOPES] = {
 	[PLAIN] = { .numbers = 4, .joins = 2, .writes = 1 },
@@ -33,6 +33,7 @@ static const struct model_scope scopes[SCOPES] = {
 	[CONNECTIONS] = { .numbers = 4, .joins = 1, .connections = 2 },
 	[NEXT] = { .numbers = 4, .joins = 3, .next = true },
 	[BY_HAND] = { .numbers = 3, .joins = 1, .writes = 1, .by_hand = 1 },
+	[MODES] = { .numbers = 4, .joins = 2, .modes = true },
 };
 
 static const char *const names[SCOPES] = {
@@ -41,6 +42,7 @@ static const char *const names[SCOPES] = {
 	[CONNECTIONS] = "two connections",
 	[NEXT] = "a claim behind a held one",
 	[BY_HAND] = "znodes made by hand",
+	[MODES] = "readers and writers",
 };
 
 static const char *search(int number, int rule, uint32_t *ret_count, bool tell)
