@@ -71,8 +71,8 @@ static int64_t told_held_ms(struct slice reply, const struct host *h, uint64_t c
 
 static void bad(const struct caller *c, const struct ask *a, const struct caller *whose, struct slice reply, const char *why)
 {
-	world_fail(c->host->w, a->lock, "host %d client %u: the answer about %s, which is delegated to client %u, %s: %.*s", c->host->index,
-		   c->conn, c->host->w->lock_name[a->lock], whose->conn, why, (int)reply.len, reply.data);
+	world_fail(c->host->w, a->lock, "host %d client %u: the answer about %s, which is delegated to client %u, %s: %.*s",
+		   c->host->index, c->conn, c->host->w->lock_name[a->lock], whose->conn, why, (int)reply.len, reply.data);
 }
 
 static void check(struct caller *c, const struct ask *a, struct slice reply, const struct caller *whose)
