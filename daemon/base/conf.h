@@ -55,8 +55,8 @@ struct conf {
 	/* [locks] */
 	int64_t linger_ms, handoff_max, handoff_ms, try_ms, grant_min_ms, deadlock_detection, delegation;
 	/* [limits] */
-	int64_t clients, locks, requests, grants, observers, memory_bytes, user_share, new_names, new_names_per_s, lasting_directories;
-	int64_t requests_per_lock, requests_per_client, grants_per_client;
+	int64_t clients, locks, requests, grants, observers, memory_bytes, user_share;
+	int64_t new_names, new_names_per_s, lasting_directories, requests_per_lock, requests_per_client, grants_per_client;
 	int64_t events_per_client, request_bytes, request_args, output_bytes, session_path_bytes;
 	char *by_unit;
 	/* In the order in which they are first named; all prefixes differ. */
