@@ -140,7 +140,7 @@ static int run_on(struct daemon *d, struct resolved *names, int64_t frozen_ns, b
 	daemon_publish_saved(d);
 	/* The service was stopped in between: the keeper is another one, too. */
 	if (!d->takeover)
-		keeper_refuse(d->keeper, &d->past);
+		keeper_refuse(d->keeper, &d->past, server_turn_away, d->server);
 	parts_keep_roles(d);
 	/* What runs here can run there. */
 	if (d->takeover && program_is_installed(d->program))

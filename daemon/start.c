@@ -225,7 +225,7 @@ static int run(struct daemon *d, const struct conf_source *source, struct reviva
 			  strerror(-rc));
 		return rc;
 	}
-	keeper_refuse(d->keeper, &d->past);
+	keeper_refuse(d->keeper, &d->past, server_turn_away, d->server);
 	parts_keep_roles(d);
 	if (d->broker.standalone)
 		parts_tokens(d, tokens_limit);

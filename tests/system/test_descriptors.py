@@ -5,18 +5,24 @@ import contextlib
 import os
 import select
 import shutil
+import signal
 import socket
+import struct
+import sys
 
 import pytest
 
 import delegation
 import harness
+from saved import Saved, wait_kept
 from test_accounts import as_other_user, needs_root
+from test_daemon import ACTIVATE
 
 OPERATORS = True  # see clients of conftest.py
 
 FILES = 200
 SO_PASSRIGHTS = 83  # of Linux 6.16
+LINGER_S = 3600
 
 
 def descriptors_can_be_refused():
@@ -70,9 +76,116 @@ def test_who_receives_no_page_keeps_nobody_from_theirs(daemons, clients):
 
 
 @pytest.mark.skipif(not descriptors_can_be_refused(), reason="needs Linux 6.16")
-def test_nobody_sends_descriptors(standalone, clients):
+@pytest.mark.parametrize("flags", [0, socket.MSG_OOB])
+def test_nobody_sends_descriptors(standalone, clients, flags):
     """The receiver has to close them, and the close of a socket that lingers takes as long as its sender likes."""
     c = clients(standalone)
     with pytest.raises(PermissionError):
-        socket.send_fds(c.socket, [harness.encode("PING")], [0])
+        socket.send_fds(c.socket, [b"*"], [0], flags)
     assert c.call("PING") == "PONG"
+
+
+class Lingering:
+    """A TCP socket of which the close waits for an hour, because its peer does not read."""
+
+    def __init__(self):
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            self.socket = socket.create_connection(listener.getsockname())
+            self.peer, _ = listener.accept()
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, LINGER_S))
+        self.socket.setblocking(False)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                self.socket.send(b"x" * 65536)
+
+    def send_away(self, client, text, flags=0):
+        socket.send_fds(client.socket, [text], [self.socket.fileno()], flags)
+        self.socket.close()
+
+    def await_end(self):
+        """Nobody has it any longer."""
+        self.peer.settimeout(harness.PATIENCE)
+        while self.peer.recv(1 << 20):
+            pass
+        self.peer.close()
+
+
+@pytest.fixture
+def early(daemons):
+    """A daemon that is not started yet, on the socket of a service manager, and clients that are connected already: the
+    kernel lets them send descriptors, as earlier kernels let all."""
+    d = harness.Daemon(wait=False)
+    daemons.list.append(d)
+    with socket.socket(socket.AF_UNIX) as listener, contextlib.ExitStack() as stack:
+        listener.bind(d.socket)
+        listener.listen()
+        command = d.command
+        d.command = lambda: [sys.executable, "-c", ACTIVATE, str(listener.fileno()), *command()]
+        yield d, [stack.enter_context(harness.Client(d.socket, version=2)) for _ in range(3)], \
+            lambda: d.start(pass_fds=[listener.fileno()])
+
+
+def is_refused(client):
+    assert client.socket.recv(1000) == b"-ERR Protocol error: clients send no file descriptors (SCM_RIGHTS)\r\n"
+    with contextlib.suppress(ConnectionResetError):
+        assert client.socket.recv(1000) == b""
+    return True
+
+
+@pytest.mark.parametrize("flags", [0, socket.MSG_OOB])
+def test_who_sends_one_is_refused_and_nobody_waits(early, flags):
+    d, (sender, other, _), start = early
+    lingering = [Lingering() for _ in range(3)]
+    for one in lingering:
+        one.send_away(sender, harness.encode("PING"), flags)
+        sender.socket.send(b"more")
+    start()
+    assert other.call("PING") == "PONG"
+    assert is_refused(sender)
+    assert other.call("PING") == "PONG"
+    for one in lingering:
+        one.await_end()
+    (line,) = [line for line in d.log().splitlines() if "event=client_closed" in line]
+    assert "why=descriptors" in line
+    harness.wait_until(lambda: len(os.listdir(f"/proc/{d.pid}/task")) == 1, "the thread to have ended")
+
+
+def test_who_sends_one_and_goes_keeps_nobody_waiting(early):
+    d, (sender, other, _), start = early
+    gone = Lingering()
+    gone.send_away(sender, b"*")
+    sender.close()
+    start()
+    assert other.call("PING") == "PONG"
+    gone.await_end()
+    assert other.call("PING") == "PONG"
+
+
+def test_over_a_hand_over_and_a_kill_nobody_waits_for_one(early, clients):
+    """They wait for a lock, so that nothing is read of them, and the keeper has their connections."""
+    d, waiting, start = early
+    start()
+    holder = clients(d)
+    assert isinstance(holder.call("LOCK", "a"), int)
+    lingering = [Lingering() for _ in waiting]
+    for i, c in enumerate(waiting):
+        assert isinstance(c.call("LOCK", f"own{i}"), int)
+        wait_kept(Saved(d), c)
+        c.send("LOCK", "a")
+    harness.wait_until(lambda: holder.call("QUEUE", "a"), "them to wait")
+    for one, c in zip(lingering, waiting):
+        one.send_away(c, harness.encode("PING"))
+    operator = clients(d, operator=True)
+    assert isinstance(operator.call("RESTART"), dict)
+    d.follow()
+    assert holder.call("PING") == "PONG"
+    old = d.pid
+    d.signal(signal.SIGKILL)
+    d.await_another(old)
+    with d.client() as c:
+        assert c.call("PING") == "PONG"
+    for one in lingering:
+        one.await_end()
+    old = d.pid
+    d.signal(signal.SIGKILL)
+    d.await_another(old)

@@ -334,6 +334,11 @@ static void the_workers_end_keeps_and_drops(void **state)
 }
 
 /* The kernel passes on as many as this process may have. */
+static void end(void *arg, int fd)
+{
+	close(fd);
+}
+
 static void descriptors_that_do_not_fit_are_dropped(void **state)
 {
 	struct rlimit limit, few;
@@ -362,7 +367,7 @@ static void descriptors_that_do_not_fit_are_dropped(void **state)
 	keeper_settle(k);
 	exchange_turn(&x);
 	assert_int_equal(descriptors_count(x.descriptors), 1);
-	keeper_refuse(k, &past);
+	keeper_refuse(k, &past, end, NULL);
 	exchange_turn(&x);
 	assert_int_equal(descriptors_count(x.descriptors), 0);
 	keeper_free(k);
@@ -639,7 +644,7 @@ static void without_a_keeper_nothing_happens(void **state)
 	keeper_settle(NULL);
 	keeper_alive(NULL, 1);
 	keeper_again(NULL);
-	keeper_refuse(NULL, &past);
+	keeper_refuse(NULL, &past, NULL, NULL);
 	assert_int_equal(keeper_pid(NULL), getpid());
 }
 

@@ -400,16 +400,19 @@ int keeper_take(struct keeper_past *past, uint64_t id)
 	return fd;
 }
 
-void keeper_refuse(struct keeper *k, struct keeper_past *past)
+void keeper_refuse(struct keeper *k, struct keeper_past *past, void (*finish)(void *arg, int fd), void *arg)
 {
 	for (size_t i = 0; i < past->count; i++) {
 		const struct keeper_kept *kept = &past->kept[i];
 
 		if (kept->fd < 0)
 			continue;
-		if (!(kept->id & KEEPER_ROLE))
+		if (kept->id & KEEPER_ROLE) {
+			close(kept->fd);
+		} else {
 			shutdown(kept->fd, SHUT_RDWR);
-		close(kept->fd);
+			finish(arg, kept->fd);
+		}
 		keeper_drop(k, kept->id);
 	}
 	keeper_past_free(past);

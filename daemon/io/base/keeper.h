@@ -59,8 +59,11 @@ pid_t keeper_pid(const struct keeper *k);
 void keeper_receive(struct keeper *k, struct keeper_past *ret);
 /* Takes the descriptor of that id out of it; -1: there is none. */
 int keeper_take(struct keeper_past *past, uint64_t id);
-/* Shuts down and closes what nobody has taken, has the keeper drop it, and frees the memory. */
-void keeper_refuse(struct keeper *k, struct keeper_past *past);
+/*
+ * Shuts down what nobody has taken, has the keeper drop it, and frees the memory. `finish` owns each connection then, which
+ * may have descriptors unread; what has a role is closed.
+ */
+void keeper_refuse(struct keeper *k, struct keeper_past *past, void (*finish)(void *arg, int fd), void *arg);
 /* For a process that ends because it cannot serve: the descriptors stay as they are, for the next one. */
 void keeper_past_free(struct keeper_past *past);
 

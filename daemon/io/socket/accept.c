@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/container.h"
@@ -18,6 +17,8 @@
 #include "io/base/unit.h"
 #include "io/base/watch.h"
 #include "io/socket/conn_watch.h"
+#include "io/socket/disposer.h"
+#include "io/socket/intake.h"
 #include "io/socket/socket_pools.h"
 #include "protocol/resp.h"
 
@@ -25,11 +26,6 @@
 enum { ACCEPTS_PER_TURN = 16 };
 #define ACCEPT_NS (200 * INT64_C(1000))
 #define ACCEPT_PAUSE_NS (100 * CLOCK_NS_PER_MS)
-
-/* Of Linux 6.16; the C library's headers may be older. */
-#ifndef SO_PASSRIGHTS
-#define SO_PASSRIGHTS 83
-#endif
 
 struct door {
 	struct acceptor *acceptor;
@@ -124,12 +120,18 @@ static void accept_known(struct acceptor *a, struct visitor *v)
 	if (!v->account) {
 		v->account = account_enter(&a->env->accounts, v->uid, v->unit.data, v->unit.len);
 		if (!accept_admits(v->fd, v->account, v->privileged)) {
-			close(v->fd);
+			disposer_take(a->env->disposer, v->fd, v->account);
 			return;
 		}
 	}
 	accept_bound(v->fd);
 	a->calls.welcome(a->calls.arg, v);
+}
+
+/* Whose it is, is not known, or of no interest. */
+static void accept_turn_away(const struct acceptor *a, int fd)
+{
+	disposer_take(a->env->disposer, fd, &a->env->accounts.nobody);
 }
 
 static void accept_one(struct acceptor *a, int fd, bool privileged)
@@ -142,7 +144,7 @@ static void accept_one(struct acceptor *a, int fd, bool privileged)
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0) {
 		log_warning(client_refused, LOG_FIELDS("why=%s error=%v", "credentials", strerror(errno)),
 			    "refused a client whose credentials are unknown: %s", strerror(errno));
-		close(fd);
+		accept_turn_away(a, fd);
 		return;
 	}
 	v.pid = (uint32_t)cred.pid;
@@ -153,7 +155,7 @@ static void accept_one(struct acceptor *a, int fd, bool privileged)
 	if (!v.account || accept_admits(fd, v.account, privileged))
 		accept_known(a, &v);
 	else
-		close(fd);
+		disposer_take(a->env->disposer, fd, v.account);
 	/* It is also the time of whose the connection is: those that it has are served later for it. */
 	parties_charge_owner(&a->env->parties, v.account, feed_now(a->env->feed) - begun_ns);
 	account_leave(v.account); /* a connection that is welcome is charged to it */
@@ -208,13 +210,14 @@ static bool accept_next(struct door *d)
 			accept_pause(a, error);
 		return error == EINTR || error == ECONNABORTED;
 	}
+	(void)intake_is_open(fd); /* made ready for the look */
 	if (accept_is_gone(fd)) {
-		close(fd);
+		accept_turn_away(a, fd);
 	} else if (!a->calls.is_full(a->calls.arg)) {
 		accept_one(a, fd, d->privileged);
 	} else {
 		accept_refuse(NULL, fd, SLICE("the daemon has as many clients as it can have"));
-		close(fd);
+		accept_turn_away(a, fd);
 	}
 	return true;
 }
@@ -234,25 +237,13 @@ void accept_serve(struct party_place *place)
 	party_add(&env->parties, place);
 }
 
-/*
- * No client has a reason to send descriptors. The daemon's read of the bytes beside a descriptor closes it, and the close of
- * a socket that lingers takes as long as the sender likes; meanwhile the daemon would serve nobody. So the kernel is asked
- * to refuse descriptors on every connection that is accepted here. Kernels that cannot refuse them do not know the option.
- */
-static void accept_no_descriptors(int fd)
-{
-	const int none = 0;
-
-	setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &none, sizeof(none));
-}
-
 static void accept_open(struct acceptor *a, struct door *d, int fd, bool privileged)
 {
 	d->acceptor = a;
 	d->fd = fd;
 	d->privileged = privileged;
 	if (fd >= 0)
-		accept_no_descriptors(fd);
+		intake_close(fd);
 	d->watch = watch_new(feed_base(a->env->feed), accept_ready, d);
 	d->place.is_door = true;
 	party_enter(&a->env->parties, &d->place, d);

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -16,6 +15,8 @@
 #include "io/socket/conn_output.h"
 #include "io/socket/conn_page.h"
 #include "io/socket/conn_room.h"
+#include "io/socket/disposer.h"
+#include "io/socket/intake.h"
 
 /* Of its reader, while it is idle. */
 enum { CONN_WORDS_KEPT = 16, CONN_SCRATCH_KEPT = 256 };
@@ -58,13 +59,14 @@ void conn_free(struct conn *c)
 		TAILQ_REMOVE(&c->env->dirty, c, dirty);
 	resp_reader_deinit(&c->reader);
 	bytes_free(&c->in);
+	if (c->given && c->fd >= 0)
+		shutdown(c->fd, SHUT_RDWR);
+	/* As long as something is charged to it, the account is there. */
+	if (c->fd >= 0)
+		disposer_take(c->env->disposer, c->fd, c->account);
 	charge_give_back(&c->unparsed, SOCKET_INPUT);
 	charge_give_back(&c->connection, SOCKET_CONNECTIONS);
 	conn_page_free(c->page);
-	if (c->given && c->fd >= 0)
-		shutdown(c->fd, SHUT_RDWR);
-	if (c->fd >= 0)
-		close(c->fd);
 	mem_free(c);
 }
 
@@ -215,6 +217,16 @@ static void conn_consume(struct conn *c, struct slice input)
 		conn_wake(c);
 }
 
+static void conn_refuse_descriptors(struct conn *c)
+{
+	const struct log_account who = conn_log_account(c->account);
+
+	log_caused(LOG_LEVEL_WARNING, LOG_EVENT_client_closed, &who, LOG_FIELDS("why=%s bytes=%d", "descriptors", c->in.len),
+		   "closed a client that has sent a file descriptor");
+	conn_keep_nothing(c);
+	conn_refuse(c, ERROR_ERR, SLICE("Protocol error: clients send no file descriptors (SCM_RIGHTS)"));
+}
+
 /* Whether the peer has closed both directions, and not only the one in which it sends. */
 static bool conn_hung_up(const struct conn *c)
 {
@@ -227,11 +239,16 @@ static void conn_read(struct conn *c)
 {
 	size_t most = conn_has_share(c) ? CONN_READ_BYTES : CONN_UNPARSED_SMALL;
 	struct slice input = { c->env->scratch, 0 };
+	bool brings;
 	ssize_t len;
 
 	conn_mark(c);
 	c->took = false;
-	len = recv(c->fd, c->env->scratch, most, 0);
+	len = intake_read(c->fd, c->open, c->env->scratch, most, &brings);
+	if (brings) {
+		conn_refuse_descriptors(c);
+		return;
+	}
 	if (len < 0) {
 		c->readable = errno == EINTR;
 		if (errno == EINTR)
@@ -335,6 +352,7 @@ static struct conn *conn_make(struct conn_env *env, int fd, uint32_t number)
 	c->account = &env->accounts.nobody;
 	c->fd = fd;
 	c->number = number;
+	c->open = fd >= 0 && intake_is_open(fd);
 	resp_reader_init(&c->reader, env->request_args, env->request_bytes);
 	party_enter(&env->parties, &c->place, c->account);
 	c->input = watch_new(feed_base(env->feed), conn_input, c);

@@ -13,6 +13,7 @@
 #include "protocol/bytes.h"
 
 struct conn;
+struct disposer;
 struct feed;
 struct watch;
 
@@ -38,6 +39,7 @@ struct conn_env {
 	char *scratch;                      /* CONN_READ_BYTES; its contents do not outlast the read */
 	struct watch *patience;             /* while somebody is held back: who does not read is looked for */
 	struct bytes spare;                 /* empty: the output buffer of the latest client that was answered */
+	struct disposer *disposer;          /* closes their sockets */
 	struct parties parties;             /* those whose connections are to be read, parsed or freed */
 	size_t dead;                        /* how many of them are to be freed */
 	TAILQ_HEAD(conn_dirty, conn) dirty; /* something to write: to be settled */

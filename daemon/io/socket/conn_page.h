@@ -14,7 +14,7 @@
  * connection ends, the memory goes back to the kernel, even if a process keeps it mapped.
  *
  * The daemon makes the page, and does not accept one that a client has made, because it accepts no descriptors from clients
- * (accept.c).
+ * (intake.h).
  *
  * If this process is killed, the next one goes on with a connection that has delegated locks only if it has the page, too
  * (revive.c). So the keeper is asked to hold both.

@@ -359,8 +359,6 @@ void listen_close(struct listener *l)
 
 	if (l->path && l->ino && lstat(l->path, &st) == 0 && st.st_dev == l->dev && st.st_ino == l->ino)
 		unlink(l->path);
-	if (l->fd >= 0)
-		close(l->fd);
 	if (l->lock_fd >= 0)
 		close(l->lock_fd);
 	free(l->path);

@@ -55,7 +55,10 @@ int listen_passed(struct listener *clients, struct listener *operators, char err
 bool listen_take_back(struct listener *l, const char *path, int fd, int lock_fd);
 /* True, with a sentence, if a socket that was passed is seen to have another mode or group. */
 bool listen_differs(const struct listener *l, const struct listen_place *place, char text[LISTEN_ERROR_MAX]);
-/* Removes the socket if it is still the one that was made here. A descriptor of -1 is ignored. */
+/*
+ * For a process that ends: removes the socket if it is still the one that was made here. The descriptor stays open until
+ * that end: a close would wait for what lingers in connections that nobody has accepted (intake.h), and the end does not.
+ */
 void listen_close(struct listener *l);
 /* A hand-over, as a record of that word. 0; -ENOENT: there is none; or -EBADMSG. */
 void listen_pack(const struct listener *l, const char *word, struct parcel *p);

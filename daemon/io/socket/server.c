@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "io/socket/server.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/random.h>
@@ -16,13 +15,13 @@
 #include "io/socket/conn_output.h"
 #include "io/socket/conn_page.h"
 #include "io/socket/conn_room.h"
+#include "io/socket/disposer.h"
 #include "io/socket/kept.h"
 #include "io/socket/kin.h"
+#include "io/socket/server_state.h"
 #include "io/socket/socket_pools.h"
-#include "io/socket/unread.h"
 #include "io/base/feed.h"
 #include "io/base/keeper.h"
-#include "io/base/parcel.h"
 #include "io/files/saved_table.h"
 #include "io/base/watch.h"
 
@@ -44,34 +43,8 @@ enum {
 /* Who has held something for so long is worth two more messages. */
 #define SERVER_KEEP_NS CLOCK_NS_PER_S
 
-struct server {
-	struct feed *feed;
-	size_t numbers_max;
-	struct saved *saved;
-	struct kin *kin;
-	struct keeper *keeper;
-	bool same_keeper; /* as that of the process that handed over */
-	struct kept *kept;
-	int64_t look_ns;         /* the next look at all connections */
-	int64_t due_ns;          /* a turn that ends before has nothing to do for it: look_ns while `looking` is set */
-	struct watch *looking;   /* wakes the loop for it */
-	size_t ghosts, ghost;    /* how many there are; the number to be looked at next */
-	struct unread_list unread;
-	struct conn_env env;
-	struct acceptor *acceptor;
-	struct conn **conns; /* by number */
-	uint32_t *free_numbers;
-	size_t conns_cap, free_count, count;
-};
-
-static struct conn *server_conn(const struct server *s, uint32_t number)
-{
-	assert(number < s->conns_cap && s->conns[number]);
-	return s->conns[number];
-}
-
 /* Numbers are given out again last in, first out. */
-static void server_grow(struct server *s)
+void server_grow(struct server *s)
 {
 	size_t cap = s->conns_cap ? 2 * s->conns_cap : 64, i;
 
@@ -152,8 +125,7 @@ struct accounts *server_accounts(struct server *s)
 	return &s->env.accounts;
 }
 
-/* From now on the next process can go on with it, unless it is marked. */
-static void server_kept(struct server *s, struct conn *c)
+void server_kept(struct server *s, struct conn *c)
 {
 	c->given = c->asked = true;
 	c->mark = saved_keep(s->saved, c->number, conn_is_busy(c));
@@ -224,6 +196,7 @@ struct server *server_new(struct feed *feed, int fd, int operators, const struct
 	TAILQ_INIT(&s->env.dirty);
 	TAILQ_INIT(&s->env.pages);
 	TAILQ_INIT(&s->unread);
+	s->env.disposer = disposer_new(feed_base(feed));
 	s->env.patience = watch_new(feed_base(feed), server_impatient, s);
 	s->kin = kin_new(feed);
 	s->looking = watch_new(feed_base(feed), server_woken, s);
@@ -269,148 +242,6 @@ void server_begin(struct server *s)
 	}
 }
 
-/* ---- a hand-over, or a kill ---- */
-
-/* What the next process cannot learn from the connection itself. */
-static void server_pack_place(const struct server *s, uint32_t number, struct parcel *p)
-{
-	const struct saved_conn *c = s->saved ? saved_conn(s->saved, number) : &(struct saved_conn){ 0 };
-
-	parcel_int(p, "pid", c->pid);
-	parcel_int(p, "uid", c->uid);
-	parcel_int(p, "gid", c->gid);
-	parcel_int(p, "start", (int64_t)c->start);
-	parcel_int(p, "peer", (int64_t)c->peer);
-	parcel_int(p, "holds", c->holds);
-	parcel_int(p, "kept", c->kept);
-	parcel_int(p, "given", s->conns[number]->given);
-}
-
-static void server_unpack_place(struct server *s, struct conn *c, const struct parcel_record *r)
-{
-	const struct saved_conn who = { .pid = (uint32_t)parcel_get_int(r, "pid"),
-					.uid = (uint32_t)parcel_get_int(r, "uid"),
-					.gid = (uint32_t)parcel_get_int(r, "gid"),
-					.start = (uint64_t)parcel_get_int(r, "start"),
-					.peer = (uint64_t)parcel_get_int(r, "peer"),
-					.until_ns = c->until_ns };
-
-	saved_connected(s->saved, c->number, &who, c->fd);
-	saved_holder(s->saved, c->number, parcel_get_int(r, "holds"));
-	c->given = s->same_keeper && parcel_get_int(r, "given");
-	if (s->same_keeper && parcel_get_int(r, "kept"))
-		server_kept(s, c);
-}
-
-void server_pack(const struct server *s, struct parcel *p)
-{
-	for (size_t i = 0; i < s->conns_cap; i++) {
-		if (!s->conns[i])
-			continue;
-		parcel_begin(p, "conn");
-		conn_pack(s->conns[i], p);
-		server_pack_place(s, (uint32_t)i, p);
-		parcel_end(p);
-	}
-	unread_pack(&s->unread, p);
-}
-
-static void server_place(struct server *s, uint32_t number, struct conn *c)
-{
-	while (number >= s->conns_cap)
-		server_grow(s);
-	assert(!s->conns[number]);
-	s->conns[number] = c;
-	s->count++;
-	s->ghosts += conn_is_ghost(c);
-}
-
-static int server_unpack_one(struct server *s, struct parcel *p, const struct parcel_record *r)
-{
-	int64_t number = parcel_get_int(r, "number");
-	struct conn *c;
-
-	if (number < 0 || (uint64_t)number >= s->numbers_max || server_has(s, (uint32_t)number))
-		return -EBADMSG;
-	c = conn_unpack(&s->env, p, r);
-	if (!c)
-		return -EBADMSG;
-	server_place(s, (uint32_t)number, c);
-	server_unpack_place(s, c, r);
-	return 0;
-}
-
-/* The numbers that are left; the lowest is given out first. */
-static void server_count_free(struct server *s)
-{
-	s->free_count = 0;
-	for (size_t i = s->conns_cap; i > 0; i--)
-		if (!s->conns[i - 1])
-			s->free_numbers[s->free_count++] = (uint32_t)(i - 1);
-}
-
-int server_unpack(struct server *s, struct parcel *p)
-{
-	struct slice rest = bytes_view(&p->text);
-	struct parcel_record r;
-	int rc = 0;
-
-	s->same_keeper = s->keeper && parcel_find(p, "keeper", &r);
-	while (rc == 0 && parcel_next(&rest, &r))
-		if (slice_eq(r.kind, SLICE("conn")))
-			rc = server_unpack_one(s, p, &r);
-		else if (slice_eq(r.kind, SLICE("unread")))
-			rc = unread_unpack(&s->unread, &s->env.accounts, p, &r) ? 0 : -EBADMSG;
-	if (rc == 0 && rest.len)
-		rc = -EBADMSG;
-	server_count_free(s);
-	return rc;
-}
-
-void server_take_back(struct server *s, uint32_t number, const struct saved_conn *was, int fd, bool holds)
-{
-	struct conn *c = conn_new(&s->env, fd, number);
-
-	server_place(s, number, c);
-	saved_connected(s->saved, number, was, fd);
-	saved_holder(s->saved, number, holds);
-	server_kept(s, c);
-}
-
-void server_add_ghost(struct server *s, uint32_t number, const struct saved_conn *was, int64_t until_ns)
-{
-	struct saved_conn who = *was;
-
-	/* It may have been one before this kill, too. */
-	if (!who.until_ns)
-		who.until_ns = until_ns;
-	server_place(s, number, conn_ghost(&s->env, number, who.until_ns));
-	saved_connected(s->saved, number, &who, -1);
-	saved_holder(s->saved, number, true);
-}
-
-void server_take_back_page(struct server *s, uint32_t number, int fd)
-{
-	struct conn *c = server_conn(s, number);
-
-	c->page = conn_page_take(c, fd);
-	/* As with any other memory. */
-	if (!c->page)
-		abort();
-}
-
-void server_give_pages(struct server *s)
-{
-	for (size_t i = 0; i < s->conns_cap; i++)
-		if (s->conns[i] && s->conns[i]->page)
-			feed_give_page(s->feed, (uint32_t)i, s->conns[i]->page->shared);
-}
-
-void server_taken_back(struct server *s)
-{
-	server_count_free(s);
-}
-
 bool server_is_clean(const struct server *s)
 {
 	return s->env.dead == 0;
@@ -435,7 +266,8 @@ void server_free(struct server *s)
 	for (i = 0; i < s->conns_cap; i++)
 		if (s->conns[i])
 			conn_free(s->conns[i]);
-	unread_free(&s->unread);
+	unread_free(&s->unread, s->env.disposer);
+	disposer_free(s->env.disposer);
 	accept_free(s->acceptor);
 	parties_deinit(&s->env.parties);
 	kin_free(s->kin);
@@ -668,7 +500,7 @@ static __attribute__((noinline)) void server_look(struct server *s)
 	saved_look(s->saved);
 	if (s->ghosts)
 		server_look_at_ghosts(s);
-	unread_look(&s->unread, s->feed, now_ns + SERVER_GHOSTS_NS);
+	unread_look(&s->unread, s->env.disposer, s->feed, now_ns + SERVER_GHOSTS_NS);
 	if (more || s->ghosts || !TAILQ_EMPTY(&s->unread))
 		server_set_look(s);
 }

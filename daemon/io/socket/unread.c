@@ -4,12 +4,12 @@
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/mem.h"
 #include "base/queue.h"
 #include "io/base/feed.h"
 #include "io/base/parcel.h"
+#include "io/socket/disposer.h"
 #include "io/socket/socket_pools.h"
 
 /* One for the connection, and one for its page. */
@@ -33,15 +33,15 @@ void unread_add(struct unread_list *list, int fd, struct account *account)
 	shutdown(fd, SHUT_RDWR);
 }
 
-static void end(struct unread_list *list, struct unread *u)
+static void end(struct unread_list *list, struct unread *u, struct disposer *disposer)
 {
 	TAILQ_REMOVE(list, u, link);
-	close(u->fd);
+	disposer_take(disposer, u->fd, u->charge.account);
 	charge_give_back(&u->charge, SOCKET_CONNECTIONS);
 	mem_free(u);
 }
 
-void unread_look(struct unread_list *list, struct feed *feed, int64_t until_ns)
+void unread_look(struct unread_list *list, struct disposer *disposer, struct feed *feed, int64_t until_ns)
 {
 	const struct unread *last = TAILQ_LAST(list, unread_list);
 	struct unread *u;
@@ -51,7 +51,7 @@ void unread_look(struct unread_list *list, struct feed *feed, int64_t until_ns)
 		u = TAILQ_FIRST(list);
 		more = u != last;
 		if (!unread_is(u->fd)) {
-			end(list, u);
+			end(list, u, disposer);
 			continue;
 		}
 		TAILQ_REMOVE(list, u, link);
@@ -59,12 +59,12 @@ void unread_look(struct unread_list *list, struct feed *feed, int64_t until_ns)
 	}
 }
 
-void unread_free(struct unread_list *list)
+void unread_free(struct unread_list *list, struct disposer *disposer)
 {
 	struct unread *u;
 
 	while ((u = TAILQ_FIRST(list)))
-		end(list, u);
+		end(list, u, disposer);
 }
 
 void unread_pack(const struct unread_list *list, struct parcel *p)

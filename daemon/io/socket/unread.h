@@ -20,6 +20,7 @@
 
 #include "base/charge.h"
 
+struct disposer;
 struct feed;
 struct parcel;
 struct parcel_record;
@@ -37,8 +38,8 @@ bool unread_is(int fd);
 /* Owns the socket of a connection of that account from now on. */
 void unread_add(struct unread_list *list, int fd, struct account *account);
 /* Looks at each of them once, but not beyond that instant, and closes those whose clients have read everything. */
-void unread_look(struct unread_list *list, struct feed *feed, int64_t until_ns);
-void unread_free(struct unread_list *list);
+void unread_look(struct unread_list *list, struct disposer *disposer, struct feed *feed, int64_t until_ns);
+void unread_free(struct unread_list *list, struct disposer *disposer);
 
 /* For a hand-over: writes a record for each of them. */
 void unread_pack(const struct unread_list *list, struct parcel *p);

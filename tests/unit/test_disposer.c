@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Descriptors that come with what clients send: a read takes none, and the socket is closed without waiting for any. Each of
+ * those that are sent here lingers: whoever closes it waits for an hour, because its peer reads nothing.
+ */
+#include "io/socket/disposer.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "base/account.h"
+#include "io/base/watch.h"
+#include "io/socket/intake.h"
+#include "io/socket/socket_pools.h"
+
+/* An ordinary user may have 1024 under way. */
+enum { LINGER_S = 3600, MESSAGES = 3, MANY = 253 };
+
+static struct watch_base *base;
+static struct disposer *disposer;
+static struct accounts accounts;
+static struct account *account;
+static int ours, theirs; /* the ends of a connection */
+
+static int begin(void **state)
+{
+	int ends[2];
+
+	accounts_init(&accounts, SOCKET_POOLS, 1, 2);
+	accounts_set_total(&accounts, SOCKET_CONNECTIONS, 1);
+	account = account_enter(&accounts, 1, "", 0);
+	base = watch_base_new();
+	disposer = disposer_new(base);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
+	ours = ends[0];
+	theirs = ends[1];
+	return 0;
+}
+
+static int end(void **state)
+{
+	disposer_free(disposer);
+	watch_base_free(base);
+	account_leave(account);
+	accounts_deinit(&accounts);
+	close(theirs);
+	return 0;
+}
+
+/* The other end, with more under way than it reads. *ret_peer is that end. */
+static int lingering(int *ret_peer)
+{
+	const struct linger linger = { 1, LINGER_S };
+	static const char bytes[65536];
+	struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t len = sizeof(address);
+	int listening = socket(AF_INET, SOCK_STREAM, 0), fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	assert_int_equal(bind(listening, (struct sockaddr *)&address, len), 0);
+	assert_int_equal(listen(listening, 1), 0);
+	assert_int_equal(getsockname(listening, (struct sockaddr *)&address, &len), 0);
+	assert_int_equal(connect(fd, (struct sockaddr *)&address, len), 0);
+	*ret_peer = accept(listening, NULL, NULL);
+	close(listening);
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)), 0);
+	while (send(fd, bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
+		continue;
+	return fd;
+}
+
+/* Sends them to the daemon's end, and keeps none. */
+static void sends(const char *text, int fd, int count, int flags)
+{
+	union {
+		struct cmsghdr header;
+		char bytes[CMSG_SPACE(MANY * sizeof(int))];
+	} control = { 0 };
+	struct iovec part = { (void *)(uintptr_t)text, strlen(text) };
+	struct msghdr message = {
+		.msg_iov = &part,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = CMSG_SPACE((size_t)count * sizeof(int)),
+	};
+
+	control.header = (struct cmsghdr){ .cmsg_len = CMSG_LEN((size_t)count * sizeof(int)),
+					   .cmsg_level = SOL_SOCKET,
+					   .cmsg_type = SCM_RIGHTS };
+	for (int i = 0; i < count; i++)
+		memcpy(CMSG_DATA(&control.header) + (size_t)i * sizeof(int), &fd, sizeof(fd));
+	assert_int_equal(sendmsg(theirs, &message, flags), strlen(text));
+}
+
+static void sends_lingering(int *ret_peer, int count, int flags)
+{
+	int fd = lingering(ret_peer);
+
+	sends("x", fd, count, flags);
+	close(fd);
+}
+
+/* Its other end was closed: there is an end behind what it sent. */
+static void assert_ends(int peer)
+{
+	static char bytes[65536];
+	ssize_t len;
+
+	while ((len = recv(peer, bytes, sizeof(bytes), 0)) > 0)
+		continue;
+	assert_int_equal(len, 0);
+	close(peer);
+}
+
+static int open_descriptors(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	int count = 0;
+
+	while (readdir(d))
+		count++;
+	closedir(d);
+	return count;
+}
+
+static void assert_told_the_end(void)
+{
+	char byte;
+
+	assert_int_equal(recv(theirs, &byte, 1, 0), 0);
+}
+
+static uint64_t charged(void)
+{
+	return account->used[SOCKET_CONNECTIONS];
+}
+
+static void turns_until_all_is_closed(void)
+{
+	while (charged())
+		watch_base_turn(base, true);
+}
+
+/* ---- the C library's, for the disposer as well ---- */
+
+static bool without_table, still_there;
+static int threads;
+
+int unshare(int flags)
+{
+	threads++;
+	if (without_table) {
+		without_table = false;
+		errno = ENOMEM;
+		return -1;
+	}
+	return (int)syscall(SYS_unshare, flags);
+}
+
+int tgkill(pid_t pid, pid_t tid, int number)
+{
+	return still_there ? 0 : (int)syscall(SYS_tgkill, pid, tid, number);
+}
+
+/* ---- what is read ---- */
+
+static void a_read_takes_what_comes_before_a_descriptor_and_then_says_so(void **state)
+{
+	int before, peer;
+	char text[16];
+	bool brings;
+
+	assert_true(intake_is_open(ours));
+	assert_int_equal(send(theirs, "ab", 2, 0), 2);
+	assert_int_equal(intake_read(ours, true, text, 1, &brings), 1);
+	assert_false(brings);
+	assert_int_equal(intake_read(ours, true, text, sizeof(text), &brings), 1);
+	assert_false(brings);
+	assert_int_equal(intake_read(ours, true, text, sizeof(text), &brings), -1);
+	assert_int_equal(errno, EAGAIN);
+	assert_false(brings);
+	sends_lingering(&peer, 1, 0);
+	before = open_descriptors();
+	for (int i = 0; i < 3; i++) {
+		intake_read(ours, true, text, sizeof(text), &brings);
+		assert_true(brings);
+	}
+	assert_int_equal(open_descriptors(), before);
+	disposer_take(disposer, ours, account);
+	turns_until_all_is_closed();
+	assert_ends(peer);
+}
+
+static void the_end_is_read(void **state)
+{
+	char text[16];
+	bool brings;
+
+	assert_true(intake_is_open(ours));
+	shutdown(theirs, SHUT_WR);
+	assert_int_equal(intake_read(ours, true, text, sizeof(text), &brings), 0);
+	assert_false(brings);
+	close(ours);
+}
+
+static void what_the_kernel_says_of_the_sender_is_no_descriptor(void **state)
+{
+	const int one = 1;
+	char text[16];
+	bool brings;
+
+	assert_int_equal(setsockopt(ours, SOL_SOCKET, SO_PASSCRED, &one, sizeof(one)), 0);
+	assert_true(intake_is_open(ours));
+	assert_int_equal(send(theirs, "a", 1, 0), 1);
+	assert_int_equal(intake_read(ours, true, text, sizeof(text), &brings), 1);
+	assert_false(brings);
+	close(ours);
+}
+
+/* The kernel would drop an urgent byte that is not in its place, and its descriptor, at the next read. */
+static void urgent_bytes_are_in_their_place(void **state)
+{
+	char text[16];
+	bool brings;
+	int peer;
+
+	assert_true(intake_is_open(ours));
+	assert_int_equal(send(theirs, "a", 1, 0), 1);
+	sends_lingering(&peer, 1, MSG_OOB);
+	assert_int_equal(send(theirs, "b", 1, 0), 1);
+	assert_int_equal(intake_read(ours, true, text, sizeof(text), &brings), 1);
+	assert_false(brings);
+	intake_read(ours, true, text, sizeof(text), &brings);
+	assert_true(brings);
+	disposer_take(disposer, ours, account);
+	turns_until_all_is_closed();
+	assert_ends(peer);
+}
+
+/* ---- what is closed ---- */
+
+static void without_descriptors_it_is_closed_at_once(void **state)
+{
+	int before = open_descriptors();
+
+	assert_int_equal(send(theirs, "abc", 3, 0), 3);
+	disposer_take(disposer, ours, account);
+	assert_int_equal(open_descriptors(), before - 1);
+	assert_int_equal(charged(), 0);
+	assert_told_the_end();
+}
+
+static void its_client_is_told_the_end_at_once_and_charged_until_it_is_closed(void **state)
+{
+	int peer, before;
+
+	sends_lingering(&peer, 1, 0);
+	before = open_descriptors();
+	disposer_take(disposer, ours, account);
+	assert_int_equal(charged(), 1);
+	assert_told_the_end();
+	assert_int_equal(send(theirs, "a", 1, MSG_NOSIGNAL), -1);
+	assert_int_equal(errno, EPIPE);
+	turns_until_all_is_closed();
+	assert_int_equal(open_descriptors(), before - 1);
+	assert_ends(peer);
+}
+
+/* The table of this process is full from now on. */
+static struct rlimit fill(int *ret, int count)
+{
+	struct rlimit limit, few;
+
+	for (int i = 0; i < count; i++)
+		ret[i] = dup(ours);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	few = limit;
+	few.rlim_cur = (rlim_t)ret[count - 1] + 1;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	assert_int_equal(dup(ours), -1);
+	return limit;
+}
+
+static void as_many_as_messages_may_have_whatever_this_process_has_open(void **state)
+{
+	int peers[MESSAGES], filled[2 * MANY], before;
+	struct rlimit limit;
+
+	for (int i = 0; i < MESSAGES; i++) {
+		assert_int_equal(send(theirs, "abc", 3, 0), 3);
+		sends_lingering(&peers[i], MANY, 0);
+	}
+	before = open_descriptors();
+	limit = fill(filled, 2 * MANY);
+	disposer_take(disposer, ours, account);
+	turns_until_all_is_closed();
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	for (int i = 0; i < 2 * MANY; i++)
+		close(filled[i]);
+	assert_int_equal(open_descriptors(), before - 1);
+	for (int i = 0; i < MESSAGES; i++)
+		assert_ends(peers[i]);
+}
+
+static void many_connections_wait_for_their_turns(void **state)
+{
+	int first_ours = ours, first_theirs = theirs, peers[MESSAGES], others[MESSAGES], ends[2];
+
+	for (int i = 0; i < MESSAGES; i++) {
+		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
+		theirs = others[i] = ends[1];
+		sends_lingering(&peers[i], 1, 0);
+		disposer_take(disposer, ends[0], account);
+		assert_int_equal(charged(), i + 1);
+	}
+	turns_until_all_is_closed();
+	for (int i = 0; i < MESSAGES; i++) {
+		assert_ends(peers[i]);
+		close(others[i]);
+	}
+	theirs = first_theirs;
+	close(first_ours);
+}
+
+/* As with a file system that the client itself serves. */
+static void while_the_thread_before_is_kept_no_other_one_starts(void **state)
+{
+	int ends[2], peers[2], first = theirs;
+
+	sends_lingering(&peers[0], 1, 0);
+	disposer_take(disposer, ours, account);
+	turns_until_all_is_closed();
+	still_there = true;
+	threads = 0;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
+	theirs = ends[1];
+	sends_lingering(&peers[1], 1, 0);
+	disposer_take(disposer, ends[0], account);
+	assert_told_the_end();
+	for (int i = 0; i < 3; i++)
+		watch_base_turn(base, true);
+	assert_int_equal(threads, 0);
+	assert_int_equal(charged(), 1);
+	still_there = false;
+	turns_until_all_is_closed();
+	assert_int_equal(threads, 1);
+	for (int i = 0; i < 2; i++)
+		assert_ends(peers[i]);
+	close(first);
+}
+
+/* In this process' table its end would not close it. */
+static void a_thread_without_a_table_of_its_own_receives_nothing(void **state)
+{
+	int peer;
+
+	sends_lingering(&peer, 1, 0);
+	without_table = true;
+	threads = 0;
+	disposer_take(disposer, ours, account);
+	turns_until_all_is_closed();
+	assert_int_equal(threads, 2);
+	assert_ends(peer);
+}
+
+static void what_waits_does_not_keep_the_process_from_its_end(void **state)
+{
+	int peer;
+
+	sends_lingering(&peer, 1, 0);
+	sends_lingering(&peer, 1, 0);
+	disposer_take(disposer, ours, account);
+	assert_int_equal(charged(), 1);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_read_takes_what_comes_before_a_descriptor_and_then_says_so),
+		TEST(the_end_is_read),
+		TEST(what_the_kernel_says_of_the_sender_is_no_descriptor),
+		TEST(urgent_bytes_are_in_their_place),
+		TEST(without_descriptors_it_is_closed_at_once),
+		TEST(its_client_is_told_the_end_at_once_and_charged_until_it_is_closed),
+		TEST(as_many_as_messages_may_have_whatever_this_process_has_open),
+		TEST(many_connections_wait_for_their_turns),
+		TEST(while_the_thread_before_is_kept_no_other_one_starts),
+		TEST(a_thread_without_a_table_of_its_own_receives_nothing),
+		TEST(what_waits_does_not_keep_the_process_from_its_end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
