@@ -385,6 +385,31 @@ static void set_held(struct fixture *f, const char *words, char name[128])
 	fixture_expect(f, 0, "+OK");
 }
 
+/* Who shows the value of a bid that is under way finds nothing of it: its client was told nothing yet. */
+static void what_a_bid_has_so_far_is_not_held_under_its_value(void **state)
+{
+	struct fixture *f = *state;
+	char names[2][128];
+
+	fixture_ask(f, 0, "EVALSHA e5a322e2634ef59a516e8ea150cb085afafee684 2 a b v 60000");
+	for (uint32_t i = 0; i < 2; i++) {
+		if (fixture_oldest(f)->effect.type == EFFECT_ZK_GET)
+			fixture_answer_get(f, 1, 0, LOCK_DATA);
+		fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
+		if (i == 1) {
+			fixture_say(f, 1, "EVALSHA c3f8721cbb97f72bc19e972846bd7aaf91901658 1 a v", ":0");
+			fixture_say(f, 1, "SET a v XX PX 5", "$-1");
+			fixture_say(f, 1, "EXISTS a", ":1");
+			fixture_say(f, 1, "DEL a", ":0");
+		}
+		fixture_answer_made(f, 5 + i, 77 + i, names[i], sizeof(names[i]));
+		fixture_answer_list(f, 1, 1, (const char *[]){ names[i] });
+		fixture_pass(f, 0);
+	}
+	fixture_expect(f, 0, ":2");
+	fixture_say(f, 1, "EVALSHA c3f8721cbb97f72bc19e972846bd7aaf91901658 1 a v", ":1");
+}
+
 static void the_adapter_knows_whether_anybody_holds_without_a_connection(void **state)
 {
 	struct fixture *f = *state;
@@ -556,6 +581,7 @@ int main(void)
 		ALONE(force_and_drain_treat_it_as_any_holder),
 		ALONE(a_hand_over_keeps_value_lease_and_process),
 		TEST(the_adapter_knows_whether_anybody_holds_without_a_connection),
+		TEST(what_a_bid_has_so_far_is_not_held_under_its_value),
 		TEST(the_end_of_the_session_is_its_end),
 		TEST(a_stop_does_not_wait_for_it),
 		TEST(a_stop_waits_for_what_others_hold_and_for_its_znodes),

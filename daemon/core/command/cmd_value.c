@@ -272,7 +272,7 @@ static bool own(struct call *call, struct slice name, struct grant **ret)
 		deny_here(call, g);
 		return false;
 	}
-	*ret = bearer_has_place(g->client) ? NULL : g;
+	*ret = bearer_is_told(g->client) ? g : NULL;
 	return true;
 }
 

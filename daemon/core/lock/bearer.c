@@ -110,11 +110,16 @@ void bearer_untie(struct client *bearer)
 	client_ledger_changed(bearer);
 }
 
+bool bearer_is_told(const struct client *bearer)
+{
+	return !bearer_has_place(bearer) && !bearer->bid;
+}
+
 static struct grant *of_user(const struct lock *lock, const struct client *c)
 {
 	struct grant *g = lock ? TAILQ_FIRST(&lock->grants) : NULL;
 
-	return g && g->client->bearer && client_is_own(c, g->client) && !bearer_has_place(g->client) ? g : NULL;
+	return g && g->client->bearer && client_is_own(c, g->client) && bearer_is_told(g->client) ? g : NULL;
 }
 
 struct grant *bearer_grant(const struct lock *lock, const struct client *c)
@@ -145,7 +150,7 @@ struct grant *bearer_grant_by_hash(const struct lock *lock, int64_t uid, struct 
 	struct grant *g = lock ? TAILQ_FIRST(&lock->grants) : NULL;
 	char hash[SHA256_HEX_CHARS + 1];
 
-	if (!g || !g->client->bearer || bearer_has_place(g->client) || g->client->uid != uid)
+	if (!g || !g->client->bearer || !bearer_is_told(g->client) || g->client->uid != uid)
 		return NULL;
 	bearer_hash(salt, bytes_view(&g->client->bearer->value), hash);
 	return slice_eq(slice_of(hash), sha256) ? g : NULL;

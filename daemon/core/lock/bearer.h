@@ -50,6 +50,8 @@ struct bearer {
 
 /* A place in a queue, and no bid; or a turn that is kept for it. */
 #define bearer_has_place(client) ((client)->bearer->place.timer.place != 0)
+/* Its program was told that it holds the lock: it has no place that keeps it, and the bid that took it is answered. */
+bool bearer_is_told(const struct client *bearer);
 /* For that client's user and process, with a copy of the value. */
 struct client *bearer_new(const struct client *by, struct slice value);
 /* What a bearer of that value is charged (POOL_MEMORY). */
@@ -63,7 +65,7 @@ void bearer_tie(struct client *bearer);
 void bearer_untie(struct client *bearer);
 /* Frees it if it neither holds nor waits. */
 void bearer_rest(struct client *bearer);
-/* What a bearer of that client's user holds; NULL: the lock is free, or held or kept in another way. `lock` may be NULL. */
+/* What a bearer of that client's user was told to hold; NULL: it is free, or held in another way. `lock` may be NULL. */
 struct grant *bearer_grant(const struct lock *lock, const struct client *c);
 /* The same, if it is of that value. */
 struct grant *bearer_grant_of(const struct lock *lock, const struct client *c, struct slice value);
