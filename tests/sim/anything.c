@@ -241,6 +241,9 @@ static void host_init(struct host *h)
 	h->conf.handoff_ns = h->conf.try_ns = 100 * MS;
 	h->conf.log_grants = h->w->seed % 2 == 0;
 	h->conf.log_grants_level = EFFECT_LEVEL_DEBUG;
+	/* A session that is proven is most often too old to grant then. */
+	if (h->w->seed % 8 == 5)
+		h->conf.grant_min_ns = h->conf.session_timeout_ns / 3 - MS;
 	h->conf.limits = limits_choose(r);
 	h->conf.delegation = pages_on(h->w);
 	if (h->w->seed % NAMES_SHARE == 1) {
@@ -260,6 +263,9 @@ void any_init(struct world *w)
 	w->any = calloc(1, sizeof(*w->any));
 	if (!w->any)
 		abort();
+	/* Long enough for a lock to be released and granted elsewhere before a server knows; not too long for a write. */
+	if (w->seed % 4 == 3)
+		w->zk.lag_max = w->timeout / 24;
 	w->any->forces = rng_percent(&w->rng, 30);
 	w->fault_every_ms = rng_percent(&w->rng, 70) ? rng_between(&w->rng, 100, 10000) : 0;
 	w->lock_count = 0;

@@ -15,6 +15,7 @@
  *     takes it (anything_values.c)
  *   - values that are refused again and again are served in order, and cost at most a second (anything_places.c)
  *   - what is done under a value on another host is done once, and told as it is (anything_letters.c)
+ *   - nobody is told that nobody holds a lock that is held all the while (anything_letters.c)
  *   - a client that waits for a lock that nobody holds is granted it once all is well
  *   - an observer learns of leaders in order, of none twice, and in the end of the present one
  *   - directories are made no faster than limits.new_names_per_s has it, and no lasting ones beyond
@@ -29,6 +30,7 @@
 #include "world.h"
 
 enum { ANY_PEERS = 6, ANY_NAMES = 6, ANY_GONE = 512, ANY_REPLY = 256, ANY_RULES = 4, ANY_LETTERS = 64, ANY_LINES = 64 };
+enum { ANY_TRIES = 4096 };
 
 /* What an observer was told of an election. */
 struct any_told {
@@ -59,6 +61,9 @@ struct any_shown {
 	bool releases; /* ... or else extends */
 	int64_t token; /* of the grant of that name under that value, when it was asked; 0: there was none */
 	bool done;     /* another host has released or extended it for this request */
+	bool takes;    /* it takes one lock, if that is free */
+	int about;     /* the name of which it learns whether anybody holds it; -1 */
+	int64_t held;  /* the token of a grant of that name, by anybody, when it was asked; 0: there was none */
 };
 
 /* A letter about a value. */
@@ -146,6 +151,7 @@ struct any_host {
 	int64_t borne[ANY_NAMES];           /* the token of the bearer's grant, if there is one */
 	struct any_value values[ANY_NAMES];
 	struct any_place places[ANY_NAMES];
+	uint8_t tries[ANY_TRIES];           /* by the hash of a user, a name and a value: requests to take it, 2 at most */
 	struct any_process processes[ANY_PEERS];
 	struct any_line lines[ANY_LINES];
 	enum command asked;          /* the latest request */
@@ -208,9 +214,11 @@ void values_forget(struct host *h);
 
 /* anything_places.c */
 void places_check(struct host *h);
+void places_asking(struct any_peer *p, const struct slice *words, size_t count);
+void places_replied(const struct any_peer *p, struct slice reply);
 
 /* anything_letters.c */
-void letters_asking(struct any_peer *p);
+void letters_asking(struct any_peer *p, int name);
 void letters_replied(const struct any_peer *p, struct slice reply);
 /* A letter may be among what its broker creates. */
 void letters_created(struct host *h, struct slice path, struct slice data);

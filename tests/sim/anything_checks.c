@@ -117,6 +117,7 @@ void any_check_reply(struct any_peer *p, struct slice reply)
 		check_source(p, (int)p->command, error_of(reply));
 	any_rules_reply(p, reply);
 	letters_replied(p, reply);
+	places_replied(p, reply);
 	p->asking = false;
 	p->replied = true;
 	snprintf(p->reply, sizeof(p->reply), "%.*s", (int)reply.len, reply.data);

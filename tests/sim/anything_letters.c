@@ -8,6 +8,8 @@
  *   - who has released or extended it so is told so, unless the connection is lost
  *   - who releases or extends by the value of a lock that is held all the while is not told that it is gone; and who is told
  *     that it is released has released it
+ *   - who asks whether anybody holds a lock, or releases or extends it by its name alone, is not told that nobody does while
+ *     somebody does on any host, by whatever request
  */
 #include "anything.h"
 
@@ -39,13 +41,70 @@ static const struct grant *held_anywhere(const struct world *w, int name, const 
 	return g;
 }
 
+/* Somebody holds it, whether a place keeps it or a page says so apart. */
+static bool stands(const struct world *w, const struct host *h, const struct grant *g)
+{
+	return !g->lost && !g->delegated && !any_is_void(w, g) && any_is_proven(h) &&
+	       !(g->lease.place && g->lease.due_ns <= host_now(h)) && !(g->client->bearer && bearer_has_place(g->client));
+}
+
+/* The token of a grant of the lock, of that one if it is not 0. 0: there is none. */
+static int64_t token_anywhere(const struct world *w, int name, int64_t token)
+{
+	for (int i = 0; i < w->host_count; i++) {
+		const struct host *h = &w->hosts[i];
+		const struct lock *lock = h->broker ? lock_find(&h->broker->locks, slice_of(any_names[name])) : NULL;
+		const struct grant *g;
+
+		if (!lock || lock->semaphore)
+			continue;
+		TAILQ_FOREACH(g, &lock->grants, link)
+			if (stands(w, h, g) && (!token || g->token == token))
+				return g->token;
+	}
+	return 0;
+}
+
 /* ---- who asks ---- */
 
-void letters_asking(struct any_peer *p)
+static bool asks_who_holds(enum command command)
+{
+	return command == COMMAND_EXISTS || command == COMMAND_TTL || command == COMMAND_PTTL || command == COMMAND_GET ||
+	       command == COMMAND_DEL || command == COMMAND_UNLINK || command == COMMAND_EXPIRE || command == COMMAND_PEXPIRE;
+}
+
+/*
+ * If the name is the first of several, that none of them is held says so of that one. Where znodes are deleted behind their
+ * hosts, a host may take for its own what another one has been granted since.
+ */
+void letters_asking(struct any_peer *p, int name)
 {
 	const struct grant *g = p->shown.only >= 0 ? held_anywhere(p->host->w, p->shown.only, &p->shown) : NULL;
 
 	p->shown.token = g ? g->token : 0;
+	p->shown.about = asks_who_holds(p->command) && !p->host->w->any->forces ? name : -1;
+	p->shown.held = p->shown.about >= 0 ? token_anywhere(p->host->w, p->shown.about, 0) : 0;
+}
+
+static bool is_nil(struct slice reply)
+{
+	return slice_eq(reply, SLICE("$-1\r\n")) || slice_eq(reply, SLICE("_\r\n"));
+}
+
+/* A TTL of 0 is the rest of one. */
+static bool says_nobody(const struct any_peer *p, struct slice reply)
+{
+	return p->command == COMMAND_TTL || p->command == COMMAND_PTTL ? slice_eq(reply, SLICE(":-2\r\n"))
+									 : slice_eq(reply, SLICE(":0\r\n")) || is_nil(reply);
+}
+
+static void check_nobody(const struct any_peer *p, struct slice reply)
+{
+	const struct any_shown *shown = &p->shown;
+
+	if (shown->held && says_nobody(p, reply) && token_anywhere(p->host->w, shown->about, shown->held))
+		world_fail(p->host->w, -1, "host %d client %u: is told that nobody holds %s, which is held by token %" PRId64,
+			   p->host->index, p->conn, any_names[shown->about], shown->held);
 }
 
 void letters_replied(const struct any_peer *p, struct slice reply)
@@ -53,8 +112,9 @@ void letters_replied(const struct any_peer *p, struct slice reply)
 	const struct any_shown *shown = &p->shown;
 	const struct grant *g = shown->token ? held_anywhere(p->host->w, shown->only, shown) : NULL;
 	const char *name = shown->only >= 0 ? any_names[shown->only] : "";
-	bool gone = slice_eq(reply, SLICE(":0\r\n")) || slice_eq(reply, SLICE("$-1\r\n")) || slice_eq(reply, SLICE("_\r\n"));
+	bool gone = slice_eq(reply, SLICE(":0\r\n")) || is_nil(reply);
 
+	check_nobody(p, reply);
 	if (shown->done && gone)
 		world_fail(p->host->w, -1, "host %d client %u: is told that %s is gone, and has released or extended it",
 			   p->host->index, p->conn, name);

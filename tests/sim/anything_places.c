@@ -7,11 +7,57 @@
  *   - places are served in order: what holds a lock under a value, or has it kept, asked before those that wait
  *   - each value of a user has one place at a lock, and finds it
  *   - when a turn ends unused, no place of that lock goes on
+ *   - a value that its user asks for once gets no place
+ *   - a lock is told to be taken, also one that was kept, only while the session is proven for long enough to grant it
  */
 #include "anything.h"
 
 #include "core/lock/bearer.h"
 #include "core/lock/place.h"
+#include "protocol/number.h"
+
+/* A count that is too high finds less. */
+static uint8_t *tries_of(const struct host *h, uint32_t uid, struct slice name, struct slice value)
+{
+	uint32_t hash = 2166136261u ^ uid;
+
+	for (size_t i = 0; i < name.len; i++)
+		hash = (hash ^ (uint8_t)name.data[i]) * 16777619u;
+	for (size_t i = 0; i < value.len; i++)
+		hash = (hash ^ (uint8_t)value.data[i]) * 16777619u;
+	return &any_of(h)->tries[(hash ^ hash >> 16) % ANY_TRIES];
+}
+
+static void note_try(const struct host *h, uint32_t uid, struct slice name, struct slice value)
+{
+	uint8_t *tries = tries_of(h, uid, name, value);
+
+	*tries = *tries < 2 ? *tries + 1 : 2;
+}
+
+/* A script says the number of its keys first; the value is behind them. */
+void places_asking(struct any_peer *p, const struct slice *words, size_t count)
+{
+	int64_t keys;
+
+	if (count > 2 && (p->command == COMMAND_SET || p->command == COMMAND_SETNX))
+		note_try(p->host, p->shown.uid, words[1], words[2]);
+	else if (p->command == COMMAND_EVALSHA && count > 4 && number_parse(words[2], &keys) && keys > 0 &&
+		 (size_t)keys < count - 3)
+		note_try(p->host, p->shown.uid, words[3], words[keys + 3]);
+	p->shown.takes = p->command == COMMAND_SETNX || (p->command == COMMAND_SET && values_says_nx(words, count));
+}
+
+void places_replied(const struct any_peer *p, struct slice reply)
+{
+	const struct host *h = p->host;
+	bool taken = slice_eq(reply, SLICE("+OK\r\n")) || slice_eq(reply, SLICE(":1\r\n"));
+
+	/* What is done in pieces is told later than it is granted. */
+	if (p->shown.takes && taken && !h->conf.all_in_pieces && !session_grants(&h->broker->ensemble))
+		world_fail(h->w, -1, "host %d client %u: is told that it has a lock, and the session is not proven for long "
+				     "enough", h->index, p->conn);
+}
 
 static const struct client *place_of(const struct request *r)
 {
@@ -58,6 +104,10 @@ static void check_waiting(const struct host *h, int name, const struct lock *loc
 
 		if (!c)
 			continue;
+		if ((at == before->line_count || !before->is_place[at]) &&
+		    *tries_of(h, c->uid, bytes_view(&lock->name), bytes_view(&c->bearer->value)) < 2)
+			world_fail(h->w, -1, "host %d: client %d has a place at %s, and asked once", h->index, (int)c->id,
+				   any_names[name]);
 		if (at == before->line_count || !before->is_place[at])
 			fresh = c;
 		else if (fresh)

@@ -82,7 +82,8 @@ void values_asking(struct any_peer *p, const struct slice *words, size_t count)
 	/* Root's, and perhaps those of 2, are told apart by their units, too, on one host. */
 	if (shown->uid != 1)
 		shown->only = -1;
-	letters_asking(p);
+	places_asking(p, words, count);
+	letters_asking(p, count > 1 ? any_name_of(words[1]) : -1);
 	any_of(p->host)->shown = *shown;
 }
 

@@ -22,4 +22,11 @@ PLACES = [
      "snapshots, anything standalone"),
     ("places: a note stays charged", [
         ("\tcharge_give_back(&k->charge, POOL_MEMORY);\n", "")], 300, "anything standalone"),
+    ("places: the first refusal leaves a place", [
+        ("} else if (!place && place_knock(lock, b->client, bytes_view(&b->value)) && place_begin(bearer, lock)) {",
+         "} else if (!place && (place_knock(lock, b->client, bytes_view(&b->value)) || true) && place_begin(bearer, lock)) {")], 300,
+     "anything standalone"),
+    ("places: a turn is taken though the session may not grant", [
+        ("\tif (!place_is_kept(place) || !session_grants(place->locks->ensemble))\n\t\treturn false;\n",
+         "\tif (!place_is_kept(place))\n\t\treturn false;\n")], 5000, "anything"),
 ]

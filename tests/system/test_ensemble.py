@@ -347,6 +347,37 @@ def test_a_follower_cut_off_from_its_leader_proves_nothing(patient_site):
     assert len(site.witness.pushes("holder", "lost")) == 1
 
 
+def known(client, words):
+    """What it replies to that request, which was sent; it is asked again as long as nobody knows."""
+    while True:
+        reply = client.reply()
+        if not isinstance(reply, harness.Error) or reply.code != "UNAVAILABLE":
+            return reply
+        client.send(*words)
+
+
+def test_a_server_that_lags_behind_does_not_say_that_a_lock_is_gone(patient_site):
+    """It goes on to answer reads, and shows what was before the lock was taken."""
+    site, servers = patient_site, patient_site.servers
+    link = servers.links[follower_of(servers), servers.leader()]
+    alpha = site.host("alpha", LONG_S, servers.leader())
+    beta = site.host("beta", LONG_S, follower_of(servers), only=True)
+    questions = [("EXISTS", "job"), ("SET", "job", "v", "XX", "PX", 700000)]
+    with alpha.daemon.client() as taker, beta.daemon.client() as one, beta.daemon.client() as two:
+        # What is asked behind a write waits for it.
+        harness.wait_until(lambda: beta.daemon.info()["operations"] == "0", "nothing to be under way")
+        before = int(beta.daemon.info()["zk_reads_total"])
+        link.hold()
+        assert taker.call("SET", "job", "v", "NX", "PX", 600000) == "OK"
+        for client, words in zip((one, two), questions):
+            client.send(*words)
+        # Each has read twice: behind its write the second time, which the link keeps from being answered.
+        harness.wait_until(lambda: not one.quiet(0) or not two.quiet(0) or
+                           int(beta.daemon.info()["zk_reads_total"]) >= before + 4, "both to read twice, or a reply")
+        link.release()
+        assert [known(client, words) for client, words in zip((one, two), questions)] == [1, "OK"]
+
+
 def test_an_outage_of_1_2_of_the_timeout_costs_each_lock_once(site):
     """Pitfalls 3, 4, 8: every holder is told once, before any other host is granted; and asked for again, the lock is
     said to be lost once and then taken like any other."""

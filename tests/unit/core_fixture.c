@@ -496,6 +496,14 @@ void fixture_answer_get(struct fixture *f, int64_t czxid, int64_t owner, const c
 	answer(f, &e);
 }
 
+void fixture_answer_write(struct fixture *f, enum zk_code code)
+{
+	const struct effect *e = &fixture_op(f, EFFECT_ZK_SET, "/.hosts/alpha")->effect;
+
+	assert_true(e->exact && e->version == INT32_MAX);
+	fixture_answer(f, code);
+}
+
 void fixture_answer_duplicate(struct fixture *f, int64_t owner, int64_t mzxid, const char *data)
 {
 	struct event e = { .zk_answered.code = ZK_OK };

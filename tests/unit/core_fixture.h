@@ -139,6 +139,8 @@ void fixture_answer_made(struct fixture *f, uint32_t seq, int64_t czxid, char *n
 void fixture_answer_get(struct fixture *f, int64_t czxid, int64_t owner, const char *data);
 /* ... which a waiting claim sent to know of its own znode: refused, so that the list goes on to decide. */
 void fixture_refuse_own(struct fixture *f);
+/* Answers the oldest, a write that changes nothing (presence_write()): by the quorum, or a refusal. */
+void fixture_answer_write(struct fixture *f, enum zk_code code);
 /* ... of the host's own znode, as another session last wrote it. */
 void fixture_answer_duplicate(struct fixture *f, int64_t owner, int64_t mzxid, const char *data);
 void fixture_answer_list(struct fixture *f, int64_t czxid, size_t count, const char *const *children);

@@ -518,6 +518,9 @@ static void several_names_are_asked_for_one_after_the_other(void **state)
 	fixture_ask(f, 0, "DEL a b c");
 	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
 	fixture_answer_list(f, 1, 0, NULL);
+	fixture_answer_write(f, ZK_BADVERSION);
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
+	fixture_answer_list(f, 1, 0, NULL);
 	fixture_pass(f, 0);
 	fixture_op(f, EFFECT_ZK_LIST, "/lb/c");
 	fixture_expect(f, 0, "");

@@ -77,6 +77,7 @@ static void answer_arrives(struct fixture *f, const char *id, const char *found)
 	fixture_pass(f, 0);
 }
 
+/* `free`: that the list was not too old is looked at then, and it was not. */
 static void found(struct fixture *f, const char *words, const char *there, const char *reply)
 {
 	char id[128];
@@ -85,6 +86,12 @@ static void found(struct fixture *f, const char *words, const char *there, const
 	letter_posted(f, id);
 	fixture_expect(f, 0, "");
 	answer_arrives(f, id, there);
+	if (strcmp(there, "free") == 0) {
+		fixture_answer_write(f, ZK_BADVERSION);
+		held_by_beta(f);
+		fixture_expect(f, 0, "");
+		fixture_pass(f, 0);
+	}
 	fixture_expect(f, 0, reply);
 	fixture_no_op(f);
 	assert_true(TAILQ_EMPTY(&f->broker->hosts.forwards) && f->broker->hosts.outbox_count == 0);
@@ -361,6 +368,8 @@ static void each_is_released_where_it_is(void **state)
 	answer_arrives(f, id, "ours");
 	assert_non_null(strstr(letter_posted(f, id), "name=b\nact=release\n"));
 	answer_arrives(f, id, "free");
+	fixture_answer_write(f, ZK_BADVERSION);
+	held_by_beta_too(f, "/lb/b");
 	fixture_expect(f, 0, ":1");
 }
 

@@ -136,12 +136,22 @@ static enum forward_found known(const struct inquiry_fact *fact, enum forward_ac
 	return found;
 }
 
+/* That host did not hold it when it was asked. Another one may, unless this one was the holder at some time since. */
+static bool is_gone(const struct inquiry_fact *fact)
+{
+	return fact->fresh || fact->found[FORWARD_LOOK] == FORWARD_OURS || fact->found[FORWARD_LOOK] == FORWARD_THEIRS;
+}
+
 enum forward_found forward_look(struct call *call, struct slice name, const struct forward_terms *terms)
 {
 	struct inquiry *i = call->client->inquiry;
 	struct inquiry_fact *fact = inquiry_find(i, name);
 	enum forward_found found = known(fact, terms->act);
 
+	if (found == FORWARD_FREE && !is_gone(fact)) {
+		inquiry_refresh(call, name);
+		return FORWARD_UNASKED;
+	}
 	if (found == FORWARD_UNASKED && admits(call->hosts, call->client, fact))
 		ask(call->hosts, i, fact, terms);
 	return found;

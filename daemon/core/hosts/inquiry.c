@@ -2,6 +2,7 @@
 #include "core/hosts/inquiry.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "core/client/reply.h"
@@ -124,21 +125,35 @@ static bool admits(const struct call *call)
 	       refuse(c, pools_refusal(c->locks->env, c->account, POOL_MEMORY, c->privileged));
 }
 
+static void told(struct query *q);
+
+static void ask(struct call *call, struct slice name, bool fresh)
+{
+	struct client *c = call->client;
+	struct query *q = query_new(call->hosts, c, COMMAND_HOLDERS, name);
+
+	c->inquiry->asks = true;
+	q->fresh = fresh;
+	if (query_begin(q))
+		told(q);
+}
+
 const struct inquiry_fact *inquiry_look(struct call *call, struct slice name)
 {
 	struct client *c = call->client;
 	const struct inquiry_fact *known = find(c->inquiry, name);
-	struct query *q;
 
 	if (known || !admits(call))
 		return known;
 	if (!c->inquiry)
 		new (c, call->argc, call->argv);
-	c->inquiry->asks = true;
-	q = query_new(call->hosts, c, COMMAND_HOLDERS, name);
-	if (query_begin(q))
-		inquiry_answered(q);
+	ask(call, name, false);
 	return NULL;
+}
+
+void inquiry_refresh(struct call *call, struct slice name)
+{
+	ask(call, name, true);
 }
 
 /* The first that holds it elsewhere. Permits that wait for room are none. */
@@ -153,25 +168,44 @@ static const struct query_child *holder(const struct query *q)
 	return NULL;
 }
 
-void inquiry_answered(struct query *q)
+/* What was found on the host that still holds it stays so. */
+static void holds(struct inquiry_fact *fact, const struct query *q, const struct query_child *child)
+{
+	struct participant p = participant_elsewhere(q->hosts, child);
+
+	participant_veil(&p, q->client, bytes_view(&q->name));
+	bytes_set(&fact->host, p.host);
+	bytes_clear(&fact->said);
+	participant_say(&fact->said, &p);
+	if (fact->session != child->owner)
+		memset(fact->found, 0, sizeof(fact->found));
+	fact->session = child->owner;
+}
+
+static void told(struct query *q)
 {
 	struct inquiry *i = q->client->inquiry;
-	struct inquiry_fact *fact = &i->facts[i->fact_count++];
+	struct inquiry_fact *fact = find(i, bytes_view(&q->name));
 	const struct query_child *child = holder(q);
-	struct participant p;
 
-	bytes_slice(&fact->name, bytes_view(&q->name));
+	if (!fact)
+		fact = &i->facts[i->fact_count++];
+	bytes_set(&fact->name, bytes_view(&q->name));
 	fact->held = child != NULL;
 	fact->unknown = !child && (q->partial || q->refused) && !q->hosts->env->conf->standalone;
-	if (child) {
-		p = participant_elsewhere(q->hosts, child);
-		participant_veil(&p, q->client, bytes_view(&q->name));
-		bytes_slice(&fact->host, p.host);
-		fact->session = child->owner;
-		participant_say(&fact->said, &p);
-	}
+	fact->fresh = q->fresh;
+	if (child)
+		holds(fact, q, child);
 	query_free(q);
 	inquiry_ready(i);
+}
+
+void inquiry_answered(struct query *q)
+{
+	if (q->fresh || q->partial || q->refused || holder(q))
+		told(q);
+	else
+		query_refresh(q);
 }
 
 /* ---- in a snapshot ---- */
@@ -263,6 +297,8 @@ bool inquiry_restore(struct hosts *h, const struct entry *e)
 	mem_free(argv);
 	if (!read_done(c->inquiry, e))
 		return false;
+	if (asks.len && c->inquiry->fact_count == INQUIRY_FACTS_MAX && !find(c->inquiry, asks))
+		return entry_refuse(e, "there is no room for what it asks for");
 	if (!asks.len) {
 		inquiry_ready(c->inquiry);
 		return true;

@@ -35,7 +35,7 @@ static void forget(struct query *q)
 	q->holders = NULL;
 	q->holder_count = 0;
 	q->permits = 0;
-	q->crowded = q->partial = q->refused = q->unread = false;
+	q->crowded = q->partial = q->refused = q->unread = q->wrote = false;
 }
 
 void query_free(struct query *q)
@@ -100,6 +100,16 @@ static void send(struct query *q, enum effect_type type, enum operation_kind kin
 
 	q->hosts->root_open = q->hosts->root_open || of_root;
 	query_send(q, type, &r);
+}
+
+/* ZooKeeper's `sync` would not do: a former leader that is cut off answers it. A write has to go through the quorum. */
+static void write_first(struct query *q)
+{
+	struct operation_request r = { .op = { .kind = OPERATION_QUERY_WRITE, .query = q->number } };
+
+	q->wrote = true;
+	presence_write(q->hosts->ensemble, &r);
+	query_send(q, EFFECT_ZK_SET, &r);
 }
 
 /* If this host holds exclusively, only the others that wait have to be asked for. */
@@ -177,13 +187,24 @@ struct query *query_new(struct hosts *h, struct client *c, enum command command,
 	return q;
 }
 
-void query_next(struct query *q, struct slice name)
+static void begin_anew(struct query *q)
 {
 	forget(q);
-	bytes_set(&q->name, name);
 	query_aim(q);
 	TAILQ_REMOVE(&q->hosts->queries, q, link);
 	get_in_line(q);
+}
+
+void query_refresh(struct query *q)
+{
+	q->fresh = true;
+	begin_anew(q);
+}
+
+void query_next(struct query *q, struct slice name)
+{
+	bytes_set(&q->name, name);
+	begin_anew(q);
 }
 
 bool query_begin(struct query *q)
@@ -328,6 +349,8 @@ static bool step(struct query *q)
 		if (!turn_of_questions(q->hosts->locks->directories) || (q->part == QUERY_ROOT && q->hosts->root_open))
 			break;
 		q->state = QUERY_LISTING;
+		if (q->fresh && !q->wrote)
+			write_first(q);
 		if (q->command == COMMAND_LIMIT)
 			send(q, EFFECT_ZK_GET, OPERATION_LIMIT_GET, NO_CHILD);
 		else if (q->part == QUERY_LIMIT)
@@ -412,7 +435,7 @@ static void limit_answered(struct query *q, const struct event *event)
 
 	if (code == ZK_OK && !permit_limit_data_fits(event->zk_answered.data, &q->permits))
 		q->permits = 0;
-	q->refused = code != ZK_OK && code != ZK_NONODE && code != ZK_UNKNOWN;
+	q->refused |= code != ZK_OK && code != ZK_NONODE && code != ZK_UNKNOWN;
 	ask_part(q, QUERY_SLOTS);
 }
 
@@ -498,7 +521,9 @@ void query_answered(struct hosts *h, const struct operation *op, const struct ev
 
 	if (!q)
 		return;
-	if (op->kind == OPERATION_QUERY_LIST)
+	if (op->kind == OPERATION_QUERY_WRITE)
+		q->refused |= event->zk_answered.code == ZK_REFUSED;
+	else if (op->kind == OPERATION_QUERY_LIST)
 		list_answered(q, event);
 	else if (q->state == QUERY_LISTING)
 		limit_answered(q, event);

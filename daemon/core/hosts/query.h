@@ -20,8 +20,9 @@
  * question before, and at least one more than that of the latest one whose turn has come.
  *
  * A hand-over carries only ASKED: all but REVOKING is asked again on the next process's connection (or see answer.h).
- * Nothing is asked when this host holds the lock exclusively, or in standalone mode. Without a connection the answer
- * tells what this host knows. What is read may be older than the answer: holders write about themselves (holder.h).
+ * Nothing is asked when this host holds the lock exclusively, or in standalone mode. Without a connection the answer tells
+ * what this host knows. What is read may be older than the question: holders write about themselves (holder.h), and a server
+ * may lag behind the others. A `fresh` query sends a write first: the list behind it shows what was committed before that.
  */
 #pragma once
 
@@ -72,15 +73,14 @@ struct query {
 	struct revocation *revocation;
 	struct answer *answer; /* ANSWERING, but LOCKS; else NULL */
 	struct census *census; /* LOCKS; else NULL */
-	bool known;            /* HOLDERS: nobody is to be asked */
+	bool known, fresh, wrote; /* HOLDERS: nobody is to be asked; its list counts behind a write; which was sent */
 	struct query_child *children; /* in their order */
 	size_t count, sent, answered;
 	bool partial, refused, unread; /* ZooKeeper could not be asked; refused to show it; LOCKS: more hold than were read */
 };
 
 struct query *query_new(struct hosts *h, struct client *c, enum command command, struct slice name);
-/* True: it is finished at once. A query for LIMIT is not begun so: it proceeds by itself. */
-bool query_begin(struct query *q);
+bool query_begin(struct query *q); /* true: it is finished at once. Not of LIMIT, which proceeds by itself */
 void query_take_seen(struct query *q); /* instead of that, for `known`: what a try has seen (seen.h) is all that is known */
 /* Continues those whose turn it is, after every event. Returns a finished one, to be answered and freed; or NULL. */
 struct query *query_finished(struct hosts *h);
@@ -88,9 +88,9 @@ struct query *query_finished(struct hosts *h);
 void query_move_all(struct hosts *h);
 void query_go_last(struct query *q); /* after one: behind all others, in the order in which they stood */
 void query_aim(struct query *q); /* where it begins, as if it was just asked */
+void query_refresh(struct query *q); /* then once more, in its turn, as a fresh one */
 void query_next(struct query *q, struct slice name); /* LOCKS: then, in its turn, about that lock; empty: about a root */
-/* After its answer, or when its client is gone. It has no answer, census or revocation any longer. */
-void query_free(struct query *q);
+void query_free(struct query *q); /* after its answer, or when its client is gone: it has no answer, census or revocation */
 bool query_is_elsewhere(const struct query_child *child); /* it is another host's and still there */
 bool query_is_held(const struct query *q, const struct query_child *lease, size_t place); /* else it waits for room */
 size_t query_entitled(const struct query *q); /* so many children stand before all that conflict with them: they hold it */

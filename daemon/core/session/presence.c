@@ -49,6 +49,13 @@ void presence_beat(struct ensemble *zk)
 	zk->env->stats.heartbeats_total++;
 }
 
+void presence_write(const struct ensemble *zk, struct operation_request *ret)
+{
+	ret->path = bytes_view(&zk->presence.path);
+	ret->exact = true;
+	ret->version = INT32_MAX;
+}
+
 static void ask_duplicate(struct ensemble *zk)
 {
 	struct operation_request r = { .op.kind = OPERATION_DUPLICATE, .path = bytes_view(&zk->presence.path) };

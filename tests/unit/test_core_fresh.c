@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who is told that nobody holds a lock, by a server that may lag behind the others (core/hosts/query.h). */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/hosts/hosts.h"
+#include "revocation_fixture.h"
+
+/* redis-py's, which is known by its hash. */
+#define RELEASE "EVALSHA c3f8721cbb97f72bc19e972846bd7aaf91901658 1 a v"
+#define ASKED_IN_VAIN "ZooKeeper cannot be asked what other hosts hold: a"
+
+static const char other[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b12-__WRIT__0000000004";
+
+static int setup(void **state)
+{
+	struct fixture *f = fixture_new(false);
+
+	f->conf.started_s = 100;
+	f->conf.limits.memory_bytes = 1 << 24;
+	f->conf.limits.session_path_bytes = 1 << 20;
+	f->mail = f->plain = true;
+	return fixture_setup(f, 4, state);
+}
+
+static void nobody_is_listed(struct fixture *f)
+{
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
+	fixture_answer_list(f, 1, 0, NULL);
+	fixture_pass(f, 0);
+}
+
+static void beta_is_listed(struct fixture *f)
+{
+	held_by_beta(f);
+	fixture_pass(f, 0);
+}
+
+/* The id of the letter that was posted to that host. */
+static const char *letter_posted(struct fixture *f, const char *host)
+{
+	static char id[128];
+	const struct fixture_op *op = fixture_op(f, EFFECT_ZK_CREATE, "");
+
+	assert_int_equal(strncmp(op->path, "/lb/.mail/", 10), 0);
+	assert_int_equal(strncmp(op->path + 10, host, strlen(host)), 0);
+	snprintf(id, sizeof(id), "%s", path_end(op->path));
+	fixture_answer(f, ZK_OK);
+	return id;
+}
+
+static void answer_arrives(struct fixture *f, const char *id, const char *found)
+{
+	char data[256];
+
+	snprintf(data, sizeof(data), "1\nkind=answer\nfrom=beta\nre=%s\nfound=%s\n", id, found);
+	letter_arrives(f, letter, data, ZK_OK);
+	fixture_pass(f, 0);
+}
+
+static const struct {
+	const char *words, *nobody;
+} commands[] = {
+	{ "EXISTS a", ":0" },  { "DEL a", ":0" },     { "UNLINK a", ":0" },     { "EXPIRE a 3", ":0" },
+	{ "PTTL a", ":-2" },   { RELEASE, ":0" },     { "SET a v XX PX 7", "$-1" }, { "GET a", "$-1" },
+	{ "TOKEN a v", "-NOTHELD it is not held under that value: a" },
+};
+
+static void nobody_is_said_by_a_list_behind_a_write(void **state)
+{
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		fixture_ask(f, 0, commands[i].words);
+		nobody_is_listed(f);
+		fixture_expect(f, 0, "");
+		/* Both were sent at once. */
+		fixture_answer_write(f, i % 2 ? ZK_BADVERSION : ZK_NONODE);
+		nobody_is_listed(f);
+		fixture_expect(f, 0, commands[i].nobody);
+		fixture_no_op(f);
+	}
+}
+
+static void who_was_granted_it_meanwhile_as_the_server_learns_is_asked(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_ask(f, 0, "EXISTS a");
+	nobody_is_listed(f);
+	fixture_answer_write(f, ZK_BADVERSION);
+	beta_is_listed(f);
+	fixture_expect(f, 0, ":1");
+	fixture_ask(f, 0, RELEASE);
+	nobody_is_listed(f);
+	fixture_answer_write(f, ZK_BADVERSION);
+	beta_is_listed(f);
+	answer_arrives(f, letter_posted(f, "beta/"), "ours");
+	fixture_expect(f, 0, ":1");
+	/* What that host says of itself then needs no other list. */
+	fixture_ask(f, 0, RELEASE);
+	nobody_is_listed(f);
+	fixture_answer_write(f, ZK_BADVERSION);
+	beta_is_listed(f);
+	answer_arrives(f, letter_posted(f, "beta/"), "free");
+	fixture_expect(f, 0, ":0");
+	fixture_no_op(f);
+}
+
+/* Nothing is written for what is held, whoever asks. */
+static void a_holder_may_be_said_by_an_old_list(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_ask(f, 0, "EXISTS a");
+	beta_is_listed(f);
+	fixture_expect(f, 0, ":1");
+	fixture_ask(f, 0, RELEASE);
+	beta_is_listed(f);
+	answer_arrives(f, letter_posted(f, "beta/"), "theirs");
+	fixture_expect(f, 0, ":0");
+	fixture_no_op(f);
+}
+
+/* Beta has released it, and gamma was granted it under that value. */
+static void the_one_that_held_it_before_does_not_say_that_it_is_gone(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_ask(f, 0, RELEASE);
+	beta_is_listed(f);
+	answer_arrives(f, letter_posted(f, "beta/"), "free");
+	fixture_expect(f, 0, "");
+	fixture_answer_write(f, ZK_BADVERSION);
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
+	fixture_answer_list(f, 1, 1, (const char *[]){ other });
+	fixture_op(f, EFFECT_ZK_GET, other);
+	fixture_answer_get(f, 71, BETA + 1, "1\nhost=gamma\n");
+	fixture_pass(f, 0);
+	answer_arrives(f, letter_posted(f, "gamma/"), "ours");
+	fixture_expect(f, 0, ":1");
+	fixture_no_op(f);
+}
+
+static void without_the_write_it_is_unavailable(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_ask(f, 0, "DEL a");
+	nobody_is_listed(f);
+	fixture_answer_write(f, ZK_REFUSED);
+	nobody_is_listed(f);
+	fixture_expect(f, 0, "-UNAVAILABLE " ASKED_IN_VAIN);
+	fixture_ask(f, 0, "DEL a");
+	nobody_is_listed(f);
+	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
+	fixture_pass(f, 0);
+	fixture_expect(f, 0, "-UNAVAILABLE " ASKED_IN_VAIN);
+}
+
+/* A write of the connection before is none of this one. */
+static void a_hand_over_begins_with_another_list(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_ask(f, 0, "DEL a");
+	nobody_is_listed(f);
+	fixture_answer_write(f, ZK_BADVERSION);
+	fixture_event(f, &(struct event){ .type = EVENT_ZK_SUSPENDED, .zk_suspended = { .planned = true } });
+	fixture_hand_over(f);
+	fixture_reconnected(f);
+	while (strcmp(fixture_oldest(f)->path, "/lb/a") != 0)
+		fixture_answer(f, ZK_OK);
+	nobody_is_listed(f);
+	fixture_answer_write(f, ZK_BADVERSION);
+	nobody_is_listed(f);
+	fixture_expect(f, 0, ":0");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(nobody_is_said_by_a_list_behind_a_write),
+		TEST(who_was_granted_it_meanwhile_as_the_server_learns_is_asked),
+		TEST(a_holder_may_be_said_by_an_old_list),
+		TEST(the_one_that_held_it_before_does_not_say_that_it_is_gone),
+		TEST(without_the_write_it_is_unavailable),
+		TEST(a_hand_over_begins_with_another_list),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
