@@ -137,7 +137,7 @@ UNIT_CORE = test_core_snapshot.c test_core_salvage.c test_core_handed_over.c \
 	test_core_flavour.c test_core_kind.c test_core_election.c test_core_observe.c test_core_semaphore.c \
 	test_core_limit.c test_core_gather.c test_core_permits.c test_core_circles.c test_core_query.c \
 	test_core_audit.c test_core_census.c test_core_revoke.c test_core_force.c test_core_mail.c test_core_session.c \
-	test_core_drain.c test_core_restart.c test_core_delegation.c test_core_delegability.c test_core_reload.c test_core_status.c test_core_metrics.c test_core_former.c test_core_past.c \
+	test_core_drain.c test_core_restart.c test_core_delegation.c test_core_delegability.c test_core_take_back.c test_core_reload.c test_core_status.c test_core_metrics.c test_core_former.c test_core_past.c \
 	test_core_window.c test_core_look.c test_core_pieces.c test_core_crowd.c test_core_script.c test_core_forward.c test_core_fresh.c
 UNIT_CORE_FIXTURE = core_fixture.c claim_fixture.c delegation_fixture.c revocation_fixture.c semaphore_fixture.c
 UNIT_CONF_FIXTURE = conf_fixture.c

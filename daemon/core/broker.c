@@ -9,6 +9,7 @@
 #include "core/command/command.h"
 #include "core/command/list.h"
 #include "core/client/delegate.h"
+#include "core/client/halt.h"
 #include "core/client/mlock.h"
 #include "core/client/notify.h"
 #include "core/client/reply.h"
@@ -18,6 +19,7 @@
 #include "core/drain.h"
 #include "core/hosts/release.h"
 #include "core/lock/client_ledger.h"
+#include "core/lock/take_back.h"
 #include "core/piece.h"
 #include "core/recovery.h"
 #include "core/reload.h"
@@ -52,6 +54,8 @@ struct broker *broker_new(const struct broker_conf *conf, uint64_t seed, int64_t
 	TAILQ_INIT(&b->locks.lifelines);
 	TAILQ_INIT(&b->env.works);
 	TAILQ_INIT(&b->locks.walks);
+	b->locks.halting.work.kind = WORK_HALT;
+	work_user_init(&b->locks.halting.worker);
 	TAILQ_INIT(&b->locks.searches);
 	TAILQ_INIT(&b->locks.used);
 	TAILQ_INIT(&b->locks.idle);
@@ -380,7 +384,7 @@ static __attribute__((noinline)) void fire(struct broker *b, struct timer *t)
 		delegated_look(container_of(t, struct delegations, idle));
 		break;
 	case TIMER_STOP:
-		drain_end(b, false);
+		drain_due(b);
 		break;
 	case TIMER_INBOX:
 		inbox_due(&b->hosts);

@@ -79,7 +79,8 @@ static void check_lock(const struct lock *lock, size_t *requests, size_t *grants
 		CHECK(!g->lost && g->depth >= 1);
 		CHECK(!g->delegated || (g->depth == 1 && !g->lease.place));
 		n_delegated -= g->delegated;
-		CHECK(!g->delegated || (g->slot && !env_halts(lock->locks->env) && !lock->slots && !lock->observer_count));
+		CHECK(!g->delegated || (g->slot && !lock->slots && !lock->observer_count));
+		CHECK(!g->delegated || !env_halts(lock->locks->env) || lock->locks->halting.on);
 		CHECK(g->mode != MODE_EXCLUSIVE || (n_grants == 0 && !TAILQ_NEXT(g, link)));
 		n_grants++;
 	}
@@ -119,7 +120,9 @@ static void check_delegations(const struct client *c, const char **wrong)
 	}
 	for (size_t i = 0; d && i < DELEGATION_SLOTS; i++)
 		slots -= d->grants[i] != NULL;
-	CHECK(!d || (!slots && count == d->count && (count > 0) == (d->idle.place != 0)));
+	CHECK(!d || (!slots && count == d->count && (!count || d->idle.place || d->work.worker)));
+	CHECK(!d || count || !d->idle.place);
+	CHECK(!count || c->locks->env->conf->delegation || (d && d->work.worker && d->all));
 }
 
 static bool is_under_way(const struct mlock *m)
@@ -191,6 +194,8 @@ static void check(const struct broker *b, const char **wrong)
 	CHECK(requests == b->locks.request_count && requests == waiting && blocked == b->locks.blocked_count);
 	CHECK(grants == b->locks.grant_count && grants == held && lost == b->locks.lost_count);
 	CHECK(!env_halts(&b->env) || !b->locks.request_count);
+	CHECK(b->locks.halting.on == (b->locks.halting.work.worker != NULL));
+	CHECK(!b->locks.halting.on || env_halts(&b->env));
 	TAILQ_FOREACH(l, &b->hosts.letters, link)
 		letters++;
 	CHECK(letters == b->hosts.outbox_count && letters <= LETTERS_MAX);

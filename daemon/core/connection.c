@@ -13,6 +13,7 @@
 #include "core/lock/client_entry.h"
 #include "core/lock/client_ledger.h"
 #include "core/lock/client_life.h"
+#include "core/lock/take_back.h"
 #include "core/port/entry.h"
 #include "core/state.h"
 

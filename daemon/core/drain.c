@@ -9,7 +9,7 @@ void drain(struct broker *b)
 	if (b->env.stopping)
 		return;
 	b->env.stopping = true;
-	halt(&b->locks, SLICE("stopping"));
+	halt(&b->locks);
 	audit_stopping(&b->hosts);
 	heap_set(&b->env.timers, &b->stop_timer, b->env.now_ns + b->env.conf->stop_timeout_ns);
 }
@@ -35,6 +35,13 @@ void drain_end(struct broker *b, bool close_session)
 	e = effects_add(b->env.out, EFFECT_STOPPED);
 	e->close_session = close_session;
 	e->refused = b->refused;
+}
+
+void drain_due(struct broker *b)
+{
+	halt_hurry(&b->locks);
+	if (b->locks.bearers_hold || !drain_is_over(b))
+		drain_end(b, false);
 }
 
 void drain_refuse(struct broker *b)

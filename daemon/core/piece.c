@@ -4,6 +4,7 @@
 #include "base/container.h"
 #include "core/client/bid.h"
 #include "core/client/deadlock.h"
+#include "core/client/halt.h"
 #include "core/client/mlock.h"
 #include "core/command/command.h"
 #include "core/command/list.h"
@@ -17,6 +18,7 @@
 #include "core/kind/observe.h"
 #include "core/lock/lifeline.h"
 #include "core/lock/readers.h"
+#include "core/lock/take_back.h"
 #include "core/lock/user.h"
 #include "core/state.h"
 
@@ -106,6 +108,12 @@ void piece_do(struct broker *b)
 		case WORK_BATCH:
 			batch_turn(container_of(w, struct batch, work));
 			done = WORK_TURN_STEPS;
+			break;
+		case WORK_DELEGATIONS:
+			done += delegated_continue(container_of(w, struct delegations, work), WORK_TURN_STEPS - done);
+			break;
+		case WORK_HALT:
+			done += halt_continue(&b->locks, WORK_TURN_STEPS - done);
 			break;
 		case WORK_LEADER:
 			observe_tell(container_of(w, struct observer, work));

@@ -4,6 +4,7 @@
 #include <assert.h>
 
 #include "core/client/reply.h"
+#include "core/lock/take_back.h"
 #include "core/state.h"
 
 /* What a program was told at the beginning stays true: its strings, and the limit of what the servers were asked about. */
@@ -38,8 +39,7 @@ void reload(struct broker *b, const struct event *event)
 		b->env.rules++;
 		/* New rules apply to what is asked from now on. */
 		TAILQ_FOREACH(c, &b->locks.clients, link)
-			if (c->delegations)
-				delegated_take_back_all(c);
+			delegated_take_back_later(c);
 		pools_configure(&b->env);
 		budget_limits(&b->env, &b->ensemble.budget);
 	}

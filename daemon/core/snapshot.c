@@ -9,6 +9,7 @@
 #include "core/claim/directory_snapshot.h"
 #include "core/client/bid.h"
 #include "core/client/client_snapshot.h"
+#include "core/client/halt.h"
 #include "core/connection.h"
 #include "core/hosts/inquiry.h"
 #include "core/hosts/letter_snapshot.h"
@@ -35,7 +36,7 @@ static const struct field broker_fields[] = {
 	FIELD_INSTANT(struct broker, "now", env.now_ns),     FIELD_ANY(struct broker, "random", env.random.state),
 	FIELD_FLAG(struct broker, "stopping", env.stopping), FIELD_FLAG(struct broker, "started", started),
 	FIELD_FLAG(struct broker, "draining", env.draining), FIELD_FLAG(struct broker, "stopped", stopped),
-	FIELD_FLAG(struct broker, "refused", refused),
+	FIELD_FLAG(struct broker, "refused", refused),       FIELD_FLAG(struct broker, "halting", locks.halting.on),
 	FIELD_ANY(struct broker, "knock key", locks.knocked.key[0]),
 	FIELD_ANY(struct broker, "knock key 2", locks.knocked.key[1]),
 };
@@ -461,6 +462,7 @@ static void derive(struct broker *b)
 		LOCK_DIRECTORIES(d, lock)
 	charge_recount(d);
 	}
+	halt_resume(&b->locks);
 }
 
 /* Numbers that are never used twice are behind those that are used. */

@@ -210,7 +210,7 @@ static bool take(struct caller *c, int lock)
 	}
 	if (!c->host->conf.standalone && c->host->broker)
 		check_nobody_waits(c, lock, k->terms.token);
-	if (c->host->broker && env_halts(&c->host->broker->env))
+	if (c->host->broker && env_halts(&c->host->broker->env) && !c->host->broker->locks.halting.on)
 		world_fail(w, lock, "host %d client %u: takes %s by its word, and its broker grants nothing any longer",
 			   c->host->index, c->conn, w->lock_name[lock]);
 	TRACE(w, lock, "host %d client %u: takes %s by its word", c->host->index, c->conn, w->lock_name[lock]);

@@ -34,7 +34,7 @@ DELEGATIONS = [
     ("delegation: the slot of a grant is not read from the ledger", [
         ("\tentry_number(&e, \"slot\", (int64_t)(g->flags / LEDGER_SLOT));\n", "")], 1000, "delegations, kills"),
     ("delegation: what nobody uses stays delegated", [
-        ("\t\tif (view.state != DELEGATION_HELD && view.uses == d->uses[i])\n", "\t\tif (false)\n")], 1000, "delegations, calm"),
+        ("\tif (d->all || (view.state != DELEGATION_HELD && view.uses == d->uses[i])) {\n", "\tif (d->all) {\n")], 1000, "delegations, calm"),
     ("delegation: a client that asks for what it keeps is told that it holds it", [
         ("\t\tif (call->lock && table[command].named == OWN)\n\t\t\tdelegated_take_back_own(call->lock, call->client);\n", "")],
      300,
@@ -55,8 +55,8 @@ DELEGATIONS = [
         ("\tif (b->restored)\n\t\tresume(b);\n", "\tif (b->restored) {\n\t\tresume_delegations(b);\n\t\tresume(b);\n\t}\n")],
      3000, "delegations, kills"),
     ("delegation: a delegation goes on in a stopping daemon", [
-        ("\t\tdelegated_take_back(lock, true);\n\t\tTAILQ_FOREACH(g, &lock->grants, link) {",
-         "\t\tTAILQ_FOREACH(g, &lock->grants, link) {"),
+        ("\tdelegated_take_back(lock, true);\n\tTAILQ_FOREACH(g, &lock->grants, link) {",
+         "\tTAILQ_FOREACH(g, &lock->grants, link) {"),
         ("\tif (env_halts(env) || lock->request_count)\n\t\treturn true;\n", "\tif (lock->request_count)\n\t\treturn true;\n")], 1000,
      "delegations"),
     ("delegation: whoever looks takes a delegation back", [
@@ -90,6 +90,15 @@ DELEGATIONS = [
     ("delegation: a reader that asks for what it keeps is told that it holds it", [
         ("\tif (g && g->delegated)\n\t\ttake_back(g, FOR_ITS_CLIENT);\n", "\t(void)g;\n")], 300,
      "delegations, readers, standalone"),
+    ("delegation: of what other rules take back only the first piece is", [
+        ("\tif (d->at < DELEGATION_SLOTS && d->count)\n\t\treturn max64(done, steps);\n", "")], 1000, "delegations, reloads"),
+    ("delegation: other rules leave what is delegated", [
+        ("\t\t\tdelegated_take_back_later(c);\n", "\t\t\t;\n")], 1000, "delegations, reloads"),
+    ("a drain goes over the first locks only", [
+        ("\t\tdone += go_over(lock);\n\t}\n\treturn max64(done, steps);\n", "\t\tdone += go_over(lock);\n\t}\n\tend_pass(locks);\n"
+         "\treturn max64(done, steps);\n")], 3000, "delegations, standalone"),
+    ("a drain that was under way does not go on in the next process", [
+        ("\thalt_resume(&b->locks);\n", "")], 3000, "snapshots, anything standalone"),
     ("delegation: a reader keeps a lock that is a writer's", [
         ("\tif (!d || d->grants[slot - 1] || g->depth > 1 ||", "\tg->mode = MODE_SHARED;\n"
          "\tif (!d || d->grants[slot - 1] || g->depth > 1 ||")], 300, "delegations, readers, standalone"),

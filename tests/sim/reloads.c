@@ -68,6 +68,7 @@ static void choose(struct host *h, struct rng *r)
 	static const int64_t tries[] = { 0, 100 * MS, SECOND };
 
 	h->conf.limits = limits_choose(h, r);
+	h->conf.delegation = h->w->mix->delegations && rng_percent(r, 70);
 	h->conf.handoff_max = handoffs[rng_below(r, 4)];
 	h->conf.handoff_ns = rng_percent(r, 30) ? 50 * MS : 5 * SECOND;
 	h->conf.linger_ns = lingers[rng_below(r, 3)];

@@ -278,8 +278,8 @@ def test_a_reload_that_turns_it_off_takes_all_back(daemons, tmp_path, clients, d
     assert c.leave(1)
     conf.write_text("[locks]\ndelegation = 0\n")
     assert "locks.delegation = 0" in operator.call("RELOAD")
-    assert not c.take(1) and c.state(1) == NONE
-    assert c.state(2) == HELD | WANTED and not c.leave(2)
+    harness.wait_until(lambda: c.state(1) == NONE and c.state(2) == HELD | WANTED, "all to be taken back")
+    assert not c.take(1) and not c.leave(2)
     assert c.call("UNLOCK", "b") == 0
     assert isinstance(c.lock("a", 1), int) and not c.is_delegated(1)
     assert operator.call("DELEGATE").code == "DENIED" and clients(d).hello["delegation"] == 0

@@ -7,6 +7,7 @@
 #include "core/kind/semaphore.h"
 #include "core/lock/client_limits.h"
 #include "core/lock/locks.h"
+#include "core/lock/take_back.h"
 
 static COLD bool refuse(struct refusal *ret, enum error_code code, const char *sentence)
 {

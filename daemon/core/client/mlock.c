@@ -10,6 +10,7 @@
 #include "core/client/reply.h"
 #include "core/kind/semaphore.h"
 #include "core/lock/locks.h"
+#include "core/lock/take_back.h"
 #include "protocol/number.h"
 
 /* ---- what was asked for ---- */

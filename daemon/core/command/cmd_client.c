@@ -13,6 +13,7 @@
 #include "core/hosts/census.h"
 #include "core/hosts/release.h"
 #include "core/lock/client_ledger.h"
+#include "core/lock/take_back.h"
 #include "protocol/name.h"
 #include "protocol/number.h"
 

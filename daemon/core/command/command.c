@@ -5,6 +5,7 @@
 #include "core/command/call.h"
 #include "core/command/uncovered.h"
 #include "core/hosts/inquiry.h"
+#include "core/lock/take_back.h"
 #include "protocol/commands.h"
 
 static const struct {

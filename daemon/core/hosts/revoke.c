@@ -4,6 +4,7 @@
 #include "core/client/notify.h"
 #include "core/client/tell.h"
 #include "core/hosts/hosts.h"
+#include "core/lock/take_back.h"
 #include "protocol/name.h"
 
 /* Asked faster than it reads, a client would be closed and lose what it holds: no other client may cause that. */

@@ -64,6 +64,7 @@ void delegated_go_on(struct client *c, struct delegation_page *page)
 	d->client = c;
 	d->page = page;
 	d->idle.kind = TIMER_DELEGATIONS;
+	d->work.kind = WORK_DELEGATIONS;
 	charge_force(&d->charge, c->account, POOL_MEMORY, PAGE_BYTES);
 	c->delegations = d;
 	c->locks->page_count++;
@@ -94,6 +95,7 @@ void delegated_end(struct client *c)
 		return;
 	assert(!d->count);
 	heap_unset(&c->locks->env->timers, &d->idle);
+	work_drop(&c->locks->env->works, &d->work);
 	charge_give_back(&d->charge, POOL_MEMORY);
 	c->delegations = NULL;
 	c->locks->page_count--;

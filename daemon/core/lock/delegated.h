@@ -35,6 +35,7 @@
 #include "base/heap.h"
 #include "base/queue.h"
 #include "core/lock/delegability.h"
+#include "core/port/work.h"
 #include "core/znode/mode.h"
 #include "protocol/delegation.h"
 
@@ -51,15 +52,16 @@ struct delegations {
 	uint64_t uses[DELEGATION_SLOTS];        /* of the delegated ones, as they were seen last */
 	uint64_t generation;  /* the last one that was used */
 	uint32_t count;       /* of delegated grants */
-	struct timer idle;    /* when unused delegations are looked for next; set if any grant is delegated */
+	struct timer idle;    /* when unused delegations are looked for next; set, or `work` is, if any grant is delegated */
+	struct work_item work; /* a pass over them is under way (take_back.h): */
+	bool all;             /* ... it takes back those that are used, too */
+	size_t at;            /* ... the next slot */
 	struct charge charge; /* of POOL_MEMORY */
 };
 
 /* The client has that page from now on: a new one; or one that it had in another process, which is looked at later. */
 void delegated_begin(struct client *c, struct delegation_page *page);
 void delegated_go_on(struct client *c, struct delegation_page *page);
-/* Takes all back that was delegated in the other process: each word says whether the lock is held. */
-void delegated_resume(struct delegations *d);
 void delegated_end(struct client *c); /* it has no grants, and its page ends */
 /* Ends the page in this process only: another process goes on with it, and its contents stay. */
 void delegated_abandon(struct client *c);
@@ -69,19 +71,6 @@ bool delegated_may_begin(const struct client *c, const char **why);
 
 /* The grant was just made for a request that offered that slot: delegates it, if that is allowed. */
 void delegated_offer(struct grant *g, uint8_t slot);
-/* Takes all delegations of the lock back: each grant ends, or becomes ordinary. `disturbed`: for somebody else's sake. */
-void delegated_take_back(struct lock *lock, bool disturbed);
-/* The client asks for the lock in that mode: takes all delegations of the lock back, unless both modes are shared. */
-void delegated_give_way(struct lock *lock, const struct client *c, enum mode mode);
-void delegated_take_back_own(struct lock *lock, const struct client *c); /* only that client's, for its own sake */
-void delegated_take_back_all(struct client *c); /* those of all its locks, for its own sake */
-/* The most words that are read in one request to find delegations that are free. */
-enum { DELEGATED_LOOKS = 256 };
-/*
- * The client is at a limit of grants: takes one free delegation back, of the client itself if `own`, else of any client of
- * its user. *looks is the number of words that may still be read. False: no free delegation was found among them.
- */
-bool delegated_make_room(struct client *c, bool own, size_t *looks);
 /* Somebody waits, or the grant may no longer be kept: then the rule takes it back. */
 bool delegated_is_wanted(const struct lock *lock);
 /* The grant is delegated, and its word says now that the client does not hold the lock. */
@@ -94,4 +83,3 @@ struct grant *delegated_holder(const struct lock *lock); /* the first grant that
 /* The grant is about to be lost. False: its client does not hold the lock, so the grant just has to end. */
 bool delegated_lose(struct grant *g);
 void delegated_forget(struct grant *g); /* the grant has a slot, and ends */
-void delegated_look(struct delegations *d); /* the timer: takes back what was not used since the last look */

@@ -21,6 +21,14 @@ TAILQ_HEAD(lock_list, lock);
 TAILQ_HEAD(mlock_list, mlock);
 TAILQ_HEAD(lifeline_list, lifeline);
 
+/* A pass over the locks in use (client/halt.h). */
+struct halting {
+	bool on;
+	struct walk walk;
+	struct work_item work;
+	struct work_user worker; /* it is nobody's work */
+};
+
 struct locks {
 	struct env *env;
 	struct ensemble *ensemble;
@@ -54,6 +62,7 @@ struct locks {
 	struct lock *named;                   /* the one last found by name, or NULL */
 	struct lock_list used, idle;
 	struct walk_list walks;
+	struct halting halting;
 	size_t idle_count;
 	bool restoring;    /* from a snapshot: what was within the limits stays, whatever they are now */
 	void *spare_grant; /* mem.h */

@@ -6,6 +6,8 @@
 #include "core/lock/lock_ledger.h"
 #include "core/lock/locks.h"
 
+enum { TAKE_BACK_STEPS = 8 }; /* the lock is settled, too */
+
 enum why { FOR_ITS_CLIENT, FOR_OTHERS, UNUSED };
 
 static void note(struct delegability *l, enum why why)
@@ -144,22 +146,54 @@ void delegated_resume(struct delegations *d)
 			go_on(g);
 }
 
+/* ---- passes ---- */
+
+static void pass(struct delegations *d, bool all)
+{
+	d->all = all || (d->work.worker && d->all);
+	d->at = 0;
+	work_add(&d->client->locks->env->works, &d->client->user->worker, &d->work);
+}
+
 void delegated_look(struct delegations *d)
 {
-	struct heap *timers = &d->client->locks->env->timers;
+	pass(d, false);
+}
 
-	for (size_t i = 0; i < DELEGATION_SLOTS; i++) {
-		struct grant *g = d->grants[i];
-		struct delegation_view view;
+void delegated_take_back_later(struct client *c)
+{
+	if (c->delegations && c->delegations->count)
+		pass(c->delegations, true);
+}
 
-		if (!g || !g->delegated)
-			continue;
-		view = delegation_look(&d->page->slots[i]);
-		if (view.state != DELEGATION_HELD && view.uses == d->uses[i])
-			take_back(g, UNUSED);
-		else
-			d->uses[i] = view.uses;
+/* Returns how many steps that took. */
+static int64_t look_at(struct delegations *d, size_t i)
+{
+	struct grant *g = d->grants[i];
+	struct delegation_view view;
+
+	if (!g || !g->delegated)
+		return 0;
+	view = delegation_look(&d->page->slots[i]);
+	if (d->all || (view.state != DELEGATION_HELD && view.uses == d->uses[i])) {
+		take_back(g, d->all ? FOR_ITS_CLIENT : UNUSED);
+		return TAKE_BACK_STEPS;
 	}
+	d->uses[i] = view.uses;
+	return 1;
+}
+
+int64_t delegated_continue(struct delegations *d, int64_t steps)
+{
+	struct env *env = d->client->locks->env;
+	int64_t most = env->conf->all_in_pieces ? 1 : steps, done = 0;
+
+	for (; d->at < DELEGATION_SLOTS && d->count && done < most; d->at++)
+		done += look_at(d, d->at);
+	if (d->at < DELEGATION_SLOTS && d->count)
+		return max64(done, steps);
+	work_drop(&env->works, &d->work);
 	if (d->count)
-		heap_set(timers, &d->idle, d->client->locks->env->now_ns + DELEGATED_IDLE_NS);
+		heap_set(&env->timers, &d->idle, env->now_ns + DELEGATED_IDLE_NS);
+	return done + 1;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Functions that delegated.c and take_back.c share: delegated.c cleans up after a grant's end, take_back.c ends grants.
+ * What takes a delegation back (delegated.h):
  *
  *   event                                   | one exclusive    | shared ones
  *   a reader asks, and is let in at once    | it is taken back | stay; the new grant may be delegated, too
@@ -16,12 +16,54 @@
  */
 #pragma once
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-struct delegation_slot;
-struct grant;
+#include "core/znode/mode.h"
 
-#define DELEGATED_IDLE_NS INT64_C(1000000000) /* between two looks at what is not used */
+struct client;
+struct delegation_slot;
+struct delegations;
+struct grant;
+struct lock;
+
+#define DELEGATED_IDLE_NS INT64_C(1000000000) /* between two passes that look for what is not used */
+
+/* Takes all delegations of the lock back: each grant ends, or becomes ordinary. `disturbed`: for somebody else's sake. */
+void delegated_take_back(struct lock *lock, bool disturbed);
+/* The client asks for the lock in that mode: takes all delegations of the lock back, unless both modes are shared. */
+void delegated_give_way(struct lock *lock, const struct client *c, enum mode mode);
+void delegated_take_back_own(struct lock *lock, const struct client *c); /* only that client's, for its own sake */
+void delegated_take_back_all(struct client *c); /* those of all its locks, for its own sake */
+/* The most words that are read in one request to find delegations that are free. */
+enum { DELEGATED_LOOKS = 256 };
+/*
+ * The client is at a limit of grants: takes one free delegation back, of the client itself if `own`, else of any client of
+ * its user. *looks is the number of words that may still be read. False: no free delegation was found among them.
+ */
+bool delegated_make_room(struct client *c, bool own, size_t *looks);
+
+/*
+ * A pass goes over what one client has, slot by slot and in pieces (core/port/work.h). What it has not come to yet is
+ * delegated as before. Other rules are those of a reload (reload.h).
+ *
+ *   state | means                                  | event -> next state
+ *   NONE  | no pass is under way                   | a second is over -> IDLE; other rules -> ALL
+ *   IDLE  | what was not used since the last pass  | its last slot -> NONE, for a second; nothing is delegated -> NONE;
+ *         |   is taken back                        |   other rules -> ALL, from the first slot
+ *   ALL   | all is taken back                      | its last slot -> NONE, for a second; nothing is delegated -> NONE;
+ *         |                                        |   a second is over, other rules -> ALL, from the first slot
+ */
+void delegated_look(struct delegations *d); /* the timer */
+void delegated_take_back_later(struct client *c); /* of all its locks, for its own sake; takes one that has none */
+/* Some steps, at most as many as that or a few more. Returns how many. */
+int64_t delegated_continue(struct delegations *d, int64_t steps);
+
+/* Takes all back that was delegated in the other process: each word says whether the lock is held. */
+void delegated_resume(struct delegations *d);
+
+/* ---- shared by take_back.c, which ends grants, and delegated.c, which cleans up after the end of one ---- */
 
 /* Of a grant that has one; NULL: its client has no page. */
 struct delegation_slot *delegated_slot(const struct grant *g);

@@ -28,9 +28,9 @@ void walk_begin_requests(struct walk *w, const struct lock *lock)
 	TAILQ_INSERT_TAIL(&lock->locks->walks, w, link);
 }
 
-const struct lock *walk_lock(struct walk *w)
+struct lock *walk_lock(struct walk *w)
 {
-	const struct lock *lock = w->left ? w->lock : NULL;
+	struct lock *lock = w->left ? w->lock : NULL;
 
 	if (lock) {
 		w->left--;

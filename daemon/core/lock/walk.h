@@ -24,7 +24,7 @@ struct walk {
 	TAILQ_ENTRY(walk) link; /* locks->walks */
 	bool begun;
 	size_t left;                 /* of those that were there when it began */
-	const struct lock *lock;     /* the next one; NULL: none is left, or it goes along others */
+	struct lock *lock;           /* the next one; NULL: none is left, or it goes along others */
 	const struct client *client;
 	struct grant *grant;
 	const struct request *request;
@@ -35,7 +35,7 @@ void walk_begin(struct locks *locks, struct walk *w, bool of_clients);
 void walk_begin_grants(struct walk *w, const struct lock *lock);
 void walk_begin_requests(struct walk *w, const struct lock *lock);
 /* The next one, which is behind it then; NULL: it has seen all that were there when it began. */
-const struct lock *walk_lock(struct walk *w);
+struct lock *walk_lock(struct walk *w);
 const struct client *walk_client(struct walk *w);
 struct grant *walk_grant(struct walk *w);
 const struct request *walk_request(struct walk *w);

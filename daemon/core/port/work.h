@@ -27,6 +27,8 @@
  * LIFELINE| a bearer's request or grant is ended   | as for RELEASE (lock/lifeline.h)
  * INQUIRY | a request is carried out at last        | what other hosts have, as they answered (hosts/inquiry.h)
  *  RELEASE | something that a client has is ended    | what it still has is as if the client had not ended yet
+ * DELEGATIONS | a slot is looked at, or taken  | what is not looked at yet is delegated (lock/delegated.h)
+ * HALT    | a lock is let go of, a holder asked for it | what is granted stays until its turn comes (client/halt.h)
  *    BATCH | a reader gets the lock                  | who waits has not got it yet (lock/readers.h)
  *
  * Next to nothing of an item is in a snapshot: a list or an answer starts over; who is to be told follows from what was told
@@ -42,6 +44,7 @@
 enum work_kind {
 	WORK_LIST, WORK_ANSWER, WORK_CENSUS, WORK_LEADER, WORK_OBSERVERS, WORK_AUDIT, WORK_MLOCK, WORK_RELEASE, WORK_DEADLOCK,
 	WORK_REVOKE, WORK_ERRAND, WORK_BID, WORK_LIFELINE, WORK_INQUIRY, WORK_BATCH,
+	WORK_DELEGATIONS, WORK_HALT,
 };
 
 enum {

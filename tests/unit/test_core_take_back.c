@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Many locks are delegated when all, or all unused ones, are taken back: what one event does is bounded, who asks in between
+ * is served, and none is forgotten (lock/take_back.h, client/halt.h).
+ */
+#include "core_fixture.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/state.h"
+#include "protocol/delegation.h"
+
+enum {
+	PAGES = 6,  /* of the clients 0 to 5 */
+	EACH = 60,  /* delegations of each */
+	MANY = PAGES * EACH,
+	ANOTHER = PAGES, /* a client without a page */
+	IN_A_PIECE = WORK_TURN_STEPS / 8, /* of those that are taken back */
+};
+
+static struct delegation_page pages[PAGES];
+static uint64_t generations[PAGES][EACH];
+static struct broker_conf next;
+
+static int begin(bool standalone, void **state)
+{
+	struct fixture *f = fixture_new(standalone);
+
+	f->conf.delegation = true;
+	f->conf.limits.locks = f->conf.limits.grants = f->conf.limits.grants_per_client = 4096;
+	memset(pages, 0, sizeof(pages));
+	return fixture_setup(f, PAGES + 2, state);
+}
+
+static int setup(void **state)
+{
+	return begin(true, state);
+}
+
+static struct delegation_slot *slot(int i)
+{
+	return &pages[i / EACH].slots[i % EACH];
+}
+
+static const char *words(const char *before, int i, const char *after)
+{
+	static char text[64];
+
+	snprintf(text, sizeof(text), "%sl%d%s", before, i, after);
+	return text;
+}
+
+static void forget(struct fixture *f, uint32_t conn)
+{
+	bytes_clear(&f->replies[conn]);
+	bytes_clear(&f->pushes[conn]);
+}
+
+/* Each of the locks l0 to l359 is delegated; every tenth is held. */
+static void delegate(struct fixture *f)
+{
+	for (uint32_t conn = 0; conn < PAGES; conn++) {
+		struct event e = { .type = EVENT_CLIENT_PAGE, .conn = conn, .page.page = &pages[conn] };
+
+		fixture_resp3(f, conn);
+		fixture_ask(f, conn, "DELEGATE");
+		delegation_init(&pages[conn]);
+		fixture_event(f, &e);
+		for (int i = 0; i < EACH; i++) {
+			struct delegation_terms terms;
+			char slot_words[16];
+
+			snprintf(slot_words, sizeof(slot_words), " SLOT %d", i + 1);
+			fixture_ask(f, conn, words("LOCK ", (int)conn * EACH + i, slot_words));
+			assert_true(delegation_read(&pages[conn].slots[i], 0, &terms));
+			generations[conn][i] = terms.generation;
+			if (i % 10)
+				assert_true(delegation_leave(&pages[conn].slots[i], terms.generation));
+		}
+		forget(f, conn);
+	}
+}
+
+/* Those whose processes can still take and release them. */
+static int delegated(void)
+{
+	int count = 0;
+
+	for (int i = 0; i < MANY; i++) {
+		struct delegation_view view = delegation_look(slot(i));
+
+		count += slot(i)->word == (generations[i / EACH][i % EACH] << 16 | (uint64_t)view.state) && slot(i)->word;
+	}
+	return count;
+}
+
+/* One of them. */
+static int one_delegated(void)
+{
+	for (int i = MANY - 1; i >= 0; i--)
+		if (delegation_look(slot(i)).state == DELEGATION_FREE && slot(i)->word)
+			return i;
+	return -1;
+}
+
+static void piece(struct fixture *f)
+{
+	assert_true(broker_has_work(f->broker));
+	fixture_simple(f, EVENT_TIME, 0);
+}
+
+/* Returns how many are left of so many: at most that number less than before. */
+static int expect_fewer(int before, int most)
+{
+	int left = delegated();
+
+	assert_true(left <= before && left + most >= before);
+	return left;
+}
+
+/* In pieces, until no work is left. */
+static void expect_pieces(struct fixture *f)
+{
+	int left = delegated();
+
+	while (broker_has_work(f->broker)) {
+		piece(f);
+		left = expect_fewer(left, IN_A_PIECE + 1);
+	}
+}
+
+/* The held ones are ordinary grants now, and come back by UNLOCK. */
+static void expect_held_ones(struct fixture *f)
+{
+	for (int i = 0; i < MANY; i += 10) {
+		forget(f, ANOTHER);
+		fixture_say(f, ANOTHER, words("LOCK ", i, " WAIT 0"), "$-1");
+		fixture_say(f, (uint32_t)(i / EACH), words("UNLOCK ", i, ""), ":0");
+	}
+}
+
+static void reload_with_other_limits(struct fixture *f)
+{
+	next = f->conf;
+	next.limits.requests_per_client++;
+	fixture_event(f, &(struct event){ .type = EVENT_CONF, .conf = { .now = &next, .text = SLICE("") } });
+}
+
+static void other_limits_take_all_back_in_pieces(void **state)
+{
+	struct fixture *f = *state;
+	int i;
+
+	delegate(f);
+	assert_int_equal(delegated(), MANY);
+	reload_with_other_limits(f);
+	expect_fewer(MANY, 0);
+	piece(f);
+	expect_fewer(MANY, IN_A_PIECE + 1);
+	/* Who asks in between is served at once. */
+	i = one_delegated();
+	fixture_ask(f, ANOTHER, words("LOCK ", i, ""));
+	assert_int_equal(f->replies[ANOTHER].data[0], ':');
+	assert_true(delegation_none(slot(i)));
+	expect_pieces(f);
+	assert_int_equal(delegated(), 0);
+	assert_int_equal(f->broker->locks.delegated_count, 0);
+	expect_held_ones(f);
+}
+
+/* The timer looks for what is not used while all are being taken back: it does not make it a look only. */
+static void what_is_used_is_taken_back_too(void **state)
+{
+	struct fixture *f = *state;
+
+	delegate(f);
+	fixture_pass(f, 999);
+	for (int i = 0; i < MANY; i++)
+		slot(i)->uses++;
+	reload_with_other_limits(f);
+	f->now_ns += 2 * MS; /* the timers are due */
+	fixture_simple(f, EVENT_TIME, 0);
+	expect_pieces(f);
+	assert_int_equal(f->broker->locks.delegated_count, 0);
+}
+
+static void unused_ones_go_back_in_pieces(void **state)
+{
+	struct fixture *f = *state;
+	int left = MANY;
+
+	delegate(f);
+	f->now_ns += 1001 * MS;
+	for (int i = 0; i < MANY; i += 7)
+		slot(i)->uses++;
+	do {
+		fixture_simple(f, EVENT_TIME, 0);
+		left = expect_fewer(left, IN_A_PIECE + 1);
+	} while (broker_has_work(f->broker));
+	for (int i = 0; i < MANY; i++)
+		assert_int_equal(slot(i)->word != 0, i % 7 == 0 || i % 10 == 0);
+	f->now_ns += 1001 * MS;
+	do {
+		fixture_simple(f, EVENT_TIME, 0);
+		left = expect_fewer(left, IN_A_PIECE + 1);
+	} while (broker_has_work(f->broker));
+	assert_int_equal(left, MANY / 10);
+}
+
+static void a_client_that_ends_meanwhile(void **state)
+{
+	struct fixture *f = *state;
+
+	delegate(f);
+	reload_with_other_limits(f);
+	piece(f);
+	fixture_simple(f, EVENT_CLIENT_LEAVES, 1);
+	fixture_simple(f, EVENT_CLIENT_GONE, 2);
+	expect_pieces(f);
+	fixture_simple(f, EVENT_CLIENT_GONE, 1);
+	assert_int_equal(f->broker->locks.delegated_count, 0);
+	fixture_say(f, ANOTHER, words("LOCK ", EACH, " WAIT 0"), ":369664");
+}
+
+/* ---- a drain, and a stop ---- */
+
+/* How many of them were asked for their lock, for that reason. */
+static int asked(struct fixture *f, const char *reason)
+{
+	int count = 0;
+
+	for (uint32_t conn = 0; conn < PAGES; conn++) {
+		const char *at = f->pushes[conn].data, *end = at + f->pushes[conn].len;
+
+		while (at && (at = memmem(at, (size_t)(end - at), reason, strlen(reason)))) {
+			at += strlen(reason);
+			count++;
+		}
+		forget(f, conn);
+	}
+	return count;
+}
+
+static void a_drain_takes_all_back_in_pieces(void **state)
+{
+	struct fixture *f = *state;
+	int left;
+
+	delegate(f);
+	fixture_ask(f, ANOTHER, "DRAIN");
+	forget(f, ANOTHER);
+	left = expect_fewer(MANY, IN_A_PIECE);
+	while (broker_has_work(f->broker)) {
+		fixture_ask(f, ANOTHER, words("LOCK ", one_delegated(), "")); /* or l-1, when none is left */
+		assert_int_equal(memcmp(f->replies[ANOTHER].data, "-DRAINING", 9), 0);
+		forget(f, ANOTHER);
+		piece(f);
+		left = expect_fewer(left, IN_A_PIECE);
+	}
+	assert_int_equal(left, 0);
+	assert_int_equal(asked(f, "draining"), MANY / 10);
+	assert_int_equal(f->broker->locks.grant_count, MANY / 10);
+}
+
+static void a_drain_that_ends_leaves_the_rest(void **state)
+{
+	struct fixture *f = *state;
+	int left;
+
+	delegate(f);
+	fixture_ask(f, ANOTHER, "DRAIN");
+	piece(f);
+	left = delegated();
+	fixture_ask(f, ANOTHER, "DRAIN OFF");
+	forget(f, ANOTHER);
+	assert_false(broker_has_work(f->broker));
+	assert_int_equal(delegated(), left);
+	assert_true(left > MANY / 2);
+	fixture_ask(f, ANOTHER, words("LOCK ", one_delegated(), ""));
+	assert_int_equal(f->replies[ANOTHER].data[0], ':');
+}
+
+/* The next process goes on with a drain that was under way, and takes back what the words tell. */
+static void a_drain_goes_on_after_a_hand_over(void **state)
+{
+	struct fixture *f = *state;
+
+	delegate(f);
+	fixture_ask(f, ANOTHER, "DRAIN");
+	forget(f, ANOTHER);
+	piece(f);
+	asked(f, "draining");
+	fixture_hand_over(f);
+	for (uint32_t conn = 0; conn < PAGES; conn++)
+		broker_give_page(f->broker, conn, &pages[conn]);
+	fixture_simple(f, EVENT_TIME, 0);
+	while (broker_has_work(f->broker))
+		piece(f);
+	assert_int_equal(f->broker->locks.grant_count, MANY / 10);
+	assert_in_range(asked(f, "draining"), MANY / 10 - 2, MANY / 10); /* the first were asked before */
+	fixture_say(f, ANOTHER, "DRAIN OFF", "*8 $8 draining :0 $4 held :36 $7 waiting :0 $6 claims :36");
+}
+
+static void release_held_ones(struct fixture *f)
+{
+	for (int i = 0; i < MANY; i += 10)
+		fixture_say(f, (uint32_t)(i / EACH), words("UNLOCK ", i, ""), ":0");
+}
+
+static void a_stop_takes_all_back_in_pieces(void **state)
+{
+	struct fixture *f = *state;
+
+	delegate(f);
+	fixture_simple(f, EVENT_STOP, 0);
+	expect_fewer(MANY, IN_A_PIECE);
+	expect_pieces(f);
+	assert_int_equal(delegated(), 0);
+	assert_int_equal(asked(f, "stopping"), MANY / 10);
+	assert_int_equal(f->stopped, 0);
+	release_held_ones(f);
+	assert_int_equal(f->stopped, 2);
+}
+
+/* A drain is under way: the stop begins with the first lock again. */
+static void a_stop_in_a_drain(void **state)
+{
+	struct fixture *f = *state;
+
+	delegate(f);
+	fixture_ask(f, ANOTHER, "DRAIN");
+	piece(f);
+	asked(f, "draining");
+	fixture_simple(f, EVENT_STOP, 0);
+	expect_pieces(f);
+	assert_int_equal(asked(f, "stopping"), MANY / 10);
+	assert_int_equal(f->broker->locks.delegated_count, 0);
+}
+
+/* Its time is over before all pieces are done: the rest is done at once, so that it ends with nothing held. */
+static void a_stop_ends_within_its_time(void **state)
+{
+	struct fixture *f = *state;
+
+	delegate(f);
+	release_held_ones(f);
+	f->conf.stop_timeout_ns = 0;
+	fixture_simple(f, EVENT_STOP, 0);
+	assert_int_equal(f->stopped, 0);
+	piece(f);
+	assert_int_equal(f->stopped, 2);
+	assert_int_equal(delegated(), 0);
+}
+
+static void a_stop_whose_time_is_over_leaves_what_is_held(void **state)
+{
+	struct fixture *f = *state;
+
+	delegate(f);
+	f->conf.stop_timeout_ns = 0;
+	fixture_simple(f, EVENT_STOP, 0);
+	piece(f);
+	assert_int_equal(f->stopped, 1);
+	assert_int_equal(delegated(), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(other_limits_take_all_back_in_pieces),
+		TEST(what_is_used_is_taken_back_too),
+		TEST(unused_ones_go_back_in_pieces),
+		TEST(a_client_that_ends_meanwhile),
+		TEST(a_drain_takes_all_back_in_pieces),
+		TEST(a_drain_that_ends_leaves_the_rest),
+		TEST(a_drain_goes_on_after_a_hand_over),
+		TEST(a_stop_takes_all_back_in_pieces),
+		TEST(a_stop_in_a_drain),
+		TEST(a_stop_ends_within_its_time),
+		TEST(a_stop_whose_time_is_over_leaves_what_is_held),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
