@@ -2,6 +2,7 @@
 /* When a lock is delegated, how often one is taken back for somebody else (lock/delegability.h), and limits of grants. */
 #include "delegation_fixture.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* Grants in a row until it is delegated again. */
@@ -219,6 +220,27 @@ static void nobody_is_refused_for_what_it_does_not_hold_itself(void **state)
 	expect_two_more(f, 0, "limits.grants_per_client");
 }
 
+/* An eighth of the locks is for those that are not delegated. */
+static void delegated_locks_leave_room_for_others(void **state)
+{
+	struct fixture *f = *state;
+	char words[32];
+
+	f->conf.limits.locks = (uint32_t)fixture_total(16);
+	f->conf.limits.grants = f->conf.limits.grants_per_client = 100;
+	fixture_simple(f, EVENT_TIME, 0);
+	give_page(f, 0);
+	for (int i = 1; i <= 16; i++) {
+		snprintf(words, sizeof(words), "LOCK n%d SLOT %d", i, i);
+		fixture_ask(f, 0, words);
+		assert_int_equal(f->replies[0].data[0], ':');
+		f->replies[0].len = 0;
+		assert_int_equal(is_delegated(0, i), i <= 14);
+	}
+	fixture_ask(f, 0, "LOCK n17");
+	assert_non_null(memmem(f->replies[0].data, f->replies[0].len, "limits.locks", strlen("limits.locks")));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -231,6 +253,7 @@ int main(void)
 		TEST_IN(a_row_has_no_other_client_in_it, delegation_setup),
 		TEST_IN(nobody_is_refused_for_what_a_user_does_not_hold, delegation_setup),
 		TEST_IN(nobody_is_refused_for_what_it_does_not_hold_itself, delegation_setup),
+		TEST_IN(delegated_locks_leave_room_for_others, delegation_setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -110,13 +110,27 @@ static bool is_calm(const struct delegability *l)
 	return l->streak >= (l->need ? l->need : 1);
 }
 
+/*
+ * A delegated lock stays in use while nobody holds it. So that no other lock is refused for its sake, an account keeps an
+ * eighth of what all may have for locks that are not delegated.
+ */
+static bool leaves_room(const struct account *payer)
+{
+	static const enum pool_number pools[] = { POOL_LOCKS, POOL_PATHS, POOL_WATCHES };
+
+	for (size_t i = 0; i < sizeof(pools) / sizeof(pools[0]); i++)
+		if (!account_may(payer, pools[i], payer->all->pools[pools[i]].total / 8, false))
+			return false;
+	return true;
+}
+
 /* With ZooKeeper: only while it is known that no other host waits, and only if an unused claim lingers. */
 static bool may_be_kept(const struct lock *lock)
 {
 	const struct env *env = lock->locks->env;
 	const struct claim *c = lock->directory.claim;
 
-	if (!env->conf->delegation || delegated_is_wanted(lock) || lock->observer_count)
+	if (!env->conf->delegation || delegated_is_wanted(lock) || lock->observer_count || !leaves_room(lock->directory.payer))
 		return false;
 	if (env->conf->standalone)
 		return true;
