@@ -63,6 +63,8 @@ struct broker *broker_new(const struct broker_conf *conf, uint64_t seed, int64_t
 	turn_init(&b->directories);
 	names_init(&b->directories);
 	lasting_init(&b->directories);
+	TAILQ_INIT(&b->directories.later);
+	work_user_init(&b->directories.worker);
 	TAILQ_INIT(&b->locks.closing);
 	TAILQ_INIT(&b->locks.told);
 	TAILQ_INIT(&b->locks.outcomes);

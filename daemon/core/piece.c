@@ -115,6 +115,9 @@ void piece_do(struct broker *b)
 		case WORK_HALT:
 			done += halt_continue(&b->locks, WORK_TURN_STEPS - done);
 			break;
+		case WORK_LOCKS:
+			done += directory_touch_some(&b->directories, WORK_TURN_STEPS - done);
+			break;
 		case WORK_LEADER:
 			observe_tell(container_of(w, struct observer, work));
 			done += WORK_PUSH_STEPS;

@@ -33,7 +33,7 @@ static void lose_all(struct broker *b)
 
 /* ---- the end of a connection ---- */
 
-static void suspend_directory(struct directory *d)
+static void suspend_directory(struct directory *d, size_t *count)
 {
 	struct claim *c;
 
@@ -44,15 +44,16 @@ static void suspend_directory(struct directory *d)
 	directory_suspended(d);
 	seen_forget(d, (struct slice){ 0 });
 	turn_forget(d);
-	directory_touch(d);
+	charge_recount(d); /* no watch is left */
+	directory_touch_one(d, count);
 }
 
-static void suspend_lock(struct lock *lock)
+static void suspend_lock(struct lock *lock, size_t *count)
 {
 	struct directory *d;
 
 	LOCK_DIRECTORIES(d, lock)
-		suspend_directory(d);
+		suspend_directory(d, count);
 	if (lock->rule->suspended)
 		lock->rule->suspended(lock);
 }
@@ -60,12 +61,13 @@ static void suspend_lock(struct lock *lock)
 static void disconnect(struct broker *b)
 {
 	struct lock *lock;
+	size_t count = 0;
 
 	session_disconnect(&b->ensemble);
 	route_fail_all(b);
 	hosts_suspended(&b->hosts);
 	TAILQ_FOREACH(lock, &b->locks.used, link)
-		suspend_lock(lock);
+		suspend_lock(lock, &count);
 	TAILQ_FOREACH(lock, &b->locks.idle, link)
 		seen_forget(&lock->directory, (struct slice){ 0 });
 	audit_suspended(&b->hosts);
@@ -141,12 +143,12 @@ static void queue_recovery(struct broker *b)
 {
 	struct directory *d, **all;
 	struct lock *lock;
-	size_t count = 0;
+	size_t count = 0, touched = 0;
 
 	all = mem_new((b->directories.paths.count + 1) * sizeof(struct directory *));
 	TAILQ_FOREACH(lock, &b->locks.used, link)
 		LOCK_DIRECTORIES(d, lock) {
-			directory_touch(d);
+			directory_touch_one(d, &touched);
 			if (!TAILQ_EMPTY(&d->leaving))
 				turn_wait(d, TURN_DELETE);
 			if (d->claim_count || lock->observer_count)

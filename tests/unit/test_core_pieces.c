@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/port/work.h"
+#include "core/state.h"
 
 enum { LOCKS = 3 * WORK_TURN_STEPS / 2, MANY = WORK_TURN_STEPS };
 
@@ -518,6 +519,97 @@ static void who_leaves_is_in_nobodys_way_for_good(void **state)
 	fixture_simple(f, EVENT_CLIENT_GONE, 0);
 }
 
+/* ---- a connection to ZooKeeper begins, or ends ---- */
+
+static int setup_zookeeper(void **state)
+{
+	struct fixture *f = fixture_new(false);
+
+	f->conf.limits.locks = f->conf.limits.grants = f->conf.limits.requests = 4096;
+	f->conf.limits.requests_per_client = f->conf.limits.grants_per_client = f->conf.limits.events_per_client = 1024;
+	f->conf.limits.session_path_bytes = 100000;
+	return fixture_setup(f, 1, state);
+}
+
+static size_t left_for_later(const struct fixture *f)
+{
+	const struct directory *d;
+	size_t count = 0;
+
+	TAILQ_FOREACH(d, &f->broker->directories.later, later_link)
+		count++;
+	return count;
+}
+
+/* One event for each piece. */
+static void settle_the_rest(struct fixture *f)
+{
+	for (size_t left = left_for_later(f), next; left; left = next) {
+		piece(f);
+		next = left_for_later(f);
+		assert_int_equal(left - next, left < WORK_TURN_STEPS ? left : WORK_TURN_STEPS);
+	}
+	assert_false(broker_has_work(f->broker));
+}
+
+static void wait_for_many(struct fixture *f)
+{
+	char words[32];
+
+	for (int i = 0; i < 3 * MANY; i++) {
+		snprintf(words, sizeof(words), "ENQUEUE l%03d", i);
+		fixture_ask(f, 0, words);
+	}
+}
+
+static void a_connection_has_locks_settled_in_pieces(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
+	wait_for_many(f);
+	assert_int_equal(left_for_later(f), 0);
+	fixture_zk_connected(f, SESSION);
+	assert_int_equal(left_for_later(f), 2 * MANY);
+	settle_the_rest(f);
+}
+
+/* What is known of ZooKeeper ends in the first event, for all locks. */
+static void the_end_of_a_connection_counts_at_once(void **state)
+{
+	struct fixture *f = *state;
+	const struct lock *lock;
+
+	wait_for_many(f);
+	bytes_clear(&f->replies[0]);
+	assert_true(f->broker->directories.claim_count > 0);
+	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
+	assert_false(f->broker->ensemble.session.connected);
+	TAILQ_FOREACH(lock, &f->broker->locks.used, link) {
+		assert_int_equal(lock->directory.operations, 0);
+		assert_int_equal(lock->directory.watch, WATCH_NONE);
+		assert_int_equal(lock->directory.remembered, lock->directory.claim_count > 0);
+	}
+	assert_int_equal(left_for_later(f), 2 * MANY);
+	/* Who waits for one may go meanwhile, and the next connection comes before the rest was done. */
+	fixture_say(f, 0, "CANCEL l190", ":1");
+	piece(f);
+	fixture_zk_connected(f, SESSION);
+	assert_in_range(left_for_later(f), MANY, 2 * MANY);
+	settle_the_rest(f);
+}
+
+static void the_rest_is_settled_after_a_hand_over(void **state)
+{
+	struct fixture *f = *state;
+
+	wait_for_many(f);
+	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
+	fixture_hand_over(f);
+	assert_int_equal(left_for_later(f), 2 * MANY);
+	settle_the_rest(f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -545,6 +637,9 @@ int main(void)
 		TEST(a_client_that_is_closed_releases_the_rest_later),
 		TEST(who_leaves_is_granted_nothing),
 		TEST(who_leaves_is_in_nobodys_way_for_good),
+		TEST_IN(a_connection_has_locks_settled_in_pieces, setup_zookeeper),
+		TEST_IN(the_end_of_a_connection_counts_at_once, setup_zookeeper),
+		TEST_IN(the_rest_is_settled_after_a_hand_over, setup_zookeeper),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

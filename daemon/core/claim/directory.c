@@ -22,6 +22,18 @@ void directory_init(struct directory *d, struct directories *all, struct lock *l
 	TAILQ_INIT(&d->leaving);
 }
 
+static void leave_later(struct directory *d)
+{
+	struct directories *all = d->directories;
+
+	if (!d->later)
+		return;
+	d->later = false;
+	TAILQ_REMOVE(&all->later, d, later_link);
+	if (TAILQ_EMPTY(&all->later))
+		work_drop(&all->env->works, &all->work);
+}
+
 void directory_deinit(struct directory *d)
 {
 	struct directories *all = d->directories;
@@ -30,6 +42,7 @@ void directory_deinit(struct directory *d)
 	assert(!d->facts && !d->operations && d->naming.state != NAMING_WAITS);
 	charge_give_back(&d->watches, POOL_WATCHES);
 	lasting_forget(d);
+	leave_later(d);
 	if (d->touched)
 		directory_untouch(d);
 	heap_unset(&all->env->timers, &d->timer);
@@ -73,6 +86,38 @@ void directory_untouch(struct directory *d)
 	assert(d->touched);
 	d->touched = false;
 	TAILQ_REMOVE(&d->directories->touched, d, touched_link);
+}
+
+void directory_touch_later(struct directory *d)
+{
+	struct directories *all = d->directories;
+
+	if (d->later)
+		return;
+	d->later = true;
+	TAILQ_INSERT_TAIL(&all->later, d, later_link);
+	all->work.kind = WORK_LOCKS;
+	work_add(&all->env->works, &all->worker, &all->work);
+}
+
+void directory_touch_one(struct directory *d, size_t *count)
+{
+	if (++*count > WORK_TURN_STEPS || d->directories->env->conf->all_in_pieces)
+		directory_touch_later(d);
+	else
+		directory_touch(d);
+}
+
+int64_t directory_touch_some(struct directories *all, int64_t steps)
+{
+	struct directory *d;
+	int64_t done = 0;
+
+	for (; done < steps && (d = TAILQ_FIRST(&all->later)); done++) {
+		leave_later(d);
+		directory_touch(d);
+	}
+	return done;
 }
 
 void directory_delay(struct directory *d, int64_t pause_ns)

@@ -42,8 +42,8 @@ struct directory {
 	struct timer timer; /* the next instant at which time alone changes something */
 	struct map_node path_node;
 	struct naming naming; /* names.h */
-	TAILQ_ENTRY(directory) touched_link, turn_links[TURNS];
-	bool touched, left, refused, waits[TURNS]; /* to be settled; two of lock/leftover.h; waits to send something */
+	TAILQ_ENTRY(directory) touched_link, later_link, turn_links[TURNS];
+	bool touched, later, left, refused, waits[TURNS]; /* to be settled; two of lock/leftover.h; waits to send something */
 	enum flavour flavour;
 	enum kind kind;
 	bool part; /* it belongs to a semaphore, whose own data say the kind of what is below */

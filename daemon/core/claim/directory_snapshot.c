@@ -36,6 +36,7 @@ void directory_snapshot(const struct directory *d, struct entry_writer *w)
 	entry_fields(w, FIELDS(directory_fields), d);
 	entry_number(w, "remembered", d->remembered);
 	entry_due(w, "due", &d->timer);
+	entry_number(w, "later", d->later);
 	lasting_write_maker(d, w);
 }
 
@@ -55,16 +56,18 @@ void claims_snapshot(const struct directory *d, struct bytes *out)
 
 bool directory_restore(struct directory *d, const struct entry *e)
 {
-	bool remembered;
+	bool remembered, later;
 
 	if (!entry_get_fields(e, FIELDS(directory_fields), d) ||
 	    !entry_get_flag(e, "remembered", &remembered) ||
 	    !entry_get_due(e, "due", &d->directories->env->timers, &d->timer) ||
-	    !lasting_read_maker(d, e))
+	    !entry_get_flag(e, "later", &later) || !lasting_read_maker(d, e))
 		return false;
 	if (d->state == DIRECTORY_ASKED)
 		return entry_refuse(e, "an answer is waited for by the directory");
 	directory_remember(d, remembered);
+	if (later)
+		directory_touch_later(d);
 	return true;
 }
 

@@ -11,25 +11,27 @@
  *            |   before it                           | dropped -> none
  *   under way| it has had some steps                 | a turn -> under way; its last step -> none; dropped -> none
  *
- *   kind   | a step                                  | what is told of what changes meanwhile
- *   LIST   | a lock or a client is looked at and     | each row is true at its own instant; what is there all the time
- *          |   shown, or its row is put in its place |   is shown once, what comes or goes may be missing (list.h)
- *   LEADER | an observer is told who leads           | who leads then: a leader that has gone by then is not told
- * OBSERVERS| an observer is looked at                | who leads when its turn comes (kind/observe.h)
- *  ANSWER | a holder, a waiter or a host is shown   | as for LIST (hosts/answer.h)
- *  CENSUS  | a name is looked at, or a holder shown| as for LIST (hosts/census.h)
- *   AUDIT  | a name below a root is looked at        | as it was when ZooKeeper answered (hosts/audit.h)
- *   MLOCK  | it asks for its next lock               | it holds those before, and waits for none (client/mlock.h)
- * DEADLOCK | a wait or a holder is looked at         | who has less than before (client/deadlock.h)
- *   REVOKE | a holder is asked for the lock, or loses  | it has lost the lock, or holds it and is not asked yet; who
- *   ERRAND |   it; ERRAND: at another host's word    |   comes is not meant (hosts/revoke.h)
- *     BID | the next of its locks is tried         | as for MLOCK (client/bid.h)
- * LIFELINE| a bearer's request or grant is ended   | as for RELEASE (lock/lifeline.h)
- * INQUIRY | a request is carried out at last        | what other hosts have, as they answered (hosts/inquiry.h)
- *  RELEASE | something that a client has is ended    | what it still has is as if the client had not ended yet
- * DELEGATIONS | a slot is looked at, or taken  | what is not looked at yet is delegated (lock/delegated.h)
- * HALT    | a lock is let go of, a holder asked for it | what is granted stays until its turn comes (client/halt.h)
- *    BATCH | a reader gets the lock                  | who waits has not got it yet (lock/readers.h)
+ * kind        | a step                                     | what is told of what changes meanwhile
+ * LIST        | a lock or a client is looked at and        | each row is true at its own instant; what is there all the time
+ *             |   shown, or its row is put in its place    |   is shown once, what comes or goes may be missing (list.h)
+ * LEADER      | an observer is told who leads              | who leads then: a leader that has gone by then is not told
+ * OBSERVERS   | an observer is looked at                   | who leads when its turn comes (kind/observe.h)
+ * ANSWER      | a holder, a waiter or a host is shown      | as for LIST (hosts/answer.h)
+ * CENSUS      | a name is looked at, or a holder shown     | as for LIST (hosts/census.h)
+ * AUDIT       | a name below a root is looked at           | as it was when ZooKeeper answered (hosts/audit.h)
+ * MLOCK       | it asks for its next lock                  | it holds those before, and waits for none (client/mlock.h)
+ * DEADLOCK    | a wait or a holder is looked at            | who has less than before (client/deadlock.h)
+ * REVOKE      | a holder is asked for the lock, or loses   | it has lost the lock, or holds it and is not asked yet; who
+ * ERRAND      |   it; ERRAND: at another host's word       |   comes is not meant (hosts/revoke.h)
+ * BID         | the next of its locks is tried             | as for MLOCK (client/bid.h)
+ * LIFELINE    | a bearer's request or grant is ended       | as for RELEASE (lock/lifeline.h)
+ * INQUIRY     | a request is carried out at last           | what other hosts have, as they answered (hosts/inquiry.h)
+ * RELEASE     | something that a client has is ended       | what it still has is as if the client had not ended yet
+ * DELEGATIONS | a slot is looked at, or taken              | what is not looked at yet is delegated (lock/delegated.h)
+ * HALT        | a lock is let go of, a holder asked for it | what is granted stays until its turn comes (client/halt.h)
+ * LOCKS       | a lock is settled                          | what is known of ZooKeeper counts already; whoever asks has the
+ *             |                                            |   lock settled at once (core/recovery.c)
+ * BATCH       | a reader gets the lock                     | who waits has not got it yet (lock/readers.h)
  *
  * Next to nothing of an item is in a snapshot: a list or an answer starts over; who is to be told follows from what was told
  * last.
@@ -44,7 +46,7 @@
 enum work_kind {
 	WORK_LIST, WORK_ANSWER, WORK_CENSUS, WORK_LEADER, WORK_OBSERVERS, WORK_AUDIT, WORK_MLOCK, WORK_RELEASE, WORK_DEADLOCK,
 	WORK_REVOKE, WORK_ERRAND, WORK_BID, WORK_LIFELINE, WORK_INQUIRY, WORK_BATCH,
-	WORK_DELEGATIONS, WORK_HALT,
+	WORK_DELEGATIONS, WORK_HALT, WORK_LOCKS,
 };
 
 enum {
