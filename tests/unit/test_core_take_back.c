@@ -231,10 +231,12 @@ static int asked(struct fixture *f, const char *reason)
 	int count = 0;
 
 	for (uint32_t conn = 0; conn < PAGES; conn++) {
-		const char *at = f->pushes[conn].data, *end = at + f->pushes[conn].len;
+		struct slice rest = bytes_view(&f->pushes[conn]);
+		const char *at;
 
-		while (at && (at = memmem(at, (size_t)(end - at), reason, strlen(reason)))) {
+		while (rest.len && (at = memmem(rest.data, rest.len, reason, strlen(reason)))) {
 			at += strlen(reason);
+			rest = (struct slice){ at, (size_t)(rest.data + rest.len - at) };
 			count++;
 		}
 		forget(f, conn);
