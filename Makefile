@@ -69,8 +69,8 @@ CORE_client = client/halt.c client/tell.c client/mlock.c client/bid.c client/not
 CORE_kind = kind/kinds.c kind/rwlock.c kind/permit_holders.c kind/election.c kind/observe.c kind/semaphore.c kind/permit_limit.c kind/payer.c
 CORE_lock = lock/delegated.c lock/take_back.c lock/leftover.c lock/user.c lock/search.c lock/walk.c lock/notification.c lock/client.c lock/claims.c lock/lock.c \
 	lock/request.c lock/grant.c lock/holder_data.c lock/readers.c
-CORE_claim = claim/claim.c claim/directory.c claim/names.c claim/lasting.c claim/rollover.c claim/turn.c claim/look.c claim/second.c claim/seen.c \
-	claim/own.c claim/listing.c claim/charge.c
+CORE_claim = claim/claim.c claim/claim_answers.c claim/directory.c claim/names.c claim/lasting.c claim/rollover.c claim/turn.c \
+	claim/look.c claim/second.c claim/seen.c claim/own.c claim/listing.c claim/charge.c
 CORE_session = session/operation.c session/presence.c session/former.c session/session.c session/health.c \
 	session/budget.c session/window.c session/proof.c session/past.c
 CORE_znode = znode/contender.c znode/flavour.c znode/record.c znode/holder.c

@@ -51,6 +51,73 @@ static bool cut_lifeline(struct broker *b, struct lifeline *l, int64_t *done)
 	return user_leave(&b->locks, user);
 }
 
+/* True: the user whose item it is has gone. */
+static bool step(struct broker *b, struct work_item *w, int64_t *done)
+{
+	const int64_t left = WORK_TURN_STEPS - *done;
+
+	switch (w->kind) {
+	case WORK_LIST:
+		*done += list_continue(container_of(w, struct list, work), left);
+		break;
+	case WORK_ANSWER:
+		*done += answer_continue(container_of(w, struct answer, work), left);
+		break;
+	case WORK_CENSUS:
+		*done += census_continue(container_of(w, struct census, work), left);
+		break;
+	case WORK_AUDIT:
+		*done += audit_look(&b->hosts, left);
+		break;
+	case WORK_MLOCK:
+		*done += mlock_more(b, container_of(w, struct mlock, work));
+		break;
+	case WORK_RELEASE:
+		release_more(b, container_of(w, struct client, releasing), done);
+		break;
+	case WORK_DEADLOCK:
+		*done += deadlock_continue(container_of(w, struct client, searching));
+		break;
+	case WORK_REVOKE:
+		*done += revocation_continue(container_of(w, struct revocation, work), left);
+		break;
+	case WORK_ERRAND:
+		*done += errand_continue(container_of(w, struct errand, work), left);
+		break;
+	case WORK_OBSERVERS:
+		*done += observe_look(container_of(w, struct observation, work), left);
+		break;
+	case WORK_BID:
+		bid_go_on(container_of(w, struct bid, work));
+		*done += BID_STEPS;
+		break;
+	case WORK_LIFELINE:
+		return cut_lifeline(b, container_of(w, struct lifeline, work), done);
+	case WORK_INQUIRY:
+		command_again(&b->hosts, container_of(w, struct inquiry, work));
+		*done = WORK_TURN_STEPS; /* one answer at a time waits until all is settled */
+		break;
+	case WORK_BATCH:
+		batch_turn(container_of(w, struct batch, work));
+		*done = WORK_TURN_STEPS;
+		break;
+	case WORK_DELEGATIONS:
+		*done += delegated_continue(container_of(w, struct delegations, work), left);
+		break;
+	case WORK_HALT:
+		*done += halt_continue(&b->locks, left);
+		break;
+	case WORK_LOCKS:
+		*done += directory_touch_some(&b->directories, left);
+		break;
+	case WORK_LEADER:
+		observe_tell(container_of(w, struct observer, work));
+		*done += WORK_PUSH_STEPS;
+		break;
+	}
+	return false;
+}
+
 void piece_do(struct broker *b)
 {
 	struct work_ring *works = &b->env.works;
@@ -62,66 +129,7 @@ void piece_do(struct broker *b)
 		return;
 	worker = w->worker;
 	while (done < WORK_TURN_STEPS && (w = TAILQ_FIRST(&worker->items)))
-		switch (w->kind) {
-		case WORK_LIST:
-			done += list_continue(container_of(w, struct list, work), WORK_TURN_STEPS - done);
-			break;
-		case WORK_ANSWER:
-			done += answer_continue(container_of(w, struct answer, work), WORK_TURN_STEPS - done);
-			break;
-		case WORK_CENSUS:
-			done += census_continue(container_of(w, struct census, work), WORK_TURN_STEPS - done);
-			break;
-		case WORK_AUDIT:
-			done += audit_look(&b->hosts, WORK_TURN_STEPS - done);
-			break;
-		case WORK_MLOCK:
-			done += mlock_more(b, container_of(w, struct mlock, work));
-			break;
-		case WORK_RELEASE:
-			release_more(b, container_of(w, struct client, releasing), &done);
-			break;
-		case WORK_DEADLOCK:
-			done += deadlock_continue(container_of(w, struct client, searching));
-			break;
-		case WORK_REVOKE:
-			done += revocation_continue(container_of(w, struct revocation, work), WORK_TURN_STEPS - done);
-			break;
-		case WORK_ERRAND:
-			done += errand_continue(container_of(w, struct errand, work), WORK_TURN_STEPS - done);
-			break;
-		case WORK_OBSERVERS:
-			done += observe_look(container_of(w, struct observation, work), WORK_TURN_STEPS - done);
-			break;
-		case WORK_BID:
-			bid_go_on(container_of(w, struct bid, work));
-			done += BID_STEPS;
-			break;
-		case WORK_LIFELINE:
-			if (cut_lifeline(b, container_of(w, struct lifeline, work), &done))
-				return;
-			break;
-		case WORK_INQUIRY:
-			command_again(&b->hosts, container_of(w, struct inquiry, work));
-			done = WORK_TURN_STEPS; /* one answer at a time waits until all is settled */
-			break;
-		case WORK_BATCH:
-			batch_turn(container_of(w, struct batch, work));
-			done = WORK_TURN_STEPS;
-			break;
-		case WORK_DELEGATIONS:
-			done += delegated_continue(container_of(w, struct delegations, work), WORK_TURN_STEPS - done);
-			break;
-		case WORK_HALT:
-			done += halt_continue(&b->locks, WORK_TURN_STEPS - done);
-			break;
-		case WORK_LOCKS:
-			done += directory_touch_some(&b->directories, WORK_TURN_STEPS - done);
-			break;
-		case WORK_LEADER:
-			observe_tell(container_of(w, struct observer, work));
-			done += WORK_PUSH_STEPS;
-			break;
-		}
+		if (step(b, w, &done))
+			return;
 	work_turn_over(works, worker, done);
 }

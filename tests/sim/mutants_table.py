@@ -150,9 +150,9 @@ MUTANTS = [
          "")], 1000, "storm"),
     ("next is granted past who stands between", [
         (
-         "\tc->state = CLAIM_WAITING;\n\tnote(c, FLIGHT_claim_waiting);\n\tif (c->seq >= CONTENDER_WRAP_NEAR &&",
+         "\tc->state = CLAIM_WAITING;\n\tclaim_note(c, FLIGHT_claim_waiting);\n\tif (c->seq >= CONTENDER_WRAP_NEAR &&",
          "\tc->state = TAILQ_EMPTY(&c->directory->leaving) ? CLAIM_WAITING : CLAIM_HELD;\n"
-         "\tnote(c, FLIGHT_claim_waiting);\n\tif (c->seq >= CONTENDER_WRAP_NEAR &&")], 300),
+         "\tclaim_note(c, FLIGHT_claim_waiting);\n\tif (c->seq >= CONTENDER_WRAP_NEAR &&")], 300),
     ("the spent one is still held", [
         ("\tc->spent = c->withheld = true;\n", "\tc->spent = c->withheld = true;\n\td->claim->czxid = c->czxid;\n")],
      300, "spent"),
@@ -172,7 +172,7 @@ MUTANTS = [
          "holders(lock) || c->handoffs < CLAIM_NEXT_FROM)")], 300, "spent, operator"),
     ("the spent one goes when the next but one has come", [
         ("\tall->turns.breath = true;\n\tclaim_release(d);\n", "\tall->turns.breath = true;\n"),
-        ("\tdirectory_check(d);\n\tsend_join(c);\n", "\tdirectory_check(d);\n\tsend_join(c);\n\tclaim_release(d);\n")], 1000, "spent, operator"),
+        ("\tdirectory_check(d);\n\tclaim_send_join(c);\n", "\tdirectory_check(d);\n\tclaim_send_join(c);\n\tclaim_release(d);\n")], 1000, "spent, operator"),
     ("lingers although a list has shown who waits", [
         ("!lock->rule->lingers || c->rivals", "!lock->rule->lingers")], 300),
     ("who may not be seen is nobody that could be asked", [
@@ -209,8 +209,8 @@ MUTANTS = [
          "\tif (!own && c->state == CLAIM_WAITING && fits)\n\t\texamine_waiting(c, event);\n"
          "\telse if (!own && c->state == CLAIM_HELD)\n")], 1000),
     ("NONODE is no success for a delete", [
-        ("\tif (code == ZK_OK || code == ZK_NONODE) {\n\t\tfollow_all(c, deleted);",
-         "\tif (code == ZK_NONODE)\n\t\treturn;\n\tif (code == ZK_OK) {\n\t\tfollow_all(c, deleted);")], 1000),
+        ("\tif (code == ZK_OK || code == ZK_NONODE) {\n\t\tclaim_follow_all(c, deleted);",
+         "\tif (code == ZK_NONODE)\n\t\treturn;\n\tif (code == ZK_OK) {\n\t\tclaim_follow_all(c, deleted);")], 1000),
     ("a delete of unknown outcome is not sent again", [
         ("\tc->leave_op = 0;\n\tclaim_forget_pred(c);", "\tclaim_forget_pred(c);"),
         ("\tc->leave_op = 0;\n\tif (code == ZK_OK", "\tif (code == ZK_OK")], 300),
