@@ -131,7 +131,7 @@ UNIT_claim = test_listing.c
 UNIT_session = test_proof.c test_window.c test_budget.c
 UNIT_port = test_access.c test_work.c test_effects.c test_ledger.c test_entry.c
 UNIT_CORE = test_core_snapshot.c test_core_salvage.c test_core_handed_over.c \
-	test_core_access.c test_core_names.c test_core_reserve.c test_core_answers.c test_core_lock.c test_core_try.c test_core_mode.c test_core_readers.c \
+	test_core_access.c test_core_names.c test_core_leftover.c test_core_reserve.c test_core_answers.c test_core_lock.c test_core_try.c test_core_mode.c test_core_readers.c \
 	test_core_lease.c test_core_bearer.c test_core_lifeline.c test_core_place.c test_core_enqueue.c test_core_deadlock.c \
 	test_core_mlock.c test_core_claim.c test_core_second.c test_core_outcome.c test_core_refused.c test_core_traffic.c \
 	test_core_flavour.c test_core_kind.c test_core_election.c test_core_observe.c test_core_semaphore.c \
@@ -139,7 +139,7 @@ UNIT_CORE = test_core_snapshot.c test_core_salvage.c test_core_handed_over.c \
 	test_core_audit.c test_core_census.c test_core_revoke.c test_core_force.c test_core_mail.c test_core_session.c \
 	test_core_drain.c test_core_restart.c test_core_delegation.c test_core_delegability.c test_core_take_back.c test_core_reload.c test_core_status.c test_core_metrics.c test_core_former.c test_core_past.c \
 	test_core_window.c test_core_look.c test_core_pieces.c test_core_crowd.c test_core_script.c test_core_forward.c test_core_fresh.c
-UNIT_CORE_FIXTURE = core_fixture.c claim_fixture.c delegation_fixture.c revocation_fixture.c semaphore_fixture.c
+UNIT_CORE_FIXTURE = core_fixture.c claim_fixture.c delegation_fixture.c names_fixture.c revocation_fixture.c semaphore_fixture.c
 UNIT_CONF_FIXTURE = conf_fixture.c
 UNIT_CONF = test_conf.c test_conf_file.c test_conf_prefix.c test_conf_reload.c
 UNIT_BASE = test_rule_names.c test_backoff.c test_log.c test_flight.c
