@@ -19,7 +19,7 @@ void drain(struct broker *b);
 void drain_refuse(struct broker *b);
 /* Nobody who can be asked holds anything any longer. */
 bool drain_is_over(const struct broker *b);
-/* stop_timeout is over: ends it now, or, if nothing is held, before this event ends. */
+/* stop_timeout is over: the drain ends now; or at the end of this event, if nothing is held. */
 void drain_due(struct broker *b);
 /* `close_session`: nothing is held. */
 void drain_end(struct broker *b, bool close_session);

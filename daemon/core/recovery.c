@@ -44,7 +44,7 @@ static void suspend_directory(struct directory *d, size_t *count)
 	directory_suspended(d);
 	seen_forget(d, (struct slice){ 0 });
 	turn_forget(d);
-	charge_recount(d); /* no watch is left */
+	charge_recount(d); /* the connection's end has removed all watches */
 	directory_touch_one(d, count);
 }
 

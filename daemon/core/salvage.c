@@ -286,7 +286,7 @@ static bool set_broker(struct salvaging *w)
 	const uint64_t *ceilings = w->v->head->ceilings;
 	struct broker *b = w->b;
 
-	b->env.draining = b->locks.halting.on = w->v->head->draining != 0; /* who was asked is not known */
+	b->env.draining = b->locks.halting.on = w->v->head->draining != 0; /* it is not known which holders were asked */
 	for (size_t i = 0; i < CEILINGS; i++)
 		if (ceilings[i] > CEILING_MAX)
 			return salvaging_refuse(w, "a number in it is too large");

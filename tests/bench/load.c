@@ -246,7 +246,7 @@ static int pairs(struct worker *w, int count)
 	return 0;
 }
 
-/* Looks at the clock once for many pairs, as far as they take little time. */
+/* Reads the clock once for many pairs, as long as pairs are fast. */
 static int work_bare(struct worker *w)
 {
 	int64_t begin = atomic_load(&w->shared->begin_ns), end = atomic_load(&w->shared->end_ns), now, after;
@@ -274,7 +274,7 @@ static int run_worker(const struct options *o, struct shared *shared, int id)
 	alarm((unsigned)(o->seconds + o->warm_s) + LOST_AFTER_S);
 	name_it(o, id, w.count++, &w.name);
 	w.session = o->peer->open(o->targets[id % o->target_count]);
-	/* Without times there is none that shows how long the first one took, which may be longer than all of the load. */
+	/* The first lock is not measured: it may take longer than the whole load, and without times that would not show. */
 	w.result->failed = !w.session || (o->bare && pairs(&w, 1));
 	atomic_fetch_add(&shared->ready, 1);
 	while (!atomic_load(&shared->end_ns))
@@ -298,7 +298,7 @@ static int prepare(const struct options *o)
 	return o->peer->prepare ? o->peer->prepare(o->targets[0], names, count) : 0;
 }
 
-/* The time begins when all are connected, and, of bare ones, have had their lock once. */
+/* The measured time begins when all processes are connected and, with --bare, have had their lock once. */
 static int run(const struct options *o, struct shared *shared)
 {
 	int i, status, failed = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The steps of D, of W and R, and time. D takes words back one by one, each in the steps between which a kill may come. */
+/* The steps of D, W and R, and of time. D takes words back one by one, each in several steps, and may die in between. */
 #include <string.h>
 
 #include "tests/model/readers_model.h"
@@ -58,7 +58,7 @@ const char *readers_model_bad(const struct model *m)
 		readers += is_in(m, &m->p[i]) && m->p[i].shared;
 		writers += is_in(m, &m->p[i]) && !m->p[i].shared;
 	}
-	return writers > 1 || (writers && readers) ? "one writes, and others are inside" : NULL;
+	return writers > 1 || (writers && readers) ? "a writer and others are inside" : NULL;
 }
 
 static bool writer_waits(const struct model *m)
@@ -187,7 +187,7 @@ static bool has_delegated(const struct model *m)
 	return any;
 }
 
-/* False: there is none that is delegated. */
+/* False: no process has a delegation. */
 static bool takes_all_back(struct model_walk *walk, struct model *t)
 {
 	bool any = false;
@@ -282,7 +282,7 @@ static void heeds_lock(struct model_walk *walk, const struct model *m, int i)
 	struct model t = *m;
 	bool shared = p->shared, conflicts = false;
 
-	/* What it asks for it does not hold; the word says so, too. */
+	/* A process that asks for the lock does not hold it, and its word is not HELD. */
 	if (p->grant == DELEGATED) {
 		t.p[i].back = TO_MARK;
 		walk->to(walk, &t, "D takes back what a process asks for", true, NULL);
@@ -304,7 +304,7 @@ static void heeds_lock(struct model_walk *walk, const struct model *m, int i)
 	}
 }
 
-/* Of a grant that it has. */
+/* The process asks to change the grant that it has. */
 static void heeds_change(struct model_walk *walk, const struct model *m, int i)
 {
 	struct model t = *m;
@@ -419,18 +419,18 @@ static void loses_words(struct model *m)
 		m->p[i].back = m->p[i].grant != NO_GRANT ? TO_LOSE : NOT_BACK;
 }
 
-/* The page and the words say so in either order. */
+/* The loss is written into the page and into the words, in either order. */
 static void loses_session(struct model_walk *walk, const struct model *m)
 {
 	struct model t = *m;
 
 	loses_words(&t);
 	loses_page(&t);
-	walk->to(walk, &t, "D loses its session, and says so in the page", true, NULL);
+	walk->to(walk, &t, "D loses its session, and writes that into the page", true, NULL);
 	t = *m;
 	loses_words(&t);
 	t.loses_page = 1;
-	walk->to(walk, &t, "D loses its session, and says so in the words", true, NULL);
+	walk->to(walk, &t, "D loses its session, and writes that into the words", true, NULL);
 }
 
 void readers_model_daemon(struct model_walk *walk, const struct model *m)
@@ -445,7 +445,7 @@ void readers_model_daemon(struct model_walk *walk, const struct model *m)
 	/* Deadlines come before everything else. */
 	if (m->loses_page) {
 		loses_page(&t);
-		walk->to(walk, &t, "D says so in the page", true, NULL);
+		walk->to(walk, &t, "D writes the loss into the page", true, NULL);
 		return;
 	}
 	if (m->expired >> m->epoch & 1) {
@@ -487,7 +487,7 @@ static void dies(struct model_walk *walk, const struct model *m)
 	walk->to(walk, &t, "D dies", false, NULL);
 }
 
-/* Kept: it takes back what its predecessor had delegated, and clears every other slot, before it does anything else. */
+/* With the pages kept, the next D first takes its predecessor's delegations back, and clears every other slot. */
 static void follows(struct model_walk *walk, const struct model *m)
 {
 	struct model t = *m;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A model of one lock that several processes have delegated, each by a word in a page of its own: readers, or processes
- * that change the mode. W is a client of the same host without a page, and R another host; both write. Each step on a word
- * is the real one (protocol/delegation.h), and D takes words back one after the other: a process may take a step between any
- * two, or die, or D does. What one process and D do with one word is in delegation_model.h in more detail.
+ * A model of one lock that is delegated to several processes, each by a word in a page of its own. The processes read, or
+ * change the mode. D is the daemon, W is a writer on the same host without a page, and R is a writer on another host. Each
+ * step on a word is the real one (protocol/delegation.h). D takes words back one after the other: between any two words a
+ * process may take a step, or a process or D may die. delegation_model.h has the steps on one word in more detail.
  *
- * The processes are alike, so two states that differ in their order are one.
+ * The processes are alike, so two states that differ only in their order count as one.
  */
 #pragma once
 
@@ -14,12 +14,12 @@
 
 #include "protocol/delegation.h"
 
-/* X(name, the scope that shows what it is for, what is done instead) */
+/* X(name, the scope in which breaking the rule shows, what the broken model does) */
 #define MODEL_RULES(X) \
 	X(ONE_OF_THEM, PAIR, "D takes one word back for a writer, and leaves the others") \
 	X(ONE_HAS_LEFT, PAIR, "D grants a writer when the first reader has left") \
-	X(INSIDE_COUNTS_AS_GONE, PAIR, "D takes a word that is held for returned") \
-	X(LOOKS_THEN_STORES, PAIR, "D looks at a word, then stores") \
+	X(INSIDE_COUNTS_AS_GONE, PAIR, "D treats a word that is held as returned") \
+	X(LOOKS_THEN_STORES, PAIR, "D reads a word, and stores it in a second step") \
 	X(TAKE_IGNORES_WANTED, PAIR, "a process takes a word that is wanted") \
 	X(RETURN_LOST, PAIR, "a process says nothing when it cannot leave its word") \
 	X(DEATH_UNSEEN, DEATHS, "D does not end what a dead process had") \
@@ -27,8 +27,8 @@
 	X(UNLOCK_SEES_NO_TIME, LOSS, "a process leaves without a look at the clock") \
 	X(DELEGATES_UNARMED, LOSS, "D delegates, and does not look for other hosts") \
 	X(LEDGER_FIRST, KEPT, "D writes down that all words are back before it takes the first") \
-	X(NEXT_TAKES_NONE, KEPT, "the next D takes the words for what they were") \
-	X(FREE_IS_NO_HOLDER, KILL, "the next D ignores the delegations whose pages it has not") \
+	X(NEXT_TAKES_NONE, KEPT, "the next D does not take the words back") \
+	X(FREE_IS_NO_HOLDER, KILL, "the next D ignores delegations whose pages are lost") \
 	X(ONLY_ITS_OWN, MODES, "D takes back only the word of the process that asks") \
 	X(DOWNGRADE_BY_WORD, MODES, "a downgraded grant stays delegated") \
 	X(UPGRADE_IN_PLACE, MODES, "D makes a reader's grant exclusive, whoever else reads") \
@@ -45,10 +45,10 @@ enum model_rule {
 struct model_scope {
 	enum model_rule broken; /* MODEL_RULE_COUNT: none */
 	uint8_t processes, generations;
-	bool modes;  /* they write, too, downgrade, and ask for more while they read */
-	bool writer; /* there is W */
-	bool deaths, kept, kill; /* of processes; of D, and the next one has the connections and pages, or not */
-	bool loss;   /* of the session; and there is R */
+	bool modes;  /* processes also write, downgrade, and upgrade */
+	bool writer; /* W takes part */
+	bool deaths, kept, kill; /* processes die; D dies: the next D has connections and pages (kept), or not */
+	bool loss;   /* the session is lost; R takes part */
 };
 
 enum { PROCESSES = 3 };
@@ -75,12 +75,12 @@ struct model {
 	struct model_process p[PROCESSES];
 	uint8_t alive, incarnation, epoch, expired, loses_page, page_over; /* page_over: what the dead D's page has promised */
 	uint8_t claim, armed, r_waits, r_known, r_holds, w;
-	uint8_t pass; /* D takes all words back for a writer, or has done so, and no writer has got the lock since */
+	uint8_t pass; /* since D began to take all words back for a writer, until a writer gets the lock */
 };
 
 struct model_walk {
 	const struct model_scope *scope;
-	/* A step that was made: `fair` if it is made some day without anybody's will. */
+	/* Reports a step. `fair`: the step happens in the end, whatever others do. `bad`: what is wrong then, or NULL. */
 	void (*to)(struct model_walk *walk, const struct model *next, const char *step, bool fair, const char *bad);
 };
 
@@ -94,6 +94,6 @@ bool readers_model_waits(const struct model *m);      /* somebody waits for the 
 struct delegation_slot readers_model_slot(const struct model_process *p);
 void readers_model_store(struct model_process *p, const struct delegation_slot *slot);
 bool readers_model_is_busy(const struct model *m); /* D is taking words back */
-bool readers_model_over(const struct model *m, const struct model_process *p); /* its session page promises nothing more */
+bool readers_model_over(const struct model *m, const struct model_process *p); /* the session page promises nothing now */
 void readers_model_process(struct model_walk *walk, const struct model *m, int i);
 void readers_model_daemon(struct model_walk *walk, const struct model *m);

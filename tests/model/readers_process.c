@@ -4,7 +4,7 @@
 
 #define BROKEN(walk, rule) ((walk)->scope->broken == MODEL_##rule)
 
-/* The real comparison, of what its session page says now. */
+/* Compares as the library does, with the present contents of the process's session page. */
 static bool stands(const struct model_walk *walk, const struct model *m, const struct model_process *p, bool sees_time)
 {
 	struct delegation_terms terms = { .generation = p->mine, .epoch = p->mine_epoch, .page_id = { p->page } };
@@ -59,7 +59,7 @@ static void says(struct model_walk *walk, const struct model *m, int i, enum mod
 {
 	struct model t = *m;
 
-	/* Its connection has ended: it waits until it sees that. */
+	/* The connection has ended: the process waits until it sees the end. */
 	if (!m->p[i].connected)
 		return;
 	t.p[i].said = (uint8_t)message;
@@ -87,7 +87,7 @@ static void looks(struct model_walk *walk, const struct model *m, int i)
 	p->pc = INSIDE;
 	p->delegated = true;
 	if (is_void(m, p))
-		bad = "a process enters what is lost";
+		bad = "a process enters a lost lock";
 	walk->to(walk, &t, "a process enters", true, p->overtakes ? "a word was taken past a writer that waits" : bad);
 }
 
@@ -97,13 +97,13 @@ static void undoes(struct model_walk *walk, const struct model *m, int i)
 	struct delegation_slot slot = readers_model_slot(&t.p[i]);
 
 	if (!delegation_leave(&slot, t.p[i].mine)) {
-		says(walk, m, i, UNLOCK, WAITS_UNDO, "a process undoes it by message", true);
+		says(walk, m, i, UNLOCK, WAITS_UNDO, "a process undoes its lock by message", true);
 		return;
 	}
 	readers_model_store(&t.p[i], &slot);
 	t.p[i].pc = ASKS;
 	t.p[i].overtakes = 0;
-	walk->to(walk, &t, "a process undoes it", true, NULL);
+	walk->to(walk, &t, "a process undoes its lock", true, NULL);
 }
 
 static void leaves(struct model_walk *walk, const struct model *m, int i)
@@ -144,7 +144,7 @@ static void inside(struct model_walk *walk, const struct model *m, int i)
 	} else {
 		struct model t = *m;
 
-		t.p[i].shared = true; /* from now on it writes no more */
+		t.p[i].shared = true; /* the process stops writing before it asks */
 		says(walk, &t, i, DOWNGRADE, WAITS_CHANGE, "a process says DOWNGRADE", false);
 	}
 }
@@ -159,7 +159,7 @@ static void gets_lock(struct model_walk *walk, const struct model *m, int i)
 	p->reply = NO_REPLY;
 	if (m->p[i].reply != GRANTED) {
 		rest(p);
-		walk->to(walk, &t, "a process is told that it has lost it", true, NULL);
+		walk->to(walk, &t, "a process is told that it has lost the lock", true, NULL);
 		return;
 	}
 	p->delegated = delegation_read(&slot, p->mine, &terms);
@@ -169,7 +169,7 @@ static void gets_lock(struct model_walk *walk, const struct model *m, int i)
 		p->mine_shared = p->shared;
 	}
 	p->pc = INSIDE;
-	walk->to(walk, &t, p->delegated ? "a process has it, delegated" : "a process has it", true, NULL);
+	walk->to(walk, &t, p->delegated ? "a process has the lock, delegated" : "a process has the lock", true, NULL);
 }
 
 static void gets_answer(struct model_walk *walk, const struct model *m, int i)
@@ -183,7 +183,7 @@ static void gets_answer(struct model_walk *walk, const struct model *m, int i)
 		p->pc = ASKS;
 		p->overtakes = 0;
 	} else if (m->p[i].reply == IS_LOST || m->p[i].reply == NOT_HELD) {
-		bad = is_void(m, p) ? NULL : "who holds is told that it does not";
+		bad = is_void(m, p) ? NULL : "a holder is told that it does not hold the lock";
 		rest(p);
 	} else if (p->pc == WAITS_CHANGE) {
 		if (m->p[i].reply == UPGRADED)
@@ -195,7 +195,7 @@ static void gets_answer(struct model_walk *walk, const struct model *m, int i)
 	walk->to(walk, &t, "a process reads the answer", true, bad);
 }
 
-/* What was held through the connection is lost. */
+/* The process loses what it held through the connection. */
 static void sees_the_end(struct model_walk *walk, const struct model *m, int i)
 {
 	struct model t = *m;

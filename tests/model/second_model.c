@@ -26,7 +26,7 @@ static uint8_t bit(uint8_t number)
 	return (uint8_t)(1u << number);
 }
 
-/* Those with smaller numbers that conflict. */
+/* Bits of the znodes with smaller numbers that conflict. */
 static uint8_t before(const struct model *m, uint8_t number)
 {
 	uint8_t smaller = (uint8_t)(bit(number) - 1);

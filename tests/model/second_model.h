@@ -51,8 +51,8 @@ enum model_claim { NO_CLAIM, JOINING, WAITING, HELD, LEAVING };
 enum model_own { UNSET, ASKED, STANDS };
 
 /*
- * Its kind is in the high byte; in the low one a number, bits for the znodes that a list shows, or, of CREATE, whether it is
- * a reader's.
+ * A message: the kind in the high byte. The low byte: a znode's number; bits for the znodes that a list shows; or, for
+ * CREATE, whether the znode is a reader's.
  */
 enum model_message { CREATE = 1, LIST, GET, DELETE, CREATED, LISTED, GOT, GOT_NONODE, GONE, DELETED, CHANGED };
 
@@ -63,8 +63,8 @@ struct model_queue {
 
 struct model {
 	/*
-	 * Bits for znodes: those that exist, and those that exist as far as the host's server knows; those before which there
-	 * was none that conflicts, while they existed; those that a list has shown the host; those of readers.
+	 * Bits for znodes. truth: those that exist. exists: those that exist as far as the host's server knows. was_first: no
+	 * conflicting znode was before them while they existed. shown: a list has shown them to the host. readers: of readers.
 	 */
 	uint8_t made, truth, exists, ours, watched, was_first, shown, readers;
 	uint8_t behind, late[LAG]; /* numbers of znodes that were made or deleted, which the server does not know yet */
@@ -72,8 +72,8 @@ struct model {
 	/* The host's claims: the older one, HELD or LEAVING; and the one that waits. */
 	uint8_t old, old_number, state, number;
 	uint8_t pred, pred_watch, own;
-	uint8_t before; /* how many of other hosts that conflict; 0: it does not know */
-	uint8_t writers; /* all of those are */
+	uint8_t before; /* conflicting znodes of other hosts before it; 0: not known */
+	uint8_t writers; /* all of `before` are writers */
 	uint8_t ahead, ahead_watch;
 	struct model_queue requests, answers;
 };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every order of the steps of several processes that have one lock delegated (readers_model.h): nobody is inside beside a
- * writer, no word is taken past a writer that waits once all are back, no loss is hidden, nobody waits for ever. And each
- * rule, broken, is found to be broken.
+ * Searches every order of the steps of several processes to which one lock is delegated (readers_model.h). Nobody is inside
+ * beside a writer. Once all words are back, no process takes one past a waiting writer. No loss is hidden. Nobody waits for
+ * ever. For each rule that is broken, the search finds an error.
  *
- * With words of rules as arguments, e.g. `test_readers_search LEDGER_FIRST`: prints how it goes wrong.
+ * With names of rules as arguments, e.g. `test_readers_search LEDGER_FIRST`: prints the steps that lead to the error.
  */
 #include <string.h>
 
@@ -15,12 +15,12 @@
 enum { STATES_MAX = 1 << 22 };
 
 struct seeker {
-	struct model_walk walk; /* first: the steps lead back from it */
+	struct model_walk walk; /* first member: to() casts it back to the seeker */
 	struct search search;
-	bool fair; /* a step that has to come some time leads from this state */
+	bool fair; /* a fair step leads from this state */
 };
 
-/* The processes are alike: they stand in the order of their bytes. */
+/* The processes are alike: the order of their bytes is the one that is kept. */
 static void sort(struct model *m)
 {
 	for (int i = 1; i < PROCESSES; i++) {
@@ -69,10 +69,10 @@ static const char *const names[SCOPES] = {
 	[PAIR] = "two readers and a writer",
 	[THREE] = "three readers and a writer",
 	[DEATHS] = "readers that die",
-	[LOSS] = "readers, another host, a loss",
+	[LOSS] = "readers, another host, a lost session",
 	[KEPT] = "a kill that readers survive",
 	[KILL] = "a kill",
-	[MODES] = "modes that are changed",
+	[MODES] = "changes of the mode",
 };
 
 static const char *search(int number, int rule, uint32_t *ret_count, bool tell)

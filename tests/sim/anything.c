@@ -7,7 +7,7 @@
 #include "core/client/notify.h"
 
 enum { WORDS_MAX = 12, NAMES_SHARE = 4 /* of the worlds, one in so many: new names are limited */ };
-enum { LASTING_SHARE = 8 /* and in one in so many the first host makes nothing that stays for good */ };
+enum { LASTING_SHARE = 8 /* in one of so many seeds the first host may make no lasting directory */ };
 
 const char *const any_names[ANY_NAMES] = { "a", "b", "m/x", "k/y", "s", "\xc3\xb6/." };
 
@@ -241,7 +241,7 @@ static void host_init(struct host *h)
 	h->conf.handoff_ns = h->conf.try_ns = 100 * MS;
 	h->conf.log_grants = h->w->seed % 2 == 0;
 	h->conf.log_grants_level = EFFECT_LEVEL_DEBUG;
-	/* A session that is proven is most often too old to grant then. */
+	/* Then a proven session is mostly too old to grant. */
 	if (h->w->seed % 8 == 5)
 		h->conf.grant_min_ns = h->conf.session_timeout_ns / 3 - MS;
 	h->conf.limits = limits_choose(r);
@@ -263,7 +263,7 @@ void any_init(struct world *w)
 	w->any = calloc(1, sizeof(*w->any));
 	if (!w->any)
 		abort();
-	/* Long enough for a lock to be released and granted elsewhere before a server knows; not too long for a write. */
+	/* So long that a lock is released and granted elsewhere before a server knows, and that a write is still answered. */
 	if (w->seed % 4 == 3)
 		w->zk.lag_max = w->timeout / 24;
 	w->any->forces = rng_percent(&w->rng, 30);

@@ -15,11 +15,11 @@
  *     takes it (anything_values.c)
  *   - values that are refused again and again are served in order, and cost at most a second (anything_places.c)
  *   - what is done under a value on another host is done once, and told as it is (anything_letters.c)
- *   - nobody is told that nobody holds a lock that is held all the while (anything_letters.c)
+ *   - no client is told that a lock is free while it is held all the time (anything_letters.c)
  *   - a client that waits for a lock that nobody holds is granted it once all is well
  *   - an observer learns of leaders in order, of none twice, and in the end of the present one
- *   - directories are made no faster than limits.new_names_per_s has it, and no lasting ones beyond
- *     limits.lasting_directories
+ *   - directories are made no faster than limits.new_names_per_s allows, and no more lasting ones than
+ *     limits.lasting_directories allows
  *   - rules of access are kept, and sessions are secrets (anything_rules.c)
  *   - whatever clients write into their pages (anything_pages.c), all of this holds
  *   - nothing is left when all have hung up
@@ -62,8 +62,8 @@ struct any_shown {
 	int64_t token; /* of the grant of that name under that value, when it was asked; 0: there was none */
 	bool done;     /* another host has released or extended it for this request */
 	bool takes;    /* it takes one lock, if that is free */
-	int about;     /* the name of which it learns whether anybody holds it; -1 */
-	int64_t held;  /* the token of a grant of that name, by anybody, when it was asked; 0: there was none */
+	int about;     /* the name of the lock whose holder it asks for; -1 */
+	int64_t held;  /* the token of any grant of that name when it asked; 0: there was none */
 };
 
 /* A letter about a value. */
@@ -151,7 +151,7 @@ struct any_host {
 	int64_t borne[ANY_NAMES];           /* the token of the bearer's grant, if there is one */
 	struct any_value values[ANY_NAMES];
 	struct any_place places[ANY_NAMES];
-	uint8_t tries[ANY_TRIES];           /* by the hash of a user, a name and a value: requests to take it, 2 at most */
+	uint8_t tries[ANY_TRIES];           /* requests for a lock, 2 at most, by a hash of user, name and value */
 	struct any_process processes[ANY_PEERS];
 	struct any_line lines[ANY_LINES];
 	enum command asked;          /* the latest request */

@@ -452,13 +452,14 @@ static void check_named(struct host *h, const struct effect *e, struct slice pat
 			   (int)path.len, path.data, l->new_names, l->new_names_per_s);
 }
 
-/* There is one name of flavour kazoo. */
+/* Only names that begin with k are of flavour kazoo. */
 static void check_lasting(struct host *h, const struct effect *e, struct slice path)
 {
 	const char *slash = memrchr(path.data, '/', path.len);
 
 	if (e->create == ZK_PERSISTENT && slash[1] == 'k' && !h->conf.limits.lasting_directories)
-		world_fail(h->w, -1, "host %d: makes %.*s, which stays for good", h->index, (int)path.len, path.data);
+		world_fail(h->w, -1, "host %d: makes lasting directory %.*s past the limit", h->index, (int)path.len,
+			   path.data);
 }
 
 void any_created(struct host *h, const struct effect *e, struct slice path, struct slice data)

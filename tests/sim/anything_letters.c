@@ -8,8 +8,8 @@
  *   - who has released or extended it so is told so, unless the connection is lost
  *   - who releases or extends by the value of a lock that is held all the while is not told that it is gone; and who is told
  *     that it is released has released it
- *   - who asks whether anybody holds a lock, or releases or extends it by its name alone, is not told that nobody does while
- *     somebody does on any host, by whatever request
+ *   - a client that asks who holds a lock, or releases or extends it by its name alone, is not told that the lock is free
+ *     while a client of any host holds it all the time
  */
 #include "anything.h"
 
@@ -41,14 +41,14 @@ static const struct grant *held_anywhere(const struct world *w, int name, const 
 	return g;
 }
 
-/* Somebody holds it, whether a place keeps it or a page says so apart. */
+/* The grant stands: it is not free in a page. A turn that is kept for a place stands, too. */
 static bool stands(const struct world *w, const struct host *h, const struct grant *g)
 {
 	return !g->lost && !g->delegated && !any_is_void(w, g) && any_is_proven(h) &&
 	       !(g->lease.place && g->lease.due_ns <= host_now(h)) && !(g->client->bearer && bearer_has_place(g->client));
 }
 
-/* The token of a grant of the lock, of that one if it is not 0. 0: there is none. */
+/* The token of a grant of the lock that stands on any host; only `token` itself, if it is not 0. 0: there is none. */
 static int64_t token_anywhere(const struct world *w, int name, int64_t token)
 {
 	for (int i = 0; i < w->host_count; i++) {
@@ -74,8 +74,8 @@ static bool asks_who_holds(enum command command)
 }
 
 /*
- * If the name is the first of several, that none of them is held says so of that one. Where znodes are deleted behind their
- * hosts, a host may take for its own what another one has been granted since.
+ * If the request has several names, "none is held" is also an answer about the first one. Where an operator deletes znodes,
+ * two hosts may hold one lock, so nothing is checked.
  */
 void letters_asking(struct any_peer *p, int name)
 {
@@ -91,7 +91,7 @@ static bool is_nil(struct slice reply)
 	return slice_eq(reply, SLICE("$-1\r\n")) || slice_eq(reply, SLICE("_\r\n"));
 }
 
-/* A TTL of 0 is the rest of one. */
+/* For TTL and PTTL, 0 is a time that is left. */
 static bool says_nobody(const struct any_peer *p, struct slice reply)
 {
 	return p->command == COMMAND_TTL || p->command == COMMAND_PTTL ? slice_eq(reply, SLICE(":-2\r\n"))

@@ -8,7 +8,7 @@
  *   - each value of a user has one place at a lock, and finds it
  *   - when a turn ends unused, no place of that lock goes on
  *   - a value that its user asks for once gets no place
- *   - a lock is told to be taken, also one that was kept, only while the session is proven for long enough to grant it
+ *   - a client is told that it has got a lock, also one that was kept for it, only while the session may grant
  */
 #include "anything.h"
 
@@ -16,7 +16,7 @@
 #include "core/lock/place.h"
 #include "protocol/number.h"
 
-/* A count that is too high finds less. */
+/* Values whose hashes collide share a count: a count that is too high only hides errors. */
 static uint8_t *tries_of(const struct host *h, uint32_t uid, struct slice name, struct slice value)
 {
 	uint32_t hash = 2166136261u ^ uid;
@@ -35,7 +35,7 @@ static void note_try(const struct host *h, uint32_t uid, struct slice name, stru
 	*tries = *tries < 2 ? *tries + 1 : 2;
 }
 
-/* A script says the number of its keys first; the value is behind them. */
+/* The words of a script: the number of its keys, the keys, and then the value. */
 void places_asking(struct any_peer *p, const struct slice *words, size_t count)
 {
 	int64_t keys;
@@ -53,10 +53,10 @@ void places_replied(const struct any_peer *p, struct slice reply)
 	const struct host *h = p->host;
 	bool taken = slice_eq(reply, SLICE("+OK\r\n")) || slice_eq(reply, SLICE(":1\r\n"));
 
-	/* What is done in pieces is told later than it is granted. */
+	/* In pieces, the reply may come later than the grant. */
 	if (p->shown.takes && taken && !h->conf.all_in_pieces && !session_grants(&h->broker->ensemble))
-		world_fail(h->w, -1, "host %d client %u: is told that it has a lock, and the session is not proven for long "
-				     "enough", h->index, p->conn);
+		world_fail(h->w, -1, "host %d client %u: is told that it has got a lock, but the session may not grant one",
+			   h->index, p->conn);
 }
 
 static const struct client *place_of(const struct request *r)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A client of a broker, as the simulator knows it: what it has asked for, and what it believes it holds. */
+/* A client in the simulator: the requests it has sent, and the locks it believes it holds. */
 #pragma once
 
 #include "core/broker.h"

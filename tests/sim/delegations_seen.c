@@ -91,11 +91,11 @@ static void check(struct caller *c, const struct ask *a, struct slice reply, con
 	 */
 	if (k->state == KEPT_FREE && !delegation_none(&whose->page.slots[a->lock]) && !g->held && !whose->wait[a->lock].on &&
 	    !several_asked(whose, a->lock) && told >= 0)
-		bad(c, a, whose, reply, "says that it is held, and it has been free all the time");
+		bad(c, a, whose, reply, "says that it is held, but it was free all the time");
 	if (k->state != KEPT_HELD || !g->held || g->lost || holding_unsure(g) || g->token != k->terms.token || g->depth > 1)
 		return;
 	if (told < 0)
-		bad(c, a, whose, reply, "says that it is free, and it has been held all the time");
+		bad(c, a, whose, reply, "says that it is free, but it was held all the time");
 	/* A host's second may be a little shorter. */
 	if (told > (since + since / 10) / MS + 1)
 		bad(c, a, whose, reply, "says that it has been held for longer than it was");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A host: its broker with what outlives it, its clients, and what others believe of it. */
+/* A host in the simulator: its broker, the state that outlives the broker, its clients, and what others know of it. */
 #pragma once
 
 #include "caller.h"

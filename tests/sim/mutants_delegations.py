@@ -90,9 +90,9 @@ DELEGATIONS = [
     ("delegation: a reader that asks for what it keeps is told that it holds it", [
         ("\tif (g && g->delegated)\n\t\ttake_back(g, FOR_ITS_CLIENT);\n", "\t(void)g;\n")], 300,
      "delegations, readers, standalone"),
-    ("delegation: of what other rules take back only the first piece is", [
+    ("delegation: a reload takes only the first piece back", [
         ("\tif (d->at < DELEGATION_SLOTS && d->count)\n\t\treturn max64(done, steps);\n", "")], 1000, "delegations, reloads"),
-    ("delegation: other rules leave what is delegated", [
+    ("delegation: a reload takes nothing back", [
         ("\t\t\tdelegated_take_back_later(c);\n", "\t\t\t;\n")], 1000, "delegations, reloads"),
     ("a drain goes over the first locks only", [
         ("\t\tdone += go_over(lock);\n\t}\n\treturn max64(done, steps);\n", "\t\tdone += go_over(lock);\n\t}\n\tend_pass(locks);\n"

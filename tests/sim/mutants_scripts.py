@@ -29,12 +29,12 @@ SCRIPTS = [
         ("\tforward_suspended(h);\n", "")], 1000, "snapshots, anything"),
     ("forward: who has the lock by now counts, and not what was done", [
         ("\tg = lock && !fact ? ", "\tg = lock ? ")], 5000, "anything"),
-    # ---- whose answer may be that nobody holds it (core/hosts/query.h) ----
-    ("fresh: that nobody holds it is said by the first list", [
+    # ---- a lock is reported free only by a fresh list (core/hosts/query.h) ----
+    ("fresh: a lock is reported free by the first list", [
         ("inquiry.c", "\tif (q->fresh || q->partial || q->refused || holder(q))\n\t\ttold(q);\n\telse\n\t\tquery_refresh(q);\n",
          "\ttold(q);\n")], 1000, "anything"),
     ("fresh: a list is fresh without a write", [
         ("\t\tif (q->fresh && !q->wrote)\n\t\t\twrite_first(q);\n", "\t\t(void)write_first;\n")], 5000, "anything"),
-    ("bid: what it has so far is found by its value", [
+    ("bid: grants of an unfinished bid are found by value", [
         ("\treturn !bearer_has_place(bearer) && !bearer->bid;\n", "\treturn !bearer_has_place(bearer);\n")], 5000, "anything"),
 ]

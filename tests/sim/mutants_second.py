@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The claim that is second in line (second.h), without each condition under which it holds without a list.
 
-Unit tests alone show two of them, which no simulated seed needs: a znode of its name that somebody else has made
-(test_core_second.c::lists_when_its_own_znode_is_another_ones), and that others may wait behind it
+Two conditions have no mutant, because no seed of the simulator fails without them. Unit tests show both: somebody else has
+made a znode of the claim's name (test_core_second.c::lists_when_its_own_znode_is_another_ones), and others wait behind it
 (test_core_second.c::holds_when_the_one_before_goes_and_lists_nothing)."""
 
 SECOND = [
@@ -30,17 +30,17 @@ SECOND = [
     ("second: a reader before it does not count", [
         ("\t\tahead.others += !is_known(c->directory, other.name);\n",
          "\t\tahead.others += other.mode == MODE_EXCLUSIVE && !is_known(c->directory, other.name);\n")], 3000, "readers"),
-    ("second: its predecessor is gone when it is written", [
+    ("second: a write to its predecessor counts as the end", [
         ("\t\tif (type == ZK_WATCH_DELETED)\n\t\t\tclaim_pred_gone(c);\n\t\telse\n\t\t\tc->pred_watch = false;",
          "\t\tif (true)\n\t\t\tclaim_pred_gone(c);\n\t\telse\n\t\t\tc->pred_watch = false;")], 3000, "operator"),
-    ("second: the end of any znode that was watched is its predecessor's", [
+    ("second: the end of any watched znode counts as its predecessor's", [
         ("c->state == CLAIM_WAITING && c->pred.len && slice_eq(child, bytes_view(&c->pred))) {",
          "c->state == CLAIM_WAITING && c->pred.len) {")], 5000, "readers"),
-    ("second: that a former predecessor is gone counts", [
+    ("second: the end of a former predecessor counts", [
         ("if (c->state != CLAIM_WAITING || event->zk_answered.op != c->pred_op)", "if (c->state != CLAIM_WAITING)")], 5000, "operator"),
-    ("second: the one before its predecessor is gone when it is written", [
+    ("second: a write to the znode before its predecessor counts as the end", [
         ("\tif (type == ZK_WATCH_DELETED)\n\t\tahead_deleted(c);\n\telse\n", "\tif (true)\n\t\tahead_deleted(c);\n\telse\n")],
      5000, "operator"),
-    ("second: the end of any znode that was watched is that of the one before its predecessor", [
+    ("second: the end of any watched znode counts as that of the one before its predecessor", [
         ("!s->ahead.len || !slice_eq(child, bytes_view(&s->ahead)))", "!s->ahead.len)")], 5000, "operator"),
 ]

@@ -66,7 +66,7 @@ MUTANTS = [
         ("\tif (a->state == AUDIT_NAMES)\n\t\tleave_for_later(h);\n", "")], 3000, "anything"),
     ("a lock that a new connection leaves for later is forgotten", [
         ("\twork_add(&all->env->works, &all->worker, &all->work);\n", "\t;\n")], 1000),
-    ("a lock that a new connection leaves for later is forgotten at a hand-over", [
+    ("a lock left for later by a new connection is forgotten at a hand-over", [
         ("\tif (later)\n\t\tdirectory_touch_later(d);\n", "\t(void)later;\n")], 1000, "snapshots"),
     ("an MLOCK that is left for later is forgotten", [
         ("mlock.c", "\twork_add(&c->locks->env->works, &c->user->worker, &m->work);\n", "\t;\n")], 300),

@@ -104,7 +104,7 @@ def test_pairs_without_times_are_counted_one_by_one_where_they_take_long(broker)
 
 
 def test_the_time_of_pairs_without_times_begins_when_all_have_had_their_lock(broker):
-    """The first one may take longer than that: here as long as somebody writes."""
+    """The first lock may take longer than the load: here the readers wait until a writer unlocks."""
     prefix = f"first-{os.getpid()}"
     argv = [harness.program("tests/bench-load"), "--peer", "library", "--target", broker.socket, "--processes", "2", "--names",
             "one", "--shared", "--bare", "--warm", "0.2", "--seconds", "0.1", "--prefix", prefix]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Readers of several processes, each with the library, that keep one lock by a word each; and a writer on another host: when
-the session is lost, when the daemon is killed or stands still, and when a reader does."""
+"""Several processes to which one lock is delegated for reading, and a writer on another host. The session is lost, the daemon
+is killed or paused, or readers are killed or paused."""
 
 import signal
 
@@ -19,14 +19,14 @@ READERS = 4
 
 
 class Readers:
-    """Programs that have the lock `a` delegated, and hold it."""
+    """Programs to which the lock `a` is delegated, and which hold it."""
 
     def __init__(self, daemon, programs):
         self.daemon = daemon
         self.all = [programs(daemon.socket) for _ in range(READERS)]
         for p in self.all:
             assert p.do("open") == "OK 0"
-        harness.wait_until(self.keep_it, "all to keep it")
+        harness.wait_until(self.keep_it, "the lock to be delegated to all")
         for p in self.all:
             self.token = token_of(p.do("shared 0 a -1"))
 
@@ -43,7 +43,7 @@ def result(answer):
 
 @pytest.fixture
 def gate(own_zk):
-    """A server, and the way from alpha to it."""
+    """A ZooKeeper server, and the gate through which alpha reaches it."""
     server = own_zk(tick_ms=harness.FAST_TICK_MS)
     way = fakezk.Gate(server.port)
     yield server, way
@@ -56,14 +56,10 @@ def hosts(gate, root, daemons):
     return daemons(way, root, host="alpha", **FAST), daemons(server, root, host="beta", **FAST)
 
 
-def result(answer):
-    return answer.split()[0]
-
-
 @pytest.mark.parametrize("how", ["cut", "stopped"])
-def test_a_lost_session_ends_what_all_readers_have(hosts, gate, clients, programs, how):
-    """No reader is inside any longer when the writer of another host is, and each learns of it from its next call, whichever
-    that is. The daemon that stands still has told nobody: words and the page say it all."""
+def test_a_lost_session_takes_the_lock_from_all_readers(hosts, gate, clients, programs, how):
+    """No reader holds the lock any longer when the writer of another host gets it. Each reader learns of the loss from its
+    next call, whatever call that is. A paused daemon can tell nobody: the readers see the loss in the session page."""
     (alpha, beta), way = hosts, gate[1]
     readers = Readers(alpha, programs)
     leaves, looks, enters, free = readers.all
@@ -93,8 +89,8 @@ def is_kept(daemon, program):
     return any(conn[3] == program.process.pid and conn[1] and not conn[0] for conn in Saved(daemon).conns().values())
 
 
-def test_a_kill_leaves_readers_what_they_are_inside_of(zk, root, daemons, clients, programs):
-    """Two are inside, two are not; one of each stands still from before the kill."""
+def test_a_kill_leaves_readers_the_lock_they_hold(zk, root, daemons, clients, programs):
+    """Two readers hold the lock and two do not. One of each is paused before the kill."""
     alpha, beta = (daemons(zk, root, host=host, **CONF) for host in ("alpha", "beta"))
     readers = Readers(alpha, programs)
     inside, inside_still, outside, outside_still = readers.all

@@ -103,7 +103,7 @@ class Lingering:
         self.socket.close()
 
     def await_end(self):
-        """Nobody has it any longer."""
+        """Waits until no process has the socket any longer."""
         self.peer.settimeout(harness.PATIENCE)
         while self.peer.recv(1 << 20):
             pass
@@ -112,8 +112,8 @@ class Lingering:
 
 @pytest.fixture
 def early(daemons):
-    """A daemon that is not started yet, on the socket of a service manager, and clients that are connected already: the
-    kernel lets them send descriptors, as earlier kernels let all."""
+    """A daemon on the socket of a service manager, not started yet, and clients that are connected already. The kernel lets
+    these clients send descriptors, as earlier kernels let all clients."""
     d = harness.Daemon(wait=False)
     daemons.list.append(d)
     with socket.socket(socket.AF_UNIX) as listener, contextlib.ExitStack() as stack:
@@ -133,7 +133,7 @@ def is_refused(client):
 
 
 @pytest.mark.parametrize("flags", [0, socket.MSG_OOB])
-def test_who_sends_one_is_refused_and_nobody_waits(early, flags):
+def test_a_client_that_sends_a_descriptor_is_refused_and_delays_nobody(early, flags):
     d, (sender, other, _), start = early
     lingering = [Lingering() for _ in range(3)]
     for one in lingering:
@@ -150,7 +150,7 @@ def test_who_sends_one_is_refused_and_nobody_waits(early, flags):
     harness.wait_until(lambda: len(os.listdir(f"/proc/{d.pid}/task")) == 1, "the thread to have ended")
 
 
-def test_who_sends_one_and_goes_keeps_nobody_waiting(early):
+def test_a_client_that_sends_a_descriptor_and_disconnects_delays_nobody(early):
     d, (sender, other, _), start = early
     gone = Lingering()
     gone.send_away(sender, b"*")
@@ -161,8 +161,8 @@ def test_who_sends_one_and_goes_keeps_nobody_waiting(early):
     assert other.call("PING") == "PONG"
 
 
-def test_over_a_hand_over_and_a_kill_nobody_waits_for_one(early, clients):
-    """They wait for a lock, so that nothing is read of them, and the keeper has their connections."""
+def test_sent_descriptors_delay_neither_a_hand_over_nor_a_restart_after_a_kill(early, clients):
+    """The clients wait for a lock, so the daemon reads nothing from them, and the keeper has their connections."""
     d, waiting, start = early
     start()
     holder = clients(d)
@@ -172,7 +172,7 @@ def test_over_a_hand_over_and_a_kill_nobody_waits_for_one(early, clients):
         assert isinstance(c.call("LOCK", f"own{i}"), int)
         wait_kept(Saved(d), c)
         c.send("LOCK", "a")
-    harness.wait_until(lambda: holder.call("QUEUE", "a"), "them to wait")
+    harness.wait_until(lambda: holder.call("QUEUE", "a"), "the clients to wait")
     for one, c in zip(lingering, waiting):
         one.send_away(c, harness.encode("PING"))
     operator = clients(d, operator=True)

@@ -348,7 +348,7 @@ def test_a_follower_cut_off_from_its_leader_proves_nothing(patient_site):
 
 
 def known(client, words):
-    """What it replies to that request, which was sent; it is asked again as long as nobody knows."""
+    """The reply to a request that was sent. The request is repeated as long as the reply is UNAVAILABLE."""
     while True:
         reply = client.reply()
         if not isinstance(reply, harness.Error) or reply.code != "UNAVAILABLE":
@@ -357,21 +357,21 @@ def known(client, words):
 
 
 def test_a_server_that_lags_behind_does_not_say_that_a_lock_is_gone(patient_site):
-    """It goes on to answer reads, and shows what was before the lock was taken."""
+    """The server answers reads, but shows the state before the lock was taken."""
     site, servers = patient_site, patient_site.servers
     link = servers.links[follower_of(servers), servers.leader()]
     alpha = site.host("alpha", LONG_S, servers.leader())
     beta = site.host("beta", LONG_S, follower_of(servers), only=True)
     questions = [("EXISTS", "job"), ("SET", "job", "v", "XX", "PX", 700000)]
     with alpha.daemon.client() as taker, beta.daemon.client() as one, beta.daemon.client() as two:
-        # What is asked behind a write waits for it.
+        # A read after a write would wait for it: no write may be under way.
         harness.wait_until(lambda: beta.daemon.info()["operations"] == "0", "nothing to be under way")
         before = int(beta.daemon.info()["zk_reads_total"])
         link.hold()
         assert taker.call("SET", "job", "v", "NX", "PX", 600000) == "OK"
         for client, words in zip((one, two), questions):
             client.send(*words)
-        # Each has read twice: behind its write the second time, which the link keeps from being answered.
+        # Each question reads twice, the second time after its write. The held link keeps that write from being answered.
         harness.wait_until(lambda: not one.quiet(0) or not two.quiet(0) or
                            int(beta.daemon.info()["zk_reads_total"]) >= before + 4, "both to read twice, or a reply")
         link.release()

@@ -66,7 +66,7 @@ def test_the_directories_of_flavour_kazoo_that_stay_are_counted(daemons, zk, roo
     assert len([name for name in directories(kazoo_client(zk), root) if name.startswith("k%2F")]) == NAMES
 
 
-def test_who_leaves_too_many_directories_for_good_is_refused(daemons, zk, root, clients, kazoo_client):
+def test_a_user_with_too_many_lasting_directories_is_refused(daemons, zk, root, clients, kazoo_client):
     d = daemons(zk, root, argv=["-o", "prefix:k/.flavour=kazoo"], limits={"lasting_directories": BURST})
     c = clients(d)
     for i in range(BURST):
@@ -75,7 +75,7 @@ def test_who_leaves_too_many_directories_for_good_is_refused(daemons, zk, root, 
     assert refused.code == "LIMIT" and "directories that stay in ZooKeeper for good" in refused, refused
     assert d.info("zookeeper")["lasting_directories"] == str(BURST)
     assert f'\nlockbroker_pool_used{{pool="lasting_directories"}} {BURST}\n' in c.call("METRICS")
-    # The next process knows how many there are.
+    # A hand-over keeps the count.
     with d.client(operator=True) as operator:
         assert isinstance(operator.call("RESTART"), dict)
     d.follow()

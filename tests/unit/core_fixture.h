@@ -139,7 +139,7 @@ void fixture_answer_made(struct fixture *f, uint32_t seq, int64_t czxid, char *n
 void fixture_answer_get(struct fixture *f, int64_t czxid, int64_t owner, const char *data);
 /* ... which a waiting claim sent to know of its own znode: refused, so that the list goes on to decide. */
 void fixture_refuse_own(struct fixture *f);
-/* Answers the oldest, a write that changes nothing (presence_write()): by the quorum, or a refusal. */
+/* Answers the oldest operation, which has to be a write without effect (presence_write()). */
 void fixture_answer_write(struct fixture *f, enum zk_code code);
 /* ... of the host's own znode, as another session last wrote it. */
 void fixture_answer_duplicate(struct fixture *f, int64_t owner, int64_t mzxid, const char *data);

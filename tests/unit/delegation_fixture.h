@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Clients that have locks delegated: the process's side is done by hand. Only the first two may have a page. */
+/* Clients to which locks are delegated. The test takes the steps of their processes. Only the first two may have a page. */
 #pragma once
 
 #include "core_fixture.h"
@@ -7,9 +7,9 @@
 #include "protocol/delegation.h"
 
 extern struct delegation_page pages[2];
-extern uint64_t seen[2][DELEGATION_SLOTS + 1]; /* the latest generations, by client and number of the slot */
+extern uint64_t seen[2][DELEGATION_SLOTS + 1]; /* the latest generations, by client and slot */
 
-/* Three connections to a standalone broker, as many as there may be readers and two more, and three with ZooKeeper. */
+/* Standalone with three connections; standalone with SHARED_DELEGATIONS_MAX + 2; three connections with ZooKeeper. */
 int delegation_setup(void **state);
 int delegation_setup_many(void **state);
 int delegation_setup_zookeeper(void **state);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A whole core and a ZooKeeper that knows which directories there are, for tests of new names and of what stays. */
+/* A whole core, and a ZooKeeper that keeps a list of directories, for tests of new names and of lasting directories. */
 #pragma once
 
 #include "core_fixture.h"
@@ -12,18 +12,18 @@ struct dir {
 };
 
 extern struct dir dirs[DIRS];
-extern size_t dir_count, made, removed; /* that were made or removed, all told */
+extern size_t dir_count, made, removed; /* `made`, `removed`: totals */
 
 /* Users 1000 to 1002, and an operator. The limits: new names at once, those of a second, and the share of a user. */
 int names_setup(void **state, size_t names, size_t per_s, unsigned int share);
 /* New names are not limited. k/ and old/ are of flavour kazoo; of k/ idle directories are removed after a minute. */
 int names_setup_kazoo(void **state);
 
-size_t dir_of(const char *path, bool make); /* its place; DIRS: there is none */
+size_t dir_of(const char *path, bool make); /* its index; DIRS: there is none */
 void answer_all(struct fixture *f);
 void ask(struct fixture *f, uint32_t conn, const char *words);
 void pass(struct fixture *f, int64_t ms);
-void pass_s(struct fixture *f, int64_t s); /* the heartbeats are answered */
+void pass_s(struct fixture *f, int64_t s); /* with heartbeats that are answered */
 bool got(const struct fixture *f, uint32_t conn, const char *begin);
 void use(struct fixture *f, const char *name); /* client 0 takes and releases it */
 void hand_over(struct fixture *f);             /* another process goes on */

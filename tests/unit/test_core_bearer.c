@@ -385,8 +385,8 @@ static void set_held(struct fixture *f, const char *words, char name[128])
 	fixture_expect(f, 0, "+OK");
 }
 
-/* Who shows the value of a bid that is under way finds nothing of it: its client was told nothing yet. */
-static void what_a_bid_has_so_far_is_not_held_under_its_value(void **state)
+/* While a bid is under way, a client that shows its value finds none of its locks: the bid's client was told nothing yet. */
+static void grants_of_an_unfinished_bid_are_not_found_by_value(void **state)
 {
 	struct fixture *f = *state;
 	char names[2][128];
@@ -584,7 +584,7 @@ int main(void)
 		ALONE(force_and_drain_treat_it_as_any_holder),
 		ALONE(a_hand_over_keeps_value_lease_and_process),
 		TEST(the_adapter_knows_whether_anybody_holds_without_a_connection),
-		TEST(what_a_bid_has_so_far_is_not_held_under_its_value),
+		TEST(grants_of_an_unfinished_bid_are_not_found_by_value),
 		TEST(the_end_of_the_session_is_its_end),
 		TEST(a_stop_does_not_wait_for_it),
 		TEST(a_stop_waits_for_what_others_hold_and_for_its_znodes),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When a lock is delegated, how often one is taken back for somebody else (lock/delegability.h), and limits of grants. */
+/* When a lock is delegated, how often it is taken back for somebody else (lock/delegability.h), and limits of grants. */
 #include "delegation_fixture.h"
 
 #include <stdio.h>
@@ -174,7 +174,7 @@ static void a_row_has_no_other_client_in_it(void **state)
 	}
 }
 
-/* ---- what is free makes room at a limit ---- */
+/* ---- free delegations make room at a limit ---- */
 
 /* Client 0 has as many grants as are allowed: two are delegated and free, and one is held by its word. */
 static void fill(struct fixture *f)
@@ -220,7 +220,7 @@ static void nobody_is_refused_for_what_it_does_not_hold_itself(void **state)
 	expect_two_more(f, 0, "limits.grants_per_client");
 }
 
-/* An eighth of the locks is for those that are not delegated. */
+/* Delegations leave an eighth of the locks for locks that are not delegated. */
 static void delegated_locks_leave_room_for_others(void **state)
 {
 	struct fixture *f = *state;

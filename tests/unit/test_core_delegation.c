@@ -327,7 +327,7 @@ static void so_many_readers_keep_a_lock(void **state)
 	fixture_say(f, SHARED_DELEGATIONS_MAX + 1, "LOCK a WAIT 0", ":2048");
 }
 
-/* Nor who asks for another kind: while a lock is delegated, its name is in use as a lock. */
+/* Neither a denied request nor a request for another kind takes a delegation back: the name is in use as a lock. */
 static void who_is_denied_takes_nothing_back(void **state)
 {
 	struct fixture *f = *state;

@@ -77,7 +77,7 @@ static void answer_arrives(struct fixture *f, const char *id, const char *found)
 	fixture_pass(f, 0);
 }
 
-/* `free`: that the list was not too old is looked at then, and it was not. */
+/* After `free` this host lists once more, after a write: the same host is named again. */
 static void found(struct fixture *f, const char *words, const char *there, const char *reply)
 {
 	char id[128];
@@ -485,7 +485,7 @@ static void reads_as_delegated(struct fixture *f, uint32_t conn, struct delegati
 	assert_int_equal(delegation_look(&page->slots[0]).state, DELEGATION_HELD);
 }
 
-/* Several readers have it delegated: it is free only if the words of all of them say so. */
+/* The lock is delegated to several readers: it is free only if all their words say so. */
 static void what_any_reader_holds_is_not_free(void **state)
 {
 	static struct delegation_page pages[2];

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who is told that nobody holds a lock, by a server that may lag behind the others (core/hosts/query.h). */
+/* A ZooKeeper server may lag behind the others: when a client is told that nobody holds a lock (core/hosts/query.h). */
 #include <stdio.h>
 #include <string.h>
 
 #include "core/hosts/hosts.h"
 #include "revocation_fixture.h"
 
-/* redis-py's, which is known by its hash. */
+/* The release script of redis-py. */
 #define RELEASE "EVALSHA c3f8721cbb97f72bc19e972846bd7aaf91901658 1 a v"
 #define ASKED_IN_VAIN "ZooKeeper cannot be asked what other hosts hold: a"
 
@@ -36,7 +36,7 @@ static void beta_is_listed(struct fixture *f)
 	fixture_pass(f, 0);
 }
 
-/* The id of the letter that was posted to that host. */
+/* The id of the letter that was posted to `host`. */
 static const char *letter_posted(struct fixture *f, const char *host)
 {
 	static char id[128];
@@ -66,7 +66,7 @@ static const struct {
 	{ "TOKEN a v", "-NOTHELD it is not held under that value: a" },
 };
 
-static void nobody_is_said_by_a_list_behind_a_write(void **state)
+static void a_lock_is_reported_free_only_after_a_write(void **state)
 {
 	struct fixture *f = *state;
 
@@ -74,7 +74,7 @@ static void nobody_is_said_by_a_list_behind_a_write(void **state)
 		fixture_ask(f, 0, commands[i].words);
 		nobody_is_listed(f);
 		fixture_expect(f, 0, "");
-		/* Both were sent at once. */
+		/* The write and the list were sent together. */
 		fixture_answer_write(f, i % 2 ? ZK_BADVERSION : ZK_NONODE);
 		nobody_is_listed(f);
 		fixture_expect(f, 0, commands[i].nobody);
@@ -82,7 +82,7 @@ static void nobody_is_said_by_a_list_behind_a_write(void **state)
 	}
 }
 
-static void who_was_granted_it_meanwhile_as_the_server_learns_is_asked(void **state)
+static void a_holder_that_only_the_second_list_shows_is_asked(void **state)
 {
 	struct fixture *f = *state;
 
@@ -97,7 +97,7 @@ static void who_was_granted_it_meanwhile_as_the_server_learns_is_asked(void **st
 	beta_is_listed(f);
 	answer_arrives(f, letter_posted(f, "beta/"), "ours");
 	fixture_expect(f, 0, ":1");
-	/* What that host says of itself then needs no other list. */
+	/* The fact is fresh: the answer of that host needs no further list. */
 	fixture_ask(f, 0, RELEASE);
 	nobody_is_listed(f);
 	fixture_answer_write(f, ZK_BADVERSION);
@@ -107,8 +107,8 @@ static void who_was_granted_it_meanwhile_as_the_server_learns_is_asked(void **st
 	fixture_no_op(f);
 }
 
-/* Nothing is written for what is held, whoever asks. */
-static void a_holder_may_be_said_by_an_old_list(void **state)
+/* A question about a held lock costs no write. */
+static void a_holder_is_reported_without_a_write(void **state)
 {
 	struct fixture *f = *state;
 
@@ -122,8 +122,8 @@ static void a_holder_may_be_said_by_an_old_list(void **state)
 	fixture_no_op(f);
 }
 
-/* Beta has released it, and gamma was granted it under that value. */
-static void the_one_that_held_it_before_does_not_say_that_it_is_gone(void **state)
+/* Beta has released the lock, and gamma was granted it under the same value. */
+static void a_former_holder_does_not_report_the_lock_as_free(void **state)
 {
 	struct fixture *f = *state;
 
@@ -142,7 +142,7 @@ static void the_one_that_held_it_before_does_not_say_that_it_is_gone(void **stat
 	fixture_no_op(f);
 }
 
-static void without_the_write_it_is_unavailable(void **state)
+static void without_the_write_the_reply_is_unavailable(void **state)
 {
 	struct fixture *f = *state;
 
@@ -158,8 +158,8 @@ static void without_the_write_it_is_unavailable(void **state)
 	fixture_expect(f, 0, "-UNAVAILABLE " ASKED_IN_VAIN);
 }
 
-/* A write of the connection before is none of this one. */
-static void a_hand_over_begins_with_another_list(void **state)
+/* A write on the previous connection proves nothing about reads on this one. */
+static void a_hand_over_repeats_the_write_and_the_list(void **state)
 {
 	struct fixture *f = *state;
 
@@ -180,12 +180,12 @@ static void a_hand_over_begins_with_another_list(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(nobody_is_said_by_a_list_behind_a_write),
-		TEST(who_was_granted_it_meanwhile_as_the_server_learns_is_asked),
-		TEST(a_holder_may_be_said_by_an_old_list),
-		TEST(the_one_that_held_it_before_does_not_say_that_it_is_gone),
-		TEST(without_the_write_it_is_unavailable),
-		TEST(a_hand_over_begins_with_another_list),
+		TEST(a_lock_is_reported_free_only_after_a_write),
+		TEST(a_holder_that_only_the_second_list_shows_is_asked),
+		TEST(a_holder_is_reported_without_a_write),
+		TEST(a_former_holder_does_not_report_the_lock_as_free),
+		TEST(without_the_write_the_reply_is_unavailable),
+		TEST(a_hand_over_repeats_the_write_and_the_list),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

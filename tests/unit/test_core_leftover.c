@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Idle directories that are removed (leftover.h), and those that stay for good (lasting.h). */
+/* Idle directories that are removed (leftover.h), and directories that stay for good (lasting.h). */
 #include <stdio.h>
 #include <string.h>
 
@@ -129,13 +129,13 @@ static void those_that_cannot_be_removed_are_forgotten_when_there_are_more(void 
 	assert_int_equal(f->broker->env.stats.directories_left_total, 10);
 }
 
-/* ---- what stays for good ---- */
+/* ---- lasting directories ---- */
 
 #define LASTING_REFUSED \
 	"-LIMIT user 1000 uses 6 of 6 allowed directories that stay in ZooKeeper for good (limits.lasting_directories, " \
 	"limits.user_share): use names that exist there, or a prefix of another flavour than kazoo: "
 
-/* One user may make 6 of these. */
+/* One user may make 6 lasting directories. */
 static int setup_lasting(void **state)
 {
 	int rc = names_setup_kazoo(state);
@@ -151,7 +151,7 @@ static uint64_t lasting(const struct fixture *f)
 	return lasting_count(&f->broker->directories);
 }
 
-/* One of them may be removed. */
+/* Only k/3 may be removed later. */
 static void make_six(struct fixture *f)
 {
 	for (int i = 0; i < 6; i++)
@@ -159,7 +159,7 @@ static void make_six(struct fixture *f)
 	assert_int_equal(lasting(f), 6);
 }
 
-static void one_directory_more_than_may_stay_is_refused(void **state)
+static void a_lasting_directory_beyond_the_limit_is_refused(void **state)
 {
 	struct fixture *f = *state;
 
@@ -167,7 +167,7 @@ static void one_directory_more_than_may_stay_is_refused(void **state)
 	ask(f, 0, "LOCK old/d WAIT 60000");
 	fixture_expect(f, 0, LASTING_REFUSED "old/d");
 	assert_int_equal(made, 6);
-	/* It exists, and others have their share; other flavours leave nothing. */
+	/* old/1 exists, another flavour makes no lasting directory, and user 1001 has a share of their own. */
 	ask(f, 0, "LOCK old/1");
 	assert_true(got(f, 0, ":"));
 	ask(f, 0, "LOCK b");
@@ -192,7 +192,7 @@ static void an_observer_of_a_directory_that_may_not_be_made_is_told(void **state
 	assert_int_equal(made, 6);
 }
 
-static void what_is_removed_does_not_count_any_longer(void **state)
+static void a_removed_directory_no_longer_counts(void **state)
 {
 	struct fixture *f = *state;
 
@@ -204,8 +204,8 @@ static void what_is_removed_does_not_count_any_longer(void **state)
 	assert_int_equal(lasting(f), 6);
 }
 
-/* Somebody else was first: it is theirs. */
-static void what_somebody_else_has_made_does_not_count(void **state)
+/* Somebody else makes the directory first. */
+static void a_directory_made_by_somebody_else_does_not_count(void **state)
 {
 	struct fixture *f = *state;
 
@@ -229,7 +229,7 @@ static void what_somebody_else_has_made_does_not_count(void **state)
 	assert_int_equal(lasting(f), 0);
 }
 
-static void the_next_process_knows_what_stays(void **state)
+static void a_hand_over_keeps_the_count_of_lasting_directories(void **state)
 {
 	struct fixture *f = *state;
 
@@ -244,8 +244,8 @@ static void the_next_process_knows_what_stays(void **state)
 	assert_true(got(f, 0, ":"));
 }
 
-/* What user 1000 has made is not given back to user 1001, who comes first. */
-static void the_next_process_knows_whose_it_removes(void **state)
+/* The directory of user 1000 is not given back to user 1001, who comes first in the list. */
+static void a_hand_over_keeps_the_makers_of_directories(void **state)
 {
 	struct fixture *f = *state;
 
@@ -269,12 +269,12 @@ int main(void)
 		TEST_IN(a_hand_over_removes_it_at_the_same_time, names_setup_kazoo),
 		TEST_IN(no_more_stay_than_are_remembered, names_setup_kazoo),
 		TEST_IN(those_that_cannot_be_removed_are_forgotten_when_there_are_more, names_setup_kazoo),
-		TEST_IN(one_directory_more_than_may_stay_is_refused, setup_lasting),
+		TEST_IN(a_lasting_directory_beyond_the_limit_is_refused, setup_lasting),
 		TEST_IN(an_observer_of_a_directory_that_may_not_be_made_is_told, setup_lasting),
-		TEST_IN(what_is_removed_does_not_count_any_longer, setup_lasting),
-		TEST_IN(what_somebody_else_has_made_does_not_count, setup_lasting),
-		TEST_IN(the_next_process_knows_what_stays, setup_lasting),
-		TEST_IN(the_next_process_knows_whose_it_removes, setup_lasting),
+		TEST_IN(a_removed_directory_no_longer_counts, setup_lasting),
+		TEST_IN(a_directory_made_by_somebody_else_does_not_count, setup_lasting),
+		TEST_IN(a_hand_over_keeps_the_count_of_lasting_directories, setup_lasting),
+		TEST_IN(a_hand_over_keeps_the_makers_of_directories, setup_lasting),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -292,8 +292,8 @@ static void those_who_go_on_together_go_on_in_pieces(void **state)
 	fixture_event(f, &(struct event){ .type = EVENT_CONF, .conf = { .now = &f->conf } });
 }
 
-/* After a reload that raises the limit, there is room, but those who came before have not been looked at yet. */
-static void who_comes_while_others_may_go_on_goes_on_after_them(void **state)
+/* A reload raises the limit: there is room, but the earlier names were not looked at yet. */
+static void a_late_name_goes_on_after_the_earlier_ones(void **state)
 {
 	struct fixture *f = *state;
 	struct broker_conf next = f->conf;
@@ -439,7 +439,7 @@ int main(void)
 		TEST_IN(who_waits_goes_on_when_a_question_has_emptied_the_bucket, setup_fast),
 		TEST(a_reload_that_ends_the_limit_without_a_connection_waits_for_one),
 		TEST(those_who_go_on_together_go_on_in_pieces),
-		TEST(who_comes_while_others_may_go_on_goes_on_after_them),
+		TEST(a_late_name_goes_on_after_the_earlier_ones),
 		TEST_IN(whoever_pays_from_now_on_counts, setup_eight),
 		TEST_IN(the_payer_may_go_with_its_account_while_names_wait, setup_eight),
 		TEST_IN(an_operator_does_not_wait_behind_others_of_its_user, setup_with_reserve),

@@ -541,7 +541,7 @@ static size_t left_for_later(const struct fixture *f)
 	return count;
 }
 
-/* One event for each piece. */
+/* Sends one event for each piece. */
 static void settle_the_rest(struct fixture *f)
 {
 	for (size_t left = left_for_later(f), next; left; left = next) {
@@ -574,7 +574,7 @@ static void a_connection_has_locks_settled_in_pieces(void **state)
 	settle_the_rest(f);
 }
 
-/* What is known of ZooKeeper ends in the first event, for all locks. */
+/* The first event ends what the host knows of its znodes, for all locks. */
 static void the_end_of_a_connection_counts_at_once(void **state)
 {
 	struct fixture *f = *state;
@@ -591,7 +591,7 @@ static void the_end_of_a_connection_counts_at_once(void **state)
 		assert_int_equal(lock->directory.remembered, lock->directory.claim_count > 0);
 	}
 	assert_int_equal(left_for_later(f), 2 * MANY);
-	/* Who waits for one may go meanwhile, and the next connection comes before the rest was done. */
+	/* A waiter may leave in between, and the next connection may come before the rest is settled. */
 	fixture_say(f, 0, "CANCEL l190", ":1");
 	piece(f);
 	fixture_zk_connected(f, SESSION);
@@ -599,7 +599,7 @@ static void the_end_of_a_connection_counts_at_once(void **state)
 	settle_the_rest(f);
 }
 
-static void the_rest_is_settled_after_a_hand_over(void **state)
+static void locks_left_for_later_are_settled_after_a_hand_over(void **state)
 {
 	struct fixture *f = *state;
 
@@ -639,7 +639,7 @@ int main(void)
 		TEST(who_leaves_is_in_nobodys_way_for_good),
 		TEST_IN(a_connection_has_locks_settled_in_pieces, setup_zookeeper),
 		TEST_IN(the_end_of_a_connection_counts_at_once, setup_zookeeper),
-		TEST_IN(the_rest_is_settled_after_a_hand_over, setup_zookeeper),
+		TEST_IN(locks_left_for_later_are_settled_after_a_hand_over, setup_zookeeper),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

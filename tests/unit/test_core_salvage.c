@@ -319,8 +319,8 @@ static void what_was_seen_of_the_ensemble_goes_on(void **state)
 	assert_int_equal(f->broker->ensemble.past.floor, 0);
 }
 
-/* ... by whom they were made is not. */
-static void how_many_directories_stay_for_good_goes_on(void **state)
+/* The count goes on; the makers are not known. */
+static void a_kill_keeps_the_count_of_lasting_directories(void **state)
 {
 	static const struct broker_prefix kazoo = { "k/", FLAVOUR_KAZOO, NULL, 0 };
 	struct fixture *f = *state;
@@ -523,7 +523,7 @@ int main(void)
 		TEST(a_claim_is_kept_after_a_list_and_a_read_showed_it),
 		TEST(a_znode_that_another_one_made_under_its_name_costs_the_grant),
 		TEST(what_was_seen_of_the_ensemble_goes_on),
-		TEST(how_many_directories_stay_for_good_goes_on),
+		TEST(a_kill_keeps_the_count_of_lasting_directories),
 		TEST(a_claim_for_which_somebody_waits_is_not_handed_on),
 		TEST(after_a_kill_nothing_is_granted_until_a_write_of_this_life_is_answered),
 		TEST(after_a_kill_with_an_old_proof_a_write_counts_from_a_tick_later),

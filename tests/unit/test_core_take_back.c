@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Many locks are delegated when all, or all unused ones, are taken back: what one event does is bounded, who asks in between
- * is served, and none is forgotten (lock/take_back.h, client/halt.h).
+ * Many locks are delegated when all of them, or all unused ones, are taken back. The work of one event is bounded, requests
+ * in between are served, and no delegation is forgotten (lock/take_back.h, client/halt.h).
  */
 #include "core_fixture.h"
 
@@ -12,11 +12,11 @@
 #include "protocol/delegation.h"
 
 enum {
-	PAGES = 6,  /* of the clients 0 to 5 */
-	EACH = 60,  /* delegations of each */
+	PAGES = 6,  /* the clients 0 to 5 have one each */
+	EACH = 60,  /* delegations of each client */
 	MANY = PAGES * EACH,
 	ANOTHER = PAGES, /* a client without a page */
-	IN_A_PIECE = WORK_TURN_STEPS / 8, /* of those that are taken back */
+	IN_A_PIECE = WORK_TURN_STEPS / 8, /* delegations that one piece takes back */
 };
 
 static struct delegation_page pages[PAGES];
@@ -82,7 +82,7 @@ static void delegate(struct fixture *f)
 	}
 }
 
-/* Those whose processes can still take and release them. */
+/* The number of locks that processes can still take and release by the word. */
 static int delegated(void)
 {
 	int count = 0;
@@ -95,7 +95,7 @@ static int delegated(void)
 	return count;
 }
 
-/* One of them. */
+/* A lock whose delegation is free; -1: there is none. */
 static int one_delegated(void)
 {
 	for (int i = MANY - 1; i >= 0; i--)
@@ -110,7 +110,7 @@ static void piece(struct fixture *f)
 	fixture_simple(f, EVENT_TIME, 0);
 }
 
-/* Returns how many are left of so many: at most that number less than before. */
+/* Returns the number of delegations left: `before`, or less by at most `most`. */
 static int expect_fewer(int before, int most)
 {
 	int left = delegated();
@@ -119,7 +119,7 @@ static int expect_fewer(int before, int most)
 	return left;
 }
 
-/* In pieces, until no work is left. */
+/* Does all pieces, until no work is left. */
 static void expect_pieces(struct fixture *f)
 {
 	int left = delegated();
@@ -147,7 +147,7 @@ static void reload_with_other_limits(struct fixture *f)
 	fixture_event(f, &(struct event){ .type = EVENT_CONF, .conf = { .now = &next, .text = SLICE("") } });
 }
 
-static void other_limits_take_all_back_in_pieces(void **state)
+static void a_reload_takes_all_back_in_pieces(void **state)
 {
 	struct fixture *f = *state;
 	int i;
@@ -158,7 +158,7 @@ static void other_limits_take_all_back_in_pieces(void **state)
 	expect_fewer(MANY, 0);
 	piece(f);
 	expect_fewer(MANY, IN_A_PIECE + 1);
-	/* Who asks in between is served at once. */
+	/* A request in between is served at once. */
 	i = one_delegated();
 	fixture_ask(f, ANOTHER, words("LOCK ", i, ""));
 	assert_int_equal(f->replies[ANOTHER].data[0], ':');
@@ -169,8 +169,8 @@ static void other_limits_take_all_back_in_pieces(void **state)
 	expect_held_ones(f);
 }
 
-/* The timer looks for what is not used while all are being taken back: it does not make it a look only. */
-static void what_is_used_is_taken_back_too(void **state)
+/* The timer fires while all are being taken back: used delegations are taken back nevertheless. */
+static void a_reload_takes_back_used_delegations_too(void **state)
 {
 	struct fixture *f = *state;
 
@@ -225,7 +225,7 @@ static void a_client_that_ends_meanwhile(void **state)
 
 /* ---- a drain, and a stop ---- */
 
-/* How many of them were asked for their lock, for that reason. */
+/* The number of events that ask a client to release a lock, for `reason`. */
 static int asked(struct fixture *f, const char *reason)
 {
 	int count = 0;
@@ -254,7 +254,7 @@ static void a_drain_takes_all_back_in_pieces(void **state)
 	forget(f, ANOTHER);
 	left = expect_fewer(MANY, IN_A_PIECE);
 	while (broker_has_work(f->broker)) {
-		fixture_ask(f, ANOTHER, words("LOCK ", one_delegated(), "")); /* or l-1, when none is left */
+		fixture_ask(f, ANOTHER, words("LOCK ", one_delegated(), "")); /* l-1, if none is left */
 		assert_int_equal(memcmp(f->replies[ANOTHER].data, "-DRAINING", 9), 0);
 		forget(f, ANOTHER);
 		piece(f);
@@ -283,7 +283,7 @@ static void a_drain_that_ends_leaves_the_rest(void **state)
 	assert_int_equal(f->replies[ANOTHER].data[0], ':');
 }
 
-/* The next process goes on with a drain that was under way, and takes back what the words tell. */
+/* The next process goes on with the drain, and takes delegations back by their words. */
 static void a_drain_goes_on_after_a_hand_over(void **state)
 {
 	struct fixture *f = *state;
@@ -325,7 +325,7 @@ static void a_stop_takes_all_back_in_pieces(void **state)
 	assert_int_equal(f->stopped, 2);
 }
 
-/* A drain is under way: the stop begins with the first lock again. */
+/* A stop during a drain begins with the first lock again. */
 static void a_stop_in_a_drain(void **state)
 {
 	struct fixture *f = *state;
@@ -340,7 +340,7 @@ static void a_stop_in_a_drain(void **state)
 	assert_int_equal(f->broker->locks.delegated_count, 0);
 }
 
-/* Its time is over before all pieces are done: the rest is done at once, so that it ends with nothing held. */
+/* The stop's time is over before all pieces are done: the rest is done at once, so it ends with no lock held. */
 static void a_stop_ends_within_its_time(void **state)
 {
 	struct fixture *f = *state;
@@ -355,7 +355,7 @@ static void a_stop_ends_within_its_time(void **state)
 	assert_int_equal(delegated(), 0);
 }
 
-static void a_stop_whose_time_is_over_leaves_what_is_held(void **state)
+static void a_stop_that_times_out_leaves_held_locks(void **state)
 {
 	struct fixture *f = *state;
 
@@ -370,8 +370,8 @@ static void a_stop_whose_time_is_over_leaves_what_is_held(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(other_limits_take_all_back_in_pieces),
-		TEST(what_is_used_is_taken_back_too),
+		TEST(a_reload_takes_all_back_in_pieces),
+		TEST(a_reload_takes_back_used_delegations_too),
 		TEST(unused_ones_go_back_in_pieces),
 		TEST(a_client_that_ends_meanwhile),
 		TEST(a_drain_takes_all_back_in_pieces),
@@ -380,7 +380,7 @@ int main(void)
 		TEST(a_stop_takes_all_back_in_pieces),
 		TEST(a_stop_in_a_drain),
 		TEST(a_stop_ends_within_its_time),
-		TEST(a_stop_whose_time_is_over_leaves_what_is_held),
+		TEST(a_stop_that_times_out_leaves_held_locks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -198,10 +198,10 @@ enum asks { NOTHING, AN_ANSWER, THE_END };
 
 static struct {
 	struct delegation_slot slot;
-	long inside;    /* written by whoever has the lock, without any other order than the word's */
-	enum asks asks; /* AN_ANSWER: the process has said UNLOCK or LOCK, and waits */
+	long inside;    /* written by the holder; only the word orders the writes */
+	enum asks asks; /* AN_ANSWER: the process has sent UNLOCK or LOCK, and waits */
 	long by_process, by_daemon;
-	/* Only for those who wait: a thread that spins takes the other one's time on a busy machine. */
+	/* For a thread that waits: if it spun, it would take the other thread's time on a busy machine. */
 	pthread_mutex_t mutex;
 	pthread_cond_t changed;
 } shared = { .mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };

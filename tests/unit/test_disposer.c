@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Descriptors that come with what clients send: a read takes none, and the socket is closed without waiting for any. Each of
- * those that are sent here lingers: whoever closes it waits for an hour, because its peer reads nothing.
+ * Descriptors that clients send: a read receives none of them, and the close of the socket waits for none. The descriptors
+ * here are of lingering sockets: a close waits for an hour, because the peer reads nothing.
  */
 #include "io/socket/disposer.h"
 
@@ -29,7 +29,7 @@
 #include "io/socket/intake.h"
 #include "io/socket/socket_pools.h"
 
-/* An ordinary user may have 1024 under way. */
+/* Fewer than the 1024 that an ordinary user may have under way. */
 enum { LINGER_S = 3600, MESSAGES = 3, MANY = 253 };
 
 static struct watch_base *base;
@@ -63,7 +63,7 @@ static int end(void **state)
 	return 0;
 }
 
-/* The other end, with more under way than it reads. *ret_peer is that end. */
+/* A lingering socket, with more unread than the peer's buffer takes. *ret_peer is the other end, which reads nothing. */
 static int lingering(int *ret_peer)
 {
 	const struct linger linger = { 1, LINGER_S };
@@ -84,7 +84,7 @@ static int lingering(int *ret_peer)
 	return fd;
 }
 
-/* Sends them to the daemon's end, and keeps none. */
+/* Sends `fd`, `count` times, to the daemon's end. */
 static void sends(const char *text, int fd, int count, int flags)
 {
 	union {
@@ -115,7 +115,7 @@ static void sends_lingering(int *ret_peer, int count, int flags)
 	close(fd);
 }
 
-/* Its other end was closed: there is an end behind what it sent. */
+/* The lingering socket was closed: its peer reads the end of the stream. */
 static void assert_ends(int peer)
 {
 	static char bytes[65536];
@@ -156,7 +156,7 @@ static void turns_until_all_is_closed(void)
 		watch_base_turn(base, true);
 }
 
-/* ---- the C library's, for the disposer as well ---- */
+/* ---- functions of the C library, which the disposer uses, too ---- */
 
 static bool without_table, still_there;
 static int threads;
@@ -179,7 +179,7 @@ int tgkill(pid_t pid, pid_t tid, int number)
 
 /* ---- what is read ---- */
 
-static void a_read_takes_what_comes_before_a_descriptor_and_then_says_so(void **state)
+static void a_read_stops_before_a_descriptor_and_reports_it(void **state)
 {
 	int before, peer;
 	char text[16];
@@ -218,7 +218,7 @@ static void the_end_is_read(void **state)
 	close(ours);
 }
 
-static void what_the_kernel_says_of_the_sender_is_no_descriptor(void **state)
+static void credentials_of_the_sender_are_not_taken_for_descriptors(void **state)
 {
 	const int one = 1;
 	char text[16];
@@ -232,7 +232,7 @@ static void what_the_kernel_says_of_the_sender_is_no_descriptor(void **state)
 	close(ours);
 }
 
-/* The kernel would drop an urgent byte that is not in its place, and its descriptor, at the next read. */
+/* The kernel would drop an urgent byte that is not delivered in line, and its descriptor, at the next read. */
 static void urgent_bytes_are_in_their_place(void **state)
 {
 	char text[16];
@@ -254,7 +254,7 @@ static void urgent_bytes_are_in_their_place(void **state)
 
 /* ---- what is closed ---- */
 
-static void without_descriptors_it_is_closed_at_once(void **state)
+static void a_socket_without_descriptors_is_closed_at_once(void **state)
 {
 	int before = open_descriptors();
 
@@ -265,7 +265,7 @@ static void without_descriptors_it_is_closed_at_once(void **state)
 	assert_told_the_end();
 }
 
-static void its_client_is_told_the_end_at_once_and_charged_until_it_is_closed(void **state)
+static void the_client_sees_the_end_at_once_and_stays_charged_until_the_close(void **state)
 {
 	int peer, before;
 
@@ -281,7 +281,7 @@ static void its_client_is_told_the_end_at_once_and_charged_until_it_is_closed(vo
 	assert_ends(peer);
 }
 
-/* The table of this process is full from now on. */
+/* Fills this process's table of descriptors. */
 static struct rlimit fill(int *ret, int count)
 {
 	struct rlimit limit, few;
@@ -296,7 +296,7 @@ static struct rlimit fill(int *ret, int count)
 	return limit;
 }
 
-static void as_many_as_messages_may_have_whatever_this_process_has_open(void **state)
+static void the_most_descriptors_are_received_while_the_process_has_no_room(void **state)
 {
 	int peers[MESSAGES], filled[2 * MANY], before;
 	struct rlimit limit;
@@ -337,8 +337,8 @@ static void many_connections_wait_for_their_turns(void **state)
 	close(first_ours);
 }
 
-/* As with a file system that the client itself serves. */
-static void while_the_thread_before_is_kept_no_other_one_starts(void **state)
+/* As if the client served the file system of the descriptors. */
+static void no_thread_starts_while_the_previous_one_is_blocked(void **state)
 {
 	int ends[2], peers[2], first = theirs;
 
@@ -364,7 +364,7 @@ static void while_the_thread_before_is_kept_no_other_one_starts(void **state)
 	close(first);
 }
 
-/* In this process' table its end would not close it. */
+/* The end of a thread does not close descriptors in the process's own table. */
 static void a_thread_without_a_table_of_its_own_receives_nothing(void **state)
 {
 	int peer;
@@ -378,7 +378,7 @@ static void a_thread_without_a_table_of_its_own_receives_nothing(void **state)
 	assert_ends(peer);
 }
 
-static void what_waits_does_not_keep_the_process_from_its_end(void **state)
+static void waiting_sockets_do_not_delay_the_end_of_the_process(void **state)
 {
 	int peer;
 
@@ -393,17 +393,17 @@ static void what_waits_does_not_keep_the_process_from_its_end(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_read_takes_what_comes_before_a_descriptor_and_then_says_so),
+		TEST(a_read_stops_before_a_descriptor_and_reports_it),
 		TEST(the_end_is_read),
-		TEST(what_the_kernel_says_of_the_sender_is_no_descriptor),
+		TEST(credentials_of_the_sender_are_not_taken_for_descriptors),
 		TEST(urgent_bytes_are_in_their_place),
-		TEST(without_descriptors_it_is_closed_at_once),
-		TEST(its_client_is_told_the_end_at_once_and_charged_until_it_is_closed),
-		TEST(as_many_as_messages_may_have_whatever_this_process_has_open),
+		TEST(a_socket_without_descriptors_is_closed_at_once),
+		TEST(the_client_sees_the_end_at_once_and_stays_charged_until_the_close),
+		TEST(the_most_descriptors_are_received_while_the_process_has_no_room),
 		TEST(many_connections_wait_for_their_turns),
-		TEST(while_the_thread_before_is_kept_no_other_one_starts),
+		TEST(no_thread_starts_while_the_previous_one_is_blocked),
 		TEST(a_thread_without_a_table_of_its_own_receives_nothing),
-		TEST(what_waits_does_not_keep_the_process_from_its_end),
+		TEST(waiting_sockets_do_not_delay_the_end_of_the_process),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

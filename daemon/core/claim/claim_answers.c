@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the answers of ZooKeeper, and its watches, mean for a claim. */
+/* What a claim does when ZooKeeper answers an operation, or a watch fires. */
 #include <assert.h>
 
 #include "core/znode/holder.h"

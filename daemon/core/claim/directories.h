@@ -22,8 +22,8 @@ struct directories {
 	struct ensemble *ensemble;
 	struct map paths;              /* by path */
 	struct directory_list touched; /* to be settled before the event ends */
-	struct directory_list later;   /* to be touched by later events, in their order */
-	struct work_user worker;       /* for whom that is done */
+	struct directory_list later;   /* later events touch these, in this order */
+	struct work_user worker;       /* the owner of `work`, which touches them */
 	struct work_item work;
 	struct turns turns;
 	struct names names;
@@ -43,10 +43,10 @@ void directory_add(struct directory *d);
 struct directory *directory_find(const struct directories *all, struct slice path);
 void directory_touch(struct directory *d);   /* to be settled before the event ends */
 void directory_untouch(struct directory *d); /* the reason for the touch is settled */
-void directory_touch_later(struct directory *d); /* the same, by a later event (port/work.h) */
-/* One of many, of which the first WORK_TURN_STEPS are touched now: *count is how many came before it, and grows. */
+void directory_touch_later(struct directory *d); /* a later event settles it (port/work.h) */
+/* Called for each of many directories: touches the first WORK_TURN_STEPS now, and the others later. Counts in *count. */
 void directory_touch_one(struct directory *d, size_t *count);
-int64_t directory_touch_some(struct directories *all, int64_t steps); /* returns how many, at most `steps` */
+int64_t directory_touch_some(struct directories *all, int64_t steps); /* of `later`; returns the number touched */
 /* `remembered`: it is unknown what became of the directory's claims. They are verified when that is known. */
 void directory_remember(struct directory *d, bool remembered);
 void directory_verified(struct directory *d);

@@ -43,7 +43,7 @@ struct directory {
 	struct map_node path_node;
 	struct naming naming; /* names.h */
 	TAILQ_ENTRY(directory) touched_link, later_link, turn_links[TURNS];
-	bool touched, later, left, refused, waits[TURNS]; /* to be settled; two of lock/leftover.h; waits to send something */
+	bool touched, later, left, refused, waits[TURNS]; /* directories.h; left, refused: lock/leftover.h; waits: turn.h */
 	enum flavour flavour;
 	enum kind kind;
 	bool part; /* it belongs to a semaphore, whose own data say the kind of what is below */
@@ -52,7 +52,7 @@ struct directory {
 	size_t claim_count, children, data_bytes; /* data_bytes: a claim's znode must have room for a text of that length */
 	bool observed;            /* a client observes who leads: the list and the first contender are watched */
 	size_t extra_watch_bytes; /* of other watches for it */
-	struct account *payer, *maker; /* who is charged for its claims and watches (port/pools.h); lasting.h */
+	struct account *payer, *maker; /* payer: is charged for claims and watches (port/pools.h); lasting.h */
 	bool privileged;          /* the client for whom more is charged next came through the operators' socket */
 	struct charge watches;    /* the bytes of all its watches (charge.h) */
 	size_t operations;        /* open ones; they keep the struct alive */

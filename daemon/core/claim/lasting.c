@@ -12,7 +12,7 @@
 
 enum { UNIT_LENGTH_MAX = 4096 };
 
-/* Far more than any limit: sums of what a text says do not overflow. */
+/* Far more than any limit. A snapshot may not contain more, so that sums do not overflow. */
 static const int64_t COUNT_MAX = INT64_C(1) << 32;
 
 uint64_t lasting_count(const struct directories *all)
@@ -123,7 +123,7 @@ void lasting_salvage(struct directories *all, uint64_t count)
 
 /* ---- snapshots ---- */
 
-/* Nobody's account has no user. */
+/* The account `nobody` is written without a user. */
 static void write_account(const struct directories *all, const struct account *a, struct entry_writer *w)
 {
 	if (a == &all->env->accounts.nobody)

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lasting directories: those of flavour kazoo are persistent, so what a user has made there stays when nobody uses it any
- * longer. How many of them this host has made, as far as it knows not gone again, is bounded (POOL_LASTING).
+ * Lasting directories: directories of flavour kazoo are persistent znodes, so they stay when nobody uses them any longer.
+ * POOL_LASTING bounds the number that this host has made and does not know to be gone.
  *
- *   directory.maker | means                                             | event -> next
- *   NULL            | nothing is charged that this host knows to be for | about to be made, charged -> an account
- *                   |   it                                              |
- *   an account      | it is charged for it, and has one more reference  | made by somebody else, or gone -> NULL, given
- *                   |                                                   |   back; the lock is forgotten -> NULL, it stays
- *                   |                                                   |   charged
+ *   directory.maker | means                                         | event -> next
+ *   NULL            | no charge is known to be for this directory   | the host is about to make it: charged -> an account
+ *   an account      | the account is charged for the directory; the | somebody else has made it, or it is gone: the charge
+ *                   |   directory holds a reference to the account  |   is given back -> NULL; the lock is forgotten: the
+ *                   |                                               |   charge stays -> NULL
  *
- * A create without an answer stays charged: ZooKeeper may have carried it out. A directory that somebody else has removed is
- * charged once, however often its maker makes it again. If this host removes one whose maker it has forgotten, that is given
- * back to who comes first in the list: the sum is right, and a kill leaves only a sum, charged to nobody's account.
+ * A create without an answer stays charged: ZooKeeper may have carried it out. A directory that somebody else removes, and
+ * its maker makes again, is charged once. If this host removes a directory whose maker it has forgotten, it gives a charge
+ * of the first account in the list back: then at least the sum is right. A kill keeps only the sum, which the next process
+ * charges to the account `nobody`.
  */
 #pragma once
 
@@ -39,15 +39,15 @@ TAILQ_HEAD(lasting_list, lasting);
 void lasting_init(struct directories *all);
 void lasting_deinit(struct directories *all);
 uint64_t lasting_count(const struct directories *all);
-/* Why it may not be made, as pools_refusal() has it: its payer has made too many. NULL: it may. */
+/* NULL: the directory may be made. Otherwise its payer has made too many, and this is the sentence of pools_refusal(). */
 const char *lasting_refusal(const struct directory *d);
-void lasting_make(struct directory *d);    /* it is about to be made */
-void lasting_gone(struct directory *d);    /* it was not made after all, or somebody else has removed it */
+void lasting_make(struct directory *d);    /* the host is about to make it */
+void lasting_gone(struct directory *d);    /* this host has not made it, or somebody else has removed it */
 void lasting_removed(struct directory *d); /* this host has removed it */
-void lasting_forget(struct directory *d);  /* the struct ends: nobody knows any longer whose it is */
-void lasting_salvage(struct directories *all, uint64_t count); /* what a killed process had made */
+void lasting_forget(struct directory *d);  /* the struct ends, and with it the knowledge of its maker */
+void lasting_salvage(struct directories *all, uint64_t count); /* `count`: made by a killed process */
 void lasting_snapshot(const struct directories *all, struct bytes *out);
 bool lasting_restore(struct directories *all, const struct entry *e);
-/* The maker, with the fields of the directory. */
+/* The maker is written into the directory's entry. */
 void lasting_write_maker(const struct directory *d, struct entry_writer *w);
 bool lasting_read_maker(struct directory *d, const struct entry *e);

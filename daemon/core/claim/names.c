@@ -209,7 +209,7 @@ static void serve_if_room(struct directories *all)
 	arm(all);
 }
 
-/* In its turn: whoever came before it and may go on, too, goes first. */
+/* Names that came earlier and may go on, too, are served first. */
 static bool is_paid_for(struct directory *d)
 {
 	struct directories *all = d->directories;

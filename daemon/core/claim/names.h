@@ -68,7 +68,7 @@ struct names {
 
 void names_init(struct directories *all);
 void names_deinit(struct directories *all);
-/* The directory is missing, and may be made now. False: it waits, and is settled; or it may not (lasting.h), and fails. */
+/* True: the missing directory may be made now. False: it waits, and is settled; or it was refused (lasting.h), and fails. */
 bool names_take(struct directory *d);
 /* Of a directory that waits, when it is settled: those whose turn has come go on. True: it still waits. */
 bool names_continue(struct directory *d);

@@ -11,7 +11,7 @@
 static const int64_t ASK_EVERY_NS = 1000000000;
 
 enum {
-	LOCK_STEPS = 8, /* its delegations end, and it is settled */
+	LOCK_STEPS = 8, /* of one lock: its delegations end, and it is settled */
 	HURRY_STEPS = 1 << 20,
 };
 
@@ -48,7 +48,7 @@ static bool may_ask(const struct grant *g)
 	return !notify_unresponsive(g->client) && (!g->asked_back_ns || env->now_ns - g->asked_back_ns >= ASK_EVERY_NS);
 }
 
-/* Returns how many steps that took. */
+/* Returns the number of steps. */
 static int64_t go_over(struct lock *lock)
 {
 	const struct env *env = lock->locks->env;

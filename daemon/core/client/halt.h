@@ -12,14 +12,15 @@
  * DRAINING goes over with a hand-over, and lasts after a kill. What is held stays, and can be renewed, entered again and
  * downgraded.
  *
- * No event goes over all locks: a pass does, in pieces (core/port/work.h), of which the first is done at once. It lets go of
- * what is delegated or lingers, and asks the holders. What it has not come to yet is as before, but for what is granted.
+ * A pass visits all locks in pieces (core/port/work.h); the first piece is done at once. For each lock the pass ends
+ * delegations and unused claims, and asks the holders to release. A lock that the pass has not visited yet is unchanged,
+ * but no request for it is granted any longer.
  *
  *   pass  | means                                     | event -> next state
- *   NONE  | each lock in use was gone over            | DRAIN, a stop -> UNDER WAY
- *   UNDER | locks before `walk` were gone over, the   | the last lock -> NONE; DRAIN, a stop, another process goes on with
- *     WAY |   others are as before                    |   the state -> UNDER WAY, from the first lock; DRAIN OFF -> NONE;
- *         |                                           |   stop_timeout is over -> NONE, the rest in that event
+ *   NONE  | each lock in use was visited              | DRAIN, a stop -> UNDER WAY
+ *   UNDER | locks before `walk` were visited, the     | the last lock -> NONE; DRAIN, a stop, a hand-over -> UNDER WAY, from
+ *     WAY |   others are unchanged                    |   the first lock; DRAIN OFF -> NONE; stop_timeout is over: the
+ *         |                                           |   rest is done in that event -> NONE
  */
 #pragma once
 
@@ -33,7 +34,7 @@ void halt(struct locks *locks);
 void halt_drain(struct locks *locks);
 /* No longer DRAINING. */
 void halt_over(struct locks *locks);
-/* Some steps of the pass, at most as many as that or those of one lock more. Returns how many. */
+/* Does `steps` steps of the pass, and at most those of one lock more. Returns the number of steps. */
 int64_t halt_continue(struct locks *locks, int64_t steps);
-void halt_hurry(struct locks *locks); /* the rest of it, if it is under way */
-void halt_resume(struct locks *locks); /* it was under way in another process */
+void halt_hurry(struct locks *locks); /* finishes the pass now */
+void halt_resume(struct locks *locks); /* begins a pass that another process had under way again */

@@ -26,10 +26,10 @@ enum {
 };
 
 /*
- * A command's first argument: not the name of a lock (PLAIN), or the name of a lock that the command only reads (LOOKS), or
- * of which it changes only what its own client has (OWN). Before the command runs, OWN takes its own client's delegation of
- * the lock back. LOOKS leaves delegations as they are. A request for a lock takes delegations back in ask_lock(), after the
- * rules of access have allowed it. While a lock is delegated, its name is in use as a lock: no other kind takes it back.
+ * A command's first argument. PLAIN: it is not the name of a lock. LOOKS: it is the name of a lock that the command only
+ * reads; delegations stay. OWN: the command changes only its own client's share of the lock; the delegation of that client
+ * is taken back first. A request for a lock takes delegations back in ask_lock(), after the rules of access have allowed
+ * it. A request for another kind (a semaphore, an election) fails with MISMATCH, and takes no delegation back.
  */
 enum named { PLAIN, LOOKS, OWN };
 

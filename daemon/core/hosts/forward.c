@@ -136,7 +136,10 @@ static enum forward_found known(const struct inquiry_fact *fact, enum forward_ac
 	return found;
 }
 
-/* That host did not hold it when it was asked. Another one may, unless this one was the holder at some time since. */
+/*
+ * The host that was asked did not hold the lock then. Nobody held it if the list that named the host was fresh, or if the
+ * host was the holder after the request came. Otherwise another host may hold it by now.
+ */
 static bool is_gone(const struct inquiry_fact *fact)
 {
 	return fact->fresh || fact->found[FORWARD_LOOK] == FORWARD_OURS || fact->found[FORWARD_LOOK] == FORWARD_THEIRS;

@@ -168,7 +168,7 @@ static const struct query_child *holder(const struct query *q)
 	return NULL;
 }
 
-/* What was found on the host that still holds it stays so. */
+/* Results of forwards stay valid while the same session holds the lock. */
 static void holds(struct inquiry_fact *fact, const struct query *q, const struct query_child *child)
 {
 	struct participant p = participant_elsewhere(q->hosts, child);

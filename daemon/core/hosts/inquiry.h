@@ -5,13 +5,13 @@
  * again with them, as if it had just come, and finds what was asked for among the facts. It may then ask for another name.
  *
  *   state  | means                                  | event -> next state
- *   ASKING | a query (query.h) is under way for the | it has finished: a fact more -> READY; by a list that may be old
- *          |   client, or a forward (forward.h)     |   nobody holds it -> ASKING, a fresh one
+ *   ASKING | a query (query.h) is under way for the | the query has finished: one more fact -> READY; it was not fresh
+ *          |   client, or a forward (forward.h)     |   and found no holder: a fresh query -> ASKING
  *          |                                        | the forward is answered: likewise; it fails -> freed
  *   READY  | its user's turn comes (port/work.h)    | the turn: the command runs; it asks again -> ASKING; else freed
  *
- * That nobody holds it is a fact only if a fresh query says so: who is told that a lock is gone does without it. Who holds
- * it may be old; what a command does about that is said, or done, by the host that holds it.
+ * "Nobody holds the lock" is a fact only after a fresh query, because a client that is told so goes on without the lock. A
+ * holder may come from an old list: the command then asks that host, which knows whether it still holds the lock.
  *
  * What this host itself has is looked at when the command runs; what others have is as they answered, moments ago. A
  * hand-over keeps the request and what other hosts have done for it. Answers that only say what is held are asked for again.
@@ -38,7 +38,7 @@ enum { INQUIRY_FACTS_MAX = 64 };
 struct inquiry_fact {
 	struct bytes name;
 	bool held, unknown; /* `unknown`: they could not be asked */
-	bool fresh;         /* a fresh query has told it */
+	bool fresh;         /* it comes from a fresh query */
 	struct bytes host;  /* held: where; empty: by other software */
 	struct bytes said;  /* held: who, as a sentence has it (participant_say()) */
 	int64_t session;    /* held: of that host */
@@ -63,7 +63,7 @@ struct inquiry {
  * answer of its own.
  */
 const struct inquiry_fact *inquiry_look(struct call *call, struct slice name);
-/* The same, of a name that it has a fact about: a fresh query takes its place. */
+/* Asks again by a fresh query, whose result replaces the fact about that name. */
 void inquiry_refresh(struct call *call, struct slice name);
 /* One of its facts, which it has. */
 struct inquiry_fact *inquiry_find(struct inquiry *i, struct slice name);

@@ -102,7 +102,7 @@ static void send(struct query *q, enum effect_type type, enum operation_kind kin
 	query_send(q, type, &r);
 }
 
-/* ZooKeeper's `sync` would not do: a former leader that is cut off answers it. A write has to go through the quorum. */
+/* ZooKeeper's `sync` is not enough: a former leader that is cut off answers it. A write has to pass the quorum. */
 static void write_first(struct query *q)
 {
 	struct operation_request r = { .op = { .kind = OPERATION_QUERY_WRITE, .query = q->number } };

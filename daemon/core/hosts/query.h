@@ -22,7 +22,7 @@
  * A hand-over carries only ASKED: all but REVOKING is asked again on the next process's connection (or see answer.h).
  * Nothing is asked when this host holds the lock exclusively, or in standalone mode. Without a connection the answer tells
  * what this host knows. What is read may be older than the question: holders write about themselves (holder.h), and a server
- * may lag behind the others. A `fresh` query sends a write first: the list behind it shows what was committed before that.
+ * may lag behind the others. A `fresh` query sends a write first. The list after it shows all that was committed before it.
  */
 #pragma once
 
@@ -73,7 +73,7 @@ struct query {
 	struct revocation *revocation;
 	struct answer *answer; /* ANSWERING, but LOCKS; else NULL */
 	struct census *census; /* LOCKS; else NULL */
-	bool known, fresh, wrote; /* HOLDERS: nobody is to be asked; its list counts behind a write; which was sent */
+	bool known, fresh, wrote; /* HOLDERS: no host is to be asked; a write comes before the list; it was sent */
 	struct query_child *children; /* in their order */
 	size_t count, sent, answered;
 	bool partial, refused, unread; /* ZooKeeper could not be asked; refused to show it; LOCKS: more hold than were read */
@@ -88,7 +88,7 @@ struct query *query_finished(struct hosts *h);
 void query_move_all(struct hosts *h);
 void query_go_last(struct query *q); /* after one: behind all others, in the order in which they stood */
 void query_aim(struct query *q); /* where it begins, as if it was just asked */
-void query_refresh(struct query *q); /* then once more, in its turn, as a fresh one */
+void query_refresh(struct query *q); /* asks once more, in its turn, as a fresh query */
 void query_next(struct query *q, struct slice name); /* LOCKS: then, in its turn, about that lock; empty: about a root */
 void query_free(struct query *q); /* after its answer, or when its client is gone: it has no answer, census or revocation */
 bool query_is_elsewhere(const struct query_child *child); /* it is another host's and still there */

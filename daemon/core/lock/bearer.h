@@ -50,7 +50,7 @@ struct bearer {
 
 /* A place in a queue, and no bid; or a turn that is kept for it. */
 #define bearer_has_place(client) ((client)->bearer->place.timer.place != 0)
-/* Its program was told that it holds the lock: it has no place that keeps it, and the bid that took it is answered. */
+/* Its program knows that it holds the lock: the grant is not kept for a place, and no bid is still without an answer. */
 bool bearer_is_told(const struct client *bearer);
 /* For that client's user and process, with a copy of the value. */
 struct client *bearer_new(const struct client *by, struct slice value);
@@ -65,9 +65,9 @@ void bearer_tie(struct client *bearer);
 void bearer_untie(struct client *bearer);
 /* Frees it if it neither holds nor waits. */
 void bearer_rest(struct client *bearer);
-/* What a bearer of that client's user was told to hold; NULL: it is free, or held in another way. `lock` may be NULL. */
+/* The grant of a bearer of that client's user, if its program was told of it; otherwise NULL. `lock` may be NULL. */
 struct grant *bearer_grant(const struct lock *lock, const struct client *c);
-/* The same, if it is of that value. */
+/* The same, if the bearer has that value. */
 struct grant *bearer_grant_of(const struct lock *lock, const struct client *c, struct slice value);
 /* The hash (base/sha256.h) proves to another host that this host knows the value. Another salt makes another hash. */
 void bearer_hash(struct slice salt, struct slice value, char ret[SHA256_HEX_CHARS + 1]);

@@ -111,8 +111,8 @@ static bool is_calm(const struct delegability *l)
 }
 
 /*
- * A delegated lock stays in use while nobody holds it. So that no other lock is refused for its sake, an account keeps an
- * eighth of what all may have for locks that are not delegated.
+ * A delegated lock counts as used while nobody holds it. So an eighth of each total stays free in every account: otherwise
+ * delegations that nobody uses could cause requests for other locks to be refused.
  */
 static bool leaves_room(const struct account *payer)
 {

@@ -52,10 +52,10 @@ struct delegations {
 	uint64_t uses[DELEGATION_SLOTS];        /* of the delegated ones, as they were seen last */
 	uint64_t generation;  /* the last one that was used */
 	uint32_t count;       /* of delegated grants */
-	struct timer idle;    /* when unused delegations are looked for next; set, or `work` is, if any grant is delegated */
-	struct work_item work; /* a pass over them is under way (take_back.h): */
-	bool all;             /* ... it takes back those that are used, too */
-	size_t at;            /* ... the next slot */
+	struct timer idle;    /* the next search for unused delegations; if any grant is delegated, this or `work` is set */
+	struct work_item work; /* set: a pass over the slots is under way (take_back.h) */
+	bool all;             /* the pass takes used delegations back, too */
+	size_t at;            /* the next slot of the pass */
 	struct charge charge; /* of POOL_MEMORY */
 };
 

@@ -26,7 +26,7 @@ struct halting {
 	bool on;
 	struct walk walk;
 	struct work_item work;
-	struct work_user worker; /* it is nobody's work */
+	struct work_user worker; /* the owner of `work`: no user */
 };
 
 struct locks {

@@ -6,7 +6,7 @@
 #include "core/lock/lock_ledger.h"
 #include "core/lock/locks.h"
 
-enum { TAKE_BACK_STEPS = 8 }; /* the lock is settled, too */
+enum { TAKE_BACK_STEPS = 8 }; /* of one delegation: it ends, and the lock is settled */
 
 enum why { FOR_ITS_CLIENT, FOR_OTHERS, UNUSED };
 
@@ -166,7 +166,7 @@ void delegated_take_back_later(struct client *c)
 		pass(c->delegations, true);
 }
 
-/* Returns how many steps that took. */
+/* Returns the number of steps. */
 static int64_t look_at(struct delegations *d, size_t i)
 {
 	struct grant *g = d->grants[i];

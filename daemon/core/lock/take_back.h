@@ -28,7 +28,7 @@ struct delegations;
 struct grant;
 struct lock;
 
-#define DELEGATED_IDLE_NS INT64_C(1000000000) /* between two passes that look for what is not used */
+#define DELEGATED_IDLE_NS INT64_C(1000000000) /* between two searches for unused delegations */
 
 /* Takes all delegations of the lock back: each grant ends, or becomes ordinary. `disturbed`: for somebody else's sake. */
 void delegated_take_back(struct lock *lock, bool disturbed);
@@ -45,19 +45,19 @@ enum { DELEGATED_LOOKS = 256 };
 bool delegated_make_room(struct client *c, bool own, size_t *looks);
 
 /*
- * A pass goes over what one client has, slot by slot and in pieces (core/port/work.h). What it has not come to yet is
- * delegated as before. Other rules are those of a reload (reload.h).
+ * A pass visits the slots of one client in pieces (core/port/work.h). A slot that it has not visited yet is delegated as
+ * before.
  *
  *   state | means                                  | event -> next state
- *   NONE  | no pass is under way                   | a second is over -> IDLE; other rules -> ALL
- *   IDLE  | what was not used since the last pass  | its last slot -> NONE, for a second; nothing is delegated -> NONE;
- *         |   is taken back                        |   other rules -> ALL, from the first slot
- *   ALL   | all is taken back                      | its last slot -> NONE, for a second; nothing is delegated -> NONE;
- *         |                                        |   a second is over, other rules -> ALL, from the first slot
+ *   NONE  | no pass is under way                   | a second is over -> IDLE; a reload -> ALL
+ *   IDLE  | the pass takes back delegations that   | its last slot -> NONE, for a second; no delegation is left -> NONE;
+ *         |   were not used since the last pass    |   a reload -> ALL, from the first slot
+ *   ALL   | the pass takes all delegations back    | its last slot -> NONE, for a second; no delegation is left -> NONE;
+ *         |                                        |   a second is over, a reload -> ALL, from the first slot
  */
-void delegated_look(struct delegations *d); /* the timer */
-void delegated_take_back_later(struct client *c); /* of all its locks, for its own sake; takes one that has none */
-/* Some steps, at most as many as that or a few more. Returns how many. */
+void delegated_look(struct delegations *d); /* the timer fires: a second is over */
+void delegated_take_back_later(struct client *c); /* begins a pass of ALL; `c` may have none */
+/* Does `steps` steps of the pass, and at most those of one slot more. Returns the number of steps. */
 int64_t delegated_continue(struct delegations *d, int64_t steps);
 
 /* Takes all back that was delegated in the other process: each word says whether the lock is held. */

@@ -24,7 +24,7 @@ struct walk {
 	TAILQ_ENTRY(walk) link; /* locks->walks */
 	bool begun;
 	size_t left;                 /* of those that were there when it began */
-	struct lock *lock;           /* the next one; NULL: none is left, or it goes along others */
+	struct lock *lock;           /* the next one; NULL: none is left, or the walk visits something else */
 	const struct client *client;
 	struct grant *grant;
 	const struct request *request;

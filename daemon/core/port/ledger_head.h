@@ -19,5 +19,5 @@ struct ledger_head {
 	uint64_t ceilings[CEILINGS]; /* change */
 	uint64_t zxid; /* changes: the highest transaction of the ensemble that was seen */
 	uint64_t draining; /* changes: operators want nothing to be granted */
-	uint64_t lasting; /* changes: directories that this host has made and that may stay for good */
+	uint64_t lasting; /* changes: the number of lasting directories (core/claim/lasting.h) */
 };

@@ -15,7 +15,7 @@
  *             | note of a value that was refused: about as many bytes as it needs |
  *   LETTERS   | a letter: 1                                                      | as PATHS
  *   NAMES     | a directory that was made of late: 1 (core/claim/names.h)        | the payer of its lock
- *   LASTING   | a directory that this host has made and that may stay for good:  | the payer of its lock then
+ *   LASTING   | a directory that this host has made and that may stay for good:  | who paid for its lock then
  *             | 1 (core/claim/lasting.h)                                         |
  *
  * The *payer* of a lock is who uses it: the client of its first grant; else of its first request; else of its first

@@ -11,7 +11,7 @@
  *            |   before it                           | dropped -> none
  *   under way| it has had some steps                 | a turn -> under way; its last step -> none; dropped -> none
  *
- * kind        | a step                                     | what is told of what changes meanwhile
+ * kind        | a step                                     | what a change in between means
  * LIST        | a lock or a client is looked at and        | each row is true at its own instant; what is there all the time
  *             |   shown, or its row is put in its place    |   is shown once, what comes or goes may be missing (list.h)
  * LEADER      | an observer is told who leads              | who leads then: a leader that has gone by then is not told
@@ -27,10 +27,11 @@
  * LIFELINE    | a bearer's request or grant is ended       | as for RELEASE (lock/lifeline.h)
  * INQUIRY     | a request is carried out at last           | what other hosts have, as they answered (hosts/inquiry.h)
  * RELEASE     | something that a client has is ended       | what it still has is as if the client had not ended yet
- * DELEGATIONS | a slot is looked at, or taken              | what is not looked at yet is delegated (lock/delegated.h)
- * HALT        | a lock is let go of, a holder asked for it | what is granted stays until its turn comes (client/halt.h)
- * LOCKS       | a lock is settled                          | what is known of ZooKeeper counts already; whoever asks has the
- *             |                                            |   lock settled at once (core/recovery.c)
+ * DELEGATIONS | a slot is looked at, or taken back         | later slots are delegated as before (lock/take_back.h)
+ * HALT        | a lock is visited, a holder is asked to    | locks that were not visited keep their grants and
+ *             |   release it                               |   delegations (client/halt.h)
+ * LOCKS       | a lock is settled                          | the state of the connection counts already; a request for a
+ *             |                                            |   lock settles that lock at once (core/recovery.c)
  * BATCH       | a reader gets the lock                     | who waits has not got it yet (lock/readers.h)
  *
  * Next to nothing of an item is in a snapshot: a list or an answer starts over; who is to be told follows from what was told

@@ -30,7 +30,7 @@
 	X(LIMIT_SET, LIMIT, "read or set a limit") /* set them for LIMIT */ \
 	X(QUERY_LIST, QUERY, "say what was asked about other hosts") /* list a directory for a query (query.h) */ \
 	X(QUERY_GET, QUERY, "say what was asked about other hosts") /* get what such a list showed */ \
-	X(QUERY_WRITE, QUERY, "say what was asked about other hosts") /* a write that changes nothing, before such a list */ \
+	X(QUERY_WRITE, QUERY, "say what was asked about other hosts") /* a write without effect, before such a list */ \
 	X(AUDIT_ROOT, AUDIT, "show a directory to an audit") /* list what is below a root */ \
 	X(AUDIT_DATA, AUDIT, "show a directory to an audit") /* get the data of a directory there: its kind and flavour */ \
 	X(AUDIT_LIST, AUDIT, "show a directory to an audit") /* list it */ \

@@ -38,7 +38,7 @@ void presence_init(struct ensemble *zk);
 void presence_above(struct ensemble *zk, struct slice path);
 /* Makes the znode, or writes it: a write that proves the session when it is answered. */
 void presence_beat(struct ensemble *zk);
-/* A write that changes nothing, for the host's own znode never has that version: what is read behind it is as new. */
+/* A write without effect: the host's own znode never has that version. Reads after it show all that was committed before. */
 void presence_write(const struct ensemble *zk, struct operation_request *ret);
 /* The answers of PATH, BEAT and DUPLICATE operations. False: the name is another daemon's, and this one has to end. */
 bool presence_answered(struct ensemble *zk, enum operation_kind kind, const struct event *event);

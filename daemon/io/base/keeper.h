@@ -60,8 +60,8 @@ void keeper_receive(struct keeper *k, struct keeper_past *ret);
 /* Takes the descriptor of that id out of it; -1: there is none. */
 int keeper_take(struct keeper_past *past, uint64_t id);
 /*
- * Shuts down what nobody has taken, has the keeper drop it, and frees the memory. `finish` owns each connection then, which
- * may have descriptors unread; what has a role is closed.
+ * Shuts down the descriptors that nobody has taken, has the keeper drop them, and frees the memory. Connections go to
+ * `finish`, which owns them from then on: they may have unread descriptors. Descriptors with a role are closed here.
  */
 void keeper_refuse(struct keeper *k, struct keeper_past *past, void (*finish)(void *arg, int fd), void *arg);
 /* For a process that ends because it cannot serve: the descriptors stay as they are, for the next one. */

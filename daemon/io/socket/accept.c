@@ -128,7 +128,7 @@ static void accept_known(struct acceptor *a, struct visitor *v)
 	a->calls.welcome(a->calls.arg, v);
 }
 
-/* Whose it is, is not known, or of no interest. */
+/* The connection is charged to `nobody`: its user is unknown, or does not matter. */
 static void accept_turn_away(const struct acceptor *a, int fd)
 {
 	disposer_take(a->env->disposer, fd, &a->env->accounts.nobody);
@@ -210,7 +210,7 @@ static bool accept_next(struct door *d)
 			accept_pause(a, error);
 		return error == EINTR || error == ECONNABORTED;
 	}
-	(void)intake_is_open(fd); /* made ready for the look */
+	(void)intake_is_open(fd); /* prepares the socket for intake_read() */
 	if (accept_is_gone(fd)) {
 		accept_turn_away(a, fd);
 	} else if (!a->calls.is_full(a->calls.arg)) {

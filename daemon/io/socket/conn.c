@@ -61,7 +61,7 @@ void conn_free(struct conn *c)
 	bytes_free(&c->in);
 	if (c->given && c->fd >= 0)
 		shutdown(c->fd, SHUT_RDWR);
-	/* As long as something is charged to it, the account is there. */
+	/* Before the charges are given back: the account exists only as long as it is charged. */
 	if (c->fd >= 0)
 		disposer_take(c->env->disposer, c->fd, c->account);
 	charge_give_back(&c->unparsed, SOCKET_INPUT);
@@ -222,7 +222,7 @@ static void conn_refuse_descriptors(struct conn *c)
 	const struct log_account who = conn_log_account(c->account);
 
 	log_caused(LOG_LEVEL_WARNING, LOG_EVENT_client_closed, &who, LOG_FIELDS("why=%s bytes=%d", "descriptors", c->in.len),
-		   "closed a client that has sent a file descriptor");
+		   "closed a client that sent a file descriptor");
 	conn_keep_nothing(c);
 	conn_refuse(c, ERROR_ERR, SLICE("Protocol error: clients send no file descriptors (SCM_RIGHTS)"));
 }

@@ -58,7 +58,7 @@ struct conn {
 	bool expects : 1; /* its answer may be long, and room for the longest is charged */
 	bool sending : 1; /* its socket may take more than one part: the next one is sent in its turn */
 	bool asking : 1; /* the broker is handling its request: the reply makes nobody ready */
-	bool open : 1;   /* descriptors may come with its input (intake.h) */
+	bool open : 1;   /* its input may bring descriptors (intake.h) */
 	bool asked : 1;  /* the keeper was asked to have the connection, too */
 	bool given : 1;  /* it may have it: a close is not its end */
 	bool is_dirty : 1, report : 1; /* it is written, which is not reported yet */

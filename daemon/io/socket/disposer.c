@@ -19,34 +19,34 @@
 #include "io/socket/intake.h"
 #include "io/socket/socket_pools.h"
 
-enum { DESCRIPTORS_MAX = 253 /* SCM_MAX_FD: of one message */, PART_BYTES = 8192 };
+enum { DESCRIPTORS_MAX = 253 /* SCM_MAX_FD: the most of one message */, PART_BYTES = 8192 };
 
-/* Between two looks whether the thread before has ended. */
+/* Between two checks whether the previous thread has ended. */
 #define PAUSE_NS CLOCK_NS_PER_MS
 #define PAUSE_MAX_NS CLOCK_NS_PER_S
 
 struct waiting {
 	int fd;
-	struct charge charge; /* as for the connection */
+	struct charge charge; /* the one of the connection goes on */
 	STAILQ_ENTRY(waiting) link;
 };
 
 struct disposer {
-	STAILQ_HEAD(waiting_list, waiting) list; /* the first one is the thread's, while there is one */
+	STAILQ_HEAD(waiting_list, waiting) list; /* a thread that receives works on the first one */
 	struct watch *received, *pause;
-	int64_t pause_ns; /* the next one */
-	int event;        /* eventfd: the thread has received; -1: there was no descriptor for it yet */
+	int64_t pause_ns; /* the length of the next pause */
+	int event;        /* eventfd, written by the thread at its end; -1: no descriptor was free yet */
 	bool receives;
 	pthread_t thread;
-	/* The thread's, until it says that it has received. */
+	/* Only the thread uses these, until it has written to `event`. */
 	int fd;
 	pid_t tid;
-	bool failed; /* it has no table of its own, and has received nothing */
+	bool failed; /* unshare() failed: the thread has received nothing */
 };
 
 /* ---- the thread ---- */
 
-/* Of its own table. */
+/* Closes all descriptors but two. The thread has a table of its own, so the process keeps them. */
 static void close_others(int a, int b)
 {
 	int low = a < b ? a : b, high = a < b ? b : a;
@@ -58,7 +58,7 @@ static void close_others(int a, int b)
 	close_range((unsigned int)high + 1, ~0U, 0);
 }
 
-/* Up to the first message that has descriptors, or to the end. They stay in the table. */
+/* Reads up to the first message with descriptors, or to the end. The descriptors stay in the thread's table. */
 static void receive(int fd)
 {
 	char bytes[PART_BYTES];
@@ -90,7 +90,7 @@ static void *disposer_thread(void *arg)
 		receive(d->fd);
 	}
 	written = write(event, &one, sizeof(one));
-	(void)written; /* it cannot be full */
+	(void)written; /* the counter cannot overflow */
 	return NULL;
 }
 
@@ -103,7 +103,7 @@ static void pause_for_a_moment(struct disposer *d)
 		d->pause_ns *= 2;
 }
 
-/* The kernel still closes what the thread before has received. */
+/* True: the kernel is still closing the descriptors that the previous thread has received. */
 static bool thread_is_there(const struct disposer *d)
 {
 	return d->tid && tgkill(getpid(), d->tid, 0) == 0;
@@ -155,7 +155,7 @@ static void thread_received(int fd, short what, void *arg)
 
 	if (read(fd, &count, sizeof(count)) < 0)
 		return;
-	/* It has only to return: the kernel's part of its end is not waited for here. */
+	/* The thread has only to return. pthread_join() does not wait until the kernel has closed its descriptors. */
 	pthread_join(d->thread, NULL);
 	d->receives = false;
 	if (d->failed) {
@@ -214,7 +214,7 @@ void disposer_free(struct disposer *d)
 	}
 	watch_free(d->received);
 	watch_free(d->pause);
-	/* The process ends: the thread is not waited for, and may still use this. */
+	/* The process ends without waiting for the thread, which may still use `d`. */
 	if (d->receives) {
 		pthread_detach(d->thread);
 		return;

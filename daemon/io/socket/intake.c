@@ -4,7 +4,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-/* Of Linux 6.16 and 6.5; the C library's headers may be older. */
+/* Added in Linux 6.16 and 6.5; the C library's headers may be older. */
 #ifndef SO_PASSRIGHTS
 #define SO_PASSRIGHTS 83
 #endif
@@ -29,18 +29,18 @@ bool intake_is_open(int fd)
 	socklen_t len = sizeof(int);
 	int passes = 1;
 
-	/* A connection has what its listener had when it began. Earlier kernels do not know the option. */
+	/* A connection inherits the option of its listener. On earlier kernels getsockopt() fails. */
 	if (getsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &passes, &len) == 0 && !passes)
 		return false;
 	set(fd, SO_OOBINLINE, 1);
-	/* For each of these the kernel would have something beside all bytes, if the listener was made so. */
+	/* A listener may have set these. Then reads would bring control data, which look() would take for descriptors. */
 	set(fd, SO_PASSCRED, 0);
 	set(fd, SO_PASSSEC, 0);
 	set(fd, SO_PASSPIDFD, 0);
 	return true;
 }
 
-/* Without room for descriptors, the kernel only says that there are some. */
+/* There is no room for control data, so the kernel passes no descriptor, and reports one by MSG_CTRUNC. */
 static ssize_t look(int fd, void *bytes, size_t size, bool *ret_brings)
 {
 	struct iovec part = { bytes, size };

@@ -57,7 +57,8 @@ bool listen_take_back(struct listener *l, const char *path, int fd, int lock_fd)
 bool listen_differs(const struct listener *l, const struct listen_place *place, char text[LISTEN_ERROR_MAX]);
 /*
  * For a process that ends: removes the socket if it is still the one that was made here. The descriptor stays open until
- * that end: a close would wait for what lingers in connections that nobody has accepted (intake.h), and the end does not.
+ * the process ends: connections that were not accepted may have descriptors of lingering sockets unread (intake.h). A close
+ * would wait for these; the end of the process does not.
  */
 void listen_close(struct listener *l);
 /* A hand-over, as a record of that word. 0; -ENOENT: there is none; or -EBADMSG. */

@@ -82,7 +82,7 @@ void server_take_back(struct server *s, uint32_t number, const struct saved_conn
 void server_take_back_page(struct server *s, uint32_t number, int fd);
 void server_add_ghost(struct server *s, uint32_t number, const struct saved_conn *was, int64_t until_ns);
 void server_taken_back(struct server *s);
-/* The server closes that connection of an earlier process, with which it does not go on. `server`: a struct server. */
+/* Closes a connection of an earlier process that this process does not go on with. `server`: a struct server. */
 void server_turn_away(void *server, int fd);
 
 /*

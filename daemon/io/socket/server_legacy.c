@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a server leaves to the process that goes on after a hand-over or a kill, and what it takes from the one before. */
+/* What a server leaves to the next process at a hand-over or a kill, and what it takes from the previous process. */
 #include <errno.h>
 #include <stdlib.h>
 

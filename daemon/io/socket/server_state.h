@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a server consists of: for server.c, and for server_legacy.c, which takes it from another process. */
+/* The struct of a server, shared by server.c and server_legacy.c. */
 #pragma once
 
 #include <assert.h>
@@ -43,7 +43,7 @@ static inline struct conn *server_conn(const struct server *s, uint32_t number)
 	return s->conns[number];
 }
 
-/* Makes room for more numbers. */
+/* Makes room for more connection numbers. */
 void server_grow(struct server *s);
-/* The keeper has it: from now on the next process can go on with it, unless it is marked. */
+/* The keeper has the connection: from now on the next process can go on with it, unless a mark in `saved` forbids that. */
 void server_kept(struct server *s, struct conn *c);
