@@ -497,6 +497,27 @@ static void what_is_over_by_then_is_not_reported(void **state)
 	deadlock(f, 2, "LOCK a");
 }
 
+/* c3 waits for c2 and c4, who share x. The way led through c2, whose lease then ends. */
+static void what_was_held_by_then_is_not_reported(void **state)
+{
+	struct fixture *f = *state;
+
+	held(f, 2, "LOCK x SHARED LEASE 1000");
+	held(f, 4, "LOCK x SHARED");
+	held(f, 3, "LOCK y");
+	crowd(f, 600, NULL, "LOCK a");
+	waits(f, 2, "LOCK a");
+	pieces(f);
+	waits(f, 3, "LOCK x");
+	pieces(f);
+	waits(f, 1, "LOCK y");
+	piece(f);
+	f->now_ns += 1000 * MS;
+	pieces(f);
+	fixture_expect(f, 1, "");
+	expect_stat(f, "deadlocks_total:0\r\n");
+}
+
 /* They share s and stand in line for a in the other order: each counts on the one before it, and all on the first. */
 static void who_counted_on_a_wait_that_ended_is_looked_at_again(void **state)
 {
@@ -823,6 +844,7 @@ int main(void)
 		TEST(what_does_not_fit_goes_on_in_later_events),
 		TEST(no_event_does_more_than_a_piece),
 		TEST(what_is_over_by_then_is_not_reported),
+		TEST(what_was_held_by_then_is_not_reported),
 		TEST(who_counted_on_a_wait_that_ended_is_looked_at_again),
 		TEST(whose_wait_ends_is_not_searched_for_any_longer),
 		TEST(the_next_wait_of_a_client_has_a_search_of_its_own),
