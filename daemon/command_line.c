@@ -96,7 +96,28 @@ static int read_config(struct conf *conf, struct options *options)
 	if (!options->print_config)
 		return -1;
 	conf_print(conf, stdout);
-	return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return command_line_printed();
+}
+
+int command_line_printed(void)
+{
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return EXIT_SUCCESS;
+	fprintf(stderr, "lockbrokerd: cannot write to the standard output: %s\n", strerror(errno));
+	return EXIT_FAILURE;
+}
+
+/* What getopt_long() has refused, of which it says nothing itself. */
+static int option_error(const struct options *options, char **argv, bool lacks_value)
+{
+	const char *word = argv[optind - 1];
+	char letter[] = { '-', (char)optopt, '\0' }, error[CONF_ERROR_MAX];
+
+	if (optopt && strncmp(word, "--", 2) != 0)
+		word = letter;
+	snprintf(error, sizeof(error), lacks_value ? "%s needs a value: try --help" : "there is no option %s: try --help",
+		 word);
+	return usage_error(options, error);
 }
 
 int command_line_read(int argc, char **argv, struct options *options, struct conf *conf)
@@ -112,7 +133,8 @@ int command_line_read(int argc, char **argv, struct options *options, struct con
 
 	options->overrides = mem_new((size_t)argc * sizeof(*options->overrides) + 1);
 	options->source = (struct conf_source){ .default_file = CONF_FILE, .overrides = options->overrides };
-	while (status < 0 && (c = getopt_long(argc, argv, "c:o:h", names, NULL)) >= 0) {
+	opterr = 0;
+	while (status < 0 && (c = getopt_long(argc, argv, ":c:o:h", names, NULL)) >= 0) {
 		switch (c) {
 		case 'c':
 			options->source.file = optarg;
@@ -134,14 +156,14 @@ int command_line_read(int argc, char **argv, struct options *options, struct con
 			break;
 		case 'v':
 			puts("lockbrokerd " LOCKBROKERD_VERSION);
-			status = EXIT_SUCCESS;
+			status = command_line_printed();
 			break;
 		case 'h':
 			fputs(help, stdout);
-			status = EXIT_SUCCESS;
+			status = command_line_printed();
 			break;
 		default:
-			status = usage_error(options, "try --help");
+			status = option_error(options, argv, c == ':');
 			break;
 		}
 	}

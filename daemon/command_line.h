@@ -28,4 +28,6 @@ struct options {
  * configuration by conf_free().
  */
 int command_line_read(int argc, char **argv, struct options *options, struct conf *conf);
+/* The exit status after all that was to be printed; what could not be is said. */
+int command_line_printed(void);
 void command_line_free(struct options *options);

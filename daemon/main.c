@@ -20,13 +20,14 @@
 #include "parts.h"
 #include "start.h"
 
-/* If a standard descriptor is closed, one of ours could take its place and receive what is meant for the log. */
+/* If a standard descriptor is closed, one of ours could take its place and receive what is meant for the log. To write to
+ * what stands there instead is an error, as before. */
 static void guard_standard(void)
 {
 	int fd;
 
 	do {
-		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+		fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	} while (fd >= 0 && fd <= STDERR_FILENO);
 	if (fd >= 0)
 		close(fd);
@@ -58,7 +59,7 @@ static int check_config(struct daemon *d, const struct options *options)
 	for (size_t i = 1; i < count; i++)
 		printf("%s%s", i == 1 ? ", with " : ", ", d->conf.files[i]);
 	putchar('\n');
-	return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return command_line_printed();
 }
 
 /* The worker. */

@@ -61,7 +61,7 @@ KILLS = [
         ("\tif (changes & SESSION_CHANGED && b->ensemble.session.state == SESSION_LOST)\n",
          "\tif (changes & SESSION_CHANGED)\n"
          "\t\tledger_state(b->env.ledger, b->ensemble.session.epoch, b->ensemble.session.state == SESSION_JEOPARDY);\n"
-         "\tif (changes & SESSION_CHANGED && b->ensemble.session.state == SESSION_LOST)\n")], 3000, "kills"),
+         "\tif (changes & SESSION_CHANGED && b->ensemble.session.state == SESSION_LOST)\n")], 6000, "kills, readers"),
     ("that holders were told of jeopardy is not written down", [
         ("b->ensemble.session.epoch, b->ensemble.session.state == SESSION_JEOPARDY);\n\tif (changes & SESSION_GRANTS)",
          "b->ensemble.session.epoch, false);\n\tif (changes & SESSION_GRANTS)")], 1000, "kills"),

@@ -19,10 +19,6 @@ SCRIPTS = [
     ("forward: what is released elsewhere is only said to be", [
         ("\tif (act == FORWARD_RELEASE)\n\t\tborne_release(g);\n", "\tif (act == FORWARD_RELEASE)\n\t\treturn FORWARD_OURS;\n")],
      1000, "anything"),
-    ("forward: a host that does not answer is taken for a lock that is gone", [
-        ("\tcase LETTER_WITHDRAWN:\n\t\tfail(f, false, \"which does not answer\");\n",
-         "\tcase LETTER_WITHDRAWN:\n\t\tf->state = FORWARD_ANSWERED;\n\t\tf->fact->found[f->act] = FORWARD_FREE;\n\t\tf->fact->fresh = true;\n"
-         "\t\tinquiry_ready(f->inquiry);\n")], 3000, "anything"),
     ("forward: a host that has read the letter is waited for without end", [
         ("\t\theap_set(&env->timers, &f->timer, env->now_ns + LETTER_PATIENCE_NS);\n", "\t\t(void)env;\n")], 3000, "anything"),
     ("forward: a lost connection leaves it waiting", [

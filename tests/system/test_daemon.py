@@ -77,6 +77,22 @@ def test_a_missing_file_is_an_error(tmp_path):
     assert done.returncode > 0 and str(tmp_path / "none") in done.stderr
 
 
+@pytest.mark.parametrize("option", ["--nosuch", "-x", "--help=3", "-c", "-o", "--config"])
+def test_a_wrong_option_is_said_in_one_line(option):
+    done = run(option)
+    assert done.returncode == 2
+    assert re.fullmatch(rf"lockbrokerd: (there is no option {option}|{option} needs a value): try --help\n", done.stderr)
+
+
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["--print-config", "-c", "/dev/null"], ["--check-config", "/dev/null"]])
+@pytest.mark.parametrize("where", [">/dev/full", ">&-"])
+def test_what_cannot_be_printed_is_said_in_one_line(words, where):
+    done = subprocess.run(["sh", "-c", f'"$@" {where}', "sh", harness.program("lockbrokerd"), *words], stderr=subprocess.PIPE,
+                          text=True, timeout=harness.PATIENCE)
+    assert done.returncode == 1
+    assert re.fullmatch(r"lockbrokerd: cannot write to the standard output: [A-Z][a-z ]+\n", done.stderr)
+
+
 def test_print_config_round_trip(tmp_path):
     first = run("--print-config", "-c", "/dev/null", "-o", "locks.linger_ms=123", "-o", f"daemon.socket={tmp_path}/s",
                 "-o", "prefix:v1.2/.flavour=mutex", "-o", "prefix:v1.2/.path=/app/locks")
