@@ -173,7 +173,8 @@ enum lb_result delegated_take(struct lb *lb, const char *name, bool shared, int6
 	struct delegated *s;
 	unsigned i;
 
-	if (!page || d->off || lb->late_error.len > 0 || (i = find(d, name)) == DELEGATION_SLOTS)
+	/* An unlock that failed is told by the next call that locks: only a message brings its answer. */
+	if (!page || d->off || lb->unlocks > 0 || lb->late_error.len > 0 || (i = find(d, name)) == DELEGATION_SLOTS)
 		return LB_NONE;
 	s = &d->slots[i];
 	slot = &page->slots[i];

@@ -76,9 +76,9 @@ def is_held(daemon, clients, name):
 
 # ---- it begins ----
 
-def test_the_configuration_turns_it_off(daemons, clients):
-    assert clients(daemons()).hello["delegation"] == delegation.SLOTS
-    c = clients(daemons(locks__delegation=0))
+def test_it_is_off_unless_the_configuration_turns_it_on(daemons, clients):
+    assert clients(daemons(locks__delegation=1)).hello["delegation"] == delegation.SLOTS
+    c = clients(daemons())
     assert c.hello["delegation"] == 0
     assert c.call("DELEGATE").code == "DENIED"
 

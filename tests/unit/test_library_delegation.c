@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -153,6 +154,24 @@ static void a_loss_is_told_by_the_unlock(void **state)
 	/* While it is free, nobody has lost anything. */
 	fake_with(fake_lose, "a");
 	assert_int_equal(pair(lb, "a"), 1);
+	lb_close(lb);
+}
+
+/* Of another lock, too, whose unlock did not wait for its answer. */
+static void a_loss_is_told_by_the_next_lock(void **state)
+{
+	struct lb *lb = opened();
+
+	(void)state;
+	delegate(lb, "a");
+	lb_set_delegation(lb, 0);
+	locked(lb, "b");
+	lb_set_delegation(lb, 1);
+	fake_with(fake_lose, "b");
+	assert_int_equal(lb_unlock(lb, "b"), LB_OK);
+	assert_int_equal(lb_lock(lb, "a", NULL), LB_LOST);
+	assert_non_null(strstr(lb_error(lb), "Unlocking b: "));
+	assert_int_equal(lb_unlock(lb, "a"), LB_NOTHELD);
 	lb_close(lb);
 }
 
@@ -357,6 +376,7 @@ int main(void)
 		TEST(what_was_taken_back_is_asked_for),
 		TEST(what_is_wanted_is_released_by_message),
 		TEST(a_loss_is_told_by_the_unlock),
+		TEST(a_loss_is_told_by_the_next_lock),
 		TEST(a_lost_session_is_told_by_the_unlock),
 		TEST(after_the_end_of_the_proof_the_unlock_asks),
 		TEST(a_proof_that_is_too_short_is_not_enough_to_enter),
