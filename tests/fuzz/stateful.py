@@ -43,13 +43,13 @@ class Request:
         self.command = words[0]
         self.name = str(words[1]) if len(words) > 1 and not strange else None
         self.names = [str(w) for w in words[2:2 + words[1]]] if self.command in ("MLOCK", "MUNLOCK") and not strange else []
-        self.leased = "LEASE" in words
+        self.leased = "LEASE" in words or self.command == "RENEW"
         self.alone = "SHARED" not in words
 
     def may_end(self, name):
         """A grant of that name."""
         return (self.strange or self.command in ("RESET", "QUIT") or name in self.names or
-                self.name == name and (self.leased or self.command in ("UNLOCK", "DOWNGRADE", "RENEW", "RESIGN", "CANCEL")))
+                self.name == name and (self.leased or self.command in ("UNLOCK", "DOWNGRADE", "RESIGN", "CANCEL")))
 
 
 class Incomplete(Exception):
@@ -66,9 +66,11 @@ class Player(harness.Client):
         self.episode, self.host, self.operator = episode, host, operator
         self.strict = rng.random() < 0.75
         self.outstanding, self.held, self.unsent = [], {}, b""
+        self.leased = set()  # names of what it may hold for a time: to enter that again leaves it the time
+        self.queued = {}  # name -> whether it has ever asked for what may have ended a grant that it reads of later
         self.half = self.over = self.welcome = False
         self.life = host.life
-        self.told = []
+        self.history = []  # what it asked and was told, as text
         if rng.random() < 0.5:
             self.ask("HELLO", [3])
 
@@ -82,10 +84,17 @@ class Player(harness.Client):
         request = Request([command, *words], strange)
         request.drained = self.host.drained
         self.outstanding.append(request)
+        self.history.append(f"asks {request.words}"[:200])
         self.episode.requests += 1
         self.episode.asked.add(command)
         for name in [name for name in self.held if request.may_end(name)]:
             del self.held[name]
+        for name in [name for name in self.queued if request.may_end(name)]:
+            self.queued[name] = True
+        if "ENQUEUE" in request.words and not strange:
+            self.queued[request.name] = request.leased or self.queued.get(request.name, False)
+        if request.leased:
+            self.leased.add(request.name)
         text = [w if isinstance(w, bytes) else str(w).encode() for w in request.words]
         if rng.random() < 0.2 and all(re.fullmatch(rb"[\w.*,-]+", w) for w in text):
             self.unsent += b" ".join(text) + b"\r\n"
@@ -146,6 +155,7 @@ class Player(harness.Client):
     def hang_up(self):
         if self.episode.rng.random() < 0.3:
             self.half, self.strict = True, False
+            self.held.clear()
             try:
                 self.socket.shutdown(1)
             except OSError:
@@ -159,6 +169,11 @@ class Player(harness.Client):
         self.close()
 
     # ---- answers ----
+
+    def told_of(self, name):
+        """For a message about that name."""
+        return "\n  ".join([f"{self.host.daemon.host}, life {self.life} of {self.host.life}:",
+                            *[line for line in self.history if repr(name)[1:-1] in line or "HELLO" in line]])
 
     def read(self):
         """All that there is. False: the connection has ended."""
@@ -190,9 +205,10 @@ class Player(harness.Client):
                 self.answered(value)
 
     def pushed(self, value):
+        self.history.append(f"is told {value}"[:200])
         if value[0] == "lost":
             self.held.pop(value[1], None)
-        elif value[0] == "granted" and self.strict:
+        elif value[0] == "granted" and self.strict and not self.queued.get(value[1], True):
             self.episode.granted(self, value[1], value[2], alone=None)
 
     def answered(self, value):
@@ -201,18 +217,20 @@ class Player(harness.Client):
             assert not self.strict, f"an answer without a request: {value!r}"
             return
         request = self.outstanding.pop(0)
-        self.told = [*self.told[-5:], f"{request.words} -> {value}"[:200]]
+        self.history.append(f"{request.words} -> {value}"[:200])
         if request.strange or not self.strict:
             return
         if isinstance(value, harness.Error) and value.code == "LIMIT" and "clients" in value:
             self.strict = False
         if request.command == "QUIT":
             self.strict = False
+        elif request.command == "UNLOCK" and value == 0 and not any(r.leased for r in self.outstanding):
+            self.leased.discard(request.name)
         elif request.command == "DRAIN" and self is self.host.drainer and not isinstance(value, harness.Error):
             self.host.drain_is_answered()
         if request.command in ("LOCK", "ACQUIRE", "CAMPAIGN", "MLOCK") and isinstance(value, (int, list)):
             assert not request.drained or request.drained != self.host.drained or "REENTER" in request.words, \
-                f"the host was drained before this was asked for: {self.told}"
+                f"the host was drained before this was asked for: {self.history[-6:]}"
         if request.command in ("LOCK", "CAMPAIGN") and isinstance(value, int):
             self.episode.granted(self, request.name, value, request.alone, request.leased)
         elif request.command == "MLOCK" and isinstance(value, list):
@@ -313,22 +331,22 @@ class Episode:
         return [p for p in self.players if p is not player and name in p.held]
 
     def granted(self, player, name, token, alone, leased=False):
-        if name in FORCED or leased or any(request.may_end(name) for request in player.outstanding):
+        if name in FORCED or leased or name in player.leased or any(r.may_end(name) for r in player.outstanding):
             return
         others = self.holders_but(player, name)
         if alone or any(other.held[name][0] for other in others):
-            assert not others, (f"{name} with token {token} is granted to two: {player.told} and "
-                                f"{[(other.held[name], other.told) for other in others]}")
+            assert not others, f"{name} with token {token} is granted to two: {player.told_of(name)}\nand " + \
+                "\nand ".join(f"{other.held[name]}: {other.told_of(name)}" for other in others)
         highest, holder = self.highest.get(name, (0, None))
         if alone and (token, player) != (highest, holder):  # it enters again what was not known to be still held
-            assert token > highest, f"{name}: token {token} after {highest}; {player.told}"
+            assert token > highest, f"{name}: token {token} after {highest}; {player.told_of(name)}"
             self.highest[name] = token, player
         if alone is not None:
             player.held[name] = (alone or player.held.get(name, (False,))[0], token)
 
     def ended(self, player):
         """One that did nothing wrong."""
-        assert player.life < player.host.life, f"the daemon has hung up on {player.told}; outstanding: " \
+        assert player.life < player.host.life, f"the daemon has hung up on {player.history[-6:]}; outstanding: " \
                                         f"{[r.words for r in player.outstanding]}"
 
     # ---- what happens ----
@@ -405,7 +423,8 @@ class Episode:
                 p.send_some(all_of_it=True)
             self.look(50)
             waits = [p for p in self.players if p.strict and not p.half and p.outstanding]
-            assert time.monotonic() < end, f"no answer to {[([r.words for r in p.outstanding], p.told) for p in waits]}"
+            assert time.monotonic() < end, \
+                f"no answer to {[([r.words for r in p.outstanding], p.history[-6:]) for p in waits]}"
 
     def clear(self):
         for p in self.players:
