@@ -149,7 +149,7 @@ def requests(bench):
 def hosts(bench):
     """Daemons that contend for one lock, with as many local waiters behind each; beside it the recipe, a session for
     each host, as it is and behind a socket. With one behind each also on one core, the server too: there nothing is done
-    at the same time."""
+    at the same time; and with locks that are held for a while, so that the next host has learnt its place before."""
     recipes = [Row(label, peer, [bench.zookeeper.target], bench.zookeeper.pids)
                for label, peer in ((targets.RECIPE, "recipe"), (targets.RELAY, "relay"))]
     for count in (2, 4, 8):
@@ -158,13 +158,13 @@ def hosts(bench):
             for _ in range(count):
                 daemons.append(services.Lockbroker(bench.zookeeper, root=f"/bench-hosts{count}"))
             row = Row("lockbroker", "lockbroker", [d.target for d in daemons], [p for d in daemons for p in d.pids])
-            for pinned in (False, True) if count == 4 else (False,):
-                case = f"{count} x 1" + (", one core" if pinned else "")
+            for case, pinned, more in ((f"{count} x 1", False, ()), (targets.held(count), False, targets.HOLD),
+                                       *([(f"{count} x 1, one core", True, ())] if count == 4 else [])):
                 for _ in range(bench.rounds):  # in turn: what is compared differs by less than the machine's mood
                     for each, programs in (*((recipe, {}) for recipe in recipes), (row, {"service": row.pids})):
                         with measure.beside(bench.zookeeper.pids, pinned):
                             add_shares(bench, case, each, cross(bench, each, programs, count,
-                                                                bench.long_seconds / 2 / bench.rounds, pinned))
+                                                                bench.long_seconds / 2 / bench.rounds, pinned, more))
             add_shares(bench, f"{count} x 8", row, attempt(bench, f"hosts, {count}", lambda: row.measure(
                 count * 8, "one", bench.long_seconds)))
         finally:
@@ -172,14 +172,14 @@ def hosts(bench):
                 bench.complain(daemon.end())
 
 
-def cross(bench, row, programs, count, seconds, pinned):
+def cross(bench, row, programs, count, seconds, pinned, more):
     """Every hand-off crosses hosts: who uses the cores meanwhile."""
     cpus = measure.cpus_to_pin() if pinned else os.sched_getaffinity(0)
     programs = programs | {"server": bench.zookeeper.pids}
 
     def look():
         window = costs.Window(programs, cpus, seconds / 2)
-        figures = row.measure(count, "one", seconds, pinned=pinned, during=window)
+        figures = row.measure(count, "one", seconds, pinned=pinned, more=more, during=window)
         return figures | window.figures(figures["pairs_s"])
 
     figures = attempt(bench, f"hosts, {count}, {row.label}", look)
