@@ -253,6 +253,29 @@ static void it_is_refused_without_its_end(void **state)
 	bytes_free(&why);
 }
 
+static void it_is_refused_without_its_session(void **state)
+{
+	struct slice body = body_of(record()), rest = body;
+	struct entry_reader r;
+	struct bytes why = { 0 }, without = { 0 }, text;
+	struct entry e;
+
+	(void)state;
+	entry_reader_init(&r, body, &why);
+	while (entry_next(&r, &e)) {
+		if (!slice_eq(e.word, SLICE("session")))
+			bytes_slice(&without, (struct slice){ rest.data, rest.len - r.rest.len });
+		rest = r.rest;
+	}
+	assert_true(without.len < body.len);
+	text = sealed(bytes_view(&without));
+	expect_refused(bytes_view(&text), "it contradicts itself: !claims || b->ensemble.session.id || b->env.conf->standalone");
+	entry_reader_deinit(&r);
+	bytes_free(&text);
+	bytes_free(&without);
+	bytes_free(&why);
+}
+
 static void another_configuration_or_an_earlier_clock_is_refused(void **state)
 {
 	struct broker_conf conf = record_conf();
@@ -442,6 +465,7 @@ int main(void)
 		cmocka_unit_test(it_is_refused_wherever_it_is_cut),
 		cmocka_unit_test(it_is_refused_whichever_byte_is_another),
 		cmocka_unit_test(it_is_refused_without_its_end),
+		cmocka_unit_test(it_is_refused_without_its_session),
 		cmocka_unit_test(another_configuration_or_an_earlier_clock_is_refused),
 		TEST(a_queue_goes_on_in_its_order_with_its_tokens),
 		TEST(waits_and_leases_end_at_their_deadlines),
