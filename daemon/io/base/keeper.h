@@ -28,6 +28,7 @@
 #define KEEPER_CONF (KEEPER_ROLE | 5)
 #define KEEPER_OPERATORS (KEEPER_ROLE | 6)
 #define KEEPER_OPERATORS_LOCK (KEEPER_ROLE | 7)
+#define KEEPER_SECRET (KEEPER_ROLE | 8)
 /* With the id of a connection: the page that is shared with its process. */
 #define KEEPER_PAGE (UINT64_C(1) << 62)
 

@@ -37,6 +37,7 @@
 #include <sys/types.h>
 
 struct conf;
+struct secret;
 struct feed;
 struct handover;
 struct keeper;
@@ -53,6 +54,7 @@ struct zookeeper;
 struct handover_parts {
 	const struct program *program;
 	const struct conf *conf;
+	const struct secret *secret; /* NULL: there is none */
 	struct feed *feed;
 	struct server *server;
 	const struct listener *listener, *operators;
