@@ -201,7 +201,7 @@ int parts_serve(struct daemon *d)
 	if (!d->keeper)
 		notify_send(&d->notify, "READY=1");
 	keeper_attach(d->keeper, feed_base(d->feed), orders_signalled, d);
-	d->watchdog = watchdog_new(feed_base(d->feed), &d->notify, d->keeper, d->broker.session_timeout_ns);
+	d->watchdog = watchdog_new(d->feed, &d->notify, d->keeper, d->broker.session_timeout_ns);
 	end = loop_run(d->loop);
 	status = end.refused ? EXIT_USAGE : EXIT_SUCCESS;
 	if (end.handed_over) {
