@@ -65,7 +65,7 @@ bool daemon_follows_crash(const struct daemon *d)
 	return d->past.crashes > 0 && d->past.crashes < KEEPER_CRASHES_ANEW;
 }
 
-/* After a crash the one that was in use: znodes belong to it, and the file may have other lines by now, for the next start. */
+/* After a crash the one that was in use: znodes belong to it, and the file may have lines for the next start by now. */
 static int read_secret(struct daemon *d)
 {
 	char path[SECRET_PATH_MAX];
@@ -124,8 +124,7 @@ static int place_sockets(struct daemon *d, char error[LISTEN_ERROR_MAX])
 	rc = find_group(d, "daemon.socket_group", d->conf.socket_group, &d->place, error);
 	if (!d->conf.socket_group[0])
 		d->place.gid = listen_usual_group();
-	return rc < 0 ? rc
-		      : find_group(d, "daemon.operator_group", d->conf.operator_group, &d->operator_place, error);
+	return rc < 0 ? rc : find_group(d, "daemon.operator_group", d->conf.operator_group, &d->operator_place, error);
 }
 
 struct identity daemon_identity(const struct daemon *d)

@@ -38,8 +38,7 @@ struct daemon {
 	char operator_path[CONF_ERROR_MAX];
 	struct listen_place place, operator_place; /* of the two sockets */
 	struct page *page;
-	int conf_fd;            /* the configuration in use, as a file for the next process; -1: none */
-	int secret_fd;          /* the secret likewise */
+	int conf_fd, secret_fd; /* configuration and secret in use, as files for the next process; -1: none */
 	struct parcel identity; /* what a later process must have in common with this one */
 	struct saved *saved;
 	struct zk_former *former; /* NULL in standalone mode */
@@ -84,8 +83,7 @@ struct daemon {
  * -EAGAIN: a group cannot be looked up now.
  */
 int daemon_prepare(struct daemon *d, const struct options *options);
-/* A worker was killed, and this one goes on with what that one remembered: nobody has asked to have anything read again. */
-bool daemon_follows_crash(const struct daemon *d);
+bool daemon_follows_crash(const struct daemon *d); /* a worker was killed, and what it had read goes on */
 struct identity daemon_identity(const struct daemon *d);
 /* Reads what the configuration only names: a group, a secret. 0 or -errno as above. */
 int daemon_read_named(struct daemon *d);
@@ -95,9 +93,8 @@ void daemon_warn(const struct conf *conf);
 void daemon_settings(struct daemon *d, struct broker_conf *broker);
 /* What the server is told of those limits. */
 struct server_conf daemon_server_conf(const struct daemon *d, const struct broker_limits *limits);
-/* Has the keeper hold the configuration, which is another one from now on, for the next process. */
+/* Has the keeper hold it for the next process: the configuration, whenever it is another one; the secret, once. */
 void daemon_keep_conf(struct daemon *d);
-/* The same for the secret, or that there is none. To be called once. */
 void daemon_keep_secret(struct daemon *d);
 /* From here on d->saved counts, and no earlier file; if it gets no name, that is logged, and none does. */
 void daemon_publish_saved(const struct daemon *d);

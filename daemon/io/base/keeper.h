@@ -45,8 +45,7 @@ struct keeper_kept {
 struct keeper_past {
 	struct keeper_kept *kept;
 	size_t count;
-	unsigned int
-		crashes; /* of workers within a minute; KEEPER_CRASHES_ANEW: nothing that they remembered is to be used */
+	unsigned int crashes; /* within a minute; KEEPER_CRASHES_ANEW: nothing that workers remembered is to be used */
 };
 
 /* The keeper that started this process, and passed on what it was passed (LISTEN_FDS); NULL: none. To be called first. */

@@ -37,7 +37,6 @@
 #include <sys/types.h>
 
 struct conf;
-struct secret;
 struct feed;
 struct handover;
 struct keeper;
@@ -46,6 +45,7 @@ struct page;
 struct parcel;
 struct program;
 struct saved;
+struct secret;
 struct server;
 struct tokens;
 struct zookeeper;
