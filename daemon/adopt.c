@@ -166,13 +166,14 @@ static int run_on(struct daemon *d, struct resolved *names, int64_t frozen_ns, b
 
 int adopt_handed_over(struct daemon *d, const struct conf_source *source)
 {
+	const struct identity self = daemon_identity(d);
 	struct resolved names = { 0 };
 	int64_t frozen_ns;
 	struct parcel_record r;
 	struct parcel *p;
 	bool reread;
 
-	if (!takeover_meet(d->takeover, &d->conf, d->broker.standalone))
+	if (!takeover_meet(d->takeover, &self))
 		_exit(EXIT_FAILURE);
 	if (!d->broker.standalone)
 		resolve_servers(d->conf.servers, &names);
@@ -193,13 +194,14 @@ int adopt_handed_over(struct daemon *d, const struct conf_source *source)
 
 bool adopt_is_kept(struct daemon *d, struct parcel *p)
 {
+	const struct identity self = daemon_identity(d);
 	char error[IDENTITY_ERROR_MAX];
 
 	if (!keep_take(&d->notify, p))
 		return false;
 	if (!saved_left_is_latest(p, d->conf.rundir))
 		snprintf(error, sizeof(error), "it has served on after that, or another one has");
-	else if (!identity_differs(p, &d->conf, d->broker.standalone, error))
+	else if (!identity_differs(p, &self, error))
 		return true;
 	log_warning(saved_unused, LOG_FIELDS("error=%v", error),
 		    "what the process before this one left is not used: %s", error);

@@ -60,11 +60,20 @@ static void fit_clients(size_t *clients)
 	*clients = fit;
 }
 
+bool daemon_follows_crash(const struct daemon *d)
+{
+	return d->past.crashes > 0 && d->past.crashes < KEEPER_CRASHES_ANEW;
+}
+
+/* After a crash the one that was in use: znodes belong to it, and the file may have lines for the next start by now. */
 static int read_secret(struct daemon *d)
 {
-	int rc = secret_open(&d->secret, d->conf.auth_file);
 	char path[SECRET_PATH_MAX];
+	int rc;
 
+	if (d->secret_fd >= 0 && daemon_follows_crash(d) && secret_read(&d->secret, d->secret_fd) == 0)
+		return 0;
+	rc = secret_open(&d->secret, d->conf.auth_file);
 	if (rc == 0)
 		return 0;
 	secret_path(d->conf.auth_file, path);
@@ -85,6 +94,20 @@ static int read_secret(struct daemon *d)
 	return rc;
 }
 
+/* After a crash the sockets are there, most often: a group that cannot be looked up now must not end the service then. */
+static int find_group(const struct daemon *d, const char *key, const char *group, struct listen_place *place,
+		      char error[LISTEN_ERROR_MAX])
+{
+	int rc = listen_group(key, group, &place->gid, error);
+
+	if (rc == 0 || !daemon_follows_crash(d))
+		return rc;
+	place->mode &= 0700;
+	log_warning(cannot_use, LOG_FIELDS("what=%s error=%v", "sockets", error),
+		    "%s; if the socket has to be made anew, it is for the daemon's user alone", error);
+	return 0;
+}
+
 static int place_sockets(struct daemon *d, char error[LISTEN_ERROR_MAX])
 {
 	bool opened = d->conf.operator_group[0];
@@ -98,11 +121,15 @@ static int place_sockets(struct daemon *d, char error[LISTEN_ERROR_MAX])
 			 d->operator_path);
 		return -EINVAL;
 	}
-	rc = listen_group("daemon.socket_group", d->conf.socket_group, &d->place.gid, error);
+	rc = find_group(d, "daemon.socket_group", d->conf.socket_group, &d->place, error);
 	if (!d->conf.socket_group[0])
 		d->place.gid = listen_usual_group();
-	return rc < 0 ? rc
-		      : listen_group("daemon.operator_group", d->conf.operator_group, &d->operator_place.gid, error);
+	return rc < 0 ? rc : find_group(d, "daemon.operator_group", d->conf.operator_group, &d->operator_place, error);
+}
+
+struct identity daemon_identity(const struct daemon *d)
+{
+	return (struct identity){ &d->conf, d->secret, d->broker.standalone };
 }
 
 void daemon_warn(const struct conf *conf)
@@ -204,6 +231,24 @@ void daemon_keep_conf(struct daemon *d)
 	keeper_keep(d->keeper, KEEPER_CONF, fd);
 }
 
+void daemon_keep_secret(struct daemon *d)
+{
+	int rc;
+
+	keeper_drop(d->keeper, KEEPER_SECRET);
+	if (d->secret_fd >= 0)
+		close(d->secret_fd);
+	d->secret_fd = -1;
+	if (!d->keeper || !d->secret)
+		return;
+	rc = sealed_make(secret_text(d->secret), &d->secret_fd);
+	if (rc < 0)
+		log_warning(not_kept, LOG_FIELDS("what=%s error=%v", "secret", strerror(-rc)),
+			    "the secret in use cannot be kept for the next process: %s", strerror(-rc));
+	else
+		keeper_keep(d->keeper, KEEPER_SECRET, d->secret_fd);
+}
+
 void daemon_settings(struct daemon *d, struct broker_conf *broker)
 {
 	struct settings *settings = &d->settings[d->turn];
@@ -225,7 +270,7 @@ static void begin_flight(struct daemon *d)
 	crash_begin(d->flight);
 }
 
-int daemon_prepare(struct daemon *d, const struct options *options)
+static void prepare(struct daemon *d, const struct options *options)
 {
 	log_setup((enum log_level)d->conf.log_level, options->foreground ? LOG_FORM_HUMAN : log_form_detect());
 	begin_flight(d);
@@ -246,7 +291,6 @@ int daemon_prepare(struct daemon *d, const struct options *options)
 	fit_clients(&d->broker.limits.clients);
 	d->clients_max = d->broker.limits.clients;
 	daemon_settings(d, &d->broker);
-	identity_pack(&d->identity, &d->conf, d->broker.standalone);
 	d->broker.boot_id = d->boot_id;
 	d->broker.operator_socket = d->operator_path;
 	d->broker.session_page = d->page_path;
@@ -255,5 +299,17 @@ int daemon_prepare(struct daemon *d, const struct options *options)
 		log_warning(cannot_use, LOG_FIELDS("what=%s", "notify"),
 			    "cannot use NOTIFY_SOCKET: the service manager is not told the daemon's state");
 	d->notify.keeper = d->keeper;
-	return daemon_read_named(d);
+}
+
+int daemon_prepare(struct daemon *d, const struct options *options)
+{
+	struct identity self;
+	int rc;
+
+	prepare(d, options);
+	rc = daemon_read_named(d);
+	self = daemon_identity(d);
+	if (rc == 0)
+		identity_pack(&d->identity, &self);
+	return rc;
 }

@@ -12,6 +12,7 @@
 #include "core/session/former.h"
 #include "io/base/keeper.h"
 #include "io/base/parcel.h"
+#include "io/handover/identity.h"
 #include "io/files/saved.h"
 #include "io/notify.h"
 #include "io/socket/listen.h"
@@ -37,7 +38,7 @@ struct daemon {
 	char operator_path[CONF_ERROR_MAX];
 	struct listen_place place, operator_place; /* of the two sockets */
 	struct page *page;
-	int conf_fd;            /* the configuration in use, as a file for the next process; -1: none */
+	int conf_fd, secret_fd; /* configuration and secret in use, as files for the next process; -1: none */
 	struct parcel identity; /* what a later process must have in common with this one */
 	struct saved *saved;
 	struct zk_former *former; /* NULL in standalone mode */
@@ -82,6 +83,8 @@ struct daemon {
  * -EAGAIN: a group cannot be looked up now.
  */
 int daemon_prepare(struct daemon *d, const struct options *options);
+bool daemon_follows_crash(const struct daemon *d); /* a worker was killed, and what it had read goes on */
+struct identity daemon_identity(const struct daemon *d);
 /* Reads what the configuration only names: a group, a secret. 0 or -errno as above. */
 int daemon_read_named(struct daemon *d);
 /* Logs a warning for each setting that is valid and hardly what was meant. */
@@ -90,8 +93,9 @@ void daemon_warn(const struct conf *conf);
 void daemon_settings(struct daemon *d, struct broker_conf *broker);
 /* What the server is told of those limits. */
 struct server_conf daemon_server_conf(const struct daemon *d, const struct broker_limits *limits);
-/* Has the keeper hold the configuration, which is another one from now on, for the next process. */
+/* Has the keeper hold it for the next process: the configuration, whenever it is another one; the secret, once. */
 void daemon_keep_conf(struct daemon *d);
+void daemon_keep_secret(struct daemon *d);
 /* From here on d->saved counts, and no earlier file; if it gets no name, that is logged, and none does. */
 void daemon_publish_saved(const struct daemon *d);
 struct saved_conf daemon_saved_conf(const struct daemon *d);

@@ -33,12 +33,13 @@ static void guard_standard(void)
 		close(fd);
 }
 
-/* The configuration of a worker that was killed, or of the service before its restart. */
+/* What a worker that was killed had read; of the configuration also that of the service before its restart. */
 static void find_former(struct daemon *d, struct options *options)
 {
 	keeper_receive(d->keeper, &d->past);
 	options->former = d->conf_fd = keeper_take(&d->past, KEEPER_CONF);
-	options->former_first = d->past.crashes > 0 && d->past.crashes < KEEPER_CRASHES_ANEW;
+	options->former_first = daemon_follows_crash(d);
+	d->secret_fd = keeper_take(&d->past, KEEPER_SECRET);
 	if (options->former < 0)
 		options->former = keep_conf();
 }
@@ -103,6 +104,7 @@ int main(int argc, char **argv)
 		.notify = { .fd = -1 },
 		.pid_fd = -1,
 		.conf_fd = -1,
+		.secret_fd = -1,
 	};
 	struct options options = { .former = -1 };
 	int status;

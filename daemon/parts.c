@@ -93,6 +93,7 @@ int parts_make(struct daemon *d, const struct conf_source *source)
 			  strerror(errno));
 	d->handover = handover_new(&(struct handover_parts){ .program = d->program,
 							     .conf = &d->conf,
+							     .secret = d->secret,
 							     .feed = d->feed,
 							     .server = d->server,
 							     .listener = &d->listener,
@@ -125,6 +126,7 @@ int parts_make(struct daemon *d, const struct conf_source *source)
 void parts_keep_roles(struct daemon *d)
 {
 	daemon_keep_conf(d);
+	daemon_keep_secret(d);
 	keeper_keep(d->keeper, KEEPER_PIDFILE, d->pid_fd);
 	keeper_keep(d->keeper, KEEPER_LISTENER, d->listener.fd);
 	if (d->listener.lock_fd >= 0)
@@ -181,6 +183,8 @@ void parts_free(struct daemon *d, bool close_session, int status)
 		close(d->pid_fd);
 	if (d->conf_fd >= 0)
 		close(d->conf_fd);
+	if (d->secret_fd >= 0)
+		close(d->secret_fd);
 	crash_end();
 	log_record(NULL);
 	flight_free(d->flight);
@@ -197,7 +201,7 @@ int parts_serve(struct daemon *d)
 	if (!d->keeper)
 		notify_send(&d->notify, "READY=1");
 	keeper_attach(d->keeper, feed_base(d->feed), orders_signalled, d);
-	d->watchdog = watchdog_new(feed_base(d->feed), &d->notify, d->keeper, d->broker.session_timeout_ns);
+	d->watchdog = watchdog_new(d->feed, &d->notify, d->keeper, d->broker.session_timeout_ns);
 	end = loop_run(d->loop);
 	status = end.refused ? EXIT_USAGE : EXIT_SUCCESS;
 	if (end.handed_over) {

@@ -8,6 +8,9 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/minmax.h"
+#include "core/broker.h"
+#include "io/base/feed.h"
 #include "io/base/keeper.h"
 #include "io/base/watch.h"
 #include "io/notify.h"
@@ -15,9 +18,11 @@
 #define NS_PER_US INT64_C(1000)
 
 struct watchdog {
+	const struct feed *feed;
 	const struct notify *notify;
 	struct keeper *keeper;
 	struct watch *watch;
+	int64_t asked_ns; /* the session timeout of the configuration */
 	int64_t within_us, every_ns;
 };
 
@@ -34,25 +39,32 @@ static int64_t setting(const char *name)
 	return *end ? 0 : value;
 }
 
+static void watchdog_lengthen(struct watchdog *w)
+{
+	int64_t granted_ns = broker_session_timeout(feed_broker(w->feed));
+	int64_t least_us = max64(w->asked_ns, granted_ns) / NS_PER_US / 3 * 2;
+	char text[64];
+
+	if (w->within_us >= least_us)
+		return;
+	w->within_us = least_us;
+	w->every_ns = least_us * NS_PER_US / 2;
+	snprintf(text, sizeof(text), "WATCHDOG_USEC=%" PRId64, least_us);
+	notify_send(w->notify, text);
+	log_info(watchdog, LOG_FIELDS("ms=%d", least_us / 1000),
+		 "the watchdog is made %" PRId64 " ms long, two thirds of the session timeout", least_us / 1000);
+}
+
 static void watchdog_feed(int fd, short what, void *arg)
 {
 	struct watchdog *w = arg;
 
+	watchdog_lengthen(w);
 	if (w->keeper)
 		keeper_alive(w->keeper, w->within_us);
 	else
 		notify_send(w->notify, "WATCHDOG=1");
 	watch_set(w->watch, -1, 0, w->every_ns);
-}
-
-static void watchdog_lengthen(const struct notify *n, int64_t us)
-{
-	char text[64];
-
-	snprintf(text, sizeof(text), "WATCHDOG_USEC=%" PRId64, us);
-	notify_send(n, text);
-	log_info(watchdog, LOG_FIELDS("ms=%d", us / 1000),
-		 "the watchdog is made %" PRId64 " ms long, two thirds of the session timeout", us / 1000);
 }
 
 int64_t watchdog_setting_us(void)
@@ -62,24 +74,22 @@ int64_t watchdog_setting_us(void)
 	return us > WATCHDOG_US_MAX || (pid && pid != getpid()) ? 0 : us;
 }
 
-struct watchdog *watchdog_new(struct watch_base *base, const struct notify *notify, struct keeper *keeper,
+struct watchdog *watchdog_new(const struct feed *feed, const struct notify *notify, struct keeper *keeper,
 			      int64_t session_timeout_ns)
 {
-	int64_t us = watchdog_setting_us(), least_us = session_timeout_ns / NS_PER_US / 3 * 2;
+	int64_t us = watchdog_setting_us();
 	struct watchdog *w;
 
 	if (us == 0)
 		return NULL;
-	if (us < least_us) {
-		us = least_us;
-		watchdog_lengthen(notify, us);
-	}
 	w = mem_new(sizeof(*w));
+	w->feed = feed;
+	w->asked_ns = session_timeout_ns;
 	w->notify = notify;
 	w->keeper = keeper;
 	w->within_us = us;
 	w->every_ns = us * NS_PER_US / 2;
-	w->watch = watch_new(base, watchdog_feed, w);
+	w->watch = watch_new(feed_base(feed), watchdog_feed, w);
 	watchdog_feed(-1, 0, w);
 	return w;
 }

@@ -6,6 +6,8 @@
  */
 #include "world.h"
 
+#include "core/state.h"
+
 static struct rng stream(struct world *w, int salt)
 {
 	return (struct rng){ .state = (w->seed + (uint64_t)w->sched.now) * 0x9e3779b97f4a7c15u + (uint64_t)salt };
@@ -77,6 +79,19 @@ static void choose(struct host *h, struct rng *r)
 	h->conf.log_grants = rng_percent(r, 50);
 	h->conf.log_grants_level = EFFECT_LEVEL_DEBUG;
 	h->conf.stop_timeout_ns = rng_between(r, 0, 3) * SECOND;
+}
+
+const struct broker_conf *reloads_read(struct host *h)
+{
+	struct rng r = stream(h->w, 2 * h->index + 101);
+
+	if (!h->w->mix->reload_every_ms || h->w->quiet || rng_percent(&r, 50))
+		return h->broker->env.conf;
+	choose(h, &r);
+	h->turn = !h->turn;
+	h->told[h->turn] = h->conf;
+	loosen(h);
+	return &h->told[h->turn];
 }
 
 static void due(void *host, uint64_t argument)

@@ -64,7 +64,7 @@ static struct broker *replaced(struct host *h)
 	struct broker *b;
 
 	broker_snapshot(h->broker, &text);
-	b = broker_restore(h->broker->env.conf, bytes_view(&text), host_now(h), &why);
+	b = broker_restore(reloads_read(h), bytes_view(&text), host_now(h), &why);
 	if (!b)
 		world_fail(h->w, -1, "host %d: its snapshot is refused: %.*s", h->index, (int)why.len, why.data);
 	broker_snapshot(b, &again);

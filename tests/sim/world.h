@@ -479,6 +479,8 @@ void reloads_begin(struct host *h);
 void reloads_start(struct world *w);
 /* What stands in its conf counts from now on. */
 void reloads_tell(struct host *h);
+/* The configuration of the process that a hand-over goes to: perhaps another one than that of the process before it. */
+const struct broker_conf *reloads_read(struct host *h);
 /* From now on every host has the limits that it began with. */
 void reloads_stop(struct world *w);
 

@@ -2,6 +2,7 @@
 """zookeeper.auth_file: what the daemon makes is for its user alone."""
 
 import os
+import signal
 import subprocess
 
 import kazoo.exceptions
@@ -9,6 +10,7 @@ import kazoo.security
 import pytest
 
 import harness
+from saved import Saved, wait_kept
 
 OPERATORS = True  # see clients of conftest.py
 
@@ -166,3 +168,42 @@ def test_a_reload_says_that_another_secret_needs_a_restart(daemons, zk, root, se
     assert "the next start would fail" in reload(d)
     rewrite(secret, "broker:s3cret\n")
     assert "zookeeper.auth_file" not in reload(d)
+
+
+def keeps(daemon, client, token):
+    """The lock stays, and the daemon may do in ZooKeeper what it did before."""
+    assert client.call("LOCK", "b", "WAIT", "20000") > 0
+    assert client.call("VALID", "a", "TOKEN", token) > 0 and client.call("UNLOCK", "a") == 0
+    assert client.call("LOCK", "a", "WAIT", "20000") > token
+    assert daemon.info("zookeeper")["trouble"] == ""
+
+
+@pytest.mark.parametrize("change", [lambda path: rewrite(path, "broker:other\n"), lambda path: os.chmod(path, 0o644), os.unlink],
+                         ids=["other lines", "open to others", "gone"])
+def test_a_crash_goes_on_with_the_secret_that_was_in_use(daemons, zk, root, clients, secret, change):
+    """What is in the file by now is for the next start: nobody has asked for that. What was made belongs to the former line."""
+    d = daemons(zk, root=root, zookeeper__auth_file=secret)
+    c = clients(d)
+    token = c.call("LOCK", "a")
+    change(secret)
+    for _ in range(2):
+        wait_kept(Saved(d), c)
+        old = d.pid
+        os.kill(old, signal.SIGKILL)
+        d.await_another(old)
+    keeps(d, c, token)
+
+
+def test_a_hand_over_needs_the_line_that_what_was_made_belongs_to(daemons, zk, root, clients, secret):
+    d = daemons(zk, root=root, zookeeper__auth_file=secret)
+    c, operator = clients(d), clients(d)
+    token = c.call("LOCK", "a")
+    for text in ("broker:new\n", "broker:s3cret2\nbroker:new\n"):
+        rewrite(secret, text)
+        reply = operator.call("RESTART")
+        assert reply.startswith("ERR not restarted: zookeeper.auth_file lacks the first line of that of the running daemon"), reply
+    for text in ("broker:s3cret\nbroker:new\n", "broker:new\nbroker:s3cret\n"):
+        rewrite(secret, text)
+        assert isinstance(operator.call("RESTART"), dict), d.log()
+        d.follow()
+    keeps(d, c, token)

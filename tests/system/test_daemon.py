@@ -410,6 +410,14 @@ def test_a_watchdog_is_no_shorter_than_what_costs_no_lock(daemons):
     assert "the watchdog is made 10000 ms long, two thirds of the session timeout" in d.log()
 
 
+def test_a_watchdog_follows_the_session_timeout_that_was_granted(daemons, own_zk):
+    """Servers grant at least two of their ticks."""
+    d = daemons(own_zk(tick_ms=4000), env={"WATCHDOG_USEC": "2000000"}, zookeeper__session_timeout_ms=3000,
+                zookeeper__tick_ms=500, locks__grant_min_ms=300)
+    assert d.info("session")["session_timeout_ms"] == "8000"
+    assert "WATCHDOG_USEC=5333332" in d.told + told(d, "WATCHDOG=1", "WATCHDOG_USEC=5333332")
+
+
 @pytest.mark.parametrize("env", [{}, {"WATCHDOG_USEC": "100000", "WATCHDOG_PID": "1"}, {"WATCHDOG_USEC": "x"},
                                  {"WATCHDOG_USEC": "-5"}, {"WATCHDOG_USEC": "99999999999999999999999"}])
 def test_without_a_watchdog_of_its_own_it_feeds_none(daemons, env):

@@ -327,6 +327,20 @@ def test_what_is_of_another_daemon_is_not_used(daemons, clients, managers):
     assert c.ended() and isinstance(clients(d).call("LOCK", "a"), int)
 
 
+def test_what_belongs_to_a_line_that_is_no_longer_there_is_not_used(daemons, zk, root, clients, managers, secret):
+    d = daemons(zk, root=root, zookeeper__auth_file=secret)
+    c = clients(d)
+    c.call("LOCK", "a")
+    manager = managers(d)
+    manager.stop_for_a_start()
+    assert d.process.wait(harness.PATIENCE) == 0
+    with open(secret, "w", encoding="ascii") as f:
+        f.write("broker:other\n")
+    manager.start()
+    assert logged(d, "what the process before this one left is not used: zookeeper.auth_file lacks the first line")
+    assert c.ended()
+
+
 def test_an_error_in_the_configuration_costs_nobody_a_lock(daemons, clients, managers, tmp_path):
     """The process before this one has left what it used; the error is told, and stays until somebody mends it."""
     conf = tmp_path / "conf"

@@ -4,6 +4,7 @@ keeper is the test's own (fakekeeper.py), so that it can do what it should not."
 
 import os
 import random
+import re
 import signal
 import socket
 import struct
@@ -347,6 +348,21 @@ def test_a_file_that_cannot_be_gone_by_is_told_and_replaced(kept, clients, what)
     again, (b,) = holds(kept, clients, "b")
     kept.crash()
     assert again.call("VALID", "b", "TOKEN", b) > 0
+
+
+def test_a_group_that_cannot_be_looked_up_any_longer_is_no_end(kept, clients):
+    """The sockets are there, and belong to it."""
+    c, (a,) = holds(kept, clients, "a")
+    conf = fakekeeper.ROLE | 5
+    text = os.pread(kept.kept[conf], 1 << 20, 0).decode()
+    assert "socket_group =" in text and "operator_group =" in text
+    other = os.memfd_create("other")
+    os.write(other, re.sub(r"(?m)^(socket|operator)_group =.*", r"\1_group = no_such_group", text).encode())
+    kept.crash(back=[(i, other if i == conf else fd) for i, fd in kept.kept.items()])
+    os.close(other)
+    assert "daemon.socket_group = no_such_group: there is no such group" in kept.log()
+    assert "daemon.operator_group = no_such_group: there is no such group" in kept.log()
+    assert c.call("VALID", "a", "TOKEN", a) > 0 and isinstance(clients(kept).call("LOCK", "b"), int)
 
 
 def strangers():

@@ -394,6 +394,30 @@ static void what_cannot_be_sent_now_waits_or_is_asked_for_later(void **state)
 	close(fd);
 }
 
+/* It may have asked before the hand-over, so this process asks again; before that is sent, the connection ends. */
+static void what_the_process_before_has_given_is_dropped_whatever_was_asked_since(void **state)
+{
+	struct keeper *k = make_worker(), *next;
+	struct parcel p = { 0 };
+	int fd = some_fd();
+
+	(void)state;
+	begun();
+	says(KEEPER_KEEP, 8, 2);
+	keeper_pack(k, &p);
+	p.fds[0] = dup(p.fds[0]);
+	next = keeper_unpack(&p);
+	assert_true(keeper_keep(next, 8, fd));
+	keeper_drop(next, 8);
+	keeper_settle(next);
+	exchange_turn(&x);
+	assert_int_equal(descriptors_count(x.descriptors), 1);
+	close(fd);
+	keeper_free(k);
+	keeper_free(next);
+	parcel_discard(&p);
+}
+
 static void a_hand_over_takes_along_what_was_not_sent(void **state)
 {
 	struct keeper *k = make_worker(), *next;
@@ -766,6 +790,7 @@ int main(void)
 		WITH_WORKER(the_workers_end_keeps_and_drops),
 		WITH_WORKER(descriptors_that_do_not_fit_are_dropped),
 		WITH_WORKER(what_cannot_be_sent_now_waits_or_is_asked_for_later),
+		WITH_WORKER(what_the_process_before_has_given_is_dropped_whatever_was_asked_since),
 		WITH_WORKER(a_hand_over_takes_along_what_was_not_sent),
 		WITH_WORKER(what_a_worker_tells_the_service_manager_is_passed_on_as_it_is),
 		WITH_WORKER(what_is_to_be_stored_and_is_lost_makes_the_barrier_fail),

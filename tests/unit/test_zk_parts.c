@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -237,6 +238,43 @@ static void a_secret_is_lines_that_nobody_else_can_read(void **state)
 	secret_close(NULL);
 }
 
+/* The process that goes on after a kill has the text from the one before it, whatever the file has by now. */
+static void a_secret_is_read_again_from_its_text(void **state)
+{
+	struct secret *secret, *again;
+	int fd = memfd_create("secret", MFD_CLOEXEC);
+
+	assert_int_equal(secret_of("broker:new\nbroker:old\n", 0600, &secret), 0);
+	assert_int_equal(write(fd, secret_text(secret).data, secret_text(secret).len), 22);
+	assert_int_equal(secret_read(&again, fd), 0);
+	assert_true(secret_same(secret, again));
+	assert_string_equal(secret_owner(again), secret_owner(secret));
+	secret_close(again);
+	assert_int_equal(ftruncate(fd, 3), 0);
+	assert_int_equal(secret_read(&again, fd), -EBADMSG);
+	assert_null(again);
+	close(fd);
+	secret_close(secret);
+}
+
+static void whoever_has_the_line_of_an_owner_may_use_what_is_its_own(void **state)
+{
+	struct secret *old, *both, *new;
+
+	assert_int_equal(secret_of("broker:old\n", 0600, &old), 0);
+	assert_int_equal(secret_of("broker:new\nbroker:old\n", 0600, &both), 0);
+	assert_int_equal(secret_of("broker:new\n", 0600, &new), 0);
+	assert_true(secret_is_of(old, slice_of(secret_owner(old))));
+	assert_true(secret_is_of(both, slice_of(secret_owner(old))));
+	assert_true(secret_is_of(new, slice_of(secret_owner(both))));
+	assert_false(secret_is_of(new, slice_of(secret_owner(old))));
+	assert_false(secret_is_of(old, slice_of(secret_owner(both))));
+	assert_false(secret_is_of(NULL, slice_of(secret_owner(old))));
+	secret_close(old);
+	secret_close(both);
+	secret_close(new);
+}
+
 static void a_secret_is_as_long_as_there_is_room(void **state)
 {
 	char text[SECRET_BYTES_MAX + 1];
@@ -324,6 +362,8 @@ int main(void)
 		cmocka_unit_test(a_path_is_forgotten_with_its_last_watch),
 		cmocka_unit_test(only_what_a_server_refuses_is_a_refusal),
 		cmocka_unit_test(a_secret_is_lines_that_nobody_else_can_read),
+		cmocka_unit_test(a_secret_is_read_again_from_its_text),
+		cmocka_unit_test(whoever_has_the_line_of_an_owner_may_use_what_is_its_own),
 		cmocka_unit_test(a_secret_is_as_long_as_there_is_room),
 		cmocka_unit_test(a_secret_may_come_from_the_service_manager),
 		cmocka_unit_test(secrets_are_compared_by_their_lines),

@@ -195,8 +195,8 @@ bool keeper_keep(struct keeper *k, uint64_t id, int fd)
 	return true;
 }
 
-/* True: it was not sent yet, and will not be. */
-static bool take_back(struct keeper *k, uint64_t id)
+/* If it was not sent yet, it will not be. */
+static void take_back(struct keeper *k, uint64_t id)
 {
 	for (size_t i = 0; i < k->keep.count; i++) {
 		if (k->keep.numbers[i] != id)
@@ -204,15 +204,16 @@ static bool take_back(struct keeper *k, uint64_t id)
 		k->keep.count--;
 		k->keep.numbers[i] = k->keep.numbers[k->keep.count];
 		k->fds[i] = k->fds[k->keep.count];
-		return true;
+		return;
 	}
-	return false;
 }
 
 void keeper_drop(struct keeper *k, uint64_t id)
 {
-	if (!k || take_back(k, id))
+	if (!k)
 		return;
+	take_back(k, id);
+	/* Also then: the keeper may have one of that id from the process that handed over to this one. */
 	if (k->drop_count == k->drop_cap) {
 		k->drop_cap = k->drop_cap ? 2 * k->drop_cap : KEEPER_BATCH;
 		k->drops = mem_resize(k->drops, k->drop_cap * sizeof(*k->drops));

@@ -28,6 +28,7 @@
 #define KEEPER_CONF (KEEPER_ROLE | 5)
 #define KEEPER_OPERATORS (KEEPER_ROLE | 6)
 #define KEEPER_OPERATORS_LOCK (KEEPER_ROLE | 7)
+#define KEEPER_SECRET (KEEPER_ROLE | 8)
 /* With the id of a connection: the page that is shared with its process. */
 #define KEEPER_PAGE (UINT64_C(1) << 62)
 
@@ -44,8 +45,7 @@ struct keeper_kept {
 struct keeper_past {
 	struct keeper_kept *kept;
 	size_t count;
-	unsigned int
-		crashes; /* of workers within a minute; KEEPER_CRASHES_ANEW: nothing that they remembered is to be used */
+	unsigned int crashes; /* within a minute; KEEPER_CRASHES_ANEW: nothing that workers remembered is to be used */
 };
 
 /* The keeper that started this process, and passed on what it was passed (LISTEN_FDS); NULL: none. To be called first. */

@@ -170,12 +170,19 @@ static void timer(int fd, short what, void *arg)
 			(int)(WARM_NS / CLOCK_NS_PER_S));
 }
 
+static void say_who(const struct handover *h, struct parcel *p)
+{
+	const struct identity self = { h->parts.conf, h->parts.secret, h->parts.standalone };
+
+	identity_pack(p, &self);
+}
+
 static int introduce(const struct handover *h)
 {
 	struct parcel p = { 0 };
 	int rc;
 
-	identity_pack(&p, h->parts.conf, h->parts.standalone);
+	say_who(h, &p);
 	parcel_begin(&p, "broker");
 	parcel_int(&p, "bytes", (int64_t)snapshot_memory(feed_broker(h->parts.feed)));
 	parcel_end(&p);
@@ -367,7 +374,7 @@ bool handover_freeze(struct handover *h, struct parcel *ret)
 
 	if (!freeze(&h->parts))
 		return false;
-	identity_pack(ret, h->parts.conf, h->parts.standalone);
+	say_who(h, ret);
 	pack(h, frozen_ns, ret);
 	return true;
 }

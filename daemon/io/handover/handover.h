@@ -45,6 +45,7 @@ struct page;
 struct parcel;
 struct program;
 struct saved;
+struct secret;
 struct server;
 struct tokens;
 struct zookeeper;
@@ -53,6 +54,7 @@ struct zookeeper;
 struct handover_parts {
 	const struct program *program;
 	const struct conf *conf;
+	const struct secret *secret; /* NULL: there is none */
 	struct feed *feed;
 	struct server *server;
 	const struct listener *listener, *operators;

@@ -8,6 +8,7 @@
 
 #include "base/conf.h"
 #include "io/base/parcel.h"
+#include "io/zookeeper/secret.h"
 
 /* The second one says what a key of the configuration is, by its name there. */
 static const struct {
@@ -39,18 +40,20 @@ static void write_prefixes(struct bytes *out, const struct conf *conf)
 	}
 }
 
-void identity_pack(struct parcel *p, const struct conf *conf, bool standalone)
+void identity_pack(struct parcel *p, const struct identity *self)
 {
 	struct bytes prefixes = { 0 };
 
-	write_prefixes(&prefixes, conf);
+	write_prefixes(&prefixes, self->conf);
 	parcel_begin(p, "identity");
 	parcel_text(p, "version", SLICE(LOCKBROKERD_VERSION));
 	parcel_int(p, "pid", getpid());
 	parcel_int(p, "uid", geteuid());
-	parcel_int(p, "standalone", standalone);
+	parcel_int(p, "standalone", self->standalone);
+	if (self->secret && !self->standalone)
+		parcel_text(p, "owner", slice_of(secret_owner(self->secret)));
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
-		parcel_text(p, keys[i].name, slice_of(value_of(conf, i)));
+		parcel_text(p, keys[i].name, slice_of(value_of(self->conf, i)));
 	parcel_text(p, "prefixes", bytes_view(&prefixes));
 	parcel_end(p);
 	bytes_free(&prefixes);
@@ -70,12 +73,40 @@ static bool key_differs(const struct parcel_record *r, const struct conf *conf, 
 	return true;
 }
 
-bool identity_differs(const struct parcel *p, const struct conf *conf, bool standalone, char error[IDENTITY_ERROR_MAX])
+static bool prefixes_differ(const struct parcel_record *r, const struct conf *conf, char *error)
 {
 	struct bytes prefixes = { 0 };
+	bool same;
+
+	write_prefixes(&prefixes, conf);
+	same = slice_eq(bytes_view(&prefixes), parcel_get_text(r, "prefixes"));
+	bytes_free(&prefixes);
+	if (!same)
+		snprintf(
+			error, IDENTITY_ERROR_MAX,
+			"the configuration now has other prefixes than the running daemon: they change only when the daemon is "
+			"stopped and started");
+	return !same;
+}
+
+/* The session's znodes belong to that owner: whoever is not let in by it can neither keep the locks nor give them back. */
+static bool owner_differs(const struct parcel_record *r, const struct secret *secret, char *error)
+{
+	struct slice owner = parcel_get_text(r, "owner");
+
+	if (!owner.len || secret_is_of(secret, owner))
+		return false;
+	snprintf(
+		error, IDENTITY_ERROR_MAX,
+		"zookeeper.auth_file lacks the first line of that of the running daemon, to which the daemon's znodes belong: "
+		"keep that line below the new one (lockbrokerd(8), CREDENTIALS), or stop the daemon and start it");
+	return true;
+}
+
+bool identity_differs(const struct parcel *p, const struct identity *self, char error[IDENTITY_ERROR_MAX])
+{
 	struct parcel_record r;
 	int64_t uid;
-	bool same;
 
 	error[0] = '\0';
 	uid = parcel_find(p, "identity", &r) ? parcel_get_int(&r, "uid") : -1;
@@ -85,20 +116,12 @@ bool identity_differs(const struct parcel *p, const struct conf *conf, bool stan
 	else if (uid != 0 && uid != (int64_t)geteuid())
 		snprintf(error, IDENTITY_ERROR_MAX, "the running daemon has uid %" PRId64 ", and the new process %ld", uid,
 			 (long)geteuid());
-	else if (parcel_get_int(&r, "standalone") != standalone)
+	else if (parcel_get_int(&r, "standalone") != self->standalone)
 		snprintf(error, IDENTITY_ERROR_MAX, "only one of the two processes is standalone");
 	if (error[0])
 		return true;
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
-		if (key_differs(&r, conf, i, error))
+		if (key_differs(&r, self->conf, i, error))
 			return true;
-	write_prefixes(&prefixes, conf);
-	same = slice_eq(bytes_view(&prefixes), parcel_get_text(&r, "prefixes"));
-	bytes_free(&prefixes);
-	if (!same)
-		snprintf(
-			error, IDENTITY_ERROR_MAX,
-			"the configuration now has other prefixes than the running daemon: they change only when the daemon is "
-			"stopped and started");
-	return !same;
+	return prefixes_differ(&r, self->conf, error) || owner_differs(&r, self->secret, error);
 }

@@ -9,9 +9,17 @@
 
 struct conf;
 struct parcel;
+struct secret;
 
 enum { IDENTITY_ERROR_MAX = 512 };
 
-void identity_pack(struct parcel *p, const struct conf *conf, bool standalone);
-/* True, with a sentence: this configuration is of another daemon than the one that packed it. */
-bool identity_differs(const struct parcel *p, const struct conf *conf, bool standalone, char error[IDENTITY_ERROR_MAX]);
+/* What a process says of itself. `secret` NULL: it has none for ZooKeeper. */
+struct identity {
+	const struct conf *conf;
+	const struct secret *secret;
+	bool standalone;
+};
+
+void identity_pack(struct parcel *p, const struct identity *self);
+/* True, with a sentence: this is another daemon than the one that packed it, or it may not use what that one has made. */
+bool identity_differs(const struct parcel *p, const struct identity *self, char error[IDENTITY_ERROR_MAX]);

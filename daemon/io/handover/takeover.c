@@ -109,13 +109,13 @@ static void warm(struct takeover *t)
 	mem_free(pieces);
 }
 
-bool takeover_meet(struct takeover *t, const struct conf *conf, bool standalone)
+bool takeover_meet(struct takeover *t, const struct identity *self)
 {
 	char error[IDENTITY_ERROR_MAX];
 
 	if (!received(t, receive(t)))
 		return false;
-	if (!identity_differs(&t->parcel, conf, standalone, error)) {
+	if (!identity_differs(&t->parcel, self, error)) {
 		warm(t);
 		return true;
 	}

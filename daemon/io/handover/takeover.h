@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-struct conf;
+struct identity;
 struct parcel;
 struct takeover;
 struct watch_base;
@@ -28,8 +28,8 @@ struct takeover *takeover_new(void);
 void takeover_free(struct takeover *t);
 /* Why this process will not take over: it is to exit now. `t` NULL: nobody is told. */
 void takeover_refuse(struct takeover *t, const char *sentence);
-/* True: this configuration is of that daemon. Otherwise this process has refused. */
-bool takeover_meet(struct takeover *t, const struct conf *conf, bool standalone);
+/* True: this process is of that daemon. Otherwise it has refused. */
+bool takeover_meet(struct takeover *t, const struct identity *self);
 /* Prepared: waits for everything. NULL: this process has refused, or the old one goes on. */
 struct parcel *takeover_receive(struct takeover *t);
 /* All is checked: waits for COMMIT. False: the old process goes on. */

@@ -80,7 +80,7 @@ static int split(struct secret *s)
 
 static int fill(struct secret *s, int fd)
 {
-	ssize_t len = read(fd, s->file, sizeof(s->file));
+	ssize_t len = pread(fd, s->file, sizeof(s->file), 0);
 
 	if (len < 0)
 		return -errno;
@@ -123,6 +123,24 @@ int secret_open(struct secret **ret, const char *auth_file)
 	return rc;
 }
 
+int secret_read(struct secret **ret, int fd)
+{
+	struct secret *s = new_pages();
+	int rc = fill(s, fd);
+
+	*ret = NULL;
+	if (rc < 0)
+		secret_close(s);
+	else
+		*ret = s;
+	return rc;
+}
+
+struct slice secret_text(const struct secret *s)
+{
+	return (struct slice){ s->file, s->len };
+}
+
 void secret_close(struct secret *s)
 {
 	if (!s)
@@ -144,6 +162,18 @@ const char *secret_line(const struct secret *s, size_t at)
 const char *secret_owner(const struct secret *s)
 {
 	return s->owner;
+}
+
+bool secret_is_of(const struct secret *s, struct slice owner)
+{
+	char id[sizeof(s->owner)];
+
+	for (size_t i = 0; s && i < s->count; i++) {
+		digest_id(secret_line(s, i), id, sizeof(id));
+		if (slice_eq(slice_of(id), owner))
+			return true;
+	}
+	return false;
 }
 
 bool secret_same(const struct secret *a, const struct secret *b)

@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "protocol/slice.h"
+
 enum { SECRET_BYTES_MAX = 1024, SECRET_LINES_MAX = 8, SECRET_PATH_MAX = 4096 };
 
 struct secret;
@@ -24,12 +26,17 @@ void secret_path(const char *auth_file, char ret[SECRET_PATH_MAX]);
  * service manager may let this user's group read its own file.
  */
 int secret_open(struct secret **ret, const char *auth_file);
+/* The same of a descriptor that has secret_text(), for the process that goes on after a kill. It stays the caller's. */
+int secret_read(struct secret **ret, int fd);
 /* Takes NULL. */
 void secret_close(struct secret *s);
+struct slice secret_text(const struct secret *s); /* as the file had it */
 size_t secret_lines(const struct secret *s);
 /* "user:password" */
 const char *secret_line(const struct secret *s, size_t at);
 /* Whom what is made belongs to: the first one, as an ACL names it. */
 const char *secret_owner(const struct secret *s);
+/* Whoever authenticates by this secret may use what belongs to that owner. `s` NULL: there is no secret. */
+bool secret_is_of(const struct secret *s, struct slice owner);
 /* NULL, too: no secret. */
 bool secret_same(const struct secret *a, const struct secret *b);
