@@ -53,12 +53,20 @@ static int cannot_write(const char *path)
 	return CLI_OSERR;
 }
 
-/* Whoever reads the file sees the former text or this one, whole. */
+/* Whoever reads the file sees the former text or this one, whole: another file takes its name. A device or a link, such as
+ * /dev/stdout, would be gone for everybody. */
 static int write_file(const char *path, const char *text, size_t len)
 {
 	char *made = NULL;
 	int fd, status = CLI_OK;
+	struct stat there;
 
+	if (lstat(path, &there) == 0 && !S_ISREG(there.st_mode)) {
+		cli_say("Cannot write %s: it is no regular file, and --textfile replaces FILE. Without --textfile the text goes to "
+			"the standard output.",
+			path);
+		return CLI_OSERR;
+	}
 	if (asprintf(&made, "%s.XXXXXX", path) < 0)
 		abort();
 	fd = mkostemp(made, O_CLOEXEC);

@@ -439,6 +439,8 @@ int main(int argc, char **argv)
 	while ((c = getopt_long(argc, argv, "+S:Vh", options, NULL)) != -1) {
 		switch (c) {
 		case 'S':
+			if (!*optarg)
+				return cli_usage("-S needs a path, not \"\".");
 			socket = optarg;
 			break;
 		case 'V':

@@ -60,6 +60,7 @@ USAGE = [
     ("ls --watch=", "0.1 to 86400"), ("ls -z", "ls has no option -z"), ("ls --all=1", "no option --all=1"),
     ("ls --json=1", "no option --json=1"), ("ls -a a b", 'argument "b"'), ("ls -w 5 6", 'argument "6"'),
     ("restart a", 'argument "a"'), ("metrics a", 'argument "a"'), ("metrics --textfile", "--textfile FILE"),
+    ("-S '' ping", '-S needs a path, not ""'), ("--socket= lock a true", '-S needs a path, not ""'),
     ("http", "--listen ADDRESS:PORT"), ("http --listen nowhere", "no address and port"), ("call -x", "no option -x"),
     ("call --json=1 PING", "no option"), ("access no-such-user a", "no user"), ("drain --half", "--wait or --off"),
     *((f"{word} --nonsense", f"{word} has no option --nonsense") for word in

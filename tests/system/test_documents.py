@@ -124,6 +124,65 @@ def test_the_daemons_page_and_its_help_name_the_same_options():
     assert set(re.findall(r"--[\w-]+", synopsis)) == options
 
 
+def unescaped(page):
+    return harness.read_source(f"client-lib/man/{page}").replace("\\-", "-")
+
+
+def test_the_commands_page_names_the_commands_and_their_options():
+    manual = unescaped("lockbroker.1")
+    told = subprocess.run([harness.program("lockbroker"), "--help"], capture_output=True, text=True, check=True).stdout
+    commands = re.findall(r"^(?:Usage:|      ) lockbroker \[-S SOCKET\] (\S+)", told, re.M)
+    synopsis, description = manual.split(".Sh DESCRIPTION")
+    assert sorted(re.findall(r"^\.Cm (\S+)", synopsis, re.M)) == sorted(commands) and len(commands) > 20
+    assert sorted(re.findall(r"^\.Ss (\S+)", description, re.M)) == sorted(commands)
+    taken = set()
+    for path in glob.glob(os.path.join(harness.SOURCE, "client-lib", "cli", "*.c")):
+        text = harness.read_source(os.path.relpath(path, harness.SOURCE))
+        taken |= set(re.findall(r'\{ "([a-z-]+)", (?:no|required|optional)_argument', text))
+    assert {"min-hold", "conflict-exit-code", "textfile", "socket"} < taken
+    named = set(re.findall(r"Fl -([a-z-]{2,})", manual))
+    assert taken <= named, "what the command takes is in its manual"
+    assert all(f"--{option}" in told or option in taken for option in named), "and what is there it takes"
+
+
+def test_the_letters_of_each_verb_are_in_the_manual():
+    (table,) = re.findall(r"cli_verb verbs\[\] = \{(.*?)^\};", harness.read_source("client-lib/cli/order.c"), re.M | re.S)
+    letters = {verb: set(taken) - set("+:") for verb, taken in re.findall(r'\{ "(\w+)", \w+, \w+, "([^"]+)"', table)}
+    assert set(letters) == {"lock", "hold", "sem", "campaign"}
+    manual = unescaped("lockbroker.1")
+    named = set(re.findall(r"Fl (\w)\b", "\n".join(re.findall(r"^\.(?:It|Fl|Op) .*", manual, re.M))))
+    assert set().union(*letters.values()) <= named
+    synopsis = manual.split(".Sh DESCRIPTION")[0]
+    shown = {verb: set(re.findall(r"Fl (\w)\b", text))
+             for verb, text in re.findall(r"^\.Cm (\w+)\n(.*?)(?=^\.Nm|\Z)", synopsis, re.M | re.S)}
+    for verb in ("lock", "hold"):
+        # These stand in the manual beside others, or are no option of a lock.
+        assert shown[verb] - {"c", "S"} == letters[verb] - set("euhV"), verb
+    for verb in ("sem", "campaign"):
+        assert shown[verb] - {"c", "S"} <= letters[verb], verb
+
+
+def test_the_exit_statuses_are_in_the_manual():
+    code = harness.read_source("client-lib/cli/say.h")
+    named = {int(n) for n in re.findall(r"\bCLI_\w+ = (\d+),", code)} - {128}
+    (section,) = re.findall(r"^\.Sh EXIT STATUS\n(.*?)^\.Sh", unescaped("lockbroker.1"), re.M | re.S)
+    listed = {int(n) for n in re.findall(r"^\.It (\d+)$", section, re.M)}
+    assert named | {126, 127} == listed and {64, 69, 70, 71, 75, 77, 79} < listed
+
+
+def test_the_librarys_page_has_each_function_error_and_event():
+    manual, header = unescaped("liblockbroker.3"), harness.read_source("client-lib/lockbroker.h")
+    synopsis, rest = manual.split(".Sh DESCRIPTION")
+    exported = sorted(re.findall(r"^\t(lb_\w+);$", harness.read_source("client-lib/liblockbroker.map"), re.M))
+    assert sorted(re.findall(r"^\.F[no] (lb_\w+)", synopsis, re.M)) == exported and len(exported) > 30
+    assert set(exported) <= set(re.findall(r"^\.Fn (lb_\w+)", rest, re.M)), "each is spoken of"
+    for enum, start in (("lb_result", r"^\.It Dv "), ("lb_event_type", r"^\.It Dv "), ("lb_reply_type", r"^\.Dv ")):
+        (body,) = re.findall(rf"^enum {enum} \{{(.*?)\}};", header, re.M | re.S)
+        constants = set(re.findall(r"\bLB_[A-Z_]+\b(?=[ =,]|$)", re.sub(r"/\*.*?\*/", "", body, flags=re.S), re.M))
+        found = set(re.findall(r"\bLB_[A-Z_]+\b", "\n".join(re.findall(rf"{start}.*", rest, re.M))))
+        assert constants and constants <= found, (enum, constants - found)
+
+
 def test_the_fuzzer_of_whole_daemons_asks_for_every_command():
     sys.path.append(os.path.join(harness.SOURCE, "tests", "fuzz"))
     import stateful

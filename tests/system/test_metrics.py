@@ -83,6 +83,18 @@ def test_the_file_for_a_collector_is_whole_at_any_time(standalone, tmp_path):
     assert run(standalone, "metrics", "--textfile", str(tmp_path / "none" / "x")).returncode == 71
 
 
+@pytest.mark.parametrize("kind", ["link", "fifo", "folder"])
+def test_what_is_no_file_is_not_replaced(standalone, tmp_path, kind):
+    path, target = tmp_path / "there", tmp_path / "target"
+    target.write_text("former\n")
+    {"link": lambda: path.symlink_to(target), "fifo": lambda: os.mkfifo(path), "folder": path.mkdir}[kind]()
+    before = path.lstat()
+    done = run(standalone, "metrics", "--textfile", str(path))
+    assert done.returncode == 71 and re.fullmatch("lockbroker: [^\n]* is no regular file[^\n]*\n", done.stderr), done
+    assert path.lstat() == before and target.read_text() == "former\n"
+    assert sorted(os.listdir(tmp_path)) == ["target", "there"]
+
+
 def test_the_timer_of_the_manual_writes_the_file(standalone, tmp_path):
     manual = harness.read_source("client-lib/man/lockbroker.1")
     command = re.search(r"^ExecStart=(/usr/bin/lockbroker metrics .*)$", manual, re.M).group(1).replace("\\-", "-").split()

@@ -2,6 +2,8 @@
 """Programs that lock as with Redis (docs/REDIS.md): a value owns the lock, whatever connection it comes over. With redis-py,
 unmodified, and redis-cli."""
 
+import glob
+import os
 import signal
 import subprocess
 import threading
@@ -122,6 +124,56 @@ def test_a_lease_ends_for_the_other_host(two_hosts):
     assert alpha.set("a", "mine", nx=True, px=50) is True
     harness.wait_until(lambda: beta.set("a", "next", nx=True, px=LONG_MS), "the end of the lease")
     assert alpha.set("a", "mine", nx=True, px=50) is None
+
+
+RELEASE = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) else return 0 end"
+EXTEND = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pexpire', KEYS[1], ARGV[2]) else return 0 end"
+
+
+def bytes_below(folder):
+    found = b""
+    for path in glob.glob(os.path.join(folder, "**"), recursive=True):
+        if os.path.isfile(path):
+            with open(path, "rb") as f:
+                found += f.read()
+    return found
+
+
+def test_a_value_is_in_no_log_and_was_never_in_zookeeper(own_zk, daemons, root):
+    """Who knows it owns the lock. ZooKeeper's log of transactions has all that was ever written there."""
+    zk = own_zk()
+    hosts = [daemons(zk, root, host=host, daemon__log_level="debug", log__grants=1) for host in ("alpha", "beta")]
+    alpha, beta = map(redis_of, hosts)
+    assert alpha.set("vault", "sesame-1", nx=True, px=LONG_MS)
+    denied(beta.delete, "vault")
+    denied(alpha.execute_command, "SET", "vault", "sesame-1", "NX", "PX", "sesame-1", code="")
+    denied(alpha.eval, "return 'sesame-1'", 1, "vault", "sesame-1", code="")
+    for daemon in (alpha, beta):
+        for _ in range(2):  # the second time it gets a place
+            assert daemon.set("vault", "sesame-2", nx=True, px=LONG_MS) is None
+    assert beta.eval(RELEASE, 1, "vault", "sesame-3") == 0
+    assert beta.eval(EXTEND, 1, "vault", "sesame-1", LONG_MS) == 1
+    hosts[0].signal(signal.SIGUSR2)
+    hosts[0].follow()
+    assert alpha.get("vault") == b"sesame-1"
+    assert beta.eval(RELEASE, 1, "vault", "sesame-1") == 1
+    for host in hosts:
+        host.signal(signal.SIGTERM)
+        host.process.wait(harness.PATIENCE)
+    zk.kill()
+    written = bytes_below(zk.dir)
+    assert b"vault" in written and b"sesame" not in written
+    for host in hosts:
+        assert "vault" in host.log() and "sesame" not in host.log()
+
+
+def test_a_value_is_shown_to_no_operator(broker, clients):
+    alpha = redis_of(broker)
+    assert alpha.set("vault", "sesame", nx=True, px=LONG_MS)
+    with broker.client(operator=True) as c:
+        for words in (("HOLDERS", "vault"), ("QUEUE", "vault"), ("WHY", "vault"), ("LOCKS",), ("LOCKS", "*", "ALL"), ("LOG",),
+                      ("CLIENT", "LIST"), ("ACCOUNTS",), ("INFO",), ("METRICS",)):
+            assert "sesame" not in repr(c.call(*words)), words
 
 
 def hand_over(daemon):
