@@ -53,11 +53,30 @@ def test_the_options_are_those_that_help_names(shell):
             assert option in ("timeout", "conflict-exit-code", "exclusive") or re.search(name, text), (verb, option)
 
 
+def needs(shell):
+    if not shutil.which(shell):
+        assert not os.environ.get("NEED_CLIENTS"), shell
+        pytest.skip(f"there is no {shell}")
+
+
 @pytest.mark.parametrize("shell", FILES)
 def test_it_is_a_script(shell):
-    if not shutil.which(shell):
-        pytest.skip(f"there is no {shell}")
+    needs(shell)
     subprocess.run([shell, "-n", os.path.join(harness.SOURCE, FILES[shell])], check=True)
+
+
+def test_fish_offers_commands_and_options():
+    needs("fish")
+
+    def offered(line):
+        done = subprocess.run(["fish", "--no-config", "-c", f"source {FILES['fish']}; complete -C '{line}'"], check=True,
+                              capture_output=True, text=True, cwd=harness.SOURCE, timeout=harness.PATIENCE,
+                              env=os.environ | {"PATH": f"{harness.build_dir()}:{os.environ['PATH']}"})
+        assert done.stderr == "", done
+        return [line.split("\t")[0] for line in done.stdout.splitlines()]
+
+    assert offered("lockbroker loc") == ["lock"]
+    assert {"--nonblock", "--no-fork"} <= set(offered("lockbroker lock --no"))
 
 
 @pytest.mark.parametrize("line, expected", [
