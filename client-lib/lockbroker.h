@@ -368,7 +368,7 @@ void lb_set_deferred(struct lb *lb, int on);
  * write. lb_lock() or lb_lock_shared(), and lb_unlock(), of that name then need no message and no system call, and
  * lb_unlock() knows without an answer whether the grant was lost. The token is the same each time, since in between nobody
  * else has held the lock or, if it is shared, has written. 0: nothing is delegated from now on; 1 is the initial setting.
- * The daemon offers delegation if its configuration has locks.delegation = 1.
+ * The daemon offers delegation unless its configuration has locks.delegation = 0.
  */
 void lb_set_delegation(struct lb *lb, int on);
 

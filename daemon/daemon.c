@@ -19,9 +19,8 @@
 #include "io/handover/identity.h"
 #include "io/handover/sealed.h"
 #include "io/handover/takeover.h"
+#include "io/socket/socket_pools.h"
 #include "command_line.h"
-
-enum { SPARE_FDS = 64 };
 
 /* Distinguishes this boot of the host from others; "unknown" if the kernel does not tell it. */
 static void read_boot_id(char *boot_id, size_t size)
@@ -35,29 +34,51 @@ static void read_boot_id(char *boot_id, size_t size)
 		fclose(f);
 }
 
-/*
- * Clients are turned away before descriptors run out: the daemon itself needs some to connect to ZooKeeper again.
- */
-static void fit_clients(size_t *clients)
+/* How many files this process may have open from now on. */
+static rlim_t raise_files(void)
 {
 	struct rlimit limit;
-	size_t fit;
 
 	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
-		return;
+		return RLIM_INFINITY;
 	limit.rlim_cur = limit.rlim_max;
 	if (setrlimit(RLIMIT_NOFILE, &limit) < 0)
 		log_warning(cannot_use, LOG_FIELDS("what=%s error=%v", "files", strerror(errno)),
 			    "cannot raise the limit of open files: %s", strerror(errno));
-	if (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= *clients + SPARE_FDS)
+	return limit.rlim_cur;
+}
+
+/*
+ * Clients are turned away before descriptors run out: the daemon itself needs some to connect to ZooKeeper again.
+ */
+static void fit_clients(size_t *clients, rlim_t files)
+{
+	size_t fit;
+
+	if (files == RLIM_INFINITY || files >= *clients + SOCKET_SPARE_FILES)
 		return;
-	fit = limit.rlim_cur > 2 * SPARE_FDS ? (size_t)limit.rlim_cur - SPARE_FDS : (size_t)limit.rlim_cur / 2;
+	fit = files > 2 * SOCKET_SPARE_FILES ? (size_t)files - SOCKET_SPARE_FILES : (size_t)files / 2;
+	if (fit >= *clients)
+		return;
 	log_warning(
-		descriptors, LOG_FIELDS("limit=%d wanted=%d clients=%d", limit.rlim_cur, *clients, fit),
+		descriptors, LOG_FIELDS("limit=%d wanted=%d clients=%d", files, *clients, fit),
 		"limits.clients = %zu needs more open files than the %llu that this process may have: it serves %zu "
 		"clients; raise LimitNOFILE= (ulimit -n) to serve all",
-		*clients, (unsigned long long)limit.rlim_cur, fit);
+		*clients, (unsigned long long)files, fit);
 	*clients = fit;
+}
+
+/* Who gets no page locks by messages, so this is not worth a warning. */
+static void fit_pages(struct daemon *d, rlim_t files)
+{
+	d->pages_max = socket_pools_pages(d->clients_max, files);
+	if (d->pages_max == d->clients_max || !d->conf.delegation)
+		return;
+	log_info(
+		descriptors, LOG_FIELDS("limit=%d wanted=%d pages=%d", files, d->clients_max, d->pages_max),
+		"this process may have %llu open files, so it has pages of delegations for %zu of %zu clients; the others "
+		"lock by messages; raise LimitNOFILE= (ulimit -n) to have pages for all",
+		(unsigned long long)files, d->pages_max, d->clients_max);
 }
 
 bool daemon_follows_crash(const struct daemon *d)
@@ -162,6 +183,7 @@ struct server_conf daemon_server_conf(const struct daemon *d, const struct broke
 {
 	return (struct server_conf){
 		.clients = limits->clients,
+		.pages = limits->clients < d->pages_max ? limits->clients : d->pages_max,
 		.user_share = limits->user_share,
 		.by_unit = limits->by_unit,
 		.by_unit_count = limits->by_unit_count,
@@ -272,6 +294,8 @@ static void begin_flight(struct daemon *d)
 
 static void prepare(struct daemon *d, const struct options *options)
 {
+	rlim_t files;
+
 	log_setup((enum log_level)d->conf.log_level, options->foreground ? LOG_FORM_HUMAN : log_form_detect());
 	begin_flight(d);
 	if (options->unused)
@@ -288,8 +312,10 @@ static void prepare(struct daemon *d, const struct options *options)
 	broker_conf_fill(&d->broker, &d->conf, options->source.standalone);
 	d->broker.flight = d->flight;
 	broker_conf_prefixes(&d->broker, &d->conf, d->prefixes);
-	fit_clients(&d->broker.limits.clients);
+	files = raise_files();
+	fit_clients(&d->broker.limits.clients, files);
 	d->clients_max = d->broker.limits.clients;
+	fit_pages(d, files);
 	daemon_settings(d, &d->broker);
 	d->broker.boot_id = d->boot_id;
 	d->broker.operator_socket = d->operator_path;

@@ -31,6 +31,7 @@ struct daemon {
 	struct settings settings[2];   /* likewise */
 	bool turn;
 	size_t clients_max; /* for which tables were made */
+	size_t pages_max;   /* for which there are descriptors beside those */
 	struct broker_prefix prefixes[CONF_PREFIXES_MAX];
 	char boot_id[64];
 	int pid_fd; /* locked while the daemon runs */

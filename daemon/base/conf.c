@@ -85,7 +85,7 @@ static const struct conf_key keys[] = {
 	       "A lock is granted only if it is proven safe for longer than this; under a third of the session timeout."),
 	NUMBER("locks", deadlock_detection, "1", 0, 1,
 	       "1: refuse a request that would deadlock with other clients of this host; 0: off."),
-	NUMBER("locks", delegation, "0", 0, 1,
+	NUMBER("locks", delegation, "1", 0, 1,
 	       "1: a lock that nobody else wants stays with a process that has asked for delegation (DELEGATE); 0: off."),
 
 	/* Totals of which one user has at most 75 % of 98 %: 9,000 connections, 100,000 locks, 20,000 requests. */

@@ -18,7 +18,7 @@
 	X(order, 20, 1000) /* order= signal= */ \
 	X(signal_ignored, 5, 2000) /* signal= pid= uid= */ \
 	X(stopped, 20, 1000) \
-	X(descriptors, 20, 1000) /* limit= wanted= clients= */ \
+	X(descriptors, 20, 1000) /* limit= wanted= clients= pages= */ \
 	X(conf_read, 20, 1000) /* changed= */ \
 	X(conf_changed, 100, 100) /* waits= */ \
 	X(conf_refused, 100, 100) /* error= */ \

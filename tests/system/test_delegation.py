@@ -3,6 +3,7 @@
 which one is taken back, while its process or the daemon lives, stands still, or ends."""
 
 import os
+import re
 import signal
 
 import pytest
@@ -76,9 +77,9 @@ def is_held(daemon, clients, name):
 
 # ---- it begins ----
 
-def test_it_is_off_unless_the_configuration_turns_it_on(daemons, clients):
-    assert clients(daemons(locks__delegation=1)).hello["delegation"] == delegation.SLOTS
-    c = clients(daemons())
+def test_the_configuration_turns_it_off(daemons, clients):
+    assert clients(daemons()).hello["delegation"] == delegation.SLOTS
+    c = clients(daemons(locks__delegation=0))
     assert c.hello["delegation"] == 0
     assert c.call("DELEGATE").code == "DENIED"
 
@@ -121,14 +122,35 @@ def test_it_is_taken_again_without_a_message(daemon, delegates):
     assert c.state(1) == NONE
 
 
-def test_a_page_counts_as_a_connection(daemons, clients, delegates):
-    """There is room for three: two clients, and one page."""
-    d = daemons(limits={"clients": 3}, **CONF)
-    c, other = delegates(d), clients(d, operator=False)
-    refused = other.call("DELEGATE")
-    assert refused.code == "LIMIT" and "limits.clients" in refused
-    c.close()
-    harness.wait_until(lambda: other.call("DELEGATE") == delegation.SLOTS, "room for a page")
+def pages(client):
+    """As METRICS has them: used, and the total."""
+    return tuple(int(re.search(rf'^lockbroker_pool_{what}{{pool="pages"}} (\d+)$', client.call("METRICS"), re.M).group(1))
+                 for what in ("used", "limit"))
+
+
+def test_a_page_takes_no_place_of_a_connection(daemons, delegates):
+    """Each of as many clients as there may be has one, and a lock by it."""
+    d = daemons(limits={"clients": 4})
+    four = [delegates(d) for _ in range(4)]
+    for number, c in enumerate(four):
+        c.delegate(f"lock {number}", 1)
+        assert c.leave(1) and c.take(1)
+    assert pages(four[0]) == (4, 4)
+    with d.client(2) as fifth:
+        answer = fifth.reply()
+    assert answer.code == "LIMIT"
+
+
+def test_a_reload_changes_the_number_of_pages_with_that_of_connections(daemons, clients, delegates, tmp_path):
+    conf = tmp_path / "conf"
+    conf.write_text("[limits]\nclients = 4\n")
+    d = daemons(argv=["-c", str(conf)])
+    c, operator = delegates(d), clients(d)
+    conf.write_text("[limits]\nclients = 2\n")
+    assert "limits.clients = 2" in operator.call("RELOAD") and pages(operator) == (1, 2)
+    conf.write_text("[limits]\nclients = 3\n")
+    assert "limits.clients = 3" in operator.call("RELOAD") and pages(operator) == (1, 3)
+    assert c.delegate("a", 1)
 
 
 # ---- it is taken back ----

@@ -3,11 +3,13 @@
 
 import contextlib
 import os
+import re
 import select
 import shutil
 import signal
 import socket
 import struct
+import subprocess
 import sys
 
 import pytest
@@ -21,6 +23,7 @@ from test_daemon import ACTIVATE
 OPERATORS = True  # see clients of conftest.py
 
 FILES = 200
+SPARE = int(re.search(r"SOCKET_SPARE_FILES = (\d+)", harness.read_source("daemon/io/socket/socket_pools.h")).group(1))
 SO_PASSRIGHTS = 83  # of Linux 6.16
 LINGER_S = 3600
 
@@ -51,7 +54,8 @@ def test_who_receives_no_page_keeps_nobody_from_theirs(daemons, clients):
     """If RLIMIT_NOFILE descriptors of one user are under way, the kernel passes no more for that user, unless it is
     privileged: neither to a client, nor to another process of the daemon."""
     harness.inherit_orphans()
-    d = harness.Daemon(wait=False, daemon__socket_mode="0666", limits={"user_share": 75}, **delegation.CONF)
+    d = harness.Daemon(wait=False, daemon__socket_mode="0666", limits={"user_share": 75, "clients": (FILES - SPARE) // 3},
+                       **delegation.CONF)
     daemons.list.append(d)
     d.under = ["prlimit", f"--nofile={FILES}", "setpriv", "--bounding-set", "-sys_resource,-sys_admin"]
     d.start()
@@ -73,6 +77,67 @@ def test_who_receives_no_page_keeps_nobody_from_theirs(daemons, clients):
         s.close()
     with as_other_user():
         harness.wait_until(lambda: leave_unread(d).recv(100).startswith(b"%"), "what is left unread no longer to count")
+
+
+@pytest.fixture
+def with_files(daemons):
+    """A daemon that may have so many open files."""
+
+    def make(files, **conf):
+        d = harness.Daemon(wait=False, **conf)
+        daemons.list.append(d)
+        d.under = ["prlimit", f"--nofile={files}"]
+        d.start()
+        return d
+
+    return make
+
+
+@pytest.mark.parametrize("files, served, pages", [(100 + SPARE - 8, 92, 0), (100 + SPARE + 1, 100, 0),
+                                                  (100 + SPARE + 7, 100, 3), (100 + SPARE + 2 * 99, 100, 99)])
+def test_few_descriptors_are_for_connections_before_pages(with_files, files, served, pages):
+    """All clients that may connect do, with a page or without; who gets none locks by messages. A hand-over finds all of
+    them, and a page at the limit is the last one then, too."""
+    harness.inherit_orphans()
+    d = with_files(files, limits={"clients": 100})
+    with contextlib.ExitStack() as stack:
+        made = [stack.enter_context(delegation.Delegate(d.operator_socket)) for _ in range(served - 1)]
+        with d.client(operator=True) as last, d.client(2, operator=True) as late:
+            assert last.call("PING") == "PONG" and late.reply().code == "LIMIT"
+        for c in made[:pages]:
+            c.ask_page()
+        assert ("so it has pages of delegations for" in d.log()) == (pages < served)
+        for _ in range(2):
+            for c in made[pages:]:
+                refused = c.call("DELEGATE")
+                assert refused.code == "LIMIT" and f"uses {pages} of {pages} allowed pages of delegations" in refused
+            for number, c in enumerate(made):
+                token = c.delegate(f"{number}", 1) if c.page else c.lock(f"{number}", 1)
+                assert isinstance(token, int) and c.call("UNLOCK", f"{number}") == 0
+            made[0].send("RESTART")
+            assert isinstance(made[0].reply(), dict)
+            d.follow()
+
+
+def test_a_user_has_a_share_of_the_pages(with_files, clients):
+    """Of 50 pages there is 1 for operators, and 75 % of the rest are 36."""
+    d = with_files(100 + SPARE + 2 * 50, limits={"clients": 100, "user_share": 75})
+    operator, users = clients(d), [clients(d, operator=False) for _ in range(37)]
+
+    def used():
+        return re.findall(r'^lockbroker_pool_\w+{pool="pages"} (\d+)$', operator.call("METRICS"), re.M)
+
+    assert all(c.call("DELEGATE") == delegation.SLOTS for c in users[:36])
+    assert [(row["used"], row["allowed"], row["reserve"]) for row in operator.call("ACCOUNTS")
+            if row["of"] == "pages of delegations"] == [(36, 36, 1)]
+    assert users[36].call("DELEGATE").code == "LIMIT"
+    assert operator.call("DELEGATE") == delegation.SLOTS
+    assert used() == ["37", "50"] and operator.call("INFO", "stats").count("\nlimits_total:0\r") == 1
+    users[0].close()
+    harness.wait_until(lambda: used() == ["36", "50"], "the page to be given back")
+    checked = subprocess.run([harness.program("lockbroker"), "-S", d.socket, "check", "-w", "limit=60"], capture_output=True,
+                             text=True)
+    assert checked.returncode == 0, checked.stdout  # though 72 % of the pages are in use
 
 
 @pytest.mark.skipif(not descriptors_can_be_refused(), reason="needs Linux 6.16")

@@ -64,7 +64,8 @@ def test_no_name_can_forge_a_line_or_a_field(daemons, clients):
     shown = [name.encode()[:256].decode(errors="ignore") + ("..." if len(name.encode()) > 256 else "") for name in names]
     assert [fields["name"] for fields in grants] == shown
     assert {fields["uid"] for fields in grants} == {str(os.getuid())} and {fields["kind"] for fields in grants} == {"lock"}
-    assert {event for _, event, _ in lines} == {"serves", "granted", "released"}
+    # Where few files may be open, a line tells of it.
+    assert {event for _, event, _ in lines} - {"descriptors"} == {"serves", "granted", "released"}
 
 
 def test_a_flood_of_lines_is_held_back_and_counted(daemons, clients):

@@ -28,7 +28,7 @@
 #include "io/socket/socket_pools.h"
 #include "protocol/delegation.h"
 
-enum { CLIENTS = 3, OUTPUT_BYTES = 200000, MUCH = 60000 };
+enum { CLIENTS = 3, PAGES = 2, OUTPUT_BYTES = 200000, MUCH = 60000 };
 
 #define LATER_NS INT64_C(2000000000) /* after the next look of the server */
 
@@ -142,6 +142,7 @@ void feed_event(struct feed *f, const struct event *event)
 static const struct server_conf conf = {
 	.user_share = 100,
 	.clients = CLIENTS,
+	.pages = PAGES,
 	.request_bytes = 100,
 	.request_args = 8,
 	.output_bytes = OUTPUT_BYTES,
@@ -157,7 +158,7 @@ static int begin(void **state)
 	address.sun_family = AF_UNIX;
 	listening = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
 	assert_int_equal(bind(listening, (struct sockaddr *)&address, sizeof(address.sun_family)), 0);
-	assert_int_equal(listen(listening, CLIENTS + 1), 0);
+	assert_int_equal(listen(listening, CLIENTS + 2), 0);
 	address_len = sizeof(address);
 	assert_int_equal(getsockname(listening, (struct sockaddr *)&address, &address_len), 0);
 	base = watch_base_new();
@@ -265,6 +266,54 @@ static int descriptors(void)
 	return count;
 }
 
+static uint64_t connections(void)
+{
+	return server_accounts(server)->pools[SOCKET_CONNECTIONS].used;
+}
+
+static uint64_t pages(void)
+{
+	return server_accounts(server)->pools[SOCKET_PAGES].used;
+}
+
+/* So many pages, and all else as it was. */
+static void set_pages(size_t count)
+{
+	struct server_conf other = conf;
+
+	other.pages = count;
+	server_limits(server, &other);
+}
+
+static int has_page(void)
+{
+	int fd = connected(), page;
+
+	asks(fd);
+	page = hears_all(fd, 0, ":63p");
+	assert_true(page >= 0);
+	close(page);
+	return fd;
+}
+
+/* It is refused for want of pages, which ends nothing. */
+static void is_refused_a_page(int fd)
+{
+	static const char end[] =
+		" allowed pages of delegations (limits.clients and the open files, limits.user_share): "
+		"close some connections";
+	int before_refused = refused;
+	char text[256] = "";
+	ssize_t len;
+
+	asks(fd);
+	assert_int_equal(refused, before_refused + 1);
+	assert_int_equal(limited, refused);
+	len = recv(fd, text, sizeof(text) - 1, MSG_DONTWAIT);
+	assert_true(len > (ssize_t)strlen(end));
+	assert_string_equal(text + len - strlen(end), end);
+}
+
 /* ---- tests ---- */
 
 static void it_comes_with_the_first_byte_of_the_reply(void **state)
@@ -342,33 +391,82 @@ static void with_the_connection_it_ends(void **state)
 	munmap(mine, DELEGATION_PAGE_BYTES);
 	close(page);
 	assert_int_equal(descriptors(), there);
-	assert_int_equal(server_accounts(server)->pools[SOCKET_CONNECTIONS].used, 0);
+	assert_int_equal(connections() + pages(), 0);
 }
 
-/* A page counts as a connection: with two connections there is room for one. */
-static void a_page_too_many_is_refused(void **state)
+/* However many pages there are, as many connections come in as limits.clients says, and no more. */
+static void a_page_takes_no_connection(void **state)
 {
-	int fd = connected(), other = connected(), page;
+	int fds[CLIENTS], other;
 	char text[8] = "";
 
-	asks(fd);
-	page = hears_all(fd, 0, ":63p");
-	assert_int_equal(server_accounts(server)->pools[SOCKET_CONNECTIONS].used, CLIENTS);
-	asks(other);
-	assert_int_equal(recv(other, text, 5, MSG_DONTWAIT), 5);
-	assert_string_equal(text, "user ");
-	assert_int_equal(made, 1);
-	assert_int_equal(limited, 1);
-	while (recv(other, text, sizeof(text), MSG_DONTWAIT) > 0)
-		;
-	close(fd);
-	turn();
-	close(page);
-	asks(other);
-	page = hears_all(other, 0, ":63p");
-	assert_int_equal(made, 2);
-	close(page);
+	set_pages(CLIENTS);
+	for (int i = 0; i < CLIENTS; i++) {
+		fds[i] = has_page();
+		assert_int_equal(connections(), i + 1);
+		assert_int_equal(pages(), i + 1);
+	}
+	other = connected();
+	assert_int_equal(recv(other, text, 7, MSG_DONTWAIT), 7);
+	assert_string_equal(text, "-LIMIT ");
 	close(other);
+	for (int i = 0; i < CLIENTS; i++)
+		close(fds[i]);
+}
+
+static void a_page_too_many_is_refused(void **state)
+{
+	int fds[PAGES], other;
+
+	for (int i = 0; i < PAGES; i++)
+		fds[i] = has_page();
+	other = connected();
+	is_refused_a_page(other);
+	assert_int_equal(pages(), PAGES);
+	assert_int_equal(connections(), PAGES + 1);
+	assert_int_equal(made, PAGES);
+	close(fds[0]);
+	turn();
+	asks(other);
+	close(hears_all(other, 0, ":63p"));
+	assert_int_equal(made, PAGES + 1);
+	close(fds[1]);
+	close(other);
+}
+
+/* As a reload may leave it, or few descriptors. */
+static void without_pages_connections_come_in_as_before(void **state)
+{
+	int first = has_page(), fds[CLIENTS - 1];
+
+	set_pages(0);
+	for (int i = 0; i < CLIENTS - 1; i++) {
+		fds[i] = connected();
+		is_refused_a_page(fds[i]);
+	}
+	assert_int_equal(connections(), CLIENTS);
+	assert_int_equal(pages(), 1);
+	close(first);
+	turn();
+	is_refused_a_page(fds[0]);
+	assert_int_equal(pages(), 0);
+	assert_int_equal(gone, 1);
+	for (int i = 0; i < CLIENTS - 1; i++)
+		close(fds[i]);
+}
+
+/* Each page costs a descriptor, and one more that is under way. Connections come first. */
+static void pages_have_what_connections_leave(void **state)
+{
+	const size_t clients = 1000, needed = clients + SOCKET_SPARE_FILES;
+
+	assert_int_equal(socket_pools_pages(clients, 0), 0);
+	assert_int_equal(socket_pools_pages(clients, clients), 0);
+	assert_int_equal(socket_pools_pages(clients, needed + 1), 0);
+	assert_int_equal(socket_pools_pages(clients, needed + 2), 1);
+	assert_int_equal(socket_pools_pages(clients, needed + 2 * clients - 1), clients - 1);
+	assert_int_equal(socket_pools_pages(clients, needed + 2 * clients), clients);
+	assert_int_equal(socket_pools_pages(clients, UINT64_MAX), clients);
 }
 
 /* One that asks and ends before the page is there costs nothing. */
@@ -381,12 +479,14 @@ static void who_does_not_wait_for_it_leaves_nothing(void **state)
 	turn();
 	assert_int_equal(gone, 1);
 	assert_int_equal(descriptors(), there);
-	assert_int_equal(server_accounts(server)->pools[SOCKET_CONNECTIONS].used, 0);
+	assert_int_equal(connections() + pages(), 0);
 }
 
+/* As many connections as pages are. */
 static uint64_t charged(void)
 {
-	return server_accounts(server)->pools[SOCKET_CONNECTIONS].used;
+	assert_int_equal(connections(), pages());
+	return pages();
 }
 
 /* A client whose page was sent, which has received nothing of it, and which ends its sending direction. */
@@ -413,7 +513,7 @@ static void who_ends_without_receiving_it_is_charged_until_it_is_received(void *
 	int there = descriptors(), fd = leaves_unread(), page;
 
 	for (int i = 0; i < 3; i++) {
-		assert_int_equal(charged(), 2);
+		assert_int_equal(charged(), 1);
 		assert_int_equal(descriptors(), there + 2);
 		looks();
 	}
@@ -430,7 +530,7 @@ static void who_ends_without_receiving_it_is_charged_until_its_end_is_closed(voi
 	int there = descriptors(), fd = leaves_unread();
 
 	close(fd);
-	assert_int_equal(charged(), 2);
+	assert_int_equal(charged(), 1);
 	looks();
 	assert_int_equal(charged(), 0);
 	assert_int_equal(descriptors(), there);
@@ -443,7 +543,7 @@ static void a_copy_of_the_end_keeps_it_charged(void **state)
 
 	close(fd);
 	looks();
-	assert_int_equal(charged(), 2);
+	assert_int_equal(charged(), 1);
 	close(copy);
 	looks();
 	assert_int_equal(charged(), 0);
@@ -451,13 +551,12 @@ static void a_copy_of_the_end_keeps_it_charged(void **state)
 
 static void who_has_left_as_many_unread_as_it_may_gets_no_more(void **state)
 {
-	int fd = leaves_unread(), other = connected();
-	char text[8] = "";
+	int fd, other;
 
-	asks(other);
-	assert_int_equal(limited, 1);
-	while (recv(other, text, sizeof(text), MSG_DONTWAIT) > 0)
-		;
+	set_pages(1);
+	fd = leaves_unread();
+	other = connected();
+	is_refused_a_page(other);
 	close(hears_all(fd, 0, ":63p"));
 	looks();
 	asks(other);
@@ -507,7 +606,7 @@ static void the_next_process_has_the_same_page_and_sends_it(void **state)
 	another_server(2);
 	assert_int_equal(given, 1);
 	assert_int_equal(shared->slots[2].word, 7);
-	assert_int_equal(server_accounts(server)->pools[SOCKET_CONNECTIONS].used, 2);
+	assert_int_equal(charged(), 1);
 	page = hears_all(fd, MUCH, ":63p");
 	mine = mapped(page);
 	assert_int_equal(mine->slots[2].word, 7);
@@ -527,9 +626,9 @@ static void the_next_process_charges_what_was_left_unread(void **state)
 	int fd = leaves_unread();
 
 	another_server(1);
-	assert_int_equal(charged(), 2);
+	assert_int_equal(charged(), 1);
 	looks();
-	assert_int_equal(charged(), 2);
+	assert_int_equal(charged(), 1);
 	close(hears_all(fd, 0, ":63p"));
 	looks();
 	assert_int_equal(charged(), 0);
@@ -546,7 +645,10 @@ int main(void)
 		TEST(where_the_kernel_passes_no_more_the_reply_comes_without_it),
 		TEST(nobody_can_resize_it),
 		TEST(with_the_connection_it_ends),
+		TEST(a_page_takes_no_connection),
 		TEST(a_page_too_many_is_refused),
+		TEST(without_pages_connections_come_in_as_before),
+		TEST(pages_have_what_connections_leave),
 		TEST(who_does_not_wait_for_it_leaves_nothing),
 		TEST(who_ends_without_receiving_it_is_charged_until_it_is_received),
 		TEST(who_ends_without_receiving_it_is_charged_until_its_end_is_closed),

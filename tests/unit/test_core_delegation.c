@@ -50,6 +50,10 @@ static void a_page_too_many_for_the_adapter(void **state)
 	fixture_ask(f, 0, "DELEGATE");
 	fixture_event(f, &none);
 	fixture_expect(f, 0, "-LIMIT too many");
+	fixture_ask(f, 0, "INFO stats");
+	assert_non_null(
+		memmem(f->replies[0].data, f->replies[0].len, "limits_total:0\r\n", strlen("limits_total:0\r\n")));
+	f->replies[0].len = 0;
 	give_page(f, 0);
 }
 

@@ -119,7 +119,11 @@ static int begin(void **state)
 	const struct saved_conf conf = { .rundir = dir, .boot_id = "boot", .host = "host", .clients = CLIENTS };
 	struct server_conf server_conf = {
 		.user_share = 100,
-		.clients = CLIENTS, .request_bytes = 100, .request_args = 8, .output_bytes = OUTPUT_BYTES
+		.clients = CLIENTS,
+		.pages = CLIENTS,
+		.request_bytes = 100,
+		.request_args = 8,
+		.output_bytes = OUTPUT_BYTES,
 	};
 	struct saved_left *left;
 	char text[16];

@@ -30,8 +30,8 @@ static void answer(struct client *c, const struct event *event)
 	struct effects *out = c->locks->env->out;
 
 	if (!event->page.page) {
+		/* Not counted among what limits refuse: the client goes on by messages. */
 		if (event->page.limited) {
-			c->locks->env->stats.limits_total++;
 			reply_error(c, ERROR_LIMIT, "%s", event->page.sentence);
 			return;
 		}

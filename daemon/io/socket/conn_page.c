@@ -87,13 +87,13 @@ void conn_page_free(struct conn_page *page)
 		TAILQ_REMOVE(&page->conn->env->pages, page, link);
 	if (page->fd >= 0)
 		close(page->fd);
-	charge_give_back(&page->charge, SOCKET_CONNECTIONS);
+	charge_give_back(&page->charge, SOCKET_PAGES);
 	mem_free(page);
 }
 
 void conn_page_enter(struct conn_page *page, struct account *account)
 {
-	charge_set(&page->charge, account, SOCKET_CONNECTIONS, 1);
+	charge_set(&page->charge, account, SOCKET_PAGES, 1);
 }
 
 /* ---- it is asked for ---- */
@@ -113,8 +113,7 @@ static void refuse(struct conn *c, struct event *event, int error)
 	if (error)
 		bytes_text(&sentence, strerror(error));
 	else
-		account_refusal(c->account, SOCKET_CONNECTIONS, c->privileged, &socket_pools_words[SOCKET_CONNECTIONS],
-				&sentence);
+		account_refusal(c->account, SOCKET_PAGES, c->privileged, &socket_pools_words[SOCKET_PAGES], &sentence);
 	event->page.sentence = bytes_view(&sentence);
 	conn_page_free(c->page);
 	c->page = NULL;
@@ -129,7 +128,7 @@ static void answer(struct conn *c)
 	int rc;
 
 	assert(page);
-	if (!charge_try(&page->charge, c->account, SOCKET_CONNECTIONS, 1, c->privileged)) {
+	if (!charge_try(&page->charge, c->account, SOCKET_PAGES, 1, c->privileged)) {
 		refuse(c, &event, 0);
 		return;
 	}

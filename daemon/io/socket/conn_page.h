@@ -10,8 +10,8 @@
  *     shared   the process has the descriptor, or it is       the end of the connection -> none, or unread (unread.h)
  *              under way to the process
  *
- * Nobody can resize the page, so no access can fail. It is charged as a connection, because of its file descriptor. When the
- * connection ends, the memory goes back to the kernel, even if a process keeps it mapped.
+ * Nobody can resize the page, so no access can fail. Because of its file descriptor it is charged, to a pool of its own
+ * (socket_pools.h). When the connection ends, the memory goes back to the kernel, even if a process keeps it mapped.
  *
  * The daemon makes the page, and does not accept one that a client has made, because it accepts no descriptors from clients
  * (intake.h).

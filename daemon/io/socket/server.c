@@ -112,6 +112,7 @@ void server_limits(struct server *s, const struct server_conf *conf)
 	accounts_set_share(&s->env.accounts, conf->user_share);
 	accounts_set_by_unit(&s->env.accounts, conf->by_unit, conf->by_unit_count);
 	accounts_set_total(&s->env.accounts, SOCKET_CONNECTIONS, conf->clients);
+	accounts_set_total(&s->env.accounts, SOCKET_PAGES, conf->pages);
 	accounts_set_total(&s->env.accounts, SOCKET_INPUT, CONN_UNPARSED_MAX);
 	/* One reply of the longest kind always has room. */
 	accounts_set_total(&s->env.accounts, SOCKET_OUTPUT, output > CONN_UNWRITTEN_MAX ? output : CONN_UNWRITTEN_MAX);

@@ -22,7 +22,7 @@ struct parcel;
 struct saved_conn;
 
 struct server_conf {
-	size_t clients, request_bytes, request_args;
+	size_t clients, pages, request_bytes, request_args;
 	unsigned int user_share; /* percent */
 	const uint32_t *by_unit; /* borrowed until the next limits: as broker_limits has it */
 	size_t by_unit_count;

@@ -3,14 +3,28 @@
  * What connections share (base/account.h); the core has pools of its own (core/port/pools.h). A connection is charged
  *
  *   pool        | with
- *   CONNECTIONS | 1, unless it is a ghost; so is a process that is watched (lifelines.h), and a page (conn_page.h)
+ *   CONNECTIONS | 1, unless it is a ghost; so is a process that is watched (lifelines.h)
+ *   PAGES       | 1, if it has a page (conn_page.h), or has ended and may not have received its page yet (unread.h)
  *   INPUT       | the bytes of its input that cannot be served yet, beyond CONN_UNPARSED_SMALL
  *   OUTPUT      | the bytes of its output that are not written yet, beyond CONN_UNWRITTEN_SMALL
  */
 #pragma once
 
+#include <stddef.h>
+#include <stdint.h>
+
 #include "core/port/account_text.h"
 
-enum socket_pool { SOCKET_CONNECTIONS, SOCKET_INPUT, SOCKET_OUTPUT, SOCKET_POOLS };
+enum socket_pool { SOCKET_CONNECTIONS, SOCKET_PAGES, SOCKET_INPUT, SOCKET_OUTPUT, SOCKET_POOLS };
+
+/* How many files the daemon opens besides those of its clients, at most. */
+enum { SOCKET_SPARE_FILES = 64 };
 
 extern const struct pool_words socket_pools_words[SOCKET_POOLS];
+
+/*
+ * The total of PAGES beside so many connections, in a process that may have so many open files. Connections come first: what
+ * they and the daemon itself do not need is divided by two, because the kernel counts the descriptor of a page once more
+ * until the client has received it. So a hand-over can pass all descriptors while no client has received its page.
+ */
+size_t socket_pools_pages(size_t clients, uint64_t files);

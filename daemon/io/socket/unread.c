@@ -12,9 +12,6 @@
 #include "io/socket/disposer.h"
 #include "io/socket/socket_pools.h"
 
-/* One for the connection, and one for its page. */
-enum { CHARGED = 2 };
-
 bool unread_is(int fd)
 {
 	int bytes = 0;
@@ -27,7 +24,8 @@ void unread_add(struct unread_list *list, int fd, struct account *account)
 	struct unread *u = mem_new(sizeof(*u));
 
 	u->fd = fd;
-	charge_force(&u->charge, account, SOCKET_CONNECTIONS, CHARGED);
+	charge_force(&u->connection, account, SOCKET_CONNECTIONS, 1);
+	charge_force(&u->page, account, SOCKET_PAGES, 1);
 	TAILQ_INSERT_TAIL(list, u, link);
 	/* The keeper, or the process of a hand-over, may have the socket, too: then close() would not end the connection. */
 	shutdown(fd, SHUT_RDWR);
@@ -36,8 +34,9 @@ void unread_add(struct unread_list *list, int fd, struct account *account)
 static void end(struct unread_list *list, struct unread *u, struct disposer *disposer)
 {
 	TAILQ_REMOVE(list, u, link);
-	disposer_take(disposer, u->fd, u->charge.account);
-	charge_give_back(&u->charge, SOCKET_CONNECTIONS);
+	disposer_take(disposer, u->fd, u->connection.account);
+	charge_give_back(&u->connection, SOCKET_CONNECTIONS);
+	charge_give_back(&u->page, SOCKET_PAGES);
 	mem_free(u);
 }
 
@@ -74,8 +73,8 @@ void unread_pack(const struct unread_list *list, struct parcel *p)
 	TAILQ_FOREACH(u, list, link) {
 		parcel_begin(p, "unread");
 		parcel_fd(p, "fd", u->fd);
-		parcel_int(p, "uid", u->charge.account->uid);
-		parcel_text(p, "unit", slice_of(u->charge.account->unit));
+		parcel_int(p, "uid", u->connection.account->uid);
+		parcel_text(p, "unit", slice_of(u->connection.account->unit));
 		parcel_end(p);
 	}
 }

@@ -27,7 +27,7 @@ struct parcel_record;
 
 struct unread {
 	int fd;
-	struct charge charge; /* the same as for the connection and its page */
+	struct charge connection, page; /* as while it was open (socket_pools.h) */
 	TAILQ_ENTRY(unread) link;
 };
 
