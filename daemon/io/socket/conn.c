@@ -12,6 +12,7 @@
 #include "io/base/feed.h"
 #include "io/base/parcel.h"
 #include "io/base/watch.h"
+#include "io/socket/conn_mark.h"
 #include "io/socket/conn_output.h"
 #include "io/socket/conn_page.h"
 #include "io/socket/conn_room.h"
@@ -171,8 +172,8 @@ static void conn_keep_rest(struct conn *c, struct slice input, size_t used)
 	conn_refuse_long(c);
 }
 
-/* All of its input was used. An idle connection does not keep the words of a large request. */
-static void conn_keep_nothing(struct conn *c)
+/* Kept apart from conn_keep_nothing(): most requests come whole, and are small. */
+static __attribute__((noinline)) void conn_drop_input(struct conn *c)
 {
 	if (c->in.len > 0) {
 		bytes_free(&c->in);
@@ -184,6 +185,13 @@ static void conn_keep_nothing(struct conn *c)
 		resp_reader_deinit(&c->reader);
 		resp_reader_init(&c->reader, args_max, bytes_max);
 	}
+}
+
+/* All of its input was used. An idle connection does not keep the words of a large request. */
+static inline void conn_keep_nothing(struct conn *c)
+{
+	if (c->in.len > 0 || c->reader.argv_cap > CONN_WORDS_KEPT || c->reader.scratch.cap > CONN_SCRATCH_KEPT)
+		conn_drop_input(c);
 }
 
 /* The peer will send no more. */

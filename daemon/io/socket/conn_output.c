@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/queue.h"
 #include "io/base/watch.h"
+#include "io/socket/conn_mark.h"
 #include "io/socket/conn_page.h"
 #include "io/socket/conn_room.h"
 

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/cold.h"
 #include "base/mem.h"
 #include "io/base/feed.h"
 #include "io/base/parcel.h"
@@ -122,7 +123,7 @@ static void refuse(struct conn *c, struct event *event, int error)
 	bytes_free(&sentence);
 }
 
-static void answer(struct conn *c)
+static COLD void answer(struct conn *c)
 {
 	struct event event = { .type = EVENT_CLIENT_PAGE, .conn = c->number };
 	struct conn_page *page = c->page;

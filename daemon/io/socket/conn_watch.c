@@ -13,15 +13,6 @@ void conn_set_dirty(struct conn *c)
 	TAILQ_INSERT_TAIL(&c->env->dirty, c, dirty);
 }
 
-bool conn_may_parse(const struct conn *c)
-{
-	size_t unwritten = conn_unwritten(c);
-
-	if (c->waiting || c->closing || c->dead)
-		return false;
-	return unwritten == 0 || (unwritten < c->env->output_bytes / 2 && conn_has_room(c));
-}
-
 void conn_watch(struct conn *c)
 {
 	watch_set(c->input, c->fd, WATCH_READ | WATCH_HANGUP | WATCH_EDGE | WATCH_KEEP, WATCH_NO_TIMEOUT);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "io/socket/intake.h"
 
-#include <sys/socket.h>
 #include <sys/uio.h>
 
 /* Added in Linux 6.16 and 6.5; the C library's headers may be older. */
@@ -51,14 +50,10 @@ static ssize_t look(int fd, void *bytes, size_t size, bool *ret_brings)
 	return len;
 }
 
-ssize_t intake_read(int fd, bool open, void *bytes, size_t size, bool *ret_brings)
+ssize_t intake_read_open(int fd, void *bytes, size_t size, bool *ret_brings)
 {
-	ssize_t len;
+	ssize_t len = look(fd, bytes, size, ret_brings);
 
-	*ret_brings = false;
-	if (!open)
-		return recv(fd, bytes, size, 0);
-	len = look(fd, bytes, size, ret_brings);
 	return len <= 0 || *ret_brings ? len : recv(fd, bytes, (size_t)len, 0);
 }
 
@@ -67,7 +62,7 @@ bool intake_empty(int fd)
 	char bytes[PART_BYTES];
 	bool brings;
 
-	while (intake_read(fd, true, bytes, sizeof(bytes), &brings) > 0 && !brings)
+	while (intake_read_open(fd, bytes, sizeof(bytes), &brings) > 0 && !brings)
 		continue;
 	return !brings;
 }
