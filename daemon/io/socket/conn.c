@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include "base/cold.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "core/port/account_text.h"
@@ -81,7 +82,7 @@ static void conn_refuse(struct conn *c, enum error_code code, struct slice sente
 	conn_close(c);
 }
 
-static void conn_broken(struct conn *c)
+static COLD void conn_broken(struct conn *c)
 {
 	struct bytes sentence = { 0 };
 
@@ -108,15 +109,8 @@ static void conn_refuse_long(struct conn *c)
 
 static void conn_ask(struct conn *c, size_t request_bytes)
 {
-	struct conn_env *env = c->env;
-	const struct event event = {
-		.type = EVENT_CLIENT_ASKED,
-		.conn = c->number,
-		.asked = { c->reader.argc, c->reader.argv },
-	};
-
 	c->waiting = c->asking = true;
-	feed_event(env->feed, &event);
+	feed_asked(c->env->feed, c->number, c->reader.argc, c->reader.argv);
 	c->asking = false;
 	if (c->waiting && conn_asks_much(c, request_bytes))
 		conn_expect(c);
@@ -173,7 +167,7 @@ static void conn_keep_rest(struct conn *c, struct slice input, size_t used)
 }
 
 /* Kept apart from conn_keep_nothing(): most requests come whole, and are small. */
-static __attribute__((noinline)) void conn_drop_input(struct conn *c)
+static COLD void conn_drop_input(struct conn *c)
 {
 	if (c->in.len > 0) {
 		bytes_free(&c->in);
@@ -195,7 +189,7 @@ static inline void conn_keep_nothing(struct conn *c)
 }
 
 /* The peer will send no more. */
-static void conn_end_half(struct conn *c)
+static __attribute__((noinline)) void conn_end_half(struct conn *c)
 {
 	if (c->waiting)
 		conn_tell(c, EVENT_CLIENT_HALF_CLOSED); /* the broker's answer makes the connection ready again */
@@ -225,7 +219,7 @@ static void conn_consume(struct conn *c, struct slice input)
 		conn_wake(c);
 }
 
-static void conn_refuse_descriptors(struct conn *c)
+static COLD void conn_refuse_descriptors(struct conn *c)
 {
 	const struct log_account who = conn_log_account(c->account);
 
@@ -236,7 +230,7 @@ static void conn_refuse_descriptors(struct conn *c)
 }
 
 /* Whether the peer has closed both directions, and not only the one in which it sends. */
-static bool conn_hung_up(const struct conn *c)
+static COLD bool conn_hung_up(const struct conn *c)
 {
 	struct pollfd p = { .fd = c->fd, .events = POLLRDHUP };
 

@@ -178,7 +178,7 @@ static ssize_t send_with(int fd, struct slice bytes, int passed)
 	return sendmsg(fd, &message, MSG_NOSIGNAL);
 }
 
-ssize_t conn_page_send(struct conn_page *page, int fd, struct slice bytes)
+COLD ssize_t conn_page_send(struct conn_page *page, int fd, struct slice bytes)
 {
 	ssize_t sent;
 

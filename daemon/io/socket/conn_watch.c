@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "io/socket/conn_watch.h"
 
+#include "base/cold.h"
 #include "base/log.h"
 #include "base/queue.h"
 #include "io/base/watch.h"
@@ -51,8 +52,7 @@ struct log_account conn_log_account(const struct account *account)
 	return (struct log_account){ account->uid, slice_of(account->unit ? account->unit : "") };
 }
 
-/* Seldom called: kept apart from those who have no other use for the room that the event takes. */
-void conn_tell(struct conn *c, enum event_type type)
+COLD void conn_tell(struct conn *c, enum event_type type)
 {
 	const struct event event = { .type = type, .conn = c->number };
 
