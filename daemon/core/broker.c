@@ -438,7 +438,7 @@ static void serve_turns(struct broker *b)
 }
 
 /* The adapter of this process does not know what that of the one before was asked for. */
-static void resume(struct broker *b)
+static COLD void resume(struct broker *b)
 {
 	struct client *c;
 	bool reload = false;

@@ -237,27 +237,31 @@ static COLD bool conn_hung_up(const struct conn *c)
 	return poll(&p, 1, 0) == 1 && (p.revents & (POLLHUP | POLLERR | POLLNVAL));
 }
 
+static COLD void conn_read_nothing(struct conn *c, ssize_t why)
+{
+	if (why == INTAKE_BRINGS) {
+		conn_refuse_descriptors(c);
+		return;
+	}
+	c->readable = errno == EINTR;
+	if (errno == EINTR)
+		conn_set_ready(c);
+	else if (errno != EAGAIN)
+		conn_die(c);
+	conn_unmark(c);
+}
+
 static void conn_read(struct conn *c)
 {
 	size_t most = conn_has_share(c) ? CONN_READ_BYTES : CONN_UNPARSED_SMALL;
 	struct slice input = { c->env->scratch, 0 };
-	bool brings;
 	ssize_t len;
 
 	conn_mark(c);
 	c->took = false;
-	len = intake_read(c->fd, c->open, c->env->scratch, most, &brings);
-	if (brings) {
-		conn_refuse_descriptors(c);
-		return;
-	}
+	len = intake_read(c->fd, c->open, c->env->scratch, most);
 	if (len < 0) {
-		c->readable = errno == EINTR;
-		if (errno == EINTR)
-			conn_set_ready(c);
-		else if (errno != EAGAIN)
-			conn_die(c);
-		conn_unmark(c);
+		conn_read_nothing(c, len);
 		return;
 	}
 	if (len == 0)
