@@ -214,10 +214,13 @@ endif
 REQUIRED = -std=gnu11 -D_GNU_SOURCE -DLOCKBROKERD_VERSION='"$(VERSION)"' -DLOCKBROKER_SYSCONFDIR='"$(SYSCONFDIR)"' \
 	-I. -Idaemon -MMD -MP $(WARN) $(HARDEN) $(if $(WERROR),-Werror)
 LINK_REQUIRED = $(if $(SAN),-fsanitize=$(SAN)) -Wl,-z,relro,-z,now -Wl,--as-needed
+# How structures are cleared. gcc has x86 repeat an instruction: 12 ns for 160 bytes, where memset() takes 1.3.
+CLEARING := -mmemset-strategy=unrolled_loop:32:noalign,libcall:-1:noalign
+CLEARING := $(call known,$(CLEARING))
 # The objects of lockbrokerd have both machine code, which everything else is linked from, and what gcc optimizes the
 # whole daemon from: small functions go into those that call them, as far as -O3 goes in that. With one seed for each
 # source, builds of the same sources are the same.
-LTO ?= $(if $(or $(SAN),$(CLANG)),,$(if $(OPTIMIZED),-flto=auto --param=max-inline-insns-auto=30))
+LTO ?= $(if $(or $(SAN),$(CLANG)),,$(if $(OPTIMIZED),-flto=auto --param=max-inline-insns-auto=30 -fno-plt $(CLEARING)))
 WHOLE = $(if $(LTO),$(LTO) -ffat-lto-objects -frandom-seed=$<)
 # Nothing that is built says where it was built. With -flto gcc does not tell the assembler that.
 SAME = -ffile-prefix-map=$(CURDIR)=. $(if $(CLANG),,-Wa,--debug-prefix-map=$(CURDIR)=.)

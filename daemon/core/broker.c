@@ -280,7 +280,8 @@ static void former_told(struct broker *b, const struct event *event)
 		former_over(&b->ensemble, event);
 }
 
-static void dispatch(struct broker *b, const struct event *event)
+/* All but the requests of clients: most events are such, and need no frame for the others. */
+static __attribute__((noinline)) void dispatch(struct broker *b, const struct event *event)
 {
 	switch (event->type) {
 	case EVENT_TIME:
@@ -289,8 +290,7 @@ static void dispatch(struct broker *b, const struct event *event)
 	case EVENT_CLIENT_CONNECTED:
 		connection_begin(b, event);
 		break;
-	case EVENT_CLIENT_ASKED:
-		asked(b, event);
+	case EVENT_CLIENT_ASKED: /* broker_handle() does it */
 		break;
 	case EVENT_CLIENT_HALF_CLOSED:
 		connection_half_closed(client_of(b, event->conn));
@@ -438,7 +438,7 @@ static void serve_turns(struct broker *b)
 }
 
 /* The adapter of this process does not know what that of the one before was asked for. */
-static void resume(struct broker *b)
+static COLD void resume(struct broker *b)
 {
 	struct client *c;
 	bool reload = false;
@@ -494,7 +494,10 @@ void broker_handle(struct broker *b, int64_t now_ns, const struct event *event, 
 	if (event->type == EVENT_ZK_EXPIRED)
 		recovery_expired(b);
 	pass(b);
-	dispatch(b, event);
+	if (event->type == EVENT_CLIENT_ASKED)
+		asked(b, event);
+	else
+		dispatch(b, event);
 	if (b->restored)
 		resume(b);
 	tell_outcomes(&b->locks);

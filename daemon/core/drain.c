@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/drain.h"
 
+#include "base/cold.h"
 #include "core/client/halt.h"
 #include "core/state.h"
 
@@ -24,7 +25,7 @@ bool drain_is_over(const struct broker *b)
 	       b->directories.claim_count <= l->bearers_hold;
 }
 
-void drain_end(struct broker *b, bool close_session)
+COLD void drain_end(struct broker *b, bool close_session)
 {
 	struct effect *e;
 

@@ -3,6 +3,7 @@
 
 #include <stdint.h>
 
+#include "base/cold.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "core/snapshot.h"
@@ -264,10 +265,18 @@ static void loop_arm(struct loop *l)
 }
 
 /* To another process, which is to take over. */
-static void give_way(struct loop *l)
+static COLD void give_way(struct loop *l)
 {
 	server_clean(l->to.server);
 	reload_give_way(l->to.reload);
+}
+
+/* Kept apart from loop_settle(), which then needs no frame for it. */
+static __attribute__((noinline)) void loop_settle_zookeeper(struct loop *l)
+{
+	zookeeper_settle(l->to.zookeeper);
+	if (l->to.former)
+		zk_former_settle(l->to.former);
 }
 
 /*
@@ -288,9 +297,7 @@ static bool loop_settle(struct loop *l)
 		server_settle(l->to.server);
 		lifelines_settle(l->to.lifelines);
 		if (l->to.zookeeper)
-			zookeeper_settle(l->to.zookeeper);
-		if (l->to.former)
-			zk_former_settle(l->to.former);
+			loop_settle_zookeeper(l);
 	} while (l->events != before);
 	keeper_settle(l->to.keeper);
 	loop_arm(l);

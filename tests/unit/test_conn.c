@@ -131,12 +131,14 @@ static void asks(uint32_t conn, size_t argc, const struct slice *argv)
 	server_reply(server, conn, slice_eq(argv[0], SLICE("REPLY")) ? many(count) : argv[1], false);
 }
 
+void feed_asked(struct feed *f, uint32_t conn, size_t argc, const struct slice *argv)
+{
+	asks(conn, argc, argv);
+}
+
 void feed_event(struct feed *f, const struct event *event)
 {
 	switch ((int)event->type) {
-	case EVENT_CLIENT_ASKED:
-		asks(event->conn, event->asked.argc, event->asked.argv);
-		break;
 	case EVENT_CLIENT_CONNECTED:
 		tell("connected");
 		break;

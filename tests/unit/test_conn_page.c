@@ -128,11 +128,14 @@ static void page_event(const struct event *e)
 	server_push(server, e->conn, SLICE("p"), false);
 }
 
+void feed_asked(struct feed *f, uint32_t conn, size_t argc, const struct slice *argv)
+{
+	server_page(server, conn);
+}
+
 void feed_event(struct feed *f, const struct event *event)
 {
-	if (event->type == EVENT_CLIENT_ASKED)
-		server_page(server, event->conn);
-	else if (event->type == EVENT_CLIENT_PAGE)
+	if (event->type == EVENT_CLIENT_PAGE)
 		page_event(event);
 	gone += event->type == EVENT_CLIENT_GONE;
 }

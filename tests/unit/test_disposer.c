@@ -183,23 +183,17 @@ static void a_read_stops_before_a_descriptor_and_reports_it(void **state)
 {
 	int before, peer;
 	char text[16];
-	bool brings;
 
 	assert_true(intake_is_open(ours));
 	assert_int_equal(send(theirs, "ab", 2, 0), 2);
-	assert_int_equal(intake_read(ours, true, text, 1, &brings), 1);
-	assert_false(brings);
-	assert_int_equal(intake_read(ours, true, text, sizeof(text), &brings), 1);
-	assert_false(brings);
-	assert_int_equal(intake_read(ours, true, text, sizeof(text), &brings), -1);
+	assert_int_equal(intake_read(ours, true, text, 1), 1);
+	assert_int_equal(intake_read(ours, true, text, sizeof(text)), 1);
+	assert_int_equal(intake_read(ours, true, text, sizeof(text)), -1);
 	assert_int_equal(errno, EAGAIN);
-	assert_false(brings);
 	sends_lingering(&peer, 1, 0);
 	before = open_descriptors();
-	for (int i = 0; i < 3; i++) {
-		intake_read(ours, true, text, sizeof(text), &brings);
-		assert_true(brings);
-	}
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(intake_read(ours, true, text, sizeof(text)), INTAKE_BRINGS);
 	assert_int_equal(open_descriptors(), before);
 	disposer_take(disposer, ours, account);
 	turns_until_all_is_closed();
@@ -209,12 +203,10 @@ static void a_read_stops_before_a_descriptor_and_reports_it(void **state)
 static void the_end_is_read(void **state)
 {
 	char text[16];
-	bool brings;
 
 	assert_true(intake_is_open(ours));
 	shutdown(theirs, SHUT_WR);
-	assert_int_equal(intake_read(ours, true, text, sizeof(text), &brings), 0);
-	assert_false(brings);
+	assert_int_equal(intake_read(ours, true, text, sizeof(text)), 0);
 	close(ours);
 }
 
@@ -222,13 +214,11 @@ static void credentials_of_the_sender_are_not_taken_for_descriptors(void **state
 {
 	const int one = 1;
 	char text[16];
-	bool brings;
 
 	assert_int_equal(setsockopt(ours, SOL_SOCKET, SO_PASSCRED, &one, sizeof(one)), 0);
 	assert_true(intake_is_open(ours));
 	assert_int_equal(send(theirs, "a", 1, 0), 1);
-	assert_int_equal(intake_read(ours, true, text, sizeof(text), &brings), 1);
-	assert_false(brings);
+	assert_int_equal(intake_read(ours, true, text, sizeof(text)), 1);
 	close(ours);
 }
 
@@ -236,17 +226,14 @@ static void credentials_of_the_sender_are_not_taken_for_descriptors(void **state
 static void urgent_bytes_are_in_their_place(void **state)
 {
 	char text[16];
-	bool brings;
 	int peer;
 
 	assert_true(intake_is_open(ours));
 	assert_int_equal(send(theirs, "a", 1, 0), 1);
 	sends_lingering(&peer, 1, MSG_OOB);
 	assert_int_equal(send(theirs, "b", 1, 0), 1);
-	assert_int_equal(intake_read(ours, true, text, sizeof(text), &brings), 1);
-	assert_false(brings);
-	intake_read(ours, true, text, sizeof(text), &brings);
-	assert_true(brings);
+	assert_int_equal(intake_read(ours, true, text, sizeof(text)), 1);
+	assert_int_equal(intake_read(ours, true, text, sizeof(text)), INTAKE_BRINGS);
 	disposer_take(disposer, ours, account);
 	turns_until_all_is_closed();
 	assert_ends(peer);

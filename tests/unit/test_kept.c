@@ -95,21 +95,25 @@ void feed_hurry(struct feed *f)
 
 void feed_event(struct feed *f, const struct event *event)
 {
-	static char text[OUTPUT_BYTES / 2];
-
 	if (event->type == EVENT_CLIENT_GONE)
 		gone = true;
 	if (event->type == EVENT_CLIENT_PAGE)
 		server_reply_page(server, event->conn, SLICE("+"));
-	if (event->type != EVENT_CLIENT_ASKED || slice_eq(event->asked.argv[0], SLICE("WAIT")))
+}
+
+void feed_asked(struct feed *f, uint32_t conn, size_t argc, const struct slice *argv)
+{
+	static char text[OUTPUT_BYTES / 2];
+
+	if (slice_eq(argv[0], SLICE("WAIT")))
 		return;
-	if (slice_eq(event->asked.argv[0], SLICE("DELEGATE"))) {
-		server_page(server, event->conn);
+	if (slice_eq(argv[0], SLICE("DELEGATE"))) {
+		server_page(server, conn);
 		return;
 	}
-	if (slice_eq(event->asked.argv[0], SLICE("PUSH")))
-		server_push(server, event->conn, (struct slice){ text, sizeof(text) }, false);
-	server_reply(server, event->conn, SLICE("+"), slice_eq(event->asked.argv[0], SLICE("LAZY")));
+	if (slice_eq(argv[0], SLICE("PUSH")))
+		server_push(server, conn, (struct slice){ text, sizeof(text) }, false);
+	server_reply(server, conn, SLICE("+"), slice_eq(argv[0], SLICE("LAZY")));
 }
 
 /* ---- the daemon ---- */

@@ -122,13 +122,13 @@ static struct claim *join_locally(struct directory *d, enum mode mode)
 	return c;
 }
 
-struct claim *claim_join(struct directory *d, enum mode mode, bool tries, bool watches)
+/* Kept apart from claim_join(), which then needs no room for what is sent. */
+static __attribute__((noinline)) struct claim *join_others(struct directory *d, enum mode mode, bool tries,
+							   bool watches)
 {
 	struct directories *all = d->directories;
 	struct claim *c;
 
-	if (all->env->conf->standalone)
-		return join_locally(d, mode);
 	if (charge_refuses(d, 1))
 		return NULL;
 	directory_ledger_note(d);
@@ -144,6 +144,13 @@ struct claim *claim_join(struct directory *d, enum mode mode, bool tries, bool w
 	claim_send_join(c);
 	all->turns.breath = false;
 	return c;
+}
+
+struct claim *claim_join(struct directory *d, enum mode mode, bool tries, bool watches)
+{
+	bool alone = d->directories->env->conf->standalone;
+
+	return alone ? join_locally(d, mode) : join_others(d, mode, tries, watches);
 }
 
 /* *next* takes the place of a first claim that goes. */

@@ -184,7 +184,8 @@ static void begin(struct delegations *d, struct grant *g, uint8_t slot)
 	delegation_grant(delegated_slot(g), &terms, DELEGATION_HELD);
 }
 
-void delegated_offer(struct grant *g, uint8_t slot)
+/* Kept apart from request_grant(), which then needs no room for it. */
+__attribute__((noinline)) void delegated_offer(struct grant *g, uint8_t slot)
 {
 	struct delegations *d = g->client->delegations;
 	struct lock *lock = g->lock;

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 
+#include "base/cold.h"
 #include "base/container.h"
 #include "base/mem.h"
 #include "core/claim/charge.h"
@@ -136,7 +137,7 @@ void request_free(struct request *r)
 		mem_free(r);
 }
 
-void request_end(struct request *r)
+COLD void request_end(struct request *r)
 {
 	take_off(r);
 	request_free(r);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/session/session.h"
 
+#include "base/cold.h"
 #include "base/minmax.h"
 #include "core/session/ensemble.h"
 
@@ -401,6 +402,15 @@ void session_refused(struct ensemble *zk, const struct operation *op)
 	arm(zk);
 }
 
+static COLD void session_stalled(struct ensemble *zk, int64_t stood_ns)
+{
+	proof_stalled(&zk->session.proof, zk->env->now_ns, zk->env->conf->tick_ns);
+	zk->env->stats.stalls_total++;
+	effects_say(zk->env->out, EFFECT_LEVEL_WARNING, stalled, EFFECT_FIELDS("stood_ms=%d", stood_ns / 1000000),
+		    "the daemon did not run for a while: nothing is granted until the session is proven again");
+	arm(zk);
+}
+
 unsigned int session_pass(struct ensemble *zk, int64_t before_ns)
 {
 	struct session *s = &zk->session;
@@ -409,14 +419,8 @@ unsigned int session_pass(struct ensemble *zk, int64_t before_ns)
 	if (zk->env->conf->standalone)
 		return 0;
 	/* Also before there is a session: the answer to its handshake may have waited all that time. */
-	if (zk->env->now_ns - before_ns > s->timeout_ns / STALL_PART) {
-		proof_stalled(&s->proof, zk->env->now_ns, zk->env->conf->tick_ns);
-		zk->env->stats.stalls_total++;
-		effects_say(zk->env->out, EFFECT_LEVEL_WARNING, stalled,
-			    EFFECT_FIELDS("stood_ms=%d", (zk->env->now_ns - before_ns) / 1000000),
-			    "the daemon did not run for a while: nothing is granted until the session is proven again");
-		arm(zk);
-	}
+	if (zk->env->now_ns - before_ns > s->timeout_ns / STALL_PART)
+		session_stalled(zk, zk->env->now_ns - before_ns);
 	return update(zk);
 }
 

@@ -14,6 +14,7 @@ struct feed {
 	struct watch_base *base;
 	struct broker *broker;
 	struct effects effects;
+	struct event asked; /* a client's request: of most events only what differs is written */
 	feed_carry_out *carry_out;
 	void *arg;
 	int64_t now_ns;   /* of the latest event */
@@ -22,11 +23,20 @@ struct feed {
 	bool handling, hurry;
 };
 
-int feed_new(struct feed **ret_feed, const struct broker_conf *conf, uint64_t seed)
+/* Without a broker; its base is NULL if the kernel lacks what the loop needs. */
+static struct feed *make(void)
 {
 	struct feed *f = mem_new(sizeof(*f));
 
 	f->base = watch_base_new();
+	f->asked.type = EVENT_CLIENT_ASKED;
+	return f;
+}
+
+int feed_new(struct feed **ret_feed, const struct broker_conf *conf, uint64_t seed)
+{
+	struct feed *f = make();
+
 	if (!f->base) {
 		feed_free(f);
 		return -ENOSYS;
@@ -38,9 +48,8 @@ int feed_new(struct feed **ret_feed, const struct broker_conf *conf, uint64_t se
 
 int feed_restore(struct feed **ret_feed, const struct broker_conf *conf, struct slice text, struct bytes *why)
 {
-	struct feed *f = mem_new(sizeof(*f));
+	struct feed *f = make();
 
-	f->base = watch_base_new();
 	if (f->base)
 		f->broker = broker_restore(conf, text, feed_now(f), why);
 	else
@@ -119,6 +128,14 @@ void feed_event(struct feed *f, const struct event *event)
 	f->carry_out(f->arg, event, &f->effects);
 	effects_clear(&f->effects);
 	f->handling = false;
+}
+
+void feed_asked(struct feed *f, uint32_t conn, size_t argc, const struct slice *argv)
+{
+	f->asked.conn = conn;
+	f->asked.asked.argc = argc;
+	f->asked.asked.argv = argv;
+	feed_event(f, &f->asked);
 }
 
 void feed_carried_out(struct feed *f)

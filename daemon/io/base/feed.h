@@ -47,6 +47,8 @@ void feed_record(struct feed *f, struct ledger *ledger);
 void feed_record_missing(struct feed *f);
 
 void feed_event(struct feed *f, const struct event *event);
+/* EVENT_CLIENT_ASKED. */
+void feed_asked(struct feed *f, uint32_t conn, size_t argc, const struct slice *argv);
 /* What the events so far led to is carried out, but not written yet; the next one may be far away. */
 void feed_carried_out(struct feed *f);
 /* The instant for the next event; it never goes back. */

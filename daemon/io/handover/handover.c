@@ -221,7 +221,7 @@ static void start(struct handover *h)
 		give_up(h, "cannot write to the new process: %s", strerror(-rc));
 }
 
-static void answer(struct handover *h)
+static COLD void answer(struct handover *h)
 {
 	h->asked = false;
 	if (h->stopping)
@@ -311,7 +311,7 @@ static int await_accept(struct handover *h, int64_t frozen_ns, int64_t until_ns,
 }
 
 /* Nobody is served until this returns. */
-static bool commit(struct handover *h, int64_t frozen_ns)
+static COLD bool commit(struct handover *h, int64_t frozen_ns)
 {
 	int64_t until_ns = frozen_ns + longest_ns(h);
 	struct channel_message said = { 0 };
@@ -341,7 +341,7 @@ static bool commit(struct handover *h, int64_t frozen_ns)
 }
 
 /* False: the tokens are still being written. */
-static bool freeze(const struct handover_parts *parts)
+static COLD bool freeze(const struct handover_parts *parts)
 {
 	if (parts->tokens && tokens_writing(parts->tokens))
 		return false;

@@ -222,7 +222,7 @@ static bool accept_next(struct door *d)
 	return true;
 }
 
-void accept_serve(struct party_place *place)
+__attribute__((noinline)) void accept_serve(struct party_place *place)
 {
 	struct door *d = container_of(place, struct door, place);
 	struct conn_env *env = d->acceptor->env;

@@ -6,12 +6,14 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include "base/cold.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "core/port/account_text.h"
 #include "io/base/feed.h"
 #include "io/base/parcel.h"
 #include "io/base/watch.h"
+#include "io/socket/conn_mark.h"
 #include "io/socket/conn_output.h"
 #include "io/socket/conn_page.h"
 #include "io/socket/conn_room.h"
@@ -80,7 +82,7 @@ static void conn_refuse(struct conn *c, enum error_code code, struct slice sente
 	conn_close(c);
 }
 
-static void conn_broken(struct conn *c)
+static COLD void conn_broken(struct conn *c)
 {
 	struct bytes sentence = { 0 };
 
@@ -107,15 +109,8 @@ static void conn_refuse_long(struct conn *c)
 
 static void conn_ask(struct conn *c, size_t request_bytes)
 {
-	struct conn_env *env = c->env;
-	const struct event event = {
-		.type = EVENT_CLIENT_ASKED,
-		.conn = c->number,
-		.asked = { c->reader.argc, c->reader.argv },
-	};
-
 	c->waiting = c->asking = true;
-	feed_event(env->feed, &event);
+	feed_asked(c->env->feed, c->number, c->reader.argc, c->reader.argv);
 	c->asking = false;
 	if (c->waiting && conn_asks_much(c, request_bytes))
 		conn_expect(c);
@@ -171,8 +166,8 @@ static void conn_keep_rest(struct conn *c, struct slice input, size_t used)
 	conn_refuse_long(c);
 }
 
-/* All of its input was used. An idle connection does not keep the words of a large request. */
-static void conn_keep_nothing(struct conn *c)
+/* Kept apart from conn_keep_nothing(): most requests come whole, and are small. */
+static COLD void conn_drop_input(struct conn *c)
 {
 	if (c->in.len > 0) {
 		bytes_free(&c->in);
@@ -186,8 +181,15 @@ static void conn_keep_nothing(struct conn *c)
 	}
 }
 
+/* All of its input was used. An idle connection does not keep the words of a large request. */
+static inline void conn_keep_nothing(struct conn *c)
+{
+	if (c->in.len > 0 || c->reader.argv_cap > CONN_WORDS_KEPT || c->reader.scratch.cap > CONN_SCRATCH_KEPT)
+		conn_drop_input(c);
+}
+
 /* The peer will send no more. */
-static void conn_end_half(struct conn *c)
+static __attribute__((noinline)) void conn_end_half(struct conn *c)
 {
 	if (c->waiting)
 		conn_tell(c, EVENT_CLIENT_HALF_CLOSED); /* the broker's answer makes the connection ready again */
@@ -217,7 +219,7 @@ static void conn_consume(struct conn *c, struct slice input)
 		conn_wake(c);
 }
 
-static void conn_refuse_descriptors(struct conn *c)
+static COLD void conn_refuse_descriptors(struct conn *c)
 {
 	const struct log_account who = conn_log_account(c->account);
 
@@ -228,34 +230,38 @@ static void conn_refuse_descriptors(struct conn *c)
 }
 
 /* Whether the peer has closed both directions, and not only the one in which it sends. */
-static bool conn_hung_up(const struct conn *c)
+static COLD bool conn_hung_up(const struct conn *c)
 {
 	struct pollfd p = { .fd = c->fd, .events = POLLRDHUP };
 
 	return poll(&p, 1, 0) == 1 && (p.revents & (POLLHUP | POLLERR | POLLNVAL));
 }
 
+static COLD void conn_read_nothing(struct conn *c, ssize_t why)
+{
+	if (why == INTAKE_BRINGS) {
+		conn_refuse_descriptors(c);
+		return;
+	}
+	c->readable = errno == EINTR;
+	if (errno == EINTR)
+		conn_set_ready(c);
+	else if (errno != EAGAIN)
+		conn_die(c);
+	conn_unmark(c);
+}
+
 static void conn_read(struct conn *c)
 {
 	size_t most = conn_has_share(c) ? CONN_READ_BYTES : CONN_UNPARSED_SMALL;
 	struct slice input = { c->env->scratch, 0 };
-	bool brings;
 	ssize_t len;
 
 	conn_mark(c);
 	c->took = false;
-	len = intake_read(c->fd, c->open, c->env->scratch, most, &brings);
-	if (brings) {
-		conn_refuse_descriptors(c);
-		return;
-	}
+	len = intake_read(c->fd, c->open, c->env->scratch, most);
 	if (len < 0) {
-		c->readable = errno == EINTR;
-		if (errno == EINTR)
-			conn_set_ready(c);
-		else if (errno != EAGAIN)
-			conn_die(c);
-		conn_unmark(c);
+		conn_read_nothing(c, len);
 		return;
 	}
 	if (len == 0)

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/queue.h"
 #include "io/base/watch.h"
+#include "io/socket/conn_mark.h"
 #include "io/socket/conn_page.h"
 #include "io/socket/conn_room.h"
 
@@ -122,7 +123,7 @@ void conn_close(struct conn *c)
  * A client that reads, but gets more all the time, never leaves `out` empty: written bytes are dropped when they are
  * half of it; and when little is left, which is not charged, of a buffer that is large.
  */
-static void conn_sent_part(struct conn *c)
+static __attribute__((noinline)) void conn_sent_part(struct conn *c)
 {
 	size_t left = conn_unwritten(c);
 	bool large = left <= CONN_UNWRITTEN_SMALL && c->out.cap > 2 * CONN_UNWRITTEN_SMALL;

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/cold.h"
 #include "base/mem.h"
 #include "io/base/feed.h"
 #include "io/base/parcel.h"
@@ -121,7 +122,7 @@ static void refuse(struct conn *c, struct event *event, int error)
 	bytes_free(&sentence);
 }
 
-static void answer(struct conn *c)
+static COLD void answer(struct conn *c)
 {
 	struct event event = { .type = EVENT_CLIENT_PAGE, .conn = c->number };
 	struct conn_page *page = c->page;
@@ -176,7 +177,7 @@ static ssize_t send_with(int fd, struct slice bytes, int passed)
 	return sendmsg(fd, &message, MSG_NOSIGNAL);
 }
 
-ssize_t conn_page_send(struct conn_page *page, int fd, struct slice bytes)
+COLD ssize_t conn_page_send(struct conn_page *page, int fd, struct slice bytes)
 {
 	ssize_t sent;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "io/socket/conn_room.h"
 
+#include "base/cold.h"
 #include "base/container.h"
 #include "base/log.h"
 #include "core/port/account_text.h"
@@ -31,7 +32,7 @@ void conn_count_output(struct conn *c)
 		conn_wake(c);
 }
 
-void conn_hold(struct conn *c)
+COLD void conn_hold(struct conn *c)
 {
 	party_hold(&c->env->parties, &c->place);
 	if (!watch_is_set(c->env->patience))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "io/socket/conn_watch.h"
 
+#include "base/cold.h"
 #include "base/log.h"
 #include "base/queue.h"
 #include "io/base/watch.h"
@@ -11,15 +12,6 @@ void conn_set_dirty(struct conn *c)
 		return;
 	c->is_dirty = true;
 	TAILQ_INSERT_TAIL(&c->env->dirty, c, dirty);
-}
-
-bool conn_may_parse(const struct conn *c)
-{
-	size_t unwritten = conn_unwritten(c);
-
-	if (c->waiting || c->closing || c->dead)
-		return false;
-	return unwritten == 0 || (unwritten < c->env->output_bytes / 2 && conn_has_room(c));
 }
 
 void conn_watch(struct conn *c)
@@ -60,8 +52,7 @@ struct log_account conn_log_account(const struct account *account)
 	return (struct log_account){ account->uid, slice_of(account->unit ? account->unit : "") };
 }
 
-/* Seldom called: kept apart from those who have no other use for the room that the event takes. */
-void conn_tell(struct conn *c, enum event_type type)
+COLD void conn_tell(struct conn *c, enum event_type type)
 {
 	const struct event event = { .type = type, .conn = c->number };
 

@@ -13,8 +13,6 @@
 /* While a connection closes, a peer that reads nothing for so long is no longer waited for. */
 #define CONN_PATIENCE_NS (5 * CLOCK_NS_PER_S)
 
-/* Its next request may be parsed. */
-bool conn_may_parse(const struct conn *c);
 /*
  * Reports what comes, and the end of the peer, once each: what may not be read yet needs no other watch, and is not reported
  * again and again.
@@ -51,6 +49,16 @@ static inline bool conn_has_room(const struct conn *c)
 	return conn_may_have(c, c->env->output_bytes);
 }
 
+/* Its next request may be parsed. */
+static inline bool conn_may_parse(const struct conn *c)
+{
+	size_t unwritten = conn_unwritten(c);
+
+	if (c->waiting || c->closing || c->dead)
+		return false;
+	return unwritten == 0 || (unwritten < c->env->output_bytes / 2 && conn_has_room(c));
+}
+
 /* Of what cannot be parsed yet: one request of the longest kind always. */
 static inline bool conn_has_share(const struct conn *c)
 {
@@ -75,21 +83,6 @@ static inline bool conn_may_keep(const struct conn *c)
 static inline bool conn_may_read(const struct conn *c)
 {
 	return conn_may_parse(c) && !c->eof && conn_may_keep(c);
-}
-
-/* The kernel must not have given or taken anything before; the compiler sees no use of the mark. */
-static inline void conn_mark(struct conn *c)
-{
-	if (!c->mark)
-		return;
-	__atomic_store_n(c->mark, 1, __ATOMIC_RELEASE);
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-}
-
-static inline void conn_unmark(struct conn *c)
-{
-	if (c->mark && !conn_is_busy(c))
-		__atomic_store_n(c->mark, 0, __ATOMIC_RELEASE);
 }
 
 /* What has come is read when it may be: it is not reported again. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "io/socket/intake.h"
 
-#include <sys/socket.h>
 #include <sys/uio.h>
 
 /* Added in Linux 6.16 and 6.5; the C library's headers may be older. */
@@ -41,33 +40,29 @@ bool intake_is_open(int fd)
 }
 
 /* There is no room for control data, so the kernel passes no descriptor, and reports one by MSG_CTRUNC. */
-static ssize_t look(int fd, void *bytes, size_t size, bool *ret_brings)
+static ssize_t look(int fd, void *bytes, size_t size)
 {
 	struct iovec part = { bytes, size };
 	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
 	ssize_t len = recvmsg(fd, &message, MSG_PEEK | MSG_DONTWAIT);
 
-	*ret_brings = len > 0 && (message.msg_flags & MSG_CTRUNC);
-	return len;
+	return len > 0 && (message.msg_flags & MSG_CTRUNC) ? INTAKE_BRINGS : len;
 }
 
-ssize_t intake_read(int fd, bool open, void *bytes, size_t size, bool *ret_brings)
+ssize_t intake_read_open(int fd, void *bytes, size_t size)
 {
-	ssize_t len;
+	ssize_t len = look(fd, bytes, size);
 
-	*ret_brings = false;
-	if (!open)
-		return recv(fd, bytes, size, 0);
-	len = look(fd, bytes, size, ret_brings);
-	return len <= 0 || *ret_brings ? len : recv(fd, bytes, (size_t)len, 0);
+	return len <= 0 ? len : recv(fd, bytes, (size_t)len, 0);
 }
 
 bool intake_empty(int fd)
 {
 	char bytes[PART_BYTES];
-	bool brings;
+	ssize_t len;
 
-	while (intake_read(fd, true, bytes, sizeof(bytes), &brings) > 0 && !brings)
-		continue;
-	return !brings;
+	do {
+		len = intake_read_open(fd, bytes, sizeof(bytes));
+	} while (len > 0);
+	return len != INTAKE_BRINGS;
 }

@@ -19,16 +19,22 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/socket.h>
 #include <sys/types.h>
 
 /* Asks the kernel to refuse descriptors on the connections that will come through this listening socket. */
 void intake_close(int listener);
 /* True: `fd` is open, and is prepared for intake_read(). */
 bool intake_is_open(int fd);
-/*
- * As recv() of a socket that never blocks. `open`: the result of intake_is_open(). *ret_brings: descriptors are beside the
- * bytes; nothing was taken, and the returned number means nothing.
- */
-ssize_t intake_read(int fd, bool open, void *bytes, size_t size, bool *ret_brings);
+/* Descriptors are beside the bytes; nothing was taken. */
+#define INTAKE_BRINGS ((ssize_t)-2)
+
+/* What intake_read() does with an open socket. */
+ssize_t intake_read_open(int fd, void *bytes, size_t size);
+/* As recv() of a socket that never blocks, or INTAKE_BRINGS. `open`: the result of intake_is_open(). */
+static inline ssize_t intake_read(int fd, bool open, void *bytes, size_t size)
+{
+	return open ? intake_read_open(fd, bytes, size) : recv(fd, bytes, size, 0);
+}
 /* Reads and drops all bytes of an open socket up to the first descriptor. False: there is a descriptor. */
 bool intake_empty(int fd);

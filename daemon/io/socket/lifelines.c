@@ -10,6 +10,7 @@
 #include "base/account.h"
 #include "base/charge.h"
 #include "base/clock.h"
+#include "base/cold.h"
 #include "base/container.h"
 #include "base/map.h"
 #include "base/mem.h"
@@ -130,7 +131,7 @@ static void fired(int fd, short what, void *arg)
 	}
 }
 
-static void begin(struct one *o)
+static COLD void begin(struct one *o)
 {
 	int rc;
 
@@ -209,7 +210,7 @@ void lifelines_over(struct lifelines *l, uint64_t number)
 	drop(o);
 }
 
-static void free_over(struct lifelines *l)
+static COLD void free_over(struct lifelines *l)
 {
 	struct one *o;
 
@@ -244,5 +245,6 @@ void lifelines_settle(struct lifelines *l)
 		o->is_known = true;
 		begin(o);
 	}
-	free_over(l);
+	if (!TAILQ_EMPTY(&l->over))
+		free_over(l);
 }

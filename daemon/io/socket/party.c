@@ -162,7 +162,7 @@ static void get_in_line(struct parties *p, struct party_place *place)
 	join_line(p, party, &p->ring);
 }
 
-void party_queue(struct parties *p, struct party_place *place)
+__attribute__((noinline)) void party_queue(struct parties *p, struct party_place *place)
 {
 	if (p->only)
 		get_in_line(p, p->only);

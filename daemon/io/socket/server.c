@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
+#include "base/cold.h"
 #include "base/container.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -316,7 +317,7 @@ void server_process(struct server *s, uint32_t number, uint32_t pid)
 		kin_named(s->kin, number, c->fd, (pid_t)pid);
 }
 
-static void server_tell_end(struct server *s, const struct conn *c, enum event_type type)
+static COLD void server_tell_end(struct server *s, const struct conn *c, enum event_type type)
 {
 	const struct event event = { .type = type, .conn = c->number };
 
@@ -333,7 +334,7 @@ static void server_leave_unread(struct server *s, struct conn *c)
 	server_will_look(s);
 }
 
-static void server_reap(struct server *s, struct conn *c)
+static __attribute__((noinline)) void server_reap(struct server *s, struct conn *c)
 {
 	server_tell_end(s, c, EVENT_CLIENT_GONE);
 	if (c->page) {
