@@ -73,7 +73,7 @@ class Grant:
         self.told = None    # when the event of its loss was read
         self.over = None    # how it ended: released, lost, gone, hangup, dead, end
         self.void = False   # on a session that a third party had ended
-        self.ran_out = False  # VALID said that it is not proven any more
+        self.ran_out = None  # when it has surely run out: VALID said 0 ms, which is less than one
 
     @property
     def until(self):
@@ -173,7 +173,7 @@ class Reader:
             return
         if g.told and int(ms):
             self.wrong("valid after loss", lock, f"VALID says {ms} ms after the loss of {g.token} was told")
-        g.ran_out = not int(ms)
+        g.ran_out = None if int(ms) else int(after) + MS
         g.confirmed = self.last if int(ms) else g.confirmed
         g.proven = max(g.proven, self.last + int(ms) * MS if int(ms) else 0)
 
@@ -186,7 +186,7 @@ class Reader:
         elif result == "ok":
             del self.held[lock]
             self.let_go(g, before, "released")
-            if g.told or g.ran_out:
+            if g.told or g.ran_out is not None and before >= g.ran_out:
                 self.wrong("released what was lost", lock, f"UNLOCK is fine although {g.token} was said to be lost")
         elif result == "lost":
             self.lost_by(lock, "UNLOCK")

@@ -167,6 +167,8 @@ def test_a_loss_that_is_not_told():
 def test_a_loss_that_is_taken_back():
     assert found(lost(Story().hold(0, 1)).unlock(4001, 1).say("end", 4002), faults=[CUT]) == ["released what was lost"]
     assert found(Story().hold(0, 1).valid(4000, 0).unlock(4001, 1).say("end", 4002)) == ["released what was lost"]
+    in_the_same_ms = Story().hold(0, 1).valid(4000, 0).add(f"unlock {4000 * MS + 5} {4000 * MS + 9} a 1 ok").say("end", 4002)
+    assert found(in_the_same_ms) == []
     assert "valid after loss" in found(
         lost(Story().hold(0, 1)).valid(4001, 5).unlock(4001, 1, "lost").say("end", 4002), faults=[CUT])
     assert "two grants" in found(
