@@ -201,7 +201,6 @@ static void check(const struct broker *b, const char **wrong)
 	CHECK(letters == b->hosts.outbox_count && letters <= LETTERS_MAX);
 	CHECK(claims == b->directories.claim_count);
 	CHECK(!claims || b->ensemble.session.id || b->env.conf->standalone);
-	CHECK(grants == lost || b->ensemble.session.state == SESSION_SAFE || b->ensemble.session.state == SESSION_JEOPARDY);
 	CHECK(remembered == b->directories.remembered_count && (claims || !b->directories.orphan_count));
 }
 
