@@ -91,7 +91,7 @@ CORE_lock += lock/bearer.c lock/lifeline.c lock/borne.c lock/place.c lock/lock_l
 CORE_claim += claim/claim_ledger.c claim/claim_entry.c
 CORE_port += port/ledger.c port/ledger_cells.c port/ledger_view.c
 # Scripts of Redis's clients.
-CORE_command += command/cmd_script.c command/lua.c command/script.c command/script_forms.c command/scripts.c command/uncovered.c
+CORE_command += command/cmd_script.c command/lua.c command/script.c command/script_forms.c command/script_words.c command/scripts.c command/uncovered.c
 CORE = $(foreach floor,$(FLOORS),$(CORE_$(floor)))
 # The adapters in floors, from the top, likewise.
 IO_FLOORS = top handover socket zookeeper files base
@@ -121,7 +121,7 @@ UNIT_PURE = test_account.c test_containers.c test_bytes_format.c test_page.c tes
 UNIT_MODEL = test_delegation_search.c test_readers_search.c test_second_search.c
 MODEL = process.c daemon.c others.c readers_process.c readers_daemon.c second_model.c search.c rules.c
 # Those of one floor of the core: each links the archive of that floor and those below.
-UNIT_command = test_table.c test_script.c test_scripts.c
+UNIT_command = test_table.c test_script.c test_script_names.c test_scripts.c
 UNIT_hosts = test_outbox.c test_view.c
 UNIT_znode = test_contender.c
 UNIT_client = test_notify.c test_deadlock.c test_mlock.c

@@ -4,7 +4,8 @@
  * before it and blanks behind it.
  *
  *     clang -g -O1 -fsanitize=fuzzer,address,undefined -I. -Idaemon tests/fuzz/fuzz_script.c daemon/core/command/script.c
- *         daemon/core/command/lua.c
+ *         daemon/core/command/lua.c daemon/core/command/script_words.c daemon/core/command/script_forms.c
+ *         daemon/core/command/uncovered.c
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -31,7 +32,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(longer + len, behind, sizeof(behind) - 1);
 	len += sizeof(behind) - 1;
 	if (script_recognize((struct slice){ own, size }, &script, &why)) {
-		assert(size <= SCRIPT_BYTES_MAX && script.argc >= 1 && script.argc <= 3);
+		assert(size <= SCRIPT_BYTES_MAX && script.argc <= 3);
+		/* Only one that reads whatever is there takes no value. */
+		assert(script.argc || script.cases[SCRIPT_OURS].answer == SCRIPT_PAIR);
 		for (int i = 0; i < SCRIPT_CASES; i++)
 			assert(script.cases[i].answer != SCRIPT_UNSAID);
 		if (len <= SCRIPT_BYTES_MAX) {

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Locks under a value that another host has granted: an unchanged program whose pool was switched to the other host."""
 
+import os
+import re
 import signal
 
 import pytest
@@ -81,8 +83,22 @@ def test_the_wrong_value_is_told_so_and_changes_nothing(switched):
 def test_what_names_no_value_is_denied_with_the_holder(switched):
     switched("job", timeout=20)
     for act in (lambda: switched.beta.delete("job"), lambda: switched.beta.expire("job", 5)):
-        with pytest.raises(ResponseError, match="DENIED job is held by host alpha"):
+        # Its process is not written down there: nobody elsewhere has asked for the lock.
+        with pytest.raises(ResponseError, match="DENIED job is held by host alpha: "):
             act()
+
+
+def test_the_process_of_another_host_is_named_once_somebody_asked_for_the_lock(switched):
+    switched("job", timeout=20)
+
+    def names_the_process():
+        # It has to be held for a second before a try counts.
+        assert not switched.beta.set("job", "another", nx=True, px=1000)
+        with pytest.raises(ResponseError) as denied:
+            switched.beta.delete("job")
+        return re.match(f"DENIED job is held by host alpha, pid {os.getpid()} .* ms ago: ", str(denied.value))
+
+    harness.wait_until(names_the_process, "alpha to write down who holds it")
 
 
 def test_a_host_that_does_not_answer_is_not_taken_for_a_lock_that_is_gone(daemons, zk, root):

@@ -39,6 +39,28 @@ OWN = [
     f"return {{{GET}, redis.call('PTTL', KEYS[1])}}",
 ]
 
+# Home-made ones, which give names to the words first.
+NAMES = ["local key = KEYS[1]\nlocal value = ARGV[1]\nlocal ttl = tonumber(ARGV[2])\n",
+         "local ttl, value, key = ARGV[2], tostring(ARGV[1]), KEYS[1]; "]
+NAMED_IF = ["if redis.call('get', key) == value then ", "local v = redis.pcall('get', key) if v == value then "]
+NAMED = [
+    *(names + first + does + last for names in NAMES for first in NAMED_IF for last in (" else return -2 end", " end")
+      for does in ("return redis.call('del', key)", "redis.pcall('unlink', key) return 7", "return redis.call('expire', key, ttl)",
+                   "redis.call('set', key, value, 'PX', ttl) return 'OK'")),
+    *(names + script for names in NAMES for script in (
+        "local v = redis.call('get', key) if not v then redis.call('set', key, value, 'PX', ttl) return 1 "
+        "elseif v == value then redis.call('pexpire', key, ttl) return 2 end return 0",
+        "local v = redis.call('get', key) if not v or v ~= value then return 0 end redis.call('del', key) return 1",
+        "return redis.call('set', key, value, 'NX', 'EX', ttl)",
+        "if redis.call('setnx', key, value) == 1 then return redis.call('expire', key, ttl) else return 0 end",
+        "if redis.pcall('exists', key) == 0 then redis.call('setex', key, ttl, value) return 1 end return 0",
+        "for _, k in ipairs(KEYS) do if redis.call('get', k) ~= value then return 0 end end "
+        "for _, k in ipairs(KEYS) do redis.call('set', k, value, 'PX', ttl) end return #KEYS")),
+    "local key, lacking, again = KEYS[1], tonumber(ARGV[9]), ARGV[1]; local value = again "
+    "if redis.call('get', key) == tostring(value) then return redis.call('pttl', key) end return -2",
+    "local call, get = KEYS[1], ARGV[1] if redis.call('get', call) == get then return redis.call('del', call) end return 0",
+]
+
 
 def libraries():
     """The scripts of tests/unit/script_texts.h by name: strings of C, which are those of Python here."""
@@ -87,7 +109,7 @@ def test_scripts_do_what_they_do_in_redis(standalone, clients, server, version):
     own, known, values = clients(standalone, version), [*libraries().values()], map(str, itertools.count())
     assert len(known) > 30
     with harness.Client(server, version) as theirs:
-        for script in known + OWN:
+        for script in known + OWN + NAMED:
             several = [["k"], ["l", "k", "l"]] if "ipairs" in script else [["k"]]
             thirds = ["0", "1"] if '"0"' in script else ["yes", "no"] if '"yes"' in script else ["90"]
             states = ["free", "ours", "theirs", *(["all"] if len(several) > 1 else [])]

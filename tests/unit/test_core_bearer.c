@@ -8,6 +8,7 @@
 #include "core/state.h"
 
 static const char elsewhere[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__0000000003";
+static const char by_beta_alone[] = "1\nhost=beta\n";
 static const char by_beta[] = "1\nhost=beta\npid=42\nuid=7\ncommand=settle\nsince=99000\nwritten=99500\n";
 
 static void connect_process(struct fixture *f, uint32_t conn, uint32_t uid, uint32_t pid, uint64_t started)
@@ -481,6 +482,28 @@ static void a_stop_alone_does_not_wait_for_it(void **state)
 	assert_int_equal(f->stopped, 1);
 }
 
+static void of_another_host_a_process_is_named_once_it_is_written(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_ask(f, 0, "DEL a");
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
+	fixture_answer_list(f, 1, 1, (const char *[]){ elsewhere });
+	fixture_answer_get(f, 70, 9, by_beta_alone);
+	fixture_pass(f, 0);
+	fixture_expect(
+		f, 0,
+		"-DENIED a is held by host beta: without its value only the process that has set it may release or extend it");
+	fixture_ask(f, 0, "EXPIRE a 10");
+	fixture_answer_list(f, 1, 1, (const char *[]){ elsewhere });
+	fixture_answer_get(f, 70, 9, by_beta);
+	fixture_pass(f, 0);
+	fixture_expect(
+		f, 0,
+		"-DENIED a is held by host beta, pid 42 (settle), for 500 ms, as of 500 ms ago: without its value only "
+		"the process that has set it may release or extend it");
+}
+
 static void what_another_host_holds_is_asked_for(void **state)
 {
 	struct fixture *f = *state;
@@ -589,6 +612,7 @@ int main(void)
 		TEST(a_stop_does_not_wait_for_it),
 		TEST(a_stop_waits_for_what_others_hold_and_for_its_znodes),
 		ALONE(a_stop_alone_does_not_wait_for_it),
+		TEST(of_another_host_a_process_is_named_once_it_is_written),
 		TEST(what_another_host_holds_is_asked_for),
 		TEST(several_names_are_asked_for_one_after_the_other),
 		TEST(what_cannot_be_known_is_not_said_to_be_free),

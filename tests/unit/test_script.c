@@ -268,15 +268,37 @@ static void change_word(const char *text, const struct lua_word *words, const st
 	}
 }
 
-static void each_word_counts(void **state)
+static void change_each_word(const char *text)
 {
 	static struct lua_word words[LUA_WORDS_MAX + 1];
 
-	for (size_t i = 0; i < COUNT(script_texts); i++) {
-		assert_true(lua_words(slice_of(script_texts[i].text), words));
-		for (const struct lua_word *word = words; word->kind != LUA_END; word++)
-			change_word(script_texts[i].text, words, word);
-	}
+	assert_true(lua_words(slice_of(text), words));
+	for (const struct lua_word *word = words; word->kind != LUA_END; word++)
+		change_word(text, words, word);
+}
+
+static void each_word_counts(void **state)
+{
+	for (size_t i = 0; i < COUNT(script_texts); i++)
+		change_each_word(script_texts[i].text);
+}
+
+static void each_word_counts_beside_names(void **state)
+{
+	static const char *const named[] = {
+		"local key = KEYS[1] local value = ARGV[1] if redis.call('get', key) == value then return redis.call('del', key) "
+		"end return 0",
+		"local key, value, ttl = KEYS[1], ARGV[1], tonumber(ARGV[2]) if redis.call('get', key) == value then "
+		"return redis.call('pexpire', key, ttl) else return 0 end",
+		"local value = tostring(ARGV[1]) local ttl = ARGV[2] local held = redis.pcall('get', KEYS[1]) "
+		"if not held then redis.call('set', KEYS[1], value, 'EX', ttl) return 1 elseif held == value then "
+		"redis.call('expire', KEYS[1], ttl) return 2 end return 0",
+		"local id = ARGV[1] local ms = ARGV[2] for _, key in ipairs(KEYS) do if redis.call('get', key) ~= id then "
+		"return 0 end end for _, key in ipairs(KEYS) do redis.call('set', key, id, 'PX', ms) end return #KEYS",
+	};
+
+	for (size_t i = 0; i < COUNT(named); i++)
+		change_each_word(named[i]);
 }
 
 /* ---- limits and sentences ---- */
@@ -339,6 +361,7 @@ int main(void)
 		cmocka_unit_test(what_is_almost_one_is_none),
 		cmocka_unit_test(only_a_status_of_ok_is_answered_by_a_function),
 		cmocka_unit_test(each_word_counts),
+		cmocka_unit_test(each_word_counts_beside_names),
 		cmocka_unit_test(a_long_script_is_none),
 		cmocka_unit_test(words_are_bounded),
 		cmocka_unit_test(a_refusal_names_what_is_not_known),

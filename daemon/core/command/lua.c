@@ -169,8 +169,7 @@ static bool is_one_of(const struct lua_word *word, const char *const *names)
 	return false;
 }
 
-/* A `;` may stand between these two: the one ends a statement, the other begins one or ends a block. */
-static bool parts_statements(const struct lua_word *before, const struct lua_word *behind)
+bool lua_parts_statements(const struct lua_word *before, const struct lua_word *behind)
 {
 	static const char *const need_more[] = { "and",  "do",    "else",  "elseif", "for", "function",
 						 "if",   "in",    "local", "not",    "or",  "repeat",
@@ -236,7 +235,7 @@ bool lua_words(struct slice text, struct lua_word ret[LUA_WORDS_MAX + 1])
 			parted = true;
 			continue;
 		}
-		if (parted && !parts_statements(&ret[count - 1], &ret[count]))
+		if (parted && !lua_parts_statements(&ret[count - 1], &ret[count]))
 			return false;
 		parted = false;
 		if (ret[count].kind == LUA_END)

@@ -41,3 +41,5 @@ bool lua_read(struct lua_reader *r, struct lua_word *ret);
 bool lua_words(struct slice text, struct lua_word ret[LUA_WORDS_MAX + 1]);
 /* In that spelling. */
 bool lua_is(const struct lua_word *word, enum lua_kind kind, const char *text);
+/* A statement may end between these two, and a `;` stand there: the other one begins a statement or ends a block. */
+bool lua_parts_statements(const struct lua_word *before, const struct lua_word *behind);

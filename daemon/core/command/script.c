@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/command/script.h"
 
-#include "core/command/lua.h"
 #include "core/command/script_forms.h"
+#include "core/command/script_words.h"
 #include "core/command/uncovered.h"
 
 enum { LOCALS_MAX = 7 };
@@ -25,20 +25,6 @@ static bool take(struct match *m, enum lua_kind kind, const char *text)
 
 /* ---- names of locals ---- */
 
-static bool is_reserved(struct slice name)
-{
-	static const char *const words[] = { "and",  "break",    "do",     "else",   "elseif", "end",     "false",
-					     "for",  "function", "if",     "in",     "local",  "nil",     "not",
-					     "or",   "repeat",   "return", "then",   "true",   "until",   "while",
-					     "ARGV", "KEYS",     "redis",  "ipairs", "table",  "tonumber", "string",
-					     "unpack" };
-
-	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
-		if (slice_eq(name, slice_of(words[i])))
-			return true;
-	return false;
-}
-
 static bool is_local(struct slice name)
 {
 	return name.len == 1 && name.data[0] >= 'a' && name.data[0] < 'a' + LOCALS_MAX;
@@ -49,7 +35,7 @@ static bool take_local(struct match *m, struct slice name)
 {
 	struct slice *own = &m->locals[name.data[0] - 'a'], found = m->word->text;
 
-	if (m->word->kind != LUA_NAME || is_reserved(found))
+	if (m->word->kind != LUA_NAME || script_is_reserved(found))
 		return false;
 	for (size_t i = 0; i < LOCALS_MAX; i++)
 		if (m->locals[i].data && slice_eq(m->locals[i], found) != (own == &m->locals[i]))
@@ -276,7 +262,7 @@ bool script_recognize(struct slice text, struct script *ret, const char **why)
 	_Static_assert(SCRIPT_BYTES_MAX == 4096, "as the sentence says");
 	if (text.len > SCRIPT_BYTES_MAX)
 		return false;
-	if (!lua_words(text, words))
+	if (!script_words(text, words))
 		words[0].kind = LUA_END;
 	for (size_t i = 0; i < script_form_count; i++)
 		if (is_of_form(words, &script_forms[i], ret))

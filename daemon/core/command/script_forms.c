@@ -133,7 +133,7 @@ const struct script_form script_forms[] = {
 	FORM(ALL_KEYS, (EXTEND, COUNT), OTHER, OTHER,
 	     EACH_KEY "if redis.call('GET', b) ~= ARGV[1] then return $other end end " SET_EACH_KEY "return table.getn(KEYS)")
 	FORM(EACH_KEY, (RELEASE, COUNT), (KEEP, NIL), (KEEP, NIL),
-	     "local c = 0 " EACH_KEY "if redis.call('GET', b) == ARGV[1] then redis.pcall('DEL|UNLINK', b) c = c + 1 end "
+	     "local c = 0 " EACH_KEY "if redis.call('GET', b) == ARGV[1] then redis.call('DEL|UNLINK', b) c = c + 1 end "
 	     "end return c")
 	/* Several keys; redislock since 0.10. */
 	FORM(ALL_KEYS, (EXTEND, OK), (ACQUIRE, OK), OTHER,

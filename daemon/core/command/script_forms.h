@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The forms of lock scripts. Each is Lua with holes, and what it means: the keys it looks at, and what it does and answers
- * if the lock is ours, free, or theirs (script.h).
+ * if the lock is ours, free, or theirs (script.h). They know neither names for KEYS[n] and ARGV[n] nor tostring() nor
+ * redis.pcall: script_words.h takes these out of scripts.
  *
  *   'A|B'      | a word of Redis in any case. The first one takes milliseconds, the second one seconds: a script has only
  *              | first ones or only second ones
