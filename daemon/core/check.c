@@ -131,13 +131,39 @@ static bool is_under_way(const struct mlock *m)
 			      : m->state == MLOCK_TAKING && m->client->request;
 }
 
+/* Its grants and its requests, of which it has so many. */
+static void check_client(const struct broker *b, const struct client *c, const char **wrong)
+{
+	const struct request *r;
+	const struct grant *g;
+	size_t n = 0, n_lost = 0, n_requests = 0, n_counted = 0;
+
+	TAILQ_FOREACH(g, &c->grants, client_link) {
+		n++;
+		n_lost += g->lost;
+		n_counted += g->counted;
+	}
+	CHECK(n_counted == c->counted);
+	check_delegations(c, wrong);
+	TAILQ_FOREACH(r, &c->requests, client_link) {
+		CHECK(r->client == c && r->queued == (r != c->request) && r->queued == (r != &c->blocking));
+		n_requests++;
+	}
+	CHECK(n == c->grant_count && n_lost == c->lost_count && n_requests == c->request_count);
+	CHECK((c->bearer || b->locks.conns[c->conn] == c) && client_by_id(&b->locks, c->id) == c);
+	CHECK(!c->bearer || (n + n_requests == 1 && !n_lost && !c->asking));
+	CHECK(!c->bearer || (bearer_has_place(c) ? !c->bid && c->bearer->place.lock : c->bid || !n_requests));
+	CHECK(!c->bearer || !c->is_holder || !TAILQ_FIRST(&c->grants)->lease.place == (c->bearer->lifeline != NULL));
+	CHECK(c->is_holder == (n > n_lost));
+	CHECK(!c->group || c->group->account == c->account);
+	CHECK(!c->mlock || (c->mlock->client == c && is_under_way(c->mlock)));
+}
+
 static void check(const struct broker *b, const char **wrong)
 {
 	const struct directory *d;
 	const struct lock *lock;
 	const struct client *c;
-	const struct request *r;
-	const struct grant *g;
 	const struct letter *l;
 	size_t requests = 0, grants = 0, lost = 0, claims = 0, clients = 0, waiting = 0, blocked = 0, held = 0;
 	size_t letters = 0, remembered = 0, bearers = 0, bearers_hold = 0, delegated = 0, pages = 0;
@@ -158,34 +184,14 @@ static void check(const struct broker *b, const char **wrong)
 		CHECK(lock->idle && !lock->request_count && !lock->grant_count && !lock->directory.claim_count &&
 		      !lock->directory.watches.amount && !lock->charge.amount && !lock->directory.remembered);
 	TAILQ_FOREACH(c, &b->locks.clients, link) {
-		size_t n = 0, n_lost = 0, n_requests = 0, n_counted = 0;
-
-		TAILQ_FOREACH(g, &c->grants, client_link) {
-			n++;
-			n_lost += g->lost;
-			n_counted += g->counted;
-		}
-		CHECK(n_counted == c->counted);
-		check_delegations(c, wrong);
+		check_client(b, c, wrong);
 		delegated += c->delegations ? c->delegations->count : 0;
 		pages += c->delegations != NULL;
-		TAILQ_FOREACH(r, &c->requests, client_link) {
-			CHECK(r->client == c && r->queued == (r != c->request) && r->queued == (r != &c->blocking));
-			n_requests++;
-		}
-		CHECK(n == c->grant_count && n_lost == c->lost_count && n_requests == c->request_count);
-		CHECK((c->bearer || b->locks.conns[c->conn] == c) && client_by_id(&b->locks, c->id) == c);
-		CHECK(!c->bearer || (n + n_requests == 1 && !n_lost && !c->asking));
-		CHECK(!c->bearer || (bearer_has_place(c) ? !c->bid && c->bearer->place.lock : c->bid || !n_requests));
-		CHECK(!c->bearer || !c->is_holder || !TAILQ_FIRST(&c->grants)->lease.place == (c->bearer->lifeline != NULL));
 		bearers += c->bearer != NULL;
 		bearers_hold += c->bearer && c->is_holder;
-		CHECK(c->is_holder == (n > n_lost));
-		CHECK(!c->group || c->group->account == c->account);
-		CHECK(!c->mlock || (c->mlock->client == c && is_under_way(c->mlock)));
 		clients++;
-		held += n;
-		waiting += n_requests;
+		held += c->grant_count;
+		waiting += c->request_count;
 		blocked += c->request != NULL;
 	}
 	CHECK(clients == b->locks.client_count && bearers == b->locks.bearer_count);

@@ -41,7 +41,6 @@ enum { LOAD_MAX = 4096 };
 /* What a host has asked of ZooKeeper and has not been answered, on this connection. */
 struct load {
 	uint64_t first, end;     /* numbers of the open operations */
-	uint64_t before;         /* `end` before the event */
 	uint64_t answering;      /* what is younger than the operation that the event answers begins here; 0: none */
 	int64_t sent_at[LOAD_MAX];
 	uint64_t answered_when_sent[LOAD_MAX];

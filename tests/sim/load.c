@@ -4,6 +4,8 @@
 
 #include <inttypes.h>
 
+#include "core/state.h"
+
 /*
  * A new connection is taken to be able to answer so many at once. Heartbeats, and the rest of what one claim sends together,
  * go beyond what may be open.
@@ -64,7 +66,6 @@ void load_sent(struct host *h, const struct effect *e, struct slice path)
 /* Deadlines come first: what the event says is taken in when it was carried out. */
 void load_before(struct host *h, const struct event *e)
 {
-	h->load.before = h->load.end;
 	h->load.wrote = e->type == EVENT_ZK_CONNECTED;
 	/* Of a host that stood still much is overdue at once: the window bounds that. */
 	h->load.by_time = e->type == EVENT_TIME && h->w->sched.now - h->load.handled_at < h->w->timeout / 3;
@@ -86,14 +87,18 @@ void load_dropped(struct host *h)
 	l->first = l->end;
 }
 
-static void take_in(struct load *l, const struct event *e, int64_t now, int64_t timeout)
+static void take_in(struct host *h, const struct event *e)
 {
-	uint64_t at_once;
+	int64_t now = h->w->sched.now, timeout = h->w->timeout;
+	struct load *l = &h->load;
+	uint64_t at_once, first;
 
 	if (e->type == EVENT_ZK_SUSPENDED || e->type == EVENT_ZK_EXPIRED) {
 		l->first = l->end;
 	} else if (e->type == EVENT_ZK_CONNECTED) {
-		l->first = l->first < l->before ? l->before : l->first;
+		/* What a deadline led to at the beginning of this event counts as asked on the connection before. */
+		first = h->broker->ensemble.operations.first;
+		l->first = l->first < first ? first : l->first;
 		l->most = 0;
 	} else if (e->type == EVENT_ZK_ANSWERED && !l->failed && e->zk_answered.op >= l->first) {
 		l->first = e->zk_answered.op + 1;
@@ -109,7 +114,7 @@ void load_after(struct host *h, const struct event *e)
 {
 	int64_t since;
 
-	take_in(&h->load, e, h->w->sched.now, h->w->timeout);
+	take_in(h, e);
 	since = silent_since(&h->load);
 	if (since != INT64_MAX && broker_deadline(h->broker) - h->offset > since + h->w->timeout / 6)
 		world_fail(h->w, -1, "host %d: the timer comes after a sixth of T without an answer", h->index);
