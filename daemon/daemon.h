@@ -30,8 +30,7 @@ struct daemon {
 	struct broker_conf changed[2]; /* in turn: that in use, and that before it */
 	struct settings settings[2];   /* likewise */
 	bool turn;
-	size_t clients_max; /* for which tables were made */
-	size_t pages_max;   /* for which there are descriptors beside those */
+	size_t clients_max, pages_max; /* for which tables were made; for which there are descriptors beside those */
 	struct broker_prefix prefixes[CONF_PREFIXES_MAX];
 	char boot_id[64];
 	int pid_fd; /* locked while the daemon runs */
