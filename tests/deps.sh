@@ -14,8 +14,8 @@ prometheus
 nftables iproute2 strace bubblewrap
 clang libclang-rt-dev
 "
-# With a word of argument: for `make lint`, `make deb`, the tests of docs/CLIENTS.md and of shells, `make booted`, `make bench`
-# or `make profile`, as well.
+# With a word of argument: for `make lint`, `make deb`, the tests of docs/CLIENTS.md and of shells, `make booted`,
+# `make bench` or `make profile`, as well.
 lint_packages="clang-format clang-tidy cppcheck mandoc mypy"
 deb_packages="debhelper dh-python dpkg-dev fakeroot lintian pkg-config"
 clients_packages="libredis-perl nodejs node-redis ruby-redis php-cli php-redis gccgo-go golang-github-gomodule-redigo-dev
