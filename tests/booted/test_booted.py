@@ -202,6 +202,9 @@ def test_a_daemon_that_hangs_is_started_again(service):
     change(service, "session_timeout_ms", 3000)
     change(service, "tick_ms", 500)
     service.run("systemctl", "restart", UNIT)
+    assert service.show("WatchdogUSec") == "10s"  # the session goes on with the timeout that it had, 15 s
+    service.run("systemctl", "stop", UNIT)
+    service.run("systemctl", "start", UNIT)
     assert service.show("WatchdogUSec") == "2s"
     before = main_pid(service)
     service.run("systemctl", "kill", "-s", "STOP", UNIT)
