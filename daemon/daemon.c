@@ -125,7 +125,7 @@ static int find_group(const struct daemon *d, const char *key, const char *group
 		return rc;
 	place->mode &= 0700;
 	log_warning(cannot_use, LOG_FIELDS("what=%s error=%v", "sockets", error),
-		    "%s; if the socket has to be made anew, it is for the daemon's user alone", error);
+		    "%s; if the daemon has to make the socket again, only the daemon's own user may connect to it", error);
 	return 0;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the next process must have in common with the one before it, and what is said if it has not (identity.h). */
+/* A process takes over only if its configuration and secret fit those of the one before, or says why not (identity.h). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -89,7 +89,7 @@ static bool prefixes_differ(const struct parcel_record *r, const struct conf *co
 	return !same;
 }
 
-/* The session's znodes belong to that owner: whoever is not let in by it can neither keep the locks nor give them back. */
+/* The session's znodes belong to that owner. A process without its secret can neither keep the locks nor release them. */
 static bool owner_differs(const struct parcel_record *r, const struct secret *secret, char *error)
 {
 	struct slice owner = parcel_get_text(r, "owner");
@@ -98,7 +98,7 @@ static bool owner_differs(const struct parcel_record *r, const struct secret *se
 		return false;
 	snprintf(
 		error, IDENTITY_ERROR_MAX,
-		"zookeeper.auth_file lacks the first line of that of the running daemon, to which the daemon's znodes belong: "
+		"zookeeper.auth_file lacks the first line of the secret in use, to which the running daemon's znodes belong: "
 		"keep that line below the new one (lockbrokerd(8), CREDENTIALS), or stop the daemon and start it");
 	return true;
 }
