@@ -587,6 +587,14 @@ class Client:
         assert kind == b">", f"a reply where a push was expected: {value!r}"
         return value
 
+    def loss(self):
+        """The push of a loss with the session, told of before it. A slow machine may have had a jeopardy that passed."""
+        told = [self.push()]
+        while told[-1][0] in ("jeopardy", "safe"):
+            told.append(self.push())
+        assert [t[0] for t in told[-2:]] == ["jeopardy", "lost"], told
+        return told[-1]
+
     def ended(self):
         """True when the daemon closed the connection, after reading what is left."""
         try:

@@ -434,11 +434,7 @@ def test_with_the_session_all_are_lost(own_zk, daemons, clients, delegates):
     c.delegate("held", 2)
     assert c.leave(1)
     zk.signal(signal.SIGSTOP)
-    assert c.push()[0] == "jeopardy"
-    lost = c.push()
-    while lost[0] != "lost":
-        lost = c.push()
-    assert lost[:2] == ["lost", "held"]
+    assert c.loss()[:2] == ["lost", "held"]
     counted = d.info()
     assert (counted["delegations"], counted["delegation_pages"]) == ("0", "1")
     lost, idle = (int(counted[f"delegations_{why}_total"]) for why in ("lost", "idle"))

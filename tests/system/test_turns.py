@@ -222,7 +222,7 @@ def test_without_descriptors_a_lost_connection_to_zookeeper_comes_back(own_zk, d
     set_most_files(d, 3)  # also of what is closed meanwhile
     zk.kill()
     zk.start()
-    assert c.push()[0] == "jeopardy" and c.push()[0] == "lost"
+    c.loss()
     assert c.call("LOCK", "b", "WAIT", 100).code == "UNAVAILABLE"
     set_most_files(d, None)
     harness.wait_until(lambda: isinstance(c.call("LOCK", "b", "WAIT", 1000), int), "the session")
