@@ -394,6 +394,37 @@ static void what_cannot_be_sent_now_waits_or_is_asked_for_later(void **state)
 	close(fd);
 }
 
+/* Nobody asks for those again. */
+static void a_role_is_kept_however_many_connections_wait(void **state)
+{
+	struct keeper *k = make_worker();
+	struct keeper_message m;
+	int fd = some_fd(), roles = 0;
+	uint64_t id;
+
+	(void)state;
+	for (id = 1; keeper_keep(k, id % ROOM / 2, fd); id++)
+		;
+	for (uint64_t role = 1; role <= KEEPER_ROLES_MAX; role++)
+		assert_true(keeper_keep(k, KEEPER_ROLE | role, fd));
+	/* Another one of the same role. */
+	keeper_drop(k, KEEPER_CONF);
+	assert_true(keeper_keep(k, KEEPER_CONF, fd));
+	for (uint64_t sent = 0; sent <= id; sent++) {
+		exchange_turn(&x);
+		while (told(&m))
+			;
+		keeper_settle(k);
+	}
+	for (size_t i = 0; i < descriptors_count(x.descriptors); i++) {
+		descriptors_at(x.descriptors, i, &id);
+		roles += (id & KEEPER_ROLE) != 0;
+	}
+	assert_int_equal(roles, KEEPER_ROLES_MAX);
+	keeper_free(k);
+	close(fd);
+}
+
 /* It may have asked before the hand-over, so this process asks again; before that is sent, the connection ends. */
 static void what_the_process_before_has_given_is_dropped_whatever_was_asked_since(void **state)
 {
@@ -790,6 +821,7 @@ int main(void)
 		WITH_WORKER(the_workers_end_keeps_and_drops),
 		WITH_WORKER(descriptors_that_do_not_fit_are_dropped),
 		WITH_WORKER(what_cannot_be_sent_now_waits_or_is_asked_for_later),
+		WITH_WORKER(a_role_is_kept_however_many_connections_wait),
 		WITH_WORKER(what_the_process_before_has_given_is_dropped_whatever_was_asked_since),
 		WITH_WORKER(a_hand_over_takes_along_what_was_not_sent),
 		WITH_WORKER(what_a_worker_tells_the_service_manager_is_passed_on_as_it_is),

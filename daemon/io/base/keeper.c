@@ -181,13 +181,19 @@ static void room(int fd, short what, void *arg)
 	send_pending(arg);
 }
 
+/* Of each role one waits at most: connections leave room for all of them. */
+static uint32_t room_for(uint64_t id)
+{
+	return id & KEEPER_ROLE ? KEEPER_BATCH : KEEPER_BATCH - KEEPER_ROLES_MAX;
+}
+
 bool keeper_keep(struct keeper *k, uint64_t id, int fd)
 {
 	if (!k)
 		return false;
-	if (k->keep.count == KEEPER_BATCH)
+	if (k->keep.count >= room_for(id))
 		send_pending(k);
-	if (k->keep.count == KEEPER_BATCH)
+	if (k->keep.count >= room_for(id))
 		return false;
 	k->keep.numbers[k->keep.count] = id;
 	k->fds[k->keep.count++] = fd;

@@ -24,11 +24,11 @@
 #define KEEPER_LISTENER (KEEPER_ROLE | 1)
 #define KEEPER_LISTENER_LOCK (KEEPER_ROLE | 2)
 #define KEEPER_PIDFILE (KEEPER_ROLE | 3)
-#define KEEPER_SAVED (KEEPER_ROLE | 4)
 #define KEEPER_CONF (KEEPER_ROLE | 5)
 #define KEEPER_OPERATORS (KEEPER_ROLE | 6)
 #define KEEPER_OPERATORS_LOCK (KEEPER_ROLE | 7)
 #define KEEPER_SECRET (KEEPER_ROLE | 8)
+#define KEEPER_ROLES_MAX 8
 /* With the id of a connection: the page that is shared with its process. */
 #define KEEPER_PAGE (UINT64_C(1) << 62)
 
@@ -78,8 +78,8 @@ void keeper_attach(struct keeper *k, struct watch_base *base, void (*signalled)(
 void keeper_on_kept(struct keeper *k, void (*kept)(void *arg, uint64_t id, bool kept), void *arg);
 
 /*
- * The keeper is to hold a copy, too. It does when `kept` says so. False: not now; to be asked again later. Before that
- * descriptor is closed, keeper_drop() must be called: what was asked is not yet sent.
+ * The keeper is to hold a copy, too. It does when `kept` says so. False: not now; to be asked again later. That is never
+ * the answer for a role. Before that descriptor is closed, keeper_drop() must be called: what was asked is not yet sent.
  */
 bool keeper_keep(struct keeper *k, uint64_t id, int fd);
 /* The keeper is to close its copy. Never lost; also of one for which keeper_keep() was not answered yet. */
