@@ -61,7 +61,7 @@ static void check_lock(const struct lock *lock, size_t *requests, size_t *grants
 	const struct directory *d = &lock->directory;
 	const struct request *r;
 	const struct grant *g;
-	size_t n_requests = 0, n_expired = 0, n_grants = 0, n_lost = 0, n_delegated = 0;
+	size_t n_requests = 0, n_expired = 0, n_marked = 0, n_grants = 0, n_lost = 0, n_delegated = 0;
 
 	TAILQ_FOREACH(r, &lock->requests, link) {
 		CHECK(r->lock == lock &&
@@ -69,6 +69,8 @@ static void check_lock(const struct lock *lock, size_t *requests, size_t *grants
 		n_requests++;
 		n_expired += r->expired;
 	}
+	TAILQ_FOREACH(r, &lock->expired, expired_link)
+		n_marked++;
 	LIST_FOREACH(g, &lock->delegated, delegated_link) {
 		CHECK(g->lock == lock && g->delegated);
 		n_delegated++;
@@ -95,7 +97,8 @@ static void check_lock(const struct lock *lock, size_t *requests, size_t *grants
 	CHECK(!lock->rule->is_sound || lock->rule->is_sound(lock));
 	CHECK(!n_grants || lock->slots || (d->claim && d->claim->state == CLAIM_HELD && d->claim->granted));
 	CHECK(!n_delegated); /* all delegated grants are grants of the lock */
-	CHECK(n_requests == lock->request_count && n_expired == lock->expired_count && n_grants == lock->grant_count);
+	CHECK(n_requests == lock->request_count && n_grants == lock->grant_count);
+	CHECK(n_expired == lock->expired_count && n_marked == n_expired);
 	*requests += n_requests;
 	*grants += n_grants + n_lost;
 	*lost += n_lost;

@@ -152,7 +152,17 @@ static void loop_show(struct loop *l)
 	page_update(l->to.page, &view);
 }
 
-static void loop_carry_out(void *arg, const struct event *event, const struct effects *effects)
+static COLD void loop_reply_long(struct loop *l, struct effects *effects, const struct effect *effect)
+{
+	struct bytes text;
+
+	if (effects_give(effects, effect, &text))
+		server_reply_whole(l->to.server, effect->conn, &text, effect->text.at);
+	else
+		server_reply(l->to.server, effect->conn, effects_slice(effects, effect->text), effect->lazy);
+}
+
+static void loop_carry_out(void *arg, const struct event *event, struct effects *effects)
 {
 	struct loop *l = arg;
 	size_t i;
@@ -165,7 +175,9 @@ static void loop_carry_out(void *arg, const struct event *event, const struct ef
 	for (i = 0; i < effects->count; i++) {
 		const struct effect *effect = &effects->list[i];
 
-		if (effect->type == EFFECT_REPLY && !effect->page)
+		if (effect->type == EFFECT_REPLY && effect->text.len >= EFFECT_LONG_BYTES)
+			loop_reply_long(l, effects, effect);
+		else if (effect->type == EFFECT_REPLY && !effect->page)
 			server_reply(l->to.server, effect->conn, effects_slice(effects, effect->text), effect->lazy);
 		else
 			loop_effect(l, effects, effect);

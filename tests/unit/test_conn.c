@@ -46,6 +46,7 @@ static size_t told_by_then;            /* by then */
 static int looked_at, there_by_then;   /* a client; bytes that it could read by then */
 static bool hurry;
 static int64_t now_ns, step_ns; /* how long each look at the clock takes */
+static int share, share_begun;  /* requests after which a share is spent, if it is not 0; `asked` when it began */
 
 /* ---- the feed ---- */
 
@@ -83,13 +84,14 @@ struct client_origin feed_origin(const struct feed *f, uint32_t conn)
 	return origin;
 }
 
-void feed_begin_share(struct feed *f, int64_t share_ns)
+void feed_begin_share(struct feed *f, int64_t begun_ns, int64_t share_ns)
 {
+	share_begun = asked;
 }
 
 bool feed_share_spent(const struct feed *f)
 {
-	return false;
+	return share && asked - share_begun >= share;
 }
 
 void feed_hurry(struct feed *f)
@@ -171,7 +173,7 @@ static int begin(void **state)
 
 	origin = (struct client_origin){ 0 };
 	told[0] = '\0';
-	asked = halves = 0;
+	asked = halves = share = 0;
 	hurry = false;
 	looked_at = -1;
 	now_ns = 1;
@@ -448,6 +450,91 @@ static void who_says_little_uses_its_turn_too_where_there_are_others(void **stat
 		close(other);
 		turn();
 	}
+}
+
+static int unread_of(int fd)
+{
+	int unread;
+
+	assert_int_equal(ioctl(fd, SIOCOUTQ, &unread), 0);
+	return unread;
+}
+
+/* What is read is parsed in turns of 16 bytes here: until then nothing more is read. */
+static void no_more_is_read_than_turns_need_where_there_are_others(void **state)
+{
+	enum { PARTS = 3, PART = CONN_TURN_BYTES, REQUEST = 8 };
+	char part[PART];
+	int other = connected(), fd, all;
+	ssize_t answers = 0;
+	bool ended;
+
+	another_server(getuid() + 1);
+	fd = connected();
+	for (size_t i = 0; i < sizeof(part); i += REQUEST)
+		memcpy(part + i, "NOW  a\r\n", REQUEST);
+	for (int i = 0; i < PARTS; i++)
+		says(fd, (struct slice){ part, sizeof(part) });
+	all = unread_of(fd);
+	step_ns = PARTY_TURN_NS;
+	share = 2;
+	while (asked + 2 * share < PART / REQUEST) {
+		watch_base_turn(base, false);
+		server_continue(server);
+		assert_int_equal(unread_of(fd), all * (PARTS - 1) / PARTS);
+		answers += recv(fd, part, sizeof(part), MSG_DONTWAIT);
+	}
+	share = 0;
+	turn();
+	assert_int_equal(answers + (ssize_t)heard(fd, &ended).len, PARTS * PART / REQUEST);
+	assert_int_equal(asked, PARTS * PART / REQUEST);
+	close(fd);
+	close(other);
+}
+
+static void a_long_reply_is_taken_over_or_comes_behind_what_is_unwritten(void **state)
+{
+	int fd = connected();
+	bool ended;
+
+	for (int behind = 0; behind < 2; behind++) {
+		struct bytes text = { 0 };
+		struct slice got;
+
+		says(fd, SLICE("WAIT\r\n"));
+		turn();
+		if (behind)
+			server_push(server, NUMBER, SLICE("first"), false);
+		bytes_text(&text, "not this:");
+		bytes_slice(&text, many(OUTPUT_BYTES / 2));
+		server_reply_whole(server, NUMBER, &text, strlen("not this:"));
+		assert_null(text.data);
+		turn();
+		got = heard(fd, &ended);
+		assert_int_equal(got.len, OUTPUT_BYTES / 2 + (behind ? strlen("first") : 0));
+		assert_memory_equal(got.data, behind ? "firstxxx" : "xxxxxxxx", 8);
+		assert_false(ended);
+	}
+	says(fd, SLICE("NOW a\r\n"));
+	turn();
+	assert_heard(fd, "a", false);
+	close(fd);
+}
+
+static void a_long_reply_of_who_has_gone_is_freed(void **state)
+{
+	struct bytes text = { 0 };
+	int fd = connected();
+
+	says(fd, SLICE("WAIT\r\n"));
+	turn();
+	server_close(server, NUMBER);
+	bytes_slice(&text, many(OUTPUT_BYTES / 2));
+	server_reply_whole(server, NUMBER, &text, 0);
+	assert_null(text.data);
+	turn();
+	assert_heard(fd, "", true);
+	close(fd);
 }
 
 static void a_crowd_at_the_door_keeps_nobody_waiting(void **state)
@@ -778,6 +865,9 @@ int main(void)
 		TEST(a_client_too_many_is_told_so),
 		TEST(a_connection_of_a_process_before_is_of_the_account_that_the_core_has),
 		TEST(who_says_little_uses_its_turn_too_where_there_are_others),
+		TEST(no_more_is_read_than_turns_need_where_there_are_others),
+		TEST(a_long_reply_is_taken_over_or_comes_behind_what_is_unwritten),
+		TEST(a_long_reply_of_who_has_gone_is_freed),
 		TEST(a_crowd_at_the_door_keeps_nobody_waiting),
 		TEST(who_came_and_went_without_a_word_is_no_client),
 		TEST(others_leave_room_for_one_long_request_and_one_long_answer),

@@ -91,7 +91,7 @@ struct client_origin feed_origin(const struct feed *f, uint32_t conn)
 	return (struct client_origin){ 0 };
 }
 
-void feed_begin_share(struct feed *f, int64_t share_ns)
+void feed_begin_share(struct feed *f, int64_t begun_ns, int64_t share_ns)
 {
 }
 

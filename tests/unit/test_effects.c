@@ -111,6 +111,26 @@ static void a_sentence_takes_values_of_any_type(void **state)
 	assert_true(line->level == EFFECT_LEVEL_ERROR && e.count == 2);
 }
 
+static void a_long_text_is_given_away_if_nothing_is_behind_it(void **state)
+{
+	struct bytes given;
+
+	written("unused");
+	effects_add(&e, EFFECT_PUSH)->text = written("first");
+	assert_true(effects_give(&e, &e.list[0], &given));
+	assert_true(slice_eq(bytes_view(&given), SLICE("unusedfirst")) && e.list[0].text.at == strlen("unused"));
+	bytes_free(&given);
+	effects_clear(&e);
+	effects_add(&e, EFFECT_PUSH)->text = written("first");
+	effects_add(&e, EFFECT_CLOSE);
+	assert_false(effects_give(&e, &e.list[0], &given));
+	effects_clear(&e);
+	effects_add(&e, EFFECT_PUSH)->text = written("first");
+	written("more");
+	assert_false(effects_give(&e, &e.list[0], &given));
+	assert_true(reads(e.list[0].text, "first"));
+}
+
 static void clearing_keeps_the_memory(void **state)
 {
 	const struct effect *list;
@@ -138,6 +158,7 @@ int main(void)
 		TEST(a_line_for_the_log_is_what_was_written_since),
 		TEST(who_has_caused_a_line_stands_behind_its_fields),
 		TEST(a_sentence_takes_values_of_any_type),
+		TEST(a_long_text_is_given_away_if_nothing_is_behind_it),
 		TEST(clearing_keeps_the_memory),
 	};
 

@@ -16,7 +16,7 @@ static struct feed *feed;
 static char replies[256];
 static uint64_t carried_out;
 
-static void carry_out(void *arg, const struct event *event, const struct effects *effects)
+static void carry_out(void *arg, const struct event *event, struct effects *effects)
 {
 	assert_ptr_equal(arg, &feed);
 	carried_out++;
@@ -100,7 +100,7 @@ static void a_share_begins_with_its_first_event(void **state)
 	const struct timespec longer = { .tv_nsec = 3 * MS };
 	const struct event nothing = { .type = EVENT_TIME };
 
-	feed_begin_share(feed, 2 * MS);
+	feed_begin_share(feed, 0, 2 * MS);
 	nanosleep(&longer, NULL);
 	feed_now(feed);
 	assert_false(feed_share_spent(feed));
@@ -109,8 +109,13 @@ static void a_share_begins_with_its_first_event(void **state)
 	assert_false(feed_share_spent(feed)); /* the clock was not read since */
 	feed_now(feed);
 	assert_true(feed_share_spent(feed));
-	feed_begin_share(feed, 2 * MS);
+	feed_begin_share(feed, 0, 2 * MS);
 	assert_false(feed_share_spent(feed));
+	feed_begin_share(feed, feed_now(feed), 2 * MS); /* what is done before the first event counts */
+	nanosleep(&longer, NULL);
+	assert_false(feed_share_spent(feed));
+	feed_event(feed, &nothing);
+	assert_true(feed_share_spent(feed));
 }
 
 static void a_hurry_counts_for_one_turn(void **state)

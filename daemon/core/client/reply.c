@@ -2,6 +2,7 @@
 #include "core/client/reply.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "core/lock/locks.h"
 
@@ -45,6 +46,34 @@ void reply_end(struct client *c)
 void reply_end_whole(struct client *c)
 {
 	send(c, effects_take(c->locks->env->out));
+}
+
+void reply_begin_rows(struct bytes *rows)
+{
+	static const char unused[REPLY_HEAD_BYTES];
+
+	bytes_set(rows, (struct slice){ unused, sizeof(unused) });
+}
+
+void reply_rows(struct client *c, struct bytes *rows, size_t count)
+{
+	struct effects *out = c->locks->env->out;
+	struct bytes head = { 0 }, empty = out->arena;
+
+	resp_array(&head, count);
+	assert(head.len <= REPLY_HEAD_BYTES && rows->len >= REPLY_HEAD_BYTES);
+	if (out->arena.len == 0 && rows->len >= EFFECT_LONG_BYTES) {
+		out->taken = REPLY_HEAD_BYTES - head.len;
+		out->arena = *rows;
+		memcpy(out->arena.data + out->taken, head.data, head.len);
+		*rows = empty;
+	} else {
+		bytes_slice(&out->arena, bytes_view(&head));
+		bytes_append(&out->arena, rows->data + REPLY_HEAD_BYTES, rows->len - REPLY_HEAD_BYTES);
+	}
+	bytes_free(&head);
+	bytes_free(rows);
+	reply_end(c);
 }
 
 void reply_end_settled(struct client *c)

@@ -24,6 +24,13 @@ void reply_end_settled(struct client *c);
 void reply_settled(struct client *c); /* all is settled: what was written before goes out, if anything was */
 /* Makes a push of what was written; valid until the next effect. */
 struct effect *reply_push(struct client *c);
+/*
+ * Ends with an array of `count` elements. `rows` has their text behind REPLY_HEAD_BYTES unused bytes, and is empty
+ * afterwards: thousands of rows are not copied.
+ */
+enum { REPLY_HEAD_BYTES = 32 };
+void reply_rows(struct client *c, struct bytes *rows, size_t count);
+void reply_begin_rows(struct bytes *rows); /* without any row yet, but with those unused bytes */
 void reply_integer(struct client *c, int64_t value);
 void reply_integer_settled(struct client *c, int64_t value);
 void reply_nil(struct client *c);

@@ -177,8 +177,6 @@ static struct client *over(struct list *l)
 
 static void answer(struct list *l)
 {
-	struct bytes *out = reply_out(l->client);
-
 	if (l->refused) {
 		const struct client *c = l->client;
 		const char *sentence = pools_refusal(c->locks->env, c->account, POOL_MEMORY, c->privileged);
@@ -196,12 +194,15 @@ static void answer(struct list *l)
 		reply_too_long(over(l));
 		return;
 	}
-	if (l->kind == LIST_CLIENTS) {
-		resp_bulk(out, bytes_view(&l->rows));
-	} else {
-		resp_array(out, l->placed_count);
-		bytes_slice(out, bytes_view(&l->placed));
+	if (l->kind == LIST_LOCKS) {
+		struct bytes placed = l->placed;
+		size_t count = l->placed_count;
+
+		l->placed = (struct bytes){ 0 };
+		reply_rows(over(l), &placed, count);
+		return;
 	}
+	resp_bulk(reply_out(l->client), bytes_view(&l->rows));
 	reply_end(over(l));
 }
 
@@ -245,6 +246,7 @@ static struct list *begin(struct client *c, enum list_kind kind, const struct sl
 	l->client = c;
 	l->kind = kind;
 	l->any = !pattern;
+	reply_begin_rows(&l->placed);
 	if (pattern)
 		bytes_slice(&l->pattern, *pattern);
 	c->list = l;

@@ -259,11 +259,10 @@ static bool too_long(const struct answer *a)
 	return a->rows.len > a->query->hosts->env->conf->limits.output_bytes;
 }
 
-static void reply(const struct answer *a)
+static void reply(struct answer *a)
 {
 	struct client *c = a->query->client;
 	const char *sentence = unknown(a);
-	struct bytes *out = reply_out(c);
 
 	if (sentence) {
 		reply_error(c, ERROR_UNAVAILABLE, "%s", sentence);
@@ -274,10 +273,8 @@ static void reply(const struct answer *a)
 		return;
 	}
 	if (a->query->command == COMMAND_WHY)
-		write_why(a, out, c->version);
-	resp_array(out, a->row_count);
-	bytes_slice(out, bytes_view(&a->rows));
-	reply_end(c);
+		write_why(a, reply_out(c), c->version);
+	reply_rows(c, &a->rows, a->row_count);
 }
 
 static void finish(struct answer *a)
@@ -305,6 +302,7 @@ static bool step(struct answer *a, int64_t *steps)
 static void aim(struct answer *a)
 {
 	a->rules = a->query->hosts->env->rules;
+	reply_begin_rows(&a->rows);
 	if (a->query->command == COMMAND_QUEUE)
 		view_begin_waiters(&a->view, a->query);
 	else
@@ -316,7 +314,6 @@ static void begin_anew(struct answer *a)
 {
 	walk_end(a->query->hosts->locks, &a->walk);
 	view_end(&a->view);
-	bytes_clear(&a->rows);
 	bytes_clear(&a->said);
 	a->at = a->row_count = a->here = 0;
 	a->permits = a->position = a->count = a->delegated = 0;

@@ -95,22 +95,29 @@ static bool is_taken(const struct lock *lock, enum mode mode, bool behind)
 	return lock->rule->is_taken(lock, mode, behind);
 }
 
-/* True when one ended. */
+/* A request that conflicts with it waits before it: most often the first one does. */
+static bool is_behind(const struct lock *lock, const struct request *r)
+{
+	const struct request *other = TAILQ_FIRST(&lock->requests);
+
+	while (other != r && (other->expired || !mode_conflicts(other->mode, r->mode)))
+		other = TAILQ_NEXT(other, link);
+	return other != r;
+}
+
+/* True when one ended. Thousands may wait that have not expired: they are not looked at if the answer is clear. */
 static bool end_expired(struct lock *lock)
 {
 	struct locks *locks = lock->locks;
-	bool may_be_known = session_reaches(locks->ensemble) || locks->env->conf->standalone, behind_writer = false,
-	     behind_reader = false;
+	bool may_be_known = session_reaches(locks->ensemble) || locks->env->conf->standalone;
 	size_t before = lock->expired_count;
 	struct request *r, *after;
 
-	TAILQ_FOREACH_SAFE(r, &lock->requests, link, after) {
-		bool behind = behind_writer || (behind_reader && r->mode == MODE_EXCLUSIVE);
-		bool taken = (behind || !batch_has(lock, r)) && is_taken(lock, r->mode, behind);
+	TAILQ_FOREACH_SAFE(r, &lock->expired, expired_link, after) {
+		bool taken = (!batch_has(lock, r) && is_taken(lock, r->mode, false)) ||
+			     (is_taken(lock, r->mode, true) && is_behind(lock, r));
 
-		behind_writer = behind_writer || (r->mode == MODE_EXCLUSIVE && !r->expired);
-		behind_reader = behind_reader || (r->mode == MODE_SHARED && !r->expired);
-		if (!r->expired || (!taken && may_be_known))
+		if (!taken && may_be_known)
 			continue;
 		locks->env->stats.timeouts_total++;
 		if (taken)

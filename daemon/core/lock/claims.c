@@ -453,14 +453,10 @@ void lock_learn(struct directory *d)
 static void refuse_expired(struct lock *lock)
 {
 	const char *why = names_refusal(&lock->directory);
-	struct request *r, *before;
+	struct request *r;
 
-	/* They are most often among the last ones that came. */
-	for (r = TAILQ_LAST(&lock->requests, request_list); lock->expired_count; r = before) {
-		before = TAILQ_PREV(r, request_list, link);
-		if (r->expired)
-			request_fail(r, ERROR_LIMIT, why);
-	}
+	while ((r = TAILQ_FIRST(&lock->expired)))
+		request_fail(r, ERROR_LIMIT, why);
 }
 
 /* It is a new name, and there are too many at once. A lock that waits may be touched often: this must take no time then. */

@@ -200,6 +200,7 @@ struct lock *lock_new(struct locks *locks, struct slice name, enum kind kind, co
 	lock->directory.payer = charge.account;
 	lock->directory.data_bytes = lock->rule->data_bytes;
 	TAILQ_INIT(&lock->requests);
+	TAILQ_INIT(&lock->expired);
 	TAILQ_INIT(&lock->grants);
 	TAILQ_INIT(&lock->lost);
 	bytes_slice(&lock->name, name);

@@ -44,7 +44,7 @@ struct lock {
 	TAILQ_ENTRY(lock) link; /* locks->used or locks->idle */
 	bool idle;
 	struct bytes name;
-	struct request_list requests;
+	struct request_list requests, expired;
 	struct grant_list grants, lost;
 	size_t request_count, expired_count, grant_count;
 	int64_t token; /* of the latest grant in this session; 0: none yet */

@@ -173,7 +173,7 @@ struct request *request_restore(struct lock *lock, const struct entry *e)
 	if (c->bearer)
 		place_enter(c, lock);
 	if (r->expired)
-		lock->expired_count++;
+		request_mark_expired(r);
 	return entry_get_due(e, "due", &lock->locks->env->timers, &r->timer) ? r : NULL;
 
 contradiction:

@@ -116,8 +116,10 @@ static void take_off(struct request *r)
 		charge_remove(r->client->account, POOL_GRANTS, 1);
 	if (r->queued)
 		charge_give_back(&r->event, POOL_MEMORY);
-	if (r->expired)
+	if (r->expired) {
+		TAILQ_REMOVE(&lock->expired, r, expired_link);
 		lock->expired_count--;
+	}
 	heap_unset(&lock->locks->env->timers, &r->timer);
 	bytes_free(&r->data);
 	/* Its account may go before payers are settled. */
@@ -235,6 +237,13 @@ static const char *why_unknown(const struct locks *locks)
 	return "ZooKeeper did not tell in time whether the lock is taken";
 }
 
+void request_mark_expired(struct request *r)
+{
+	r->expired = true;
+	TAILQ_INSERT_TAIL(&r->lock->expired, r, expired_link);
+	r->lock->expired_count++;
+}
+
 void request_expire(struct request *r)
 {
 	struct locks *locks = r->lock->locks;
@@ -246,8 +255,7 @@ void request_expire(struct request *r)
 	}
 	if (!TAILQ_EMPTY(&locks->walks))
 		search_loosen(locks, r->client);
-	r->expired = true;
-	r->lock->expired_count++;
+	request_mark_expired(r);
 	heap_set(&locks->env->timers, &r->timer,
 		 locks->env->now_ns + locks->ensemble->session.timeout_ns / EXPIRED_PART + locks->env->conf->try_ns);
 	directory_touch(&r->lock->directory);

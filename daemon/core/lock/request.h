@@ -52,6 +52,7 @@ struct request {
 	struct lock *lock;
 	TAILQ_ENTRY(request) link; /* lock->requests, in order of asking */
 	TAILQ_ENTRY(request) client_link; /* client->requests, in order of asking */
+	TAILQ_ENTRY(request) expired_link; /* lock->expired */
 	enum mode mode;
 	bool queued;
 	bool expired;         /* its wait ran out: it ends as soon as it is known that the lock is taken */
@@ -84,6 +85,7 @@ struct request *request_find(const struct lock *lock, const struct client *clien
 struct request *request_first(struct lock *lock);
 /* The wait ran out, or is to end: the request ends as soon as it is known that the lock is taken. */
 void request_expire(struct request *r);
+void request_mark_expired(struct request *r);         /* it did before; for a snapshot */
 void request_end(struct request *r);                  /* ends it without an outcome */
 void request_grant(struct request *r, int64_t token); /* ends it with a new grant */
 /* Ends it: its client has the grant, and is told `number` (outcome.h). */

@@ -59,6 +59,15 @@ void effects_caused(struct effects *e, struct effect *line, uint32_t uid, struct
 	line->data.len += unit.len;
 }
 
+bool effects_give(struct effects *e, const struct effect *last, struct bytes *ret)
+{
+	if (last != &e->list[e->count - 1] || last->text.at + last->text.len != e->arena.len)
+		return false;
+	*ret = e->arena;
+	e->arena = (struct bytes){ 0 };
+	return true;
+}
+
 void effects_clear(struct effects *e)
 {
 	e->count = e->taken = 0;

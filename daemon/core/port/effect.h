@@ -91,10 +91,11 @@ static inline struct slice effects_slice(const struct effects *e, struct span s)
 	return (struct slice){ s.len ? e->arena.data + s.at : NULL, s.len };
 }
 
-/* Appends one effect and returns it, valid until the next is added. */
-struct effect *effects_add(struct effects *e, enum effect_type type);
-/* The bytes that were written to e->arena since the last call become a span. */
-struct span effects_take(struct effects *e);
+struct effect *effects_add(struct effects *e, enum effect_type type); /* valid until the next one is added */
+struct span effects_take(struct effects *e); /* what was written to e->arena since the last call */
+enum { EFFECT_LONG_BYTES = 16384 };          /* so much is worth not being copied: */
+/* The text of the last effect becomes the caller's, and lies in `ret` from text.at on. False: there are bytes behind it. */
+bool effects_give(struct effects *e, const struct effect *last, struct bytes *ret);
 /* Forgets the effects and keeps the memory. */
 void effects_clear(struct effects *e);
 void effects_free(struct effects *e);

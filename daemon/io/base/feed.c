@@ -165,9 +165,9 @@ bool feed_begin_turn(struct feed *f)
 	return hurry;
 }
 
-void feed_begin_share(struct feed *f, int64_t share_ns)
+void feed_begin_share(struct feed *f, int64_t begun_ns, int64_t share_ns)
 {
-	f->share_ns = 0;
+	f->share_ns = begun_ns;
 	f->share_max_ns = share_ns;
 }
 

@@ -20,7 +20,7 @@ struct ledger;
 struct watch_base;
 
 /* The broker has consumed the event: the callback carries out its effects. */
-typedef void feed_carry_out(void *arg, const struct event *event, const struct effects *effects);
+typedef void feed_carry_out(void *arg, const struct event *event, struct effects *effects);
 
 /* 0 or -errno. `conf` and what it points to must outlive the feed. */
 int feed_new(struct feed **ret_feed, const struct broker_conf *conf, uint64_t seed);
@@ -58,8 +58,8 @@ int64_t feed_seen(const struct feed *f);
 
 /* A turn begins. Returns whether something is left to do since the turn before, so that this one must not wait. */
 bool feed_begin_turn(struct feed *f);
-/* A share of the turn, which begins with the next event. */
-void feed_begin_share(struct feed *f, int64_t share_ns);
+/* A share of the turn, which began at that instant; 0: it begins with the next event. */
+void feed_begin_share(struct feed *f, int64_t begun_ns, int64_t share_ns);
 /* It is over: the rest waits, so that nobody keeps others, or ZooKeeper, waiting. */
 bool feed_share_spent(const struct feed *f);
 /* Something is left to do in the next turn. */

@@ -116,21 +116,21 @@ static void conn_ask(struct conn *c, size_t request_bytes)
 		conn_expect(c);
 }
 
-/* Parses a share of its requests. Returns how many bytes were used; `ret_more`: there may be more to parse. */
-static size_t conn_parse(struct conn *c, struct slice input, bool *ret_more)
+/* Parses a share of its requests. Returns how many bytes were used. */
+static size_t conn_parse(struct conn *c, struct slice input)
 {
 	int share = CONN_REQUESTS_PER_TURN;
 	size_t total = 0, used;
 
+	c->more = true;
 	while (total < input.len && conn_may_parse(c)) {
 		struct slice rest = { input.data + total, input.len - total };
 
-		if (share-- == 0 || feed_share_spent(c->env->feed)) {
-			*ret_more = true;
-			break;
-		}
+		if (share-- == 0 || feed_share_spent(c->env->feed))
+			return total;
 		switch (resp_read_request(&c->reader, rest, &used)) {
 		case RESP_MORE:
+			c->more = false;
 			return total;
 		case RESP_BROKEN:
 			conn_broken(c);
@@ -146,6 +146,7 @@ static size_t conn_parse(struct conn *c, struct slice input, bool *ret_more)
 			break;
 		}
 	}
+	c->more = total < input.len;
 	return total;
 }
 
@@ -200,10 +201,9 @@ static __attribute__((noinline)) void conn_end_half(struct conn *c)
 
 static void conn_consume(struct conn *c, struct slice input)
 {
-	bool more = false;
-	size_t used = conn_parse(c, input, &more);
+	size_t used = conn_parse(c, input);
 
-	if (more)
+	if (c->more && conn_may_parse(c))
 		conn_set_ready(c);
 	if (used == input.len || c->closing || c->dead)
 		conn_keep_nothing(c);
@@ -251,9 +251,16 @@ static COLD void conn_read_nothing(struct conn *c, ssize_t why)
 	conn_unmark(c);
 }
 
+static size_t conn_read_most(const struct conn *c)
+{
+	if (!c->env->one)
+		return CONN_TURN_BYTES;
+	return conn_has_share(c) ? CONN_READ_BYTES : CONN_UNPARSED_SMALL;
+}
+
 static void conn_read(struct conn *c)
 {
-	size_t most = conn_has_share(c) ? CONN_READ_BYTES : CONN_UNPARSED_SMALL;
+	size_t most = conn_read_most(c);
 	struct slice input = { c->env->scratch, 0 };
 	ssize_t len;
 
@@ -293,7 +300,7 @@ void conn_serve(struct conn *c)
 		if (c->place.queued) /* for the next part, its end, or the next request */
 			return;
 	}
-	if (c->readable && conn_may_read(c)) {
+	if (c->readable && !c->more && conn_may_read(c)) {
 		conn_read(c);
 		return;
 	}

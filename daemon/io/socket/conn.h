@@ -65,6 +65,7 @@ struct conn {
 	struct conn_page *page; /* NULL: it has none, and nobody asks for one (conn_page.h) */
 	uint32_t *mark; /* once it is kept: nonzero, and no other process can go on with it; NULL: nobody looks */
 	bool readable : 1;        /* something has come since a read took all that there was */
+	bool more : 1;            /* of `in` may be parsed: nothing more is read before that */
 	bool took : 1;            /* the peer was there after the latest read: it was sent something */
 	struct party_place place; /* whose turn it is served in */
 	TAILQ_ENTRY(conn) dirty;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <sys/socket.h>
 
+#include "base/cold.h"
 #include "base/log.h"
 #include "base/queue.h"
 #include "io/base/watch.h"
@@ -51,15 +52,16 @@ void conn_hurry(struct conn *c)
 		conn_set_dirty(c);
 }
 
-void conn_reply(struct conn *c, struct slice text, bool lazy)
+/* Of what may be long it was known before it was asked that there is room. */
+static inline bool conn_takes_reply(struct conn *c, size_t len)
 {
 	if (c->dead || c->closing)
-		return;
-	/* Of what may be long it was known before it was asked that there is room. */
-	if (!c->asking && !c->expects && conn_unwritten(c) + text.len > CONN_UNWRITTEN_SMALL &&
-	    !conn_admits(c, text.len))
-		return;
-	conn_queue(c, text);
+		return false;
+	return c->asking || c->expects || conn_unwritten(c) + len <= CONN_UNWRITTEN_SMALL || conn_admits(c, len);
+}
+
+static inline void conn_replied(struct conn *c, bool lazy)
+{
 	if (c->expects) {
 		c->expects = false;
 		conn_count_output(c);
@@ -71,6 +73,36 @@ void conn_reply(struct conn *c, struct slice text, bool lazy)
 	c->waiting = false;
 	if (!c->asking && (c->in.len > 0 || c->half || c->readable))
 		conn_set_ready(c);
+}
+
+void conn_reply(struct conn *c, struct slice text, bool lazy)
+{
+	if (!conn_takes_reply(c, text.len))
+		return;
+	conn_queue(c, text);
+	conn_replied(c, lazy);
+}
+
+static void conn_take_whole(struct conn *c, struct bytes *text, size_t at)
+{
+	c->out = *text;
+	c->written = at;
+	*text = (struct bytes){ 0 };
+	conn_count_output(c);
+}
+
+COLD void conn_reply_whole(struct conn *c, struct bytes *text, size_t at)
+{
+	struct slice reply = { text->data + at, text->len - at };
+
+	if (conn_takes_reply(c, reply.len)) {
+		if (c->out.data)
+			conn_queue(c, reply);
+		else
+			conn_take_whole(c, text, at);
+		conn_replied(c, false);
+	}
+	bytes_free(text);
 }
 
 void conn_reply_page(struct conn *c, struct slice text)

@@ -9,6 +9,8 @@
 
 /* `lazy`: it may wait for the next output, but at most CONN_LAZY_MAX bytes do. */
 void conn_reply(struct conn *c, struct slice text, bool lazy);
+/* The reply is what lies in `text` from there on, which is empty afterwards: it is not copied. */
+void conn_reply_whole(struct conn *c, struct bytes *text, size_t at);
 /* The reply to DELEGATE: the file descriptor of the page goes along. */
 void conn_reply_page(struct conn *c, struct slice text);
 /* `report`: EVENT_CLIENT_WRITTEN follows when it has been written. */

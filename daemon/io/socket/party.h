@@ -24,7 +24,7 @@
 #include "base/map.h"
 #include "base/queue.h"
 
-#define PARTY_TURN_NS (25 * INT64_C(1000)) /* about the time of five requests */
+#define PARTY_TURN_NS (15 * INT64_C(1000)) /* about the time of three requests */
 
 TAILQ_HEAD(party_queue, party_place);
 TAILQ_HEAD(party_ring, party);

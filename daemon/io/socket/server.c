@@ -289,6 +289,11 @@ void server_reply(struct server *s, uint32_t number, struct slice text, bool laz
 	conn_reply(server_conn(s, number), text, lazy);
 }
 
+void server_reply_whole(struct server *s, uint32_t number, struct bytes *text, size_t at)
+{
+	conn_reply_whole(server_conn(s, number), text, at);
+}
+
 void server_page(struct server *s, uint32_t number)
 {
 	conn_page_ask(server_conn(s, number));
@@ -369,7 +374,8 @@ void server_come_to_rest(struct server *s)
 	} while (!server_is_clean(s));
 }
 
-static void server_serve(struct server *s, struct party_place *place)
+/* `begun_ns`: now; 0: the clock was not read. */
+static void server_serve(struct server *s, struct party_place *place, int64_t begun_ns)
 {
 	struct conn *c = container_of(place, struct conn, place);
 
@@ -377,7 +383,11 @@ static void server_serve(struct server *s, struct party_place *place)
 		accept_serve(place);
 		return;
 	}
-	feed_begin_share(s->feed, parties_is_one(&s->env.parties) ? SERVER_SHARE_NS : PARTY_TURN_NS);
+	s->env.one = parties_is_one(&s->env.parties);
+	if (s->env.one)
+		feed_begin_share(s->feed, 0, SERVER_SHARE_NS);
+	else
+		feed_begin_share(s->feed, begun_ns, PARTY_TURN_NS); /* what it takes to read is a part of it */
 	if (!c->dead) {
 		conn_serve(c);
 	} else if (feed_owns_much(s->feed, c->number)) {
@@ -403,7 +413,7 @@ static __attribute__((noinline)) void server_serve_all(struct server *s)
 	unsigned int count = 0;
 
 	while (feed_seen(s->feed) < until_ns && (place = parties_next(parties))) {
-		server_serve(s, place);
+		server_serve(s, place, begun_ns);
 		if (one && !parties_contended(parties) && ++count % SERVER_LOOK_EVERY)
 			continue;
 		now_ns = feed_now(s->feed);
@@ -418,7 +428,7 @@ void server_continue(struct server *s)
 	struct parties *parties = &s->env.parties;
 
 	if (parties->only)
-		server_serve(s, parties_next(parties));
+		server_serve(s, parties_next(parties), 0);
 	if (parties_have_work(parties))
 		server_serve_all(s);
 }

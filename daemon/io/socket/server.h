@@ -35,6 +35,7 @@ struct server_conf {
 	struct keeper *keeper; /* NULL: nobody goes on with connections if this process is killed */
 };
 
+struct bytes;
 struct server;
 
 /* For connections from `fd`, and those of operators from `operators` (-1: none); both stay the caller's. */
@@ -50,9 +51,10 @@ void server_free(struct server *s);
  */
 void server_limits(struct server *s, const struct server_conf *conf);
 
-/* Effects. A connection that is closing ignores them. */
-/* `lazy`: it may wait for the next output. */
+/* Effects. A connection that is closing ignores them. `lazy`: it may wait for the next output. */
 void server_reply(struct server *s, uint32_t number, struct slice text, bool lazy);
+/* The reply is `text` from there on. */
+void server_reply_whole(struct server *s, uint32_t number, struct bytes *text, size_t at);
 void server_push(struct server *s, uint32_t number, struct slice text, bool report);
 void server_close(struct server *s, uint32_t number);
 void server_process(struct server *s, uint32_t number, uint32_t pid);
