@@ -115,10 +115,10 @@ static void a_long_text_is_given_away_if_nothing_is_behind_it(void **state)
 {
 	struct bytes given;
 
-	written("unused");
+	written("other");
 	effects_add(&e, EFFECT_PUSH)->text = written("first");
 	assert_true(effects_give(&e, &e.list[0], &given));
-	assert_true(slice_eq(bytes_view(&given), SLICE("unusedfirst")) && e.list[0].text.at == strlen("unused"));
+	assert_true(slice_eq(bytes_view(&given), SLICE("otherfirst")) && e.list[0].text.at == strlen("other"));
 	bytes_free(&given);
 	effects_clear(&e);
 	effects_add(&e, EFFECT_PUSH)->text = written("first");
@@ -129,6 +129,10 @@ static void a_long_text_is_given_away_if_nothing_is_behind_it(void **state)
 	written("more");
 	assert_false(effects_give(&e, &e.list[0], &given));
 	assert_true(reads(e.list[0].text, "first"));
+	effects_clear(&e);
+	written("others");
+	effects_add(&e, EFFECT_PUSH)->text = written("first"); /* who takes it would have more that is not its own */
+	assert_false(effects_give(&e, &e.list[0], &given));
 }
 
 static void clearing_keeps_the_memory(void **state)

@@ -61,7 +61,9 @@ void effects_caused(struct effects *e, struct effect *line, uint32_t uid, struct
 
 bool effects_give(struct effects *e, const struct effect *last, struct bytes *ret)
 {
-	if (last != &e->list[e->count - 1] || last->text.at + last->text.len != e->arena.len)
+	bool is_most = last->text.at <= last->text.len;
+
+	if (last != &e->list[e->count - 1] || last->text.at + last->text.len != e->arena.len || !is_most)
 		return false;
 	*ret = e->arena;
 	e->arena = (struct bytes){ 0 };

@@ -94,7 +94,7 @@ static inline struct slice effects_slice(const struct effects *e, struct span s)
 struct effect *effects_add(struct effects *e, enum effect_type type); /* valid until the next one is added */
 struct span effects_take(struct effects *e); /* what was written to e->arena since the last call */
 enum { EFFECT_LONG_BYTES = 16384 };          /* so much is worth not being copied: */
-/* The text of the last effect becomes the caller's, and lies in `ret` from text.at on. False: there are bytes behind it. */
+/* The text of the last effect becomes the caller's, in `ret` from text.at on. False: it is not most of what is there. */
 bool effects_give(struct effects *e, const struct effect *last, struct bytes *ret);
 /* Forgets the effects and keeps the memory. */
 void effects_clear(struct effects *e);

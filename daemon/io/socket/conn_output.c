@@ -88,6 +88,7 @@ static void conn_take_whole(struct conn *c, struct bytes *text, size_t at)
 	c->out = *text;
 	c->written = at;
 	*text = (struct bytes){ 0 };
+	bytes_fit(&c->out); /* what it has is charged, and no more */
 	conn_count_output(c);
 }
 
