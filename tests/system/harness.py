@@ -99,13 +99,16 @@ def fast_tmp(prefix):
     return tempfile.mkdtemp(prefix=prefix, dir=os.environ.get("LOCKBROKER_RUN", shared_memory))
 
 
-# What a command under a lock has started dies with nobody, and may have been stopped.
+# What a command under a lock has started dies with nobody, and may have been stopped. Whoever begins to run a program has no
+# environment for a moment: nothing is left when nothing was found twice.
 SWEEP = """
 cat >/dev/null
+before=some
 for i in 1 2 3 4 5; do
 	found=$(grep -lszxF "LOCKBROKER_RUN=$0" /proc/[0-9]*/environ | tr -cd '0-9\\n')
 	kill -9 $found 2>/dev/null
-	rm -rf "$0" 2>/dev/null && [ -z "$found" ] && exit
+	rm -rf "$0" 2>/dev/null && [ -z "$found$before" ] && exit
+	before=$found
 	sleep 1
 done
 """

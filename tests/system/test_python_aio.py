@@ -292,14 +292,14 @@ def test_a_crash_and_a_hand_over_are_not_seen(daemons, own_zk, root, clients, pa
 
 def test_a_silent_broker(alone):
     async def main():
-        held = await aio.lock("a", patience=0.2).acquire()
-        kept = await aio.lock("b", patience=0.2).acquire()
+        held = await aio.lock("a", patience=1).acquire()
+        kept = await aio.lock("b", patience=1).acquire()
         alone.signal(signal.SIGSTOP)
         try:
             with pytest.raises(lockbroker.Lost, match="unanswered"):
                 await held.renew(60)
             with pytest.raises(lockbroker.NoBroker, match="did not answer in time"):
-                await aio.lock("c", wait=0, patience=0.2).acquire()
+                await aio.lock("c", wait=0, patience=1).acquire()
             await kept.release()
         finally:
             alone.signal(signal.SIGCONT)

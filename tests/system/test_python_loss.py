@@ -105,7 +105,7 @@ def test_who_waits_goes_on_waiting_on_the_next_broker(alone, clients):
 def test_a_broker_that_does_not_come_back_ends_the_wait(alone, clients):
     holder = clients(alone)
     holder.call("LOCK", "a")
-    waits = in_thread(lockbroker.lock("a", patience=0.3).acquire)
+    waits = in_thread(lockbroker.lock("a", patience=1).acquire)
     harness.wait_queued(alone, "a", 1)
     alone.kill()
     assert isinstance(waits(), lockbroker.NoBroker)
@@ -248,7 +248,7 @@ def test_a_hand_over_is_not_seen(daemons, zk, root, clients):
 
 def test_a_silent_broker_at_release(alone):
     """What is proven by the page at that time was held, and the end of the connection releases it."""
-    held = lockbroker.lock("a", patience=0.2).acquire()
+    held = lockbroker.lock("a", patience=1).acquire()
     alone.signal(signal.SIGSTOP)
     try:
         held.release()
@@ -258,14 +258,14 @@ def test_a_silent_broker_at_release(alone):
 
 
 def test_a_silent_broker_at_a_request(alone):
-    held = lockbroker.lock("a", patience=0.2).acquire()
+    held = lockbroker.lock("a", patience=1).acquire()
     lost = held.lost
     alone.signal(signal.SIGSTOP)
     try:
         with pytest.raises(lockbroker.Lost, match="unanswered"):
             held.renew(60)
         with pytest.raises(lockbroker.NoBroker, match="did not answer in time"):
-            lockbroker.lock("b", wait=0, patience=0.2).acquire()
+            lockbroker.lock("b", wait=0, patience=1).acquire()
         with pytest.raises(lockbroker.Lost):
             held.release()
     finally:

@@ -164,7 +164,7 @@ def test_a_crash_is_not_seen(daemons, zk, root):
 
 
 def test_a_broker_that_does_not_come_back(alone):
-    leaders = lockbroker.observe("e", patience=0.3)
+    leaders = lockbroker.observe("e", patience=1)
     assert next(leaders) is None
     alone.kill()
     with pytest.raises(lockbroker.NoBroker):
