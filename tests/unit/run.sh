@@ -1,18 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Runs each test program given; one line for each that passes, the whole output of one that fails. The slowest takes a
-# few seconds with sanitizers: one that has not ended after $seconds hangs.
-seconds=120
-status=0
-for test in "$@"; do
-	output=$(timeout -k 5 $seconds "$test" 2>&1)
+# Runs each test program given, as many at once as there are processors; one line for each that passes, the whole output of
+# one that fails. The slowest takes a few seconds with sanitizers: one that has not ended after 120 s hangs.
+one='
+	output=$(timeout -k 5 120 "$1" 2>&1)
 	ended=$?
 	if [ $ended -eq 0 ]; then
-		echo "ok    ${test##*/} $(printf '%s\n' "$output" | sed -n 's/.*\] \([0-9]* test(s)\) run.*/\1/p')"
+		echo "ok    ${1##*/} $(printf "%s\n" "$output" | sed -n "s/.*\] \([0-9]* test(s)\) run.*/\1/p")"
 	else
-		echo "FAIL  ${test##*/}$([ $ended -ne 124 ] || echo " (it did not end in $seconds s)")"
-		printf '%s\n' "$output"
-		status=1
+		[ $ended -ne 124 ] || late=" (it did not end in 120 s)"
+		printf "FAIL  %s%s\n%s\n" "${1##*/}" "$late" "$output"
+		exit 1
 	fi
-done
-exit $status
+'
+printf '%s\n' "$@" | xargs -n 1 -P "$(nproc)" sh -c "$one" one
