@@ -175,12 +175,12 @@ static void loop_carry_out(void *arg, const struct event *event, struct effects 
 	for (i = 0; i < effects->count; i++) {
 		const struct effect *effect = &effects->list[i];
 
-		if (effect->type == EFFECT_REPLY && effect->text.len >= EFFECT_LONG_BYTES)
-			loop_reply_long(l, effects, effect);
-		else if (effect->type == EFFECT_REPLY && !effect->page)
-			server_reply(l->to.server, effect->conn, effects_slice(effects, effect->text), effect->lazy);
-		else
+		if (effect->type != EFFECT_REPLY || effect->page)
 			loop_effect(l, effects, effect);
+		else if (effect->text.len >= EFFECT_LONG_BYTES)
+			loop_reply_long(l, effects, effect);
+		else
+			server_reply(l->to.server, effect->conn, effects_slice(effects, effect->text), effect->lazy);
 	}
 }
 

@@ -8,6 +8,7 @@ one='
 	if [ $ended -eq 0 ]; then
 		echo "ok    ${1##*/} $(printf "%s\n" "$output" | sed -n "s/.*\] \([0-9]* test(s)\) run.*/\1/p")"
 	else
+		late=
 		[ $ended -ne 124 ] || late=" (it did not end in 120 s)"
 		printf "FAIL  %s%s\n%s\n" "${1##*/}" "$late" "$output"
 		exit 1

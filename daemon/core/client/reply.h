@@ -26,7 +26,7 @@ void reply_settled(struct client *c); /* all is settled: what was written before
 struct effect *reply_push(struct client *c);
 /*
  * Ends with an array of `count` elements. `rows` has their text behind REPLY_HEAD_BYTES unused bytes, and is empty
- * afterwards: thousands of rows are not copied.
+ * afterwards: thousands of rows need not be copied.
  */
 enum { REPLY_HEAD_BYTES = 32 };
 void reply_rows(struct client *c, struct bytes *rows, size_t count);

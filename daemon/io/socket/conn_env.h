@@ -20,8 +20,7 @@ struct watch;
 enum {
 	CONN_REQUESTS_PER_TURN = 256,
 	CONN_READ_BYTES = 65536,
-	CONN_TURN_BYTES =
-		4096, /* of input; while there are connections of others, more would only be moved to and fro */
+	CONN_TURN_BYTES = 4096, /* are read at once while other accounts have connections */
 	CONN_LAZY_MAX = 256,
 	CONN_SPARE_MAX = 4096,
 	/* In all, of which one user has 64 MiB. */
@@ -43,7 +42,7 @@ struct conn_env {
 	struct bytes spare;                 /* empty: the output buffer of the latest client that was answered */
 	struct disposer *disposer;          /* closes their sockets */
 	struct parties parties;             /* those whose connections are to be read, parsed or freed */
-	bool one;                           /* nobody else can be kept waiting by who is served now */
+	bool one;                           /* all connections are of one account; determined for each serve */
 	size_t dead;                        /* how many of them are to be freed */
 	TAILQ_HEAD(conn_dirty, conn) dirty; /* something to write: to be settled */
 	struct conn_page_list pages;        /* those that are asked for: to be made then */

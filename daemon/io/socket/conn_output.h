@@ -9,7 +9,7 @@
 
 /* `lazy`: it may wait for the next output, but at most CONN_LAZY_MAX bytes do. */
 void conn_reply(struct conn *c, struct slice text, bool lazy);
-/* The reply is what lies in `text` from there on, which is empty afterwards: it is not copied. */
+/* The reply is `text` from `at` on; it is copied only if other output is unwritten. `text` is empty afterwards. */
 void conn_reply_whole(struct conn *c, struct bytes *text, size_t at);
 /* The reply to DELEGATE: the file descriptor of the page goes along. */
 void conn_reply_page(struct conn *c, struct slice text);

@@ -53,7 +53,7 @@ void server_limits(struct server *s, const struct server_conf *conf);
 
 /* Effects. A connection that is closing ignores them. `lazy`: it may wait for the next output. */
 void server_reply(struct server *s, uint32_t number, struct slice text, bool lazy);
-/* The reply is `text` from there on. */
+/* The reply is `text` from `at` on; `text` is empty afterwards. */
 void server_reply_whole(struct server *s, uint32_t number, struct bytes *text, size_t at);
 void server_push(struct server *s, uint32_t number, struct slice text, bool report);
 void server_close(struct server *s, uint32_t number);
