@@ -279,10 +279,11 @@ def test_what_a_process_left_that_went_on_is_not_used(daemons, clients):
     assert c.ended() and clients(d).call("LOCK", "a", "WAIT", harness.PATIENCE * 1000) > later
 
 
+@pytest.mark.parametrize("fault", ["killed", "stopped"])
 @pytest.mark.parametrize("when", ["stored", "told"])
-def test_one_that_is_killed_while_it_leaves_everything_is_followed_by_one_that_does(daemons, clients, managers, when):
+def test_one_that_fails_while_it_leaves_everything_is_followed_by_one_that_does(daemons, clients, managers, when, fault):
     """The manager has a part of what it left, or all of it; what its successor leaves is what counts."""
-    d = daemons()
+    d = daemons(env={"WATCHDOG_USEC": "2000000"}, zookeeper__session_timeout_ms=3000)
     manager, c = managers(d), clients(d)
     token = c.call("LOCK", "a")
     saved.wait_kept(saved.Saved(d), c)
@@ -297,8 +298,8 @@ def test_one_that_is_killed_while_it_leaves_everything_is_followed_by_one_that_d
             for fd in held[1]:
                 os.close(fd)
             held = socket.recv_fds(d.notify, 4096, 4)
-    d.signal(signal.SIGKILL)
-    harness.wait_until(lambda: logged(d, "signal 9"), "the end of the worker")
+    d.signal(signal.SIGKILL if fault == "killed" else signal.SIGSTOP)
+    harness.wait_until(lambda: logged(d, "signal 9" if fault == "killed" else "it hangs, and is ended"), "its end")
     if when == "told":
         os.close(held[1][0])
     d.notify.settimeout(0.1)
