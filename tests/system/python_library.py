@@ -30,13 +30,20 @@ def is_free(daemon, name="a"):
 
 
 def crash(daemon):
-    """Of the process that serves, once the keeper has our connection: the next process takes that back."""
+    """Of the process that serves, once the keeper has our connection: the next process takes that back. Of a request that
+    is under way nobody would know what came of it, and who watches a lock without a page asks now and then: so it is looked
+    while the process stands still."""
+    old = daemon.pid
 
     def is_kept():
-        return any(conn[3] == os.getpid() and conn[1] and not conn[0] for conn in Saved(daemon).conns().values())
+        os.kill(old, signal.SIGSTOP)
+        harness.wait_until(lambda: set(harness.thread_states(old)) == {"T"}, "the process to stand still")
+        kept = any(conn[3] == os.getpid() and conn[1] and not conn[0] for conn in Saved(daemon).conns().values())
+        if not kept:
+            os.kill(old, signal.SIGCONT)
+        return kept
 
     harness.wait_until(is_kept, "the keeper to have the connection")
-    old = daemon.pid
     os.kill(old, signal.SIGKILL)
     daemon.await_another(old)
 
