@@ -145,15 +145,22 @@ static bool stands(struct lb *lb, const struct delegated *s, struct delegation_s
 	return delegation_stands(&s->terms, session, &view, lb->delegations.now_ns, min_ns);
 }
 
-/* The daemon may have closed the connection, and a program that never reads its events makes the daemon do so. */
-static enum lb_result listen_sometimes(struct lb *lb)
+/*
+ * The daemon may have closed the connection, and a program that never reads its events makes the daemon do so. After a
+ * pause that may be long ago, and another daemon grants the lock.
+ */
+static bool has_to_listen(struct delegations *d)
 {
-	struct delegations *d = &lb->delegations;
-
 	if (d->now_ns - d->heard_ns < LISTEN_NS)
-		return LB_OK;
+		return false;
 	d->heard_ns = d->now_ns;
-	return request_read_events(lb);
+	return true;
+}
+
+bool delegated_is_heard(struct lb *lb, int64_t now_ns)
+{
+	lb->delegations.now_ns = now_ns;
+	return !has_to_listen(&lb->delegations);
 }
 
 /* Undone by message: its answer tells nothing that matters, since nothing was done under that grant. */
@@ -172,17 +179,22 @@ enum lb_result delegated_take(struct lb *lb, const char *name, bool shared, int6
 	struct delegation_slot *slot;
 	struct delegated *s;
 	unsigned i;
+	bool stood;
 
 	/* An unlock that failed is told by the next call that locks: only a message brings its answer. */
 	if (!page || d->off || lb->unlocks > 0 || lb->late_error.len > 0 || (i = find(d, name)) == DELEGATION_SLOTS)
 		return LB_NONE;
 	s = &d->slots[i];
 	slot = &page->slots[i];
-	/* The connection may have ended under it: then the page is gone. */
-	if (s->held || s->shared != shared || listen_sometimes(lb) != LB_OK || !delegation_take(slot, s->terms.generation))
+	if (s->held || s->shared != shared || !delegation_take(slot, s->terms.generation))
 		return LB_NONE;
-	if (!stands(lb, s, slot, s->terms.grant_min_ns))
-		return delegation_leave(slot, s->terms.generation) ? LB_NONE : give_back(lb, name);
+	stood = stands(lb, s, slot, s->terms.grant_min_ns);
+	if (!stood || has_to_listen(d)) {
+		if (!delegation_leave(slot, s->terms.generation))
+			return give_back(lb, name);
+		/* What it is told is about what it does not hold. If the connection has ended, the page is gone. */
+		return stood && request_read_events(lb) == LB_OK ? delegated_take(lb, name, shared, ret_token) : LB_NONE;
+	}
 	__atomic_store_n(&slot->held_since_ns, d->now_ns, __ATOMIC_RELAXED);
 	__atomic_store_n(&slot->uses, slot->uses + 1, __ATOMIC_RELAXED);
 	s->held = true;
@@ -209,8 +221,9 @@ enum lb_result delegated_leave(struct lb *lb, const char *name, bool *ret_wait)
 	slot = &page->slots[i];
 	/* Whatever comes of it: it is left now, or released by message. */
 	s->held = false;
-	if (!holdings_once(&lb->holdings, slice_of(name), s->terms.token) || !stands(lb, s, slot, 0) ||
-	    !delegation_leave(slot, s->terms.generation))
+	if (!stands(lb, s, slot, 0) || (has_to_listen(d) && request_read_events(lb) != LB_OK))
+		return LB_NONE;
+	if (!holdings_once(&lb->holdings, slice_of(name), s->terms.token) || !delegation_leave(slot, s->terms.generation))
 		return LB_NONE;
 	holdings_leave(&lb->holdings, slice_of(name));
 	return LB_OK;

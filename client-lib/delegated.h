@@ -34,3 +34,5 @@ enum lb_result delegated_take(struct lb *lb, const char *name, bool shared, int6
 enum lb_result delegated_leave(struct lb *lb, const char *name, bool *ret_wait);
 /* The lock is held as delegated, and was not lost. */
 bool delegated_holds(struct lb *lb, const char *name);
+/* False, about once a second: the caller has to read what the daemon has sent, which may be the end of the connection. */
+bool delegated_is_heard(struct lb *lb, int64_t now_ns);

@@ -192,7 +192,7 @@ enum lb_result lb_valid(struct lb *lb, const char *name, int64_t *ret_ms)
 	enum lb_result r;
 
 	/* Its word and the session page say it all, unless that has moved: the next process may not know this connection. */
-	if (delegated_holds(lb, name) && !holdings_moved(&lb->holdings) &&
+	if (delegated_holds(lb, name) && !holdings_moved(&lb->holdings) && delegated_is_heard(lb, now_ns) &&
 	    (ms = holdings_valid_ms(&lb->holdings, name, now_ns)) > 0) {
 		*ret_ms = ms;
 		return LB_OK;

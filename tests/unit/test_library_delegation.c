@@ -15,6 +15,8 @@
 #include "fake_daemon.h"
 #include "protocol/session_page.h"
 
+enum { PAUSE_US = 1100000 }; /* a handle that sends nothing looks at its connection once a second */
+
 static struct lb *opened(void)
 {
 	struct lb *lb;
@@ -367,6 +369,50 @@ static void a_page_that_has_moved_does_not_hide_the_end_of_the_connection(void *
 	lb_close(lb);
 }
 
+/*
+ * Without ZooKeeper the session page proves without an end, and where the daemon's directory was lost, no later daemon
+ * writes into that page: only the connection shows that another daemon grants the lock.
+ */
+static void after_a_pause_it_looks_at_the_connection(void **state)
+{
+	struct lb *lb = opened();
+	int64_t ms = 1;
+	int before;
+
+	(void)state;
+	delegate(lb, "a");
+	assert_int_equal(pair(lb, "a"), 0);
+	before = requests(lb);
+	shutdown(fake.connection, SHUT_RDWR);
+	usleep(PAUSE_US);
+	locked(lb, "a");
+	assert_true(fake.requests > before);
+	assert_int_equal(lb_unlock(lb, "a"), LB_OK);
+	fake.asked = 0;
+	delegation_init(fake.page);
+	delegate(lb, "a");
+	locked(lb, "a");
+	assert_int_equal(lb_valid(lb, "a", &ms), LB_OK);
+	shutdown(fake.connection, SHUT_RDWR);
+	usleep(PAUSE_US);
+	assert_int_equal(lb_valid(lb, "a", &ms), LB_CONNECTION);
+	assert_int_equal(lb_unlock(lb, "a"), LB_LOST);
+	lb_close(lb);
+}
+
+static void after_a_pause_the_unlock_looks_at_the_connection(void **state)
+{
+	struct lb *lb = opened();
+
+	(void)state;
+	delegate(lb, "a");
+	locked(lb, "a");
+	shutdown(fake.connection, SHUT_RDWR);
+	usleep(PAUSE_US);
+	assert_int_equal(lb_unlock(lb, "a"), LB_LOST);
+	lb_close(lb);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fake_begin, fake_end)
@@ -388,6 +434,8 @@ int main(void)
 		TEST(a_child_has_no_delegations),
 		TEST(the_end_of_the_connection_is_a_loss),
 		TEST(a_page_that_has_moved_does_not_hide_the_end_of_the_connection),
+		TEST(after_a_pause_it_looks_at_the_connection),
+		TEST(after_a_pause_the_unlock_looks_at_the_connection),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
