@@ -119,10 +119,11 @@ void delegated_read(struct lb *lb, unsigned slot, bool shared, int64_t token)
 {
 	struct delegations *d = &lb->delegations;
 	struct delegation_page *page = delegations_page(d);
-	struct delegated *s = &d->slots[slot - 1];
+	struct delegated *s;
 
 	if (!page)
 		return;
+	s = &d->slots[slot - 1];
 	s->held = delegation_read(&page->slots[slot - 1], s->terms.generation, &s->terms) && s->terms.token == token;
 	if (!s->held)
 		return;

@@ -7,6 +7,8 @@
 
 enum { BYTE_ROOM = 4096 };
 
+_Static_assert(sizeof(struct delegations) <= 256, "each handle has one, also where nothing is delegated");
+
 struct delegation_page *delegations_page(struct delegations *d)
 {
 	if (!d->page)
@@ -41,6 +43,9 @@ void delegations_map(struct delegations *d, int fd)
 		return;
 	}
 	*(uint8_t *)byte = 1;
+	d->slots = calloc(DELEGATION_SLOTS, sizeof(*d->slots));
+	if (!d->slots)
+		abort();
 	d->page = page;
 	d->ours = byte;
 }
@@ -51,7 +56,8 @@ void delegations_drop(struct delegations *d)
 		munmap(d->page, DELEGATION_PAGE_BYTES);
 		munmap((void *)(uintptr_t)d->ours, BYTE_ROOM);
 	}
-	for (unsigned i = 0; i < DELEGATION_SLOTS; i++)
+	for (unsigned i = 0; d->slots && i < DELEGATION_SLOTS; i++)
 		free(d->slots[i].name);
+	free(d->slots);
 	*d = (struct delegations){ .off = d->off };
 }

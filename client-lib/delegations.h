@@ -28,7 +28,7 @@ struct delegations {
 		uint32_t times;
 	} asked[DELEGATED_ASKED];     /* names that were asked for, by their hash; a later one replaces an earlier one */
 	int64_t heard_ns, now_ns;     /* when the handle has looked at its connection, and at the clock; CLOCK_BOOTTIME */
-	struct delegated slots[DELEGATION_SLOTS];
+	struct delegated *slots;      /* DELEGATION_SLOTS; NULL: there was no page so far */
 	unsigned latest;              /* the slot that was used last */
 };
 
