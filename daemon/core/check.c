@@ -116,13 +116,13 @@ static void check_delegations(const struct client *c, const char **wrong)
 		CHECK(g->slot || !g->delegated);
 		CHECK(!g->slot || !(taken >> (g->slot - 1) & 1));
 		taken |= g->slot ? UINT64_C(1) << (g->slot - 1) : 0;
-		CHECK(!g->slot || !d || d->grants[g->slot - 1] == g);
+		CHECK(!g->slot || !d || (g->slot <= d->slot_count && d->slots[g->slot - 1].grant == g));
 		CHECK(!g->delegated || (d && !g->lost));
 		slots += g->slot != 0;
 		count += g->delegated;
 	}
-	for (size_t i = 0; d && i < DELEGATION_SLOTS; i++)
-		slots -= d->grants[i] != NULL;
+	for (size_t i = 0; d && i < d->slot_count; i++)
+		slots -= d->slots[i].grant != NULL;
 	CHECK(!d || (!slots && count == d->count && (!count || d->idle.place || d->work.worker)));
 	CHECK(!d || count || !d->idle.place);
 	CHECK(!count || c->locks->env->conf->delegation || (d && d->work.worker && d->all));

@@ -16,6 +16,20 @@ struct delegation_slot *delegated_slot(const struct grant *g)
 	return d ? &d->page->slots[g->slot - 1] : NULL;
 }
 
+enum { ROOM_SLOTS = 4 }; /* that are made at a time: most clients hold few locks */
+
+void delegated_enter(struct delegations *d, struct grant *g)
+{
+	size_t count = (size_t)min64((g->slot + ROOM_SLOTS - 1) / ROOM_SLOTS * ROOM_SLOTS, DELEGATION_SLOTS);
+
+	if (count > d->slot_count) {
+		d->slots = mem_resize(d->slots, count * sizeof(*d->slots));
+		memset(d->slots + d->slot_count, 0, (count - d->slot_count) * sizeof(*d->slots));
+		d->slot_count = (uint32_t)count;
+	}
+	d->slots[g->slot - 1].grant = g;
+}
+
 /* The grant becomes an ordinary one, or is about to end. */
 void delegated_leave(struct grant *g)
 {
@@ -34,7 +48,7 @@ void delegated_leave(struct grant *g)
 
 /* ---- the page ---- */
 
-enum { PAGE_BYTES = DELEGATION_PAGE_BYTES + sizeof(struct delegations) };
+enum { PAGE_BYTES = DELEGATION_PAGE_BYTES + sizeof(struct delegations) + DELEGATION_SLOTS * sizeof(struct delegated) };
 
 bool delegated_may_begin(const struct client *c, const char **why)
 {
@@ -99,6 +113,7 @@ void delegated_end(struct client *c)
 	charge_give_back(&d->charge, POOL_MEMORY);
 	c->delegations = NULL;
 	c->locks->page_count--;
+	mem_free(d->slots);
 	mem_free(d);
 }
 
@@ -174,8 +189,8 @@ static void begin(struct delegations *d, struct grant *g, uint8_t slot)
 	lock->delegability.count++;
 	lock->locks->delegated_count++;
 	lock->locks->env->stats.delegations_total++;
-	d->grants[slot - 1] = g;
-	d->uses[slot - 1] = delegation_look(delegated_slot(g)).uses;
+	delegated_enter(d, g);
+	d->slots[slot - 1].uses = delegation_look(delegated_slot(g)).uses;
 	if (!d->count++) {
 		heap_set(&lock->locks->env->timers, &d->idle, lock->locks->env->now_ns + DELEGATED_IDLE_NS);
 		TAILQ_INSERT_TAIL(&g->client->user->delegations, d, link);
@@ -190,7 +205,7 @@ __attribute__((noinline)) void delegated_offer(struct grant *g, uint8_t slot)
 	struct delegations *d = g->client->delegations;
 	struct lock *lock = g->lock;
 
-	if (!d || d->grants[slot - 1] || g->depth > 1 || g->lease.place || g->data.len)
+	if (!d || (slot <= d->slot_count && d->slots[slot - 1].grant) || g->depth > 1 || g->lease.place || g->data.len)
 		return;
 	if (is_calm(&lock->delegability) && lock->delegability.count < SHARED_DELEGATIONS_MAX && may_be_kept(lock))
 		begin(d, g, slot);
@@ -220,8 +235,8 @@ size_t delegated_free_count(const struct client *c)
 {
 	size_t count = 0;
 
-	for (size_t i = 0; c->delegations && c->delegations->count && i < DELEGATION_SLOTS; i++) {
-		const struct grant *g = c->delegations->grants[i];
+	for (size_t i = 0; c->delegations && c->delegations->count && i < c->delegations->slot_count; i++) {
+		const struct grant *g = c->delegations->slots[i].grant;
 
 		count += g && delegated_is_free(g);
 	}
@@ -284,5 +299,7 @@ void delegated_forget(struct grant *g)
 	if (!d)
 		return;
 	delegation_end(delegated_slot(g));
-	d->grants[g->slot - 1] = NULL;
+	/* A grant of another process has not been entered before delegated_resume(). */
+	if (g->slot <= d->slot_count)
+		d->slots[g->slot - 1].grant = NULL;
 }

@@ -43,15 +43,20 @@ struct client;
 struct grant;
 struct lock;
 
+struct delegated {
+	struct grant *grant; /* its word is not NONE; NULL: it is */
+	uint64_t uses;       /* of a delegated one, as they were seen last */
+};
+
 /* What a client with a page has. */
 struct delegations {
 	struct client *client;
 	TAILQ_ENTRY(delegations) link; /* user->delegations; set if any grant is delegated */
 	struct delegation_page *page; /* the adapter's, which keeps it as long as the connection */
-	struct grant *grants[DELEGATION_SLOTS]; /* those whose words are not NONE, by slot; the first is slot 1 */
-	uint64_t uses[DELEGATION_SLOTS];        /* of the delegated ones, as they were seen last */
-	uint64_t generation;  /* the last one that was used */
+	struct delegated *slots; /* the first is slot 1; those behind have never had a grant */
+	uint32_t slot_count;  /* at most DELEGATION_SLOTS */
 	uint32_t count;       /* of delegated grants */
+	uint64_t generation;  /* the last one that was used */
 	struct timer idle;    /* the next search for unused delegations; if any grant is delegated, this or `work` is set */
 	struct work_item work; /* set: a pass over the slots is under way (take_back.h) */
 	bool all;             /* the pass takes used delegations back, too */

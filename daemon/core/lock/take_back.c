@@ -80,8 +80,8 @@ void delegated_take_back_own(struct lock *lock, const struct client *c)
 
 void delegated_take_back_all(struct client *c)
 {
-	for (size_t i = 0; i < DELEGATION_SLOTS; i++) {
-		struct grant *g = c->delegations->grants[i];
+	for (size_t i = 0; i < c->delegations->slot_count; i++) {
+		struct grant *g = c->delegations->slots[i].grant;
 
 		if (g && g->delegated)
 			take_back(g, FOR_ITS_CLIENT);
@@ -91,8 +91,8 @@ void delegated_take_back_all(struct client *c)
 /* False: the client has no free delegation, or no more words may be read. */
 static bool give_free(struct delegations *d, size_t *looks)
 {
-	for (size_t i = 0; i < DELEGATION_SLOTS && *looks; i++) {
-		struct grant *g = d->grants[i];
+	for (size_t i = 0; i < d->slot_count && *looks; i++) {
+		struct grant *g = d->slots[i].grant;
 
 		if (!g || !g->delegated)
 			continue;
@@ -135,9 +135,9 @@ void delegated_resume(struct delegations *d)
 
 	TAILQ_FOREACH(g, &d->client->grants, client_link)
 		if (g->slot)
-			d->grants[g->slot - 1] = g;
+			delegated_enter(d, g);
 	for (size_t i = 0; i < DELEGATION_SLOTS; i++)
-		if (!d->grants[i])
+		if (i >= d->slot_count || !d->slots[i].grant)
 			delegation_end(&d->page->slots[i]);
 	TAILQ_FOREACH_SAFE(g, &d->client->grants, client_link, after)
 		if (g->slot && take_over(g) != DELEGATION_HELD)
@@ -169,17 +169,18 @@ void delegated_take_back_later(struct client *c)
 /* Returns the number of steps. */
 static int64_t look_at(struct delegations *d, size_t i)
 {
-	struct grant *g = d->grants[i];
+	struct delegated *slot = &d->slots[i];
+	struct grant *g = slot->grant;
 	struct delegation_view view;
 
 	if (!g || !g->delegated)
 		return 0;
 	view = delegation_look(&d->page->slots[i]);
-	if (d->all || (view.state != DELEGATION_HELD && view.uses == d->uses[i])) {
+	if (d->all || (view.state != DELEGATION_HELD && view.uses == slot->uses)) {
 		take_back(g, d->all ? FOR_ITS_CLIENT : UNUSED);
 		return TAKE_BACK_STEPS;
 	}
-	d->uses[i] = view.uses;
+	slot->uses = view.uses;
 	return 1;
 }
 
@@ -188,9 +189,9 @@ int64_t delegated_continue(struct delegations *d, int64_t steps)
 	struct env *env = d->client->locks->env;
 	int64_t most = env->conf->all_in_pieces ? 1 : steps, done = 0;
 
-	for (; d->at < DELEGATION_SLOTS && d->count && done < most; d->at++)
+	for (; d->at < d->slot_count && d->count && done < most; d->at++)
 		done += look_at(d, d->at);
-	if (d->at < DELEGATION_SLOTS && d->count)
+	if (d->at < d->slot_count && d->count)
 		return max64(done, steps);
 	work_drop(&env->works, &d->work);
 	if (d->count)

@@ -65,6 +65,7 @@ void delegated_resume(struct delegations *d);
 
 /* ---- shared by take_back.c, which ends grants, and delegated.c, which cleans up after the end of one ---- */
 
+void delegated_enter(struct delegations *d, struct grant *g); /* the grant has a slot: its word is not NONE */
 /* Of a grant that has one; NULL: its client has no page. */
 struct delegation_slot *delegated_slot(const struct grant *g);
 /* The grant has a slot. The instant since which its client says that it holds the lock, from the grant's to now. */
