@@ -31,7 +31,7 @@
 #include "parts.h"
 
 /* A file of its own, which gets its name when this process serves. */
-static int continue_saved(struct daemon *d, struct parcel *p)
+static int continue_saved(struct daemon *d, struct parcel *p, struct bytes *why)
 {
 	const struct saved_conf conf = daemon_saved_conf(d);
 	struct saved_left *left;
@@ -40,12 +40,17 @@ static int continue_saved(struct daemon *d, struct parcel *p)
 	if (rc == 0) {
 		rc = saved_continue(&d->saved, &conf, left);
 		saved_left_free(left);
+		if (rc == -ENOSPC)
+			bytes_text(why, "daemon.rundir has no room for a new one");
+		else if (rc < 0)
+			bytes_format(why, "cannot make a new one in %s: %s", slice_of(d->conf.rundir),
+				     slice_of(strerror(-rc)));
 	}
 	return rc;
 }
 
 /* The files and the socket. NULL, or what cannot be taken over. */
-static const char *adopt_files(struct daemon *d, struct parcel *p)
+static const char *adopt_files(struct daemon *d, struct parcel *p, struct bytes *why)
 {
 	char text[LISTEN_ERROR_MAX];
 	struct parcel_record r;
@@ -70,10 +75,7 @@ static const char *adopt_files(struct daemon *d, struct parcel *p)
 		return "the operators' socket";
 	if (d->broker.standalone && tokens_unpack(&d->tokens, p, d->conf.statedir) < 0)
 		return "the tokens file";
-	rc = continue_saved(d, p);
-	if (rc == -ENOSPC)
-		return "the file saved: daemon.rundir has no room for a new one";
-	return rc < 0 ? "the file saved" : NULL;
+	return continue_saved(d, p, why) < 0 ? "the file saved" : NULL;
 }
 
 /* Each client that the broker knows has its connection, and each connection its client. */
@@ -113,8 +115,8 @@ static const char *adopt_parts(struct daemon *d, const struct conf_source *sourc
 
 static bool adopt(struct daemon *d, const struct conf_source *source, struct parcel *p)
 {
-	const char *what = adopt_files(d, p);
 	struct bytes why = { 0 };
+	const char *what = adopt_files(d, p, &why);
 	char sentence[512];
 
 	if (!what)

@@ -152,7 +152,7 @@ static const char *why_not(const struct daemon *d, const struct saved_left *left
 						   .len = left->identity.len } };
 
 	if (!left->file)
-		return "its file saved cannot be used";
+		return "its file saved is gone, or cannot be used";
 	if (!left->here)
 		return "its processes, connections or instants were of other namespaces";
 	if (!left->memory.len)

@@ -539,6 +539,23 @@ def test_a_configuration_that_cannot_be_used_costs_nothing(fresh, tmp_path, clie
     assert c.call("UNLOCK", "a", "TOKEN", token) == 0
 
 
+def test_a_directory_that_was_moved_away_costs_nothing_and_is_named(fresh, tmp_path, clients):
+    d = fresh(argv=["-o", f"daemon.statedir={tmp_path / 'state'}"])
+    c = clients(d)
+    token = c.call("LOCK", "a")
+    rundir = os.path.dirname(d.operator_socket)
+    with d.client(operator=True) as operator:
+        os.rename(rundir, rundir + ".away")
+        try:
+            reply = operator.call("RESTART")
+        finally:
+            os.rename(rundir + ".away", rundir)
+    assert isinstance(reply, Error), reply
+    assert f"the file saved: cannot make a new one in {rundir}: No such file or directory" in reply, reply
+    restart(d)
+    assert c.call("UNLOCK", "a", "TOKEN", token) == 0
+
+
 @pytest.mark.parametrize("where", ["standalone", "zookeeper"])
 def test_more_clients_than_before_are_served_at_once(daemons, zk, root, tmp_path, clients, where):
     """All tables are made anew, and their new places are as good as the others."""

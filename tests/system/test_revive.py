@@ -325,7 +325,7 @@ HOSTILE = {
     "mode": (lambda d: os.chmod(Saved(d).path, 0o644), "others have access to it"),
     "user": (lambda d: os.chown(Saved(d).path, 65534, 65534), "it belongs to another user"),
     "cut": (cut, "it is corrupt"),
-    "none": (lambda d: os.unlink(Saved(d).path), "its file saved cannot be used"),
+    "none": (lambda d: os.unlink(Saved(d).path), "its file saved is gone, or cannot be used"),
     "link": (link, "it is a symbolic link"),
     "copy": (copy, "it is a copy"),
     "timeout": (session(32, 1 << 62), "it is corrupt"),
