@@ -11,6 +11,7 @@
 #include "base/container.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/minmax.h"
 #include "io/socket/accept.h"
 #include "io/socket/conn.h"
 #include "io/socket/conn_output.h"
@@ -39,6 +40,7 @@ enum {
 #define SERVER_TURN_NS (500 * INT64_C(1000))
 #define SERVER_SHARE_NS (100 * INT64_C(1000))
 #define SERVER_LOOK_NS CLOCK_NS_PER_S
+#define SERVER_LOOK_MIN_NS (250 * CLOCK_NS_PER_MS)
 /* How long one look at ghosts and unread connections may take while clients wait. */
 #define SERVER_GHOSTS_NS (2 * CLOCK_NS_PER_MS)
 /* Who has held something for so long is worth two more messages. */
@@ -456,10 +458,10 @@ static bool server_keeps_page(struct server *s, struct conn *c)
 	return !page || page->asked;
 }
 
-/* Has the keeper hold the connections of those that have held something for a while. True: some may be next. */
-static bool server_look_at_holders(struct server *s, int64_t now_ns)
+/* Has the keeper hold the connections of those that have held something for a while. Returns when some may be next. */
+static int64_t server_look_at_holders(struct server *s, int64_t now_ns)
 {
-	bool more = false;
+	int64_t next_ns = INT64_MAX;
 
 	for (size_t i = 0; s->keeper && i < s->conns_cap; i++) {
 		struct conn *c = s->conns[i];
@@ -471,22 +473,28 @@ static bool server_look_at_holders(struct server *s, int64_t now_ns)
 		if (c->mark)
 			conn_hurry(c);
 		if (c->asked) {
-			more |= !server_keeps_page(s, c);
+			if (!server_keeps_page(s, c))
+				next_ns = min64(next_ns, now_ns + SERVER_LOOK_NS);
 			continue;
 		}
 		since_ns = feed_held_since(s->feed, c->number);
 		if (since_ns == INT64_MAX)
 			continue;
-		if (now_ns - since_ns < SERVER_KEEP_NS || !kept_ask(s->kept, c->number, c->fd)) {
-			more = true;
+		if (now_ns - since_ns < SERVER_KEEP_NS) {
+			next_ns = min64(next_ns, since_ns + SERVER_KEEP_NS);
+			continue;
+		}
+		if (!kept_ask(s->kept, c->number, c->fd)) {
+			next_ns = min64(next_ns, now_ns + SERVER_LOOK_NS);
 			continue;
 		}
 		c->asked = c->given = true;
-		more |= !server_keeps_page(s, c);
+		if (!server_keeps_page(s, c))
+			next_ns = min64(next_ns, now_ns + SERVER_LOOK_NS);
 		/* A standalone broker does not tell it. */
 		saved_holder(s->saved, c->number, true);
 	}
-	return more;
+	return next_ns;
 }
 
 static void server_set_look(struct server *s)
@@ -495,25 +503,27 @@ static void server_set_look(struct server *s)
 	s->due_ns = s->look_ns;
 }
 
-/* Everything that a look about every second is enough for. A turn that nothing follows leads to one look. */
+/*
+ * Everything that a look about every second is enough for; more often while holders come of age. A turn that nothing follows
+ * leads to one look.
+ */
 static __attribute__((noinline)) void server_look(struct server *s)
 {
-	int64_t now_ns = feed_seen(s->feed);
-	bool more;
+	int64_t now_ns = feed_seen(s->feed), next_ns;
 
 	if (now_ns < s->look_ns) {
 		server_set_look(s);
 		return;
 	}
 	watch_clear(s->looking);
-	s->look_ns = now_ns + SERVER_LOOK_NS;
 	s->due_ns = INT64_MIN;
-	more = server_look_at_holders(s, now_ns);
+	next_ns = server_look_at_holders(s, now_ns);
+	s->look_ns = min64(max64(next_ns, now_ns + SERVER_LOOK_MIN_NS), now_ns + SERVER_LOOK_NS);
 	saved_look(s->saved);
 	if (s->ghosts)
 		server_look_at_ghosts(s);
 	unread_look(&s->unread, s->env.disposer, s->feed, now_ns + SERVER_GHOSTS_NS);
-	if (more || s->ghosts || !TAILQ_EMPTY(&s->unread))
+	if (next_ns < INT64_MAX || s->ghosts || !TAILQ_EMPTY(&s->unread))
 		server_set_look(s);
 }
 
