@@ -39,21 +39,39 @@ int cli_leader(struct lb *lb, char **arguments)
 	return CLI_OK;
 }
 
-int cli_observe(struct lb *lb, char **arguments)
+/* Prints what is told, and why the observation has ended. Returns that; LB_OK: nothing can be printed. */
+static enum lb_result print_events(struct lb *lb)
 {
-	enum lb_result r = lb_observe(lb, arguments[0]);
 	struct lb_event event;
+	enum lb_result r;
 
-	while (r == LB_OK && (r = lb_event(lb, -1, &event)) == LB_OK) {
-		if (event.type == LB_EVENT_UNOBSERVED) {
-			cli_say("%s", event.reason);
-			return cli_exit_of(event.result);
-		}
+	while ((r = lb_event(lb, -1, &event)) == LB_OK && event.type != LB_EVENT_UNOBSERVED) {
 		if (event.type != LB_EVENT_LEADER)
 			continue;
 		print_leader(event.token, slice_of(event.reason), slice_of(event.data));
 		if (fflush(stdout) == EOF)
-			return CLI_OSERR;
+			return LB_OK;
+	}
+	if (lb_fd(lb) < 0) {
+		cli_say("The connection to lockbrokerd has ended. Waiting for the broker to come back.");
+		return LB_CONNECTION;
+	}
+	cli_say("%s", r == LB_OK ? event.reason : lb_error(lb));
+	return r == LB_OK ? event.result : r;
+}
+
+/* A broker that was killed, or is started again, knows nothing of who observed: it is asked again when it is back. */
+int cli_observe(struct lb *lb, char **arguments)
+{
+	enum lb_result r = lb_observe(lb, arguments[0]);
+
+	while (r == LB_OK) {
+		r = print_events(lb);
+		if (r != LB_CONNECTION)
+			return r == LB_OK ? CLI_OSERR : cli_exit_of(r);
+		do
+			r = lb_observe(lb, arguments[0]);
+		while (r == LB_CONNECTION);
 	}
 	return cli_failed(lb, r);
 }

@@ -276,6 +276,25 @@ def test_the_command_campaigns_and_tells_who_leads(broker):
     observer.stderr.close()
 
 
+def test_the_command_goes_on_observing_when_the_broker_is_back(broker, clients):
+    """After a crash, in which its connection holds nothing that would keep it, and after a stop of some seconds."""
+    observer = test_cli.start(broker, "observe", "e")
+    assert observer.stdout.readline() == "0\t-\t-\n"
+    old = broker.pid
+    os.kill(old, signal.SIGKILL)
+    broker.await_another(old)
+    assert observer.stdout.readline() == "0\t-\t-\n"
+    token = clients(broker).call("CAMPAIGN", "e", "DATA", "a")
+    assert observer.stdout.readline() == f"{token}\t{broker.host}\ta\n"
+    broker.kill()
+    time.sleep(1)
+    broker.start()
+    while observer.stdout.readline() != "0\t-\t-\n":
+        pass  # what the killed broker left is still there at first
+    observer.terminate()
+    assert observer.communicate(timeout=harness.PATIENCE)[1].count(" Waiting for the broker to come back.\n") == 2
+
+
 def test_the_command_refuses_what_it_cannot_do(broker, clients):
     clients(broker).call("CAMPAIGN", "e", "DATA", "a")
     assert test_cli.run(broker, "campaign", "-n", "e", "b", "--", "true").returncode == 75
