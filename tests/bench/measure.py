@@ -118,11 +118,11 @@ class Row:
         return figures
 
 
-def connect(daemon):
+def connect(daemon, version=2):
     """A client that sits out a full queue of the listener."""
     while True:
         try:
-            return daemon.client(2)
+            return daemon.client(version)
         except BlockingIOError:
             time.sleep(0.001)
 

@@ -286,6 +286,37 @@ def stay(bench, size):
         bench.complain(daemon.end())
 
 
+PAGES = 1000
+
+
+def pages(bench):
+    """Memory of a client that holds a lock: with a page of delegations, and without."""
+    if services.knows("locks__delegation"):
+        for label, paged in ((targets.PLAIN, False), (targets.DELEGATED, True)):
+            attempt(bench, f"{PAGES} holders, {label}", lambda: page(bench, label, paged))
+
+
+def page(bench, label, paged):
+    daemon = services.Lockbroker(locks__delegation=1)
+    slot = ("SLOT", 1) if paged else ()
+    clients = []
+    try:
+        before = measure.memory_bytes(daemon.pids[0])
+        for i in range(PAGES):
+            clients.append(measure.connect(daemon, 3))
+            if paged:
+                answer = clients[i].call("DELEGATE")
+                assert isinstance(answer, int), f"no page: {i} {answer}"
+            clients[i].call("LOCK", f"own-{i}", *slot)
+        grown = measure.memory_bytes(daemon.pids[0]) - before
+        assert int(daemon.info("locks")["delegations"]) == paged * PAGES
+        add(bench, "pages", str(PAGES), label, {"bytes_per_client": grown / PAGES})
+    finally:
+        for client in clients:
+            client.close()
+        bench.complain(daemon.end())
+
+
 def waiters(bench):
     """Clients that wait for one lock: memory, what a pair of another lock costs, and a hand-off when they all go."""
     for size in (10, 100, 1000, 10000) if not bench.quick else (10, 1000):
@@ -328,5 +359,5 @@ def warm_up(bench):
     attempt(bench, "warming up", lambda: row.measure(8, "own", 1 if bench.quick else 30))
 
 
-ALL = [warm_up, contend, bare, taken, order, cold, requests, hosts, pipelined, held, idle, waiters, crowd.crowd, slow.reconnections,
+ALL = [warm_up, contend, bare, taken, order, cold, requests, hosts, pipelined, held, idle, pages, waiters, crowd.crowd, slow.reconnections,
        handovers.handovers, neighbours.neighbours]

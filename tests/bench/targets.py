@@ -124,6 +124,9 @@ class Targets:
         for case in ONE_LOCK:
             self.tell(f"10: {case}, where locks may be delegated / where not",
                       self.ratio("free", case, DELEGATED, LIBRARY), 0.98)
+        paged, plain = (self.get("pages", "1000", row, "bytes_per_client") for row in (DELEGATED, PLAIN))
+        self.tell("10: bytes of a page of delegations in which one lock is delegated",
+                  paged - plain if paged and plain else None, 4096 + 64, False, 0)
 
 
 def tell(results):
