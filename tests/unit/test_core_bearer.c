@@ -99,9 +99,7 @@ static void it_outlives_the_connection_that_set_it(void **state)
 
 static void the_words_of_set_in_any_order_and_case(void **state)
 {
-	static const char expire[] =
-		"-ERR invalid expire time in 'set' command; Take a lock as in Redis, or extend it: "
-		"SET name value NX|XX [PX ms|EX s|PXAT ms|EXAT s]";
+	static const char expire[] = "-ERR invalid expire time in 'set' command: a lease ends 1 ms to 365 days from now";
 	static const char syntax[] = "-ERR syntax error in 'set' command; Take a lock as in Redis, or extend it: "
 				     "SET name value NX|XX [PX ms|EX s|PXAT ms|EXAT s]";
 	struct fixture *f = *state;
@@ -180,9 +178,8 @@ static void what_names_no_value_acts_for_the_process_that_set_it(void **state)
 	fixture_say(f, 1, "PTTL a", ":4000");
 	fixture_say(f, 1, "EXPIRE a 9", ":1");
 	fixture_say(f, 1, "TTL a", ":9");
-	fixture_say(
-		f, 1, "EXPIRE a 0",
-		"-ERR invalid expire time in 'expire' command; Extend a lock that this process has set: EXPIRE name s");
+	fixture_say(f, 1, "EXPIRE a 0",
+		    "-ERR invalid expire time in 'expire' command: a lease ends 1 ms to 365 days from now");
 	fixture_say(f, 1, "DEL a b a", ":1");
 	fixture_say(f, 1, "DEL a", ":0");
 	fixture_say(f, 1, "EXPIRE a 9", ":0");

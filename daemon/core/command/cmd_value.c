@@ -39,7 +39,7 @@ static bool parse_until(const struct call *call, struct slice word, bool in_s, i
 			return true;
 		}
 	}
-	args_usage_error(call, "invalid expire time in");
+	value_lease_error(call);
 	return false;
 }
 

@@ -18,6 +18,17 @@ bool value_valid(struct client *c, struct slice value)
 	return false;
 }
 
+void value_lease_error(const struct call *call)
+{
+	struct bytes word = { 0 };
+
+	args_command_word(&word, call->command);
+	reply_error(call->client, ERROR_ERR, "invalid expire time in '%s' command: a lease ends 1 ms to 365 days from now",
+		    bytes_view(&word));
+	_Static_assert(LIMIT_MS_MAX == INT64_C(365) * 24 * 3600 * 1000, "the sentence names it");
+	bytes_free(&word);
+}
+
 bool value_lease(const struct call *call, struct slice word, bool in_s, int64_t *ret_ns)
 {
 	int64_t number, unit = in_s ? 1000 : 1;
@@ -26,7 +37,7 @@ bool value_lease(const struct call *call, struct slice word, bool in_s, int64_t 
 		*ret_ns = number * unit * NS_PER_MS;
 		return true;
 	}
-	args_usage_error(call, "invalid expire time in");
+	value_lease_error(call);
 	return false;
 }
 

@@ -32,9 +32,10 @@ enum value_look { VALUE_WAIT, VALUE_NOBODY, VALUE_MINE, VALUE_OTHER, VALUE_ELSEW
 bool value_valid(struct client *c, struct slice value);
 /*
  * A lease that ends in so many milliseconds, 1..LIMIT_MS_MAX (in s: 1000 each). False: the word is none, and that was
- * answered as Redis does.
+ * answered.
  */
 bool value_lease(const struct call *call, struct slice word, bool in_s, int64_t *ret_ns);
+void value_lease_error(const struct call *call); /* the answer: begins with what Redis answers, and tells the bounds */
 /* Who holds that name; a name that is none is answered. *ret: for MINE and OTHER its grant, ELSEWHERE *ret_fact. Each may
  * be NULL. A value that is empty is nobody's. */
 enum value_look value_look(struct call *call, struct slice name, struct slice value, struct grant **ret,
