@@ -34,11 +34,11 @@
 	X(SET, 3, 8, "write", "Take a lock as in Redis, or extend it: SET name value NX|XX [PX ms|EX s|PXAT ms|EXAT s]") \
 	X(SETNX, 3, 3, "write", "Take a lock as in Redis, until this process ends: SETNX name value") \
 	X(GET, 2, 2, "readonly", "The value under which a lock is held: GET name") \
-	X(EXISTS, 2, 65, "readonly", "How many of these locks are held, on any host: EXISTS name ...") \
+	X(EXISTS, 2, 65, "readonly", "How many of these locks are held, on any host: EXISTS name ..., 1..64 names") \
 	X(TTL, 2, 2, "readonly", "Seconds until the lease of a lock ends: TTL name") \
 	X(PTTL, 2, 2, "readonly", "Milliseconds until the lease of a lock ends: PTTL name") \
-	X(DEL, 2, 65, "write", "Release locks that this process has set: DEL name ...") \
-	X(UNLINK, 2, 65, "write", "Release locks that this process has set: UNLINK name ...") \
+	X(DEL, 2, 65, "write", "Release locks that this process has set: DEL name ..., 1..64 names") \
+	X(UNLINK, 2, 65, "write", "Release locks that this process has set: UNLINK name ..., 1..64 names") \
 	X(EXPIRE, 3, 3, "write", "Extend a lock that this process has set: EXPIRE name s") \
 	X(PEXPIRE, 3, 3, "write", "Extend a lock that this process has set: PEXPIRE name ms") \
 	X(TOKEN, 3, 3, "readonly", "The token of a lock that is held under a value: TOKEN name value") \

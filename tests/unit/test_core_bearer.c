@@ -97,6 +97,20 @@ static void it_outlives_the_connection_that_set_it(void **state)
 	fixture_say(f, 1, "DEL a", ":1");
 }
 
+static void more_names_than_a_command_takes_are_refused_with_their_number(void **state)
+{
+	struct fixture *f = *state;
+	char line[512] = "EXISTS";
+
+	for (int i = 0; i < 64; i++)
+		strcat(line, " none");
+	fixture_say(f, 0, line, ":0");
+	strcat(line, " one");
+	fixture_say(f, 0, line,
+		    "-ERR wrong number of arguments for 'exists' command; How many of these locks are held, on any host: "
+		    "EXISTS name ..., 1..64 names");
+}
+
 static void the_words_of_set_in_any_order_and_case(void **state)
 {
 	static const char expire[] = "-ERR invalid expire time in 'set' command: a lease ends 1 ms to 365 days from now";
@@ -588,6 +602,7 @@ int main(void)
 		ALONE(one_value_has_it_and_any_other_is_told_nil),
 		ALONE(a_lease_that_ends_frees_it_and_the_next_token_is_larger),
 		ALONE(it_outlives_the_connection_that_set_it),
+		ALONE(more_names_than_a_command_takes_are_refused_with_their_number),
 		ALONE(the_words_of_set_in_any_order_and_case),
 		ALONE(a_value_has_1_to_512_bytes_and_any),
 		ALONE(what_names_no_value_acts_for_the_process_that_set_it),
