@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "client-lib/cli/hold.h"
 #include "client-lib/cli/nested.h"
 #include "client-lib/cli/progress.h"
 #include "client-lib/cli/say.h"
@@ -216,6 +217,10 @@ static bool acquire(struct acquiring *a, const char *socket, int *ret_status)
 		}
 		if (!is_away(r) || wire_now_ms() >= limit) {
 			*ret_status = cli_failed(a->lb, r);
+			return false;
+		}
+		if (cli_hold_is_unread(o)) {
+			*ret_status = CLI_OK;
 			return false;
 		}
 		lb_close(a->lb);

@@ -138,6 +138,13 @@ static int watch(struct hold *h)
 	}
 }
 
+bool cli_hold_is_unread(const struct cli_order *o)
+{
+	struct pollfd p = { .fd = STDOUT_FILENO };
+
+	return !o->verb->runs && poll(&p, 1, 0) == 1 && p.revents & (POLLERR | POLLHUP);
+}
+
 int cli_hold(const struct cli_order *o, struct lb *lb, const int64_t *tokens)
 {
 	struct hold h = { .order = o, .lb = lb, .proof = { .lb = lb, .name = o->names[0] } };

@@ -4,9 +4,11 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "client-lib/cli/hold.h"
 #include "client-lib/cli/say.h"
 #include "client-lib/handle.h"
 #include "client-lib/wire.h"
@@ -192,11 +194,22 @@ static void show(void *context)
 		cli_progress_deinit(p);
 }
 
+static void look(void *context)
+{
+	struct cli_progress *p = context;
+
+	/* The end of the connection withdraws the request. */
+	if (cli_hold_is_unread(p->order))
+		exit(CLI_OK);
+	if (p->shows)
+		show(p);
+}
+
 void cli_progress_begin(struct cli_progress *p, struct lb *waits)
 {
 	p->waits = waits;
-	if (p->shows && p->order->options.timeout_ms != 0)
-		handle_while_waiting(waits, EVERY_MS, show, p);
+	if ((p->shows || !p->order->verb->runs) && p->order->options.timeout_ms != 0)
+		handle_while_waiting(waits, EVERY_MS, look, p);
 }
 
 void cli_progress_end(struct cli_progress *p)

@@ -2,7 +2,8 @@
 /*
  * A line on the terminal while we wait: for how long, for what, who holds it, and our place. It asks through a connection
  * of its own, because ours waits. Where the standard error output is no terminal, --verbose says once that there is no
- * ZooKeeper; otherwise nothing is shown and nothing is asked: a connection more of each that waits would be many.
+ * ZooKeeper; otherwise nothing is shown and nothing is asked: a connection more of each that waits would be many. A `hold`
+ * that nobody reads any longer ends meanwhile.
  */
 #pragma once
 

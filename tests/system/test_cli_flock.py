@@ -207,6 +207,27 @@ def test_hold_prints_the_token_and_holds_while_somebody_can_read(broker, clients
     assert isinstance(c.call("LOCK", "a", "WAIT", 20000), int)
 
 
+def test_hold_waits_no_longer_than_somebody_can_read(broker, clients):
+    """A script that was killed, or has given up, leaves nobody in the queue."""
+    c = clients(broker)
+    c.call("LOCK", "a")
+    p = start(broker, "hold", "a")
+    harness.wait_queued(broker, "a", 1)
+    p.stdout.close()
+    assert p.wait(harness.PATIENCE) == 0 and p.stderr.read() == ""
+    harness.wait_queued(broker, "a", 0)
+
+
+def test_hold_whose_broker_is_away_waits_no_longer_than_somebody_can_read(standalone, clients):
+    clients(standalone).call("LOCK", "a")
+    p = start(standalone, "hold", "a")
+    harness.wait_queued(standalone, "a", 1)
+    standalone.kill()
+    assert "Waiting for the broker to come back" in p.stderr.readline()
+    p.stdout.close()
+    assert p.wait(harness.PATIENCE) == 0
+
+
 def test_hold_ends_with_a_signal(standalone, clients):
     p = start(standalone, "hold", "-s", "-a", "b", "a")
     assert re.fullmatch(r"\d+ \d+\n", p.stdout.readline())
