@@ -180,6 +180,8 @@ static void lost(struct cli_job *job, const char *name, const char *why)
 		return;
 	}
 	if (job->ended) {
+		if (job->hold_until_ms == 0)
+			return;
 		cli_say("The %s lost: %s %s had ended before.", subject(job, name, what, sizeof(what)), why, job->command[0]);
 		job->hold_until_ms = 0;
 		return;

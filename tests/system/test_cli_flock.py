@@ -192,6 +192,12 @@ def test_a_loss_after_the_command_has_ended_is_no_failure_of_it(standalone, clie
     assert "sh had ended before." in p.stderr.read()
 
 
+def test_a_lease_that_runs_out_after_the_command_has_ended_is_told_once(standalone):
+    done = run(standalone, "lock", "-L", "0.7", "--min-hold", "1000", "a", "true")
+    assert done.returncode == 0
+    assert re.fullmatch("lockbroker: The lock a is lost: .* true had ended before.\n", done.stderr)
+
+
 # ---- hold ----
 
 
