@@ -130,6 +130,9 @@ static void become(struct cli_job *job, pid_t parent)
 	if (error == ENOENT && job->with_dashes)
 		cli_say("Cannot run %s: %s. Options end at the first name, and the command begins behind it; -a names further "
 			"locks: lockbroker lock -a %s %s CMD.", job->command[0], strerror(error), job->command[0], job->names[0]);
+	else if (error == ENOENT && *job->command[0] == '-')
+		cli_say("Cannot run %s: %s. Options end at the name: an option of lockbroker stands before %s.", job->command[0],
+			strerror(error), job->names[0]);
 	else
 		cli_say("Cannot run %s: %s.", job->command[0], strerror(error));
 	_exit(error == ENOENT ? CLI_NOT_FOUND : CLI_CANNOT_RUN);

@@ -139,6 +139,12 @@ def test_the_old_form_is_told_what_to_do(standalone):
     assert "-a" not in run(standalone, "lock", "a", "b", "c").stderr
 
 
+def test_where_an_option_follows_the_name_the_sentence_says_where_options_end(standalone):
+    done = run(standalone, "lock", "a", "-n", "true")
+    assert (done.returncode, done.stderr) == (127, "lockbroker: Cannot run -n: No such file or directory. Options end at the "
+                                                   "name: an option of lockbroker stands before a.\n")
+
+
 def test_what_the_broker_does_not_take_is_64(standalone):
     for names in (("a", "a"), ("a", ".."), ("a", "x" * 513)):
         done = run(standalone, "lock", "-a", *names, "echo", "run")
