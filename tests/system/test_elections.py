@@ -289,8 +289,8 @@ def test_the_command_goes_on_observing_when_the_broker_is_back(broker, clients):
     broker.kill()
     time.sleep(1)
     broker.start()
-    while observer.stdout.readline() != "0\t-\t-\n":
-        pass  # what the killed broker left is still there at first
+    while (line := observer.stdout.readline()) != "0\t-\t-\n":
+        assert line, "it goes on; what the killed broker left is still there at first"
     observer.terminate()
     assert observer.communicate(timeout=harness.PATIENCE)[1].count(" Waiting for the broker to come back.\n") == 2
 

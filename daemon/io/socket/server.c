@@ -40,6 +40,7 @@ enum {
 #define SERVER_TURN_NS (500 * INT64_C(1000))
 #define SERVER_SHARE_NS (100 * INT64_C(1000))
 #define SERVER_LOOK_NS CLOCK_NS_PER_S
+/* A look goes over all connections, so holders that come of age one after the other share one. */
 #define SERVER_LOOK_MIN_NS (250 * CLOCK_NS_PER_MS)
 /* How long one look at ghosts and unread connections may take while clients wait. */
 #define SERVER_GHOSTS_NS (2 * CLOCK_NS_PER_MS)
