@@ -51,67 +51,29 @@ PYTHONDIR ?= $(shell $(PYTHON) -c 'import sys, os; v = "lib/python%d.%d/" % sys.
 
 # ---- sources, by layer; arrows run one way: base <- protocol <- core <- io <- main, client-lib -> protocol only ----
 
-PROTOCOL = bytes.c bytes_format.c number.c resp_write.c resp_request.c resp_reply.c errors.c commands.c answers.c name.c \
-	session_page.c delegation.c
+# The sources of a folder are the files in it. One name below the root, without the folder, is as the objects are named.
+in = $(patsubst $(1)/%,%,$(sort $(wildcard $(addprefix $(1)/,$(2)))))
+
+PROTOCOL := $(call in,protocol,*.c)
 # Knows nothing of locks and nothing of the system: the core may use it.
 BASE_PURE = account.c charge.c rule.c map.c heap.c log_bucket.c flight.c sha1.c sha256.c sha_blocks.c
-BASE = name_service.c rule_names.c log.c conf_access.c conf_users.c conf_fail.c conf.c conf_file.c conf_reload.c conf_value.c clock.c backoff.c
-# The core in floors, from the top: each uses those that stand behind it (tests/floors.py).
+BASE := $(filter-out $(BASE_PURE),$(call in,daemon/base,*.c))
+# The core in floors, from the top: each uses those that stand behind it (tests/floors.py). The top is the folder itself.
 FLOORS = top command hosts client kind lock claim session znode port
-CORE_top = broker.c piece.c connection.c route.c recovery.c drain.c reload.c check.c accounts_check.c
-CORE_command = command/command.c command/cmd_lock.c command/cmd_election.c command/cmd_semaphore.c \
-	command/cmd_access.c command/cmd_hosts.c command/cmd_config.c command/cmd_log.c command/cmd_drain.c command/cmd_accounts.c \
-	command/cmd_client.c command/value.c command/cmd_value.c command/list.c command/metrics.c
-CORE_hosts = hosts/release.c hosts/hosts.c hosts/audit.c hosts/revocation.c hosts/revoke.c hosts/errand.c \
-	hosts/query_reply.c hosts/answer.c hosts/census.c hosts/root.c hosts/view.c hosts/participant.c hosts/query.c hosts/inquiry.c hosts/forward.c hosts/forward_words.c hosts/inbox.c hosts/outbox.c
-CORE_client = client/halt.c client/tell.c client/mlock.c client/bid.c client/notify.c client/args.c client/ask.c client/reply.c client/restart.c client/delegate.c \
-	client/deadlock.c client/deadlock_tell.c
-CORE_kind = kind/kinds.c kind/rwlock.c kind/permit_holders.c kind/election.c kind/observe.c kind/semaphore.c kind/permit_limit.c kind/payer.c
-CORE_lock = lock/delegated.c lock/take_back.c lock/leftover.c lock/user.c lock/search.c lock/walk.c lock/notification.c lock/client.c lock/claims.c lock/lock.c \
-	lock/request.c lock/grant.c lock/holder_data.c lock/readers.c
-CORE_claim = claim/claim.c claim/claim_answers.c claim/directory.c claim/names.c claim/lasting.c claim/rollover.c claim/turn.c \
-	claim/look.c claim/second.c claim/seen.c claim/own.c claim/listing.c claim/charge.c
-CORE_session = session/operation.c session/presence.c session/former.c session/session.c session/health.c \
-	session/budget.c session/window.c session/proof.c session/past.c
-CORE_znode = znode/contender.c znode/flavour.c znode/record.c znode/holder.c
-CORE_port = port/effect.c port/access.c port/work.c port/pools.c port/account_text.c
-# A snapshot is written and read by each floor.
-CORE_top += snapshot.c marks.c
-CORE_hosts += hosts/letter_snapshot.c
-CORE_client += client/client_snapshot.c
-CORE_kind += kind/kind_snapshot.c
-CORE_lock += lock/lock_snapshot.c
-CORE_claim += claim/directory_snapshot.c
-CORE_session += session/ensemble_snapshot.c
-CORE_port += port/entry.c port/seal.c
-# A ledger likewise, piece by piece; and it is read.
-CORE_top += record.c record_check.c salvage.c salvaging.c
-CORE_hosts += hosts/letter_ledger.c
-CORE_lock += lock/bearer.c lock/lifeline.c lock/borne.c lock/place.c lock/lock_ledger.c lock/client_ledger.c lock/client_entry.c
-CORE_claim += claim/claim_ledger.c claim/claim_entry.c
-CORE_port += port/ledger.c port/ledger_cells.c port/ledger_view.c
-# Scripts of Redis's clients.
-CORE_command += command/cmd_script.c command/lua.c command/script.c command/script_forms.c command/script_words.c command/scripts.c command/uncovered.c
+CORE_top := $(call in,daemon/core,*.c)
+$(foreach floor,$(filter-out top,$(FLOORS)),$(eval CORE_$(floor) := $(call in,daemon/core,$(floor)/*.c)))
 CORE = $(foreach floor,$(FLOORS),$(CORE_$(floor)))
 # The adapters in floors, from the top, likewise.
 IO_FLOORS = top handover socket zookeeper files base
-IO_top = loop.c crash.c recorder.c keep.c notify.c reload.c signals.c watchdog.c
-IO_handover = handover/handover.c handover/takeover.c handover/identity.c handover/program.c handover/store.c \
-	handover/channel.c handover/sealed.c
-IO_socket = socket/server.c socket/server_legacy.c socket/accept.c socket/conn.c socket/conn_output.c socket/conn_page.c socket/conn_room.c socket/conn_watch.c socket/socket_pools.c socket/intake.c socket/disposer.c socket/party.c socket/kept.c socket/kin.c socket/lifelines.c socket/listen.c socket/unread.c
-IO_zookeeper = zookeeper/zookeeper.c zookeeper/former.c zookeeper/handle.c zookeeper/client_log.c zookeeper/authority.c zookeeper/attempts.c zookeeper/handshake.c \
-	zookeeper/farewell.c zookeeper/ops.c zookeeper/paths.c zookeeper/probe.c zookeeper/reply.c zookeeper/resolve.c \
-	zookeeper/secret.c zookeeper/digest.c
-IO_files = files/pidfile.c files/page.c files/spare.c files/saved.c files/saved_left.c files/saved_table.c files/tokens.c
-IO_base = base/keeper.c base/keeper_message.c base/pass_fds.c base/feed.c base/watch.c base/worker.c base/process.c base/unit.c base/peer.c base/parcel.c base/timeslice.c base/trim.c
+IO_top := $(call in,daemon/io,*.c)
+$(foreach floor,$(filter-out top,$(IO_FLOORS)),$(eval IO_$(floor) := $(call in,daemon/io,$(floor)/*.c)))
 IO = $(foreach floor,$(IO_FLOORS),$(IO_$(floor)))
-# The process: how it begins, and what it is told.
-KEEPER = keeper/supervisor.c keeper/exchange.c keeper/descriptors.c keeper/reexec.c keeper/watchdogs.c keeper/crashes.c keeper/limit.c keeper/rights.c
-MAIN = main.c adopt.c start.c revive.c parts.c orders.c daemon.c command_line.c broker_conf.c settings.c
-CLIENT = handle.c connect.c request.c lock.c multi.c event.c semaphore.c election.c wire.c held.c delegated.c delegations.c reply.c
-CLI = main.c who.c leader.c order.c acquire.c progress.c lock.c hold.c job.c json.c proof.c nested.c drain.c access.c operators.c say.c help.c call.c ls.c sheet.c table.c tree.c \
-	health.c http.c
-HTTP = main.c question.c visitors.c
+# The process: how it begins, and the orders that it gets.
+KEEPER := $(call in,daemon,keeper/*.c)
+MAIN := $(call in,daemon,*.c)
+CLIENT := $(call in,client-lib,*.c)
+CLI := $(call in,client-lib/cli,*.c)
+HTTP := $(call in,client-lib/http,*.c)
 
 # Unit tests that link the pure parts only, those over a whole core, those of the configuration (base and inih), others
 # of base, and those of adapters that need none but libevent.
@@ -130,18 +92,10 @@ UNIT_lock = test_grants.c
 UNIT_claim = test_listing.c
 UNIT_session = test_proof.c test_window.c test_budget.c
 UNIT_port = test_access.c test_work.c test_effects.c test_ledger.c test_entry.c
-UNIT_CORE = test_core_snapshot.c test_core_salvage.c test_core_handed_over.c \
-	test_core_access.c test_core_names.c test_core_leftover.c test_core_reserve.c test_core_answers.c test_core_lock.c test_core_try.c test_core_mode.c test_core_readers.c \
-	test_core_lease.c test_core_bearer.c test_core_lifeline.c test_core_place.c test_core_enqueue.c test_core_deadlock.c \
-	test_core_mlock.c test_core_claim.c test_core_second.c test_core_outcome.c test_core_refused.c test_core_traffic.c \
-	test_core_flavour.c test_core_kind.c test_core_election.c test_core_observe.c test_core_semaphore.c \
-	test_core_limit.c test_core_gather.c test_core_permits.c test_core_circles.c test_core_query.c \
-	test_core_audit.c test_core_census.c test_core_revoke.c test_core_force.c test_core_mail.c test_core_session.c \
-	test_core_drain.c test_core_restart.c test_core_delegation.c test_core_delegability.c test_core_take_back.c test_core_reload.c test_core_status.c test_core_metrics.c test_core_former.c test_core_past.c \
-	test_core_window.c test_core_look.c test_core_pieces.c test_core_crowd.c test_core_script.c test_core_forward.c test_core_fresh.c
-UNIT_CORE_FIXTURE = core_fixture.c claim_fixture.c delegation_fixture.c names_fixture.c revocation_fixture.c semaphore_fixture.c
+UNIT_CORE := $(call in,tests/unit,test_core_*.c)
+UNIT_CORE_FIXTURE := $(filter-out conf_fixture.c,$(call in,tests/unit,*_fixture.c))
 UNIT_CONF_FIXTURE = conf_fixture.c
-UNIT_CONF = test_conf.c test_conf_file.c test_conf_prefix.c test_conf_reload.c
+UNIT_CONF := $(call in,tests/unit,test_conf*.c)
 UNIT_BASE = test_rule_names.c test_backoff.c test_log.c test_flight.c
 UNIT_IO = test_watch.c test_trim.c test_timeslice.c test_process.c test_unit.c test_feed.c test_saved.c test_zk_parts.c test_listen.c test_conn.c test_conn_page.c test_disposer.c test_party.c test_kept.c test_channel.c test_identity.c \
 	test_keeper.c test_store.c test_page_file.c test_crash_said.c
@@ -153,10 +107,7 @@ UNIT_LIBRARY_FIXTURE = fake_daemon.c
 # Threads that stand for processes with memory in common: what they do is for ThreadSanitizer to see as well.
 UNIT_THREADS = test_delegation.c test_library_delegation.c test_library_threads.c
 FUZZ = fuzz_conf.c fuzz_rule.c fuzz_resp.c fuzz_snapshot.c fuzz_salvage.c fuzz_script.c
-SIM = delegations.c delegations_seen.c snapshots.c kills.c ghosts.c sim.c world.c host.c load.c saved.c caller.c asks.c answers.c told.c checks.c clutter.c census.c entitled.c elections.c \
-	readers.c known.c deadlocks.c several.c tries.c permits.c permits_foreign.c forced.c faults.c foreign.c reloads.c ballast.c \
-	shares.c anything.c anything_asks.c anything_checks.c anything_rules.c anything_values.c anything_processes.c anything_letters.c anything_places.c anything_meddler.c anything_pages.c sched.c trace.c fakezk_ensemble.c fakezk_handle.c \
-	fakezk_server.c fakezk_tree.c
+SIM := $(filter-out test_%,$(call in,tests/sim,*.c))
 # Weather that no seed chooses by itself; _ is a space.
 OTHER_MIXES = spent spent,_operator permits calm_permits permits,_operator permits_standalone load refused late \
 	anything anything_standalone reloads reloads_standalone snapshots snapshots,_calm snapshots,_permits \
