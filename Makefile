@@ -36,6 +36,7 @@ V ?=
 SEEDS ?= 300
 SEED ?=
 MIX ?=
+MIXES ?=
 TRACE ?=
 FRESH ?= $(shell date +%s)000
 FRESH := $(FRESH)
@@ -108,11 +109,6 @@ UNIT_LIBRARY_FIXTURE = fake_daemon.c
 UNIT_THREADS = test_delegation.c test_library_delegation.c test_library_threads.c
 FUZZ = fuzz_conf.c fuzz_rule.c fuzz_resp.c fuzz_snapshot.c fuzz_salvage.c fuzz_script.c
 SIM := $(filter-out test_%,$(call in,tests/sim,*.c))
-# Weather that no seed chooses by itself; _ is a space.
-OTHER_MIXES = spent spent,_operator permits calm_permits permits,_operator permits_standalone load refused late \
-	anything anything_standalone reloads reloads_standalone snapshots snapshots,_calm snapshots,_permits \
-	snapshots,_anything snapshots,_standalone snapshots,_anything_standalone kills kills,_calm kills,_readers kills,_permits kills,_operator \
-	kills,_anything kills,_snapshots kills,_standalone kills,_anything_standalone
 # Programs of the benchmark: the load, the null broker and the pipelined load.
 BENCH_LOAD = load.c histogram.c line.c peer_broker.c peer_other.c peer_relay.c peer_zookeeper.c
 BENCH_NULL = null.c
@@ -468,16 +464,17 @@ run-threads: $(UNIT_THREADS_BIN)
 
 # The same seeds in each run, and as many that no run had before; what fails says how to replay it. Sanitizers see new ones
 # only. One goal for each mix and first seed, so that they run side by side and none stands in the output of another. "-" is
-# the mix of the seed.
-SIM_RUNS = $(foreach mix,$(OTHER_MIXES) -,$(foreach first,$(if $(SAN),,1) $(FRESH),sim@$(mix)@$(first)))
+# the mix of the seed; the simulator says which others there are (_ is a space).
+SIM_RUNS = $(foreach mix,$(MIXES) -,$(foreach first,$(if $(SAN),,1) $(FRESH),sim@$(mix)@$(first)))
 sim: $(SIM_BIN) ## the simulator: SEEDS= how many old and how many new ones, or SEED= one to replay (TRACE=1: all of it)
 ifneq ($(SEED),)
 	$(SIM_BIN) --seed $(SEED) $(if $(MIX),--mix '$(MIX)') $(if $(TRACE),--trace)
 else
-	@$(MAKE) -Otarget FRESH=$(FRESH) $(SIM_RUNS)
+	@mixes=$$($(SIM_BIN) --other-mixes) && $(MAKE) -Otarget FRESH=$(FRESH) MIXES="$$(echo "$$mixes" | tr ' ' _)" sim-runs
 endif
 
-.PHONY: $(SIM_RUNS)
+.PHONY: sim-runs $(SIM_RUNS)
+sim-runs: $(SIM_RUNS)
 sim_options = $(if $(filter -,$(1)),--seeds $(SEEDS),--seeds $$(($(SEEDS) / 4 + 1)) --mix '$(subst _, ,$(1))')
 $(SIM_RUNS): $(SIM_BIN)
 	$(SIM_BIN) $(call sim_options,$(word 2,$(subst @, ,$@))) --first $(lastword $(subst @, ,$@))
@@ -520,7 +517,7 @@ SANITIZED = BUILD=$(BUILD)/san SAN=address,undefined
 quick: ## less than a minute, before a commit: unit tests, lint of what differs from origin/main, some seeds and mutants
 	@$(MAKE) all tests
 	@$(MAKE) unit
-	@sh tests/quick.sh $(SIM_BIN) $(OBJ) $(FRESH) $(OTHER_MIXES)
+	@sh tests/quick.sh $(SIM_BIN) $(OBJ) $(FRESH)
 
 SAY_STEP = echo "== $$(date +%T) $$step"
 # Prerequisites would run side by side; a check runs its steps in order, so that the first failure is the last output.

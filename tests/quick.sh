@@ -2,14 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # What a change needs before it is committed, after everything was built: house rules for all files, the analyzers for
 # the sources that differ from origin/main (from HEAD where there is no such branch), 10 s of simulator seeds that no run
-# had before, and 15 s of mutants, those of the changed files first. Arguments: the simulator, its objects, a number that
-# chooses the seeds, and the mixes that no seed chooses by itself (_ is a space). What fails says how to replay it.
+# had before, beside some of each other mix, and 15 s of mutants, those of the changed files first. Arguments: the simulator, its
+# objects, and a number that chooses the seeds. What fails says how to replay it.
 set -u
 
 sim=$1
 objects=$2
 first=$3
-shift 3
 status=0
 
 base=$(git merge-base HEAD origin/main 2>/dev/null || echo HEAD)
@@ -27,11 +26,10 @@ summed_up()
 echo "== simulator, seeds from $first"
 log=$(mktemp) || exit 1
 trap 'rm -f "$log" "$log.any"' EXIT
-(
-	for mix in "$@"; do
-		mix=$(echo "$mix" | tr _ ' ')
+"$sim" --other-mixes | (
+	while read -r mix; do
 		echo "mix \"$mix\":"
-		"$sim" --seeds 100000 --seconds 0.9 --first "$first" --mix "$mix" || exit 1
+		"$sim" --seeds 100000 --seconds 0.7 --first "$first" --mix "$mix" || exit 1
 	done
 ) >"$log" &
 mixes=$!

@@ -96,8 +96,9 @@ static void forget(struct broker *b)
 
 	if (b->ensemble.session.connected)
 		disconnect(b);
+	/* First: the next process would take it for one that goes on, whose holders were told that all is well. */
+	ledger_session(b->env.ledger, 0);
 	recovery_follow(b, session_lose(&b->ensemble));
-	ledger_session(b->env.ledger, 0); /* first: the next process would not know of its znodes any longer */
 	TAILQ_FOREACH(lock, &b->locks.used, link)
 		LOCK_DIRECTORIES(d, lock) {
 			claim_free_all(d);

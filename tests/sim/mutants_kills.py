@@ -27,6 +27,9 @@ KILLS = [
          "\t\t\tif (!g->record)\n\t\t\t\tgrant_ledger_write(g);\n"
          "\t\t\tb->env.ledger->arg = arg;\n\t\t}\n"),
         ("broker.c", "#include \"core/lock/client_ledger.h\"\n", "#include \"core/lock/client_ledger.h\"\n#include \"core/lock/lock_ledger.h\"\n")], 300, "kills, calm"),
+    ("the ledger says that holders were told that all is well before it says that their session is over", [
+        ("\tledger_session(b->env.ledger, 0);\n\trecovery_follow(b, session_lose(&b->ensemble));\n",
+         "\trecovery_follow(b, session_lose(&b->ensemble));\n\tledger_session(b->env.ledger, 0);\n")], 1300, "delegations, kills"),
     ("the ledger gives back memory that a record is in", [
         ("->word) != LEDGER_NONE)\n\t\t\treturn false;\n", "->word) == LEDGER_TYPES)\n\t\t\treturn false;\n")], 300, "kills"),
     ("what the ledger gave back still reads as records", [

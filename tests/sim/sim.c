@@ -173,8 +173,8 @@ static bool options_parse(struct options *o, int argc, char **argv)
 	for (i = 1; i < argc; i++) {
 		const char *word = argv[i], *value = i + 1 < argc ? argv[i + 1] : NULL;
 
-		if (strcmp(word, "--mixes") == 0) {
-			world_mixes();
+		if (strcmp(word, "--mixes") == 0 || strcmp(word, "--other-mixes") == 0) {
+			world_mixes(word[2] == 'o');
 			exit(0);
 		}
 		if (strcmp(word, "--trace") == 0 || strcmp(word, "--keep-going") == 0) {
@@ -210,7 +210,7 @@ int main(int argc, char **argv)
 
 	if (!options_parse(&o, argc, argv)) {
 		fprintf(stderr, "usage: sim [--seeds N] [--first S] [--seconds S] [--mix NAME] [--keep-going] [--record SNAPSHOT]\n"
-			"       sim --seed S [--mix NAME] [--trace]\n       sim --mixes\n");
+			"       sim --seed S [--mix NAME] [--trace]\n       sim --mixes|--other-mixes\n");
 		return 2;
 	}
 	for (i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)

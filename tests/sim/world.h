@@ -153,7 +153,7 @@ struct world {
 /* `mix` is the name of the weather wanted; NULL: the seed chooses. */
 void world_init(struct world *w, uint64_t seed, const char *mix, struct tally *stats);
 bool world_has_mix(const char *name);
-void world_mixes(void); /* prints their names */
+void world_mixes(bool other); /* prints their names; `other`: of those without a share of all seeds */
 /* Runs to the end; leaves by w->failed when an invariant is broken. */
 void world_run(struct world *w);
 void world_deinit(struct world *w);
