@@ -310,7 +310,7 @@ $(COMMAND): $(CLI_O) $(CLIENT_O) $(A_PROTOCOL)
 	$(Q)$(LINK) -o $@ $(inputs)
 
 # The only client that needs libevent: a program of its own, which `lockbroker http` becomes.
-$(HTTP_BIN): $(HTTP_O) $(A_PROTOCOL)
+$(HTTP_BIN): $(HTTP_O) $(OBJ)/client-lib/cli/process_one.o $(A_PROTOCOL)
 	$(call say,LINK,$@)
 	$(Q)$(LINK) -o $@ $(inputs) -levent_extra -levent_core
 

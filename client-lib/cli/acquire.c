@@ -223,6 +223,7 @@ static bool acquire(struct acquiring *a, const char *socket, int *ret_status)
 			*ret_status = CLI_OK;
 			return false;
 		}
+		cli_progress_away(&a->progress, lb_error(a->lb));
 		lb_close(a->lb);
 		a->lb = NULL;
 		pause_a_moment();

@@ -14,6 +14,7 @@
 #include "client-lib/cli/json.h"
 #include "client-lib/cli/operators.h"
 #include "client-lib/cli/order.h"
+#include "client-lib/cli/process_one.h"
 #include "client-lib/cli/reply_text.h"
 #include "client-lib/cli/say.h"
 #include "client-lib/cli/table.h"
@@ -433,6 +434,7 @@ int main(int argc, char **argv)
 	const char *socket = NULL;
 	int c;
 
+	process_one_ends_by_signals();
 	if (open_standard() < 0)
 		return CLI_OSERR;
 	opterr = 0;

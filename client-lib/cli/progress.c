@@ -15,6 +15,8 @@
 
 /* Whoever gets the lock at once sees nothing. */
 enum { EVERY_MS = 1000 };
+/* Without a terminal: when a line is due for the first time, and the longest time to the next one. */
+enum { FIRST_MS = 5000, PAUSE_MS_MAX = 600000 };
 /* A broker that hangs must not keep us from hearing of the grant for long. */
 enum { ASK_MS = 500 };
 enum { LINE_BYTES_MAX = 512, WHY_BYTES_MAX = 256, COLUMNS_USUAL = 80 };
@@ -22,8 +24,8 @@ enum { LINE_BYTES_MAX = 512, WHY_BYTES_MAX = 256, COLUMNS_USUAL = 80 };
 void cli_progress_init(struct cli_progress *p, const struct cli_order *order, const char *socket)
 {
 	*p = (struct cli_progress){ .order = order, .socket = socket, .on_terminal = isatty(STDERR_FILENO),
-				    .since_ms = wire_now_ms() };
-	p->shows = p->on_terminal || order->verbose;
+				    .since_ms = wire_now_ms(), .pause_ms = FIRST_MS };
+	p->due_ms = p->since_ms + p->pause_ms;
 }
 
 void cli_progress_deinit(struct cli_progress *p)
@@ -154,44 +156,101 @@ static bool is_halted(struct cli_progress *p, char *ret, size_t size)
 	return info && cli_progress_halted(reply_text(info), ret, size);
 }
 
-/* Without a reason of its own, the line says who holds it, and our place. */
-static void show_line(struct cli_progress *p, const char *halted)
+static bool can_ask(struct cli_progress *p)
 {
-	int64_t waited_ms = wire_now_ms() - p->since_ms;
-	size_t width = columns();
-	char line[LINE_BYTES_MAX];
-	int place;
-
-	if (width > sizeof(line))
-		width = sizeof(line);
-	if (halted) {
-		snprintf(line, width, "waiting %lld s for %s, %s", (long long)(waited_ms / 1000), p->order->names[p->at], halted);
-	} else {
-		place = p->lb ? find_place(p) : 0;
-		cli_progress_line(p->order->names[p->at], waited_ms, p->lb ? ask(p, "HOLDERS", p->order->names[p->at]) : NULL,
-				  place, line, width);
-	}
-	cli_show_line(line);
-}
-
-static void show(void *context)
-{
-	struct cli_progress *p = context;
-	char why[WHY_BYTES_MAX];
-	bool halted;
-
 	if (!p->lb && handle_open(p->socket, ASK_MS, NULL, NULL, &p->lb) != LB_OK)
 		cli_progress_deinit(p);
 	if (p->lb)
 		lb_set_patience(p->lb, ASK_MS);
-	halted = is_halted(p, why, sizeof(why));
-	if (halted && p->order->verbose && !p->told)
-		cli_say("Waiting for %s: %s.", p->order->names[p->at], why);
-	p->told = halted;
-	if (p->on_terminal)
-		show_line(p, halted ? why : NULL);
+	return p->lb;
+}
+
+/* Who holds it, and our place. */
+static void describe(struct cli_progress *p, int64_t waited_ms, char *line, size_t size)
+{
+	int place = p->lb ? find_place(p) : 0;
+	const char *name = p->order->names[p->at];
+
+	cli_progress_line(name, waited_ms, p->lb ? ask(p, "HOLDERS", name) : NULL, place, line, size);
+}
+
+/* Without a reason of its own, the line says who holds it. */
+static void show_line(struct cli_progress *p)
+{
+	int64_t waited_ms = wire_now_ms() - p->since_ms;
+	size_t width = columns();
+	char line[LINE_BYTES_MAX], why[WHY_BYTES_MAX];
+
+	can_ask(p);
+	if (width > sizeof(line))
+		width = sizeof(line);
+	if (is_halted(p, why, sizeof(why)))
+		snprintf(line, width, "waiting %lld s for %s, %s", (long long)(waited_ms / 1000), p->order->names[p->at], why);
+	else
+		describe(p, waited_ms, line, width);
+	cli_show_line(line);
 	if (p->lb && lb_fd(p->lb) < 0)
 		cli_progress_deinit(p);
+}
+
+bool cli_progress_hindered(const struct lb_reply *why, char *ret, size_t size)
+{
+	struct slice text = reply_field(why, "why");
+
+	if (text.len == 0 || lb_reply_count(lb_reply_field(why, "holders")) > 0 || number_of(why, "hosts_before") > 0 ||
+	    number_of(why, "delegated") > 0)
+		return false;
+	snprintf(ret, size, "%.*s", (int)text.len, text.data);
+	return true;
+}
+
+/* Why nothing is granted, though nobody has it. False: somebody has it, which is what one waits for. */
+static bool find_why(struct cli_progress *p, char *ret, size_t size)
+{
+	if (!p->lb) {
+		snprintf(ret, size, "the broker does not answer");
+		return true;
+	}
+	return is_halted(p, ret, size) || cli_progress_hindered(ask(p, "WHY", p->order->names[p->at]), ret, size);
+}
+
+/* True now and then, at growing distances. */
+static bool is_due(struct cli_progress *p, int64_t now)
+{
+	if (now < p->due_ms)
+		return false;
+	p->due_ms = now + p->pause_ms;
+	p->pause_ms = p->pause_ms * 2 < PAUSE_MS_MAX ? p->pause_ms * 2 : PAUSE_MS_MAX;
+	return true;
+}
+
+void cli_progress_away(struct cli_progress *p, const char *why)
+{
+	int64_t now = wire_now_ms();
+
+	if (is_due(p, now))
+		cli_say("Waiting %lld s for %s: %s%s", (long long)((now - p->since_ms) / 1000), p->order->names[p->at], why,
+			cli_stop(why));
+}
+
+/* The connection is closed again: one more of each that waits would be many. */
+static void say_line(struct cli_progress *p)
+{
+	int64_t now = wire_now_ms(), waited_ms = now - p->since_ms;
+	char text[LINE_BYTES_MAX];
+
+	if (!is_due(p, now))
+		return;
+	if (can_ask(p) && p->order->count > 1)
+		find_place(p);
+	if (find_why(p, text, sizeof(text))) {
+		cli_say("Waiting %lld s for %s: %s%s", (long long)(waited_ms / 1000), p->order->names[p->at], text, cli_stop(text));
+	} else if (p->order->verbose) {
+		describe(p, waited_ms, text, sizeof(text));
+		*text = 'W';
+		cli_say("%s.", text);
+	}
+	cli_progress_deinit(p);
 }
 
 static void look(void *context)
@@ -201,15 +260,19 @@ static void look(void *context)
 	/* The end of the connection withdraws the request. */
 	if (cli_hold_is_unread(p->order))
 		exit(CLI_OK);
-	if (p->shows)
-		show(p);
+	if (p->on_terminal)
+		show_line(p);
+	else
+		say_line(p);
 }
 
 void cli_progress_begin(struct cli_progress *p, struct lb *waits)
 {
+	bool often = p->on_terminal || !p->order->verb->runs;
+
 	p->waits = waits;
-	if ((p->shows || !p->order->verb->runs) && p->order->options.timeout_ms != 0)
-		handle_while_waiting(waits, EVERY_MS, look, p);
+	if (p->order->options.timeout_ms != 0)
+		handle_while_waiting(waits, often ? EVERY_MS : FIRST_MS, look, p);
 }
 
 void cli_progress_end(struct cli_progress *p)

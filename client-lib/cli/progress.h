@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * A line on the terminal while we wait: for how long, for what, who holds it, and our place. It asks through a connection
- * of its own, because ours waits. Where the standard error output is no terminal, --verbose says once that there is no
- * ZooKeeper; otherwise nothing is shown and nothing is asked: a connection more of each that waits would be many. A `hold`
- * that nobody reads any longer ends meanwhile.
+ * What a command says while it waits. It asks through a connection of its own, because ours waits.
+ *
+ *     on a terminal -> every second a line in place of the last one: for how long it waits, for what, who holds that, and
+ *                      our place; or why nothing can be granted
+ *     elsewhere     -> after 5 s, and then after twice the time each, up to 10 minutes: why nothing is granted although
+ *                      nobody holds it, because there is no ZooKeeper, for example. With --verbose, also who holds it
+ *
+ * A `hold` that nobody reads any longer ends while it waits.
  */
 #pragma once
 
@@ -16,13 +20,12 @@
 struct cli_progress {
 	const struct cli_order *order;
 	const char *socket;
-	bool shows; /* anything at all */
-	bool on_terminal;
 	/* Private. */
-	bool told;         /* why nothing can be granted */
+	bool on_terminal;
 	struct lb *lb;     /* the connection that asks; NULL: none */
 	struct lb *waits;  /* the one that waits */
 	int64_t since_ms;
+	int64_t due_ms, pause_ms; /* without a terminal: when the next line is due, and the time to the one after it */
 	size_t at;         /* the name that we were seen to wait for last */
 };
 
@@ -31,9 +34,13 @@ void cli_progress_deinit(struct cli_progress *p);
 /* From here on to the end, calls with that handle are shown if they wait. */
 void cli_progress_begin(struct cli_progress *p, struct lb *waits);
 void cli_progress_end(struct cli_progress *p);
+/* There is no broker to wait at, and why. Says so when a line is due, also on a terminal. */
+void cli_progress_away(struct cli_progress *p, const char *why);
 
 /* Out of INFO: why nothing can be granted to anybody on this host, in `ret`; false: no reason is known. */
 bool cli_progress_halted(struct slice info, char *ret, size_t size);
+/* Out of WHY (NULL: not known): what hinders a grant, in `ret`; false: somebody holds the lock, or waits on another host. */
+bool cli_progress_hindered(const struct lb_reply *why, char *ret, size_t size);
 /* The line, with the answer to HOLDERS (NULL: not known) and our place (0: not known), cut to `size`. Returns `ret`. */
 const char *cli_progress_line(const char *name, int64_t waited_ms, const struct lb_reply *holders, int place, char *ret,
 			      size_t size);

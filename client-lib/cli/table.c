@@ -11,6 +11,8 @@
 #include "protocol/slice.h"
 
 enum { COLUMNS_MAX = 24 };
+/* One character as it is shown, at most "\U" and eight digits, with its NUL. */
+enum { SHOWN_MAX = 16 };
 
 struct table {
 	const struct lb_reply *rows;
@@ -44,22 +46,36 @@ size_t cli_character(const char *text, size_t len, int32_t *ret)
 
 bool cli_is_harmful(int32_t c)
 {
-	return c < 0x20 || (c >= 0x7f && c <= 0x9f) || c == 0x61c || c == 0x200e || c == 0x200f ||
-	       (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
+	/* Breaks of a line, and the class Default_Ignorable_Code_Point of Unicode, which has the marks of direction. */
+	static const struct {
+		int32_t first, last;
+	} harmful[] = {
+		{ INT32_MIN, 0x1f },  { 0x7f, 0x9f },       { 0xad, 0xad },       { 0x34f, 0x34f },     { 0x61c, 0x61c },
+		{ 0x115f, 0x1160 },   { 0x17b4, 0x17b5 },   { 0x180b, 0x180f },   { 0x200b, 0x200f },   { 0x2028, 0x202e },
+		{ 0x2060, 0x206f },   { 0x3164, 0x3164 },   { 0xfe00, 0xfe0f },   { 0xfeff, 0xfeff },   { 0xffa0, 0xffa0 },
+		{ 0xfff0, 0xfff8 },   { 0x1bca0, 0x1bca3 }, { 0x1d173, 0x1d17a }, { 0xe0000, 0xe0fff },
+	};
+
+	for (size_t i = 0; i < sizeof(harmful) / sizeof(harmful[0]) && c >= harmful[i].first; i++)
+		if (c <= harmful[i].last)
+			return true;
+	return false;
 }
 
 /*
  * What another process calls itself must not steer the reader's terminal. Writes the first character as it is to be
  * shown, NUL-terminated, with its width in columns. Returns how many bytes of `text` it has.
  */
-static size_t show(const char *text, size_t len, char ret_shown[8], int *ret_width)
+static size_t show(const char *text, size_t len, char ret_shown[SHOWN_MAX], int *ret_width)
 {
 	int32_t c;
 	size_t used = cli_character(text, len, &c);
 
 	if (cli_is_harmful(c)) {
-		*ret_width = c < 0 ? snprintf(ret_shown, 8, "\\x%02x", (unsigned)(unsigned char)text[0])
-				   : snprintf(ret_shown, 8, "\\u%04x", (unsigned)c & 0xffff);
+		if (c < 0)
+			*ret_width = snprintf(ret_shown, SHOWN_MAX, "\\x%02x", (unsigned)(unsigned char)text[0]);
+		else
+			*ret_width = snprintf(ret_shown, SHOWN_MAX, c > 0xffff ? "\\U%08x" : "\\u%04x", (unsigned)c);
 		return used;
 	}
 	memcpy(ret_shown, text, used);
@@ -71,7 +87,7 @@ static size_t show(const char *text, size_t len, char ret_shown[8], int *ret_wid
 const char *cli_shown(const char *text, char *ret, size_t size)
 {
 	size_t len = strlen(text), at = 0, to = 0;
-	char shown[8];
+	char shown[SHOWN_MAX];
 	int width;
 
 	while (at < len) {
@@ -181,7 +197,7 @@ static void cell_set(struct cell *cell, struct slice key, const struct lb_reply 
 static int cell_width(const struct cell *cell)
 {
 	int width, sum = 0;
-	char shown[8];
+	char shown[SHOWN_MAX];
 	size_t at;
 
 	for (at = 0; at < cell->len; sum += width)
@@ -191,7 +207,7 @@ static int cell_width(const struct cell *cell)
 
 static void cell_print(const struct cell *cell)
 {
-	char shown[8];
+	char shown[SHOWN_MAX];
 	size_t at;
 	int width;
 

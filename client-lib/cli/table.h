@@ -30,7 +30,7 @@ void cli_lines(const char *text, size_t len);
 void cli_quoted(const char *text, size_t len);
 /* Decodes a character of UTF-8: its number, or -1 for an invalid byte. Returns how many bytes it has. */
 size_t cli_character(const char *text, size_t len, int32_t *ret);
-/* Control characters, and characters that break the line or change its direction: they could disguise a name. */
+/* Control characters, and those that break the line, change its direction or are not seen: they could disguise a name. */
 bool cli_is_harmful(int32_t c);
 /* The text as it may be shown to people, cut to fit. Returns `ret`. */
 const char *cli_shown(const char *text, char *ret, size_t size);

@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "client-lib/cli/process_one.h"
 #include "client-lib/http/visitors.h"
 
 /* As those of the lockbroker command. */
@@ -128,6 +129,7 @@ int main(int argc, char **argv)
 	size_t count = 0;
 	int option;
 
+	process_one_ends_by_signals();
 	conf.socket = getenv("LOCKBROKER_SOCKET");
 	if (!conf.socket || !*conf.socket)
 		conf.socket = socket_default;

@@ -502,19 +502,29 @@ def test_hosts(two_hosts):
     assert lines[2].split()[1] == str(two_hosts[1].pid)
 
 
-def test_tables_show_what_would_steer_the_terminal_escaped(standalone, clients):
+# Controls, breaks of a line, and the class Default_Ignorable_Code_Point, by the first and last of each run.
+HARMFUL = ("\u0085\u009b\u2028\u2029\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b\u180f\u200b\u200d\u200f\u202a\u202e\u2060\u2066"
+           "\u206f\u3164\ufe00\ufe0f\ufeff\uffa0\ufff0\ufff8\U0001bca0\U0001bca3\U0001d173\U0001d17a\U000e0000\U000e0041\U000e0fff")
+
+
+def test_tables_show_what_would_steer_the_terminal_or_is_not_seen_escaped(standalone, clients):
     """Whatever of it a name may contain, to the eye it is another one."""
     c, harmful = clients(standalone), []
-    for character in "\u202a\u202e\u2066\u2069\u0085\u009b\u2028\u200f":
+    for character in HARMFUL:
         if isinstance(c.call("LOCK", f"x{character}y"), int):
             harmful.append(character)
     c.call("LOCK", "gr\u00fc\u00dfe/\u65e5\U0001f512")
     text = run(standalone, "ls").stdout
-    assert "\u202e" in harmful
+    assert len(harmful) == len(HARMFUL) - 2  # the controls are in no name
     for character in harmful:
-        assert character not in text and f"x\\u{ord(character):04x}y" in text
+        shown = f"\\u{ord(character):04x}" if character < "\U00010000" else f"\\U{ord(character):08x}"
+        assert character not in text and f"x{shown}y" in text
+    for character in "\u202e\u200b\U000e0041":
         who = run(standalone, "who", f"x{character}y").stdout
         assert character not in who and str(os.getpid()) in who
+    c.call("LOCK", "a\u200bb")
+    said = run(standalone, "lock", "-n", "--verbose", "a\u200bb", "true").stderr
+    assert "a\\u200bb" in said and "\u200b" not in said
     assert "gr\u00fc\u00dfe/\u65e5\U0001f512 " in text
 
 

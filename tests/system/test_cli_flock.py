@@ -364,10 +364,51 @@ def test_without_zookeeper_a_wait_says_so(daemons, root):
     shown, status = at_a_terminal(command(d, "lock", "a", "true"), b"never connected", b"\x03")
     assert status == -signal.SIGINT and b"in line" not in shown
     assert re.search(rb"\rwaiting \d+ s for a, there is no connection to ZooKeeper [(]never connected", shown)
-    p = start(d, "lock", "--verbose", "a", "true")
-    assert p.stderr.readline().startswith("lockbroker: Waiting for a: there is no connection to ZooKeeper (never connected")
+
+
+def waited(line, rest):
+    """After how many seconds it says that, of the name and why."""
+    match = re.match(r"lockbroker: Waiting (\d+) s for ", line)
+    assert match and line[match.end():].startswith(rest), line
+    return int(match[1])
+
+
+@pytest.mark.parametrize("words, name", [(("lock", "a", "true"), "a"), (("hold", "--verbose", "a"), "a"), (("sem", "-l", "1", "s", "true"), "s"),
+                                         (("campaign", "e", "me", "true"), "e")], ids=str)
+def test_without_a_terminal_a_wait_without_zookeeper_says_so_now_and_then(daemons, root, words, name):
+    """cron, Ansible and the journal show what is said there, and nothing else."""
+    p = start(daemons(harness.NoZookeeper, root), *words)
+    first, second = [waited(p.stderr.readline(), f"{name}: there is no connection to ZooKeeper (never connected") for _ in range(2)]
+    assert first >= 5 and second >= 2 * first - 1
     p.terminate()
     assert p.communicate(timeout=harness.PATIENCE) == ("", "")
+
+
+def test_without_a_terminal_a_wait_for_a_broker_says_so(standalone, daemons):
+    """One that was never there, and one that hangs under a wait."""
+    absent = start(None, "lock", "--connect", "1000", "a", "true")
+    with standalone.client() as c:
+        c.call("LOCK", "a")
+        p = start(standalone, "lock", "a", "true")
+        harness.wait_queued(standalone, "a", 1)
+        standalone.signal(signal.SIGSTOP)
+        assert waited(p.stderr.readline(), "a: the broker does not answer.\n") >= 5
+        standalone.signal(signal.SIGCONT)
+    assert p.wait(harness.PATIENCE) == 0
+    assert waited(absent.stderr.readline(), "a: No lockbrokerd is serving /nonexistent/socket") >= 5
+    absent.terminate()
+    assert absent.communicate(timeout=harness.PATIENCE) == ("", "")
+
+
+def test_without_a_terminal_verbose_says_who_holds_it(broker, clients):
+    """And nothing is said without it: that somebody has it is what one waits for."""
+    clients(broker).call("LOCK", "a")
+    loud, mute = start(broker, "lock", "--verbose", "a", "true"), start(broker, "lock", "-w", "7", "a", "true")
+    assert re.fullmatch(rf"lockbroker: Waiting \d+ s for a, held by {broker.host} pid {os.getpid()} \S+, \d\S\S in line\.\n",
+                        loud.stderr.readline())
+    loud.terminate()
+    assert loud.communicate(timeout=harness.PATIENCE) == ("", "")
+    assert mute.communicate(timeout=harness.PATIENCE) == ("", "") and mute.returncode == 75
 
 
 def test_no_progress_where_it_is_no_terminal(standalone, clients):

@@ -55,6 +55,7 @@ static void texts_are_escaped(void **state)
 	expect_text("\n\x1b[2J\0", 6, "\"\\n\\u001b[2J\\u0000\"");
 	expect_text("gr\xc3\xbc\xc3\x9f", 6, "\"gr\xc3\xbc\xc3\x9f\"");
 	expect_text("\xe2\x80\xae", 3, "\"\\u202e\"");
+	expect_text("a\xe2\x80\x8b\xf3\xa0\x81\x81", 8, "\"a\\u200b\\udb40\\udc41\"");
 	expect_text("\xf0\x9f\x94\x92", 4, "\"\xf0\x9f\x94\x92\"");
 	expect_text("x\xff\xc3", 3, "\"x\\ufffd\\ufffd\"");
 }

@@ -306,6 +306,28 @@ static void progress_says_that_nothing_can_be_granted(void **state)
 	assert_false(cli_progress_halted(slice_of(""), why, sizeof(why)));
 }
 
+/* That somebody has it, or is before us, is what one waits for. */
+static void progress_tells_a_hindrance_from_a_holder(void **state)
+{
+	static const char *const others[] = {
+		"%2\r\n+why\r\n+held by you\r\n+holders\r\n*1\r\n%0\r\n",
+		"%3\r\n+why\r\n+x\r\n+hosts_before\r\n:1\r\n+holders\r\n*0\r\n",
+		"%3\r\n+why\r\n+x\r\n+delegated\r\n:7\r\n+holders\r\n*0\r\n",
+	};
+	static const char refused[] = "%2\r\n+why\r\n+ZooKeeper refuses it\r\n+holders\r\n*0\r\n";
+	struct resp_replies r;
+	char why[128];
+
+	assert_true(cli_progress_hindered(parsed(&r, refused), why, sizeof(why)));
+	assert_string_equal(why, "ZooKeeper refuses it");
+	resp_replies_deinit(&r);
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		assert_false(cli_progress_hindered(parsed(&r, others[i]), why, sizeof(why)));
+		resp_replies_deinit(&r);
+	}
+	assert_false(cli_progress_hindered(NULL, why, sizeof(why)));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -317,6 +339,7 @@ int main(void)
 		cmocka_unit_test(what_takes_our_place_leaves_nobody_to_see_to_the_rest),
 		cmocka_unit_test(values_are_checked),
 		cmocka_unit_test(progress_says_that_nothing_can_be_granted),
+		cmocka_unit_test(progress_tells_a_hindrance_from_a_holder),
 		cmocka_unit_test(each_verb_has_its_own_options),
 		cmocka_unit_test(progress_says_who_holds_it_and_where_we_stand),
 	};
