@@ -57,7 +57,7 @@ in = $(patsubst $(1)/%,%,$(sort $(wildcard $(addprefix $(1)/,$(2)))))
 
 PROTOCOL := $(call in,protocol,*.c)
 # Knows nothing of locks and nothing of the system: the core may use it.
-BASE_PURE = account.c charge.c rule.c map.c heap.c log_bucket.c flight.c sha1.c sha256.c sha_blocks.c
+BASE_PURE = account.c charge.c rule.c glob.c map.c heap.c log_bucket.c flight.c sha1.c sha256.c sha_blocks.c
 BASE := $(filter-out $(BASE_PURE),$(call in,daemon/base,*.c))
 # The core in floors, from the top: each uses those that stand behind it (tests/floors.py). The top is the folder itself.
 FLOORS = top command hosts client kind lock claim session znode port
@@ -78,7 +78,7 @@ HTTP := $(call in,client-lib/http,*.c)
 
 # Unit tests that link the pure parts only, those over a whole core, those of the configuration (base and inih), others
 # of base, and those of adapters that need none but libevent.
-UNIT_PURE = test_account.c test_containers.c test_bytes_format.c test_page.c test_resp.c test_resp_write.c test_name.c test_commands.c \
+UNIT_PURE = test_account.c test_containers.c test_glob.c test_bytes_format.c test_page.c test_resp.c test_resp_write.c test_name.c test_commands.c \
 	test_sha1.c test_sha256.c test_delegation.c
 # The search of a model: each step on the word is the real one.
 UNIT_MODEL = test_delegation_search.c test_readers_search.c test_second_search.c

@@ -21,10 +21,3 @@ void name_encode(struct slice name, struct bytes *znode);
  * knows the whole). False, and nothing appended, when name_encode() makes no such znode name.
  */
 bool name_decode(struct slice znode, struct bytes *name);
-/* Each [ in it has its ]: else it matches as Redis has it, which is hardly what was meant. */
-bool name_pattern_closed(struct slice pattern);
-/*
- * Redis's glob: * ? [abc] [^a-z] \x. It compares bytes, and case matters. It takes at most pattern times name steps,
- * and adds them to *work.
- */
-bool name_matches(struct slice pattern, struct slice name, size_t *work);

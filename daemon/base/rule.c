@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/glob.h"
 #include "base/mem.h"
 
 enum { TOLD_MAX = 64 /* of a word, in a sentence */ };
@@ -221,6 +222,8 @@ int rule_parse(struct rule *r, const char *text, const char *where, char error[R
 		rc = parse_verbs(r, word[3], error);
 	if (rc < 0)
 		rule_free(r);
+	else
+		r->glob = glob_new((struct slice){ r->pattern.data, r->pattern.len });
 	return rc;
 }
 
@@ -237,5 +240,6 @@ void rule_free(struct rule *r)
 {
 	mem_free(r->text);
 	mem_free(r->where);
+	glob_free(r->glob);
 	*r = (struct rule){ 0 };
 }

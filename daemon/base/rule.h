@@ -55,6 +55,7 @@ struct rule {
 	struct rule_word name;     /* in `text`: of a unit, or of a user or group before it is resolved */
 	uint32_t low, high;    /* USER, GROUP: the numbers; low above high: not resolved yet */
 	struct rule_word pattern;  /* in `text` */
+	struct glob *glob;     /* of the pattern; NULL: every name */
 	unsigned int verbs;    /* 1 << enum rule_verb */
 };
 

@@ -18,7 +18,7 @@ RULES = [
     ("rules: who is of an unknown unit is in all", [
         ("(unit_is_unknown(peer->unit) && !r->allows)", "unit_is_unknown(peer->unit)")], 100, "anything"),
     ("rules: they are for all names", [
-        (" || !name_matches(slice_from(r->pattern), name, &work)", "")], 100, "anything"),
+        (" || !glob_matches(r->glob, name, &steps)", "")], 100, "anything"),
     ("rules: by default everybody may ask for what others hold", [
         ("access.c", "return verb != RULE_revoke && verb != RULE_limit;", "return verb != RULE_limit;")], 300, "anything"),
     ("rules: they are for operators, too", [

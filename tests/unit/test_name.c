@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lock names: what is one, how it becomes a znode name and back, and patterns over them. */
+/* Lock names: what is one, and how it becomes a znode name and back. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -171,79 +171,6 @@ static void foreign_znodes_are_no_names(void **state)
 	bytes_free(&name);
 }
 
-static bool matches(const char *pattern, const char *name)
-{
-	size_t work = 0;
-
-	return name_matches(slice_of(pattern), slice_of(name), &work);
-}
-
-static void patterns_match_as_in_redis(void **state)
-{
-	/* clang-format off */
-	static const char *const yes[][2] = {
-		{ "", "" }, { "*", "" }, { "*", "abc" }, { "**", "abc" }, { "a*", "abc" }, { "*c", "abc" }, { "*b*", "abc" },
-		{ "a*c", "abbbc" }, { "a*bc*d", "abcbcxd" }, { "*?", "ab" }, { "?", "a" }, { "a?c", "abc" },
-		{ "[abc]", "b" }, { "[^abc]", "d" }, { "[a-c]x", "bx" }, { "[c-a]x", "bx" }, { "[a-]", "]" }, { "[\\]]", "]" },
-		{ "[\\^a]", "^" }, { "[a", "a" }, { "[^]", "a" }, { "[a\\-c]", "-" }, { "*[0-9]", "n7" },
-		{ "h[^e]llo", "hallo" }, { "\\*", "*" }, { "a\\", "a\\" }, { "\\[a]", "[a]" },
-	};
-	static const char *const no[][2] = {
-		{ "", "a" }, { "a", "" }, { "a", "A" }, { "a*", "ba" }, { "*c", "abcd" }, { "?", "" }, { "?", "ab" },
-		{ "a?c", "ac" }, { "a*bc*d", "abcbcx" }, { "[abc]", "d" }, { "[^abc]", "b" }, { "[]", "a" }, { "[", "[" },
-		{ "[a\\-c]", "b" }, { "h[^e]llo", "hello" }, { "\\*", "a" },
-	};
-	/* clang-format on */
-
-	for (size_t i = 0; i < sizeof(yes) / sizeof(*yes); i++)
-		assert_true(matches(yes[i][0], yes[i][1]));
-	for (size_t i = 0; i < sizeof(no) / sizeof(*no); i++)
-		assert_false(matches(no[i][0], no[i][1]));
-}
-
-/* Takes exponential time where a star is tried by recursion; a test that ends shows that it is not. */
-static void a_class_has_its_end(void **state)
-{
-	static const char *const closed[] = { "", "*", "a]", "[a]", "x[^a-c]*[]", "\\[a", "[\\]]", "[[]", "a\\" };
-	static const char *const open[] = { "[", "[a", "a*[b", "[a][b", "[a\\]", "[^" };
-
-	for (size_t i = 0; i < sizeof(closed) / sizeof(*closed); i++)
-		assert_true(name_pattern_closed(slice_of(closed[i])));
-	for (size_t i = 0; i < sizeof(open) / sizeof(*open); i++)
-		assert_false(name_pattern_closed(slice_of(open[i])));
-}
-
-static void patterns_cannot_be_made_to_explode(void **state)
-{
-	struct bytes pattern = { 0 }, name = { 0 };
-	size_t work = 0;
-
-	for (int i = 0; i < 170; i++)
-		bytes_text(&pattern, "*a?");
-	bytes_char(&pattern, 'b');
-	while (name.len < NAME_BYTES_MAX)
-		bytes_char(&name, 'a');
-	for (int i = 0; i < 100; i++)
-		assert_false(name_matches(bytes_view(&pattern), bytes_view(&name), &work));
-	assert_in_range(work, 1, 100 * pattern.len * name.len);
-	bytes_free(&pattern);
-	bytes_free(&name);
-}
-
-static void the_length_of_a_class_is_work(void **state)
-{
-	struct bytes pattern = { 0 };
-	size_t work = 0;
-
-	bytes_text(&pattern, "*[");
-	for (int i = 0; i < 1000; i++)
-		bytes_char(&pattern, 'z');
-	bytes_char(&pattern, ']');
-	assert_false(name_matches(bytes_view(&pattern), SLICE("aaaaa"), &work));
-	assert_in_range(work, 5 * 1000, 6 * 1010);
-	bytes_free(&pattern);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -254,10 +181,6 @@ int main(void)
 		cmocka_unit_test(every_byte_survives_a_round_trip),
 		cmocka_unit_test(the_longest_name_survives_a_round_trip),
 		cmocka_unit_test(foreign_znodes_are_no_names),
-		cmocka_unit_test(patterns_match_as_in_redis),
-		cmocka_unit_test(a_class_has_its_end),
-		cmocka_unit_test(patterns_cannot_be_made_to_explode),
-		cmocka_unit_test(the_length_of_a_class_is_work),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Commands that Redis clients send at connect and besides, and those about this connection or this daemon alone. */
+#include "base/glob.h"
 #include "core/client/bid.h"
 #include "core/client/mlock.h"
 #include "core/client/notify.h"
@@ -385,7 +386,7 @@ void cmd_locks(struct client *c, struct call *call)
 {
 	const struct options *o = &call->options;
 
-	if (call->argc > 1 && !name_pattern_closed(call->argv[1]))
+	if (call->argc > 1 && !glob_is_closed(call->argv[1]))
 		reply_error(c, ERROR_ERR, "the pattern has a [ without its ]: a [ of a name is written as \\[");
 	else if (o->given & OPTION_ALL)
 		census_ask(call->hosts, c, call->argv[1], o->after, o->given & OPTION_COUNT ? o->count : CENSUS_COUNT);

@@ -6,8 +6,7 @@
  *   state   | means                                               | event -> next state
  *   WALK    | the locks or clients that were there when it began  | a step: the next one, with its row if it is shown
  *           |   are looked at, the oldest first                   | all looked at -> PLACE, CLIENT LIST: answered
- *           |                                                     | longer than an answer may be, or too many steps of
- *           |                                                     |   a pattern -> answered LIMIT
+ *           |                                                     | longer than an answer may be -> answered LIMIT
  *   PLACE   | the rows of the locks are put in order of the names | a step: the next one; all -> answered
  *
  * Each row is true at the instant of its step. What is there from the first step to the last one is shown exactly once;
@@ -32,10 +31,8 @@ struct list {
 	struct work_item work;
 	struct client *client;
 	enum list_kind kind;
-	bool any;             /* LOCKS: no pattern */
-	struct bytes pattern;
+	struct glob *glob;    /* LOCKS: of the pattern; NULL: there is none */
 	struct walk walk;
-	size_t work_done;     /* steps of the pattern */
 	bool placing;         /* PLACE */
 	struct bytes rows;    /* text, as it was found */
 	struct list_row *heap; /* LOCKS: where the rows are; the one with the first name is on top */

@@ -13,8 +13,8 @@
  *
  * The list of a root grows with what others own: of all censuses one at a time is open.
  *
- * No connection, or one that is lost: answered UNAVAILABLE. Its account may not have the memory, or the pattern takes too
- * many steps: LIMIT. If the rules of access change, LOCKS starts over. A hand-over carries the question, and it starts over.
+ * No connection, or one that is lost: answered UNAVAILABLE. Its account may not have the memory: LIMIT. If the rules of
+ * access change, LOCKS starts over. A hand-over carries the question, and it starts over.
  *
  * A row is true at its own instant: a lock that is held or waited for all the time between question and answer, and whose
  * name is one of the page's, is shown once. One that nobody has or wants is not shown.
@@ -50,8 +50,8 @@ enum census_state { CENSUS_ROOT, CENSUS_NAMES, CENSUS_LOCKS };
 struct census {
 	struct work_item work;
 	struct query *query;
-	bool any;                    /* no pattern */
-	struct bytes pattern, after; /* `after` empty: from the first name on */
+	struct glob *glob;           /* of the pattern */
+	struct bytes after;          /* empty: from the first name on */
 	int64_t most;                /* names of the page */
 	enum census_state state;
 	struct root root;
@@ -59,7 +59,6 @@ struct census {
 	struct bytes listed; /* NAMES: below the root, each with a NUL */
 	size_t looked;       /* ... up to these bytes */
 	struct walk walk;    /* ... standalone */
-	size_t work_done;    /* steps of the pattern */
 	struct bytes name;   /* being looked at */
 	struct bytes *names; /* of the page, in their order */
 	size_t count, cap, name_bytes;

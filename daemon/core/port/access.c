@@ -3,8 +3,8 @@
 
 #include <assert.h>
 
+#include "base/glob.h"
 #include "base/unit_name.h"
-#include "protocol/name.h"
 
 static struct slice slice_from(struct rule_word word)
 {
@@ -58,7 +58,7 @@ unsigned int access_verbs(const struct access_rules *rules, const struct access_
 bool access_may(const struct access_rules *rules, const struct access_peer *peer, enum rule_verb verb, struct slice name,
 		const struct rule **ret_rule)
 {
-	size_t work = 0;
+	size_t steps = 0;
 
 	if (ret_rule)
 		*ret_rule = NULL;
@@ -67,7 +67,7 @@ bool access_may(const struct access_rules *rules, const struct access_peer *peer
 	for (size_t i = 0; rules->verbs >> verb & 1 && i < rules->count; i++) {
 		const struct rule *r = &rules->list[i];
 
-		if (!(r->verbs >> verb & 1) || !concerns(r, peer) || !name_matches(slice_from(r->pattern), name, &work))
+		if (!(r->verbs >> verb & 1) || !concerns(r, peer) || !glob_matches(r->glob, name, &steps))
 			continue;
 		if (ret_rule)
 			*ret_rule = r;
