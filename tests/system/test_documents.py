@@ -18,9 +18,11 @@ WORDS = {"yes", "no", "partly", "by hand", "TTL", "–"}
 
 def documents():
     """Every page of text in the sources."""
-    listed = subprocess.run(["git", "-C", harness.SOURCE, "ls-files", "*.md"], capture_output=True, text=True).stdout
-    found = listed.split() or [os.path.relpath(path, harness.SOURCE) for path in
-                               glob.glob(os.path.join(harness.SOURCE, "**", "*.md"), recursive=True)]
+    found = []
+    for folder, folders, files in os.walk(harness.SOURCE):
+        folders[:] = [name for name in folders if name != "build" and name[0] != "."
+                      and os.path.join(folder, name) != harness.build_dir()]
+        found += [os.path.relpath(os.path.join(folder, name), harness.SOURCE) for name in files if name.endswith(".md")]
     assert "README.md" in found and "docs/DESIGN.md" in found
     return found
 
