@@ -237,7 +237,7 @@ STATIC = $(BUILD)/liblockbroker.a
 SIM_BIN = $(BUILD)/sim
 BENCH_BIN = $(addprefix $(TESTS)/,bench-load bench-null bench-pipeline bench-neighbours bench-taken)
 
-.PHONY: all help deps quick check check-all beside-check clang-unit sanitized-system fuzz unit threads sim golden mutants system deb booted restarts torture demo bench profile lint layers packaging abi reproducible format install uninstall clean tests
+.PHONY: all help deps quick check check-all beside-check clang-unit sanitized-system fuzz unit threads sim golden mutants system deb booted fresh restarts torture demo bench profile lint layers packaging abi reproducible format install uninstall clean tests
 .DEFAULT_GOAL = all
 .DELETE_ON_ERROR:
 .SUFFIXES:
@@ -486,7 +486,7 @@ mutants: $(SIM_BIN) ## break the rules one by one; the simulator must notice eac
 	@$(PYTHON) -B tests/sim/mutants.py --cc '$(CC)' --jobs $(shell nproc) $(if $(SAN),,--objects $(OBJ)) \
 		--only '$(ONLY)' $(if $(WRITE),--write)
 
-PYTEST = PYTHONDONTWRITEBYTECODE=1 LOCKBROKER_BUILD='$(abspath $(BUILD))' $(PYTHON) -m pytest -q -p no:cacheprovider
+PYTEST = PYTHONDONTWRITEBYTECODE=1 LOCKBROKER_BUILD='$(abspath $(BUILD))' $(PYTHON) -m pytest -q -rs -p no:cacheprovider
 
 # Three workers for each core: most tests wait most of the time.
 system: all $(BENCH_BIN) ## real daemons, a real ZooKeeper, Redis's own clients
@@ -505,6 +505,11 @@ booted: all ## the service on a booted systemd, in a container; as root, and wit
 	@sh tests/deps.sh booted
 	@$(PYTEST) tests/booted
 
+# COMMAND= runs instead of README's commands.
+fresh: ## README's two commands on a minimal Debian, with the sources as they are committed; as root (COMMAND= another one)
+	@sh tests/deps.sh booted
+	@sh tests/fresh.sh '$(BUILD)/fresh' $(if $(COMMAND),'$(COMMAND)')
+
 restarts: all ## 100 hand-overs, 100 kills and 100 kills with the keeper's pauses, under the load of 200 clients (half an hour)
 	@LOCKBROKER_HANDOVERS=100 LOCKBROKER_CRASHES=100 LOCKBROKER_CLIENTS=200 \
 		$(PYTEST) -n 3 tests/system/test_handover_load.py tests/system/test_crash.py
@@ -522,7 +527,7 @@ quick: ## less than a minute, before a commit: unit tests, lint of what differs 
 SAY_STEP = echo "== $$(date +%T) $$step"
 # Prerequisites would run side by side; a check runs its steps in order, so that the first failure is the last output.
 check: ## all tests; those of one process with sanitizers, too (installs what is missing first)
-	@$(MAKE) deps
+	@sh tests/deps.sh check
 	@$(MAKE) all tests
 	@for step in layers unit threads packaging sim golden mutants system; do $(SAY_STEP); $(MAKE) $$step || exit 1; done
 	@$(MAKE) $(SANITIZED) all tests
@@ -543,7 +548,7 @@ clang-unit: ## the unit tests as clang sanitizes, where there is clang
 sanitized-system: ## the system tests with sanitizers
 	@$(MAKE) $(SANITIZED) all tests
 	@$(MAKE) $(SANITIZED) system
-check-all: ## what CI runs: check, then a second build, a longer fuzz, lint, packages, a booted systemd
+check-all: ## check, and what CI runs beside it: a second build, a longer fuzz, lint, packages, a booted systemd
 	@$(MAKE) check && $(MAKE) beside-check
 
 STATEFUL = LOCKBROKER_BUILD='$(abspath $(BUILD))/san' $(PYTHON) -B tests/fuzz/stateful.py --seconds $(SECONDS) \
@@ -556,7 +561,7 @@ fuzz: ## SECONDS= of bytes of strangers for each target, and for a whole daemon 
 	@$(STATEFUL) --zookeeper & $(STATEFUL); status=$$?; wait $$! && exit $$status
 
 demo: ## see it work: two hosts, one ZooKeeper, 16 processes (STANDALONE=1: one host, no ZooKeeper)
-	@$(MAKE) deps
+	@sh tests/deps.sh demo
 	@$(MAKE) all
 	@$(PYTHON) -B tests/demo/demo.py --build $(BUILD) $(if $(STANDALONE),--standalone)
 
@@ -652,4 +657,4 @@ uninstall: ## remove what install put there (a configuration file that was edite
 clean: ## remove BUILD
 	rm -rf $(BUILD)
 
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+-include $(shell find $(OBJ) $(PIC) -name '*.d' 2>/dev/null)

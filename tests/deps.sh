@@ -14,12 +14,13 @@ prometheus
 nftables iproute2 strace bubblewrap
 clang libclang-rt-dev
 "
-# With a word of argument: for `make lint`, `make deb`, the tests of docs/CLIENTS.md and of shells, `make booted`,
-# `make bench` or `make profile`, as well.
+# With a word of argument: for `make demo`, which needs less; for `make check`, with the languages of docs/CLIENTS.md and the
+# shells, `make lint`, `make deb`, `make booted`, `make bench` or `make profile`, as well.
+demo_packages="gcc libc6-dev make binutils libzookeeper-st-dev libevent-dev libinih-dev zookeeper default-jre-headless python3"
+check_packages="libredis-perl nodejs node-redis ruby-redis php-cli php-redis gccgo-go golang-github-gomodule-redigo-dev
+php-illuminate-cache php-illuminate-redis zsh fish pkg-config man-db valgrind"
 lint_packages="clang-format clang-tidy cppcheck mandoc mypy"
 deb_packages="debhelper dh-python dpkg-dev fakeroot lintian pkg-config"
-clients_packages="libredis-perl nodejs node-redis ruby-redis php-cli php-redis gccgo-go golang-github-gomodule-redigo-dev
-php-illuminate-cache php-illuminate-redis zsh fish"
 booted_packages="mmdebstrap systemd-container"
 bench_packages="redis-server redis-tools memcached postgresql"
 profile_packages="linux-perf valgrind redis-server"
@@ -31,14 +32,15 @@ fail()
 }
 
 case "${1-}" in
+demo) packages=$demo_packages ;;
+check) packages="$packages $check_packages" ;;
 lint) packages="$packages $lint_packages" ;;
 deb) packages="$packages $deb_packages" ;;
-clients) packages="$packages $clients_packages" ;;
 booted) packages="$packages $booted_packages" ;;
 bench) packages="$packages $bench_packages" ;;
 profile) packages="$packages $profile_packages" ;;
 "") ;;
-*) fail "unknown set of packages: $1 (lint, deb, clients, booted, bench, profile, or nothing)" ;;
+*) fail "unknown set of packages: $1 (demo, check, lint, deb, booted, bench, profile, or nothing)" ;;
 esac
 
 missing_packages()

@@ -15,6 +15,12 @@ fail()
 	exit 1
 }
 
+# A program that not every machine has; what is not tested without it is said.
+is_there()
+{
+	command -v "$1" >/dev/null || { echo "packaging, skipped: $2 (there is no $1)"; return 1; }
+}
+
 place()
 {
 	${MAKE:-make} -s BUILD="$build" PREFIX=/usr DESTDIR="$root" "$@" >"$root/log" 2>&1 ||
@@ -144,7 +150,7 @@ for file in bash-completion/completions/lockbroker zsh/site-functions/_lockbroke
 done
 bash -n "$root/usr/share/bash-completion/completions/lockbroker" || fail "the completion for bash is no script"
 
-if command -v pkg-config >/dev/null; then
+if is_there pkg-config "what lockbroker.pc says"; then
 	said=$(PKG_CONFIG_SYSROOT_DIR="$root" PKG_CONFIG_LIBDIR="$root/usr/lib/pkgconfig" PKG_CONFIG_ALLOW_SYSTEM_LIBS=1 \
 		pkg-config --libs lockbroker)
 	case $said in "-L$root/usr/lib -llockbroker"*) ;; *) fail "pkg-config says $said" ;; esac
@@ -152,7 +158,7 @@ fi
 for page in "$root"/usr/share/man/man*/*; do
 	grep -q '^\.Sh NAME' "$page" || fail "$page is no man page"
 done
-if command -v man >/dev/null && command -v groff >/dev/null; then
+if is_there man "how the manual pages look" && is_there groff "how the manual pages look"; then
 	for page in "$root"/usr/share/man/man*/*; do
 		said=$(man --warnings -E UTF-8 -l -Tutf8 -Z "$page" 2>&1 >/dev/null)
 		[ -z "$said" ] || fail "$page: $said"
@@ -215,7 +221,7 @@ END
 ! grep -E '^(PrivateUsers|ProtectProc|ProcSubset|MemoryHigh|DynamicUser|AmbientCapabilities)=' "$service" ||
 	fail "the daemon cannot work so"
 grep -q '^MemoryMax=[0-9]*M$' "$service" || fail "the memory of the service has no limit"
-if command -v systemd-analyze >/dev/null; then
+if is_there systemd-analyze "what systemd says of the units"; then
 	# It looks for the program that a service starts: here it is below the private directory.
 	mkdir "$root/units"
 	for unit in "$root"/usr/lib/systemd/system/*; do
@@ -232,7 +238,7 @@ if command -v systemd-analyze >/dev/null; then
 		fail "the service of metrics is exposed: $said"
 	rm -r "$root/units"
 fi
-if command -v systemd-sysusers >/dev/null; then
+if is_there systemd-sysusers "the user and the group"; then
 	systemd-sysusers --root="$root" lockbrokerd.conf 2>/dev/null
 	grep -q '^lockbroker:' "$root/etc/passwd" && grep -q '^lockbroker:' "$root/etc/group" ||
 		fail "sysusers.d does not make the user and the group"

@@ -6,8 +6,6 @@ number of machines run side by side, those of other runs as well. A machine shar
 ZooKeeper of the tests is at the same address inside. It ends with the process that started it, however that one ends.
 """
 
-import fcntl
-import hashlib
 import itertools
 import os
 import re
@@ -36,29 +34,15 @@ exec "$@"
 """
 
 
-def codename():
-    return re.search(r"^VERSION_CODENAME=(\w+)", open("/etc/os-release").read(), re.M).group(1)
-
-
 def image():
     """The tar file of the root, made once for each list of packages."""
-    argv = ["mmdebstrap", "--quiet", "--mode=root", "--variant=essential", f"--include={','.join(PACKAGES)}",
-            '--aptopt=Acquire::Languages "none"', *[f"--dpkgopt=path-exclude={path}" for path in LEFT_OUT], codename()]
-    folder = os.path.join(harness.build_dir(), "booted")
-    path = os.path.join(folder, f"root-{hashlib.sha256(' '.join(argv).encode()).hexdigest()[:12]}.tar")
-    os.makedirs(folder, exist_ok=True)
-    with open(os.path.join(folder, "lock"), "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not os.path.exists(path):
-            directory = harness.fast_tmp("root.")
-            os.chmod(directory, 0o755)
-            done = subprocess.run([*argv, path + ".new.tar"], env=os.environ | {"TMPDIR": directory},
-                                  stdin=subprocess.DEVNULL, capture_output=True, text=True)
-            shutil.rmtree(directory)
-            if done.returncode != 0:
-                raise RuntimeError(f"mmdebstrap cannot make the machine's root:\n{done.stderr[-4000:]}")
-            os.rename(path + ".new.tar", path)
-    return path
+    done = subprocess.run(["sh", os.path.join(harness.SOURCE, "tests", "root.sh"), os.path.join(harness.build_dir(), "booted"),
+                           "--variant=essential", f"--include={','.join(PACKAGES)}",
+                           *[f"--dpkgopt=path-exclude={path}" for path in LEFT_OUT]],
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise RuntimeError(f"the machine's root cannot be made:\n{done.stderr[-4000:]}")
+    return done.stdout.strip()
 
 
 def cgroup_parents():

@@ -102,7 +102,7 @@ def work(request, tmp_path_factory):
     why = trouble(*LANGUAGES[request.param][2])
     assert not why or not os.environ.get("NEED_CLIENTS"), why
     if why:
-        pytest.skip(f"{why} (sh tests/deps.sh clients)")
+        pytest.skip(f"{why} (sh tests/deps.sh check)")
     return Work(tmp_path_factory.mktemp(request.param), request.param)
 
 

@@ -1,0 +1,34 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# A minimal Debian as a tar file: of the release that runs here, from the mirrors that apt uses here, as mmdebstrap makes it
+# with the options given. Prints its path. It is made once for each list of options, and kept in the folder. As root.
+#   sh tests/root.sh FOLDER [OPTION...]
+set -eu
+
+folder=$1
+shift
+. /etc/os-release
+
+# Nothing, where apt has no lists: mmdebstrap then knows Debian's own mirror.
+mirrors=$(apt-get indextargets --format 'deb $(REPO_URI) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' 'Origin: Debian' |
+	grep " $VERSION_CODENAME[ -]" | sort -u) || :
+digest=$(printf '%s\n' "$VERSION_CODENAME" "$mirrors" "$@" | sha256sum | cut -c 1-12)
+tar=$folder/root-$digest.tar
+
+mkdir -p "$folder"
+exec 9>"$folder/lock"
+flock 9
+if [ ! -e "$tar" ]; then
+	memory=/dev/shm
+	[ -w $memory ] || memory=$folder
+	TMPDIR=$(mktemp -d "${LOCKBROKER_RUN:-$memory}/root.XXXXXX")
+	export TMPDIR
+	trap 'rm -rf "$TMPDIR"' EXIT
+	trap 'exit 1' HUP INT TERM
+	chmod 755 "$TMPDIR"
+	set -- --quiet --mode=root --aptopt='Acquire::Languages "none"' "$@" "$VERSION_CODENAME" "$tar.new.tar"
+	[ -z "$mirrors" ] || set -- "$@" -
+	printf '%s\n' "$mirrors" | mmdebstrap "$@" >&2
+	mv "$tar.new.tar" "$tar"
+fi
+echo "$tar"
