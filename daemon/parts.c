@@ -79,7 +79,7 @@ int parts_make(struct daemon *d, const struct conf_source *source)
 	d->reload = reload_new(feed_base(d->feed), d->reader, &d->notify, &reload_conf);
 	d->server = server_new(d->feed, d->listener.fd, d->operators.fd, &server_conf);
 	d->broker.sockets = server_accounts(d->server);
-	d->lifelines = lifelines_new(d->feed, server_accounts(d->server));
+	d->lifelines = lifelines_new(d->feed, server_accounts(d->server), server_remains(d->server));
 	saved_bearers(d->saved, broker_has_bearers(feed_broker(d->feed)));
 	d->broker.sockets_words = socket_pools_words;
 	if (d->broker.standalone)

@@ -18,7 +18,7 @@
 #include "io/base/peer.h"
 #include "io/files/saved_left.h"
 #include "io/handover/identity.h"
-#include "io/socket/conn_page.h"
+#include "io/socket/page_file.h"
 #include "io/socket/server.h"
 
 /* ---- whose connection it is ---- */
@@ -69,7 +69,7 @@ static bool is_that(const struct saved_conn *c, int fd)
 /* The page of a client says which delegated locks it holds, and the client goes on writing into it. */
 static void take_page(struct revival *r, const struct place *p, struct keeper_kept *kept)
 {
-	if (conn_page_is(kept->fd))
+	if (page_file_is(kept->fd))
 		r->pages[p->number] = kept;
 }
 

@@ -103,11 +103,21 @@ void account_leave(struct account *a)
 		account_free(a);
 }
 
+void account_keeps(struct account *a, size_t pool, const char *text, size_t len)
+{
+	mem_free(a->kept[pool]);
+	a->kept[pool] = len ? mem_new(len + 1) : NULL;
+	if (len)
+		memcpy(a->kept[pool], text, len);
+}
+
 void account_free(struct account *a)
 {
 	assert(!a->references && is_empty(a));
 	map_remove(&a->all->map, &a->node);
 	TAILQ_REMOVE(&a->all->list, a, link);
+	for (size_t pool = 0; pool < ACCOUNT_POOLS_MAX; pool++)
+		mem_free(a->kept[pool]);
 	mem_free(a->unit);
 	mem_free(a);
 }

@@ -38,6 +38,7 @@ struct account {
 	char *unit;        /* ""; a name: the account is of that unit of the user */
 	size_t references; /* those who entered it, and its charges */
 	uint64_t used[ACCOUNT_POOLS_MAX];
+	char *kept[ACCOUNT_POOLS_MAX]; /* what its user may not know to be using of that pool, as a sentence; NULL: nothing */
 };
 
 struct accounts {
@@ -66,6 +67,7 @@ void account_leave(struct account *a);
 /* How much it may use now, of which it uses some; less than that: its share became smaller, or it was charged by force. */
 uint64_t account_allowed(const struct account *a, size_t pool, bool privileged);
 bool account_is_admitted(const struct account *a, size_t pool, uint64_t more, bool privileged); /* by the whole rule */
+void account_keeps(struct account *a, size_t pool, const char *text, size_t len);            /* `kept`, copied */
 void account_free(struct account *a);                                                        /* when it is empty */
 
 /* Each request asks this, more than once; most often the answer is near. */

@@ -52,7 +52,7 @@ static void signals_fired(int fd, short what, void *arg)
 static void fill(sigset_t *set)
 {
 	static const int others[] = { SIGSEGV, SIGBUS,  SIGFPE,  SIGILL,  SIGTRAP, SIGSYS, SIGABRT, SIGPIPE,
-				      SIGCHLD, SIGCONT, SIGTSTP, SIGTTIN, SIGTTOU, SIGURG, SIGWINCH };
+				      SIGCHLD, SIGIO,   SIGCONT, SIGTSTP, SIGTTIN, SIGTTOU, SIGURG, SIGWINCH };
 	size_t i;
 
 	sigfillset(set);
@@ -67,6 +67,7 @@ int signals_new(struct signals **ret, struct watch_base *base, const struct sign
 	int fd;
 
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGIO, SIG_IGN); /* of a lease that somebody breaks (io/socket/page_file.h) */
 	/* If the process that started us ignores it, nobody could be waited for. */
 	signal(SIGCHLD, SIG_DFL);
 	fill(&set);

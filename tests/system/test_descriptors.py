@@ -24,6 +24,7 @@ OPERATORS = True  # see clients of conftest.py
 
 FILES = 200
 SPARE = int(re.search(r"SOCKET_SPARE_FILES = (\d+)", harness.read_source("daemon/io/socket/socket_pools.h")).group(1))
+MANY = SPARE + 9  # of a daemon that may have more than twice as many open files as it needs for itself
 SO_PASSRIGHTS = 83  # of Linux 6.16
 LINGER_S = 3600
 
@@ -93,13 +94,13 @@ def with_files(daemons):
     return make
 
 
-@pytest.mark.parametrize("files, served, pages", [(100 + SPARE - 8, 92, 0), (100 + SPARE + 1, 100, 0),
-                                                  (100 + SPARE + 7, 100, 3), (100 + SPARE + 2 * 99, 100, 99)])
+@pytest.mark.parametrize("files, served, pages", [(MANY + SPARE - 8, MANY - 8, 0), (MANY + SPARE + 1, MANY, 0),
+                                                  (MANY + SPARE + 7, MANY, 3), (MANY + SPARE + 2 * 99, MANY, 99)])
 def test_few_descriptors_are_for_connections_before_pages(with_files, files, served, pages):
     """All clients that may connect do, with a page or without; who gets none locks by messages. A hand-over finds all of
     them, and a page at the limit is the last one then, too."""
     harness.inherit_orphans()
-    d = with_files(files, limits={"clients": 100})
+    d = with_files(files, limits={"clients": MANY})
     with contextlib.ExitStack() as stack:
         made = [stack.enter_context(delegation.Delegate(d.operator_socket)) for _ in range(served - 1)]
         with d.client(operator=True) as last, d.client(2, operator=True) as late:

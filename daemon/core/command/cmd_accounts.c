@@ -11,6 +11,7 @@ enum { ROWS_MAX = 100, PERCENT_MAX = 999 };
 struct row {
 	const struct account *account;
 	const struct pool_words *words;
+	const char *kept; /* "": nothing that its user may not know of */
 	uint64_t used, allowed, percent;
 	uint64_t reserve; /* for operators, whatever others use */
 };
@@ -40,6 +41,7 @@ static void look(struct rows *rows, const struct account *a, const struct pool_w
 
 		if (!row.used)
 			continue;
+		row.kept = a->kept[pool] ? a->kept[pool] : "";
 		row.allowed = account_allowed(a, pool, false);
 		row.reserve = a->all->pools[pool].reserve;
 		row.percent = row.allowed ? row.used * 100 / row.allowed : PERCENT_MAX;
@@ -63,10 +65,10 @@ static void write_row(struct client *c, const struct row *row)
 	struct bytes name = { 0 };
 
 	account_name(row->account, &name);
-	resp_map(reply_out(c), 6, c->version);
+	resp_map(reply_out(c), 7, c->version);
 	reply_pairs(reply_out(c), "percent", row->percent, "account", bytes_view(&name), "used", row->used, "allowed",
 		    row->allowed, "reserve", row->reserve);
-	reply_pairs(reply_out(c), "of", row->words->noun);
+	reply_pairs(reply_out(c), "of", row->words->noun, "kept", row->kept);
 	bytes_free(&name);
 }
 

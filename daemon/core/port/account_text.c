@@ -19,4 +19,6 @@ void account_refusal(const struct account *a, size_t pool, bool privileged, cons
 	account_name(a, out);
 	bytes_format(out, " uses %d of %d allowed %s (%s, limits.user_share): %s", a->used[pool],
 		     account_allowed(a, pool, privileged), words->noun, words->limit, words->advice);
+	if (a->kept[pool])
+		bytes_format(out, "; %s", a->kept[pool]);
 }

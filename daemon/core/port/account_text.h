@@ -12,6 +12,6 @@ struct pool_words {
 
 /* user 1000 (unit web.service) */
 void account_name(const struct account *a, struct bytes *out);
-/* ... uses 75 of 75 allowed connections (limits.clients, limits.user_share): close some */
+/* ... uses 75 of 75 allowed connections (limits.clients, limits.user_share): close some; and what is `kept` of these. */
 void account_refusal(const struct account *a, size_t pool, bool privileged, const struct pool_words *words,
 		     struct bytes *out);

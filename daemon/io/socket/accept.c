@@ -19,6 +19,7 @@
 #include "io/socket/conn_watch.h"
 #include "io/socket/disposer.h"
 #include "io/socket/intake.h"
+#include "io/socket/remains.h"
 #include "io/socket/socket_pools.h"
 #include "protocol/resp.h"
 
@@ -70,30 +71,34 @@ void accept_groups(struct acceptor *a, int fd, gid_t gid, struct event_groups *r
 	*ret = (struct event_groups){ a->groups.list, a->groups.count, a->groups.all };
 }
 
-/* `account`: whose share is used up; NULL: nobody's. */
-static void accept_refuse(const struct account *account, int fd, struct slice sentence)
+/* Owns the connection; `account`: whose share is used up; `nobody`: nobody's. */
+static void accept_refuse(const struct acceptor *a, struct account *account, int fd, struct slice sentence)
 {
-	const struct log_account who = account ? conn_log_account(account) : (struct log_account){ 0 };
+	const bool is_user = account != &a->env->accounts.nobody;
+	const struct log_account who = conn_log_account(account);
 	struct bytes text = { 0 };
-	ssize_t sent;
 
-	log_caused(LOG_LEVEL_WARNING, LOG_EVENT_client_refused, account ? &who : NULL, LOG_FIELDS("why=%s", "clients"),
+	log_caused(LOG_LEVEL_WARNING, LOG_EVENT_client_refused, is_user ? &who : NULL, LOG_FIELDS("why=%s", "clients"),
 		   "refused a client: %.*s", (int)sentence.len, sentence.data);
 	resp_error(&text, ERROR_LIMIT, sentence);
-	sent = send(fd, text.data, text.len, MSG_NOSIGNAL | MSG_DONTWAIT);
-	(void)sent;
+	/* What was sent is kept until it is read. */
+	if (remains_may_tell(a->env->remains, account) &&
+	    send(fd, text.data, text.len, MSG_NOSIGNAL | MSG_DONTWAIT) > 0)
+		remains_take_refusal(a->env->remains, account, fd);
+	else
+		disposer_take(a->env->disposer, fd, account);
 	bytes_free(&text);
 }
 
-/* False: its user has as many as it may, which it was told. */
-static bool accept_admits(int fd, const struct account *account, bool privileged)
+/* False: its user has as many as it may; the connection was refused. */
+static bool accept_admits(const struct acceptor *a, int fd, struct account *account, bool privileged)
 {
 	struct bytes sentence = { 0 };
 
-	if (account_may(account, SOCKET_CONNECTIONS, 1, privileged))
+	if (remains_admit(a->env->remains, account, SOCKET_CONNECTIONS, privileged))
 		return true;
 	account_refusal(account, SOCKET_CONNECTIONS, privileged, &socket_pools_words[SOCKET_CONNECTIONS], &sentence);
-	accept_refuse(account, fd, bytes_view(&sentence));
+	accept_refuse(a, account, fd, bytes_view(&sentence));
 	bytes_free(&sentence);
 	return false;
 }
@@ -119,10 +124,8 @@ static void accept_known(struct acceptor *a, struct visitor *v)
 	v->unit = accept_unit(a, v->fd, (pid_t)v->pid, &v->start, cgroup);
 	if (!v->account) {
 		v->account = account_enter(&a->env->accounts, v->uid, v->unit.data, v->unit.len);
-		if (!accept_admits(v->fd, v->account, v->privileged)) {
-			disposer_take(a->env->disposer, v->fd, v->account);
+		if (!accept_admits(a, v->fd, v->account, v->privileged))
 			return;
-		}
 	}
 	accept_bound(v->fd);
 	a->calls.welcome(a->calls.arg, v);
@@ -152,10 +155,8 @@ static void accept_one(struct acceptor *a, int fd, bool privileged)
 	v.gid = cred.gid;
 	if (!accounts_has_units(&a->env->accounts, cred.uid))
 		v.account = account_enter(&a->env->accounts, cred.uid, "", 0);
-	if (!v.account || accept_admits(fd, v.account, privileged))
+	if (!v.account || accept_admits(a, fd, v.account, privileged))
 		accept_known(a, &v);
-	else
-		disposer_take(a->env->disposer, fd, v.account);
 	/* It is also the time of whose the connection is: those that it has are served later for it. */
 	parties_charge_owner(&a->env->parties, v.account, feed_now(a->env->feed) - begun_ns);
 	account_leave(v.account); /* a connection that is welcome is charged to it */
@@ -216,8 +217,7 @@ static bool accept_next(struct door *d)
 	} else if (!a->calls.is_full(a->calls.arg)) {
 		accept_one(a, fd, d->privileged);
 	} else {
-		accept_refuse(NULL, fd, SLICE("the daemon has as many clients as it can have"));
-		accept_turn_away(a, fd);
+		accept_refuse(a, &a->env->accounts.nobody, fd, SLICE("the daemon has as many clients as it can have"));
 	}
 	return true;
 }

@@ -4,8 +4,8 @@
  * descriptors run out, accepting pauses for a moment.
  *
  * Each of the two is a party of its own (party.h): a crowd that comes in gets as much time as one of the accounts, and what
- * one visitor takes counts for its account, too. Who has no share left is refused before its process is looked at, and who
- * has gone again without a word is none.
+ * one visitor takes counts for its account, too. Who has no share left is refused before its process is looked at: with a
+ * -LIMIT, or without a word if too many of these are unread (remains.h). Who has gone again without a word is none.
  */
 #pragma once
 

@@ -15,6 +15,7 @@
 struct conn;
 struct disposer;
 struct feed;
+struct remains;
 struct watch;
 
 enum {
@@ -41,6 +42,7 @@ struct conn_env {
 	struct watch *patience;             /* while somebody is held back: who does not read is looked for */
 	struct bytes spare;                 /* empty: the output buffer of the latest client that was answered */
 	struct disposer *disposer;          /* closes their sockets */
+	struct remains *remains;            /* what their clients keep of those that have ended */
 	struct parties parties;             /* those whose connections are to be read, parsed or freed */
 	bool one;                           /* all connections are of one account; determined for each serve */
 	size_t dead;                        /* how many of them are to be freed */

@@ -3,11 +3,9 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cold.h"
@@ -16,43 +14,12 @@
 #include "io/base/parcel.h"
 #include "io/base/pass_fds.h"
 #include "io/socket/conn.h"
+#include "io/socket/page_file.h"
+#include "io/socket/remains.h"
 #include "io/socket/socket_pools.h"
 #include "protocol/delegation.h"
 
-enum { SEALS = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW };
-
 /* ---- its memory ---- */
-
-static int map(struct conn_page *page)
-{
-	void *at = mmap(NULL, DELEGATION_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, page->fd, 0);
-
-	if (at == MAP_FAILED)
-		return -errno;
-	page->shared = at;
-	return 0;
-}
-
-static int make(struct conn_page *page)
-{
-	int rc;
-
-	page->fd = memfd_create("lockbroker-delegation", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (page->fd < 0 || ftruncate(page->fd, DELEGATION_PAGE_BYTES) < 0 || fcntl(page->fd, F_ADD_SEALS, SEALS) < 0)
-		return -errno;
-	rc = map(page);
-	if (rc == 0)
-		delegation_init(page->shared);
-	return rc;
-}
-
-bool conn_page_is(int fd)
-{
-	int seals = fcntl(fd, F_GET_SEALS);
-	struct stat st;
-
-	return seals >= 0 && (seals & SEALS) == SEALS && fstat(fd, &st) == 0 && st.st_size == DELEGATION_PAGE_BYTES;
-}
 
 /*
  * The kernel charges the memory to this process: a client that asks for page after page, and keeps them mapped, must not use
@@ -62,11 +29,6 @@ void conn_page_void(const struct conn_page *page)
 {
 	if (page->shared)
 		madvise(page->shared, DELEGATION_PAGE_BYTES, MADV_REMOVE);
-}
-
-bool conn_page_is_sent(const struct conn_page *page)
-{
-	return page->shared && !page->due;
 }
 
 static struct conn_page *conn_page_new(struct conn *c, int fd)
@@ -90,6 +52,16 @@ void conn_page_free(struct conn_page *page)
 		close(page->fd);
 	charge_give_back(&page->charge, SOCKET_PAGES);
 	mem_free(page);
+}
+
+int conn_page_leave(struct conn_page *page)
+{
+	int fd = page->fd;
+
+	if (!page->shared || page->due)
+		return -1;
+	page->fd = -1;
+	return fd;
 }
 
 void conn_page_enter(struct conn_page *page, struct account *account)
@@ -126,18 +98,23 @@ static COLD void answer(struct conn *c)
 {
 	struct event event = { .type = EVENT_CLIENT_PAGE, .conn = c->number };
 	struct conn_page *page = c->page;
-	int rc;
+	void *at;
+	int fd;
 
 	assert(page);
-	if (!charge_try(&page->charge, c->account, SOCKET_PAGES, 1, c->privileged)) {
+	if (!remains_admit(c->env->remains, c->account, SOCKET_PAGES, c->privileged)) {
 		refuse(c, &event, 0);
 		return;
 	}
-	rc = make(page);
-	if (rc < 0) {
-		refuse(c, &event, -rc);
+	fd = page_file_new(&at);
+	if (fd < 0) {
+		refuse(c, &event, -fd);
 		return;
 	}
+	page->fd = fd;
+	page->shared = at;
+	delegation_init(page->shared);
+	charge_force(&page->charge, c->account, SOCKET_PAGES, 1);
 	TAILQ_REMOVE(&c->env->pages, page, link);
 	event.page.page = page->shared;
 	feed_event(c->env->feed, &event);
@@ -177,8 +154,19 @@ static ssize_t send_with(int fd, struct slice bytes, int passed)
 	return sendmsg(fd, &message, MSG_NOSIGNAL);
 }
 
+/* The client has its own, or it is under way. */
+static void close_keeping_error(int fd)
+{
+	int error = errno;
+
+	if (fd >= 0)
+		close(fd);
+	errno = error;
+}
+
 COLD ssize_t conn_page_send(struct conn_page *page, int fd, struct slice bytes)
 {
+	int passed;
 	ssize_t sent;
 
 	if (page->before) {
@@ -186,10 +174,12 @@ COLD ssize_t conn_page_send(struct conn_page *page, int fd, struct slice bytes)
 		page->before -= sent > 0 ? (size_t)sent : 0;
 		return sent;
 	}
-	sent = send_with(fd, bytes, page->fd);
-	/* So many are under way to clients that do not receive them: this one goes without. */
-	if (sent < 0 && errno == ETOOMANYREFS)
+	passed = page_file_for_client(page->fd);
+	sent = passed < 0 ? 0 : send_with(fd, bytes, passed);
+	/* Where no file can be opened, or so many are under way to clients that do not receive them, it goes without. */
+	if (passed < 0 || (sent < 0 && errno == ETOOMANYREFS))
 		sent = send(fd, bytes.data, bytes.len, MSG_NOSIGNAL);
+	close_keeping_error(passed);
 	page->due = sent <= 0;
 	return sent;
 }
@@ -199,9 +189,12 @@ COLD ssize_t conn_page_send(struct conn_page *page, int fd, struct slice bytes)
 struct conn_page *conn_page_take(struct conn *c, int fd)
 {
 	struct conn_page *page = conn_page_new(c, fd);
+	void *at;
 
-	if (conn_page_is(fd) && map(page) == 0)
+	if (page_file_is(fd) && page_file_map(fd, &at) == 0) {
+		page->shared = at;
 		return page;
+	}
 	close(fd);
 	mem_free(page);
 	return NULL;

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The page by which locks are delegated to a connection (protocol/delegation.h): memory that its process shares with this
- * one. Its descriptor goes with the first byte of the reply to DELEGATE, and with no other; or not at all, where the kernel
- * has as many under way to others as this user may have.
+ * one. An open file of its own (page_file.h) is sent to the client with the first byte of the reply to DELEGATE, and with no
+ * other; or not at all, where the kernel has as many under way to others as this user may have.
  *
  *     state    meaning                                        leaves by
  *     asked    the broker wants it                            the turn settles -> due, or refused: none
  *     due      it is mapped, and the reply to be written      the first byte of that is written -> shared
- *     shared   the process has the descriptor, or it is       the end of the connection -> none, or unread (unread.h)
+ *     shared   the process has the descriptor, or it is       the end of the connection -> none, or left (remains.h)
  *              under way to the process
  *
  * Nobody can resize the page, so no access can fail. Because of its file descriptor it is charged, to a pool of its own
- * (socket_pools.h). When the connection ends, the memory goes back to the kernel, even if a process keeps it mapped.
+ * (socket_pools.h), for as long as anybody has it open (remains.h). When the connection ends, the memory goes back to the
+ * kernel, even if a process keeps it mapped.
  *
  * The daemon makes the page, and does not accept one that a client has made, because it accepts no descriptors from clients
  * (intake.h).
@@ -53,8 +54,8 @@ TAILQ_HEAD(conn_page_list, conn_page);
 void conn_page_ask(struct conn *c);
 /* Makes the pages that are asked for, and tells the broker. */
 void conn_page_make_all(struct conn_env *env);
-/* The page's descriptor was sent; the client may not have received it yet. */
-bool conn_page_is_sent(const struct conn_page *page);
+/* If the client may have it: its descriptor, which is the caller's, before the page is freed. -1: it was not sent. */
+int conn_page_leave(struct conn_page *page);
 /* Charges the page to that account, even beyond its limit. */
 void conn_page_enter(struct conn_page *page, struct account *account);
 /* Frees the page's memory. The broker must have forgotten the page before, and nobody may need its contents. */
@@ -68,8 +69,6 @@ size_t conn_page_part(const struct conn_page *page, size_t part);
 /* As send(), with the file descriptor if these bytes are the beginning of its reply. `page` is due. */
 ssize_t conn_page_send(struct conn_page *page, int fd, struct slice bytes);
 
-/* This is a page of a connection, as far as the descriptor tells. */
-bool conn_page_is(int fd);
 /* Takes the page of an earlier process. NULL: `fd` is no page, and was closed. */
 struct conn_page *conn_page_take(struct conn *c, int fd);
 /* The same at a hand-over, in the record of a connection with or without a page. False: it cannot be used. */

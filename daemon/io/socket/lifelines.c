@@ -19,6 +19,7 @@
 #include "io/base/feed.h"
 #include "io/base/process.h"
 #include "io/base/watch.h"
+#include "io/socket/remains.h"
 #include "io/socket/socket_pools.h"
 
 #define AGAIN_NS CLOCK_NS_PER_S
@@ -41,6 +42,7 @@ struct one {
 struct lifelines {
 	struct feed *feed;
 	struct accounts *accounts;
+	struct remains *remains;
 	struct map numbers;
 	struct one_list asked, known, over; /* over: not to be freed while its watch may be under way */
 };
@@ -135,7 +137,7 @@ static COLD void begin(struct one *o)
 {
 	int rc;
 
-	if (!o->must && !account_may(o->account, SOCKET_CONNECTIONS, 1, o->privileged)) {
+	if (!o->must && !remains_admit(o->all->remains, o->account, SOCKET_CONNECTIONS, o->privileged)) {
 		refuse(o, 0);
 		return;
 	}
@@ -152,12 +154,13 @@ static COLD void begin(struct one *o)
 	}
 }
 
-struct lifelines *lifelines_new(struct feed *feed, struct accounts *accounts)
+struct lifelines *lifelines_new(struct feed *feed, struct accounts *accounts, struct remains *remains)
 {
 	struct lifelines *l = mem_new(sizeof(*l));
 
 	l->feed = feed;
 	l->accounts = accounts;
+	l->remains = remains;
 	map_init(&l->numbers, 0, 0);
 	TAILQ_INIT(&l->asked);
 	TAILQ_INIT(&l->known);

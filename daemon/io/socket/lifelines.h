@@ -18,9 +18,10 @@ struct accounts;
 struct effect;
 struct feed;
 struct lifelines;
+struct remains;
 
-/* The accounts are those of connections, and must outlive it. */
-struct lifelines *lifelines_new(struct feed *feed, struct accounts *accounts);
+/* The accounts are those of connections, and must outlive it, as must what is kept of ended connections. */
+struct lifelines *lifelines_new(struct feed *feed, struct accounts *accounts, struct remains *remains);
 /* Takes NULL. */
 void lifelines_free(struct lifelines *l);
 /* What has become of the process is told when all is settled, for the broker is handling an event now. */

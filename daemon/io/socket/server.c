@@ -20,6 +20,7 @@
 #include "io/socket/disposer.h"
 #include "io/socket/kept.h"
 #include "io/socket/kin.h"
+#include "io/socket/remains.h"
 #include "io/socket/server_state.h"
 #include "io/socket/socket_pools.h"
 #include "io/base/feed.h"
@@ -42,7 +43,7 @@ enum {
 #define SERVER_LOOK_NS CLOCK_NS_PER_S
 /* A look goes over all connections, so holders that come of age one after the other share one. */
 #define SERVER_LOOK_MIN_NS (250 * CLOCK_NS_PER_MS)
-/* How long one look at ghosts and unread connections may take while clients wait. */
+/* How long one look at ghosts, and one at what is kept of ended connections, may take while clients wait. */
 #define SERVER_GHOSTS_NS (2 * CLOCK_NS_PER_MS)
 /* Who has held something for so long is worth two more messages. */
 #define SERVER_KEEP_NS CLOCK_NS_PER_S
@@ -130,6 +131,11 @@ struct accounts *server_accounts(struct server *s)
 	return &s->env.accounts;
 }
 
+struct remains *server_remains(struct server *s)
+{
+	return s->env.remains;
+}
+
 void server_kept(struct server *s, struct conn *c)
 {
 	c->given = c->asked = true;
@@ -200,8 +206,8 @@ struct server *server_new(struct feed *feed, int fd, int operators, const struct
 	parties_init(&s->env.parties);
 	TAILQ_INIT(&s->env.dirty);
 	TAILQ_INIT(&s->env.pages);
-	TAILQ_INIT(&s->unread);
 	s->env.disposer = disposer_new(feed_base(feed));
+	s->env.remains = remains_new(feed, s->env.disposer);
 	s->env.patience = watch_new(feed_base(feed), server_impatient, s);
 	s->kin = kin_new(feed);
 	s->looking = watch_new(feed_base(feed), server_woken, s);
@@ -236,7 +242,7 @@ static void server_will_look(struct server *s)
 void server_begin(struct server *s)
 {
 	accept_begin(s->acceptor);
-	if (!TAILQ_EMPTY(&s->unread))
+	if (!remains_is_empty(s->env.remains))
 		server_will_look(s);
 	for (size_t i = 0; i < s->conns_cap; i++) {
 		if (!s->conns[i])
@@ -271,7 +277,7 @@ void server_free(struct server *s)
 	for (i = 0; i < s->conns_cap; i++)
 		if (s->conns[i])
 			conn_free(s->conns[i]);
-	unread_free(&s->unread, s->env.disposer);
+	remains_free(s->env.remains);
 	disposer_free(s->env.disposer);
 	accept_free(s->acceptor);
 	parties_deinit(&s->env.parties);
@@ -332,14 +338,17 @@ static COLD void server_tell_end(struct server *s, const struct conn *c, enum ev
 	feed_event(s->feed, &event);
 }
 
-/* If its page may be under way, the socket stays open, and is looked at. */
-static void server_leave_unread(struct server *s, struct conn *c)
+/* What its client keeps stays charged. */
+static void server_leave_remains(struct server *s, struct conn *c)
 {
-	if (!conn_page_is_sent(c->page) || !unread_is(c->fd))
-		return;
-	unread_add(&s->unread, c->fd, c->account);
-	c->fd = -1;
-	server_will_look(s);
+	int page = c->page ? conn_page_leave(c->page) : -1;
+
+	if (page >= 0)
+		remains_take_page(s->env.remains, c->account, c->fd, page);
+	if (c->fd >= 0 && remains_keep_answers(s->env.remains, c->account, c->fd))
+		c->fd = -1;
+	if (!remains_is_empty(s->env.remains))
+		server_will_look(s);
 }
 
 static __attribute__((noinline)) void server_reap(struct server *s, struct conn *c)
@@ -353,8 +362,7 @@ static __attribute__((noinline)) void server_reap(struct server *s, struct conn 
 		kept_drop(s->kept, c->number);
 	saved_gone(s->saved, c->number);
 	s->ghosts -= conn_is_ghost(c);
-	if (c->page)
-		server_leave_unread(s, c);
+	server_leave_remains(s, c);
 	kin_gone(s->kin, c->number);
 	s->conns[c->number] = NULL;
 	s->free_numbers[s->free_count++] = c->number;
@@ -523,8 +531,8 @@ static __attribute__((noinline)) void server_look(struct server *s)
 	saved_look(s->saved);
 	if (s->ghosts)
 		server_look_at_ghosts(s);
-	unread_look(&s->unread, s->env.disposer, s->feed, now_ns + SERVER_GHOSTS_NS);
-	if (next_ns < INT64_MAX || s->ghosts || !TAILQ_EMPTY(&s->unread))
+	remains_look(s->env.remains, now_ns + SERVER_GHOSTS_NS);
+	if (next_ns < INT64_MAX || s->ghosts || !remains_is_empty(s->env.remains))
 		server_set_look(s);
 }
 

@@ -19,6 +19,7 @@ struct accounts;
 struct feed;
 struct keeper;
 struct parcel;
+struct remains;
 struct saved_conn;
 
 struct server_conf {
@@ -45,10 +46,7 @@ void server_begin(struct server *s);
 /* Closes every connection; the broker is not told. Takes NULL. */
 void server_free(struct server *s);
 
-/*
- * Other limits (`saved` is ignored). Connections beyond limits.clients stay; the limits of a request are those of new
- * connections.
- */
+/* Other limits (`saved` is ignored). Connections beyond limits.clients stay; limits of a request are for new connections. */
 void server_limits(struct server *s, const struct server_conf *conf);
 
 /* Effects. A connection that is closing ignores them. `lazy`: it may wait for the next output. */
@@ -95,7 +93,8 @@ void server_pack(const struct server *s, struct parcel *p);
 int server_unpack(struct server *s, struct parcel *p);
 /* In a process that goes on, before its first event: the broker, which knows all connections, gets their pages. */
 void server_give_pages(struct server *s);
-/* What connections use, with the pools of socket_pools.h. */
+/* What connections use, with the pools of socket_pools.h; and what clients keep of those that have ended. */
 struct accounts *server_accounts(struct server *s);
+struct remains *server_remains(struct server *s);
 bool server_has(const struct server *s, uint32_t number);
 size_t server_count(const struct server *s);

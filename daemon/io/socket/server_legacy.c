@@ -9,6 +9,7 @@
 #include "io/socket/conn.h"
 #include "io/socket/conn_page.h"
 #include "io/socket/disposer.h"
+#include "io/socket/remains.h"
 #include "io/socket/server_state.h"
 
 /* What the next process cannot learn from the connection itself. */
@@ -52,7 +53,7 @@ void server_pack(const struct server *s, struct parcel *p)
 		server_pack_place(s, (uint32_t)i, p);
 		parcel_end(p);
 	}
-	unread_pack(&s->unread, p);
+	remains_pack(s->env.remains, p);
 }
 
 static void server_place(struct server *s, uint32_t number, struct conn *c)
@@ -99,8 +100,8 @@ int server_unpack(struct server *s, struct parcel *p)
 	while (rc == 0 && parcel_next(&rest, &r))
 		if (slice_eq(r.kind, SLICE("conn")))
 			rc = server_unpack_one(s, p, &r);
-		else if (slice_eq(r.kind, SLICE("unread")))
-			rc = unread_unpack(&s->unread, &s->env.accounts, p, &r) ? 0 : -EBADMSG;
+		else if (!remains_unpack(s->env.remains, &s->env.accounts, p, &r))
+			rc = -EBADMSG;
 	if (rc == 0 && rest.len)
 		rc = -EBADMSG;
 	server_count_free(s);

@@ -9,7 +9,6 @@
 
 #include "io/socket/conn_env.h"
 #include "io/socket/server.h"
-#include "io/socket/unread.h"
 
 struct acceptor;
 struct conn;
@@ -29,7 +28,6 @@ struct server {
 	int64_t due_ns;          /* a turn that ends before has nothing to do for it: look_ns while `looking` is set */
 	struct watch *looking;   /* wakes the loop for it */
 	size_t ghosts, ghost;    /* how many there are; the number to be looked at next */
-	struct unread_list unread;
 	struct conn_env env;
 	struct acceptor *acceptor;
 	struct conn **conns; /* by number */

@@ -3,8 +3,9 @@
  * What connections share (base/account.h); the core has pools of its own (core/port/pools.h). A connection is charged
  *
  *   pool        | with
- *   CONNECTIONS | 1, unless it is a ghost; so is a process that is watched (lifelines.h)
- *   PAGES       | 1, if it has a page (conn_page.h), or has ended and may not have received its page yet (unread.h)
+ *   CONNECTIONS | 1, unless it is a ghost; also when it has ended, as long as its answers are unread (remains.h); so is
+ *               |   a process that is watched (lifelines.h)
+ *   PAGES       | 1, if it has a page (conn_page.h); also when it has ended, for as long as the page is kept (remains.h)
  *   INPUT       | the bytes of its input that cannot be served yet, beyond CONN_UNPARSED_SMALL
  *   OUTPUT      | the bytes of its output that are not written yet, beyond CONN_UNWRITTEN_SMALL
  */
@@ -17,8 +18,11 @@
 
 enum socket_pool { SOCKET_CONNECTIONS, SOCKET_PAGES, SOCKET_INPUT, SOCKET_OUTPUT, SOCKET_POOLS };
 
-/* How many files the daemon opens besides those of its clients, at most. */
-enum { SOCKET_SPARE_FILES = 64 };
+/*
+ * How many files the daemon opens besides those of its clients, at most; some of these are sockets of refused connections
+ * whose -LIMIT is unread (remains.h).
+ */
+enum { SOCKET_REFUSALS_MAX = 64, SOCKET_SPARE_FILES = 128 };
 
 extern const struct pool_words socket_pools_words[SOCKET_POOLS];
 

@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "io/socket/remains.h"
+
+#include <linux/sockios.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/charge.h"
+#include "base/clock.h"
+#include "base/container.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/queue.h"
+#include "io/base/feed.h"
+#include "io/base/parcel.h"
+#include "io/socket/disposer.h"
+#include "io/socket/page_file.h"
+#include "io/socket/remains_text.h"
+
+enum kind { ANSWERS, REFUSAL, PAGE, KINDS };
+
+TAILQ_HEAD(remain_list, remain);
+TAILQ_HEAD(owner_list, owner);
+
+struct remain {
+	struct owner *owner;
+	enum kind kind;
+	int fd;
+	uint32_t pid, bytes;
+	TAILQ_ENTRY(remain) all; /* remains->all; the one whose latest look is longest ago is first, as in: */
+	TAILQ_ENTRY(remain) own; /* owner->lists[kind] */
+};
+
+struct owner {
+	struct map_node node; /* remains->owners */
+	struct account *account;
+	struct remain_list lists[KINDS];
+	size_t counts[KINDS], late;
+	bool is_changed;              /* since its text was written */
+	int64_t told_ns;              /* when that was */
+	TAILQ_ENTRY(owner) link;      /* remains->changed, while is_changed */
+	TAILQ_ENTRY(owner) late_link; /* remains->late, while any is */
+};
+
+struct remains {
+	struct feed *feed;
+	struct disposer *disposer;
+	struct map owners;
+	struct remain_list all;
+	struct owner_list changed, late;
+	size_t refusals;
+	int64_t spent_ns; /* for the late ones: as if the latest one went back then, at the regular pace */
+};
+
+static const enum socket_pool pools[KINDS] = { SOCKET_CONNECTIONS, SOCKET_POOLS, SOCKET_PAGES };
+
+struct remains *remains_new(struct feed *feed, struct disposer *disposer)
+{
+	struct remains *r = mem_new(sizeof(*r));
+
+	r->feed = feed;
+	r->disposer = disposer;
+	r->spent_ns = INT64_MIN;
+	map_init(&r->owners, 0, 0); /* nobody can choose addresses that collide */
+	TAILQ_INIT(&r->all);
+	TAILQ_INIT(&r->changed);
+	TAILQ_INIT(&r->late);
+	return r;
+}
+
+/* ---- accounts ---- */
+
+static struct owner *find(const struct remains *r, const struct account *account, uint64_t hash)
+{
+	struct owner *o;
+
+	MAP_FOREACH(o, &r->owners, hash, node)
+		if (o->account == account)
+			return o;
+	return NULL;
+}
+
+static struct owner *find_of(const struct remains *r, const struct account *account)
+{
+	return find(r, account, map_hash(&r->owners, &account, sizeof(account)));
+}
+
+static struct owner *find_or_make(struct remains *r, struct account *account)
+{
+	uint64_t hash = map_hash(&r->owners, &account, sizeof(account));
+	struct owner *o = find(r, account, hash);
+
+	if (o)
+		return o;
+	o = mem_new(sizeof(*o));
+	o->account = account;
+	account->references++;
+	for (int kind = 0; kind < KINDS; kind++)
+		TAILQ_INIT(&o->lists[kind]);
+	map_add(&r->owners, &o->node, hash);
+	return o;
+}
+
+static void tally(const struct remain_list *list, struct remains_tally *ret)
+{
+	const struct remain *one;
+
+	TAILQ_FOREACH(one, list, own)
+		remains_propose(ret, one->pid);
+	TAILQ_FOREACH(one, list, own)
+		remains_count(ret, one->pid, one->bytes);
+}
+
+static void tell(struct owner *o, int64_t now_ns)
+{
+	struct remains_tally answers = { .count = 0 }, pages = { .count = 0 };
+	struct bytes text = { 0 };
+
+	tally(&o->lists[ANSWERS], &answers);
+	remains_answers_text(&answers, &text);
+	account_keeps(o->account, SOCKET_CONNECTIONS, bytes_view(&text).data, text.len);
+	bytes_clear(&text);
+	tally(&o->lists[PAGE], &pages);
+	remains_pages_text(&pages, o->late, &text);
+	account_keeps(o->account, SOCKET_PAGES, bytes_view(&text).data, text.len);
+	bytes_free(&text);
+	o->told_ns = now_ns;
+}
+
+static void changed(struct remains *r, struct owner *o)
+{
+	if (o->is_changed)
+		return;
+	o->is_changed = true;
+	TAILQ_INSERT_TAIL(&r->changed, o, link);
+}
+
+static void tell_changed(struct remains *r, struct owner *o, int64_t now_ns)
+{
+	TAILQ_REMOVE(&r->changed, o, link);
+	o->is_changed = false;
+	tell(o, now_ns);
+}
+
+/* Frees it if nothing of it is kept any longer. */
+static void leave(struct remains *r, struct owner *o)
+{
+	if (o->late || o->counts[ANSWERS] || o->counts[REFUSAL] || o->counts[PAGE])
+		return;
+	if (o->is_changed)
+		TAILQ_REMOVE(&r->changed, o, link);
+	account_keeps(o->account, SOCKET_CONNECTIONS, NULL, 0);
+	account_keeps(o->account, SOCKET_PAGES, NULL, 0);
+	map_remove(&r->owners, &o->node);
+	account_leave(o->account);
+	mem_free(o);
+}
+
+/* ---- pages that nobody has open ---- */
+
+/* One may go back now. */
+static bool late_may_go(struct remains *r)
+{
+	int64_t now_ns = feed_now(r->feed), least_ns = now_ns - REMAINS_LATE_BURST * REMAINS_LATE_NS;
+
+	if (r->spent_ns < least_ns)
+		r->spent_ns = least_ns;
+	if (r->spent_ns + REMAINS_LATE_NS > now_ns)
+		return false;
+	r->spent_ns += REMAINS_LATE_NS;
+	return true;
+}
+
+static void add_late(struct remains *r, struct owner *o)
+{
+	charge_add(o->account, SOCKET_PAGES, 1);
+	if (!o->late++)
+		TAILQ_INSERT_TAIL(&r->late, o, late_link);
+	changed(r, o);
+}
+
+/* Its account is the last in line for the next one. */
+static void end_late(struct remains *r, struct owner *o)
+{
+	TAILQ_REMOVE(&r->late, o, late_link);
+	charge_remove(o->account, SOCKET_PAGES, 1);
+	if (--o->late)
+		TAILQ_INSERT_TAIL(&r->late, o, late_link);
+	changed(r, o);
+	leave(r, o);
+}
+
+/* ---- what is kept ---- */
+
+static bool has_unread(int fd, uint32_t *ret_bytes)
+{
+	int bytes = 0;
+
+	if (ioctl(fd, SIOCOUTQ, &bytes) < 0 || bytes <= 0)
+		return false;
+	*ret_bytes = (uint32_t)bytes;
+	return true;
+}
+
+static bool is_kept(struct remain *one)
+{
+	if (one->kind == PAGE)
+		return !page_file_is_alone(one->fd);
+	return has_unread(one->fd, &one->bytes);
+}
+
+static struct remain *add(struct remains *r, struct account *account, enum kind kind, int fd, uint32_t pid)
+{
+	struct remain *one = mem_new(sizeof(*one));
+	struct owner *o = find_or_make(r, account);
+
+	*one = (struct remain){ .owner = o, .kind = kind, .fd = fd, .pid = pid };
+	if (kind == REFUSAL)
+		r->refusals++;
+	else
+		charge_add(account, pools[kind], 1);
+	o->counts[kind]++;
+	TAILQ_INSERT_TAIL(&o->lists[kind], one, own);
+	TAILQ_INSERT_TAIL(&r->all, one, all);
+	changed(r, o);
+	return one;
+}
+
+/* Nobody keeps it any longer, or the daemon ends; its owner stays. */
+static void end(struct remains *r, struct remain *one)
+{
+	struct owner *o = one->owner;
+
+	TAILQ_REMOVE(&r->all, one, all);
+	TAILQ_REMOVE(&o->lists[one->kind], one, own);
+	o->counts[one->kind]--;
+	changed(r, o);
+	if (one->kind == PAGE)
+		close(one->fd);
+	else
+		disposer_take(r->disposer, one->fd, o->account);
+	if (one->kind == REFUSAL)
+		r->refusals--;
+	else
+		charge_remove(o->account, pools[one->kind], 1);
+	mem_free(one);
+}
+
+/* False: it is kept still. */
+static bool look(struct remains *r, struct remain *one)
+{
+	struct owner *o = one->owner;
+	bool was_page = one->kind == PAGE;
+
+	if (is_kept(one)) {
+		TAILQ_REMOVE(&r->all, one, all);
+		TAILQ_INSERT_TAIL(&r->all, one, all);
+		TAILQ_REMOVE(&o->lists[one->kind], one, own);
+		TAILQ_INSERT_TAIL(&o->lists[one->kind], one, own);
+		return false;
+	}
+	end(r, one);
+	if (was_page && !late_may_go(r))
+		add_late(r, o);
+	return true;
+}
+
+static uint32_t process_of(int fd)
+{
+	struct ucred cred = { 0 };
+	socklen_t len = sizeof(cred);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0 ? 0 : (uint32_t)cred.pid;
+}
+
+bool remains_keep_answers(struct remains *r, struct account *account, int fd)
+{
+	uint32_t bytes;
+
+	if (!has_unread(fd, &bytes))
+		return false;
+	add(r, account, ANSWERS, fd, process_of(fd))->bytes = bytes;
+	/* The keeper, or the process of a hand-over, may have the socket, too: then close() would not end the connection. */
+	shutdown(fd, SHUT_RDWR);
+	return true;
+}
+
+void remains_take_page(struct remains *r, struct account *account, int fd, int page)
+{
+	if (page_file_is_shared(page)) {
+		close(page);
+		return;
+	}
+	look(r, add(r, account, PAGE, page, process_of(fd)));
+	leave(r, find_of(r, account));
+}
+
+/* ---- what is refused ---- */
+
+/* Up to so many of one account, those whose latest look is longest ago. Returns whether there is room then. */
+static bool make_room(struct remains *r, struct account *account, enum kind kind, bool (*has_room)(const void *arg),
+		      const void *arg)
+{
+	struct owner *o = find_of(r, account);
+	bool room = false;
+	size_t left;
+
+	if (!o)
+		return false;
+	left = o->counts[kind] < REMAINS_LOOK_MAX ? o->counts[kind] : REMAINS_LOOK_MAX;
+	while (!room && left--)
+		if (look(r, TAILQ_FIRST(&o->lists[kind])))
+			room = has_room(arg);
+	if (!room && o->is_changed && (!o->told_ns || feed_seen(r->feed) - o->told_ns >= CLOCK_NS_PER_S))
+		tell_changed(r, o, feed_seen(r->feed));
+	leave(r, o);
+	return room;
+}
+
+struct wish {
+	const struct account *account;
+	enum socket_pool pool;
+	bool privileged;
+};
+
+static bool is_admitted(const void *arg)
+{
+	const struct wish *w = arg;
+
+	return account_may(w->account, w->pool, 1, w->privileged);
+}
+
+bool remains_admit(struct remains *r, struct account *account, enum socket_pool pool, bool privileged)
+{
+	const struct wish wish = { account, pool, privileged };
+
+	return is_admitted(&wish) ||
+	       make_room(r, account, pool == SOCKET_PAGES ? PAGE : ANSWERS, is_admitted, &wish);
+}
+
+struct telling {
+	const struct remains *r;
+	const struct account *account;
+};
+
+static bool can_be_told(const void *arg)
+{
+	const struct telling *t = arg;
+	const struct owner *o = find_of(t->r, t->account);
+
+	return t->r->refusals < SOCKET_REFUSALS_MAX && (!o || o->counts[REFUSAL] < REMAINS_REFUSALS);
+}
+
+bool remains_may_tell(struct remains *r, struct account *account)
+{
+	const struct telling telling = { r, account };
+
+	return can_be_told(&telling) || make_room(r, account, REFUSAL, can_be_told, &telling);
+}
+
+void remains_take_refusal(struct remains *r, struct account *account, int fd)
+{
+	shutdown(fd, SHUT_RDWR);
+	add(r, account, REFUSAL, fd, 0);
+}
+
+/* ---- once a second ---- */
+
+void remains_look(struct remains *r, int64_t until_ns)
+{
+	const struct remain *last = TAILQ_LAST(&r->all, remain_list);
+	struct remain *one;
+	struct owner *o;
+	bool more = last;
+
+	while (more && feed_now(r->feed) < until_ns) {
+		one = TAILQ_FIRST(&r->all);
+		more = one != last;
+		o = one->owner;
+		if (look(r, one))
+			leave(r, o);
+	}
+	while ((o = TAILQ_FIRST(&r->late)) && late_may_go(r))
+		end_late(r, o);
+	while ((o = TAILQ_FIRST(&r->changed)) && feed_now(r->feed) < until_ns)
+		tell_changed(r, o, feed_seen(r->feed));
+}
+
+bool remains_is_empty(const struct remains *r)
+{
+	return !r->owners.count;
+}
+
+void remains_free(struct remains *r)
+{
+	struct remain *one;
+	struct owner *o;
+
+	if (!r)
+		return;
+	while ((one = TAILQ_FIRST(&r->all))) {
+		o = one->owner;
+		end(r, one);
+		leave(r, o);
+	}
+	while ((o = TAILQ_FIRST(&r->late)))
+		end_late(r, o);
+	map_deinit(&r->owners);
+	mem_free(r);
+}
+
+/* ---- a hand-over ---- */
+
+static const char *const records[KINDS] = { [ANSWERS] = "unread", [PAGE] = "page_left" };
+
+void remains_pack(const struct remains *r, struct parcel *p)
+{
+	const struct remain *one;
+
+	TAILQ_FOREACH(one, &r->all, all) {
+		if (!records[one->kind])
+			continue;
+		parcel_begin(p, records[one->kind]);
+		parcel_fd(p, "fd", one->fd);
+		parcel_int(p, "uid", one->owner->account->uid);
+		parcel_text(p, "unit", slice_of(one->owner->account->unit));
+		parcel_int(p, "pid", one->pid);
+		parcel_end(p);
+	}
+}
+
+bool remains_unpack(struct remains *r, struct accounts *accounts, struct parcel *p, const struct parcel_record *record)
+{
+	struct slice unit = parcel_get_text(record, "unit");
+	struct account *account;
+	enum kind kind = ANSWERS;
+	int fd;
+
+	while (kind < KINDS && (!records[kind] || !slice_eq(record->kind, slice_of(records[kind]))))
+		kind++;
+	if (kind == KINDS)
+		return true;
+	fd = parcel_take_fd(p, record, "fd");
+	if (fd < 0)
+		return false;
+	account = account_enter(accounts, (uint32_t)parcel_get_int(record, "uid"), unit.data, unit.len);
+	add(r, account, kind, fd, (uint32_t)parcel_get_int(record, "pid"));
+	account_leave(account);
+	return true;
+}
