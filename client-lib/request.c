@@ -107,6 +107,11 @@ static enum lb_result next_answer(struct lb *lb, int64_t deadline)
 	return r == LB_OK ? answer(lb, deadline) : r;
 }
 
+/* A broker that refuses says why, unless too many others have not read why they were refused. */
+static const char ENDED_UNGREETED[] =
+	"lockbrokerd has closed the connection without a word: it starts again, or this user has too many connections, of which "
+	"many have not read that they were refused (\"lockbroker accounts\" shows who has them). Close some, and try again.";
+
 /* All is sent at once: a name and an owner cost no round trip of their own. */
 static enum lb_result greet(struct lb *lb, int64_t deadline)
 {
@@ -129,6 +134,8 @@ static enum lb_result greet(struct lb *lb, int64_t deadline)
 	r = wire_send(lb);
 	if (r == LB_OK || r == LB_NONE)
 		r = answer(lb, deadline);
+	if (r == LB_CONNECTION && lb->ended)
+		return wire_fail(lb, r, "%s", ENDED_UNGREETED);
 	if (r != LB_OK)
 		return r;
 	wire_map_page(lb);

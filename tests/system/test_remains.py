@@ -8,9 +8,13 @@ import re
 import select
 import signal
 import socket
+import subprocess
+
+import pytest
 
 import delegation
 import harness
+from python_library import lockbroker
 from test_accounts import OTHER_USER, as_other_user, for_all_users, needs_root
 
 CLIENTS = 40
@@ -68,12 +72,17 @@ def test_unread_answers_of_ended_connections_count_until_they_are_read(daemons, 
 
 @needs_root
 def test_of_the_refused_only_some_are_told_why(daemons, clients):
-    """The sentence that nobody reads is kept, too."""
+    """The sentence that nobody reads is kept, too. Both libraries say what an end without a word may mean."""
     d = for_all_users(daemons, clients=CLIENTS)
     with as_other_user():
         held = [clients(d) for _ in range(SHARE)]
         assert held[-1].call("PING") == "PONG"
         refused = [leave_answer(d) for _ in range(20)]
+        command = subprocess.run([harness.program("lockbroker"), "-S", d.socket, "ping"], capture_output=True, text=True,
+                                 check=False)
+        with pytest.raises(lockbroker.NoBroker, match="without a word"):
+            lockbroker.lock("a", socket=d.socket, patience=0.1).acquire()
+    assert "lockbrokerd has closed the connection without a word" in command.stderr, command
     said = [all_of(s) for s in refused]
     assert [text.startswith(b"-LIMIT") for text in said] == [True] * 16 + [False] * 4 and said[16:] == [b""] * 4
     with as_other_user():

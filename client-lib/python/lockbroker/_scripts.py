@@ -25,9 +25,15 @@ _PAGES_MAX = 3
 Script = Generator[Tuple[Any, ...], Any, Any]
 
 
-def check(value: Any) -> Any:
+# A broker that refuses says why, unless too many others have not read why they were refused.
+_UNGREETED = ("lockbrokerd has closed the connection without a word: it starts again, or this user has too many connections, of "
+              "which many have not read that they were refused (\"lockbroker accounts\" shows who has them). Close some, and try "
+              "again.")
+
+
+def check(value: Any, ended: str = "The connection to lockbrokerd ended.") -> Any:
     if value is ENDED:
-        raise Ended("The connection to lockbrokerd ended.")
+        raise Ended(ended)
     if isinstance(value, _errors.ProtocolError):
         raise value
     if isinstance(value, _resp.ErrorReply):
@@ -51,7 +57,8 @@ def begin(grant: Grant, words: Words) -> Script:
     yield "send", [*greetings, words]
     for answer in answers[:-1]:
         try:
-            check((yield "wait", answer, soon(request)))
+            value = yield "wait", answer, soon(request)
+            check(value, _UNGREETED) if answer is answers[0] else check(value)
         except _errors.Draining as e:
             raise Ended(str(e)) from e
     if not isinstance(answers[0].value, dict):
