@@ -16,7 +16,8 @@ clang libclang-rt-dev
 "
 # With a word of argument: for `make demo`, which needs less; for `make check`, with the languages of docs/CLIENTS.md and the
 # shells, `make lint`, `make deb`, `make booted`, `make bench` or `make profile`, as well.
-demo_packages="gcc libc6-dev make binutils libzookeeper-st-dev libevent-dev libinih-dev zookeeper default-jre-headless python3"
+demo_packages="gcc libc6-dev make binutils libzookeeper-st-dev libevent-dev libinih-dev zookeeper
+default-jre-headless python3"
 check_packages="libredis-perl nodejs node-redis ruby-redis php-cli php-redis gccgo-go golang-github-gomodule-redigo-dev
 php-illuminate-cache php-illuminate-redis zsh fish pkg-config man-db valgrind"
 lint_packages="clang-format clang-tidy cppcheck mandoc mypy"

@@ -23,7 +23,8 @@ class Fault:
     """Something that was done between `begin` and `end` (ns). What it excuses, on `hosts` (empty: on all):
     loses: grants may be lost. must_lose: whoever holds throughout is told of its loss. stopped: the daemon did not run.
     expired: a third party ended the session, so that others may be granted before the daemon can know. closes: the
-    connections of clients may end; `kept`: but not those that have held something for a while and are quiet."""
+    connections of clients may end; `kept`: but not those that have held something for a while and are quiet. refuses:
+    requests may be refused as unavailable, at once."""
 
     kind: str
     begin: int
@@ -35,6 +36,7 @@ class Fault:
     expired: bool = False
     closes: bool = False
     kept: bool = False
+    refuses: bool = False
 
     def costs_quiet(self, host, since):
         """Whether a quiet client of that host, which has held its lock since then, may have lost it."""
@@ -143,7 +145,8 @@ class Reader:
         elif result == "lost":
             self.lost_by(lock, "LOCK")
         elif result in ("taken", "unavailable"):
-            if wait_ms < 0 or waited < (wait_ms - 1) * MS:
+            refused = result == "unavailable" and self.check.hit("refuses", self.host, self.last, SECOND)
+            if not refused and (wait_ms < 0 or waited < (wait_ms - 1) * MS):
                 self.wrong("gave up early", lock, f"{result} after {waited / MS:.0f} of {wait_ms} ms")
             self.check.waits.append((self, self.host, lock, asked, self.last, wait_ms))
         elif result not in ("connection", "draining"):

@@ -4,6 +4,7 @@ cut; elections go directly."""
 
 import os
 import random
+import shutil
 import signal
 import socket
 import struct
@@ -79,9 +80,39 @@ class Ensemble:
                     self.links[a, b] = network.link(b.quorum_port, patience_s=3)
                 port = b.quorum_port if a is b else self.links[a, b].port
                 a.lines += f"server.{b.number}=127.0.0.1:{port}:{b.election_port}\n"
+        self.copy = os.path.join(harness.fast_tmp("backup."), "version-2")
+        self.start()
+        self.wait_whole()
+
+    def start(self):
         for s in self.servers:
             s.start()
-        self.wait_whole()
+
+    def kill(self):
+        for s in self.servers:
+            s.kill()
+
+    def back_up(self):
+        """A copy of what the leader has on its disk, as it is just now."""
+        self.copy_data(f"{self.leader().dir}/data/version-2", self.copy)
+
+    def restore(self):
+        """Each server, while none runs, is given that copy."""
+        for s in self.servers:
+            self.copy_data(self.copy, f"{s.dir}/data/version-2")
+
+    @staticmethod
+    def copy_data(source, target):
+        """Files of ZooKeeper's are mostly holes."""
+        shutil.rmtree(target, ignore_errors=True)
+        subprocess.run(["cp", "-r", "--sparse=always", source, target], check=True)
+
+    def raise_epochs(self, epoch):
+        """Of the servers, while none runs: the next leader's is above it."""
+        for s in self.servers:
+            for name in ("acceptedEpoch", "currentEpoch"):
+                with open(f"{s.dir}/data/version-2/{name}", "w", encoding="ascii") as f:
+                    f.write(f"{epoch}")
 
     def modes(self):
         return {s: s.mode() for s in self.servers}
@@ -114,6 +145,7 @@ class Ensemble:
             if s.process and s.process.poll() is None:
                 s.signal(signal.SIGCONT)
             s.end()
+        shutil.rmtree(os.path.dirname(self.copy), ignore_errors=True)
 
 
 # ---- ending somebody else's session ----

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -16,6 +17,8 @@ import ensemble
 import harness
 import probe
 
+HOSTILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "hostile.py")
+HOSTILE_USER = 4711
 RELAY = os.path.join(harness.HERE, "relay.py")
 SETTLE_S = 40       # longer than anything takes to be well again once its cause is gone, T included
 QUIET_S = 3         # for so long a connection is quiet before it counts as one that the keeper has
@@ -40,7 +43,11 @@ class Host:
         address = ",".join(f"127.0.0.1:{link.port}" for link in self.links.values())
         zookeeper = types.SimpleNamespace(address=address, tick_ms=tick_ms)
         self.daemon = harness.Daemon(zookeeper, root="/torture", host=name, wait=False, locks__grant_min_ms=300,
-                                     locks__delegation=1, zookeeper__session_timeout_ms=timeout_ms)
+                                     locks__delegation=1, zookeeper__session_timeout_ms=timeout_ms,
+                                     daemon__socket_mode="0666", limits={"user_share": 75})
+        if os.geteuid() == 0:  # for a hostile user
+            os.chmod(self.daemon.dir, 0o755)
+            os.chmod(os.path.dirname(self.daemon.dir), 0o711)
         # The program stands in two places: who runs from the one hands over to what is in it, be it to the other.
         self.original, *self.places = (os.path.join(self.daemon.dir, name, "lockbrokerd")
                                        for name in ("original", "here", "there"))
@@ -138,6 +145,11 @@ class Host:
     def wait_safe(self):
         harness.wait_until(lambda: self.daemon.info("session")["session_state"] == "safe",
                            f"the session of {self.name}", SETTLE_S)
+
+    def wait_granting(self):
+        name = f"granting-{self.name}"
+        with self.daemon.client() as c:
+            harness.wait_until(lambda: isinstance(c.call("LOCK", name, "WAIT", 1000), int), f"a lock of {self.name}", SETTLE_S)
 
 
 class Arena:
@@ -478,10 +490,50 @@ def clients_killed(a):
             a.pause(0, 0.5)
 
 
+def ensemble_restored(a):
+    """From an older copy, which takes so long that all locks are lost before. (What a faster one takes away is as if
+    somebody had deleted it by hand.) The operator raises the epochs, as lockbrokerd(8) says: before the servers start, or
+    after the hosts have noticed. From then on locks are granted, and tokens go on growing."""
+    epoch = a.zookeeper.epoch()
+    late = a.rng.choice([True, False])
+    a.calm(QUIET_S, QUIET_S)  # the copy is older than the last heartbeat of each host
+    with a.during(f"ensemble restored{', epochs late' if late else ''}", election=True, loses=True, must_lose=True,
+                  refuses=True):
+        a.zookeeper.kill()
+        a.zookeeper.restore()
+        a.pause(1.2 * a.timeout_s, 1.5 * a.timeout_s)
+        if late:
+            a.zookeeper.start()
+            a.zookeeper.wait_whole()
+            a.pause(0.5, a.timeout_s / 2)
+            a.zookeeper.kill()
+        a.zookeeper.raise_epochs(epoch + 2)
+        a.zookeeper.start()
+        a.settle()
+        for h in a.hosts:
+            h.wait_granting()
+    a.zookeeper.back_up()
+
+
+def hostile_readers(a):
+    """Of another user, two on each host. Nobody else loses anything by them."""
+    hosts = a.pick()
+    with a.during("hostile readers", hosts):
+        running = [harness.spawn(["setpriv", f"--reuid={HOSTILE_USER}", f"--regid={HOSTILE_USER}", "--clear-groups",
+                                  sys.executable, "-B", HOSTILE, h.daemon.socket, str(a.rng.randrange(1 << 31))],
+                                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+                   for h in hosts for _ in range(2)]
+        a.pause(1, a.timeout_s)
+        said = [p.communicate(timeout=SETTLE_S)[0] for p in running]
+    assert all("never_read" in text for text in said), said
+
+
 ALL = [leader_killed, follower_killed, rolling_restart, server_stopped, follower_cut_off, cut_off_shortly, cut_off_long,
        slow_network, replies_lost, connections_reset, session_ended, daemon_stopped, daemon_stopped_shortly,
        daemon_killed, worker_killed, keeper_killed, keeper_stopped, daemon_restarted, handed_over, killed_in_hand_over,
-       stopped_in_hand_over, clients_killed]
+       stopped_in_hand_over, clients_killed, ensemble_restored]
+if os.geteuid() == 0:  # only root can be another user
+    ALL.append(hostile_readers)
 # What the test has time for, in this order; together some 40 s with T = 4 s.
 SHORT = [clients_killed, handed_over, killed_in_hand_over, replies_lost, cut_off_shortly, leader_killed, server_stopped,
          cut_off_long, session_ended, worker_killed, daemon_killed]

@@ -143,6 +143,15 @@ def lost(story):
     return story.lost(4000, 1)
 
 
+def test_only_a_fault_that_refuses_excuses_a_refusal_and_no_token_that_shrinks():
+    restored = fault("ensemble restored", 100, 200, refuses=True, loses=True)
+    one = Story().ask(110).answer(120, 0, "unavailable").ask(130).answer(140, 0, "taken").say("end", 1150)
+    assert found(one, faults=[restored]) == ["gave up early"]
+    assert found(one) == ["gave up early"] * 2
+    one = Story().hold(0, 5).unlock(10, 5).hold(300, 4).unlock(310, 4).say("end", 320)
+    assert found(one, faults=[restored]) == ["token shrinks"]
+
+
 def test_a_loss_is_told_once():
     assert found(lost(Story().hold(0, 1)).unlock(4001, 1, "lost").say("end", 4002), faults=[CUT]) == []
     twice = lost(lost(Story().hold(0, 1))).unlock(4001, 1, "lost").say("end", 4002)

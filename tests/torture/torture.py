@@ -165,6 +165,7 @@ class Torture:
     def hurt(self):
         end = time.monotonic() + self.args.minutes * 60
         self.arena.calm(1, 1)
+        self.zookeeper.back_up()
         self.quiet.begin()
         for fault in self.schedule():
             if time.monotonic() > end:
