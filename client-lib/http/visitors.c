@@ -25,6 +25,10 @@ static const struct timeval look_often = { .tv_usec = 250000 };
 struct visitor {
 	struct bufferevent *bev;     /* NULL: the place is free */
 	time_t since_s;              /* of the monotonic clock */
+	unsigned long number;        /* of the connections in their order */
+	bool complete;               /* its request is */
+	enum { FROM_UNKNOWN, FROM_HERE, FROM_ELSEWHERE } from;
+	struct in6_addr network;     /* FROM_ELSEWHERE: of one of these of IPv6, who has an address has 2^64 */
 	struct evhttp_request *asks; /* it waits for the daemon's answer; NULL: it does not */
 	bool health;                 /* it asked for /healthz */
 };
@@ -33,10 +37,11 @@ struct visitors {
 	struct event_base *base;
 	const struct visitors_conf *conf;
 	struct evconnlistener *listener;
-	struct event *timer;
+	struct event *timer, *accepted;
 	struct question *question; /* NULL: none is open */
 	struct visitor list[VISITORS_MAX];
 	size_t count;
+	unsigned long number;
 };
 
 static time_t now_s(void)
@@ -123,6 +128,182 @@ static void reply_state(struct evhttp_request *req, bool health, struct slice te
 		reply(req, 200, "OK", health ? slice_of("ok\n") : text);
 }
 
+/* ---- connections ---- */
+
+/* evhttp has dropped it, and what was asked on it. */
+static bool is_dropped(struct bufferevent *bev)
+{
+	bufferevent_data_cb readable, writable;
+	bufferevent_event_cb happened;
+
+	bufferevent_getcb(bev, &readable, &writable, &happened, NULL);
+	return !readable && !writable && !happened;
+}
+
+static void leave(struct visitors *all, struct visitor *v)
+{
+	bufferevent_decref(v->bev);
+	*v = (struct visitor){ 0 };
+	all->count--;
+}
+
+/* evhttp drops it at once, as if the peer had ended it. */
+static void turn_out(struct visitors *all, struct visitor *v)
+{
+	bufferevent_trigger_event(v->bev, BEV_EVENT_READING | BEV_EVENT_EOF, 0);
+	leave(all, v);
+}
+
+/* Once it has its descriptor. */
+static void find_network(struct visitor *v)
+{
+	union {
+		struct sockaddr any;
+		struct sockaddr_in v4;
+		struct sockaddr_in6 v6;
+	} peer = { .v6 = { 0 } };
+	socklen_t len = sizeof(peer);
+	bool here;
+
+	if (!v->bev || v->from != FROM_UNKNOWN || getpeername(bufferevent_getfd(v->bev), &peer.any, &len) < 0)
+		return;
+	if (peer.any.sa_family == AF_INET) {
+		memcpy(v->network.s6_addr + 12, &peer.v4.sin_addr, 4);
+		here = ntohl(peer.v4.sin_addr.s_addr) >> 24 == 127;
+	} else {
+		memcpy(v->network.s6_addr, &peer.v6.sin6_addr, IN6_IS_ADDR_V4MAPPED(&peer.v6.sin6_addr) ? 16 : 8);
+		here = IN6_IS_ADDR_LOOPBACK(&peer.v6.sin6_addr);
+	}
+	v->from = here ? FROM_HERE : FROM_ELSEWHERE;
+}
+
+static bool is_of(const struct visitor *v, const struct in6_addr *network)
+{
+	return v->bev && v->from == FROM_ELSEWHERE && IN6_ARE_ADDR_EQUAL(&v->network, network);
+}
+
+/* Whether `a` is to go before `b`: who is slow to ask before who is slow to read, and the earlier one first. */
+static bool goes_before(const struct visitor *a, const struct visitor *b)
+{
+	return a->complete != b->complete ? b->complete : a->number < b->number;
+}
+
+/* Who is to go first, of one network or of all (NULL). NULL: each of them waits for the daemon. */
+static struct visitor *find_slowest(struct visitors *all, const struct in6_addr *network)
+{
+	struct visitor *found = NULL;
+
+	for (struct visitor *v = all->list; v < all->list + VISITORS_MAX; v++)
+		if (v->bev && !v->asks && (!network || is_of(v, network)) && (!found || goes_before(v, found)))
+			found = v;
+	return found;
+}
+
+static size_t count_of(const struct visitors *all, const struct in6_addr *network)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < VISITORS_MAX; i++)
+		count += is_of(&all->list[i], network);
+	return count;
+}
+
+/* From elsewhere, one network has a part of the places only. On this host all come from one address. */
+static void bound_networks(struct visitors *all)
+{
+	for (size_t i = 0; i < VISITORS_MAX; i++)
+		find_network(&all->list[i]);
+	for (struct visitor *v = all->list; v < all->list + VISITORS_MAX; v++) {
+		struct in6_addr network = v->network;
+		struct visitor *slowest;
+
+		while (is_of(v, &network) && count_of(all, &network) > VISITORS_OF_NETWORK_MAX) {
+			slowest = find_slowest(all, &network);
+			if (!slowest)
+				break;
+			turn_out(all, slowest);
+		}
+	}
+}
+
+/* Only now the connection that was accepted has its descriptor. */
+static void settle(evutil_socket_t none, short what, void *arg)
+{
+	bound_networks(arg);
+}
+
+/* While everybody waits for the daemon, nobody is let in, and nobody is turned out. */
+static void listen_or_not(struct visitors *all)
+{
+	if (all->count < VISITORS_MAX || find_slowest(all, NULL))
+		evconnlistener_enable(all->listener);
+	else
+		evconnlistener_disable(all->listener);
+}
+
+static void look(evutil_socket_t none, short what, void *arg)
+{
+	struct visitors *all = arg;
+	time_t now = now_s();
+
+	for (size_t i = 0; i < VISITORS_MAX; i++) {
+		struct visitor *v = &all->list[i];
+
+		if (!v->bev)
+			continue;
+		if (is_dropped(v->bev))
+			leave(all, v);
+		else if (now - v->since_s >= VISITORS_SECONDS)
+			shutdown(bufferevent_getfd(v->bev), SHUT_RDWR); /* evhttp sees its end */
+	}
+	listen_or_not(all);
+	if (all->count > 0)
+		evtimer_add(all->timer, &look_often);
+}
+
+static struct visitor *find_place(struct visitors *all)
+{
+	for (struct visitor *v = all->list; v < all->list + VISITORS_MAX; v++) {
+		if (v->bev && is_dropped(v->bev))
+			leave(all, v);
+		if (!v->bev)
+			return v;
+	}
+	return NULL;
+}
+
+/* A connection was accepted, which happens only while there is a place for it, or somebody who can be turned out. */
+static struct bufferevent *welcome(struct event_base *base, void *arg)
+{
+	static const struct timeval at_once = { 0 };
+	struct visitors *all = arg;
+	struct visitor *v = find_place(all), *slowest;
+
+	if (!v) {
+		bound_networks(all);
+		slowest = all->count == VISITORS_MAX ? find_slowest(all, NULL) : NULL;
+		if (slowest)
+			turn_out(all, slowest);
+		v = find_place(all);
+	}
+	if (!v)
+		abort();
+	/* The descriptor lives as long as its events do: its number must not be another connection's by then. */
+	v->bev = bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE);
+	if (!v->bev)
+		abort();
+	bufferevent_incref(v->bev);
+	v->since_s = now_s();
+	v->number = all->number++;
+	all->count++;
+	listen_or_not(all);
+	evtimer_add(all->accepted, &at_once);
+	evtimer_add(all->timer, &look_often);
+	return v->bev;
+}
+
+/* ---- questions ---- */
+
 static void answered(void *of, struct slice text)
 {
 	struct visitors *all = of;
@@ -137,61 +318,7 @@ static void answered(void *of, struct slice text)
 	}
 	all->question = NULL;
 	question_free(question);
-}
-
-/* ---- connections ---- */
-
-/* evhttp has dropped it, and what was asked on it. */
-static bool is_dropped(struct bufferevent *bev)
-{
-	bufferevent_data_cb readable, writable;
-	bufferevent_event_cb happened;
-
-	bufferevent_getcb(bev, &readable, &writable, &happened, NULL);
-	return !readable && !writable && !happened;
-}
-
-static void look(evutil_socket_t none, short what, void *arg)
-{
-	struct visitors *all = arg;
-	time_t now = now_s();
-
-	for (size_t i = 0; i < VISITORS_MAX; i++) {
-		struct visitor *v = &all->list[i];
-
-		if (!v->bev)
-			continue;
-		if (is_dropped(v->bev)) {
-			bufferevent_decref(v->bev);
-			*v = (struct visitor){ 0 };
-			all->count--;
-		} else if (now - v->since_s >= VISITORS_SECONDS) {
-			shutdown(bufferevent_getfd(v->bev), SHUT_RDWR); /* evhttp sees its end */
-		}
-	}
-	if (all->count < VISITORS_MAX)
-		evconnlistener_enable(all->listener);
-	if (all->count > 0)
-		evtimer_add(all->timer, &look_often);
-}
-
-/* A connection was accepted. While there is room for one more there is a free place. */
-static struct bufferevent *welcome(struct event_base *base, void *arg)
-{
-	struct visitors *all = arg;
-	struct visitor *v = all->list;
-
-	while (v->bev)
-		v++;
-	v->bev = bufferevent_socket_new(base, -1, 0);
-	if (!v->bev)
-		abort();
-	bufferevent_incref(v->bev);
-	v->since_s = now_s();
-	if (++all->count == VISITORS_MAX)
-		evconnlistener_disable(all->listener);
-	evtimer_add(all->timer, &look_often);
-	return v->bev;
+	listen_or_not(all);
 }
 
 static void gone(struct evhttp_connection *connection, void *arg)
@@ -199,11 +326,19 @@ static void gone(struct evhttp_connection *connection, void *arg)
 	((struct visitor *)arg)->asks = NULL;
 }
 
+static struct visitor *visitor_of(struct visitors *all, struct evhttp_request *req)
+{
+	struct bufferevent *bev = evhttp_connection_get_bufferevent(evhttp_request_get_connection(req));
+	struct visitor *v = all->list;
+
+	while (v->bev != bev)
+		v++;
+	return v;
+}
+
 static void ask(struct visitors *all, struct evhttp_request *req, bool health)
 {
-	struct evhttp_connection *connection = evhttp_request_get_connection(req);
-	struct bufferevent *bev = evhttp_connection_get_bufferevent(connection);
-	struct visitor *v = all->list;
+	struct visitor *v = visitor_of(all, req);
 
 	if (!all->question)
 		all->question = question_new(all->base, all->conf->socket, answered, all);
@@ -211,11 +346,10 @@ static void ask(struct visitors *all, struct evhttp_request *req, bool health)
 		reply_state(req, health, (struct slice){ 0 });
 		return;
 	}
-	while (v->bev != bev)
-		v++;
 	v->asks = req;
 	v->health = health;
-	evhttp_connection_set_closecb(connection, gone, v);
+	evhttp_connection_set_closecb(evhttp_request_get_connection(req), gone, v);
+	listen_or_not(all);
 }
 
 static void handle(struct evhttp_request *req, void *arg)
@@ -225,6 +359,7 @@ static void handle(struct evhttp_request *req, void *arg)
 	const char *path = uri ? evhttp_uri_get_path(uri) : NULL, *named = uri ? evhttp_uri_get_host(uri) : NULL;
 	const char *host = evhttp_find_header(evhttp_request_get_input_headers(req), "Host");
 
+	visitor_of(all, req)->complete = true;
 	if (!visitors_admit(all->conf, host) || (named && !visitors_admit(all->conf, named)))
 		reply(req, 421, "Misdirected Request", slice_of("this is no name of this server: see --host\n"));
 	else if (path && strcmp(path, "/metrics") == 0)
@@ -246,8 +381,9 @@ struct visitors *visitors_new(struct event_base *base, int fd, const struct visi
 	all->base = base;
 	all->conf = conf;
 	all->timer = evtimer_new(base, look, all);
+	all->accepted = evtimer_new(base, settle, all);
 	all->listener = evconnlistener_new(base, NULL, NULL, LEV_OPT_CLOSE_ON_EXEC, 0, fd);
-	if (!all->timer || !all->listener || !evhttp_bind_listener(http, all->listener))
+	if (!all->timer || !all->accepted || !all->listener || !evhttp_bind_listener(http, all->listener))
 		abort();
 	evhttp_set_allowed_methods(http, EVHTTP_REQ_GET | EVHTTP_REQ_HEAD);
 	evhttp_set_max_headers_size(http, VISITORS_HEADER_BYTES_MAX);

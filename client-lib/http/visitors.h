@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * Those who ask over HTTP. A connection is answered once and closed; there are at most VISITORS_MAX, and none lives longer
- * than VISITORS_SECONDS, however slowly it sends or reads: then further ones wait in the kernel's queue. The daemon is asked
- * one question at a time, and its answer is for all who ask meanwhile.
+ * than VISITORS_SECONDS, however slowly it sends or reads. The daemon is asked one question at a time, and its answer is for
+ * all who ask meanwhile.
+ *
+ *     all places are taken          -> for one more, the connection goes whose request has been incomplete longest; if all
+ *                                      are complete, the one that reads its answer for longest
+ *     all wait for the daemon       -> further ones wait in the kernel's queue
+ *     a network beyond this host    -> has at most VISITORS_OF_NETWORK_MAX: for one more, one of its own goes likewise
  */
 #pragma once
 
@@ -10,7 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { VISITORS_MAX = 64, VISITORS_SECONDS = 15, VISITORS_HEADER_BYTES_MAX = 8192 };
+enum { VISITORS_MAX = 64, VISITORS_OF_NETWORK_MAX = 16, VISITORS_SECONDS = 15, VISITORS_HEADER_BYTES_MAX = 8192 };
 
 struct visitors_conf {
 	const char *socket;       /* the daemon's */

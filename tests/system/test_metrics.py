@@ -11,6 +11,7 @@ import subprocess
 import pytest
 
 import harness
+from tools import need
 
 LOCKBROKER = harness.program("lockbroker")
 DOWN = "# HELP lockbroker_up 1: the daemon has answered.\n# TYPE lockbroker_up gauge\nlockbroker_up 0\n"
@@ -263,6 +264,84 @@ def test_http_bounds_its_connections_and_their_lives(http):
     for s in slow:
         http.rest(s)
         s.close()
+
+
+def test_a_request_that_has_been_incomplete_longest_goes_for_a_new_connection(http):
+    """200 connections that send a byte now and then keep nobody out."""
+    slow = [http.connect() for _ in range(200)]
+    for s in slow:
+        s.sendall(b"GET /healthz HT")
+    for _ in range(3):
+        assert http.ask("/healthz").startswith("HTTP/1.1 200")
+    for s in slow[:130]:
+        assert http.rest(s) == ""
+    for s in slow[-32:]:
+        s.sendall(b"TP/1.1\r\nHost: localhost\r\n\r\n")
+        assert http.rest(s).startswith("HTTP/1.1 200")
+    for s in slow:
+        s.close()
+
+
+def unread(port):
+    """What each connection to that port has received and nobody has read yet, in bytes."""
+    with open("/proc/net/tcp", encoding="ascii") as f:
+        rows = [line.split() for line in f]
+    return [int(row[4].split(":")[1], 16) for row in rows[1:] if row[1].endswith(f":{port:04X}") and row[3] == "01"]
+
+
+def test_connections_that_wait_for_the_daemon_are_not_turned_out(standalone, http):
+    """They are answered within 5 s, or told that it does not; others are let in then."""
+    standalone.signal(signal.SIGSTOP)
+    asking = []
+    for total in (64, 90):
+        while len(asking) < total:
+            asking.append(http.connect())
+            asking[-1].sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        if total == 64:
+            harness.wait_until(lambda: unread(http.port) == 64 * [0], "the requests to be read")
+    standalone.signal(signal.SIGCONT)
+    for s in asking:
+        assert http.rest(s).startswith("HTTP/1.1 ")
+        s.close()
+
+
+# In a network of its own, one address of which is not of this host's loopback.
+ELSEWHERE = """
+import socket, subprocess, sys
+def connect(to):
+    return socket.create_connection((to, int(sys.argv[1])), 60)
+def rest(s):
+    found = b""
+    try:
+        while more := s.recv(65536):
+            found += more
+    except ConnectionResetError:
+        pass
+    return found
+REQUEST = b"GET /healthz HTTP/1.1\\r\\nHost: 10.9.9.9\\r\\n\\r\\n"
+h = subprocess.Popen(sys.argv[2:], stdout=subprocess.PIPE, text=True)
+assert "serves" in h.stdout.readline()
+here = [connect("127.0.0.1") for _ in range(40)]
+other = [connect("10.9.9.9") for _ in range(30)]
+for s in here + other:
+    s.sendall(REQUEST[:9])
+for s in other[:14]:
+    assert rest(s) == b"", "the earliest are turned out"
+for s in other[14:] + here:
+    s.sendall(REQUEST[9:])
+    assert rest(s).startswith(b"HTTP/1.1 200"), "the others are not, and nobody on this host"
+h.kill()
+print("done")
+"""
+
+
+def test_one_address_elsewhere_has_a_part_of_the_connections(standalone):
+    need("unshare", "--net", "ip", "link")
+    port = str(harness.free_port())
+    done = subprocess.run(["unshare", "--net", "sh", "-ec", "ip link set lo up; ip addr add 10.9.9.9/32 dev lo; exec \"$@\"", "sh",
+                           "/usr/bin/python3", "-c", ELSEWHERE, port, LOCKBROKER, "-S", standalone.socket, "http", "--listen",
+                           f"0.0.0.0:{port}", "--anywhere"], capture_output=True, text=True, timeout=harness.PATIENCE)
+    assert (done.stdout, done.stderr, done.returncode) == ("done\n", "", 0)
 
 
 def test_http_says_why_it_does_not_serve(standalone, http):
