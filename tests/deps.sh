@@ -9,7 +9,7 @@ libzookeeper-st-dev libevent-dev libinih-dev
 libcmocka-dev systemd
 zookeeper default-jre-headless stunnel4 openssl
 libcurator-recipes-java default-jdk-headless
-python3 python3-pytest python3-pytest-xdist python3-redis python3-kazoo redis-tools netcat-openbsd
+python3 python3-pytest python3-pytest-xdist python3-redis python3-kazoo python3-gevent redis-tools netcat-openbsd
 prometheus
 nftables iproute2 strace bubblewrap
 clang libclang-rt-dev

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import select
 import socket
+import sys
 import threading
 import time
 import weakref
@@ -24,16 +25,27 @@ if TYPE_CHECKING:
 _SLEEP_MAX_S = 60.0
 
 
+def _epoll() -> select.epoll:
+    """gevent takes it out of the module, because its poll() would stop all greenlets. Here nobody waits in that."""
+    if hasattr(select, "epoll"):
+        return select.epoll()
+    made: select.epoll = sys.modules["gevent.monkey"].get_original("select", "epoll")()
+    return made
+
+
 class Watcher:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._wires: Dict[int, "weakref.ref[Wire]"] = {}
-        self._epoll = select.epoll()
         self._poke, self._poked = socket.socketpair()
         self._poke.setblocking(False)
         self._poked.setblocking(False)
-        self._epoll.register(self._poked, select.EPOLLIN)
+        self._epoll = _epoll()
+        self._epoll.register(self._poked, select.POLLIN)
+        self._any = select.poll()  # gevent's stops one greenlet
+        self._any.register(self._epoll.fileno(), select.POLLIN)
         self._wakes_at = 0.0
+        self._ended = False
         self._thread = threading.Thread(target=self._run, name="lockbroker", daemon=True)
         self._thread.start()
 
@@ -61,11 +73,17 @@ class Watcher:
 
     def unmute(self, wire: Wire) -> None:
         try:
-            self._epoll.register(wire.fd, select.EPOLLIN)
+            self._epoll.register(wire.fd, select.POLLIN)
         except (OSError, ValueError):
             pass
 
-    def close_in_child(self) -> None:
+    def end_in_child(self) -> None:
+        """The thread is not there; a greenlet is, and must not find closed what it waits for. It ends when it is woken."""
+        self._ended = True
+        if hasattr(select, "epoll"):
+            self._close()
+
+    def _close(self) -> None:
         self._epoll.close()
         self._poke.close()
         self._poked.close()
@@ -77,8 +95,9 @@ class Watcher:
             pass
 
     def _run(self) -> None:
-        while True:
+        while not self._ended:
             self._turn(self._sleep())
+        self._close()
 
     def _sleep(self) -> List[int]:
         """The descriptors that have something."""
@@ -92,7 +111,10 @@ class Watcher:
             if self._wakes_at == 0.0:
                 return []
             self._wakes_at = time.monotonic() + delay
-        return [fd for fd, _ in self._epoll.poll(delay)]
+        self._any.poll(delay * 1000)
+        if self._ended:  # what is to be read is the parent's
+            return []
+        return [fd for fd, _ in self._epoll.poll(0)]
 
     def _turn(self, readable: List[int]) -> None:
         for fd in readable:
@@ -135,7 +157,7 @@ def _begin_in_child() -> None:
     global _making
     _making = threading.Lock()
     while _only:
-        _only.pop().close_in_child()
+        _only.pop().end_in_child()
 
 
 _fork.in_child(_begin_in_child)

@@ -188,9 +188,10 @@ class Wire(Owner):
 
     def watch(self) -> None:
         if not self.watched and not self.closed:
+            watcher = _watcher.watcher()  # where no thread can be started, this raises, and nothing watches
             self.watched = True
             self.pump()
-            _watcher.watcher().watch(self)
+            watcher.watch(self)
 
     def close(self) -> None:
         """What it holds is released, or was lost before. Never waits; another thread that waits on it is woken."""
