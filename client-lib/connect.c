@@ -84,6 +84,7 @@ enum lb_result connect_socket(struct lb *lb)
 	if (fd < 0)
 		return wire_fail(lb, LB_CONNECTION, "Cannot make a socket: %s.", strerror(errno));
 	error = connect_within(fd, &address, lb->patience_ms);
+	lb->refused = error == ECONNREFUSED;
 	if (error) {
 		close(fd);
 		return cannot_connect(lb, path, error);

@@ -51,10 +51,33 @@ void handle_while_waiting(struct lb *lb, int every_ms, void (*waiting)(void *con
 	lb->waiting_context = context;
 }
 
-enum lb_result lb_open(const char *path, struct lb **ret)
+enum lb_result handle_open_now(const char *path, struct lb **ret)
 {
 	enum lb_result r = handle_open(path, HANDLE_PATIENCE_MS, NULL, NULL, ret);
 
+	(*ret)->reconnects = r == LB_OK;
+	return r;
+}
+
+/* How long lb_open() waits for a daemon that is being started again. What is no number is not heeded. */
+static int64_t open_ms(void)
+{
+	const char *text = secure_getenv("LOCKBROKER_OPEN_MS");
+	char *end;
+	long long ms;
+
+	if (!text || !*text)
+		return HANDLE_PATIENCE_MS;
+	ms = strtoll(text, &end, 10);
+	return *end || ms < 0 ? HANDLE_PATIENCE_MS : ms > LIMIT_MS_MAX ? LIMIT_MS_MAX : ms;
+}
+
+enum lb_result lb_open(const char *path, struct lb **ret)
+{
+	int64_t deadline = wire_deadline(open_ms());
+	enum lb_result r = handle_open_now(path, ret);
+
+	r = request_await(*ret, r, deadline);
 	(*ret)->reconnects = r == LB_OK;
 	return r;
 }

@@ -10,6 +10,8 @@
  * which it may not. NULL: none.
  */
 enum lb_result handle_open(const char *path, int64_t patience_ms, const char *label, const char *owner, struct lb **ret);
+/* lb_open() that does not wait for a broker that is being started again. */
+enum lb_result handle_open_now(const char *path, struct lb **ret);
 /* While a call waits for an answer, `waiting` is called every `every_ms`. It must not use the handle. */
 void handle_while_waiting(struct lb *lb, int every_ms, void (*waiting)(void *context), void *context);
 /* The socket of lb_open(), unless it or LOCKBROKER_SOCKET names another one. */

@@ -151,7 +151,7 @@ enum lb_result request_connect(struct lb *lb)
 
 	resp_replies_deinit(&lb->replies);
 	resp_replies_init(&lb->replies, WIRE_VALUES_MAX, WIRE_REPLY_BYTES_MAX);
-	lb->ended = false;
+	lb->ended = lb->refused = false;
 	r = connect_socket(lb);
 	if (r == LB_OK)
 		r = greet(lb, wire_deadline(lb->patience_ms));
@@ -169,24 +169,47 @@ static void pause_ms(long ms)
 	nanosleep(&(struct timespec){ .tv_nsec = ms * 1000000 }, NULL);
 }
 
+static enum lb_result connect_by(struct lb *lb, int64_t deadline)
+{
+	int64_t patience_ms = lb->patience_ms, left = deadline - wire_now_ms();
+	enum lb_result r;
+
+	lb->patience_ms = left > 1 ? left : 1;
+	r = request_connect(lb);
+	lb->patience_ms = patience_ms;
+	return r;
+}
+
+/* Pauses that grow. False: the next one would not end before the deadline. */
+static bool rest(long *pause, int64_t deadline)
+{
+	if (wire_now_ms() + *pause >= deadline)
+		return false;
+	pause_ms(*pause);
+	*pause = *pause * 2 < RECONNECT_MS_MAX ? *pause * 2 : RECONNECT_MS_MAX;
+	return true;
+}
+
 enum lb_result request_reconnect(struct lb *lb, int64_t deadline)
 {
-	int64_t patience_ms = lb->patience_ms, left;
 	long pause = RECONNECT_FIRST_MS;
 	enum lb_result r;
 
 	if (!lb->reconnects)
 		return wire_fail(lb, LB_CONNECTION, "%s", lb->end);
-	for (;;) {
-		left = deadline - wire_now_ms();
-		lb->patience_ms = left > 1 ? left : 1;
-		r = request_connect(lb);
-		lb->patience_ms = patience_ms;
-		if ((r != LB_CONNECTION && r != LB_DRAINING) || wire_now_ms() + pause >= deadline)
-			return r;
-		pause_ms(pause);
-		pause = pause * 2 < RECONNECT_MS_MAX ? pause * 2 : RECONNECT_MS_MAX;
-	}
+	do
+		r = connect_by(lb, deadline);
+	while ((r == LB_CONNECTION || r == LB_DRAINING) && rest(&pause, deadline));
+	return r;
+}
+
+enum lb_result request_await(struct lb *lb, enum lb_result r, int64_t deadline)
+{
+	long pause = RECONNECT_FIRST_MS;
+
+	while ((r == LB_DRAINING || (r == LB_CONNECTION && (lb->refused || lb->ended))) && rest(&pause, deadline))
+		r = connect_by(lb, deadline);
+	return r;
 }
 
 enum lb_result request_ask(struct lb *lb, size_t argc, const struct slice *argv)

@@ -48,6 +48,11 @@ enum lb_result request_fill(struct lb *lb, struct request *r, const char *comman
 enum lb_result request_connect(struct lb *lb);
 /* The same until `deadline`, again and again while no daemon serves the socket, or one that is stopping. */
 enum lb_result request_reconnect(struct lb *lb, int64_t deadline);
+/*
+ * After request_connect() has failed with `r`: the same if the daemon is just being started again, because the socket is
+ * there, or the connection was ended at once. Otherwise, and if `deadline` has passed, `r`.
+ */
+enum lb_result request_await(struct lb *lb, enum lb_result r, int64_t deadline);
 
 /*
  * Sends the words and waits for the answer, which must come within the patience. An error reply becomes its result; any

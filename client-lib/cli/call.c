@@ -23,6 +23,7 @@
 #include "client-lib/cli/say.h"
 #include "client-lib/cli/table.h"
 #include "client-lib/wire.h"
+#include "client-lib/handle.h"
 
 enum { WORDS_MAX = 1024, LINE_BYTES_MAX = 64 * 1024 };
 
@@ -288,7 +289,7 @@ int cli_call(const char *socket, int argc, char **argv)
 		return cli_usage("A request has at most %d words.", WORDS_MAX);
 	if (operators_only(argc - optind, argv + optind))
 		socket = operators_socket(socket, path);
-	r = lb_open(socket, &c.lb);
+	r = handle_open_now(socket, &c.lb);
 	status = r == LB_OK ? run(&c, argc - optind, argv + optind) : cli_failed(c.lb, r);
 	bytes_free(&c.input);
 	lb_close(c.lb);

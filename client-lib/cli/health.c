@@ -20,6 +20,7 @@
 #include "client-lib/cli/json.h"
 #include "client-lib/cli/say.h"
 #include "client-lib/cli/table.h"
+#include "client-lib/handle.h"
 #include "protocol/bytes.h"
 
 static const char down[] = "# HELP lockbroker_up 1: the daemon has answered.\n"
@@ -34,7 +35,7 @@ static enum lb_result ask(const char *socket, int64_t patience_ms, struct lb **r
 {
 	const char *words[] = { "METRICS" };
 	const struct lb_reply *reply;
-	enum lb_result r = lb_open(socket, ret);
+	enum lb_result r = handle_open_now(socket, ret);
 
 	if (r == LB_OK) {
 		lb_set_patience(*ret, patience_ms);

@@ -20,6 +20,7 @@
 #include "client-lib/cli/sheet.h"
 #include "client-lib/cli/table.h"
 #include "client-lib/lockbroker.h"
+#include "client-lib/handle.h"
 #include "protocol/slice.h"
 
 /* Of one page: locks whose hosts are far away take a while. */
@@ -243,7 +244,7 @@ static void end(struct picture *p)
 static int take(const struct ls *ls, struct picture *p, bool said)
 {
 	struct lb *lb;
-	enum lb_result r = lb_open(ls->socket, &lb);
+	enum lb_result r = handle_open_now(ls->socket, &lb);
 	int status = CLI_OK;
 
 	*p = (struct picture){ 0 };

@@ -18,6 +18,7 @@
 #include "client-lib/cli/reply_text.h"
 #include "client-lib/cli/say.h"
 #include "client-lib/cli/table.h"
+#include "client-lib/handle.h"
 #include "protocol/slice.h"
 
 /* ---- commands ---- */
@@ -290,7 +291,7 @@ static int run(struct lb *lb, const struct command *command, char **arguments)
 static int with_broker(const char *socket, const struct command *command, char **arguments)
 {
 	struct lb *lb;
-	enum lb_result r = lb_open(socket, &lb);
+	enum lb_result r = handle_open_now(socket, &lb);
 	int status = r == LB_OK ? run(lb, command, arguments) : cli_failed(lb, r);
 
 	lb_close(lb);

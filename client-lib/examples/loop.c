@@ -164,7 +164,8 @@ int main(int argc, char **argv)
 		return 64;
 	}
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	lb_open(NULL, &job.lb); /* if nobody serves yet, lb_enqueue() tells and is tried again */
+	/* Before the loop, because it may wait. If nobody serves then, lb_enqueue() tells and is tried again. */
+	lb_open(NULL, &job.lb);
 	job.broker = event_new(job.base, -1, 0, readable, &job);
 	job.step = evtimer_new(job.base, step, &job);
 	job.again = evtimer_new(job.base, ask, &job);

@@ -244,3 +244,50 @@ def test_a_broker_that_ends_every_connection_is_given_up(programs, tmp_path):
     assert breaker.greeted == greeted + 1, "a command may have been carried out: it is not sent again"
     p.do("close 0")
     breaker.end(path)
+
+
+# ---- lb_open() ----
+
+
+def test_open_waits_for_a_broker_that_is_started_again(standalone, programs):
+    """Its socket is there, and nobody listens."""
+    p = programs(standalone.socket)
+    standalone.kill()
+    p.tell("open 0")
+    standalone.start()
+    assert p.hear().startswith("OK")
+    assert p.do("lock 0 a").startswith("OK")
+
+
+def test_open_waits_where_the_connection_ends_at_once(tmp_path, programs):
+    """As while a broker is being started: the third connection is greeted."""
+    path = str(tmp_path / "socket")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(path)
+        listener.listen()
+        p = programs(path)
+        p.tell("open 0")
+        for _ in range(2):
+            listener.accept()[0].close()
+        peer = listener.accept()[0]
+        assert b"HELLO" in peer.recv(4096)
+        peer.sendall(HELLO)
+        assert p.hear().startswith("OK")
+        peer.close()
+
+
+def test_open_does_not_wait_where_there_is_no_socket(tmp_path, programs, monkeypatch):
+    monkeypatch.setenv("LOCKBROKER_OPEN_MS", "31536000000")  # a year
+    p = programs(str(tmp_path / "socket"))
+    assert p.do("open 0").startswith("CONNECTION No lockbrokerd is serving")
+
+
+@pytest.mark.parametrize("ms, least, most", [("0", 0, 5), ("300", 0.1, 5), ("", 10, harness.PATIENCE), ("no number", 10, harness.PATIENCE)])
+def test_the_environment_says_for_how_long_open_waits(standalone, programs, monkeypatch, ms, least, most):
+    monkeypatch.setenv("LOCKBROKER_OPEN_MS", ms)
+    p = programs(standalone.socket)
+    standalone.kill()
+    began = time.monotonic()
+    assert p.do("open 0").startswith("CONNECTION No lockbrokerd is serving")
+    assert least * 0.9 <= time.monotonic() - began < most
+    standalone.start()

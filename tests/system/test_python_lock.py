@@ -384,7 +384,7 @@ def test_a_signal_handler_that_returns_does_not_end_a_wait(alone, clients):
     p.send_signal(signal.SIGUSR1)
     assert p.stdout.readline() == "signal\n"
     assert c.call("UNLOCK", "a") == 0
-    assert p.communicate(timeout=harness.PATIENCE)[0] == "held\n"
+    assert p.stdout.read() == "held\n"
     assert p.returncode == 0
 
 
@@ -441,3 +441,41 @@ def test_every_public_thing_says_what_it_is():
             thing = getattr(module, name)
             assert inspect.getdoc(thing), name
     assert set(lockbroker.aio.__all__) < set(lockbroker.__all__)
+
+
+# ---- a broker that is being started again ----
+
+FIRST = """
+import lockbroker, sys
+print("begins", flush=True)
+try:
+    with lockbroker.lock("a", patience=60):
+        print("held")
+except lockbroker.NoBroker:
+    print("none")
+"""
+
+
+def first(daemon, **env):
+    """A process that has never reached the broker."""
+    p = harness.spawn(["/usr/bin/python3", "-c", FIRST], env=os.environ | {"PYTHONPATH": f"{harness.SOURCE}/client-lib/python",
+                      "LOCKBROKER_SOCKET": daemon.socket} | env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+    assert p.stdout.readline() == "begins\n"
+    return p
+
+
+def test_a_first_lock_waits_for_a_broker_that_is_started_again(standalone):
+    standalone.kill()
+    p = first(standalone)
+    standalone.start()
+    assert p.stdout.read() == "held\n"
+
+
+def test_a_first_lock_need_not_wait_and_does_not_without_a_socket(standalone):
+    standalone.kill()
+    assert first(standalone, LOCKBROKER_OPEN_MS="0").stdout.read() == "none\n"
+    os.unlink(standalone.socket)
+    began = time.monotonic()
+    assert first(standalone).stdout.read() == "none\n"
+    assert time.monotonic() - began < 50, "the patience is 60 s"
+    standalone.start()

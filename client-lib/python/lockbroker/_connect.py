@@ -11,7 +11,7 @@ import stat
 from typing import Optional
 
 from . import _errors
-from ._grant import Ended
+from ._grant import Absent, Ended
 
 
 def _may_not(path: str) -> _errors.Denied:
@@ -36,7 +36,7 @@ def _may_not(path: str) -> _errors.Denied:
 def connect(path: str) -> Optional[socket.socket]:
     """
     Never blocks; None: the queue of the listening socket is full, try again in a moment. Raises Ended if nobody listens
-    there now, Denied, NoBroker.
+    there now, Absent if there is no socket, Denied, NoBroker.
     """
     made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
@@ -50,8 +50,9 @@ def connect(path: str) -> Optional[socket.socket]:
         made.close()
         why = os.strerror(e.errno) if e.errno else str(e)
         if e.errno in (errno.ENOENT, errno.ECONNREFUSED):
-            raise Ended(f"No lockbrokerd is serving {path}: {why}. Start it, or set LOCKBROKER_SOCKET to the socket that it "
-                        "serves.") from e
+            kind = Absent if e.errno == errno.ENOENT else Ended
+            raise kind(f"No lockbrokerd is serving {path}: {why}. Start it, or set LOCKBROKER_SOCKET to the socket that it "
+                       "serves.") from e
         if e.errno in (errno.EACCES, errno.EPERM):
             raise _may_not(path) from e
         raise _errors.NoBroker(f"Cannot connect to lockbrokerd at {path}: {why}.") from e

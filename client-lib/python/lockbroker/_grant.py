@@ -39,11 +39,15 @@ class Ended(_Within):
     """The broker closed the connection, or there is none: it may be back in a moment."""
 
 
+class Absent(Ended):
+    """There is not even a socket: no broker was there, or it was stopped."""
+
+
 class Unanswered(_Within):
     """The broker is there, and silent: it hangs, or is stopped."""
 
 
-for _kind in (Ended, Unanswered):
+for _kind in (Ended, Absent, Unanswered):
     _errors.public(_kind, "NoBroker")
 
 

@@ -63,9 +63,9 @@ class Observer:
         while True:
             try:
                 leader = yield from self._leader()
-            except Ended:
+            except Ended as e:
                 self._connection = None
-                pause = retries.pause()
+                pause = retries.pause(e)
                 if pause is None:
                     raise
                 yield "sleep", pause

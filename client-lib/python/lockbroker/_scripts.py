@@ -7,11 +7,12 @@ scripts serve threads and asyncio: ("open", grant), ("send", requests), ("wait",
 
 from __future__ import annotations
 
+import os
 import time
 from typing import Any, Dict, Generator, List, Optional, Tuple
 
 from . import _errors, _grant, _page, _resp
-from ._grant import ENDED, Answer, Ended, Grant, Unanswered
+from ._grant import ENDED, Absent, Answer, Ended, Grant, Unanswered
 from ._page import FOREVER
 from ._request import Request, Words
 
@@ -72,10 +73,16 @@ def ask(request: Request, words: Words) -> Script:
     return check((yield "wait", answer, soon(request)))
 
 
+def _open_s(request: Request) -> float:
+    """For how long a broker is waited for that this process has never reached, if it is being started again."""
+    text = os.environ.get("LOCKBROKER_OPEN_MS", "")
+    return min(request.patience, int(text) / 1000) if text.isascii() and text.isdigit() else request.patience
+
+
 class Retries:
     """
-    When a broker that has ended is tried again. One that was never reached is not; else it may be away for as long as the
-    patience allows.
+    When a broker that has ended is tried again: it may be away for as long as the patience allows. One that was never
+    reached is tried again only if its socket is there.
     """
 
     def __init__(self, request: Request) -> None:
@@ -83,14 +90,15 @@ class Retries:
         self._last = self._give_up = float("-inf")
         self._pause = _PAUSE_S
 
-    def pause(self) -> Optional[float]:
+    def pause(self, why: Ended) -> Optional[float]:
         """After a failure: seconds until the next try, or None."""
-        now = time.monotonic()
+        now, reached = time.monotonic(), self._request.path in _grant.reached
         if now - self._last > self._request.patience:
-            self._give_up, self._pause = now + self._request.patience, _PAUSE_S
+            patience = self._request.patience if reached else _open_s(self._request)
+            self._give_up, self._pause = now + patience, _PAUSE_S
         self._last = now
         pause = self._pause
-        if self._request.path not in _grant.reached or now + pause >= self._give_up:
+        if (isinstance(why, Absent) and not reached) or now + pause >= self._give_up:
             return None
         self._pause = min(2 * pause, _PAUSE_MAX_S)
         return pause
@@ -106,8 +114,8 @@ def acquire(request: Request) -> Script:
         try:
             yield from _attempt(grant, end)
             return grant
-        except Ended:
-            pause = retries.pause()
+        except Ended as e:
+            pause = retries.pause(e)
             if pause is None:
                 raise
         yield "sleep", pause
