@@ -5,6 +5,7 @@
 #   PREFIX= DESTDIR= SYSCONFDIR=   where `make install` puts them (/usr/local, nothing, /etc)
 #   LIBDIR= UNITDIR=    the folder of the libraries below PREFIX (lib), that of the units (PREFIX/lib/systemd/system)
 #   SYSUSERSDIR= TMPFILESDIR=   where systemd reads users and directories (PREFIX/lib/sysusers.d, PREFIX/lib/tmpfiles.d)
+#   SYSTEMD=            for which version of systemd the units are (the one that is here)
 #   ZSHDIR=             where zsh looks for completions, below PREFIX (share/zsh/site-functions)
 #   PYTHONDIR=          where Python looks for packages, below PREFIX (as PYTHON says); nothing: lockbroker is not put there
 #   CFLAGS= LDFLAGS=    the packager's; what the code needs is kept apart and always added
@@ -24,6 +25,7 @@ LIBDIR ?= lib
 UNITDIR ?= $(PREFIX)/lib/systemd/system
 SYSUSERSDIR ?= $(PREFIX)/lib/sysusers.d
 TMPFILESDIR ?= $(PREFIX)/lib/tmpfiles.d
+SYSTEMD ?= $(shell { pkg-config --modversion systemd || systemctl --version; } 2>/dev/null | sed -n '1s/^[^0-9]*\([0-9]*\).*/\1/p')
 ZSHDIR ?= share/zsh/site-functions
 DESTDIR ?=
 CFLAGS ?= -O2 -g
@@ -600,6 +602,8 @@ format: ## clang-format in place, of the lines that differ from origin/main
 D = $(DESTDIR)$(PREFIX)
 L = $(D)/$(LIBDIR)
 U = $(DESTDIR)$(UNITDIR)
+# Since 256 systemd logs a credential that LoadCredential= does not find; ImportCredential=, which may find none, is of 254.
+CREDENTIAL = $(shell [ "0$(SYSTEMD)" -ge 254 ] && echo ImportCredential || echo LoadCredential)
 MAN = $(wildcard client-lib/man/*.[1358])
 UNITS = $(wildcard systemd/*.service systemd/*.socket)
 SYSUSERS = $(DESTDIR)$(SYSUSERSDIR)/lockbrokerd.conf
@@ -631,6 +635,7 @@ install: all ## install below DESTDIR/PREFIX; an existing configuration file is 
 	for m in $(MAN); do install -D -m 644 $$m $(D)/share/man/man$${m##*.}/$${m##*/} || exit 1; done
 	for u in $(UNITS); do sed -e 's|^\(Exec[A-Za-z]*=\)/[^ ]*/lockbrokerd |\1$(PREFIX)/sbin/lockbrokerd |' \
 		-e 's|^\(Exec[A-Za-z]*=\)/[^ ]*/lockbroker |\1$(PREFIX)/bin/lockbroker |' \
+		-e 's|^LoadCredential=|$(CREDENTIAL)=|' \
 		-e 's|/etc/lockbroker.conf|$(SYSCONFDIR)/lockbroker.conf|' $$u > $(U)/$${u##*/} && \
 		chmod 644 $(U)/$${u##*/} || exit 1; done
 	install -D -m 644 client-lib/completion/lockbroker.bash $(word 1,$(COMPLETIONS))

@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include "adopt.h"
+#include "base/conf_subids.h"
+#include "base/log.h"
 #include "command_line.h"
 #include "daemon.h"
 #include "io/base/keeper.h"
@@ -48,10 +50,13 @@ static void find_former(struct daemon *d, struct options *options)
 static int check_config(struct daemon *d, const struct options *options)
 {
 	size_t count = d->conf.file_count;
+	char sentence[CONF_SENTENCE_MAX];
 	int rc;
 
 	log_setup(LOG_LEVEL_WARNING, LOG_FORM_PLAIN);
 	daemon_warn(&d->conf);
+	if (conf_subids_pass(&d->conf, "/etc/subuid", sentence))
+		log_warning(rule_passed, LOG_NO_FIELDS, "%s", sentence);
 	rc = daemon_read_named(d);
 	if (rc < 0)
 		return rc == -EAGAIN ? EXIT_FAILURE : EXIT_USAGE;

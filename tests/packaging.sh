@@ -30,7 +30,7 @@ place()
 
 mkdir "$root/etc"
 echo "# mine" >"$root/etc/lockbroker.conf"
-place install
+place SYSTEMD=253 install
 [ "$(cat "$root/etc/lockbroker.conf")" = "# mine" ] || fail "the configuration file was overwritten"
 
 "$root/usr/sbin/lockbrokerd" --version >/dev/null || fail "lockbrokerd --version"
@@ -252,12 +252,14 @@ place uninstall
 left=$(find "$root" ! -type d ! -path "$root/etc/lockbroker.conf")
 [ -z "$left" ] || fail "left behind: $left"
 rm "$root/etc/lockbroker.conf"
-set -- LIBDIR=lib/machine UNITDIR=/lib/systemd/system
+set -- LIBDIR=lib/machine UNITDIR=/lib/systemd/system SYSTEMD=254
 place "$@" install
 for file in usr/lib/machine/liblockbroker.so.1 usr/lib/machine/pkgconfig/lockbroker.pc \
 	lib/systemd/system/lockbrokerd.service; do
 	[ -e "$root/$file" ] || fail "with $*, there is no $file"
 done
+grep -qxF ImportCredential=zookeeper-auth "$root/lib/systemd/system/lockbrokerd.service" ||
+	fail "systemd logs that there is no credential"
 grep -qxF 'libdir=${prefix}/lib/machine' "$root/usr/lib/machine/pkgconfig/lockbroker.pc" ||
 	fail "pkg-config has another folder of libraries"
 place "$@" uninstall

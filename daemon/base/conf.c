@@ -28,6 +28,10 @@
 	{ \
 		section, #field, CONF_NUMBER, FIELD(field), initial, min, max, why, false \
 	}
+#define YES(section, field, initial, why, reloads) \
+	{ \
+		section, #field, CONF_YES, FIELD(field), initial, 0, 1, why, reloads \
+	}
 #define TEXT(section, field, type, initial, why) \
 	{ \
 		section, #field, type, FIELD(field), initial, 0, 0, why, false \
@@ -52,12 +56,13 @@ static const struct conf_key keys[] = {
 	  true },
 	NUMBER("daemon", stop_timeout_ms, "10000", 0, 3600000,
 	       "How long holders may take to release their locks after SIGTERM."),
-	FIXED("daemon", keeper, "1", 0, 1,
-	       "1: a process of its own keeps the connections while the daemon crashes and starts again; 0: there is none."),
-	FIXED("daemon", core, "0", 0, 1,
-	      "1: a crash may leave a core dump, and debuggers of the daemon's user may attach; 0: neither, it has secrets."),
+	YES("daemon", keeper, "1",
+	    "1: a process of its own keeps the connections while the daemon crashes and starts again; 0: there is none.", false),
+	YES("daemon", core, "0",
+	    "1: a crash may leave a core dump, and debuggers of the daemon's user may attach; 0: neither, it has secrets.",
+	    false),
 
-	{ "log", "grants", CONF_NUMBER, FIELD(log_grants), "0", 0, 1,
+	{ "log", "grants", CONF_YES, FIELD(log_grants), "0", 0, 1,
 	  "1: log each grant, release and loss, at level info; 0: only at level debug.", true },
 
 	FIXED("log", recorder_bytes, "262144", 0, 67108864,
@@ -83,10 +88,10 @@ static const struct conf_key keys[] = {
 	       "How long a try waits for an idle lock of another host, unless that lock is known to be held; 0: not at all."),
 	NUMBER("locks", grant_min_ms, "1000", 0, 600000,
 	       "A lock is granted only if it is proven safe for longer than this; under a third of the session timeout."),
-	NUMBER("locks", deadlock_detection, "1", 0, 1,
-	       "1: refuse a request that would deadlock with other clients of this host; 0: off."),
-	NUMBER("locks", delegation, "1", 0, 1,
-	       "1: a lock that nobody else wants stays with a process that has asked for delegation (DELEGATE); 0: off."),
+	YES("locks", deadlock_detection, "1", "1: refuse a request that would deadlock with other clients of this host; 0: off.",
+	    true),
+	YES("locks", delegation, "1",
+	    "1: a lock that nobody else wants stays with a process that has asked for delegation (DELEGATE); 0: off.", true),
 
 	/* Totals of which one user has at most 75 % of 98 %: 9,000 connections, 100,000 locks, 20,000 requests. */
 	NUMBER("limits", user_share, "75", 1, 100,

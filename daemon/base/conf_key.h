@@ -9,6 +9,7 @@
 enum conf_type {
 	CONF_NUMBER,
 	CONF_OCTAL,
+	CONF_YES, /* yes or no, which is 1 or 0 */
 	CONF_LEVEL,
 	CONF_FLAVOUR,
 	CONF_PATH,

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/conf_users.h"
 #include "base/log.h"
@@ -19,7 +20,7 @@ enum {
 
 bool conf_value_is_number(const struct conf_key *key)
 {
-	return key->type == CONF_NUMBER || key->type == CONF_OCTAL || key->type == CONF_LEVEL ||
+	return key->type == CONF_NUMBER || key->type == CONF_OCTAL || key->type == CONF_YES || key->type == CONF_LEVEL ||
 	       key->type == CONF_FLAVOUR;
 }
 
@@ -57,6 +58,18 @@ static bool parse_number(const struct conf_key *key, const char *value, int base
 		return false;
 	*ret = number;
 	return true;
+}
+
+static bool parse_yes(const char *value, int64_t *ret)
+{
+	static const char *const words[] = { "0", "1", "no", "yes", "false", "true", "off", "on" };
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strcasecmp(value, words[i]) == 0) {
+			*ret = i % 2;
+			return true;
+		}
+	return false;
 }
 
 static bool parse_level(const char *value, int64_t *ret)
@@ -249,6 +262,8 @@ bool conf_value_parse(const struct conf_key *key, const char *value, int64_t *re
 		return parse_number(key, value, 10, ret_number);
 	case CONF_OCTAL:
 		return parse_number(key, value, 8, ret_number);
+	case CONF_YES:
+		return parse_yes(value, ret_number);
 	case CONF_LEVEL:
 		return parse_level(value, ret_number);
 	case CONF_FLAVOUR:
@@ -282,6 +297,9 @@ void conf_value_allowed(const struct conf_key *key, char allowed[CONF_ALLOWED_MA
 	case CONF_OCTAL:
 		snprintf(allowed, CONF_ALLOWED_MAX, "an octal number from %" PRIo64 " to %04" PRIo64,
 			 (uint64_t)key->min, (uint64_t)key->max);
+		break;
+	case CONF_YES:
+		snprintf(allowed, CONF_ALLOWED_MAX, "yes or no, true or false, on or off, 1 or 0");
 		break;
 	case CONF_LEVEL:
 		snprintf(allowed, CONF_ALLOWED_MAX, "error, warning, info or debug");
@@ -342,6 +360,7 @@ void conf_value_print(const struct conf_key *key, const void *base, FILE *out)
 {
 	switch (key->type) {
 	case CONF_NUMBER:
+	case CONF_YES:
 		fprintf(out, "%" PRId64, *conf_value_number(key, base));
 		break;
 	case CONF_OCTAL:

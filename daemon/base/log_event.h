@@ -24,6 +24,7 @@
 	X(conf_refused, 100, 100) /* error= */ \
 	X(conf_outdated, 20, 1000) \
 	X(rule_leaves, 20, 1000) \
+	X(rule_passed, 20, 1000) \
 	X(hand_over, 20, 1000) /* pid= */ \
 	X(hand_over_failed, 20, 1000) /* error= */ \
 	X(kept, 20, 1000) \

@@ -139,3 +139,20 @@ def test_springs_registry_by_messages_is_refused_with_a_sentence(broker):
                     "if (lockClientId == ARGV[1] and redis.call('UNLINK', KEYS[1]) == 1) then\n"
                     "\tredis.call('PUBLISH', ARGV[2], KEYS[1])\n\treturn true\nend\nreturn false\n", 1, "job", "one", "channel")
     client.close()
+
+
+def test_the_scripts_of_sesamecares_redlock_lock_several_keys(broker):
+    """The first word behind the keys is the number of a database."""
+    client, known = redis.Redis(unix_socket_path=broker.socket), libraries()
+    acquire, extend, release = (client.register_script(known[f"@sesamecare-oss/redlock of npm: {what}"])
+                                for what in ("acquire", "extend", "release"))
+    for keys in (["job"], ["b", "a"]):
+        assert acquire(keys, [0, "one", 20000]) == len(keys) and acquire(keys[:1], [0, "other", 20000]) == 0
+        assert 8000 < client.pttl(keys[-1]) <= 20000 and client.get(keys[0]) == b"one"
+        assert extend(keys, [0, "other", 40000]) == 0 and extend(keys, [0, "one", 40000]) == len(keys)
+        assert 20000 < client.pttl(keys[-1]) <= 40000
+        assert release(keys, [0, "other"]) in (0, None) and client.exists(*keys) == len(keys)
+        assert release(keys, [0, "one"]) == len(keys) and client.exists(*keys) == 0
+        with pytest.raises(redis.ResponseError, match="needs 3 words behind its keys"):
+            acquire(keys, [0, "one"])
+    client.close()

@@ -94,7 +94,8 @@ def outcome(client, script, value, state, names, third):
     for name in {"free": [], "all": ["k", "l"]}.get(state, ["k"]):
         held = "w" + value if state == "theirs" else value
         assert client.call("SET", name, held, "NX", "EX", "1000") == "OK"
-    answer = client.call("EVAL", script, len(names), *names, value, "90", third)
+    words = ["0", value, "90"] if "SELECT" in script else [value, "90", third]
+    answer = client.call("EVAL", script, len(names), *names, *words)
     told = [rounded(a) for a in answer] if isinstance(answer, list) else rounded(answer) if "pttl" in script else answer
     return told, type(answer), left(client, "k"), left(client, "l")
 

@@ -34,7 +34,9 @@ static inline const char *meaning_of(const struct script *s, char ret[MEANING_CH
 		 : s->unit_ms == 1    ? " ms"
 		 : s->unit_ms == 1000 ? " s"
 				      : " ?",
-		 s->lease_at == 3 ? " behind a token" : "");
+		 s->database	      ? " behind a database"
+		 : s->lease_at == 3 ? " behind a token"
+				    : "");
 	return ret;
 }
 

@@ -13,8 +13,33 @@
 #include <cmocka.h>
 
 #include "base/conf_access.h"
+#include "base/conf_subids.h"
 #include "base/conf_file.h"
 #include "conf_fixture.h"
+
+static void test_yes_and_no_have_their_usual_words(void **state)
+{
+	static const char *const words[] = { "0", "1", "no", "yes", "False", "TRUE", "off", "On" };
+	static const char *const others[] = { "", "2", "-1", "01", "y", "yess", "1 ", "enabled" };
+	char text[64];
+	struct conf c;
+
+	(void)state;
+	for (size_t i = 0; i < 8; i++) {
+		snprintf(text, sizeof(text), "[locks]\ndelegation = %s\n", words[i]);
+		conf_init(&c);
+		read_text(&c, text, NULL);
+		assert_int_equal(c.delegation, i % 2);
+		conf_free(&c);
+	}
+	for (const struct conf_key *key = conf_keys(); key->name; key++) {
+		if (key->type != CONF_YES)
+			continue;
+		assert_allowed(key->section, key->name, "yes");
+		for (size_t i = 0; i < 8; i++)
+			assert_not_allowed(key->section, key->name, others[i]);
+	}
+}
 
 static const char *number_text(const struct conf_key *key, int64_t number, char text[32])
 {
@@ -372,6 +397,47 @@ static void test_a_rule_that_leaves_other_ways_to_take_a_name_is_told(void **sta
 	}
 }
 
+/* Root is a user everywhere, and belongs to the group 0. */
+static void test_a_denial_that_subordinate_ids_pass_is_told(void **state)
+{
+	static const char *const users[] = { "# none\nno_such_user:1:1\nroot:100000:65536\n", "0:100000:65536" };
+	static const struct { const char *rules; bool passed; } rows[] = {
+		{ "rule = deny 0 a/* lock\n", true },
+		{ "rule = deny 0-999 a/* lock\n", true },
+		{ "rule = deny @0 a/* lock\n", true },
+		{ "rule = deny root a/* lock\nrule = deny * a/* shared\n", true },
+		{ "rule = deny 0 a/* lock\nrule = deny * b/* *\n", true },
+		{ "rule = deny 0 a/* lock\nrule = deny * a/* *\n", false },
+		{ "rule = deny 0 a/* lock\nrule = deny * * lock\n", false },
+		{ "rule = deny 1 a/* lock\n", false },
+		{ "rule = allow 0 a/* *\n", false },
+		{ "rule = deny unit:a.service * *\n", false },
+		{ "rule = deny * * *\n", false },
+	};
+	char sentence[CONF_SENTENCE_MAX], text[256], path[] = "/tmp/lockbroker.subuid.XXXXXX", error[CONF_ERROR_MAX];
+	int fd = mkstemp(path);
+	struct conf c;
+
+	(void)state;
+	assert_true(fd >= 0);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const char *list = users[i % 2];
+
+		assert_int_equal(ftruncate(fd, 0), 0);
+		assert_int_equal(pwrite(fd, list, strlen(list), 0), strlen(list));
+		snprintf(text, sizeof(text), "[access]\n%s", rows[i].rules);
+		conf_init(&c);
+		read_text(&c, text, NULL);
+		assert_int_equal(conf_access_resolve(&c, error), 0);
+		if (conf_subids_pass(&c, path, sentence) != rows[i].passed)
+			fail_msg("%s", rows[i].rules);
+		assert_false(conf_subids_pass(&c, "/nonexistent/subuid", sentence));
+		conf_free(&c);
+	}
+	close(fd);
+	unlink(path);
+}
+
 static void test_a_key_of_former_versions_is_no_error(void **state)
 {
 	char error[CONF_ERROR_MAX] = "", *text;
@@ -522,6 +588,7 @@ static void test_what_cannot_be_read_is_an_error(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_yes_and_no_have_their_usual_words),
 		cmocka_unit_test(test_numbers_at_their_bounds_and_one_past),
 		cmocka_unit_test(test_every_key_has_a_default_a_reason_and_is_named_once),
 		cmocka_unit_test(test_defaults_are_those_of_the_design),
@@ -540,6 +607,7 @@ int main(void)
 		cmocka_unit_test(test_numbers_against_each_other),
 		cmocka_unit_test(test_an_empty_host_is_the_machine),
 		cmocka_unit_test(test_a_rule_that_leaves_other_ways_to_take_a_name_is_told),
+		cmocka_unit_test(test_a_denial_that_subordinate_ids_pass_is_told),
 		cmocka_unit_test(test_what_is_printed_can_be_read_back),
 		cmocka_unit_test(test_the_sample_shows_the_defaults),
 		cmocka_unit_test(test_what_is_printed_reads_as_it_was),

@@ -269,17 +269,20 @@ static void expect_told(struct fixture *f, uint32_t conn, const char *words, boo
 	text = bytes_view(&f->replies[conn]);
 	if ((memmem(text.data, text.len, "pid\r\n:101", 9) != NULL) != all ||
 	    (memmem(text.data, text.len, "test", 4) != NULL) != all ||
+	    (memmem(text.data, text.len, "job", 3) != NULL) != all ||
 	    (strncmp(words, "QUEUE", 5) != 0 && (memmem(text.data, text.len, "private", 7) != NULL) != all))
 		fail_msg("%s: %.*s", words, (int)text.len, text.data);
 	bytes_clear(&f->replies[conn]);
 }
 
+/* Nor the name of the connection, in which the lockbroker command says what it runs. */
 static void who_may_not_look_is_shown_no_process_and_no_data(void **state)
 {
 	static const char *const questions[] = { "HOLDERS a", "WHY a", "LEADER e", "HOLDERS e", "HOLDERS s" };
 	struct fixture *f = *state;
 
 	RELOADED("deny 1000 * look");
+	fixture_say(f, 1, "CLIENT SETNAME job", "+OK");
 	fixture_say(f, 1, "LOCK a DATA private", ":1024");
 	fixture_say(f, 1, "CAMPAIGN e DATA private", ":2048");
 	for (size_t i = 0; i < 4; i++) {
@@ -303,6 +306,7 @@ static void its_own_is_shown_to_it(void **state)
 	struct fixture *f = *state;
 
 	RELOADED("deny * * look");
+	fixture_say(f, 1, "CLIENT SETNAME job", "+OK");
 	fixture_say(f, 1, "LOCK a DATA private", ":1024");
 	expect_told(f, 1, "HOLDERS a", true);
 	expect_told(f, 2, "HOLDERS a", false);

@@ -244,7 +244,7 @@ static void run_first_key(const struct run *r)
 /* False: not all are its own, or that is not known yet; it was answered, or will be. */
 static bool look_at_all(const struct run *r, enum script_act act)
 {
-	enum script_case is;
+	enum script_case is = SCRIPT_FREE;
 	struct grant *g;
 
 	for (size_t i = 0; i < r->key_count; i++) {
@@ -325,7 +325,7 @@ static void release_here(const struct run *r, int64_t count)
 /* All are looked at before any is released, and those of other hosts go first. One that is named twice is there once. */
 static void release_each(const struct run *r)
 {
-	enum script_case is;
+	enum script_case is = SCRIPT_FREE;
 	int64_t count = 0;
 	struct grant *g;
 
@@ -416,7 +416,7 @@ static bool parse_token(struct run *r)
 {
 	int64_t bytes;
 
-	if (r->script.lease_at != 3)
+	if (r->script.lease_at != 3 || r->script.database)
 		return true;
 	if (!number_parse(r->argv[1], &bytes) || bytes < 1) {
 		reply_error(r->client, ERROR_ERR, "the token that the value begins with has at least 1 byte");
@@ -437,6 +437,7 @@ static bool parse_args(struct run *r)
 	}
 	if (r->script.argc == 0)
 		return true;
+	r->argv += r->script.database;
 	if (!value_valid(r->client, r->argv[0]) || !parse_token(r))
 		return false;
 	/* So that there is one way less from here on. */
@@ -446,8 +447,8 @@ static bool parse_args(struct run *r)
 		else
 			r->script.cases[SCRIPT_FREE] = r->script.cases[SCRIPT_THEIRS];
 	}
-	return !r->script.unit_ms || value_lease(r->call, r->argv[r->script.lease_at - 1], r->script.unit_ms == 1000,
-						 &r->lease_ns);
+	return !r->script.unit_ms || value_lease(r->call, r->argv[r->script.lease_at - 1 - r->script.database],
+						 r->script.unit_ms == 1000, &r->lease_ns);
 }
 
 static void parse_and_run(struct run *r)

@@ -9,9 +9,9 @@
  * sides, and its other side sends no scripts; base/ knows nothing of locks.
  *
  * A script looks at its first key or at all of them, and finds each in one of three cases. Scripts take the value as
- * ARGV[1], and those with a lease take its length as ARGV[2]. There are two exceptions. A script that only reads
+ * ARGV[1], and those with a lease take its length as ARGV[2]. There are three exceptions. A script that only reads
  * (SCRIPT_PAIR) takes no ARGV. In redislock's scripts the value is a token with metadata behind it: ARGV[2] is the length of
- * the token in bytes, and ARGV[3] the lease.
+ * the token in bytes, and ARGV[3] the lease. A script that begins with a SELECT has one ARGV before these.
  */
 #pragma once
 
@@ -66,8 +66,9 @@ struct script {
 		int32_t number; /* of SCRIPT_NUMBER */
 	} cases[SCRIPT_CASES];
 	int64_t unit_ms; /* of the lease; 0: it takes none */
-	size_t lease_at; /* which ARGV it is: 2, or 3 behind the length of a token; 0: none */
+	size_t lease_at; /* which ARGV it is: 2, or 3 behind the length of a token or a database; 0: none */
 	size_t argc;     /* how many ARGV it needs */
+	bool database;   /* the value is ARGV[2], behind the number of a database, which has no meaning here */
 };
 
 /* False: it is none that is known, and `why` says so: a sentence that lives for ever. */

@@ -15,6 +15,7 @@
 #define EXISTS "redis.call('EXISTS', KEYS[1])"
 #define PTTL "redis.call('PTTL', KEYS[1])"
 #define EACH_KEY "for a, b in ipairs(KEYS) do "
+#define SET_EACH_KEY_BEHIND_DATABASE EACH_KEY "redis.call('SET', b, ARGV[2], 'PX|EX', $ttl_behind_token) end "
 #define SET_EACH_KEY EACH_KEY "redis.call('SET', b, ARGV[1], 'PX|EX', $ttl) end "
 
 /* The value begins with a token of so many bytes: redislock. */
@@ -27,7 +28,11 @@
 #define CASE(act, ...) CASE_OF(act, __VA_ARGS__, 1, )
 #define CASE_OF(act, answer, number, ...) { SCRIPT_##act, SCRIPT_##answer, number }
 #define OTHER (KEEP, UNSAID)
-#define FORM(keys, ours, free, theirs, text) { { SCRIPT_##keys, { CASE ours, CASE free, CASE theirs }, 0, 0, 1 }, text },
+#define FORM(keys, ours, free, theirs, text) \
+	{ { SCRIPT_##keys, { CASE ours, CASE free, CASE theirs }, 0, 0, 1, false }, text },
+#define FORM_BEHIND_DATABASE(keys, ours, free, theirs, text) \
+	{ { SCRIPT_##keys, { CASE ours, CASE free, CASE theirs }, 0, 0, 2, true }, \
+	  "redis.pcall('SELECT', tonumber(ARGV[1])) " text },
 
 /* If the lock is ours; the ways to ask that. */
 #define IF_OURS(ours, text) \
@@ -135,6 +140,15 @@ const struct script_form script_forms[] = {
 	FORM(EACH_KEY, (RELEASE, COUNT), (KEEP, NIL), (KEEP, NIL),
 	     "local c = 0 " EACH_KEY "if redis.call('GET', b) == ARGV[1] then redis.call('DEL|UNLINK', b) c = c + 1 end "
 	     "end return c")
+	FORM_BEHIND_DATABASE(ALL_KEYS, OTHER, (ACQUIRE, COUNT), OTHER, /* these three: @sesamecare-oss/redlock */
+		EACH_KEY "if redis.call('EXISTS', b) == 1 then return $other end end "
+		SET_EACH_KEY_BEHIND_DATABASE "return #KEYS")
+	FORM_BEHIND_DATABASE(ALL_KEYS, (EXTEND, COUNT), OTHER, OTHER,
+		EACH_KEY "if redis.call('GET', b) ~= ARGV[2] then return $other end end "
+		SET_EACH_KEY_BEHIND_DATABASE "return #KEYS")
+	FORM_BEHIND_DATABASE(EACH_KEY, (RELEASE, COUNT), (KEEP, NIL), (KEEP, NIL),
+		"local c = 0 " EACH_KEY "if redis.call('GET', b) == ARGV[2] then redis.call('DEL|UNLINK', b) c = c + 1 end "
+		"end return c")
 	/* Several keys; redislock since 0.10. */
 	FORM(ALL_KEYS, (EXTEND, OK), (ACQUIRE, OK), OTHER,
 	     "local function a(b) for c, d in ipairs(KEYS) do redis.call('PEXPIRE', d, b) end end "

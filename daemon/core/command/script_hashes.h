@@ -11,9 +11,12 @@
 #define CASE(act, answer) { SCRIPT_##act, SCRIPT_##answer, 0 }
 #define NUMBER(act, number) { SCRIPT_##act, SCRIPT_NUMBER, number }
 #define MEANS(keys, ours, free, theirs, unit_ms, argc) \
-	{ SCRIPT_##keys, { ours, free, theirs }, unit_ms, (unit_ms) ? 2 : 0, argc }
+	{ SCRIPT_##keys, { ours, free, theirs }, unit_ms, (unit_ms) ? 2 : 0, argc, false }
 /* Its value is a token with something behind it. */
-#define MEANS_WITH_TOKEN(keys, ours, free, theirs) { SCRIPT_##keys, { ours, free, theirs }, 1, 3, 3 }
+#define MEANS_WITH_TOKEN(keys, ours, free, theirs) { SCRIPT_##keys, { ours, free, theirs }, 1, 3, 3, false }
+/* Its value is behind the number of a database. */
+#define MEANS_BEHIND_DATABASE(keys, ours, free, theirs, unit_ms) \
+	{ SCRIPT_##keys, { ours, free, theirs }, unit_ms, (unit_ms) ? 3 : 0, (unit_ms) ? 3 : 2, true }
 /* clang-format on */
 
 #define RELEASES MEANS(FIRST_KEY, NUMBER(RELEASE, 1), NUMBER(KEEP, 0), NUMBER(KEEP, 0), 0, 1)
@@ -28,6 +31,9 @@
 #define ACQUIRES MEANS(FIRST_KEY, CASE(KEEP, NIL), CASE(ACQUIRE, OK), CASE(KEEP, NIL), 1, 2)
 #define ACQUIRES_FOR_S MEANS(FIRST_KEY, CASE(KEEP, NIL), CASE(ACQUIRE, OK), CASE(KEEP, NIL), 1000, 2)
 #define ACQUIRES_ALL MEANS(ALL_KEYS, NUMBER(KEEP, 0), CASE(ACQUIRE, COUNT), NUMBER(KEEP, 0), 1, 2)
+#define SELECTS_AND_ACQUIRES_ALL MEANS_BEHIND_DATABASE(ALL_KEYS, NUMBER(KEEP, 0), CASE(ACQUIRE, COUNT), NUMBER(KEEP, 0), 1)
+#define SELECTS_AND_RELEASES_EACH MEANS_BEHIND_DATABASE(EACH_KEY, CASE(RELEASE, COUNT), CASE(KEEP, NIL), CASE(KEEP, NIL), 0)
+#define SELECTS_AND_EXTENDS_ALL MEANS_BEHIND_DATABASE(ALL_KEYS, CASE(EXTEND, COUNT), NUMBER(KEEP, 0), NUMBER(KEEP, 0), 1)
 #define EXTENDS_OR_ACQUIRE MEANS(FIRST_KEY, NUMBER(EXTEND, 1), NUMBER(ACQUIRE, 1), NUMBER(KEEP, 0), 1, 2)
 #define EXTENDS_OR_ACQUIRE_OR_NIL MEANS(FIRST_KEY, NUMBER(EXTEND, 1), NUMBER(ACQUIRE, 1), CASE(KEEP, NIL), 1, 2)
 #define EXTENDS_OR_ACQUIRE_OR_MINUS MEANS(FIRST_KEY, NUMBER(EXTEND, 1), NUMBER(ACQUIRE, 1), NUMBER(KEEP, -1), 1, 2)
@@ -62,6 +68,10 @@ static const struct {
 	{ "96da70f7716f27d278a5218544df37fd8b0a5e4c", ACQUIRES_ALL },
 	{ "e4612211c9f8f51c257e26e056b0a654b3187242", RELEASES_EACH },
 	{ "aed6f382e410db8ba7926d4e5e9aab410bf2a78a", EXTENDS_ALL },
+	/* @sesamecare-oss/redlock of npm */
+	{ "1b77b94aa78451d55dfa97e18819bfbfc596cb5b", SELECTS_AND_ACQUIRES_ALL },
+	{ "df51f6837dcfe303d334e6abea9aeae192bab216", SELECTS_AND_RELEASES_EACH },
+	{ "820e9778d2b6733e9ed771e4be90ae73a95a6f3b", SELECTS_AND_EXTENDS_ALL },
 	/* Laravel */
 	{ "647c65a442733a1aa440f99908d249d13b4d6c4a", RELEASES },
 	{ "a08c9c69b7c07ae2485190873b90d128a23e502d", ACQUIRES_FOR_S },

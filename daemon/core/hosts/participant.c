@@ -96,7 +96,7 @@ void participant_veil(struct participant *p, const struct client *c, struct slic
 	if (client_may_look(c, lock, p->account))
 		return;
 	p->pid = 0;
-	p->command = p->data = (struct slice){ 0 };
+	p->name = p->command = p->data = (struct slice){ 0 };
 }
 
 static void write_who(const struct participant *p, struct bytes *out)
