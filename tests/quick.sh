@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # What a change needs before it is committed, after everything was built: house rules for all files, the analyzers for
 # the sources that differ from origin/main (from HEAD where there is no such branch), 10 s of simulator seeds that no run
-# had before, beside some of each other mix, and 15 s of mutants, those of the changed files first. Arguments: the simulator, its
-# objects, and a number that chooses the seeds. What fails says how to replay it.
+# had before, beside some of each other mix, and 15 s of mutants, those of the changed files first. Arguments: the
+# simulator, its objects, and a number that chooses the seeds. What fails says how to replay it.
 set -u
 
 sim=$1
