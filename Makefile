@@ -46,6 +46,7 @@ STANDALONE ?=
 MINUTES ?= 2
 SECONDS ?= 60
 ONLY ?=
+INSIDE ?=
 WRITE ?=
 PYTHON = /usr/bin/python3
 # Debian's Python looks for packages of a Debian in another folder, which debian/rules names.
@@ -507,10 +508,10 @@ booted: all ## the service on a booted systemd, in a container; as root, and wit
 	@sh tests/deps.sh booted
 	@$(PYTEST) tests/booted
 
-# COMMAND= runs instead of README's commands.
-fresh: ## README's two commands on a minimal Debian, with the sources as they are committed; as root (COMMAND= another one)
+# INSIDE= runs instead of README's commands.
+fresh: ## README's two commands on a minimal Debian, with the sources as they are committed; as root (INSIDE= another one)
 	@sh tests/deps.sh booted
-	@sh tests/fresh.sh '$(BUILD)/fresh' $(if $(COMMAND),'$(COMMAND)')
+	@sh tests/fresh.sh '$(BUILD)/fresh' $(if $(INSIDE),'$(INSIDE)')
 
 restarts: all ## 100 hand-overs, 100 kills and 100 kills with the keeper's pauses, under the load of 200 clients (half an hour)
 	@LOCKBROKER_HANDOVERS=100 LOCKBROKER_CRASHES=100 LOCKBROKER_CLIENTS=200 \
