@@ -9,13 +9,16 @@ import select
 import signal
 import socket
 import subprocess
+import sys
 
 import pytest
 
+import cgroup
 import delegation
 import harness
 from python_library import lockbroker
 from test_accounts import OTHER_USER, as_other_user, for_all_users, needs_root
+from test_resources import Limited
 
 CLIENTS = 40
 SHARE = 30  # 75 %
@@ -45,7 +48,8 @@ def all_of(s):
 
 
 def kept(operator, of):
-    return next((row["kept"] for row in operator.call("ACCOUNTS") if row["account"] == f"user {OTHER_USER}" and row["of"] == of), "")
+    mine = [row for row in operator.call("ACCOUNTS") if row["account"] == f"user {OTHER_USER}"]
+    return next((row["kept"] for row in mine if row["of"] == of), "")
 
 
 @needs_root
@@ -103,3 +107,49 @@ def test_pages_that_are_kept_open_count(daemons, clients):
     gc.collect()
     harness.wait_until(lambda: not kept(operator, "pages of delegations"), "the page to be given back")
     assert "signal" not in d.log()
+
+
+HOARDERS = 6
+# Far less than MemoryMax would be for these limits, and than the 279 MB that 9,000 unread answers are: but as much as 400
+# connections need, which are 66 KiB in the kernel and 32 KiB in the daemon each, and the daemon by itself.
+LIMITED_BYTES = 96 << 20
+HOARD = """
+import resource, socket, sys, time
+resource.setrlimit(resource.RLIMIT_NOFILE, (2048, 2048))
+request, kept = b"ECHO " + b"x" * 31000 + b"\\r\\n", []
+for _ in range(1500):
+    s = socket.socket(socket.AF_UNIX)
+    s.settimeout(60)
+    kept.append(s)
+    try:
+        s.connect(sys.argv[1])
+        s.sendall(request)
+        s.shutdown(socket.SHUT_WR)
+    except OSError:
+        pass
+print("kept", flush=True)
+sys.stdin.read()
+"""
+
+
+@needs_root
+@pytest.mark.plain_only("it is about how much memory is used")
+@pytest.mark.skipif(not cgroup.memory(), reason="no control group of memory can be made here")
+def test_six_processes_that_read_nothing_do_not_end_a_service_of_limited_memory(clients):
+    with contextlib.closing(Limited(daemon__socket_mode="0666", limits={"clients": 400, "user_share": 75})) as limited:
+        d, worker = limited.daemon, limited.daemon.pid
+        os.chmod(d.dir, 0o755)
+        os.chmod(os.path.dirname(d.dir), 0o711)
+        limited.limit(LIMITED_BYTES)
+        mine = clients(d)
+        assert isinstance(mine.call("LOCK", "a"), int)
+        hoarders = [harness.spawn([sys.executable, "-c", HOARD, d.socket], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                  text=True, user=OTHER_USER) for _ in range(HOARDERS)]
+        assert [p.stdout.readline() for p in hoarders] == ["kept\n"] * HOARDERS
+        assert d.pid == worker and "killed" not in d.log()
+        assert mine.call("VALID", "a") > 0 and isinstance(clients(d).call("LOCK", "b"), int)
+        assert "unread answers" in kept(clients(d, operator=True), "connections")
+        for p in hoarders:
+            p.stdin.close()
+            p.wait()
+            p.stdout.close()

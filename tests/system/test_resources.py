@@ -46,13 +46,13 @@ def test_out_of_memory_is_said_and_costs_what_a_kill_does(broker, clients):
 class Limited:
     """A daemon in a control group of its own, whose memory can be limited."""
 
-    def __init__(self):
+    def __init__(self, **conf):
         before = cgroup.memory()
         self.group = f"{before}/lockbroker-test-{os.getpid()}"
         os.mkdir(self.group)
         cgroup.enter(self.group)
         try:
-            self.daemon = harness.Daemon()
+            self.daemon = harness.Daemon(**conf)
         finally:
             cgroup.enter(before)
 
