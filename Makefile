@@ -12,6 +12,7 @@
 #   LTO=                how gcc optimizes lockbrokerd as a whole (-flto=auto and more); nothing: it does not
 #   WERROR=1            warnings are errors
 #   SAN=address,undefined   sanitizers (use a BUILD of its own)
+#   STEPS=1             the core counts its steps, and an event with too many ends the program (use a BUILD of its own)
 #   V=1                 show the commands
 
 # The number of the soname is the library's own: it goes up when programs built before would not run.
@@ -32,6 +33,7 @@ CFLAGS ?= -O2 -g
 LDFLAGS ?=
 WERROR ?=
 SAN ?=
+STEPS ?=
 OBJCOPY ?= objcopy
 LDCONFIG ?= ldconfig
 V ?=
@@ -153,7 +155,7 @@ ifeq ($(SAN),)
 # What is on the stack is zero before it is written: nothing of an earlier call is ever read or sent.
 HARDEN := -fstack-protector-strong $(call known,-fstack-clash-protection -fcf-protection -ftrivial-auto-var-init=zero)
 # After the packager's, which may ask for less.
-FORTIFY = $(if $(OPTIMIZED),-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3)
+FORTIFY = $(if $(STEPS),,$(if $(OPTIMIZED),-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3))
 else
 HARDEN = -fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer
 # Two warnings of gcc see what is not there when sanitizers rewrite the code; clang does not know them.
@@ -170,13 +172,17 @@ CLEARING := $(call known,$(CLEARING))
 # The objects of lockbrokerd have both machine code, which everything else is linked from, and what gcc optimizes the
 # whole daemon from: small functions go into those that call them, as far as -O3 goes in that. With one seed for each
 # source, builds of the same sources are the same.
-LTO ?= $(if $(or $(SAN),$(CLANG)),,$(if $(OPTIMIZED),-flto=auto --param=max-inline-insns-auto=30 -fno-plt $(CLEARING)))
+LTO ?= $(if $(or $(SAN),$(STEPS),$(CLANG)),,$(if $(OPTIMIZED),-flto=auto --param=max-inline-insns-auto=30 -fno-plt $(CLEARING)))
 WHOLE = $(if $(LTO),$(LTO) -ffat-lto-objects -frandom-seed=$<)
 # Nothing that is built says where it was built. With -flto gcc does not tell the assembler that.
 SAME = -ffile-prefix-map=$(CURDIR)=. $(if $(CLANG),,-Wa,--debug-prefix-map=$(CURDIR)=.)
 COMPILE = $(CC) $(REQUIRED) $(CPPFLAGS) $(CFLAGS) $(FORTIFY) $(SAME) -fno-lto
-LINK_WHOLE = $(CC) $(CFLAGS) $(HARDEN) $(SAME) -pie $(LINK_REQUIRED) $(LDFLAGS) $(or $(LTO),-fno-lto)
-LINK = $(CC) $(CFLAGS) -pie $(LINK_REQUIRED) $(LDFLAGS) -fno-lto
+LINK_WHOLE = $(CC) $(CFLAGS) $(HARDEN) $(SAME) -pie $(LINK_REQUIRED) $(COUNTING) $(LDFLAGS) $(or $(LTO),-fno-lto)
+LINK = $(CC) $(CFLAGS) -pie $(LINK_REQUIRED) $(COUNTING) $(LDFLAGS) -fno-lto
+# The pure parts call on each edge of their control flow, and for what libc does with bytes, what counts it (tests/steps/).
+COUNTED = $(if $(STEPS),-fsanitize-coverage=trace-pc -include tests/steps/bytes.h)
+COUNTING = $(if $(STEPS),$(STEPS_O) -Wl$(comma)--wrap=broker_handle -Wl$(comma)--wrap=__sanitizer_cov_trace_pc)
+comma = ,
 
 DAEMON_LIBS = -lzookeeper_st -levent_core -linih
 UNIT_LIBS = -lcmocka
@@ -201,6 +207,8 @@ SHARED_O = $(addprefix $(PIC)/client-lib/,$(CLIENT:.c=.o))
 PROTOCOL_PIC_O = $(addprefix $(PIC)/protocol/,$(PROTOCOL:.c=.o))
 SIM_O = $(call objects,tests/sim,$(SIM))
 SIM_PARTS_O = $(call objects,tests/sim,$(filter-out $(SIM_MAIN),$(SIM)))
+STEPS_O = $(OBJ)/tests/steps/count.o
+EVENT_O = $(if $(STEPS),$(OBJ)/tests/steps/event.o)
 SIM_UNIT_BIN = $(addprefix $(TESTS)/,$(SIM_UNIT:.c=))
 UNIT_PURE_BIN = $(addprefix $(TESTS)/,$(UNIT_PURE:.c=))
 UNIT_MODEL_BIN = $(addprefix $(TESTS)/,$(UNIT_MODEL:.c=))
@@ -240,7 +248,7 @@ STATIC = $(BUILD)/liblockbroker.a
 SIM_BIN = $(BUILD)/sim
 BENCH_BIN = $(addprefix $(TESTS)/,bench-load bench-null bench-pipeline bench-neighbours bench-taken)
 
-.PHONY: all help deps quick check check-all beside-check clang-unit sanitized-system fuzz unit threads sim golden mutants system deb booted fresh restarts torture demo bench profile lint layers packaging abi reproducible format install uninstall clean tests
+.PHONY: all help deps quick check check-all beside-check clang-unit sanitized-system fuzz unit threads sim steps golden mutants system deb booted fresh restarts torture demo bench profile lint layers packaging abi reproducible format install uninstall clean tests
 .DEFAULT_GOAL = all
 .DELETE_ON_ERROR:
 .SUFFIXES:
@@ -263,7 +271,7 @@ say = $(if $(V),,@printf '  %-5s %s\n' $(1) $(2))
 
 # Objects are made again when the flags change; archives, libraries and programs, when what they are made of does: an
 # object that is no longer listed is newer than nothing.
-$(BUILD)/.flags: export NOW = $(COMPILE) | $(LINK_WHOLE) | $(LINK) | $(WARN_PRODUCT)
+$(BUILD)/.flags: export NOW = $(COMPILE) | $(COUNTED) | $(LINK_WHOLE) | $(LINK) | $(WARN_PRODUCT)
 $(BUILD)/.lists: export NOW = $(LINK_WHOLE) | $(LINK) | $(AR) $(LD) $(OBJCOPY) | $(DAEMON_LIBS) | $(UNIT_LIBS) | \
 	$(PROTOCOL) | $(BASE_PURE) | $(BASE) | $(CORE) | $(IO) | $(CLIENT) | $(CLI) | $(HTTP) | $(UNIT_CORE_FIXTURE) | $(UNIT_CONF_FIXTURE) | \
 	$(SIM) | $(SIM_MAIN) | $(BENCH_LOAD) | $(BENCH_NULL) | $(BENCH_PIPELINE) | $(BENCH_TAKEN)
@@ -281,7 +289,7 @@ $(OBJ)/tests/%.o: tests/%.c $(BUILD)/.flags
 $(OBJ)/%.o: %.c $(BUILD)/.flags
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
-	$(Q)$(COMPILE) $(WARN_PRODUCT) $(WHOLE) -fPIE -c $< -o $@
+	$(Q)$(COMPILE) $(WARN_PRODUCT) $(WHOLE) $(COUNTED_HERE) -fPIE -c $< -o $@
 
 $(PIC)/%.o: %.c $(BUILD)/.flags
 	@mkdir -p $(@D)
@@ -290,6 +298,10 @@ $(PIC)/%.o: %.c $(BUILD)/.flags
 
 # The inputs of a link or an archive among the prerequisites.
 inputs = $(filter %.o %.a,$^)
+
+$(PROTOCOL_O) $(BASE_PURE_O) $(call objects,daemon/core,$(CORE)): COUNTED_HERE = $(COUNTED)
+$(ARCHIVES): | $(if $(STEPS),$(STEPS_O))
+$(BUILD)/libcore_top.a: $(EVENT_O)
 
 $(ARCHIVES) $(DAEMON) $(COMMAND) $(HTTP_BIN) $(SHARED) $(STATIC) $(UNIT_BIN) $(SIM_BIN) $(BENCH_BIN): $(BUILD)/.lists
 
@@ -482,6 +494,17 @@ sim_options = $(if $(filter -,$(1)),--seeds $(SEEDS),--seeds $$(($(SEEDS) / 4 + 
 $(SIM_RUNS): $(SIM_BIN)
 	$(SIM_BIN) $(call sim_options,$(word 2,$(subst @, ,$@))) --first $(lastword $(subst @, ,$@))
 
+# The same seeds in each run, in a build of its own, where an event that takes more steps than it may ends the program.
+steps: ## the core counts its steps: no event takes more than it may (tests/steps/), and the longest one is printed
+	@$(MAKE) BUILD=$(BUILD)/steps STEPS=1 CFLAGS=-O1 run-steps
+.PHONY: run-steps
+run-steps: $(SIM_BIN) $(TESTS)/test_core_steps
+	@LOCKBROKER_STEPS=1 $(TESTS)/test_core_steps
+	@LOCKBROKER_STEPS=1 $(SIM_BIN) --seeds 40
+	@LOCKBROKER_STEPS=1 $(SIM_BIN) --seeds 8 --mix anything
+	@LOCKBROKER_STEPS=1 $(SIM_BIN) --seeds 8 --mix 'kills, anything'
+	@LOCKBROKER_STEPS=1 $(SIM_BIN) --seeds 3 --mix load
+
 golden: $(SIM_BIN) ## the traces of fixed seeds are those recorded; WRITE=1 records them, when a change is meant
 	@$(PYTHON) -B tests/sim/golden.py $(SIM_BIN) $(if $(WRITE),--write)
 
@@ -532,7 +555,7 @@ SAY_STEP = echo "== $$(date +%T) $$step"
 check: ## all tests; those of one process with sanitizers, too (installs what is missing first)
 	@sh tests/deps.sh check
 	@$(MAKE) all tests
-	@for step in layers unit threads packaging sim golden mutants system; do $(SAY_STEP); $(MAKE) $$step || exit 1; done
+	@for step in layers unit threads packaging sim steps golden mutants system; do $(SAY_STEP); $(MAKE) $$step || exit 1; done
 	@$(MAKE) $(SANITIZED) all tests
 	@for step in unit sim; do $(SAY_STEP), sanitized; $(MAKE) $(SANITIZED) $$step || exit 1; done
 	@echo "== all checks passed"
