@@ -70,8 +70,8 @@ mkdir "$root"
 chmod 755 "$machine" "$root"
 tar -C "$root" --numeric-owner -xpf "$tar"
 # Where any user may read it.
-mkdir -p "$root/usr/src/lockbroker"
-git archive HEAD | tar -C "$root/usr/src/lockbroker" --no-same-owner -xf -
+mkdir -p "$root/srv/lockbroker"
+git archive HEAD | tar -C "$root/srv/lockbroker" --no-same-owner -xf -
 
 # The network is this machine's, and so is the way of apt to its mirrors.
 cp -L /etc/resolv.conf /etc/hosts "$root/etc/"
@@ -100,9 +100,10 @@ pivot_root . host
 exec chroot . sh -c "$COMMANDS" sh "$@"
 '
 COMMANDS='
+unset COMMANDS
 chroot /host umount -l / # a minimal root has no umount(8)
 rmdir /host
-cd /usr/src/lockbroker
+cd /srv/lockbroker
 for command; do
 	echo "== $(date +%T) fresh: $command"
 	sh -c "$command" </dev/null
