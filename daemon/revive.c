@@ -248,7 +248,7 @@ bool revive_broker(struct daemon *d, struct saved_left *left, struct revival *re
 	if (d->past.crashes >= KEEPER_CRASHES_ANEW) {
 		log_error(
 			worker_crashes, LOG_FIELDS("crashes=%d", d->past.crashes),
-			"%u processes crashed within a minute: this one starts without what they remembered; all locks are "
+			"%u processes crashed one after the other: this one starts without what they remembered; all locks are "
 			"lost",
 			d->past.crashes);
 		return false;

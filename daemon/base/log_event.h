@@ -39,7 +39,7 @@
 	X(unread, 1, 1000) /* lines= */ \
 	/* the keeper */ \
 	X(worker_ended, 20, 1000) /* pid= descriptors= */ \
-	X(worker_crashes, 20, 1000) /* crashes= connections= */ \
+	X(worker_crashes, 20, 1000) /* crashes= connections= pause_s= */ \
 	X(worker_hangs, 20, 1000) /* pid= */ \
 	X(keeper_ended, 1, 1000) \
 	X(keeper_begins, 20, 1000) /* descriptors= version= */ \

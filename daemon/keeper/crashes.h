@@ -2,9 +2,12 @@
 /*
  * How often a worker crashed within the last minute, and what follows from that:
  *
- *   1st, 2nd | another worker goes on from what the one before remembered
- *   3rd, 4th | another one starts without that, because that may be what crashes it
- *   5th      | the keeper gives up: the service manager decides what comes next
+ *   1st, 2nd  | another worker goes on from what the one before remembered
+ *   3rd, 4th  | another one starts without that, because that may be what crashes it
+ *   5th       | ... after a pause of 1 s, so that the log and the processor are not full of it
+ *   any later | ... after a pause of twice as long, up to 30 s, until a worker has lived for a minute
+ *
+ * Whatever crashes it may be over by itself: a server that sends nonsense, memory that is short. So the keeper goes on.
  */
 #pragma once
 
@@ -16,9 +19,10 @@ enum { CRASHES_MAX = 5 };
 struct crashes {
 	int64_t at_ns[CRASHES_MAX]; /* the latest ones, the oldest first */
 	unsigned int count;
+	int64_t pause_ns; /* before the worker that follows the latest one starts; 0: none */
 };
 
-/* Returns how many there were within the minute before `now_ns`, with this one; at most CRASHES_MAX. */
+/* Returns how many there were within the minute before `now_ns`, with this one. CRASHES_MAX: or more, or there are pauses. */
 unsigned int crashes_add(struct crashes *c, int64_t now_ns);
 /* ... without another one. */
 unsigned int crashes_recent(struct crashes *c, int64_t now_ns);

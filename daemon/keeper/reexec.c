@@ -29,6 +29,7 @@ static void pack(const struct reexec *r, const struct descriptors *d, struct par
 	for (unsigned int i = 0; i < r->crashes.count; i++) {
 		parcel_begin(p, "crash");
 		parcel_int(p, "at_ns", r->crashes.at_ns[i]);
+		parcel_int(p, "pause_ns", r->crashes.pause_ns);
 		parcel_end(p);
 	}
 	for (size_t i = 0; i < descriptors_count(d); i++) {
@@ -91,6 +92,7 @@ static void unpack(const struct parcel_record *r, struct reexec *to, struct desc
 		to->core = parcel_get_int(r, "core");
 	} else if (slice_is(r->kind, "crash")) {
 		crashes_add(&to->crashes, parcel_get_int(r, "at_ns"));
+		to->crashes.pause_ns = parcel_get_int(r, "pause_ns");
 	} else if (slice_is(r->kind, "kept")) {
 		int fd = (int)parcel_get_int(r, "fd");
 

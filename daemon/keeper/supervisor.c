@@ -48,7 +48,7 @@ struct supervisor {
 	bool ended;    /* the worker was reaped: */
 	int status;
 	int64_t limit_kills; /* of workers before (limit.h) */
-	int64_t retry_ns;    /* when a worker that could not be started is to be tried again */
+	int64_t retry_ns;    /* when another worker is to be started; NEVER: one is there */
 };
 
 /* ---- the worker begins ---- */
@@ -99,35 +99,40 @@ static void close_passed(const struct program *p)
 
 /* ---- the worker ends ---- */
 
-/* False: the keeper gives up. */
+/* One that is to stop and cannot is not tried for ever. False: the keeper gives up. */
 static bool survive_crash(struct supervisor *s)
 {
 	unsigned int count = crashes_add(&s->crashes, watchdogs_now_ns());
 	size_t ended;
 
-	if (count >= CRASHES_MAX) {
+	if (count >= CRASHES_MAX && s->stop) {
 		log_error(worker_crashes, LOG_FIELDS("crashes=%d", count),
-			  "the worker has crashed %u times within a minute: the service ends", count);
+			  "the worker has crashed %u times within a minute and is to stop: the service ends", count);
 		return false;
 	}
 	if (count < KEEPER_CRASHES_ANEW)
 		return true;
 	ended = descriptors_end_connections(s->exchange.descriptors);
-	log_error(
-		worker_crashes, LOG_FIELDS("crashes=%d connections=%d", count, ended),
-		"the worker has crashed %u times within a minute: another one starts without what they remembered; %zu kept "
-		"connections are closed",
-		count, ended);
+	if (s->crashes.pause_ns)
+		log_error(worker_crashes,
+			  LOG_FIELDS("crashes=%d connections=%d pause_s=%d", count, ended, s->crashes.pause_ns / CLOCK_NS_PER_S),
+			  "the worker crashes again and again: another one starts in %d s, without what they remembered; %zu kept "
+			  "connections are closed",
+			  (int)(s->crashes.pause_ns / CLOCK_NS_PER_S), ended);
+	else
+		log_error(worker_crashes, LOG_FIELDS("crashes=%d connections=%d pause_s=0", count, ended),
+			  "the worker has crashed %u times within a minute: another one starts without what they remembered; "
+			  "%zu kept connections are closed",
+			  count, ended);
 	return true;
 }
 
-/* GOING_ON or the exit status. What it lacks may be there soon: memory, a file that an upgrade replaces. */
-static int start_again(struct supervisor *s)
+/* Another one starts when the clock is looked at, not before `least_ns`. GOING_ON or the exit status. */
+static int start_again(struct supervisor *s, int64_t least_ns)
 {
 	if (!survive_crash(s))
 		return EXIT_FAILURE;
-	if (start_worker(s, false) < 0)
-		s->retry_ns = watchdogs_now_ns() + RETRY_NS;
+	s->retry_ns = watchdogs_now_ns() + max64(s->crashes.pause_ns, least_ns);
 	return GOING_ON;
 }
 
@@ -162,7 +167,7 @@ static int worker_ended(struct supervisor *s)
 		  descriptors_count(s->exchange.descriptors));
 	if (s->ended)
 		say_why(s);
-	return start_again(s);
+	return start_again(s, 0);
 }
 
 /* ---- what the worker says ---- */
@@ -304,7 +309,11 @@ static int look_at_clock(struct supervisor *s)
 		kill(-s->group, SIGKILL);
 		break;
 	}
-	return now_ns < s->retry_ns ? GOING_ON : start_again(s);
+	/* A stop does not wait: only a worker can end what it has begun. */
+	if (s->retry_ns == NEVER || (now_ns < s->retry_ns && !s->stop))
+		return GOING_ON;
+	/* What it lacks may be there soon: memory, a file that an upgrade replaces. */
+	return start_worker(s, false) < 0 ? start_again(s, RETRY_NS) : GOING_ON;
 }
 
 static void wait_for_something(struct supervisor *s)

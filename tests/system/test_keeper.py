@@ -188,15 +188,31 @@ def test_the_keeper_has_a_holder_a_second_after_its_grant(daemons, clients):
     assert any(kept_after() < 1.7 for _ in range(5)), "a busy machine is late now and then"
 
 
-def test_five_crashes_within_a_minute_end_the_service(daemons):
+def test_after_five_crashes_within_a_minute_the_next_worker_comes_after_a_pause(daemons):
     d = daemons()
     for times in range(1, 5):
         crash(d)
         anew = logged(d, f"crashed {times} times within a minute: another one starts without what they remembered")
         assert len(anew) == (times >= 3)
+    for pause_s in 1, 2:
+        before = time.monotonic()
+        crash(d)
+        assert time.monotonic() - before >= pause_s
+        assert len(logged(d, f"the worker crashes again and again: another one starts in {pause_s} s, without what they remem")) == 1
+        assert d.answers()
+
+
+@pytest.mark.plain_only("it is about time")
+def test_a_stop_does_not_wait_for_the_pause_after_crashes(daemons):
+    d = daemons()
+    for _ in range(7):
+        crash(d)
     os.kill(d.pid, signal.SIGKILL)
-    assert d.process.wait(PATIENCE) == 1
-    assert logged(d, "error: the worker has crashed 5 times within a minute: the service ends")
+    harness.wait_until(lambda: logged(d, "another one starts in 8 s"), "the pause")
+    began = time.monotonic()
+    d.process.terminate()
+    assert d.process.wait(PATIENCE) == 0
+    assert time.monotonic() - began < 8
 
 
 def test_a_worker_that_hangs_is_ended_and_started_again(daemons):

@@ -22,11 +22,13 @@
 #include "io/base/keeper.h"
 #include "io/base/parcel.h"
 #include "io/base/watch.h"
+#include "io/handover/program.h"
 #include "io/notify.h"
 #include "keeper/crashes.h"
 #include "keeper/descriptors.h"
 #include "keeper/exchange.h"
 #include "keeper/reexec.h"
+#include "keeper/supervisor.h"
 #include "keeper/watchdogs.h"
 
 enum { ROOM = 300 };
@@ -717,8 +719,64 @@ static void crashes_count_for_a_minute(void **state)
 	assert_int_equal(crashes_add(&c, 161 * s), 2);
 	for (unsigned int i = 3; i <= CRASHES_MAX; i++)
 		assert_int_equal(crashes_add(&c, 161 * s), i);
-	assert_int_equal(crashes_add(&c, 161 * s), CRASHES_MAX);
 	assert_int_equal(crashes_recent(&c, 300 * s), 0);
+	assert_int_equal(c.pause_ns, 0);
+}
+
+/* The fifth, and each that comes within a minute after the start of the worker that followed the one before. */
+static void after_many_crashes_there_is_a_pause(void **state)
+{
+	static const int64_t pauses_s[] = { 0, 0, 0, 0, 1, 2, 4, 8, 16, 30, 30 };
+	const int64_t s = CLOCK_NS_PER_S;
+	struct crashes c = { 0 };
+	int64_t now_ns = 100 * s;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(pauses_s) / sizeof(pauses_s[0]); i++) {
+		assert_int_equal(crashes_add(&c, now_ns), i < CRASHES_MAX ? i + 1 : CRASHES_MAX);
+		assert_int_equal(c.pause_ns, pauses_s[i] * s);
+		now_ns += c.pause_ns;
+		assert_int_equal(crashes_recent(&c, now_ns), i < CRASHES_MAX ? i + 1 : CRASHES_MAX);
+	}
+	/* Such a worker lives for a minute, and the next one for longer. */
+	assert_int_equal(crashes_add(&c, now_ns + 60 * s), CRASHES_MAX);
+	assert_int_equal(c.pause_ns, 30 * s);
+	assert_int_equal(crashes_add(&c, now_ns + 151 * s), 1);
+	assert_int_equal(c.pause_ns, 0);
+}
+
+static int own_argc;
+static char **own_argv;
+
+/* The keeper runs this program as its worker, which main() then ends at once. */
+static void a_worker_that_cannot_stop_is_not_started_for_ever(void **state)
+{
+	char said[8192] = "";
+	size_t len = 0;
+	int ends[2], status;
+	pid_t keeper;
+
+	assert_int_equal(pipe(ends), 0);
+	keeper = fork();
+	assert_true(keeper >= 0);
+	if (keeper == 0) {
+		dup2(ends[1], STDERR_FILENO);
+		log_setup(LOG_LEVEL_ERROR, LOG_FORM_PLAIN);
+		_exit(supervisor_run(program_new(own_argc, own_argv), LOG_FORM_PLAIN));
+	}
+	close(ends[1]);
+	while (!strstr(said, "another one starts in 1 s")) {
+		ssize_t got = read(ends[0], said + len, sizeof(said) - 1 - len);
+
+		if (got <= 0)
+			fail_msg("it ended, and has said: %s", said);
+		len += (size_t)got;
+		said[len] = '\0';
+	}
+	kill(keeper, SIGTERM);
+	assert_int_equal(waitpid(keeper, &status, 0), keeper);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == EXIT_FAILURE);
+	close(ends[0]);
 }
 
 static void a_worker_that_hangs_is_due(void **state)
@@ -759,7 +817,7 @@ static void what_a_keeper_leaves_the_next_one_has(void **state)
 			    .keep = 1,
 			    .signals = 1 << SIGHUP,
 			    .within_us = 5,
-			    .crashes = { .at_ns = { 1, 2 }, .count = 2 } };
+			    .crashes = { .at_ns = { 1, 2 }, .count = 2, .pause_ns = 9 } };
 	struct descriptors *next = descriptors_new(ROOM);
 	struct reexec read;
 	uint64_t id;
@@ -782,7 +840,10 @@ static void what_a_keeper_leaves_the_next_one_has(void **state)
 	assert_int_equal(read.keep, 1);
 	assert_int_equal(read.signals, 1 << SIGHUP);
 	assert_int_equal(read.within_us, 5);
-	assert_int_equal(crashes_recent(&read.crashes, 3), 2);
+	assert_int_equal(read.crashes.count, 2);
+	assert_int_equal(read.crashes.at_ns[0], 1);
+	assert_int_equal(read.crashes.at_ns[1], 2);
+	assert_int_equal(read.crashes.pause_ns, 9);
 	assert_true(fcntl(kept, F_GETFD) & FD_CLOEXEC);
 	close(l.channel);
 	descriptors_free(next); /* it was the same one, which is closed once more at the end: nothing happens */
@@ -808,7 +869,7 @@ static void what_is_no_reexec_is_refused(void **state)
 
 #define WITH_WORKER(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_kept_is_found_by_its_id),
@@ -830,10 +891,17 @@ int main(void)
 		WITH_WORKER(what_cannot_be_told_yet_waits_in_order_and_goes_along_with_a_hand_over),
 		cmocka_unit_test(without_a_keeper_nothing_happens),
 		cmocka_unit_test(crashes_count_for_a_minute),
+		cmocka_unit_test(after_many_crashes_there_is_a_pause),
+		cmocka_unit_test(a_worker_that_cannot_stop_is_not_started_for_ever),
 		cmocka_unit_test(a_worker_that_hangs_is_due),
 		WITH_WORKER(what_a_keeper_leaves_the_next_one_has),
 		WITH_WORKER(what_is_no_reexec_is_refused),
 	};
 
+	/* This is the worker of a keeper in a test. */
+	if (getenv(KEEPER_VARIABLE))
+		raise(SIGKILL);
+	own_argc = argc;
+	own_argv = argv;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
