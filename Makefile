@@ -103,7 +103,7 @@ UNIT_CORE_FIXTURE := $(filter-out conf_fixture.c,$(call in,tests/unit,*_fixture.
 UNIT_CONF_FIXTURE = conf_fixture.c
 UNIT_CONF := $(call in,tests/unit,test_conf*.c)
 UNIT_BASE = test_rule_names.c test_backoff.c test_log.c test_flight.c
-UNIT_IO = test_watch.c test_trim.c test_timeslice.c test_process.c test_unit.c test_feed.c test_saved.c test_zk_parts.c test_listen.c test_conn.c test_conn_page.c test_remains.c test_disposer.c test_party.c test_kept.c test_channel.c test_identity.c \
+UNIT_IO = test_watch.c test_trim.c test_timeslice.c test_process.c test_unit.c test_feed.c test_saved.c test_zk_parts.c test_zk_answers.c test_zk_spoiled.c test_listen.c test_conn.c test_conn_page.c test_remains.c test_disposer.c test_party.c test_kept.c test_channel.c test_identity.c \
 	test_keeper.c test_store.c test_page_file.c test_crash_said.c
 # Those of the command: each links all of it but its main program.
 UNIT_CLI = test_cli_order.c test_cli_json.c
@@ -112,7 +112,7 @@ UNIT_LIBRARY = test_library_delegation.c test_library_threads.c
 UNIT_LIBRARY_FIXTURE = fake_daemon.c
 # Threads that stand for processes with memory in common: what they do is for ThreadSanitizer to see as well.
 UNIT_THREADS = test_delegation.c test_library_delegation.c test_library_threads.c
-FUZZ = fuzz_conf.c fuzz_rule.c fuzz_resp.c fuzz_snapshot.c fuzz_salvage.c fuzz_script.c
+FUZZ = fuzz_conf.c fuzz_rule.c fuzz_resp.c fuzz_snapshot.c fuzz_salvage.c fuzz_script.c fuzz_answers.c
 SIM := $(filter-out test_%,$(call in,tests/sim,*.c))
 # Programs of the benchmark: the load, the null broker and the pipelined load.
 BENCH_LOAD = load.c histogram.c line.c peer_broker.c peer_other.c peer_relay.c peer_zookeeper.c
@@ -386,7 +386,7 @@ $(UNIT_BASE_BIN): $(TESTS)/%: $(OBJ)/tests/unit/%.o $(A_BASE) $(A_PROTOCOL) $(A_
 $(TESTS)/test_saved $(TESTS)/test_page_file: UNDER = $(A_IO_FILES)
 $(TESTS)/test_watch $(TESTS)/test_process $(TESTS)/test_unit $(TESTS)/test_trim $(TESTS)/test_timeslice: UNDER = $(A_IO_BASE)
 $(TESTS)/test_feed: UNDER = $(A_IO_BASE) $(A_CORE)
-$(TESTS)/test_zk_parts: UNDER = $(A_IO_ZOOKEEPER)
+$(TESTS)/test_zk_parts $(TESTS)/test_zk_answers $(TESTS)/test_zk_spoiled: UNDER = $(A_IO_ZOOKEEPER) $(BUILD)/libcore_znode.a
 $(TESTS)/test_listen $(TESTS)/test_conn $(TESTS)/test_conn_page $(TESTS)/test_remains $(TESTS)/test_disposer $(TESTS)/test_party $(TESTS)/test_kept: UNDER = $(A_IO_SOCKET) $(BUILD)/libcore_port.a
 $(TESTS)/test_channel $(TESTS)/test_identity $(TESTS)/test_store: UNDER = $(A_IO_HANDOVER)
 $(TESTS)/test_keeper: UNDER = $(KEEPER_O) $(A_IO) $(A_CORE)
@@ -422,6 +422,8 @@ LIBFUZZER = $(FUZZ:%.c=$(TESTS)/libfuzzer/%) $(TESTS)/libfuzzer/fuzz_core
 libfuzzer: $(LIBFUZZER)
 $(TESTS)/fuzz_conf $(TESTS)/libfuzzer/fuzz_conf: $(A_BASE)
 $(TESTS)/fuzz_conf $(TESTS)/libfuzzer/fuzz_conf: FUZZ_LIBS = -linih
+$(TESTS)/fuzz_answers $(TESTS)/libfuzzer/fuzz_answers: $(A_IO_ZOOKEEPER) $(A_BASE)
+$(TESTS)/fuzz_answers $(TESTS)/libfuzzer/fuzz_answers: FUZZ_LIBS = -levent_core -lzookeeper_st
 $(TESTS)/libfuzzer/fuzz_core: $(SIM_PARTS_O)
 $(LIBFUZZER): $(TESTS)/libfuzzer/%: $(OBJ)/tests/fuzz/%.o $(PURE)
 	@mkdir -p $(@D)

@@ -117,7 +117,7 @@ static long replay_kept(const char *program)
 int main(int argc, char **argv)
 {
 	long kept = replay_kept(argv[0]);
-	long rounds = argc > 1 ? atol(argv[1]) : ROUNDS;
+	long rounds = (argc > 1 ? atol(argv[1]) : ROUNDS) / (&fuzz_cost ? fuzz_cost : 1);
 	uint64_t state = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
 
 	for (long i = 0; i < rounds; i++) {

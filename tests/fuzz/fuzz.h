@@ -5,4 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* How many inputs of the others cost the time of one; only a target that is slow defines it, and the driver makes fewer. */
+extern const long fuzz_cost __attribute__((weak));
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

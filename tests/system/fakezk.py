@@ -148,3 +148,48 @@ class Gate(Listener):
         self.is_open = False
         while self.serving:
             time.sleep(0.01)
+
+
+class Spoiler(Listener):
+    """Passes everything on; while it `lies`, spoil(answer, number) says what it sends in place of an answer, which is given
+    with its length. `spoiled` counts the answers that it changed."""
+
+    def __init__(self, zk, spoil):
+        self.port = zk.port
+        self.spoil = spoil
+        self.lies = False
+        self.answers = self.spoiled = 0
+        super().__init__()
+        self.tick_ms = zk.tick_ms
+
+    def serve(self, connection):
+        with socket.create_connection(("127.0.0.1", self.port)) as server:
+            try:
+                self._pass_on(connection, server)
+            finally:
+                connection.close()
+
+    def _pass_on(self, connection, server):
+        held, first = b"", True
+        while True:
+            for ready in select.select([connection, server], [], [])[0]:
+                data = ready.recv(65536)
+                if not data:
+                    return
+                if ready is connection:
+                    server.sendall(data)
+                    continue
+                held += data
+                while len(held) >= 4 and len(held) >= 4 + int.from_bytes(held[:4], "big"):
+                    end = 4 + int.from_bytes(held[:4], "big")
+                    answer, held = held[:end], held[end:]
+                    connection.sendall(answer if first else self._instead(answer))
+                    first = False
+
+    def _instead(self, answer):
+        if not self.lies:
+            return answer
+        self.answers += 1
+        instead = self.spoil(answer, self.answers)
+        self.spoiled += instead != answer
+        return instead

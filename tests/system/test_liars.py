@@ -5,6 +5,7 @@ less often and never in step, and is forgotten as soon as something better answe
 import re
 import shutil
 import signal
+import struct
 import time
 
 import kazoo.security
@@ -154,6 +155,59 @@ def test_a_server_that_is_behind_cannot_end_a_session(own_zk, liars, daemons, cl
         other.send("LOCK", "b")
     assert isinstance(other.reply(), int)
     assert c.call("VALID", "a", "TOKEN", token) > 0 and not any(p[0] == "lost" for p in c.pushes)
+
+
+# ---- servers that spoil their answers ----
+
+
+def frame(body):
+    return struct.pack(">i", len(body)) + body
+
+
+def another_znode(answer, number):
+    """The znode of a claim gets a name that is too short for one."""
+    if b"-__WRIT__" not in answer or answer[24:25] != b"/":
+        return answer
+    (length,) = struct.unpack_from(">i", answer, 20)
+    return frame(answer[4:20] + struct.pack(">i", 2) + b"/x" + answer[24 + length:])
+
+
+def cut(answer, number):
+    return frame(answer[4:4 + (number * 7 % (len(answer) - 4))]) if number % 5 == 0 else answer
+
+
+def all_ones(answer, number):
+    return answer[:20] + b"\xff" * (len(answer) - 20) if number % 5 == 0 and len(answer) > 24 else answer
+
+
+def unasked(answer, number):
+    return answer + frame(struct.pack(">iqi", 77, 1, 0)) if number % 5 == 0 else answer
+
+
+def endless(answer, number):
+    return struct.pack(">i", 0x7fffffff) + answer[4:] if number % 5 == 0 else answer
+
+
+def stray_bytes(answer, number):
+    return answer + b"\x00" * (number % 4) if number % 5 == 0 else answer
+
+
+@pytest.mark.parametrize("spoil", [another_znode, cut, all_ones, unasked, endless, stray_bytes], ids=lambda f: f.__name__)
+def test_a_server_that_spoils_its_answers_costs_connections_and_no_process(own_zk, liars, daemons, clients, spoil):
+    server = liars(fakezk.Spoiler, own_zk(tick_ms=FAST_TICK_MS), spoil)
+    d = daemons(server, **FAST)
+    c, worker = clients(d, 2), d.pid
+    server.lies = True
+    number = 0
+    while server.spoiled < 4:
+        number += 1
+        c.call("LOCK", f"a{number % 20}", "WAIT", 200)
+        c.call("HOLDERS", "a1")
+        c.call("LOCKS", "*", "ALL")
+    server.lies = False
+    harness.wait_until(lambda: "spoils its answers: " in d.log(), "the sentence")
+    harness.wait_until(lambda: isinstance(c.call("LOCK", "b", "WAIT", 1000), int), "a lock from an honest server")
+    assert harness.runs(worker) and "the worker" not in d.log()
 
 
 # ---- the life of a session, in words ----

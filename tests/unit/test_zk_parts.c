@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,9 +14,11 @@
 #include <sys/socket.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "io/zookeeper/farewell.h"
 #include "io/zookeeper/handshake.h"
 #include "io/zookeeper/paths.h"
 #include "io/zookeeper/reply.h"
@@ -26,7 +29,7 @@
 /* ---- the reply to a handshake ---- */
 
 static int ours, theirs;
-static bool waited;
+static int waited;
 
 static int connect_ends(void **state)
 {
@@ -35,7 +38,7 @@ static int connect_ends(void **state)
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
 	ours = ends[0];
 	theirs = ends[1];
-	waited = false;
+	waited = 0;
 	return 0;
 }
 
@@ -52,12 +55,14 @@ static void says(const void *bytes, size_t len)
 	assert_int_equal(send(theirs, bytes, len, 0), len);
 }
 
-/* Up to the password, as a server sends it. */
-static void reply(uint32_t ret[6], uint32_t len, uint32_t protocol, uint32_t password_len)
-{
-	const uint32_t words[] = { len, protocol, 15000, 1, 2, password_len };
+enum { REPLY_BYTES = 41 };
 
-	for (size_t i = 0; i < 6; i++)
+/* As a server sends it. */
+static void reply(uint32_t ret[11], uint32_t len, uint32_t protocol, uint32_t password_len)
+{
+	const uint32_t words[11] = { len, protocol, 15000, 1, 2, password_len };
+
+	for (size_t i = 0; i < 11; i++)
 		ret[i] = htonl(words[i]);
 }
 
@@ -68,29 +73,33 @@ static enum zk_handshake look(void)
 
 static void a_reply_is_left_to_the_client(void **state)
 {
-	uint32_t words[6];
-	char rest[sizeof(words)];
+	uint32_t words[11];
+	char rest[REPLY_BYTES];
 
 	reply(words, 37, 0, 16);
-	says(words, sizeof(words));
+	says(words, REPLY_BYTES);
 	assert_int_equal(look(), ZK_HANDSHAKE_READ);
 	assert_int_equal(recv(ours, rest, sizeof(rest), 0), sizeof(rest));
 	assert_memory_equal(rest, words, sizeof(rest));
 	/* Of a server that knows no read-only mode. */
 	reply(words, 36, 0, 16);
-	says(words, sizeof(words));
+	says(words, REPLY_BYTES - 1);
 	assert_int_equal(look(), ZK_HANDSHAKE_READ);
 }
 
-static void a_reply_may_come_in_two_pieces_and_no_more(void **state)
+/* First for its head and then for the rest of it. */
+static void a_reply_is_waited_for_until_it_is_whole(void **state)
 {
-	uint32_t words[6];
+	static const size_t pieces[] = { 10, 30, REPLY_BYTES };
+	uint32_t words[11];
+	size_t said = 0;
 
 	reply(words, 37, 0, 16);
-	says(words, 10);
-	assert_int_equal(look(), ZK_HANDSHAKE_MORE);
-	says((const char *)words + 10, sizeof(words) - 10);
-	assert_int_equal(look(), ZK_HANDSHAKE_READ);
+	for (size_t i = 0; i < sizeof(pieces) / sizeof(pieces[0]); i++) {
+		says((const char *)words + said, pieces[i] - said);
+		said = pieces[i];
+		assert_int_equal(look(), said == REPLY_BYTES ? ZK_HANDSHAKE_READ : ZK_HANDSHAKE_MORE);
+	}
 	close_ends(NULL);
 	connect_ends(NULL);
 	says(words, 10);
@@ -104,7 +113,7 @@ static void what_is_no_reply_is_bogus(void **state)
 	const struct {
 		uint32_t len, protocol, password_len;
 	} wrong[] = { { 38, 0, 16 }, { 37, 1, 16 }, { 37, 0, 15 }, { 0, 0, 0 } };
-	uint32_t words[6];
+	uint32_t words[11];
 
 	says(http, sizeof(http) - 1);
 	assert_int_equal(look(), ZK_HANDSHAKE_BOGUS);
@@ -112,7 +121,7 @@ static void what_is_no_reply_is_bogus(void **state)
 		close_ends(NULL);
 		connect_ends(NULL);
 		reply(words, wrong[i].len, wrong[i].protocol, wrong[i].password_len);
-		says(words, sizeof(words));
+		says(words, REPLY_BYTES);
 		assert_int_equal(look(), ZK_HANDSHAKE_BOGUS);
 	}
 }
@@ -125,6 +134,32 @@ static void after_a_rejection_only_the_end_is_read(void **state)
 	zk_handshake_reject(ours);
 	assert_int_equal(recv(ours, rest, sizeof(rest), MSG_DONTWAIT), 0);
 	assert_int_equal(look(), ZK_HANDSHAKE_END);
+}
+
+/* ---- a farewell ---- */
+
+static void a_farewell_ends_although_the_server_never_stops_sending(void **state)
+{
+	pid_t server = fork();
+
+	assert_true(server >= 0);
+	if (server == 0) {
+		close(ours);
+		while (send(theirs, "more", 4, MSG_NOSIGNAL) > 0)
+			;
+		_exit(0);
+	}
+	assert_false(zk_farewell(NULL, ours));
+	kill(server, SIGKILL);
+	assert_int_equal(waitpid(server, NULL, 0), server);
+}
+
+static void a_farewell_was_heard_when_the_server_has_closed(void **state)
+{
+	says("the answer", 10);
+	close(theirs);
+	theirs = -1;
+	assert_true(zk_farewell(NULL, ours));
 }
 
 /* ---- addresses ---- */
@@ -354,9 +389,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		LOOK(a_reply_is_left_to_the_client),
-		LOOK(a_reply_may_come_in_two_pieces_and_no_more),
+		LOOK(a_reply_is_waited_for_until_it_is_whole),
 		LOOK(what_is_no_reply_is_bogus),
 		LOOK(after_a_rejection_only_the_end_is_read),
+		LOOK(a_farewell_ends_although_the_server_never_stops_sending),
+		LOOK(a_farewell_was_heard_when_the_server_has_closed),
 		cmocka_unit_test(addresses_are_resolved_without_the_network),
 		cmocka_unit_test(the_order_of_addresses_does_not_matter),
 		cmocka_unit_test(a_path_is_forgotten_with_its_last_watch),

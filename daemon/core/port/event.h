@@ -67,7 +67,7 @@ struct event {
 		struct {
 			uint64_t op;
 			enum zk_code code;
-			struct slice path; /* create: the full path made, sequence number included */
+			struct slice path; /* create: what was asked for, and `-?[0-9]{10}` if sequential: the adapter refuses others */
 			struct zk_stat stat; /* create, get, set: the znode's; list: the directory's */
 			struct slice data; /* get; REFUSED: a sentence */
 			size_t count; /* list */

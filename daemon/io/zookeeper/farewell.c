@@ -5,16 +5,20 @@
 #include <poll.h>
 #include <unistd.h>
 
-enum { FAREWELL_MS = 1500 };
+#include "base/clock.h"
 
-/* Waits until the server has closed its side, but not longer than a farewell may take. */
+#define FAREWELL_NS (1500 * CLOCK_NS_PER_MS)
+
+/* Waits until the server has closed its side, but not longer than a farewell may take, whatever else the server sends. */
 static bool await_end(int fd)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
-	char rest[512];
+	int64_t until_ns = clock_now_ns() + FAREWELL_NS, left_ns;
+	char rest[4096];
 	ssize_t got = -1;
 
-	while (poll(&p, 1, FAREWELL_MS) == 1 && (got = read(fd, rest, sizeof(rest))) > 0)
+	while ((left_ns = until_ns - clock_now_ns()) > 0 &&
+	       poll(&p, 1, (int)(left_ns / CLOCK_NS_PER_MS) + 1) == 1 && (got = read(fd, rest, sizeof(rest))) > 0)
 		;
 	return got == 0;
 }

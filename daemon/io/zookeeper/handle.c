@@ -45,8 +45,9 @@ struct zk_handle {
 	bool corked;                       /* output waits for what follows it */
 	bool failed;             /* this attempt has failed, and the owner was told */
 	bool answered, served;   /* on this connection: anything was answered; a request was not refused */
-	bool waited; /* for the rest of a reply to the handshake */
-	char refused[320]; /* a sentence: the session is to be forgotten when the turn settles */
+	bool admitted; /* the library reads an answer that was looked at */
+	int waited; /* for so many bytes of a reply to the handshake */
+	char refused[ZK_HANDSHAKE_SENTENCE_MAX]; /* a sentence: the session is to be forgotten when the turn settles */
 	struct zk_ops ops;
 	struct zk_paths paths;
 	struct zk_authority authority;
@@ -80,7 +81,7 @@ static void handle_unwatch(void *arg, const char *path)
 /* The present attempt has failed. */
 static void handle_fail(struct zk_handle *h, enum zk_handle_trouble kind, const char *text)
 {
-	char sentence[320];
+	char sentence[ZK_SERVER_NAME_MAX + ZK_ANSWER_SENTENCE_MAX];
 
 	if (h->failed)
 		return;
@@ -110,26 +111,9 @@ static void handle_suspended(struct zk_handle *h)
 	if (!h->connected)
 		return;
 	h->connected = false;
+	zk_inlet_reset(&h->ops.inlet);
 	zk_paths_clear(&h->paths, handle_unwatch, h);
 	handle_tell(h, &event);
-}
-
-/* The library would accept any number. */
-static bool handle_believes(struct zk_handle *h, int state)
-{
-	int timeout_ms = zoo_recv_timeout(h->zh);
-
-	if (timeout_ms < h->conf.timeout_min_ms || timeout_ms > h->conf.timeout_max_ms)
-		snprintf(h->refused, sizeof(h->refused),
-			 "%s gave a session timeout of %d ms (asked for %d; %d to %d are usable): its tickTime, "
-			 "minSessionTimeout or maxSessionTimeout does not fit zookeeper.tick_ms and session_timeout_ms",
-			 h->attempts.server, timeout_ms, h->conf.timeout_ms, h->conf.timeout_min_ms,
-			 h->conf.timeout_max_ms);
-	else if (zoo_client_id(h->zh)->client_id == 0)
-		snprintf(h->refused, sizeof(h->refused), "%s gave no session", h->attempts.server);
-	else if (state != ZOO_CONNECTED_STATE)
-		snprintf(h->refused, sizeof(h->refused), "%s is read-only", h->attempts.server);
-	return h->refused[0] == '\0';
 }
 
 static void handle_session(struct zk_handle *h, int state)
@@ -138,7 +122,7 @@ static void handle_session(struct zk_handle *h, int state)
 
 	if (state == ZOO_CONNECTED_STATE || state == ZOO_READONLY_STATE) {
 		handle_suspended(h);
-		if (!handle_believes(h, state))
+		if (!zk_handshake_gives(h->zh, state, &h->conf, h->attempts.server, h->refused))
 			return;
 		h->connected = true;
 		h->answered = h->served = h->corked = false;
@@ -161,7 +145,10 @@ static void handle_session(struct zk_handle *h, int state)
 
 		h->fd = -1; /* it is closed before the library says so */
 		handle_suspended(h);
-		if (was_connected && !h->planned)
+		if (was_connected && h->admitted)
+			handle_fail(h, ZK_HANDLE_BOGUS,
+				    "spoils its answers: the next one is not of the request that was sent first");
+		else if (was_connected && !h->planned)
 			handle_judge(h);
 	}
 }
@@ -328,7 +315,7 @@ static void handle_arm(struct zk_handle *h)
 	if (h->fd < 0 && fd >= 0) {
 		fcntl(fd, F_SETFD, FD_CLOEXEC); /* the library leaves it to be inherited */
 		h->attempt_ns = began_ns;
-		h->waited = false;
+		h->waited = 0;
 		zk_attempts_begin(&h->attempts, h->zh);
 	}
 	h->fd = fd;
@@ -343,6 +330,28 @@ static void handle_arm(struct zk_handle *h)
 		  timeout_ns);
 }
 
+/* Looks at the next answer. False: the library should not read. */
+static bool handle_admits(struct zk_handle *h)
+{
+	char sentence[ZK_ANSWER_SENTENCE_MAX];
+
+	switch (zk_ops_look(&h->ops, h->fd, h->zh, h->conf.secret, sentence)) {
+	case ZK_INLET_READ:
+		h->admitted = true;
+		return true;
+	case ZK_INLET_MORE:
+		return false;
+	case ZK_INLET_WRONG:
+		handle_fail(h, ZK_HANDLE_BOGUS, sentence);
+		break;
+	case ZK_INLET_END:
+		break;
+	}
+	/* Whatever else comes, the library reads the end. */
+	zk_handshake_reject(h->fd);
+	return true;
+}
+
 /* Negative: the socket is closed. */
 static int handle_process(struct zk_handle *h, unsigned int what)
 {
@@ -350,9 +359,12 @@ static int handle_process(struct zk_handle *h, unsigned int what)
 	int packets = 0, rc;
 
 	do {
-		rc = zookeeper_process(h->zh, events);
+		if (h->connected && (events & ZOOKEEPER_READ) && !handle_admits(h))
+			events &= ~ZOOKEEPER_READ;
+		rc = events ? zookeeper_process(h->zh, events) : ZNOTHING;
+		h->admitted = false;
 		events = ZOOKEEPER_READ;
-	} while (rc == ZOK && zoo_state(h->zh) == ZOO_CONNECTED_STATE && ++packets < PACKETS_PER_TURN);
+	} while (rc == ZOK && h->connected && zoo_state(h->zh) == ZOO_CONNECTED_STATE && ++packets < PACKETS_PER_TURN);
 	if (rc == ZOK || rc == ZNOTHING)
 		return 0;
 	h->fd = -1;

@@ -9,7 +9,8 @@
  * - A call that sends may close the socket silently; that is noticed when the turn settles, and the library is made to
  *   forget the requests that it could not send. The handle, and with it the last zxid, is kept: to a handshake without
  *   one, a server that is behind answers "expired", and the library believes it.
- * - The library believes any reply to its handshake, so the reply is examined before anybody is told.
+ * - The library believes any reply to its handshake, so the reply is examined before anybody is told. It also believes any
+ *   answer, and crashes if that is cut short, so each one is examined before the library reads it (inlet.h, answer.h).
  * - A handshake that is unanswered for T/6 is given up (the library would wait for 2/3 T).
  * - The library does not choose which server it tries, and when (attempts.h). A connection on which nothing was
  *   answered is a failed attempt, too.

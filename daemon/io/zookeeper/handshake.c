@@ -3,18 +3,22 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/socket.h>
 
-/* The server's reply, up to the password; in network byte order. */
+#include "io/zookeeper/handle.h"
+
+/* The server's reply; in network byte order. */
 struct handshake {
 	uint32_t len, protocol, timeout, session[2], password_len;
+	unsigned char password[16], read_only;
 };
 
 enum {
 	HANDSHAKE_LEN_OLD = 36, /* without the read-only byte */
 	HANDSHAKE_LEN = 37,
-	HANDSHAKE_PASSWORD_LEN = 16,
 };
 
 static void set_readable_at(int fd, int bytes)
@@ -25,28 +29,51 @@ static void set_readable_at(int fd, int bytes)
 	(void)rc;
 }
 
-enum zk_handshake zk_handshake_look(int fd, bool *waited)
+enum zk_handshake zk_handshake_look(int fd, int *waited)
 {
 	struct handshake h;
-	ssize_t len = recv(fd, &h, sizeof(h), MSG_PEEK | MSG_DONTWAIT);
+	ssize_t got = recv(fd, &h, sizeof(h), MSG_PEEK | MSG_DONTWAIT);
+	int want = offsetof(struct handshake, password);
 
-	if (len == 0)
+	if (got == 0)
 		return ZK_HANDSHAKE_END;
-	if (len < 0)
+	if (got < 0)
 		return errno == ECONNRESET ? ZK_HANDSHAKE_END : ZK_HANDSHAKE_READ;
-	if ((size_t)len < sizeof(h)) {
-		/* The socket is readable again with so few bytes: no more will come. */
-		if (*waited)
+	if (got >= want) {
+		if ((ntohl(h.len) != HANDSHAKE_LEN && ntohl(h.len) != HANDSHAKE_LEN_OLD) || h.protocol != 0 ||
+		    ntohl(h.password_len) != sizeof(h.password))
 			return ZK_HANDSHAKE_BOGUS;
-		*waited = true;
-		set_readable_at(fd, (int)sizeof(h));
-		return ZK_HANDSHAKE_MORE;
+		want = (int)(sizeof(h.len) + ntohl(h.len));
 	}
-	set_readable_at(fd, 1);
-	if ((ntohl(h.len) != HANDSHAKE_LEN && ntohl(h.len) != HANDSHAKE_LEN_OLD) || h.protocol != 0 ||
-	    ntohl(h.password_len) != HANDSHAKE_PASSWORD_LEN)
+	if (got >= want) {
+		set_readable_at(fd, 1);
+		return ZK_HANDSHAKE_READ;
+	}
+	/* The socket is readable again with fewer bytes: no more will come. */
+	if (*waited == want)
 		return ZK_HANDSHAKE_BOGUS;
-	return ZK_HANDSHAKE_READ;
+	*waited = want;
+	set_readable_at(fd, want);
+	return ZK_HANDSHAKE_MORE;
+}
+
+bool zk_handshake_gives(zhandle_t *zh, int state, const struct zk_handle_conf *conf, const char *server,
+			char ret_sentence[ZK_HANDSHAKE_SENTENCE_MAX])
+{
+	int timeout_ms = zoo_recv_timeout(zh);
+
+	if (timeout_ms < conf->timeout_min_ms || timeout_ms > conf->timeout_max_ms)
+		snprintf(ret_sentence, ZK_HANDSHAKE_SENTENCE_MAX,
+			 "%s gave a session timeout of %d ms (asked for %d; %d to %d are usable): its tickTime, "
+			 "minSessionTimeout or maxSessionTimeout does not fit zookeeper.tick_ms and session_timeout_ms",
+			 server, timeout_ms, conf->timeout_ms, conf->timeout_min_ms, conf->timeout_max_ms);
+	else if (zoo_client_id(zh)->client_id == 0)
+		snprintf(ret_sentence, ZK_HANDSHAKE_SENTENCE_MAX, "%s gave no session", server);
+	else if (state != ZOO_CONNECTED_STATE)
+		snprintf(ret_sentence, ZK_HANDSHAKE_SENTENCE_MAX, "%s is read-only", server);
+	else
+		return true;
+	return false;
 }
 
 bool zk_handshake_reached(int fd)

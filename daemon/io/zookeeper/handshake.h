@@ -6,6 +6,11 @@
 #pragma once
 
 #include <stdbool.h>
+#include <zookeeper/zookeeper.h>
+
+struct zk_handle_conf;
+
+enum { ZK_HANDSHAKE_SENTENCE_MAX = 320 }; /* with the NUL */
 
 enum zk_handshake {
 	ZK_HANDSHAKE_MORE,  /* it is not complete: the socket is not readable before there is more */
@@ -15,10 +20,16 @@ enum zk_handshake {
 };
 
 /*
- * Leaves the bytes where they are. `*waited` is false before the first look at a connection. To be called whenever the
- * socket is readable.
+ * Leaves the bytes where they are. `*waited` is 0 before the first look at a connection. To be called whenever the socket
+ * is readable. READ: the reply is complete.
  */
-enum zk_handshake zk_handshake_look(int fd, bool *waited);
+enum zk_handshake zk_handshake_look(int fd, int *waited);
+/*
+ * Whether the session that the client has from a reply can be used; otherwise a sentence says why not. The client accepts
+ * any. `state` is the one that it reports.
+ */
+bool zk_handshake_gives(zhandle_t *zh, int state, const struct zk_handle_conf *conf, const char *server,
+			char ret_sentence[ZK_HANDSHAKE_SENTENCE_MAX]);
 /* Whether the connection was ever made, also if the server has closed it since. */
 bool zk_handshake_reached(int fd);
 /* Ends the connection and discards its input, so that the client only reads its end. */

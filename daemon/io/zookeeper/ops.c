@@ -2,6 +2,8 @@
 #include "io/zookeeper/ops.h"
 
 #include <assert.h>
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +13,10 @@ struct zk_op {
 	TAILQ_ENTRY(zk_op) entry;
 	struct zk_ops *ops; /* NULL: abandoned */
 	uint64_t id;
-	char *watched; /* the path of a watch that is set when the operation has succeeded; otherwise NULL */
+	enum zk_body body; /* of its answer */
+	bool watches;      /* the path, when it has succeeded */
+	size_t path_len;
+	char path[]; /* with a NUL */
 };
 
 void zk_ops_init(struct zk_ops *ops, struct zk_paths *paths, void (*answered)(void *arg, struct event *event),
@@ -25,13 +30,7 @@ void zk_ops_deinit(struct zk_ops *ops)
 {
 	assert(TAILQ_EMPTY(&ops->list));
 	zk_reply_deinit(&ops->reply);
-	bytes_free(&ops->path);
-}
-
-static void op_free(struct zk_op *op)
-{
-	free(op->watched);
-	mem_free(op);
+	zk_inlet_reset(&ops->inlet);
 }
 
 static void op_tell(struct zk_op *op, int rc, struct event *event)
@@ -43,11 +42,11 @@ static void op_tell(struct zk_op *op, int rc, struct event *event)
 	event->zk_answered.code = zk_reply_code(rc);
 	if (event->zk_answered.code == ZK_REFUSED)
 		event->zk_answered.data = slice_of(zk_reply_sentence(rc));
-	if (ops && op->watched && rc == ZOK)
-		zk_paths_add(ops->paths, op->watched, event->zk_answered.children ? ZK_PATH_CHILDREN : ZK_PATH_DATA);
+	if (ops && op->watches && rc == ZOK)
+		zk_paths_add(ops->paths, op->path, event->zk_answered.children ? ZK_PATH_CHILDREN : ZK_PATH_DATA);
 	if (ops)
 		TAILQ_REMOVE(&ops->list, op, entry);
-	op_free(op);
+	mem_free(op);
 	if (ops)
 		ops->answered(ops->arg, event);
 }
@@ -109,24 +108,29 @@ static int create_mode(enum zk_create create)
 	abort();
 }
 
-static int op_send(struct zk_op *op, const struct effect *e, const char *path, struct slice data,
-		   const struct zk_ops_client *client)
+static int op_send(struct zk_op *op, const struct effect *e, struct slice data, const struct zk_ops_client *client)
 {
+	const char *path = op->path;
 	watcher_fn watcher = e->watch ? client->watcher : NULL;
 	void *context = client->context;
 	zhandle_t *zh = client->zh;
 
 	switch (e->type) {
 	case EFFECT_ZK_CREATE:
+		op->body = e->create == ZK_EPHEMERAL_SEQUENTIAL ? ZK_BODY_NUMBERED : ZK_BODY_CREATED;
 		return zoo_acreate2(zh, path, data.data, (int)data.len, client->acl, create_mode(e->create),
 				    created, op);
 	case EFFECT_ZK_LIST:
+		op->body = ZK_BODY_LIST;
 		return zoo_awget_children2(zh, path, watcher, context, listed, op);
 	case EFFECT_ZK_GET:
+		op->body = ZK_BODY_DATA;
 		return zoo_awget(zh, path, watcher, context, got, op);
 	case EFFECT_ZK_DELETE:
+		op->body = ZK_BODY_NONE;
 		return zoo_adelete(zh, path, -1, deleted, op);
 	case EFFECT_ZK_SET:
+		op->body = ZK_BODY_STAT;
 		return zoo_aset(zh, path, data.data, (int)data.len, e->exact ? e->version : -1, was_set, op);
 	case EFFECT_REPLY:
 	case EFFECT_PUSH:
@@ -153,24 +157,19 @@ static int op_send(struct zk_op *op, const struct effect *e, const char *path, s
 enum zk_code zk_ops_send(struct zk_ops *ops, const struct effect *effect, struct slice path, struct slice data,
 			 const struct zk_ops_client *client)
 {
-	struct zk_op *op = mem_new(sizeof(*op));
+	struct zk_op *op = mem_new(sizeof(*op) + path.len + 1);
 	int rc;
 
-	bytes_clear(&ops->path);
-	bytes_slice(&ops->path, path);
-	bytes_char(&ops->path, '\0');
 	op->ops = ops;
 	op->id = effect->op;
-	if (effect->watch) {
-		op->watched = strdup(ops->path.data);
-		if (!op->watched)
-			abort();
-	}
+	op->watches = effect->watch;
+	op->path_len = path.len;
+	memcpy(op->path, path.data, path.len);
 	TAILQ_INSERT_TAIL(&ops->list, op, entry);
-	rc = op_send(op, effect, ops->path.data, data, client);
+	rc = op_send(op, effect, data, client);
 	if (rc != ZOK) {
 		TAILQ_REMOVE(&ops->list, op, entry);
-		op_free(op);
+		mem_free(op);
 	}
 	return zk_reply_code(rc);
 }
@@ -185,4 +184,26 @@ bool zk_ops_abandon(struct zk_ops *ops, uint64_t *ret_id)
 	op->ops = NULL;
 	*ret_id = op->id;
 	return true;
+}
+
+enum zk_inlet_look zk_ops_look(struct zk_ops *ops, int fd, zhandle_t *zh, bool authenticates,
+				char ret_sentence[ZK_ANSWER_SENTENCE_MAX])
+{
+	const struct zk_op *first = TAILQ_FIRST(&ops->list);
+	struct zk_asked asked;
+	struct slice frame;
+	enum zk_inlet_look look = zk_inlet_look(&ops->inlet, fd, &frame);
+
+	if (look == ZK_INLET_WRONG)
+		snprintf(ret_sentence, ZK_ANSWER_SENTENCE_MAX, "spoils its answers: the next one has a length that none has");
+	if (look != ZK_INLET_READ)
+		return look;
+	if (first)
+		asked = (struct zk_asked){ first->body, { first->path, first->path_len } };
+	if (!zk_answer_is_right(frame, first ? &asked : NULL, authenticates, ret_sentence))
+		return ZK_INLET_WRONG;
+	if (zk_inlet_give(&ops->inlet, fd, zh))
+		return ZK_INLET_READ;
+	snprintf(ret_sentence, ZK_ANSWER_SENTENCE_MAX, "has sent an answer that cannot be read: %s", strerror(errno));
+	return ZK_INLET_WRONG;
 }

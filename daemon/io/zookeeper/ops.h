@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The operations that were sent to ZooKeeper and are not answered yet, in the order of sending. Each is answered once: by
- * `answered`, or by the caller that abandons it (the library then still calls its completion, which finds nobody).
+ * `answered`, or by the caller that abandons it (the library then still calls its completion, which finds nobody). The
+ * library reads no answer that was not looked at before (answer.h, inlet.h).
  */
 #pragma once
 
@@ -12,6 +13,8 @@
 
 #include "core/port/effect.h"
 #include "core/port/event.h"
+#include "io/zookeeper/answer.h"
+#include "io/zookeeper/inlet.h"
 #include "io/zookeeper/paths.h"
 #include "io/zookeeper/reply.h"
 #include "protocol/bytes.h"
@@ -24,7 +27,7 @@ struct zk_ops {
 	void (*answered)(void *arg, struct event *event);
 	void *arg;
 	struct zk_reply reply;
-	struct bytes path;
+	struct zk_inlet inlet;
 };
 
 /* The library's handle, and the only watcher with the only context. */
@@ -44,3 +47,9 @@ enum zk_code zk_ops_send(struct zk_ops *ops, const struct effect *effect, struct
 			 const struct zk_ops_client *client);
 /* Removes the first one from the list; false if there is none. */
 bool zk_ops_abandon(struct zk_ops *ops, uint64_t *ret_id);
+/*
+ * To be called before the library reads from its connected socket `fd`, which is not on the loop, and for each answer anew.
+ * READ and END: it may read one answer, or the end. WRONG: the connection has to end, and the sentence says why.
+ */
+enum zk_inlet_look zk_ops_look(struct zk_ops *ops, int fd, zhandle_t *zh, bool authenticates,
+				char ret_sentence[ZK_ANSWER_SENTENCE_MAX]);
