@@ -146,7 +146,7 @@ void connection_half_closed(struct client *c)
 
 /* ---- in a snapshot ---- */
 
-void connection_snapshot(const struct client *c, struct bytes *out)
+void connection_snapshot(const struct client *c, const struct entry_pairs *noted, struct bytes *out)
 {
 	struct entry_writer w = entry_begin(out, "client");
 
@@ -157,19 +157,12 @@ void connection_snapshot(const struct client *c, struct bytes *out)
 	if (c->last_command != COMMAND_COUNT)
 		entry_text(&w, "command", slice_of(command_table[c->last_command].word));
 	entry_number(&w, "restarting", c->locks->restarter == c);
-	entry_number(&w, "ghost", c->ghost);
-	entry_number(&w, "recorded", c->recorded);
-	if (c->releasing.worker)
-		entry_number(&w, "releasing", true);
-	if (c->searching.worker)
-		entry_number(&w, "searching", true);
-	if (c->resetting)
-		entry_number(&w, "resetting", c->resetting);
-	if (c->group)
-		entry_text(&w, "group", bytes_view(&c->group->name));
+	entry_number(&w, "releasing", c->releasing.worker != NULL);
+	entry_number(&w, "searching", c->searching.worker != NULL);
 	if (c->list)
 		list_snapshot(c->list, &w);
 	entry_due(&w, "events due", &c->events_timer);
+	entry_pairs(&w, noted);
 	entry_end(&w);
 }
 
@@ -190,10 +183,8 @@ bool connection_restore(struct broker *b, const struct entry *e)
 	client_enter(c, c->id);
 	if (!read || !entry_get_text(e, "command", TEXT_MAX, &command) ||
 	    !entry_get_text(e, "group", TEXT_MAX, &group) || !entry_get_flag(e, "restarting", &restarting) ||
-	    !entry_get_flag(e, "ghost", &c->ghost) || !entry_get_flag(e, "recorded", &c->recorded) ||
 	    !entry_get_flag(e, "releasing", &releasing) || !entry_get_flag(e, "searching", &searching) ||
-	    !entry_get_flag(e, "resetting", &c->resetting) || !list_restore(c, e) ||
-	    !entry_get_due(e, "events due", &b->env.timers, &c->events_timer))
+	    !list_restore(c, e) || !entry_get_due(e, "events due", &b->env.timers, &c->events_timer))
 		return false;
 	if (c->version < 2 || (c->events_waiting && (c->version != 2 || !c->asking)) ||
 	    (c->resetting && (!c->asking || !releasing || c->closed)) || (c->events_timer.place && !c->events_waiting) ||

@@ -46,25 +46,7 @@ int64_t salvage_session(const struct ledger_view *v, int64_t session)
 
 static int by_lock(const void *a, const void *b)
 {
-	const struct held *x = a, *y = b;
-
-	if (x->lock != y->lock)
-		return x->lock < y->lock ? -1 : 1;
-	return (x->grant->head.number > y->grant->head.number) - (x->grant->head.number < y->grant->head.number);
-}
-
-static int claims_by_lock(const void *a, const void *b)
-{
-	const struct noted *x = a, *y = b;
-
-	if (x->lock != y->lock)
-		return x->lock < y->lock ? -1 : 1;
-	return (x->claim->head.number > y->claim->head.number) - (x->claim->head.number < y->claim->head.number);
-}
-
-static int watching_by_lock(const void *a, const void *b)
-{
-	const struct watching *x = a, *y = b;
+	const struct of_lock *x = a, *y = b;
 
 	if (x->lock != y->lock)
 		return x->lock < y->lock ? -1 : 1;
@@ -78,9 +60,9 @@ static bool read_grants(struct salvaging *w)
 
 	w->held = mem_new_array(all->count + 1, sizeof(w->held[0]));
 	for (size_t i = 0; i < all->count; i++) {
-		struct held h = { .grant = ledger_view_grant(all->list[i]) };
+		struct held h = { .of.mark = (uint32_t)w->held_count + 1, .grant = ledger_view_grant(all->list[i]) };
 
-		if (!ledger_view_find(w->v, LEDGER_LOCK, h.grant->lock, &h.lock))
+		if (!ledger_view_find(w->v, LEDGER_LOCK, h.grant->lock, &h.of.lock))
 			return salvaging_refuse(w, "a grant in it is of no lock");
 		if (!ledger_view_find(w->v, LEDGER_CLIENT, h.grant->client, &h.client))
 			continue;
@@ -99,14 +81,14 @@ static void read_claims(struct salvaging *w)
 
 	w->claims = mem_new_array(all->count + 1, sizeof(w->claims[0]));
 	for (size_t i = 0; i < all->count && w->b->ensemble.session.id; i++) {
-		struct noted n = { .claim = ledger_view_claim(all->list[i]) };
+		struct noted n = { .of.mark = (uint32_t)w->claim_count + 1, .claim = ledger_view_claim(all->list[i]) };
 
 		if (n.claim->place != LEDGER_PLACE_WITHHELD &&
-		    ledger_view_find(w->v, LEDGER_LOCK, n.claim->lock, &n.lock))
+		    ledger_view_find(w->v, LEDGER_LOCK, n.claim->lock, &n.of.lock))
 			w->claims[w->claim_count++] = n;
 	}
 	if (w->claim_count)
-		qsort(w->claims, w->claim_count, sizeof(w->claims[0]), claims_by_lock);
+		qsort(w->claims, w->claim_count, sizeof(w->claims[0]), by_lock);
 }
 
 /* Whoever is not back is told nothing any longer. */
@@ -116,18 +98,18 @@ static bool read_observers(struct salvaging *w)
 
 	w->watching = mem_new_array(all->count + 1, sizeof(w->watching[0]));
 	for (size_t i = 0; i < all->count; i++) {
-		struct watching o = { .observer = ledger_view_observer(all->list[i]) };
+		struct watching o = { .of.mark = (uint32_t)w->watching_count + 1 };
 
-		if (!ledger_view_find(w->v, LEDGER_LOCK, o.observer->lock, &o.lock))
+		o.observer = ledger_view_observer(all->list[i]);
+		if (!ledger_view_find(w->v, LEDGER_LOCK, o.observer->lock, &o.of.lock))
 			return salvaging_refuse(w, "an observer in it is of no lock");
 		if (!ledger_view_find(w->v, LEDGER_CLIENT, o.observer->client, &o.client) ||
 		    !salvaging_is_back(w, salvaging_client(w->v, o.client)))
 			continue;
-		o.mark = (uint32_t)w->watching_count + 1;
 		w->watching[w->watching_count++] = o;
 	}
 	if (w->watching_count)
-		qsort(w->watching, w->watching_count, sizeof(w->watching[0]), watching_by_lock);
+		qsort(w->watching, w->watching_count, sizeof(w->watching[0]), by_lock);
 	return true;
 }
 
@@ -144,11 +126,11 @@ static void read_places(struct salvaging *w)
 		p->held = w->held + held;
 		p->claims = w->claims + claims;
 		p->watching = w->watching + watching;
-		for (; held < w->held_count && w->held[held].lock == i; held++)
+		for (; held < w->held_count && w->held[held].of.lock == i; held++)
 			p->held_count++;
-		for (; claims < w->claim_count && w->claims[claims].lock == i; claims++)
+		for (; claims < w->claim_count && w->claims[claims].of.lock == i; claims++)
 			p->claim_count++;
-		for (; watching < w->watching_count && w->watching[watching].lock == i; watching++)
+		for (; watching < w->watching_count && w->watching[watching].of.lock == i; watching++)
 			p->watching_count++;
 	}
 }
@@ -226,26 +208,20 @@ static bool is_in(const struct salvaging *w, const struct held *h)
 	return !h->lost || salvaging_is_back(w, salvaging_client(w->v, h->client));
 }
 
-static int by_age(const void *a, const void *b)
-{
-	const struct held *x = *(struct held *const *)a, *y = *(struct held *const *)b;
-
-	return (x->grant->head.number > y->grant->head.number) - (x->grant->head.number < y->grant->head.number);
-}
-
 /* The clients have their grants in the order in which they were made. */
 static void mark(struct salvaging *w)
 {
 	struct held **in = mem_new_array(w->held_count + 1, sizeof(*in));
-	size_t count = 0;
+	uint32_t count = 0;
 
-	for (size_t i = 0; i < w->held_count; i++)
+	for (size_t i = 0; i < w->held_count; i++) {
 		if (is_in(w, &w->held[i]))
-			in[count++] = &w->held[i];
-	if (count)
-		qsort(in, count, sizeof(*in), by_age);
-	for (size_t i = 0; i < count; i++)
-		in[i]->mark = (uint32_t)i + 1;
+			in[w->held[i].of.mark] = &w->held[i];
+		w->held[i].of.mark = 0;
+	}
+	for (size_t i = 1; i <= w->held_count; i++)
+		if (in[i])
+			in[i]->of.mark = ++count;
 	mem_free(in);
 }
 

@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/salvaging.h"
 
+#include <string.h>
+
 #include "core/claim/directory_snapshot.h"
-#include "core/lock/bearer.h"
-#include "core/lock/grant.h"
-#include "core/port/entry.h"
+#include "core/client/client_snapshot.h"
+#include "core/connection.h"
+#include "core/hosts/letter_snapshot.h"
+#include "core/kind/kind_snapshot.h"
+#include "core/kind/observe.h"
+#include "core/kind/semaphore.h"
+#include "core/lock/lock_snapshot.h"
+#include "core/port/entry_pairs.h"
 #include "core/snapshot.h"
 #include "core/state.h"
 #include "core/znode/contender.h"
@@ -19,72 +26,79 @@ enum {
 /* Far more hand-offs than are allowed while somebody waits. */
 static const int64_t CONTENDED = INT64_MAX / 2;
 
-static void write_bearer(struct salvaging *w, const struct ledger_client *c)
+bool salvaging_may_continue(const struct ledger_client *c)
 {
-	struct entry_writer e = entry_begin(w->out, "bearer");
-
-	entry_number(&e, "uid", c->uid);
-	entry_number(&e, "id", (int64_t)c->head.number);
-	entry_number(&e, "recorded", true);
-	entry_pairs(&e, (struct slice){ c->text, c->length }, c->pairs);
-	entry_end(&e);
+	return !(c->flags & ~(uint64_t)LEDGER_UNREAD);
 }
 
-static int64_t number_of(const struct ledger_client *c)
+bool salvaging_is_back(const struct salvaging *w, const struct ledger_client *c)
 {
-	return salvaging_is_bearer(c) ? bearer_number_of(c->head.number) : c->conn;
+	return c->conn < w->s->back_count && w->s->back[c->conn] && salvaging_may_continue(c);
+}
+
+/* The fields that the text of a record has. */
+#define PAIRS_OF(record) (&(struct entry_pairs){ { (record)->text, (record)->length }, (record)->pairs })
+
+/* A text of the ledger, to be written. */
+static struct bytes bytes_of(const char *text, size_t length)
+{
+	return (struct bytes){ .data = (char *)text, .len = length };
+}
+
+/* The fields that the text of its record has not. */
+static struct client client_of(struct salvaging *w, size_t i)
+{
+	const struct ledger_client *r = salvaging_client(w->v, i);
+	bool bearer = salvaging_is_bearer(r);
+
+	return (struct client){
+		.locks = &w->b->locks,
+		.conn = r->conn,
+		.uid = r->uid,
+		.id = r->head.number,
+		.bearer = bearer ? &w->bearer : NULL,
+		.told_jeopardy = !bearer && w->holds[i] && w->v->head->jeopardy,
+		.ghost = !bearer && !salvaging_is_back(w, r),
+		.recorded = true,
+		.last_command = COMMAND_COUNT,
+	};
 }
 
 static void write_client(struct salvaging *w, size_t i)
 {
-	const struct ledger_client *c = salvaging_client(w->v, i);
-	struct entry_writer e;
+	const struct ledger_client *r = salvaging_client(w->v, i);
+	struct client c = client_of(w, i);
 
-	if (salvaging_is_bearer(c) && w->holds[i])
-		write_bearer(w, c);
-	if (salvaging_is_bearer(c))
+	if (!w->holds[i] && (c.ghost || c.bearer))
 		return;
-	if (!salvaging_is_back(w, c) && !w->holds[i])
-		return;
-	e = entry_begin(w->out, "client");
-	entry_number(&e, "conn", c->conn);
-	entry_number(&e, "uid", c->uid);
-	entry_number(&e, "id", (int64_t)c->head.number);
-	entry_number(&e, "told jeopardy", w->holds[i] && w->v->head->jeopardy);
-	entry_number(&e, "ghost", !salvaging_is_back(w, c));
-	entry_number(&e, "recorded", true);
-	entry_pairs(&e, (struct slice){ c->text, c->length }, c->pairs);
-	entry_end(&e);
+	(c.bearer ? bearer_snapshot : connection_snapshot)(&c, PAIRS_OF(r), w->out);
 }
 
 static void write_grant(struct salvaging *w, const struct held *h)
 {
-	const struct ledger_grant *g = h->grant;
-	struct entry_writer e = entry_begin(w->out, "grant");
+	const struct ledger_grant *r = h->grant;
+	struct client c = client_of(w, h->client);
+	struct grant g = {
+		.client = &c,
+		.mark = h->of.mark,
+		.mode = r->token & 1,
+		.counted = (!h->lost || h->loss == LOSS_LEASE) && r->flags & LEDGER_COUNTED,
+		.lost = h->lost,
+		.loss = h->loss,
+		.slot = (uint8_t)(r->flags / LEDGER_SLOT),
+		.depth = r->depth,
+		.token = ledger_token(r->token),
+		.granted_ns = r->granted_ns,
+		.lease = { .due_ns = r->lease_ns, .place = !h->lost && r->lease_ns != LEDGER_NO_LEASE },
+		.data = bytes_of(r->data, r->length),
+		.outcome.kind = h->lost ? OUTCOME_LOST : OUTCOME_NONE,
+	};
 
-	entry_number(&e, "client", number_of(salvaging_client(w->v, h->client)));
-	entry_number(&e, "mark", h->mark);
-	entry_number(&e, "mode", g->token & 1);
-	entry_number(&e, "token", ledger_token(g->token));
-	entry_number(&e, "depth", g->depth);
-	entry_number(&e, "granted", g->granted_ns);
-	entry_number(&e, "slot", (int64_t)(g->flags / LEDGER_SLOT));
-	entry_text(&e, "data", (struct slice){ g->data, g->length });
-	if (h->lost) {
-		entry_number(&e, "lost", 1);
-		entry_number(&e, "loss", h->loss);
-		entry_number(&e, "untold", 1);
-		entry_number(&e, "counted", h->loss == LOSS_LEASE && g->flags & LEDGER_COUNTED);
-	} else {
-		entry_number(&e, "counted", (g->flags & LEDGER_COUNTED) != 0);
-		if (g->lease_ns != LEDGER_NO_LEASE)
-			entry_number(&e, "lease", g->lease_ns);
-	}
-	entry_end(&e);
+	grant_snapshot(&g, w->out);
 }
 
 /* Its number of hand-offs is at least that of each of its grants. Only the latest one tells which mode that fences. */
-static void write_tokens(struct entry_writer *e, const struct salvaging_place *p, int64_t base)
+static void set_tokens(struct claim *c, const struct salvaging_place *p, int64_t base)
 {
 	int64_t latest = ledger_token(p->lock->latest), highest = base << 10;
 	bool told = p->lock->latest && latest >> 10 == base;
@@ -93,61 +107,49 @@ static void write_tokens(struct entry_writer *e, const struct salvaging_place *p
 		if (!p->held[i].lost && ledger_token(p->held[i].grant->token) > highest)
 			highest = ledger_token(p->held[i].grant->token);
 	told = told && latest >= highest;
-	entry_number(e, "granted", 1);
-	entry_number(e, "granted mode", told ? p->lock->latest & 1 : MODE_EXCLUSIVE);
-	entry_number(e, "handoffs", (told ? latest : highest) & 1023);
+	c->granted = true;
+	c->granted_mode = told ? p->lock->latest & 1 : MODE_EXCLUSIVE;
+	c->handoffs = (told ? latest : highest) & 1023;
 }
 
-static void write_kept(struct salvaging *w, const struct salvaging_place *p, const struct ledger_claim *c)
+static void write_kept(struct salvaging *w, const struct salvaging_place *p, const struct ledger_claim *r)
 {
-	struct entry_writer e = entry_begin(w->out, "claim");
+	enum claim_place place = r->place == LEDGER_PLACE_SLOTS ? PLACE_SLOTS : PLACE_CLAIM;
+	struct claim c = {
+		.number = r->head.number, .state = CLAIM_HELD, .czxid = r->czxid, .salvaged = true, .says_held = true
+	};
 
-	entry_number(&e, "place", c->place == LEDGER_PLACE_SLOTS ? PLACE_SLOTS : PLACE_CLAIM);
-	entry_pairs(&e, (struct slice){ c->text, c->length }, c->pairs);
-	entry_number(&e, "number", (int64_t)c->head.number);
-	entry_number(&e, "state", CLAIM_HELD);
-	entry_number(&e, "czxid", c->czxid);
-	entry_number(&e, "salvaged", 1);
-	entry_number(&e, "says held", 1);
-	if (c->place == LEDGER_PLACE_CLAIM) {
-		entry_number(&e, "contended", CONTENDED);
-		write_tokens(&e, p, c->czxid);
+	if (r->place == LEDGER_PLACE_CLAIM) {
+		c.contended = CONTENDED;
+		set_tokens(&c, p, r->czxid);
 	}
-	entry_end(&e);
+	claim_snapshot(&c, place, PAIRS_OF(r), w->out);
 }
 
 /* Its grants' tokens tell all that there is to a claim of standalone mode. */
 static void write_local(struct salvaging *w, const struct salvaging_place *p)
 {
-	struct entry_writer e;
+	struct claim c = { .number = ++w->b->directories.last_claim, .state = CLAIM_HELD };
 	size_t i = 0;
 
 	while (p->held[i].lost)
 		i++;
-	e = entry_begin(w->out, "claim");
-	entry_number(&e, "place", PLACE_CLAIM);
-	entry_number(&e, "number", (int64_t)++w->b->directories.last_claim);
-	entry_number(&e, "state", CLAIM_HELD);
-	entry_number(&e, "czxid", ledger_base(p->held[i].grant));
-	write_tokens(&e, p, ledger_base(p->held[i].grant));
-	entry_end(&e);
+	c.czxid = ledger_base(p->held[i].grant);
+	set_tokens(&c, p, c.czxid);
+	claim_snapshot(&c, PLACE_CLAIM, NULL, w->out);
 }
 
 /* A create of unknown outcome that nobody wants: the directory is listed, and what stands there unknown is deleted. */
 static void write_unknown(struct salvaging *w, enum flavour flavour)
 {
 	struct directories *all = &w->b->directories;
-	struct entry_writer e = entry_begin(w->out, "claim");
+	struct claim c = { .number = ++all->last_claim, .nonce = ++all->last_nonce, .state = CLAIM_LEAVING };
 	struct bytes name = { 0 };
 
-	contender_name(&name, w->b->ensemble.session.id, ++all->last_nonce, flavour, MODE_EXCLUSIVE);
-	entry_number(&e, "place", PLACE_LEAVING);
-	entry_number(&e, "number", (int64_t)++all->last_claim);
-	entry_number(&e, "nonce", (int64_t)all->last_nonce);
-	entry_number(&e, "state", CLAIM_LEAVING);
-	entry_text(&e, "name", bytes_view(&name));
-	entry_number(&e, "name length", (int64_t)name.len);
-	entry_end(&e);
+	contender_name(&name, w->b->ensemble.session.id, c.nonce, flavour, MODE_EXCLUSIVE);
+	memcpy(c.name, name.data, name.len);
+	c.name_len = name.len;
+	claim_snapshot(&c, PLACE_LEAVING, NULL, w->out);
 	bytes_free(&name);
 }
 
@@ -175,53 +177,45 @@ static void write_own(struct salvaging *w, const struct salvaging_place *p, bool
 static void write_slots(struct salvaging *w, const struct salvaging_place *p, bool noted)
 {
 	bool any = noted || (p->holds && p->claim_count);
-	struct entry_writer e = entry_begin(w->out, "slots");
 
-	entry_number(&e, "remembered", any);
-	entry_end(&e);
+	slots_snapshot(&(struct directory){ .remembered = any }, w->out);
 	for (size_t i = 0; p->holds && i < p->claim_count; i++)
 		if (p->claims[i].claim->place == LEDGER_PLACE_SLOTS)
 			write_kept(w, p, p->claims[i].claim);
 	if (noted)
 		write_unknown(w, FLAVOUR_SLOTS);
-	e = entry_begin(w->out, "semaphore");
-	entry_number(&e, "limit", (int64_t)p->lock->limit);
-	entry_end(&e);
+	kind_snapshot(&(struct lock){ .semaphore = &(struct semaphore){ .limit = (int64_t)p->lock->limit } }, w->out);
 }
 
 static void write_observers(struct salvaging *w, const struct salvaging_place *p)
 {
-	struct entry_writer e;
-
 	for (size_t i = 0; i < p->watching_count; i++) {
 		const struct watching *o = &p->watching[i];
+		struct client c = client_of(w, o->client);
+		struct observer observer = { .client = &c,
+					     .mark = o->of.mark,
+					     .told = o->observer->told,
+					     .token = ledger_token(o->observer->told) };
 
-		e = entry_begin(w->out, "observer");
-		entry_number(&e, "client", salvaging_client(w->v, o->client)->conn);
-		entry_number(&e, "mark", o->mark);
-		entry_number(&e, "told", o->observer->told != 0);
-		entry_number(&e, "token", ledger_token(o->observer->told));
-		entry_end(&e);
+		observer_snapshot(&observer, w->out);
 	}
 }
 
 /* In standalone mode the first grant is the leader, and nothing else would tell of it. */
 static void write_leader(struct salvaging *w, const struct salvaging_place *p)
 {
+	struct observation leader = { .known = true };
 	const struct ledger_grant *g = NULL;
-	struct entry_writer e;
 
 	for (size_t i = 0; i < p->held_count && !g; i++)
 		if (!p->held[i].lost)
 			g = p->held[i].grant;
-	e = entry_begin(w->out, "observation");
-	entry_number(&e, "known", 1);
 	if (g) {
-		entry_number(&e, "token", ledger_token(g->token));
-		entry_text(&e, "host", slice_of(w->s->conf->host));
-		entry_text(&e, "data", (struct slice){ g->data, g->length });
+		leader.token = ledger_token(g->token);
+		leader.host = bytes_of(w->s->conf->host, strlen(w->s->conf->host));
+		leader.data = bytes_of(g->data, g->length);
 	}
-	entry_end(&e);
+	kind_snapshot(&(struct lock){ .observation = &leader }, w->out);
 }
 
 /* The names are those of this host: a name that is none is refused by who reads the text. */
@@ -230,24 +224,21 @@ static bool write_place(struct salvaging *w, const struct salvaging_place *p)
 	struct slice name = { p->lock->name, p->lock->length };
 	bool session = w->b->ensemble.session.id != 0, any = false;
 	bool own = session && p->lock->noted & LEDGER_NOTED_OWN, slots = session && p->lock->noted & LEDGER_NOTED_SLOTS;
-	struct entry_writer e;
+	struct lock lock = { .name = bytes_of(name.data, name.len), .directory.remembered = own || p->kept };
 
 	if (p->lock->kind > KIND_SEMAPHORE || !name_valid(name) || !flavour_has_place(w->s->conf, name))
 		return salvaging_refuse(w, "a lock in it has a name or kind that none can have");
 	for (size_t i = 0; i < p->held_count; i++)
-		any = any || p->held[i].mark;
+		any = any || p->held[i].of.mark;
 	if (!any && !own && !slots && !p->watching_count)
 		return true;
-	e = entry_begin(w->out, "lock");
-	entry_text(&e, "name", name);
-	entry_number(&e, "kind", p->lock->kind);
-	entry_number(&e, "remembered", own || p->kept);
-	entry_end(&e);
+	lock.rule = w->b->locks.rules[p->lock->kind];
+	lock_snapshot(&lock, w->out);
 	write_own(w, p, own);
 	if (salvaging_semaphore(p))
 		write_slots(w, p, slots);
 	for (size_t i = 0; i < p->held_count; i++)
-		if (p->held[i].mark)
+		if (p->held[i].of.mark)
 			write_grant(w, &p->held[i]);
 	write_observers(w, p);
 	if (w->standalone && p->watching_count)
@@ -256,27 +247,23 @@ static bool write_place(struct salvaging *w, const struct salvaging_place *p)
 }
 
 /* Losses are told again anyway. */
-static void write_notification(struct salvaging *w, const struct ledger_client *c)
+static void write_notification(struct salvaging *w, size_t i)
 {
-	struct entry_writer e;
+	struct client c = client_of(w, i);
 
-	if (!salvaging_is_back(w, c) || !(c->flags & LEDGER_UNREAD))
-		return;
-	e = entry_begin(w->out, "notification");
-	entry_number(&e, "client", c->conn);
-	entry_number(&e, "type", NOTIFICATION_SESSION);
-	entry_end(&e);
+	if (!c.bearer && !c.ghost && salvaging_client(w->v, i)->flags & LEDGER_UNREAD)
+		notification_snapshot(&c, &(struct notification){ .type = NOTIFICATION_SESSION }, w->out);
 }
 
-static void write_letter(struct salvaging *w, const struct ledger_letter *l)
+static void write_letter(struct salvaging *w, const struct ledger_letter *r)
 {
-	struct entry_writer e = entry_begin(w->out, "letter");
+	struct letter l = {
+		.number = r->head.number,
+		.state = LETTER_POSTED,
+		.timer = { .due_ns = w->s->now_ns + w->s->timeout_ns, .place = 1 },
+	};
 
-	entry_number(&e, "number", (int64_t)l->head.number);
-	entry_number(&e, "state", LETTER_POSTED);
-	entry_number(&e, "due", w->s->now_ns + w->s->timeout_ns);
-	entry_pairs(&e, (struct slice){ l->text, l->length }, l->pairs);
-	entry_end(&e);
+	letter_snapshot(&l, PAIRS_OF(r), w->out);
 }
 
 bool salvaging_write(struct salvaging *w)
@@ -288,7 +275,7 @@ bool salvaging_write(struct salvaging *w)
 		if (!write_place(w, &w->places[i]))
 			return false;
 	for (size_t i = 0; i < w->v->of[LEDGER_CLIENT].count; i++)
-		write_notification(w, salvaging_client(w->v, i));
+		write_notification(w, i);
 	for (size_t i = 0; w->b->ensemble.session.id && i < w->v->of[LEDGER_LETTER].count; i++)
 		write_letter(w, ledger_view_letter(w->v->of[LEDGER_LETTER].list[i]));
 	snapshot_end(w->b, w->out);

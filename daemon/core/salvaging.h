@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/lock/bearer.h"
 #include "core/lock/grant.h"
 #include "core/port/effect.h"
 #include "core/port/ledger_view.h"
@@ -17,24 +18,29 @@
 
 struct broker;
 
+struct of_lock {
+	size_t lock;   /* where it is in its list */
+	uint32_t mark; /* its place among all of its type, from 1; of a grant that is left out: 0 */
+};
+
 /* A grant, and what becomes of it. */
 struct held {
+	struct of_lock of;
 	const struct ledger_grant *grant;
-	size_t lock, client; /* where they are in their lists */
-	uint32_t mark;       /* its place among all; 0: it is left out */
+	size_t client; /* where it is in its list */
 	bool lost;
 	enum loss loss;
 };
 
 struct noted {
+	struct of_lock of;
 	const struct ledger_claim *claim;
-	size_t lock;
 };
 
 struct watching {
+	struct of_lock of;
 	const struct ledger_observer *observer;
-	size_t lock, client;
-	uint32_t mark; /* its place among all */
+	size_t client;
 };
 
 struct salvaging_place {
@@ -57,6 +63,7 @@ struct salvaging {
 	struct watching *watching;
 	struct salvaging_place *places;
 	bool *holds; /* by client: it has a valid grant */
+	struct bearer bearer; /* of each client that is one; its value is in the text of its record */
 	size_t held_count, claim_count, watching_count;
 	bool standalone;
 };
@@ -72,20 +79,10 @@ static inline const struct ledger_client *salvaging_client(const struct ledger_v
 	return ledger_view_client(v->of[LEDGER_CLIENT].list[i]);
 }
 
-static inline bool salvaging_may_continue(const struct ledger_client *c)
-{
-	return !(c->flags & ~(uint64_t)LEDGER_UNREAD);
-}
-
 /* It has no connection that could be lost. */
 static inline bool salvaging_is_bearer(const struct ledger_client *c)
 {
 	return c->conn == EFFECT_NO_CONN;
-}
-
-static inline bool salvaging_is_back(const struct salvaging *w, const struct ledger_client *c)
-{
-	return c->conn < w->s->back_count && w->s->back[c->conn] && salvaging_may_continue(c);
 }
 
 static inline bool salvaging_semaphore(const struct salvaging_place *p)
@@ -93,5 +90,7 @@ static inline bool salvaging_semaphore(const struct salvaging_place *p)
 	return p->lock->kind == KIND_SEMAPHORE;
 }
 
+bool salvaging_may_continue(const struct ledger_client *c);
+bool salvaging_is_back(const struct salvaging *w, const struct ledger_client *c);
 /* Appends all entries, between the first and the last one of a snapshot. False: *why says why. */
 bool salvaging_write(struct salvaging *w);

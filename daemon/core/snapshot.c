@@ -173,10 +173,7 @@ static void write_all(const struct broker *b, struct bytes *out)
 
 	snapshot_begin(b, out);
 	TAILQ_FOREACH(c, &b->locks.clients, link)
-		if (c->bearer)
-			bearer_snapshot(c, out);
-		else
-			connection_snapshot(c, out);
+		(c->bearer ? bearer_snapshot : connection_snapshot)(c, NULL, out);
 	TAILQ_FOREACH(lock, &b->locks.used, link)
 		write_lock(lock, out);
 	TAILQ_FOREACH(lock, &b->locks.idle, link)

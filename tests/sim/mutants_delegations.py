@@ -32,7 +32,7 @@ DELEGATIONS = [
         ("\t\tif (g->slot && take_over(g) != DELEGATION_HELD)\n", "\t\tif (g->slot && (take_over(g), true))\n")],
      3000, "delegations, kills"),
     ("delegation: the slot of a grant is not read from the ledger", [
-        ("\tentry_number(&e, \"slot\", (int64_t)(g->flags / LEDGER_SLOT));\n", "")], 1000, "delegations, kills"),
+        ("\t\t.slot = (uint8_t)(r->flags / LEDGER_SLOT),\n", "")], 1000, "delegations, kills"),
     ("delegation: what nobody uses stays delegated", [
         ("\tif (d->all || (view.state != DELEGATION_HELD && view.uses == slot->uses)) {\n", "\tif (d->all) {\n")], 1000, "delegations, calm"),
     ("delegation: a client that asks for what it keeps is told that it holds it", [

@@ -82,12 +82,12 @@ KILLS = [
     ("an observer that has ended is still in the ledger", [
         ("\tif (l)\n\t\tledger_drop(l, &o->record->head);\n\to->record = NULL;\n", "\to->record = NULL;\n")], 300, "kills, standalone"),
     ("the session ends in the ledger after its claims", [
-        ("\tledger_session(b->env.ledger, 0); /* first: the next process would not know of its znodes any longer */\n", "")], 3000, "kills"),
+        ("\tledger_session(b->env.ledger, 0);\n\trecovery_follow(b,", "\trecovery_follow(b,")], 3000, "kills"),
 
     # ---- what the next process does ----
     ("ghosts are dropped at once", [
         ("\treturn !h->lost || salvaging_is_back(w, salvaging_client(w->v, h->client));\n", "\treturn salvaging_is_back(w, salvaging_client(w->v, h->client));\n"),
-        ("\tif (!salvaging_is_back(w, c) && !w->holds[i])\n", "\tif (!salvaging_is_back(w, c))\n")], 300, "kills, calm"),
+        ("\tif (!w->holds[i] && (c.ghost || c.bearer))\n", "\tif (c.ghost || (!w->holds[i] && c.bearer))\n")], 300, "kills, calm"),
     ("a ghost stays in its group", [
         ("\tif (!c->ghost)\n\t\tgroup_join(c, group);\n", "\tgroup_join(c, group);\n")], 1000, "kills, calm"),
     ("the czxid of a claim of a killed process is not looked at", [
@@ -96,7 +96,7 @@ KILLS = [
         ("\tif (!c || c->state != CLAIM_HELD || c->salvaged)\n\t\treturn false;\n", "\tif (!c || c->state != CLAIM_HELD)\n\t\treturn false;\n")], 2000, "kills, readers"),
     ("what a killed process has left besides its claims stays", [
         ("\tfor (int i = 0; noted && i < (p->kept", "\tfor (int i = 0; false && i < (p->kept"),
-        ("\tentry_number(&e, \"remembered\", own || p->kept);\n", "\tentry_number(&e, \"remembered\", p->kept != NULL);\n")], 300, "kills, calm"),
+        (".directory.remembered = own || p->kept }", ".directory.remembered = p->kept }")], 300, "kills, calm"),
     ("a join does not wait until what a killed process has left is gone", [
         ("\tUNKNOWN_ALONE = 2,\n", "\tUNKNOWN_ALONE = 1,\n")], 1000, "kills, readers"),
     ("permits that a killed process has left stay", [
@@ -106,9 +106,17 @@ KILLS = [
         ("\tif (!d->directories->ensemble->session.proving) {\n\t\tdirectory_forget_watch(d);", "\tif (false) {\n\t\tdirectory_forget_watch(d);"),
         ("\tif (!all->ensemble->session.proving || !(*d = first_of(all, &turn)))", "\tif (!(*d = first_of(all, &turn)))")], 3000, "kills"),
     ("after a kill the numbers of hand-offs begin anew", [
-        ("\tentry_number(e, \"handoffs\", (told ? latest : highest) & 1023);\n", "")], 300, "kills, calm"),
+        ("\tc->handoffs = (told ? latest : highest) & 1023;\n", "")], 300, "kills, calm"),
     ("losses are not told again after a kill", [
-        ("\t\tentry_number(&e, \"untold\", 1);\n", "")], 2000, "kills"),
+        ("\t\t.outcome.kind = h->lost ? OUTCOME_LOST : OUTCOME_NONE,\n", "")], 2000, "kills"),
+    ("the text of a salvage has no ghosts", [
+        ("\tFIELD_FLAG(struct client, \"ghost\", ghost),\n", "")], 300, "kills"),
+    ("the text of a salvage has claims that were looked at", [
+        ("\tFIELD_FLAG(struct claim, \"salvaged\", salvaged),\n", "")], 2000, "kills, readers"),
+    ("the text of a salvage has grants without their mode", [
+        ("\tFIELD_NUMBER(struct grant, \"mode\", mode, MODE_EXCLUSIVE, MODE_SHARED),\n", "")], 300, "kills, readers"),
+    ("a key of the text of a salvage is misspelt", [
+        ("\tentry_number(&w, \"untold\", g->outcome.kind", "\tentry_number(&w, \"unsaid\", g->outcome.kind")], 2000, "kills"),
     ("after a kill more is proven than was", [
         ("\ts->proof.safe_until_ns = s->proof.told_ns = given->safe_until_ns;\n",
          "\ts->proof.safe_until_ns = s->proof.told_ns = given->safe_until_ns + given->timeout_ns / 2;\n")], 300, "kills"),

@@ -24,7 +24,7 @@ PROCESSES = [
     ("processes: the next process of the daemon watches none", [
         ("\tb->restored = false;\n\tlifelines_resume(&b->locks);\n", "\tb->restored = false;\n")], 300, "snapshots, anything standalone"),
     ("processes: that it is tied is in no snapshot", [
-        ("\tentry_number(&w, \"tied\", l != NULL);\n", "")], 300, "snapshots, anything standalone"),
+        ("\t\tentry_number(w, \"tied\", c->bearer->lifeline != NULL);\n", "\t\tentry_number(w, \"tied\", false);\n")], 300, "snapshots, anything standalone"),
     ("processes: that it is tied is not in the ledger", [
         ("\t\tentry_number(w, \"tied\", c->bearer->lifeline != NULL);\n", "\t\tentry_number(w, \"tied\", false);\n")],
      1000, "kills, anything standalone"),

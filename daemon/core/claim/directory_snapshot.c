@@ -40,17 +40,23 @@ void directory_snapshot(const struct directory *d, struct entry_writer *w)
 	lasting_write_maker(d, w);
 }
 
+void claim_snapshot(const struct claim *c, enum claim_place place, const struct entry_pairs *noted, struct bytes *out)
+{
+	struct entry_writer w = entry_begin(out, "claim");
+
+	entry_number(&w, "place", place);
+	claim_entry_write(c, &w);
+	entry_pairs(&w, noted);
+	entry_end(&w);
+}
+
 void claims_snapshot(const struct directory *d, struct bytes *out)
 {
-	struct entry_writer w;
 	const struct claim *c;
 
 	CLAIM_FOREACH(c, d) {
 		assert(c->state != CLAIM_JOINING);
-		w = entry_begin(out, "claim");
-		entry_number(&w, "place", place_of(c));
-		claim_entry_write(c, &w);
-		entry_end(&w);
+		claim_snapshot(c, place_of(c), NULL, out);
 	}
 }
 

@@ -12,13 +12,16 @@ struct bytes;
 /* Where the directory keeps a claim. */
 enum claim_place { PLACE_CLAIM, PLACE_NEXT, PLACE_SLOTS, PLACE_LEAVING };
 
+struct claim;
 struct directory;
 struct entry;
+struct entry_pairs;
 struct entry_writer;
 
 /* Adds its fields to an entry. Then an entry CLAIM for each of its claims. */
 void directory_snapshot(const struct directory *d, struct entry_writer *w);
 void claims_snapshot(const struct directory *d, struct bytes *out);
+void claim_snapshot(const struct claim *c, enum claim_place place, const struct entry_pairs *noted, struct bytes *out);
 /* From such entries. False: it is refused. */
 bool directory_restore(struct directory *d, const struct entry *e);
 bool claim_restore(struct directory *d, const struct entry *e);

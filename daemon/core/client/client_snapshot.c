@@ -45,7 +45,7 @@ static const struct grant *grant_of(const struct client *c, const struct notific
 	return NULL;
 }
 
-static void notification_snapshot(const struct client *c, const struct notification *n, struct bytes *out)
+void notification_snapshot(const struct client *c, const struct notification *n, struct bytes *out)
 {
 	struct entry_writer w = entry_begin(out, "notification");
 	const struct grant *g = grant_of(c, n);

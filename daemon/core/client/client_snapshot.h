@@ -10,6 +10,7 @@ struct client;
 struct entry;
 struct grant;
 struct locks;
+struct notification;
 struct observer;
 
 /* The grants and observers by their marks, of which the first is 1. */
@@ -22,6 +23,7 @@ struct client_marks {
 
 /* A NOTIFICATION for each, and MLOCK. */
 void client_snapshot(const struct client *c, struct bytes *out);
+void notification_snapshot(const struct client *c, const struct notification *n, struct bytes *out);
 /* One entry. False: it is refused. */
 bool notification_restore(struct locks *locks, const struct client_marks *marks, const struct entry *e);
 bool mlock_restore(struct locks *locks, const struct entry *e);

@@ -50,8 +50,7 @@ static void query_snapshot(const struct query *q, struct bytes *out)
 	entry_number(&w, "answering", q->state == QUERY_ANSWERING);
 	if (q->revocation) {
 		entry_text(&w, "reason", bytes_view(&q->revocation->reason));
-		if (here)
-			entry_number(&w, "revoking", here);
+		entry_number(&w, "revoking", here);
 		if (here && q->revocation->here.forced)
 			entry_number(&w, "taken", q->revocation->here.count);
 	}
@@ -140,6 +139,16 @@ bool audit_restore(struct hosts *h, const struct entry *e)
 	return true;
 }
 
+void letter_snapshot(const struct letter *l, const struct entry_pairs *noted, struct bytes *out)
+{
+	struct entry_writer w = entry_begin(out, "letter");
+
+	entry_fields(&w, FIELDS(letter_fields), l);
+	entry_due(&w, "due", &l->timer);
+	entry_pairs(&w, noted);
+	entry_end(&w);
+}
+
 void letters_snapshot(const struct hosts *h, struct bytes *out)
 {
 	const struct client *c;
@@ -161,12 +170,8 @@ void letters_snapshot(const struct hosts *h, struct bytes *out)
 		if (c->inquiry)
 			inquiry_snapshot(c->inquiry, out);
 	TAILQ_FOREACH(l, &h->letters, link) {
-		struct entry_writer w = entry_begin(out, "letter");
-
 		assert(!l->target && !l->forward && !l->deleting);
-		entry_fields(&w, FIELDS(letter_fields), l);
-		entry_due(&w, "due", &l->timer);
-		entry_end(&w);
+		letter_snapshot(l, NULL, out);
 	}
 }
 

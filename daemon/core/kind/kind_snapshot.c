@@ -45,23 +45,27 @@ static void semaphore_snapshot(const struct semaphore *s, struct bytes *out)
 	entry_end(&w);
 }
 
+void observer_snapshot(const struct observer *o, struct bytes *out)
+{
+	struct entry_writer w = entry_begin(out, "observer");
+
+	assert(o->outcome.kind == OUTCOME_NONE);
+	entry_number(&w, "client", o->client->conn);
+	entry_fields(&w, FIELDS(observer_fields), o);
+	entry_end(&w);
+}
+
 static void observation_snapshot(const struct observation *o, struct bytes *out)
 {
 	const struct observer *observer;
 	struct entry_writer w;
 
 	assert(o->state == OBSERVE_IDLE);
-	TAILQ_FOREACH(observer, &o->observers, link) {
-		assert(observer->outcome.kind == OUTCOME_NONE);
-		w = entry_begin(out, "observer");
-		entry_number(&w, "client", observer->client->conn);
-		entry_fields(&w, FIELDS(observer_fields), observer);
-		entry_end(&w);
-	}
+	TAILQ_FOREACH(observer, &o->observers, link)
+		observer_snapshot(observer, out);
 	w = entry_begin(out, "observation");
 	entry_fields(&w, FIELDS(observation_fields), o);
-	if (o->left)
-		entry_number(&w, "looking", true);
+	entry_number(&w, "looking", o->left != 0);
 	entry_end(&w);
 }
 

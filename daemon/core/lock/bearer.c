@@ -179,12 +179,7 @@ COLD void bearer_holds(struct client *bearer, bool holds)
 
 int64_t bearer_number(const struct client *c)
 {
-	return c->bearer ? bearer_number_of(c->id) : c->conn;
-}
-
-int64_t bearer_number_of(uint64_t id)
-{
-	return NUMBERS + (int64_t)id;
+	return c->bearer ? NUMBERS + (int64_t)c->id : c->conn;
 }
 
 struct client *bearer_numbered(const struct locks *locks, int64_t number)
@@ -197,18 +192,16 @@ struct client *bearer_numbered(const struct locks *locks, int64_t number)
 	return c && c->bearer ? c : NULL;
 }
 
-void bearer_snapshot(const struct client *bearer, struct bytes *out)
+void bearer_snapshot(const struct client *bearer, const struct entry_pairs *noted, struct bytes *out)
 {
 	const struct lifeline *l = bearer->bearer->lifeline;
 	struct entry_writer w = entry_begin(out, "bearer");
 
 	entry_number(&w, "uid", bearer->uid);
-	entry_text(&w, "value", bytes_view(&bearer->bearer->value));
 	client_entry_write(bearer, &w);
-	entry_number(&w, "recorded", bearer->recorded);
 	entry_due(&w, "place", &bearer->bearer->place.timer);
-	entry_number(&w, "tied", l != NULL);
 	entry_number(&w, "ended", l && l->state == LIFELINE_ENDED);
+	entry_pairs(&w, noted);
 	entry_end(&w);
 }
 
@@ -230,11 +223,11 @@ bool bearer_restore(struct locks *locks, const struct entry *e)
 	c->last_command = COMMAND_COUNT;
 	client_enter(c, c->id);
 	pay(c);
-	if (!read || !entry_get_flag(e, "recorded", &c->recorded) ||
-	    !entry_get_due(e, "place", &locks->env->timers, &c->bearer->place.timer) ||
+	if (!read || !entry_get_due(e, "place", &locks->env->timers, &c->bearer->place.timer) ||
 	    !entry_get_flag(e, "tied", &tied) || !entry_get_flag(e, "ended", &ended))
 		return false;
-	if (c->version != 3 || c->asking || c->half_closed || c->closed || c->events_waiting || c->reloading)
+	if (c->version != 3 || c->asking || c->half_closed || c->closed || c->events_waiting || c->reloading ||
+	    c->ghost || c->resetting)
 		return entry_refuse(e, "it is no connection");
 	if (tied && !lifeline_may_be(c))
 		return entry_refuse(e, "it is tied to a process that is not known");

@@ -32,6 +32,7 @@
 
 struct client;
 struct entry;
+struct entry_pairs;
 struct grant;
 struct lifeline;
 struct lock;
@@ -80,10 +81,9 @@ void bearer_holds(struct client *bearer, bool holds);
 
 /* In a snapshot a client has a number: of its connection, or, for a bearer, one that no connection has. */
 int64_t bearer_number(const struct client *c);
-int64_t bearer_number_of(uint64_t id); /* of the bearer with that id */
 /* The client of that number; NULL. */
 struct client *bearer_numbered(const struct locks *locks, int64_t number);
-void bearer_snapshot(const struct client *bearer, struct bytes *out);
+void bearer_snapshot(const struct client *bearer, const struct entry_pairs *noted, struct bytes *out);
 bool bearer_restore(struct locks *locks, const struct entry *e);
 /* Removes what text was made of its value. Takes an empty one. */
 void bearer_wipe(struct bytes *text);

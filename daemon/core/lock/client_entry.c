@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/lock/client_entry.h"
 
+#include "core/lock/bearer.h"
 #include "core/lock/locks.h"
 #include "core/port/entry.h"
 
@@ -32,11 +33,20 @@ static const struct field fields[] = {
 	FIELD_FLAG(struct client, "events", events_waiting),
 	FIELD_FLAG(struct client, "reloading", reloading),
 	FIELD_FLAG(struct client, "delegating", delegating),
+	FIELD_FLAG(struct client, "ghost", ghost),
+	FIELD_FLAG(struct client, "recorded", recorded),
+	FIELD_FLAG(struct client, "resetting", resetting),
 };
 
 void client_entry_write(const struct client *c, struct entry_writer *w)
 {
 	entry_fields(w, FIELDS(fields), c);
+	if (c->group)
+		entry_text(w, "group", bytes_view(&c->group->name));
+	if (c->bearer)
+		entry_text(w, "value", bytes_view(&c->bearer->value));
+	if (c->bearer)
+		entry_number(w, "tied", c->bearer->lifeline != NULL);
 }
 
 bool client_entry_read(struct client *c, const struct entry *e)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fields of a client in an entry "client": in a snapshot (snapshot.h) and in a ledger (client_ledger.h). */
+/*
+ * Fields of a client in an entry "client" or "bearer": in a snapshot (snapshot.h) and in a ledger (client_ledger.h). Its
+ * group, and a bearer's value and tie, are written here, too; connection_restore() and bearer_restore() read them.
+ */
 #pragma once
 
 #include <stdbool.h>

@@ -71,15 +71,11 @@ static void write_lasting(const struct client *c, struct entry_writer *w)
 		.child_known = c->child_known,
 		.child_ended = c->child_ended,
 		.peer_ended = c->peer_ended,
+		.group = c->group,
+		.bearer = c->bearer,
 	};
 
 	client_entry_write(&lasting, w);
-	if (c->group)
-		entry_text(w, "group", bytes_view(&c->group->name));
-	if (c->bearer)
-		entry_text(w, "value", bytes_view(&c->bearer->value));
-	if (c->bearer)
-		entry_number(w, "tied", c->bearer->lifeline != NULL);
 }
 
 /* A bearer's value is in it, and was never in memory that is free by now. */

@@ -55,15 +55,24 @@ static void request_snapshot(const struct request *r, struct bytes *out)
 	entry_end(&w);
 }
 
-static void grant_snapshot(const struct grant *g, struct bytes *out)
+void grant_snapshot(const struct grant *g, struct bytes *out)
 {
 	struct entry_writer w = entry_begin(out, "grant");
 
-	assert(g->outcome.kind == OUTCOME_NONE);
 	entry_number(&w, "client", bearer_number(g->client));
 	entry_fields(&w, FIELDS(grant_fields), g);
+	entry_number(&w, "untold", g->outcome.kind == OUTCOME_LOST);
 	entry_due(&w, "lease", &g->lease);
 	entry_end(&w);
+}
+
+void slots_snapshot(const struct directory *slots, struct bytes *out)
+{
+	struct entry_writer w = entry_begin(out, "slots");
+
+	directory_snapshot(slots, &w);
+	entry_end(&w);
+	claims_snapshot(slots, out);
 }
 
 void lock_snapshot(const struct lock *lock, struct bytes *out)
@@ -80,12 +89,8 @@ void lock_snapshot(const struct lock *lock, struct bytes *out)
 	directory_snapshot(&lock->directory, &w);
 	entry_end(&w);
 	claims_snapshot(&lock->directory, out);
-	if (lock->slots) {
-		w = entry_begin(out, "slots");
-		directory_snapshot(lock->slots, &w);
-		entry_end(&w);
-		claims_snapshot(lock->slots, out);
-	}
+	if (lock->slots)
+		slots_snapshot(lock->slots, out);
 	TAILQ_FOREACH(r, &lock->requests, link)
 		request_snapshot(r, out);
 	TAILQ_FOREACH(g, &lock->grants, link)

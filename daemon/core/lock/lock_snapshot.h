@@ -5,9 +5,9 @@
  */
 #pragma once
 
-
 struct bytes;
 struct client;
+struct directory;
 struct entry;
 struct grant;
 struct lock;
@@ -16,6 +16,9 @@ struct request;
 
 /* The lock with its directories and their claims, its requests and its grants, lost ones included. */
 void lock_snapshot(const struct lock *lock, struct bytes *out);
+/* Parts of it. A loss whose client was not notified of it yet is an outcome of the grant. */
+void slots_snapshot(const struct directory *slots, struct bytes *out);
+void grant_snapshot(const struct grant *g, struct bytes *out);
 /* One entry; NULL: it is refused. */
 struct lock *lock_restore(struct locks *locks, const struct entry *e);
 struct request *request_restore(struct lock *lock, const struct entry *e);

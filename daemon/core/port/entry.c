@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/port/entry.h"
 
+#include "core/port/entry_pairs.h"
 #include "protocol/bytes_format.h"
 #include "protocol/number.h"
 
@@ -86,10 +87,12 @@ void entry_list(struct entry_writer *w, const char *key, size_t count)
 	resp_array(w->out, count);
 }
 
-void entry_pairs(struct entry_writer *w, struct slice fields, size_t count)
+void entry_pairs(struct entry_writer *w, const struct entry_pairs *pairs)
 {
-	bytes_slice(w->out, fields);
-	w->values += 2 * count;
+	if (!pairs)
+		return;
+	bytes_slice(w->out, pairs->text);
+	w->values += 2 * pairs->count;
 }
 
 static int64_t number_of(const struct field *f, const void *at)

@@ -60,14 +60,14 @@ struct entry_writer {
 	size_t begin, values;
 };
 
+struct entry_pairs;
 struct entry_writer entry_begin(struct bytes *out, const char *word);
 void entry_number(struct entry_writer *w, const char *key, int64_t value);
 void entry_text(struct entry_writer *w, const char *key, struct slice text);
 void entry_due(struct entry_writer *w, const char *key, const struct timer *t);
 void entry_fields(struct entry_writer *w, const struct field *fields, size_t count, const void *from);
-/* That many values are written to `out` next. */
-void entry_list(struct entry_writer *w, const char *key, size_t count);
-void entry_pairs(struct entry_writer *w, struct slice fields, size_t count); /* that another writer wrote without a word */
+void entry_list(struct entry_writer *w, const char *key, size_t count); /* that many values are written to `out` next */
+void entry_pairs(struct entry_writer *w, const struct entry_pairs *pairs); /* entry_pairs.h; takes NULL */
 void entry_end(struct entry_writer *w);
 
 /* ---- reading ---- */
