@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The service on a booted systemd, set up as README.md says: what systemctl does, and what systemd does by itself."""
 
+import contextlib
+import os
 import re
 import socket
+import subprocess
+import sys
 import time
 import urllib.error
 import urllib.request
@@ -10,7 +14,9 @@ import urllib.request
 import kazoo.client
 import pytest
 
+import cgroup
 import harness
+import hoard
 
 UNIT = "lockbrokerd.service"
 SOCKET = "/run/lockbroker/lockbroker.sock"
@@ -292,6 +298,32 @@ def another_worker(machine, before):
     harness.wait_until(lambda: f"(process {before}) was killed by signal" in machine.journal(), "the end of the worker")
     harness.wait_until(lambda: may_lock(machine), "the next one")
     assert worker_pid(machine) != before
+
+
+@pytest.mark.skipif(not cgroup.memory(), reason="no control group of memory can be made here")
+def test_six_processes_that_keep_what_they_can_do_not_end_the_service_as_it_is_shipped(service):
+    holder, main, worker = hold(service, "a"), main_pid(service), worker_pid(service)
+    alice = [f"--re{kind}={service.run('id', f'-{kind[0]}', 'alice').strip()}" for kind in ("uid", "gid")]
+    group = service.run("stat", "-c", "%g", SOCKET).strip()
+    rundir, name = os.path.split(SOCKET)
+    hoarders = []
+    with hoard.memory_limited(service, {main, worker}), contextlib.ExitStack() as stack:
+        for _ in range(hoard.HOARDERS):
+            hoarders.append(stack.enter_context(harness.spawn(
+                ["nsenter", "-t", str(service.leader), "--pid", "prlimit", f"--nofile={hoard.FILES}:{hoard.FILES}",
+                 "setpriv", *alice, f"--groups={group}", sys.executable, "-c", hoard.HOARD, name,
+                 str(hoard.PAGES), str(hoard.ANSWERS)],
+                cwd=f"/proc/{service.leader}/root{rundir}", stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)))
+        kept = [[int(p.stdout.readline() or -1) for p in hoarders] for _ in ("pages", "answers")]
+        assert (main_pid(service), worker_pid(service)) == (main, worker) and "killed" not in service.journal(), kept
+        assert holder.poll() is None and may_lock(service)
+        assert min(map(sum, kept)) > 1000, kept
+        accounts = service.run("lockbroker", "accounts")
+        assert "unread answers" in accounts and "pages of delegations" in accounts, accounts
+        for p in hoarders:
+            p.stdin.close()
+    holder.communicate()
+    assert holder.returncode == 0
 
 
 @pytest.mark.parametrize("number", ["SEGV", "KILL"])
