@@ -579,14 +579,16 @@ sanitized-system: ## the system tests with sanitizers
 check-all: ## check, and what CI runs beside it: a second build, a longer fuzz, lint, packages, a booted systemd
 	@$(MAKE) check && $(MAKE) beside-check
 
-STATEFUL = LOCKBROKER_BUILD='$(abspath $(BUILD))/san' $(PYTHON) -B tests/fuzz/stateful.py --seconds $(SECONDS) \
+STATEFUL = LOCKBROKER_BUILD='$(abspath $(BUILD))/$(1)' $(PYTHON) -B tests/fuzz/stateful.py --seconds $(SECONDS) \
 	$(if $(SEED),--seed $(SEED))
 # Each target is built for libFuzzer where there is clang, else as the driver has it, with sanitizers; then a sanitized
-# daemon is asked for anything, and two with a ZooKeeper.
+# daemon is asked for anything, and two with a ZooKeeper, and one that counts its steps.
 fuzz: ## SECONDS= of bytes of strangers for each target, and for a whole daemon (60; SEED= of that)
 	@MAKE='$(MAKE)' CC='$(CC)' NEED_CLANG='$(NEED_CLANG)' sh tests/fuzz/run.sh '$(BUILD)' $(SECONDS) $(FUZZ:.c=)
 	@$(MAKE) $(SANITIZED) all
-	@$(STATEFUL) --zookeeper & $(STATEFUL); status=$$?; wait $$! && exit $$status
+	@$(MAKE) BUILD=$(BUILD)/steps STEPS=1 CFLAGS=-O1 all
+	@$(call STATEFUL,san) --zookeeper & $(call STATEFUL,san); status=$$?; wait $$! && exit $$status
+	@$(call STATEFUL,steps)
 
 demo: ## see it work: two hosts, one ZooKeeper, 16 processes (STANDALONE=1: one host, no ZooKeeper)
 	@sh tests/deps.sh demo

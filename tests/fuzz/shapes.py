@@ -14,6 +14,7 @@ FORCED = ["forced0", "forced1"]  # operators may take these, so nothing is promi
 ELECTIONS = ["leader0", "leader1"]
 SEMAPHORES = ["permits2", "permits3"]  # with that limit
 NAMES = PLAIN + FORCED + ELECTIONS + SEMAPHORES
+LONG = 60000
 STRANGE = [b"", b"\xff\xfe", b"-1", b"0", b"99999999999999999999", b"9223372036854775807", b"NaN", b"*", b"WAIT", b"a/../b",
            b"\r\n", b"x" * 3000, b"LEASE", b"SHARED", b"\0"]
 
@@ -155,9 +156,14 @@ class Shapes:
 
     hosts = audit = restart = reload = metrics = reset = quit = delegate = nothing
 
+    def pattern(self):
+        """Now and then one of nearly as many bytes as a request may have: a class, or elements without end."""
+        long = ["*[" + "b" * LONG + "]", "*[^" + "x" * LONG + "]", "*?" * (LONG // 2), "*[x]" * (LONG // 4)]
+        return self.rng.choice(long if self.rng.random() < 0.2 else ["*", "lock*"])
+
     def locks(self):
         everywhere = ["ALL", *self.some(["AFTER", self.name()], ["COUNT", self.rng.choice([1, 2, 100])])]
-        return [self.rng.choice(["*", "lock*"]), *everywhere] if self.rng.random() < 0.5 else self.some(["lock*"])
+        return [self.pattern(), *everywhere] if self.rng.random() < 0.5 else self.some([self.pattern()])
 
     def accounts(self):
         return []
