@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
@@ -327,13 +328,33 @@ static void prepare(struct daemon *d, const struct options *options)
 	d->notify.keeper = d->keeper;
 }
 
+/*
+ * Two draws that have nothing to do with each other: who sees a pause before a new try must learn nothing about the keys.
+ * Each process draws its own, also one that goes on with the state of another.
+ */
+static int draw_random(struct daemon *d)
+{
+	uint64_t *key = d->broker.hash_key;
+	unsigned int pauses;
+
+	if (getrandom(key, sizeof(d->broker.hash_key), 0) == (ssize_t)sizeof(d->broker.hash_key) &&
+	    getrandom(&pauses, sizeof(pauses), 0) == (ssize_t)sizeof(pauses)) {
+		srandom(pauses);
+		return 0;
+	}
+	log_error(cannot_start, LOG_FIELDS("what=%s", "random"), "the kernel has no random numbers");
+	return -EAGAIN;
+}
+
 int daemon_prepare(struct daemon *d, const struct options *options)
 {
 	struct identity self;
 	int rc;
 
 	prepare(d, options);
-	rc = daemon_read_named(d);
+	rc = draw_random(d);
+	if (rc == 0)
+		rc = daemon_read_named(d);
 	self = daemon_identity(d);
 	if (rc == 0)
 		identity_pack(&d->identity, &self);

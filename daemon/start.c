@@ -197,7 +197,6 @@ static int new_broker(struct daemon *d)
 
 	if (getrandom(&seed, sizeof(seed), 0) != (ssize_t)sizeof(seed))
 		return -errno;
-	srandom((unsigned int)seed);
 	return feed_new(&d->feed, &d->broker, seed);
 }
 

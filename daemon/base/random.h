@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A small seeded generator (splitmix64): for nonces, hashing and jitter, never for secrets. */
+/* A small seeded generator (splitmix64), for nonces and jitter: one number gives away all others, so none is a secret. */
 #pragma once
 
 #include <stdint.h>

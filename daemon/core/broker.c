@@ -35,6 +35,7 @@ static const int64_t TOKEN_BLOCK = 1 << 20;
 
 struct broker *broker_new(const struct broker_conf *conf, uint64_t seed, int64_t now_ns)
 {
+	const uint64_t *key = conf->hash_key;
 	struct broker *b = mem_new(sizeof(*b));
 
 	b->ensemble.env = b->directories.env = b->locks.env = b->hosts.env = &b->env;
@@ -69,7 +70,7 @@ struct broker *broker_new(const struct broker_conf *conf, uint64_t seed, int64_t
 	TAILQ_INIT(&b->locks.told);
 	TAILQ_INIT(&b->locks.outcomes);
 	TAILQ_INIT(&b->locks.mlocks);
-	accounts_init(&b->env.accounts, POOLS, random_next(&b->env.random), random_next(&b->env.random));
+	accounts_init(&b->env.accounts, POOLS, key[0], key[1]);
 	TAILQ_INIT(&b->locks.knocks);
 	map_init(&b->locks.places, 0, 0);
 	map_init(&b->locks.ids, 0, 0);
@@ -77,10 +78,10 @@ struct broker *broker_new(const struct broker_conf *conf, uint64_t seed, int64_t
 	map_init(&b->locks.users, 0, 0); /* by account: nobody chooses where one is */
 	pools_configure(&b->env);
 	hosts_init(&b->hosts);
-	map_init(&b->locks.groups, random_next(&b->env.random), random_next(&b->env.random));
-	map_init(&b->locks.knocked, random_next(&b->env.random), random_next(&b->env.random));
-	map_init(&b->locks.names, random_next(&b->env.random), random_next(&b->env.random));
-	map_init(&b->directories.paths, random_next(&b->env.random), random_next(&b->env.random));
+	map_init(&b->locks.groups, key[0], key[1]);
+	map_init(&b->locks.knocked, key[0], key[1]);
+	map_init(&b->locks.names, key[0], key[1]);
+	map_init(&b->directories.paths, key[0], key[1]);
 	session_init(&b->ensemble);
 	return b;
 }

@@ -24,7 +24,7 @@
 
 struct broker;
 
-/* `conf` and what it points to must outlive the broker. `seed` feeds names, hashing and jitter. */
+/* `conf` and what it points to must outlive the broker. `seed` feeds names and jitter, which others see. */
 struct broker *broker_new(const struct broker_conf *conf, uint64_t seed, int64_t now_ns);
 /* Takes NULL. It sends nothing to anybody. */
 void broker_free(struct broker *b);

@@ -420,18 +420,15 @@ static bool is_same_place(const struct broker_conf *conf, const struct entry *e)
 /* The first entry says whose state it is, and begins the new broker. */
 static struct broker *begin(const struct broker_conf *conf, const struct entry *e, int64_t now_ns)
 {
-	struct random keys;
 	struct broker *b;
-	int64_t random;
 
 	if (!slice_eq(e->word, SLICE("broker"))) {
 		entry_refuse(e, "something else comes before the first");
 		return NULL;
 	}
-	if (!is_same_place(conf, e) || !entry_get_number(e, "random", INT64_MIN, INT64_MAX, &random))
+	if (!is_same_place(conf, e))
 		return NULL;
-	keys.state = (uint64_t)random;
-	b = broker_new(conf, random_next(&keys), now_ns);
+	b = broker_new(conf, 0, now_ns);
 	b->ensemble.formers.count = 0;
 	b->locks.restoring = b->restored = true;
 	if (entry_get_fields(e, FIELDS(broker_fields), b) && entry_get_due(e, "stop", &b->env.timers, &b->stop_timer)) {

@@ -327,7 +327,7 @@ static void host_init(struct world *w, struct host *h, int index)
 		.standalone = w->mix->standalone, .root = places.root, .prefixes = w->seed & 1 ? removing : places.prefixes,
 		.operator_socket = "/run/operator.sock", .access = { &may_revoke, 1, 1U << RULE_revoke },
 		.prefix_count = places.prefix_count, .host = h->name, .version = "sim",
-		.boot_id = "sim", .session_page = "", .session_page_id = w->mix->delegations ? h->page_id : "", .pid = 1,
+		.hash_key = { w->seed, (uint64_t)index + 1 }, .boot_id = "sim", .session_page = "", .session_page_id = w->mix->delegations ? h->page_id : "", .pid = 1,
 		.delegation = w->mix->delegations,
 		.session_timeout_ns = w->timeout, .tick_ns = w->tick,
 		.linger_ns = lingers[rng_below(&w->rng, 4)], .handoff_max = handoffs[rng_below(&w->rng, 4)],

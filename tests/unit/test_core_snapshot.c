@@ -320,6 +320,37 @@ static void replace(struct fixture *f)
 	bytes_free(&why);
 }
 
+/* Others see the nonces, of which one gives away the seed, and with that all that follows from it. */
+static void keys_of_tables_do_not_follow_from_the_seed(void **state)
+{
+	const struct fixture *f = *state;
+	const struct broker *b = f->broker;
+	const struct map *maps[] = { &b->locks.names, &b->locks.groups, &b->locks.knocked, &b->directories.paths };
+	struct random seen = { .state = 42 };
+
+	assert_int_equal(b->directories.last_nonce, random_next(&seen) >> 9);
+	for (int i = 0; i < 1000; i++) {
+		uint64_t number = random_next(&seen);
+
+		for (size_t m = 0; m < sizeof(maps) / sizeof(maps[0]); m++)
+			assert_true(maps[m]->key[0] != number && maps[m]->key[1] != number);
+	}
+}
+
+static void the_next_process_has_keys_of_its_own(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK a", ":1024");
+	f->conf.hash_key[0] = 7;
+	f->conf.hash_key[1] = 8;
+	replace(f);
+	assert_int_equal(f->broker->locks.names.key[0], 7);
+	assert_int_equal(f->broker->locks.names.key[1], 8);
+	assert_int_equal(f->broker->directories.paths.key[0], 7);
+	fixture_say(f, 0, "UNLOCK a", ":0");
+}
+
 /* The next process counts by the limits that it has. */
 static void a_unit_is_counted_as_the_next_process_has_it(void **state)
 {
@@ -475,6 +506,8 @@ int main(void)
 		TEST(what_was_seen_of_the_ensemble_goes_on),
 		TEST(groups_are_told_again),
 		TEST(who_waits_for_a_hand_over_is_told_by_the_next_process),
+		TEST(keys_of_tables_do_not_follow_from_the_seed),
+		TEST(the_next_process_has_keys_of_its_own),
 		TEST(a_unit_is_counted_as_the_next_process_has_it),
 	};
 
