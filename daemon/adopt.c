@@ -12,6 +12,7 @@
 #include "daemon.h"
 #include "io/base/feed.h"
 #include "io/base/keeper.h"
+#include "io/files/life.h"
 #include "io/files/page.h"
 #include "io/files/pidfile.h"
 #include "io/files/saved.h"
@@ -49,6 +50,25 @@ static int continue_saved(struct daemon *d, struct parcel *p, struct bytes *why)
 	return rc;
 }
 
+static int continue_life(struct daemon *d)
+{
+	return life_continue(&d->life, &(struct life_conf){ .statedir = d->conf.statedir,
+							    .boot_id = d->boot_id,
+							    .page = d->page_id_text,
+							    .ended = "" });
+}
+
+static void check_dirs(const struct daemon *d)
+{
+	const struct listen_place *places[] = { &d->place, &d->operator_place };
+	const struct listener *listeners[] = { &d->listener, &d->operators };
+	char text[LISTEN_ERROR_MAX];
+
+	for (int i = 0; i < 2; i++)
+		if (listeners[i]->path && listen_check_dir(places[i], text) < 0)
+			log_warning(cannot_use, LOG_FIELDS("what=%s error=%v", "sockets", text), "%s", text);
+}
+
 /* The files and the socket. NULL, or what cannot be taken over. */
 static const char *adopt_files(struct daemon *d, struct parcel *p, struct bytes *why)
 {
@@ -73,8 +93,11 @@ static const char *adopt_files(struct daemon *d, struct parcel *p, struct bytes 
 		rc = listen_open(&d->operators, &d->operator_place, -1, text);
 	if (rc < 0)
 		return "the operators' socket";
+	check_dirs(d);
 	if (d->broker.standalone && tokens_unpack(&d->tokens, p, d->conf.statedir) < 0)
 		return "the tokens file";
+	if (d->broker.standalone && continue_life(d) < 0)
+		return "the file life";
 	return continue_saved(d, p, why) < 0 ? "the file saved" : NULL;
 }
 

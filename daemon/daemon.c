@@ -192,6 +192,7 @@ struct server_conf daemon_server_conf(const struct daemon *d, const struct broke
 		.request_args = limits->request_args,
 		.output_bytes = limits->output_bytes,
 		.saved = d->saved,
+		.life = d->life,
 		.keeper = d->keeper,
 	};
 }
@@ -319,6 +320,7 @@ static void prepare(struct daemon *d, const struct options *options)
 	fit_pages(d, files);
 	daemon_settings(d, &d->broker);
 	d->broker.boot_id = d->boot_id;
+	d->broker.files_lost = &d->files_lost;
 	d->broker.operator_socket = d->operator_path;
 	d->broker.session_page = d->page_path;
 	d->broker.session_page_id = d->page_id_text;

@@ -41,6 +41,7 @@ struct daemon {
 	int conf_fd, secret_fd; /* configuration and secret in use, as files for the next process; -1: none */
 	struct parcel identity; /* what a later process must have in common with this one */
 	struct saved *saved;
+	struct life *life; /* NULL with ZooKeeper */
 	struct zk_former *former; /* NULL in standalone mode */
 	struct broker_former formers[FORMERS_MAX];
 	char page_path[PATH_MAX];
@@ -66,6 +67,8 @@ struct daemon {
 	struct takeover *takeover; /* NULL: no process handed over to this one */
 	struct handover *handover;
 	struct keep *keep;
+	struct removed *removed;
+	unsigned int files_lost; /* what is gone for good (removed.h) */
 	bool stopping;
 	struct flight_ring *flight; /* NULL: log.recorder_bytes = 0 */
 	/* The latest signal to stop: */
@@ -85,13 +88,10 @@ struct daemon {
 int daemon_prepare(struct daemon *d, const struct options *options);
 bool daemon_follows_crash(const struct daemon *d); /* a worker was killed, and what it had read goes on */
 struct identity daemon_identity(const struct daemon *d);
-/* Reads what the configuration only names: a group, a secret. 0 or -errno as above. */
-int daemon_read_named(struct daemon *d);
-/* Logs a warning for each setting that is valid and hardly what was meant. */
-void daemon_warn(const struct conf *conf);
+int daemon_read_named(struct daemon *d); /* a group, a secret: 0 or -errno as above */
+void daemon_warn(const struct conf *conf); /* of each setting that is valid and hardly what was meant */
 /* Gives the broker the keys and values of d->conf, in the place of those before the present turn. */
 void daemon_settings(struct daemon *d, struct broker_conf *broker);
-/* What the server is told of those limits. */
 struct server_conf daemon_server_conf(const struct daemon *d, const struct broker_limits *limits);
 /* Has the keeper hold it for the next process: the configuration, whenever it is another one; the secret, once. */
 void daemon_keep_conf(struct daemon *d);

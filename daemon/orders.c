@@ -24,6 +24,7 @@
 #include "io/socket/server.h"
 #include "io/zookeeper/resolve.h"
 #include "io/zookeeper/zookeeper.h"
+#include "removed.h"
 
 /* A service manager does not take longer to signal all processes of a service. */
 #define ALL_SIGNALLED_NS CLOCK_NS_PER_S
@@ -145,6 +146,7 @@ void orders_reloaded(void *arg, struct conf *read, const char *error)
 		}
 		look_at_secret(d, read, &told);
 		change(d, &told);
+		removed_look(d->removed);
 		handover_reread(d->handover);
 		log_info(conf_read, LOG_FIELDS("changed=%d", told.len > 0), "the configuration was read again%s",
 			 told.len > 0 ? "" : ": nothing has changed");

@@ -14,11 +14,13 @@
 #include "io/base/keeper.h"
 #include "io/base/worker.h"
 #include "io/crash.h"
+#include "io/files/life.h"
 #include "io/files/page.h"
 #include "io/files/saved.h"
 #include "io/files/saved_table.h"
 #include "io/files/tokens.h"
 #include "io/handover/handover.h"
+#include "io/handover/program.h"
 #include "io/keep.h"
 #include "io/loop.h"
 #include "io/recorder.h"
@@ -31,6 +33,7 @@
 #include "io/zookeeper/zookeeper.h"
 #include "command_line.h"
 #include "orders.h"
+#include "removed.h"
 
 /* How long the worker may take to end: it closes the session, or is looking up a name. */
 #define FAREWELL_NS (2 * CLOCK_NS_PER_S)
@@ -198,10 +201,13 @@ int parts_serve(struct daemon *d)
 	int status;
 
 	/* With a keeper, which is the main process, it is that one who says so. */
-	if (!d->keeper)
+	if (d->keeper)
+		program_title(d->program, "worker");
+	else
 		notify_send(&d->notify, "READY=1");
 	keeper_attach(d->keeper, feed_base(d->feed), orders_signalled, d);
 	d->watchdog = watchdog_new(d->feed, &d->notify, d->keeper, d->broker.session_timeout_ns);
+	d->removed = removed_new(d);
 	end = loop_run(d->loop);
 	status = end.refused ? EXIT_USAGE : EXIT_SUCCESS;
 	if (end.handed_over) {
@@ -211,7 +217,11 @@ int parts_serve(struct daemon *d)
 		handover_exit(d->handover);
 	}
 	watchdog_end(d->watchdog);
+	removed_free(d->removed);
+	d->removed = NULL;
 	parts_free(d, end.close_session, status);
+	life_over(d->life, clock_now_ns());
+	life_free(d->life);
 	say_stopped();
 	return status;
 }

@@ -6,12 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "daemon.h"
 #include "io/base/feed.h"
 #include "io/base/keeper.h"
+#include "io/base/process.h"
+#include "io/files/life.h"
 #include "io/files/page.h"
 #include "io/files/pidfile.h"
 #include "io/files/saved.h"
@@ -23,6 +26,10 @@
 #include "io/zookeeper/zookeeper.h"
 #include "parts.h"
 #include "revive.h"
+
+/* How long a process may take to end whose files the next one needs, and how often that looks. */
+#define EXIT_NS (5 * CLOCK_NS_PER_S)
+#define EXIT_LOOK_NS (10 * CLOCK_NS_PER_MS)
 
 /* A descriptor that the keeper has of the process before this one; -1: none. */
 static struct keeper_kept *role(struct daemon *d, uint64_t id)
@@ -46,13 +53,28 @@ static bool listen_on(struct daemon *d, struct listener *l, const struct listen_
 	return true;
 }
 
+/* Where a service begins, there is no lock to be lost yet. A process that goes on with others' locks does so. */
+static int check_dir(const struct daemon *d, const struct listener *l, const struct listen_place *place,
+		     char text[LISTEN_ERROR_MAX])
+{
+	int rc = l->fd >= 0 && !l->path ? 0 : listen_check_dir(place, text);
+
+	if (rc < 0 && d->past.crashes) {
+		log_warning(cannot_use, LOG_FIELDS("what=%s error=%v", "sockets", text), "%s", text);
+		rc = 0;
+	}
+	return rc;
+}
+
 /* Opens that socket, unless it was passed. If somebody has removed the socket, the keeper still has its lock file. */
 static int listen_at(struct daemon *d, struct listener *l, const struct listen_place *place, uint64_t lock_id)
 {
 	struct keeper_kept *lock = role(d, lock_id);
 	char text[LISTEN_ERROR_MAX];
-	int rc = l->fd < 0 ? listen_open(l, place, lock->fd, text) : 0;
+	int rc = check_dir(d, l, place, text);
 
+	if (rc == 0 && l->fd < 0)
+		rc = listen_open(l, place, lock->fd, text);
 	if (lock->fd >= 0 && l->lock_fd == lock->fd)
 		lock->fd = -1;
 	if (rc < 0)
@@ -108,6 +130,42 @@ static int64_t open_tokens(struct daemon *d)
 	return rc < 0 ? rc : limit;
 }
 
+static bool has_ended(pid_t pid)
+{
+	char text[PROCESS_STAT_MAX];
+	struct process process = { 0 };
+
+	return pid > 0 && (process_read(pid, text, &process) == -ENOENT || process.ended);
+}
+
+/* False: it is too late to wait any longer. */
+static bool wait_a_moment(int64_t until_ns)
+{
+	const struct timespec moment = { .tv_nsec = EXIT_LOOK_NS };
+
+	nanosleep(&moment, NULL);
+	return clock_now_ns() < until_ns;
+}
+
+/* If the main process of the service before this one was killed, its worker ends at once, but not in an instant. */
+static int lock_pidfile(struct daemon *d, pid_t *ret_other)
+{
+	int64_t until_ns = clock_now_ns() + EXIT_NS;
+	int rc = pidfile_open(d->conf.rundir, keeper_pid(d->keeper), ret_other);
+
+	if (rc == -EBUSY && has_ended(*ret_other))
+		log_info(start_waits, LOG_FIELDS("what=%s pid=%d", "worker", *ret_other),
+			 "the main process of the lockbrokerd before this one (pid %ld) has ended, and its worker has not yet: "
+			 "waiting for that",
+			 (long)*ret_other);
+	while (rc == -EBUSY && has_ended(*ret_other) && wait_a_moment(until_ns))
+		rc = pidfile_open(d->conf.rundir, keeper_pid(d->keeper), ret_other);
+	/* It closes one file after the other. */
+	while (rc >= 0 && saved_left_is_ending(d->conf.rundir) && wait_a_moment(until_ns))
+		;
+	return rc;
+}
+
 static int open_pidfile(struct daemon *d)
 {
 	struct keeper_kept *kept = role(d, KEEPER_PIDFILE);
@@ -119,7 +177,7 @@ static int open_pidfile(struct daemon *d)
 		kept->fd = -1;
 		return pidfile_write(d->pid_fd, keeper_pid(d->keeper));
 	}
-	rc = pidfile_open(d->conf.rundir, keeper_pid(d->keeper), &other);
+	rc = lock_pidfile(d, &other);
 	if (rc == -EBUSY)
 		log_error(cannot_start, LOG_FIELDS("what=%s path=%v error=%v", "rundir", d->conf.rundir, strerror(-rc)),
 			  "another lockbrokerd (pid %ld) uses daemon.rundir = %s; each daemon needs its own",
@@ -145,6 +203,27 @@ static int open_page(struct daemon *d, bool moved)
 		log_error(cannot_start,
 			  LOG_FIELDS("what=%s path=%v error=%v", "session_page", d->conf.rundir, strerror(-rc)),
 			  "%s: %s", d->page_path, strerror(-rc));
+	return rc;
+}
+
+/* After the page, and with the lock of daemon.statedir. */
+static int open_life(struct daemon *d, bool revived)
+{
+	const struct life_conf conf = { .statedir = d->conf.statedir,
+					.boot_id = d->boot_id,
+					.page = d->page_id_text,
+					.ended = page_ended(d->page),
+					.goes_on = revived };
+	int64_t now_ns = clock_now_ns();
+	int rc = life_open(&d->life, &conf, now_ns);
+
+	if (rc < 0)
+		log_error(cannot_start, LOG_FIELDS("what=%s path=%v error=%v", "life", d->conf.statedir, strerror(-rc)),
+			  "daemon.statedir = %s: life: %s", d->conf.statedir, strerror(-rc));
+	else if (life_wait_ns(d->life) > now_ns)
+		log_info(start_waits, LOG_FIELDS("what=%s", "life"),
+			 "the daemon before this one was killed with its keeper, and its session page is gone: nothing is "
+			 "granted for a second, because its clients may believe for so long that they hold a lock");
 	return rc;
 }
 
@@ -188,6 +267,8 @@ static bool open_files(struct daemon *d, struct saved_left *left, bool revived, 
 	if (open_page(d, revived) < 0 || open_saved(d, left, revived) < 0)
 		return false;
 	*ret_tokens = d->broker.standalone ? open_tokens(d) : 0;
+	if (*ret_tokens >= 0 && d->broker.standalone && open_life(d, revived) < 0)
+		return false;
 	return *ret_tokens >= 0 && start_listening(d) >= 0;
 }
 
@@ -226,6 +307,8 @@ static int run(struct daemon *d, const struct conf_source *source, struct reviva
 	}
 	keeper_refuse(d->keeper, &d->past, server_turn_away, d->server);
 	parts_keep_roles(d);
+	if (d->broker.standalone && life_wait_ns(d->life) > clock_now_ns())
+		tokens_hold(d->tokens, life_wait_ns(d->life) - clock_now_ns());
 	if (d->broker.standalone)
 		parts_tokens(d, tokens_limit);
 	server_begin(d->server);
@@ -263,5 +346,6 @@ int start(struct daemon *d, const struct conf_source *source)
 	if (begin(d, source) == 0)
 		return parts_serve(d);
 	parts_free(d, false, EXIT_FAILURE);
+	life_free(d->life);
 	return EXIT_FAILURE;
 }

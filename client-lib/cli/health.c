@@ -203,6 +203,9 @@ static void judge_session(struct check *c, const char *text)
 		judge(c, VERDICT_CRITICAL, "the session is lost, and so is every lock that was held");
 	else if (value_of(text, "lockbroker_session_state{state=\"none\"}", 0) > 0)
 		judge(c, VERDICT_CRITICAL, "nothing can be granted: no session with ZooKeeper is proven");
+	if (value_of(text, "lockbroker_files_lost", 0) > 0)
+		judge(c, VERDICT_CRITICAL, "%.0f files or sockets of the daemon were removed and cannot be made again: its log "
+		      "says which, and what to do", value_of(text, "lockbroker_files_lost", 0));
 	if (value_of(text, "lockbroker_stopping", 0) > 0)
 		judge(c, VERDICT_WARNING, "the daemon is stopping");
 	else if (value_of(text, "lockbroker_draining", 0) > 0)

@@ -15,6 +15,8 @@
 	X(goes_on, 20, 1000) /* connections= ghosts= version= */ \
 	X(cannot_start, 20, 1000) /* what= path= error= */ \
 	X(cannot_use, 20, 1000) /* what= path= error= */ \
+	X(start_waits, 20, 1000) /* what= pid= */ \
+	X(removed, 20, 1000) /* path= error= */ \
 	X(order, 20, 1000) /* order= signal= */ \
 	X(signal_ignored, 5, 2000) /* signal= pid= uid= */ \
 	X(stopped, 20, 1000) \

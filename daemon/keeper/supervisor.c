@@ -363,6 +363,7 @@ static int prepare(struct supervisor *s, const struct program *program, enum log
 	*s = (struct supervisor){ .program = program, .form = form, .signals = -1, .retry_ns = NEVER };
 	s->exchange = (struct exchange){ .descriptors = descriptors_new(room_for_descriptors()), .fd = -1 };
 	s->limit_kills = limit_kills();
+	program_title(program, "keeper");
 	watchdogs_open(&s->watchdogs);
 	s->exchange.manager = &s->watchdogs.notify;
 	/* Whoever started this process may ignore it; then nobody could be reaped. */

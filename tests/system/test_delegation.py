@@ -5,6 +5,7 @@ which one is taken back, while its process or the daemon lives, stands still, or
 import os
 import re
 import signal
+import time
 
 import pytest
 
@@ -385,6 +386,28 @@ def test_what_is_taken_while_no_daemon_lives_is_held(kept, clients, delegates):
     if entered[0]:
         assert not c.leave(1) and c.call("UNLOCK", "a") == 0
     assert isinstance(clients(kept).call("LOCK", "a"), int)
+
+
+@pytest.mark.parametrize("page, removed", [(True, True), (True, False), (False, True)], ids=["waits", "ended", "no page"])
+def test_after_a_kill_of_all_a_start_waits_if_it_cannot_end_what_is_believed(daemons, clients, delegates, tmp_path, page,
+                                                                             removed):
+    """For a second a process takes its delegated locks without a look at its connection."""
+    d = daemons(daemon__statedir=str(tmp_path))
+    if page:
+        delegates(d).delegate("a", 1)
+    assert clients(d).call("LOCK", "b") > 0
+    assert os.path.exists(tmp_path / "life") == page
+    d.kill()
+    for name in os.listdir(d.dir) if removed else []:
+        if name not in ("log", "notify"):
+            os.unlink(os.path.join(d.dir, name))
+    begun = time.monotonic()
+    d.start()
+    assert clients(d).call("LOCK", "a") > 0
+    waits = page and removed
+    assert d.log().count("nothing is granted for a second") == waits
+    assert not waits or time.monotonic() - begun >= 1
+    assert d.terminate() == 0 and not os.path.exists(tmp_path / "life")
 
 
 def test_a_connection_whose_page_is_lost_does_not_go_on(kept, clients, delegates):

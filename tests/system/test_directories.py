@@ -71,6 +71,40 @@ def test_a_rundir_that_others_may_fill_is_refused(directory, mode, owner):
     assert os.listdir(directory) == []
 
 
+@pytest.mark.parametrize("key", ["daemon.socket", "daemon.operator_socket"])
+@pytest.mark.parametrize("mode, owner", [(0o755, OTHER_USER), (0o775, 0)])
+def test_a_directory_of_a_socket_that_others_may_fill_is_refused(directory, key, mode, owner):
+    """They could put a socket of their own there."""
+    if os.geteuid() != 0:
+        pytest.skip("only root may give a directory away")
+    os.chown(directory, owner, owner)
+    os.chmod(directory, mode)
+    d = harness.Daemon(NoZookeeper, wait=False, **{key.replace(".", "__"): f"{directory}/s"})
+    d.expected_exit = 1
+    assert f"error: {key} = {directory}/s: its directory must belong to the daemon's user or root" in ends(d, 1)
+    assert os.listdir(directory) == []
+
+
+def test_who_goes_on_with_locks_only_warns_of_such_a_directory(directory, daemons, clients):
+    """A hand-over and a crash: an upgrade must not cost anybody a lock."""
+    if os.geteuid() != 0:
+        pytest.skip("only root may give a directory away")
+    d = daemons(daemon__operator_socket=f"{directory}/s")
+    c = clients(d)
+    token = c.call("LOCK", "a")
+    wait_kept(Saved(d), c)
+    os.chmod(directory, 0o775)
+    warning = f"warning: daemon.operator_socket = {directory}/s: its directory must belong to the daemon's user or root"
+    d.signal(signal.SIGUSR2)
+    d.follow()
+    assert warning in d.log()
+    before, old = d.log().count(warning), d.pid
+    d.signal(signal.SIGKILL)
+    d.await_another(old)
+    assert d.log().count(warning) > before
+    assert c.call("UNLOCK", "a", "TOKEN", token) == 0
+
+
 def test_what_clients_need_is_open_to_them_whatever_the_umask_is(directory, daemons):
     """The unit's umask leaves nothing to others."""
     d = Within(wait=False, daemon__rundir=os.path.join(directory, "made"))

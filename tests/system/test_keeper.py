@@ -172,6 +172,65 @@ def test_sockets_that_somebody_has_removed_are_made_anew_after_a_crash(daemons, 
     assert "another lockbrokerd" not in d.log()
 
 
+def title(pid):
+    with open(f"/proc/{pid}/cmdline", "rb") as f:
+        return f.read().rstrip(b"\0").decode()
+
+
+def test_the_processes_have_titles(daemons, fresh):
+    """In their words, not in their names. The short path has hardly room for them."""
+    for d in (daemons(), fresh()):
+        words = " ".join(d.command()[1:])
+        for times in range(3):
+            harness.wait_until(lambda d=d: title(d.pid).startswith("lockbrokerd: worker"), "the title")
+            assert (title(d.process.pid), title(d.pid)) == (f"lockbrokerd: keeper {words}", f"lockbrokerd: worker {words}")
+            assert {status(pid, "Name") for pid in (d.process.pid, d.pid)} == {"lockbrokerd"}
+            if times == 0:
+                crash(d)
+            elif times == 1:
+                d.signal(signal.SIGUSR2)
+                d.follow()
+
+
+def test_without_a_keeper_the_words_stay(daemons):
+    d = daemons(daemon__keeper=0)
+    assert title(d.pid).replace("\0", " ") == " ".join(d.command())
+
+
+def test_a_title_is_longer_than_the_words(tmp_path):
+    """As the shell starts a program with a short name. The environment, which is behind the words, is still needed."""
+    place = tmp_path / "d"
+    place.symlink_to(harness.program("lockbrokerd"))
+    d = harness.Daemon(wait=False)
+    conf = tmp_path / "c"
+    conf.write_text("".join(f"[{k.split('.')[0]}]\n{k.split('.')[1]} = {v}\n" for k, v in d.options.items()))
+    d.command = lambda: ["sh", "-c", 'PATH="$PWD:$PATH"; exec d --standalone --foreground -c c']
+    try:
+        d.start(cwd=str(tmp_path))
+        harness.wait_until(lambda: title(d.pid).startswith("lockbrokerd: worker"), "the title")
+        assert title(d.process.pid) == "lockbrokerd: keeper --standalone --foreground -c c"
+        assert title(d.pid) == "lockbrokerd: worker --standalone --foreground -c c"
+        assert d.terminate() == 0
+    finally:
+        assert d.end() is None
+
+
+def test_a_start_waits_for_a_worker_that_is_still_ending(daemons, clients):
+    """The keeper was killed, and its worker comes to its end later than the next start."""
+    d = daemons()
+    clients(d).call("LOCK", "a")
+    old, keeper = d.pid, d.process
+    os.kill(old, signal.SIGSTOP)
+    keeper.kill()
+    keeper.wait()
+    d.spawn()
+    harness.wait_until(lambda: logged(d, "has ended, and its worker has not yet: waiting for that"), "the start to wait")
+    os.kill(old, signal.SIGCONT)
+    d.wait_ready()
+    assert not harness.runs(old) and not logged(d, "cannot_start")
+    assert clients(d).call("LOCK", "a") > 0
+
+
 def test_the_keeper_has_a_holder_a_second_after_its_grant(daemons, clients):
     """And not two: a look at an earlier event, like that at which the client came, puts the next one off by a second."""
     d = daemons()

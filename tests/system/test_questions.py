@@ -32,6 +32,19 @@ def test_who_says_where_to_ask_for_what_only_the_holders_host_knows(two_hosts, c
     assert str(os.getpid()) in told and "known to" not in told
 
 
+def test_who_is_on_that_host_is_not_sent_there(daemons, zk, root, clients):
+    """The whole service was killed while its holder lives: the znode is still this host's."""
+    d = daemons(zk, root, host="alpha")
+    holder = clients(d)
+    holder.call("LOCK", "orders")
+    d.kill()
+    d.start()
+    said = run(d, "who", "orders").stdout
+    assert "alpha" in said and "run there" not in said
+    assert "a daemon of this host that was killed has left it" in said
+    holder.close()
+
+
 def test_the_questions_of_operators_have_answers_on_every_host(two_hosts, clients):
     """Each command of README's table."""
     table = harness.read_source("README.md").split("## What operators ask")[1].split("\n## ")[0]

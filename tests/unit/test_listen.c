@@ -86,7 +86,7 @@ static void it_has_its_mode_and_goes_when_it_is_closed(void **state)
 		struct stat st;
 
 		assert_int_equal(stat(path, &st), 0);
-		assert_int_equal(st.st_mode, S_IFSOCK | modes[i]);
+		assert_int_equal(st.st_mode, S_IFSOCK | S_ISVTX | modes[i]);
 		assert_true(connects());
 		listen_close(&l);
 		assert_int_equal(access(path, F_OK), -1);
@@ -175,6 +175,60 @@ static void a_group_has_a_name_or_a_number(void **state)
 	assert_non_null(strstr(error, "groupadd"));
 }
 
+static void a_directory_that_others_may_fill_is_told(void **state)
+{
+	const struct listen_place place = { "daemon.socket", path, 0600, LISTEN_NO_GROUP };
+	const mode_t modes[] = { 0777, 0775, 0757, 01777, 0755 };
+
+	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+		assert_int_equal(chmod(dir, modes[i]), 0);
+		assert_int_equal(listen_check_dir(&place, error), i < 3 ? -EPERM : 0);
+	}
+	assert_non_null(strstr(error, "its directory must belong to the daemon's user or root"));
+	if (geteuid() != 0)
+		return;
+	assert_int_equal(chown(dir, 4711, 4711), 0);
+	assert_int_equal(listen_check_dir(&place, error), -EPERM);
+	assert_int_equal(chown(dir, 0, 0), 0);
+}
+
+static void what_somebody_has_removed_is_missed_and_made_again(void **state)
+{
+	const struct listen_place place = { "daemon.socket", path, 0600, LISTEN_NO_GROUP };
+	struct listener l = opened(0600), next;
+
+	assert_false(listen_is_missing(&l) || listen_lock_is_missing(&l));
+	unlink(path);
+	unlink(lock_path);
+	assert_true(listen_is_missing(&l) && listen_lock_is_missing(&l));
+	assert_int_equal(listen_lock_again(&l, place.key, error), 0);
+	assert_false(listen_lock_is_missing(&l));
+	assert_int_equal(listen_open(&next, &place, l.lock_fd, error), 0);
+	assert_int_equal(next.lock_fd, l.lock_fd);
+	assert_false(listen_is_missing(&next));
+	assert_true(connects());
+	l.lock_fd = -1;
+	listen_close(&l);
+	assert_true(connects());
+	listen_close(&next);
+}
+
+static void what_another_has_taken_meanwhile_is_left_to_it(void **state)
+{
+	struct listener l = opened(0600), other;
+
+	unlink(path);
+	unlink(lock_path);
+	other = opened(0600);
+	assert_true(listen_is_missing(&l) && listen_lock_is_missing(&l));
+	assert_int_equal(listen_lock_again(&l, "daemon.socket", error), -EADDRINUSE);
+	assert_non_null(strstr(error, "another lockbrokerd is serving"));
+	assert_false(listen_is_missing(&other) || listen_lock_is_missing(&other));
+	listen_close(&l);
+	assert_true(connects());
+	listen_close(&other);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_dir, remove_dir)
 
 int main(void)
@@ -188,6 +242,9 @@ int main(void)
 		TEST(a_socket_of_another_is_not_removed),
 		TEST(a_path_is_as_long_as_an_address_can_hold),
 		TEST(a_group_has_a_name_or_a_number),
+		TEST(a_directory_that_others_may_fill_is_told),
+		TEST(what_somebody_has_removed_is_missed_and_made_again),
+		TEST(what_another_has_taken_meanwhile_is_left_to_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -143,12 +143,62 @@ static void it_has_moved_however_many_crashes_ago(void **state)
 	remove_dir(dir);
 }
 
+static void a_page_that_was_removed_moves_to_one_of_the_same_id(void **state)
+{
+	struct session_page *old, *new;
+	char dir[64], path[128];
+	struct page *page;
+
+	(void)state;
+	assert_int_equal(page_open(&page, make_dir(dir), first_id, false), 0);
+	page_update(page, &safe);
+	old = map(dir);
+	assert_false(page_is_missing(page, dir));
+	snprintf(path, sizeof(path), "%s/session", dir);
+	unlink(path);
+	assert_true(page_is_missing(page, dir));
+	assert_int_equal(page_again(page, dir), 0);
+	assert_false(page_is_missing(page, dir));
+	new = map(dir);
+	assert_true(session_page_is(new, SLICE("01000000000000000000000000000000")));
+	expect(new, false, SESSION_SAFE, 3, 99);
+	expect(old, true, SESSION_JEOPARDY, 3, 99);
+	page_update(page, &(struct session_view){ .epoch = 3, .state = SESSION_SAFE, .safe_until_ns = 200 });
+	expect(new, false, SESSION_SAFE, 3, 200);
+	expect(old, true, SESSION_JEOPARDY, 3, 99);
+	page_close(page);
+	expect(new, false, SESSION_NONE, 0, 0);
+	unmap(old);
+	unmap(new);
+	remove_dir(dir);
+}
+
+static void it_says_which_page_it_has_ended(void **state)
+{
+	struct session_page *old;
+	struct page *page;
+	char dir[64];
+
+	(void)state;
+	assert_int_equal(page_open(&page, make_dir(dir), first_id, false), 0);
+	assert_string_equal(page_ended(page), "");
+	page_close(page);
+	old = map(dir);
+	assert_int_equal(page_open(&page, dir, second_id, false), 0);
+	assert_string_equal(page_ended(page), "01000000000000000000000000000000");
+	page_close(page);
+	unmap(old);
+	remove_dir(dir);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_page_whose_clients_go_on_has_moved),
 		cmocka_unit_test(a_page_whose_clients_are_gone_proves_nothing),
 		cmocka_unit_test(it_has_moved_however_many_crashes_ago),
+		cmocka_unit_test(a_page_that_was_removed_moves_to_one_of_the_same_id),
+		cmocka_unit_test(it_says_which_page_it_has_ended),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -140,7 +140,7 @@ static void nothing_is_left_by_nobody(void **state)
 	(void)state;
 	assert_int_equal(left_count(s), 0);
 	assert_int_equal(stat(path, &st), 0);
-	assert_int_equal(st.st_mode, S_IFREG | 0600);
+	assert_int_equal(st.st_mode, S_IFREG | S_ISVTX | 0600);
 	saved_close(s);
 }
 
@@ -833,11 +833,84 @@ static void no_bytes_do_harm(void **state)
 	}
 }
 
+static void remove_spares(void)
+{
+	const char *const names[] = { "saved.spare", "session.spare", "session.spare.spare" };
+	char spare[128];
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		snprintf(spare, sizeof(spare), "%s/%s", dir, names[i]);
+		unlink(spare);
+	}
+}
+
+/* Whoever has a pointer into its memory goes on writing there. */
+static void a_file_that_was_removed_is_made_again_with_all_that_it_had(void **state)
+{
+	struct saved_left *left;
+	struct saved *s = opened();
+	char *first, *second;
+
+	(void)state;
+	session_is(s, 7, 10 * SECOND);
+	first = saved_grow(s, 4096);
+	second = saved_grow(s, 8192);
+	memset(first, 'a', 4096);
+	memset(second, 'b', 8192);
+	assert_false(saved_is_missing(s, dir));
+	unlink(path);
+	assert_true(saved_is_missing(s, dir));
+	assert_int_equal(saved_again(s, dir), 0);
+	assert_false(saved_is_missing(s, dir));
+	second[8191] = 'c';
+	connected(s, 3, getpid(), own_start(), -1);
+	saved_holder(s, 3, true);
+	assert_int_equal(saved_left_read(&left, &conf), -EBUSY);
+	saved_close(s);
+	assert_int_equal(saved_left_read(&left, &conf), 0);
+	assert_int_equal(left->session.id, 7);
+	assert_true(left->conns[3].holds);
+	assert_int_equal(left->memory.len, 4096 + 8192);
+	assert_int_equal(left->memory.data[0], 'a');
+	assert_int_equal(left->memory.data[4096], 'b');
+	assert_int_equal(left->memory.data[4096 + 8191], 'c');
+	saved_left_free(left);
+	remove_spares();
+}
+
+static void a_process_on_its_way_out_is_seen(void **state)
+{
+	struct saved *s = NULL;
+	int end[2];
+	char byte;
+	pid_t pid;
+
+	(void)state;
+	assert_false(saved_left_is_ending(dir));
+	assert_int_equal(pipe(end), 0);
+	pid = fork();
+	if (pid == 0) {
+		s = opened();
+		saved_close(s);
+		byte = 'x';
+		_exit(write(end[1], &byte, 1) == 1 && pause());
+	}
+	assert_int_equal(read(end[0], &byte, 1), 1);
+	assert_true(saved_left_is_ending(dir));
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_false(saved_left_is_ending(dir));
+	close(end[0]);
+	close(end[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_dir, remove_dir)
 		TEST(nothing_is_left_by_nobody),
+		TEST(a_file_that_was_removed_is_made_again_with_all_that_it_had),
+		TEST(a_process_on_its_way_out_is_seen),
 		TEST(a_living_holder_has_until_the_last_instant),
 		TEST(a_dead_holder_has_nothing),
 		TEST(who_cannot_be_told_lives),

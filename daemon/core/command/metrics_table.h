@@ -22,6 +22,8 @@
 	LINE(SERVER, ALWAYS, loading, ONE, 0) \
 	NUMBER(SERVER, ALWAYS, stopping, env->stopping, "stopping", GAUGE, ONE, "1: the daemon is stopping.") \
 	NUMBER(SERVER, ALWAYS, draining, env->draining, "draining", GAUGE, ONE, "1: drained: it grants nothing.") \
+	NUMBER(SERVER, ALWAYS, files_lost, conf->files_lost ? *conf->files_lost : 0, "files_lost", GAUGE, ONE, \
+	       "Files and sockets of the daemon that somebody has removed, and that it cannot make again.") \
 	NUMBER(CLIENTS, ALWAYS, connected_clients, locks_conns(h->locks), "connected_clients", GAUGE, ONE, "Connections.") \
 	NUMBER(CLIENTS, ALWAYS, blocked_clients, h->locks->blocked_count, "blocked_clients", GAUGE, ONE, \
 	       "Connections whose request waits for a lock.") \

@@ -65,6 +65,7 @@ struct broker_conf {
 	const char *boot_id;      /* of this boot of the host; with pid and start it names the daemon */
 	uint32_t pid;
 	const char *operator_socket; /* its path, for sentences */
+	const unsigned int *files_lost; /* files of the daemon that were removed for good; the adapter's; NULL: not known */
 	uint64_t hash_key[2];     /* of all tables whose keys others choose: a secret, new for each process */
 	const struct accounts *sockets; /* what connections use (ACCOUNTS), and how its pools are called; NULL: not known */
 	const struct pool_words *sockets_words;

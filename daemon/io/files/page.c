@@ -11,12 +11,14 @@
 
 #include "base/mem.h"
 #include "io/base/parcel.h"
+#include "io/files/named.h"
 #include "io/files/spare.h"
 
 struct page {
 	int fd; /* for the next process */
 	struct session_page *shared;
 	struct session_view view; /* what stands in it */
+	char ended[SESSION_PAGE_ID_CHARS + 1];
 };
 
 static struct session_page *map(int fd)
@@ -26,7 +28,7 @@ static struct session_page *map(int fd)
 	return at == MAP_FAILED ? NULL : at;
 }
 
-static void end_earlier(int dir_fd, bool moved)
+static void end_earlier(int dir_fd, bool moved, char ret_id[SESSION_PAGE_ID_CHARS + 1])
 {
 	const struct session_view none = { .state = SESSION_NONE };
 	int fd = openat(dir_fd, "session", O_RDWR | O_CLOEXEC | O_NOFOLLOW);
@@ -44,6 +46,7 @@ static void end_earlier(int dir_fd, bool moved)
 		session_page_move(old);
 	else
 		session_page_write(old, &none);
+	session_page_id_text(old->id, ret_id);
 	munmap(old, SESSION_PAGE_BYTES);
 }
 
@@ -75,7 +78,7 @@ int page_open(struct page **ret_page, const char *rundir, const uint8_t id[SESSI
 	if (rc == 0) {
 		rc = make(p, dir_fd, id);
 		if (rc == 0) {
-			end_earlier(dir_fd, moved);
+			end_earlier(dir_fd, moved, p->ended);
 			/* Readers may map what had the name: that becomes no spare. */
 			rc = spare_publish(dir_fd, "session", false);
 			if (rc == 0)
@@ -89,6 +92,44 @@ int page_open(struct page **ret_page, const char *rundir, const uint8_t id[SESSI
 	}
 	*ret_page = p;
 	return 0;
+}
+
+const char *page_ended(const struct page *p)
+{
+	return p->ended;
+}
+
+bool page_is_missing(const struct page *p, const char *rundir)
+{
+	return !named_is(rundir, "session", p->fd);
+}
+
+int page_again(struct page *p, const char *rundir)
+{
+	struct page next = { .fd = -1 };
+	int dir_fd = open(rundir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc;
+
+	if (dir_fd < 0)
+		return -errno;
+	rc = make(&next, dir_fd, p->shared->id);
+	if (rc == 0) {
+		session_page_write(next.shared, &p->view);
+		rc = spare_publish(dir_fd, "session", false);
+	}
+	if (rc == 0) {
+		spare_leave(dir_fd, "session", SESSION_PAGE_BYTES);
+		session_page_move(p->shared);
+		munmap(p->shared, SESSION_PAGE_BYTES);
+		p->shared = next.shared;
+		next.shared = NULL;
+		rc = dup3(next.fd, p->fd, O_CLOEXEC) < 0 ? -errno : 0;
+	}
+	if (next.shared)
+		munmap(next.shared, SESSION_PAGE_BYTES);
+	if (next.fd >= 0)
+		close(next.fd);
+	close(dir_fd);
+	return rc;
 }
 
 void page_pack(const struct page *p, struct parcel *parcel)

@@ -17,6 +17,15 @@ struct parcel;
  * this process has said its id. 0 or -errno.
  */
 int page_open(struct page **ret_page, const char *rundir, const uint8_t id[SESSION_PAGE_ID_BYTES], bool moved);
+/* The id of the earlier page, as text; "": none was found. */
+const char *page_ended(const struct page *p);
+/* The page has its name no longer. */
+bool page_is_missing(const struct page *p, const char *rundir);
+/*
+ * Makes a page of the same id and contents, which has the name from then on. The one before it has moved: whoever maps that
+ * one asks for this one. 0 or -errno.
+ */
+int page_again(struct page *p, const char *rundir);
 /* Writes the view if it differs from the present one. Takes a NULL page. */
 void page_update(struct page *p, const struct session_view *view);
 /* A hand-over. Unpacking writes nothing. 0, or -EBADMSG. */

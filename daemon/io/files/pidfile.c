@@ -10,6 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "io/base/safe_dir.h"
+#include "io/files/named.h"
+
 enum { PID_TEXT_MAX = 32 };
 
 static pid_t read_pid(int fd)
@@ -42,7 +45,7 @@ static int open_locked(int dir_fd, pid_t pid, pid_t *ret_other)
 	if (fd < 0)
 		return -errno;
 	if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
-		rc = fchmod(fd, 0600) < 0 ? -errno : pidfile_write(fd, pid);
+		rc = fchmod(fd, 0600 | NOT_AGED) < 0 ? -errno : pidfile_write(fd, pid);
 		if (rc == 0)
 			return fd;
 	} else {
@@ -58,8 +61,7 @@ static bool is_ours(int dir_fd)
 {
 	struct stat st;
 
-	return fstat(dir_fd, &st) == 0 && (st.st_uid == geteuid() || st.st_uid == 0) &&
-	       (!(st.st_mode & (S_IWGRP | S_IWOTH)) || (st.st_mode & S_ISVTX));
+	return fstat(dir_fd, &st) == 0 && safe_dir_is(&st);
 }
 
 int pidfile_open(const char *rundir, pid_t pid, pid_t *ret_other)
@@ -80,14 +82,5 @@ int pidfile_open(const char *rundir, pid_t pid, pid_t *ret_other)
 
 bool pidfile_is(const char *rundir, int fd)
 {
-	int dir_fd = open(rundir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	struct stat is, was;
-	bool same;
-
-	if (dir_fd < 0)
-		return false;
-	same = fstat(fd, &was) == 0 && fstatat(dir_fd, "lockbrokerd.pid", &is, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       is.st_dev == was.st_dev && is.st_ino == was.st_ino;
-	close(dir_fd);
-	return same;
+	return named_is(rundir, "lockbrokerd.pid", fd);
 }

@@ -18,6 +18,7 @@
 #include "io/base/parcel.h"
 #include "io/base/peer.h"
 #include "io/base/process.h"
+#include "io/files/named.h"
 #include "io/files/saved_left.h"
 #include "io/files/saved_state.h"
 #include "io/files/spare.h"
@@ -152,13 +153,18 @@ static int map_file(struct saved *s)
 	return 0;
 }
 
+static uint64_t table_bytes(const struct saved *s)
+{
+	return saved_memory_at(s->file->identity_bytes, s->file->conn_count);
+}
+
 static void unmap_file(struct saved *s)
 {
 	for (size_t i = 0; i < s->more_count; i++)
 		munmap(s->more[i].at, s->more[i].bytes);
 	mem_free(s->more);
 	mem_free(s->holes);
-	munmap(s->file, saved_memory_at(s->file->identity_bytes, s->file->conn_count));
+	munmap(s->file, table_bytes(s));
 }
 
 static void sign(struct saved *s)
@@ -230,6 +236,77 @@ int saved_publish(struct saved *s)
 		close(s->earlier_fd);
 	s->earlier_fd = -1;
 	return 0;
+}
+
+bool saved_is_missing(const struct saved *s, const char *rundir)
+{
+	return s->named && !named_is(rundir, "saved", s->fd);
+}
+
+static int copy(int fd, const struct saved_piece *p)
+{
+	size_t at = 0;
+
+	while (at < p->bytes) {
+		ssize_t n = pwrite(fd, p->at + at, p->bytes - at, (off_t)(p->from + at));
+
+		if (n <= 0 && errno != EINTR)
+			return n < 0 ? -errno : -EIO;
+		at += n > 0 ? (size_t)n : 0;
+	}
+	return 0;
+}
+
+/* In the same place, so that whoever has a pointer to it keeps that. Half of it would be worse than the end. */
+static void map_again(int fd, const struct saved_piece *p)
+{
+	void *at = mmap(p->at, p->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, (off_t)p->from);
+
+	assert(at == p->at);
+}
+
+/* Nothing is written meanwhile: all who write are on the loop, and so is this. */
+static int move(struct saved *s, int fd)
+{
+	const struct saved_piece table = { (char *)s->file, table_bytes(s), 0 };
+	int rc = flock(fd, LOCK_EX | LOCK_NB) < 0 ? -errno : copy(fd, &table);
+
+	for (size_t i = 0; rc == 0 && i < s->more_count; i++)
+		rc = copy(fd, &s->more[i]);
+	if (rc == 0 && dup3(fd, s->fd, O_CLOEXEC) < 0)
+		rc = -errno;
+	if (rc < 0)
+		return rc;
+	map_again(fd, &table);
+	for (size_t i = 0; i < s->more_count; i++)
+		map_again(fd, &s->more[i]);
+	for (size_t i = 0; i < s->hole_count; i++)
+		fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)s->holes[i].from,
+			  (off_t)s->holes[i].bytes);
+	sign(s);
+	return 0;
+}
+
+int saved_again(struct saved *s, const char *rundir)
+{
+	int dir_fd = open(rundir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), fd, rc;
+
+	if (dir_fd < 0)
+		return -errno;
+	rc = dup3(dir_fd, s->dir_fd, O_CLOEXEC) < 0 ? -errno : 0;
+	close(dir_fd);
+	if (rc < 0)
+		return rc;
+	fd = spare_open(s->dir_fd, "saved", 0600, s->size, true, &s->taken);
+	if (fd < 0)
+		return fd;
+	rc = move(s, fd);
+	close(fd);
+	if (rc == 0)
+		rc = saved_publish(s);
+	if (rc == 0)
+		saved_leave_spare(s);
+	return rc;
 }
 
 /* Of a spare: with as much memory as this file has room for. */

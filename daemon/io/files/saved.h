@@ -54,12 +54,13 @@ int saved_open(struct saved **ret, const struct saved_conf *conf, const struct s
  */
 int saved_continue(struct saved **ret, const struct saved_conf *conf, struct saved_left *left);
 int saved_publish(struct saved *s);
-/*
- * Leaves a spare for the next process, with as much memory as this one has. 0 or -errno: -EAGAIN: this file has no name yet.
- */
+/* Leaves a spare for the next process, with as much memory as this one has. 0 or -errno: -EAGAIN: it has no name yet. */
 int saved_leave_spare(const struct saved *s);
 /* Shortens, by at most `bytes`, a spare that is longer than it needs to be. False: it is not. */
 bool saved_cut_spare(const struct saved *s, uint64_t bytes);
+/* Somebody has removed the file, which has its name; makes one of the same contents and memory in its place, 0 or -errno. */
+bool saved_is_missing(const struct saved *s, const char *rundir);
+int saved_again(struct saved *s, const char *rundir);
 /* saved_publish() failed, and this process goes on: the earlier file is no longer true, and nobody will go by it. */
 void saved_spoil_earlier(const struct saved *s);
 /* Takes NULL. The contents of the file stay; without a name, it is gone. */

@@ -16,6 +16,7 @@
 #include "io/base/parcel.h"
 #include "io/base/peer.h"
 #include "io/base/process.h"
+#include "io/files/named.h"
 #include "io/files/saved.h"
 
 /* ---- the file ---- */
@@ -54,15 +55,18 @@ static const char *why_corrupt(const struct saved_file *f, size_t size)
 	return NULL;
 }
 
+static bool writer_lives(const struct saved_file *f)
+{
+	return f->namespace == process_namespace() && (pid_t)f->writer != getpid() &&
+	       process_lives((pid_t)f->writer, f->writer_start);
+}
+
 /* The lock says nothing about a daemon that wrote another copy of the file. */
 static const char *why_living(const struct saved_file *f, const struct stat *st)
 {
 	if (f->device != st->st_dev || f->inode != st->st_ino)
 		return "it is a copy, and the daemon that wrote it may be running";
-	if (f->namespace == process_namespace() && (pid_t)f->writer != getpid() &&
-	    process_lives((pid_t)f->writer, f->writer_start))
-		return "the daemon that wrote it is running";
-	return NULL;
+	return writer_lives(f) ? "the daemon that wrote it is running" : NULL;
 }
 
 /*
@@ -193,6 +197,25 @@ int saved_left_read(struct saved_left **ret, const struct saved_conf *conf)
 	return rc;
 }
 
+bool saved_left_is_ending(const char *rundir)
+{
+	char path[PATH_MAX];
+	struct saved_file f;
+	struct stat st;
+	bool lives;
+	int fd = -1;
+
+	if (snprintf(path, sizeof(path), "%s/saved", rundir) < (int)sizeof(path))
+		fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0)
+		return false;
+	lives = fstat(fd, &st) == 0 && !why_not_ours(&st) && read_all(fd, &f, sizeof(f)) &&
+		!why_corrupt(&f, (size_t)st.st_size) && f.device == st.st_dev && f.inode == st.st_ino && writer_lives(&f);
+	explicit_bzero(&f, sizeof(f));
+	close(fd);
+	return lives;
+}
+
 void saved_left_free(struct saved_left *l)
 {
 	if (!l)
@@ -315,16 +338,6 @@ int saved_left_unpack(struct saved_left **ret, struct parcel *p)
 	return 0;
 }
 
-/* Each process that serves has a file of its own. */
-static bool is_named(int fd, const char *rundir)
-{
-	char path[PATH_MAX];
-	struct stat own, named;
-
-	return snprintf(path, sizeof(path), "%s/saved", rundir) < (int)sizeof(path) && stat(path, &named) == 0 &&
-	       fstat(fd, &own) == 0 && own.st_dev == named.st_dev && own.st_ino == named.st_ino;
-}
-
 bool saved_left_is_latest(const struct parcel *p, const char *rundir)
 {
 	uint64_t finished;
@@ -335,6 +348,7 @@ bool saved_left_is_latest(const struct parcel *p, const char *rundir)
 	fd = parcel_look_at_fd(p, &r, "fd");
 	if (fd < 0 || pread(fd, &finished, sizeof(finished), offsetof(struct saved_file, finished)) != (ssize_t)sizeof(finished))
 		return false;
-	/* A process of an earlier version gave its parcel no number. */
-	return finished == (uint64_t)parcel_get_int(&r, "number") && (parcel_get_int(&r, "unnamed") || is_named(fd, rundir));
+	/* A process of an earlier version gave its parcel no number. Each process that serves has a file of its own. */
+	return finished == (uint64_t)parcel_get_int(&r, "number") &&
+	       (parcel_get_int(&r, "unnamed") || named_is(rundir, "saved", fd));
 }

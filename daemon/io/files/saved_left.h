@@ -42,6 +42,8 @@ struct saved_left {
  * reason is logged. The caller frees it.
  */
 int saved_left_read(struct saved_left **ret, const struct saved_conf *conf);
+/* The process that wrote the file there is still running, or on its way out. */
+bool saved_left_is_ending(const char *rundir);
 /* Closes the file: whoever waits for its lock has it then. Takes NULL. */
 void saved_left_free(struct saved_left *l);
 

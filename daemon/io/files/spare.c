@@ -9,6 +9,8 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "io/base/safe_dir.h"
+
 enum { ZEROS = 4096, BLOCK = 512 }; /* of st_blocks */
 
 struct names {
@@ -67,7 +69,7 @@ static int allocate(int fd, uint64_t bytes)
 /* Of memory that is allocated: a full file system is an error now, not a signal later. */
 static int with_room(int fd, mode_t mode, uint64_t bytes)
 {
-	int rc = fchmod(fd, mode) < 0 ? -errno : 0;
+	int rc = fchmod(fd, mode | NOT_AGED) < 0 ? -errno : 0;
 
 	if (rc == 0)
 		rc = has_room(fd, bytes) ? allocate(fd, bytes) : -ENOSPC;

@@ -19,7 +19,9 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/base/parcel.h"
+#include "io/base/safe_dir.h"
 #include "io/base/watch.h"
+#include "io/files/named.h"
 
 enum { TOKENS_TEXT_MAX = 32 };
 
@@ -30,7 +32,7 @@ struct tokens {
 	struct watch *retry;
 	void (*reserved)(void *arg, int64_t limit);
 	void *arg;
-	bool writing;
+	bool writing, written; /* a write has ended well in this process */
 	int64_t limit, wanted; /* being written; the highest asked for */
 	int rc;                /* of the write */
 };
@@ -86,7 +88,7 @@ static int write_file(int dir_fd, int64_t limit)
 {
 	int fd, rc;
 
-	fd = openat(dir_fd, "tokens.new", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	fd = openat(dir_fd, "tokens.new", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600 | NOT_AGED);
 	if (fd < 0)
 		return -errno;
 	errno = 0;
@@ -110,7 +112,7 @@ static int open_dir(struct tokens *t, const char *statedir)
 
 static int take_lock(struct tokens *t)
 {
-	t->lock_fd = openat(t->dir_fd, "tokens.lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	t->lock_fd = openat(t->dir_fd, "tokens.lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600 | NOT_AGED);
 	if (t->lock_fd < 0)
 		return -errno;
 	if (flock(t->lock_fd, LOCK_EX | LOCK_NB) < 0)
@@ -163,6 +165,7 @@ static void done(struct work *work)
 		watch_set(t->retry, -1, 0, CLOCK_NS_PER_S);
 		return;
 	}
+	t->written = true;
 	if (t->wanted > t->limit)
 		write_next(t);
 	t->reserved(t->arg, limit);
@@ -186,6 +189,40 @@ void tokens_start(struct tokens *t, struct watch_base *base, struct worker *work
 	t->reserved = reserved;
 	t->arg = arg;
 	t->retry = watch_new(base, retry, t);
+}
+
+void tokens_hold(struct tokens *t, int64_t ns)
+{
+	watch_set(t->retry, -1, 0, ns);
+}
+
+static bool is_written(const struct tokens *t)
+{
+	return !t->written || faccessat(t->dir_fd, "tokens", F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+bool tokens_are_missing(const struct tokens *t, const char *statedir)
+{
+	return !named_is(statedir, "tokens.lock", t->lock_fd) || !is_written(t);
+}
+
+int tokens_again(struct tokens *t, const char *statedir)
+{
+	struct tokens next = { .dir_fd = -1, .lock_fd = -1 };
+	int rc = open_dir(&next, statedir);
+
+	if (rc == 0 && !named_is(statedir, "tokens.lock", t->lock_fd))
+		rc = take_lock(&next);
+	if (rc == 0 && (dup3(next.dir_fd, t->dir_fd, O_CLOEXEC) < 0 ||
+			(next.lock_fd >= 0 && dup3(next.lock_fd, t->lock_fd, O_CLOEXEC) < 0)))
+		rc = -errno;
+	if (next.dir_fd >= 0)
+		close(next.dir_fd);
+	if (next.lock_fd >= 0)
+		close(next.lock_fd);
+	if (rc == 0 && !is_written(t) && !t->writing)
+		write_next(t);
+	return rc;
 }
 
 bool tokens_writing(const struct tokens *t)

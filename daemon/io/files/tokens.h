@@ -22,6 +22,12 @@ int tokens_open(struct tokens **ret_tokens, const char *statedir, int64_t *ret_l
 /* From here on tokens_reserve() may be called; `reserved` is called on the loop. */
 void tokens_start(struct tokens *t, struct watch_base *base, struct worker *worker,
 		  void (*reserved)(void *arg, int64_t limit), void *arg);
+/* Nothing is reserved before that many nanoseconds have passed, so nothing is granted. */
+void tokens_hold(struct tokens *t, int64_t ns);
+/* Somebody has removed the lock file, or the file. */
+bool tokens_are_missing(const struct tokens *t, const char *statedir);
+/* Makes them again. 0 or -errno; -EBUSY: another daemon has the lock. */
+int tokens_again(struct tokens *t, const char *statedir);
 /* The worker writes the file; a failed write is repeated every second until it succeeds. */
 void tokens_reserve(struct tokens *t, int64_t limit);
 /*

@@ -17,6 +17,7 @@
 
 #include "base/mem.h"
 #include "io/base/keeper.h"
+#include "protocol/bytes_format.h"
 #include "protocol/number.h"
 
 enum { SETTING_MAX = 64, GIFTS = 4, PASSED_MAX = 1000 };
@@ -27,6 +28,8 @@ struct program {
 	char *path, *path_setting;
 	char **argv, **envp; /* from envp[GIFTS] on; those before have room for what a new process is given */
 	char *fds, *names;   /* LISTEN_FDS, LISTEN_FDNAMES; NULL: no descriptors are for this process */
+	char *title;         /* where the kernel has put the words, and behind them the environment */
+	size_t title_words, title_bytes; /* of the words alone; with the environment */
 };
 
 static char *copy_of(const char *text)
@@ -92,6 +95,37 @@ static void note_passed(struct program *p)
 		abort();
 }
 
+/* How far the words that the kernel has put one behind the other go on in that list. */
+static char *end_of(char **list, char *end)
+{
+	for (; *list && (!end || *list == end); list++)
+		end = *list + strlen(*list) + 1;
+	return end;
+}
+
+/* The words and the environment are at another place after this, so that a title can stand in this one. */
+static void make_room(struct program *p, char **argv)
+{
+	size_t count = 0;
+	char **copies, *end = end_of(argv, NULL);
+
+	if (!end)
+		return;
+	p->title = argv[0];
+	p->title_words = (size_t)(end - argv[0]);
+	if (environ)
+		end = end_of(environ, end);
+	p->title_bytes = (size_t)(end - argv[0]);
+	for (size_t i = 0; argv[i]; i++)
+		argv[i] = p->argv[i];
+	while (environ && environ[count])
+		count++;
+	copies = mem_new((count + 1) * sizeof(char *));
+	for (size_t i = 0; i < count; i++)
+		copies[i] = copy_of(environ[i]);
+	environ = copies; /* until the process ends */
+}
+
 struct program *program_new(int argc, char **argv)
 {
 	struct program *p = mem_new(sizeof(*p));
@@ -110,7 +144,26 @@ struct program *program_new(int argc, char **argv)
 		if (!is_ours(environ[i]))
 			p->envp[used++] = copy_of(environ[i]);
 	note_passed(p);
+	make_room(p, argv);
 	return p;
+}
+
+void program_title(const struct program *p, const char *role)
+{
+	struct bytes title = { 0 };
+
+	if (!p->title_bytes)
+		return;
+	bytes_format(&title, "lockbrokerd: %s", slice_of(role));
+	for (char **word = p->argv + 1; *word; word++)
+		bytes_format(&title, " %s", slice_of(*word));
+	if (title.len > p->title_bytes - 1)
+		title.len = p->title_bytes - 1;
+	/* The kernel shows the words from end to end; or, if none ends there, what stands up to the next end. */
+	memset(p->title, '\0', p->title_words);
+	memcpy(p->title, title.data, title.len);
+	p->title[title.len] = '\0';
+	bytes_free(&title);
 }
 
 void program_free(struct program *p)

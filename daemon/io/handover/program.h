@@ -20,8 +20,13 @@ enum { PROGRAM_ERROR_MAX = 512 };
 
 struct program;
 
-/* To be called before anything changes the words, the environment or the working directory. */
+/*
+ * To be called before anything changes the words, the environment or the working directory. `argv` has copies of the words
+ * after that, which the program owns.
+ */
 struct program *program_new(int argc, char **argv);
+/* What ps(1) and `systemctl status` show instead of the path: "lockbrokerd: ROLE", and the words. Its name stays. */
+void program_title(const struct program *p, const char *role);
 /* Takes NULL. */
 void program_free(struct program *p);
 /* What a process of it begins with, besides the words and the environment. */

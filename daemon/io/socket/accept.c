@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/container.h"
@@ -24,7 +25,7 @@
 #include "protocol/resp.h"
 
 /* Who comes, and who they are, is looked up for so many at a time, and so long if nobody else is to be served. */
-enum { ACCEPTS_PER_TURN = 16 };
+enum { ACCEPTS_PER_TURN = 16, OPERATORS = 1, REPLACED = 2, DOORS = 4 };
 #define ACCEPT_NS (200 * INT64_C(1000))
 #define ACCEPT_PAUSE_NS (100 * CLOCK_NS_PER_MS)
 
@@ -39,7 +40,7 @@ struct door {
 struct acceptor {
 	struct conn_env *env;
 	struct accept_calls calls;
-	struct door doors[2]; /* of everybody, and of operators */
+	struct door doors[DOORS]; /* of everybody, and of operators; then those that were replaced */
 	struct watch *pause;
 	char unit_root[UNIT_CGROUP_MAX];
 	size_t unit_root_len;
@@ -165,14 +166,15 @@ static void accept_one(struct acceptor *a, int fd, bool privileged)
 static void accept_pause(struct acceptor *a, int error)
 {
 	log_error(accept_failed, LOG_FIELDS("error=%v", strerror(error)), "cannot accept clients: %s", strerror(error));
-	for (int i = 0; i < 2; i++)
-		watch_clear(a->doors[i].watch);
+	for (int i = 0; i < DOORS; i++)
+		if (a->doors[i].fd >= 0)
+			watch_clear(a->doors[i].watch);
 	watch_set(a->pause, -1, 0, ACCEPT_PAUSE_NS);
 }
 
 void accept_begin(struct acceptor *a)
 {
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < DOORS; i++)
 		if (a->doors[i].fd >= 0)
 			watch_set(a->doors[i].watch, a->doors[i].fd, WATCH_READ | WATCH_KEEP, WATCH_NO_TIMEOUT);
 }
@@ -249,6 +251,29 @@ static void accept_open(struct acceptor *a, struct door *d, int fd, bool privile
 	party_enter(&a->env->parties, &d->place, d);
 }
 
+static void accept_shut(struct acceptor *a, struct door *d)
+{
+	watch_free(d->watch);
+	party_leave(&a->env->parties, &d->place);
+	*d = (struct door){ .fd = -1 };
+}
+
+void accept_replace(struct acceptor *a, bool operators, int fd)
+{
+	struct door *d = &a->doors[operators ? OPERATORS : 0], *before = d + REPLACED;
+	int former = before->fd;
+
+	if (former >= 0) {
+		accept_shut(a, before);
+		close(former);
+	}
+	accept_open(a, before, d->fd, operators);
+	watch_clear(d->watch);
+	intake_close(fd);
+	d->fd = fd;
+	accept_begin(a);
+}
+
 struct acceptor *accept_new(struct conn_env *env, int fd, int operators, const struct accept_calls *calls)
 {
 	struct acceptor *a = mem_new(sizeof(*a));
@@ -261,7 +286,9 @@ struct acceptor *accept_new(struct conn_env *env, int fd, int operators, const s
 	a->env = env;
 	a->calls = *calls;
 	accept_open(a, &a->doors[0], fd, false);
-	accept_open(a, &a->doors[1], operators, true);
+	accept_open(a, &a->doors[OPERATORS], operators, true);
+	for (int i = REPLACED; i < DOORS; i++)
+		a->doors[i].fd = -1;
 	a->pause = watch_new(feed_base(env->feed), accept_resume, a);
 	return a;
 }
@@ -270,10 +297,9 @@ void accept_free(struct acceptor *a)
 {
 	if (!a)
 		return;
-	for (int i = 0; i < 2; i++) {
-		watch_free(a->doors[i].watch);
-		party_leave(&a->env->parties, &a->doors[i].place);
-	}
+	for (int i = 0; i < DOORS; i++)
+		if (i < REPLACED || a->doors[i].fd >= 0)
+			accept_shut(a, &a->doors[i]);
 	watch_free(a->pause);
 	mem_free(a);
 }

@@ -38,6 +38,11 @@ struct acceptor *accept_new(struct conn_env *env, int fd, int operators, const s
 /* Takes NULL. */
 void accept_free(struct acceptor *a);
 void accept_begin(struct acceptor *a);
+/*
+ * From here on connections come from `fd`, too. The socket before it is the acceptor's now: whoever stands there still comes
+ * in, and so does who still reaches it (through another mount); that ends when this one is replaced, or with the process.
+ */
+void accept_replace(struct acceptor *a, bool operators, int fd);
 /* The turn of a door has come (party_place.is_door): some of those who stand there come in. */
 void accept_serve(struct party_place *place);
 /*

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 
 #include "base/name_service.h"
 #include "io/base/parcel.h"
+#include "io/base/safe_dir.h"
 
 enum {
 	LISTEN_GROUPS_MAX = 64, /* of this process */
@@ -87,6 +89,21 @@ static int check_kind(const char *key, const char *path, char *error)
 	return errno == ENOENT ? 0 : fail(error, -errno, "%s: %s", path, strerror(errno));
 }
 
+int listen_check_dir(const struct listen_place *place, char error[LISTEN_ERROR_MAX])
+{
+	const char *slash = strrchr(place->path, '/');
+	char dir[PATH_MAX];
+	struct stat st;
+
+	snprintf(dir, sizeof(dir), "%.*s", slash ? (int)(slash - place->path) + 1 : 1, slash ? place->path : ".");
+	if (stat(dir, &st) < 0 || safe_dir_is(&st))
+		return 0;
+	return fail(error, -EPERM,
+		    "%s = %.300s: its directory must belong to the daemon's user or root, and not be writable by others "
+		    "(chmod go-w), who could put another socket there",
+		    place->key, place->path);
+}
+
 /* True: lock_fd is the lock file that is beside `path` now, so no other process has put a socket there. */
 static bool is_locked_by(const char *path, int lock_fd)
 {
@@ -106,7 +123,7 @@ static int take_lock(struct listener *l, const char *key, int lock_fd, char *err
 		return 0;
 	}
 	snprintf(path, sizeof(path), "%s.lock", l->path);
-	l->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	l->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600 | NOT_AGED);
 	if (l->lock_fd < 0)
 		return fail(error, -errno, "%s = %s: cannot make files in its directory: %s", key, l->path,
 			    strerror(errno));
@@ -164,7 +181,7 @@ static int bind_in(struct listener *l, int dir_fd, mode_t mode, gid_t gid, char 
 			    "%s: cannot give it to the group %ld: %s; leave the key of its group empty, or make that group the "
 			    "daemon's own (Group= of its unit)",
 			    l->path, (long)gid, strerror(-rc));
-	if (fchmodat(dir_fd, "socket", mode, 0) < 0)
+	if (fchmodat(dir_fd, "socket", mode | NOT_AGED, 0) < 0)
 		return fail(error, -errno, "%s: chmod: %s", l->path, strerror(errno));
 	if (listen(l->fd, SOMAXCONN) < 0)
 		return fail(error, -errno, "%s: listen: %s", l->path, strerror(errno));
@@ -298,6 +315,43 @@ bool listen_take_back(struct listener *l, const char *path, int fd, int lock_fd)
 	if (!l->path)
 		abort();
 	return true;
+}
+
+static bool is_there(const char *path, const struct listener *l)
+{
+	struct stat st;
+
+	if (lstat(path, &st) < 0)
+		return errno != ENOENT && errno != ENOTDIR;
+	return !l->path || (st.st_dev == l->dev && st.st_ino == l->ino);
+}
+
+bool listen_is_missing(const struct listener *l)
+{
+	struct sockaddr_un addr = { 0 };
+	socklen_t len = sizeof(addr) - 1;
+
+	if (l->path)
+		return !is_there(l->path, l);
+	return getsockname(l->fd, (struct sockaddr *)&addr, &len) == 0 && addr.sun_path[0] == '/' &&
+	       !is_there(addr.sun_path, l);
+}
+
+bool listen_lock_is_missing(const struct listener *l)
+{
+	return l->path && !is_locked_by(l->path, l->lock_fd);
+}
+
+int listen_lock_again(struct listener *l, const char *key, char error[LISTEN_ERROR_MAX])
+{
+	struct listener next = { .fd = -1, .lock_fd = -1, .path = l->path };
+	int rc = take_lock(&next, key, -1, error);
+
+	if (rc == 0 && dup3(next.lock_fd, l->lock_fd, O_CLOEXEC) < 0)
+		rc = fail(error, -errno, "%s.lock: %s", l->path, strerror(errno));
+	if (next.lock_fd >= 0)
+		close(next.lock_fd);
+	return rc;
 }
 
 bool listen_differs(const struct listener *l, const struct listen_place *place, char text[LISTEN_ERROR_MAX])

@@ -46,6 +46,11 @@ gid_t listen_usual_group(void);
  * descriptor if it is that of the lock file of this place, and if nothing fails. -1: none. 0, or -errno and a sentence.
  */
 int listen_open(struct listener *l, const struct listen_place *place, int lock_fd, char error[LISTEN_ERROR_MAX]);
+/*
+ * Whoever owns the directory of that path, or may write to it, can put a socket of his own there. 0, also if there is no
+ * such directory, or -EPERM and a sentence.
+ */
+int listen_check_dir(const struct listen_place *place, char error[LISTEN_ERROR_MAX]);
 /* Takes the sockets that the service manager passed; fd is -1 where there is none. 0, or -errno and a sentence. */
 int listen_passed(struct listener *clients, struct listener *operators, char error[LISTEN_ERROR_MAX]);
 /*
@@ -53,6 +58,12 @@ int listen_passed(struct listener *clients, struct listener *operators, char err
  * stay the caller's: it is none, or another one than that of `path`.
  */
 bool listen_take_back(struct listener *l, const char *path, int fd, int lock_fd);
+/* Somebody has removed the socket: the path leads to no file, or to another one. Also of a socket that was passed. */
+bool listen_is_missing(const struct listener *l);
+/* The same of the lock file; false of a socket that was passed. */
+bool listen_lock_is_missing(const struct listener *l);
+/* Makes the lock file again. 0, or -errno and a sentence: -EADDRINUSE: another daemon has it. */
+int listen_lock_again(struct listener *l, const char *key, char error[LISTEN_ERROR_MAX]);
 /* True, with a sentence, if a socket that was passed is seen to have another mode or group. */
 bool listen_differs(const struct listener *l, const struct listen_place *place, char text[LISTEN_ERROR_MAX]);
 /*

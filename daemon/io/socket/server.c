@@ -25,6 +25,7 @@
 #include "io/socket/socket_pools.h"
 #include "io/base/feed.h"
 #include "io/base/keeper.h"
+#include "io/files/life.h"
 #include "io/files/saved_table.h"
 #include "io/base/watch.h"
 
@@ -199,6 +200,7 @@ struct server *server_new(struct feed *feed, int fd, int operators, const struct
 	s->feed = feed;
 	s->numbers_max = conf->saved ? saved_clients(conf->saved) : SERVER_NUMBERS_MAX;
 	s->saved = conf->saved;
+	s->life = conf->life;
 	s->env.feed = feed;
 	accounts_init(&s->env.accounts, SOCKET_POOLS, keys[0], keys[1]);
 	server_limits(s, conf);
@@ -237,6 +239,11 @@ static void server_will_look(struct server *s)
 {
 	if (s->due_ns == INT64_MAX)
 		s->due_ns = INT64_MIN;
+}
+
+void server_listen(struct server *s, bool operators, int fd)
+{
+	accept_replace(s->acceptor, operators, fd);
 }
 
 void server_begin(struct server *s)
@@ -540,7 +547,8 @@ void server_settle(struct server *s)
 {
 	if (feed_seen(s->feed) >= s->due_ns)
 		server_look(s);
-	conn_page_make_all(&s->env);
+	if (!TAILQ_EMPTY(&s->env.pages) && life_begins(s->life, feed_seen(s->feed)))
+		conn_page_make_all(&s->env);
 	conn_flush_all(&s->env);
 	if (parties_have_work(&s->env.parties))
 		feed_hurry(s->feed);

@@ -27,12 +27,10 @@ struct server_conf {
 	unsigned int user_share; /* percent */
 	const uint32_t *by_unit; /* borrowed until the next limits: as broker_limits has it */
 	size_t by_unit_count;
-	/*
-	 * If half of it is unread, no further requests of that client are read; if pushes exceed it, the connection is
-	 * closed.
-	 */
+	/* If half of it is unread, no more requests of that client are read; if pushes exceed it, it is closed. */
 	size_t output_bytes;
 	struct saved *saved;   /* the table of connections; NULL: none is kept. Must outlive the server, as must: */
+	struct life *life; /* asked before pages are given out; NULL: at once */
 	struct keeper *keeper; /* NULL: nobody goes on with connections if this process is killed */
 };
 
@@ -43,6 +41,8 @@ struct server;
 struct server *server_new(struct feed *feed, int fd, int operators, const struct server_conf *conf);
 /* From here on it accepts connections, and serves those that it has. */
 void server_begin(struct server *s);
+/* Another socket in the place of that for clients, or for operators; the one before stays open (accept_replace()). */
+void server_listen(struct server *s, bool operators, int fd);
 /* Closes every connection; the broker is not told. Takes NULL. */
 void server_free(struct server *s);
 

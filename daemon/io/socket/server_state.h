@@ -19,6 +19,7 @@ struct watch;
 struct server {
 	struct feed *feed;
 	size_t numbers_max;
+	struct life *life; /* NULL: pages are given out at once */
 	struct saved *saved;
 	struct kin *kin;
 	struct keeper *keeper;

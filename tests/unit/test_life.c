@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The file by which a standalone daemon knows that one of this boot was killed whose clients may believe in their pages. */
+#include "io/files/life.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#define NOW (1000 * INT64_C(1000000000))
+
+static char dir[64], path[96];
+
+static int make_dir(void **state)
+{
+	(void)state;
+	snprintf(dir, sizeof(dir), "/tmp/test_life.XXXXXX");
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/life", dir);
+	return 0;
+}
+
+static int remove_dir(void **state)
+{
+	(void)state;
+	unlink(path);
+	assert_int_equal(rmdir(dir), 0);
+	return 0;
+}
+
+static struct life *opened(const char *boot, const char *page, const char *ended, bool goes_on)
+{
+	const struct life_conf conf = { dir, boot, page, ended, goes_on };
+	struct life *l = NULL;
+
+	assert_int_equal(life_open(&l, &conf, NOW), 0);
+	return l;
+}
+
+/* A life that has given out pages, and is killed. */
+static void is_killed(const char *boot, const char *page)
+{
+	struct life *l = opened(boot, page, "", false);
+
+	assert_true(life_begins(l, NOW));
+	assert_int_equal(access(path, F_OK), 0);
+	life_free(l);
+}
+
+static void waits(const char *boot, const char *ended, bool wanted)
+{
+	struct life *l = opened(boot, "new", ended, false);
+
+	assert_int_equal(life_wait_ns(l), wanted ? NOW + LIFE_BELIEF_NS : INT64_MIN);
+	assert_int_equal(life_begins(l, NOW + LIFE_BELIEF_NS - 1), !wanted);
+	life_over(l, NOW + LIFE_BELIEF_NS - 1);
+	assert_int_equal(access(path, F_OK), wanted ? 0 : -1);
+	life_over(l, NOW + LIFE_BELIEF_NS);
+	assert_int_equal(access(path, F_OK), -1);
+	life_free(l);
+}
+
+static void who_gives_no_page_leaves_nothing(void **state)
+{
+	(void)state;
+	life_free(opened("boot", "one", "", false));
+	assert_int_equal(access(path, F_OK), -1);
+	waits("boot", "", false);
+}
+
+static void after_a_kill_whose_page_is_gone_it_waits(void **state)
+{
+	(void)state;
+	is_killed("boot", "one");
+	waits("boot", "", true);
+	waits("boot", "", false); /* that one has ended in order */
+}
+
+static void after_a_kill_whose_page_has_ended_it_does_not_wait(void **state)
+{
+	(void)state;
+	is_killed("boot", "one");
+	waits("boot", "one", false);
+}
+
+static void after_another_boot_it_does_not_wait(void **state)
+{
+	(void)state;
+	is_killed("boot", "one");
+	waits("boot 2", "", false);
+	is_killed("boot", "one");
+	waits("boo", "", false);
+}
+
+/* The page that the second one finds is that of the first, which has waited and given out nothing. */
+static void a_kill_during_the_wait_is_waited_for(void **state)
+{
+	struct life *l;
+
+	(void)state;
+	is_killed("boot", "one");
+	l = opened("boot", "two", "", false);
+	assert_false(life_begins(l, NOW));
+	life_free(l);
+	waits("boot", "two", true);
+}
+
+/* Clients of the process before it go on with their pages. */
+static void who_goes_on_says_so_at_once(void **state)
+{
+	(void)state;
+	is_killed("boot", "one");
+	life_free(opened("boot", "two", "one", true));
+	waits("boot", "two", false);
+	is_killed("boot", "one");
+	life_free(opened("boot", "two", "one", true));
+	waits("boot", "", true);
+}
+
+static void a_file_that_was_removed_is_missed_and_made_again(void **state)
+{
+	struct life *l = opened("boot", "one", "", false);
+
+	(void)state;
+	assert_false(life_is_missing(l));
+	assert_true(life_begins(l, NOW));
+	assert_false(life_is_missing(l));
+	unlink(path);
+	assert_true(life_is_missing(l));
+	assert_int_equal(life_again(l), 0);
+	assert_false(life_is_missing(l));
+	life_over(l, NOW);
+	assert_int_equal(access(path, F_OK), -1);
+	life_free(l);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_dir, remove_dir)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(who_gives_no_page_leaves_nothing),
+		TEST(after_a_kill_whose_page_is_gone_it_waits),
+		TEST(after_a_kill_whose_page_has_ended_it_does_not_wait),
+		TEST(after_another_boot_it_does_not_wait),
+		TEST(a_kill_during_the_wait_is_waited_for),
+		TEST(who_goes_on_says_so_at_once),
+		TEST(a_file_that_was_removed_is_missed_and_made_again),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
