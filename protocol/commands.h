@@ -11,7 +11,8 @@
 #include "slice.h"
 
 #define PROTOCOL_COMMANDS(X) \
-	X(LOCK, 2, 12, "write blocking", "Take a lock: LOCK name [SHARED] [WAIT ms] [LEASE ms] [DATA text] [REENTER] [SLOT n]") \
+	X(LOCK, 2, 13, "write blocking", \
+	  "Take a lock: LOCK name [SHARED] [WAIT ms] [LEASE ms] [DATA text] [REENTER] [SLOT n] [FRESH]") \
 	X(UNLOCK, 2, 5, "write fast", "Release one level of a lock: UNLOCK name [TOKEN t] [LAZY]") \
 	X(DELEGATE, 1, 1, "fast", "Ask for the page by which locks are delegated: DELEGATE") \
 	X(MLOCK, 3, 72, "write blocking", \

@@ -18,6 +18,7 @@
 
 #include "client-lib/cli/commands.h"
 #include "client-lib/cli/json.h"
+#include "client-lib/cli/reply_text.h"
 #include "client-lib/cli/say.h"
 #include "client-lib/cli/table.h"
 #include "client-lib/handle.h"
@@ -28,6 +29,9 @@ static const char down[] = "# HELP lockbroker_up 1: the daemon has answered.\n"
 			   "lockbroker_up 0\n";
 
 static const int64_t PATIENCE_MS = 5000;
+
+/* How long check waits for a lock: a host that keeps an idle one has given it back by then. */
+#define CHECK_WAIT_MS "5000"
 
 /* The daemon's text, which lives as long as the handle; otherwise the handle says why there is none. */
 static enum lb_result ask(const char *socket, int64_t patience_ms, struct lb **ret, const char **ret_text,
@@ -134,8 +138,12 @@ struct check {
 	double thresholds[MEASURED][VERDICT_CRITICAL + 1]; /* by verdict; below 0: none */
 	double values[MEASURED];
 	char fullest[64]; /* the pool of LIMIT */
+	char refusal[512], trouble[512]; /* what keeps locks from being had, and ZooKeeper from serving; "": nothing is known */
+	const char *name; /* of a lock to be taken; NULL: none */
+	char taken[64];   /* how that went, for the line that all is well */
+	double lock_s;    /* how long it took; below 0: it was not taken */
 	enum verdict verdict;
-	char why[512];
+	char why[2048];
 };
 
 /* A sentence about what is not as it should be; the worst verdict counts, and all are told. */
@@ -154,6 +162,14 @@ static void judge(struct check *c, enum verdict verdict, const char *format, ...
 	va_start(args, format);
 	vsnprintf(c->why + len, sizeof(c->why) - len, format, args);
 	va_end(args);
+}
+
+static double seconds_since(const struct timespec *then)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)(now.tv_sec - then->tv_sec) + (double)(now.tv_nsec - then->tv_nsec) / 1e9;
 }
 
 /* The number behind that name, labels included, at the beginning of a line; `otherwise` if there is none. */
@@ -194,15 +210,56 @@ static void measure_pools(struct check *c, const char *text)
 	}
 }
 
+/* Behind "KEY:" in what INFO has answered. */
+static void info_line(const struct lb_reply *info, const char *key, char *ret, size_t size)
+{
+	struct slice text = reply_text(info), line;
+
+	*ret = '\0';
+	while (text.len) {
+		line.data = text.data;
+		line.len = strcspn(text.data, "\r\n");
+		text.data += line.len + (text.data[line.len] != '\0');
+		text.len -= (size_t)(text.data - line.data);
+		if (line.len <= strlen(key) || memcmp(line.data, key, strlen(key)) != 0 || line.data[strlen(key)] != ':')
+			continue;
+		snprintf(ret, size, "%.*s", (int)(line.len - strlen(key) - 1), line.data + strlen(key) + 1);
+		return;
+	}
+}
+
+/* The causes are no numbers: METRICS does not have them. */
+static void ask_causes(struct check *c, struct lb *lb)
+{
+	const char *words[] = { "INFO", "zookeeper" };
+	const struct lb_reply *reply;
+
+	if (lb_command(lb, 2, words, &reply) != LB_OK)
+		return;
+	info_line(reply, "refusal", c->refusal, sizeof(c->refusal));
+	info_line(reply, "trouble", c->trouble, sizeof(c->trouble));
+}
+
 static void judge_session(struct check *c, const char *text)
 {
+	const char *joint = *c->trouble ? ": " : "";
+	double away_s = value_of(text, "lockbroker_session_unannounced_seconds", 0);
+
+	if (value_of(text, "lockbroker_locks_barred", 0) > 0)
+		judge(c, VERDICT_CRITICAL, "no lock can be had: %s", c->refusal);
+	else if (value_of(text, "lockbroker_session_state{state=\"lost\"}", 0) > 0)
+		judge(c, VERDICT_CRITICAL, "the session is lost, and so is every lock that was held%s%s", joint, c->trouble);
+	else if (value_of(text, "lockbroker_session_state{state=\"none\"}", 0) > 0)
+		judge(c, VERDICT_CRITICAL, "nothing can be granted: no session with ZooKeeper is proven%s%s", joint, c->trouble);
+	else if (value_of(text, "lockbroker_zookeeper_connected", 0) > 0 &&
+		 away_s > value_of(text, "lockbroker_session_timeout_seconds", 0))
+		judge(c, VERDICT_CRITICAL, "other hosts have not seen this one for %.0f s, because its own znode cannot be written%s%s",
+		      away_s, joint, c->trouble);
+	else if (value_of(text, "lockbroker_names_refused", 0) > 0)
+		judge(c, VERDICT_WARNING, "%s", c->refusal);
 	if (value_of(text, "lockbroker_session_state{state=\"jeopardy\"}", 0) > 0)
 		judge(c, VERDICT_WARNING, "the session is in jeopardy: grants are proven safe for %.1f s more",
 		      value_of(text, "lockbroker_session_safe_seconds", 0));
-	else if (value_of(text, "lockbroker_session_state{state=\"lost\"}", 0) > 0)
-		judge(c, VERDICT_CRITICAL, "the session is lost, and so is every lock that was held");
-	else if (value_of(text, "lockbroker_session_state{state=\"none\"}", 0) > 0)
-		judge(c, VERDICT_CRITICAL, "nothing can be granted: no session with ZooKeeper is proven");
 	if (value_of(text, "lockbroker_files_lost", 0) > 0)
 		judge(c, VERDICT_CRITICAL, "%.0f files or sockets of the daemon were removed and cannot be made again: its log "
 		      "says which, and what to do", value_of(text, "lockbroker_files_lost", 0));
@@ -231,6 +288,31 @@ static void judge_measures(struct check *c)
 		}
 }
 
+/* A lock that somebody else holds could be had, too. */
+static void judge_lock(struct check *c, struct lb *lb)
+{
+	const char *take[] = { "LOCK", c->name, "WAIT", CHECK_WAIT_MS, "FRESH" }, *give[] = { "UNLOCK", c->name };
+	const struct lb_reply *reply;
+	struct timespec begin;
+	enum lb_result r;
+
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	lb_set_patience(lb, PATIENCE_MS + strtol(CHECK_WAIT_MS, NULL, 10));
+	r = lb_command(lb, 5, take, &reply);
+	if (r == LB_OK && lb_reply_type(reply) == LB_REPLY_NIL) {
+		snprintf(c->taken, sizeof(c->taken), "the lock is held by another; ");
+		return;
+	}
+	if (r == LB_OK) {
+		c->lock_s = seconds_since(&begin);
+		snprintf(c->taken, sizeof(c->taken), "the lock was taken in %.3f s; ", c->lock_s);
+		r = lb_command(lb, 2, give, &reply);
+	}
+	if (r != LB_OK)
+		judge(c, r == LB_DENIED || r == LB_BADNAME || r == LB_MISMATCH ? VERDICT_UNKNOWN : VERDICT_CRITICAL, "%s",
+		      lb_error(lb));
+}
+
 static const char *const verdict_words[] = { "OK", "WARNING", "CRITICAL", "UNKNOWN" };
 
 /* What was measured is there only if the daemon has answered. */
@@ -240,6 +322,8 @@ static void json_verdict(const struct check *c, const char *text)
 	cli_json_text(slice_of(c->why));
 	for (int i = 0; *text && i < MEASURED; i++)
 		printf(",\"%s\":%.3f", measures[i].word, c->values[i]);
+	if (*text)
+		printf(",\"lock\":%.3f", c->lock_s);
 	if (*text)
 		printf(",\"locks\":%.0f,\"waiting\":%.0f", value_of(text, "lockbroker_locks", 0),
 		       value_of(text, "lockbroker_waiting_requests", 0));
@@ -255,8 +339,8 @@ static void print_verdict(const struct check *c, const char *text)
 	if (*c->why)
 		printf("%s", cli_shown(c->why, shown, sizeof(shown)));
 	else
-		printf("%s; %.0f locks, %.0f requests wait, the oldest for %.1f s; %.1f %% of the fullest limit (%s)",
-		       alone ? "standalone" : "the session is safe", value_of(text, "lockbroker_locks", 0),
+		printf("%s%s; %.0f locks, %.0f requests wait, the oldest for %.1f s; %.1f %% of the fullest limit (%s)",
+		       c->taken, alone ? "standalone" : "the session is safe", value_of(text, "lockbroker_locks", 0),
 		       value_of(text, "lockbroker_waiting_requests", 0), c->values[WAIT], c->values[LIMIT], c->fullest);
 	if (*text) {
 		printf(" |");
@@ -269,6 +353,8 @@ static void print_verdict(const struct check *c, const char *text)
 			}
 			printf(i == LIMIT ? "0;100" : "0");
 		}
+		if (c->lock_s >= 0)
+			printf(" lock=%.3fs;;;0", c->lock_s);
 		printf(" locks=%.0f;;;0 waiting=%.0f;;;0", value_of(text, "lockbroker_locks", 0),
 		       value_of(text, "lockbroker_waiting_requests", 0));
 	}
@@ -299,7 +385,9 @@ static bool read_thresholds(struct check *c, enum verdict verdict, char *text)
 /* CLI_OK, or the exit status of a wrong option. Usage is UNKNOWN to Nagios. */
 static int read_options(struct check *c, int argc, char **argv)
 {
-	static const struct option options[] = { { "json", no_argument, NULL, 'j' }, { 0 } };
+	static const struct option options[] = { { "json", no_argument, NULL, 'j' },
+						 { "lock", required_argument, NULL, 'l' },
+						 { 0 } };
 	int option;
 
 	optind = 0;
@@ -311,9 +399,13 @@ static int read_options(struct check *c, int argc, char **argv)
 			cli_json_asked = true;
 			continue;
 		}
+		if (option == 'l') {
+			c->name = optarg;
+			continue;
+		}
 
 		if (option == '?' || !read_thresholds(c, verdict, optarg)) {
-			cli_usage("check takes -w and -c with limit=PERCENT, wait=SEC, proof=SEC or answer=SEC, "
+			cli_usage("check takes --lock NAME, and -w and -c with limit=PERCENT, wait=SEC, proof=SEC or answer=SEC, "
 				  "separated by commas.");
 			return VERDICT_UNKNOWN;
 		}
@@ -324,20 +416,13 @@ static int read_options(struct check *c, int argc, char **argv)
 	return VERDICT_UNKNOWN;
 }
 
-static double seconds_since(const struct timespec *then)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)(now.tv_sec - then->tv_sec) + (double)(now.tv_nsec - then->tv_nsec) / 1e9;
-}
-
 int cli_check(const char *socket, int argc, char **argv)
 {
 	struct check c = { .thresholds = { [LIMIT] = { -1, 80, 95 },
 					   [WAIT] = { -1, -1, -1 },
 					   [PROOF] = { -1, -1, -1 },
-					   [ANSWER] = { -1, 1, 5 } } };
+					   [ANSWER] = { -1, 1, 5 } },
+			   .lock_s = -1 };
 	const char *text = "";
 	struct timespec begin;
 	struct bytes copy = { 0 };
@@ -358,8 +443,11 @@ int cli_check(const char *socket, int argc, char **argv)
 		c.values[WAIT] = value_of(text, "lockbroker_longest_wait_seconds", 0);
 		c.values[PROOF] = value_of(text, "lockbroker_session_proof_age_seconds", 0);
 		measure_pools(&c, text);
+		ask_causes(&c, lb);
 		judge_session(&c, text);
 		judge_measures(&c);
+		if (c.name)
+			judge_lock(&c, lb);
 	} else if (r == LB_CONNECTION || r == LB_UNAVAILABLE || r == LB_DRAINING || r == LB_LIMIT) {
 		/* Who is refused for a limit is refused like those who need a lock. */
 		judge(&c, VERDICT_CRITICAL, "%s", lb_error(lb));

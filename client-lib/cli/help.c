@@ -86,9 +86,11 @@ static const struct topic {
 	{ "info", "[SECTION]", "show state and counters" },
 	{ "metrics", "[--textfile FILE]",
 	  "show state and counters as Prometheus reads them, or write them\nto FILE, whole, for a collector of text files" },
-	{ "check", "[-w LIMITS] [-c LIMITS]",
+	{ "check", "[--lock NAME] [-w LIMITS] [-c LIMITS]",
 	  "say in a line whether all is well, for Nagios: exit with 0, 1\n"
 	  "(warning), 2 (critical) or 3 (unknown)\n"
+	  "--lock  also take the lock NAME from ZooKeeper and release it, and\n"
+	  "        show how long that took; wait for it for at most 5 s\n"
 	  "-w, -c  when to warn, or more: limit=PERCENT of what may become\n"
 	  "        full (80, 95), wait=SEC of the longest wait, proof=SEC of\n"
 	  "        its age, answer=SEC until the broker answers (1, 5)" },

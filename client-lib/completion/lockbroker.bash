@@ -78,6 +78,7 @@ _lockbroker()
 			drain) options='--wait --off --json --help' ;;
 			ls) options='--all --watch --json --help' ;;
 			metrics) options='--textfile --help' ;;
+			check) options='--lock --json --help' ;;
 			http) options='--listen --host --anywhere --help' ;;
 			*) options='--json --help' ;;
 			esac

@@ -41,6 +41,7 @@ complete -c lockbroker -n "__fish_seen_subcommand_from drain" -l wait -d 'Until 
 complete -c lockbroker -n "__fish_seen_subcommand_from drain" -l off -d 'Grant again'
 complete -c lockbroker -n "__fish_seen_subcommand_from ls" -s a -l all -d 'Of all hosts'
 complete -c lockbroker -n "__fish_seen_subcommand_from ls" -s w -l watch -d 'Again and again'
+complete -c lockbroker -n "__fish_seen_subcommand_from check" -l lock -x -d 'Also take and release that lock'
 complete -c lockbroker -n "__fish_seen_subcommand_from metrics" -l textfile -r -d 'Write to that file'
 complete -c lockbroker -n "__fish_seen_subcommand_from http" -l listen -x -d 'Where'
 complete -c lockbroker -n "__fish_seen_subcommand_from http" -l host -x -d 'Also answer as that'

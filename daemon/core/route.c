@@ -76,7 +76,7 @@ void route_answer(struct broker *b, const struct event *event)
 	if (event->zk_answered.code == ZK_UNKNOWN)
 		b->env.stats.unknown_total++;
 	health_answered(&b->ensemble, op.kind, op.directory ? bytes_view(&op.directory->path) : SLICE(""), event);
-	if (event->zk_answered.code == ZK_REFUSED)
+	if (zk_refuses(event->zk_answered.code))
 		env_note(&b->env, FLIGHT_operation_failed, (int64_t)event->zk_answered.op, op.kind, event->zk_answered.data);
 	dispatch(b, &op, event);
 	if (op.directory) {

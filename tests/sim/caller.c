@@ -243,6 +243,21 @@ void caller_hang_up(struct caller *c)
 	socket_say(c, SOCKET_GONE, NULL);
 }
 
+/* What a server is too busy for is tried again: that ends no wait. */
+static void check_refusal(const struct caller *c, struct slice reply)
+{
+	static const char *const refusals[] = { "create", "list", "read", "make", "write" };
+	static const char begin[] = "-UNAVAILABLE ZooKeeper refuses to ";
+	size_t len = strlen(begin);
+
+	if (c->host->w->zk.refused || reply.len < len + 6 || memcmp(reply.data, begin, len) != 0)
+		return;
+	for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++)
+		if (memcmp(reply.data + len, refusals[i], strlen(refusals[i])) == 0)
+			world_fail(c->host->w, -1, "host %d client %u: nothing was refused for good: %.*s", c->host->index, c->conn,
+				   (int)reply.len, reply.data);
+}
+
 void caller_replied(struct caller *c, struct slice reply)
 {
 	struct world *w = c->host->w;
@@ -251,6 +266,7 @@ void caller_replied(struct caller *c, struct slice reply)
 	if (!c->asking)
 		world_fail(w, -1, "host %d client %u: a reply without a request: %.*s", c->host->index, c->conn,
 			   (int)reply.len, reply.data);
+	check_refusal(c, reply);
 	c->asking = false;
 	c->sent--;
 	if (a.permits)

@@ -105,6 +105,7 @@ void census_check(struct caller *c, const struct ask *a, struct slice reply)
 	for (int h = 0; h < w->host_count; h++)
 		for (int lock = 0; lock < w->lock_count; lock++)
 			if (&w->hosts[h] == c->host ||
-			    (!c->host->conf.standalone && w->zk.refuses_reads_until < a->asked_at))
+			    (!c->host->conf.standalone && w->zk.refuses_reads_until < a->asked_at &&
+			     w->zk.throttles_until < a->asked_at))
 				check_host(c, a, reply, &w->hosts[h], lock);
 }

@@ -496,7 +496,7 @@ static void check_believed(struct world *w, int lock, const struct znode *n)
 	}
 }
 
-void check_deleted(void *world, struct znode *n, enum zk_cause cause)
+void check_deleted(void *world, struct znode *n, enum zk_by cause)
 {
 	struct world *w = world;
 	int lock, h, i;

@@ -122,12 +122,12 @@ struct zserver {
 	struct bytes touched;         /* struct zsession pointers since the last ping */
 };
 
-enum zk_cause { ZK_BY_SESSION, ZK_BY_EXPIRY, ZK_BY_OPERATOR };
+enum zk_by { ZK_BY_SESSION, ZK_BY_EXPIRY, ZK_BY_OPERATOR };
 
 struct fakezk_hooks {
 	void *ctx;
 	void (*created)(void *ctx, struct znode *n);
-	void (*deleted)(void *ctx, struct znode *n, enum zk_cause cause);
+	void (*deleted)(void *ctx, struct znode *n, enum zk_by cause);
 	void (*expired)(void *ctx, struct zsession *s);
 };
 
@@ -144,7 +144,10 @@ struct fakezk {
 	int64_t quorum_max;           /* of a proposal until a quorum has it; 0: at once */
 	int64_t link_bytes_s;         /* the bandwidth of a new connection, in each direction; 0: without bound */
 	int64_t refuses_until, refuses_reads_until; /* many writes, or reads, are refused until then, as by an access list */
-	int64_t refused_at;           /* a write, last */
+	int64_t throttles_until;      /* a server is too busy for many requests until then */
+	int64_t quota_until;          /* a quota of the root is used up until then: nothing is created there */
+	int64_t refused_at;           /* a write, last; throttled ones, too */
+	bool refused;                 /* anything was, not only throttled */
 	int leader;                   /* -1: an election is going on */
 	struct pipe proposals;        /* of the leader; during an election: those that the next one knows */
 	int64_t led_at;               /* since when it leads */
@@ -188,8 +191,8 @@ struct znode *fakezk_find(struct fakezk *z, struct slice path, int view);
 struct zk_stat fakezk_stat(const struct znode *n, int view);
 /* Checks a write against the truth, commits it when it can be, and says how it went. */
 enum zk_code fakezk_write(struct fakezk *z, struct txn origin, struct slice path, struct slice data,
-			  enum zk_create create, enum zk_cause cause);
-void fakezk_session_close(struct fakezk *z, struct zsession *s, struct txn origin, enum zk_cause cause);
+			  enum zk_create create, enum zk_by cause);
+void fakezk_session_close(struct fakezk *z, struct zsession *s, struct txn origin, enum zk_by cause);
 void fakezk_append(struct fakezk *z, struct txn t);
 /* Takes the next transaction (all its parts) into the server's view. */
 void fakezk_apply(struct fakezk *z, struct zserver *s);

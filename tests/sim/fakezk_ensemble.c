@@ -180,8 +180,10 @@ static void leader_write(struct fakezk *z, struct zserver *from, struct message 
 	else if (m->request != EFFECT_ZK_OPEN && z->refuses_until > z->sched->now && m->request != EFFECT_ZK_DROP &&
 		 rng_percent(&z->rng, 50))
 		m->code = ZK_REFUSED;
-	if (m->code == ZK_REFUSED)
+	if (m->code == ZK_REFUSED) {
 		z->refused_at = z->sched->now;
+		z->refused = true;
+	}
 	if (m->code == ZK_OK && m->request == EFFECT_ZK_DROP)
 		s->closing = s->was_closing = true;
 	propose(z, m);
@@ -375,6 +377,8 @@ void fakezk_heal(struct fakezk *z)
 
 	end_refusals(z, &z->refuses_until);
 	end_refusals(z, &z->refuses_reads_until);
+	end_refusals(z, &z->throttles_until);
+	end_refusals(z, &z->quota_until);
 	for (i = 0; i < FAKEZK_SERVERS; i++) {
 		struct zserver *s = &z->server[i];
 

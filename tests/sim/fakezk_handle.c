@@ -203,6 +203,9 @@ static void answered(struct zhandle *h, struct message *m)
 	message_free(h->z->sched, open);
 	e.zk_answered.op = m->op;
 	e.zk_answered.code = m->code;
+	e.zk_answered.cause = m->code == ZK_BUSY ? ZK_CAUSE_throttled :
+			      h->z->quota_until > h->z->sched->now ? ZK_CAUSE_quota :
+								     ZK_CAUSE_acl;
 	e.zk_answered.path = message_path(m);
 	e.zk_answered.stat = m->stat;
 	if (m->request == EFFECT_ZK_LIST) {

@@ -76,9 +76,11 @@ static void read_answer(struct zconn *c, struct message *m)
 	struct znode *n = fakezk_find(z, message_path(m), view);
 
 	m->kind = PACKET_ANSWER;
-	m->code = n ? ZK_OK : ZK_NONODE;
+	if (m->code != ZK_BUSY)
+		m->code = n ? ZK_OK : ZK_NONODE;
 	if (n && z->refuses_reads_until > z->sched->now && rng_percent(&z->rng, 50))
 		m->code = ZK_REFUSED;
+	z->refused = z->refused || m->code == ZK_REFUSED;
 	if (m->code == ZK_OK) {
 		m->stat = fakezk_stat(n, view);
 		if (m->watch)
@@ -285,10 +287,30 @@ static void received_connect(struct zconn *c, struct message *m)
 	to_leader(c, m);
 }
 
+/* The server itself says so, whether it has a leader or not, after its answers to what came before. */
+static bool throttles(struct zconn *c, struct message *m)
+{
+	struct fakezk *z = c->server->z;
+
+	if (z->throttles_until <= z->sched->now || m->request == EFFECT_ZK_DROP || rng_percent(&z->rng, 50))
+		return false;
+	m->code = ZK_BUSY;
+	m->answered = true;
+	m->next = NULL;
+	if (!is_read(m))
+		z->refused_at = z->sched->now;
+	*c->pending_tail = m;
+	c->pending_tail = &m->next;
+	pending_run(c);
+	return true;
+}
+
 static void received_request(struct zconn *c, struct message *m)
 {
 	struct fakezk *z = c->server->z;
 
+	if (throttles(c, m))
+		return;
 	if (is_read(m) && !c->pending) {
 		read_answer(c, m);
 		return;

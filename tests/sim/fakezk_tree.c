@@ -238,8 +238,11 @@ static enum zk_code write_create(struct fakezk *z, struct txn t, struct slice pa
 	parent = fakezk_find(z, (struct slice){ path.data, cut > 1 ? cut - 1 : cut }, FAKEZK_TRUTH);
 	if (!parent)
 		return write_fail(z, t, ZK_NONODE);
-	if (parent->session)
+	if (parent->session || (z->quota_until > z->sched->now && path.len > 7 && memcmp(path.data, "/locks/", 7) == 0)) {
+		z->refused = true;
+		z->refused_at = z->sched->now;
 		return write_fail(z, t, ZK_REFUSED);
+	}
 	if (create == ZK_EPHEMERAL_SEQUENTIAL) {
 		int len = snprintf(made, sizeof(made), "%.*s%010d", (int)path.len, path.data,
 				   parent->view[FAKEZK_TRUTH].creates);
@@ -271,7 +274,7 @@ static enum zk_code write_create(struct fakezk *z, struct txn t, struct slice pa
 	return ZK_OK;
 }
 
-static void write_delete(struct fakezk *z, struct txn t, struct znode *n, enum zk_cause cause)
+static void write_delete(struct fakezk *z, struct txn t, struct znode *n, enum zk_by cause)
 {
 	t.type = TXN_DELETE;
 	t.node = n;
@@ -283,7 +286,7 @@ static void write_delete(struct fakezk *z, struct txn t, struct znode *n, enum z
 }
 
 enum zk_code fakezk_write(struct fakezk *z, struct txn t, struct slice path, struct slice data, enum zk_create create,
-			  enum zk_cause cause)
+			  enum zk_by cause)
 {
 	struct znode *n;
 
@@ -310,7 +313,7 @@ enum zk_code fakezk_write(struct fakezk *z, struct txn t, struct slice path, str
 	return ZK_OK;
 }
 
-void fakezk_session_close(struct fakezk *z, struct zsession *s, struct txn t, enum zk_cause cause)
+void fakezk_session_close(struct fakezk *z, struct zsession *s, struct txn t, enum zk_by cause)
 {
 	struct txn part = { .zxid = zxid_next(z), .origin = -1, .more = true, .session = s };
 

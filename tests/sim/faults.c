@@ -358,6 +358,12 @@ static void fault(struct world *w, enum fault kind)
 	case FAULT_REFUSE:
 		refuse(w, until);
 		break;
+	case FAULT_THROTTLE:
+		w->zk.throttles_until = until;
+		break;
+	case FAULT_QUOTA:
+		w->zk.quota_until = until;
+		break;
 	case FAULT_EVICT:
 		evict(w, any_handle(w)->session);
 		break;

@@ -129,7 +129,7 @@ static bool is_box_of(const struct host *h, struct slice path)
 
 void forced_answered(struct host *h, const struct event *e)
 {
-	if (e->type == EVENT_ZK_ANSWERED && e->zk_answered.code == ZK_REFUSED && is_box_of(h, e->zk_answered.path))
+	if (e->type == EVENT_ZK_ANSWERED && zk_refuses(e->zk_answered.code) && is_box_of(h, e->zk_answered.path))
 		h->mail_refused_at = h->w->sched.now;
 }
 

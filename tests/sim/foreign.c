@@ -150,7 +150,7 @@ static void foreign_answered(struct foreign *f, const struct event *e)
 
 	if (e->zk_answered.op != f->op || code == ZK_UNKNOWN)
 		return;
-	if (code == ZK_REFUSED && (f->state == FOREIGN_LISTING || f->state == FOREIGN_WAITING)) {
+	if (zk_refuses(code) && (f->state == FOREIGN_LISTING || f->state == FOREIGN_WAITING)) {
 		sched_at(&f->w->sched, f->w->sched.now + 200 * MS, foreign_look, f, ++f->life);
 		return;
 	}
@@ -179,7 +179,7 @@ static void foreign_answered(struct foreign *f, const struct event *e)
 			foreign_list(f);
 		break;
 	case FOREIGN_LEAVING:
-		if (code == ZK_REFUSED) {
+		if (zk_refuses(code)) {
 			f->state = FOREIGN_HOLDING;
 			sched_at(&f->w->sched, f->w->sched.now + 200 * MS, foreign_release, f, ++f->life);
 		} else {

@@ -499,7 +499,7 @@ void permits_check_told(struct caller *c)
 		world_fail(h->w, -1, "host %d client %u: has permits and is not in the table of holders", h->index, c->conn);
 }
 
-void permits_check_deleted(struct world *w, const struct znode *n, enum zk_cause cause)
+void permits_check_deleted(struct world *w, const struct znode *n, enum zk_by cause)
 {
 	int h;
 

@@ -66,6 +66,16 @@ static const struct mix mixes[] = {
 	/* Many questions who is to let go, and often no answer. */
 	{ .name = "refused", .share = 0, .fault_every_ms = 1500, .fault_weight = { [FAULT_RESET] = 1, [FAULT_REFUSE] = 8 },
 	  .long_hold_percent = 50, .think_ms = 80, .demands_percent = 15 },
+	/* A server is too busy; and nothing is created any longer. */
+	{ .name = "throttled", .share = 0, .fault_every_ms = 1000, .long_hold_percent = 20, .think_ms = 80, .demands_percent = 2,
+	  .foreign_every_ms = 3000, .fault_weight = { [FAULT_RESET] = 1, [FAULT_LINK] = 1, [FAULT_ELECTION] = 2,
+						      [FAULT_ISOLATE] = 1, [FAULT_THROTTLE] = 10 } },
+	{ .name = "throttled, permits", .share = 0, .fault_every_ms = 1000, .long_hold_percent = 20, .think_ms = 80,
+	  .permits = true, .fault_weight = { [FAULT_RESET] = 1, [FAULT_THROTTLE] = 8 } },
+	{ .name = "throttled, anything", .share = 0, .anything = true, .hosts_max = 3, .fault_every_ms = 1500,
+	  .fault_weight = { [FAULT_RESET] = 1, [FAULT_THROTTLE] = 8, [FAULT_KILL] = 1 } },
+	{ .name = "quota", .share = 0, .fault_every_ms = 2500, .long_hold_percent = 30, .think_ms = 80, .foreign_every_ms = 4000,
+	  .fault_weight = { [FAULT_RESET] = 2, [FAULT_QUOTA] = 6, [FAULT_THROTTLE] = 1 } },
 	/* Daemons die with a write of theirs under way. */
 	{ .name = "late", .share = 0, .fault_every_ms = 6000, .fault_weight = { [FAULT_RESET] = 1, [FAULT_LATE] = 8 },
 	  .long_hold_percent = 40, .think_ms = 500 },

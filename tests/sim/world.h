@@ -13,7 +13,7 @@
 
 #define FAULTS(X) \
 	X(RESET) X(STALL) X(SILENT) X(LINK) X(TRICKLE) X(CUT) X(ELECTION) X(RESTART) X(FREEZE) X(KILL) X(STOP) X(ISOLATE) \
-	X(HANDSHAKE) X(REFUSE) X(PACKET) X(EVICT) X(LATE)
+	X(HANDSHAKE) X(REFUSE) X(PACKET) X(EVICT) X(LATE) X(THROTTLE) X(QUOTA)
 
 enum fault {
 #define X(name) FAULT_##name,
@@ -269,7 +269,7 @@ void check_foreign_grant(struct world *w, int lock, const char *path);
 void check_before(struct host *h, const struct event *e);
 void check_after(struct host *h);
 void check_created(void *world, struct znode *n);
-void check_deleted(void *world, struct znode *n, enum zk_cause cause);
+void check_deleted(void *world, struct znode *n, enum zk_by cause);
 void check_expired(void *world, struct zsession *s);
 void check_end(struct world *w);
 /* It has asked for the end of all that it has, which may take a while, and relies on nothing any longer. */
@@ -327,7 +327,7 @@ void permits_answered(struct caller *c, const struct ask *a, struct slice reply)
 /* Their loss is told by an event; false: that is no name of the semaphore. */
 bool permits_told_lost(struct caller *c, struct slice name, struct slice reason, bool pushed);
 /* Something goes away in the truth. */
-void permits_check_deleted(struct world *w, const struct znode *n, enum zk_cause cause);
+void permits_check_deleted(struct world *w, const struct znode *n, enum zk_by cause);
 void permits_check_end(struct world *w);
 /* It has just taken a permit. */
 void permits_check_guest(struct world *w);

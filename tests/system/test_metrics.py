@@ -50,6 +50,15 @@ def test_the_rules_of_alerts_are_valid_and_name_what_there_is(zk, daemons, root)
         assert re.search(rf"^{name}[ {{]", text, re.M), name
 
 
+@pytest.mark.plain_only("it is about a document")
+def test_the_rules_of_alerts_do_what_they_say():
+    if not shutil.which("promtool"):
+        pytest.skip("promtool is not installed")
+    done = subprocess.run(["promtool", "test", "rules", os.path.join(harness.SOURCE, "tests", "system", "alerts.yml")],
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_counters_go_on_over_a_hand_over_and_not_over_a_kill(standalone, clients):
     c = clients(standalone)
     for _ in range(3):

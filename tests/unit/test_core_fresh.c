@@ -146,11 +146,13 @@ static void without_the_write_the_reply_is_unavailable(void **state)
 {
 	struct fixture *f = *state;
 
-	fixture_ask(f, 0, "DEL a");
-	nobody_is_listed(f);
-	fixture_answer_write(f, ZK_REFUSED);
-	nobody_is_listed(f);
-	fixture_expect(f, 0, "-UNAVAILABLE " ASKED_IN_VAIN);
+	for (enum zk_code code = ZK_REFUSED; code <= ZK_BUSY; code++) {
+		fixture_ask(f, 0, "DEL a");
+		nobody_is_listed(f);
+		fixture_answer_write(f, code);
+		nobody_is_listed(f);
+		fixture_expect(f, 0, "-UNAVAILABLE " ASKED_IN_VAIN);
+	}
 	fixture_ask(f, 0, "DEL a");
 	nobody_is_listed(f);
 	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);

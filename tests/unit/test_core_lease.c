@@ -127,7 +127,7 @@ static void words_stand_in_any_order_and_once(void **state)
 {
 	struct fixture *f = *state;
 	static const char syntax[] = "-ERR syntax error in 'lock' command; Take a lock: "
-				     "LOCK name [SHARED] [WAIT ms] [LEASE ms] [DATA text] [REENTER] [SLOT n]";
+				     "LOCK name [SHARED] [WAIT ms] [LEASE ms] [DATA text] [REENTER] [SLOT n] [FRESH]";
 
 	fixture_say(f, 0, "LOCK a DATA x LEASE 100 WAIT 0", ":1024");
 	fixture_say(f, 0, "lock a lease 100 reenter data y", ":1024");

@@ -219,9 +219,9 @@ static void names_and_words_are_checked(void **state)
 	fixture_say(f, 0, "LOCK a WAIT -1", "-ERR WAIT takes milliseconds, 0..31536000000");
 	fixture_say(f, 0, "LOCK a WAIT 31536000001", "-ERR WAIT takes milliseconds, 0..31536000000");
 	fixture_say(f, 0, "LOCK a WAIT", "-ERR syntax error in 'lock' command; Take a lock: "
-		    "LOCK name [SHARED] [WAIT ms] [LEASE ms] [DATA text] [REENTER] [SLOT n]");
+		    "LOCK name [SHARED] [WAIT ms] [LEASE ms] [DATA text] [REENTER] [SLOT n] [FRESH]");
 	fixture_say(f, 0, "LOCK", "-ERR wrong number of arguments for 'lock' command; Take a lock: "
-		    "LOCK name [SHARED] [WAIT ms] [LEASE ms] [DATA text] [REENTER] [SLOT n]");
+		    "LOCK name [SHARED] [WAIT ms] [LEASE ms] [DATA text] [REENTER] [SLOT n] [FRESH]");
 	fixture_say(f, 0, "NOPE", "-ERR unknown command 'NOPE'");
 	fixture_say(f, 0, "SELECT 1", "-ERR there is only database 0: take the number of another one from the URL");
 	fixture_say(f, 0, "HELLO 4", "-NOPROTO unsupported protocol version: this server speaks 2 and 3");

@@ -146,7 +146,7 @@ static void words_of_lock_come_in_any_order(void **state)
 {
 	struct fixture *f = *state;
 	static const char syntax[] = "-ERR syntax error in 'lock' command; Take a lock: "
-				     "LOCK name [SHARED] [WAIT ms] [LEASE ms] [DATA text] [REENTER] [SLOT n]";
+				     "LOCK name [SHARED] [WAIT ms] [LEASE ms] [DATA text] [REENTER] [SLOT n] [FRESH]";
 
 	fixture_say(f, 0, "lock a wait 5 shared", ":1024");
 	fixture_say(f, 1, "LOCK a SHARED WAIT", syntax);

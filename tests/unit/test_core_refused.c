@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/state.h"
 #include "core_fixture.h"
 
 static int setup(void **state)
@@ -130,6 +131,128 @@ static void who_cannot_be_seen_is_not_taken_from(void **state)
 	}
 }
 
+/* ---- what it is too busy for ---- */
+
+/* Each operation of a LOCK in its turn; the one that is told `busy` is asked again, and the others as they need. */
+static void get_through(struct fixture *f, const char *path, int busy)
+{
+	char name[128] = "";
+	int asked = 0;
+
+	while (!f->replies[0].len) {
+		const struct fixture_op *op;
+
+		if (!fixture_is_open(f)) {
+			fixture_pass(f, 10);
+			continue;
+		}
+		op = fixture_oldest(f);
+		if (strcmp(op->path, "/lb/.hosts/alpha") == 0)
+			fixture_answer(f, ZK_OK);
+		else if (asked++ == busy)
+			fixture_answer(f, ZK_BUSY);
+		else if (op->effect.type == EFFECT_ZK_GET && strcmp(op->path, path) == 0)
+			fixture_answer_get(f, 1, 0, LOCK_DATA);
+		else if (op->effect.type == EFFECT_ZK_CREATE)
+			fixture_answer_made(f, 5, 77, name, sizeof(name));
+		else
+			fixture_answer_list(f, 1, name[0] != '\0', (const char *[]){ name });
+	}
+}
+
+static void a_wait_goes_on_whichever_operation_is_throttled(void **state)
+{
+	struct fixture *f = *state;
+
+	for (int busy = 0; busy < 3; busy++) {
+		static const char *const names[] = { "a", "b", "c" };
+		int64_t began_ns = f->now_ns;
+		char words[32], path[16];
+
+		snprintf(words, sizeof(words), "LOCK %s WAIT 20000", names[busy]);
+		snprintf(path, sizeof(path), "/lb/%s", names[busy]);
+		fixture_ask(f, 0, words);
+		get_through(f, path, busy);
+		fixture_expect(f, 0, ":78848");
+		assert_true(f->now_ns - began_ns >= 60000000 && f->now_ns - began_ns <= 1000000000);
+		while (fixture_is_open(f))
+			fixture_answer(f, ZK_OK);
+	}
+}
+
+/* However many wait, and however long the server is busy: one try at a time, and more and more seldom. */
+static void a_busy_server_is_asked_by_one_breath_at_a_time(void **state)
+{
+	struct fixture *f = *state;
+	int64_t last_ns = 0, least_ns = 60000000, began_ns = f->now_ns;
+	int creates = 0;
+
+	fixture_ask(f, 0, "LOCK a WAIT 20000");
+	fixture_ask(f, 1, "LOCK a WAIT 20000");
+	while (f->now_ns - began_ns < 19000000000) {
+		if (!fixture_is_open(f)) {
+			fixture_pass(f, 10);
+			continue;
+		}
+		if (strcmp(fixture_oldest(f)->path, "/lb/.hosts/alpha") == 0) {
+			fixture_answer(f, ZK_OK);
+			continue;
+		}
+		if (fixture_oldest(f)->effect.type == EFFECT_ZK_CREATE) {
+			assert_true(!last_ns || f->now_ns - last_ns >= least_ns);
+			least_ns = creates && least_ns < 1900000000 ? 2 * least_ns : least_ns;
+			last_ns = f->now_ns;
+			creates++;
+		}
+		fixture_answer(f, ZK_BUSY);
+	}
+	assert_true(creates >= 7 && creates <= 13);
+	fixture_expect(f, 0, "");
+	fixture_pass(f, 6000);
+	while (fixture_is_open(f))
+		fixture_answer(f, ZK_BUSY);
+	assert_true(f->broker->env.stats.refused_other_total > 20);
+}
+
+/* The directory may be missing, too: its create is one of the things that are refused. */
+static void a_directory_that_could_not_be_made_is_made_later(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	fixture_ask(f, 0, "LOCK a");
+	for (int tries = 0; tries < 12; tries++) { /* more often than it is tried in a row */
+		fixture_answer(f, ZK_NONODE); /* get */
+		fixture_answer(f, ZK_NONODE); /* create */
+		fixture_answer(f, ZK_NONODE); /* list */
+		fixture_op(f, EFFECT_ZK_CREATE, "/lb/a");
+		fixture_answer(f, ZK_BUSY);
+		while (fixture_is_open(f))
+			fixture_answer(f, ZK_NONODE);
+		while (!fixture_is_open(f) || strcmp(fixture_oldest(f)->path, "/lb/.hosts/alpha") == 0) {
+			fixture_answer_beats(f);
+			if (!fixture_is_open(f))
+				fixture_pass(f, 10);
+		}
+	}
+	fixture_expect(f, 0, "");
+	fixture_answer_get(f, 1, 0, LOCK_DATA);
+	fixture_answer_made(f, 5, 77, name, sizeof(name));
+	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	fixture_expect(f, 0, ":78848");
+}
+
+static void a_throttled_heartbeat_proves_nothing(void **state)
+{
+	struct fixture *f = *state;
+	int64_t until_ns = f->broker->ensemble.session.proof.safe_until_ns;
+
+	fixture_pass(f, 1500);
+	fixture_op(f, EFFECT_ZK_SET, "/lb/.hosts/alpha");
+	fixture_answer(f, ZK_BUSY);
+	assert_true(f->broker->ensemble.session.proof.safe_until_ns == until_ns);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -137,6 +260,10 @@ int main(void)
 		TEST(what_an_unknown_create_left_is_looked_for_until_a_list_tells),
 		TEST(whose_a_found_znode_is_is_asked_until_it_is_told),
 		TEST(who_cannot_be_seen_is_not_taken_from),
+		TEST(a_wait_goes_on_whichever_operation_is_throttled),
+		TEST(a_busy_server_is_asked_by_one_breath_at_a_time),
+		TEST(a_directory_that_could_not_be_made_is_made_later),
+		TEST(a_throttled_heartbeat_proves_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

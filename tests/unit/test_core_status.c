@@ -128,6 +128,15 @@ static void a_refused_heartbeat_is_a_trouble_until_one_is_taken(void **state)
 	expect_info(f, "trouble", "");
 }
 
+/* This host itself tries to make a znode, and deletes it. */
+static void answer_tries(struct fixture *f, enum zk_code code)
+{
+	assert_int_equal(fixture_op(f, EFFECT_ZK_CREATE, "/lb/.try_alpha")->effect.create, ZK_EPHEMERAL);
+	fixture_answer(f, code);
+	fixture_op(f, EFFECT_ZK_DELETE, "/lb/.try_alpha");
+	fixture_answer(f, code == ZK_OK ? ZK_OK : ZK_NONODE);
+}
+
 static void a_refused_join_outlives_the_heartbeats(void **state)
 {
 	struct fixture *f = *state;
@@ -145,8 +154,130 @@ static void a_refused_join_outlives_the_heartbeats(void **state)
 	fixture_op(f, EFFECT_ZK_SET, "/lb/.hosts/alpha");
 	fixture_answer(f, ZK_OK);
 	expect_info(f, "trouble", "ZooKeeper refuses to create a znode in /lb/a: ");
+	answer_tries(f, ZK_OK);
 	fixture_lock_held(f, 0, "b", 5, 77, name, sizeof(name));
 	expect_info(f, "trouble", "");
+}
+
+/* ---- whether a lock can be had ---- */
+
+static void refuse_join(struct fixture *f, enum zk_cause cause)
+{
+	struct event refused = { .type = EVENT_ZK_ANSWERED,
+				 .zk_answered = { .code = ZK_REFUSED, .cause = cause, .data = SLICE("because") } };
+
+	fixture_ask(f, 0, "LOCK a");
+	while (fixture_oldest(f)->effect.type == EFFECT_ZK_GET)
+		fixture_answer_get(f, 1, 0, LOCK_DATA);
+	refused.zk_answered.op = fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__")->effect.op;
+	f->first_op++;
+	fixture_event(f, &refused);
+	fixture_answer_list(f, 1, 0, NULL);
+	fixture_expect(f, 0, "-UNAVAILABLE ZooKeeper refuses to create the znode: a");
+}
+
+static void pass_answered(struct fixture *f, int64_t ms)
+{
+	for (int64_t passed = 0; passed < ms; passed += 100) {
+		fixture_pass(f, 100);
+		fixture_answer_beats(f);
+	}
+}
+
+#define WHY_REFUSED "ZooKeeper refuses to create a znode in /lb/a: because"
+
+static void what_is_refused_for_one_name_is_of_that_name(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	connected(f);
+	refuse_join(f, ZK_CAUSE_acl);
+	expect_info(f, "refused_acl_total", "1");
+	expect_info(f, "names_refused", "1");
+	fixture_pass(f, 1500);
+	fixture_answer_beats(f);
+	answer_tries(f, ZK_OK);
+	expect_info(f, "locks_barred", "0");
+	expect_info(f, "refusal", WHY_REFUSED);
+	fixture_ask(f, 0, "WHY a");
+	fixture_answer_list(f, 1, 0, NULL);
+	assert_non_null(memmem(f->replies[0].data, f->replies[0].len, WHY_REFUSED, strlen(WHY_REFUSED)));
+	bytes_clear(&f->replies[0]);
+	fixture_ask(f, 0, "WHY c");
+	fixture_answer_list(f, 1, 0, NULL);
+	assert_null(memmem(f->replies[0].data, f->replies[0].len, "refuses", 7));
+	bytes_clear(&f->replies[0]);
+	pass_answered(f, 1000);
+	fixture_lock_held(f, 0, "a", 5, 77, name, sizeof(name));
+	expect_info(f, "names_refused", "0");
+	expect_info(f, "refusal", "");
+}
+
+static void a_refusal_is_shown_for_five_minutes(void **state)
+{
+	struct fixture *f = *state;
+
+	connected(f);
+	refuse_join(f, ZK_CAUSE_acl);
+	fixture_pass(f, 1500);
+	fixture_answer_beats(f);
+	answer_tries(f, ZK_OK);
+	pass_answered(f, 298000);
+	expect_info(f, "names_refused", "1");
+	pass_answered(f, 2000);
+	expect_info(f, "names_refused", "0");
+}
+
+#define WHY_BARRED "ZooKeeper refuses to make a znode for whatever lock: "
+
+/* At most once in T, which is 12 s here. */
+static void no_lock_can_be_had_while_the_try_is_refused(void **state)
+{
+	struct fixture *f = *state;
+
+	connected(f);
+	refuse_join(f, ZK_CAUSE_quota);
+	expect_info(f, "refused_quota_total", "1");
+	fixture_pass(f, 1500);
+	fixture_answer_beats(f);
+	answer_tries(f, ZK_REFUSED);
+	for (int n = 0; n < 3; n++) {
+		expect_info(f, "locks_barred", "1");
+		expect_info(f, "refusal", WHY_BARRED);
+		pass_answered(f, 10400);
+		fixture_no_op(f);
+		fixture_ask(f, 0, "WHY c");
+		fixture_answer_list(f, 1, 0, NULL);
+		assert_non_null(memmem(f->replies[0].data, f->replies[0].len, WHY_BARRED, strlen(WHY_BARRED)));
+		assert_null(memmem(f->replies[0].data, f->replies[0].len, "nobody", 6));
+		bytes_clear(&f->replies[0]);
+		while (!fixture_is_open(f))
+			pass_answered(f, 100);
+		answer_tries(f, n == 0 ? ZK_BUSY : n == 1 ? ZK_REFUSED : ZK_OK); /* busy: nothing is known */
+	}
+	expect_info(f, "locks_barred", "0");
+	pass_answered(f, 30000);
+	fixture_no_op(f);
+}
+
+static void a_host_that_is_not_announced_says_for_how_long(void **state)
+{
+	struct fixture *f = *state;
+
+	connected(f);
+	pass_answered(f, 20000);
+	expect_info(f, "unannounced_ms", "500");
+	for (int n = 0; n < 10; n++) {
+		fixture_pass(f, 1500);
+		while (fixture_is_open(f))
+			fixture_answer(f, strstr(fixture_oldest(f)->path, ".hosts") ? ZK_REFUSED : ZK_OK);
+	}
+	expect_info(f, "unannounced_ms", "15500");
+	expect_info(f, "locks_barred", "0");
+	fixture_pass(f, 1500);
+	fixture_answer_beats(f);
+	expect_info(f, "unannounced_ms", "0");
 }
 
 static void small_packets_lower_the_limit_and_large_ones_give_it_back(void **state)
@@ -273,6 +404,10 @@ int main(void)
 		TEST(each_state_of_the_session_says_why),
 		TEST(a_refused_heartbeat_is_a_trouble_until_one_is_taken),
 		TEST(a_refused_join_outlives_the_heartbeats),
+		TEST(what_is_refused_for_one_name_is_of_that_name),
+		TEST(a_refusal_is_shown_for_five_minutes),
+		TEST(no_lock_can_be_had_while_the_try_is_refused),
+		TEST(a_host_that_is_not_announced_says_for_how_long),
 		TEST(small_packets_lower_the_limit_and_large_ones_give_it_back),
 		TEST(the_lowered_limit_refuses_and_takes_nothing_away),
 		TEST(a_request_that_is_too_large_is_never_sent),

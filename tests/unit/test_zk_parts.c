@@ -226,10 +226,38 @@ static void only_what_a_server_refuses_is_a_refusal(void **state)
 		{ ZBADVERSION, ZK_BADVERSION }, { ZNOAUTH, ZK_REFUSED }, { ZBADARGUMENTS, ZK_REFUSED },
 		{ ZCONNECTIONLOSS, ZK_UNKNOWN }, { ZOPERATIONTIMEOUT, ZK_UNKNOWN }, { ZSESSIONMOVED, ZK_UNKNOWN },
 		{ ZSESSIONEXPIRED, ZK_UNKNOWN }, { ZSYSTEMERROR, ZK_UNKNOWN }, { -4711, ZK_REFUSED },
+		{ ZTHROTTLEDOP, ZK_BUSY }, { ZNOTREADONLY, ZK_BUSY }, { -125, ZK_REFUSED },
+		{ ZEPHEMERALONLOCALSESSION, ZK_REFUSED },
 	};
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
 		assert_int_equal(zk_reply_code(known[i].rc), known[i].code);
+}
+
+static void a_refusal_says_why(void **state)
+{
+	static const struct {
+		int rc;
+		enum zk_cause cause;
+		const char *says;
+	} known[] = {
+		{ ZNOAUTH, ZK_CAUSE_acl, "no ACL allows it" },
+		{ -125, ZK_CAUSE_quota, "a quota of ZooKeeper is used up" },
+		{ ZEPHEMERALONLOCALSESSION, ZK_CAUSE_local_session, "localSessionsUpgradingEnabled=true" },
+		{ ZTHROTTLEDOP, ZK_CAUSE_throttled, "throttles requests" },
+		{ ZNOTREADONLY, ZK_CAUSE_read_only, "the server is read-only" },
+		{ ZNOCHILDRENFOREPHEMERALS, ZK_CAUSE_other, "(error -108)" },
+		{ -4711, ZK_CAUSE_other, "the error -4711," },
+	};
+	struct zk_reply reply = { 0 };
+	struct event event = { 0 };
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		zk_reply_refused(&reply, known[i].rc, &event);
+		assert_int_equal(event.zk_answered.cause, known[i].cause);
+		assert_non_null(strstr(event.zk_answered.data.data, known[i].says));
+	}
+	zk_reply_deinit(&reply);
 }
 
 /* ---- the secret ---- */
@@ -398,6 +426,7 @@ int main(void)
 		cmocka_unit_test(the_order_of_addresses_does_not_matter),
 		cmocka_unit_test(a_path_is_forgotten_with_its_last_watch),
 		cmocka_unit_test(only_what_a_server_refuses_is_a_refusal),
+		cmocka_unit_test(a_refusal_says_why),
 		cmocka_unit_test(a_secret_is_lines_that_nobody_else_can_read),
 		cmocka_unit_test(a_secret_is_read_again_from_its_text),
 		cmocka_unit_test(whoever_has_the_line_of_an_owner_may_use_what_is_its_own),

@@ -223,6 +223,7 @@ void claim_held(struct claim *c)
 	if (c->held_ns) /* that of a killed process may not have been written down */
 		histogram_add(&all->env->stats.claim, all->env->now_ns - c->held_ns);
 	c->state = CLAIM_HELD;
+	c->directory->busy = 0;
 	claim_note(c, FLIGHT_claim_held);
 	c->held_ns = all->env->now_ns;
 	if (c->own_watch == CLAIM_ASKED) /* of an answer that comes yet nobody knows whether it set the watch */

@@ -80,6 +80,8 @@ static void join_again(struct claim *c)
 	} else if (d->part) {
 		claim_free(c);
 		d->facts |= FACT_MISSING;
+	} else if (d->directories->env->now_ns < d->pause_until_ns) {
+		claim_free(c); /* it was too busy to make the directory: all of it is done again after the pause */
 	} else if (++c->join_tries > JOIN_TRIES) {
 		give_up(c, "the lock's directory cannot be made");
 	} else if (!names_take(d)) {
@@ -100,6 +102,9 @@ static void join_answered(struct claim *c, const struct event *event)
 		joined(c, event);
 	} else if (code == ZK_NONODE) {
 		join_again(c);
+	} else if (code == ZK_BUSY) {
+		directory_retry(c->directory);
+		claim_free(c); /* the request makes another one after the pause */
 	} else if (code != ZK_UNKNOWN) {
 		directory_pause(c->directory);
 		give_up(c, "ZooKeeper refuses to create the znode");
@@ -149,6 +154,11 @@ static void own_answered(struct claim *c, const struct event *event)
 
 	if ((c->state != CLAIM_HELD && c->state != CLAIM_WAITING) || code == ZK_UNKNOWN)
 		return;
+	if (code == ZK_BUSY) {
+		c->own_watch = CLAIM_UNSET; /* settling the lock sets it after the pause */
+		directory_retry(c->directory);
+		return;
+	}
 	if (is_same(c, event)) {
 		if (c->own_watch == CLAIM_ASKED)
 			c->own_watch = CLAIM_STANDS;
@@ -165,7 +175,7 @@ static void adopt_answered(struct claim *c, const struct event *event)
 	if ((c->state != CLAIM_UNSURE && !c->salvaged) || event->zk_answered.code == ZK_UNKNOWN)
 		return;
 	c->adopting = false;
-	if (event->zk_answered.code == ZK_REFUSED) { /* it may be ours: the read is repeated after a pause */
+	if (event->zk_answered.code >= ZK_REFUSED) { /* it may be ours: the read is repeated after a pause */
 		c->directory->relist = true;
 		directory_pause(c->directory);
 		return;
@@ -220,13 +230,21 @@ void claim_watched(struct claim *c, enum zk_watch type, struct slice child)
 	}
 }
 
+static void holder_answered(struct claim *c, const struct event *event)
+{
+	if (event->zk_answered.code != ZK_BUSY)
+		return; /* the watch shows a deletion */
+	c->holder_client = 0;
+	directory_retry(c->directory);
+}
+
 void claim_answered(struct claim *c, const struct operation *op, const struct event *event)
 {
 	static void (*const answered[OPERATION_KIND_COUNT])(struct claim * c, const struct event *event) = {
 		[OPERATION_JOIN] = join_answered,     [OPERATION_WATCH_PRED] = pred_answered,
 		[OPERATION_WATCH_OWN] = own_answered, [OPERATION_WATCH_AHEAD] = second_answered,
 		[OPERATION_ADOPT] = adopt_answered,
-		[OPERATION_LEAVE] = leave_answered,   [OPERATION_HOLDER] = NULL, /* the watch shows a deletion */
+		[OPERATION_LEAVE] = leave_answered,   [OPERATION_HOLDER] = holder_answered,
 	};
 
 	if (c && answered[op->kind])

@@ -51,6 +51,9 @@ int64_t directory_touch_some(struct directories *all, int64_t steps); /* of `lat
 void directory_remember(struct directory *d, bool remembered);
 void directory_verified(struct directory *d);
 void directory_pause(struct directory *d); /* before it tries again what ZooKeeper refused, or did not tell */
+void directory_retry(struct directory *d); /* the same, when it is busy: longer and longer */
+/* ZooKeeper refused something: it is asked again after such a pause. Unless it is only busy, that fails the requests. */
+void directory_refused(struct directory *d, enum zk_code code, enum failed failed, const char *sentence);
 void directory_delay(struct directory *d, int64_t pause_ns); /* sends ZooKeeper nothing for it for that long */
 bool directory_may_send(const struct directory *d);          /* the session is connected, and no pause lasts */
 

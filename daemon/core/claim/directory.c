@@ -12,6 +12,10 @@
 /* What ZooKeeper refused, or did not tell, is tried again: not at once. */
 static const int64_t PAUSE_NS = 1000000000;
 
+/* What it is too busy for: from an eighth of a second to four seconds, less a random part. */
+static const int64_t BUSY_PAUSE_NS = 125000000;
+enum { BUSY_DOUBLINGS = 5 };
+
 void directory_init(struct directory *d, struct directories *all, struct lock *lock)
 {
 	d->directories = all;
@@ -129,6 +133,18 @@ void directory_delay(struct directory *d, int64_t pause_ns)
 void directory_pause(struct directory *d)
 {
 	directory_delay(d, PAUSE_NS);
+}
+
+/* One breath may be refused several times: that is one pause. */
+void directory_retry(struct directory *d)
+{
+	int64_t pause_ns = BUSY_PAUSE_NS << d->busy;
+
+	if (d->directories->env->now_ns < d->pause_until_ns)
+		return;
+	if (d->busy < BUSY_DOUBLINGS)
+		d->busy++;
+	directory_delay(d, pause_ns - random_below(&d->directories->env->random, pause_ns / 2));
 }
 
 bool directory_may_send(const struct directory *d)
@@ -277,6 +293,16 @@ void directory_fail(struct directory *d, enum failed failed, enum error_code cod
 	directory_touch(d);
 }
 
+void directory_refused(struct directory *d, enum zk_code code, enum failed failed, const char *sentence)
+{
+	if (code == ZK_BUSY) {
+		directory_retry(d);
+		return;
+	}
+	directory_pause(d);
+	directory_fail(d, failed, ERROR_UNAVAILABLE, sentence);
+}
+
 void directory_stay_exhausted(struct directory *d)
 {
 	d->exhausted_op = 0;
@@ -340,8 +366,7 @@ static void get_answered(struct directory *d, const struct event *event)
 	} else if (code == ZK_NONODE) {
 		d->unverified = false;
 	} else if (code != ZK_UNKNOWN) {
-		directory_pause(d);
-		directory_fail(d, FAILED_ALL, ERROR_UNAVAILABLE, "ZooKeeper refuses to read the lock's directory");
+		directory_refused(d, code, FAILED_ALL, "ZooKeeper refuses to read the lock's directory");
 	}
 }
 
@@ -351,8 +376,8 @@ static void make_answered(struct directory *d, const struct event *event)
 		lasting_gone(d);
 	if (event->zk_answered.code == ZK_NONODE)
 		presence_above(d->directories->ensemble, bytes_view(&d->path));
-	else if (event->zk_answered.code == ZK_REFUSED)
-		directory_fail(d, FAILED_ALL, ERROR_UNAVAILABLE, "ZooKeeper refuses to make the lock's directory");
+	else if (zk_refuses(event->zk_answered.code))
+		directory_refused(d, event->zk_answered.code, FAILED_ALL, "ZooKeeper refuses to make the lock's directory");
 }
 
 void directory_end(struct directory *d)
@@ -400,7 +425,7 @@ static void end_answered(struct directory *d, const struct event *event)
 	went(d, event->zk_answered.code);
 	if (event->zk_answered.code == ZK_OK || event->zk_answered.code == ZK_NONODE)
 		directory_renewed(d);
-	else if (event->zk_answered.code == ZK_UNKNOWN)
+	else if (event->zk_answered.code >= ZK_BUSY)
 		d->exhausted_op = 0;
 	else
 		directory_stay_exhausted(d);

@@ -303,10 +303,9 @@ static bool has_unlisted(const struct directory *d)
 	return false;
 }
 
-static void list_refused(struct directory *d)
+static void list_refused(struct directory *d, enum zk_code code)
 {
-	directory_pause(d);
-	directory_fail(d, FAILED_REQUESTS, ERROR_UNAVAILABLE, "ZooKeeper refuses to list the lock's directory");
+	directory_refused(d, code, FAILED_REQUESTS, "ZooKeeper refuses to list the lock's directory");
 	d->relist = d->relist || has_unlisted(d);
 }
 
@@ -319,8 +318,8 @@ void listing_answered(const struct operation *op, const struct event *event)
 		if (op->watch)
 			directory_forget_watch(d);
 		d->exhausted_op = 0;
-		if (code == ZK_REFUSED)
-			list_refused(d);
+		if (code != ZK_UNKNOWN)
+			list_refused(d, code);
 		return;
 	}
 	if (!d->directories->ensemble->session.proving) {

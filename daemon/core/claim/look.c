@@ -55,6 +55,6 @@ static bool is_as_it_was(const struct claim *c, const struct operation *op, cons
 
 void look_answered(struct claim *c, const struct operation *op, const struct event *event)
 {
-	if (c && c->state == CLAIM_WAITING && event->zk_answered.code != ZK_UNKNOWN && !is_as_it_was(c, op, event))
+	if (c && c->state == CLAIM_WAITING && event->zk_answered.code < ZK_BUSY && !is_as_it_was(c, op, event))
 		list(c);
 }

@@ -127,6 +127,7 @@ static const struct row {
 	{ OPTION(ALL), NULL, 0 },
 	{ OPTION(AFTER), NULL, 0 },
 	{ OPTION(SLOT), NUMBER(slots, slot) },
+	{ OPTION(FRESH), NULL, 0 },
 };
 
 enum { TABLE_LINES = sizeof(table) / sizeof(table[0]) };

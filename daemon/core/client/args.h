@@ -32,6 +32,7 @@ enum option {
 	OPTION_ALL = 1 << 10,
 	OPTION_AFTER = 1 << 11,
 	OPTION_SLOT = 1 << 12,
+	OPTION_FRESH = 1 << 13,
 };
 
 struct options {

@@ -36,7 +36,7 @@ enum named { PLAIN, LOOKS, OWN };
 /* Each command: its function, its first argument, the number of the word at which its options begin (0: the function parses
  * its words itself), and those options. */
 #define COMMAND_ROWS(X) \
-	X(LOCK, cmd_lock, OWN, 2, OPTIONS_LOCK | OPTION_SLOT) \
+	X(LOCK, cmd_lock, OWN, 2, OPTIONS_LOCK | OPTION_SLOT | OPTION_FRESH) \
 	X(UNLOCK, cmd_unlock, OWN, 2, OPTION_TOKEN | OPTION_LAZY) \
 	X(DELEGATE, cmd_delegate, PLAIN, 0, 0) \
 	X(MLOCK, mlock_lock, PLAIN, 0, 0) \

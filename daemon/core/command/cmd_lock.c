@@ -95,6 +95,7 @@ void call_ask(const struct call *call, enum kind kind)
 		.limit = o->limit,
 		.count = kind == KIND_SEMAPHORE ? o->count : 0,
 		.slot = (uint8_t)o->slot,
+		.fresh = o->given & OPTION_FRESH,
 	};
 	struct refusal no = { 0 };
 	/* Most often nobody has it or waits for it. */

@@ -71,6 +71,13 @@ static int64_t rate(const struct hosts *h)
 	return w->size[WINDOW_BYTES] * NS_PER_S / window_span_ns(w, h->ensemble->session.timeout_ns);
 }
 
+static const char *refusal(const struct ensemble *zk)
+{
+	const char *barred = health_refusal(zk, (struct slice){ 0 });
+
+	return barred ? barred : health_refuses_some(zk) ? zk->health.refused.data : "";
+}
+
 static struct slice rival(const struct hosts *h)
 {
 	return h->ensemble->presence.lives ? bytes_view(&h->ensemble->presence.other) : SLICE("");

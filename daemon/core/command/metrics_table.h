@@ -50,6 +50,8 @@
 	NUMBER(SESSION, ZK, proof_age_ms, proof_age_ns(h), "session_proof_age_seconds", GAUGE, MS, "Age of the proof.") \
 	NUMBER(SESSION, ZK, announced, s->announced, "session_announced", GAUGE, ONE, "1: the host's own znode stands.") \
 	TEXT(SESSION, ZK, rival, bytes_slice(out, rival(h))) \
+	NUMBER(SESSION, ZK, unannounced_ms, env->now_ns - zk->presence.stood_ns, "session_unannounced_seconds", GAUGE, MS, \
+	       "For how long the host's own znode has not been seen to stand: more than the timeout is too long.") \
 	NUMBER(SESSION, ZK, leftover_sessions, formers_open(zk), "leftover_sessions", GAUGE, ONE, \
 	       "Sessions that earlier daemons left or this one gave up, and that have not ended yet.") \
 	NUMBER(SESSION, ZK, leftover_wait_ms, formers_wait_ns(zk), "leftover_wait_seconds", GAUGE, MS, \
@@ -63,7 +65,12 @@
 	NUMBER(ZOOKEEPER, ZK, disconnected_ms, s->connected ? 0 : env->now_ns - s->silent_ns, \
 	       "zookeeper_disconnected_seconds", GAUGE, MS, "For how long there has been no connection; 0: there is one.") \
 	TEXT(ZOOKEEPER, ZK, trouble, bytes_slice(out, bytes_view(&zk->health.sentence))) \
-	LINE(ZOOKEEPER, ZK, trouble_age_ms, MS, trouble_age_ns(h)) TEXT(ZOOKEEPER, ZK, root, bytes_text(out, conf->root)) \
+	LINE(ZOOKEEPER, ZK, trouble_age_ms, MS, trouble_age_ns(h)) \
+	NUMBER(ZOOKEEPER, ZK, locks_barred, zk->health.barred.len > 0, "locks_barred", GAUGE, ONE, \
+	       "1: no lock can be had, because ZooKeeper refuses what every lock needs.") \
+	NUMBER(ZOOKEEPER, ZK, names_refused, health_refuses_some(zk), "names_refused", GAUGE, ONE, \
+	       "1: in the last five minutes ZooKeeper refused what a lock of some name needs.") \
+	TEXT(ZOOKEEPER, ZK, refusal, bytes_text(out, refusal(zk))) TEXT(ZOOKEEPER, ZK, root, bytes_text(out, conf->root)) \
 	NUMBER(ZOOKEEPER, ZK, operations, zk->operations.end - zk->operations.first, "zookeeper_operations", GAUGE, ONE, \
 	       "Operations that ZooKeeper has not answered yet.") \
 	NUMBER(ZOOKEEPER, ZK, open_bytes, w->open[WINDOW_BYTES], "zookeeper_open_bytes", GAUGE, BYTES, \

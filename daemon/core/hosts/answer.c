@@ -28,6 +28,7 @@ static const char *obstacle(const struct answer *a, const struct lock *lock)
 	const struct query *q = a->query;
 	const struct hosts *h = q->hosts;
 	bool permits = a->view.permits;
+	const char *refusal = health_refusal(h->ensemble, bytes_view(&q->path));
 
 	if (h->env->stopping)
 		return "this daemon is stopping and grants nothing";
@@ -38,6 +39,8 @@ static const char *obstacle(const struct answer *a, const struct lock *lock)
 	if (q->refused)
 		return permits ? "ZooKeeper refuses to show the semaphore's directories: what other hosts do is not known"
 			       : "ZooKeeper refuses to show the lock's directory: what other hosts do is not known";
+	if (refusal)
+		return refusal;
 	if (!session_grants(h->ensemble))
 		return "this host's session is not proven for long enough to grant";
 	if (lock && lock->directory.exhausted)

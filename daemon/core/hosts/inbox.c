@@ -245,7 +245,7 @@ void inbox_answered(struct hosts *h, const struct operation *op, const struct ev
 
 		if (code == ZK_OK)
 			take_letter(h, id, bytes_view(&m->data));
-		m->refused |= code == ZK_REFUSED;
+		m->refused |= zk_refuses(code);
 		inbox_continue(h);
 	}
 }

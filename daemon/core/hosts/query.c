@@ -522,7 +522,7 @@ void query_answered(struct hosts *h, const struct operation *op, const struct ev
 	if (!q)
 		return;
 	if (op->kind == OPERATION_QUERY_WRITE)
-		q->refused |= event->zk_answered.code == ZK_REFUSED;
+		q->refused |= zk_refuses(event->zk_answered.code);
 	else if (op->kind == OPERATION_QUERY_LIST)
 		list_answered(q, event);
 	else if (q->state == QUERY_LISTING)

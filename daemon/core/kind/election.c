@@ -119,6 +119,8 @@ void election_answered(const struct operation *op, const struct event *event)
 		/* Nothing more is written to the znode until the list has shown what became of it. */
 		r->proclamation.state = PROCLAMATION_SENT;
 		directory_list(d, false);
+	} else if (code == ZK_BUSY) {
+		directory_retry(d);
 	} else if (code != ZK_UNKNOWN) {
 		directory_pause(d);
 		request_fail(r, ERROR_UNAVAILABLE, "ZooKeeper refuses to write the leader's data");

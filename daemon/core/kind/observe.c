@@ -417,6 +417,8 @@ void observe_answered(const struct operation *op, const struct event *event)
 		read(lock, event);
 	} else if (code == ZK_NONODE && list) {
 		missing(lock);
+	} else if (code == ZK_BUSY) {
+		directory_retry(&lock->directory);
 	} else if (code != ZK_NONODE && code != ZK_UNKNOWN) {
 		directory_pause(&lock->directory);
 		observe_fail_all(lock, ERROR_UNAVAILABLE, "ZooKeeper refuses to show who leads");

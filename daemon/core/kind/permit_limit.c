@@ -71,8 +71,13 @@ static bool may_try(struct semaphore *s)
 	return false;
 }
 
-static void refused(struct semaphore *s, const char *why)
+static void refused(struct semaphore *s, enum zk_code code, const char *why)
 {
+	if (code == ZK_BUSY) {
+		s->tries = 0;
+		directory_retry(&s->lock->directory);
+		return;
+	}
 	directory_pause(&s->lock->directory);
 	request_fail_all(s->lock, ERROR_UNAVAILABLE, why);
 }
@@ -83,6 +88,8 @@ static void make(struct semaphore *s)
 	const struct request *r = TAILQ_FIRST(&s->lock->requests);
 
 	s->incomplete = true;
+	if (s->locks->env->now_ns < s->lock->directory.pause_until_ns)
+		return; /* it was too busy to make it: settling the lock asks again after the pause */
 	s->lock->directory.privileged = r && client_is_operator(r->client);
 	if (r && names_take(&s->lock->directory) && may_try(s))
 		write_limit(s, EFFECT_ZK_CREATE, r->limit);
@@ -117,7 +124,7 @@ static void get_answered(struct semaphore *s, const struct event *event)
 	else if (code == ZK_NONODE)
 		make(s);
 	else if (code != ZK_UNKNOWN)
-		refused(s, "ZooKeeper refuses to read the semaphore's directory");
+		refused(s, code, "ZooKeeper refuses to read the semaphore's directory");
 }
 
 void permit_limit_answered(const struct operation *op, const struct event *event)
@@ -129,8 +136,8 @@ void permit_limit_answered(const struct operation *op, const struct event *event
 	} else if (event->zk_answered.code == ZK_NONODE) {
 		presence_above(s->locks->ensemble, bytes_view(&s->path));
 		s->incomplete = true;
-	} else if (event->zk_answered.code == ZK_REFUSED) {
-		refused(s, "ZooKeeper refuses to write the semaphore's directory");
+	} else if (zk_refuses(event->zk_answered.code)) {
+		refused(s, event->zk_answered.code, "ZooKeeper refuses to write the semaphore's directory");
 	}
 }
 

@@ -64,10 +64,13 @@ static bool somebody_waits(const struct lock *lock)
  */
 bool claims_may_hand_off(const struct lock *lock, const struct claim *c, enum mode mode)
 {
+	const struct request *head = TAILQ_FIRST(&lock->requests);
 	const struct locks *locks = lock->locks;
 
 	if (!c->granted)
 		return true;
+	if (head && head->fresh)
+		return false;
 	if (c->handoffs >= CLAIM_HANDOFFS_MAX && mode_conflicts(c->granted_mode, mode))
 		return false;
 	if (!locks->ensemble->session.connected || nobody_waits(lock))

@@ -68,6 +68,7 @@ void request_new(struct lock *lock, struct client *client, const struct request_
 		.limit = terms->limit,
 		.count = terms->count,
 		.slot = terms->slot,
+		.fresh = terms->fresh,
 		.timer.kind = TIMER_REQUEST,
 	};
 	bytes_slice(&r->data, terms->data);
@@ -234,6 +235,8 @@ static const char *why_unknown(const struct locks *locks)
 		return "no fencing token could be reserved in daemon.statedir: the log says why";
 	if (!locks->ensemble->session.connected)
 		return REQUEST_UNCONNECTED;
+	if (health_refusal(locks->ensemble, (struct slice){ 0 }))
+		return health_refusal(locks->ensemble, (struct slice){ 0 });
 	return "ZooKeeper did not tell in time whether the lock is taken";
 }
 

@@ -43,6 +43,7 @@ struct request_terms {
 	struct slice data; /* borrowed; may be empty */
 	int64_t limit, count; /* ACQUIRE */
 	uint8_t slot; /* offered, to delegate the lock in it; 0: none */
+	bool fresh;   /* no claim serves it that has served another */
 };
 
 #define REQUEST_UNCONNECTED "there is no connection to ZooKeeper, so it is not known whether the lock is taken"
@@ -54,7 +55,7 @@ struct request {
 	TAILQ_ENTRY(request) client_link; /* client->requests, in order of asking */
 	TAILQ_ENTRY(request) expired_link; /* lock->expired */
 	enum mode mode;
-	bool queued;
+	bool queued, fresh;
 	bool expired;         /* its wait ran out: it ends as soon as it is known that the lock is taken */
 	uint32_t mark;        /* its number in a snapshot (lock_snapshot.h) */
 	/* The last walk that met it, or the knot that it is part of, of a search at once and of one in pieces (search.h). */

@@ -66,10 +66,10 @@ struct event {
 		struct { bool planned; } zk_suspended;
 		struct {
 			uint64_t op;
-			enum zk_code code;
+			enum zk_code code; enum zk_cause cause; /* cause: of REFUSED and BUSY */
 			struct slice path; /* create: what was asked for, and `-?[0-9]{10}` if sequential: the adapter refuses others */
 			struct zk_stat stat; /* create, get, set: the znode's; list: the directory's */
-			struct slice data; /* get; REFUSED: a sentence */
+			struct slice data; /* get; REFUSED, BUSY: a sentence */
 			size_t count; /* list */
 			const struct slice *children;
 		} zk_answered;

@@ -34,6 +34,12 @@
 	X(heartbeats_total, "writes sent only to prove the session") \
 	X(late_writes_total, "writes answered too late to prove anything") \
 	X(unknown_total, "operations of unknown outcome") \
+	X(refused_acl_total, "operations that ZooKeeper refused by an ACL, or without an authentication that it wants") \
+	X(refused_quota_total, "of those refused, because of a quota") \
+	X(refused_local_session_total, "because the session is a local one, which may make no ephemeral znode") \
+	X(refused_throttled_total, "because the server throttles requests") \
+	X(refused_read_only_total, "because the server is read-only") \
+	X(refused_other_total, "for another reason") \
 	X(adopted_total, "claims found again after a lost reply") \
 	X(strays_total, "znodes of ours found that no claim knew, deleted") \
 	X(vanished_total, "znodes of ours that somebody else deleted") \

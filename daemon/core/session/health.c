@@ -5,6 +5,7 @@
 
 static const int64_t NS_PER_MS = 1000000;
 static const int64_t SAY_AGAIN_NS = 60000000000;
+static const int64_t REFUSED_NS = 300000000000; /* so long a refusal is shown to monitors */
 
 static void clear(struct health *h)
 {
@@ -47,6 +48,94 @@ static void denied(struct ensemble *zk, enum operation_kind kind, struct slice p
 		    bytes_view(&h->sentence));
 }
 
+/* ---- whether a lock can be had ---- */
+
+static bool is_needed(enum operation_kind kind)
+{
+	return kind == OPERATION_BEAT || kind == OPERATION_JOIN || kind == OPERATION_LIST || kind == OPERATION_DIR_MAKE ||
+	       kind == OPERATION_DIR_GET || kind == OPERATION_SEMAPHORE_GET || kind == OPERATION_SEMAPHORE_WRITE;
+}
+
+/* The znode goes with its delete, or at the latest with the session. */
+void health_tick(struct ensemble *zk)
+{
+	struct operation_request r = { .op.kind = OPERATION_TRY, .create = ZK_EPHEMERAL };
+	struct health *h = &zk->health;
+	struct bytes path = { 0 };
+
+	if ((!h->doubtful && !h->barred.len) || (h->tried_ns && zk->env->now_ns - h->tried_ns < zk->session.timeout_ns))
+		return;
+	h->doubtful = false;
+	h->tried_ns = zk->env->now_ns;
+	bytes_format(&path, "%s/.try_%s", zk->env->conf->root, zk->env->conf->host);
+	r.path = bytes_view(&path);
+	operation_send(zk, EFFECT_ZK_CREATE, &r);
+	r.op.kind = OPERATION_TRY_END;
+	operation_send(zk, EFFECT_ZK_DELETE, &r);
+	bytes_free(&path);
+}
+
+static void needed(struct ensemble *zk, struct slice path)
+{
+	struct health *h = &zk->health;
+	struct slice sentence = bytes_view(&h->sentence);
+	const char *at = path.len ? memmem(sentence.data, sentence.len, path.data, path.len) : NULL;
+
+	bytes_set(&h->refused, sentence);
+	bytes_char(&h->refused, '\0');
+	h->path = at ? (struct slice){ h->refused.data + (at - sentence.data), path.len } : (struct slice){ 0 };
+	h->refused_ns = zk->env->now_ns;
+	h->doubtful = true;
+}
+
+/* A server that is too busy to tell has told nothing. */
+static void tried(struct health *h, enum zk_code code)
+{
+	if (code == ZK_REFUSED) {
+		bytes_set(&h->barred, bytes_view(&h->sentence));
+		bytes_char(&h->barred, '\0');
+	} else if (code == ZK_OK || code == ZK_NODEEXISTS) {
+		bytes_clear(&h->barred);
+	}
+}
+
+bool health_refuses_some(const struct ensemble *zk)
+{
+	return zk->health.refused.len && zk->env->now_ns - zk->health.refused_ns < REFUSED_NS;
+}
+
+const char *health_refusal(const struct ensemble *zk, struct slice path)
+{
+	const struct health *h = &zk->health;
+	size_t len = h->path.len < path.len ? h->path.len : path.len;
+
+	if (h->barred.len)
+		return h->barred.data;
+	/* A semaphore's directories are below its own. */
+	return len && health_refuses_some(zk) && memcmp(h->path.data, path.data, len) == 0 &&
+			       (h->path.len == path.len || (h->path.len > len ? h->path : path).data[len] == '/')
+		       ? h->refused.data
+		       : NULL;
+}
+
+void health_deinit(struct health *h)
+{
+	bytes_free(&h->sentence);
+	bytes_free(&h->refused);
+	bytes_free(&h->barred);
+}
+
+static void count(struct stats *stats, enum zk_cause cause)
+{
+	uint64_t *const counters[] = {
+#define X(word) [ZK_CAUSE_##word] = &stats->refused_##word##_total,
+		ZK_CAUSES(X)
+#undef X
+	};
+
+	++*counters[cause];
+}
+
 /* Making parents that exist may be refused where everything else is allowed. */
 static bool cures(enum operation_kind kind, enum operation_kind trouble)
 {
@@ -57,12 +146,19 @@ void health_answered(struct ensemble *zk, enum operation_kind kind, struct slice
 {
 	struct health *h = &zk->health;
 
-	if (event->zk_answered.code == ZK_REFUSED) {
+	if (zk_refuses(event->zk_answered.code)) {
+		count(&zk->env->stats, event->zk_answered.cause);
 		denied(zk, kind, path, event->zk_answered.data);
+		if (event->zk_answered.code == ZK_REFUSED && is_needed(kind))
+			needed(zk, path);
 	} else if (event->zk_answered.code == ZK_OK && h->trouble == TROUBLE_DENIED && cures(kind, h->denied)) {
 		h->said_ns[h->denied] = 0;
 		clear(h);
 	}
+	if (kind == OPERATION_JOIN && event->zk_answered.code == ZK_OK && slice_eq(path, h->path))
+		bytes_clear(&h->refused); /* that name can be had again */
+	if (kind == OPERATION_TRY)
+		tried(h, event->zk_answered.code);
 }
 
 void health_proved(struct ensemble *zk)

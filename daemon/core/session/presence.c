@@ -12,6 +12,7 @@ static const int64_t COMPLAIN_NS = 600000000000;
 
 void presence_init(struct ensemble *zk)
 {
+	zk->presence.stood_ns = zk->env->now_ns;
 	bytes_format(&zk->presence.path, "%s/.hosts/%s", zk->env->conf->root, zk->env->conf->host);
 }
 
@@ -76,6 +77,7 @@ static void duplicate_forget(struct ensemble *zk)
 static void announced(struct ensemble *zk)
 {
 	zk->session.announced = zk->session.was_announced = true;
+	zk->presence.stood_ns = zk->env->now_ns;
 	duplicate_forget(zk);
 }
 

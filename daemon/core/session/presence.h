@@ -30,6 +30,7 @@ struct presence {
 	int writes;      /* seen of that session */
 	bool lives;
 	int64_t complain_ns; /* when that is to be said again */
+	int64_t stood_ns;    /* when the host's own znode was last known to stand; at first, when that began to matter */
 	struct bytes other;  /* who it is, for people */
 };
 

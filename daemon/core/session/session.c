@@ -65,7 +65,7 @@ void session_deinit(struct ensemble *zk)
 	bytes_free(&zk->session.server);
 	bytes_free(&zk->presence.path);
 	bytes_free(&zk->presence.other);
-	bytes_free(&zk->health.sentence);
+	health_deinit(&zk->health);
 	operation_deinit(&zk->operations);
 }
 
@@ -455,6 +455,7 @@ static unsigned int tick_connected(struct ensemble *zk)
 	    zk->env->now_ns - s->announced_ns >= s->timeout_ns / ANNOUNCE_PART ||
 	    (s->proof.stalled && zk->env->now_ns >= s->proof.stalled_until_ns && s->write_ns < s->proof.stalled_until_ns))
 		presence_beat(zk);
+	health_tick(zk);
 	return 0;
 }
 

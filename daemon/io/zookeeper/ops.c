@@ -40,8 +40,8 @@ static void op_tell(struct zk_op *op, int rc, struct event *event)
 	event->type = EVENT_ZK_ANSWERED;
 	event->zk_answered.op = op->id;
 	event->zk_answered.code = zk_reply_code(rc);
-	if (event->zk_answered.code == ZK_REFUSED)
-		event->zk_answered.data = slice_of(zk_reply_sentence(rc));
+	if (ops && zk_refuses(event->zk_answered.code))
+		zk_reply_refused(&ops->reply, rc, event);
 	if (ops && op->watches && rc == ZOK)
 		zk_paths_add(ops->paths, op->path, event->zk_answered.children ? ZK_PATH_CHILDREN : ZK_PATH_DATA);
 	if (ops)
