@@ -52,7 +52,7 @@ struct daemon {
 	struct feed *feed;
 	struct recorder *recorder; /* NULL: the file system has no room */
 	struct loop *loop;
-	struct worker *worker, *reader; /* reader: reads the configuration, which may block for long */
+	struct worker *worker, *reader, *resolver; /* reader, resolver: what they read and look up may block for long */
 	struct server *server;
 	struct lifelines *lifelines;
 	struct zookeeper *zookeeper;

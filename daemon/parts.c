@@ -35,7 +35,7 @@
 #include "orders.h"
 #include "removed.h"
 
-/* How long the worker may take to end: it closes the session, or is looking up a name. */
+/* How long the worker may take to end: it closes the session. */
 #define FAREWELL_NS (2 * CLOCK_NS_PER_S)
 
 void parts_tokens(void *arg, int64_t limit)
@@ -62,7 +62,7 @@ static void start_zookeeper(struct daemon *d)
 		.saved = d->saved,
 	};
 
-	d->zookeeper = zookeeper_new(d->feed, d->worker, &conf);
+	d->zookeeper = zookeeper_new(d->feed, d->worker, d->resolver, &conf);
 	d->former = zk_former_new(d->feed, d->worker, d->zookeeper, &conf);
 }
 
@@ -77,6 +77,8 @@ int parts_make(struct daemon *d, const struct conf_source *source)
 		rc = worker_new(&d->worker, feed_base(d->feed));
 	if (rc == 0)
 		rc = worker_new(&d->reader, feed_base(d->feed));
+	if (rc == 0)
+		rc = worker_new(&d->resolver, feed_base(d->feed));
 	if (rc < 0)
 		return rc;
 	d->reload = reload_new(feed_base(d->feed), d->reader, &d->notify, &reload_conf);
@@ -148,6 +150,8 @@ static void say_stopped(void)
 
 void parts_free(struct daemon *d, bool close_session, int status)
 {
+	bool hangs;
+
 	zk_former_stop(d->former);
 	if (d->zookeeper)
 		zookeeper_stop(d->zookeeper, close_session);
@@ -160,8 +164,10 @@ void parts_free(struct daemon *d, bool close_session, int status)
 		_exit(status);
 	if (d->zookeeper && zookeeper_session_ended(d->zookeeper))
 		saved_session_ended(d->saved);
-	/* What it reads nobody needs any longer. */
-	if (d->reader && worker_stop(d->reader, 0) < 0) {
+	/* What these two read and look up nobody needs any longer. */
+	hangs = d->reader && worker_stop(d->reader, 0) < 0;
+	hangs |= d->resolver && worker_stop(d->resolver, 0) < 0;
+	if (hangs) {
 		say_stopped();
 		_exit(status);
 	}

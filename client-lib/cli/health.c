@@ -253,8 +253,7 @@ static void judge_session(struct check *c, const char *text)
 		judge(c, VERDICT_CRITICAL, "nothing can be granted: no session with ZooKeeper is proven%s%s", joint, c->trouble);
 	else if (value_of(text, "lockbroker_zookeeper_connected", 0) > 0 &&
 		 away_s > value_of(text, "lockbroker_session_timeout_seconds", 0))
-		judge(c, VERDICT_CRITICAL, "other hosts have not seen this one for %.0f s, because its own znode cannot be written%s%s",
-		      away_s, joint, c->trouble);
+		judge(c, VERDICT_CRITICAL, "this host's own znode could not be written for %.0f s%s%s", away_s, joint, c->trouble);
 	else if (value_of(text, "lockbroker_names_refused", 0) > 0)
 		judge(c, VERDICT_WARNING, "%s", c->refusal);
 	if (value_of(text, "lockbroker_session_state{state=\"jeopardy\"}", 0) > 0)

@@ -247,11 +247,15 @@ static void stall(struct world *w, struct zhandle *h, int64_t until)
 }
 
 /* Writes, reads or both: without a random number more, so that all else is what it was. */
-static void refuse(struct world *w, int64_t until)
+static void refuse(struct world *w, enum fault fault, int64_t until)
 {
-	if (until % 3 != 1)
+	if (fault == FAULT_THROTTLE)
+		w->zk.throttles_until = until;
+	else if (fault == FAULT_QUOTA)
+		w->zk.quota_until = until;
+	else if (until % 3 != 1)
 		w->zk.refuses_until = until;
-	if (until % 3 != 0)
+	if (fault == FAULT_REFUSE && until % 3 != 0)
 		w->zk.refuses_reads_until = until;
 }
 
@@ -356,13 +360,9 @@ static void fault(struct world *w, enum fault kind)
 		handshake_slow(w, any_handle(w), until);
 		break;
 	case FAULT_REFUSE:
-		refuse(w, until);
-		break;
 	case FAULT_THROTTLE:
-		w->zk.throttles_until = until;
-		break;
 	case FAULT_QUOTA:
-		w->zk.quota_until = until;
+		refuse(w, kind, until);
 		break;
 	case FAULT_EVICT:
 		evict(w, any_handle(w)->session);

@@ -9,11 +9,11 @@ PROOFS = [
     ("a throttled answer proves the session", [
         ("\treturn code <= ZK_BADVERSION;", "\treturn code <= ZK_BADVERSION || code == ZK_BUSY;")], 2000, "throttled"),
     ("a throttled create fails who waits", [
-        ("\t} else if (code == ZK_BUSY) {\n\t\tdirectory_retry(c->directory);\n\t\tclaim_free(c); /* the request makes",
-         "\t} else if (false) {\n\t\tdirectory_retry(c->directory);\n\t\tclaim_free(c); /* the request makes")], 100, "throttled"),
+        ("\t} else if (code == ZK_BUSY) {\n\t\tdirectory_retry(c->directory);\n\t\tclaim_free(c); /* the",
+         "\t} else if (false) {\n\t\tdirectory_retry(c->directory);\n\t\tclaim_free(c); /* the")], 100, "throttled"),
     ("a throttled list fails who waits", [
-        ("\tif (code == ZK_BUSY) {\n\t\tdirectory_retry(d);\n\t\treturn;\n\t}\n\tdirectory_pause(d);", "\tdirectory_pause(d);")],
-     100, "throttled"),
+        ("\tif (code == ZK_BUSY) {\n\t\tdirectory_retry(d);\n\t\treturn;\n\t}\n\tdirectory_pause(d);",
+         "\tdirectory_pause(d);")], 100, "throttled"),
     ("deadline from the last read, whatever the leader saw", [
         ("if (op->flight.write && proves(event->zk_answered.code))", "if (proves(event->zk_answered.code))"),
         (

@@ -94,7 +94,8 @@ static void trace_asked(struct host *h, const struct event *e)
 
 static void trace_answered(struct host *h, const struct event *e)
 {
-	static const char *const codes[] = { "OK", "NONODE", "NODEEXISTS", "NOTEMPTY", "BADVERSION", "REFUSED", "BUSY", "UNKNOWN" };
+	static const char *const codes[] = { "OK", "NONODE", "NODEEXISTS", "NOTEMPTY", "BADVERSION", "REFUSED", "BUSY",
+					     "UNKNOWN" };
 	char text[400] = "";
 	size_t i, len = 0;
 

@@ -19,12 +19,13 @@ def handshake(timeout_ms=TIMEOUT_MS, session=0x123456789, read_only=False):
 class Listener:
     """Calls serve(connection) in a thread for each connection; `times` has when they came."""
 
-    def __init__(self):
+    def __init__(self, host="127.0.0.1", at=0):
         self.times = []
         self.open = []
         self.tick_ms = 500
-        self.listening = socket.create_server(("127.0.0.1", 0), backlog=100)
-        self.address = "127.0.0.1:%d" % self.listening.getsockname()[1]
+        self.listening = socket.create_server((host, at), backlog=100)
+        self.port_of = self.listening.getsockname()[1]
+        self.address = f"{host}:{self.port_of}"
         threading.Thread(target=self._accept, daemon=True).start()
 
     def _accept(self):
@@ -50,7 +51,10 @@ class Listener:
         raise NotImplementedError
 
     def end(self):
-        self.listening.shutdown(socket.SHUT_RDWR)
+        try:
+            self.listening.shutdown(socket.SHUT_RDWR)
+        except OSError:  # it has ended
+            return
         self.listening.close()
         for connection in self.open:
             try:
@@ -110,12 +114,14 @@ class Gate(Listener):
     """Passes on what begins with a handshake, while it is open; `seen` has the last zxid and the session that each
     handshake named."""
 
-    def __init__(self, port, is_open=True):
+    def __init__(self, port, is_open=True, **where):
         self.port = port
         self.is_open = is_open
         self.seen = []
         self.serving = set()
-        super().__init__()
+        self.cuts = 0
+        self.held = set()  # connections on which nothing is passed on
+        super().__init__(**where)
 
     def serve(self, connection):
         self.serving.add(connection)
@@ -134,15 +140,29 @@ class Gate(Listener):
             return
         request = connection.recv(struct.unpack(">i", head)[0], socket.MSG_WAITALL)
         _, zxid, _, session = struct.unpack_from(">iqiq", request)
+        cuts = self.cuts
         self.seen.append((zxid, session))
         with socket.create_connection(("127.0.0.1", self.port)) as server:
             server.sendall(head + request)
-            while self.is_open:
+            while self.is_open and self.cuts == cuts:
+                if connection in self.held:
+                    time.sleep(0.01)
+                    if select.select([connection], [], [], 0)[0] and not connection.recv(1, socket.MSG_PEEK):
+                        return
+                    continue
                 for ready in select.select([connection, server], [], [], 0.01)[0]:
                     data = ready.recv(65536)
                     if not data:
                         return
                     (server if ready is connection else connection).sendall(data)
+
+    def cut(self):
+        """Ends the connections that there are."""
+        self.cuts += 1
+
+    def hold(self):
+        """Passes nothing on any longer on the connections that there are."""
+        self.held |= self.serving
 
     def shut(self):
         self.is_open = False

@@ -56,7 +56,7 @@ struct directory {
 	bool privileged;          /* the client for whom more is charged next came through the operators' socket */
 	struct charge watches;    /* the bytes of all its watches (charge.h) */
 	size_t operations;        /* open ones; they keep the struct alive */
-	int64_t pause_until_ns, verified_ns; /* nothing is sent before: jitter, a refusal; when its claims were as they should be */
+	int64_t pause_until_ns, verified_ns; /* nothing is sent before (jitter, a refusal); its claims were as they should be */
 	unsigned int busy; /* how often ZooKeeper was since a claim was held: each pause is longer than the one before */
 	bool relist, remembered; /* it is to be listed after the pause; it has claims not verified on this connection */
 	enum directory_state state;

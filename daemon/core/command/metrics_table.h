@@ -66,10 +66,8 @@
 	       "zookeeper_disconnected_seconds", GAUGE, MS, "For how long there has been no connection; 0: there is one.") \
 	TEXT(ZOOKEEPER, ZK, trouble, bytes_slice(out, bytes_view(&zk->health.sentence))) \
 	LINE(ZOOKEEPER, ZK, trouble_age_ms, MS, trouble_age_ns(h)) \
-	NUMBER(ZOOKEEPER, ZK, locks_barred, zk->health.barred.len > 0, "locks_barred", GAUGE, ONE, \
-	       "1: no lock can be had, because ZooKeeper refuses what every lock needs.") \
-	NUMBER(ZOOKEEPER, ZK, names_refused, health_refuses_some(zk), "names_refused", GAUGE, ONE, \
-	       "1: in the last five minutes ZooKeeper refused what a lock of some name needs.") \
+	NUMBER(ZOOKEEPER, ZK, locks_barred, zk->health.barred.len > 0, "locks_barred", GAUGE, ONE, "1: no lock can be had.") \
+	NUMBER(ZOOKEEPER, ZK, names_refused, health_refuses_some(zk), "names_refused", GAUGE, ONE, "1: locks of some cannot.") \
 	TEXT(ZOOKEEPER, ZK, refusal, bytes_text(out, refusal(zk))) TEXT(ZOOKEEPER, ZK, root, bytes_text(out, conf->root)) \
 	NUMBER(ZOOKEEPER, ZK, operations, zk->operations.end - zk->operations.first, "zookeeper_operations", GAUGE, ONE, \
 	       "Operations that ZooKeeper has not answered yet.") \

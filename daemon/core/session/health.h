@@ -10,9 +10,9 @@
  *
  * The adapter logs the first three, the core the last: once a minute for each kind of operation.
  *
- * Whether a lock can be had: when ZooKeeper refuses for good what a lock needs, or the heartbeat, then this host itself tries
- * to make a znode below the root of all locks, soon afterwards, and deletes it; at most once in T, and again as long as that
- * is refused.
+ * Whether a lock can be had: when ZooKeeper refuses for good what a lock needs, or the heartbeat, then this host itself
+ * tries to make a znode below the root of all locks, soon afterwards, and deletes it; at most once in T, and again as long
+ * as that is refused.
  *
  *   what is refused              | means
  *   nothing, or not for good     | locks can be had

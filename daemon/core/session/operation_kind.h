@@ -7,7 +7,7 @@
 	X(PATH, PRESENCE, "make the directories of all locks") /* create a parent of everything */ \
 	X(BEAT, PRESENCE, "announce this host") /* create or set this host's own znode: the heartbeat */ \
 	X(DUPLICATE, PRESENCE, "read who announced this host's name") /* get that znode, which another session made */ \
-	X(TRY, PRESENCE, "make a znode for whatever lock") /* create one below the root, when something is refused (health.h), */ \
+	X(TRY, PRESENCE, "make a znode for whatever lock") /* create one below the root: can any be made (health.h)? */ \
 	X(TRY_END, PRESENCE, "delete the znode of a try") /* and delete it */ \
 	X(DIR_MAKE, DIRECTORY, "make") /* create a lock's directory */ \
 	X(DIR_GET, DIRECTORY, "read") /* get its data: kind and flavour */ \

@@ -78,15 +78,23 @@ static void handle_unwatch(void *arg, const char *path)
 	zoo_aremove_all_watches(h->zh, path, ZWATCHTYPE_ANY, 1, NULL, NULL);
 }
 
+/* There is a pause before a round of attempts begins anew. False: this attempt was counted already. */
+static bool handle_wait(struct zk_handle *h)
+{
+	if (h->failed)
+		return false;
+	h->failed = true;
+	zk_attempts_failed(&h->attempts, h->timeout_ms);
+	return true;
+}
+
 /* The present attempt has failed. */
 static void handle_fail(struct zk_handle *h, enum zk_handle_trouble kind, const char *text)
 {
 	char sentence[ZK_SERVER_NAME_MAX + ZK_ANSWER_SENTENCE_MAX];
 
-	if (h->failed)
+	if (!handle_wait(h))
 		return;
-	h->failed = true;
-	zk_attempts_failed(&h->attempts, h->timeout_ms);
 	snprintf(sentence, sizeof(sentence), "%s %s", h->attempts.server, text);
 	h->owner.trouble(h->owner.arg, kind, sentence);
 }
@@ -96,12 +104,10 @@ static void handle_judge(struct zk_handle *h)
 {
 	if (h->served || h->failed)
 		return;
-	if (!h->answered) {
+	if (h->answered)
+		handle_wait(h);
+	else
 		handle_fail(h, ZK_HANDLE_CLOSED, "gave a session and closed the connection before it answered anything");
-		return;
-	}
-	h->failed = true;
-	zk_attempts_failed(&h->attempts, h->timeout_ms);
 }
 
 static void handle_suspended(struct zk_handle *h)
@@ -267,12 +273,17 @@ static void handle_closed(struct zk_handle *h)
 		    "connections, or its data are older than this session");
 }
 
-/* A call of the library failed while there was no session on the connection: the attempt has failed. */
-static void handle_missed(struct zk_handle *h, bool reached)
+/*
+ * A call of the library failed: the attempt has, or the connection is over. The end of one that had a session says nothing
+ * about whether its server can be reached, because perhaps this side has ended it; only the next attempt may have to wait.
+ */
+static void handle_missed(struct zk_handle *h, bool had_session, bool reached)
 {
 	if (h->connected || h->dead || h->refused[0])
 		return;
-	if (reached)
+	if (had_session)
+		handle_wait(h);
+	else if (reached)
 		handle_closed(h);
 	else
 		handle_fail(h, ZK_HANDLE_UNREACHABLE, "cannot be reached");
@@ -282,6 +293,7 @@ static void handle_arm(struct zk_handle *h)
 {
 	struct timeval tv = { .tv_sec = 1 };
 	int64_t timeout_ns, patience_ns, began_ns;
+	bool had_session = h->connected;
 	int fd = -1, interest = 0, rc;
 
 	watch_clear(h->watch);
@@ -307,7 +319,7 @@ static void handle_arm(struct zk_handle *h)
 	if (rc != ZOK) {
 		if (h->fd < 0)
 			zk_attempts_begin(&h->attempts, h->zh);
-		handle_missed(h, false);
+		handle_missed(h, had_session, false);
 		h->fd = -1;
 		watch_set(h->watch, -1, 0, RETRY_MS * CLOCK_NS_PER_MS);
 		return;
@@ -401,10 +413,10 @@ static void handle_fired(int fd, short fired, void *arg)
 		return;
 	if (what & (WATCH_READ | WATCH_WRITE)) {
 		/* A server that closes at once may do so before the handshake is sent, and then it is the sending that fails. */
-		bool reached = !h->connected && zk_handshake_reached(h->fd);
+		bool had_session = h->connected, reached = !had_session && zk_handshake_reached(h->fd);
 
 		if (handle_process(h, what) < 0)
-			handle_missed(h, reached);
+			handle_missed(h, had_session, reached);
 	} else if (h->fd >= 0 && !h->connected && handle_patience_ns(h) <= 0) {
 		handle_fail(h, ZK_HANDLE_SILENT, "does not answer the handshake");
 		zk_handshake_reject(h->fd);
@@ -428,6 +440,9 @@ static void handle_answered(void *arg, struct event *event)
 		h->served = true;
 		zk_attempts_served(&h->attempts);
 	}
+	/* A server that has no quorum serves nobody: the next one may. */
+	if (event->zk_answered.code == ZK_BUSY && event->zk_answered.cause == ZK_CAUSE_read_only)
+		zk_handle_drop(h);
 	handle_tell(h, event);
 }
 

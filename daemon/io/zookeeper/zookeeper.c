@@ -25,7 +25,12 @@
 #include "io/zookeeper/probe.h"
 
 #define BACKOFF_MAX_NS (5 * CLOCK_NS_PER_S)
-#define RESOLVE_NS (5 * CLOCK_NS_PER_S) /* between look-ups while there is no connection */
+/*
+ * Between look-ups while there is no connection. A server may have moved: while there is a session to lose, it has to be
+ * found in time.
+ */
+#define RESOLVE_NS (5 * CLOCK_NS_PER_S)
+enum { RESOLVE_PART = 8 }; /* of T, until T has passed without a connection */
 
 /* The answer to an operation that could not be sent. */
 struct failure {
@@ -39,12 +44,12 @@ struct look_up {
 	char *servers; /* a copy, while it runs */
 	struct resolved found;
 	bool running;
-	int64_t next_ns;
+	int64_t ended_ns; /* the latest one; negative: the first is due */
 };
 
 struct zookeeper {
 	struct feed *feed;
-	struct worker *worker;
+	struct worker *worker, *resolver; /* resolver: a look-up may hang, and nothing waits behind it */
 	struct zk_handle *handle;
 	struct watch *timer; /* only wakes the loop: what is due is seen when the turn settles */
 	STAILQ_HEAD(failure_list, failure) failures;
@@ -58,6 +63,8 @@ struct zookeeper {
 	struct work farewell;
 	struct zookeeper_conf conf;
 	struct look_up look_up;
+	int64_t timeout_ns; /* T, as it was granted last, or is asked for */
+	int64_t away_ns;    /* since when there has been no connection */
 	/* The session of the process before this one, which no server has confirmed to this one yet. */
 	struct zk_identity taken; /* session 0: none */
 	bool numeric; /* all names are numeric: nothing has to be looked up */
@@ -147,6 +154,7 @@ static void zookeeper_event(void *arg, const struct event *event)
 		struct zk_identity identity;
 		char server[ZK_SERVER_NAME_MAX];
 
+		z->timeout_ns = event->zk_connected.timeout_ns;
 		zk_handle_identity(z->handle, &identity);
 		saved_session(z->conf.saved, &identity, event->zk_connected.timeout_ns);
 		explicit_bzero(&identity, sizeof(identity));
@@ -220,7 +228,7 @@ static void look_up_done(struct work *work)
 	look_up->running = false;
 	/* Others have taken their place meanwhile. */
 	if (strcmp(look_up->servers, z->servers) == 0) {
-		look_up->next_ns = feed_now(z->feed) + RESOLVE_NS;
+		look_up->ended_ns = feed_now(z->feed);
 		zookeeper_resolved(z, &look_up->found);
 	}
 	resolved_free(&look_up->found);
@@ -237,7 +245,8 @@ static char *copy_of(const char *text)
 	return copy;
 }
 
-struct zookeeper *zookeeper_new(struct feed *feed, struct worker *worker, const struct zookeeper_conf *conf)
+struct zookeeper *zookeeper_new(struct feed *feed, struct worker *worker, struct worker *resolver,
+				const struct zookeeper_conf *conf)
 {
 	struct zookeeper *z = mem_new(sizeof(*z));
 	const struct zk_handle_owner owner = { z, zookeeper_event, zookeeper_trouble, zookeeper_refused };
@@ -245,6 +254,10 @@ struct zookeeper *zookeeper_new(struct feed *feed, struct worker *worker, const 
 	static_assert(offsetof(struct look_up, work) == 0, "the job is cast to its owner");
 	z->feed = feed;
 	z->worker = worker;
+	z->resolver = resolver;
+	z->timeout_ns = conf->handle.timeout_ms * CLOCK_NS_PER_MS;
+	z->away_ns = feed_now(feed);
+	z->look_up.ended_ns = -RESOLVE_NS;
 	z->conf = *conf;
 	z->handle = zk_handle_new(feed_base(feed), &conf->handle, &owner);
 	z->timer = watch_new(feed_base(feed), NULL, z);
@@ -322,6 +335,15 @@ static void zookeeper_tell_failures(struct zookeeper *z)
 	}
 }
 
+static int64_t look_up_due(const struct zookeeper *z)
+{
+	int64_t pause_ns = z->timeout_ns / RESOLVE_PART;
+
+	if (pause_ns > RESOLVE_NS || feed_now(z->feed) - z->away_ns >= z->timeout_ns)
+		pause_ns = RESOLVE_NS;
+	return z->look_up.ended_ns + pause_ns;
+}
+
 static void zookeeper_look_up(struct zookeeper *z)
 {
 	struct resolved found;
@@ -329,10 +351,10 @@ static void zookeeper_look_up(struct zookeeper *z)
 	if (z->numeric) {
 		resolve_servers(z->servers, &found);
 		zookeeper_resolved(z, &found);
-	} else if (!z->look_up.running && feed_now(z->feed) >= z->look_up.next_ns) {
+	} else if (!z->look_up.running && feed_now(z->feed) >= look_up_due(z)) {
 		z->look_up.running = true;
 		z->look_up.servers = copy_of(z->servers);
-		worker_add(z->worker, &z->look_up.work);
+		worker_add(z->resolver, &z->look_up.work);
 	}
 }
 
@@ -362,8 +384,8 @@ static void zookeeper_arm(struct zookeeper *z, bool looking)
 
 	if ((z->opening || z->taking) && z->addresses)
 		due_ns = z->open_ns;
-	if (looking && !z->numeric && !z->look_up.running && z->look_up.next_ns < due_ns)
-		due_ns = z->look_up.next_ns;
+	if (looking && !z->numeric && !z->look_up.running && look_up_due(z) < due_ns)
+		due_ns = look_up_due(z);
 	if (due_ns == INT64_MAX)
 		watch_clear(z->timer);
 	else
@@ -379,6 +401,8 @@ void zookeeper_settle(struct zookeeper *z)
 		zk_handle_set_servers(z->handle, z->addresses);
 	}
 	zk_handle_settle(z->handle);
+	if (zk_handle_connected(z->handle))
+		z->away_ns = feed_now(z->feed);
 	looking = !z->addresses || (!z->numeric && !zk_handle_connected(z->handle));
 	if (looking)
 		zookeeper_look_up(z);
@@ -407,7 +431,7 @@ void zookeeper_set_servers(struct zookeeper *z, const char *servers, struct reso
 	free(z->servers);
 	z->servers = copy_of(servers);
 	z->numeric = resolve_is_numeric(servers);
-	z->look_up.next_ns = feed_now(z->feed) + RESOLVE_NS;
+	z->look_up.ended_ns = feed_now(z->feed);
 	zookeeper_resolved(z, found);
 	if (!zk_handle_connected(z->handle))
 		return;
@@ -445,12 +469,13 @@ void zookeeper_continue(struct zookeeper *z, int64_t timeout_ns)
 {
 	z->known = z->taking = saved_present(z->conf.saved, &z->taken);
 	z->believe_ns = clock_now_ns() + timeout_ns;
+	z->timeout_ns = timeout_ns;
 }
 
 void zookeeper_prepared(struct zookeeper *z, struct resolved *found)
 {
 	zookeeper_resolved(z, found);
-	z->look_up.next_ns = feed_now(z->feed) + RESOLVE_NS;
+	z->look_up.ended_ns = feed_now(z->feed);
 }
 
 const char *zookeeper_addresses(const struct zookeeper *z)

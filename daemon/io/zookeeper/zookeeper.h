@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ZooKeeper's side: carries out the EFFECT_ZK_* with one zk_handle and tells the broker their outcome. It decides when
- * to open a session (with a back-off, and slowly after a reply that is not usable), looks up names in the worker, again
- * while no server is reachable, asks how large a packet the servers accept, and answers operations that cannot be sent.
- * Whatever prevents a session is logged, now and then, and told to the broker each time.
+ * to open a session (with a back-off, and slowly after a reply that is not usable), looks up names in a worker of its own,
+ * again while no server is reachable (every T/8 until T has passed, then every 5 s), asks how large a packet the servers
+ * accept, and answers operations that cannot be sent. Whatever prevents a session is logged, now and then, and told to the
+ * broker each time.
  */
 #pragma once
 
@@ -26,9 +27,10 @@ struct zookeeper_conf {
 	struct saved *saved;  /* told of every session before the broker is */
 };
 
-/* What `conf` points to must outlive the adapter, except `servers`. */
-struct zookeeper *zookeeper_new(struct feed *feed, struct worker *worker, const struct zookeeper_conf *conf);
-/* To be called after the worker has stopped. Takes NULL. */
+/* What `conf` points to must outlive the adapter, except `servers`. `resolver`: a worker that nothing else waits for. */
+struct zookeeper *zookeeper_new(struct feed *feed, struct worker *worker, struct worker *resolver,
+				const struct zookeeper_conf *conf);
+/* To be called after both workers have stopped. Takes NULL. */
 void zookeeper_free(struct zookeeper *z);
 
 /*
