@@ -225,6 +225,7 @@ static void a_directory_that_could_not_be_made_is_made_later(void **state)
 		fixture_answer(f, ZK_NONODE); /* get */
 		fixture_answer(f, ZK_NONODE); /* create */
 		fixture_answer(f, ZK_NONODE); /* list */
+		fixture_answer_beats(f);
 		fixture_op(f, EFFECT_ZK_CREATE, "/lb/a");
 		fixture_answer(f, ZK_BUSY);
 		while (fixture_is_open(f))
