@@ -9,7 +9,7 @@
 #include "base/conf.h"
 
 /*
- * True, with a sentence about the first rule, once resolved, that denies something to a user of that file (subuid(5)), unless
- * a rule denies the same to everybody. May block. A file that cannot be read has no users.
+ * True, with a sentence about the first rule, once resolved, that denies something to a user of that file (subuid(5)),
+ * unless a rule denies the same to everybody. May block. A file that cannot be read has no users.
  */
 bool conf_subids_pass(const struct conf *conf, const char *file, char sentence[CONF_SENTENCE_MAX]);

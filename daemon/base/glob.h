@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Redis's glob: * ? [abc] [^a-z] \x. It compares bytes, and case matters. A pattern is compiled once, in a few steps for each
- * of its bytes. A text is then matched in one pass: at most GLOB_WORDS_MAX steps for each of its bytes, whatever the pattern is.
+ * Redis's glob: * ? [abc] [^a-z] \x. It compares bytes, and case matters. A pattern is compiled once, in a few steps for
+ * each of its bytes. A text is then matched in one pass: at most GLOB_WORDS_MAX steps for each of its bytes, whatever the
+ * pattern is.
  *
  * An element is what matches one byte: a byte, a ? or a class. A place is the number of elements that have matched. The pass
  * keeps the set of places at which the bytes so far can end, as bits: a byte moves each place whose element accepts it, and

@@ -22,7 +22,10 @@ struct crashes {
 	int64_t pause_ns; /* before the worker that follows the latest one starts; 0: none */
 };
 
-/* Returns how many there were within the minute before `now_ns`, with this one. CRASHES_MAX: or more, or there are pauses. */
+/*
+ * Returns the number of crashes within the minute before `now_ns`, with this one. CRASHES_MAX: so many or more, or there are
+ * pauses.
+ */
 unsigned int crashes_add(struct crashes *c, int64_t now_ns);
 /* ... without another one. */
 unsigned int crashes_recent(struct crashes *c, int64_t now_ns);

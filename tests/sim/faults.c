@@ -304,17 +304,23 @@ void faults_written(struct host *h, struct slice path)
 	sched_at(&w->sched, w->sched.now + w->zk.delay_max, die_late, h, h->life);
 }
 
-static void fault(struct world *w, enum fault kind)
+static const char *fault_name(enum fault kind)
 {
 	static const char *const names[] = {
 #define X(name) #name,
 		FAULTS(X)
 #undef X
 	};
+
+	return names[kind];
+}
+
+static void fault(struct world *w, enum fault kind)
+{
 	int64_t d = duration(w), until = w->sched.now + d;
 
 	w->stats->faults[kind]++;
-	TRACE(w, -1, "fault %s, %lld ms", names[kind], (long long)(d / MS));
+	TRACE(w, -1, "fault %s, %lld ms", fault_name(kind), (long long)(d / MS));
 	lasts_until(w, until + w->timeout);
 	switch (kind) {
 	case FAULT_RESET:

@@ -27,9 +27,9 @@ Script = Generator[Tuple[Any, ...], Any, Any]
 
 
 # A broker that refuses says why, unless too many others have not read why they were refused.
-_UNGREETED = ("lockbrokerd has closed the connection without a word: it starts again, or this user has too many connections, of "
-              "which many have not read that they were refused (\"lockbroker accounts\" shows who has them). Close some, and try "
-              "again.")
+_UNGREETED = ("lockbrokerd has closed the connection without a word: it starts again, or this user has too many "
+              "connections, of which many have not read that they were refused (\"lockbroker accounts\" shows who has "
+              "them). Close some, and try again.")
 
 
 def check(value: Any, ended: str = "The connection to lockbrokerd ended.") -> Any:

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fields of an entry (entry.h) that the text of a ledger's record has; whoever writes the entry has the others in a struct. */
+/*
+ * Fields of an entry (entry.h) that the text of a ledger's record has. The writer of the entry has the others in a struct.
+ */
 #pragma once
 
 #include "protocol/slice.h"
