@@ -24,7 +24,7 @@ static enum lb_result may_not(struct lb *lb, const char *path)
 	if (!(st.st_mode & S_IWGRP))
 		return wire_fail(lb, LB_DENIED, "This user may not use lockbrokerd at %s: the mode of the socket is %04o. "
 			    "Set daemon.socket_mode in lockbroker.conf to admit more users.", path,
-			    (unsigned)st.st_mode & 07777);
+			    (unsigned)st.st_mode & 0777);
 	if (st.st_gid == 0)
 		return wire_fail(lb, LB_DENIED, "This user may not use lockbrokerd at %s: the socket belongs to the group "
 			    "root; a member of it may. Set daemon.socket_group in lockbroker.conf to admit more users.", path);

@@ -22,7 +22,7 @@ def _may_not(path: str) -> _errors.Denied:
         return _errors.Denied(what + "a directory of the path cannot be searched. See its mode, or daemon.socket in "
                               "lockbroker.conf.")
     if not found.st_mode & stat.S_IWGRP or found.st_gid == 0:
-        return _errors.Denied(what + f"the mode of the socket is {stat.S_IMODE(found.st_mode):04o}, its group the number "
+        return _errors.Denied(what + f"the mode of the socket is {found.st_mode & 0o777:04o}, its group the number "
                               f"{found.st_gid}. Set daemon.socket_mode or daemon.socket_group in lockbroker.conf to admit "
                               "more users.")
     try:
