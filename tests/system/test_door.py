@@ -7,7 +7,6 @@ import os
 import re
 import signal
 import socket
-import stat
 import subprocess
 import sys
 
@@ -33,7 +32,7 @@ def test_root_is_a_user_like_any_other_on_the_socket_of_everybody(standalone, cl
 
 def test_the_socket_has_its_mode_and_goes_with_the_daemon(daemons):
     d = daemons(daemon__socket_mode="0666")
-    assert stat.S_IMODE(os.stat(d.operator_socket).st_mode) == 0o600
+    assert os.stat(d.operator_socket).st_mode & 0o777 == 0o600
     assert d.operator_socket == os.path.join(d.dir, "operator.sock")
     assert d.terminate() == 0
     assert not os.path.exists(d.operator_socket)
@@ -43,7 +42,7 @@ def test_a_group_opens_it(daemons, tmp_path):
     path = str(tmp_path / "door")
     d = daemons(daemon__operator_socket=path, daemon__operator_group="4711")
     st = os.stat(path)
-    assert (stat.S_IMODE(st.st_mode), st.st_gid) == (0o660, 4711)
+    assert (st.st_mode & 0o777, st.st_gid) == (0o660, 4711)
     with d.client(operator=True) as c:
         assert c.call("RELOAD") == ""
 
