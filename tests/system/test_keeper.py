@@ -327,12 +327,15 @@ def outdated(fresh, clients, tmp_path):
     return make
 
 
-def test_a_program_that_is_missing_is_looked_for_several_times(outdated):
+def test_a_program_that_is_missing_is_looked_for_until_the_service_is_to_stop(outdated):
     d, *_ = outdated()
     os.unlink(d.program)
     os.kill(d.pid, signal.SIGKILL)
-    assert d.process.wait(PATIENCE) == 1
+    harness.wait_until(lambda: logged(d, "crashes again and again"), "a pause")
     assert len(logged(d, "lockbrokerd is not there any longer")) == 4
+    assert d.process.poll() is None
+    d.process.send_signal(signal.SIGTERM)
+    assert d.process.wait(PATIENCE) == 1
 
 
 def test_a_program_that_comes_back_meanwhile_is_started(outdated):
