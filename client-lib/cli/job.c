@@ -305,22 +305,33 @@ static void end_hold(struct cli_job *job, uint32_t number)
 		job->hold_until_ms = 0;
 }
 
+/* The command has ended, perhaps since the last time that dead children were looked for: it would lose a signal. */
+static bool child_has_ended(const struct cli_job *job)
+{
+	siginfo_t info = { 0 };
+
+	return job->child == 0 || (waitid(P_PID, (id_t)job->child, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid);
+}
+
 /* If the command has ended, and we only wait for the processes that it left, these get the signals. */
 static void forward_signals(struct cli_job *job)
 {
 	struct signalfd_siginfo info;
 
 	while (read(job->signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
-		if (info.ssi_signo == SIGCHLD)
+		if (info.ssi_signo == SIGCHLD || (job->child > 0 && from_terminal(job, &info)))
 			continue;
-		if (job->child == 0 && !job->lost)
-			end_hold(job, info.ssi_signo);
-		else if (job->child == 0)
+		if (!child_has_ended(job)) {
+			if (info.ssi_code == SI_QUEUE)
+				sigqueue(job->child, (int)info.ssi_signo,
+						 (union sigval){ .sival_ptr = (void *)(uintptr_t)info.ssi_ptr });
+			else
+				kill(job->child, (int)info.ssi_signo);
+		} else if (job->lost) {
 			signal_all(job, (int)info.ssi_signo);
-		else if (info.ssi_code == SI_QUEUE)
-			sigqueue(job->child, (int)info.ssi_signo, (union sigval){ .sival_ptr = (void *)(uintptr_t)info.ssi_ptr });
-		else if (!from_terminal(job, &info))
-			kill(job->child, (int)info.ssi_signo);
+		} else {
+			end_hold(job, info.ssi_signo);
+		}
 	}
 }
 
