@@ -164,7 +164,7 @@ if is_there man "how the manual pages look" && is_there groff "how the manual pa
 		[ -z "$said" ] || fail "$page: $said"
 	done
 	for page in "$root"/usr/share/man/man1/lockbroker.1 "$root"/usr/share/man/man3/liblockbroker.3; do
-		wide=$(MANWIDTH=80 LC_ALL=C.UTF-8 man -l "$page" | col -bx | LC_ALL=C.UTF-8 grep -E '^.{81,}' || :)
+		wide=$(MANWIDTH=80 LC_ALL=C.UTF-8 man -l "$page" | LC_ALL=C.UTF-8 col -bx | LC_ALL=C.UTF-8 grep -E '^.{81,}' || :)
 		[ -z "$wide" ] || fail "$page does not fit on a terminal of 80 columns: $wide"
 	done
 fi

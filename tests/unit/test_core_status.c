@@ -186,6 +186,30 @@ static void pass_answered(struct fixture *f, int64_t ms)
 
 #define WHY_REFUSED "ZooKeeper refuses to create a znode in /lb/a: because"
 
+static void a_try_whose_end_was_refused_ends_with_the_next_one(void **state)
+{
+	struct fixture *f = *state;
+
+	connected(f);
+	refuse_join(f, ZK_CAUSE_acl);
+	fixture_pass(f, 1500);
+	fixture_answer_beats(f);
+	fixture_op(f, EFFECT_ZK_CREATE, "/lb/.try_alpha");
+	fixture_answer(f, ZK_OK);
+	fixture_op(f, EFFECT_ZK_DELETE, "/lb/.try_alpha");
+	fixture_answer(f, ZK_REFUSED);
+	while (!fixture_is_open(f)) {
+		fixture_pass(f, 100);
+		fixture_answer_beats(f);
+	}
+	fixture_op(f, EFFECT_ZK_CREATE, "/lb/.try_alpha");
+	fixture_answer(f, ZK_NODEEXISTS);
+	fixture_op(f, EFFECT_ZK_DELETE, "/lb/.try_alpha");
+	fixture_answer(f, ZK_OK);
+	pass_answered(f, 20000);
+	fixture_no_op(f);
+}
+
 static void what_is_refused_for_one_name_is_of_that_name(void **state)
 {
 	struct fixture *f = *state;
@@ -404,6 +428,7 @@ int main(void)
 		TEST(each_state_of_the_session_says_why),
 		TEST(a_refused_heartbeat_is_a_trouble_until_one_is_taken),
 		TEST(a_refused_join_outlives_the_heartbeats),
+		TEST(a_try_whose_end_was_refused_ends_with_the_next_one),
 		TEST(what_is_refused_for_one_name_is_of_that_name),
 		TEST(a_refusal_is_shown_for_five_minutes),
 		TEST(no_lock_can_be_had_while_the_try_is_refused),

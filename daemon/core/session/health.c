@@ -56,7 +56,7 @@ static bool is_needed(enum operation_kind kind)
 	       kind == OPERATION_DIR_GET || kind == OPERATION_SEMAPHORE_GET || kind == OPERATION_SEMAPHORE_WRITE;
 }
 
-/* The znode goes with its delete, or at the latest with the session. */
+/* The znode goes with its delete or with that of the next try, or at the latest with the session. */
 void health_tick(struct ensemble *zk)
 {
 	struct operation_request r = { .op.kind = OPERATION_TRY, .create = ZK_EPHEMERAL };
@@ -159,6 +159,9 @@ void health_answered(struct ensemble *zk, enum operation_kind kind, struct slice
 		bytes_clear(&h->refused); /* that name can be had again */
 	if (kind == OPERATION_TRY)
 		tried(h, event->zk_answered.code);
+	/* It may stand there still. The next try deletes it. */
+	if (kind == OPERATION_TRY_END && event->zk_answered.code != ZK_OK && event->zk_answered.code != ZK_NONODE)
+		h->doubtful = true;
 }
 
 void health_proved(struct ensemble *zk)
