@@ -55,6 +55,7 @@ struct daemon {
 	struct worker *worker, *reader, *resolver; /* reader, resolver: what they read and look up may block for long */
 	struct server *server;
 	struct lifelines *lifelines;
+	struct memory_watch *memory;
 	struct zookeeper *zookeeper;
 	struct tokens *tokens;
 	struct signals *signals;

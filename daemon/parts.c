@@ -23,6 +23,7 @@
 #include "io/handover/program.h"
 #include "io/keep.h"
 #include "io/loop.h"
+#include "io/memory_watch.h"
 #include "io/recorder.h"
 #include "io/reload.h"
 #include "io/signals.h"
@@ -111,6 +112,7 @@ int parts_make(struct daemon *d, const struct conf_source *source)
 							     .tokens = d->tokens,
 							     .saved = d->saved,
 							     .zookeeper = d->zookeeper });
+	d->memory = memory_watch_new(d->feed, server_accounts(d->server), d->reader, d->keeper);
 	d->keep = keep_new(&d->notify, d->handover, &d->conf_fd);
 	d->loop = loop_new(d->feed, &(struct loop_adapters){ .server = d->server,
 							     .lifelines = d->lifelines,
@@ -124,6 +126,7 @@ int parts_make(struct daemon *d, const struct conf_source *source)
 							     .former = d->former,
 							     .saved = d->saved,
 							     .keeper = d->keeper,
+							     .memory = d->memory,
 							     .recorder = d->recorder });
 	return 0;
 }
@@ -171,6 +174,7 @@ void parts_free(struct daemon *d, bool close_session, int status)
 		say_stopped();
 		_exit(status);
 	}
+	memory_watch_free(d->memory);
 	watchdog_free(d->watchdog);
 	reload_free(d->reload);
 	resolved_free(&d->found);

@@ -6,6 +6,7 @@
 
 #include "base/container.h"
 #include "base/mem.h"
+#include "protocol/slice.h"
 
 void accounts_init(struct accounts *all, size_t pool_count, uint64_t key0, uint64_t key1)
 {
@@ -71,27 +72,48 @@ bool accounts_has_units(const struct accounts *all, uint32_t uid)
 	return uid == 0;
 }
 
+/* "": the user has one account for all that it runs. */
+static struct slice unit_of(const struct accounts *all, uint32_t uid, const char *unit, size_t len)
+{
+	return len && accounts_has_units(all, uid) ? (struct slice){ unit, len } : SLICE("");
+}
+
+static uint64_t hash_of(const struct accounts *all, uint32_t uid, struct slice unit)
+{
+	return map_hash(&all->map, unit.data, unit.len) + uid;
+}
+
+static struct account *find(const struct accounts *all, uint32_t uid, struct slice unit)
+{
+	struct account *a;
+
+	MAP_FOREACH(a, &all->map, hash_of(all, uid, unit), node)
+		if (a->uid == uid && slice_eq(unit, slice_of(a->unit)))
+			return a;
+	return NULL;
+}
+
+struct account *account_find(const struct accounts *all, uint32_t uid, const char *unit, size_t unit_len)
+{
+	return find(all, uid, unit_of(all, uid, unit, unit_len));
+}
+
 struct account *account_enter(struct accounts *all, uint32_t uid, const char *unit, size_t unit_len)
 {
-	size_t len = accounts_has_units(all, uid) ? unit_len : 0;
-	struct account *a;
-	uint64_t hash;
+	struct slice own = unit_of(all, uid, unit, unit_len);
+	struct account *a = find(all, uid, own);
 
-	if (!len)
-		unit = ""; /* there may be no text at all */
-	hash = map_hash(&all->map, unit, len) + uid;
-	MAP_FOREACH(a, &all->map, hash, node)
-		if (a->uid == uid && strlen(a->unit) == len && memcmp(a->unit, unit, len) == 0) {
-			a->references++;
-			return a;
-		}
+	if (a) {
+		a->references++;
+		return a;
+	}
 	a = mem_new(sizeof(*a));
 	a->all = all;
 	a->uid = uid;
-	a->unit = mem_new(len + 1);
-	memcpy(a->unit, unit, len);
+	a->unit = mem_new(own.len + 1);
+	memcpy(a->unit, own.data, own.len);
 	a->references = 1;
-	map_add(&all->map, &a->node, hash);
+	map_add(&all->map, &a->node, hash_of(all, uid, own));
 	TAILQ_INSERT_TAIL(&all->list, a, link);
 	return a;
 }

@@ -64,6 +64,8 @@ bool accounts_has_units(const struct accounts *all, uint32_t uid); /* so that it
 /* The account of a user and, if it has one for each, of the unit; one more reference. */
 struct account *account_enter(struct accounts *all, uint32_t uid, const char *unit, size_t unit_len);
 void account_leave(struct account *a);
+/* The account that account_enter() gives, without a reference; NULL: there is none. */
+struct account *account_find(const struct accounts *all, uint32_t uid, const char *unit, size_t unit_len);
 /* How much it may use now, of which it uses some; less than that: its share became smaller, or it was charged by force. */
 uint64_t account_allowed(const struct account *a, size_t pool, bool privileged);
 bool account_is_admitted(const struct account *a, size_t pool, uint64_t more, bool privileged); /* by the whole rule */

@@ -34,7 +34,8 @@
 	X(saved_failed, 5, 2000) /* path= error= */ \
 	X(saved_unused, 20, 1000) /* error= */ \
 	X(tokens_failed, 5, 2000) /* error= */ \
-	X(out_of_memory, 1, 1000) \
+	X(memory_short, 5, 1000) /* used= limit= most= */ \
+	X(out_of_memory, 1, 1000) /* most= */ \
 	X(crash, 1, 1000) /* signal= address= */ \
 	X(frame, 1, 1000) /* number= address= object= offset= symbol= */ \
 	X(held_back, 1, 1000) /* lines= of= uid= unit= */ \

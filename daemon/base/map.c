@@ -151,3 +151,14 @@ void map_remove(struct map *m, struct map_node *node)
 	node->next = NULL;
 	m->count--;
 }
+
+size_t map_buckets(const struct map *m)
+{
+	return m->now.mask + 1 + (m->old.buckets ? m->old.mask + 1 : 0);
+}
+
+struct map_node *map_bucket(const struct map *m, size_t i)
+{
+	assert(i < map_buckets(m));
+	return i <= m->now.mask ? m->now.buckets[i] : m->old.buckets[i - m->now.mask - 1];
+}

@@ -41,3 +41,9 @@ struct map_node *map_next(const struct map_node *node);
 	     node_ && ((entry) = container_of(node_, __typeof__(*(entry)), field)); node_ = map_next(node_))
 void map_add(struct map *m, struct map_node *node, uint64_t hash);
 void map_remove(struct map *m, struct map_node *node);
+/*
+ * For a look at all nodes in pieces: the first node of each bucket (NULL: it is empty) leads to the others by `next`. A
+ * node that is added, or is moved while the table grows, between two pieces may be seen twice or not at all.
+ */
+size_t map_buckets(const struct map *m);
+struct map_node *map_bucket(const struct map *m, size_t i);

@@ -536,6 +536,11 @@ int64_t broker_deadline(const struct broker *b)
 	return t ? t->due_ns : INT64_MAX;
 }
 
+const struct accounts *broker_accounts(const struct broker *b)
+{
+	return &b->env.accounts;
+}
+
 size_t broker_clients(const struct broker *b)
 {
 	return locks_conns(&b->locks);

@@ -22,6 +22,7 @@
 #include "core/port/event.h"
 #include "protocol/session_page.h"
 
+struct accounts;
 struct broker;
 
 /* `conf` and what it points to must outlive the broker. `seed` feeds names and jitter, which others see. */
@@ -36,6 +37,8 @@ bool broker_has_work(const struct broker *b);
 
 /* How many clients it knows, and whether that connection is one of them. */
 size_t broker_clients(const struct broker *b);
+/* What they are charged for, in the pools of core/port/pools.h. */
+const struct accounts *broker_accounts(const struct broker *b);
 /*
  * To be called before the first event of a broker that goes on from another process. The broker knows the connection, which
  * has that page, as the other process left it. At the first event all delegations in the page are taken back.

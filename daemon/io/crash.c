@@ -24,6 +24,7 @@ static struct {
 	const struct flight_ring *flight;
 	const char *prefix;
 	const int *last_error; /* the errno of the thread that began: not everywhere may one ask for its place */
+	char most[CRASH_MOST_MAX + 1]; /* "": it is not known */
 	char stack[STACK_BYTES];
 } crash;
 
@@ -92,7 +93,9 @@ static void say_signal(int number, const siginfo_t *info)
 		put(&t,
 		    "out of memory: this process ends, as if it was killed; more memory has to be allowed for the service "
 		    "(MemoryMax=, LimitAS=, vm.overcommit_memory), or less used (limits.* in the configuration)  "
-		    "event=out_of_memory");
+		    "event=out_of_memory most=\"");
+		put(&t, *crash.most ? crash.most : "nobody that is known");
+		put(&t, "\"");
 		end(&t);
 		begin(&t);
 	}
@@ -214,6 +217,16 @@ void crash_begin(const struct flight_ring *flight)
 	for (size_t i = 0; i < sizeof(faults) / sizeof(*faults); i++)
 		if (!is_taken(faults[i]))
 			sigaction(faults[i], &action, NULL);
+}
+
+void crash_most(const char *text)
+{
+	size_t len = 0;
+
+	for (; *text && len < CRASH_MOST_MAX; text++)
+		if (*text >= ' ' && *text <= '~' && *text != '"' && *text != '\\')
+			crash.most[len++] = *text;
+	crash.most[len] = '\0';
 }
 
 void crash_end(void)

@@ -9,9 +9,11 @@
 
 struct flight_ring;
 
-enum { CRASH_RECORDS_MAX = 200, CRASH_FRAMES_MAX = 64 };
+enum { CRASH_RECORDS_MAX = 200, CRASH_FRAMES_MAX = 64, CRASH_MOST_MAX = 256 };
 
 /* For SIGSEGV, SIGBUS, SIGILL, SIGFPE and SIGABRT. `flight` may be NULL, and must outlive crash_end(). */
 void crash_begin(const struct flight_ring *flight);
+/* Who is charged for most memory, which is said if the crash is for want of it. What a field cannot show is left out. */
+void crash_most(const char *text);
 /* From now on only the default actions count. */
 void crash_end(void);

@@ -17,6 +17,7 @@
 #include "io/files/tokens.h"
 #include "io/handover/handover.h"
 #include "io/keep.h"
+#include "io/memory_watch.h"
 #include "io/notify.h"
 #include "io/recorder.h"
 #include "io/reload.h"
@@ -221,6 +222,7 @@ static uint64_t memory_used(const struct loop *l)
 static __attribute__((noinline)) void loop_look(struct loop *l)
 {
 	l->look_at = l->events + LOOK_EVENTS;
+	memory_watch_note(l->to.memory);
 	trim_note(&l->trim, memory_used(l));
 	if ((trim_may_be_due(&l->trim) || recorder_may_be_due(l->to.recorder)) && !watch_is_set(l->trims))
 		watch_set(l->trims, -1, 0, TRIM_PAUSE_NS);

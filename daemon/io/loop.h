@@ -21,6 +21,7 @@ struct keeper;
 struct page;
 struct recorder;
 struct lifelines;
+struct memory_watch;
 struct reload;
 struct saved;
 struct server;
@@ -39,6 +40,7 @@ struct loop_adapters {
 	struct page *page;
 	struct handover *handover;
 	struct saved *saved;
+	struct memory_watch *memory;
 	struct recorder *recorder; /* NULL: the broker keeps no ledger */
 	struct tokens *tokens; /* NULL unless standalone */
 	/* NULL when standalone. */

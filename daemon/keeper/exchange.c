@@ -2,6 +2,7 @@
 #include "keeper/exchange.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "io/notify.h"
@@ -14,6 +15,7 @@ static void reset(struct exchange *x, int fd)
 	x->kept = (struct keeper_message){ .kind = KEEPER_KEPT };
 	x->refused = (struct keeper_message){ .kind = KEEPER_REFUSED };
 	x->heard = (struct exchange_heard){ 0 };
+	x->most[0] = '\0';
 }
 
 void exchange_begin(struct exchange *x, int fd, unsigned int crashes)
@@ -140,6 +142,8 @@ static void hear(struct exchange *x, const struct keeper_message *m, struct keep
 		x->heard.again = true;
 	} else if (m->kind == KEEPER_STAYS) {
 		x->heard.stays = true;
+	} else if (m->kind == KEEPER_MOST) {
+		snprintf(x->most, sizeof(x->most), "%.*s", (int)keeper_message_text_len(m), (const char *)m->numbers);
 	}
 }
 

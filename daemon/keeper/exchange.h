@@ -35,6 +35,7 @@ struct exchange {
 	pid_t senders[EXCHANGE_SIGNALS];
 	struct keeper_message kept, refused; /* answers */
 	struct exchange_heard heard;
+	char most[KEEPER_TEXT_MAX + 1]; /* of the latest MOST of this worker; "": there was none */
 };
 
 /* With another worker, which is given all that is kept. `fd` is the exchange's. */

@@ -18,11 +18,11 @@
 #include "base/clock.h"
 #include "base/minmax.h"
 #include "io/base/keeper.h"
+#include "io/base/memory_limit.h"
 #include "io/handover/program.h"
 #include "keeper/crashes.h"
 #include "keeper/descriptors.h"
 #include "keeper/exchange.h"
-#include "keeper/limit.h"
 #include "keeper/reexec.h"
 #include "keeper/rights.h"
 #include "keeper/watchdogs.h"
@@ -47,7 +47,7 @@ struct supervisor {
 	bool outdated; /* the worker may run a later program than this process */
 	bool ended;    /* the worker was reaped: */
 	int status;
-	int64_t limit_kills; /* of workers before (limit.h) */
+	int64_t limit_kills; /* of workers before (memory_limit.h) */
 	int64_t retry_ns;    /* when another worker is to be started; NEVER: one is there */
 };
 
@@ -139,12 +139,14 @@ static int start_again(struct supervisor *s, int64_t least_ns)
 /* The worker has no time to say so: it is ended between two instructions. */
 static void say_why(struct supervisor *s)
 {
-	int64_t kills = limit_kills();
+	const char *most = *s->exchange.most ? s->exchange.most : "nobody that is known";
+	int64_t kills = memory_limit_kills("");
 
 	if (kills > s->limit_kills && WIFSIGNALED(s->status) && WTERMSIG(s->status) == SIGKILL)
-		log_error(out_of_memory, LOG_NO_FIELDS,
+		log_error(out_of_memory, LOG_FIELDS("most=%v", most),
 			  "the kernel has killed a process of the service because it had no memory left: raise MemoryMax= of "
-			  "the unit, or lower limits.* in the configuration (lockbrokerd(8), ACCOUNTS)");
+			  "the unit, or lower limits.* in the configuration (lockbrokerd(8), ACCOUNTS); most was charged to %s",
+			  most);
 	s->limit_kills = kills;
 }
 
@@ -362,7 +364,7 @@ static int prepare(struct supervisor *s, const struct program *program, enum log
 
 	*s = (struct supervisor){ .program = program, .form = form, .signals = -1, .retry_ns = NEVER };
 	s->exchange = (struct exchange){ .descriptors = descriptors_new(room_for_descriptors()), .fd = -1 };
-	s->limit_kills = limit_kills();
+	s->limit_kills = memory_limit_kills("");
 	program_title(program, "keeper");
 	watchdogs_open(&s->watchdogs);
 	s->exchange.manager = &s->watchdogs.notify;

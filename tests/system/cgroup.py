@@ -33,6 +33,29 @@ def memory():
     return None
 
 
+def numbers(path):
+    """The lines of such a file that are a word and a number."""
+    with open(path) as f:
+        return {word: int(number) for word, number in (line.split() for line in f if len(line.split()) == 2)}
+
+
+def number(*paths):
+    """Of the first of these files that is there; 0: none is."""
+    path = next(filter(os.path.exists, paths), None)
+    with open(path or os.devnull) as f:
+        return int(f.read() or 0)
+
+
+def used(group):
+    """The bytes of memory of a group, with pages of files; and those without: of processes, of the kernel, of sockets, and
+    of files that are only in memory."""
+    stat = numbers(f"{group}/memory.stat")
+    if "anon" in stat:
+        return number(f"{group}/memory.current"), sum(stat.get(key, 0) for key in ("anon", "slab", "sock", "shmem"))
+    return number(f"{group}/memory.usage_in_bytes"), stat["rss"] + stat["shmem"] + sum(
+        number(f"{group}/memory.{key}.usage_in_bytes") for key in ("kmem", "kmem.tcp"))
+
+
 def enter(path):
     with open(os.path.join(path, "cgroup.procs"), "w") as f:
         f.write(str(os.getpid()))

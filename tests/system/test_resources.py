@@ -69,18 +69,28 @@ class Limited:
 
 @pytest.mark.plain_only("it is about how much memory is used")
 @pytest.mark.skipif(not cgroup.memory(), reason="no control group of memory can be made here")
-def test_a_limit_of_memory_that_is_reached_is_named_as_the_cause(clients):
+def test_a_limit_of_memory_is_warned_of_before_it_is_reached_and_named_as_the_cause(clients):
     with contextlib.closing(Limited()) as limited:
         d, old = limited.daemon, limited.daemon.pid
-        limited.limit(32 << 20)
         greedy = clients(d, 2)
+        for i in range(9000):
+            greedy.call("LOCK", f"{i} {'x' * 400}", "DATA", "x" * 400)
+        with_files, _ = cgroup.used(limited.group)
+        limited.limit(with_files * 100 // 95)
+        harness.wait_until(lambda: all(greedy.call("PING") for _ in range(64)) and "event=memory_short" in d.log(),
+                           "the warning")
+        who = rf"user {os.getuid()}.* \(up to \d+ MiB: 1 connections, 9000 names\)"
+        assert re.search(rf"the service uses \d+ of the \d+ MiB that its control group may have; most is charged to {who}: raise "
+                         r"MemoryMax= of the unit", d.log())
         with pytest.raises((harness.Closed, OSError)):
             for i in range(1 << 20):
-                greedy.call("LOCK", f"{i} {'x' * 400}", "DATA", "x" * 400)
+                greedy.call("LOCK", f"more {i} {'x' * 400}", "DATA", "x" * 400)
         limited.limit(1 << 30)
         d.await_another(old)
         assert f"the worker (process {old}) was killed by signal 9 " in d.log()
         assert "because it had no memory left: raise MemoryMax= of the unit" in d.log()
+        assert re.search(rf"most was charged to user {os.getuid()}.* \(up to \d+ MiB: 1 connections, \d+ names\)  "
+                         rf'event=out_of_memory most="user {os.getuid()}', d.log())
 
 
 # ---- the time of day ----

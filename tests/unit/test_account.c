@@ -303,6 +303,29 @@ static void an_account_lives_as_long_as_something_is_charged(void **state)
 	accounts_deinit(&all);
 }
 
+static void an_account_is_found_as_it_is_entered(void **state)
+{
+	struct account *app, *web;
+	size_t seen = 0;
+
+	begin(75, 1000);
+	app = user(APP);
+	web = account_enter(&all, ROOT, "web.service", 11);
+	assert_ptr_equal(account_find(&all, APP, "", 0), app);
+	assert_ptr_equal(account_find(&all, APP, "web.service", 11), app); /* it has one for all its units */
+	assert_ptr_equal(account_find(&all, ROOT, "web.service", 11), web);
+	assert_null(account_find(&all, ROOT, "Web.service", 11));
+	assert_null(account_find(&all, WEB, "", 0));
+	assert_int_equal(app->references + web->references, 2);
+	for (size_t i = 0; i < map_buckets(&all.map); i++)
+		for (const struct map_node *node = map_bucket(&all.map, i); node; node = node->next)
+			seen++;
+	assert_int_equal(seen, 2);
+	account_leave(app);
+	account_leave(web);
+	accounts_deinit(&all);
+}
+
 static bool aborts(void (*act)(void))
 {
 	pid_t child = fork();
@@ -386,6 +409,7 @@ int main(void)
 		cmocka_unit_test(a_charge_grows_only_if_that_is_admitted),
 		cmocka_unit_test(units_have_accounts_where_it_says_so),
 		cmocka_unit_test(an_account_lives_as_long_as_something_is_charged),
+		cmocka_unit_test(an_account_is_found_as_it_is_entered),
 		cmocka_unit_test(it_asserts_that_all_is_zero_at_the_end),
 	};
 

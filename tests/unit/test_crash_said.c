@@ -2,6 +2,7 @@
 /* What a process says when it crashes by its own fault (io/crash.h); tests/system/test_logs.py sends signals. */
 #include "io/crash.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -93,11 +94,35 @@ static void an_address_that_cannot_be_written_is_told(void **state)
 #endif
 }
 
+static void lack_memory(void)
+{
+	crash_most("user 0 (unit \"a\\b\xc3\xa9\n\")");
+	errno = ENOMEM;
+	write_nowhere();
+}
+
+static void lack_memory_early(void)
+{
+	errno = ENOMEM;
+	write_nowhere();
+}
+
+static void who_has_most_is_told_if_memory_is_lacking(void **state)
+{
+	static char said[SAID_MAX];
+
+	hear(lack_memory, said);
+	assert_non_null(strstr(said, "  event=out_of_memory most=\"user 0 (unit ab)\"\n"));
+	hear(lack_memory_early, said);
+	assert_non_null(strstr(said, "  event=out_of_memory most=\"nobody that is known\"\n"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_call_of_nothing_is_told_with_who_called_it),
 		cmocka_unit_test(an_address_that_cannot_be_written_is_told),
+		cmocka_unit_test(who_has_most_is_told_if_memory_is_lacking),
 	};
 	struct sigaction now;
 

@@ -396,6 +396,44 @@ static void what_cannot_be_sent_now_waits_or_is_asked_for_later(void **state)
 	close(fd);
 }
 
+/* It is of no use for the next worker. */
+static void who_has_most_is_known_as_long_as_the_worker_lives(void **state)
+{
+	struct keeper *k = make_worker();
+	char text[2 * KEEPER_TEXT_MAX];
+
+	(void)state;
+	assert_string_equal(x.most, "");
+	keeper_most(k, "user 1000");
+	keeper_most(k, "user 1001");
+	assert_true(exchange_turn(&x));
+	assert_string_equal(x.most, "user 1001");
+	memset(text, 'x', sizeof(text));
+	text[sizeof(text) - 1] = '\0';
+	keeper_most(k, text);
+	assert_true(exchange_turn(&x));
+	assert_int_equal(strspn(x.most, "x"), KEEPER_TEXT_MAX - 1);
+	exchange_begin(&x, x.fd, 1);
+	assert_string_equal(x.most, "");
+	keeper_most(NULL, "nobody");
+	keeper_free(k);
+}
+
+/* The loop of the daemon goes on, and a later one comes. */
+static void who_has_most_is_dropped_while_the_keeper_does_not_read(void **state)
+{
+	struct keeper *k = make_worker();
+
+	(void)state;
+	for (int i = 0; i < 10000; i++)
+		keeper_most(k, "user 1000");
+	assert_true(exchange_turn(&x));
+	keeper_most(k, "user 1001");
+	assert_true(exchange_turn(&x));
+	assert_string_equal(x.most, "user 1001");
+	keeper_free(k);
+}
+
 /* Nobody asks for those again. */
 static void a_role_is_kept_however_many_connections_wait(void **state)
 {
@@ -882,6 +920,8 @@ int main(int argc, char **argv)
 		WITH_WORKER(the_workers_end_keeps_and_drops),
 		WITH_WORKER(descriptors_that_do_not_fit_are_dropped),
 		WITH_WORKER(what_cannot_be_sent_now_waits_or_is_asked_for_later),
+		WITH_WORKER(who_has_most_is_known_as_long_as_the_worker_lives),
+		WITH_WORKER(who_has_most_is_dropped_while_the_keeper_does_not_read),
 		WITH_WORKER(a_role_is_kept_however_many_connections_wait),
 		WITH_WORKER(what_the_process_before_has_given_is_dropped_whatever_was_asked_since),
 		WITH_WORKER(a_hand_over_takes_along_what_was_not_sent),

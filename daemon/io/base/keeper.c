@@ -278,6 +278,18 @@ void keeper_alive(struct keeper *k, int64_t within_us)
 	send_pending(k);
 }
 
+void keeper_most(struct keeper *k, const char *text)
+{
+	struct keeper_message m = { .kind = KEEPER_MOST };
+	char cut[KEEPER_TEXT_MAX];
+
+	if (!k)
+		return;
+	snprintf(cut, sizeof(cut), "%s", text);
+	keeper_message_text(&m, cut);
+	keeper_message_send(k->fd, &m, NULL);
+}
+
 void keeper_again(struct keeper *k)
 {
 	if (k)

@@ -95,6 +95,8 @@ int keeper_notify(struct keeper *k, const char *text, int fd);
 
 /* See ALIVE. */
 void keeper_alive(struct keeper *k, int64_t within_us);
+/* See MOST: cut to KEEPER_TEXT_MAX, and lost if it cannot be sent at once, because a later one comes. */
+void keeper_most(struct keeper *k, const char *text);
 /* The keeper runs the program anew that is installed by now, if it is another one than its own; nothing is lost by that. */
 void keeper_again(struct keeper *k);
 /* Not what SIGUSR1 asked for: a later worker is not to leave everything for the next start either. */

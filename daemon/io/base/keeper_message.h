@@ -12,6 +12,7 @@
  *     worker  NOTIFY   the bytes of a text, and perhaps a descriptor: to be sent to the service manager as they are, which
  *                      believes the main process of the service only
  *     worker  STAYS    none: it has not left everything for the next start of the service, and goes on (SIGUSR1)
+ *     worker  MOST     the bytes of a text: who is charged for most memory, if the kernel kills the worker for want of it
  *     keeper  BACK     ids, and the descriptors that an earlier worker gave it; only at the start of a worker
  *     keeper  BEGIN    one: how many workers crashed within the last minute; all of BACK came before
  *     keeper  KEPT     ids of a KEEP: it has their descriptors
@@ -41,6 +42,7 @@ enum keeper_kind {
 	KEEPER_SIGNAL,
 	KEEPER_NOTIFY,
 	KEEPER_STAYS,
+	KEEPER_MOST,
 };
 
 enum {
