@@ -25,7 +25,7 @@ static struct {
 	const char *prefix;
 	const int *last_error; /* the errno of the thread that began: not everywhere may one ask for its place */
 	char most[CRASH_MOST_MAX + 1]; /* "": it is not known */
-	char stack[STACK_BYTES];
+	_Alignas(max_align_t) char stack[STACK_BYTES];
 } crash;
 
 /* ---- lines, without what allocates or is of stdio ---- */

@@ -106,8 +106,8 @@ static char *end_of(char **list, char *end)
 /* The words and the environment are at another place after this, so that a title can stand in this one. */
 static void make_room(struct program *p, char **argv)
 {
-	size_t count = 0;
-	char **copies, *end = end_of(argv, NULL);
+	size_t count = 0, bytes = 0;
+	char **copies, *end = end_of(argv, NULL), *copy;
 
 	if (!end)
 		return;
@@ -118,12 +118,16 @@ static void make_room(struct program *p, char **argv)
 	p->title_bytes = (size_t)(end - argv[0]);
 	for (size_t i = 0; argv[i]; i++)
 		argv[i] = p->argv[i];
-	while (environ && environ[count])
-		count++;
-	copies = mem_new((count + 1) * sizeof(char *));
-	for (size_t i = 0; i < count; i++)
-		copies[i] = copy_of(environ[i]);
-	environ = copies; /* until the process ends */
+	for (; environ && environ[count]; count++)
+		bytes += strlen(environ[count]) + 1;
+	/* One piece of memory until the process ends: what unsetenv() takes out of the list is a part of it. */
+	copies = mem_new((count + 1) * sizeof(char *) + bytes);
+	copy = (char *)(copies + count + 1);
+	for (size_t i = 0; i < count; i++) {
+		copies[i] = copy;
+		copy = stpcpy(copy, environ[i]) + 1;
+	}
+	environ = copies;
 }
 
 struct program *program_new(int argc, char **argv)
