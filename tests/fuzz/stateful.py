@@ -8,15 +8,20 @@ hands over, is drained and grants again, and reads changed configurations. Promi
   - each request gets one answer, and a connection that asks as it should stays open (unless the process is killed)
   - no process of the daemon dies, and no sanitizer complains
   - when all have hung up, nothing is left: INFO says 0
+  - of memory the daemon uses no more than MemoryMax= of its unit has for what is charged, whatever another user keeps: answers
+    and refusals that it does not read, also of connections that have ended, and pages. The control group of the daemon says
+    what is used; of a sanitized one only what the kernel uses
 
 With --zookeeper two daemons share their locks through a real server. A seed gives the same clients and the same requests, as
 far as the daemon's pace allows. An episode has a daemon of its own.
 """
 
 import argparse
+import contextlib
 import os
 import random
 import re
+import resource
 import select
 import signal
 import sys
@@ -25,7 +30,9 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "system"))
 
+import cgroup  # noqa: E402
 import harness  # noqa: E402
+import hoarder  # noqa: E402
 from shapes import FORCED, NAMES, SLOW, STRANGE, Shapes, commands, without_shape  # noqa: E402
 
 PLAYERS = 10
@@ -35,6 +42,13 @@ SESSION_MS = 1000  # for so long what a killed process's clients held stays held
 CRASHES = 2  # after three within a minute the locks are lost
 
 ZERO = ("blocked_clients", "locks", "grants", "requests", "claims", "letters", "audit_running")
+
+
+def why_not_measured():
+    """"": it is."""
+    if os.geteuid() != 0:
+        return "only root can be two users"
+    return "" if cgroup.memory() else "no control group of memory can be made here"
 
 
 class Request:
@@ -247,10 +261,29 @@ class Host:
         self.life = self.handovers = self.reloads = self.drains = 0
         self.drained = 0  # number of the drain that is known to be in force
         self.drain, self.drainer, self.steps_drained = "off", None, 0  # "off", "asked", "on", "ending"
-        self.daemon = harness.Daemon(zookeeper, root, wait=False, locks__linger_ms=rng.choice([0, 50, 1000]), **timing)
+        self.daemon = harness.Daemon(zookeeper, root, wait=False, locks__linger_ms=rng.choice([0, 50, 1000]), **timing,
+                                     **hoarder.CONF)
+        self.hoarder = hoarder.Hoarder(rng, self.daemon)
+        self.memory = hoarder.Measured(self.daemon) if not why_not_measured() else None
         self.conf = os.path.join(self.daemon.dir, "conf")
         self.configure()
         self.daemon.argv = ["-c", self.conf]
+
+    def start(self):
+        with self.memory.group.inside() if self.memory else contextlib.nullcontext():
+            self.daemon.spawn()
+        self.daemon.wait_ready()
+        if self.memory:
+            hoarder.let_in(self.daemon)
+            self.memory.begin()
+
+    def end(self):
+        """What is wrong with its end."""
+        self.hoarder.let_go()
+        complaint = self.daemon.end()
+        if self.memory:
+            self.memory.end()
+        return complaint
 
     def configure(self):
         """Not always so that it can be used, but for the first time."""
@@ -273,6 +306,7 @@ class Host:
         old = self.daemon.pid
         os.kill(old, signal.SIGKILL)
         self.daemon.await_another(old)
+        self.hoarder.let_go()  # who was charged for that has died with the process
 
     def hand_over(self):
         self.handovers += 1
@@ -300,11 +334,27 @@ class Host:
             for row in c.call("LOCKS", "*"):
                 c.call("DEL", row["name"])
 
+    def kept(self):
+        """Connections that have ended, as sentences."""
+        with self.daemon.client(operator=True) as c:
+            return [row["kept"] for row in c.call("ACCOUNTS") if row["of"] == "connections" and row["kept"]]
+
     def is_left(self):
         """What INFO says is there, though nobody is."""
         info = self.daemon.info()
         left = {key: info[key] for key in ZERO if info.get(key, "0") != "0"}
-        return left if info["connected_clients"] == "1" else left | {"connected_clients": info["connected_clients"]}
+        left |= {"connected_clients": info["connected_clients"]} if info["connected_clients"] != "1" else {}
+        return left | {"kept": self.kept()} if self.kept() else left
+
+    def measure(self):
+        if self.memory:
+            self.memory.wait_fit()
+
+    def hoard_at_last(self):
+        if self.memory:
+            self.hoarder.act_at_last()
+            self.memory.wait_fit()
+        self.hoarder.let_go(but_small=True)
 
 
 class Episode:
@@ -320,7 +370,7 @@ class Episode:
         """What was done to the daemons."""
         return {"crashes": sum(h.life for h in self.hosts), "handovers": sum(h.handovers for h in self.hosts),
                 "reloads": sum(h.reloads for h in self.hosts), "drains": sum(h.drains for h in self.hosts),
-                "requests": self.requests, "answers": self.answers}
+                "requests": self.requests, "answers": self.answers, "kept": sum(h.hoarder.kept for h in self.hosts)}
 
     # ---- what is promised ----
 
@@ -406,6 +456,12 @@ class Episode:
                 host.drains += 1
                 host.steps_drained = rng.randrange(5, 40)
                 self.ask_drainer(host, "asked")
+        elif what < 0.1:
+            host = rng.choice([host for host in self.hosts if host.memory] or [None])
+            if host:
+                host.hoarder.act()
+        elif what < 0.105:
+            rng.choice(self.hosts).measure()
         elif not player.half and not player.over:
             for _ in range(rng.randrange(5)):
                 player.ask_something()
@@ -432,16 +488,21 @@ class Episode:
         self.players = []
         end = time.monotonic() + PATIENCE
         for h in self.hosts:
+            h.hoard_at_last()
             h.release()
         while left := [h.is_left() for h in self.hosts if h.is_left()]:
             assert time.monotonic() < end, f"all have hung up, and there is still {left}"
             time.sleep(0.05)
+        for h in self.hosts:
+            h.measure()
+            h.hoarder.let_go()
+            h.measure()
 
     def run(self):
         wrong = None
         try:
             for host in self.hosts:
-                host.daemon.start()
+                host.start()
             for _ in range(STEPS):
                 self.step()
             for host in self.hosts:
@@ -454,7 +515,7 @@ class Episode:
             for p in self.players:
                 p.end()
             logs = [host.daemon.log()[-6000:] for host in self.hosts]
-            complaints = list(filter(None, [host.daemon.end() for host in self.hosts]))
+            complaints = list(filter(None, [host.end() for host in self.hosts]))
         if complaints or wrong:
             raise AssertionError("\n".join(filter(None, [wrong, *(complaints or logs)])))
 
@@ -468,10 +529,12 @@ def main():
     chosen = arguments.parse_args()
     table = commands()
     assert table and not without_shape(), f"commands without a shape: {without_shape()}"
+    _, files_max = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (files_max, files_max))
     sweeper = harness.begin_run()
     zookeeper = harness.Zookeeper() if chosen.zookeeper else None
     begun, asked, done, seed = time.monotonic(), set(), 0, chosen.seed
-    totals = dict.fromkeys(("requests", "answers", "crashes", "handovers", "reloads", "drains"), 0)
+    totals = dict.fromkeys(("requests", "answers", "crashes", "handovers", "reloads", "drains", "kept"), 0)
     while done < chosen.episodes and (done == 0 or time.monotonic() < begun + chosen.seconds):
         episode = Episode(seed + done, table, zookeeper)
         try:
@@ -489,7 +552,8 @@ def main():
         zookeeper.end()
     sweeper.stdin.close()
     print(f"stateful, seed {seed}: {done} episodes, {len(asked)} of {len(table)} commands, "
-          + ", ".join(f"{count} {key}" for key, count in totals.items()))
+          + ", ".join(f"{count} {key}" for key, count in totals.items())
+          + (f"; memory was not measured: {why_not_measured()}" if why_not_measured() else ""))
 
 
 if __name__ == "__main__":

@@ -47,15 +47,51 @@ def number(*paths):
 
 
 def used(group):
-    """The bytes of memory of a group, with pages of files; and those without: of processes, of the kernel, of sockets, and
-    of files that are only in memory."""
+    """The bytes of memory of a group, with pages of files; of them those of processes; and those that the kernel has for
+    them, in sockets and in files that are only in memory, too."""
     stat = numbers(f"{group}/memory.stat")
     if "anon" in stat:
-        return number(f"{group}/memory.current"), sum(stat.get(key, 0) for key in ("anon", "slab", "sock", "shmem"))
-    return number(f"{group}/memory.usage_in_bytes"), stat["rss"] + stat["shmem"] + sum(
-        number(f"{group}/memory.{key}.usage_in_bytes") for key in ("kmem", "kmem.tcp"))
+        kernel = stat.get("kernel", stat.get("slab", 0))  # since Linux 5.18 it says what is not in slabs, too
+        return number(f"{group}/memory.current"), stat["anon"], kernel + stat.get("sock", 0) + stat["shmem"]
+    kernel = sum(number(f"{group}/memory.{key}.usage_in_bytes") for key in ("kmem", "kmem.tcp"))
+    return number(f"{group}/memory.usage_in_bytes"), stat["rss"], kernel + stat["shmem"]
 
 
 def enter(path):
     with open(os.path.join(path, "cgroup.procs"), "w") as f:
         f.write(str(os.getpid()))
+
+
+class Memory:
+    """A group of its own where memory is counted, and can be limited; only where memory() says that one can be made."""
+
+    def __init__(self, name):
+        self.outer = memory()
+        self.path = f"{self.outer}/lockbroker-{name}-{os.getpid()}"
+        os.mkdir(self.path)
+
+    @contextlib.contextmanager
+    def inside(self):
+        """What begins meanwhile belongs to it."""
+        enter(self.path)
+        try:
+            yield
+        finally:
+            enter(self.outer)
+
+    def limit(self, bytes_max):
+        names = ("memory.limit_in_bytes", "memory.max")
+        with open(next(p for name in names if os.path.exists(p := f"{self.path}/{name}")), "w") as f:
+            f.write(str(bytes_max))
+
+    def used(self):
+        """As used() has it."""
+        return used(self.path)
+
+    def is_empty(self):
+        with open(f"{self.path}/cgroup.procs") as f:
+            return not f.read()
+
+    def remove(self):
+        """Empty."""
+        os.rmdir(self.path)

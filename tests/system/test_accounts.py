@@ -11,24 +11,12 @@ import pytest
 
 import cgroup
 import harness
-
-OTHER_USER = 65534
-
-
-@contextlib.contextmanager
-def as_other_user():
-    """What connects meanwhile belongs to that user."""
-    os.seteuid(OTHER_USER)
-    try:
-        yield
-    finally:
-        os.seteuid(0)
+from users import OTHER_USER, as_other_user, let_in
 
 
 def for_all_users(daemons, **limits):
     d = daemons(daemon__socket_mode="0666", limits={"user_share": 75} | limits)
-    os.chmod(d.dir, 0o755)
-    os.chmod(os.path.dirname(d.dir), 0o711)
+    let_in(d)
     return d
 
 
@@ -205,8 +193,7 @@ def test_units_of_a_user_that_is_named_have_shares_of_their_own(daemons, clients
     drop_in = tmp_path / "lockbroker.conf.d" / "50-units.conf"
     drop_in.write_text(f"[limits]\nby_unit = daemon,\n  {OTHER_USER}\n")
     d = daemons(daemon__socket_mode="0666", argv=["-c", str(conf)], limits={"user_share": 75, "clients": 100})
-    os.chmod(d.dir, 0o755)
-    os.chmod(os.path.dirname(d.dir), 0o711)
+    let_in(d)
     operator = clients(d, operator=True)
     assert operator.call("CONFIG", "GET", "limits.by_unit") == {"limits.by_unit": f"daemon,{OTHER_USER}"}
     one, two = (f"user {OTHER_USER} (unit {unit})" for unit in (ONE, TWO))

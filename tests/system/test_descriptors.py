@@ -17,8 +17,9 @@ import pytest
 import delegation
 import harness
 from saved import Saved, wait_kept
-from test_accounts import as_other_user, needs_root
+from test_accounts import needs_root
 from test_daemon import ACTIVATE
+from users import as_other_user, let_in
 
 OPERATORS = True  # see clients of conftest.py
 
@@ -60,8 +61,7 @@ def test_who_receives_no_page_keeps_nobody_from_theirs(daemons, clients):
     daemons.list.append(d)
     d.under = ["prlimit", f"--nofile={FILES}", "setpriv", "--bounding-set", "-sys_resource,-sys_admin"]
     d.start()
-    os.chmod(d.dir, 0o755)
-    os.chmod(os.path.dirname(d.dir), 0o711)
+    let_in(d)
     with as_other_user():
         left = [leave_unread(d) for _ in range(2 * FILES)]
     honest = delegation.Delegate(d.socket)

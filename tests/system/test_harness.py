@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+import cgroup
 import harness
 
 pytestmark = pytest.mark.plain_only("it is about the harness")
@@ -14,6 +15,7 @@ pytestmark = pytest.mark.plain_only("it is about the harness")
 RUN = """
 import os, subprocess, sys, time
 sys.path.insert(0, sys.argv[1])
+import cgroup
 import harness
 sweeper = harness.begin_run()
 harness.fast_tmp("something.")
@@ -36,3 +38,15 @@ def test_a_run_that_is_killed_takes_its_directories_and_what_it_started_along():
     run.kill()
     run.communicate()
     harness.wait_until(lambda: not harness.runs(int(pid)) and not os.path.exists(directory), "the run to be swept")
+
+
+@pytest.mark.parametrize("files, used", [
+    ({"memory.current": "900", "memory.stat": "anon 300\nfile 250\nkernel 100\nslab 60\nsock 7\nshmem 40\n"}, (900, 300, 147)),
+    ({"memory.current": "900", "memory.stat": "anon 300\nfile 250\nslab 60\nsock 7\nshmem 40\n"}, (900, 300, 107)),
+    ({"memory.usage_in_bytes": "900", "memory.stat": "cache 250\nrss 300\nshmem 40\ntotal_rss 301\n",
+      "memory.kmem.usage_in_bytes": "100", "memory.kmem.tcp.usage_in_bytes": "7"}, (900, 300, 147))],
+    ids=["unified", "unified, before Linux 5.18", "older"])
+def test_the_memory_of_a_control_group_is_read_in_either_hierarchy(tmp_path, files, used):
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    assert cgroup.used(tmp_path) == used

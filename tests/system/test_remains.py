@@ -17,8 +17,9 @@ import cgroup
 import delegation
 import harness
 from python_library import lockbroker
-from test_accounts import OTHER_USER, as_other_user, for_all_users, needs_root
+from test_accounts import for_all_users, needs_root
 from test_resources import Limited
+from users import OTHER_USER, as_other_user, let_in
 
 CLIENTS = 40
 SHARE = 30  # 75 %
@@ -138,8 +139,7 @@ sys.stdin.read()
 def test_six_processes_that_read_nothing_do_not_end_a_service_of_limited_memory(clients):
     with contextlib.closing(Limited(daemon__socket_mode="0666", limits={"clients": 400, "user_share": 75})) as limited:
         d, worker = limited.daemon, limited.daemon.pid
-        os.chmod(d.dir, 0o755)
-        os.chmod(os.path.dirname(d.dir), 0o711)
+        let_in(d)
         limited.limit(LIMITED_BYTES)
         mine = clients(d)
         assert isinstance(mine.call("LOCK", "a"), int)

@@ -47,24 +47,15 @@ class Limited:
     """A daemon in a control group of its own, whose memory can be limited."""
 
     def __init__(self, **conf):
-        before = cgroup.memory()
-        self.group = f"{before}/lockbroker-test-{os.getpid()}"
-        os.mkdir(self.group)
-        cgroup.enter(self.group)
-        try:
+        self.group = cgroup.Memory("test")
+        self.limit = self.group.limit
+        with self.group.inside():
             self.daemon = harness.Daemon(**conf)
-        finally:
-            cgroup.enter(before)
-
-    def limit(self, bytes_max):
-        names = ("memory.limit_in_bytes", "memory.max")
-        with open(next(p for name in names if os.path.exists(p := f"{self.group}/{name}")), "w") as f:
-            f.write(str(bytes_max))
 
     def close(self):
         self.daemon.end()
-        harness.wait_until(lambda: not open(f"{self.group}/cgroup.procs").read(), "the processes of the group to end")
-        os.rmdir(self.group)
+        harness.wait_until(self.group.is_empty, "the processes of the group to end")
+        self.group.remove()
 
 
 @pytest.mark.plain_only("it is about how much memory is used")
@@ -75,8 +66,7 @@ def test_a_limit_of_memory_is_warned_of_before_it_is_reached_and_named_as_the_ca
         greedy = clients(d, 2)
         for i in range(9000):
             greedy.call("LOCK", f"{i} {'x' * 400}", "DATA", "x" * 400)
-        with_files, _ = cgroup.used(limited.group)
-        limited.limit(with_files * 100 // 95)
+        limited.limit(limited.group.used()[0] * 100 // 95)
         harness.wait_until(lambda: all(greedy.call("PING") for _ in range(64)) and "event=memory_short" in d.log(),
                            "the warning")
         who = rf"user {os.getuid()}.* \(up to \d+ MiB: 1 connections, 9000 names\)"
