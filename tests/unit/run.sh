@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Runs each test program given, as many at once as there are processors; one line for each that passes, and why it skips what
-# it skips; the whole output of one that fails. The slowest takes a minute with sanitizers on an idle machine: one that has not
-# ended after 900 s hangs.
+# it skips; the whole output of one that fails. The slowest takes a minute with sanitizers on an idle machine: one that has
+# not ended after 900 s hangs.
 one='
 	output=$(timeout -k 5 900 "$1" 2>&1)
 	ended=$?
