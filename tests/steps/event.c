@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <strings.h>
 
 #include "core/state.h"
 #include "tests/steps/count.h"
@@ -17,6 +18,7 @@ enum {
 	DUE = 4000,    /* each deadline that is due with it: what has waited or was held is ended and told */
 	CHILD = 60,    /* each child of a directory that is listed */
 	SENT = 1000,   /* each operation that it sends: as many as the window of the connection has room for */
+	RECORD = 1000, /* each record of the flight recorder, for LOG */
 	CLAIM = 100,   /* each claim of a semaphore: a permit counts by comparison with all */
 	/*
 	 * When a session or a connection begins or ends, when what may be granted changes, and at a stop: each of these. When
@@ -61,6 +63,15 @@ static size_t due(const struct heap *timers, int64_t now_ns)
 	return count;
 }
 
+static uint64_t records(const struct broker *b, const struct event *event)
+{
+	const struct flight_ring *f = b->env.conf->flight;
+	bool asked = event->type == EVENT_CLIENT_ASKED && event->asked.argv[0].len == 3 &&
+		     strncasecmp(event->asked.argv[0].data, "LOG", 3) == 0;
+
+	return f && asked ? f->next - flight_oldest(f) : 0;
+}
+
 /* What concerns all that the broker has. */
 static bool is_for_all(const struct event *event)
 {
@@ -96,7 +107,8 @@ void __wrap_broker_handle(struct broker *b, int64_t now_ns, const struct event *
 	size_t bytes = bytes_of(event), children = event->type == EVENT_ZK_ANSWERED ? event->zk_answered.count : 0;
 	size_t due_count = due(&b->env.timers, now_ns);
 	uint64_t all = of_all(b), before = steps_count(), steps;
-	uint64_t may = EVENT + BYTE * bytes + DUE * due_count + CHILD * children + CLAIM * b->directories.claim_count;
+	uint64_t may = EVENT + BYTE * bytes + DUE * due_count + CHILD * children + CLAIM * b->directories.claim_count +
+		       RECORD * records(b, event);
 	enum session_state state = b->ensemble.session.state;
 	size_t sent_before = sent(effects);
 	bool restored = b->restored, proving = b->ensemble.session.proving;
