@@ -84,6 +84,7 @@ class Survivor:
 
     closed = 0
     waits = False  # for what nobody has asked about yet, and no other process knows that
+    pushed = False  # something at any time, with version 3: the file's mark comes after the ledger's note of a push
 
     def begin(self):
         """Holds something of its own all the time, so that its connection is kept."""
@@ -128,7 +129,7 @@ class Survivor:
 
 
     def is_closed(self):
-        if self.client.fileno() >= 0 and not self.waits:
+        if self.client.fileno() >= 0 and not self.waits and not (self.pushed and self.version == 3):
             self.truth.is_closed(inode(self.client))
         self.client.close()
 
@@ -159,6 +160,8 @@ class Queued(Survivor, load.Queued):
 
 class Leased(Survivor, load.Leased):
     """After a crash a loss that was told may be told again."""
+
+    pushed = True
 
     def __init__(self, *args):
         super().__init__(*args)
@@ -202,6 +205,8 @@ class Candidate(Survivor, load.Candidate):
 
 
 class Observer(Survivor, load.Observer):
+    pushed = True
+
     def again(self):
         latest = getattr(self, "latest", 0)
         super().again()
