@@ -418,16 +418,18 @@ $(FUZZ_BIN): $(TESTS)/%: $(OBJ)/tests/fuzz/%.o $(OBJ)/tests/fuzz/driver.o $(PURE
 	$(call say,LINK,$@)
 	$(Q)$(LINK) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(FUZZ_LIBS)
 
-# Those of libFuzzer, which is a part of clang: see tests/fuzz/run.sh. One of them drives the simulator.
-LIBFUZZER = $(FUZZ:%.c=$(TESTS)/libfuzzer/%) $(TESTS)/libfuzzer/fuzz_core
-.PHONY: libfuzzer
+# Those of libFuzzer, which is a part of clang: see tests/fuzz/run.sh. The one that drives the simulator has a build of its own.
+LIBFUZZER = $(FUZZ:%.c=$(TESTS)/libfuzzer/%)
+LIBFUZZER_CORE = $(TESTS)/libfuzzer/fuzz_core
+.PHONY: libfuzzer libfuzzer-core
 libfuzzer: $(LIBFUZZER)
+libfuzzer-core: $(LIBFUZZER_CORE)
 $(TESTS)/fuzz_conf $(TESTS)/libfuzzer/fuzz_conf: $(A_BASE)
 $(TESTS)/fuzz_conf $(TESTS)/libfuzzer/fuzz_conf: FUZZ_LIBS = -linih
 $(TESTS)/fuzz_answers $(TESTS)/libfuzzer/fuzz_answers: $(A_IO_ZOOKEEPER) $(A_BASE)
 $(TESTS)/fuzz_answers $(TESTS)/libfuzzer/fuzz_answers: FUZZ_LIBS = -levent_core -lzookeeper_st
-$(TESTS)/libfuzzer/fuzz_core: $(SIM_PARTS_O)
-$(LIBFUZZER): $(TESTS)/libfuzzer/%: $(OBJ)/tests/fuzz/%.o $(PURE)
+$(LIBFUZZER_CORE): $(SIM_PARTS_O)
+$(LIBFUZZER) $(LIBFUZZER_CORE): $(TESTS)/libfuzzer/%: $(OBJ)/tests/fuzz/%.o $(PURE)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(LINK) -fsanitize=fuzzer -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(FUZZ_LIBS)

@@ -7,6 +7,7 @@
 #include "core/client/notify.h"
 
 enum { WORDS_MAX = 12, NAMES_SHARE = 4 /* of the worlds, one in so many: new names are limited */ };
+enum { LEAP_SHARE = 16 /* of the acts, one in so many is followed by a long pause, if there are any */ };
 enum { LASTING_SHARE = 8 /* in one of so many seeds the first host may make no lasting directory */ };
 
 const char *const any_names[ANY_NAMES] = { "a", "b", "m/x", "k/y", "s", "\xc3\xb6/." };
@@ -191,6 +192,17 @@ static void act(struct any_peer *p)
 	}
 }
 
+static int64_t until_next(struct world *w)
+{
+	if (w->leaps && rng_below(&w->rng, LEAP_SHARE) == 0) {
+		int64_t leap = rng_between(&w->rng, 0, 2 * w->timeout);
+
+		w->leap_until = w->sched.now + leap;
+		return leap;
+	}
+	return rng_between(&w->rng, 0, (w->quiet ? 200 : 30) * MS / w->host_count);
+}
+
 static void act_due(void *world, uint64_t argument)
 {
 	struct world *w = world;
@@ -199,8 +211,7 @@ static void act_due(void *world, uint64_t argument)
 
 	if (h->broker && h->stopped_until <= w->sched.now)
 		act(&a->peers[rng_below(&w->rng, (uint32_t)a->peer_count)]);
-	sched_at(&w->sched, w->sched.now + rng_between(&w->rng, 0, (w->quiet ? 200 : 30) * MS / w->host_count), act_due, w,
-		 argument);
+	sched_at(&w->sched, w->sched.now + until_next(w), act_due, w, argument);
 }
 
 /* ---- a run ---- */
@@ -279,6 +290,20 @@ void any_start(struct world *w)
 	act_due(w, 0);
 	if (w->any->forces && !w->mix->standalone && rng_percent(&w->rng, 60))
 		any_meddle(w);
+}
+
+void any_hang_up(struct world *w)
+{
+	w->leaving = true;
+	for (int i = 0; i < w->host_count; i++) {
+		struct host *h = &w->hosts[i];
+
+		for (int k = 0; k < any_of(h)->peer_count && h->broker && !h->dying && h->stopped_until <= w->sched.now; k++) {
+			gone_due(&any_of(h)->peers[k], any_of(h)->peers[k].life);
+			if (h->broker && !h->dying && !h->ghosts[k].on && broker_has_client(h->broker, (uint32_t)k))
+				world_fail(w, -1, "host %d client %d has hung up, and is still there", i, k);
+		}
+	}
 }
 
 void any_free(struct world *w)

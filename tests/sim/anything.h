@@ -171,6 +171,7 @@ struct any {
 	bool forces; /* znodes are deleted behind their hosts */
 	struct any_host hosts[HOSTS_MAX];
 	struct any_name names[ANY_NAMES];
+	const struct lock *locks[HOSTS_MAX][ANY_NAMES]; /* at the latest look; NULL: there was none */
 	/* Znodes that were deleted, the latest; with FORCEUNLOCK they may be in use. */
 	int64_t gone[ANY_GONE];
 	size_t gone_count;

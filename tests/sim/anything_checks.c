@@ -38,7 +38,16 @@ bool any_is_proven(const struct host *h)
 
 static const struct lock *lock_at(const struct host *h, int name)
 {
-	return h->broker ? lock_find(&h->broker->locks, slice_of(any_names[name])) : NULL;
+	return h->w->any->locks[h->index][name];
+}
+
+static void look_up(struct world *w)
+{
+	for (int i = 0; i < w->host_count; i++)
+		for (int name = 0; name < ANY_NAMES; name++)
+			w->any->locks[i][name] = w->hosts[i].broker ? lock_find(&w->hosts[i].broker->locks,
+									       slice_of(any_names[name]))
+								    : NULL;
 }
 
 /* ---- requests and replies ---- */
@@ -476,6 +485,7 @@ void any_check(struct host *h)
 	struct world *w = h->w;
 	struct any_host *a = any_of(h);
 
+	look_up(w);
 	values_check(h);
 	places_check(h);
 	for (int i = 0; i < a->peer_count; i++) {

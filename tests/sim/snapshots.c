@@ -121,10 +121,10 @@ static void due(void *world, uint64_t argument)
 
 void snapshots_start(struct world *w)
 {
-	int64_t mean = w->snapshots.every_ms * MS;
+	int64_t mean = w->snapshots.every_ms * MS, from = w->leap_until > w->sched.now ? w->leap_until : w->sched.now;
 
 	if (mean && !w->quiet)
-		sched_at(&w->sched, w->sched.now + rng_between(&w->snapshots.rng, 1, 2 * mean), due, w, 0);
+		sched_at(&w->sched, from + rng_between(&w->snapshots.rng, 1, 2 * mean), due, w, 0);
 }
 
 void snapshots_init(struct world *w)

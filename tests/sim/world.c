@@ -148,6 +148,7 @@ static const struct mix mixes[] = {
 	  .think_ms = 30, .fault_weight = { 0, 0, 0, 0, 0, 0, 0, 0, 4, 2, 1, 0 } },
 };
 
+enum { CHOSEN_CHECK_EVERY = 4 /* events; and at the end */ };
 enum { MIXES = sizeof(mixes) / sizeof(mixes[0]), REAP_EVERY_MS = 4000, DELEGATED_FROM = 50, DELEGATED_SHARE = 6 };
 
 /* Delegation is on by default. The traces of the first seeds are recorded without (golden.py). */
@@ -486,13 +487,18 @@ static void hang_up(struct world *w)
 	run_for(w, 35 * SECOND + 3 * w->timeout);
 }
 
-/* Nobody counts what is asked, so that it is time that ends. */
-static void run_anything(struct world *w)
+static void start_anything(struct world *w)
 {
 	any_start(w);
 	snapshots_start(w);
 	kills_start(w);
 	faults_start(w);
+}
+
+/* Nobody counts what is asked, so that it is time that ends. */
+static void run_anything(struct world *w)
+{
+	start_anything(w);
 	run_for(w, rng_between(&w->rng, 10, 60) * SECOND);
 	w->quiet = true;
 	w->quiet_at = w->sched.now;
@@ -536,6 +542,21 @@ void world_run(struct world *w)
 	else
 		run_model(w, steps);
 	check_end(w);
+}
+
+void world_run_chosen(struct world *w)
+{
+	w->leaps = true;
+	w->check_every = CHOSEN_CHECK_EVERY;
+	for (int i = 0; i < w->host_count; i++)
+		host_start(&w->hosts[i]);
+	start_anything(w);
+	while (w->rng.chosen_left && sched_step(&w->sched, INT64_MAX))
+		;
+	any_hang_up(w);
+	for (int i = 0; i < w->host_count; i++)
+		if (w->hosts[i].broker)
+			broker_check(w->hosts[i].broker);
 }
 
 void world_deinit(struct world *w)

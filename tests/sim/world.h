@@ -122,6 +122,8 @@ struct world {
 	bool owners;             /* clients often say whose they are */
 	bool quiet;              /* faults have stopped; clients finish */
 	bool leaving;            /* clients hang up */
+	bool leaps;              /* now and then nobody acts for so long that sessions expire */
+	int64_t leap_until;      /* processes end once in a leap at most, however long it is */
 	int64_t last_fault, quiet_at;
 	int64_t operator_from;
 	int64_t deleted_at[LOCKS_MAX]; /* when a znode of it went away */
@@ -156,6 +158,8 @@ bool world_has_mix(const char *name);
 void world_mixes(bool other); /* prints their names; `other`: of those without a share of all seeds */
 /* Runs to the end; leaves by w->failed when an invariant is broken. */
 void world_run(struct world *w);
+/* Runs, a world of a mix "anything", until nothing is left of what was chosen (rng.h); then all hang up. Likewise. */
+void world_run_chosen(struct world *w);
 void world_deinit(struct world *w);
 /* The lock whose directory that is; -1. */
 int world_lock_of(const struct world *w, const char *path, size_t len);
@@ -497,6 +501,8 @@ void ballast_checked(struct host *h);
 /* anything.c */
 void any_init(struct world *w);
 void any_start(struct world *w);
+/* All clients are gone at once, but those of processes that stand still. */
+void any_hang_up(struct world *w);
 void any_free(struct world *w);
 /* The broker has something for one of its clients. */
 void any_effect(struct host *h, const struct effect *e, struct slice text);

@@ -2,7 +2,7 @@
 /*
  * Stands around broker_handle() in a build with STEPS=1: an event that takes more steps than it may ends the program. What
  * it may is a bound for each event, and what the rows of docs/DESIGN.md's table of events that grow add to it. At the end
- * of the program the longest event is written to stderr if LOCKBROKER_STEPS is set.
+ * of the program the number of events and the longest one are written to stderr if LOCKBROKER_STEPS is set.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -34,6 +34,7 @@ enum {
 void __real_broker_handle(struct broker *b, int64_t now_ns, const struct event *event, struct effects *effects);
 void __wrap_broker_handle(struct broker *b, int64_t now_ns, const struct event *event, struct effects *effects);
 
+static uint64_t events;
 static struct {
 	uint64_t steps, may;
 	char text[160];
@@ -115,6 +116,7 @@ void __wrap_broker_handle(struct broker *b, int64_t now_ns, const struct event *
 
 	if (due_count || event->type == EVENT_ZK_ANSWERED || event->type == EVENT_ZK_WATCH)
 		may += of_waits_and_grants(b);
+	events++;
 	__real_broker_handle(b, now_ns, event, effects);
 	steps = steps_count() - before;
 	may += SENT * (sent(effects) - sent_before);
@@ -139,6 +141,6 @@ void __wrap_broker_handle(struct broker *b, int64_t now_ns, const struct event *
 static void __attribute__((destructor)) publish(void)
 {
 	if (longest.steps && getenv("LOCKBROKER_STEPS"))
-		fprintf(stderr, "The longest event (%s) took %" PRIu64 " steps, and might take %" PRIu64 ".\n",
-			longest.text, longest.steps, longest.may);
+		fprintf(stderr, "The longest of %" PRIu64 " events (%s) took %" PRIu64 " steps, and might take %" PRIu64 ".\n",
+			events, longest.text, longest.steps, longest.may);
 }
