@@ -261,7 +261,7 @@ help: ## this list
 	@sed -n 's/^\([a-z][a-z-]*\):[^#]*## \(.*\)/\1\t\2/p' Makefile | while IFS="$$(printf '\t')" read -r t d; \
 		do printf '  make %-12s %s\n' "$$t" "$$d"; done
 
-deps: ## install what is missing on Debian 12 (quick when nothing is)
+deps: ## install what the build needs, on Debian 12 (quick when nothing is missing); `sh tests/deps.sh check` for tests
 	@sh tests/deps.sh
 
 # ---- rules ----
@@ -539,7 +539,7 @@ booted: all ## the service on a booted systemd, in a container; as root, and wit
 
 # INSIDE= runs instead of README's commands.
 fresh: ## README's two commands on a minimal Debian, with the sources as they are committed; as root (INSIDE= another one)
-	@sh tests/deps.sh booted
+	@sh tests/deps.sh fresh
 	@sh tests/fresh.sh '$(BUILD)/fresh' $(if $(INSIDE),'$(INSIDE)')
 
 restarts: all ## 100 hand-overs, 100 kills and 100 kills with the keeper's pauses, under the load of 200 clients (half an hour)

@@ -17,7 +17,7 @@ fail()
 	exit 1
 }
 
-command -v abidw >/dev/null || fail "there is no abidw: sh tests/deps.sh installs it"
+command -v abidw >/dev/null || fail "there is no abidw: sh tests/deps.sh check installs it"
 readelf -WS "$library" | grep -q '\.debug_info' || fail "$library was built without -g, and does not tell its types"
 abidw --header-file "$header" --drop-private-types --exported-interfaces-only --no-parameter-names --no-show-locs \
 	--no-corpus-path --no-comp-dir-path --no-elf-needed "$library" >"$folder/found"

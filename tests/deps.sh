@@ -1,30 +1,24 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Installs the Debian packages that building, testing and the demo need. Does nothing, quickly, when all are there.
+# Installs the Debian packages that are missing; does nothing, quickly, when all are there. Without an argument what builds
+# and installs lockbroker; with one of the words below what that needs as well.
 set -u
 
-packages="
-gcc g++ libc6-dev make binutils abigail-tools
-libzookeeper-st-dev libevent-dev libinih-dev
-libcmocka-dev systemd
-zookeeper default-jre-headless stunnel4 openssl
+build="gcc libc6-dev make libzookeeper-st-dev libevent-dev libinih-dev"
+demo="zookeeper default-jre-headless python3"
+# Of the tests, with the languages of docs/CLIENTS.md and the shells.
+check="$demo g++ binutils abigail-tools libcmocka-dev systemd stunnel4 openssl
 libcurator-recipes-java default-jdk-headless
-python3 python3-pytest python3-pytest-xdist python3-redis python3-kazoo python3-gevent redis-tools netcat-openbsd
-prometheus
-nftables iproute2 strace bubblewrap
-clang libclang-rt-dev
-"
-# With a word of argument: for `make demo`, which needs less; for `make check`, with the languages of docs/CLIENTS.md and the
-# shells, `make lint`, `make deb`, `make booted`, `make bench` or `make profile`, as well.
-demo_packages="gcc libc6-dev make binutils libzookeeper-st-dev libevent-dev libinih-dev zookeeper
-default-jre-headless python3"
-check_packages="libredis-perl nodejs node-redis ruby-redis php-cli php-redis gccgo-go golang-github-gomodule-redigo-dev
+python3-pytest python3-pytest-xdist python3-redis python3-kazoo python3-gevent redis-tools netcat-openbsd
+prometheus nftables iproute2 strace bubblewrap clang libclang-rt-dev
+libredis-perl nodejs node-redis ruby-redis php-cli php-redis gccgo-go golang-github-gomodule-redigo-dev
 php-illuminate-cache php-illuminate-redis zsh fish pkg-config man-db valgrind"
-lint_packages="clang-format clang-tidy cppcheck mandoc mypy"
-deb_packages="debhelper dh-python dpkg-dev fakeroot lintian pkg-config"
-booted_packages="mmdebstrap systemd-container"
-bench_packages="redis-server redis-tools memcached postgresql"
-profile_packages="linux-perf valgrind redis-server"
+lint="clang-format clang-tidy cppcheck mandoc mypy"
+deb="build-essential debhelper dh-python dpkg-dev fakeroot libcmocka-dev lintian pkg-config python3 systemd"
+fresh="mmdebstrap"
+booted="$fresh systemd-container"
+bench="redis-server redis-tools memcached postgresql"
+profile="linux-perf valgrind redis-server"
 
 fail()
 {
@@ -33,15 +27,16 @@ fail()
 }
 
 case "${1-}" in
-demo) packages=$demo_packages ;;
-check) packages="$packages $check_packages" ;;
-lint) packages="$packages $lint_packages" ;;
-deb) packages="$packages $deb_packages" ;;
-booted) packages="$packages $booted_packages" ;;
-bench) packages="$packages $bench_packages" ;;
-profile) packages="$packages $profile_packages" ;;
-"") ;;
-*) fail "unknown set of packages: $1 (demo, check, lint, deb, booted, bench, profile, or nothing)" ;;
+demo) packages="$build $demo" ;;
+check) packages="$build $check" ;;
+lint) packages="$build $check $lint" ;;
+deb) packages="$build $deb" ;;
+fresh) packages=$fresh ;;
+booted) packages="$build $check $booted" ;;
+bench) packages="$build $check $bench" ;;
+profile) packages="$build $check $profile" ;;
+"") packages=$build ;;
+*) fail "unknown set of packages: $1 (demo, check, lint, deb, fresh, booted, bench, profile, or nothing)" ;;
 esac
 
 missing_packages()
