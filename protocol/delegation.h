@@ -13,7 +13,8 @@
  *     NONE      daemon       delegation_grant()               FREE or HELD
  *     FREE      process      delegation_take()                HELD
  *     HELD      process      delegation_leave()               FREE
- *     FREE      daemon       delegation_recall(), _lose()     NONE
+ *     FREE      daemon       delegation_recall()              NONE
+ *     FREE      daemon       delegation_lose()                NONE
  *     HELD      daemon       delegation_recall()              HELD, WANTED: the process cannot leave, and says UNLOCK
  *     HELD      daemon       delegation_lose()                HELD, LOST: the same
  *     any       daemon       delegation_end()                 NONE: UNLOCK came, or the grant ended otherwise

@@ -39,6 +39,8 @@ found "much longer than 120 columns" "$(for file in $c_files $scripts $library; 
 # Assembled here, so that this file does not find itself.
 found "a note to oneself is no code: do it, or file it" "$(grep -nwE "TO""DO|FIX""ME|XX""X" $text)"
 
+found "a comment that names what does not exist" "$(/usr/bin/python3 -B tests/comments.py $c_files)"
+
 echo "lint: length"
 # The public header is written for its readers, and for any compiler.
 headers=$(printf '%s\n' $c_files | grep '\.h$' | grep -vx client-lib/lockbroker.h)

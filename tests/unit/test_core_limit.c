@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The limit of a semaphore: on that all agree (semaphore.h), and LIMIT (cmd_semaphore.h). */
+/* The limit of a semaphore: on that all agree (semaphore.h), and LIMIT (cmd_semaphore.c). */
 #include <stdio.h>
 
 #include "semaphore_fixture.h"

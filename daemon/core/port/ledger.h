@@ -7,7 +7,7 @@
  *   a cell    | means                         | left by
  *   free      | its type is NONE              | ledger_take() -> being written
  *   taken     | the same; its owner fills it  | ledger_publish() -> record
- *   record    | it is read                    | ledger_set() -> record, with another value in one field;
+ *   record    | it is read                    | ledger_store() -> record, with another value in one field;
  *             |                               |   ledger_drop() -> free
  *
  * To change more than one field, its owner publishes another record with the same number, and drops the first.

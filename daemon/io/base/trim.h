@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Memory that clients no longer need is given back to the kernel. It was allocated in small pieces, of which a few are still
- * in use, so it lies between those: free() alone gives back only what is behind the last one. malloc_trim() gives back all,
+ * in use, so it lies between those: free() alone gives back only what is behind the last one. malloc_trim(3) gives back all,
  * but in one step, which takes about 100 ms for a gigabyte. Here it is a few pages at a time: a block is taken from the free
  * memory, the kernel gets its pages, and when there are no more such blocks, they are all free again.
  *
