@@ -41,7 +41,7 @@ static const struct topic {
 	  "        lock is lost (--no-fork)\n"
 	  "--min-hold SEC   hold the lock for that long, though CMD ends\n"
 	  "                 before\n"
-	  "--splay SEC      first sleep for a part of that, by chance\n"
+	  "--splay SEC      first sleep a random time of up to SEC\n"
 	  "--owner OWNER    commands with the same OWNER belong together:\n"
 	  "                 exit with 70 where one would wait for another\n"
 	  "                 (CMD gets OWNER as $LOCKBROKER_OWNER)\n"
@@ -50,8 +50,8 @@ static const struct topic {
 	  "--verbose        say who holds it, and how long getting it took" },
 	{ "hold", "[OPTION]... [--json] [-a NAME]... NAME",
 	  "hold the lock NAME without a command: print its token in a line,\n"
-	  "and hold it until a signal, or until nobody can read the output\n"
-	  "any longer. When it is lost: print `lost`, exit with 79. The\n"
+	  "and hold it until a signal arrives or the reader of the output\n"
+	  "goes away. When it is lost: print `lost`, exit with 79. The\n"
 	  "options are those of lock that are not about CMD" },
 	{ "sem",
 	  "-l N [-K K] [-n | -w SEC] [-E STATUS] [-L SEC] [-k SEC]\n"
@@ -66,7 +66,7 @@ static const struct topic {
 	  "run CMD while leading the election NAME; everybody can read DATA\n"
 	  "meanwhile; the options are those of lock" },
 	{ "leader", "NAME", "show who leads: token, host and data in a line; exit with 1 if\nnobody does" },
-	{ "observe", "NAME", "show that for each change, until interrupted; token 0: nobody\nleads" },
+	{ "observe", "NAME", "print the leader now and after each change, until interrupted\n(token 0: nobody leads)" },
 	{ "ls", "[-a] [-w | --watch=SEC] [--] [PATTERN]",
 	  "list the locks that this host holds or waits for; PATTERN may\n"
 	  "have * ? [abc]\n"
@@ -91,9 +91,10 @@ static const struct topic {
 	  "(warning), 2 (critical) or 3 (unknown)\n"
 	  "--lock  also take the lock NAME from ZooKeeper and release it, and\n"
 	  "        show how long that took; wait for it for at most 5 s\n"
-	  "-w, -c  when to warn, or more: limit=PERCENT of what may become\n"
-	  "        full (80, 95), wait=SEC of the longest wait, proof=SEC of\n"
-	  "        its age, answer=SEC until the broker answers (1, 5)" },
+	  "-w LIMITS, -c LIMITS  when it is a warning, and when critical:\n"
+	  "        limit=PERCENT of what may become full (80, 95), wait=SEC\n"
+	  "        of the longest wait, proof=SEC of the age of the proof,\n"
+	  "        answer=SEC until the broker answers (1, 5)" },
 	{ "http", "--listen ADDRESS:PORT [--host NAME]... [--anywhere]",
 	  "serve /metrics and /healthz to Prometheus, until it is ended\n"
 	  "--host NAME   also answer requests that call this host NAME\n"
@@ -102,10 +103,10 @@ static const struct topic {
 	  "examine all lock directories and delete what this host has left\nthere; exit with 1 if something is wrong" },
 	{ "access", "USER NAME [UNIT]",
 	  "show what USER may do with the lock NAME, and by which rule\n"
-	  "(for operators); UNIT: of a process of that systemd unit;\n"
-	  "unknown: of one whose unit could not be read" },
+	  "(for operators); UNIT: for a process of that systemd unit\n"
+	  "(unknown: one whose unit could not be read)" },
 	{ "accounts", "",
-	  "show who uses how much of what all share, those first who are\nnearest to what they may use (for operators)" },
+	  "show how much of each limit every user uses, those first who are\nnearest to what they may use (for operators)" },
 	{ "reload", "",
 	  "have the broker read its configuration again, and show what has\nchanged (for operators)" },
 	{ "config", "[PATTERN]",
@@ -128,10 +129,11 @@ static const struct topic {
 
 static const char ending[] =
 	"  -S SOCKET    the broker's socket ($LOCKBROKER_SOCKET,\n"
-	"               /run/lockbroker/lockbroker.sock). Without it, what is for operators\n"
-	"               goes to operator.sock beside that one ($LOCKBROKER_OPERATOR_SOCKET),\n"
-	"               if this user may open it\n"
-	"  --json         print JSON, in one line for each value: all that print, but metrics\n"
+	"               /run/lockbroker/lockbroker.sock). Without it, commands for operators\n"
+	"               use operator.sock in the same directory\n"
+	"               ($LOCKBROKER_OPERATOR_SOCKET), if this user may open it\n"
+	"  --json         print JSON, one line for each value: every command that prints, but\n"
+	"                 metrics\n"
 	"  -h, --help     print this; after a command, only what concerns that command\n"
 	"  -V, --version  print the version\n"
 	"\n"

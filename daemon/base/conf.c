@@ -83,7 +83,7 @@ static const struct conf_key keys[] = {
 	       "How long an idle lock that no other host wants stays with this host, which saves round trips; 0: off."),
 	NUMBER("locks", handoff_max, "64", 0, 1000000,
 	       "How often a released lock is handed on inside this host while another host waits; 0: never."),
-	NUMBER("locks", handoff_ms, "100", 0, 60000, "For how long a lock may be handed on like that."),
+	NUMBER("locks", handoff_ms, "100", 0, 60000, "For how long a lock may stay on this host while another host waits for it."),
 	NUMBER("locks", try_ms, "100", 0, 1000,
 	       "How long a try waits for an idle lock of another host, unless that lock is known to be held; 0: not at all."),
 	NUMBER("locks", grant_min_ms, "1000", 0, 600000,
@@ -95,7 +95,7 @@ static const struct conf_key keys[] = {
 
 	/* Totals of which one user has at most 75 % of 98 %: 9,000 connections, 100,000 locks, 20,000 requests. */
 	NUMBER("limits", user_share, "75", 1, 100,
-	       "Percent of what the others leave of each total that one user may use; 100: all users trust each other."),
+	       "The share, in percent, of the unused part of each limit that one user may take; 100: no limit for a user."),
 	{ "limits", "by_unit", CONF_USERS, FIELD(by_unit), "", 0, 0,
 	  "Users, separated by commas, each of whose systemd units has a share of its own; root's always have.", true },
 	NUMBER("limits", clients, "12500", 1, 1000000, "The maximum number of connections."),
@@ -110,7 +110,7 @@ static const struct conf_key keys[] = {
 	NUMBER("limits", new_names, "4096", 1, 10000000,
 	       "The maximum number of names that were new to ZooKeeper of late: their directories stay there for a while."),
 	NUMBER("limits", new_names_per_s, "50", 0, 1000000,
-	       "So many of these no longer count, each second; 0: new names are not limited."),
+	       "How many new names a second this host may create in the long run; 0: no limit."),
 	NUMBER("limits", lasting_directories, "140000", 1, 10000000,
 	       "The maximum number of directories of flavour kazoo that this host makes and nobody removes."),
 	NUMBER("limits", requests_per_lock, "10000", 1, 1000000,
