@@ -161,7 +161,7 @@ def clock(tmp_path):
 
 @pytest.mark.plain_only("a sanitizer wants to be the first library")
 def test_the_time_of_day_may_be_set_and_nothing_is_lost_or_ends_early(own_zk, daemons, clients, clock):
-    d = daemons(own_zk(tick_ms=harness.FAST_TICK_MS), **harness.FAST, env=clock.env)
+    d = daemons(own_zk(), env=clock.env)
     c, waiter = clients(d), clients(d)
     token = c.call("LOCK", "a")
     for wrong in (DAY_S, -DAY_S * 3650, DAY_S * 3650, 0):
