@@ -546,6 +546,9 @@ restarts: all ## 100 hand-overs, 100 kills and 100 kills with the keeper's pause
 	@LOCKBROKER_HANDOVERS=100 LOCKBROKER_CRASHES=100 LOCKBROKER_CLIENTS=200 \
 		$(PYTEST) -n 3 tests/system/test_handover_load.py tests/system/test_crash.py
 
+races: all ## 1,000 races of two kinds for one name: on one host, on two, and without ZooKeeper
+	@LOCKBROKER_RACES=1000 $(PYTEST) tests/system/test_kinds.py
+
 torture: all ## MINUTES= of one fault after the other, with a checker of all histories; SEED= orders the faults
 	@LOCKBROKER_BUILD='$(abspath $(BUILD))' $(PYTHON) -B tests/torture/torture.py --minutes $(MINUTES) \
 		$(if $(SEED),--seed $(SEED))

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "core/command/command.h"
 #include "core/command/list.h"
+#include "core/client/aside.h"
 #include "core/client/delegate.h"
 #include "core/client/halt.h"
 #include "core/client/mlock.h"
@@ -159,7 +160,7 @@ static void settle_locks(struct broker *b)
 		if (!d->claim_count && !b->env.conf->standalone)
 			directory_ledger_forget(d);
 		tell_outcomes(&b->locks);
-		lock_rest(lock);
+		aside_settle(lock);
 	}
 }
 

@@ -61,14 +61,16 @@ static void check_lock(const struct lock *lock, size_t *requests, size_t *grants
 	const struct directory *d = &lock->directory;
 	const struct request *r;
 	const struct grant *g;
-	size_t n_requests = 0, n_expired = 0, n_marked = 0, n_grants = 0, n_lost = 0, n_delegated = 0;
+	size_t n_requests = 0, n_aside = 0, n_expired = 0, n_marked = 0, n_grants = 0, n_lost = 0, n_delegated = 0;
 
 	TAILQ_FOREACH(r, &lock->requests, link) {
-		CHECK(r->lock == lock &&
+		CHECK(r->lock == lock && !r->aside &&
 		      (r->queued || (r->client->request == r && (r->client->asking || r->client->bearer))));
 		n_requests++;
 		n_expired += r->expired;
 	}
+	TAILQ_FOREACH(r, &lock->aside, link)
+		n_aside += r->lock == lock && r->aside;
 	TAILQ_FOREACH(r, &lock->expired, expired_link)
 		n_marked++;
 	LIST_FOREACH(g, &lock->delegated, delegated_link) {
@@ -97,9 +99,10 @@ static void check_lock(const struct lock *lock, size_t *requests, size_t *grants
 	CHECK(!lock->rule->is_sound || lock->rule->is_sound(lock));
 	CHECK(!n_grants || lock->slots || (d->claim && d->claim->state == CLAIM_HELD && d->claim->granted));
 	CHECK(!n_delegated); /* all delegated grants are grants of the lock */
-	CHECK(n_requests == lock->request_count && n_grants == lock->grant_count);
+	CHECK(n_requests == lock->request_count && n_aside == lock->aside_count && n_grants == lock->grant_count);
+	CHECK(!n_aside || (lock_in_use(lock) && !lock_is_confirmed(lock))); /* something is awaited that decides */
 	CHECK(n_expired == lock->expired_count && n_marked == n_expired);
-	*requests += n_requests;
+	*requests += n_requests + n_aside;
 	*grants += n_grants + n_lost;
 	*lost += n_lost;
 }

@@ -202,6 +202,8 @@ static const char *name(struct world *w, const char *line)
 	bool semaphore = strstr(line, "ACQUIRE") || strstr(line, "RELEASE") || strstr(line, "LIMIT");
 	uint32_t first = (uint32_t)(w->seed % ANY_NAMES);
 
+	if (w->mix->kinds)
+		return any_names[(first + rng_below(&w->rng, 2)) % ANY_NAMES];
 	if (rng_percent(&w->rng, 15))
 		return any_names[rng_below(&w->rng, ANY_NAMES)];
 	if (semaphore)

@@ -112,6 +112,30 @@ static void forget_told(struct any_peer *p)
 
 static void told(struct any_peer *p, struct slice text);
 
+/* What a host thinks of a name by itself refuses nobody who is right: it was held as that kind before it was asked for. */
+static void check_refused(const struct any_peer *p, struct slice reply)
+{
+	static const char words[] = "-MISMATCH this name is in use as";
+	struct world *w = p->host->w;
+	const struct lock *lock;
+	enum kind kind = KIND_LOCK;
+
+	if (reply.len < sizeof(words) || memcmp(reply.data, words, sizeof(words) - 1) != 0 || p->name < 0)
+		return;
+	if (p->command == COMMAND_ACQUIRE)
+		kind = KIND_SEMAPHORE;
+	else if (p->command == COMMAND_CAMPAIGN)
+		kind = KIND_ELECTION;
+	else if (p->command != COMMAND_LOCK)
+		return;
+	lock = lock_at(p->host, p->name);
+	if (w->any->forces || !any_is_proven(p->host) || (lock && !TAILQ_EMPTY(&lock->lost)))
+		return;
+	if (w->any->names[p->name].held_at[kind] && w->any->names[p->name].held_at[kind] < p->asked_at)
+		world_fail(w, -1, "host %d client %u: %s is held as %s, and refused: %.*s", p->host->index, p->conn,
+			   any_names[p->name], kind_noun(kind), (int)reply.len, reply.data);
+}
+
 void any_check_reply(struct any_peer *p, struct slice reply)
 {
 	struct world *w = p->host->w;
@@ -124,6 +148,7 @@ void any_check_reply(struct any_peer *p, struct slice reply)
 			   reply.data);
 	if (reply.data[0] == '-' && p->command != COMMAND_COUNT)
 		check_source(p, (int)p->command, error_of(reply));
+	check_refused(p, reply);
 	any_rules_reply(p, reply);
 	letters_replied(p, reply);
 	places_replied(p, reply);
@@ -296,9 +321,26 @@ static void check_kind(struct world *w, const struct lock *lock)
 		world_fail(w, -1, "%s is held as another kind than its directory is of", n->path);
 }
 
+/* It is never held as two kinds at once. */
+static void note_kinds(struct world *w, struct any_name *n, const bool held[KINDS], int name)
+{
+	int kinds = 0;
+
+	for (int kind = 0; kind < KINDS; kind++) {
+		kinds += held[kind];
+		if (!held[kind])
+			n->held_at[kind] = 0;
+		else if (!n->held_at[kind])
+			n->held_at[kind] = w->sched.now;
+	}
+	if (kinds > 1)
+		world_fail(w, -1, "%s is held as two kinds", any_names[name]);
+}
+
 static void check_alone(struct world *w, int name)
 {
 	const struct grant *g, *writer = NULL, *any = NULL;
+	bool held[KINDS] = { false };
 
 	for (int i = 0; i < w->host_count; i++) {
 		const struct lock *lock = any_is_proven(&w->hosts[i]) ? lock_at(&w->hosts[i], name) : NULL;
@@ -310,6 +352,7 @@ static void check_alone(struct world *w, int name)
 		TAILQ_FOREACH(g, &lock->grants, link) {
 			if (any_is_void(w, g))
 				continue;
+			held[lock->rule->kind] = true;
 			if (writer || (any && g->mode == MODE_EXCLUSIVE))
 				world_fail(w, -1, "%s is held with %" PRId64 " and with %" PRId64, any_names[name],
 					   writer ? writer->token : any->token, g->token);
@@ -317,6 +360,7 @@ static void check_alone(struct world *w, int name)
 			writer = g->mode == MODE_EXCLUSIVE ? g : writer;
 		}
 	}
+	note_kinds(w, &w->any->names[name], held, name);
 }
 
 /* ---- waits ---- */
@@ -330,7 +374,7 @@ static void check_progress(struct world *w, struct any_name *n, int name)
 	for (int i = 0; i < w->host_count; i++) {
 		const struct lock *lock = lock_at(&w->hosts[i], name);
 
-		waits = waits || (lock && lock->request_count && !w->hosts[i].broker->env.stopping);
+		waits = waits || (lock && lock->request_count + lock->aside_count && !w->hosts[i].broker->env.stopping);
 		held = held || (lock && lock->grant_count) || w->hosts[i].stopped_until > now;
 	}
 	if (!waits || held || !is_calm(w, since))
@@ -344,7 +388,7 @@ static bool waits_for(const struct client *c, const struct client *other)
 	const struct request *r = c->request, *before;
 	const struct grant *g;
 
-	if (!r || r->queued || r->expired || is_semaphore(r->lock))
+	if (!r || r->queued || r->expired || r->aside || is_semaphore(r->lock))
 		return false;
 	/* Whoever is to be closed goes soon. */
 	if (c->closing || other->closing)

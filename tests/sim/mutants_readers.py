@@ -3,9 +3,10 @@
 
 READERS = [
     ("a reader passes a waiting writer of its host", [
-        ("TAILQ_INSERT_TAIL(&r->lock->requests, r, link);",
-         "if (r->mode == MODE_SHARED)\n\t\tTAILQ_INSERT_HEAD(&r->lock->requests, r, link);\n\telse\n"
-         "\t\tTAILQ_INSERT_TAIL(&r->lock->requests, r, link);")], 100),
+        ("TAILQ_INSERT_TAIL(r->aside ? &r->lock->aside : &r->lock->requests, r, link);",
+         "if (r->mode == MODE_SHARED)\n"
+         "\t\tTAILQ_INSERT_HEAD(r->aside ? &r->lock->aside : &r->lock->requests, r, link);\n\telse\n"
+         "\t\tTAILQ_INSERT_TAIL(r->aside ? &r->lock->aside : &r->lock->requests, r, link);")], 100),
     ("a reader after readers is no hand-off", [
         ("if (together || !locks->ensemble->session.connected || nobody_waits(lock))",
          "if (together || !locks->ensemble->session.connected || nobody_waits(lock) ||\n\t    !mode_conflicts(c->granted_mode, mode))"),

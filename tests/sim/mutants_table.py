@@ -12,6 +12,7 @@ from mutants_accounts import ACCOUNTS
 from mutants_census import CENSUS
 from mutants_delegations import DELEGATIONS
 from mutants_kills import KILLS
+from mutants_kinds import KINDS
 from mutants_places import PLACES
 from mutants_processes import PROCESSES
 from mutants_proofs import PROOFS
@@ -219,8 +220,8 @@ MUTANTS = [
     ("a list older than the create counts", [
         ("\tif (c->join_op > number || c->state", "\tif (c->state")], 10000),
     ("the youngest request first", [
-        ("TAILQ_INSERT_TAIL(&r->lock->requests, r, link);",
-         "TAILQ_INSERT_HEAD(&r->lock->requests, r, link);")], 100),
+        ("TAILQ_INSERT_TAIL(r->aside ? &r->lock->aside : &r->lock->requests, r, link);",
+         "TAILQ_INSERT_HEAD(r->aside ? &r->lock->aside : &r->lock->requests, r, link);")], 100),
     ("granted without enough proof", [
         ("mode_covers(c->mode, r->mode) && session_grants(lock->locks->ensemble) &&", "mode_covers(c->mode, r->mode) &&")], 300),
     ("the grants outlive the proof", [
@@ -335,7 +336,8 @@ MUTANTS = [
     ("an MLOCK waits for ever for each", [
         ("\tif (m->until_ns != INT64_MAX)\n", "\tif (false)\n")], 1000),
     ("an MLOCK's request looks for no cycle", [
-        ("if (!terms->queued && terms->wait_ns != 0)", "if (!terms->queued && terms->wait_ns != 0 && !client->mlock)")],
+        ("if (!aside && !terms->queued && terms->wait_ns != 0)",
+         "if (!aside && !terms->queued && terms->wait_ns != 0 && !client->mlock)")],
      1000),
     ("MUNLOCK tells of no loss", [
         ("\t\tif (g)\n\t\t\tgrant_end(g);\n\t\treply_error(c, g ? ERROR_LOST", "\t\treply_error(c, g ? ERROR_LOST")], 1000),
@@ -363,7 +365,7 @@ MUTANTS = [
     ("who lost what it had is found through that", [
         ("search.c", "\tsearch_loosen(locks, g->client);\n", "")], 12000),
     ("a try is refused for a cycle", [
-        ("if (!terms->queued && terms->wait_ns != 0)", "if (!terms->queued)")], 1000),
+        ("if (!aside && !terms->queued && terms->wait_ns != 0)", "if (!aside && !terms->queued)")], 1000),
     ("detection that is turned off goes on", [
         ("!c->locks->env->conf->deadlock_detection || ", "")], 1000),
     ("who asked before is not waited for", [
@@ -378,7 +380,8 @@ MUTANTS = [
     ("the walk ends at a reader before", [
         ("r->mode != MODE_EXCLUSIVE || !blocks(r)", "!blocks(r)")], 3000),
     ("a wait that has run out is followed", [
-        ("return !r->queued && !r->expired && !r->client->closed;", "return !r->queued && !r->client->closed;")], 3000),
+        ("return !r->queued && !r->expired && !r->aside && !r->client->closed;",
+         "return !r->queued && !r->aside && !r->client->closed;")], 3000),
     ("who waits by ENQUEUE only is waited for by nobody", [
         ("c->grant_count == c->lost_count && !c->request_count", "c->grant_count == c->lost_count")], 3000),
     ("clients of one owner are strangers", [
@@ -425,8 +428,8 @@ MUTANTS = [
     ("no deadlock through permits is seen", [
         ("if (s->found || s->cut || !s->permits)", "if (true)")], 1000, "permits standalone"),
     ("an ACQUIRE looks for no deadlock", [
-        ("if (!terms->queued && terms->wait_ns != 0)",
-         "if (!terms->queued && terms->wait_ns != 0 && terms->kind != KIND_SEMAPHORE)")], 1000, "permits standalone"),
+        ("if (!aside && !terms->queued && terms->wait_ns != 0)",
+         "if (!aside && !terms->queued && terms->wait_ns != 0 && terms->kind != KIND_SEMAPHORE)")], 1000, "permits standalone"),
     ("a semaphore's queue near its last numbers is joined again and again", [
         ("\tif (d->part && !d->czxid)\n\t\td->czxid = event->zk_answered.stat.czxid;\n", "")], 1000,
      "near the wrap"),
@@ -561,5 +564,5 @@ MUTANTS = [
         ("\tend_requests(locks);\n", "\tif (locks->env->stopping)\n\t\tend_requests(locks);\n")], 300, "anything"),
     ("who goes on after a kill does not know that the daemon is drained", [
         ("\tledger_draining(locks->env->ledger, draining);\n", "")], 300, "anything"),
-] + (ACCOUNTS + CENSUS + DELEGATIONS + KILLS + PLACES + PROCESSES + PROOFS + READERS + RULES + SCRIPTS + SECOND +
+] + (ACCOUNTS + CENSUS + DELEGATIONS + KILLS + KINDS + PLACES + PROCESSES + PROOFS + READERS + RULES + SCRIPTS + SECOND +
      SNAPSHOTS)

@@ -144,6 +144,11 @@ static const struct mix mixes[] = {
 	  .fault_weight = { 5, 1, 1, 1, 1, 2, 2, 4, 4, 4, 1, 4, 1, 3 } },
 	{ .name = "anything standalone", .share = 0, .anything = true, .standalone = true, .hosts_max = 1,
 	  .fault_weight = { 0, 0, 0, 0, 0, 0, 0, 0, 4, 4, 1, 0 } },
+	/* Locks, elections and semaphores of the same two names. */
+	{ .name = "kinds", .share = 0, .anything = true, .kinds = true, .hosts_max = 2, .snapshot_every_ms = 3000,
+	  .fault_weight = { 5, 1, 1, 1, 1, 2, 2, 4, 4, 4, 1, 4, 1, 3 } },
+	{ .name = "kinds, standalone", .share = 0, .anything = true, .kinds = true, .standalone = true, .hosts_max = 1,
+	  .snapshot_every_ms = 300, .fault_weight = { 0, 0, 0, 0, 0, 0, 0, 0, 4, 4, 1, 0 } },
 	{ .name = "standalone", .share = 6, .standalone = true, .fault_every_ms = 6000, .long_hold_percent = 10,
 	  .think_ms = 30, .fault_weight = { 0, 0, 0, 0, 0, 0, 0, 0, 4, 2, 1, 0 } },
 };

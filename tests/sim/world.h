@@ -45,6 +45,7 @@ struct mix {
 	int64_t reload_every_ms;        /* mean; 0: the configuration stays (reloads.c) */
 	bool delegations;               /* clients have pages (delegations.c) */
 	bool anything;                  /* clients that ask for whatever can be asked (anything.h) are all there is */
+	bool kinds;                     /* the same, and they ask for two names as everything that a name can be */
 	int64_t snapshot_every_ms;      /* mean; 0: only a part of the seeds takes any */
 	int64_t kill_every_ms;          /* the same, of processes that are killed, and others that go on from their ledgers */
 	uint64_t steps;                 /* 0: the usual number */

@@ -130,6 +130,23 @@ static void in_a_directory_of_other_software_the_contenders_tell_the_kind(void *
 	}
 }
 
+/* A host that took it for a lock has joined before it read that, and goes again. */
+static void a_contender_of_another_kind_says_nothing_where_the_directory_tells_the_kind(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	fixture_ask(f, 0, "CAMPAIGN a DATA x");
+	fixture_answer_get(f, 1, 0, "1\nkind=election\nflavour=rw\n");
+	fixture_answer_made(f, 5, 77, name, sizeof(name));
+	fixture_answer_list(f, 1, 2, (const char *[]){ other, name });
+	fixture_refuse_own(f);
+	fixture_op(f, EFFECT_ZK_GET, other);
+	fixture_answer_get(f, 70, 9, "1\nhost=beta\n");
+	fixture_expect(f, 0, "");
+	fixture_no_op(f);
+}
+
 /* Its own znode, and the one before its predecessor (second.h). */
 static void read_before_second(struct fixture *f)
 {
@@ -221,6 +238,259 @@ static void another_kind_is_told_when_nothing_is_held_any_more(void **state)
 	fixture_no_op(f);
 }
 
+static int setup_standalone(void **state)
+{
+	return fixture_setup(fixture_new(true), 4, state);
+}
+
+/* Up to the read of the directory's data, for a lock. */
+static void ask_by_mistake(struct fixture *f)
+{
+	fixture_ask(f, 0, "LOCK a");
+	fixture_ask(f, 1, "ACQUIRE a LIMIT 2");
+	fixture_expect(f, 1, "");
+	fixture_op(f, EFFECT_ZK_GET, "/lb/a");
+}
+
+/* The request that came first took a semaphore for a lock. */
+static void mistaken(struct fixture *f)
+{
+	char name[128];
+
+	fixture_answer_get(f, 1, 0, "1\nkind=semaphore\nlimit=2\n");
+	fixture_expect(f, 0, "-MISMATCH that name's directory in ZooKeeper is of kind \"semaphore\" "
+		    "and flavour \"\", not \"lock\" and \"rw\", until some minutes after its last use: a");
+	fixture_expect(f, 1, "");
+	fixture_answer_made(f, 0, 77, name, sizeof(name));
+	fixture_answer_list(f, 1, 3, (const char *[]){ "locks", "leases", name });
+	fixture_op(f, EFFECT_ZK_DELETE, name);
+	fixture_answer(f, ZK_OK);
+}
+
+/* Its znode has gone, and the name is looked at as a semaphore's. */
+static void a_mistake_here_refuses_nobody(void **state)
+{
+	struct fixture *f = *state;
+
+	ask_by_mistake(f);
+	mistaken(f);
+	fixture_op(f, EFFECT_ZK_GET, "/lb/a");
+	fixture_answer_get(f, 1, 0, "1\nkind=semaphore\nlimit=2\n");
+	fixture_op(f, EFFECT_ZK_CREATE, "-lock-");
+	fixture_expect(f, 1, "");
+}
+
+/* Another mistake waits behind those who came before it. */
+static void a_mistake_waits_behind_who_is_set_aside(void **state)
+{
+	struct fixture *f = *state;
+
+	ask_by_mistake(f);
+	fixture_ask(f, 2, "LOCK a");
+	mistaken(f);
+	fixture_expect(f, 2, "");
+	fixture_op(f, EFFECT_ZK_GET, "/lb/a");
+	fixture_answer_get(f, 1, 0, "1\nkind=semaphore\nlimit=2\n");
+	fixture_expect(f, 2, "");
+}
+
+static void who_is_set_aside_is_refused_once_the_kind_is_confirmed(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	ask_by_mistake(f);
+	fixture_ask(f, 2, "LOCK a WAIT 0");
+	fixture_answer_get(f, 1, 0, LOCK_DATA);
+	fixture_expect(f, 1, "");
+	fixture_answer_made(f, 0, 77, name, sizeof(name));
+	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	fixture_expect(f, 0, ":78848");
+	fixture_expect(f, 1, "-MISMATCH this name is in use as a lock, not as a semaphore: a");
+	fixture_expect(f, 2, "$-1");
+	fixture_say(f, 1, "ACQUIRE a LIMIT 2", "-MISMATCH this name is in use as a lock, not as a semaphore: a");
+}
+
+static void an_election_is_set_aside_likewise(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	fixture_ask(f, 0, "LOCK a");
+	fixture_ask(f, 1, "CAMPAIGN a DATA x ENQUEUE");
+	fixture_expect(f, 1, "+QUEUED");
+	fixture_say(f, 1, "CAMPAIGN a DATA x", "-ERR this client already campaigns for it, and RESIGN withdraws that: a");
+	fixture_answer_get(f, 1, 0, "1\nkind=election\nflavour=rw\n");
+	fixture_expect(f, 0, "-MISMATCH that name's directory in ZooKeeper is of kind \"election\" "
+		    "and flavour \"rw\", not \"lock\" and \"rw\", until some minutes after its last use: a");
+	fixture_answer_made(f, 0, 77, name, sizeof(name));
+	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	fixture_op(f, EFFECT_ZK_DELETE, name);
+	fixture_answer(f, ZK_OK);
+	fixture_op(f, EFFECT_ZK_GET, "/lb/a");
+}
+
+/* Nothing is known within the time that a try may take. */
+static void who_is_set_aside_waits_no_longer_than_asked(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_ask(f, 0, "LOCK a");
+	fixture_ask(f, 1, "ACQUIRE a LIMIT 2 WAIT 100");
+	fixture_pass(f, 3000);
+	fixture_expect(f, 1, "-UNAVAILABLE there is no connection to ZooKeeper, "
+		    "so it is not known whether the lock is taken: a");
+	fixture_ask(f, 2, "ACQUIRE a LIMIT 2");
+	fixture_simple(f, EVENT_CLIENT_GONE, 2);
+	fixture_expect(f, 0, "");
+}
+
+static void however_the_wait_of_who_is_set_aside_ends_nothing_is_left(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	ask_by_mistake(f);
+	fixture_simple(f, EVENT_CLIENT_GONE, 1);
+	fixture_say(f, 2, "CAMPAIGN a DATA x ENQUEUE", "+QUEUED");
+	fixture_say(f, 2, "CANCEL a", ":1");
+	fixture_say(f, 2, "CAMPAIGN a DATA x ENQUEUE", "+QUEUED");
+	fixture_say(f, 2, "RESIGN a", ":0");
+	fixture_say(f, 2, "CAMPAIGN a DATA x ENQUEUE", "+QUEUED");
+	fixture_say(f, 2, "RESET", "+RESET");
+	fixture_ask(f, 2, "ACQUIRE a LIMIT 2");
+	fixture_say(f, 3, "CLIENT UNBLOCK 3", ":1");
+	fixture_expect(f, 2, "$-1");
+	fixture_answer_get(f, 1, 0, LOCK_DATA);
+	fixture_answer_made(f, 0, 77, name, sizeof(name));
+	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	fixture_expect(f, 0, ":78848");
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_answer(f, ZK_OK);
+	fixture_no_op(f);
+}
+
+static void who_is_set_aside_is_refused_by_a_stop(void **state)
+{
+	struct fixture *f = *state;
+
+	ask_by_mistake(f);
+	fixture_simple(f, EVENT_STOP, 0);
+	fixture_expect(f, 0, "-DRAINING the daemon is stopping");
+	fixture_expect(f, 1, "-DRAINING the daemon is stopping");
+}
+
+static void who_is_set_aside_is_so_in_the_next_process(void **state)
+{
+	struct fixture *f = *state;
+
+	ask_by_mistake(f);
+	for (int i = 0; i < 2; i++) {
+		fixture_event(f, &(struct event){ .type = EVENT_ZK_SUSPENDED, .zk_suspended = { .planned = true } });
+		fixture_hand_over(f);
+		fixture_simple(f, EVENT_TIME, 0);
+	}
+	fixture_expect(f, 1, "");
+	fixture_reconnected(f);
+	fixture_answer_list(f, 1, 0, NULL); /* where is the znode whose create was not answered */
+	mistaken(f);
+	fixture_op(f, EFFECT_ZK_GET, "/lb/a");
+	fixture_answer_get(f, 1, 0, "1\nkind=semaphore\nlimit=2\n");
+	fixture_op(f, EFFECT_ZK_CREATE, "-lock-");
+	fixture_expect(f, 1, "");
+}
+
+/* The name is not known to be anything any longer. */
+static void who_is_set_aside_outlives_the_session(void **state)
+{
+	struct fixture *f = *state;
+
+	ask_by_mistake(f);
+	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
+	fixture_simple(f, EVENT_ZK_EXPIRED, 0);
+	fixture_simple(f, EVENT_CLIENT_GONE, 0);
+	fixture_expect(f, 1, "");
+	fixture_zk_connected(f, 9);
+	fixture_answer_session(f);
+	fixture_pass(f, 200);
+	fixture_op(f, EFFECT_ZK_GET, "/lb/a");
+	fixture_answer_get(f, 1, 0, "1\nkind=semaphore\nlimit=2\n");
+	fixture_op(f, EFFECT_ZK_CREATE, "-lock-");
+	fixture_expect(f, 1, "");
+}
+
+static void who_came_behind_is_queued_when_nobody_of_another_kind_is_before_it(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	ask_by_mistake(f);
+	fixture_ask(f, 2, "LOCK a");
+	fixture_simple(f, EVENT_CLIENT_GONE, 1);
+	fixture_simple(f, EVENT_CLIENT_GONE, 0);
+	fixture_answer_get(f, 1, 0, LOCK_DATA);
+	fixture_answer_made(f, 0, 77, name, sizeof(name));
+	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	fixture_expect(f, 2, ":78848");
+}
+
+static void those_that_are_set_aside_count_as_waiting_for_the_lock(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_ask(f, 0, "LOCK a");
+	for (uint32_t conn = 10; conn < 19; conn++) {
+		fixture_connect(f, conn);
+		fixture_say(f, conn, "ACQUIRE a LIMIT 2", "");
+	}
+	fixture_connect(f, 19);
+	fixture_say(f, 19, "ACQUIRE a LIMIT 2",
+		    "-LIMIT as many clients as one lock may have already wait for it (limits.requests_per_lock): a");
+	fixture_say(f, 19, "LOCK a",
+		    "-LIMIT as many clients as one lock may have already wait for it (limits.requests_per_lock): a");
+}
+
+/* The data of its directory do not tell the kind, and the contender that it waits for turns out to lead an election. */
+static void a_wait_confirms_a_kind_when_it_is_known_for_whom_it_waits(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	ask_behind(f, 0, "LOCK a", name);
+	fixture_ask(f, 1, "CAMPAIGN a DATA x");
+	fixture_expect(f, 1, "");
+	fixture_answer_get(f, 70, 9, "1\nhost=beta\nkind=election\n");
+	fixture_expect(f, 0, "-MISMATCH that name is in use as an election: a");
+	fixture_expect(f, 1, "");
+	fixture_op(f, EFFECT_ZK_DELETE, name);
+	fixture_answer(f, ZK_OK);
+	fixture_op(f, EFFECT_ZK_GET, "/lb/a");
+	fixture_expect(f, 1, "");
+	fixture_simple(f, EVENT_CLIENT_GONE, 1);
+	while (fixture_is_open(f))
+		fixture_answer(f, ZK_NONODE);
+	ask_behind(f, 2, "LOCK b", name);
+	fixture_answer_get(f, 70, 9, "1\nhost=beta\n");
+	fixture_say(f, 3, "CAMPAIGN b DATA x", "-MISMATCH this name is in use as a lock, not as an election: b");
+}
+
+static void alone_a_name_is_of_the_kind_that_it_is_used_as(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "ACQUIRE a LIMIT 2", ":1");
+	fixture_say(f, 1, "LOCK a", "-MISMATCH this name is in use as a semaphore, not as a lock: a");
+	fixture_say(f, 0, "RELEASE a", ":0");
+	fixture_ask(f, 1, "LOCK a");
+	fixture_say(f, 0, "ACQUIRE a LIMIT 2", "-MISMATCH this name is in use as a lock, not as a semaphore: a");
+	fixture_expect(f, 1, ":2048");
+	fixture_say(f, 1, "UNLOCK a", ":0");
+	fixture_say(f, 0, "CAMPAIGN a DATA x", ":3072");
+	fixture_say(f, 1, "LOCK a", "-MISMATCH this name is in use as an election, not as a lock: a");
+	fixture_say(f, 0, "RESIGN a", ":1");
+	fixture_say(f, 0, "ACQUIRE a LIMIT 2", ":1");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -228,9 +498,23 @@ int main(void)
 		TEST(a_directory_of_another_kind_is_refused),
 		TEST(a_name_that_was_a_lock_here_is_read_again),
 		TEST(in_a_directory_of_other_software_the_contenders_tell_the_kind),
+		TEST(a_contender_of_another_kind_says_nothing_where_the_directory_tells_the_kind),
 		TEST(another_kind_before_a_claim_counts_while_it_stands_there),
 		TEST(another_kind_behind_a_held_claim_is_no_concern_of_its_queue),
 		TEST(another_kind_is_told_when_nothing_is_held_any_more),
+		TEST(a_mistake_here_refuses_nobody),
+		TEST(a_mistake_waits_behind_who_is_set_aside),
+		TEST(who_is_set_aside_is_refused_once_the_kind_is_confirmed),
+		TEST(an_election_is_set_aside_likewise),
+		TEST(who_is_set_aside_waits_no_longer_than_asked),
+		TEST(however_the_wait_of_who_is_set_aside_ends_nothing_is_left),
+		TEST(who_is_set_aside_is_refused_by_a_stop),
+		TEST(who_is_set_aside_is_so_in_the_next_process),
+		TEST(who_is_set_aside_outlives_the_session),
+		TEST(who_came_behind_is_queued_when_nobody_of_another_kind_is_before_it),
+		TEST(those_that_are_set_aside_count_as_waiting_for_the_lock),
+		TEST(a_wait_confirms_a_kind_when_it_is_known_for_whom_it_waits),
+		ALONE(alone_a_name_is_of_the_kind_that_it_is_used_as),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -124,7 +124,8 @@ static void pred_answered(struct claim *c, const struct event *event)
 	if (code == ZK_NONODE) {
 		claim_pred_gone(c);
 	} else if (code == ZK_OK) {
-		c->other_kind = holder_other_kind(c->directory->kind, event->zk_answered.data);
+		if (!c->directory->tells_kind)
+			c->other_kind = holder_other_kind(c->directory->kind, event->zk_answered.data);
 		if (c->pred_watch)
 			seen_read(c, event->zk_answered.data);
 	} else if (code != ZK_UNKNOWN) {

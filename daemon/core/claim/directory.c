@@ -358,6 +358,7 @@ static void get_answered(struct directory *d, const struct event *event)
 	d->state = DIRECTORY_UNKNOWN;
 	if (code == ZK_OK) {
 		d->czxid = event->zk_answered.stat.czxid;
+		d->tells_kind = record_is_ours(event->zk_answered.data);
 		d->state = flavour_fits(d->kind, d->flavour, event->zk_answered.data) ? DIRECTORY_FITS
 										      : DIRECTORY_MISMATCH;
 		d->unverified = d->state == DIRECTORY_MISMATCH;

@@ -63,6 +63,7 @@ struct directory {
 	enum directory_watch watch;
 	bool was_uncontended;  /* `watch`, when the connection was lost */
 	bool contended_before; /* somebody waited behind our last held claim, and probably will behind the next */
+	bool tells_kind;       /* its data do; otherwise the contenders in it show as what the name is used */
 	bool unverified;       /* it did not fit before: nothing is put into it until its data are read again */
 	bool exhausted, unrecognized_reported; /* its numbers run out: nobody joins until it was empty and made again */
 	bool wanted, wanted_watch;  /* it is to be listed when its turn comes; with the watch */

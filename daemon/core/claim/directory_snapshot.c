@@ -14,6 +14,7 @@ static const struct field directory_fields[] = {
 	FIELD_NUMBER(struct directory, "state", state, DIRECTORY_UNKNOWN, DIRECTORY_MISMATCH),
 	FIELD_FLAG(struct directory, "was uncontended", was_uncontended),
 	FIELD_FLAG(struct directory, "contended before", contended_before),
+	FIELD_FLAG(struct directory, "tells kind", tells_kind),
 	FIELD_FLAG(struct directory, "unverified", unverified),
 	FIELD_FLAG(struct directory, "exhausted", exhausted),
 	FIELD_FLAG(struct directory, "unrecognized reported", unrecognized_reported),

@@ -73,7 +73,8 @@ bool ask_lock(struct client *client, struct slice name, const struct request_ter
 {
 	struct locks *locks = client->locks;
 	enum deadlock deadlock = DEADLOCK_NONE;
-	struct lock *lock;
+	struct lock *lock = lock_find(locks, name);
+	bool aside = lock && lock_sets_aside(lock, terms->kind);
 	const char *why;
 
 	if (env_halts(locks->env))
@@ -83,25 +84,27 @@ bool ask_lock(struct client *client, struct slice name, const struct request_ter
 	make_room(client);
 	if (!client_may_ask(client, terms->queued, &why))
 		return refuse_limit(locks, ret, why);
-	lock = locks->rules[terms->kind]->make(locks, name, client);
+	if (!aside)
+		lock = locks->rules[terms->kind]->make(locks, name, client);
 	if (!lock)
 		return refuse_limit(locks, ret,
 				    pools_refusal(locks->env, client->account, POOL_LOCKS, client->privileged));
 	delegated_give_way(lock, client, terms->mode);
-	if (lock->request_count >= locks->env->conf->limits.requests_per_lock)
+	if (lock->request_count + lock->aside_count >= locks->env->conf->limits.requests_per_lock)
 		return refuse_limit(
 			locks, ret,
 			"as many clients as one lock may have already wait for it (limits.requests_per_lock)");
 	if (!ask_fits(lock, terms->kind, ret))
 		return false;
 	/* An ENQUEUE blocks nobody, and a try does not wait. */
-	if (!terms->queued && terms->wait_ns != 0)
+	if (!aside && !terms->queued && terms->wait_ns != 0)
 		deadlock = deadlock_look(client, lock, terms, &ret->sentence);
 	if (deadlock == DEADLOCK_CLOSES) {
 		ret->code = ERROR_DEADLOCK;
 		return false;
 	}
-	lock_become(lock, terms->kind);
+	if (!aside)
+		lock_become(lock, terms->kind);
 	request_new(lock, client, terms);
 	if (deadlock == DEADLOCK_UNKNOWN)
 		deadlock_search(client);
@@ -158,6 +161,7 @@ bool ask_may(struct lock *lock, struct client *c, struct grant *g, const struct 
 {
 	struct slice name = bytes_view(&lock->name);
 	bool permits = terms->kind == KIND_SEMAPHORE;
+	const struct request *waits;
 	const char *why;
 
 	if (!ask_fits(lock, terms->kind, ret))
@@ -176,8 +180,8 @@ bool ask_may(struct lock *lock, struct client *c, struct grant *g, const struct 
 			g->depth, terms->count);
 	else if (g && !permits && terms->queued && !client_may_be_told(c, &why))
 		*ret = refusal_of(ERROR_LIMIT, "%s: %s", why, name);
-	else if (!g && request_find(lock, c))
-		*ret = refusal_of(ERROR_ERR, "%s: %s", words[terms->kind].waits, name);
+	else if (!g && (waits = request_find(lock, c)))
+		*ret = refusal_of(ERROR_ERR, "%s: %s", words[request_kind(waits)].waits, name);
 	else
 		return true;
 	return false;

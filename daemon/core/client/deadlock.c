@@ -8,7 +8,7 @@
 /* Who has left waits for nobody, and what it holds or waits for is given up without anybody's help. */
 static bool blocks(const struct request *r)
 {
-	return !r->queued && !r->expired && !r->client->closed;
+	return !r->queued && !r->expired && !r->aside && !r->client->closed;
 }
 
 static void looked(struct search *s)

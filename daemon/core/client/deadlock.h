@@ -9,6 +9,7 @@
  *   by a LOCK, with or without WAIT         | yes: until that ends the owner releases nothing. A timeout or a lease
  *                                           |   would end it much later: the search does not count on either
  *   by a LOCK whose time has run out, a try | no: it ends as soon as the lock is known to be taken
+ *   by what is set aside (aside.h)          | no: it may end by what its name is. Once it is queued, it is searched for
  *   by an ACQUIRE                           | when no cycle of LOCKs is found, and only inside a knot (see below)
  *   by an ENQUEUE                           | no: its owner is free to release, or to withdraw it. But a request behind
  *                                           |   it waits for its owner, whose own LOCK is followed

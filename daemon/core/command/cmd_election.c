@@ -88,6 +88,8 @@ void cmd_observe(struct client *c, struct call *call)
 		return;
 	if (find_observer(call))
 		reply_status(c, "OK");
+	else if (call->lock && lock_sets_aside(call->lock, KIND_ELECTION))
+		reply_error(c, ERROR_UNAVAILABLE, "it is not known yet whether the name is an election: ask again: %s", call->name);
 	else
 		observe(c, call->name);
 }

@@ -99,7 +99,8 @@ void call_ask(const struct call *call, enum kind kind)
 	};
 	struct refusal no = { 0 };
 	/* Most often nobody has it or waits for it. */
-	bool in_use = call->lock && (call->grant || call->lock->request_count || call->lock->rule->kind != kind);
+	bool in_use = call->lock && (call->grant || call->lock->request_count || call->lock->aside_count ||
+				     call->lock->rule->kind != kind);
 
 	if (in_use && !ask_may(call->lock, c, call->grant, &terms, o->given & OPTION_REENTER, &no))
 		refusal_reply(c, &no);

@@ -27,29 +27,30 @@ bool lock_is_tried(const struct lock *lock)
 	return lock->rule->marks_tries && lock->request_count && lock->expired_count == lock->request_count;
 }
 
-/* Claims that are LEAVING do not count. */
-static bool is_used(const struct lock *lock)
+bool lock_is_confirmed(const struct lock *lock)
 {
-	return lock->request_count || lock->grant_count || lock->directory.claim || lock->observer_count ||
-	       !TAILQ_EMPTY(&lock->lost);
+	const struct claim *c = lock->directory.claim;
+	bool stands = c && (c->state == CLAIM_HELD || (c->pred_op && !operation_find(lock->locks->ensemble, c->pred_op)));
+	bool fits = lock->directory.state == DIRECTORY_FITS || lock->locks->env->conf->standalone;
+
+	return lock->grant_count || !TAILQ_EMPTY(&lock->lost) || (fits && (stands || lock->observer_count));
 }
 
-/* A lock with two directories never becomes a lock with one, nor the other way round: a new lock is made instead. */
 bool lock_refuses(const struct lock *lock, enum kind kind)
 {
-	bool apart;
+	return lock->rule->kind != kind && lock_is_confirmed(lock);
+}
 
-	if (lock->rule->kind == kind)
-		return false;
-	apart = lock->rule->rest || lock->locks->rules[kind]->rest;
-	return apart ? !lock->idle : is_used(lock);
+bool lock_sets_aside(const struct lock *lock, enum kind kind)
+{
+	return !TAILQ_EMPTY(&lock->aside) || (lock->rule->kind != kind && !lock->idle && !lock_is_confirmed(lock));
 }
 
 void lock_become(struct lock *lock, enum kind kind)
 {
 	if (lock->rule->kind == kind)
 		return;
-	assert(!lock_refuses(lock, kind));
+	assert(!lock_in_use(lock));
 	lock->directory.kind = kind;
 	lock->rule = lock->locks->rules[kind];
 	lock->directory.data_bytes = lock->rule->data_bytes;
@@ -119,7 +120,7 @@ void lock_free(struct lock *lock)
 {
 	struct locks *locks = lock->locks;
 
-	assert(!lock_in_use(lock) && !lock->observation);
+	assert(!lock_in_use(lock) && TAILQ_EMPTY(&lock->aside) && !lock->observation);
 	locks->env->stats.directories_left_total += lock->directory.left;
 	leftover_forget(lock);
 	if (lock->rule->free)
@@ -201,6 +202,7 @@ struct lock *lock_new(struct locks *locks, struct slice name, enum kind kind, co
 	lock->directory.data_bytes = lock->rule->data_bytes;
 	TAILQ_INIT(&lock->requests);
 	TAILQ_INIT(&lock->expired);
+	TAILQ_INIT(&lock->aside);
 	TAILQ_INIT(&lock->grants);
 	TAILQ_INIT(&lock->lost);
 	bytes_slice(&lock->name, name);

@@ -44,9 +44,9 @@ struct lock {
 	TAILQ_ENTRY(lock) link; /* locks->used or locks->idle */
 	bool idle;
 	struct bytes name;
-	struct request_list requests, expired;
+	struct request_list requests, expired, aside; /* client/aside.h */
 	struct grant_list grants, lost;
-	size_t request_count, expired_count, grant_count;
+	size_t request_count, expired_count, aside_count, grant_count;
 	int64_t token; /* of the latest grant in this session; 0: none yet */
 	int64_t ended_ns; /* when a grant last ended, unless who waited then has had one since: 0 */
 	struct batch batch;
@@ -69,8 +69,10 @@ struct lock *lock_find(struct locks *locks, struct slice name);
  * account, or for NULL to nobody's. NULL: that is not admitted.
  */
 struct lock *lock_make(struct locks *locks, struct slice name, const struct client *client);
-/* It cannot be had as that kind: it is in use as another. */
-bool lock_refuses(const struct lock *lock, enum kind kind);
+/* Its kind is confirmed: by grants, or in a directory that fits it by a claim that holds, or whose predecessor was read. */
+bool lock_is_confirmed(const struct lock *lock);
+bool lock_refuses(const struct lock *lock, enum kind kind); /* it is in use as another kind, and that is confirmed */
+bool lock_sets_aside(const struct lock *lock, enum kind kind); /* it is not confirmed yet: the request waits for that */
 void lock_become(struct lock *lock, enum kind kind); /* from now on it is of that kind */
 /* A new lock, whose directories have no path yet; else likewise. At most a remembered lock has that name. */
 struct lock *lock_new(struct locks *locks, struct slice name, enum kind kind, const struct client *client);

@@ -18,6 +18,7 @@ static const int64_t LEASE_MAX_NS = LIMIT_MS_MAX * 1000000;
 
 static const struct field request_fields[] = {
 	FIELD_NUMBER(struct request, "mark", mark, 1, UINT32_MAX),
+	FIELD_NUMBER(struct request, "aside", aside, 0, KINDS),
 	FIELD_NUMBER(struct request, "mode", mode, MODE_EXCLUSIVE, MODE_SHARED),
 	FIELD_FLAG(struct request, "queued", queued),
 	FIELD_FLAG(struct request, "expired", expired),
@@ -93,6 +94,8 @@ void lock_snapshot(const struct lock *lock, struct bytes *out)
 		slots_snapshot(lock->slots, out);
 	TAILQ_FOREACH(r, &lock->requests, link)
 		request_snapshot(r, out);
+	TAILQ_FOREACH(r, &lock->aside, link)
+		request_snapshot(r, out);
 	TAILQ_FOREACH(g, &lock->grants, link)
 		grant_snapshot(g, out);
 	TAILQ_FOREACH(g, &lock->lost, link)
@@ -166,13 +169,13 @@ struct request *request_restore(struct lock *lock, const struct entry *e)
 
 	if (!c || !entry_get_fields(e, FIELDS(request_fields), &read))
 		goto refused;
-	if (lock->idle || (lock->slots && (!read.limit || !read.count)))
+	read.lock = lock;
+	if (lock->idle || (request_kind(&read) == KIND_SEMAPHORE && (!read.limit || !read.count)))
 		goto contradiction;
 	r = place_of(c, &read);
 	if (!r)
 		goto contradiction;
 	read.client = c;
-	read.lock = lock;
 	*r = read;
 	request_add(r);
 	if (c->bearer)

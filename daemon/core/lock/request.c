@@ -15,7 +15,7 @@ static const int64_t EXPIRED_PART = 6;
 
 static void count(struct request *r, size_t one)
 {
-	r->lock->request_count += one;
+	*(r->aside ? &r->lock->aside_count : &r->lock->request_count) += one;
 	r->lock->locks->request_count += one;
 	r->client->request_count += one;
 	if (!r->queued)
@@ -41,7 +41,7 @@ static inline void add(struct request *r)
 	if (!r->queued)
 		r->client->request = r;
 	TAILQ_INSERT_TAIL(&r->client->requests, r, client_link);
-	TAILQ_INSERT_TAIL(&r->lock->requests, r, link);
+	TAILQ_INSERT_TAIL(r->aside ? &r->lock->aside : &r->lock->requests, r, link);
 	count(r, 1);
 	charge(r);
 	r->lock->mixed |= r->client->account != r->lock->charge.account;
@@ -50,6 +50,11 @@ static inline void add(struct request *r)
 void request_add(struct request *r)
 {
 	add(r);
+}
+
+enum kind request_kind(const struct request *r)
+{
+	return r->aside ? (enum kind)(r->aside - 1) : r->lock->rule->kind;
 }
 
 void request_new(struct lock *lock, struct client *client, const struct request_terms *terms)
@@ -61,6 +66,7 @@ void request_new(struct lock *lock, struct client *client, const struct request_
 	*r = (struct request){
 		.client = client,
 		.lock = lock,
+		.aside = lock_sets_aside(lock, terms->kind) ? (uint8_t)(1 + terms->kind) : 0,
 		.mode = terms->mode,
 		.queued = terms->queued,
 		.asked_ns = locks->env->now_ns,
@@ -87,7 +93,7 @@ struct request *request_find(const struct lock *lock, const struct client *clien
 {
 	struct request *r;
 
-	if (client->request_count < lock->request_count) {
+	if (client->request_count < lock->request_count || lock->aside_count) {
 		TAILQ_FOREACH(r, &client->requests, client_link)
 			if (r->lock == lock)
 				return r;
@@ -108,7 +114,7 @@ static void take_off(struct request *r)
 		lock->rule->ended(lock, r);
 	if (!TAILQ_EMPTY(&lock->locks->walks))
 		walk_leave_request(lock->locks, r);
-	TAILQ_REMOVE(&lock->requests, r, link);
+	TAILQ_REMOVE(r->aside ? &lock->aside : &lock->requests, r, link);
 	TAILQ_REMOVE(&r->client->requests, r, client_link);
 	count(r, (size_t)-1);
 	batch_lacks(lock, r);
@@ -117,7 +123,7 @@ static void take_off(struct request *r)
 		charge_remove(r->client->account, POOL_GRANTS, 1);
 	if (r->queued)
 		charge_give_back(&r->event, POOL_MEMORY);
-	if (r->expired) {
+	if (r->expired && !r->aside) {
 		TAILQ_REMOVE(&lock->expired, r, expired_link);
 		lock->expired_count--;
 	}
@@ -243,6 +249,8 @@ static const char *why_unknown(const struct locks *locks)
 void request_mark_expired(struct request *r)
 {
 	r->expired = true;
+	if (r->aside)
+		return;
 	TAILQ_INSERT_TAIL(&r->lock->expired, r, expired_link);
 	r->lock->expired_count++;
 }

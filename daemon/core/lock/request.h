@@ -51,11 +51,12 @@ struct request_terms {
 struct request {
 	struct client *client;
 	struct lock *lock;
-	TAILQ_ENTRY(request) link; /* lock->requests, in order of asking */
+	TAILQ_ENTRY(request) link; /* lock->requests or lock->aside, in order of asking */
 	TAILQ_ENTRY(request) client_link; /* client->requests, in order of asking */
 	TAILQ_ENTRY(request) expired_link; /* lock->expired */
 	enum mode mode;
 	bool queued, fresh;
+	uint8_t aside;        /* 1 + the kind as which it asks, if it is set aside (client/aside.h); 0: it is not */
 	bool expired;         /* its wait ran out: it ends as soon as it is known that the lock is taken */
 	uint32_t mark;        /* its number in a snapshot (lock_snapshot.h) */
 	/* The last walk that met it, or the knot that it is part of, of a search at once and of one in pieces (search.h). */
@@ -80,6 +81,7 @@ TAILQ_HEAD(request_list, request);
 void request_new(struct lock *lock, struct client *client, const struct request_terms *terms);
 /* Puts one that has its client, its lock and `queued` behind those of both. */
 void request_add(struct request *r);
+enum kind request_kind(const struct request *r); /* as which it asks for the name */
 /* The client's request for the lock; NULL. */
 struct request *request_find(const struct lock *lock, const struct client *client);
 /* The one that is next. Those before it whose client has left, and are yet to be ended (hosts/release.h), end now. */
