@@ -14,6 +14,11 @@ PROOFS = [
     ("a throttled list fails who waits", [
         ("\tif (code == ZK_BUSY) {\n\t\tdirectory_retry(d);\n\t\treturn;\n\t}\n\tdirectory_pause(d);",
          "\tdirectory_pause(d);")], 100, "throttled"),
+    ("what a refused list was to show is not asked again", [
+        ("d->relist = d->relist || has_unlisted(d, !watch);", "d->relist = d->relist || has_unlisted(d, false);"),
+        ("(c->state == CLAIM_WAITING && !c->pred.len)", "(c->state == CLAIM_WAITING && !c->listed)")], 500, "throttled"),
+    ("a refused list forgets the watch that a later one sets", [
+        ("bool watch = d->watch_op == event->zk_answered.op;", "bool watch = op->watch;")], 5000, "throttled"),
     ("deadline from the last read, whatever the leader saw", [
         ("if (op->flight.write && proves(event->zk_answered.code))", "if (proves(event->zk_answered.code))"),
         (

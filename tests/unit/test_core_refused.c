@@ -243,6 +243,58 @@ static void a_directory_that_could_not_be_made_is_made_later(void **state)
 	fixture_expect(f, 0, ":78848");
 }
 
+/* The contender before it is gone: no watch would ever show that again. */
+static void who_is_first_is_asked_until_a_list_tells(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	fixture_ask(f, 0, "LOCK a");
+	fixture_answer_get(f, 1, 0, LOCK_DATA);
+	fixture_answer_made(f, 5, 77, name, sizeof(name));
+	fixture_answer_list(f, 1, 2, (const char *[]){ elsewhere, name });
+	fixture_op(f, EFFECT_ZK_GET, name);
+	fixture_answer(f, ZK_BUSY);
+	fixture_op(f, EFFECT_ZK_GET, elsewhere);
+	fixture_answer(f, ZK_NONODE);
+	for (int tries = 0; tries < 2; tries++) {
+		fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
+		fixture_answer(f, ZK_BUSY);
+		for (int ms = 0; !fixture_is_open(f) && ms < 1000; ms += 10)
+			fixture_pass(f, 10);
+	}
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
+	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	fixture_expect(f, 0, ":78848");
+}
+
+/* Somebody deleted it: its own watch is used up, and nobody sets it again. */
+static void whether_a_held_znode_exists_is_asked_until_a_list_tells(void **state)
+{
+	static const char behind[] = "_c_00000000-0000-8000-8011-00000000b0b0-__WRIT__0000000009";
+	struct fixture *f = *state;
+	int64_t until_ns = f->now_ns + 30000000000;
+	int lists = 0, busy = 0;
+	char name[128];
+
+	fixture_lock_held(f, 0, "a", 5, 77, name, sizeof(name));
+	while (!fixture_logged(f, "somebody deleted our znode") && f->now_ns < until_ns) {
+		if (!fixture_is_open(f))
+			fixture_pass(f, 10);
+		else if (strcmp(fixture_oldest(f)->path, "/lb/.hosts/alpha") == 0)
+			fixture_answer(f, ZK_OK);
+		else if (fixture_oldest(f)->effect.type != EFFECT_ZK_LIST)
+			fixture_answer(f, ZK_NONODE);
+		else if (lists++ == 0)
+			fixture_answer_list(f, 1, 2, (const char *[]){ name, behind });
+		else if (busy++ < 2)
+			fixture_answer(f, ZK_BUSY);
+		else
+			fixture_answer_list(f, 1, 1, (const char *[]){ behind });
+	}
+	assert_true(busy == 3);
+}
+
 static void a_throttled_heartbeat_proves_nothing(void **state)
 {
 	struct fixture *f = *state;
@@ -264,6 +316,8 @@ int main(void)
 		TEST(a_wait_goes_on_whichever_operation_is_throttled),
 		TEST(a_busy_server_is_asked_by_one_breath_at_a_time),
 		TEST(a_directory_that_could_not_be_made_is_made_later),
+		TEST(who_is_first_is_asked_until_a_list_tells),
+		TEST(whether_a_held_znode_exists_is_asked_until_a_list_tells),
 		TEST(a_throttled_heartbeat_proves_nothing),
 	};
 

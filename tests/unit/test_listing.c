@@ -243,6 +243,27 @@ static void a_refusal_concerns_all_requests(void **state)
 	f->d.facts = 0;
 }
 
+/* That one says what the older one would have. */
+static void a_refused_list_forgets_no_watch_that_a_later_list_sets(void **state)
+{
+	struct fixture *f = *state;
+	struct event event = { .type = EVENT_ZK_ANSWERED, .zk_answered.code = ZK_BUSY };
+	struct operation op;
+	uint64_t later;
+
+	f->d.claim = joined(f, MODE_EXCLUSIVE, "0000000007");
+	f->d.claim->state = CLAIM_HELD;
+	directory_list(&f->d, true);
+	event.zk_answered.op = f->d.watch_op;
+	directory_list(&f->d, true);
+	later = f->d.watch_op;
+	op = taken(f, &event);
+	listing_answered(&op, &event);
+	assert_true(later > event.zk_answered.op && f->d.watch_op == later && directory_watches(&f->d));
+	LISTED(f, slice_of(f->d.claim->name));
+	assert_int_equal(f->d.watch, WATCH_UNCONTENDED);
+}
+
 static void slots_are_counted(void **state)
 {
 	struct fixture *f = *state;
@@ -313,6 +334,7 @@ int main(void)
 		TEST(an_orphan_of_ours_is_deleted),
 		TEST(a_child_of_no_known_kind_is_told_without_its_session),
 		TEST(a_refusal_concerns_all_requests),
+		TEST(a_refused_list_forgets_no_watch_that_a_later_list_sets),
 		TEST(slots_are_counted),
 		TEST(each_of_many_permits_is_found_in_one_list),
 	};

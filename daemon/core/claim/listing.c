@@ -289,37 +289,40 @@ static void listed(struct directory *d, uint64_t number, const struct event *eve
 /* Only a list can show the claim's place in the queue, or whether it has a znode at all, and which. */
 static bool is_unlisted(const struct claim *c)
 {
-	return c->state == CLAIM_UNSURE || c->salvaged || (c->state == CLAIM_WAITING && !c->listed) ||
+	return c->state == CLAIM_UNSURE || c->salvaged || (c->state == CLAIM_WAITING && !c->pred.len) ||
 	       (c->state == CLAIM_LEAVING && !c->named);
 }
 
-static bool has_unlisted(const struct directory *d)
+/* `all`: a list was to show something of each claim that has or wants a grant. */
+static bool has_unlisted(const struct directory *d, bool all)
 {
 	const struct claim *c;
 
 	CLAIM_FOREACH(c, d)
-		if (is_unlisted(c))
+		if (is_unlisted(c) || (all && (c->state == CLAIM_WAITING || c->state == CLAIM_HELD)))
 			return true;
 	return false;
 }
 
-static void list_refused(struct directory *d, enum zk_code code)
+/* Whoever needs the watch lists with it again; what else the list was to show is not asked otherwise. */
+static void list_refused(struct directory *d, bool watch, enum zk_code code)
 {
 	directory_refused(d, code, FAILED_REQUESTS, "ZooKeeper refuses to list the lock's directory");
-	d->relist = d->relist || has_unlisted(d);
+	d->relist = d->relist || has_unlisted(d, !watch);
 }
 
 void listing_answered(const struct operation *op, const struct event *event)
 {
 	struct directory *d = op->directory;
 	enum zk_code code = event->zk_answered.code;
+	bool watch = d->watch_op == event->zk_answered.op; /* and no list with watch was sent after it */
 
 	if (code != ZK_OK && code != ZK_NONODE) {
-		if (op->watch)
+		if (watch)
 			directory_forget_watch(d);
 		d->exhausted_op = 0;
 		if (code != ZK_UNKNOWN)
-			list_refused(d, code);
+			list_refused(d, op->watch, code);
 		return;
 	}
 	if (!d->directories->ensemble->session.proving) {
