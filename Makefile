@@ -185,7 +185,7 @@ COUNTING = $(if $(STEPS),$(STEPS_O) -Wl$(comma)--wrap=broker_handle -Wl$(comma)-
 comma = ,
 
 DAEMON_LIBS = -lzookeeper_st -levent_core -linih
-UNIT_LIBS = -lcmocka
+UNIT_LIBS = $(OBJ)/tests/unit/unit.o -lcmocka
 
 # ---- files ----
 
@@ -345,6 +345,9 @@ $(STATIC): $(SHARED_O) $(A_PROTOCOL_PIC)
 
 # ---- tests ----
 
+# The main program of each unit test.
+$(filter-out $(FUZZ_BIN),$(UNIT_BIN)): $(OBJ)/tests/unit/unit.o
+
 $(UNIT_PURE_BIN): $(TESTS)/%: $(OBJ)/tests/unit/%.o $(PURE)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
@@ -354,7 +357,7 @@ MODEL_O = $(call objects,tests/model,$(MODEL))
 $(UNIT_MODEL_BIN): $(TESTS)/%: $(OBJ)/tests/model/%.o $(MODEL_O) $(A_PROTOCOL)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(LINK) -o $@ $< $(MODEL_O) $(A_PROTOCOL) $(UNIT_LIBS)
+	$(Q)$(LINK) -o $@ $< $(MODEL_O) $(A_PROTOCOL) -lcmocka
 
 # The floors of a list from that one on.
 from = $(if $(2),$(if $(filter $(1),$(firstword $(2))),$(2),$(call from,$(1),$(wordlist 2,$(words $(2)),$(2)))))

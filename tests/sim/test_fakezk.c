@@ -3,12 +3,10 @@
 #include "fakezk.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 enum { SEEN_MAX = 64 };
 
@@ -129,6 +127,9 @@ static int teardown(void **state)
 	return 0;
 }
 
+#undef TEST
+#define TEST(name) TEST_WITH(name, setup, teardown)
+
 static uint64_t ask(struct user *u, enum effect_type type, const char *path, enum zk_create create, bool watch)
 {
 	struct effect e = { .type = type, .op = ++u->op, .create = create, .watch = watch };
@@ -137,7 +138,7 @@ static uint64_t ask(struct user *u, enum effect_type type, const char *path, enu
 	return e.op;
 }
 
-static void answers_keep_the_order_of_requests_and_lists_see_the_creates_before_them(void **state)
+TEST(answers_keep_the_order_of_requests_and_lists_see_the_creates_before_them)
 {
 	struct bench *b = *state;
 	struct user *u = &b->user[0];
@@ -158,7 +159,7 @@ static void answers_keep_the_order_of_requests_and_lists_see_the_creates_before_
 	assert_string_equal(u->seen[3].text, "a-0000000000 ");
 }
 
-static void sequences_count_creates_and_survive_deletes(void **state)
+TEST(sequences_count_creates_and_survive_deletes)
 {
 	struct bench *b = *state;
 	struct user *u = &b->user[0];
@@ -181,7 +182,7 @@ static void sequences_count_creates_and_survive_deletes(void **state)
 	assert_true(u->seen[3].stat.czxid > u->seen[1].stat.czxid);
 }
 
-static void watches_fire_once_and_on_changes_too(void **state)
+TEST(watches_fire_once_and_on_changes_too)
 {
 	struct bench *b = *state;
 	struct user *u = &b->user[0], *other = &b->user[1];
@@ -215,7 +216,7 @@ static void watches_fire_once_and_on_changes_too(void **state)
 	assert_int_equal(u->count, 0);
 }
 
-static void a_watch_event_comes_before_the_new_data(void **state)
+TEST(a_watch_event_comes_before_the_new_data)
 {
 	struct bench *b = *state;
 	struct user *u = &b->user[0], *other = &b->user[1];
@@ -236,7 +237,7 @@ static void a_watch_event_comes_before_the_new_data(void **state)
 	assert_int_equal(u->seen[u->count - 2].watch, ZK_WATCH_DELETED);
 }
 
-static void sessions_expire_in_buckets_of_a_tick_after_the_last_touch(void **state)
+TEST(sessions_expire_in_buckets_of_a_tick_after_the_last_touch)
 {
 	struct bench *b = *state;
 	struct user *u = &b->user[0];
@@ -274,7 +275,7 @@ static void all_but_touches(void *server, struct message *m)
 		fakezk_leader_delivered(s, m);
 }
 
-static void a_followers_writes_do_not_touch_only_its_pings_do(void **state)
+TEST(a_followers_writes_do_not_touch_only_its_pings_do)
 {
 	struct bench *b = *state;
 	struct user *u = &b->user[0];
@@ -290,7 +291,7 @@ static void a_followers_writes_do_not_touch_only_its_pings_do(void **state)
 	assert_int_equal(b->expired, 1);
 }
 
-static void a_new_leader_gives_every_session_its_whole_time(void **state)
+TEST(a_new_leader_gives_every_session_its_whole_time)
 {
 	struct bench *b = *state;
 	struct user *u = &b->user[0];
@@ -306,7 +307,7 @@ static void a_new_leader_gives_every_session_its_whole_time(void **state)
 	assert_int_equal(b->expired, 1);
 }
 
-static void a_follower_reads_a_stale_prefix_but_its_own_writes(void **state)
+TEST(a_follower_reads_a_stale_prefix_but_its_own_writes)
 {
 	struct bench *b = *state;
 	struct user *u = &b->user[0], *other = &b->user[1];
@@ -341,7 +342,7 @@ static void a_follower_reads_a_stale_prefix_but_its_own_writes(void **state)
 	assert_int_not_equal(other->h->conn->server->index, 1);
 }
 
-static void a_former_leader_answers_reads_and_no_writes(void **state)
+TEST(a_former_leader_answers_reads_and_no_writes)
 {
 	struct bench *b = *state;
 	struct user *u = &b->user[0], *other = &b->user[1];
@@ -365,7 +366,7 @@ static void a_former_leader_answers_reads_and_no_writes(void **state)
 	assert_int_equal(u->seen[2].code, ZK_UNKNOWN);
 }
 
-static void a_request_of_a_session_that_has_moved_is_rejected(void **state)
+TEST(a_request_of_a_session_that_has_moved_is_rejected)
 {
 	struct bench *b = *state;
 	struct user *u = &b->user[0];
@@ -384,7 +385,7 @@ static void a_request_of_a_session_that_has_moved_is_rejected(void **state)
 	assert_int_equal(u->seen[1].code, ZK_UNKNOWN);
 }
 
-static void a_lost_connection_may_still_apply_what_was_asked(void **state)
+TEST(a_lost_connection_may_still_apply_what_was_asked)
 {
 	struct bench *b = *state;
 	struct user *u = &b->user[0];
@@ -397,7 +398,7 @@ static void a_lost_connection_may_still_apply_what_was_asked(void **state)
 	assert_non_null(fakezk_find(&b->z, SLICE("/done"), FAKEZK_TRUTH));
 }
 
-static void only_containers_that_had_a_child_are_reaped(void **state)
+TEST(only_containers_that_had_a_child_are_reaped)
 {
 	struct bench *b = *state;
 	struct user *u = &b->user[0];
@@ -417,7 +418,7 @@ static void only_containers_that_had_a_child_are_reaped(void **state)
 }
 
 /* In some runs the next leader knows it, in others not; nobody is told before, and what comes later is numbered later. */
-static void a_proposal_in_flight_at_an_election_is_committed_or_never_was(void **state)
+TEST(a_proposal_in_flight_at_an_election_is_committed_or_never_was)
 {
 	struct bench *b = *state;
 	struct user *u = &b->user[0];
@@ -454,7 +455,7 @@ static void a_proposal_in_flight_at_an_election_is_committed_or_never_was(void *
 }
 
 /* Its client was told that it is over, and it is not. */
-static void an_expiry_in_flight_at_an_election_may_never_have_been(void **state)
+TEST(an_expiry_in_flight_at_an_election_may_never_have_been)
 {
 	struct bench *b = *state;
 	struct user *u = &b->user[0];
@@ -484,7 +485,7 @@ static void an_expiry_in_flight_at_an_election_may_never_have_been(void **state)
 }
 
 /* Requests and answers alike, one after the other: what is asked for behind a long list comes as late as that. */
-static void a_link_takes_its_time_for_each_byte(void **state)
+TEST(a_link_takes_its_time_for_each_byte)
 {
 	struct bench *b = *state;
 	struct user *u = &b->user[0];
@@ -509,29 +510,4 @@ static void a_link_takes_its_time_for_each_byte(void **state)
 	assert_int_equal(u->count, 2);
 	assert_in_range(u->seen[0].at - began, 2000 * MS, 2200 * MS); /* 400 names and their lengths are 20 kB */
 	assert_in_range(u->seen[1].at - u->seen[0].at, 8 * MS, 30 * MS);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(answers_keep_the_order_of_requests_and_lists_see_the_creates_before_them),
-		TEST(sequences_count_creates_and_survive_deletes),
-		TEST(watches_fire_once_and_on_changes_too),
-		TEST(a_watch_event_comes_before_the_new_data),
-		TEST(sessions_expire_in_buckets_of_a_tick_after_the_last_touch),
-		TEST(a_followers_writes_do_not_touch_only_its_pings_do),
-		TEST(a_new_leader_gives_every_session_its_whole_time),
-		TEST(a_follower_reads_a_stale_prefix_but_its_own_writes),
-		TEST(a_former_leader_answers_reads_and_no_writes),
-		TEST(a_request_of_a_session_that_has_moved_is_rejected),
-		TEST(a_lost_connection_may_still_apply_what_was_asked),
-		TEST(only_containers_that_had_a_child_are_reaped),
-		TEST(a_proposal_in_flight_at_an_election_is_committed_or_never_was),
-		TEST(an_expiry_in_flight_at_an_election_may_never_have_been),
-		TEST(a_link_takes_its_time_for_each_byte),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -82,7 +82,7 @@ def names_a_test(name):
     text = read_source(path)
     if path.endswith(".py"):
         return re.search(rf"^def {test}\(", text, re.M)
-    return re.search(rf"^static void {test}\(void \*\*state\)", text, re.M) and re.search(rf"\({test}[,)]", text)
+    return re.search(rf"(^[A-Z_]+\(|\bunit_add\([^;]*, ){test}[,)]", text, re.M)
 
 
 def sanitizer_options():

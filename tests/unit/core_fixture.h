@@ -5,11 +5,7 @@
  */
 #pragma once
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include "base/account.h"
 #include "core/broker.h"
@@ -87,7 +83,8 @@ struct fixture *fixture_new(bool standalone);
 int fixture_setup(struct fixture *f, uint32_t conns, void **state);
 int fixture_teardown(void **state);
 /* In a program's list of tests, by how each is set up. */
-#define TEST_IN(name, setup) cmocka_unit_test_setup_teardown(name, setup, fixture_teardown)
+#define TEST_IN(name, setup) TEST_WITH(name, setup, fixture_teardown)
+#undef TEST
 #define TEST(name) TEST_IN(name, setup)
 #define ALONE(name) TEST_IN(name, setup_standalone)
 void fixture_start(struct fixture *f);

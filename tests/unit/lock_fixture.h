@@ -2,14 +2,10 @@
 /* A host of four clients, for tests of one floor: what the floors above do with outcomes, told() does. */
 #pragma once
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include "base/container.h"
 #include "base/mem.h"

@@ -2,14 +2,10 @@
 /* What a recognized script means, in a line: for each case what it does and answers; its keys; the unit of its lease. */
 #pragma once
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include "core/command/script.h"
 

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The rules of [access]: how they are written, and which of them counts. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <cmocka.h>
+
+#include "tests/unit/unit.h"
 
 #include "base/unit_name.h"
 #include "core/port/access.h"
@@ -33,6 +30,9 @@ static int end(void **state)
 	return 0;
 }
 
+#undef TEST
+#define TEST(name) TEST_WITH(name, begin, end)
+
 static void add(const char *text)
 {
 	char error[RULE_ERROR_MAX];
@@ -48,13 +48,13 @@ static bool may(enum rule_verb verb, const char *name)
 	return access_may(&rules, &peer, verb, slice_of(name), NULL);
 }
 
-static void without_a_rule_others_holdings_are_left_alone(void **state)
+TEST(without_a_rule_others_holdings_are_left_alone)
 {
 	for (int verb = 0; verb < RULE_VERB_COUNT; verb++)
 		assert_int_equal(may((enum rule_verb)verb, "a"), verb != RULE_revoke && verb != RULE_limit);
 }
 
-static void the_first_rule_that_matches_counts(void **state)
+TEST(the_first_rule_that_matches_counts)
 {
 	const struct rule *rule;
 
@@ -71,7 +71,7 @@ static void the_first_rule_that_matches_counts(void **state)
 	assert_null(rule);
 }
 
-static void a_rule_concerns_whom_it_names(void **state)
+TEST(a_rule_concerns_whom_it_names)
 {
 	static const struct { const char *who; bool concerned; } rows[] = {
 		{ "*", true },          { "1000", true },      { "1001", false },      { "900-1000", true },
@@ -90,7 +90,7 @@ static void a_rule_concerns_whom_it_names(void **state)
 	}
 }
 
-static void who_is_of_no_unit_is_in_none(void **state)
+TEST(who_is_of_no_unit_is_in_none)
 {
 	peer.unit = (struct slice){ 0 };
 	add("deny unit:web.service * lock");
@@ -100,7 +100,7 @@ static void who_is_of_no_unit_is_in_none(void **state)
 }
 
 /* A process can end before its unit is read: it gets nothing by that. */
-static void an_unknown_unit_is_the_one_that_is_denied(void **state)
+TEST(an_unknown_unit_is_the_one_that_is_denied)
 {
 	peer.unit = SLICE(UNIT_UNKNOWN);
 	add("allow unit:web.service * revoke");
@@ -115,7 +115,7 @@ static void an_unknown_unit_is_the_one_that_is_denied(void **state)
 }
 
 /* Whatever groups are not known: nobody gets through for that. */
-static void unknown_groups_are_those_that_are_denied(void **state)
+TEST(unknown_groups_are_those_that_are_denied)
 {
 	peer.groups_known = false;
 	add("allow @300 * revoke");
@@ -126,14 +126,14 @@ static void unknown_groups_are_those_that_are_denied(void **state)
 	assert_false(may(RULE_shared, "a"));
 }
 
-static void operators_may_do_everything(void **state)
+TEST(operators_may_do_everything)
 {
 	peer.operator = true;
 	add("deny * * lock,revoke,limit,look");
 	assert_true(may(RULE_lock, "a") && may(RULE_revoke, "a") && may(RULE_limit, "a") && may(RULE_look, "a"));
 }
 
-static void a_star_is_all_verbs(void **state)
+TEST(a_star_is_all_verbs)
 {
 	add("deny * a* *");
 	for (int verb = 0; verb < RULE_VERB_COUNT; verb++)
@@ -142,7 +142,7 @@ static void a_star_is_all_verbs(void **state)
 	assert_int_equal(list[0].verbs, (1 << RULE_VERB_COUNT) - 1);
 }
 
-static void root_is_a_user(void **state)
+TEST(root_is_a_user)
 {
 	peer.uid = 0;
 	add("deny 0 * lock");
@@ -150,7 +150,7 @@ static void root_is_a_user(void **state)
 	assert_false(may(RULE_revoke, "a"));
 }
 
-static void a_rule_has_its_words_with_single_blanks(void **state)
+TEST(a_rule_has_its_words_with_single_blanks)
 {
 	add("  allow\t@200   a?b*  LOCK,shared,Look ");
 	assert_string_equal(list[0].text, "allow @200 a?b* LOCK,shared,Look");
@@ -159,7 +159,7 @@ static void a_rule_has_its_words_with_single_blanks(void **state)
 	assert_int_equal(list[0].low, 200);
 }
 
-static void what_is_no_rule_is_refused_with_a_sentence(void **state)
+TEST(what_is_no_rule_is_refused_with_a_sentence)
 {
 	static const struct { const char *text, *says; } rows[] = {
 		{ "", "must be:" },
@@ -199,7 +199,7 @@ static void what_is_no_rule_is_refused_with_a_sentence(void **state)
 	rule_free(&r);
 }
 
-static void a_name_is_resolved_later(void **state)
+TEST(a_name_is_resolved_later)
 {
 	add("deny alice * lock");
 	assert_true(list[0].low > list[0].high);
@@ -208,26 +208,4 @@ static void a_name_is_resolved_later(void **state)
 	assert_true(may(RULE_lock, "a"));
 	list[0].low = list[0].high = 1000;
 	assert_false(may(RULE_lock, "a"));
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(without_a_rule_others_holdings_are_left_alone),
-		TEST(the_first_rule_that_matches_counts),
-		TEST(a_rule_concerns_whom_it_names),
-		TEST(who_is_of_no_unit_is_in_none),
-		TEST(an_unknown_unit_is_the_one_that_is_denied),
-		TEST(unknown_groups_are_those_that_are_denied),
-		TEST(operators_may_do_everything),
-		TEST(a_star_is_all_verbs),
-		TEST(root_is_a_user),
-		TEST(a_rule_has_its_words_with_single_blanks),
-		TEST(what_is_no_rule_is_refused_with_a_sentence),
-		TEST(a_name_is_resolved_later),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

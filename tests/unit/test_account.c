@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Accounts: the share rule at the limit and one past it, the reserve, and that everything comes back to zero. */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include "base/charge.h"
 
@@ -54,7 +50,7 @@ static void give_back(struct charge *charges, size_t count)
 }
 
 /* 1000 things, 20 of them reserved: one user has 75 % of 980. */
-static void one_user_alone_has_its_share(void **state)
+TEST(one_user_alone_has_its_share)
 {
 	struct charge charges[1000] = { 0 };
 	struct account *app;
@@ -75,7 +71,7 @@ static void one_user_alone_has_its_share(void **state)
 }
 
 /* ... a second one 75 % of the rest, and each further one, too: the next one always gets something. */
-static void each_further_user_has_its_share_of_the_rest(void **state)
+TEST(each_further_user_has_its_share_of_the_rest)
 {
 	static const size_t shares[] = { 735, 183, 46, 12, 3 };
 	struct charge charges[5][1000] = { 0 };
@@ -97,7 +93,7 @@ static void each_further_user_has_its_share_of_the_rest(void **state)
 	accounts_deinit(&all);
 }
 
-static void at_100_percent_one_user_may_take_all_but_the_reserve(void **state)
+TEST(at_100_percent_one_user_may_take_all_but_the_reserve)
 {
 	struct charge charges[1000] = { 0 }, other = { 0 };
 	struct account *app, *web;
@@ -117,7 +113,7 @@ static void at_100_percent_one_user_may_take_all_but_the_reserve(void **state)
 }
 
 /* Nobody but the privileged has the reserve, and they have it up to the total. */
-static void the_privileged_have_the_reserve(void **state)
+TEST(the_privileged_have_the_reserve)
 {
 	struct charge charges[1000] = { 0 }, operators[21] = { 0 };
 	struct account *app, *root;
@@ -141,7 +137,7 @@ static void the_privileged_have_the_reserve(void **state)
 }
 
 /* A share of less than one is none, but a pool that nobody uses is there for one. */
-static void a_tiny_pool_can_be_used(void **state)
+TEST(a_tiny_pool_can_be_used)
 {
 	struct charge charges[3] = { 0 };
 	struct account *app, *web;
@@ -163,7 +159,7 @@ static void a_tiny_pool_can_be_used(void **state)
 }
 
 /* What is there stays, whatever total and share become; what comes is measured by the new ones. */
-static void other_totals_and_shares_are_for_what_comes(void **state)
+TEST(other_totals_and_shares_are_for_what_comes)
 {
 	struct charge charges[1000] = { 0 };
 	struct account *app;
@@ -193,7 +189,7 @@ static void other_totals_and_shares_are_for_what_comes(void **state)
 	accounts_deinit(&all);
 }
 
-static void what_is_charged_by_force_counts(void **state)
+TEST(what_is_charged_by_force_counts)
 {
 	struct charge forced = { 0 }, other = { 0 };
 	struct account *app, *web;
@@ -223,7 +219,7 @@ static void what_is_charged_by_force_counts(void **state)
 	accounts_deinit(&all);
 }
 
-static void a_charge_grows_only_if_that_is_admitted(void **state)
+TEST(a_charge_grows_only_if_that_is_admitted)
 {
 	struct charge c = { 0 };
 	struct account *app;
@@ -246,7 +242,7 @@ static void a_charge_grows_only_if_that_is_admitted(void **state)
 }
 
 /* Only root and the users that are named have an account for each unit. */
-static void units_have_accounts_where_it_says_so(void **state)
+TEST(units_have_accounts_where_it_says_so)
 {
 	static const uint32_t by_unit[] = { WEB, 1002 };
 	struct account *a, *b, *c, *d, *e, *f;
@@ -283,7 +279,7 @@ static void units_have_accounts_where_it_says_so(void **state)
 }
 
 /* A charge keeps the account when all who entered it have left. */
-static void an_account_lives_as_long_as_something_is_charged(void **state)
+TEST(an_account_lives_as_long_as_something_is_charged)
 {
 	struct charge c = { 0 };
 	struct account *app;
@@ -303,7 +299,7 @@ static void an_account_lives_as_long_as_something_is_charged(void **state)
 	accounts_deinit(&all);
 }
 
-static void an_account_is_found_as_it_is_entered(void **state)
+TEST(an_account_is_found_as_it_is_entered)
 {
 	struct account *app, *web;
 	size_t seen = 0;
@@ -388,30 +384,10 @@ static void leave_twice(void)
 	account_leave(app);
 }
 
-static void it_asserts_that_all_is_zero_at_the_end(void **state)
+TEST(it_asserts_that_all_is_zero_at_the_end)
 {
 	assert_true(aborts(forget_a_charge));
 	assert_true(aborts(forget_what_nobody_uses));
 	assert_true(aborts(give_back_from_the_wrong_pool));
 	assert_true(aborts(leave_twice));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(one_user_alone_has_its_share),
-		cmocka_unit_test(each_further_user_has_its_share_of_the_rest),
-		cmocka_unit_test(at_100_percent_one_user_may_take_all_but_the_reserve),
-		cmocka_unit_test(the_privileged_have_the_reserve),
-		cmocka_unit_test(a_tiny_pool_can_be_used),
-		cmocka_unit_test(other_totals_and_shares_are_for_what_comes),
-		cmocka_unit_test(what_is_charged_by_force_counts),
-		cmocka_unit_test(a_charge_grows_only_if_that_is_admitted),
-		cmocka_unit_test(units_have_accounts_where_it_says_so),
-		cmocka_unit_test(an_account_lives_as_long_as_something_is_charged),
-		cmocka_unit_test(an_account_is_found_as_it_is_entered),
-		cmocka_unit_test(it_asserts_that_all_is_zero_at_the_end),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

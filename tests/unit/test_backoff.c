@@ -2,14 +2,11 @@
 /* Pauses that double, have a bound, and differ. */
 #include "base/backoff.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #define MS INT64_C(1000000)
 
-static void each_pause_is_between_the_half_and_the_whole_of_twice_the_last(void **state)
+TEST(each_pause_is_between_the_half_and_the_whole_of_twice_the_last)
 {
 	struct backoff b = { 0 };
 
@@ -22,7 +19,7 @@ static void each_pause_is_between_the_half_and_the_whole_of_twice_the_last(void 
 	assert_in_range(backoff_next_ns(&b, 5000 * MS), 50 * MS, 100 * MS);
 }
 
-static void a_smaller_bound_counts_at_once(void **state)
+TEST(a_smaller_bound_counts_at_once)
 {
 	struct backoff b = { 0 };
 
@@ -34,7 +31,7 @@ static void a_smaller_bound_counts_at_once(void **state)
 	assert_in_range(backoff_next_ns(&b, 5000 * MS), 80 * MS, 160 * MS);
 }
 
-static void no_two_pauses_are_the_same(void **state)
+TEST(no_two_pauses_are_the_same)
 {
 	struct backoff a = { 0 }, b = { 0 };
 	int same = 0;
@@ -43,15 +40,4 @@ static void no_two_pauses_are_the_same(void **state)
 	for (int i = 0; i < 100; i++)
 		same += backoff_next_ns(&a, 5000 * MS) == backoff_next_ns(&b, 5000 * MS);
 	assert_in_range(same, 0, 2);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_pause_is_between_the_half_and_the_whole_of_twice_the_last),
-		cmocka_unit_test(a_smaller_bound_counts_at_once),
-		cmocka_unit_test(no_two_pauses_are_the_same),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What one session may put into one packet (budget.h). The session's floor alone is linked. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include "base/charge.h"
 #include "core/session/ensemble.h"
@@ -55,7 +51,7 @@ static void packet(struct fixture *f, int64_t bytes)
 	budget_packet(&f->zk, &e);
 }
 
-static void as_much_as_was_configured_and_no_byte_more(void **state)
+TEST_WITH(as_much_as_was_configured_and_no_byte_more, setup, teardown)
 {
 	struct fixture *f = *state;
 	struct budget *b = &f->zk.budget;
@@ -72,7 +68,7 @@ static void as_much_as_was_configured_and_no_byte_more(void **state)
 	assert_true(takes(f, POOL_PATHS, 1000));
 }
 
-static void a_server_that_takes_less_bounds_it(void **state)
+TEST_WITH(a_server_that_takes_less_bounds_it, setup, teardown)
 {
 	struct fixture *f = *state;
 	struct budget *b = &f->zk.budget;
@@ -92,7 +88,7 @@ static void a_server_that_takes_less_bounds_it(void **state)
 	assert_int_equal(f->out.list[0].level, EFFECT_LEVEL_INFO);
 }
 
-static void what_is_over_a_limit_that_shrank_stays(void **state)
+TEST_WITH(what_is_over_a_limit_that_shrank_stays, setup, teardown)
 {
 	struct fixture *f = *state;
 	struct charge paths = { 0 };
@@ -104,15 +100,4 @@ static void what_is_over_a_limit_that_shrank_stays(void **state)
 	assert_true(takes(f, POOL_PATHS, 50));
 	assert_false(takes(f, POOL_PATHS, 51));
 	charge_give_back(&paths, POOL_PATHS);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(as_much_as_was_configured_and_no_byte_more, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_server_that_takes_less_bounds_it, setup, teardown),
-		cmocka_unit_test_setup_teardown(what_is_over_a_limit_that_shrank_stays, setup, teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sentences with values in them: each conversion, values of each type, and what fails. */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <cmocka.h>
+
+#include "tests/unit/unit.h"
 
 #include "protocol/bytes_format.h"
 
@@ -23,7 +20,7 @@
 		bytes_free(&b); \
 	} while (0)
 
-static void texts_and_numbers_stand_where_the_sentence_has_them(void **state)
+TEST(texts_and_numbers_stand_where_the_sentence_has_them)
 {
 	char changeable[] = "a text";
 
@@ -36,20 +33,20 @@ static void texts_and_numbers_stand_where_the_sentence_has_them(void **state)
 	assert_formats("12345678910", "%d%d%d%d%d%d%d%d%d%d", 1, 2, 3, 4, 5, 6, 7, 8, 9, 10);
 }
 
-static void integers_of_each_type_keep_their_value(void **state)
+TEST(integers_of_each_type_keep_their_value)
 {
 	assert_formats("-1 4294967295 255 1", "%d %d %d %d", -1, UINT32_MAX, (uint8_t)255, true);
 	assert_formats("-9223372036854775808 18", "%d %d", INT64_MIN, (size_t)18);
 	assert_formats("session 0x00000000000000ff, 0xffffffffffffffff", "session 0x%x, 0x%x", 255, -1);
 }
 
-static void quotes_keep_whatever_was_written_apart(void **state)
+TEST(quotes_keep_whatever_was_written_apart)
 {
 	assert_formats("lock \"a\\\" \\\\\" and \"\\x0a\"", "lock %q and %q", "a\" \\", SLICE("\n"));
 	assert_formats("\"%s\"", "%q", "%s");
 }
 
-static void a_value_for_tools_is_bare_or_quoted(void **state)
+TEST(a_value_for_tools_is_bare_or_quoted)
 {
 	char name[BYTES_SHOWN_MAX + 1], shown[BYTES_SHOWN_MAX + 8];
 
@@ -112,24 +109,11 @@ static void too_many(struct bytes *b)
 	bytes_format(b, "%d", 1, 2);
 }
 
-static void what_does_not_fit_its_sentence_fails(void **state)
+TEST(what_does_not_fit_its_sentence_fails)
 {
 	assert_true(fails(text_as_number));
 	assert_true(fails(number_as_text));
 	assert_true(fails(unknown_conversion));
 	assert_true(fails(too_few));
 	assert_true(fails(too_many));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(texts_and_numbers_stand_where_the_sentence_has_them),
-		cmocka_unit_test(integers_of_each_type_keep_their_value),
-		cmocka_unit_test(quotes_keep_whatever_was_written_apart),
-		cmocka_unit_test(a_value_for_tools_is_bare_or_quoted),
-		cmocka_unit_test(what_does_not_fit_its_sentence_fails),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,10 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +11,8 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <cmocka.h>
+
+#include "tests/unit/unit.h"
 
 #include "base/clock.h"
 #include "io/base/parcel.h"
@@ -46,7 +43,7 @@ static int64_t soon(void)
 
 /* ---- records ---- */
 
-static void a_record_is_read_as_it_was_packed(void **state)
+TEST(a_record_is_read_as_it_was_packed)
 {
 	static const char odd[] = "a,b\n\0c 1:d";
 	struct parcel p = { 0 };
@@ -72,7 +69,7 @@ static void a_record_is_read_as_it_was_packed(void **state)
 }
 
 /* Of which the length is known only at its end. */
-static void a_text_that_is_written_bit_by_bit_is_read(void **state)
+TEST(a_text_that_is_written_bit_by_bit_is_read)
 {
 	struct parcel p = { 0 };
 	struct parcel_record r;
@@ -96,7 +93,7 @@ static void a_text_that_is_written_bit_by_bit_is_read(void **state)
 	parcel_free(&p);
 }
 
-static void what_is_cut_short_or_garbled_is_no_record(void **state)
+TEST(what_is_cut_short_or_garbled_is_no_record)
 {
 	static const char whole[] = "conn number 2:17,in 3:abc,\n";
 	struct parcel_record r;
@@ -121,7 +118,7 @@ static void what_is_cut_short_or_garbled_is_no_record(void **state)
 	assert_int_equal(rest.len, 0);
 }
 
-static void more_fields_than_a_record_may_have_are_no_record(void **state)
+TEST(more_fields_than_a_record_may_have_are_no_record)
 {
 	struct parcel p = { 0 };
 	struct parcel_record r;
@@ -139,7 +136,7 @@ static void more_fields_than_a_record_may_have_are_no_record(void **state)
 	parcel_free(&p);
 }
 
-static void a_descriptor_is_taken_once_and_only_if_it_is_there(void **state)
+TEST(a_descriptor_is_taken_once_and_only_if_it_is_there)
 {
 	struct parcel p = { 0 };
 	struct parcel_record r;
@@ -162,7 +159,7 @@ static void a_descriptor_is_taken_once_and_only_if_it_is_there(void **state)
 
 /* ---- messages ---- */
 
-static void a_message_arrives_whole(void **state)
+TEST_WITH(a_message_arrives_whole, set_up, tear_down)
 {
 	struct channel_message m;
 
@@ -177,7 +174,7 @@ static void a_message_arrives_whole(void **state)
 	assert_int_equal(m.len, 0);
 }
 
-static void a_text_has_as_many_bytes_as_a_message_takes(void **state)
+TEST_WITH(a_text_has_as_many_bytes_as_a_message_takes, set_up, tear_down)
 {
 	static char text[CHANNEL_TEXT_MAX + 1];
 	struct channel_message m;
@@ -191,7 +188,7 @@ static void a_text_has_as_many_bytes_as_a_message_takes(void **state)
 	}
 }
 
-static void nonsense_is_no_message(void **state)
+TEST_WITH(nonsense_is_no_message, set_up, tear_down)
 {
 	static const char nonsense[] = "Usage: lockbrokerd [OPTION]...";
 	static char long_text[CHANNEL_TEXT_MAX + 100];
@@ -206,7 +203,7 @@ static void nonsense_is_no_message(void **state)
 	assert_int_equal(channel_receive(ends[1], &m, soon()), -EBADMSG);
 }
 
-static void nobody_waits_for_longer_than_it_may(void **state)
+TEST_WITH(nobody_waits_for_longer_than_it_may, set_up, tear_down)
 {
 	struct channel_message m;
 	int rc = 0;
@@ -218,7 +215,7 @@ static void nobody_waits_for_longer_than_it_may(void **state)
 	assert_int_equal(rc, -ETIMEDOUT);
 }
 
-static void the_end_of_the_other_side_is_seen(void **state)
+TEST_WITH(the_end_of_the_other_side_is_seen, set_up, tear_down)
 {
 	struct channel_message m;
 
@@ -230,7 +227,7 @@ static void the_end_of_the_other_side_is_seen(void **state)
 }
 
 /* It did not read all that it was sent, which the kernel calls a reset; what it said is read all the same. */
-static void what_was_said_before_the_end_is_read(void **state)
+TEST_WITH(what_was_said_before_the_end_is_read, set_up, tear_down)
 {
 	struct channel_message m;
 
@@ -293,7 +290,7 @@ static void same(const struct parcel *got)
 	}
 }
 
-static void parcels_of_all_sizes_arrive_with_their_descriptors_in_order(void **state)
+TEST_WITH(parcels_of_all_sizes_arrive_with_their_descriptors_in_order, set_up, tear_down)
 {
 	static const struct {
 		size_t bytes, fds;
@@ -327,7 +324,7 @@ static void parcels_of_all_sizes_arrive_with_their_descriptors_in_order(void **s
 }
 
 /* The other process has no room for all descriptors: none of them is left open, and it is told why. */
-static void descriptors_for_which_there_is_no_room_are_an_error(void **state)
+TEST_WITH(descriptors_for_which_there_is_no_room_are_an_error, set_up, tear_down)
 {
 	struct rlimit limit, low;
 	struct parcel got;
@@ -345,7 +342,7 @@ static void descriptors_for_which_there_is_no_room_are_an_error(void **state)
 	parcel_discard(&sent);
 }
 
-static void a_parcel_that_is_not_as_announced_is_refused(void **state)
+TEST_WITH(a_parcel_that_is_not_as_announced_is_refused, set_up, tear_down)
 {
 	static const int64_t impossible[][2] = {
 		{ -1, 0 }, { 0, -1 }, { CHANNEL_BYTES_MAX + 1, 0 }, { 0, CHANNEL_FDS_MAX + 1 }
@@ -389,7 +386,7 @@ static int send_fd(int fd)
 	return sendmsg(ends[0], &message, 0) < 0 ? -errno : 0;
 }
 
-static void a_text_that_can_change_or_has_another_length_is_refused(void **state)
+TEST_WITH(a_text_that_can_change_or_has_another_length_is_refused, set_up, tear_down)
 {
 	struct channel_message m = { .kind = CHANNEL_PARCEL, .len = 2 * sizeof(int64_t) };
 	struct parcel got;
@@ -413,29 +410,4 @@ static void a_text_that_can_change_or_has_another_length_is_refused(void **state
 	close(file);
 	close(changing);
 	close(text);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_record_is_read_as_it_was_packed),
-		cmocka_unit_test(a_text_that_is_written_bit_by_bit_is_read),
-		cmocka_unit_test(what_is_cut_short_or_garbled_is_no_record),
-		cmocka_unit_test(more_fields_than_a_record_may_have_are_no_record),
-		cmocka_unit_test(a_descriptor_is_taken_once_and_only_if_it_is_there),
-		cmocka_unit_test_setup_teardown(a_message_arrives_whole, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_text_has_as_many_bytes_as_a_message_takes, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(nonsense_is_no_message, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(nobody_waits_for_longer_than_it_may, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(the_end_of_the_other_side_is_seen, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(what_was_said_before_the_end_is_read, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(parcels_of_all_sizes_arrive_with_their_descriptors_in_order, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(descriptors_for_which_there_is_no_room_are_an_error, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_parcel_that_is_not_as_announced_is_refused, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_text_that_can_change_or_has_another_length_is_refused, set_up,
-						tear_down),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What --json prints: valid JSON, whatever others have written. */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include "client-lib/cli/json.h"
 #include "protocol/resp.h"
@@ -48,7 +44,7 @@ static void expect_text(const char *text, size_t len, const char *expected)
 	expect_printed(expected);
 }
 
-static void texts_are_escaped(void **state)
+TEST(texts_are_escaped)
 {
 	expect_text("", 0, "\"\"");
 	expect_text("a \"b\" \\ c", 9, "\"a \\\"b\\\" \\\\ c\"");
@@ -60,7 +56,7 @@ static void texts_are_escaped(void **state)
 	expect_text("x\xff\xc3", 3, "\"x\\ufffd\\ufffd\"");
 }
 
-static void values_are_printed_by_type(void **state)
+TEST(values_are_printed_by_type)
 {
 	static const char text[] = "*4\r\n:-7\r\n_\r\n%2\r\n+a\r\n*0\r\n+b\r\n%0\r\n*2\r\n*1\r\n:1\r\n$1\r\nx\r\n";
 	struct resp_replies r;
@@ -77,7 +73,7 @@ static void values_are_printed_by_type(void **state)
 	resp_replies_deinit(&r);
 }
 
-static void lines_are_texts_and_those_of_info_have_keys(void **state)
+TEST(lines_are_texts_and_those_of_info_have_keys)
 {
 	begin();
 	cli_json_lines(SLICE("a\r\nb \"c\"\n\nlast"));
@@ -91,15 +87,4 @@ static void lines_are_texts_and_those_of_info_have_keys(void **state)
 	begin();
 	cli_json_info(SLICE(""));
 	expect_printed("{}\n");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(texts_are_escaped),
-		cmocka_unit_test(values_are_printed_by_type),
-		cmocka_unit_test(lines_are_texts_and_those_of_info_have_keys),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

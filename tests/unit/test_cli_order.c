@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a command line of `lockbroker lock` and its like means: as it would to flock(1), where both have it. */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include "client-lib/cli/order.h"
 #include "client-lib/cli/progress.h"
@@ -63,7 +59,7 @@ static void refuses(const char *line, const char *sentence)
 		fail_msg("%s: %s", line, said);
 }
 
-static void the_first_word_is_the_lock_and_the_rest_the_command(void **state)
+TEST(the_first_word_is_the_lock_and_the_rest_the_command)
 {
 	struct cli_order o;
 
@@ -77,7 +73,7 @@ static void the_first_word_is_the_lock_and_the_rest_the_command(void **state)
 	assert_true(o.with_dashes);
 }
 
-static void one_pair_of_dashes_behind_the_name_is_skipped(void **state)
+TEST(one_pair_of_dashes_behind_the_name_is_skipped)
 {
 	struct cli_order o;
 
@@ -93,7 +89,7 @@ static void one_pair_of_dashes_behind_the_name_is_skipped(void **state)
 	assert_string_equal(o.command[0], "-c");
 }
 
-static void a_line_goes_to_the_shell(void **state)
+TEST(a_line_goes_to_the_shell)
 {
 	struct cli_order o;
 
@@ -116,7 +112,7 @@ static void a_line_goes_to_the_shell(void **state)
 	refuses("lock -c x a", "lock has no option -c");
 }
 
-static void options_of_flock_mean_what_they_mean_there(void **state)
+TEST(options_of_flock_mean_what_they_mean_there)
 {
 	struct cli_order o;
 
@@ -157,7 +153,7 @@ static void options_of_flock_mean_what_they_mean_there(void **state)
 	refuses("hold --unlock a", "hold has no --unlock: ");
 }
 
-static void more_locks_have_an_option_each(void **state)
+TEST(more_locks_have_an_option_each)
 {
 	char line[SAID_MAX] = "lock";
 	struct cli_order o;
@@ -181,7 +177,7 @@ static void more_locks_have_an_option_each(void **state)
 	refuses("sem -l 1 -a b a true", "sem has no option -a.");
 }
 
-static void what_takes_our_place_leaves_nobody_to_see_to_the_rest(void **state)
+TEST(what_takes_our_place_leaves_nobody_to_see_to_the_rest)
 {
 	struct cli_order o;
 
@@ -194,7 +190,7 @@ static void what_takes_our_place_leaves_nobody_to_see_to_the_rest(void **state)
 	reads(&o, "lock -F -n -E 3 --splay 1 --owner x -d text --connect 1 --verbose a true");
 }
 
-static void values_are_checked(void **state)
+TEST(values_are_checked)
 {
 	static const char *const seconds[] = { "-w", "--timeout", "-k", "--connect", "--min-hold", "--splay" };
 	static const char *const wrong[] = { "soon", "-1", "nan", "inf", "1s", "1,5", "_1" };
@@ -222,7 +218,7 @@ static void values_are_checked(void **state)
 	refuses("lock -a", "-a needs a name.");
 }
 
-static void each_verb_has_its_own_options(void **state)
+TEST(each_verb_has_its_own_options)
 {
 	struct cli_order o;
 
@@ -260,7 +256,7 @@ static const struct lb_reply *parsed(struct resp_replies *r, const char *text)
 	return (const struct lb_reply *)r->values;
 }
 
-static void progress_says_who_holds_it_and_where_we_stand(void **state)
+TEST(progress_says_who_holds_it_and_where_we_stand)
 {
 	static const char holders[] = "*2\r\n%3\r\n+host\r\n+web-3\r\n+pid\r\n:4411\r\n+command\r\n+rebuild.sh\r\n"
 				      "%1\r\n+host\r\n+web-4\r\n";
@@ -293,7 +289,7 @@ static void progress_says_who_holds_it_and_where_we_stand(void **state)
 	resp_replies_deinit(&r);
 }
 
-static void progress_says_that_nothing_can_be_granted(void **state)
+TEST(progress_says_that_nothing_can_be_granted)
 {
 	static const char none[] = "# Session\r\nsession_state:none\r\nsession_why:never connected\r\nx:1\r\n";
 	char why[128];
@@ -307,7 +303,7 @@ static void progress_says_that_nothing_can_be_granted(void **state)
 }
 
 /* That somebody has it, or is before us, is what one waits for. */
-static void progress_tells_a_hindrance_from_a_holder(void **state)
+TEST(progress_tells_a_hindrance_from_a_holder)
 {
 	static const char *const others[] = {
 		"%2\r\n+why\r\n+held by you\r\n+holders\r\n*1\r\n%0\r\n",
@@ -326,23 +322,4 @@ static void progress_tells_a_hindrance_from_a_holder(void **state)
 		resp_replies_deinit(&r);
 	}
 	assert_false(cli_progress_hindered(NULL, why, sizeof(why)));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_first_word_is_the_lock_and_the_rest_the_command),
-		cmocka_unit_test(one_pair_of_dashes_behind_the_name_is_skipped),
-		cmocka_unit_test(a_line_goes_to_the_shell),
-		cmocka_unit_test(options_of_flock_mean_what_they_mean_there),
-		cmocka_unit_test(more_locks_have_an_option_each),
-		cmocka_unit_test(what_takes_our_place_leaves_nobody_to_see_to_the_rest),
-		cmocka_unit_test(values_are_checked),
-		cmocka_unit_test(progress_says_that_nothing_can_be_granted),
-		cmocka_unit_test(progress_tells_a_hindrance_from_a_holder),
-		cmocka_unit_test(each_verb_has_its_own_options),
-		cmocka_unit_test(progress_says_who_holds_it_and_where_we_stand),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

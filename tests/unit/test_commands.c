@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The tables of commands and errors, and that PROTOCOL.md speaks of each of them. Runs in the project's directory. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <cmocka.h>
+
+#include "tests/unit/unit.h"
 
 #include "protocol/bytes.h"
 #include "protocol/commands.h"
 #include "protocol/answers.h"
 #include "protocol/errors.h"
 
-static void commands_are_found_in_any_case(void **state)
+TEST(commands_are_found_in_any_case)
 {
 	for (int i = 0; i < COMMAND_COUNT; i++)
 		assert_int_equal(command_find(slice_of(command_table[i].word)), i);
@@ -25,7 +22,7 @@ static void commands_are_found_in_any_case(void **state)
 	assert_int_equal(command_find(SLICE("LOCK\0")), COMMAND_COUNT);
 }
 
-static void commands_have_sane_bounds(void **state)
+TEST(commands_have_sane_bounds)
 {
 	for (int i = 0; i < COMMAND_COUNT; i++) {
 		const struct command_spec *c = &command_table[i];
@@ -36,7 +33,7 @@ static void commands_have_sane_bounds(void **state)
 	}
 }
 
-static void errors_have_words(void **state)
+TEST(errors_have_words)
 {
 	assert_string_equal(error_word(ERROR_ERR), "ERR");
 	assert_string_equal(error_word(ERROR_NOTHELD), "NOTHELD");
@@ -80,7 +77,7 @@ static char *listed(char *text, const char *list)
 	return begin;
 }
 
-static void the_document_lists_each_command_with_its_bounds(void **state)
+TEST(the_document_lists_each_command_with_its_bounds)
 {
 	char *text = document(), *line = listed(text, "commands");
 	int rows = 0;
@@ -135,7 +132,7 @@ static void expect_sources(enum error_code code, char *line)
 			fail_msg("%s and its source %d", error_word(code), i);
 }
 
-static void the_document_lists_each_error(void **state)
+TEST(the_document_lists_each_error)
 {
 	char *text = document(), *line = listed(text, "errors");
 	int rows = 0;
@@ -157,17 +154,4 @@ static void the_document_lists_each_error(void **state)
 	}
 	assert_int_equal(rows, ERROR_COUNT);
 	free(text);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(commands_are_found_in_any_case),
-		cmocka_unit_test(commands_have_sane_bounds),
-		cmocka_unit_test(errors_have_words),
-		cmocka_unit_test(the_document_lists_each_command_with_its_bounds),
-		cmocka_unit_test(the_document_lists_each_error),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,23 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The configuration: every key at its bounds and one past them, what the file may hold, overrides, the sample. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include "base/conf_access.h"
 #include "base/conf_subids.h"
 #include "base/conf_file.h"
 #include "conf_fixture.h"
 
-static void test_yes_and_no_have_their_usual_words(void **state)
+TEST(test_yes_and_no_have_their_usual_words)
 {
 	static const char *const words[] = { "0", "1", "no", "yes", "False", "TRUE", "off", "On" };
 	static const char *const others[] = { "", "2", "-1", "01", "y", "yess", "1 ", "enabled" };
@@ -50,7 +46,7 @@ static const char *number_text(const struct conf_key *key, int64_t number, char 
 	return text;
 }
 
-static void test_numbers_at_their_bounds_and_one_past(void **state)
+TEST(test_numbers_at_their_bounds_and_one_past)
 {
 	const struct conf_key *key;
 	char value[32];
@@ -88,7 +84,7 @@ static void assert_table(const struct conf_key *keys)
 	}
 }
 
-static void test_every_key_has_a_default_a_reason_and_is_named_once(void **state)
+TEST(test_every_key_has_a_default_a_reason_and_is_named_once)
 {
 	struct conf conf;
 
@@ -99,7 +95,7 @@ static void test_every_key_has_a_default_a_reason_and_is_named_once(void **state
 	assert_table(conf_prefix_keys());
 }
 
-static void test_defaults_are_those_of_the_design(void **state)
+TEST(test_defaults_are_those_of_the_design)
 {
 	struct conf c;
 
@@ -116,7 +112,7 @@ static void test_defaults_are_those_of_the_design(void **state)
 	conf_free(&c);
 }
 
-static void test_paths(void **state)
+TEST(test_paths)
 {
 	char path[200];
 
@@ -135,7 +131,7 @@ static void test_paths(void **state)
 	assert_not_allowed("daemon", "rundir", "/run/a ;b");
 }
 
-static void test_users(void **state)
+TEST(test_users)
 {
 	char list[2 * CONF_USERS_MAX + 2] = "1", name[200];
 
@@ -165,7 +161,7 @@ static void test_users(void **state)
 	assert_not_allowed("limits", "by_unit", list);
 }
 
-static void test_words(void **state)
+TEST(test_words)
 {
 	char name[200];
 
@@ -189,7 +185,7 @@ static void test_words(void **state)
 	assert_not_allowed("zookeeper", "host", "a b");
 }
 
-static void test_root(void **state)
+TEST(test_root)
 {
 	char root[200];
 
@@ -214,7 +210,7 @@ static void test_root(void **state)
 	assert_not_allowed("zookeeper", "root", "/a b");
 }
 
-static void test_servers(void **state)
+TEST(test_servers)
 {
 	(void)state;
 	assert_allowed("zookeeper", "servers", "a:1");
@@ -240,7 +236,7 @@ static void test_servers(void **state)
 	assert_not_allowed("zookeeper", "servers", "a b:1");
 }
 
-static void test_a_file_is_read(void **state)
+TEST(test_a_file_is_read)
 {
 	struct conf c;
 
@@ -262,7 +258,7 @@ static void test_a_file_is_read(void **state)
 	conf_free(&c);
 }
 
-static void test_errors_name_the_line_the_key_the_value_and_what_is_allowed(void **state)
+TEST(test_errors_name_the_line_the_key_the_value_and_what_is_allowed)
 {
 	char text[400];
 
@@ -288,7 +284,7 @@ static void test_errors_name_the_line_the_key_the_value_and_what_is_allowed(void
 	assert_refused(text, "FILE:2: the line is longer than");
 }
 
-static void test_a_tcp_port_is_refused_in_a_sentence(void **state)
+TEST(test_a_tcp_port_is_refused_in_a_sentence)
 {
 	static const char why[] =
 		"lockbrokerd listens on Unix sockets only: of a client over TCP it would not know the";
@@ -319,7 +315,7 @@ static void test_a_tcp_port_is_refused_in_a_sentence(void **state)
 	conf_free(&c);
 }
 
-static void test_a_missing_file_is_an_error(void **state)
+TEST(test_a_missing_file_is_an_error)
 {
 	char error[CONF_ERROR_MAX] = "";
 	struct conf c;
@@ -337,7 +333,7 @@ static int override(struct conf *conf, const char *text, char *error)
 	return conf_override(conf, text, error);
 }
 
-static void test_overrides(void **state)
+TEST(test_overrides)
 {
 	char error[CONF_ERROR_MAX] = "";
 	struct conf c;
@@ -368,7 +364,7 @@ static void test_overrides(void **state)
 	conf_free(&c);
 }
 
-static void test_a_rule_that_leaves_other_ways_to_take_a_name_is_told(void **state)
+TEST(test_a_rule_that_leaves_other_ways_to_take_a_name_is_told)
 {
 	static const struct { const char *rules; bool leaves; } rows[] = {
 		{ "rule = deny 1000 a/* lock,shared,look\n", true },
@@ -398,7 +394,7 @@ static void test_a_rule_that_leaves_other_ways_to_take_a_name_is_told(void **sta
 }
 
 /* Root is a user everywhere, and belongs to the group 0. */
-static void test_a_denial_that_subordinate_ids_pass_is_told(void **state)
+TEST(test_a_denial_that_subordinate_ids_pass_is_told)
 {
 	static const char *const users[] = { "# none\nno_such_user:1:1\nroot:100000:65536\n", "0:100000:65536" };
 	static const struct { const char *rules; bool passed; } rows[] = {
@@ -438,7 +434,7 @@ static void test_a_denial_that_subordinate_ids_pass_is_told(void **state)
 	unlink(path);
 }
 
-static void test_a_key_of_former_versions_is_no_error(void **state)
+TEST(test_a_key_of_former_versions_is_no_error)
 {
 	char error[CONF_ERROR_MAX] = "", *text;
 	struct conf c;
@@ -475,7 +471,7 @@ static void assert_finish(int rc, bool standalone, const char *one, const char *
 	conf_free(&c);
 }
 
-static void test_numbers_against_each_other(void **state)
+TEST(test_numbers_against_each_other)
 {
 	(void)state;
 	assert_finish(0, false, "zookeeper.session_timeout_ms=15000", "zookeeper.tick_ms=3000");
@@ -487,7 +483,7 @@ static void test_numbers_against_each_other(void **state)
 	assert_finish(0, true, "zookeeper.servers=", "zookeeper.host=h");
 }
 
-static void test_an_empty_host_is_the_machine(void **state)
+TEST(test_an_empty_host_is_the_machine)
 {
 	char error[CONF_ERROR_MAX] = "", name[256];
 	struct conf c;
@@ -500,7 +496,7 @@ static void test_an_empty_host_is_the_machine(void **state)
 	conf_free(&c);
 }
 
-static void test_what_is_printed_can_be_read_back(void **state)
+TEST(test_what_is_printed_can_be_read_back)
 {
 	struct conf c, back;
 	char error[CONF_ERROR_MAX] = "", *text, *again;
@@ -531,7 +527,7 @@ static void test_what_is_printed_can_be_read_back(void **state)
 }
 
 /* The test runs in the project's directory. */
-static void test_the_sample_shows_the_defaults(void **state)
+TEST(test_the_sample_shows_the_defaults)
 {
 	FILE *in = fopen("conf/lockbroker.conf", "re");
 	char sample[16384], *text;
@@ -552,7 +548,7 @@ static void test_the_sample_shows_the_defaults(void **state)
 }
 
 /* A long list is printed in several lines. */
-static void test_what_is_printed_reads_as_it_was(void **state)
+TEST(test_what_is_printed_reads_as_it_was)
 {
 	struct conf c, again;
 	char *text, *twice;
@@ -572,7 +568,7 @@ static void test_what_is_printed_reads_as_it_was(void **state)
 }
 
 /* Reading it fails before there is a line to blame. */
-static void test_what_cannot_be_read_is_an_error(void **state)
+TEST(test_what_cannot_be_read_is_an_error)
 {
 	char error[CONF_ERROR_MAX] = "";
 	struct conf conf;
@@ -583,35 +579,4 @@ static void test_what_cannot_be_read_is_an_error(void **state)
 	assert_non_null(strstr(error, "/tmp"));
 	assert_int_equal(conf_read(&conf, "/nonexistent/conf", error), -ENOENT);
 	conf_free(&conf);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_yes_and_no_have_their_usual_words),
-		cmocka_unit_test(test_numbers_at_their_bounds_and_one_past),
-		cmocka_unit_test(test_every_key_has_a_default_a_reason_and_is_named_once),
-		cmocka_unit_test(test_defaults_are_those_of_the_design),
-		cmocka_unit_test(test_what_cannot_be_read_is_an_error),
-		cmocka_unit_test(test_paths),
-		cmocka_unit_test(test_words),
-		cmocka_unit_test(test_users),
-		cmocka_unit_test(test_root),
-		cmocka_unit_test(test_servers),
-		cmocka_unit_test(test_a_file_is_read),
-		cmocka_unit_test(test_errors_name_the_line_the_key_the_value_and_what_is_allowed),
-		cmocka_unit_test(test_a_tcp_port_is_refused_in_a_sentence),
-		cmocka_unit_test(test_a_missing_file_is_an_error),
-		cmocka_unit_test(test_overrides),
-		cmocka_unit_test(test_a_key_of_former_versions_is_no_error),
-		cmocka_unit_test(test_numbers_against_each_other),
-		cmocka_unit_test(test_an_empty_host_is_the_machine),
-		cmocka_unit_test(test_a_rule_that_leaves_other_ways_to_take_a_name_is_told),
-		cmocka_unit_test(test_a_denial_that_subordinate_ids_pass_is_told),
-		cmocka_unit_test(test_what_is_printed_can_be_read_back),
-		cmocka_unit_test(test_the_sample_shows_the_defaults),
-		cmocka_unit_test(test_what_is_printed_reads_as_it_was),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,17 +2,13 @@
 /* Files of the configuration (conf_file.h): all errors at once, drop-ins and their order, what is refused or left alone. */
 #include <errno.h>
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include "base/conf_file.h"
 #include "base/conf_reload.h"
@@ -91,7 +87,7 @@ static const char *loaded(struct place *p)
 
 #define HOST "[zookeeper]\nhost = h\n"
 
-static void all_errors_are_told_each_with_its_line(void **state)
+TEST_WITH(all_errors_are_told_each_with_its_line, make_place, remove_place)
 {
 	struct place *p = *state;
 
@@ -111,7 +107,7 @@ static void all_errors_are_told_each_with_its_line(void **state)
 			    "f:17: the line is neither a [section] nor KEY = VALUE nor a comment");
 }
 
-static void values_that_do_not_fit_together_are_told_with_their_lines(void **state)
+TEST_WITH(values_that_do_not_fit_together_are_told_with_their_lines, make_place, remove_place)
 {
 	struct place *p = *state;
 
@@ -125,7 +121,7 @@ static void values_that_do_not_fit_together_are_told_with_their_lines(void **sta
 			    "f:9: prefix:c.path: /lockbroker/c must be neither inside nor around zookeeper.root = /lockbroker");
 }
 
-static void there_is_a_bound_to_what_is_told(void **state)
+TEST_WITH(there_is_a_bound_to_what_is_told, make_place, remove_place)
 {
 	struct place *p = *state;
 	FILE *out = fopen(p->file, "we");
@@ -140,7 +136,7 @@ static void there_is_a_bound_to_what_is_told(void **state)
 	assert_non_null(strstr(p->error, "\nthere are more errors than can be told at once"));
 }
 
-static void one_line_tells_the_first_and_how_many_follow(void **state)
+TEST(one_line_tells_the_first_and_how_many_follow)
 {
 	char line[CONF_SENTENCE_MAX];
 
@@ -150,7 +146,7 @@ static void one_line_tells_the_first_and_how_many_follow(void **state)
 	assert_string_equal(line, "a: x (and 2 more: lockbrokerd --check-config shows all)");
 }
 
-static void drop_ins_come_in_the_order_of_their_bytes_and_the_last_counts(void **state)
+TEST_WITH(drop_ins_come_in_the_order_of_their_bytes_and_the_last_counts, make_place, remove_place)
 {
 	struct place *p = *state;
 
@@ -168,7 +164,7 @@ static void drop_ins_come_in_the_order_of_their_bytes_and_the_last_counts(void *
 	assert_int_equal(p->conf.file_count, 4);
 }
 
-static void they_count_without_the_file_if_that_is_the_default_one(void **state)
+TEST_WITH(they_count_without_the_file_if_that_is_the_default_one, make_place, remove_place)
 {
 	struct place *p = *state;
 	const struct conf_source source = { .default_file = p->file };
@@ -178,7 +174,7 @@ static void they_count_without_the_file_if_that_is_the_default_one(void **state)
 	assert_int_equal(p->conf.linger_ms, 3);
 }
 
-static void errors_of_all_files_name_theirs(void **state)
+TEST_WITH(errors_of_all_files_name_theirs, make_place, remove_place)
 {
 	struct place *p = *state;
 
@@ -191,7 +187,7 @@ static void errors_of_all_files_name_theirs(void **state)
 			    "f.d/20-a.conf:1: the key is outside of a section");
 }
 
-static void what_editors_leave_is_ignored(void **state)
+TEST_WITH(what_editors_leave_is_ignored, make_place, remove_place)
 {
 	static const char *const names[] = { "10-a.conf~",      ".10-a.conf",      ".#10-a.conf",        "#10-a.conf#",
 					     "10-a.conf.bak",   "10-a.conf.swp",   "10-a.conf.dpkg-old", "README",
@@ -207,7 +203,7 @@ static void what_editors_leave_is_ignored(void **state)
 	assert_string_equal(loaded(p), "");
 }
 
-static void what_looks_like_a_drop_in_and_is_none_is_an_error(void **state)
+TEST_WITH(what_looks_like_a_drop_in_and_is_none_is_an_error, make_place, remove_place)
 {
 	struct place *p = *state;
 
@@ -232,7 +228,7 @@ static void what_looks_like_a_drop_in_and_is_none_is_an_error(void **state)
 
 #define OWNER "must belong to root or the daemon's user and not be writable by others (chmod go-w)"
 
-static void what_others_can_write_is_refused(void **state)
+TEST_WITH(what_others_can_write_is_refused, make_place, remove_place)
 {
 	struct place *p = *state;
 
@@ -247,7 +243,7 @@ static void what_others_can_write_is_refused(void **state)
 }
 
 /* As root: to whom else could a file be given? */
-static void a_foreign_owner_or_group_is_refused(void **state)
+TEST_WITH(a_foreign_owner_or_group_is_refused, make_place, remove_place)
 {
 	struct place *p = *state;
 
@@ -271,7 +267,7 @@ static void a_foreign_owner_or_group_is_refused(void **state)
 }
 
 /* Not as root, who may read all. */
-static void an_unreadable_drop_in_is_an_error(void **state)
+TEST_WITH(an_unreadable_drop_in_is_an_error, make_place, remove_place)
 {
 	struct place *p = *state;
 
@@ -287,7 +283,7 @@ static void an_unreadable_drop_in_is_an_error(void **state)
 	assert_string_equal(loaded(p), "f.d: Permission denied");
 }
 
-static void there_are_at_most_a_hundred(void **state)
+TEST_WITH(there_are_at_most_a_hundred, make_place, remove_place)
 {
 	struct place *p = *state;
 	char name[64];
@@ -312,7 +308,7 @@ static void write_bytes(const struct place *p, const char *text, size_t len, siz
 	fclose(out);
 }
 
-static void a_file_has_at_most_a_megabyte_and_no_zeroes(void **state)
+TEST_WITH(a_file_has_at_most_a_megabyte_and_no_zeroes, make_place, remove_place)
 {
 	struct place *p = *state;
 
@@ -326,7 +322,7 @@ static void a_file_has_at_most_a_megabyte_and_no_zeroes(void **state)
 	assert_string_equal(loaded(p), "");
 }
 
-static void a_line_has_at_most_198_bytes(void **state)
+TEST_WITH(a_line_has_at_most_198_bytes, make_place, remove_place)
 {
 	struct place *p = *state;
 	char text[256];
@@ -340,30 +336,4 @@ static void a_line_has_at_most_198_bytes(void **state)
 	assert_string_equal(loaded(p),
 			    "f:2: the line is longer than 198 bytes\n"
 			    "f:3: locks.linger_ms = x: must be a number from 0 to 60000");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(all_errors_are_told_each_with_its_line, make_place, remove_place),
-		cmocka_unit_test_setup_teardown(values_that_do_not_fit_together_are_told_with_their_lines, make_place,
-						remove_place),
-		cmocka_unit_test_setup_teardown(there_is_a_bound_to_what_is_told, make_place, remove_place),
-		cmocka_unit_test(one_line_tells_the_first_and_how_many_follow),
-		cmocka_unit_test_setup_teardown(drop_ins_come_in_the_order_of_their_bytes_and_the_last_counts, make_place,
-						remove_place),
-		cmocka_unit_test_setup_teardown(they_count_without_the_file_if_that_is_the_default_one, make_place,
-						remove_place),
-		cmocka_unit_test_setup_teardown(errors_of_all_files_name_theirs, make_place, remove_place),
-		cmocka_unit_test_setup_teardown(what_editors_leave_is_ignored, make_place, remove_place),
-		cmocka_unit_test_setup_teardown(what_looks_like_a_drop_in_and_is_none_is_an_error, make_place, remove_place),
-		cmocka_unit_test_setup_teardown(what_others_can_write_is_refused, make_place, remove_place),
-		cmocka_unit_test_setup_teardown(a_foreign_owner_or_group_is_refused, make_place, remove_place),
-		cmocka_unit_test_setup_teardown(an_unreadable_drop_in_is_an_error, make_place, remove_place),
-		cmocka_unit_test_setup_teardown(there_are_at_most_a_hundred, make_place, remove_place),
-		cmocka_unit_test_setup_teardown(a_file_has_at_most_a_megabyte_and_no_zeroes, make_place, remove_place),
-		cmocka_unit_test_setup_teardown(a_line_has_at_most_198_bytes, make_place, remove_place),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

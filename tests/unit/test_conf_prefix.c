@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* [prefix:...] in the configuration: what a prefix and its path may be, how many, printed and read back. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include "conf_fixture.h"
 
@@ -47,7 +43,7 @@ static void assert_prefix_allowed(const char *prefix, bool allowed)
 	conf_free(&c);
 }
 
-static void test_what_a_prefix_may_be(void **state)
+TEST(test_what_a_prefix_may_be)
 {
 	char prefix[100];
 
@@ -89,7 +85,7 @@ static void test_what_a_prefix_may_be(void **state)
 	assert_prefix_allowed("\xbf\xbf", false);
 }
 
-static void test_prefixes_are_read(void **state)
+TEST(test_prefixes_are_read)
 {
 	char error[CONF_ERROR_MAX] = "";
 	struct conf c;
@@ -122,7 +118,7 @@ static void test_prefixes_are_read(void **state)
 	conf_free(&c);
 }
 
-static void test_what_is_wrong_with_a_prefix_is_told(void **state)
+TEST(test_what_is_wrong_with_a_prefix_is_told)
 {
 	char text[200];
 
@@ -151,7 +147,7 @@ static void test_what_is_wrong_with_a_prefix_is_told(void **state)
 	assert_refused(text, "FILE:1: [prefix:0000000000000000000000000000000000000000000]: the prefix must be");
 }
 
-static void test_the_path_of_a_prefix(void **state)
+TEST(test_the_path_of_a_prefix)
 {
 	char path[200];
 
@@ -178,7 +174,7 @@ static int override(struct conf *conf, const char *text, char *error)
 	return conf_override(conf, text, error);
 }
 
-static void test_prefixes_by_option(void **state)
+TEST(test_prefixes_by_option)
 {
 	char error[CONF_ERROR_MAX] = "";
 	struct conf c;
@@ -213,7 +209,7 @@ static void test_prefixes_by_option(void **state)
 	conf_free(&c);
 }
 
-static void test_not_more_prefixes_than_allowed(void **state)
+TEST(test_not_more_prefixes_than_allowed)
 {
 	char text[CONF_PREFIXES_MAX * 16 + 64], error[CONF_ERROR_MAX] = "";
 	size_t len = 0, i;
@@ -255,7 +251,7 @@ static void assert_paths(int expected, const char *root, const char *a, const ch
 	conf_free(&c);
 }
 
-static void test_no_path_inside_another(void **state)
+TEST(test_no_path_inside_another)
 {
 	char error[CONF_ERROR_MAX] = "";
 	struct conf c;
@@ -289,7 +285,7 @@ static void test_no_path_inside_another(void **state)
 	conf_free(&c);
 }
 
-static void test_printed_prefixes_can_be_read_back(void **state)
+TEST(test_printed_prefixes_can_be_read_back)
 {
 	char error[CONF_ERROR_MAX], longest[43], path[151], option[300], *text, *again;
 	struct conf c, back;
@@ -324,7 +320,7 @@ static void test_printed_prefixes_can_be_read_back(void **state)
 }
 
 /* Without prefixes an example is printed as a comment: what it shows are the defaults, and every key. */
-static void test_the_example_of_a_prefix(void **state)
+TEST(test_the_example_of_a_prefix)
 {
 	const struct conf_key *key;
 	char text[16384] = "", *example, *p;
@@ -354,21 +350,4 @@ static void test_the_example_of_a_prefix(void **state)
 	assert_int_equal(c.prefixes[0].flavour, CONF_FLAVOUR_RW);
 	assert_string_equal(c.prefixes[0].path, "");
 	conf_free(&c);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_what_a_prefix_may_be),
-		cmocka_unit_test(test_prefixes_are_read),
-		cmocka_unit_test(test_what_is_wrong_with_a_prefix_is_told),
-		cmocka_unit_test(test_the_path_of_a_prefix),
-		cmocka_unit_test(test_prefixes_by_option),
-		cmocka_unit_test(test_not_more_prefixes_than_allowed),
-		cmocka_unit_test(test_no_path_inside_another),
-		cmocka_unit_test(test_printed_prefixes_can_be_read_back),
-		cmocka_unit_test(test_the_example_of_a_prefix),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Another configuration takes the place of that in use (conf_reload.h): what changes, what waits, what is refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+
+#include "tests/unit/unit.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,7 +46,7 @@ static const char *reloaded(struct conf *conf, const char *before, const char *n
 
 #define HOST "[zookeeper]\nhost = h\n"
 
-static void the_same_is_told_as_nothing(void **state)
+TEST(the_same_is_told_as_nothing)
 {
 	struct conf conf;
 
@@ -57,7 +54,7 @@ static void the_same_is_told_as_nothing(void **state)
 	conf_free(&conf);
 }
 
-static void what_may_change_changes(void **state)
+TEST(what_may_change_changes)
 {
 	struct conf conf;
 
@@ -67,7 +64,7 @@ static void what_may_change_changes(void **state)
 	conf_free(&conf);
 }
 
-static void what_may_not_change_waits_for_a_restart(void **state)
+TEST(what_may_not_change_waits_for_a_restart)
 {
 	struct conf conf;
 
@@ -81,7 +78,7 @@ static void what_may_not_change_waits_for_a_restart(void **state)
 	conf_free(&conf);
 }
 
-static void the_servers_change(void **state)
+TEST(the_servers_change)
 {
 	struct conf conf;
 
@@ -94,7 +91,7 @@ static void the_servers_change(void **state)
 	conf_free(&conf);
 }
 
-static void prefixes_wait_for_a_restart(void **state)
+TEST(prefixes_wait_for_a_restart)
 {
 	struct conf conf;
 
@@ -109,7 +106,7 @@ static void prefixes_wait_for_a_restart(void **state)
 }
 
 /* The session that goes on is the old one. */
-static void what_does_not_fit_to_what_stays_is_refused(void **state)
+TEST(what_does_not_fit_to_what_stays_is_refused)
 {
 	const char *before = HOST "session_timeout_ms = 6000\ntick_ms = 1000\n[locks]\nlinger_ms = 7\n";
 	struct conf conf;
@@ -123,7 +120,7 @@ static void what_does_not_fit_to_what_stays_is_refused(void **state)
 }
 
 /* Any other string is in use somewhere. */
-static void only_numbers_and_lists_change(void **state)
+TEST(only_numbers_and_lists_change)
 {
 	const struct conf_key *key;
 	int count = 0;
@@ -138,7 +135,7 @@ static void only_numbers_and_lists_change(void **state)
 		assert_false(key->reloads);
 }
 
-static void a_source_without_a_file_is_the_defaults(void **state)
+TEST(a_source_without_a_file_is_the_defaults)
 {
 	char text[] = "locks.linger_ms=3", *overrides[] = { text };
 	struct conf_source source = { .default_file = "/nonexistent/lockbroker.conf", .overrides = overrides,
@@ -155,7 +152,7 @@ static void a_source_without_a_file_is_the_defaults(void **state)
 }
 
 /* The process that goes on after a kill finds rules where they stood, and users who may be gone by then. */
-static void what_is_kept_has_the_rules_as_they_were(void **state)
+TEST(what_is_kept_has_the_rules_as_they_were)
 {
 	static const char path[] = "/tmp/lockbroker-test-kept.conf";
 	char rule[] = "access.rule=allow 7-9 * look", again[] = "access.rule=deny * b lock", *overrides[] = { rule, again };
@@ -196,7 +193,7 @@ static void load(struct conf *conf, const char *value)
 		fail_msg("%s", error);
 }
 
-static void users_change_for_who_comes_then(void **state)
+TEST(users_change_for_who_comes_then)
 {
 	struct conf conf, read;
 	char error[CONF_ERROR_MAX];
@@ -230,7 +227,7 @@ static void users_change_for_who_comes_then(void **state)
 	conf_free(&conf);
 }
 
-static void a_list_of_users_may_take_several_lines(void **state)
+TEST(a_list_of_users_may_take_several_lines)
 {
 	struct conf conf;
 
@@ -240,7 +237,7 @@ static void a_list_of_users_may_take_several_lines(void **state)
 	conf_free(&conf);
 }
 
-static void users_that_are_not_there_are_an_error(void **state)
+TEST(users_that_are_not_there_are_an_error)
 {
 	char text[] = "limits.by_unit=no-such-user,root,nor-this-one", *overrides[] = { text }, error[CONF_ERROR_MAX] = "";
 	struct conf_source source = { .default_file = "/nonexistent/lockbroker.conf", .overrides = overrides,
@@ -253,7 +250,7 @@ static void users_that_are_not_there_are_an_error(void **state)
 }
 
 /* A user that no longer exists is no error, and keeps its number. */
-static void what_is_kept_has_the_users_as_they_were(void **state)
+TEST(what_is_kept_has_the_users_as_they_were)
 {
 	static const char path[] = "/tmp/lockbroker-test-kept-users.conf";
 	struct conf_source source = { .file = path, .kept = true };
@@ -279,35 +276,12 @@ static void what_is_kept_has_the_users_as_they_were(void **state)
 	conf_free(&conf);
 }
 
-static void nobody_else_says_what_a_user_was(void **state)
+TEST(nobody_else_says_what_a_user_was)
 {
 	assert_refused("[limits]\nby_unit = root\nby_unit_was = 7\n", "limits.by_unit_was: unknown key");
 }
 
-static void nobody_else_says_what_a_rule_was(void **state)
+TEST(nobody_else_says_what_a_rule_was)
 {
 	assert_refused("[access]\nrule = deny * * lock\nwas = 1 2 x\n", "access.was: unknown key");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_same_is_told_as_nothing),
-		cmocka_unit_test(what_may_change_changes),
-		cmocka_unit_test(what_may_not_change_waits_for_a_restart),
-		cmocka_unit_test(prefixes_wait_for_a_restart),
-		cmocka_unit_test(what_does_not_fit_to_what_stays_is_refused),
-		cmocka_unit_test(only_numbers_and_lists_change),
-		cmocka_unit_test(what_is_kept_has_the_rules_as_they_were),
-		cmocka_unit_test(nobody_else_says_what_a_rule_was),
-		cmocka_unit_test(users_change_for_who_comes_then),
-		cmocka_unit_test(a_list_of_users_may_take_several_lines),
-		cmocka_unit_test(users_that_are_not_there_are_an_error),
-		cmocka_unit_test(what_is_kept_has_the_users_as_they_were),
-		cmocka_unit_test(nobody_else_says_what_a_user_was),
-		cmocka_unit_test(the_servers_change),
-		cmocka_unit_test(a_source_without_a_file_is_the_defaults),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,10 +10,6 @@
  */
 #include "io/socket/server.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +18,8 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
-#include <cmocka.h>
+
+#include "tests/unit/unit.h"
 
 #include "io/base/feed.h"
 #include "io/base/parcel.h"
@@ -199,6 +196,9 @@ static int end(void **state)
 	return 0;
 }
 
+#undef TEST
+#define TEST(name) TEST_WITH(name, begin, end)
+
 /* As the loop does it. */
 static void turn(void)
 {
@@ -249,7 +249,7 @@ static struct slice heard(int fd, bool *ended)
 
 /* ---- requests ---- */
 
-static void a_request_may_be_cut_anywhere(void **state)
+TEST(a_request_may_be_cut_anywhere)
 {
 	const struct slice text =
 		SLICE("*2\r\n$3\r\nNOW\r\n$1\r\na\r\nNOW 'b c'\r\n*2\r\n$3\r\nNOW\r\n$12\r\nabcdefghijkl\r\n");
@@ -266,7 +266,7 @@ static void a_request_may_be_cut_anywhere(void **state)
 	close(fd);
 }
 
-static void the_next_request_is_asked_when_the_one_before_has_its_reply(void **state)
+TEST(the_next_request_is_asked_when_the_one_before_has_its_reply)
 {
 	int fd = connected();
 
@@ -282,7 +282,7 @@ static void the_next_request_is_asked_when_the_one_before_has_its_reply(void **s
 	close(fd);
 }
 
-static void a_turn_has_a_share_for_each_client(void **state)
+TEST(a_turn_has_a_share_for_each_client)
 {
 	int fd = connected(), other = connected();
 
@@ -309,7 +309,7 @@ static void says_request_of(int fd, int bytes)
 	says(fd, (struct slice){ text, (size_t)bytes });
 }
 
-static void a_request_as_long_as_the_limit_is_served_and_a_longer_one_ends_the_connection(void **state)
+TEST(a_request_as_long_as_the_limit_is_served_and_a_longer_one_ends_the_connection)
 {
 	bool ended;
 	int fd = connected();
@@ -327,7 +327,7 @@ static void a_request_as_long_as_the_limit_is_served_and_a_longer_one_ends_the_c
 	close(fd);
 }
 
-static void half_of_the_output_limit_holds_the_next_request_back(void **state)
+TEST(half_of_the_output_limit_holds_the_next_request_back)
 {
 	char text[64];
 	int fd = connected();
@@ -344,7 +344,7 @@ static void half_of_the_output_limit_holds_the_next_request_back(void **state)
 	close(fd);
 }
 
-static void pushes_up_to_the_output_limit_are_written_and_more_end_the_connection(void **state)
+TEST(pushes_up_to_the_output_limit_are_written_and_more_end_the_connection)
 {
 	bool ended;
 	int fd = connected();
@@ -361,7 +361,7 @@ static void pushes_up_to_the_output_limit_are_written_and_more_end_the_connectio
 	close(fd);
 }
 
-static void a_client_too_many_is_told_so(void **state)
+TEST(a_client_too_many_is_told_so)
 {
 	static const char end[] = " allowed connections (limits.clients, limits.user_share): close some\r\n";
 	int fds[CLIENTS + 1];
@@ -403,7 +403,7 @@ static void another_server(uint32_t uid)
 }
 
 /* The core and the sockets have accounts of their own: of one connection it is the same one. */
-static void a_connection_of_a_process_before_is_of_the_account_that_the_core_has(void **state)
+TEST(a_connection_of_a_process_before_is_of_the_account_that_the_core_has)
 {
 	const struct account *account;
 	int fd = connected();
@@ -429,7 +429,7 @@ static size_t were_read(const int *fds, size_t count)
 }
 
 /* What they say is no request yet, so that no event tells how late it is. */
-static void who_says_little_uses_its_turn_too_where_there_are_others(void **state)
+TEST(who_says_little_uses_its_turn_too_where_there_are_others)
 {
 	for (int others = 0; others < 2; others++) {
 		int fds[CLIENTS - 1], other = connected();
@@ -461,7 +461,7 @@ static int unread_of(int fd)
 }
 
 /* What is read is parsed in turns of 16 bytes here: until then nothing more is read. */
-static void no_more_is_read_than_turns_need_where_there_are_others(void **state)
+TEST(no_more_is_read_than_turns_need_where_there_are_others)
 {
 	enum { PARTS = 3, PART = CONN_TURN_BYTES, REQUEST = 8 };
 	char part[PART];
@@ -492,7 +492,7 @@ static void no_more_is_read_than_turns_need_where_there_are_others(void **state)
 	close(other);
 }
 
-static void a_long_reply_is_taken_over_or_comes_behind_what_is_unwritten(void **state)
+TEST(a_long_reply_is_taken_over_or_comes_behind_what_is_unwritten)
 {
 	int fd = connected();
 	bool ended;
@@ -521,7 +521,7 @@ static void a_long_reply_is_taken_over_or_comes_behind_what_is_unwritten(void **
 	close(fd);
 }
 
-static void a_long_reply_of_who_has_gone_is_freed(void **state)
+TEST(a_long_reply_of_who_has_gone_is_freed)
 {
 	struct bytes text = { 0 };
 	int fd = connected();
@@ -537,7 +537,7 @@ static void a_long_reply_of_who_has_gone_is_freed(void **state)
 	close(fd);
 }
 
-static void a_crowd_at_the_door_keeps_nobody_waiting(void **state)
+TEST(a_crowd_at_the_door_keeps_nobody_waiting)
 {
 	int fds[CLIENTS + 1], fd = connected();
 
@@ -556,7 +556,7 @@ static void a_crowd_at_the_door_keeps_nobody_waiting(void **state)
 	close(fd);
 }
 
-static void who_came_and_went_without_a_word_is_no_client(void **state)
+TEST(who_came_and_went_without_a_word_is_no_client)
 {
 	for (int i = 0; i < 3; i++) {
 		int fd = socket(AF_UNIX, SOCK_STREAM, 0);
@@ -572,7 +572,7 @@ static void who_came_and_went_without_a_word_is_no_client(void **state)
 	assert_string_equal(told, "connected gone ");
 }
 
-static void others_leave_room_for_one_long_request_and_one_long_answer(void **state)
+TEST(others_leave_room_for_one_long_request_and_one_long_answer)
 {
 	struct account *other = account_enter((struct accounts *)server_accounts(server), 1, "", 0);
 	struct charge all[2] = { { 0 }, { 0 } };
@@ -621,7 +621,7 @@ static void long_requests(void)
 	server_limits(server, &conf);
 }
 
-static void what_is_found_in_an_unfinished_request_is_charged(void **state)
+TEST(what_is_found_in_an_unfinished_request_is_charged)
 {
 	const size_t word = sizeof(struct slice) + sizeof(size_t);
 	struct account *mine;
@@ -645,7 +645,7 @@ static void what_is_found_in_an_unfinished_request_is_charged(void **state)
 	close(fd);
 }
 
-static void past_its_share_a_user_may_begin_a_request_of_few_words_and_none_of_many(void **state)
+TEST(past_its_share_a_user_may_begin_a_request_of_few_words_and_none_of_many)
 {
 	struct charge all = { 0 };
 	struct slice got;
@@ -671,7 +671,7 @@ static void past_its_share_a_user_may_begin_a_request_of_few_words_and_none_of_m
 	close(fd);
 }
 
-static void the_kernel_keeps_little_of_what_is_not_read(void **state)
+TEST(the_kernel_keeps_little_of_what_is_not_read)
 {
 	int fd = connected(), there;
 
@@ -684,7 +684,7 @@ static void the_kernel_keeps_little_of_what_is_not_read(void **state)
 
 /* ---- answers that are long ---- */
 
-static void a_long_answer_is_sent_in_parts_between_which_others_are_served(void **state)
+TEST(a_long_answer_is_sent_in_parts_between_which_others_are_served)
 {
 	int fd = connected(), other = connected();
 	bool ended;
@@ -700,7 +700,7 @@ static void a_long_answer_is_sent_in_parts_between_which_others_are_served(void 
 	close(other);
 }
 
-static void a_request_for_much_waits_until_its_user_has_room(void **state)
+TEST(a_request_for_much_waits_until_its_user_has_room)
 {
 	const struct pool *pool = &server_accounts(server)->pools[SOCKET_OUTPUT];
 	int fd = connected(), next = connected(), other = connected();
@@ -736,7 +736,7 @@ static void a_request_for_much_waits_until_its_user_has_room(void **state)
 
 /* ---- ends ---- */
 
-static void a_peer_that_sends_no_more_gets_its_replies(void **state)
+TEST(a_peer_that_sends_no_more_gets_its_replies)
 {
 	int fd = connected();
 
@@ -755,7 +755,7 @@ static void a_peer_that_sends_no_more_gets_its_replies(void **state)
 }
 
 /* While its request waits, nothing of it is read: its end would be reported for as long as it lasts. */
-static void the_end_of_what_a_peer_sends_is_reported_once(void **state)
+TEST(the_end_of_what_a_peer_sends_is_reported_once)
 {
 	int fd = connected(), before;
 
@@ -775,7 +775,7 @@ static void the_end_of_what_a_peer_sends_is_reported_once(void **state)
 	assert_string_equal(told, "connected half gone ");
 }
 
-static void a_peer_that_is_gone_gets_nothing(void **state)
+TEST(a_peer_that_is_gone_gets_nothing)
 {
 	int fd = connected();
 
@@ -787,7 +787,7 @@ static void a_peer_that_is_gone_gets_nothing(void **state)
 }
 
 /* For a hand-over, which takes no connection along that has ended. */
-static void at_rest_there_is_none_whose_peer_is_gone(void **state)
+TEST(at_rest_there_is_none_whose_peer_is_gone)
 {
 	int fd = connected();
 
@@ -801,7 +801,7 @@ static void at_rest_there_is_none_whose_peer_is_gone(void **state)
 	assert_string_equal(told, "connected gone ");
 }
 
-static void what_is_queued_is_written_before_the_end(void **state)
+TEST(what_is_queued_is_written_before_the_end)
 {
 	int fd = connected();
 
@@ -818,7 +818,7 @@ static void what_is_queued_is_written_before_the_end(void **state)
 
 /* ---- output that may wait ---- */
 
-static void a_lazy_reply_waits_for_the_next_output(void **state)
+TEST(a_lazy_reply_waits_for_the_next_output)
 {
 	int fd = connected();
 
@@ -833,7 +833,7 @@ static void a_lazy_reply_waits_for_the_next_output(void **state)
 	close(fd);
 }
 
-static void only_so_much_waits_for_the_next_output(void **state)
+TEST(only_so_much_waits_for_the_next_output)
 {
 	bool ended;
 	int fd = connected();
@@ -849,41 +849,4 @@ static void only_so_much_waits_for_the_next_output(void **state)
 		assert_int_equal(heard(fd, &ended).len, bytes > CONN_LAZY_MAX ? 1 : bytes + 1);
 	}
 	close(fd);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_request_may_be_cut_anywhere),
-		TEST(the_next_request_is_asked_when_the_one_before_has_its_reply),
-		TEST(a_turn_has_a_share_for_each_client),
-		TEST(a_request_as_long_as_the_limit_is_served_and_a_longer_one_ends_the_connection),
-		TEST(half_of_the_output_limit_holds_the_next_request_back),
-		TEST(pushes_up_to_the_output_limit_are_written_and_more_end_the_connection),
-		TEST(a_client_too_many_is_told_so),
-		TEST(a_connection_of_a_process_before_is_of_the_account_that_the_core_has),
-		TEST(who_says_little_uses_its_turn_too_where_there_are_others),
-		TEST(no_more_is_read_than_turns_need_where_there_are_others),
-		TEST(a_long_reply_is_taken_over_or_comes_behind_what_is_unwritten),
-		TEST(a_long_reply_of_who_has_gone_is_freed),
-		TEST(a_crowd_at_the_door_keeps_nobody_waiting),
-		TEST(who_came_and_went_without_a_word_is_no_client),
-		TEST(others_leave_room_for_one_long_request_and_one_long_answer),
-		TEST(what_is_found_in_an_unfinished_request_is_charged),
-		TEST(past_its_share_a_user_may_begin_a_request_of_few_words_and_none_of_many),
-		TEST(the_kernel_keeps_little_of_what_is_not_read),
-		TEST(a_long_answer_is_sent_in_parts_between_which_others_are_served),
-		TEST(a_request_for_much_waits_until_its_user_has_room),
-		TEST(a_peer_that_sends_no_more_gets_its_replies),
-		TEST(the_end_of_what_a_peer_sends_is_reported_once),
-		TEST(a_peer_that_is_gone_gets_nothing),
-		TEST(at_rest_there_is_none_whose_peer_is_gone),
-		TEST(what_is_queued_is_written_before_the_end),
-		TEST(a_lazy_reply_waits_for_the_next_output),
-		TEST(only_so_much_waits_for_the_next_output),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,10 +9,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +18,8 @@
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
-#include <cmocka.h>
+
+#include "tests/unit/unit.h"
 
 #include "io/base/feed.h"
 #include "io/base/parcel.h"
@@ -180,6 +177,9 @@ static int end(void **state)
 	close(listening);
 	return 0;
 }
+
+#undef TEST
+#define TEST(name) TEST_WITH(name, begin, end)
 
 static void turn(void)
 {
@@ -341,7 +341,7 @@ static void is_refused_a_page(int fd)
 
 /* ---- tests ---- */
 
-static void it_comes_with_the_first_byte_of_the_reply(void **state)
+TEST(it_comes_with_the_first_byte_of_the_reply)
 {
 	int fd = connected(), page;
 	struct delegation_page *mine;
@@ -357,7 +357,7 @@ static void it_comes_with_the_first_byte_of_the_reply(void **state)
 	close(fd);
 }
 
-static void it_comes_with_no_other_byte_behind_output_that_is_not_read(void **state)
+TEST(it_comes_with_no_other_byte_behind_output_that_is_not_read)
 {
 	int fd = connected(), page;
 
@@ -370,7 +370,7 @@ static void it_comes_with_no_other_byte_behind_output_that_is_not_read(void **st
 }
 
 /* What others do not receive costs nobody else the connection. */
-static void where_the_kernel_passes_no_more_the_reply_comes_without_it(void **state)
+TEST(where_the_kernel_passes_no_more_the_reply_comes_without_it)
 {
 	int fd = connected();
 	char text[8] = "";
@@ -383,7 +383,7 @@ static void where_the_kernel_passes_no_more_the_reply_comes_without_it(void **st
 	close(fd);
 }
 
-static void nobody_can_resize_it(void **state)
+TEST(nobody_can_resize_it)
 {
 	int fd = connected(), page;
 
@@ -399,7 +399,7 @@ static void nobody_can_resize_it(void **state)
 }
 
 /* Whoever keeps it mapped keeps nothing of this process's memory, and finds that nothing is delegated. */
-static void with_the_connection_it_ends(void **state)
+TEST(with_the_connection_it_ends)
 {
 	int there = descriptors(), fd = connected(), page;
 	struct delegation_page *mine;
@@ -424,7 +424,7 @@ static void with_the_connection_it_ends(void **state)
 }
 
 /* However many pages there are, as many connections come in as limits.clients says, and no more. */
-static void a_page_takes_no_connection(void **state)
+TEST(a_page_takes_no_connection)
 {
 	int fds[CLIENTS], other;
 	char text[8] = "";
@@ -443,7 +443,7 @@ static void a_page_takes_no_connection(void **state)
 		close(fds[i]);
 }
 
-static void a_page_too_many_is_refused(void **state)
+TEST(a_page_too_many_is_refused)
 {
 	int fds[PAGES], other;
 
@@ -464,7 +464,7 @@ static void a_page_too_many_is_refused(void **state)
 }
 
 /* As a reload may leave it, or few descriptors. */
-static void without_pages_connections_come_in_as_before(void **state)
+TEST(without_pages_connections_come_in_as_before)
 {
 	int first = has_page(), fds[CLIENTS - 1];
 
@@ -485,7 +485,7 @@ static void without_pages_connections_come_in_as_before(void **state)
 }
 
 /* Each page costs a descriptor, and one more that is under way. Connections come first. */
-static void pages_have_what_connections_leave(void **state)
+TEST(pages_have_what_connections_leave)
 {
 	const size_t clients = 1000, needed = clients + SOCKET_SPARE_FILES;
 
@@ -499,7 +499,7 @@ static void pages_have_what_connections_leave(void **state)
 }
 
 /* One that asks and ends before the page is there costs nothing. */
-static void who_does_not_wait_for_it_leaves_nothing(void **state)
+TEST(who_does_not_wait_for_it_leaves_nothing)
 {
 	int there = descriptors(), fd = connected();
 
@@ -531,7 +531,7 @@ static int leaves_unread(void)
 }
 
 /* The kernel counts what is under way against the user of this process, so the daemon charges it to the client. */
-static void who_ends_without_receiving_it_is_charged_until_it_is_received(void **state)
+TEST(who_ends_without_receiving_it_is_charged_until_it_is_received)
 {
 	int there = descriptors(), fd = leaves_unread(), page;
 
@@ -551,7 +551,7 @@ static void who_ends_without_receiving_it_is_charged_until_it_is_received(void *
 	assert_int_equal(descriptors(), there);
 }
 
-static void who_ends_without_receiving_it_is_charged_until_its_end_is_closed(void **state)
+TEST(who_ends_without_receiving_it_is_charged_until_its_end_is_closed)
 {
 	int there = descriptors(), fd = leaves_unread();
 
@@ -563,7 +563,7 @@ static void who_ends_without_receiving_it_is_charged_until_its_end_is_closed(voi
 }
 
 /* A copy of the client's end, in another process or itself under way, keeps the connection unread. */
-static void a_copy_of_the_end_keeps_it_charged(void **state)
+TEST(a_copy_of_the_end_keeps_it_charged)
 {
 	int fd = leaves_unread(), copy = dup(fd);
 
@@ -576,7 +576,7 @@ static void a_copy_of_the_end_keeps_it_charged(void **state)
 }
 
 /* A descriptor that a process keeps, its mapping, and one that is under way to another process. */
-static void whoever_has_it_open_keeps_it_charged(void **state)
+TEST(whoever_has_it_open_keeps_it_charged)
 {
 	int fd = connected(), page, pair[2];
 	char byte = 0;
@@ -604,7 +604,7 @@ static void whoever_has_it_open_keeps_it_charged(void **state)
 }
 
 /* Another user cannot open it anew, nor watch it. */
-static void only_the_daemons_user_can_open_it(void **state)
+TEST(only_the_daemons_user_can_open_it)
 {
 	int fd = connected(), page;
 	struct stat st;
@@ -618,7 +618,7 @@ static void only_the_daemons_user_can_open_it(void **state)
 }
 
 /* Before a page is refused, those that the account kept are looked at again. */
-static void who_has_closed_it_need_not_wait_for_the_next_look(void **state)
+TEST(who_has_closed_it_need_not_wait_for_the_next_look)
 {
 	int fd, other, page;
 
@@ -638,7 +638,7 @@ static void who_has_closed_it_need_not_wait_for_the_next_look(void **state)
 }
 
 /* What a descriptor of O_PATH keeps cannot be seen: so many pages go back at once, and the others one after the other. */
-static void pages_that_nobody_has_open_go_back_at_a_bounded_rate(void **state)
+TEST(pages_that_nobody_has_open_go_back_at_a_bounded_rate)
 {
 	int hidden[REMAINS_LATE_BURST + 2], fd, page, count = 0;
 	char path[64];
@@ -666,7 +666,7 @@ static void pages_that_nobody_has_open_go_back_at_a_bounded_rate(void **state)
 		close(hidden[--count]);
 }
 
-static void who_has_left_as_many_unread_as_it_may_gets_no_more(void **state)
+TEST(who_has_left_as_many_unread_as_it_may_gets_no_more)
 {
 	int fd, other;
 
@@ -683,7 +683,7 @@ static void who_has_left_as_many_unread_as_it_may_gets_no_more(void **state)
 	close(fd);
 }
 
-static void who_received_it_is_charged_for_nothing_at_its_end(void **state)
+TEST(who_received_it_is_charged_for_nothing_at_its_end)
 {
 	int fd = connected();
 
@@ -712,7 +712,7 @@ static void another_server(size_t fds)
 	parcel_free(&parcel);
 }
 
-static void the_next_process_charges_a_page_that_is_kept(void **state)
+TEST(the_next_process_charges_a_page_that_is_kept)
 {
 	int fd = connected(), page;
 
@@ -728,7 +728,7 @@ static void the_next_process_charges_a_page_that_is_kept(void **state)
 	assert_int_equal(pages(), 0);
 }
 
-static void the_next_process_has_the_same_page_and_sends_it(void **state)
+TEST(the_next_process_has_the_same_page_and_sends_it)
 {
 	int fd = connected(), page;
 	struct delegation_page *mine;
@@ -754,7 +754,7 @@ static void the_next_process_has_the_same_page_and_sends_it(void **state)
 }
 
 /* After that the old process ends, and closes its descriptor. */
-static void the_next_process_charges_what_was_left_unread(void **state)
+TEST(the_next_process_charges_what_was_left_unread)
 {
 	int fd = leaves_unread();
 
@@ -766,36 +766,4 @@ static void the_next_process_charges_what_was_left_unread(void **state)
 	looks();
 	assert_int_equal(charged(), 0);
 	close(fd);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(it_comes_with_the_first_byte_of_the_reply),
-		TEST(it_comes_with_no_other_byte_behind_output_that_is_not_read),
-		TEST(where_the_kernel_passes_no_more_the_reply_comes_without_it),
-		TEST(nobody_can_resize_it),
-		TEST(with_the_connection_it_ends),
-		TEST(a_page_takes_no_connection),
-		TEST(a_page_too_many_is_refused),
-		TEST(without_pages_connections_come_in_as_before),
-		TEST(pages_have_what_connections_leave),
-		TEST(who_does_not_wait_for_it_leaves_nothing),
-		TEST(who_ends_without_receiving_it_is_charged_until_it_is_received),
-		TEST(who_ends_without_receiving_it_is_charged_until_its_end_is_closed),
-		TEST(a_copy_of_the_end_keeps_it_charged),
-		TEST(whoever_has_it_open_keeps_it_charged),
-		TEST(only_the_daemons_user_can_open_it),
-		TEST(who_has_closed_it_need_not_wait_for_the_next_look),
-		TEST(pages_that_nobody_has_open_go_back_at_a_bounded_rate),
-		TEST(who_has_left_as_many_unread_as_it_may_gets_no_more),
-		TEST(who_received_it_is_charged_for_nothing_at_its_end),
-		TEST(the_next_process_charges_a_page_that_is_kept),
-		TEST(the_next_process_has_the_same_page_and_sends_it),
-		TEST(the_next_process_charges_what_was_left_unread),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

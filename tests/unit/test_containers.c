@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The hash table and the heap of timers: against a plain list, and what one operation may cost at most. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include "base/container.h"
 #include "base/heap.h"
@@ -52,7 +48,7 @@ static size_t moved_since(const struct map *m, const struct map *before)
 	return m->old.buckets && m->old.buckets == before->old.buckets ? m->moved - before->moved : 0;
 }
 
-static void test_a_map_grows_a_few_buckets_at_a_time(void **state)
+TEST(test_a_map_grows_a_few_buckets_at_a_time)
 {
 	struct entry *entries = calloc(NODES, sizeof(*entries));
 	struct map m;
@@ -82,7 +78,7 @@ static void test_a_map_grows_a_few_buckets_at_a_time(void **state)
 	free(entries);
 }
 
-static void test_a_map_under_random_use(void **state)
+TEST(test_a_map_under_random_use)
 {
 	struct entry entries[300] = { 0 };
 	uint64_t random = 7;
@@ -110,7 +106,7 @@ static void test_a_map_under_random_use(void **state)
 	map_deinit(&m);
 }
 
-static void test_nodes_of_one_hash_are_all_found(void **state)
+TEST(test_nodes_of_one_hash_are_all_found)
 {
 	struct entry entries[40] = { 0 };
 	struct map_node *node;
@@ -129,7 +125,7 @@ static void test_nodes_of_one_hash_are_all_found(void **state)
 	map_deinit(&m);
 }
 
-static void test_the_hash_depends_on_the_key_and_on_all_bytes(void **state)
+TEST(test_the_hash_depends_on_the_key_and_on_all_bytes)
 {
 	struct map a, b;
 	char text[24] = "0123456789abcdefghijklm";
@@ -163,7 +159,7 @@ static int64_t earliest(const struct timer *timers)
 	return found;
 }
 
-static void test_the_earliest_timer_comes_first(void **state)
+TEST(test_the_earliest_timer_comes_first)
 {
 	struct timer timers[TIMERS] = { 0 };
 	struct heap h = { 0 };
@@ -197,17 +193,4 @@ static void test_the_earliest_timer_comes_first(void **state)
 	}
 	assert_int_equal(h.count, 0);
 	heap_deinit(&h);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_map_grows_a_few_buckets_at_a_time),
-		cmocka_unit_test(test_a_map_under_random_use),
-		cmocka_unit_test(test_nodes_of_one_hash_are_all_found),
-		cmocka_unit_test(test_the_hash_depends_on_the_key_and_on_all_bytes),
-		cmocka_unit_test(test_the_earliest_timer_comes_first),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The names of contenders (contender.h); nothing but the floor of znodes and those below is linked. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include "core/znode/contender.h"
 
@@ -21,7 +17,7 @@ static void name_of(struct bytes *out, int64_t session, uint64_t nonce, enum fla
 	bytes_text(out, "0000000042");
 }
 
-static void our_names_are_read_back(void **state)
+TEST(our_names_are_read_back)
 {
 	struct bytes name = { 0 };
 	struct contender c;
@@ -40,7 +36,7 @@ static void our_names_are_read_back(void **state)
 	bytes_free(&name);
 }
 
-static void a_try_says_so(void **state)
+TEST(a_try_says_so)
 {
 	struct bytes name = { 0 };
 
@@ -56,7 +52,7 @@ static void a_try_says_so(void **state)
 	assert_false(contender_tries(SLICE("_c_01020304-0506-4780-9a80-000000000007-__WRIT__0000000001"), FLAVOUR_RW));
 }
 
-static void two_of_one_session_are_known(void **state)
+TEST(two_of_one_session_are_known)
 {
 	struct bytes a = { 0 }, b = { 0 };
 
@@ -71,7 +67,7 @@ static void two_of_one_session_are_known(void **state)
 	bytes_free(&b);
 }
 
-static void other_children_are_told_apart(void **state)
+TEST(other_children_are_told_apart)
 {
 	struct contender c;
 
@@ -86,14 +82,14 @@ static void other_children_are_told_apart(void **state)
 	assert_true(!c.known && c.mode == MODE_EXCLUSIVE);
 }
 
-static void what_is_no_name_of_ours_is_shown_as_it_is(void **state)
+TEST(what_is_no_name_of_ours_is_shown_as_it_is)
 {
 	assert_int_equal(contender_shown((struct slice){ 0 }).len, 0);
 	assert_int_equal(contender_shown(SLICE("notes")).len, 5);
 	assert_int_equal(contender_shown(SLICE("lock-0000000001")).len, 15);
 }
 
-static void the_order_goes_on_past_the_wrap(void **state)
+TEST(the_order_goes_on_past_the_wrap)
 {
 	struct contender before, after;
 
@@ -104,18 +100,4 @@ static void the_order_goes_on_past_the_wrap(void **state)
 	assert_false(contender_before(&after, &before));
 	/* Of two with one number each waits for the other. */
 	assert_true(contender_before(&after, &after));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(our_names_are_read_back),
-		cmocka_unit_test(a_try_says_so),
-		cmocka_unit_test(two_of_one_session_are_known),
-		cmocka_unit_test(other_children_are_told_apart),
-		cmocka_unit_test(the_order_goes_on_past_the_wrap),
-		cmocka_unit_test(what_is_no_name_of_ours_is_shown_as_it_is),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

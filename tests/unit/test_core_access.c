@@ -63,6 +63,9 @@ static int teardown(void **state)
 	return rc;
 }
 
+#undef TEST
+#define TEST(name) TEST_WITH(name, setup, teardown)
+
 static struct access_rules parse(const char *const *texts)
 {
 	struct access_rules rules = { .list = list };
@@ -96,7 +99,7 @@ static void denied(struct fixture *f, uint32_t conn, const char *words, const ch
 	fixture_say(f, conn, words, sentence);
 }
 
-static void a_denial_names_the_rule_and_the_file(void **state)
+TEST(a_denial_names_the_rule_and_the_file)
 {
 	struct fixture *f = *state;
 
@@ -115,7 +118,7 @@ static void a_denial_names_the_rule_and_the_file(void **state)
 	fixture_say(f, OPERATOR, "LOCK x", ":3072");
 }
 
-static void a_reload_is_for_those_who_are_connected(void **state)
+TEST(a_reload_is_for_those_who_are_connected)
 {
 	struct fixture *f = *state;
 
@@ -127,7 +130,7 @@ static void a_reload_is_for_those_who_are_connected(void **state)
 }
 
 /* What is held is used as before, and who waits is served. */
-static void what_is_held_or_waited_for_stays(void **state)
+TEST(what_is_held_or_waited_for_stays)
 {
 	struct fixture *f = *state;
 
@@ -147,7 +150,7 @@ static void what_is_held_or_waited_for_stays(void **state)
 }
 
 /* Nobody waits for one name to be told then that it may not have the other. */
-static void of_several_names_each_is_looked_at_first(void **state)
+TEST(of_several_names_each_is_looked_at_first)
 {
 	struct fixture *f = *state;
 
@@ -157,7 +160,7 @@ static void of_several_names_each_is_looked_at_first(void **state)
 	fixture_say(f, 1, "MLOCK 2 a b REENTER", "*2 :1024 :2048");
 }
 
-static void groups_count_once_they_are_known(void **state)
+TEST(groups_count_once_they_are_known)
 {
 	struct fixture *f = *state;
 
@@ -176,7 +179,7 @@ static void groups_count_once_they_are_known(void **state)
 	fixture_say(f, 0, "LOCK c", ":3072");
 }
 
-static void who_is_of_an_unknown_unit_stays_so(void **state)
+TEST(who_is_of_an_unknown_unit_stays_so)
 {
 	struct fixture *f = *state;
 
@@ -190,7 +193,7 @@ static void who_is_of_an_unknown_unit_stays_so(void **state)
 }
 
 /* What of root is not known is not charged to anybody else. */
-static void processes_of_unknown_units_have_one_account(void **state)
+TEST(processes_of_unknown_units_have_one_account)
 {
 	static const char *const units[] = { UNIT_UNKNOWN, UNIT_UNKNOWN, "", "web.service" };
 	struct account *accounts[4];
@@ -207,7 +210,7 @@ static void processes_of_unknown_units_have_one_account(void **state)
 }
 
 /* What one unit of root has is no other unit's: to see, to end, to ask for, or to be in one group with. */
-static void units_that_are_told_apart_are_others(void **state)
+TEST(units_that_are_told_apart_are_others)
 {
 	struct fixture *f = *state;
 	struct client **conns = f->broker->locks.conns;
@@ -246,7 +249,7 @@ static void units_that_are_told_apart_are_others(void **state)
 }
 
 /* Also when it takes the next lock, or begins again, before the groups of its process are known. */
-static void an_mlock_goes_on_after_a_hand_over(void **state)
+TEST(an_mlock_goes_on_after_a_hand_over)
 {
 	struct fixture *f = *state;
 
@@ -276,7 +279,7 @@ static void expect_told(struct fixture *f, uint32_t conn, const char *words, boo
 }
 
 /* Nor the name of the connection, in which the lockbroker command says what it runs. */
-static void who_may_not_look_is_shown_no_process_and_no_data(void **state)
+TEST(who_may_not_look_is_shown_no_process_and_no_data)
 {
 	static const char *const questions[] = { "HOLDERS a", "WHY a", "LEADER e", "HOLDERS e", "HOLDERS s" };
 	struct fixture *f = *state;
@@ -301,7 +304,7 @@ static void who_may_not_look_is_shown_no_process_and_no_data(void **state)
 	expect_told(f, 2, "QUEUE q", true);
 }
 
-static void its_own_is_shown_to_it(void **state)
+TEST(its_own_is_shown_to_it)
 {
 	struct fixture *f = *state;
 
@@ -312,7 +315,7 @@ static void its_own_is_shown_to_it(void **state)
 	expect_told(f, 2, "HOLDERS a", false);
 }
 
-static void an_observer_is_told_the_leader_without_data(void **state)
+TEST(an_observer_is_told_the_leader_without_data)
 {
 	struct fixture *f = *state;
 
@@ -326,7 +329,7 @@ static void an_observer_is_told_the_leader_without_data(void **state)
 	denied(f, 2, "LEADER e", "observe", "e", "deny 1002 e observe");
 }
 
-static void a_cycle_does_not_tell_the_process_that_may_not_be_seen(void **state)
+TEST(a_cycle_does_not_tell_the_process_that_may_not_be_seen)
 {
 	struct fixture *f = *state;
 
@@ -339,7 +342,7 @@ static void a_cycle_does_not_tell_the_process_that_may_not_be_seen(void **state)
 		    "client: release one of them first");
 }
 
-static void asking_holders_is_for_their_user_and_whom_a_rule_allows(void **state)
+TEST(asking_holders_is_for_their_user_and_whom_a_rule_allows)
 {
 	struct fixture *f = *state;
 
@@ -353,7 +356,7 @@ static void asking_holders_is_for_their_user_and_whom_a_rule_allows(void **state
 	fixture_say(f, 0, "REVOKE b", "-DENIED only operators may ask for what others hold" DENIED_HOW);
 }
 
-static void audits_are_for_operators(void **state)
+TEST(audits_are_for_operators)
 {
 	struct fixture *f = *state;
 
@@ -362,7 +365,7 @@ static void audits_are_for_operators(void **state)
 	fixture_say(f, 0, "AUDIT", "-DENIED only operators may have all directories examined" DENIED_HOW);
 }
 
-static void an_operator_asks_what_applies(void **state)
+TEST(an_operator_asks_what_applies)
 {
 	struct fixture *f = *state;
 
@@ -381,10 +384,9 @@ static void an_operator_asks_what_applies(void **state)
 }
 
 #undef TEST
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 /* Whatever was put together before: what the answer shows is what may be looked at when it is given. */
-static void a_list_in_pieces_goes_by_the_rules_of_its_end(void **state)
+TEST_IN(a_list_in_pieces_goes_by_the_rules_of_its_end, setup_pieces)
 {
 	static const char words[] = "LOCKS * ALL";
 	struct fixture *f = *state;
@@ -410,29 +412,4 @@ static void a_list_in_pieces_goes_by_the_rules_of_its_end(void **state)
 		bytes_clear(&f->replies[0]);
 	}
 	assert_true(reloads > 4);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_denial_names_the_rule_and_the_file),
-		TEST(a_reload_is_for_those_who_are_connected),
-		TEST(what_is_held_or_waited_for_stays),
-		TEST(of_several_names_each_is_looked_at_first),
-		TEST(groups_count_once_they_are_known),
-		TEST(who_is_of_an_unknown_unit_stays_so),
-		TEST(processes_of_unknown_units_have_one_account),
-		TEST(units_that_are_told_apart_are_others),
-		TEST(an_mlock_goes_on_after_a_hand_over),
-		TEST(who_may_not_look_is_shown_no_process_and_no_data),
-		TEST(its_own_is_shown_to_it),
-		TEST(an_observer_is_told_the_leader_without_data),
-		TEST(a_cycle_does_not_tell_the_process_that_may_not_be_seen),
-		TEST(asking_holders_is_for_their_user_and_whom_a_rule_allows),
-		TEST_IN(a_list_in_pieces_goes_by_the_rules_of_its_end, setup_pieces),
-		TEST(audits_are_for_operators),
-		TEST(an_operator_asks_what_applies),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -84,7 +84,7 @@ static int setup(void **state)
 	return start(fixture_new(false), state);
 }
 
-static void names(void **state)
+ALONE(names)
 {
 	static const char *const words[] = {
 		"LOCK .", "ENQUEUE .", "MLOCK 1 .", "UNLOCK .", "MUNLOCK 1 .", "DOWNGRADE .", "RENEW . 5", "CANCEL .",
@@ -106,7 +106,7 @@ static void names(void **state)
 	EXPECT(BADNAME, "0 ACCESS 1000 ..");
 }
 
-static void what_is_held_or_not(void **state)
+ALONE(what_is_held_or_not)
 {
 	struct fixture *f = *state;
 
@@ -123,7 +123,7 @@ static void what_is_held_or_not(void **state)
 	EXPECT(NOTHELD, "1 TOKEN a v");
 }
 
-static void what_was_lost(void **state)
+ALONE(what_was_lost)
 {
 	static const char *const locks[] = { "LOCK a",	"ENQUEUE a",   "MLOCK 1 a", "UNLOCK a",
 					     "MUNLOCK 1 a", "DOWNGRADE a", "RENEW a 5" };
@@ -143,7 +143,7 @@ static void what_was_lost(void **state)
 	EXPECT(LOST, "0 ACQUIRE s LIMIT 2", "1 FORCEUNLOCK s", "0 RELEASE s");
 }
 
-static void circles(void **state)
+ALONE(circles)
 {
 	struct fixture *f = *state;
 
@@ -154,7 +154,7 @@ static void circles(void **state)
 	EXPECT(DEADLOCK, "1 CAMPAIGN e DATA x", "2 LOCK b", "1 LOCK b", "2 CAMPAIGN e DATA x");
 }
 
-static void users(void **state)
+ALONE(users)
 {
 	static const struct rule deny = { .pattern = { "*", 1 }, .verbs = UINT32_MAX, .text = (char *)"deny",
 					  .where = (char *)"x" };
@@ -195,7 +195,7 @@ static void users(void **state)
 	EXPECT(DENIED, "0 CLIENT UNBLOCK 9");
 }
 
-static void kinds(void **state)
+ALONE(kinds)
 {
 	struct fixture *f = *state;
 
@@ -218,7 +218,7 @@ static void kinds(void **state)
 	EXPECT(MISMATCH, "0 OBSERVE a");
 }
 
-static void the_end(void **state)
+ALONE(the_end)
 {
 	struct fixture *f = *state;
 
@@ -242,7 +242,7 @@ static void the_end(void **state)
 	EXPECT(DRAINING, "1 DRAIN");
 }
 
-static void the_end_of_audits(void **state)
+TEST(the_end_of_audits)
 {
 	struct fixture *f = *state;
 
@@ -250,7 +250,7 @@ static void the_end_of_audits(void **state)
 	EXPECT(DRAINING, "1 AUDIT");
 }
 
-static void without_zookeeper(void **state)
+TEST(without_zookeeper)
 {
 	static const char *const asking[] = {
 		"GET a", "EXISTS a", "TTL a", "PTTL a", "TOKEN a v", "DEL a", "UNLINK a", "EXPIRE a 1", "PEXPIRE a 1",
@@ -292,7 +292,7 @@ static void without_zookeeper(void **state)
 	note(f, SOURCE_FAILED, 0, ERROR_UNAVAILABLE);
 }
 
-static void what_zookeeper_says(void **state)
+TEST(what_zookeeper_says)
 {
 	struct fixture *f = *state;
 
@@ -302,7 +302,7 @@ static void what_zookeeper_says(void **state)
 	note(f, SOURCE_FAILED, 0, ERROR_MISMATCH);
 }
 
-static void what_zookeeper_says_to_observers(void **state)
+TEST(what_zookeeper_says_to_observers)
 {
 	struct fixture *f = *state;
 
@@ -312,7 +312,7 @@ static void what_zookeeper_says_to_observers(void **state)
 	note(f, SOURCE_UNOBSERVED, 0, ERROR_MISMATCH);
 }
 
-static void what_zookeeper_refuses_to_observers(void **state)
+TEST(what_zookeeper_refuses_to_observers)
 {
 	struct fixture *f = *state;
 
@@ -323,32 +323,11 @@ static void what_zookeeper_refuses_to_observers(void **state)
 }
 
 /* The last one: all that the table has was seen. */
-static void nothing_stands_in_the_table_that_is_never_answered(void **state)
+TEST_WITH(nothing_stands_in_the_table_that_is_never_answered, NULL, NULL)
 {
 	(void)state;
 	for (int code = 0; code < ERROR_COUNT; code++)
 		for (int source = 0; source < SOURCE_COUNT && !answers_any((enum error_code)code); source++)
 			if (seen[source][code] != answers_error(source, (enum error_code)code))
 				fail_msg("source %d and %s", source, error_word((enum error_code)code));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		ALONE(names),
-		ALONE(what_is_held_or_not),
-		ALONE(what_was_lost),
-		ALONE(circles),
-		ALONE(users),
-		ALONE(kinds),
-		ALONE(the_end),
-		TEST(the_end_of_audits),
-		TEST(without_zookeeper),
-		TEST(what_zookeeper_says),
-		TEST(what_zookeeper_says_to_observers),
-		TEST(what_zookeeper_refuses_to_observers),
-		cmocka_unit_test(nothing_stands_in_the_table_that_is_never_answered),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

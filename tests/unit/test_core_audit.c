@@ -61,7 +61,7 @@ static void info_has(struct fixture *f, uint32_t conn, const char *section, cons
 	bytes_clear(&f->replies[conn]);
 }
 
-static void everything_is_counted(void **state)
+TEST(everything_is_counted)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -106,7 +106,7 @@ static int setup_prefixes(void **state)
 	return 0;
 }
 
-static void directories_of_prefixes_are_looked_at_as_what_they_are(void **state)
+TEST_IN(directories_of_prefixes_are_looked_at_as_what_they_are, setup_prefixes)
 {
 	static const char mutex_orphan[] = "_c_1000abcd-ef01-8234-85ff-ffffffffffff-lock-0000000001";
 	static const char kazoo_stray[] = "1000abcdef01234500ffffffffffffff__lock__0000000001";
@@ -140,7 +140,7 @@ static void directories_of_prefixes_are_looked_at_as_what_they_are(void **state)
 		      "/kazoo/%2E/1000abcdef01234500ffffffffffffff__lock__0000000001");
 }
 
-static void the_parts_of_a_semaphore_are_looked_at(void **state)
+TEST(the_parts_of_a_semaphore_are_looked_at)
 {
 	static const char lease[] = "_c_1000abcd-ef01-8234-85ff-ffffffffffff-lease-0000000001";
 	struct fixture *f = *state;
@@ -157,7 +157,7 @@ static void the_parts_of_a_semaphore_are_looked_at(void **state)
 		      "/lb/s/leases/_c_1000abcd-ef01-8234-85ff-ffffffffffff-lease-0000000001");
 }
 
-static void a_stray_is_deleted_before_the_answer(void **state)
+TEST(a_stray_is_deleted_before_the_answer)
 {
 	struct fixture *f = *state;
 
@@ -177,7 +177,7 @@ static void a_stray_is_deleted_before_the_answer(void **state)
 	info_has(f, 1, "stats", "audit_directories_total:2\r\n");
 }
 
-static void a_stray_that_cannot_be_deleted_is_told_and_tried_again(void **state)
+TEST(a_stray_that_cannot_be_deleted_is_told_and_tried_again)
 {
 	struct fixture *f = *state;
 
@@ -208,7 +208,7 @@ static void answer_as_it_stands(struct fixture *f, const char *child)
 }
 
 /* A create under way has no number yet: its znode is known by the uuid. */
-static void a_claim_under_way_is_no_stray(void **state)
+TEST(a_claim_under_way_is_no_stray)
 {
 	struct fixture *f = *state;
 	const char *path;
@@ -258,18 +258,18 @@ static void without_room(void **state, enum zk_code code, int undeleted)
 	info_has(f, 1, "audit", "audit_strays:1\r\n");
 }
 
-static void without_room_for_a_lock_a_stray_is_deleted(void **state)
+TEST(without_room_for_a_lock_a_stray_is_deleted)
 {
 	without_room(state, ZK_OK, 0);
 }
 
-static void without_room_for_a_lock_a_refusal_is_told(void **state)
+TEST(without_room_for_a_lock_a_refusal_is_told)
 {
 	without_room(state, ZK_REFUSED, 1);
 }
 
 /* More than the window takes at first: heartbeats do not wait for all their deletes. */
-static void very_many_strays_are_deleted_in_parts(void **state)
+TEST(very_many_strays_are_deleted_in_parts)
 {
 	static char names[FIXTURE_CHILDREN][64];
 	const char *children[FIXTURE_CHILDREN];
@@ -290,7 +290,7 @@ static void very_many_strays_are_deleted_in_parts(void **state)
 	assert_non_null(strstr(f->replies[0].data, "undeleted\r\n:0\r\n"));
 }
 
-static void few_operations_are_open_at_once(void **state)
+TEST(few_operations_are_open_at_once)
 {
 	static char names[20][4];
 	const char *directories[20];
@@ -318,7 +318,7 @@ static bool is_sent(const struct fixture *f, const char *path)
 }
 
 /* The window is full of joins, and more of them wait for room: the sweep waits for its turn. */
-static void a_full_window_goes_first(void **state)
+TEST(a_full_window_goes_first)
 {
 	struct fixture *f = *state;
 	char words[32];
@@ -338,7 +338,7 @@ static void a_full_window_goes_first(void **state)
 	}
 }
 
-static void who_asks_meanwhile_shares_the_next_sweep(void **state)
+TEST(who_asks_meanwhile_shares_the_next_sweep)
 {
 	struct fixture *f = *state;
 
@@ -354,7 +354,7 @@ static void who_asks_meanwhile_shares_the_next_sweep(void **state)
 	expect_counts(f, 2, (struct counts){ 0 }, ":0 $8 examples *0");
 }
 
-static void a_client_that_leaves_ends_its_sweep(void **state)
+TEST(a_client_that_leaves_ends_its_sweep)
 {
 	struct fixture *f = *state;
 
@@ -371,7 +371,7 @@ static void a_client_that_leaves_ends_its_sweep(void **state)
 	expect_counts(f, 1, (struct counts){ 0 }, ":0 $8 examples *0");
 }
 
-static void a_half_closed_client_gets_its_answer(void **state)
+TEST(a_half_closed_client_gets_its_answer)
 {
 	struct fixture *f = *state;
 
@@ -381,7 +381,7 @@ static void a_half_closed_client_gets_its_answer(void **state)
 	expect_counts(f, 0, (struct counts){ .directories = 1 }, ":0 $8 examples *0");
 }
 
-static void unblocked_it_ends_with_nil(void **state)
+TEST(unblocked_it_ends_with_nil)
 {
 	struct fixture *f = *state;
 
@@ -391,7 +391,7 @@ static void unblocked_it_ends_with_nil(void **state)
 	fixture_say(f, 1, "CLIENT UNBLOCK 1", ":0");
 }
 
-static void it_ends_with_the_connection(void **state)
+TEST(it_ends_with_the_connection)
 {
 	struct fixture *f = *state;
 
@@ -414,7 +414,7 @@ static void it_ends_with_the_connection(void **state)
 	fixture_no_op(f);
 }
 
-static void remembered_directories_are_counted_until_they_are_listed(void **state)
+TEST(remembered_directories_are_counted_until_they_are_listed)
 {
 	struct fixture *f = *state;
 	char name[128], other[128];
@@ -435,7 +435,7 @@ static void remembered_directories_are_counted_until_they_are_listed(void **stat
 	info_has(f, 2, "audit", "audit_remembered:0\r\n");
 }
 
-static void a_daemon_that_stops_audits_nothing(void **state)
+TEST(a_daemon_that_stops_audits_nothing)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -457,7 +457,7 @@ static int setup_pieces(void **state)
 }
 
 /* A name a piece; those who have asked share the sweep, and the first of them goes. */
-static void names_are_looked_at_in_pieces(void **state)
+TEST_IN(names_are_looked_at_in_pieces, setup_pieces)
 {
 	static const char *const names[] = { "a", "%zz", "b" };
 	struct fixture *f = *state;
@@ -483,7 +483,7 @@ static void names_are_looked_at_in_pieces(void **state)
 }
 
 /* What is left of it ends with the connection. */
-static void names_that_are_left_end_with_the_connection(void **state)
+TEST_IN(names_that_are_left_end_with_the_connection, setup_pieces)
 {
 	struct fixture *f = *state;
 
@@ -503,7 +503,7 @@ static int setup_standalone(void **state)
 	return fixture_setup(fixture_new(true), 1, state);
 }
 
-static void standalone_there_is_nothing_to_audit(void **state)
+ALONE(standalone_there_is_nothing_to_audit)
 {
 	struct fixture *f = *state;
 
@@ -512,33 +512,4 @@ static void standalone_there_is_nothing_to_audit(void **state)
 	fixture_say(f, 0, "AUDIT now",
 		    "-ERR wrong number of arguments for 'audit' command; Look into every lock directory, delete this "
 		    "host's strays: AUDIT");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(everything_is_counted),
-		TEST_IN(names_are_looked_at_in_pieces, setup_pieces),
-		TEST_IN(names_that_are_left_end_with_the_connection, setup_pieces),
-		TEST_IN(directories_of_prefixes_are_looked_at_as_what_they_are, setup_prefixes),
-		TEST(the_parts_of_a_semaphore_are_looked_at),
-		TEST(a_stray_is_deleted_before_the_answer),
-		TEST(a_stray_that_cannot_be_deleted_is_told_and_tried_again),
-		TEST(a_claim_under_way_is_no_stray),
-		TEST(without_room_for_a_lock_a_stray_is_deleted),
-		TEST(without_room_for_a_lock_a_refusal_is_told),
-		TEST(very_many_strays_are_deleted_in_parts),
-		TEST(few_operations_are_open_at_once),
-		TEST(a_full_window_goes_first),
-		TEST(who_asks_meanwhile_shares_the_next_sweep),
-		TEST(a_client_that_leaves_ends_its_sweep),
-		TEST(a_half_closed_client_gets_its_answer),
-		TEST(unblocked_it_ends_with_nil),
-		TEST(it_ends_with_the_connection),
-		TEST(remembered_directories_are_counted_until_they_are_listed),
-		TEST(a_daemon_that_stops_audits_nothing),
-		ALONE(standalone_there_is_nothing_to_audit),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

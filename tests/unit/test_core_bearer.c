@@ -52,7 +52,7 @@ static int setup_standalone(void **state)
 	return 0;
 }
 
-static void one_value_has_it_and_any_other_is_told_nil(void **state)
+ALONE(one_value_has_it_and_any_other_is_told_nil)
 {
 	struct fixture *f = *state;
 
@@ -67,7 +67,7 @@ static void one_value_has_it_and_any_other_is_told_nil(void **state)
 	fixture_say(f, 3, "TOKEN a v1", "-NOTHELD it is not held under that value: a");
 }
 
-static void a_lease_that_ends_frees_it_and_the_next_token_is_larger(void **state)
+ALONE(a_lease_that_ends_frees_it_and_the_next_token_is_larger)
 {
 	struct fixture *f = *state;
 
@@ -84,7 +84,7 @@ static void a_lease_that_ends_frees_it_and_the_next_token_is_larger(void **state
 	fixture_say(f, 0, "GET a", "$-1");
 }
 
-static void it_outlives_the_connection_that_set_it(void **state)
+ALONE(it_outlives_the_connection_that_set_it)
 {
 	struct fixture *f = *state;
 
@@ -97,7 +97,7 @@ static void it_outlives_the_connection_that_set_it(void **state)
 	fixture_say(f, 1, "DEL a", ":1");
 }
 
-static void more_names_than_a_command_takes_are_refused_with_their_number(void **state)
+ALONE(more_names_than_a_command_takes_are_refused_with_their_number)
 {
 	struct fixture *f = *state;
 	char line[512] = "EXISTS";
@@ -111,7 +111,7 @@ static void more_names_than_a_command_takes_are_refused_with_their_number(void *
 		    "EXISTS name ..., 1..64 names");
 }
 
-static void the_words_of_set_in_any_order_and_case(void **state)
+ALONE(the_words_of_set_in_any_order_and_case)
 {
 	static const char expire[] = "-ERR invalid expire time in 'set' command: a lease ends 1 ms to 365 days from now";
 	static const char syntax[] = "-ERR syntax error in 'set' command; Take a lock as in Redis, or extend it: "
@@ -145,7 +145,7 @@ static void the_words_of_set_in_any_order_and_case(void **state)
 	fixture_say(f, 0, "EXISTS a b c d e g", ":5");
 }
 
-static void a_value_has_1_to_512_bytes_and_any(void **state)
+ALONE(a_value_has_1_to_512_bytes_and_any)
 {
 	char value[BEARER_VALUE_MAX + 1], reply[BEARER_VALUE_MAX + 16];
 	struct slice words[] = { SLICE("SET"), SLICE("a"), { value, 0 }, SLICE("NX"), SLICE("PX"), SLICE("9") };
@@ -170,7 +170,7 @@ static void a_value_has_1_to_512_bytes_and_any(void **state)
 	assert_memory_equal(f->replies[0].data + 6, value, BEARER_VALUE_MAX);
 }
 
-static void what_names_no_value_acts_for_the_process_that_set_it(void **state)
+ALONE(what_names_no_value_acts_for_the_process_that_set_it)
 {
 	struct fixture *f = *state;
 
@@ -200,7 +200,7 @@ static void what_names_no_value_acts_for_the_process_that_set_it(void **state)
 }
 
 /* Nobody is that process: its number and its start are not known. */
-static void who_is_not_known_has_set_nothing(void **state)
+ALONE(who_is_not_known_has_set_nothing)
 {
 	struct fixture *f = *state;
 
@@ -212,7 +212,7 @@ static void who_is_not_known_has_set_nothing(void **state)
 	fixture_say(f, 4, "PTTL a", ":2000");
 }
 
-static void of_several_none_is_released_if_one_is_not_its_own(void **state)
+ALONE(of_several_none_is_released_if_one_is_not_its_own)
 {
 	struct fixture *f = *state;
 
@@ -225,7 +225,7 @@ static void of_several_none_is_released_if_one_is_not_its_own(void **state)
 }
 
 /* As when there was no descriptor left to look at it. */
-static void who_could_not_be_seen_when_it_set_it_is_told_so(void **state)
+ALONE(who_could_not_be_seen_when_it_set_it_is_told_so)
 {
 	struct fixture *f = *state;
 
@@ -238,7 +238,7 @@ static void who_could_not_be_seen_when_it_set_it_is_told_so(void **state)
 	fixture_say(f, 0, "SET a v1 XX PX 9000", "+OK");
 }
 
-static void a_lock_of_a_connection_is_no_value_s(void **state)
+ALONE(a_lock_of_a_connection_is_no_value_s)
 {
 	struct fixture *f = *state;
 
@@ -257,7 +257,7 @@ static void a_lock_of_a_connection_is_no_value_s(void **state)
 	fixture_say(f, 1, "SET s v NX PX 9", "-MISMATCH this name is in use as a semaphore, not as a lock: s");
 }
 
-static void a_value_of_another_user_is_not_shown_and_not_taken(void **state)
+ALONE(a_value_of_another_user_is_not_shown_and_not_taken)
 {
 	struct fixture *f = *state;
 
@@ -267,7 +267,7 @@ static void a_value_of_another_user_is_not_shown_and_not_taken(void **state)
 	fixture_say(f, 3, "PTTL a", ":1000");
 }
 
-static void the_value_is_in_no_list_and_no_log(void **state)
+ALONE(the_value_is_in_no_list_and_no_log)
 {
 	struct fixture *f = *state;
 
@@ -287,7 +287,7 @@ static void the_value_is_in_no_list_and_no_log(void **state)
 	assert_true(fixture_logged(f, "released: lock \"a\""));
 }
 
-static void nothing_of_it_is_in_the_ledger_s_memory_afterwards(void **state)
+ALONE(nothing_of_it_is_in_the_ledger_s_memory_afterwards)
 {
 	struct fixture *f = *state;
 
@@ -298,7 +298,7 @@ static void nothing_of_it_is_in_the_ledger_s_memory_afterwards(void **state)
 	assert_null(memmem(f->memory, FIXTURE_MEMORY_BYTES, "sesame", 6));
 }
 
-static void it_is_no_client_in_lists_and_counts(void **state)
+ALONE(it_is_no_client_in_lists_and_counts)
 {
 	struct fixture *f = *state;
 
@@ -309,7 +309,7 @@ static void it_is_no_client_in_lists_and_counts(void **state)
 	bytes_clear(&f->replies[0]);
 }
 
-static void each_counts_as_a_grant_of_its_user(void **state)
+ALONE(each_counts_as_a_grant_of_its_user)
 {
 	struct fixture *f = *state;
 	char words[64];
@@ -327,7 +327,7 @@ static void each_counts_as_a_grant_of_its_user(void **state)
 	fixture_say(f, 0, "SET more v NX PX 1000", "+OK");
 }
 
-static void its_memory_is_charged(void **state)
+ALONE(its_memory_is_charged)
 {
 	struct fixture *f = *state;
 
@@ -340,7 +340,7 @@ static void its_memory_is_charged(void **state)
 	fixture_say(f, 0, "SET b v NX PX 1000", "+OK");
 }
 
-static void force_and_drain_treat_it_as_any_holder(void **state)
+ALONE(force_and_drain_treat_it_as_any_holder)
 {
 	struct fixture *f = *state;
 
@@ -357,7 +357,7 @@ static void force_and_drain_treat_it_as_any_holder(void **state)
 	fixture_say(f, 0, "DEL a", ":1");
 }
 
-static void a_hand_over_keeps_value_lease_and_process(void **state)
+ALONE(a_hand_over_keeps_value_lease_and_process)
 {
 	struct fixture *f = *state;
 
@@ -398,7 +398,7 @@ static void set_held(struct fixture *f, const char *words, char name[128])
 }
 
 /* While a bid is under way, a client that shows its value finds none of its locks: the bid's client was told nothing yet. */
-static void grants_of_an_unfinished_bid_are_not_found_by_value(void **state)
+TEST(grants_of_an_unfinished_bid_are_not_found_by_value)
 {
 	struct fixture *f = *state;
 	char names[2][128];
@@ -422,7 +422,7 @@ static void grants_of_an_unfinished_bid_are_not_found_by_value(void **state)
 	fixture_say(f, 1, "EVALSHA c3f8721cbb97f72bc19e972846bd7aaf91901658 1 a v", ":1");
 }
 
-static void the_adapter_knows_whether_anybody_holds_without_a_connection(void **state)
+TEST(the_adapter_knows_whether_anybody_holds_without_a_connection)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -435,7 +435,7 @@ static void the_adapter_knows_whether_anybody_holds_without_a_connection(void **
 	assert_false(f->bearers || broker_has_bearers(f->broker));
 }
 
-static void the_end_of_the_session_is_its_end(void **state)
+TEST(the_end_of_the_session_is_its_end)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -448,7 +448,7 @@ static void the_end_of_the_session_is_its_end(void **state)
 }
 
 /* Nobody can ask it to release. Its znode keeps others out until the session ends. */
-static void a_stop_does_not_wait_for_it(void **state)
+TEST(a_stop_does_not_wait_for_it)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -458,7 +458,7 @@ static void a_stop_does_not_wait_for_it(void **state)
 	assert_int_equal(f->stopped, 1);
 }
 
-static void a_stop_waits_for_what_others_hold_and_for_its_znodes(void **state)
+TEST(a_stop_waits_for_what_others_hold_and_for_its_znodes)
 {
 	struct fixture *f = *state;
 	char name[128], other[128];
@@ -481,7 +481,7 @@ static void a_stop_waits_for_what_others_hold_and_for_its_znodes(void **state)
 	bytes_clear(&f->replies[3]);
 }
 
-static void a_stop_alone_does_not_wait_for_it(void **state)
+ALONE(a_stop_alone_does_not_wait_for_it)
 {
 	struct fixture *f = *state;
 
@@ -493,7 +493,7 @@ static void a_stop_alone_does_not_wait_for_it(void **state)
 	assert_int_equal(f->stopped, 1);
 }
 
-static void of_another_host_a_process_is_named_once_it_is_written(void **state)
+TEST(of_another_host_a_process_is_named_once_it_is_written)
 {
 	struct fixture *f = *state;
 
@@ -515,7 +515,7 @@ static void of_another_host_a_process_is_named_once_it_is_written(void **state)
 		"the process that has set it may release or extend it");
 }
 
-static void what_another_host_holds_is_asked_for(void **state)
+TEST(what_another_host_holds_is_asked_for)
 {
 	struct fixture *f = *state;
 
@@ -543,7 +543,7 @@ static void what_another_host_holds_is_asked_for(void **state)
 		"to who shows the value");
 }
 
-static void several_names_are_asked_for_one_after_the_other(void **state)
+TEST(several_names_are_asked_for_one_after_the_other)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -566,7 +566,7 @@ static void several_names_are_asked_for_one_after_the_other(void **state)
 	assert_int_equal(f->broker->locks.bearer_count, 1);
 }
 
-static void what_cannot_be_known_is_not_said_to_be_free(void **state)
+TEST(what_cannot_be_known_is_not_said_to_be_free)
 {
 	struct fixture *f = *state;
 
@@ -580,7 +580,7 @@ static void what_cannot_be_known_is_not_said_to_be_free(void **state)
 	}
 }
 
-static void who_leaves_takes_what_is_not_answered_along(void **state)
+TEST(who_leaves_takes_what_is_not_answered_along)
 {
 	struct fixture *f = *state;
 
@@ -594,42 +594,4 @@ static void who_leaves_takes_what_is_not_answered_along(void **state)
 	hand_over(f);
 	fixture_simple(f, EVENT_CLIENT_GONE, 2);
 	assert_int_equal(f->broker->locks.bearer_count, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		ALONE(one_value_has_it_and_any_other_is_told_nil),
-		ALONE(a_lease_that_ends_frees_it_and_the_next_token_is_larger),
-		ALONE(it_outlives_the_connection_that_set_it),
-		ALONE(more_names_than_a_command_takes_are_refused_with_their_number),
-		ALONE(the_words_of_set_in_any_order_and_case),
-		ALONE(a_value_has_1_to_512_bytes_and_any),
-		ALONE(what_names_no_value_acts_for_the_process_that_set_it),
-		ALONE(who_is_not_known_has_set_nothing),
-		ALONE(of_several_none_is_released_if_one_is_not_its_own),
-		ALONE(who_could_not_be_seen_when_it_set_it_is_told_so),
-		ALONE(a_lock_of_a_connection_is_no_value_s),
-		ALONE(a_value_of_another_user_is_not_shown_and_not_taken),
-		ALONE(the_value_is_in_no_list_and_no_log),
-		ALONE(nothing_of_it_is_in_the_ledger_s_memory_afterwards),
-		ALONE(it_is_no_client_in_lists_and_counts),
-		ALONE(each_counts_as_a_grant_of_its_user),
-		ALONE(its_memory_is_charged),
-		ALONE(force_and_drain_treat_it_as_any_holder),
-		ALONE(a_hand_over_keeps_value_lease_and_process),
-		TEST(the_adapter_knows_whether_anybody_holds_without_a_connection),
-		TEST(grants_of_an_unfinished_bid_are_not_found_by_value),
-		TEST(the_end_of_the_session_is_its_end),
-		TEST(a_stop_does_not_wait_for_it),
-		TEST(a_stop_waits_for_what_others_hold_and_for_its_znodes),
-		ALONE(a_stop_alone_does_not_wait_for_it),
-		TEST(of_another_host_a_process_is_named_once_it_is_written),
-		TEST(what_another_host_holds_is_asked_for),
-		TEST(several_names_are_asked_for_one_after_the_other),
-		TEST(what_cannot_be_known_is_not_said_to_be_free),
-		TEST(who_leaves_takes_what_is_not_answered_along),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -67,7 +67,7 @@ static bool has(struct fixture *f, uint32_t conn, const char *text)
 	return memmem(f->replies[conn].data, f->replies[conn].len, text, strlen(text));
 }
 
-static void rows_have_holders_and_waiters_of_all_hosts(void **state)
+TEST(rows_have_holders_and_waiters_of_all_hosts)
 {
 	struct fixture *f = *state;
 
@@ -101,7 +101,7 @@ static void rows_have_holders_and_waiters_of_all_hosts(void **state)
 		       "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__0000000003 $8 lease_ms $-1 $4 data $0");
 }
 
-static void what_this_host_has_is_shown_as_it_knows_it(void **state)
+TEST(what_this_host_has_is_shown_as_it_knows_it)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -119,7 +119,7 @@ static void what_this_host_has_is_shown_as_it_knows_it(void **state)
 	bytes_clear(&f->replies[2]);
 }
 
-static void the_permits_of_a_semaphore_are_read(void **state)
+TEST(the_permits_of_a_semaphore_are_read)
 {
 	static const char lease[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-lease-0000000003";
 	static const char second[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-lease-0000000004";
@@ -159,7 +159,7 @@ static int setup_prefixes(void **state)
 	return 0;
 }
 
-static void names_below_all_roots_are_in_one_order(void **state)
+TEST_IN(names_below_all_roots_are_in_one_order, setup_prefixes)
 {
 	static const char mutex[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-lock-0000000001";
 	static const char kazoo[] = "4c61f3c27f3c4c119d3e1c6f0f3a9b11__lock__0000000001";
@@ -190,7 +190,7 @@ static void names_below_all_roots_are_in_one_order(void **state)
 	bytes_clear(&f->replies[0]);
 }
 
-static void a_page_has_the_first_names_behind_the_given_one(void **state)
+TEST(a_page_has_the_first_names_behind_the_given_one)
 {
 	static const char *const names[] = { "e", "c", "a", "d", "b", "bb" };
 	struct fixture *f = *state;
@@ -220,7 +220,12 @@ static void a_page_has_the_first_names_behind_the_given_one(void **state)
 	fixture_no_op(f);
 }
 
-static void no_page_has_more_than_a_thousand_names(void **state)
+TEST_IN(a_page_in_pieces_has_the_first_names_behind_the_given_one, setup_pieces)
+{
+	a_page_has_the_first_names_behind_the_given_one(state);
+}
+
+TEST(no_page_has_more_than_a_thousand_names)
 {
 	static char texts[CENSUS_COUNT_MAX + 1][8];
 	static const char *names[CENSUS_COUNT_MAX + 1];
@@ -239,7 +244,7 @@ static void no_page_has_more_than_a_thousand_names(void **state)
 	fixture_expect(f, 0, "*4 $4 next $5 n0999 $5 locks *0");
 }
 
-static void words_that_it_does_not_take(void **state)
+TEST(words_that_it_does_not_take)
 {
 	struct fixture *f = *state;
 
@@ -254,7 +259,7 @@ static void words_that_it_does_not_take(void **state)
 }
 
 /* One more than that many reads, and one more than that many rows. */
-static void the_holders_of_a_lock_have_a_bound(void **state)
+TEST(the_holders_of_a_lock_have_a_bound)
 {
 	static char texts[CENSUS_READS_MAX + 1][80];
 	static const char *children[CENSUS_READS_MAX + 1];
@@ -279,7 +284,7 @@ static void the_holders_of_a_lock_have_a_bound(void **state)
 	}
 }
 
-static void no_more_znodes_of_a_lock_are_read_than_that(void **state)
+TEST(no_more_znodes_of_a_lock_are_read_than_that)
 {
 	static char texts[CENSUS_READS_MAX + 1][80];
 	static const char *leases[CENSUS_READS_MAX + 1];
@@ -307,7 +312,7 @@ static void no_more_znodes_of_a_lock_are_read_than_that(void **state)
 	}
 }
 
-static void few_operations_are_open_and_others_have_their_turns(void **state)
+TEST(few_operations_are_open_and_others_have_their_turns)
 {
 	struct fixture *f = *state;
 
@@ -332,7 +337,7 @@ static void few_operations_are_open_and_others_have_their_turns(void **state)
 		fixture_expect(f, conn, "*4 $4 next $-1 $5 locks *0");
 }
 
-static void no_connection_is_one_error(void **state)
+TEST(no_connection_is_one_error)
 {
 	static const char told[] =
 		"-UNAVAILABLE there is no connection to ZooKeeper, which knows the locks of all hosts";
@@ -356,7 +361,12 @@ static void no_connection_is_one_error(void **state)
 	}
 }
 
-static void what_zookeeper_refuses_is_told(void **state)
+TEST_IN(no_connection_is_one_error_in_pieces_too, setup_pieces)
+{
+	no_connection_is_one_error(state);
+}
+
+TEST(what_zookeeper_refuses_is_told)
 {
 	struct fixture *f = *state;
 
@@ -370,7 +380,7 @@ static void what_zookeeper_refuses_is_told(void **state)
 	bytes_clear(&f->replies[0]);
 }
 
-static void who_asked_goes(void **state)
+TEST_IN(who_asked_goes, setup_pieces)
 {
 	struct fixture *f = *state;
 
@@ -396,7 +406,7 @@ static void who_asked_goes(void **state)
 }
 
 /* In the next process, or in this one, if that one comes to nothing. */
-static void it_begins_anew_after_a_hand_over(void **state)
+TEST_IN(it_begins_anew_after_a_hand_over, setup_pieces)
 {
 	struct fixture *f = *state;
 
@@ -444,7 +454,7 @@ static int setup_roomy(void **state)
 }
 
 /* 4096 bytes less 1024 have room for some rows: the page ends there, and the next one goes on with the lock without one. */
-static void a_page_is_no_longer_than_an_answer_may_be(void **state)
+TEST_IN(a_page_is_no_longer_than_an_answer_may_be, setup_small)
 {
 	static const char *const names[] = { "a", "b", "c", "d", "e", "f", "g", "h", "i", "j" };
 	struct fixture *f = *state;
@@ -473,7 +483,7 @@ static void a_page_is_no_longer_than_an_answer_may_be(void **state)
 }
 
 /* Names of 300 bytes; more than some 98,000 bytes besides what a small one needs are not to be had. */
-static void the_memory_of_many_names_is_charged_and_has_a_limit(void **state)
+TEST(the_memory_of_many_names_is_charged_and_has_a_limit)
 {
 	enum { MANY = 700 };
 	static char texts[MANY][304];
@@ -495,7 +505,7 @@ static void the_memory_of_many_names_is_charged_and_has_a_limit(void **state)
 	fixture_say(f, 0, "PING", "+PONG");
 }
 
-static void no_pattern_is_too_much_work(void **state)
+TEST_IN(no_pattern_is_too_much_work, setup_roomy)
 {
 	enum { MANY = 600 };
 	static char text[300];
@@ -517,7 +527,7 @@ static void no_pattern_is_too_much_work(void **state)
 
 /* ---- standalone ---- */
 
-static void standalone_it_is_this_hosts_own(void **state)
+ALONE(standalone_it_is_this_hosts_own)
 {
 	struct fixture *f = *state;
 	char words[64];
@@ -541,32 +551,4 @@ static void standalone_it_is_this_hosts_own(void **state)
 	assert_true(has(f, 1, "next\r\n$-1\r\n$5\r\nlocks\r\n*51\r\n") && has(f, 1, "waiters\r\n:1\r\n"));
 	assert_true(has(f, 1, "kind\r\n$9\r\nsemaphore\r\n$5\r\nlimit\r\n:3\r\n"));
 	bytes_clear(&f->replies[1]);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(rows_have_holders_and_waiters_of_all_hosts),
-		TEST(what_this_host_has_is_shown_as_it_knows_it),
-		TEST(the_permits_of_a_semaphore_are_read),
-		TEST_IN(names_below_all_roots_are_in_one_order, setup_prefixes),
-		TEST(a_page_has_the_first_names_behind_the_given_one),
-		TEST_IN(a_page_has_the_first_names_behind_the_given_one, setup_pieces),
-		TEST(no_page_has_more_than_a_thousand_names),
-		TEST(words_that_it_does_not_take),
-		TEST(the_holders_of_a_lock_have_a_bound),
-		TEST(no_more_znodes_of_a_lock_are_read_than_that),
-		TEST(few_operations_are_open_and_others_have_their_turns),
-		TEST(no_connection_is_one_error),
-		TEST_IN(no_connection_is_one_error, setup_pieces),
-		TEST(what_zookeeper_refuses_is_told),
-		TEST_IN(who_asked_goes, setup_pieces),
-		TEST_IN(it_begins_anew_after_a_hand_over, setup_pieces),
-		TEST_IN(a_page_is_no_longer_than_an_answer_may_be, setup_small),
-		TEST(the_memory_of_many_names_is_charged_and_has_a_limit),
-		TEST_IN(no_pattern_is_too_much_work, setup_roomy),
-		ALONE(standalone_it_is_this_hosts_own),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -190,7 +190,7 @@ static size_t play(uint64_t seed)
 	return refusals;
 }
 
-static void what_could_never_be_served_is_refused_and_nothing_else(void **state)
+TEST_WITH(what_could_never_be_served_is_refused_and_nothing_else, NULL, NULL)
 {
 	const char *rounds = getenv("ROUNDS"), *first = getenv("FIRST");
 	uint64_t from = first ? strtoull(first, NULL, 10) : 1;
@@ -201,13 +201,4 @@ static void what_could_never_be_served_is_refused_and_nothing_else(void **state)
 		refusals += play(seed);
 	print_message("%zu refused\n", refusals);
 	assert_true(refusals > 100);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_could_never_be_served_is_refused_and_nothing_else),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,7 @@ static int setup(void **state)
 	return fixture_setup(fixture_new(false), 4, state);
 }
 
-static void a_cold_lock_costs_one_breath_and_its_end_one_delete(void **state)
+TEST(a_cold_lock_costs_one_breath_and_its_end_one_delete)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -38,7 +38,7 @@ static void a_cold_lock_costs_one_breath_and_its_end_one_delete(void **state)
 }
 
 /* Pitfall 22. */
-static void a_waiter_watches_only_its_predecessor_and_lists_when_that_goes(void **state)
+TEST(a_waiter_watches_only_its_predecessor_and_lists_when_that_goes)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -55,7 +55,7 @@ static void a_waiter_watches_only_its_predecessor_and_lists_when_that_goes(void 
 }
 
 /* Pitfall 16. */
-static void nonode_from_the_watch_lists_again(void **state)
+TEST(nonode_from_the_watch_lists_again)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -71,7 +71,7 @@ static void nonode_from_the_watch_lists_again(void **state)
 	fixture_expect(f, 0, ":78848");
 }
 
-static void a_waiter_whose_znode_was_deleted_joins_again(void **state)
+TEST(a_waiter_whose_znode_was_deleted_joins_again)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -87,7 +87,7 @@ static void a_waiter_whose_znode_was_deleted_joins_again(void **state)
 	fixture_op(f, EFFECT_ZK_GET, foreign_high);
 }
 
-static void a_try_behind_another_host_is_nil_and_takes_its_znode_away(void **state)
+TEST(a_try_behind_another_host_is_nil_and_takes_its_znode_away)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -102,7 +102,7 @@ static void a_try_behind_another_host_is_nil_and_takes_its_znode_away(void **sta
 	fixture_no_op(f);
 }
 
-static void a_try_without_connection_is_unavailable(void **state)
+TEST(a_try_without_connection_is_unavailable)
 {
 	struct fixture *f = *state;
 
@@ -116,7 +116,7 @@ static void a_try_without_connection_is_unavailable(void **state)
 		"-UNAVAILABLE there is no connection to ZooKeeper, so it is not known whether the lock is taken: a");
 }
 
-static void a_hand_off_asks_zookeeper_only_who_waits(void **state)
+TEST(a_hand_off_asks_zookeeper_only_who_waits)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -135,7 +135,7 @@ static void a_hand_off_asks_zookeeper_only_who_waits(void **state)
 }
 
 /* handoff_max = 0: the distributed lock goes before the local one, and next is queued before that. */
-static void the_strict_order_gives_back_and_queues_next_first(void **state)
+TEST_IN(the_strict_order_gives_back_and_queues_next_first, claim_setup_strict)
 {
 	struct fixture *f = *state;
 	char name[128], next[128];
@@ -157,7 +157,7 @@ static void the_strict_order_gives_back_and_queues_next_first(void **state)
 	fixture_expect(f, 1, ":92160");
 }
 
-static void a_claim_lingers_until_somebody_else_comes(void **state)
+TEST_IN(a_claim_lingers_until_somebody_else_comes, claim_setup_linger)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -177,7 +177,7 @@ static void a_claim_lingers_until_somebody_else_comes(void **state)
 }
 
 /* Pitfall 12. */
-static void an_idle_claim_ends_after_its_linger(void **state)
+TEST_IN(an_idle_claim_ends_after_its_linger, claim_setup_linger)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -189,7 +189,7 @@ static void an_idle_claim_ends_after_its_linger(void **state)
 	fixture_op(f, EFFECT_ZK_DELETE, name);
 }
 
-static void a_held_znode_deleted_by_hand_is_told_as_lost(void **state)
+TEST(a_held_znode_deleted_by_hand_is_told_as_lost)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -205,7 +205,7 @@ static void a_held_znode_deleted_by_hand_is_told_as_lost(void **state)
 	fixture_say(f, 0, "UNLOCK a", "-NOTHELD this client does not hold a");
 }
 
-static void waiters_outlive_a_full_session_at_a_give_back(void **state)
+TEST(waiters_outlive_a_full_session_at_a_give_back)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -222,7 +222,7 @@ static void waiters_outlive_a_full_session_at_a_give_back(void **state)
 	fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
 }
 
-static void hand_offs_go_on_without_a_connection(void **state)
+TEST(hand_offs_go_on_without_a_connection)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -243,7 +243,7 @@ static void hand_offs_go_on_without_a_connection(void **state)
 	fixture_expect(f, 3, ":78851");
 }
 
-static void a_try_leaves_no_watch_on_the_holder(void **state)
+TEST(a_try_leaves_no_watch_on_the_holder)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -259,7 +259,7 @@ static void a_try_leaves_no_watch_on_the_holder(void **state)
 }
 
 /* Pitfall 7. */
-static void near_the_wrap_nobody_joins(void **state)
+TEST(near_the_wrap_nobody_joins)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -291,7 +291,7 @@ static void near_the_wrap_nobody_joins(void **state)
 	fixture_op(f, EFFECT_ZK_GET, "/lb/a");
 }
 
-static void near_the_wrap_a_directory_of_ours_alone_is_made_anew(void **state)
+TEST(near_the_wrap_a_directory_of_ours_alone_is_made_anew)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -331,7 +331,7 @@ static void ending(struct fixture *f)
 }
 
 /* Of another host, that had known the directory for longer. */
-static void near_the_wrap_who_came_just_before_the_deletion_is_not_waited_for(void **state)
+TEST(near_the_wrap_who_came_just_before_the_deletion_is_not_waited_for)
 {
 	struct fixture *f = *state;
 
@@ -347,7 +347,7 @@ static void near_the_wrap_who_came_just_before_the_deletion_is_not_waited_for(vo
 	fixture_op(f, EFFECT_ZK_DELETE, "/lb/a");
 }
 
-static void near_the_wrap_a_deletion_of_unknown_outcome_is_looked_at_again(void **state)
+TEST(near_the_wrap_a_deletion_of_unknown_outcome_is_looked_at_again)
 {
 	struct fixture *f = *state;
 
@@ -362,7 +362,7 @@ static void near_the_wrap_a_deletion_of_unknown_outcome_is_looked_at_again(void 
 	fixture_expect(f, 0, "");
 }
 
-static void the_session_has_room_for_so_many_paths(void **state)
+TEST(the_session_has_room_for_so_many_paths)
 {
 	struct fixture *f = *state;
 	char words[16];
@@ -382,31 +382,4 @@ static void the_session_has_room_for_so_many_paths(void **state)
 		"-LIMIT user 1000 uses 207 of 207 allowed bytes of znode paths in this host's session (limits.session_path_bytes, "
 		"limits.user_share): release some locks before you ask for more: d");
 	fixture_no_op(f);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_cold_lock_costs_one_breath_and_its_end_one_delete),
-		TEST(a_waiter_watches_only_its_predecessor_and_lists_when_that_goes),
-		TEST(nonode_from_the_watch_lists_again),
-		TEST(a_waiter_whose_znode_was_deleted_joins_again),
-		TEST(a_try_behind_another_host_is_nil_and_takes_its_znode_away),
-		TEST(a_try_without_connection_is_unavailable),
-		TEST(a_hand_off_asks_zookeeper_only_who_waits),
-		TEST_IN(the_strict_order_gives_back_and_queues_next_first, claim_setup_strict),
-		TEST_IN(a_claim_lingers_until_somebody_else_comes, claim_setup_linger),
-		TEST_IN(an_idle_claim_ends_after_its_linger, claim_setup_linger),
-		TEST(a_held_znode_deleted_by_hand_is_told_as_lost),
-		TEST(waiters_outlive_a_full_session_at_a_give_back),
-		TEST(hand_offs_go_on_without_a_connection),
-		TEST(a_try_leaves_no_watch_on_the_holder),
-		TEST(near_the_wrap_nobody_joins),
-		TEST(near_the_wrap_a_directory_of_ours_alone_is_made_anew),
-		TEST(near_the_wrap_who_came_just_before_the_deletion_is_not_waited_for),
-		TEST(near_the_wrap_a_deletion_of_unknown_outcome_is_looked_at_again),
-		TEST(the_session_has_room_for_so_many_paths),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -115,7 +115,7 @@ static void readers_wait(struct fixture *f, uint32_t count)
 	f->now_ns += MS;
 }
 
-static void many_readers_get_it_in_pieces(void **state)
+TEST(many_readers_get_it_in_pieces)
 {
 	struct fixture *f = *state;
 
@@ -131,7 +131,7 @@ static void many_readers_get_it_in_pieces(void **state)
 	forget(f);
 }
 
-static void few_readers_get_it_at_once(void **state)
+TEST(few_readers_get_it_at_once)
 {
 	struct fixture *f = *state;
 
@@ -142,7 +142,7 @@ static void few_readers_get_it_at_once(void **state)
 	forget(f);
 }
 
-static void who_comes_meanwhile_waits_for_those_who_waited(void **state)
+TEST(who_comes_meanwhile_waits_for_those_who_waited)
 {
 	struct fixture *f = *state;
 
@@ -165,7 +165,7 @@ static void who_comes_meanwhile_waits_for_those_who_waited(void **state)
 }
 
 /* A lock that others wait for is not left free until their turn comes. */
-static void the_rest_need_no_turn_when_nobody_holds_it(void **state)
+TEST(the_rest_need_no_turn_when_nobody_holds_it)
 {
 	struct fixture *f = *state;
 
@@ -182,7 +182,7 @@ static void the_rest_need_no_turn_when_nobody_holds_it(void **state)
 }
 
 /* The turns were of a user who has left. */
-static void the_rest_have_turns_when_the_user_of_the_next_one_goes(void **state)
+TEST(the_rest_have_turns_when_the_user_of_the_next_one_goes)
 {
 	struct fixture *f = *state;
 
@@ -203,7 +203,7 @@ static void the_rest_have_turns_when_the_user_of_the_next_one_goes(void **state)
 	forget(f);
 }
 
-static void the_rest_get_it_after_a_hand_over(void **state)
+TEST(the_rest_get_it_after_a_hand_over)
 {
 	struct fixture *f = *state;
 
@@ -215,7 +215,7 @@ static void the_rest_get_it_after_a_hand_over(void **state)
 	forget(f);
 }
 
-static void the_rest_go_before_all_else_that_is_done_for_their_user(void **state)
+TEST(the_rest_go_before_all_else_that_is_done_for_their_user)
 {
 	struct fixture *f = *state;
 
@@ -233,7 +233,7 @@ static void the_rest_go_before_all_else_that_is_done_for_their_user(void **state
 
 /* ---- a lock that many hold is asked for, or taken ---- */
 
-static void many_holders_are_asked_in_pieces(void **state)
+TEST(many_holders_are_asked_in_pieces)
 {
 	struct fixture *f = *state;
 
@@ -244,7 +244,7 @@ static void many_holders_are_asked_in_pieces(void **state)
 	forget(f);
 }
 
-static void few_holders_are_asked_at_once(void **state)
+TEST(few_holders_are_asked_at_once)
 {
 	struct fixture *f = *state;
 
@@ -256,7 +256,7 @@ static void few_holders_are_asked_at_once(void **state)
 }
 
 /* Who waits alone gets it when the last one has lost it, and was told so. */
-static void a_lock_is_taken_from_many_in_pieces(void **state)
+TEST(a_lock_is_taken_from_many_in_pieces)
 {
 	struct fixture *f = *state;
 
@@ -273,7 +273,7 @@ static void a_lock_is_taken_from_many_in_pieces(void **state)
 }
 
 /* One that would be next lets go, one asks again, and one comes: those are not meant. */
-static void who_comes_while_it_is_taken_keeps_it(void **state)
+TEST(who_comes_while_it_is_taken_keeps_it)
 {
 	struct fixture *f = *state;
 
@@ -292,7 +292,7 @@ static void who_comes_while_it_is_taken_keeps_it(void **state)
 	fixture_say(f, 2, "UNLOCK a", ":0");
 }
 
-static void the_rest_is_taken_after_a_hand_over(void **state)
+TEST(the_rest_is_taken_after_a_hand_over)
 {
 	struct fixture *f = *state;
 
@@ -308,7 +308,7 @@ static void the_rest_is_taken_after_a_hand_over(void **state)
 	fixture_say(f, 2, "LOCK a", ":2048");
 }
 
-static void the_rest_is_asked_after_a_hand_over(void **state)
+TEST(the_rest_is_asked_after_a_hand_over)
 {
 	struct fixture *f = *state;
 
@@ -322,7 +322,7 @@ static void the_rest_is_asked_after_a_hand_over(void **state)
 	forget(f);
 }
 
-static void who_asks_for_it_goes_and_the_rest_keep_it(void **state)
+TEST(who_asks_for_it_goes_and_the_rest_keep_it)
 {
 	struct fixture *f = *state;
 
@@ -336,7 +336,7 @@ static void who_asks_for_it_goes_and_the_rest_keep_it(void **state)
 }
 
 /* Others who ask for little have a turn after each piece of that. */
-static void another_user_is_served_between_two_pieces(void **state)
+TEST(another_user_is_served_between_two_pieces)
 {
 	struct fixture *f = *state;
 
@@ -362,7 +362,7 @@ static uint32_t rounds(uint32_t count)
 	return (count + WORK_TURN_STEPS - 1) / WORK_TURN_STEPS;
 }
 
-static void many_observers_are_looked_at_and_told_in_pieces(void **state)
+TEST(many_observers_are_looked_at_and_told_in_pieces)
 {
 	struct fixture *f = *state;
 
@@ -382,7 +382,7 @@ static void many_observers_are_looked_at_and_told_in_pieces(void **state)
 	forget(f);
 }
 
-static void few_observers_are_told_at_once(void **state)
+TEST(few_observers_are_told_at_once)
 {
 	struct fixture *f = *state;
 
@@ -394,7 +394,7 @@ static void few_observers_are_told_at_once(void **state)
 }
 
 /* Each change begins another round, but where the one before is: those at the end have their turn. */
-static void changes_that_never_stop_leave_no_observer_out(void **state)
+TEST(changes_that_never_stop_leave_no_observer_out)
 {
 	struct fixture *f = *state;
 	uint32_t looked = 0;
@@ -417,7 +417,7 @@ static void changes_that_never_stop_leave_no_observer_out(void **state)
 	forget(f);
 }
 
-static void observers_come_and_go_while_they_are_looked_at(void **state)
+TEST(observers_come_and_go_while_they_are_looked_at)
 {
 	struct fixture *f = *state;
 
@@ -435,7 +435,7 @@ static void observers_come_and_go_while_they_are_looked_at(void **state)
 	forget(f);
 }
 
-static void who_is_not_looked_at_yet_is_told_after_a_hand_over(void **state)
+TEST(who_is_not_looked_at_yet_is_told_after_a_hand_over)
 {
 	struct fixture *f = *state;
 
@@ -450,7 +450,7 @@ static void who_is_not_looked_at_yet_is_told_after_a_hand_over(void **state)
 	forget(f);
 }
 
-static void who_is_looked_at_and_not_told_is_told_after_a_hand_over(void **state)
+TEST(who_is_looked_at_and_not_told_is_told_after_a_hand_over)
 {
 	struct fixture *f = *state;
 
@@ -479,7 +479,7 @@ static const char *letter_of(const char *kind, const char *znode)
 	return data;
 }
 
-static void a_letter_is_acted_upon_in_turns_and_answered_then(void **state)
+TEST_IN(a_letter_is_acted_upon_in_turns_and_answered_then, setup_letters)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -495,7 +495,7 @@ static void a_letter_is_acted_upon_in_turns_and_answered_then(void **state)
 }
 
 /* Its znode may be deleted by who waits for the answer, which cannot be sent. */
-static void what_a_letter_asks_for_is_done_before_the_connection_ends(void **state)
+TEST_IN(what_a_letter_asks_for_is_done_before_the_connection_ends, setup_letters)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -510,7 +510,7 @@ static void what_a_letter_asks_for_is_done_before_the_connection_ends(void **sta
 	fixture_say(f, 0, "EVENTS WAIT 0", "*-1");
 }
 
-static void letters_that_are_too_many_are_acted_upon_at_once(void **state)
+TEST_IN(letters_that_are_too_many_are_acted_upon_at_once, setup_letters)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -523,36 +523,4 @@ static void letters_that_are_too_many_are_acted_upon_at_once(void **state)
 	fixture_say(f, 0, "EVENTS WAIT 0", "*4 $6 revoke $1 a :78848 $6 please");
 	pieces(f);
 	fixture_say(f, 0, "EVENTS WAIT 0", "*-1");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(many_readers_get_it_in_pieces),
-		TEST(few_readers_get_it_at_once),
-		TEST(who_comes_meanwhile_waits_for_those_who_waited),
-		TEST(the_rest_need_no_turn_when_nobody_holds_it),
-		TEST(the_rest_have_turns_when_the_user_of_the_next_one_goes),
-		TEST(the_rest_get_it_after_a_hand_over),
-		TEST(the_rest_go_before_all_else_that_is_done_for_their_user),
-		TEST(many_holders_are_asked_in_pieces),
-		TEST(few_holders_are_asked_at_once),
-		TEST(a_lock_is_taken_from_many_in_pieces),
-		TEST(who_comes_while_it_is_taken_keeps_it),
-		TEST(the_rest_is_taken_after_a_hand_over),
-		TEST(the_rest_is_asked_after_a_hand_over),
-		TEST(who_asks_for_it_goes_and_the_rest_keep_it),
-		TEST(another_user_is_served_between_two_pieces),
-		TEST(many_observers_are_looked_at_and_told_in_pieces),
-		TEST(few_observers_are_told_at_once),
-		TEST(changes_that_never_stop_leave_no_observer_out),
-		TEST(observers_come_and_go_while_they_are_looked_at),
-		TEST(who_is_not_looked_at_yet_is_told_after_a_hand_over),
-		TEST(who_is_looked_at_and_not_told_is_told_after_a_hand_over),
-		TEST_IN(a_letter_is_acted_upon_in_turns_and_answered_then, setup_letters),
-		TEST_IN(what_a_letter_asks_for_is_done_before_the_connection_ends, setup_letters),
-		TEST_IN(letters_that_are_too_many_are_acted_upon_at_once, setup_letters),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -105,7 +105,7 @@ static void expect_stat(struct fixture *f, const char *line)
 	bytes_clear(&f->replies[CLIENTS - 1]);
 }
 
-static void two_that_cross_are_told_apart(void **state)
+TEST(two_that_cross_are_told_apart)
 {
 	struct fixture *f = *state;
 
@@ -120,7 +120,7 @@ static void two_that_cross_are_told_apart(void **state)
 	fixture_expect(f, 0, ":2049");
 }
 
-static void the_refused_one_leaves_nothing_behind(void **state)
+TEST(the_refused_one_leaves_nothing_behind)
 {
 	struct fixture *f = *state;
 
@@ -133,7 +133,7 @@ static void the_refused_one_leaves_nothing_behind(void **state)
 	deadlock(f, 1, "LOCK a");
 }
 
-static void who_holds_nothing_waits(void **state)
+TEST(who_holds_nothing_waits)
 {
 	struct fixture *f = *state;
 
@@ -144,7 +144,7 @@ static void who_holds_nothing_waits(void **state)
 	waits(f, 3, "LOCK b");
 }
 
-static void a_circle_of_many_is_told_in_part(void **state)
+TEST(a_circle_of_many_is_told_in_part)
 {
 	struct fixture *f = *state;
 	char words[16];
@@ -163,7 +163,7 @@ static void a_circle_of_many_is_told_in_part(void **state)
 		    "waits for \"k5\" held by this client: release one of them first");
 }
 
-static void the_circle_goes_through_who_waits_before(void **state)
+TEST(the_circle_goes_through_who_waits_before)
 {
 	struct fixture *f = *state;
 
@@ -181,7 +181,7 @@ static void the_circle_goes_through_who_waits_before(void **state)
 		"waits for \"b\" held by c1 (pid 101), which waits for \"a\" held by this client: release one of them first");
 }
 
-static void readers_do_not_wait_for_readers(void **state)
+TEST(readers_do_not_wait_for_readers)
 {
 	struct fixture *f = *state;
 
@@ -197,7 +197,7 @@ static void readers_do_not_wait_for_readers(void **state)
 	deadlock(f, 1, "LOCK c");
 }
 
-static void a_time_limit_does_not_make_it_wait(void **state)
+TEST(a_time_limit_does_not_make_it_wait)
 {
 	struct fixture *f = *state;
 
@@ -212,7 +212,7 @@ static void a_time_limit_does_not_make_it_wait(void **state)
 	fixture_say(f, 1, "LOCK a WAIT 100", "");
 }
 
-static void an_enqueue_blocks_nobody(void **state)
+TEST(an_enqueue_blocks_nobody)
 {
 	struct fixture *f = *state;
 
@@ -228,7 +228,7 @@ static void an_enqueue_blocks_nobody(void **state)
 }
 
 /* c0 queued for a and is blocked elsewhere: it can neither take that back nor let it go again. */
-static void who_waits_behind_an_enqueue_waits_for_its_owner(void **state)
+TEST(who_waits_behind_an_enqueue_waits_for_its_owner)
 {
 	struct fixture *f = *state;
 
@@ -242,7 +242,7 @@ static void who_waits_behind_an_enqueue_waits_for_its_owner(void **state)
 }
 
 /* The first to ask held nothing: nobody waited for it then. What it queued for makes a holder of it later. */
-static void a_grant_while_it_waits_makes_a_holder(void **state)
+TEST(a_grant_while_it_waits_makes_a_holder)
 {
 	struct fixture *f = *state;
 
@@ -254,7 +254,7 @@ static void a_grant_while_it_waits_makes_a_holder(void **state)
 	deadlock(f, 1, "LOCK a");
 }
 
-static void clients_of_one_owner_belong_together(void **state)
+TEST(clients_of_one_owner_belong_together)
 {
 	struct fixture *f = *state;
 
@@ -277,7 +277,7 @@ static void clients_of_one_owner_belong_together(void **state)
 		"waits for \"b\" held by this client: release one of them first");
 }
 
-static void an_owner_is_said_before_anything_is_held(void **state)
+TEST(an_owner_is_said_before_anything_is_held)
 {
 	struct fixture *f = *state;
 	static const char late[] = "-ERR set OWNER before acquiring or waiting for a lock";
@@ -299,7 +299,7 @@ static void an_owner_is_said_before_anything_is_held(void **state)
 }
 
 /* The pid alone says nothing, and neither does the name another user gave. */
-static void owners_of_two_users_are_two(void **state)
+TEST(owners_of_two_users_are_two)
 {
 	struct fixture *f = *state;
 	struct event connected = { .type = EVENT_CLIENT_CONNECTED, .conn = 20 };
@@ -314,7 +314,7 @@ static void owners_of_two_users_are_two(void **state)
 	waits(f, 20, "LOCK a");
 }
 
-static void it_can_be_turned_off(void **state)
+TEST_IN(it_can_be_turned_off, setup_off)
 {
 	struct fixture *f = *state;
 
@@ -327,7 +327,7 @@ static void it_can_be_turned_off(void **state)
 	expect_stat(f, "deadlocks_total:0\r\n");
 }
 
-static void long_names_are_cut_between_characters(void **state)
+TEST(long_names_are_cut_between_characters)
 {
 	struct fixture *f = *state;
 	static const char name[] = "0123456789012345678901234567890\xc3\xa4rest";
@@ -359,14 +359,14 @@ static void crowd(struct fixture *f, uint32_t count, const char *setinfo, const 
 }
 
 /* With the request that is asked for, and that of c0. */
-static void as_many_as_may_are_followed(void **state)
+TEST(as_many_as_may_are_followed)
 {
 	crowd(*state, SEARCH_REQUESTS_MAX - 2, NULL, "LOCK a");
 	deadlock(*state, 1, "LOCK a");
 	expect_stat(*state, "deadlock_cuts_total:0\r\n");
 }
 
-static void beyond_that_it_waits_and_is_counted(void **state)
+TEST(beyond_that_it_waits_and_is_counted)
 {
 	crowd(*state, SEARCH_REQUESTS_MAX - 1, NULL, "LOCK a");
 	waits(*state, 1, "LOCK a");
@@ -377,7 +377,7 @@ static void beyond_that_it_waits_and_is_counted(void **state)
 }
 
 /* Each of them is looked at once, not once for every other. */
-static void a_crowd_of_readers_is_searched(void **state)
+TEST(a_crowd_of_readers_is_searched)
 {
 	crowd(*state, 1000, NULL, "LOCK a SHARED");
 	deadlock(*state, 1, "LOCK a");
@@ -385,7 +385,7 @@ static void a_crowd_of_readers_is_searched(void **state)
 }
 
 /* When one of an owner's clients is met, all of them are looked at: once, not whenever another one is met. */
-static void a_crowd_of_one_owner_is_searched(void **state)
+TEST(a_crowd_of_one_owner_is_searched)
 {
 	crowd(*state, 1000, "CLIENT SETINFO OWNER x", "LOCK a SHARED");
 	deadlock(*state, 1, "LOCK a");
@@ -421,13 +421,13 @@ enum { SHARERS = 45 };
 _Static_assert(2 * SHARERS * (SHARERS + 1) > DEADLOCK_EDGES_MAX && 2 * (SHARERS - 1) * SHARERS < DEADLOCK_EDGES_MAX,
 	       "one more is too much");
 
-static void what_is_looked_at_is_bounded(void **state)
+TEST(what_is_looked_at_is_bounded)
 {
 	shared_by_many(*state, SHARERS);
 	expect_stat(*state, "deadlock_cuts_total:1\r\n");
 }
 
-static void as_much_as_may_be_is_looked_at(void **state)
+TEST(as_much_as_may_be_is_looked_at)
 {
 	shared_by_many(*state, SHARERS - 1);
 	expect_stat(*state, "deadlock_cuts_total:0\r\n");
@@ -438,7 +438,7 @@ static void as_much_as_may_be_is_looked_at(void **state)
 /* Two for each of a crowd, and for c0; three more until c1 is met. */
 enum { PIECE_CROWD = (DEADLOCK_EDGES_A_PIECE - 3) / 2 };
 
-static void what_fits_into_one_event_is_answered_at_once(void **state)
+TEST(what_fits_into_one_event_is_answered_at_once)
 {
 	crowd(*state, PIECE_CROWD, NULL, "LOCK a");
 	fixture_ask(*state, 1, "LOCK a");
@@ -446,7 +446,7 @@ static void what_fits_into_one_event_is_answered_at_once(void **state)
 	assert_true(((struct fixture *)*state)->replies[1].len);
 }
 
-static void what_does_not_fit_goes_on_in_later_events(void **state)
+TEST(what_does_not_fit_goes_on_in_later_events)
 {
 	struct fixture *f = *state;
 
@@ -464,7 +464,7 @@ static void what_does_not_fit_goes_on_in_later_events(void **state)
 	fixture_say(f, 1, "UNLOCK b", ":0");
 }
 
-static void no_event_does_more_than_a_piece(void **state)
+TEST(no_event_does_more_than_a_piece)
 {
 	struct fixture *f = *state;
 	int events = 0;
@@ -479,7 +479,7 @@ static void no_event_does_more_than_a_piece(void **state)
 }
 
 /* The way led through c2 when it was looked at. */
-static void what_is_over_by_then_is_not_reported(void **state)
+TEST(what_is_over_by_then_is_not_reported)
 {
 	struct fixture *f = *state;
 
@@ -498,7 +498,7 @@ static void what_is_over_by_then_is_not_reported(void **state)
 }
 
 /* c3 waits for c2 and c4, who share x. The way led through c2, whose lease then ends. */
-static void what_was_held_by_then_is_not_reported(void **state)
+TEST(what_was_held_by_then_is_not_reported)
 {
 	struct fixture *f = *state;
 
@@ -519,7 +519,7 @@ static void what_was_held_by_then_is_not_reported(void **state)
 }
 
 /* They share s and stand in line for a in the other order: each counts on the one before it, and all on the first. */
-static void who_counted_on_a_wait_that_ended_is_looked_at_again(void **state)
+TEST(who_counted_on_a_wait_that_ended_is_looked_at_again)
 {
 	enum { COUNT = 6 };
 	bool over = false;
@@ -548,7 +548,7 @@ static void who_counted_on_a_wait_that_ended_is_looked_at_again(void **state)
 	}
 }
 
-static void whose_wait_ends_is_not_searched_for_any_longer(void **state)
+TEST(whose_wait_ends_is_not_searched_for_any_longer)
 {
 	struct fixture *f = *state;
 
@@ -567,7 +567,7 @@ static void whose_wait_ends_is_not_searched_for_any_longer(void **state)
 }
 
 /* In the midst of the search for its earlier wait. */
-static void the_next_wait_of_a_client_has_a_search_of_its_own(void **state)
+TEST(the_next_wait_of_a_client_has_a_search_of_its_own)
 {
 	struct fixture *f = *state;
 
@@ -582,7 +582,7 @@ static void the_next_wait_of_a_client_has_a_search_of_its_own(void **state)
 	deadlock(f, 1, "LOCK x");
 }
 
-static void a_search_goes_on_after_a_hand_over(void **state)
+TEST(a_search_goes_on_after_a_hand_over)
 {
 	struct fixture *f = *state;
 
@@ -595,7 +595,7 @@ static void a_search_goes_on_after_a_hand_over(void **state)
 }
 
 /* 600 have one permit each of 600, and wait for b; c1, which holds that, asks for one, too. */
-static void a_knot_of_permits_is_found_in_pieces(void **state)
+TEST(a_knot_of_permits_is_found_in_pieces)
 {
 	struct fixture *f = *state;
 
@@ -623,7 +623,7 @@ static void a_knot_of_permits_is_found_in_pieces(void **state)
 }
 
 /* Of 600 with a permit 20 can go on, and are not in the set any longer when one of them goes. */
-static void who_has_left_the_knot_may_go(void **state)
+TEST(who_has_left_the_knot_may_go)
 {
 	struct fixture *f = *state;
 
@@ -666,7 +666,7 @@ static void permits_of_an_owner(struct fixture *f)
 	waits(f, 1, "LOCK a");
 }
 
-static void a_wait_that_ends_ties_its_owner_no_longer(void **state)
+TEST(a_wait_that_ends_ties_its_owner_no_longer)
 {
 	int at = 0;
 
@@ -688,7 +688,7 @@ static void a_wait_that_ends_ties_its_owner_no_longer(void **state)
  * Of three permits c0 has two. c2 waits for two, then c3 for all, then c4, one owner with c3, for one: c3 gets all of
  * them, and as long as c4 waits their owner keeps them. In the midst of the search c2 leaves, which c3 waits for as well.
  */
-static void who_stands_between_two_of_an_owner_and_leaves_hides_no_deadlock(void **state)
+TEST(who_stands_between_two_of_an_owner_and_leaves_hides_no_deadlock)
 {
 	int at = 0;
 
@@ -711,7 +711,7 @@ static void who_stands_between_two_of_an_owner_and_leaves_hides_no_deadlock(void
 }
 
 /* c2, in the crowd, is one owner with c3, which takes and releases something all the time. */
-static void an_owner_that_changes_all_the_time_hides_no_deadlock(void **state)
+TEST(an_owner_that_changes_all_the_time_hides_no_deadlock)
 {
 	struct fixture *f = *state;
 	size_t searched = 0;
@@ -748,7 +748,7 @@ static void ninth(struct fixture *f, uint32_t conn, const char *words, size_t le
 	fixture_expect(f, conn, "");
 }
 
-static void the_search_that_is_done_in_one_event_is_bounded(void **state)
+TEST(the_search_that_is_done_in_one_event_is_bounded)
 {
 	struct fixture *f = *state;
 
@@ -760,7 +760,7 @@ static void the_search_that_is_done_in_one_event_is_bounded(void **state)
 }
 
 /* Each of 150 has a permit and waits for another one: each looks at those before it, and at all permits. */
-static void a_search_among_permits_that_is_done_in_one_event_is_bounded(void **state)
+TEST(a_search_among_permits_that_is_done_in_one_event_is_bounded)
 {
 	struct fixture *f = *state;
 
@@ -804,7 +804,7 @@ static int events_of_a_third(struct fixture *f, uint32_t crowded, int after)
 	return events;
 }
 
-static void each_user_is_searched_for_in_its_turn(void **state)
+TEST(each_user_is_searched_for_in_its_turn)
 {
 	for (int each = 2; each <= 4; each++)
 		for (int after = 0; after < 3 * each; after++) {
@@ -814,50 +814,4 @@ static void each_user_is_searched_for_in_its_turn(void **state)
 			assert_in_range(events_of_a_third(*state, DEADLOCK_EDGES_A_PIECE / 2 * (uint32_t)each - 30, after),
 					each, (OTHER_USERS + 1) * each + OTHER_USERS);
 		}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(two_that_cross_are_told_apart),
-		TEST(the_refused_one_leaves_nothing_behind),
-		TEST(who_holds_nothing_waits),
-		TEST(a_circle_of_many_is_told_in_part),
-		TEST(the_circle_goes_through_who_waits_before),
-		TEST(readers_do_not_wait_for_readers),
-		TEST(a_time_limit_does_not_make_it_wait),
-		TEST(an_enqueue_blocks_nobody),
-		TEST(who_waits_behind_an_enqueue_waits_for_its_owner),
-		TEST(a_grant_while_it_waits_makes_a_holder),
-		TEST(clients_of_one_owner_belong_together),
-		TEST(an_owner_is_said_before_anything_is_held),
-		TEST(owners_of_two_users_are_two),
-		TEST_IN(it_can_be_turned_off, setup_off),
-		TEST(long_names_are_cut_between_characters),
-		TEST(as_many_as_may_are_followed),
-		TEST(beyond_that_it_waits_and_is_counted),
-		TEST(a_crowd_of_readers_is_searched),
-		TEST(a_crowd_of_one_owner_is_searched),
-		TEST(what_is_looked_at_is_bounded),
-		TEST(as_much_as_may_be_is_looked_at),
-		TEST(what_fits_into_one_event_is_answered_at_once),
-		TEST(what_does_not_fit_goes_on_in_later_events),
-		TEST(no_event_does_more_than_a_piece),
-		TEST(what_is_over_by_then_is_not_reported),
-		TEST(what_was_held_by_then_is_not_reported),
-		TEST(who_counted_on_a_wait_that_ended_is_looked_at_again),
-		TEST(whose_wait_ends_is_not_searched_for_any_longer),
-		TEST(the_next_wait_of_a_client_has_a_search_of_its_own),
-		TEST(a_search_goes_on_after_a_hand_over),
-		TEST(a_knot_of_permits_is_found_in_pieces),
-		TEST(who_has_left_the_knot_may_go),
-		TEST(a_wait_that_ends_ties_its_owner_no_longer),
-		TEST(who_stands_between_two_of_an_owner_and_leaves_hides_no_deadlock),
-		TEST(an_owner_that_changes_all_the_time_hides_no_deadlock),
-		TEST(the_search_that_is_done_in_one_event_is_bounded),
-		TEST(a_search_among_permits_that_is_done_in_one_event_is_bounded),
-		TEST(each_user_is_searched_for_in_its_turn),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,7 +16,7 @@ static int grants_until_delegated(struct fixture *f)
 	}
 }
 
-static void who_is_disturbed_waits_longer(void **state)
+TEST_IN(who_is_disturbed_waits_longer, delegation_setup)
 {
 	static const int needs[] = { 1, 2, 4, 8, 16, 32, 64, 64 };
 	struct fixture *f = *state;
@@ -34,7 +34,7 @@ static void who_is_disturbed_waits_longer(void **state)
 	assert_int_equal(grants_until_delegated(f), 32);
 }
 
-static void readers_who_are_disturbed_wait_longer(void **state)
+TEST_IN(readers_who_are_disturbed_wait_longer, delegation_setup)
 {
 	struct fixture *f = *state;
 
@@ -96,7 +96,7 @@ static void expect_few(struct tally t, int seconds)
 	assert_in_range(t.disturbances, 0, 6 + t.grants / DELEGATED_NEED_MAX + seconds);
 }
 
-static void bursts_do_not_flap(void **state)
+TEST_IN(bursts_do_not_flap, delegation_setup)
 {
 	static const int bursts[] = { 1, 2, 3, 63, 64, 65, 300 };
 	struct fixture *f = *state;
@@ -108,7 +108,7 @@ static void bursts_do_not_flap(void **state)
 }
 
 /* Short bursts end it: after a few of them nothing is delegated any longer. */
-static void short_bursts_are_not_delegated(void **state)
+TEST_IN(short_bursts_are_not_delegated, delegation_setup)
 {
 	struct fixture *f = *state;
 
@@ -119,7 +119,7 @@ static void short_bursts_are_not_delegated(void **state)
 }
 
 /* One client asks each 100 ms, while another one uses the lock all the time. */
-static void a_poller_does_not_flap(void **state)
+TEST_IN(a_poller_does_not_flap, delegation_setup)
 {
 	struct fixture *f = *state;
 	struct tally t = { 0 };
@@ -136,7 +136,7 @@ static void a_poller_does_not_flap(void **state)
 }
 
 /* Delegations that end for their own client's sake do not make up for those that end for others. */
-static void its_own_requests_do_not_make_it_calm(void **state)
+TEST_IN(its_own_requests_do_not_make_it_calm, delegation_setup)
 {
 	struct fixture *f = *state;
 	struct tally t = { 0 };
@@ -157,7 +157,7 @@ static void its_own_requests_do_not_make_it_calm(void **state)
 }
 
 /* A grant to another client ends the row of a client, whether the other one offers a slot or not. */
-static void a_row_has_no_other_client_in_it(void **state)
+TEST_IN(a_row_has_no_other_client_in_it, delegation_setup)
 {
 	struct fixture *f = *state;
 
@@ -201,7 +201,7 @@ static void expect_two_more(struct fixture *f, uint32_t conn, const char *limit)
 	assert_true(leave(0, 3));
 }
 
-static void nobody_is_refused_for_what_a_user_does_not_hold(void **state)
+TEST_IN(nobody_is_refused_for_what_a_user_does_not_hold, delegation_setup)
 {
 	struct fixture *f = *state;
 
@@ -211,7 +211,7 @@ static void nobody_is_refused_for_what_a_user_does_not_hold(void **state)
 	expect_two_more(f, 1, "limits.grants");
 }
 
-static void nobody_is_refused_for_what_it_does_not_hold_itself(void **state)
+TEST_IN(nobody_is_refused_for_what_it_does_not_hold_itself, delegation_setup)
 {
 	struct fixture *f = *state;
 
@@ -221,7 +221,7 @@ static void nobody_is_refused_for_what_it_does_not_hold_itself(void **state)
 }
 
 /* Delegations leave an eighth of the locks for locks that are not delegated. */
-static void delegated_locks_leave_room_for_others(void **state)
+TEST_IN(delegated_locks_leave_room_for_others, delegation_setup)
 {
 	struct fixture *f = *state;
 	char words[32];
@@ -239,22 +239,4 @@ static void delegated_locks_leave_room_for_others(void **state)
 	}
 	fixture_ask(f, 0, "LOCK n17");
 	assert_non_null(memmem(f->replies[0].data, f->replies[0].len, "limits.locks", strlen("limits.locks")));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST_IN(who_is_disturbed_waits_longer, delegation_setup),
-		TEST_IN(readers_who_are_disturbed_wait_longer, delegation_setup),
-		TEST_IN(bursts_do_not_flap, delegation_setup),
-		TEST_IN(short_bursts_are_not_delegated, delegation_setup),
-		TEST_IN(a_poller_does_not_flap, delegation_setup),
-		TEST_IN(its_own_requests_do_not_make_it_calm, delegation_setup),
-		TEST_IN(a_row_has_no_other_client_in_it, delegation_setup),
-		TEST_IN(nobody_is_refused_for_what_a_user_does_not_hold, delegation_setup),
-		TEST_IN(nobody_is_refused_for_what_it_does_not_hold_itself, delegation_setup),
-		TEST_IN(delegated_locks_leave_room_for_others, delegation_setup),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

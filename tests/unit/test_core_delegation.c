@@ -9,7 +9,7 @@
 #include "core/lock/delegated.h"
 #include "core/state.h"
 
-static void who_gets_a_page(void **state)
+TEST_IN(who_gets_a_page, delegation_setup)
 {
 	struct fixture *f = *state;
 	struct event none = { .type = EVENT_CLIENT_PAGE, .conn = 1, .page.sentence = SLICE("no descriptors") };
@@ -26,7 +26,7 @@ static void who_gets_a_page(void **state)
 }
 
 /* The limit is that of memory: a page more than fits is refused. */
-static void pages_are_charged(void **state)
+TEST_IN(pages_are_charged, delegation_setup)
 {
 	struct fixture *f = *state;
 
@@ -41,7 +41,7 @@ static void pages_are_charged(void **state)
 }
 
 /* The adapter has a limit of its own. */
-static void a_page_too_many_for_the_adapter(void **state)
+TEST_IN(a_page_too_many_for_the_adapter, delegation_setup)
 {
 	struct fixture *f = *state;
 	struct event none = { .type = EVENT_CLIENT_PAGE, .page = { .sentence = SLICE("too many"), .limited = true } };
@@ -57,7 +57,7 @@ static void a_page_too_many_for_the_adapter(void **state)
 	give_page(f, 0);
 }
 
-static void a_free_one_holds_back_nobody(void **state)
+TEST_IN(a_free_one_holds_back_nobody, delegation_setup)
 {
 	struct fixture *f = *state;
 
@@ -74,7 +74,7 @@ static void a_free_one_holds_back_nobody(void **state)
 }
 
 /* A command that only reads leaves the lock delegated, and reports the word's value. */
-static void looking_takes_nothing_back(void **state)
+TEST_IN(looking_takes_nothing_back, delegation_setup)
 {
 	static const struct {
 		const char *words, *free, *held;
@@ -118,7 +118,7 @@ static void expect_told(struct fixture *f, const char *words, const char *text)
 }
 
 /* The holder says since when, in the page: an instant before the grant or after now does not count. */
-static void since_when_it_is_held(void **state)
+TEST_IN(since_when_it_is_held, delegation_setup)
 {
 	struct fixture *f = *state;
 
@@ -144,7 +144,7 @@ static void since_when_it_is_held(void **state)
 }
 
 /* Nobody holds the lock, and WHY shows which client has it delegated. */
-static void who_keeps_a_free_one_is_told(void **state)
+TEST_IN(who_keeps_a_free_one_is_told, delegation_setup)
 {
 	struct fixture *f = *state;
 
@@ -162,7 +162,7 @@ static void who_keeps_a_free_one_is_told(void **state)
 	assert_true(take(0, 1) && leave(0, 1));
 }
 
-static void a_held_one_comes_back_by_unlock(void **state)
+TEST_IN(a_held_one_comes_back_by_unlock, delegation_setup)
 {
 	struct fixture *f = *state;
 
@@ -179,7 +179,7 @@ static void a_held_one_comes_back_by_unlock(void **state)
 }
 
 /* Its own requests take it back as well, and may have it delegated again. */
-static void its_own_client_asks_again(void **state)
+TEST_IN(its_own_client_asks_again, delegation_setup)
 {
 	struct fixture *f = *state;
 
@@ -199,7 +199,7 @@ static void its_own_client_asks_again(void **state)
 	assert_true(is_delegated(0, 1));
 }
 
-static void what_is_not_delegated(void **state)
+TEST_IN(what_is_not_delegated, delegation_setup)
 {
 	static const char *const words[] = {
 		"LOCK a SHARED",
@@ -234,7 +234,7 @@ static void what_is_not_delegated(void **state)
 	assert_true(is_delegated(0, 63));
 }
 
-static void what_nobody_uses_goes_back(void **state)
+TEST_IN(what_nobody_uses_goes_back, delegation_setup)
 {
 	struct fixture *f = *state;
 
@@ -252,7 +252,7 @@ static void what_nobody_uses_goes_back(void **state)
 }
 
 /* Three readers: those with a page keep the lock, until somebody writes. */
-static void readers_keep_it_until_one_writes(void **state)
+TEST_IN(readers_keep_it_until_one_writes, delegation_setup)
 {
 	struct fixture *f = *state;
 
@@ -281,7 +281,7 @@ static void readers_keep_it_until_one_writes(void **state)
 }
 
 /* A command of one of the readers ends its own delegation, and not those of others. */
-static void each_reader_keeps_its_own(void **state)
+TEST_IN(each_reader_keeps_its_own, delegation_setup)
 {
 	struct fixture *f = *state;
 
@@ -303,7 +303,7 @@ static void each_reader_keeps_its_own(void **state)
 }
 
 /* One pass takes all of them back, so their number is limited. */
-static void so_many_readers_keep_a_lock(void **state)
+TEST_IN(so_many_readers_keep_a_lock, delegation_setup_many)
 {
 	static struct delegation_page many[SHARED_DELEGATIONS_MAX + 1];
 	struct fixture *f = *state;
@@ -332,7 +332,7 @@ static void so_many_readers_keep_a_lock(void **state)
 }
 
 /* Neither a denied request nor a request for another kind takes a delegation back: the name is in use as a lock. */
-static void who_is_denied_takes_nothing_back(void **state)
+TEST_IN(who_is_denied_takes_nothing_back, delegation_setup)
 {
 	struct fixture *f = *state;
 	struct broker_conf denying = f->conf;
@@ -369,7 +369,7 @@ static void who_is_denied_takes_nothing_back(void **state)
 	rule_free(&rule);
 }
 
-static void force_and_the_end_of_a_client(void **state)
+TEST_IN(force_and_the_end_of_a_client, delegation_setup)
 {
 	struct fixture *f = *state;
 
@@ -394,7 +394,7 @@ static void force_and_the_end_of_a_client(void **state)
 	assert_false(leave(1, 5));
 }
 
-static void a_daemon_that_stops_takes_all_back(void **state)
+TEST_IN(a_daemon_that_stops_takes_all_back, delegation_setup)
 {
 	struct fixture *f = *state;
 
@@ -412,7 +412,7 @@ static void a_daemon_that_stops_takes_all_back(void **state)
 }
 
 /* The page is its client's, who may write anything into it: it only harms itself. */
-static void a_page_of_nonsense(void **state)
+TEST_IN(a_page_of_nonsense, delegation_setup)
 {
 	struct fixture *f = *state;
 	char words[32];
@@ -434,7 +434,7 @@ static void a_page_of_nonsense(void **state)
 }
 
 /* The next process takes all back, as the words tell. */
-static void after_a_hand_over(void **state)
+TEST_IN(after_a_hand_over, delegation_setup)
 {
 	struct fixture *f = *state;
 
@@ -458,7 +458,7 @@ static void after_a_hand_over(void **state)
 }
 
 /* What the process before had lost is lost, whatever stands in the word: a kill may come before that is written. */
-static void what_was_lost_before_is_lost_after_a_hand_over(void **state)
+TEST_IN(what_was_lost_before_is_lost_after_a_hand_over, delegation_setup)
 {
 	struct fixture *f = *state;
 
@@ -476,7 +476,7 @@ static void what_was_lost_before_is_lost_after_a_hand_over(void **state)
 	assert_true(delegation_none(slot(0, 1)));
 }
 
-static void what_becomes_of_them_is_counted(void **state)
+TEST_IN(what_becomes_of_them_is_counted, delegation_setup)
 {
 	struct fixture *f = *state;
 	const struct stats *s = &f->broker->env.stats;
@@ -503,7 +503,7 @@ static void what_becomes_of_them_is_counted(void **state)
 }
 
 /* As in a broken snapshot or ledger. */
-static void a_slot_that_two_grants_share_is_noticed(void **state)
+TEST_IN(a_slot_that_two_grants_share_is_noticed, delegation_setup)
 {
 	struct fixture *f = *state;
 	struct grant *g;
@@ -520,7 +520,7 @@ static void a_slot_that_two_grants_share_is_noticed(void **state)
 }
 
 /* With ZooKeeper: once it is known that nobody waits elsewhere, and until it is not any longer. */
-static void between_hosts(void **state)
+TEST_IN(between_hosts, delegation_setup_zookeeper)
 {
 	struct fixture *f = *state;
 	const char *children[1];
@@ -544,7 +544,7 @@ static void between_hosts(void **state)
 }
 
 /* A reader that has to wait, because another host waits, takes the other readers' delegations back. */
-static void readers_between_hosts(void **state)
+TEST_IN(readers_between_hosts, delegation_setup_zookeeper)
 {
 	struct fixture *f = *state;
 	const char *children[1];
@@ -565,36 +565,4 @@ static void readers_between_hosts(void **state)
 	assert_false(take(0, 1) || leave(1, 1));
 	assert_true(delegation_none(slot(0, 1)));
 	fixture_say(f, 1, "UNLOCK a", ":0");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST_IN(who_gets_a_page, delegation_setup),
-		TEST_IN(pages_are_charged, delegation_setup),
-		TEST_IN(a_page_too_many_for_the_adapter, delegation_setup),
-		TEST_IN(a_free_one_holds_back_nobody, delegation_setup),
-		TEST_IN(looking_takes_nothing_back, delegation_setup),
-		TEST_IN(since_when_it_is_held, delegation_setup),
-		TEST_IN(who_keeps_a_free_one_is_told, delegation_setup),
-		TEST_IN(a_held_one_comes_back_by_unlock, delegation_setup),
-		TEST_IN(its_own_client_asks_again, delegation_setup),
-		TEST_IN(what_is_not_delegated, delegation_setup),
-		TEST_IN(what_nobody_uses_goes_back, delegation_setup),
-		TEST_IN(readers_keep_it_until_one_writes, delegation_setup),
-		TEST_IN(each_reader_keeps_its_own, delegation_setup),
-		TEST_IN(so_many_readers_keep_a_lock, delegation_setup_many),
-		TEST_IN(who_is_denied_takes_nothing_back, delegation_setup),
-		TEST_IN(force_and_the_end_of_a_client, delegation_setup),
-		TEST_IN(a_daemon_that_stops_takes_all_back, delegation_setup),
-		TEST_IN(a_page_of_nonsense, delegation_setup),
-		TEST_IN(after_a_hand_over, delegation_setup),
-		TEST_IN(what_was_lost_before_is_lost_after_a_hand_over, delegation_setup),
-		TEST_IN(what_becomes_of_them_is_counted, delegation_setup),
-		TEST_IN(a_slot_that_two_grants_share_is_noticed, delegation_setup),
-		TEST_IN(between_hosts, delegation_setup_zookeeper),
-		TEST_IN(readers_between_hosts, delegation_setup_zookeeper),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,7 +11,7 @@ static int standalone(void **state)
 	return fixture_setup(fixture_new(true), 4, state);
 }
 
-static void nothing_is_granted_while_it_is_drained(void **state)
+TEST_IN(nothing_is_granted_while_it_is_drained, standalone)
 {
 	struct fixture *f = *state;
 
@@ -40,7 +40,7 @@ static void nothing_is_granted_while_it_is_drained(void **state)
 	fixture_say(f, 2, "LOCK b", ":2048");
 }
 
-static void each_change_is_logged_once_and_holders_are_asked_again(void **state)
+TEST_IN(each_change_is_logged_once_and_holders_are_asked_again, standalone)
 {
 	struct fixture *f = *state;
 
@@ -58,14 +58,4 @@ static void each_change_is_logged_once_and_holders_are_asked_again(void **state)
 	fixture_say(f, 3, "DRAIN", STATE("1", "1", "0", "1"));
 	fixture_expect_push(f, 0, ">4 $6 revoke $1 a :1024 $8 draining");
 	assert_false(fixture_logged(f, "operators drain"));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST_IN(nothing_is_granted_while_it_is_drained, standalone),
-		TEST_IN(each_change_is_logged_once_and_holders_are_asked_again, standalone),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -50,7 +50,7 @@ static void answer_watch_list(struct fixture *f, const char *name)
 	fixture_answer_list(f, 1, 1, (const char *[]){ name });
 }
 
-static void a_leader_is_told_when_its_data_are_acknowledged(void **state)
+TEST(a_leader_is_told_when_its_data_are_acknowledged)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -68,7 +68,7 @@ static void a_leader_is_told_when_its_data_are_acknowledged(void **state)
 	fixture_say(f, 0, "VALID a", ":8000");
 }
 
-static void the_next_of_the_host_leads_on_the_same_claim(void **state)
+TEST(the_next_of_the_host_leads_on_the_same_claim)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -92,7 +92,7 @@ static void the_next_of_the_host_leads_on_the_same_claim(void **state)
 }
 
 /* It may have been seen as the leader: who comes after it has a larger token. */
-static void who_gives_up_when_proclaimed_has_used_its_token(void **state)
+TEST(who_gives_up_when_proclaimed_has_used_its_token)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -108,7 +108,7 @@ static void who_gives_up_when_proclaimed_has_used_its_token(void **state)
 	fixture_expect(f, 1, ":71681");
 }
 
-static void a_proclamation_of_unknown_outcome_is_written_again(void **state)
+TEST(a_proclamation_of_unknown_outcome_is_written_again)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -126,7 +126,7 @@ static void a_proclamation_of_unknown_outcome_is_written_again(void **state)
 	fixture_expect(f, 0, ":71680");
 }
 
-static void a_proclamation_on_a_deleted_znode_begins_anew(void **state)
+TEST(a_proclamation_on_a_deleted_znode_begins_anew)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -145,7 +145,7 @@ static void a_proclamation_on_a_deleted_znode_begins_anew(void **state)
 	fixture_expect(f, 0, ":81920");
 }
 
-static void a_refused_proclamation_fails(void **state)
+TEST(a_refused_proclamation_fails)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -155,7 +155,7 @@ static void a_refused_proclamation_fails(void **state)
 	fixture_expect(f, 0, "-UNAVAILABLE ZooKeeper refuses to write the leader's data: a");
 }
 
-static void a_campaign_can_be_queued_and_taken_back(void **state)
+TEST(a_campaign_can_be_queued_and_taken_back)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -175,7 +175,7 @@ static void a_campaign_can_be_queued_and_taken_back(void **state)
 	fixture_say(f, 2, "EVENTS", "*3 $7 granted $1 a :71681");
 }
 
-static void a_lock_is_no_election_and_the_other_way_round(void **state)
+TEST(a_lock_is_no_election_and_the_other_way_round)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -202,7 +202,7 @@ static void a_lock_is_no_election_and_the_other_way_round(void **state)
 					       "name DATA text [WAIT ms] [ENQUEUE]");
 }
 
-static void leader_is_read_from_the_first_contender(void **state)
+TEST(leader_is_read_from_the_first_contender)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -236,7 +236,7 @@ static void leader_is_read_from_the_first_contender(void **state)
 }
 
 /* When the answer to LEADER comes, the name may be that of a lock or a semaphore: their holders lead nothing. */
-static void who_holds_a_lock_of_that_name_by_then_is_no_leader(void **state)
+TEST(who_holds_a_lock_of_that_name_by_then_is_no_leader)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -251,22 +251,4 @@ static void who_holds_a_lock_of_that_name_by_then_is_no_leader(void **state)
 	fixture_op(f, EFFECT_ZK_GET, other);
 	fixture_answer_get(f, 71, 9, "1\nhost=beta\n");
 	fixture_expect(f, 0, "$-1");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_leader_is_told_when_its_data_are_acknowledged),
-		TEST(the_next_of_the_host_leads_on_the_same_claim),
-		TEST(who_gives_up_when_proclaimed_has_used_its_token),
-		TEST(a_proclamation_of_unknown_outcome_is_written_again),
-		TEST(a_proclamation_on_a_deleted_znode_begins_anew),
-		TEST(a_refused_proclamation_fails),
-		TEST(a_campaign_can_be_queued_and_taken_back),
-		TEST(a_lock_is_no_election_and_the_other_way_round),
-		TEST(leader_is_read_from_the_first_contender),
-		TEST(who_holds_a_lock_of_that_name_by_then_is_no_leader),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,7 +18,7 @@ static int setup(void **state)
 	return 0;
 }
 
-static void a_grant_comes_as_a_push(void **state)
+TEST(a_grant_comes_as_a_push)
 {
 	struct fixture *f = *state;
 
@@ -31,7 +31,7 @@ static void a_grant_comes_as_a_push(void **state)
 	fixture_say(f, 2, "UNLOCK a TOKEN 1025", ":0");
 }
 
-static void a_grant_comes_as_an_event_under_resp2(void **state)
+TEST(a_grant_comes_as_an_event_under_resp2)
 {
 	struct fixture *f = *state;
 
@@ -46,7 +46,7 @@ static void a_grant_comes_as_an_event_under_resp2(void **state)
 }
 
 /* It would be lost: the answer that tells it is not refused for its length. */
-static void an_event_is_told_whatever_its_length(void **state)
+TEST(an_event_is_told_whatever_its_length)
 {
 	struct fixture *f = *state;
 
@@ -75,7 +75,7 @@ static void expect_written(struct fixture *f, size_t count, const struct effect 
 }
 
 /* The order on the wire: QUEUED, the grant, then the reply to what caused it. */
-static void the_reply_comes_before_the_grant_and_the_grant_before_the_unlocks(void **state)
+TEST(the_reply_comes_before_the_grant_and_the_grant_before_the_unlocks)
 {
 	struct fixture *f = *state;
 	struct slice words[] = { SLICE("ENQUEUE"), SLICE("a") }, unlock[] = { SLICE("UNLOCK"), SLICE("a") };
@@ -89,7 +89,7 @@ static void the_reply_comes_before_the_grant_and_the_grant_before_the_unlocks(vo
 	expect_written(f, 2, (struct effect[]){ { EFFECT_PUSH, .conn = 3 }, { EFFECT_REPLY, .conn = 2 } });
 }
 
-static void a_wait_that_runs_out_is_told(void **state)
+TEST(a_wait_that_runs_out_is_told)
 {
 	struct fixture *f = *state;
 
@@ -107,7 +107,7 @@ static void a_wait_that_runs_out_is_told(void **state)
 	fixture_say(f, 0, "LOCKS", "*0");
 }
 
-static void cancel_takes_it_back_for_good(void **state)
+TEST(cancel_takes_it_back_for_good)
 {
 	struct fixture *f = *state;
 
@@ -126,7 +126,7 @@ static void cancel_takes_it_back_for_good(void **state)
 		    "-BADNAME a lock name is 1..512 bytes of UTF-8 without control characters, not . or ..: \".\"");
 }
 
-static void one_wait_for_each_client_and_name(void **state)
+TEST(one_wait_for_each_client_and_name)
 {
 	struct fixture *f = *state;
 	static const char twice[] = "-ERR this client already waits for it, and CANCEL withdraws its ENQUEUE: a";
@@ -142,7 +142,7 @@ static void one_wait_for_each_client_and_name(void **state)
 	fixture_expect_push(f, 3, "");
 }
 
-static void what_one_holds_is_granted_again_at_once(void **state)
+TEST(what_one_holds_is_granted_again_at_once)
 {
 	struct fixture *f = *state;
 
@@ -161,7 +161,7 @@ static void what_one_holds_is_granted_again_at_once(void **state)
 }
 
 /* What LOCK says at once ENQUEUE says at once: an upgrade would wait for itself. */
-static void modes_are_those_of_lock(void **state)
+TEST(modes_are_those_of_lock)
 {
 	struct fixture *f = *state;
 
@@ -181,7 +181,7 @@ static void modes_are_those_of_lock(void **state)
 	fixture_say(f, 1, "EVENTS WAIT 0", "*3 $7 granted $1 a :2049");
 }
 
-static void only_a_blocked_lock_is_unblocked(void **state)
+TEST(only_a_blocked_lock_is_unblocked)
 {
 	struct fixture *f = *state;
 
@@ -196,7 +196,7 @@ static void only_a_blocked_lock_is_unblocked(void **state)
 	fixture_expect_push(f, 2, ">3 $7 granted $1 a :1025");
 }
 
-static void the_end_of_a_client_ends_all_its_waits(void **state)
+TEST(the_end_of_a_client_ends_all_its_waits)
 {
 	struct fixture *f = *state;
 
@@ -219,7 +219,7 @@ static void the_end_of_a_client_ends_all_its_waits(void **state)
 	fixture_connect(f, 3);
 }
 
-static void a_half_closed_client_waits_no_longer(void **state)
+TEST(a_half_closed_client_waits_no_longer)
 {
 	struct fixture *f = *state;
 
@@ -233,7 +233,7 @@ static void a_half_closed_client_waits_no_longer(void **state)
 	fixture_say(f, 1, "EVENTS", "*-1");
 }
 
-static void a_stop_fails_the_waits(void **state)
+TEST(a_stop_fails_the_waits)
 {
 	struct fixture *f = *state;
 
@@ -250,7 +250,7 @@ static void a_stop_fails_the_waits(void **state)
 }
 
 /* Each leaves an event that may not be read. */
-static void who_enters_again_has_no_more_bytes_than_others(void **state)
+TEST(who_enters_again_has_no_more_bytes_than_others)
 {
 	struct fixture *f = *state;
 	const struct account *a = f->broker->locks.conns[1]->account;
@@ -271,7 +271,7 @@ static void who_enters_again_has_no_more_bytes_than_others(void **state)
 	fixture_say(f, 1, "LOCK a REENTER", ":1024");
 }
 
-static void one_connection_waits_for_many_up_to_its_limit(void **state)
+TEST(one_connection_waits_for_many_up_to_its_limit)
 {
 	struct fixture *f = *state;
 	char words[32];
@@ -299,7 +299,7 @@ static void one_connection_waits_for_many_up_to_its_limit(void **state)
 		    "-LIMIT this client already holds or waits for as many locks as one client may (limits.grants_per_client): n5");
 }
 
-static void a_full_event_buffer_closes_the_connection(void **state)
+TEST(a_full_event_buffer_closes_the_connection)
 {
 	struct fixture *f = *state;
 	char words[32];
@@ -316,7 +316,7 @@ static void a_full_event_buffer_closes_the_connection(void **state)
 }
 
 /* What one lets go of is one event too many for the next: nobody waits for a further event to see that. */
-static void closing_one_may_close_the_next(void **state)
+TEST(closing_one_may_close_the_next)
 {
 	struct fixture *f = *state;
 	char words[32];
@@ -344,7 +344,7 @@ static void closing_one_may_close_the_next(void **state)
 }
 
 /* To be closed for what it does not read, and gone before that was done. */
-static void one_that_is_to_be_closed_may_be_gone_first(void **state)
+TEST(one_that_is_to_be_closed_may_be_gone_first)
 {
 	struct fixture *f = *state;
 
@@ -362,7 +362,7 @@ static void one_that_is_to_be_closed_may_be_gone_first(void **state)
 }
 
 /* Losses need no room of their own: they are bounded by the grants. */
-static void events_keep_their_order(void **state)
+TEST(events_keep_their_order)
 {
 	struct fixture *f = *state;
 
@@ -392,7 +392,7 @@ static struct fixture *with_zookeeper(void)
 }
 
 /* Cancelled between the create and its answer: the znode, made meanwhile, is deleted. */
-static void a_cancelled_wait_takes_its_claim_back(void **state)
+TEST_WITH(a_cancelled_wait_takes_its_claim_back, NULL, NULL)
 {
 	struct fixture *f = with_zookeeper();
 	char name[64];
@@ -411,7 +411,7 @@ static void a_cancelled_wait_takes_its_claim_back(void **state)
 	fixture_free(f);
 }
 
-static void errors_reach_a_queued_wait(void **state)
+TEST_WITH(errors_reach_a_queued_wait, NULL, NULL)
 {
 	struct fixture *f = with_zookeeper();
 
@@ -425,33 +425,4 @@ static void errors_reach_a_queued_wait(void **state)
 	fixture_expect_push(f, 0, ">4 $6 failed $1 b $11 UNAVAILABLE "
 			    "$81 there is no connection to ZooKeeper, so it is not known whether the lock is taken");
 	fixture_free(f);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_grant_comes_as_a_push),
-		TEST(a_grant_comes_as_an_event_under_resp2),
-		TEST(an_event_is_told_whatever_its_length),
-		TEST(the_reply_comes_before_the_grant_and_the_grant_before_the_unlocks),
-		TEST(a_wait_that_runs_out_is_told),
-		TEST(cancel_takes_it_back_for_good),
-		TEST(one_wait_for_each_client_and_name),
-		TEST(what_one_holds_is_granted_again_at_once),
-		TEST(modes_are_those_of_lock),
-		TEST(only_a_blocked_lock_is_unblocked),
-		TEST(the_end_of_a_client_ends_all_its_waits),
-		TEST(a_half_closed_client_waits_no_longer),
-		TEST(a_stop_fails_the_waits),
-		TEST(who_enters_again_has_no_more_bytes_than_others),
-		TEST(one_connection_waits_for_many_up_to_its_limit),
-		TEST(a_full_event_buffer_closes_the_connection),
-		TEST(closing_one_may_close_the_next),
-		TEST(one_that_is_to_be_closed_may_be_gone_first),
-		TEST(events_keep_their_order),
-		cmocka_unit_test(a_cancelled_wait_takes_its_claim_back),
-		cmocka_unit_test(errors_reach_a_queued_wait),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

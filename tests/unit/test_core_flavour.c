@@ -32,7 +32,7 @@ static void expect_place(const struct broker_conf *conf, const char *name, enum 
 	bytes_free(&got);
 }
 
-static void the_longest_prefix_says_where_a_lock_lives(void **state)
+TEST(the_longest_prefix_says_where_a_lock_lives)
 {
 	const struct fixture *f = *state;
 
@@ -48,7 +48,7 @@ static void the_longest_prefix_says_where_a_lock_lives(void **state)
 	assert_false(flavour_has_place(&f->conf, SLICE("k")));
 }
 
-static void a_prefix_alone_is_no_name(void **state)
+TEST(a_prefix_alone_is_no_name)
 {
 	struct fixture *f = *state;
 	static const char why[] = "-BADNAME that is a prefix with a path of its own, a lock's name goes on behind it: ";
@@ -62,7 +62,7 @@ static void a_prefix_alone_is_no_name(void **state)
 	fixture_no_op(f);
 }
 
-static void contenders_are_named_by_flavour(void **state)
+TEST(contenders_are_named_by_flavour)
 {
 	static const struct {
 		enum flavour flavour;
@@ -99,7 +99,7 @@ static void contenders_are_named_by_flavour(void **state)
 }
 
 /* Pitfall 7: past 2^31 the server writes a negative number. */
-static void numbers_past_the_wrap_are_read_in_every_flavour(void **state)
+TEST(numbers_past_the_wrap_are_read_in_every_flavour)
 {
 	static const struct {
 		enum flavour flavour;
@@ -126,7 +126,7 @@ static void numbers_past_the_wrap_are_read_in_every_flavour(void **state)
 	}
 }
 
-static void a_lock_of_a_prefix_is_made_where_it_belongs(void **state)
+TEST(a_lock_of_a_prefix_is_made_where_it_belongs)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -157,7 +157,7 @@ static void a_lock_of_a_prefix_is_made_where_it_belongs(void **state)
 }
 
 /* Among the hosts each of their claims is exclusive: whoever waits there could not have it with them. */
-static void readers_of_a_host_share_a_mutex_until_anybody_else_waits(void **state)
+TEST(readers_of_a_host_share_a_mutex_until_anybody_else_waits)
 {
 	static const char behind[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-lock-0000000009";
 	struct fixture *f = *state;
@@ -180,7 +180,7 @@ static void readers_of_a_host_share_a_mutex_until_anybody_else_waits(void **stat
 	fixture_op(f, EFFECT_ZK_CREATE, "-lock-");
 }
 
-static void kazoos_directories_are_not_taken_away(void **state)
+TEST(kazoos_directories_are_not_taken_away)
 {
 	struct fixture *f = *state;
 
@@ -192,7 +192,7 @@ static void kazoos_directories_are_not_taken_away(void **state)
 	assert_int_equal(fixture_op(f, EFFECT_ZK_CREATE, "/kazoo/1")->effect.create, ZK_PERSISTENT);
 }
 
-static void a_host_of_another_flavour_is_told(void **state)
+TEST(a_host_of_another_flavour_is_told)
 {
 	struct fixture *f = *state;
 
@@ -203,7 +203,7 @@ static void a_host_of_another_flavour_is_told(void **state)
 }
 
 /* Its directory, made by Curator, says nothing of what it is. */
-static void curators_semaphore_is_no_lock(void **state)
+TEST(curators_semaphore_is_no_lock)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -223,21 +223,4 @@ static void curators_semaphore_is_no_lock(void **state)
 	fixture_ask(f, 0, "LOCK app/a");
 	fixture_answer(f, ZK_NONODE); /* get */
 	fixture_op(f, EFFECT_ZK_GET, "/app/locks/a");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(the_longest_prefix_says_where_a_lock_lives),
-		TEST(a_prefix_alone_is_no_name),
-		TEST(contenders_are_named_by_flavour),
-		TEST(numbers_past_the_wrap_are_read_in_every_flavour),
-		TEST(a_lock_of_a_prefix_is_made_where_it_belongs),
-		TEST(readers_of_a_host_share_a_mutex_until_anybody_else_waits),
-		TEST(kazoos_directories_are_not_taken_away),
-		TEST(a_host_of_another_flavour_is_told),
-		TEST(curators_semaphore_is_no_lock),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,7 +20,7 @@ static void answer_arrives(struct fixture *f, const char *id, int holders)
 	letter_arrives(f, letter, data, ZK_OK);
 }
 
-static void only_operators_take_by_force(void **state)
+TEST(only_operators_take_by_force)
 {
 	struct fixture *f = *state;
 
@@ -29,7 +29,7 @@ static void only_operators_take_by_force(void **state)
 	fixture_no_op(f);
 }
 
-static void a_holder_here_is_told_before_the_next_is_granted(void **state)
+TEST(a_holder_here_is_told_before_the_next_is_granted)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -49,7 +49,7 @@ static void a_holder_here_is_told_before_the_next_is_granted(void **state)
 	fixture_say(f, 2, "UNLOCK a", ":0");
 }
 
-static void a_standalone_daemon_has_holders_here_only(void **state)
+TEST_IN(a_standalone_daemon_has_holders_here_only, demand_setup_standalone)
 {
 	struct fixture *f = *state;
 
@@ -63,7 +63,7 @@ static void a_standalone_daemon_has_holders_here_only(void **state)
 }
 
 /* A line of the log ends where it would without it, and what it says of the lock is within quotes. */
-static void no_name_forges_what_the_log_says(void **state)
+TEST_IN(no_name_forges_what_the_log_says, demand_setup_standalone)
 {
 	static const char name[] = "a\" taken by force from 0 holders, for uid 0\xe2\x80\xa8lock \\b";
 	static const char shown[] =
@@ -91,7 +91,7 @@ static void force_beta(struct fixture *f, char id[128])
 	fixture_expect(f, 0, "");
 }
 
-static void the_host_that_holds_it_answers(void **state)
+TEST(the_host_that_holds_it_answers)
 {
 	struct fixture *f = *state;
 	char id[128];
@@ -117,7 +117,7 @@ static void two_seconds(struct fixture *f)
 }
 
 /* Its grant rests on the second, which took over from the first; of other software they may be two strangers'. */
-static void what_took_over_on_a_host_that_is_silent_is_deleted_too(void **state)
+TEST(what_took_over_on_a_host_that_is_silent_is_deleted_too)
 {
 	static const char second[] = "_c_00000000-0000-8000-8091-00000000b0b1-__WRIT__0000000004";
 	const char *const *hosts = (const char *const[]){ "1\nhost=beta\n", "10.0.0.1" };
@@ -146,7 +146,7 @@ static void what_took_over_on_a_host_that_is_silent_is_deleted_too(void **state)
 	}
 }
 
-static void a_waiter_of_another_host_keeps_its_place(void **state)
+TEST(a_waiter_of_another_host_keeps_its_place)
 {
 	struct fixture *f = *state;
 
@@ -164,7 +164,7 @@ static void a_waiter_of_another_host_keeps_its_place(void **state)
 	fixture_no_op(f);
 }
 
-static void the_znode_of_a_host_that_is_silent_is_deleted(void **state)
+TEST(the_znode_of_a_host_that_is_silent_is_deleted)
 {
 	struct fixture *f = *state;
 	char id[128];
@@ -178,7 +178,7 @@ static void the_znode_of_a_host_that_is_silent_is_deleted(void **state)
 	fixture_expect(f, 0, ":1");
 }
 
-static void a_host_that_has_read_the_letter_gets_more_time(void **state)
+TEST(a_host_that_has_read_the_letter_gets_more_time)
 {
 	struct fixture *f = *state;
 	char id[128];
@@ -199,7 +199,7 @@ static void a_host_that_has_read_the_letter_gets_more_time(void **state)
 	fixture_expect(f, 0, ":0");
 }
 
-static void a_host_with_a_new_session_has_nothing_to_say(void **state)
+TEST(a_host_with_a_new_session_has_nothing_to_say)
 {
 	struct fixture *f = *state;
 	char id[128];
@@ -211,7 +211,7 @@ static void a_host_with_a_new_session_has_nothing_to_say(void **state)
 	fixture_expect(f, 0, ":1");
 }
 
-static void the_znode_of_other_software_is_deleted_at_once(void **state)
+TEST(the_znode_of_other_software_is_deleted_at_once)
 {
 	struct fixture *f = *state;
 
@@ -222,7 +222,7 @@ static void the_znode_of_other_software_is_deleted_at_once(void **state)
 	fixture_expect(f, 0, "-UNAVAILABLE ZooKeeper refuses to delete the holder's znode");
 }
 
-static void who_hangs_up_takes_nothing_by_force(void **state)
+TEST(who_hangs_up_takes_nothing_by_force)
 {
 	struct fixture *f = *state;
 	char id[128];
@@ -234,7 +234,7 @@ static void who_hangs_up_takes_nothing_by_force(void **state)
 	fixture_no_op(f);
 }
 
-static void a_letter_of_unknown_outcome_is_deleted(void **state)
+TEST(a_letter_of_unknown_outcome_is_deleted)
 {
 	struct fixture *f = *state;
 	char id[128];
@@ -265,7 +265,7 @@ static void a_letter_of_unknown_outcome_is_deleted(void **state)
 	fixture_no_op(f); /* it went with its session */
 }
 
-static void a_connection_lost_ends_a_demand(void **state)
+TEST(a_connection_lost_ends_a_demand)
 {
 	struct fixture *f = *state;
 	char id[128];
@@ -279,26 +279,4 @@ static void a_connection_lost_ends_a_demand(void **state)
 	fixture_op(f, EFFECT_ZK_LIST, "/.mail/alpha");
 	fixture_answer_list(f, 1, 0, NULL);
 	fixture_op(f, EFFECT_ZK_DELETE, id);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(only_operators_take_by_force),
-		TEST(a_holder_here_is_told_before_the_next_is_granted),
-		TEST_IN(a_standalone_daemon_has_holders_here_only, demand_setup_standalone),
-		TEST_IN(no_name_forges_what_the_log_says, demand_setup_standalone),
-		TEST(the_host_that_holds_it_answers),
-		TEST(the_znode_of_a_host_that_is_silent_is_deleted),
-		TEST(what_took_over_on_a_host_that_is_silent_is_deleted_too),
-		TEST(a_waiter_of_another_host_keeps_its_place),
-		TEST(a_host_that_has_read_the_letter_gets_more_time),
-		TEST(a_host_with_a_new_session_has_nothing_to_say),
-		TEST(the_znode_of_other_software_is_deleted_at_once),
-		TEST(who_hangs_up_takes_nothing_by_force),
-		TEST(a_letter_of_unknown_outcome_is_deleted),
-		TEST(a_connection_lost_ends_a_demand),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

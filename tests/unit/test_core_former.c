@@ -29,7 +29,7 @@ static void former_event(struct fixture *f, enum event_type type, int64_t sessio
 	fixture_event(f, &(struct event){ .type = type, .former = { session, ended } });
 }
 
-static void what_no_holder_outlives_is_ended_at_once(void **state)
+TEST_WITH(what_no_holder_outlives_is_ended_at_once, NULL, NULL)
 {
 	struct fixture *f = began(0, 0);
 
@@ -46,7 +46,7 @@ static void what_no_holder_outlives_is_ended_at_once(void **state)
 	fixture_free(f);
 }
 
-static void what_a_holder_outlives_is_ended_at_its_instant(void **state)
+TEST_WITH(what_a_holder_outlives_is_ended_at_its_instant, NULL, NULL)
 {
 	struct fixture *f = began(5000, 7000);
 
@@ -65,7 +65,7 @@ static void what_a_holder_outlives_is_ended_at_its_instant(void **state)
 	fixture_free(f);
 }
 
-static void when_no_holder_lives_any_more_the_wait_ends(void **state)
+TEST_WITH(when_no_holder_lives_any_more_the_wait_ends, NULL, NULL)
 {
 	struct fixture *f = began(5000, -1);
 
@@ -94,7 +94,7 @@ static struct fixture *proven(void)
 }
 
 /* T and two ticks without a connection: by then nobody has been told anything for long. */
-static void a_session_that_is_given_up_is_left_and_ended(void **state)
+TEST_WITH(a_session_that_is_given_up_is_left_and_ended, NULL, NULL)
 {
 	struct fixture *f = proven();
 
@@ -113,7 +113,7 @@ static void a_session_that_is_given_up_is_left_and_ended(void **state)
 	fixture_free(f);
 }
 
-static void what_is_given_up_early_is_ended_at_the_last_instant_that_was_told(void **state)
+TEST_WITH(what_is_given_up_early_is_ended_at_the_last_instant_that_was_told, NULL, NULL)
 {
 	struct fixture *f = proven();
 
@@ -129,7 +129,7 @@ static void what_is_given_up_early_is_ended_at_the_last_instant_that_was_told(vo
 }
 
 /* The daemon stood still, and its handle was connected again: time comes first, and discards that handle. */
-static void what_is_given_up_as_it_comes_back_is_given_up_once(void **state)
+TEST_WITH(what_is_given_up_as_it_comes_back_is_given_up_once, NULL, NULL)
 {
 	struct fixture *f = proven();
 
@@ -151,7 +151,7 @@ static void what_is_given_up_as_it_comes_back_is_given_up_once(void **state)
 	fixture_free(f);
 }
 
-static void what_this_daemon_gave_up_is_no_rival(void **state)
+TEST_WITH(what_this_daemon_gave_up_is_no_rival, NULL, NULL)
 {
 	struct fixture *f = proven();
 
@@ -167,7 +167,7 @@ static void what_this_daemon_gave_up_is_no_rival(void **state)
 }
 
 /* Nobody is ended twice, and nobody who is still to be ended is forgotten. */
-static void of_many_that_are_given_up_those_that_are_over_make_room(void **state)
+TEST_WITH(of_many_that_are_given_up_those_that_are_over_make_room, NULL, NULL)
 {
 	struct fixture *f = proven();
 
@@ -212,7 +212,7 @@ static void beat_fails(struct fixture *f)
 	fixture_answer(f, ZK_NODEEXISTS);
 }
 
-static void who_goes_on_writing_has_the_name_and_a_newcomer_ends(void **state)
+TEST_WITH(who_goes_on_writing_has_the_name_and_a_newcomer_ends, NULL, NULL)
 {
 	struct fixture *f = nameless();
 
@@ -242,7 +242,7 @@ static void answer_lists(struct fixture *f, const char *name)
 		fixture_answer_list(f, 1, 1, &name);
 }
 
-static void a_newcomer_that_granted_something_ends_as_at_a_signal(void **state)
+TEST_WITH(a_newcomer_that_granted_something_ends_as_at_a_signal, NULL, NULL)
 {
 	struct fixture *f = nameless();
 	char name[128];
@@ -268,7 +268,7 @@ static void a_newcomer_that_granted_something_ends_as_at_a_signal(void **state)
 	fixture_free(f);
 }
 
-static void who_is_not_seen_to_write_is_waited_for(void **state)
+TEST_WITH(who_is_not_seen_to_write_is_waited_for, NULL, NULL)
 {
 	struct fixture *f = nameless();
 
@@ -285,7 +285,7 @@ static void who_is_not_seen_to_write_is_waited_for(void **state)
 	fixture_free(f);
 }
 
-static void each_session_is_judged_by_itself(void **state)
+TEST_WITH(each_session_is_judged_by_itself, NULL, NULL)
 {
 	struct fixture *f = nameless();
 
@@ -299,7 +299,7 @@ static void each_session_is_judged_by_itself(void **state)
 	fixture_free(f);
 }
 
-static void what_an_earlier_daemon_left_is_no_rival(void **state)
+TEST_WITH(what_an_earlier_daemon_left_is_no_rival, NULL, NULL)
 {
 	struct fixture *f = nameless();
 
@@ -313,7 +313,7 @@ static void what_an_earlier_daemon_left_is_no_rival(void **state)
 	fixture_free(f);
 }
 
-static void who_was_announced_goes_on_whoever_has_its_name(void **state)
+TEST_WITH(who_was_announced_goes_on_whoever_has_its_name, NULL, NULL)
 {
 	struct fixture *f = began(0, -1);
 
@@ -347,7 +347,7 @@ static void who_was_announced_goes_on_whoever_has_its_name(void **state)
 
 /* ---- holders ---- */
 
-static void the_table_names_who_holds_something_valid(void **state)
+TEST_WITH(the_table_names_who_holds_something_valid, NULL, NULL)
 {
 	struct fixture *f = fixture_new(false);
 	char name[128];
@@ -380,7 +380,7 @@ static void the_table_names_who_holds_something_valid(void **state)
 }
 
 /* Nobody reads it there: an adapter that is told anyway fails every test. */
-static void standalone_there_is_no_table(void **state)
+TEST_WITH(standalone_there_is_no_table, NULL, NULL)
 {
 	struct fixture *f = fixture_new(true);
 
@@ -392,7 +392,7 @@ static void standalone_there_is_no_table(void **state)
 	fixture_free(f);
 }
 
-static void a_loss_takes_its_holder_off_the_table(void **state)
+TEST_WITH(a_loss_takes_its_holder_off_the_table, NULL, NULL)
 {
 	struct fixture *f = fixture_new(false);
 	char name[128];
@@ -409,29 +409,4 @@ static void a_loss_takes_its_holder_off_the_table(void **state)
 	fixture_pass(f, 8000);
 	assert_false(f->holds[0]);
 	fixture_free(f);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_no_holder_outlives_is_ended_at_once),
-		cmocka_unit_test(what_a_holder_outlives_is_ended_at_its_instant),
-		cmocka_unit_test(when_no_holder_lives_any_more_the_wait_ends),
-		cmocka_unit_test(a_session_that_is_given_up_is_left_and_ended),
-		cmocka_unit_test(what_is_given_up_early_is_ended_at_the_last_instant_that_was_told),
-		cmocka_unit_test(what_is_given_up_as_it_comes_back_is_given_up_once),
-		cmocka_unit_test(what_this_daemon_gave_up_is_no_rival),
-		cmocka_unit_test(of_many_that_are_given_up_those_that_are_over_make_room),
-		cmocka_unit_test(who_goes_on_writing_has_the_name_and_a_newcomer_ends),
-		cmocka_unit_test(a_newcomer_that_granted_something_ends_as_at_a_signal),
-		cmocka_unit_test(who_is_not_seen_to_write_is_waited_for),
-		cmocka_unit_test(each_session_is_judged_by_itself),
-		cmocka_unit_test(what_an_earlier_daemon_left_is_no_rival),
-		cmocka_unit_test(who_was_announced_goes_on_whoever_has_its_name),
-		cmocka_unit_test(the_table_names_who_holds_something_valid),
-		cmocka_unit_test(standalone_there_is_no_table),
-		cmocka_unit_test(a_loss_takes_its_holder_off_the_table),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

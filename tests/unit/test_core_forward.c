@@ -97,7 +97,7 @@ static void found(struct fixture *f, const char *words, const char *there, const
 	assert_true(TAILQ_EMPTY(&f->broker->hosts.forwards) && f->broker->hosts.outbox_count == 0);
 }
 
-static void a_release_goes_to_the_host_that_granted_it(void **state)
+TEST(a_release_goes_to_the_host_that_granted_it)
 {
 	struct fixture *f = *state;
 	char id[128];
@@ -123,7 +123,7 @@ static const char *line_of(const char *data, const char *key, char ret[128])
 }
 
 /* Not even that it is the same value. */
-static void two_letters_about_one_value_have_nothing_in_common(void **state)
+TEST(two_letters_about_one_value_have_nothing_in_common)
 {
 	struct fixture *f = *state;
 	char id[128], salts[2][128], hashes[2][128], text[160], hash[SHA256_HEX_CHARS + 1];
@@ -144,7 +144,7 @@ static void two_letters_about_one_value_have_nothing_in_common(void **state)
 	assert_string_not_equal(hashes[0], hashes[1]);
 }
 
-static void an_extension_says_how_long(void **state)
+TEST(an_extension_says_how_long)
 {
 	struct fixture *f = *state;
 	char id[128];
@@ -161,7 +161,7 @@ static void an_extension_says_how_long(void **state)
 	fixture_expect(f, 0, "+OK");
 }
 
-static void what_is_found_there_is_answered_as_redis_does(void **state)
+TEST(what_is_found_there_is_answered_as_redis_does)
 {
 	struct fixture *f = *state;
 
@@ -176,7 +176,7 @@ static void what_is_found_there_is_answered_as_redis_does(void **state)
 }
 
 /* The clock of the wall shows 100 s at the start. What another host has done until then was done. */
-static void an_instant_may_pass_while_another_host_is_asked(void **state)
+TEST(an_instant_may_pass_while_another_host_is_asked)
 {
 	struct fixture *f = *state;
 	char id[128];
@@ -200,7 +200,7 @@ static void pass_and_beat(struct fixture *f, int64_t ms)
 }
 
 /* Never 0, which would mean that the lock is gone. */
-static void a_host_that_does_not_answer_is_unavailable(void **state)
+TEST(a_host_that_does_not_answer_is_unavailable)
 {
 	struct fixture *f = *state;
 	char id[128];
@@ -227,7 +227,7 @@ static void a_host_that_does_not_answer_is_unavailable(void **state)
 }
 
 /* The answer comes while the letter is being withdrawn. */
-static void a_late_answer_counts(void **state)
+TEST(a_late_answer_counts)
 {
 	struct fixture *f = *state;
 	char id[128];
@@ -244,7 +244,7 @@ static void a_late_answer_counts(void **state)
 	fixture_expect(f, 0, "");
 }
 
-static void a_host_that_cannot_be_asked_is_unavailable(void **state)
+TEST(a_host_that_cannot_be_asked_is_unavailable)
 {
 	struct fixture *f = *state;
 
@@ -262,7 +262,7 @@ static void a_host_that_cannot_be_asked_is_unavailable(void **state)
 		       "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__0000000003, and has to be released or extended there");
 }
 
-static void a_lost_connection_leaves_it_unknown(void **state)
+TEST(a_lost_connection_leaves_it_unknown)
 {
 	struct fixture *f = *state;
 	char id[128];
@@ -277,7 +277,7 @@ static void a_lost_connection_leaves_it_unknown(void **state)
 }
 
 /* A program that releases its lock and ends has released it. */
-static void who_has_gone_is_done_for(void **state)
+TEST(who_has_gone_is_done_for)
 {
 	struct fixture *f = *state;
 	char id[128];
@@ -295,7 +295,7 @@ static void who_has_gone_is_done_for(void **state)
 
 enum { OPEN = LETTER_REVOKES_MAX - LETTER_REVOKES_MAX / ACCOUNT_RESERVE_PART };
 
-static void letters_under_way_are_bounded(void **state)
+TEST(letters_under_way_are_bounded)
 {
 	struct fixture *f = *state;
 	char id[128];
@@ -330,7 +330,7 @@ static void held_by_beta_too(struct fixture *f, const char *path)
 	fixture_pass(f, 0);
 }
 
-static void several_are_looked_at_before_one_is_extended(void **state)
+TEST(several_are_looked_at_before_one_is_extended)
 {
 	struct fixture *f = *state;
 	char id[128];
@@ -356,7 +356,7 @@ static void several_are_looked_at_before_one_is_extended(void **state)
 	fixture_no_op(f);
 }
 
-static void each_is_released_where_it_is(void **state)
+TEST(each_is_released_where_it_is)
 {
 	struct fixture *f = *state;
 	char id[128];
@@ -374,7 +374,7 @@ static void each_is_released_where_it_is(void **state)
 }
 
 /* The other host's answer is here, and the client's is not sent yet: it would find that the lock is gone. */
-static void what_was_done_is_remembered_over_a_hand_over(void **state)
+TEST(what_was_done_is_remembered_over_a_hand_over)
 {
 	struct fixture *f = *state;
 	char id[128], data[256];
@@ -437,7 +437,7 @@ static void hold(struct fixture *f, int ms, char name[128])
 	fixture_expect(f, 0, "+OK");
 }
 
-static void it_is_released_for_who_shows_the_hash(void **state)
+TEST(it_is_released_for_who_shows_the_hash)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -459,7 +459,7 @@ static void it_is_released_for_who_shows_the_hash(void **state)
 	fixture_say(f, 1, "VALID a", ":8000");
 }
 
-static void what_is_not_held_here_is_free(void **state)
+TEST(what_is_not_held_here_is_free)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -486,7 +486,7 @@ static void reads_as_delegated(struct fixture *f, uint32_t conn, struct delegati
 }
 
 /* The lock is delegated to several readers: it is free only if all their words say so. */
-static void what_any_reader_holds_is_not_free(void **state)
+TEST(what_any_reader_holds_is_not_free)
 {
 	static struct delegation_page pages[2];
 	struct fixture *f = *state;
@@ -506,7 +506,7 @@ static void what_any_reader_holds_is_not_free(void **state)
 	requested(f, request("look", OF_V), "free");
 }
 
-static void it_is_extended_for_who_shows_the_hash(void **state)
+TEST(it_is_extended_for_who_shows_the_hash)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -554,7 +554,7 @@ static void reads(struct fixture *f, const char *name, const char *data, const c
 }
 
 /* Whoever sent it was told long ago that nobody knows; since then somebody has extended the lock here, by hand. */
-static void a_letter_that_stood_while_there_was_no_connection_changes_nothing(void **state)
+TEST(a_letter_that_stood_while_there_was_no_connection_changes_nothing)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -576,7 +576,7 @@ static void a_letter_that_stood_while_there_was_no_connection_changes_nothing(vo
 	requested(f, request("release", OF_V), "ours");
 }
 
-static void a_short_loss_of_the_connection_makes_no_letter_late(void **state)
+TEST(a_short_loss_of_the_connection_makes_no_letter_late)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -589,7 +589,7 @@ static void a_short_loss_of_the_connection_makes_no_letter_late(void **state)
 	fixture_say(f, 1, "PTTL a", ":500");
 }
 
-static void what_is_no_request_is_dropped(void **state)
+TEST(what_is_no_request_is_dropped)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -633,7 +633,7 @@ static int answers_that_fit(struct fixture *f)
 }
 
 /* A user who has much done here uses up its own share of the letters, and only for as long as anybody waits. */
-static void what_cannot_be_answered_is_not_done(void **state)
+TEST_IN(what_cannot_be_answered_is_not_done, setup_shared)
 {
 	struct fixture *f = *state;
 	const struct hosts *h = &f->broker->hosts;
@@ -660,34 +660,4 @@ static void what_cannot_be_answered_is_not_done(void **state)
 	}
 	assert_int_equal(h->outbox_count, 0);
 	requested(f, request("release", OF_V), "ours");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_release_goes_to_the_host_that_granted_it),
-		TEST(two_letters_about_one_value_have_nothing_in_common),
-		TEST(an_extension_says_how_long),
-		TEST(what_is_found_there_is_answered_as_redis_does),
-		TEST(an_instant_may_pass_while_another_host_is_asked),
-		TEST(a_host_that_does_not_answer_is_unavailable),
-		TEST(a_late_answer_counts),
-		TEST(a_host_that_cannot_be_asked_is_unavailable),
-		TEST(a_lost_connection_leaves_it_unknown),
-		TEST(who_has_gone_is_done_for),
-		TEST(letters_under_way_are_bounded),
-		TEST(several_are_looked_at_before_one_is_extended),
-		TEST(each_is_released_where_it_is),
-		TEST(what_was_done_is_remembered_over_a_hand_over),
-		TEST(it_is_released_for_who_shows_the_hash),
-		TEST(what_is_not_held_here_is_free),
-		TEST(what_any_reader_holds_is_not_free),
-		TEST(it_is_extended_for_who_shows_the_hash),
-		TEST(a_letter_that_stood_while_there_was_no_connection_changes_nothing),
-		TEST(a_short_loss_of_the_connection_makes_no_letter_late),
-		TEST(what_is_no_request_is_dropped),
-		TEST_IN(what_cannot_be_answered_is_not_done, setup_shared),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

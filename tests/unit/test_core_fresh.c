@@ -66,7 +66,7 @@ static const struct {
 	{ "TOKEN a v", "-NOTHELD it is not held under that value: a" },
 };
 
-static void a_lock_is_reported_free_only_after_a_write(void **state)
+TEST(a_lock_is_reported_free_only_after_a_write)
 {
 	struct fixture *f = *state;
 
@@ -82,7 +82,7 @@ static void a_lock_is_reported_free_only_after_a_write(void **state)
 	}
 }
 
-static void a_holder_that_only_the_second_list_shows_is_asked(void **state)
+TEST(a_holder_that_only_the_second_list_shows_is_asked)
 {
 	struct fixture *f = *state;
 
@@ -108,7 +108,7 @@ static void a_holder_that_only_the_second_list_shows_is_asked(void **state)
 }
 
 /* A question about a held lock costs no write. */
-static void a_holder_is_reported_without_a_write(void **state)
+TEST(a_holder_is_reported_without_a_write)
 {
 	struct fixture *f = *state;
 
@@ -123,7 +123,7 @@ static void a_holder_is_reported_without_a_write(void **state)
 }
 
 /* Beta has released the lock, and gamma was granted it under the same value. */
-static void a_former_holder_does_not_report_the_lock_as_free(void **state)
+TEST(a_former_holder_does_not_report_the_lock_as_free)
 {
 	struct fixture *f = *state;
 
@@ -142,7 +142,7 @@ static void a_former_holder_does_not_report_the_lock_as_free(void **state)
 	fixture_no_op(f);
 }
 
-static void without_the_write_the_reply_is_unavailable(void **state)
+TEST(without_the_write_the_reply_is_unavailable)
 {
 	struct fixture *f = *state;
 
@@ -161,7 +161,7 @@ static void without_the_write_the_reply_is_unavailable(void **state)
 }
 
 /* A write on the previous connection proves nothing about reads on this one. */
-static void a_hand_over_repeats_the_write_and_the_list(void **state)
+TEST(a_hand_over_repeats_the_write_and_the_list)
 {
 	struct fixture *f = *state;
 
@@ -177,18 +177,4 @@ static void a_hand_over_repeats_the_write_and_the_list(void **state)
 	fixture_answer_write(f, ZK_BADVERSION);
 	nobody_is_listed(f);
 	fixture_expect(f, 0, ":0");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_lock_is_reported_free_only_after_a_write),
-		TEST(a_holder_that_only_the_second_list_shows_is_asked),
-		TEST(a_holder_is_reported_without_a_write),
-		TEST(a_former_holder_does_not_report_the_lock_as_free),
-		TEST(without_the_write_the_reply_is_unavailable),
-		TEST(a_hand_over_repeats_the_write_and_the_list),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,7 +14,7 @@ static int setup(void **state)
 	return fixture_setup(fixture_new(false), 4, state);
 }
 
-static void a_new_semaphore_is_made_with_its_limit_before_its_parts(void **state)
+TEST(a_new_semaphore_is_made_with_its_limit_before_its_parts)
 {
 	struct fixture *f = *state;
 
@@ -33,7 +33,7 @@ static void a_new_semaphore_is_made_with_its_limit_before_its_parts(void **state
 	fixture_op(f, EFFECT_ZK_CREATE, "-lock-");
 }
 
-static void nothing_is_put_into_a_locks_directory(void **state)
+TEST(nothing_is_put_into_a_locks_directory)
 {
 	struct fixture *f = *state;
 
@@ -44,7 +44,7 @@ static void nothing_is_put_into_a_locks_directory(void **state)
 	fixture_no_op(f);
 }
 
-static void permits_that_are_too_many_wait_for_room(void **state)
+TEST(permits_that_are_too_many_wait_for_room)
 {
 	struct fixture *f = *state;
 	char mutex[128], a[128], b[128];
@@ -69,7 +69,7 @@ static void permits_that_are_too_many_wait_for_room(void **state)
 	fixture_expect(f, 0, ":2");
 }
 
-static void a_try_that_finds_no_room_is_nil(void **state)
+TEST(a_try_that_finds_no_room_is_nil)
 {
 	struct fixture *f = *state;
 	char mutex[128], lease[128];
@@ -84,7 +84,7 @@ static void a_try_that_finds_no_room_is_nil(void **state)
 	fixture_expect(f, 0, "$-1");
 }
 
-static void a_try_behind_another_hosts_turn_is_nil(void **state)
+TEST(a_try_behind_another_hosts_turn_is_nil)
 {
 	struct fixture *f = *state;
 	char mutex[128];
@@ -99,7 +99,7 @@ static void a_try_behind_another_hosts_turn_is_nil(void **state)
 }
 
 /* It is listed now and then by who waits elsewhere, too: what is left of its host there keeps the one before it waiting. */
-static void who_waits_long_looks_at_the_leases(void **state)
+TEST(who_waits_long_looks_at_the_leases)
 {
 	struct fixture *f = *state;
 	char mutex[128], stray[128];
@@ -128,7 +128,7 @@ static void who_waits_long_looks_at_the_leases(void **state)
 	assert_true(deleted);
 }
 
-static void a_client_that_goes_gives_its_permits_back(void **state)
+TEST(a_client_that_goes_gives_its_permits_back)
 {
 	struct fixture *f = *state;
 	char lease[128];
@@ -140,7 +140,7 @@ static void a_client_that_goes_gives_its_permits_back(void **state)
 }
 
 /* What is put into the mutex is paid for by the user of the first in line, whose account ends with its last client. */
-static void who_waits_no_longer_pays_for_nothing(void **state)
+TEST(who_waits_no_longer_pays_for_nothing)
 {
 	struct fixture *f = *state;
 	struct client *second;
@@ -164,7 +164,7 @@ static void who_waits_no_longer_pays_for_nothing(void **state)
 	fixture_expect(f, 1, "");
 }
 
-static void a_lease_that_ends_gives_the_znode_back(void **state)
+TEST(a_lease_that_ends_gives_the_znode_back)
 {
 	struct fixture *f = *state;
 	char lease[128];
@@ -177,7 +177,7 @@ static void a_lease_that_ends_gives_the_znode_back(void **state)
 	fixture_say(f, 0, "ACQUIRE s LIMIT 3", "-LOST the lease of the permits ran out: s");
 }
 
-static void a_deleted_permit_is_lost(void **state)
+TEST(a_deleted_permit_is_lost)
 {
 	struct fixture *f = *state;
 	char lease[128];
@@ -194,7 +194,7 @@ static void a_deleted_permit_is_lost(void **state)
 }
 
 /* The list that shows that there is no room shows the loss, too: nil would say that only room is missing. */
-static void a_try_is_told_the_loss_and_not_that_there_is_no_room(void **state)
+TEST(a_try_is_told_the_loss_and_not_that_there_is_no_room)
 {
 	struct fixture *f = *state;
 	char lease[128], mutex[128], a[128], b[128];
@@ -212,7 +212,7 @@ static void a_try_is_told_the_loss_and_not_that_there_is_no_room(void **state)
 	fixture_expect(f, 0, "-LOST earlier permits of this semaphore were lost; ask again: s");
 }
 
-static void a_lost_session_loses_all_permits(void **state)
+TEST(a_lost_session_loses_all_permits)
 {
 	struct fixture *f = *state;
 	char lease[128];
@@ -224,7 +224,7 @@ static void a_lost_session_loses_all_permits(void **state)
 }
 
 /* Under a new session each of the two directories waits for a while, by chance: that of the leases may be later. */
-static void who_waits_when_a_session_begins_is_served(void **state)
+TEST(who_waits_when_a_session_begins_is_served)
 {
 	struct fixture *f = *state;
 	struct there t;
@@ -249,7 +249,7 @@ static void who_waits_when_a_session_begins_is_served(void **state)
 }
 
 /* Directories that are only remembered make room. */
-static void idle_locks_are_forgotten_for_a_semaphore(void **state)
+TEST(idle_locks_are_forgotten_for_a_semaphore)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -269,7 +269,7 @@ static void idle_locks_are_forgotten_for_a_semaphore(void **state)
 }
 
 /* Permits that are being given back make room for those that are asked for next. */
-static void znodes_that_leave_make_room_for_permits(void **state)
+TEST(znodes_that_leave_make_room_for_permits)
 {
 	struct fixture *f = *state;
 	struct there t = { 0 };
@@ -295,7 +295,7 @@ static void znodes_that_leave_make_room_for_permits(void **state)
 }
 
 /* More than may be under way at a time (operation.c): each place that comes free is for one of them, not for a list. */
-static void many_permits_are_made_and_listed_once(void **state)
+TEST(many_permits_are_made_and_listed_once)
 {
 	enum { MANY = 400 };
 	static char mutex[128], names[MANY][128];
@@ -331,7 +331,7 @@ static void many_permits_are_made_and_listed_once(void **state)
 	assert_int_equal(lists, 1);
 }
 
-static void permits_that_are_too_many_for_the_session_are_not_begun_with(void **state)
+TEST(permits_that_are_too_many_for_the_session_are_not_begun_with)
 {
 	struct fixture *f = *state;
 	struct there t = { 0 };
@@ -351,7 +351,7 @@ static void permits_that_are_too_many_for_the_session_are_not_begun_with(void **
 }
 
 /* Its queue's numbers run out: the directory is made anew once it is empty, and not joined again and again. */
-static void a_queue_near_the_end_of_its_numbers_is_made_anew(void **state)
+TEST(a_queue_near_the_end_of_its_numbers_is_made_anew)
 {
 	struct fixture *f = *state;
 	char mutex[128];
@@ -370,30 +370,4 @@ static void a_queue_near_the_end_of_its_numbers_is_made_anew(void **state)
 	fixture_answer(f, ZK_OK);
 	fixture_op(f, EFFECT_ZK_CREATE, "-lock-");
 	fixture_answer_made(f, 0, 71, mutex, sizeof(mutex));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_new_semaphore_is_made_with_its_limit_before_its_parts),
-		TEST(nothing_is_put_into_a_locks_directory),
-		TEST(permits_that_are_too_many_wait_for_room),
-		TEST(a_try_that_finds_no_room_is_nil),
-		TEST(a_try_behind_another_hosts_turn_is_nil),
-		TEST(who_waits_long_looks_at_the_leases),
-		TEST(a_client_that_goes_gives_its_permits_back),
-		TEST(who_waits_no_longer_pays_for_nothing),
-		TEST(a_lease_that_ends_gives_the_znode_back),
-		TEST(a_deleted_permit_is_lost),
-		TEST(a_try_is_told_the_loss_and_not_that_there_is_no_room),
-		TEST(a_lost_session_loses_all_permits),
-		TEST(who_waits_when_a_session_begins_is_served),
-		TEST(idle_locks_are_forgotten_for_a_semaphore),
-		TEST(znodes_that_leave_make_room_for_permits),
-		TEST(many_permits_are_made_and_listed_once),
-		TEST(permits_that_are_too_many_for_the_session_are_not_begun_with),
-		TEST(a_queue_near_the_end_of_its_numbers_is_made_anew),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

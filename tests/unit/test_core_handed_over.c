@@ -25,7 +25,7 @@ static void connected(struct fixture *f)
 	}
 }
 
-static void a_question_is_asked_again(void **state)
+TEST_IN(a_question_is_asked_again, demand_setup)
 {
 	struct fixture *f = *state;
 
@@ -44,7 +44,7 @@ static void a_question_is_asked_again(void **state)
 }
 
 /* Some of it had been read. */
-static void a_limit_is_set_once_although_it_is_asked_for_twice(void **state)
+TEST_IN(a_limit_is_set_once_although_it_is_asked_for_twice, demand_setup)
 {
 	struct fixture *f = *state;
 
@@ -60,7 +60,7 @@ static void a_limit_is_set_once_although_it_is_asked_for_twice(void **state)
 	fixture_no_op(f);
 }
 
-static void a_question_does_not_wait_for_a_proof_that_runs_out(void **state)
+TEST_IN(a_question_does_not_wait_for_a_proof_that_runs_out, demand_setup)
 {
 	struct fixture *f = *state;
 
@@ -72,7 +72,7 @@ static void a_question_does_not_wait_for_a_proof_that_runs_out(void **state)
 	fixture_expect(f, 0, "-UNAVAILABLE ZooKeeper cannot be asked what other hosts do");
 }
 
-static void a_search_for_holders_begins_again(void **state)
+TEST_IN(a_search_for_holders_begins_again, demand_setup)
 {
 	struct fixture *f = *state;
 
@@ -90,7 +90,7 @@ static void a_search_for_holders_begins_again(void **state)
 	fixture_expect(f, 0, ":1");
 }
 
-static void a_lock_is_taken_by_force_from_those_that_hold_it_then(void **state)
+TEST_IN(a_lock_is_taken_by_force_from_those_that_hold_it_then, demand_setup)
 {
 	struct fixture *f = *state;
 
@@ -105,7 +105,7 @@ static void a_lock_is_taken_by_force_from_those_that_hold_it_then(void **state)
 	fixture_expect(f, 0, ":1");
 }
 
-static void what_is_asked_right_after_it_waits_too(void **state)
+TEST_IN(what_is_asked_right_after_it_waits_too, demand_setup)
 {
 	struct fixture *f = *state;
 
@@ -120,7 +120,7 @@ static void what_is_asked_right_after_it_waits_too(void **state)
 }
 
 /* Holders were asked, and may have answered. */
-static void a_revocation_that_has_asked_ends(void **state)
+TEST_IN(a_revocation_that_has_asked_ends, demand_setup)
 {
 	struct fixture *f = *state;
 
@@ -134,7 +134,7 @@ static void a_revocation_that_has_asked_ends(void **state)
 		"-UNAVAILABLE the connection to ZooKeeper was lost: the request may have been carried out or not");
 }
 
-static void an_audit_begins_again_and_answers_all_that_wait(void **state)
+TEST_IN(an_audit_begins_again_and_answers_all_that_wait, demand_setup)
 {
 	struct fixture *f = *state;
 
@@ -169,7 +169,7 @@ static void taken_by_beta(struct fixture *f, const char *name)
 }
 
 /* What ZooKeeper said of the lock before is not relied on, but it will say so again. */
-static void a_try_is_answered_when_it_is_known(void **state)
+TEST_IN(a_try_is_answered_when_it_is_known, demand_setup)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -184,7 +184,7 @@ static void a_try_is_answered_when_it_is_known(void **state)
 	fixture_expect(f, 0, "$-1");
 }
 
-static void a_wait_that_runs_out_meanwhile_is_answered_when_it_is_known(void **state)
+TEST_IN(a_wait_that_runs_out_meanwhile_is_answered_when_it_is_known, demand_setup)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -201,7 +201,7 @@ static void a_wait_that_runs_out_meanwhile_is_answered_when_it_is_known(void **s
 	fixture_expect(f, 0, "$-1");
 }
 
-static void a_try_does_not_wait_for_long(void **state)
+TEST_IN(a_try_does_not_wait_for_long, demand_setup)
 {
 	struct fixture *f = *state;
 
@@ -210,23 +210,4 @@ static void a_try_does_not_wait_for_long(void **state)
 	fixture_pass(f, 4100);
 	fixture_expect(f, 0,
 		       "-UNAVAILABLE there is no connection to ZooKeeper, so it is not known whether the lock is taken: a");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST_IN(a_question_is_asked_again, demand_setup),
-		TEST_IN(a_limit_is_set_once_although_it_is_asked_for_twice, demand_setup),
-		TEST_IN(a_question_does_not_wait_for_a_proof_that_runs_out, demand_setup),
-		TEST_IN(a_search_for_holders_begins_again, demand_setup),
-		TEST_IN(a_lock_is_taken_by_force_from_those_that_hold_it_then, demand_setup),
-		TEST_IN(what_is_asked_right_after_it_waits_too, demand_setup),
-		TEST_IN(a_revocation_that_has_asked_ends, demand_setup),
-		TEST_IN(an_audit_begins_again_and_answers_all_that_wait, demand_setup),
-		TEST_IN(a_try_is_answered_when_it_is_known, demand_setup),
-		TEST_IN(a_wait_that_runs_out_meanwhile_is_answered_when_it_is_known, demand_setup),
-		TEST_IN(a_try_does_not_wait_for_long, demand_setup),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

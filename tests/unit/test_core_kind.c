@@ -13,7 +13,7 @@ static int setup(void **state)
 	return fixture_setup(fixture_new(false), 4, state);
 }
 
-static void a_new_directory_is_made_with_its_kind(void **state)
+TEST(a_new_directory_is_made_with_its_kind)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -33,7 +33,7 @@ static void a_new_directory_is_made_with_its_kind(void **state)
 	fixture_expect(f, 0, ":78848");
 }
 
-static void a_directory_of_another_kind_is_refused(void **state)
+TEST(a_directory_of_another_kind_is_refused)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -57,7 +57,7 @@ static void a_directory_of_another_kind_is_refused(void **state)
 }
 
 /* This host has parked what it knows of the directory as a lock's. */
-static void a_name_that_was_a_lock_here_is_read_again(void **state)
+TEST(a_name_that_was_a_lock_here_is_read_again)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -92,7 +92,7 @@ static void ask_behind(struct fixture *f, uint32_t conn, const char *words, char
 	fixture_op(f, EFFECT_ZK_GET, other);
 }
 
-static void in_a_directory_of_other_software_the_contenders_tell_the_kind(void **state)
+TEST(in_a_directory_of_other_software_the_contenders_tell_the_kind)
 {
 	static const struct {
 		const char *words, *before;
@@ -131,7 +131,7 @@ static void in_a_directory_of_other_software_the_contenders_tell_the_kind(void *
 }
 
 /* A host that took it for a lock has joined before it read that, and goes again. */
-static void a_contender_of_another_kind_says_nothing_where_the_directory_tells_the_kind(void **state)
+TEST(a_contender_of_another_kind_says_nothing_where_the_directory_tells_the_kind)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -156,7 +156,7 @@ static void read_before_second(struct fixture *f)
 }
 
 /* What it waits for next may be of the right kind, and is read before anything is said of it. */
-static void another_kind_before_a_claim_counts_while_it_stands_there(void **state)
+TEST(another_kind_before_a_claim_counts_while_it_stands_there)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -206,7 +206,7 @@ static void queue_behind_campaigner(struct fixture *f, char first[128], char nex
 }
 
 /* It would have to wait for the host that was told, or will be: who holds the name says what it is for. */
-static void another_kind_behind_a_held_claim_is_no_concern_of_its_queue(void **state)
+TEST(another_kind_behind_a_held_claim_is_no_concern_of_its_queue)
 {
 	struct fixture *f = *state;
 	char first[128], next[128];
@@ -223,7 +223,7 @@ static void another_kind_behind_a_held_claim_is_no_concern_of_its_queue(void **s
 	fixture_expect(f, 1, ":73728");
 }
 
-static void another_kind_is_told_when_nothing_is_held_any_more(void **state)
+TEST(another_kind_is_told_when_nothing_is_held_any_more)
 {
 	struct fixture *f = *state;
 	char first[128], next[128];
@@ -268,7 +268,7 @@ static void mistaken(struct fixture *f)
 }
 
 /* Its znode has gone, and the name is looked at as a semaphore's. */
-static void a_mistake_here_refuses_nobody(void **state)
+TEST(a_mistake_here_refuses_nobody)
 {
 	struct fixture *f = *state;
 
@@ -281,7 +281,7 @@ static void a_mistake_here_refuses_nobody(void **state)
 }
 
 /* Another mistake waits behind those who came before it. */
-static void a_mistake_waits_behind_who_is_set_aside(void **state)
+TEST(a_mistake_waits_behind_who_is_set_aside)
 {
 	struct fixture *f = *state;
 
@@ -294,7 +294,7 @@ static void a_mistake_waits_behind_who_is_set_aside(void **state)
 	fixture_expect(f, 2, "");
 }
 
-static void who_is_set_aside_is_refused_once_the_kind_is_confirmed(void **state)
+TEST(who_is_set_aside_is_refused_once_the_kind_is_confirmed)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -311,7 +311,7 @@ static void who_is_set_aside_is_refused_once_the_kind_is_confirmed(void **state)
 	fixture_say(f, 1, "ACQUIRE a LIMIT 2", "-MISMATCH this name is in use as a lock, not as a semaphore: a");
 }
 
-static void an_election_is_set_aside_likewise(void **state)
+TEST(an_election_is_set_aside_likewise)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -331,7 +331,7 @@ static void an_election_is_set_aside_likewise(void **state)
 }
 
 /* Nothing is known within the time that a try may take. */
-static void who_is_set_aside_waits_no_longer_than_asked(void **state)
+TEST(who_is_set_aside_waits_no_longer_than_asked)
 {
 	struct fixture *f = *state;
 
@@ -345,7 +345,7 @@ static void who_is_set_aside_waits_no_longer_than_asked(void **state)
 	fixture_expect(f, 0, "");
 }
 
-static void however_the_wait_of_who_is_set_aside_ends_nothing_is_left(void **state)
+TEST(however_the_wait_of_who_is_set_aside_ends_nothing_is_left)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -370,7 +370,7 @@ static void however_the_wait_of_who_is_set_aside_ends_nothing_is_left(void **sta
 	fixture_no_op(f);
 }
 
-static void who_is_set_aside_is_refused_by_a_stop(void **state)
+TEST(who_is_set_aside_is_refused_by_a_stop)
 {
 	struct fixture *f = *state;
 
@@ -380,7 +380,7 @@ static void who_is_set_aside_is_refused_by_a_stop(void **state)
 	fixture_expect(f, 1, "-DRAINING the daemon is stopping");
 }
 
-static void who_is_set_aside_is_so_in_the_next_process(void **state)
+TEST(who_is_set_aside_is_so_in_the_next_process)
 {
 	struct fixture *f = *state;
 
@@ -401,7 +401,7 @@ static void who_is_set_aside_is_so_in_the_next_process(void **state)
 }
 
 /* The name is not known to be anything any longer. */
-static void who_is_set_aside_outlives_the_session(void **state)
+TEST(who_is_set_aside_outlives_the_session)
 {
 	struct fixture *f = *state;
 
@@ -419,7 +419,7 @@ static void who_is_set_aside_outlives_the_session(void **state)
 	fixture_expect(f, 1, "");
 }
 
-static void who_came_behind_is_queued_when_nobody_of_another_kind_is_before_it(void **state)
+TEST(who_came_behind_is_queued_when_nobody_of_another_kind_is_before_it)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -434,7 +434,7 @@ static void who_came_behind_is_queued_when_nobody_of_another_kind_is_before_it(v
 	fixture_expect(f, 2, ":78848");
 }
 
-static void those_that_are_set_aside_count_as_waiting_for_the_lock(void **state)
+TEST(those_that_are_set_aside_count_as_waiting_for_the_lock)
 {
 	struct fixture *f = *state;
 
@@ -451,7 +451,7 @@ static void those_that_are_set_aside_count_as_waiting_for_the_lock(void **state)
 }
 
 /* The data of its directory do not tell the kind, and the contender that it waits for turns out to lead an election. */
-static void a_wait_confirms_a_kind_when_it_is_known_for_whom_it_waits(void **state)
+TEST(a_wait_confirms_a_kind_when_it_is_known_for_whom_it_waits)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -474,7 +474,7 @@ static void a_wait_confirms_a_kind_when_it_is_known_for_whom_it_waits(void **sta
 	fixture_say(f, 3, "CAMPAIGN b DATA x", "-MISMATCH this name is in use as a lock, not as an election: b");
 }
 
-static void alone_a_name_is_of_the_kind_that_it_is_used_as(void **state)
+ALONE(alone_a_name_is_of_the_kind_that_it_is_used_as)
 {
 	struct fixture *f = *state;
 
@@ -489,33 +489,4 @@ static void alone_a_name_is_of_the_kind_that_it_is_used_as(void **state)
 	fixture_say(f, 1, "LOCK a", "-MISMATCH this name is in use as an election, not as a lock: a");
 	fixture_say(f, 0, "RESIGN a", ":1");
 	fixture_say(f, 0, "ACQUIRE a LIMIT 2", ":1");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_new_directory_is_made_with_its_kind),
-		TEST(a_directory_of_another_kind_is_refused),
-		TEST(a_name_that_was_a_lock_here_is_read_again),
-		TEST(in_a_directory_of_other_software_the_contenders_tell_the_kind),
-		TEST(a_contender_of_another_kind_says_nothing_where_the_directory_tells_the_kind),
-		TEST(another_kind_before_a_claim_counts_while_it_stands_there),
-		TEST(another_kind_behind_a_held_claim_is_no_concern_of_its_queue),
-		TEST(another_kind_is_told_when_nothing_is_held_any_more),
-		TEST(a_mistake_here_refuses_nobody),
-		TEST(a_mistake_waits_behind_who_is_set_aside),
-		TEST(who_is_set_aside_is_refused_once_the_kind_is_confirmed),
-		TEST(an_election_is_set_aside_likewise),
-		TEST(who_is_set_aside_waits_no_longer_than_asked),
-		TEST(however_the_wait_of_who_is_set_aside_ends_nothing_is_left),
-		TEST(who_is_set_aside_is_refused_by_a_stop),
-		TEST(who_is_set_aside_is_so_in_the_next_process),
-		TEST(who_is_set_aside_outlives_the_session),
-		TEST(who_came_behind_is_queued_when_nobody_of_another_kind_is_before_it),
-		TEST(those_that_are_set_aside_count_as_waiting_for_the_lock),
-		TEST(a_wait_confirms_a_kind_when_it_is_known_for_whom_it_waits),
-		ALONE(alone_a_name_is_of_the_kind_that_it_is_used_as),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,7 +14,7 @@ static int setup(void **state)
 	return 0;
 }
 
-static void a_lease_ends_by_itself_and_the_next_token_is_larger(void **state)
+TEST(a_lease_ends_by_itself_and_the_next_token_is_larger)
 {
 	struct fixture *f = *state;
 
@@ -31,7 +31,7 @@ static void a_lease_ends_by_itself_and_the_next_token_is_larger(void **state)
 	fixture_say(f, 3, "UNLOCK a", "-NOTHELD this client does not hold a");
 }
 
-static void the_end_of_a_lease_is_told_by_lock_renew_and_events(void **state)
+TEST(the_end_of_a_lease_is_told_by_lock_renew_and_events)
 {
 	struct fixture *f = *state;
 
@@ -48,7 +48,7 @@ static void the_end_of_a_lease_is_told_by_lock_renew_and_events(void **state)
 	fixture_say(f, 0, "UNLOCK c", "-NOTHELD this client does not hold c");
 }
 
-static void re_entry_takes_the_later_end(void **state)
+TEST(re_entry_takes_the_later_end)
 {
 	struct fixture *f = *state;
 
@@ -64,7 +64,7 @@ static void re_entry_takes_the_later_end(void **state)
 	fixture_say(f, 0, "EVENTS WAIT 0", "*4 $4 lost $1 a :1024 $5 lease");
 }
 
-static void no_lease_is_later_than_any(void **state)
+TEST(no_lease_is_later_than_any)
 {
 	struct fixture *f = *state;
 
@@ -76,7 +76,7 @@ static void no_lease_is_later_than_any(void **state)
 	fixture_say(f, 0, "VALID a", ":9223372036854");
 }
 
-static void renew_sets_the_end_anew_earlier_or_later(void **state)
+TEST(renew_sets_the_end_anew_earlier_or_later)
 {
 	struct fixture *f = *state;
 
@@ -96,7 +96,7 @@ static void renew_sets_the_end_anew_earlier_or_later(void **state)
 	fixture_say(f, 1, "UNLOCK b", "-LOST the lease of the grant ran out: b");
 }
 
-static void a_lease_counts_from_the_grant(void **state)
+TEST(a_lease_counts_from_the_grant)
 {
 	struct fixture *f = *state;
 
@@ -112,7 +112,7 @@ static void a_lease_counts_from_the_grant(void **state)
 }
 
 /* A daemon that was stopped learns first that it is too late: the UNLOCK finds the lock lost, and passed on. */
-static void deadlines_come_before_the_event(void **state)
+TEST(deadlines_come_before_the_event)
 {
 	struct fixture *f = *state;
 
@@ -123,7 +123,7 @@ static void deadlines_come_before_the_event(void **state)
 	fixture_expect(f, 1, ":1025");
 }
 
-static void words_stand_in_any_order_and_once(void **state)
+TEST(words_stand_in_any_order_and_once)
 {
 	struct fixture *f = *state;
 	static const char syntax[] = "-ERR syntax error in 'lock' command; Take a lock: "
@@ -143,7 +143,7 @@ static void words_stand_in_any_order_and_once(void **state)
 	fixture_say(f, 0, "VALID a", ":31536000000");
 }
 
-static void data_are_shown_and_bounded(void **state)
+TEST(data_are_shown_and_bounded)
 {
 	struct fixture *f = *state;
 	char words[600] = "LOCK b DATA ";
@@ -167,7 +167,7 @@ static void data_are_shown_and_bounded(void **state)
 }
 
 /* What ends a grant ends its lease: nothing of it fires later. */
-static void a_lease_ends_with_its_grant(void **state)
+TEST(a_lease_ends_with_its_grant)
 {
 	struct fixture *f = *state;
 
@@ -184,7 +184,7 @@ static void a_lease_ends_with_its_grant(void **state)
 }
 
 /* What is overdue when the server says that the session has expired lets nobody in any more. */
-static void nobody_is_granted_what_ended_with_the_session(void **state)
+TEST_WITH(nobody_is_granted_what_ended_with_the_session, NULL, NULL)
 {
 	struct fixture *f = fixture_new(false);
 	char name[64];
@@ -207,7 +207,7 @@ static void nobody_is_granted_what_ended_with_the_session(void **state)
 }
 
 /* Between hosts: the claim stays, the next grant on it counts as a hand-off, and has a larger token. */
-static void a_lease_under_a_session(void **state)
+TEST_WITH(a_lease_under_a_session, NULL, NULL)
 {
 	struct fixture *f = fixture_new(false);
 	char name[64];
@@ -236,7 +236,7 @@ static void a_lease_under_a_session(void **state)
 }
 
 /* What is lost and not told yet keeps its lock in use, and so counts to who had it. */
-static void ended_leases_count_until_they_are_told(void **state)
+TEST(ended_leases_count_until_they_are_told)
 {
 	struct fixture *f = *state;
 	char words[64];
@@ -255,25 +255,4 @@ static void ended_leases_count_until_they_are_told(void **state)
 	fixture_ask(f, 0, "LOCK more");
 	assert_int_equal(f->replies[0].data[0], ':');
 	bytes_clear(&f->replies[0]);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_lease_ends_by_itself_and_the_next_token_is_larger),
-		TEST(the_end_of_a_lease_is_told_by_lock_renew_and_events),
-		TEST(re_entry_takes_the_later_end),
-		TEST(no_lease_is_later_than_any),
-		TEST(renew_sets_the_end_anew_earlier_or_later),
-		TEST(a_lease_counts_from_the_grant),
-		TEST(deadlines_come_before_the_event),
-		TEST(words_stand_in_any_order_and_once),
-		TEST(data_are_shown_and_bounded),
-		TEST(a_lease_ends_with_its_grant),
-		TEST(ended_leases_count_until_they_are_told),
-		cmocka_unit_test(a_lease_under_a_session),
-		cmocka_unit_test(nobody_is_granted_what_ended_with_the_session),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

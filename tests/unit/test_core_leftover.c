@@ -6,7 +6,7 @@
 #include "core/state.h"
 #include "names_fixture.h"
 
-static void an_idle_directory_is_removed_and_made_again(void **state)
+TEST_IN(an_idle_directory_is_removed_and_made_again, names_setup_kazoo)
 {
 	struct fixture *f = *state;
 
@@ -30,7 +30,7 @@ static void an_idle_directory_is_removed_and_made_again(void **state)
 	assert_int_equal(f->broker->env.stats.directories_left_total, 0);
 }
 
-static void other_directories_stay(void **state)
+TEST_IN(other_directories_stay, names_setup_kazoo)
 {
 	struct fixture *f = *state;
 
@@ -41,7 +41,7 @@ static void other_directories_stay(void **state)
 	assert_int_equal(f->broker->directories.left_count, 1);
 }
 
-static void one_that_is_in_use_elsewhere_is_tried_again(void **state)
+TEST_IN(one_that_is_in_use_elsewhere_is_tried_again, names_setup_kazoo)
 {
 	struct fixture *f = *state;
 	size_t dir;
@@ -66,7 +66,7 @@ static bool deletes(const struct fixture *f)
 	return false;
 }
 
-static void who_asks_while_it_is_removed_makes_it_again(void **state)
+TEST_IN(who_asks_while_it_is_removed_makes_it_again, names_setup_kazoo)
 {
 	struct fixture *f = *state;
 
@@ -84,7 +84,7 @@ static void who_asks_while_it_is_removed_makes_it_again(void **state)
 	assert_int_equal(made, 2);
 }
 
-static void a_hand_over_removes_it_at_the_same_time(void **state)
+TEST_IN(a_hand_over_removes_it_at_the_same_time, names_setup_kazoo)
 {
 	struct fixture *f = *state;
 
@@ -99,7 +99,7 @@ static void a_hand_over_removes_it_at_the_same_time(void **state)
 }
 
 /* However many names there are: those that are used longest ago go earlier. */
-static void no_more_stay_than_are_remembered(void **state)
+TEST_IN(no_more_stay_than_are_remembered, names_setup_kazoo)
 {
 	struct fixture *f = *state;
 	char name[32];
@@ -114,7 +114,7 @@ static void no_more_stay_than_are_remembered(void **state)
 }
 
 /* Not one after the other, for ever. */
-static void those_that_cannot_be_removed_are_forgotten_when_there_are_more(void **state)
+TEST_IN(those_that_cannot_be_removed_are_forgotten_when_there_are_more, names_setup_kazoo)
 {
 	struct fixture *f = *state;
 	char name[32];
@@ -159,7 +159,7 @@ static void make_six(struct fixture *f)
 	assert_int_equal(lasting(f), 6);
 }
 
-static void a_lasting_directory_beyond_the_limit_is_refused(void **state)
+TEST_IN(a_lasting_directory_beyond_the_limit_is_refused, setup_lasting)
 {
 	struct fixture *f = *state;
 
@@ -180,7 +180,7 @@ static void a_lasting_directory_beyond_the_limit_is_refused(void **state)
 	assert_int_equal(lasting(f), 7);
 }
 
-static void an_observer_of_a_directory_that_may_not_be_made_is_told(void **state)
+TEST_IN(an_observer_of_a_directory_that_may_not_be_made_is_told, setup_lasting)
 {
 	struct fixture *f = *state;
 
@@ -192,7 +192,7 @@ static void an_observer_of_a_directory_that_may_not_be_made_is_told(void **state
 	assert_int_equal(made, 6);
 }
 
-static void a_removed_directory_no_longer_counts(void **state)
+TEST_IN(a_removed_directory_no_longer_counts, setup_lasting)
 {
 	struct fixture *f = *state;
 
@@ -205,7 +205,7 @@ static void a_removed_directory_no_longer_counts(void **state)
 }
 
 /* Somebody else makes the directory first. */
-static void a_directory_made_by_somebody_else_does_not_count(void **state)
+TEST_IN(a_directory_made_by_somebody_else_does_not_count, setup_lasting)
 {
 	struct fixture *f = *state;
 
@@ -229,7 +229,7 @@ static void a_directory_made_by_somebody_else_does_not_count(void **state)
 	assert_int_equal(lasting(f), 0);
 }
 
-static void a_hand_over_keeps_the_count_of_lasting_directories(void **state)
+TEST_IN(a_hand_over_keeps_the_count_of_lasting_directories, setup_lasting)
 {
 	struct fixture *f = *state;
 
@@ -245,7 +245,7 @@ static void a_hand_over_keeps_the_count_of_lasting_directories(void **state)
 }
 
 /* The directory of user 1000 is not given back to user 1001, who comes first in the list. */
-static void a_hand_over_keeps_the_makers_of_directories(void **state)
+TEST_IN(a_hand_over_keeps_the_makers_of_directories, setup_lasting)
 {
 	struct fixture *f = *state;
 
@@ -257,25 +257,4 @@ static void a_hand_over_keeps_the_makers_of_directories(void **state)
 	assert_int_equal(removed, 1);
 	assert_int_equal(f->broker->locks.conns[0]->account->used[POOL_LASTING], 0);
 	assert_int_equal(f->broker->locks.conns[1]->account->used[POOL_LASTING], 1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST_IN(an_idle_directory_is_removed_and_made_again, names_setup_kazoo),
-		TEST_IN(other_directories_stay, names_setup_kazoo),
-		TEST_IN(one_that_is_in_use_elsewhere_is_tried_again, names_setup_kazoo),
-		TEST_IN(who_asks_while_it_is_removed_makes_it_again, names_setup_kazoo),
-		TEST_IN(a_hand_over_removes_it_at_the_same_time, names_setup_kazoo),
-		TEST_IN(no_more_stay_than_are_remembered, names_setup_kazoo),
-		TEST_IN(those_that_cannot_be_removed_are_forgotten_when_there_are_more, names_setup_kazoo),
-		TEST_IN(a_lasting_directory_beyond_the_limit_is_refused, setup_lasting),
-		TEST_IN(an_observer_of_a_directory_that_may_not_be_made_is_told, setup_lasting),
-		TEST_IN(a_removed_directory_no_longer_counts, setup_lasting),
-		TEST_IN(a_directory_made_by_somebody_else_does_not_count, setup_lasting),
-		TEST_IN(a_hand_over_keeps_the_count_of_lasting_directories, setup_lasting),
-		TEST_IN(a_hand_over_keeps_the_makers_of_directories, setup_lasting),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

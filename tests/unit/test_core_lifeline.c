@@ -59,7 +59,7 @@ static void set(struct fixture *f, uint32_t conn, const char *words)
 	fixture_expect(f, conn, "+OK");
 }
 
-static void it_is_held_until_the_process_ends(void **state)
+ALONE(it_is_held_until_the_process_ends)
 {
 	struct fixture *f = *state;
 
@@ -78,7 +78,7 @@ static void it_is_held_until_the_process_ends(void **state)
 	assert_int_equal(f->lifelines_over, 1);
 }
 
-static void its_user_may_end_with_it(void **state)
+ALONE(its_user_may_end_with_it)
 {
 	struct fixture *f = *state;
 
@@ -93,7 +93,7 @@ static void its_user_may_end_with_it(void **state)
 }
 
 /* redislock's script, of several keys. */
-static void what_has_no_time_is_not_the_least_that_is_left(void **state)
+ALONE(what_has_no_time_is_not_the_least_that_is_left)
 {
 	struct fixture *f = *state;
 
@@ -103,7 +103,7 @@ static void what_has_no_time_is_not_the_least_that_is_left(void **state)
 	fixture_say(f, 1, "EVALSHA 66e1084c2d842a7e8c271925aae90219fac4e129 1 b v", ":0");
 }
 
-static void it_is_granted_only_when_the_process_is_watched(void **state)
+ALONE(it_is_granted_only_when_the_process_is_watched)
 {
 	struct fixture *f = *state;
 
@@ -116,7 +116,7 @@ static void it_is_granted_only_when_the_process_is_watched(void **state)
 	fixture_expect(f, 0, "+OK");
 }
 
-static void a_process_that_has_ended_is_granted_nothing(void **state)
+ALONE(a_process_that_has_ended_is_granted_nothing)
 {
 	struct fixture *f = *state;
 
@@ -129,7 +129,7 @@ static void a_process_that_has_ended_is_granted_nothing(void **state)
 	fixture_say(f, 0, "SET a v NX PX 1000", "+OK");
 }
 
-static void who_cannot_be_watched_is_told_why(void **state)
+ALONE(who_cannot_be_watched_is_told_why)
 {
 	struct fixture *f = *state;
 
@@ -144,7 +144,7 @@ static void who_cannot_be_watched_is_told_why(void **state)
 	fixture_say(f, 0, "SET a v NX PX 1000", "+OK");
 }
 
-static void who_cannot_be_seen_has_to_give_a_time(void **state)
+ALONE(who_cannot_be_seen_has_to_give_a_time)
 {
 	static const char why[] = "-ERR without a time a lock is held until its process ends at most, and the process that has "
 				  "connected cannot be seen from here: give a time with PX: a";
@@ -155,7 +155,7 @@ static void who_cannot_be_seen_has_to_give_a_time(void **state)
 	assert_int_equal(f->lifeline_count, 0);
 }
 
-static void a_process_is_watched_once_whatever_it_holds(void **state)
+ALONE(a_process_is_watched_once_whatever_it_holds)
 {
 	struct fixture *f = *state;
 
@@ -170,7 +170,7 @@ static void a_process_is_watched_once_whatever_it_holds(void **state)
 	assert_int_equal(f->lifelines_over, 1);
 }
 
-static void a_later_process_of_the_same_number_is_another_one(void **state)
+ALONE(a_later_process_of_the_same_number_is_another_one)
 {
 	struct fixture *f = *state;
 
@@ -185,7 +185,7 @@ static void a_later_process_of_the_same_number_is_another_one(void **state)
 	fixture_say(f, 2, "EXISTS b", ":1");
 }
 
-static void a_time_that_is_given_later_is_its_only_end(void **state)
+ALONE(a_time_that_is_given_later_is_its_only_end)
 {
 	struct fixture *f = *state;
 
@@ -198,7 +198,7 @@ static void a_time_that_is_given_later_is_its_only_end(void **state)
 	fixture_say(f, 3, "EXISTS a", ":0");
 }
 
-static void xx_without_a_time_is_refused(void **state)
+ALONE(xx_without_a_time_is_refused)
 {
 	struct fixture *f = *state;
 
@@ -210,7 +210,7 @@ static void xx_without_a_time_is_refused(void **state)
 }
 
 /* It polls: what is kept for it has a lease, and what it gets has none. */
-static void a_value_that_had_to_poll_is_tied_when_it_has_its_turn(void **state)
+ALONE(a_value_that_had_to_poll_is_tied_when_it_has_its_turn)
 {
 	struct fixture *f = *state;
 
@@ -230,7 +230,7 @@ static void a_value_that_had_to_poll_is_tied_when_it_has_its_turn(void **state)
 	fixture_say(f, 3, "EXISTS a", ":0");
 }
 
-static void who_goes_while_its_process_is_looked_for_leaves_nothing(void **state)
+ALONE(who_goes_while_its_process_is_looked_for_leaves_nothing)
 {
 	struct fixture *f = *state;
 
@@ -241,7 +241,7 @@ static void who_goes_while_its_process_is_looked_for_leaves_nothing(void **state
 	fixture_say(f, 1, "EXISTS a", ":0");
 }
 
-static void it_is_asked_for_anew_after_a_hand_over(void **state)
+ALONE(it_is_asked_for_anew_after_a_hand_over)
 {
 	struct fixture *f = *state;
 
@@ -284,7 +284,7 @@ static void set_many(struct fixture *f)
 							.is = PROCESS_ENDED } });
 }
 
-static void many_are_released_in_pieces(void **state)
+ALONE(many_are_released_in_pieces)
 {
 	struct fixture *f = *state;
 	int turns = 0;
@@ -301,7 +301,7 @@ static void many_are_released_in_pieces(void **state)
 	assert_int_equal(f->lifelines_over, 1);
 }
 
-static void the_rest_of_them_is_released_after_a_hand_over(void **state)
+ALONE(the_rest_of_them_is_released_after_a_hand_over)
 {
 	struct fixture *f = *state;
 
@@ -315,7 +315,7 @@ static void the_rest_of_them_is_released_after_a_hand_over(void **state)
 	assert_int_equal(f->lifelines_over, 0);
 }
 
-static void its_memory_is_charged(void **state)
+ALONE(its_memory_is_charged)
 {
 	struct fixture *f = *state;
 
@@ -327,29 +327,4 @@ static void its_memory_is_charged(void **state)
 	f->conf.limits.memory_bytes = fixture_total(bearer_memory(SLICE("v")) + sizeof(struct lifeline) + 1000);
 	set(f, 0, "SET a v NX");
 	assert_true(f->broker->env.accounts.pools[POOL_MEMORY].used >= bearer_memory(SLICE("v")) + sizeof(struct lifeline));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		ALONE(it_is_held_until_the_process_ends),
-		ALONE(what_has_no_time_is_not_the_least_that_is_left),
-		ALONE(its_user_may_end_with_it),
-		ALONE(it_is_granted_only_when_the_process_is_watched),
-		ALONE(a_process_that_has_ended_is_granted_nothing),
-		ALONE(who_cannot_be_watched_is_told_why),
-		ALONE(who_cannot_be_seen_has_to_give_a_time),
-		ALONE(a_process_is_watched_once_whatever_it_holds),
-		ALONE(a_later_process_of_the_same_number_is_another_one),
-		ALONE(a_time_that_is_given_later_is_its_only_end),
-		ALONE(xx_without_a_time_is_refused),
-		ALONE(a_value_that_had_to_poll_is_tied_when_it_has_its_turn),
-		ALONE(who_goes_while_its_process_is_looked_for_leaves_nothing),
-		ALONE(it_is_asked_for_anew_after_a_hand_over),
-		ALONE(many_are_released_in_pieces),
-		ALONE(the_rest_of_them_is_released_after_a_hand_over),
-		ALONE(its_memory_is_charged),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

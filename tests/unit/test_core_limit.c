@@ -4,7 +4,6 @@
 
 #include "semaphore_fixture.h"
 
-
 static int setup(void **state)
 {
 	return fixture_setup(fixture_new(false), 4, state);
@@ -15,7 +14,7 @@ static int setup_standalone(void **state)
 	return fixture_setup(fixture_new(true), 4, state);
 }
 
-static void all_agree_on_the_limit_while_anybody_uses_it(void **state)
+ALONE(all_agree_on_the_limit_while_anybody_uses_it)
 {
 	struct fixture *f = *state;
 
@@ -31,7 +30,7 @@ static void all_agree_on_the_limit_while_anybody_uses_it(void **state)
 	fixture_say(f, 1, "LIMIT l", "-MISMATCH this name is in use as a lock, not as a semaphore: l");
 }
 
-static void operators_change_the_limit(void **state)
+ALONE(operators_change_the_limit)
 {
 	struct fixture *f = *state;
 
@@ -44,7 +43,7 @@ static void operators_change_the_limit(void **state)
 	fixture_say(f, 0, "LIMIT s 3", "-DENIED only operators may change a limit" DENIED_HOW);
 }
 
-static void another_limit_is_refused_and_nothing_created(void **state)
+TEST(another_limit_is_refused_and_nothing_created)
 {
 	struct fixture *f = *state;
 
@@ -54,7 +53,7 @@ static void another_limit_is_refused_and_nothing_created(void **state)
 	fixture_no_op(f);
 }
 
-static void who_does_not_say_a_limit_is_told_one_under_the_mutex(void **state)
+TEST(who_does_not_say_a_limit_is_told_one_under_the_mutex)
 {
 	struct fixture *f = *state;
 	char mutex[128];
@@ -69,7 +68,7 @@ static void who_does_not_say_a_limit_is_told_one_under_the_mutex(void **state)
 	fixture_op(f, EFFECT_ZK_CREATE, "-lease-");
 }
 
-static void whose_limit_is_another_one_is_told_so_first(void **state)
+TEST(whose_limit_is_another_one_is_told_so_first)
 {
 	struct fixture *f = *state;
 	char lease[128];
@@ -82,7 +81,7 @@ static void whose_limit_is_another_one_is_told_so_first(void **state)
 }
 
 /* Somebody overwrote the data, and so the limit, while permits are waited for: who is next says it again. */
-static void a_limit_that_was_overwritten_is_said_again(void **state)
+TEST(a_limit_that_was_overwritten_is_said_again)
 {
 	struct fixture *f = *state;
 	char mutex[128], lease[128];
@@ -109,7 +108,7 @@ static void a_limit_that_was_overwritten_is_said_again(void **state)
 	fixture_expect(f, 0, ":1");
 }
 
-static void limit_reads_and_sets_what_zookeeper_has(void **state)
+TEST(limit_reads_and_sets_what_zookeeper_has)
 {
 	struct fixture *f = *state;
 
@@ -132,7 +131,7 @@ static void limit_reads_and_sets_what_zookeeper_has(void **state)
 }
 
 /* Read, and before it is set the semaphore is gone and somebody makes a lock of that name. */
-static void limit_writes_over_nothing_that_it_has_not_read(void **state)
+TEST(limit_writes_over_nothing_that_it_has_not_read)
 {
 	struct fixture *f = *state;
 
@@ -156,7 +155,7 @@ static void limit_writes_over_nothing_that_it_has_not_read(void **state)
 	fixture_no_op(f);
 }
 
-static void a_limit_that_nobody_could_agree_to_is_none(void **state)
+TEST(a_limit_that_nobody_could_agree_to_is_none)
 {
 	static const char *const impossible[] = { "0", "-5", "1000001", "9223372036854775807" };
 	struct fixture *f = *state;
@@ -168,21 +167,4 @@ static void a_limit_that_nobody_could_agree_to_is_none(void **state)
 		fixture_answer_get(f, 1, 0, data);
 		fixture_expect(f, 0, "$-1");
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		ALONE(all_agree_on_the_limit_while_anybody_uses_it),
-		ALONE(operators_change_the_limit),
-		TEST(another_limit_is_refused_and_nothing_created),
-		TEST(who_does_not_say_a_limit_is_told_one_under_the_mutex),
-		TEST(whose_limit_is_another_one_is_told_so_first),
-		TEST(a_limit_that_was_overwritten_is_said_again),
-		TEST(limit_reads_and_sets_what_zookeeper_has),
-		TEST(limit_writes_over_nothing_that_it_has_not_read),
-		TEST(a_limit_that_nobody_could_agree_to_is_none),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,7 +11,7 @@ static int setup(void **state)
 }
 
 /* Standalone claims are numbered from 1; the token is number << 10 | hand-offs. */
-static void grants_are_fifo_with_growing_tokens(void **state)
+TEST(grants_are_fifo_with_growing_tokens)
 {
 	struct fixture *f = *state;
 
@@ -27,7 +27,7 @@ static void grants_are_fifo_with_growing_tokens(void **state)
 	fixture_say(f, 3, "LOCK a", ":2048");
 }
 
-static void reentry_keeps_the_token_and_counts_levels(void **state)
+TEST(reentry_keeps_the_token_and_counts_levels)
 {
 	struct fixture *f = *state;
 
@@ -40,7 +40,7 @@ static void reentry_keeps_the_token_and_counts_levels(void **state)
 }
 
 /* Clients of Redis share a connection among threads: nothing is granted because it is the same connection. */
-static void what_the_connection_holds_is_not_granted_unasked(void **state)
+TEST(what_the_connection_holds_is_not_granted_unasked)
 {
 	struct fixture *f = *state;
 	static const char held[] = "-HELD this connection holds it already; say REENTER to enter it again, or use one "
@@ -64,7 +64,7 @@ static void what_the_connection_holds_is_not_granted_unasked(void **state)
 	fixture_say(f, 2, "LOCK a", held);
 }
 
-static void a_loss_is_told_before_that_it_is_held(void **state)
+TEST(a_loss_is_told_before_that_it_is_held)
 {
 	struct fixture *f = *state;
 
@@ -80,7 +80,7 @@ static void a_loss_is_told_before_that_it_is_held(void **state)
 		    "connection for each thread: a");
 }
 
-static void a_wrong_token_releases_nothing(void **state)
+TEST(a_wrong_token_releases_nothing)
 {
 	struct fixture *f = *state;
 
@@ -92,7 +92,7 @@ static void a_wrong_token_releases_nothing(void **state)
 	fixture_say(f, 0, "UNLOCK a TOKEN 1024", ":0");
 }
 
-static void a_lazy_answer_may_wait_and_no_other(void **state)
+TEST(a_lazy_answer_may_wait_and_no_other)
 {
 	struct fixture *f = *state;
 
@@ -112,7 +112,7 @@ static void a_lazy_answer_may_wait_and_no_other(void **state)
 	assert_false(f->lazy[1]);
 }
 
-static void a_wait_ends_with_nil_and_leaves_nothing(void **state)
+TEST(a_wait_ends_with_nil_and_leaves_nothing)
 {
 	struct fixture *f = *state;
 
@@ -127,7 +127,7 @@ static void a_wait_ends_with_nil_and_leaves_nothing(void **state)
 	fixture_say(f, 2, "LOCK a", ":2048");
 }
 
-static void a_lost_client_releases_what_it_held_and_waited_for(void **state)
+TEST(a_lost_client_releases_what_it_held_and_waited_for)
 {
 	struct fixture *f = *state;
 
@@ -144,7 +144,7 @@ static void a_lost_client_releases_what_it_held_and_waited_for(void **state)
 	fixture_say(f, 0, "LOCK a WAIT 0", "$-1");
 }
 
-static void a_half_closed_client_does_not_wait(void **state)
+TEST(a_half_closed_client_does_not_wait)
 {
 	struct fixture *f = *state;
 
@@ -156,7 +156,7 @@ static void a_half_closed_client_does_not_wait(void **state)
 	fixture_say(f, 1, "LOCK b", ":2048");
 }
 
-static void reset_releases_and_forgets(void **state)
+TEST(reset_releases_and_forgets)
 {
 	struct fixture *f = *state;
 
@@ -177,7 +177,7 @@ static void reset_releases_and_forgets(void **state)
 	fixture_say(f, 0, "LOCK a WAIT 0", "$-1");
 }
 
-static void unblock_ends_a_wait(void **state)
+TEST(unblock_ends_a_wait)
 {
 	struct fixture *f = *state;
 
@@ -193,7 +193,7 @@ static void unblock_ends_a_wait(void **state)
 }
 
 /* Root is not, unless it comes through their socket; whoever does is one. */
-static void waits_of_others_are_ended_by_operators_only(void **state)
+TEST(waits_of_others_are_ended_by_operators_only)
 {
 	struct fixture *f = *state;
 
@@ -210,7 +210,7 @@ static void waits_of_others_are_ended_by_operators_only(void **state)
 	fixture_expect(f, 1, "$-1");
 }
 
-static void names_and_words_are_checked(void **state)
+TEST(names_and_words_are_checked)
 {
 	struct fixture *f = *state;
 
@@ -228,7 +228,7 @@ static void names_and_words_are_checked(void **state)
 	fixture_say(f, 0, "lock a wait 31536000000", ":1024");
 }
 
-static void what_is_not_understood_is_an_error(void **state)
+TEST(what_is_not_understood_is_an_error)
 {
 	struct fixture *f = *state;
 	static const char section[] = "-ERR unknown section 'nope' in 'info' command; INFO alone shows all there are";
@@ -252,7 +252,7 @@ static void what_is_not_understood_is_an_error(void **state)
 }
 
 /* Under a sanitizer this also shows that nothing behind the table is read. */
-static void a_command_that_there_is_not_is_told_to_be_none(void **state)
+TEST(a_command_that_there_is_not_is_told_to_be_none)
 {
 	struct fixture *f = *state;
 
@@ -261,7 +261,7 @@ static void a_command_that_there_is_not_is_told_to_be_none(void **state)
 }
 
 /* The first bytes of what is no name, whatever they are. */
-static void a_refusal_names_what_it_refuses(void **state)
+TEST(a_refusal_names_what_it_refuses)
 {
 	struct fixture *f = *state;
 	char words[700] = "LOCK ", reply[256];
@@ -276,7 +276,7 @@ static void a_refusal_names_what_it_refuses(void **state)
 	fixture_say(f, 0, "DOWNGRADE b", "-NOTHELD this client does not hold b");
 }
 
-static void limits_hold_at_and_one_past(void **state)
+TEST(limits_hold_at_and_one_past)
 {
 	struct fixture *f = *state;
 	char words[32] = "LOCK 0";
@@ -303,7 +303,7 @@ static void limits_hold_at_and_one_past(void **state)
 	fixture_say(f, 20, "LOCK z WAIT 0", ":7168");
 }
 
-static void waiting_counts_against_what_a_user_may_hold(void **state)
+TEST(waiting_counts_against_what_a_user_may_hold)
 {
 	struct fixture *f = *state;
 
@@ -318,7 +318,7 @@ static void waiting_counts_against_what_a_user_may_hold(void **state)
 	fixture_connect(f, 1);
 }
 
-static void a_connection_that_is_being_closed_holds_nothing(void **state)
+TEST(a_connection_that_is_being_closed_holds_nothing)
 {
 	struct fixture *f = *state;
 
@@ -329,7 +329,7 @@ static void a_connection_that_is_being_closed_holds_nothing(void **state)
 	assert_int_equal(f->closed[0], 1);
 }
 
-static void a_stop_ends_waits_and_asks_holders(void **state)
+TEST(a_stop_ends_waits_and_asks_holders)
 {
 	struct fixture *f = *state;
 
@@ -350,7 +350,7 @@ static void a_stop_ends_waits_and_asks_holders(void **state)
 }
 
 /* One that holds more than it may have events is told of some, and keeps what it holds. */
-static void a_stop_closes_no_holder_that_does_not_read(void **state)
+TEST(a_stop_closes_no_holder_that_does_not_read)
 {
 	struct fixture *f = *state;
 
@@ -363,7 +363,7 @@ static void a_stop_closes_no_holder_that_does_not_read(void **state)
 	assert_int_equal(f->stopped, 2);
 }
 
-static void a_stop_does_not_wait_for_ever(void **state)
+TEST(a_stop_does_not_wait_for_ever)
 {
 	struct fixture *f = *state;
 
@@ -375,7 +375,7 @@ static void a_stop_does_not_wait_for_ever(void **state)
 	assert_int_equal(f->stopped, 1);
 }
 
-static void holders_and_queue_are_shown(void **state)
+TEST(holders_and_queue_are_shown)
 {
 	struct fixture *f = *state;
 
@@ -393,7 +393,7 @@ static void holders_and_queue_are_shown(void **state)
 	fixture_say(f, 2, "HOLDERS b", "*0");
 }
 
-static void tokens_are_used_only_once_reserved(void **state)
+TEST_WITH(tokens_are_used_only_once_reserved, NULL, NULL)
 {
 	struct fixture *f = fixture_new(true);
 
@@ -416,7 +416,7 @@ static void expect_line(struct fixture *f, const char *line)
 	bytes_clear(&f->log);
 }
 
-static void each_grant_release_and_loss_is_a_line_of_the_log(void **state)
+TEST(each_grant_release_and_loss_is_a_line_of_the_log)
 {
 	struct fixture *f = *state;
 
@@ -456,37 +456,4 @@ static void each_grant_release_and_loss_is_a_line_of_the_log(void **state)
 		    "granted: 1 permits of semaphore \"s\", to client 4, uid 1000, pid 103 (\"test\")\n"
 		    "released: 2 permits of semaphore \"s\", after 0 ms, by client 4, uid 1000, pid 103 (\"test\")\n"
 		    "released: 2 permits of semaphore \"s\", after 0 ms, by client 4, uid 1000, pid 103 (\"test\")\n");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(grants_are_fifo_with_growing_tokens),
-		TEST(reentry_keeps_the_token_and_counts_levels),
-		TEST(what_the_connection_holds_is_not_granted_unasked),
-		TEST(a_loss_is_told_before_that_it_is_held),
-		TEST(a_wrong_token_releases_nothing),
-		TEST(a_lazy_answer_may_wait_and_no_other),
-		TEST(a_wait_ends_with_nil_and_leaves_nothing),
-		TEST(a_lost_client_releases_what_it_held_and_waited_for),
-		TEST(a_half_closed_client_does_not_wait),
-		TEST(reset_releases_and_forgets),
-		TEST(unblock_ends_a_wait),
-		TEST(waits_of_others_are_ended_by_operators_only),
-		TEST(names_and_words_are_checked),
-		TEST(what_is_not_understood_is_an_error),
-		TEST(a_command_that_there_is_not_is_told_to_be_none),
-		TEST(a_refusal_names_what_it_refuses),
-		TEST(limits_hold_at_and_one_past),
-		TEST(waiting_counts_against_what_a_user_may_hold),
-		TEST(a_connection_that_is_being_closed_holds_nothing),
-		TEST(a_stop_ends_waits_and_asks_holders),
-		TEST(a_stop_closes_no_holder_that_does_not_read),
-		TEST(a_stop_does_not_wait_for_ever),
-		TEST(holders_and_queue_are_shown),
-		TEST(each_grant_release_and_loss_is_a_line_of_the_log),
-		cmocka_unit_test(tokens_are_used_only_once_reserved),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -45,7 +45,7 @@ static void answer_reads(struct fixture *f, const char *name)
 	fixture_no_op(f);
 }
 
-static void a_long_wait_is_two_small_reads_and_each_tenth_time_a_list(void **state)
+TEST(a_long_wait_is_two_small_reads_and_each_tenth_time_a_list)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -64,7 +64,7 @@ static void a_long_wait_is_two_small_reads_and_each_tenth_time_a_list(void **sta
 	}
 }
 
-static void a_znode_that_is_not_there_is_listed(void **state)
+TEST(a_znode_that_is_not_there_is_listed)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -80,7 +80,7 @@ static void a_znode_that_is_not_there_is_listed(void **state)
 }
 
 /* Somebody has made one of that name. */
-static void a_znode_that_is_not_ours_is_listed(void **state)
+TEST(a_znode_that_is_not_ours_is_listed)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -98,7 +98,7 @@ static void a_znode_that_is_not_ours_is_listed(void **state)
 }
 
 /* Its server has missed the watch. */
-static void a_predecessor_that_is_gone_is_listed(void **state)
+TEST(a_predecessor_that_is_gone_is_listed)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -113,7 +113,7 @@ static void a_predecessor_that_is_gone_is_listed(void **state)
 }
 
 /* Whether only readers stand before it, only a list tells. */
-static void a_claim_in_another_mode_than_its_head_is_listed(void **state)
+TEST(a_claim_in_another_mode_than_its_head_is_listed)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -127,7 +127,7 @@ static void a_claim_in_another_mode_than_its_head_is_listed(void **state)
 }
 
 /* Named as ours are, and no name that we make: nothing here knows it, and nothing here deletes it. */
-static void a_claim_behind_a_stray_of_its_session_is_listed(void **state)
+TEST(a_claim_behind_a_stray_of_its_session_is_listed)
 {
 	static const char stray[] = "_c_1000abcd-ef01-8234-8500-000000000001-made-by-hand----__WRIT__0000000003";
 	struct fixture *f = *state;
@@ -149,7 +149,7 @@ static void a_claim_behind_a_stray_of_its_session_is_listed(void **state)
 }
 
 /* Its permits, too: one of ours that nobody knows would keep out who is before us. */
-static void who_waits_for_a_semaphore_lists_its_queue_and_its_permits(void **state)
+TEST(who_waits_for_a_semaphore_lists_its_queue_and_its_permits)
 {
 	static const char before[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-lock-0000000003";
 	struct fixture *f = *state;
@@ -172,7 +172,7 @@ static void who_waits_for_a_semaphore_lists_its_queue_and_its_permits(void **sta
 }
 
 /* Those who began to wait together do not look together. */
-static void looks_do_not_come_all_at_once(void **state)
+TEST(looks_do_not_come_all_at_once)
 {
 	enum { LOCKS = 20 };
 	struct fixture *f = *state;
@@ -203,7 +203,7 @@ static void looks_do_not_come_all_at_once(void **state)
 
 /* ---- after a reconnection ---- */
 
-static void a_held_claim_is_asked_for_by_its_name(void **state)
+TEST(a_held_claim_is_asked_for_by_its_name)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -221,7 +221,7 @@ static void a_held_claim_is_asked_for_by_its_name(void **state)
 	bytes_clear(&f->replies[0]);
 }
 
-static void one_that_is_gone_meanwhile_is_lost(void **state)
+TEST(one_that_is_gone_meanwhile_is_lost)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -237,7 +237,7 @@ static void one_that_is_gone_meanwhile_is_lost(void **state)
 	bytes_clear(&f->replies[0]);
 }
 
-static void where_somebody_here_waits_too_the_directory_is_listed(void **state)
+TEST(where_somebody_here_waits_too_the_directory_is_listed)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -250,7 +250,7 @@ static void where_somebody_here_waits_too_the_directory_is_listed(void **state)
 }
 
 /* Or a session that is nearly full could take no further lock: each watch would be as long as a znode's path. */
-static void what_is_left_for_watches_is_left_for_those_who_join(void **state)
+TEST(what_is_left_for_watches_is_left_for_those_who_join)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -271,7 +271,7 @@ static void what_is_left_for_watches_is_left_for_those_who_join(void **state)
 }
 
 /* Who else waits is to be known of a grant of some age, as ever. */
-static void who_waits_elsewhere_is_asked_afterwards(void **state)
+TEST(who_waits_elsewhere_is_asked_afterwards)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -295,7 +295,7 @@ static void hold(struct fixture *f, const char *lock, uint32_t seq)
 }
 
 /* What the last connection had found out comes last on the next one. */
-static void what_was_found_out_longest_ago_goes_first(void **state)
+TEST(what_was_found_out_longest_ago_goes_first)
 {
 	struct fixture *f = *state;
 
@@ -318,26 +318,4 @@ static void what_was_found_out_longest_ago_goes_first(void **state)
 	fixture_answer_get(f, 73, SESSION, "");
 	assert_non_null(strstr(fixture_oldest(f)->path, "/lb/a/"));
 	bytes_clear(&f->replies[0]);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_long_wait_is_two_small_reads_and_each_tenth_time_a_list),
-		TEST(a_znode_that_is_not_there_is_listed),
-		TEST(a_znode_that_is_not_ours_is_listed),
-		TEST(a_predecessor_that_is_gone_is_listed),
-		TEST(a_claim_in_another_mode_than_its_head_is_listed),
-		TEST(a_claim_behind_a_stray_of_its_session_is_listed),
-		TEST(who_waits_for_a_semaphore_lists_its_queue_and_its_permits),
-		TEST(looks_do_not_come_all_at_once),
-		TEST(a_held_claim_is_asked_for_by_its_name),
-		TEST(one_that_is_gone_meanwhile_is_lost),
-		TEST(where_somebody_here_waits_too_the_directory_is_listed),
-		TEST(what_is_left_for_watches_is_left_for_those_who_join),
-		TEST(who_waits_elsewhere_is_asked_afterwards),
-		TEST(what_was_found_out_longest_ago_goes_first),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

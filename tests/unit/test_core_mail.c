@@ -35,7 +35,7 @@ static const char *force_letter(const char *znode, const char *to)
 	return data;
 }
 
-static void a_letter_is_acted_upon_by_who_deleted_it(void **state)
+TEST(a_letter_is_acted_upon_by_who_deleted_it)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -49,7 +49,7 @@ static void a_letter_is_acted_upon_by_who_deleted_it(void **state)
 	fixture_no_op(f); /* nobody is told */
 }
 
-static void letters_that_mean_nothing_here_are_dropped(void **state)
+TEST(letters_that_mean_nothing_here_are_dropped)
 {
 	struct fixture *f = *state;
 	char name[128], big[INBOX_BYTES_MAX + 64];
@@ -85,7 +85,7 @@ static void letters_that_mean_nothing_here_are_dropped(void **state)
 	fixture_say(f, 0, "EVENTS WAIT 0", "*-1");
 }
 
-static void a_lock_is_taken_for_another_host(void **state)
+TEST(a_lock_is_taken_for_another_host)
 {
 	struct fixture *f = *state;
 	const struct fixture_op *op;
@@ -122,7 +122,7 @@ static void take_over(struct fixture *f, char name[128], char next[128])
 }
 
 /* What others see of it is the znode that it took over from: the same lock. */
-static void a_lock_is_taken_by_the_znode_that_keeps_others_out(void **state)
+TEST(a_lock_is_taken_by_the_znode_that_keeps_others_out)
 {
 	struct fixture *f = *state;
 	char name[128], next[128];
@@ -135,7 +135,7 @@ static void a_lock_is_taken_by_the_znode_that_keeps_others_out(void **state)
 }
 
 /* Whoever wants it comes, which is what lets that znode go; what he has seen is still what is meant. */
-static void a_lock_is_taken_by_the_znode_that_kept_others_out(void **state)
+TEST(a_lock_is_taken_by_the_znode_that_kept_others_out)
 {
 	struct fixture *f = *state;
 	char name[128], next[128];
@@ -155,7 +155,7 @@ static void a_lock_is_taken_by_the_znode_that_kept_others_out(void **state)
 	fixture_say(f, 0, "VALID a", ":0");
 }
 
-static void what_is_not_held_here_is_not_taken(void **state)
+TEST(what_is_not_held_here_is_not_taken)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -170,7 +170,7 @@ static void what_is_not_held_here_is_not_taken(void **state)
 	fixture_say(f, 0, "EVENTS WAIT 0", "*-1");
 }
 
-static void many_letters_are_read_a_few_at_a_time_the_oldest_first(void **state)
+TEST(many_letters_are_read_a_few_at_a_time_the_oldest_first)
 {
 	struct fixture *f = *state;
 	static char names[1000][64];
@@ -199,7 +199,7 @@ static void many_letters_are_read_a_few_at_a_time_the_oldest_first(void **state)
 	fixture_no_op(f);
 }
 
-static void the_box_is_made_when_it_is_missing(void **state)
+TEST(the_box_is_made_when_it_is_missing)
 {
 	struct fixture *f = *state;
 
@@ -227,7 +227,7 @@ static void the_box_is_made_when_it_is_missing(void **state)
 	fixture_answer_list(f, 1, 0, NULL);
 }
 
-static void a_lost_connection_starts_the_box_anew(void **state)
+TEST(a_lost_connection_starts_the_box_anew)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -250,21 +250,4 @@ static void a_lost_connection_starts_the_box_anew(void **state)
 	fixture_answer(f, ZK_OK);
 	fixture_say(f, 0, "EVENTS WAIT 0", "*1 $4 safe");
 	fixture_say(f, 0, "EVENTS WAIT 0", "*4 $6 revoke $1 a :78848 $9 please go");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_letter_is_acted_upon_by_who_deleted_it),
-		TEST(letters_that_mean_nothing_here_are_dropped),
-		TEST(a_lock_is_taken_for_another_host),
-		TEST(a_lock_is_taken_by_the_znode_that_keeps_others_out),
-		TEST(a_lock_is_taken_by_the_znode_that_kept_others_out),
-		TEST(what_is_not_held_here_is_not_taken),
-		TEST(many_letters_are_read_a_few_at_a_time_the_oldest_first),
-		TEST(the_box_is_made_when_it_is_missing),
-		TEST(a_lost_connection_starts_the_box_anew),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -39,7 +39,7 @@ static void expect(struct fixture *f, const char *line)
 		fail_msg("no line %s in %s", line, f->replies[4].data);
 }
 
-static void what_is_counted_is_shown(void **state)
+ALONE(what_is_counted_is_shown)
 {
 	struct fixture *f = *state;
 
@@ -53,7 +53,7 @@ static void what_is_counted_is_shown(void **state)
 	assert_null(strstr(text_of(f), "session_state"));
 }
 
-static void how_long_things_took_is_counted_in_classes(void **state)
+ALONE(how_long_things_took_is_counted_in_classes)
 {
 	struct fixture *f = *state;
 
@@ -73,7 +73,7 @@ static void how_long_things_took_is_counted_in_classes(void **state)
 	expect(f, "handoff_seconds_sum 0");
 }
 
-static void a_grant_that_nobody_waited_for_is_no_hand_off(void **state)
+ALONE(a_grant_that_nobody_waited_for_is_no_hand_off)
 {
 	struct fixture *f = *state;
 
@@ -85,7 +85,7 @@ static void a_grant_that_nobody_waited_for_is_no_hand_off(void **state)
 	expect(f, "hold_seconds_count 1");
 }
 
-static void a_loss_ends_a_hold(void **state)
+ALONE(a_loss_ends_a_hold)
 {
 	struct fixture *f = *state;
 
@@ -97,7 +97,7 @@ static void a_loss_ends_a_hold(void **state)
 	expect(f, "hold_seconds_count 1");
 }
 
-static void classes_have_their_bounds(void **state)
+ALONE(classes_have_their_bounds)
 {
 	struct histogram h = { 0 };
 
@@ -114,7 +114,7 @@ static void classes_have_their_bounds(void **state)
 	assert_int_equal(h.counts[HISTOGRAM_CLASSES - 1], 2);
 }
 
-static void the_longest_wait_is_looked_up_once_a_second(void **state)
+ALONE(the_longest_wait_is_looked_up_once_a_second)
 {
 	struct fixture *f = *state;
 
@@ -131,7 +131,7 @@ static void the_longest_wait_is_looked_up_once_a_second(void **state)
 	expect(f, "longest_wait_seconds 2.35");
 }
 
-static void the_session_is_shown_by_its_state(void **state)
+TEST(the_session_is_shown_by_its_state)
 {
 	struct fixture *f = *state;
 
@@ -148,7 +148,7 @@ static void the_session_is_shown_by_its_state(void **state)
 	expect(f, "zookeeper_disconnected_seconds 5");
 }
 
-static void a_claim_takes_until_it_is_held(void **state)
+TEST(a_claim_takes_until_it_is_held)
 {
 	struct fixture *f = *state;
 	char name[256];
@@ -159,7 +159,7 @@ static void a_claim_takes_until_it_is_held(void **state)
 	expect(f, "claims_total 1");
 }
 
-static void an_answer_counts_the_time_since_its_operation_was_sent(void **state)
+TEST(an_answer_counts_the_time_since_its_operation_was_sent)
 {
 	struct fixture *f = *state;
 	const char *children[1];
@@ -191,7 +191,7 @@ static void an_answer_counts_the_time_since_its_operation_was_sent(void **state)
 	expect(f, "claim_seconds_bucket{le=\"0.067108863\"} 1");
 }
 
-static void nothing_of_a_user_is_shown(void **state)
+ALONE(nothing_of_a_user_is_shown)
 {
 	struct fixture *f = *state;
 
@@ -205,7 +205,7 @@ static void nothing_of_a_user_is_shown(void **state)
 }
 
 /* As long as no value can be longer than its type, the text cannot be. */
-static void the_text_is_bounded(void **state)
+TEST(the_text_is_bounded)
 {
 	struct fixture *f = *state;
 	struct stats *stats = &f->broker->env.stats;
@@ -215,7 +215,7 @@ static void the_text_is_bounded(void **state)
 	memset(stats, 0, sizeof(*stats));
 }
 
-static void what_was_counted_goes_on_in_another_process(void **state)
+ALONE(what_was_counted_goes_on_in_another_process)
 {
 	struct fixture *f = *state;
 	struct bytes text = { 0 }, why = { 0 };
@@ -234,24 +234,4 @@ static void what_was_counted_goes_on_in_another_process(void **state)
 	broker_free(b);
 	bytes_free(&text);
 	bytes_free(&why);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		ALONE(what_is_counted_is_shown),
-		ALONE(how_long_things_took_is_counted_in_classes),
-		ALONE(a_grant_that_nobody_waited_for_is_no_hand_off),
-		ALONE(a_loss_ends_a_hold),
-		ALONE(classes_have_their_bounds),
-		ALONE(the_longest_wait_is_looked_up_once_a_second),
-		TEST(the_session_is_shown_by_its_state),
-		TEST(a_claim_takes_until_it_is_held),
-		TEST(an_answer_counts_the_time_since_its_operation_was_sent),
-		ALONE(nothing_of_a_user_is_shown),
-		TEST(the_text_is_bounded),
-		ALONE(what_was_counted_goes_on_in_another_process),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

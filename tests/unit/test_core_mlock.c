@@ -34,6 +34,9 @@ static int teardown(void **state)
 	return fixture_teardown(state);
 }
 
+#undef TEST
+#define TEST(name) TEST_WITH(name, setup, teardown)
+
 /* Nobody holds it or waits for it. */
 static void expect_free(struct fixture *f, const char *name)
 {
@@ -53,7 +56,7 @@ static void expect_held(struct fixture *f, const char *name)
 	fixture_say(f, PEER, words, "$-1");
 }
 
-static void all_that_are_free_are_granted_at_once(void **state)
+TEST(all_that_are_free_are_granted_at_once)
 {
 	struct fixture *f = *state;
 
@@ -67,7 +70,7 @@ static void all_that_are_free_are_granted_at_once(void **state)
 	expect_free(f, "c");
 }
 
-static void it_waits_for_one_and_holds_those_before_in_byte_order(void **state)
+TEST(it_waits_for_one_and_holds_those_before_in_byte_order)
 {
 	struct fixture *f = *state;
 
@@ -83,7 +86,7 @@ static void it_waits_for_one_and_holds_those_before_in_byte_order(void **state)
 	fixture_expect(f, 1, "*3 :3072 :1025 :2048");
 }
 
-static void opposite_orders_do_not_meet(void **state)
+TEST(opposite_orders_do_not_meet)
 {
 	struct fixture *f = *state;
 
@@ -96,7 +99,7 @@ static void opposite_orders_do_not_meet(void **state)
 	fixture_expect(f, 2, "*2 :3072 :1026");
 }
 
-static void the_time_is_one_for_all(void **state)
+TEST(the_time_is_one_for_all)
 {
 	struct fixture *f = *state;
 
@@ -119,7 +122,7 @@ static void the_time_is_one_for_all(void **state)
 	bytes_clear(&f->replies[2]);
 }
 
-static void what_is_held_before_gets_one_level_more(void **state)
+TEST(what_is_held_before_gets_one_level_more)
 {
 	struct fixture *f = *state;
 
@@ -134,7 +137,7 @@ static void what_is_held_before_gets_one_level_more(void **state)
 }
 
 /* At once, before anything is taken or waited for. */
-static void what_is_held_before_forbids_all_unless_it_may_be_entered_again(void **state)
+TEST(what_is_held_before_forbids_all_unless_it_may_be_entered_again)
 {
 	struct fixture *f = *state;
 	static const char held[] = "-HELD this connection holds it already; say REENTER to enter it again, or use one "
@@ -159,7 +162,7 @@ static void what_is_held_before_forbids_all_unless_it_may_be_entered_again(void 
 	fixture_say(f, 0, "MLOCK 3 a b e REENTER", "*3 :5120 :4096 :6144");
 }
 
-static void readers(void **state)
+TEST(readers)
 {
 	struct fixture *f = *state;
 
@@ -176,7 +179,7 @@ static void readers(void **state)
 	fixture_say(f, 1, "MUNLOCK 2 a b", "*2 :0 :0");
 }
 
-static void the_leases_begin_when_all_is_there(void **state)
+TEST(the_leases_begin_when_all_is_there)
 {
 	struct fixture *f = *state;
 
@@ -194,7 +197,7 @@ static void the_leases_begin_when_all_is_there(void **state)
 	fixture_say(f, 2, "UNLOCK b", "-LOST the lease of the grant ran out: b");
 }
 
-static void a_lease_of_before_that_ends_on_the_way_is_a_loss(void **state)
+TEST(a_lease_of_before_that_ends_on_the_way_is_a_loss)
 {
 	struct fixture *f = *state;
 
@@ -210,7 +213,7 @@ static void a_lease_of_before_that_ends_on_the_way_is_a_loss(void **state)
 }
 
 /* By force, here: it takes the one it had, and the client is told nothing of it. */
-static void a_loss_on_the_way_begins_again(void **state)
+TEST(a_loss_on_the_way_begins_again)
 {
 	struct fixture *f = *state;
 
@@ -228,7 +231,7 @@ static void a_loss_on_the_way_begins_again(void **state)
 	fixture_expect(f, 2, "*3 :2050 :4096 :1025");
 }
 
-static void a_loss_on_the_way_does_not_move_the_deadline(void **state)
+TEST(a_loss_on_the_way_does_not_move_the_deadline)
 {
 	struct fixture *f = *state;
 
@@ -244,7 +247,7 @@ static void a_loss_on_the_way_does_not_move_the_deadline(void **state)
 }
 
 /* The last one is granted in the event in which another is lost. */
-static void a_loss_and_the_last_grant_at_once(void **state)
+TEST(a_loss_and_the_last_grant_at_once)
 {
 	struct fixture *f = *state;
 
@@ -257,7 +260,7 @@ static void a_loss_and_the_last_grant_at_once(void **state)
 	expect_free(f, "c");
 }
 
-static void an_error_lets_go_of_what_was_taken(void **state)
+TEST(an_error_lets_go_of_what_was_taken)
 {
 	struct fixture *f = *state;
 
@@ -283,7 +286,7 @@ static void an_error_lets_go_of_what_was_taken(void **state)
 	expect_free(f, "a");
 }
 
-static void whoever_ends_it_leaves_nothing(void **state)
+TEST(whoever_ends_it_leaves_nothing)
 {
 	struct fixture *f = *state;
 
@@ -307,7 +310,7 @@ static void whoever_ends_it_leaves_nothing(void **state)
 	expect_free(f, "a");
 }
 
-static void what_it_queued_for_is_no_part(void **state)
+TEST(what_it_queued_for_is_no_part)
 {
 	struct fixture *f = *state;
 
@@ -319,7 +322,7 @@ static void what_it_queued_for_is_no_part(void **state)
 }
 
 /* At once, and not when it comes to that one. */
-static void a_semaphore_is_no_part(void **state)
+TEST(a_semaphore_is_no_part)
 {
 	struct fixture *f = *state;
 
@@ -329,7 +332,7 @@ static void a_semaphore_is_no_part(void **state)
 	fixture_say(f, 1, "RELEASE s", ":0");
 }
 
-static void words(void **state)
+TEST(words)
 {
 	struct fixture *f = *state;
 	static const char number[] = "-ERR wrong number of names in 'mlock' command; Take several locks, all or none: "
@@ -351,7 +354,7 @@ static void words(void **state)
 	fixture_say(f, 0, "MUNLOCK 1 a", "*1 :0");
 }
 
-static void as_many_names_as_may_be(void **state)
+TEST(as_many_names_as_may_be)
 {
 	struct fixture *f = *state;
 	char all[512], *at;
@@ -368,30 +371,3 @@ static void as_many_names_as_may_be(void **state)
 }
 
 #undef TEST
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(all_that_are_free_are_granted_at_once),
-		TEST(it_waits_for_one_and_holds_those_before_in_byte_order),
-		TEST(opposite_orders_do_not_meet),
-		TEST(the_time_is_one_for_all),
-		TEST(what_is_held_before_gets_one_level_more),
-		TEST(what_is_held_before_forbids_all_unless_it_may_be_entered_again),
-		TEST(readers),
-		TEST(the_leases_begin_when_all_is_there),
-		TEST(a_lease_of_before_that_ends_on_the_way_is_a_loss),
-		TEST(a_loss_on_the_way_begins_again),
-		TEST(a_loss_on_the_way_does_not_move_the_deadline),
-		TEST(a_loss_and_the_last_grant_at_once),
-		TEST(an_error_lets_go_of_what_was_taken),
-		TEST(whoever_ends_it_leaves_nothing),
-		TEST(what_it_queued_for_is_no_part),
-		TEST(a_semaphore_is_no_part),
-		TEST(words),
-		TEST(as_many_names_as_may_be),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -27,7 +27,7 @@ static int setup(void **state)
 
 /* ---- inside the host ---- */
 
-static void readers_hold_together_and_share_a_token(void **state)
+ALONE(readers_hold_together_and_share_a_token)
 {
 	struct fixture *f = *state;
 
@@ -41,7 +41,7 @@ static void readers_hold_together_and_share_a_token(void **state)
 	fixture_expect(f, 2, ":2048");
 }
 
-static void a_reader_never_passes_a_waiting_writer(void **state)
+ALONE(a_reader_never_passes_a_waiting_writer)
 {
 	struct fixture *f = *state;
 
@@ -56,7 +56,7 @@ static void a_reader_never_passes_a_waiting_writer(void **state)
 	fixture_expect(f, 2, ":2049");
 }
 
-static void a_writer_that_gives_up_lets_the_readers_behind_it_in(void **state)
+ALONE(a_writer_that_gives_up_lets_the_readers_behind_it_in)
 {
 	struct fixture *f = *state;
 
@@ -68,7 +68,7 @@ static void a_writer_that_gives_up_lets_the_readers_behind_it_in(void **state)
 	fixture_expect(f, 2, ":1024");
 }
 
-static void readers_at_the_front_get_it_together(void **state)
+ALONE(readers_at_the_front_get_it_together)
 {
 	struct fixture *f = *state;
 
@@ -87,7 +87,7 @@ static void readers_at_the_front_get_it_together(void **state)
 	fixture_expect(f, 4, "");
 }
 
-static void shared_by_the_exclusive_holder_stays_exclusive(void **state)
+ALONE(shared_by_the_exclusive_holder_stays_exclusive)
 {
 	struct fixture *f = *state;
 
@@ -98,7 +98,7 @@ static void shared_by_the_exclusive_holder_stays_exclusive(void **state)
 	fixture_say(f, 1, "LOCK a SHARED WAIT 0", "$-1");
 }
 
-static void an_upgrade_is_refused_at_once(void **state)
+ALONE(an_upgrade_is_refused_at_once)
 {
 	struct fixture *f = *state;
 
@@ -114,7 +114,7 @@ static void an_upgrade_is_refused_at_once(void **state)
 }
 
 /* Who joins has a token of its own: what the downgraded grant wrote before is an earlier, conflicting act. */
-static void a_downgrade_keeps_the_token_and_lets_readers_in(void **state)
+ALONE(a_downgrade_keeps_the_token_and_lets_readers_in)
 {
 	struct fixture *f = *state;
 
@@ -142,7 +142,7 @@ static void a_downgrade_keeps_the_token_and_lets_readers_in(void **state)
 	fixture_say(f, 1, "DOWNGRADE a", "-NOTHELD this client does not hold a");
 }
 
-static void words_of_lock_come_in_any_order(void **state)
+ALONE(words_of_lock_come_in_any_order)
 {
 	struct fixture *f = *state;
 	static const char syntax[] = "-ERR syntax error in 'lock' command; Take a lock: "
@@ -179,7 +179,7 @@ static void read_held(struct fixture *f, uint32_t conn, char name[128])
 	fixture_no_op(f);
 }
 
-static void a_reader_watches_the_nearest_earlier_writer_only(void **state)
+TEST(a_reader_watches_the_nearest_earlier_writer_only)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -202,7 +202,7 @@ static void a_reader_watches_the_nearest_earlier_writer_only(void **state)
 }
 
 /* The writer that this host waits behind may itself wait for readers: they are the holders. */
-static void a_writer_behind_the_hosts_shared_claim_queues_next_at_once(void **state)
+TEST(a_writer_behind_the_hosts_shared_claim_queues_next_at_once)
 {
 	struct fixture *f = *state;
 	char name[128], next[128];
@@ -226,7 +226,7 @@ static void a_writer_behind_the_hosts_shared_claim_queues_next_at_once(void **st
 }
 
 /* Even with handoff_max = 0: they are one hand-off, or none when they are the first. */
-static void queued_readers_get_a_claim_together(void **state)
+TEST(queued_readers_get_a_claim_together)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -242,7 +242,7 @@ static void queued_readers_get_a_claim_together(void **state)
 	fixture_no_op(f);
 }
 
-static void a_lingering_shared_claim_goes_back_for_a_writer_only(void **state)
+TEST(a_lingering_shared_claim_goes_back_for_a_writer_only)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -262,7 +262,7 @@ static void a_lingering_shared_claim_goes_back_for_a_writer_only(void **state)
 }
 
 /* The claim lingers, for nothing is proven that would give the writer its turn; the writer gives up. */
-static void a_next_that_nobody_wants_does_not_stay_behind_a_lingering_claim(void **state)
+TEST(a_next_that_nobody_wants_does_not_stay_behind_a_lingering_claim)
 {
 	struct fixture *f = *state;
 	char name[128], next[128];
@@ -285,7 +285,7 @@ static void a_next_that_nobody_wants_does_not_stay_behind_a_lingering_claim(void
 }
 
 /* Its claim is of no use to the writer that is first now, and would stand before that one's. */
-static void a_shared_claim_whose_reader_gave_up_makes_way_for_a_writer(void **state)
+TEST(a_shared_claim_whose_reader_gave_up_makes_way_for_a_writer)
 {
 	struct fixture *f = *state;
 	char name[128], next[128];
@@ -309,7 +309,7 @@ static void a_shared_claim_whose_reader_gave_up_makes_way_for_a_writer(void **st
 }
 
 /* The readers of another host would let a reader in, and they are all that keeps the exclusive claim waiting. */
-static void an_exclusive_claim_behind_readers_makes_way_for_a_reader(void **state)
+TEST(an_exclusive_claim_behind_readers_makes_way_for_a_reader)
 {
 	struct fixture *f = *state;
 	char name[128], shared[128];
@@ -331,7 +331,7 @@ static void an_exclusive_claim_behind_readers_makes_way_for_a_reader(void **stat
 	fixture_connect(f, 0);
 }
 
-static void a_next_that_cannot_serve_the_head_is_replaced(void **state)
+TEST(a_next_that_cannot_serve_the_head_is_replaced)
 {
 	struct fixture *f = *state;
 	char name[128], next[128];
@@ -353,7 +353,7 @@ static void a_next_that_cannot_serve_the_head_is_replaced(void **state)
 	fixture_connect(f, 1);
 }
 
-static void a_downgrade_of_a_lost_grant_tells_the_loss(void **state)
+TEST(a_downgrade_of_a_lost_grant_tells_the_loss)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -363,29 +363,4 @@ static void a_downgrade_of_a_lost_grant_tells_the_loss(void **state)
 	fixture_simple(f, EVENT_ZK_EXPIRED, 0);
 	fixture_say(f, 0, "DOWNGRADE a", "-LOST the grant was lost before it was downgraded: a");
 	fixture_say(f, 0, "DOWNGRADE a", "-NOTHELD this client does not hold a");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		ALONE(readers_hold_together_and_share_a_token),
-		ALONE(a_reader_never_passes_a_waiting_writer),
-		ALONE(a_writer_that_gives_up_lets_the_readers_behind_it_in),
-		ALONE(readers_at_the_front_get_it_together),
-		ALONE(shared_by_the_exclusive_holder_stays_exclusive),
-		ALONE(an_upgrade_is_refused_at_once),
-		ALONE(a_downgrade_keeps_the_token_and_lets_readers_in),
-		ALONE(words_of_lock_come_in_any_order),
-		TEST(a_reader_watches_the_nearest_earlier_writer_only),
-		TEST(a_writer_behind_the_hosts_shared_claim_queues_next_at_once),
-		TEST(queued_readers_get_a_claim_together),
-		TEST(a_lingering_shared_claim_goes_back_for_a_writer_only),
-		TEST(a_next_that_nobody_wants_does_not_stay_behind_a_lingering_claim),
-		TEST(a_shared_claim_whose_reader_gave_up_makes_way_for_a_writer),
-		TEST(an_exclusive_claim_behind_readers_makes_way_for_a_reader),
-		TEST(a_next_that_cannot_serve_the_head_is_replaced),
-		TEST(a_downgrade_of_a_lost_grant_tells_the_loss),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,7 +41,7 @@ static const struct names *names_of(const struct fixture *f)
 	return &f->broker->directories.names;
 }
 
-static void up_to_the_share_they_are_made_at_once_and_one_more_waits(void **state)
+TEST(up_to_the_share_they_are_made_at_once_and_one_more_waits)
 {
 	struct fixture *f = *state;
 
@@ -63,7 +63,7 @@ static void up_to_the_share_they_are_made_at_once_and_one_more_waits(void **stat
 	assert_int_equal(f->broker->env.stats.names_delayed_total, 1);
 }
 
-static void a_try_is_refused_at_once(void **state)
+TEST(a_try_is_refused_at_once)
 {
 	struct fixture *f = *state;
 
@@ -84,7 +84,7 @@ static void a_try_is_refused_at_once(void **state)
 	assert_true(got(f, 0, ":"));
 }
 
-static void what_exists_is_not_counted(void **state)
+TEST(what_exists_is_not_counted)
 {
 	struct fixture *f = *state;
 	char words[32];
@@ -100,7 +100,7 @@ static void what_exists_is_not_counted(void **state)
 	assert_int_equal(names_of(f)->count, 0);
 }
 
-static void turns_come_in_order(void **state)
+TEST(turns_come_in_order)
 {
 	struct fixture *f = *state;
 
@@ -115,7 +115,7 @@ static void turns_come_in_order(void **state)
 	}
 }
 
-static void who_has_used_up_a_share_does_not_hold_up_others(void **state)
+TEST_IN(who_has_used_up_a_share_does_not_hold_up_others, setup_eight)
 {
 	struct fixture *f = *state;
 	char words[32];
@@ -130,7 +130,7 @@ static void who_has_used_up_a_share_does_not_hold_up_others(void **state)
 	assert_int_equal(names_of(f)->waiting, 3);
 }
 
-static void the_reserve_is_for_operators(void **state)
+TEST_IN(the_reserve_is_for_operators, setup_with_reserve)
 {
 	struct fixture *f = *state;
 	char words[32];
@@ -149,7 +149,7 @@ static void the_reserve_is_for_operators(void **state)
 	assert_true(got(f, OPERATOR, "-LIMIT "));
 }
 
-static void who_gives_up_or_waits_in_vain_leaves_nothing(void **state)
+TEST(who_gives_up_or_waits_in_vain_leaves_nothing)
 {
 	struct fixture *f = *state;
 
@@ -168,7 +168,7 @@ static void who_gives_up_or_waits_in_vain_leaves_nothing(void **state)
 	assert_int_equal(names_count(&f->broker->directories), 0);
 }
 
-static void without_a_limit_all_are_made_at_once(void **state)
+TEST_IN(without_a_limit_all_are_made_at_once, setup_unlimited)
 {
 	struct fixture *f = *state;
 	char words[32];
@@ -181,7 +181,7 @@ static void without_a_limit_all_are_made_at_once(void **state)
 	assert_int_equal(f->broker->env.stats.names_total, 40);
 }
 
-static void a_reload_that_ends_the_limit_lets_all_go_on(void **state)
+TEST(a_reload_that_ends_the_limit_lets_all_go_on)
 {
 	struct fixture *f = *state;
 	struct broker_conf next = f->conf;
@@ -206,7 +206,7 @@ static void fill_and_wait(struct fixture *f)
 	assert_int_equal(names_of(f)->waiting, 3);
 }
 
-static void whoever_is_first_wakes_all(void **state)
+TEST(whoever_is_first_wakes_all)
 {
 	struct fixture *f = *state;
 
@@ -223,7 +223,7 @@ static void whoever_is_first_wakes_all(void **state)
 }
 
 /* Nobody is served in the event of that question: who looks next finds an empty bucket, and no room just made. */
-static void who_waits_goes_on_when_a_question_has_emptied_the_bucket(void **state)
+TEST_IN(who_waits_goes_on_when_a_question_has_emptied_the_bucket, setup_fast)
 {
 	struct fixture *f = *state;
 
@@ -238,7 +238,7 @@ static void who_waits_goes_on_when_a_question_has_emptied_the_bucket(void **stat
 }
 
 /* Nobody can be served, and the deadline must not be now for ever. */
-static void a_reload_that_ends_the_limit_without_a_connection_waits_for_one(void **state)
+TEST(a_reload_that_ends_the_limit_without_a_connection_waits_for_one)
 {
 	struct fixture *f = *state;
 	struct broker_conf next = f->conf;
@@ -266,7 +266,7 @@ static void a_reload_that_ends_the_limit_without_a_connection_waits_for_one(void
 }
 
 /* After a reload that ends the limit, thousands may go on: they do so in pieces, each in an event of its own. */
-static void those_who_go_on_together_go_on_in_pieces(void **state)
+TEST(those_who_go_on_together_go_on_in_pieces)
 {
 	struct fixture *f = *state;
 	struct broker_conf next = f->conf;
@@ -293,7 +293,7 @@ static void those_who_go_on_together_go_on_in_pieces(void **state)
 }
 
 /* A reload raises the limit: there is room, but the earlier names were not looked at yet. */
-static void a_late_name_goes_on_after_the_earlier_ones(void **state)
+TEST(a_late_name_goes_on_after_the_earlier_ones)
 {
 	struct fixture *f = *state;
 	struct broker_conf next = f->conf;
@@ -316,7 +316,7 @@ static void a_late_name_goes_on_after_the_earlier_ones(void **state)
 }
 
 /* The user who waited for the name first has used up a share; the next user has not. */
-static void whoever_pays_from_now_on_counts(void **state)
+TEST_IN(whoever_pays_from_now_on_counts, setup_eight)
 {
 	struct fixture *f = *state;
 	char words[32];
@@ -334,7 +334,7 @@ static void whoever_pays_from_now_on_counts(void **state)
 }
 
 /* The payer's account is freed in the same event in which the next client begins to pay: for a lock, and an election. */
-static void the_payer_may_go_with_its_account_while_names_wait(void **state)
+TEST_IN(the_payer_may_go_with_its_account_while_names_wait, setup_eight)
 {
 	struct fixture *f = *state;
 	char words[32];
@@ -359,7 +359,7 @@ static void the_payer_may_go_with_its_account_while_names_wait(void **state)
 }
 
 /* Both are of one user, but only operators may use the reserve. */
-static void an_operator_does_not_wait_behind_others_of_its_user(void **state)
+TEST_IN(an_operator_does_not_wait_behind_others_of_its_user, setup_with_reserve)
 {
 	struct fixture *f = *state;
 	char words[32];
@@ -378,7 +378,7 @@ static void an_operator_does_not_wait_behind_others_of_its_user(void **state)
 }
 
 /* However many wait for it, and however often it is touched: the sentence is for those that are refused. */
-static void no_sentence_is_made_for_those_who_wait(void **state)
+TEST(no_sentence_is_made_for_those_who_wait)
 {
 	struct fixture *f = *state;
 
@@ -392,7 +392,7 @@ static void no_sentence_is_made_for_those_who_wait(void **state)
 	assert_int_not_equal(f->broker->env.refusal.len, 0);
 }
 
-static void a_hand_over_goes_on_with_an_empty_bucket(void **state)
+TEST(a_hand_over_goes_on_with_an_empty_bucket)
 {
 	struct fixture *f = *state;
 
@@ -403,7 +403,7 @@ static void a_hand_over_goes_on_with_an_empty_bucket(void **state)
 	assert_int_equal(dir_count, 5);
 }
 
-static void semaphores_and_observed_elections_are_new_names_too(void **state)
+TEST(semaphores_and_observed_elections_are_new_names_too)
 {
 	struct fixture *f = *state;
 
@@ -421,32 +421,4 @@ static void semaphores_and_observed_elections_are_new_names_too(void **state)
 	assert_int_equal(dir_of("/lb/g", false), DIRS);
 	pass(f, 5000);
 	assert_true(dir_of("/lb/g", false) < DIRS);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(up_to_the_share_they_are_made_at_once_and_one_more_waits),
-		TEST(a_try_is_refused_at_once),
-		TEST(what_exists_is_not_counted),
-		TEST(turns_come_in_order),
-		TEST_IN(who_has_used_up_a_share_does_not_hold_up_others, setup_eight),
-		TEST_IN(the_reserve_is_for_operators, setup_with_reserve),
-		TEST(who_gives_up_or_waits_in_vain_leaves_nothing),
-		TEST_IN(without_a_limit_all_are_made_at_once, setup_unlimited),
-		TEST(a_reload_that_ends_the_limit_lets_all_go_on),
-		TEST(whoever_is_first_wakes_all),
-		TEST_IN(who_waits_goes_on_when_a_question_has_emptied_the_bucket, setup_fast),
-		TEST(a_reload_that_ends_the_limit_without_a_connection_waits_for_one),
-		TEST(those_who_go_on_together_go_on_in_pieces),
-		TEST(a_late_name_goes_on_after_the_earlier_ones),
-		TEST_IN(whoever_pays_from_now_on_counts, setup_eight),
-		TEST_IN(the_payer_may_go_with_its_account_while_names_wait, setup_eight),
-		TEST_IN(an_operator_does_not_wait_behind_others_of_its_user, setup_with_reserve),
-		TEST(no_sentence_is_made_for_those_who_wait),
-		TEST(a_hand_over_goes_on_with_an_empty_bucket),
-		TEST(semaphores_and_observed_elections_are_new_names_too),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

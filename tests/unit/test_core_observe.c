@@ -28,7 +28,7 @@ static void observe(struct fixture *f, const char *first)
 	fixture_answer_list(f, 1, first ? 1 : 0, (const char *[]){ first });
 }
 
-static void an_observer_is_told_the_present_leader_and_each_change(void **state)
+TEST(an_observer_is_told_the_present_leader_and_each_change)
 {
 	struct fixture *f = *state;
 
@@ -60,7 +60,7 @@ static void an_observer_is_told_the_present_leader_and_each_change(void **state)
 	fixture_no_op(f);
 }
 
-static void what_changes_while_the_first_is_read_is_looked_at(void **state)
+TEST(what_changes_while_the_first_is_read_is_looked_at)
 {
 	struct fixture *f = *state;
 
@@ -75,7 +75,7 @@ static void what_changes_while_the_first_is_read_is_looked_at(void **state)
 	fixture_no_op(f);
 }
 
-static void an_observer_makes_the_directory_it_watches(void **state)
+TEST(an_observer_makes_the_directory_it_watches)
 {
 	struct fixture *f = *state;
 
@@ -92,7 +92,7 @@ static void an_observer_makes_the_directory_it_watches(void **state)
 	fixture_no_op(f);
 }
 
-static void a_directory_of_another_kind_ends_observing(void **state)
+TEST(a_directory_of_another_kind_ends_observing)
 {
 	struct fixture *f = *state;
 
@@ -104,7 +104,7 @@ static void a_directory_of_another_kind_ends_observing(void **state)
 	fixture_say(f, 0, "UNOBSERVE a", ":0");
 }
 
-static void who_observes_again_is_not_told_that_an_earlier_time_is_over(void **state)
+TEST(who_observes_again_is_not_told_that_an_earlier_time_is_over)
 {
 	struct fixture *f = *state;
 
@@ -123,7 +123,7 @@ static void who_observes_again_is_not_told_that_an_earlier_time_is_over(void **s
 	fixture_say(f, 0, "UNOBSERVE a", ":1");
 }
 
-static void a_reconnection_is_followed_by_a_look(void **state)
+TEST(a_reconnection_is_followed_by_a_look)
 {
 	struct fixture *f = *state;
 
@@ -142,7 +142,7 @@ static void a_reconnection_is_followed_by_a_look(void **state)
 	fixture_no_op(f);
 }
 
-static void a_slow_reader_is_told_the_latest(void **state)
+TEST(a_slow_reader_is_told_the_latest)
 {
 	struct fixture *f = *state;
 
@@ -172,7 +172,7 @@ static void a_slow_reader_is_told_the_latest(void **state)
 }
 
 /* What one has not read is its own: who has read is not told the same again, however often it is looked. */
-static void who_has_read_is_told_nothing_because_another_has_not(void **state)
+TEST(who_has_read_is_told_nothing_because_another_has_not)
 {
 	struct fixture *f = *state;
 
@@ -202,7 +202,7 @@ static void who_has_read_is_told_nothing_because_another_has_not(void **state)
 	fixture_say(f, 2, "EVENTS WAIT 0", "*-1");
 }
 
-static void observers_are_limited(void **state)
+TEST(observers_are_limited)
 {
 	struct fixture *f = *state;
 
@@ -219,7 +219,7 @@ static void observers_are_limited(void **state)
 		    "limits.user_share): release some locks before you ask for more");
 }
 
-static void standalone_elections_tell_their_observers(void **state)
+ALONE(standalone_elections_tell_their_observers)
 {
 	struct fixture *f = *state;
 
@@ -238,22 +238,4 @@ static void standalone_elections_tell_their_observers(void **state)
 	fixture_say(f, 2, "RESIGN a", ":1");
 	fixture_expect_push(f, 0, ">5 $6 leader $1 a :0 $0  $0");
 	fixture_say(f, 3, "LEADER a", "$-1");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(an_observer_is_told_the_present_leader_and_each_change),
-		TEST(what_changes_while_the_first_is_read_is_looked_at),
-		TEST(an_observer_makes_the_directory_it_watches),
-		TEST(a_directory_of_another_kind_ends_observing),
-		TEST(who_observes_again_is_not_told_that_an_earlier_time_is_over),
-		TEST(a_reconnection_is_followed_by_a_look),
-		TEST(a_slow_reader_is_told_the_latest),
-		TEST(who_has_read_is_told_nothing_because_another_has_not),
-		TEST(observers_are_limited),
-		ALONE(standalone_elections_tell_their_observers),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,7 +28,7 @@ static void reconnect(struct fixture *f)
 }
 
 /* Pitfall 14. */
-static void a_create_whose_reply_was_lost_is_found_and_adopted(void **state)
+TEST(a_create_whose_reply_was_lost_is_found_and_adopted)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -45,7 +45,7 @@ static void a_create_whose_reply_was_lost_is_found_and_adopted(void **state)
 }
 
 /* Pitfall 1. */
-static void a_znode_of_another_session_is_never_adopted(void **state)
+TEST(a_znode_of_another_session_is_never_adopted)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -62,7 +62,7 @@ static void a_znode_of_another_session_is_never_adopted(void **state)
  * Somebody forges a znode with the name that a create of unknown outcome would have made, and with a lower number; the list
  * shows it first. The daemon does not hold the lock by it, and neither znode stays behind.
  */
-static void a_forged_znode_of_its_name_is_not_adopted_and_neither_stays(void **state)
+TEST(a_forged_znode_of_its_name_is_not_adopted_and_neither_stays)
 {
 	struct fixture *f = *state;
 	char name[128], forged[128], again[128];
@@ -90,7 +90,7 @@ static void a_forged_znode_of_its_name_is_not_adopted_and_neither_stays(void **s
 }
 
 /* The same, cancelled: both are deleted. */
-static void a_forged_znode_of_a_cancelled_ones_name_does_not_hide_it(void **state)
+TEST(a_forged_znode_of_a_cancelled_ones_name_does_not_hide_it)
 {
 	struct fixture *f = *state;
 	char name[128], forged[128];
@@ -109,7 +109,7 @@ static void a_forged_znode_of_a_cancelled_ones_name_does_not_hide_it(void **stat
 }
 
 /* Pitfall 14. */
-static void a_cancelled_create_of_unknown_outcome_is_deleted_not_adopted(void **state)
+TEST(a_cancelled_create_of_unknown_outcome_is_deleted_not_adopted)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -125,7 +125,7 @@ static void a_cancelled_create_of_unknown_outcome_is_deleted_not_adopted(void **
 }
 
 /* Pitfall 1. */
-static void a_copy_of_our_name_is_not_taken_for_ours(void **state)
+TEST(a_copy_of_our_name_is_not_taken_for_ours)
 {
 	struct fixture *f = *state;
 	char prefix[128], name[160], copy[200], copy2[200];
@@ -144,7 +144,7 @@ static void a_copy_of_our_name_is_not_taken_for_ours(void **state)
 }
 
 /* Pitfall 13. */
-static void a_delete_of_unknown_outcome_is_sent_again(void **state)
+TEST(a_delete_of_unknown_outcome_is_sent_again)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -160,7 +160,7 @@ static void a_delete_of_unknown_outcome_is_sent_again(void **state)
 }
 
 /* Pitfall 13. */
-static void a_stray_of_our_session_is_deleted_where_a_list_shows_it(void **state)
+TEST(a_stray_of_our_session_is_deleted_where_a_list_shows_it)
 {
 	struct fixture *f = *state;
 	char name[128], stray[128];
@@ -178,7 +178,7 @@ static void a_stray_of_our_session_is_deleted_where_a_list_shows_it(void **state
 	fixture_expect(f, 0, ":78848");
 }
 
-static void an_unknown_answer_on_a_living_connection_is_not_asked_for_at_once_again(void **state)
+TEST(an_unknown_answer_on_a_living_connection_is_not_asked_for_at_once_again)
 {
 	struct fixture *f = *state;
 
@@ -193,7 +193,7 @@ static void an_unknown_answer_on_a_living_connection_is_not_asked_for_at_once_ag
 	fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
 }
 
-static void a_predecessor_that_cannot_be_read_is_looked_for_again(void **state)
+TEST(a_predecessor_that_cannot_be_read_is_looked_for_again)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -222,7 +222,7 @@ static void answer_try(struct fixture *f)
 	fixture_answer(f, ZK_OK);
 }
 
-static void a_refused_watch_list_is_not_asked_for_at_once_again(void **state)
+TEST(a_refused_watch_list_is_not_asked_for_at_once_again)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -238,7 +238,7 @@ static void a_refused_watch_list_is_not_asked_for_at_once_again(void **state)
 	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
 }
 
-static void nothing_is_listed_while_the_heartbeat_is_refused(void **state)
+TEST(nothing_is_listed_while_the_heartbeat_is_refused)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -256,7 +256,7 @@ static void nothing_is_listed_while_the_heartbeat_is_refused(void **state)
 	fixture_op(f, EFFECT_ZK_GET, name);
 }
 
-static void a_cancelled_create_that_is_refused_fails_nobody_else(void **state)
+TEST(a_cancelled_create_that_is_refused_fails_nobody_else)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -272,25 +272,4 @@ static void a_cancelled_create_that_is_refused_fails_nobody_else(void **state)
 	fixture_answer_made(f, 6, 77, name, sizeof(name));
 	fixture_answer_list(f, 1, 1, (const char *[]){ name });
 	fixture_expect(f, 1, ":78848");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_create_whose_reply_was_lost_is_found_and_adopted),
-		TEST(a_znode_of_another_session_is_never_adopted),
-		TEST(a_forged_znode_of_its_name_is_not_adopted_and_neither_stays),
-		TEST(a_forged_znode_of_a_cancelled_ones_name_does_not_hide_it),
-		TEST(a_cancelled_create_of_unknown_outcome_is_deleted_not_adopted),
-		TEST(a_copy_of_our_name_is_not_taken_for_ours),
-		TEST(a_delete_of_unknown_outcome_is_sent_again),
-		TEST(a_stray_of_our_session_is_deleted_where_a_list_shows_it),
-		TEST(an_unknown_answer_on_a_living_connection_is_not_asked_for_at_once_again),
-		TEST(a_predecessor_that_cannot_be_read_is_looked_for_again),
-		TEST(a_refused_watch_list_is_not_asked_for_at_once_again),
-		TEST(nothing_is_listed_while_the_heartbeat_is_refused),
-		TEST(a_cancelled_create_that_is_refused_fails_nobody_else),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

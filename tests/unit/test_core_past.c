@@ -58,7 +58,7 @@ static void held_before(struct fixture *f)
 	fixture_logged(f, "");
 }
 
-static void a_token_that_would_repeat_is_refused(void **state)
+TEST(a_token_that_would_repeat_is_refused)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -71,7 +71,7 @@ static void a_token_that_would_repeat_is_refused(void **state)
 	is_refused(f, name);
 }
 
-static void what_is_above_all_that_was_seen_is_granted(void **state)
+TEST(what_is_above_all_that_was_seen_is_granted)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -82,7 +82,7 @@ static void what_is_above_all_that_was_seen_is_granted(void **state)
 	assert_false(fixture_logged(f, "gone back"));
 }
 
-static void once_the_numbers_are_higher_again_it_goes_on(void **state)
+TEST(once_the_numbers_are_higher_again_it_goes_on)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -97,7 +97,7 @@ static void once_the_numbers_are_higher_again_it_goes_on(void **state)
 	is_granted(f, name, ":4398046511104");
 }
 
-static void it_is_said_once_in_a_while(void **state)
+TEST(it_is_said_once_in_a_while)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -114,7 +114,7 @@ static void it_is_said_once_in_a_while(void **state)
 }
 
 /* The session was a part of what was restored. */
-static void a_heartbeat_tells_it_too(void **state)
+TEST(a_heartbeat_tells_it_too)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -129,7 +129,7 @@ static void a_heartbeat_tells_it_too(void **state)
 	is_refused(f, name);
 }
 
-static void a_znode_that_is_found_late_is_as_old_as_it_was_made(void **state)
+TEST(a_znode_that_is_found_late_is_as_old_as_it_was_made)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -147,18 +147,4 @@ static void a_znode_that_is_found_late_is_as_old_as_it_was_made(void **state)
 	fixture_op(f, EFFECT_ZK_GET, name);
 	fixture_answer_get(f, 77, SESSION, "");
 	is_granted(f, name, ":78848");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_token_that_would_repeat_is_refused),
-		TEST(what_is_above_all_that_was_seen_is_granted),
-		TEST(once_the_numbers_are_higher_again_it_goes_on),
-		TEST(it_is_said_once_in_a_while),
-		TEST(a_heartbeat_tells_it_too),
-		TEST(a_znode_that_is_found_late_is_as_old_as_it_was_made),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

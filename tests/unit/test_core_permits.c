@@ -43,7 +43,7 @@ static void expect_part(const struct fixture *f, uint32_t conn, const char *part
 
 /* ---- who has them ---- */
 
-static void permits_of_other_hosts_are_told_by_client(void **state)
+TEST(permits_of_other_hosts_are_told_by_client)
 {
 	struct fixture *f = *state;
 
@@ -67,7 +67,7 @@ static void permits_of_other_hosts_are_told_by_client(void **state)
 	fixture_no_op(f);
 }
 
-static void who_waits_is_told_why_and_where(void **state)
+TEST_IN(who_waits_is_told_why_and_where, demand_setup_standalone)
 {
 	struct fixture *f = *state;
 
@@ -82,7 +82,7 @@ static void who_waits_is_told_why_and_where(void **state)
 }
 
 /* WHY of one that waits behind another host, on the host that it waits on. */
-static void why_goes_on_to_the_queue(void **state)
+TEST(why_goes_on_to_the_queue)
 {
 	struct fixture *f = *state;
 	char mutex[128];
@@ -113,7 +113,7 @@ static void why_goes_on_to_the_queue(void **state)
 }
 
 /* Of three that is the third: who is the first in the queue has made its lease, and is served. */
-static void who_is_served_waits_for_nothing(void **state)
+TEST(who_is_served_waits_for_nothing)
 {
 	const char *const leases[] = { one, two, other };
 	struct fixture *f = *state;
@@ -133,7 +133,7 @@ static void who_is_served_waits_for_nothing(void **state)
 	fixture_no_op(f);
 }
 
-static void why_of_a_semaphore_that_this_host_does_not_use(void **state)
+TEST(why_of_a_semaphore_that_this_host_does_not_use)
 {
 	struct fixture *f = *state;
 
@@ -149,7 +149,7 @@ static void why_of_a_semaphore_that_this_host_does_not_use(void **state)
 }
 
 /* The limit was larger: who is told of still has them. */
-static void permits_beyond_a_limit_that_was_lowered_are_held(void **state)
+TEST(permits_beyond_a_limit_that_was_lowered_are_held)
 {
 	struct fixture *f = *state;
 
@@ -168,7 +168,7 @@ static void permits_beyond_a_limit_that_was_lowered_are_held(void **state)
 
 /* ---- telling it ---- */
 
-static void nothing_is_written_before_somebody_elsewhere_waits(void **state)
+TEST(nothing_is_written_before_somebody_elsewhere_waits)
 {
 	struct fixture *f = *state;
 	struct there t = { .others = { one, two }, .other_count = 1 };
@@ -193,7 +193,7 @@ static void nothing_is_written_before_somebody_elsewhere_waits(void **state)
 	assert_string_equal(t.told, "");
 }
 
-static void another_holder_is_told_of_in_what_the_first_one_left(void **state)
+TEST(another_holder_is_told_of_in_what_the_first_one_left)
 {
 	struct fixture *f = *state;
 	struct there t = { .others = { one, two, other }, .other_count = 3 };
@@ -223,7 +223,7 @@ static void another_holder_is_told_of_in_what_the_first_one_left(void **state)
 
 /* ---- asking for them back ---- */
 
-static void each_host_gets_one_letter(void **state)
+TEST(each_host_gets_one_letter)
 {
 	struct fixture *f = *state;
 
@@ -243,7 +243,7 @@ static void each_host_gets_one_letter(void **state)
 }
 
 /* More than are told of (query.h): none of them may be left out. */
-static void hosts_behind_the_permits_of_another_get_theirs(void **state)
+TEST(hosts_behind_the_permits_of_another_get_theirs)
 {
 	enum { LEASES = QUERY_CHILDREN_MAX + 1 };
 	static char names[LEASES][80];
@@ -271,7 +271,7 @@ static void hosts_behind_the_permits_of_another_get_theirs(void **state)
 	fixture_expect(f, 0, ":2");
 }
 
-static void holders_here_are_asked_and_bereft(void **state)
+TEST_IN(holders_here_are_asked_and_bereft, demand_setup_standalone)
 {
 	struct fixture *f = *state;
 
@@ -289,7 +289,7 @@ static void holders_here_are_asked_and_bereft(void **state)
 	fixture_say(f, 3, "FORCEUNLOCK s", "-DENIED only operators may take a lock by force" DENIED_HOW);
 }
 
-static void all_permits_of_a_silent_host_are_deleted(void **state)
+TEST(all_permits_of_a_silent_host_are_deleted)
 {
 	struct fixture *f = *state;
 
@@ -327,7 +327,7 @@ static void receive_about(struct fixture *f, const char *kind, const char *sessi
 }
 
 /* It names the last lease that was seen: permits are alike. */
-static void another_host_asks_for_permits_and_takes_them(void **state)
+TEST(another_host_asks_for_permits_and_takes_them)
 {
 	struct fixture *f = *state;
 	struct there t = { 0 };
@@ -350,7 +350,7 @@ static void another_host_asks_for_permits_and_takes_them(void **state)
 }
 
 /* Those that were seen have gone back by now; who has some since is not meant. */
-static void a_late_letter_takes_no_permits_of_others(void **state)
+TEST(a_late_letter_takes_no_permits_of_others)
 {
 	struct fixture *f = *state;
 	struct there t = { 0 };
@@ -367,26 +367,4 @@ static void a_late_letter_takes_no_permits_of_others(void **state)
 	assert_non_null(strstr(fixture_op(f, EFFECT_ZK_CREATE, "")->data, "holders=0\n"));
 	fixture_answer(f, ZK_OK);
 	fixture_say(f, 0, "RELEASE s", ":1");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(permits_of_other_hosts_are_told_by_client),
-		TEST_IN(who_waits_is_told_why_and_where, demand_setup_standalone),
-		TEST(why_goes_on_to_the_queue),
-		TEST(who_is_served_waits_for_nothing),
-		TEST(why_of_a_semaphore_that_this_host_does_not_use),
-		TEST(permits_beyond_a_limit_that_was_lowered_are_held),
-		TEST(nothing_is_written_before_somebody_elsewhere_waits),
-		TEST(another_holder_is_told_of_in_what_the_first_one_left),
-		TEST(each_host_gets_one_letter),
-		TEST(hosts_behind_the_permits_of_another_get_theirs),
-		TEST_IN(holders_here_are_asked_and_bereft, demand_setup_standalone),
-		TEST(all_permits_of_a_silent_host_are_deleted),
-		TEST(another_host_asks_for_permits_and_takes_them),
-		TEST(a_late_letter_takes_no_permits_of_others),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

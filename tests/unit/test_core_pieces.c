@@ -54,7 +54,7 @@ static bool shows(struct fixture *f, uint32_t conn, int number)
 
 /* ---- lists ---- */
 
-static void a_lock_that_goes_while_a_list_walks_is_stepped_over(void **state)
+TEST(a_lock_that_goes_while_a_list_walks_is_stepped_over)
 {
 	struct fixture *f = *state;
 
@@ -73,7 +73,7 @@ static void a_lock_that_goes_while_a_list_walks_is_stepped_over(void **state)
 	bytes_clear(&f->replies[1]);
 }
 
-static void a_lock_that_comes_again_while_a_list_walks_is_shown_once(void **state)
+TEST(a_lock_that_comes_again_while_a_list_walks_is_shown_once)
 {
 	struct fixture *f = *state;
 
@@ -89,7 +89,7 @@ static void a_lock_that_comes_again_while_a_list_walks_is_shown_once(void **stat
 }
 
 /* Names of 400 bytes; more than 98,000 bytes besides what a short list needs are not to be had. */
-static void the_memory_of_a_long_list_is_charged_and_has_a_limit(void **state)
+TEST(the_memory_of_a_long_list_is_charged_and_has_a_limit)
 {
 	struct fixture *f = *state;
 	char words[512];
@@ -112,7 +112,7 @@ static void the_memory_of_a_long_list_is_charged_and_has_a_limit(void **state)
 	bytes_clear(&f->replies[0]);
 }
 
-static void the_client_that_a_list_would_look_at_next_goes(void **state)
+TEST(the_client_that_a_list_would_look_at_next_goes)
 {
 	struct fixture *f = *state;
 	char id[16];
@@ -130,7 +130,7 @@ static void the_client_that_a_list_would_look_at_next_goes(void **state)
 	bytes_clear(&f->replies[1]);
 }
 
-static void who_asked_for_a_list_goes(void **state)
+TEST(who_asked_for_a_list_goes)
 {
 	struct fixture *f = *state;
 
@@ -141,7 +141,7 @@ static void who_asked_for_a_list_goes(void **state)
 	assert_false(broker_has_work(f->broker));
 }
 
-static void a_list_begins_anew_after_a_hand_over(void **state)
+TEST(a_list_begins_anew_after_a_hand_over)
 {
 	struct fixture *f = *state;
 
@@ -178,7 +178,7 @@ static bool shows_client(struct fixture *f, uint32_t conn, uint32_t client)
 }
 
 /* A row a piece: the holder that would be shown next goes, and one that was shown; another one comes. */
-static void a_holder_that_goes_while_holders_are_shown_is_stepped_over(void **state)
+TEST(a_holder_that_goes_while_holders_are_shown_is_stepped_over)
 {
 	struct fixture *f = *state;
 
@@ -197,7 +197,7 @@ static void a_holder_that_goes_while_holders_are_shown_is_stepped_over(void **st
 	bytes_clear(&f->replies[1]);
 }
 
-static void a_waiter_that_goes_while_the_queue_is_shown_is_stepped_over(void **state)
+TEST(a_waiter_that_goes_while_the_queue_is_shown_is_stepped_over)
 {
 	struct fixture *f = *state;
 
@@ -217,7 +217,7 @@ static void a_waiter_that_goes_while_the_queue_is_shown_is_stepped_over(void **s
 }
 
 /* The one that is asked about goes before it is reached. */
-static void the_lock_goes_while_its_queue_is_shown(void **state)
+TEST(the_lock_goes_while_its_queue_is_shown)
 {
 	struct fixture *f = *state;
 
@@ -232,7 +232,7 @@ static void the_lock_goes_while_its_queue_is_shown(void **state)
 	bytes_clear(&f->replies[1]);
 }
 
-static void the_place_in_the_queue_is_counted_in_pieces(void **state)
+TEST(the_place_in_the_queue_is_counted_in_pieces)
 {
 	struct fixture *f = *state;
 
@@ -256,7 +256,7 @@ static void the_place_in_the_queue_is_counted_in_pieces(void **state)
 	bytes_clear(&f->replies[1]);
 }
 
-static void who_asked_for_holders_goes(void **state)
+TEST(who_asked_for_holders_goes)
 {
 	struct fixture *f = *state;
 
@@ -272,7 +272,7 @@ static void who_asked_for_holders_goes(void **state)
 	fixture_simple(f, EVENT_CLIENT_GONE, 2);
 }
 
-static void holders_are_shown_anew_after_a_hand_over(void **state)
+TEST(holders_are_shown_anew_after_a_hand_over)
 {
 	struct fixture *f = *state;
 
@@ -306,7 +306,7 @@ static int setup_short(void **state)
 }
 
 /* No more of it is made than may be sent. */
-static void holders_that_are_too_many_are_refused(void **state)
+TEST_IN(holders_that_are_too_many_are_refused, setup_short)
 {
 	struct fixture *f = *state;
 	int made = 0;
@@ -337,7 +337,7 @@ static void granted_the_first(struct fixture *f)
 	fixture_say(f, 1, "LOCK a WAIT 0", "$-1");
 }
 
-static void an_mlock_goes_on_in_a_turn_of_its_own(void **state)
+TEST(an_mlock_goes_on_in_a_turn_of_its_own)
 {
 	struct fixture *f = *state;
 
@@ -352,7 +352,7 @@ static void an_mlock_goes_on_in_a_turn_of_its_own(void **state)
 	assert_false(broker_has_work(f->broker));
 }
 
-static void an_mlock_goes_on_after_a_hand_over(void **state)
+TEST(an_mlock_goes_on_after_a_hand_over)
 {
 	struct fixture *f = *state;
 
@@ -365,7 +365,7 @@ static void an_mlock_goes_on_after_a_hand_over(void **state)
 	fixture_expect(f, 7, "*2 :2049 :1025");
 }
 
-static void an_mlock_that_is_to_go_on_is_unblocked(void **state)
+TEST(an_mlock_that_is_to_go_on_is_unblocked)
 {
 	struct fixture *f = *state;
 
@@ -387,7 +387,7 @@ static void an_mlock_that_is_to_go_on_is_unblocked(void **state)
 }
 
 /* It has lost what it was granted before it asked for the next one: it starts over. */
-static void an_mlock_that_is_to_go_on_loses_its_lock(void **state)
+TEST(an_mlock_that_is_to_go_on_loses_its_lock)
 {
 	struct fixture *f = *state;
 
@@ -404,7 +404,7 @@ static void an_mlock_that_is_to_go_on_loses_its_lock(void **state)
 
 /* ---- the end of a client that has much ---- */
 
-static void what_a_client_had_is_released_in_pieces(void **state)
+TEST(what_a_client_had_is_released_in_pieces)
 {
 	struct fixture *f = *state;
 	int released = 0;
@@ -423,7 +423,7 @@ static void what_a_client_had_is_released_in_pieces(void **state)
 	fixture_say(f, 1, "UNLOCK l000", ":0");
 }
 
-static void what_is_quickly_released_is_released_at_once(void **state)
+TEST(what_is_quickly_released_is_released_at_once)
 {
 	struct fixture *f = *state;
 
@@ -431,7 +431,7 @@ static void what_is_quickly_released_is_released_at_once(void **state)
 	assert_false(broker_owns_much(f->broker, 0));
 }
 
-static void a_reset_is_answered_when_all_is_released(void **state)
+TEST(a_reset_is_answered_when_all_is_released)
 {
 	struct fixture *f = *state;
 
@@ -447,7 +447,7 @@ static void a_reset_is_answered_when_all_is_released(void **state)
 	fixture_say(f, 0, "LOCK l001", ":66560");
 }
 
-static void a_reset_goes_on_after_a_hand_over(void **state)
+TEST(a_reset_goes_on_after_a_hand_over)
 {
 	struct fixture *f = *state;
 
@@ -462,7 +462,7 @@ static void a_reset_goes_on_after_a_hand_over(void **state)
 }
 
 /* It is closed before all that it had is released: the rest goes in pieces, or with the connection. */
-static void a_client_that_is_closed_releases_the_rest_later(void **state)
+TEST(a_client_that_is_closed_releases_the_rest_later)
 {
 	struct fixture *f = *state;
 
@@ -482,7 +482,7 @@ static void a_client_that_is_closed_releases_the_rest_later(void **state)
 }
 
 /* What it waits for ends first: it is granted nothing that others wait for, too. */
-static void who_leaves_is_granted_nothing(void **state)
+TEST(who_leaves_is_granted_nothing)
 {
 	struct fixture *f = *state;
 
@@ -500,7 +500,7 @@ static void who_leaves_is_granted_nothing(void **state)
 	fixture_say(f, 1, "LOCK b", ":4096");
 }
 
-static void who_leaves_is_in_nobodys_way_for_good(void **state)
+TEST(who_leaves_is_in_nobodys_way_for_good)
 {
 	struct fixture *f = *state;
 
@@ -562,7 +562,7 @@ static void wait_for_many(struct fixture *f)
 	}
 }
 
-static void a_connection_has_locks_settled_in_pieces(void **state)
+TEST_IN(a_connection_has_locks_settled_in_pieces, setup_zookeeper)
 {
 	struct fixture *f = *state;
 
@@ -575,7 +575,7 @@ static void a_connection_has_locks_settled_in_pieces(void **state)
 }
 
 /* The first event ends what the host knows of its znodes, for all locks. */
-static void the_end_of_a_connection_counts_at_once(void **state)
+TEST_IN(the_end_of_a_connection_counts_at_once, setup_zookeeper)
 {
 	struct fixture *f = *state;
 	const struct lock *lock;
@@ -599,7 +599,7 @@ static void the_end_of_a_connection_counts_at_once(void **state)
 	settle_the_rest(f);
 }
 
-static void locks_left_for_later_are_settled_after_a_hand_over(void **state)
+TEST_IN(locks_left_for_later_are_settled_after_a_hand_over, setup_zookeeper)
 {
 	struct fixture *f = *state;
 
@@ -608,39 +608,4 @@ static void locks_left_for_later_are_settled_after_a_hand_over(void **state)
 	fixture_hand_over(f);
 	assert_int_equal(left_for_later(f), 2 * MANY);
 	settle_the_rest(f);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_lock_that_goes_while_a_list_walks_is_stepped_over),
-		TEST(a_lock_that_comes_again_while_a_list_walks_is_shown_once),
-		TEST(the_memory_of_a_long_list_is_charged_and_has_a_limit),
-		TEST(the_client_that_a_list_would_look_at_next_goes),
-		TEST(who_asked_for_a_list_goes),
-		TEST(a_list_begins_anew_after_a_hand_over),
-		TEST(a_holder_that_goes_while_holders_are_shown_is_stepped_over),
-		TEST(a_waiter_that_goes_while_the_queue_is_shown_is_stepped_over),
-		TEST(the_lock_goes_while_its_queue_is_shown),
-		TEST(the_place_in_the_queue_is_counted_in_pieces),
-		TEST(who_asked_for_holders_goes),
-		TEST(holders_are_shown_anew_after_a_hand_over),
-		TEST_IN(holders_that_are_too_many_are_refused, setup_short),
-		TEST(an_mlock_goes_on_in_a_turn_of_its_own),
-		TEST(an_mlock_goes_on_after_a_hand_over),
-		TEST(an_mlock_that_is_to_go_on_is_unblocked),
-		TEST(an_mlock_that_is_to_go_on_loses_its_lock),
-		TEST(what_a_client_had_is_released_in_pieces),
-		TEST(what_is_quickly_released_is_released_at_once),
-		TEST(a_reset_is_answered_when_all_is_released),
-		TEST(a_reset_goes_on_after_a_hand_over),
-		TEST(a_client_that_is_closed_releases_the_rest_later),
-		TEST(who_leaves_is_granted_nothing),
-		TEST(who_leaves_is_in_nobodys_way_for_good),
-		TEST_IN(a_connection_has_locks_settled_in_pieces, setup_zookeeper),
-		TEST_IN(the_end_of_a_connection_counts_at_once, setup_zookeeper),
-		TEST_IN(locks_left_for_later_are_settled_after_a_hand_over, setup_zookeeper),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

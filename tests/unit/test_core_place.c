@@ -52,7 +52,7 @@ static size_t waiting(const struct fixture *f)
 	return f->broker->locks.request_count;
 }
 
-static void who_polls_is_served_in_the_order_of_coming(void **state)
+ALONE(who_polls_is_served_in_the_order_of_coming)
 {
 	struct fixture *f = *state;
 
@@ -77,7 +77,7 @@ static void who_polls_is_served_in_the_order_of_coming(void **state)
 	assert_int_equal(f->broker->env.stats.places_unused_total, 0);
 }
 
-static void what_waits_on_a_connection_has_its_turn_among_them(void **state)
+ALONE(what_waits_on_a_connection_has_its_turn_among_them)
 {
 	struct fixture *f = *state;
 
@@ -95,7 +95,7 @@ static void what_waits_on_a_connection_has_its_turn_among_them(void **state)
 	fixture_say(f, 2, "SET a v3 NX PX 60000", "+OK");
 }
 
-static void who_never_comes_back_costs_at_most_a_second(void **state)
+ALONE(who_never_comes_back_costs_at_most_a_second)
 {
 	struct fixture *f = *state;
 
@@ -117,7 +117,7 @@ static void who_never_comes_back_costs_at_most_a_second(void **state)
 }
 
 /* A program that takes a new value after some tries would else keep the lock from itself. */
-static void values_that_are_given_up_leave_the_lock_free(void **state)
+ALONE(values_that_are_given_up_leave_the_lock_free)
 {
 	struct fixture *f = *state;
 
@@ -130,7 +130,7 @@ static void values_that_are_given_up_leave_the_lock_free(void **state)
 	fixture_say(f, 1, "SET a v4 NX PX 60000", "+OK");
 }
 
-static void a_place_that_nobody_asks_for_ends(void **state)
+ALONE(a_place_that_nobody_asks_for_ends)
 {
 	struct fixture *f = *state;
 
@@ -143,7 +143,7 @@ static void a_place_that_nobody_asks_for_ends(void **state)
 	assert_int_equal(f->broker->env.stats.places_unused_total, 0);
 }
 
-static void a_value_that_is_asked_once_keeps_the_lock_from_nobody(void **state)
+ALONE(a_value_that_is_asked_once_keeps_the_lock_from_nobody)
 {
 	struct fixture *f = *state;
 
@@ -159,7 +159,7 @@ static void a_value_that_is_asked_once_keeps_the_lock_from_nobody(void **state)
 	fixture_say(f, 1, "SET a v3 NX PX 60000", "+OK");
 }
 
-static void what_is_kept_for_a_value_is_not_held_under_it(void **state)
+ALONE(what_is_kept_for_a_value_is_not_held_under_it)
 {
 	struct fixture *f = *state;
 
@@ -185,7 +185,7 @@ static void what_is_kept_for_a_value_is_not_held_under_it(void **state)
 	fixture_say(f, 2, "DEL a", ":1");
 }
 
-static void scripts_that_take_a_lock_have_places_too(void **state)
+ALONE(scripts_that_take_a_lock_have_places_too)
 {
 	static const char take[] = "EVALSHA e5a322e2634ef59a516e8ea150cb085afafee684 1 a v2 60000";
 	struct fixture *f = *state;
@@ -200,7 +200,7 @@ static void scripts_that_take_a_lock_have_places_too(void **state)
 }
 
 /* It might have all others never, and would keep this one from who needs no other. */
-static void a_script_for_several_locks_has_no_place(void **state)
+ALONE(a_script_for_several_locks_has_no_place)
 {
 	static const char take[] = "EVALSHA e5a322e2634ef59a516e8ea150cb085afafee684 2 a b v2 60000";
 	struct fixture *f = *state;
@@ -215,7 +215,7 @@ static void a_script_for_several_locks_has_no_place(void **state)
 	fixture_expect(f, 1, ":2");
 }
 
-static void places_take_half_of_what_may_wait_for_a_lock(void **state)
+ALONE(places_take_half_of_what_may_wait_for_a_lock)
 {
 	struct fixture *f = *state;
 
@@ -235,7 +235,7 @@ static void places_take_half_of_what_may_wait_for_a_lock(void **state)
 	assert_int_equal(waiting(f), 2);
 }
 
-static void places_take_half_of_what_a_user_s_waits_may_be(void **state)
+ALONE(places_take_half_of_what_a_user_s_waits_may_be)
 {
 	struct fixture *f = *state;
 	char words[64];
@@ -252,7 +252,7 @@ static void places_take_half_of_what_a_user_s_waits_may_be(void **state)
 	fixture_expect(f, 2, "");
 }
 
-static void places_take_half_of_a_user_s_memory(void **state)
+ALONE(places_take_half_of_a_user_s_memory)
 {
 	struct fixture *f = *state;
 	char words[64];
@@ -268,7 +268,7 @@ static void places_take_half_of_a_user_s_memory(void **state)
 	fixture_say(f, 2, "SET b w99 NX PX 60000", "+OK");
 }
 
-static void a_note_is_charged_for_its_second(void **state)
+ALONE(a_note_is_charged_for_its_second)
 {
 	struct fixture *f = *state;
 
@@ -279,7 +279,7 @@ static void a_note_is_charged_for_its_second(void **state)
 	assert_int_equal(f->broker->env.accounts.pools[POOL_MEMORY].used, bearer_memory(SLICE("v1")));
 }
 
-static void a_hand_over_keeps_places_turns_and_what_was_asked_once(void **state)
+ALONE(a_hand_over_keeps_places_turns_and_what_was_asked_once)
 {
 	struct fixture *f = *state;
 
@@ -303,7 +303,7 @@ static void a_hand_over_keeps_places_turns_and_what_was_asked_once(void **state)
 	assert_int_equal(waiting(f), 2);
 }
 
-static void a_place_ends_as_any_wait_and_any_grant(void **state)
+ALONE(a_place_ends_as_any_wait_and_any_grant)
 {
 	struct fixture *f = *state;
 
@@ -320,7 +320,7 @@ static void a_place_ends_as_any_wait_and_any_grant(void **state)
 }
 
 /* It is granted to nobody any longer, and the session need not be left to time out for it. */
-static void a_stop_ends_a_kept_turn(void **state)
+ALONE(a_stop_ends_a_kept_turn)
 {
 	struct fixture *f = *state;
 
@@ -359,7 +359,7 @@ static size_t answer_all(struct fixture *f, enum effect_type type, uint32_t *seq
 	return count;
 }
 
-static void a_hundred_that_poll_cost_zookeeper_one_wait(void **state)
+TEST(a_hundred_that_poll_cost_zookeeper_one_wait)
 {
 	struct fixture *f = *state;
 	uint32_t seq = 5;
@@ -385,29 +385,4 @@ static void a_hundred_that_poll_cost_zookeeper_one_wait(void **state)
 	assert_int_equal(made, 0);
 	fixture_pass(f, SECOND_MS);
 	assert_int_equal(waiting(f), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		ALONE(who_polls_is_served_in_the_order_of_coming),
-		ALONE(what_waits_on_a_connection_has_its_turn_among_them),
-		ALONE(who_never_comes_back_costs_at_most_a_second),
-		ALONE(values_that_are_given_up_leave_the_lock_free),
-		ALONE(a_place_that_nobody_asks_for_ends),
-		ALONE(a_value_that_is_asked_once_keeps_the_lock_from_nobody),
-		ALONE(what_is_kept_for_a_value_is_not_held_under_it),
-		ALONE(scripts_that_take_a_lock_have_places_too),
-		ALONE(a_script_for_several_locks_has_no_place),
-		ALONE(places_take_half_of_what_may_wait_for_a_lock),
-		ALONE(places_take_half_of_what_a_user_s_waits_may_be),
-		ALONE(places_take_half_of_a_user_s_memory),
-		ALONE(a_note_is_charged_for_its_second),
-		ALONE(a_hand_over_keeps_places_turns_and_what_was_asked_once),
-		ALONE(a_place_ends_as_any_wait_and_any_grant),
-		ALONE(a_stop_ends_a_kept_turn),
-		TEST(a_hundred_that_poll_cost_zookeeper_one_wait),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

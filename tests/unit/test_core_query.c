@@ -26,7 +26,7 @@ static int setup_standalone(void **state)
 }
 
 /* The fixture's session starts a moment after the broker: `written` is about a second old. */
-static void a_holder_elsewhere_is_read_from_its_znode(void **state)
+TEST(a_holder_elsewhere_is_read_from_its_znode)
 {
 	struct fixture *f = *state;
 
@@ -46,7 +46,7 @@ static void a_holder_elsewhere_is_read_from_its_znode(void **state)
 	fixture_no_op(f);
 }
 
-static void readers_before_the_first_writer_hold_together(void **state)
+TEST(readers_before_the_first_writer_hold_together)
 {
 	struct fixture *f = *state;
 	static const char reader[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b12-__READ__0000000002";
@@ -61,7 +61,7 @@ static void readers_before_the_first_writer_hold_together(void **state)
 		    "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b12-__READ__0000000002 $8 lease_ms $-1 $4 data $0");
 }
 
-static void accounts_ask_other_hosts_in_turn_and_operators_first(void **state)
+TEST(accounts_ask_other_hosts_in_turn_and_operators_first)
 {
 	static const char *const order[] = { "/lb/l4", "/lb/l5", "/lb/l6", "/lb/l7", "/lb/l11", "/lb/l8", "/lb/l10", "/lb/l9" };
 	struct fixture *f = *state;
@@ -79,7 +79,7 @@ static void accounts_ask_other_hosts_in_turn_and_operators_first(void **state)
 	fixture_no_op(f);
 }
 
-static void the_queue_is_that_of_all_hosts(void **state)
+TEST(the_queue_is_that_of_all_hosts)
 {
 	struct fixture *f = *state;
 	char name[128], queue[1024];
@@ -118,7 +118,7 @@ static void the_queue_is_that_of_all_hosts(void **state)
 		       "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__0000000003 $8 lease_ms $-1 $4 data $0");
 }
 
-static void an_exclusive_holder_here_is_told_without_asking(void **state)
+TEST(an_exclusive_holder_here_is_told_without_asking)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -131,7 +131,7 @@ static void an_exclusive_holder_here_is_told_without_asking(void **state)
 	fixture_no_op(f);
 }
 
-static void without_a_connection_the_answer_tells_what_is_known_here(void **state)
+TEST(without_a_connection_the_answer_tells_what_is_known_here)
 {
 	struct fixture *f = *state;
 
@@ -159,7 +159,7 @@ static void expect_why(struct fixture *f, uint32_t conn, const char *why)
 }
 
 /* Either would be half of the answer: waiting for the holder to let go would not be enough. */
-static void who_holds_it_and_what_else_keeps_it_are_both_told(void **state)
+TEST(who_holds_it_and_what_else_keeps_it_are_both_told)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -183,7 +183,7 @@ static void who_holds_it_and_what_else_keeps_it_are_both_told(void **state)
 }
 
 /* An obstacle is told once, whoever's znode is the first. */
-static void what_keeps_our_own_znode_is_told_once(void **state)
+TEST(what_keeps_our_own_znode_is_told_once)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -199,7 +199,7 @@ static void what_keeps_our_own_znode_is_told_once(void **state)
 	expect_why(f, 1, "this daemon is stopping and grants nothing");
 }
 
-static void what_zookeeper_refuses_is_said(void **state)
+TEST(what_zookeeper_refuses_is_said)
 {
 	struct fixture *f = *state;
 
@@ -216,7 +216,7 @@ static void what_zookeeper_refuses_is_said(void **state)
 }
 
 /* 2^63 is no time of any clock. */
-static void numbers_of_others_are_not_believed(void **state)
+TEST(numbers_of_others_are_not_believed)
 {
 	struct fixture *f = *state;
 
@@ -227,7 +227,7 @@ static void numbers_of_others_are_not_believed(void **state)
 	bytes_clear(&f->replies[0]);
 }
 
-static void few_ask_at_a_time_and_data_are_cut(void **state)
+TEST(few_ask_at_a_time_and_data_are_cut)
 {
 	struct fixture *f = *state;
 	static char data[100000];
@@ -251,7 +251,7 @@ static void few_ask_at_a_time_and_data_are_cut(void **state)
 	fixture_no_op(f);
 }
 
-static void a_client_may_go_while_it_asks(void **state)
+TEST(a_client_may_go_while_it_asks)
 {
 	struct fixture *f = *state;
 
@@ -286,7 +286,7 @@ static void expect_shown(struct fixture *f, const char *holder)
 	bytes_clear(&f->replies[0]);
 }
 
-static void who_inherited_is_shown_when_who_connected_has_ended(void **state)
+ALONE(who_inherited_is_shown_when_who_connected_has_ended)
 {
 	struct fixture *f = *state;
 
@@ -311,7 +311,7 @@ static void who_inherited_is_shown_when_who_connected_has_ended(void **state)
 	expect_shown(f, "pid 100 (test)");
 }
 
-static void hosts_are_listed_with_what_they_announce(void **state)
+TEST(hosts_are_listed_with_what_they_announce)
 {
 	struct fixture *f = *state;
 
@@ -328,7 +328,7 @@ static void hosts_are_listed_with_what_they_announce(void **state)
 		       "$7 session $18 0x0000000000000009 $4 self :0");
 }
 
-static void at_most_so_many_are_read_and_few_at_a_time(void **state)
+TEST(at_most_so_many_are_read_and_few_at_a_time)
 {
 	struct fixture *f = *state;
 	static char names[QUERY_CHILDREN_MAX + 1][80];
@@ -350,7 +350,7 @@ static void at_most_so_many_are_read_and_few_at_a_time(void **state)
 	assert_true(f->replies[0].len > 0);
 }
 
-static void standalone_asks_nobody(void **state)
+ALONE(standalone_asks_nobody)
 {
 	struct fixture *f = *state;
 
@@ -375,7 +375,7 @@ static void held_and_wanted(struct fixture *f, char name[128])
 	fixture_answer_get(f, 77, SESSION, "");
 }
 
-static void a_holder_writes_about_itself_once_somebody_elsewhere_waits(void **state)
+TEST(a_holder_writes_about_itself_once_somebody_elsewhere_waits)
 {
 	struct fixture *f = *state;
 	const struct fixture_op *op;
@@ -394,7 +394,7 @@ static void a_holder_writes_about_itself_once_somebody_elsewhere_waits(void **st
 	fixture_no_op(f);
 }
 
-static void a_claim_is_written_at_most_once_a_second(void **state)
+TEST(a_claim_is_written_at_most_once_a_second)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -411,30 +411,4 @@ static void a_claim_is_written_at_most_once_a_second(void **state)
 	fixture_no_op(f);
 	fixture_pass(f, 1);
 	fixture_op(f, EFFECT_ZK_SET, name);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_holder_elsewhere_is_read_from_its_znode),
-		TEST(readers_before_the_first_writer_hold_together),
-		TEST(accounts_ask_other_hosts_in_turn_and_operators_first),
-		TEST(the_queue_is_that_of_all_hosts),
-		TEST(an_exclusive_holder_here_is_told_without_asking),
-		TEST(without_a_connection_the_answer_tells_what_is_known_here),
-		TEST(who_holds_it_and_what_else_keeps_it_are_both_told),
-		TEST(what_keeps_our_own_znode_is_told_once),
-		TEST(what_zookeeper_refuses_is_said),
-		TEST(numbers_of_others_are_not_believed),
-		TEST(few_ask_at_a_time_and_data_are_cut),
-		TEST(a_client_may_go_while_it_asks),
-		TEST(hosts_are_listed_with_what_they_announce),
-		TEST(at_most_so_many_are_read_and_few_at_a_time),
-		ALONE(standalone_asks_nobody),
-		ALONE(who_inherited_is_shown_when_who_connected_has_ended),
-		TEST(a_holder_writes_about_itself_once_somebody_elsewhere_waits),
-		TEST(a_claim_is_written_at_most_once_a_second),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,11 @@ static const char writer_high[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b15-__WRI
 static const char reader_high[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b16-__READ__0000000010";
 
 /* Which claims without a grant may be handed off, and how often, says nothing about who joins. */
+static int setup_standalone(void **state)
+{
+	return fixture_setup(fixture_new(true), 6, state);
+}
+
 static int setup(void **state)
 {
 	struct fixture *f = fixture_new(false);
@@ -73,7 +78,7 @@ static void held_back(struct fixture *f, const char *name, char next[128])
 	fixture_expect(f, 1, "");
 }
 
-static void where_nobody_else_waits_readers_join_without_a_word_to_zookeeper(void **state)
+TEST(where_nobody_else_waits_readers_join_without_a_word_to_zookeeper)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -85,7 +90,7 @@ static void where_nobody_else_waits_readers_join_without_a_word_to_zookeeper(voi
 }
 
 /* Also when something changes right after: that is about who asks from then on. */
-static void one_list_decides_for_all_who_wait_when_it_comes(void **state)
+TEST(one_list_decides_for_all_who_wait_when_it_comes)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -105,7 +110,7 @@ static void one_list_decides_for_all_who_wait_when_it_comes(void **state)
 }
 
 /* Readers of other hosts come and go all the time: each list lets in who has asked until it was answered. */
-static void changes_without_end_keep_no_reader_waiting(void **state)
+TEST(changes_without_end_keep_no_reader_waiting)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -121,7 +126,7 @@ static void changes_without_end_keep_no_reader_waiting(void **state)
 	}
 }
 
-static void nobody_joins_past_a_writer_of_another_host(void **state)
+TEST(nobody_joins_past_a_writer_of_another_host)
 {
 	struct fixture *f = *state;
 	char name[128], next[128];
@@ -147,7 +152,7 @@ static void nobody_joins_past_a_writer_of_another_host(void **state)
 	fixture_expect(f, 2, ":82944");
 }
 
-static void a_reader_held_back_joins_when_the_writer_elsewhere_has_gone(void **state)
+TEST(a_reader_held_back_joins_when_the_writer_elsewhere_has_gone)
 {
 	struct fixture *f = *state;
 	char name[128], next[128];
@@ -163,7 +168,7 @@ static void a_reader_held_back_joins_when_the_writer_elsewhere_has_gone(void **s
 }
 
 /* Its place among the hosts is that of next: who came after that is not before it. */
-static void a_reader_held_back_joins_when_all_who_were_before_it_have_gone(void **state)
+TEST(a_reader_held_back_joins_when_all_who_were_before_it_have_gone)
 {
 	static const char writer_late[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b17-__WRIT__0000000012";
 	struct fixture *f = *state;
@@ -184,7 +189,7 @@ static void a_reader_held_back_joins_when_all_who_were_before_it_have_gone(void 
 	fixture_say(f, 2, "LOCK a SHARED WAIT 0", "$-1");
 }
 
-static void what_changes_is_looked_at_before_the_next_one_joins(void **state)
+TEST(what_changes_is_looked_at_before_the_next_one_joins)
 {
 	struct fixture *f = *state;
 	char name[128], next[128];
@@ -200,7 +205,7 @@ static void what_changes_is_looked_at_before_the_next_one_joins(void **state)
 }
 
 /* It is as exclusive as before: whoever waits elsewhere waits for this host. */
-static void who_reads_elsewhere_is_not_passed_by_those_who_join_a_downgraded_grant(void **state)
+TEST(who_reads_elsewhere_is_not_passed_by_those_who_join_a_downgraded_grant)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -221,7 +226,7 @@ static void who_reads_elsewhere_is_not_passed_by_those_who_join_a_downgraded_gra
 }
 
 /* What is handed off is a claim that nobody holds: the bounds for that are those of the configuration. */
-static void a_claim_that_nobody_holds_is_handed_to_readers_within_the_bounds(void **state)
+TEST(a_claim_that_nobody_holds_is_handed_to_readers_within_the_bounds)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -262,7 +267,7 @@ static void a_turn(struct fixture *f)
 	fixture_simple(f, EVENT_TIME, 0);
 }
 
-static void a_batch_is_one_hand_off_whoever_is_seen_to_wait_meanwhile(void **state)
+TEST(a_batch_is_one_hand_off_whoever_is_seen_to_wait_meanwhile)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -284,7 +289,7 @@ static void a_batch_is_one_hand_off_whoever_is_seen_to_wait_meanwhile(void **sta
 }
 
 /* They would have got it with those before them, so they do not count as kept waiting. */
-static void the_time_of_one_runs_out_before_its_turn_and_it_gets_the_lock(void **state)
+TEST(the_time_of_one_runs_out_before_its_turn_and_it_gets_the_lock)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -306,7 +311,7 @@ static void the_time_of_one_runs_out_before_its_turn_and_it_gets_the_lock(void *
 }
 
 /* It is as it was for those of them who got it while it was long enough. */
-static void a_batch_stops_while_the_proof_is_short_and_goes_on_after_that(void **state)
+TEST(a_batch_stops_while_the_proof_is_short_and_goes_on_after_that)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -328,7 +333,7 @@ static void a_batch_stops_while_the_proof_is_short_and_goes_on_after_that(void *
 	fixture_expect(f, 4, ":76801");
 }
 
-static void without_a_connection_readers_join_where_nobody_else_waited(void **state)
+TEST(without_a_connection_readers_join_where_nobody_else_waited)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -346,7 +351,7 @@ static void without_a_connection_readers_join_where_nobody_else_waited(void **st
 	fixture_expect(f, 4, "");
 }
 
-static void without_a_connection_nobody_joins_where_somebody_may_wait(void **state)
+TEST(without_a_connection_nobody_joins_where_somebody_may_wait)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -365,39 +370,11 @@ static void without_a_connection_nobody_joins_where_somebody_may_wait(void **sta
 	fixture_expect(f, 2, ":76800");
 }
 
-static void alone_on_their_host_readers_ask_nobody(void **state)
+ALONE(alone_on_their_host_readers_ask_nobody)
 {
 	struct fixture *f = *state;
 
 	fixture_say(f, 0, "LOCK a SHARED", ":1024");
 	for (uint32_t conn = 1; conn < 6; conn++)
 		fixture_say(f, conn, "LOCK a SHARED WAIT 0", ":1024");
-}
-
-static int setup_standalone(void **state)
-{
-	return fixture_setup(fixture_new(true), 6, state);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(where_nobody_else_waits_readers_join_without_a_word_to_zookeeper),
-		TEST(one_list_decides_for_all_who_wait_when_it_comes),
-		TEST(changes_without_end_keep_no_reader_waiting),
-		TEST(nobody_joins_past_a_writer_of_another_host),
-		TEST(a_reader_held_back_joins_when_the_writer_elsewhere_has_gone),
-		TEST(a_reader_held_back_joins_when_all_who_were_before_it_have_gone),
-		TEST(what_changes_is_looked_at_before_the_next_one_joins),
-		TEST(who_reads_elsewhere_is_not_passed_by_those_who_join_a_downgraded_grant),
-		TEST(a_claim_that_nobody_holds_is_handed_to_readers_within_the_bounds),
-		TEST(a_batch_is_one_hand_off_whoever_is_seen_to_wait_meanwhile),
-		TEST(the_time_of_one_runs_out_before_its_turn_and_it_gets_the_lock),
-		TEST(a_batch_stops_while_the_proof_is_short_and_goes_on_after_that),
-		TEST(without_a_connection_readers_join_where_nobody_else_waited),
-		TEST(without_a_connection_nobody_joins_where_somebody_may_wait),
-		ALONE(alone_on_their_host_readers_ask_nobody),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

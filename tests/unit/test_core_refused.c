@@ -36,7 +36,7 @@ static void refuse_list_of_next(struct fixture *f, char name[128], char next[128
 	f->conf.handoff_max = 0;
 }
 
-static void next_whose_list_was_refused_is_listed_again(void **state)
+TEST(next_whose_list_was_refused_is_listed_again)
 {
 	struct fixture *f = *state;
 	char name[128], next[128];
@@ -54,7 +54,7 @@ static void next_whose_list_was_refused_is_listed_again(void **state)
 }
 
 /* It may stand, and then it keeps everybody waiting. */
-static void what_an_unknown_create_left_is_looked_for_until_a_list_tells(void **state)
+TEST(what_an_unknown_create_left_is_looked_for_until_a_list_tells)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -80,7 +80,7 @@ static void what_an_unknown_create_left_is_looked_for_until_a_list_tells(void **
 }
 
 /* It may be ours: who owns it is not known yet. */
-static void whose_a_found_znode_is_is_asked_until_it_is_told(void **state)
+TEST(whose_a_found_znode_is_is_asked_until_it_is_told)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -112,7 +112,7 @@ static void whose_a_found_znode_is_is_asked_until_it_is_told(void **state)
 static const char elsewhere[] = "_c_00000000-0000-8000-8091-00000000b0b0-__WRIT__0000000003";
 
 /* Nobody's znode is deleted, and nobody is said to hold nothing, because nobody may look. */
-static void who_cannot_be_seen_is_not_taken_from(void **state)
+TEST(who_cannot_be_seen_is_not_taken_from)
 {
 	static const char *const commands[] = { "REVOKE a", "FORCEUNLOCK a" };
 	struct fixture *f = *state;
@@ -160,7 +160,7 @@ static void get_through(struct fixture *f, const char *path, int busy)
 	}
 }
 
-static void a_wait_goes_on_whichever_operation_is_throttled(void **state)
+TEST(a_wait_goes_on_whichever_operation_is_throttled)
 {
 	struct fixture *f = *state;
 
@@ -181,7 +181,7 @@ static void a_wait_goes_on_whichever_operation_is_throttled(void **state)
 }
 
 /* However many wait, and however long the server is busy: one try at a time, and more and more seldom. */
-static void a_busy_server_is_asked_by_one_breath_at_a_time(void **state)
+TEST(a_busy_server_is_asked_by_one_breath_at_a_time)
 {
 	struct fixture *f = *state;
 	int64_t last_ns = 0, least_ns = 60000000, began_ns = f->now_ns;
@@ -215,7 +215,7 @@ static void a_busy_server_is_asked_by_one_breath_at_a_time(void **state)
 }
 
 /* The directory may be missing, too: its create is one of the things that are refused. */
-static void a_directory_that_could_not_be_made_is_made_later(void **state)
+TEST(a_directory_that_could_not_be_made_is_made_later)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -244,7 +244,7 @@ static void a_directory_that_could_not_be_made_is_made_later(void **state)
 }
 
 /* The contender before it is gone: no watch would ever show that again. */
-static void who_is_first_is_asked_until_a_list_tells(void **state)
+TEST(who_is_first_is_asked_until_a_list_tells)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -269,7 +269,7 @@ static void who_is_first_is_asked_until_a_list_tells(void **state)
 }
 
 /* Somebody deleted it: its own watch is used up, and nobody sets it again. */
-static void whether_a_held_znode_exists_is_asked_until_a_list_tells(void **state)
+TEST(whether_a_held_znode_exists_is_asked_until_a_list_tells)
 {
 	static const char behind[] = "_c_00000000-0000-8000-8011-00000000b0b0-__WRIT__0000000009";
 	struct fixture *f = *state;
@@ -295,7 +295,7 @@ static void whether_a_held_znode_exists_is_asked_until_a_list_tells(void **state
 	assert_true(busy == 3);
 }
 
-static void a_throttled_heartbeat_proves_nothing(void **state)
+TEST(a_throttled_heartbeat_proves_nothing)
 {
 	struct fixture *f = *state;
 	int64_t until_ns = f->broker->ensemble.session.proof.safe_until_ns;
@@ -304,22 +304,4 @@ static void a_throttled_heartbeat_proves_nothing(void **state)
 	fixture_op(f, EFFECT_ZK_SET, "/lb/.hosts/alpha");
 	fixture_answer(f, ZK_BUSY);
 	assert_true(f->broker->ensemble.session.proof.safe_until_ns == until_ns);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(next_whose_list_was_refused_is_listed_again),
-		TEST(what_an_unknown_create_left_is_looked_for_until_a_list_tells),
-		TEST(whose_a_found_znode_is_is_asked_until_it_is_told),
-		TEST(who_cannot_be_seen_is_not_taken_from),
-		TEST(a_wait_goes_on_whichever_operation_is_throttled),
-		TEST(a_busy_server_is_asked_by_one_breath_at_a_time),
-		TEST(a_directory_that_could_not_be_made_is_made_later),
-		TEST(who_is_first_is_asked_until_a_list_tells),
-		TEST(whether_a_held_znode_exists_is_asked_until_a_list_tells),
-		TEST(a_throttled_heartbeat_proves_nothing),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

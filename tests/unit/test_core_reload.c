@@ -25,7 +25,7 @@ static void refused(struct fixture *f, const char *sentence)
 	fixture_event(f, &(struct event){ .type = EVENT_CONF, .conf = { .text = slice_of(sentence) } });
 }
 
-static void all_who_asked_are_told_what_has_changed(void **state)
+TEST(all_who_asked_are_told_what_has_changed)
 {
 	struct fixture *f = *state;
 
@@ -40,7 +40,7 @@ static void all_who_asked_are_told_what_has_changed(void **state)
 	fixture_say(f, 0, "PING", "+PONG");
 }
 
-static void an_error_is_told_and_nothing_changes(void **state)
+TEST(an_error_is_told_and_nothing_changes)
 {
 	struct fixture *f = *state;
 
@@ -51,7 +51,7 @@ static void an_error_is_told_and_nothing_changes(void **state)
 	fixture_say(f, 0, "LOCK a", ":1024");
 }
 
-static void nobody_else_is_told(void **state)
+TEST(nobody_else_is_told)
 {
 	struct fixture *f = *state;
 
@@ -65,7 +65,7 @@ static void nobody_else_is_told(void **state)
 	fixture_say(f, 0, "PING", "+PONG");
 }
 
-static void other_users_may_not_ask(void **state)
+TEST(other_users_may_not_ask)
 {
 	struct fixture *f = *state;
 
@@ -74,7 +74,7 @@ static void other_users_may_not_ask(void **state)
 	assert_int_equal(f->reloads, 0);
 }
 
-static void when_it_stops_it_is_too_late(void **state)
+TEST(when_it_stops_it_is_too_late)
 {
 	struct fixture *f = *state;
 
@@ -86,7 +86,7 @@ static void when_it_stops_it_is_too_late(void **state)
 	fixture_expect(f, 1, "$0");
 }
 
-static void what_exists_beyond_a_lower_limit_stays(void **state)
+TEST(what_exists_beyond_a_lower_limit_stays)
 {
 	struct fixture *f = *state;
 
@@ -111,7 +111,7 @@ static void what_exists_beyond_a_lower_limit_stays(void **state)
 }
 
 /* Who is connected stays in the account that it is in. */
-static void who_comes_then_is_counted_by_unit(void **state)
+TEST(who_comes_then_is_counted_by_unit)
 {
 	static const uint32_t uids[] = { 1000 };
 	struct fixture *f = *state;
@@ -140,7 +140,7 @@ static void who_comes_then_is_counted_by_unit(void **state)
 		fixture_simple(f, EVENT_CLIENT_GONE, conn);
 }
 
-static void grants_are_logged_from_then_on(void **state)
+TEST(grants_are_logged_from_then_on)
 {
 	struct fixture *f = *state;
 
@@ -150,20 +150,4 @@ static void grants_are_logged_from_then_on(void **state)
 	changed(f, "");
 	fixture_say(f, 1, "LOCK b", ":2048");
 	assert_true(fixture_logged(f, "granted: lock \"b\""));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(all_who_asked_are_told_what_has_changed),
-		TEST(an_error_is_told_and_nothing_changes),
-		TEST(nobody_else_is_told),
-		TEST(other_users_may_not_ask),
-		TEST(when_it_stops_it_is_too_late),
-		TEST(what_exists_beyond_a_lower_limit_stays),
-		TEST(who_comes_then_is_counted_by_unit),
-		TEST(grants_are_logged_from_then_on),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -140,15 +140,9 @@ static void an_operator_has_it_when_users_have_taken_all_that_they_may(void **st
 	assert_true(is_told(f, ROOT, then, "evenmore", "-LIMIT user 0 uses "));
 }
 
-#define TEST_WITH(test, row) \
-	((struct CMUnitTest){ (row)->name, test, begin, fixture_teardown, (void *)(uintptr_t)(row) })
-
-int main(void)
+__attribute__((constructor)) static void each_row_is_a_test(void)
 {
-	enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
-	struct CMUnitTest tests[ROWS];
-
-	for (size_t i = 0; i < ROWS; i++)
-		tests[i] = TEST_WITH(an_operator_has_it_when_users_have_taken_all_that_they_may, &rows[i]);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		unit_add(rows[i].name, an_operator_has_it_when_users_have_taken_all_that_they_may, begin, fixture_teardown,
+				 (void *)(uintptr_t)&rows[i]);
 }

@@ -19,7 +19,7 @@ static void over(struct fixture *f, const char *sentence)
 						       .sentence = slice_of(sentence ? sentence : "") } });
 }
 
-static void who_asked_is_told_who_took_over(void **state)
+TEST(who_asked_is_told_who_took_over)
 {
 	struct fixture *f = *state;
 
@@ -31,7 +31,7 @@ static void who_asked_is_told_who_took_over(void **state)
 	fixture_say(f, 0, "PING", "+PONG");
 }
 
-static void who_asked_is_told_why_not(void **state)
+TEST(who_asked_is_told_why_not)
 {
 	struct fixture *f = *state;
 
@@ -42,7 +42,7 @@ static void who_asked_is_told_why_not(void **state)
 	assert_int_equal(f->restarts, 2);
 }
 
-static void the_second_who_asks_is_refused(void **state)
+TEST(the_second_who_asks_is_refused)
 {
 	struct fixture *f = *state;
 
@@ -55,7 +55,7 @@ static void the_second_who_asks_is_refused(void **state)
 }
 
 /* It may be a hand-over that nobody asked for, or whoever asked may have left. */
-static void the_outcome_is_told_to_nobody_else(void **state)
+TEST(the_outcome_is_told_to_nobody_else)
 {
 	struct fixture *f = *state;
 
@@ -71,7 +71,7 @@ static void the_outcome_is_told_to_nobody_else(void **state)
 	fixture_expect(f, 1, "-ERR not restarted: no");
 }
 
-static void only_operators_may_restart(void **state)
+TEST(only_operators_may_restart)
 {
 	struct fixture *f = *state;
 
@@ -80,7 +80,7 @@ static void only_operators_may_restart(void **state)
 	assert_int_equal(f->restarts, 0);
 }
 
-static void a_daemon_that_stops_is_not_restarted(void **state)
+TEST(a_daemon_that_stops_is_not_restarted)
 {
 	struct fixture *f = *state;
 
@@ -88,18 +88,4 @@ static void a_daemon_that_stops_is_not_restarted(void **state)
 	fixture_simple(f, EVENT_STOP, 0);
 	fixture_say(f, 0, "RESTART", "-DRAINING the daemon is stopping");
 	assert_int_equal(f->restarts, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(who_asked_is_told_who_took_over),
-		TEST(who_asked_is_told_why_not),
-		TEST(the_second_who_asks_is_refused),
-		TEST(the_outcome_is_told_to_nobody_else),
-		TEST(only_operators_may_restart),
-		TEST(a_daemon_that_stops_is_not_restarted),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

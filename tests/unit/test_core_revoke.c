@@ -15,7 +15,7 @@ static int setup(void **state)
 	return demand_setup(state);
 }
 
-static void a_holder_here_is_asked(void **state)
+TEST(a_holder_here_is_asked)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -37,7 +37,7 @@ static void a_holder_here_is_asked(void **state)
 	fixture_say(f, 0, "EVENTS WAIT 0", "*-1");
 }
 
-static void a_revocation_nobody_has_read_ends_with_its_grant(void **state)
+TEST(a_revocation_nobody_has_read_ends_with_its_grant)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -48,7 +48,7 @@ static void a_revocation_nobody_has_read_ends_with_its_grant(void **state)
 	fixture_say(f, 0, "EVENTS WAIT 0", "*-1");
 }
 
-static void a_client_may_be_asked_for_all_it_holds(void **state)
+TEST(a_client_may_be_asked_for_all_it_holds)
 {
 	struct fixture *f = *state;
 	char words[32], name[128];
@@ -65,7 +65,7 @@ static void a_client_may_be_asked_for_all_it_holds(void **state)
 	assert_int_equal(f->closed[0], 0);
 }
 
-static void reasons_are_short_and_printable(void **state)
+TEST(reasons_are_short_and_printable)
 {
 	struct fixture *f = *state;
 	char words[160] = "REVOKE a ";
@@ -83,7 +83,7 @@ static void reasons_are_short_and_printable(void **state)
 		    "-BADNAME a lock name is 1..512 bytes of UTF-8 without control characters, not . or ..: \"..\"");
 }
 
-static void a_holder_elsewhere_is_asked_by_letter(void **state)
+TEST(a_holder_elsewhere_is_asked_by_letter)
 {
 	struct fixture *f = *state;
 	const struct fixture_op *op;
@@ -113,7 +113,7 @@ static void a_holder_elsewhere_is_asked_by_letter(void **state)
 	fixture_simple(f, EVENT_CLIENT_GONE, 0);
 }
 
-static void all_readers_are_asked(void **state)
+TEST(all_readers_are_asked)
 {
 	struct fixture *f = *state;
 
@@ -129,7 +129,7 @@ static void all_readers_are_asked(void **state)
 	fixture_expect(f, 0, ":2");
 }
 
-static void nobody_holds_it(void **state)
+TEST(nobody_holds_it)
 {
 	struct fixture *f = *state;
 
@@ -146,7 +146,7 @@ static void nobody_holds_it(void **state)
 	fixture_no_op(f);
 }
 
-static void other_software_cannot_be_asked(void **state)
+TEST(other_software_cannot_be_asked)
 {
 	struct fixture *f = *state;
 
@@ -163,7 +163,7 @@ static void other_software_cannot_be_asked(void **state)
  * Pushes that nobody reads fill the connection's buffer, and a full one closes it: whoever revokes must not do that. So
  * they fill a part of it, until they were written.
  */
-static void a_holder_is_asked_as_long_as_it_reads(void **state)
+TEST_IN(a_holder_is_asked_as_long_as_it_reads, demand_setup_standalone)
 {
 	struct fixture *f = *state;
 
@@ -194,7 +194,7 @@ static void a_holder_is_asked_as_long_as_it_reads(void **state)
 	}
 }
 
-static void what_cannot_be_asked_now_is_unavailable(void **state)
+TEST(what_cannot_be_asked_now_is_unavailable)
 {
 	struct fixture *f = *state;
 
@@ -221,7 +221,7 @@ static void letters_are_sent(struct fixture *f, uint32_t conn, int count)
 	}
 }
 
-static void letters_under_way_are_bounded(void **state)
+TEST(letters_under_way_are_bounded)
 {
 	static struct rule rule;
 	struct fixture *f = *state;
@@ -259,7 +259,7 @@ static void letters_under_way_are_bounded(void **state)
 }
 
 /* The bytes of their paths are those of claims. */
-static void an_operator_has_room_for_the_path_of_a_letter(void **state)
+TEST(an_operator_has_room_for_the_path_of_a_letter)
 {
 	struct fixture *f = *state;
 	const struct hosts *h = &f->broker->hosts;
@@ -271,24 +271,4 @@ static void an_operator_has_room_for_the_path_of_a_letter(void **state)
 	assert_true(outbox_room(h, LETTER_REVOKE, f->broker->locks.conns[0], 1));
 	assert_false(outbox_room(h, LETTER_REVOKE, f->broker->locks.conns[0], 2));
 	assert_true(outbox_room(h, LETTER_ANSWER, NULL, 1));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_holder_here_is_asked),
-		TEST(a_revocation_nobody_has_read_ends_with_its_grant),
-		TEST(a_client_may_be_asked_for_all_it_holds),
-		TEST(reasons_are_short_and_printable),
-		TEST(a_holder_elsewhere_is_asked_by_letter),
-		TEST(all_readers_are_asked),
-		TEST(nobody_holds_it),
-		TEST(other_software_cannot_be_asked),
-		TEST(what_cannot_be_asked_now_is_unavailable),
-		TEST(letters_under_way_are_bounded),
-		TEST(an_operator_has_room_for_the_path_of_a_letter),
-		TEST_IN(a_holder_is_asked_as_long_as_it_reads, demand_setup_standalone),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -95,7 +95,7 @@ static void connect_again(struct fixture *f)
 
 /* ---- connections ---- */
 
-static void who_is_taken_back_has_its_grants_with_their_tokens(void **state)
+ALONE(who_is_taken_back_has_its_grants_with_their_tokens)
 {
 	struct fixture *f = *state;
 
@@ -109,7 +109,7 @@ static void who_is_taken_back_has_its_grants_with_their_tokens(void **state)
 	fixture_say(f, 1, "VALID b", ":9223372036854");
 }
 
-static void the_age_of_the_last_proof_goes_on(void **state)
+TEST(the_age_of_the_last_proof_goes_on)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -119,7 +119,7 @@ static void the_age_of_the_last_proof_goes_on(void **state)
 	assert_in_range(f->now_ns - f->broker->ensemble.session.proved_ns, 0, T_NS / 3);
 }
 
-static void a_lease_ends_when_it_would_have(void **state)
+ALONE(a_lease_ends_when_it_would_have)
 {
 	struct fixture *f = *state;
 
@@ -132,7 +132,7 @@ static void a_lease_ends_when_it_would_have(void **state)
 	fixture_say(f, 0, "VALID a", ":0");
 }
 
-static void against_a_ghost_nobody_is_granted_anything(void **state)
+ALONE(against_a_ghost_nobody_is_granted_anything)
 {
 	struct fixture *f = *state;
 
@@ -149,7 +149,7 @@ static void against_a_ghost_nobody_is_granted_anything(void **state)
 }
 
 /* It reads nothing any longer, and its process relies on what it holds. */
-static void a_ghost_keeps_what_it_holds_though_it_reads_nothing(void **state)
+TEST(a_ghost_keeps_what_it_holds_though_it_reads_nothing)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -165,7 +165,7 @@ static void a_ghost_keeps_what_it_holds_though_it_reads_nothing(void **state)
 	assert_int_equal(f->broker->locks.conns[0]->grant_count, 1);
 }
 
-static void where_a_client_came_from_goes_on(void **state)
+ALONE(where_a_client_came_from_goes_on)
 {
 	struct fixture *f = *state;
 
@@ -177,7 +177,7 @@ static void where_a_client_came_from_goes_on(void **state)
 }
 
 /* Most clients of RESP2 never ask for events. */
-static void what_is_unread_of_the_session_goes_on(void **state)
+TEST(what_is_unread_of_the_session_goes_on)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -191,7 +191,7 @@ static void what_is_unread_of_the_session_goes_on(void **state)
 	fixture_say(f, 0, "EVENTS", "*1 $4 safe");
 }
 
-static void who_held_nothing_is_left_out(void **state)
+ALONE(who_held_nothing_is_left_out)
 {
 	struct fixture *f = *state;
 
@@ -200,7 +200,7 @@ static void who_held_nothing_is_left_out(void **state)
 	assert_int_equal(broker_clients(f->broker), 1);
 }
 
-static void who_waits_for_something_may_not_go_on(void **state)
+ALONE(who_waits_for_something_may_not_go_on)
 {
 	struct fixture *f = *state;
 
@@ -212,7 +212,7 @@ static void who_waits_for_something_may_not_go_on(void **state)
 	assert_false(may_continue(f, 2)); /* nothing is written of it */
 }
 
-static void what_was_told_is_carried_out_without_another_event(void **state)
+ALONE(what_was_told_is_carried_out_without_another_event)
 {
 	struct fixture *f = *state;
 
@@ -228,7 +228,7 @@ static void what_was_told_is_carried_out_without_another_event(void **state)
 	assert_true(may_continue(f, 0));
 }
 
-static void a_loss_is_told_again(void **state)
+ALONE(a_loss_is_told_again)
 {
 	struct fixture *f = *state;
 
@@ -249,7 +249,7 @@ static const struct claim *claim_of(struct fixture *f)
 }
 
 /* The highest number of hand-offs is not that of the grant that is left. */
-static void a_number_that_was_given_is_not_given_again(void **state)
+ALONE(a_number_that_was_given_is_not_given_again)
 {
 	struct fixture *f = *state;
 
@@ -264,7 +264,7 @@ static void a_number_that_was_given_is_not_given_again(void **state)
 	fixture_expect(f, 1, ":1026");
 }
 
-static void a_claim_is_kept_after_a_list_and_a_read_showed_it(void **state)
+TEST(a_claim_is_kept_after_a_list_and_a_read_showed_it)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -285,7 +285,7 @@ static void a_claim_is_kept_after_a_list_and_a_read_showed_it(void **state)
 	fixture_say(f, 0, "VALID a", ":8000");
 }
 
-static void a_znode_that_another_one_made_under_its_name_costs_the_grant(void **state)
+TEST(a_znode_that_another_one_made_under_its_name_costs_the_grant)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -307,7 +307,7 @@ static void a_znode_that_another_one_made_under_its_name_costs_the_grant(void **
 }
 
 /* ... by whom is not told: whoever waits elsewhere may have seen as many hand-offs as are allowed. */
-static void what_was_seen_of_the_ensemble_goes_on(void **state)
+TEST(what_was_seen_of_the_ensemble_goes_on)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -320,7 +320,7 @@ static void what_was_seen_of_the_ensemble_goes_on(void **state)
 }
 
 /* The count goes on; the makers are not known. */
-static void a_kill_keeps_the_count_of_lasting_directories(void **state)
+TEST(a_kill_keeps_the_count_of_lasting_directories)
 {
 	static const struct broker_prefix kazoo = { "k/", FLAVOUR_KAZOO, NULL, 0 };
 	struct fixture *f = *state;
@@ -336,7 +336,7 @@ static void a_kill_keeps_the_count_of_lasting_directories(void **state)
 	assert_int_equal(f->broker->env.accounts.nobody.used[POOL_LASTING], 1);
 }
 
-static void a_claim_for_which_somebody_waits_is_not_handed_on(void **state)
+TEST(a_claim_for_which_somebody_waits_is_not_handed_on)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -367,7 +367,7 @@ static void a_claim_for_which_somebody_waits_is_not_handed_on(void **state)
 }
 
 /* Nobody knows for how long the killed process had stood still, nor what became of the session since. */
-static void after_a_kill_nothing_is_granted_until_a_write_of_this_life_is_answered(void **state)
+TEST(after_a_kill_nothing_is_granted_until_a_write_of_this_life_is_answered)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -383,7 +383,7 @@ static void after_a_kill_nothing_is_granted_until_a_write_of_this_life_is_answer
 	assert_false(f->broker->ensemble.session.proof.stalled);
 }
 
-static void after_a_kill_with_an_old_proof_a_write_counts_from_a_tick_later(void **state)
+TEST(after_a_kill_with_an_old_proof_a_write_counts_from_a_tick_later)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -397,7 +397,7 @@ static void after_a_kill_with_an_old_proof_a_write_counts_from_a_tick_later(void
 }
 
 /* Both the read and the list behind it: it is asked about again, or nothing would be granted on it any longer. */
-static void a_read_and_a_list_that_are_refused_are_repeated(void **state)
+TEST(a_read_and_a_list_that_are_refused_are_repeated)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -423,7 +423,7 @@ static void a_read_and_a_list_that_are_refused_are_repeated(void **state)
 	}
 }
 
-static void a_session_that_is_not_the_ledgers_is_none(void **state)
+TEST(a_session_that_is_not_the_ledgers_is_none)
 {
 	struct bytes why = { 0 };
 	struct fixture *f = *state;
@@ -447,7 +447,7 @@ static void expect_no_ledger(const void *memory, size_t bytes, const char *sente
 	bytes_free(&why);
 }
 
-static void what_is_no_ledger_is_refused_with_a_sentence(void **state)
+ALONE(what_is_no_ledger_is_refused_with_a_sentence)
 {
 	struct fixture *f = *state;
 	struct ledger_head *head = f->memory;
@@ -466,7 +466,7 @@ static void what_is_no_ledger_is_refused_with_a_sentence(void **state)
 	head->missing = 0;
 }
 
-static void a_client_without_a_place_among_the_connections_is_refused(void **state)
+ALONE(a_client_without_a_place_among_the_connections_is_refused)
 {
 	struct fixture *f = *state;
 	struct bytes text = { 0 }, why = { 0 };
@@ -486,7 +486,7 @@ static void a_client_without_a_place_among_the_connections_is_refused(void **sta
 	bytes_free(&why);
 }
 
-static void another_configuration_is_refused(void **state)
+ALONE(another_configuration_is_refused)
 {
 	struct bytes text = { 0 }, why = { 0 };
 	struct fixture *f = *state;
@@ -503,36 +503,4 @@ static void another_configuration_is_refused(void **state)
 	ledger_view_free(v);
 	bytes_free(&text);
 	bytes_free(&why);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		ALONE(who_is_taken_back_has_its_grants_with_their_tokens),
-		TEST(the_age_of_the_last_proof_goes_on),
-		ALONE(a_lease_ends_when_it_would_have),
-		ALONE(against_a_ghost_nobody_is_granted_anything),
-		TEST(a_ghost_keeps_what_it_holds_though_it_reads_nothing),
-		ALONE(where_a_client_came_from_goes_on),
-		TEST(what_is_unread_of_the_session_goes_on),
-		ALONE(who_held_nothing_is_left_out),
-		ALONE(who_waits_for_something_may_not_go_on),
-		ALONE(what_was_told_is_carried_out_without_another_event),
-		ALONE(a_loss_is_told_again),
-		ALONE(a_number_that_was_given_is_not_given_again),
-		TEST(a_claim_is_kept_after_a_list_and_a_read_showed_it),
-		TEST(a_znode_that_another_one_made_under_its_name_costs_the_grant),
-		TEST(what_was_seen_of_the_ensemble_goes_on),
-		TEST(a_kill_keeps_the_count_of_lasting_directories),
-		TEST(a_claim_for_which_somebody_waits_is_not_handed_on),
-		TEST(after_a_kill_nothing_is_granted_until_a_write_of_this_life_is_answered),
-		TEST(after_a_kill_with_an_old_proof_a_write_counts_from_a_tick_later),
-		TEST(a_read_and_a_list_that_are_refused_are_repeated),
-		TEST(a_session_that_is_not_the_ledgers_is_none),
-		ALONE(what_is_no_ledger_is_refused_with_a_sentence),
-		ALONE(a_client_without_a_place_among_the_connections_is_refused),
-		ALONE(another_configuration_is_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -82,7 +82,7 @@ static void refused(struct fixture *f, uint32_t conn, const char *script, const 
 	bytes_clear(&f->replies[conn]);
 }
 
-static void a_release_compares_the_value(void **state)
+ALONE(a_release_compares_the_value)
 {
 	struct fixture *f = *state;
 
@@ -96,7 +96,7 @@ static void a_release_compares_the_value(void **state)
 	fixture_say(f, 2, "UNLOCK a", ":0");
 }
 
-static void what_is_answered_is_the_script_s(void **state)
+ALONE(what_is_answered_is_the_script_s)
 {
 	struct fixture *f = *state;
 
@@ -126,7 +126,7 @@ static void what_is_answered_is_the_script_s(void **state)
 	}
 }
 
-static void an_extension_compares_the_value(void **state)
+ALONE(an_extension_compares_the_value)
 {
 	struct fixture *f = *state;
 
@@ -144,7 +144,7 @@ static void an_extension_compares_the_value(void **state)
 }
 
 /* As redis-py does it. */
-static void a_lease_is_extended_by_some_time_or_replaced(void **state)
+ALONE(a_lease_is_extended_by_some_time_or_replaced)
 {
 	struct fixture *f = *state;
 
@@ -161,7 +161,7 @@ static void a_lease_is_extended_by_some_time_or_replaced(void **state)
 	refused(f, 1, EXTEND, "1 a v 31536000001", "-ERR invalid expire time");
 }
 
-static void what_is_free_is_acquired_and_what_is_ours_extended(void **state)
+ALONE(what_is_free_is_acquired_and_what_is_ours_extended)
 {
 	static const char spring[] =
 		"local v = " GET " if v == ARGV[1] then redis.call('pexpire', KEYS[1], ARGV[2]) return true "
@@ -181,7 +181,7 @@ static void what_is_free_is_acquired_and_what_is_ours_extended(void **state)
 }
 
 /* redlock-rb's: a lock that is not held is taken only if that is asked for. */
-static void it_is_acquired_if_the_third_word_says_so(void **state)
+ALONE(it_is_acquired_if_the_third_word_says_so)
 {
 	static const char rb[] = "if (redis.call('exists', KEYS[1]) == 0 and ARGV[3] == \"yes\") or " GET
 				 " == ARGV[1] then return " SET " end";
@@ -197,7 +197,7 @@ static void it_is_acquired_if_the_third_word_says_so(void **state)
 }
 
 /* As redlock of npm does it. */
-static void several_are_held_all_or_none(void **state)
+ALONE(several_are_held_all_or_none)
 {
 	struct fixture *f = *state;
 
@@ -230,7 +230,7 @@ static const char *many(size_t count, char *ret, size_t size)
 	return ret;
 }
 
-static void at_most_64_keys(void **state)
+ALONE(at_most_64_keys)
 {
 	struct fixture *f = *state;
 	char words[1024];
@@ -248,7 +248,7 @@ static void at_most_64_keys(void **state)
 	refused(f, 0, RELEASE, "1 a", "-ERR this script needs 1 words behind its keys, and there are 0");
 }
 
-static void a_lock_of_a_connection_is_theirs(void **state)
+ALONE(a_lock_of_a_connection_is_theirs)
 {
 	struct fixture *f = *state;
 
@@ -259,7 +259,7 @@ static void a_lock_of_a_connection_is_theirs(void **state)
 	fixture_say(f, 0, "EXISTS b", ":0");
 }
 
-static void a_script_is_known_once_it_was_sent(void **state)
+ALONE(a_script_is_known_once_it_was_sent)
 {
 	static const char own[] = "if " GET " == ARGV[1] then return redis.call('unlink', KEYS[1]) else return -7 end";
 	char hash[SHA1_HEX_CHARS + 1], bulk[64];
@@ -289,7 +289,7 @@ static void a_script_is_known_once_it_was_sent(void **state)
 	bytes_clear(&f->replies[1]);
 }
 
-static void an_eval_is_remembered_for_its_user_alone(void **state)
+ALONE(an_eval_is_remembered_for_its_user_alone)
 {
 	static const char own[] = "if " GET " == ARGV[1] then return redis.call('unlink', KEYS[1]) else return -7 end";
 	char hash[SHA1_HEX_CHARS + 1];
@@ -303,7 +303,7 @@ static void an_eval_is_remembered_for_its_user_alone(void **state)
 }
 
 /* Another user's script that is known to be of this one too. */
-static void a_value_of_another_user_is_theirs(void **state)
+ALONE(a_value_of_another_user_is_theirs)
 {
 	struct fixture *f = *state;
 
@@ -314,7 +314,7 @@ static void a_value_of_another_user_is_theirs(void **state)
 	fixture_say(f, 0, "PTTL a", ":1000");
 }
 
-static void what_is_not_covered_has_a_sentence(void **state)
+ALONE(what_is_not_covered_has_a_sentence)
 {
 	struct fixture *f = *state;
 
@@ -348,7 +348,7 @@ static void answer_beta(struct fixture *f, const char *path)
 }
 
 /* It is asked (test_core_forward.c); here it has no mailbox. */
-static void a_lock_of_another_host_is_never_told_to_be_gone(void **state)
+TEST(a_lock_of_another_host_is_never_told_to_be_gone)
 {
 	static const char sentence[] = "-UNAVAILABLE a is held by host beta, which has no mailbox: "
 		    "nothing was done there, so ask again";
@@ -366,7 +366,7 @@ static void a_lock_of_another_host_is_never_told_to_be_gone(void **state)
 	}
 }
 
-static void redislock_is_told_for_how_long_it_holds_yet(void **state)
+ALONE(redislock_is_told_for_how_long_it_holds_yet)
 {
 	static const char left[] =
 		"if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pttl', KEYS[1]) else return -3 end";
@@ -381,7 +381,7 @@ static void redislock_is_told_for_how_long_it_holds_yet(void **state)
 }
 
 /* In one array: the value as GET tells it, and the rest of the lease as PTTL does. */
-static void redlock_rb_is_told_the_value_and_how_long_it_is_held_yet(void **state)
+ALONE(redlock_rb_is_told_the_value_and_how_long_it_is_held_yet)
 {
 	struct fixture *f = *state;
 
@@ -401,7 +401,7 @@ static void redlock_rb_is_told_the_value_and_how_long_it_is_held_yet(void **stat
 	refused(f, 0, "return { " GET ", redis.call('pttl', KEYS[1]) }", "0", "-ERR a script needs its number of keys");
 }
 
-static void redlock_rb_is_told_that_another_host_holds_it(void **state)
+TEST(redlock_rb_is_told_that_another_host_holds_it)
 {
 	struct fixture *f = *state;
 
@@ -412,7 +412,7 @@ static void redlock_rb_is_told_that_another_host_holds_it(void **state)
 }
 
 /* Its value is a token and what the program has written behind it; here a token of 1 byte. */
-static void redislock_extends_what_it_obtains_again(void **state)
+ALONE(redislock_extends_what_it_obtains_again)
 {
 	struct fixture *f = *state;
 	const char *const hashes[] = { OBTAIN_09_HASH, OBTAIN_HASH };
@@ -442,7 +442,7 @@ static void redislock_extends_what_it_obtains_again(void **state)
 	}
 }
 
-static void redislock_holds_several_all_or_none(void **state)
+ALONE(redislock_holds_several_all_or_none)
 {
 	struct fixture *f = *state;
 
@@ -473,31 +473,4 @@ static void redislock_holds_several_all_or_none(void **state)
 	evalsha(f, 1, RELEASE_ALL_HASH, "3 a b a v", "+OK");
 	fixture_say(f, 0, "EXISTS a b", ":0");
 	evalsha(f, 1, RELEASE_ALL_HASH, "2 a b v", "$-1");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		ALONE(a_release_compares_the_value),
-		ALONE(what_is_answered_is_the_script_s),
-		ALONE(an_extension_compares_the_value),
-		ALONE(a_lease_is_extended_by_some_time_or_replaced),
-		ALONE(what_is_free_is_acquired_and_what_is_ours_extended),
-		ALONE(it_is_acquired_if_the_third_word_says_so),
-		ALONE(several_are_held_all_or_none),
-		ALONE(at_most_64_keys),
-		ALONE(a_lock_of_a_connection_is_theirs),
-		ALONE(a_script_is_known_once_it_was_sent),
-		ALONE(an_eval_is_remembered_for_its_user_alone),
-		ALONE(a_value_of_another_user_is_theirs),
-		ALONE(what_is_not_covered_has_a_sentence),
-		TEST(a_lock_of_another_host_is_never_told_to_be_gone),
-		ALONE(redislock_is_told_for_how_long_it_holds_yet),
-		ALONE(redlock_rb_is_told_the_value_and_how_long_it_is_held_yet),
-		TEST(redlock_rb_is_told_that_another_host_holds_it),
-		ALONE(redislock_extends_what_it_obtains_again),
-		ALONE(redislock_holds_several_all_or_none),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -63,7 +63,7 @@ static void is_second(struct fixture *f, char name[128])
 	fixture_expect(f, 0, "");
 }
 
-static void holds_when_the_one_before_goes_and_lists_nothing(void **state)
+TEST(holds_when_the_one_before_goes_and_lists_nothing)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -80,7 +80,7 @@ static void holds_when_the_one_before_goes_and_lists_nothing(void **state)
 	fixture_no_op(f);
 }
 
-static void holds_when_the_one_before_is_gone_at_the_read(void **state)
+TEST(holds_when_the_one_before_is_gone_at_the_read)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -94,7 +94,7 @@ static void holds_when_the_one_before_is_gone_at_the_read(void **state)
 }
 
 /* It stands on its own watch: a deletion by hand is told as soon as it happens. */
-static void is_told_when_its_znode_is_deleted_then(void **state)
+TEST(is_told_when_its_znode_is_deleted_then)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -109,7 +109,7 @@ static void is_told_when_its_znode_is_deleted_then(void **state)
 }
 
 /* An earlier claim's watch tells of the one before while our own znode is still being read. */
-static void lists_until_its_own_znode_was_read(void **state)
+TEST(lists_until_its_own_znode_was_read)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -146,7 +146,7 @@ static void look_until_it_lists(struct fixture *f, const char *name, const char 
  * A list that was under way shows another one instead of the predecessor that is being read: a znode that was made by
  * hand with an older number. That the former predecessor is gone says nothing of this one.
  */
-static void waits_for_the_one_that_a_list_shows_when_the_one_before_that_is_gone(void **state)
+TEST(waits_for_the_one_that_a_list_shows_when_the_one_before_that_is_gone)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -165,7 +165,7 @@ static void waits_for_the_one_that_a_list_shows_when_the_one_before_that_is_gone
 	fixture_no_op(f);
 }
 
-static void lists_after_its_znode_was_written_until_it_is_watched_again(void **state)
+TEST(lists_after_its_znode_was_written_until_it_is_watched_again)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -179,7 +179,7 @@ static void lists_after_its_znode_was_written_until_it_is_watched_again(void **s
 	expect_list(f);
 }
 
-static void lists_when_its_own_znode_went_first(void **state)
+TEST(lists_when_its_own_znode_went_first)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -196,7 +196,7 @@ static void lists_when_its_own_znode_went_first(void **state)
 }
 
 /* Somebody has made one of that name. */
-static void lists_when_its_own_znode_is_another_ones(void **state)
+TEST(lists_when_its_own_znode_is_another_ones)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -223,7 +223,7 @@ static void is_third(struct fixture *f, char name[128])
 	fixture_expect(f, 0, "");
 }
 
-static void lists_where_more_were_before_it(void **state)
+TEST(lists_where_more_were_before_it)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -238,7 +238,7 @@ static void lists_where_more_were_before_it(void **state)
 }
 
 /* Both are watched: nobody lists. */
-static void is_second_when_one_of_two_before_it_goes(void **state)
+TEST(is_second_when_one_of_two_before_it_goes)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -262,7 +262,7 @@ static void is_fourth(struct fixture *f, char name[128])
 }
 
 /* The one before has its turn: who else is before is asked while that one works. */
-static void learns_that_it_is_second_when_the_one_before_its_predecessor_goes(void **state)
+TEST(learns_that_it_is_second_when_the_one_before_its_predecessor_goes)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -277,7 +277,7 @@ static void learns_that_it_is_second_when_the_one_before_its_predecessor_goes(vo
 	fixture_no_op(f);
 }
 
-static void learns_it_when_that_one_is_gone_at_the_read(void **state)
+TEST(learns_it_when_that_one_is_gone_at_the_read)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -294,7 +294,7 @@ static void learns_it_when_that_one_is_gone_at_the_read(void **state)
 	fixture_expect(f, 0, ":78848");
 }
 
-static void watches_the_one_before_its_predecessor_again_after_it_was_written(void **state)
+TEST(watches_the_one_before_its_predecessor_again_after_it_was_written)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -306,7 +306,7 @@ static void watches_the_one_before_its_predecessor_again_after_it_was_written(vo
 }
 
 /* Somebody is still before the predecessor: now that one is watched, and that it goes shows that the claim is second. */
-static void is_not_second_because_the_one_before_its_predecessor_goes(void **state)
+TEST(is_not_second_because_the_one_before_its_predecessor_goes)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -325,7 +325,7 @@ static void is_not_second_because_the_one_before_its_predecessor_goes(void **sta
 }
 
 /* Its answer comes behind what was told, so it shows that: one list is enough. */
-static void a_list_that_is_under_way_shows_that_the_predecessor_is_gone(void **state)
+TEST(a_list_that_is_under_way_shows_that_the_predecessor_is_gone)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -340,7 +340,7 @@ static void a_list_that_is_under_way_shows_that_the_predecessor_is_gone(void **s
 }
 
 /* An orphan of its own session goes by an answer. */
-static void does_not_watch_what_its_own_session_has_before_its_predecessor(void **state)
+TEST(does_not_watch_what_its_own_session_has_before_its_predecessor)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -353,7 +353,7 @@ static void does_not_watch_what_its_own_session_has_before_its_predecessor(void 
 	fixture_no_op(f);
 }
 
-static void a_reader_is_second_behind_one_writer(void **state)
+TEST(a_reader_is_second_behind_one_writer)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -371,7 +371,7 @@ static void a_reader_is_second_behind_one_writer(void **state)
 	fixture_expect(f, 1, ":78848");
 }
 
-static void a_writer_is_not_second_behind_a_reader_and_a_writer(void **state)
+TEST(a_writer_is_not_second_behind_a_reader_and_a_writer)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -385,7 +385,7 @@ static void a_writer_is_not_second_behind_a_reader_and_a_writer(void **state)
 }
 
 /* Whether only readers are left decides what a reader here does; a list shows it. */
-static void who_is_behind_a_reader_lists_when_the_writer_before_that_goes(void **state)
+TEST(who_is_behind_a_reader_lists_when_the_writer_before_that_goes)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -399,7 +399,7 @@ static void who_is_behind_a_reader_lists_when_the_writer_before_that_goes(void *
 }
 
 /* Its predecessor waited for another contender, and may be idle now. */
-static void who_is_second_now_is_not_told_that_it_is_taken(void **state)
+TEST(who_is_second_now_is_not_told_that_it_is_taken)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -417,7 +417,7 @@ static void who_is_second_now_is_not_told_that_it_is_taken(void **state)
 }
 
 /* What this host has before it goes first, and its end is known by the answer. */
-static void behind_its_host_and_another_it_is_second_once_its_host_is_gone(void **state)
+TEST_IN(behind_its_host_and_another_it_is_second_once_its_host_is_gone, claim_setup_strict)
 {
 	struct fixture *f = *state;
 	char name[128], next[128];
@@ -437,7 +437,7 @@ static void behind_its_host_and_another_it_is_second_once_its_host_is_gone(void 
 	fixture_no_op(f);
 }
 
-static void behind_its_host_that_is_not_gone_yet_a_list_decides(void **state)
+TEST_IN(behind_its_host_that_is_not_gone_yet_a_list_decides, claim_setup_strict)
 {
 	struct fixture *f = *state;
 	char name[128], next[128];
@@ -457,7 +457,7 @@ static void behind_its_host_that_is_not_gone_yet_a_list_decides(void **state)
 	fixture_expect(f, 1, "");
 }
 
-static void a_new_connection_begins_with_a_list(void **state)
+TEST(a_new_connection_begins_with_a_list)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -475,7 +475,7 @@ static void a_new_connection_begins_with_a_list(void **state)
 }
 
 /* It has gone before that pays. */
-static void a_try_does_not_watch_its_own_znode(void **state)
+TEST(a_try_does_not_watch_its_own_znode)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -484,36 +484,4 @@ static void a_try_does_not_watch_its_own_znode(void **state)
 	ask_behind(f, "LOCK a WAIT 0", 1, (const char *[]){ idle_low }, name);
 	answer_before(f, idle_low);
 	fixture_no_op(f);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(holds_when_the_one_before_goes_and_lists_nothing),
-		TEST(holds_when_the_one_before_is_gone_at_the_read),
-		TEST(is_told_when_its_znode_is_deleted_then),
-		TEST(lists_until_its_own_znode_was_read),
-		TEST(waits_for_the_one_that_a_list_shows_when_the_one_before_that_is_gone),
-		TEST(lists_after_its_znode_was_written_until_it_is_watched_again),
-		TEST(lists_when_its_own_znode_went_first),
-		TEST(lists_when_its_own_znode_is_another_ones),
-		TEST(lists_where_more_were_before_it),
-		TEST(is_second_when_one_of_two_before_it_goes),
-		TEST(learns_that_it_is_second_when_the_one_before_its_predecessor_goes),
-		TEST(learns_it_when_that_one_is_gone_at_the_read),
-		TEST(watches_the_one_before_its_predecessor_again_after_it_was_written),
-		TEST(is_not_second_because_the_one_before_its_predecessor_goes),
-		TEST(a_list_that_is_under_way_shows_that_the_predecessor_is_gone),
-		TEST(does_not_watch_what_its_own_session_has_before_its_predecessor),
-		TEST(a_reader_is_second_behind_one_writer),
-		TEST(a_writer_is_not_second_behind_a_reader_and_a_writer),
-		TEST(who_is_behind_a_reader_lists_when_the_writer_before_that_goes),
-		TEST(who_is_second_now_is_not_told_that_it_is_taken),
-		TEST_IN(behind_its_host_and_another_it_is_second_once_its_host_is_gone, claim_setup_strict),
-		TEST_IN(behind_its_host_that_is_not_gone_yet_a_list_decides, claim_setup_strict),
-		TEST(a_new_connection_begins_with_a_list),
-		TEST(a_try_does_not_watch_its_own_znode),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,7 @@ static int setup_standalone(void **state)
 	return fixture_setup(fixture_new(true), 4, state);
 }
 
-static void permits_are_counted_and_waited_for_in_order(void **state)
+ALONE(permits_are_counted_and_waited_for_in_order)
 {
 	struct fixture *f = *state;
 
@@ -26,7 +26,7 @@ static void permits_are_counted_and_waited_for_in_order(void **state)
 	fixture_say(f, 2, "RELEASE s COUNT 3", ":0");
 }
 
-static void a_try_is_answered_at_once(void **state)
+ALONE(a_try_is_answered_at_once)
 {
 	struct fixture *f = *state;
 
@@ -38,7 +38,7 @@ static void a_try_is_answered_at_once(void **state)
 	fixture_expect(f, 2, "$-1");
 }
 
-static void nonsense_is_refused(void **state)
+ALONE(nonsense_is_refused)
 {
 	struct fixture *f = *state;
 
@@ -53,7 +53,7 @@ static void nonsense_is_refused(void **state)
 		    "-DEADLOCK this client has 1 permits and asks for 1000000 more: it would wait for itself; release some first");
 }
 
-static void locks_and_semaphores_are_told_apart(void **state)
+ALONE(locks_and_semaphores_are_told_apart)
 {
 	struct fixture *f = *state;
 
@@ -68,7 +68,7 @@ static void locks_and_semaphores_are_told_apart(void **state)
 	fixture_say(f, 0, "ACQUIRE e LIMIT 2", "-MISMATCH this name is in use as an election, not as a semaphore: e");
 }
 
-static void a_lease_ends_and_the_next_is_served(void **state)
+ALONE(a_lease_ends_and_the_next_is_served)
 {
 	struct fixture *f = *state;
 
@@ -91,7 +91,7 @@ static void a_lease_ends_and_the_next_is_served(void **state)
 	fixture_say(f, 0, "ACQUIRE s LIMIT 2", ":1");
 }
 
-static void more_permits_never_shorten_a_lease(void **state)
+ALONE(more_permits_never_shorten_a_lease)
 {
 	struct fixture *f = *state;
 
@@ -106,7 +106,7 @@ static void more_permits_never_shorten_a_lease(void **state)
 	fixture_say(f, 0, "RELEASE s COUNT 5", ":0");
 }
 
-static void permits_are_renewed(void **state)
+ALONE(permits_are_renewed)
 {
 	struct fixture *f = *state;
 
@@ -124,7 +124,7 @@ static void permits_are_renewed(void **state)
 	fixture_say(f, 0, "VALID s", ":0");
 }
 
-static void who_waits_for_more_and_loses_what_it_has_is_told(void **state)
+ALONE(who_waits_for_more_and_loses_what_it_has_is_told)
 {
 	struct fixture *f = *state;
 
@@ -142,7 +142,7 @@ static void who_waits_for_more_and_loses_what_it_has_is_told(void **state)
 /* ---- circles of waits (deadlock.h) ---- */
 
 /* Of whoever has permits enough to let it go on, all wait for it. */
-static void a_circle_through_permits_is_refused(void **state)
+ALONE(a_circle_through_permits_is_refused)
 {
 	struct fixture *f = *state;
 
@@ -160,7 +160,7 @@ static void a_circle_through_permits_is_refused(void **state)
 	fixture_expect(f, 1, ":1025");
 }
 
-static void an_acquire_may_be_what_closes_it(void **state)
+ALONE(an_acquire_may_be_what_closes_it)
 {
 	struct fixture *f = *state;
 
@@ -177,7 +177,7 @@ static void an_acquire_may_be_what_closes_it(void **state)
 }
 
 /* Its owner's other connection is only before the holder in line for permits: it need not let go of anything. */
-static void who_is_before_it_in_line_for_permits_closes_no_circle(void **state)
+ALONE(who_is_before_it_in_line_for_permits_closes_no_circle)
 {
 	struct fixture *f = *state;
 
@@ -195,7 +195,7 @@ static void who_is_before_it_in_line_for_permits_closes_no_circle(void **state)
 	fixture_expect(f, 0, ":2049");
 }
 
-static void who_waits_for_many_keeps_those_behind_it(void **state)
+ALONE(who_waits_for_many_keeps_those_behind_it)
 {
 	struct fixture *f = *state;
 
@@ -210,7 +210,7 @@ static void who_waits_for_many_keeps_those_behind_it(void **state)
 	fixture_say(f, 0, "ACQUIRE s LIMIT 3", "");
 }
 
-static void two_who_want_more_of_the_same_are_told(void **state)
+ALONE(two_who_want_more_of_the_same_are_told)
 {
 	struct fixture *f = *state;
 
@@ -225,7 +225,7 @@ static void two_who_want_more_of_the_same_are_told(void **state)
 }
 
 /* What the first gets it keeps until the other has what it wants. */
-static void two_of_one_owner_want_too_many_together(void **state)
+ALONE(two_of_one_owner_want_too_many_together)
 {
 	struct fixture *f = *state;
 
@@ -240,26 +240,4 @@ static void two_of_one_owner_want_too_many_together(void **state)
 	fixture_say(f, 2, "RELEASE s COUNT 5", ":0");
 	fixture_expect(f, 0, ":3");
 	fixture_expect(f, 1, ":2");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		ALONE(permits_are_counted_and_waited_for_in_order),
-		ALONE(a_try_is_answered_at_once),
-		ALONE(nonsense_is_refused),
-		ALONE(locks_and_semaphores_are_told_apart),
-		ALONE(a_lease_ends_and_the_next_is_served),
-		ALONE(more_permits_never_shorten_a_lease),
-		ALONE(permits_are_renewed),
-		ALONE(who_waits_for_more_and_loses_what_it_has_is_told),
-		ALONE(a_circle_through_permits_is_refused),
-		ALONE(an_acquire_may_be_what_closes_it),
-		ALONE(who_is_before_it_in_line_for_permits_closes_no_circle),
-		ALONE(who_waits_for_many_keeps_those_behind_it),
-		ALONE(two_who_want_more_of_the_same_are_told),
-		ALONE(two_of_one_owner_want_too_many_together),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

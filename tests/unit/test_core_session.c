@@ -31,7 +31,7 @@ static void held(struct fixture *f)
 	fixture_held(f, held_name);
 }
 
-static void the_first_answered_write_proves_the_session(void **state)
+TEST(the_first_answered_write_proves_the_session)
 {
 	struct fixture *f = *state;
 
@@ -43,7 +43,7 @@ static void the_first_answered_write_proves_the_session(void **state)
 }
 
 /* Pitfall 4. */
-static void reads_prove_nothing(void **state)
+TEST(reads_prove_nothing)
 {
 	struct fixture *f = *state;
 
@@ -57,7 +57,7 @@ static void reads_prove_nothing(void **state)
 	assert_int_equal(safe_ms(f), 7500);
 }
 
-static void the_heartbeat_goes_on_while_idle(void **state)
+TEST(the_heartbeat_goes_on_while_idle)
 {
 	struct fixture *f = *state;
 
@@ -73,7 +73,7 @@ static void the_heartbeat_goes_on_while_idle(void **state)
 }
 
 /* Its answer would come when holders have been told already that the session is in jeopardy. */
-static void the_next_heartbeat_does_not_wait_for_one_that_takes_long(void **state)
+TEST(the_next_heartbeat_does_not_wait_for_one_that_takes_long)
 {
 	struct fixture *f = *state;
 	size_t sent;
@@ -92,7 +92,7 @@ static void the_next_heartbeat_does_not_wait_for_one_that_takes_long(void **stat
 	fixture_no_op(f);
 }
 
-static void lock_traffic_counts_as_heartbeat(void **state)
+TEST(lock_traffic_counts_as_heartbeat)
 {
 	struct fixture *f = *state;
 
@@ -106,7 +106,7 @@ static void lock_traffic_counts_as_heartbeat(void **state)
 	bytes_clear(&f->replies[0]);
 }
 
-static void a_late_answer_proves_nothing(void **state)
+TEST(a_late_answer_proves_nothing)
 {
 	struct fixture *f = *state;
 
@@ -117,7 +117,7 @@ static void a_late_answer_proves_nothing(void **state)
 	assert_int_equal(safe_ms(f), 4500);
 }
 
-static void a_silent_server_is_dropped_after_a_sixth(void **state)
+TEST(a_silent_server_is_dropped_after_a_sixth)
 {
 	struct fixture *f = *state;
 
@@ -132,7 +132,7 @@ static void a_silent_server_is_dropped_after_a_sixth(void **state)
 }
 
 /* A busy server is no silent one; what proves the session is another matter. */
-static void a_server_that_answers_something_is_not_silent(void **state)
+TEST(a_server_that_answers_something_is_not_silent)
 {
 	struct fixture *f = *state;
 
@@ -152,7 +152,7 @@ static void a_server_that_answers_something_is_not_silent(void **state)
 	assert_int_equal(f->drops, 1);
 }
 
-static void what_answers_no_operation_is_silence(void **state)
+TEST(what_answers_no_operation_is_silence)
 {
 	struct fixture *f = *state;
 
@@ -165,7 +165,7 @@ static void what_answers_no_operation_is_silence(void **state)
 	assert_int_equal(f->drops, 1);
 }
 
-static void jeopardy_is_told_with_the_time_left_and_safe_after_it(void **state)
+TEST(jeopardy_is_told_with_the_time_left_and_safe_after_it)
 {
 	struct fixture *f = *state;
 
@@ -179,7 +179,7 @@ static void jeopardy_is_told_with_the_time_left_and_safe_after_it(void **state)
 	assert_int_equal(safe_ms(f), 7000);
 }
 
-static void jeopardy_ends_with_a_proof(void **state)
+TEST(jeopardy_ends_with_a_proof)
 {
 	struct fixture *f = *state;
 
@@ -196,7 +196,7 @@ static void jeopardy_ends_with_a_proof(void **state)
 	assert_int_equal(safe_ms(f), 8000);
 }
 
-static void a_shorter_timeout_after_a_reconnection_shortens_the_proof(void **state)
+TEST(a_shorter_timeout_after_a_reconnection_shortens_the_proof)
 {
 	struct fixture *f = *state;
 
@@ -208,7 +208,7 @@ static void a_shorter_timeout_after_a_reconnection_shortens_the_proof(void **sta
 	bytes_clear(&f->replies[0]);
 }
 
-static void loss_is_told_at_two_thirds_and_once(void **state)
+TEST(loss_is_told_at_two_thirds_and_once)
 {
 	struct fixture *f = *state;
 
@@ -222,7 +222,7 @@ static void loss_is_told_at_two_thirds_and_once(void **state)
 	fixture_say(f, 0, "UNLOCK a", "-NOTHELD this client does not hold a");
 }
 
-static void an_unread_loss_is_told_by_the_next_lock(void **state)
+TEST(an_unread_loss_is_told_by_the_next_lock)
 {
 	struct fixture *f = *state;
 
@@ -235,7 +235,7 @@ static void an_unread_loss_is_told_by_the_next_lock(void **state)
 		"-UNAVAILABLE there is no connection to ZooKeeper, so it is not known whether the lock is taken: a");
 }
 
-static void a_push_does_not_count_as_told(void **state)
+TEST(a_push_does_not_count_as_told)
 {
 	struct fixture *f = *state;
 
@@ -247,7 +247,7 @@ static void a_push_does_not_count_as_told(void **state)
 	assert_int_equal(f->opens, 2);
 }
 
-static void a_session_that_lives_after_all_gives_its_void_znodes_away(void **state)
+TEST(a_session_that_lives_after_all_gives_its_void_znodes_away)
 {
 	struct fixture *f = *state;
 
@@ -265,7 +265,7 @@ static void a_session_that_lives_after_all_gives_its_void_znodes_away(void **sta
 }
 
 /* Pitfall 5. */
-static void a_grant_must_be_proven_for_long_enough(void **state)
+TEST(a_grant_must_be_proven_for_long_enough)
 {
 	struct fixture *f = *state;
 
@@ -282,7 +282,7 @@ static void a_grant_must_be_proven_for_long_enough(void **state)
 }
 
 /* Pitfall 5. */
-static void after_a_standstill_nothing_is_granted_until_a_later_write(void **state)
+TEST(after_a_standstill_nothing_is_granted_until_a_later_write)
 {
 	struct fixture *f = *state;
 
@@ -307,7 +307,7 @@ static void after_a_standstill_nothing_is_granted_until_a_later_write(void **sta
 }
 
 /* Found by the simulator: the handshake's answer had waited in the socket while the daemon was stopped. */
-static void a_session_that_began_during_a_standstill_is_not_believed_at_once(void **state)
+TEST_WITH(a_session_that_began_during_a_standstill_is_not_believed_at_once, NULL, NULL)
 {
 	struct fixture *f = fixture_new(false);
 
@@ -324,7 +324,7 @@ static void a_session_that_began_during_a_standstill_is_not_believed_at_once(voi
 }
 
 /* Found by the simulator too: the leader may not have seen the session since the handshake was asked for. */
-static void a_slow_handshake_shortens_the_proof(void **state)
+TEST_WITH(a_slow_handshake_shortens_the_proof, NULL, NULL)
 {
 	struct fixture *f = fixture_new(false);
 
@@ -354,7 +354,7 @@ static void a_slow_handshake_shortens_the_proof(void **state)
 }
 
 /* A lock's own refusals are no heartbeat: one bad ACL must not cost the host its session. */
-static void refused_writes_do_not_stand_for_heartbeats(void **state)
+TEST(refused_writes_do_not_stand_for_heartbeats)
 {
 	struct fixture *f = *state;
 	char words[32];
@@ -380,7 +380,7 @@ static void refused_writes_do_not_stand_for_heartbeats(void **state)
 	assert_true(safe_ms(f) > 6000);
 }
 
-static void an_old_jeopardy_is_not_told_to_who_let_go(void **state)
+TEST(an_old_jeopardy_is_not_told_to_who_let_go)
 {
 	struct fixture *f = *state;
 
@@ -391,7 +391,7 @@ static void an_old_jeopardy_is_not_told_to_who_let_go(void **state)
 	fixture_say(f, 0, "EVENTS WAIT 0", "*-1");
 }
 
-static void losses_do_not_eat_the_limits(void **state)
+TEST(losses_do_not_eat_the_limits)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -415,7 +415,7 @@ static void losses_do_not_eat_the_limits(void **state)
 	assert_int_equal(f->closed[0], 1);
 }
 
-static void waking_after_the_deadline_tells_the_loss_first(void **state)
+TEST(waking_after_the_deadline_tells_the_loss_first)
 {
 	struct fixture *f = *state;
 
@@ -426,7 +426,7 @@ static void waking_after_the_deadline_tells_the_loss_first(void **state)
 	fixture_expect(f, 1, "");
 }
 
-static void a_session_silent_for_too_long_is_given_up(void **state)
+TEST(a_session_silent_for_too_long_is_given_up)
 {
 	struct fixture *f = *state;
 
@@ -440,7 +440,7 @@ static void a_session_silent_for_too_long_is_given_up(void **state)
 	assert_int_equal(f->opens, 2);
 }
 
-static void connections_that_end_at_once_are_worth_a_warning(void **state)
+TEST(connections_that_end_at_once_are_worth_a_warning)
 {
 	static const char text[] = "somebody else may be using this session";
 	struct fixture *f = *state;
@@ -467,7 +467,7 @@ static void connected_with(struct fixture *f, int64_t session, int64_t timeout_m
 }
 
 /* Once for each session, and again when a server that it moves to grants another. */
-static void another_timeout_than_asked_for_is_told(void **state)
+TEST(another_timeout_than_asked_for_is_told)
 {
 	static const char ten[] = "the servers grant a session timeout of 10000 ms, not 12000 ms as configured";
 	struct fixture *f = *state;
@@ -489,7 +489,7 @@ static void suspend(struct fixture *f, bool planned)
 }
 
 /* The connection ends with the hand-over, and the holders are safe for as long as the proof is young. */
-static void a_hand_over_is_no_jeopardy_until_the_proof_is_old(void **state)
+TEST(a_hand_over_is_no_jeopardy_until_the_proof_is_old)
 {
 	struct fixture *f = *state;
 
@@ -504,7 +504,7 @@ static void a_hand_over_is_no_jeopardy_until_the_proof_is_old(void **state)
 	assert_true(fixture_logged(f, "session in jeopardy"));
 }
 
-static void a_connection_that_is_lost_after_a_hand_over_is_jeopardy_at_once(void **state)
+TEST(a_connection_that_is_lost_after_a_hand_over_is_jeopardy_at_once)
 {
 	struct fixture *f = *state;
 
@@ -517,7 +517,7 @@ static void a_connection_that_is_lost_after_a_hand_over_is_jeopardy_at_once(void
 	assert_true(fixture_logged(f, "session in jeopardy"));
 }
 
-static void hand_overs_in_a_row_are_no_shared_session(void **state)
+TEST(hand_overs_in_a_row_are_no_shared_session)
 {
 	struct fixture *f = *state;
 
@@ -526,42 +526,4 @@ static void hand_overs_in_a_row_are_no_shared_session(void **state)
 		fixture_zk_connected(f, SESSION);
 	}
 	assert_false(fixture_logged(f, "somebody else may"));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(the_first_answered_write_proves_the_session),
-		TEST(another_timeout_than_asked_for_is_told),
-		TEST(reads_prove_nothing),
-		TEST(the_heartbeat_goes_on_while_idle),
-		TEST(the_next_heartbeat_does_not_wait_for_one_that_takes_long),
-		TEST(lock_traffic_counts_as_heartbeat),
-		TEST(a_late_answer_proves_nothing),
-		TEST(a_silent_server_is_dropped_after_a_sixth),
-		TEST(a_server_that_answers_something_is_not_silent),
-		TEST(what_answers_no_operation_is_silence),
-		TEST(jeopardy_is_told_with_the_time_left_and_safe_after_it),
-		TEST(jeopardy_ends_with_a_proof),
-		TEST(a_shorter_timeout_after_a_reconnection_shortens_the_proof),
-		TEST(loss_is_told_at_two_thirds_and_once),
-		TEST(an_unread_loss_is_told_by_the_next_lock),
-		TEST(a_push_does_not_count_as_told),
-		TEST(a_session_that_lives_after_all_gives_its_void_znodes_away),
-		TEST(a_grant_must_be_proven_for_long_enough),
-		TEST(after_a_standstill_nothing_is_granted_until_a_later_write),
-		cmocka_unit_test(a_session_that_began_during_a_standstill_is_not_believed_at_once),
-		cmocka_unit_test(a_slow_handshake_shortens_the_proof),
-		TEST(refused_writes_do_not_stand_for_heartbeats),
-		TEST(an_old_jeopardy_is_not_told_to_who_let_go),
-		TEST(losses_do_not_eat_the_limits),
-		TEST(waking_after_the_deadline_tells_the_loss_first),
-		TEST(a_session_silent_for_too_long_is_given_up),
-		TEST(connections_that_end_at_once_are_worth_a_warning),
-		TEST(a_hand_over_is_no_jeopardy_until_the_proof_is_old),
-		TEST(a_connection_that_is_lost_after_a_hand_over_is_jeopardy_at_once),
-		TEST(hand_overs_in_a_row_are_no_shared_session),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

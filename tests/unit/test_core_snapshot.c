@@ -103,7 +103,7 @@ static struct slice body_of(struct slice text)
 
 /* ---- what versions have written ---- */
 
-static void what_version_1_wrote_is_read(void **state)
+TEST_WITH(what_version_1_wrote_is_read, NULL, NULL)
 {
 	struct bytes why = { 0 };
 	struct broker *b = restored(record(), &why);
@@ -122,7 +122,7 @@ static void what_version_1_wrote_is_read(void **state)
 	bytes_free(&why);
 }
 
-static void the_snapshot_of_what_was_read_is_the_same(void **state)
+TEST_WITH(the_snapshot_of_what_was_read_is_the_same, NULL, NULL)
 {
 	struct bytes why = { 0 }, again = { 0 };
 	struct broker *b = restored(record(), &why);
@@ -143,7 +143,7 @@ static void with_version(struct bytes *text, char digit)
 	text->data[sizeof("lockbroker state ") - 1] = digit;
 }
 
-static void the_next_version_is_read_and_the_one_after_it_is_refused(void **state)
+TEST_WITH(the_next_version_is_read_and_the_one_after_it_is_refused, NULL, NULL)
 {
 	struct bytes text = { 0 };
 
@@ -172,7 +172,7 @@ static struct bytes with_entry(struct slice more)
 }
 
 /* An entry, and a key, with values of any shape. */
-static void what_a_later_version_adds_is_skipped(void **state)
+TEST_WITH(what_a_later_version_adds_is_skipped, NULL, NULL)
 {
 	struct bytes text = with_entry(SLICE("*3\r\n+future\r\n+key\r\n*2\r\n:1\r\n*1\r\n$1\r\nx\r\n"));
 
@@ -184,7 +184,7 @@ static void what_a_later_version_adds_is_skipped(void **state)
 	bytes_free(&text);
 }
 
-static void what_is_not_an_entry_is_refused(void **state)
+TEST_WITH(what_is_not_an_entry_is_refused, NULL, NULL)
 {
 	static const char *const texts[] = { "*2\r\n+stats\r\n+key\r\n",
 					     "*0\r\n",
@@ -207,7 +207,7 @@ static void what_is_not_an_entry_is_refused(void **state)
 
 /* ---- what cannot be gone by ---- */
 
-static void it_is_refused_wherever_it_is_cut(void **state)
+TEST_WITH(it_is_refused_wherever_it_is_cut, NULL, NULL)
 {
 	struct slice whole = record();
 
@@ -216,7 +216,7 @@ static void it_is_refused_wherever_it_is_cut(void **state)
 		expect_refused((struct slice){ whole.data, len }, NULL);
 }
 
-static void it_is_refused_whichever_byte_is_another(void **state)
+TEST_WITH(it_is_refused_whichever_byte_is_another, NULL, NULL)
 {
 	struct bytes text = { 0 };
 
@@ -233,7 +233,7 @@ static void it_is_refused_whichever_byte_is_another(void **state)
 }
 
 /* Each entry but the last, with a seal of its own. */
-static void it_is_refused_without_its_end(void **state)
+TEST_WITH(it_is_refused_without_its_end, NULL, NULL)
 {
 	struct slice body = body_of(record());
 	struct entry_reader r;
@@ -253,7 +253,7 @@ static void it_is_refused_without_its_end(void **state)
 	bytes_free(&why);
 }
 
-static void it_is_refused_without_its_session(void **state)
+TEST_WITH(it_is_refused_without_its_session, NULL, NULL)
 {
 	struct slice body = body_of(record()), rest = body;
 	struct entry_reader r;
@@ -276,7 +276,7 @@ static void it_is_refused_without_its_session(void **state)
 	bytes_free(&why);
 }
 
-static void another_configuration_or_an_earlier_clock_is_refused(void **state)
+TEST_WITH(another_configuration_or_an_earlier_clock_is_refused, NULL, NULL)
 {
 	struct broker_conf conf = record_conf();
 	struct bytes why = { 0 };
@@ -321,7 +321,7 @@ static void replace(struct fixture *f)
 }
 
 /* Others see the nonces, of which one gives away the seed, and with that all that follows from it. */
-static void keys_of_tables_do_not_follow_from_the_seed(void **state)
+TEST(keys_of_tables_do_not_follow_from_the_seed)
 {
 	const struct fixture *f = *state;
 	const struct broker *b = f->broker;
@@ -337,7 +337,7 @@ static void keys_of_tables_do_not_follow_from_the_seed(void **state)
 	}
 }
 
-static void the_next_process_has_keys_of_its_own(void **state)
+TEST(the_next_process_has_keys_of_its_own)
 {
 	struct fixture *f = *state;
 
@@ -352,7 +352,7 @@ static void the_next_process_has_keys_of_its_own(void **state)
 }
 
 /* The next process counts by the limits that it has. */
-static void a_unit_is_counted_as_the_next_process_has_it(void **state)
+TEST(a_unit_is_counted_as_the_next_process_has_it)
 {
 	static const uint32_t uids[] = { 1000 };
 	struct fixture *f = *state;
@@ -369,7 +369,7 @@ static void a_unit_is_counted_as_the_next_process_has_it(void **state)
 	assert_string_equal(f->broker->locks.conns[5]->account->unit, "web.service");
 }
 
-static void a_queue_goes_on_in_its_order_with_its_tokens(void **state)
+TEST(a_queue_goes_on_in_its_order_with_its_tokens)
 {
 	struct fixture *f = *state;
 
@@ -386,7 +386,7 @@ static void a_queue_goes_on_in_its_order_with_its_tokens(void **state)
 	fixture_expect(f, 2, "");
 }
 
-static void waits_and_leases_end_at_their_deadlines(void **state)
+TEST(waits_and_leases_end_at_their_deadlines)
 {
 	struct fixture *f = *state;
 
@@ -406,7 +406,7 @@ static void waits_and_leases_end_at_their_deadlines(void **state)
 	fixture_say(f, 0, "UNLOCK a", "-NOTHELD this client does not hold a");
 }
 
-static void what_was_not_read_is_told_once(void **state)
+TEST(what_was_not_read_is_told_once)
 {
 	struct fixture *f = *state;
 
@@ -420,7 +420,7 @@ static void what_was_not_read_is_told_once(void **state)
 	fixture_say(f, 0, "EVENTS WAIT 0", "*-1");
 }
 
-static void an_mlock_goes_on_where_it_was(void **state)
+TEST(an_mlock_goes_on_where_it_was)
 {
 	struct fixture *f = *state;
 
@@ -434,7 +434,7 @@ static void an_mlock_goes_on_where_it_was(void **state)
 	fixture_expect(f, 1, "*3 :3072 :1025 :2048");
 }
 
-static void where_a_client_came_from_goes_on(void **state)
+TEST(where_a_client_came_from_goes_on)
 {
 	struct fixture *f = *state;
 
@@ -449,7 +449,7 @@ static void where_a_client_came_from_goes_on(void **state)
 }
 
 /* The connection tells them to any process that has it. */
-static void what_was_seen_of_the_ensemble_goes_on(void **state)
+TEST(what_was_seen_of_the_ensemble_goes_on)
 {
 	struct fixture *f = *state;
 
@@ -460,7 +460,7 @@ static void what_was_seen_of_the_ensemble_goes_on(void **state)
 	assert_int_equal(f->broker->ensemble.past.floor, 815);
 }
 
-static void groups_are_told_again(void **state)
+TEST(groups_are_told_again)
 {
 	struct fixture *f = *state;
 	const uint32_t groups[] = { 7, 8 };
@@ -475,7 +475,7 @@ static void groups_are_told_again(void **state)
 	assert_int_equal(f->broker->locks.conns[0]->groups[1], 8);
 }
 
-static void who_waits_for_a_hand_over_is_told_by_the_next_process(void **state)
+TEST(who_waits_for_a_hand_over_is_told_by_the_next_process)
 {
 	struct fixture *f = *state;
 
@@ -483,33 +483,4 @@ static void who_waits_for_a_hand_over_is_told_by_the_next_process(void **state)
 	replace(f);
 	fixture_event(f, &(struct event){ .type = EVENT_RESTART_OVER, .restart.sentence = SLICE("no") });
 	fixture_expect(f, 0, "-ERR not restarted: no");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_version_1_wrote_is_read),
-		cmocka_unit_test(the_snapshot_of_what_was_read_is_the_same),
-		cmocka_unit_test(the_next_version_is_read_and_the_one_after_it_is_refused),
-		cmocka_unit_test(what_a_later_version_adds_is_skipped),
-		cmocka_unit_test(what_is_not_an_entry_is_refused),
-		cmocka_unit_test(it_is_refused_wherever_it_is_cut),
-		cmocka_unit_test(it_is_refused_whichever_byte_is_another),
-		cmocka_unit_test(it_is_refused_without_its_end),
-		cmocka_unit_test(it_is_refused_without_its_session),
-		cmocka_unit_test(another_configuration_or_an_earlier_clock_is_refused),
-		TEST(a_queue_goes_on_in_its_order_with_its_tokens),
-		TEST(waits_and_leases_end_at_their_deadlines),
-		TEST(what_was_not_read_is_told_once),
-		TEST(an_mlock_goes_on_where_it_was),
-		TEST(where_a_client_came_from_goes_on),
-		TEST(what_was_seen_of_the_ensemble_goes_on),
-		TEST(groups_are_told_again),
-		TEST(who_waits_for_a_hand_over_is_told_by_the_next_process),
-		TEST(keys_of_tables_do_not_follow_from_the_seed),
-		TEST(the_next_process_has_keys_of_its_own),
-		TEST(a_unit_is_counted_as_the_next_process_has_it),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

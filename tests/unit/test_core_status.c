@@ -59,7 +59,7 @@ static void connected(struct fixture *f)
 	fixture_answer_session(f);
 }
 
-static void a_session_that_never_was_says_for_how_long(void **state)
+TEST(a_session_that_never_was_says_for_how_long)
 {
 	struct fixture *f = *state;
 
@@ -71,7 +71,7 @@ static void a_session_that_never_was_says_for_how_long(void **state)
 	expect_info(f, "trouble", "");
 }
 
-static void a_trouble_lasts_until_a_write_is_answered(void **state)
+TEST(a_trouble_lasts_until_a_write_is_answered)
 {
 	struct fixture *f = *state;
 
@@ -92,7 +92,7 @@ static void a_trouble_lasts_until_a_write_is_answered(void **state)
 	expect_info(f, "zookeeper_state", "connected");
 }
 
-static void each_state_of_the_session_says_why(void **state)
+TEST(each_state_of_the_session_says_why)
 {
 	struct fixture *f = *state;
 
@@ -113,7 +113,7 @@ static void each_state_of_the_session_says_why(void **state)
 	expect_info(f, "session_why", "connected; no write was answered yet");
 }
 
-static void a_refused_heartbeat_is_a_trouble_until_one_is_taken(void **state)
+TEST(a_refused_heartbeat_is_a_trouble_until_one_is_taken)
 {
 	struct fixture *f = *state;
 
@@ -137,7 +137,7 @@ static void answer_tries(struct fixture *f, enum zk_code code)
 	fixture_answer(f, code == ZK_OK ? ZK_OK : ZK_NONODE);
 }
 
-static void a_refused_join_outlives_the_heartbeats(void **state)
+TEST(a_refused_join_outlives_the_heartbeats)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -186,7 +186,7 @@ static void pass_answered(struct fixture *f, int64_t ms)
 
 #define WHY_REFUSED "ZooKeeper refuses to create a znode in /lb/a: because"
 
-static void a_try_whose_end_was_refused_ends_with_the_next_one(void **state)
+TEST(a_try_whose_end_was_refused_ends_with_the_next_one)
 {
 	struct fixture *f = *state;
 
@@ -210,7 +210,7 @@ static void a_try_whose_end_was_refused_ends_with_the_next_one(void **state)
 	fixture_no_op(f);
 }
 
-static void what_is_refused_for_one_name_is_of_that_name(void **state)
+TEST(what_is_refused_for_one_name_is_of_that_name)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -238,7 +238,7 @@ static void what_is_refused_for_one_name_is_of_that_name(void **state)
 	expect_info(f, "refusal", "");
 }
 
-static void a_refusal_is_shown_for_five_minutes(void **state)
+TEST(a_refusal_is_shown_for_five_minutes)
 {
 	struct fixture *f = *state;
 
@@ -256,7 +256,7 @@ static void a_refusal_is_shown_for_five_minutes(void **state)
 #define WHY_BARRED "ZooKeeper refuses to make a znode for whatever lock: "
 
 /* At most once in T, which is 12 s here. */
-static void no_lock_can_be_had_while_the_try_is_refused(void **state)
+TEST(no_lock_can_be_had_while_the_try_is_refused)
 {
 	struct fixture *f = *state;
 
@@ -285,7 +285,7 @@ static void no_lock_can_be_had_while_the_try_is_refused(void **state)
 	fixture_no_op(f);
 }
 
-static void a_host_that_is_not_announced_says_for_how_long(void **state)
+TEST(a_host_that_is_not_announced_says_for_how_long)
 {
 	struct fixture *f = *state;
 
@@ -304,7 +304,7 @@ static void a_host_that_is_not_announced_says_for_how_long(void **state)
 	expect_info(f, "unannounced_ms", "0");
 }
 
-static void small_packets_lower_the_limit_and_large_ones_give_it_back(void **state)
+TEST(small_packets_lower_the_limit_and_large_ones_give_it_back)
 {
 	struct fixture *f = *state;
 
@@ -321,7 +321,7 @@ static void small_packets_lower_the_limit_and_large_ones_give_it_back(void **sta
 	expect_info(f, "packet_bytes", "0");
 }
 
-static void the_lowered_limit_refuses_and_takes_nothing_away(void **state)
+TEST(the_lowered_limit_refuses_and_takes_nothing_away)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -354,7 +354,7 @@ static const char *too_long(const char *name)
 	return reply;
 }
 
-static void a_request_that_is_too_large_is_never_sent(void **state)
+TEST(a_request_that_is_too_large_is_never_sent)
 {
 	struct fixture *f = *state;
 	char words[180] = "LOCK ", name[128];
@@ -370,7 +370,7 @@ static void a_request_that_is_too_large_is_never_sent(void **state)
 	fixture_op(f, EFFECT_ZK_GET, "xxx");
 }
 
-static void a_lock_under_way_that_is_too_large_is_given_up(void **state)
+TEST(a_lock_under_way_that_is_too_large_is_given_up)
 {
 	struct fixture *f = *state;
 	char words[180] = "LOCK ";
@@ -387,7 +387,7 @@ static void a_lock_under_way_that_is_too_large_is_given_up(void **state)
 	fixture_no_op(f);
 }
 
-static void watches_are_counted_while_claims_rest_on_them(void **state)
+TEST(watches_are_counted_while_claims_rest_on_them)
 {
 	struct fixture *f = *state;
 	static const char foreign[] = "_c_00000000-0000-4000-8000-000000000000-__WRIT__0000000001";
@@ -405,7 +405,7 @@ static void watches_are_counted_while_claims_rest_on_them(void **state)
 	expect_info(f, "watch_path_bytes", "0");
 }
 
-static void a_claim_that_could_not_watch_is_refused(void **state)
+TEST(a_claim_that_could_not_watch_is_refused)
 {
 	struct fixture *f = *state;
 
@@ -418,28 +418,4 @@ static void a_claim_that_could_not_watch_is_refused(void **state)
 	f->conf.limits.session_path_bytes = fixture_total(5 + 64 + 4 + 5 + 4);
 	fixture_ask(f, 0, "LOCK a");
 	fixture_op(f, EFFECT_ZK_GET, "/lb/a");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_session_that_never_was_says_for_how_long),
-		TEST(a_trouble_lasts_until_a_write_is_answered),
-		TEST(each_state_of_the_session_says_why),
-		TEST(a_refused_heartbeat_is_a_trouble_until_one_is_taken),
-		TEST(a_refused_join_outlives_the_heartbeats),
-		TEST(a_try_whose_end_was_refused_ends_with_the_next_one),
-		TEST(what_is_refused_for_one_name_is_of_that_name),
-		TEST(a_refusal_is_shown_for_five_minutes),
-		TEST(no_lock_can_be_had_while_the_try_is_refused),
-		TEST(a_host_that_is_not_announced_says_for_how_long),
-		TEST(small_packets_lower_the_limit_and_large_ones_give_it_back),
-		TEST(the_lowered_limit_refuses_and_takes_nothing_away),
-		TEST(a_request_that_is_too_large_is_never_sent),
-		TEST(a_lock_under_way_that_is_too_large_is_given_up),
-		TEST(watches_are_counted_while_claims_rest_on_them),
-		TEST(a_claim_that_could_not_watch_is_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -50,7 +50,7 @@ static char *text_of(const char *begin, const char *fill, size_t bytes, const ch
 	return text;
 }
 
-static void a_long_pattern_takes_few_steps_for_a_long_name(void **state)
+TEST_IN(a_long_pattern_takes_few_steps_for_a_long_name, setup)
 {
 	static const char *const patterns[][3] = {
 		{ "*[", "b", "]" }, { "*[", "b-d", "]" }, { "*[^", "b-d", "]" },
@@ -72,7 +72,7 @@ static void a_long_pattern_takes_few_steps_for_a_long_name(void **state)
 	mem_free(name);
 }
 
-static void a_configuration_is_matched_with_few_patterns(void **state)
+TEST_IN(a_configuration_is_matched_with_few_patterns, setup)
 {
 	struct fixture *f = *state;
 	char *pattern = text_of("*[", "q", REQUEST / 16, "]");
@@ -85,7 +85,7 @@ static void a_configuration_is_matched_with_few_patterns(void **state)
 	mem_free(pattern);
 }
 
-static void many_long_words_take_few_steps(void **state)
+TEST_IN(many_long_words_take_few_steps, setup)
 {
 	static const char *const commands[] = { "MLOCK",   "MUNLOCK", "DEL",     "EXISTS", "LOCK",     "HELLO",
 						"CLIENT",  "ACCESS",  "NOTHING", "UNLOCK", "SET",      "LOCKS",
@@ -111,7 +111,7 @@ static void many_long_words_take_few_steps(void **state)
 		mem_free(names[i]);
 }
 
-static void a_long_word_takes_few_steps(void **state)
+TEST_IN(a_long_word_takes_few_steps, setup)
 {
 	static const char *const commands[] = { "EVAL",   "EVALSHA", "SCRIPT", "ECHO",    "PING",
 						"SET",    "GET",     "LOCK",   "REVOKE",  "CAMPAIGN",
@@ -139,16 +139,4 @@ static void a_long_word_takes_few_steps(void **state)
 		}
 		mem_free(text);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST_IN(a_long_pattern_takes_few_steps_for_a_long_name, setup),
-		TEST_IN(a_configuration_is_matched_with_few_patterns, setup),
-		TEST_IN(many_long_words_take_few_steps, setup),
-		TEST_IN(a_long_word_takes_few_steps, setup),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -147,7 +147,7 @@ static void reload_with_other_limits(struct fixture *f)
 	fixture_event(f, &(struct event){ .type = EVENT_CONF, .conf = { .now = &next, .text = SLICE("") } });
 }
 
-static void a_reload_takes_all_back_in_pieces(void **state)
+TEST(a_reload_takes_all_back_in_pieces)
 {
 	struct fixture *f = *state;
 	int i;
@@ -170,7 +170,7 @@ static void a_reload_takes_all_back_in_pieces(void **state)
 }
 
 /* The timer fires while all are being taken back: used delegations are taken back nevertheless. */
-static void a_reload_takes_back_used_delegations_too(void **state)
+TEST(a_reload_takes_back_used_delegations_too)
 {
 	struct fixture *f = *state;
 
@@ -185,7 +185,7 @@ static void a_reload_takes_back_used_delegations_too(void **state)
 	assert_int_equal(f->broker->locks.delegated_count, 0);
 }
 
-static void unused_ones_go_back_in_pieces(void **state)
+TEST(unused_ones_go_back_in_pieces)
 {
 	struct fixture *f = *state;
 	int left = MANY;
@@ -208,7 +208,7 @@ static void unused_ones_go_back_in_pieces(void **state)
 	assert_int_equal(left, MANY / 10);
 }
 
-static void a_client_that_ends_meanwhile(void **state)
+TEST(a_client_that_ends_meanwhile)
 {
 	struct fixture *f = *state;
 
@@ -244,7 +244,7 @@ static int asked(struct fixture *f, const char *reason)
 	return count;
 }
 
-static void a_drain_takes_all_back_in_pieces(void **state)
+TEST(a_drain_takes_all_back_in_pieces)
 {
 	struct fixture *f = *state;
 	int left;
@@ -265,7 +265,7 @@ static void a_drain_takes_all_back_in_pieces(void **state)
 	assert_int_equal(f->broker->locks.grant_count, MANY / 10);
 }
 
-static void a_drain_that_ends_leaves_the_rest(void **state)
+TEST(a_drain_that_ends_leaves_the_rest)
 {
 	struct fixture *f = *state;
 	int left;
@@ -284,7 +284,7 @@ static void a_drain_that_ends_leaves_the_rest(void **state)
 }
 
 /* The next process goes on with the drain, and takes delegations back by their words. */
-static void a_drain_goes_on_after_a_hand_over(void **state)
+TEST(a_drain_goes_on_after_a_hand_over)
 {
 	struct fixture *f = *state;
 
@@ -310,7 +310,7 @@ static void release_held_ones(struct fixture *f)
 		fixture_say(f, (uint32_t)(i / EACH), words("UNLOCK ", i, ""), ":0");
 }
 
-static void a_stop_takes_all_back_in_pieces(void **state)
+TEST(a_stop_takes_all_back_in_pieces)
 {
 	struct fixture *f = *state;
 
@@ -326,7 +326,7 @@ static void a_stop_takes_all_back_in_pieces(void **state)
 }
 
 /* A stop during a drain begins with the first lock again. */
-static void a_stop_in_a_drain(void **state)
+TEST(a_stop_in_a_drain)
 {
 	struct fixture *f = *state;
 
@@ -341,7 +341,7 @@ static void a_stop_in_a_drain(void **state)
 }
 
 /* The stop's time is over before all pieces are done: the rest is done at once, so it ends with no lock held. */
-static void a_stop_ends_within_its_time(void **state)
+TEST(a_stop_ends_within_its_time)
 {
 	struct fixture *f = *state;
 
@@ -355,7 +355,7 @@ static void a_stop_ends_within_its_time(void **state)
 	assert_int_equal(delegated(), 0);
 }
 
-static void a_stop_that_times_out_leaves_held_locks(void **state)
+TEST(a_stop_that_times_out_leaves_held_locks)
 {
 	struct fixture *f = *state;
 
@@ -365,23 +365,4 @@ static void a_stop_that_times_out_leaves_held_locks(void **state)
 	piece(f);
 	assert_int_equal(f->stopped, 1);
 	assert_int_equal(delegated(), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_reload_takes_all_back_in_pieces),
-		TEST(a_reload_takes_back_used_delegations_too),
-		TEST(unused_ones_go_back_in_pieces),
-		TEST(a_client_that_ends_meanwhile),
-		TEST(a_drain_takes_all_back_in_pieces),
-		TEST(a_drain_that_ends_leaves_the_rest),
-		TEST(a_drain_goes_on_after_a_hand_over),
-		TEST(a_stop_takes_all_back_in_pieces),
-		TEST(a_stop_in_a_drain),
-		TEST(a_stop_ends_within_its_time),
-		TEST(a_stop_that_times_out_leaves_held_locks),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

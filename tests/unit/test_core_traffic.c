@@ -76,7 +76,7 @@ static void spent(struct fixture *f, char name[128], char next[128])
 }
 
 /* What a warm lock costs: a delete, a create and a list, together, once in 1,024 grants; no grant waits for them. */
-static void a_warm_lock_goes_on_on_its_next_znode_without_a_gap(void **state)
+TEST(a_warm_lock_goes_on_on_its_next_znode_without_a_gap)
 {
 	struct fixture *f = *state;
 	char name[128], next[128], third[128];
@@ -107,7 +107,7 @@ static void expect_together(struct fixture *f, size_t count)
 		assert_int_equal(f->ops[(f->first_op + i) % FIXTURE_OPS].effect.more, i + 1 < count);
 }
 
-static void what_is_asked_at_once_may_go_out_together(void **state)
+TEST(what_is_asked_at_once_may_go_out_together)
 {
 	struct fixture *f = *state;
 	char name[128], next[128];
@@ -117,7 +117,7 @@ static void what_is_asked_at_once_may_go_out_together(void **state)
 	expect_together(f, 3);
 }
 
-static void what_is_asked_later_does_not_wait_for_it(void **state)
+TEST_IN(what_is_asked_later_does_not_wait_for_it, claim_setup_linger)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -135,7 +135,7 @@ static void what_is_asked_later_does_not_wait_for_it(void **state)
 }
 
 /* One client alone never waits: what its lock needs next is there all the same. */
-static void a_lock_of_one_client_goes_on_without_a_gap(void **state)
+TEST_IN(a_lock_of_one_client_goes_on_without_a_gap, claim_setup_linger)
 {
 	struct fixture *f = *state;
 	char name[128], next[128];
@@ -172,7 +172,7 @@ static void a_lock_of_one_client_goes_on_without_a_gap(void **state)
 }
 
 /* What its data say is believed as long as it stands, whoever has followed it. */
-static void what_follows_a_znode_that_was_said_to_be_held_does_not_linger(void **state)
+TEST_IN(what_follows_a_znode_that_was_said_to_be_held_does_not_linger, claim_setup_linger)
 {
 	static const char beta_tries[] = "_c_2000abcd-ef01-8234-8580-000000000004-__WRIT__0000000009";
 	struct fixture *f = *state;
@@ -198,7 +198,7 @@ static void what_follows_a_znode_that_was_said_to_be_held_does_not_linger(void *
 	fixture_no_op(f);
 }
 
-static void a_spent_znode_goes_when_somebody_comes(void **state)
+TEST_IN(a_spent_znode_goes_when_somebody_comes, claim_setup_linger)
 {
 	struct fixture *f = *state;
 	char name[128], next[128];
@@ -223,7 +223,7 @@ static void a_spent_znode_goes_when_somebody_comes(void **state)
 	fixture_no_op(f);
 }
 
-static void a_spent_znode_stays_over_a_reconnection(void **state)
+TEST(a_spent_znode_stays_over_a_reconnection)
 {
 	struct fixture *f = *state;
 	char name[128], next[128];
@@ -244,7 +244,7 @@ static void a_spent_znode_stays_over_a_reconnection(void **state)
 }
 
 /* Somebody deleted what took over while it waited, or since: others are kept out until its holder is told. */
-static void who_took_over_is_told_of_its_loss_before_others_are_let_in(void **state)
+TEST_IN(who_took_over_is_told_of_its_loss_before_others_are_let_in, claim_setup_linger)
 {
 	struct fixture *f = *state;
 	char name[128], next[128];
@@ -261,7 +261,7 @@ static void who_took_over_is_told_of_its_loss_before_others_are_let_in(void **st
 	fixture_no_op(f);
 }
 
-static void who_took_over_is_told_of_its_loss_before_others_are_let_in_after_a_reconnection(void **state)
+TEST(who_took_over_is_told_of_its_loss_before_others_are_let_in_after_a_reconnection)
 {
 	struct fixture *f = *state;
 	char name[128], next[128];
@@ -278,7 +278,7 @@ static void who_took_over_is_told_of_its_loss_before_others_are_let_in_after_a_r
 }
 
 /* Its delete is tried again every second: while it is on its way once more nothing takes its place. */
-static void a_spent_znode_that_may_not_be_deleted_counts(void **state)
+TEST(a_spent_znode_that_may_not_be_deleted_counts)
 {
 	struct fixture *f = *state;
 	char name[128], next[128], third[128];
@@ -304,7 +304,7 @@ static void a_spent_znode_that_may_not_be_deleted_counts(void **state)
 	fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
 }
 
-static void nobody_takes_over_past_who_stands_between(void **state)
+TEST(nobody_takes_over_past_who_stands_between)
 {
 	struct fixture *f = *state;
 	char name[128], next[128];
@@ -331,7 +331,7 @@ static void nobody_takes_over_past_who_stands_between(void **state)
 }
 
 /* Nothing but a znode of ours before it: that goes, and whether it is first now, is asked in one breath. */
-static void what_waits_behind_our_own_is_listed_with_its_delete(void **state)
+TEST_IN(what_waits_behind_our_own_is_listed_with_its_delete, claim_setup_strict)
 {
 	struct fixture *f = *state;
 	char name[128], next[128];
@@ -350,7 +350,7 @@ static void what_waits_behind_our_own_is_listed_with_its_delete(void **state)
 }
 
 /* A hand-off between hosts: one event, one list, and one delete that waits for nothing. */
-static void a_hand_off_between_hosts_is_one_event_one_list_and_one_delete(void **state)
+TEST_IN(a_hand_off_between_hosts_is_one_event_one_list_and_one_delete, claim_setup_linger)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -368,7 +368,7 @@ static void a_hand_off_between_hosts_is_one_event_one_list_and_one_delete(void *
 }
 
 /* He came after the list: the watch has told that something has changed. */
-static void who_comes_while_it_is_held_is_not_kept_waiting(void **state)
+TEST_IN(who_comes_while_it_is_held_is_not_kept_waiting, claim_setup_linger)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -406,7 +406,7 @@ static void contended_again(struct fixture *f, char name[128], size_t count, con
 }
 
 /* A watch would be one event more in every hand-off, and tell what the list has told. */
-static void among_many_a_hand_off_sets_no_watch(void **state)
+TEST_IN(among_many_a_hand_off_sets_no_watch, claim_setup_linger)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -420,7 +420,7 @@ static void among_many_a_hand_off_sets_no_watch(void **state)
 }
 
 /* Nobody is left: whoever comes is to be heard of. */
-static void the_last_of_many_watches_who_comes(void **state)
+TEST_IN(the_last_of_many_watches_who_comes, claim_setup_linger)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -436,7 +436,7 @@ static void the_last_of_many_watches_who_comes(void **state)
 	fixture_no_op(f);
 }
 
-static void what_is_kept_although_somebody_waits_is_watched_after_a_second(void **state)
+TEST(what_is_kept_although_somebody_waits_is_watched_after_a_second)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -456,29 +456,4 @@ static void what_is_kept_although_somebody_waits_is_watched_after_a_second(void 
 	assert_true(fixture_op(f, EFFECT_ZK_GET, name)->effect.watch);
 	fixture_answer_get(f, 77, SESSION, "");
 	fixture_no_op(f);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_warm_lock_goes_on_on_its_next_znode_without_a_gap),
-		TEST(what_is_asked_at_once_may_go_out_together),
-		TEST_IN(what_is_asked_later_does_not_wait_for_it, claim_setup_linger),
-		TEST_IN(a_lock_of_one_client_goes_on_without_a_gap, claim_setup_linger),
-		TEST_IN(what_follows_a_znode_that_was_said_to_be_held_does_not_linger, claim_setup_linger),
-		TEST_IN(a_spent_znode_goes_when_somebody_comes, claim_setup_linger),
-		TEST(a_spent_znode_stays_over_a_reconnection),
-		TEST_IN(who_took_over_is_told_of_its_loss_before_others_are_let_in, claim_setup_linger),
-		TEST(who_took_over_is_told_of_its_loss_before_others_are_let_in_after_a_reconnection),
-		TEST(a_spent_znode_that_may_not_be_deleted_counts),
-		TEST(nobody_takes_over_past_who_stands_between),
-		TEST_IN(what_waits_behind_our_own_is_listed_with_its_delete, claim_setup_strict),
-		TEST_IN(a_hand_off_between_hosts_is_one_event_one_list_and_one_delete, claim_setup_linger),
-		TEST_IN(among_many_a_hand_off_sets_no_watch, claim_setup_linger),
-		TEST_IN(the_last_of_many_watches_who_comes, claim_setup_linger),
-		TEST_IN(who_comes_while_it_is_held_is_not_kept_waiting, claim_setup_linger),
-		TEST(what_is_kept_although_somebody_waits_is_watched_after_a_second),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -57,7 +57,7 @@ static void deleted(struct fixture *f, const char *name)
 	fixture_no_op(f);
 }
 
-static void an_idle_claim_of_another_host_is_not_taken_for_a_held_one(void **state)
+TEST(an_idle_claim_of_another_host_is_not_taken_for_a_held_one)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -72,7 +72,7 @@ static void an_idle_claim_of_another_host_is_not_taken_for_a_held_one(void **sta
 	fixture_expect(f, 0, ":78848");
 }
 
-static void who_does_not_say_that_it_holds_it_has_so_long_to_let_go(void **state)
+TEST(who_does_not_say_that_it_holds_it_has_so_long_to_let_go)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -90,7 +90,7 @@ static void who_does_not_say_that_it_holds_it_has_so_long_to_let_go(void **state
 }
 
 /* Their znode, their list and their time are one. */
-static void tries_of_one_host_share_a_znode(void **state)
+TEST(tries_of_one_host_share_a_znode)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -106,7 +106,7 @@ static void tries_of_one_host_share_a_znode(void **state)
 	deleted(f, name);
 }
 
-static void who_says_that_it_holds_it_is_believed_at_once_and_for_a_second(void **state)
+TEST(who_says_that_it_holds_it_is_believed_at_once_and_for_a_second)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -125,7 +125,7 @@ static void who_says_that_it_holds_it_is_believed_at_once_and_for_a_second(void 
 	fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
 }
 
-static void what_is_seen_ends_with_the_znode(void **state)
+TEST(what_is_seen_ends_with_the_znode)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -140,7 +140,7 @@ static void what_is_seen_ends_with_the_znode(void **state)
 	fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
 }
 
-static void what_is_seen_ends_with_the_connection(void **state)
+TEST(what_is_seen_ends_with_the_connection)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -158,7 +158,7 @@ static void what_is_seen_ends_with_the_connection(void **state)
 }
 
 /* Nor does somebody who reads keep readers out. */
-static void what_is_seen_is_for_those_whom_it_keeps_out(void **state)
+TEST(what_is_seen_is_for_those_whom_it_keeps_out)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -172,7 +172,7 @@ static void what_is_seen_is_for_those_whom_it_keeps_out(void **state)
 	fixture_op(f, EFFECT_ZK_CREATE, "-__READ__");
 }
 
-static void a_connection_lost_on_the_way_is_unavailable(void **state)
+TEST(a_connection_lost_on_the_way_is_unavailable)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -185,7 +185,7 @@ static void a_connection_lost_on_the_way_is_unavailable(void **state)
 		"-UNAVAILABLE there is no connection to ZooKeeper, so it is not known whether the lock is taken: a");
 }
 
-static void it_is_told_as_soon_as_that_is_written(void **state)
+TEST(it_is_told_as_soon_as_that_is_written)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -202,7 +202,7 @@ static void it_is_told_as_soon_as_that_is_written(void **state)
 	fixture_no_op(f);
 }
 
-static void who_waits_before_it_is_let_in_first(void **state)
+TEST(who_waits_before_it_is_let_in_first)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -216,7 +216,7 @@ static void who_waits_before_it_is_let_in_first(void **state)
 }
 
 /* The one behind may have followed the other without a gap, and both be idle. */
-static void two_of_one_host_are_one(void **state)
+TEST(two_of_one_host_are_one)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -230,7 +230,7 @@ static void two_of_one_host_are_one(void **state)
 	fixture_expect(f, 0, "");
 }
 
-static void what_other_software_makes_is_held(void **state)
+TEST(what_other_software_makes_is_held)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -244,7 +244,7 @@ static void what_other_software_makes_is_held(void **state)
 	fixture_no_op(f);
 }
 
-static void whoever_leads_is_no_idle_claim(void **state)
+TEST(whoever_leads_is_no_idle_claim)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -258,7 +258,7 @@ static void whoever_leads_is_no_idle_claim(void **state)
 	deleted(f, name);
 }
 
-static void without_try_ms_whoever_stands_before_it_holds_it(void **state)
+TEST(without_try_ms_whoever_stands_before_it_holds_it)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -269,7 +269,7 @@ static void without_try_ms_whoever_stands_before_it_holds_it(void **state)
 	deleted(f, name);
 }
 
-static void a_short_wait_ends_when_its_time_is_up_and_it_is_known(void **state)
+TEST(a_short_wait_ends_when_its_time_is_up_and_it_is_known)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -295,7 +295,7 @@ static void a_short_wait_ends_when_its_time_is_up_and_it_is_known(void **state)
 }
 
 /* It is on its way out, however long that takes: what stands before it then has its own time. */
-static void a_claim_of_this_host_that_leaves_holds_nothing(void **state)
+TEST(a_claim_of_this_host_that_leaves_holds_nothing)
 {
 	struct fixture *f = *state;
 	char name[128], next[128];
@@ -322,7 +322,7 @@ static void a_claim_of_this_host_that_leaves_holds_nothing(void **state)
 }
 
 /* The writer's try is told that readers have it; the reader's gets a znode that only writers keep out. */
-static void a_reader_is_not_kept_out_by_those_who_read_elsewhere(void **state)
+TEST(a_reader_is_not_kept_out_by_those_who_read_elsewhere)
 {
 	struct fixture *f = *state;
 	char name[128], reader[128];
@@ -341,7 +341,7 @@ static void a_reader_is_not_kept_out_by_those_who_read_elsewhere(void **state)
 }
 
 /* Other hosts do not count a try: whoever waits gets a znode that they do count. */
-static void whoever_waits_does_not_wait_with_a_trys_znode(void **state)
+TEST(whoever_waits_does_not_wait_with_a_trys_znode)
 {
 	struct fixture *f = *state;
 	char name[128], waits[128];
@@ -384,7 +384,7 @@ static void sees(struct fixture *f, const char *name, const char *other)
 	fixture_answer_list(f, 1, 2, (const char *[]){ name, other });
 }
 
-static void a_holder_says_so_to_a_try_once(void **state)
+TEST(a_holder_says_so_to_a_try_once)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -406,7 +406,7 @@ static void a_holder_says_so_to_a_try_once(void **state)
 }
 
 /* However often it changes what it wants to be known: that is for those who wait. */
-static void what_a_holder_changes_is_not_written_for_a_try(void **state)
+TEST(what_a_holder_changes_is_not_written_for_a_try)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -421,7 +421,7 @@ static void what_a_holder_changes_is_not_written_for_a_try(void **state)
 }
 
 /* On a new connection nobody knows whether it was written. */
-static void a_holder_says_so_on_every_connection(void **state)
+TEST(a_holder_says_so_on_every_connection)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -439,7 +439,7 @@ static void a_holder_says_so_on_every_connection(void **state)
 	assert_non_null(strstr(fixture_op(f, EFFECT_ZK_SET, name)->data, "\nheld=1\n"));
 }
 
-static void what_was_said_to_be_held_does_not_linger(void **state)
+TEST(what_was_said_to_be_held_does_not_linger)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -457,7 +457,7 @@ static void what_was_said_to_be_held_does_not_linger(void **state)
 	deleted(f, name);
 }
 
-static void an_idle_claim_goes_when_a_try_is_seen_and_says_nothing(void **state)
+TEST(an_idle_claim_goes_when_a_try_is_seen_and_says_nothing)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -470,7 +470,7 @@ static void an_idle_claim_goes_when_a_try_is_seen_and_says_nothing(void **state)
 }
 
 /* handoff_max = 0, and hand-offs go on; what waits ends them. */
-static void a_try_does_not_end_the_hand_offs(void **state)
+TEST(a_try_does_not_end_the_hand_offs)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -494,7 +494,7 @@ static void a_try_does_not_end_the_hand_offs(void **state)
 }
 
 /* A nonce's bit is all that other hosts have to tell a try by. */
-static void only_a_try_of_ours_is_one(void **state)
+TEST_WITH(only_a_try_of_ours_is_one, NULL, NULL)
 {
 	static const char kazoo[] = "2000abcdef0123450080000000000001__lock__0000000003";
 	static const char kazoo_waits[] = "2000abcdef0123450040000000000001__lock__0000000003";
@@ -513,37 +513,4 @@ static void only_a_try_of_ours_is_one(void **state)
 	assert_false(contender_tries(slice_of(kazoo_waits), FLAVOUR_KAZOO));
 	assert_false(contender_tries(slice_of(uuid4), FLAVOUR_KAZOO));
 	assert_false(contender_tries(SLICE("x-0000000003"), FLAVOUR_KAZOO));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(an_idle_claim_of_another_host_is_not_taken_for_a_held_one),
-		TEST(who_does_not_say_that_it_holds_it_has_so_long_to_let_go),
-		TEST(tries_of_one_host_share_a_znode),
-		TEST(who_says_that_it_holds_it_is_believed_at_once_and_for_a_second),
-		TEST(what_is_seen_ends_with_the_znode),
-		TEST(what_is_seen_ends_with_the_connection),
-		TEST(what_is_seen_is_for_those_whom_it_keeps_out),
-		TEST(a_connection_lost_on_the_way_is_unavailable),
-		TEST(it_is_told_as_soon_as_that_is_written),
-		TEST(who_waits_before_it_is_let_in_first),
-		TEST(two_of_one_host_are_one),
-		TEST(what_other_software_makes_is_held),
-		TEST(whoever_leads_is_no_idle_claim),
-		TEST(without_try_ms_whoever_stands_before_it_holds_it),
-		TEST(a_short_wait_ends_when_its_time_is_up_and_it_is_known),
-		TEST(a_claim_of_this_host_that_leaves_holds_nothing),
-		TEST(a_reader_is_not_kept_out_by_those_who_read_elsewhere),
-		TEST(whoever_waits_does_not_wait_with_a_trys_znode),
-		TEST(a_holder_says_so_to_a_try_once),
-		TEST(what_a_holder_changes_is_not_written_for_a_try),
-		TEST(a_holder_says_so_on_every_connection),
-		TEST(what_was_said_to_be_held_does_not_linger),
-		TEST(an_idle_claim_goes_when_a_try_is_seen_and_says_nothing),
-		TEST(a_try_does_not_end_the_hand_offs),
-		cmocka_unit_test(only_a_try_of_ours_is_one),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

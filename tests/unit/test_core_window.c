@@ -46,7 +46,7 @@ static bool is_open(const struct fixture *f, enum effect_type type, const char *
 	return false;
 }
 
-static void what_does_not_fit_waits_and_comes_in_order(void **state)
+TEST(what_does_not_fit_waits_and_comes_in_order)
 {
 	struct fixture *f = *state;
 	size_t most;
@@ -62,7 +62,7 @@ static void what_does_not_fit_waits_and_comes_in_order(void **state)
 		fixture_answer(f, ZK_REFUSED);
 }
 
-static void a_delete_goes_before_what_waits(void **state)
+TEST(a_delete_goes_before_what_waits)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -81,7 +81,7 @@ static void a_delete_goes_before_what_waits(void **state)
 }
 
 /* What follows a delete happens at its sending: the lock never has more of its own than it may. */
-static void a_lock_whose_delete_waits_sends_nothing_before_it(void **state)
+TEST(a_lock_whose_delete_waits_sends_nothing_before_it)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -100,7 +100,7 @@ static void a_lock_whose_delete_waits_sends_nothing_before_it(void **state)
 }
 
 /* Not before, when it would still show the znode, and not only when the delete is answered. */
-static void what_follows_a_delete_that_had_to_wait_is_listed_behind_it(void **state)
+TEST(what_follows_a_delete_that_had_to_wait_is_listed_behind_it)
 {
 	struct fixture *f = *state;
 	char name[128], next[128];
@@ -130,7 +130,7 @@ static void what_follows_a_delete_that_had_to_wait_is_listed_behind_it(void **st
 	fixture_expect(f, 1, ":79872");
 }
 
-static void behind_an_old_operation_nothing_is_read(void **state)
+TEST(behind_an_old_operation_nothing_is_read)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -155,7 +155,7 @@ static void behind_an_old_operation_nothing_is_read(void **state)
 	bytes_clear(&f->replies[1]);
 }
 
-static void the_heartbeat_waits_for_nobody(void **state)
+TEST(the_heartbeat_waits_for_nobody)
 {
 	struct fixture *f = *state;
 
@@ -167,7 +167,7 @@ static void the_heartbeat_waits_for_nobody(void **state)
 }
 
 /* Deletes and joins that never end keep nobody else from sending for ever. */
-static void questions_get_their_turn(void **state)
+TEST(questions_get_their_turn)
 {
 	struct fixture *f = *state;
 
@@ -188,7 +188,7 @@ static bool is_audited(const struct fixture *f)
 }
 
 /* Letters, which may be the word to let go of a lock, and the audit are no different. */
-static void the_mail_and_the_audit_get_their_turn(void **state)
+TEST(the_mail_and_the_audit_get_their_turn)
 {
 	static const char letter[] = "0000000100000-2000abcdef012345-00000000000000aa";
 	struct fixture *f = *state;
@@ -206,7 +206,7 @@ static void the_mail_and_the_audit_get_their_turn(void **state)
 }
 
 /* Deletes that wait concern it as long as one of them is of a stray. */
-static void an_audit_ends_while_deletes_wait(void **state)
+TEST(an_audit_ends_while_deletes_wait)
 {
 	struct fixture *f = *state;
 	char other[16], name[128];
@@ -234,7 +234,7 @@ static void an_audit_ends_while_deletes_wait(void **state)
 }
 
 /* Joins and looks that never end do not either. */
-static void a_recovery_gets_its_turn(void **state)
+TEST(a_recovery_gets_its_turn)
 {
 	struct fixture *f = *state;
 	char name[128], other[16];
@@ -267,7 +267,7 @@ static void expect_number(struct fixture *f, const char *line, int64_t least, in
 	bytes_clear(&f->replies[3]);
 }
 
-static void info_tells_how_full_it_is(void **state)
+TEST(info_tells_how_full_it_is)
 {
 	struct fixture *f = *state;
 
@@ -280,23 +280,4 @@ static void info_tells_how_full_it_is(void **state)
 	ask_many(f, 1, "x", MANY);
 	expect_number(f, "\nopen_bytes:", WINDOW_FIRST_BYTES, WINDOW_FIRST_BYTES + 2000);
 	expect_number(f, "\nlocks_waiting_to_send:", MANY / 2, MANY);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(what_does_not_fit_waits_and_comes_in_order),
-		TEST(a_delete_goes_before_what_waits),
-		TEST(a_lock_whose_delete_waits_sends_nothing_before_it),
-		TEST(what_follows_a_delete_that_had_to_wait_is_listed_behind_it),
-		TEST(behind_an_old_operation_nothing_is_read),
-		TEST(the_heartbeat_waits_for_nobody),
-		TEST(questions_get_their_turn),
-		TEST(the_mail_and_the_audit_get_their_turn),
-		TEST(an_audit_ends_while_deletes_wait),
-		TEST(a_recovery_gets_its_turn),
-		TEST(info_tells_how_full_it_is),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,12 +2,9 @@
 /* The search for a cycle, in a graph of waits that is built by hand. */
 #include "core/client/deadlock.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
+
+#include "tests/unit/unit.h"
 
 #include "core/lock/locks.h"
 
@@ -53,6 +50,9 @@ static int teardown(void **state)
 	return 0;
 }
 
+#undef TEST
+#define TEST(name) TEST_WITH(name, setup, teardown)
+
 static void holds(int client, int lock, enum mode mode)
 {
 	struct grant *g = &grants[grant_count++];
@@ -79,7 +79,7 @@ static bool closes(int client, int lock, const struct request_terms *terms)
 	return deadlock_look(&clients[client], &named[lock], terms, &why) == DEADLOCK_CLOSES;
 }
 
-static void two_that_hold_what_the_other_wants(void **state)
+TEST(two_that_hold_what_the_other_wants)
 {
 	holds(0, 0, MODE_EXCLUSIVE);
 	holds(1, 1, MODE_EXCLUSIVE);
@@ -89,7 +89,7 @@ static void two_that_hold_what_the_other_wants(void **state)
 	assert_int_equal(env.stats.deadlocks_total, 1);
 }
 
-static void three_in_a_row_and_the_fourth_that_is_free(void **state)
+TEST(three_in_a_row_and_the_fourth_that_is_free)
 {
 	holds(0, 0, MODE_EXCLUSIVE);
 	holds(1, 1, MODE_EXCLUSIVE);
@@ -100,7 +100,7 @@ static void three_in_a_row_and_the_fourth_that_is_free(void **state)
 	assert_false(closes(3, 2, &exclusive));
 }
 
-static void readers_do_not_wait_for_each_other(void **state)
+TEST(readers_do_not_wait_for_each_other)
 {
 	holds(0, 0, MODE_EXCLUSIVE);
 	holds(1, 1, MODE_SHARED);
@@ -109,7 +109,7 @@ static void readers_do_not_wait_for_each_other(void **state)
 	assert_true(closes(0, 1, &exclusive));
 }
 
-static void a_reader_waits_for_a_writer_that_stands_before_it(void **state)
+TEST(a_reader_waits_for_a_writer_that_stands_before_it)
 {
 	holds(0, 0, MODE_EXCLUSIVE);
 	holds(1, 1, MODE_SHARED);
@@ -118,7 +118,7 @@ static void a_reader_waits_for_a_writer_that_stands_before_it(void **state)
 	assert_true(closes(0, 1, &shared));
 }
 
-static void a_wait_that_ran_out_or_is_queued_is_not_followed(void **state)
+TEST(a_wait_that_ran_out_or_is_queued_is_not_followed)
 {
 	struct request *r;
 
@@ -132,7 +132,7 @@ static void a_wait_that_ran_out_or_is_queued_is_not_followed(void **state)
 	assert_false(closes(0, 1, &exclusive));
 }
 
-static void clients_of_one_group_are_one(void **state)
+TEST(clients_of_one_group_are_one)
 {
 	struct group group = { 0 };
 
@@ -150,28 +150,11 @@ static void clients_of_one_group_are_one(void **state)
 	assert_false(closes(1, 1, &exclusive));
 }
 
-static void it_can_be_switched_off(void **state)
+TEST(it_can_be_switched_off)
 {
 	conf.deadlock_detection = false;
 	holds(0, 0, MODE_EXCLUSIVE);
 	holds(1, 1, MODE_EXCLUSIVE);
 	waits(1, 0, MODE_EXCLUSIVE);
 	assert_false(closes(0, 1, &exclusive));
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(two_that_hold_what_the_other_wants),
-		TEST(three_in_a_row_and_the_fourth_that_is_free),
-		TEST(readers_do_not_wait_for_each_other),
-		TEST(a_reader_waits_for_a_writer_that_stands_before_it),
-		TEST(a_wait_that_ran_out_or_is_queued_is_not_followed),
-		TEST(clients_of_one_group_are_one),
-		TEST(it_can_be_switched_off),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

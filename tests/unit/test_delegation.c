@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The delegation page: each step of both sides, and two threads for two processes. */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
+
+#include "tests/unit/unit.h"
 
 #include "protocol/delegation.h"
 
@@ -22,7 +19,7 @@ static struct delegation_slot granted(enum delegation_state state)
 	return slot;
 }
 
-static void an_empty_page_delegates_nothing(void **state)
+TEST(an_empty_page_delegates_nothing)
 {
 	struct delegation_page page;
 	struct delegation_terms read;
@@ -41,7 +38,7 @@ static void an_empty_page_delegates_nothing(void **state)
 	assert_false(delegation_read(&page.slots[0], 0, &read));
 }
 
-static void what_was_delegated_is_read(void **state)
+TEST(what_was_delegated_is_read)
 {
 	struct delegation_slot slot = granted(DELEGATION_HELD);
 	struct delegation_terms read;
@@ -55,7 +52,7 @@ static void what_was_delegated_is_read(void **state)
 	assert_memory_equal(read.page_id, terms.page_id, sizeof(terms.page_id));
 }
 
-static void what_is_not_held_for_the_first_time_is_not_read(void **state)
+TEST(what_is_not_held_for_the_first_time_is_not_read)
 {
 	struct delegation_slot slot = granted(DELEGATION_HELD), free_slot = granted(DELEGATION_FREE);
 	struct delegation_terms read;
@@ -70,7 +67,7 @@ static void what_is_not_held_for_the_first_time_is_not_read(void **state)
 	assert_false(delegation_read(&slot, 0, &read));
 }
 
-static void a_free_one_is_taken_and_left_again_and_again(void **state)
+TEST(a_free_one_is_taken_and_left_again_and_again)
 {
 	struct delegation_slot slot = granted(DELEGATION_HELD);
 
@@ -87,7 +84,7 @@ static void a_free_one_is_taken_and_left_again_and_again(void **state)
 	}
 }
 
-static void another_generation_is_not_touched(void **state)
+TEST(another_generation_is_not_touched)
 {
 	struct delegation_slot slot = granted(DELEGATION_FREE);
 
@@ -99,7 +96,7 @@ static void another_generation_is_not_touched(void **state)
 	assert_true(delegation_leave(&slot, 7));
 }
 
-static void a_free_one_is_recalled_at_once(void **state)
+TEST(a_free_one_is_recalled_at_once)
 {
 	struct delegation_slot slot = granted(DELEGATION_FREE);
 
@@ -109,7 +106,7 @@ static void a_free_one_is_recalled_at_once(void **state)
 	assert_false(delegation_take(&slot, 7));
 }
 
-static void a_held_one_that_is_recalled_is_held_until_it_is_given_back(void **state)
+TEST(a_held_one_that_is_recalled_is_held_until_it_is_given_back)
 {
 	struct delegation_slot slot = granted(DELEGATION_HELD);
 
@@ -125,7 +122,7 @@ static void a_held_one_that_is_recalled_is_held_until_it_is_given_back(void **st
 	assert_false(delegation_holds(&slot, 7));
 }
 
-static void a_lost_one_is_not_held(void **state)
+TEST(a_lost_one_is_not_held)
 {
 	struct delegation_slot slot = granted(DELEGATION_HELD), free_slot = granted(DELEGATION_FREE);
 
@@ -142,7 +139,7 @@ static void a_lost_one_is_not_held(void **state)
 }
 
 /* Neither NONE nor the fourth state, marks nor generations that a client has written are believed. */
-static void what_a_client_has_written_is_free_or_held(void **state)
+TEST(what_a_client_has_written_is_free_or_held)
 {
 	(void)state;
 	for (uint64_t low = 0; low < 16; low++) {
@@ -159,7 +156,7 @@ static void what_a_client_has_written_is_free_or_held(void **state)
 	}
 }
 
-static void a_session_stands_for_longer_than_it_has_to(void **state)
+TEST(a_session_stands_for_longer_than_it_has_to)
 {
 	const struct session_view safe = { .epoch = 3, .state = SESSION_SAFE, .safe_until_ns = 1000 };
 	struct session_page page;
@@ -263,7 +260,7 @@ static void daemon_enters(void)
 	shared.by_daemon++;
 }
 
-static void both_sides_exclude_each_other(void **state)
+TEST(both_sides_exclude_each_other)
 {
 	struct delegation_terms t = { .generation = 0 };
 	bool has = true, wanted = false, failed = false;
@@ -302,23 +299,4 @@ static void both_sides_exclude_each_other(void **state)
 	assert_false(failed);
 	assert_int_equal(shared.by_process, ROUNDS);
 	assert_int_equal(shared.inside, shared.by_process + shared.by_daemon);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_empty_page_delegates_nothing),
-		cmocka_unit_test(what_was_delegated_is_read),
-		cmocka_unit_test(what_is_not_held_for_the_first_time_is_not_read),
-		cmocka_unit_test(a_free_one_is_taken_and_left_again_and_again),
-		cmocka_unit_test(another_generation_is_not_touched),
-		cmocka_unit_test(a_free_one_is_recalled_at_once),
-		cmocka_unit_test(a_held_one_that_is_recalled_is_held_until_it_is_given_back),
-		cmocka_unit_test(a_lost_one_is_not_held),
-		cmocka_unit_test(what_a_client_has_written_is_free_or_held),
-		cmocka_unit_test(a_session_stands_for_longer_than_it_has_to),
-		cmocka_unit_test(both_sides_exclude_each_other),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,10 +7,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +18,8 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include <cmocka.h>
+
+#include "tests/unit/unit.h"
 
 #include "base/account.h"
 #include "io/base/watch.h"
@@ -62,6 +59,9 @@ static int end(void **state)
 	close(theirs);
 	return 0;
 }
+
+#undef TEST
+#define TEST(name) TEST_WITH(name, begin, end)
 
 /* A lingering socket, with more unread than the peer's buffer takes. *ret_peer is the other end, which reads nothing. */
 static int lingering(int *ret_peer)
@@ -179,7 +179,7 @@ int tgkill(pid_t pid, pid_t tid, int number)
 
 /* ---- what is read ---- */
 
-static void a_read_stops_before_a_descriptor_and_reports_it(void **state)
+TEST(a_read_stops_before_a_descriptor_and_reports_it)
 {
 	int before, peer;
 	char text[16];
@@ -200,7 +200,7 @@ static void a_read_stops_before_a_descriptor_and_reports_it(void **state)
 	assert_ends(peer);
 }
 
-static void the_end_is_read(void **state)
+TEST(the_end_is_read)
 {
 	char text[16];
 
@@ -210,7 +210,7 @@ static void the_end_is_read(void **state)
 	close(ours);
 }
 
-static void credentials_of_the_sender_are_not_taken_for_descriptors(void **state)
+TEST(credentials_of_the_sender_are_not_taken_for_descriptors)
 {
 	const int one = 1;
 	char text[16];
@@ -223,7 +223,7 @@ static void credentials_of_the_sender_are_not_taken_for_descriptors(void **state
 }
 
 /* The kernel would drop an urgent byte that is not delivered in line, and its descriptor, at the next read. */
-static void urgent_bytes_are_in_their_place(void **state)
+TEST(urgent_bytes_are_in_their_place)
 {
 	char text[16];
 	int peer;
@@ -241,7 +241,7 @@ static void urgent_bytes_are_in_their_place(void **state)
 
 /* ---- what is closed ---- */
 
-static void a_socket_without_descriptors_is_closed_at_once(void **state)
+TEST(a_socket_without_descriptors_is_closed_at_once)
 {
 	int before = open_descriptors();
 
@@ -252,7 +252,7 @@ static void a_socket_without_descriptors_is_closed_at_once(void **state)
 	assert_told_the_end();
 }
 
-static void the_client_sees_the_end_at_once_and_stays_charged_until_the_close(void **state)
+TEST(the_client_sees_the_end_at_once_and_stays_charged_until_the_close)
 {
 	int peer, before;
 
@@ -283,7 +283,7 @@ static struct rlimit fill(int *ret, int count)
 	return limit;
 }
 
-static void the_most_descriptors_are_received_while_the_process_has_no_room(void **state)
+TEST(the_most_descriptors_are_received_while_the_process_has_no_room)
 {
 	int peers[MESSAGES], filled[2 * MANY], before;
 	struct rlimit limit;
@@ -304,7 +304,7 @@ static void the_most_descriptors_are_received_while_the_process_has_no_room(void
 		assert_ends(peers[i]);
 }
 
-static void many_connections_wait_for_their_turns(void **state)
+TEST(many_connections_wait_for_their_turns)
 {
 	int first_ours = ours, first_theirs = theirs, peers[MESSAGES], others[MESSAGES], ends[2];
 
@@ -325,7 +325,7 @@ static void many_connections_wait_for_their_turns(void **state)
 }
 
 /* As if the client served the file system of the descriptors. */
-static void no_thread_starts_while_the_previous_one_is_blocked(void **state)
+TEST(no_thread_starts_while_the_previous_one_is_blocked)
 {
 	int ends[2], peers[2], first = theirs;
 
@@ -352,7 +352,7 @@ static void no_thread_starts_while_the_previous_one_is_blocked(void **state)
 }
 
 /* The end of a thread does not close descriptors in the process's own table. */
-static void a_thread_without_a_table_of_its_own_receives_nothing(void **state)
+TEST(a_thread_without_a_table_of_its_own_receives_nothing)
 {
 	int peer;
 
@@ -365,7 +365,7 @@ static void a_thread_without_a_table_of_its_own_receives_nothing(void **state)
 	assert_ends(peer);
 }
 
-static void waiting_sockets_do_not_delay_the_end_of_the_process(void **state)
+TEST(waiting_sockets_do_not_delay_the_end_of_the_process)
 {
 	int peer;
 
@@ -373,25 +373,4 @@ static void waiting_sockets_do_not_delay_the_end_of_the_process(void **state)
 	sends_lingering(&peer, 1, 0);
 	disposer_take(disposer, ours, account);
 	assert_int_equal(charged(), 1);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_read_stops_before_a_descriptor_and_reports_it),
-		TEST(the_end_is_read),
-		TEST(credentials_of_the_sender_are_not_taken_for_descriptors),
-		TEST(urgent_bytes_are_in_their_place),
-		TEST(a_socket_without_descriptors_is_closed_at_once),
-		TEST(the_client_sees_the_end_at_once_and_stays_charged_until_the_close),
-		TEST(the_most_descriptors_are_received_while_the_process_has_no_room),
-		TEST(many_connections_wait_for_their_turns),
-		TEST(no_thread_starts_while_the_previous_one_is_blocked),
-		TEST(a_thread_without_a_table_of_its_own_receives_nothing),
-		TEST(waiting_sockets_do_not_delay_the_end_of_the_process),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Effects and their arena (effect.h); nothing above the port is linked. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include "core/port/effect.h"
 
@@ -19,6 +15,9 @@ static int tear_down(void **state)
 	return 0;
 }
 
+#undef TEST
+#define TEST(name) TEST_WITH(name, NULL, tear_down)
+
 static struct span written(const char *text)
 {
 	bytes_text(&e.arena, text);
@@ -30,7 +29,7 @@ static bool reads(struct span s, const char *text)
 	return slice_eq(effects_slice(&e, s), slice_of(text));
 }
 
-static void effects_stand_in_order_and_are_blank(void **state)
+TEST(effects_stand_in_order_and_are_blank)
 {
 	effects_add(&e, EFFECT_CLOSE)->conn = 7;
 	effects_add(&e, EFFECT_ZK_OPEN);
@@ -39,7 +38,7 @@ static void effects_stand_in_order_and_are_blank(void **state)
 	assert_true(e.list[1].type == EFFECT_ZK_OPEN && e.list[1].conn == 0 && e.list[1].text.len == 0);
 }
 
-static void a_reused_place_is_blank_too(void **state)
+TEST(a_reused_place_is_blank_too)
 {
 	struct effect *effect = effects_add(&e, EFFECT_REPLY);
 
@@ -51,7 +50,7 @@ static void a_reused_place_is_blank_too(void **state)
 }
 
 /* However often the arena and the list move. */
-static void bytes_are_found_after_the_arena_has_grown(void **state)
+TEST(bytes_are_found_after_the_arena_has_grown)
 {
 	enum { MANY = 1000 };
 
@@ -65,7 +64,7 @@ static void bytes_are_found_after_the_arena_has_grown(void **state)
 	assert_true(reads(e.list[MANY + 1].text, "last"));
 }
 
-static void an_empty_span_is_no_bytes_at_all(void **state)
+TEST(an_empty_span_is_no_bytes_at_all)
 {
 	struct span none = written("");
 
@@ -75,7 +74,7 @@ static void an_empty_span_is_no_bytes_at_all(void **state)
 	assert_int_equal(effects_slice(&e, none).len, 0);
 }
 
-static void a_line_for_the_log_is_what_was_written_since(void **state)
+TEST(a_line_for_the_log_is_what_was_written_since)
 {
 	written("before");
 	bytes_text(&e.arena, "a line");
@@ -85,7 +84,7 @@ static void a_line_for_the_log_is_what_was_written_since(void **state)
 	assert_true(reads(e.list[0].data, "name=\"a b\" holders=3") && e.list[0].log.event == LOG_EVENT_forced);
 }
 
-static void who_has_caused_a_line_stands_behind_its_fields(void **state)
+TEST(who_has_caused_a_line_stands_behind_its_fields)
 {
 	struct effect *line;
 
@@ -100,7 +99,7 @@ static void who_has_caused_a_line_stands_behind_its_fields(void **state)
 	assert_true(line->data.len == 0 && line->log.caused && line->log.unit_len == 0);
 }
 
-static void a_sentence_takes_values_of_any_type(void **state)
+TEST(a_sentence_takes_values_of_any_type)
 {
 	struct effect *line =
 		effects_say(&e, EFFECT_LEVEL_INFO, stopped, EFFECT_NO_FIELDS, "%s holds %q for %d ms", "who", SLICE("a b"), 5);
@@ -111,7 +110,7 @@ static void a_sentence_takes_values_of_any_type(void **state)
 	assert_true(line->level == EFFECT_LEVEL_ERROR && e.count == 2);
 }
 
-static void a_long_text_is_given_away_if_nothing_is_behind_it(void **state)
+TEST(a_long_text_is_given_away_if_nothing_is_behind_it)
 {
 	struct bytes given;
 
@@ -135,7 +134,7 @@ static void a_long_text_is_given_away_if_nothing_is_behind_it(void **state)
 	assert_false(effects_give(&e, &e.list[0], &given));
 }
 
-static void clearing_keeps_the_memory(void **state)
+TEST(clearing_keeps_the_memory)
 {
 	const struct effect *list;
 	const char *arena;
@@ -148,23 +147,4 @@ static void clearing_keeps_the_memory(void **state)
 	effects_say(&e, EFFECT_LEVEL_INFO, stopped, EFFECT_NO_FIELDS, "more");
 	assert_true(e.list == list && e.arena.data == arena);
 	assert_true(reads(e.list[0].text, "more"));
-}
-
-#define TEST(name) cmocka_unit_test_teardown(name, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(effects_stand_in_order_and_are_blank),
-		TEST(a_reused_place_is_blank_too),
-		TEST(bytes_are_found_after_the_arena_has_grown),
-		TEST(an_empty_span_is_no_bytes_at_all),
-		TEST(a_line_for_the_log_is_what_was_written_since),
-		TEST(who_has_caused_a_line_stands_behind_its_fields),
-		TEST(a_sentence_takes_values_of_any_type),
-		TEST(a_long_text_is_given_away_if_nothing_is_behind_it),
-		TEST(clearing_keeps_the_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

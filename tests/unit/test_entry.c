@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Entries (entry.h), the usual ones and those that are not; nothing above the port is linked. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include "core/port/entry.h"
 #include "core/port/seal.h"
@@ -48,7 +44,7 @@ static bool reads(const char *pair, const char *key, struct resp_value *ret, str
 	return good[0];
 }
 
-static void numbers_are_read_strictly(void **state)
+TEST(numbers_are_read_strictly)
 {
 	static const struct {
 		const char *text;
@@ -92,7 +88,7 @@ static void numbers_are_read_strictly(void **state)
 	}
 }
 
-static void texts_and_keys_of_any_length_are_read(void **state)
+TEST(texts_and_keys_of_any_length_are_read)
 {
 	struct resp_value v;
 	struct slice text;
@@ -109,7 +105,7 @@ static void texts_and_keys_of_any_length_are_read(void **state)
 	assert_false(reads("$1\r\nk\r\n:1\r\n", "k", &v, &text));
 }
 
-static void values_of_other_types_are_read(void **state)
+TEST(values_of_other_types_are_read)
 {
 	struct resp_value v;
 	struct slice text;
@@ -122,7 +118,7 @@ static void values_of_other_types_are_read(void **state)
 }
 
 /* With so many fields, to and fro: the number of values has one digit, two or three. */
-static void any_number_of_fields_is_written_and_read(void **state)
+TEST(any_number_of_fields_is_written_and_read)
 {
 	static const size_t counts[] = { 0, 1, 4, 5, 6, 49, 50, 63, 64, 65, 200 };
 
@@ -156,7 +152,7 @@ static void any_number_of_fields_is_written_and_read(void **state)
 }
 
 /* Cut anywhere it is refused, with a sentence. */
-static void an_entry_that_is_cut_short_is_refused(void **state)
+TEST(an_entry_that_is_cut_short_is_refused)
 {
 	static const char whole[] = "*7\r\n+word\r\n+a\r\n:12345678901234\r\n+b\r\n$3\r\nxyz\r\n+" KEY_40 "\r\n:1\r\n";
 
@@ -173,7 +169,7 @@ static void an_entry_that_is_cut_short_is_refused(void **state)
 	}
 }
 
-static void the_checksum_notices_each_byte_and_the_length(void **state)
+TEST(the_checksum_notices_each_byte_and_the_length)
 {
 	char text[100] = "what is in it does not matter";
 	uint64_t whole = seal_checksum((struct slice){ text, sizeof(text) });
@@ -188,18 +184,4 @@ static void the_checksum_notices_each_byte_and_the_length(void **state)
 	}
 	assert_true(seal_checksum((struct slice){ text, sizeof(text) }) == whole);
 	assert_true(seal_checksum((struct slice){ NULL, 0 }) != seal_checksum((struct slice){ "\0", 1 }));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(numbers_are_read_strictly),
-		cmocka_unit_test(texts_and_keys_of_any_length_are_read),
-		cmocka_unit_test(values_of_other_types_are_read),
-		cmocka_unit_test(any_number_of_fields_is_written_and_read),
-		cmocka_unit_test(an_entry_that_is_cut_short_is_refused),
-		cmocka_unit_test(the_checksum_notices_each_byte_and_the_length),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,13 +2,11 @@
 /* The seam between adapters and broker: events in, effects out, the clock, and the shares of a turn. */
 #include "io/base/feed.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
-#include <cmocka.h>
+
+#include "tests/unit/unit.h"
 
 #define MS INT64_C(1000000)
 
@@ -64,6 +62,9 @@ static int end(void **state)
 	return 0;
 }
 
+#undef TEST
+#define TEST(name) TEST_WITH(name, begin, end)
+
 static void asks(const char *word)
 {
 	const struct slice argv[] = { slice_of(word) };
@@ -72,7 +73,7 @@ static void asks(const char *word)
 	feed_event(feed, &event);
 }
 
-static void effects_are_carried_out_event_by_event(void **state)
+TEST(effects_are_carried_out_event_by_event)
 {
 	const struct event connected = { .type = EVENT_CLIENT_CONNECTED, .conn = 0, .connected = { .pid = 1 } };
 
@@ -84,7 +85,7 @@ static void effects_are_carried_out_event_by_event(void **state)
 	assert_int_equal(carried_out, 3);
 }
 
-static void the_clock_is_read_for_each_event(void **state)
+TEST(the_clock_is_read_for_each_event)
 {
 	const struct event nothing = { .type = EVENT_TIME };
 	int64_t before = feed_now(feed);
@@ -95,7 +96,7 @@ static void the_clock_is_read_for_each_event(void **state)
 	assert_true(feed_now(feed) >= feed_seen(feed));
 }
 
-static void a_share_begins_with_its_first_event(void **state)
+TEST(a_share_begins_with_its_first_event)
 {
 	const struct timespec longer = { .tv_nsec = 3 * MS };
 	const struct event nothing = { .type = EVENT_TIME };
@@ -118,25 +119,11 @@ static void a_share_begins_with_its_first_event(void **state)
 	assert_true(feed_share_spent(feed));
 }
 
-static void a_hurry_counts_for_one_turn(void **state)
+TEST(a_hurry_counts_for_one_turn)
 {
 	assert_false(feed_begin_turn(feed));
 	feed_hurry(feed);
 	feed_hurry(feed);
 	assert_true(feed_begin_turn(feed));
 	assert_false(feed_begin_turn(feed));
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(effects_are_carried_out_event_by_event),
-		TEST(the_clock_is_read_for_each_event),
-		TEST(a_share_begins_with_its_first_event),
-		TEST(a_hurry_counts_for_one_turn),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,11 +2,7 @@
 /* The ring of the flight recorder, and its records as lines. */
 #include "base/flight.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include "base/log_event.h"
 
@@ -25,7 +21,7 @@ static struct flight_ring *ring(size_t records)
 		assert_memory_equal(line, expected, len); \
 	} while (0)
 
-static void a_record_is_a_line_of_the_form_of_the_log(void **state)
+TEST(a_record_is_a_line_of_the_form_of_the_log)
 {
 	struct flight_ring *f = ring(8);
 
@@ -45,7 +41,7 @@ static void a_record_is_a_line_of_the_form_of_the_log(void **state)
 	flight_free(f);
 }
 
-static void the_ring_keeps_the_latest(void **state)
+TEST(the_ring_keeps_the_latest)
 {
 	struct flight_ring *f = ring(3);
 
@@ -63,7 +59,7 @@ static void the_ring_keeps_the_latest(void **state)
 }
 
 /* At the limit it is whole, one past it cut; and the longest line fits. */
-static void a_long_text_is_cut(void **state)
+TEST(a_long_text_is_cut)
 {
 	struct flight_ring *f = ring(3);
 	char text[FLIGHT_TEXT_MAX + 1], line[FLIGHT_LINE_MAX];
@@ -80,7 +76,7 @@ static void a_long_text_is_cut(void **state)
 	flight_free(f);
 }
 
-static void who_is_refused_again_and_again_is_one_record(void **state)
+TEST(who_is_refused_again_and_again_is_one_record)
 {
 	struct flight_ring *f = ring(3);
 
@@ -93,23 +89,10 @@ static void who_is_refused_again_and_again_is_one_record(void **state)
 	flight_free(f);
 }
 
-static void too_little_memory_is_no_recorder(void **state)
+TEST(too_little_memory_is_no_recorder)
 {
 	assert_null(flight_new(0, 0));
 	assert_null(flight_new(sizeof(struct flight_ring) + sizeof(struct flight_record) - 1, 0));
 	flight_note(NULL, FLIGHT_claim_held, S, 0, 0, SLICE("x"));
 	flight_note_again(NULL, FLIGHT_claim_held, S, 0, SLICE("x"));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_record_is_a_line_of_the_form_of_the_log),
-		cmocka_unit_test(the_ring_keeps_the_latest),
-		cmocka_unit_test(a_long_text_is_cut),
-		cmocka_unit_test(who_is_refused_again_and_again_is_one_record),
-		cmocka_unit_test(too_little_memory_is_no_recorder),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Patterns: what they match, and that neither a pattern nor a text makes the other one take long. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-#include <cmocka.h>
+
+#include "tests/unit/unit.h"
 
 #include "base/glob.h"
 #include "protocol/bytes.h"
@@ -30,7 +27,7 @@ static bool matches(const char *pattern, const char *name)
 	return matches_counted(slice_of(pattern), slice_of(name), &steps);
 }
 
-static void patterns_match_as_in_redis(void **state)
+TEST(patterns_match_as_in_redis)
 {
 	/* clang-format off */
 	static const char *const yes[][2] = {
@@ -53,7 +50,7 @@ static void patterns_match_as_in_redis(void **state)
 		assert_false(matches(no[i][0], no[i][1]));
 }
 
-static void no_pattern_matches_everything(void **state)
+TEST(no_pattern_matches_everything)
 {
 	size_t steps = 0;
 
@@ -62,7 +59,7 @@ static void no_pattern_matches_everything(void **state)
 	assert_int_equal(steps, 0);
 }
 
-static void a_class_has_its_end(void **state)
+TEST(a_class_has_its_end)
 {
 	static const char *const closed[] = { "", "*", "a]", "[a]", "x[^a-c]*[]", "\\[a", "[\\]]", "[[]", "a\\" };
 	static const char *const open[] = { "[", "[a", "a*[b", "[a][b", "[a\\]", "[^" };
@@ -115,7 +112,7 @@ static bool naive(struct slice p, size_t at, struct slice text)
 	       naive(p, next, (struct slice){ text.data + 1, text.len - 1 });
 }
 
-static void it_matches_what_a_matcher_matches_that_tries_everything(void **state)
+TEST(it_matches_what_a_matcher_matches_that_tries_everything)
 {
 	static const char alphabet[] = "ab**??[]^-\\\xff\x80z";
 	unsigned int seed = 1, yes = 0;
@@ -143,7 +140,7 @@ static void it_matches_what_a_matcher_matches_that_tries_everything(void **state
 
 /* ---- steps ---- */
 
-static void patterns_cannot_be_made_to_explode(void **state)
+TEST(patterns_cannot_be_made_to_explode)
 {
 	struct bytes pattern = { 0 }, name = { 0 };
 	size_t steps = 0;
@@ -160,7 +157,7 @@ static void patterns_cannot_be_made_to_explode(void **state)
 	bytes_free(&name);
 }
 
-static void a_long_class_costs_no_more_than_a_short_one(void **state)
+TEST(a_long_class_costs_no_more_than_a_short_one)
 {
 	struct bytes pattern = { 0 }, name = { 0 };
 	size_t steps = 0;
@@ -179,7 +176,7 @@ static void a_long_class_costs_no_more_than_a_short_one(void **state)
 	bytes_free(&name);
 }
 
-static void more_elements_than_a_name_has_bytes_match_nothing(void **state)
+TEST(more_elements_than_a_name_has_bytes_match_nothing)
 {
 	struct bytes pattern = { 0 }, name = { 0 };
 	size_t steps = 0;
@@ -198,19 +195,4 @@ static void more_elements_than_a_name_has_bytes_match_nothing(void **state)
 	assert_int_equal(steps, 0);
 	bytes_free(&pattern);
 	bytes_free(&name);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(patterns_match_as_in_redis),
-		cmocka_unit_test(no_pattern_matches_everything),
-		cmocka_unit_test(a_class_has_its_end),
-		cmocka_unit_test(it_matches_what_a_matcher_matches_that_tries_everything),
-		cmocka_unit_test(patterns_cannot_be_made_to_explode),
-		cmocka_unit_test(a_long_class_costs_no_more_than_a_short_one),
-		cmocka_unit_test(more_elements_than_a_name_has_bytes_match_nothing),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

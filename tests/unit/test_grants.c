@@ -25,6 +25,9 @@ static int tear_down(void **state)
 	return 0;
 }
 
+#undef TEST
+#define TEST(name) TEST_WITH(name, set_up, tear_down)
+
 static struct request *wants(int client, bool queued, int64_t wait_ns)
 {
 	struct client *who = &f->clients[client];
@@ -53,7 +56,7 @@ static bool adapter_knows_holder(void)
 	return e->holds;
 }
 
-static void a_request_counts_until_it_has_ended(void **state)
+TEST(a_request_counts_until_it_has_ended)
 {
 	struct request *r = wants(0, false, -1);
 
@@ -66,7 +69,7 @@ static void a_request_counts_until_it_has_ended(void **state)
 	assert_string_equal(told(f), "");
 }
 
-static void a_queued_one_blocks_nobody(void **state)
+TEST(a_queued_one_blocks_nobody)
 {
 	wants(0, true, -1);
 	assert_null(c->request);
@@ -74,7 +77,7 @@ static void a_queued_one_blocks_nobody(void **state)
 	assert_int_equal(f->env.stats.enqueued_total, 1);
 }
 
-static void who_is_granted_something_no_longer_waits(void **state)
+TEST(who_is_granted_something_no_longer_waits)
 {
 	request_grant(wants(0, false, -1), 42);
 	assert_true(!c->request && !lock->request_count && lock->grant_count == 1);
@@ -84,7 +87,7 @@ static void who_is_granted_something_no_longer_waits(void **state)
 	assert_string_equal(told(f), "granted 0");
 }
 
-static void outcomes_are_told_once_in_order(void **state)
+TEST(outcomes_are_told_once_in_order)
 {
 	request_time_out(wants(2, true, -1));
 	request_fail(wants(0, false, -1), ERROR_LIMIT, "no");
@@ -94,7 +97,7 @@ static void outcomes_are_told_once_in_order(void **state)
 	assert_int_equal(f->env.stats.limits_total, 1);
 }
 
-static void what_ended_is_forgotten_with_its_client(void **state)
+TEST(what_ended_is_forgotten_with_its_client)
 {
 	request_grant(wants(0, false, -1), 1);
 	request_fail(wants(1, true, -1), ERROR_UNAVAILABLE, "no");
@@ -102,7 +105,7 @@ static void what_ended_is_forgotten_with_its_client(void **state)
 	assert_string_equal(told(f), "failed 1");
 }
 
-static void a_failure_ends_all_who_wait_for_the_lock(void **state)
+TEST(a_failure_ends_all_who_wait_for_the_lock)
 {
 	wants(0, false, -1);
 	wants(1, true, -1);
@@ -110,7 +113,7 @@ static void a_failure_ends_all_who_wait_for_the_lock(void **state)
 	assert_string_equal(told(f), "failed 0, failed 1");
 }
 
-static void a_wait_that_runs_out_is_a_try_then_and_ends_at_last(void **state)
+TEST(a_wait_that_runs_out_is_a_try_then_and_ends_at_last)
 {
 	struct request *r = wants(0, false, 5000);
 
@@ -123,13 +126,13 @@ static void a_wait_that_runs_out_is_a_try_then_and_ends_at_last(void **state)
 	assert_string_equal(told(f), "failed 0");
 }
 
-static void a_try_has_run_out_at_once(void **state)
+TEST(a_try_has_run_out_at_once)
 {
 	assert_true(wants(0, false, 0)->expired);
 	assert_int_equal(lock->expired_count, 1);
 }
 
-static void the_adapter_is_told_of_the_first_grant_and_the_last(void **state)
+TEST(the_adapter_is_told_of_the_first_grant_and_the_last)
 {
 	struct grant *g = holds(0);
 
@@ -143,7 +146,7 @@ static void the_adapter_is_told_of_the_first_grant_and_the_last(void **state)
 	assert_int_equal(f->out.count, 2);
 }
 
-static void a_lost_grant_stays_until_it_is_told(void **state)
+TEST(a_lost_grant_stays_until_it_is_told)
 {
 	struct grant *g = holds(0);
 
@@ -157,7 +160,7 @@ static void a_lost_grant_stays_until_it_is_told(void **state)
 	assert_false(lock_in_use(lock));
 }
 
-static void a_loss_that_is_not_told_is_dropped_with_its_grant(void **state)
+TEST(a_loss_that_is_not_told_is_dropped_with_its_grant)
 {
 	struct grant *g = holds(0);
 
@@ -167,7 +170,7 @@ static void a_loss_that_is_not_told_is_dropped_with_its_grant(void **state)
 }
 
 /* A client that lets leases run out, and reads nothing, cannot have more than its share. */
-static void only_a_lease_that_ran_out_counts_until_it_is_told(void **state)
+TEST(only_a_lease_that_ran_out_counts_until_it_is_told)
 {
 	grant_lose(holds_for(0, 5000), LOSS_LEASE);
 	grant_lose(holds(1), LOSS_FORCED);
@@ -177,7 +180,7 @@ static void only_a_lease_that_ran_out_counts_until_it_is_told(void **state)
 	assert_int_equal(f->env.stats.leases_ended_total, 1);
 }
 
-static void all_grants_are_lost_with_the_lock(void **state)
+TEST(all_grants_are_lost_with_the_lock)
 {
 	holds(0);
 	holds(2);
@@ -185,7 +188,7 @@ static void all_grants_are_lost_with_the_lock(void **state)
 	assert_string_equal(told(f), "lost 0, lost 2");
 }
 
-static void a_further_level_never_shortens_a_lease(void **state)
+TEST(a_further_level_never_shortens_a_lease)
 {
 	struct grant *g = holds_for(0, 5000);
 
@@ -198,7 +201,7 @@ static void a_further_level_never_shortens_a_lease(void **state)
 	assert_int_equal(g->depth, 4);
 }
 
-static void renewing_sets_a_lease_anew(void **state)
+TEST(renewing_sets_a_lease_anew)
 {
 	struct grant *g = holds_for(0, 5000);
 
@@ -210,7 +213,7 @@ static void renewing_sets_a_lease_anew(void **state)
 	assert_null(heap_first(&f->env.timers));
 }
 
-static void what_a_holder_says_is_kept_unless_it_says_something_else(void **state)
+TEST(what_a_holder_says_is_kept_unless_it_says_something_else)
 {
 	struct grant *g = holds(0);
 
@@ -229,7 +232,7 @@ static bool stopped_by(const char *limit)
 	return !client_may_ask(c, false, &why) && strstr(why, limit);
 }
 
-static void limits_of_a_client_and_of_its_user(void **state)
+TEST(limits_of_a_client_and_of_its_user)
 {
 	const char *why;
 
@@ -262,7 +265,7 @@ static void limits_of_a_client_and_of_its_user(void **state)
 	assert_true(client_may_ask(&f->clients[3], false, &why));
 }
 
-static void clients_of_one_user_share_what_is_counted(void **state)
+TEST(clients_of_one_user_share_what_is_counted)
 {
 	const struct account *a = c->account;
 
@@ -274,7 +277,7 @@ static void clients_of_one_user_share_what_is_counted(void **state)
 	assert_int_equal(a->used[POOL_GRANTS], 2);
 }
 
-static void a_group_is_joined_by_who_neither_holds_nor_waits(void **state)
+TEST(a_group_is_joined_by_who_neither_holds_nor_waits)
 {
 	struct grant *g = holds(0);
 
@@ -292,7 +295,7 @@ static void a_group_is_joined_by_who_neither_holds_nor_waits(void **state)
 	assert_int_equal(f->locks.groups.count, 0);
 }
 
-static void groups_of_two_accounts_are_two(void **state)
+TEST(groups_of_two_accounts_are_two)
 {
 	struct client *other = &f->clients[1];
 	struct account *one = other->account;
@@ -305,34 +308,4 @@ static void groups_of_two_accounts_are_two(void **state)
 	group_leave(other);
 	account_leave(other->account);
 	other->account = one;
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_request_counts_until_it_has_ended),
-		TEST(a_queued_one_blocks_nobody),
-		TEST(who_is_granted_something_no_longer_waits),
-		TEST(outcomes_are_told_once_in_order),
-		TEST(what_ended_is_forgotten_with_its_client),
-		TEST(a_failure_ends_all_who_wait_for_the_lock),
-		TEST(a_wait_that_runs_out_is_a_try_then_and_ends_at_last),
-		TEST(a_try_has_run_out_at_once),
-		TEST(the_adapter_is_told_of_the_first_grant_and_the_last),
-		TEST(a_lost_grant_stays_until_it_is_told),
-		TEST(a_loss_that_is_not_told_is_dropped_with_its_grant),
-		TEST(only_a_lease_that_ran_out_counts_until_it_is_told),
-		TEST(all_grants_are_lost_with_the_lock),
-		TEST(a_further_level_never_shortens_a_lease),
-		TEST(renewing_sets_a_lease_anew),
-		TEST(what_a_holder_says_is_kept_unless_it_says_something_else),
-		TEST(limits_of_a_client_and_of_its_user),
-		TEST(clients_of_one_user_share_what_is_counted),
-		TEST(a_group_is_joined_by_who_neither_holds_nor_waits),
-		TEST(groups_of_two_accounts_are_two),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A process takes over only if its configuration and secret fit those of the one before, or says why not (identity.h). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include <cmocka.h>
+
+#include "tests/unit/unit.h"
 
 #include "base/conf.h"
 #include "io/base/parcel.h"
@@ -31,6 +28,9 @@ static int tear_down(void **state)
 	conf_free(&conf);
 	return 0;
 }
+
+#undef TEST
+#define TEST(name) TEST_WITH(name, set_up, tear_down)
 
 static struct secret *make(const char *text)
 {
@@ -62,7 +62,7 @@ static void check_after(const struct identity *before, const struct identity *no
 	parcel_free(&p);
 }
 
-static void another_user_is_refused_but_root_may_be_followed(void **state)
+TEST(another_user_is_refused_but_root_may_be_followed)
 {
 	const struct identity self = { .conf = &conf };
 	struct parcel p = { 0 };
@@ -81,7 +81,7 @@ static void another_user_is_refused_but_root_may_be_followed(void **state)
 	parcel_free(&p);
 }
 
-static void what_cannot_change_is_named(void **state)
+TEST(what_cannot_change_is_named)
 {
 	const struct identity self = { .conf = &conf };
 	struct conf other = conf;
@@ -102,7 +102,7 @@ static void what_cannot_change_is_named(void **state)
 	check_after(&self, &another, "the configuration now has other prefixes");
 }
 
-static void the_line_to_which_znodes_belong_has_to_be_there(void **state)
+TEST(the_line_to_which_znodes_belong_has_to_be_there)
 {
 	struct secret *old = make("broker:old\n"), *both = make("broker:new\nbroker:old\n"), *new = make("broker:new\n");
 	const struct identity none = { .conf = &conf }, of_old = { &conf, old, false }, of_both = { &conf, both, false };
@@ -119,16 +119,4 @@ static void the_line_to_which_znodes_belong_has_to_be_there(void **state)
 	secret_close(old);
 	secret_close(both);
 	secret_close(new);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(another_user_is_refused_but_root_may_be_followed),
-		TEST(what_cannot_change_is_named),
-		TEST(the_line_to_which_znodes_belong_has_to_be_there),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

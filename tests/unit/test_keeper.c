@@ -2,11 +2,7 @@
 /* The keeper's parts: what it keeps, what it and a worker tell each other, crashes, watchdogs, what it leaves behind. */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +11,8 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <cmocka.h>
+
+#include "tests/unit/unit.h"
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -58,6 +55,8 @@ static int tear_down(void **state)
 		close(worker);
 	return 0;
 }
+
+#define WITH_WORKER(name) TEST_WITH(name, set_up, tear_down)
 
 static int some_fd(void)
 {
@@ -114,7 +113,7 @@ static void begun(void)
 
 /* ---- what is kept ---- */
 
-static void what_is_kept_is_found_by_its_id(void **state)
+TEST(what_is_kept_is_found_by_its_id)
 {
 	struct descriptors *c = descriptors_new(2);
 	int a = some_fd(), b = some_fd(), other = some_fd(), much = some_fd();
@@ -136,7 +135,7 @@ static void what_is_kept_is_found_by_its_id(void **state)
 	assert_false(is_open(b));
 }
 
-static void connections_are_shut_down_and_roles_stay(void **state)
+TEST(connections_are_shut_down_and_roles_stay)
 {
 	struct descriptors *c = descriptors_new(10);
 	int ends[2], role[2];
@@ -161,7 +160,7 @@ static void connections_are_shut_down_and_roles_stay(void **state)
 
 /* ---- what is said ---- */
 
-static void a_worker_is_given_all_and_told_of_crashes_before_anything_else(void **state)
+WITH_WORKER(a_worker_is_given_all_and_told_of_crashes_before_anything_else)
 {
 	struct keeper_message m;
 	uint64_t seen = 0;
@@ -189,7 +188,7 @@ static void a_worker_is_given_all_and_told_of_crashes_before_anything_else(void 
 	assert_int_equal(told(&m), 0);
 }
 
-static void all_that_there_is_room_for_is_kept_and_the_rest_refused(void **state)
+WITH_WORKER(all_that_there_is_room_for_is_kept_and_the_rest_refused)
 {
 	struct keeper_message m;
 	uint32_t kept = 0, refused = 0;
@@ -209,7 +208,7 @@ static void all_that_there_is_room_for_is_kept_and_the_rest_refused(void **state
 	assert_int_equal(told(&m), KEEPER_KEPT);
 }
 
-static void a_worker_that_does_not_read_is_not_read_and_costs_a_bounded_queue(void **state)
+WITH_WORKER(a_worker_that_does_not_read_is_not_read_and_costs_a_bounded_queue)
 {
 	struct keeper_message one = { .kind = KEEPER_KEEP, .count = 1 }, m;
 	int fd = some_fd(), sent = 0, answers = 0, signals = 0;
@@ -237,7 +236,7 @@ static void a_worker_that_does_not_read_is_not_read_and_costs_a_bounded_queue(vo
 	close(fd);
 }
 
-static void what_a_worker_says_is_noted(void **state)
+WITH_WORKER(what_a_worker_says_is_noted)
 {
 	struct keeper_message unknown = { .kind = 77, .count = 3 };
 
@@ -255,7 +254,7 @@ static void what_a_worker_says_is_noted(void **state)
 	assert_true(x.heard.again);
 }
 
-static void nonsense_is_no_message_and_its_descriptors_are_closed(void **state)
+WITH_WORKER(nonsense_is_no_message_and_its_descriptors_are_closed)
 {
 	static const char *const texts[] = { "", "x", "1234567", "\1\0\0\0\1\0\0\0", "\1\0\0\0\377\377\377\377" };
 	static const size_t lengths[] = { 1, 1, 7, 8, 8 };
@@ -297,7 +296,7 @@ static struct keeper *make_worker(void)
 	return keeper_new();
 }
 
-static void the_workers_end_keeps_and_drops(void **state)
+WITH_WORKER(the_workers_end_keeps_and_drops)
 {
 	struct watch_base *base = watch_base_new();
 	struct keeper *k = make_worker();
@@ -341,7 +340,7 @@ static void end(void *arg, int fd)
 	close(fd);
 }
 
-static void descriptors_that_do_not_fit_are_dropped(void **state)
+WITH_WORKER(descriptors_that_do_not_fit_are_dropped)
 {
 	struct rlimit limit, few;
 	struct keeper_past past;
@@ -375,7 +374,7 @@ static void descriptors_that_do_not_fit_are_dropped(void **state)
 	keeper_free(k);
 }
 
-static void what_cannot_be_sent_now_waits_or_is_asked_for_later(void **state)
+WITH_WORKER(what_cannot_be_sent_now_waits_or_is_asked_for_later)
 {
 	struct keeper *k = make_worker();
 	int fd = some_fd(), kept = 0;
@@ -397,7 +396,7 @@ static void what_cannot_be_sent_now_waits_or_is_asked_for_later(void **state)
 }
 
 /* It is of no use for the next worker. */
-static void who_has_most_is_known_as_long_as_the_worker_lives(void **state)
+WITH_WORKER(who_has_most_is_known_as_long_as_the_worker_lives)
 {
 	struct keeper *k = make_worker();
 	char text[2 * KEEPER_TEXT_MAX];
@@ -420,7 +419,7 @@ static void who_has_most_is_known_as_long_as_the_worker_lives(void **state)
 }
 
 /* The loop of the daemon goes on, and a later one comes. */
-static void who_has_most_is_dropped_while_the_keeper_does_not_read(void **state)
+WITH_WORKER(who_has_most_is_dropped_while_the_keeper_does_not_read)
 {
 	struct keeper *k = make_worker();
 
@@ -435,7 +434,7 @@ static void who_has_most_is_dropped_while_the_keeper_does_not_read(void **state)
 }
 
 /* Nobody asks for those again. */
-static void a_role_is_kept_however_many_connections_wait(void **state)
+WITH_WORKER(a_role_is_kept_however_many_connections_wait)
 {
 	struct keeper *k = make_worker();
 	struct keeper_message m;
@@ -466,7 +465,7 @@ static void a_role_is_kept_however_many_connections_wait(void **state)
 }
 
 /* It may have asked before the hand-over, so this process asks again; before that is sent, the connection ends. */
-static void what_the_process_before_has_given_is_dropped_whatever_was_asked_since(void **state)
+WITH_WORKER(what_the_process_before_has_given_is_dropped_whatever_was_asked_since)
 {
 	struct keeper *k = make_worker(), *next;
 	struct parcel p = { 0 };
@@ -489,7 +488,7 @@ static void what_the_process_before_has_given_is_dropped_whatever_was_asked_sinc
 	parcel_discard(&p);
 }
 
-static void a_hand_over_takes_along_what_was_not_sent(void **state)
+WITH_WORKER(a_hand_over_takes_along_what_was_not_sent)
 {
 	struct keeper *k = make_worker(), *next;
 	struct parcel p = { 0 };
@@ -544,7 +543,7 @@ static void expect_told(int manager, const char *text, size_t fds)
 	assert_int_equal(with, fds);
 }
 
-static void what_a_worker_tells_the_service_manager_is_passed_on_as_it_is(void **state)
+WITH_WORKER(what_a_worker_tells_the_service_manager_is_passed_on_as_it_is)
 {
 	char longest[KEEPER_TEXT_MAX + 1], eight[] = "12345678";
 	struct keeper *k = make_worker();
@@ -586,7 +585,7 @@ static void fill_channel(void)
 		;
 }
 
-static void what_cannot_be_told_yet_waits_in_order_and_goes_along_with_a_hand_over(void **state)
+WITH_WORKER(what_cannot_be_told_yet_waits_in_order_and_goes_along_with_a_hand_over)
 {
 	struct keeper *k = make_worker(), *next;
 	struct notify manager = { .fd = -1 };
@@ -665,7 +664,7 @@ static bool passes_barrier(struct keeper *k)
 	return len < 0 && errno == EAGAIN;
 }
 
-static void what_is_to_be_stored_and_is_lost_makes_the_barrier_fail(void **state)
+WITH_WORKER(what_is_to_be_stored_and_is_lost_makes_the_barrier_fail)
 {
 	struct keeper *k = make_worker();
 	struct notify n = { .keeper = k }, manager = { .fd = -1 };
@@ -697,7 +696,7 @@ static void what_is_to_be_stored_and_is_lost_makes_the_barrier_fail(void **state
 	close(ends[1]);
 }
 
-static void what_is_to_be_stored_waits_for_room(void **state)
+WITH_WORKER(what_is_to_be_stored_waits_for_room)
 {
 	struct keeper *k = make_worker();
 	struct notify n = { .keeper = k }, manager = { .fd = -1 };
@@ -725,7 +724,7 @@ static void what_is_to_be_stored_waits_for_room(void **state)
 	close(ends[1]);
 }
 
-static void without_a_keeper_nothing_happens(void **state)
+TEST(without_a_keeper_nothing_happens)
 {
 	struct keeper_past past;
 
@@ -745,7 +744,7 @@ static void without_a_keeper_nothing_happens(void **state)
 
 /* ---- crashes and watchdogs ---- */
 
-static void crashes_count_for_a_minute(void **state)
+TEST(crashes_count_for_a_minute)
 {
 	const int64_t s = CLOCK_NS_PER_S;
 	struct crashes c = { 0 };
@@ -762,7 +761,7 @@ static void crashes_count_for_a_minute(void **state)
 }
 
 /* The fifth, and each that comes within a minute after the start of the worker that followed the one before. */
-static void after_many_crashes_there_is_a_pause(void **state)
+TEST(after_many_crashes_there_is_a_pause)
 {
 	static const int64_t pauses_s[] = { 0, 0, 0, 0, 1, 2, 4, 8, 16, 30, 30 };
 	const int64_t s = CLOCK_NS_PER_S;
@@ -786,8 +785,8 @@ static void after_many_crashes_there_is_a_pause(void **state)
 static int own_argc;
 static char **own_argv;
 
-/* The keeper runs this program as its worker, which main() then ends at once. */
-static void a_worker_that_cannot_stop_is_not_started_for_ever(void **state)
+/* The keeper runs this program as its worker, which unit_begin() then ends at once. */
+TEST(a_worker_that_cannot_stop_is_not_started_for_ever)
 {
 	char said[8192] = "";
 	size_t len = 0;
@@ -817,7 +816,7 @@ static void a_worker_that_cannot_stop_is_not_started_for_ever(void **state)
 	close(ends[0]);
 }
 
-static void a_worker_that_hangs_is_due(void **state)
+TEST(a_worker_that_hangs_is_due)
 {
 	const int64_t s = CLOCK_NS_PER_S;
 	struct watchdogs v;
@@ -845,7 +844,7 @@ static void a_worker_that_hangs_is_due(void **state)
 
 /* ---- what it leaves ---- */
 
-static void what_a_keeper_leaves_the_next_one_has(void **state)
+WITH_WORKER(what_a_keeper_leaves_the_next_one_has)
 {
 	struct reexec l = { .log_level = 2,
 			    .channel = dup(x.fd),
@@ -887,7 +886,7 @@ static void what_a_keeper_leaves_the_next_one_has(void **state)
 	descriptors_free(next); /* it was the same one, which is closed once more at the end: nothing happens */
 }
 
-static void what_is_no_reexec_is_refused(void **state)
+WITH_WORKER(what_is_no_reexec_is_refused)
 {
 	static const char *const texts[] = { "", "hello", "keeper channel 1:9", "keeper group 1:1,channel 1:0,\n",
 					     "keeper group 2:99,channel 6:999999,\n" };
@@ -905,43 +904,11 @@ static void what_is_no_reexec_is_refused(void **state)
 	descriptors_free(c);
 }
 
-#define WITH_WORKER(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(int argc, char **argv)
+void unit_begin(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_kept_is_found_by_its_id),
-		cmocka_unit_test(connections_are_shut_down_and_roles_stay),
-		WITH_WORKER(a_worker_is_given_all_and_told_of_crashes_before_anything_else),
-		WITH_WORKER(all_that_there_is_room_for_is_kept_and_the_rest_refused),
-		WITH_WORKER(a_worker_that_does_not_read_is_not_read_and_costs_a_bounded_queue),
-		WITH_WORKER(what_a_worker_says_is_noted),
-		WITH_WORKER(nonsense_is_no_message_and_its_descriptors_are_closed),
-		WITH_WORKER(the_workers_end_keeps_and_drops),
-		WITH_WORKER(descriptors_that_do_not_fit_are_dropped),
-		WITH_WORKER(what_cannot_be_sent_now_waits_or_is_asked_for_later),
-		WITH_WORKER(who_has_most_is_known_as_long_as_the_worker_lives),
-		WITH_WORKER(who_has_most_is_dropped_while_the_keeper_does_not_read),
-		WITH_WORKER(a_role_is_kept_however_many_connections_wait),
-		WITH_WORKER(what_the_process_before_has_given_is_dropped_whatever_was_asked_since),
-		WITH_WORKER(a_hand_over_takes_along_what_was_not_sent),
-		WITH_WORKER(what_a_worker_tells_the_service_manager_is_passed_on_as_it_is),
-		WITH_WORKER(what_is_to_be_stored_and_is_lost_makes_the_barrier_fail),
-		WITH_WORKER(what_is_to_be_stored_waits_for_room),
-		WITH_WORKER(what_cannot_be_told_yet_waits_in_order_and_goes_along_with_a_hand_over),
-		cmocka_unit_test(without_a_keeper_nothing_happens),
-		cmocka_unit_test(crashes_count_for_a_minute),
-		cmocka_unit_test(after_many_crashes_there_is_a_pause),
-		cmocka_unit_test(a_worker_that_cannot_stop_is_not_started_for_ever),
-		cmocka_unit_test(a_worker_that_hangs_is_due),
-		WITH_WORKER(what_a_keeper_leaves_the_next_one_has),
-		WITH_WORKER(what_is_no_reexec_is_refused),
-	};
-
 	/* This is the worker of a keeper in a test. */
 	if (getenv(KEEPER_VARIABLE))
 		raise(SIGKILL);
 	own_argc = argc;
 	own_argv = argv;
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,17 +7,14 @@
 #include "io/socket/server.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
-#include <cmocka.h>
+
+#include "tests/unit/unit.h"
 
 #include "io/base/feed.h"
 #include "io/base/keeper.h"
@@ -176,6 +173,9 @@ static int end(void **state)
 	return rmdir(dir);
 }
 
+#undef TEST
+#define TEST(name) TEST_WITH(name, begin, end)
+
 static void turn(void)
 {
 	do {
@@ -265,7 +265,7 @@ static int a_kept_connection(int *ret_fd)
 
 /* ---- who is kept ---- */
 
-static void a_holder_is_kept_after_a_second_and_known_to_be_when_the_keeper_says_so(void **state)
+TEST(a_holder_is_kept_after_a_second_and_known_to_be_when_the_keeper_says_so)
 {
 	int fd = connected(), copy = -1;
 	uint64_t id;
@@ -287,7 +287,7 @@ static void a_holder_is_kept_after_a_second_and_known_to_be_when_the_keeper_says
 	close(fd);
 }
 
-static void whoever_the_keeper_has_no_room_for_is_not_kept_and_asked_for_again(void **state)
+TEST(whoever_the_keeper_has_no_room_for_is_not_kept_and_asked_for_again)
 {
 	int fd = connected(), copy;
 
@@ -305,7 +305,7 @@ static void whoever_the_keeper_has_no_room_for_is_not_kept_and_asked_for_again(v
 	close(fd);
 }
 
-static void a_copy_does_not_keep_the_connection_open(void **state)
+TEST(a_copy_does_not_keep_the_connection_open)
 {
 	int copy, fd = a_kept_connection(&copy);
 	uint64_t id = entry()->cookie;
@@ -320,7 +320,7 @@ static void a_copy_does_not_keep_the_connection_open(void **state)
 }
 
 /* The number is another connection's by then. */
-static void an_answer_that_comes_late_is_for_nobody(void **state)
+TEST(an_answer_that_comes_late_is_for_nobody)
 {
 	int fd = connected(), copy;
 	uint64_t id;
@@ -341,7 +341,7 @@ static void an_answer_that_comes_late_is_for_nobody(void **state)
 }
 
 /* A connection with delegated locks can go on in the next process only with its page. */
-static void a_page_that_is_refused_is_asked_for_again(void **state)
+TEST(a_page_that_is_refused_is_asked_for_again)
 {
 	int copy, page, fd = a_kept_connection(&copy);
 	uint64_t id;
@@ -364,7 +364,7 @@ static void a_page_that_is_refused_is_asked_for_again(void **state)
 	close(fd);
 }
 
-static void an_answer_about_a_page_that_comes_late_is_for_nobody(void **state)
+TEST(an_answer_about_a_page_that_comes_late_is_for_nobody)
 {
 	int copy, page, fd = a_kept_connection(&copy);
 	uint64_t id;
@@ -386,7 +386,7 @@ static void an_answer_about_a_page_that_comes_late_is_for_nobody(void **state)
 
 /* ---- marks ---- */
 
-static void a_request_is_marked_until_its_reply_is_written(void **state)
+TEST(a_request_is_marked_until_its_reply_is_written)
 {
 	int copy, fd = a_kept_connection(&copy);
 
@@ -401,7 +401,7 @@ static void a_request_is_marked_until_its_reply_is_written(void **state)
 	close(fd);
 }
 
-static void a_part_of_a_request_is_marked(void **state)
+TEST(a_part_of_a_request_is_marked)
 {
 	int copy, fd = a_kept_connection(&copy);
 
@@ -415,7 +415,7 @@ static void a_part_of_a_request_is_marked(void **state)
 	close(fd);
 }
 
-static void what_is_behind_a_request_is_marked_with_it(void **state)
+TEST(what_is_behind_a_request_is_marked_with_it)
 {
 	int copy, fd = a_kept_connection(&copy);
 
@@ -431,7 +431,7 @@ static void what_is_behind_a_request_is_marked_with_it(void **state)
 	close(fd);
 }
 
-static void a_push_is_marked_until_it_is_written(void **state)
+TEST(a_push_is_marked_until_it_is_written)
 {
 	int copy, fd = a_kept_connection(&copy);
 
@@ -450,7 +450,7 @@ static void a_push_is_marked_until_it_is_written(void **state)
 }
 
 /* It would be marked for as long as the client asks nothing. */
-static void a_reply_that_may_wait_is_written_at_the_next_look(void **state)
+TEST(a_reply_that_may_wait_is_written_at_the_next_look)
 {
 	int copy, fd = a_kept_connection(&copy);
 
@@ -462,7 +462,7 @@ static void a_reply_that_may_wait_is_written_at_the_next_look(void **state)
 	close(fd);
 }
 
-static void what_is_under_way_when_it_is_kept_is_marked(void **state)
+TEST(what_is_under_way_when_it_is_kept_is_marked)
 {
 	int fd = connected(), copy;
 
@@ -473,26 +473,4 @@ static void what_is_under_way_when_it_is_kept_is_marked(void **state)
 	assert_true(entry()->kept && entry()->mark);
 	close(copy);
 	close(fd);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_holder_is_kept_after_a_second_and_known_to_be_when_the_keeper_says_so),
-		TEST(whoever_the_keeper_has_no_room_for_is_not_kept_and_asked_for_again),
-		TEST(a_copy_does_not_keep_the_connection_open),
-		TEST(an_answer_that_comes_late_is_for_nobody),
-		TEST(a_page_that_is_refused_is_asked_for_again),
-		TEST(an_answer_about_a_page_that_comes_late_is_for_nobody),
-		TEST(a_request_is_marked_until_its_reply_is_written),
-		TEST(a_part_of_a_request_is_marked),
-		TEST(what_is_behind_a_request_is_marked_with_it),
-		TEST(a_push_is_marked_until_it_is_written),
-		TEST(a_reply_that_may_wait_is_written_at_the_next_look),
-		TEST(what_is_under_way_when_it_is_kept_is_marked),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

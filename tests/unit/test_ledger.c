@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The cells of a ledger: what whoever reads them finds, at whatever instruction their process was killed. */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -13,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include "core/port/ledger.h"
 
@@ -136,7 +132,7 @@ static void live(struct ledger *l)
 static const int64_t lives[] = { 0, 1, 2, 3, 0, 4, 5, 0, 6, 0 };
 
 /* The process is stopped after each of its instructions. */
-static void killed_at_any_instruction_it_reads_as_before_or_after(void **state)
+TEST(killed_at_any_instruction_it_reads_as_before_or_after)
 {
 	char *memory = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	struct ledger *l = ledger_new(memory, BYTES);
@@ -174,7 +170,7 @@ static void killed_at_any_instruction_it_reads_as_before_or_after(void **state)
 	munmap(memory, BYTES);
 }
 
-static void all_cells_are_used_and_one_more_is_missing(void **state)
+TEST(all_cells_are_used_and_one_more_is_missing)
 {
 	char *memory = memory_new(BYTES), *more;
 	struct ledger *l = ledger_new(memory, BYTES);
@@ -203,7 +199,7 @@ static void all_cells_are_used_and_one_more_is_missing(void **state)
 	free(memory);
 }
 
-static void what_is_longer_than_any_cell_is_missing_until_it_ends(void **state)
+TEST(what_is_longer_than_any_cell_is_missing_until_it_ends)
 {
 	char *memory = memory_new(BYTES);
 	struct ledger *l = ledger_new(memory, BYTES);
@@ -222,7 +218,7 @@ static void what_is_longer_than_any_cell_is_missing_until_it_ends(void **state)
 }
 
 /* Records of all sizes come and go, and each is read as it is, however often memory without a record is given back. */
-static void what_no_record_is_in_is_given_back_and_nothing_else(void **state)
+TEST(what_no_record_is_in_is_given_back_and_nothing_else)
 {
 	enum { MANY = 40, RECORDS = 1500, ROUNDS = 60000 };
 	char *memory = memory_new(MANY * LEDGER_CHUNK_BYTES);
@@ -258,7 +254,7 @@ static void what_no_record_is_in_is_given_back_and_nothing_else(void **state)
 	free(memory);
 }
 
-static void without_a_record_all_is_given_back_but_what_is_to_stay(void **state)
+TEST(without_a_record_all_is_given_back_but_what_is_to_stay)
 {
 	enum { MANY = 40 };
 	char *memory = memory_new(MANY * LEDGER_CHUNK_BYTES);
@@ -287,7 +283,7 @@ static void without_a_record_all_is_given_back_but_what_is_to_stay(void **state)
 	free(memory);
 }
 
-static void a_number_is_below_its_ceiling_before_it_is_used(void **state)
+TEST(a_number_is_below_its_ceiling_before_it_is_used)
 {
 	char *memory = memory_new(BYTES);
 	struct ledger *l = ledger_new(memory, BYTES);
@@ -303,18 +299,4 @@ static void a_number_is_below_its_ceiling_before_it_is_used(void **state)
 	ledger_number(NULL, CEILING_NONCE, 1);
 	ledger_free(l);
 	free(memory);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(killed_at_any_instruction_it_reads_as_before_or_after),
-		cmocka_unit_test(all_cells_are_used_and_one_more_is_missing),
-		cmocka_unit_test(what_is_longer_than_any_cell_is_missing_until_it_ends),
-		cmocka_unit_test(what_no_record_is_in_is_given_back_and_nothing_else),
-		cmocka_unit_test(without_a_record_all_is_given_back_but_what_is_to_stay),
-		cmocka_unit_test(a_number_is_below_its_ceiling_before_it_is_used),
-	};
-
-	return cmocka_run_group_tests_name("ledger", tests, NULL, NULL);
 }

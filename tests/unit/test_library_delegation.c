@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The library's side of a delegation, with a daemon of a page: what is a message, what is none, and what a loss comes to. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <cmocka.h>
+
+#include "tests/unit/unit.h"
 
 #include "client-lib/lockbroker.h"
 #include "fake_daemon.h"
 #include "protocol/session_page.h"
+
+#undef TEST
+#define TEST(name) TEST_WITH(name, fake_begin, fake_end)
 
 enum { PAUSE_US = 1100000 }; /* a handle that sends nothing looks at its connection once a second */
 
@@ -56,7 +56,7 @@ static void delegate(struct lb *lb, const char *name)
 	assert_int_equal(fake.asked, 1);
 }
 
-static void what_was_taken_often_is_taken_without_a_message(void **state)
+TEST(what_was_taken_often_is_taken_without_a_message)
 {
 	struct lb *lb = opened();
 	int64_t token, ms;
@@ -88,7 +88,7 @@ static int read_pair(struct lb *lb, const char *name)
 	return requests(lb) - before;
 }
 
-static void what_was_read_often_is_read_without_a_message(void **state)
+TEST(what_was_read_often_is_read_without_a_message)
 {
 	struct lb *lb = opened();
 
@@ -109,7 +109,7 @@ static void what_was_read_often_is_read_without_a_message(void **state)
 	lb_close(lb);
 }
 
-static void what_was_taken_back_is_asked_for(void **state)
+TEST(what_was_taken_back_is_asked_for)
 {
 	struct lb *lb = opened();
 	int64_t token;
@@ -125,7 +125,7 @@ static void what_was_taken_back_is_asked_for(void **state)
 	lb_close(lb);
 }
 
-static void what_is_wanted_is_released_by_message(void **state)
+TEST(what_is_wanted_is_released_by_message)
 {
 	struct lb *lb = opened();
 	int before;
@@ -143,7 +143,7 @@ static void what_is_wanted_is_released_by_message(void **state)
 	lb_close(lb);
 }
 
-static void a_loss_is_told_by_the_unlock(void **state)
+TEST(a_loss_is_told_by_the_unlock)
 {
 	struct lb *lb = opened();
 
@@ -160,7 +160,7 @@ static void a_loss_is_told_by_the_unlock(void **state)
 }
 
 /* Of another lock, too, whose unlock did not wait for its answer. */
-static void a_loss_is_told_by_the_next_lock(void **state)
+TEST(a_loss_is_told_by_the_next_lock)
 {
 	struct lb *lb = opened();
 
@@ -177,7 +177,7 @@ static void a_loss_is_told_by_the_next_lock(void **state)
 	lb_close(lb);
 }
 
-static void a_lost_session_is_told_by_the_unlock(void **state)
+TEST(a_lost_session_is_told_by_the_unlock)
 {
 	struct lb *lb = opened();
 	int before;
@@ -201,7 +201,7 @@ static void a_lost_session_is_told_by_the_unlock(void **state)
 }
 
 /* Nobody but the daemon can tell whether it is a loss. */
-static void after_the_end_of_the_proof_the_unlock_asks(void **state)
+TEST(after_the_end_of_the_proof_the_unlock_asks)
 {
 	struct lb *lb = opened();
 	int64_t ms = 1;
@@ -219,7 +219,7 @@ static void after_the_end_of_the_proof_the_unlock_asks(void **state)
 	lb_close(lb);
 }
 
-static void a_proof_that_is_too_short_is_not_enough_to_enter(void **state)
+TEST(a_proof_that_is_too_short_is_not_enough_to_enter)
 {
 	struct lb *lb = opened();
 
@@ -233,7 +233,7 @@ static void a_proof_that_is_too_short_is_not_enough_to_enter(void **state)
 	lb_close(lb);
 }
 
-static void a_second_level_is_asked_for(void **state)
+TEST(a_second_level_is_asked_for)
 {
 	struct lb *lb = opened();
 	int64_t token;
@@ -249,7 +249,7 @@ static void a_second_level_is_asked_for(void **state)
 	lb_close(lb);
 }
 
-static void who_is_refused_does_not_ask_again(void **state)
+TEST(who_is_refused_does_not_ask_again)
 {
 	struct lb *lb = opened();
 
@@ -261,7 +261,7 @@ static void who_is_refused_does_not_ask_again(void **state)
 	lb_close(lb);
 }
 
-static void where_nothing_is_offered_nothing_is_asked(void **state)
+TEST(where_nothing_is_offered_nothing_is_asked)
 {
 	struct lb *lb;
 
@@ -274,7 +274,7 @@ static void where_nothing_is_offered_nothing_is_asked(void **state)
 	lb_close(lb);
 }
 
-static void a_program_can_do_without(void **state)
+TEST(a_program_can_do_without)
 {
 	struct lb *lb = opened();
 
@@ -291,7 +291,7 @@ static void a_program_can_do_without(void **state)
 	lb_close(lb);
 }
 
-static void there_may_be_more_names_than_slots(void **state)
+TEST(there_may_be_more_names_than_slots)
 {
 	struct lb *lb = opened();
 	char name[16];
@@ -312,7 +312,7 @@ static void there_may_be_more_names_than_slots(void **state)
 	lb_close(lb);
 }
 
-static void a_child_has_no_delegations(void **state)
+TEST(a_child_has_no_delegations)
 {
 	struct lb *lb = opened();
 	int status, before;
@@ -336,7 +336,7 @@ static void a_child_has_no_delegations(void **state)
 	lb_close(lb);
 }
 
-static void the_end_of_the_connection_is_a_loss(void **state)
+TEST(the_end_of_the_connection_is_a_loss)
 {
 	struct lb *lb = opened();
 
@@ -355,7 +355,7 @@ static void the_end_of_the_connection_is_a_loss(void **state)
 }
 
 /* Without ZooKeeper its proof has no end: who goes on with the page's clients may not go on with this one. */
-static void a_page_that_has_moved_does_not_hide_the_end_of_the_connection(void **state)
+TEST(a_page_that_has_moved_does_not_hide_the_end_of_the_connection)
 {
 	struct lb *lb = opened();
 	int64_t ms = 1;
@@ -373,7 +373,7 @@ static void a_page_that_has_moved_does_not_hide_the_end_of_the_connection(void *
  * Without ZooKeeper the session page proves without an end, and where the daemon's directory was lost, no later daemon
  * writes into that page: only the connection shows that another daemon grants the lock.
  */
-static void after_a_pause_it_looks_at_the_connection(void **state)
+TEST(after_a_pause_it_looks_at_the_connection)
 {
 	struct lb *lb = opened();
 	int64_t ms = 1;
@@ -400,7 +400,7 @@ static void after_a_pause_it_looks_at_the_connection(void **state)
 	lb_close(lb);
 }
 
-static void after_a_pause_the_unlock_looks_at_the_connection(void **state)
+TEST(after_a_pause_the_unlock_looks_at_the_connection)
 {
 	struct lb *lb = opened();
 
@@ -411,32 +411,4 @@ static void after_a_pause_the_unlock_looks_at_the_connection(void **state)
 	usleep(PAUSE_US);
 	assert_int_equal(lb_unlock(lb, "a"), LB_LOST);
 	lb_close(lb);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fake_begin, fake_end)
-	const struct CMUnitTest tests[] = {
-		TEST(what_was_taken_often_is_taken_without_a_message),
-		TEST(what_was_read_often_is_read_without_a_message),
-		TEST(what_was_taken_back_is_asked_for),
-		TEST(what_is_wanted_is_released_by_message),
-		TEST(a_loss_is_told_by_the_unlock),
-		TEST(a_loss_is_told_by_the_next_lock),
-		TEST(a_lost_session_is_told_by_the_unlock),
-		TEST(after_the_end_of_the_proof_the_unlock_asks),
-		TEST(a_proof_that_is_too_short_is_not_enough_to_enter),
-		TEST(a_second_level_is_asked_for),
-		TEST(who_is_refused_does_not_ask_again),
-		TEST(where_nothing_is_offered_nothing_is_asked),
-		TEST(a_program_can_do_without),
-		TEST(there_may_be_more_names_than_slots),
-		TEST(a_child_has_no_delegations),
-		TEST(the_end_of_the_connection_is_a_loss),
-		TEST(a_page_that_has_moved_does_not_hide_the_end_of_the_connection),
-		TEST(after_a_pause_it_looks_at_the_connection),
-		TEST(after_a_pause_the_unlock_looks_at_the_connection),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

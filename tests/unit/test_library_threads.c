@@ -5,13 +5,10 @@
  * step that does not order them, and in a plain run an update would be lost.
  */
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <cmocka.h>
+
+#include "tests/unit/unit.h"
 
 #include "client-lib/lockbroker.h"
 #include "fake_daemon.h"
@@ -120,24 +117,14 @@ static void beside_others(void (*pair)(struct lb *lb))
 	lb_close(lb);
 }
 
-static void each_side_has_it_alone(void **state)
+TEST_WITH(each_side_has_it_alone, fake_begin, fake_end)
 {
 	(void)state;
 	beside_others(write_pair);
 }
 
-static void who_reads_does_so_while_nobody_writes(void **state)
+TEST_WITH(who_reads_does_so_while_nobody_writes, fake_begin, fake_end)
 {
 	(void)state;
 	beside_others(read_pair);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(each_side_has_it_alone, fake_begin, fake_end),
-		cmocka_unit_test_setup_teardown(who_reads_does_so_while_nobody_writes, fake_begin, fake_end),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,13 +3,11 @@
 #include "io/files/life.h"
 
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
-#include <cmocka.h>
+
+#include "tests/unit/unit.h"
 
 #define NOW (1000 * INT64_C(1000000000))
 
@@ -31,6 +29,9 @@ static int remove_dir(void **state)
 	assert_int_equal(rmdir(dir), 0);
 	return 0;
 }
+
+#undef TEST
+#define TEST(name) TEST_WITH(name, make_dir, remove_dir)
 
 static struct life *opened(const char *boot, const char *page, const char *ended, bool goes_on)
 {
@@ -64,7 +65,7 @@ static void waits(const char *boot, const char *ended, bool wanted)
 	life_free(l);
 }
 
-static void who_gives_no_page_leaves_nothing(void **state)
+TEST(who_gives_no_page_leaves_nothing)
 {
 	(void)state;
 	life_free(opened("boot", "one", "", false));
@@ -72,7 +73,7 @@ static void who_gives_no_page_leaves_nothing(void **state)
 	waits("boot", "", false);
 }
 
-static void after_a_kill_whose_page_is_gone_it_waits(void **state)
+TEST(after_a_kill_whose_page_is_gone_it_waits)
 {
 	(void)state;
 	is_killed("boot", "one");
@@ -80,14 +81,14 @@ static void after_a_kill_whose_page_is_gone_it_waits(void **state)
 	waits("boot", "", false); /* that one has ended in order */
 }
 
-static void after_a_kill_whose_page_has_ended_it_does_not_wait(void **state)
+TEST(after_a_kill_whose_page_has_ended_it_does_not_wait)
 {
 	(void)state;
 	is_killed("boot", "one");
 	waits("boot", "one", false);
 }
 
-static void after_another_boot_it_does_not_wait(void **state)
+TEST(after_another_boot_it_does_not_wait)
 {
 	(void)state;
 	is_killed("boot", "one");
@@ -97,7 +98,7 @@ static void after_another_boot_it_does_not_wait(void **state)
 }
 
 /* The page that the second one finds is that of the first, which has waited and given out nothing. */
-static void a_kill_during_the_wait_is_waited_for(void **state)
+TEST(a_kill_during_the_wait_is_waited_for)
 {
 	struct life *l;
 
@@ -110,7 +111,7 @@ static void a_kill_during_the_wait_is_waited_for(void **state)
 }
 
 /* Clients of the process before it go on with their pages. */
-static void who_goes_on_says_so_at_once(void **state)
+TEST(who_goes_on_says_so_at_once)
 {
 	(void)state;
 	is_killed("boot", "one");
@@ -121,7 +122,7 @@ static void who_goes_on_says_so_at_once(void **state)
 	waits("boot", "", true);
 }
 
-static void a_file_that_was_removed_is_missed_and_made_again(void **state)
+TEST(a_file_that_was_removed_is_missed_and_made_again)
 {
 	struct life *l = opened("boot", "one", "", false);
 
@@ -136,21 +137,4 @@ static void a_file_that_was_removed_is_missed_and_made_again(void **state)
 	life_over(l, NOW);
 	assert_int_equal(access(path, F_OK), -1);
 	life_free(l);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make_dir, remove_dir)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(who_gives_no_page_leaves_nothing),
-		TEST(after_a_kill_whose_page_is_gone_it_waits),
-		TEST(after_a_kill_whose_page_has_ended_it_does_not_wait),
-		TEST(after_another_boot_it_does_not_wait),
-		TEST(a_kill_during_the_wait_is_waited_for),
-		TEST(who_goes_on_says_so_at_once),
-		TEST(a_file_that_was_removed_is_missed_and_made_again),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

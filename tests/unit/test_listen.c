@@ -4,10 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +11,8 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
-#include <cmocka.h>
+
+#include "tests/unit/unit.h"
 
 static char dir[64], path[96], lock_path[104], error[LISTEN_ERROR_MAX];
 
@@ -37,6 +34,9 @@ static int remove_dir(void **state)
 	assert_int_equal(rmdir(dir), 0);
 	return 0;
 }
+
+#undef TEST
+#define TEST(name) TEST_WITH(name, make_dir, remove_dir)
 
 static struct listener opened(mode_t mode)
 {
@@ -77,7 +77,7 @@ static void daemon_dies(void)
 	free(l.path);
 }
 
-static void it_has_its_mode_and_goes_when_it_is_closed(void **state)
+TEST(it_has_its_mode_and_goes_when_it_is_closed)
 {
 	const mode_t modes[] = { 0600, 0660, 0666 };
 
@@ -93,7 +93,7 @@ static void it_has_its_mode_and_goes_when_it_is_closed(void **state)
 	}
 }
 
-static void a_stale_socket_is_replaced(void **state)
+TEST(a_stale_socket_is_replaced)
 {
 	struct listener l;
 
@@ -105,7 +105,7 @@ static void a_stale_socket_is_replaced(void **state)
 	listen_close(&l);
 }
 
-static void a_live_one_is_refused_and_left_alone(void **state)
+TEST(a_live_one_is_refused_and_left_alone)
 {
 	struct listener l = opened(0600);
 
@@ -115,7 +115,7 @@ static void a_live_one_is_refused_and_left_alone(void **state)
 }
 
 /* As with a daemon whose socket was passed to it. */
-static void a_live_one_without_its_lock_is_refused_too(void **state)
+TEST(a_live_one_without_its_lock_is_refused_too)
 {
 	struct listener l = opened(0600);
 
@@ -125,7 +125,7 @@ static void a_live_one_without_its_lock_is_refused_too(void **state)
 	listen_close(&l);
 }
 
-static void a_file_that_is_no_socket_is_left_alone(void **state)
+TEST(a_file_that_is_no_socket_is_left_alone)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 
@@ -135,7 +135,7 @@ static void a_file_that_is_no_socket_is_left_alone(void **state)
 	assert_int_equal(access(lock_path, F_OK), -1);
 }
 
-static void a_socket_of_another_is_not_removed(void **state)
+TEST(a_socket_of_another_is_not_removed)
 {
 	struct listener first = opened(0600), second;
 
@@ -148,7 +148,7 @@ static void a_socket_of_another_is_not_removed(void **state)
 	listen_close(&second);
 }
 
-static void a_path_is_as_long_as_an_address_can_hold(void **state)
+TEST(a_path_is_as_long_as_an_address_can_hold)
 {
 	char name[sizeof(((struct sockaddr_un *)0)->sun_path) + 1];
 	struct listener l;
@@ -161,7 +161,7 @@ static void a_path_is_as_long_as_an_address_can_hold(void **state)
 	assert_non_null(strstr(error, "107 bytes"));
 }
 
-static void a_group_has_a_name_or_a_number(void **state)
+TEST(a_group_has_a_name_or_a_number)
 {
 	gid_t gid = 1;
 
@@ -175,7 +175,7 @@ static void a_group_has_a_name_or_a_number(void **state)
 	assert_non_null(strstr(error, "groupadd"));
 }
 
-static void a_directory_that_others_may_fill_is_told(void **state)
+TEST(a_directory_that_others_may_fill_is_told)
 {
 	const struct listen_place place = { "daemon.socket", path, 0600, LISTEN_NO_GROUP };
 	const mode_t modes[] = { 0777, 0775, 0757, 01777, 0755 };
@@ -192,7 +192,7 @@ static void a_directory_that_others_may_fill_is_told(void **state)
 	assert_int_equal(chown(dir, 0, 0), 0);
 }
 
-static void what_somebody_has_removed_is_missed_and_made_again(void **state)
+TEST(what_somebody_has_removed_is_missed_and_made_again)
 {
 	const struct listen_place place = { "daemon.socket", path, 0600, LISTEN_NO_GROUP };
 	struct listener l = opened(0600), next;
@@ -213,7 +213,7 @@ static void what_somebody_has_removed_is_missed_and_made_again(void **state)
 	listen_close(&next);
 }
 
-static void what_another_has_taken_meanwhile_is_left_to_it(void **state)
+TEST(what_another_has_taken_meanwhile_is_left_to_it)
 {
 	struct listener l = opened(0600), other;
 
@@ -227,25 +227,4 @@ static void what_another_has_taken_meanwhile_is_left_to_it(void **state)
 	listen_close(&l);
 	assert_true(connects());
 	listen_close(&other);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make_dir, remove_dir)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(it_has_its_mode_and_goes_when_it_is_closed),
-		TEST(a_stale_socket_is_replaced),
-		TEST(a_live_one_is_refused_and_left_alone),
-		TEST(a_live_one_without_its_lock_is_refused_too),
-		TEST(a_file_that_is_no_socket_is_left_alone),
-		TEST(a_socket_of_another_is_not_removed),
-		TEST(a_path_is_as_long_as_an_address_can_hold),
-		TEST(a_group_has_a_name_or_a_number),
-		TEST(a_directory_that_others_may_fill_is_told),
-		TEST(what_somebody_has_removed_is_missed_and_made_again),
-		TEST(what_another_has_taken_meanwhile_is_left_to_it),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a list says of our claims (listing.h); nothing above the floor of claims is linked. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include "core/claim/directories.h"
 #include "core/claim/listing.h"
@@ -76,6 +72,9 @@ static int tear_down(void **state)
 	return 0;
 }
 
+#undef TEST
+#define TEST(name) TEST_WITH(name, set_up, tear_down)
+
 /* The operation that is answered. */
 static struct operation taken(struct fixture *f, const struct event *event)
 {
@@ -120,7 +119,7 @@ static void answer_list(struct fixture *f, enum zk_code code, size_t count, cons
 	answer_list(f, ZK_OK, sizeof((struct slice[]){ __VA_ARGS__ }) / sizeof(struct slice), \
 		    (struct slice[]){ __VA_ARGS__ })
 
-static void whoever_is_first_holds(void **state)
+TEST(whoever_is_first_holds)
 {
 	struct fixture *f = *state;
 	struct claim *c = f->d.claim = joined(f, MODE_EXCLUSIVE, "0000000007");
@@ -130,7 +129,7 @@ static void whoever_is_first_holds(void **state)
 	assert_true(c->rivals && !f->d.facts);
 }
 
-static void others_wait_for_the_nearest_that_conflicts(void **state)
+TEST(others_wait_for_the_nearest_that_conflicts)
 {
 	struct fixture *f = *state;
 	struct claim *c = f->d.claim = joined(f, MODE_SHARED, "0000000007");
@@ -144,7 +143,7 @@ static void others_wait_for_the_nearest_that_conflicts(void **state)
 	assert_int_equal(c->state, CLAIM_HELD); /* readers hold together */
 }
 
-static void a_list_that_precedes_the_create_says_nothing(void **state)
+TEST(a_list_that_precedes_the_create_says_nothing)
 {
 	struct fixture *f = *state;
 	struct claim *c;
@@ -156,7 +155,7 @@ static void a_list_that_precedes_the_create_says_nothing(void **state)
 	assert_true(f->d.claim == c && c->state == CLAIM_JOINING && !f->d.facts);
 }
 
-static void a_held_znode_that_is_gone_is_lost_and_next_follows(void **state)
+TEST(a_held_znode_that_is_gone_is_lost_and_next_follows)
 {
 	struct fixture *f = *state;
 	struct claim *next;
@@ -170,7 +169,7 @@ static void a_held_znode_that_is_gone_is_lost_and_next_follows(void **state)
 	f->d.facts = 0;
 }
 
-static void a_waiting_znode_that_is_gone_loses_nothing(void **state)
+TEST(a_waiting_znode_that_is_gone_loses_nothing)
 {
 	struct fixture *f = *state;
 
@@ -182,7 +181,7 @@ static void a_waiting_znode_that_is_gone_loses_nothing(void **state)
 	assert_int_equal(f->env.stats.vanished_total, 1);
 }
 
-static void an_orphan_of_ours_is_deleted(void **state)
+TEST(an_orphan_of_ours_is_deleted)
 {
 	struct fixture *f = *state;
 	struct bytes orphan = { 0 };
@@ -202,7 +201,7 @@ static void an_orphan_of_ours_is_deleted(void **state)
 }
 
 /* Another host's contender, in a directory that other software made: this host has it configured otherwise. */
-static void a_child_of_no_known_kind_is_told_without_its_session(void **state)
+TEST(a_child_of_no_known_kind_is_told_without_its_session)
 {
 	static const enum flavour theirs[] = { FLAVOUR_RW, FLAVOUR_KAZOO };
 	struct fixture *f = *state;
@@ -230,7 +229,7 @@ static void a_child_of_no_known_kind_is_told_without_its_session(void **state)
 	}
 }
 
-static void a_refusal_concerns_all_requests(void **state)
+TEST(a_refusal_concerns_all_requests)
 {
 	struct fixture *f = *state;
 
@@ -244,7 +243,7 @@ static void a_refusal_concerns_all_requests(void **state)
 }
 
 /* That one says what the older one would have. */
-static void a_refused_list_forgets_no_watch_that_a_later_list_sets(void **state)
+TEST(a_refused_list_forgets_no_watch_that_a_later_list_sets)
 {
 	struct fixture *f = *state;
 	struct event event = { .type = EVENT_ZK_ANSWERED, .zk_answered.code = ZK_BUSY };
@@ -264,7 +263,7 @@ static void a_refused_list_forgets_no_watch_that_a_later_list_sets(void **state)
 	assert_int_equal(f->d.watch, WATCH_UNCONTENDED);
 }
 
-static void slots_are_counted(void **state)
+TEST(slots_are_counted)
 {
 	struct fixture *f = *state;
 	struct claim *c;
@@ -279,8 +278,6 @@ static void slots_are_counted(void **state)
 	assert_true(f->d.facts == FACT_COUNTED && f->d.children == 2 && c->counted && c->state == CLAIM_WAITING);
 	f->d.facts = 0;
 }
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 /* A claim on a semaphore's permit, whose create was answered with that number; NULL: its answer was lost. */
 static struct claim *slot(struct fixture *f, const char *digits)
@@ -302,7 +299,7 @@ static struct claim *slot(struct fixture *f, const char *digits)
 	return c;
 }
 
-static void each_of_many_permits_is_found_in_one_list(void **state)
+TEST(each_of_many_permits_is_found_in_one_list)
 {
 	struct fixture *f = *state;
 	struct claim *late = slot(f, "0000000009"), *unsure = slot(f, NULL), *early = slot(f, "0000000003");
@@ -321,23 +318,4 @@ static void each_of_many_permits_is_found_in_one_list(void **state)
 	assert_int_equal(f->d.children, 5);
 	bytes_free(&found);
 	bytes_free(&stray);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(whoever_is_first_holds),
-		TEST(others_wait_for_the_nearest_that_conflicts),
-		TEST(a_list_that_precedes_the_create_says_nothing),
-		TEST(a_held_znode_that_is_gone_is_lost_and_next_follows),
-		TEST(a_waiting_znode_that_is_gone_loses_nothing),
-		TEST(an_orphan_of_ours_is_deleted),
-		TEST(a_child_of_no_known_kind_is_told_without_its_session),
-		TEST(a_refusal_concerns_all_requests),
-		TEST(a_refused_list_forgets_no_watch_that_a_later_list_sets),
-		TEST(slots_are_counted),
-		TEST(each_of_many_permits_is_found_in_one_list),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

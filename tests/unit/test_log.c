@@ -3,15 +3,13 @@
 #include "base/log.h"
 
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include <cmocka.h>
+
+#include "tests/unit/unit.h"
 
 #define S INT64_C(1000000000)
 
@@ -32,7 +30,7 @@ static int passed(struct log_buckets *b, const struct log_account *account, int 
 	return count;
 }
 
-static void as_many_pass_as_a_bucket_has_room_for(void **state)
+TEST(as_many_pass_as_a_bucket_has_room_for)
 {
 	struct log_buckets *b = new_buckets();
 	struct log_bucket held;
@@ -53,7 +51,7 @@ static void as_many_pass_as_a_bucket_has_room_for(void **state)
 	free(b);
 }
 
-static void what_is_held_back_is_told_ten_seconds_after_the_first_line(void **state)
+TEST(what_is_held_back_is_told_ten_seconds_after_the_first_line)
 {
 	struct log_buckets *b = new_buckets();
 	struct log_bucket held;
@@ -67,7 +65,7 @@ static void what_is_held_back_is_told_ten_seconds_after_the_first_line(void **st
 	free(b);
 }
 
-static void no_account_uses_up_the_lines_of_another(void **state)
+TEST(no_account_uses_up_the_lines_of_another)
 {
 	const struct log_account app = { 1000, { 0 } }, web = { 0, SLICE("web.service") },
 				 mail = { 0, SLICE("mail.service") };
@@ -87,7 +85,7 @@ static void no_account_uses_up_the_lines_of_another(void **state)
 }
 
 /* The table is full at LOG_BUCKETS_MAX accounts; one more shares the bucket of the kind. */
-static void the_memory_for_accounts_is_bounded(void **state)
+TEST(the_memory_for_accounts_is_bounded)
 {
 	struct log_buckets *b = new_buckets();
 	struct log_account one = { 0, { 0 } };
@@ -104,7 +102,7 @@ static void the_memory_for_accounts_is_bounded(void **state)
 	free(b);
 }
 
-static void a_bucket_that_is_full_again_makes_room(void **state)
+TEST(a_bucket_that_is_full_again_makes_room)
 {
 	struct log_buckets *b = new_buckets();
 	struct log_account one = { 0, { 0 } };
@@ -120,7 +118,7 @@ static void a_bucket_that_is_full_again_makes_room(void **state)
 	free(b);
 }
 
-static void a_long_unit_is_told_from_one_that_begins_alike(void **state)
+TEST(a_long_unit_is_told_from_one_that_begins_alike)
 {
 	char x[LOG_UNIT_MAX + 1], y[LOG_UNIT_MAX + 1];
 	const struct log_account one = { 0, { x, sizeof(x) } }, other = { 0, { y, sizeof(y) } };
@@ -158,6 +156,8 @@ static int tear_down(void **state)
 	return 0;
 }
 
+#define LINE(name) TEST_WITH(name, set_up, tear_down)
+
 /* What was logged since the last time. */
 static const char *logged(void)
 {
@@ -170,7 +170,7 @@ static const char *logged(void)
 	return text;
 }
 
-static void a_line_is_a_sentence_and_fields(void **state)
+LINE(a_line_is_a_sentence_and_fields)
 {
 	log_info(znode_deleted, LOG_FIELDS("path=%v znode=%v", "/a", "b c"), "somebody deleted %s", "it");
 	assert_string_equal(logged(), "info: somebody deleted it  event=znode_deleted path=/a znode=\"b c\"\n");
@@ -183,7 +183,7 @@ static void a_line_is_a_sentence_and_fields(void **state)
 	assert_string_equal(logged(), "");
 }
 
-static void no_text_looks_like_a_field_or_a_line(void **state)
+LINE(no_text_looks_like_a_field_or_a_line)
 {
 	log_info(conf_changed, LOG_FIELDS("error=%v", "x\" event=forged\n"),
 		 "a  event=forged\nerror: \x1b[1m\xc2\x9b  \n\n");
@@ -193,7 +193,7 @@ static void no_text_looks_like_a_field_or_a_line(void **state)
 	assert_string_equal(logged(), "info: blanks first  event=conf_changed\n");
 }
 
-static void what_is_too_long_for_a_line_is_cut_at_a_field(void **state)
+LINE(what_is_too_long_for_a_line_is_cut_at_a_field)
 {
 	static char sentence[5000], value[BYTES_SHOWN_MAX + 1];
 	const char *line;
@@ -210,7 +210,7 @@ static void what_is_too_long_for_a_line_is_cut_at_a_field(void **state)
 	assert_true(strlen(line) < 4096 && strcmp(line + strlen(line) - 6, "\\x0a\"\n") == 0 && !strstr(line, " b="));
 }
 
-static void lines_that_are_held_back_are_counted(void **state)
+LINE(lines_that_are_held_back_are_counted)
 {
 	const struct log_account app = { 1000, { 0 } };
 
@@ -229,24 +229,4 @@ static void lines_that_are_held_back_are_counted(void **state)
 	logged();
 	log_tell_held(true);
 	assert_non_null(strstr(logged(), "warning: held back 1 line of the event client_refused "));
-}
-
-#define LINE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(as_many_pass_as_a_bucket_has_room_for),
-		cmocka_unit_test(what_is_held_back_is_told_ten_seconds_after_the_first_line),
-		cmocka_unit_test(no_account_uses_up_the_lines_of_another),
-		cmocka_unit_test(the_memory_for_accounts_is_bounded),
-		cmocka_unit_test(a_bucket_that_is_full_again_makes_room),
-		cmocka_unit_test(a_long_unit_is_told_from_one_that_begins_alike),
-		LINE(a_line_is_a_sentence_and_fields),
-		LINE(no_text_looks_like_a_field_or_a_line),
-		LINE(what_is_too_long_for_a_line_is_cut_at_a_field),
-		LINE(lines_that_are_held_back_are_counted),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,17 +3,13 @@
 #include "io/memory_watch.h"
 
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include "base/charge.h"
 #include "core/port/pools.h"
@@ -80,7 +76,7 @@ static void assert_use(uint64_t used, uint64_t limit)
 	assert_int_equal(use.limit, limit);
 }
 
-static void the_group_of_the_unit_is_read(void **state)
+TEST_WITH(the_group_of_the_unit_is_read, set_up, tear_down)
 {
 	struct memory_use use;
 
@@ -98,9 +94,8 @@ static void the_group_of_the_unit_is_read(void **state)
 }
 
 /* The kernel takes back pages of files before it kills, but not the memory that only is shown as a file. */
-static void pages_of_files_do_not_count_where_it_matters(void **state)
+TEST_WITH(pages_of_files_do_not_count_where_it_matters, set_up, tear_down)
 {
-	(void)state;
 	write_file("/proc/self/cgroup", "0::/a\n");
 	unified("/a", "1000\n", "750\n", "anon 9\nfile 100\nkernel 5\nshmem 40\n");
 	assert_use(690, 1000);
@@ -108,9 +103,8 @@ static void pages_of_files_do_not_count_where_it_matters(void **state)
 	assert_use(1000, 1000);
 }
 
-static void the_group_around_it_that_is_nearest_to_its_limit_counts(void **state)
+TEST_WITH(the_group_around_it_that_is_nearest_to_its_limit_counts, set_up, tear_down)
 {
-	(void)state;
 	write_file("/proc/self/cgroup", "0::/slice/a\n");
 	unified("/slice/a", "max\n", "300\n", "");
 	unified("/slice", "1000\n", "600\n", "");
@@ -124,7 +118,7 @@ static void the_group_around_it_that_is_nearest_to_its_limit_counts(void **state
 }
 
 /* Docker shows a container its own group as the outermost one, and the name of the group as the host has it. */
-static void older_systems_have_a_hierarchy_for_it(void **state)
+TEST_WITH(older_systems_have_a_hierarchy_for_it, set_up, tear_down)
 {
 	struct memory_use use;
 
@@ -140,7 +134,7 @@ static void older_systems_have_a_hierarchy_for_it(void **state)
 	assert_int_equal(memory_limit_kills(root), 4);
 }
 
-static void a_warning_comes_again_when_less_was_used(void **state)
+TEST(a_warning_comes_again_when_less_was_used)
 {
 	bool warned = false;
 
@@ -193,7 +187,7 @@ static const char *looked(void)
 	return memory_most_text(&most);
 }
 
-static void charges_of_connections_and_of_names_are_added(void **state)
+TEST_WITH(charges_of_connections_and_of_names_are_added, set_up_accounts, tear_down_accounts)
 {
 	struct charge web = charged(&sockets, 0, "web.service", SOCKET_CONNECTIONS, 12);
 	struct charge output = charged(&sockets, 1000, "", SOCKET_OUTPUT, MIB / 4);
@@ -215,7 +209,7 @@ static void charges_of_connections_and_of_names_are_added(void **state)
 	assert_string_equal(looked(), "nobody");
 }
 
-static void a_look_is_bounded_and_a_pass_sees_everybody(void **state)
+TEST_WITH(a_look_is_bounded_and_a_pass_sees_everybody, set_up_accounts, tear_down_accounts)
 {
 	static struct charge charges[USERS];
 	size_t looks = 0, before;
@@ -235,23 +229,4 @@ static void a_look_is_bounded_and_a_pass_sees_everybody(void **state)
 	assert_string_equal(looked(), "user 3500 (up to 0 MiB: 2 connections, 0 names)");
 	for (uint32_t i = 0; i < USERS; i++)
 		charge_give_back(&charges[i], SOCKET_CONNECTIONS);
-}
-
-int main(void)
-{
-	const struct CMUnitTest files[] = {
-		cmocka_unit_test_setup_teardown(the_group_of_the_unit_is_read, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(pages_of_files_do_not_count_where_it_matters, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(the_group_around_it_that_is_nearest_to_its_limit_counts, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(older_systems_have_a_hierarchy_for_it, set_up, tear_down),
-	};
-	const struct CMUnitTest accounts[] = {
-		cmocka_unit_test(a_warning_comes_again_when_less_was_used),
-		cmocka_unit_test_setup_teardown(charges_of_connections_and_of_names_are_added, set_up_accounts,
-						tear_down_accounts),
-		cmocka_unit_test_setup_teardown(a_look_is_bounded_and_a_pass_sees_everybody, set_up_accounts,
-						tear_down_accounts),
-	};
-
-	return cmocka_run_group_tests(files, NULL, NULL) + cmocka_run_group_tests(accounts, NULL, NULL);
 }

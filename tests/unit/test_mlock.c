@@ -24,6 +24,9 @@ static int tear_down(void **state)
 	return 0;
 }
 
+#undef TEST
+#define TEST(name) TEST_WITH(name, set_up, tear_down)
+
 /* What its client was answered since the last time; "": nothing. */
 static const char *answered(void)
 {
@@ -83,7 +86,7 @@ static void holds(const char *name, int64_t token)
 	fixture_grant(lock_named(f, name), c, token, 0);
 }
 
-static void locks_are_taken_in_the_order_of_their_names(void **state)
+TEST(locks_are_taken_in_the_order_of_their_names)
 {
 	asks("MLOCK 3 b c a");
 	gets("a", 1);
@@ -96,7 +99,7 @@ static void locks_are_taken_in_the_order_of_their_names(void **state)
 	assert_int_equal(c->grant_count, 3);
 }
 
-static void what_was_taken_is_let_go_when_the_time_runs_out(void **state)
+TEST(what_was_taken_is_let_go_when_the_time_runs_out)
 {
 	asks("MLOCK 2 a b WAIT 100");
 	gets("a", 1);
@@ -107,7 +110,7 @@ static void what_was_taken_is_let_go_when_the_time_runs_out(void **state)
 	assert_true(!c->mlock && !c->grant_count);
 }
 
-static void the_deadline_is_one_for_all(void **state)
+TEST(the_deadline_is_one_for_all)
 {
 	asks("MLOCK 2 a b WAIT 100");
 	f->env.now_ns += 60000000;
@@ -119,7 +122,7 @@ static void the_deadline_is_one_for_all(void **state)
 	assert_int_equal(c->mlock->until_ns, f->env.now_ns);
 }
 
-static void an_error_names_the_lock_and_takes_nothing(void **state)
+TEST(an_error_names_the_lock_and_takes_nothing)
 {
 	asks("MLOCK 2 a b");
 	gets("a", 1);
@@ -129,7 +132,7 @@ static void an_error_names_the_lock_and_takes_nothing(void **state)
 	assert_true(!c->mlock && !c->grant_count);
 }
 
-static void a_loss_on_the_way_begins_again_and_is_not_told(void **state)
+TEST(a_loss_on_the_way_begins_again_and_is_not_told)
 {
 	asks("MLOCK 2 a b");
 	gets("a", 1);
@@ -146,7 +149,7 @@ static void a_loss_on_the_way_begins_again_and_is_not_told(void **state)
 	assert_string_equal(answered(), "*2\r\n:5\r\n:6\r\n");
 }
 
-static void a_loss_before_the_last_one_is_gone_on_with_begins_again(void **state)
+TEST(a_loss_before_the_last_one_is_gone_on_with_begins_again)
 {
 	asks("MLOCK 2 a b");
 	gets("a", 1);
@@ -160,7 +163,7 @@ static void a_loss_before_the_last_one_is_gone_on_with_begins_again(void **state
 	assert_null(grant("b"));
 }
 
-static void what_was_held_before_forbids_the_whole(void **state)
+TEST(what_was_held_before_forbids_the_whole)
 {
 	holds("b", 9);
 	asks("MLOCK 2 a b");
@@ -169,7 +172,7 @@ static void what_was_held_before_forbids_the_whole(void **state)
 	assert_true(!c->request && grant("b")->depth == 1);
 }
 
-static void or_it_counts_as_taken(void **state)
+TEST(or_it_counts_as_taken)
 {
 	holds("b", 9);
 	asks("MLOCK 2 a b REENTER");
@@ -179,7 +182,7 @@ static void or_it_counts_as_taken(void **state)
 	assert_int_equal(grant("b")->depth, 2);
 }
 
-static void what_was_held_before_stays_when_it_fails(void **state)
+TEST(what_was_held_before_stays_when_it_fails)
 {
 	holds("a", 9);
 	asks("MLOCK 2 a b REENTER");
@@ -190,7 +193,7 @@ static void what_was_held_before_stays_when_it_fails(void **state)
 	assert_int_equal(grant("a")->depth, 1);
 }
 
-static void a_loss_of_what_was_held_before_ends_it(void **state)
+TEST(a_loss_of_what_was_held_before_ends_it)
 {
 	holds("a", 9);
 	asks("MLOCK 2 a b REENTER");
@@ -201,7 +204,7 @@ static void a_loss_of_what_was_held_before_ends_it(void **state)
 	assert_true(!c->mlock && !c->request && !c->grant_count);
 }
 
-static void a_loss_of_another_lock_is_its_client_s(void **state)
+TEST(a_loss_of_another_lock_is_its_client_s)
 {
 	holds("z", 9);
 	asks("MLOCK 2 a b");
@@ -211,7 +214,7 @@ static void a_loss_of_another_lock_is_its_client_s(void **state)
 	assert_false(TAILQ_EMPTY(&c->notifications));
 }
 
-static void leases_begin_when_all_is_there(void **state)
+TEST(leases_begin_when_all_is_there)
 {
 	asks("MLOCK 2 a b LEASE 1000");
 	gets("a", 1);
@@ -220,26 +223,4 @@ static void leases_begin_when_all_is_there(void **state)
 	gets("b", 2);
 	assert_int_equal(grant_lease_rest_ns(grant("a")), 1000000000);
 	assert_int_equal(grant_lease_rest_ns(grant("b")), 1000000000);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(locks_are_taken_in_the_order_of_their_names),
-		TEST(what_was_taken_is_let_go_when_the_time_runs_out),
-		TEST(the_deadline_is_one_for_all),
-		TEST(an_error_names_the_lock_and_takes_nothing),
-		TEST(a_loss_on_the_way_begins_again_and_is_not_told),
-		TEST(a_loss_before_the_last_one_is_gone_on_with_begins_again),
-		TEST(what_was_held_before_forbids_the_whole),
-		TEST(or_it_counts_as_taken),
-		TEST(what_was_held_before_stays_when_it_fails),
-		TEST(a_loss_of_what_was_held_before_ends_it),
-		TEST(a_loss_of_another_lock_is_its_client_s),
-		TEST(leases_begin_when_all_is_there),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

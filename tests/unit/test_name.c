@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lock names: what is one, and how it becomes a znode name and back. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-#include <cmocka.h>
+
+#include "tests/unit/unit.h"
 
 #include "protocol/name.h"
 
-static void names_are_utf8_without_control_characters(void **state)
+TEST(names_are_utf8_without_control_characters)
 {
 	/* clang-format off */
 	static const char *const good[] = {
@@ -42,7 +39,7 @@ static void names_are_utf8_without_control_characters(void **state)
 	assert_false(name_valid((struct slice){ NULL, 0 }));
 }
 
-static void a_name_may_have_512_bytes(void **state)
+TEST(a_name_may_have_512_bytes)
 {
 	char text[NAME_BYTES_MAX + 1];
 
@@ -75,7 +72,7 @@ static const struct {
 };
 
 /* Names are looked at by eight bytes at once where they may be: a byte counts wherever it stands. */
-static void every_byte_counts_at_every_place(void **state)
+TEST(every_byte_counts_at_every_place)
 {
 	char text[26];
 
@@ -98,7 +95,7 @@ static void every_byte_counts_at_every_place(void **state)
 	}
 }
 
-static void names_and_znodes_map_one_to_one(void **state)
+TEST(names_and_znodes_map_one_to_one)
 {
 	for (size_t i = 0; i < sizeof(encodings) / sizeof(*encodings); i++) {
 		struct bytes znode = { 0 }, name = { 0 };
@@ -114,7 +111,7 @@ static void names_and_znodes_map_one_to_one(void **state)
 	}
 }
 
-static void every_byte_survives_a_round_trip(void **state)
+TEST(every_byte_survives_a_round_trip)
 {
 	struct bytes znode = { 0 }, name = { 0 };
 
@@ -135,7 +132,7 @@ static void every_byte_survives_a_round_trip(void **state)
 	bytes_free(&name);
 }
 
-static void the_longest_name_survives_a_round_trip(void **state)
+TEST(the_longest_name_survives_a_round_trip)
 {
 	char text[NAME_BYTES_MAX];
 	struct bytes znode = { 0 }, name = { 0 };
@@ -153,7 +150,7 @@ static void the_longest_name_survives_a_round_trip(void **state)
 	bytes_free(&name);
 }
 
-static void foreign_znodes_are_no_names(void **state)
+TEST(foreign_znodes_are_no_names)
 {
 	/* clang-format off */
 	static const char *const foreign[] = {
@@ -169,19 +166,4 @@ static void foreign_znodes_are_no_names(void **state)
 		assert_int_equal(name.len, 4);
 	}
 	bytes_free(&name);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names_are_utf8_without_control_characters),
-		cmocka_unit_test(a_name_may_have_512_bytes),
-		cmocka_unit_test(every_byte_counts_at_every_place),
-		cmocka_unit_test(names_and_znodes_map_one_to_one),
-		cmocka_unit_test(every_byte_survives_a_round_trip),
-		cmocka_unit_test(the_longest_name_survives_a_round_trip),
-		cmocka_unit_test(foreign_znodes_are_no_names),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,11 +2,7 @@
 /* Notifications of one client: pushed or kept, read in order, bounded. */
 #include "core/client/notify.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include "core/lock/locks.h"
 
@@ -42,6 +38,9 @@ static int teardown(void **state)
 	return 0;
 }
 
+#undef TEST
+#define TEST(name) TEST_WITH(name, setup, teardown)
+
 /* The only effect since the last time is of that type and has that text. */
 static void said(enum effect_type type, const char *text)
 {
@@ -61,7 +60,7 @@ static void asks(int64_t wait_ns)
 	notify_wait(&c, wait_ns);
 }
 
-static void kept_until_it_is_read_in_order(void **state)
+TEST(kept_until_it_is_read_in_order)
 {
 	notify(&c, "granted", SLICE("a"), 7);
 	notify(&c, "timeout", SLICE("b"));
@@ -74,7 +73,7 @@ static void kept_until_it_is_read_in_order(void **state)
 	said(EFFECT_REPLY, "*-1\r\n");
 }
 
-static void events_that_waits_is_answered_at_once(void **state)
+TEST(events_that_waits_is_answered_at_once)
 {
 	asks(-1);
 	assert_true(c.events_waiting);
@@ -84,14 +83,14 @@ static void events_that_waits_is_answered_at_once(void **state)
 	assert_true(TAILQ_EMPTY(&c.notifications));
 }
 
-static void pushed_in_resp3(void **state)
+TEST(pushed_in_resp3)
 {
 	c.version = 3;
 	notify(&c, "failed", SLICE("a"), "LIMIT", SLICE("why"));
 	said(EFFECT_PUSH, ">4\r\n$6\r\nfailed\r\n$1\r\na\r\n$5\r\nLIMIT\r\n$3\r\nwhy\r\n");
 }
 
-static void what_was_kept_is_pushed_when_it_turns_to_resp3(void **state)
+TEST(what_was_kept_is_pushed_when_it_turns_to_resp3)
 {
 	notify(&c, "timeout", SLICE("b"));
 	notify_speak(&c, 3);
@@ -99,7 +98,7 @@ static void what_was_kept_is_pushed_when_it_turns_to_resp3(void **state)
 	assert_true(TAILQ_EMPTY(&c.notifications));
 }
 
-static void only_the_latest_word_of_the_session_is_kept(void **state)
+TEST(only_the_latest_word_of_the_session_is_kept)
 {
 	c.is_holder = true;
 	ensemble.session.state = SESSION_JEOPARDY;
@@ -113,14 +112,14 @@ static void only_the_latest_word_of_the_session_is_kept(void **state)
 	assert_null(c.session_notification);
 }
 
-static void a_client_that_holds_nothing_is_in_no_jeopardy(void **state)
+TEST(a_client_that_holds_nothing_is_in_no_jeopardy)
 {
 	ensemble.session.state = SESSION_JEOPARDY;
 	notify_session(&c);
 	assert_true(TAILQ_EMPTY(&c.notifications));
 }
 
-static void a_client_that_reads_none_is_closed(void **state)
+TEST(a_client_that_reads_none_is_closed)
 {
 	for (int i = 0; i < 3; i++)
 		notify(&c, "timeout", SLICE("b"));
@@ -131,7 +130,7 @@ static void a_client_that_reads_none_is_closed(void **state)
 	assert_ptr_equal(TAILQ_FIRST(&locks.closing), &c);
 }
 
-static void an_election_that_is_observed_again_forgets_what_was_said_before(void **state)
+TEST(an_election_that_is_observed_again_forgets_what_was_said_before)
 {
 	notify(&c, "unobserved", SLICE("a"), "UNAVAILABLE", SLICE("why"));
 	notify(&c, "unobserved", SLICE("ab"), "UNAVAILABLE", SLICE("why"));
@@ -141,7 +140,7 @@ static void an_election_that_is_observed_again_forgets_what_was_said_before(void
 	said(EFFECT_REPLY, "*4\r\n$10\r\nunobserved\r\n$2\r\nab\r\n$11\r\nUNAVAILABLE\r\n$3\r\nwhy\r\n");
 }
 
-static void a_revocation_is_kept_once_for_each_grant(void **state)
+TEST(a_revocation_is_kept_once_for_each_grant)
 {
 	struct lock lock = { .locks = &locks };
 	struct grant g = { .client = &c, .lock = &lock, .token = 5 };
@@ -154,23 +153,4 @@ static void a_revocation_is_kept_once_for_each_grant(void **state)
 	said(EFFECT_REPLY, "*4\r\n$6\r\nrevoke\r\n$1\r\na\r\n:5\r\n$6\r\nsecond\r\n");
 	assert_null(g.notification);
 	bytes_free(&lock.name);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(kept_until_it_is_read_in_order),
-		TEST(events_that_waits_is_answered_at_once),
-		TEST(pushed_in_resp3),
-		TEST(what_was_kept_is_pushed_when_it_turns_to_resp3),
-		TEST(only_the_latest_word_of_the_session_is_kept),
-		TEST(a_client_that_holds_nothing_is_in_no_jeopardy),
-		TEST(a_client_that_reads_none_is_closed),
-		TEST(an_election_that_is_observed_again_forgets_what_was_said_before),
-		TEST(a_revocation_is_kept_once_for_each_grant),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Letters to other hosts, over the floors below: what becomes of one is told once, and its path is charged until it goes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-#include <cmocka.h>
+
+#include "tests/unit/unit.h"
 
 #include "core/hosts/hosts.h"
 
@@ -73,7 +70,7 @@ static struct letter_news answer(struct desk *d, enum operation_kind kind, uint6
 	return outbox_answered(&d->hosts, &op, &event);
 }
 
-static void a_letter_is_created_in_its_host_s_mailbox(void **state)
+TEST_WITH(a_letter_is_created_in_its_host_s_mailbox, begin, end)
 {
 	struct desk *d = *state;
 	const struct letter *l = post(d);
@@ -87,7 +84,7 @@ static void a_letter_is_created_in_its_host_s_mailbox(void **state)
 	assert_int_equal(d->env.accounts.pools[POOL_PATHS].used, path.len);
 }
 
-static void what_becomes_of_it_is_told_once(void **state)
+TEST_WITH(what_becomes_of_it_is_told_once, begin, end)
 {
 	struct desk *d = *state;
 	struct letter *l = post(d);
@@ -104,7 +101,7 @@ static void what_becomes_of_it_is_told_once(void **state)
 	assert_int_equal(d->env.accounts.pools[POOL_PATHS].used, 0);
 }
 
-static void a_host_without_a_mailbox_is_told_apart_from_a_refusal(void **state)
+TEST_WITH(a_host_without_a_mailbox_is_told_apart_from_a_refusal, begin, end)
 {
 	struct desk *d = *state;
 
@@ -113,7 +110,7 @@ static void a_host_without_a_mailbox_is_told_apart_from_a_refusal(void **state)
 	assert_int_equal(d->hosts.outbox_count, 0);
 }
 
-static void a_letter_on_its_way_out_tells_with_its_delete(void **state)
+TEST_WITH(a_letter_on_its_way_out_tells_with_its_delete, begin, end)
 {
 	struct desk *d = *state;
 	struct letter *l = post(d);
@@ -124,7 +121,7 @@ static void a_letter_on_its_way_out_tells_with_its_delete(void **state)
 	assert_int_equal(answer(d, OPERATION_LETTER_WITHDRAW, number, ZK_OK).fate, LETTER_WITHDRAWN);
 }
 
-static void who_wants_to_be_told_nothing_is_told_nothing(void **state)
+TEST_WITH(who_wants_to_be_told_nothing_is_told_nothing, begin, end)
 {
 	struct desk *d = *state;
 	struct letter *l = post(d);
@@ -138,7 +135,7 @@ static void who_wants_to_be_told_nothing_is_told_nothing(void **state)
 /* As many as there are besides those that are reserved for operators. */
 enum { REVOKES = LETTER_REVOKES_MAX - LETTER_REVOKES_MAX / ACCOUNT_RESERVE_PART };
 
-static void there_is_room_for_so_many_of_a_kind(void **state)
+TEST_WITH(there_is_room_for_so_many_of_a_kind, begin, end)
 {
 	struct desk *d = *state;
 	const struct client user = { .account = &d->env.accounts.nobody }, operator = { .account = user.account,
@@ -156,18 +153,4 @@ static void there_is_room_for_so_many_of_a_kind(void **state)
 	d->ensemble.budget.packet_bytes = 1024; /* takes no more paths */
 	budget_limits(&d->env, &d->ensemble.budget);
 	assert_false(outbox_room(&d->hosts, LETTER_ANSWER, NULL, 1));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_letter_is_created_in_its_host_s_mailbox, begin, end),
-		cmocka_unit_test_setup_teardown(what_becomes_of_it_is_told_once, begin, end),
-		cmocka_unit_test_setup_teardown(a_host_without_a_mailbox_is_told_apart_from_a_refusal, begin, end),
-		cmocka_unit_test_setup_teardown(a_letter_on_its_way_out_tells_with_its_delete, begin, end),
-		cmocka_unit_test_setup_teardown(who_wants_to_be_told_nothing_is_told_nothing, begin, end),
-		cmocka_unit_test_setup_teardown(there_is_room_for_so_many_of_a_kind, begin, end),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

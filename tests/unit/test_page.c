@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The session page: whole or not at all, and never waited for. */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+
+#include "tests/unit/unit.h"
 
 #include "protocol/session_page.h"
 
 static const uint8_t id[SESSION_PAGE_ID_BYTES] = { 0x01, 0xab, 0x20 };
 
-static void what_was_written_is_read(void **state)
+TEST(what_was_written_is_read)
 {
 	const struct session_view in = { .epoch = 7, .state = SESSION_JEOPARDY, .safe_until_ns = 123456789 };
 	struct session_page page;
@@ -28,7 +25,7 @@ static void what_was_written_is_read(void **state)
 	assert_int_equal(out.safe_until_ns, 123456789);
 }
 
-static void what_is_no_page_is_refused(void **state)
+TEST(what_is_no_page_is_refused)
 {
 	struct session_page page;
 	struct session_view out;
@@ -45,7 +42,7 @@ static void what_is_no_page_is_refused(void **state)
 	assert_false(session_page_read(&page, &out));
 }
 
-static void a_page_is_known_by_its_id(void **state)
+TEST(a_page_is_known_by_its_id)
 {
 	const uint8_t other[SESSION_PAGE_ID_BYTES] = { 0x01, 0xab, 0x21 };
 	struct session_page page;
@@ -60,7 +57,7 @@ static void a_page_is_known_by_its_id(void **state)
 }
 
 /* A daemon that was stopped while it wrote. */
-static void a_half_written_page_is_not_waited_for(void **state)
+TEST(a_half_written_page_is_not_waited_for)
 {
 	struct session_page page;
 	struct session_view out;
@@ -71,7 +68,7 @@ static void a_half_written_page_is_not_waited_for(void **state)
 	assert_false(session_page_read(&page, &out));
 }
 
-static void a_writer_that_follows_a_killed_one_is_not_read_half_way(void **state)
+TEST(a_writer_that_follows_a_killed_one_is_not_read_half_way)
 {
 	const struct session_view in = { .epoch = 3, .state = SESSION_SAFE, .safe_until_ns = 99 };
 	struct session_page page;
@@ -91,7 +88,7 @@ static void a_writer_that_follows_a_killed_one_is_not_read_half_way(void **state
 }
 
 /* Whatever it said, and whether or not its writer was killed while it wrote. */
-static void a_page_that_has_moved_counts_until_its_safe_until(void **state)
+TEST(a_page_that_has_moved_counts_until_its_safe_until)
 {
 	static const struct {
 		uint64_t state;
@@ -139,7 +136,7 @@ static void *write_much(void *arg)
 	return NULL;
 }
 
-static void a_reader_never_sees_half_a_write(void **state)
+TEST(a_reader_never_sees_half_a_write)
 {
 	struct session_page page;
 	struct session_view out = { 0 };
@@ -152,19 +149,4 @@ static void a_reader_never_sees_half_a_write(void **state)
 		if (session_page_read(&page, &out))
 			assert_int_equal((int64_t)out.epoch, -out.safe_until_ns);
 	pthread_join(writer, NULL);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_was_written_is_read),
-		cmocka_unit_test(what_is_no_page_is_refused),
-		cmocka_unit_test(a_page_is_known_by_its_id),
-		cmocka_unit_test(a_half_written_page_is_not_waited_for),
-		cmocka_unit_test(a_writer_that_follows_a_killed_one_is_not_read_half_way),
-		cmocka_unit_test(a_page_that_has_moved_counts_until_its_safe_until),
-		cmocka_unit_test(a_reader_never_sees_half_a_write),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

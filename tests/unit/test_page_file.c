@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The file of the session page: what an earlier one says when a daemon has made its own. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+
+#include "tests/unit/unit.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -82,7 +79,7 @@ static void remove_dir(const char *dir)
 	assert_int_equal(rmdir(dir), 0);
 }
 
-static void a_page_whose_clients_go_on_has_moved(void **state)
+TEST(a_page_whose_clients_go_on_has_moved)
 {
 	(void)state;
 	for (int odd = 0; odd < 2; odd++) {
@@ -107,7 +104,7 @@ static void a_page_whose_clients_go_on_has_moved(void **state)
 	}
 }
 
-static void a_page_whose_clients_are_gone_proves_nothing(void **state)
+TEST(a_page_whose_clients_are_gone_proves_nothing)
 {
 	struct session_page *old;
 	struct page *page;
@@ -123,7 +120,7 @@ static void a_page_whose_clients_are_gone_proves_nothing(void **state)
 }
 
 /* One daemon after the other is killed before it has served: the first one's clients still have to learn of it. */
-static void it_has_moved_however_many_crashes_ago(void **state)
+TEST(it_has_moved_however_many_crashes_ago)
 {
 	struct session_page *first, *second;
 	struct page *page;
@@ -143,7 +140,7 @@ static void it_has_moved_however_many_crashes_ago(void **state)
 	remove_dir(dir);
 }
 
-static void a_page_that_was_removed_moves_to_one_of_the_same_id(void **state)
+TEST(a_page_that_was_removed_moves_to_one_of_the_same_id)
 {
 	struct session_page *old, *new;
 	char dir[64], path[128];
@@ -173,7 +170,7 @@ static void a_page_that_was_removed_moves_to_one_of_the_same_id(void **state)
 	remove_dir(dir);
 }
 
-static void it_says_which_page_it_has_ended(void **state)
+TEST(it_says_which_page_it_has_ended)
 {
 	struct session_page *old;
 	struct page *page;
@@ -189,17 +186,4 @@ static void it_says_which_page_it_has_ended(void **state)
 	page_close(page);
 	unmap(old);
 	remove_dir(dir);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_page_whose_clients_go_on_has_moved),
-		cmocka_unit_test(a_page_whose_clients_are_gone_proves_nothing),
-		cmocka_unit_test(it_has_moved_however_many_crashes_ago),
-		cmocka_unit_test(a_page_that_was_removed_moves_to_one_of_the_same_id),
-		cmocka_unit_test(it_says_which_page_it_has_ended),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

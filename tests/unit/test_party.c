@@ -2,10 +2,7 @@
 /* Parties: whose turn it is, whatever the others have to be done. */
 #include "io/socket/party.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 enum { MANY = 50 };
 
@@ -36,6 +33,9 @@ static int end(void **state)
 	return 0;
 }
 
+#undef TEST
+#define TEST(name) TEST_WITH(name, begin, end)
+
 /* All of them have something to be done, again and again. */
 static void add_many(void)
 {
@@ -55,7 +55,7 @@ static struct party_place *serve(int64_t of_many_ns, int64_t of_other_ns, int64_
 	return place;
 }
 
-static void one_that_is_alone_is_served_whatever_it_uses(void **state)
+TEST(one_that_is_alone_is_served_whatever_it_uses)
 {
 	assert_false(parties_have_work(&parties));
 	for (int i = 0; i < 3; i++) {
@@ -69,7 +69,7 @@ static void one_that_is_alone_is_served_whatever_it_uses(void **state)
 	}
 }
 
-static void connections_of_a_user_are_served_in_the_order_in_which_they_came(void **state)
+TEST(connections_of_a_user_are_served_in_the_order_in_which_they_came)
 {
 	int64_t none = 0;
 
@@ -79,7 +79,7 @@ static void connections_of_a_user_are_served_in_the_order_in_which_they_came(voi
 			assert_ptr_equal(serve(PARTY_TURN_NS / 7, 0, &none), &many[i]);
 }
 
-static void fifty_connections_of_one_user_get_as_much_time_as_one_of_another(void **state)
+TEST(fifty_connections_of_one_user_get_as_much_time_as_one_of_another)
 {
 	static const int64_t times[] = { PARTY_TURN_NS / 50, PARTY_TURN_NS / 2, PARTY_TURN_NS, 7 * PARTY_TURN_NS };
 
@@ -95,7 +95,7 @@ static void fifty_connections_of_one_user_get_as_much_time_as_one_of_another(voi
 }
 
 /* Many have been served for long while they were alone: who comes then is next, and so is who comes a second time. */
-static void who_comes_waits_for_one_turn_of_another_user_at_most(void **state)
+TEST(who_comes_waits_for_one_turn_of_another_user_at_most)
 {
 	int64_t none = 0;
 
@@ -113,7 +113,7 @@ static void who_comes_waits_for_one_turn_of_another_user_at_most(void **state)
 }
 
 /* Again and again, with pauses in which the many use up turns. */
-static void who_asks_for_little_waits_for_one_request_of_many(void **state)
+TEST(who_asks_for_little_waits_for_one_request_of_many)
 {
 	int64_t none = 0;
 
@@ -140,7 +140,7 @@ static void who_asks_for_little_waits_for_one_request_of_many(void **state)
 }
 
 /* A process may be stopped for an hour while it serves somebody: that is no reason to serve its user an hour later. */
-static void a_debt_has_a_bound(void **state)
+TEST(a_debt_has_a_bound)
 {
 	int64_t none = 0;
 	int turns = 0;
@@ -154,7 +154,7 @@ static void a_debt_has_a_bound(void **state)
 	assert_in_range(turns, 100, 1100);
 }
 
-static void who_leaves_is_not_served(void **state)
+TEST(who_leaves_is_not_served)
 {
 	int64_t none = 0;
 
@@ -173,7 +173,7 @@ static void who_leaves_is_not_served(void **state)
 	party_enter(&parties, &other, &another);
 }
 
-static void what_is_held_back_is_served_when_it_is_released(void **state)
+TEST(what_is_held_back_is_served_when_it_is_released)
 {
 	party_hold(&parties, &many[0]);
 	party_hold(&parties, &many[1]);
@@ -189,7 +189,7 @@ static void what_is_held_back_is_served_when_it_is_released(void **state)
 	assert_null(parties_next(&parties));
 }
 
-static void a_door_is_no_user_and_what_a_visitor_takes_counts_for_its_owner(void **state)
+TEST(a_door_is_no_user_and_what_a_visitor_takes_counts_for_its_owner)
 {
 	struct party_place door = { .is_door = true };
 
@@ -210,23 +210,4 @@ static void a_door_is_no_user_and_what_a_visitor_takes_counts_for_its_owner(void
 	}
 	party_leave(&parties, &door);
 	assert_int_equal(parties.doors, 0);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(one_that_is_alone_is_served_whatever_it_uses),
-		TEST(connections_of_a_user_are_served_in_the_order_in_which_they_came),
-		TEST(fifty_connections_of_one_user_get_as_much_time_as_one_of_another),
-		TEST(who_comes_waits_for_one_turn_of_another_user_at_most),
-		TEST(who_asks_for_little_waits_for_one_request_of_many),
-		TEST(a_debt_has_a_bound),
-		TEST(who_leaves_is_not_served),
-		TEST(what_is_held_back_is_served_when_it_is_released),
-		TEST(a_door_is_no_user_and_what_a_visitor_takes_counts_for_its_owner),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

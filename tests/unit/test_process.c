@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which process is which, and whether it has ended. */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <cmocka.h>
+
+#include "tests/unit/unit.h"
 
 #include "io/base/process.h"
 
@@ -18,7 +15,7 @@ static bool parse(const char *text, struct process *ret)
 
 #define REST " 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16"
 
-static void a_name_may_hold_anything(void **state)
+TEST(a_name_may_hold_anything)
 {
 	struct process p;
 
@@ -32,7 +29,7 @@ static void a_name_may_hold_anything(void **state)
 	assert_int_equal(p.comm.len, 0);
 }
 
-static void a_zombie_has_ended_unless_a_thread_lives(void **state)
+TEST(a_zombie_has_ended_unless_a_thread_lives)
 {
 	struct process p;
 
@@ -43,7 +40,7 @@ static void a_zombie_has_ended_unless_a_thread_lives(void **state)
 	assert_false(p.ended);
 }
 
-static void what_is_no_stat_is_refused(void **state)
+TEST(what_is_no_stat_is_refused)
 {
 	static const char whole[] = "12 (a) S" REST " 1 0 4711 0";
 	struct process p;
@@ -58,7 +55,7 @@ static void what_is_no_stat_is_refused(void **state)
 	assert_false(parse("", &p));
 }
 
-static void only_who_surely_ended_is_dead(void **state)
+TEST(only_who_surely_ended_is_dead)
 {
 	char text[PROCESS_STAT_MAX];
 	struct process p;
@@ -80,16 +77,4 @@ static void only_who_surely_ended_is_dead(void **state)
 	waitpid(child, NULL, 0);
 	assert_false(process_lives(child, p.start));
 	assert_false(process_lives(child, 0));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_name_may_hold_anything),
-		cmocka_unit_test(a_zombie_has_ended_unless_a_thread_lives),
-		cmocka_unit_test(what_is_no_stat_is_refused),
-		cmocka_unit_test(only_who_surely_ended_is_dead),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What answered writes prove of the session (proof.h); nothing but that file is linked. */
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include "core/session/proof.h"
 
@@ -30,7 +26,7 @@ static enum proof_result write(struct proof *p, int64_t sent_ns, int64_t answere
 	return proof_answered(p, &w, answered_ns, T, TICK);
 }
 
-static void nothing_is_proven_at_first(void **state)
+TEST(nothing_is_proven_at_first)
 {
 	struct proof p = connected(0);
 
@@ -38,7 +34,7 @@ static void nothing_is_proven_at_first(void **state)
 	assert_int_equal(p.told_ns, INT64_MIN);
 }
 
-static void an_answer_proves_two_thirds_from_its_sending(void **state)
+TEST(an_answer_proves_two_thirds_from_its_sending)
 {
 	struct proof p = connected(1000);
 
@@ -50,7 +46,7 @@ static void an_answer_proves_two_thirds_from_its_sending(void **state)
 	assert_int_equal(p.safe_until_ns, 1500 + T / 3 * 2);
 }
 
-static void a_late_answer_proves_nothing(void **state)
+TEST(a_late_answer_proves_nothing)
 {
 	struct proof p = connected(0);
 
@@ -60,7 +56,7 @@ static void a_late_answer_proves_nothing(void **state)
 }
 
 /* Writes in a row, each sent as soon as the one before is answered: the leader may have seen none but the handshake. */
-static void writes_in_a_row_rest_on_the_handshake(void **state)
+TEST(writes_in_a_row_rest_on_the_handshake)
 {
 	struct proof p = connected(0);
 
@@ -71,7 +67,7 @@ static void writes_in_a_row_rest_on_the_handshake(void **state)
 }
 
 /* Answered at a; sent half a tick later; answered; a third one, sent after that, says that the leader saw us at a. */
-static void the_third_write_says_what_the_leader_saw(void **state)
+TEST(the_third_write_says_what_the_leader_saw)
 {
 	struct proof p = connected(0);
 
@@ -84,7 +80,7 @@ static void the_third_write_says_what_the_leader_saw(void **state)
 	assert_int_equal(p.safe_until_ns, 3000 + T / 50 * 49);
 }
 
-static void what_was_seen_counts_for_what_is_sent_later_only(void **state)
+TEST(what_was_seen_counts_for_what_is_sent_later_only)
 {
 	struct proof p = connected(0);
 	struct proof_write early;
@@ -97,7 +93,7 @@ static void what_was_seen_counts_for_what_is_sent_later_only(void **state)
 }
 
 /* However many come: of those within half a tick enough are remembered to find the youngest that is old enough. */
-static void many_answers_hide_no_older_one(void **state)
+TEST(many_answers_hide_no_older_one)
 {
 	struct proof p = connected(0);
 
@@ -106,7 +102,7 @@ static void many_answers_hide_no_older_one(void **state)
 	assert_in_range(proof_sent(&p, 8000, TICK).older_ns, 7000 - TICK / PROOF_ANSWERS, 7000);
 }
 
-static void a_standstill_voids_what_was_sent_within_a_tick(void **state)
+TEST(a_standstill_voids_what_was_sent_within_a_tick)
 {
 	struct proof p = connected(0);
 
@@ -119,7 +115,7 @@ static void a_standstill_voids_what_was_sent_within_a_tick(void **state)
 	assert_false(p.stalled);
 }
 
-static void another_connection_rests_on_its_own_handshake(void **state)
+TEST(another_connection_rests_on_its_own_handshake)
 {
 	struct proof p = connected(0);
 
@@ -135,7 +131,7 @@ static void another_connection_rests_on_its_own_handshake(void **state)
 	assert_int_equal(p.told_ns, T / 50 * 49);
 }
 
-static void of_a_session_that_is_over_nothing_is_proven(void **state)
+TEST(of_a_session_that_is_over_nothing_is_proven)
 {
 	struct proof p = connected(0);
 
@@ -143,22 +139,4 @@ static void of_a_session_that_is_over_nothing_is_proven(void **state)
 	proof_forget(&p);
 	assert_int_equal(p.safe_until_ns, INT64_MIN);
 	assert_int_equal(p.told_ns, INT64_MIN);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nothing_is_proven_at_first),
-		cmocka_unit_test(an_answer_proves_two_thirds_from_its_sending),
-		cmocka_unit_test(a_late_answer_proves_nothing),
-		cmocka_unit_test(writes_in_a_row_rest_on_the_handshake),
-		cmocka_unit_test(the_third_write_says_what_the_leader_saw),
-		cmocka_unit_test(what_was_seen_counts_for_what_is_sent_later_only),
-		cmocka_unit_test(many_answers_hide_no_older_one),
-		cmocka_unit_test(a_standstill_voids_what_was_sent_within_a_tick),
-		cmocka_unit_test(another_connection_rests_on_its_own_handshake),
-		cmocka_unit_test(of_a_session_that_is_over_nothing_is_proven),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,15 +2,12 @@
 /* What clients keep of connections that have ended: answers that they do not read, and why they were refused. */
 #include "io/socket/remains.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include <cmocka.h>
+
+#include "tests/unit/unit.h"
 
 #include "base/account.h"
 #include "base/charge.h"
@@ -68,6 +65,9 @@ static int end(void **state)
 	return 0;
 }
 
+#undef TEST
+#define TEST(name) TEST_WITH(name, begin, end)
+
 /* The client's end of a connection on which so much was sent that it has not read. */
 static int connection(size_t bytes, int *ret_fd)
 {
@@ -124,7 +124,7 @@ static void has_kept(const char *text)
 
 /* ---- tests ---- */
 
-static void who_has_read_everything_keeps_nothing(void **state)
+TEST(who_has_read_everything_keeps_nothing)
 {
 	int fd, other = connection(0, &fd);
 
@@ -135,7 +135,7 @@ static void who_has_read_everything_keeps_nothing(void **state)
 	close(other);
 }
 
-static void unread_answers_are_charged_as_a_connection_until_they_are_read(void **state)
+TEST(unread_answers_are_charged_as_a_connection_until_they_are_read)
 {
 	int other = leaves_answers();
 	char text[10];
@@ -152,7 +152,7 @@ static void unread_answers_are_charged_as_a_connection_until_they_are_read(void 
 	close(other);
 }
 
-static void they_are_charged_until_the_last_copy_of_the_other_end_is_closed(void **state)
+TEST(they_are_charged_until_the_last_copy_of_the_other_end_is_closed)
 {
 	int other = leaves_answers(), copy = dup(other);
 
@@ -165,7 +165,7 @@ static void they_are_charged_until_the_last_copy_of_the_other_end_is_closed(void
 }
 
 /* The connection has ended for the client, although this process keeps the socket. */
-static void the_client_sees_the_end(void **state)
+TEST(the_client_sees_the_end)
 {
 	int other = leaves_answers();
 	char byte;
@@ -177,7 +177,7 @@ static void the_client_sees_the_end(void **state)
 }
 
 /* Who opens and closes fast is not refused for what was read since the latest look. */
-static void before_a_connection_is_refused_those_of_its_account_are_looked_at(void **state)
+TEST(before_a_connection_is_refused_those_of_its_account_are_looked_at)
 {
 	int others[TOTAL], count = 0;
 
@@ -193,7 +193,7 @@ static void before_a_connection_is_refused_those_of_its_account_are_looked_at(vo
 		close(others[--count]);
 }
 
-static void it_says_how_many_and_of_which_processes(void **state)
+TEST(it_says_how_many_and_of_which_processes)
 {
 	int first = leaves_answers(), second = leaves_answers();
 	char text[64];
@@ -214,7 +214,7 @@ static void it_says_how_many_and_of_which_processes(void **state)
 	close(second);
 }
 
-static void those_that_keep_most_are_named_however_many_keep_one(void **state)
+TEST(those_that_keep_most_are_named_however_many_keep_one)
 {
 	struct remains_tally tally = { .count = 0 };
 	struct bytes text = { 0 };
@@ -235,7 +235,7 @@ static void those_that_keep_most_are_named_however_many_keep_one(void **state)
 	bytes_free(&text);
 }
 
-static void of_refused_ones_some_are_told_why_and_the_others_nothing(void **state)
+TEST(of_refused_ones_some_are_told_why_and_the_others_nothing)
 {
 	int others[REMAINS_REFUSALS];
 
@@ -251,7 +251,7 @@ static void of_refused_ones_some_are_told_why_and_the_others_nothing(void **stat
 	assert_true(remains_is_empty(remains));
 }
 
-static void of_all_accounts_together_no_more_are_told_than_files_are_reserved_for(void **state)
+TEST(of_all_accounts_together_no_more_are_told_than_files_are_reserved_for)
 {
 	struct account *account;
 	int told = 0;
@@ -266,7 +266,7 @@ static void of_all_accounts_together_no_more_are_told_than_files_are_reserved_fo
 	assert_false(remains_may_tell(remains, user));
 }
 
-static void the_next_process_charges_the_same(void **state)
+TEST(the_next_process_charges_the_same)
 {
 	int other = leaves_answers(), refused = is_refused(user);
 	struct parcel parcel = { 0 };
@@ -290,24 +290,4 @@ static void the_next_process_charges_the_same(void **state)
 	assert_int_equal(used(), 0);
 	close(other);
 	close(refused);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(who_has_read_everything_keeps_nothing),
-		TEST(unread_answers_are_charged_as_a_connection_until_they_are_read),
-		TEST(they_are_charged_until_the_last_copy_of_the_other_end_is_closed),
-		TEST(the_client_sees_the_end),
-		TEST(before_a_connection_is_refused_those_of_its_account_are_looked_at),
-		TEST(it_says_how_many_and_of_which_processes),
-		TEST(those_that_keep_most_are_named_however_many_keep_one),
-		TEST(of_refused_ones_some_are_told_why_and_the_others_nothing),
-		TEST(of_all_accounts_together_no_more_are_told_than_files_are_reserved_for),
-		TEST(the_next_process_charges_the_same),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The codec: however the bytes come in, at every limit and one past it, and for hostile bytes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <cmocka.h>
+
+#include "tests/unit/unit.h"
 
 #include "protocol/resp.h"
 
@@ -169,7 +166,7 @@ static void expect_always(read_stream read, struct slice stream, const char *exp
 
 /* ---- requests ---- */
 
-static void arrays_of_bulk_strings_are_requests(void **state)
+TEST(arrays_of_bulk_strings_are_requests)
 {
 	REQUESTS("*1\r\n$4\r\nPING\r\n", "PING;");
 	REQUESTS("*3\r\n$4\r\nLOCK\r\n$1\r\na\r\n$0\r\n\r\n*1\r\n$4\r\nQUIT\r\n", "LOCK|a|;QUIT;");
@@ -178,12 +175,12 @@ static void arrays_of_bulk_strings_are_requests(void **state)
 	REQUESTS("", "");
 }
 
-static void empty_requests_are_skipped(void **state)
+TEST(empty_requests_are_skipped)
 {
 	REQUESTS("*0\r\n*-1\r\n\r\n\n  \r\nPING\r\n", ";;;;;PING;");
 }
 
-static void inline_requests_are_words(void **state)
+TEST(inline_requests_are_words)
 {
 	REQUESTS("PING\r\n", "PING;");
 	REQUESTS("PING\n", "PING;");
@@ -191,7 +188,7 @@ static void inline_requests_are_words(void **state)
 	REQUESTS("LOCK a*b\n*1\r\n$4\r\nPING\r\n", "LOCK|a*b;PING;");
 }
 
-static void inline_quotes_are_as_in_redis(void **state)
+TEST(inline_quotes_are_as_in_redis)
 {
 	REQUESTS("LOCK \"a b\"\r\n", "LOCK|a b;");
 	REQUESTS("LOCK 'a b' \"c\"\r\n", "LOCK|a b|c;");
@@ -203,7 +200,7 @@ static void inline_quotes_are_as_in_redis(void **state)
 	REQUESTS("\"a\" \"b\" \"c\" \"d e\" f\n\"g\"\n", "a|b|c|d e|f;g;");
 }
 
-static void unbalanced_quotes_break(void **state)
+TEST(unbalanced_quotes_break)
 {
 	REQUESTS("LOCK \"a\r\n", "!unbalanced quotes in request");
 	REQUESTS("LOCK 'a\r\n", "!unbalanced quotes in request");
@@ -213,7 +210,7 @@ static void unbalanced_quotes_break(void **state)
 	REQUESTS("\"a\\\n", "!unbalanced quotes in request");
 }
 
-static void half_requests_wait(void **state)
+TEST(half_requests_wait)
 {
 	REQUESTS("*", "?");
 	REQUESTS("*2\r\n$4\r\nLOCK\r\n", "?");
@@ -222,7 +219,7 @@ static void half_requests_wait(void **state)
 	REQUESTS("PIN", "?");
 }
 
-static void bad_counts_break(void **state)
+TEST(bad_counts_break)
 {
 	const char *error = "!invalid multibulk length";
 
@@ -242,7 +239,7 @@ static void bad_counts_break(void **state)
 	REQUESTS("*?\r\n", error);
 }
 
-static void bad_lengths_break(void **state)
+TEST(bad_lengths_break)
 {
 	const char *error = "!invalid bulk length";
 
@@ -258,7 +255,7 @@ static void bad_lengths_break(void **state)
 	REQUESTS("*1\r\n$2\r\nab\n\n", "!a bulk string is longer than announced");
 }
 
-static void what_is_no_request_breaks(void **state)
+TEST(what_is_no_request_breaks)
 {
 	REQUESTS("*1\r\n*1\r\n$1\r\na\r\n", "!expected '$', got '*'");
 	REQUESTS("*1\r\n:1\r\n", "!expected '$', got ':'");
@@ -272,7 +269,7 @@ static void what_is_no_request_breaks(void **state)
 	REQUESTS("PING\n\xff", "PING;!expected '*' or a word, got '\\xff'");
 }
 
-static void words_are_limited(void **state)
+TEST(words_are_limited)
 {
 	REQUESTS("*8\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$1\r\nh\r\n",
 		 "|||||||h;");
@@ -293,7 +290,7 @@ static struct slice one_word_request(struct bytes *b, size_t total)
 	return bytes_view(b);
 }
 
-static void request_bytes_are_limited(void **state)
+TEST(request_bytes_are_limited)
 {
 	struct bytes whole = { 0 }, past = { 0 }, line = { 0 };
 	struct resp_reader r;
@@ -324,7 +321,7 @@ static void request_bytes_are_limited(void **state)
 	bytes_free(&line);
 }
 
-static void inline_lines_end_at_64_kib_whatever_a_request_may_be(void **state)
+TEST(inline_lines_end_at_64_kib_whatever_a_request_may_be)
 {
 	enum { LINE = 64 * 1024 };
 	struct bytes line = { 0 };
@@ -343,7 +340,7 @@ static void inline_lines_end_at_64_kib_whatever_a_request_may_be(void **state)
 	bytes_free(&line);
 }
 
-static void an_announced_count_allocates_nothing(void **state)
+TEST(an_announced_count_allocates_nothing)
 {
 	struct resp_reader r;
 	size_t used;
@@ -356,7 +353,7 @@ static void an_announced_count_allocates_nothing(void **state)
 }
 
 /* Every prefix of a random stream is read as the whole stream is read: nothing is decided by where a read ended. */
-static void junk_is_read_the_same_however_it_is_cut(void **state)
+TEST(junk_is_read_the_same_however_it_is_cut)
 {
 	static const char alphabet[] = "*$\r\n0123459-PINGa \"'\\x\0\xff:%>#_,=~(!+";
 	uint64_t seed = 12345;
@@ -384,7 +381,7 @@ static void junk_is_read_the_same_however_it_is_cut(void **state)
 	}
 }
 
-static void requests_survive_a_round_trip(void **state)
+TEST(requests_survive_a_round_trip)
 {
 	struct slice words[3] = { SLICE("LOCK"), SLICE(""), SLICE("a\r\n\0b") };
 	struct bytes out = { 0 };
@@ -403,7 +400,7 @@ static void requests_survive_a_round_trip(void **state)
 }
 
 /* Lengths of one, two, and more digits, one after the other in the same memory. */
-static void requests_of_any_length_are_read_as_written(void **state)
+TEST(requests_of_any_length_are_read_as_written)
 {
 	static const size_t lengths[] = { 0, 9, 10, 99, 100, 999, 1000, 12345 };
 	enum { LENGTHS = sizeof(lengths) / sizeof(lengths[0]) };
@@ -440,7 +437,7 @@ static void read_long_requests(struct slice stream, size_t first, size_t step, s
 }
 
 /* More than the reader first has room for, in the same reader one after the other: in each the words stay in place. */
-static void requests_of_many_words_may_come_in_parts(void **state)
+TEST(requests_of_many_words_may_come_in_parts)
 {
 	static const size_t counts[] = { 50, 3, 27, 1, 17 };
 	struct bytes stream = { 0 }, expected = { 0 };
@@ -466,7 +463,7 @@ static void requests_of_many_words_may_come_in_parts(void **state)
 }
 
 /* Whole requests, as nearly all are, need no memory but for their words. */
-static void only_a_request_in_parts_needs_its_places(void **state)
+TEST(only_a_request_in_parts_needs_its_places)
 {
 	struct resp_reader r;
 	size_t used;
@@ -482,7 +479,7 @@ static void only_a_request_in_parts_needs_its_places(void **state)
 
 /* ---- replies ---- */
 
-static void replies_of_resp2(void **state)
+TEST(replies_of_resp2)
 {
 	REPLIES("+OK\r\n-ERR no\r\n:-5\r\n$2\r\nhi\r\n$-1\r\n*-1\r\n*0\r\n", "+OK ;-ERR no ;:-5 ;$hi ;_ ;_ ;[] ;");
 	REPLIES("*2\r\n*1\r\n:1\r\n$0\r\n\r\n", "[[:1 ] $ ] ;");
@@ -490,7 +487,7 @@ static void replies_of_resp2(void **state)
 	REPLIES("+\r\n", "+ ;");
 }
 
-static void replies_of_resp3(void **state)
+TEST(replies_of_resp3)
 {
 	REPLIES("_\r\n#t\r\n#f\r\n,1.5\r\n,inf\r\n(-123456789012345678901234567890\r\n",
 		"_ ;#t ;#f ;,1.5 ;,inf ;$-123456789012345678901234567890 ;");
@@ -501,7 +498,7 @@ static void replies_of_resp3(void **state)
 	REPLIES("*2\r\n*0\r\n%1\r\n*0\r\n*0\r\n", "[[] {[] [] } ] ;");
 }
 
-static void half_replies_wait(void **state)
+TEST(half_replies_wait)
 {
 	REPLIES("+OK", "?");
 	REPLIES("+OK\r", "?");
@@ -509,7 +506,7 @@ static void half_replies_wait(void **state)
 	REPLIES("$5\r\nab", "?");
 }
 
-static void bad_replies_break(void **state)
+TEST(bad_replies_break)
 {
 	REPLIES("x\r\n", "!unknown type of a value");
 	REPLIES("|1\r\n", "!unknown type of a value");
@@ -536,7 +533,7 @@ static void bad_replies_break(void **state)
 	REPLIES("+\n", "!a line does not end as it should");
 }
 
-static void replies_are_limited(void **state)
+TEST(replies_are_limited)
 {
 	struct bytes b = { 0 }, seen = { 0 };
 
@@ -578,35 +575,4 @@ static void replies_are_limited(void **state)
 		bytes_char(&b, 'x');
 	expect_always(read_replies, bytes_view(&b), "!too big a reply");
 	bytes_free(&b);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(arrays_of_bulk_strings_are_requests),
-		cmocka_unit_test(empty_requests_are_skipped),
-		cmocka_unit_test(inline_requests_are_words),
-		cmocka_unit_test(inline_quotes_are_as_in_redis),
-		cmocka_unit_test(unbalanced_quotes_break),
-		cmocka_unit_test(half_requests_wait),
-		cmocka_unit_test(bad_counts_break),
-		cmocka_unit_test(bad_lengths_break),
-		cmocka_unit_test(what_is_no_request_breaks),
-		cmocka_unit_test(words_are_limited),
-		cmocka_unit_test(request_bytes_are_limited),
-		cmocka_unit_test(inline_lines_end_at_64_kib_whatever_a_request_may_be),
-		cmocka_unit_test(an_announced_count_allocates_nothing),
-		cmocka_unit_test(junk_is_read_the_same_however_it_is_cut),
-		cmocka_unit_test(requests_survive_a_round_trip),
-		cmocka_unit_test(requests_of_any_length_are_read_as_written),
-		cmocka_unit_test(requests_of_many_words_may_come_in_parts),
-		cmocka_unit_test(only_a_request_in_parts_needs_its_places),
-		cmocka_unit_test(replies_of_resp2),
-		cmocka_unit_test(replies_of_resp3),
-		cmocka_unit_test(half_replies_wait),
-		cmocka_unit_test(bad_replies_break),
-		cmocka_unit_test(replies_are_limited),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the codec writes: replies in both versions, numbers, quoted words, and the bytes that grow under them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <cmocka.h>
+
+#include "tests/unit/unit.h"
 
 #include "protocol/number.h"
 #include "protocol/resp.h"
@@ -20,7 +17,7 @@ static void written(struct bytes *out, const char *expected)
 	bytes_clear(out);
 }
 
-static void replies_are_written_as_both_versions_have_them(void **state)
+TEST(replies_are_written_as_both_versions_have_them)
 {
 	struct bytes out = { 0 };
 
@@ -43,7 +40,7 @@ static void replies_are_written_as_both_versions_have_them(void **state)
 	bytes_free(&out);
 }
 
-static void an_error_is_one_line(void **state)
+TEST(an_error_is_one_line)
 {
 	struct bytes out = { 0 };
 
@@ -54,7 +51,7 @@ static void an_error_is_one_line(void **state)
 	bytes_free(&out);
 }
 
-static void numbers_are_strict(void **state)
+TEST(numbers_are_strict)
 {
 	/* clang-format off */
 	static const char *const bad[] = {
@@ -74,7 +71,7 @@ static void numbers_are_strict(void **state)
 }
 
 /* Whether more follows in the buffer or not, a line of a number means the same. */
-static void lines_of_numbers_are_strict(void **state)
+TEST(lines_of_numbers_are_strict)
 {
 	static const struct {
 		const char *line;
@@ -120,7 +117,7 @@ static void lines_of_numbers_are_strict(void **state)
 }
 
 /* Around each power of ten, of two, and at random, of any length. */
-static void numbers_are_written_as_printf_does(void **state)
+TEST(numbers_are_written_as_printf_does)
 {
 	uint64_t seed = 1, power = 1;
 
@@ -141,7 +138,7 @@ static void numbers_are_written_as_printf_does(void **state)
 	}
 }
 
-static void bytes_grow_and_spell_numbers(void **state)
+TEST(bytes_grow_and_spell_numbers)
 {
 	struct bytes b = { 0 };
 
@@ -164,7 +161,7 @@ static void bytes_grow_and_spell_numbers(void **state)
 }
 
 /* Every byte there is comes back from an inline request, and none of them ends the quote or the line. */
-static void what_is_quoted_is_one_word_of_letters(void **state)
+TEST(what_is_quoted_is_one_word_of_letters)
 {
 	struct bytes all = { 0 }, line = { 0 };
 	struct resp_reader r;
@@ -186,19 +183,4 @@ static void what_is_quoted_is_one_word_of_letters(void **state)
 	written(&line, "\"a \\\"b\\\\ \\xe2\\x80\\xa8\"");
 	bytes_free(&line);
 	bytes_free(&all);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(replies_are_written_as_both_versions_have_them),
-		cmocka_unit_test(an_error_is_one_line),
-		cmocka_unit_test(numbers_are_strict),
-		cmocka_unit_test(lines_of_numbers_are_strict),
-		cmocka_unit_test(numbers_are_written_as_printf_does),
-		cmocka_unit_test(bytes_grow_and_spell_numbers),
-		cmocka_unit_test(what_is_quoted_is_one_word_of_letters),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

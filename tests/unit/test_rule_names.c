@@ -5,12 +5,10 @@
 #include <errno.h>
 #include <grp.h>
 #include <pwd.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <cmocka.h>
+
+#include "tests/unit/unit.h"
 
 enum { HERE = 4711, LARGE_BYTES = 1 << 20 };
 
@@ -82,13 +80,13 @@ static void expect_error(const char *who, int rc, const char *sentence)
 	assert_string_equal(error, sentence);
 }
 
-static void who_is_there_is_found(void **state)
+TEST(who_is_there_is_found)
 {
 	expect_number("here", HERE);
 	expect_number("@here", HERE + 1);
 }
 
-static void who_is_not_there_is_an_error_of_the_configuration(void **state)
+TEST(who_is_not_there_is_an_error_of_the_configuration)
 {
 	expect_error("missing", -ENOENT, "there is no user missing; make it, or name its number");
 	expect_error("@missing", -ENOENT, "there is no group missing; make it, or name its number");
@@ -96,27 +94,15 @@ static void who_is_not_there_is_an_error_of_the_configuration(void **state)
 	expect_error("error3", -ENOENT, "there is no user error3; make it, or name its number"); /* ESRCH */
 }
 
-static void what_cannot_be_found_out_now_may_be_known_later(void **state)
+TEST(what_cannot_be_found_out_now_may_be_known_later)
 {
 	expect_error("error5", -EAGAIN, "the user error5 cannot be looked up: Input/output error");
 	expect_error("@error24", -EAGAIN, "the group error24 cannot be looked up: Too many open files");
 }
 
-static void an_entry_may_be_large(void **state)
+TEST(an_entry_may_be_large)
 {
 	expect_number("@large", HERE + 1);
 	assert_true(largest >= LARGE_BYTES);
 	expect_error("error34", -EAGAIN, "the user error34 cannot be looked up: Numerical result out of range");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(who_is_there_is_found),
-		cmocka_unit_test(who_is_not_there_is_an_error_of_the_configuration),
-		cmocka_unit_test(what_cannot_be_found_out_now_may_be_known_later),
-		cmocka_unit_test(an_entry_may_be_large),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,6 +30,9 @@ static int tear_down(void **state)
 	return 0;
 }
 
+#undef TEST
+#define TEST(name) TEST_WITH(name, set_up, tear_down)
+
 /* What the clients are told once the lock is settled. */
 static const char *settled(void)
 {
@@ -86,7 +89,7 @@ static int sent(enum effect_type type)
 	return -1;
 }
 
-static void who_asks_first_is_served_first(void **state)
+TEST(who_asks_first_is_served_first)
 {
 	one_holds_others_wait(3, MODE_EXCLUSIVE);
 	assert_string_equal(settled(), "granted 0");
@@ -97,7 +100,7 @@ static void who_asks_first_is_served_first(void **state)
 	assert_string_equal(settled(), "granted 2");
 }
 
-static void each_writer_has_a_token_of_its_own(void **state)
+TEST(each_writer_has_a_token_of_its_own)
 {
 	one_holds_others_wait(2, MODE_EXCLUSIVE);
 	settled();
@@ -107,7 +110,7 @@ static void each_writer_has_a_token_of_its_own(void **state)
 	assert_int_equal(TAILQ_FIRST(&r.lock->grants)->token, (7 << 10) + 1);
 }
 
-static void readers_at_the_front_get_it_together(void **state)
+TEST(readers_at_the_front_get_it_together)
 {
 	one_holds_others_wait(3, MODE_SHARED);
 	assert_string_equal(settled(), "granted 0, granted 1, granted 2");
@@ -116,7 +119,7 @@ static void readers_at_the_front_get_it_together(void **state)
 	assert_int_equal(TAILQ_LAST(&r.lock->grants, grant_list)->token, 7 << 10);
 }
 
-static void no_reader_passes_a_writer(void **state)
+TEST(no_reader_passes_a_writer)
 {
 	wants(0, MODE_EXCLUSIVE);
 	settled();
@@ -134,7 +137,7 @@ static void no_reader_passes_a_writer(void **state)
 	assert_string_equal(settled(), "granted 3");
 }
 
-static void a_writer_behind_readers_needs_a_claim_of_its_own(void **state)
+TEST(a_writer_behind_readers_needs_a_claim_of_its_own)
 {
 	wants(0, MODE_SHARED);
 	wants(1, MODE_EXCLUSIVE);
@@ -150,7 +153,7 @@ static void a_writer_behind_readers_needs_a_claim_of_its_own(void **state)
 	assert_int_equal(TAILQ_FIRST(&r.lock->grants)->token, 9 << 10);
 }
 
-static void a_late_reader_joins_if_nobody_waits_elsewhere(void **state)
+TEST(a_late_reader_joins_if_nobody_waits_elsewhere)
 {
 	one_holds_others_wait(1, MODE_SHARED);
 	somebody_waits_elsewhere(false);
@@ -163,7 +166,7 @@ static void a_late_reader_joins_if_nobody_waits_elsewhere(void **state)
 	assert_non_null(r.d->next);
 }
 
-static void hand_offs_end_when_somebody_waits_elsewhere(void **state)
+TEST(hand_offs_end_when_somebody_waits_elsewhere)
 {
 	one_holds_others_wait(HANDOFFS + 2, MODE_EXCLUSIVE);
 	somebody_waits_elsewhere(true);
@@ -182,7 +185,7 @@ static void hand_offs_end_when_somebody_waits_elsewhere(void **state)
 	assert_int_equal(r.d->claim->state, CLAIM_JOINING);
 }
 
-static void hand_offs_go_on_while_nobody_does(void **state)
+TEST(hand_offs_go_on_while_nobody_does)
 {
 	one_holds_others_wait(HANDOFFS + 2, MODE_EXCLUSIVE);
 	somebody_waits_elsewhere(false);
@@ -195,7 +198,7 @@ static void hand_offs_go_on_while_nobody_does(void **state)
 	assert_int_equal(r.d->claim->czxid, 7);
 }
 
-static void a_loss_is_taken_before_next_is_served(void **state)
+TEST(a_loss_is_taken_before_next_is_served)
 {
 	one_holds_others_wait(2, MODE_EXCLUSIVE);
 	settled();
@@ -207,7 +210,7 @@ static void a_loss_is_taken_before_next_is_served(void **state)
 	assert_int_equal(TAILQ_FIRST(&r.lock->grants)->token, 9 << 10);
 }
 
-static void a_claim_that_nobody_wants_any_longer_goes_back(void **state)
+TEST(a_claim_that_nobody_wants_any_longer_goes_back)
 {
 	wants(0, MODE_EXCLUSIVE);
 	settled();
@@ -218,7 +221,7 @@ static void a_claim_that_nobody_wants_any_longer_goes_back(void **state)
 	assert_false(TAILQ_EMPTY(&r.d->leaving));
 }
 
-static void a_held_claim_lingers_until_somebody_else_wants_it(void **state)
+TEST(a_held_claim_lingers_until_somebody_else_wants_it)
 {
 	r.f->conf.linger_ns = 5000;
 	one_holds_others_wait(1, MODE_EXCLUSIVE);
@@ -234,7 +237,7 @@ static void a_held_claim_lingers_until_somebody_else_wants_it(void **state)
 	assert_true(sent(EFFECT_ZK_DELETE) >= 0);
 }
 
-static void a_held_claim_lingers_for_so_long(void **state)
+TEST(a_held_claim_lingers_for_so_long)
 {
 	r.f->conf.linger_ns = 5000;
 	one_holds_others_wait(1, MODE_EXCLUSIVE);
@@ -250,7 +253,7 @@ static void a_held_claim_lingers_for_so_long(void **state)
 	assert_null(r.d->claim);
 }
 
-static void nothing_is_granted_without_a_proof(void **state)
+TEST(nothing_is_granted_without_a_proof)
 {
 	one_holds_others_wait(1, MODE_EXCLUSIVE);
 	r.f->ensemble.session.proof.safe_until_ns = r.f->env.now_ns;
@@ -260,7 +263,7 @@ static void nothing_is_granted_without_a_proof(void **state)
 	assert_string_equal(settled(), "granted 0");
 }
 
-static void a_try_ends_when_the_lock_is_taken_here(void **state)
+TEST(a_try_ends_when_the_lock_is_taken_here)
 {
 	one_holds_others_wait(1, MODE_SHARED);
 	settled();
@@ -268,7 +271,7 @@ static void a_try_ends_when_the_lock_is_taken_here(void **state)
 	assert_string_equal(settled(), "timed out 1");
 }
 
-static void a_try_waits_until_it_is_known_who_holds(void **state)
+TEST(a_try_waits_until_it_is_known_who_holds)
 {
 	asks_for(0, MODE_EXCLUSIVE, 0);
 	assert_string_equal(settled(), "");
@@ -281,7 +284,7 @@ static void a_try_waits_until_it_is_known_who_holds(void **state)
 	assert_null(r.d->claim);
 }
 
-static void a_refusal_ends_all_that_wait(void **state)
+TEST(a_refusal_ends_all_that_wait)
 {
 	wants(0, MODE_EXCLUSIVE);
 	wants(1, MODE_EXCLUSIVE);
@@ -289,30 +292,4 @@ static void a_refusal_ends_all_that_wait(void **state)
 	directory_fail(r.d, FAILED_REQUESTS, ERROR_UNAVAILABLE, "no");
 	assert_string_equal(settled(), "failed 0, failed 1");
 	assert_null(r.d->claim);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(who_asks_first_is_served_first),
-		TEST(each_writer_has_a_token_of_its_own),
-		TEST(readers_at_the_front_get_it_together),
-		TEST(no_reader_passes_a_writer),
-		TEST(a_writer_behind_readers_needs_a_claim_of_its_own),
-		TEST(a_late_reader_joins_if_nobody_waits_elsewhere),
-		TEST(hand_offs_end_when_somebody_waits_elsewhere),
-		TEST(hand_offs_go_on_while_nobody_does),
-		TEST(a_loss_is_taken_before_next_is_served),
-		TEST(a_claim_that_nobody_wants_any_longer_goes_back),
-		TEST(a_held_claim_lingers_until_somebody_else_wants_it),
-		TEST(a_held_claim_lingers_for_so_long),
-		TEST(nothing_is_granted_without_a_proof),
-		TEST(a_try_ends_when_the_lock_is_taken_here),
-		TEST(a_try_waits_until_it_is_known_who_holds),
-		TEST(a_refusal_ends_all_that_wait),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,11 +2,7 @@
 /* The file that a daemon leaves to its successor, whatever stands in it. */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +10,8 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <cmocka.h>
+
+#include "tests/unit/unit.h"
 
 #include "base/log.h"
 #include "core/session/former.h"
@@ -43,6 +40,7 @@ static int make_dir(void **state)
 	conf.boot_id = "boot";
 	conf.host = "alpha";
 	conf.clients = CLIENTS;
+	log_setup(LOG_LEVEL_ERROR, LOG_FORM_PLAIN); /* it warns of every spoiled file */
 	return 0;
 }
 
@@ -53,6 +51,9 @@ static int remove_dir(void **state)
 	assert_int_equal(rmdir(dir), 0);
 	return 0;
 }
+
+#undef TEST
+#define TEST(name) TEST_WITH(name, make_dir, remove_dir)
 
 static struct saved *opened(void)
 {
@@ -132,7 +133,7 @@ static size_t left_count(const struct saved *s)
 	return saved_formers(s, list);
 }
 
-static void nothing_is_left_by_nobody(void **state)
+TEST(nothing_is_left_by_nobody)
 {
 	struct saved *s = opened();
 	struct stat st;
@@ -144,7 +145,7 @@ static void nothing_is_left_by_nobody(void **state)
 	saved_close(s);
 }
 
-static void a_living_holder_has_until_the_last_instant(void **state)
+TEST(a_living_holder_has_until_the_last_instant)
 {
 	struct saved *s;
 
@@ -157,7 +158,7 @@ static void a_living_holder_has_until_the_last_instant(void **state)
 	saved_close(s);
 }
 
-static void a_dead_holder_has_nothing(void **state)
+TEST(a_dead_holder_has_nothing)
 {
 	struct saved *s;
 
@@ -169,7 +170,7 @@ static void a_dead_holder_has_nothing(void **state)
 	saved_close(s);
 }
 
-static void who_cannot_be_told_lives(void **state)
+TEST(who_cannot_be_told_lives)
 {
 	struct saved *s;
 
@@ -180,7 +181,7 @@ static void who_cannot_be_told_lives(void **state)
 	saved_close(s);
 }
 
-static void who_let_go_is_no_holder(void **state)
+TEST(who_let_go_is_no_holder)
 {
 	struct saved *s = opened();
 
@@ -195,7 +196,7 @@ static void who_let_go_is_no_holder(void **state)
 	saved_close(s);
 }
 
-static void the_instant_only_grows_under_one_session(void **state)
+TEST(the_instant_only_grows_under_one_session)
 {
 	struct saved *s = opened();
 
@@ -221,7 +222,7 @@ static void the_instant_only_grows_under_one_session(void **state)
 	saved_close(s);
 }
 
-static void an_instant_of_another_clock_is_bounded(void **state)
+TEST(an_instant_of_another_clock_is_bounded)
 {
 	struct saved *s = opened();
 
@@ -235,7 +236,7 @@ static void an_instant_of_another_clock_is_bounded(void **state)
 	saved_close(s);
 }
 
-static void what_is_freed_or_over_stays_so(void **state)
+TEST(what_is_freed_or_over_stays_so)
 {
 	struct saved *s;
 
@@ -254,7 +255,7 @@ static void what_is_freed_or_over_stays_so(void **state)
 	saved_close(s);
 }
 
-static void the_oldest_of_too_many_is_forgotten(void **state)
+TEST(the_oldest_of_too_many_is_forgotten)
 {
 	struct saved *s;
 	int64_t id;
@@ -269,7 +270,7 @@ static void the_oldest_of_too_many_is_forgotten(void **state)
 	saved_close(s);
 }
 
-static void what_is_given_up_is_left_until_it_is_over(void **state)
+TEST(what_is_given_up_is_left_until_it_is_over)
 {
 	struct saved *s = opened();
 	struct zk_identity identity;
@@ -294,7 +295,7 @@ static void what_is_given_up_is_left_until_it_is_over(void **state)
 }
 
 /* Killed between the two stores: it stands there twice. */
-static void what_is_given_up_when_the_kill_comes_is_left_once(void **state)
+TEST(what_is_given_up_when_the_kill_comes_is_left_once)
 {
 	struct saved *s = opened();
 
@@ -309,7 +310,7 @@ static void what_is_given_up_when_the_kill_comes_is_left_once(void **state)
 	saved_close(s);
 }
 
-static void an_ended_session_is_not_left(void **state)
+TEST(an_ended_session_is_not_left)
 {
 	struct saved *s = opened();
 
@@ -323,7 +324,7 @@ static void an_ended_session_is_not_left(void **state)
 }
 
 /* It may have come here with a copy of a disk, from a host whose daemon lives. */
-static void another_boot_is_nobodys_predecessor(void **state)
+TEST(another_boot_is_nobodys_predecessor)
 {
 	struct saved *s;
 
@@ -335,7 +336,7 @@ static void another_boot_is_nobodys_predecessor(void **state)
 	saved_close(s);
 }
 
-static void another_name_is_nobodys_predecessor(void **state)
+TEST(another_name_is_nobodys_predecessor)
 {
 	struct saved *s;
 
@@ -357,7 +358,7 @@ static struct saved_left *read_left(void)
 	return left;
 }
 
-static void memory_grows_and_is_found_again_as_one(void **state)
+TEST(memory_grows_and_is_found_again_as_one)
 {
 	struct saved *s = opened();
 	char *first = saved_grow(s, 16384), *second = saved_grow(s, 1 << 20);
@@ -383,7 +384,7 @@ static uint64_t blocks_of(const char *file)
 }
 
 /* What is read there are zeros; what is there again can be written, and is found again. */
-static void memory_that_is_given_back_is_the_file_systems(void **state)
+TEST(memory_that_is_given_back_is_the_file_systems)
 {
 	enum { PART = 1 << 16 };
 	struct saved *s = opened();
@@ -421,7 +422,7 @@ static void punch(const char *name, off_t bytes)
 	close(fd);
 }
 
-static void a_spare_is_as_long_as_the_next_file_has_to_be(void **state)
+TEST(a_spare_is_as_long_as_the_next_file_has_to_be)
 {
 	enum { PART = 1 << 20 };
 	struct saved *s = opened();
@@ -456,7 +457,7 @@ static void a_spare_is_as_long_as_the_next_file_has_to_be(void **state)
 	}
 }
 
-static void memory_has_an_end(void **state)
+TEST(memory_has_an_end)
 {
 	struct saved *s = opened();
 
@@ -469,7 +470,7 @@ static void memory_has_an_end(void **state)
 }
 
 /* The daemon was killed while it made the file longer: that part does not count yet. */
-static void memory_that_was_being_added_is_none(void **state)
+TEST(memory_that_was_being_added_is_none)
 {
 	struct saved *s = opened();
 	struct saved_left *left;
@@ -489,7 +490,7 @@ static void memory_that_was_being_added_is_none(void **state)
 static const struct saved_conn who = { .pid = 10, .uid = 20, .gid = 30, .start = 40, .peer = 50 };
 
 /* What a process that goes on finds, and that nothing has changed before the new file has its name. */
-static void who_goes_on_has_session_and_formers(void **state)
+TEST(who_goes_on_has_session_and_formers)
 {
 	struct saved_left *left;
 	struct saved *s;
@@ -520,7 +521,7 @@ static void who_goes_on_has_session_and_formers(void **state)
 	saved_close(s);
 }
 
-static void who_goes_on_and_is_killed_at_once_leaves_what_there_was(void **state)
+TEST(who_goes_on_and_is_killed_at_once_leaves_what_there_was)
 {
 	struct saved_left *left;
 	struct saved *s;
@@ -539,7 +540,7 @@ static void who_goes_on_and_is_killed_at_once_leaves_what_there_was(void **state
 }
 
 /* Connections keep their numbers, also if there may be fewer of them by now. */
-static void a_table_is_never_smaller_than_the_one_before(void **state)
+TEST(a_table_is_never_smaller_than_the_one_before)
 {
 	struct saved_left *left;
 	struct saved *s;
@@ -554,7 +555,7 @@ static void a_table_is_never_smaller_than_the_one_before(void **state)
 	saved_close(s);
 }
 
-static void a_connection_is_found_as_it_was(void **state)
+TEST(a_connection_is_found_as_it_was)
 {
 	struct saved *s = opened();
 	struct saved_left *left;
@@ -581,7 +582,7 @@ static void a_connection_is_found_as_it_was(void **state)
 }
 
 /* Something is in the way of the new name: what the earlier process left is not true for ever. */
-static void a_file_that_stays_behind_is_spoiled(void **state)
+TEST(a_file_that_stays_behind_is_spoiled)
 {
 	char in_the_way[128];
 	struct saved_left *left;
@@ -604,7 +605,7 @@ static void a_file_that_stays_behind_is_spoiled(void **state)
 }
 
 /* What a hand-over passes on: the sessions, the file with its lock, and who held something under an earlier session. */
-static void a_parcel_has_what_the_file_has(void **state)
+TEST(a_parcel_has_what_the_file_has)
 {
 	struct parcel p = { 0 };
 	struct saved_left *left;
@@ -631,7 +632,7 @@ static void a_parcel_has_what_the_file_has(void **state)
 	parcel_free(&p);
 }
 
-static void a_parcel_without_the_file_is_refused(void **state)
+TEST(a_parcel_without_the_file_is_refused)
 {
 	struct parcel p = { 0 };
 	struct saved_left *left;
@@ -645,7 +646,7 @@ static void a_parcel_without_the_file_is_refused(void **state)
 	parcel_free(&p);
 }
 
-static void it_is_one_daemons_at_a_time(void **state)
+TEST(it_is_one_daemons_at_a_time)
 {
 	struct saved *s = opened();
 	struct saved_left *left = NULL;
@@ -695,7 +696,7 @@ static size_t read_file(char *data)
 	return (size_t)size;
 }
 
-static void of_every_length_only_the_whole_is_gone_by(void **state)
+TEST(of_every_length_only_the_whole_is_gone_by)
 {
 	char whole[FILE_MAX];
 	size_t size, len;
@@ -714,7 +715,7 @@ static void of_every_length_only_the_whole_is_gone_by(void **state)
 }
 
 /* The daemon that a copy tells of may live: its session is none of ours. */
-static void a_copy_is_not_gone_by(void **state)
+TEST(a_copy_is_not_gone_by)
 {
 	char whole[FILE_MAX];
 	struct saved *s;
@@ -731,7 +732,7 @@ static void a_copy_is_not_gone_by(void **state)
 }
 
 /* Who connected has ended, and a child of it has the connection. */
-static void whoever_has_the_connection_of_an_ended_holder_is_one(void **state)
+TEST(whoever_has_the_connection_of_an_ended_holder_is_one)
 {
 	int child = daemon_is_killed(1, getpid(), own_start() + 1, true);
 	struct saved *s = opened();
@@ -745,7 +746,7 @@ static void whoever_has_the_connection_of_an_ended_holder_is_one(void **state)
 }
 
 /* The daemon did not live to learn which connection that is. */
-static void a_connection_that_is_not_known_may_be_left_to_a_child(void **state)
+TEST(a_connection_that_is_not_known_may_be_left_to_a_child)
 {
 	struct saved *s;
 
@@ -758,7 +759,7 @@ static void a_connection_that_is_not_known_may_be_left_to_a_child(void **state)
 }
 
 /* A question about each of thousands would take seconds where there are many sockets. */
-static void many_ended_holders_are_looked_at_little_by_little(void **state)
+TEST(many_ended_holders_are_looked_at_little_by_little)
 {
 	enum { MANY = 4000 };
 	int of_all[2], of_last[2], calls = 0;
@@ -790,7 +791,7 @@ static void many_ended_holders_are_looked_at_little_by_little(void **state)
 }
 
 /* It may have read until when it is safe. */
-static void a_living_holder_that_closed_its_connection_is_one(void **state)
+TEST(a_living_holder_that_closed_its_connection_is_one)
 {
 	struct saved *s;
 
@@ -802,7 +803,7 @@ static void a_living_holder_that_closed_its_connection_is_one(void **state)
 }
 
 /* Bytes changed by chance: whatever is made of it, it is bounded and within the file. */
-static void no_bytes_do_harm(void **state)
+TEST(no_bytes_do_harm)
 {
 	char whole[FILE_MAX], spoiled[FILE_MAX];
 	size_t size;
@@ -845,7 +846,7 @@ static void remove_spares(void)
 }
 
 /* Whoever has a pointer into its memory goes on writing there. */
-static void a_file_that_was_removed_is_made_again_with_all_that_it_had(void **state)
+TEST(a_file_that_was_removed_is_made_again_with_all_that_it_had)
 {
 	struct saved_left *left;
 	struct saved *s = opened();
@@ -878,7 +879,7 @@ static void a_file_that_was_removed_is_made_again_with_all_that_it_had(void **st
 	remove_spares();
 }
 
-static void a_process_on_its_way_out_is_seen(void **state)
+TEST(a_process_on_its_way_out_is_seen)
 {
 	struct saved *s = NULL;
 	int end[2];
@@ -902,51 +903,4 @@ static void a_process_on_its_way_out_is_seen(void **state)
 	assert_false(saved_left_is_ending(dir));
 	close(end[0]);
 	close(end[1]);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make_dir, remove_dir)
-		TEST(nothing_is_left_by_nobody),
-		TEST(a_file_that_was_removed_is_made_again_with_all_that_it_had),
-		TEST(a_process_on_its_way_out_is_seen),
-		TEST(a_living_holder_has_until_the_last_instant),
-		TEST(a_dead_holder_has_nothing),
-		TEST(who_cannot_be_told_lives),
-		TEST(who_let_go_is_no_holder),
-		TEST(the_instant_only_grows_under_one_session),
-		TEST(an_instant_of_another_clock_is_bounded),
-		TEST(what_is_freed_or_over_stays_so),
-		TEST(the_oldest_of_too_many_is_forgotten),
-		TEST(what_is_given_up_is_left_until_it_is_over),
-		TEST(what_is_given_up_when_the_kill_comes_is_left_once),
-		TEST(an_ended_session_is_not_left),
-		TEST(another_boot_is_nobodys_predecessor),
-		TEST(another_name_is_nobodys_predecessor),
-		TEST(memory_grows_and_is_found_again_as_one),
-		TEST(memory_that_is_given_back_is_the_file_systems),
-		TEST(a_spare_is_as_long_as_the_next_file_has_to_be),
-		TEST(memory_has_an_end),
-		TEST(memory_that_was_being_added_is_none),
-		TEST(who_goes_on_has_session_and_formers),
-		TEST(who_goes_on_and_is_killed_at_once_leaves_what_there_was),
-		TEST(a_table_is_never_smaller_than_the_one_before),
-		TEST(a_connection_is_found_as_it_was),
-		TEST(a_file_that_stays_behind_is_spoiled),
-		TEST(a_parcel_has_what_the_file_has),
-		TEST(a_parcel_without_the_file_is_refused),
-		TEST(it_is_one_daemons_at_a_time),
-		TEST(of_every_length_only_the_whole_is_gone_by),
-		TEST(no_bytes_do_harm),
-		TEST(a_copy_is_not_gone_by),
-		TEST(whoever_has_the_connection_of_an_ended_holder_is_one),
-		TEST(a_connection_that_is_not_known_may_be_left_to_a_child),
-		TEST(a_living_holder_that_closed_its_connection_is_one),
-		TEST(many_ended_holders_are_looked_at_little_by_little),
-#undef TEST
-	};
-
-	log_setup(LOG_LEVEL_ERROR, LOG_FORM_PLAIN); /* it warns of every spoiled file */
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,7 +16,7 @@ static const char *const commands[] = { "get",  "set",   "del", "exists", "pexpi
 					"incr", "setnx", "NX",  "PX",     "hget",    "type",
 					     "mget", "mset",  "ttl", "msetnx", "expire",  "getrange" };
 
-static void libraries_scripts_are_recognized(void **state)
+TEST(libraries_scripts_are_recognized)
 {
 	char is[MEANING_CHARS];
 
@@ -28,7 +28,7 @@ static void libraries_scripts_are_recognized(void **state)
 
 #define IF_OURS "if redis.call('get', KEYS[1]) == ARGV[1] then "
 
-static void home_made_scripts_are_recognized(void **state)
+TEST(home_made_scripts_are_recognized)
 {
 	static const struct {
 		const char *text, *meaning;
@@ -68,7 +68,7 @@ static void home_made_scripts_are_recognized(void **state)
 	}
 }
 
-static void style_does_not_matter(void **state)
+TEST(style_does_not_matter)
 {
 	static const char *const same[] = {
 		IF_OURS "return redis.call('del', KEYS[1]) else return 0 end",
@@ -90,7 +90,7 @@ static void style_does_not_matter(void **state)
 	}
 }
 
-static void what_is_almost_one_is_none(void **state)
+TEST(what_is_almost_one_is_none)
 {
 	static const char *const none[] = {
 		"",
@@ -160,7 +160,7 @@ static void what_is_almost_one_is_none(void **state)
 	}
 }
 
-static void only_a_status_of_ok_is_answered_by_a_function(void **state)
+TEST(only_a_status_of_ok_is_answered_by_a_function)
 {
 	static const char *const none[] = {
 		IF_OURS "redis.call('del', KEYS[1]) return redis.error_reply('OK') else return 0 end",
@@ -277,13 +277,13 @@ static void change_each_word(const char *text)
 		change_word(text, words, word);
 }
 
-static void each_word_counts(void **state)
+TEST(each_word_counts)
 {
 	for (size_t i = 0; i < COUNT(script_texts); i++)
 		change_each_word(script_texts[i].text);
 }
 
-static void each_word_counts_beside_names(void **state)
+TEST(each_word_counts_beside_names)
 {
 	static const char *const named[] = {
 		"local key = KEYS[1] local value = ARGV[1] if redis.call('get', key) == value then return redis.call('del', key) "
@@ -303,7 +303,7 @@ static void each_word_counts_beside_names(void **state)
 
 /* ---- limits and sentences ---- */
 
-static void a_long_script_is_none(void **state)
+TEST(a_long_script_is_none)
 {
 	static const char script[] = IF_OURS "return redis.call('del', KEYS[1]) else return 0 end";
 	char text[SCRIPT_BYTES_MAX + 1];
@@ -319,7 +319,7 @@ static void a_long_script_is_none(void **state)
 	assert_false(script_recognize((struct slice){ text, SCRIPT_BYTES_MAX }, &s, &why));
 }
 
-static void words_are_bounded(void **state)
+TEST(words_are_bounded)
 {
 	static struct lua_word words[LUA_WORDS_MAX + 1];
 	char text[2 * LUA_WORDS_MAX + 2];
@@ -331,7 +331,7 @@ static void words_are_bounded(void **state)
 	assert_false(lua_words((struct slice){ text, 2 * LUA_WORDS_MAX + 1 }, words));
 }
 
-static void a_refusal_names_what_is_not_known(void **state)
+TEST(a_refusal_names_what_is_not_known)
 {
 	static const struct {
 		const char *text, *word;
@@ -350,22 +350,4 @@ static void a_refusal_names_what_is_not_known(void **state)
 		assert_false(script_recognize(slice_of(refused[i].text), &s, &why));
 		assert_non_null(strstr(why, refused[i].word));
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(libraries_scripts_are_recognized),
-		cmocka_unit_test(home_made_scripts_are_recognized),
-		cmocka_unit_test(style_does_not_matter),
-		cmocka_unit_test(what_is_almost_one_is_none),
-		cmocka_unit_test(only_a_status_of_ok_is_answered_by_a_function),
-		cmocka_unit_test(each_word_counts),
-		cmocka_unit_test(each_word_counts_beside_names),
-		cmocka_unit_test(a_long_script_is_none),
-		cmocka_unit_test(words_are_bounded),
-		cmocka_unit_test(a_refusal_names_what_is_not_known),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

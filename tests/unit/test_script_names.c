@@ -67,7 +67,7 @@ static const struct {
 	  "Rcount .nil .nil each" },
 };
 
-static void words_may_have_names(void **state)
+TEST(words_may_have_names)
 {
 	char is[MEANING_CHARS];
 
@@ -89,7 +89,7 @@ static void expect_none(const char *const *texts, size_t count)
 	}
 }
 
-static void a_name_has_to_be_declared_before(void **state)
+TEST(a_name_has_to_be_declared_before)
 {
 	static const char *const none[] = {
 		RELEASE,
@@ -104,7 +104,7 @@ static void a_name_has_to_be_declared_before(void **state)
 	expect_none(none, COUNT(none));
 }
 
-static void a_reserved_name_is_none(void **state)
+TEST(a_reserved_name_is_none)
 {
 	static const char *const none[] = {
 		"local redis = KEYS[1] if redis.call('get', redis) == ARGV[1] then return redis.call('del', redis) end return 0",
@@ -121,7 +121,7 @@ static void a_reserved_name_is_none(void **state)
 	expect_none(none, COUNT(none));
 }
 
-static void a_name_that_is_declared_twice_is_none(void **state)
+TEST(a_name_that_is_declared_twice_is_none)
 {
 	static const char *const none[] = {
 		/* Declared twice: the second one counts, or it is no Lua. */
@@ -136,7 +136,7 @@ static void a_name_that_is_declared_twice_is_none(void **state)
 	expect_none(none, COUNT(none));
 }
 
-static void a_name_that_is_assigned_later_is_none(void **state)
+TEST(a_name_that_is_assigned_later_is_none)
 {
 	static const char *const none[] = {
 		"local key, value = KEYS[1], ARGV[1] value = ARGV[2] " RELEASE,
@@ -151,7 +151,7 @@ static void a_name_that_is_assigned_later_is_none(void **state)
 	expect_none(none, COUNT(none));
 }
 
-static void a_name_that_is_shadowed_is_none(void **state)
+TEST(a_name_that_is_shadowed_is_none)
 {
 	static const char *const none[] = {
 		"local v = KEYS[1] local v = redis.call('get', v) if v == ARGV[1] then return redis.call('del', KEYS[1]) "
@@ -171,7 +171,7 @@ static void a_name_that_is_shadowed_is_none(void **state)
 	expect_none(none, COUNT(none));
 }
 
-static void each_name_has_one_expression(void **state)
+TEST(each_name_has_one_expression)
 {
 	static const char *const none[] = {
 		"local key, value = KEYS[1] " RELEASE,
@@ -196,7 +196,7 @@ static void each_name_has_one_expression(void **state)
 	expect_none(none, COUNT(none));
 }
 
-static void a_name_stands_for_these_expressions_only(void **state)
+TEST(a_name_stands_for_these_expressions_only)
 {
 	static const char *const none[] = {
 		"local key = KEYS[2] local value = ARGV[1] " RELEASE,
@@ -223,7 +223,7 @@ static void a_name_stands_for_these_expressions_only(void **state)
 	expect_none(none, COUNT(none));
 }
 
-static void a_number_is_no_value(void **state)
+TEST(a_number_is_no_value)
 {
 	static const char *const none[] = {
 		/* Numbers are no strings in Lua: it never releases. */
@@ -241,7 +241,7 @@ static void a_number_is_no_value(void **state)
 	expect_none(none, COUNT(none));
 }
 
-static void tostring_and_pcall_count_where_they_stand(void **state)
+TEST(tostring_and_pcall_count_where_they_stand)
 {
 	static const char *const none[] = {
 		"if redis.call('get', KEYS[1]) == tostring(ARGV[2]) then return redis.call('del', KEYS[1]) else return 0 end",
@@ -265,7 +265,7 @@ static void tostring_and_pcall_count_where_they_stand(void **state)
 }
 
 /* No form begins with the rest of such a statement; still, it is none that may be taken away. */
-static void an_expression_that_goes_on_is_left_as_it_is(void **state)
+TEST(an_expression_that_goes_on_is_left_as_it_is)
 {
 	static const char *const rests[] = { ".. 'x'", "[1]",         "()",   "'x'",      "{}",
 					     "or 'x'", "and ARGV[1]", "== 1", ", ARGV[1]" };
@@ -302,7 +302,7 @@ static const char *with_names(size_t count, size_t in_each, char *ret, size_t si
 	return ret;
 }
 
-static void names_are_bounded(void **state)
+TEST(names_are_bounded)
 {
 	static struct lua_word words[LUA_WORDS_MAX + 1];
 	char text[1024], is[MEANING_CHARS];
@@ -327,24 +327,4 @@ static void names_are_bounded(void **state)
 	snprintf(text + len, sizeof(text) - len, " k");
 	assert_false(script_words(slice_of(text), words));
 	assert_string_equal(meaning(text, is), "none");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(words_may_have_names),
-		cmocka_unit_test(a_name_has_to_be_declared_before),
-		cmocka_unit_test(a_reserved_name_is_none),
-		cmocka_unit_test(a_name_that_is_declared_twice_is_none),
-		cmocka_unit_test(a_name_that_is_assigned_later_is_none),
-		cmocka_unit_test(a_name_that_is_shadowed_is_none),
-		cmocka_unit_test(each_name_has_one_expression),
-		cmocka_unit_test(a_name_stands_for_these_expressions_only),
-		cmocka_unit_test(a_number_is_no_value),
-		cmocka_unit_test(tostring_and_pcall_count_where_they_stand),
-		cmocka_unit_test(an_expression_that_goes_on_is_left_as_it_is),
-		cmocka_unit_test(names_are_bounded),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,7 +6,7 @@
 #include "core/command/scripts.h"
 #include "script_texts.h"
 
-static void libraries_scripts_are_known_by_their_hash(void **state)
+TEST(libraries_scripts_are_known_by_their_hash)
 {
 	char hash[SHA1_HEX_CHARS + 1], is[MEANING_CHARS];
 	const struct script *known;
@@ -38,7 +38,7 @@ static const char *hash_of(size_t i, char ret[SHA1_HEX_CHARS + 1])
 	return ret;
 }
 
-static void the_last_64_are_remembered(void **state)
+TEST(the_last_64_are_remembered)
 {
 	struct scripts *own = NULL;
 	const struct script *known;
@@ -61,14 +61,4 @@ static void the_last_64_are_remembered(void **state)
 	for (size_t i = 1; i <= SCRIPTS_MAX; i++)
 		assert_non_null(scripts_find(own, slice_of(hash_of(i, hash))));
 	mem_free(own);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(libraries_scripts_are_known_by_their_hash),
-		cmocka_unit_test(the_last_64_are_remembered),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SHA-1 (base/sha1.c): NIST's vectors, and lengths around a block. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include "base/sha1.h"
 
 /* The first three are FIPS 180's; the last lengths are those around a block. */
-static void the_hash_is_sha1(void **state)
+TEST(the_hash_is_sha1)
 {
 	static const struct {
 		const char *text;
@@ -36,7 +32,7 @@ static void the_hash_is_sha1(void **state)
 }
 
 /* NIST's, too. */
-static void a_million_bytes_are_hashed(void **state)
+TEST(a_million_bytes_are_hashed)
 {
 	static char text[1000000];
 	char hash[SHA1_HEX_CHARS + 1];
@@ -44,14 +40,4 @@ static void a_million_bytes_are_hashed(void **state)
 	memset(text, 'a', sizeof(text));
 	sha1_hex((struct slice){ text, sizeof(text) }, hash);
 	assert_string_equal(hash, "34aa973cd4c4daa4f61eeb2bdbad27316534016f");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_hash_is_sha1),
-		cmocka_unit_test(a_million_bytes_are_hashed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SHA-256 (base/sha256.c): NIST's vectors, and lengths around a block. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include "base/sha256.h"
 
 /* The first three are FIPS 180's; the last lengths are those around a block. */
-static void the_hash_is_sha256(void **state)
+TEST(the_hash_is_sha256)
 {
 	static const struct {
 		const char *text;
@@ -41,7 +37,7 @@ static void the_hash_is_sha256(void **state)
 }
 
 /* NIST's, too. */
-static void a_million_bytes_are_hashed(void **state)
+TEST(a_million_bytes_are_hashed)
 {
 	static char text[1000000];
 	char hash[SHA256_HEX_CHARS + 1];
@@ -49,14 +45,4 @@ static void a_million_bytes_are_hashed(void **state)
 	memset(text, 'a', sizeof(text));
 	sha256_hex((struct slice){ text, sizeof(text) }, hash);
 	assert_string_equal(hash, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_hash_is_sha256),
-		cmocka_unit_test(a_million_bytes_are_hashed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

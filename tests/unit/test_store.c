@@ -2,15 +2,12 @@
 /* A parcel as two descriptors (store.h). */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <cmocka.h>
+
+#include "tests/unit/unit.h"
 
 #include "io/base/parcel.h"
 #include "io/handover/channel.h"
@@ -40,7 +37,7 @@ static struct parcel made(void)
 }
 
 /* Whoever made it has gone. */
-static void what_is_read_is_what_was_stored(void **state)
+TEST(what_is_read_is_what_was_stored)
 {
 	struct parcel p = made(), read;
 	struct store s;
@@ -62,7 +59,7 @@ static void what_is_read_is_what_was_stored(void **state)
 	store_close(&s);
 }
 
-static void without_descriptors_it_is_the_text(void **state)
+TEST(without_descriptors_it_is_the_text)
 {
 	struct parcel p = { 0 }, read;
 	struct store s;
@@ -79,7 +76,7 @@ static void without_descriptors_it_is_the_text(void **state)
 	parcel_free(&p);
 }
 
-static void the_text_cannot_be_changed(void **state)
+TEST(the_text_cannot_be_changed)
 {
 	struct parcel p = { 0 };
 	struct store s;
@@ -102,7 +99,7 @@ static void expect_refused(const struct store *s)
 	parcel_discard(&read);
 }
 
-static void what_is_no_store_is_refused(void **state)
+TEST(what_is_no_store_is_refused)
 {
 	struct parcel p = { 0 };
 	struct store s, other = { .text = memfd_create("other", MFD_CLOEXEC) };
@@ -127,16 +124,4 @@ static void what_is_no_store_is_refused(void **state)
 	close(ends[1]);
 	store_close(&s);
 	parcel_free(&p);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_read_is_what_was_stored),
-		cmocka_unit_test(without_descriptors_it_is_the_text),
-		cmocka_unit_test(the_text_cannot_be_changed),
-		cmocka_unit_test(what_is_no_store_is_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

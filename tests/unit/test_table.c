@@ -154,7 +154,7 @@ static bool is_misunderstood(const char *line)
 	return begins(line, "-ERR syntax error") || begins(line, "-ERR wrong number") || begins(line, "-ERR unknown");
 }
 
-static void each_command_answers_or_waits(void **state)
+TEST_WITH(each_command_answers_or_waits, NULL, NULL)
 {
 	for (int i = 0; i < COMMAND_COUNT; i++) {
 		assert_non_null(said[i].line);
@@ -164,7 +164,7 @@ static void each_command_answers_or_waits(void **state)
 }
 
 /* Of those that take no more words, and of those that have their own, neither. */
-static void each_command_takes_its_options_and_no_other(void **state)
+TEST_WITH(each_command_takes_its_options_and_no_other, NULL, NULL)
 {
 	for (int i = 0; i < COMMAND_COUNT; i++) {
 		bool own_words = i == COMMAND_CLIENT || i == COMMAND_INFO || i == COMMAND_COMMAND || i == COMMAND_PING ||
@@ -183,7 +183,7 @@ static void each_command_takes_its_options_and_no_other(void **state)
 	}
 }
 
-static void an_option_is_given_once_and_with_its_value(void **state)
+TEST_WITH(an_option_is_given_once_and_with_its_value, NULL, NULL)
 {
 	assert_true(is_misunderstood("LOCK a WAIT 5 WAIT 5"));
 	assert_true(is_misunderstood("LOCK a SHARED SHARED"));
@@ -191,7 +191,7 @@ static void an_option_is_given_once_and_with_its_value(void **state)
 	assert_false(is_misunderstood("LOCK a wait 5 lease 5 shared reenter data text"));
 }
 
-static void a_command_that_names_a_lock_refuses_a_bad_name(void **state)
+TEST_WITH(a_command_that_names_a_lock_refuses_a_bad_name, NULL, NULL)
 {
 	for (int i = 0; i < COMMAND_COUNT; i++) {
 		const char *rest = said[i].line + command_table[i].len;
@@ -204,7 +204,7 @@ static void a_command_that_names_a_lock_refuses_a_bad_name(void **state)
 	}
 }
 
-static void words_are_counted_first(void **state)
+TEST_WITH(words_are_counted_first, NULL, NULL)
 {
 	for (int i = 0; i < COMMAND_COUNT; i++) {
 		const struct command_spec *spec = &command_table[i];
@@ -224,13 +224,13 @@ static void words_are_counted_first(void **state)
 	}
 }
 
-static void a_command_that_does_not_exist_is_named(void **state)
+TEST_WITH(a_command_that_does_not_exist_is_named, NULL, NULL)
 {
 	assert_true(begins("NOTHING", "-ERR unknown command 'NOTHING'\r\n"));
 	assert_true(begins("lock", "-ERR wrong number of arguments for 'lock' command; "));
 }
 
-static void the_latest_command_is_remembered(void **state)
+TEST_WITH(the_latest_command_is_remembered, NULL, NULL)
 {
 	set_up(NULL);
 	answer_to("ping");
@@ -238,19 +238,4 @@ static void the_latest_command_is_remembered(void **state)
 	answer_to("NOTHING");
 	assert_int_equal(c->last_command, COMMAND_COUNT);
 	tear_down(NULL);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_command_answers_or_waits),
-		cmocka_unit_test(each_command_takes_its_options_and_no_other),
-		cmocka_unit_test(an_option_is_given_once_and_with_its_value),
-		cmocka_unit_test(a_command_that_names_a_lock_refuses_a_bad_name),
-		cmocka_unit_test(words_are_counted_first),
-		cmocka_unit_test(a_command_that_does_not_exist_is_named),
-		cmocka_unit_test(the_latest_command_is_remembered),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

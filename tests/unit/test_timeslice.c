@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "io/base/timeslice.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 #include <sched.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -27,7 +24,7 @@ static struct attributes look(void)
 	return a;
 }
 
-static void slices_are_short_and_all_else_stays(void **state)
+TEST(slices_are_short_and_all_else_stays)
 {
 	struct attributes before, after;
 
@@ -41,21 +38,11 @@ static void slices_are_short_and_all_else_stays(void **state)
 	assert_true(after.runtime == TIMESLICE_NS || after.runtime == before.runtime);
 }
 
-static void another_policy_is_kept(void **state)
+TEST(another_policy_is_kept)
 {
 	const struct sched_param param = { 0 };
 
 	assert_int_equal(sched_setscheduler(0, SCHED_BATCH, &param), 0);
 	timeslice_setup();
 	assert_int_equal(sched_getscheduler(0), SCHED_BATCH);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(slices_are_short_and_all_else_stays),
-		cmocka_unit_test(another_policy_is_kept),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,10 +2,7 @@
 /* When free memory is given back, and that each piece of that is small. */
 #include "io/base/trim.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +37,7 @@ static void finish(struct trim *t)
 	}
 }
 
-static void it_is_due_when_less_is_used_than_before(void **state)
+TEST(it_is_due_when_less_is_used_than_before)
 {
 	struct trim t;
 
@@ -59,7 +56,7 @@ static void it_is_due_when_less_is_used_than_before(void **state)
 	trim_deinit(&t);
 }
 
-static void it_is_due_once_in_ten_seconds(void **state)
+TEST(it_is_due_once_in_ten_seconds)
 {
 	struct trim t;
 
@@ -79,7 +76,7 @@ static void it_is_due_once_in_ten_seconds(void **state)
 }
 
 /* One block of many stays between those that are free, and what is in it. */
-static void free_memory_between_used_memory_is_given_back_in_pieces(void **state)
+TEST(free_memory_between_used_memory_is_given_back_in_pieces)
 {
 	char **blocks = calloc(BLOCKS, sizeof(*blocks));
 	size_t most, least, before, pieces = 0;
@@ -119,7 +116,7 @@ static void free_memory_between_used_memory_is_given_back_in_pieces(void **state
 }
 
 /* Its blocks are freed, wherever it stops. */
-static void it_can_be_stopped(void **state)
+TEST(it_can_be_stopped)
 {
 	char *last, *block = malloc(3 * TRIM_PIECE_BYTES);
 	struct trim t;
@@ -136,16 +133,4 @@ static void it_can_be_stopped(void **state)
 	assert_null(t.blocks);
 	assert_int_equal(t.state, TRIM_REST);
 	free(last);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(it_is_due_when_less_is_used_than_before),
-		cmocka_unit_test(it_is_due_once_in_ten_seconds),
-		cmocka_unit_test(free_memory_between_used_memory_is_given_back_in_pieces),
-		cmocka_unit_test(it_can_be_stopped),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

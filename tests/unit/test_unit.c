@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which systemd unit a process belongs to, from the path of its control group. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <cmocka.h>
+
+#include "tests/unit/unit.h"
 
 #include "base/unit_name.h"
 #include "io/base/peer.h"
@@ -29,7 +26,7 @@ static void is(const char *cgroup, const char *unit)
 	is_below("", cgroup, unit);
 }
 
-static void the_first_component_that_is_no_slice(void **state)
+TEST(the_first_component_that_is_no_slice)
 {
 	is("0::/system.slice/web.service\n", "web.service");
 	is("0::/system.slice/system-getty.slice/getty@tty1.service\n", "getty@tty1.service");
@@ -38,7 +35,7 @@ static void the_first_component_that_is_no_slice(void **state)
 	is("0::/web.service", "web.service");
 }
 
-static void never_what_was_delegated(void **state)
+TEST(never_what_was_delegated)
 {
 	/* Whoever has a service manager of their own calls its units as they like. */
 	is("0::/user.slice/user-1000.slice/user@1000.service/app.slice/web.service\n", "user@1000.service");
@@ -47,7 +44,7 @@ static void never_what_was_delegated(void **state)
 	is("0::/system.slice/web.service/worker.service\n", "web.service");
 }
 
-static void what_is_no_unit_is_none(void **state)
+TEST(what_is_no_unit_is_none)
 {
 	static const char *const paths[] = {
 		"",
@@ -73,7 +70,7 @@ static void what_is_no_unit_is_none(void **state)
 		is(paths[i], "");
 }
 
-static void a_name_may_be_as_long_as_systemd_allows(void **state)
+TEST(a_name_may_be_as_long_as_systemd_allows)
 {
 	char path[400], unit[300];
 
@@ -87,7 +84,7 @@ static void a_name_may_be_as_long_as_systemd_allows(void **state)
 	is(path, "");
 }
 
-static void older_systems_have_a_hierarchy_of_systemds_own(void **state)
+TEST(older_systems_have_a_hierarchy_of_systemds_own)
 {
 	is("8:pids:/other.service\n1:name=systemd:/system.slice/web.service\n", "web.service");
 	/* The unified one is there, but nobody uses it. */
@@ -95,20 +92,20 @@ static void older_systems_have_a_hierarchy_of_systemds_own(void **state)
 	is("1:name=systemd:/system.slice/old.service\n0::/system.slice/web.service\n", "web.service");
 }
 
-static void names_that_the_kernel_has_a_use_for_are_written_with_one_more_mark(void **state)
+TEST(names_that_the_kernel_has_a_use_for_are_written_with_one_more_mark)
 {
 	is("0::/system.slice/_cpu.service\n", "cpu.service");
 	is("0::/system.slice/__a.service\n", "_a.service");
 }
 
-static void in_a_container_paths_begin_at_its_service_manager(void **state)
+TEST(in_a_container_paths_begin_at_its_service_manager)
 {
 	is_below("/docker/0123", "0::/docker/0123/system.slice/web.service\n", "web.service");
 	is_below("/docker/0123", "0::/docker/01234/system.slice/web.service\n", "");
 	is_below("/docker/0123", "0::/docker/0123\n", "");
 }
 
-static void of_pid_0_nothing_is_known(void **state)
+TEST(of_pid_0_nothing_is_known)
 {
 	char text[UNIT_CGROUP_MAX];
 
@@ -143,7 +140,7 @@ static int connected(const char *path, int *ret_client)
 }
 
 /* Its number may be another process' soon. */
-static void a_peer_that_has_ended_is_seen_to_have_ended(void **state)
+TEST(a_peer_that_has_ended_is_seen_to_have_ended)
 {
 	char dir[] = "/tmp/test_unit.XXXXXX", path[64];
 	int client, fd, process, later, status;
@@ -174,7 +171,7 @@ static void a_peer_that_has_ended_is_seen_to_have_ended(void **state)
 	rmdir(dir);
 }
 
-static void a_peer_that_lives_is_seen_to_live(void **state)
+TEST(a_peer_that_lives_is_seen_to_live)
 {
 	int pair[2], process;
 
@@ -185,7 +182,7 @@ static void a_peer_that_lives_is_seen_to_live(void **state)
 	close(pair[1]);
 }
 
-static void groups_of_a_peer_begin_with_its_own(void **state)
+TEST(groups_of_a_peer_begin_with_its_own)
 {
 	struct peer_groups groups;
 	gid_t own[PEER_GROUPS_MAX];
@@ -201,23 +198,4 @@ static void groups_of_a_peer_begin_with_its_own(void **state)
 	assert_false(groups.all);
 	assert_int_equal(groups.count, 1);
 	close(pair[1]);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_first_component_that_is_no_slice),
-		cmocka_unit_test(never_what_was_delegated),
-		cmocka_unit_test(what_is_no_unit_is_none),
-		cmocka_unit_test(a_name_may_be_as_long_as_systemd_allows),
-		cmocka_unit_test(older_systems_have_a_hierarchy_of_systemds_own),
-		cmocka_unit_test(names_that_the_kernel_has_a_use_for_are_written_with_one_more_mark),
-		cmocka_unit_test(in_a_container_paths_begin_at_its_service_manager),
-		cmocka_unit_test(of_pid_0_nothing_is_known),
-		cmocka_unit_test(a_peer_that_has_ended_is_seen_to_have_ended),
-		cmocka_unit_test(a_peer_that_lives_is_seen_to_live),
-		cmocka_unit_test(groups_of_a_peer_begin_with_its_own),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who holds and who waits, made of what a query has found out on other hosts, over the floors below. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-#include <cmocka.h>
+
+#include "tests/unit/unit.h"
 
 #include "base/mem.h"
 #include "core/hosts/hosts.h"
@@ -111,7 +108,7 @@ static struct rows waiters(struct desk *d)
 	return r;
 }
 
-static void readers_hold_and_who_is_behind_them_waits(void **state)
+TEST_WITH(readers_hold_and_who_is_behind_them_waits, begin, end)
 {
 	struct desk *d = *state;
 	size_t before, waiting;
@@ -133,7 +130,7 @@ static void readers_hold_and_who_is_behind_them_waits(void **state)
 	assert_int_equal(waiting, 2);
 }
 
-static void who_is_gone_or_of_this_host_is_no_row(void **state)
+TEST_WITH(who_is_gone_or_of_this_host_is_no_row, begin, end)
 {
 	struct desk *d = *state;
 	size_t before, waiting;
@@ -153,7 +150,7 @@ static void who_is_gone_or_of_this_host_is_no_row(void **state)
 	assert_int_equal(waiting, 2);
 }
 
-static void the_permits_of_one_client_elsewhere_are_one_row(void **state)
+TEST_WITH(the_permits_of_one_client_elsewhere_are_one_row, begin, end)
 {
 	struct desk *d = *state;
 	struct rows r;
@@ -175,7 +172,7 @@ static void the_permits_of_one_client_elsewhere_are_one_row(void **state)
 }
 
 /* Each znode of others is read, which takes longer than a row of this host. */
-static void a_znode_that_is_read_counts_for_more(void **state)
+TEST_WITH(a_znode_that_is_read_counts_for_more, begin, end)
 {
 	struct desk *d = *state;
 	struct participant p;
@@ -192,7 +189,7 @@ static void a_znode_that_is_read_counts_for_more(void **state)
 	view_end(&v);
 }
 
-static void a_row_is_said_in_a_sentence(void **state)
+TEST_WITH(a_row_is_said_in_a_sentence, begin, end)
 {
 	struct desk *d = *state;
 	struct bytes text = { 0 };
@@ -204,17 +201,4 @@ static void a_row_is_said_in_a_sentence(void **state)
 	participant_say(&text, &r.row[0]);
 	assert_true(slice_eq(bytes_view(&text), SLICE("by host one, pid 12 (cp), for 4 ms, as of 3 ms ago")));
 	bytes_free(&text);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(readers_hold_and_who_is_behind_them_waits, begin, end),
-		cmocka_unit_test_setup_teardown(who_is_gone_or_of_this_host_is_no_row, begin, end),
-		cmocka_unit_test_setup_teardown(the_permits_of_one_client_elsewhere_are_one_row, begin, end),
-		cmocka_unit_test_setup_teardown(a_znode_that_is_read_counts_for_more, begin, end),
-		cmocka_unit_test_setup_teardown(a_row_is_said_in_a_sentence, begin, end),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

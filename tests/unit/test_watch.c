@@ -2,10 +2,7 @@
 /* What wakes the loop: instants that have passed, descriptors, and what callbacks do to each other. */
 #include "io/base/watch.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -53,7 +50,10 @@ static int end(void **state)
 	return 0;
 }
 
-static void a_timer_that_is_set_in_its_callback_waits_for_the_next_turn(void **state)
+#undef TEST
+#define TEST(name) TEST_WITH(name, begin, end)
+
+TEST(a_timer_that_is_set_in_its_callback_waits_for_the_next_turn)
 {
 	const int64_t instants[] = { 1, clock_now_ns() - 1000 * MS, clock_now_ns() };
 	struct probe p = { 0 };
@@ -73,7 +73,7 @@ static void a_timer_that_is_set_in_its_callback_waits_for_the_next_turn(void **s
 	watch_free(p.watch);
 }
 
-static void all_that_are_due_fire_in_one_turn_in_their_order(void **state)
+TEST(all_that_are_due_fire_in_one_turn_in_their_order)
 {
 	struct probe p[3] = { 0 };
 	int64_t now_ns = clock_now_ns();
@@ -93,7 +93,7 @@ static void all_that_are_due_fire_in_one_turn_in_their_order(void **state)
 	watch_free(p[2].watch);
 }
 
-static void an_instant_is_not_met_early_and_an_earlier_one_counts(void **state)
+TEST(an_instant_is_not_met_early_and_an_earlier_one_counts)
 {
 	struct probe late = { 0 }, early = { 0 };
 	int64_t due_ns;
@@ -114,7 +114,7 @@ static void an_instant_is_not_met_early_and_an_earlier_one_counts(void **state)
 	watch_free(early.watch);
 }
 
-static void a_descriptor_or_its_time_whichever_is_first_and_only_once(void **state)
+TEST(a_descriptor_or_its_time_whichever_is_first_and_only_once)
 {
 	struct probe p = { 0 };
 	int fds[2];
@@ -141,7 +141,7 @@ static void a_descriptor_or_its_time_whichever_is_first_and_only_once(void **sta
 }
 
 /* Both are found ready at once; the one that comes first ends the other. */
-static void what_is_cleared_meanwhile_is_not_told(void **state)
+TEST(what_is_cleared_meanwhile_is_not_told)
 {
 	struct probe p[2] = { 0 };
 	int fds[2];
@@ -164,7 +164,7 @@ static void what_is_cleared_meanwhile_is_not_told(void **state)
 }
 
 /* As a connection is: one waits for input, the other for room to write. */
-static void two_watch_one_descriptor(void **state)
+TEST(two_watch_one_descriptor)
 {
 	struct probe in = { 0 }, out = { 0 };
 	int fds[2];
@@ -203,7 +203,7 @@ static void two_watch_one_descriptor(void **state)
 }
 
 /* What is so already when it is set is told once, whatever was told before. */
-static void an_edge_is_told_once_for_each_time_it_is_set(void **state)
+TEST(an_edge_is_told_once_for_each_time_it_is_set)
 {
 	const unsigned int flags = WATCH_READ | WATCH_HANGUP | WATCH_EDGE | WATCH_KEEP;
 	struct probe p = { 0 };
@@ -227,21 +227,4 @@ static void an_edge_is_told_once_for_each_time_it_is_set(void **state)
 	assert_true(p.what & WATCH_HANGUP);
 	watch_free(p.watch);
 	close(fds[0]);
-}
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_timer_that_is_set_in_its_callback_waits_for_the_next_turn),
-		TEST(all_that_are_due_fire_in_one_turn_in_their_order),
-		TEST(an_instant_is_not_met_early_and_an_earlier_one_counts),
-		TEST(a_descriptor_or_its_time_whichever_is_first_and_only_once),
-		TEST(what_is_cleared_meanwhile_is_not_told),
-		TEST(two_watch_one_descriptor),
-		TEST(an_edge_is_told_once_for_each_time_it_is_set),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

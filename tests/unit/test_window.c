@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How much may be open at ZooKeeper (window.h): T = 12 s, so T/24 = 500 ms. The session's floor alone is linked. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include "core/session/window.h"
 
@@ -33,7 +29,7 @@ static int round_trip(struct window *w, int64_t bytes, int64_t *now_ns, int64_t 
 	return count;
 }
 
-static void a_quick_connection_may_have_twice_as_much_open_each_time(void **state)
+TEST(a_quick_connection_may_have_twice_as_much_open_each_time)
 {
 	struct window w;
 	int64_t now_ns = 0;
@@ -43,7 +39,7 @@ static void a_quick_connection_may_have_twice_as_much_open_each_time(void **stat
 		assert_int_equal(round_trip(&w, 10, &now_ns, 5 * MS), most);
 }
 
-static void a_slow_one_what_it_answers_in_time(void **state)
+TEST(a_slow_one_what_it_answers_in_time)
 {
 	struct window w;
 	int64_t now_ns = 0;
@@ -58,7 +54,7 @@ static void a_slow_one_what_it_answers_in_time(void **state)
 }
 
 /* Where the way is long, what is on it does not count as waiting. */
-static void a_long_way_is_no_slow_link(void **state)
+TEST(a_long_way_is_no_slow_link)
 {
 	struct window w;
 	int64_t now_ns = 0;
@@ -75,7 +71,7 @@ static void a_long_way_is_no_slow_link(void **state)
 }
 
 /* T may be an hour, and then a disk that took some minutes for much is no mistake of ours. */
-static void a_long_timeout_is_reckoned_with(void **state)
+TEST(a_long_timeout_is_reckoned_with)
 {
 	const int64_t timeout_ns = 3600000 * MS;
 	struct window w;
@@ -88,7 +84,7 @@ static void a_long_timeout_is_reckoned_with(void **state)
 	assert_in_range(w.size[WINDOW_BYTES], 150 << 20, 151 << 20); /* in 150 s */
 }
 
-static void one_operation_however_large_may_be_open(void **state)
+TEST(one_operation_however_large_may_be_open)
 {
 	struct window w;
 	struct flight flight;
@@ -104,7 +100,7 @@ static void one_operation_however_large_may_be_open(void **state)
 }
 
 /* That reads are quick says nothing of a disk that each write waits for. */
-static void writes_are_counted_apart(void **state)
+TEST(writes_are_counted_apart)
 {
 	struct window w;
 	int64_t now_ns = 0;
@@ -120,7 +116,7 @@ static void writes_are_counted_apart(void **state)
 	assert_false(window_has_room(&w));
 }
 
-static void what_was_not_tried_for_long_is_not_believed(void **state)
+TEST(what_was_not_tried_for_long_is_not_believed)
 {
 	struct window w;
 	int64_t now_ns = 0;
@@ -136,19 +132,4 @@ static void what_was_not_tried_for_long_is_not_believed(void **state)
 		now_ns += 1500 * MS;
 	}
 	assert_int_equal(w.size[WINDOW_READS], WINDOW_FIRST_COUNT);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_quick_connection_may_have_twice_as_much_open_each_time),
-		cmocka_unit_test(a_slow_one_what_it_answers_in_time),
-		cmocka_unit_test(a_long_way_is_no_slow_link),
-		cmocka_unit_test(a_long_timeout_is_reckoned_with),
-		cmocka_unit_test(one_operation_however_large_may_be_open),
-		cmocka_unit_test(writes_are_counted_apart),
-		cmocka_unit_test(what_was_not_tried_for_long_is_not_believed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

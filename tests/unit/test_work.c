@@ -2,10 +2,7 @@
 /* Work that is left for later: whose turn it is, and in what order. */
 #include "core/port/work.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 enum { ITEMS = 3 };
 
@@ -34,6 +31,9 @@ static int end(void **state)
 	return 0;
 }
 
+#undef TEST
+#define TEST(name) TEST_WITH(name, begin, end)
+
 static void add_all(void)
 {
 	for (int i = 0; i < ITEMS; i++)
@@ -41,7 +41,7 @@ static void add_all(void)
 	work_add(&ring, &other, &of_other);
 }
 
-static void items_of_a_user_are_done_one_after_the_other(void **state)
+TEST(items_of_a_user_are_done_one_after_the_other)
 {
 	assert_null(work_next(&ring));
 	for (int i = 0; i < ITEMS; i++)
@@ -58,7 +58,7 @@ static void items_of_a_user_are_done_one_after_the_other(void **state)
 	assert_null(work_next(&ring));
 }
 
-static void users_take_turns_however_many_items_each_has(void **state)
+TEST(users_take_turns_however_many_items_each_has)
 {
 	add_all();
 	for (int round = 0; round < 5; round++) {
@@ -69,7 +69,7 @@ static void users_take_turns_however_many_items_each_has(void **state)
 	}
 }
 
-static void who_took_longer_than_a_turn_passes_for_as_long(void **state)
+TEST(who_took_longer_than_a_turn_passes_for_as_long)
 {
 	add_all();
 	assert_ptr_equal(work_next(&ring), &of_one[0]);
@@ -81,7 +81,7 @@ static void who_took_longer_than_a_turn_passes_for_as_long(void **state)
 	assert_ptr_equal(work_next(&ring), &of_one[0]);
 }
 
-static void who_is_alone_owes_nothing(void **state)
+TEST(who_is_alone_owes_nothing)
 {
 	work_add(&ring, &one, &of_one[0]);
 	assert_ptr_equal(work_next(&ring), &of_one[0]);
@@ -94,7 +94,7 @@ static void who_is_alone_owes_nothing(void **state)
 	assert_ptr_equal(work_next(&ring), &of_other);
 }
 
-static void who_has_nothing_left_stands_in_no_ring(void **state)
+TEST(who_has_nothing_left_stands_in_no_ring)
 {
 	add_all();
 	work_drop(&ring, &of_other);
@@ -105,19 +105,4 @@ static void who_has_nothing_left_stands_in_no_ring(void **state)
 	assert_null(work_next(&ring));
 	work_add(&ring, &one, &of_one[1]);
 	assert_ptr_equal(work_next(&ring), &of_one[1]);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(items_of_a_user_are_done_one_after_the_other),
-		TEST(users_take_turns_however_many_items_each_has),
-		TEST(who_took_longer_than_a_turn_passes_for_as_long),
-		TEST(who_is_alone_owes_nothing),
-		TEST(who_has_nothing_left_stands_in_no_ring),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

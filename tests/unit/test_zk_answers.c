@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which answers of a server the C client may read. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
+
+#include "tests/unit/unit.h"
 
 #include "zk_fixture.h"
 
@@ -34,7 +31,7 @@ static bool is_right(const struct bytes *b, const struct zk_asked *asked)
 	return right;
 }
 
-static void an_answer_is_right_when_it_is_whole(void **state)
+TEST_WITH(an_answer_is_right_when_it_is_whole, NULL, NULL)
 {
 	for (size_t i = 0; i < sizeof(bodies) / sizeof(bodies[0]); i++) {
 		struct bytes b = { 0 };
@@ -72,7 +69,7 @@ static void is_wrong(const struct zk_asked *asked, const struct bytes *body, con
 	bytes_free(&b);
 }
 
-static void a_znode_that_nobody_asked_for_is_wrong(void **state)
+TEST_WITH(a_znode_that_nobody_asked_for_is_wrong, NULL, NULL)
 {
 	static const char *const others[] = { "", "/x", "/a", "/a/bc", "/a/c" };
 	static const char *const unnumbered[] = { "/a/x-",           "/a/x-1",           "/a/x-000000000a",
@@ -99,7 +96,7 @@ static void a_znode_that_nobody_asked_for_is_wrong(void **state)
 	bytes_free(&b);
 }
 
-static void a_list_has_as_many_names_as_it_says(void **state)
+TEST_WITH(a_list_has_as_many_names_as_it_says, NULL, NULL)
 {
 	static const char *const no_children[] = { "", "a/b" };
 	static const int32_t counts[] = { -1, INT32_MIN, 1, 1000, INT32_MAX };
@@ -128,7 +125,7 @@ static void a_list_has_as_many_names_as_it_says(void **state)
 	bytes_free(&b);
 }
 
-static void data_may_be_missing_but_have_no_other_negative_length(void **state)
+TEST_WITH(data_may_be_missing_but_have_no_other_negative_length, NULL, NULL)
 {
 	struct bytes b = { 0 };
 
@@ -145,7 +142,7 @@ static void data_may_be_missing_but_have_no_other_negative_length(void **state)
 	bytes_free(&b);
 }
 
-static void the_event_of_a_watch_is_about_a_znode(void **state)
+TEST_WITH(the_event_of_a_watch_is_about_a_znode, NULL, NULL)
 {
 	static const struct {
 		int32_t type;
@@ -169,7 +166,7 @@ static void the_event_of_a_watch_is_about_a_znode(void **state)
 	bytes_free(&b);
 }
 
-static void a_sentence_about_an_answer_does_not_tell_the_session(void **state)
+TEST_WITH(a_sentence_about_an_answer_does_not_tell_the_session, NULL, NULL)
 {
 	static const struct {
 		struct slice path;
@@ -194,7 +191,7 @@ static void a_sentence_about_an_answer_does_not_tell_the_session(void **state)
 	bytes_free(&b);
 }
 
-static void an_answer_that_was_not_asked_for_is_wrong(void **state)
+TEST_WITH(an_answer_that_was_not_asked_for_is_wrong, NULL, NULL)
 {
 	struct bytes b = { 0 };
 
@@ -217,7 +214,7 @@ static void an_answer_that_was_not_asked_for_is_wrong(void **state)
 	bytes_free(&b);
 }
 
-static void an_answer_has_a_header_and_a_bound(void **state)
+TEST_WITH(an_answer_has_a_header_and_a_bound, NULL, NULL)
 {
 	assert_false(zk_answer_fits(0));
 	assert_false(zk_answer_fits(ZK_ANSWER_HEADER_BYTES - 1));
@@ -225,20 +222,4 @@ static void an_answer_has_a_header_and_a_bound(void **state)
 	assert_true(zk_answer_fits(ZK_ANSWER_BYTES_MAX));
 	assert_false(zk_answer_fits(ZK_ANSWER_BYTES_MAX + 1));
 	assert_false(zk_answer_fits(UINT32_MAX));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_answer_is_right_when_it_is_whole),
-		cmocka_unit_test(a_znode_that_nobody_asked_for_is_wrong),
-		cmocka_unit_test(a_list_has_as_many_names_as_it_says),
-		cmocka_unit_test(data_may_be_missing_but_have_no_other_negative_length),
-		cmocka_unit_test(the_event_of_a_watch_is_about_a_znode),
-		cmocka_unit_test(a_sentence_about_an_answer_does_not_tell_the_session),
-		cmocka_unit_test(an_answer_that_was_not_asked_for_is_wrong),
-		cmocka_unit_test(an_answer_has_a_header_and_a_bound),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,10 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +12,8 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <cmocka.h>
+
+#include "tests/unit/unit.h"
 
 #include "io/zookeeper/farewell.h"
 #include "io/zookeeper/handshake.h"
@@ -50,6 +47,8 @@ static int close_ends(void **state)
 	return 0;
 }
 
+#define LOOK(name) TEST_WITH(name, connect_ends, close_ends)
+
 static void says(const void *bytes, size_t len)
 {
 	assert_int_equal(send(theirs, bytes, len, 0), len);
@@ -71,7 +70,7 @@ static enum zk_handshake look(void)
 	return zk_handshake_look(ours, &waited);
 }
 
-static void a_reply_is_left_to_the_client(void **state)
+LOOK(a_reply_is_left_to_the_client)
 {
 	uint32_t words[11];
 	char rest[REPLY_BYTES];
@@ -88,7 +87,7 @@ static void a_reply_is_left_to_the_client(void **state)
 }
 
 /* First for its head and then for the rest of it. */
-static void a_reply_is_waited_for_until_it_is_whole(void **state)
+LOOK(a_reply_is_waited_for_until_it_is_whole)
 {
 	static const size_t pieces[] = { 10, 30, REPLY_BYTES };
 	uint32_t words[11];
@@ -107,7 +106,7 @@ static void a_reply_is_waited_for_until_it_is_whole(void **state)
 	assert_int_equal(look(), ZK_HANDSHAKE_BOGUS);
 }
 
-static void what_is_no_reply_is_bogus(void **state)
+LOOK(what_is_no_reply_is_bogus)
 {
 	static const char http[] = "HTTP/1.1 400 Bad Request\r\n\r\n";
 	const struct {
@@ -126,7 +125,7 @@ static void what_is_no_reply_is_bogus(void **state)
 	}
 }
 
-static void after_a_rejection_only_the_end_is_read(void **state)
+LOOK(after_a_rejection_only_the_end_is_read)
 {
 	char rest[8];
 
@@ -138,7 +137,7 @@ static void after_a_rejection_only_the_end_is_read(void **state)
 
 /* ---- a farewell ---- */
 
-static void a_farewell_ends_although_the_server_never_stops_sending(void **state)
+LOOK(a_farewell_ends_although_the_server_never_stops_sending)
 {
 	pid_t server = fork();
 
@@ -154,7 +153,7 @@ static void a_farewell_ends_although_the_server_never_stops_sending(void **state
 	assert_int_equal(waitpid(server, NULL, 0), server);
 }
 
-static void a_farewell_was_heard_when_the_server_has_closed(void **state)
+LOOK(a_farewell_was_heard_when_the_server_has_closed)
 {
 	says("the answer", 10);
 	close(theirs);
@@ -164,7 +163,7 @@ static void a_farewell_was_heard_when_the_server_has_closed(void **state)
 
 /* ---- addresses ---- */
 
-static void addresses_are_resolved_without_the_network(void **state)
+TEST(addresses_are_resolved_without_the_network)
 {
 	struct resolved found;
 
@@ -176,7 +175,7 @@ static void addresses_are_resolved_without_the_network(void **state)
 	resolved_free(&found);
 }
 
-static void the_order_of_addresses_does_not_matter(void **state)
+TEST(the_order_of_addresses_does_not_matter)
 {
 	assert_true(resolve_same("a:1,b:2,c:3", "c:3,a:1,b:2"));
 	assert_false(resolve_same("a:1,b:2", "a:1,b:3"));
@@ -193,7 +192,7 @@ static void each(void *arg, const char *path)
 	snprintf(cleared + strlen(cleared), sizeof(cleared) - strlen(cleared), "%s", path);
 }
 
-static void a_path_is_forgotten_with_its_last_watch(void **state)
+TEST(a_path_is_forgotten_with_its_last_watch)
 {
 	struct zk_paths paths;
 
@@ -216,7 +215,7 @@ static void a_path_is_forgotten_with_its_last_watch(void **state)
 
 /* ---- answers ---- */
 
-static void only_what_a_server_refuses_is_a_refusal(void **state)
+TEST(only_what_a_server_refuses_is_a_refusal)
 {
 	const struct {
 		int rc;
@@ -234,7 +233,7 @@ static void only_what_a_server_refuses_is_a_refusal(void **state)
 		assert_int_equal(zk_reply_code(known[i].rc), known[i].code);
 }
 
-static void a_refusal_says_why(void **state)
+TEST(a_refusal_says_why)
 {
 	static const struct {
 		int rc;
@@ -277,7 +276,7 @@ static int secret_of(const char *text, mode_t mode, struct secret **ret)
 	return rc;
 }
 
-static void a_secret_is_lines_that_nobody_else_can_read(void **state)
+TEST(a_secret_is_lines_that_nobody_else_can_read)
 {
 	static const char *const garbled[] = { "", "\n", "user\n", ":word\n", "user:\n", "user:word\nmore\n",
 					       "user:word\n\n", "1:1\n2:2\n3:3\n4:4\n5:5\n6:6\n7:7\n8:8\n9:9\n" };
@@ -302,7 +301,7 @@ static void a_secret_is_lines_that_nobody_else_can_read(void **state)
 }
 
 /* The process that goes on after a kill has the text from the one before it, whatever the file has by now. */
-static void a_secret_is_read_again_from_its_text(void **state)
+TEST(a_secret_is_read_again_from_its_text)
 {
 	struct secret *secret, *again;
 	int fd = memfd_create("secret", MFD_CLOEXEC);
@@ -320,7 +319,7 @@ static void a_secret_is_read_again_from_its_text(void **state)
 	secret_close(secret);
 }
 
-static void whoever_has_the_line_of_an_owner_may_use_what_is_its_own(void **state)
+TEST(whoever_has_the_line_of_an_owner_may_use_what_is_its_own)
 {
 	struct secret *old, *both, *new;
 
@@ -338,7 +337,7 @@ static void whoever_has_the_line_of_an_owner_may_use_what_is_its_own(void **stat
 	secret_close(new);
 }
 
-static void a_secret_is_as_long_as_there_is_room(void **state)
+TEST(a_secret_is_as_long_as_there_is_room)
 {
 	char text[SECRET_BYTES_MAX + 1];
 	struct secret *secret;
@@ -353,7 +352,7 @@ static void a_secret_is_as_long_as_there_is_room(void **state)
 	secret_close(secret);
 }
 
-static void a_secret_may_come_from_the_service_manager(void **state)
+TEST(a_secret_may_come_from_the_service_manager)
 {
 	char folder[] = "/tmp/test_zk_parts.XXXXXX", path[64], found[SECRET_PATH_MAX];
 	struct secret *secret;
@@ -387,7 +386,7 @@ static void a_secret_may_come_from_the_service_manager(void **state)
 	rmdir(folder);
 }
 
-static void secrets_are_compared_by_their_lines(void **state)
+TEST(secrets_are_compared_by_their_lines)
 {
 	struct secret *one, *two;
 
@@ -403,38 +402,10 @@ static void secrets_are_compared_by_their_lines(void **state)
 }
 
 /* ZooKeeper's own example. */
-static void an_acl_names_a_user_by_the_hash(void **state)
+TEST(an_acl_names_a_user_by_the_hash)
 {
 	char id[64];
 
 	digest_id("super:test", id, sizeof(id));
 	assert_string_equal(id, "super:D/InIHSb7yEEbrWz8b9l71RjZJU=");
-}
-
-#define LOOK(name) cmocka_unit_test_setup_teardown(name, connect_ends, close_ends)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		LOOK(a_reply_is_left_to_the_client),
-		LOOK(a_reply_is_waited_for_until_it_is_whole),
-		LOOK(what_is_no_reply_is_bogus),
-		LOOK(after_a_rejection_only_the_end_is_read),
-		LOOK(a_farewell_ends_although_the_server_never_stops_sending),
-		LOOK(a_farewell_was_heard_when_the_server_has_closed),
-		cmocka_unit_test(addresses_are_resolved_without_the_network),
-		cmocka_unit_test(the_order_of_addresses_does_not_matter),
-		cmocka_unit_test(a_path_is_forgotten_with_its_last_watch),
-		cmocka_unit_test(only_what_a_server_refuses_is_a_refusal),
-		cmocka_unit_test(a_refusal_says_why),
-		cmocka_unit_test(a_secret_is_lines_that_nobody_else_can_read),
-		cmocka_unit_test(a_secret_is_read_again_from_its_text),
-		cmocka_unit_test(whoever_has_the_line_of_an_owner_may_use_what_is_its_own),
-		cmocka_unit_test(a_secret_is_as_long_as_there_is_room),
-		cmocka_unit_test(a_secret_may_come_from_the_service_manager),
-		cmocka_unit_test(secrets_are_compared_by_their_lines),
-		cmocka_unit_test(an_acl_names_a_user_by_the_hash),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

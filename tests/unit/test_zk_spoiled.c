@@ -4,16 +4,13 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include <cmocka.h>
+
+#include "tests/unit/unit.h"
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -203,7 +200,7 @@ static void server_answers_a_list(int32_t xid, int32_t count, size_t piece)
 	bytes_free(&b);
 }
 
-static void an_answer_may_come_in_pieces(void **state)
+TEST_WITH(an_answer_may_come_in_pieces, begin, end)
 {
 	for (size_t piece = 1; piece < 40; piece++) {
 		ask(EFFECT_ZK_LIST, "/a", false);
@@ -219,7 +216,7 @@ static void an_answer_may_come_in_pieces(void **state)
 }
 
 /* 3 MB, whatever the socket holds. What is asked while it comes is answered after it. */
-static void an_answer_may_be_longer_than_a_socket_holds(void **state)
+TEST_WITH(an_answer_may_be_longer_than_a_socket_holds, begin, end)
 {
 	enum { CHILDREN = 60000 };
 	struct bytes b = { 0 };
@@ -243,7 +240,7 @@ static void an_answer_may_be_longer_than_a_socket_holds(void **state)
 }
 
 /* Two and a half answers at once, and then the rest. */
-static void answers_that_come_together_are_read_one_by_one(void **state)
+TEST_WITH(answers_that_come_together_are_read_one_by_one, begin, end)
 {
 	struct bytes all = { 0 }, b = { 0 };
 	size_t half;
@@ -277,7 +274,7 @@ static void answers_that_come_together_are_read_one_by_one(void **state)
 }
 
 /* The loop is woken by what comes, and by time; not by what has come before. */
-static void a_part_of_an_answer_spins_nothing(void **state)
+TEST_WITH(a_part_of_an_answer_spins_nothing, begin, end)
 {
 	struct bytes b = { 0 };
 	unsigned int turns = 0;
@@ -326,7 +323,7 @@ static void server_spoils(const struct bytes *b, int32_t length, const char *why
 	bytes_free(&frame);
 }
 
-static void a_wrong_answer_ends_the_connection_and_not_the_session(void **state)
+TEST_WITH(a_wrong_answer_ends_the_connection_and_not_the_session, begin, end)
 {
 	struct bytes b = { 0 };
 
@@ -359,7 +356,7 @@ static void a_wrong_answer_ends_the_connection_and_not_the_session(void **state)
 	bytes_free(&b);
 }
 
-static void an_answer_of_an_impossible_length_ends_the_connection(void **state)
+TEST_WITH(an_answer_of_an_impossible_length_ends_the_connection, begin, end)
 {
 	static const int32_t lengths[] = { 0, 15, -1, INT32_MIN, INT32_MAX, ZK_ANSWER_BYTES_MAX + 1 };
 	struct bytes b = { 0 };
@@ -370,7 +367,7 @@ static void an_answer_of_an_impossible_length_ends_the_connection(void **state)
 	}
 }
 
-static void an_answer_to_nothing_ends_the_connection(void **state)
+TEST_WITH(an_answer_to_nothing_ends_the_connection, begin, end)
 {
 	struct bytes b = { 0 };
 
@@ -383,18 +380,9 @@ static void an_answer_to_nothing_ends_the_connection(void **state)
 	bytes_free(&b);
 }
 
-int main(void)
+void unit_begin(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(an_answer_may_come_in_pieces, begin, end),
-		cmocka_unit_test_setup_teardown(an_answer_may_be_longer_than_a_socket_holds, begin, end),
-		cmocka_unit_test_setup_teardown(answers_that_come_together_are_read_one_by_one, begin, end),
-		cmocka_unit_test_setup_teardown(a_part_of_an_answer_spins_nothing, begin, end),
-		cmocka_unit_test_setup_teardown(a_wrong_answer_ends_the_connection_and_not_the_session, begin, end),
-		cmocka_unit_test_setup_teardown(an_answer_of_an_impossible_length_ends_the_connection, begin, end),
-		cmocka_unit_test_setup_teardown(an_answer_to_nothing_ends_the_connection, begin, end),
-	};
-
+	(void)argc;
+	(void)argv;
 	log_setup(LOG_LEVEL_ERROR, LOG_FORM_PLAIN);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }
