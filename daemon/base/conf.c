@@ -83,7 +83,7 @@ static const struct conf_key keys[] = {
 	       "How long an idle lock that no other host wants stays with this host, which saves round trips; 0: off."),
 	NUMBER("locks", handoff_max, "64", 0, 1000000,
 	       "How often a released lock is handed on inside this host while another host waits; 0: never."),
-	NUMBER("locks", handoff_ms, "100", 0, 60000, "For how long a lock may stay on this host while another host waits for it."),
+	NUMBER("locks", handoff_ms, "100", 0, 60000, "How long a lock may stay on this host while another host waits for it."),
 	NUMBER("locks", try_ms, "100", 0, 1000,
 	       "How long a try waits for an idle lock of another host, unless that lock is known to be held; 0: not at all."),
 	NUMBER("locks", grant_min_ms, "1000", 0, 600000,
