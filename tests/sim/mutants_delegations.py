@@ -20,7 +20,7 @@ DELEGATIONS = [
         ("\treturn c->rivals || c->tried || c->says_held || lock->directory.watch == WATCH_FIRED ||\n"
          "\t       lock->directory.watch == WATCH_CONTENDED;\n", "\treturn false;\n")], 1000, "delegations"),
     ("delegation: the loss of a free delegated lock is told", [
-        ("\treturn delegation_lose(slot) == DELEGATION_HELD || !delegated;\n", "\tdelegation_lose(slot);\n\treturn true;\n")], 1000,
+        ("\treturn delegation_lose(slot) == DELEGATION_HELD || !delegated;\n", "\tdelegation_lose(slot);\n\treturn true;\n")], 8000,
      "delegations"),
     ("delegation: the word of a grant that has ended stays", [
         ("\tdelegation_end(delegated_slot(g));\n\t/* A grant of another", "\t/* A grant of another")], 1000,

@@ -363,7 +363,7 @@ MUTANTS = [
         ("\tif (s->knot || s->group_loosened)\n\t\treturn !s->loosened;\n", "\tif (s->knot || s->group_loosened)\n\t\treturn true;\n")],
      3000, "permits standalone"),
     ("who lost what it had is found through that", [
-        ("search.c", "\tsearch_loosen(locks, g->client);\n", "")], 12000),
+        ("search.c", "\tsearch_loosen(locks, g->client);\n", "")], 12000, "standalone"),
     ("a try is refused for a cycle", [
         ("if (!aside && !terms->queued && terms->wait_ns != 0)", "if (!aside && !terms->queued)")], 1000),
     ("detection that is turned off goes on", [
