@@ -37,7 +37,7 @@ bool broker_has_work(const struct broker *b);
 
 /* How many clients it knows, and whether that connection is one of them. */
 size_t broker_clients(const struct broker *b);
-/* What they are charged for, in the pools of core/port/pools.h. */
+/* The accounts that its clients are charged to, by the pools of core/port/pools.h. */
 const struct accounts *broker_accounts(const struct broker *b);
 /*
  * To be called before the first event of a broker that goes on from another process. The broker knows the connection, which

@@ -52,11 +52,11 @@ static void look_up(struct world *w)
 
 /* ---- requests and replies ---- */
 
-static unsigned int bit(const struct lock *lock)
+static unsigned int bit(const struct lock *lock, enum kind kind)
 {
 	int name = any_name_of(bytes_view(&lock->name));
 
-	return name < 0 || is_semaphore(lock) ? 0 : 1U << name;
+	return name < 0 || kind == KIND_SEMAPHORE ? 0 : 1U << name;
 }
 
 static unsigned int holds(const struct any_peer *p, bool queued)
@@ -68,10 +68,10 @@ static unsigned int holds(const struct any_peer *p, bool queued)
 
 	TAILQ_FOREACH(g, &c->grants, client_link)
 		if (!g->lost)
-			bits |= bit(g->lock);
+			bits |= bit(g->lock, g->lock->rule->kind);
 	TAILQ_FOREACH(r, &c->requests, client_link)
 		if (queued)
-			bits |= bit(r->lock);
+			bits |= bit(r->lock, request_kind(r));
 	return bits;
 }
 
@@ -129,7 +129,8 @@ static void check_refused(const struct any_peer *p, struct slice reply)
 	else if (p->command != COMMAND_LOCK)
 		return;
 	lock = lock_at(p->host, p->name);
-	if (w->any->forces || !any_is_proven(p->host) || (lock && !TAILQ_EMPTY(&lock->lost)))
+	/* What observers watch counts until the watch tells that the directory is another one. */
+	if (w->any->forces || !any_is_proven(p->host) || (lock && (!TAILQ_EMPTY(&lock->lost) || lock->observer_count)))
 		return;
 	if (w->any->names[p->name].held_at[kind] && w->any->names[p->name].held_at[kind] < p->asked_at)
 		world_fail(w, -1, "host %d client %u: %s is held as %s, and refused: %.*s", p->host->index, p->conn,

@@ -4,6 +4,8 @@
 
 #include "core_fixture.h"
 
+#include "core/client/aside.h"
+
 static const char other[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__0000000003";
 static const char second[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b12-__WRIT__0000000004";
 static const char campaigner[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b13-__WRIT__0000000006";
@@ -311,6 +313,47 @@ TEST(who_is_set_aside_is_refused_once_the_kind_is_confirmed)
 	fixture_say(f, 1, "ACQUIRE a LIMIT 2", "-MISMATCH this name is in use as a lock, not as a semaphore: a");
 }
 
+static int setup_many(void **state)
+{
+	struct fixture *f = fixture_new(false);
+
+	f->conf.limits.requests_per_lock = f->conf.limits.requests = 100;
+	return fixture_setup(f, 4, state);
+}
+
+static uint32_t refused(struct fixture *f, uint32_t from, uint32_t count)
+{
+	uint32_t n = 0;
+
+	for (uint32_t conn = from; conn < from + count; conn++)
+		n += f->replies[conn].len > 0 && memcmp(f->replies[conn].data, "-MISMATCH", 9) == 0;
+	return n;
+}
+
+TEST_WITH(one_event_decides_about_few_that_are_set_aside_and_later_ones_about_the_rest, setup_many, fixture_teardown)
+{
+	enum { FIRST = 10, MANY = 2 * ASIDE_AT_ONCE + 3 };
+	struct fixture *f = *state;
+	char name[128];
+
+	fixture_ask(f, 0, "LOCK a");
+	for (uint32_t conn = FIRST; conn < FIRST + MANY; conn++) {
+		fixture_connect(f, conn);
+		fixture_say(f, conn, "ACQUIRE a LIMIT 2", "");
+	}
+	fixture_answer_get(f, 1, 0, LOCK_DATA);
+	fixture_answer_made(f, 0, 77, name, sizeof(name));
+	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	fixture_expect(f, 0, ":78848");
+	for (uint32_t done = ASIDE_AT_ONCE; done < MANY; done += ASIDE_AT_ONCE) {
+		assert_int_equal(refused(f, FIRST, MANY), done);
+		assert_true(broker_has_work(f->broker));
+		fixture_simple(f, EVENT_TIME, 0);
+	}
+	assert_int_equal(refused(f, FIRST, MANY), MANY);
+	assert_false(broker_has_work(f->broker));
+}
+
 TEST(an_election_is_set_aside_likewise)
 {
 	struct fixture *f = *state;
@@ -489,4 +532,25 @@ ALONE(alone_a_name_is_of_the_kind_that_it_is_used_as)
 	fixture_say(f, 1, "LOCK a", "-MISMATCH this name is in use as an election, not as a lock: a");
 	fixture_say(f, 0, "RESIGN a", ":1");
 	fixture_say(f, 0, "ACQUIRE a LIMIT 2", ":1");
+}
+
+/* This host was only asked for permits of it; the host that made the directory knows better. */
+TEST(what_a_name_is_asked_about_goes_by_the_data_of_its_directory)
+{
+	struct fixture *f = *state;
+	bool listed = false;
+
+	fixture_ask(f, 0, "ACQUIRE a LIMIT 2");
+	fixture_ask(f, 1, "HOLDERS a");
+	while (fixture_is_open(f) && !listed) {
+		const struct fixture_op *op = fixture_oldest(f);
+
+		assert_null(strstr(op->path, "/leases"));
+		listed = op->effect.type == EFFECT_ZK_LIST && strcmp(op->path, "/lb/a") == 0;
+		if (op->effect.type == EFFECT_ZK_GET)
+			fixture_answer_get(f, 1, 0, LOCK_DATA);
+		else if (!listed)
+			fixture_answer(f, ZK_NONODE);
+	}
+	assert_true(listed);
 }

@@ -59,10 +59,16 @@ static void turn(struct lock *lock)
 
 void aside_settle(struct lock *lock)
 {
+	int left = lock->locks->env->conf->all_in_pieces ? 1 : ASIDE_AT_ONCE;
 	struct request *r;
 
-	while ((r = TAILQ_FIRST(&lock->aside)) && (request_kind(r) == lock->rule->kind || lock_is_confirmed(lock)))
+	while ((r = TAILQ_FIRST(&lock->aside)) && (request_kind(r) == lock->rule->kind || lock_is_confirmed(lock))) {
+		if (!left--)
+			directory_touch_later(&lock->directory);
+		if (lock->directory.later)
+			return;
 		decide(r);
+	}
 	if (!r)
 		lock_rest(lock);
 	else if (!lock->directory.touched && !(lock->slots && lock->slots->touched) && !lock_in_use(lock))

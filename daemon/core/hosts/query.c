@@ -317,8 +317,8 @@ static void ask_part(struct query *q, enum query_part part)
 	q->part = part;
 	q->state = QUERY_ASKED;
 	bytes_clear(&q->path);
-	flavour_place(q->hosts->env->conf, name, &q->path);
-	if (part == QUERY_LIMIT)
+	q->flavour = flavour_place(q->hosts->env->conf, name, &q->path);
+	if (part == QUERY_LOCK || part == QUERY_LIMIT)
 		return;
 	bytes_text(&q->path, part == QUERY_SLOTS ? "/leases" : "/locks");
 	q->flavour = part == QUERY_SLOTS ? FLAVOUR_SLOTS : FLAVOUR_MUTEX;
@@ -420,7 +420,7 @@ struct query *query_finished(struct hosts *h)
 /* The directory is a semaphore's, not a lock's. */
 static bool shows_semaphore(const struct query *q, const struct event *event)
 {
-	if (q->part != QUERY_LOCK || q->command == COMMAND_LEADER || q->command == COMMAND_HOSTS)
+	if (q->part != QUERY_LOCK || q->no_semaphore || q->command == COMMAND_LEADER || q->command == COMMAND_HOSTS)
 		return false;
 	for (size_t i = 0; i < event->zk_answered.count; i++)
 		if (slice_eq(event->zk_answered.children[i], SLICE("leases")) ||
@@ -433,10 +433,10 @@ static void limit_answered(struct query *q, const struct event *event)
 {
 	enum zk_code code = event->zk_answered.code;
 
-	if (code == ZK_OK && !permit_limit_data_fits(event->zk_answered.data, &q->permits))
-		q->permits = 0;
+	/* This host may have been asked for permits by mistake. */
+	q->no_semaphore = code == ZK_OK && !permit_limit_data_fits(event->zk_answered.data, &q->permits);
 	q->refused |= code != ZK_OK && code != ZK_NONODE && code != ZK_UNKNOWN;
-	ask_part(q, QUERY_SLOTS);
+	ask_part(q, q->no_semaphore ? QUERY_LOCK : QUERY_SLOTS);
 }
 
 static void list_answered(struct query *q, const struct event *event)

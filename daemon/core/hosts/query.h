@@ -66,6 +66,7 @@ struct query {
 	struct bytes name, path;
 	enum query_part part; /* LOCK: it is not a semaphore, as far as is known */
 	int64_t permits;      /* of a semaphore: the limit; 0: not known */
+	bool no_semaphore;    /* the directory's data say that, whatever else shows */
 	bool crowded;         /* ... a host waits for room among its leases */
 	struct query_child *holders; /* ... its leases, once the mutex is asked for */
 	size_t holder_count;

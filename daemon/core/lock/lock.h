@@ -69,7 +69,10 @@ struct lock *lock_find(struct locks *locks, struct slice name);
  * account, or for NULL to nobody's. NULL: that is not admitted.
  */
 struct lock *lock_make(struct locks *locks, struct slice name, const struct client *client);
-/* Its kind is confirmed: by grants, or in a directory that fits it by a claim that holds, or whose predecessor was read. */
+/*
+ * Its kind is confirmed: by grants; or, in a directory that fits it, by a claim that holds or whose predecessor was read, or
+ * by observers, who watch it.
+ */
 bool lock_is_confirmed(const struct lock *lock);
 bool lock_refuses(const struct lock *lock, enum kind kind); /* it is in use as another kind, and that is confirmed */
 bool lock_sets_aside(const struct lock *lock, enum kind kind); /* it is not confirmed yet: the request waits for that */
