@@ -92,7 +92,7 @@ static const struct topic {
 	  "--lock  also take the lock NAME from ZooKeeper and release it, and\n"
 	  "        show how long that took; wait for it for at most 5 s\n"
 	  "-w LIMITS, -c LIMITS  when it is a warning, and when critical:\n"
-	  "        limit=PERCENT of what may become full (80, 95), wait=SEC\n"
+	  "        limit=PERCENT of any limit in use (80, 95), wait=SEC\n"
 	  "        of the longest wait, proof=SEC of the age of the proof,\n"
 	  "        answer=SEC until the broker answers (1, 5)" },
 	{ "http", "--listen ADDRESS:PORT [--host NAME]... [--anywhere]",
@@ -106,7 +106,7 @@ static const struct topic {
 	  "(for operators); UNIT: for a process of that systemd unit\n"
 	  "(unknown: one whose unit could not be read)" },
 	{ "accounts", "",
-	  "show how much of each limit every user uses, those first who are\nnearest to what they may use (for operators)" },
+	  "show how much of each limit every user uses; the users nearest to\ntheir share come first (for operators)" },
 	{ "reload", "",
 	  "have the broker read its configuration again, and show what has\nchanged (for operators)" },
 	{ "config", "[PATTERN]",
@@ -132,8 +132,8 @@ static const char ending[] =
 	"               /run/lockbroker/lockbroker.sock). Without it, commands for operators\n"
 	"               use operator.sock in the same directory\n"
 	"               ($LOCKBROKER_OPERATOR_SOCKET), if this user may open it\n"
-	"  --json         print JSON, one line for each value: every command that prints, but\n"
-	"                 metrics\n"
+	"  --json         print JSON, a line for each value (not for lock, sem, campaign,\n"
+	"                 metrics, http)\n"
 	"  -h, --help     print this; after a command, only what concerns that command\n"
 	"  -V, --version  print the version\n"
 	"\n"

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-/* Adds a test. name has to last; value is what *state is when begin is called. Before main() only. */
+/* Registers a test, before main() only. `name` is a literal; *state is `value` when `begin` is called. */
 void unit_add(const char *name, CMUnitTestFunction run, CMFixtureFunction begin, CMFixtureFunction end, void *value);
 
 /* A program that has something to do before its first test defines it; in unit.c it does nothing. */
