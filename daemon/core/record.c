@@ -59,7 +59,7 @@ static void write_head(const struct broker *b)
 	ledger_session(l, b->ensemble.session.id);
 	ledger_state(l, b->ensemble.session.epoch, b->ensemble.session.state == SESSION_JEOPARDY);
 	ledger_draining(l, b->env.draining);
-	ledger_zxid(l, b->ensemble.past.seen);
+	ledger_zxids(l, b->ensemble.past.floor, b->ensemble.past.seen, b->ensemble.past.own);
 	ledger_lasting(l, lasting_count(&b->directories));
 	ledger_number(l, CEILING_CLIENT, b->locks.last_client);
 	ledger_number(l, CEILING_CLAIM, b->directories.last_claim);

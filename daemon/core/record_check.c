@@ -134,7 +134,8 @@ const char *record_wrong(const struct broker *b)
 	CHECK(l->head->draining == b->env.draining);
 	CHECK(l->head->jeopardy == (b->ensemble.session.state == SESSION_JEOPARDY));
 	CHECK(l->head->session == (uint64_t)b->ensemble.session.id);
-	CHECK(l->head->zxid == (uint64_t)b->ensemble.past.seen);
+	CHECK(l->head->own == (uint64_t)b->ensemble.past.own);
+	CHECK(l->head->zxid == (uint64_t)b->ensemble.past.seen && l->head->floor == (uint64_t)b->ensemble.past.floor);
 	CHECK(l->head->lasting == lasting_count(&b->directories));
 	CHECK(b->locks.last_client <= l->head->ceilings[CEILING_CLIENT]);
 	CHECK(b->directories.last_nonce <= l->head->ceilings[CEILING_NONCE]);

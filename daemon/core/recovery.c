@@ -210,7 +210,8 @@ void recovery_answered(struct broker *b, const struct event *event)
 {
 	struct ensemble *zk = &b->ensemble;
 	const struct operation *op = operation_find(zk, event->zk_answered.op);
-	int64_t list_bytes;
+	int64_t list_bytes, floor;
+	bool looked;
 
 	if (!op)
 		return;
@@ -226,10 +227,18 @@ void recovery_answered(struct broker *b, const struct event *event)
 		recovery_suspended(b, false);
 		return;
 	}
+	if (event->zk_answered.code == ZK_OK)
+		past_answered(zk, op->flight.write, &event->zk_answered.stat);
 	list_bytes = operation_measure(zk, op, event);
 	if (event->zk_answered.children && op->directory)
 		op->directory->list_bytes = list_bytes;
+	looked = past_looked(zk);
+	floor = zk->past.floor;
 	route_answer(b, event);
+	if (zk->past.floor != floor)
+		recovery_open(b); /* what was made before the host had looked may have too low a number */
+	else if (!looked && past_looked(zk))
+		recovery_follow(b, SESSION_GRANTS);
 }
 
 /* ---- the largest packet ---- */

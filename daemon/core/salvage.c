@@ -266,9 +266,11 @@ static bool set_broker(struct salvaging *w)
 	for (size_t i = 0; i < CEILINGS; i++)
 		if (ceilings[i] > CEILING_MAX)
 			return salvaging_refuse(w, "a number in it is too large");
-	if (w->v->head->zxid > INT64_MAX)
+	if (w->v->head->zxid > INT64_MAX || w->v->head->floor > INT64_MAX || w->v->head->own > INT64_MAX)
 		return salvaging_refuse(w, "a number in it is too large");
 	b->ensemble.past.seen = (int64_t)w->v->head->zxid;
+	b->ensemble.past.floor = (int64_t)w->v->head->floor;
+	b->ensemble.past.own = (int64_t)w->v->head->own;
 	lasting_salvage(&b->directories, w->v->head->lasting);
 	b->started = true;
 	b->locks.last_client = ceilings[CEILING_CLIENT];

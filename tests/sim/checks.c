@@ -224,7 +224,7 @@ static void check_token(struct caller *c, const struct ask *a, int64_t token)
 	struct tokens *t = c->host->conf.standalone ? &c->host->tokens_of[a->lock] : &w->tokens_of[a->lock];
 	int64_t floor = a->shared ? t->highest_writer : t->highest;
 
-	if (token <= floor)
+	if (token <= floor && !restores_excuse(c->host, token))
 		world_fail(w, a->lock, "host %d client %u: token %" PRId64 " of %s is not larger than %" PRId64
 			   " before it", c->host->index, c->conn, token, w->lock_name[a->lock], floor);
 	if (a->shared && t->last_shared && czxid_of(token) == czxid_of(t->last) && token != t->last &&
@@ -234,7 +234,7 @@ static void check_token(struct caller *c, const struct ask *a, int64_t token)
 	t->last = token;
 	t->last_shared = a->shared;
 	t->highest = token > t->highest ? token : t->highest;
-	if (!a->shared)
+	if (!a->shared && token > t->highest_writer)
 		t->highest_writer = token;
 	w->tokens_of[a->lock].last = token;
 }
@@ -540,6 +540,7 @@ void check_expired(void *world, struct zsession *s)
 	int64_t margin;
 
 	w->stats->expiries++;
+	restores_expired(w, s);
 	TRACE(w, -1, "truth: session %" PRIx64 " expired", (uint64_t)s->id);
 	if (!h || !h->safe_until)
 		return;

@@ -21,7 +21,8 @@ void elections_init(struct world *w)
 	int i;
 
 	for (i = 0; i < w->lock_count; i++)
-		w->election[i] = !w->mix->steps && (w->seed * 0x9e3779b97f4a7c15u >> (40 + i * 4)) % 8 == 0;
+		w->election[i] = !w->mix->steps && !w->mix->restore_every_ms &&
+				 (w->seed * 0x9e3779b97f4a7c15u >> (40 + i * 4)) % 8 == 0;
 }
 
 /* Small limits are for locks: what is observed would use them up for good. */

@@ -74,6 +74,7 @@ struct zsession {
 	bool evicted;                 /* a third party ended it */
 	bool closing, was_closing;    /* its end is proposed; or was once, and the next leader knew nothing of it */
 	bool known[FAKEZK_SERVERS];   /* applied there and not closed there */
+	int64_t opened;               /* the transaction that opened it */
 	int owner;                    /* the server it was last seen connected to, by the leader; -1: any */
 	void *user;                   /* whose handle opened it */
 };
@@ -129,6 +130,7 @@ struct fakezk_hooks {
 	void (*created)(void *ctx, struct znode *n);
 	void (*deleted)(void *ctx, struct znode *n, enum zk_by cause);
 	void (*expired)(void *ctx, struct zsession *s);
+	void (*restored)(void *ctx);
 };
 
 struct fakezk {
@@ -152,6 +154,8 @@ struct fakezk {
 	struct pipe proposals;        /* of the leader; during an election: those that the next one knows */
 	int64_t led_at;               /* since when it leads */
 	int64_t epoch, counter;
+	bool single;                  /* numbered as by a single server, which counts no leaders */
+	struct { bool made; int64_t epoch, counter; } backup; /* what may be restored */
 	struct txn *log;
 	size_t log_count, log_cap;
 	uint64_t log_base;            /* number of log[0] */
@@ -194,6 +198,10 @@ enum zk_code fakezk_write(struct fakezk *z, struct txn origin, struct slice path
 			  enum zk_create create, enum zk_by cause);
 void fakezk_session_close(struct fakezk *z, struct zsession *s, struct txn origin, enum zk_by cause);
 void fakezk_append(struct fakezk *z, struct txn t);
+int64_t fakezk_zxid(const struct fakezk *z); /* of the latest transaction */
+int64_t fakezk_zxid_next(struct fakezk *z);
+/* All servers have applied everything: what was made after that transaction is gone, and nothing shows a later number. */
+void fakezk_roll_back(struct fakezk *z, int64_t zxid);
 /* Takes the next transaction (all its parts) into the server's view. */
 void fakezk_apply(struct fakezk *z, struct zserver *s);
 void fakezk_trim(struct fakezk *z);
@@ -222,6 +230,14 @@ void fakezk_server_down(struct fakezk *z, struct zserver *s, int64_t down_for);
 void fakezk_elect(struct fakezk *z, int64_t outage, int64_t cut_for);
 void fakezk_link_delivered(void *server, struct message *m);
 void fakezk_leader_delivered(void *server, struct message *m);
+/*
+ * A backup; and all servers are stopped for that long and restored from it: what was made since is gone, with the sessions
+ * that were opened since. (What was deleted since does not come back.) False: not now.
+ */
+void fakezk_back_up(struct fakezk *z);
+bool fakezk_restore(struct fakezk *z, int64_t outage);
+/* All servers are stopped for that long, and the next leader's epoch is above that one. False: not now. */
+bool fakezk_raise(struct fakezk *z, int64_t epoch, int64_t outage);
 /* Ends every fault. */
 void fakezk_heal(struct fakezk *z);
 

@@ -109,7 +109,8 @@ static void leads(struct fakezk *z, int leader)
 	z->led_at = z->sched->now;
 	z->life++;
 	z->epoch++;
-	z->counter = 0;
+	if (!z->single)
+		z->counter = 0;
 	LIST_FOREACH(s, &z->sessions, link) {
 		s->owner = -1;
 		s->closing = false; /* or the proposal was decided: it is over */
@@ -134,7 +135,7 @@ static void decide_write(struct fakezk *z, struct message *m)
 
 	if (m->request == EFFECT_ZK_OPEN) {
 		t.type = TXN_OPEN;
-		t.zxid = z->epoch << 32 | ++z->counter;
+		t.zxid = c->session->opened = fakezk_zxid_next(z);
 		c->session->alive = true;
 		fakezk_touch(z, c->session);
 		fakezk_append(z, t);
@@ -142,7 +143,7 @@ static void decide_write(struct fakezk *z, struct message *m)
 		return; /* somebody else ended it meanwhile */
 	} else if (t.code != ZK_OK) {
 		t.type = TXN_ERROR;
-		t.zxid = z->epoch << 32 | ++z->counter;
+		t.zxid = fakezk_zxid_next(z);
 		fakezk_append(z, t);
 	} else if (m->request == EFFECT_ZK_DROP) {
 		fakezk_session_close(z, c->session, t, ZK_BY_SESSION);
@@ -361,6 +362,76 @@ void fakezk_elect(struct fakezk *z, int64_t outage, int64_t cut_for)
 			 (uint64_t)old->life);
 	}
 	sched_at(z->sched, z->sched->now + outage, elected, z, (uint64_t)next);
+}
+
+/* ---- all servers at once ---- */
+
+static bool stop_all(struct fakezk *z, int64_t outage, void (*again)(void *ensemble, uint64_t life))
+{
+	for (int i = 0; i < FAKEZK_SERVERS; i++)
+		if (z->leader < 0 || z->server[i].cut)
+			return false;
+	z->leader = -1;
+	z->life++;
+	pipe_clear(&z->proposals);
+	pipe_release(&z->proposals);
+	for (int i = 0; i < FAKEZK_SERVERS; i++) {
+		server_leave(z, &z->server[i]);
+		sched_at(z->sched, z->sched->now + outage + rng_between(&z->rng, 0, SECOND), server_back, &z->server[i],
+			 (uint64_t)z->server[i].life);
+	}
+	sched_at(z->sched, z->sched->now + outage, again, z, (uint64_t)z->life);
+	return true;
+}
+
+static void lead_again(void *ensemble, uint64_t life)
+{
+	struct fakezk *z = ensemble;
+	int leader = (int)rng_below(&z->rng, FAKEZK_SERVERS);
+
+	if ((int64_t)life != z->life)
+		return;
+	z->server[leader].up = true;
+	leads(z, leader);
+}
+
+static void restored(void *ensemble, uint64_t life)
+{
+	struct fakezk *z = ensemble;
+	int64_t zxid;
+
+	if ((int64_t)life != z->life)
+		return;
+	zxid = z->single ? z->backup.counter : z->backup.epoch << 32 | z->backup.counter;
+	fakezk_roll_back(z, zxid);
+	z->epoch = z->backup.epoch;
+	z->counter = z->backup.counter;
+	for (int i = 0; i < FAKEZK_SERVERS; i++)
+		z->server[i].zxid = zxid;
+	if (z->hooks.restored)
+		z->hooks.restored(z->hooks.ctx);
+	lead_again(z, life);
+}
+
+void fakezk_back_up(struct fakezk *z)
+{
+	z->backup.made = true;
+	z->backup.epoch = z->epoch;
+	z->backup.counter = z->counter;
+}
+
+bool fakezk_restore(struct fakezk *z, int64_t outage)
+{
+	return stop_all(z, outage, restored);
+}
+
+bool fakezk_raise(struct fakezk *z, int64_t epoch, int64_t outage)
+{
+	if (!stop_all(z, outage, lead_again))
+		return false;
+	if (z->epoch < epoch)
+		z->epoch = epoch;
+	return true;
 }
 
 /* What was refused until now stays known to the checks. */

@@ -212,16 +212,22 @@ void fakezk_trim(struct fakezk *z)
 	z->log_base = done;
 }
 
-static int64_t zxid_next(struct fakezk *z)
+int64_t fakezk_zxid(const struct fakezk *z)
 {
-	return z->epoch << 32 | ++z->counter;
+	return z->single ? z->counter : z->epoch << 32 | z->counter;
+}
+
+int64_t fakezk_zxid_next(struct fakezk *z)
+{
+	z->counter++;
+	return fakezk_zxid(z);
 }
 
 static enum zk_code write_fail(struct fakezk *z, struct txn t, enum zk_code code)
 {
 	t.type = TXN_ERROR;
 	t.code = code;
-	t.zxid = zxid_next(z);
+	t.zxid = fakezk_zxid_next(z);
 	fakezk_append(z, t);
 	return code;
 }
@@ -252,7 +258,7 @@ static enum zk_code write_create(struct fakezk *z, struct txn t, struct slice pa
 	if (fakezk_find(z, path, FAKEZK_TRUTH))
 		return write_fail(z, t, ZK_NODEEXISTS);
 	t.type = TXN_CREATE;
-	t.zxid = zxid_next(z);
+	t.zxid = fakezk_zxid_next(z);
 	t.node = node_new(z, parent, path);
 	t.node->czxid = t.zxid;
 	t.node->type = create;
@@ -298,7 +304,7 @@ enum zk_code fakezk_write(struct fakezk *z, struct txn t, struct slice path, str
 	if (t.request == EFFECT_ZK_DELETE) {
 		if (n->view[FAKEZK_TRUTH].children || !n->parent)
 			return write_fail(z, t, ZK_NOTEMPTY);
-		t.zxid = zxid_next(z);
+		t.zxid = fakezk_zxid_next(z);
 		write_delete(z, t, n, cause);
 		return ZK_OK;
 	}
@@ -306,7 +312,7 @@ enum zk_code fakezk_write(struct fakezk *z, struct txn t, struct slice path, str
 	if (t.exact && n->view[FAKEZK_TRUTH].version != t.version)
 		return write_fail(z, t, ZK_BADVERSION);
 	t.type = TXN_SET;
-	t.zxid = zxid_next(z);
+	t.zxid = fakezk_zxid_next(z);
 	t.node = n;
 	t.data = data_new(data);
 	fakezk_append(z, t);
@@ -315,7 +321,7 @@ enum zk_code fakezk_write(struct fakezk *z, struct txn t, struct slice path, str
 
 void fakezk_session_close(struct fakezk *z, struct zsession *s, struct txn t, enum zk_by cause)
 {
-	struct txn part = { .zxid = zxid_next(z), .origin = -1, .more = true, .session = s };
+	struct txn part = { .zxid = fakezk_zxid_next(z), .origin = -1, .more = true, .session = s };
 
 	s->alive = false;
 	if (cause == ZK_BY_EXPIRY && z->hooks.expired)
@@ -326,6 +332,47 @@ void fakezk_session_close(struct fakezk *z, struct zsession *s, struct txn t, en
 	t.session = s;
 	t.zxid = part.zxid;
 	fakezk_append(z, t);
+}
+
+static bool delete_newer(struct fakezk *z, int64_t zxid)
+{
+	struct txn t = { .origin = -1 };
+
+	for (size_t i = 0; i < FAKEZK_BUCKETS; i++)
+		for (struct znode *n = z->buckets[i]; n; n = n->hash_next) {
+			const struct zview *v = &n->view[FAKEZK_TRUTH];
+
+			if (!v->exists || n->czxid <= zxid || v->children)
+				continue;
+			t.zxid = fakezk_zxid_next(z);
+			write_delete(z, t, n, ZK_BY_EXPIRY);
+			return true;
+		}
+	return false;
+}
+
+static void keep_below(int64_t *number, int64_t zxid)
+{
+	if (*number > zxid)
+		*number = zxid;
+}
+
+void fakezk_roll_back(struct fakezk *z, int64_t zxid)
+{
+	struct zsession *s;
+
+	LIST_FOREACH(s, &z->sessions, link)
+		if (s->alive && s->opened > zxid)
+			fakezk_session_close(z, s, (struct txn){ .origin = -1 }, ZK_BY_EXPIRY);
+	while (delete_newer(z, zxid))
+		;
+	for (size_t i = 0; i < FAKEZK_BUCKETS; i++)
+		for (struct znode *n = z->buckets[i]; n; n = n->hash_next)
+			for (int v = 0; v < FAKEZK_VIEWS; v++) {
+				n->view[v].version -= n->view[v].mzxid > zxid && n->view[v].version > 0;
+				keep_below(&n->view[v].mzxid, zxid);
+				keep_below(&n->view[v].pzxid, zxid);
+			}
 }
 
 void fakezk_tree_init(struct fakezk *z)

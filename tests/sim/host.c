@@ -128,6 +128,7 @@ static void carry_to_client(struct host *h, const struct effect *e, struct slice
 
 static void host_logged(struct host *h, const struct effect *e, struct slice text)
 {
+	restores_logged(h, text);
 	if (h->w->any)
 		any_logged(h, e, text);
 	else
@@ -149,6 +150,7 @@ static void host_carry_out(struct host *h, const struct effects *all, const stru
 		carry_to_client(h, e, text);
 		break;
 	case EFFECT_ZK_OPEN:
+		load_opened(h);
 		known_effect(h, e, text);
 		saved_given_up(h);
 		h->opening = true;
@@ -216,7 +218,7 @@ void host_handle(struct host *h, const struct event *e)
 	h->w->sched.steps++;
 	if (h->w->tracing)
 		trace_event(h, e);
-	kills_before(h);
+	kills_before(h, e);
 	check_before(h, e);
 	load_before(h, e);
 	delegations_look_begins(h, e);
@@ -245,13 +247,18 @@ void host_zk_notified(void *host, const struct event *e)
 {
 	struct host *h = host;
 	struct event mine = *e;
+	struct restores_answer answer;
 
 	if (mine.type == EVENT_ZK_CONNECTED)
 		mine.zk_connected.asked_ns += h->offset;
 	forced_answered(h, e);
 	/* What the old handle still says is of a session that the broker has given up. */
-	if (h->broker && !h->opening)
-		host_handle(h, &mine);
+	if (!h->broker || h->opening)
+		return;
+	answer = restores_answer(h, &mine);
+	host_handle(h, &mine);
+	if (!h->dying)
+		restores_answered(h, &answer);
 }
 
 void host_goes_on(struct host *h)
@@ -275,6 +282,7 @@ void host_start(struct host *h)
 	int i;
 
 	saved_begin(h);
+	restores_begin(h);
 	delegations_page(h, true);
 	reloads_begin(h);
 	h->broker = broker_new(&h->told[h->turn], rng_next(&w->rng), host_now(h));

@@ -152,5 +152,12 @@ struct host {
 	struct session_page session_page;
 	char page_id[SESSION_PAGE_ID_CHARS + 1];
 	int page_number;
+	int64_t seen;            /* the highest number of a transaction that it was answered (restores.c) */
+	int64_t own;             /* that of the latest write of its own znode */
+	bool undone;             /* the restored servers have that znode as it was before that write */
+	int restores_met;        /* restores before its latest write that was answered */
+	int64_t wrote_at;        /* when that was */
+	bool unaware;            /* it cannot know that an older state was restored */
+	int64_t excused;         /* nor that znodes numbered so far have no good tokens */
 	bool permits_vague;      /* an operator deleted a permit of it: what its clients have is known to the broker only */
 };

@@ -428,10 +428,16 @@ static void give_back(struct host *h)
 	}
 }
 
-/* What stood in the file before the event. */
-void kills_before(struct host *h)
+/*
+ * What stood in the file before the event. A session ends seldom, and its end tells and forgets a lot: many of them are met by
+ * a kill.
+ */
+void kills_before(struct host *h, const struct event *e)
 {
 	give_back(h);
+	if (e->type == EVENT_ZK_EXPIRED && h->ledger && h->w->kills.every_ms && !h->w->quiet && !h->stopping && !h->kill.armed &&
+	    percent(h, 40))
+		h->kill = (struct kill){ .armed = true, .within = true };
 	h->kill.session = h->session;
 	h->kill.safe_until = h->safe_until;
 	h->kill.saved_until = h->saved_until;

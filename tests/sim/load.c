@@ -87,6 +87,12 @@ void load_dropped(struct host *h)
 	l->first = l->end;
 }
 
+/* The session was given up: nothing of it is answered any longer. */
+void load_opened(struct host *h)
+{
+	h->load.first = h->load.end;
+}
+
 static void take_in(struct host *h, const struct event *e)
 {
 	int64_t now = h->w->sched.now, timeout = h->w->timeout;

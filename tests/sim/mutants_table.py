@@ -17,6 +17,7 @@ from mutants_places import PLACES
 from mutants_processes import PROCESSES
 from mutants_proofs import PROOFS
 from mutants_readers import READERS
+from mutants_restores import RESTORES
 from mutants_rules import RULES
 from mutants_scripts import SCRIPTS
 from mutants_second import SECOND
@@ -236,8 +237,7 @@ MUTANTS = [
         ("\tconn_leave(h, lose_up);\n\th->state = ZHANDLE_WAITING;",
          "\tconn_leave(h, lose_up);\n\th->zxid = 0;\n\th->state = ZHANDLE_WAITING;")], 3000),
     ("what an earlier daemon left is ended whoever lives", [
-        ("\t\tif (zk->env->now_ns >= f->not_before_ns)\n\t\t\tend(zk, f);",
-         "\t\tif (zk->env->now_ns >= f->not_before_ns || true)\n\t\t\tend(zk, f);")], 2000),
+        ("\t\tif (zk->env->now_ns >= f->not_before_ns && past_may_end(zk))\n", "\t\tif (past_may_end(zk))\n")], 2000),
     ("what this daemon gives up is ended whoever was told", [
         ("former_add(zk, s->id, s->proof.told_ns);", "former_add(zk, s->id, INT64_MIN);")], 2000),
     ("a session that is given up is left to its timeout", [
@@ -248,7 +248,7 @@ MUTANTS = [
         ("session.c", "\tif (fresh)\n\t\tbegin_session(zk, id);\n",
          "\tif (fresh)\n\t\tbegin_session(zk, id);\n\tif (late)\n\t\tformer_add(zk, late, zk->env->now_ns);\n\tlate = 0;\n")], 1000),
     ("what an earlier daemon left is taken for a rival", [
-        ("} else if (former_find(zk, stat->owner)) {\n\t\tduplicate_forget(zk);\n\t} else if", "} else if"),
+        ("\tif (former_find(zk, stat->owner)) {\n\t\tduplicate_forget(zk);\n\t} else if", "\tif"),
         ("} else if (stat->mzxid != p->mzxid) {", "} else {")], 2000),
     ("two writes of another session make a duplicate", [
         ("enum { DUPLICATE_WRITES = 3 };", "enum { DUPLICATE_WRITES = 2 };")], 40000, "late"),
@@ -564,5 +564,5 @@ MUTANTS = [
         ("\tend_requests(locks);\n", "\tif (locks->env->stopping)\n\t\tend_requests(locks);\n")], 300, "anything"),
     ("who goes on after a kill does not know that the daemon is drained", [
         ("\tledger_draining(locks->env->ledger, draining);\n", "")], 300, "anything"),
-] + (ACCOUNTS + CENSUS + DELEGATIONS + KILLS + KINDS + PLACES + PROCESSES + PROOFS + READERS + RULES + SCRIPTS + SECOND +
-     SNAPSHOTS)
+] + (ACCOUNTS + CENSUS + DELEGATIONS + KILLS + KINDS + PLACES + PROCESSES + PROOFS + READERS + RESTORES + RULES + SCRIPTS +
+     SECOND + SNAPSHOTS)

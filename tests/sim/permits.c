@@ -23,7 +23,7 @@ void permits_init(struct world *w)
 	uint64_t roll = w->seed * 0x9e3779b97f4a7c15u >> 33;
 	int h, i;
 
-	if (!w->mix->permits && (w->mix->steps || roll % 5))
+	if (!w->mix->permits && (w->mix->steps || w->mix->restore_every_ms || roll % 5))
 		return;
 	w->permits_limit = w->mix->permits ? rng_between(&w->rng, 1, 5) : (int64_t)(1 + roll / 5 % 5);
 	w->permits_most = w->permits_limit;

@@ -6,6 +6,8 @@
  */
 #include "world.h"
 
+#include "core/state.h"
+
 static const int64_t LOOK_NS = 250 * MS;
 
 void saved_holder(struct host *h, uint32_t conn, bool holds)
@@ -217,13 +219,16 @@ void saved_given_up(struct host *h)
 	h->given_up_told = h->saved_until - h->offset;
 }
 
-void saved_check_given_up(const struct host *h)
+void saved_check_given_up(struct host *h)
 {
 	const struct world *w = h->w;
 	int64_t since = w->quiet_at > w->zk.led_at ? w->quiet_at : w->zk.led_at;
 
 	if (!h->given_up || !h->broker || h->stopping || w->zk.leader < 0 || !session_of(&h->w->zk, h->given_up))
 		return;
+	/* Before, the next session has to look at what it has left. */
+	if (!past_may_end(&h->broker->ensemble))
+		h->given_up_at = w->sched.now;
 	if (h->given_up_at > since)
 		since = h->given_up_at;
 	if (h->given_up_told > since)

@@ -112,6 +112,8 @@ static void summary(const struct tally *s, double took)
 	for (i = 0; i < FAULT_COUNT; i++)
 		printf(" %s %" PRIu64, names[i], s->faults[i]);
 	printf("; hand-overs %" PRIu64 ", kills %" PRIu64, s->snapshots, s->kills);
+	if (s->restores)
+		printf(", restores %" PRIu64, s->restores);
 	if (s->delegated || s->left)
 		printf("; delegated %" PRIu64 ", taken again %" PRIu64 " (shared %" PRIu64 "), left %" PRIu64 ", seen held %" PRIu64,
 		       s->delegated, s->taken, s->read_again, s->left, s->looked);

@@ -114,6 +114,14 @@ static const struct mix mixes[] = {
 	  .long_hold_percent = 20, .think_ms = 30, .fault_weight = { 0, 0, 0, 0, 0, 0, 0, 0, 4, 2, 1, 0 } },
 	{ .name = "kills, anything standalone", .share = 0, .kill_every_ms = 400, .anything = true,
 	  .standalone = true, .hosts_max = 1, .fault_weight = { 0, 0, 0, 0, 0, 0, 0, 0, 4, 4, 1, 0 } },
+	/* The ensemble is stopped, and an older state of it restored. */
+	{ .name = "restores", .share = 0, .restore_every_ms = 12000, .long_hold_percent = 15, .think_ms = 60, .hosts_max = 3,
+	  .fault_every_ms = 6000,
+	  .fault_weight = { [FAULT_RESET] = 4, [FAULT_STALL] = 2, [FAULT_RESTART] = 3, [FAULT_ISOLATE] = 4,
+			    [FAULT_ELECTION] = 2 } },
+	{ .name = "restores, kills", .share = 0, .restore_every_ms = 12000, .kill_every_ms = 3000, .long_hold_percent = 15,
+	  .think_ms = 60, .hosts_max = 3, .fault_every_ms = 8000,
+	  .fault_weight = { [FAULT_RESET] = 4, [FAULT_RESTART] = 3, [FAULT_ISOLATE] = 4, [FAULT_ELECTION] = 2 } },
 	/* Locks that stay with the processes that took them last. */
 	{ .name = "delegations", .share = 0, .delegations = true, .hosts_max = 2, .fault_every_ms = 6000,
 	  .fault_weight = ALL_FAULTS, .foreign_every_ms = 3000, .long_hold_percent = 10, .think_ms = 40, .shared_percent = 8 },
@@ -243,13 +251,14 @@ static void ensemble_init(struct world *w)
 	struct rng r = { .state = w->seed * 0x9e3779b97f4a7c15u + 11 }; /* all else is what it is without */
 
 	fakezk_init(&w->zk, &w->sched, rng_next(&w->rng), w->tick);
-	w->zk.hooks = (struct fakezk_hooks){ w, check_created, check_deleted, check_expired };
+	w->zk.hooks = (struct fakezk_hooks){ w, check_created, check_deleted, check_expired, restores_done };
 	w->zk.delay_max = delays[rng_below(&w->rng, 4)];
 	w->zk.lag_max = delays[rng_below(&w->rng, 4)];
 	w->zk.quorum_max = quorum_ms[rng_below(&r, 8)] * MS;
 	w->zk.used_containers = w->mix->near_wrap ? LOCKS_MAX : 0;
 	if (w->mix->near_wrap)
 		w->zk.first_sequence = INT32_MAX - (1 << 20) - (int32_t)rng_below(&w->rng, 40);
+	restores_init(w);
 	sched_at(&w->sched, w->sched.now, reap, w, 0);
 }
 
@@ -527,6 +536,7 @@ static void run_model(struct world *w, uint64_t steps)
 	ballast_start(w);
 	snapshots_start(w);
 	kills_start(w);
+	restores_start(w);
 	faults_start(w);
 	reloads_start(w);
 	while (w->sched.steps < steps && w->sched.now < limit && sched_step(&w->sched, limit))

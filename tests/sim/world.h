@@ -47,6 +47,7 @@ struct mix {
 	bool anything;                  /* clients that ask for whatever can be asked (anything.h) are all there is */
 	bool kinds;                     /* the same, and they ask for two names as everything that a name can be */
 	int64_t snapshot_every_ms;      /* mean; 0: only a part of the seeds takes any */
+	int64_t restore_every_ms;       /* mean, of backups and restores of an older state; 0: none (restores.c) */
 	int64_t kill_every_ms;          /* the same, of processes that are killed, and others that go on from their ledgers */
 	uint64_t steps;                 /* 0: the usual number */
 	int hosts_max, locks_max;       /* 0: as many as there can be */
@@ -80,7 +81,7 @@ struct tally {
 	uint64_t held_told, queued, queued_grants, cancels, timeouts, failures, leases_ended, renewals, deadlocks, censuses;
 	uint64_t several, several_granted;
 	uint64_t forced, force_deleted, faults[FAULT_COUNT];
-	uint64_t snapshots, kills;
+	uint64_t snapshots, kills, restores;
 	uint64_t delegated, taken, read_again, left; /* by words; read_again: takes of shared ones; left: releases of any */
 	uint64_t looked;                 /* correct answers about a delegated lock that is held */
 	const char *snapshot_file; /* keeps the one with the most kinds of entries; NULL: none is kept */
@@ -107,6 +108,8 @@ struct world {
 	int64_t timeout, tick;
 	struct { struct rng rng; int64_t every_ms; } snapshots; /* mean; 0: none */
 	struct { struct rng rng; int64_t every_ms; bool narrow; } kills; /* likewise; narrow: little memory for ledgers */
+	/* given: the highest number that was; advised: the one that logs name */
+	struct { struct rng rng; int count; int64_t given, advised, at, raised_at; } restores;
 	int64_t slow_ns;         /* how much later things may happen because of the link */
 	int64_t fault_every_ms;  /* mean; 0: none */
 	struct guest guest;
@@ -197,7 +200,7 @@ void saved_add(struct host *h, int64_t session);
 /* The broker wants another session than the one it has. */
 void saved_given_up(struct host *h);
 /* Nothing that could be reached keeps a session that was given up alive. */
-void saved_check_given_up(const struct host *h);
+void saved_check_given_up(struct host *h);
 
 /* caller.c */
 void caller_init(struct caller *c, struct host *h, uint32_t conn);
@@ -395,6 +398,7 @@ void deadlock_check(struct host *h);
 /* load.c: what is open, and when its server is silent */
 void load_sent(struct host *h, const struct effect *e, struct slice path);
 void load_dropped(struct host *h);
+void load_opened(struct host *h);
 void load_before(struct host *h, const struct event *e);
 void load_after(struct host *h, const struct event *e);
 
@@ -404,6 +408,19 @@ struct host *check_host_of(struct world *w, const struct zsession *s);
 /* forced.c: locks taken by force */
 /* What a broker logs. */
 void check_logged(struct host *h, struct slice text);
+
+/* restores.c */
+void restores_init(struct world *w);
+void restores_start(struct world *w);
+void restores_begin(struct host *h);
+void restores_done(void *world);
+void restores_expired(struct world *w, const struct zsession *s);
+/* What a host is answered: the highest number of its stat, and that of the latest write of the host's own znode. 0: none. */
+struct restores_answer { int64_t number, own; bool write; };
+struct restores_answer restores_answer(const struct host *h, const struct event *e);
+void restores_answered(struct host *h, const struct restores_answer *a);
+bool restores_excuse(const struct host *h, int64_t token);
+void restores_logged(struct host *h, struct slice text);
 /* Something is answered to it. */
 void forced_answered(struct host *h, const struct event *e);
 /* The broker has handled an event, and nothing of it is carried out. */
@@ -425,7 +442,7 @@ void kills_start(struct world *w);
 void kills_record(struct host *h);
 void kills_free(struct host *h);
 /* An event comes; how many of its effects are carried out. */
-void kills_before(struct host *h);
+void kills_before(struct host *h, const struct event *e);
 size_t kills_carried(struct host *h);
 void kills_check_told(struct host *h);
 void kills_check_grant(struct world *w, const struct host *h, int lock, int64_t token);

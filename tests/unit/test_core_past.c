@@ -129,6 +129,200 @@ TEST(a_heartbeat_tells_it_too)
 	is_refused(f, name);
 }
 
+/* Heartbeats with these numbers, one after the other. */
+static void beats(struct fixture *f, int64_t before, int64_t after)
+{
+	fixture_pass(f, 1500);
+	fixture_answer_beat(f, before);
+	fixture_pass(f, 1500);
+	fixture_answer_beat(f, after);
+}
+
+static void ask_again(struct fixture *f, const char *refused, uint32_t seq, int64_t czxid, char name[128])
+{
+	is_refused(f, refused);
+	fixture_pass(f, 1001);
+	while (fixture_is_open(f))
+		fixture_answer(f, ZK_OK);
+	ask(f, seq, czxid, name);
+}
+
+/* Another host may have been given more than this one has seen: 5000 of a single server. */
+TEST(a_single_servers_numbers_have_to_be_far_above_what_was_seen)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	beats(f, 5000, 4000);
+	ask(f, 1, 5001, name);
+	ask_again(f, name, 2, 5000 + (1 << 17), name);
+	ask_again(f, name, 3, 5001 + (1 << 17), name);
+	is_granted(f, name, ":139338752");
+}
+
+/* 5th number of the third leader: a fourth may have led without us. */
+TEST(the_next_leaders_numbers_do_not_suffice)
+{
+	const int64_t leader = INT64_C(1) << 32;
+	struct fixture *f = *state;
+	char name[128];
+
+	beats(f, 3 * leader + 5, 3 * leader + 4);
+	assert_true(fixture_logged(
+		f, "above 0x00000004ffffffff; raise acceptedEpoch and currentEpoch of its servers to 5 or more"));
+	ask(f, 1, 4 * leader + 7, name);
+	ask_again(f, name, 2, 5 * leader + 1, name);
+	is_granted(f, name, ":21990232556544");
+}
+
+/* Nor by a further heartbeat, or another session. */
+TEST(no_more_is_demanded_until_the_numbers_are_above_it)
+{
+	const int64_t leader = INT64_C(1) << 32;
+	struct fixture *f = *state;
+	char name[128];
+
+	beats(f, 3 * leader + 5, 3 * leader + 4);
+	fixture_pass(f, 1500);
+	fixture_answer_beat(f, 3 * leader + 5);
+	another_session(f);
+	ask(f, 1, 4 * leader + 7, name);
+	ask_again(f, name, 2, 5 * leader + 1, name);
+	is_granted(f, name, ":21990232556544");
+}
+
+/* It is the number of another host's transaction. */
+TEST(what_a_read_shows_was_seen)
+{
+	struct fixture *f = *state;
+
+	fixture_pass(f, 1500);
+	fixture_answer_beat(f, 4000);
+	fixture_ask(f, 1, "LOCK a");
+	fixture_answer_get(f, 4500, 0, LOCK_DATA);
+	while (fixture_is_open(f))
+		fixture_answer(f, ZK_REFUSED);
+	fixture_pass(f, 1500);
+	fixture_answer_beat(f, 4200);
+	assert_true(fixture_logged(
+		f, "gone back to transaction 0x0000000000001068, and this host has seen 0x0000000000001194"));
+}
+
+/* ---- other hosts write first after the restore, and bring the numbers above what this host has seen ---- */
+
+static void is_gone_back_from_5000_to_4000(struct fixture *f)
+{
+	char name[128];
+
+	assert_true(fixture_logged(
+		f, "gone back to transaction 0x0000000000000fa0, and this host has seen 0x0000000000001388"));
+	fixture_zk_connected(f, ANOTHER + 1);
+	fixture_answer_session(f);
+	fixture_pass(f, 200);
+	ask(f, 1, 6000, name);
+	is_refused(f, name);
+}
+
+static void connected_again_with_a_heartbeat_undone(struct fixture *f)
+{
+	fixture_pass(f, 1500);
+	fixture_answer_beat(f, 5000);
+	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
+	fixture_zk_connected(f, SESSION);
+	assert_true(fixture_op(f, EFFECT_ZK_SET, "/lb/.hosts/alpha")->effect.exact);
+	fixture_answer(f, ZK_BADVERSION);
+}
+
+TEST(the_hosts_own_znode_shows_it_on_a_new_connection)
+{
+	struct fixture *f = *state;
+
+	connected_again_with_a_heartbeat_undone(f);
+	fixture_answer_duplicate(f, SESSION, 4000, "");
+	is_gone_back_from_5000_to_4000(f);
+}
+
+/* Of a heartbeat no answer came. */
+TEST(that_the_znode_is_newer_shows_nothing)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	connected_again_with_a_heartbeat_undone(f);
+	fixture_answer_duplicate(f, SESSION, 5001, "");
+	assert_false(fixture_logged(f, "gone back"));
+	fixture_pass(f, 1500);
+	assert_false(fixture_op(f, EFFECT_ZK_SET, "/lb/.hosts/alpha")->effect.exact);
+	fixture_answer_beat(f, 5002);
+	ask(f, 1, 6000, name);
+	is_granted(f, name, ":6144000");
+}
+
+/* Up to the first heartbeat of the session after one that was given up. */
+static void given_up(struct fixture *f)
+{
+	fixture_pass(f, 1500);
+	fixture_answer_beat(f, 5000);
+	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
+	fixture_pass(f, 12000);
+	assert_int_equal(f->opens, 2);
+	fixture_zk_connected(f, ANOTHER);
+	fixture_answer(f, ZK_NODEEXISTS);
+	fixture_answer(f, ZK_NODEEXISTS);
+	fixture_op(f, EFFECT_ZK_CREATE, "/lb/.hosts/alpha");
+	assert_int_equal(f->ended_count, 0);
+}
+
+TEST(the_znode_that_the_former_session_left_shows_it_before_that_is_ended)
+{
+	struct fixture *f = *state;
+
+	given_up(f);
+	fixture_answer(f, ZK_NODEEXISTS);
+	assert_int_equal(f->ended_count, 0);
+	fixture_answer_duplicate(f, SESSION, 4000, "");
+	assert_int_equal(f->ended_count, 1);
+	is_gone_back_from_5000_to_4000(f);
+}
+
+TEST(a_former_session_that_has_expired_shows_nothing_and_is_ended)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	given_up(f);
+	fixture_answer(f, ZK_OK);
+	assert_int_equal(f->ended_count, 1);
+	fixture_pass(f, 200);
+	ask(f, 1, 6000, name);
+	is_granted(f, name, ":6144000");
+}
+
+/* The server is too busy for the heartbeat. */
+TEST(nothing_is_granted_before_the_host_has_looked)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	given_up(f);
+	fixture_answer(f, ZK_BUSY);
+	fixture_pass(f, 200);
+	ask(f, 1, 6000, name);
+	while (fixture_oldest(f)->effect.type != EFFECT_ZK_LIST)
+		fixture_answer(f, ZK_OK);
+	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	fixture_expect(f, 1, "");
+	assert_int_equal(f->ended_count, 0);
+	fixture_pass(f, 1500);
+	while (fixture_oldest(f)->effect.type == EFFECT_ZK_LIST)
+		fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	fixture_expect(f, 1, "");
+	fixture_op(f, EFFECT_ZK_CREATE, "/lb/.hosts/alpha");
+	fixture_answer(f, ZK_OK);
+	fixture_expect(f, 1, ":6144000");
+	assert_int_equal(f->ended_count, 1);
+}
+
 TEST(a_znode_that_is_found_late_is_as_old_as_it_was_made)
 {
 	struct fixture *f = *state;

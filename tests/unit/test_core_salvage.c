@@ -93,6 +93,22 @@ static void connect_again(struct fixture *f)
 	fixture_answer(f, ZK_NODEEXISTS);
 }
 
+/* ---- what was seen of ZooKeeper ---- */
+
+TEST(a_demand_for_higher_numbers_goes_over)
+{
+	struct fixture *f = *state;
+
+	fixture_pass(f, 1500);
+	fixture_answer_beat(f, 5000);
+	fixture_pass(f, 1500);
+	fixture_answer_beat(f, 4000);
+	kill_and_go_on(f, 0);
+	assert_int_equal(f->broker->ensemble.past.seen, 5000);
+	assert_int_equal(f->broker->ensemble.past.floor, 5000 + (1 << 17));
+	assert_int_equal(f->broker->ensemble.past.own, 4000);
+}
+
 /* ---- connections ---- */
 
 ALONE(who_is_taken_back_has_its_grants_with_their_tokens)

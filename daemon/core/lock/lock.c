@@ -63,10 +63,11 @@ void lock_become(struct lock *lock, enum kind kind)
 void lock_touch_waiting(struct locks *locks)
 {
 	struct lock *lock;
+	size_t touched = 0;
 
 	TAILQ_FOREACH(lock, &locks->used, link)
 		if (lock->request_count)
-			directory_touch(&lock->directory);
+			directory_touch_one(&lock->directory, &touched);
 }
 
 void lock_take_turn(struct directory *d, enum turn turn)

@@ -104,10 +104,19 @@ void ledger_draining(struct ledger *l, bool draining)
 		ledger_store(l, &l->head->draining, draining);
 }
 
-void ledger_zxid(struct ledger *l, int64_t zxid)
+static void store_changed(struct ledger *l, uint64_t *at, int64_t number)
 {
-	if (l)
-		ledger_store(l, &l->head->zxid, (uint64_t)zxid);
+	if (*at != (uint64_t)number)
+		ledger_store(l, at, (uint64_t)number);
+}
+
+void ledger_zxids(struct ledger *l, int64_t floor, int64_t seen, int64_t own)
+{
+	if (!l)
+		return;
+	store_changed(l, &l->head->floor, floor);
+	store_changed(l, &l->head->zxid, seen);
+	store_changed(l, &l->head->own, own);
 }
 
 void ledger_lasting(struct ledger *l, uint64_t count)

@@ -41,7 +41,7 @@ void ledger_free(struct ledger *l);
 void ledger_session(struct ledger *l, int64_t session);
 void ledger_state(struct ledger *l, uint64_t epoch, bool jeopardy);
 void ledger_draining(struct ledger *l, bool draining);
-void ledger_zxid(struct ledger *l, int64_t zxid);
+void ledger_zxids(struct ledger *l, int64_t floor, int64_t seen, int64_t own);
 void ledger_lasting(struct ledger *l, uint64_t count);
 size_t ledger_records(const struct ledger *l);
 size_t ledger_room(const struct ledger *l); /* bytes of unused chunks */

@@ -20,4 +20,6 @@ struct ledger_head {
 	uint64_t zxid; /* changes: the highest transaction of the ensemble that was seen */
 	uint64_t draining; /* changes: operators want nothing to be granted */
 	uint64_t lasting; /* changes: the number of lasting directories (core/claim/lasting.h) */
+	uint64_t floor; /* changes: no transaction that is not above it makes a token (core/session/past.h) */
+	uint64_t own; /* changes: the latest transaction that wrote the host's own znode */
 };

@@ -49,6 +49,8 @@ static const struct field budget_fields[] = {
 static const struct field past_fields[] = {
 	FIELD_NUMBER(struct past, "zxid", seen, 0, INT64_MAX),
 	FIELD_NUMBER(struct past, "zxid floor", floor, 0, INT64_MAX),
+	FIELD_NUMBER(struct past, "zxid of the own znode", own, 0, INT64_MAX),
+	FIELD_FLAG(struct past, "looked", looked),
 	FIELD_INSTANT(struct past, "gone back", complain_ns),
 };
 

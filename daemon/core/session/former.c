@@ -50,9 +50,9 @@ void formers_tick(struct ensemble *zk)
 
 		if (f->state != FORMER_WAITING)
 			continue;
-		if (zk->env->now_ns >= f->not_before_ns)
+		if (zk->env->now_ns >= f->not_before_ns && past_may_end(zk))
 			end(zk, f);
-		else if (f->not_before_ns < due_ns)
+		else if (zk->env->now_ns < f->not_before_ns && f->not_before_ns < due_ns)
 			due_ns = f->not_before_ns;
 	}
 	heap_unset(&zk->env->timers, &all->timer);
@@ -113,8 +113,10 @@ void former_free(struct ensemble *zk, int64_t session)
 {
 	struct former *f = former_find(zk, session);
 
-	if (f && f->state == FORMER_WAITING)
-		end(zk, f);
+	if (!f || f->state != FORMER_WAITING)
+		return;
+	f->not_before_ns = zk->env->now_ns;
+	formers_tick(zk);
 }
 
 void former_over(struct ensemble *zk, const struct event *event)

@@ -4,14 +4,22 @@
  * state of the ensemble is restored, they begin again behind what this host has seen, and tokens of before would repeat. So
  * nothing that was made since then is granted, until the numbers are above what was seen.
  *
- *   what is seen                                     | what follows
- *   a znode that the present session made, numbered  | the ensemble has gone back: it is refused
- *     no higher than what was seen before it began   |
- *   a heartbeat numbered no higher than what was     | the same holds for all that was seen before it
- *     seen before its answer                         |
+ *   what is seen                                      | what follows
+ *   a znode that the present session made, numbered   | the ensemble has gone back: it is refused
+ *     no higher than what was seen before it began    |
+ *   a write answered with a number that is no higher  | the ensemble has gone back, and others may have been given
+ *     than all that was seen before its answer        |   more than was seen here: what is refused is numbered no
+ *   the host's own znode, last written by an earlier  |   higher than the end of the next epoch, or, at a single
+ *     transaction than the latest that wrote it       |   server, than 2^17 more
  *
- * Within a session answers come in the order of sending, but a znode whose answer was lost may be found late: so its number
- * is compared with those from before the session alone.
+ * All answers of the session's own connection count as seen. They come in the order of sending, so that a write's number is
+ * above those of all answers before it. But a znode whose answer was lost may be found late: so its number is compared with
+ * those from before the session alone. What writes are answered makes a demand once: until the numbers are above it nothing
+ * is granted, and nothing more is demanded. Only the host's own znode shows that the ensemble has gone back once more.
+ *
+ * Other hosts may write first, and bring the numbers above all that was seen here. Only the host itself writes its own znode
+ * (presence.h), so that shows it even then. The host looks at it once on each connection, because servers that are restored
+ * end all connections. Before that, nothing is granted there, and no session of before is ended, with which the znode goes.
  */
 #pragma once
 
@@ -19,14 +27,24 @@
 #include <stdint.h>
 
 struct ensemble;
+struct zk_stat;
 
 struct past {
-	int64_t seen; /* the highest number of a transaction of ours; 0: none yet */
-	int64_t floor; /* what was seen before the session began, or before a heartbeat showed that the numbers went back */
+	int64_t seen; /* the highest number of a transaction; 0: none yet */
+	int64_t floor; /* what was seen before the session began, or is demanded because the numbers went back */
+	int64_t own; /* of the latest write of the host's own znode that is known; 0: none is */
+	bool looked; /* on the latest connection the host's own znode was written or read */
 	int64_t complain_ns; /* when that is to be said (again) */
 };
 
-void past_session(struct ensemble *zk);            /* another session begins */
-void past_beat(struct ensemble *zk, int64_t zxid); /* a heartbeat was answered with that; 0: it has none */
+void past_session(struct ensemble *zk); /* another session begins */
+/* An answer, perhaps to a write, shows these numbers; 0: none. */
+void past_answered(struct ensemble *zk, bool write, const struct zk_stat *stat);
+/* The host's own znode was written, or seen behind an answered write; that is its latest write. 0: no number came. */
+void past_own(struct ensemble *zk, int64_t mzxid);
+/* On the latest connection the host has looked at its own znode, or nothing was known of that. */
+bool past_looked(const struct ensemble *zk);
+/* So it has on this connection: sessions of before may be ended, and with them that znode. */
+bool past_may_end(const struct ensemble *zk);
 /* A znode that the present session made has that number. False: tokens could repeat, it may not be used; that is said. */
 bool past_allows(struct ensemble *zk, int64_t zxid);

@@ -13,6 +13,7 @@ static const int64_t COMPLAIN_NS = 600000000000;
 void presence_init(struct ensemble *zk)
 {
 	zk->presence.stood_ns = zk->env->now_ns;
+	zk->presence.version = INT32_MAX;
 	bytes_format(&zk->presence.path, "%s/.hosts/%s", zk->env->conf->root, zk->env->conf->host);
 }
 
@@ -42,6 +43,8 @@ void presence_beat(struct ensemble *zk)
 		.op.kind = OPERATION_BEAT,
 		.path = bytes_view(&zk->presence.path),
 		.create = ZK_EPHEMERAL,
+		.exact = zk->session.announced && !zk->past.looked, /* else it would cover what is to be seen */
+		.version = zk->presence.version,
 	};
 
 	write_host(zk);
@@ -74,8 +77,9 @@ static void duplicate_forget(struct ensemble *zk)
 	p->complain_ns = 0;
 }
 
-static void announced(struct ensemble *zk)
+static void announced(struct ensemble *zk, const struct zk_stat *stat)
 {
+	zk->presence.version = stat->version;
 	zk->session.announced = zk->session.was_announced = true;
 	zk->presence.stood_ns = zk->env->now_ns;
 	duplicate_forget(zk);
@@ -86,9 +90,9 @@ static void beat_answered(struct ensemble *zk, const struct event *event)
 	enum zk_code code = event->zk_answered.code;
 
 	if (code == ZK_OK) {
-		past_beat(zk, event->zk_answered.stat.mzxid);
-		announced(zk);
-	} else if (code == ZK_NODEEXISTS) {
+		announced(zk, &event->zk_answered.stat);
+		past_own(zk, event->zk_answered.stat.mzxid);
+	} else if (code == ZK_NODEEXISTS || code == ZK_BADVERSION) {
 		ask_duplicate(zk);
 	} else if (code == ZK_NONODE) {
 		/* Deleted by hand, or a parent is missing: the next heartbeat makes it. */
@@ -177,9 +181,13 @@ static bool duplicate_answered(struct ensemble *zk, const struct event *event)
 
 	if (event->zk_answered.code != ZK_OK)
 		return true;
+	past_own(zk, stat->mzxid);
 	if (stat->owner == zk->session.id) {
-		announced(zk);
-	} else if (former_find(zk, stat->owner)) {
+		announced(zk, stat);
+		return true;
+	}
+	zk->session.announced = false;
+	if (former_find(zk, stat->owner)) {
 		duplicate_forget(zk);
 	} else if (stat->owner == 0) {
 		not_ephemeral(zk);
@@ -195,7 +203,15 @@ static bool duplicate_answered(struct ensemble *zk, const struct event *event)
 
 bool presence_answered(struct ensemble *zk, enum operation_kind kind, const struct event *event)
 {
+	enum zk_code code = event->zk_answered.code;
+	bool good = kind != OPERATION_DUPLICATE || duplicate_answered(zk, event);
+
 	if (kind == OPERATION_BEAT)
 		beat_answered(zk, event);
-	return kind != OPERATION_DUPLICATE || duplicate_answered(zk, event);
+	if (kind == OPERATION_PATH || code == ZK_NODEEXISTS || code == ZK_BADVERSION || code == ZK_BUSY || code == ZK_UNKNOWN ||
+	    zk->past.looked)
+		return good;
+	zk->past.looked = true;
+	formers_tick(zk); /* their end takes the znode away that is looked at */
+	return good;
 }

@@ -13,6 +13,9 @@
  *                                                | on, and says so as an error
  *
  * Two heartbeats may have been under way when their writer died: a rival has been seen to write three times.
+ *
+ * The first heartbeat of a connection succeeds only if the znode has the version that this daemon wrote last. Otherwise the
+ * daemon reads the znode: the number of its transaction shows whether ZooKeeper has gone back (past.h).
  */
 #pragma once
 
@@ -24,6 +27,7 @@ struct ensemble;
 
 struct presence {
 	struct bytes path; /* of the host's own znode */
+	int32_t version;   /* of that znode when it was last written; INT32_MAX: not known */
 	/* Who else has our name: what was last seen of it. */
 	int64_t session; /* 0: nobody was seen */
 	int64_t mzxid;

@@ -14,8 +14,6 @@ enum {
 	ANNOUNCE_PART = 4,
 	SAFE_PART = 3,
 	STALL_PART = 3,
-	/* After this many ticks past T without a connection the server must have expired us. */
-	GIVE_UP_TICKS = 2,
 	SHORT_LIVES = 5,
 };
 
@@ -100,7 +98,7 @@ bool session_grants(const struct ensemble *zk)
 
 	if (zk->env->conf->standalone)
 		return true;
-	if (s->proof.stalled || (s->state != SESSION_SAFE && s->state != SESSION_JEOPARDY))
+	if (s->proof.stalled || !past_looked(zk) || (s->state != SESSION_SAFE && s->state != SESSION_JEOPARDY))
 		return false;
 	return zk->env->now_ns + zk->env->conf->grant_min_ns < session_safe_until(zk);
 }
@@ -131,6 +129,8 @@ static void arm(struct ensemble *zk)
 			due = min64(due, silent_ns + T / PROOF_ANSWER_PART);
 		if (s->proof.stalled && s->proof.stalled_until_ns > zk->env->now_ns)
 			due = min64(due, s->proof.stalled_until_ns);
+	} else if (s->id) {
+		due = min64(due, s->contact_ns + T);
 	}
 	if (s->state == SESSION_SAFE)
 		due = min64(due, s->proof.safe_until_ns - T / SAFE_PART + 1);
@@ -298,6 +298,7 @@ void session_connected(struct ensemble *zk, const struct event *event)
 		begin_session(zk, id);
 	s->timeout_ns = event->zk_connected.timeout_ns;
 	s->connected = true;
+	zk->past.looked = false;
 	s->moving = false;
 	s->contact_ns = zk->env->now_ns;
 	proof_connected(&s->proof, event->zk_connected.asked_ns, s->timeout_ns);
@@ -464,8 +465,7 @@ static unsigned int tick_alone(struct ensemble *zk)
 	const struct session *s = &zk->session;
 
 	complain(zk);
-	return s->id && zk->env->now_ns - s->contact_ns > s->timeout_ns + GIVE_UP_TICKS * zk->env->conf->tick_ns ? SESSION_OVER
-														 : 0;
+	return s->id && zk->env->now_ns - s->contact_ns >= s->timeout_ns ? SESSION_OVER : 0;
 }
 
 unsigned int session_tick(struct ensemble *zk)
