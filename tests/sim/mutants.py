@@ -9,9 +9,9 @@ Each mutant is a text of the core replaced by another. It is built with the simu
 until the first failing seed. A mutant that lives longer than its bound of seeds fails the whole run, and so does one
 whose text does not stand in the core any more, or that does not compile.
 
-mutants_seeds.txt has the seed that ended each mutant when it was recorded: it is tried first, because the search for it
-takes most of the time. A change of the simulator makes other seeds of them; then the search finds another one, and
---write records it.
+mutants_seeds.txt has the seed and the mix that ended each mutant when they were recorded: they are tried first, because the
+search for them takes most of the time. A change of the simulator makes other worlds of them; then the search finds another
+one, and --write records it.
 
 DIR has the objects of the sources as they are (make's, BUILD/obj); without it they are compiled first.
 
@@ -100,28 +100,28 @@ def mutate(changes):
 class Result:
     def __init__(self, name, bound):
         self.name, self.bound = name, bound
-        self.killed_by, self.reason, self.seeds, self.unfit, self.undecided = None, "", 0, None, False
+        self.killed_by, self.mix, self.reason, self.seeds, self.unfit, self.undecided = None, "", "", 0, None, False
 
 
 def read_seeds():
-    """The recorded seeds by mutant."""
+    """The recorded seeds and mixes by mutant."""
     with open(SEEDS, encoding="utf-8") as f:
-        lines = [line.rstrip("\n").split(" ", 1) for line in f if not line.startswith("#")]
-    return {name: int(seed) for seed, name in lines}
+        lines = [re.fullmatch(r"(\d+) '(.*?)' (.*)\n", line).groups() for line in f if not line.startswith("#")]
+    return {name: (int(seed), mix) for seed, mix, name in lines}
 
 
 def write_seeds(results):
-    """What was found replaces what was recorded; mutants that are no more are forgotten. 1 is where a search begins anyway."""
-    seeds = read_seeds() | {r.name: r.killed_by for r in results if r.killed_by is not None}
+    """What was found replaces what was recorded; mutants that are no more are forgotten."""
+    seeds = read_seeds() | {r.name: (r.killed_by, r.mix) for r in results if r.killed_by is not None}
     with open(SEEDS, "w", encoding="utf-8") as f:
-        f.write("# The seed that ended each mutant, recorded by `make mutants WRITE=1`: mutants.py tries it first.\n")
-        f.writelines(f"{seeds[name]} {name}\n" for name, *_ in MUTANTS if seeds.get(name, 1) != 1)
+        f.write("# The seed and the mix that ended each mutant, recorded by `make mutants WRITE=1`: mutants.py tries them first.\n")
+        f.writelines(f"{seeds[name][0]} '{seeds[name][1]}' {name}\n" for name, *_ in MUTANTS if name in seeds)
 
 
 def judge(result, output):
-    seed = re.search(r"SEED=(\d+)", output)
+    seed = re.search(r"SEED=(\d+) MIX='(.*)'", output)
     if seed:
-        result.killed_by = int(seed.group(1))
+        result.killed_by, result.mix = int(seed.group(1)), seed.group(2)
         reason = re.search(r"failed at [^\n]*:\n  ([^\n]*)", output)
         result.reason = reason.group(1) if reason else "the core's own checks"
     count = re.search(r"^(\d+) seeds, ", output, re.M)
@@ -145,12 +145,12 @@ def try_mutant(args, where, base, mutant):
         compile_one(args.cc, file, made[-1], text)
         objects[objects.index(object_of(args, where, file))] = made[-1]
     subprocess.run(args.cc.split() + ["-fno-lto", "-Wl,-S", "-o", mutated] + objects, check=True)
-    command = [mutated] + (["--mix", mix[0]] if mix else [])
     if name in args.seeds:
-        run_seeds(result, command + ["--first", str(args.seeds[name]), "--seeds", "1"])
+        seed, recorded = args.seeds[name]
+        run_seeds(result, [mutated, "--mix", recorded, "--first", str(seed), "--seeds", "1"])
     if result.killed_by is None:
         limit = ["--seconds", str(max(0.1, args.until - time.monotonic()))] if args.seconds else []
-        run_seeds(result, command + ["--seeds", str(bound)] + limit)
+        run_seeds(result, [mutated] + (["--mix", mix[0]] if mix else []) + ["--seeds", str(bound)] + limit)
     for path in made:
         os.unlink(path)
     return result

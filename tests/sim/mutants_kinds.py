@@ -9,7 +9,7 @@ KINDS = [
     ("kinds: a request that nothing confirms refuses others", [
         ("\treturn lock->grant_count || !TAILQ_EMPTY(&lock->lost) || (fits", "\treturn true || (fits")], 300, "kinds"),
     ("kinds: a claim in a directory that may be of another kind confirms one", [
-        ("(fits && (stands || lock->observer_count))", "stands || lock->observer_count")], 300, "kinds"),
+        ("(fits && (stands || lock->observer_count))", "stands || lock->observer_count")], 1500, "kinds"),
     ("kinds: a directory that is known confirms a kind without a claim", [
         ("(fits && (stands || lock->observer_count))", "fits")], 300, "kinds"),
     ("kinds: who is set aside is not looked at again", [

@@ -12,9 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* For the signal handler alone: which world was running when the core gave up, and the mix that was asked for. */
+/* For the signal handler alone: which world was running when the core gave up. */
 static struct world *volatile running;
-static const char *asked_mix;
 
 enum { HANGS_AFTER = 20 /* seconds for one seed */ };
 
@@ -30,18 +29,15 @@ static void crashed(int signal)
 	uint64_t seed = running ? running->seed : 0;
 
 	*at = '\0';
-	*--at = asked_mix ? ' ' : '\n';
 	do
 		*--at = (char)('0' + seed % 10);
 	while (seed /= 10);
 	put(signal == SIGALRM ? "\nthe core does not come back" : "\nthe core gave up (an assertion or a crash)");
 	put(": replay with make sim SEED=");
 	put(at);
-	if (asked_mix) {
-		put("MIX='");
-		put(asked_mix);
-		put("'\n");
-	}
+	put(" MIX='");
+	put(running ? running->mix->name : "");
+	put("'\n");
 	if (running && running->tracing)
 		trace_print(running, -1);
 	_exit(1);
@@ -75,10 +71,9 @@ static bool run_seed(const struct options *o, uint64_t seed, struct tally *stats
 		if (!o->trace)
 			trace_print(w, lock - 2);
 		printf("\nseed %" PRIu64 " (%s; %d hosts, T %" PRId64 " ms, tick %" PRId64 " ms) failed at %.3f ms, "
-		       "step %" PRIu64 ":\n  %s\nreplay: make sim SEED=%" PRIu64 "%s%s%s    (all of it: TRACE=1)\n",
+		       "step %" PRIu64 ":\n  %s\nreplay: make sim SEED=%" PRIu64 " MIX='%s'    (all of it: TRACE=1)\n",
 		       seed, w->mix->name, w->host_count, w->timeout / MS, w->tick / MS, (double)w->sched.now / 1e6,
-		       w->sched.steps, w->failure, seed, o->mix ? " MIX='" : "", o->mix ? o->mix : "",
-		       o->mix ? "'" : "");
+		       w->sched.steps, w->failure, seed, w->mix->name);
 	}
 	world_deinit(w);
 	running = NULL;
@@ -217,6 +212,5 @@ int main(int argc, char **argv)
 	}
 	for (i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
 		signal(signals[i], crashed);
-	asked_mix = o.mix;
 	return o.seed ? replay(&o, o.seed) : run_many(&o);
 }
