@@ -145,10 +145,16 @@ static void lose(struct held *h, enum loss loss)
 	h->loss = loss;
 }
 
+/* What a session gave is told when its proof is in the file: without a proof nobody was told of it. */
+static void judge_session(struct salvaging *w)
+{
+	for (size_t i = 0; session_safe_until(&w->b->ensemble) == INT64_MIN && i < w->held_count; i++)
+		lose(&w->held[i], LOSS_SESSION);
+}
+
 /* All grants of a lock rest on one claim: on that of the latest. */
 static void judge_grants(struct salvaging *w, struct salvaging_place *p)
 {
-	enum loss loss = w->b->ensemble.session.id ? LOSS_DELETED : LOSS_SESSION;
 	int64_t base = -1;
 
 	for (size_t i = p->held_count; i-- > 0;) {
@@ -164,7 +170,7 @@ static void judge_grants(struct salvaging *w, struct salvaging_place *p)
 					p->kept = p->claims[j].claim;
 		}
 		if ((!w->standalone && !p->kept) || ledger_base(h->grant) != base)
-			lose(h, loss);
+			lose(h, LOSS_DELETED);
 		p->holds = p->holds || !h->lost;
 	}
 }
@@ -172,7 +178,6 @@ static void judge_grants(struct salvaging *w, struct salvaging_place *p)
 /* Each permit rests on a claim of its own. */
 static void judge_permits(struct salvaging *w, struct salvaging_place *p)
 {
-	enum loss loss = w->b->ensemble.session.id ? LOSS_DELETED : LOSS_SESSION;
 	int64_t left = w->standalone ? INT64_MAX : 0;
 
 	for (size_t i = 0; i < p->claim_count; i++)
@@ -181,7 +186,7 @@ static void judge_permits(struct salvaging *w, struct salvaging_place *p)
 		struct held *h = &p->held[i];
 
 		if (!h->lost && h->grant->depth > left)
-			lose(h, loss);
+			lose(h, LOSS_DELETED);
 		if (h->lost)
 			continue;
 		left -= h->grant->depth;
@@ -192,6 +197,7 @@ static void judge_permits(struct salvaging *w, struct salvaging_place *p)
 static void judge(struct salvaging *w)
 {
 	w->holds = mem_new_array(w->v->of[LEDGER_CLIENT].count + 1, sizeof(bool));
+	judge_session(w);
 	for (size_t i = 0; i < w->v->of[LEDGER_LOCK].count; i++) {
 		if (salvaging_semaphore(&w->places[i]))
 			judge_permits(w, &w->places[i]);

@@ -45,7 +45,7 @@ static struct salvage salvage_of(struct fixture *f, const struct ledger_view *v,
 }
 
 /* Of the connections those are taken back whose bits are set, and which may be. */
-static void kill_and_go_on(struct fixture *f, unsigned int kept)
+static void go_on(struct fixture *f, unsigned int kept, int64_t safe_until_ns)
 {
 	struct bytes text = { 0 }, why = { 0 };
 	struct ledger_view *v = ledger_view_new(f->memory, FIXTURE_MEMORY_BYTES, &why);
@@ -58,6 +58,7 @@ static void kill_and_go_on(struct fixture *f, unsigned int kept)
 	for (uint32_t i = 0; i < CONNS; i++)
 		back[i] = back[i] && kept >> i & 1;
 	s = salvage_of(f, v, back);
+	s.safe_until_ns = safe_until_ns;
 	assert_true(salvage(&s, &text, &why));
 	b = broker_restore(&f->conf, bytes_view(&text), f->now_ns, &why);
 	assert_non_null(b);
@@ -69,6 +70,11 @@ static void kill_and_go_on(struct fixture *f, unsigned int kept)
 	fixture_simple(f, EVENT_TIME, 0);
 	bytes_free(&text);
 	bytes_free(&why);
+}
+
+static void kill_and_go_on(struct fixture *f, unsigned int kept)
+{
+	go_on(f, kept, broker_safe_until(f->broker));
 }
 
 static bool may_continue(struct fixture *f, uint32_t conn)
@@ -397,6 +403,19 @@ TEST(after_a_kill_nothing_is_granted_until_a_write_of_this_life_is_answered)
 		fixture_answer(f, ZK_OK);
 	fixture_answer(f, ZK_NODEEXISTS);
 	assert_false(f->broker->ensemble.session.proof.stalled);
+}
+
+/* The kill came between the grant and the page with the proof that made it possible. */
+TEST(a_grant_without_a_proof_in_the_file_was_told_nobody_and_ends)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	fixture_held(f, name);
+	go_on(f, 1, INT64_MIN);
+	assert_int_equal(f->broker->locks.grant_count, 1);
+	assert_int_equal(f->broker->locks.lost_count, 1);
+	fixture_simple(f, EVENT_ZK_EXPIRED, 0);
 }
 
 TEST(after_a_kill_with_an_old_proof_a_write_counts_from_a_tick_later)
