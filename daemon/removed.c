@@ -225,21 +225,21 @@ enum place { RUNDIR, STATEDIR, SOCKET, OPERATOR_SOCKET };
 
 /* A lock comes before what it is for. */
 static const struct {
-	enum place place;
 	const char *name;
+	enum place place;
 	enum item lock; /* if that is lost, so is this; itself: none */
 	bool (*is_missing)(const struct daemon *d);
 	int (*again)(struct removed *r);
 } items[ITEMS] = {
-	[PIDFILE] = { RUNDIR, "/lockbrokerd.pid", PIDFILE, pidfile_is_missing, pidfile_again },
-	[SAVED] = { RUNDIR, "/saved", PIDFILE, file_saved_is_missing, file_saved_again },
-	[PAGE] = { RUNDIR, "/session", PIDFILE, session_is_missing, session_again },
-	[CLIENTS_LOCK] = { SOCKET, ".lock", CLIENTS_LOCK, clients_lock_is_missing, clients_lock_again },
-	[CLIENTS] = { SOCKET, "", CLIENTS_LOCK, clients_are_missing, clients_again },
-	[OPERATORS_LOCK] = { OPERATOR_SOCKET, ".lock", OPERATORS_LOCK, operators_lock_is_missing, operators_lock_again },
-	[OPERATORS] = { OPERATOR_SOCKET, "", OPERATORS_LOCK, operators_are_missing, operators_again },
-	[TOKENS] = { STATEDIR, "/tokens", TOKENS, tokens_is_missing, tokens_file_again },
-	[LIFE] = { STATEDIR, "/life", TOKENS, life_file_is_missing, life_file_again },
+	[PIDFILE] = { "/lockbrokerd.pid", RUNDIR, PIDFILE, pidfile_is_missing, pidfile_again },
+	[SAVED] = { "/saved", RUNDIR, PIDFILE, file_saved_is_missing, file_saved_again },
+	[PAGE] = { "/session", RUNDIR, PIDFILE, session_is_missing, session_again },
+	[CLIENTS_LOCK] = { ".lock", SOCKET, CLIENTS_LOCK, clients_lock_is_missing, clients_lock_again },
+	[CLIENTS] = { "", SOCKET, CLIENTS_LOCK, clients_are_missing, clients_again },
+	[OPERATORS_LOCK] = { ".lock", OPERATOR_SOCKET, OPERATORS_LOCK, operators_lock_is_missing, operators_lock_again },
+	[OPERATORS] = { "", OPERATOR_SOCKET, OPERATORS_LOCK, operators_are_missing, operators_again },
+	[TOKENS] = { "/tokens", STATEDIR, TOKENS, tokens_is_missing, tokens_file_again },
+	[LIFE] = { "/life", STATEDIR, TOKENS, life_file_is_missing, life_file_again },
 };
 
 static const char *place_of(const struct daemon *d, enum place place)

@@ -23,6 +23,7 @@ struct belief {
 /* How the process of a host is to be killed. */
 struct kill {
 	bool armed;
+	bool off;                /* it is handed over, which no kill meets */
 	bool within;             /* the core; else between two effects */
 	int skip;                /* events before that one; below 0: it has come */
 	int stores;              /* until the ledger is as the next one finds it; 0: no such thing */

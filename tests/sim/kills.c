@@ -428,15 +428,24 @@ static void give_back(struct host *h)
 	}
 }
 
-/*
- * What stood in the file before the event. A session ends seldom, and its end tells and forgets a lot: many of them are met by
- * a kill.
- */
+/* In percent: the ends of sessions and connections, and answers before the first proof in this life, change a lot. */
+static uint32_t likely(const struct host *h, const struct event *e)
+{
+	const struct session *s = &h->broker->ensemble.session;
+
+	if (e->type == EVENT_ZK_EXPIRED)
+		return 40;
+	if (e->type == EVENT_ZK_SUSPENDED)
+		return 20;
+	return e->type == EVENT_ZK_ANSWERED && e->zk_answered.code <= ZK_BADVERSION && s->state == SESSION_NONE && s->id ? 8 : 0;
+}
+
+/* What stood in the file before the event. */
 void kills_before(struct host *h, const struct event *e)
 {
 	give_back(h);
-	if (e->type == EVENT_ZK_EXPIRED && h->ledger && h->w->kills.every_ms && !h->w->quiet && !h->stopping && !h->kill.armed &&
-	    percent(h, 40))
+	if (h->ledger && h->w->kills.every_ms && !h->w->quiet && !h->stopping && !h->kill.armed && !h->kill.off &&
+	    percent(h, likely(h, e)))
 		h->kill = (struct kill){ .armed = true, .within = true };
 	h->kill.session = h->session;
 	h->kill.safe_until = h->safe_until;

@@ -64,7 +64,7 @@ KILLS = [
         ("\tif (changes & SESSION_CHANGED && b->ensemble.session.state == SESSION_LOST)\n",
          "\tif (changes & SESSION_CHANGED)\n"
          "\t\tledger_state(b->env.ledger, b->ensemble.session.epoch, b->ensemble.session.state == SESSION_JEOPARDY);\n"
-         "\tif (changes & SESSION_CHANGED && b->ensemble.session.state == SESSION_LOST)\n")], 6000, "kills, readers"),
+         "\tif (changes & SESSION_CHANGED && b->ensemble.session.state == SESSION_LOST)\n")], 12000, "kills, readers"),
     ("that holders were told of jeopardy is not written down", [
         ("b->ensemble.session.epoch, b->ensemble.session.state == SESSION_JEOPARDY);\n\tif (changes & SESSION_GRANTS)",
          "b->ensemble.session.epoch, false);\n\tif (changes & SESSION_GRANTS)")], 1000, "kills"),
@@ -121,7 +121,9 @@ KILLS = [
         ("\ts->proof.safe_until_ns = s->proof.told_ns = given->safe_until_ns;\n",
          "\ts->proof.safe_until_ns = s->proof.told_ns = given->safe_until_ns + given->timeout_ns / 2;\n")], 300, "kills"),
     ("a grant without its claim stays", [
-        ("\t\tif ((!w->standalone && !p->kept) || ledger_base(h->grant) != base)\n\t\t\tlose(h, loss);\n", "")], 3000, "kills, operator"),
+        ("\t\tif ((!w->standalone && !p->kept) || ledger_base(h->grant) != base)\n\t\t\tlose(h, LOSS_DELETED);\n", "")], 3000, "kills, operator"),
+    ("a grant of a session that was never proven stays after a kill", [
+        ("\tjudge_session(w);\n", "\t(void)judge_session;\n")], 5000, "kills, readers"),
     ("claim numbers of standalone mode are given again after a kill", [
         ("tokens_reserved(struct broker *b, int64_t limit)\n{\n", "tokens_reserved(struct broker *b, int64_t limit)\n{\n\tif (limit > 2000000) b->directories.token_next -= 1000;\n")], 300, "kills, standalone"),
 ]

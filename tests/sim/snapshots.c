@@ -84,7 +84,7 @@ static void replace(struct host *h)
 {
 	struct broker *b;
 
-	h->kill.armed = false;
+	h->kill = (struct kill){ .off = true };
 	TRACE(h->w, -1, "host %d is replaced", h->index);
 	shut(h);
 	b = replaced(h);
@@ -95,6 +95,7 @@ static void replace(struct host *h)
 		lines_forget(h);
 	delegations_resume(h);
 	kills_record(h);
+	h->kill.off = false;
 	/* The new process has a handle only for a session that there is. */
 	if (!b->env.conf->standalone && !b->ensemble.session.id) {
 		zhandle_close(h->zk, false);
