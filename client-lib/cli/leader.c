@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* `lockbroker leader` and `lockbroker observe`: print the leader of an election, once or at each change. */
 #include <stdio.h>
+#include <time.h>
 
 #include "client-lib/cli/commands.h"
 #include "client-lib/cli/json.h"
@@ -60,17 +61,32 @@ static enum lb_result print_events(struct lb *lb)
 	return r == LB_OK ? event.result : r;
 }
 
+/* While it is not known whether the name is an election, the broker is asked once a second. */
+static enum lb_result observe(struct lb *lb, const char *name)
+{
+	static const struct timespec pause = { .tv_sec = 1 };
+	bool said = false;
+	enum lb_result r;
+
+	for (; (r = lb_observe(lb, name)) == LB_UNAVAILABLE; nanosleep(&pause, NULL)) {
+		if (!said)
+			cli_say("Waiting: %s", lb_error(lb));
+		said = true;
+	}
+	return r;
+}
+
 /* A broker that was killed, or is started again, knows nothing of who observed: it is asked again when it is back. */
 int cli_observe(struct lb *lb, char **arguments)
 {
-	enum lb_result r = lb_observe(lb, arguments[0]);
+	enum lb_result r = observe(lb, arguments[0]);
 
 	while (r == LB_OK) {
 		r = print_events(lb);
 		if (r != LB_CONNECTION)
 			return r == LB_OK ? CLI_OSERR : cli_exit_of(r);
 		do
-			r = lb_observe(lb, arguments[0]);
+			r = observe(lb, arguments[0]);
 		while (r == LB_CONNECTION);
 	}
 	return cli_failed(lb, r);

@@ -295,6 +295,23 @@ def test_the_command_goes_on_observing_when_the_broker_is_back(broker, clients):
     assert observer.communicate(timeout=harness.PATIENCE)[1].count(" Waiting for the broker to come back.\n") == 2
 
 
+def test_the_command_waits_until_it_is_known_whether_it_is_an_election(own_zk, daemons, clients):
+    """Another client waits for a lock of that name, which ZooKeeper has not confirmed."""
+    server = own_zk()
+    d = daemons(server, zookeeper__session_timeout_ms=40000)
+    waiter = clients(d)
+    server.signal(signal.SIGSTOP)
+    waiter.send("LOCK", "e")
+    harness.wait_queued(d, "e", 1)
+    observer = test_cli.start(d, "observe", "e")
+    assert "Waiting: it is not known yet whether the name is an election" in observer.stderr.readline()
+    waiter.close()
+    server.signal(signal.SIGCONT)
+    assert observer.stdout.readline() == "0\t-\t-\n"
+    observer.terminate()
+    assert "Waiting" not in observer.communicate(timeout=harness.PATIENCE)[1], "it is said once"
+
+
 def test_the_command_refuses_what_it_cannot_do(broker, clients):
     clients(broker).call("CAMPAIGN", "e", "DATA", "a")
     assert test_cli.run(broker, "campaign", "-n", "e", "b", "--", "true").returncode == 75
