@@ -44,10 +44,11 @@ struct load {
 	uint64_t first, end;     /* numbers of the open operations */
 	uint64_t answering;      /* what is younger than the operation that the event answers begins here; 0: none */
 	int64_t sent_at[LOAD_MAX];
-	uint64_t answered_when_sent[LOAD_MAX];
+	bool writes[LOAD_MAX];
+	uint64_t answered_when_sent[LOAD_MAX]; /* of the same sort: reads or writes */
 	int64_t answered_at;     /* the latest answer to one */
-	uint64_t answered;       /* operations, ever */
-	uint64_t most;           /* answered in time at once, on this connection */
+	uint64_t answered[2];    /* reads, and writes, ever */
+	uint64_t most[2];        /* answered in time at once, on this connection: reads, and writes */
 	int64_t handled_at;      /* the latest event */
 	bool by_time;            /* the event is that time has passed, and the host did not stand still until then: */
 	int looks;               /* reads without a watch that it has led to */

@@ -24,11 +24,19 @@ static bool is_brokers(struct slice path)
 	return memmem(path.data, path.len, "/.", 2);
 }
 
-/* Behind what has waited for long nothing is read, and no more is open than the connection has shown it can answer. */
+static bool is_write(const struct effect *e)
+{
+	return e->type != EFFECT_ZK_LIST && e->type != EFFECT_ZK_GET;
+}
+
+/*
+ * Behind what has waited for long nothing is read, and no more reads and writes are open than the connection has shown it can
+ * answer.
+ */
 static void check_window(const struct host *h, const struct effect *e, struct slice path)
 {
 	const struct load *l = &h->load;
-	uint64_t most = (2 * l->most > FIRST ? 2 * l->most : FIRST) + BEYOND;
+	uint64_t seen = l->most[0] + l->most[1], most = (2 * seen > FIRST ? 2 * seen : FIRST) + BEYOND;
 	uint64_t first = l->first > l->answering ? l->first : l->answering;
 	int64_t age;
 
@@ -41,7 +49,7 @@ static void check_window(const struct host *h, const struct effect *e, struct sl
 	if (l->end - first > most)
 		world_fail(h->w, -1,
 			   "host %d: %" PRIu64 " operations are open, and no more than %" PRIu64
-			   " were ever answered in time", h->index, l->end - first, l->most);
+			   " were ever answered in time", h->index, l->end - first, seen);
 }
 
 void load_sent(struct host *h, const struct effect *e, struct slice path)
@@ -59,7 +67,8 @@ void load_sent(struct host *h, const struct effect *e, struct slice path)
 	if (e->type == EFFECT_ZK_GET && !e->watch && l->by_time && ++l->looks > LOOKS_MAX && !l->wrote)
 		world_fail(h->w, -1, "host %d: looks at all that waits in one event", h->index);
 	l->wrote |= e->type == EFFECT_ZK_CREATE;
-	l->answered_when_sent[l->end % LOAD_MAX] = l->answered;
+	l->writes[l->end % LOAD_MAX] = is_write(e);
+	l->answered_when_sent[l->end % LOAD_MAX] = l->answered[is_write(e)];
 	l->sent_at[l->end++ % LOAD_MAX] = h->w->sched.now;
 }
 
@@ -98,6 +107,8 @@ static void take_in(struct host *h, const struct event *e)
 	int64_t now = h->w->sched.now, timeout = h->w->timeout;
 	struct load *l = &h->load;
 	uint64_t at_once, first;
+	size_t at;
+	bool write;
 
 	if (e->type == EVENT_ZK_SUSPENDED || e->type == EVENT_ZK_EXPIRED) {
 		l->first = l->end;
@@ -105,14 +116,15 @@ static void take_in(struct host *h, const struct event *e)
 		/* What a deadline led to at the beginning of this event counts as asked on the connection before. */
 		first = h->broker->ensemble.operations.first;
 		l->first = l->first < first ? first : l->first;
-		l->most = 0;
+		l->most[0] = l->most[1] = 0;
 	} else if (e->type == EVENT_ZK_ANSWERED && !l->failed && e->zk_answered.op >= l->first) {
+		at = e->zk_answered.op % LOAD_MAX;
+		write = l->writes[at];
 		l->first = e->zk_answered.op + 1;
 		l->answered_at = now;
-		l->answered++;
-		at_once = l->answered - l->answered_when_sent[e->zk_answered.op % LOAD_MAX];
-		if (at_once > l->most && now - l->sent_at[e->zk_answered.op % LOAD_MAX] <= timeout / 12)
-			l->most = at_once;
+		at_once = ++l->answered[write] - l->answered_when_sent[at];
+		if (at_once > l->most[write] && now - l->sent_at[at] <= timeout / 12)
+			l->most[write] = at_once;
 	}
 }
 
