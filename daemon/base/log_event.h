@@ -67,7 +67,7 @@
 	X(zookeeper_trouble, 5, 5000) /* error= */ \
 	X(zookeeper_away, 5, 120000) \
 	X(zookeeper_refuses, 20, 1000) /* operation= path= error= */ \
-	X(zookeeper_restored, 20, 1000) /* transaction= seen= */ \
+	X(zookeeper_restored, 20, 1000) /* transaction= above= */ \
 	X(zookeeper_moves, 20, 1000) /* server= */ \
 	X(zookeeper_client, 200, 10) \
 	X(packet, 20, 1000) /* server= bytes= wanted_bytes= */ \

@@ -17,6 +17,9 @@ RESTORES = [
      1000, "restores"),
     ("restored: a claim that was made before the host had looked is granted", [
         ("recovery.c", "\tif (zk->past.floor != floor)\n", "\tif (false && zk->past.floor != floor)\n")], 6000, "restores"),
+    ("restored: what a connection shows before the host has looked counts as seen before the restore", [
+        ("past.c", "past_looked(zk) ? &zk->past.seen : &zk->past.fresh;", "past_looked(zk) ? &zk->past.seen : &zk->past.seen;")],
+     3000, "restores"),
     ("restored: after a kill the host does not know its own znode", [
         ("salvage.c", "past.own = (int64_t)w->v->head->own;", "past.own = 0;")], 3000, "restores, kills"),
 ]

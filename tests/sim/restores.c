@@ -15,8 +15,9 @@
 
 #include "core/state.h"
 
-/* By chance, of all: a single server, which counts no leaders; a host that cannot reach the restored servers. */
-enum { SINGLE_PERCENT = 30, AWAY_PERCENT = 40, NEW_BACKUP_PERCENT = 40 };
+/* By chance, of all: a single server, which counts no leaders; a host that cannot reach the restored servers; an operator
+ * who raises the numbers before the servers start. */
+enum { SINGLE_PERCENT = 30, AWAY_PERCENT = 40, NEW_BACKUP_PERCENT = 40, RAISED_PERCENT = 30 };
 
 static int64_t between(struct world *w, int64_t from, int64_t to)
 {
@@ -77,6 +78,9 @@ void restores_done(void *world)
 	struct world *w = world;
 
 	w->restores.count++;
+	w->restores.raised = !w->zk.single && rng_percent(&w->restores.rng, RAISED_PERCENT);
+	if (w->restores.raised)
+		w->zk.epoch = (w->restores.given >> 32) + 2;
 	w->restores.at = w->sched.now;
 	w->stats->restores++;
 	for (size_t i = 0; i < REPLACED_MAX; i++)
@@ -128,6 +132,9 @@ void restores_logged(struct host *h, struct slice text)
 		return;
 	if (!h->w->restores.count)
 		world_fail(h->w, -1, "host %d says that an older state was restored, and none was", h->index);
+	/* Of earlier restores more may be demanded. */
+	if (h->w->restores.raised && h->w->restores.count == 1)
+		world_fail(h->w, -1, "host %d demands more than what an operator has raised the numbers to", h->index);
 	if (!leaders || !above)
 		world_fail(h->w, -1, "host %d does not say what an operator is to do", h->index);
 	number = h->w->zk.single ? strtoll(above + 23, NULL, 16) : strtoll(leaders + 18, NULL, 10);

@@ -108,8 +108,8 @@ struct world {
 	int64_t timeout, tick;
 	struct { struct rng rng; int64_t every_ms; } snapshots; /* mean; 0: none */
 	struct { struct rng rng; int64_t every_ms; bool narrow; } kills; /* likewise; narrow: little memory for ledgers */
-	/* given: the highest number that was; advised: the one that logs name */
-	struct { struct rng rng; int count; int64_t given, advised, at, raised_at; } restores;
+	/* given: the highest number that was; advised: the one that logs name; raised: before the restored servers started */
+	struct { struct rng rng; int count; bool raised; int64_t given, advised, at, raised_at; } restores;
 	int64_t slow_ns;         /* how much later things may happen because of the link */
 	int64_t fault_every_ms;  /* mean; 0: none */
 	struct guest guest;

@@ -357,7 +357,7 @@ def test_the_whole_tree_deleted(own_zk, daemons, clients, kazoo_client):
 def test_a_wiped_server_is_lived_through(own_zk, daemons, clients):
     """
     It refuses a client that has seen more than it has, for ever: the daemon gives its session up by itself. Nobody gets a
-    lock with a token that was given before, until the server's transactions are above those of before.
+    lock with a token that was given before, until operators say that nobody compares tokens: they start the daemon again.
     """
     zk = own_zk(tick_ms=FAST_TICK_MS)
     d = daemons(zk, **FAST)
@@ -374,10 +374,13 @@ def test_a_wiped_server_is_lived_through(own_zk, daemons, clients):
     for c in (first, second):
         assert "tokens would repeat" in str(c.reply())
     assert session_of(d) != session
-    assert harness.wait_until(lambda: answer if isinstance(answer := first.call("LOCK", "a"), int) else 0, "new tokens") > token
+    assert "tokens would repeat" in str(first.call("LOCK", "a"))
     log = d.log()
-    assert "session lost" in log and log.count("connected to ZooKeeper: new session") == 2
+    assert "session lost" in log and log.count("connected to ZooKeeper: new session") >= 2
     assert len(log.splitlines()) < 60, "every attempt is not a line"
+    d.terminate()
+    d.start()
+    assert clients(d).call("LOCK", "a") < token
 
 
 # ---- servers that cannot decide ----

@@ -19,7 +19,9 @@ static void store(const struct ensemble *zk)
 
 static void see(struct ensemble *zk, int64_t zxid)
 {
-	zk->past.seen = max64(zk->past.seen, zxid);
+	int64_t *highest = past_looked(zk) ? &zk->past.seen : &zk->past.fresh;
+
+	*highest = max64(*highest, zxid);
 	store(zk);
 }
 
@@ -47,20 +49,25 @@ static void complain(struct ensemble *zk, int64_t zxid)
 		return;
 	p->complain_ns = zk->env->now_ns + COMPLAIN_NS;
 	effects_say(
-		zk->env->out, EFFECT_LEVEL_ERROR, zookeeper_restored,
-		EFFECT_FIELDS("transaction=%x seen=%x above=%x", zxid, p->seen, p->floor),
-		"ZooKeeper has gone back to transaction 0x%x, and this host has seen 0x%x: an older state of it was restored, "
-		"and tokens would repeat, so nothing is granted until its transactions are above 0x%x; raise acceptedEpoch "
-		"and currentEpoch of its servers to %d or more (a single server gets there by itself), or, if nobody compares "
-		"tokens, stop and start the daemons (lockbrokerd(8), RESTORED ENSEMBLE)",
-		zxid, p->seen, p->floor, (p->floor >> EPOCH_SHIFT) + 1);
+		zk->env->out, EFFECT_LEVEL_ERROR, zookeeper_restored, EFFECT_FIELDS("transaction=%x above=%x", zxid, p->floor),
+		"ZooKeeper has gone back to transaction 0x%x: an older state of it was restored, and tokens would repeat, so "
+		"nothing is granted until its transactions are above 0x%x; raise acceptedEpoch and currentEpoch of its servers "
+		"to %d or more (a single server gets there by itself), or, if nobody compares tokens, stop and start the "
+		"daemons (lockbrokerd(8), RESTORED ENSEMBLE)",
+		zxid, p->floor, (p->floor >> EPOCH_SHIFT) + 1);
 }
 
-static void gone_back(struct ensemble *zk, int64_t zxid)
+/* Whether its numbers suffice, the next write will show: operators may have raised them before the servers started. */
+static void gone_back(struct ensemble *zk)
 {
 	demand(zk, above_others(max64(zk->past.seen, zk->past.floor)));
 	zk->past.complain_ns = 0; /* it is another number than any that was said before */
-	complain(zk, zxid);
+}
+
+void past_connected(struct ensemble *zk)
+{
+	zk->past.looked = false;
+	zk->past.fresh = 0;
 }
 
 void past_session(struct ensemble *zk)
@@ -73,9 +80,11 @@ void past_answered(struct ensemble *zk, bool write, const struct zk_stat *stat)
 	int64_t own = write ? stat->mzxid : 0;
 
 	if (own && own <= zk->past.seen && zk->past.floor <= zk->past.seen) {
-		gone_back(zk, own);
+		gone_back(zk);
 		zk->past.own = 0; /* it was of before, and would show the same once more */
 	}
+	if (own && own <= zk->past.floor)
+		complain(zk, own);
 	see(zk, max64(stat->czxid, max64(stat->mzxid, stat->pzxid)));
 }
 
@@ -84,9 +93,16 @@ void past_own(struct ensemble *zk, int64_t mzxid)
 	if (!mzxid)
 		return;
 	if (mzxid < zk->past.own)
-		gone_back(zk, mzxid);
+		gone_back(zk);
 	zk->past.own = mzxid;
 	store(zk);
+}
+
+void past_look(struct ensemble *zk)
+{
+	zk->past.looked = true;
+	see(zk, zk->past.fresh);
+	zk->past.fresh = 0;
 }
 
 bool past_looked(const struct ensemble *zk)

@@ -12,8 +12,9 @@
  *   the host's own znode, last written by an earlier  |   higher than the end of the next epoch, or, at a single
  *     transaction than the latest that wrote it       |   server, than 2^17 more
  *
- * All answers of the session's own connection count as seen. They come in the order of sending, so that a write's number is
- * above those of all answers before it. But a znode whose answer was lost may be found late: so its number is compared with
+ * All answers of the session's own connection count as seen, once the host has looked at its own znode there: before that
+ * they may be of restored servers, whose numbers operators have raised, and what others were given is not above those. They
+ * come in the order of sending, so that a write's number is above those of all answers before it. But a znode whose answer was lost may be found late: so its number is compared with
  * those from before the session alone. What writes are answered makes a demand once: until the numbers are above it nothing
  * is granted, and nothing more is demanded. Only the host's own znode shows that the ensemble has gone back once more.
  *
@@ -31,6 +32,7 @@ struct zk_stat;
 
 struct past {
 	int64_t seen; /* the highest number of a transaction; 0: none yet */
+	int64_t fresh; /* the same, on a connection on which the host has not looked yet */
 	int64_t floor; /* what was seen before the session began, or is demanded because the numbers went back */
 	int64_t own; /* of the latest write of the host's own znode that is known; 0: none is */
 	bool looked; /* on the latest connection the host's own znode was written or read */
@@ -38,10 +40,13 @@ struct past {
 };
 
 void past_session(struct ensemble *zk); /* another session begins */
+void past_connected(struct ensemble *zk); /* a connection begins */
 /* An answer, perhaps to a write, shows these numbers; 0: none. */
 void past_answered(struct ensemble *zk, bool write, const struct zk_stat *stat);
 /* The host's own znode was written, or seen behind an answered write; that is its latest write. 0: no number came. */
 void past_own(struct ensemble *zk, int64_t mzxid);
+/* The host has looked at its own znode on this connection. */
+void past_look(struct ensemble *zk);
 /* On the latest connection the host has looked at its own znode, or nothing was known of that. */
 bool past_looked(const struct ensemble *zk);
 /* So it has on this connection: sessions of before may be ended, and with them that znode. */

@@ -211,7 +211,7 @@ bool presence_answered(struct ensemble *zk, enum operation_kind kind, const stru
 	if (kind == OPERATION_PATH || code == ZK_NODEEXISTS || code == ZK_BADVERSION || code == ZK_BUSY || code == ZK_UNKNOWN ||
 	    zk->past.looked)
 		return good;
-	zk->past.looked = true;
+	past_look(zk);
 	formers_tick(zk); /* their end takes the znode away that is looked at */
 	return good;
 }

@@ -298,7 +298,7 @@ void session_connected(struct ensemble *zk, const struct event *event)
 		begin_session(zk, id);
 	s->timeout_ns = event->zk_connected.timeout_ns;
 	s->connected = true;
-	zk->past.looked = false;
+	past_connected(zk);
 	s->moving = false;
 	s->contact_ns = zk->env->now_ns;
 	proof_connected(&s->proof, event->zk_connected.asked_ns, s->timeout_ns);
