@@ -30,8 +30,8 @@ static bool is_write(const struct effect *e)
 }
 
 /*
- * Behind what has waited for long nothing is read, and no more reads and writes are open than the connection has shown it can
- * answer.
+ * Behind what has waited for long nothing is read, and no more reads and writes are open than the connection has shown that
+ * it can answer.
  */
 static void check_window(const struct host *h, const struct effect *e, struct slice path)
 {

@@ -13,10 +13,11 @@
  *     transaction than the latest that wrote it       |   server, than 2^17 more
  *
  * All answers of the session's own connection count as seen, once the host has looked at its own znode there: before that
- * they may be of restored servers, whose numbers operators have raised, and what others were given is not above those. They
- * come in the order of sending, so that a write's number is above those of all answers before it. But a znode whose answer was lost may be found late: so its number is compared with
- * those from before the session alone. What writes are answered makes a demand once: until the numbers are above it nothing
- * is granted, and nothing more is demanded. Only the host's own znode shows that the ensemble has gone back once more.
+ * they may be of restored servers, whose numbers operators have raised above those that others were given. Answers come in
+ * the order of sending, so that a write's number is above those of all answers before it. But a znode whose answer was lost
+ * may be found late: so its number is compared with those from before the session alone. What writes are answered makes a
+ * demand once: until the numbers are above it nothing is granted, and nothing more is demanded. Only the host's own znode
+ * shows that the ensemble has gone back once more.
  *
  * Other hosts may write first, and bring the numbers above all that was seen here. Only the host itself writes its own znode
  * (presence.h), so that shows it even then. The host looks at it once on each connection, because servers that are restored
