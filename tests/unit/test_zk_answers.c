@@ -142,6 +142,26 @@ TEST_WITH(data_may_be_missing_but_have_no_other_negative_length, NULL, NULL)
 	bytes_free(&b);
 }
 
+/* One of them would look as if the ensemble had gone back. */
+TEST_WITH(no_transaction_has_a_negative_number, NULL, NULL)
+{
+	static const size_t places[] = { 0, 8, 60 };
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		struct bytes b = { 0 };
+		size_t stat;
+
+		put_header(&b, 1, 0);
+		stat = b.len;
+		put_stat(&b);
+		assert_true(is_right(&b, &bodies[4]));
+		b.data[stat + places[i]] = (char)0xff;
+		assert_false(is_right(&b, &bodies[4]));
+		assert_non_null(strstr(sentence, "new content for /a/b has a transaction of negative number"));
+		bytes_free(&b);
+	}
+}
+
 TEST_WITH(the_event_of_a_watch_is_about_a_znode, NULL, NULL)
 {
 	static const struct {

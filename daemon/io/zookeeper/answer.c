@@ -10,7 +10,15 @@
 /* Those of the C client, which does not export them. */
 enum { XID_WATCH = -1, XID_PING = -2, XID_AUTH = -4, XID_SET_WATCHES = -8 };
 
-enum { STAT_BYTES = 68, SEQUENCE_DIGITS = 10, SHOWN_BYTES = 100 };
+enum {
+	/* A znode's stat, and where in it the transactions are that made it, its content, and its children. */
+	STAT_BYTES = 68,
+	STAT_CZXID = 0,
+	STAT_MZXID = 8,
+	STAT_PZXID = 60,
+	SEQUENCE_DIGITS = 10,
+	SHOWN_BYTES = 100,
+};
 
 static const char *const names[] = {
 	[ZK_BODY_CREATED] = "the answer to the creation of ", [ZK_BODY_NUMBERED] = "the answer to the creation of ",
@@ -64,9 +72,16 @@ static struct slice text(struct reader *r)
 	return s;
 }
 
+/*
+ * They are numbered from 1. (They may be above the number in the header of the answer: a server that is writing something else
+ * meanwhile has not counted it yet.)
+ */
 static void stat_of_znode(struct reader *r)
 {
-	skip(r, STAT_BYTES);
+	const char *at = r->rest.data;
+
+	if (skip(r, STAT_BYTES) && ((at[STAT_CZXID] | at[STAT_MZXID] | at[STAT_PZXID]) & 0x80))
+		fault(r, "has a transaction of negative number");
 }
 
 static bool are_digits(struct slice s)
