@@ -73,8 +73,8 @@ static struct slice text(struct reader *r)
 }
 
 /*
- * They are numbered from 1. (They may be above the number in the header of the answer: a server that is writing something else
- * meanwhile has not counted it yet.)
+ * They are numbered from 1. (They may be above the number in the header of the answer: a server that is writing something
+ * else meanwhile has not counted it yet.)
  */
 static void stat_of_znode(struct reader *r)
 {
