@@ -282,7 +282,8 @@ def test_waiting_uses_no_cpu(own_zk, daemons, clients):
         return [b - a for a, b in zip(before, after)]
 
     used = []
-    for _ in range(10):  # on a busy machine something may yet be begun
+    # A waiting command asks after 5 s, and then ever more rarely, why it is not granted: between those looks nobody wakes.
+    for _ in range(10):
         used.append(used_in_three_seconds())
         of_daemons, of_waiting, daemons_woke, waiting_woke = used[-1]
         if of_daemons <= 1 and daemons_woke <= 20 and of_waiting == waiting_woke == 0:
