@@ -70,7 +70,7 @@ static enum lb_result observe(struct lb *lb, const char *name)
 
 	for (; (r = lb_observe(lb, name)) == LB_UNAVAILABLE; nanosleep(&pause, NULL)) {
 		if (!said)
-			cli_say("Waiting: %s", lb_error(lb));
+			cli_say("Waiting until it is known whether %s is an election.", name);
 		said = true;
 	}
 	return r;

@@ -95,7 +95,7 @@ static const struct conf_key keys[] = {
 
 	/* Totals of which one user has at most 75 % of 98 %: 9,000 connections, 100,000 locks, 20,000 requests. */
 	NUMBER("limits", user_share, "75", 1, 100,
-	       "Percent of the unused part of each limit that one user may take; 100: users have no share of their own."),
+	       "Percentage of the unused part of each limit that one user may take; 100: one user may take all of it."),
 	{ "limits", "by_unit", CONF_USERS, FIELD(by_unit), "", 0, 0,
 	  "Users, separated by commas, each of whose systemd units has a share of its own; root's always have.", true },
 	NUMBER("limits", clients, "12500", 1, 1000000, "The maximum number of connections."),

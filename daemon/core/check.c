@@ -214,7 +214,7 @@ static void check(const struct broker *b, const char **wrong)
 	CHECK(letters == b->hosts.outbox_count && letters <= LETTERS_MAX);
 	CHECK(claims == b->directories.claim_count);
 	CHECK(!claims || b->ensemble.session.id || b->env.conf->standalone);
-	/* Who has a grant is told of the session's end. */
+	/* No grant outlives its session: the end of that would not be told to the client. */
 	CHECK(grants == lost || session_safe_until(&b->ensemble) != INT64_MIN);
 	CHECK(remembered == b->directories.remembered_count && (claims || !b->directories.orphan_count));
 }

@@ -236,7 +236,7 @@ void recovery_answered(struct broker *b, const struct event *event)
 	floor = zk->past.floor;
 	route_answer(b, event);
 	if (zk->past.floor != floor)
-		recovery_open(b); /* what was made before the host had looked may have too low a number */
+		recovery_open(b); /* a znode that was made before the look may have too low a number */
 	else if (!looked && past_looked(zk))
 		recovery_follow(b, SESSION_GRANTS);
 }

@@ -145,10 +145,12 @@ static void lose(struct held *h, enum loss loss)
 	h->loss = loss;
 }
 
-/* What a session gave is told when its proof is in the file: without a proof nobody was told of it. */
+/* A client is told of its grant once the file has the proof of the session: without that, no client was told. */
 static void judge_session(struct salvaging *w)
 {
-	for (size_t i = 0; session_safe_until(&w->b->ensemble) == INT64_MIN && i < w->held_count; i++)
+	if (session_safe_until(&w->b->ensemble) != INT64_MIN)
+		return;
+	for (size_t i = 0; i < w->held_count; i++)
 		lose(&w->held[i], LOSS_SESSION);
 }
 

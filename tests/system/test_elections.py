@@ -304,7 +304,7 @@ def test_the_command_waits_until_it_is_known_whether_it_is_an_election(own_zk, d
     waiter.send("LOCK", "e")
     harness.wait_queued(d, "e", 1)
     observer = test_cli.start(d, "observe", "e")
-    assert "Waiting: it is not known yet whether the name is an election" in observer.stderr.readline()
+    assert observer.stderr.readline() == "lockbroker: Waiting until it is known whether e is an election.\n"
     waiter.close()
     server.signal(signal.SIGCONT)
     assert observer.stdout.readline() == "0\t-\t-\n"

@@ -89,7 +89,8 @@ void lock_rest(struct lock *lock);                      /* frees or parks it if 
 void lock_tidy(struct lock *lock); /* idle, and touched: the time may have come to remove its directory (leftover.h) */
 void lock_park(struct lock *lock); /* nothing uses it: it is remembered for a while */
 void lock_free(struct lock *lock);
-void lock_touch_waiting(struct locks *locks); /* those that are waited for, because one may be granted now */
+/* Touches the locks that are waited for, because they may be granted now: some at once, the others in later events. */
+void lock_touch_waiting(struct locks *locks);
 void lock_lose(struct lock *lock); /* the session is lost: so are the grants and claims */
 const char *lock_state_word(const struct lock *lock); /* the state of the host's claim; `lock` may be NULL */
 

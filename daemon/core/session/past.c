@@ -31,7 +31,7 @@ static void demand(struct ensemble *zk, int64_t floor)
 	store(zk);
 }
 
-/* What others can have been given since our last heartbeat is not above it: under the next leader, too. */
+/* Returns a number that no transaction since our last heartbeat exceeds, even if another leader was elected meanwhile. */
 static int64_t above_others(int64_t seen)
 {
 	int64_t epoch = seen >> EPOCH_SHIFT;
@@ -57,11 +57,11 @@ static void complain(struct ensemble *zk, int64_t zxid)
 		zxid, p->floor, (p->floor >> EPOCH_SHIFT) + 1);
 }
 
-/* Whether its numbers suffice, the next write will show: operators may have raised them before the servers started. */
+/* The next write shows whether the numbers suffice: operators may have raised them before the servers started. */
 static void gone_back(struct ensemble *zk)
 {
 	demand(zk, above_others(max64(zk->past.seen, zk->past.floor)));
-	zk->past.complain_ns = 0; /* it is another number than any that was said before */
+	zk->past.complain_ns = 0; /* no line of the log has named this number */
 }
 
 void past_connected(struct ensemble *zk)
@@ -81,7 +81,7 @@ void past_answered(struct ensemble *zk, bool write, const struct zk_stat *stat)
 
 	if (own && own <= zk->past.seen && zk->past.floor <= zk->past.seen) {
 		gone_back(zk);
-		zk->past.own = 0; /* it was of before, and would show the same once more */
+		zk->past.own = 0; /* of a write before the restore: it would show the same restore again */
 	}
 	if (own && own <= zk->past.floor)
 		complain(zk, own);

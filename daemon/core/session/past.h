@@ -4,13 +4,13 @@
  * state of the ensemble is restored, they begin again behind what this host has seen, and tokens of before would repeat. So
  * nothing that was made since then is granted, until the numbers are above what was seen.
  *
- *   what is seen                                      | what follows
- *   a znode that the present session made, numbered   | the ensemble has gone back: it is refused
- *     no higher than what was seen before it began    |
- *   a write answered with a number that is no higher  | the ensemble has gone back, and others may have been given
- *     than all that was seen before its answer        |   more than was seen here: what is refused is numbered no
- *   the host's own znode, last written by an earlier  |   higher than the end of the next epoch, or, at a single
- *     transaction than the latest that wrote it       |   server, than 2^17 more
+ *   an answer shows                                    | then
+ *   a znode of the present session whose number is not | the ensemble has gone back: the znode makes no token
+ *     above all numbers seen before the session began  |
+ *   a write whose number is not above all numbers that | the ensemble has gone back, and other hosts may have seen
+ *     were seen before its answer                      |   higher numbers: no token is made of a number up to the
+ *   the host's own znode, whose last write is older    |   end of the next epoch, or, at a single server, up to
+ *     than the latest write that the host knows of     |   2^17 above the highest number seen
  *
  * All answers of the session's own connection count as seen, once the host has looked at its own znode there: before that
  * they may be of restored servers, whose numbers operators have raised above those that others were given. Answers come in
@@ -37,7 +37,7 @@ struct past {
 	int64_t floor; /* what was seen before the session began, or is demanded because the numbers went back */
 	int64_t own; /* of the latest write of the host's own znode that is known; 0: none is */
 	bool looked; /* on the latest connection the host's own znode was written or read */
-	int64_t complain_ns; /* when that is to be said (again) */
+	int64_t complain_ns; /* until then the log does not say again that the ensemble has gone back */
 };
 
 void past_session(struct ensemble *zk); /* another session begins */
@@ -50,7 +50,7 @@ void past_own(struct ensemble *zk, int64_t mzxid);
 void past_look(struct ensemble *zk);
 /* On the latest connection the host has looked at its own znode, or nothing was known of that. */
 bool past_looked(const struct ensemble *zk);
-/* So it has on this connection: sessions of before may be ended, and with them that znode. */
+/* The host is connected and has looked there: former sessions may be ended, and the znode with them. */
 bool past_may_end(const struct ensemble *zk);
-/* A znode that the present session made has that number. False: tokens could repeat, it may not be used; that is said. */
+/* A znode that the present session made has that number. False: its token could repeat; the log says so. */
 bool past_allows(struct ensemble *zk, int64_t zxid);

@@ -73,8 +73,8 @@ static struct slice text(struct reader *r)
 }
 
 /*
- * They are numbered from 1. (They may be above the number in the header of the answer: a server that is writing something
- * else meanwhile has not counted it yet.)
+ * A negative number would look as if the ensemble had gone back. A number above that of the header is no fault: a server
+ * that applies another write meanwhile has not counted that yet.
  */
 static void stat_of_znode(struct reader *r)
 {
