@@ -42,7 +42,8 @@ SEED ?=
 MIX ?=
 MIXES ?=
 TRACE ?=
-FRESH ?= $(shell date +%s)000
+# Other sources of the core or the simulator meet other seeds; the same ones meet the same, so what passed passes again.
+FRESH ?= $(shell cat $$(find daemon/base daemon/core protocol tests/sim -name '*.[ch]' | LC_ALL=C sort) | cksum | cut -d' ' -f1)000
 FRESH := $(FRESH)
 STANDALONE ?=
 MINUTES ?= 2
@@ -486,11 +487,11 @@ threads: ## the unit tests of memory that processes share, with ThreadSanitizer
 run-threads: $(UNIT_THREADS_BIN)
 	@$$(if setarch -R true 2>/dev/null; then echo setarch -R; fi) sh tests/unit/run.sh $^
 
-# The same seeds in each run, and as many that no run had before; what fails says how to replay it. Sanitizers see new ones
-# only. One goal for each mix and first seed, so that they run side by side and none stands in the output of another. "-" is
+# The same seeds for all sources, and as many that only these sources meet; what fails says how to replay it. Sanitizers see
+# the latter only. One goal for each mix and first seed, so that they run side by side and none stands in the output of another. "-" is
 # the mix of the seed; the simulator says which others there are (_ is a space).
 SIM_RUNS = $(foreach mix,$(MIXES) -,$(foreach first,$(if $(SAN),,1) $(FRESH),sim@$(mix)@$(first)))
-sim: $(SIM_BIN) ## the simulator: SEEDS= how many old and how many new ones, or SEED= one to replay (TRACE=1: all of it)
+sim: $(SIM_BIN) ## the simulator: SEEDS= how many fixed and how many of these sources' own, from FRESH= on, or SEED= one to replay (TRACE=1: all of it)
 ifneq ($(SEED),)
 	$(SIM_BIN) --seed $(SEED) $(if $(MIX),--mix '$(MIX)') $(if $(TRACE),--trace)
 else
@@ -560,7 +561,7 @@ SANITIZED = BUILD=$(BUILD)/san SAN=address,undefined
 quick: ## less than a minute, before a commit: unit tests, lint of what differs from origin/main, some seeds and mutants
 	@$(MAKE) all tests
 	@$(MAKE) unit
-	@sh tests/quick.sh $(SIM_BIN) $(OBJ) $(FRESH)
+	@sh tests/quick.sh $(SIM_BIN) $(OBJ) $$(date +%s)000
 
 SAY_STEP = echo "== $$(date +%T) $$step"
 # Prerequisites would run side by side; a check runs its steps in order, so that the first failure is the last output.

@@ -218,6 +218,7 @@ void host_handle(struct host *h, const struct event *e)
 	h->w->sched.steps++;
 	if (h->w->tracing)
 		trace_event(h, e);
+	h->answered = e->type == EVENT_ZK_ANSWERED;
 	kills_before(h, e);
 	check_before(h, e);
 	load_before(h, e);

@@ -120,6 +120,7 @@ struct host {
 	int saved_count;
 	int64_t given_up, given_up_at, given_up_told; /* the last session it gave up that lived then; 0: none */
 	int64_t began_at;        /* its process */
+	bool answered;           /* its event is an answer of ZooKeeper */
 	int64_t dies_writing_until; /* until then its process dies by the next write of its own znode */
 	int64_t mail_refused_at;    /* it could not read or write its mailbox; 0: never */
 	bool file_lost;             /* the next process does not know what this one leaves */

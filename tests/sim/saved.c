@@ -217,6 +217,9 @@ void saved_given_up(struct host *h)
 	h->given_up = s->id;
 	h->given_up_at = h->w->sched.now;
 	h->given_up_told = h->saved_until - h->offset;
+	/* The answer that shows a restore may have proven the session, and the proof may have been told, in the same event. */
+	if (h->answered)
+		h->given_up_told = h->given_up_at + h->w->timeout / 3 * 2;
 }
 
 void saved_check_given_up(struct host *h)
