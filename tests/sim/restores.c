@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * All servers are stopped, get an older state from a backup, and are started again: their transactions begin again behind
- * what hosts have seen, perhaps twice from one backup. A host that can see that must not grant what would repeat a token,
- * until an operator has done what the log says. It can see it if the first of its writes after that has a number that is not
- * above all that it was answered before, or if its own znode is there as it was before its latest heartbeat: unless it was
- * away until that had expired. And it cannot know what others were given when it was away since before an operator raised
- * the numbers. What such a host says helps only if it names a number that is above all that were given. Without a restore no
- * host may say that there was one.
+ * All servers are stopped, get an older state from a backup, and are started again: their transactions begin again
+ * behind what hosts have seen, perhaps twice from one backup. A host that can see that must not grant what would repeat
+ * a token, until an operator has done what the log says. It can see it if the first of its writes after that has a
+ * number that is not above all that it was answered before, or if its own znode is there as it was before its latest
+ * heartbeat: unless it was away until that had expired. And it cannot know what others were given when it was away while
+ * two leaders were elected, or since before an operator raised the numbers. What such a host says helps only if it names
+ * a number that is above all that were given. Without a restore no host may say that there was one.
  */
 #include "world.h"
 
@@ -14,6 +14,9 @@
 #include <stdlib.h>
 
 #include "core/state.h"
+
+/* The upper half of a number counts the leaders. */
+enum { EPOCH_SHIFT = 32 };
 
 /* By chance, of all: a single server, which counts no leaders; a host that cannot reach the restored servers; an operator
  * who raises the numbers before the servers start. */
@@ -80,17 +83,19 @@ void restores_done(void *world)
 	w->restores.count++;
 	w->restores.raised = !w->zk.single && rng_percent(&w->restores.rng, RAISED_PERCENT);
 	if (w->restores.raised)
-		w->zk.epoch = (w->restores.given >> 32) + 2;
+		w->zk.epoch = (w->restores.given >> EPOCH_SHIFT) + 2;
 	w->restores.at = w->sched.now;
 	w->stats->restores++;
 	for (size_t i = 0; i < REPLACED_MAX; i++)
 		if (w->replaced[i] > fakezk_zxid(&w->zk))
 			w->replaced[i] = 0; /* the number may be that of another znode */
 	for (int i = 0; i < w->host_count; i++) {
-		const struct znode *n = own_znode(&w->hosts[i]);
+		struct host *h = &w->hosts[i];
+		const struct znode *n = own_znode(h);
 
-		w->hosts[i].undone = n && n->view[FAKEZK_TRUTH].mzxid < w->hosts[i].own;
-		w->hosts[i].unaware = w->hosts[i].unaware || w->hosts[i].wrote_at < w->restores.raised_at;
+		h->undone = n && n->view[FAKEZK_TRUTH].mzxid < h->own;
+		h->unaware = h->unaware || h->wrote_at < w->restores.raised_at ||
+			     w->restores.given >> EPOCH_SHIFT > (h->seen >> EPOCH_SHIFT) + 1;
 	}
 }
 
@@ -145,7 +150,7 @@ void restores_logged(struct host *h, struct slice text)
 /* At least. */
 static int64_t next_number(const struct fakezk *z)
 {
-	return z->single ? z->counter + 1 : (z->epoch + 1) << 32;
+	return z->single ? z->counter + 1 : (z->epoch + 1) << EPOCH_SHIFT;
 }
 
 /* An operator does what the logs say; a single server's numbers grow by themselves. */
