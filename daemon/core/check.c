@@ -1,16 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Invariants between two events: counters equal sums, and the parts keep their promises. */
+/*
+ * Invariants between two events: counters equal sums, the parts keep their promises, each account uses what it is
+ * charged for, and the ledger says what there is.
+ */
 #include "core/check.h"
 
 #include <assert.h>
+#include <stdint.h>
+#include <stdlib.h>
 
-#include "core/accounts_check.h"
-#include "core/client/mlock.h"
+#include "base/mem.h"
 #include "core/claim/charge.h"
+#include "core/claim/claim_ledger.h"
+#include "core/client/bid.h"
+#include "core/client/mlock.h"
+#include "core/command/list.h"
+#include "core/hosts/census.h"
+#include "core/hosts/inquiry.h"
 #include "core/kind/observe.h"
+#include "core/kind/payer.h"
+#include "core/kind/semaphore.h"
 #include "core/lock/bearer.h"
 #include "core/lock/claims.h"
-#include "core/record_check.h"
+#include "core/lock/client_ledger.h"
+#include "core/lock/lock_ledger.h"
 #include "core/state.h"
 
 /* Notes the first that is broken. */
@@ -218,6 +231,305 @@ static void check(const struct broker *b, const char **wrong)
 	CHECK(grants == lost || session_safe_until(&b->ensemble) != INT64_MIN);
 	CHECK(remembered == b->directories.remembered_count && (claims || !b->directories.orphan_count));
 }
+
+/* ---- what port/pools.h says is charged, counted again from what there is ---- */
+
+struct count {
+	const struct account *account;
+	uint64_t used[POOLS];
+};
+
+struct recount {
+	struct count *counts;
+	size_t count;
+};
+
+static int by_account(const void *a, const void *b)
+{
+	const uintptr_t x = (uintptr_t)((const struct count *)a)->account, y = (uintptr_t)((const struct count *)b)->account;
+
+	return (x > y) - (x < y);
+}
+
+static void add(struct recount *r, const struct account *a, enum pool_number pool, size_t amount)
+{
+	const struct count key = { .account = a };
+	struct count *found = bsearch(&key, r->counts, r->count, sizeof(key), by_account);
+
+	if (found)
+		found->used[pool] += amount;
+}
+
+static void add_client(struct recount *r, const struct client *c)
+{
+	const struct notification *n;
+	const struct request *q;
+	const struct grant *g;
+
+	TAILQ_FOREACH(q, &c->requests, client_link) {
+		add(r, c->account, POOL_REQUESTS, 1);
+		add(r, c->account, POOL_GRANTS, 1);
+		if (q->queued)
+			add(r, c->account, POOL_MEMORY, POOL_EVENT_BYTES + q->lock->name.len);
+	}
+	TAILQ_FOREACH(g, &c->grants, client_link)
+		add(r, c->account, POOL_GRANTS, g->counted);
+	TAILQ_FOREACH(n, &c->notifications, link)
+		if (notification_counts(n->type))
+			add(r, c->account, POOL_MEMORY, notification_bytes(n));
+	add(r, c->account, POOL_OBSERVERS, c->observer_count);
+	if (c->bearer)
+		add(r, c->account, POOL_MEMORY, bearer_memory(bytes_view(&c->bearer->value)));
+	if (c->bid && !c->bearer)
+		add(r, c->account, POOL_MEMORY, bid_memory(c->bid));
+	if (c->inquiry)
+		add(r, c->account, POOL_MEMORY, inquiry_memory(c->inquiry));
+	if (c->mlock)
+		add(r, c->account, POOL_MEMORY, mlock_memory(c->mlock));
+	if (c->delegations)
+		add(r, c->account, POOL_MEMORY, delegated_memory());
+	if (c->list)
+		add(r, c->account, POOL_MEMORY, list_memory(c->list));
+	if (c->query && c->query->census)
+		add(r, c->account, POOL_MEMORY, census_memory(c->query->census));
+}
+
+/* The mutex of a semaphore is for the request that gathers. */
+static const struct account *payer_of_directory(const struct lock *lock, const struct directory *d,
+						const struct account *payer)
+{
+	const struct request *head = TAILQ_FIRST(&lock->requests);
+
+	return lock->slots && d == &lock->directory && head ? head->client->account : payer;
+}
+
+static void add_directory(struct recount *r, const struct lock *lock, const struct directory *d,
+			  const struct account *payer)
+{
+	const struct account *whose = payer_of_directory(lock, d, payer), *permit;
+	struct payer_permits permits = { 0 };
+	const struct claim *c;
+
+	if (d == lock->slots)
+		permits = payer_permits(lock);
+	add(r, whose, POOL_WATCHES, charge_watches(d));
+	if (d->directories->env->conf->standalone)
+		return;
+	CLAIM_FOREACH(c, d) {
+		permit = d == lock->slots && c->state != CLAIM_LEAVING ? payer_of_next(&permits) : NULL;
+		if (d == lock->slots)
+			add(r, permit ? permit : c->path.account, POOL_PATHS, charge_path(d));
+		else
+			add(r, whose, POOL_PATHS, charge_path(d));
+	}
+}
+
+static void add_lock(struct recount *r, const struct lock *lock)
+{
+	const struct account *payer = payer_of(lock);
+	const struct directory *d;
+
+	if (!payer)
+		payer = lock->charge.account;
+	add(r, payer, POOL_LOCKS, 1);
+	LOCK_DIRECTORIES(d, lock)
+		add_directory(r, lock, d, payer);
+}
+
+static const char *compare(const struct recount *r, const struct accounts *all)
+{
+	for (size_t pool = 0; pool < POOLS; pool++) {
+		uint64_t sum = 0;
+
+		for (size_t i = 0; i < r->count; i++) {
+			if (r->counts[i].used[pool] != r->counts[i].account->used[pool])
+				return pools_words[pool].noun;
+			sum += r->counts[i].used[pool];
+		}
+		if (sum != all->pools[pool].used)
+			return "the sum of a pool";
+	}
+	return NULL;
+}
+
+/* The first difference, or NULL. */
+static const char *accounts_wrong(const struct broker *b)
+{
+	const struct accounts *all = &b->env.accounts;
+	const struct names *names = &b->directories.names;
+	struct recount r = { .count = 1 };
+	const struct account *a;
+	const struct letter *l;
+	const struct client *c;
+	const struct knock *k;
+	const struct lasting *lasting;
+	const struct lifeline *line;
+	const struct lock *lock;
+	const char *wrong;
+	size_t i = 0;
+
+	TAILQ_FOREACH(a, &all->list, link)
+		r.count++;
+	r.counts = mem_new_array(r.count, sizeof(*r.counts));
+	r.counts[i++].account = &all->nobody;
+	TAILQ_FOREACH(a, &all->list, link)
+		r.counts[i++].account = a;
+	qsort(r.counts, r.count, sizeof(r.counts[0]), by_account);
+	TAILQ_FOREACH(c, &b->locks.clients, link)
+		add_client(&r, c);
+	TAILQ_FOREACH(line, &b->locks.lifelines, link)
+		add(&r, line->charge.account, POOL_MEMORY, sizeof(*line));
+	TAILQ_FOREACH(lock, &b->locks.used, link)
+		add_lock(&r, lock);
+	TAILQ_FOREACH(l, &b->hosts.letters, link) {
+		add(&r, l->room.account, POOL_LETTERS, 1);
+		add(&r, l->path_charge.account, POOL_PATHS, l->path.len);
+	}
+	TAILQ_FOREACH(k, &b->locks.knocks, link)
+		add(&r, k->charge.account, POOL_MEMORY, sizeof(*k));
+	for (size_t name = 0; name < names->count; name++)
+		add(&r, names->made[(names->first + name) % names->cap].account, POOL_NAMES, 1);
+	TAILQ_FOREACH(lasting, &b->directories.lasting, link)
+		add(&r, lasting->charge.account, POOL_LASTING, lasting->charge.amount);
+	wrong = compare(&r, all);
+	mem_free(r.counts);
+	return wrong;
+}
+
+/* ---- the ledger says what the broker has, and nothing else ---- */
+
+static bool is_of(const struct ledger_record *r, enum ledger_type type, uint64_t number)
+{
+	return LEDGER_TYPE(r->word) == type && r->number == number;
+}
+
+static uint64_t ceiling_of(const struct directory *d, enum ceiling which)
+{
+	return d->directories->env->ledger->head->ceilings[which];
+}
+
+static size_t check_claim_records(const struct directory *d, const char **wrong)
+{
+	const struct ledger_lock *lock = d->record;
+	const struct claim *c;
+	size_t records = 0;
+
+	CLAIM_FOREACH(c, d) {
+		CHECK(lock->noted & claim_ledger_note(d));
+		CHECK(!c->record == !claim_ledger_wants(c));
+		if (!c->record)
+			continue;
+		records++;
+		CHECK(is_of(&c->record->head, LEDGER_CLAIM, c->number) && c->record->lock == lock->head.number);
+		CHECK(c->number <= ceiling_of(d, CEILING_CLAIM) &&
+		      (c->nonce & ~CONTENDER_TRY) <= ceiling_of(d, CEILING_NONCE));
+		CHECK(c->record->czxid == c->czxid && (c->record->place == LEDGER_PLACE_WITHHELD) == c->withheld);
+	}
+	return records;
+}
+
+static void check_token(const struct lock *lock, const char **wrong)
+{
+	const struct claim *c = lock->directory.claim;
+	uint64_t latest = lock->directory.record->latest;
+
+	CHECK(!lock->slots || !latest);
+	CHECK(lock->slots || latest >> 1 >= (uint64_t)lock->token);
+	if (c && c->granted && c->state == CLAIM_HELD && !lock->slots)
+		CHECK(latest == LEDGER_TOKEN(c->czxid << 10 | c->handoffs, c->granted_mode));
+}
+
+static size_t check_lock_record(const struct lock *lock, const char **wrong)
+{
+	const struct ledger_lock *r = lock->directory.record;
+	bool standalone = lock->locks->env->conf->standalone;
+	const struct directory *d;
+	size_t records = 1;
+
+	CHECK(r && LEDGER_TYPE(r->head.word) == LEDGER_LOCK && r->kind == (uint32_t)lock->rule->kind);
+	if (!r)
+		return 0;
+	CHECK(slice_eq(bytes_view(&lock->name), (struct slice){ r->name, r->length }));
+	CHECK(!lock->semaphore || !lock->grant_count || r->limit == (uint64_t)lock->semaphore->limit);
+	check_token(lock, wrong);
+	LOCK_DIRECTORIES(d, lock)
+	{
+		CHECK(d->record == r && (d->claim_count || !(r->noted & claim_ledger_note(d))));
+		if (!standalone)
+			records += check_claim_records(d, wrong);
+	}
+	return records;
+}
+
+static void check_grant_record(const struct grant *g, const char **wrong)
+{
+	const struct ledger_grant *r = g->record;
+
+	CHECK(r && LEDGER_TYPE(r->head.word) == LEDGER_GRANT && r->client == g->client->id);
+	if (!r)
+		return;
+	CHECK(r->lock == g->lock->directory.record->head.number && r->flags == grant_ledger_flags(g));
+	CHECK(r->token == LEDGER_TOKEN(g->token, g->mode) && r->depth == g->depth && r->granted_ns == g->granted_ns);
+	CHECK(r->lease_ns == (g->lease.place ? g->lease.due_ns : LEDGER_NO_LEASE));
+	CHECK(slice_eq(bytes_view(&g->data), (struct slice){ r->data, r->length }));
+}
+
+static size_t check_client_record(const struct client *c, const char **wrong)
+{
+	const struct observer *o;
+	const struct grant *g;
+	size_t observers = 0;
+
+	TAILQ_FOREACH(o, &c->observers, client_link) {
+		CHECK(observe_recorded(o));
+		observers++;
+	}
+	CHECK(!c->record == !c->recorded && (c->record || !c->grant_count));
+	TAILQ_FOREACH(g, &c->grants, client_link)
+		check_grant_record(g, wrong);
+	if (!c->record)
+		return observers;
+	CHECK(is_of(&c->record->head, LEDGER_CLIENT, c->id) && c->record->conn == c->conn && c->record->uid == c->uid);
+	CHECK(client_ledger_is_true(c));
+	return 1 + c->grant_count + observers;
+}
+
+/* NULL: nothing that it says is wrong. */
+static const char *record_wrong(const struct broker *b)
+{
+	const struct ledger *l = b->env.ledger;
+	const char *found = NULL, **wrong = &found;
+	const struct client *c;
+	const struct lock *lock;
+	const struct letter *letter;
+	size_t records = b->hosts.outbox_count;
+
+	TAILQ_FOREACH(lock, &b->locks.used, link)
+		records += check_lock_record(lock, wrong);
+	TAILQ_FOREACH(lock, &b->locks.idle, link)
+		records += check_lock_record(lock, wrong);
+	TAILQ_FOREACH(c, &b->locks.clients, link)
+		records += check_client_record(c, wrong);
+	TAILQ_FOREACH(letter, &b->hosts.letters, link)
+		CHECK(letter->record && is_of(&letter->record->head, LEDGER_LETTER, letter->number));
+	CHECK(records == ledger_records(l));
+	CHECK(l->head->magic == LEDGER_MAGIC && l->head->epoch == b->ensemble.session.epoch);
+	CHECK(l->head->draining == b->env.draining);
+	CHECK(l->head->jeopardy == (b->ensemble.session.state == SESSION_JEOPARDY));
+	CHECK(l->head->session == (uint64_t)b->ensemble.session.id);
+	CHECK(l->head->own == (uint64_t)b->ensemble.past.own);
+	CHECK(l->head->zxid == (uint64_t)b->ensemble.past.seen && l->head->floor == (uint64_t)b->ensemble.past.floor);
+	CHECK(l->head->lasting == lasting_count(&b->directories));
+	CHECK(b->locks.last_client <= l->head->ceilings[CEILING_CLIENT]);
+	CHECK(b->directories.last_nonce <= l->head->ceilings[CEILING_NONCE]);
+	CHECK(b->hosts.outbox_last <= l->head->ceilings[CEILING_LETTER]);
+	CHECK(b->hosts.last_query <= l->head->ceilings[CEILING_QUERY]);
+	CHECK(b->hosts.audit.sweep <= l->head->ceilings[CEILING_SWEEP]);
+	CHECK((uint64_t)b->directories.token_limit <= l->head->ceilings[CEILING_TOKENS]);
+	return found;
+}
+
+/* ---- all of it ---- */
 
 const char *broker_wrong(const struct broker *b)
 {
