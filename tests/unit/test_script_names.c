@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Scripts that give names to KEYS[n] and ARGV[n], or have tostring() and redis.pcall, are recognized
- * (core/command/script_words.h); those in which a name may stand for something else are not.
+ * (core/command/script.h); those in which a name may stand for something else are not.
  */
 #include "script_meaning.h"
 
-#include "core/command/script_words.h"
+#include "core/command/script.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
 #define IF_OURS "if redis.call('get', KEYS[1]) == ARGV[1] then "

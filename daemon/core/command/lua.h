@@ -4,7 +4,7 @@
  * and blanks are left out, and so is what changes nothing: a `;` between two statements, and parentheses round a whole
  * condition. Anything else that is no such word makes the text unreadable, which is no error: it is just not known.
  *
- * The forms of scripts (script_forms.h) are written in the same words, and have holes: `$name`.
+ * The forms of scripts (script.h) are written in the same words, and have holes: `$name`.
  */
 #pragma once
 

@@ -1,12 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Scripts of lock libraries, recognized. Libraries release, extend and sometimes take their locks with a script in Lua.
- * Nothing here runs Lua: a script is one of the forms that libraries send (script_forms.h), and then it is known what it
+ * Nothing here runs Lua: a script is one of the forms that libraries send, and then it is known what it
  * does to a lock and what it answers; or it is refused. Its words are compared, not its bytes (lua.h): blanks, comments,
  * quotes, names of locals and the case of commands may be the author's own.
  *
- * It stands on this floor because it says in Redis's commands what clients ask for: protocol/ is the contract with both
- * sides, and its other side sends no scripts; base/ knows nothing of locks.
+ * A form is Lua with holes, and what it means: the keys it looks at, and what it does and answers if the lock is
+ * ours, free, or theirs. It knows neither names for KEYS[n] and ARGV[n] nor tostring() nor redis.pcall.
+ *
+ *   'A|B'      | a word of Redis in any case. The first one takes milliseconds, the second one seconds: a script has only
+ *              | first ones or only second ones
+ *   "a"        | that string
+ *   a .. g     | names of locals: other names, but the same at each place
+ *   $ttl       | ARGV[2], or tonumber(ARGV[2]); $ttl_behind_token: ARGV[3], or tonumber(ARGV[3])
+ *   $ours      | a number, true, false or nil, "OK", or redis.status_reply("OK"): what is answered in that case. Likewise
+ *              | $free; $other stands for all cases that were not named before
+ *   $else      | the end, after a branch that has answered: `else return $other end`, `end return $other`, or `end`
+ *   $or_nil    | the end, after a branch that has not: `else return $other end`, or `end`
+ *
+ * Scripts say the same in several ways, and these are made one before a form is looked for:
+ *
+ *   local key = KEYS[1]     | each use of the name becomes KEYS[1]. Likewise ARGV[n], tonumber(ARGV[n]) and
+ *                           | tostring(ARGV[n]), and several names in one statement
+ *   tostring(ARGV[n])       | becomes ARGV[n], which is a string; a script that uses it is refused where it is missing
+ *   redis.pcall('GET', ..)  | becomes redis.call; likewise EXISTS, PTTL, DEL and UNLINK. Redis fails none of them for a key
+ *                           | that SET has set
+ *
+ * Only declarations at the beginning of a script count, SCRIPT_NAMES_MAX names at most. A name stands for its
+ * expression until something is assigned to one of the two, or the name is declared again. Such a script becomes one
+ * that no form is like: the expression then stands where something is assigned or declared, and no form has KEYS or
+ * ARGV there.
+ *
+ * All this stands on this floor because it says in Redis's commands what clients ask for: protocol/ is the contract
+ * with both sides, and its other side sends no scripts; base/ knows nothing of locks.
  *
  * A script looks at its first key or at all of them, and finds each in one of three cases. Scripts take the value as
  * ARGV[1], and those with a lease take its length as ARGV[2]. There are three exceptions. A script that only reads
@@ -18,9 +44,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "protocol/slice.h"
+#include "core/command/lua.h"
 
-enum { SCRIPT_BYTES_MAX = 4096 };
+enum { SCRIPT_BYTES_MAX = 4096, SCRIPT_NAMES_MAX = 8 };
 
 /* The key's lock is ... */
 enum script_case {
@@ -73,3 +99,5 @@ struct script {
 
 /* False: it is none that is known, and `why` says so: a sentence that lives for ever. */
 bool script_recognize(struct slice text, struct script *ret, const char **why);
+/* As lua_words(), as the forms have them. False also if the expressions in the places of names make too many. */
+bool script_words(struct slice text, struct lua_word ret[LUA_WORDS_MAX + 1]);
