@@ -4,22 +4,120 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "core/claim/directory_snapshot.h"
+#include "core/client/client_snapshot.h"
+#include "core/connection.h"
+#include "core/hosts/letter_snapshot.h"
+#include "core/kind/kind_snapshot.h"
+#include "core/kind/observe.h"
+#include "core/kind/semaphore.h"
+#include "core/lock/bearer.h"
+#include "core/lock/lock_snapshot.h"
+#include "core/port/effect.h"
+#include "core/port/entry_pairs.h"
 #include "core/port/seal.h"
-#include "core/salvaging.h"
 #include "core/snapshot.h"
 #include "core/state.h"
+#include "core/znode/contender.h"
+#include "protocol/name.h"
 
 enum { SAFE_PART = 3 /* of T, as in session.c */ };
 
 /* Nothing is counted that far. */
 static const uint64_t CEILING_MAX = UINT64_C(1) << 62;
 
+/* ---- what is found out of a ledger; all of it points into the ledger ---- */
+
+struct of_lock {
+	size_t lock;   /* where it is in its list */
+	uint32_t mark; /* its place among all of its type, from 1; of a grant that is left out: 0 */
+};
+
+/* A grant, and what becomes of it. */
+struct held {
+	struct of_lock of;
+	const struct ledger_grant *grant;
+	size_t client; /* where it is in its list */
+	bool lost;
+	enum loss loss;
+};
+
+struct noted {
+	struct of_lock of;
+	const struct ledger_claim *claim;
+};
+
+struct watching {
+	struct of_lock of;
+	const struct ledger_observer *observer;
+	size_t client;
+};
+
+struct salvaging_place {
+	const struct ledger_lock *lock;
+	struct held *held; /* its grants, the oldest first */
+	const struct noted *claims;
+	const struct watching *watching;
+	size_t held_count, claim_count, watching_count;
+	const struct ledger_claim *kept; /* what its grants rest on, unless it is a semaphore */
+	bool holds;                      /* some of them are valid */
+};
+
+struct salvaging {
+	const struct salvage *s;
+	const struct ledger_view *v;
+	struct broker *b; /* has what is the broker's own */
+	struct bytes *out, *why;
+	struct held *held;
+	struct noted *claims;
+	struct watching *watching;
+	struct salvaging_place *places;
+	bool *holds; /* by client: it has a valid grant */
+	struct bearer bearer; /* of each client that is one; its value is in the text of its record */
+	size_t held_count, claim_count, watching_count;
+	bool standalone;
+};
+
+static bool refuse(struct salvaging *w, const char *what)
+{
+	bytes_text(w->why, what);
+	return false;
+}
+
+static const struct ledger_client *client_at(const struct ledger_view *v, size_t i)
+{
+	return ledger_view_client(v->of[LEDGER_CLIENT].list[i]);
+}
+
+/* It has no connection that could be lost. */
+static bool is_bearer(const struct ledger_client *c)
+{
+	return c->conn == EFFECT_NO_CONN;
+}
+
+static bool is_semaphore(const struct salvaging_place *p)
+{
+	return p->lock->kind == KIND_SEMAPHORE;
+}
+
+static bool may_continue(const struct ledger_client *c)
+{
+	return !(c->flags & ~(uint64_t)LEDGER_UNREAD);
+}
+
+static bool is_back(const struct salvaging *w, const struct ledger_client *c)
+{
+	return c->conn < w->s->back_count && w->s->back[c->conn] && may_continue(c);
+}
+
+/* ---- before it is read ---- */
+
 void salvage_may_continue(const struct ledger_view *v, bool *ret_may, size_t count)
 {
 	memset(ret_may, 0, count * sizeof(*ret_may));
 	for (size_t i = 0; i < v->of[LEDGER_CLIENT].count; i++)
-		if (salvaging_client(v, i)->conn < count)
-			ret_may[salvaging_client(v, i)->conn] = salvaging_may_continue(salvaging_client(v, i));
+		if (client_at(v, i)->conn < count)
+			ret_may[client_at(v, i)->conn] = may_continue(client_at(v, i));
 }
 
 void salvage_needs_page(const struct ledger_view *v, bool *ret_needs, size_t count)
@@ -32,8 +130,8 @@ void salvage_needs_page(const struct ledger_view *v, bool *ret_needs, size_t cou
 		size_t client;
 
 		if (g->flags / LEDGER_SLOT && ledger_view_find(v, LEDGER_CLIENT, g->client, &client) &&
-		    salvaging_client(v, client)->conn < count)
-			ret_needs[salvaging_client(v, client)->conn] = true;
+		    client_at(v, client)->conn < count)
+			ret_needs[client_at(v, client)->conn] = true;
 	}
 }
 
@@ -63,7 +161,7 @@ static bool read_grants(struct salvaging *w)
 		struct held h = { .of.mark = (uint32_t)w->held_count + 1, .grant = ledger_view_grant(all->list[i]) };
 
 		if (!ledger_view_find(w->v, LEDGER_LOCK, h.grant->lock, &h.of.lock))
-			return salvaging_refuse(w, "a grant in it is of no lock");
+			return refuse(w, "a grant in it is of no lock");
 		if (!ledger_view_find(w->v, LEDGER_CLIENT, h.grant->client, &h.client))
 			continue;
 		h.lost = h.grant->flags & LEDGER_LOST;
@@ -102,9 +200,9 @@ static bool read_observers(struct salvaging *w)
 
 		o.observer = ledger_view_observer(all->list[i]);
 		if (!ledger_view_find(w->v, LEDGER_LOCK, o.observer->lock, &o.of.lock))
-			return salvaging_refuse(w, "an observer in it is of no lock");
+			return refuse(w, "an observer in it is of no lock");
 		if (!ledger_view_find(w->v, LEDGER_CLIENT, o.observer->client, &o.client) ||
-		    !salvaging_is_back(w, salvaging_client(w->v, o.client)))
+		    !is_back(w, client_at(w->v, o.client)))
 			continue;
 		w->watching[w->watching_count++] = o;
 	}
@@ -201,7 +299,7 @@ static void judge(struct salvaging *w)
 	w->holds = mem_new_array(w->v->of[LEDGER_CLIENT].count + 1, sizeof(bool));
 	judge_session(w);
 	for (size_t i = 0; i < w->v->of[LEDGER_LOCK].count; i++) {
-		if (salvaging_semaphore(&w->places[i]))
+		if (is_semaphore(&w->places[i]))
 			judge_permits(w, &w->places[i]);
 		else
 			judge_grants(w, &w->places[i]);
@@ -213,7 +311,7 @@ static void judge(struct salvaging *w)
 
 static bool is_in(const struct salvaging *w, const struct held *h)
 {
-	return !h->lost || salvaging_is_back(w, salvaging_client(w->v, h->client));
+	return !h->lost || is_back(w, client_at(w->v, h->client));
 }
 
 /* The clients have their grants in the order in which they were made. */
@@ -273,9 +371,9 @@ static bool set_broker(struct salvaging *w)
 	b->env.draining = b->locks.halting.on = w->v->head->draining != 0; /* it is not known which holders were asked */
 	for (size_t i = 0; i < CEILINGS; i++)
 		if (ceilings[i] > CEILING_MAX)
-			return salvaging_refuse(w, "a number in it is too large");
+			return refuse(w, "a number in it is too large");
 	if (w->v->head->zxid > INT64_MAX || w->v->head->floor > INT64_MAX || w->v->head->own > INT64_MAX)
-		return salvaging_refuse(w, "a number in it is too large");
+		return refuse(w, "a number in it is too large");
 	b->ensemble.past.seen = (int64_t)w->v->head->zxid;
 	b->ensemble.past.floor = (int64_t)w->v->head->floor;
 	b->ensemble.past.own = (int64_t)w->v->head->own;
@@ -293,14 +391,271 @@ static bool set_broker(struct salvaging *w)
 	return true;
 }
 
+/* ---- the entries of a snapshot (snapshot.h) ---- */
+
+enum {
+	/* As many znodes as a lock may have: with so many of unknown outcome, nothing more is put into its directory. */
+	UNKNOWN_ALONE = 2,
+	UNKNOWN_BESIDE = 1,
+};
+
+/* Far more hand-offs than are allowed while somebody waits. */
+static const int64_t CONTENDED = INT64_MAX / 2;
+
+/* The fields that the text of a record has. */
+#define PAIRS_OF(record) (&(struct entry_pairs){ { (record)->text, (record)->length }, (record)->pairs })
+
+/* A text of the ledger, to be written. */
+static struct bytes bytes_of(const char *text, size_t length)
+{
+	return (struct bytes){ .data = (char *)text, .len = length };
+}
+
+/* The fields that the text of its record has not. */
+static struct client client_of(struct salvaging *w, size_t i)
+{
+	const struct ledger_client *r = client_at(w->v, i);
+	bool bearer = is_bearer(r);
+
+	return (struct client){
+		.locks = &w->b->locks,
+		.conn = r->conn,
+		.uid = r->uid,
+		.id = r->head.number,
+		.bearer = bearer ? &w->bearer : NULL,
+		.told_jeopardy = !bearer && w->holds[i] && w->v->head->jeopardy,
+		.ghost = !bearer && !is_back(w, r),
+		.recorded = true,
+		.last_command = COMMAND_COUNT,
+	};
+}
+
+static void write_client(struct salvaging *w, size_t i)
+{
+	const struct ledger_client *r = client_at(w->v, i);
+	struct client c = client_of(w, i);
+
+	if (!w->holds[i] && (c.ghost || c.bearer))
+		return;
+	(c.bearer ? bearer_snapshot : connection_snapshot)(&c, PAIRS_OF(r), w->out);
+}
+
+static void write_grant(struct salvaging *w, const struct held *h)
+{
+	const struct ledger_grant *r = h->grant;
+	struct client c = client_of(w, h->client);
+	struct grant g = {
+		.client = &c,
+		.mark = h->of.mark,
+		.mode = r->token & 1,
+		.counted = (!h->lost || h->loss == LOSS_LEASE) && r->flags & LEDGER_COUNTED,
+		.lost = h->lost,
+		.loss = h->loss,
+		.slot = (uint8_t)(r->flags / LEDGER_SLOT),
+		.depth = r->depth,
+		.token = ledger_token(r->token),
+		.granted_ns = r->granted_ns,
+		.lease = { .due_ns = r->lease_ns, .place = !h->lost && r->lease_ns != LEDGER_NO_LEASE },
+		.data = bytes_of(r->data, r->length),
+		.outcome.kind = h->lost ? OUTCOME_LOST : OUTCOME_NONE,
+	};
+
+	grant_snapshot(&g, w->out);
+}
+
+/* Its number of hand-offs is at least that of each of its grants. Only the latest one tells which mode that fences. */
+static void set_tokens(struct claim *c, const struct salvaging_place *p, int64_t base)
+{
+	int64_t latest = ledger_token(p->lock->latest), highest = base << 10;
+	bool told = p->lock->latest && latest >> 10 == base;
+
+	for (size_t i = 0; i < p->held_count; i++)
+		if (!p->held[i].lost && ledger_token(p->held[i].grant->token) > highest)
+			highest = ledger_token(p->held[i].grant->token);
+	told = told && latest >= highest;
+	c->granted = true;
+	c->granted_mode = told ? p->lock->latest & 1 : MODE_EXCLUSIVE;
+	c->handoffs = (told ? latest : highest) & 1023;
+}
+
+static void write_kept(struct salvaging *w, const struct salvaging_place *p, const struct ledger_claim *r)
+{
+	enum claim_place place = r->place == LEDGER_PLACE_SLOTS ? PLACE_SLOTS : PLACE_CLAIM;
+	struct claim c = {
+		.number = r->head.number, .state = CLAIM_HELD, .czxid = r->czxid, .salvaged = true, .says_held = true
+	};
+
+	if (r->place == LEDGER_PLACE_CLAIM) {
+		c.contended = CONTENDED;
+		set_tokens(&c, p, r->czxid);
+	}
+	claim_snapshot(&c, place, PAIRS_OF(r), w->out);
+}
+
+/* Its grants' tokens tell all that there is to a claim of standalone mode. */
+static void write_local(struct salvaging *w, const struct salvaging_place *p)
+{
+	struct claim c = { .number = ++w->b->directories.last_claim, .state = CLAIM_HELD };
+	size_t i = 0;
+
+	while (p->held[i].lost)
+		i++;
+	c.czxid = ledger_base(p->held[i].grant);
+	set_tokens(&c, p, c.czxid);
+	claim_snapshot(&c, PLACE_CLAIM, NULL, w->out);
+}
+
+/* A create of unknown outcome that nobody wants: the directory is listed, and what stands there unknown is deleted. */
+static void write_unknown(struct salvaging *w, enum flavour flavour)
+{
+	struct directories *all = &w->b->directories;
+	struct claim c = { .number = ++all->last_claim, .nonce = ++all->last_nonce, .state = CLAIM_LEAVING };
+	struct bytes name = { 0 };
+
+	contender_name(&name, w->b->ensemble.session.id, c.nonce, flavour, MODE_EXCLUSIVE);
+	memcpy(c.name, name.data, name.len);
+	c.name_len = name.len;
+	claim_snapshot(&c, PLACE_LEAVING, NULL, w->out);
+	bytes_free(&name);
+}
+
+static enum flavour flavour_of(const struct salvaging *w, const struct salvaging_place *p)
+{
+	struct bytes path = { 0 };
+	enum flavour flavour = FLAVOUR_MUTEX;
+
+	if (!is_semaphore(p))
+		flavour = flavour_place(w->s->conf, (struct slice){ p->lock->name, p->lock->length }, &path);
+	bytes_free(&path);
+	return flavour;
+}
+
+static void write_own(struct salvaging *w, const struct salvaging_place *p, bool noted)
+{
+	if (p->kept)
+		write_kept(w, p, p->kept);
+	else if (w->standalone && p->holds && !is_semaphore(p))
+		write_local(w, p);
+	for (int i = 0; noted && i < (p->kept ? UNKNOWN_BESIDE : UNKNOWN_ALONE); i++)
+		write_unknown(w, flavour_of(w, p));
+}
+
+static void write_slots(struct salvaging *w, const struct salvaging_place *p, bool noted)
+{
+	bool any = noted || (p->holds && p->claim_count);
+
+	slots_snapshot(&(struct directory){ .remembered = any }, w->out);
+	for (size_t i = 0; p->holds && i < p->claim_count; i++)
+		if (p->claims[i].claim->place == LEDGER_PLACE_SLOTS)
+			write_kept(w, p, p->claims[i].claim);
+	if (noted)
+		write_unknown(w, FLAVOUR_SLOTS);
+	kind_snapshot(&(struct lock){ .semaphore = &(struct semaphore){ .limit = (int64_t)p->lock->limit } }, w->out);
+}
+
+static void write_observers(struct salvaging *w, const struct salvaging_place *p)
+{
+	for (size_t i = 0; i < p->watching_count; i++) {
+		const struct watching *o = &p->watching[i];
+		struct client c = client_of(w, o->client);
+		struct observer observer = { .client = &c,
+					     .mark = o->of.mark,
+					     .told = o->observer->told,
+					     .token = ledger_token(o->observer->told) };
+
+		observer_snapshot(&observer, w->out);
+	}
+}
+
+/* In standalone mode the first grant is the leader, and nothing else would tell of it. */
+static void write_leader(struct salvaging *w, const struct salvaging_place *p)
+{
+	struct observation leader = { .known = true };
+	const struct ledger_grant *g = NULL;
+
+	for (size_t i = 0; i < p->held_count && !g; i++)
+		if (!p->held[i].lost)
+			g = p->held[i].grant;
+	if (g) {
+		leader.token = ledger_token(g->token);
+		leader.host = bytes_of(w->s->conf->host, strlen(w->s->conf->host));
+		leader.data = bytes_of(g->data, g->length);
+	}
+	kind_snapshot(&(struct lock){ .observation = &leader }, w->out);
+}
+
+/* The names are those of this host: a name that is none is refused by who reads the text. */
+static bool write_place(struct salvaging *w, const struct salvaging_place *p)
+{
+	struct slice name = { p->lock->name, p->lock->length };
+	bool session = w->b->ensemble.session.id != 0, any = false;
+	bool own = session && p->lock->noted & LEDGER_NOTED_OWN, slots = session && p->lock->noted & LEDGER_NOTED_SLOTS;
+	struct lock lock = { .name = bytes_of(name.data, name.len), .directory.remembered = own || p->kept };
+
+	if (p->lock->kind > KIND_SEMAPHORE || !name_valid(name) || !flavour_has_place(w->s->conf, name))
+		return refuse(w, "a lock in it has a name or kind that none can have");
+	for (size_t i = 0; i < p->held_count; i++)
+		any = any || p->held[i].of.mark;
+	if (!any && !own && !slots && !p->watching_count)
+		return true;
+	lock.rule = w->b->locks.rules[p->lock->kind];
+	lock_snapshot(&lock, w->out);
+	write_own(w, p, own);
+	if (is_semaphore(p))
+		write_slots(w, p, slots);
+	for (size_t i = 0; i < p->held_count; i++)
+		if (p->held[i].of.mark)
+			write_grant(w, &p->held[i]);
+	write_observers(w, p);
+	if (w->standalone && p->watching_count)
+		write_leader(w, p);
+	return true;
+}
+
+/* Losses are told again anyway. */
+static void write_notification(struct salvaging *w, size_t i)
+{
+	struct client c = client_of(w, i);
+
+	if (!c.bearer && !c.ghost && client_at(w->v, i)->flags & LEDGER_UNREAD)
+		notification_snapshot(&c, &(struct notification){ .type = NOTIFICATION_SESSION }, w->out);
+}
+
+static void write_letter(struct salvaging *w, const struct ledger_letter *r)
+{
+	struct letter l = {
+		.number = r->head.number,
+		.state = LETTER_POSTED,
+		.timer = { .due_ns = w->s->now_ns + w->s->timeout_ns, .place = 1 },
+	};
+
+	letter_snapshot(&l, PAIRS_OF(r), w->out);
+}
+
+static bool write_entries(struct salvaging *w)
+{
+	snapshot_begin(w->b, w->out);
+	for (size_t i = 0; i < w->v->of[LEDGER_CLIENT].count; i++)
+		write_client(w, i);
+	for (size_t i = 0; i < w->v->of[LEDGER_LOCK].count; i++)
+		if (!write_place(w, &w->places[i]))
+			return false;
+	for (size_t i = 0; i < w->v->of[LEDGER_CLIENT].count; i++)
+		write_notification(w, i);
+	for (size_t i = 0; w->b->ensemble.session.id && i < w->v->of[LEDGER_LETTER].count; i++)
+		write_letter(w, ledger_view_letter(w->v->of[LEDGER_LETTER].list[i]));
+	snapshot_end(w->b, w->out);
+	return true;
+}
+
 /* ---- the text ---- */
 
 static bool check_clients(struct salvaging *w)
 {
 	for (size_t i = 0; i < w->v->of[LEDGER_CLIENT].count; i++)
-		if (!salvaging_is_bearer(salvaging_client(w->v, i)) &&
-		    salvaging_client(w->v, i)->conn >= w->s->back_count)
-			return salvaging_refuse(w, "a client in it is of a connection that there is not");
+		if (!is_bearer(client_at(w->v, i)) &&
+		    client_at(w->v, i)->conn >= w->s->back_count)
+			return refuse(w, "a client in it is of a connection that there is not");
 	return true;
 }
 
@@ -317,7 +672,7 @@ static bool write_text(struct salvaging *w)
 	read_places(w);
 	judge(w);
 	mark(w);
-	good = salvaging_write(w);
+	good = write_entries(w);
 	seal_end(w->out, begin);
 	return good;
 }
@@ -329,7 +684,7 @@ bool salvage(const struct salvage *s, struct bytes *ret_text, struct bytes *why)
 
 	bytes_clear(why);
 	if (s->ledger->head->place != snapshot_place(s->conf))
-		return salvaging_refuse(&w, "the configuration has another host, root, prefix or mode than it");
+		return refuse(&w, "the configuration has another host, root, prefix or mode than it");
 	w.b = broker_new(s->conf, s->seed, s->now_ns);
 	good = write_text(&w);
 	broker_free(w.b);

@@ -86,7 +86,7 @@ KILLS = [
 
     # ---- what the next process does ----
     ("ghosts are dropped at once", [
-        ("\treturn !h->lost || salvaging_is_back(w, salvaging_client(w->v, h->client));\n", "\treturn salvaging_is_back(w, salvaging_client(w->v, h->client));\n"),
+        ("\treturn !h->lost || is_back(w, client_at(w->v, h->client));\n", "\treturn is_back(w, client_at(w->v, h->client));\n"),
         ("\tif (!w->holds[i] && (c.ghost || c.bearer))\n", "\tif (c.ghost || (!w->holds[i] && c.bearer))\n")], 300, "kills, calm"),
     ("a ghost stays in its group", [
         ("\tif (!c->ghost)\n\t\tgroup_join(c, group);\n", "\tgroup_join(c, group);\n")], 1000, "kills, calm"),
