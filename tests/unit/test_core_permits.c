@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who has permits, asked across hosts (query.h, permit_holders.h), and asking for them back (revocation.h). */
+/* Who has permits, asked across hosts (query.h, semaphore.h), and asking for them back (revocation.h). */
 #include <stdio.h>
 #include <string.h>
 

@@ -24,6 +24,16 @@
  *
  * Standalone mode has no leases: a request is granted when the limit leaves room. The limit lives as long as anybody
  * uses the semaphore, here as between hosts (the directories are containers).
+ *
+ * If another host waits for permits, it is told which clients have them. As for a lock (holder.h), nothing is written
+ * before another host waits. A lease is created with its host's name. Later its data may describe a grant: there is
+ * at most one pass per second, over grants older than 100 ms, and each permit is written into a lease of its own.
+ * Only that write assigns a lease to a client.
+ *
+ *   the other host waits             | known from
+ *   while this host gathers: behind  | the watch on the mutex that it holds
+ *   while another one gathers        | more leases than the limit: listed when a grant is older than a second, and with
+ *                                    |   a children watch again when they change, at most once in a second
  */
 #pragma once
 
@@ -32,12 +42,19 @@
 
 #include "core/claim/directory.h"
 #include "core/kind/permit_limit.h"
-#include "core/kind/permit_holders.h"
 #include "protocol/bytes.h"
 
 struct locks;
 struct lock;
 struct request;
+
+/* What another host that waits was told. */
+struct permit_holders {
+	bool seen;          /* the last list showed that another host waits */
+	int64_t looked_ns;  /* when that list was sent */
+	int64_t checked_ns; /* what is told and what is not */
+	int64_t told_ns;
+};
 
 struct semaphore {
 	struct locks *locks;

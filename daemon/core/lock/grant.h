@@ -58,7 +58,7 @@ struct grant {
 	int64_t granted_ns;
 	int64_t asked_back_ns; /* when its client was last told REVOKE; 0: never */
 	uint32_t mark;      /* its number in a snapshot (lock_snapshot.h) */
-	int64_t told;       /* permits: the number of leases whose data describe it (permit_holders.h) */
+	int64_t told;       /* permits: the number of leases whose data describe it (semaphore.h) */
 	struct timer lease; /* the end of its lease; not set: it has none */
 	struct bytes data;  /* the text that its holder gave; may be empty */
 	struct outcome outcome;            /* LOST */
