@@ -31,8 +31,8 @@ SECOND = [
         ("\t\tahead.others += !is_known(c->directory, other.name);\n",
          "\t\tahead.others += other.mode == MODE_EXCLUSIVE && !is_known(c->directory, other.name);\n")], 3000, "readers"),
     ("second: a write to its predecessor counts as the end", [
-        ("\t\tif (type == ZK_WATCH_DELETED)\n\t\t\tclaim_pred_gone(c);\n\t\telse\n\t\t\tc->pred_watch = false;",
-         "\t\tif (true)\n\t\t\tclaim_pred_gone(c);\n\t\telse\n\t\t\tc->pred_watch = false;")], 3000, "operator"),
+        ("\t\tif (type == ZK_WATCH_DELETED)\n\t\t\tpred_gone(c);\n\t\telse\n\t\t\tc->pred_watch = false;",
+         "\t\tif (true)\n\t\t\tpred_gone(c);\n\t\telse\n\t\t\tc->pred_watch = false;")], 3000, "operator"),
     ("second: the end of any watched znode counts as its predecessor's", [
         ("c->state == CLAIM_WAITING && c->pred.len && slice_eq(child, bytes_view(&c->pred))) {",
          "c->state == CLAIM_WAITING && c->pred.len) {")], 5000, "readers"),

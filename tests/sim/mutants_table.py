@@ -95,9 +95,9 @@ MUTANTS = [
         ("\tobserve_watched(d->lock, &child);\n\tdirectory_touch(d);", "\tobserve_watched(d->lock, &child);"),
         ("\t\to->state = OBSERVE_IDLE;\n\tdirectory_touch(&lock->directory);", "\t\to->state = OBSERVE_IDLE;")], 1000),
     ("no list again when the predecessor is gone at the get", [
-        ("\tif (code == ZK_NONODE) {\n\t\tclaim_pred_gone(c);", "\tif (code == ZK_NONODE) {\n\t\t;")], 300),
+        ("\tif (code == ZK_NONODE) {\n\t\tpred_gone(c);", "\tif (code == ZK_NONODE) {\n\t\t;")], 300),
     ("granted at DELETED without listing again", [
-        ("\t\t\tclaim_pred_gone(c);\n\t\telse", "\t\t\tc->state = CLAIM_HELD;\n\t\telse")], 300),
+        ("\t\t\tpred_gone(c);\n\t\telse", "\t\t\tc->state = CLAIM_HELD;\n\t\telse")], 300),
     ("one uuid for all claims of a session", [
         ("c->nonce = ++all->last_nonce;", "c->nonce = all->last_nonce;")], 3000),
     ("CHANGED of the predecessor is not re-armed", [
@@ -152,9 +152,9 @@ MUTANTS = [
          "")], 1000, "storm"),
     ("next is granted past who stands between", [
         (
-         "\tc->state = CLAIM_WAITING;\n\tclaim_note(c, FLIGHT_claim_waiting);\n\tif (c->seq >= CONTENDER_WRAP_NEAR &&",
+         "\tc->state = CLAIM_WAITING;\n\tnote(c, FLIGHT_claim_waiting);\n\tif (c->seq >= CONTENDER_WRAP_NEAR &&",
          "\tc->state = TAILQ_EMPTY(&c->directory->leaving) ? CLAIM_WAITING : CLAIM_HELD;\n"
-         "\tclaim_note(c, FLIGHT_claim_waiting);\n\tif (c->seq >= CONTENDER_WRAP_NEAR &&")], 300),
+         "\tnote(c, FLIGHT_claim_waiting);\n\tif (c->seq >= CONTENDER_WRAP_NEAR &&")], 300),
     ("the spent one is still held", [
         ("\tc->spent = c->withheld = true;\n", "\tc->spent = c->withheld = true;\n\td->claim->czxid = c->czxid;\n")],
      300, "spent"),
@@ -174,7 +174,7 @@ MUTANTS = [
          "holders(lock) || c->handoffs < CLAIM_NEXT_FROM)")], 300, "spent, operator"),
     ("the spent one goes when the next but one has come", [
         ("\tall->turns.breath = true;\n\tclaim_release(d);\n", "\tall->turns.breath = true;\n"),
-        ("\tdirectory_check(d);\n\tclaim_send_join(c);\n", "\tdirectory_check(d);\n\tclaim_send_join(c);\n\tclaim_release(d);\n")], 1000, "spent, operator"),
+        ("\tdirectory_check(d);\n\tsend_join(c);\n", "\tdirectory_check(d);\n\tsend_join(c);\n\tclaim_release(d);\n")], 1000, "spent, operator"),
     ("lingers although a list has shown who waits", [
         ("!lock->rule->lingers || c->rivals", "!lock->rule->lingers")], 300),
     ("who may not be seen is nobody that could be asked", [
@@ -183,7 +183,7 @@ MUTANTS = [
         ("\tif (directory_lists_after(c->directory, deleted))", "\tif (c->directory->list_op)"),
         ("LONG_WAIT_NS = 30000000000;", "LONG_WAIT_NS = 1000000000000000;")], 300),
     ("what waits behind our own is not listed when that goes", [
-        ("\telse\n\t\tclaim_pred_gone(c);\n", "\telse\n\t\tclaim_forget_pred(c);\n"),
+        ("\telse\n\t\tpred_gone(c);\n", "\telse\n\t\tclaim_forget_pred(c);\n"),
         ("LONG_WAIT_NS = 30000000000;", "LONG_WAIT_NS = 1000000000000000;")], 1000),
     ("the delete after a wait that ran out is forgotten", [
         (
@@ -211,8 +211,8 @@ MUTANTS = [
          "\tif (!own && c->state == CLAIM_WAITING && fits)\n\t\texamine_waiting(c, event);\n"
          "\telse if (!own && c->state == CLAIM_HELD)\n")], 1000),
     ("NONODE is no success for a delete", [
-        ("\tif (code == ZK_OK || code == ZK_NONODE) {\n\t\tclaim_follow_all(c, deleted);",
-         "\tif (code == ZK_NONODE)\n\t\treturn;\n\tif (code == ZK_OK) {\n\t\tclaim_follow_all(c, deleted);")], 1000),
+        ("\tif (code == ZK_OK || code == ZK_NONODE) {\n\t\tfollow_all(c, deleted);",
+         "\tif (code == ZK_NONODE)\n\t\treturn;\n\tif (code == ZK_OK) {\n\t\tfollow_all(c, deleted);")], 1000),
     ("a delete of unknown outcome is not sent again", [
         ("\tc->leave_op = 0;\n\tclaim_forget_pred(c);", "\tclaim_forget_pred(c);"),
         ("\tc->leave_op = 0;\n\tif (code == ZK_OK", "\tif (code == ZK_OK")], 300),
