@@ -2,8 +2,66 @@
 #include "core/claim/claim_ledger.h"
 
 #include "base/cold.h"
-#include "core/claim/claim_entry.h"
 #include "core/port/entry.h"
+
+/* ---- as fields of an entry ---- */
+
+/* A token is a czxid and ten bits. */
+static const int64_t CZXID_MAX = INT64_C(1) << 52;
+
+static const struct field fields[] = {
+	FIELD_NUMBER(struct claim, "state", state, CLAIM_JOINING, CLAIM_LEAVING),
+	FIELD_NUMBER(struct claim, "mode", mode, MODE_EXCLUSIVE, MODE_SHARED),
+	FIELD_NUMBER(struct claim, "number", number, 1, INT64_MAX),
+	FIELD_NUMBER(struct claim, "nonce", nonce, 0, INT64_MAX),
+	FIELD_NUMBER(struct claim, "name length", name_len, 0, CONTENDER_NAME_MAX - 1),
+	FIELD_FLAG(struct claim, "named", named),
+	FIELD_FLAG(struct claim, "orphan", orphan),
+	FIELD_FLAG(struct claim, "spent", spent),
+	FIELD_FLAG(struct claim, "withheld", withheld),
+	FIELD_FLAG(struct claim, "tries", tries),
+	FIELD_FLAG(struct claim, "watches", watches),
+	FIELD_FLAG(struct claim, "says held", says_held),
+	FIELD_NUMBER(struct claim, "join tries", join_tries, 0, UINT8_MAX - 1),
+	FIELD_NUMBER(struct claim, "looks", looks, 0, UINT8_MAX - 1),
+	FIELD_ANY(struct claim, "seq", seq),
+	FIELD_ANY(struct claim, "followed", followed),
+	FIELD_NUMBER(struct claim, "czxid", czxid, 0, CZXID_MAX),
+	FIELD_INSTANT(struct claim, "idle", idle_ns),
+	FIELD_INSTANT(struct claim, "look", look_ns),
+	FIELD_INSTANT(struct claim, "looked", looked_ns),
+	FIELD_INSTANT(struct claim, "taken", taken_ns),
+	FIELD_FLAG(struct claim, "granted", granted),
+	FIELD_FLAG(struct claim, "follows", follows),
+	FIELD_FLAG(struct claim, "salvaged", salvaged),
+	FIELD_NUMBER(struct claim, "granted mode", granted_mode, MODE_EXCLUSIVE, MODE_SHARED),
+	FIELD_INSTANT(struct claim, "held", held_ns),
+	FIELD_INSTANT(struct claim, "granted at", granted_ns),
+	FIELD_NUMBER(struct claim, "handoffs", handoffs, 0, CLAIM_HANDOFFS_MAX),
+	FIELD_NUMBER(struct claim, "contended", contended, 0, INT64_MAX - 1),
+	FIELD_INSTANT(struct claim, "contended at", contended_ns),
+	FIELD_ANY(struct claim, "holder token", holder_token),
+	FIELD_INSTANT(struct claim, "holder at", holder_ns),
+};
+
+void claim_entry_write(const struct claim *c, struct entry_writer *w)
+{
+	entry_text(w, "name", slice_of(c->name));
+	entry_fields(w, FIELDS(fields), c);
+}
+
+bool claim_entry_read(struct claim *c, const struct entry *e)
+{
+	struct slice name;
+
+	if (!entry_get_text(e, "name", CONTENDER_NAME_MAX - 1, &name) || !entry_get_fields(e, FIELDS(fields), c))
+		return false;
+	if (name.len)
+		memcpy(c->name, name.data, name.len);
+	return true;
+}
+
+/* ---- in the ledger ---- */
 
 uint64_t claim_ledger_note(const struct directory *d)
 {

@@ -1,11 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Directories and claims in the ledger (port/ledger.h): where a znode of ours may exist, and the claims that grants rest on.
- * Not in standalone mode, and nothing without a ledger.
+ * Directories and claims in the ledger (port/ledger.h): where a znode of ours may exist, and the claims that grants
+ * rest on. Not in standalone mode, and nothing without a ledger. The record of a claim has fields of an entry
+ * "claim", as a snapshot has them (snapshot.h).
  */
 #pragma once
 
 #include "core/claim/directories.h"
+
+struct entry;
+struct entry_writer;
+
+/* A claim as fields of an entry, but for its place. False: the entry is refused. */
+void claim_entry_write(const struct claim *c, struct entry_writer *w);
+bool claim_entry_read(struct claim *c, const struct entry *e);
 
 /* Its bit among those of the directories of its lock. */
 uint64_t claim_ledger_note(const struct directory *d);

@@ -3,7 +3,7 @@
 
 #include <assert.h>
 
-#include "core/claim/claim_entry.h"
+#include "core/claim/claim_ledger.h"
 #include "core/claim/directories.h"
 #include "core/port/entry.h"
 
