@@ -10,7 +10,6 @@
 #include "core/command/list.h"
 #include "core/hosts/release.h"
 #include "core/lock/bearer.h"
-#include "core/lock/client_entry.h"
 #include "core/lock/client_ledger.h"
 #include "core/lock/client_life.h"
 #include "core/lock/take_back.h"

@@ -4,7 +4,6 @@
 #include "base/cold.h"
 #include "base/mem.h"
 #include "base/sha256.h"
-#include "core/lock/client_entry.h"
 #include "core/lock/client_ledger.h"
 #include "core/lock/client_life.h"
 #include "core/lock/lifeline.h"
