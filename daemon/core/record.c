@@ -2,7 +2,6 @@
 #include "core/record.h"
 
 #include "core/claim/claim_ledger.h"
-#include "core/hosts/letter_ledger.h"
 #include "core/kind/observe.h"
 #include "core/kind/semaphore.h"
 #include "core/lock/client_ledger.h"

@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "core/hosts/forward.h"
 #include "core/hosts/hosts.h"
-#include "core/hosts/letter_ledger.h"
+#include "core/port/entry.h"
 
 enum { TIME_DIGITS = 13 };
 
@@ -55,6 +55,35 @@ bool outbox_room(const struct hosts *h, enum letter_kind kind, const struct clie
 	return h->outbox_count + count <= kinds[kind].most &&
 	       (!shared || account_may(payer, POOL_LETTERS, count, privileged)) &&
 	       account_may(payer, POOL_PATHS, count * path_max, privileged);
+}
+
+void letter_ledger_add(struct letter *l)
+{
+	struct ledger *ledger = l->hosts->env->ledger;
+	struct bytes text = { 0 };
+	struct entry_writer w = { .out = &text };
+	struct ledger_letter *r;
+
+	if (!ledger)
+		return;
+	entry_text(&w, "path", bytes_view(&l->path));
+	entry_number(&w, "id at", (int64_t)l->id_at);
+	r = ledger_take(ledger, sizeof(*r) + text.len);
+	r->head.number = l->number;
+	r->pairs = (uint32_t)(w.values / 2);
+	r->length = (uint32_t)text.len;
+	memcpy(r->text, text.data, text.len);
+	ledger_publish(ledger, &r->head, LEDGER_LETTER);
+	l->record = r;
+	bytes_free(&text);
+}
+
+static void letter_ledger_remove(struct letter *l)
+{
+	struct ledger *ledger = l->hosts->env->ledger;
+
+	if (ledger)
+		ledger_drop(ledger, &l->record->head);
 }
 
 void letter_orphan(struct letter *l)

@@ -85,6 +85,8 @@ bool outbox_room(const struct hosts *h, enum letter_kind kind, const struct clie
 struct letter *outbox_post(struct hosts *h, struct slice host, struct account *payer);
 /* Puts one that has its path behind the others. */
 void letter_add(struct letter *l);
+/* Into the ledger (port/ledger.h): after a kill the next process withdraws those that may stand. */
+void letter_ledger_add(struct letter *l);
 struct slice letter_id(const struct letter *l);
 /* Nobody waits for its fate any longer. */
 void letter_orphan(struct letter *l);
