@@ -3,6 +3,7 @@
 
 #include <assert.h>
 
+#include "base/mem.h"
 #include "core/check.h"
 #include "core/claim/charge.h"
 #include "core/claim/directories.h"
@@ -18,7 +19,6 @@
 #include "core/kind/payer.h"
 #include "core/lock/bearer.h"
 #include "core/lock/lock_snapshot.h"
-#include "core/marks.h"
 #include "core/port/entry.h"
 #include "core/port/seal.h"
 #include "core/session/ensemble_snapshot.h"
@@ -29,6 +29,107 @@ enum {
 	TEXT_MAX = 4096,
 	BESIDE = 64, /* bytes beside each struct: its text, its places in tables, the allocator's */
 };
+
+/* ---- marks ---- */
+
+struct marked_list {
+	struct marked {
+		uint32_t mark;
+		void *what;
+	} *list;
+	size_t count, cap;
+	void **sorted; /* by mark; the first mark is 1 */
+};
+
+struct marks {
+	struct marked_list grants, requests, observers;
+	bool sorted; /* sort_marks() has run */
+};
+
+/* Of all grants, requests and observers; before a snapshot is written. */
+static void set_marks(const struct locks *locks)
+{
+	uint32_t grants = 0, requests = 0, observers = 0;
+	struct observer *o;
+	struct request *r;
+	struct client *c;
+	struct grant *g;
+
+	TAILQ_FOREACH(c, &locks->clients, link) {
+		TAILQ_FOREACH(g, &c->grants, client_link)
+			g->mark = ++grants;
+		TAILQ_FOREACH(r, &c->requests, client_link)
+			r->mark = ++requests;
+		TAILQ_FOREACH(o, &c->observers, client_link)
+			o->mark = ++observers;
+	}
+}
+
+/* Appends what was read with that mark; returns `what`. */
+static void *note_mark(struct marked_list *all, uint32_t mark, void *what)
+{
+	if (all->count == all->cap) {
+		all->cap = all->cap ? all->cap * 2 : 64;
+		all->list = mem_resize(all->list, all->cap * sizeof(*all->list));
+	}
+	all->list[all->count++] = (struct marked){ mark, what };
+	return what;
+}
+
+static bool sort_list(struct marked_list *all)
+{
+	all->sorted = mem_new_array(all->count + 1, sizeof(void *));
+	for (size_t i = 0; i < all->count; i++) {
+		const struct marked *m = &all->list[i];
+
+		if (m->mark < 1 || m->mark > all->count || all->sorted[m->mark - 1])
+			return false;
+		all->sorted[m->mark - 1] = m->what;
+	}
+	return true;
+}
+
+/* All are noted: puts the clients' lists in order, the first time. False: the marks are not 1, 2, ..., each once. */
+static bool sort_marks(struct marks *m)
+{
+	if (m->sorted)
+		return true;
+	m->sorted = true;
+	if (!sort_list(&m->grants) || !sort_list(&m->requests) || !sort_list(&m->observers))
+		return false;
+	for (size_t i = 0; i < m->grants.count; i++) {
+		struct grant *g = m->grants.sorted[i];
+
+		TAILQ_REMOVE(&g->client->grants, g, client_link);
+		TAILQ_INSERT_TAIL(&g->client->grants, g, client_link);
+	}
+	for (size_t i = 0; i < m->requests.count; i++) {
+		struct request *r = m->requests.sorted[i];
+
+		TAILQ_REMOVE(&r->client->requests, r, client_link);
+		TAILQ_INSERT_TAIL(&r->client->requests, r, client_link);
+	}
+	for (size_t i = 0; i < m->observers.count; i++) {
+		struct observer *o = m->observers.sorted[i];
+
+		TAILQ_REMOVE(&o->client->observers, o, client_link);
+		TAILQ_INSERT_TAIL(&o->client->observers, o, client_link);
+	}
+	return true;
+}
+
+static void forget(struct marked_list *all)
+{
+	mem_free(all->list);
+	mem_free(all->sorted);
+}
+
+static void forget_marks(struct marks *m)
+{
+	forget(&m->grants);
+	forget(&m->requests);
+	forget(&m->observers);
+}
 
 /* ---- the parts that are the broker's own ---- */
 
@@ -190,7 +291,7 @@ void broker_snapshot(const struct broker *b, struct bytes *ret)
 	size_t begin = seal_begin(ret);
 
 	assert(TAILQ_EMPTY(&b->locks.closing) && TAILQ_EMPTY(&b->locks.outcomes) && TAILQ_EMPTY(&b->locks.mlocks));
-	marks_set(&b->locks);
+	set_marks(&b->locks);
 	write_all(b, ret);
 	seal_end(ret, begin);
 }
@@ -216,7 +317,7 @@ struct restoring {
 
 static bool sort(struct restoring *r, const struct entry *e)
 {
-	return marks_sort(&r->marks) || entry_refuse(e, "the marks are wrong before the first");
+	return sort_marks(&r->marks) || entry_refuse(e, "the marks are wrong before the first");
 }
 
 static bool read_lasting(struct restoring *r, const struct entry *e)
@@ -296,21 +397,21 @@ static bool read_request(struct restoring *r, const struct entry *e)
 {
 	struct request *q = request_restore(r->lock, e);
 
-	return q && marks_note(&r->marks.requests, q->mark, q);
+	return q && note_mark(&r->marks.requests, q->mark, q);
 }
 
 static bool read_grant(struct restoring *r, const struct entry *e)
 {
 	struct grant *g = grant_restore(r->lock, e);
 
-	return g && marks_note(&r->marks.grants, g->mark, g);
+	return g && note_mark(&r->marks.grants, g->mark, g);
 }
 
 static bool read_observer(struct restoring *r, const struct entry *e)
 {
 	struct observer *o = observer_restore(r->lock, e);
 
-	return o && marks_note(&r->marks.observers, o->mark, o);
+	return o && note_mark(&r->marks.observers, o->mark, o);
 }
 
 static bool read_notification(struct restoring *r, const struct entry *e)
@@ -518,7 +619,7 @@ struct broker *broker_restore(const struct broker_conf *conf, struct slice text,
 	entry_reader_init(&reader, body, why);
 	good = read_all(&r, &reader, conf, now_ns);
 	entry_reader_deinit(&reader);
-	marks_forget(&r.marks);
+	forget_marks(&r.marks);
 	if (good)
 		return r.b;
 	if (!why->len)

@@ -17,6 +17,9 @@
  *   what is proven of the session, and until when     | what is wrong with ZooKeeper, in words: it is found out again
  *   counters, all numbers that are never used twice   | sums and lists that follow from the rest: they are made again
  *
+ * Grants, requests and observers are in the order of their locks' lists. Each of them has a mark: its number in the
+ * order of the clients' lists. A restored broker puts the clients' lists in order by the marks.
+ *
  * The adapter of the new process does not know what that of the old one was asked for. So after the first event the broker
  * asks again for what it still needs: EFFECT_ZK_OPEN without a session, FORMER_END, TOKENS, RELOAD, and PROCESS. It does not
  * say again what the adapter keeps itself: CLOSE and HOLDER.

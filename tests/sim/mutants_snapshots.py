@@ -10,7 +10,7 @@ SNAPSHOTS = [
         ("\tTAILQ_FOREACH(r, &lock->requests, link)\n\t\trequest_snapshot(r, out);\n",
          "\tTAILQ_FOREACH_REVERSE(r, &lock->requests, request_list, link)\n\t\trequest_snapshot(r, out);\n")], 300, "snapshots"),
     ("a snapshot loses the order of what a client was granted", [
-        ("\tif (!sort(&m->grants) ||", "\tif (true)\n\t\treturn sort(&m->grants);\n\tif (!sort(&m->grants) ||")], 1000, "snapshots, standalone"),
+        ("\tif (!sort_list(&m->grants) ||", "\tif (true)\n\t\treturn sort_list(&m->grants);\n\tif (!sort_list(&m->grants) ||")], 1000, "snapshots, standalone"),
     ("a deadline is later after a snapshot", [
         ("\theap_set(timers, t, v->integer);\n", "\theap_set(timers, t, v->integer + 1000000);\n")], 100, "snapshots"),
     ("after a snapshot hand-offs are counted anew", [
