@@ -49,7 +49,7 @@ struct claim {
 	bool tries, watches, pred_watch; /* only tries want it (seen.h); see claim_join(); WAITING: pred has a watch */
 	bool contested, in_use; /* WAITING and listed: its predecessor waits, too; its predecessor's data say `held` */
 	bool tried, says_held;  /* HELD: a list showed a try behind it; its data say held (or may, or its forerunner's) */
-	bool adopting, counted; /* UNSURE, salvaged: found, its owner is being read; SLOTS: a list showed it (facts.h) */
+	bool adopting, counted; /* UNSURE, salvaged: found, its owner is being read; SLOTS: a list showed it (FACT_COUNTED) */
 	bool rivals; /* HELD, on this connection: a list showed that others wait; or none was sent (second.h) */
 	enum claim_watch own_watch; /* second.h */
 	const char *other_kind;      /* WAITING: the kind as which its host uses the name; NULL: the same kind as ours */

@@ -21,15 +21,32 @@
 
 #include "base/heap.h"
 #include "base/map.h"
-#include "core/claim/facts.h"
 #include "core/claim/names.h"
 #include "core/claim/seen.h"
 #include "core/claim/turn.h"
 #include "core/session/operation.h"
 #include "core/znode/flavour.h"
+#include "protocol/bytes.h"
+#include "protocol/errors.h"
 
 struct claim;
 struct directories;
+
+/* Facts that answers have shown. The rule above acts on them when it settles the directory, before the event ends. */
+enum {
+	FACT_LOST = 1,    /* somebody deleted the held znode: the grants on it are void */
+	FACT_MISSING = 2, /* semaphore: the directory is gone */
+	FACT_COUNTED = 4, /* SLOTS: a list showed so many `children`; each claim's `counted` tells whether it is one */
+	FACT_FAILED = 8,  /* the requests that `failure` names cannot be served */
+};
+
+enum failed { FAILED_JOINER, FAILED_REQUESTS, FAILED_ALL }; /* the request of a new claim; all; observers, too */
+
+struct failure {
+	enum failed failed;
+	enum error_code code;
+	struct bytes sentence; /* a string */
+};
 
 /* Its data: not read since it was made; being read; of our kind and flavour; of another. */
 enum directory_state { DIRECTORY_UNKNOWN, DIRECTORY_ASKED, DIRECTORY_FITS, DIRECTORY_MISMATCH };
@@ -70,7 +87,7 @@ struct directory {
 	uint64_t watch_op, list_op; /* the list with watch that is under way, 0: none; the last list sent */
 	uint64_t exhausted_op;      /* the list that shows whether it is empty, or then its delete; 0: neither */
 	int64_t czxid, list_bytes;  /* of the directory whose data were read; of its last list, 0: unknown */
-	unsigned int facts;         /* facts.h */
+	unsigned int facts;         /* FACT_* */
 	struct failure failure; /* the first one of an event */
 	struct seen seen;
 	struct ledger_lock *record; /* of its lock, in the ledger; NULL: none */
