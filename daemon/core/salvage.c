@@ -14,7 +14,7 @@
 #include "core/lock/bearer.h"
 #include "core/lock/lock_snapshot.h"
 #include "core/port/effect.h"
-#include "core/port/entry_pairs.h"
+#include "core/port/entry.h"
 #include "core/port/seal.h"
 #include "core/snapshot.h"
 #include "core/state.h"

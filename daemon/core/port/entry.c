@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/port/entry.h"
 
-#include "core/port/entry_pairs.h"
 #include "protocol/bytes_format.h"
 #include "protocol/number.h"
 

@@ -25,6 +25,7 @@
 #include "base/heap.h"
 #include "protocol/bytes.h"
 #include "protocol/resp.h"
+#include "protocol/slice.h"
 
 enum field_type { FIELD_BOOL, FIELD_U8, FIELD_I32, FIELD_U32, FIELD_I64, FIELD_U64, FIELD_BYTES };
 
@@ -60,14 +61,19 @@ struct entry_writer {
 	size_t begin, values;
 };
 
-struct entry_pairs;
+/* Fields that the text of a ledger's record has. The writer of the entry has the others in a struct. */
+struct entry_pairs {
+	struct slice text;
+	size_t count;
+};
+
 struct entry_writer entry_begin(struct bytes *out, const char *word);
 void entry_number(struct entry_writer *w, const char *key, int64_t value);
 void entry_text(struct entry_writer *w, const char *key, struct slice text);
 void entry_due(struct entry_writer *w, const char *key, const struct timer *t);
 void entry_fields(struct entry_writer *w, const struct field *fields, size_t count, const void *from);
 void entry_list(struct entry_writer *w, const char *key, size_t count); /* that many values are written to `out` next */
-void entry_pairs(struct entry_writer *w, const struct entry_pairs *pairs); /* entry_pairs.h; takes NULL */
+void entry_pairs(struct entry_writer *w, const struct entry_pairs *pairs); /* takes NULL */
 void entry_end(struct entry_writer *w);
 
 /* ---- reading ---- */
