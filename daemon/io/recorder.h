@@ -5,7 +5,7 @@
  * on after a kill begins without the ledger. A spare file for that process is left as long as this one (files/spare.h).
  *
  * When more than half of the ledger is unused, memory that no record is in is given back to the file system
- * (core/port/ledger_cells.h), and the spare file is shortened by as much.
+ * (core/port/ledger.h), and the spare file is shortened by as much.
  *
  *   state    | means                                   | event -> next state
  *   REST     | nothing is given back                   | recorder_ask(), if it is worth it -> LOOKING

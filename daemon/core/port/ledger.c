@@ -17,11 +17,27 @@ struct ledger_private {
 
 void (*ledger_stored)(void *arg);
 
+static size_t cell_size(unsigned int class)
+{
+	return (size_t)LEDGER_CELL_MIN << class;
+}
+
+/* In a chunk. */
+static size_t cell_count(unsigned int class)
+{
+	return (LEDGER_CHUNK_BYTES - LEDGER_CELLS_AT) / cell_size(class);
+}
+
+static struct ledger_record *cell_at(char *chunk, unsigned int class, size_t i)
+{
+	return (struct ledger_record *)(void *)(chunk + LEDGER_CELLS_AT + i * cell_size(class));
+}
+
 static unsigned int class_of(size_t bytes)
 {
 	unsigned int class = 0;
 
-	while (ledger_cell_size(class) < bytes)
+	while (cell_size(class) < bytes)
 		class ++;
 	return class;
 }
@@ -128,12 +144,12 @@ void ledger_lasting(struct ledger *l, uint64_t count)
 /* The chunk becomes free cells. Its word is still to be stored. */
 static void add_cells(struct ledger_cells *cells, unsigned int class, char *chunk)
 {
-	cells->cap += ledger_cell_count(class);
+	cells->cap += cell_count(class);
 	cells->list = mem_resize(cells->list, cells->cap * sizeof(void *));
 	cells->chunks = mem_resize(cells->chunks, (cells->chunk_count + 1) * sizeof(char *));
 	cells->chunks[cells->chunk_count++] = chunk;
-	for (size_t i = ledger_cell_count(class); i-- > 0;) {
-		struct ledger_record *r = ledger_cell(chunk, class, i);
+	for (size_t i = cell_count(class); i-- > 0;) {
+		struct ledger_record *r = cell_at(chunk, class, i);
 
 		r->word = (uint64_t)class << 4;
 		r->number = cells->count;
@@ -149,7 +165,8 @@ static struct ledger_part *last_part(struct ledger *l)
 	return l->part_count ? &l->parts[l->part_count - 1] : NULL;
 }
 
-void *ledger_unused(struct ledger *l, size_t bytes, size_t *ret_bytes)
+/* At most so many bytes of unused chunks in a row, which are used from now on. NULL: there are none. */
+static void *take_unused(struct ledger *l, size_t bytes, size_t *ret_bytes)
 {
 	struct ledger_part *part = last_part(l);
 	size_t count = bytes / LEDGER_CHUNK_BYTES * LEDGER_CHUNK_BYTES;
@@ -169,7 +186,7 @@ void *ledger_unused(struct ledger *l, size_t bytes, size_t *ret_bytes)
 static bool divide(struct ledger *l, unsigned int class)
 {
 	size_t bytes;
-	char *chunk = ledger_unused(l, LEDGER_CHUNK_BYTES, &bytes);
+	char *chunk = take_unused(l, LEDGER_CHUNK_BYTES, &bytes);
 
 	if (!chunk)
 		return false;
@@ -252,4 +269,85 @@ COLD void ledger_drop_private(struct ledger *l, struct ledger_record *r)
 COLD void ledger_raise(struct ledger *l, enum ceiling which, uint64_t number)
 {
 	ledger_store(l, &l->head->ceilings[which], number + CEILING_STEP);
+}
+
+/* ---- how it becomes smaller ---- */
+
+/* Of what is unused, at once. */
+enum { PIECE_BYTES = 16 * LEDGER_CHUNK_BYTES };
+
+bool ledger_may_shrink(const struct ledger *l, size_t bytes)
+{
+	size_t unused = l->room, used = 0;
+
+	for (unsigned int class = 0; class < LEDGER_CLASSES; class++) {
+		const struct ledger_cells *cells = &l->cells[class];
+
+		unused += cells->count * cell_size(class);
+		used += (cells->cap - cells->count) * cell_size(class);
+	}
+	return unused >= bytes && unused > used;
+}
+
+void ledger_shrink_begin(struct ledger *l)
+{
+	for (unsigned int class = 0; class < LEDGER_CLASSES; class++)
+		l->cells[class].look = l->cells[class].chunk_count;
+}
+
+static bool is_free(char *chunk, unsigned int class)
+{
+	for (size_t i = 0; i < cell_count(class); i++)
+		if (LEDGER_TYPE(cell_at(chunk, class, i)->word) != LEDGER_NONE)
+			return false;
+	return true;
+}
+
+/* The last one of the list comes into the place of each. */
+static void remove_cells(struct ledger_cells *cells, unsigned int class, char *chunk)
+{
+	for (size_t i = 0; i < cell_count(class); i++) {
+		struct ledger_record *r = cell_at(chunk, class, i), *last = cells->list[--cells->count];
+
+		assert(cells->list[r->number] == r);
+		cells->list[r->number] = last;
+		last->number = r->number;
+	}
+	cells->cap -= cell_count(class);
+	if (cells->cap)
+		cells->list = mem_resize(cells->list, cells->cap * sizeof(void *));
+}
+
+/* NULL: somebody uses it. */
+static char *take_chunk(struct ledger *l, unsigned int class)
+{
+	struct ledger_cells *cells = &l->cells[class];
+	size_t at = --cells->look;
+	char *chunk = cells->chunks[at];
+
+	if (!is_free(chunk, class))
+		return NULL;
+	ledger_store(l, (uint64_t *)(void *)chunk, 0);
+	remove_cells(cells, class, chunk);
+	cells->chunks[at] = cells->chunks[--cells->chunk_count];
+	return chunk;
+}
+
+bool ledger_shrink(struct ledger *l, size_t keep, void **ret, size_t *ret_bytes)
+{
+	unsigned int class = 0;
+
+	*ret_bytes = 0;
+	if (l->room > keep) {
+		*ret = take_unused(l, l->room - keep < PIECE_BYTES ? l->room - keep : PIECE_BYTES, ret_bytes);
+		if (*ret_bytes)
+			return true;
+	}
+	while (class < LEDGER_CLASSES && !l->cells[class].look)
+		class ++;
+	if (class == LEDGER_CLASSES)
+		return false;
+	*ret = take_chunk(l, class);
+	*ret_bytes = *ret ? LEDGER_CHUNK_BYTES : 0;
+	return true;
 }

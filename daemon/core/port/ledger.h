@@ -12,6 +12,16 @@
  *
  * To change more than one field, its owner publishes another record with the same number, and drops the first.
  *
+ * Memory that no record is in is given back, so that the ledger becomes smaller:
+ *
+ *   chunk    | means                           | left by
+ *   unused   | it is in a part of the ledger   | a record finds no free cell -> divided; ledger_shrink() -> given back
+ *   divided  | it is in the list of its size   | ledger_shrink(), if all its cells are free -> given back
+ *   given    | the caller of ledger_shrink()   | ledger_add() -> unused
+ *   back     |   has it                        |
+ *
+ * A reader finds no record in a chunk whose word is 0: the word becomes 0 before the first of its cells is removed.
+ *
  * For what finds no room the cell is private memory; the head says how much is missing. The caller of ledger_new() and
  * ledger_add() gives zeroed memory, aligned to 64 bytes, and owns it. A reader finds what was added right behind it.
  */
@@ -21,7 +31,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/port/ledger_cells.h"
+#include "core/port/ledger_record.h"
+
+/* Unused chunks in a row. */
+struct ledger_part {
+	char *next, *end;
+};
+
+struct ledger_cells {
+	void **list; /* the free cells: the last is taken first. Each has its index in this list as its number */
+	size_t count, cap;
+	char **chunks; /* the chunks that are divided into these cells */
+	size_t chunk_count, look; /* the chunks from `look` on were looked at */
+};
 
 struct ledger {
 	struct ledger_head *head;
@@ -48,10 +70,19 @@ size_t ledger_room(const struct ledger *l); /* bytes of unused chunks */
 bool ledger_full(const struct ledger *l);   /* there are records without room */
 void *ledger_move(struct ledger *l, void *record); /* such a one to where there is room now. Returns its place */
 
+/* True: more than half of the memory is unused, and at least `bytes`. */
+bool ledger_may_shrink(const struct ledger *l, size_t bytes);
+/* Starts looking at all chunks. To be called between two events. */
+void ledger_shrink_begin(struct ledger *l);
+/*
+ * Gives back some unused chunks, of which `keep` bytes stay, or looks at one divided chunk. False: nothing is left to look
+ * at. Returns in *ret the memory that is given back, which is the caller's from now on, as long as the memory of the ledger
+ * exists. *ret_bytes is a multiple of a chunk; 0: nothing was given back this time.
+ */
+bool ledger_shrink(struct ledger *l, size_t keep, void **ret, size_t *ret_bytes);
+
 /* Tests: called after each store that a reader can notice. The daemon never sets it, so its linker leaves the calls out. */
 extern void (*ledger_stored)(void *arg);
-/* For ledger_shrink(): at most so many bytes of unused chunks in a row, which are used from now on. NULL: there are none. */
-void *ledger_unused(struct ledger *l, size_t bytes, size_t *ret_bytes);
 /* What the functions below do seldom. */
 void *ledger_take_any(struct ledger *l, size_t bytes);
 void ledger_drop_private(struct ledger *l, struct ledger_record *r);
