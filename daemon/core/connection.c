@@ -11,7 +11,6 @@
 #include "core/hosts/release.h"
 #include "core/lock/bearer.h"
 #include "core/lock/client_ledger.h"
-#include "core/lock/client_life.h"
 #include "core/lock/take_back.h"
 #include "core/port/entry.h"
 #include "core/state.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Grants, requests and their outcomes: who counts what, and what is told; no kind of lock is linked. */
-#include "core/lock/client_limits.h"
 #include "lock_fixture.h"
 
 /* These locks decide nothing: each test does. */

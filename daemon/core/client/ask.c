@@ -5,7 +5,6 @@
 #include "core/client/deadlock.h"
 #include "core/client/reply.h"
 #include "core/kind/semaphore.h"
-#include "core/lock/client_limits.h"
 #include "core/lock/locks.h"
 #include "core/lock/take_back.h"
 

@@ -7,7 +7,6 @@
 #include "core/kind/observe.h"
 #include "core/kind/semaphore.h"
 #include "core/claim/charge.h"
-#include "core/lock/client_limits.h"
 
 void cmd_campaign(struct client *c, struct call *call)
 {

@@ -5,7 +5,6 @@
 #include "base/mem.h"
 #include "base/sha256.h"
 #include "core/lock/client_ledger.h"
-#include "core/lock/client_life.h"
 #include "core/lock/lifeline.h"
 #include "core/lock/locks.h"
 #include "core/port/entry.h"

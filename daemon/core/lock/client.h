@@ -82,6 +82,19 @@ struct client {
 	struct list *list;        /* its LOCKS or CLIENT LIST, not answered yet (command/list.h); NULL */
 };
 
+/* ---- how it begins and ends, whether it has a connection (connection.h) or is a bearer ---- */
+
+/* One of that user and unit more, the youngest of all. It has nothing yet, and is of no account. */
+struct client *client_new(struct locks *locks, uint32_t uid, struct slice unit);
+/* From now on it is known by that id, and belongs to its account. */
+void client_enter(struct client *c, uint64_t id);
+/* The same, with an id that nobody ever had. */
+void client_enter_new(struct client *c);
+/* It has nothing any longer. */
+void client_free(struct client *c);
+
+/* ---- what is known of it, and what it may do ---- */
+
 /* It named a process. That is shown once the connecting one has ended, if the adapter finds that the user owns it. */
 void client_set_child(struct client *c, uint32_t pid);
 /* Asks the adapter to look at the process that the client named. */
@@ -99,3 +112,13 @@ bool client_is_own(const struct client *c, const struct client *other); /* of on
 /* What an account has of that lock is shown with all that is known of it: it is its own, or it may look. NULL: elsewhere. */
 bool client_may_look(const struct client *c, struct slice name, const struct account *account);
 bool client_is_operator(const struct client *c); /* it came through the operators' socket, whoever it is */
+
+/* ---- what it may have: its own limits, and its account's shares (port/pools.h) ---- */
+
+/* False, with `why`: a limit of the client is reached, or its account's share. `queued`: an event will tell the end. */
+bool client_may_ask(const struct client *c, bool queued, const char **why);
+bool client_may_be_told(const struct client *c, const char **why); /* one event more, which it may leave unread */
+bool client_may_observe(const struct client *c, const char **why);
+/* Which limit leaves no room for one more grant: that of the client itself, or that of its account. */
+enum client_lack { CLIENT_LACKS_NOTHING, CLIENT_LACKS_ITS_GRANTS, CLIENT_LACKS_GRANTS };
+enum client_lack client_lacks(const struct client *c);
