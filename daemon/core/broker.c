@@ -6,8 +6,8 @@
 #include "base/cold.h"
 #include "base/container.h"
 #include "base/mem.h"
-#include "core/command/command.h"
-#include "core/command/list.h"
+#include "core/claim/charge.h"
+#include "core/claim/claim_ledger.h"
 #include "core/client/aside.h"
 #include "core/client/delegate.h"
 #include "core/client/halt.h"
@@ -16,20 +16,19 @@
 #include "core/client/reply.h"
 #include "core/client/restart.h"
 #include "core/client/tell.h"
+#include "core/command/command.h"
+#include "core/command/list.h"
 #include "core/connection.h"
 #include "core/drain.h"
 #include "core/hosts/release.h"
+#include "core/kind/kinds.h"
+#include "core/kind/payer.h"
 #include "core/lock/client_ledger.h"
 #include "core/lock/take_back.h"
 #include "core/piece.h"
 #include "core/recovery.h"
-#include "core/reload.h"
 #include "core/route.h"
 #include "core/session/ensemble_snapshot.h"
-#include "core/claim/charge.h"
-#include "core/claim/claim_ledger.h"
-#include "core/kind/kinds.h"
-#include "core/kind/payer.h"
 #include "core/state.h"
 
 static const int64_t TOKEN_BLOCK = 1 << 20;
@@ -282,6 +281,48 @@ static void former_told(struct broker *b, const struct event *event)
 		former_over(&b->ensemble, event);
 }
 
+/* What a program was told at the beginning stays true: its strings, and the limit of what the servers were asked about. */
+static bool stays_true(const struct broker_conf *before, const struct broker_conf *now)
+{
+	return before->root == now->root && before->host == now->host && before->standalone == now->standalone &&
+	       before->prefixes == now->prefixes && before->tick_ns == now->tick_ns &&
+	       before->session_timeout_ns == now->session_timeout_ns &&
+	       before->limits.session_path_bytes == now->limits.session_path_bytes;
+}
+
+static void answer_reload(struct client *c, const struct event *event)
+{
+	c->reloading = false;
+	if (c->closing)
+		return;
+	if (event->conf.now) {
+		resp_bulk(reply_out(c), event->conf.text);
+		reply_end(c);
+	} else {
+		reply_error(c, ERROR_ERR, "%s", event->conf.text);
+	}
+}
+
+/* Another configuration from now on, or none because it has an error; every RELOAD that waits is answered. */
+static void reloaded(struct broker *b, const struct event *event)
+{
+	struct client *c;
+
+	if (event->conf.now) {
+		assert(stays_true(b->env.conf, event->conf.now));
+		b->env.conf = event->conf.now;
+		b->env.rules++;
+		/* New rules apply to what is asked from now on. */
+		TAILQ_FOREACH(c, &b->locks.clients, link)
+			delegated_take_back_later(c);
+		pools_configure(&b->env);
+		budget_limits(&b->env, &b->ensemble.budget);
+	}
+	TAILQ_FOREACH(c, &b->locks.clients, link)
+		if (c->reloading)
+			answer_reload(c, event);
+}
+
 /* All but the requests of clients: most events are such, and need no frame for the others. */
 static __attribute__((noinline)) void dispatch(struct broker *b, const struct event *event)
 {
@@ -345,7 +386,7 @@ static __attribute__((noinline)) void dispatch(struct broker *b, const struct ev
 		restart_over(&b->locks, event);
 		break;
 	case EVENT_CONF:
-		reload(b, event);
+		reloaded(b, event);
 		break;
 	case EVENT_STOP:
 		drain(b);

@@ -557,7 +557,7 @@ MUTANTS = [
     ("another configuration is not used", [
         ("\t\tb->env.conf = event->conf.now;\n", "")], 300, "reloads"),
     ("the budget goes on with the limits of the configuration before", [
-        ("reload.c", "\t\tbudget_limits(&b->env, &b->ensemble.budget);\n", "")], 1000, "reloads"),
+        ("broker.c", "\t\tbudget_limits(&b->env, &b->ensemble.budget);\n", "")], 1000, "reloads"),
     ("a drained daemon lets requests wait", [
         ("\tif (env_halts(locks->env))\n\t\treturn refuse(", "\tif (locks->env->stopping)\n\t\treturn refuse(")], 300, "anything"),
     ("a drain leaves those that wait", [

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* RELOAD and EVENT_CONF: who may ask, who is told, and what another configuration changes (reload.h). */
+/* RELOAD and EVENT_CONF: who may ask, who is told, and what another configuration changes (broker.h). */
 #include "core_fixture.h"
 
 #include <string.h>
