@@ -38,6 +38,12 @@ def connect(daemon):
             time.sleep(0.001)
 
 
+def is_restarted(reply):
+    """A busy machine may need longer than a hand-over may take: nobody notices, and the operator asks again."""
+    assert isinstance(reply, list) or "did not take over within" in str(reply), reply
+    return isinstance(reply, list)
+
+
 @pytest.mark.plain_only("numbers of connections: the parts are tested with sanitizers by test_handover.py and test_keep.py")
 @pytest.mark.parametrize("with_zookeeper", [False, True], ids=["standalone", "zookeeper"])
 def test_ten_thousand_connections_are_carried(daemons, zk, root, count, with_zookeeper):
@@ -60,7 +66,7 @@ def test_ten_thousand_connections_are_carried(daemons, zk, root, count, with_zoo
         harness.wait_until(lambda: d.info("locks")["requests"] == str(len(waiters)), "the waiters")
         manager.restart()
         with d.client(2, operator=True) as c:
-            assert isinstance(c.call("RESTART"), list), d.log()
+            harness.wait_until(lambda: is_restarted(c.call("RESTART")), "a hand-over")
         d.follow()
         for i, (c, token) in enumerate(zip(holders, tokens)):
             c.send("UNLOCK", i, "TOKEN", token)
