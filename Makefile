@@ -42,6 +42,7 @@ SEED ?=
 MIX ?=
 MIXES ?=
 TRACE ?=
+SINCE ?=
 # Other sources of the core or the simulator meet other seeds; the same ones meet the same, so what passed passes again.
 FRESH ?= $(shell cat $$(find daemon/base daemon/core protocol tests/sim -name '*.[ch]' | LC_ALL=C sort) | cksum | cut -d' ' -f1)000
 FRESH := $(FRESH)
@@ -632,6 +633,9 @@ reproducible: all ## build once more, elsewhere: every byte of what is installed
 
 lint: all tests layers ## layout, static analysis, layers, house rules
 	@sh tests/lint.sh all
+
+count: ## lines of code and files of each folder; SINCE= a commit to compare with
+	@$(PYTHON) -B tests/count.py $(SINCE)
 
 format: ## clang-format in place, of the lines that differ from origin/main
 	@git clang-format -f $$(git merge-base HEAD origin/main 2>/dev/null || echo HEAD)
