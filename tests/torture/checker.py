@@ -148,7 +148,8 @@ class Reader:
             refused = result == "unavailable" and self.check.hit("refuses", self.host, self.last, SECOND)
             if not refused and (wait_ms < 0 or waited < (wait_ms - 1) * MS):
                 self.wrong("gave up early", lock, f"{result} after {waited / MS:.0f} of {wait_ms} ms")
-            self.check.waits.append((self, self.host, lock, asked, self.last, wait_ms))
+            if wait_ms >= 0:
+                self.check.waits.append((self, self.host, lock, asked, self.last, wait_ms))
         elif result not in ("connection", "draining"):
             self.wrong("answer", lock, f"LOCK was answered {result}")
         if result == "ok" and waited > WAIT_MOST_T * self.check.timeout:

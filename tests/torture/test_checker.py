@@ -134,6 +134,8 @@ def test_a_wait_beyond_all_measure():
 def test_bounded_waits_end_in_time():
     assert found(Story().ask(0, 100).answer(50, 0, "taken").say("end", 60)) == ["gave up early"]
     assert found(Story().ask(0).answer(50, 0, "taken").say("end", 60)) == ["gave up early"]
+    refused = Story().ask(0).answer(9000, 0, "unavailable").say("end", 9001)
+    assert found(refused, faults=[fault("restored", 100, 9100, refuses=True)]) == []
     late = Story().ask(0, 100).answer(9000, 0, "taken").say("end", 9001)
     assert found(late) == ["waited too long"]
     assert found(late, faults=[fault("stopped", 0, 8900, "alpha", stopped=True)]) == []
