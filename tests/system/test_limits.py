@@ -128,7 +128,7 @@ def test_a_full_session_survives_a_restart_and_its_end_is_survived_by_the_server
     session = session_of(d)
     d.kill()
     ensemble.end_session(zk.port, session)
-    assert zk.sessions() == {}
+    harness.wait_until(lambda: zk.sessions() == {}, "the session to end")
     zk.kill()
     zk.start()
     d.start()

@@ -129,7 +129,7 @@ def fill(client, count, name):
 def test_a_full_session_ends_and_its_server_starts_again(own_zk, daemons, clients):
     """The same server after a session of 300 znodes of somebody who does not count: it does not come back."""
     zk = own_zk(jvm=["-Djute.maxbuffer=4000"])
-    d = daemons(zk, limits={"grants_per_client": 1000}, locks__linger_ms=0)
+    d = daemons(zk, limits={"grants_per_client": 1000}, locks__linger_ms=0, zookeeper__session_timeout_ms=40000)
     wait_packet(d)
     c = clients(d)
     taken = fill(c, 300, "a-lock-of-some-length-%d")
