@@ -8,6 +8,7 @@ exit status is 0 only if all that was promised held. With --standalone: one host
 
 import argparse
 import collections
+import contextlib
 import os
 import shutil
 import subprocess
@@ -83,9 +84,11 @@ class Demo:
                 p = harness.spawn([self.worker, path, str(ROUNDS), *([LOCK] if lock else [])], stdout=log,
                                   env=os.environ | {"LOCKBROKER_SOCKET": d.socket})
                 hosts[p] = d.host
-            while lock and any(p.poll() is None for p in hosts):
-                self.look()
-                time.sleep(0.02)
+            for p in hosts if lock else ():
+                while p.poll() is None:
+                    self.look()
+                    with contextlib.suppress(subprocess.TimeoutExpired):
+                        p.wait(0.02)  # between two looks
         self.check(all(p.wait() == 0 for p in hosts), "all workers ended well")
         with open(log_path) as f:
             written = [tuple(map(int, line.split())) for line in f]

@@ -6,7 +6,6 @@ import contextlib
 import os
 import select
 import socket
-import time
 
 import cgroup
 import harness
@@ -159,10 +158,7 @@ class Measured:
 
     def wait_fit(self):
         """Of what was let go just now, the kernel may have something yet, or the daemon while it hands over."""
-        end = time.monotonic() + harness.PATIENCE
-        while not self.fits():
-            assert time.monotonic() < end, self.latest
-            time.sleep(0.05)
+        harness.wait_until(self.fits, lambda: self.latest)
 
     def end(self):
         harness.wait_until(self.group.is_empty, "the processes of the group to end")

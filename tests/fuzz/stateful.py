@@ -486,13 +486,14 @@ class Episode:
         for p in self.players:
             p.end()
         self.players = []
-        end = time.monotonic() + PATIENCE
         for h in self.hosts:
             h.hoard_at_last()
             h.release()
-        while left := [h.is_left() for h in self.hosts if h.is_left()]:
-            assert time.monotonic() < end, f"all have hung up, and there is still {left}"
-            time.sleep(0.05)
+
+        def left():
+            return [what for what in (h.is_left() for h in self.hosts) if what]
+
+        harness.wait_until(lambda: not left(), lambda: f"what is left when all have hung up to go: {left()}", PATIENCE)
         for h in self.hosts:
             h.measure()
             h.hoarder.let_go()

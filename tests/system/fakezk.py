@@ -7,6 +7,8 @@ import struct
 import threading
 import time
 
+import harness
+
 TIMEOUT_MS = 3000
 
 
@@ -82,12 +84,13 @@ class Liar(Listener):
 
 
 class Proxy(Listener):
-    """Passes on what begins with a handshake. Any other connection is given to odd(), with the length it sent."""
+    """Passes on what begins with a handshake. Any other connection is given to odd(); `lengths` has what each sent."""
 
     def __init__(self, port, odd):
         self.port = port
         self.odd = odd
         self.lengths = []
+        self.over = 0  # of those connections
         super().__init__()
 
     def serve(self, connection):
@@ -98,6 +101,7 @@ class Proxy(Listener):
         if length not in range(40, 50):
             self.lengths.append(length)
             self.odd(connection)
+            self.over += 1
             return
         with socket.create_connection(("127.0.0.1", self.port)) as server:
             server.sendall(head)
@@ -146,7 +150,7 @@ class Gate(Listener):
             server.sendall(head + request)
             while self.is_open and self.cuts == cuts:
                 if connection in self.held:
-                    time.sleep(0.01)
+                    time.sleep(0.01)  # what there is to be read is left where it is, and so wakes nobody
                     if select.select([connection], [], [], 0)[0] and not connection.recv(1, socket.MSG_PEEK):
                         return
                     continue
@@ -166,8 +170,7 @@ class Gate(Listener):
 
     def shut(self):
         self.is_open = False
-        while self.serving:
-            time.sleep(0.01)
+        harness.wait_until(lambda: not self.serving, "the connections to end")
 
 
 class Spoiler(Listener):

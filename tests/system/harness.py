@@ -15,6 +15,7 @@ import select
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -138,14 +139,15 @@ def runs(pid):
 
 
 def wait_until(condition, what, patience=PATIENCE):
-    """For what tells nobody when it happens. Returns the first true value."""
+    """For what tells nobody when it happens. Returns the first true value. `what` is said when it does not come: a text, or
+    a function that has one then."""
     end = time.monotonic() + patience
     while True:
         value = condition()
         if value:
             return value
-        assert time.monotonic() < end, f"gave up waiting for {what}"
-        time.sleep(0.01)
+        assert time.monotonic() < end, f"gave up waiting for {what() if callable(what) else what}"
+        time.sleep(0.01)  # the one pause between two looks: nothing that is waited for here can wake whoever waits
 
 
 def free_port():
@@ -288,12 +290,15 @@ class Orphan:
         return self.returncode
 
     def wait(self, patience=PATIENCE):
-        end = time.monotonic() + patience
-        while self.poll() is None:
-            if time.monotonic() > end:
+        end = os.pidfd_open(self.pid) if self.poll() is None else None
+        if end is not None:
+            ended = select.poll()
+            ended.register(end, select.POLLIN)
+            ready = ended.poll(patience * 1000)
+            os.close(end)
+            if not ready:
                 raise subprocess.TimeoutExpired(f"process {self.pid}", patience)
-            time.sleep(0.01)
-        return self.returncode
+        return self.poll()
 
     def send_signal(self, number):
         if self.poll() is None:
@@ -542,8 +547,10 @@ class Client:
 
     def __init__(self, path, version=3, patience=PATIENCE):
         self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.settimeout(patience)
+        # With a timeout of Python's a full queue of the listener is an error; with the socket's own it is waited for.
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("@ll", patience, 0))
         self.socket.connect(path)
+        self.socket.settimeout(patience)
         self.buffer = b""
         self.pushes = collections.deque()
         if version == 3:

@@ -118,8 +118,9 @@ class CuratorLock:
         self.ask_for(harness.PATIENCE * 1000)
 
     def waits(self, seconds=0.15):
-        time.sleep(seconds)
-        return self.peer.answers[self.name].empty()
+        answers = self.peer.answers[self.name]
+        with answers.not_empty:
+            return not answers.not_empty.wait_for(lambda: answers.queue, seconds)
 
     def served(self):
         return self.peer.answer(self.name) == "held"
@@ -189,8 +190,7 @@ class KazooLock:
         self.ask_for(harness.PATIENCE * 1000)
 
     def waits(self, seconds=0.15):
-        time.sleep(seconds)
-        return not self.asked.done()
+        return not concurrent.futures.wait([self.asked], seconds).done
 
     def served(self):
         return self.asked.result(harness.PATIENCE)
@@ -205,7 +205,7 @@ class KazooLock:
                 pass
             with Inside(witness, "r" if self.shared else "w", self.name) as inside:
                 overlaps += inside.overlaps()
-                time.sleep(HOLD_S)
+                time.sleep(HOLD_S)  # so that others could come while it is inside
             self.release()
         return overlaps
 
@@ -278,7 +278,7 @@ class OurLock:
     def _inside(self, witness, shared):
         with Inside(witness, "r" if shared else "w", self.own) as inside:
             longer = shared and not self.met and self.alone < MEETINGS
-            time.sleep(MEETING_S if longer else HOLD_S)
+            time.sleep(MEETING_S if longer else HOLD_S)  # so that others could come while it is inside
             self.alone += longer
             self.met += shared and any(not other.startswith("r.ours") for other in inside.others)
             return inside.overlaps()

@@ -26,7 +26,6 @@ import socket
 import struct
 import subprocess
 import sys
-import time
 
 VARIABLE = "LOCKBROKERD_HANDOVER"
 KINDS = {1: "READY", 2: "REFUSED", 3: "PARCEL", 4: "PART", 5: "ACCEPT", 6: "COMMIT", 7: "SIGNAL"}
@@ -73,11 +72,11 @@ def main():
         with open(sys.argv[0] + ".pid", "w", encoding="ascii") as f:
             f.write(str(real.pid))
         if what == "hold":
-            time.sleep(1000)
+            signal.pause()
         elif what == "cut":
             old.close()
             new.close()
-            time.sleep(1000)
+            signal.pause()
         elif what == "lie":
             return b"Usage: lockbrokerd [OPTION]..."
         elif what and not what.startswith("say "):

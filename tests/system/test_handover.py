@@ -486,13 +486,13 @@ def test_without_a_service_manager_nobody_could_follow(daemons, keeper):
 STUBS = {
     "exit": ("#!/bin/sh\necho lockbrokerd: not today >&2\nexit 3\n", "the new process ended with status 3 before it was ready"),
     "die": ("#!/bin/sh\nkill -9 $$\n", "the new process was killed by signal 9 (Killed) before it was ready"),
-    "nonsense": ("#!/usr/bin/python3\nimport os, time\nos.write(int(os.environ['LOCKBROKERD_HANDOVER']), b'hello')\n"
-                 "time.sleep(100)\n", "the new process says what this one does not understand"),
+    "nonsense": ("#!/usr/bin/python3\nimport os, signal\nos.write(int(os.environ['LOCKBROKERD_HANDOVER']), b'hello')\n"
+                 "signal.pause()\n", "the new process says what this one does not understand"),
     "not a program": ("garbage", "cannot be run: Exec format error"),
     "older": ("#!/bin/sh\nunset LOCKBROKERD_HANDOVER\nexec {real} \"$@\"\n",
               "the new process ended with status 1 before it was ready"),
     "hangs": ("#!/bin/sh\nexec sleep 1000\n", "the new process was not ready after 10 s"),
-    "closes": ("#!/usr/bin/python3\nimport os, time\nos.close(int(os.environ['LOCKBROKERD_HANDOVER']))\ntime.sleep(100)\n",
+    "closes": ("#!/usr/bin/python3\nimport os, signal\nos.close(int(os.environ['LOCKBROKERD_HANDOVER']))\nsignal.pause()\n",
                "the new process closed its connection before it was ready"),
 }
 
@@ -771,7 +771,7 @@ def test_when_the_old_process_is_stopped_for_too_long_it_goes_on_by_itself(fresh
     relay(d, "ACCEPT", "stop old")
     d.signal(signal.SIGUSR2)
     harness.wait_until(lambda: d.state() == "T", "the old process to be stopped")
-    time.sleep(2.1)
+    time.sleep(2.1)  # only time makes it too long: nothing happens in a process that is stopped
     d.signal(signal.SIGCONT)
     harness.wait_until(lambda: "did not take over within 2000 ms" in d.log(), "the end of the hand-over")
     assert c.call("UNLOCK", "a", "TOKEN", token) == 0

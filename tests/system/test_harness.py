@@ -13,7 +13,7 @@ import harness
 pytestmark = pytest.mark.plain_only("it is about the harness")
 
 RUN = """
-import os, subprocess, sys, time
+import os, signal, subprocess, sys
 sys.path.insert(0, sys.argv[1])
 import cgroup
 import harness
@@ -21,7 +21,7 @@ sweeper = harness.begin_run()
 harness.fast_tmp("something.")
 stopped = subprocess.Popen(["sh", "-c", "kill -STOP $$; sleep 60"], start_new_session=True)
 print(os.environ["LOCKBROKER_RUN"], stopped.pid, flush=True)
-time.sleep(60)
+signal.pause()
 """
 
 

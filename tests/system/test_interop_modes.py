@@ -278,13 +278,13 @@ def test_in_a_race_of_readers_and_writers_nobody_is_in_beside_a_writer(place, tm
 # ---- when one dies ----
 
 KAZOO_PROCESS = """
-import sys, time, kazoo.client, kazoo.recipe.lock
+import signal, sys, kazoo.client, kazoo.recipe.lock
 zk = kazoo.client.KazooClient(hosts=sys.argv[1], timeout=2)
 zk.start()
 for kind, path in (("ReadLock", sys.argv[2]), ("WriteLock", sys.argv[3])):
     assert getattr(kazoo.recipe.lock, kind)(zk, path).acquire()
 print("held", flush=True)
-time.sleep(1000)
+signal.pause()
 """
 
 

@@ -89,9 +89,6 @@ class Witness:
         while not self.ending:
             with self.lock:
                 clients = dict(self.clients)
-            if not clients:
-                time.sleep(0.01)
-                continue
             try:
                 ready, _, _ = select.select(clients.values(), [], [], 0.02)
             except (OSError, ValueError):
@@ -152,7 +149,7 @@ class Page:
             if (state, until) != last:
                 self.seen.append((at, state, until))
                 last = state, until
-            time.sleep(0.005)
+            time.sleep(0.005)  # a pace: whoever writes into the page tells nobody
 
 
 class Crowd:
@@ -205,7 +202,7 @@ class Crowd:
                 except (harness.Closed, OSError) as e:
                     self.wrong.append(f"a connection ended: {e!r}")
                     return
-            time.sleep(self.PAUSE_S)
+            time.sleep(self.PAUSE_S)  # their pace
 
     def _read(self, client):
         while True:

@@ -171,7 +171,7 @@ class Arena:
     def _watch(self):
         while self.watching:
             before = now_ns()
-            time.sleep(0.05)
+            time.sleep(0.05)  # it is measured how much longer than this it takes
             stood = now_ns() - before - 50 * checker.MS
             if stood > STALL_S * checker.SECOND:
                 self.faults.append(checker.Fault("machine stood still", before, now_ns() + int(self.timeout_s * 1e9),
@@ -192,7 +192,7 @@ class Arena:
         return self.rng.sample(self.mortal, count or self.rng.randint(1, len(self.mortal)))
 
     def pause(self, least, most):
-        time.sleep(self.rng.uniform(least, most))
+        time.sleep(self.rng.uniform(least, most))  # for so long the fault lasts, or the calm
 
     @contextlib.contextmanager
     def during(self, kind, hosts=(), election=False, **flags):
@@ -226,7 +226,7 @@ class Arena:
         """Waits while that server is away, and until there is a leader. Longer than is bearable excuses losses."""
         until = time.monotonic() + self.rng.uniform(least, most)
         fault.loses |= self.zookeeper.wait_led(without=server) > self.bearable_s
-        time.sleep(max(0, until - time.monotonic()))
+        time.sleep(max(0, until - time.monotonic()))  # for so long the fault lasts
 
 
 def away(a, server, kind):
@@ -289,7 +289,7 @@ def cut_off(a, kind, seconds, hosts, **flags):
         try:
             for h in hosts:
                 h.all_links(how)
-            time.sleep(seconds)
+            time.sleep(seconds)  # for so long the fault lasts
         finally:
             for h in hosts:
                 h.all_links("release")

@@ -28,6 +28,7 @@ class Link:
         self.refusing = self.deaf = False
         self.delay_s = 0
         self.bytes_s = 0
+        self.refused = 0  # connections
         self.passed = [0, 0]  # bytes: of the connecting party, and of the answers
         self.open = None
         self.writers = set()
@@ -88,6 +89,7 @@ class Link:
 
     async def _accept(self, reader, writer):
         if self.refusing:
+            self.refused += 1
             self._abort(writer)
             return
         self.writers.add(writer)
@@ -114,7 +116,7 @@ class Link:
             except OSError:
                 if self.loop.time() >= end:
                     raise
-                await asyncio.sleep(0.02)
+                await asyncio.sleep(0.02)  # a server that is not there yet tells nobody when it is
 
     async def _pump(self, reader, writer, is_answer):
         """Ends with an error at the end of the stream: a connection is closed as a whole."""
@@ -124,10 +126,10 @@ class Link:
             await self.open.wait()
             if self.bytes_s:
                 idle_at = max(idle_at, self.loop.time()) + len(data) / self.bytes_s
-                await asyncio.sleep(idle_at - self.loop.time())
+                await asyncio.sleep(idle_at - self.loop.time())  # a slow link
             self.passed[is_answer] += len(data)
             if self.delay_s:
-                await asyncio.sleep(self.delay_s)
+                await asyncio.sleep(self.delay_s)  # a long one
             if not data:
                 raise ConnectionResetError
             if not (is_answer and self.deaf):

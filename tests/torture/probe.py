@@ -36,7 +36,7 @@ class Probe:
         while not self.ending:
             for client in self.clients:
                 self.look(client)
-            time.sleep(PAUSE_S)
+            time.sleep(PAUSE_S)  # a pace: of the servers it wants little
 
     def look(self, client):
         sent, answer = self.open.get(client, (0, None))

@@ -90,7 +90,7 @@ class Crowd:
                         self.problems.append(f"client {name} ended with {p.returncode}")
                     if not self.stopping:
                         self._start(*how)
-            time.sleep(0.05)
+            time.sleep(0.05)  # a pace: of many processes, one that ends may be started again a little later
 
     def kill(self, count):
         with self.lock:
@@ -104,9 +104,7 @@ class Crowd:
             self.stopping = True
             for p, _ in self.running.values():
                 p.terminate()
-        end = time.monotonic() + END_S
-        while self.running and time.monotonic() < end:
-            time.sleep(0.05)
+        self.keeper.join(END_S)  # it ends when none is left
         with self.lock:
             left = sorted(self.running)
             for p, _ in self.running.values():
