@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Python library, as the tests use it: from the sources."""
 
+import asyncio
 import os
 import signal
 import subprocess
 import sys
 import textwrap
+import time
 
 import harness
 from saved import Saved
@@ -46,6 +48,14 @@ def crash(daemon):
     harness.wait_until(is_kept, "the keeper to have the connection")
     os.kill(old, signal.SIGKILL)
     daemon.await_another(old)
+
+
+async def until(condition, what):
+    """As harness.wait_until(), while the loop goes on."""
+    end = time.monotonic() + harness.PATIENCE
+    while not condition():
+        assert time.monotonic() < end, f"gave up waiting for {what}"
+        await asyncio.sleep(0.01)  # as there: nothing can wake it
 
 
 def wait_free(daemon, name="a"):

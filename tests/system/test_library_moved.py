@@ -262,7 +262,7 @@ def test_a_command_goes_on_under_the_next_page(pages, broker):
     move(broker, pages)
     broker.seen("HELLO")
     broker.serves.set()
-    time.sleep(10)  # what the earlier page proves runs out
+    time.sleep(10)  # what the earlier page proves runs out, which only time does
     out, err = p.communicate("done\n", timeout=harness.PATIENCE)
     assert (p.returncode, out, err) == (0, "done\n", "")
     assert broker.requests.count("HELLO") == 1
@@ -307,6 +307,6 @@ def test_a_command_asks_the_broker_when_the_next_page_cannot_be_found(pages, bro
     move(broker, pages)
     os.unlink(pages[1].path)
     broker.seen("VALID a")
-    time.sleep(5)
+    time.sleep(5)  # what the page proved runs out, which only time does
     out, err = p.communicate("done\n", timeout=harness.PATIENCE)
     assert (p.returncode, out, err) == (0, "done\n", "")

@@ -147,7 +147,7 @@ def test_the_time_to_wait_is_what_is_left_of_it(programs, tmp_path):
                     assert p.hear() == "OK 0"
                     p.tell("timeout 0 a 60000")
                 waits.append(int(peer.recv(65536).split(b"WAIT\r\n")[1].split(b"\r\n")[1]))
-                time.sleep(0.05)
+                time.sleep(0.05)  # this is the time that is not left
                 if answer:
                     peer.sendall(answer)
                     assert p.hear() == "OK 7"

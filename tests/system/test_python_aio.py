@@ -7,25 +7,18 @@ import math
 import os
 import signal
 import socket
+import time
 
 import pytest
 
 import harness
-from python_library import crash, is_free, lockbroker, program, wait_free
+from python_library import crash, is_free, lockbroker, program, until, wait_free
 
 aio = lockbroker.aio
 
 
 def run(coroutine):
     return asyncio.run(asyncio.wait_for(coroutine, harness.PATIENCE))
-
-
-async def until(condition, what):
-    for _ in range(harness.PATIENCE * 100):
-        if condition():
-            return
-        await asyncio.sleep(0.01)
-    raise AssertionError(f"gave up waiting for {what}")
 
 
 def queued(daemon, count):
@@ -62,7 +55,7 @@ def test_a_lock_object_is_shared_by_tasks_that_exclude_each_other(alone):
         for _ in range(10):
             async with shared as held:
                 seen = counter[0]
-                await asyncio.sleep(0)
+                await asyncio.sleep(0)  # no pause: the other tasks get a turn
                 counter[0] = seen + 1
                 tokens.append(held.token)
 
@@ -131,14 +124,18 @@ def test_a_task_that_is_cancelled_withdraws_its_request(alone, clients):
     run(main())
 
 
+async def turn(steps):
+    for _ in range(steps):
+        await asyncio.sleep(0.0002)  # no wait: at any moment
+
+
 def test_a_task_that_is_cancelled_at_any_moment_leaves_nothing(alone):
     """Steps of the loop are counted: the grant may be there already."""
 
     async def main():
         for steps in range(40):
             task = asyncio.ensure_future(aio.lock("a").acquire())
-            for _ in range(steps):
-                await asyncio.sleep(0.0002)
+            await turn(steps)
             task.cancel()
             try:
                 (await task).close()
@@ -148,8 +145,7 @@ def test_a_task_that_is_cancelled_at_any_moment_leaves_nothing(alone):
             task = None
             held = await aio.lock("a").acquire()
             task = asyncio.ensure_future(held.release())
-            for _ in range(steps):
-                await asyncio.sleep(0.0002)
+            await turn(steps)
             task.cancel()
             await asyncio.wait([task])
             held.close()
@@ -165,7 +161,7 @@ def test_a_block_that_is_cancelled_releases(alone):
         async def work():
             async with aio.lock("a"):
                 entered.set()
-                await asyncio.sleep(harness.PATIENCE)
+                await asyncio.Event().wait()  # for ever
 
         task = asyncio.ensure_future(work())
         await entered.wait()
@@ -256,9 +252,10 @@ def test_the_proof_runs_out_also_while_the_broker_hangs(daemons, own_zk, root, p
 
     async def main():
         held = await aio.lock("a", socket=daemon.socket, patience=1).acquire()
-        assert 0 < held.valid() <= 4
-        await asyncio.sleep(5)
-        assert held.valid() > 0, "it was proven again meanwhile"
+        first = held.valid()
+        assert 0 < first <= 4
+        proven_until = time.monotonic() + first
+        await until(lambda: time.monotonic() + held.valid() > proven_until + 1, "it to be proven again")
         daemon.signal(signal.SIGSTOP)
         try:
             await held.lost.wait()
@@ -279,7 +276,8 @@ def test_a_crash_and_a_hand_over_are_not_seen(daemons, own_zk, root, clients, pa
         async with aio.lock_all("a", "b", socket=daemon.socket) as held:
             for _ in range(2):
                 crash(daemon)
-            await asyncio.sleep(4.5)
+            # Of four seconds, while which nobody else is granted it.
+            assert await asyncio.to_thread(clients(daemon).call, "LOCK", "a", "WAIT", 4500) is None
             assert held.valid() > 0 and not held.lost.is_set()
             clients(daemon, operator=True).call("RESTART")
             daemon.follow()
@@ -348,7 +346,7 @@ def test_a_forked_child_does_not_own(alone):
                 lockbroker.ask("CLIENT", "SETNAME", "x")
                 waits = asyncio.ensure_future(lockbroker.aio.lock("a").acquire())
                 while not lockbroker.ask("QUEUE", "a"):
-                    await asyncio.sleep(0.01)
+                    await asyncio.sleep(0)  # no pause: the task gets a turn, and asks
             await (await waits).release()
             print("parent")
         asyncio.run(main())

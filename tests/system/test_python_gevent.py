@@ -12,12 +12,12 @@ def start(daemon, text):
     """The program has the library, and a greenlet that runs beside."""
     program = textwrap.dedent("""
         from gevent import monkey; monkey.patch_all()
-        import gevent, lockbroker
-        ticks = []
+        import gevent.event, lockbroker
+        ticked = gevent.event.Event()
         def tick():
             while True:
-                gevent.sleep(0.01)
-                ticks.append(1)
+                gevent.sleep(0.01)  # a pace
+                ticked.set()
         gevent.spawn(tick)
         """) + textwrap.dedent(text)
     env = os.environ | {"LOCKBROKER_SOCKET": daemon.socket, "PYTHONPATH": os.path.join(harness.SOURCE, "client-lib", "python")}
@@ -52,9 +52,8 @@ def test_a_lock_whose_loss_is_watched_is_free_after_its_block(broker):
 def test_a_greenlet_hears_of_a_loss_while_the_others_go_on(standalone):
     p = start(standalone, """
         def tell_that_they_go_on():
-            before = len(ticks)
-            while len(ticks) <= before:
-                gevent.sleep(0.01)
+            ticked.clear()
+            ticked.wait()
             print("others go on", flush=True)
 
         with lockbroker.lock("b") as other:
@@ -95,7 +94,7 @@ def test_a_forked_child_of_greenlets_has_locks_of_its_own(standalone):
         import os
         with lockbroker.lock("a") as held:
             assert not held.lost.is_set()
-            gevent.sleep(0.05)  # the watcher waits
+            gevent.sleep(0.05)  # the watcher waits, which it tells nobody
             child = os.fork()
             if child == 0:
                 try:
@@ -103,7 +102,7 @@ def test_a_forked_child_of_greenlets_has_locks_of_its_own(standalone):
                 except lockbroker.NotOwner:
                     with lockbroker.lock("b") as own:
                         assert not own.lost.is_set()
-                        gevent.sleep(0.05)
+                        gevent.sleep(0.05)  # so does its own
                         print("own", flush=True)
                 os._exit(0)
             assert os.waitpid(child, 0) == (child, 0)

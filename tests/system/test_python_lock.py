@@ -87,7 +87,7 @@ def test_a_lock_object_is_shared_by_threads_that_exclude_each_other(alone):
         for _ in range(25):
             with shared as held:
                 seen = counter[0]
-                time.sleep(0)
+                os.sched_yield()
                 counter[0] = seen + 1
                 tokens.append(held.token)
 
@@ -207,17 +207,18 @@ def test_a_lease_runs_out_and_is_restarted(here):
 
 
 def test_the_lease_counts_from_the_grant(alone, clients):
-    """It had to wait for longer than its lease is."""
+    """It had to wait for a good part of it."""
     c = clients(alone)
     c.call("LOCK", "a")
     got = []
-    t = threading.Thread(target=lambda: got.append(lockbroker.lock("a", lease=30).acquire()))
+    t = threading.Thread(target=lambda: got.append(lockbroker.lock("a", lease=10).acquire()))
     t.start()
     harness.wait_queued(alone, "a", 1)
-    time.sleep(2.5)
+    assert clients(alone).call("LOCK", "a", "WAIT", 1000) is None  # another second, behind it
+    granted = time.monotonic()
     c.call("UNLOCK", "a")
     t.join(harness.PATIENCE)
-    assert got[0].valid() > 27.5
+    assert got[0].valid() > 10 - (time.monotonic() - granted) - 0.5
     got[0].release()
 
 

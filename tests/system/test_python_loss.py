@@ -123,7 +123,7 @@ def test_the_time_to_wait_is_what_is_left_of_it(tmp_path):
             with peer:
                 request = peer.recv(65536)
                 waits.append(int(request.split(b"WAIT\r\n")[1].split(b"\r\n")[1]))
-                time.sleep(0.05)
+                time.sleep(0.05)  # this is the time that is not left
                 peer.sendall(b"%1\r\n+server\r\n+lockbroker\r\n" + answer)
                 if answer:
                     assert b"VALID" in peer.recv(65536)
@@ -218,14 +218,14 @@ def test_a_crash_that_takes_nothing_is_not_seen(daemons, zk, root, page, watched
 
 
 @pytest.mark.parametrize("watched", [True, False], ids=["watched", "asked"])
-def test_who_did_not_look_between_two_crashes_asks_where_the_page_is(daemons, own_zk, root, watched):
+def test_who_did_not_look_between_two_crashes_asks_where_the_page_is(daemons, own_zk, root, clients, watched):
     """All that the first page proves runs out meanwhile."""
     daemon = daemons(own_zk(tick_ms=SLOW_TICK_MS), root, **SLOW)
     with lockbroker.lock("a", socket=daemon.socket) as held:
         lost = held.lost if watched else None
         for _ in range(2):
             crash(daemon)
-        time.sleep(4.5)
+        assert clients(daemon).call("LOCK", "a", "WAIT", 4500) is None, daemon.log()  # for longer than that page proves
         assert held.valid() > 0
         assert not lost or not lost.is_set()
         assert held._wire.grant.has_page and not held._wire.grant.must_ask, "it has the latest page"
@@ -282,7 +282,7 @@ def test_another_thread_may_close_what_waits_for_a_silent_broker(alone, monkeypa
     try:
         waits = in_thread(lambda: held.renew(60))
         harness.wait_until(lambda: held._wire.grant._answers, "the thread to ask")
-        time.sleep(0.2)  # and to wait for the answer
+        time.sleep(0.2)  # and to wait for the answer, which it tells nobody
         held.close()
         assert isinstance(waits(), lockbroker.Lost)
         assert held._wire.fd == -1

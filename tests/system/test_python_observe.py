@@ -4,12 +4,11 @@
 import asyncio
 import contextlib
 import threading
-import time
 
 import pytest
 
 import harness
-from python_library import crash, lockbroker, program
+from python_library import crash, lockbroker, program, until
 from lockbroker._observe import _Observation
 from lockbroker._request import request
 
@@ -53,7 +52,7 @@ def test_tasks_are_told(here, clients):
             stack.push_async_callback(leaders.aclose)
             assert await leaders.__anext__() is None
             told = asyncio.ensure_future(leaders.__anext__())
-            await asyncio.sleep(0)
+            assert not (await asyncio.wait([told], timeout=0.05))[0]
             token = c.call("CAMPAIGN", "e", "DATA", "one")
             assert await told == lockbroker.Leader(here.host, "one", token)
 
@@ -80,13 +79,9 @@ def test_who_stops_leaves_no_connection(alone):
     async def main():
         leaders = aio.observe("e")
         assert await leaders.__anext__() is None
-        waits = asyncio.ensure_future(leaders.__anext__())
-        await asyncio.sleep(0.01)
-        waits.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await waits
-        while connections(alone) != before:
-            await asyncio.sleep(0.01)
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(leaders.__anext__(), 0.01)  # which cancels it
+        await until(lambda: connections(alone) == before, "the connection to end")
 
     asyncio.run(asyncio.wait_for(main(), harness.PATIENCE))
 
@@ -132,8 +127,10 @@ def test_a_leader_of_another_host_is_not_told_again_by_the_next_broker(daemons, 
         told = []
         t = threading.Thread(target=lambda: told.append(next(leaders)))
         t.start()
-        harness.wait_until(lambda: connections(one) == 2, "the observer to be back")
-        time.sleep(0.2)  # it is told at once
+        with one.client() as c:
+            harness.wait_until(lambda: " cmd=observe " in c.call("CLIENT", "LIST"), "the observer to be back")
+            harness.wait_until(lambda: isinstance(leader := c.call("LEADER", "e"), dict) and leader["data"] == "of two",
+                               "its broker to know who leads")
     t.join(harness.PATIENCE)
     assert told == [None]
     leaders.close()

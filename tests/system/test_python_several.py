@@ -2,13 +2,14 @@
 """The Python library's lock_all(): several locks, all or none, for threads and asyncio."""
 
 import asyncio
+import os
 import signal
 import threading
 
 import pytest
 
 import harness
-from python_library import is_free, lockbroker, wait_free
+from python_library import is_free, lockbroker, until, wait_free
 
 NAMES = ("a", "b")
 
@@ -72,7 +73,7 @@ def test_whoever_names_the_same_locks_never_waits_for_each_other(alone):
         for _ in range(25):
             with lockbroker.lock_all(*names):
                 seen = counter[0]
-                harness.time.sleep(0)
+                os.sched_yield()
                 counter[0] = seen + 1
 
     threads = [threading.Thread(target=work, args=names) for names in (("a", "b"), ("b", "a")) * 3]
@@ -144,8 +145,7 @@ def test_a_question_that_does_not_fit_into_the_socket_at_once(alone, monkeypatch
     async def main():
         async with lockbroker.aio.lock_all(*names) as held:
             ask_while_it_stands(held)
-            while not held.valid():
-                await asyncio.sleep(0.01)
+            await until(held.valid, "the answer")
             await held.renew(60)
 
     if loop:

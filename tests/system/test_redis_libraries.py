@@ -126,7 +126,7 @@ def test_redis_py_with_asyncio(broker):
             async with client.lock("job", timeout=60, sleep=0.002):
                 inside.append(1)
                 most.append(len(inside))
-                await asyncio.sleep(0)
+                await asyncio.sleep(0)  # no pause: the other tasks get a turn
                 inside.pop()
 
     async def run():
@@ -207,10 +207,10 @@ release = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del'
 value = uuid.uuid4().hex
 while True:
     while not client.set("job", value, nx=True, px=60000):
-        time.sleep(0.01)
+        time.sleep(0.01)  # at its pace
     print("got it", flush=True)
     while True:
-        time.sleep(0.02)
+        time.sleep(0.02)  # at its pace
         pipe = client.pipeline(transaction=False)
         pipe.eval(release, 1, "job", value)
         value = uuid.uuid4().hex

@@ -30,7 +30,7 @@ class Pollers:
                     self.left.remove(value)
                     self.order.append(value)
                     self.client.delete("job")
-            time.sleep(0.1)
+            time.sleep(0.1)  # at their pace
 
     def end(self):
         self.goes_on = False
@@ -58,7 +58,7 @@ def test_two_hundred_that_poll_on_two_hosts_cost_two_waits_and_all_get_their_tur
                 harness.wait_until(all_wait, "a hundred places")
             waiter.send("LOCK", "job")
             before, began = writes(two_hosts), time.monotonic()
-            time.sleep(4)
+            time.sleep(4)  # it is about what is written while time passes
             # Where the machine stands still for a second, places end, and are made again.
             assert writes(two_hosts) - before <= 2 * (time.monotonic() - began) + 6
             before, began, granted = writes(two_hosts), time.monotonic(), count(two_hosts, "grants_total")

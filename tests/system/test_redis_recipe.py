@@ -67,8 +67,7 @@ def test_threads_that_share_a_pool_exclude_each_other(broker):
     def work(name):
         nonlocal inside, most
         for turn in range(10):
-            while not r.set("a", f"{name}-{turn}", nx=True, px=LONG_MS):
-                time.sleep(0.002)
+            harness.wait_until(lambda value=f"{name}-{turn}": r.set("a", value, nx=True, px=LONG_MS), "the lock")
             inside += 1
             most = max(most, inside)
             rounds.append(name)
