@@ -361,8 +361,9 @@ def test_after_a_loss_it_is_79_whatever_the_command_ended_with(standalone, statu
     assert " is lost: " in err and f"sh ended after that with the status {status}; ours is 79." in err
 
 
-def at_a_terminal(argv, mark, keys):
-    """Runs argv at a terminal, presses the keys once it has written the mark, returns all it wrote and its status."""
+def at_a_terminal(argv, mark, keys, again=None, then=None):
+    """Runs argv at a terminal, presses the keys once it has written the mark, calls `then` with its process once it has
+    written the other one, returns all it wrote and its status."""
     pid, fd = pty.fork()
     if pid == 0:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # who runs the tests in the background may ignore it
@@ -374,6 +375,8 @@ def at_a_terminal(argv, mark, keys):
         os.write(fd, keys)
         while data := os.read(fd, 4096):
             text += data
+            if again and again in text:
+                again = then(pid)
     except OSError:  # that is how the end of a terminal looks
         pass
     os.close(fd)
@@ -391,17 +394,20 @@ def test_the_terminals_interrupt_reaches_a_command_in_another_session(standalone
 def test_the_terminals_interrupt_reaches_a_command_in_our_group_once(standalone):
     """The command has no children: bash swallows an interrupt while it waits for one that ends by itself just then."""
     code = textwrap.dedent("""
-        import signal, sys, time
-        got = []
-        signal.signal(signal.SIGINT, lambda *_: got.append(1))
+        import signal, sys
+        signals = [signal.SIGINT, signal.SIGUSR1]
+        signal.pthread_sigmask(signal.SIG_BLOCK, signals)
         print("ready", flush=True)
-        while not got:
-            time.sleep(0.01)
-        time.sleep(0.5)
-        print("got", len(got), flush=True)
+        got = [signal.sigwait(signals)]
+        print("interrupted", flush=True)
+        while got[-1] == signal.SIGINT:
+            got.append(signal.sigwait(signals))
+        print("got", got.count(signal.SIGINT), flush=True)
         sys.exit(5)
         """)
-    shown, status = at_a_terminal(command(standalone, "lock", "a", "--", "/usr/bin/python3", "-c", code), b"ready", b"\x03")
+    # What comes of the interrupt, whoever passes on the later signal has done before.
+    shown, status = at_a_terminal(command(standalone, "lock", "a", "--", "/usr/bin/python3", "-c", code), b"ready", b"\x03",
+                                  b"interrupted", lambda pid: os.kill(pid, signal.SIGUSR1))
     assert b"got 1" in shown
     assert status == 5
 

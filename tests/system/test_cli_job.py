@@ -7,7 +7,9 @@ import fcntl
 import os
 import pty
 import signal
+import struct
 import subprocess
+import termios
 import time
 
 import pytest
@@ -44,7 +46,7 @@ def all_of(reader, end):
 HEEDING = """
 import os, signal, sys
 os.close(2)
-signals = {signal.SIGTERM, signal.SIGUSR1}
+signals = {signal.SIGTERM, signal.SIGUSR1, signal.SIGPIPE}
 signal.pthread_sigmask(signal.SIG_BLOCK, signals)
 print(os.getpid(), flush=True)
 while True:
@@ -56,7 +58,7 @@ while True:
 
 
 def start_deaf(daemon, stderr, *options, names=("a",), on_term="ends"):
-    """A command that tells of SIGTERM and SIGUSR1, and says nothing on its standard error output."""
+    """A command that tells of SIGTERM, SIGUSR1 and SIGPIPE, and says nothing on its standard error output."""
     p = harness.spawn(command(daemon, "lock", *options, *(f"-a{name}" for name in names[1:]), names[0], "/usr/bin/python3", "-c", HEEDING, on_term),
                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr, text=True)
     return p, int(p.stdout.readline())
@@ -102,8 +104,10 @@ def test_a_terminal_that_is_stopped_stops_nothing_else(standalone):
     text = b""
     while b"ready" not in text:
         text += os.read(fd, 4096)
+    fcntl.ioctl(fd, termios.TIOCPKT, struct.pack("i", 1))  # from now on the first byte says what has happened to the terminal
     os.write(fd, b"\x13")
-    time.sleep(0.1)
+    while not os.read(fd, 4096)[0] & termios.TIOCPKT_STOP:
+        pass
     standalone.kill()
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == LOST
     os.close(fd)
@@ -136,15 +140,15 @@ def test_a_message_is_one_write(standalone, tmp_path):
 def test_a_closed_pipe_does_not_end_the_command(standalone, clients):
     c = clients(standalone)
     reader, writer = os.pipe()
-    p, _ = start_deaf(standalone, writer)
+    p, _ = start_deaf(standalone, writer, "-r", "USR1")
     os.close(reader)
     os.close(writer)
     assert c.call("REVOKE", "a", "please") == 1
+    assert p.stdout.readline() == "SIGUSR1\n", "after the message could not be written"
     p.send_signal(signal.SIGPIPE)  # not to be passed on either
-    time.sleep(0.3)
-    assert p.poll() is None
     p.terminate()
-    assert p.wait(harness.PATIENCE) == 7
+    assert p.communicate(timeout=harness.PATIENCE)[0] == "SIGTERM\n"
+    assert p.returncode == 7
 
 
 @pytest.mark.parametrize("ignored", [False, True])
@@ -200,7 +204,7 @@ def test_who_asks_once_is_told_once(standalone, clients):
     p, _ = start_deaf(standalone, subprocess.DEVNULL, "-r", "USR1")
     assert c.call("REVOKE", "a") == 1
     assert p.stdout.readline() == "SIGUSR1\n"
-    time.sleep(1.2)  # longer than it is between two looks at the proof
+    assert c.call("LOCK", "a", "WAIT", 1200) is None  # for longer than it is between two looks at the proof
     assert c.call("FORCEUNLOCK", "a") == 1
     assert p.communicate(timeout=harness.PATIENCE)[0] == "SIGTERM\n"
     assert p.returncode == LOST
@@ -247,14 +251,14 @@ def test_real_time_signals_are_forwarded_with_their_values(standalone):
 # The command leaves a process behind, which forks some time after the command has ended.
 LATE_FORK = """
 import os, signal, time
-me = os.getpid()
+reader, writer = os.pipe()
 if os.fork() > 0:
     signal.pause()
+os.close(writer)
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 print("ready", flush=True)
-while os.getppid() == me:
-    time.sleep(0.01)
-time.sleep(0.5)
+os.read(reader, 1)
+time.sleep(0.5)  # nobody is told when the last look is over
 signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
 if os.fork() == 0:
     print("forked", flush=True)
@@ -289,11 +293,12 @@ def test_without_the_page_the_proof_is_what_the_broker_answered_last(own_zk, dae
     without_page(d)
     p, _ = started(d, "sh", "-c", "trap 'echo usr1' USR1; echo ready; while :; do sleep 0.05; done")
     assert p.stdout.readline() == "ready\n"
-    time.sleep(1)  # so that it has been asked, and will be
+    with d.client() as c:
+        harness.wait_until(lambda: f"pid={p.pid} uid={os.getuid()} cmd=valid " in c.call("CLIENT", "LIST"), "it to be asked")
     d.signal(signal.SIGSTOP)
     began = time.monotonic()
     try:
-        time.sleep(1)
+        time.sleep(1)  # so that it asks, of which a broker that is stopped says nothing
         p.send_signal(signal.SIGUSR1)
         assert p.stdout.readline() == "usr1\n"
         assert time.monotonic() - began < 4, "while the question stands"
@@ -341,7 +346,7 @@ def test_what_was_proven_too_long_ago_is_not_started(own_zk, daemons):
         c.call("UNLOCK", "a")
         harness.wait_until(lambda: c.call("HOLDERS", "a"), "the grant")
         d.signal(signal.SIGSTOP)
-        time.sleep(3.5)
+        time.sleep(3.5)  # only time is too long: both are stopped
         p.send_signal(signal.SIGCONT)
         out, err = p.communicate(timeout=harness.PATIENCE)
         d.signal(signal.SIGCONT)
