@@ -249,7 +249,7 @@ def test_each_unit_of_a_user_that_is_named_is_counted_by_itself(service):
     for then in (lambda: send(service, "SEGV", worker_pid(service)), lambda: service.run("lockbroker", "restart"), None):
         for unit in ("web.service", "other.service"):
             harness.wait_until(lambda: f"user {uid} (unit {unit})" in service.run("lockbroker", "accounts"), "its account")
-        time.sleep(2)  # then a crash costs these connections nothing
+        time.sleep(2)  # after a second, of which nobody is told, a crash costs these connections nothing
         if then:
             before = worker_pid(service)
             then()
@@ -390,7 +390,7 @@ def test_the_watchdog_is_fed_while_holders_have_time_to_stop(service):
     service.run("systemctl", "restart", UNIT)
     holder = hold(service, "a")
     stop = service.start("systemctl", "stop", UNIT)
-    time.sleep(3)
+    time.sleep(3)  # a watchdog that is not fed bites
     assert stop.poll() is None
     holder.communicate()
     assert stop.wait(harness.PATIENCE) == 0
@@ -519,7 +519,7 @@ def test_a_crash_costs_nobody_a_lock(kept, number):
     holder, worker = hold(kept, "a"), worker_pid(kept)
     state = lock_state(kept, "a")
     assert state
-    time.sleep(2)  # after a second the keeper has the connection
+    time.sleep(2)  # after a second, of which nobody is told, the keeper has the connection
     send(kept, number, worker)
     another_worker(kept, worker)
     assert lock_state(kept, "a") == state and holder.poll() is None

@@ -112,7 +112,8 @@ def test_the_time_of_pairs_without_times_begins_when_all_have_had_their_lock(bro
         writer.call("LOCK", f"bench-{prefix}-one")
         with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as process:
             harness.wait_queued(broker, f"bench-{prefix}-one", 2)
-            time.sleep(0.5)
+            with broker.client() as another:  # for longer than the load is
+                assert another.call("LOCK", f"bench-{prefix}-one", "WAIT", 500) is None
             writer.call("UNLOCK", f"bench-{prefix}-one")
             figures = json.loads(process.stdout.read())
         assert process.returncode == 0 and figures["pairs"] > 0
@@ -169,7 +170,8 @@ def test_the_recipe_is_a_lock_as_it_is_and_behind_a_socket(zk, peer):
 def test_the_processes_of_a_load_are_those_that_they_have_forked_too(zk):
     seen = []
     row = measure.Row("", "relay", [zk.address])
-    row.measure(2, "one", 0.5, during=lambda load: (time.sleep(0.3), seen.extend(costs.workers(load))))
+    row.measure(2, "one", 0.5, during=lambda load: seen.extend(harness.wait_until(
+        lambda: len(found := costs.workers(load)) == 4 and found, "four processes")))
     assert len(set(seen)) == 4
     harness.wait_until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in seen), "them to end with the load")
 

@@ -97,7 +97,7 @@ class Survivor:
             while not self.truth.ending:
                 if self.tries(self.turn):
                     self.count += 1
-                time.sleep(self.rng.uniform(0, 0.02))
+                time.sleep(self.rng.uniform(0, 0.02))  # a pace
             self.until_done(self.over)
             assert not self.client.pushes and self.client.quiet(0), f"more to read: {self.client.pushes}"
         except (AssertionError, Closed, OSError, TypeError) as e:
@@ -239,7 +239,7 @@ class Keeper(load.Load):
                 assert self.call("UNLOCK", self.me) == 1
         finally:
             self.truth.asked()
-        time.sleep(0.05)
+        time.sleep(0.05)  # a pace
 
     def over(self):
         assert self.call("UNLOCK", self.me, "TOKEN", self.token) == 0
@@ -276,6 +276,7 @@ class WithItsOwn(harness.Daemon):
         super().__init__(*args, **kwargs)
 
     def rest(self):
+        # A keeper that counts the crashes of a minute tells nobody when it is over.
         time.sleep(max(0, self.crashed_at[0] + self.MINUTE_S - time.monotonic()))
 
     def kill_worker(self):
@@ -357,7 +358,7 @@ def test_whoever_has_nothing_under_way_sees_no_crash_and_nobody_gets_what_is_hel
                            sum(client.count for client in clients) > before + CLIENTS, "the load to go on")
         if any(client.wrong for client in clients):
             break
-        time.sleep(rng.uniform(0, 1.5))
+        time.sleep(rng.uniform(0, 1.5))  # no wait: at any moment of the load
     truth.ending = True
     for client in clients:
         client.join(PATIENCE)

@@ -386,7 +386,7 @@ SLOW_EXIT = """
 #include <unistd.h>
 __attribute__((destructor)) static void slow(void)
 {
-	sleep(3);
+	sleep(3); /* no wait: it is what is slow */
 }
 """
 

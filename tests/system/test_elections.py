@@ -3,7 +3,6 @@
 
 import os
 import signal
-import time
 
 import redis
 
@@ -216,7 +215,8 @@ def test_observers_see_what_happened_while_they_were_cut_off(own_zk, daemons, cl
     harness.wait_queued(first, "e", 1)
     b.call("RESIGN", "e")
     last = c.reply()
-    time.sleep(4)  # longer than the session of the observer's host
+    harness.wait_until(lambda: not any("/.hosts/beta" in path for paths in server.sessions().values() for path in paths),
+                       "the session of the observer's host to end")
     second.signal(signal.SIGCONT)
     assert told_until(o, "c") == (last, "alpha", "c")
     assert token < middle < last and o.quiet()
@@ -282,17 +282,19 @@ def test_the_command_goes_on_observing_when_the_broker_is_back(broker, clients):
     assert observer.stdout.readline() == "0\t-\t-\n"
     old = broker.pid
     os.kill(old, signal.SIGKILL)
+    waits = " Waiting for the broker to come back.\n"
+    assert observer.stderr.readline().endswith(waits)
     broker.await_another(old)
     assert observer.stdout.readline() == "0\t-\t-\n"
     token = clients(broker).call("CAMPAIGN", "e", "DATA", "a")
     assert observer.stdout.readline() == f"{token}\t{broker.host}\ta\n"
     broker.kill()
-    time.sleep(1)
+    assert observer.stderr.readline().endswith(waits)
     broker.start()
     while (line := observer.stdout.readline()) != "0\t-\t-\n":
         assert line, "it goes on; what the killed broker left is still there at first"
     observer.terminate()
-    assert observer.communicate(timeout=harness.PATIENCE)[1].count(" Waiting for the broker to come back.\n") == 2
+    assert observer.wait(harness.PATIENCE) and observer.stderr.read() == ""
 
 
 def test_the_command_waits_until_it_is_known_whether_it_is_an_election(own_zk, daemons, clients):

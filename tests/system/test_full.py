@@ -91,7 +91,7 @@ def test_locks_go_on_while_the_ledger_cannot_grow_and_are_in_it_when_it_can(smal
     harness.wait_until(lambda: FULL in small.log(), "the log", 15)
     before = os.stat(small.place("saved")).st_size
     small.wait_kept(c)
-    time.sleep(3)  # then nothing else wakes a standalone daemon
+    time.sleep(3)  # only time shows that nothing else wakes a standalone daemon any longer
     small.make_room()
     harness.wait_until(lambda: os.stat(small.place("saved")).st_size > before, "the file to grow")
     assert c.call("PING") == "PONG"  # in a later turn than that, in which all was written

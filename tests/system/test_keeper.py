@@ -238,7 +238,7 @@ def test_the_keeper_has_a_holder_a_second_after_its_grant(daemons, clients):
     def kept_after():
         c = clients(d)
         c.call("PING")
-        time.sleep(0.05)
+        time.sleep(0.05)  # so that there is a look before: nobody is told of it
         c.call("LOCK", str(c.fileno()))
         granted = time.monotonic()
         wait_kept(Saved(d), c)
@@ -552,7 +552,7 @@ def test_its_time_costs_next_to_nothing_while_nothing_happens(daemons):
 
     d.info()
     before = switches()
-    time.sleep(1)
+    time.sleep(1)  # it is about what is used while time passes
     assert switches() - before <= 1
 
 

@@ -81,7 +81,7 @@ def test_a_liar_is_named_and_left_alone_more_and_more(liars, lonely):
     for kind, (answer, _) in LIARS.items():
         both = [liars(fakezk.Liar, answer) for _ in range(2)]
         pairs[kind] = [(liar, lonely(liar, **FAST)) for liar in both]
-    time.sleep(8)
+    time.sleep(8)  # it is about how much is tried in a time
     for kind, pair in pairs.items():
         for liar, d in pair:
             assert_named(kind, liar, d, LIARS[kind][1], 8)
@@ -251,7 +251,7 @@ def test_an_acl_that_refuses_is_a_trouble_until_it_is_changed(own_zk, lonely, se
     k.create("/t/.hosts", acl=[kazoo.security.make_digest_acl("other", "one", all=True)])
     d = lonely(zk, zookeeper__auth_file=secret, **FAST)
     harness.wait_until(lambda: "refuses to announce this host: not authenticated" in d.info()["trouble"], "the trouble")
-    time.sleep(2)
+    harness.wait_until(lambda: int(d.info()["refused_acl_total"]) >= 3, "further attempts")
     assert d.log().count("refuses to announce this host") == 1
     for path in ("/t/.hosts", "/t"):
         k.set_acls(path, kazoo.security.OPEN_ACL_UNSAFE)
@@ -261,11 +261,12 @@ def test_an_acl_that_refuses_is_a_trouble_until_it_is_changed(own_zk, lonely, se
 
 def assert_slow(d, says, errors):
     """Refused, said in a few lines, and not tried again at once for ever."""
+    began = time.monotonic()
     harness.wait_until(lambda: says in d.info()["trouble"], "the trouble")
-    time.sleep(4)
+    time.sleep(4)  # it is about how much is tried in a time
     info = d.info()
     assert says in info["trouble"] and info["zookeeper_state"] == "refused"
-    assert 2 <= int(info["suspensions_total"]) <= 12
+    assert 2 <= int(info["suspensions_total"]) <= 12 * max(1, (time.monotonic() - began) / 4)
     assert 1 <= sum(says in line for line in d.log().splitlines()) <= errors, d.log()
     assert len(d.log().splitlines()) < 25, d.log()
 

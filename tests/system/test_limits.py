@@ -7,7 +7,6 @@ import os
 import shutil
 import struct
 import sys
-import time
 import zlib
 
 import kazoo.exceptions
@@ -399,7 +398,9 @@ def test_without_a_quorum_nothing_is_believed(own_trio, daemons, clients):
     while c.push()[0] != "lost":
         pass
     harness.wait_until(lambda: alone.ask("isro", 1) == "ro", "the read-only mode")
-    time.sleep(0.5)  # some attempts to connect
+    refused = f"{alone.dir}/log"
+    harness.wait_until(lambda: harness.read_source(refused).count("Refusing session request for not-read-only client") > 2,
+                       "some attempts to connect")
     info = d.info("session", "zookeeper")
     assert (info["session_state"], info["connected"]) == ("lost", "0")
     assert c.call("VALID", "a") == 0

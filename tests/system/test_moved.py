@@ -43,7 +43,7 @@ int getaddrinfo(const char *node, const char *service, const struct addrinfo *hi
 	if (fd >= 0 && write(fd, "x", 1) == 1)
 		close(fd);
 	for (read_address(address, sizeof(address)); strcmp(address, "hang") == 0; read_address(address, sizeof(address)))
-		usleep(10000);
+		usleep(10000); /* a file that changes wakes nobody */
 	return *address ? next(address, service, hints, ret) : EAI_NONAME;
 }
 """

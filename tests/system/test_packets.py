@@ -19,6 +19,20 @@ def wait_packet(d, what=lambda n: n > 0):
     return harness.wait_until(lambda: what(int(d.info("zookeeper")["packet_bytes"])) and d.info(), "the limit")
 
 
+def asked(d, proxy):
+    """The lengths that it was asked for. When the connection of the latest question is over the daemon knows the answer, and
+    has asked on, if it does that, before it answers."""
+    harness.wait_until(lambda: proxy.lengths and proxy.over == len(proxy.lengths), "the question")
+    d.info()
+    with fakezk.socket.create_connection(("127.0.0.1", proxy.port_of)) as later:
+        later.sendall(bytes([0, 0, 0, 7]))
+        harness.wait_until(lambda: 7 in proxy.lengths, "another question")
+    harness.wait_until(lambda: proxy.over == len(proxy.lengths), "the questions to be over")
+    proxy.lengths.remove(7)
+    proxy.over -= 1
+    return proxy.lengths
+
+
 @pytest.mark.parametrize("kind", ["nio", "netty"])
 def test_a_server_that_takes_less_lowers_the_limit(own_zk, daemons, monkeypatch, kind):
     monkeypatch.setattr(harness, "JARS", ":".join([harness.JARS, *glob.glob("/usr/share/java/netty-*.jar")]))
@@ -41,9 +55,7 @@ def test_a_server_that_takes_enough_is_asked_once_and_nothing_is_said(own_zk, da
     proxy = fakezk.Proxy(zk.port, lambda connection: connection.recv(1))
     proxy.tick_ms = zk.tick_ms
     d = daemons(proxy)
-    harness.wait_until(lambda: proxy.lengths, "the question")
-    time.sleep(1)
-    assert proxy.lengths == [990000]
+    assert asked(d, proxy) == [990000]
     info = d.info()
     assert info["packet_bytes"] == "0" and info["limit_session_path_bytes"] == "900000"
     assert "packets" not in d.log()
@@ -58,8 +70,7 @@ def test_a_server_that_was_asked_is_not_asked_again_by_the_next_process(own_zk, 
     proxy = fakezk.Proxy(zk.port, lambda connection: connection.recv(1))
     proxy.tick_ms = zk.tick_ms
     d = daemons(proxy)
-    harness.wait_until(lambda: proxy.lengths, "the question")
-    time.sleep(1)
+    assert asked(d, proxy) == [990000]
     for _ in range(2):
         restart(d)
         harness.wait_until(lambda: d.info("zookeeper")["zookeeper_state"] == "connected", "the next connection")
@@ -69,7 +80,7 @@ def test_a_server_that_was_asked_is_not_asked_again_by_the_next_process(own_zk, 
 
 
 def slowly(connection):
-    time.sleep(4)
+    fakezk.select.select([connection], [], [], 4)  # unless the other side gives up before
     connection.close()
 
 
@@ -78,18 +89,17 @@ def chatty(connection):
     connection.close()
 
 
-@pytest.mark.parametrize("odd, asked", [
+@pytest.mark.parametrize("odd, lengths", [
     (lambda c: c.close(), [990000, 64]), (slowly, [990000]), (chatty, [990000]),
 ], ids=["closes everything", "slow", "says something"])
-def test_what_is_not_certain_is_not_believed(own_zk, daemons, clients, odd, asked):
+def test_what_is_not_certain_is_not_believed(own_zk, daemons, clients, odd, lengths):
     """A proxy that closes what it does not understand, a server too slow to close in time, one that talks."""
     zk = own_zk()
     proxy = fakezk.Proxy(zk.port, odd)
     proxy.tick_ms = zk.tick_ms
     d = daemons(proxy)
-    harness.wait_until(lambda: len(proxy.lengths) == len(asked), "the questions")
-    time.sleep(1)
-    assert proxy.lengths == asked
+    harness.wait_until(lambda: len(proxy.lengths) == len(lengths), "the questions")
+    assert asked(d, proxy) == lengths
     info = d.info()
     assert info["packet_bytes"] == "0" and info["limit_session_path_bytes"] == "900000"
     assert info["suspensions_total"] == "0" and info["trouble"] == ""

@@ -393,8 +393,8 @@ int getpwnam_r(const char *name, struct passwd *entry, char *text, size_t size, 
 	int (*next)(const char *, struct passwd *, char *, size_t, struct passwd **) = dlsym(RTLD_NEXT, "getpwnam_r");
 	const char *slow = getenv("NAMES_SLOW");
 
-	for (; strcmp(name, "slow") == 0 && access(slow, F_OK) == 0; usleep(10000))
-		truncate(slow, 1); /* says that somebody waits */
+	for (; strcmp(name, "slow") == 0 && access(slow, F_OK) == 0; usleep(10000)) /* a file that goes wakes nobody */
+		truncate(slow, 1);                                                      /* says that somebody waits */
 	if (strcmp(name, "broken") != 0)
 		return next(strcmp(name, "slow") == 0 ? "root" : name, entry, text, size, ret);
 	*ret = NULL;

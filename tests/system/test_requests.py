@@ -272,17 +272,16 @@ def test_waiting_uses_no_cpu(own_zk, daemons, clients):
         for _ in range(50):
             clients(d).send("LOCK", "a")
         harness.wait_queued(d, "a", 60)
-    time.sleep(2.5)  # the looks at a grant older than a second are over
     daemon_pids, waiting_pids = [d.pid for d in pair], [p.pid for p in waiting]
 
     def used_in_three_seconds():
         before = [count(pids) for count in (cpu_ticks, switches) for pids in (daemon_pids, waiting_pids)]
-        time.sleep(3)
+        time.sleep(3)  # it is about what is used while time passes
         after = [count(pids) for count in (cpu_ticks, switches) for pids in (daemon_pids, waiting_pids)]
         return [b - a for a, b in zip(before, after)]
 
     used = []
-    # A waiting command asks after 5 s, and then ever more rarely, why it is not granted: between those looks nobody wakes.
+    # At first a grant older than a second is looked at. A waiting command asks after 5 s, and then ever more rarely, why it is not granted: between those looks nobody wakes.
     for _ in range(10):
         used.append(used_in_three_seconds())
         of_daemons, of_waiting, daemons_woke, waiting_woke = used[-1]

@@ -212,7 +212,7 @@ def test_killed_again_and_again_under_load(daemons, zk, root, clients, processes
         held = []
         while not held or not Saved(alpha).known():  # there are moments in which nobody holds any
             alpha.signal(signal.SIGCONT)
-            time.sleep(0.7)
+            time.sleep(0.7)  # no wait: at any moment of the load
             alpha.signal(signal.SIGSTOP)
             harness.wait_until(lambda: alpha.state() == "T", "the daemon to stand still")
             held = Saved(alpha).holders()

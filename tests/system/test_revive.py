@@ -78,7 +78,7 @@ def test_crashes_in_a_row(kept, clients):
     kept.wait_kept(c)
     kept.crash()
     kept.crash(wait=False)
-    time.sleep(random.uniform(0, 0.05))
+    time.sleep(random.uniform(0, 0.05))  # no wait: at any moment of its start
     kept.crash()
     assert c.call("VALID", "a", "TOKEN", a) > 0 and c.call("UNLOCK", "a") == 0
 

@@ -206,7 +206,7 @@ def test_never_more_than_the_limit(two_hosts, clients):
             assert client.call("ACQUIRE", "s", "LIMIT", 2, "WAIT", SOON) == 1
             inside.append(number)
             most.append(len(inside))
-            time.sleep(0.001)
+            time.sleep(0.001)  # so that others could come while it is inside
             inside.remove(number)
             client.call("RELEASE", "s")
 
@@ -332,12 +332,13 @@ def test_a_lock_of_another_host_is_no_semaphore(two_hosts, clients, look, root):
     assert b.call("LOCK", "t").code == "MISMATCH"
 
 
-def test_a_deleted_permit_is_lost_and_told(two_hosts, clients, look, root):
+def test_a_deleted_permit_is_lost_and_told(two_hosts, zk, clients, look, root):
     a = clients(two_hosts[0])
     assert a.call("ACQUIRE", "s", "LIMIT", 2) == 1
     (lease,) = leases(look, root)
-    time.sleep(1.5)  # it is watched from the age of a second on
-    look.delete(f"{root}/s/leases/{lease}")
+    path = f"{root}/s/leases/{lease}"
+    harness.wait_until(lambda: f"{path}\n" in zk.ask("wchp"), "it to be watched, as from the age of a second on")
+    look.delete(path)
     assert a.push()[:2] == ["lost", "s"]
 
 
@@ -404,7 +405,7 @@ class OurPermits:
                 overlaps += inside.overlaps()
                 self.met.add(1 + len(inside.others))
                 self.hold_s = HOLD_S if self.limit in self.met else min(2 * self.hold_s, 1)
-                time.sleep(self.hold_s)
+                time.sleep(self.hold_s)  # so that others could come while it is inside
             assert self.client.call("RELEASE", "s") == 0
         return overlaps
 

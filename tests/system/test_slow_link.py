@@ -58,12 +58,12 @@ def test_after_a_cut_it_comes_to_rest_and_is_granted_what_becomes_free(crowded, 
     w.link.reset()
     cut_at = time.monotonic()
     harness.wait_until(lambda: w.more("suspensions") and w.is_proven(), "the session to be proven again")
-    time.sleep(backlog_s / 2)
+    time.sleep(backlog_s / 2)  # in the middle of what only time brings
     queues.free(crowded[1], f"/q/x{NAMES // 2}")
     w.waiter.socket.settimeout(2 * backlog_s + T_MS / 3000)
     assert w.waiter.push()[:2] == ["granted", f"x{NAMES // 2}"]
     harness.wait_until(w.settled, "all to be found again", 2 * backlog_s + T_MS / 3000)
-    time.sleep(max(0, 3 * backlog_s - (time.monotonic() - cut_at)))
+    time.sleep(max(0, 3 * backlog_s - (time.monotonic() - cut_at)))  # for so long nothing bad is to happen
     w.holder.call("PING")
     told = [push[0] for push in w.holder.pushes]
     assert w.more("drops") <= 2 and w.more("losses") == 0

@@ -7,7 +7,6 @@ import shutil
 import socket
 import struct
 import subprocess
-import time
 
 import pytest
 
@@ -148,6 +147,10 @@ def test_locks_through_tls(secure, stunnel, daemons, clients):
     assert len([line for line in secure.ask("cons").splitlines() if "sid=0x" in line]) == 0, "not on the plain port"
 
 
+def some_attempts(tunnel):
+    harness.wait_until(lambda: tunnel.log().count("accepted connection from") > 3, "some attempts")
+
+
 def test_who_speaks_no_tls_or_shows_no_certificate_is_not_let_in(secure, stunnel, daemons):
     assert len(handshake(secure.port)) > 4, "the plain port"
     assert handshake(secure.secure_port)[:1] in (b"", b"\x15"), "nothing, or an alert of TLS"
@@ -156,7 +159,7 @@ def test_who_speaks_no_tls_or_shows_no_certificate_is_not_let_in(secure, stunnel
     daemons.list.append(d)
     d.has_session = False
     d.start()
-    time.sleep(1)  # some attempts
+    some_attempts(without)
     assert d.info("zookeeper")["connected"] == "0"
     with d.client() as c:
         assert c.call("LOCK", "a", "WAIT", 200).code == "UNAVAILABLE"
@@ -164,11 +167,12 @@ def test_who_speaks_no_tls_or_shows_no_certificate_is_not_let_in(secure, stunnel
 
 
 def test_a_server_of_another_name_is_not_believed(stunnel, daemons):
-    d = harness.Daemon(stunnel(section().replace("checkHost = zk1", "checkHost = zk2")), wait=False)
+    tunnel = stunnel(section().replace("checkHost = zk1", "checkHost = zk2"))
+    d = harness.Daemon(tunnel, wait=False)
     daemons.list.append(d)
     d.has_session = False
     d.start()
-    time.sleep(1)
+    some_attempts(tunnel)
     assert d.info("zookeeper")["connected"] == "0"
 
 

@@ -61,8 +61,10 @@ def test_who_knows_a_session_can_disturb_it_and_costs_nobody_a_lock(daemons, zk,
     at = Saved.SESSIONS + 40 * struct.unpack_from("=I", Saved(d).read(), Saved.PRESENT)[0] + 8
     assert Saved(d).read()[at:at + 16] == password
     for _ in range(10):
+        before = d.info()["suspensions_total"]
         assert take_over(zk, session, password)
-        time.sleep(0.1)
+        harness.wait_until(lambda before=before: d.info()["suspensions_total"] != before, "the connection to be lost")
+        harness.wait_until(lambda: d.info()["connected"] == "1", "another one")
     harness.wait_until(lambda: d.info()["session_state"] == "safe", "the session")
     assert "connection to ZooKeeper lost" in d.log()
     assert c.call("LOCK", "a", "REENTER") == token and not any(p[0] == "lost" for p in c.pushes)
