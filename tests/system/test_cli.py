@@ -361,9 +361,9 @@ def test_after_a_loss_it_is_79_whatever_the_command_ended_with(standalone, statu
     assert " is lost: " in err and f"sh ended after that with the status {status}; ours is 79." in err
 
 
-def at_a_terminal(argv, mark, keys, again=None, then=None):
-    """Runs argv at a terminal, presses the keys once it has written the mark, calls `then` with its process once it has
-    written the other one, returns all it wrote and its status."""
+def at_a_terminal(argv, mark, keys, first=lambda pid: None, again=None, then=None):
+    """Runs argv at a terminal, presses the keys once it has written the mark, returns all it wrote and its status. With its
+    process `first` is called before the keys, and `then` once it has written the mark `again`."""
     pid, fd = pty.fork()
     if pid == 0:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # who runs the tests in the background may ignore it
@@ -372,6 +372,7 @@ def at_a_terminal(argv, mark, keys, again=None, then=None):
     try:
         while mark not in text:
             text += os.read(fd, 4096)
+        first(pid)
         os.write(fd, keys)
         while data := os.read(fd, 4096):
             text += data
@@ -405,9 +406,18 @@ def test_the_terminals_interrupt_reaches_a_command_in_our_group_once(standalone)
         print("got", got.count(signal.SIGINT), flush=True)
         sys.exit(5)
         """)
-    # What comes of the interrupt, whoever passes on the later signal has done before.
-    shown, status = at_a_terminal(command(standalone, "lock", "a", "--", "/usr/bin/python3", "-c", code), b"ready", b"\x03",
-                                  b"interrupted", lambda pid: os.kill(pid, signal.SIGUSR1))
+
+    def stop(pid):
+        os.kill(pid, signal.SIGSTOP)
+        harness.wait_until(lambda: set(harness.thread_states(pid)) == {"T"}, "it to stand still")
+
+    def go_on(pid):
+        """What comes of the interrupt, it has done before it passes on the other signal."""
+        os.kill(pid, signal.SIGUSR1)
+        os.kill(pid, signal.SIGCONT)
+
+    argv = command(standalone, "lock", "a", "--", "/usr/bin/python3", "-c", code)
+    shown, status = at_a_terminal(argv, b"ready", b"\x03", stop, b"interrupted", go_on)
     assert b"got 1" in shown
     assert status == 5
 
