@@ -85,7 +85,7 @@ def test_not_acquired_is_75(broker, clients):
     assert (done.returncode, done.stdout, done.stderr) == (75, "", "")
     began = time.monotonic()
     assert run(broker, "lock", "-w", "0.25", "a", "--", "echo", "run").returncode == 75
-    assert 0.25 <= time.monotonic() - began < 5
+    assert time.monotonic() - began >= 0.25
     for options in (["-w", "0"], ["--timeout", "0"], ["--nb"], ["-E", "75", "-n"]):
         assert run(broker, "lock", *options, "a", "echo", "run").returncode == 75
 
@@ -227,8 +227,8 @@ def test_a_command_that_does_not_heed_sigterm_is_killed_after_the_grace(standalo
     p.stdout.close()
     err = p.stderr.read()
     assert p.wait(harness.PATIENCE) == LOST
-    assert 0.2 < time.monotonic() - began < 10
-    assert "killing" in err and "the status 137" in err
+    assert time.monotonic() - began > 0.2
+    assert "did not end within 0.3 s: killing it" in err and "the status 137" in err
 
 
 def sleepers(p, count):
@@ -286,9 +286,9 @@ def test_descendants_that_do_not_heed_sigterm_are_killed_after_the_grace(standal
     standalone.kill()
     began = time.monotonic()
     assert p.wait(harness.PATIENCE) == LOST
-    assert 0.4 < time.monotonic() - began < 10
+    assert time.monotonic() - began > 0.4
     assert not any(map(harness.runs, leftovers))
-    assert "killing" in p.stderr.read()
+    assert "did not end within 0.5 s: killing it" in p.stderr.read()
 
 
 def test_after_a_loss_the_end_of_the_last_descendant_is_waited_for_but_no_longer(standalone):
@@ -341,11 +341,9 @@ def test_orphans_are_reaped_and_their_status_is_not_the_commands(standalone, tmp
 
 
 def test_without_a_loss_what_the_command_leaves_goes_on(standalone, leftovers):
-    began = time.monotonic()
-    p = script(standalone, "sleep 60 & echo $! >&3; setsid sleep 60 & echo $! >&3; exit 4")
+    p = script(standalone, "sleep 1000 & echo $! >&3; setsid sleep 1000 & echo $! >&3; exit 4")
     leftovers += sleepers(p, 2)
     assert p.wait(harness.PATIENCE) == 4
-    assert time.monotonic() - began < 10
     assert all(map(harness.runs, leftovers))
 
 
@@ -385,11 +383,9 @@ def at_a_terminal(argv, mark, keys, first=lambda pid: None, again=None, then=Non
 
 
 def test_the_terminals_interrupt_reaches_a_command_in_another_session(standalone):
-    began = time.monotonic()
-    argv = command(standalone, "lock", "a", "--", "setsid", "sh", "-c", "echo ready; exec sleep 20")
+    argv = command(standalone, "lock", "a", "--", "setsid", "sh", "-c", "echo ready; exec sleep 1000")
     _, status = at_a_terminal(["env", "--default-signal", *argv], b"ready", b"\x03")
     assert status == 128 + signal.SIGINT
-    assert time.monotonic() - began < 10
 
 
 def test_the_terminals_interrupt_reaches_a_command_in_our_group_once(standalone):

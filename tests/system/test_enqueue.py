@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Waits that do not block: ENQUEUE and CANCEL, hundreds of them on one connection."""
 
-import time
-
 import pytest
 import redis
 
@@ -91,12 +89,10 @@ def test_a_thousand_waits_on_one_connection(standalone, clients, names):
     assert b.call("LOCK", "one more").code == "LIMIT"
     line = next(x for x in a.call("CLIENT", "LIST").splitlines() if x.startswith(f"id={b.call('CLIENT', 'ID')} "))
     assert " queued=1000 " in line
-    began = time.monotonic()
     a.call("RESET")
     granted = [b.push() for _ in range(1000)]
-    took = time.monotonic() - began
     assert {g[0] for g in granted} == {"granted"} and {g[1] for g in granted} == {names.format(i) for i in range(1000)}
-    assert b.call("PING") == "PONG" and took < 10
+    assert b.call("PING") == "PONG"
     assert standalone.info("locks")["grants"] == "1000"
 
 

@@ -88,7 +88,7 @@ def test_locks_go_on_while_the_ledger_cannot_grow_and_are_in_it_when_it_can(smal
     small.fill()
     tokens = lock_many(c)
     assert all(isinstance(token, int) for token in tokens), [t for t in tokens if not isinstance(t, int)][0]
-    harness.wait_until(lambda: FULL in small.log(), "the log", 15)
+    harness.wait_until(lambda: FULL in small.log(), "the log")
     before = os.stat(small.place("saved")).st_size
     small.wait_kept(c)
     time.sleep(3)  # only time shows that nothing else wakes a standalone daemon any longer
@@ -106,7 +106,7 @@ def test_a_kill_while_it_cannot_grow_is_said_to_have_lost_all(small, clients):
     c = clients(small)
     small.fill()
     lock_many(c)
-    harness.wait_until(lambda: FULL in small.log(), "the log", 15)
+    harness.wait_until(lambda: FULL in small.log(), "the log")
     small.signal(signal.SIGSTOP)  # it does not learn that there is room
     small.make_room()
     small.crash()
@@ -152,13 +152,13 @@ def test_what_many_locks_took_is_given_back_and_a_full_file_system_is_an_error_t
     assert taken(daemon) > before + 16 * 2**20
     for one in greedy:
         one.close()
-    harness.wait_until(lambda: taken(daemon) < before + 2 * 2**20, "the file to be as small as before", 60)
+    harness.wait_until(lambda: taken(daemon) < before + 2 * 2**20, "the file to be as small as before")
     pid = daemon.pid
     daemon.fill()
     again = clients(daemon)
     for n in range(2):
         assert all(isinstance(t, int) for t in lock_many(again, f"{n} "))
-    harness.wait_until(lambda: FULL in daemon.log(), "the log", 15)
+    harness.wait_until(lambda: FULL in daemon.log(), "the log")
     assert daemon.pid == pid
     least = taken(daemon)
     daemon.make_room()
@@ -204,7 +204,7 @@ def test_a_crash_without_room_costs_nothing(small, clients, lack, many):
     for page in pages:
         page.close()
     small.make_room()
-    harness.wait_until(lambda: has_spares(small), "the spares", 15)
+    harness.wait_until(lambda: has_spares(small), "the spares")
 
 
 def test_one_that_is_killed_while_it_takes_a_spare_leaves_it_to_the_next(small, clients):
@@ -246,6 +246,6 @@ def test_that_there_is_no_room_for_a_spare_is_said_and_it_is_made_when_there_is(
     daemons.list.append(small)
     small.start()
     said = "warning: daemon.rundir has no room for a spare of the file saved: No space left on device; if the daemon is killed"
-    harness.wait_until(lambda: said in small.log(), "the log", 15)
+    harness.wait_until(lambda: said in small.log(), "the log")
     small.make_room()
-    harness.wait_until(lambda: has_spares(small), "the spares", 15)
+    harness.wait_until(lambda: has_spares(small), "the spares")

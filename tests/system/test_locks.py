@@ -155,7 +155,7 @@ def test_a_wait_runs_out_with_nil_and_leaves_nothing(broker, clients):
     a.call("LOCK", "a")
     began = time.monotonic()
     assert b.call("LOCK", "a", "WAIT", 300) is None
-    assert 0.29 <= time.monotonic() - began < 5
+    assert time.monotonic() - began >= 0.29
     assert c.call("QUEUE", "a") == []
     waits(broker, c, "a")
     a.call("UNLOCK", "a")

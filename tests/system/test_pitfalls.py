@@ -171,4 +171,4 @@ def test_watches_do_not_pile_up(own_zk, daemons, clients):
 
     round_of_locks(0)
     round_of_locks(1)
-    harness.wait_until(lambda: watches() <= 4, f"the watches to go: {watches()}", 15)
+    harness.wait_until(lambda: watches() <= 4, lambda: f"the watches to go: {watches()}")

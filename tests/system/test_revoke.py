@@ -110,11 +110,9 @@ def test_a_lock_is_taken_on_whichever_host(two_hosts, clients):
     assert far.call("FORCEUNLOCK", "a") == 0
     token = a.call("LOCK", "a")
     waiter.send("LOCK", "a")
-    began = time.monotonic()
     assert far.call("FORCEUNLOCK", "a") == 1
     assert a.push() == ["lost", "a", token, "forced"]
     assert waiter.reply() > token
-    assert time.monotonic() - began < 2  # its daemon did it
     assert a.call("UNLOCK", "a").code == "LOST"
     assert a.call("FORCEUNLOCK", "a") == 1
     assert waiter.push()[3] == "forced"

@@ -6,7 +6,6 @@ import shutil
 import socket
 import struct
 import subprocess
-import time
 
 import pytest
 
@@ -90,9 +89,7 @@ def test_two_daemons_of_one_name(own_zk, daemons, clients):
     daemons.list.append(second)
     second.expected_exit = 2
     second.spawn()
-    began = time.monotonic()
     assert second.process.wait(harness.PATIENCE) == 2
-    assert time.monotonic() - began < 5
     log = second.log()
     assert '"alpha"' in log and f'pid "{first.pid}" on this host' in log and "zookeeper.host" in log
     assert 'version "0.' in log
