@@ -73,7 +73,7 @@ CORE_top := $(call in,daemon/core,*.c)
 $(foreach floor,$(filter-out top,$(FLOORS)),$(eval CORE_$(floor) := $(call in,daemon/core,$(floor)/*.c)))
 CORE = $(foreach floor,$(FLOORS),$(CORE_$(floor)))
 # The adapters in floors, from the top, likewise.
-IO_FLOORS = top handover socket zookeeper files base
+IO_FLOORS = top handover socket zookeeper files conf base
 IO_top := $(call in,daemon/io,*.c)
 $(foreach floor,$(filter-out top,$(IO_FLOORS)),$(eval IO_$(floor) := $(call in,daemon/io,$(floor)/*.c)))
 IO = $(foreach floor,$(IO_FLOORS),$(IO_$(floor)))
@@ -84,7 +84,7 @@ CLIENT := $(call in,client-lib,*.c)
 CLI := $(call in,client-lib/cli,*.c)
 HTTP := $(call in,client-lib/http,*.c)
 
-# Unit tests that link the pure parts only, those over a whole core, those of the configuration (base and inih), others
+# Unit tests that link the pure parts only, those over a whole core, those of the configuration (its floor and inih), others
 # of base, and those of adapters that need none but libevent.
 UNIT_PURE = test_account.c test_containers.c test_glob.c test_bytes_format.c test_page.c test_resp.c test_resp_write.c test_name.c test_commands.c \
 	test_sha1.c test_sha256.c test_delegation.c
@@ -235,7 +235,8 @@ A_BASE_PURE = $(BUILD)/libbase_pure.a
 A_BASE = $(BUILD)/libbase.a
 A_IO = $(IO_FLOORS:%=$(BUILD)/libio_%.a)
 A_IO_BASE = $(BUILD)/libio_base.a
-A_IO_FILES = $(BUILD)/libio_files.a $(A_IO_BASE)
+A_IO_CONF = $(BUILD)/libio_conf.a $(A_IO_BASE)
+A_IO_FILES = $(BUILD)/libio_files.a $(A_IO_CONF)
 A_IO_ZOOKEEPER = $(BUILD)/libio_zookeeper.a $(A_IO_FILES)
 A_IO_SOCKET = $(BUILD)/libio_socket.a $(A_IO_ZOOKEEPER)
 A_IO_HANDOVER = $(BUILD)/libio_handover.a $(A_IO_SOCKET)
@@ -378,10 +379,10 @@ $(UNIT_CORE_BIN): $(TESTS)/%: $(OBJ)/tests/unit/%.o $(FIXTURE_O) $(PURE)
 	$(Q)$(LINK) -o $@ $< $(FIXTURE_O) $(PURE) $(UNIT_LIBS)
 
 CONF_FIXTURE_O = $(call objects,tests/unit,$(UNIT_CONF_FIXTURE))
-$(UNIT_CONF_BIN): $(TESTS)/%: $(OBJ)/tests/unit/%.o $(CONF_FIXTURE_O) $(A_BASE) $(A_PROTOCOL) $(A_BASE_PURE)
+$(UNIT_CONF_BIN): $(TESTS)/%: $(OBJ)/tests/unit/%.o $(CONF_FIXTURE_O) $(A_IO_CONF) $(A_BASE) $(A_PROTOCOL) $(A_BASE_PURE)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(LINK) -o $@ $< $(CONF_FIXTURE_O) $(A_BASE) $(A_PROTOCOL) $(A_BASE_PURE) $(UNIT_LIBS) -linih
+	$(Q)$(LINK) -o $@ $< $(CONF_FIXTURE_O) $(A_IO_CONF) $(A_BASE) $(A_PROTOCOL) $(A_BASE_PURE) $(UNIT_LIBS) -linih
 
 $(UNIT_BASE_BIN): $(TESTS)/%: $(OBJ)/tests/unit/%.o $(A_BASE) $(A_PROTOCOL) $(A_BASE_PURE)
 	@mkdir -p $(@D)
@@ -430,7 +431,7 @@ LIBFUZZER_CORE = $(TESTS)/libfuzzer/fuzz_core
 .PHONY: libfuzzer libfuzzer-core
 libfuzzer: $(LIBFUZZER)
 libfuzzer-core: $(LIBFUZZER_CORE)
-$(TESTS)/fuzz_conf $(TESTS)/libfuzzer/fuzz_conf: $(A_BASE)
+$(TESTS)/fuzz_conf $(TESTS)/libfuzzer/fuzz_conf: $(A_IO_CONF) $(A_BASE)
 $(TESTS)/fuzz_conf $(TESTS)/libfuzzer/fuzz_conf: FUZZ_LIBS = -linih
 $(TESTS)/fuzz_answers $(TESTS)/libfuzzer/fuzz_answers: $(A_IO_ZOOKEEPER) $(A_BASE)
 $(TESTS)/fuzz_answers $(TESTS)/libfuzzer/fuzz_answers: FUZZ_LIBS = -levent_core -lzookeeper_st

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/conf.h"
+#include "io/conf/conf.h"
 #include "base/log.h"
 #include "base/rule.h"
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/conf.h"
+#include "io/conf/conf.h"
 #include "base/mem.h"
 #include "io/handover/takeover.h"
 

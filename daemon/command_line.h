@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "base/conf_reload.h"
+#include "io/conf/conf_reload.h"
 
 struct takeover;
 

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/conf_access.h"
+#include "io/conf/conf_access.h"
 #include "base/flight.h"
 #include "base/log.h"
 #include "broker_conf.h"

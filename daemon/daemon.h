@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/conf.h"
+#include "io/conf/conf.h"
 #include "core/port/conf.h"
 #include "core/session/former.h"
 #include "io/base/keeper.h"

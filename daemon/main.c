@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "adopt.h"
-#include "base/conf_subids.h"
+#include "io/conf/conf_subids.h"
 #include "base/log.h"
 #include "command_line.h"
 #include "daemon.h"

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/conf_access.h"
-#include "base/conf_reload.h"
+#include "io/conf/conf_access.h"
+#include "io/conf/conf_reload.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "broker_conf.h"

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/conf.h"
-#include "base/conf_value.h"
+#include "io/conf/conf.h"
+#include "io/conf/conf_value.h"
 #include "base/mem.h"
 #include "core/port/conf.h"
 

@@ -20,7 +20,7 @@ FLOORS = (
     ["protocol", "daemon/base"]
     + [f"daemon/core/{floor}" for floor in CORE]
     + ["daemon/core"]
-    + [f"daemon/io/{floor}" for floor in ("base", "files", "zookeeper", "socket", "handover")]
+    + [f"daemon/io/{floor}" for floor in ("base", "conf", "files", "zookeeper", "socket", "handover")]
     + ["daemon/io", "daemon/keeper", "daemon"]
 )
 CLIENT = ["protocol", "client-lib", "client-lib/cli"]

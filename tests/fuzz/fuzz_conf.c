@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/conf_file.h"
+#include "io/conf/conf_file.h"
 #include "fuzz.h"
 
 /* False: it is refused. */

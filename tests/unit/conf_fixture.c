@@ -8,7 +8,7 @@
 
 #include "tests/unit/unit.h"
 
-#include "base/conf_file.h"
+#include "io/conf/conf_file.h"
 #include "conf_fixture.h"
 
 static void add(char *to, const char *text, size_t len, const char *more)

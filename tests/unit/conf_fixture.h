@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "base/conf.h"
+#include "io/conf/conf.h"
 
 /*
  * Reads a file of that text as conf_read() does. *error (CONF_ERROR_MAX bytes) has FILE for the file's name; NULL: it

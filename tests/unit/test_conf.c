@@ -8,9 +8,9 @@
 
 #include "tests/unit/unit.h"
 
-#include "base/conf_access.h"
-#include "base/conf_subids.h"
-#include "base/conf_file.h"
+#include "io/conf/conf_access.h"
+#include "io/conf/conf_subids.h"
+#include "io/conf/conf_file.h"
 #include "conf_fixture.h"
 
 TEST(test_yes_and_no_have_their_usual_words)

@@ -10,8 +10,8 @@
 
 #include "tests/unit/unit.h"
 
-#include "base/conf_file.h"
-#include "base/conf_reload.h"
+#include "io/conf/conf_file.h"
+#include "io/conf/conf_reload.h"
 #include "conf_fixture.h"
 
 /* A directory with the file and its drop-ins; errors are shown without its path. */

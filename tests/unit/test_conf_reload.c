@@ -8,10 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/conf_access.h"
-#include "base/conf_reload.h"
-#include "base/conf_users.h"
-#include "base/conf_value.h"
+#include "io/conf/conf_access.h"
+#include "io/conf/conf_reload.h"
+#include "io/conf/conf_users.h"
+#include "io/conf/conf_value.h"
 #include "base/rule.h"
 #include "conf_fixture.h"
 

@@ -8,7 +8,7 @@
 
 #include "tests/unit/unit.h"
 
-#include "base/conf.h"
+#include "io/conf/conf.h"
 #include "io/base/parcel.h"
 #include "io/handover/identity.h"
 #include "io/zookeeper/secret.h"

@@ -13,7 +13,7 @@
 
 #include "base/clock.h"
 #include "base/cold.h"
-#include "base/conf.h"
+#include "io/conf/conf.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/minmax.h"

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "base/conf.h"
+#include "io/conf/conf.h"
 #include "io/base/parcel.h"
 #include "io/zookeeper/secret.h"
 

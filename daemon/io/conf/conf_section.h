@@ -4,7 +4,7 @@
 
 #include <limits.h>
 
-#include "base/conf.h"
+#include "io/conf/conf.h"
 
 #define CONF_WHERE_MAX (PATH_MAX + 128) /* a file, a line and a key */
 

@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "base/conf_key.h"
+#include "io/conf/conf_key.h"
 
 #define CONF_KEYS_MAX 48
 #define CONF_PREFIX_KEYS_MAX 3

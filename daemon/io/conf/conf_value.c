@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/conf_value.h"
+#include "io/conf/conf_value.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/conf_users.h"
+#include "io/conf/conf_users.h"
 #include "base/log.h"
 
 enum {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/conf_access.h"
+#include "io/conf/conf_access.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/conf_section.h"
+#include "io/conf/conf_section.h"
 #include "base/mem.h"
 #include "base/rule_names.h"
 

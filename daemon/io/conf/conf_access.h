@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "base/conf.h"
+#include "io/conf/conf.h"
 
 /* It is that section. */
 bool conf_access_is(const char *section);

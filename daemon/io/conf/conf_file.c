@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/conf_file.h"
-#include "base/conf_access.h"
+#include "io/conf/conf_file.h"
+#include "io/conf/conf_access.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -14,9 +14,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/conf_section.h"
-#include "base/conf_users.h"
-#include "base/conf_value.h"
+#include "io/conf/conf_section.h"
+#include "io/conf/conf_users.h"
+#include "io/conf/conf_value.h"
 #include "base/mem.h"
 
 /* inih does not pass line numbers through its stable interface, so the lines are counted where they are read. */

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/conf_reload.h"
+#include "io/conf/conf_reload.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/conf_access.h"
-#include "base/conf_file.h"
-#include "base/conf_section.h"
-#include "base/conf_users.h"
-#include "base/conf_value.h"
+#include "io/conf/conf_access.h"
+#include "io/conf/conf_file.h"
+#include "io/conf/conf_section.h"
+#include "io/conf/conf_users.h"
+#include "io/conf/conf_value.h"
 #include "base/rule_names.h"
 
 static int keep_first(int rc, int next)

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "base/conf_section.h"
+#include "io/conf/conf_section.h"
 
 /* Such a list, also an empty one: at most CONF_USERS_MAX. */
 bool conf_users_are(const char *list);

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/conf_section.h"
+#include "io/conf/conf_section.h"
 
 int conf_fail(char error[CONF_ERROR_MAX], const char *where, const char *format, ...)
 {

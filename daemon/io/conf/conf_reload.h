@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "base/conf.h"
+#include "io/conf/conf.h"
 
 /* What a command line says of it. */
 struct conf_source {

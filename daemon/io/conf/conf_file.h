@@ -11,7 +11,7 @@
  */
 #pragma once
 
-#include "base/conf.h"
+#include "io/conf/conf.h"
 
 enum {
 	CONF_FILE_BYTES_MAX = 1048576, /* of one file */

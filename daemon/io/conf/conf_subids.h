@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "base/conf.h"
+#include "io/conf/conf.h"
 
 /*
  * True, with a sentence about the first rule, once resolved, that denies something to a user of that file (subuid(5)),

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "base/conf.h"
+#include "io/conf/conf.h"
 
 #define CONF_ALLOWED_MAX 256
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/conf_subids.h"
+#include "io/conf/conf_subids.h"
 
 #include <grp.h>
 #include <pwd.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/conf.h"
+#include "io/conf/conf.h"
 
 #include <assert.h>
 #include <ctype.h>
@@ -12,10 +12,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/conf_access.h"
-#include "base/conf_section.h"
-#include "base/conf_users.h"
-#include "base/conf_value.h"
+#include "io/conf/conf_access.h"
+#include "io/conf/conf_section.h"
+#include "io/conf/conf_users.h"
+#include "io/conf/conf_value.h"
 #include "base/mem.h"
 
 #define FIELD(field) offsetof(struct conf, field)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/conf_users.h"
+#include "io/conf/conf_users.h"
 
 #include <ctype.h>
 #include <errno.h>
