@@ -94,9 +94,9 @@ static const char *adopt_files(struct daemon *d, struct parcel *p, struct bytes 
 	if (rc < 0)
 		return "the operators' socket";
 	check_dirs(d);
-	if (d->broker.standalone && tokens_unpack(&d->tokens, p, d->conf.statedir) < 0)
+	if (d->conf.broker.standalone && tokens_unpack(&d->tokens, p, d->conf.statedir) < 0)
 		return "the tokens file";
-	if (d->broker.standalone && continue_life(d) < 0)
+	if (d->conf.broker.standalone && continue_life(d) < 0)
 		return "the file life";
 	return continue_saved(d, p, why) < 0 ? "the file saved" : NULL;
 }
@@ -123,7 +123,7 @@ static const char *adopt_parts(struct daemon *d, const struct conf_source *sourc
 	struct parcel_record r;
 
 	parcel_find(p, "process", &r);
-	if (feed_restore(&d->feed, &d->broker, parcel_get_text(&r, "broker"), why) < 0)
+	if (feed_restore(&d->feed, daemon_use(d), parcel_get_text(&r, "broker"), why) < 0)
 		return "the snapshot";
 	if (parts_make(d, source) < 0)
 		return "the loop";
@@ -200,9 +200,9 @@ int adopt_handed_over(struct daemon *d, const struct conf_source *source)
 
 	if (!takeover_meet(d->takeover, &self))
 		_exit(EXIT_FAILURE);
-	if (!d->broker.standalone)
+	if (!d->conf.broker.standalone)
 		resolve_servers(d->conf.servers, &names);
-	if (!d->broker.standalone && !names.servers) {
+	if (!d->conf.broker.standalone && !names.servers) {
 		takeover_refuse(d->takeover, names.failed);
 		_exit(EXIT_FAILURE);
 	}
@@ -246,7 +246,7 @@ int adopt_kept(struct daemon *d, const struct conf_source *source, struct parcel
 		listen_close(&clients);
 		listen_close(&operators);
 	}
-	if (!d->broker.standalone)
+	if (!d->conf.broker.standalone)
 		resolve_servers(d->conf.servers, &names);
 	if (!adopt(d, source, p))
 		_exit(EXIT_FAILURE);

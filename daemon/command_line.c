@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/conf/conf.h"
 #include "base/mem.h"
+#include "io/conf/conf.h"
 #include "io/handover/takeover.h"
 
 #define CONF_FILE LOCKBROKER_SYSCONFDIR "/lockbroker.conf"

@@ -11,17 +11,16 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "io/conf/conf_access.h"
 #include "base/flight.h"
 #include "base/log.h"
-#include "broker_conf.h"
+#include "command_line.h"
 #include "io/base/keeper.h"
+#include "io/conf/conf_access.h"
 #include "io/crash.h"
 #include "io/handover/identity.h"
 #include "io/handover/sealed.h"
 #include "io/handover/takeover.h"
 #include "io/socket/socket_pools.h"
-#include "command_line.h"
 
 /* Distinguishes this boot of the host from others; "unknown" if the kernel does not tell it. */
 static void read_boot_id(char *boot_id, size_t size)
@@ -73,7 +72,7 @@ static void fit_clients(size_t *clients, rlim_t files)
 static void fit_pages(struct daemon *d, rlim_t files)
 {
 	d->pages_max = socket_pools_pages(d->clients_max, files);
-	if (d->pages_max == d->clients_max || !d->conf.delegation)
+	if (d->pages_max == d->clients_max || !d->conf.broker.delegation)
 		return;
 	log_info(
 		descriptors, LOG_FIELDS("limit=%d wanted=%d pages=%d", files, d->clients_max, d->pages_max),
@@ -151,7 +150,7 @@ static int place_sockets(struct daemon *d, char error[LISTEN_ERROR_MAX])
 
 struct identity daemon_identity(const struct daemon *d)
 {
-	return (struct identity){ &d->conf, d->secret, d->broker.standalone };
+	return (struct identity){ &d->conf, d->secret, d->conf.broker.standalone };
 }
 
 void daemon_warn(const struct conf *conf)
@@ -180,8 +179,10 @@ int daemon_read_named(struct daemon *d)
 	return rc;
 }
 
-struct server_conf daemon_server_conf(const struct daemon *d, const struct broker_limits *limits)
+struct server_conf daemon_server_conf(const struct daemon *d)
 {
+	const struct broker_limits *limits = &d->used[d->turn].limits;
+
 	return (struct server_conf){
 		.clients = limits->clients,
 		.pages = limits->clients < d->pages_max ? limits->clients : d->pages_max,
@@ -202,9 +203,9 @@ struct saved_conf daemon_saved_conf(const struct daemon *d)
 	return (struct saved_conf){
 		.rundir = d->conf.rundir,
 		.boot_id = d->boot_id,
-		.host = d->conf.host,
+		.host = d->conf.broker.host,
 		.identity = bytes_view(&d->identity.text),
-		.standalone = d->broker.standalone,
+		.standalone = d->conf.broker.standalone,
 		.clients = d->clients_max,
 		.may_take = !d->takeover,
 		.now_ns = clock_now_ns(),
@@ -273,13 +274,18 @@ void daemon_keep_secret(struct daemon *d)
 		keeper_keep(d->keeper, KEEPER_SECRET, d->secret_fd);
 }
 
-void daemon_settings(struct daemon *d, struct broker_conf *broker)
+const struct broker_conf *daemon_use(struct daemon *d)
 {
 	struct settings *settings = &d->settings[d->turn];
+	struct broker_conf *used = &d->used[d->turn];
 
-	settings_make(settings, &d->conf, broker->limits.clients);
-	broker->settings = settings->list;
-	broker->setting_count = settings->count;
+	*used = d->conf.broker;
+	if (used->limits.clients > d->clients_max)
+		used->limits.clients = d->clients_max;
+	settings_make(settings, &d->conf, used->limits.clients);
+	used->settings = settings->list;
+	used->setting_count = settings->count;
+	return used;
 }
 
 /* First of all, so that it has recorded whatever comes. */
@@ -294,11 +300,31 @@ static void begin_flight(struct daemon *d)
 	crash_begin(d->flight);
 }
 
+/* What the broker uses that no key says, as far as it is known before there are files and sockets. */
+static void prepare_broker(struct daemon *d, bool standalone)
+{
+	struct broker_conf *b = &d->conf.broker;
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	b->standalone = standalone;
+	b->version = LOCKBROKERD_VERSION;
+	b->started_s = now.tv_sec;
+	b->started_ms = (int)(now.tv_nsec / CLOCK_NS_PER_MS);
+	b->pid = (uint32_t)getpid();
+	b->flight = d->flight;
+	b->boot_id = d->boot_id;
+	b->files_lost = &d->files_lost;
+	b->operator_socket = d->operator_path;
+	b->session_page = d->page_path;
+	b->session_page_id = d->page_id_text;
+}
+
 static void prepare(struct daemon *d, const struct options *options)
 {
 	rlim_t files;
 
-	log_setup((enum log_level)d->conf.log_level, options->foreground ? LOG_FORM_HUMAN : log_form_detect());
+	log_setup((enum log_level)d->conf.broker.log_level, options->foreground ? LOG_FORM_HUMAN : log_form_detect());
 	begin_flight(d);
 	if (options->unused)
 		log_error(conf_refused, LOG_FIELDS("error=%v", options->unused),
@@ -311,19 +337,11 @@ static void prepare(struct daemon *d, const struct options *options)
 	else
 		snprintf(d->operator_path, sizeof(d->operator_path), "%s/operator.sock", d->conf.rundir);
 	snprintf(d->page_path, sizeof(d->page_path), "%s/session", d->conf.rundir);
-	broker_conf_fill(&d->broker, &d->conf, options->source.standalone);
-	d->broker.flight = d->flight;
-	broker_conf_prefixes(&d->broker, &d->conf, d->prefixes);
+	prepare_broker(d, options->source.standalone);
 	files = raise_files();
-	fit_clients(&d->broker.limits.clients, files);
-	d->clients_max = d->broker.limits.clients;
+	d->clients_max = d->conf.broker.limits.clients;
+	fit_clients(&d->clients_max, files);
 	fit_pages(d, files);
-	daemon_settings(d, &d->broker);
-	d->broker.boot_id = d->boot_id;
-	d->broker.files_lost = &d->files_lost;
-	d->broker.operator_socket = d->operator_path;
-	d->broker.session_page = d->page_path;
-	d->broker.session_page_id = d->page_id_text;
 	if (notify_open(&d->notify) < 0)
 		log_warning(cannot_use, LOG_FIELDS("what=%s", "notify"),
 			    "cannot use NOTIFY_SOCKET: the service manager is not told the daemon's state");
@@ -336,10 +354,10 @@ static void prepare(struct daemon *d, const struct options *options)
  */
 static int draw_random(struct daemon *d)
 {
-	uint64_t *key = d->broker.hash_key;
+	struct broker_conf *b = &d->conf.broker;
 	unsigned int pauses;
 
-	if (getrandom(key, sizeof(d->broker.hash_key), 0) == (ssize_t)sizeof(d->broker.hash_key) &&
+	if (getrandom(b->hash_key, sizeof(b->hash_key), 0) == (ssize_t)sizeof(b->hash_key) &&
 	    getrandom(&pauses, sizeof(pauses), 0) == (ssize_t)sizeof(pauses)) {
 		srandom(pauses);
 		return 0;

@@ -7,13 +7,13 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "io/conf/conf.h"
 #include "core/port/conf.h"
 #include "core/session/former.h"
 #include "io/base/keeper.h"
 #include "io/base/parcel.h"
-#include "io/handover/identity.h"
+#include "io/conf/conf.h"
 #include "io/files/saved.h"
+#include "io/handover/identity.h"
 #include "io/notify.h"
 #include "io/socket/listen.h"
 #include "io/socket/server.h"
@@ -26,12 +26,10 @@ struct options;
 
 struct daemon {
 	struct conf conf;
-	struct broker_conf broker;     /* as at the start */
-	struct broker_conf changed[2]; /* in turn: that in use, and that before it */
-	struct settings settings[2];   /* likewise */
+	struct broker_conf used[2];  /* in turn: what the broker has of it, and what it had before */
+	struct settings settings[2]; /* likewise */
 	bool turn;
 	size_t clients_max, pages_max; /* for which tables were made; for which there are descriptors beside those */
-	struct broker_prefix prefixes[CONF_PREFIXES_MAX];
 	char boot_id[64];
 	int pid_fd; /* locked while the daemon runs */
 	struct secret *secret; /* for ZooKeeper; NULL: there is none */
@@ -91,9 +89,9 @@ bool daemon_follows_crash(const struct daemon *d); /* a worker was killed, and w
 struct identity daemon_identity(const struct daemon *d);
 int daemon_read_named(struct daemon *d); /* a group, a secret: 0 or -errno as above */
 void daemon_warn(const struct conf *conf); /* of each setting that is valid and hardly what was meant */
-/* Gives the broker the keys and values of d->conf, in the place of those before the present turn. */
-void daemon_settings(struct daemon *d, struct broker_conf *broker);
-struct server_conf daemon_server_conf(const struct daemon *d, const struct broker_limits *limits);
+/* d->conf as the broker has it in the present turn, with as many clients as can be served. */
+const struct broker_conf *daemon_use(struct daemon *d);
+struct server_conf daemon_server_conf(const struct daemon *d); /* likewise */
 /* Has the keeper hold it for the next process: the configuration, whenever it is another one; the secret, once. */
 void daemon_keep_conf(struct daemon *d);
 void daemon_keep_secret(struct daemon *d);

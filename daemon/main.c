@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "adopt.h"
-#include "io/conf/conf_subids.h"
 #include "base/log.h"
 #include "command_line.h"
 #include "daemon.h"
@@ -15,6 +14,7 @@
 #include "io/base/process.h"
 #include "io/base/timeslice.h"
 #include "io/base/trim.h"
+#include "io/conf/conf_subids.h"
 #include "io/handover/program.h"
 #include "io/handover/takeover.h"
 #include "io/keep.h"
@@ -95,7 +95,7 @@ static int keep(const struct program *program, const struct options *options, st
 {
 	enum log_form form = options->foreground ? LOG_FORM_HUMAN : log_form_detect();
 
-	log_setup((enum log_level)conf->log_level, form);
+	log_setup((enum log_level)conf->broker.log_level, form);
 	conf_free(conf);
 	*conf = (struct conf){ 0 };
 	return supervisor_run(program, form);

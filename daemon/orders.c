@@ -9,14 +9,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "io/conf/conf_access.h"
-#include "io/conf/conf_reload.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "broker_conf.h"
 #include "daemon.h"
 #include "io/base/feed.h"
 #include "io/base/keeper.h"
+#include "io/conf/conf_access.h"
+#include "io/conf/conf_reload.h"
 #include "io/handover/handover.h"
 #include "io/keep.h"
 #include "io/notify.h"
@@ -43,16 +42,15 @@ static void tell(void *arg, bool waits, const char *sentence)
 }
 
 /* The tables of connections are as large as they were made at the start. */
-static void fit(struct daemon *d, struct broker_limits *limits, struct bytes *told)
+static void tell_clients(const struct daemon *d, struct bytes *told)
 {
 	char sentence[CONF_SENTENCE_MAX];
 
-	if (limits->clients <= d->clients_max)
+	if (d->conf.broker.limits.clients <= d->clients_max)
 		return;
 	snprintf(sentence, sizeof(sentence),
 		 "limits.clients = %zu needs a restart; until then %zu clients are served, as many as at the start",
-		 limits->clients, d->clients_max);
-	limits->clients = d->clients_max;
+		 d->conf.broker.limits.clients, d->clients_max);
 	tell(told, true, sentence);
 }
 
@@ -62,7 +60,7 @@ int orders_look(void *arg, const struct conf *read, char *error)
 	struct daemon *d = arg;
 
 	resolved_free(&d->found);
-	if (d->broker.standalone || strcmp(read->servers, d->conf.servers) == 0)
+	if (d->conf.broker.standalone || strcmp(read->servers, d->conf.servers) == 0)
 		return 0;
 	resolve_servers(read->servers, &d->found);
 	if (d->found.servers)
@@ -74,17 +72,13 @@ int orders_look(void *arg, const struct conf *read, char *error)
 static void change(struct daemon *d, struct bytes *told)
 {
 	struct server_conf server_conf;
-	struct broker_conf *now;
 
 	d->turn = !d->turn;
-	now = &d->changed[d->turn];
-	*now = d->broker;
-	broker_conf_change(now, &d->conf);
-	fit(d, &now->limits, told);
-	daemon_settings(d, now);
-	server_conf = daemon_server_conf(d, &now->limits);
+	daemon_use(d);
+	tell_clients(d, told);
+	server_conf = daemon_server_conf(d);
 	server_limits(d->server, &server_conf);
-	log_set_level((enum log_level)d->conf.log_level);
+	log_set_level((enum log_level)d->conf.broker.log_level);
 	daemon_keep_conf(d);
 	if (d->found.servers)
 		zookeeper_set_servers(d->zookeeper, d->conf.servers, &d->found);
@@ -134,7 +128,7 @@ void orders_reloaded(void *arg, struct conf *read, const char *error)
 
 	assert(read || error);
 	if (read)
-		error = conf_take(&d->conf, read, d->broker.standalone, tell, &told, unfit) < 0 ? unfit : NULL;
+		error = conf_take(&d->conf, read, d->conf.broker.standalone, tell, &told, unfit) < 0 ? unfit : NULL;
 	if (error) {
 		refuse(error, &told);
 	} else {
@@ -150,7 +144,7 @@ void orders_reloaded(void *arg, struct conf *read, const char *error)
 		handover_reread(d->handover);
 		log_info(conf_read, LOG_FIELDS("changed=%d", told.len > 0), "the configuration was read again%s",
 			 told.len > 0 ? "" : ": nothing has changed");
-		event.conf.now = &d->changed[d->turn];
+		event.conf.now = &d->used[d->turn];
 	}
 	event.conf.text = bytes_view(&told);
 	feed_event(d->feed, &event);
@@ -212,7 +206,7 @@ static void stop(struct daemon *d, int number, pid_t sender, bool directly)
 		 strsignal(number));
 	d->stopping = true;
 	reload_mute(d->reload);
-	notify_stopping(&d->notify, d->conf.stop_timeout_ms + STOP_REST_MS);
+	notify_stopping(&d->notify, d->conf.broker.stop_timeout_ns / CLOCK_NS_PER_MS + STOP_REST_MS);
 	handover_stop(d->handover);
 	feed_event(d->feed, &event);
 }

@@ -49,7 +49,9 @@ void parts_tokens(void *arg, int64_t limit)
 
 static void start_zookeeper(struct daemon *d)
 {
-	const int timeout_ms = (int)d->conf.session_timeout_ms, tick_ms = (int)d->conf.tick_ms;
+	const struct broker_conf *b = &d->conf.broker;
+	const int timeout_ms = (int)(b->session_timeout_ns / CLOCK_NS_PER_MS);
+	const int tick_ms = (int)(b->tick_ns / CLOCK_NS_PER_MS);
 	const struct zookeeper_conf conf = {
 		.servers = d->conf.servers,
 		/* Servers grant 2 to 20 ticks, and 5 is the least that can be relied on. */
@@ -59,7 +61,7 @@ static void start_zookeeper(struct daemon *d)
 			.timeout_max_ms = timeout_ms > 20 * tick_ms ? timeout_ms : 20 * tick_ms,
 			.secret = d->secret,
 		},
-		.packet_bytes = d->conf.session_path_bytes,
+		.packet_bytes = b->limits.session_path_bytes,
 		.saved = d->saved,
 	};
 
@@ -71,7 +73,7 @@ int parts_make(struct daemon *d, const struct conf_source *source)
 {
 	const struct signals_calls calls = orders_calls(d);
 	const struct reload_conf reload_conf = { .source = source, .look = orders_look, .done = orders_reloaded, .arg = d };
-	const struct server_conf server_conf = daemon_server_conf(d, &d->broker.limits);
+	const struct server_conf server_conf = daemon_server_conf(d);
 	int rc = signals_new(&d->signals, feed_base(d->feed), &calls);
 
 	if (rc == 0)
@@ -84,11 +86,12 @@ int parts_make(struct daemon *d, const struct conf_source *source)
 		return rc;
 	d->reload = reload_new(feed_base(d->feed), d->reader, &d->notify, &reload_conf);
 	d->server = server_new(d->feed, d->listener.fd, d->operators.fd, &server_conf);
-	d->broker.sockets = server_accounts(d->server);
+	d->conf.broker.sockets = server_accounts(d->server);
+	d->conf.broker.sockets_words = socket_pools_words;
+	daemon_use(d); /* the broker is there, and finds them where it has the rest */
 	d->lifelines = lifelines_new(d->feed, server_accounts(d->server), server_remains(d->server));
 	saved_bearers(d->saved, broker_has_bearers(feed_broker(d->feed)));
-	d->broker.sockets_words = socket_pools_words;
-	if (d->broker.standalone)
+	if (d->conf.broker.standalone)
 		tokens_start(d->tokens, feed_base(d->feed), d->worker, parts_tokens, d);
 	else
 		start_zookeeper(d);
@@ -106,7 +109,7 @@ int parts_make(struct daemon *d, const struct conf_source *source)
 							     .operators = &d->operators,
 							     .page = d->page,
 							     .pid_fd = d->pid_fd,
-							     .standalone = d->broker.standalone,
+							     .standalone = d->conf.broker.standalone,
 							     .keeper = d->keeper,
 							     .followed = d->keeper || d->notify.fd >= 0,
 							     .tokens = d->tokens,
@@ -216,7 +219,7 @@ int parts_serve(struct daemon *d)
 	else
 		notify_send(&d->notify, "READY=1");
 	keeper_attach(d->keeper, feed_base(d->feed), orders_signalled, d);
-	d->watchdog = watchdog_new(d->feed, &d->notify, d->keeper, d->broker.session_timeout_ns);
+	d->watchdog = watchdog_new(d->feed, &d->notify, d->keeper, d->conf.broker.session_timeout_ns);
 	d->removed = removed_new(d);
 	end = loop_run(d->loop);
 	status = end.refused ? EXIT_USAGE : EXIT_SUCCESS;

@@ -181,11 +181,11 @@ static void choose_session(struct saved_left *left, const struct ledger_view *v)
 
 static void list_formers(struct daemon *d, const struct saved_left *left)
 {
-	d->broker.formers = d->formers;
-	d->broker.former_count = 0;
+	d->conf.broker.formers = d->formers;
+	d->conf.broker.former_count = 0;
 	for (size_t i = 0; i < FORMERS_MAX; i++)
 		if (left->former[i].id)
-			d->formers[d->broker.former_count++] =
+			d->formers[d->conf.broker.former_count++] =
 				(struct broker_former){ left->former[i].id, left->former[i].not_before_ns };
 }
 
@@ -194,7 +194,7 @@ static bool make_broker(struct daemon *d, struct revival *r, const struct ledger
 	const struct saved_session *last = &r->left->session;
 	struct bytes text = { 0 };
 	struct salvage s = {
-		.conf = &d->broker,
+		.conf = daemon_use(d),
 		.ledger = v,
 		.session = last->id,
 		.timeout_ns = last->timeout_ns,
@@ -209,7 +209,7 @@ static bool make_broker(struct daemon *d, struct revival *r, const struct ledger
 		bytes_text(why, "the kernel has no random numbers");
 		return false;
 	}
-	done = salvage(&s, &text, why) && feed_restore(&d->feed, &d->broker, bytes_view(&text), why) == 0;
+	done = salvage(&s, &text, why) && feed_restore(&d->feed, s.conf, bytes_view(&text), why) == 0;
 	bytes_free(&text);
 	return done;
 }
@@ -273,7 +273,7 @@ bool revive_broker(struct daemon *d, struct saved_left *left, struct revival *re
 /* As long as whoever lost its connection may believe to hold something. Standalone nothing is proven, and it was told. */
 static int64_t ghosts_until(const struct daemon *d, const struct revival *r)
 {
-	return d->broker.standalone ? clock_now_ns() + d->broker.session_timeout_ns : r->left->session.safe_until_ns;
+	return d->conf.broker.standalone ? clock_now_ns() + d->conf.broker.session_timeout_ns : r->left->session.safe_until_ns;
 }
 
 static void take_back_page(struct daemon *d, struct revival *r, uint32_t conn)

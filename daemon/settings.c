@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/conf/conf.h"
-#include "io/conf/conf_value.h"
 #include "base/mem.h"
 #include "core/port/conf.h"
+#include "io/conf/conf.h"
+#include "io/conf/conf_value.h"
 
 static void add(FILE *out, const char *prefix, const struct conf_key *key, const void *base)
 {
@@ -28,9 +28,9 @@ static size_t write_all(FILE *out, const struct conf *conf)
 
 	for (key = conf_keys(); key->name; key++, count++)
 		add(out, NULL, key, conf);
-	for (size_t i = 0; i < conf->prefix_count; i++)
+	for (size_t i = 0; i < conf->broker.prefix_count; i++)
 		for (key = conf_prefix_keys(); key->name; key++, count++)
-			add(out, conf->prefixes[i].prefix, key, &conf->prefixes[i]);
+			add(out, conf->broker.prefixes[i].prefix, key, &conf->broker.prefixes[i]);
 	return count;
 }
 
@@ -42,7 +42,7 @@ void settings_make(struct settings *s, const struct conf *conf, size_t clients)
 	char *next;
 
 	settings_free(s);
-	shown.clients = (int64_t)clients;
+	shown.broker.limits.clients = clients;
 	out = open_memstream(&s->text, &size);
 	if (!out)
 		abort();

@@ -238,8 +238,8 @@ static int open_saved(struct daemon *d, struct saved_left *left, bool revived)
 			  "%s/saved: %s", d->conf.rundir, strerror(-rc));
 		return rc;
 	}
-	d->broker.formers = d->formers;
-	d->broker.former_count = saved_formers(d->saved, d->formers);
+	d->conf.broker.formers = d->formers;
+	d->conf.broker.former_count = saved_formers(d->saved, d->formers);
 	return 0;
 }
 
@@ -266,8 +266,8 @@ static bool open_files(struct daemon *d, struct saved_left *left, bool revived, 
 {
 	if (open_page(d, revived) < 0 || open_saved(d, left, revived) < 0)
 		return false;
-	*ret_tokens = d->broker.standalone ? open_tokens(d) : 0;
-	if (*ret_tokens >= 0 && d->broker.standalone && open_life(d, revived) < 0)
+	*ret_tokens = d->conf.broker.standalone ? open_tokens(d) : 0;
+	if (*ret_tokens >= 0 && d->conf.broker.standalone && open_life(d, revived) < 0)
 		return false;
 	return *ret_tokens >= 0 && start_listening(d) >= 0;
 }
@@ -278,7 +278,7 @@ static int new_broker(struct daemon *d)
 
 	if (getrandom(&seed, sizeof(seed), 0) != (ssize_t)sizeof(seed))
 		return -errno;
-	return feed_new(&d->feed, &d->broker, seed);
+	return feed_new(&d->feed, daemon_use(d), seed);
 }
 
 /* The clients of the process before this one; then the file that tells of them may be another. */
@@ -307,18 +307,18 @@ static int run(struct daemon *d, const struct conf_source *source, struct reviva
 	}
 	keeper_refuse(d->keeper, &d->past, server_turn_away, d->server);
 	parts_keep_roles(d);
-	if (d->broker.standalone && life_wait_ns(d->life) > clock_now_ns())
+	if (d->conf.broker.standalone && life_wait_ns(d->life) > clock_now_ns())
 		tokens_hold(d->tokens, life_wait_ns(d->life) - clock_now_ns());
-	if (d->broker.standalone)
+	if (d->conf.broker.standalone)
 		parts_tokens(d, tokens_limit);
 	server_begin(d->server);
 	feed_event(d->feed, &begin);
 	log_info(serves,
 		 LOG_FIELDS("socket=%v host=%v standalone=%d version=%v", d->listener.path ? d->listener.path : "",
-			    d->conf.host, d->broker.standalone, LOCKBROKERD_VERSION),
+			    d->conf.broker.host, d->conf.broker.standalone, LOCKBROKERD_VERSION),
 		 "lockbrokerd " LOCKBROKERD_VERSION " serves %s as host %s%s",
-		 d->listener.path ? d->listener.path : "the socket it was passed", d->conf.host,
-		 d->broker.standalone ? ", standalone: its locks are for this host alone" : "");
+		 d->listener.path ? d->listener.path : "the socket it was passed", d->conf.broker.host,
+		 d->conf.broker.standalone ? ", standalone: its locks are for this host alone" : "");
 	return 0;
 }
 

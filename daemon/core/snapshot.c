@@ -188,7 +188,7 @@ static void write_prefixes(const struct broker_conf *conf, struct bytes *out)
 	for (size_t i = 0; i < conf->prefix_count; i++) {
 		const struct broker_prefix *p = &conf->prefixes[i];
 
-		bytes_format(out, "%q %s %q\n", p->prefix, flavour_word(p->flavour), p->path ? p->path : "");
+		bytes_format(out, "%q %s %q\n", p->prefix, flavour_word(p->flavour), p->path);
 	}
 }
 

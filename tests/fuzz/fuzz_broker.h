@@ -9,7 +9,7 @@ static const int64_t SECOND = 1000000000;
 
 static const struct broker_prefix prefixes[] = {
 	{ "m/", FLAVOUR_MUTEX, "/app/locks", 0 },
-	{ "k/", FLAVOUR_KAZOO, NULL, 0 },
+	{ "k/", FLAVOUR_KAZOO, "", 0 },
 };
 
 static const struct broker_conf conf = {
@@ -25,7 +25,7 @@ static const struct broker_conf conf = {
 	.prefixes = prefixes,
 	.prefix_count = 2,
 	.deadlock_detection = true,
-	.log_grants = true,
+	.log_level = EFFECT_LEVEL_DEBUG,
 	.stop_timeout_ns = 2000000000,
 	.limits = { .clients = 100,
 		    .locks = 100,

@@ -250,8 +250,7 @@ static void host_init(struct host *h)
 	h->client_count = 0;
 	h->conf.linger_ns = lingers[rng_below(r, 3)];
 	h->conf.handoff_ns = h->conf.try_ns = 100 * MS;
-	h->conf.log_grants = h->w->seed % 2 == 0;
-	h->conf.log_grants_level = EFFECT_LEVEL_DEBUG;
+	h->conf.log_level = h->w->seed % 2 == 0 ? EFFECT_LEVEL_DEBUG : EFFECT_LEVEL_INFO;
 	/* Then a proven session is mostly too old to grant. */
 	if (h->w->seed % 8 == 5)
 		h->conf.grant_min_ns = h->conf.session_timeout_ns / 3 - MS;

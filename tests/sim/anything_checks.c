@@ -479,7 +479,7 @@ static void check_log(struct host *h)
 {
 	int64_t count = any_count_grants(h);
 
-	if (h->conf.log_grants && any_of(h)->logged != count)
+	if (h->conf.log_level == EFFECT_LEVEL_DEBUG && any_of(h)->logged != count)
 		world_fail(h->w, -1, "host %d: %" PRId64 " grants and permits, %" PRId64 " by its log", h->index, count,
 			   any_of(h)->logged);
 }

@@ -76,8 +76,7 @@ static void choose(struct host *h, struct rng *r)
 	h->conf.linger_ns = lingers[rng_below(r, 3)];
 	h->conf.try_ns = tries[rng_below(r, 3)];
 	h->conf.grant_min_ns = rng_percent(r, 50) ? 0 : 200 * MS;
-	h->conf.log_grants = rng_percent(r, 50);
-	h->conf.log_grants_level = EFFECT_LEVEL_DEBUG;
+	h->conf.log_level = rng_percent(r, 50) ? EFFECT_LEVEL_DEBUG : EFFECT_LEVEL_INFO;
 	h->conf.stop_timeout_ns = rng_between(r, 0, 3) * SECOND;
 }
 

@@ -264,12 +264,12 @@ static void ensemble_init(struct world *w)
 
 static const struct broker_prefix prefixes[] = {
 	{ "m/", FLAVOUR_MUTEX, "/app/locks", 0 },
-	{ "k/", FLAVOUR_KAZOO, NULL, 0 },
+	{ "k/", FLAVOUR_KAZOO, "", 0 },
 };
 /* A daemon may remove a directory that nobody here uses between any two steps of another one. */
 static const struct broker_prefix removing[] = {
 	{ "m/", FLAVOUR_MUTEX, "/app/locks", 0 },
-	{ "k/", FLAVOUR_KAZOO, NULL, 50 * MS },
+	{ "k/", FLAVOUR_KAZOO, "", 50 * MS },
 };
 
 /* Whoever may ask for what others hold finds more than who may not. */

@@ -36,8 +36,8 @@ int names_setup(void **state, size_t names, size_t per_s, unsigned int share)
 }
 
 static const struct broker_prefix prefixes[] = {
-	{ "k/", FLAVOUR_KAZOO, NULL, 60000 * MS },
-	{ "old/", FLAVOUR_KAZOO, NULL, 0 },
+	{ "k/", FLAVOUR_KAZOO, "", 60000 * MS },
+	{ "old/", FLAVOUR_KAZOO, "", 0 },
 };
 
 int names_setup_kazoo(void **state)

@@ -8,9 +8,11 @@
 
 #include "tests/unit/unit.h"
 
+#include "base/clock.h"
 #include "io/conf/conf_access.h"
 #include "io/conf/conf_subids.h"
 #include "io/conf/conf_file.h"
+#include "io/conf/conf_value.h"
 #include "conf_fixture.h"
 
 TEST(test_yes_and_no_have_their_usual_words)
@@ -25,7 +27,7 @@ TEST(test_yes_and_no_have_their_usual_words)
 		snprintf(text, sizeof(text), "[locks]\ndelegation = %s\n", words[i]);
 		conf_init(&c);
 		read_text(&c, text, NULL);
-		assert_int_equal(c.delegation, i % 2);
+		assert_int_equal(c.broker.delegation, i % 2);
 		conf_free(&c);
 	}
 	for (const struct conf_key *key = conf_keys(); key->name; key++) {
@@ -95,6 +97,21 @@ TEST(test_every_key_has_a_default_a_reason_and_is_named_once)
 	assert_table(conf_prefix_keys());
 }
 
+TEST(test_a_field_holds_every_number_of_its_key)
+{
+	const struct conf_key *key;
+	struct conf conf;
+
+	(void)state;
+	conf_init(&conf);
+	for (key = conf_keys(); key->name; key++)
+		for (int i = 0; conf_value_is_number(key) && i < 2; i++) {
+			conf_value_set_number(key, &conf, i ? key->max : key->min);
+			assert_int_equal(conf_value_number(key, &conf), i ? key->max : key->min);
+		}
+	conf_free(&conf);
+}
+
 TEST(test_defaults_are_those_of_the_design)
 {
 	struct conf c;
@@ -103,12 +120,12 @@ TEST(test_defaults_are_those_of_the_design)
 	conf_init(&c);
 	assert_string_equal(c.socket, "/run/lockbroker/lockbroker.sock");
 	assert_int_equal(c.socket_mode, 0660);
-	assert_string_equal(c.root, "/lockbroker");
-	assert_int_equal(c.session_timeout_ms, 15000);
-	assert_int_equal(c.tick_ms, 2000);
-	assert_int_equal(c.handoff_max, 64);
-	assert_int_equal(c.clients, 12500);
-	assert_int_equal(c.session_path_bytes, 900000);
+	assert_string_equal(c.broker.root, "/lockbroker");
+	assert_int_equal(c.broker.session_timeout_ns, 15000 * CLOCK_NS_PER_MS);
+	assert_int_equal(c.broker.tick_ns, 2000 * CLOCK_NS_PER_MS);
+	assert_int_equal(c.broker.handoff_max, 64);
+	assert_int_equal(c.broker.limits.clients, 12500);
+	assert_int_equal(c.broker.limits.session_path_bytes, 900000);
 	conf_free(&c);
 }
 
@@ -246,11 +263,11 @@ TEST(test_a_file_is_read)
 		  "# comment\n; another\n\n[locks]\nlinger_ms=0\n  \n[zookeeper]\nhost : h1 ; inline\n"
 		  "servers = a:1,\n  b:2\n\t[::1]:3,\n[daemon]\nsocket_mode = 0600\n[locks]\nhandoff_max = 1",
 		  NULL);
-	assert_int_equal(c.linger_ms, 0);
-	assert_string_equal(c.host, "h1");
+	assert_int_equal(c.broker.linger_ns, 0);
+	assert_string_equal(c.broker.host, "h1");
 	assert_string_equal(c.servers, "a:1,b:2,[::1]:3,");
 	assert_int_equal(c.socket_mode, 0600);
-	assert_int_equal(c.handoff_max, 1);
+	assert_int_equal(c.broker.handoff_max, 1);
 	conf_free(&c);
 	conf_init(&c);
 	read_text(&c, "[zookeeper]\nservers =\n  a:1,\n  b:2\n", NULL);
@@ -342,9 +359,9 @@ TEST(test_overrides)
 	conf_init(&c);
 	read_text(&c, "[locks]\nlinger_ms = 5\n", NULL);
 	assert_int_equal(override(&c, "locks.linger_ms=7", error), 0);
-	assert_int_equal(c.linger_ms, 7);
+	assert_int_equal(c.broker.linger_ns, 7 * CLOCK_NS_PER_MS);
 	assert_int_equal(override(&c, "locks.linger_ms=8", error), 0);
-	assert_int_equal(c.linger_ms, 8);
+	assert_int_equal(c.broker.linger_ns, 8 * CLOCK_NS_PER_MS);
 	/* A dot or an equals sign in the value is the value's. */
 	assert_int_equal(override(&c, "daemon.socket=/a.b=c", error), 0);
 	assert_string_equal(c.socket, "/a.b=c");
@@ -492,7 +509,7 @@ TEST(test_an_empty_host_is_the_machine)
 	assert_int_equal(gethostname(name, sizeof(name)), 0);
 	conf_init(&c);
 	if (conf_finish(&c, false, error) == 0)
-		assert_string_equal(c.host, name);
+		assert_string_equal(c.broker.host, name);
 	conf_free(&c);
 }
 

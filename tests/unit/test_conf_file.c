@@ -10,6 +10,7 @@
 
 #include "tests/unit/unit.h"
 
+#include "base/clock.h"
 #include "io/conf/conf_file.h"
 #include "io/conf/conf_reload.h"
 #include "conf_fixture.h"
@@ -155,12 +156,12 @@ TEST_WITH(drop_ins_come_in_the_order_of_their_bytes_and_the_last_counts, make_pl
 	put(p, "f.d/10-b.conf", "[locks]\nlinger_ms = 3\nhandoff_ms = 3\n");
 	put(p, "f.d/10-B.conf", "[locks]\nlinger_ms = 2\nhandoff_ms = 2\n[prefix:b]\n[prefix:a]\nflavour = mutex\n");
 	assert_string_equal(loaded(p), "");
-	assert_int_equal(p->conf.linger_ms, 4);
-	assert_int_equal(p->conf.handoff_ms, 3);
-	assert_int_equal(p->conf.try_ms, 1);
-	assert_int_equal(p->conf.prefix_count, 2);
-	assert_int_equal(p->conf.prefixes[0].flavour, CONF_FLAVOUR_MUTEX);
-	assert_string_equal(p->conf.prefixes[0].path, "/a");
+	assert_int_equal(p->conf.broker.linger_ns, 4 * CLOCK_NS_PER_MS);
+	assert_int_equal(p->conf.broker.handoff_ns, 3 * CLOCK_NS_PER_MS);
+	assert_int_equal(p->conf.broker.try_ns, 1 * CLOCK_NS_PER_MS);
+	assert_int_equal(p->conf.broker.prefix_count, 2);
+	assert_int_equal(p->conf.broker.prefixes[0].flavour, FLAVOUR_MUTEX);
+	assert_string_equal(p->conf.broker.prefixes[0].path, "/a");
 	assert_int_equal(p->conf.file_count, 4);
 }
 
@@ -171,7 +172,7 @@ TEST_WITH(they_count_without_the_file_if_that_is_the_default_one, make_place, re
 
 	put(p, "f.d/10-a.conf", HOST "[locks]\nlinger_ms = 3\n");
 	assert_int_equal(conf_load(&p->conf, &source, p->error), 0);
-	assert_int_equal(p->conf.linger_ms, 3);
+	assert_int_equal(p->conf.broker.linger_ns, 3 * CLOCK_NS_PER_MS);
 }
 
 TEST_WITH(errors_of_all_files_name_theirs, make_place, remove_place)
@@ -330,7 +331,7 @@ TEST_WITH(a_line_has_at_most_198_bytes, make_place, remove_place)
 	snprintf(text, sizeof(text), "[locks]\n%-198s\nlinger_ms = 3\n", "try_ms = 2");
 	put(p, "f", text);
 	assert_string_equal(loaded(p), "");
-	assert_int_equal(p->conf.linger_ms, 3);
+	assert_int_equal(p->conf.broker.linger_ns, 3 * CLOCK_NS_PER_MS);
 	snprintf(text, sizeof(text), "[locks]\n%-199s\nlinger_ms = x\n", "try_ms = 2");
 	put(p, "f", text);
 	assert_string_equal(loaded(p),

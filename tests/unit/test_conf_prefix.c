@@ -8,6 +8,7 @@
 
 #include "tests/unit/unit.h"
 
+#include "base/clock.h"
 #include "conf_fixture.h"
 
 static void assert_prefix_allowed(const char *prefix, bool allowed)
@@ -22,14 +23,14 @@ static void assert_prefix_allowed(const char *prefix, bool allowed)
 	if (allowed) {
 		if (rc < 0)
 			fail_msg("%s", error);
-		assert_int_equal(c.prefix_count, 1);
-		assert_string_equal(c.prefixes[0].prefix, prefix);
-		assert_int_equal(c.prefixes[0].flavour, CONF_FLAVOUR_KAZOO);
+		assert_int_equal(c.broker.prefix_count, 1);
+		assert_string_equal(c.broker.prefixes[0].prefix, prefix);
+		assert_int_equal(c.broker.prefixes[0].flavour, FLAVOUR_KAZOO);
 	} else {
 		if (rc != -EINVAL || !strstr(error, "FILE:1: [prefix:") ||
 		    !strstr(error, "]: the prefix must be 1 to 42"))
 			fail_msg("[prefix:%s]: \"%s\"", prefix, error);
-		assert_int_equal(c.prefix_count, 0);
+		assert_int_equal(c.broker.prefix_count, 0);
 	}
 	conf_free(&c);
 	/* And by -o, where a bracket does not end it. */
@@ -37,7 +38,7 @@ static void assert_prefix_allowed(const char *prefix, bool allowed)
 	snprintf(text, sizeof(text), "prefix:%s.flavour=kazoo", prefix);
 	assert_int_equal(conf_override(&c, text, error), allowed ? 0 : -EINVAL);
 	if (allowed)
-		assert_string_equal(c.prefixes[0].prefix, prefix);
+		assert_string_equal(c.broker.prefixes[0].prefix, prefix);
 	else if (!strstr(error, "-o: [prefix:") || !strstr(error, "]: the prefix must be 1 to 42"))
 		fail_msg("%s: \"%s\"", text, error);
 	conf_free(&c);
@@ -92,29 +93,29 @@ TEST(test_prefixes_are_read)
 
 	(void)state;
 	conf_init(&c);
-	assert_int_equal(c.prefix_count, 0);
+	assert_int_equal(c.broker.prefix_count, 0);
 	read_text(&c,
 		  "[prefix:app/] ; theirs\nflavour = mutex\n[locks]\nlinger_ms = 3\n[prefix:empty]\n"
 		  "[prefix:app/]  # goes on\n  path = /app/locks ; there\n[prefix:a=b]\nflavour : kazoo",
 		  NULL);
-	assert_int_equal(c.linger_ms, 3);
-	assert_int_equal(c.prefix_count, 3);
-	assert_string_equal(c.prefixes[0].prefix, "app/");
-	assert_int_equal(c.prefixes[0].flavour, CONF_FLAVOUR_MUTEX);
-	assert_string_equal(c.prefixes[0].path, "/app/locks");
-	assert_string_equal(c.prefixes[1].prefix, "empty");
-	assert_int_equal(c.prefixes[1].flavour, CONF_FLAVOUR_RW);
-	assert_string_equal(c.prefixes[1].path, "");
-	assert_string_equal(c.prefixes[2].prefix, "a=b");
-	assert_int_equal(c.prefixes[2].flavour, CONF_FLAVOUR_KAZOO);
+	assert_int_equal(c.broker.linger_ns, 3 * CLOCK_NS_PER_MS);
+	assert_int_equal(c.broker.prefix_count, 3);
+	assert_string_equal(c.broker.prefixes[0].prefix, "app/");
+	assert_int_equal(c.broker.prefixes[0].flavour, FLAVOUR_MUTEX);
+	assert_string_equal(c.broker.prefixes[0].path, "/app/locks");
+	assert_string_equal(c.broker.prefixes[1].prefix, "empty");
+	assert_int_equal(c.broker.prefixes[1].flavour, FLAVOUR_RW);
+	assert_string_equal(c.broker.prefixes[1].path, "");
+	assert_string_equal(c.broker.prefixes[2].prefix, "a=b");
+	assert_int_equal(c.broker.prefixes[2].flavour, FLAVOUR_KAZOO);
 	assert_int_equal(conf_finish(&c, true, error), 0);
 	conf_free(&c);
 	/* Wherever inih sees a section, also an indented one and one behind a byte order mark. */
 	conf_init(&c);
 	read_text(&c, "\xef\xbb\xbf[prefix:a]\n  [prefix:b]\nflavour = mutex\n[locks]\n  [prefix:c]\n", NULL);
-	assert_int_equal(c.prefix_count, 3);
-	assert_int_equal(c.prefixes[0].flavour, CONF_FLAVOUR_RW);
-	assert_int_equal(c.prefixes[1].flavour, CONF_FLAVOUR_MUTEX);
+	assert_int_equal(c.broker.prefix_count, 3);
+	assert_int_equal(c.broker.prefixes[0].flavour, FLAVOUR_RW);
+	assert_int_equal(c.broker.prefixes[1].flavour, FLAVOUR_MUTEX);
 	conf_free(&c);
 }
 
@@ -187,12 +188,12 @@ TEST(test_prefixes_by_option)
 	assert_int_equal(override(&c, "prefix:v1.2/.path=/a.b=c", error), 0);
 	assert_int_equal(override(&c, "prefix:v1.2/.flavour=rw", error), 0);
 	assert_int_equal(override(&c, "prefix:v1.2/.flavour=mutex", error), 0);
-	assert_int_equal(c.prefix_count, 2);
-	assert_int_equal(c.prefixes[0].flavour, CONF_FLAVOUR_MUTEX);
-	assert_string_equal(c.prefixes[0].path, "/app/locks");
-	assert_string_equal(c.prefixes[1].prefix, "v1.2/");
-	assert_int_equal(c.prefixes[1].flavour, CONF_FLAVOUR_MUTEX);
-	assert_string_equal(c.prefixes[1].path, "/a.b=c");
+	assert_int_equal(c.broker.prefix_count, 2);
+	assert_int_equal(c.broker.prefixes[0].flavour, FLAVOUR_MUTEX);
+	assert_string_equal(c.broker.prefixes[0].path, "/app/locks");
+	assert_string_equal(c.broker.prefixes[1].prefix, "v1.2/");
+	assert_int_equal(c.broker.prefixes[1].flavour, FLAVOUR_MUTEX);
+	assert_string_equal(c.broker.prefixes[1].path, "/a.b=c");
 	assert_int_equal(override(&c, "prefix:app/.flavour=x", error), -EINVAL);
 	assert_string_equal(error, "-o: prefix:app/.flavour = x: must be rw, mutex or kazoo");
 	assert_int_equal(override(&c, "prefix:app/.nonsense=x", error), -EINVAL);
@@ -205,7 +206,7 @@ TEST(test_prefixes_by_option)
 	assert_non_null(strstr(error, "-o: [prefix:a]b]: the prefix must be"));
 	assert_int_equal(override(&c, "prefix.flavour=rw", error), -EINVAL);
 	assert_string_equal(error, "-o: [prefix]: unknown section");
-	assert_int_equal(c.prefix_count, 2);
+	assert_int_equal(c.broker.prefix_count, 2);
 	conf_free(&c);
 }
 
@@ -220,10 +221,10 @@ TEST(test_not_more_prefixes_than_allowed)
 		len += (size_t)snprintf(text + len, sizeof(text) - len, "[prefix:%zu]\n", i);
 	conf_init(&c);
 	read_text(&c, text, NULL);
-	assert_int_equal(c.prefix_count, CONF_PREFIXES_MAX);
-	assert_string_equal(c.prefixes[CONF_PREFIXES_MAX - 1].prefix, "63");
+	assert_int_equal(c.broker.prefix_count, CONF_PREFIXES_MAX);
+	assert_string_equal(c.broker.prefixes[CONF_PREFIXES_MAX - 1].prefix, "63");
 	assert_int_equal(conf_override(&c, "prefix:7.flavour=kazoo", error), 0);
-	assert_int_equal(c.prefixes[7].flavour, CONF_FLAVOUR_KAZOO);
+	assert_int_equal(c.broker.prefixes[7].flavour, FLAVOUR_KAZOO);
 	assert_int_equal(conf_override(&c, "prefix:x.flavour=rw", error), -EINVAL);
 	assert_string_equal(error, "-o: [prefix:x]: more than 64 prefixes");
 	conf_free(&c);
@@ -301,15 +302,15 @@ TEST(test_printed_prefixes_can_be_read_back)
 	assert_int_equal(conf_override(&c, "prefix:app/.flavour=mutex", error), 0);
 	assert_int_equal(conf_override(&c, "prefix:app/.path=/app/locks", error), 0);
 	read_text(&c, "[prefix:a=b]\n", NULL);
-	assert_int_equal(c.prefix_count, 4);
+	assert_int_equal(c.broker.prefix_count, 4);
 	text = printed(&c);
 	conf_init(&back);
 	read_text(&back, text, NULL);
-	assert_int_equal(back.prefix_count, c.prefix_count);
-	for (i = 0; i < c.prefix_count; i++) {
-		assert_string_equal(back.prefixes[i].prefix, c.prefixes[i].prefix);
-		assert_int_equal(back.prefixes[i].flavour, c.prefixes[i].flavour);
-		assert_string_equal(back.prefixes[i].path, c.prefixes[i].path);
+	assert_int_equal(back.broker.prefix_count, c.broker.prefix_count);
+	for (i = 0; i < c.broker.prefix_count; i++) {
+		assert_string_equal(back.broker.prefixes[i].prefix, c.broker.prefixes[i].prefix);
+		assert_int_equal(back.broker.prefixes[i].flavour, c.broker.prefixes[i].flavour);
+		assert_string_equal(back.broker.prefixes[i].path, c.broker.prefixes[i].path);
 	}
 	again = printed(&back);
 	assert_string_equal(again, text);
@@ -343,11 +344,11 @@ TEST(test_the_example_of_a_prefix)
 		if (p[1] != ' ')
 			*p = '\n';
 	read_text(&c, example, NULL);
-	assert_int_equal(c.prefix_count, 1);
-	assert_string_equal(c.prefixes[0].prefix, "app/");
+	assert_int_equal(c.broker.prefix_count, 1);
+	assert_string_equal(c.broker.prefixes[0].prefix, "app/");
 	for (key = conf_prefix_keys(); key->name; key++)
-		assert_true(c.prefixes[0].origins[key - conf_prefix_keys()].line > 0);
-	assert_int_equal(c.prefixes[0].flavour, CONF_FLAVOUR_RW);
-	assert_string_equal(c.prefixes[0].path, "");
+		assert_true(c.prefix_origins[0][key - conf_prefix_keys()].line > 0);
+	assert_int_equal(c.broker.prefixes[0].flavour, FLAVOUR_RW);
+	assert_string_equal(c.broker.prefixes[0].path, "");
 	conf_free(&c);
 }

@@ -8,11 +8,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/rule.h"
 #include "io/conf/conf_access.h"
 #include "io/conf/conf_reload.h"
 #include "io/conf/conf_users.h"
 #include "io/conf/conf_value.h"
-#include "base/rule.h"
 #include "conf_fixture.h"
 
 static char told[4096];
@@ -60,7 +61,7 @@ TEST(what_may_change_changes)
 
 	assert_string_equal(reloaded(&conf, HOST, HOST "[locks]\nlinger_ms = 5\n[daemon]\nlog_level = debug\n"),
 			    "daemon.log_level = debug, before info\nlocks.linger_ms = 5, before 100\n");
-	assert_int_equal(conf.linger_ms, 5);
+	assert_int_equal(conf.broker.linger_ns, 5 * CLOCK_NS_PER_MS);
 	conf_free(&conf);
 }
 
@@ -73,7 +74,7 @@ TEST(what_may_not_change_waits_for_a_restart)
 			    "! daemon.socket_mode = 0600 needs a restart; until then it is 0660\n"
 			    "! zookeeper.root = /b needs a restart; until then it is /a\n"
 			    "! zookeeper.auth_file = /etc/secret needs a restart; until then it is empty\n");
-	assert_string_equal(conf.root, "/a");
+	assert_string_equal(conf.broker.root, "/a");
 	assert_int_equal(conf.socket_mode, 0660);
 	conf_free(&conf);
 }
@@ -101,7 +102,7 @@ TEST(prefixes_wait_for_a_restart)
 			    "! prefix:a/.flavour = mutex needs a restart; until then it is kazoo\n"
 			    "! prefix:a/.path = /x needs a restart; until then it is empty\n"
 			    "! [prefix:b/] is not there any longer, which needs a restart\n");
-	assert_int_equal(conf.prefix_count, 2);
+	assert_int_equal(conf.broker.prefix_count, 2);
 	conf_free(&conf);
 }
 
@@ -114,8 +115,8 @@ TEST(what_does_not_fit_to_what_stays_is_refused)
 	assert_string_equal(reloaded(&conf, before,
 				     HOST "session_timeout_ms = 60000\n[locks]\ngrant_min_ms = 2000\nlinger_ms = 8\n"),
 			    "locks.grant_min_ms: 2000 is not less than a third of zookeeper.session_timeout_ms = 6000");
-	assert_int_equal(conf.linger_ms, 7);
-	assert_int_equal(conf.grant_min_ms, 1000);
+	assert_int_equal(conf.broker.linger_ns, 7 * CLOCK_NS_PER_MS);
+	assert_int_equal(conf.broker.grant_min_ns, 1000 * CLOCK_NS_PER_MS);
 	conf_free(&conf);
 }
 
@@ -144,7 +145,7 @@ TEST(a_source_without_a_file_is_the_defaults)
 	struct conf conf;
 
 	assert_int_equal(conf_load(&conf, &source, error), 0);
-	assert_int_equal(conf.linger_ms, 3);
+	assert_int_equal(conf.broker.linger_ns, 3 * CLOCK_NS_PER_MS);
 	conf_free(&conf);
 	source.file = source.default_file;
 	assert_true(conf_load(&conf, &source, error) < 0);
@@ -160,12 +161,14 @@ TEST(what_is_kept_has_the_rules_as_they_were)
 				      .override_count = 2 };
 	char error[CONF_ERROR_MAX] = "";
 	struct conf conf, kept;
+	struct rule *first;
 	FILE *out;
 
 	assert_int_equal(conf_load(&conf, &source, error), 0);
-	rule_free(&conf.rules[0]);
-	assert_int_equal(rule_parse(&conf.rules[0], "deny somebody-who-left a* lock", "/etc/a b.conf:12", error), 0);
-	conf.rules[0].low = conf.rules[0].high = 4711;
+	first = (struct rule *)&conf.broker.access.list[0];
+	rule_free(first);
+	assert_int_equal(rule_parse(first, "deny somebody-who-left a* lock", "/etc/a b.conf:12", error), 0);
+	first->low = first->high = 4711;
 	out = fopen(path, "we");
 	assert_non_null(out);
 	conf_keep(&conf, out);
@@ -176,8 +179,8 @@ TEST(what_is_kept_has_the_rules_as_they_were)
 		fail_msg("%s", error);
 	unlink(path);
 	assert_true(conf_access_same(&conf, &kept));
-	assert_int_equal(kept.rule_count, 2);
-	assert_string_equal(kept.rules[0].where, "/etc/a b.conf:12");
+	assert_int_equal(kept.broker.access.count, 2);
+	assert_string_equal(kept.broker.access.list[0].where, "/etc/a b.conf:12");
 	conf_free(&kept);
 	conf_free(&conf);
 }
@@ -199,27 +202,27 @@ TEST(users_change_for_who_comes_then)
 	char error[CONF_ERROR_MAX];
 
 	load(&conf, "");
-	assert_int_equal(conf.by_unit_count, 0);
+	assert_int_equal(conf.broker.limits.by_unit_count, 0);
 	load(&read, "root, 7,8");
 	told[0] = '\0';
 	assert_int_equal(conf_take(&conf, &read, false, tell, NULL, error), 0);
 	assert_string_equal(told, "limits.by_unit = root, 7,8, before empty\n"
 				  "limits.by_unit: this is for new connections, and for all after a restart or a hand-over\n");
 	conf_free(&read);
-	assert_int_equal(conf.by_unit_count, 3);
-	assert_int_equal(conf.by_unit_uids[0], 0);
-	assert_int_equal(conf.by_unit_uids[2], 8);
+	assert_int_equal(conf.broker.limits.by_unit_count, 3);
+	assert_int_equal(conf.broker.limits.by_unit[0], 0);
+	assert_int_equal(conf.broker.limits.by_unit[2], 8);
 	/* A user was made again meanwhile. */
 	load(&read, "root, 7,8");
-	read.by_unit_uids[0] = 9;
+	*(uint32_t *)read.broker.limits.by_unit = 9;
 	told[0] = '\0';
 	assert_int_equal(conf_take(&conf, &read, false, tell, NULL, error), 0);
 	assert_string_equal(told, "limits.by_unit names users who have other numbers now: this is for new connections, and for "
 				  "all after a restart or a hand-over\n");
 	conf_free(&read);
-	assert_int_equal(conf.by_unit_uids[0], 9);
+	assert_int_equal(conf.broker.limits.by_unit[0], 9);
 	load(&read, "root, 7,8");
-	read.by_unit_uids[0] = 9;
+	*(uint32_t *)read.broker.limits.by_unit = 9;
 	told[0] = '\0';
 	assert_int_equal(conf_take(&conf, &read, false, tell, NULL, error), 0);
 	assert_string_equal(told, "");
@@ -259,9 +262,9 @@ TEST(what_is_kept_has_the_users_as_they_were)
 	FILE *out;
 
 	load(&conf, "root,7");
-	free(conf.by_unit);
+	free((void *)conf.by_unit);
 	conf.by_unit = strdup("somebody-who-left,7");
-	conf.by_unit_uids[0] = 4711;
+	*(uint32_t *)conf.broker.limits.by_unit = 4711;
 	out = fopen(path, "we");
 	assert_non_null(out);
 	conf_keep(&conf, out);
@@ -271,7 +274,7 @@ TEST(what_is_kept_has_the_users_as_they_were)
 	unlink(path);
 	assert_true(conf_users_same(&conf, &kept));
 	assert_string_equal(kept.by_unit, "somebody-who-left,7");
-	assert_int_equal(kept.by_unit_uids[0], 4711);
+	assert_int_equal(kept.broker.limits.by_unit[0], 4711);
 	conf_free(&kept);
 	conf_free(&conf);
 }

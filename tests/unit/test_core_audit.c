@@ -95,7 +95,7 @@ TEST(everything_is_counted)
 static int setup_prefixes(void **state)
 {
 	static const struct broker_prefix prefixes[] = {
-		{ "py/", FLAVOUR_KAZOO, NULL, 0 },
+		{ "py/", FLAVOUR_KAZOO, "", 0 },
 		{ "app/", FLAVOUR_MUTEX, "/app/locks", 0 },
 		{ "k", FLAVOUR_KAZOO, "/kazoo", 0 },
 	};

@@ -271,6 +271,7 @@ ALONE(the_value_is_in_no_list_and_no_log)
 {
 	struct fixture *f = *state;
 
+	f->conf.log_level = EFFECT_LEVEL_INFO;
 	f->conf.log_grants = true;
 	fixture_say(f, 0, "SET a sesame NX PX 1000", "+OK");
 	for (const char *const *ask =

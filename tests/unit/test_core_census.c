@@ -145,7 +145,7 @@ TEST(the_permits_of_a_semaphore_are_read)
 }
 
 static const struct broker_prefix prefixes[] = {
-	{ "py/", FLAVOUR_KAZOO, NULL, 0 },
+	{ "py/", FLAVOUR_KAZOO, "", 0 },
 	{ "app/", FLAVOUR_MUTEX, "/app/locks", 0 },
 	{ "k", FLAVOUR_KAZOO, "/kazoo", 0 },
 	{ "k/", FLAVOUR_KAZOO, "/kazoo", 0 },

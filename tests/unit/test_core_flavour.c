@@ -8,7 +8,7 @@
 
 static const struct broker_prefix prefixes[] = {
 	{ "app/", FLAVOUR_MUTEX, "/app/locks", 0 },
-	{ "app/py/", FLAVOUR_KAZOO, NULL, 0 },
+	{ "app/py/", FLAVOUR_KAZOO, "", 0 },
 	{ "k", FLAVOUR_KAZOO, "/kazoo", 0 },
 };
 

@@ -423,8 +423,8 @@ TEST(each_grant_release_and_loss_is_a_line_of_the_log)
 	fixture_say(f, 0, "LOCK \"", ":1024");
 	fixture_say(f, 0, "UNLOCK \"", ":0");
 	assert_int_equal(f->log.len, 0);
+	f->conf.log_level = EFFECT_LEVEL_INFO;
 	f->conf.log_grants = true;
-	f->conf.log_grants_level = EFFECT_LEVEL_INFO;
 	fixture_say(f, 0, "CLIENT SETNAME me", "+OK");
 	fixture_say(f, 0, "LOCK \"", ":2048");
 	expect_line(f, "granted: lock \"\\\"\", exclusive, token 2048, "

@@ -146,6 +146,7 @@ TEST(grants_are_logged_from_then_on)
 
 	fixture_say(f, 0, "LOCK a", ":1024");
 	assert_false(fixture_logged(f, "granted: lock"));
+	next.log_level = EFFECT_LEVEL_INFO;
 	next.log_grants = true;
 	changed(f, "");
 	fixture_say(f, 1, "LOCK b", ":2048");

@@ -344,7 +344,7 @@ TEST(what_was_seen_of_the_ensemble_goes_on)
 /* The count goes on; the makers are not known. */
 TEST(a_kill_keeps_the_count_of_lasting_directories)
 {
-	static const struct broker_prefix kazoo = { "k/", FLAVOUR_KAZOO, NULL, 0 };
+	static const struct broker_prefix kazoo = { "k/", FLAVOUR_KAZOO, "", 0 };
 	struct fixture *f = *state;
 
 	f->conf.prefixes = &kazoo;

@@ -34,7 +34,7 @@ static struct slice record(void)
 
 static const struct broker_prefix prefixes[] = {
 	{ "m/", FLAVOUR_MUTEX, "/app/locks", 0 },
-	{ "k/", FLAVOUR_KAZOO, NULL, 0 },
+	{ "k/", FLAVOUR_KAZOO, "", 0 },
 };
 
 static struct broker_conf record_conf(void)

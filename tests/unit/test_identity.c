@@ -91,14 +91,14 @@ TEST(what_cannot_change_is_named)
 	(void)state;
 	check_after(&self, &self, NULL);
 	check_after(&self, &standalone, "only one of the two processes is standalone");
-	other.host = elsewhere;
+	other.broker.host = elsewhere;
 	check_after(&self, &another, "the configuration now has zookeeper.host = elsewhere");
 	other = conf;
 	other.rundir = elsewhere;
 	check_after(&self, &another, "the configuration now has daemon.rundir = elsewhere");
 	other = conf;
-	other.prefixes = &(struct conf_prefix){ .prefix = elsewhere, .path = elsewhere };
-	other.prefix_count = 1;
+	other.broker.prefixes = &(struct broker_prefix){ .prefix = elsewhere, .path = elsewhere };
+	other.broker.prefix_count = 1;
 	check_after(&self, &another, "the configuration now has other prefixes");
 }
 

@@ -7,7 +7,7 @@
 
 bool root_find(const struct broker_conf *conf, size_t number, struct root *ret)
 {
-	while (number > 0 && number <= conf->prefix_count && !conf->prefixes[number - 1].path)
+	while (number > 0 && number <= conf->prefix_count && !conf->prefixes[number - 1].path[0])
 		number++;
 	if (number > conf->prefix_count)
 		return false;

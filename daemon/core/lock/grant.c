@@ -22,6 +22,11 @@ const char *loss_word(enum loss loss)
 	return words[loss];
 }
 
+static enum effect_level level_of(const struct broker_conf *conf)
+{
+	return conf->log_grants ? EFFECT_LEVEL_INFO : EFFECT_LEVEL_DEBUG;
+}
+
 static COLD void write_log(const struct grant *g, enum log_event event, bool ended, int64_t count)
 {
 	const struct env *env = g->lock->locks->env;
@@ -47,7 +52,7 @@ static COLD void write_log(const struct grant *g, enum log_event event, bool end
 		bytes_format(out, ", %q", bytes_view(&c->name));
 	bytes_text(out, ")");
 	line = effects_log(
-		env->out, env->conf->log_grants_level, event,
+		env->out, level_of(env->conf), event,
 		EFFECT_FIELDS(
 			"kind=%s name=%v mode=%s token=%d permits=%d client=%d pid=%d command=%v why=%s after_ms=%d",
 			kind_word(g->lock->rule->kind), name, mode_word(g->mode), g->token, g->lock->slots ? count : 0,
@@ -62,7 +67,7 @@ void grant_log(const struct grant *g, enum log_event event, bool ended, int64_t 
 {
 	const struct env *env = g->lock->locks->env;
 
-	if (env->conf->log_grants && env->out)
+	if (level_of(env->conf) <= env->conf->log_level && env->out)
 		write_log(g, event, ended, count);
 }
 

@@ -43,7 +43,7 @@ struct broker_former {
 struct broker_prefix {
 	const char *prefix; /* not empty */
 	enum flavour flavour;
-	const char *path; /* absolute like `root`; NULL: below the root like any other lock */
+	const char *path; /* absolute like `root`; "": below the root like any other lock */
 	int64_t remove_idle_ns; /* KAZOO: a directory that nobody has used for so long is removed; 0: never */
 };
 
@@ -81,8 +81,8 @@ struct broker_conf {
 	bool all_in_pieces;       /* for tests: nothing that could be done later is done at once (work.h) */
 	bool delegation;          /* to clients that ask for it (core/lock/delegated.h) */
 	bool deadlock_detection;  /* among the waits inside the host */
-	bool log_grants;          /* a line for each grant, release and loss ... */
-	enum effect_level log_grants_level; /* ... at that level */
+	enum effect_level log_level; /* a line for a grant, release or loss is written only if the log keeps it ... */
+	bool log_grants;          /* ... at level info; otherwise at level debug */
 	int64_t grant_min_ns;     /* a grant must be proven for longer than this */
 	int64_t stop_timeout_ns;
 	struct access_rules access; /* may change */

@@ -54,7 +54,7 @@ static const struct broker_prefix *find(const struct broker_conf *conf, struct s
 enum flavour flavour_place(const struct broker_conf *conf, struct slice name, struct bytes *path)
 {
 	const struct broker_prefix *p = find(conf, name);
-	bool mapped = p && p->path;
+	bool mapped = p && p->path[0];
 	size_t skip = mapped ? strlen(p->prefix) : 0;
 
 	assert(name.len > skip);
@@ -75,7 +75,7 @@ bool flavour_has_place(const struct broker_conf *conf, struct slice name)
 {
 	const struct broker_prefix *p = find(conf, name);
 
-	return !p || !p->path || name.len > strlen(p->prefix);
+	return !p || !p->path[0] || name.len > strlen(p->prefix);
 }
 
 /* The data can hold anything: other software may have written them. */

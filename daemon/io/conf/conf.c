@@ -12,139 +12,143 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/mem.h"
 #include "io/conf/conf_access.h"
 #include "io/conf/conf_section.h"
 #include "io/conf/conf_users.h"
 #include "io/conf/conf_value.h"
-#include "base/mem.h"
 
-#define FIELD(field) offsetof(struct conf, field)
-#define NUMBER(section, field, initial, min, max, why) \
+/* The field of a key may have any type that conf_value_set_number() knows. */
+#define IN(type, field) offsetof(type, field), sizeof(((type *)0)->field)
+#define FIELD(field) IN(struct conf, field)
+#define NUMBER(section, name, field, initial, min, max, reloads, why) \
 	{ \
-		section, #field, CONF_NUMBER, FIELD(field), initial, min, max, why, true \
+		section, name, CONF_NUMBER, FIELD(field), 1, initial, min, max, reloads, why \
 	}
-/* Others were told of it at the start: the service manager, the servers. */
-#define FIXED(section, field, initial, min, max, why) \
+#define MS(section, field, initial, min, max, reloads, why) \
 	{ \
-		section, #field, CONF_NUMBER, FIELD(field), initial, min, max, why, false \
+		section, #field "_ms", CONF_NUMBER, FIELD(broker.field##_ns), CLOCK_NS_PER_MS, initial, min, max, \
+			reloads, why \
 	}
-#define YES(section, field, initial, why, reloads) \
+#define LIMIT(field, initial, min, max, why) \
+	NUMBER("limits", #field, broker.limits.field, initial, min, max, RELOAD, why)
+#define YES(section, name, field, initial, reloads, why) \
 	{ \
-		section, #field, CONF_YES, FIELD(field), initial, 0, 1, why, reloads \
+		section, name, CONF_YES, FIELD(field), 1, initial, 0, 1, reloads, why \
 	}
-#define TEXT(section, field, type, initial, why) \
+#define TEXT(section, name, field, type, initial, reloads, why) \
 	{ \
-		section, #field, type, FIELD(field), initial, 0, 0, why, false \
+		section, name, type, FIELD(field), 0, initial, 0, 0, reloads, why \
 	}
+
+/* What needs a restart, others were told at the start: the service manager, the servers. */
+enum { RESTART, RELOAD };
 
 static const struct conf_key keys[] = {
-	TEXT("daemon", socket, CONF_PATH, "/run/lockbroker/lockbroker.sock",
+	TEXT("daemon", "socket", socket, CONF_PATH, "/run/lockbroker/lockbroker.sock", RESTART,
 	     "The Unix-domain socket to which local processes connect."),
-	{ "daemon", "socket_mode", CONF_OCTAL, FIELD(socket_mode), "0660", 0, 0777,
-	  "Who may connect: the permissions of the socket, octal.", false },
-	TEXT("daemon", socket_group, CONF_GROUP, "",
+	{ "daemon", "socket_mode", CONF_OCTAL, FIELD(socket_mode), 1, "0660", 0, 0777, RESTART,
+	  "Who may connect: the permissions of the socket, octal." },
+	TEXT("daemon", "socket_group", socket_group, CONF_GROUP, "", RESTART,
 	     "The group of the socket, a name or a number; empty: lockbroker if there is one, else the daemon's group."),
-	TEXT("daemon", operator_socket, CONF_FILE, "",
+	TEXT("daemon", "operator_socket", operator_socket, CONF_FILE, "", RESTART,
 	     "The socket for operators, whose commands are carried out there only; empty: operator.sock in rundir."),
-	TEXT("daemon", operator_group, CONF_GROUP, "",
+	TEXT("daemon", "operator_group", operator_group, CONF_GROUP, "", RESTART,
 	     "The group whose members are operators, a name or a number; empty: only root and the daemon's own user are."),
-	TEXT("daemon", rundir, CONF_PATH, "/run/lockbroker",
+	TEXT("daemon", "rundir", rundir, CONF_PATH, "/run/lockbroker", RESTART,
 	     "The directory of the daemon's pid file and session page; each daemon needs its own."),
-	TEXT("daemon", statedir, CONF_PATH, "/var/lib/lockbroker",
+	TEXT("daemon", "statedir", statedir, CONF_PATH, "/var/lib/lockbroker", RESTART,
 	     "The directory in which a standalone daemon keeps its token counter; it must survive restarts of the host."),
-	{ "daemon", "log_level", CONF_LEVEL, FIELD(log_level), "info", 0, 0, "What is logged: error, warning, info or debug.",
-	  true },
-	NUMBER("daemon", stop_timeout_ms, "10000", 0, 3600000,
-	       "How long holders may take to release their locks after SIGTERM."),
-	YES("daemon", keeper, "1",
-	    "1: a process of its own keeps the connections while the daemon crashes and starts again; 0: there is none.", false),
-	YES("daemon", core, "0",
-	    "1: a crash may leave a core dump, and debuggers of the daemon's user may attach; 0: neither, it has secrets.",
-	    false),
+	{ "daemon", "log_level", CONF_LEVEL, FIELD(broker.log_level), 1, "info", 0, 0, RELOAD,
+	  "What is logged: error, warning, info or debug." },
+	MS("daemon", stop_timeout, "10000", 0, 3600000, RELOAD,
+	   "How long holders may take to release their locks after SIGTERM."),
+	YES("daemon", "keeper", keeper, "1", RESTART,
+	    "1: a process of its own keeps the connections while the daemon crashes and starts again; 0: there is none."),
+	YES("daemon", "core", core, "0", RESTART,
+	    "1: a crash may leave a core dump, and debuggers of the daemon's user may attach; 0: neither, it has secrets."),
 
-	{ "log", "grants", CONF_YES, FIELD(log_grants), "0", 0, 1,
-	  "1: log each grant, release and loss, at level info; 0: only at level debug.", true },
+	YES("log", "grants", broker.log_grants, "0", RELOAD,
+	    "1: log each grant, release and loss, at level info; 0: only at level debug."),
+	NUMBER("log", "recorder_bytes", recorder_bytes, "262144", 0, 67108864, RESTART,
+	       "The memory of the flight recorder, for what happened lately (`lockbroker log`); 0: there is none."),
 
-	FIXED("log", recorder_bytes, "262144", 0, 67108864,
-	      "The memory of the flight recorder, for what happened lately (`lockbroker log`); 0: there is none."),
-
-	{ "zookeeper", "servers", CONF_SERVERS, FIELD(servers), "127.0.0.1:2181", 0, 0,
-	  "The ensemble: host:port, separated by commas; IPv6 addresses in brackets.", true },
-	TEXT("zookeeper", root, CONF_ROOT, "/lockbroker",
+	TEXT("zookeeper", "servers", servers, CONF_SERVERS, "127.0.0.1:2181", RELOAD,
+	     "The ensemble: host:port, separated by commas; IPv6 addresses in brackets."),
+	TEXT("zookeeper", "root", broker.root, CONF_ROOT, "/lockbroker", RESTART,
 	     "The znode below which all locks are; it must be the same on every host."),
-	FIXED("zookeeper", session_timeout_ms, "15000", 100, 3600000,
-	       "How long ZooKeeper waits for a silent host before others get its locks; at least 5 ticks."),
-	FIXED("zookeeper", tick_ms, "2000", 10, 600000, "The tickTime of the servers."),
-	TEXT("zookeeper", host, CONF_HOST, "", "The name of this host among the hosts; empty: its host name."),
-	TEXT("zookeeper", auth_file, CONF_FILE, "",
+	MS("zookeeper", session_timeout, "15000", 100, 3600000, RESTART,
+	   "How long ZooKeeper waits for a silent host before others get its locks; at least 5 ticks."),
+	MS("zookeeper", tick, "2000", 10, 600000, RESTART, "The tickTime of the servers."),
+	TEXT("zookeeper", "host", broker.host, CONF_HOST, "", RESTART,
+	     "The name of this host among the hosts; empty: its host name."),
+	TEXT("zookeeper", "auth_file", auth_file, CONF_FILE, "", RESTART,
 	     "A file with user:password (digest) that nobody else may read; only that user may then use what the daemon makes."),
 
-	NUMBER("locks", linger_ms, "100", 0, 60000,
-	       "How long an idle lock that no other host wants stays with this host, which saves round trips; 0: off."),
-	NUMBER("locks", handoff_max, "64", 0, 1000000,
+	MS("locks", linger, "100", 0, 60000, RELOAD,
+	   "How long an idle lock that no other host wants stays with this host, which saves round trips; 0: off."),
+	NUMBER("locks", "handoff_max", broker.handoff_max, "64", 0, 1000000, RELOAD,
 	       "How often a released lock is handed on inside this host while another host waits; 0: never."),
-	NUMBER("locks", handoff_ms, "100", 0, 60000, "How long a lock may stay on this host while another host waits for it."),
-	NUMBER("locks", try_ms, "100", 0, 1000,
-	       "How long a try waits for an idle lock of another host, unless that lock is known to be held; 0: not at all."),
-	NUMBER("locks", grant_min_ms, "1000", 0, 600000,
-	       "A lock is granted only if it is proven safe for longer than this; under a third of the session timeout."),
-	YES("locks", deadlock_detection, "1", "1: refuse a request that would deadlock with other clients of this host; 0: off.",
-	    true),
-	YES("locks", delegation, "1",
-	    "1: a lock that nobody else wants stays with a process that has asked for delegation (DELEGATE); 0: off.", true),
+	MS("locks", handoff, "100", 0, 60000, RELOAD,
+	   "How long a lock may stay on this host while another host waits for it."),
+	MS("locks", try, "100", 0, 1000, RELOAD,
+	   "How long a try waits for an idle lock of another host, unless that lock is known to be held; 0: not at all."),
+	MS("locks", grant_min, "1000", 0, 600000, RELOAD,
+	   "A lock is granted only if it is proven safe for longer than this; under a third of the session timeout."),
+	YES("locks", "deadlock_detection", broker.deadlock_detection, "1", RELOAD,
+	    "1: refuse a request that would deadlock with other clients of this host; 0: off."),
+	YES("locks", "delegation", broker.delegation, "1", RELOAD,
+	    "1: a lock that nobody else wants stays with a process that has asked for delegation (DELEGATE); 0: off."),
 
 	/* Totals of which one user has at most 75 % of 98 %: 9,000 connections, 100,000 locks, 20,000 requests. */
-	NUMBER("limits", user_share, "75", 1, 100,
-	       "Percentage of the unused part of each limit that one user may take; 100: one user may take all of it."),
-	{ "limits", "by_unit", CONF_USERS, FIELD(by_unit), "", 0, 0,
-	  "Users, separated by commas, each of whose systemd units has a share of its own; root's always have.", true },
-	NUMBER("limits", clients, "12500", 1, 1000000, "The maximum number of connections."),
-	NUMBER("limits", locks, "140000", 1, 10000000,
-	       "The maximum number of names of locks that are held or waited for."),
-	NUMBER("limits", requests, "28000", 1, 10000000, "The maximum number of waiting requests."),
-	NUMBER("limits", grants, "140000", 1, 10000000,
-	       "The maximum number of locks held or waited for; each client counts that shares one."),
-	NUMBER("limits", observers, "28000", 1, 10000000, "The maximum number of observers of elections."),
-	NUMBER("limits", memory_bytes, "134217728", 65536, 17179869184,
-	       "The maximum bytes of events that are not fetched, and of names that an MLOCK waits for."),
-	NUMBER("limits", new_names, "4096", 1, 10000000,
-	       "The maximum number of names that were new to ZooKeeper of late: their directories stay there for a while."),
-	NUMBER("limits", new_names_per_s, "50", 0, 1000000,
-	       "How many new names a second this host may create in the long run; 0: no limit."),
-	NUMBER("limits", lasting_directories, "140000", 1, 10000000,
-	       "The maximum number of directories of flavour kazoo that this host makes and nobody removes."),
-	NUMBER("limits", requests_per_lock, "10000", 1, 1000000,
-	       "The maximum number of requests that wait for one lock."),
-	NUMBER("limits", requests_per_client, "1000", 1, 1000000,
-	       "The maximum number of waiting requests of one connection."),
-	NUMBER("limits", grants_per_client, "10000", 1, 1000000,
-	       "The maximum number of locks that one connection holds or waits for."),
-	NUMBER("limits", events_per_client, "1024", 1, 1000000,
-	       "The maximum number of events kept for a connection that does not fetch them; with more, it is closed."),
-	NUMBER("limits", request_bytes, "65536", 1024, 16777216, "The maximum size of a request, in bytes."),
-	NUMBER("limits", request_args, "1024", 8, 1000000, "The maximum number of words in a request."),
-	NUMBER("limits", output_bytes, "1048576", 4096, 1073741824,
-	       "The maximum number of bytes kept for a connection that does not read its replies."),
-	FIXED("limits", session_path_bytes, "900000", 1000, 1000000,
+	LIMIT(user_share, "75", 1, 100,
+	      "Percentage of the unused part of each limit that one user may take; 100: one user may take all of it."),
+	TEXT("limits", "by_unit", by_unit, CONF_USERS, "", RELOAD,
+	     "Users, separated by commas, each of whose systemd units has a share of its own; root's always have."),
+	LIMIT(clients, "12500", 1, 1000000, "The maximum number of connections."),
+	LIMIT(locks, "140000", 1, 10000000, "The maximum number of names of locks that are held or waited for."),
+	LIMIT(requests, "28000", 1, 10000000, "The maximum number of waiting requests."),
+	LIMIT(grants, "140000", 1, 10000000,
+	      "The maximum number of locks held or waited for; each client counts that shares one."),
+	LIMIT(observers, "28000", 1, 10000000, "The maximum number of observers of elections."),
+	LIMIT(memory_bytes, "134217728", 65536, 17179869184,
+	      "The maximum bytes of events that are not fetched, and of names that an MLOCK waits for."),
+	LIMIT(new_names, "4096", 1, 10000000,
+	      "The maximum number of names that were new to ZooKeeper of late: their directories stay there for a while."),
+	LIMIT(new_names_per_s, "50", 0, 1000000,
+	      "How many new names a second this host may create in the long run; 0: no limit."),
+	LIMIT(lasting_directories, "140000", 1, 10000000,
+	      "The maximum number of directories of flavour kazoo that this host makes and nobody removes."),
+	LIMIT(requests_per_lock, "10000", 1, 1000000, "The maximum number of requests that wait for one lock."),
+	LIMIT(requests_per_client, "1000", 1, 1000000, "The maximum number of waiting requests of one connection."),
+	LIMIT(grants_per_client, "10000", 1, 1000000,
+	      "The maximum number of locks that one connection holds or waits for."),
+	LIMIT(events_per_client, "1024", 1, 1000000,
+	      "The maximum number of events kept for a connection that does not fetch them; with more, it is closed."),
+	LIMIT(request_bytes, "65536", 1024, 16777216, "The maximum size of a request, in bytes."),
+	LIMIT(request_args, "1024", 8, 1000000, "The maximum number of words in a request."),
+	LIMIT(output_bytes, "1048576", 4096, 1073741824,
+	      "The maximum number of bytes kept for a connection that does not read its replies."),
+	NUMBER("limits", "session_path_bytes", broker.limits.session_path_bytes, "900000", 1000, 1000000, RESTART,
 	       "The maximum bytes of all znode paths of this host's session, and of watched ones; ZooKeeper fails at 1 MB."),
 	{ 0 },
 };
 
 static const struct conf_key prefix_keys[] = {
-	{ "prefix", "flavour", CONF_FLAVOUR, offsetof(struct conf_prefix, flavour), "rw", 0, 0,
-	  "Whose znode names: rw (Curator's read-write lock), mutex (Curator, go-zookeeper) or kazoo; the same on all hosts.",
-	  false },
-	{ "prefix", "path", CONF_ZNODE, offsetof(struct conf_prefix, path), "", 0, 0,
-	  "With /app/locks the lock app/orders is the znode /app/locks/orders; empty: below zookeeper.root.", false },
-	{ "prefix", "remove_idle_s", CONF_NUMBER, offsetof(struct conf_prefix, remove_idle_s), "0", 0, 31536000,
-	  "kazoo: empty directories are removed when idle for so long; 0: never, because living Lock objects need theirs.",
-	  false },
+	{ "prefix", "flavour", CONF_FLAVOUR, IN(struct broker_prefix, flavour), 1, "rw", 0, 0, RESTART,
+	  "Whose znode names: rw (Curator's read-write lock), mutex (Curator, go-zookeeper) or kazoo; the same on all hosts." },
+	{ "prefix", "path", CONF_ZNODE, IN(struct broker_prefix, path), 0, "", 0, 0, RESTART,
+	  "With /app/locks the lock app/orders is the znode /app/locks/orders; empty: below zookeeper.root." },
+	{ "prefix", "remove_idle_s", CONF_NUMBER, IN(struct broker_prefix, remove_idle_ns), CLOCK_NS_PER_S, "0", 0,
+	  31536000, RESTART,
+	  "kazoo: empty directories are removed when idle for so long; 0: never, because living Lock objects need theirs." },
 	{ 0 },
 };
 
 static_assert(sizeof(keys) / sizeof(keys[0]) <= CONF_KEYS_MAX, "conf.origins is too short");
 static_assert(sizeof(prefix_keys) / sizeof(prefix_keys[0]) <= CONF_PREFIX_KEYS_MAX + 1,
-	      "conf_prefix.origins is too short");
+	      "conf.prefix_origins are too short");
 
 const struct conf_key *conf_keys(void)
 {
@@ -180,10 +184,10 @@ bool conf_section_find(struct conf *conf, const char *name, struct conf_section 
 	const struct conf_key *key;
 	size_t i;
 
-	for (i = 0; prefix && i < conf->prefix_count; i++)
-		if (strcmp(conf->prefixes[i].prefix, prefix) == 0) {
-			*ret = (struct conf_section){ name, "prefix", prefix_keys, &conf->prefixes[i],
-						 conf->prefixes[i].origins };
+	for (i = 0; prefix && i < conf->broker.prefix_count; i++)
+		if (strcmp(conf->broker.prefixes[i].prefix, prefix) == 0) {
+			*ret = (struct conf_section){ name, "prefix", prefix_keys, (void *)&conf->broker.prefixes[i],
+						      conf->prefix_origins[i] };
 			return true;
 		}
 	for (key = keys; key->name; key++)
@@ -224,22 +228,16 @@ int conf_section_set(const struct conf_section *section, const struct conf_key *
 {
 	char allowed[CONF_ALLOWED_MAX];
 	int64_t number;
-	char **text;
 
 	if (!conf_value_parse(key, value, &number)) {
 		conf_value_allowed(key, allowed);
 		return conf_fail(error, where, "%s.%s = %.200s: must be %s%s", section->name, key->name, value, allowed,
 				 conf_section_no_tcp(section, key->name, value));
 	}
-	if (conf_value_is_number(key)) {
-		*conf_value_number(key, section->base) = number;
-		return 0;
-	}
-	text = conf_value_text(key, section->base);
-	free(*text);
-	*text = strdup(value);
-	if (!*text)
-		abort();
+	if (conf_value_is_number(key))
+		conf_value_set_number(key, section->base, number);
+	else
+		conf_value_set_text(key, section->base, value);
 	return 0;
 }
 
@@ -263,7 +261,7 @@ static void free_texts(const struct conf_key *table, void *base)
 
 	for (key = table; key->name; key++)
 		if (!conf_value_is_number(key))
-			free(*conf_value_text(key, base));
+			conf_value_set_text(key, base, NULL);
 }
 
 void conf_init(struct conf *conf)
@@ -274,16 +272,18 @@ void conf_init(struct conf *conf)
 
 void conf_free(struct conf *conf)
 {
+	struct broker_prefix *prefixes = (struct broker_prefix *)conf->broker.prefixes;
 	size_t i;
 
-	for (i = 0; i < conf->prefix_count; i++) {
-		free_texts(prefix_keys, &conf->prefixes[i]);
-		free(conf->prefixes[i].prefix);
+	for (i = 0; i < conf->broker.prefix_count; i++) {
+		free_texts(prefix_keys, &prefixes[i]);
+		free((void *)prefixes[i].prefix);
 	}
 	for (i = 0; i < conf->file_count; i++)
 		free(conf->files[i]);
 	mem_free(conf->files);
-	mem_free(conf->prefixes);
+	mem_free(prefixes);
+	mem_free(conf->prefix_origins);
 	conf_access_free(conf);
 	conf_users_free(conf);
 	free_texts(keys, conf);
@@ -295,7 +295,8 @@ int conf_section_open(struct conf *conf, const char *name, struct conf_section *
 {
 	const char *prefix = prefix_of(name);
 	char allowed[CONF_ALLOWED_MAX];
-	struct conf_prefix *added;
+	struct broker_conf *b = &conf->broker;
+	struct broker_prefix *prefixes;
 	bool found;
 
 	if (conf_section_find(conf, name, ret) || conf_access_is(name))
@@ -306,14 +307,15 @@ int conf_section_open(struct conf *conf, const char *name, struct conf_section *
 		conf_value_prefix_allowed(allowed);
 		return conf_fail(error, where, "[%.200s]: the prefix must be %s", name, allowed);
 	}
-	if (conf->prefix_count == CONF_PREFIXES_MAX)
+	if (b->prefix_count == CONF_PREFIXES_MAX)
 		return conf_fail(error, where, "[%s]: more than %d prefixes", name, CONF_PREFIXES_MAX);
-	conf->prefixes = mem_resize(conf->prefixes, (conf->prefix_count + 1) * sizeof(*added));
-	added = &conf->prefixes[conf->prefix_count++];
-	*added = (struct conf_prefix){ .prefix = strdup(prefix) };
-	if (!added->prefix)
+	conf->prefix_origins = mem_resize(conf->prefix_origins, (b->prefix_count + 1) * sizeof(*conf->prefix_origins));
+	memset(conf->prefix_origins[b->prefix_count], 0, sizeof(*conf->prefix_origins));
+	b->prefixes = prefixes = mem_resize((void *)b->prefixes, (b->prefix_count + 1) * sizeof(*prefixes));
+	prefixes[b->prefix_count] = (struct broker_prefix){ .prefix = strdup(prefix) };
+	if (!prefixes[b->prefix_count].prefix)
 		abort();
-	set_defaults(prefix_keys, added);
+	set_defaults(prefix_keys, &prefixes[b->prefix_count++]);
 	found = conf_section_find(conf, name, ret);
 	assert(found);
 	return 0;
@@ -366,7 +368,7 @@ static int fill_host(struct conf *conf, char *error)
 	bool found;
 	int rc;
 
-	if (conf->host[0])
+	if (conf->broker.host[0])
 		return 0;
 	rc = gethostname(name, sizeof(name) - 1);
 	if (rc < 0 || !name[0])
@@ -414,16 +416,17 @@ static const char *where(struct checking *c, const char *name_of_section, const 
 	return conf_section_where(c->conf, name_of_section, name, c->located, c->where);
 }
 
-static int check_path(struct checking *c, const struct conf_prefix *p)
+static int check_path(struct checking *c, const struct broker_prefix *p)
 {
 	char section[sizeof("prefix:") + CONF_PREFIX_BYTES_MAX];
-	const struct conf_prefix *other;
+	const struct broker_prefix *other;
 
 	snprintf(section, sizeof(section), "prefix:%s", p->prefix);
-	if (overlap(p->path, c->conf->root))
-		return conf_fail(c->error, where(c, section, "path"), "%s must be neither inside nor around zookeeper.root = %s",
-				 p->path, c->conf->root);
-	for (other = c->conf->prefixes; other < p; other++)
+	if (overlap(p->path, c->conf->broker.root))
+		return conf_fail(c->error, where(c, section, "path"),
+				 "%s must be neither inside nor around zookeeper.root = %s", p->path,
+				 c->conf->broker.root);
+	for (other = c->conf->broker.prefixes; other < p; other++)
 		if (other->path[0] && overlap(p->path, other->path))
 			return conf_fail(c->error, where(c, section, "path"),
 					 "%s must be neither inside nor around prefix:%s.path = %s", p->path,
@@ -433,24 +436,24 @@ static int check_path(struct checking *c, const struct conf_prefix *p)
 
 static int check(struct checking *c, bool standalone)
 {
-	const struct conf *conf = c->conf;
+	const struct broker_conf *b = &c->conf->broker;
 	int rc = 0;
 
 	if (standalone)
 		return 0;
-	if (!conf->servers[0])
+	if (!c->conf->servers[0])
 		rc = conf_fail(c->error, where(c, "zookeeper", "servers"),
 			       "must be set, unless the daemon runs with --standalone");
-	if (conf->session_timeout_ms < 5 * conf->tick_ms)
+	if (b->session_timeout_ns < 5 * b->tick_ns)
 		rc = conf_fail(c->error, where(c, "zookeeper", "session_timeout_ms"),
 			       "%" PRId64 " is less than 5 ticks of zookeeper.tick_ms = %" PRId64,
-			       conf->session_timeout_ms, conf->tick_ms);
-	if (conf->grant_min_ms * 3 >= conf->session_timeout_ms)
+			       b->session_timeout_ns / CLOCK_NS_PER_MS, b->tick_ns / CLOCK_NS_PER_MS);
+	if (b->grant_min_ns * 3 >= b->session_timeout_ns)
 		rc = conf_fail(c->error, where(c, "locks", "grant_min_ms"),
 			       "%" PRId64 " is not less than a third of zookeeper.session_timeout_ms = %" PRId64,
-			       conf->grant_min_ms, conf->session_timeout_ms);
-	for (size_t i = 0; i < conf->prefix_count; i++)
-		if (conf->prefixes[i].path[0] && check_path(c, &conf->prefixes[i]) < 0)
+			       b->grant_min_ns / CLOCK_NS_PER_MS, b->session_timeout_ns / CLOCK_NS_PER_MS);
+	for (size_t i = 0; i < b->prefix_count; i++)
+		if (b->prefixes[i].path[0] && check_path(c, &b->prefixes[i]) < 0)
 			rc = -EINVAL;
 	return rc;
 }
@@ -491,12 +494,12 @@ static void print_prefixes(const struct conf *conf, FILE *out)
 		"counts.\n"
 		"# One section for each prefix, at most %d:\n",
 		CONF_PREFIXES_MAX);
-	for (i = 0; i < conf->prefix_count; i++) {
-		fprintf(out, "%s[prefix:%s]\n", i > 0 ? "\n" : "", conf->prefixes[i].prefix);
+	for (i = 0; i < conf->broker.prefix_count; i++) {
+		fprintf(out, "%s[prefix:%s]\n", i > 0 ? "\n" : "", conf->broker.prefixes[i].prefix);
 		for (key = prefix_keys; key->name; key++)
-			print_key(key, &conf->prefixes[i], out);
+			print_key(key, &conf->broker.prefixes[i], out);
 	}
-	if (conf->prefix_count > 0)
+	if (conf->broker.prefix_count > 0)
 		return;
 	fputs("#[prefix:app/]\n", out);
 	for (key = prefix_keys; key->name; key++)

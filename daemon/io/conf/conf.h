@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "core/port/conf.h"
 #include "io/conf/conf_key.h"
 
 #define CONF_KEYS_MAX 48
@@ -24,55 +25,33 @@
 #define CONF_SENTENCE_MAX 1024 /* one of them */
 #define CONF_FILES_MAX 101     /* the file and its drop-ins */
 
-enum conf_flavour { CONF_FLAVOUR_RW, CONF_FLAVOUR_MUTEX, CONF_FLAVOUR_KAZOO };
-
 /* Where a key was set: line 0: not by a file. */
 struct conf_origin {
 	size_t file; /* in conf.files */
 	int line;
 };
 
-/* [prefix:app/]: the locks whose names begin with app/. */
-struct conf_prefix {
-	char *prefix;
-	int64_t flavour, remove_idle_s; /* enum conf_flavour; */
-	char *path;                     /* "": below the root, like any other */
-	/* Private, as in struct conf. */
-	struct conf_origin origins[CONF_PREFIX_KEYS_MAX];
-};
-
-struct rule;
-
 struct conf {
-	/* [daemon] */
-	char *socket, *socket_group, *operator_socket, *operator_group, *rundir, *statedir;
-	int64_t socket_mode, log_level, stop_timeout_ms, keeper, core;
+	/*
+	 * What the broker uses, with what it points to: rules in the order of files and lines, prefixes in the order in which
+	 * they are first named, each once. What no key says is the daemon's to fill in, and stays when the file is read again.
+	 */
+	struct broker_conf broker;
+	/* What else the daemon uses. [daemon] */
+	const char *socket, *socket_group, *operator_socket, *operator_group, *rundir, *statedir;
+	int64_t socket_mode, keeper, core;
 	/* [log] */
-	int64_t log_grants, recorder_bytes;
+	int64_t recorder_bytes;
 	/* [zookeeper] */
-	char *servers, *root, *host, *auth_file;
-	int64_t session_timeout_ms, tick_ms;
-	/* [locks] */
-	int64_t linger_ms, handoff_max, handoff_ms, try_ms, grant_min_ms, deadlock_detection, delegation;
+	const char *servers, *auth_file;
 	/* [limits] */
-	int64_t clients, locks, requests, grants, observers, memory_bytes, user_share;
-	int64_t new_names, new_names_per_s, lasting_directories, requests_per_lock, requests_per_client, grants_per_client;
-	int64_t events_per_client, request_bytes, request_args, output_bytes, session_path_bytes;
-	char *by_unit;
-	/* In the order in which they are first named; all prefixes differ. */
-	struct conf_prefix *prefixes;
-	size_t prefix_count;
-	/* [access]: in the order of files and lines (rule.h). */
-	struct rule *rules;
-	size_t rule_count;
-	uint32_t *by_unit_uids; /* the numbers of those of `by_unit` (conf_users.h) */
-	size_t by_unit_count;
+	const char *by_unit; /* broker.limits.by_unit has the numbers of these (conf_users.h) */
 	bool kept; /* the process before has written it: what it names is what it was there */
 	char **files; /* that it was read from, in order */
 	size_t file_count;
 	bool outdated; /* it sets a key of former versions, which has no effect: conf_outdated is to be logged */
-	/* Private: what has set a key. */
-	struct conf_origin origins[CONF_KEYS_MAX];
+	/* Private: what has set a key, and a key of each prefix. */
+	struct conf_origin origins[CONF_KEYS_MAX], (*prefix_origins)[CONF_PREFIX_KEYS_MAX];
 };
 
 /* The sentence about the keys of former versions that are still read; it names what took their place. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "io/conf/conf_file.h"
 #include "io/conf/conf_access.h"
+#include "io/conf/conf_file.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -14,10 +14,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/mem.h"
 #include "io/conf/conf_section.h"
 #include "io/conf/conf_users.h"
 #include "io/conf/conf_value.h"
-#include "base/mem.h"
 
 /* inih does not pass line numbers through its stable interface, so the lines are counted where they are read. */
 struct reader {
@@ -145,8 +145,9 @@ static char *read_line(char *line, int size, void *stream)
 static int append_to_list(struct reader *r, const struct conf_section *section, const struct conf_key *key,
 			 const char *value)
 {
-	char *joined, *text = *conf_value_text(key, section->base);
+	const char *text = *conf_value_text(key, section->base);
 	size_t len = strlen(text);
+	char *joined;
 	int rc;
 
 	while (len > 0 && (text[len - 1] == ',' || isspace((unsigned char)text[len - 1])))

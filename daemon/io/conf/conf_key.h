@@ -25,11 +25,12 @@ enum conf_type {
 struct conf_key {
 	const char *section, *name;
 	enum conf_type type;
-	size_t offset;       /* in struct conf, or in struct conf_prefix */
+	size_t offset, size; /* of its field, in struct conf or in struct broker_prefix */
+	int64_t unit;        /* numbers: what one of them is in the field, whose seconds are nanoseconds */
 	const char *initial; /* the default, as it would stand in a file */
 	int64_t min, max;    /* NUMBER, OCTAL */
-	const char *why;     /* one line */
 	bool reloads;        /* it may change while the daemon runs (conf_reload.h) */
+	const char *why;     /* one line */
 };
 
 /* The tables, each ended by an entry without a name. */

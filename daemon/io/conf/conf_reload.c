@@ -6,12 +6,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/rule_names.h"
 #include "io/conf/conf_access.h"
 #include "io/conf/conf_file.h"
 #include "io/conf/conf_section.h"
 #include "io/conf/conf_users.h"
 #include "io/conf/conf_value.h"
-#include "base/rule_names.h"
 
 static int keep_first(int rc, int next)
 {
@@ -76,7 +76,7 @@ static void telling_end(struct telling *t, bool waits)
 static bool same(const struct conf_key *key, const void *a, const void *b)
 {
 	if (conf_value_is_number(key))
-		return *conf_value_number(key, a) == *conf_value_number(key, b);
+		return conf_value_number(key, a) == conf_value_number(key, b);
 	return strcmp(*conf_value_text(key, a), *conf_value_text(key, b)) == 0;
 }
 
@@ -101,17 +101,17 @@ static void tell_difference(struct telling *t, const char *prefix, const struct 
 	telling_end(t, !key->reloads);
 }
 
-static const struct conf_prefix *find(const struct conf *conf, const char *prefix)
+static const struct broker_prefix *find(const struct conf *conf, const char *prefix)
 {
 	size_t i;
 
-	for (i = 0; i < conf->prefix_count; i++)
-		if (strcmp(conf->prefixes[i].prefix, prefix) == 0)
-			return &conf->prefixes[i];
+	for (i = 0; i < conf->broker.prefix_count; i++)
+		if (strcmp(conf->broker.prefixes[i].prefix, prefix) == 0)
+			return &conf->broker.prefixes[i];
 	return NULL;
 }
 
-static void tell_alone(struct telling *t, const struct conf_prefix *p, const char *what)
+static void tell_alone(struct telling *t, const struct broker_prefix *p, const char *what)
 {
 	fprintf(telling_begin(t), "[prefix:%s] is %s, which needs a restart", p->prefix, what);
 	telling_end(t, true);
@@ -119,79 +119,72 @@ static void tell_alone(struct telling *t, const struct conf_prefix *p, const cha
 
 static void tell_prefixes(struct telling *t, const struct conf *before, const struct conf *now)
 {
-	const struct conf_prefix *old;
+	const struct broker_prefix *old;
 	const struct conf_key *key;
 	size_t i;
 
-	for (i = 0; i < now->prefix_count; i++) {
-		old = find(before, now->prefixes[i].prefix);
+	for (i = 0; i < now->broker.prefix_count; i++) {
+		old = find(before, now->broker.prefixes[i].prefix);
 		if (!old)
-			tell_alone(t, &now->prefixes[i], "new");
+			tell_alone(t, &now->broker.prefixes[i], "new");
 		for (key = conf_prefix_keys(); old && key->name; key++) {
 			assert(!key->reloads);
-			if (!same(key, old, &now->prefixes[i]))
-				tell_difference(t, old->prefix, key, old, &now->prefixes[i]);
+			if (!same(key, old, &now->broker.prefixes[i]))
+				tell_difference(t, old->prefix, key, old, &now->broker.prefixes[i]);
 		}
 	}
-	for (i = 0; i < before->prefix_count; i++)
-		if (!find(now, before->prefixes[i].prefix))
-			tell_alone(t, &before->prefixes[i], "not there any longer");
+	for (i = 0; i < before->broker.prefix_count; i++)
+		if (!find(now, before->broker.prefixes[i].prefix))
+			tell_alone(t, &before->broker.prefixes[i], "not there any longer");
 }
 
-/* The values of `from` for the keys that may change; strings are still those of `from`. */
+/* The values of `from` for the keys that may change, with its strings. */
 static void take_values(struct conf *to, const struct conf *from)
 {
 	const struct conf_key *key;
 
 	for (key = conf_keys(); key->name; key++) {
 		if (key->reloads && conf_value_is_number(key))
-			*conf_value_number(key, to) = *conf_value_number(key, from);
+			conf_value_set_number(key, to, conf_value_number(key, from));
 		else if (key->reloads)
 			*conf_value_text(key, to) = *conf_value_text(key, from);
 	}
 }
 
-static void copy_texts(struct conf *conf, const struct conf *before)
+static void give_texts(struct conf *read, const struct conf *before)
 {
 	const struct conf_key *key;
 
-	for (key = conf_keys(); key->name; key++) {
-		if (!key->reloads || conf_value_is_number(key))
-			continue;
-		free(*conf_value_text(key, before));
-		*conf_value_text(key, conf) = strdup(*conf_value_text(key, conf));
-		if (!*conf_value_text(key, conf))
-			abort();
-	}
+	for (key = conf_keys(); key->name; key++)
+		if (key->reloads && !conf_value_is_number(key))
+			*conf_value_text(key, read) = *conf_value_text(key, before);
 }
 
 /* Other rules count at once: what is held stays, and what is asked for goes by them. */
 static void take_rules(struct telling *t, struct conf *next, struct conf *read)
 {
-	struct rule *before = next->rules;
-	size_t count = next->rule_count;
+	struct access_rules before = next->broker.access;
 
 	if (conf_access_same(next, read))
 		return;
-	next->rules = read->rules;
-	next->rule_count = read->rule_count;
-	read->rules = before;
-	read->rule_count = count;
-	fprintf(telling_begin(t), "access.rule: there are %zu rules, before %zu", next->rule_count, count);
+	next->broker.access = read->broker.access;
+	read->broker.access = before;
+	fprintf(telling_begin(t), "access.rule: there are %zu rules, before %zu", next->broker.access.count, before.count);
 	telling_end(t, false);
 }
 
 static void take_users(struct telling *t, const struct conf *before, struct conf *next, struct conf *read)
 {
-	uint32_t *uids = next->by_unit_uids;
-	size_t count = next->by_unit_count;
+	struct broker_limits *now = &next->broker.limits, *other = &read->broker.limits;
+	const uint32_t *uids = now->by_unit;
+	size_t count = now->by_unit_count;
 
 	if (conf_users_same(next, read))
 		return;
-	next->by_unit_uids = read->by_unit_uids;
-	next->by_unit_count = read->by_unit_count;
-	read->by_unit_uids = uids;
-	read->by_unit_count = count;
+	now->by_unit = other->by_unit;
+	now->by_unit_count = other->by_unit_count;
+	other->by_unit = uids;
+	other->by_unit_count = count;
 	fprintf(telling_begin(t), "limits.by_unit%s: this is for new connections, and for all after a restart or a hand-over",
 		strcmp(before->by_unit, read->by_unit) == 0 ? " names users who have other numbers now" : "");
 	telling_end(t, false);
@@ -215,7 +208,7 @@ int conf_take(struct conf *conf, struct conf *read, bool standalone, conf_tell *
 			tell_difference(&telling, NULL, key, conf, read);
 	tell_prefixes(&telling, conf, read);
 	take_users(&telling, conf, &next, read);
-	copy_texts(&next, conf);
+	give_texts(read, conf);
 	take_rules(&telling, &next, read);
 	*conf = next;
 	return 0;

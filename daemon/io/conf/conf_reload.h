@@ -30,8 +30,8 @@ typedef void conf_tell(void *arg, bool waits, const char *sentence);
 
 /*
  * `conf` gets the values of `read` for the keys that may change, and each key that differs is told. 0; or -errno with a
- * sentence if they do not fit to those that stay: then nothing changes, and nothing is told. Other rules of access and
- * numbers of users go over to `conf`, and those that counted before to `read`.
+ * sentence if they do not fit to those that stay: then nothing changes, and nothing is told. Strings, other rules of access
+ * and numbers of users go over to `conf`, and those that counted before to `read`.
  */
 int conf_take(struct conf *conf, struct conf *read, bool standalone, conf_tell *tell, void *arg,
 	      char error[CONF_ERROR_MAX]);

@@ -55,8 +55,8 @@ static bool is_all_names(const struct rule *r)
 /* Everybody is denied the same: what stands behind the allowed ones. */
 static bool is_covered(const struct conf *conf, const struct rule *r)
 {
-	for (size_t i = 0; i < conf->rule_count; i++) {
-		const struct rule *other = &conf->rules[i];
+	for (size_t i = 0; i < conf->broker.access.count; i++) {
+		const struct rule *other = &conf->broker.access.list[i];
 		bool same = other->pattern.len == r->pattern.len &&
 			    memcmp(other->pattern.data, r->pattern.data, r->pattern.len) == 0;
 
@@ -69,8 +69,8 @@ static bool is_covered(const struct conf *conf, const struct rule *r)
 
 static const struct rule *find_rule(const struct conf *conf, const struct person *p)
 {
-	for (size_t i = 0; i < conf->rule_count; i++) {
-		const struct rule *r = &conf->rules[i];
+	for (size_t i = 0; i < conf->broker.access.count; i++) {
+		const struct rule *r = &conf->broker.access.list[i];
 
 		if (!r->allows && concerns(r, p) && !is_covered(conf, r))
 			return r;

@@ -81,8 +81,11 @@ bool conf_users_are(const char *list)
 
 static void add(struct conf *conf, uint32_t uid)
 {
-	conf->by_unit_uids = mem_resize(conf->by_unit_uids, (conf->by_unit_count + 1) * sizeof(uid));
-	conf->by_unit_uids[conf->by_unit_count++] = uid;
+	struct broker_limits *limits = &conf->broker.limits;
+	uint32_t *uids = mem_resize((void *)limits->by_unit, (limits->by_unit_count + 1) * sizeof(uid));
+
+	uids[limits->by_unit_count++] = uid;
+	limits->by_unit = uids;
 }
 
 static int resolve(struct conf *conf, const char *user, size_t len, const char *where, char error[CONF_ERROR_MAX])
@@ -115,16 +118,18 @@ int conf_users_resolve(struct conf *conf, const char *where, char error[CONF_ERR
 
 bool conf_users_same(const struct conf *a, const struct conf *b)
 {
-	if (strcmp(a->by_unit, b->by_unit) != 0 || a->by_unit_count != b->by_unit_count)
+	const struct broker_limits *of_a = &a->broker.limits, *of_b = &b->broker.limits;
+
+	if (strcmp(a->by_unit, b->by_unit) != 0 || of_a->by_unit_count != of_b->by_unit_count)
 		return false;
-	return !a->by_unit_count || memcmp(a->by_unit_uids, b->by_unit_uids, a->by_unit_count * sizeof(uint32_t)) == 0;
+	return !of_a->by_unit_count || memcmp(of_a->by_unit, of_b->by_unit, of_a->by_unit_count * sizeof(uint32_t)) == 0;
 }
 
 void conf_users_keep(const struct conf *conf, FILE *out)
 {
 	fprintf(out, "[%s]\n", own_section);
-	for (size_t i = 0; i < conf->by_unit_count; i++)
-		fprintf(out, "%s = %" PRIu32 "\n", kept_key, conf->by_unit_uids[i]);
+	for (size_t i = 0; i < conf->broker.limits.by_unit_count; i++)
+		fprintf(out, "%s = %" PRIu32 "\n", kept_key, conf->broker.limits.by_unit[i]);
 }
 
 bool conf_users_is_kept(const struct conf *conf, const struct conf_section *section, const char *name)
@@ -136,7 +141,7 @@ int conf_users_take_kept(struct conf *conf, const char *value, const char *where
 {
 	uint32_t uid;
 
-	if (!is_number(value, strlen(value), &uid) || conf->by_unit_count == CONF_USERS_MAX)
+	if (!is_number(value, strlen(value), &uid) || conf->broker.limits.by_unit_count == CONF_USERS_MAX)
 		return conf_fail(error, where, "%s.%s = %.200s: not the number of a user", own_section, kept_key, value);
 	add(conf, uid);
 	return 0;
@@ -144,5 +149,5 @@ int conf_users_take_kept(struct conf *conf, const char *value, const char *where
 
 void conf_users_free(struct conf *conf)
 {
-	mem_free(conf->by_unit_uids);
+	mem_free((void *)conf->broker.limits.by_unit);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "io/conf/conf_value.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -9,8 +10,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "io/conf/conf_users.h"
 #include "base/log.h"
+#include "io/conf/conf_users.h"
 
 enum {
 	PATH_BYTES_MAX = 107, /* what fits into a socket address */
@@ -24,14 +25,49 @@ bool conf_value_is_number(const struct conf_key *key)
 	       key->type == CONF_FLAVOUR;
 }
 
-int64_t *conf_value_number(const struct conf_key *key, const void *base)
+int64_t conf_value_number(const struct conf_key *key, const void *base)
 {
-	return (int64_t *)(void *)((char *)base + key->offset);
+	const char *field = (const char *)base + key->offset;
+	int64_t value = 0;
+	uint32_t word;
+
+	if (key->size == sizeof(bool)) {
+		value = *(const bool *)field;
+	} else if (key->size == sizeof(word)) {
+		memcpy(&word, field, sizeof(word));
+		value = word;
+	} else {
+		memcpy(&value, field, sizeof(value));
+	}
+	return value / key->unit;
 }
 
-char **conf_value_text(const struct conf_key *key, const void *base)
+void conf_value_set_number(const struct conf_key *key, void *base, int64_t number)
 {
-	return (char **)(void *)((char *)base + key->offset);
+	char *field = (char *)base + key->offset;
+	int64_t value = number * key->unit;
+	uint32_t word = (uint32_t)value;
+
+	if (key->size == sizeof(bool))
+		*(bool *)field = value != 0;
+	else
+		memcpy(field, key->size == sizeof(word) ? (void *)&word : &value, key->size);
+}
+
+const char **conf_value_text(const struct conf_key *key, const void *base)
+{
+	return (const char **)(void *)((char *)base + key->offset);
+}
+
+void conf_value_set_text(const struct conf_key *key, void *base, const char *text)
+{
+	const char **field = conf_value_text(key, base);
+	char *copy = text ? strdup(text) : NULL;
+
+	if (text && !copy)
+		abort();
+	free((void *)*field);
+	*field = copy;
 }
 
 /* A value that the file format cannot carry is not accepted anywhere, so that printed values can be read back. */
@@ -72,6 +108,11 @@ static bool parse_yes(const char *value, int64_t *ret)
 	return false;
 }
 
+/* The broker's levels are those of the log. */
+static_assert((int)EFFECT_LEVEL_ERROR == (int)LOG_LEVEL_ERROR && (int)EFFECT_LEVEL_WARNING == (int)LOG_LEVEL_WARNING &&
+		      (int)EFFECT_LEVEL_INFO == (int)LOG_LEVEL_INFO && (int)EFFECT_LEVEL_DEBUG == (int)LOG_LEVEL_DEBUG,
+	      "broker.log_level is read as both");
+
 static bool parse_level(const char *value, int64_t *ret)
 {
 	int level;
@@ -84,26 +125,13 @@ static bool parse_level(const char *value, int64_t *ret)
 	return false;
 }
 
-const char *conf_value_flavour_word(enum conf_flavour flavour)
-{
-	switch (flavour) {
-	case CONF_FLAVOUR_RW:
-		return "rw";
-	case CONF_FLAVOUR_MUTEX:
-		return "mutex";
-	case CONF_FLAVOUR_KAZOO:
-		return "kazoo";
-	}
-	return NULL;
-}
+static const char *const flavours[] = { [FLAVOUR_RW] = "rw", [FLAVOUR_MUTEX] = "mutex", [FLAVOUR_KAZOO] = "kazoo" };
 
 static bool parse_flavour(const char *value, int64_t *ret)
 {
-	int flavour;
-
-	for (flavour = CONF_FLAVOUR_RW; flavour <= CONF_FLAVOUR_KAZOO; flavour++)
-		if (strcmp(value, conf_value_flavour_word((enum conf_flavour)flavour)) == 0) {
-			*ret = flavour;
+	for (size_t i = 0; i < sizeof(flavours) / sizeof(flavours[0]); i++)
+		if (strcmp(value, flavours[i]) == 0) {
+			*ret = (int64_t)i;
 			return true;
 		}
 	return false;
@@ -361,16 +389,16 @@ void conf_value_print(const struct conf_key *key, const void *base, FILE *out)
 	switch (key->type) {
 	case CONF_NUMBER:
 	case CONF_YES:
-		fprintf(out, "%" PRId64, *conf_value_number(key, base));
+		fprintf(out, "%" PRId64, conf_value_number(key, base));
 		break;
 	case CONF_OCTAL:
-		fprintf(out, "%04" PRIo64, (uint64_t)*conf_value_number(key, base));
+		fprintf(out, "%04" PRIo64, (uint64_t)conf_value_number(key, base));
 		break;
 	case CONF_LEVEL:
-		fputs(log_level_word((enum log_level) * conf_value_number(key, base)), out);
+		fputs(log_level_word((enum log_level)conf_value_number(key, base)), out);
 		break;
 	case CONF_FLAVOUR:
-		fputs(conf_value_flavour_word((enum conf_flavour) * conf_value_number(key, base)), out);
+		fputs(flavours[conf_value_number(key, base)], out);
 		break;
 	case CONF_SERVERS:
 	case CONF_USERS:

@@ -16,11 +16,14 @@ bool conf_value_parse(const struct conf_key *key, const char *value, int64_t *re
 void conf_value_allowed(const struct conf_key *key, char allowed[CONF_ALLOWED_MAX]);
 /* Prints the value as it stands in a file. `base` is what the offsets of the key's table refer to, here and below. */
 void conf_value_print(const struct conf_key *key, const void *base, FILE *out);
-/* Whether the field is an int64_t; otherwise it is a string. */
+/* Whether the field is a number of whatever type; otherwise it is a string. */
 bool conf_value_is_number(const struct conf_key *key);
-int64_t *conf_value_number(const struct conf_key *key, const void *base);
-char **conf_value_text(const struct conf_key *key, const void *base);
-const char *conf_value_flavour_word(enum conf_flavour flavour);
+/* As it stands in a file. */
+int64_t conf_value_number(const struct conf_key *key, const void *base);
+void conf_value_set_number(const struct conf_key *key, void *base, int64_t number);
+const char **conf_value_text(const struct conf_key *key, const void *base);
+/* A copy of the text takes the place of what was there; NULL: nothing does. */
+void conf_value_set_text(const struct conf_key *key, void *base, const char *text);
 /* The part of a lock's name that a section of the file can carry. */
 bool conf_value_is_prefix(const char *prefix);
 void conf_value_prefix_allowed(char allowed[CONF_ALLOWED_MAX]);

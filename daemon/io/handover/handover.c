@@ -13,7 +13,6 @@
 
 #include "base/clock.h"
 #include "base/cold.h"
-#include "io/conf/conf.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/minmax.h"
@@ -22,6 +21,7 @@
 #include "io/base/keeper.h"
 #include "io/base/parcel.h"
 #include "io/base/watch.h"
+#include "io/conf/conf.h"
 #include "io/files/page.h"
 #include "io/files/saved.h"
 #include "io/files/tokens.h"

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "io/conf/conf.h"
 #include "io/base/parcel.h"
+#include "io/conf/conf.h"
 #include "io/zookeeper/secret.h"
 
 /* The second one says what a key of the configuration is, by its name there. */
@@ -16,8 +16,8 @@ static const struct {
 	size_t at;
 } keys[] = {
 	{ "daemon.socket", offsetof(struct conf, socket) },     { "daemon.rundir", offsetof(struct conf, rundir) },
-	{ "daemon.statedir", offsetof(struct conf, statedir) }, { "zookeeper.root", offsetof(struct conf, root) },
-	{ "zookeeper.host", offsetof(struct conf, host) },
+	{ "daemon.statedir", offsetof(struct conf, statedir) }, { "zookeeper.root", offsetof(struct conf, broker.root) },
+	{ "zookeeper.host", offsetof(struct conf, broker.host) },
 	{ "daemon.operator_socket", offsetof(struct conf, operator_socket) },
 };
 
@@ -28,8 +28,8 @@ static const char *value_of(const struct conf *conf, size_t key)
 
 static void write_prefixes(struct bytes *out, const struct conf *conf)
 {
-	for (size_t i = 0; i < conf->prefix_count; i++) {
-		const struct conf_prefix *prefix = &conf->prefixes[i];
+	for (size_t i = 0; i < conf->broker.prefix_count; i++) {
+		const struct broker_prefix *prefix = &conf->broker.prefixes[i];
 
 		bytes_text(out, prefix->prefix);
 		bytes_char(out, '\n');
