@@ -137,7 +137,7 @@ static void put_quoted(struct line *l, const char *text, size_t len)
 static void put_sentence(struct line *l, const char *text, size_t len)
 {
 	for (size_t i = 0; i < len; i++) {
-		if (text[i] == ' ' && i + 1 < len && text[i + 1] == ' ')
+		if (text[i] == ' ' && (i + 1 == len || text[i + 1] == ' '))
 			continue;
 		*l->at++ = text[i] < ' ' || text[i] > '~' ? '?' : text[i];
 	}

@@ -76,6 +76,16 @@ TEST(a_long_text_is_cut)
 	flight_free(f);
 }
 
+/* Two blanks end the sentence: a third one would be a part of the first field. */
+TEST(a_sentence_that_is_cut_behind_a_blank_ends_with_its_last_word)
+{
+	struct flight_ring *f = ring(2);
+
+	flight_note(f, FLIGHT_log, S, LOG_EVENT_stopped, 0, SLICE("the answer "));
+	assert_line(f, 0, "the answer  event=stopped at=101.000000");
+	flight_free(f);
+}
+
 TEST(who_is_refused_again_and_again_is_one_record)
 {
 	struct flight_ring *f = ring(3);
