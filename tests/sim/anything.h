@@ -59,6 +59,7 @@ struct any_shown {
 	uint32_t uid;
 	int only;      /* the one name that it releases or extends, and nothing else; -1 */
 	bool releases; /* ... or else extends */
+	bool adds;     /* to the time that is left */
 	int64_t token; /* of the grant of that name under that value, when it was asked; 0: there was none */
 	bool done;     /* another host has released or extended it for this request */
 	bool takes;    /* it takes one lock, if that is free */

@@ -129,6 +129,9 @@ void letters_replied(const struct any_peer *p, struct slice reply)
 			   p->host->index, p->conn, name);
 	if (!g || g->token != shown->token)
 		return;
+	/* There is no end of it to put off. */
+	if (gone && shown->adds && !g->lease.place)
+		return;
 	if (gone && !goes_by_void(p->host, shown->only))
 		world_fail(p->host->w, -1, "host %d client %u: is told that %s is gone, which is held under %.*s",
 			   p->host->index, p->conn, name, (int)shown->len, shown->text);

@@ -64,7 +64,8 @@ static void show_script(struct any_shown *shown, const struct slice *words, size
 		return;
 	show(shown, words[keys + 3]);
 	shown->releases = slice_eq(words[1], releases_one);
-	if (keys == 1 && (shown->releases || slice_eq(words[1], extends_one)))
+	shown->adds = slice_eq(words[1], extends_one);
+	if (keys == 1 && (shown->releases || shown->adds))
 		shown->only = any_name_of(words[3]);
 }
 
