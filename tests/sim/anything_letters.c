@@ -20,13 +20,13 @@
 #include "core/lock/bearer.h"
 #include "core/znode/record.h"
 
-/* The grant under that value, if it is valid. NULL: it is none. */
+/* The grant under that value, if it is valid, and whoever asked for it knows. NULL: it is none. */
 static const struct grant *held(const struct world *w, const struct host *h, int name, const struct any_shown *shown)
 {
 	const struct lock *lock = h->broker && name >= 0 ? lock_find(&h->broker->locks, slice_of(any_names[name])) : NULL;
 	const struct grant *g = lock ? TAILQ_FIRST(&lock->grants) : NULL;
 
-	if (!g || !g->client->bearer || bearer_has_place(g->client) || g->lost || any_is_void(w, g) || !any_is_proven(h) ||
+	if (!g || !g->client->bearer || !bearer_is_told(g->client) || g->lost || any_is_void(w, g) || !any_is_proven(h) ||
 	    g->client->uid != shown->uid || g->lease.due_ns <= host_now(h))
 		return NULL;
 	return slice_eq(bytes_view(&g->client->bearer->value), (struct slice){ shown->text, shown->len }) ? g : NULL;
