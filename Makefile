@@ -43,7 +43,6 @@ MIX ?=
 MIXES ?=
 TRACE ?=
 SINCE ?=
-MARK ?=
 # Other sources of the core or the simulator meet other seeds; the same ones meet the same, so what passed passes again.
 FRESH ?= $(shell cat $$(find daemon/base daemon/core protocol tests/sim -name '*.[ch]' | LC_ALL=C sort) | cksum | cut -d' ' -f1)000
 FRESH := $(FRESH)
@@ -252,7 +251,7 @@ STATIC = $(BUILD)/liblockbroker.a
 SIM_BIN = $(BUILD)/sim
 BENCH_BIN = $(addprefix $(TESTS)/,bench-load bench-null bench-pipeline bench-neighbours bench-taken)
 
-.PHONY: all help deps quick check check-all beside-check clang-unit fuzz unit threads sim steps golden mutants system deb booted fresh restarts torture demo bench profile lint layers packaging abi reproducible format install uninstall clean tests
+.PHONY: all help deps quick check check-all beside-check clang-unit sanitized-system fuzz unit threads sim steps golden mutants system deb booted fresh restarts torture demo bench profile lint layers packaging abi reproducible format install uninstall clean tests
 .DEFAULT_GOAL = all
 .DELETE_ON_ERROR:
 .SUFFIXES:
@@ -528,8 +527,8 @@ mutants: $(SIM_BIN) ## break the rules one by one; the simulator must notice eac
 PYTEST = PYTHONDONTWRITEBYTECODE=1 LOCKBROKER_BUILD='$(abspath $(BUILD))' $(PYTHON) -m pytest -q -rs -p no:cacheprovider
 
 # Three workers for each core: most tests wait most of the time.
-system: all $(BENCH_BIN) ## real daemons, a real ZooKeeper, Redis's own clients (MARK=plain_only: what sanitizers cannot run)
-	@$(PYTEST) -n $$((3 * $(shell nproc))) $(if $(MARK),-m $(MARK)) tests/torture tests/system
+system: all $(BENCH_BIN) ## real daemons, a real ZooKeeper, Redis's own clients
+	@$(PYTEST) -n $$((3 * $(shell nproc))) tests/torture tests/system
 
 # From a copy of the sources, with the flags of Debian; what those who use them read is checked as well.
 deb: ## Debian packages into BUILD/deb (dpkg-buildpackage -b -us -uc, then lintian)
@@ -568,19 +567,17 @@ quick: ## less than a minute, before a commit: unit tests, lint of what differs 
 
 SAY_STEP = echo "== $$(date +%T) $$step"
 # Prerequisites would run side by side; a check runs its steps in order, so that the first failure is the last output.
-# A system test runs once: with sanitizers, unless it is marked.
-check: ## all tests, with sanitizers wherever they can run (installs what is missing first)
+check: ## all tests; those of one process with sanitizers, too (installs what is missing first)
 	@sh tests/deps.sh check
 	@$(MAKE) all tests
-	@for step in layers unit threads packaging sim steps golden mutants; do $(SAY_STEP); $(MAKE) $$step || exit 1; done
-	@step='system, plain only'; $(SAY_STEP); $(MAKE) system MARK=plain_only
+	@for step in layers unit threads packaging sim steps golden mutants system; do $(SAY_STEP); $(MAKE) $$step || exit 1; done
 	@$(MAKE) $(SANITIZED) all tests
-	@for step in unit sim system; do $(SAY_STEP), sanitized; $(MAKE) $(SANITIZED) $$step || exit 1; done
+	@for step in unit sim; do $(SAY_STEP), sanitized; $(MAKE) $(SANITIZED) $$step || exit 1; done
 	@echo "== all checks passed"
 
 # What CI runs beside a check. A step is a goal. New inputs come with each run, so that no single one has to be long.
 beside-check: SECONDS = 30
-BESIDE_CHECK = clang-unit reproducible fuzz deb
+BESIDE_CHECK = clang-unit reproducible fuzz sanitized-system deb
 # The container waits most of the time, while lint does all it can.
 beside-check: ## what check-all does after check
 	@for step in $(BESIDE_CHECK); do $(SAY_STEP); $(MAKE) $$step SECONDS=$(SECONDS) || exit 1; done
@@ -589,6 +586,9 @@ beside-check: ## what check-all does after check
 CLANG_UNIT = $(if $(shell command -v clang),$(MAKE) BUILD=$(BUILD)/clang SAN=undefined CC=clang WERROR= unit)
 clang-unit: ## the unit tests as clang sanitizes, where there is clang
 	@$(or $(CLANG_UNIT),echo 'skipped: there is no clang' $(if $(NEED_CLANG),>&2; exit 1))
+sanitized-system: ## the system tests with sanitizers
+	@$(MAKE) $(SANITIZED) all tests
+	@$(MAKE) $(SANITIZED) system
 check-all: ## check, and what CI runs beside it: a second build, a longer fuzz, lint, packages, a booted systemd
 	@$(MAKE) check && $(MAKE) beside-check
 
