@@ -36,6 +36,7 @@ bool any_is_proven(const struct host *h)
 	return h->broker && (h->conf.standalone || host_now(h) < broker_safe_until(h->broker));
 }
 
+/* Until the end of that look. */
 static const struct lock *lock_at(const struct host *h, int name)
 {
 	return h->w->any->locks[h->index][name];
@@ -128,7 +129,7 @@ static void check_refused(const struct any_peer *p, struct slice reply)
 		kind = KIND_ELECTION;
 	else if (p->command != COMMAND_LOCK)
 		return;
-	lock = lock_at(p->host, p->name);
+	lock = lock_find(&p->host->broker->locks, slice_of(any_names[p->name])); /* since the latest look it may have gone */
 	/* What observers watch counts until the watch tells that the directory is another one. */
 	if (w->any->forces || !any_is_proven(p->host) || (lock && (!TAILQ_EMPTY(&lock->lost) || lock->observer_count)))
 		return;
