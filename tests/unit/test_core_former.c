@@ -3,6 +3,7 @@
 #include "core_fixture.h"
 
 #include "core/session/former.h"
+#include "core/state.h"
 
 #define LEFT INT64_C(0x10000000000000aa)
 #define LEFT_TOO INT64_C(0x10000000000000bb)
@@ -408,5 +409,25 @@ TEST_WITH(a_loss_takes_its_holder_off_the_table, NULL, NULL)
 	assert_true(f->holds[0]);
 	fixture_pass(f, 8000);
 	assert_false(f->holds[0]);
+	fixture_free(f);
+}
+
+/* A restored ensemble may end two sessions before the host has looked at its own znode. */
+TEST_WITH(a_session_that_nobody_was_told_of_is_waited_for_no_time, NULL, NULL)
+{
+	struct fixture *f = fixture_new(false);
+
+	(void)state;
+	fixture_start(f);
+	fixture_zk_connected(f, SESSION);
+	fixture_answer_session(f);
+	fixture_pass(f, 1500);
+	fixture_answer_beat(f, 5000);
+	fixture_simple(f, EVENT_ZK_EXPIRED, 0);
+	fixture_zk_connected(f, LEFT);
+	fixture_simple(f, EVENT_ZK_EXPIRED, 0);
+	assert_int_equal(formers_open(&f->broker->ensemble), 2);
+	fixture_pass(f, 12000);
+	assert_int_equal(formers_wait_ns(&f->broker->ensemble), 0);
 	fixture_free(f);
 }

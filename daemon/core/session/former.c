@@ -3,6 +3,7 @@
 
 #include <assert.h>
 
+#include "base/minmax.h"
 #include "core/session/ensemble.h"
 
 #define log_about(zk, f, state, wait_ms, text, ...) \
@@ -146,8 +147,9 @@ int64_t formers_wait_ns(const struct ensemble *zk)
 	for (size_t i = 0; i < zk->formers.count; i++) {
 		const struct former *f = &zk->formers.list[i];
 
-		if (f->state == FORMER_WAITING && f->not_before_ns - zk->env->now_ns > wait_ns)
-			wait_ns = f->not_before_ns - zk->env->now_ns;
+		/* Whoever was told nothing has no instant: it is the lowest number. */
+		if (f->state == FORMER_WAITING && f->not_before_ns > zk->env->now_ns)
+			wait_ns = max64(wait_ns, f->not_before_ns - zk->env->now_ns);
 	}
 	return wait_ns;
 }
