@@ -550,10 +550,13 @@ def test_its_time_costs_next_to_nothing_while_nothing_happens(daemons):
     def switches():
         return int(status(d.process.pid, "voluntary_ctxt_switches"))
 
+    def idle():
+        before = switches()
+        time.sleep(1)  # it is about what is used while time passes
+        return switches() - before <= 1
+
     d.info()
-    before = switches()
-    time.sleep(1)  # it is about what is used while time passes
-    assert switches() - before <= 1
+    harness.wait_until(idle, "a second without a wake-up")  # on a busy machine something may yet be begun
 
 
 @pytest.mark.parametrize("mode", [0o755, 0o644], ids=["no program", "not executable"])
