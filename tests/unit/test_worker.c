@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The worker's end of an exchange with its keeper: what it gives to be kept, and what it tells the service manager. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "io/base/parcel.h"
+#include "io/base/watch.h"
+#include "io/notify.h"
+#include "keeper_fixture.h"
+
+static int answered, signalled;
+static uint64_t answered_id;
+
+static void note_answer(void *arg, uint64_t id, bool kept)
+{
+	(void)arg;
+	answered += kept ? 1 : 100;
+	answered_id = id;
+}
+
+static void note_signal(void *arg, int number, pid_t sender)
+{
+	(void)arg;
+	signalled = number * 1000 + (int)sender;
+}
+
+static struct keeper *make_worker(void)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%d", worker);
+	setenv(KEEPER_VARIABLE, text, 1);
+	return keeper_new();
+}
+
+WITH_WORKER(the_workers_end_keeps_and_drops)
+{
+	struct watch_base *base = watch_base_new();
+	struct keeper *k = make_worker();
+	struct keeper_past past;
+	int fd = some_fd();
+
+	(void)state;
+	assert_non_null(k);
+	assert_null(getenv(KEEPER_VARIABLE));
+	exchange_turn(&x);
+	keeper_receive(k, &past);
+	assert_int_equal(past.count, 0);
+	keeper_attach(k, base, note_signal, NULL);
+	keeper_on_kept(k, note_answer, NULL);
+	assert_int_equal(keeper_pid(k), getpid());
+	/* Taken back before it is sent, then sent. */
+	assert_true(keeper_keep(k, 5, fd));
+	keeper_drop(k, 5);
+	assert_true(keeper_keep(k, 6, fd));
+	keeper_settle(k);
+	exchange_signal(&x, SIGHUP, 3);
+	exchange_turn(&x);
+	assert_int_equal(descriptors_count(x.descriptors), 1);
+	for (int i = 0; i < 3; i++)
+		watch_base_turn(base, false);
+	assert_int_equal(answered, 1);
+	assert_int_equal(answered_id, 6);
+	assert_int_equal(signalled, SIGHUP * 1000 + 3);
+	keeper_drop(k, 6);
+	keeper_settle(k);
+	exchange_turn(&x);
+	assert_int_equal(descriptors_count(x.descriptors), 0);
+	keeper_free(k);
+	watch_base_free(base);
+	close(fd);
+}
+
+/* The kernel passes on as many as this process may have. */
+static void end(void *arg, int fd)
+{
+	close(fd);
+}
+
+WITH_WORKER(descriptors_that_do_not_fit_are_dropped)
+{
+	struct rlimit limit, few;
+	struct keeper_past past;
+	struct keeper *k;
+	int next;
+
+	(void)state;
+	begun();
+	says(KEEPER_KEEP, 1, 3);
+	close(x.fd);
+	close(worker);
+	assert_int_equal(keeper_message_pair(&x.fd, &worker), 0);
+	exchange_begin(&x, x.fd, 1);
+	exchange_turn(&x);
+	k = make_worker();
+	next = some_fd();
+	close(next);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	few = limit;
+	few.rlim_cur = (rlim_t)next + 1;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	keeper_receive(k, &past);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	assert_int_equal(past.count, 1);
+	keeper_settle(k);
+	exchange_turn(&x);
+	assert_int_equal(descriptors_count(x.descriptors), 1);
+	keeper_refuse(k, &past, end, NULL);
+	exchange_turn(&x);
+	assert_int_equal(descriptors_count(x.descriptors), 0);
+	keeper_free(k);
+}
+
+WITH_WORKER(what_cannot_be_sent_now_waits_or_is_asked_for_later)
+{
+	struct keeper *k = make_worker();
+	int fd = some_fd(), kept = 0;
+
+	(void)state;
+	while (keeper_keep(k, (uint64_t)kept, fd))
+		kept++;
+	assert_true(kept > KEEPER_BATCH);
+	for (int i = 0; i < 1000; i++)
+		keeper_drop(k, (uint64_t)i);
+	exchange_turn(&x);
+	keeper_settle(k);
+	exchange_turn(&x);
+	assert_true(keeper_keep(k, 7, fd));
+	keeper_settle(k);
+	exchange_turn(&x);
+	keeper_free(k);
+	close(fd);
+}
+
+/* It is of no use for the next worker. */
+WITH_WORKER(who_has_most_is_known_as_long_as_the_worker_lives)
+{
+	struct keeper *k = make_worker();
+	char text[2 * KEEPER_TEXT_MAX];
+
+	(void)state;
+	assert_string_equal(x.most, "");
+	keeper_most(k, "user 1000");
+	keeper_most(k, "user 1001");
+	assert_true(exchange_turn(&x));
+	assert_string_equal(x.most, "user 1001");
+	memset(text, 'x', sizeof(text));
+	text[sizeof(text) - 1] = '\0';
+	keeper_most(k, text);
+	assert_true(exchange_turn(&x));
+	assert_int_equal(strspn(x.most, "x"), KEEPER_TEXT_MAX - 1);
+	exchange_begin(&x, x.fd, 1);
+	assert_string_equal(x.most, "");
+	keeper_most(NULL, "nobody");
+	keeper_free(k);
+}
+
+/* The loop of the daemon goes on, and a later one comes. */
+WITH_WORKER(who_has_most_is_dropped_while_the_keeper_does_not_read)
+{
+	struct keeper *k = make_worker();
+
+	(void)state;
+	for (int i = 0; i < 10000; i++)
+		keeper_most(k, "user 1000");
+	assert_true(exchange_turn(&x));
+	keeper_most(k, "user 1001");
+	assert_true(exchange_turn(&x));
+	assert_string_equal(x.most, "user 1001");
+	keeper_free(k);
+}
+
+/* Nobody asks for those again. */
+WITH_WORKER(a_role_is_kept_however_many_connections_wait)
+{
+	struct keeper *k = make_worker();
+	struct keeper_message m;
+	int fd = some_fd(), roles = 0;
+	uint64_t id;
+
+	(void)state;
+	for (id = 1; keeper_keep(k, id % ROOM / 2, fd); id++)
+		;
+	for (uint64_t role = 1; role <= KEEPER_ROLES_MAX; role++)
+		assert_true(keeper_keep(k, KEEPER_ROLE | role, fd));
+	/* Another one of the same role. */
+	keeper_drop(k, KEEPER_CONF);
+	assert_true(keeper_keep(k, KEEPER_CONF, fd));
+	for (uint64_t sent = 0; sent <= id; sent++) {
+		exchange_turn(&x);
+		while (told(&m))
+			;
+		keeper_settle(k);
+	}
+	for (size_t i = 0; i < descriptors_count(x.descriptors); i++) {
+		descriptors_at(x.descriptors, i, &id);
+		roles += (id & KEEPER_ROLE) != 0;
+	}
+	assert_int_equal(roles, KEEPER_ROLES_MAX);
+	keeper_free(k);
+	close(fd);
+}
+
+/* It may have asked before the hand-over, so this process asks again; before that is sent, the connection ends. */
+WITH_WORKER(what_the_process_before_has_given_is_dropped_whatever_was_asked_since)
+{
+	struct keeper *k = make_worker(), *next;
+	struct parcel p = { 0 };
+	int fd = some_fd();
+
+	(void)state;
+	begun();
+	says(KEEPER_KEEP, 8, 2);
+	keeper_pack(k, &p);
+	p.fds[0] = dup(p.fds[0]);
+	next = keeper_unpack(&p);
+	assert_true(keeper_keep(next, 8, fd));
+	keeper_drop(next, 8);
+	keeper_settle(next);
+	exchange_turn(&x);
+	assert_int_equal(descriptors_count(x.descriptors), 1);
+	close(fd);
+	keeper_free(k);
+	keeper_free(next);
+	parcel_discard(&p);
+}
+
+WITH_WORKER(a_hand_over_takes_along_what_was_not_sent)
+{
+	struct keeper *k = make_worker(), *next;
+	struct parcel p = { 0 };
+
+	(void)state;
+	begun();
+	says(KEEPER_KEEP, 8, 2);
+	keeper_drop(k, 8);
+	keeper_pack(k, &p);
+	p.fds[0] = dup(p.fds[0]);
+	next = keeper_unpack(&p);
+	assert_non_null(next);
+	keeper_settle(next);
+	exchange_turn(&x);
+	assert_int_equal(descriptors_count(x.descriptors), 1);
+	assert_null(keeper_unpack(&(struct parcel){ 0 }));
+	keeper_free(k);
+	keeper_free(next);
+	parcel_discard(&p);
+}
+
+/* ---- what is for the service manager ---- */
+
+/* What it is told next, and with how many descriptors, which are closed; NULL: nothing. */
+static const char *manager_is_told(int manager, size_t *ret_fds)
+{
+	static char text[KEEPER_TEXT_MAX + 1];
+	char control[CMSG_SPACE(sizeof(int))];
+	struct iovec part = { text, sizeof(text) - 1 };
+	struct msghdr m = {
+		.msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)
+	};
+	ssize_t len = recvmsg(manager, &m, MSG_DONTWAIT);
+	struct cmsghdr *c = len < 0 ? NULL : CMSG_FIRSTHDR(&m);
+
+	*ret_fds = c != NULL;
+	if (c) {
+		int fd;
+
+		memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+		assert_int_equal(close(fd), 0);
+	}
+	text[len < 0 ? 0 : len] = '\0';
+	return len < 0 ? NULL : text;
+}
+
+static void expect_told(int manager, const char *text, size_t fds)
+{
+	size_t with;
+
+	assert_string_equal(manager_is_told(manager, &with), text);
+	assert_int_equal(with, fds);
+}
+
+WITH_WORKER(what_a_worker_tells_the_service_manager_is_passed_on_as_it_is)
+{
+	char longest[KEEPER_TEXT_MAX + 1], eight[] = "12345678";
+	struct keeper *k = make_worker();
+	struct notify n = { .keeper = k }, manager = { .fd = -1 };
+	int ends[2], fd = some_fd();
+	size_t with;
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM, 0, ends), 0);
+	manager.fd = ends[0];
+	x.manager = &manager;
+	begun();
+	memset(longest, 'x', KEEPER_TEXT_MAX);
+	longest[KEEPER_TEXT_MAX] = '\0';
+	notify_send(&n, "STATUS=well");
+	notify_send(&n, eight);
+	notify_send(&n, longest);
+	assert_int_equal(notify_store(&n, "name", fd), 0);
+	notify_send(&n, "READY=1");
+	exchange_turn(&x);
+	expect_told(ends[1], "STATUS=well", 0);
+	expect_told(ends[1], eight, 0);
+	expect_told(ends[1], longest, 0);
+	expect_told(ends[1], "FDSTORE=1\nFDNAME=name\nFDPOLL=0", 1);
+	expect_told(ends[1], "READY=1", 0);
+	assert_null(manager_is_told(ends[1], &with));
+	keeper_free(k);
+	close(fd);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+/* Neither side takes more. */
+static void fill_channel(void)
+{
+	struct keeper_message m = { .kind = 77, .count = KEEPER_BATCH };
+
+	while (keeper_message_send(worker, &m, NULL) == 0)
+		;
+}
+
+WITH_WORKER(what_cannot_be_told_yet_waits_in_order_and_goes_along_with_a_hand_over)
+{
+	struct keeper *k = make_worker(), *next;
+	struct notify manager = { .fd = -1 };
+	struct parcel p = { 0 };
+	int ends[2], told_ready = 0;
+	size_t with;
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM, 0, ends), 0);
+	manager.fd = ends[0];
+	x.manager = &manager;
+	begun();
+	fill_channel();
+	assert_int_equal(keeper_notify(k, "RELOADING=1", -1), 0);
+	assert_int_equal(keeper_notify(k, "STATUS=one", -1), 0);
+	assert_int_equal(keeper_notify(k, "STATUS=two", -1), 0);
+	assert_int_equal(keeper_notify(k, "READY=1", -1), 0);
+	assert_int_equal(keeper_notify(k, "STORE", ends[0]), -EAGAIN);
+	keeper_pack(k, &p);
+	p.fds[0] = dup(p.fds[0]);
+	next = keeper_unpack(&p);
+	exchange_turn(&x);
+	keeper_settle(next);
+	exchange_turn(&x);
+	expect_told(ends[1], "RELOADING=1", 0);
+	expect_told(ends[1], "STATUS=two", 0);
+	expect_told(ends[1], "READY=1", 0);
+	assert_null(manager_is_told(ends[1], &with));
+	/* Bounded. */
+	fill_channel();
+	for (int i = 0; i < 1000; i++)
+		assert_int_equal(keeper_notify(next, "READY=1", -1), 0);
+	exchange_turn(&x);
+	keeper_settle(next);
+	exchange_turn(&x);
+	while (manager_is_told(ends[1], &with))
+		told_ready++;
+	assert_in_range(told_ready, 1, 100);
+	keeper_free(k);
+	keeper_free(next);
+	parcel_discard(&p);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+static void fill_manager(int fd)
+{
+	static const char text[] = "STATUS=one more";
+
+	while (send(fd, text, strlen(text), 0) > 0)
+		;
+	assert_int_equal(errno, EAGAIN);
+}
+
+static int full_manager(int ends[2])
+{
+	assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0, ends), 0);
+	fill_manager(ends[0]);
+	return ends[0];
+}
+
+/* Whether the barrier came to the manager: else who waits at it reads what says so. */
+static bool passes_barrier(struct keeper *k)
+{
+	int fds[2];
+	char byte;
+	ssize_t len;
+
+	assert_int_equal(pipe(fds), 0);
+	assert_int_equal(keeper_notify(k, "BARRIER=1", fds[1]), 0);
+	exchange_turn(&x);
+	close(fds[1]);
+	fcntl(fds[0], F_SETFL, O_NONBLOCK);
+	len = read(fds[0], &byte, 1);
+	close(fds[0]);
+	return len < 0 && errno == EAGAIN;
+}
+
+WITH_WORKER(what_is_to_be_stored_and_is_lost_makes_the_barrier_fail)
+{
+	struct keeper *k = make_worker();
+	struct notify n = { .keeper = k }, manager = { .fd = -1 };
+	int ends[2], fd = some_fd();
+	size_t with, stored = 0;
+
+	(void)state;
+	manager.fd = full_manager(ends);
+	x.manager = &manager;
+	begun();
+	assert_int_equal(notify_store(&n, "name", fd), 0);
+	exchange_turn(&x); /* it waits, and gives up */
+	while (manager_is_told(ends[1], &with))
+		stored += with;
+	assert_int_equal(stored, 0);
+	assert_false(passes_barrier(k));
+	assert_null(manager_is_told(ends[1], &with));
+	/* Another attempt is as good as the first one. */
+	assert_int_equal(notify_store(&n, "name", fd), 0);
+	assert_true(passes_barrier(k));
+	expect_told(ends[1], "FDSTORE=1\nFDNAME=name\nFDPOLL=0", 1);
+	expect_told(ends[1], "BARRIER=1", 1);
+	/* One that is lost itself fails, too. */
+	fill_manager(ends[0]);
+	assert_false(passes_barrier(k));
+	keeper_free(k);
+	close(fd);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+WITH_WORKER(what_is_to_be_stored_waits_for_room)
+{
+	struct keeper *k = make_worker();
+	struct notify n = { .keeper = k }, manager = { .fd = -1 };
+	int ends[2], fd = some_fd();
+	pid_t reader;
+
+	(void)state;
+	manager.fd = full_manager(ends);
+	x.manager = &manager;
+	begun();
+	assert_int_equal(notify_store(&n, "name", fd), 0);
+	reader = fork();
+	if (reader == 0) {
+		usleep(20000);
+		while (recv(ends[1], &(char){ 0 }, 1, 0) > 0)
+			;
+		_exit(errno == EAGAIN ? 0 : 1);
+	}
+	exchange_turn(&x);
+	assert_int_equal(waitpid(reader, NULL, 0), reader);
+	assert_false(manager.lost);
+	keeper_free(k);
+	close(fd);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+TEST(without_a_keeper_nothing_happens)
+{
+	struct keeper_past past;
+
+	(void)state;
+	unsetenv(KEEPER_VARIABLE);
+	assert_null(keeper_new());
+	keeper_receive(NULL, &past);
+	assert_int_equal(past.count, 0);
+	assert_false(keeper_keep(NULL, 1, 0));
+	keeper_drop(NULL, 1);
+	keeper_settle(NULL);
+	keeper_alive(NULL, 1);
+	keeper_again(NULL);
+	keeper_refuse(NULL, &past, NULL, NULL);
+	assert_int_equal(keeper_pid(NULL), getpid());
+}
