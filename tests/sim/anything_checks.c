@@ -113,6 +113,12 @@ static void forget_told(struct any_peer *p)
 
 static void told(struct any_peer *p, struct slice text);
 
+/* What observers watch counts until the watch tells that the directory may be another one. */
+static bool is_observed(const struct lock *lock)
+{
+	return lock->observer_count && (lock->directory.state == DIRECTORY_FITS || lock->locks->env->conf->standalone);
+}
+
 /* What a host thinks of a name by itself refuses nobody who is right: it was held as that kind before it was asked for. */
 static void check_refused(const struct any_peer *p, struct slice reply)
 {
@@ -130,8 +136,7 @@ static void check_refused(const struct any_peer *p, struct slice reply)
 	else if (p->command != COMMAND_LOCK)
 		return;
 	lock = lock_find(&p->host->broker->locks, slice_of(any_names[p->name])); /* since the latest look it may have gone */
-	/* What observers watch counts until the watch tells that the directory is another one. */
-	if (w->any->forces || !any_is_proven(p->host) || (lock && (!TAILQ_EMPTY(&lock->lost) || lock->observer_count)))
+	if (w->any->forces || !any_is_proven(p->host) || (lock && (!TAILQ_EMPTY(&lock->lost) || is_observed(lock))))
 		return;
 	if (w->any->names[p->name].held_at[kind] && w->any->names[p->name].held_at[kind] < p->asked_at)
 		world_fail(w, -1, "host %d client %u: %s is held as %s, and refused: %.*s", p->host->index, p->conn,
