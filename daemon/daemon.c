@@ -134,6 +134,10 @@ static int place_sockets(struct daemon *d, char error[LISTEN_ERROR_MAX])
 	bool opened = d->conf.operator_group[0];
 	int rc;
 
+	if (d->conf.operator_socket[0])
+		snprintf(d->operator_path, sizeof(d->operator_path), "%s", d->conf.operator_socket);
+	else
+		snprintf(d->operator_path, sizeof(d->operator_path), "%s/operator.sock", d->conf.rundir);
 	d->place = (struct listen_place){ "daemon.socket", d->conf.socket, (mode_t)d->conf.socket_mode, LISTEN_NO_GROUP };
 	d->operator_place =
 		(struct listen_place){ "daemon.operator_socket", d->operator_path, opened ? 0660 : 0600, LISTEN_NO_GROUP };
@@ -332,10 +336,6 @@ static void prepare(struct daemon *d, const struct options *options)
 			  options->unused);
 	daemon_warn(&d->conf);
 	read_boot_id(d->boot_id, sizeof(d->boot_id));
-	if (d->conf.operator_socket[0])
-		snprintf(d->operator_path, sizeof(d->operator_path), "%s", d->conf.operator_socket);
-	else
-		snprintf(d->operator_path, sizeof(d->operator_path), "%s/operator.sock", d->conf.rundir);
 	snprintf(d->page_path, sizeof(d->page_path), "%s/session", d->conf.rundir);
 	prepare_broker(d, options->source.standalone);
 	files = raise_files();

@@ -97,7 +97,6 @@ static int keep(const struct program *program, const struct options *options, st
 
 	log_setup((enum log_level)conf->broker.log_level, form);
 	conf_free(conf);
-	*conf = (struct conf){ 0 };
 	return supervisor_run(program, form);
 }
 

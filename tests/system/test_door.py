@@ -58,6 +58,8 @@ def test_a_door_that_cannot_be_is_an_error(daemons, options, sentence):
     d.options |= {k.replace("__", "."): v.format(socket=d.socket) for k, v in options.items()}
     d.spawn()
     assert d.process.wait(harness.PATIENCE) == 2 and sentence in d.log()
+    checked = subprocess.run([*d.command(), "--check-config"], capture_output=True, text=True, check=False)
+    assert checked.returncode == 2 and sentence in checked.stderr
 
 
 def test_a_second_daemon_does_not_take_it(daemons, standalone):

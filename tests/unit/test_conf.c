@@ -112,6 +112,20 @@ TEST(test_a_field_holds_every_number_of_its_key)
 	conf_free(&conf);
 }
 
+static void assert_fields(const struct conf_key *keys)
+{
+	for (const struct conf_key *key = keys; key->name; key++)
+		for (const struct conf_key *other = keys; other != key; other++)
+			assert_true(other->offset + other->size <= key->offset || key->offset + key->size <= other->offset);
+}
+
+TEST(test_each_key_has_a_field_of_its_own)
+{
+	(void)state;
+	assert_fields(conf_keys());
+	assert_fields(conf_prefix_keys());
+}
+
 TEST(test_defaults_are_those_of_the_design)
 {
 	struct conf c;

@@ -55,6 +55,31 @@ TEST(the_same_is_told_as_nothing)
 	conf_free(&conf);
 }
 
+/* The daemon sets them at its start. */
+TEST(what_no_key_says_stays)
+{
+	struct conf conf, read;
+	char error[CONF_ERROR_MAX] = "";
+
+	(void)state;
+	conf_init(&conf);
+	conf_init(&read);
+	conf.broker.hash_key[0] = 7;
+	conf.broker.former_count = 1;
+	conf.broker.standalone = true;
+	conf.broker.version = "9.9";
+	read_text(&read, "[locks]\nlinger_ms = 7\n", NULL);
+	assert_int_equal(conf_finish(&read, true, error), 0);
+	assert_int_equal(conf_take(&conf, &read, true, tell, NULL, error), 0);
+	assert_int_equal(conf.broker.linger_ns, 7 * CLOCK_NS_PER_MS);
+	assert_int_equal(conf.broker.hash_key[0], 7);
+	assert_int_equal(conf.broker.former_count, 1);
+	assert_true(conf.broker.standalone);
+	assert_string_equal(conf.broker.version, "9.9");
+	conf_free(&read);
+	conf_free(&conf);
+}
+
 TEST(what_may_change_changes)
 {
 	struct conf conf;

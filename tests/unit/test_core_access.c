@@ -380,7 +380,7 @@ TEST(an_operator_asks_what_applies)
 		    "*8 $4 verb $4 look $7 allowed :1 $4 rule $0  $5 where $0  "
 		    "*8 $4 verb $6 revoke $7 allowed :1 $4 rule $18 allow @50 a revoke $5 where $6 conf:7 "
 		    "*8 $4 verb $5 limit $7 allowed :0 $4 rule $0  $5 where $0");
-	fixture_say(f, 0, "ACCESS 5 a", "-DENIED only operators may ask what others may do" DENIED_HOW);
+	fixture_say(f, 0, "ACCESS 5 a", "-DENIED only operators may ask what other users may do" DENIED_HOW);
 }
 
 #undef TEST

@@ -2,9 +2,7 @@
 #include "io/conf/conf.h"
 
 #include <assert.h>
-#include <ctype.h>
 #include <errno.h>
-#include <ini.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stddef.h>
@@ -103,7 +101,7 @@ static const struct conf_key keys[] = {
 
 	/* Totals of which one user has at most 75 % of 98 %: 9,000 connections, 100,000 locks, 20,000 requests. */
 	LIMIT(user_share, "75", 1, 100,
-	      "Percentage of the unused part of each limit that one user may take; 100: one user may take all of it."),
+	      "How much of the unused part of each limit one user may take, in percent; 100: all of it."),
 	TEXT("limits", "by_unit", by_unit, CONF_USERS, "", RELOAD,
 	     "Users, separated by commas, each of whose systemd units has a share of its own; root's always have."),
 	LIMIT(clients, "12500", 1, 1000000, "The maximum number of connections."),

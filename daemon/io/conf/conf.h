@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The configuration. One table of keys (conf_key) drives parsing, defaults, ranges, --print-config and the sample file; a
- * second table is that of a [prefix:...] section, of which there may be many. Strings belong to the struct. Functions
+ * second table is that of a [prefix:...] section, of which there may be many. The strings of keys, the prefixes, rules and
+ * numbers of users belong to the struct; what no key says in it (broker.version, ...) is the daemon's. Functions
  * return 0, or -errno and append to `error`, which the caller has made empty, a line for each error: where (file and line,
  * or the option), which key, the value, what is allowed. Nothing is logged here.
  */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "io/conf/conf_access.h"
 #include "io/conf/conf_file.h"
 
 #include <ctype.h>
@@ -15,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "io/conf/conf_access.h"
 #include "io/conf/conf_section.h"
 #include "io/conf/conf_users.h"
 #include "io/conf/conf_value.h"

@@ -151,6 +151,7 @@ static void take_values(struct conf *to, const struct conf *from)
 	}
 }
 
+/* Behind take_values(), two have the strings of `read`: `read` gets those of before, and frees them. */
 static void give_texts(struct conf *read, const struct conf *before)
 {
 	const struct conf_key *key;

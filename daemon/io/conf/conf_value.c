@@ -48,6 +48,7 @@ void conf_value_set_number(const struct conf_key *key, void *base, int64_t numbe
 	int64_t value = number * key->unit;
 	uint32_t word = (uint32_t)value;
 
+	assert(key->size == sizeof(bool) || key->size == sizeof(word) || key->size == sizeof(value));
 	if (key->size == sizeof(bool))
 		*(bool *)field = value != 0;
 	else
