@@ -43,7 +43,7 @@ MIX ?=
 MIXES ?=
 TRACE ?=
 SINCE ?=
-# Other sources of the core or the simulator meet other seeds; the same ones meet the same, so what passed passes again.
+# New seeds follow from the sources of the core and of the simulator: what passed once passes until one of these changes.
 FRESH ?= $(shell cat $$(find daemon/base daemon/core protocol tests/sim -name '*.[ch]' | LC_ALL=C sort) | cksum | cut -d' ' -f1)000
 FRESH := $(FRESH)
 STANDALONE ?=
@@ -251,7 +251,7 @@ STATIC = $(BUILD)/liblockbroker.a
 SIM_BIN = $(BUILD)/sim
 BENCH_BIN = $(addprefix $(TESTS)/,bench-load bench-null bench-pipeline bench-neighbours bench-taken)
 
-.PHONY: all help deps quick check check-all beside-check clang-unit sanitized-system fuzz unit threads sim steps golden mutants system deb booted fresh restarts torture demo bench profile lint layers packaging abi reproducible format install uninstall clean tests
+.PHONY: all help deps quick check check-all beside-check clang-unit sanitized-system fuzz unit threads sim steps golden mutants system deb booted fresh restarts torture demo bench profile lint layers packaging abi reproducible count format install uninstall clean tests
 .DEFAULT_GOAL = all
 .DELETE_ON_ERROR:
 .SUFFIXES:
@@ -489,11 +489,11 @@ threads: ## the unit tests of memory that processes share, with ThreadSanitizer
 run-threads: $(UNIT_THREADS_BIN)
 	@$$(if setarch -R true 2>/dev/null; then echo setarch -R; fi) sh tests/unit/run.sh $^
 
-# The same seeds for all sources, and as many that only these sources meet; what fails says how to replay it. Sanitizers see
-# the latter only. One goal for each mix and first seed, so that they run side by side and none stands in the output of another. "-" is
-# the mix of the seed; the simulator says which others there are (_ is a space).
+# Fixed seeds, and as many that follow from the sources (FRESH); with sanitizers, only the latter. What fails says how to replay
+# it. One goal for each mix and first seed, so that they run side by side and none stands in the output of another. "-" is the
+# mix of the seed; the simulator says which others there are (_ is a space).
 SIM_RUNS = $(foreach mix,$(MIXES) -,$(foreach first,$(if $(SAN),,1) $(FRESH),sim@$(mix)@$(first)))
-sim: $(SIM_BIN) ## the simulator: SEEDS= how many fixed and how many of these sources' own, from FRESH= on, or SEED= one to replay (TRACE=1: all of it)
+sim: $(SIM_BIN) ## the simulator: SEEDS= of the fixed seeds and as many from FRESH= on, or SEED= one to replay (TRACE=1: all of it)
 ifneq ($(SEED),)
 	$(SIM_BIN) --seed $(SEED) $(if $(MIX),--mix '$(MIX)') $(if $(TRACE),--trace)
 else

@@ -312,7 +312,7 @@ static void reloaded(struct broker *b, const struct event *event)
 		assert(stays_true(b->env.conf, event->conf.now));
 		b->env.conf = event->conf.now;
 		b->env.rules++;
-		/* New rules apply to what is asked from now on. */
+		/* New rules apply to every request from now on, also to those for delegated locks. */
 		TAILQ_FOREACH(c, &b->locks.clients, link)
 			delegated_take_back_later(c);
 		pools_configure(&b->env);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Invariants between two events: counters equal sums, the parts keep their promises, each account uses what it is
- * charged for, and the ledger says what there is.
+ * Invariants between two events: each counter equals its sum, each part keeps its promises, each account is charged for
+ * exactly what its user has, and the ledger has a record of everything.
  */
 #include "core/check.h"
 

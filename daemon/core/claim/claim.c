@@ -244,8 +244,8 @@ static void succeed(struct claim *c)
 }
 
 /*
- * WAITING: the predecessor's znode is deleted. Unless the claim is known to be first it lists: that shows who is, and
- * whether its own znode exists.
+ * WAITING: the predecessor's znode is deleted. Unless it is known that the claim is first now, it lists the directory:
+ * the list shows which contender is first, and whether the claim's own znode exists.
  */
 static void pred_gone(struct claim *c)
 {

@@ -36,7 +36,7 @@ struct directories;
 enum {
 	FACT_LOST = 1,    /* somebody deleted the held znode: the grants on it are void */
 	FACT_MISSING = 2, /* semaphore: the directory is gone */
-	FACT_COUNTED = 4, /* SLOTS: a list showed so many `children`; each claim's `counted` tells whether it is one */
+	FACT_COUNTED = 4, /* SLOTS: a list has shown how many `children` there are; `counted` marks our claims among them */
 	FACT_FAILED = 8,  /* the requests that `failure` names cannot be served */
 };
 

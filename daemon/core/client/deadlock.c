@@ -372,8 +372,8 @@ static bool untie(struct search *s)
 /* ---- the sentence ---- */
 
 /*
- * The cycle of waits, hop by hop, in the words of the client that is refused. Of a long cycle the first three hops
- * and the last are told, of a long name its beginning, of others only what the client may know.
+ * The cycle of waits, hop by hop, as the refused client sees it. Of a long cycle the sentence has the first three hops and
+ * the last one, of a long name the beginning, and of other clients only what this client may know.
  *
  *   this client waits for a held by web-1 (pid 4711), which waits for b held by this client: release one of them first
  */

@@ -134,7 +134,7 @@ void cmd_access(struct client *c, struct call *call)
 	struct asked a;
 
 	if (!client_is_operator(c)) {
-		reply_denied(c, "ask what others may do");
+		reply_denied(c, "ask what other users may do");
 		return;
 	}
 	if (!parse(call, &a)) {
@@ -149,7 +149,7 @@ void cmd_access(struct client *c, struct call *call)
 	reply_end(c);
 }
 
-/* ---- ACCOUNTS: who uses how much of what all share, those first who are nearest to their share ---- */
+/* ---- ACCOUNTS: how much of each shared resource each user uses; the users nearest to their share come first ---- */
 
 enum { ROWS_MAX = 100, PERCENT_MAX = 999 };
 

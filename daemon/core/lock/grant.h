@@ -11,7 +11,7 @@
  * At the end of the lease the broker itself takes the lock back. A re-entry never shortens it: the later end counts,
  * and no lease counts as the latest end. RENEW sets it again, earlier or later, from the instant of the command.
  *
- * Grants, releases and losses are logged, if the configuration wants that (broker_conf.log_level); a re-entry is not.
+ * Grants, releases and losses are logged, if the configuration wants that (log_grants, log_level); a re-entry is not.
  *
  *   granted: lock "orders/42", exclusive, token 4398046511105, to client 12, uid 1000, pid 4711 ("worker")
  *   released: lock "orders/42", exclusive, token 4398046511105, after 1250 ms, by client 12, uid 1000, ...

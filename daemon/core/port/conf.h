@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the broker is configured with. The caller owns it; it outlives the broker, or its use until EVENT_CONF brings the
- * next, which has the same in all fields but those of limits, log and waiting that are marked "may change". What exists
- * beyond a limit that became smaller stays; what comes is refused.
+ * What the broker is configured with. The caller owns it, and keeps it until the broker has ended, or has taken another
+ * one by EVENT_CONF. That one differs only in fields that are marked "may change". What exists beyond a limit that became
+ * smaller stays; what comes is refused.
  */
 #pragma once
 
@@ -81,8 +81,8 @@ struct broker_conf {
 	bool all_in_pieces;       /* for tests: nothing that could be done later is done at once (work.h) */
 	bool delegation;          /* to clients that ask for it (core/lock/delegated.h) */
 	bool deadlock_detection;  /* among the waits inside the host */
-	enum effect_level log_level; /* a line for a grant, release or loss is written only if the log keeps it ... */
-	bool log_grants;          /* ... at level info; otherwise at level debug */
+	enum effect_level log_level; /* the least important level that the log keeps: other lines are not made */
+	bool log_grants;          /* grants, releases and losses are of level info; otherwise of level debug */
 	int64_t grant_min_ns;     /* a grant must be proven for longer than this */
 	int64_t stop_timeout_ns;
 	struct access_rules access; /* may change */

@@ -147,7 +147,7 @@ int64_t formers_wait_ns(const struct ensemble *zk)
 	for (size_t i = 0; i < zk->formers.count; i++) {
 		const struct former *f = &zk->formers.list[i];
 
-		/* Whoever was told nothing has no instant: it is the lowest number. */
+		/* INT64_MIN if nobody was told of the session: a difference to that would overflow. */
 		if (f->state == FORMER_WAITING && f->not_before_ns > zk->env->now_ns)
 			wait_ns = max64(wait_ns, f->not_before_ns - zk->env->now_ns);
 	}
