@@ -489,11 +489,11 @@ threads: ## the unit tests of memory that processes share, with ThreadSanitizer
 run-threads: $(UNIT_THREADS_BIN)
 	@$$(if setarch -R true 2>/dev/null; then echo setarch -R; fi) sh tests/unit/run.sh $^
 
-# Fixed seeds, and as many that follow from the sources (FRESH); with sanitizers, only the latter. What fails says how to replay
-# it. One goal for each mix and first seed, so that they run side by side and none stands in the output of another. "-" is the
+# The fixed seeds; with sanitizers, as many that follow from the sources (FRESH): no seed runs twice in a check. What fails says
+# how to replay it. One goal for each mix, so that they run side by side and none stands in the output of another. "-" is the
 # mix of the seed; the simulator says which others there are (_ is a space).
-SIM_RUNS = $(foreach mix,$(MIXES) -,$(foreach first,$(if $(SAN),,1) $(FRESH),sim@$(mix)@$(first)))
-sim: $(SIM_BIN) ## the simulator: SEEDS= of the fixed seeds and as many from FRESH= on, or SEED= one to replay (TRACE=1: all of it)
+SIM_RUNS = $(foreach mix,$(MIXES) -,sim@$(mix)@$(if $(SAN),$(FRESH),1))
+sim: $(SIM_BIN) ## the simulator: SEEDS= of the fixed seeds (with SAN=, from FRESH= on), or SEED= one to replay (TRACE=1: all of it)
 ifneq ($(SEED),)
 	$(SIM_BIN) --seed $(SEED) $(if $(MIX),--mix '$(MIX)') $(if $(TRACE),--trace)
 else
