@@ -75,6 +75,11 @@ class Kept(harness.Daemon):
                 self.drop(number)
         return True
 
+    def follow(self):
+        """It ends as a worker does, by what it says to its keeper."""
+        harness.wait_until(lambda: self.process.poll() is not None, "the end of the process that handed over")
+        self.adopt()
+
     def wait_ready(self):
         """It says so to its keeper."""
         harness.wait_until(lambda: self.here.is_set() or self.process.poll() is not None, "the worker to serve")

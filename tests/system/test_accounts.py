@@ -177,8 +177,7 @@ def connected(daemon, clients, count):
 
 
 def hand_over(daemon, operator):
-    assert operator.call("RESTART")["process_id"]
-    daemon.follow()
+    daemon.hand_over(operator)
 
 
 def shares(operator):

@@ -22,8 +22,9 @@ def asked(daemon, *words, status=0):
 
 
 def by_operator(daemon, *words, status=0):
-    done = subprocess.run([harness.program("lockbroker"), "-S", daemon.operator_socket, "--json", *words], capture_output=True,
-                          text=True, timeout=harness.PATIENCE)
+    command = [harness.program("lockbroker"), "-S", daemon.operator_socket, "--json", *words]
+    done = harness.wait_until(lambda: harness.unless_late(
+        subprocess.run(command, capture_output=True, text=True, timeout=harness.PATIENCE)), "an outcome")
     assert done.returncode == status, done
     assert all(character >= " " and character != "\u202e" for line in done.stdout.splitlines() for character in line)
     return json.loads(done.stdout)

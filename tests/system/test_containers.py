@@ -181,7 +181,7 @@ def test_a_file_is_mounted_until_the_next_start_and_a_directory_for_good(outside
     for program in (directory, file):
         assert program.do("open 0") == "OK 0"
     old = outside.pid
-    assert operator(outside, "RESTART")["process_id"]
+    harness.wait_until(lambda: harness.unless_late(operator(outside, "RESTART")), "a hand-over")
     outside.await_another(old)
     assert directory.do("open 1") == file.do("open 1") == "OK 0"
     old = outside.pid

@@ -157,16 +157,6 @@ def test_readers_see_no_half_of_what_is_written(daemon, counters):
     assert counters.check() == 0
 
 
-def hand_over(daemon):
-    """A session of 3 s leaves 250 ms for it: on a slow machine nothing may come of it, and then nothing has changed."""
-    def is_done():
-        done = subprocess.run([harness.program("lockbroker"), "--socket", daemon.operator_socket, "restart"],
-                              capture_output=True, text=True)
-        assert done.returncode == 0 or "did not take over within" in done.stderr, done.stderr
-        return done.returncode == 0
-
-    harness.wait_until(is_done, "a hand-over")
-    daemon.follow()
 
 
 def test_readers_over_an_upgrade_and_a_crash_of_the_daemon(daemon, counters):
@@ -174,7 +164,7 @@ def test_readers_over_an_upgrade_and_a_crash_of_the_daemon(daemon, counters):
     readers = [counters.start_reader(daemon) for _ in range(2)]
     writer = counters.start(daemon, NOW_AND_THEN)
     counters.goes_on(writer)
-    hand_over(daemon)
+    daemon.hand_over_by_command()
     counters.goes_on(writer)
     crash(daemon)
     for number in (*readers, writer):
@@ -230,7 +220,7 @@ def test_over_an_upgrade_of_the_daemon(daemon, counters):
     one, other = counters.start(daemon), counters.start(daemon, NOW_AND_THEN)
     for _ in range(3):
         counters.goes_on(one, OFTEN)
-        hand_over(daemon)
+        daemon.hand_over_by_command()
         counters.goes_on(other)
     assert counters.check() == 0
 

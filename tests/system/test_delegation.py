@@ -437,9 +437,7 @@ def test_a_hand_over_takes_all_back_and_the_page_goes_on(daemon, clients, delega
     c, operator = delegates(daemon), clients(daemon)
     free, held = c.delegate("free", 1), c.delegate("held", 2)
     assert c.leave(1)
-    operator.send("RESTART")
-    assert isinstance(operator.reply(), dict)
-    daemon.follow()
+    daemon.hand_over(operator)
     other = clients(daemon)
     assert other.call("LOCK", "free", "WAIT", 0) > free
     assert is_held(daemon, clients, "held")

@@ -67,9 +67,7 @@ def test_who_receives_no_page_keeps_nobody_from_theirs(daemons, clients):
     honest = delegation.Delegate(d.socket)
     honest.ask_page()
     operator = clients(d)
-    operator.send("RESTART")
-    assert isinstance(operator.reply(), dict)
-    d.follow()
+    d.hand_over(operator)
     assert honest.delegate("a", 1)
     honest.close()
     with as_other_user():
@@ -115,9 +113,7 @@ def test_few_descriptors_are_for_connections_before_pages(with_files, files, ser
             for number, c in enumerate(made):
                 token = c.delegate(f"{number}", 1) if c.page else c.lock(f"{number}", 1)
                 assert isinstance(token, int) and c.call("UNLOCK", f"{number}") == 0
-            made[0].send("RESTART")
-            assert isinstance(made[0].reply(), dict)
-            d.follow()
+            d.hand_over(made[0])
 
 
 def test_a_user_has_a_share_of_the_pages(with_files, clients):
@@ -242,8 +238,7 @@ def test_sent_descriptors_delay_neither_a_hand_over_nor_a_restart_after_a_kill(e
     for one, c in zip(lingering, waiting):
         one.send_away(c, harness.encode("PING"))
     operator = clients(d, operator=True)
-    assert isinstance(operator.call("RESTART"), dict)
-    d.follow()
+    d.hand_over(operator)
     assert holder.call("PING") == "PONG"
     old = d.pid
     d.signal(signal.SIGKILL)

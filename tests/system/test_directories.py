@@ -95,8 +95,7 @@ def test_who_goes_on_with_locks_only_warns_of_such_a_directory(directory, daemon
     wait_kept(Saved(d), c)
     os.chmod(directory, 0o775)
     warning = f"warning: daemon.operator_socket = {directory}/s: its directory must belong to the daemon's user or root"
-    d.signal(signal.SIGUSR2)
-    d.follow()
+    d.hand_over()
     assert warning in d.log()
     before, old = d.log().count(warning), d.pid
     d.signal(signal.SIGKILL)

@@ -76,8 +76,7 @@ def test_who_came_through_it_stays_an_operator(standalone, clients):
     """Over a hand-over, and after a kill: then those go on that hold something."""
     c, operator = clients(standalone), clients(standalone, operator=True)
     assert isinstance(c.call("LOCK", "mine"), int) and isinstance(operator.call("LOCK", "a"), int)
-    assert isinstance(operator.call("RESTART"), dict)
-    standalone.follow()
+    standalone.hand_over(operator)
     assert operator.call("RELOAD") == "" and HOW.fullmatch(c.call("RELOAD"))
     with standalone.client(operator=True) as another:
         assert another.call("RELOAD") == ""
@@ -224,8 +223,7 @@ def test_rules_and_verdicts_outlive_a_kill_and_a_hand_over(daemons, clients, tmp
     assert c.call("REVOKE", "b") == 0
     rows = clients(d, operator=True).call("ACCESS", 0, "a", "GROUPS", "0")
     assert [row["where"] for row in rows if row["rule"]] == [f"{conf}:3", "-o"]
-    assert isinstance(clients(d, operator=True).call("RESTART"), dict)
-    d.follow()
+    d.hand_over()
     assert c.call("LOCK", "b").startswith("DENIED ") and isinstance(c.call("LOCK", "a"), int)
     assert c.call("UNLOCK", "held") == 0
 
@@ -253,8 +251,7 @@ def test_who_ends_before_its_unit_is_read_gets_nothing_by_that(daemons, clients,
     operator = clients(d, operator=True)
     if os.geteuid() == 0:  # it has an account of its own then
         assert "user 0 (unit unknown)" in {row["account"] for row in operator.call("ACCOUNTS")}
-    assert isinstance(operator.call("RESTART"), dict)
-    d.follow()
+    d.hand_over(operator)
     assert c.call("LOCK", "a") == denied and c.call("UNLOCK", "b") == 0
     allowed = {row["verb"]: (row["allowed"], row["rule"][:4]) for row in operator.call("ACCESS", 1, "a", "UNIT", "unknown")}
     assert allowed["lock"] == (0, "deny") and allowed["revoke"] == (0, "deny")

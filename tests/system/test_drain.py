@@ -75,8 +75,7 @@ def test_a_drained_daemon_stays_so_over_a_hand_over_and_a_kill(daemons, clients)
     token = c.call("LOCK", "a")
     assert operator.call("DRAIN")["held"] == 1
     assert c.push() == ["revoke", "a", token, "draining"]
-    assert isinstance(operator.call("RESTART"), dict)
-    d.follow()
+    d.hand_over(operator)
     assert c.call("LOCK", "b").code == "DRAINING" and c.call("VALID", "a") > 0
     harness.wait_until(lambda: d.info()["draining"] == "1", "the state")
     d.signal(9)

@@ -74,10 +74,7 @@ def follow(daemon):
 
 def restart(daemon):
     """Hands over, and what the new process says of it."""
-    with daemon.client(operator=True) as c:
-        reply = c.call("RESTART")
-        assert isinstance(reply, dict), f"{reply!r}\n{daemon.log()}"
-    daemon.follow()
+    reply = daemon.hand_over()
     assert reply["process_id"] == daemon.pid
     return reply
 
@@ -372,17 +369,14 @@ def test_the_service_manager_is_told_and_the_files_are_taken_over(daemons, keepe
 def test_a_signal_hands_over(broker, clients):
     c = clients(broker)
     token = c.call("LOCK", "a")
-    broker.signal(signal.SIGUSR2)
-    broker.follow()
+    broker.hand_over_by_signal()
     assert c.call("UNLOCK", "a", "TOKEN", token) == 0
     assert "nobody was served for" in broker.log()
 
 
 def test_the_command_waits_for_the_outcome(broker):
-    done = subprocess.run([harness.program("lockbroker"), "-S", broker.operator_socket, "restart"], capture_output=True, text=True,
-                          check=False)
-    broker.follow()
-    assert done.returncode == 0 and f" serves now, as process {broker.pid}; nobody was served for " in done.stdout
+    said = broker.hand_over_by_command()
+    assert f" serves now, as process {broker.pid}; nobody was served for " in said
     with broker.client() as c:
         assert c.call("PING") == "PONG"
 

@@ -188,8 +188,7 @@ def test_the_processes_have_titles(daemons, fresh):
             if times == 0:
                 crash(d)
             elif times == 1:
-                d.signal(signal.SIGUSR2)
-                d.follow()
+                d.hand_over()
 
 
 def test_without_a_keeper_the_words_stay(daemons):
@@ -430,9 +429,7 @@ def test_a_variable_of_the_environment_that_leads_nowhere_is_ignored(daemons):
 
 
 def hand_over(daemon):
-    with daemon.client(operator=True) as c:
-        assert isinstance(c.call("RESTART"), dict)
-    daemon.follow()
+    daemon.hand_over()
 
 
 def test_a_crash_after_hand_overs_is_that_of_the_worker_of_now(daemons, clients):

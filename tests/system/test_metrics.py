@@ -65,13 +65,12 @@ def test_counters_go_on_over_a_hand_over_and_not_over_a_kill(standalone, clients
         c.call("LOCK", "a")
         c.call("UNLOCK", "a")
     before = run(standalone, "metrics").stdout
-    clients(standalone, operator=True).call("RESTART")
+    standalone.hand_over()
     after = run(standalone, "metrics").stdout
     assert value(after, "grants_total") == value(before, "grants_total") == 3
     assert value(after, "hold_seconds_count") == 3
     assert value(after, "counters_start_time_seconds") == value(before, "counters_start_time_seconds")
 
-    standalone.follow()
     old = standalone.pid
     os.kill(old, signal.SIGKILL)
     standalone.await_another(old)

@@ -76,9 +76,7 @@ def test_a_user_with_too_many_lasting_directories_is_refused(daemons, zk, root, 
     assert d.info("zookeeper")["lasting_directories"] == str(BURST)
     assert f'\nlockbroker_pool_used{{pool="lasting_directories"}} {BURST}\n' in c.call("METRICS")
     # A hand-over keeps the count.
-    with d.client(operator=True) as operator:
-        assert isinstance(operator.call("RESTART"), dict)
-    d.follow()
+    d.hand_over()
     assert d.info("zookeeper")["lasting_directories"] == str(BURST)
     assert c.call("LOCK", "k/more").code == "LIMIT"
     assert isinstance(c.call("LOCK", "k/0"), int) and isinstance(c.call("LOCK", "other"), int)

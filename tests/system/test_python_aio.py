@@ -279,8 +279,7 @@ def test_a_crash_and_a_hand_over_are_not_seen(daemons, own_zk, root, clients, pa
             # Of four seconds, while which nobody else is granted it.
             assert await asyncio.to_thread(clients(daemon).call, "LOCK", "a", "WAIT", 4500) is None
             assert held.valid() > 0 and not held.lost.is_set()
-            clients(daemon, operator=True).call("RESTART")
-            daemon.follow()
+            daemon.hand_over()
             await held.renew(60)
             assert held.valid() > 0 and not held.lost.is_set()
 

@@ -238,8 +238,7 @@ def test_a_hand_over_is_not_seen(daemons, zk, root, clients):
         lost = held.lost
         waits = in_thread(lockbroker.lock("a", socket=daemon.socket).acquire)
         harness.wait_queued(daemon, "a", 1)
-        assert c.call("RESTART")["process_id"] > 0
-        daemon.follow()
+        daemon.hand_over(c)
         assert held.valid() > 0 and not lost.is_set()
     again = waits()
     assert again.token > held.token

@@ -142,8 +142,7 @@ def test_a_hand_over_is_not_seen(daemons, zk, root, clients):
     leaders = lockbroker.observe("e", socket=daemon.socket)
     c.call("CAMPAIGN", "e", "DATA", "one")
     until_led_by(leaders, "one")
-    clients(daemon, operator=True).call("RESTART")
-    daemon.follow()
+    daemon.hand_over()
     assert c.call("RESIGN", "e") == 1
     assert next(leaders) is None
     leaders.close()

@@ -198,12 +198,6 @@ def test_it_counts_as_a_connection_at_the_limit_and_one_past(daemons, clients, h
     assert not fill(d, clients)
 
 
-def hand_over(daemon):
-    daemon.signal(signal.SIGUSR2)
-    harness.wait_until(lambda: daemon.process.poll() is not None, "the hand-over")
-    daemon.adopt()
-
-
 def kept(how, request, daemons, root):
     harness.inherit_orphans()
     zk = () if how == "standalone" else (request.getfixturevalue("zk"), root)
@@ -216,7 +210,7 @@ def kept(how, request, daemons, root):
 def test_it_survives_a_hand_over_and_a_kill_until_the_process_ends(how, request, daemons, root, holders):
     daemon = kept(how, request, daemons, root)
     process = holders(daemon, CLOSED)
-    for end in hand_over, fakekeeper.Kept.crash, hand_over:
+    for end in harness.Daemon.hand_over, fakekeeper.Kept.crash, harness.Daemon.hand_over:
         end(daemon)
         r = redis_of(daemon)
         assert r.get("job") == b"mine" and r.ttl("job") == -1 and pidfds(daemon) == 1

@@ -152,8 +152,7 @@ def test_a_value_is_in_no_log_and_was_never_in_zookeeper(own_zk, daemons, root):
             assert daemon.set("vault", "sesame-2", nx=True, px=LONG_MS) is None
     assert beta.eval(RELEASE, 1, "vault", "sesame-3") == 0
     assert beta.eval(EXTEND, 1, "vault", "sesame-1", LONG_MS) == 1
-    hosts[0].signal(signal.SIGUSR2)
-    hosts[0].follow()
+    hosts[0].hand_over()
     assert alpha.get("vault") == b"sesame-1"
     assert beta.eval(RELEASE, 1, "vault", "sesame-1") == 1
     for host in hosts:
@@ -175,12 +174,6 @@ def test_a_value_is_shown_to_no_operator(broker, clients):
             assert "sesame" not in repr(c.call(*words)), words
 
 
-def hand_over(daemon):
-    daemon.signal(signal.SIGUSR2)
-    harness.wait_until(lambda: daemon.process.poll() is not None, "the hand-over")
-    daemon.adopt()
-
-
 @pytest.mark.parametrize("how", ["standalone", "zookeeper"])
 def test_it_survives_a_restart_and_a_kill(how, request, daemons, root):
     """Nobody has a connection: what is written down is all there is."""
@@ -193,7 +186,7 @@ def test_it_survives_a_restart_and_a_kill(how, request, daemons, root):
     assert r.set("a", "mine", nx=True, px=LONG_MS) is True
     token = r.execute_command("TOKEN", "a", "mine")
     r.close()
-    for end in hand_over, fakekeeper.Kept.crash, fakekeeper.Kept.crash:
+    for end in harness.Daemon.hand_over, fakekeeper.Kept.crash, fakekeeper.Kept.crash:
         end(daemon)
         assert r.get("a") == b"mine" and 0 < r.pttl("a") <= LONG_MS
         assert r.execute_command("TOKEN", "a", "mine") == token

@@ -148,7 +148,8 @@ def test_six_processes_that_read_nothing_do_not_end_a_service_of_limited_memory(
         assert [p.stdout.readline() for p in hoarders] == ["kept\n"] * HOARDERS
         assert d.pid == worker and "killed" not in d.log()
         assert mine.call("VALID", "a") > 0 and isinstance(clients(d).call("LOCK", "b"), int)
-        assert "unread answers" in kept(clients(d, operator=True), "connections")
+        operator = clients(d, operator=True)
+        harness.wait_until(lambda: "unread answers" in kept(operator, "connections"), "the account to show them")
         for p in hoarders:
             p.stdin.close()
             p.wait()

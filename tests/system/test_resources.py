@@ -210,6 +210,5 @@ def test_without_room_in_the_rundir_it_serves_and_says_what_a_kill_would_cost(di
         refused = operator.call("RESTART")
         assert "daemon.rundir has no room for a new one" in refused, refused
         os.unlink(filler)
-        assert isinstance(operator.call("RESTART"), dict)
-    d.follow()
+        d.hand_over(operator)
     assert c.call("VALID", f"0 {'x' * 200}") > 0

@@ -40,12 +40,6 @@ def holds(daemon, clients, *names, version=3):
     return c, tokens
 
 
-def hand_over(daemon):
-    daemon.signal(signal.SIGUSR2)
-    harness.wait_until(lambda: daemon.process.poll() is not None, "the hand-over")
-    daemon.adopt()
-
-
 def is_free(daemon, clients, name):
     c = clients(daemon)
     return isinstance(c.call("LOCK", name, "WAIT", 300), int)
@@ -89,7 +83,7 @@ def test_a_connection_that_holds_nothing_any_longer_goes_on_again_and_again(kept
     c, _ = holds(kept, clients, "a")
     assert c.call("UNLOCK", "a") == 0
     if handed_over:
-        hand_over(kept)
+        kept.hand_over()
     for _ in range(2):
         kept.wait_kept(c)
         kept.crash()
@@ -223,7 +217,7 @@ def test_a_ghost_stays_no_longer_after_another_kill(kept, clients):
 def test_a_hand_over_keeps_what_is_kept(kept, clients):
     harness.inherit_orphans()
     c, (a,) = holds(kept, clients, "a")
-    hand_over(kept)
+    kept.hand_over()
     kept.wait_kept(c)
     kept.crash()
     assert c.call("VALID", "a", "TOKEN", a) > 0 and c.call("UNLOCK", "a") == 0
@@ -236,8 +230,7 @@ def test_a_hand_over_that_is_asked_for_before_it_serves_follows_when_it_does(kep
     kept.kill()
     kept.early = [signal.SIGUSR2]
     kept.spawn(crashes=1)
-    harness.wait_until(lambda: kept.process.poll() is not None, "the hand-over")
-    kept.adopt()
+    kept.follow()
     assert "goes on after a crash" in kept.log() and "has taken over 1 connections" in kept.log()
     assert c.call("VALID", "a", "TOKEN", a) > 0 and c.call("UNLOCK", "a") == 0
 
