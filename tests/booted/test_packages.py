@@ -277,7 +277,7 @@ def holders(hold):
 
 def test_a_first_installation_without_an_ensemble_starts_cleanly(fresh):
     assert fresh.first == {"ActiveState": "active", "UnitFileState": "enabled", "NRestarts": "0"}
-    assert fresh.first_socket == "660 lockbroker\n", "the group may connect"
+    assert fresh.first_socket == "1660 lockbroker\n", "the group may connect"
     assert not re.search("fail|error|warning", fresh.said, re.I)
     assert fresh.run("systemctl", "--failed", "--no-legend") == ""
 
