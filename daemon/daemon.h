@@ -26,7 +26,7 @@ struct options;
 
 struct daemon {
 	struct conf conf;
-	struct broker_conf used[2];  /* in turn: what the broker has of it; the other one may point to what is freed by now */
+	struct broker_conf used[2];  /* in turn: the one in use by the broker, and an older one that may point to freed memory */
 	struct settings settings[2]; /* likewise */
 	bool turn;
 	size_t clients_max, pages_max; /* for which tables were made; for which there are descriptors beside those */
@@ -91,7 +91,7 @@ int daemon_read_named(struct daemon *d); /* a group, a secret: 0 or -errno as ab
 void daemon_warn(const struct conf *conf); /* of each setting that is valid and hardly what was meant */
 /*
  * Copies d->conf.broker to where the broker has it in the present turn, with as many clients as can be served, and makes its
- * settings anew. The broker sees what is set in d->conf.broker only after this.
+ * settings anew. The broker sees a change of d->conf.broker only after this.
  */
 const struct broker_conf *daemon_use(struct daemon *d);
 struct server_conf daemon_server_conf(const struct daemon *d); /* likewise */

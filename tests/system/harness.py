@@ -450,7 +450,7 @@ class Daemon:
             self.process.send_signal(number)
 
     def hand_over(self, operator=None):
-        """By a connection of its own if none is given. Returns what the new process says of it."""
+        """Asks by that connection of an operator, or by one of its own. Returns what the new process says of it."""
         with contextlib.ExitStack() as stack:
             operator = operator or stack.enter_context(self.client(operator=True))
             reply = wait_until(lambda: unless_late(operator.call("RESTART")), "a hand-over")
@@ -458,9 +458,9 @@ class Daemon:
         self.follow()
         return reply
 
-    def hand_over_by_command(self, *options):
-        """What the command prints."""
-        command = [program("lockbroker"), "-S", self.operator_socket, *options, "restart"]
+    def hand_over_by_command(self):
+        """Returns what the command prints."""
+        command = [program("lockbroker"), "-S", self.operator_socket, "restart"]
         done = wait_until(lambda: unless_late(subprocess.run(command, capture_output=True, text=True)), "a hand-over")
         assert done.returncode == 0, f"{done.stderr}\n{self.log()}"
         self.follow()

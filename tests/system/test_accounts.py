@@ -176,10 +176,6 @@ def connected(daemon, clients, count):
     return many
 
 
-def hand_over(daemon, operator):
-    daemon.hand_over(operator)
-
-
 def shares(operator):
     return {(row["account"], row["of"]): row["used"] for row in operator.call("ACCOUNTS") if "unit" in row["account"]}
 
@@ -215,7 +211,7 @@ def test_units_of_a_user_that_is_named_have_shares_of_their_own(daemons, clients
 
     # A hand-over finds everybody where they were, in both kinds of pools.
     before = shares(operator)
-    hand_over(d, operator)
+    d.hand_over(operator)
     assert shares(operator) == before
     # A reload is for who comes.
     drop_in.write_text("")
@@ -225,7 +221,7 @@ def test_units_of_a_user_that_is_named_have_shares_of_their_own(daemons, clients
         connected(d, clients, 1)
     assert shares(operator) == before
     assert any(row["account"] == f"user {OTHER_USER}" for row in operator.call("ACCOUNTS"))
-    hand_over(d, operator)
+    d.hand_over(operator)
     assert not shares(operator)
     for c in many:
         c.close()

@@ -157,8 +157,6 @@ def test_readers_see_no_half_of_what_is_written(daemon, counters):
     assert counters.check() == 0
 
 
-
-
 def test_readers_over_an_upgrade_and_a_crash_of_the_daemon(daemon, counters):
     harness.inherit_orphans()
     readers = [counters.start_reader(daemon) for _ in range(2)]
