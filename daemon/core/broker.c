@@ -9,6 +9,7 @@
 #include "core/claim/charge.h"
 #include "core/claim/claim_ledger.h"
 #include "core/client/aside.h"
+#include "core/client/deadlock.h"
 #include "core/client/delegate.h"
 #include "core/client/halt.h"
 #include "core/client/mlock.h"
@@ -57,7 +58,6 @@ struct broker *broker_new(const struct broker_conf *conf, uint64_t seed, int64_t
 	TAILQ_INIT(&b->locks.walks);
 	b->locks.halting.work.kind = WORK_HALT;
 	work_user_init(&b->locks.halting.worker);
-	TAILQ_INIT(&b->locks.searches);
 	TAILQ_INIT(&b->locks.used);
 	TAILQ_INIT(&b->locks.idle);
 	TAILQ_INIT(&b->directories.touched);
@@ -188,7 +188,6 @@ static inline void settle(struct broker *b)
 static COLD void close_client(struct broker *b, struct client *c)
 {
 	TAILQ_REMOVE(&b->locks.closing, c, closing_link);
-	search_loosen(&b->locks, c);
 	c->closed = true;
 	c->resetting = false;
 	if (c->delegations)
@@ -480,6 +479,16 @@ static void serve_turns(struct broker *b)
 	}
 }
 
+/* The version before searched for deadlocks in pieces: what it had not finished is done now, if that takes little. */
+static void search_again(struct locks *locks, struct client *c)
+{
+	c->searching = false;
+	if (locks->searched < DEADLOCK_EDGES_AT_ONCE)
+		deadlock_look_at(c);
+	else
+		locks->env->stats.deadlock_cuts_total++;
+}
+
 /* The adapter of this process does not know what that of the one before was asked for. */
 static COLD void resume(struct broker *b)
 {
@@ -496,6 +505,8 @@ static COLD void resume(struct broker *b)
 			client_watch_child(c);
 		if (c->delegating)
 			effects_add(b->env.out, EFFECT_PAGE)->conn = c->conn;
+		if (c->searching)
+			search_again(&b->locks, c);
 	}
 	if (reload)
 		effects_add(b->env.out, EFFECT_RELOAD);

@@ -91,13 +91,11 @@ static void leave(struct locks *locks, struct client *c)
 {
 	if (c->closing && !c->closed)
 		TAILQ_REMOVE(&locks->closing, c, closing_link);
-	search_loosen(locks, c);
 	c->closing = c->closed = true;
 	c->resetting = false;
 	if (c->delegations)
 		delegated_take_back_all(c); /* at once: it could take them again */
 	list_end(c->list);
-	deadlock_forget(c);
 	work_drop(&locks->env->works, &c->releasing);
 }
 
@@ -156,7 +154,6 @@ void connection_snapshot(const struct client *c, const struct entry_pairs *noted
 		entry_text(&w, "command", slice_of(command_table[c->last_command].word));
 	entry_number(&w, "restarting", c->locks->restarter == c);
 	entry_number(&w, "releasing", c->releasing.worker != NULL);
-	entry_number(&w, "searching", c->searching.worker != NULL);
 	if (c->list)
 		list_snapshot(c->list, &w);
 	entry_due(&w, "events due", &c->events_timer);
@@ -170,7 +167,7 @@ bool connection_restore(struct broker *b, const struct entry *e)
 	struct slice command, group;
 	int64_t conn, uid;
 	struct client *c;
-	bool releasing, restarting, searching, read;
+	bool releasing, restarting, read;
 
 	if (!entry_get_number(e, "conn", 0, CONNS_MAX, &conn) || !entry_get_number(e, "uid", 0, UINT32_MAX, &uid))
 		return false;
@@ -181,7 +178,7 @@ bool connection_restore(struct broker *b, const struct entry *e)
 	client_enter(c, c->id);
 	if (!read || !entry_get_text(e, "command", TEXT_MAX, &command) ||
 	    !entry_get_text(e, "group", TEXT_MAX, &group) || !entry_get_flag(e, "restarting", &restarting) ||
-	    !entry_get_flag(e, "releasing", &releasing) || !entry_get_flag(e, "searching", &searching) ||
+	    !entry_get_flag(e, "releasing", &releasing) || !entry_get_flag(e, "searching", &c->searching) ||
 	    !list_restore(c, e) || !entry_get_due(e, "events due", &b->env.timers, &c->events_timer))
 		return false;
 	if (c->version < 2 || (c->events_waiting && (c->version != 2 || !c->asking)) ||
@@ -192,8 +189,6 @@ bool connection_restore(struct broker *b, const struct entry *e)
 	c->closing = c->closed;
 	if (releasing)
 		work_add(&b->env.works, &c->user->worker, &c->releasing);
-	if (searching)
-		deadlock_search(c);
 	if (restarting)
 		locks->restarter = c;
 	/* It ends by itself: who waits for it does not wait for its group. */

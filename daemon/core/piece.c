@@ -75,9 +75,6 @@ static bool step(struct broker *b, struct work_item *w, int64_t *done)
 	case WORK_RELEASE:
 		release_more(b, container_of(w, struct client, releasing), done);
 		break;
-	case WORK_DEADLOCK:
-		*done += deadlock_continue(container_of(w, struct client, searching));
-		break;
 	case WORK_REVOKE:
 		*done += revocation_continue(container_of(w, struct revocation, work), left);
 		break;

@@ -336,8 +336,8 @@ MUTANTS = [
     ("an MLOCK waits for ever for each", [
         ("\tif (m->until_ns != INT64_MAX)\n", "\tif (false)\n")], 1000),
     ("an MLOCK's request looks for no cycle", [
-        ("if (!aside && !terms->queued && terms->wait_ns != 0)",
-         "if (!aside && !terms->queued && terms->wait_ns != 0 && !client->mlock)")],
+        ("if (!aside && !terms->queued && terms->wait_ns != 0 &&",
+         "if (!aside && !terms->queued && terms->wait_ns != 0 && !client->mlock &&")],
      1000),
     ("MUNLOCK tells of no loss", [
         ("\t\tif (g)\n\t\t\tgrant_end(g);\n\t\treply_error(c, g ? ERROR_LOST", "\t\treply_error(c, g ? ERROR_LOST")], 1000),
@@ -347,38 +347,27 @@ MUTANTS = [
         ("cmd_client.c", "\t\trequest_time_out(other->request);\n",
          "\t\trequest_end(other->request);\n\t\treply_nil(other);\n\t\tother->mlock = NULL;\n")], 1000),
     ("a LOCK that closes a cycle waits", [
-        ("\t\tdeadlock = deadlock_look(client, lock, terms, &ret->sentence);\n", "\t\t;\n")], 300),
-    ("a search for a deadlock that is left for later is forgotten", [
-        ("\tif (deadlock == DEADLOCK_UNKNOWN)\n\t\tdeadlock_search(client);\n", "")], 300),
-    ("a search for a deadlock that is left for later is forgotten at a hand-over", [
-        ("\tif (searching)\n\t\tdeadlock_search(c);\n", "")], 1000, "snapshots"),
-    ("a deadlock is reported that is over by then", [
-        ("s->found ? !holds_still(s) : may_have_missed(s)", "s->found ? false : s->missed")], 1000),
-    ("a search does not begin anew when a wait has ended that others counted on", [
-        ("s->found ? !holds_still(s) : may_have_missed(s)", "s->found && !holds_still(s)")], 6000, "permits standalone"),
-    ("a search counts on a wait of which it does not learn that it ends", [
-        ("\t\ts->steps[r->step].relied = true;\n", "\t\t;\n"),
-        ("s->missed || (s->knot && s->loosened)", "s->missed")], 6000, "permits standalone"),
-    ("a knot is reported that is none by then", [
-        ("\tif (s->knot || s->group_loosened)\n\t\treturn !s->loosened;\n", "\tif (s->knot || s->group_loosened)\n\t\treturn true;\n")],
-     3000, "permits standalone"),
-    ("who lost what it had is found through that", [
-        ("search.c", "\tsearch_loosen(locks, g->client);\n", "")], 12000, "standalone"),
+        (" && deadlock_look(client, lock, terms, &ret->sentence)) {", " && false) {")], 300),
+    ("a search goes on with marks of the walk before", [
+        ("\ts->number = ++s->client->locks->last_search;\n", "\ts->number = s->client->locks->last_search += s->stage == CYCLE;\n")],
+     6000, "permits standalone"),
+    ("what has left the set of waits still ties its owner", [
+        ("\t\tr->client->group->tied--;\n", "\t\t;\n")], 6000, "permits standalone"),
     ("a try is refused for a cycle", [
-        ("if (!aside && !terms->queued && terms->wait_ns != 0)", "if (!aside && !terms->queued)")], 1000),
+        ("if (!aside && !terms->queued && terms->wait_ns != 0 &&", "if (!aside && !terms->queued &&")], 1000),
     ("detection that is turned off goes on", [
         ("!c->locks->env->conf->deadlock_detection || ", "")], 1000),
     ("who asked before is not waited for", [
-        ("return r == &s->planned ? TAILQ_LAST(&r->lock->requests, request_list) : TAILQ_PREV(r, request_list, link);",
+        ("return r == s->planned ? TAILQ_LAST(&r->lock->requests, request_list) : before(r);",
          "return NULL;")], 1000),
     ("readers wait for readers", [
-        ("\treturn g && (lock->slots || mode_conflicts(g->mode, r->mode)) ? g : NULL;", "\treturn g;")], 1000),
+        ("\treturn g && (r->lock->slots || mode_conflicts(g->mode, r->mode)) ? g : NULL;", "\treturn g;")], 1000),
     ("a reader is waited for by readers behind it", [
-        ("\tif (!mode_conflicts(r->mode, waits->mode)) {\n", "\tif (false) {\n")], 3000),
+        ("mode_conflicts(r->mode, waits->mode) && meet(s, &how))", "meet(s, &how))")], 3000),
     ("the walk ends at any writer before", [
-        ("r->mode != MODE_EXCLUSIVE || !blocks(r)", "r->mode != MODE_EXCLUSIVE")], 3000),
+        ("r->mode == MODE_EXCLUSIVE && blocks(r) : is_met", "r->mode == MODE_EXCLUSIVE : is_met")], 3000),
     ("the walk ends at a reader before", [
-        ("r->mode != MODE_EXCLUSIVE || !blocks(r)", "!blocks(r)")], 3000),
+        ("r->mode == MODE_EXCLUSIVE && blocks(r) : is_met", "blocks(r) : is_met")], 3000),
     ("a wait that has run out is followed", [
         ("return !r->queued && !r->expired && !r->aside && !r->client->closed;",
          "return !r->queued && !r->aside && !r->client->closed;")], 3000),
@@ -420,16 +409,16 @@ MUTANTS = [
     ("who waits for more is not told that it has lost what it had", [
         ("\ttell_losses(s);\n\tlock_ledger_limit", "\tlock_ledger_limit")], 300, "calm permits"),
     ("who is before it in line for permits keeps it waiting", [
-        ("\treturn s->stage == SEARCH_CYCLE;\n", "\treturn false;\n")], 3000, "calm permits"),
+        ("\treturn s->stage == CYCLE;\n", "\treturn false;\n")], 3000, "calm permits"),
     ("whoever has permits is waited for", [
         ("s->left < waits->count", "s->left < waits->limit")], 1000, "permits standalone"),
     ("nobody is waited for in line for permits", [
         ("\tif (client_tied(s, r->client))\n\t\treturn true;\n\tif (owner_tied(s, r->client)) /*", "\tif (false) /*")], 3000, "permits standalone"),
     ("no deadlock through permits is seen", [
-        ("if (s->found || s->cut || !s->permits)", "if (true)")], 1000, "permits standalone"),
+        ("\tif (s->cut || !s->permits)\n", "\tif (true)\n")], 1000, "permits standalone"),
     ("an ACQUIRE looks for no deadlock", [
-        ("if (!aside && !terms->queued && terms->wait_ns != 0)",
-         "if (!aside && !terms->queued && terms->wait_ns != 0 && terms->kind != KIND_SEMAPHORE)")], 1000, "permits standalone"),
+        ("if (!aside && !terms->queued && terms->wait_ns != 0 &&",
+         "if (!aside && !terms->queued && terms->wait_ns != 0 && terms->kind != KIND_SEMAPHORE &&")], 1000, "permits standalone"),
     ("a semaphore's queue near its last numbers is joined again and again", [
         ("\tif (d->part && !d->czxid)\n\t\td->czxid = event->zk_answered.stat.czxid;\n", "")], 1000,
      "near the wrap"),
@@ -499,7 +488,7 @@ MUTANTS = [
     ("an MLOCK that ends keeps what it took, whatever is asked", [
         ("\tlet_go(m);\n\tmlock_free(m);\n", "\tmlock_free(m);\n")], 300, "anything"),
     ("a LOCK that closes a circle waits, whatever is asked", [
-        ("\t\tdeadlock = deadlock_look(client, lock, terms, &ret->sentence);\n", "\t\t;\n")], 300, "anything"),
+        (" && deadlock_look(client, lock, terms, &ret->sentence)) {", " && false) {")], 300, "anything"),
     ("a leader's data are not waited for by observers of another host", [
         ("\telse if (o->state == OBSERVE_KNOWN)\n\t\to->state = OBSERVE_IDLE;\n", "")], 300, "anything"),
     ("what the connection holds is entered again unasked", [

@@ -3,6 +3,8 @@
 #include "core_fixture.h"
 
 #include "core/client/deadlock.h"
+#include "core/port/seal.h"
+#include "core/snapshot.h"
 #include "core/state.h"
 
 #include <stdio.h>
@@ -50,39 +52,6 @@ static void waits(struct fixture *f, uint32_t conn, const char *words)
 	fixture_say(f, conn, words, "");
 }
 
-static void piece(struct fixture *f)
-{
-	assert_true(broker_has_work(f->broker));
-	fixture_simple(f, EVENT_TIME, 0);
-}
-
-/* The rest of a search that takes more than one event. */
-static void pieces(struct fixture *f)
-{
-	while (broker_has_work(f->broker))
-		piece(f);
-}
-
-/* Anew, so that everything is done in pieces. */
-static struct fixture *start_in_pieces(void **state)
-{
-	struct fixture *f;
-
-	fixture_teardown(state);
-	assert_int_equal(start(state, true), 0);
-	f = *state;
-	f->conf.all_in_pieces = true;
-	return f;
-}
-
-/* True: there is more. */
-static bool pieces_up_to(struct fixture *f, int count)
-{
-	for (int i = 0; i < count && broker_has_work(f->broker); i++)
-		piece(f);
-	return broker_has_work(f->broker);
-}
-
 static void in_deadlock(struct fixture *f, uint32_t conn)
 {
 	assert_true(f->replies[conn].len > 10 && memcmp(f->replies[conn].data, "-DEADLOCK ", 10) == 0);
@@ -92,7 +61,6 @@ static void in_deadlock(struct fixture *f, uint32_t conn)
 static void deadlock(struct fixture *f, uint32_t conn, const char *words)
 {
 	fixture_ask(f, conn, words);
-	pieces(f);
 	in_deadlock(f, conn);
 }
 
@@ -361,25 +329,25 @@ static void crowd(struct fixture *f, uint32_t count, const char *setinfo, const 
 /* With the request that is asked for, and that of c0. */
 TEST(as_many_as_may_are_followed)
 {
-	crowd(*state, SEARCH_REQUESTS_MAX - 2, NULL, "LOCK a");
+	crowd(*state, DEADLOCK_REQUESTS_MAX - 2, NULL, "LOCK a");
 	deadlock(*state, 1, "LOCK a");
 	expect_stat(*state, "deadlock_cuts_total:0\r\n");
 }
 
 TEST(beyond_that_it_waits_and_is_counted)
 {
-	crowd(*state, SEARCH_REQUESTS_MAX - 1, NULL, "LOCK a");
+	crowd(*state, DEADLOCK_REQUESTS_MAX - 1, NULL, "LOCK a");
 	waits(*state, 1, "LOCK a");
-	pieces(*state);
-	fixture_expect(*state, 1, "");
 	expect_stat(*state, "deadlock_cuts_total:1\r\n");
 	expect_stat(*state, "deadlocks_total:0\r\n");
 }
 
+enum { CROWD = 600 };
+
 /* Each of them is looked at once, not once for every other. */
 TEST(a_crowd_of_readers_is_searched)
 {
-	crowd(*state, 1000, NULL, "LOCK a SHARED");
+	crowd(*state, CROWD, NULL, "LOCK a SHARED");
 	deadlock(*state, 1, "LOCK a");
 	expect_stat(*state, "deadlock_cuts_total:0\r\n");
 }
@@ -387,7 +355,7 @@ TEST(a_crowd_of_readers_is_searched)
 /* When one of an owner's clients is met, all of them are looked at: once, not whenever another one is met. */
 TEST(a_crowd_of_one_owner_is_searched)
 {
-	crowd(*state, 1000, "CLIENT SETINFO OWNER x", "LOCK a SHARED");
+	crowd(*state, CROWD, "CLIENT SETINFO OWNER x", "LOCK a SHARED");
 	deadlock(*state, 1, "LOCK a");
 	expect_stat(*state, "deadlock_cuts_total:0\r\n");
 }
@@ -412,12 +380,10 @@ static void shared_by_many(struct fixture *f, uint32_t count)
 	}
 	held(f, 1, "LOCK b");
 	waits(f, 1, "LOCK m");
-	pieces(f);
-	fixture_expect(f, 1, "");
 }
 
 /* Of each grant the client is looked at, too; and of m as many as of any other. */
-enum { SHARERS = 45 };
+enum { SHARERS = 32 };
 _Static_assert(2 * SHARERS * (SHARERS + 1) > DEADLOCK_EDGES_MAX && 2 * (SHARERS - 1) * SHARERS < DEADLOCK_EDGES_MAX,
 	       "one more is too much");
 
@@ -433,319 +399,12 @@ TEST(as_much_as_may_be_is_looked_at)
 	expect_stat(*state, "deadlock_cuts_total:0\r\n");
 }
 
-/* ---- in pieces: what one event does of a search is bounded, and the rest goes on while waits come and go ---- */
+/* ---- in one event, which is bounded ---- */
 
-/* Two for each of a crowd, and for c0; three more until c1 is met. */
-enum { PIECE_CROWD = (DEADLOCK_EDGES_A_PIECE - 3) / 2 };
-
-TEST(what_fits_into_one_event_is_answered_at_once)
+static void cut_within_its_bound(struct fixture *f, size_t least)
 {
-	crowd(*state, PIECE_CROWD, NULL, "LOCK a");
-	fixture_ask(*state, 1, "LOCK a");
-	assert_false(broker_has_work(((struct fixture *)*state)->broker));
-	assert_true(((struct fixture *)*state)->replies[1].len);
-}
-
-TEST(what_does_not_fit_goes_on_in_later_events)
-{
-	struct fixture *f = *state;
-
-	crowd(f, PIECE_CROWD + 1, NULL, "LOCK a");
-	waits(f, 1, "LOCK a");
-	piece(f);
-	fixture_expect(f, 1, "");
-	piece(f);
-	assert_true(f->replies[1].len > 10 &&
-		    memcmp(f->replies[1].data, "-DEADLOCK this client waits for \"a\" behind", 40) == 0);
-	assert_false(broker_has_work(f->broker));
-	bytes_clear(&f->replies[1]);
-	expect_stat(f, "deadlocks_total:1\r\n");
-	/* It waits for nothing any longer, and keeps what it holds. */
-	fixture_say(f, 1, "UNLOCK b", ":0");
-}
-
-TEST(no_event_does_more_than_a_piece)
-{
-	struct fixture *f = *state;
-	int events = 0;
-
-	crowd(f, 1000, NULL, "LOCK a");
-	waits(f, 1, "LOCK a");
-	for (; broker_has_work(f->broker); events++)
-		piece(f);
-	assert_int_equal(events, (2 * 1000 + 3) / DEADLOCK_EDGES_A_PIECE + 1);
-	assert_true(f->replies[1].len);
-	bytes_clear(&f->replies[1]);
-}
-
-/* The way led through c2 when it was looked at. */
-TEST(what_is_over_by_then_is_not_reported)
-{
-	struct fixture *f = *state;
-
-	held(f, 2, "LOCK x");
-	crowd(f, 600, NULL, "LOCK a");
-	waits(f, 2, "LOCK a");
-	pieces(f);
-	waits(f, 1, "LOCK x");
-	piece(f);
-	fixture_say(f, CLIENTS - 1, "CLIENT UNBLOCK 3", ":1");
-	fixture_expect(f, 2, "$-1");
-	pieces(f);
-	fixture_expect(f, 1, "");
-	expect_stat(f, "deadlocks_total:0\r\n");
-	deadlock(f, 2, "LOCK a");
-}
-
-/* c3 waits for c2 and c4, who share x. The way led through c2, whose lease then ends. */
-TEST(what_was_held_by_then_is_not_reported)
-{
-	struct fixture *f = *state;
-
-	held(f, 2, "LOCK x SHARED LEASE 1000");
-	held(f, 4, "LOCK x SHARED");
-	held(f, 3, "LOCK y");
-	crowd(f, 600, NULL, "LOCK a");
-	waits(f, 2, "LOCK a");
-	pieces(f);
-	waits(f, 3, "LOCK x");
-	pieces(f);
-	waits(f, 1, "LOCK y");
-	piece(f);
-	f->now_ns += 1000 * MS;
-	pieces(f);
-	fixture_expect(f, 1, "");
-	expect_stat(f, "deadlocks_total:0\r\n");
-}
-
-/* They share s and stand in line for a in the other order: each counts on the one before it, and all on the first. */
-TEST(who_counted_on_a_wait_that_ended_is_looked_at_again)
-{
-	enum { COUNT = 6 };
-	bool over = false;
-	char words[32];
-
-	for (int at = 0; !over; at++) {
-		struct fixture *f = start_in_pieces(state);
-
-		held(f, 0, "LOCK a");
-		held(f, 1, "LOCK b");
-		waits(f, 0, "LOCK b");
-		for (uint32_t conn = CLIENTS; conn < CLIENTS + COUNT; conn++) {
-			fixture_connect(f, conn);
-			held(f, conn, "LOCK s SHARED");
-		}
-		for (uint32_t conn = CLIENTS + COUNT; conn-- > CLIENTS;)
-			waits(f, conn, "LOCK a");
-		pieces(f);
-		waits(f, 1, "LOCK s");
-		over = !pieces_up_to(f, at);
-		snprintf(words, sizeof(words), "CLIENT UNBLOCK %d", CLIENTS + COUNT);
-		fixture_say(f, CLIENTS - 1, words, ":1");
-		fixture_expect(f, CLIENTS + COUNT - 1, "$-1");
-		pieces(f);
-		in_deadlock(f, 1);
-	}
-}
-
-TEST(whose_wait_ends_is_not_searched_for_any_longer)
-{
-	struct fixture *f = *state;
-
-	crowd(f, 600, NULL, "LOCK a");
-	waits(f, 1, "LOCK a WAIT 100");
-	piece(f);
-	fixture_say(f, CLIENTS - 1, "CLIENT UNBLOCK 2", ":1");
-	fixture_expect(f, 1, "$-1");
-	pieces(f);
-	expect_stat(f, "deadlocks_total:0\r\n");
-	waits(f, 1, "LOCK a");
-	piece(f);
-	fixture_simple(f, EVENT_CLIENT_GONE, 1);
-	pieces(f);
-	expect_stat(f, "deadlocks_total:0\r\n");
-}
-
-/* In the midst of the search for its earlier wait. */
-TEST(the_next_wait_of_a_client_has_a_search_of_its_own)
-{
-	struct fixture *f = *state;
-
-	crowd(f, 600, NULL, "LOCK a");
-	held(f, 2, "LOCK x");
-	waits(f, 2, "LOCK a");
-	pieces(f);
-	waits(f, 1, "LOCK a");
-	piece(f);
-	fixture_say(f, CLIENTS - 1, "CLIENT UNBLOCK 2", ":1");
-	fixture_expect(f, 1, "$-1");
-	deadlock(f, 1, "LOCK x");
-}
-
-TEST(a_search_goes_on_after_a_hand_over)
-{
-	struct fixture *f = *state;
-
-	crowd(f, 600, NULL, "LOCK a");
-	waits(f, 1, "LOCK a");
-	piece(f);
-	fixture_hand_over(f);
-	pieces(f);
-	in_deadlock(f, 1);
-}
-
-/* 600 have one permit each of 600, and wait for b; c1, which holds that, asks for one, too. */
-TEST(a_knot_of_permits_is_found_in_pieces)
-{
-	struct fixture *f = *state;
-
-	held(f, 1, "LOCK b");
-	for (uint32_t conn = CLIENTS; conn < CLIENTS + 600; conn++) {
-		fixture_connect(f, conn);
-		held(f, conn, "ACQUIRE p LIMIT 600");
-	}
-	for (uint32_t conn = CLIENTS; conn < CLIENTS + 599; conn++)
-		waits(f, conn, "LOCK b");
-	pieces(f);
-	expect_stat(f, "deadlock_cuts_total:0\r\n");
-	/* One of them can go on yet. */
-	waits(f, 1, "ACQUIRE p LIMIT 600");
-	pieces(f);
-	expect_stat(f, "deadlock_cuts_total:0\r\n");
-	fixture_say(f, CLIENTS + 599, "RELEASE p", ":0");
-	assert_true(f->replies[1].len && f->replies[1].data[0] == ':');
-	bytes_clear(&f->replies[1]);
-	/* Then none can. */
-	waits(f, 1, "ACQUIRE p LIMIT 600");
-	pieces(f);
-	in_deadlock(f, 1);
-	expect_stat(f, "deadlock_cuts_total:0\r\n");
-}
-
-/* Of 600 with a permit 20 can go on, and are not in the set any longer when one of them goes. */
-TEST(who_has_left_the_knot_may_go)
-{
-	struct fixture *f = *state;
-
-	held(f, 1, "LOCK b");
-	held(f, 2, "LOCK z");
-	for (uint32_t conn = CLIENTS; conn < CLIENTS + 600; conn++) {
-		fixture_connect(f, conn);
-		held(f, conn, "ACQUIRE p LIMIT 600");
-		waits(f, conn, conn < CLIENTS + 20 ? "LOCK z" : "LOCK b");
-	}
-	pieces(f);
-	waits(f, 1, "ACQUIRE p LIMIT 600 COUNT 30");
-	/* The second pass, whose first wait has looked at all the permits. */
-	for (int edges = 0; edges < 5000; edges += DEADLOCK_EDGES_A_PIECE)
-		piece(f);
-	for (uint32_t conn = CLIENTS; conn < CLIENTS + 20; conn++)
-		fixture_simple(f, EVENT_CLIENT_GONE, conn);
-	fixture_expect(f, 1, "");
-	pieces(f);
-	in_deadlock(f, 1);
-}
-
-/* ---- whatever happens in the midst of it ---- */
-
-/*
- * c1 has one of two permits and waits for a, which c2 holds; c2 waits for a permit. The other one is c3's, which is one
- * owner with c4: that can go on, and then c3 can.
- */
-static void permits_of_an_owner(struct fixture *f)
-{
-	fixture_say(f, 3, "CLIENT SETINFO OWNER x", "+OK");
-	fixture_say(f, 4, "CLIENT SETINFO OWNER x", "+OK");
-	held(f, 2, "LOCK a");
-	held(f, 5, "LOCK z");
-	held(f, 1, "ACQUIRE p LIMIT 2");
-	held(f, 3, "ACQUIRE p LIMIT 2");
-	waits(f, 4, "LOCK z");
-	waits(f, 2, "ACQUIRE p LIMIT 2");
-	pieces(f);
-	waits(f, 1, "LOCK a");
-}
-
-TEST(a_wait_that_ends_ties_its_owner_no_longer)
-{
-	int at = 0;
-
-	for (bool over = false; !over; at++) {
-		struct fixture *f = start_in_pieces(state);
-
-		permits_of_an_owner(f);
-		over = !pieces_up_to(f, at);
-		held(f, 5, "UNLOCK z");
-		pieces(f);
-		fixture_expect(f, 1, "");
-		expect_stat(f, "deadlocks_total:0\r\n");
-		bytes_clear(&f->replies[4]);
-	}
-	assert_true(at > 10);
-}
-
-/*
- * Of three permits c0 has two. c2 waits for two, then c3 for all, then c4, one owner with c3, for one: c3 gets all of
- * them, and as long as c4 waits their owner keeps them. In the midst of the search c2 leaves, which c3 waits for as well.
- */
-TEST(who_stands_between_two_of_an_owner_and_leaves_hides_no_deadlock)
-{
-	int at = 0;
-
-	for (bool over = false; !over; at++) {
-		struct fixture *f = start_in_pieces(state);
-
-		fixture_say(f, 3, "CLIENT SETINFO OWNER x", "+OK");
-		fixture_say(f, 4, "CLIENT SETINFO OWNER x", "+OK");
-		held(f, 0, "ACQUIRE p LIMIT 3 COUNT 2");
-		waits(f, 2, "ACQUIRE p LIMIT 3 COUNT 2");
-		waits(f, 3, "ACQUIRE p LIMIT 3 COUNT 3");
-		pieces(f);
-		waits(f, 4, "ACQUIRE p LIMIT 3");
-		over = !pieces_up_to(f, at);
-		fixture_simple(f, EVENT_CLIENT_GONE, 2);
-		pieces(f);
-		in_deadlock(f, 4);
-	}
-	assert_true(at > 5);
-}
-
-/* c2, in the crowd, is one owner with c3, which takes and releases something all the time. */
-TEST(an_owner_that_changes_all_the_time_hides_no_deadlock)
-{
-	struct fixture *f = *state;
-	size_t searched = 0;
-	int events = 0;
-
-	fixture_say(f, 2, "CLIENT SETINFO OWNER x", "+OK");
-	fixture_say(f, 3, "CLIENT SETINFO OWNER x", "+OK");
-	crowd(f, 600, NULL, "LOCK a");
-	waits(f, 2, "LOCK a");
-	pieces(f);
-	waits(f, 1, "LOCK a");
-	for (; broker_has_work(f->broker); events++) {
-		assert_true(searched <= DEADLOCK_EDGES_A_PIECE + 1); /* all but the last */
-		held(f, 3, "LOCK z");
-		piece(f);
-		searched = f->broker->locks.searched;
-		held(f, 3, "UNLOCK z");
-	}
-	assert_true(searched > DEADLOCK_EDGES_A_PIECE && searched <= DEADLOCK_EDGES_IN_ALL);
-	in_deadlock(f, 1);
-	assert_int_equal(events, DEADLOCK_SEARCHES_IN_PIECES * (2 * 601 / DEADLOCK_EDGES_A_PIECE + 1) + 1);
-}
-
-/* The search that is the ninth for its wait is done in one event, and is cut where any other is. */
-static void ninth(struct fixture *f, uint32_t conn, const char *words, size_t least)
-{
-	waits(f, conn, words);
-	assert_true(broker_has_work(f->broker));
-	f->broker->locks.conns[conn]->request->searches = DEADLOCK_SEARCHES_IN_PIECES;
-	piece(f);
-	assert_false(broker_has_work(f->broker));
 	assert_true(f->broker->locks.searched > least && f->broker->locks.searched <= DEADLOCK_EDGES_IN_ALL);
 	expect_stat(f, "deadlock_cuts_total:1\r\n");
-	fixture_expect(f, conn, "");
 }
 
 TEST(the_search_that_is_done_in_one_event_is_bounded)
@@ -753,10 +412,7 @@ TEST(the_search_that_is_done_in_one_event_is_bounded)
 	struct fixture *f = *state;
 
 	shared_by_many(f, SHARERS);
-	expect_stat(f, "deadlock_cuts_total:1\r\n");
-	f->broker->env.stats.deadlock_cuts_total = 0;
-	held(f, 2, "LOCK c");
-	ninth(f, 2, "LOCK m", DEADLOCK_EDGES_MAX - 1);
+	cut_within_its_bound(f, DEADLOCK_EDGES_MAX - 1);
 }
 
 /* Each of 150 has a permit and waits for another one: each looks at those before it, and at all permits. */
@@ -770,48 +426,198 @@ TEST(a_search_among_permits_that_is_done_in_one_event_is_bounded)
 	}
 	for (uint32_t conn = CLIENTS; conn < CLIENTS + 149; conn++)
 		waits(f, conn, "ACQUIRE p LIMIT 150");
-	pieces(f);
 	f->broker->env.stats.deadlock_cuts_total = 0;
 	held(f, 1, "LOCK b");
-	ninth(f, 1, "ACQUIRE p LIMIT 150", DEADLOCK_EDGES_GATHERED_MAX - 1);
+	waits(f, 1, "ACQUIRE p LIMIT 150");
+	cut_within_its_bound(f, DEADLOCK_EDGES_GATHERED_MAX - 1);
 }
 
-enum { OTHER_USERS = 2 };
-
-/* They have ten waits each that are searched for in some pieces each; after some of those another user begins to wait. */
-static int events_of_a_third(struct fixture *f, uint32_t crowded, int after)
+/* It gets no piece of work: whoever comes next finds nothing left to be done. */
+TEST(a_search_leaves_nothing_for_later_events)
 {
-	enum { COUNT = 10 };
-	uint32_t first = CLIENTS + crowded;
-	char words[32];
-	int events = 0;
+	struct fixture *f = *state;
 
-	f->conf.limits.locks = f->conf.limits.grants;
-	crowd(f, crowded, NULL, "LOCK a");
-	for (uint32_t i = 0; i < OTHER_USERS * COUNT; i++) {
-		fixture_connect_as(f, first + i, 4242 + i % OTHER_USERS, (struct slice){ 0 }, false);
-		snprintf(words, sizeof(words), "LOCK own%u", i);
-		held(f, first + i, words);
-	}
-	for (uint32_t i = 0; i < OTHER_USERS * COUNT; i++)
-		waits(f, first + i, "LOCK a");
-	for (int i = 0; i < after; i++)
-		piece(f);
-	waits(f, 1, "LOCK a");
-	for (; !f->replies[1].len; events++)
-		piece(f);
+	crowd(f, 600, NULL, "LOCK a");
+	fixture_ask(f, 1, "LOCK a");
+	assert_false(broker_has_work(f->broker));
+	assert_true(f->broker->locks.searched > 2 * 600);
 	in_deadlock(f, 1);
-	return events;
+	expect_stat(f, "deadlocks_total:1\r\n");
+	/* It waits for nothing any longer, and keeps what it holds. */
+	fixture_say(f, 1, "UNLOCK b", ":0");
 }
 
-TEST(each_user_is_searched_for_in_its_turn)
+/* Writes of these clients, as the version before did, that a search for them is under way. */
+static void add_searching(struct bytes *text, const uint32_t *conns, size_t count)
 {
-	for (int each = 2; each <= 4; each++)
-		for (int after = 0; after < 3 * each; after++) {
-			fixture_teardown(state);
-			assert_int_equal(start(state, true), 0);
-			/* 20 of those who wait are not of the crowd. */
-			assert_in_range(events_of_a_third(*state, DEADLOCK_EDGES_A_PIECE / 2 * (uint32_t)each - 30, after),
-					each, (OTHER_USERS + 1) * each + OTHER_USERS);
-		}
+	static const char searching[] = "+searching\r\n:1\r\n";
+	char client[48];
+
+	for (size_t i = 0; i < count; i++) {
+		struct bytes rest = { 0 };
+		char *at;
+
+		snprintf(client, sizeof(client), "\r\n+client\r\n+conn\r\n:%u\r\n", conns[i]);
+		at = memmem(text->data, text->len, client, strlen(client));
+		assert_non_null(at);
+		at[-1] = (char)(at[-1] + 2); /* the number of values, whose last digit is below 8 */
+		assert_in_range(at[-1], '2', '9');
+		at += strlen(client);
+		bytes_append(&rest, at, (size_t)(text->data + text->len - at));
+		text->len = (size_t)(at - text->data);
+		bytes_append(text, searching, sizeof(searching) - 1);
+		bytes_append(text, rest.data, rest.len);
+		bytes_free(&rest);
+	}
+}
+
+static void hand_over_from_the_version_before(struct fixture *f, const uint32_t *conns, size_t count)
+{
+	struct bytes text = { 0 }, why = { 0 };
+	struct broker *b;
+
+	broker_snapshot(f->broker, &text);
+	add_searching(&text, conns, count);
+	seal_end(&text, 0);
+	b = broker_restore(f->broker->env.conf, bytes_view(&text), f->now_ns, &why);
+	if (!b)
+		fail_msg("%.*s", (int)why.len, why.data);
+	broker_free(f->broker);
+	f->broker = b;
+	bytes_free(&text);
+	bytes_free(&why);
+}
+
+/* The wait that closes the cycle was not refused, as if detection had been off when it began. */
+TEST(a_search_goes_on_after_a_hand_over)
+{
+	struct fixture *f = *state;
+
+	held(f, 0, "LOCK a");
+	held(f, 1, "LOCK b");
+	waits(f, 0, "LOCK b");
+	f->conf.deadlock_detection = false;
+	waits(f, 1, "LOCK a");
+	f->conf.deadlock_detection = true;
+	hand_over_from_the_version_before(f, (const uint32_t[]){ 1 }, 1);
+	fixture_simple(f, EVENT_TIME, 0);
+	in_deadlock(f, 1);
+	fixture_simple(f, EVENT_TIME, 0);
+	expect_stat(f, "deadlocks_total:1\r\n");
+}
+
+TEST(searches_of_the_version_before_take_one_event_and_little_of_it)
+{
+	struct fixture *f = *state;
+
+	held(f, 2, "LOCK x");
+	held(f, 3, "LOCK y");
+	crowd(f, 600, NULL, "LOCK a");
+	waits(f, 2, "LOCK a");
+	waits(f, 3, "LOCK a");
+	hand_over_from_the_version_before(f, (const uint32_t[]){ 2, 3 }, 2);
+	fixture_simple(f, EVENT_TIME, 0);
+	assert_true(f->broker->locks.searched <= DEADLOCK_EDGES_IN_ALL);
+	expect_stat(f, "deadlock_cuts_total:1\r\n");
+}
+
+/* ---- permits ---- */
+
+enum { PERMITS = 400 };
+
+/* So many have one permit each of as many, and wait for b; c1, which holds that, asks for one, too. */
+TEST(a_knot_of_permits_is_found)
+{
+	struct fixture *f = *state;
+	char words[32];
+
+	snprintf(words, sizeof(words), "ACQUIRE p LIMIT %d", PERMITS);
+	held(f, 1, "LOCK b");
+	for (uint32_t conn = CLIENTS; conn < CLIENTS + PERMITS; conn++) {
+		fixture_connect(f, conn);
+		held(f, conn, words);
+	}
+	for (uint32_t conn = CLIENTS; conn < CLIENTS + PERMITS - 1; conn++)
+		waits(f, conn, "LOCK b");
+	/* One of them can go on yet. */
+	waits(f, 1, words);
+	fixture_say(f, CLIENTS + PERMITS - 1, "RELEASE p", ":0");
+	assert_true(f->replies[1].len && f->replies[1].data[0] == ':');
+	bytes_clear(&f->replies[1]);
+	/* Then none can. */
+	deadlock(f, 1, words);
+	expect_stat(f, "deadlock_cuts_total:0\r\n");
+}
+
+/*
+ * c1 has one of two permits and waits for a, which c2 holds; c2 waits for a permit. The other one is c3's, which is one
+ * owner with c4: that can go on, and then c3 can.
+ */
+TEST(a_wait_that_ends_ties_its_owner_no_longer)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 3, "CLIENT SETINFO OWNER x", "+OK");
+	fixture_say(f, 4, "CLIENT SETINFO OWNER x", "+OK");
+	held(f, 2, "LOCK a");
+	held(f, 5, "LOCK z");
+	held(f, 1, "ACQUIRE p LIMIT 2");
+	held(f, 3, "ACQUIRE p LIMIT 2");
+	waits(f, 4, "LOCK z");
+	waits(f, 2, "ACQUIRE p LIMIT 2");
+	waits(f, 1, "LOCK a");
+	held(f, 5, "UNLOCK z");
+	fixture_expect(f, 1, "");
+	expect_stat(f, "deadlocks_total:0\r\n");
+	bytes_clear(&f->replies[4]);
+}
+
+/*
+ * Of three permits c0 has two. c3 waits for all of them, then c4, one owner with c3, for one: c3 gets all of them, and as
+ * long as c4 waits their owner keeps them. Another one that waits between the two changes nothing, and leaves or stays.
+ */
+TEST(who_stands_between_two_of_an_owner_and_leaves_hides_no_deadlock)
+{
+	for (int leaves = 0; leaves <= 1; leaves++) {
+		struct fixture *f;
+
+		fixture_teardown(state);
+		assert_int_equal(start(state, true), 0);
+		f = *state;
+		fixture_say(f, 3, "CLIENT SETINFO OWNER x", "+OK");
+		fixture_say(f, 4, "CLIENT SETINFO OWNER x", "+OK");
+		held(f, 0, "ACQUIRE p LIMIT 3 COUNT 2");
+		waits(f, 2, "ACQUIRE p LIMIT 3 COUNT 2");
+		waits(f, 3, "ACQUIRE p LIMIT 3 COUNT 3");
+		if (leaves)
+			fixture_simple(f, EVENT_CLIENT_GONE, 2);
+		deadlock(f, 4, "ACQUIRE p LIMIT 3");
+	}
+}
+
+/* ---- others that begin to wait in the same event ---- */
+
+/* c4 releases l and m, each of which an MLOCK takes; then both wait for z, for which many wait before. */
+TEST(after_a_long_search_an_mlock_goes_on_in_a_later_event)
+{
+	struct fixture *f = *state;
+
+	held(f, 4, "LOCK l");
+	held(f, 4, "LOCK m");
+	held(f, 5, "LOCK z");
+	for (uint32_t conn = CLIENTS; conn < CLIENTS + 100; conn++) {
+		fixture_connect(f, conn);
+		waits(f, conn, "LOCK z");
+	}
+	waits(f, 2, "MLOCK 2 l z");
+	waits(f, 3, "MLOCK 2 m z");
+	fixture_say(f, 4, "MUNLOCK 2 l m", "*2 :0 :0");
+	assert_true(f->broker->locks.searched > DEADLOCK_EDGES_AT_ONCE);
+	assert_true(f->broker->locks.searched < 4 * 100);
+	assert_true(broker_has_work(f->broker));
+	fixture_simple(f, EVENT_TIME, 0);
+	assert_true(f->broker->locks.searched > 2 * 100);
+	assert_false(broker_has_work(f->broker));
+	assert_non_null(f->broker->locks.conns[2]->request);
+	assert_non_null(f->broker->locks.conns[3]->request);
 }

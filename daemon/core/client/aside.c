@@ -24,9 +24,9 @@ static void decide(struct request *r)
 	lock->request_count++;
 	if (r->expired)
 		request_mark_expired(r);
-	if (r->client->asking)
-		deadlock_search(r->client); /* only from now on it waits for others */
 	directory_touch(&lock->directory);
+	if (r->client->asking)
+		deadlock_look_at(r->client); /* only from now on it waits for others */
 }
 
 /* A lock with two directories is another struct than one with one directory. */
@@ -63,7 +63,7 @@ void aside_settle(struct lock *lock)
 	struct request *r;
 
 	while ((r = TAILQ_FIRST(&lock->aside)) && (request_kind(r) == lock->rule->kind || lock_is_confirmed(lock))) {
-		if (!left--)
+		if (!left-- || lock->locks->searched >= DEADLOCK_EDGES_AT_ONCE)
 			directory_touch_later(&lock->directory);
 		if (lock->directory.later)
 			return;

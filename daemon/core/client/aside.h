@@ -7,7 +7,8 @@
  *   the kind is confirmed (lock_is_confirmed())  | those of that kind are queued, the others get MISMATCH
  *   nothing uses the lock any longer             | the name becomes of the kind of the first of them
  *
- * ASIDE_AT_ONCE of them are decided in an event, the others in later ones (port/work.h).
+ * ASIDE_AT_ONCE of them are decided in an event, or as many as are searched for quickly (deadlock.h); the others in later
+ * ones (port/work.h).
  */
 #pragma once
 

@@ -71,7 +71,6 @@ static void make_room(struct client *c)
 bool ask_lock(struct client *client, struct slice name, const struct request_terms *terms, struct refusal *ret)
 {
 	struct locks *locks = client->locks;
-	enum deadlock deadlock = DEADLOCK_NONE;
 	struct lock *lock = lock_find(locks, name);
 	bool aside = lock && lock_sets_aside(lock, terms->kind);
 	const char *why;
@@ -96,17 +95,13 @@ bool ask_lock(struct client *client, struct slice name, const struct request_ter
 	if (!ask_fits(lock, terms->kind, ret))
 		return false;
 	/* An ENQUEUE blocks nobody, and a try does not wait. */
-	if (!aside && !terms->queued && terms->wait_ns != 0)
-		deadlock = deadlock_look(client, lock, terms, &ret->sentence);
-	if (deadlock == DEADLOCK_CLOSES) {
+	if (!aside && !terms->queued && terms->wait_ns != 0 && deadlock_look(client, lock, terms, &ret->sentence)) {
 		ret->code = ERROR_DEADLOCK;
 		return false;
 	}
 	if (!aside)
 		lock_become(lock, terms->kind);
 	request_new(lock, client, terms);
-	if (deadlock == DEADLOCK_UNKNOWN)
-		deadlock_search(client);
 	return true;
 }
 

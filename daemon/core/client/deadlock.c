@@ -4,6 +4,29 @@
 #include "core/kind/semaphore.h"
 #include "core/lock/locks.h"
 
+enum stage {
+	CYCLE,  /* a walk for a cycle of LOCKs */
+	GATHER, /* a walk for all that the first wait may depend on, and for no cycle */
+	UNTIE,  /* waits that can end leave that set, pass by pass */
+	KNOT,   /* a walk for a cycle in what is left */
+};
+
+struct search {
+	struct client *client;         /* the one that asks */
+	struct request *asked;
+	const struct request *planned; /* what is asked, if that does not wait yet: last in line; NULL: it waits */
+	enum stage stage;
+	uint64_t number; /* mark of the requests and groups that were met in this walk */
+	uint64_t knot;   /* not 0: only the requests with that mark are followed, those for permits too */
+	size_t at, count;
+	size_t edges; /* looked at in this walk */
+	bool cut;
+	bool permits;         /* a wait for permits was met */
+	int64_t left;         /* permits that owners outside the set have */
+	struct followed last; /* of a cycle that was found: it leads back to the client */
+	struct followed *steps;
+};
+
 /* Who has left waits for nobody, and what it holds or waits for is given up without anybody's help. */
 static bool blocks(const struct request *r)
 {
@@ -12,9 +35,9 @@ static bool blocks(const struct request *r)
 
 static void looked(struct search *s)
 {
-	bool gathers = s->stage == SEARCH_GATHER || s->stage == SEARCH_UNTIE;
+	bool gathers = s->stage == GATHER || s->stage == UNTIE;
 
-	s->searched++;
+	s->client->locks->searched++;
 	s->cut = s->cut || ++s->edges > (gathers ? DEADLOCK_EDGES_GATHERED_MAX : DEADLOCK_EDGES_MAX);
 }
 
@@ -25,111 +48,72 @@ static bool looks(struct search *s)
 	return !s->cut;
 }
 
-/* The request before it in line for its lock: one that does not wait yet would be the last. */
-static struct request *one_before(const struct search *s, const struct request *r)
+static const struct request *before(const struct request *r)
 {
-	return r == &s->planned ? TAILQ_LAST(&r->lock->requests, request_list) : TAILQ_PREV(r, request_list, link);
+	return TAILQ_PREV(r, request_list, link);
+}
+
+/* The request before it in line for its lock: one that does not wait yet would be the last. */
+static const struct request *one_before(const struct search *s, const struct request *r)
+{
+	return r == s->planned ? TAILQ_LAST(&r->lock->requests, request_list) : before(r);
 }
 
 /* All grants of a lock conflict with it, or none does: they are all shared, or there is one. */
-static const struct grant *first_against(const struct lock *lock, const struct request *r)
+static const struct grant *first_against(const struct request *r)
 {
-	const struct grant *g = TAILQ_FIRST(&lock->grants);
+	const struct grant *g = TAILQ_FIRST(&r->lock->grants);
 
-	return g && (lock->slots || mode_conflicts(g->mode, r->mode)) ? g : NULL;
+	return g && (r->lock->slots || mode_conflicts(g->mode, r->mode)) ? g : NULL;
 }
 
 static bool is_met(const struct search *s, const struct request *r)
 {
-	return r->search[s->later] == s->number;
+	return r->search == s->number;
 }
-
-/* ---- whom a step waits for ---- */
 
 static struct request *waiting(const struct search *s)
 {
 	return s->steps[s->at].request;
 }
 
-static void open_step(struct search *s)
-{
-	s->opened = s->in_line = true;
-	s->line = one_before(s, waiting(s));
-	s->holder = NULL;
-}
-
-static void next_step(struct search *s)
-{
-	s->at++;
-	s->opened = false;
-	s->line = NULL;
-	s->holder = NULL;
-}
-
-static const struct request *next_in_line(struct search *s)
-{
-	const struct request *r = s->line;
-
-	if (r)
-		s->line = TAILQ_PREV(r, request_list, link);
-	return r;
-}
-
-/* The holders come after the line: who was granted the lock meanwhile is among them. */
-static const struct grant *next_holder(struct search *s)
-{
-	const struct grant *g;
-
-	if (s->in_line) {
-		s->in_line = false;
-		s->holder = first_against(waiting(s)->lock, waiting(s));
-	}
-	g = s->holder;
-	if (g)
-		s->holder = TAILQ_NEXT(g, link);
-	return g;
-}
-
 /* ---- walking from wait to wait ---- */
 
-static void add_step(struct search *s, struct request *r, const struct search_step *how)
+static void add_step(struct search *s, struct request *r, const struct followed *how)
 {
 	struct group *group = r->client->group;
 
-	if (group && group->tied_in[s->later] != s->number) {
-		group->tied_in[s->later] = s->number;
-		group->tied[s->later] = 0;
+	if (group && group->tied_in != s->number) {
+		group->tied_in = s->number;
+		group->tied = 0;
 	}
 	if (group)
-		group->tied[s->later]++;
-	r->search[s->later] = s->number;
-	if (s->later)
-		r->step = (uint32_t)s->count;
+		group->tied++;
+	r->search = s->number;
 	s->steps[s->count] = *how;
 	s->steps[s->count++].request = r;
 }
 
-static void follow(struct search *s, const struct client *c, const struct search_step *how)
+static void follow(struct search *s, const struct client *c, const struct followed *how)
 {
 	struct request *r = c->request;
 
-	looked(s);
-	if (s->cut || !r || !blocks(r) || (s->knot ? r->search[s->later] != s->knot : is_met(s, r)))
+	if (!looks(s) || !r || !blocks(r) || (s->knot ? r->search != s->knot : is_met(s, r)))
 		return;
-	if (s->count == SEARCH_REQUESTS_MAX)
+	if (s->count == DEADLOCK_REQUESTS_MAX)
 		s->cut = true;
 	else
 		add_step(s, r, how);
 }
 
 /* Follows an owner that is waited for. True: the client itself is that owner. */
-static bool meet(struct search *s, const struct search_step *how)
+static bool meet(struct search *s, const struct followed *how)
 {
-	const struct client *met = how->met;
+	const struct client *met = how->met, *c;
 
 	if (met->closed)
 		return false;
-	if (s->stage != SEARCH_GATHER && group_same(met, s->client)) {
+	if (s->stage != GATHER && group_same(met, s->client)) {
 		s->last = *how;
 		return true;
 	}
@@ -137,124 +121,75 @@ static bool meet(struct search *s, const struct search_step *how)
 		follow(s, met, how);
 		return false;
 	}
-	if (met->group->search[s->later] == s->number) /* all of them are followed */
+	if (met->group->search == s->number) /* all of them are followed */
 		return false;
-	met->group->search[s->later] = s->number;
-	s->how = *how;
-	s->member = TAILQ_FIRST(&met->group->clients);
+	met->group->search = s->number;
+	for (c = TAILQ_FIRST(&met->group->clients); c && !s->cut; c = TAILQ_NEXT(c, group_link))
+		follow(s, c, how);
 	return false;
-}
-
-/* This step waits for all the rest as that one does, which is followed. */
-static void rely(struct search *s, const struct request *r)
-{
-	if (s->later && is_met(s, r) && r->step < s->count)
-		s->steps[r->step].relied = true;
-	next_step(s);
 }
 
 /* A request before it gets permits first, and its owner need not release them. */
-static bool meet_before_permits(struct search *s, const struct request *r)
+static bool meet_before_permits(struct search *s, const struct request *r, const struct followed *how)
 {
-	struct search_step how = { .met = r->client, .before = s->at, .behind = true };
-
-	if (!s->knot || (r->search[s->later] != s->knot && !is_met(s, r)))
-		return meet(s, &how); /* it will get permits, and its owner has another wait */
-	follow(s, r->client, &how);
+	if (!s->knot || (r->search != s->knot && !is_met(s, r)))
+		return meet(s, how); /* it will get permits, and its owner has another wait */
+	follow(s, r->client, how);
 	return false;
 }
 
-static bool meet_before(struct search *s, const struct request *r)
+/* This one before a wait for a lock waits for all the rest that the wait is for, and is followed itself. */
+static bool waits_for_the_rest(const struct search *s, const struct request *r)
 {
-	struct search_step how = { .met = r->client, .before = s->at, .behind = true };
-	const struct request *waits = waiting(s);
+	/* A reader that is followed waits for everything that a reader behind it waits for. */
+	return mode_conflicts(r->mode, waiting(s)->mode) ? r->mode == MODE_EXCLUSIVE && blocks(r) : is_met(s, r);
+}
 
-	if (waits->lock->slots)
-		return meet_before_permits(s, r);
-	if (!mode_conflicts(r->mode, waits->mode)) {
-		/* A reader that is followed waits for everything that a reader behind it waits for. */
-		if (is_met(s, r))
-			rely(s, r);
-		return false;
+/* Follows those that this step waits for. True: the client itself is one of them. */
+static bool walk_step(struct search *s)
+{
+	const struct request *waits = waiting(s), *r;
+	const struct grant *g;
+	struct followed how = { .before = s->at, .behind = true };
+
+	for (r = one_before(s, waits); r && looks(s); r = before(r)) {
+		how.met = r->client;
+		if (waits->lock->slots ? meet_before_permits(s, r, &how) :
+					 mode_conflicts(r->mode, waits->mode) && meet(s, &how))
+			return true;
+		if (!waits->lock->slots && waits_for_the_rest(s, r))
+			return false;
 	}
-	if (meet(s, &how))
-		return true;
-	if (r->mode != MODE_EXCLUSIVE || !blocks(r))
-		return false;
-	/* This request waits for all the rest itself, and is followed: of a group it may not be yet. */
-	if (!is_met(s, r))
-		follow(s, r->client, &how);
-	rely(s, r);
+	how.behind = false;
+	for (g = first_against(waits); g && looks(s); g = TAILQ_NEXT(g, link)) {
+		how.met = g->client;
+		/* Its own permits are none that it waits for. */
+		if (!(waits->lock->slots && !s->at && g->client == s->client) && meet(s, &how))
+			return true;
+	}
 	return false;
-}
-
-static bool meet_holder(struct search *s, const struct grant *g)
-{
-	/* Its own permits are none that it waits for. */
-	if (waiting(s)->lock->slots && !s->at && g->client == s->client)
-		return false;
-	return meet(s, &(struct search_step){ .met = g->client, .before = s->at });
-}
-
-static void meet_member(struct search *s)
-{
-	const struct client *c = s->member;
-
-	s->member = TAILQ_NEXT(c, group_link);
-	follow(s, c, &s->how);
 }
 
 /* The step waits for nobody who is to be followed in this stage. */
 static bool is_passed(struct search *s)
 {
-	const struct request *waits = waiting(s);
-
-	if (!waits || !waits->lock->slots)
-		return !waits;
+	if (!waiting(s)->lock->slots)
+		return false;
 	s->permits = true;
-	return s->stage == SEARCH_CYCLE;
+	return s->stage == CYCLE;
 }
 
-/* Meets the next one that this step waits for, or goes on to the next step. */
-static void walk_on(struct search *s)
-{
-	const struct request *r;
-	const struct grant *g;
-
-	if (!s->opened)
-		open_step(s);
-	r = next_in_line(s);
-	g = r ? NULL : next_holder(s);
-	if (!r && !g)
-		next_step(s);
-	else if (looks(s))
-		s->found = r ? meet_before(s, r) : meet_holder(s, g);
-}
-
-static void begin_walk(struct search *s, enum search_stage stage)
+/* True: a cycle was found. */
+static bool walk(struct search *s, enum stage stage)
 {
 	s->stage = stage;
 	s->number = ++s->client->locks->last_search;
-	s->edges = s->count = s->at = 0;
-	s->opened = false;
-	s->member = NULL;
-	add_step(s, s->asked, &(struct search_step){ 0 });
-}
-
-/* Goes on with it. True: it is over. */
-static bool walk(struct search *s)
-{
-	while (!s->found && !s->cut && (s->member || s->at < s->count)) {
-		if (s->searched >= s->until)
-			return false;
-		if (s->member)
-			meet_member(s);
-		else if (is_passed(s))
-			next_step(s);
-		else
-			walk_on(s);
-	}
-	return true;
+	s->edges = s->count = 0;
+	add_step(s, s->asked, &(struct followed){ 0 });
+	for (s->at = 0; s->at < s->count && !s->cut; s->at++)
+		if (!is_passed(s) && walk_step(s))
+			return true;
+	return false;
 }
 
 /* ---- the knot: of the waits that were gathered, those that block each other for good ---- */
@@ -272,7 +207,7 @@ static bool owner_tied(struct search *s, const struct client *c)
 	if (c->closed)
 		return false;
 	if (c->group)
-		return c->group->tied_in[s->later] == s->number && c->group->tied[s->later];
+		return c->group->tied_in == s->number && c->group->tied;
 	return client_tied(s, c);
 }
 
@@ -307,66 +242,54 @@ static bool tied_to_holder(struct search *s, const struct request *waits, const 
 	return false;
 }
 
-static void begin_pass(struct search *s)
-{
-	s->stage = SEARCH_UNTIE;
-	s->at = 0;
-	s->opened = s->left_one = s->loosened = false;
-}
-
-static void leave_set(struct search *s)
-{
-	search_untie(s, waiting(s));
-	s->left_one = true;
-	next_step(s);
-}
-
-/* Looks at the next one that this wait may be tied to, or goes on to the next wait. */
-static void untie_on(struct search *s)
-{
-	const struct request *waits = waiting(s), *r;
-	const struct grant *g;
-
-	if (!s->opened) {
-		open_step(s);
-		s->left = waits->limit;
-	}
-	r = next_in_line(s);
-	g = r ? NULL : next_holder(s);
-	if (r || g) {
-		if (looks(s) && (r ? tied_before(s, waits, r) : tied_to_holder(s, waits, g)))
-			next_step(s);
-	} else if (waits->lock->slots && s->left < waits->count) {
-		next_step(s);
-	} else {
-		leave_set(s);
-	}
-}
-
 static bool may_be_tied(const struct search *s, const struct request *r)
 {
 	return blocks(r) && (!r->lock->slots || r->limit == limit_of(s, r->lock));
 }
 
-/* Goes on with it. True: it is over, and the set is a knot, unless the request that is checked has left it. */
+/* If the search is cut, the answer does not matter. */
+static bool is_tied(struct search *s, const struct request *waits)
+{
+	const struct request *r;
+	const struct grant *g;
+
+	if (!may_be_tied(s, waits))
+		return false;
+	s->left = waits->limit;
+	for (r = one_before(s, waits); r && looks(s); r = before(r))
+		if (tied_before(s, waits, r))
+			return true;
+	for (g = first_against(waits); g && looks(s); g = TAILQ_NEXT(g, link))
+		if (tied_to_holder(s, waits, g))
+			return true;
+	return waits->lock->slots && s->left < waits->count;
+}
+
+static void leave_set(struct request *r)
+{
+	r->search = 0;
+	if (r->client->group)
+		r->client->group->tied--;
+}
+
+/* True: the set is a knot, and the request that is checked is in it. */
 static bool untie(struct search *s)
 {
-	while (!s->cut && is_met(s, s->asked)) {
-		if (s->at == s->count) {
-			if (!s->left_one)
-				return true;
-			begin_pass(s);
+	bool left_one = true;
+
+	s->stage = UNTIE;
+	while (left_one) {
+		left_one = false;
+		for (s->at = 0; s->at < s->count; s->at++) {
+			if (s->cut || !is_met(s, s->asked))
+				return false;
+			if (!is_met(s, waiting(s)) || is_tied(s, waiting(s)))
+				continue;
+			leave_set(waiting(s));
+			left_one = true;
 		}
-		if (s->searched >= s->until)
-			return false;
-		if (!waiting(s) || !is_met(s, waiting(s)))
-			next_step(s);
-		else if (!s->opened && !may_be_tied(s, waiting(s)))
-			leave_set(s);
-		else
-			untie_on(s);
 	}
-	return true;
+	return !s->cut;
 }
 
 /* ---- the sentence ---- */
@@ -412,7 +335,7 @@ static void write_client(const struct search *s, struct bytes *out, const struct
 }
 
 /* Writes one edge; `next`, usually `how->met` itself, is the client whose wait comes next. */
-static void write_hop(const struct search *s, struct bytes *out, const struct search_step *how, const struct client *next)
+static void write_hop(const struct search *s, struct bytes *out, const struct followed *how, const struct client *next)
 {
 	const struct lock *lock = s->steps[how->before].request->lock;
 
@@ -436,7 +359,7 @@ static void tell(const struct search *s, struct bytes *out)
 		path[count++ % HOPS_TOLD] = at;
 	bytes_text(out, "this client");
 	for (size_t told = 0; told < count && told < HOPS_TOLD - 1; told++) {
-		const struct search_step *step = &s->steps[path[(count - 1 - told) % HOPS_TOLD]];
+		const struct followed *step = &s->steps[path[(count - 1 - told) % HOPS_TOLD]];
 
 		write_hop(s, out, step, step->request->client);
 		bytes_text(out, ", which");
@@ -449,53 +372,32 @@ static void tell(const struct search *s, struct bytes *out)
 
 /* ---- the search ---- */
 
-static void begin(struct search *s, struct client *c, struct request *asked)
-{
-	s->client = c;
-	s->asked = asked;
-	s->cut = s->found = s->permits = s->missed = s->loosened = s->group_loosened = false;
-	s->knot = 0;
-	s->searched = 0;
-	begin_walk(s, SEARCH_CYCLE);
-}
-
-/* Goes on with it. True: it is over. */
-static bool go_on(struct search *s)
-{
-	if (s->stage == SEARCH_CYCLE) {
-		if (!walk(s))
-			return false;
-		if (s->found || s->cut || !s->permits)
-			return true;
-		begin_walk(s, SEARCH_GATHER);
-	}
-	if (s->stage == SEARCH_GATHER) {
-		if (!walk(s))
-			return false;
-		begin_pass(s);
-	}
-	if (s->stage == SEARCH_UNTIE) {
-		if (!untie(s))
-			return false;
-		if (s->cut || !is_met(s, s->asked))
-			return true;
-		s->knot = s->number;
-		begin_walk(s, SEARCH_KNOT);
-	}
-	return walk(s);
-}
-
-/* A piece. */
+/* True: a cycle was found. */
 static bool search(struct search *s)
 {
-	struct locks *locks = s->client->locks;
-	size_t before = s->searched;
-	bool over;
+	if (walk(s, CYCLE))
+		return true;
+	if (s->cut || !s->permits)
+		return false;
+	walk(s, GATHER);
+	if (s->cut || !untie(s))
+		return false;
+	s->knot = s->number;
+	return walk(s, KNOT);
+}
 
-	s->until = s->whole ? SIZE_MAX : before + (locks->env->conf->all_in_pieces ? 1 : DEADLOCK_EDGES_A_PIECE);
-	over = go_on(s);
-	locks->searched += s->searched - before;
-	return over;
+static bool closes(struct search *s, struct bytes *sentence)
+{
+	struct stats *stats = &s->client->locks->env->stats;
+
+	if (search(s)) {
+		stats->deadlocks_total++;
+		tell(s, sentence);
+		return true;
+	}
+	if (s->cut)
+		stats->deadlock_cuts_total++;
+	return false;
 }
 
 static bool nobody_before(const struct lock *lock)
@@ -509,148 +411,27 @@ static bool has_nothing(const struct client *c)
 	return !c->group && c->grant_count == c->lost_count && !c->request_count;
 }
 
-static enum deadlock look(struct client *c, struct lock *lock, const struct request_terms *terms, struct bytes *sentence)
+bool deadlock_look(struct client *c, struct lock *lock, const struct request_terms *terms, struct bytes *sentence)
 {
-	struct locks *locks = c->locks;
-	struct search *s = &locks->first_piece;
+	struct request planned = { .client = c, .lock = lock, .mode = terms->mode, .limit = terms->limit,
+				   .count = terms->count };
+	struct search s = { .client = c, .asked = &planned, .planned = &planned, .steps = c->locks->followed };
 
-	s->planned = (struct request){ .client = c, .lock = lock, .mode = terms->mode, .limit = terms->limit,
-				       .count = terms->count };
-	begin(s, c, &s->planned);
-	if (!search(s))
-		return DEADLOCK_UNKNOWN;
-	if (s->found) {
-		locks->env->stats.deadlocks_total++;
-		tell(s, sentence);
-		return DEADLOCK_CLOSES;
-	}
-	if (s->cut)
-		locks->env->stats.deadlock_cuts_total++;
-	return DEADLOCK_NONE;
-}
-
-enum deadlock deadlock_look(struct client *c, struct lock *lock, const struct request_terms *terms, struct bytes *sentence)
-{
 	if (!c->locks->env->conf->deadlock_detection || nobody_before(lock) || has_nothing(c))
-		return DEADLOCK_NONE;
-	return look(c, lock, terms, sentence);
+		return false;
+	return closes(&s, sentence);
 }
 
-/* ---- in pieces ---- */
-
-void deadlock_search(struct client *c)
+void deadlock_look_at(struct client *c)
 {
-	work_add(&c->locks->env->works, &c->user->worker, &c->searching);
-}
-
-static void end(struct search *s)
-{
-	walk_end(s->client->locks, &s->walk);
-	s->client = NULL;
-}
-
-void deadlock_forget(struct client *c)
-{
-	if (c->locks->search.client == c)
-		end(&c->locks->search);
-	if (c->search_waits)
-		TAILQ_REMOVE(&c->locks->searches, c, search_link);
-	c->search_waits = false;
-	work_drop(&c->locks->env->works, &c->searching);
-}
-
-static bool is_searched(const struct client *c)
-{
-	return c->request && blocks(c->request) && c->locks->env->conf->deadlock_detection;
-}
-
-static void wait_in_line(struct client *c)
-{
-	if (!c->search_waits)
-		TAILQ_INSERT_TAIL(&c->locks->searches, c, search_link);
-	c->search_waits = true;
-}
-
-static void begin_later(struct search *s, struct client *c)
-{
-	s->later = true;
-	s->whole = c->request->searches++ == DEADLOCK_SEARCHES_IN_PIECES;
-	begin(s, c, c->request);
-	s->walk.begun = true;
-	TAILQ_INSERT_TAIL(&c->locks->walks, &s->walk, link);
-}
-
-/* One of those in line is searched for, so that there is a first one. */
-static void begin_first(struct locks *locks)
-{
-	struct client *first;
-
-	while (!is_searched((first = TAILQ_FIRST(&locks->searches))))
-		deadlock_forget(first);
-	begin_later(&locks->search, first);
-}
-
-/* All that was found is so now: nobody on the way has, or waits for, less than when it was met. */
-static bool holds_still(const struct search *s)
-{
-	size_t at = s->last.before;
-
-	if (s->knot || s->group_loosened)
-		return !s->loosened;
-	for (;; at = s->steps[at].before) {
-		if (!s->steps[at].request || s->steps[at].loosened)
-			return false;
-		if (!at)
-			return true;
-	}
-}
-
-static void refuse(struct search *s)
-{
+	struct search s = { .client = c, .asked = c->request, .steps = c->locks->followed };
 	struct bytes sentence = { 0 };
 
-	s->client->locks->env->stats.deadlocks_total++;
-	tell(s, &sentence);
-	bytes_char(&sentence, '\0');
-	request_fail(s->asked, ERROR_DEADLOCK, sentence.data);
-	bytes_free(&sentence);
-}
-
-/* What it has not found may be there: a wait has ended that others counted on, or that was taken to block some in a knot. */
-static bool may_have_missed(const struct search *s)
-{
-	return s->missed || (s->knot && s->loosened);
-}
-
-/* It is over. One that has to be done once more, or for another wait, is behind all others of its user. */
-static void conclude(struct search *s)
-{
-	struct client *c = s->client;
-	bool again = s->asked ? !s->cut && (s->found ? !holds_still(s) : may_have_missed(s)) : is_searched(c);
-
-	if (s->asked && s->found && !again)
-		refuse(s);
-	else if (s->asked && s->cut)
-		c->locks->env->stats.deadlock_cuts_total++;
-	deadlock_forget(c);
-	if (again)
-		deadlock_search(c);
-}
-
-int64_t deadlock_continue(struct client *c)
-{
-	struct search *s = &c->locks->search;
-
-	if (!is_searched(c)) {
-		deadlock_forget(c);
-		return 1;
+	if (!c->request || !blocks(c->request) || !c->locks->env->conf->deadlock_detection)
+		return;
+	if (closes(&s, &sentence)) {
+		bytes_char(&sentence, '\0');
+		request_fail(c->request, ERROR_DEADLOCK, sentence.data);
 	}
-	wait_in_line(c);
-	if (!s->client)
-		begin_first(c->locks);
-	if (s->whole && s->client != c) /* its own user's turn is charged for it */
-		return WORK_TURN_STEPS;
-	if (!s->asked || search(s))
-		conclude(s);
-	return s->whole ? WORK_TURN_STEPS + (int64_t)c->locks->searched / DEADLOCK_EDGES_A_STEP : WORK_TURN_STEPS;
+	bytes_free(&sentence);
 }

@@ -39,53 +39,31 @@
  * most once in each of three walks: for a cycle of LOCKs, for all that a knot may be made of, for a cycle in the knot.
  * Beyond its limits it finds nothing: that is counted (deadlock_cuts_total), and the LOCK waits.
  *
- * The first piece is done when the LOCK arrives. If that is not enough, the request waits. The search then starts over,
- * and is done piece by piece in the turns of the user (core/port/work.h), while other waits begin and end. It misses
- * nothing: a deadlock lasts, all of it is there once the last of its waits has begun, and that wait's search meets it
- * whenever it looks. It reports nothing that is over: when an owner that it has met releases something or stops waiting,
- * what was found through that owner is in doubt (lock/search.h), and the search is done again. An owner of many clients
- * may change all the time, so after eight searches that ended in doubt the next one is done in one event.
- *
- *   state     | means                                    | event -> next state
- *   none      | no search is to be done                  | a wait begins, and a first piece is not enough -> waiting
- *   waiting   | it waits for the turns of its user       | its first turn -> in line
- *   in line   | one is under way at a time; turns of its | the one before it is over -> under way
- *             |   user do pieces of the one under way     |
- *   under way | a part of the waits was met              | over: a cycle that is so still -> the wait ends with -DEADLOCK;
- *             |                                          |   a doubt -> waiting; else -> none
- *   any       |                                          | the wait ends -> none
+ * The search is done in one event, so that it sees one state of the waits. It is bounded, and what it looks at counts as
+ * steps of the turn in which it is done (locks->searched): when that is much, other waits begin in later events (mlock.h,
+ * aside.h).
  */
 #pragma once
 
 #include <stdbool.h>
 
 #include "core/lock/request.h"
-#include "core/lock/search.h"
 #include "protocol/bytes.h"
 
 struct client;
 struct lock;
 
 enum {
-	DEADLOCK_EDGES_MAX = 4096,   /* grants, requests and clients looked at, in a walk for a cycle */
-	DEADLOCK_EDGES_GATHERED_MAX = 8192, /* the same, to find the knot */
+	/* Grants, requests and clients looked at, in a walk for a cycle: 0.1 us each if it comes from memory. */
+	DEADLOCK_EDGES_MAX = 2048,
+	DEADLOCK_EDGES_GATHERED_MAX = 4096, /* the same, to find the knot */
 	/* The same, in a whole search: in each of its three walks two more may be looked at before it is cut. */
 	DEADLOCK_EDGES_IN_ALL = 2 * DEADLOCK_EDGES_MAX + DEADLOCK_EDGES_GATHERED_MAX + 6,
-	DEADLOCK_EDGES_A_PIECE = 64, /* half a microsecond; some tens if each of them has to come from memory */
+	DEADLOCK_EDGES_AT_ONCE = 64, /* when an event has looked at that many, it begins no other search that can wait */
 	DEADLOCK_EDGES_A_STEP = 1,   /* what they count for (core/port/work.h) */
-	DEADLOCK_SEARCHES_IN_PIECES = 8, /* for one wait; one more is done in one event */
 };
 
-enum deadlock {
-	DEADLOCK_NONE,
-	DEADLOCK_CLOSES,  /* see `sentence` */
-	DEADLOCK_UNKNOWN, /* it would take longer: to be searched once the client waits */
-};
-
-/* Whether this client's request, last in line for the lock (of a semaphore: its mutex), would close a cycle. */
-enum deadlock deadlock_look(struct client *c, struct lock *lock, const struct request_terms *terms, struct bytes *sentence);
-/* The client waits, and is searched for in its turns. If it closes a cycle, its wait ends with an error. */
-void deadlock_search(struct client *c);
-/* Its turn has come (WORK_DEADLOCK). Returns the steps. */
-int64_t deadlock_continue(struct client *c);
-void deadlock_forget(struct client *c); /* it is not searched for any longer */
+/* Whether this client's request, last in line for the lock (of a semaphore: its mutex), would close a cycle: `sentence`. */
+bool deadlock_look(struct client *c, struct lock *lock, const struct request_terms *terms, struct bytes *sentence);
+/* The same, of a client that waits already, if it does: its wait ends with that error. */
+void deadlock_look_at(struct client *c);

@@ -119,8 +119,7 @@ static void set_next(struct mlock *m)
 {
 	struct locks *locks = m->client->locks;
 
-	if (locks->mlock_steps == MLOCK_STEPS_AT_ONCE || locks->searched >= DEADLOCK_EDGES_A_PIECE ||
-	    locks->env->conf->all_in_pieces) {
+	if (locks->mlock_steps == MLOCK_STEPS_AT_ONCE || locks->env->conf->all_in_pieces) {
 		mlock_resume(m);
 		return;
 	}
@@ -343,6 +342,9 @@ void mlock_continue(struct locks *locks)
 		locks->env->stats.multi_again_total++;
 		let_go(m);
 		begin(m, true);
+	} else if (locks->searched >= DEADLOCK_EDGES_AT_ONCE) {
+		rest(m);
+		mlock_resume(m);
 	} else {
 		mlock_go_on(m);
 	}

@@ -20,9 +20,9 @@
  * the way is not reported: the client never learned of the grant.
  *
  * AGAIN lasts no longer than the event: mlock_continue() ends it, and NEXT. But when one release grants the first of their
- * locks to many, each with a search for a deadlock before it (deadlock.h), they take MLOCK_STEPS_AT_ONCE in that event, or
- * as many as are searched for quickly, and the others in the turns of their users (core/port/work.h). A hand-over carries
- * NEXT.
+ * locks to many, each with a search for a deadlock before it (deadlock.h), MLOCK_STEPS_AT_ONCE of them take their step in
+ * that event, or fewer, once searches have looked at DEADLOCK_EDGES_AT_ONCE; the others take it in the turns of their users
+ * (core/port/work.h). A hand-over carries NEXT.
  */
 #pragma once
 

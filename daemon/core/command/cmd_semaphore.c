@@ -50,7 +50,6 @@ static void limit_here(struct client *c, struct slice name, int64_t wanted)
 
 	if (s && wanted && s->limit) {
 		s->limit = wanted;
-		c->locks->search.loosened = true; /* who waits with another limit can go on */
 		directory_touch(&s->lock->directory);
 		directory_touch(&s->slots);
 	}

@@ -104,7 +104,6 @@ static void known(struct semaphore *s, struct slice data, int32_t version)
 	}
 	s->state = SEMAPHORE_KNOWN;
 	s->version = version;
-	s->locks->search.loosened = true; /* the limit may be another one */
 	if (s->incomplete) {
 		s->incomplete = false;
 		make_part(s, &s->lock->directory);

@@ -21,7 +21,6 @@ struct client *client_new(struct locks *locks, uint32_t uid, struct slice unit)
 	c->uid = uid;
 	c->events_timer.kind = TIMER_EVENTS;
 	c->releasing.kind = WORK_RELEASE;
-	c->searching.kind = WORK_DEADLOCK;
 	bytes_slice(&c->unit, unit);
 	TAILQ_INIT(&c->requests);
 	TAILQ_INIT(&c->grants);

@@ -27,7 +27,11 @@ TAILQ_HEAD(observer_list, observer); /* observe.h */
 struct client {
 	struct locks *locks;
 	TAILQ_ENTRY(client) link; /* broker->clients, oldest first */
-	TAILQ_ENTRY(client) closing_link, audit_link, group_link, told_link, search_link; /* closing; `auditing`; owner; told */
+	TAILQ_ENTRY(client) closing_link, audit_link, told_link; /* closing; `auditing`; told */
+	/* A search for a deadlock goes along thousands of members of a group: what it looks at is in one place of memory. */
+	TAILQ_ENTRY(client) group_link;
+	struct request *request;  /* `blocking` while that waits, one of `requests`; NULL */
+	struct group *group;      /* NULL: it belongs to none */
 	uint32_t conn, pid, uid;
 	uint64_t started;         /* its process, as the adapter counts: with `pid` no other is meant; 0: not known */
 	struct bytes unit;        /* its systemd unit (base/unit_name.h) */
@@ -48,7 +52,6 @@ struct client {
 	enum command last_command; /* COMMAND_COUNT: unknown, or none yet */
 	struct account *account;
 	struct user *user;
-	struct group *group;      /* NULL: it belongs to none */
 	int64_t connected_ns;
 	struct bytes comm, name, lib_name, lib_version;
 	uint32_t child;           /* the process that it named; 0: none */
@@ -58,7 +61,6 @@ struct client {
 	struct mlock *mlock;      /* the MLOCK that waits */
 	struct bid *bid;          /* its SET, or a bearer's, that is not answered yet (client/bid.h) */
 	struct inquiry *inquiry;  /* what other hosts are asked before its request is carried out (hosts/inquiry.h) */
-	struct request *request;  /* `blocking` while that waits, one of `requests`; NULL */
 	struct request blocking;  /* its LOCK: at most one, without allocation */
 	struct request_list requests;
 	struct query *query;      /* its question to other hosts, or its request */
@@ -76,8 +78,9 @@ struct client {
 	struct ledger_client *record; /* in the ledger; NULL: none */
 	bool recorded;            /* it was in one: it is kept, and stands in that of the next process, too */
 	struct client_list *auditing; /* the list in which its AUDIT waits; NULL: none does */
-	bool search_waits, reloading, delegating, resetting; /* in locks->searches; RELOAD, DELEGATE, RESET: for */
-	struct work_item releasing, searching; /* it ends, and has something yet (hosts/release.h); client/deadlock.h */
+	bool reloading, delegating, resetting; /* RELOAD, DELEGATE, RESET: for */
+	bool searching;           /* an older version handed it over, and had a search for a deadlock under way for it */
+	struct work_item releasing; /* it ends, and has something yet (hosts/release.h) */
 	struct delegations *delegations; /* NULL: it has no page for them (delegated.h) */
 	struct list *list;        /* its LOCKS or CLIENT LIST, not answered yet (command/list.h); NULL */
 };

@@ -208,22 +208,14 @@ void grant_extend(struct grant *g, int64_t lease_ns)
 	grant_ledger_change(g);
 }
 
-static inline void loosen(const struct grant *g)
-{
-	if (!TAILQ_EMPTY(&g->lock->locks->walks))
-		search_loosen(g->lock->locks, g->client);
-}
-
 void grant_set_depth(struct grant *g, int64_t depth)
 {
-	loosen(g);
 	g->depth = depth;
 	grant_ledger_change(g);
 }
 
 void grant_downgrade(struct grant *g)
 {
-	loosen(g);
 	g->mode = MODE_SHARED;
 	grant_ledger_change(g);
 }

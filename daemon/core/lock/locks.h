@@ -12,7 +12,6 @@
 #include "core/lock/lifeline.h"
 #include "core/lock/lock.h"
 #include "core/lock/place.h"
-#include "core/lock/search.h"
 #include "core/lock/walk.h"
 #include "core/port/env.h"
 #include "core/session/ensemble.h"
@@ -20,6 +19,16 @@
 TAILQ_HEAD(lock_list, lock);
 TAILQ_HEAD(mlock_list, mlock);
 TAILQ_HEAD(lifeline_list, lifeline);
+
+enum { DEADLOCK_REQUESTS_MAX = 1024 }; /* followed in one walk of a search for a deadlock (client/deadlock.h) */
+
+/* A request that is followed, and how it was reached: the step before waits for `met`, whose owner has this request. */
+struct followed {
+	struct request *request; /* in the first: the one that is checked */
+	const struct client *met;
+	size_t before;
+	bool behind; /* `met` waits for the lock of the step before; else it holds that lock */
+};
 
 /* A pass over the locks in use (client/halt.h). */
 struct halting {
@@ -50,8 +59,7 @@ struct locks {
 	struct client *after;         /* answered, or its EVENTS ended, once all is settled; NULL: none */
 	struct client *restarter;     /* its RESTART waits for the outcome; NULL: nobody's does */
 	uint64_t last_search;
-	struct search first_piece, search; /* of who asks in this event; the one that goes on in later events */
-	struct client_list searches;       /* whose is that one, and whose comes next: one of each user at most */
+	struct followed followed[DEADLOCK_REQUESTS_MAX]; /* memory of a search */
 	struct map users, groups;
 	struct map places, knocked; /* place.h; of keyed hashes */
 	struct knock_list knocks;

@@ -264,8 +264,6 @@ void request_expire(struct request *r)
 		request_fail(r, ERROR_UNAVAILABLE, why_unknown(locks));
 		return;
 	}
-	if (!TAILQ_EMPTY(&locks->walks))
-		search_loosen(locks, r->client);
 	request_mark_expired(r);
 	heap_set(&locks->env->timers, &r->timer,
 		 locks->env->now_ns + locks->ensemble->session.timeout_ns / EXPIRED_PART + locks->env->conf->try_ns);

@@ -59,10 +59,7 @@ struct request {
 	uint8_t aside;        /* 1 + the kind as which it asks, if it is set aside (client/aside.h); 0: it is not */
 	bool expired;         /* its wait ran out: it ends as soon as it is known that the lock is taken */
 	uint32_t mark;        /* its number in a snapshot (lock_snapshot.h) */
-	/* The last walk that met it, or the knot that it is part of, of a search at once and of one in pieces (search.h). */
-	uint64_t search[2];
-	uint32_t step;     /* its place in the one in pieces */
-	uint32_t searches; /* in pieces, that have begun for it */
+	uint64_t search;      /* for a deadlock: the last walk that met it, or the knot that it is part of */
 	int64_t asked_ns;
 	int64_t lease_ns;
 	struct bytes data;

@@ -79,8 +79,6 @@ void group_leave(struct client *c)
 	assert(!holds_or_waits(c));
 	if (!group)
 		return;
-	if (!TAILQ_EMPTY(&c->locks->walks))
-		search_leave_group(c->locks, c);
 	c->group = NULL;
 	TAILQ_REMOVE(&group->clients, c, group_link);
 	if (!TAILQ_EMPTY(&group->clients))

@@ -43,9 +43,9 @@ struct group {
 	const struct account *account; /* groups of different ones are different, even if their names are equal */
 	struct bytes name;
 	struct group_clients clients; /* at least one */
-	/* Of a search at once and of one in pieces (search.h): the last walk that met it; waits in its set, in that walk. */
-	uint64_t search[2], tied_in[2];
-	size_t tied[2];
+	/* Of searches for a deadlock: the last walk that met it; waits in its set, in that walk. */
+	uint64_t search, tied_in;
+	size_t tied;
 };
 
 /* Adds a client: the struct lives as long as it has some. */

@@ -101,7 +101,6 @@ void walk_leave_grant(struct locks *locks, const struct grant *g)
 {
 	struct walk *w;
 
-	search_leave_grant(locks, g);
 	TAILQ_FOREACH(w, &locks->walks, link)
 		if (w->grant == g)
 			w->grant = TAILQ_NEXT(g, link);
@@ -111,7 +110,6 @@ void walk_leave_request(struct locks *locks, struct request *r)
 {
 	struct walk *w;
 
-	search_leave_request(locks, r);
 	TAILQ_FOREACH(w, &locks->walks, link)
 		if (w->request == r)
 			w->request = TAILQ_NEXT(r, link);

@@ -20,7 +20,6 @@
  * CENSUS      | a name is looked at, or a holder shown     | as for LIST (hosts/census.h)
  * AUDIT       | a name below a root is looked at           | as it was when ZooKeeper answered (hosts/audit.h)
  * MLOCK       | it asks for its next lock                  | it holds those before, and waits for none (client/mlock.h)
- * DEADLOCK    | a wait or a holder is looked at            | who has less than before (client/deadlock.h)
  * REVOKE      | a holder is asked for the lock, or loses   | it has lost the lock, or holds it and is not asked yet; who
  * ERRAND      |   it; ERRAND: at another host's word       |   comes is not meant (hosts/revoke.h)
  * BID         | the next of its locks is tried             | as for MLOCK (client/bid.h)
@@ -45,7 +44,7 @@
 #include "base/queue.h"
 
 enum work_kind {
-	WORK_LIST, WORK_ANSWER, WORK_CENSUS, WORK_LEADER, WORK_OBSERVERS, WORK_AUDIT, WORK_MLOCK, WORK_RELEASE, WORK_DEADLOCK,
+	WORK_LIST, WORK_ANSWER, WORK_CENSUS, WORK_LEADER, WORK_OBSERVERS, WORK_AUDIT, WORK_MLOCK, WORK_RELEASE,
 	WORK_REVOKE, WORK_ERRAND, WORK_BID, WORK_LIFELINE, WORK_INQUIRY, WORK_BATCH,
 	WORK_DELEGATIONS, WORK_HALT, WORK_LOCKS,
 };
