@@ -479,16 +479,6 @@ static void serve_turns(struct broker *b)
 	}
 }
 
-/* The version before searched for deadlocks in pieces: what it had not finished is done now, if that takes little. */
-static void search_again(struct locks *locks, struct client *c)
-{
-	c->searching = false;
-	if (locks->searched < DEADLOCK_EDGES_AT_ONCE)
-		deadlock_look_at(c);
-	else
-		locks->env->stats.deadlock_cuts_total++;
-}
-
 /* The adapter of this process does not know what that of the one before was asked for. */
 static COLD void resume(struct broker *b)
 {
@@ -506,7 +496,8 @@ static COLD void resume(struct broker *b)
 		if (c->delegating)
 			effects_add(b->env.out, EFFECT_PAGE)->conn = c->conn;
 		if (c->searching)
-			search_again(&b->locks, c);
+			deadlock_look_at(c);
+		c->searching = false;
 	}
 	if (reload)
 		effects_add(b->env.out, EFFECT_RELOAD);

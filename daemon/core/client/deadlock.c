@@ -390,7 +390,8 @@ static bool closes(struct search *s, struct bytes *sentence)
 {
 	struct stats *stats = &s->client->locks->env->stats;
 
-	if (search(s)) {
+	s->cut = s->client->locks->searched >= DEADLOCK_EDGES_IN_ALL;
+	if (!s->cut && search(s)) {
 		stats->deadlocks_total++;
 		tell(s, sentence);
 		return true;

@@ -41,7 +41,8 @@
  *
  * The search is done in one event, so that it sees one state of the waits. It is bounded, and what it looks at counts as
  * steps of the turn in which it is done (locks->searched): when that is much, other waits begin in later events (mlock.h,
- * aside.h).
+ * aside.h). Thousands of MLOCKs that begin again with a lost session cannot wait: once an event has looked at as many as one
+ * search may, it gives up all further ones.
  */
 #pragma once
 
