@@ -546,7 +546,7 @@ void any_check(struct host *h)
 	}
 	check_tokens(h);
 	check_log(h);
-	/* A search may go on in later events, which come right after this one. */
+	/* Who is set aside is queued, and searched for, in later events, which come right after this one. */
 	if (h->conf.deadlock_detection && !broker_has_work(h->broker))
 		check_circles(h);
 	for (int name = 0; name < ANY_NAMES; name++) {

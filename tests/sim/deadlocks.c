@@ -249,7 +249,7 @@ void deadlock_answered(struct caller *c, const struct ask *a, struct slice reply
 	/* Deadlines come before the event: then the one that leaves was there yet. */
 	if (h->loses_one)
 		return;
-	c->asking = true; /* others wait for what it has taken; and behind it, as the search may have gone on for a while */
+	c->asking = true; /* others wait for what it has taken; and behind it, if it was set aside for a while */
 	fill(&g, h, false);
 	if (!a->permits)
 		add_edges(&g, c, a, false);
@@ -270,7 +270,7 @@ void deadlock_check(struct host *h)
 
 	for (i = 0; i < h->client_count; i++)
 		waiting += blocking(&h->clients[i]) != NULL;
-	/* A search may go on in later events, which come right after this one. */
+	/* Who is set aside is queued, and searched for, in later events, which come right after this one. */
 	if (!waiting || !h->conf.deadlock_detection || broker_has_work(h->broker))
 		return;
 	fill(&g, h, true);
