@@ -122,6 +122,7 @@ BENCH_NULL = null.c
 BENCH_NEIGHBOURS = neighbours.c attacks.c asker.c histogram.c
 BENCH_PIPELINE = pipeline.c
 BENCH_TAKEN = taken.c histogram.c
+BENCH_DEADLOCK = deadlock.c
 # Unit tests of the simulator's own parts: all of them but its main program.
 SIM_UNIT = test_fakezk.c
 SIM_MAIN = sim.c
@@ -249,7 +250,7 @@ SHARED = $(BUILD)/$(SONAME)
 SHARED_MAP = client-lib/liblockbroker.map
 STATIC = $(BUILD)/liblockbroker.a
 SIM_BIN = $(BUILD)/sim
-BENCH_BIN = $(addprefix $(TESTS)/,bench-load bench-null bench-pipeline bench-neighbours bench-taken)
+BENCH_BIN = $(addprefix $(TESTS)/,bench-load bench-null bench-pipeline bench-neighbours bench-taken bench-deadlock)
 
 .PHONY: all help deps quick check check-all beside-check clang-unit sanitized-system fuzz unit threads sim steps golden mutants system deb booted fresh restarts torture demo bench profile lint layers packaging abi reproducible count format install uninstall clean tests
 .DEFAULT_GOAL = all
@@ -277,7 +278,7 @@ say = $(if $(V),,@printf '  %-5s %s\n' $(1) $(2))
 $(BUILD)/.flags: export NOW = $(COMPILE) | $(COUNTED) | $(LINK_WHOLE) | $(LINK) | $(WARN_PRODUCT)
 $(BUILD)/.lists: export NOW = $(LINK_WHOLE) | $(LINK) | $(AR) $(LD) $(OBJCOPY) | $(DAEMON_LIBS) | $(UNIT_LIBS) | \
 	$(PROTOCOL) | $(BASE_PURE) | $(BASE) | $(CORE) | $(IO) | $(CLIENT) | $(CLI) | $(HTTP) | $(UNIT_CORE_FIXTURE) | $(UNIT_CONF_FIXTURE) | \
-	$(SIM) | $(SIM_MAIN) | $(BENCH_LOAD) | $(BENCH_NULL) | $(BENCH_PIPELINE) | $(BENCH_TAKEN)
+	$(SIM) | $(SIM_MAIN) | $(BENCH_LOAD) | $(BENCH_NULL) | $(BENCH_PIPELINE) | $(BENCH_TAKEN) | $(BENCH_DEADLOCK)
 $(BUILD)/.flags $(BUILD)/.lists: force
 	@mkdir -p $(BUILD)
 	@printf '%s\n' "$$NOW" | cmp -s - $@ || printf '%s\n' "$$NOW" > $@
@@ -470,6 +471,11 @@ $(TESTS)/bench-neighbours: $(call objects,tests/bench,$(BENCH_NEIGHBOURS))
 	$(Q)$(LINK) -o $@ $(inputs)
 
 $(TESTS)/bench-taken: $(call objects,tests/bench,$(BENCH_TAKEN)) $(STATIC)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(LINK) -o $@ $(inputs)
+
+$(TESTS)/bench-deadlock: $(call objects,tests/bench,$(BENCH_DEADLOCK)) $(PURE)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(LINK) -o $@ $(inputs)
