@@ -18,7 +18,7 @@ KINDS = [
         (" && (request_kind(r) == lock->rule->kind || lock_is_confirmed(lock)))", " && request_kind(r) == lock->rule->kind)")],
      300, "kinds"),
     ("kinds: who is queued after it was set aside closes no deadlock", [
-        ("\tif (r->client->asking)\n\t\tdeadlock_look_at(r->client);", "\t;")], 1500, "kinds"),
+        ("\tif (r->client->asking)\n\t\tdeadlock_look_at(r->client);", "\t;")], 6000, "kinds"),
     ("kinds: a time that ran out before is forgotten", [
         ("\tif (r->expired)\n\t\trequest_mark_expired(r);\n\tdirectory_touch", "\tdirectory_touch")], 300, "kinds"),
     ("kinds: a snapshot forgets who is set aside", [

@@ -5,6 +5,8 @@
 #include "core_fixture.h"
 
 #include "core/client/aside.h"
+#include "core/client/deadlock.h"
+#include "core/state.h"
 
 static const char other[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__0000000003";
 static const char second[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b12-__WRIT__0000000004";
@@ -351,6 +353,72 @@ TEST_WITH(one_event_decides_about_few_that_are_set_aside_and_later_ones_about_th
 		fixture_simple(f, EVENT_TIME, 0);
 	}
 	assert_int_equal(refused(f, FIRST, MANY), MANY);
+	assert_false(broker_has_work(f->broker));
+}
+
+/*
+ * c0 has asked for `a`, and c1 by mistake as another kind; behind that one c2 and more are set aside. Then `a` is confirmed to
+ * be what c0 asked for, in the event that answers the list of its claims.
+ */
+static void confirm(struct fixture *f)
+{
+	char name[128];
+
+	fixture_answer_get(f, 1, 0, LOCK_DATA);
+	fixture_answer_made(f, 0, 77, name, sizeof(name));
+	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	fixture_expect(f, 0, ":78848");
+	assert_int_equal(refused(f, 1, 1), 1);
+	bytes_clear(&f->replies[1]);
+}
+
+/* c2 holds `b`, for which c3 waits, who is one owner with c0. */
+TEST_WITH(who_was_set_aside_closes_a_deadlock_once_it_is_queued, setup_many, fixture_teardown)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	fixture_say(f, 0, "CLIENT SETINFO OWNER x", "+OK");
+	fixture_say(f, 3, "CLIENT SETINFO OWNER x", "+OK");
+	fixture_ask(f, 2, "LOCK b");
+	fixture_answer_get(f, 1, 0, LOCK_DATA);
+	fixture_answer_made(f, 0, 70, name, sizeof(name));
+	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	fixture_expect(f, 2, ":71680");
+	fixture_say(f, 3, "LOCK b", "");
+	ask_by_mistake(f);
+	fixture_say(f, 2, "LOCK a", "");
+	confirm(f);
+	assert_true(f->replies[2].len > 10 && memcmp(f->replies[2].data, "-DEADLOCK ", 10) == 0);
+	bytes_clear(&f->replies[2]);
+}
+
+/* A crowd waits for `a` before them, so that each of their searches looks at twice as many. */
+TEST_WITH(after_a_long_search_the_next_that_is_set_aside_is_queued_in_a_later_event, setup_many, fixture_teardown)
+{
+	enum { FIRST = 10, CROWD = DEADLOCK_EDGES_AT_ONCE / 2 + 1, ASIDE = 5 };
+	struct fixture *f = *state;
+	const struct lock *lock;
+
+	fixture_ask(f, 0, "LOCK a");
+	for (uint32_t conn = FIRST; conn < FIRST + CROWD; conn++) {
+		fixture_connect(f, conn);
+		fixture_say(f, conn, "LOCK a", "");
+	}
+	fixture_say(f, 1, "ACQUIRE a LIMIT 2", "");
+	for (uint32_t conn = FIRST + CROWD; conn < FIRST + CROWD + ASIDE; conn++) {
+		fixture_connect(f, conn);
+		fixture_say(f, conn, "LOCK a", "");
+	}
+	confirm(f);
+	lock = lock_find(&f->broker->locks, slice_of("a"));
+	for (size_t left = ASIDE - 1; left; left--) {
+		assert_int_equal(lock->aside_count, left);
+		assert_in_range(f->broker->locks.searched, DEADLOCK_EDGES_AT_ONCE, 4 * DEADLOCK_EDGES_AT_ONCE);
+		assert_true(broker_has_work(f->broker));
+		fixture_simple(f, EVENT_TIME, 0);
+	}
+	assert_int_equal(lock->aside_count, 0);
 	assert_false(broker_has_work(f->broker));
 }
 
