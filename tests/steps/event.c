@@ -19,7 +19,7 @@ enum {
 	CHILD = 60,    /* each child of a directory that is listed */
 	SENT = 1000,   /* each operation that it sends: as many as the window of the connection has room for */
 	RECORD = 1000, /* each record of the flight recorder, for LOG */
-	LOOK = 25,     /* each grant, wait or client that searches for a deadlock look at: DEADLOCK_EDGES_IN_ALL and more */
+	LOOK = 25,     /* each grant, wait or client that searches for a deadlock look at: DEADLOCK_EDGES_IN_ALL at most */
 	CLAIM = 100,   /* each claim of a semaphore: a permit counts by comparison with all */
 	/*
 	 * When a session or a connection begins or ends, when what may be granted changes, and at a stop: each of these. When

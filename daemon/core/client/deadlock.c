@@ -33,19 +33,18 @@ static bool blocks(const struct request *r)
 	return !r->queued && !r->expired && !r->aside && !r->client->closed;
 }
 
-static void looked(struct search *s)
-{
-	bool gathers = s->stage == GATHER || s->stage == UNTIE;
-
-	s->client->locks->searched++;
-	s->cut = s->cut || ++s->edges > (gathers ? DEADLOCK_EDGES_GATHERED_MAX : DEADLOCK_EDGES_MAX);
-}
-
-/* Counts one more. False: that is too much. */
+/* Counts one more. False: that would be too much, and the search finds nothing. */
 static bool looks(struct search *s)
 {
-	looked(s);
-	return !s->cut;
+	size_t most = s->stage == GATHER || s->stage == UNTIE ? DEADLOCK_EDGES_GATHERED_MAX : DEADLOCK_EDGES_MAX;
+	struct locks *locks = s->client->locks;
+
+	s->cut = s->cut || s->edges == most || locks->searched == DEADLOCK_EDGES_IN_ALL;
+	if (s->cut)
+		return false;
+	s->edges++;
+	locks->searched++;
+	return true;
 }
 
 static const struct request *before(const struct request *r)
@@ -203,8 +202,7 @@ static bool client_tied(struct search *s, const struct client *c)
 
 static bool owner_tied(struct search *s, const struct client *c)
 {
-	looked(s);
-	if (c->closed)
+	if (!looks(s) || c->closed)
 		return false;
 	if (c->group)
 		return c->group->tied_in == s->number && c->group->tied;
@@ -390,8 +388,7 @@ static bool closes(struct search *s, struct bytes *sentence)
 {
 	struct stats *stats = &s->client->locks->env->stats;
 
-	s->cut = s->client->locks->searched >= DEADLOCK_EDGES_IN_ALL;
-	if (!s->cut && search(s)) {
+	if (search(s)) {
 		stats->deadlocks_total++;
 		tell(s, sentence);
 		return true;

@@ -41,8 +41,8 @@
  *
  * The search is done in one event, so that it sees one state of the waits. It is bounded, and what it looks at counts as
  * steps of the turn in which it is done (locks->searched): when that is much, other waits begin in later events (mlock.h,
- * aside.h). Thousands of MLOCKs that begin again with a lost session cannot wait: once an event has looked at as many as one
- * search may, it gives up all further ones.
+ * aside.h). Thousands of MLOCKs that begin again with a lost session cannot wait: all searches of one event look at no more
+ * than one may, and what is beyond that is given up.
  */
 #pragma once
 
@@ -58,13 +58,12 @@ enum {
 	/* Grants, requests and clients looked at, in a walk for a cycle: 0.1 us each if it comes from memory. */
 	DEADLOCK_EDGES_MAX = 2048,
 	DEADLOCK_EDGES_GATHERED_MAX = 4096, /* the same, to find the knot */
-	/* The same, in a whole search: in each of its three walks two more may be looked at before it is cut. */
-	DEADLOCK_EDGES_IN_ALL = 2 * DEADLOCK_EDGES_MAX + DEADLOCK_EDGES_GATHERED_MAX + 6,
+	DEADLOCK_EDGES_IN_ALL = 2 * DEADLOCK_EDGES_MAX + DEADLOCK_EDGES_GATHERED_MAX, /* in all searches of an event */
 	DEADLOCK_EDGES_AT_ONCE = 64, /* when an event has looked at that many, it begins no other search that can wait */
 	DEADLOCK_EDGES_A_STEP = 1,   /* what they count for (core/port/work.h) */
 };
 
-/* Whether this client's request, last in line for the lock (of a semaphore: its mutex), would close a cycle: `sentence`. */
+/* True: this client's request, last in line for the lock (of a semaphore: its mutex), would close a cycle, and why. */
 bool deadlock_look(struct client *c, struct lock *lock, const struct request_terms *terms, struct bytes *sentence);
 /* The same, of a client that waits already, if it does: its wait ends with that error. */
 void deadlock_look_at(struct client *c);

@@ -47,7 +47,7 @@
 	X(audits_total, "sweeps of all directories, by AUDIT") \
 	X(audit_directories_total, "directories looked at by them") \
 	X(deadlocks_total, "LOCKs and ACQUIREs refused because they would have closed a cycle of waits") \
-	X(deadlock_cuts_total, "searches for such a cycle given up: too many waits") \
+	X(deadlock_cuts_total, "searches for such a cycle given up at their limits; the request waits") \
 	X(multi_again_total, "MLOCKs that lost something on the way and began again") \
 	X(names_delayed_total, "names new to ZooKeeper that had to wait for their turn") \
 	X(names_total, "directories that were made in ZooKeeper for new names") \
