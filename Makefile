@@ -390,12 +390,12 @@ $(UNIT_BASE_BIN): $(TESTS)/%: $(OBJ)/tests/unit/%.o $(A_BASE) $(A_PROTOCOL) $(A_
 	$(Q)$(LINK) -o $@ $< $(A_BASE) $(A_PROTOCOL) $(A_BASE_PURE) $(UNIT_LIBS)
 
 # Each links the floor it tests and those below.
-$(TESTS)/test_saved $(TESTS)/test_saved_file $(TESTS)/test_life $(TESTS)/test_page_file: UNDER = $(A_IO_FILES)
+$(TESTS)/test_saved $(TESTS)/test_saved_file $(TESTS)/test_life $(TESTS)/test_page_file: UNDER = $(A_IO_FILES) $(BUILD)/libcore_port.a
 $(TESTS)/test_watch $(TESTS)/test_process $(TESTS)/test_unit $(TESTS)/test_trim $(TESTS)/test_timeslice: UNDER = $(A_IO_BASE)
 $(TESTS)/test_feed: UNDER = $(A_IO_BASE) $(A_CORE)
-$(TESTS)/test_zk_parts $(TESTS)/test_zk_answers $(TESTS)/test_zk_spoiled: UNDER = $(A_IO_ZOOKEEPER) $(BUILD)/libcore_znode.a
+$(TESTS)/test_zk_parts $(TESTS)/test_zk_answers $(TESTS)/test_zk_spoiled: UNDER = $(A_IO_ZOOKEEPER) $(BUILD)/libcore_znode.a $(BUILD)/libcore_port.a
 $(TESTS)/test_listen $(TESTS)/test_conn $(TESTS)/test_conn_room $(TESTS)/test_conn_page $(TESTS)/test_remains $(TESTS)/test_disposer $(TESTS)/test_party $(TESTS)/test_kept: UNDER = $(A_IO_SOCKET) $(BUILD)/libcore_port.a
-$(TESTS)/test_channel $(TESTS)/test_identity $(TESTS)/test_store: UNDER = $(A_IO_HANDOVER)
+$(TESTS)/test_channel $(TESTS)/test_identity $(TESTS)/test_store: UNDER = $(A_IO_HANDOVER) $(BUILD)/libcore_port.a
 $(TESTS)/test_keeper $(TESTS)/test_worker: UNDER = $(KEEPER_O) $(A_IO) $(A_CORE)
 $(TESTS)/test_keeper $(TESTS)/test_worker: $(KEEPER_O) $(A_IO)
 $(TESTS)/test_memory_watch: UNDER = $(A_IO) $(A_CORE)

@@ -73,13 +73,13 @@ static void check_dirs(const struct daemon *d)
 static const char *adopt_files(struct daemon *d, struct parcel *p, struct bytes *why)
 {
 	char text[LISTEN_ERROR_MAX];
-	struct parcel_record r;
+	struct entry e;
 	int rc;
 
 	if (d->takeover)
 		d->keeper = d->notify.keeper = keeper_unpack(p);
-	parcel_find(p, "process", &r);
-	d->pid_fd = parcel_take_fd(p, &r, "pid_fd");
+	parcel_find(p, "process", &e);
+	d->pid_fd = parcel_take_fd(p, &e, "pid_fd");
 	if (d->pid_fd < 0)
 		return "lockbrokerd.pid";
 	if (page_unpack(&d->page, p, d->page_id) < 0)
@@ -120,10 +120,7 @@ static bool all_are_there(const struct daemon *d)
 /* NULL, or what cannot be taken over. */
 static const char *adopt_parts(struct daemon *d, const struct conf_source *source, struct parcel *p, struct bytes *why)
 {
-	struct parcel_record r;
-
-	parcel_find(p, "process", &r);
-	if (feed_restore(&d->feed, daemon_use(d), parcel_get_text(&r, "broker"), why) < 0)
+	if (feed_restore(&d->feed, daemon_use(d), parcel_snapshot(p), why) < 0)
 		return "the snapshot";
 	if (parts_make(d, source) < 0)
 		return "the loop";
@@ -194,7 +191,7 @@ int adopt_handed_over(struct daemon *d, const struct conf_source *source)
 	const struct identity self = daemon_identity(d);
 	struct resolved names = { 0 };
 	int64_t frozen_ns;
-	struct parcel_record r;
+	struct entry e;
 	struct parcel *p;
 	bool reread;
 
@@ -209,9 +206,9 @@ int adopt_handed_over(struct daemon *d, const struct conf_source *source)
 	p = takeover_receive(d->takeover);
 	if (!p || !adopt(d, source, p))
 		_exit(EXIT_FAILURE);
-	parcel_find(p, "process", &r);
-	frozen_ns = parcel_get_int(&r, "frozen_ns");
-	reread = parcel_get_int(&r, "reread");
+	parcel_find(p, "process", &e);
+	frozen_ns = parcel_get_number(&e, "frozen_ns");
+	reread = parcel_get_number(&e, "reread");
 	if (!takeover_accept(d->takeover))
 		_exit(EXIT_FAILURE);
 	return run_on(d, &names, frozen_ns, reread);
@@ -226,7 +223,7 @@ bool adopt_is_kept(struct daemon *d, struct parcel *p)
 		return false;
 	if (!saved_left_is_latest(p, d->conf.rundir))
 		snprintf(error, sizeof(error), "it has served on after that, or another one has");
-	else if (!identity_differs(p, &self, error))
+	else if (!identity_differs(bytes_view(&p->text), &self, error))
 		return true;
 	log_warning(saved_unused, LOG_FIELDS("error=%v", error),
 		    "what the process before this one left is not used: %s", error);
@@ -238,7 +235,7 @@ int adopt_kept(struct daemon *d, const struct conf_source *source, struct parcel
 {
 	struct resolved names = { 0 };
 	char text[LISTEN_ERROR_MAX];
-	struct parcel_record r;
+	struct entry e;
 	struct listener clients, operators; /* of systemd's: they are among what was kept */
 	int64_t frozen_ns;
 
@@ -250,8 +247,8 @@ int adopt_kept(struct daemon *d, const struct conf_source *source, struct parcel
 		resolve_servers(d->conf.servers, &names);
 	if (!adopt(d, source, p))
 		_exit(EXIT_FAILURE);
-	parcel_find(p, "process", &r);
-	frozen_ns = parcel_get_int(&r, "frozen_ns");
+	parcel_find(p, "process", &e);
+	frozen_ns = parcel_get_number(&e, "frozen_ns");
 	parcel_discard(p);
 	return run_on(d, &names, frozen_ns, false);
 }

@@ -208,7 +208,7 @@ struct saved_conf daemon_saved_conf(const struct daemon *d)
 		.rundir = d->conf.rundir,
 		.boot_id = d->boot_id,
 		.host = d->conf.broker.host,
-		.identity = bytes_view(&d->identity.text),
+		.identity = bytes_view(&d->identity),
 		.standalone = d->conf.broker.standalone,
 		.clients = d->clients_max,
 		.may_take = !d->takeover,

@@ -37,7 +37,7 @@ struct daemon {
 	struct listen_place place, operator_place; /* of the two sockets */
 	struct page *page;
 	int conf_fd, secret_fd; /* configuration and secret in use, as files for the next process; -1: none */
-	struct parcel identity; /* what a later process must have in common with this one */
+	struct bytes identity; /* what a later process must have in common with this one */
 	struct saved *saved;
 	struct life *life; /* NULL with ZooKeeper */
 	struct zk_former *former; /* NULL in standalone mode */

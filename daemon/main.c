@@ -134,7 +134,7 @@ int main(int argc, char **argv)
 	keeper_past_free(&d.past);
 	keeper_free(d.keeper);
 	program_free(d.program);
-	parcel_free(&d.identity);
+	bytes_free(&d.identity);
 	conf_free(&d.conf);
 	command_line_free(&options);
 	return status;

@@ -148,8 +148,6 @@ static void take_all(struct revival *r, const struct ledger_view *v, struct keep
 static const char *why_not(const struct daemon *d, const struct saved_left *left, char error[IDENTITY_ERROR_MAX])
 {
 	const struct identity self = daemon_identity(d);
-	const struct parcel identity = { .text = { .data = (char *)(uintptr_t)left->identity.data,
-						   .len = left->identity.len } };
 
 	if (!left->file)
 		return "its file saved is gone, or cannot be used";
@@ -159,7 +157,7 @@ static const char *why_not(const struct daemon *d, const struct saved_left *left
 		return "it had no room for its ledger";
 	if (left->session.id && left->session.safe_until_ns - left->session.timeout_ns > clock_now_ns())
 		return "its session is proven for longer than a proof can be";
-	return identity_differs(&identity, &self, error) ? error : NULL;
+	return identity_differs(left->identity, &self, error) ? error : NULL;
 }
 
 /* Of two lives' sessions only one can be the present one: the other is left to be ended. */

@@ -12,45 +12,50 @@
 
 enum { REEXEC_BYTES_MAX = 1 << 28 };
 
-static void pack(const struct reexec *r, const struct descriptors *d, struct parcel *p)
+static const struct field fields[] = {
+	FIELD_ANY(struct reexec, "log_level", log_level),
+	FIELD_ANY(struct reexec, "log_form", log_form),
+	FIELD_ANY(struct reexec, "channel", channel),
+	FIELD_ANY(struct reexec, "group", group),
+	FIELD_ANY(struct reexec, "worker", worker),
+	FIELD_ANY(struct reexec, "stop", stop),
+	FIELD_ANY(struct reexec, "keep", keep),
+	FIELD_ANY(struct reexec, "signals", signals),
+	FIELD_ANY(struct reexec, "within_us", within_us),
+	FIELD_ANY(struct reexec, "core", core),
+};
+
+static void pack(const struct reexec *r, const struct descriptors *d, struct bytes *text)
 {
-	parcel_begin(p, "keeper");
-	parcel_int(p, "log_level", r->log_level);
-	parcel_int(p, "log_form", r->log_form);
-	parcel_int(p, "channel", r->channel);
-	parcel_int(p, "group", r->group);
-	parcel_int(p, "worker", r->worker);
-	parcel_int(p, "stop", r->stop);
-	parcel_int(p, "keep", r->keep);
-	parcel_int(p, "signals", (int64_t)r->signals);
-	parcel_int(p, "within_us", r->within_us);
-	parcel_int(p, "core", r->core);
-	parcel_end(p);
+	struct entry_writer w = entry_begin(text, "keeper");
+
+	entry_fields(&w, FIELDS(fields), r);
+	entry_end(&w);
 	for (unsigned int i = 0; i < r->crashes.count; i++) {
-		parcel_begin(p, "crash");
-		parcel_int(p, "at_ns", r->crashes.at_ns[i]);
-		parcel_int(p, "pause_ns", r->crashes.pause_ns);
-		parcel_end(p);
+		w = entry_begin(text, "crash");
+		entry_number(&w, "at_ns", r->crashes.at_ns[i]);
+		entry_number(&w, "pause_ns", r->crashes.pause_ns);
+		entry_end(&w);
 	}
 	for (size_t i = 0; i < descriptors_count(d); i++) {
 		uint64_t id;
 		int fd = descriptors_at(d, i, &id);
 
-		parcel_begin(p, "kept");
-		parcel_int(p, "id", (int64_t)id);
-		parcel_int(p, "fd", fd);
-		parcel_end(p);
+		w = entry_begin(text, "kept");
+		entry_number(&w, "id", (int64_t)id);
+		entry_number(&w, "fd", fd);
+		entry_end(&w);
 	}
 }
 
 int reexec_make(const struct reexec *r, const struct descriptors *d)
 {
-	struct parcel p = { 0 };
+	struct bytes text = { 0 };
 	int fd, rc;
 
-	pack(r, d, &p);
-	rc = sealed_make(bytes_view(&p.text), &fd);
-	parcel_free(&p);
+	pack(r, d, &text);
+	rc = sealed_make(bytes_view(&text), &fd);
+	bytes_free(&text);
 	return rc < 0 ? rc : fd;
 }
 
@@ -77,45 +82,36 @@ static bool own(int fd)
 	return fd > STDERR_FILENO && fcntl(fd, F_SETFD, FD_CLOEXEC) == 0;
 }
 
-static void unpack(const struct parcel_record *r, struct reexec *to, struct descriptors *d)
+static bool unpack(const struct entry *e, struct reexec *to, struct descriptors *d)
 {
-	if (slice_is(r->kind, "keeper")) {
-		to->log_level = (int)parcel_get_int(r, "log_level");
-		to->log_form = (int)parcel_get_int(r, "log_form");
-		to->channel = (int)parcel_get_int(r, "channel");
-		to->group = (pid_t)parcel_get_int(r, "group");
-		to->worker = (pid_t)parcel_get_int(r, "worker");
-		to->stop = (int)parcel_get_int(r, "stop");
-		to->keep = (int)parcel_get_int(r, "keep");
-		to->signals = (uint64_t)parcel_get_int(r, "signals");
-		to->within_us = parcel_get_int(r, "within_us");
-		to->core = parcel_get_int(r, "core");
-	} else if (slice_is(r->kind, "crash")) {
-		crashes_add(&to->crashes, parcel_get_int(r, "at_ns"));
-		to->crashes.pause_ns = parcel_get_int(r, "pause_ns");
-	} else if (slice_is(r->kind, "kept")) {
-		int fd = (int)parcel_get_int(r, "fd");
+	if (slice_is(e->word, "keeper"))
+		return entry_get_fields(e, FIELDS(fields), to);
+	if (slice_is(e->word, "crash")) {
+		crashes_add(&to->crashes, parcel_get_number(e, "at_ns"));
+		to->crashes.pause_ns = parcel_get_number(e, "pause_ns");
+	} else if (slice_is(e->word, "kept")) {
+		int fd = (int)parcel_get_number(e, "fd");
 
 		if (own(fd))
-			descriptors_put(d, (uint64_t)parcel_get_int(r, "id"), fd);
+			descriptors_put(d, (uint64_t)parcel_get_number(e, "id"), fd);
 	}
+	return true;
 }
 
 int reexec_read(int fd, struct reexec *ret, struct descriptors *d)
 {
-	struct bytes text = { 0 };
-	struct parcel_record r;
-	struct slice rest;
-	int rc = read_all(fd, &text);
+	struct parcel p = { 0 };
+	struct entry e;
+	int rc = read_all(fd, &p.text);
 
 	*ret = (struct reexec){ .channel = -1 };
 	close(fd);
-	rest = bytes_view(&text);
-	while (rc == 0 && parcel_next(&rest, &r))
-		unpack(&r, ret, d);
+	parcel_rewind(&p);
+	while (rc == 0 && parcel_next(&p, &e))
+		rc = unpack(&e, ret, d) ? 0 : -EBADMSG;
 	/* A group below that is not of a worker alone. */
-	if (rc == 0 && (rest.len || ret->group <= 1 || !own(ret->channel)))
+	if (rc == 0 && (p.why.len || ret->group <= 1 || !own(ret->channel)))
 		rc = -EBADMSG;
-	bytes_free(&text);
+	parcel_free(&p);
 	return rc;
 }

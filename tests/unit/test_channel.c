@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What one process hands over to the next: records and descriptors (parcel.h), over a socket pair (channel.h). */
+/* What one process hands over to the next: entries and descriptors (parcel.h), over a socket pair (channel.h). */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -41,120 +41,183 @@ static int64_t soon(void)
 	return clock_now_ns() + 20 * CLOCK_NS_PER_S;
 }
 
-/* ---- records ---- */
+/* ---- entries ---- */
 
-TEST(a_record_is_read_as_it_was_packed)
+static void hold(struct parcel *p, const char *text, size_t len)
 {
-	static const char odd[] = "a,b\n\0c 1:d";
+	*p = (struct parcel){ 0 };
+	bytes_append(&p->text, text, len);
+	parcel_rewind(p);
+}
+
+TEST(an_entry_is_found_by_its_word)
+{
 	struct parcel p = { 0 };
-	struct parcel_record r;
+	struct entry_writer w = entry_begin(&p.text, "first");
+	struct entry e;
 
 	(void)state;
-	parcel_begin(&p, "first");
-	parcel_int(&p, "least", INT64_MIN);
-	parcel_int(&p, "none", 0);
-	parcel_text(&p, "odd", SLICE(odd));
-	parcel_end(&p);
-	parcel_begin(&p, "second");
-	parcel_end(&p);
-	assert_true(parcel_find(&p, "first", &r));
-	assert_true(parcel_get_int(&r, "least") == INT64_MIN);
-	assert_int_equal(parcel_get_int(&r, "none"), 0);
-	assert_true(slice_eq(parcel_get_text(&r, "odd"), SLICE(odd)));
-	assert_int_equal(parcel_get_text(&r, "unheard of").len, 0);
-	assert_true(parcel_find(&p, "second", &r));
-	assert_int_equal(r.count, 0);
-	assert_false(parcel_find(&p, "third", &r));
+	entry_number(&w, "least", INT64_MIN);
+	entry_number(&w, "none", 0);
+	entry_text(&w, "odd", SLICE("a\r\n\0"));
+	entry_end(&w);
+	w = entry_begin(&p.text, "second");
+	entry_end(&w);
+	assert_true(parcel_find(&p, "first", &e));
+	assert_true(parcel_get_number(&e, "least") == INT64_MIN);
+	assert_int_equal(parcel_get_number(&e, "none"), 0);
+	assert_int_equal(parcel_get_number(&e, "odd"), 0);
+	assert_true(slice_eq(parcel_get_text(&e, "odd"), SLICE("a\r\n\0")));
+	assert_int_equal(parcel_get_text(&e, "least").len, 0);
+	assert_non_null(parcel_get_text(&e, "unheard of").data);
+	assert_true(parcel_find(&p, "second", &e));
+	assert_int_equal(e.pairs, 0);
+	assert_true(parcel_find(&p, "first", &e));
+	assert_false(parcel_find(&p, "third", &e));
+	assert_int_equal(parcel_get_number(&e, "least"), 0);
+	assert_int_equal(p.why.len, 0);
+	assert_int_equal(parcel_snapshot(&p).len, 0);
 	parcel_free(&p);
 }
 
-/* Of which the length is known only at its end. */
-TEST(a_text_that_is_written_bit_by_bit_is_read)
+TEST(a_snapshot_is_what_stands_behind_the_entries)
 {
+	static const char text[] = "any text\r\n*1\r\n+second\r\n";
 	struct parcel p = { 0 };
-	struct parcel_record r;
-	size_t begin;
+	struct entry_writer w = entry_begin(&p.text, "first");
+	struct entry e;
 
 	(void)state;
-	parcel_begin(&p, "it");
-	begin = parcel_open_text(&p, "empty");
-	parcel_close_text(&p, begin);
-	begin = parcel_open_text(&p, "long");
-	for (int i = 0; i < 3000; i++)
-		bytes_text(&p.text, "a,:\n");
-	parcel_close_text(&p, begin);
-	parcel_int(&p, "behind", 7);
+	entry_end(&w);
 	parcel_end(&p);
-	assert_true(parcel_find(&p, "it", &r));
-	assert_int_equal(r.count, 3);
-	assert_int_equal(parcel_get_text(&r, "empty").len, 0);
-	assert_int_equal(parcel_get_text(&r, "long").len, 12000);
-	assert_int_equal(parcel_get_int(&r, "behind"), 7);
+	bytes_text(&p.text, text);
+	assert_true(slice_is(parcel_snapshot(&p), text));
+	assert_false(parcel_find(&p, "second", &e));
+	assert_false(parcel_find(&p, "snapshot", &e));
 	parcel_free(&p);
 }
 
-TEST(what_is_cut_short_or_garbled_is_no_record)
+TEST(what_is_cut_short_or_garbled_is_no_entry)
 {
-	static const char whole[] = "conn number 2:17,in 3:abc,\n";
-	struct parcel_record r;
-	struct slice rest;
+	static const struct slice wholes[] = {
+		SLICE("*5\r\n+conn\r\n+number\r\n:17\r\n+in\r\n$3\r\nabc\r\n"), /* an entry, and a record of 0.2.0 */
+		SLICE("conn number   2:17,in 3:abc,\n"),
+	};
+	static const char *const broken[] = { "*3\r\n+conn\r\n+in\r\n", "conn number 2:17,in 4:abc,\n",
+					      "conn number -1:17,\n", "conn number 99999999999999999999:17,\n" };
+	struct parcel p;
+	struct entry e;
 
 	(void)state;
-	for (size_t len = 0; len < sizeof(whole) - 1; len++) {
-		rest = (struct slice){ whole, len };
-		assert_false(parcel_next(&rest, &r));
-		assert_int_equal(rest.len, len);
+	for (size_t i = 0; i < 2; i++) {
+		for (size_t len = 1; len < wholes[i].len; len++) {
+			hold(&p, wholes[i].data, len);
+			assert_false(parcel_next(&p, &e));
+			assert_true(p.why.len > 0);
+			assert_int_equal(parcel_snapshot(&p).len, 0);
+			parcel_free(&p);
+		}
+		hold(&p, wholes[i].data, wholes[i].len);
+		assert_true(parcel_next(&p, &e));
+		assert_int_equal(parcel_get_number(&e, "number"), 17);
+		assert_int_equal(parcel_get_number(&e, "in"), 0);
+		assert_true(slice_is(parcel_get_text(&e, "in"), "abc"));
+		assert_false(parcel_next(&p, &e));
+		assert_int_equal(p.why.len, 0);
+		parcel_free(&p);
 	}
-	rest = SLICE("conn number 2:17,in 4:abc,\n");
-	assert_false(parcel_next(&rest, &r));
-	rest = SLICE("conn number -1:17,\n");
-	assert_false(parcel_next(&rest, &r));
-	rest = SLICE("conn number 99999999999999999999:17,\n");
-	assert_false(parcel_next(&rest, &r));
-	rest = SLICE(whole);
-	assert_true(parcel_next(&rest, &r));
-	assert_int_equal(parcel_get_int(&r, "number"), 17);
-	assert_int_equal(parcel_get_int(&r, "in"), 0);
-	assert_int_equal(rest.len, 0);
-}
-
-TEST(more_fields_than_a_record_may_have_are_no_record)
-{
-	struct parcel p = { 0 };
-	struct parcel_record r;
-
-	(void)state;
-	parcel_begin(&p, "many");
-	for (int i = 0; i < PARCEL_FIELDS_MAX; i++)
-		parcel_int(&p, "k", 1);
-	parcel_end(&p);
-	assert_true(parcel_find(&p, "many", &r));
-	p.text.len--;
-	parcel_int(&p, "k", 1);
-	parcel_end(&p);
-	assert_false(parcel_find(&p, "many", &r));
-	parcel_free(&p);
+	for (size_t i = 0; i < sizeof(broken) / sizeof(broken[0]); i++) {
+		hold(&p, broken[i], strlen(broken[i]));
+		assert_false(parcel_next(&p, &e));
+		assert_true(p.why.len > 0);
+		parcel_free(&p);
+	}
 }
 
 TEST(a_descriptor_is_taken_once_and_only_if_it_is_there)
 {
 	struct parcel p = { 0 };
-	struct parcel_record r;
+	struct entry_writer w = entry_begin(&p.text, "it");
+	struct entry e;
 
 	(void)state;
-	parcel_begin(&p, "it");
-	parcel_fd(&p, "null", open("/dev/null", O_RDONLY | O_CLOEXEC));
-	parcel_fd(&p, "none", -1);
-	parcel_int(&p, "beyond", 2);
-	parcel_int(&p, "before", -1);
-	parcel_end(&p);
-	assert_true(parcel_find(&p, "it", &r));
-	assert_int_equal(parcel_take_fd(&p, &r, "none"), -1);
-	assert_int_equal(parcel_take_fd(&p, &r, "beyond"), -1);
-	assert_int_equal(parcel_take_fd(&p, &r, "before"), -1);
-	close(parcel_take_fd(&p, &r, "null"));
-	assert_int_equal(parcel_take_fd(&p, &r, "null"), -1);
+	parcel_fd(&p, &w, "null", open("/dev/null", O_RDONLY | O_CLOEXEC));
+	parcel_fd(&p, &w, "none", -1);
+	entry_number(&w, "beyond", 2);
+	entry_number(&w, "before", -1);
+	entry_end(&w);
+	assert_true(parcel_find(&p, "it", &e));
+	assert_int_equal(parcel_take_fd(&p, &e, "none"), -1);
+	assert_int_equal(parcel_take_fd(&p, &e, "beyond"), -1);
+	assert_int_equal(parcel_take_fd(&p, &e, "before"), -1);
+	close(parcel_take_fd(&p, &e, "null"));
+	assert_int_equal(parcel_take_fd(&p, &e, "null"), -1);
 	parcel_discard(&p);
+}
+
+/* Twice as many as one of theirs has at most, and one more than fit. */
+TEST(a_record_of_0_2_0_has_only_so_many_fields)
+{
+	struct parcel p = { 0 };
+	struct entry e;
+
+	(void)state;
+	bytes_text(&p.text, "many ");
+	for (int i = 0; i < 64; i++)
+		bytes_text(&p.text, "k 1:1,");
+	bytes_char(&p.text, '\n');
+	assert_true(parcel_find(&p, "many", &e));
+	assert_int_equal(e.pairs, 64);
+	p.text.len--;
+	bytes_text(&p.text, "k 1:1,\n");
+	assert_false(parcel_find(&p, "many", &e));
+	parcel_free(&p);
+}
+
+/* What a process of 0.2.0 has handed over, byte for byte: a holder, a client that waits, one that has asked for nothing. */
+TEST(what_a_process_of_0_2_0_hands_over_is_read)
+{
+	static const char *const words[] = { "process", "page", "listener", "operators", "saved", "tokens",
+					     "conn",    "conn", "conn",     "keeper" };
+	static const struct {
+		const char *word, *key;
+		int64_t number;
+	} numbers[] = {
+		{ "process", "pid_fd", 1 },       { "process", "frozen_ns", 53390742077117 },
+		{ "listener", "lock", 4 },        { "listener", "ino", 1089248 },
+		{ "saved", "conn_count", 12500 }, { "saved", "safe_until_ns", INT64_MAX },
+		{ "tokens", "lock", 8 },          { "conn", "fd", 9 },
+		{ "conn", "start", 5333180 },     { "keeper", "fd", 12 },
+	};
+	struct parcel p = { 0 };
+	FILE *f = fopen("tests/unit/parcel_0_2_0.txt", "rb");
+	struct entry e;
+	size_t n;
+
+	(void)state;
+	assert_non_null(f);
+	bytes_reserve(&p.text, 8192);
+	p.text.len = fread(p.text.data, 1, 8192, f);
+	fclose(f);
+	parcel_rewind(&p);
+	for (n = 0; parcel_next(&p, &e); n++)
+		assert_true(slice_is(e.word, words[n]));
+	assert_int_equal(n, sizeof(words) / sizeof(words[0]));
+	assert_int_equal(p.why.len, 0);
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		int64_t number;
+
+		assert_true(parcel_find(&p, numbers[i].word, &e));
+		assert_true(entry_get_number(&e, numbers[i].key, 0, INT64_MAX, &number));
+		assert_true(number == numbers[i].number);
+	}
+	assert_true(parcel_find(&p, "operators", &e));
+	assert_true(slice_is(parcel_get_text(&e, "path"), "/dev/shm/lockbroker-run.vxq8s3v6/lockbroker.t8i4nlt7/operator.sock"));
+	assert_true(parcel_find(&p, "saved", &e));
+	assert_int_equal(parcel_get_text(&e, "password").len, 16);
+	assert_int_equal(parcel_snapshot(&p).len, 1567);
+	assert_memory_equal(parcel_snapshot(&p).data, "lockbroker state 1 ", 19);
+	parcel_free(&p);
 }
 
 /* ---- messages ---- */

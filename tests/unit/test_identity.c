@@ -44,41 +44,62 @@ static struct secret *make(const char *text)
 }
 
 /* The words that the sentence has; NULL: nothing differs. */
-static void check(const struct parcel *p, const struct identity *self, const char *words)
+static void check(struct slice text, const struct identity *self, const char *words)
 {
 	char error[IDENTITY_ERROR_MAX];
 
-	assert_true(identity_differs(p, self, error) == (words != NULL));
+	assert_true(identity_differs(text, self, error) == (words != NULL));
 	if (words && !strstr(error, words))
 		fail_msg("\"%s\" is not in \"%s\"", words, error);
 }
 
 static void check_after(const struct identity *before, const struct identity *now, const char *words)
 {
-	struct parcel p = { 0 };
+	struct bytes text = { 0 };
 
-	identity_pack(&p, before);
-	check(&p, now, words);
-	parcel_free(&p);
+	identity_pack(&text, before);
+	check(bytes_view(&text), now, words);
+	bytes_free(&text);
+}
+
+static void check_uid(int64_t uid, const char *words)
+{
+	const struct identity self = { .conf = &conf };
+	struct bytes text = { 0 };
+	struct entry_writer w = entry_begin(&text, "identity");
+
+	entry_number(&w, "pid", 7);
+	entry_number(&w, "uid", uid);
+	entry_end(&w);
+	check(bytes_view(&text), &self, words);
+	bytes_free(&text);
 }
 
 TEST(another_user_is_refused_but_root_may_be_followed)
 {
 	const struct identity self = { .conf = &conf };
-	struct parcel p = { 0 };
 
 	(void)state;
-	check(&p, &self, "the running daemon does not say who it is");
-	parcel_begin(&p, "identity");
-	parcel_int(&p, "uid", (int64_t)geteuid() + 1);
-	parcel_end(&p);
-	check(&p, &self, "the running daemon has uid ");
-	parcel_free(&p);
-	parcel_begin(&p, "identity");
-	parcel_int(&p, "uid", 0);
-	parcel_end(&p);
-	check(&p, &self, "the configuration now has daemon.socket = ");
-	parcel_free(&p);
+	check(SLICE(""), &self, "the running daemon does not say who it is");
+	check_uid((int64_t)geteuid() + 1, "the running daemon has uid ");
+	check_uid(0, "the configuration now has daemon.socket = ");
+}
+
+/* As it stands in what the process hands over or leaves to systemd, and in its file `saved`. */
+TEST(what_a_process_of_0_2_0_says_of_itself_is_understood)
+{
+	static const char text[] = "identity version 5:0.2.0,pid 5:19136,standalone 1:1,daemon.socket 9:/x/socket,"
+				   "daemon.rundir 2:17,daemon.statedir 2:/x,zookeeper.root 11:/lockbroker,zookeeper.host 4:host,\n";
+	char socket[] = "/x/socket", rundir[] = "17", statedir[] = "/x", root[] = "/lockbroker", host[] = "host", none[] = "";
+	struct conf its = { .socket = socket, .rundir = rundir, .statedir = statedir, .operator_socket = none };
+	const struct identity self = { .conf = &its, .standalone = true };
+
+	(void)state;
+	its.broker.root = root;
+	its.broker.host = host;
+	check(SLICE(text), &self, NULL);
+	its.rundir = statedir;
+	check(SLICE(text), &self, "the configuration now has daemon.rundir = /x, and the running daemon has 17:");
 }
 
 TEST(what_cannot_change_is_named)

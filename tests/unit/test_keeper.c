@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -325,10 +326,41 @@ WITH_WORKER(what_a_keeper_leaves_the_next_one_has)
 	descriptors_free(next); /* it was the same one, which is closed once more at the end: nothing happens */
 }
 
+/* Its words, with a channel and a descriptor that are open here. */
+WITH_WORKER(what_a_keeper_of_0_2_0_leaves_is_read)
+{
+	struct descriptors *next = descriptors_new(ROOM);
+	int fd = some_fd(), channel = dup(x.fd), kept = some_fd();
+	struct reexec read;
+	uint64_t id;
+
+	(void)state;
+	dprintf(fd,
+		"keeper log_level 1:2,channel %d:%d,group 2:77,worker 2:78,stop 1:2,keep 1:1,signals 1:2,within_us 1:5,\n"
+		"crash at_ns 1:1,pause_ns 1:9,\ncrash at_ns 1:2,pause_ns 1:9,\nkept id 20:-9223372036854775805,fd %d:%d,\n",
+		channel > 9 ? 2 : 1, channel, kept > 9 ? 2 : 1, kept);
+	assert_int_equal(reexec_read(fd, &read, next), 0);
+	assert_int_equal(read.log_level, 2);
+	assert_int_equal(read.channel, channel);
+	assert_int_equal(read.worker, 78);
+	assert_int_equal(read.within_us, 5);
+	assert_int_equal(read.crashes.count, 2);
+	assert_int_equal(read.crashes.at_ns[1], 2);
+	assert_int_equal(descriptors_at(next, 0, &id), kept);
+	assert_true(id == KEEPER_PIDFILE);
+	close(channel);
+	descriptors_free(next);
+}
+
 WITH_WORKER(what_is_no_reexec_is_refused)
 {
-	static const char *const texts[] = { "", "hello", "keeper channel 1:9", "keeper group 1:1,channel 1:0,\n",
-					     "keeper group 2:99,channel 6:999999,\n" };
+	static const char *const texts[] = { "",
+					     "hello",
+					     "keeper channel 1:9",
+					     "keeper group 1:1,channel 1:0,\n",
+					     "keeper group 2:99,channel 6:999999,\n",
+					     "*5\r\n+keeper\r\n+group\r\n:99\r\n+channel\r\n:0\r\n",
+					     "*5\r\n+keeper\r\n+group\r\n:99\r\n+channel\r\n:999999\r\n" };
 	struct descriptors *c = descriptors_new(ROOM);
 	struct reexec read;
 

@@ -270,8 +270,7 @@ TEST(the_next_process_charges_the_same)
 {
 	int other = leaves_answers(), refused = is_refused(user);
 	struct parcel parcel = { 0 };
-	struct parcel_record record;
-	struct slice rest;
+	struct entry e;
 
 	remains_pack(remains, &parcel);
 	assert_int_equal(parcel.fd_count, 1); /* a refusal is forgotten */
@@ -279,9 +278,9 @@ TEST(the_next_process_charges_the_same)
 	remains_free(remains);
 	assert_int_equal(used(), 0);
 	remains = remains_new(NULL, disposer);
-	rest = bytes_view(&parcel.text);
-	while (parcel_next(&rest, &record))
-		assert_true(remains_unpack(remains, &accounts, &parcel, &record));
+	parcel_rewind(&parcel);
+	while (parcel_next(&parcel, &e))
+		assert_true(remains_unpack(remains, &accounts, &parcel, &e));
 	parcel_free(&parcel);
 	looks();
 	assert_int_equal(used(), 1);

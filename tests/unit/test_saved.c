@@ -447,13 +447,14 @@ TEST(a_parcel_has_what_the_file_has)
 TEST(a_parcel_without_the_file_is_refused)
 {
 	struct parcel p = { 0 };
+	struct entry_writer w;
 	struct saved_left *left;
 
 	(void)state;
 	assert_int_equal(saved_left_unpack(&left, &p), -EBADMSG);
-	parcel_begin(&p, "saved");
-	parcel_fd(&p, "fd", open("/dev/null", O_RDONLY));
-	parcel_end(&p);
+	w = entry_begin(&p.text, "saved");
+	parcel_fd(&p, &w, "fd", open("/dev/null", O_RDONLY));
+	entry_end(&w);
 	assert_int_equal(saved_left_unpack(&left, &p), -EBADMSG);
 	parcel_free(&p);
 }

@@ -285,13 +285,13 @@ static bool refuse_key(const struct entry *e, struct slice key)
 	return false;
 }
 
-/* The value of that key; NULL: it is missing. */
-static const struct resp_value *find(const struct entry *e, struct slice key)
+const struct resp_value *entry_value(const struct entry *e, const char *key)
 {
+	const struct slice wanted = slice_of(key);
 	const struct resp_value *v = e->values;
 
 	for (size_t i = 0; i < e->pairs; i++, v += 1 + v[1].span)
-		if (slice_eq(v->text, key))
+		if (slice_eq(v->text, wanted))
 			return v + 1;
 	return NULL;
 }
@@ -303,7 +303,7 @@ static bool is_number(const struct resp_value *v, int64_t low, int64_t high)
 
 bool entry_get_number(const struct entry *e, const char *key, int64_t low, int64_t high, int64_t *ret)
 {
-	const struct resp_value *v = find(e, slice_of(key));
+	const struct resp_value *v = entry_value(e, key);
 
 	*ret = v ? v->integer : 0;
 	if (v ? !is_number(v, low, high) : low > 0)
@@ -322,7 +322,7 @@ bool entry_get_flag(const struct entry *e, const char *key, bool *ret)
 
 bool entry_get_text(const struct entry *e, const char *key, size_t longest, struct slice *ret)
 {
-	const struct resp_value *v = find(e, slice_of(key));
+	const struct resp_value *v = entry_value(e, key);
 
 	*ret = v ? v->text : (struct slice){ 0 };
 	if (v && (v->type != RESP_BULK || v->text.len > longest))
@@ -332,14 +332,14 @@ bool entry_get_text(const struct entry *e, const char *key, size_t longest, stru
 
 const struct resp_value *entry_get_list(const struct entry *e, const char *key)
 {
-	const struct resp_value *v = find(e, slice_of(key));
+	const struct resp_value *v = entry_value(e, key);
 
 	return v && v->type == RESP_ARRAY ? v : NULL;
 }
 
 bool entry_get_due(const struct entry *e, const char *key, struct heap *timers, struct timer *t)
 {
-	const struct resp_value *v = find(e, slice_of(key));
+	const struct resp_value *v = entry_value(e, key);
 
 	if (!v)
 		return true;

@@ -96,6 +96,8 @@ void entry_reader_init(struct entry_reader *r, struct slice text, struct bytes *
 void entry_reader_deinit(struct entry_reader *r);
 /* False: there is none, or, if *why is not empty then, what is left is no entry. It is valid until the next call. */
 bool entry_next(struct entry_reader *r, struct entry *ret);
+/* The value of that key, whatever it is; NULL: it is missing. */
+const struct resp_value *entry_value(const struct entry *e, const char *key);
 /* These return false when they refuse it. */
 bool entry_refuse(const struct entry *e, const char *what);
 bool entry_get_number(const struct entry *e, const char *key, int64_t low, int64_t high, int64_t *ret);

@@ -447,7 +447,7 @@ void keeper_past_free(struct keeper_past *past)
 /* ---- a hand-over ---- */
 
 /* Each with a byte 0 behind it. */
-static void pack_notices(const struct keeper *k, struct parcel *p)
+static void pack_notices(const struct keeper *k, struct entry_writer *w)
 {
 	struct bytes all = { 0 };
 
@@ -457,7 +457,7 @@ static void pack_notices(const struct keeper *k, struct parcel *p)
 		bytes_slice(&all, (struct slice){ (const char *)m->numbers, keeper_message_text_len(m) });
 		bytes_slice(&all, (struct slice){ "", 1 });
 	}
-	parcel_text(p, "notices", bytes_view(&all));
+	entry_text(w, "notices", bytes_view(&all));
 	bytes_free(&all);
 }
 
@@ -477,35 +477,37 @@ static void unpack_notices(struct keeper *k, struct slice all)
 
 void keeper_pack(const struct keeper *k, struct parcel *p)
 {
+	struct entry_writer w;
+
 	if (!k)
 		return;
-	parcel_begin(p, "keeper");
-	parcel_fd(p, "fd", k->fd);
-	parcel_text(p, "drops", (struct slice){ (const char *)k->drops, k->drop_count * sizeof(*k->drops) });
-	pack_notices(k, p);
-	parcel_end(p);
+	w = entry_begin(&p->text, "keeper");
+	parcel_fd(p, &w, "fd", k->fd);
+	entry_text(&w, "drops", (struct slice){ (const char *)k->drops, k->drop_count * sizeof(*k->drops) });
+	pack_notices(k, &w);
+	entry_end(&w);
 }
 
 struct keeper *keeper_unpack(struct parcel *p)
 {
-	struct parcel_record r;
+	struct entry e;
 	struct keeper *k;
 	struct slice drops;
 	int fd;
 
-	if (!parcel_find(p, "keeper", &r))
+	if (!parcel_find(p, "keeper", &e))
 		return NULL;
-	fd = parcel_take_fd(p, &r, "fd");
+	fd = parcel_take_fd(p, &e, "fd");
 	if (fd < 0)
 		return NULL;
 	k = make(fd);
-	drops = parcel_get_text(&r, "drops");
+	drops = parcel_get_text(&e, "drops");
 	for (size_t at = 0; at + sizeof(uint64_t) <= drops.len; at += sizeof(uint64_t)) {
 		uint64_t id;
 
 		memcpy(&id, drops.data + at, sizeof(id));
 		keeper_drop(k, id);
 	}
-	unpack_notices(k, parcel_get_text(&r, "notices"));
+	unpack_notices(k, parcel_get_text(&e, "notices"));
 	return k;
 }

@@ -8,49 +8,9 @@
 #include "base/mem.h"
 #include "protocol/number.h"
 
-void parcel_begin(struct parcel *p, const char *kind)
-{
-	bytes_text(&p->text, kind);
-	bytes_char(&p->text, ' ');
-}
+static const char snapshot[] = "snapshot";
 
-void parcel_text(struct parcel *p, const char *key, struct slice value)
-{
-	if (value.len == 0)
-		return;
-	bytes_text(&p->text, key);
-	bytes_char(&p->text, ' ');
-	bytes_int(&p->text, (int64_t)value.len);
-	bytes_char(&p->text, ':');
-	bytes_slice(&p->text, value);
-	bytes_char(&p->text, ',');
-}
-
-/* Room for the length, which is known only at the end. */
-size_t parcel_open_text(struct parcel *p, const char *key)
-{
-	bytes_text(&p->text, key);
-	bytes_char(&p->text, ' ');
-	bytes_reserve(&p->text, NUMBER_CHARS_MAX + 1);
-	memset(p->text.data + p->text.len, ' ', NUMBER_CHARS_MAX);
-	p->text.len += NUMBER_CHARS_MAX;
-	bytes_char(&p->text, ':');
-	return p->text.len;
-}
-
-void parcel_close_text(struct parcel *p, size_t begin)
-{
-	number_write((int64_t)(p->text.len - begin), p->text.data + begin - 1);
-	bytes_char(&p->text, ',');
-}
-
-void parcel_int(struct parcel *p, const char *key, int64_t value)
-{
-	char text[NUMBER_CHARS_MAX], *end = text + sizeof(text), *begin = number_write(value, end);
-
-	if (value)
-		parcel_text(p, key, (struct slice){ begin, (size_t)(end - begin) });
-}
+/* ---- packing ---- */
 
 size_t parcel_add_fd(struct parcel *p, int fd)
 {
@@ -63,16 +23,20 @@ size_t parcel_add_fd(struct parcel *p, int fd)
 }
 
 /* Numbered from 1: 0 is none. */
-void parcel_fd(struct parcel *p, const char *key, int fd)
+void parcel_fd(struct parcel *p, struct entry_writer *w, const char *key, int fd)
 {
 	if (fd >= 0)
-		parcel_int(p, key, (int64_t)parcel_add_fd(p, fd) + 1);
+		entry_number(w, key, (int64_t)parcel_add_fd(p, fd) + 1);
 }
 
 void parcel_end(struct parcel *p)
 {
-	bytes_char(&p->text, '\n');
+	struct entry_writer w = entry_begin(&p->text, snapshot);
+
+	entry_end(&w);
 }
+
+/* ---- records of 0.2.0 ---- */
 
 /* What stands before `end`, which is skipped; false: it does not come. */
 static bool read_until(struct slice *rest, char end, struct slice *ret)
@@ -86,81 +50,118 @@ static bool read_until(struct slice *rest, char end, struct slice *ret)
 	return true;
 }
 
-static bool read_field(struct slice *rest, struct slice *ret_key, struct slice *ret_value)
+/* A key and its value, which may be meant as a number or as a text. Spaces may stand before the number of bytes. */
+static bool read_field(struct slice *rest, struct resp_value pair[2])
 {
 	struct slice digits;
-	int64_t len;
+	int64_t len, number = 0;
 
-	if (!read_until(rest, ' ', ret_key) || !read_until(rest, ':', &digits))
+	pair[0] = (struct resp_value){ .type = RESP_STATUS, .span = 1 };
+	if (!read_until(rest, ' ', &pair[0].text) || !read_until(rest, ':', &digits))
 		return false;
 	while (digits.len && digits.data[0] == ' ')
 		digits = (struct slice){ digits.data + 1, digits.len - 1 };
 	if (!number_parse(digits, &len) || len < 0 || (uint64_t)len >= rest->len || rest->data[len] != ',')
 		return false;
-	*ret_value = (struct slice){ rest->data, (size_t)len };
+	pair[1] = (struct resp_value){ .type = RESP_BULK, .text = { rest->data, (size_t)len }, .span = 1 };
+	if (number_parse(pair[1].text, &number))
+		pair[1].type = RESP_INTEGER;
+	pair[1].integer = number;
 	*rest = (struct slice){ rest->data + len + 1, rest->len - (size_t)len - 1 };
 	return true;
 }
 
-bool parcel_next(struct slice *rest, struct parcel_record *ret)
+static bool read_record(struct entry_reader *r, struct entry *ret)
 {
-	struct slice at = *rest;
+	const size_t pairs_max = sizeof(r->usual) / sizeof(r->usual[0]) / 2;
+	struct slice at = r->rest;
+	bool good;
 
-	ret->count = 0;
-	if (!read_until(&at, ' ', &ret->kind))
-		return false;
-	while (at.len && at.data[0] != '\n') {
-		if (ret->count == PARCEL_FIELDS_MAX ||
-		    !read_field(&at, &ret->fields[ret->count].key, &ret->fields[ret->count].value))
-			return false;
-		ret->count++;
+	*ret = (struct entry){ .values = r->usual, .why = r->why };
+	good = read_until(&at, ' ', &ret->word);
+	while (good && at.len && at.data[0] != '\n') {
+		good = ret->pairs < pairs_max && read_field(&at, r->usual + 2 * ret->pairs);
+		ret->pairs++;
 	}
-	if (!at.len)
-		return false;
-	*rest = (struct slice){ at.data + 1, at.len - 1 };
-	return true;
+	if (good && at.len)
+		r->rest = (struct slice){ at.data + 1, at.len - 1 };
+	else
+		bytes_text(r->why, "it is garbled");
+	return good && at.len;
 }
 
-bool parcel_find(const struct parcel *p, const char *kind, struct parcel_record *ret)
-{
-	struct slice rest = bytes_view(&p->text);
+/* ---- unpacking ---- */
 
-	while (parcel_next(&rest, ret))
-		if (slice_eq(ret->kind, slice_of(kind)))
+void parcel_rewind(struct parcel *p)
+{
+	bytes_clear(&p->why);
+	p->snapshot = SLICE("");
+	entry_reader_deinit(&p->reader);
+	entry_reader_init(&p->reader, bytes_view(&p->text), &p->why);
+}
+
+bool parcel_next(struct parcel *p, struct entry *ret)
+{
+	struct slice rest = p->reader.rest;
+
+	if (!rest.len || rest.data[0] == '*' ? entry_next(&p->reader, ret) : read_record(&p->reader, ret)) {
+		if (!slice_is(ret->word, snapshot))
 			return true;
-	ret->count = 0;
+		p->snapshot = p->reader.rest;
+		p->reader.rest = SLICE("");
+	}
+	*ret = (struct entry){ 0 };
 	return false;
 }
 
-struct slice parcel_get_text(const struct parcel_record *r, const char *key)
+bool parcel_find(struct parcel *p, const char *word, struct entry *ret)
 {
-	for (size_t i = 0; i < r->count; i++)
-		if (slice_eq(r->fields[i].key, slice_of(key)))
-			return r->fields[i].value;
-	return (struct slice){ "", 0 };
+	parcel_rewind(p);
+	while (parcel_next(p, ret))
+		if (slice_eq(ret->word, slice_of(word)))
+			return true;
+	return false;
 }
 
-int64_t parcel_get_int(const struct parcel_record *r, const char *key)
+struct slice parcel_snapshot(struct parcel *p)
 {
-	int64_t value = 0;
+	struct entry e;
+	struct slice text;
 
-	number_parse(parcel_get_text(r, key), &value);
-	return value;
+	parcel_find(p, "process", &e);
+	text = parcel_get_text(&e, "broker");
+	while (!text.len && parcel_next(p, &e))
+		;
+	return text.len ? text : p->snapshot;
 }
 
-int parcel_look_at_fd(const struct parcel *p, const struct parcel_record *r, const char *key)
+int64_t parcel_get_number(const struct entry *e, const char *key)
 {
-	int64_t number = parcel_get_int(r, key);
+	const struct resp_value *v = entry_value(e, key);
+
+	return v ? v->integer : 0;
+}
+
+struct slice parcel_get_text(const struct entry *e, const char *key)
+{
+	const struct resp_value *v = entry_value(e, key);
+
+	return v ? v->text : SLICE("");
+}
+
+int parcel_look_at_fd(const struct parcel *p, const struct entry *e, const char *key)
+{
+	int64_t number = parcel_get_number(e, key);
 
 	return number < 1 || (uint64_t)number > p->fd_count ? -1 : p->fds[number - 1];
 }
 
-int parcel_take_fd(struct parcel *p, const struct parcel_record *r, const char *key)
+int parcel_take_fd(struct parcel *p, const struct entry *e, const char *key)
 {
-	int fd = parcel_look_at_fd(p, r, key);
+	int fd = parcel_look_at_fd(p, e, key);
 
 	if (fd >= 0)
-		p->fds[parcel_get_int(r, key) - 1] = -1;
+		p->fds[parcel_get_number(e, key) - 1] = -1;
 	return fd;
 }
 
@@ -171,6 +172,8 @@ void parcel_free(struct parcel *p)
 	else
 		bytes_free(&p->text);
 	mem_free(p->fds);
+	entry_reader_deinit(&p->reader);
+	bytes_free(&p->why);
 	*p = (struct parcel){ 0 };
 }
 

@@ -134,19 +134,20 @@ int page_again(struct page *p, const char *rundir)
 
 void page_pack(const struct page *p, struct parcel *parcel)
 {
-	parcel_begin(parcel, "page");
-	parcel_fd(parcel, "fd", p->fd);
-	parcel_end(parcel);
+	struct entry_writer w = entry_begin(&parcel->text, "page");
+
+	parcel_fd(parcel, &w, "fd", p->fd);
+	entry_end(&w);
 }
 
 int page_unpack(struct page **ret_page, struct parcel *parcel, uint8_t ret_id[SESSION_PAGE_ID_BYTES])
 {
 	struct page *p = mem_new(sizeof(*p));
-	struct parcel_record r;
+	struct entry e;
 	struct stat st;
 
-	parcel_find(parcel, "page", &r);
-	p->fd = parcel_take_fd(parcel, &r, "fd");
+	parcel_find(parcel, "page", &e);
+	p->fd = parcel_take_fd(parcel, &e, "fd");
 	if (p->fd >= 0 && fstat(p->fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == SESSION_PAGE_BYTES)
 		p->shared = map(p->fd);
 	if (!p->shared || !session_page_read(p->shared, &p->view)) {

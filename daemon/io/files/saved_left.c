@@ -233,122 +233,119 @@ void saved_left_free(struct saved_left *l)
 
 /* ---- the parcel ---- */
 
-static void pack_password(struct parcel *p, const char *password)
+static void pack_password(struct entry_writer *w, const char *password)
 {
-	parcel_text(p, "password", (struct slice){ password, ZK_PASSWORD_BYTES });
+	entry_text(w, "password", (struct slice){ password, ZK_PASSWORD_BYTES });
 }
 
-static void unpack_password(const struct parcel_record *r, char *password)
+static void unpack_password(const struct entry *e, char *password)
 {
-	struct slice text = parcel_get_text(r, "password");
+	struct slice text = parcel_get_text(e, "password");
 
 	if (text.len == ZK_PASSWORD_BYTES)
 		memcpy(password, text.data, text.len);
 }
 
-static void pack_former(struct parcel *p, const struct saved_former *former)
-{
-	if (!former->id)
-		return;
-	parcel_begin(p, "former");
-	parcel_int(p, "id", former->id);
-	pack_password(p, former->password);
-	parcel_int(p, "not_before_ns", former->not_before_ns);
-	parcel_end(p);
-}
+static const struct field left_fields[] = {
+	FIELD_ANY(struct saved_left, "number", number),
+	FIELD_FLAG(struct saved_left, "unnamed", unnamed),
+	FIELD_ANY(struct saved_left, "id", session.id),
+	FIELD_ANY(struct saved_left, "safe_until_ns", session.safe_until_ns),
+	FIELD_ANY(struct saved_left, "timeout_ns", session.timeout_ns),
+	FIELD_NUMBER(struct saved_left, "conn_count", conn_count, 0, SAVED_CONNS_MAX),
+	FIELD_ANY(struct saved_left, "held_session", held_session),
+	FIELD_FLAG(struct saved_left, "held_foreign", held_foreign),
+};
 
-static void pack_held(struct parcel *p, const struct saved_conn *c)
-{
-	parcel_begin(p, "held");
-	parcel_int(p, "pid", c->pid);
-	parcel_int(p, "start", (int64_t)c->start);
-	parcel_int(p, "peer", (int64_t)c->peer);
-	parcel_end(p);
-}
+static const struct field former_fields[] = {
+	FIELD_ANY(struct saved_former, "id", id),
+	FIELD_ANY(struct saved_former, "not_before_ns", not_before_ns),
+};
+
+static const struct field held_fields[] = {
+	FIELD_ANY(struct saved_conn, "pid", pid),
+	FIELD_ANY(struct saved_conn, "start", start),
+	FIELD_ANY(struct saved_conn, "peer", peer),
+};
 
 void saved_left_pack(const struct saved_left *l, struct parcel *p)
 {
-	parcel_begin(p, "saved");
-	parcel_fd(p, "fd", l->fd);
-	parcel_int(p, "number", (int64_t)l->number);
-	parcel_int(p, "unnamed", l->unnamed);
-	parcel_int(p, "id", l->session.id);
-	pack_password(p, l->session.password);
-	parcel_int(p, "safe_until_ns", l->session.safe_until_ns);
-	parcel_int(p, "timeout_ns", l->session.timeout_ns);
-	parcel_int(p, "conn_count", (int64_t)l->conn_count);
-	parcel_int(p, "held_session", l->held_session);
-	parcel_int(p, "held_foreign", l->held_foreign);
-	parcel_end(p);
-	for (size_t i = 0; i < FORMERS_MAX; i++)
-		pack_former(p, &l->former[i]);
-	for (size_t i = 0; i < l->held_count; i++)
-		pack_held(p, &l->held[i]);
-}
+	struct entry_writer w = entry_begin(&p->text, "saved");
 
-static void unpack_former(struct saved_left *l, const struct parcel_record *r)
-{
+	parcel_fd(p, &w, "fd", l->fd);
+	entry_fields(&w, FIELDS(left_fields), l);
+	pack_password(&w, l->session.password);
+	entry_end(&w);
 	for (size_t i = 0; i < FORMERS_MAX; i++) {
-		if (l->former[i].id)
+		if (!l->former[i].id)
 			continue;
-		l->former[i].id = parcel_get_int(r, "id");
-		l->former[i].not_before_ns = parcel_get_int(r, "not_before_ns");
-		unpack_password(r, l->former[i].password);
-		return;
+		w = entry_begin(&p->text, "former");
+		entry_fields(&w, FIELDS(former_fields), &l->former[i]);
+		pack_password(&w, l->former[i].password);
+		entry_end(&w);
+	}
+	for (size_t i = 0; i < l->held_count; i++) {
+		w = entry_begin(&p->text, "held");
+		entry_fields(&w, FIELDS(held_fields), &l->held[i]);
+		entry_end(&w);
 	}
 }
 
-static void unpack_held(struct saved_left *l, const struct parcel_record *r)
+static bool unpack_former(struct saved_left *l, const struct entry *e)
+{
+	size_t i = 0;
+
+	while (i < FORMERS_MAX && l->former[i].id)
+		i++;
+	if (i == FORMERS_MAX)
+		return true;
+	unpack_password(e, l->former[i].password);
+	return entry_get_fields(e, FIELDS(former_fields), &l->former[i]);
+}
+
+static bool unpack_held(struct saved_left *l, const struct entry *e)
 {
 	l->held = mem_resize(l->held, (l->held_count + 1) * sizeof(*l->held));
-	l->held[l->held_count++] = (struct saved_conn){ .pid = (uint32_t)parcel_get_int(r, "pid"),
-							.start = (uint64_t)parcel_get_int(r, "start"),
-							.peer = (uint64_t)parcel_get_int(r, "peer") };
+	l->held[l->held_count] = (struct saved_conn){ 0 };
+	return entry_get_fields(e, FIELDS(held_fields), &l->held[l->held_count++]);
 }
 
 int saved_left_unpack(struct saved_left **ret, struct parcel *p)
 {
-	struct slice rest = bytes_view(&p->text);
 	struct saved_left *l = mem_new(sizeof(*l));
-	struct parcel_record r;
+	struct entry e;
 	struct stat st;
-	int64_t conns;
+	bool good;
 
-	parcel_find(p, "saved", &r);
-	l->fd = parcel_take_fd(p, &r, "fd");
-	if (l->fd < 0 || fstat(l->fd, &st) < 0 || why_not_ours(&st)) {
+	parcel_find(p, "saved", &e);
+	l->fd = parcel_take_fd(p, &e, "fd");
+	good = l->fd >= 0 && fstat(l->fd, &st) == 0 && !why_not_ours(&st) && entry_get_fields(&e, FIELDS(left_fields), l);
+	l->here = true;
+	unpack_password(&e, l->session.password);
+	while (good && parcel_next(p, &e))
+		if (slice_is(e.word, "former"))
+			good = unpack_former(l, &e);
+		else if (slice_is(e.word, "held"))
+			good = unpack_held(l, &e);
+	if (!good) {
 		saved_left_free(l);
 		return -EBADMSG;
 	}
-	l->here = true;
-	l->session.id = parcel_get_int(&r, "id");
-	unpack_password(&r, l->session.password);
-	l->session.safe_until_ns = parcel_get_int(&r, "safe_until_ns");
-	l->session.timeout_ns = parcel_get_int(&r, "timeout_ns");
-	conns = parcel_get_int(&r, "conn_count");
-	l->conn_count = conns > 0 && conns < SAVED_CONNS_MAX ? (size_t)conns : 0;
-	l->held_session = parcel_get_int(&r, "held_session");
-	l->held_foreign = parcel_get_int(&r, "held_foreign");
-	while (parcel_next(&rest, &r))
-		if (slice_eq(r.kind, SLICE("former")))
-			unpack_former(l, &r);
-		else if (slice_eq(r.kind, SLICE("held")))
-			unpack_held(l, &r);
 	*ret = l;
 	return 0;
 }
 
-bool saved_left_is_latest(const struct parcel *p, const char *rundir)
+bool saved_left_is_latest(struct parcel *p, const char *rundir)
 {
 	uint64_t finished;
-	struct parcel_record r;
+	struct entry e;
 	int fd;
 
-	parcel_find(p, "saved", &r);
-	fd = parcel_look_at_fd(p, &r, "fd");
+	parcel_find(p, "saved", &e);
+	fd = parcel_look_at_fd(p, &e, "fd");
 	if (fd < 0 || pread(fd, &finished, sizeof(finished), offsetof(struct saved_file, finished)) != (ssize_t)sizeof(finished))
 		return false;
 	/* A process of an earlier version gave its parcel no number. Each process that serves has a file of its own. */
-	return finished == (uint64_t)parcel_get_int(&r, "number") &&
-	       (parcel_get_int(&r, "unnamed") || named_is(rundir, "saved", fd));
+	return finished == (uint64_t)parcel_get_number(&e, "number") &&
+	       (parcel_get_number(&e, "unnamed") || named_is(rundir, "saved", fd));
 }

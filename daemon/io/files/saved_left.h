@@ -47,11 +47,11 @@ bool saved_left_is_ending(const char *rundir);
 /* Closes the file: whoever waits for its lock has it then. Takes NULL. */
 void saved_left_free(struct saved_left *l);
 
-/* The record of a parcel. Reading it changes nothing in the file. 0 or -EBADMSG. */
+/* Its entries in a parcel. Reading it changes nothing in the file. 0 or -EBADMSG. */
 void saved_left_pack(const struct saved_left *l, struct parcel *p);
 int saved_left_unpack(struct saved_left **ret, struct parcel *p);
 /*
  * The parcel is what the latest process left as the last thing that it did. Else that one went on, or another one has served
  * since, and all that it says may be over.
  */
-bool saved_left_is_latest(const struct parcel *p, const char *rundir);
+bool saved_left_is_latest(struct parcel *p, const char *rundir);

@@ -232,21 +232,22 @@ bool tokens_writing(const struct tokens *t)
 
 void tokens_pack(const struct tokens *t, struct parcel *p)
 {
+	struct entry_writer w = entry_begin(&p->text, "tokens");
+
 	assert(!t->writing);
-	parcel_begin(p, "tokens");
-	parcel_fd(p, "lock", t->lock_fd);
-	parcel_end(p);
+	parcel_fd(p, &w, "lock", t->lock_fd);
+	entry_end(&w);
 }
 
 int tokens_unpack(struct tokens **ret_tokens, struct parcel *p, const char *statedir)
 {
 	struct tokens *t = mem_new(sizeof(*t));
-	struct parcel_record r;
+	struct entry e;
 	int rc;
 
-	parcel_find(p, "tokens", &r);
+	parcel_find(p, "tokens", &e);
 	t->dir_fd = -1;
-	t->lock_fd = parcel_take_fd(p, &r, "lock");
+	t->lock_fd = parcel_take_fd(p, &e, "lock");
 	rc = t->lock_fd < 0 ? -EBADMSG : open_dir(t, statedir);
 	if (rc < 0) {
 		tokens_free(t);

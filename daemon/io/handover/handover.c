@@ -170,22 +170,23 @@ static void timer(int fd, short what, void *arg)
 			(int)(WARM_NS / CLOCK_NS_PER_S));
 }
 
-static void say_who(const struct handover *h, struct parcel *p)
+static void say_who(const struct handover *h, struct bytes *text)
 {
 	const struct identity self = { h->parts.conf, h->parts.secret, h->parts.standalone };
 
-	identity_pack(p, &self);
+	identity_pack(text, &self);
 }
 
 static int introduce(const struct handover *h)
 {
 	struct parcel p = { 0 };
+	struct entry_writer w;
 	int rc;
 
-	say_who(h, &p);
-	parcel_begin(&p, "broker");
-	parcel_int(&p, "bytes", (int64_t)snapshot_memory(feed_broker(h->parts.feed)));
-	parcel_end(&p);
+	say_who(h, &p.text);
+	w = entry_begin(&p.text, "broker");
+	entry_number(&w, "bytes", (int64_t)snapshot_memory(feed_broker(h->parts.feed)));
+	entry_end(&w);
 	rc = channel_send_parcel(h->channel, &p, 0);
 	parcel_free(&p);
 	return rc;
@@ -249,16 +250,12 @@ static bool is_pending(int number)
 static void pack(const struct handover *h, int64_t frozen_ns, struct parcel *p)
 {
 	const struct handover_parts *parts = &h->parts;
-	size_t begin;
+	struct entry_writer w = entry_begin(&p->text, "process");
 
-	parcel_begin(p, "process");
-	parcel_fd(p, "pid_fd", parts->pid_fd);
-	parcel_int(p, "frozen_ns", frozen_ns);
-	parcel_int(p, "reread", h->reread);
-	begin = parcel_open_text(p, "broker");
-	broker_snapshot(feed_broker(parts->feed), &p->text);
-	parcel_close_text(p, begin);
-	parcel_end(p);
+	parcel_fd(p, &w, "pid_fd", parts->pid_fd);
+	entry_number(&w, "frozen_ns", frozen_ns);
+	entry_number(&w, "reread", h->reread);
+	entry_end(&w);
 	page_pack(parts->page, p);
 	listen_pack(parts->listener, "listener", p);
 	listen_pack(parts->operators, "operators", p);
@@ -268,6 +265,8 @@ static void pack(const struct handover *h, int64_t frozen_ns, struct parcel *p)
 	else
 		zookeeper_pack(parts->zookeeper, p);
 	server_pack(parts->server, p);
+	parcel_end(p);
+	broker_snapshot(feed_broker(parts->feed), &p->text);
 }
 
 /* A signal to stop that came in the meantime is for this process, as long as it has not committed. */
@@ -287,9 +286,9 @@ static int send_all(struct handover *h, int64_t frozen_ns, int64_t until_ns)
 	struct parcel p = { 0 };
 	int rc;
 
-	pack(h, frozen_ns, &p);
 	/* Not for whoever is started later: that one has a keeper of its own. */
 	keeper_pack(h->parts.keeper, &p);
+	pack(h, frozen_ns, &p);
 	rc = channel_send_parcel(h->channel, &p, until_ns);
 	parcel_free(&p);
 	return rc;
@@ -374,7 +373,7 @@ bool handover_freeze(struct handover *h, struct parcel *ret)
 
 	if (!freeze(&h->parts))
 		return false;
-	say_who(h, ret);
+	say_who(h, &ret->text);
 	pack(h, frozen_ns, ret);
 	return true;
 }

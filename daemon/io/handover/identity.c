@@ -40,28 +40,28 @@ static void write_prefixes(struct bytes *out, const struct conf *conf)
 	}
 }
 
-void identity_pack(struct parcel *p, const struct identity *self)
+void identity_pack(struct bytes *text, const struct identity *self)
 {
+	struct entry_writer w = entry_begin(text, "identity");
 	struct bytes prefixes = { 0 };
 
 	write_prefixes(&prefixes, self->conf);
-	parcel_begin(p, "identity");
-	parcel_text(p, "version", SLICE(LOCKBROKERD_VERSION));
-	parcel_int(p, "pid", getpid());
-	parcel_int(p, "uid", geteuid());
-	parcel_int(p, "standalone", self->standalone);
+	entry_text(&w, "version", SLICE(LOCKBROKERD_VERSION));
+	entry_number(&w, "pid", getpid());
+	entry_number(&w, "uid", geteuid());
+	entry_number(&w, "standalone", self->standalone);
 	if (self->secret && !self->standalone)
-		parcel_text(p, "owner", slice_of(secret_owner(self->secret)));
+		entry_text(&w, "owner", slice_of(secret_owner(self->secret)));
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
-		parcel_text(p, keys[i].name, slice_of(value_of(self->conf, i)));
-	parcel_text(p, "prefixes", bytes_view(&prefixes));
-	parcel_end(p);
+		entry_text(&w, keys[i].name, slice_of(value_of(self->conf, i)));
+	entry_text(&w, "prefixes", bytes_view(&prefixes));
+	entry_end(&w);
 	bytes_free(&prefixes);
 }
 
-static bool key_differs(const struct parcel_record *r, const struct conf *conf, size_t key, char *error)
+static bool key_differs(const struct entry *e, const struct conf *conf, size_t key, char *error)
 {
-	struct slice was = parcel_get_text(r, keys[key].name), is = slice_of(value_of(conf, key));
+	struct slice was = parcel_get_text(e, keys[key].name), is = slice_of(value_of(conf, key));
 
 	if (slice_eq(was, is))
 		return false;
@@ -73,13 +73,13 @@ static bool key_differs(const struct parcel_record *r, const struct conf *conf, 
 	return true;
 }
 
-static bool prefixes_differ(const struct parcel_record *r, const struct conf *conf, char *error)
+static bool prefixes_differ(const struct entry *e, const struct conf *conf, char *error)
 {
 	struct bytes prefixes = { 0 };
 	bool same;
 
 	write_prefixes(&prefixes, conf);
-	same = slice_eq(bytes_view(&prefixes), parcel_get_text(r, "prefixes"));
+	same = slice_eq(bytes_view(&prefixes), parcel_get_text(e, "prefixes"));
 	bytes_free(&prefixes);
 	if (!same)
 		snprintf(
@@ -90,9 +90,9 @@ static bool prefixes_differ(const struct parcel_record *r, const struct conf *co
 }
 
 /* The session's znodes belong to that owner. A process without its secret can neither keep the locks nor release them. */
-static bool owner_differs(const struct parcel_record *r, const struct secret *secret, char *error)
+static bool owner_differs(const struct entry *e, const struct secret *secret, char *error)
 {
-	struct slice owner = parcel_get_text(r, "owner");
+	struct slice owner = parcel_get_text(e, "owner");
 
 	if (!owner.len || secret_is_of(secret, owner))
 		return false;
@@ -103,25 +103,36 @@ static bool owner_differs(const struct parcel_record *r, const struct secret *se
 	return true;
 }
 
-bool identity_differs(const struct parcel *p, const struct identity *self, char error[IDENTITY_ERROR_MAX])
+static bool differs(const struct entry *e, const struct identity *self, char *error)
 {
-	struct parcel_record r;
-	int64_t uid;
+	int64_t uid = e->pairs ? parcel_get_number(e, "uid") : -1;
 
 	error[0] = '\0';
-	uid = parcel_find(p, "identity", &r) ? parcel_get_int(&r, "uid") : -1;
 	/* What root had may go on as a user with less rights, when the service gets a user of its own. */
 	if (uid < 0)
 		snprintf(error, IDENTITY_ERROR_MAX, "the running daemon does not say who it is");
 	else if (uid != 0 && uid != (int64_t)geteuid())
 		snprintf(error, IDENTITY_ERROR_MAX, "the running daemon has uid %" PRId64 ", and the new process %ld", uid,
 			 (long)geteuid());
-	else if (parcel_get_int(&r, "standalone") != self->standalone)
+	else if (parcel_get_number(e, "standalone") != self->standalone)
 		snprintf(error, IDENTITY_ERROR_MAX, "only one of the two processes is standalone");
 	if (error[0])
 		return true;
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
-		if (key_differs(&r, self->conf, i, error))
+		if (key_differs(e, self->conf, i, error))
 			return true;
-	return prefixes_differ(&r, self->conf, error) || owner_differs(&r, self->secret, error);
+	return prefixes_differ(e, self->conf, error) || owner_differs(e, self->secret, error);
+}
+
+bool identity_differs(struct slice text, const struct identity *self, char error[IDENTITY_ERROR_MAX])
+{
+	struct parcel p = { .text = { .data = (char *)(uintptr_t)text.data, .len = text.len } };
+	struct entry e;
+	bool different;
+
+	parcel_find(&p, "identity", &e);
+	different = differs(&e, self, error);
+	p.text = (struct bytes){ 0 }; /* it is not ours */
+	parcel_free(&p);
+	return different;
 }

@@ -7,8 +7,10 @@
 
 #include <stdbool.h>
 
+#include "protocol/slice.h"
+
+struct bytes;
 struct conf;
-struct parcel;
 struct secret;
 
 enum { IDENTITY_ERROR_MAX = 512 };
@@ -20,6 +22,7 @@ struct identity {
 	bool standalone;
 };
 
-void identity_pack(struct parcel *p, const struct identity *self);
-/* True, with a sentence: this is another daemon than the one that packed it, or it may not use what that one has made. */
-bool identity_differs(const struct parcel *p, const struct identity *self, char error[IDENTITY_ERROR_MAX]);
+/* Its entry in a parcel. */
+void identity_pack(struct bytes *text, const struct identity *self);
+/* True, with a sentence: the text has the entry of another daemon, or of one whose work this one may not use, or none. */
+bool identity_differs(struct slice text, const struct identity *self, char error[IDENTITY_ERROR_MAX]);

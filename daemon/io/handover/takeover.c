@@ -96,8 +96,8 @@ static bool received(struct takeover *t, int rc)
  */
 static void warm(struct takeover *t)
 {
-	struct parcel_record r;
-	int64_t bytes = parcel_find(&t->parcel, "broker", &r) ? parcel_get_int(&r, "bytes") : 0;
+	struct entry e;
+	int64_t bytes = parcel_find(&t->parcel, "broker", &e) ? parcel_get_number(&e, "bytes") : 0;
 	size_t count = bytes > 0 ? (size_t)min64(bytes, WARM_BYTES_MAX) / WARM_PIECE : 0;
 	void **pieces = mem_new_array(count + 1, sizeof(*pieces));
 
@@ -115,7 +115,7 @@ bool takeover_meet(struct takeover *t, const struct identity *self)
 
 	if (!received(t, receive(t)))
 		return false;
-	if (!identity_differs(&t->parcel, self, error)) {
+	if (!identity_differs(bytes_view(&t->parcel.text), self, error)) {
 		warm(t);
 		return true;
 	}

@@ -392,55 +392,55 @@ struct conn *conn_ghost(struct conn_env *env, uint32_t number, int64_t until_ns)
 
 /* ---- a hand-over ---- */
 
-void conn_pack(const struct conn *c, struct parcel *p)
+void conn_pack(const struct conn *c, struct parcel *p, struct entry_writer *w)
 {
 	assert(!c->dead && !c->asking && !c->report);
-	parcel_int(p, "number", c->number);
-	parcel_int(p, "ghost", conn_is_ghost(c));
-	parcel_int(p, "until_ns", c->until_ns);
+	entry_number(w, "number", c->number);
+	entry_number(w, "ghost", conn_is_ghost(c));
+	entry_number(w, "until_ns", c->until_ns);
 	if (conn_is_ghost(c))
 		return;
-	parcel_fd(p, "fd", c->fd);
-	parcel_text(p, "in", bytes_view(&c->in));
+	parcel_fd(p, w, "fd", c->fd);
+	entry_text(w, "in", bytes_view(&c->in));
 	if (c->out.len > c->written)
-		parcel_text(p, "out", (struct slice){ c->out.data + c->written, conn_unwritten(c) });
-	parcel_int(p, "pushed", (int64_t)c->pushed);
-	parcel_int(p, "unreported", (int64_t)c->unreported);
-	parcel_int(p, "waiting", c->waiting);
-	parcel_int(p, "expects", c->expects);
-	parcel_int(p, "half", c->half);
-	parcel_int(p, "eof", c->eof);
-	parcel_int(p, "closing", c->closing);
-	conn_page_pack(c->page, p);
+		entry_text(w, "out", (struct slice){ c->out.data + c->written, conn_unwritten(c) });
+	entry_number(w, "pushed", (int64_t)c->pushed);
+	entry_number(w, "unreported", (int64_t)c->unreported);
+	entry_number(w, "waiting", c->waiting);
+	entry_number(w, "expects", c->expects);
+	entry_number(w, "half", c->half);
+	entry_number(w, "eof", c->eof);
+	entry_number(w, "closing", c->closing);
+	conn_page_pack(c->page, p, w);
 }
 
-struct conn *conn_unpack(struct conn_env *env, struct parcel *p, const struct parcel_record *r)
+struct conn *conn_unpack(struct conn_env *env, struct parcel *p, const struct entry *e)
 {
-	int fd = parcel_take_fd(p, r, "fd");
-	struct slice out = parcel_get_text(r, "out");
-	uint32_t number = (uint32_t)parcel_get_int(r, "number");
+	int fd = parcel_take_fd(p, e, "fd");
+	struct slice out = parcel_get_text(e, "out");
+	uint32_t number = (uint32_t)parcel_get_number(e, "number");
 	struct conn *c;
 
-	if (parcel_get_int(r, "ghost"))
-		return conn_ghost(env, number, parcel_get_int(r, "until_ns"));
+	if (parcel_get_number(e, "ghost"))
+		return conn_ghost(env, number, parcel_get_number(e, "until_ns"));
 	if (fd < 0)
 		return NULL;
 	c = conn_make(env, fd, number);
-	if (!conn_page_unpack(c, p, r)) {
+	if (!conn_page_unpack(c, p, e)) {
 		conn_free(c);
 		return NULL;
 	}
-	bytes_slice(&c->in, parcel_get_text(r, "in"));
+	bytes_slice(&c->in, parcel_get_text(e, "in"));
 	conn_count_input(c);
 	bytes_slice(&c->out, out);
-	c->expects = parcel_get_int(r, "expects");
+	c->expects = parcel_get_number(e, "expects");
 	conn_count_output(c);
-	c->pushed = (size_t)parcel_get_int(r, "pushed");
-	c->unreported = (size_t)parcel_get_int(r, "unreported");
-	c->waiting = parcel_get_int(r, "waiting");
-	c->half = parcel_get_int(r, "half");
-	c->eof = parcel_get_int(r, "eof");
-	c->closing = parcel_get_int(r, "closing");
+	c->pushed = (size_t)parcel_get_number(e, "pushed");
+	c->unreported = (size_t)parcel_get_number(e, "unreported");
+	c->waiting = parcel_get_number(e, "waiting");
+	c->half = parcel_get_number(e, "half");
+	c->eof = parcel_get_number(e, "eof");
+	c->closing = parcel_get_number(e, "closing");
 	return c;
 }
 

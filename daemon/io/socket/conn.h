@@ -35,8 +35,9 @@
 #include "protocol/resp.h"
 
 struct conn_page;
+struct entry;
+struct entry_writer;
 struct parcel;
-struct parcel_record;
 struct watch;
 
 struct conn {
@@ -91,6 +92,6 @@ void conn_serve(struct conn *c);
  * A hand-over: the fields of its record, and the connection that they make, NULL if they make none. That one reads and
  * writes nothing before conn_begin().
  */
-void conn_pack(const struct conn *c, struct parcel *p);
-struct conn *conn_unpack(struct conn_env *env, struct parcel *p, const struct parcel_record *r);
+void conn_pack(const struct conn *c, struct parcel *p, struct entry_writer *w);
+struct conn *conn_unpack(struct conn_env *env, struct parcel *p, const struct entry *e);
 void conn_begin(struct conn *c);

@@ -200,26 +200,26 @@ struct conn_page *conn_page_take(struct conn *c, int fd)
 	return NULL;
 }
 
-void conn_page_pack(const struct conn_page *page, struct parcel *p)
+static const struct field fields[] = {
+	FIELD_FLAG(struct conn_page, "page_due", due),
+	FIELD_ANY(struct conn_page, "page_before", before),
+};
+
+void conn_page_pack(const struct conn_page *page, struct parcel *p, struct entry_writer *w)
 {
 	if (!page)
 		return;
 	assert(page->shared);
-	parcel_fd(p, "page", page->fd);
-	parcel_int(p, "page_due", page->due);
-	parcel_int(p, "page_before", (int64_t)page->before);
+	parcel_fd(p, w, "page", page->fd);
+	entry_fields(w, FIELDS(fields), page);
 }
 
-bool conn_page_unpack(struct conn *c, struct parcel *p, const struct parcel_record *r)
+bool conn_page_unpack(struct conn *c, struct parcel *p, const struct entry *e)
 {
-	int fd = parcel_take_fd(p, r, "page");
+	int fd = parcel_take_fd(p, e, "page");
 
 	if (fd < 0)
 		return true;
 	c->page = conn_page_take(c, fd);
-	if (!c->page)
-		return false;
-	c->page->due = parcel_get_int(r, "page_due");
-	c->page->before = (size_t)parcel_get_int(r, "page_before");
-	return true;
+	return c->page && entry_get_fields(e, FIELDS(fields), c->page);
 }

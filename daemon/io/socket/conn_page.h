@@ -34,8 +34,9 @@ struct account;
 struct conn;
 struct conn_env;
 struct delegation_page;
+struct entry;
+struct entry_writer;
 struct parcel;
-struct parcel_record;
 
 struct conn_page {
 	struct conn *conn;
@@ -72,5 +73,5 @@ ssize_t conn_page_send(struct conn_page *page, int fd, struct slice bytes);
 /* Takes the page of an earlier process. NULL: `fd` is no page, and was closed. */
 struct conn_page *conn_page_take(struct conn *c, int fd);
 /* The same at a hand-over, in the record of a connection with or without a page. False: it cannot be used. */
-void conn_page_pack(const struct conn_page *page, struct parcel *p); /* takes NULL */
-bool conn_page_unpack(struct conn *c, struct parcel *p, const struct parcel_record *r);
+void conn_page_pack(const struct conn_page *page, struct parcel *p, struct entry_writer *w); /* takes NULL */
+bool conn_page_unpack(struct conn *c, struct parcel *p, const struct entry *e);

@@ -374,29 +374,30 @@ bool listen_differs(const struct listener *l, const struct listen_place *place, 
 
 void listen_pack(const struct listener *l, const char *word, struct parcel *p)
 {
-	parcel_begin(p, word);
-	parcel_fd(p, "fd", l->fd);
-	parcel_fd(p, "lock", l->lock_fd);
+	struct entry_writer w = entry_begin(&p->text, word);
+
+	parcel_fd(p, &w, "fd", l->fd);
+	parcel_fd(p, &w, "lock", l->lock_fd);
 	if (l->path)
-		parcel_text(p, "path", slice_of(l->path));
-	parcel_int(p, "dev", (int64_t)l->dev);
-	parcel_int(p, "ino", (int64_t)l->ino);
-	parcel_end(p);
+		entry_text(&w, "path", slice_of(l->path));
+	entry_number(&w, "dev", (int64_t)l->dev);
+	entry_number(&w, "ino", (int64_t)l->ino);
+	entry_end(&w);
 }
 
 int listen_unpack(struct listener *l, const char *word, struct parcel *p)
 {
-	struct parcel_record r;
+	struct entry e;
 	struct slice path;
 
-	if (!parcel_find(p, word, &r))
+	if (!parcel_find(p, word, &e))
 		return -ENOENT;
-	path = parcel_get_text(&r, "path");
+	path = parcel_get_text(&e, "path");
 	*l = (struct listener){
-		.fd = parcel_take_fd(p, &r, "fd"),
-		.lock_fd = parcel_take_fd(p, &r, "lock"),
-		.dev = (dev_t)parcel_get_int(&r, "dev"),
-		.ino = (ino_t)parcel_get_int(&r, "ino"),
+		.fd = parcel_take_fd(p, &e, "fd"),
+		.lock_fd = parcel_take_fd(p, &e, "lock"),
+		.dev = (dev_t)parcel_get_number(&e, "dev"),
+		.ino = (ino_t)parcel_get_number(&e, "ino"),
 	};
 	if (path.len && !(l->path = strndup(path.data, path.len)))
 		abort();

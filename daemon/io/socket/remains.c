@@ -418,35 +418,36 @@ static const char *const records[KINDS] = { [ANSWERS] = "unread", [PAGE] = "page
 void remains_pack(const struct remains *r, struct parcel *p)
 {
 	const struct remain *one;
+	struct entry_writer w;
 
 	TAILQ_FOREACH(one, &r->all, all) {
 		if (!records[one->kind])
 			continue;
-		parcel_begin(p, records[one->kind]);
-		parcel_fd(p, "fd", one->fd);
-		parcel_int(p, "uid", one->owner->account->uid);
-		parcel_text(p, "unit", slice_of(one->owner->account->unit));
-		parcel_int(p, "pid", one->pid);
-		parcel_end(p);
+		w = entry_begin(&p->text, records[one->kind]);
+		parcel_fd(p, &w, "fd", one->fd);
+		entry_number(&w, "uid", one->owner->account->uid);
+		entry_text(&w, "unit", slice_of(one->owner->account->unit));
+		entry_number(&w, "pid", one->pid);
+		entry_end(&w);
 	}
 }
 
-bool remains_unpack(struct remains *r, struct accounts *accounts, struct parcel *p, const struct parcel_record *record)
+bool remains_unpack(struct remains *r, struct accounts *accounts, struct parcel *p, const struct entry *e)
 {
-	struct slice unit = parcel_get_text(record, "unit");
+	struct slice unit = parcel_get_text(e, "unit");
 	struct account *account;
 	enum kind kind = ANSWERS;
 	int fd;
 
-	while (kind < KINDS && (!records[kind] || !slice_eq(record->kind, slice_of(records[kind]))))
+	while (kind < KINDS && (!records[kind] || !slice_eq(e->word, slice_of(records[kind]))))
 		kind++;
 	if (kind == KINDS)
 		return true;
-	fd = parcel_take_fd(p, record, "fd");
+	fd = parcel_take_fd(p, e, "fd");
 	if (fd < 0)
 		return false;
-	account = account_enter(accounts, (uint32_t)parcel_get_int(record, "uid"), unit.data, unit.len);
-	add(r, account, kind, fd, (uint32_t)parcel_get_int(record, "pid"));
+	account = account_enter(accounts, (uint32_t)parcel_get_number(e, "uid"), unit.data, unit.len);
+	add(r, account, kind, fd, (uint32_t)parcel_get_number(e, "pid"));
 	account_leave(account);
 	return true;
 }

@@ -33,9 +33,9 @@
 struct account;
 struct accounts;
 struct disposer;
+struct entry;
 struct feed;
 struct parcel;
-struct parcel_record;
 struct remains;
 
 enum { REMAINS_REFUSALS = 16, REMAINS_LOOK_MAX = 256, REMAINS_LATE_BURST = 64 };
@@ -64,4 +64,4 @@ bool remains_is_empty(const struct remains *r);
 /* For a hand-over: writes a record for each of them. */
 void remains_pack(const struct remains *r, struct parcel *p);
 /* Reads such a record, or ignores another one. False: it is not valid. */
-bool remains_unpack(struct remains *r, struct accounts *accounts, struct parcel *p, const struct parcel_record *record);
+bool remains_unpack(struct remains *r, struct accounts *accounts, struct parcel *p, const struct entry *e);

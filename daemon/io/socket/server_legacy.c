@@ -13,45 +13,43 @@
 #include "io/socket/server_state.h"
 
 /* What the next process cannot learn from the connection itself. */
-static void server_pack_place(const struct server *s, uint32_t number, struct parcel *p)
+static const struct field place_fields[] = {
+	FIELD_ANY(struct saved_conn, "pid", pid),
+	FIELD_ANY(struct saved_conn, "uid", uid),
+	FIELD_ANY(struct saved_conn, "gid", gid),
+	FIELD_ANY(struct saved_conn, "start", start),
+	FIELD_ANY(struct saved_conn, "peer", peer),
+	FIELD_FLAG(struct saved_conn, "holds", holds),
+	FIELD_FLAG(struct saved_conn, "kept", kept),
+};
+
+static bool server_unpack_place(struct server *s, struct conn *c, const struct entry *e)
 {
-	const struct saved_conn *c = s->saved ? saved_conn(s->saved, number) : &(struct saved_conn){ 0 };
+	struct saved_conn who = { .until_ns = c->until_ns };
 
-	parcel_int(p, "pid", c->pid);
-	parcel_int(p, "uid", c->uid);
-	parcel_int(p, "gid", c->gid);
-	parcel_int(p, "start", (int64_t)c->start);
-	parcel_int(p, "peer", (int64_t)c->peer);
-	parcel_int(p, "holds", c->holds);
-	parcel_int(p, "kept", c->kept);
-	parcel_int(p, "given", s->conns[number]->given);
-}
-
-static void server_unpack_place(struct server *s, struct conn *c, const struct parcel_record *r)
-{
-	const struct saved_conn who = { .pid = (uint32_t)parcel_get_int(r, "pid"),
-					.uid = (uint32_t)parcel_get_int(r, "uid"),
-					.gid = (uint32_t)parcel_get_int(r, "gid"),
-					.start = (uint64_t)parcel_get_int(r, "start"),
-					.peer = (uint64_t)parcel_get_int(r, "peer"),
-					.until_ns = c->until_ns };
-
+	if (!entry_get_fields(e, FIELDS(place_fields), &who))
+		return false;
 	saved_connected(s->saved, c->number, &who, c->fd);
-	saved_holder(s->saved, c->number, parcel_get_int(r, "holds"));
-	c->given = s->same_keeper && parcel_get_int(r, "given");
-	if (s->same_keeper && parcel_get_int(r, "kept"))
+	saved_holder(s->saved, c->number, who.holds);
+	c->given = s->same_keeper && parcel_get_number(e, "given");
+	if (s->same_keeper && who.kept)
 		server_kept(s, c);
+	return true;
 }
 
 void server_pack(const struct server *s, struct parcel *p)
 {
 	for (size_t i = 0; i < s->conns_cap; i++) {
+		struct entry_writer w;
+
 		if (!s->conns[i])
 			continue;
-		parcel_begin(p, "conn");
-		conn_pack(s->conns[i], p);
-		server_pack_place(s, (uint32_t)i, p);
-		parcel_end(p);
+		w = entry_begin(&p->text, "conn");
+		conn_pack(s->conns[i], p, &w);
+		if (s->saved)
+			entry_fields(&w, FIELDS(place_fields), saved_conn(s->saved, (uint32_t)i));
+		entry_number(&w, "given", s->conns[i]->given);
+		entry_end(&w);
 	}
 	remains_pack(s->env.remains, p);
 }
@@ -66,19 +64,18 @@ static void server_place(struct server *s, uint32_t number, struct conn *c)
 	s->ghosts += conn_is_ghost(c);
 }
 
-static int server_unpack_one(struct server *s, struct parcel *p, const struct parcel_record *r)
+static int server_unpack_one(struct server *s, struct parcel *p, const struct entry *e)
 {
-	int64_t number = parcel_get_int(r, "number");
+	int64_t number = parcel_get_number(e, "number");
 	struct conn *c;
 
 	if (number < 0 || (uint64_t)number >= s->numbers_max || server_has(s, (uint32_t)number))
 		return -EBADMSG;
-	c = conn_unpack(&s->env, p, r);
+	c = conn_unpack(&s->env, p, e);
 	if (!c)
 		return -EBADMSG;
 	server_place(s, (uint32_t)number, c);
-	server_unpack_place(s, c, r);
-	return 0;
+	return server_unpack_place(s, c, e) ? 0 : -EBADMSG;
 }
 
 /* The numbers that are left; the lowest is given out first. */
@@ -92,17 +89,17 @@ static void server_count_free(struct server *s)
 
 int server_unpack(struct server *s, struct parcel *p)
 {
-	struct slice rest = bytes_view(&p->text);
-	struct parcel_record r;
+	struct entry e;
 	int rc = 0;
 
-	s->same_keeper = s->keeper && parcel_find(p, "keeper", &r);
-	while (rc == 0 && parcel_next(&rest, &r))
-		if (slice_eq(r.kind, SLICE("conn")))
-			rc = server_unpack_one(s, p, &r);
-		else if (!remains_unpack(s->env.remains, &s->env.accounts, p, &r))
+	s->same_keeper = s->keeper && parcel_find(p, "keeper", &e);
+	parcel_rewind(p);
+	while (rc == 0 && parcel_next(p, &e))
+		if (slice_is(e.word, "conn"))
+			rc = server_unpack_one(s, p, &e);
+		else if (!remains_unpack(s->env.remains, &s->env.accounts, p, &e))
 			rc = -EBADMSG;
-	if (rc == 0 && rest.len)
+	if (rc == 0 && p->why.len)
 		rc = -EBADMSG;
 	server_count_free(s);
 	return rc;

@@ -334,47 +334,48 @@ void zk_probe_stop(struct zk_probe *p)
 
 void zk_probe_pack(const struct zk_probe *p, struct parcel *parcel)
 {
-	parcel_begin(parcel, "probe");
-	parcel_int(parcel, "told", p->told);
-	parcel_end(parcel);
+	struct entry_writer w = entry_begin(&parcel->text, "probe");
+
+	entry_number(&w, "told", p->told);
+	entry_end(&w);
 	for (size_t i = 0; i < p->count; i++) {
 		const struct probed *s = &p->servers[i];
 
 		if (s->state == SERVER_UNKNOWN)
 			continue;
-		parcel_begin(parcel, "probed");
-		parcel_text(parcel, "server", slice_of(s->name));
-		parcel_int(parcel, "need", p->need_bytes);
-		parcel_int(parcel, "small", s->state == SERVER_SMALL ? s->bytes : 0);
-		parcel_int(parcel, "again_ns", s->again_ns);
-		parcel_end(parcel);
+		w = entry_begin(&parcel->text, "probed");
+		entry_text(&w, "server", slice_of(s->name));
+		entry_number(&w, "need", p->need_bytes);
+		entry_number(&w, "small", s->state == SERVER_SMALL ? s->bytes : 0);
+		entry_number(&w, "again_ns", s->again_ns);
+		entry_end(&w);
 	}
 }
 
-static void probe_take(struct zk_probe *p, const struct parcel_record *r)
+static void probe_take(struct zk_probe *p, const struct entry *e)
 {
-	struct slice name = parcel_get_text(r, "server");
-	int64_t small = parcel_get_int(r, "small");
+	struct slice name = parcel_get_text(e, "server");
+	int64_t small = parcel_get_number(e, "small");
 	struct probed *s = &p->servers[p->count];
 
-	if (p->count == SERVERS_MAX || parcel_get_int(r, "need") != p->need_bytes || name.len == 0 ||
+	if (p->count == SERVERS_MAX || parcel_get_number(e, "need") != p->need_bytes || name.len == 0 ||
 	    name.len >= sizeof(s->name) || small < 0)
 		return;
 	*s = (struct probed){ .state = small ? SERVER_SMALL : SERVER_FITS,
 			      .bytes = small,
-			      .again_ns = parcel_get_int(r, "again_ns") };
+			      .again_ns = parcel_get_number(e, "again_ns") };
 	memcpy(s->name, name.data, name.len);
 	p->count++;
 }
 
-void zk_probe_unpack(struct zk_probe *p, const struct parcel *parcel)
+void zk_probe_unpack(struct zk_probe *p, struct parcel *parcel)
 {
-	struct slice rest = bytes_view(&parcel->text);
-	struct parcel_record r;
+	struct entry e;
 
-	while (parcel_next(&rest, &r))
-		if (slice_is(r.kind, "probed"))
-			probe_take(p, &r);
-		else if (slice_is(r.kind, "probe"))
-			p->told = parcel_get_int(&r, "told");
+	parcel_rewind(parcel);
+	while (parcel_next(parcel, &e))
+		if (slice_is(e.word, "probed"))
+			probe_take(p, &e);
+		else if (slice_is(e.word, "probe"))
+			p->told = parcel_get_number(&e, "told");
 }

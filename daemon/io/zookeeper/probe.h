@@ -43,4 +43,4 @@ void zk_probe_stop(struct zk_probe *p);
  * Unpacking tells nothing.
  */
 void zk_probe_pack(const struct zk_probe *p, struct parcel *parcel);
-void zk_probe_unpack(struct zk_probe *p, const struct parcel *parcel);
+void zk_probe_unpack(struct zk_probe *p, struct parcel *parcel);

@@ -446,20 +446,23 @@ void zookeeper_set_servers(struct zookeeper *z, const char *servers, struct reso
 
 void zookeeper_pack(const struct zookeeper *z, struct parcel *p)
 {
-	parcel_begin(p, "zookeeper");
-	parcel_int(p, "known", z->known);
-	parcel_end(p);
+	struct entry_writer w = entry_begin(&p->text, "zookeeper");
+
+	entry_number(&w, "known", z->known);
+	entry_end(&w);
 	zk_probe_pack(z->probe, p);
 }
 
-int zookeeper_unpack(struct zookeeper *z, const struct parcel *p, int64_t timeout_ns)
+int zookeeper_unpack(struct zookeeper *z, struct parcel *p, int64_t timeout_ns)
 {
-	struct parcel_record r;
+	struct entry e;
+	bool known;
 
-	if (!parcel_find(p, "zookeeper", &r))
+	if (!parcel_find(p, "zookeeper", &e))
 		return -EBADMSG;
+	known = parcel_get_number(&e, "known");
 	zk_probe_unpack(z->probe, p);
-	if (!parcel_get_int(&r, "known"))
+	if (!known)
 		return 0;
 	zookeeper_continue(z, timeout_ns);
 	return z->known ? 0 : -EBADMSG;

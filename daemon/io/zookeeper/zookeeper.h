@@ -53,7 +53,7 @@ void zookeeper_settle(struct zookeeper *z);
  */
 void zookeeper_suspend(struct zookeeper *z);
 void zookeeper_pack(const struct zookeeper *z, struct parcel *p);
-int zookeeper_unpack(struct zookeeper *z, const struct parcel *p, int64_t timeout_ns);
+int zookeeper_unpack(struct zookeeper *z, struct parcel *p, int64_t timeout_ns);
 /* Goes on with the session in the file `saved`, likewise. */
 void zookeeper_continue(struct zookeeper *z, int64_t timeout_ns);
 /* The names were looked up before; empties `found`. */
