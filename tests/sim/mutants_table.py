@@ -310,7 +310,7 @@ MUTANTS = [
         ("for (size_t i = 0; i < event->zk_answered.count; i++)\n\t\t\texamine_child",
          "for (size_t i = 1; i < event->zk_answered.count; i++)\n\t\t\texamine_child")], 1000),
     ("an audit skips a directory", [
-        ("if (root_skips(child))", "if (root_skips(child) || child.data[0] == 'o')")], 1000),
+        ("if (znode.len && znode.data[0] == '.')", "if (znode.len && (znode.data[0] == '.' || znode.data[0] == 'o'))")], 1000),
     ("an audit ends before its deletes are answered", [
         ("if (a->state == AUDIT_CLEAR && h->ensemble->operations.first >= a->clear_op) {",
          "if (a->state == AUDIT_CLEAR) {"),

@@ -22,7 +22,6 @@ static bool begin_root(struct hosts *h, size_t number)
 	a->state = AUDIT_ROOT;
 	a->root_asked = a->mismatch = false;
 	bytes_clear(&a->names);
-	a->looked = 0;
 	a->sent = a->answered = 0;
 	return true;
 }
@@ -58,7 +57,7 @@ static void forget(struct hosts *h)
 
 	a->state = AUDIT_IDLE;
 	work_drop(&h->env->works, &a->work);
-	bytes_free(&a->listed);
+	root_forget(&a->root);
 	bytes_free(&a->names);
 	for (size_t i = 0; i < a->example_count; i++)
 		bytes_free(&a->examples[i].path);
@@ -260,18 +259,6 @@ static void place_answered(struct hosts *h, const struct operation *op, const st
 	bytes_free(&path);
 }
 
-static void keep_listed(struct audit *a, const struct event *event)
-{
-	for (size_t i = 0; i < event->zk_answered.count; i++) {
-		struct slice child = event->zk_answered.children[i];
-
-		if (root_skips(child))
-			continue;
-		bytes_slice(&a->listed, child);
-		bytes_char(&a->listed, '\0');
-	}
-}
-
 static void look_at(struct hosts *h, struct slice child)
 {
 	struct audit *a = &h->audit;
@@ -288,19 +275,17 @@ static void look_at(struct hosts *h, struct slice child)
 int64_t audit_look(struct hosts *h, int64_t steps)
 {
 	struct audit *a = &h->audit;
+	struct slice child;
 	int64_t done = 0;
 
-	while (a->looked < a->listed.len && done < steps) {
-		struct slice child = slice_of(a->listed.data + a->looked);
-
+	while (done < steps && root_next(&a->root, &child)) {
 		look_at(h, child);
-		a->looked += child.len + 1;
 		done += h->env->conf->all_in_pieces ? steps : NAME_STEPS;
 	}
-	if (a->looked < a->listed.len)
+	if (a->root.looked < a->root.listed.len)
 		return done;
 	work_drop(&h->env->works, &a->work);
-	bytes_free(&a->listed);
+	root_forget(&a->root);
 	a->state = AUDIT_WALK;
 	return done;
 }
@@ -310,7 +295,7 @@ static void root_answered(struct hosts *h, const struct event *event)
 	struct audit *a = &h->audit;
 
 	if (event->zk_answered.code == ZK_OK)
-		keep_listed(a, event);
+		root_listed(&a->root, event);
 	else if (event->zk_answered.code != ZK_NONODE)
 		FOUND(a, refused, a->root.path, NO_CHILD);
 	a->state = AUDIT_NAMES;

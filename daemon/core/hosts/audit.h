@@ -68,9 +68,7 @@ struct audit {
 	size_t open;           /* operations without an answer, those of sweeps that ended early included */
 	struct root root;      /* the one being looked at */
 	bool root_asked;
-	struct bytes listed;   /* NAMES: what is below it, each with a NUL */
-	size_t looked;         /* ... up to these bytes */
-	struct work_item work; /* ... for the user of the first in `served` */
+	struct work_item work; /* NAMES: for the user of the first in `served` */
 	struct bytes names;    /* of the directories below it, each behind its flavour and with a NUL */
 	size_t sent, answered; /* up to these bytes of `names` */
 	bool mismatch;         /* the next directory to be answered is of another kind */

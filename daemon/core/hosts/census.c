@@ -51,7 +51,7 @@ static void forget_rows(struct census *s)
 
 size_t census_memory(const struct census *s)
 {
-	size_t all = glob_memory(s->glob) + s->after.cap + s->listed.cap + s->name.cap + s->cap * sizeof(*s->names) +
+	size_t all = glob_memory(s->glob) + s->after.cap + s->root.listed.cap + s->name.cap + s->cap * sizeof(*s->names) +
 		     s->name_bytes + s->holders.cap + s->rows.cap;
 
 	return all > MEMORY_SMALL ? all - MEMORY_SMALL : 0;
@@ -81,9 +81,7 @@ void census_restart(struct census *s)
 	walk_end(h->locks, &s->walk);
 	forget_rows(s);
 	forget_names(s);
-	bytes_free(&s->listed);
 	bytes_free(&s->name);
-	s->looked = 0;
 	s->further = s->root_refused = s->refused = false;
 	s->state = CENSUS_ROOT;
 	root_find(h->env->conf, 0, &s->root);
@@ -200,13 +198,8 @@ static bool look_below(struct census *s, int64_t *done)
 	struct slice znode;
 	enum flavour flavour;
 
-	if (s->looked == s->listed.len) {
-		bytes_free(&s->listed);
-		s->looked = 0;
+	if (!root_next(&s->root, &znode))
 		return false;
-	}
-	znode = slice_of(s->listed.data + s->looked);
-	s->looked += znode.len + 1;
 	bytes_clear(&s->name);
 	if (root_lock(s->query->hosts->env->conf, &s->root, znode, &s->name, &flavour))
 		look_at(s, bytes_view(&s->name), done);
@@ -232,14 +225,7 @@ void census_answered(struct hosts *h, const struct operation *op, const struct e
 	q->partial = code == ZK_UNKNOWN;
 	s->state = CENSUS_NAMES;
 	s->root_refused = code != ZK_OK && code != ZK_NONODE && code != ZK_UNKNOWN;
-	for (size_t i = 0; i < event->zk_answered.count; i++) {
-		struct slice znode = event->zk_answered.children[i];
-
-		if (root_skips(znode))
-			continue;
-		bytes_slice(&s->listed, znode);
-		bytes_char(&s->listed, '\0');
-	}
+	root_listed(&s->root, event);
 	pay(s);
 }
 

@@ -56,9 +56,7 @@ struct census {
 	enum census_state state;
 	struct root root;
 	bool root_refused;   /* ZooKeeper refuses to show the names below one */
-	struct bytes listed; /* NAMES: below the root, each with a NUL */
-	size_t looked;       /* ... up to these bytes */
-	struct walk walk;    /* ... standalone */
+	struct walk walk;    /* NAMES, standalone */
 	struct bytes name;   /* being looked at */
 	struct bytes *names; /* of the page, in their order */
 	size_t count, cap, name_bytes;

@@ -11,6 +11,7 @@ bool root_find(const struct broker_conf *conf, size_t number, struct root *ret)
 		number++;
 	if (number > conf->prefix_count)
 		return false;
+	root_forget(ret);
 	ret->number = number;
 	ret->path = slice_of(number ? conf->prefixes[number - 1].path : conf->root);
 	ret->prefix = slice_of(number ? conf->prefixes[number - 1].prefix : "");
@@ -32,4 +33,33 @@ bool root_lock(const struct broker_conf *conf, const struct root *root, struct s
 	bytes_free(&here);
 	bytes_free(&place);
 	return lives;
+}
+
+void root_listed(struct root *root, const struct event *event)
+{
+	for (size_t i = 0; i < event->zk_answered.count; i++) {
+		struct slice znode = event->zk_answered.children[i];
+
+		if (znode.len && znode.data[0] == '.')
+			continue;
+		bytes_slice(&root->listed, znode);
+		bytes_char(&root->listed, '\0');
+	}
+}
+
+bool root_next(struct root *root, struct slice *ret_znode)
+{
+	if (root->looked == root->listed.len) {
+		root_forget(root);
+		return false;
+	}
+	*ret_znode = slice_of(root->listed.data + root->looked);
+	root->looked += ret_znode->len + 1;
+	return true;
+}
+
+void root_forget(struct root *root)
+{
+	bytes_free(&root->listed);
+	root->looked = 0;
 }

@@ -6,14 +6,17 @@
 #pragma once
 
 #include "core/port/conf.h"
+#include "core/port/event.h"
 #include "protocol/bytes.h"
 
 struct root {
 	size_t number;
 	struct slice path, prefix; /* <path>/<znode name> is the lock <prefix><name> */
+	struct bytes listed;       /* what is below it, each with a NUL */
+	size_t looked;             /* ... up to these bytes */
 };
 
-/* That root or the one after it. False: there is none. */
+/* That root or the one after it, of which nothing is listed yet. False: there is none. */
 bool root_find(const struct broker_conf *conf, size_t number, struct root *ret);
 /*
  * Appends the name of the lock whose directory has that name below the root, and sets its flavour. False: no lock lives
@@ -21,8 +24,8 @@ bool root_find(const struct broker_conf *conf, size_t number, struct root *ret);
  */
 bool root_lock(const struct broker_conf *conf, const struct root *root, struct slice znode, struct bytes *name,
 	       enum flavour *ret_flavour);
-/* Names that begin with a dot are the brokers' own: no lock's name does. */
-static inline bool root_skips(struct slice znode)
-{
-	return znode.len && znode.data[0] == '.';
-}
+/* Takes what a list shows below it, but what is the brokers' own: that begins with a dot, and no lock's name does. */
+void root_listed(struct root *root, const struct event *event);
+/* The next name of the list. False: that was all, and the list is freed. */
+bool root_next(struct root *root, struct slice *ret_znode);
+void root_forget(struct root *root);
