@@ -592,7 +592,7 @@ static bool write_place(struct salvaging *w, const struct salvaging_place *p)
 	bool own = session && p->lock->noted & LEDGER_NOTED_OWN, slots = session && p->lock->noted & LEDGER_NOTED_SLOTS;
 	struct lock lock = { .name = bytes_of(name.data, name.len), .directory.remembered = own || p->kept };
 
-	if (p->lock->kind > KIND_SEMAPHORE || !name_valid(name) || !flavour_has_place(w->s->conf, name))
+	if (!kind_is_known(p->lock->kind) || !name_valid(name) || !flavour_has_place(w->s->conf, name))
 		return refuse(w, "a lock in it has a name or kind that none can have");
 	for (size_t i = 0; i < p->held_count; i++)
 		any = any || p->held[i].of.mark;

@@ -165,7 +165,7 @@ struct any_name {
 	int64_t highest, highest_writer; /* tokens */
 	int64_t busy_at;                 /* when it was last held, or nobody waited for it */
 	int64_t leader;                  /* its token, when it was last looked at */
-	int64_t held_at[KINDS];          /* since when it has been held as that kind; 0: it is not */
+	int64_t held_at[KINDS_MAX];          /* since when it has been held as that kind; 0: it is not */
 };
 
 struct any {

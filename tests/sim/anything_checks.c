@@ -329,11 +329,11 @@ static void check_kind(struct world *w, const struct lock *lock)
 }
 
 /* It is never held as two kinds at once. */
-static void note_kinds(struct world *w, struct any_name *n, const bool held[KINDS], int name)
+static void note_kinds(struct world *w, struct any_name *n, const bool held[KINDS_MAX], int name)
 {
 	int kinds = 0;
 
-	for (int kind = 0; kind < KINDS; kind++) {
+	for (int kind = 0; kind < KINDS_MAX; kind++) {
 		kinds += held[kind];
 		if (!held[kind])
 			n->held_at[kind] = 0;
@@ -347,7 +347,7 @@ static void note_kinds(struct world *w, struct any_name *n, const bool held[KIND
 static void check_alone(struct world *w, int name)
 {
 	const struct grant *g, *writer = NULL, *any = NULL;
-	bool held[KINDS] = { false };
+	bool held[KINDS_MAX] = { false };
 
 	for (int i = 0; i < w->host_count; i++) {
 		const struct lock *lock = any_is_proven(&w->hosts[i]) ? lock_at(&w->hosts[i], name) : NULL;

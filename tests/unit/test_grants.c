@@ -4,7 +4,7 @@
 
 /* These locks decide nothing: each test does. */
 static const struct kind_rule no_rule;
-static const struct kind_rule *const rules[KINDS] = { &no_rule, &no_rule, &no_rule };
+static const struct kind_rule *const rules[KINDS_MAX] = { &no_rule, &no_rule, &no_rule };
 
 static struct fixture *f;
 static struct lock *lock;

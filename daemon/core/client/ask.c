@@ -116,7 +116,7 @@ struct refusal refusal_of_values(enum error_code code, const char *format, const
 /* What each kind calls what a client may have already, when it asks for it. */
 static const struct {
 	const char *lost, *held, *waits;
-} words[KINDS] = {
+} words[KINDS_MAX] = {
 	[KIND_LOCK] = { "an earlier grant of this lock was lost; ask again",
 			"this connection holds it already; say REENTER to enter it again, or use one connection for each thread",
 			"this client already waits for it, and CANCEL withdraws its ENQUEUE" },

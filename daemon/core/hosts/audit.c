@@ -219,8 +219,8 @@ static void data_answered(struct audit *a, const struct audit_place *p, struct s
 		add_name(a, FLAVOUR_SLOTS, p->name, "/leases");
 		return;
 	}
-	for (int kind = 0; kind < KINDS; kind++)
-		if (flavour_fits((enum kind)kind, p->flavour, data))
+	for (enum kind kind = KIND_LOCK; kind_is_known(kind); kind++)
+		if (flavour_fits(kind, p->flavour, data))
 			a->mismatch = false;
 	if (a->mismatch)
 		FOUND(a, mismatched, p->path, NO_CHILD);

@@ -251,8 +251,8 @@ static const char *kind_of(const struct query *q, const struct lock *lock)
 		kind = KIND_SEMAPHORE;
 	else if (lock)
 		kind = lock->directory.kind;
-	else if (record_is_ours(data) && slice_is(record_get(data, "kind"), kind_word(KIND_ELECTION)))
-		kind = KIND_ELECTION;
+	else if (record_is_ours(data) && !kind_of_word(record_get(data, "kind"), &kind))
+		kind = KIND_LOCK; /* its contenders say nothing */
 	return kind_word(kind);
 }
 

@@ -5,4 +5,4 @@
 #include "core/lock/kind_rule.h"
 #include "core/znode/kind.h"
 
-extern const struct kind_rule *const kind_rules[KINDS];
+extern const struct kind_rule *const kind_rules[KINDS_MAX];

@@ -18,7 +18,7 @@ static const int64_t LEASE_MAX_NS = LIMIT_MS_MAX * 1000000;
 
 static const struct field request_fields[] = {
 	FIELD_NUMBER(struct request, "mark", mark, 1, UINT32_MAX),
-	FIELD_NUMBER(struct request, "aside", aside, 0, KINDS),
+	FIELD_NUMBER(struct request, "aside", aside, 0, KINDS_MAX),
 	FIELD_NUMBER(struct request, "mode", mode, MODE_EXCLUSIVE, MODE_SHARED),
 	FIELD_FLAG(struct request, "queued", queued),
 	FIELD_FLAG(struct request, "expired", expired),
@@ -112,10 +112,11 @@ struct lock *lock_restore(struct locks *locks, const struct entry *e)
 	bool idle;
 
 	if (!entry_get_text(e, "name", NAME_BYTES_MAX, &name) ||
-	    !entry_get_number(e, "kind", KIND_LOCK, KIND_SEMAPHORE, &kind) || !entry_get_flag(e, "idle", &idle))
+	    !entry_get_number(e, "kind", KIND_LOCK, KINDS_MAX - 1, &kind) || !entry_get_flag(e, "idle", &idle))
 		return NULL;
-	if (!name_valid(name) || !flavour_has_place(locks->env->conf, name) || lock_find(locks, name)) {
-		entry_refuse(e, "no lock can have the name");
+	if (!kind_is_known((uint64_t)kind) || !name_valid(name) || !flavour_has_place(locks->env->conf, name) ||
+	    lock_find(locks, name)) {
+		entry_refuse(e, "no lock can have the name or the kind");
 		return NULL;
 	}
 	lock = locks->rules[kind]->make(locks, name, NULL);
@@ -170,7 +171,8 @@ struct request *request_restore(struct lock *lock, const struct entry *e)
 	if (!c || !entry_get_fields(e, FIELDS(request_fields), &read))
 		goto refused;
 	read.lock = lock;
-	if (lock->idle || (request_kind(&read) == KIND_SEMAPHORE && (!read.limit || !read.count)))
+	if (!kind_is_known(request_kind(&read)) || lock->idle ||
+	    (request_kind(&read) == KIND_SEMAPHORE && (!read.limit || !read.count)))
 		goto contradiction;
 	r = place_of(c, &read);
 	if (!r)

@@ -21,13 +21,12 @@ void holder_write(struct bytes *data, const struct holder *h)
 const char *holder_other_kind(enum kind kind, struct slice data)
 {
 	struct slice word = record_get(data, "kind");
-	int other = KIND_LOCK;
+	enum kind other = KIND_LOCK;
+	bool known = !word.len || kind_of_word(word, &other);
 
-	while (word.len && other < KINDS && !slice_is(word, kind_word((enum kind)other)))
-		other++;
-	if (!record_is_ours(data) || other == (int)kind)
+	if (!record_is_ours(data) || (known && other == kind))
 		return NULL;
-	return other < KINDS ? kind_noun((enum kind)other) : "something else";
+	return known ? kind_noun(other) : "something else";
 }
 
 bool holder_in_use(struct slice data)

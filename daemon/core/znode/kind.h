@@ -2,22 +2,36 @@
 /* What a lock's directory is for. Its data say so from its creation on; one name is of one kind at a time. */
 #pragma once
 
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "protocol/slice.h"
+
 enum kind { KIND_LOCK, KIND_ELECTION, KIND_SEMAPHORE };
 
-enum { KINDS = KIND_SEMAPHORE + 1 };
+enum { KINDS_MAX = 8 }; /* the tables of kinds have room for so many; the simulator has one more than the product */
 
-/* The word for it in a directory's data. */
+struct kind_words {
+	const char *word; /* in a directory's data; NULL: there is no such kind */
+	const char *noun; /* as sentences call it */
+};
+
+extern const struct kind_words kind_words[KINDS_MAX];
+
 static inline const char *kind_word(enum kind kind)
 {
-	static const char *const words[KINDS] = { "lock", "election", "semaphore" };
-
-	return words[kind];
+	return kind_words[kind].word;
 }
 
-/* As sentences call it. */
 static inline const char *kind_noun(enum kind kind)
 {
-	static const char *const nouns[KINDS] = { "a lock", "an election", "a semaphore" };
-
-	return nouns[kind];
+	return kind_words[kind].noun;
 }
+
+static inline bool kind_is_known(uint64_t kind)
+{
+	return kind < KINDS_MAX && kind_words[kind].word;
+}
+
+/* False: no kind has that word. */
+bool kind_of_word(struct slice word, enum kind *ret);
