@@ -35,11 +35,11 @@ READERS = [
     ("nobody hears of a downgrade", [
         ("\tgrant_downgrade(g);\n\tdirectory_touch(&g->lock->directory);\n", "\tgrant_downgrade(g);\n")], 1000),
     ("an upgrade waits", [
-        ("else if (g && !permits && !mode_covers(g->mode, terms->mode))", "else if (false)"),
+        ("else if (g && !adds && !mode_covers(g->mode, terms->mode))", "else if (false)"),
         ("else if (call->grant && kind == KIND_LOCK)",
          "else if (call->grant && kind == KIND_LOCK && mode_covers(call->grant->mode, terms.mode))")], 100),
     ("an upgrade is a re-entry", [
-        ("else if (g && !permits && !mode_covers(g->mode, terms->mode))", "else if (false)")], 100),
+        ("else if (g && !adds && !mode_covers(g->mode, terms->mode))", "else if (false)")], 100),
     ("readers at the front count one by one", [
         ("\tif (batch_has(lock, r))\n\t\treturn true;\n", ""),
         ("if (together || !locks->ensemble->session", "if (!locks->ensemble->session")], 300),

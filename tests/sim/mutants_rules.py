@@ -29,7 +29,7 @@ RULES = [
     ("rules: other ones do not concern who is connected", [
         ("\t\tb->env.rules++;\n", "")], 100, "anything"),
     ("rules: readers are asked for their right to write", [
-        ("return terms->mode == MODE_SHARED ? RULE_shared : RULE_lock;", "return RULE_lock;")], 100, "anything"),
+        ("return verb == RULE_lock && terms->mode == MODE_SHARED ? RULE_shared : verb;", "return verb;")], 100, "anything"),
     ("rules: an MLOCK finds out what it may not have when it comes to it", [
         ("(!again && denies_any(m, &no)) || ", "")], 300, "anything"),
     ("rules: whether one may look is not asked", [

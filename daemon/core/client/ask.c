@@ -4,7 +4,6 @@
 #include "base/cold.h"
 #include "core/client/deadlock.h"
 #include "core/client/reply.h"
-#include "core/kind/semaphore.h"
 #include "core/lock/locks.h"
 #include "core/lock/take_back.h"
 
@@ -32,13 +31,11 @@ bool ask_fits(const struct lock *lock, enum kind kind, struct refusal *ret)
 	return !lock_refuses(lock, kind) || refuse_kind(lock, kind, ret);
 }
 
-static enum rule_verb verb_of(const struct request_terms *terms)
+static enum rule_verb verb_of(const struct locks *locks, const struct request_terms *terms)
 {
-	if (terms->kind == KIND_SEMAPHORE)
-		return RULE_acquire;
-	if (terms->kind == KIND_ELECTION)
-		return RULE_campaign;
-	return terms->mode == MODE_SHARED ? RULE_shared : RULE_lock;
+	enum rule_verb verb = locks->rules[terms->kind]->verb;
+
+	return verb == RULE_lock && terms->mode == MODE_SHARED ? RULE_shared : verb;
 }
 
 /* By default everybody may ask. */
@@ -54,7 +51,7 @@ static COLD bool permits(struct client *client, struct slice name, enum rule_ver
 
 bool ask_permits(struct client *client, struct slice name, const struct request_terms *terms, struct refusal *ret)
 {
-	return !client->locks->env->conf->access.count || permits(client, name, verb_of(terms), ret);
+	return !client->locks->env->conf->access.count || permits(client, name, verb_of(client->locks, terms), ret);
 }
 
 /* A free delegation counts as a grant, but no client may be refused a lock because of locks that nobody holds. */
@@ -113,37 +110,16 @@ struct refusal refusal_of_values(enum error_code code, const char *format, const
 	return no;
 }
 
-/* What each kind calls what a client may have already, when it asks for it. */
-static const struct {
-	const char *lost, *held, *waits;
-} words[KINDS_MAX] = {
-	[KIND_LOCK] = { "an earlier grant of this lock was lost; ask again",
-			"this connection holds it already; say REENTER to enter it again, or use one connection for each thread",
-			"this client already waits for it, and CANCEL withdraws its ENQUEUE" },
-	[KIND_ELECTION] = { "an earlier leadership was lost; ask again", "this client already leads it, and has to RESIGN first",
-			    "this client already campaigns for it, and RESIGN withdraws that" },
-	[KIND_SEMAPHORE] = { "earlier permits of this semaphore were lost; ask again", NULL, NULL },
-};
-
 struct refusal refusal_lost(struct grant *g, const char *else_told)
 {
 	const struct lock *lock = g->lock; /* it lasts until all is settled */
 
 	if (g->loss == LOSS_LEASE)
-		else_told = lock->slots ? "the lease of the permits ran out" : "the lease of the grant ran out";
+		else_told = lock->rule->lease_over;
 	else if (!else_told)
-		else_told = words[lock->rule->kind].lost;
+		else_told = lock->rule->lost;
 	grant_end(g);
 	return refusal_of(ERROR_LOST, "%s: %s", else_told, bytes_view(&lock->name));
-}
-
-/* The client has permits. A request with another limit than the agreed one is refused anyway. */
-static bool may_gather(const struct grant *g, const struct request_terms *terms)
-{
-	const struct semaphore *s = g->lock->semaphore;
-	bool agreed = s->limit && (s->state == SEMAPHORE_KNOWN || s->locks->env->conf->standalone);
-
-	return g->depth + terms->count <= terms->limit || (agreed && s->limit != terms->limit);
 }
 
 /*
@@ -154,7 +130,8 @@ bool ask_may(struct lock *lock, struct client *c, struct grant *g, const struct 
 	     struct refusal *ret)
 {
 	struct slice name = bytes_view(&lock->name);
-	bool permits = terms->kind == KIND_SEMAPHORE;
+	const struct kind_rule *rule = lock->locks->rules[terms->kind];
+	bool adds = rule->may_add != NULL;
 	const struct request *waits;
 	const char *why;
 
@@ -162,20 +139,20 @@ bool ask_may(struct lock *lock, struct client *c, struct grant *g, const struct 
 		refusal_name(ret, name);
 	else if (g && g->lost)
 		*ret = refusal_lost(g, NULL);
-	else if (g && !permits && !reenter)
-		*ret = refusal_of(ERROR_HELD, "%s: %s", words[terms->kind].held, name);
-	else if (g && !permits && !mode_covers(g->mode, terms->mode))
+	else if (g && !adds && !reenter)
+		*ret = refusal_of(ERROR_HELD, "%s: %s", rule->held, name);
+	else if (g && !adds && !mode_covers(g->mode, terms->mode))
 		*ret = refusal_of(ERROR_DEADLOCK, "this client holds %s shared and would wait for itself: release it first",
 				  name);
-	else if (g && permits && !may_gather(g, terms))
+	else if (g && adds && !rule->may_add(g, terms))
 		*ret = refusal_of(
 			ERROR_DEADLOCK,
 			"this client has %d permits and asks for %d more: it would wait for itself; release some first",
 			g->depth, terms->count);
-	else if (g && !permits && terms->queued && !client_may_be_told(c, &why))
+	else if (g && !adds && terms->queued && !client_may_be_told(c, &why))
 		*ret = refusal_of(ERROR_LIMIT, "%s: %s", why, name);
 	else if (!g && (waits = request_find(lock, c)))
-		*ret = refusal_of(ERROR_ERR, "%s: %s", words[request_kind(waits)].waits, name);
+		*ret = refusal_of(ERROR_ERR, "%s: %s", lock->locks->rules[request_kind(waits)]->waits, name);
 	else
 		return true;
 	return false;

@@ -8,7 +8,6 @@
 #include "core/client/ask.h"
 #include "core/client/deadlock.h"
 #include "core/client/reply.h"
-#include "core/kind/semaphore.h"
 #include "core/lock/locks.h"
 #include "core/lock/take_back.h"
 #include "protocol/number.h"

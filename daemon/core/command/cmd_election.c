@@ -5,7 +5,6 @@
 #include "core/command/call.h"
 #include "core/hosts/query_reply.h"
 #include "core/kind/observe.h"
-#include "core/kind/semaphore.h"
 #include "core/claim/charge.h"
 
 void cmd_campaign(struct client *c, struct call *call)

@@ -6,8 +6,6 @@
 #include "core/client/notify.h"
 #include "core/client/reply.h"
 #include "core/command/call.h"
-#include "core/kind/semaphore.h"
-#include "core/kind/observe.h"
 
 static const int64_t NS_PER_MS = 1000000;
 
@@ -93,7 +91,7 @@ void call_ask(const struct call *call, enum kind kind)
 		.lease_ns = o->lease_ns,
 		.data = o->data,
 		.limit = o->limit,
-		.count = kind == KIND_SEMAPHORE ? o->count : 0,
+		.count = c->locks->rules[kind]->counts ? o->count : 0,
 		.slot = (uint8_t)o->slot,
 		.fresh = o->given & OPTION_FRESH,
 	};

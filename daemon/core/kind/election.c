@@ -92,6 +92,11 @@ static void learn(struct lock *lock, unsigned int facts)
 
 const struct kind_rule election_rule = {
 	.kind = KIND_ELECTION,
+	.verb = RULE_campaign,
+	.lost = "an earlier leadership was lost; ask again",
+	.held = "this client already leads it, and has to RESIGN first",
+	.waits = "this client already campaigns for it, and RESIGN withdraws that",
+	.lease_over = "the lease of the grant ran out",
 	.data_bytes = LIMIT_DATA_BYTES_MAX,
 	.make = lock_make,
 	.marks_tries = true,

@@ -190,6 +190,11 @@ static void settle(struct lock *lock)
 
 const struct kind_rule rwlock_rule = {
 	.kind = KIND_LOCK,
+	.verb = RULE_lock,
+	.lost = "an earlier grant of this lock was lost; ask again",
+	.held = "this connection holds it already; say REENTER to enter it again, or use one connection for each thread",
+	.waits = "this client already waits for it, and CANCEL withdraws its ENQUEUE",
+	.lease_over = "the lease of the grant ran out",
 	.make = lock_make,
 	.lingers = true,
 	.follows = true,

@@ -486,9 +486,7 @@ static void tell_losses(struct semaphore *s)
 		if (!r)
 			continue;
 		grant_end(g);
-		request_fail(r, ERROR_LOST,
-			     loss == LOSS_LEASE ? "the lease of the permits ran out"
-						: "earlier permits of this semaphore were lost; ask again");
+		request_fail(r, ERROR_LOST, loss == LOSS_LEASE ? s->lock->rule->lease_over : s->lock->rule->lost);
 	}
 }
 
@@ -582,6 +580,15 @@ static void settle(struct lock *lock)
 		directory_list(lock->slots, false);
 }
 
+/* A request with another limit than the agreed one is refused anyway. */
+static bool may_add(const struct grant *g, const struct request_terms *terms)
+{
+	const struct semaphore *s = g->lock->semaphore;
+	bool agreed = s->limit && (s->state == SEMAPHORE_KNOWN || s->locks->env->conf->standalone);
+
+	return g->depth + terms->count <= terms->limit || (agreed && s->limit != terms->limit);
+}
+
 static bool is_sound(const struct lock *lock)
 {
 	const struct semaphore *s = lock->semaphore;
@@ -594,6 +601,10 @@ static bool is_sound(const struct lock *lock)
 /* A gathering host has the mutex for a moment only: a try for permits waits its turn like any other request. */
 const struct kind_rule semaphore_rule = {
 	.kind = KIND_SEMAPHORE,
+	.verb = RULE_acquire,
+	.counts = true,
+	.lost = "earlier permits of this semaphore were lost; ask again",
+	.lease_over = "the lease of the permits ran out",
 	.make = make_lock,
 	.lingers = true,
 	.learn = learn,
@@ -604,6 +615,7 @@ const struct kind_rule semaphore_rule = {
 	.is_taken = is_taken,
 	.serves_soon = serves_soon,
 	.may_join = is_known,
+	.may_add = may_add,
 	.ended = ended,
 	.suspended = suspended,
 	.free = free_semaphore,

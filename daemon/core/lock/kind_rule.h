@@ -9,18 +9,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/rule.h"
 #include "core/znode/kind.h"
 #include "core/znode/mode.h"
 #include "protocol/slice.h"
 
 struct claim;
 struct client;
+struct grant;
 struct lock;
 struct locks;
 struct request;
+struct request_terms;
 
 struct kind_rule {
 	enum kind kind;
+	enum rule_verb verb; /* what an access rule calls a request for it; of a lock, one to share it is another */
+	bool counts; /* its requests say how many they want, and of which limit */
+	/* Why a client is refused that lost what it had, has it, or waits for it; and why if its lease ran out. */
+	const char *lost, *held, *waits, *lease_over;
 	size_t data_bytes; /* so long a text of a request's has to have room in the data of a claim's znode */
 	bool lingers;     /* a held claim stays for a while after its last grant */
 	bool follows;     /* next may follow a held claim without tokens, without a gap (rollover.h) */
@@ -43,6 +50,8 @@ struct kind_rule {
 	bool (*serves_soon)(const struct lock *lock, const struct claim *c);
 	/* The kind allows a claim to join. NULL: always. */
 	bool (*may_join)(const struct lock *lock);
+	/* A client that has some of it may ask for that besides. NULL: it would have to enter it again (REENTER). */
+	bool (*may_add)(const struct grant *g, const struct request_terms *terms);
 	/* A request has ended, for any reason. NULL: the kind need not know; likewise in what follows. */
 	void (*ended)(struct lock *lock, const struct request *r);
 	/* The connection is lost, and with it the answers and the watches that the kind itself asked for. */

@@ -172,7 +172,7 @@ struct request *request_restore(struct lock *lock, const struct entry *e)
 		goto refused;
 	read.lock = lock;
 	if (!kind_is_known(request_kind(&read)) || lock->idle ||
-	    (request_kind(&read) == KIND_SEMAPHORE && (!read.limit || !read.count)))
+	    (lock->locks->rules[request_kind(&read)]->counts && (!read.limit || !read.count)))
 		goto contradiction;
 	r = place_of(c, &read);
 	if (!r)
