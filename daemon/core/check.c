@@ -105,7 +105,6 @@ static void check_lock(const struct lock *lock, size_t *requests, size_t *grants
 		CHECK(g->lost && !g->lease.place);
 		n_lost++;
 	}
-	CHECK(!lock->observation || (lock->observation->left > 0) == (lock->observation->work.worker != NULL));
 	CHECK(!lock->batch.work.worker || (lock->batch.until_ns && lock->request_count && lock->grant_count));
 	CHECK((d->naming.state == NAMING_WAITS) == (d->naming.line != NULL));
 	CHECK(!d->naming.line || (d->naming.line->account == d->payer && d->naming.line->privileged == d->privileged));
@@ -450,7 +449,7 @@ static size_t check_lock_record(const struct lock *lock, const char **wrong)
 	if (!r)
 		return 0;
 	CHECK(slice_eq(bytes_view(&lock->name), (struct slice){ r->name, r->length }));
-	CHECK(!lock->semaphore || !lock->grant_count || r->limit == (uint64_t)lock->semaphore->limit);
+	CHECK(!semaphore_of(lock) || !lock->grant_count || r->limit == (uint64_t)semaphore_of(lock)->limit);
 	check_token(lock, wrong);
 	LOCK_DIRECTORIES(d, lock)
 	{

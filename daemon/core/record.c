@@ -79,8 +79,8 @@ static void write_lock(struct lock *lock)
 	lock_ledger_token(lock, lock->token, MODE_EXCLUSIVE);
 	if (held && held->granted)
 		lock_ledger_token(lock, held->czxid << 10 | held->handoffs, held->granted_mode);
-	if (lock->semaphore)
-		lock_ledger_limit(lock, lock->semaphore->limit);
+	if (semaphore_of(lock))
+		lock_ledger_limit(lock, semaphore_of(lock)->limit);
 	if (lock->locks->env->conf->standalone)
 		return;
 	LOCK_DIRECTORIES(d, lock)

@@ -106,7 +106,8 @@ static void child_watched(struct directory *d, enum zk_watch type, struct slice 
 	seen_forget(d, child);
 	CLAIM_FOREACH(c, d)
 		claim_watched(c, type, child);
-	observe_watched(d->lock, &child);
+	if (d->lock->rule->watched)
+		d->lock->rule->watched(d->lock, &child);
 	directory_touch(d);
 }
 
@@ -122,7 +123,8 @@ void route_watched(struct broker *b, const struct event *event)
 	permit_limit_watched(&b->locks, path);
 	if (d) {
 		directory_changed(d);
-		observe_watched(d->lock, NULL);
+		if (d->lock->rule->watched)
+			d->lock->rule->watched(d->lock, NULL);
 		directory_touch(d);
 		return;
 	}

@@ -8,7 +8,6 @@
 #include "core/client/client_snapshot.h"
 #include "core/connection.h"
 #include "core/hosts/letter_snapshot.h"
-#include "core/kind/kind_snapshot.h"
 #include "core/kind/observe.h"
 #include "core/kind/semaphore.h"
 #include "core/lock/bearer.h"
@@ -550,7 +549,7 @@ static void write_slots(struct salvaging *w, const struct salvaging_place *p, bo
 			write_kept(w, p, p->claims[i].claim);
 	if (noted)
 		write_unknown(w, FLAVOUR_SLOTS);
-	kind_snapshot(&(struct lock){ .semaphore = &(struct semaphore){ .limit = (int64_t)p->lock->limit } }, w->out);
+	w->b->locks.rules[p->lock->kind]->salvage(p->lock->limit, w->out);
 }
 
 static void write_observers(struct salvaging *w, const struct salvaging_place *p)
@@ -581,7 +580,7 @@ static void write_leader(struct salvaging *w, const struct salvaging_place *p)
 		leader.host = bytes_of(w->s->conf->host, strlen(w->s->conf->host));
 		leader.data = bytes_of(g->data, g->length);
 	}
-	kind_snapshot(&(struct lock){ .observation = &leader }, w->out);
+	observation_snapshot(&leader, w->out);
 }
 
 /* The names are those of this host: a name that is none is refused by who reads the text. */

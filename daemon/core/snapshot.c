@@ -14,7 +14,6 @@
 #include "core/connection.h"
 #include "core/hosts/inquiry.h"
 #include "core/hosts/letter_snapshot.h"
-#include "core/kind/kind_snapshot.h"
 #include "core/kind/observe.h"
 #include "core/kind/payer.h"
 #include "core/lock/bearer.h"
@@ -246,12 +245,6 @@ static void write_broker(const struct broker *b, struct bytes *out)
 		write_histogram(histograms[i].name, (const char *)&b->env.stats + histograms[i].at, out);
 }
 
-static void write_lock(const struct lock *lock, struct bytes *out)
-{
-	lock_snapshot(lock, out);
-	kind_snapshot(lock, out);
-}
-
 void snapshot_begin(const struct broker *b, struct bytes *out)
 {
 	write_broker(b, out);
@@ -276,9 +269,9 @@ static void write_all(const struct broker *b, struct bytes *out)
 	TAILQ_FOREACH(c, &b->locks.clients, link)
 		(c->bearer ? bearer_snapshot : connection_snapshot)(c, NULL, out);
 	TAILQ_FOREACH(lock, &b->locks.used, link)
-		write_lock(lock, out);
+		lock_snapshot(lock, out);
 	TAILQ_FOREACH(lock, &b->locks.idle, link)
-		write_lock(lock, out);
+		lock_snapshot(lock, out);
 	TAILQ_FOREACH(c, &b->locks.clients, link)
 		client_snapshot(c, out);
 	place_snapshot_notes(&b->locks, out);
@@ -496,7 +489,7 @@ static bool read_entry(struct restoring *r, const struct entry *e)
 			return entry_refuse(e, "there is no lock");
 		return readers[i].read(r, e);
 	}
-	return !r->lock || r->marks.sorted || kind_restore(r->lock, e);
+	return !r->lock || r->marks.sorted || !r->lock->rule->restore || r->lock->rule->restore(r->lock, e);
 }
 
 /* ---- reading: the whole ---- */

@@ -2,6 +2,7 @@
 /* What must hold, whatever was asked: see anything.h. */
 #include "anything.h"
 #include "core/kind/observe.h"
+#include "core/kind/semaphore.h"
 #include "protocol/answers.h"
 
 #include <inttypes.h>
@@ -19,7 +20,7 @@ static bool is_calm(const struct world *w, int64_t since)
 
 static bool is_semaphore(const struct lock *lock)
 {
-	return lock->semaphore != NULL;
+	return semaphore_of(lock) != NULL;
 }
 
 /* Whose valid grants those are: what FORCEUNLOCK deleted may be in use until its daemon has been told. */
@@ -445,11 +446,11 @@ static void check_observers(struct world *w, struct any_name *n, int name)
 
 		lock = lock_at(h, name);
 		if (leader != n->leader || !lock || !lock->observer_count || h->stopped_until > now ||
-		    !is_calm(w, now - WITHIN) || (lock->observation->known && lock->observation->token == leader))
+		    !is_calm(w, now - WITHIN) || (observation_of(lock)->known && observation_of(lock)->token == leader))
 			any_of(h)->right_at[name] = now;
 		if (any_of(h)->right_at[name] < now - WITHIN)
 			world_fail(w, -1, "%s is led by %" PRId64 ", and host %d knows %" PRId64, any_names[name],
-				   leader, i, lock->observation->known ? lock->observation->token : -1);
+				   leader, i, observation_of(lock)->known ? observation_of(lock)->token : -1);
 	}
 	n->leader = leader;
 }
@@ -477,7 +478,7 @@ int64_t any_count_grants(const struct host *h)
 
 	TAILQ_FOREACH(lock, &h->broker->locks.used, link)
 		TAILQ_FOREACH(g, &lock->grants, link)
-			count += lock->semaphore ? g->depth : 1;
+			count += semaphore_of(lock) ? g->depth : 1;
 	return count;
 }
 

@@ -17,6 +17,7 @@
 #include <stdio.h>
 
 #include "core/hosts/inquiry.h"
+#include "core/kind/semaphore.h"
 #include "core/lock/bearer.h"
 #include "core/znode/record.h"
 
@@ -56,7 +57,7 @@ static int64_t token_anywhere(const struct world *w, int name, int64_t token)
 		const struct lock *lock = h->broker ? lock_find(&h->broker->locks, slice_of(any_names[name])) : NULL;
 		const struct grant *g;
 
-		if (!lock || lock->semaphore)
+		if (!lock || semaphore_of(lock))
 			continue;
 		TAILQ_FOREACH(g, &lock->grants, link)
 			if (stands(w, h, g) && (!token || g->token == token))

@@ -423,7 +423,7 @@ MUTANTS = [
         ("\tif (d->part && !d->czxid)\n\t\td->czxid = event->zk_answered.stat.czxid;\n", "")], 1000,
      "near the wrap"),
     ("permits taken by force are only asked for", [
-        ("\tgrant_lose(g, LOSS_FORCED);", "\tif (!g->lock->semaphore)\n\t\tgrant_lose(g, LOSS_FORCED);")],
+        ("\tgrant_lose(g, LOSS_FORCED);", "\tif (!g->lock->slots)\n\t\tgrant_lose(g, LOSS_FORCED);")],
      300, "calm permits"),
     ("AUDIT does not look into semaphores", [
         ("\t\tadd_name(a, FLAVOUR_MUTEX, p->name, \"/locks\");\n\t\tadd_name(a, FLAVOUR_SLOTS, p->name, \"/leases\");\n", "")], 10000, "permits, operator"),
@@ -473,7 +473,7 @@ MUTANTS = [
          "\t\tdirectory_pause(&lock->directory);")], 3000),
     ("observers are told what they know", [
         ("\tif (o->known && o->token == token)\n\t\treturn;\n", ""),
-        ("\treturn o->told && o->token == o->lock->observation->token;", "\treturn false;")], 300),
+        ("\treturn o->told && o->token == observation_of(o->lock)->token;", "\treturn false;")], 300),
     ("a claim's list is not made again while the directory is read for an observer", [
         ("(d->state == DIRECTORY_UNKNOWN || d->state == DIRECTORY_ASKED) && d->claim",
          "d->state == DIRECTORY_UNKNOWN && d->claim")], 8000),

@@ -212,7 +212,7 @@ static bool owner_tied(struct search *s, const struct client *c)
 /* 0: not known. A request with another limit than the semaphore's is refused in any case. */
 static int64_t limit_of(const struct search *s, const struct lock *lock)
 {
-	int64_t limit = lock->semaphore->limit;
+	int64_t limit = semaphore_of(lock)->limit;
 
 	return !limit && s->asked->lock == lock ? s->asked->limit : limit;
 }

@@ -31,7 +31,7 @@ static void write_session(struct client *c)
 
 static void write_leader(struct client *c, struct observer *o)
 {
-	const struct observation *known = o->lock->observation;
+	const struct observation *known = observation_of(o->lock);
 	bool looks = client_may(c, RULE_look, bytes_view(&o->lock->name), NULL);
 
 	write_items(c, "leader", bytes_view(&o->lock->name), known->token, bytes_view(&known->host),

@@ -90,6 +90,18 @@ static void learn(struct lock *lock, unsigned int facts)
 		observe_fail_all(lock, f->code, f->sentence.data);
 }
 
+static void snapshot(const struct lock *lock, struct bytes *out)
+{
+	observation_snapshot(observation_of(lock), out);
+}
+
+static bool is_sound(const struct lock *lock)
+{
+	const struct observation *o = observation_of(lock);
+
+	return o ? lock->observer_count && (o->left > 0) == (o->work.worker != NULL) : !lock->observer_count;
+}
+
 const struct kind_rule election_rule = {
 	.kind = KIND_ELECTION,
 	.verb = RULE_campaign,
@@ -106,6 +118,10 @@ const struct kind_rule election_rule = {
 	.is_taken = rwlock_is_taken,
 	.serves_soon = may_proclaim,
 	.suspended = observe_suspended,
+	.watched = observe_watched,
+	.snapshot = snapshot,
+	.restore = observation_restore,
+	.is_sound = is_sound,
 };
 
 void election_answered(const struct operation *op, const struct event *event)

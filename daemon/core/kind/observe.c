@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/kind/observe.h"
 
+#include <assert.h>
+
 #include "base/mem.h"
 #include "core/lock/client_ledger.h"
+#include "core/lock/lock_snapshot.h"
 #include "core/lock/locks.h"
+#include "core/port/entry.h"
 #include "core/znode/record.h"
 #include "protocol/number.h"
 
@@ -22,6 +26,11 @@ static void forget(struct observation *o)
 	bytes_free(&o->host);
 	bytes_free(&o->data);
 	mem_free(o);
+}
+
+struct observation *observation_of(const struct lock *lock)
+{
+	return lock->rule->kind == KIND_ELECTION ? lock->own : NULL;
 }
 
 struct observer *observe_find(const struct lock *lock, const struct client *client)
@@ -81,14 +90,14 @@ void observe_told(struct observer *o)
 	struct ledger *l = o->lock->locks->env->ledger;
 
 	o->told = true;
-	o->token = o->lock->observation->token;
+	o->token = observation_of(o->lock)->token;
 	if (l)
 		ledger_store(l, &o->record->told, told(o));
 }
 
 bool observe_knows(const struct observer *o)
 {
-	return o->told && o->token == o->lock->observation->token;
+	return o->told && o->token == observation_of(o->lock)->token;
 }
 
 /* Tells the observer, unless it was told the same. An unread notification will tell the latest anyway. */
@@ -119,7 +128,7 @@ void observe_tell(struct observer *o)
 
 void observe_resume(struct observer *o)
 {
-	const struct observation *known = o->lock->observation;
+	const struct observation *known = observation_of(o->lock);
 
 	if (known->known && !o->notification && !observe_knows(o))
 		work_add(&o->lock->locks->env->works, &o->client->user->worker, &o->work);
@@ -163,7 +172,7 @@ int64_t observe_look(struct observation *o, int64_t steps)
 /* Each of them is looked at, from where the round before is. */
 static void look_at_all(struct lock *lock)
 {
-	struct observation *o = lock->observation;
+	struct observation *o = observation_of(lock);
 
 	if (!o->next)
 		o->next = TAILQ_FIRST(&o->observers);
@@ -174,9 +183,10 @@ static void look_at_all(struct lock *lock)
 		observe_look(o, OBSERVERS_AT_ONCE);
 }
 
-void observe_look_again(struct lock *lock)
+/* In a new process: there were some left. */
+static void look_again(struct lock *lock)
 {
-	struct observation *o = lock->observation;
+	struct observation *o = observation_of(lock);
 
 	o->next = TAILQ_FIRST(&o->observers);
 	o->left = lock->observer_count;
@@ -199,7 +209,7 @@ static void skip(struct observation *all, struct observer *o)
 
 static void learn(struct lock *lock, int64_t token, struct slice host, struct slice data)
 {
-	struct observation *o = lock->observation;
+	struct observation *o = observation_of(lock);
 
 	if (o->known && o->token == token)
 		return;
@@ -221,14 +231,14 @@ struct observer *observe_add(struct lock *lock, struct client *client)
 {
 	struct observer *o = mem_new(sizeof(*o));
 
-	if (!lock->observation)
-		lock->observation = new ();
+	if (!observation_of(lock))
+		lock->own = new ();
 	o->lock = lock;
 	o->client = client;
 	o->work.kind = WORK_LEADER;
 	charge_add(client->account, POOL_OBSERVERS, 1);
 	lock->mixed |= client->account != lock->charge.account;
-	TAILQ_INSERT_TAIL(&lock->observation->observers, o, link);
+	TAILQ_INSERT_TAIL(&observation_of(lock)->observers, o, link);
 	TAILQ_INSERT_TAIL(&client->observers, o, client_link);
 	lock->observer_count++;
 	lock->directory.observed = true;
@@ -241,7 +251,7 @@ void observe_begin(struct lock *lock, struct client *client)
 {
 	struct observer *o = observe_add(lock, client);
 
-	if (lock->observation->known)
+	if (observation_of(lock)->known)
 		tell(o);
 	if (!lock->locks->env->conf->standalone && !lock->locks->ensemble->session.proving)
 		turn_wait(&lock->directory, TURN_RECOVER);
@@ -257,12 +267,12 @@ static void leave(struct observer *o)
 	notification_drop(o->client, o->notification);
 	outcome_drop(&lock->locks->outcomes, &o->outcome);
 	work_drop(&lock->locks->env->works, &o->work);
-	if (lock->observation->next == o)
-		skip(lock->observation, o);
-	TAILQ_REMOVE(&lock->observation->observers, o, link);
+	if (observation_of(lock)->next == o)
+		skip(observation_of(lock), o);
+	TAILQ_REMOVE(&observation_of(lock)->observers, o, link);
 	if (--lock->observer_count == 0) {
-		forget(lock->observation);
-		lock->observation = NULL;
+		forget(observation_of(lock));
+		lock->own = NULL;
 		lock->directory.observed = false;
 	}
 	directory_touch(&lock->directory);
@@ -283,8 +293,8 @@ void observe_end(struct observer *o)
 
 void observe_fail_all(struct lock *lock, enum error_code code, const char *sentence)
 {
-	while (lock->observation) {
-		struct observer *o = TAILQ_FIRST(&lock->observation->observers);
+	while (observation_of(lock)) {
+		struct observer *o = TAILQ_FIRST(&observation_of(lock)->observers);
 
 		client_ledger_told(o->client); /* before the ledger forgets it: a kill may come in between */
 		leave(o);
@@ -300,7 +310,7 @@ static void send(struct lock *lock, enum effect_type type, enum operation_kind k
 	struct directory *d = &lock->directory;
 
 	r.path = bytes_view(&d->path);
-	lock->observation->op = child.len ? directory_send_child(d, type, &r, child) : directory_send(d, type, &r);
+	observation_of(lock)->op = child.len ? directory_send_child(d, type, &r, child) : directory_send(d, type, &r);
 }
 
 static void look_locally(struct lock *lock)
@@ -315,7 +325,7 @@ static void look_locally(struct lock *lock)
 
 void observe_continue(struct lock *lock)
 {
-	struct observation *o = lock->observation;
+	struct observation *o = observation_of(lock);
 
 	if (!o)
 		return;
@@ -335,15 +345,15 @@ void observe_continue(struct lock *lock)
 
 void observe_suspended(struct lock *lock)
 {
-	if (!lock->observation)
+	if (!observation_of(lock))
 		return;
-	lock->observation->state = OBSERVE_IDLE;
-	lock->observation->op = 0;
+	observation_of(lock)->state = OBSERVE_IDLE;
+	observation_of(lock)->op = 0;
 }
 
 static void missing(struct lock *lock)
 {
-	struct observation *o = lock->observation;
+	struct observation *o = observation_of(lock);
 
 	if (!names_take(&lock->directory))
 		return;
@@ -363,12 +373,12 @@ static void find_first(struct lock *lock, const struct event *event)
 		if (!first.name.len || contender_before(&other, &first))
 			first = other;
 	}
-	bytes_set(&lock->observation->first, first.name);
+	bytes_set(&observation_of(lock)->first, first.name);
 }
 
 static void listed(struct lock *lock, const struct event *event)
 {
-	struct observation *o = lock->observation;
+	struct observation *o = observation_of(lock);
 	struct directory *d = &lock->directory;
 
 	o->missing = false;
@@ -389,7 +399,7 @@ static void listed(struct lock *lock, const struct event *event)
 
 static void read(struct lock *lock, const struct event *event)
 {
-	struct observation *o = lock->observation;
+	struct observation *o = observation_of(lock);
 	struct slice data = event->zk_answered.data;
 	int64_t token;
 
@@ -404,7 +414,7 @@ static void read(struct lock *lock, const struct event *event)
 void observe_answered(const struct operation *op, const struct event *event)
 {
 	struct lock *lock = op->directory->lock;
-	struct observation *o = lock->observation;
+	struct observation *o = observation_of(lock);
 	bool list = op->kind == OPERATION_OBSERVE_LIST;
 	enum zk_code code = event->zk_answered.code;
 
@@ -427,7 +437,7 @@ void observe_answered(const struct operation *op, const struct event *event)
 
 void observe_watched(struct lock *lock, const struct slice *child)
 {
-	struct observation *o = lock->observation;
+	struct observation *o = observation_of(lock);
 
 	if (!o || (child && !slice_eq(*child, bytes_view(&o->first))))
 		return;
@@ -437,4 +447,77 @@ void observe_watched(struct lock *lock, const struct slice *child)
 	else if (o->state == OBSERVE_KNOWN)
 		o->state = OBSERVE_IDLE;
 	directory_touch(&lock->directory);
+}
+
+/* ---- snapshots ---- */
+
+static const struct field observation_fields[] = {
+	FIELD_FLAG(struct observation, "known", known),
+	FIELD_FLAG(struct observation, "missing", missing),
+	FIELD_NUMBER(struct observation, "token", token, 0, INT64_MAX),
+	FIELD_TEXT(struct observation, "host", host, RECORD_VALUE_MAX),
+	FIELD_TEXT(struct observation, "data", data, RECORD_VALUE_MAX),
+};
+
+static const struct field observer_fields[] = {
+	FIELD_NUMBER(struct observer, "mark", mark, 1, UINT32_MAX),
+	FIELD_FLAG(struct observer, "told", told),
+	FIELD_NUMBER(struct observer, "token", token, 0, INT64_MAX),
+};
+
+void observer_snapshot(const struct observer *o, struct bytes *out)
+{
+	struct entry_writer w = entry_begin(out, "observer");
+
+	assert(o->outcome.kind == OUTCOME_NONE);
+	entry_number(&w, "client", o->client->conn);
+	entry_fields(&w, FIELDS(observer_fields), o);
+	entry_end(&w);
+}
+
+void observation_snapshot(const struct observation *o, struct bytes *out)
+{
+	const struct observer *observer;
+	struct entry_writer w;
+
+	assert(o->state == OBSERVE_IDLE);
+	TAILQ_FOREACH(observer, &o->observers, link)
+		observer_snapshot(observer, out);
+	w = entry_begin(out, "observation");
+	entry_fields(&w, FIELDS(observation_fields), o);
+	entry_number(&w, "looking", o->left != 0);
+	entry_end(&w);
+}
+
+struct observer *observer_restore(struct lock *lock, const struct entry *e)
+{
+	struct client *c = lock_restore_client(lock->locks, e);
+	struct observer *o;
+
+	if (!c)
+		return NULL;
+	if (lock->rule->kind != KIND_ELECTION || lock->idle || observe_find(lock, c)) {
+		entry_refuse(e, "the lock cannot be observed by the client");
+		return NULL;
+	}
+	o = observe_add(lock, c);
+	return entry_get_fields(e, FIELDS(observer_fields), o) ? o : NULL;
+}
+
+bool observation_restore(struct lock *lock, const struct entry *e)
+{
+	struct observation *o = observation_of(lock);
+	bool looking;
+
+	if (!slice_is(e->word, "observation"))
+		return true;
+	if (!o)
+		return entry_refuse(e, "nobody observes the lock");
+	if (!entry_get_fields(e, FIELDS(observation_fields), o) || !entry_get_flag(e, "looking", &looking))
+		return false;
+	if (looking && o->left)
+		return entry_refuse(e, "they are looked at already");
+	if (looking)
+		look_again(lock);
+	return true;
 }

@@ -33,6 +33,7 @@
 #include "protocol/bytes.h"
 #include "protocol/errors.h"
 
+struct entry;
 struct ledger_observer;
 struct notification;
 struct lock;
@@ -45,7 +46,7 @@ enum observe_state { OBSERVE_IDLE, OBSERVE_LISTING, OBSERVE_READING, OBSERVE_KNO
 struct observer {
 	struct client *client;
 	struct lock *lock;
-	TAILQ_ENTRY(observer) link;        /* lock->observation.observers */
+	TAILQ_ENTRY(observer) link;        /* observation->observers */
 	TAILQ_ENTRY(observer) client_link; /* client->observers */
 	uint32_t mark;              /* its number in a snapshot (lock_snapshot.h) */
 	bool told;                  /* it has been told a leader */
@@ -71,6 +72,7 @@ struct observation {
 	struct bytes host, data;
 };
 
+struct observation *observation_of(const struct lock *lock); /* NULL: nobody observes it */
 struct observer *observe_find(const struct lock *lock, const struct client *client);
 /* Adds an observer. */
 struct observer *observe_add(struct lock *lock, struct client *client);
@@ -81,13 +83,17 @@ void observe_end(struct observer *o);
 void observe_fail_all(struct lock *lock, enum error_code code, const char *sentence);
 /* The turn has come to look at some (WORK_OBSERVERS), at most as many as that. Returns how many. */
 int64_t observe_look(struct observation *o, int64_t steps);
-void observe_look_again(struct lock *lock); /* in a new process: there were some left */
 /* Its turn has come (WORK_LEADER): it is told what is known now. */
 void observe_tell(struct observer *o);
 /* In a new process: the observer, which the former process had not told of its leader yet, waits for that again. */
 void observe_resume(struct observer *o);
 /* The observer has been told what is known now. */
 void observe_told(struct observer *o);
+/* An OBSERVER for each, and OBSERVATION; in a snapshot. The observer of an OBSERVER; NULL: it is refused. */
+void observation_snapshot(const struct observation *o, struct bytes *out);
+bool observation_restore(struct lock *lock, const struct entry *e);
+void observer_snapshot(const struct observer *o, struct bytes *out);
+struct observer *observer_restore(struct lock *lock, const struct entry *e);
 void observe_record(struct observer *o);         /* it is not in the ledger (port/ledger.h) yet */
 bool observe_recorded(const struct observer *o); /* that it is there as it is */
 bool observe_knows(const struct observer *o); /* it has been told that */

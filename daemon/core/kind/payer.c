@@ -10,8 +10,8 @@ struct account *payer_of(const struct lock *lock)
 {
 	struct account *user = lock_user(lock);
 
-	if (!user && lock->observation)
-		user = TAILQ_FIRST(&lock->observation->observers)->client->account;
+	if (!user && observation_of(lock))
+		user = TAILQ_FIRST(&observation_of(lock)->observers)->client->account;
 	return user;
 }
 
@@ -29,7 +29,7 @@ struct payer_permits payer_permits(const struct lock *lock)
 
 struct account *payer_of_next(struct payer_permits *p)
 {
-	const struct semaphore *s = p->lock->semaphore;
+	const struct semaphore *s = semaphore_of(p->lock);
 
 	while (p->grant && p->left == 0) {
 		p->grant = TAILQ_NEXT(p->grant, link);

@@ -128,7 +128,7 @@ static void get_answered(struct semaphore *s, const struct event *event)
 
 void permit_limit_answered(const struct operation *op, const struct event *event)
 {
-	struct semaphore *s = op->directory->lock->semaphore;
+	struct semaphore *s = semaphore_of(op->directory->lock);
 
 	if (op->kind == OPERATION_SEMAPHORE_GET) {
 		get_answered(s, event);
@@ -148,10 +148,10 @@ void permit_limit_watched(struct locks *locks, struct slice path)
 	bytes_format(&mutex, "%s/locks", path);
 	d = directory_find(locks->directories, bytes_view(&mutex));
 	bytes_free(&mutex);
-	if (!d || !d->lock->semaphore)
+	if (!d || !semaphore_of(d->lock))
 		return;
-	if (d->lock->semaphore->state == SEMAPHORE_KNOWN)
-		d->lock->semaphore->state = SEMAPHORE_UNKNOWN;
+	if (semaphore_of(d->lock)->state == SEMAPHORE_KNOWN)
+		semaphore_of(d->lock)->state = SEMAPHORE_UNKNOWN;
 	directory_touch(d);
 }
 

@@ -10,7 +10,9 @@
 #include "core/lock/holder_data.h"
 #include "core/lock/lock_ledger.h"
 #include "core/lock/locks.h"
+#include "core/port/entry.h"
 #include "core/session/budget.h"
+#include "protocol/limits.h"
 
 /* Permits held for longer are watched: somebody might delete one. */
 static const int64_t WATCH_AFTER_NS = 1000000000;
@@ -36,12 +38,12 @@ static struct lock *make_lock(struct locks *locks, struct slice name, const stru
 	struct lock *lock = lock_find(locks, name);
 	struct semaphore *s;
 
-	if (lock && lock->semaphore)
+	if (lock && lock->slots)
 		return lock;
 	lock = lock_new(locks, name, KIND_SEMAPHORE, client);
 	if (!lock)
 		return NULL;
-	s = lock->semaphore = mem_new(sizeof(*s));
+	s = lock->own = mem_new(sizeof(*s));
 	s->locks = locks;
 	s->lock = lock;
 	flavour_place(locks->env->conf, name, &s->path);
@@ -59,16 +61,16 @@ struct semaphore *semaphore_find(struct locks *locks, struct slice name)
 {
 	const struct lock *lock = lock_find(locks, name);
 
-	return lock ? lock->semaphore : NULL;
+	return lock ? semaphore_of(lock) : NULL;
 }
 
 static void free_semaphore(struct lock *lock)
 {
-	struct semaphore *s = lock->semaphore;
+	struct semaphore *s = semaphore_of(lock);
 
 	directory_deinit(&s->slots);
 	lock->slots = NULL;
-	lock->semaphore = NULL;
+	lock->own = NULL;
 	bytes_free(&s->path);
 	mem_free(s);
 }
@@ -89,8 +91,8 @@ static void rest(struct lock *lock)
 
 static void suspended(struct lock *lock)
 {
-	lock->semaphore->state = SEMAPHORE_UNKNOWN;
-	lock->semaphore->made = false;
+	semaphore_of(lock)->state = SEMAPHORE_UNKNOWN;
+	semaphore_of(lock)->made = false;
 }
 
 /* ---- how many ---- */
@@ -178,7 +180,7 @@ static bool begin_gathering(struct semaphore *s)
 /* A semaphore's mutex is held, as long as it takes, for the request that gathers permits. */
 static void gather(struct lock *lock)
 {
-	struct semaphore *s = lock->semaphore;
+	struct semaphore *s = semaphore_of(lock);
 	struct claim *c = lock->directory.claim;
 
 	ask_limit(s);
@@ -197,7 +199,7 @@ static void gather(struct lock *lock)
 
 static void ended(struct lock *lock, const struct request *r)
 {
-	struct semaphore *s = lock->semaphore;
+	struct semaphore *s = semaphore_of(lock);
 
 	if (s->gathering != r)
 		return;
@@ -375,14 +377,14 @@ static void lose_deleted(struct semaphore *s)
 static void learn(struct lock *lock, unsigned int facts)
 {
 	if (facts & FACT_MISSING)
-		permit_limit_vanished(lock->semaphore);
+		permit_limit_vanished(semaphore_of(lock));
 	claims_learn(lock, facts & ~(unsigned int)FACT_LOST); /* no permit rests on the mutex */
 }
 
 static void learn_slots(struct lock *lock, unsigned int facts)
 {
 	const struct failure *f = &lock->slots->failure;
-	struct semaphore *s = lock->semaphore;
+	struct semaphore *s = semaphore_of(lock);
 
 	if (facts & FACT_MISSING)
 		permit_limit_vanished(s);
@@ -541,34 +543,34 @@ static void settle_slots(struct lock *lock)
 	struct directory *slots = lock->slots;
 
 	directory_untouch(slots); /* one pass: a touch meanwhile asks for another */
-	settle_permits(lock->semaphore);
+	settle_permits(semaphore_of(lock));
 	if (claims_may_ask(slots))
 		claims_ask_again(slots);
 	if (env->conf->standalone || slots->pause_until_ns <= env->now_ns)
 		return;
-	if (slots->claim_count || slots->wanted || lock->semaphore->gathering)
+	if (slots->claim_count || slots->wanted || semaphore_of(lock)->gathering)
 		heap_set_by(&lock->locks->env->timers, &slots->timer, slots->pause_until_ns);
 }
 
 static bool is_taken(const struct lock *lock, enum mode mode, bool behind)
 {
-	return is_full(lock->semaphore);
+	return is_full(semaphore_of(lock));
 }
 
 /* A request gathers, or may as soon as the limit is read. */
 static bool serves_soon(const struct lock *lock, const struct claim *c)
 {
-	return lock->semaphore->gathering || claims_may_hand_off(lock, c, MODE_EXCLUSIVE);
+	return semaphore_of(lock)->gathering || claims_may_hand_off(lock, c, MODE_EXCLUSIVE);
 }
 
 static bool is_known(const struct lock *lock)
 {
-	return lock->semaphore->state == SEMAPHORE_KNOWN;
+	return semaphore_of(lock)->state == SEMAPHORE_KNOWN;
 }
 
 static void settle(struct lock *lock)
 {
-	struct semaphore *s = lock->semaphore;
+	struct semaphore *s = semaphore_of(lock);
 
 	rwlock_decide(lock);
 	lock->directory.extra_watch_bytes = s->state == SEMAPHORE_KNOWN ? s->path.len + BUDGET_WATCH_OVERHEAD : 0;
@@ -583,7 +585,7 @@ static void settle(struct lock *lock)
 /* A request with another limit than the agreed one is refused anyway. */
 static bool may_add(const struct grant *g, const struct request_terms *terms)
 {
-	const struct semaphore *s = g->lock->semaphore;
+	const struct semaphore *s = semaphore_of(g->lock);
 	bool agreed = s->limit && (s->state == SEMAPHORE_KNOWN || s->locks->env->conf->standalone);
 
 	return g->depth + terms->count <= terms->limit || (agreed && s->limit != terms->limit);
@@ -591,11 +593,58 @@ static bool may_add(const struct grant *g, const struct request_terms *terms)
 
 static bool is_sound(const struct lock *lock)
 {
-	const struct semaphore *s = lock->semaphore;
+	const struct semaphore *s = semaphore_of(lock);
 
 	return (!s->gathering || s->gathering == TAILQ_FIRST(&lock->requests)) &&
 	       (s->locks->env->conf->standalone || permits(s, true) >= granted(s)) && !s->slots.claim &&
 	       !s->slots.next;
+}
+
+/* ---- snapshots ---- */
+
+static const struct field semaphore_fields[] = {
+	FIELD_FLAG(struct semaphore, "incomplete", incomplete),
+	FIELD_NUMBER(struct semaphore, "tries", tries, 0, SEMAPHORE_TRIES),
+	FIELD_NUMBER(struct semaphore, "limit", limit, 0, LIMIT_PERMITS_MAX),
+	FIELD_FLAG(struct semaphore, "seen", holders.seen),
+	FIELD_INSTANT(struct semaphore, "looked", holders.looked_ns),
+	FIELD_INSTANT(struct semaphore, "checked", holders.checked_ns),
+	FIELD_INSTANT(struct semaphore, "told", holders.told_ns),
+};
+
+static void write_own(const struct semaphore *s, struct bytes *out)
+{
+	struct entry_writer w = entry_begin(out, "semaphore");
+
+	assert(s->state == SEMAPHORE_UNKNOWN && !s->made);
+	entry_fields(&w, FIELDS(semaphore_fields), s);
+	entry_number(&w, "gathering", s->gathering != NULL);
+	entry_end(&w);
+}
+
+static void snapshot(const struct lock *lock, struct bytes *out)
+{
+	write_own(semaphore_of(lock), out);
+}
+
+static bool restore(struct lock *lock, const struct entry *e)
+{
+	struct semaphore *s = semaphore_of(lock);
+	bool gathering;
+
+	if (!slice_is(e->word, "semaphore"))
+		return true;
+	if (!entry_get_fields(e, FIELDS(semaphore_fields), s) || !entry_get_flag(e, "gathering", &gathering))
+		return false;
+	if (!gathering)
+		return true;
+	s->gathering = TAILQ_FIRST(&lock->requests);
+	return s->gathering || entry_refuse(e, "nobody waits for permits");
+}
+
+static void salvage(uint64_t noted, struct bytes *out)
+{
+	write_own(&(struct semaphore){ .limit = (int64_t)noted }, out);
 }
 
 /* A gathering host has the mutex for a moment only: a try for permits waits its turn like any other request. */
@@ -619,6 +668,9 @@ const struct kind_rule semaphore_rule = {
 	.ended = ended,
 	.suspended = suspended,
 	.free = free_semaphore,
+	.snapshot = snapshot,
+	.restore = restore,
+	.salvage = salvage,
 	.is_sound = is_sound,
 	.rest = rest,
 };

@@ -40,13 +40,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/claim/directory.h"
 #include "core/kind/permit_limit.h"
+#include "core/lock/lock.h"
 #include "protocol/bytes.h"
-
-struct locks;
-struct lock;
-struct request;
 
 /* What another host that waits was told. */
 struct permit_holders {
@@ -72,5 +68,11 @@ struct semaphore {
 };
 
 extern const struct kind_rule semaphore_rule;
+
+/* NULL: the lock is none. */
+static inline struct semaphore *semaphore_of(const struct lock *lock)
+{
+	return lock->rule->kind == KIND_SEMAPHORE ? lock->own : NULL;
+}
 
 struct semaphore *semaphore_find(struct locks *locks, struct slice name); /* NULL: there is none here */

@@ -14,8 +14,10 @@
 #include "core/znode/mode.h"
 #include "protocol/slice.h"
 
+struct bytes;
 struct claim;
 struct client;
+struct entry;
 struct grant;
 struct lock;
 struct locks;
@@ -56,8 +58,18 @@ struct kind_rule {
 	void (*ended)(struct lock *lock, const struct request *r);
 	/* The connection is lost, and with it the answers and the watches that the kind itself asked for. */
 	void (*suspended)(struct lock *lock);
-	/* Frees what the lock has as one of that kind, before the lock is freed. */
+	/* What is in the lock's directory, or its child of that name, has changed: a watch has fired. */
+	void (*watched)(struct lock *lock, const struct slice *child);
+	/* Frees what the lock keeps as one of that kind, before the lock is freed. */
 	void (*free)(struct lock *lock);
+	/*
+	 * Appends entries of what the lock keeps to its snapshot, behind all others of the lock; and takes one whose word is
+	 * none of the snapshot's own, which it skips if it does not know it. False: it is refused.
+	 */
+	void (*snapshot)(const struct lock *lock, struct bytes *out);
+	bool (*restore)(struct lock *lock, const struct entry *e);
+	/* After a kill: appends the same entries of what the ledger has of them. */
+	void (*salvage)(uint64_t noted, struct bytes *out);
 	/* The invariants of its state hold. NULL: there are none. */
 	bool (*is_sound)(const struct lock *lock);
 	/* Nothing uses the lock: frees it if nothing refers to it. NULL: the lock is remembered for a while. */

@@ -50,7 +50,7 @@ void lock_become(struct lock *lock, enum kind kind)
 {
 	if (lock->rule->kind == kind)
 		return;
-	assert(!lock_in_use(lock));
+	assert(!lock_in_use(lock) && !lock->own);
 	lock->directory.kind = kind;
 	lock->rule = lock->locks->rules[kind];
 	lock->directory.data_bytes = lock->rule->data_bytes;
@@ -121,7 +121,7 @@ void lock_free(struct lock *lock)
 {
 	struct locks *locks = lock->locks;
 
-	assert(!lock_in_use(lock) && TAILQ_EMPTY(&lock->aside) && !lock->observation);
+	assert(!lock_in_use(lock) && TAILQ_EMPTY(&lock->aside));
 	locks->env->stats.directories_left_total += lock->directory.left;
 	leftover_forget(lock);
 	if (lock->rule->free)

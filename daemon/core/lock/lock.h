@@ -53,13 +53,11 @@ struct lock {
 	struct delegated_list delegated; struct delegability delegability; /* grants; delegated.h */
 	struct directory directory;
 	const struct kind_rule *rule;
-	/* Of a semaphore (semaphore.h): its own state, and the directory that its grants rest on. Otherwise NULL. */
-	struct semaphore *semaphore;
-	struct directory *slots;
+	void *own; /* what it keeps as one of its kind, or NULL */
+	struct directory *slots; /* of a semaphore: the directory that its grants rest on; otherwise NULL */
 	struct charge charge; /* while it is in use: of its payer (port/pools.h); */
 	bool mixed;           /* since then somebody of another account has come, so that the payer may change */
 	size_t observer_count;
-	struct observation *observation; /* of an observed election (observe.h), or NULL */
 };
 
 /* The lock of that name; NULL: this host knows none. */

@@ -100,6 +100,8 @@ void lock_snapshot(const struct lock *lock, struct bytes *out)
 		grant_snapshot(g, out);
 	TAILQ_FOREACH(g, &lock->lost, link)
 		grant_snapshot(g, out);
+	if (lock->own)
+		lock->rule->snapshot(lock, out);
 }
 
 /* ---- reading ---- */
