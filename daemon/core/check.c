@@ -19,7 +19,6 @@
 #include "core/hosts/inquiry.h"
 #include "core/kind/observe.h"
 #include "core/kind/payer.h"
-#include "core/kind/semaphore.h"
 #include "core/lock/bearer.h"
 #include "core/lock/claims.h"
 #include "core/lock/client_ledger.h"
@@ -449,7 +448,7 @@ static size_t check_lock_record(const struct lock *lock, const char **wrong)
 	if (!r)
 		return 0;
 	CHECK(slice_eq(bytes_view(&lock->name), (struct slice){ r->name, r->length }));
-	CHECK(!semaphore_of(lock) || !lock->grant_count || r->limit == (uint64_t)semaphore_of(lock)->limit);
+	CHECK(!lock->rule->keeps || !lock->grant_count || r->kept == lock->rule->keeps(lock));
 	check_token(lock, wrong);
 	LOCK_DIRECTORIES(d, lock)
 	{

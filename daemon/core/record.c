@@ -3,7 +3,6 @@
 
 #include "core/claim/claim_ledger.h"
 #include "core/kind/observe.h"
-#include "core/kind/semaphore.h"
 #include "core/lock/client_ledger.h"
 #include "core/lock/lock_ledger.h"
 #include "core/snapshot.h"
@@ -79,8 +78,7 @@ static void write_lock(struct lock *lock)
 	lock_ledger_token(lock, lock->token, MODE_EXCLUSIVE);
 	if (held && held->granted)
 		lock_ledger_token(lock, held->czxid << 10 | held->handoffs, held->granted_mode);
-	if (semaphore_of(lock))
-		lock_ledger_limit(lock, semaphore_of(lock)->limit);
+	lock_ledger_keep(lock);
 	if (lock->locks->env->conf->standalone)
 		return;
 	LOCK_DIRECTORIES(d, lock)

@@ -9,7 +9,6 @@
 #include "core/connection.h"
 #include "core/hosts/letter_snapshot.h"
 #include "core/kind/observe.h"
-#include "core/kind/semaphore.h"
 #include "core/lock/bearer.h"
 #include "core/lock/lock_snapshot.h"
 #include "core/port/effect.h"
@@ -58,7 +57,7 @@ struct salvaging_place {
 	const struct noted *claims;
 	const struct watching *watching;
 	size_t held_count, claim_count, watching_count;
-	const struct ledger_claim *kept; /* what its grants rest on, unless it is a semaphore */
+	const struct ledger_claim *kept; /* what its grants rest on, unless it has slots */
 	bool holds;                      /* some of them are valid */
 };
 
@@ -94,9 +93,10 @@ static bool is_bearer(const struct ledger_client *c)
 	return c->conn == EFFECT_NO_CONN;
 }
 
-static bool is_semaphore(const struct salvaging_place *p)
+/* Its grants rest on claims of their own. */
+static bool has_slots(const struct salvaging *w, const struct salvaging_place *p)
 {
-	return p->lock->kind == KIND_SEMAPHORE;
+	return kind_is_known(p->lock->kind) && w->b->locks.rules[p->lock->kind]->learn_slots;
 }
 
 static bool may_continue(const struct ledger_client *c)
@@ -298,7 +298,7 @@ static void judge(struct salvaging *w)
 	w->holds = mem_new_array(w->v->of[LEDGER_CLIENT].count + 1, sizeof(bool));
 	judge_session(w);
 	for (size_t i = 0; i < w->v->of[LEDGER_LOCK].count; i++) {
-		if (is_semaphore(&w->places[i]))
+		if (has_slots(w, &w->places[i]))
 			judge_permits(w, &w->places[i]);
 		else
 			judge_grants(w, &w->places[i]);
@@ -523,7 +523,7 @@ static enum flavour flavour_of(const struct salvaging *w, const struct salvaging
 	struct bytes path = { 0 };
 	enum flavour flavour = FLAVOUR_MUTEX;
 
-	if (!is_semaphore(p))
+	if (!has_slots(w, p))
 		flavour = flavour_place(w->s->conf, (struct slice){ p->lock->name, p->lock->length }, &path);
 	bytes_free(&path);
 	return flavour;
@@ -533,7 +533,7 @@ static void write_own(struct salvaging *w, const struct salvaging_place *p, bool
 {
 	if (p->kept)
 		write_kept(w, p, p->kept);
-	else if (w->standalone && p->holds && !is_semaphore(p))
+	else if (w->standalone && p->holds && !has_slots(w, p))
 		write_local(w, p);
 	for (int i = 0; noted && i < (p->kept ? UNKNOWN_BESIDE : UNKNOWN_ALONE); i++)
 		write_unknown(w, flavour_of(w, p));
@@ -549,7 +549,6 @@ static void write_slots(struct salvaging *w, const struct salvaging_place *p, bo
 			write_kept(w, p, p->claims[i].claim);
 	if (noted)
 		write_unknown(w, FLAVOUR_SLOTS);
-	w->b->locks.rules[p->lock->kind]->salvage(p->lock->limit, w->out);
 }
 
 static void write_observers(struct salvaging *w, const struct salvaging_place *p)
@@ -600,11 +599,13 @@ static bool write_place(struct salvaging *w, const struct salvaging_place *p)
 	lock.rule = w->b->locks.rules[p->lock->kind];
 	lock_snapshot(&lock, w->out);
 	write_own(w, p, own);
-	if (is_semaphore(p))
+	if (has_slots(w, p))
 		write_slots(w, p, slots);
 	for (size_t i = 0; i < p->held_count; i++)
 		if (p->held[i].of.mark)
 			write_grant(w, &p->held[i]);
+	if (lock.rule->salvage)
+		lock.rule->salvage(p->lock->kept, w->out);
 	write_observers(w, p);
 	if (w->standalone && p->watching_count)
 		write_leader(w, p);

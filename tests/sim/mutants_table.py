@@ -407,7 +407,7 @@ MUTANTS = [
     ("more permits leave the lease as it is", [
         ("\t\tgrant_extend(g, r->lease_ns);\n", "")], 300, "calm permits"),
     ("who waits for more is not told that it has lost what it had", [
-        ("\ttell_losses(s);\n\tlock_ledger_limit", "\tlock_ledger_limit")], 300, "calm permits"),
+        ("\ttell_losses(s);\n\tlock_ledger_keep", "\tlock_ledger_keep")], 300, "calm permits"),
     ("who is before it in line for permits keeps it waiting", [
         ("\treturn s->stage == CYCLE;\n", "\treturn false;\n")], 3000, "calm permits"),
     ("whoever has permits is waited for", [

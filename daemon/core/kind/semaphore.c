@@ -523,7 +523,7 @@ static void settle_permits(struct semaphore *s)
 	if (s->gathering && !holds_mutex(s))
 		s->gathering = NULL; /* somebody deleted its znode, or the session is lost: it is not next any longer */
 	tell_losses(s);
-	lock_ledger_limit(s->lock, s->limit);
+	lock_ledger_keep(s->lock);
 	if (s->gathering && enough(s))
 		grant(s);
 	if (s->locks->env->conf->standalone)
@@ -642,9 +642,14 @@ static bool restore(struct lock *lock, const struct entry *e)
 	return s->gathering || entry_refuse(e, "nobody waits for permits");
 }
 
-static void salvage(uint64_t noted, struct bytes *out)
+static uint64_t keeps(const struct lock *lock)
 {
-	write_own(&(struct semaphore){ .limit = (int64_t)noted }, out);
+	return (uint64_t)semaphore_of(lock)->limit;
+}
+
+static void salvage(uint64_t kept, struct bytes *out)
+{
+	write_own(&(struct semaphore){ .limit = (int64_t)kept }, out);
 }
 
 /* A gathering host has the mutex for a moment only: a try for permits waits its turn like any other request. */
@@ -670,6 +675,7 @@ const struct kind_rule semaphore_rule = {
 	.free = free_semaphore,
 	.snapshot = snapshot,
 	.restore = restore,
+	.keeps = keeps,
 	.salvage = salvage,
 	.is_sound = is_sound,
 	.rest = rest,

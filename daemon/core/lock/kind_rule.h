@@ -68,8 +68,9 @@ struct kind_rule {
 	 */
 	void (*snapshot)(const struct lock *lock, struct bytes *out);
 	bool (*restore)(struct lock *lock, const struct entry *e);
-	/* After a kill: appends the same entries of what the ledger has of them. */
-	void (*salvage)(uint64_t noted, struct bytes *out);
+	/* What the ledger has of it, so that a kill does not lose that; and after a kill, the same entries of that alone. */
+	uint64_t (*keeps)(const struct lock *lock);
+	void (*salvage)(uint64_t kept, struct bytes *out);
 	/* The invariants of its state hold. NULL: there are none. */
 	bool (*is_sound)(const struct lock *lock);
 	/* Nothing uses the lock: frees it if nothing refers to it. NULL: the lock is remembered for a while. */

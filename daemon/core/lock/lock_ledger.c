@@ -16,7 +16,7 @@ COLD void lock_ledger_write(struct lock *lock)
 	r->head.number = old ? old->head.number : ++l->last_number;
 	r->latest = old ? old->latest : 0;
 	r->noted = old ? old->noted : 0;
-	r->limit = 0;
+	r->kept = 0;
 	r->kind = lock->rule->kind;
 	r->length = (uint32_t)lock->name.len;
 	memcpy(r->name, lock->name.data, lock->name.len);

@@ -25,12 +25,13 @@ static inline void lock_ledger_token(const struct lock *lock, int64_t token, enu
 		ledger_store(l, &lock->directory.record->latest, LEDGER_TOKEN(token, mode));
 }
 
-static inline void lock_ledger_limit(const struct lock *lock, int64_t limit)
+/* What its kind keeps there may be another. */
+static inline void lock_ledger_keep(const struct lock *lock)
 {
 	struct ledger *l = lock->locks->env->ledger;
 
-	if (l && lock->directory.record->limit != (uint64_t)limit)
-		ledger_store(l, &lock->directory.record->limit, (uint64_t)limit);
+	if (l && lock->rule->keeps && lock->directory.record->kept != lock->rule->keeps(lock))
+		ledger_store(l, &lock->directory.record->kept, lock->rule->keeps(lock));
 }
 
 /* The same for one that is new: it counts and has one level. Every pair of LOCK and UNLOCK comes here. */

@@ -75,7 +75,7 @@ struct ledger_lock {
 	struct ledger_record head; /* its number is the ledger's own */
 	uint64_t latest; /* changes: LEDGER_TOKEN of the latest one that was given in this session; 0: none. Semaphores: 0 */
 	uint64_t noted;  /* changes */
-	uint64_t limit;  /* changes: of a semaphore; 0: none yet */
+	uint64_t kept;   /* changes: what the kind keeps there (lock/kind_rule.h); 0: nothing */
 	uint32_t kind, length;
 	char name[];
 };
