@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/client/deadlock.h"
 
-#include "core/kind/semaphore.h"
 #include "core/lock/locks.h"
 
 enum stage {
@@ -212,7 +211,7 @@ static bool owner_tied(struct search *s, const struct client *c)
 /* 0: not known. A request with another limit than the semaphore's is refused in any case. */
 static int64_t limit_of(const struct search *s, const struct lock *lock)
 {
-	int64_t limit = semaphore_of(lock)->limit;
+	int64_t limit = lock_limit(lock);
 
 	return !limit && s->asked->lock == lock ? s->asked->limit : limit;
 }

@@ -7,8 +7,6 @@
 #include "core/client/reply.h"
 #include "core/hosts/hosts.h"
 #include "core/hosts/query.h"
-#include "core/kind/semaphore.h"
-#include "core/lock/readers.h"
 #include "core/znode/record.h"
 
 enum { HOLDERS_TOLD = 4 }; /* in a sentence about permits */
@@ -28,7 +26,7 @@ static const char *obstacle(const struct answer *a, const struct lock *lock)
 	const struct query *q = a->query;
 	const struct hosts *h = q->hosts;
 	bool permits = a->view.permits;
-	const char *refusal = health_refusal(h->ensemble, bytes_view(&q->path));
+	const char *refusal = health_refusal(h->ensemble, bytes_view(&q->path)), *why;
 
 	if (h->env->stopping)
 		return "this daemon is stopping and grants nothing";
@@ -48,8 +46,8 @@ static const char *obstacle(const struct answer *a, const struct lock *lock)
 			       : "the lock's sequence numbers run out: its directory must empty first";
 	if (lock && !permits && lock->directory.unverified)
 		return "the lock is of another kind or flavour in ZooKeeper";
-	if (lock && !permits && readers_hold_back(lock) && lock->directory.watch == WATCH_CONTENDED)
-		return "a waiter on another host comes before further readers of this host";
+	if (lock && lock->rule->obstacle && (why = lock->rule->obstacle(lock)))
+		return why;
 	if (lock && is_paused(lock))
 		return "ZooKeeper will be asked again in a moment: it refused something, or a new session has begun";
 	return NULL;
@@ -87,8 +85,7 @@ static void say_holders(const struct answer *a, struct bytes *text)
 
 static void say_permits(const struct answer *a, const struct lock *lock, size_t hosts_before, struct bytes *text)
 {
-	const struct semaphore *s = semaphore_find(a->query->hosts->locks, bytes_view(&a->query->name));
-	int64_t limit = a->query->permits || !s ? a->query->permits : s->limit;
+	int64_t limit = a->query->permits ? a->query->permits : lock_limit(lock);
 	const char *keeps = obstacle(a, lock);
 
 	if (limit)

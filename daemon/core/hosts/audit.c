@@ -5,7 +5,7 @@
 #include "core/claim/listing.h"
 #include "core/client/reply.h"
 #include "core/hosts/hosts.h"
-#include "core/kind/semaphore.h"
+#include "core/kind/permit_limit.h"
 #include "core/znode/record.h"
 
 enum { NAME_STEPS = 2 }; /* what a name counts for (core/port/work.h) */

@@ -8,7 +8,6 @@
 #include "core/client/reply.h"
 #include "core/hosts/hosts.h"
 #include "core/hosts/query.h"
-#include "core/kind/semaphore.h"
 #include "core/znode/record.h"
 #include "protocol/name.h"
 
@@ -259,8 +258,7 @@ static const char *kind_of(const struct query *q, const struct lock *lock)
 static void write_row(const struct census *s, struct bytes *out, bool more, int64_t waiters, size_t hosts_waiting)
 {
 	const struct query *q = s->query;
-	const struct semaphore *here = semaphore_find(q->hosts->locks, bytes_view(&q->name));
-	int64_t limit = q->permits || !here ? q->permits : here->limit;
+	int64_t limit = q->permits ? q->permits : lock_limit(lock_find(q->hosts->locks, bytes_view(&q->name)));
 
 	resp_map(out, 8, q->client->version);
 	reply_pairs(out, "name", bytes_view(&q->name), "kind", kind_of(q, view_lock(q)), "limit", limit);

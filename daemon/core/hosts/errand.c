@@ -5,7 +5,6 @@
 #include "core/claim/rollover.h"
 #include "core/hosts/hosts.h"
 #include "core/hosts/participant.h"
-#include "core/kind/semaphore.h"
 #include "core/znode/record.h"
 #include "protocol/name.h"
 

@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "core/hosts/census.h"
 #include "core/hosts/hosts.h"
-#include "core/kind/semaphore.h"
+#include "core/kind/permit_limit.h"
 #include "core/znode/record.h"
 
 static const struct slice NO_CHILD = { 0 };
@@ -129,6 +129,7 @@ void query_aim(struct query *q)
 {
 	const struct hosts *h = q->hosts;
 	bool of_lock = q->name.len && q->command != COMMAND_LEADER && q->command != COMMAND_LIMIT;
+	const struct lock *here = of_lock ? lock_find(h->locks, bytes_view(&q->name)) : NULL;
 
 	bytes_clear(&q->path);
 	if (q->command == COMMAND_HOSTS)
@@ -137,7 +138,7 @@ void query_aim(struct query *q)
 		bytes_slice(&q->path, q->census->root.path);
 	else if (q->name.len)
 		q->flavour = flavour_place(h->env->conf, bytes_view(&q->name), &q->path);
-	q->part = of_lock && semaphore_find(h->locks, bytes_view(&q->name)) ? QUERY_LIMIT :
+	q->part = here && here->slots ? QUERY_LIMIT :
 		  q->command == COMMAND_LOCKS && !q->name.len		    ? QUERY_ROOT :
 										      QUERY_LOCK;
 	q->state = QUERY_ASKED;

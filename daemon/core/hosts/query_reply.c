@@ -7,7 +7,7 @@
 #include "core/hosts/hosts.h"
 #include "core/hosts/inquiry.h"
 #include "core/hosts/query.h"
-#include "core/kind/semaphore.h"
+#include "core/kind/permit_limit.h"
 #include "core/znode/record.h"
 
 enum { LIMIT_TRIES_MAX = 8 };

@@ -188,6 +188,13 @@ static void settle(struct lock *lock)
 	claims_watch(lock);
 }
 
+static const char *obstacle(const struct lock *lock)
+{
+	return readers_hold_back(lock) && lock->directory.watch == WATCH_CONTENDED
+		       ? "a waiter on another host comes before further readers of this host"
+		       : NULL;
+}
+
 const struct kind_rule rwlock_rule = {
 	.kind = KIND_LOCK,
 	.verb = RULE_lock,
@@ -203,5 +210,6 @@ const struct kind_rule rwlock_rule = {
 	.learn = claims_learn,
 	.settle = settle,
 	.serve = rwlock_serve,
+	.obstacle = obstacle,
 	.is_taken = rwlock_is_taken,
 };

@@ -642,9 +642,14 @@ static bool restore(struct lock *lock, const struct entry *e)
 	return s->gathering || entry_refuse(e, "nobody waits for permits");
 }
 
+static int64_t limit(const struct lock *lock)
+{
+	return semaphore_of(lock)->limit;
+}
+
 static uint64_t keeps(const struct lock *lock)
 {
-	return (uint64_t)semaphore_of(lock)->limit;
+	return (uint64_t)limit(lock);
 }
 
 static void salvage(uint64_t kept, struct bytes *out)
@@ -666,6 +671,7 @@ const struct kind_rule semaphore_rule = {
 	.settle = settle,
 	.settle_slots = settle_slots,
 	.serve = gather,
+	.limit = limit,
 	.is_taken = is_taken,
 	.serves_soon = serves_soon,
 	.may_join = is_known,

@@ -46,6 +46,10 @@ struct kind_rule {
 	void (*settle_slots)(struct lock *lock);
 	/* Grants what the held claim may serve (rule 1). */
 	void (*serve)(struct lock *lock);
+	/* How many may have it at once, as far as is known; 0: that is not known. NULL: no limit is agreed. */
+	int64_t (*limit)(const struct lock *lock);
+	/* Why the lock, which is entitled to more, grants nothing now: a sentence for WHY, or NULL. */
+	const char *(*obstacle)(const struct lock *lock);
 	/* Our claim does not wait: the lock is taken for a request of that mode; `behind`: another request is before it. */
 	bool (*is_taken)(const struct lock *lock, enum mode mode, bool behind);
 	/* The held claim has no grants, and will serve the head without being given back. */

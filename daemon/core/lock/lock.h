@@ -98,6 +98,12 @@ struct account *lock_user(const struct lock *lock); /* who holds it first, or wa
 #define LOCK_DIRECTORIES(d, lock) \
 	for ((d) = &(lock)->directory; (d); (d) = (d) == &(lock)->directory ? (lock)->slots : NULL)
 
+/* How many may have it at once; 0: that is not known, or nobody has to agree on it. `lock` may be NULL. */
+static inline int64_t lock_limit(const struct lock *lock)
+{
+	return lock && lock->rule->limit ? lock->rule->limit(lock) : 0;
+}
+
 /* The directory whose claims its grants rest on. */
 static inline struct directory *lock_held(struct lock *lock)
 {
