@@ -8,9 +8,7 @@
 #include "core/drain.h"
 #include "core/hosts/census.h"
 #include "core/hosts/query_reply.h"
-#include "core/kind/election.h"
-#include "core/kind/observe.h"
-#include "core/kind/semaphore.h"
+#include "core/kind/permit_limit.h"
 #include "core/state.h"
 
 static struct claim *claim_of(const struct operation *op)
@@ -33,14 +31,18 @@ struct owner {
 	bool (*ensemble)(struct ensemble *zk, enum operation_kind kind, const struct event *event);
 };
 
+/* As long as an operation is open its lock does not become one of another kind. */
+static void kind_answered(const struct operation *op, const struct event *event)
+{
+	op->directory->lock->rule->answered(op, event);
+}
+
 #define OWNER_PRESENCE .ensemble = presence_answered
 #define OWNER_DIRECTORY .directory = directory_answered
 #define OWNER_LISTING .directory = listing_answered
 #define OWNER_CLAIM .claim = claim_answered
 #define OWNER_LOOK .claim = look_answered
-#define OWNER_ELECTION .directory = election_answered
-#define OWNER_OBSERVER .directory = observe_answered
-#define OWNER_SEMAPHORE .directory = permit_limit_answered
+#define OWNER_KIND .directory = kind_answered
 #define OWNER_QUERY .hosts = query_answered
 #define OWNER_LIMIT .hosts = query_limit_answered
 #define OWNER_AUDIT .hosts = audit_answered

@@ -92,7 +92,7 @@ MUTANTS = [
     ("what joined and is held at once is not looked at again", [
         ("give_back(lock) || join(lock);", "give_back(lock) || (join(lock) && false);")], 100, "standalone"),
     ("a lock that a watch event changed is not settled", [
-        ("\tobserve_watched(d->lock, &child);\n\tdirectory_touch(d);", "\tobserve_watched(d->lock, &child);"),
+        ("\t\td->lock->rule->watched(d->lock, &child);\n\tdirectory_touch(d);", "\t\td->lock->rule->watched(d->lock, &child);"),
         ("\t\to->state = OBSERVE_IDLE;\n\tdirectory_touch(&lock->directory);", "\t\to->state = OBSERVE_IDLE;")], 1000),
     ("no list again when the predecessor is gone at the get", [
         ("\tif (code == ZK_NONODE) {\n\t\tpred_gone(c);", "\tif (code == ZK_NONODE) {\n\t\t;")], 300),

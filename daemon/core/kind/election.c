@@ -90,6 +90,38 @@ static void learn(struct lock *lock, unsigned int facts)
 		observe_fail_all(lock, f->code, f->sentence.data);
 }
 
+static void proclaimed(const struct operation *op, const struct event *event)
+{
+	struct directory *d = op->directory;
+	struct request *r = TAILQ_FIRST(&d->lock->requests);
+	enum zk_code code = event->zk_answered.code;
+
+	/* The request gave up meanwhile, or was proclaimed again on another claim. */
+	if (!r || r->proclamation.state != PROCLAMATION_SENT || r->proclamation.op != event->zk_answered.op)
+		return;
+	r->proclamation.state = PROCLAMATION_AGAIN;
+	if (code == ZK_OK) {
+		r->proclamation.state = PROCLAMATION_DONE;
+	} else if (code == ZK_NONODE) {
+		/* Nothing more is written to the znode until the list has shown what became of it. */
+		r->proclamation.state = PROCLAMATION_SENT;
+		directory_list(d, false);
+	} else if (code == ZK_BUSY) {
+		directory_retry(d);
+	} else if (code != ZK_UNKNOWN) {
+		directory_pause(d);
+		request_fail(r, ERROR_UNAVAILABLE, "ZooKeeper refuses to write the leader's data");
+	}
+}
+
+static void answered(const struct operation *op, const struct event *event)
+{
+	if (op->kind == OPERATION_PROCLAIM)
+		proclaimed(op, event);
+	else
+		observe_answered(op, event);
+}
+
 static void snapshot(const struct lock *lock, struct bytes *out)
 {
 	observation_snapshot(observation_of(lock), out);
@@ -118,32 +150,9 @@ const struct kind_rule election_rule = {
 	.is_taken = rwlock_is_taken,
 	.serves_soon = may_proclaim,
 	.suspended = observe_suspended,
+	.answered = answered,
 	.watched = observe_watched,
 	.snapshot = snapshot,
 	.restore = observation_restore,
 	.is_sound = is_sound,
 };
-
-void election_answered(const struct operation *op, const struct event *event)
-{
-	struct directory *d = op->directory;
-	struct request *r = TAILQ_FIRST(&d->lock->requests);
-	enum zk_code code = event->zk_answered.code;
-
-	/* The request gave up meanwhile, or was proclaimed again on another claim. */
-	if (!r || r->proclamation.state != PROCLAMATION_SENT || r->proclamation.op != event->zk_answered.op)
-		return;
-	r->proclamation.state = PROCLAMATION_AGAIN;
-	if (code == ZK_OK) {
-		r->proclamation.state = PROCLAMATION_DONE;
-	} else if (code == ZK_NONODE) {
-		/* Nothing more is written to the znode until the list has shown what became of it. */
-		r->proclamation.state = PROCLAMATION_SENT;
-		directory_list(d, false);
-	} else if (code == ZK_BUSY) {
-		directory_retry(d);
-	} else if (code != ZK_UNKNOWN) {
-		directory_pause(d);
-		request_fail(r, ERROR_UNAVAILABLE, "ZooKeeper refuses to write the leader's data");
-	}
-}

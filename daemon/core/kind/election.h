@@ -16,16 +16,6 @@
  */
 #pragma once
 
-
 #include "core/lock/kind_rule.h"
-#include "core/port/event.h"
-
-struct claim;
-struct lock;
-struct operation;
-struct request;
 
 extern const struct kind_rule election_rule;
-
-/* The answer of PROCLAIM. */
-void election_answered(const struct operation *op, const struct event *event);

@@ -678,6 +678,7 @@ const struct kind_rule semaphore_rule = {
 	.may_add = may_add,
 	.ended = ended,
 	.suspended = suspended,
+	.answered = permit_limit_answered,
 	.free = free_semaphore,
 	.snapshot = snapshot,
 	.restore = restore,

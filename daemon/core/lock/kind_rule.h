@@ -18,9 +18,11 @@ struct bytes;
 struct claim;
 struct client;
 struct entry;
+struct event;
 struct grant;
 struct lock;
 struct locks;
+struct operation;
 struct request;
 struct request_terms;
 
@@ -62,6 +64,8 @@ struct kind_rule {
 	void (*ended)(struct lock *lock, const struct request *r);
 	/* The connection is lost, and with it the answers and the watches that the kind itself asked for. */
 	void (*suspended)(struct lock *lock);
+	/* An operation that the kind itself asked for is answered. */
+	void (*answered)(const struct operation *op, const struct event *event);
 	/* What is in the lock's directory, or its child of that name, has changed: a watch has fired. */
 	void (*watched)(struct lock *lock, const struct slice *child);
 	/* Frees what the lock keeps as one of that kind, before the lock is freed. */

@@ -23,11 +23,11 @@
 	X(ADOPT, CLAIM, "read a znode of") /* get a znode that a create of unknown outcome left */ \
 	X(LEAVE, CLAIM, "delete a znode of") /* delete a claim's znode */ \
 	X(HOLDER, CLAIM, "describe a holder in") /* set the data of a held claim's znode */ \
-	X(PROCLAIM, ELECTION, "write who leads in") /* the same, of an election: who is to lead (election.h) */ \
-	X(OBSERVE_LIST, OBSERVER, "show who leads in") /* list an election's directory (observe.h) */ \
-	X(OBSERVE_GET, OBSERVER, "show who leads in") /* get and watch its first contender */ \
-	X(SEMAPHORE_GET, SEMAPHORE, "read the limit of") /* get and watch the data of a semaphore: its limit */ \
-	X(SEMAPHORE_WRITE, SEMAPHORE, "make a semaphore") /* make it or one of its directories, or set its limit */ \
+	X(PROCLAIM, KIND, "write who leads in") /* the same, of an election: who is to lead (election.h) */ \
+	X(OBSERVE_LIST, KIND, "show who leads in") /* list an election's directory (observe.h) */ \
+	X(OBSERVE_GET, KIND, "show who leads in") /* get and watch its first contender */ \
+	X(SEMAPHORE_GET, KIND, "read the limit of") /* get and watch the data of a semaphore: its limit */ \
+	X(SEMAPHORE_WRITE, KIND, "make a semaphore") /* make it or one of its directories, or set its limit */ \
 	X(LIMIT_GET, LIMIT, "read or set a limit") /* get a semaphore's data for LIMIT */ \
 	X(LIMIT_SET, LIMIT, "read or set a limit") /* set them for LIMIT */ \
 	X(QUERY_LIST, QUERY, "say what was asked about other hosts") /* list a directory for a query (query.h) */ \
