@@ -22,6 +22,7 @@
  *     limits.lasting_directories allows
  *   - rules of access are kept, and sessions are secrets (anything_rules.c)
  *   - whatever clients write into their pages (anything_pages.c), all of this holds
+ *   - nobody passes a latch at which too few have arrived, and everybody passes an open one (anything_latch.c)
  *   - nothing is left when all have hung up
  */
 #pragma once
@@ -97,6 +98,7 @@ struct any_peer {
 	struct any_shown shown; /* by what it asked last */
 	bool replied;          /* in this event, or its request was cut off */
 	char reply[ANY_REPLY]; /* its beginning */
+	bool arrives; /* at the latch, in this event */
 	bool has_page;
 	uint64_t page_turn; /* the latest page that was asked for */
 	struct delegation_page page;
@@ -141,6 +143,12 @@ struct any_place {
 	int line_count;
 };
 
+/* The latch of a host, as it was seen last (anything_latch.c). */
+struct any_latch {
+	int64_t arrivals; /* at most so many since it was closed */
+	int64_t busy_at;  /* when it was last closed, or nobody waited for it */
+};
+
 struct any_host {
 	struct any_peer peers[ANY_PEERS];
 	int peer_count;
@@ -157,6 +165,7 @@ struct any_host {
 	struct any_line lines[ANY_LINES];
 	enum command asked;          /* the latest request */
 	struct any_shown shown;      /* by that */
+	struct any_latch latch;
 	int64_t right_at[ANY_NAMES]; /* when what it knows of the leader was last right, or known to nobody here */
 };
 
@@ -205,6 +214,11 @@ int64_t any_count_grants(const struct host *h);
 bool any_is_void(const struct world *w, const struct grant *g);
 /* Its grants are valid. */
 bool any_is_proven(const struct host *h);
+
+/* anything_latch.c */
+/* Words about the latch, in a world that has one; 0: about something else. */
+size_t latches_words(struct any_peer *p, struct slice *words);
+void latches_check(struct host *h);
 
 /* anything_values.c */
 /* The next request is one about values. */

@@ -240,10 +240,13 @@ static size_t word(struct any_peer *p, const char *line, const char *pattern, si
 size_t any_words(struct any_peer *p, struct slice *words, size_t max)
 {
 	struct world *w = p->host->w;
-	bool values = values_turn(w);
+	size_t n = latches_words(p, words);
 	const char *line, *at;
-	size_t n = 0;
+	bool values;
 
+	if (n)
+		return n;
+	values = values_turn(w);
 	do
 		line = values ? value_lines[rng_below(&w->rng, sizeof(value_lines) / sizeof(value_lines[0]))]
 			      : lines[rng_below(&w->rng, sizeof(lines) / sizeof(lines[0]))];

@@ -189,7 +189,7 @@ static void check_replied(struct any_peer *p)
 static bool may_take_long(enum command command)
 {
 	return command == COMMAND_LOCK || command == COMMAND_MLOCK || command == COMMAND_CAMPAIGN ||
-	       command == COMMAND_ACQUIRE || command == COMMAND_EVENTS;
+	       command == COMMAND_ACQUIRE || command == COMMAND_EVENTS || command == COMMAND_COUNT /* ARRIVE */;
 }
 
 static void check_answered(const struct any_peer *p)
@@ -540,6 +540,7 @@ void any_check(struct host *h)
 	look_up(w);
 	values_check(h);
 	places_check(h);
+	latches_check(h);
 	for (int i = 0; i < a->peer_count; i++) {
 		if (a->peers[i].replied)
 			check_replied(&a->peers[i]);

@@ -46,6 +46,7 @@ struct mix {
 	bool delegations;               /* clients have pages (delegations.c) */
 	bool anything;                  /* clients that ask for whatever can be asked (anything.h) are all there is */
 	bool kinds;                     /* the same, and they ask for two names as everything that a name can be */
+	bool latch;                     /* ... and for a latch (latch.h) */
 	int64_t snapshot_every_ms;      /* mean; 0: only a part of the seeds takes any */
 	int64_t restore_every_ms;       /* mean, of backups and restores of an older state; 0: none (restores.c) */
 	int64_t kill_every_ms;          /* the same, of processes that are killed, and others that go on from their ledgers */

@@ -141,6 +141,23 @@ TEST(the_age_of_the_last_proof_goes_on)
 	assert_in_range(f->now_ns - f->broker->ensemble.session.proved_ns, 0, T_NS / 3);
 }
 
+/* A kind that only tests have (tests/sim/latch.h). */
+ALONE(what_a_kind_keeps_goes_on)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "ARRIVE l 2", "");
+	fixture_say(f, 1, "ARRIVE l 2", ":1024");
+	fixture_expect(f, 0, ":1024");
+	kill_and_go_on(f, 3);
+	fixture_say(f, 0, "LEAVE l", ":1");
+	fixture_connect(f, 2);
+	fixture_say(f, 2, "ARRIVE l 2", ":1024");
+	fixture_say(f, 2, "LEAVE l", ":1");
+	fixture_say(f, 1, "LEAVE l", ":1");
+	fixture_say(f, 2, "ARRIVE l 2 WAIT 0", "$-1");
+}
+
 ALONE(a_lease_ends_when_it_would_have)
 {
 	struct fixture *f = *state;

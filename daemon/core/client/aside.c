@@ -24,6 +24,8 @@ static void decide(struct request *r)
 	lock->request_count++;
 	if (r->expired)
 		request_mark_expired(r);
+	if (lock->rule->begun)
+		lock->rule->begun(lock, r);
 	directory_touch(&lock->directory);
 	if (r->client->asking)
 		deadlock_look_at(r->client); /* only from now on it waits for others */

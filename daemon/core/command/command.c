@@ -51,14 +51,19 @@ static bool prepare(struct call *call)
 	       args_parse_options(call, table[command].from, table[command].options);
 }
 
-static void refuse(struct client *c, struct slice word)
+/* It is none of the table's. */
+static void other(struct client *c, size_t argc, const struct slice *argv)
 {
-	const char *why = uncovered(word);
+	const struct kind_rule *const *rule = c->locks->rules;
+	const char *why = uncovered(argv[0]);
 
+	for (; *rule; rule++)
+		if ((*rule)->command && (*rule)->command(c, argc, argv))
+			return;
 	if (why)
 		reply_error(c, ERROR_ERR, "%s", why);
 	else
-		args_unknown_word(c, "command", word, "");
+		args_unknown_word(c, "command", argv[0], "");
 }
 
 void command_handle(struct hosts *h, struct client *c, size_t argc, const struct slice *argv)
@@ -76,7 +81,7 @@ void command_handle(struct hosts *h, struct client *c, size_t argc, const struct
 
 	c->last_command = command;
 	if (command == COMMAND_COUNT) {
-		refuse(c, argv[0]);
+		other(c, argc, argv);
 		return;
 	}
 	spec = &command_table[command];

@@ -60,8 +60,12 @@ struct kind_rule {
 	bool (*may_join)(const struct lock *lock);
 	/* A client that has some of it may ask for that besides. NULL: it would have to enter it again (REENTER). */
 	bool (*may_add)(const struct grant *g, const struct request_terms *terms);
-	/* A request has ended, for any reason. NULL: the kind need not know; likewise in what follows. */
+	/* A request has begun. NULL: the kind need not know; likewise in what follows. */
+	void (*begun)(struct lock *lock, const struct request *r);
+	/* A request has ended, for any reason. */
 	void (*ended)(struct lock *lock, const struct request *r);
+	/* Words that are no command of the protocol's may be one of the kind's. False: they are not, and are not answered. */
+	bool (*command)(struct client *c, size_t argc, const struct slice *argv);
 	/* The connection is lost, and with it the answers and the watches that the kind itself asked for. */
 	void (*suspended)(struct lock *lock);
 	/* An operation that the kind itself asked for is answered. */

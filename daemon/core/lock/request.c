@@ -81,6 +81,8 @@ void request_new(struct lock *lock, struct client *client, const struct request_
 	if (r->queued)
 		locks->env->stats.enqueued_total++;
 	add(r);
+	if (lock->rule->begun && !r->aside)
+		lock->rule->begun(lock, r);
 	if (terms->wait_ns == 0)
 		request_expire(r);
 	else if (terms->wait_ns > 0)
