@@ -579,7 +579,7 @@ static void write_leader(struct salvaging *w, const struct salvaging_place *p)
 		leader.host = bytes_of(w->s->conf->host, strlen(w->s->conf->host));
 		leader.data = bytes_of(g->data, g->length);
 	}
-	observation_snapshot(&leader, w->out);
+	observation_snapshot(&(struct lock){ .rule = w->b->locks.rules[KIND_ELECTION], .own = &leader }, w->out);
 }
 
 /* The names are those of this host: a name that is none is refused by who reads the text. */

@@ -17,19 +17,16 @@ enum { LIMIT_BITS = 20 };
 
 static const struct kind_rule latch_rule;
 
-const struct kind_words kind_words[KINDS_MAX] = {
-	[KIND_LOCK] = { "lock", "a lock" },
-	[KIND_ELECTION] = { "election", "an election" },
-	[KIND_SEMAPHORE] = { "semaphore", "a semaphore" },
-	[KIND_LATCH] = { "latch", "a latch" },
-};
+/* The product's kinds, and this one. */
+#define ALL(X) KINDS(X) X(LATCH, latch, "a latch")
 
-const struct kind_rule *const kind_rules[KINDS_MAX] = {
-	[KIND_LOCK] = &rwlock_rule,
-	[KIND_ELECTION] = &election_rule,
-	[KIND_SEMAPHORE] = &semaphore_rule,
-	[KIND_LATCH] = &latch_rule,
-};
+#define X(name, word, noun) [KIND_##name] = { #word, noun },
+const struct kind_words kind_words[KINDS_MAX] = { ALL(X) };
+#undef X
+
+#define X(name, word, noun) [KIND_##name] = &word##_rule,
+const struct kind_rule *const kind_rules[KINDS_MAX] = { ALL(X) };
+#undef X
 
 struct latch *latch_of(const struct lock *lock)
 {

@@ -126,4 +126,6 @@ KILLS = [
         ("\tjudge_session(w);\n", "\t(void)judge_session;\n")], 5000, "kills, readers"),
     ("claim numbers of standalone mode are given again after a kill", [
         ("tokens_reserved(struct broker *b, int64_t limit)\n{\n", "tokens_reserved(struct broker *b, int64_t limit)\n{\n\tif (limit > 2000000) b->directories.token_next -= 1000;\n")], 300, "kills, standalone"),
+    ("a kill loses what a kind keeps", [
+        ("\tif (lock.rule->salvage)\n\t\tlock.rule->salvage(p->lock->kept, w->out);\n", "")], 300, "latch, kills"),
 ]

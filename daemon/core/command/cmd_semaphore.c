@@ -44,9 +44,9 @@ void cmd_release(struct client *c, struct call *call)
 
 /* ---- the limit ---- */
 
-static void limit_here(struct client *c, struct slice name, int64_t wanted)
+static void limit_here(struct client *c, const struct lock *lock, int64_t wanted)
 {
-	struct semaphore *s = semaphore_find(c->locks, name);
+	struct semaphore *s = lock ? semaphore_of(lock) : NULL;
 
 	if (s && wanted && s->limit) {
 		s->limit = wanted;
@@ -68,5 +68,5 @@ void cmd_limit(struct client *c, struct call *call)
 	if (!standalone)
 		query_limit(call->hosts, c, call->name, wanted);
 	else if (call_is_kind(call, KIND_SEMAPHORE))
-		limit_here(c, call->name, wanted);
+		limit_here(c, call->lock, wanted);
 }

@@ -122,11 +122,6 @@ static void answered(const struct operation *op, const struct event *event)
 		observe_answered(op, event);
 }
 
-static void snapshot(const struct lock *lock, struct bytes *out)
-{
-	observation_snapshot(observation_of(lock), out);
-}
-
 static bool is_sound(const struct lock *lock)
 {
 	const struct observation *o = observation_of(lock);
@@ -152,7 +147,7 @@ const struct kind_rule election_rule = {
 	.suspended = observe_suspended,
 	.answered = answered,
 	.watched = observe_watched,
-	.snapshot = snapshot,
+	.snapshot = observation_snapshot,
 	.restore = observation_restore,
 	.is_sound = is_sound,
 };

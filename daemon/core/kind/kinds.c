@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/kind/kinds.h"
 
-#include "core/kind/election.h"
-#include "core/kind/rwlock.h"
-#include "core/kind/semaphore.h"
+#define X(name, word, noun) extern const struct kind_rule word##_rule;
+KINDS(X)
+#undef X
 
 /* Weak: a test program may have a table of more kinds. */
 __attribute__((weak)) const struct kind_rule *const kind_rules[KINDS_MAX] = {
-	[KIND_LOCK] = &rwlock_rule,
-	[KIND_ELECTION] = &election_rule,
-	[KIND_SEMAPHORE] = &semaphore_rule,
+#define X(name, word, noun) [KIND_##name] = &word##_rule,
+	KINDS(X)
+#undef X
 };

@@ -475,8 +475,9 @@ void observer_snapshot(const struct observer *o, struct bytes *out)
 	entry_end(&w);
 }
 
-void observation_snapshot(const struct observation *o, struct bytes *out)
+void observation_snapshot(const struct lock *lock, struct bytes *out)
 {
+	const struct observation *o = observation_of(lock);
 	const struct observer *observer;
 	struct entry_writer w;
 

@@ -90,7 +90,7 @@ void observe_resume(struct observer *o);
 /* The observer has been told what is known now. */
 void observe_told(struct observer *o);
 /* An OBSERVER for each, and OBSERVATION; in a snapshot. The observer of an OBSERVER; NULL: it is refused. */
-void observation_snapshot(const struct observation *o, struct bytes *out);
+void observation_snapshot(const struct lock *lock, struct bytes *out);
 bool observation_restore(struct lock *lock, const struct entry *e);
 void observer_snapshot(const struct observer *o, struct bytes *out);
 struct observer *observer_restore(struct lock *lock, const struct entry *e);

@@ -195,7 +195,7 @@ static const char *obstacle(const struct lock *lock)
 		       : NULL;
 }
 
-const struct kind_rule rwlock_rule = {
+const struct kind_rule lock_rule = {
 	.kind = KIND_LOCK,
 	.verb = RULE_lock,
 	.lost = "an earlier grant of this lock was lost; ask again",

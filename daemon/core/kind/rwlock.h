@@ -9,7 +9,7 @@
 
 struct request;
 
-extern const struct kind_rule rwlock_rule;
+extern const struct kind_rule lock_rule;
 
 /* Applies rules 1 to 5. Everything that touched the lock so far is settled then. */
 void rwlock_decide(struct lock *lock);

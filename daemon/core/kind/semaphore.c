@@ -57,13 +57,6 @@ static struct lock *make_lock(struct locks *locks, struct slice name, const stru
 	return lock;
 }
 
-struct semaphore *semaphore_find(struct locks *locks, struct slice name)
-{
-	const struct lock *lock = lock_find(locks, name);
-
-	return lock ? semaphore_of(lock) : NULL;
-}
-
 static void free_semaphore(struct lock *lock)
 {
 	struct semaphore *s = semaphore_of(lock);
@@ -612,19 +605,15 @@ static const struct field semaphore_fields[] = {
 	FIELD_INSTANT(struct semaphore, "told", holders.told_ns),
 };
 
-static void write_own(const struct semaphore *s, struct bytes *out)
+static void snapshot(const struct lock *lock, struct bytes *out)
 {
+	const struct semaphore *s = semaphore_of(lock);
 	struct entry_writer w = entry_begin(out, "semaphore");
 
 	assert(s->state == SEMAPHORE_UNKNOWN && !s->made);
 	entry_fields(&w, FIELDS(semaphore_fields), s);
 	entry_number(&w, "gathering", s->gathering != NULL);
 	entry_end(&w);
-}
-
-static void snapshot(const struct lock *lock, struct bytes *out)
-{
-	write_own(semaphore_of(lock), out);
 }
 
 static bool restore(struct lock *lock, const struct entry *e)
@@ -654,7 +643,9 @@ static uint64_t keeps(const struct lock *lock)
 
 static void salvage(uint64_t kept, struct bytes *out)
 {
-	write_own(&(struct semaphore){ .limit = (int64_t)kept }, out);
+	struct semaphore s = { .limit = (int64_t)kept };
+
+	snapshot(&(struct lock){ .rule = &semaphore_rule, .own = &s }, out);
 }
 
 /* A gathering host has the mutex for a moment only: a try for permits waits its turn like any other request. */

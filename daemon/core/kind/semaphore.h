@@ -75,4 +75,3 @@ static inline struct semaphore *semaphore_of(const struct lock *lock)
 	return lock->rule->kind == KIND_SEMAPHORE ? lock->own : NULL;
 }
 
-struct semaphore *semaphore_find(struct locks *locks, struct slice name); /* NULL: there is none here */

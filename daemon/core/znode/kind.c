@@ -3,9 +3,9 @@
 
 /* Weak, as the table of rules is (kind/kinds.c). */
 __attribute__((weak)) const struct kind_words kind_words[KINDS_MAX] = {
-	[KIND_LOCK] = { "lock", "a lock" },
-	[KIND_ELECTION] = { "election", "an election" },
-	[KIND_SEMAPHORE] = { "semaphore", "a semaphore" },
+#define X(name, word, noun) [KIND_##name] = { #word, noun },
+	KINDS(X)
+#undef X
 };
 
 bool kind_of_word(struct slice word, enum kind *ret)

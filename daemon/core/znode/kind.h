@@ -7,13 +7,23 @@
 
 #include "protocol/slice.h"
 
-enum kind { KIND_LOCK, KIND_ELECTION, KIND_SEMAPHORE };
+/* Each kind: its word in a directory's data, and how sentences call it. Its rule is <word>_rule (lock/kind_rule.h). */
+#define KINDS(X) \
+	X(LOCK, lock, "a lock") \
+	X(ELECTION, election, "an election") \
+	X(SEMAPHORE, semaphore, "a semaphore")
+
+enum kind {
+#define X(name, word, noun) KIND_##name,
+	KINDS(X)
+#undef X
+};
 
 enum { KINDS_MAX = 8 }; /* the tables of kinds have room for so many; the simulator has one more than the product */
 
 struct kind_words {
-	const char *word; /* in a directory's data; NULL: there is no such kind */
-	const char *noun; /* as sentences call it */
+	const char *word; /* NULL: there is no such kind */
+	const char *noun;
 };
 
 extern const struct kind_words kind_words[KINDS_MAX];
