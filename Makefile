@@ -50,6 +50,11 @@ STANDALONE ?=
 MINUTES ?= 2
 SECONDS ?= 60
 ONLY ?=
+N ?= 300
+FILES ?=
+TABLE ?=
+MAP ?=
+JOBS ?= $(shell nproc)
 INSIDE ?=
 WRITE ?=
 PYTHON = /usr/bin/python3
@@ -252,7 +257,7 @@ STATIC = $(BUILD)/liblockbroker.a
 SIM_BIN = $(BUILD)/sim
 BENCH_BIN = $(addprefix $(TESTS)/,bench-load bench-null bench-pipeline bench-neighbours bench-taken bench-deadlock)
 
-.PHONY: all help deps quick check check-all beside-check clang-unit sanitized-system fuzz unit threads sim steps golden mutants system deb booted fresh restarts torture demo bench profile lint layers packaging abi reproducible count format install uninstall clean tests
+.PHONY: all help deps quick check check-all beside-check clang-unit sanitized-system fuzz unit threads sim steps golden mutants mutate system deb booted fresh restarts torture demo bench profile lint layers packaging abi reproducible count format install uninstall clean tests
 .DEFAULT_GOAL = all
 .DELETE_ON_ERROR:
 .SUFFIXES:
@@ -530,11 +535,16 @@ mutants: $(SIM_BIN) ## break the rules one by one; the simulator must notice eac
 	@$(PYTHON) -B tests/sim/mutants.py --cc '$(CC)' --jobs $(shell nproc) $(if $(SAN),,--objects $(OBJ)) \
 		--only '$(ONLY)' $(if $(WRITE),--write)
 
+# In builds of its own, below BUILD/mutate. The map takes as long as all tests, a mutant five seconds to four minutes.
+mutate: ## mutants of what the simulator does not reach: N= by SEED= of FILES=, or ONLY= in their names; TABLE=, MAP=all, JOBS=
+	@$(PYTHON) -B tests/mutate/mutate.py --build '$(BUILD)' --number '$(N)' --seed '$(or $(SEED),1)' --files '$(FILES)' \
+		--only '$(ONLY)' --table '$(TABLE)' --map '$(MAP)' --jobs '$(JOBS)'
+
 PYTEST = PYTHONDONTWRITEBYTECODE=1 LOCKBROKER_BUILD='$(abspath $(BUILD))' $(PYTHON) -m pytest -q -rs -p no:cacheprovider
 
 # Three workers for each core: most tests wait most of the time.
 system: all $(BENCH_BIN) ## real daemons, a real ZooKeeper, Redis's own clients
-	@$(PYTEST) -n $$((3 * $(shell nproc))) tests/torture tests/system
+	@$(PYTEST) -n $$((3 * $(shell nproc))) tests/torture tests/system tests/mutate
 
 # From a copy of the sources, with the flags of Debian; what those who use them read is checked as well.
 deb: ## Debian packages into BUILD/deb (dpkg-buildpackage -b -us -uc, then lintian)
