@@ -64,7 +64,7 @@ KILLS = [
         ("\tif (changes & SESSION_CHANGED && b->ensemble.session.state == SESSION_LOST)\n",
          "\tif (changes & SESSION_CHANGED)\n"
          "\t\tledger_state(b->env.ledger, b->ensemble.session.epoch, b->ensemble.session.state == SESSION_JEOPARDY);\n"
-         "\tif (changes & SESSION_CHANGED && b->ensemble.session.state == SESSION_LOST)\n")], 12000, "kills, readers"),
+         "\tif (changes & SESSION_CHANGED && b->ensemble.session.state == SESSION_LOST)\n")], 30000, "kills, readers"),
     ("that holders were told of jeopardy is not written down", [
         ("b->ensemble.session.epoch, b->ensemble.session.state == SESSION_JEOPARDY);\n\tif (changes & SESSION_GRANTS)",
          "b->ensemble.session.epoch, false);\n\tif (changes & SESSION_GRANTS)")], 1000, "kills"),

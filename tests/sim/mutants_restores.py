@@ -21,5 +21,5 @@ RESTORES = [
         ("past.c", "past_looked(zk) ? &zk->past.seen : &zk->past.fresh;", "past_looked(zk) ? &zk->past.seen : &zk->past.seen;")],
      3000, "restores"),
     ("restored: after a kill the host does not know its own znode", [
-        ("salvage.c", "past.own = (int64_t)w->v->head->own;", "past.own = 0;")], 3000, "restores, kills"),
+        ("salvage.c", "past.own = (int64_t)w->v->head->own;", "past.own = 0;")], 6000, "restores, kills"),
 ]
