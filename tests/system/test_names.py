@@ -36,11 +36,12 @@ def test_directories_are_made_no_faster_than_the_limit_has_it(daemons, zk, root,
 
 
 def test_names_that_exist_are_not_counted(daemons, zk, root, clients):
-    d = daemons(zk, root, limits={"new_names": NAMES, "new_names_per_s": 1})
+    """Those of flavour kazoo: the server removes an empty container, which on a busy machine may come before the next round."""
+    d = daemons(zk, root, argv=["-o", "prefix:n/.flavour=kazoo"], limits={"new_names": NAMES, "new_names_per_s": 1})
     c = clients(d)
     for _ in range(3):
         for i in range(NAMES // 2):
-            assert isinstance(c.call("LOCK", f"n{i}", "WAIT", 0), int) and c.call("UNLOCK", f"n{i}") == 0
+            assert isinstance(c.call("LOCK", f"n/{i}", "WAIT", 0), int) and c.call("UNLOCK", f"n/{i}") == 0
     assert d.info("stats")["names_total"] == str(NAMES // 2)
 
 
