@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench-deadlock [ROUNDS]: how long the event takes in which a search for a deadlock looks at nearly as much as it may. Prints a
- * line for a warm cache and one for a cold one.
+ * bench-deadlock [ROUNDS]: how long the event takes in which a search for a deadlock looks at nearly as much as it may.
+ * Prints a line for a warm cache and one for a cold one.
  *
- * It drives the broker without a daemon. Two lock groups have nearly as many members as a walk may look at, whose connections
- * came in an order of chance, so that each look goes to another place of memory. What the one who asks wants is held by the
- * first group, all of which is looked at in each of the three walks; the second one is met by the walk for the knot. Before the
- * event of a cold cache the program writes to more memory than the processor keeps.
+ * It drives the broker without a daemon. Two lock groups have nearly as many members as a walk may look at. Their
+ * connections came in random order, so that each look goes to another part of memory. The client that asks wants a lock
+ * that the first group holds; each of the three walks looks at all of that group, and the walk for the knot meets the
+ * second one. Before the event of a cold cache the program writes to more memory than the processor keeps.
  */
 #include <stdbool.h>
 #include <stdio.h>

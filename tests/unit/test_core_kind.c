@@ -357,8 +357,8 @@ TEST_WITH(one_event_decides_about_few_that_are_set_aside_and_later_ones_about_th
 }
 
 /*
- * c0 has asked for `a`, and c1 by mistake as another kind; behind that one c2 and more are set aside. Then `a` is confirmed to
- * be what c0 asked for, in the event that answers the list of its claims.
+ * c0 has asked for `a`, and c1 by mistake as another kind; behind that one c2 and more are set aside. Then `a` is confirmed
+ * to be what c0 asked for, in the event that answers the list of its claims.
  */
 static void confirm(struct fixture *f)
 {
