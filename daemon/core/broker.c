@@ -8,31 +8,143 @@
 #include "base/mem.h"
 #include "core/claim/charge.h"
 #include "core/claim/claim_ledger.h"
-#include "core/client/aside.h"
+#include "core/client/ask.h"
+#include "core/client/bid.h"
 #include "core/client/deadlock.h"
-#include "core/client/delegate.h"
 #include "core/client/halt.h"
 #include "core/client/mlock.h"
 #include "core/client/notify.h"
 #include "core/client/reply.h"
-#include "core/client/restart.h"
 #include "core/client/tell.h"
 #include "core/command/command.h"
 #include "core/command/list.h"
 #include "core/connection.h"
 #include "core/drain.h"
+#include "core/hosts/answer.h"
+#include "core/hosts/census.h"
 #include "core/hosts/release.h"
 #include "core/kind/kinds.h"
+#include "core/kind/observe.h"
 #include "core/kind/payer.h"
 #include "core/lock/client_ledger.h"
 #include "core/lock/take_back.h"
-#include "core/piece.h"
 #include "core/recovery.h"
-#include "core/route.h"
 #include "core/session/ensemble_snapshot.h"
 #include "core/state.h"
 
 static const int64_t TOKEN_BLOCK = 1 << 20;
+
+/* The work that events have left (port/work.h), each kind by the module that it belongs to. */
+
+/* Continues with the client's end, or with its RESET. */
+static void release_more(struct broker *b, struct client *c, int64_t *steps)
+{
+	if (!release_some(&b->hosts, c, b->env.conf->all_in_pieces ? *steps + 1 : WORK_TURN_STEPS, steps))
+		return;
+	work_drop(&b->env.works, &c->releasing);
+	if (!c->resetting)
+		return;
+	command_reset_over(c);
+	*steps = WORK_TURN_STEPS; /* one answer at a time waits until all is settled */
+}
+
+/* One in a turn, because all is settled between two of them. What it looks for may take longer than that. */
+static int64_t mlock_more(struct broker *b, struct mlock *m)
+{
+	mlock_go_on(m);
+	return WORK_TURN_STEPS + (int64_t)b->locks.searched / DEADLOCK_EDGES_A_STEP;
+}
+
+/* What a process has set ends with it, and perhaps its user, who stays until that is known. True: the user is gone. */
+static bool cut_lifeline(struct broker *b, struct lifeline *l, int64_t *done)
+{
+	struct user *user = container_of(l->work.worker, struct user, worker);
+
+	user->clients++;
+	*done += bid_cut(l, WORK_TURN_STEPS - *done);
+	return user_leave(&b->locks, user);
+}
+
+/* True: the user whose item it is has gone. */
+static bool step(struct broker *b, struct work_item *w, int64_t *done)
+{
+	const int64_t left = WORK_TURN_STEPS - *done;
+
+	switch (w->kind) {
+	case WORK_LIST:
+		*done += list_continue(container_of(w, struct list, work), left);
+		break;
+	case WORK_ANSWER:
+		*done += answer_continue(container_of(w, struct answer, work), left);
+		break;
+	case WORK_CENSUS:
+		*done += census_continue(container_of(w, struct census, work), left);
+		break;
+	case WORK_AUDIT:
+		*done += audit_look(&b->hosts, left);
+		break;
+	case WORK_MLOCK:
+		*done += mlock_more(b, container_of(w, struct mlock, work));
+		break;
+	case WORK_RELEASE:
+		release_more(b, container_of(w, struct client, releasing), done);
+		break;
+	case WORK_REVOKE:
+		*done += revocation_continue(container_of(w, struct revocation, work), left);
+		break;
+	case WORK_ERRAND:
+		*done += errand_continue(container_of(w, struct errand, work), left);
+		break;
+	case WORK_OBSERVERS:
+		*done += observe_look(container_of(w, struct observation, work), left);
+		break;
+	case WORK_BID:
+		bid_go_on(container_of(w, struct bid, work));
+		*done += BID_STEPS;
+		break;
+	case WORK_LIFELINE:
+		return cut_lifeline(b, container_of(w, struct lifeline, work), done);
+	case WORK_INQUIRY:
+		command_again(&b->hosts, container_of(w, struct inquiry, work));
+		*done = WORK_TURN_STEPS; /* one answer at a time waits until all is settled */
+		break;
+	case WORK_BATCH:
+		batch_turn(container_of(w, struct batch, work));
+		*done = WORK_TURN_STEPS;
+		break;
+	case WORK_DELEGATIONS:
+		*done += delegated_continue(container_of(w, struct delegations, work), left);
+		break;
+	case WORK_HALT:
+		*done += halt_continue(&b->locks, left);
+		break;
+	case WORK_LOCKS:
+		*done += directory_touch_some(&b->directories, left);
+		break;
+	case WORK_LEADER:
+		observe_tell(container_of(w, struct observer, work));
+		*done += WORK_PUSH_STEPS;
+		break;
+	}
+	return false;
+}
+
+/* Does a piece of it, for the user whose turn it is. */
+static void piece_do(struct broker *b)
+{
+	struct work_ring *works = &b->env.works;
+	struct work_item *w = work_next(works);
+	struct work_user *worker;
+	int64_t done = 0;
+
+	if (!w)
+		return;
+	worker = w->worker;
+	while (done < WORK_TURN_STEPS && (w = TAILQ_FIRST(&worker->items)))
+		if (step(b, w, &done))
+			return;
+	work_turn_over(works, worker, done);
+}
 
 struct broker *broker_new(const struct broker_conf *conf, uint64_t seed, int64_t now_ns)
 {
@@ -159,7 +271,7 @@ static void settle_locks(struct broker *b)
 		if (!d->claim_count && !b->env.conf->standalone)
 			directory_ledger_forget(d);
 		tell_outcomes(&b->locks);
-		aside_settle(lock);
+		ask_settle_aside(lock);
 	}
 }
 
@@ -253,7 +365,7 @@ static void found_out(struct client *c, const struct event *event)
 	else if (event->type == EVENT_CLIENT_GROUPS)
 		client_set_groups(c, &event->groups);
 	else
-		delegate_page(c, event);
+		command_page(c, event);
 }
 
 static void start(struct broker *b)
@@ -366,7 +478,7 @@ static __attribute__((noinline)) void dispatch(struct broker *b, const struct ev
 		recovery_answered(b, event);
 		break;
 	case EVENT_ZK_WATCH:
-		route_watched(b, event);
+		recovery_watched(b, event);
 		break;
 	case EVENT_ZK_TROUBLE:
 		health_trouble(&b->ensemble, event);
@@ -382,7 +494,7 @@ static __attribute__((noinline)) void dispatch(struct broker *b, const struct ev
 		former_told(b, event);
 		break;
 	case EVENT_RESTART_OVER:
-		restart_over(&b->locks, event);
+		command_restart_over(&b->locks, event);
 		break;
 	case EVENT_CONF:
 		reloaded(b, event);

@@ -16,7 +16,6 @@
 #include "core/client/mlock.h"
 #include "core/command/list.h"
 #include "core/hosts/census.h"
-#include "core/hosts/inquiry.h"
 #include "core/kind/observe.h"
 #include "core/kind/payer.h"
 #include "core/lock/bearer.h"
@@ -549,7 +548,7 @@ void broker_check(const struct broker *b)
 		__assert_fail(wrong, __FILE__, __LINE__, __func__);
 }
 
-/* Nobody uses the lock, and the delete of its directory is under way (lock/leftover.h). */
+/* Nobody uses the lock, and the delete of its directory is under way (lock/lock.h). */
 static bool is_being_removed(const struct lock *lock)
 {
 	const struct directory *d = &lock->directory;

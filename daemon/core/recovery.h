@@ -2,6 +2,7 @@
 /*
  * When a connection or a session begins or ends, this module tells every lock, claim, client, letter and sweep. The
  * session itself knows what is proven, and since when (session.h): it returns its changes, and this module acts on them.
+ * ZooKeeper's answers and watch events go from here to the modules that asked.
  */
 #pragma once
 
@@ -23,3 +24,4 @@ void recovery_answered(struct broker *b, const struct event *event);
 void recovery_follow(struct broker *b, unsigned int changes);
 /* EVENT_ZK_PACKET: locks whose requests are too large for the servers now are given up. */
 void recovery_packet(struct broker *b, const struct event *event);
+void recovery_watched(struct broker *b, const struct event *event);

@@ -11,12 +11,9 @@
 #include "core/kind/observe.h"
 #include "core/lock/bearer.h"
 #include "core/lock/lock_snapshot.h"
-#include "core/port/effect.h"
 #include "core/port/entry.h"
-#include "core/port/seal.h"
 #include "core/snapshot.h"
 #include "core/state.h"
-#include "core/znode/contender.h"
 #include "protocol/name.h"
 
 enum { SAFE_PART = 3 /* of T, as in session.c */ };

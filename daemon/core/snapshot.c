@@ -6,23 +6,19 @@
 #include "base/mem.h"
 #include "core/check.h"
 #include "core/claim/charge.h"
-#include "core/claim/directories.h"
 #include "core/claim/directory_snapshot.h"
 #include "core/client/bid.h"
 #include "core/client/client_snapshot.h"
 #include "core/client/halt.h"
 #include "core/connection.h"
-#include "core/hosts/inquiry.h"
 #include "core/hosts/letter_snapshot.h"
 #include "core/kind/observe.h"
 #include "core/kind/payer.h"
 #include "core/lock/bearer.h"
 #include "core/lock/lock_snapshot.h"
 #include "core/port/entry.h"
-#include "core/port/seal.h"
 #include "core/session/ensemble_snapshot.h"
 #include "core/state.h"
-#include "core/znode/flavour.h"
 
 enum {
 	TEXT_MAX = 4096,

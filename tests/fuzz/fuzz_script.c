@@ -4,7 +4,7 @@
  * before it and blanks behind it.
  *
  *     clang -g -O1 -fsanitize=fuzzer,address,undefined -I. -Idaemon tests/fuzz/fuzz_script.c daemon/core/command/script.c
- *         daemon/core/command/lua.c daemon/core/command/uncovered.c
+ *         daemon/core/command/lua.c
  */
 #include <assert.h>
 #include <stdlib.h>

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 
 #include "core/port/entry.h"
-#include "core/port/seal.h"
 #include "core/snapshot.h"
 #include "fuzz.h"
 #include "fuzz_broker.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A model of the claim that is second in line (core/claim/second.h): one host with one connection to the server, which
+ * A model of the claim that is second in line (core/claim/claim.h): one host with one connection to the server, which
  * answers its requests and tells its watches in order; and others, who make and delete znodes at any time: other hosts,
  * whatever rule they follow, and an operator who deletes and writes any znode. A state is a few bytes, and the search tries
  * every order of steps. The host's claims leave and join again, so that watches of earlier ones still stand; it has a claim

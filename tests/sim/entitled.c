@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * In the truth a znode of the host's present session entitles to grants if no contender before it conflicts with it,
- * but for one of the same session whose tokens are used up (core/claim/rollover.h), on which its broker never grants
+ * but for one of the same session whose tokens are used up (core/claim/claim.h), on which its broker never grants
  * again. There is one exception: a znode that an operator deletes while it is entitled.
  */
 #include "world.h"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A request for a name as another kind (aside.h), without each rule under which it is set aside, queued or refused.
+"""A request for a name as another kind (ask.h), without each rule under which it is set aside, queued or refused.
 
 Two rules have no mutant. In the simulator the data of each directory tell its kind, so a wait may confirm a kind before it is
 known for whom it waits (test_core_kind.c::a_wait_confirms_a_kind_when_it_is_known_for_whom_it_waits). And that no request passes

@@ -74,7 +74,7 @@ READERS = [
         ("\treturn locks->ensemble->session.connected ?",
          "\tif (lock->directory.claim->mode == MODE_EXCLUSIVE)\n\t\treturn true;\n\treturn locks->ensemble->session.connected ?")], 1000),
     ("what is known when a list comes is not for those who wait", [
-        ("listing.c", "#include \"core/claim/look.h\"\n", "#include \"core/claim/look.h\"\n#include \"core/lock/lock.h\"\n"),
+        ("listing.c", "#include \"core/claim/directories.h\"\n", "#include \"core/claim/directories.h\"\n#include \"core/lock/lock.h\"\n"),
         ("d->watch = somebody ? WATCH_CONTENDED", "d->watch = somebody || d->lock->request_count ? WATCH_CONTENDED")], 1000),
     ("each reader asks for a list of its own", [
         ("\tif (!directory_watches(d))\n\t\tdirectory_list(d, true);",

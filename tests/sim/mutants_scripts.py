@@ -17,7 +17,7 @@ SCRIPTS = [
     ("forward: the host that is asked does not compare the user", [
         ("|| g->client->uid != uid)", "|| uid < 0)")], 1000, "anything"),
     ("forward: what is released elsewhere is only said to be", [
-        ("\tif (act == FORWARD_RELEASE)\n\t\tborne_release(g);\n", "\tif (act == FORWARD_RELEASE)\n\t\treturn FORWARD_OURS;\n")],
+        ("\tif (act == FORWARD_RELEASE)\n\t\tbid_release(g);\n", "\tif (act == FORWARD_RELEASE)\n\t\treturn FORWARD_OURS;\n")],
      1000, "anything"),
     ("forward: a host that has read the letter is waited for without end", [
         ("\t\theap_set(&env->timers, &f->timer, env->now_ns + LETTER_PATIENCE_NS);\n", "\t\t(void)env;\n")], 3000, "anything"),

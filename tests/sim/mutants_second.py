@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The claim that is second in line (second.h), without each condition under which it holds without a list.
+"""The claim that is second in line (claim.h), without each condition under which it holds without a list.
 
 Two conditions have no mutant, because no seed of the simulator fails without them. Unit tests show both: somebody else has
 made a znode of the claim's name (test_core_second.c::lists_when_its_own_znode_is_another_ones), and others wait behind it

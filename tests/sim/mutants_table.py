@@ -196,7 +196,7 @@ MUTANTS = [
     ("nobody is known to wait, so nobody waits", [
         ("\treturn lock->directory.watch == WATCH_UNCONTENDED;", "\treturn lock->directory.watch != WATCH_CONTENDED;")], 1000),
     ("znodes under deletion do not count to the two", [
-        (" || lock->directory.claim_count - rollover_count(&lock->directory) >= LOCK_ZNODES_MAX)", ")")], 300),
+        (" || lock->directory.claim_count - claim_spent_count(&lock->directory) >= LOCK_ZNODES_MAX)", ")")], 300),
     ("the children watch is not armed again", [
         (
          "\tif (is_armed(d))\n"

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/session/operation.h"
 #include "core_fixture.h"
-#include "core/session/window.h"
 
 static const char foreign[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__0000000003";
 /* A uuid of the session with a nonce that no claim of it ever had. */

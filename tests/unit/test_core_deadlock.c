@@ -3,7 +3,7 @@
 #include "core_fixture.h"
 
 #include "core/client/deadlock.h"
-#include "core/port/seal.h"
+#include "core/port/entry.h"
 #include "core/snapshot.h"
 #include "core/state.h"
 

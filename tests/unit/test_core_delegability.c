@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When a lock is delegated, how often it is taken back for somebody else (lock/delegability.h), and limits of grants. */
+/* When a lock is delegated, how often it is taken back for somebody else (lock/delegated.h), and limits of grants. */
 #include "delegation_fixture.h"
 
 #include <stdio.h>

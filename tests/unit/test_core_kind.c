@@ -4,7 +4,7 @@
 
 #include "core_fixture.h"
 
-#include "core/client/aside.h"
+#include "core/client/ask.h"
 #include "core/client/deadlock.h"
 #include "core/state.h"
 
@@ -151,7 +151,7 @@ TEST(a_contender_of_another_kind_says_nothing_where_the_directory_tells_the_kind
 	fixture_no_op(f);
 }
 
-/* Its own znode, and the one before its predecessor (second.h). */
+/* Its own znode, and the one before its predecessor (claim.h). */
 static void read_before_second(struct fixture *f)
 {
 	fixture_refuse_own(f);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Idle directories that are removed (leftover.h), and directories that stay for good (lasting.h). */
+/* Idle directories that are removed (lock.h), and directories that stay for good (lasting.h). */
 #include <stdio.h>
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "claim_fixture.h"
-#include "core/claim/look.h"
+#include "core/claim/listing.h"
 
 static int setup(void **state)
 {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/command/metrics.h"
-#include "core/port/histogram.h"
+#include "core/port/stats.h"
 #include "core/snapshot.h"
 #include "core/state.h"
 

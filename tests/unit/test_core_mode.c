@@ -189,7 +189,7 @@ TEST(a_reader_watches_the_nearest_earlier_writer_only)
 			    (const char *[]){ writer_high, name, reader_low2, writer_low, reader_low, writer_low2 });
 	fixture_expect(f, 0, "");
 	fixture_refuse_own(f);
-	assert_true(fixture_op(f, EFFECT_ZK_GET, writer_low)->effect.watch); /* second.h */
+	assert_true(fixture_op(f, EFFECT_ZK_GET, writer_low)->effect.watch); /* claim.h */
 	fixture_answer_get(f, 69, 9, "1\nhost=gamma\n");
 	assert_true(fixture_op(f, EFFECT_ZK_GET, writer_low2)->effect.watch);
 	fixture_answer_get(f, 70, 9, "1\nhost=beta\n");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* RESTART: who may ask for a hand-over, and who is told its outcome (restart.h). */
+/* RESTART: who may ask for a hand-over, and who is told its outcome (command.h). */
 #include "core_fixture.h"
 
 static int setup(void **state)

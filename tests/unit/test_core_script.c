@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core_fixture.h"
-#include "core/command/scripts.h"
+#include "core/command/script.h"
 #include "core/state.h"
+#include "core_fixture.h"
 
 #define GET "redis.call('get', KEYS[1])"
 #define RELEASE "if " GET " == ARGV[1] then return redis.call('del', KEYS[1]) else return 0 end"

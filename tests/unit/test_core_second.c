@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The claim that is second in line: when it holds without a list, and when only a list says so. The rule is in second.h. */
+/* The claim that is second in line: when it holds without a list, and when only a list says so. The rule is in claim.h. */
 #include <stdio.h>
 
 #include "claim_fixture.h"
-#include "core/claim/look.h"
+#include "core/claim/listing.h"
 #include "core/state.h"
 
 /* Of two more hosts: between foreign_low and ours, and a reader before all. */

@@ -8,7 +8,6 @@
 #include <stdio.h>
 
 #include "core/port/entry.h"
-#include "core/port/seal.h"
 #include "core/snapshot.h"
 #include "core/state.h"
 

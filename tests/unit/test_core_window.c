@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core_fixture.h"
 #include "core/lock/lock.h"
+#include "core/session/operation.h"
 #include "core/state.h"
-#include "core/session/window.h"
+#include "core_fixture.h"
 
 enum { MANY = 200 };
 

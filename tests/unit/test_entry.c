@@ -6,7 +6,6 @@
 #include "tests/unit/unit.h"
 
 #include "core/port/entry.h"
-#include "core/port/seal.h"
 
 #define KEY_40 "a key that has as many as 40 characters!"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The memory of scripts (core/command/scripts.h): those of libraries are in it from the start, others up to a limit. */
+/* The memory of scripts (core/command/script.h): those of libraries are in it from the start, others up to a limit. */
 #include "script_meaning.h"
 
 #include "base/mem.h"
-#include "core/command/scripts.h"
+#include "core/command/script.h"
 #include "script_texts.h"
 
 TEST(libraries_scripts_are_known_by_their_hash)

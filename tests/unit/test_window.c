@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How much may be open at ZooKeeper (window.h): T = 12 s, so T/24 = 500 ms. The session's floor alone is linked. */
+/* How much may be open at ZooKeeper (operation.h): T = 12 s, so T/24 = 500 ms. The session's floor alone is linked. */
 
 #include "tests/unit/unit.h"
 
-#include "core/session/window.h"
+#include "core/session/operation.h"
 
 #define MS INT64_C(1000000)
 

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "core/claim/directories.h"
-#include "core/session/budget.h"
 
 /* This covers the header, the ACL and the data besides the host's name, which are at most a holder (holder.h). */
 enum { REQUEST_SLACK = 512 };

@@ -11,6 +11,103 @@
 
 enum { JOIN_TRIES = 8 }; /* NONODE this often in a row: something deletes the directory as fast as we make it */
 
+/* ---- the claim that is second in line ---- */
+
+/*
+ * WAITING: its predecessor is gone, and it is first now. The answers to the deletes tell when the host's own earlier znodes
+ * are gone.
+ */
+static bool second_is_first(const struct claim *c)
+{
+	const struct directory *d = c->directory;
+
+	return c->second.before == 1 && c->own_watch == CLAIM_STANDS && c == d->claim && TAILQ_EMPTY(&d->leaving);
+}
+
+void claim_second_listed(struct claim *c, size_t others, bool writers, struct slice ahead)
+{
+	struct second *s = &c->second;
+
+	s->before = directory_is_ours(c->directory, bytes_view(&c->pred)) || others > UINT8_MAX ? 0 : (uint8_t)others;
+	s->writers = writers;
+	if (slice_eq(bytes_view(&s->ahead), ahead))
+		return;
+	bytes_set(&s->ahead, ahead);
+	s->watched = false;
+}
+
+/* A try has gone before that pays, a semaphore is listed in any case, and a full session needs its room for others. */
+static bool pays(const struct claim *c)
+{
+	return !c->tries && !c->directory->part && charge_fits_own(c);
+}
+
+/* WAITING: its own znode has to be watched, and is not watched yet. */
+static bool second_wants_own(const struct claim *c)
+{
+	return c->own_watch == CLAIM_UNSET && !directory_is_ours(c->directory, bytes_view(&c->pred)) && pays(c);
+}
+
+/* WAITING: the znode before its predecessor has to be watched, and is not watched yet. */
+static bool second_wants_ahead(const struct claim *c)
+{
+	const struct second *s = &c->second;
+
+	return s->before != 1 && s->ahead.len && !s->watched && pays(c);
+}
+
+/* It is no longer known which contenders are before the claim. */
+static void second_forget(struct claim *c)
+{
+	c->second.before = 0;
+	c->second.watched = false;
+	bytes_clear(&c->second.ahead);
+}
+
+static void list(struct claim *c)
+{
+	second_forget(c);
+	if (!directory_is_listed(c->directory))
+		directory_list(c->directory, false);
+}
+
+/* If there were two, its predecessor is left, and no list is needed to know that. */
+static void ahead_deleted(struct claim *c)
+{
+	struct second *s = &c->second;
+
+	if (s->before != 2 || !s->writers) {
+		list(c);
+		return;
+	}
+	bytes_clear(&s->ahead);
+	s->watched = false;
+	s->before = 1;
+	c->contested = false;
+}
+
+/* The watched znode of that name was deleted or written; the answer of WATCH_AHEAD. */
+static void second_watched(struct claim *c, enum zk_watch type, struct slice child)
+{
+	struct second *s = &c->second;
+
+	if (c->state != CLAIM_WAITING || !s->ahead.len || !slice_eq(child, bytes_view(&s->ahead)))
+		return;
+	if (type == ZK_WATCH_DELETED)
+		ahead_deleted(c);
+	else
+		s->watched = false; /* the event used the watch up; settling the lock sets it again */
+}
+
+/* It may be about a former one: a list shows who is left. */
+static void second_answered(struct claim *c, const struct event *event)
+{
+	if (c->state == CLAIM_WAITING && c->second.watched && event->zk_answered.code == ZK_NONODE)
+		list(c);
+}
+
+/* ---- claims ---- */
+
 const char *claim_state_word(enum claim_state state)
 {
 	static const char *const words[] = {
@@ -188,7 +285,7 @@ void claim_free(struct claim *c)
 	all->orphan_count -= c->orphan;
 	charge_give_back(&c->path, POOL_PATHS);
 	bytes_free(&c->pred);
-	second_free(c);
+	bytes_free(&c->second.ahead);
 	mem_spare(&all->spare_claim, c);
 	directory_touch(d);
 }
@@ -695,4 +792,46 @@ void claim_answered(struct claim *c, const struct operation *op, const struct ev
 
 	if (c && answered[op->kind])
 		answered[op->kind](c, event);
+}
+
+/* ---- a *next* that follows without a gap ---- */
+
+void claim_follow(struct directory *d)
+{
+	struct claim *c = d->claim;
+
+	assert(c->state == CLAIM_HELD && d->next->state == CLAIM_WAITING && claim_before(d->next) == c);
+	d->claim = d->next;
+	d->next = NULL;
+	c->state = CLAIM_LEAVING;
+	c->salvaged = false; /* the list that let it be followed showed it */
+	c->spent = c->withheld = true;
+	claim_ledger_withhold(c);
+	d->claim->follows = true;
+	d->claim->followed = c->seq;
+	d->claim->says_held = c->says_held; /* the data of `c` are read as long as it exists */
+	TAILQ_INSERT_TAIL(&d->leaving, c, link);
+	claim_held(d->claim);
+}
+
+size_t claim_spent_count(const struct directory *d)
+{
+	const struct claim *c;
+	size_t count = 0;
+
+	TAILQ_FOREACH(c, &d->leaving, link)
+		count += c->spent && (c->withheld || c->leave_op);
+	return count;
+}
+
+bool claim_keeps_out(const struct directory *d, struct slice name)
+{
+	const struct claim *c = d->claim;
+	struct contender seen;
+
+	if (!c || !directory_is_ours(d, name))
+		return false;
+	/* A number is not used twice while a znode of ours exists. */
+	return slice_eq(name, slice_of(c->name)) ||
+	       (c->follows && contender_parse(name, d->flavour, &seen) && seen.seq == c->followed);
 }

@@ -5,9 +5,7 @@
 
 #include "base/container.h"
 #include "core/claim/directories.h"
-#include "core/session/presence.h"
 #include "core/znode/record.h"
-#include "protocol/bytes_format.h"
 
 /* What ZooKeeper refused, or did not tell, is tried again: not at once. */
 static const int64_t PAUSE_NS = 1000000000;

@@ -60,7 +60,7 @@ struct directory {
 	struct map_node path_node;
 	struct naming naming; /* names.h */
 	TAILQ_ENTRY(directory) touched_link, later_link, turn_links[TURNS];
-	bool touched, later, left, refused, waits[TURNS]; /* directories.h; left, refused: lock/leftover.h; waits: turn.h */
+	bool touched, later, left, refused, waits[TURNS]; /* directories.h; left, refused: lock/lock.h; waits: turn.h */
 	enum flavour flavour;
 	enum kind kind;
 	bool part; /* it belongs to a semaphore, whose own data say the kind of what is below */

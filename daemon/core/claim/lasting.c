@@ -7,8 +7,6 @@
 #include "base/mem.h"
 #include "core/claim/directories.h"
 #include "core/port/entry.h"
-#include "core/port/ledger.h"
-#include "core/port/pools.h"
 
 enum { UNIT_LENGTH_MAX = 4096 };
 

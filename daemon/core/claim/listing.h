@@ -5,12 +5,14 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "core/znode/flavour.h"
 #include "core/znode/mode.h"
 #include "protocol/slice.h"
 
+struct claim;
 struct directory;
 struct event;
 struct operation;
@@ -35,3 +37,29 @@ struct listing_view {
 enum child listing_classify(struct listing_view view, struct slice child, enum mode *mode);
 /* The answer of LIST. */
 void listing_answered(const struct operation *op, const struct event *event);
+
+/*
+ * The look at a waiting claim: somebody may have deleted its znode, or a server may have missed something. A look comes
+ * every 20 to 30 seconds, at random, so that claims that began to wait together do not look together.
+ *
+ * Two small reads are enough: one shows that its own znode is still the one it made, the other that its predecessor
+ * still exists. They do not show what else is in the directory; so every tenth look is a list, and so is each of a claim
+ *
+ * - in a directory whose data are not known to fit,
+ * - of a semaphore: an orphan of ours among the permits would hold back the contender before us,
+ * - behind a znode of our own session: if no claim knows that znode, only a list leads to its deletion,
+ * - whose mode differs from that of the request: a reader that only readers keep waiting needs another claim.
+ *
+ * No look is due while the outcome of any operation is unknown: the list that follows shows all our znodes.
+ *
+ * A list also follows when either znode is missing or belongs to another session. The list decides, as it always does.
+ */
+
+enum { LOOKS_MAX = 10 };
+
+/* A list has shown that the claim waits: the next look is not due for a while. */
+void look_later(struct claim *c);
+/* Looks, if that is due and its turn has come. `fits`: its mode is that of its request. True: it sent a list. */
+bool look_continue(struct claim *c, bool fits);
+/* The answers of LOOK_OWN and LOOK_PRED. */
+void look_answered(struct claim *c, const struct operation *op, const struct event *event);

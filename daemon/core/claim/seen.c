@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/claim/seen.h"
 
-#include "core/claim/claim.h"
 #include "core/claim/directories.h"
 #include "core/znode/holder.h"
 
@@ -9,7 +8,7 @@ enum { SEEN_BYTES = 2048 }; /* a broker's data are shorter */
 
 static const int64_t SEEN_NS = 1000000000;
 
-/* Two of one host count as one: the later may have followed the other (rollover.h), and neither need be in use. */
+/* Two of one host count as one: the later may have followed the other (claim.h), and neither need be in use. */
 static bool waits_for(const struct contender *c, const struct contender *other, enum flavour flavour)
 {
 	if (slice_eq(c->name, other->name) || !contender_before(other, c) || !mode_conflicts(c->mode, other->mode))

@@ -15,7 +15,7 @@
  * Other hosts do not count a claim that only tries want as waiting, or hand-offs would end for nothing. The claim's
  * name marks it as such, and its host creates no marked claim for a request that waits. A host that sees one behind a
  * claim with grants writes `held` into that claim's data, once. From then on neither the claim nor one that follows it
- * without a gap (rollover.h) lingers: the word stays true until the znode goes. The rest of the data (holder.h) may
+ * without a gap (claim.h) lingers: the word stays true until the znode goes. The rest of the data (holder.h) may
  * describe an earlier grant.
  *
  * `seen` keeps the data of a znode, read with a watch that is still set. Whether it is in use counts for a second; its

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The turns decide what is sent next when more operations are due than may be open at once (window.h). Directories wait
+ * The turns decide what is sent next when more operations are due than may be open at once (operation.h). Directories wait
  * in queues; when its turn comes, a directory's state shows what it has to send. So waiting takes no memory of its own.
  *
  *   turn    | a directory waits for it                                  | may be sent
  *   DELETE  | to delete a znode that nobody wants                       | when the window has room
  *   JOIN    | to join, or to ask what a waiting or held claim must know | the same, and nothing open is older than T/12:
  *   RECOVER | to find out what became of its claims (a reconnection)    |   behind an operation that old no read is
- *   LOOK    | to look at a waiting claim (look.h)                       |   sent, or it would hide how long that takes
+ *   LOOK    | to look at a waiting claim (listing.h)                    |   sent, or it would hide how long that takes
  *
  * A queue that is earlier in the table goes first, and each queue is first in, first out. Questions, the outbox and the
  * audit come after all queues; heartbeats do not wait at all. But of every eight turns one begins with each queue in its

@@ -45,3 +45,20 @@ bool ask_permits(struct client *client, struct slice name, const struct request_
  * not be known after a hand-over.
  */
 bool ask_lock(struct client *client, struct slice name, const struct request_terms *terms, struct refusal *ret);
+
+/*
+ * Requests that are set aside: they ask for a name as another kind than this host's lock of that name is of, and that kind
+ * is not confirmed yet; or they came behind such a request. No claim is made for them, and they close no deadlock.
+ *
+ *   the first of them is of the kind of the lock | it is queued
+ *   the kind is confirmed (lock_is_confirmed())  | those of that kind are queued, the others get MISMATCH
+ *   nothing uses the lock any longer             | the name becomes of the kind of the first of them
+ *
+ * ASIDE_AT_ONCE of them are decided in an event, or as many as are searched for quickly (deadlock.h); the others in later
+ * ones (port/work.h).
+ */
+
+enum { ASIDE_AT_ONCE = 8 };
+
+/* lock_rest(), unless some are set aside. It is called after the rule of the lock was applied. */
+void ask_settle_aside(struct lock *lock);

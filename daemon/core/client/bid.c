@@ -4,6 +4,7 @@
 #include <assert.h>
 
 #include "base/mem.h"
+#include "base/minmax.h"
 #include "core/client/ask.h"
 #include "core/client/reply.h"
 #include "core/lock/bearer.h"
@@ -459,4 +460,23 @@ bool bid_restore(struct locks *locks, const struct entry *e)
 	}
 	work_add(&locks->env->works, &c->user->worker, &b->work);
 	return b->at + 1 < b->count || entry_refuse(e, "all is held already");
+}
+
+static const int64_t NS_PER_MS = 1000000;
+
+void bid_release(struct grant *g)
+{
+	struct client *bearer = g->client;
+
+	grant_end(g);
+	bearer_rest(bearer);
+}
+
+void bid_extend(struct grant *g, int64_t lease_ns, bool add)
+{
+	int64_t left_ns = add && g->lease.place ? grant_lease_rest_ns(g) : 0;
+
+	/* First: one that is found with neither a lease nor a process would have no end. */
+	grant_renew(g, min64(lease_ns + left_ns, LIMIT_MS_MAX * NS_PER_MS));
+	bearer_untie(g->client);
 }

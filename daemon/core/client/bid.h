@@ -94,3 +94,10 @@ int64_t bid_cut(struct lifeline *l, int64_t most);
 size_t bid_memory(const struct bid *b);
 void bid_snapshot(const struct bid *b, struct bytes *out);
 bool bid_restore(struct locks *locks, const struct entry *e);
+
+/* What is done to a grant under a value (bearer.h), for who shows the value or has set it. */
+
+/* Ends it, and its bearer with it. */
+void bid_release(struct grant *g);
+/* The lease ends that long from now, above 0; `add`: what is left of it, if there is one, is added. */
+void bid_extend(struct grant *g, int64_t lease_ns, bool add);

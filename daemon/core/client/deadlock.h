@@ -9,7 +9,7 @@
  *   by a LOCK, with or without WAIT         | yes: until that ends the owner releases nothing. A timeout or a lease
  *                                           |   would end it much later: the search does not count on either
  *   by a LOCK whose time has run out, a try | no: it ends as soon as the lock is known to be taken
- *   by what is set aside (aside.h)          | no: it may end by what its name is. Once it is queued, it is searched for
+ *   by what is set aside (ask.h)            | no: it may end by what its name is. Once it is queued, it is searched for
  *   by an ACQUIRE                           | when no cycle of LOCKs is found, and only inside a knot (see below)
  *   by an ENQUEUE                           | no: its owner is free to release, or to withdraw it. But a request behind
  *                                           |   it waits for its owner, whose own LOCK is followed
@@ -41,7 +41,7 @@
  *
  * The search is done in one event, so that it sees one state of the waits. It is bounded, and what it looks at counts as
  * steps of the turn in which it is done (locks->searched): when that is much, other waits begin in later events (mlock.h,
- * aside.h). Thousands of MLOCKs that begin again with a lost session cannot wait: all searches of one event look at no more
+ * ask.h). Thousands of MLOCKs that begin again with a lost session cannot wait: all searches of one event look at no more
  * than one may, and what is beyond that is given up.
  */
 #pragma once

@@ -4,7 +4,6 @@
 #include <assert.h>
 
 #include "base/mem.h"
-#include "core/client/args.h"
 #include "core/client/ask.h"
 #include "core/client/deadlock.h"
 #include "core/client/reply.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Outcomes (outcome.h) become replies, notifications and steps of an MLOCK here, and nowhere else. */
+/* Outcomes (notification.h) become replies, notifications and steps of an MLOCK here, and nowhere else. */
 #pragma once
 
 #include "core/lock/locks.h"

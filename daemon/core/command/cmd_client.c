@@ -5,8 +5,6 @@
 #include "core/client/mlock.h"
 #include "core/client/notify.h"
 #include "core/client/reply.h"
-#include "core/client/delegate.h"
-#include "core/client/restart.h"
 #include "core/command/call.h"
 #include "core/command/command.h"
 #include "core/command/list.h"
@@ -14,6 +12,7 @@
 #include "core/hosts/census.h"
 #include "core/hosts/release.h"
 #include "core/lock/client_ledger.h"
+#include "core/lock/delegated.h"
 #include "core/lock/take_back.h"
 #include "protocol/name.h"
 #include "protocol/number.h"
@@ -367,15 +366,97 @@ void cmd_quit(struct client *c, struct call *call)
 	client_close(c);
 }
 
+/* ---- DELEGATE: a client asks for the page by which locks are delegated to it (lock/delegated.h) ---- */
+
 void cmd_delegate(struct client *c, struct call *call)
 {
-	delegate_ask(c);
+	const struct env *env = c->locks->env;
+	const char *why;
+
+	if (!env->conf->delegation) {
+		reply_error(c, ERROR_DENIED, "nothing is delegated: the configuration says locks.delegation = 0");
+	} else if (c->version < 3) {
+		reply_error(c, ERROR_ERR, "DELEGATE needs RESP3: say HELLO 3 first");
+	} else if (c->delegations) {
+		reply_error(c, ERROR_ERR, "this connection has its page already");
+	} else if (!delegated_may_begin(c, &why)) {
+		c->locks->env->stats.limits_total++;
+		reply_error(c, ERROR_LIMIT, "%s", why);
+	} else {
+		c->delegating = true;
+		effects_add(env->out, EFFECT_PAGE)->conn = c->conn;
+	}
 }
+
+static void answer(struct client *c, const struct event *event)
+{
+	struct effects *out = c->locks->env->out;
+
+	if (!event->page.page) {
+		/* Not counted among what limits refuse: the client goes on by messages. */
+		if (event->page.limited) {
+			reply_error(c, ERROR_LIMIT, "%s", event->page.sentence);
+			return;
+		}
+		reply_error(c, ERROR_UNAVAILABLE, "no page could be made: %s", event->page.sentence);
+		return;
+	}
+	reply_integer(c, DELEGATION_SLOTS);
+	out->list[out->count - 1].page = true;
+}
+
+void command_page(struct client *c, const struct event *event)
+{
+	c->delegating = false;
+	if (event->page.page)
+		delegated_begin(c, event->page.page);
+	if (!c->closing)
+		answer(c, event);
+}
+
+/* ---- RESTART: an operator asks for a hand-over to a new process (command.h) ---- */
 
 void cmd_restart(struct client *c, struct call *call)
 {
-	restart_ask(c);
+	struct locks *locks = c->locks;
+
+	if (!client_is_operator(c)) {
+		reply_denied(c, "restart the daemon");
+	} else if (locks->env->stopping) {
+		reply_error(c, ERROR_DRAINING, "the daemon is stopping");
+	} else if (locks->restarter) {
+		reply_error(c, ERROR_ERR, "not restarted: client %d has asked for that already, and is waiting for it",
+			    locks->restarter->id);
+	} else {
+		locks->restarter = c;
+		effects_add(locks->env->out, EFFECT_RESTART);
+	}
 }
+
+static void reply_done(struct client *c, const struct event *event)
+{
+	const struct broker_conf *conf = c->locks->env->conf;
+
+	resp_map(reply_out(c), 3, c->version);
+	reply_pairs(reply_out(c), "process_id", conf->pid, "version", conf->version, "paused_us",
+		    event->restart.paused_ns / 1000);
+	reply_end(c);
+}
+
+void command_restart_over(struct locks *locks, const struct event *event)
+{
+	struct client *c = locks->restarter;
+
+	locks->restarter = NULL;
+	if (!c || c->closing)
+		return;
+	if (event->restart.done)
+		reply_done(c, event);
+	else
+		reply_error(c, ERROR_ERR, "not restarted: %s", event->restart.sentence);
+}
+
+/* ---- notifications ---- */
 
 void cmd_events(struct client *c, struct call *call)
 {

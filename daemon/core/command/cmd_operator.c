@@ -5,8 +5,6 @@
 #include "core/client/reply.h"
 #include "core/command/call.h"
 #include "core/lock/locks.h"
-#include "core/port/pools.h"
-#include "protocol/bytes_format.h"
 #include "protocol/number.h"
 
 /* ---- DRAIN: nothing is granted any longer, so that the host can be served, or stopped without a loss ---- */

@@ -2,12 +2,12 @@
 /* EVAL, EVALSHA and SCRIPT: the scripts of lock libraries (script.h), carried out as the commands that they stand for. */
 #include <assert.h>
 
+#include "core/client/bid.h"
 #include "core/client/reply.h"
 #include "core/command/call.h"
-#include "core/command/scripts.h"
+#include "core/command/script.h"
 #include "core/command/value.h"
 #include "core/lock/bearer.h"
-#include "core/lock/borne.h"
 #include "protocol/limits.h"
 #include "protocol/number.h"
 
@@ -159,7 +159,7 @@ static enum script_case extend_by(const struct run *r, struct grant *g)
 {
 	if (!g->lease.place)
 		return SCRIPT_THEIRS;
-	borne_extend(g, r->lease_ns, slice_is(r->argv[2], "0"));
+	bid_extend(g, r->lease_ns, slice_is(r->argv[2], "0"));
 	return SCRIPT_OURS;
 }
 
@@ -179,12 +179,12 @@ static void act(const struct run *r, struct grant *g)
 	case SCRIPT_RELEASE: {
 		struct bid_answer released = answer_of(r, SCRIPT_OURS, 1);
 
-		borne_release(g);
+		bid_release(g);
 		bid_reply_settled(r->client, &released);
 		return;
 	}
 	case SCRIPT_EXTEND:
-		borne_extend(g, r->lease_ns, false);
+		bid_extend(g, r->lease_ns, false);
 		break;
 	case SCRIPT_EXTEND_BY:
 		is = extend_by(r, g);
@@ -269,7 +269,7 @@ static void extend_all(const struct run *r)
 		g = ours(r, r->keys[i]);
 		assert(g || inquiry_done(r->client->inquiry, r->keys[i]));
 		if (g)
-			borne_extend(g, r->lease_ns, false);
+			bid_extend(g, r->lease_ns, false);
 	}
 	answer(r, SCRIPT_OURS);
 }
@@ -317,7 +317,7 @@ static void release_here(const struct run *r, int64_t count)
 		struct grant *g = ours(r, r->keys[i]);
 
 		if (g && !inquiry_done(r->client->inquiry, r->keys[i]))
-			borne_release(g);
+			bid_release(g);
 	}
 	bid_reply_settled(r->client, &released);
 }

@@ -3,12 +3,12 @@
  * Locks as programs of Redis take them: SET with NX, SETNX, GET, EXISTS, TTL, PTTL, DEL, UNLINK, EXPIRE, PEXPIRE; and
  * TOKEN. What names no value acts for the process that has set the lock, whichever of its connections asks.
  */
+#include "core/client/bid.h"
 #include "core/client/reply.h"
 #include "core/command/call.h"
 #include "core/command/value.h"
 #include "core/hosts/participant.h"
 #include "core/lock/bearer.h"
-#include "core/lock/borne.h"
 #include "protocol/limits.h"
 #include "protocol/number.h"
 
@@ -119,7 +119,7 @@ static void extend(struct client *c, struct call *call, int64_t lease_ns)
 	if (is == VALUE_ELSEWHERE)
 		is = value_forward(call, call->name, &there);
 	else if (is == VALUE_MINE)
-		borne_extend(g, lease_ns, false);
+		bid_extend(g, lease_ns, false);
 	if (is == VALUE_MINE)
 		reply_status(c, "OK");
 	else if (is != VALUE_WAIT)
@@ -291,7 +291,7 @@ void cmd_del(struct client *c, struct call *call)
 		g = lock ? bearer_grant(lock, c) : NULL;
 		if (!g)
 			continue;
-		borne_release(g);
+		bid_release(g);
 		count++;
 	}
 	reply_integer_settled(c, count);
@@ -305,6 +305,6 @@ void cmd_expire(struct client *c, struct call *call)
 	if (!value_lease(call, call->argv[2], call->command == COMMAND_EXPIRE, &lease_ns) || !own(call, call->name, &g))
 		return;
 	if (g)
-		borne_extend(g, lease_ns, false);
+		bid_extend(g, lease_ns, false);
 	reply_integer(c, g != NULL);
 }

@@ -3,7 +3,7 @@
 
 #include "core/client/reply.h"
 #include "core/command/call.h"
-#include "core/command/uncovered.h"
+#include "core/command/script.h"
 #include "core/hosts/inquiry.h"
 #include "core/lock/take_back.h"
 #include "protocol/commands.h"
@@ -55,7 +55,7 @@ static bool prepare(struct call *call)
 static void other(struct client *c, size_t argc, const struct slice *argv)
 {
 	const struct kind_rule *const *rule = c->locks->rules;
-	const char *why = uncovered(argv[0]);
+	const char *why = script_uncovered(argv[0]);
 
 	for (; *rule; rule++)
 		if ((*rule)->command && (*rule)->command(c, argc, argv))

@@ -7,7 +7,6 @@
 #include "base/mem.h"
 #include "core/client/args.h"
 #include "core/client/reply.h"
-#include "core/port/pools.h"
 #include "protocol/name.h"
 
 static const int64_t NS_PER_S = 1000000000;

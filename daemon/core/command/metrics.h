@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The numbers and texts that tell how the daemon does: one table (metrics_table.h) that INFO and METRICS show, each in its
+ * The numbers and texts that tell how the daemon does: one table (metrics.c) that INFO and METRICS show, each in its
  * own form. The text of METRICS is that of Prometheus, version 0.0.4. Nothing in it is a user's: no name of a lock, of a
  * host or of a program. So its length is bounded, whatever users do.
  */

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/command/script.h"
 
-#include "core/command/uncovered.h"
+#include <stddef.h>
+
+#include "base/mem.h"
+#include "core/command/script_hashes.h"
 
 /* ---- the words of a script as the forms have them ---- */
 
@@ -612,7 +615,7 @@ static const char *reason(const struct lua_word *words)
 	const char *why;
 
 	for (; words->kind != LUA_END; words++)
-		if (words->kind == LUA_STRING && (why = uncovered(words->text)) != NULL)
+		if (words->kind == LUA_STRING && (why = script_uncovered(words->text)) != NULL)
 			return why;
 	return "this script is none of those that are known, and lockbroker runs no Lua; those that are known release, "
 	       "extend or take a lock that is set with SET NX PX";
@@ -634,4 +637,64 @@ bool script_recognize(struct slice text, struct script *ret, const char **why)
 			return true;
 	*why = reason(words);
 	return false;
+}
+
+struct scripts {
+	size_t added;
+	struct {
+		char hash[SHA1_HEX_CHARS + 1];
+		struct script script;
+	} rows[SCRIPTS_MAX];
+};
+
+const struct script *scripts_find(const struct scripts *own, struct slice hash)
+{
+	for (size_t i = 0; i < sizeof(script_hashes) / sizeof(*script_hashes); i++)
+		if (slice_is(hash, script_hashes[i].hash))
+			return &script_hashes[i].script;
+	for (size_t i = 0; own && i < SCRIPTS_MAX && i < own->added; i++)
+		if (slice_is(hash, own->rows[i].hash))
+			return &own->rows[i].script;
+	return NULL;
+}
+
+void scripts_add(struct scripts **own, const char hash[SHA1_HEX_CHARS + 1], const struct script *script)
+{
+	size_t at;
+
+	if (!*own)
+		*own = mem_new(sizeof(**own));
+	at = (*own)->added++ % SCRIPTS_MAX;
+	memcpy((*own)->rows[at].hash, hash, SHA1_HEX_CHARS + 1);
+	(*own)->rows[at].script = *script;
+}
+
+enum { FAMILY_MAX = 16 };
+
+static const struct {
+	const char *why;
+	const char *commands[FAMILY_MAX + 1];
+} families[] = {
+	{ "lockbroker keeps no hashes, so locks that are kept in one, as those of Redisson are, are not covered: use locks "
+	  "that are set with SET NX PX",
+	  { "HSET", "HSETNX", "HMSET", "HGET", "HMGET", "HGETALL", "HEXISTS", "HINCRBY", "HDEL", "HLEN", "HPEXPIRE" } },
+	{ "lockbroker keeps no sorted sets, so locks and semaphores that are kept in one, as Symfony's are since 5.2, are "
+	  "not covered: use locks that are set with SET NX PX, or ACQUIRE",
+	  { "ZADD", "ZREM", "ZCARD", "ZCOUNT", "ZSCORE", "ZRANK", "ZRANGE", "ZREVRANGE", "ZRANGEBYSCORE",
+	    "ZREMRANGEBYSCORE", "ZPOPMIN" } },
+	{ "nothing is published here: who waits for a lock asks again, or waits with LOCK",
+	  { "PUBLISH", "SPUBLISH", "SUBSCRIBE", "PSUBSCRIBE", "SSUBSCRIBE", "UNSUBSCRIBE", "PUNSUBSCRIBE",
+	    "SUNSUBSCRIBE", "PUBSUB" } },
+	{ "there is no log-in, for the kernel tells which user connects: take the password from the URL", { "AUTH" } },
+	{ "there are no transactions here: release or extend a lock by its value, with a script that compares it",
+	  { "MULTI", "EXEC", "DISCARD", "WATCH", "UNWATCH" } },
+};
+
+const char *script_uncovered(struct slice command)
+{
+	for (size_t i = 0; i < sizeof(families) / sizeof(*families); i++)
+		for (const char *const *word = families[i].commands; *word; word++)
+			if (slice_is(command, *word))
+				return families[i].why;
+	return NULL;
 }

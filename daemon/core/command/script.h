@@ -44,7 +44,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/sha1.h"
 #include "core/command/lua.h"
+#include "protocol/slice.h"
 
 enum { SCRIPT_BYTES_MAX = 4096, SCRIPT_NAMES_MAX = 8 };
 
@@ -101,3 +103,24 @@ struct script {
 bool script_recognize(struct slice text, struct script *ret, const char **why);
 /* As lua_words(), as the forms have them. False also if the expressions in the places of names make too many. */
 bool script_words(struct slice text, struct lua_word ret[LUA_WORDS_MAX + 1]);
+
+/*
+ * The scripts that EVALSHA finds by their hash. Those of libraries are known from the start (script_hashes.h). Others are
+ * remembered for the user who sent them, the last SCRIPTS_MAX of them, until no client of that user is connected or
+ * another process serves. Libraries send a script again that is answered -NOSCRIPT, for Redis forgets them likewise.
+ */
+
+enum { SCRIPTS_MAX = 64 };
+
+struct scripts; /* of a user; memory in one piece, which is freed with mem_free() */
+
+/* `hash`: in hexadecimal digits. `own` may be NULL: none are remembered. NULL: nothing is known by that hash. */
+const struct script *scripts_find(const struct scripts *own, struct slice hash);
+/* Remembers a script that was recognized, whose hash scripts_find() does not know; the oldest one is forgotten for it. */
+void scripts_add(struct scripts **own, const char hash[SHA1_HEX_CHARS + 1], const struct script *script);
+
+/*
+ * Some lock libraries need commands of Redis that are not here. Why that command, in any case, is not: a sentence that lives
+ * for ever. NULL: it is none of them.
+ */
+const char *script_uncovered(struct slice command);

@@ -4,7 +4,7 @@
  *
  * A command first looks at each name that it is about. Where that says VALUE_WAIT it returns: it has been answered, or it
  * runs again from its beginning, with the same words, once other hosts have told what they have (hosts/inquiry.h). When all
- * is known it acts, and answers: borne_release() and borne_extend() act at once, what was released is answered by
+ * is known it acts, and answers: bid_release() and bid_extend() act at once, what was released is answered by
  * bid_reply_settled() or reply_integer_settled(), when the next holder has it; value_set() answers by itself.
  *
  *   look      | means                                       | what a script that compares values does

@@ -6,7 +6,6 @@
 #include "base/mem.h"
 #include "core/client/reply.h"
 #include "core/hosts/hosts.h"
-#include "core/hosts/query.h"
 #include "core/znode/record.h"
 
 enum { HOLDERS_TOLD = 4 }; /* in a sentence about permits */

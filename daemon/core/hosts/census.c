@@ -7,7 +7,6 @@
 #include "base/mem.h"
 #include "core/client/reply.h"
 #include "core/hosts/hosts.h"
-#include "core/hosts/query.h"
 #include "core/znode/record.h"
 #include "protocol/name.h"
 

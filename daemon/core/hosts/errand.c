@@ -2,7 +2,6 @@
 #include "core/hosts/errand.h"
 
 #include "base/mem.h"
-#include "core/claim/rollover.h"
 #include "core/hosts/hosts.h"
 #include "core/hosts/participant.h"
 #include "core/znode/record.h"
@@ -48,7 +47,7 @@ static struct lock *meant(struct hosts *h, struct slice data)
 	if (lock && lock->slots)
 		return has_older(lock->slots, znode) ? lock : NULL;
 	if (!lock || !lock->directory.claim || lock->directory.claim->state != CLAIM_HELD ||
-	    !rollover_keeps_out(&lock->directory, znode))
+	    !claim_keeps_out(&lock->directory, znode))
 		return NULL;
 	return lock;
 }

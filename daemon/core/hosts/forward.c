@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "core/client/bid.h"
 #include "core/hosts/forward.h"
 
 #include "base/mem.h"
 #include "core/client/reply.h"
 #include "core/hosts/hosts.h"
-#include "core/hosts/inquiry.h"
 #include "core/hosts/participant.h"
 #include "core/lock/bearer.h"
-#include "core/lock/borne.h"
 #include "core/znode/record.h"
 #include "protocol/limits.h"
 #include "protocol/name.h"
@@ -266,7 +265,7 @@ static enum forward_found extend(struct grant *g, struct slice data, int64_t lea
 {
 	if (is_set(data, "leased") && !g->lease.place)
 		return FORWARD_THEIRS;
-	borne_extend(g, lease_ns, is_set(data, "add"));
+	bid_extend(g, lease_ns, is_set(data, "add"));
 	return FORWARD_OURS;
 }
 
@@ -278,7 +277,7 @@ static enum forward_found act(struct hosts *h, enum forward_act act, struct slic
 		return lock && delegated_holder(lock) ? FORWARD_THEIRS : FORWARD_FREE;
 	}
 	if (act == FORWARD_RELEASE)
-		borne_release(g);
+		bid_release(g);
 	else if (act == FORWARD_EXTEND)
 		return extend(g, data, lease_ns);
 	return FORWARD_OURS;

@@ -33,7 +33,7 @@
 
 #include "base/heap.h"
 #include "base/queue.h"
-#include "core/hosts/forward_words.h"
+#include "core/hosts/inquiry.h"
 #include "core/hosts/outbox.h"
 #include "protocol/bytes.h"
 

@@ -3,7 +3,6 @@
 
 #include "base/mem.h"
 #include "core/hosts/hosts.h"
-#include "core/session/presence.h"
 #include "core/znode/record.h"
 #include "protocol/number.h"
 

@@ -4,14 +4,9 @@
 #include <assert.h>
 
 #include "base/mem.h"
-#include "core/client/args.h"
 #include "core/hosts/answer.h"
 #include "core/hosts/census.h"
 #include "core/hosts/hosts.h"
-#include "core/hosts/inquiry.h"
-#include "core/hosts/query.h"
-#include "core/hosts/revocation.h"
-#include "core/hosts/revoke.h"
 #include "core/lock/lock_snapshot.h"
 #include "core/port/entry.h"
 #include "protocol/limits.h"

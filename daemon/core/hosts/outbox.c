@@ -4,7 +4,6 @@
 #include <assert.h>
 
 #include "base/mem.h"
-#include "core/hosts/forward.h"
 #include "core/hosts/hosts.h"
 #include "core/port/entry.h"
 

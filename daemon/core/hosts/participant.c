@@ -3,9 +3,7 @@
 
 #include "core/client/reply.h"
 #include "core/hosts/hosts.h"
-#include "core/znode/contender.h"
 #include "core/znode/record.h"
-#include "protocol/bytes_format.h"
 #include "protocol/number.h"
 #include "protocol/resp.h"
 

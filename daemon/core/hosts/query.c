@@ -70,7 +70,7 @@ size_t query_entitled(const struct query *q)
 	return count || !q->count ? count : 1;
 }
 
-/* Those that have to release; and the one behind a sole holder, which may have taken over from it (rollover.h). */
+/* Those that have to release; and the one behind a sole holder, which may have taken over from it (claim.h). */
 static size_t revoked(const struct query *q)
 {
 	size_t entitled = query_entitled(q);

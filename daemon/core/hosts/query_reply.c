@@ -5,8 +5,6 @@
 #include "core/hosts/answer.h"
 #include "core/hosts/census.h"
 #include "core/hosts/hosts.h"
-#include "core/hosts/inquiry.h"
-#include "core/hosts/query.h"
 #include "core/kind/permit_limit.h"
 #include "core/znode/record.h"
 

@@ -6,7 +6,6 @@
 #include "core/hosts/answer.h"
 #include "core/hosts/census.h"
 #include "core/hosts/hosts.h"
-#include "core/hosts/inquiry.h"
 #include "core/kind/observe.h"
 
 bool release_is_due(const struct client *c)

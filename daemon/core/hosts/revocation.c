@@ -4,8 +4,6 @@
 #include "base/mem.h"
 #include "core/client/reply.h"
 #include "core/hosts/hosts.h"
-#include "core/hosts/revoke.h"
-#include "core/znode/contender.h"
 #include "core/znode/record.h"
 
 static bool is_forced(const struct revocation *d)

@@ -15,7 +15,7 @@
  *
  * A znode is deleted only when its daemon cannot act any longer, or has not said that it did: nobody acts upon a letter
  * that was deleted unread. The one right behind it, if it is of the same host, is deleted, too: it may have taken over
- * (rollover.h). The daemon that owns the znode notices by its watch. Holders of other software have no mailbox: they
+ * (claim.h). The daemon that owns the znode notices by its watch. Holders of other software have no mailbox: they
  * cannot be asked, and FORCEUNLOCK deletes their znode at once. A lost connection ends the revocation, unless it is lost
  * to a hand-over while the holders are being searched for; or there are no targets: then it goes on with those here, over a
  * hand-over, too.

@@ -2,7 +2,6 @@
 #include "core/hosts/root.h"
 
 #include "core/znode/flavour.h"
-#include "protocol/bytes_format.h"
 #include "protocol/name.h"
 
 bool root_find(const struct broker_conf *conf, size_t number, struct root *ret)

@@ -3,7 +3,6 @@
 
 #include "base/mem.h"
 #include "core/hosts/hosts.h"
-#include "core/hosts/query.h"
 
 /* So many comparisons, or looks at flags, take as long as a step. */
 enum { LOOKS_A_STEP = 32 };

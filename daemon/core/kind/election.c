@@ -4,7 +4,6 @@
 #include "core/kind/observe.h"
 #include "core/kind/rwlock.h"
 #include "core/lock/claims.h"
-#include "core/lock/holder_data.h"
 #include "core/lock/locks.h"
 #include "protocol/limits.h"
 
@@ -45,7 +44,7 @@ static void serve(struct lock *lock)
 
 static void send(struct request *r, struct claim *c, int64_t token)
 {
-	holder_data_leader(r, token);
+	claims_tell_leader(r, token);
 	r->proclamation.state = PROCLAMATION_SENT;
 	r->proclamation.token = token;
 	r->proclamation.op = claim_write(c, OPERATION_PROCLAIM);

@@ -3,7 +3,6 @@
 
 #include "core/kind/semaphore.h"
 #include "core/lock/locks.h"
-#include "core/session/presence.h"
 #include "core/znode/record.h"
 #include "protocol/limits.h"
 #include "protocol/number.h"

@@ -4,9 +4,7 @@
 #include "base/cold.h"
 #include "core/lock/claims.h"
 #include "core/lock/locks.h"
-#include "core/lock/readers.h"
 #include "core/lock/take_back.h"
-#include "protocol/bytes_format.h"
 
 static bool conflicts_with_grants(const struct lock *lock, enum mode mode)
 {

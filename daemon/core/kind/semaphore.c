@@ -7,11 +7,9 @@
 #include "core/claim/claim_ledger.h"
 #include "core/kind/rwlock.h"
 #include "core/lock/claims.h"
-#include "core/lock/holder_data.h"
 #include "core/lock/lock_ledger.h"
 #include "core/lock/locks.h"
 #include "core/port/entry.h"
-#include "core/session/budget.h"
 #include "protocol/limits.h"
 
 /* Permits held for longer are watched: somebody might delete one. */
@@ -290,7 +288,7 @@ static struct claim *next_free(struct claim *c)
 
 static void write_one(struct semaphore *s, struct claim *c, struct grant *g)
 {
-	holder_data_permits(g);
+	claims_tell_permits(g);
 	c->holder_client = g->client->id;
 	c->holder_token = g->granted_ns;
 	c->holder_ns = s->holders.told_ns = s->locks->env->now_ns;

@@ -3,9 +3,7 @@
 
 #include "base/cold.h"
 #include "base/mem.h"
-#include "base/sha256.h"
 #include "core/lock/client_ledger.h"
-#include "core/lock/lifeline.h"
 #include "core/lock/locks.h"
 #include "core/port/entry.h"
 

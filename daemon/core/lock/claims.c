@@ -3,18 +3,113 @@
 
 #include <assert.h>
 
-#include "core/claim/claim_ledger.h"
-#include "core/claim/look.h"
-#include "core/claim/rollover.h"
-#include "core/lock/holder_data.h"
-#include "core/lock/lock_ledger.h"
-#include "core/lock/readers.h"
 #include "core/claim/charge.h"
+#include "core/claim/claim_ledger.h"
+#include "core/claim/listing.h"
+#include "core/lock/lock_ledger.h"
+#include "core/lock/locks.h"
+#include "core/znode/holder.h"
+#include "core/znode/record.h"
+#include "protocol/limits.h"
 
 enum { LOCK_ZNODES_MAX = 2 };
 
 /* For a grant older than this the broker finds out whether somebody waits elsewhere, or its znode was deleted. */
 static const int64_t WATCH_AFTER_NS = 1000000000;
+
+static const int64_t YOUNG_NS = 100000000; /* most grants end before anybody asks */
+static const int64_t EVERY_NS = 1000000000;
+
+/* When the data of the lock's first grant are due. Its claim has rivals. INT64_MAX: not at all for now. */
+static int64_t holder_data_due_ns(const struct lock *lock)
+{
+	const struct grant *g = TAILQ_FIRST(&lock->grants);
+	const struct claim *c = lock->directory.claim;
+	int64_t due_ns;
+
+	assert(c->state == CLAIM_HELD && c->rivals);
+	if (!g || !lock->rule->tells_holder ||
+	    (c->holder_client == g->client->id && c->holder_token == g->token))
+		return INT64_MAX;
+	due_ns = g->granted_ns + YOUNG_NS;
+	return c->holder_ns && c->holder_ns + EVERY_NS > due_ns ? c->holder_ns + EVERY_NS : due_ns;
+}
+
+static struct bytes *write(const struct lock *lock, const struct client *client, struct holder *h)
+{
+	struct bytes *data = operation_data(lock->locks->ensemble);
+	const struct env *env = lock->locks->env;
+
+	h->pid = client_shown(client, &h->command);
+	h->uid = client->uid;
+	h->name = bytes_view(&client->name);
+	h->written_ms = env_wall_ms(env, env->now_ns);
+	holder_begin(data, env->conf->host, lock->directory.kind);
+	holder_write(data, h);
+	return data;
+}
+
+static struct bytes *write_grant(const struct grant *g)
+{
+	struct holder h = {
+		.mode = g->mode,
+		.token = g->token,
+		.holders = (int64_t)g->lock->grant_count,
+		.since_ms = env_wall_ms(g->lock->locks->env, g->granted_ns),
+	};
+
+	return write(g->lock, g->client, &h);
+}
+
+void claims_tell_permits(const struct grant *g)
+{
+	bytes_format(write_grant(g), "client=%d\n", g->client->id);
+}
+
+void claims_tell_leader(const struct request *r, int64_t token)
+{
+	const struct env *env = r->lock->locks->env;
+	struct holder h = { .mode = r->mode, .token = token, .holders = 1, .since_ms = env_wall_ms(env, env->now_ns) };
+
+	bytes_format(write(r->lock, r->client, &h), "leader=1\ndata=%s\n", bytes_view(&r->data));
+}
+
+static void write_first(struct lock *lock)
+{
+	const struct grant *g = TAILQ_FIRST(&lock->grants);
+	struct claim *c = lock->directory.claim;
+	struct bytes *data = write_grant(g);
+
+	c->holder_client = g->client->id;
+	c->holder_token = g->token;
+	c->holder_ns = lock->locks->env->now_ns;
+	if (g->data.len && charge_fits(&lock->directory, LIMIT_DATA_BYTES_MAX))
+		bytes_format(data, "data=%s\n", bytes_view(&g->data));
+	if (c->says_held)
+		bytes_text(data, "held=1\n");
+	claim_write(c, OPERATION_HOLDER);
+}
+
+/* Writes them at once, with `held`, if another host tries to get the lock, and `held` was not written yet. */
+static void holder_data_say_held(struct lock *lock)
+{
+	struct claim *c = lock->directory.claim;
+
+	/* On a new connection it is unknown whether it was written. */
+	if (!c->tried || !lock->grant_count || !lock->rule->tells_holder || (c->says_held && c->holder_client))
+		return;
+	if (!turn_may(&lock->directory, TURN_JOIN))
+		return;
+	c->says_held = true;
+	write_first(lock);
+}
+
+/* Writes them if they are due. It is called only while connected. */
+static void holder_data_write(struct lock *lock)
+{
+	if (holder_data_due_ns(lock) <= lock->locks->env->now_ns && turn_may(&lock->directory, TURN_LOOK))
+		write_first(lock);
+}
 
 bool claims_may_ask(const struct directory *d)
 {
@@ -115,7 +210,7 @@ static bool may_join(const struct lock *lock)
 {
 	const struct locks *locks = lock->locks;
 
-	if (env_halts(locks->env) || lock->directory.claim_count - rollover_count(&lock->directory) >= LOCK_ZNODES_MAX)
+	if (env_halts(locks->env) || lock->directory.claim_count - claim_spent_count(&lock->directory) >= LOCK_ZNODES_MAX)
 		return false;
 	if (locks->env->conf->standalone)
 		return locks->directories->token_next < locks->directories->token_limit;
@@ -173,7 +268,7 @@ void claims_succeed(struct lock *lock)
 	if (next->state != CLAIM_WAITING || !next->listed || claim_before(next) != c)
 		return;
 	if (may_succeed(lock, c->mode) && next->mode == MODE_EXCLUSIVE)
-		rollover_follow(&lock->directory);
+		claim_follow(&lock->directory);
 }
 
 /* The held claim has no grants. True: it went, and a request wants another. */

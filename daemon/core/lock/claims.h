@@ -10,6 +10,8 @@
 
 #include "core/znode/mode.h"
 
+struct grant;
+struct request;
 struct claim;
 struct directory;
 struct lock;
@@ -32,3 +34,18 @@ bool claims_may_ask(const struct directory *d);
 /* Only then: sends what had to wait; then the reads and writes that the claims need. True: it listed the directory. */
 void claims_ask_again(struct directory *d);
 bool claims_watch(struct lock *lock);
+
+/*
+ * The holder of a lock is written into the data of its claim's znode (znode/holder.h), for hosts that ask.
+ *
+ * The write is lazy, so that a grant costs none: it is sent only while a list has shown that somebody elsewhere waits,
+ * for a grant older than 100 ms, and at most once a second per claim. Until then, and after the next hand-off, the data
+ * say less, or what was true `written` ago. A try of another host is answered at once: by `held`, once per connection.
+ *
+ * The data of an election name the leader: they are written before the leader is told (election.h), and not again.
+ */
+
+/* The data of the next operation (operation_data()) describe the holder of permits. */
+void claims_tell_permits(const struct grant *g);
+/* They proclaim the request's client with that token. */
+void claims_tell_leader(const struct request *r, int64_t token);

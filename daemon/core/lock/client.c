@@ -5,9 +5,7 @@
 #include "base/container.h"
 #include "base/mem.h"
 #include "core/lock/client_ledger.h"
-#include "core/lock/delegated.h"
 #include "core/lock/locks.h"
-#include "core/port/event.h"
 #include "protocol/name.h"
 
 /* Of the event that may come of it. */

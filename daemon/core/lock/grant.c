@@ -6,7 +6,6 @@
 #include "base/cold.h"
 #include "base/mem.h"
 #include "core/lock/bearer.h"
-#include "core/lock/delegated.h"
 #include "core/lock/lock_ledger.h"
 #include "protocol/bytes_format.h"
 

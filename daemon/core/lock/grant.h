@@ -30,7 +30,6 @@
 #include "base/log_event.h"
 #include "core/lock/delegated.h"
 #include "core/lock/notification.h"
-#include "core/lock/outcome.h"
 #include "core/znode/mode.h"
 #include "protocol/bytes.h"
 

@@ -34,8 +34,8 @@ struct kind_rule {
 	const char *lost, *held, *waits, *lease_over;
 	size_t data_bytes; /* so long a text of a request's has to have room in the data of a claim's znode */
 	bool lingers;     /* a held claim stays for a while after its last grant */
-	bool follows;     /* next may follow a held claim without tokens, without a gap (rollover.h) */
-	bool tells_holder; /* a held claim's data describe the first grant on it when others wait (holder_data.h) */
+	bool follows;     /* next may follow a held claim without tokens, without a gap (claim.h) */
+	bool tells_holder; /* a held claim's data describe the first grant on it when others wait (claims.h) */
 	bool marks_tries; /* the name of a claim that only tries want says so (seen.h) */
 	/* The lock of that name, made if need be: lock_make(), or what makes a directory more. NULL: a limit forbids it. */
 	struct lock *(*make)(struct locks *locks, struct slice name, const struct client *client);

@@ -7,7 +7,6 @@
 #include "base/mem.h"
 #include "core/lock/bearer.h"
 #include "core/lock/locks.h"
-#include "core/port/event.h"
 
 static struct lifeline *find(const struct client *c)
 {

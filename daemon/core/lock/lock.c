@@ -6,8 +6,8 @@
 #include "base/container.h"
 #include "base/mem.h"
 #include "core/claim/charge.h"
-#include "core/lock/leftover.h"
 #include "core/lock/lock_ledger.h"
+#include "core/lock/locks.h"
 #include "protocol/name.h"
 
 enum { IDLE_LOCKS_MAX = 1024 };
@@ -115,6 +115,78 @@ static void unlink_lock(struct lock *lock)
 			walk_leave_lock(locks, lock);
 		TAILQ_REMOVE(&locks->used, lock, link);
 	}
+}
+
+static int64_t after_ns(const struct lock *lock)
+{
+	return flavour_remove_idle_ns(lock->locks->env->conf, bytes_view(&lock->name));
+}
+
+/* It is removed after the next period. */
+static void leftover_arm(struct lock *lock)
+{
+	int64_t idle_ns = after_ns(lock);
+
+	if (idle_ns)
+		heap_set(&lock->locks->env->timers, &lock->directory.timer, lock->locks->env->now_ns + idle_ns);
+}
+
+/*
+ * Nothing uses the lock any longer. False: it need not be remembered, since its directory is gone; or, when there is no more
+ * room for idle locks, because it cannot be removed, and the next one would be tried instead, one after the other.
+ */
+static bool leftover_is_known(struct lock *lock, bool full)
+{
+	struct directory *d = &lock->directory;
+	bool refused = d->refused;
+
+	d->refused = false;
+	if (d->flavour != FLAVOUR_KAZOO || lock->locks->env->conf->standalone)
+		return true;
+	if (!refused || !full)
+		return d->state != DIRECTORY_UNKNOWN;
+	lock->locks->env->stats.directories_left_total++;
+	return false;
+}
+
+void lock_restore_leftover(struct lock *lock)
+{
+	struct directory *d = &lock->directory;
+
+	assert(lock->idle && !d->left);
+	d->left = d->flavour == FLAVOUR_KAZOO && d->state == DIRECTORY_FITS;
+	d->directories->left_count += d->left;
+}
+
+static void leftover_park(struct lock *lock)
+{
+	lock_restore_leftover(lock);
+	if (lock->directory.left)
+		leftover_arm(lock);
+}
+
+/* It is used again, or is about to be freed. */
+static void leftover_forget(struct lock *lock)
+{
+	struct directory *d = &lock->directory;
+
+	if (!d->left)
+		return;
+	d->left = false;
+	d->directories->left_count--;
+	heap_unset(&lock->locks->env->timers, &d->timer);
+}
+
+/* Its time has come. */
+static bool leftover_is_due(const struct lock *lock)
+{
+	return lock->directory.left && !lock->directory.timer.place && after_ns(lock);
+}
+
+/* It may be removed, and that can be sent now. */
+static bool leftover_may_go(const struct lock *lock)
+{
+	return lock->directory.left && after_ns(lock) && turn_is_free(lock->directory.directories);
 }
 
 void lock_free(struct lock *lock)

@@ -16,7 +16,7 @@
  *   4  requests without a claim join, in the mode of the head; *next* is queued when the held claim does not suit the
  *      head, before its hand-offs run out, or when a contender elsewhere keeps a reader from joining others
  *   5  a *next* right behind a held claim without tokens, which no other host waits for, follows it without a gap
- *      (rollover.h)
+ *      (claim.h)
  *
  * Limits: the host has at most two znodes in the directory. Those being deleted or of unknown outcome count; but a
  * spent one does not count if its delete is sent before the create of another, unless the delete is refused.
@@ -30,12 +30,12 @@
 #include "base/map.h"
 #include "base/queue.h"
 #include "core/claim/directory.h"
-#include "core/znode/flavour.h"
+#include "core/claim/turn.h"
 #include "core/lock/grant.h"
 #include "core/lock/kind_rule.h"
 #include "core/lock/readers.h"
 #include "core/lock/request.h"
-#include "core/claim/turn.h"
+#include "core/znode/flavour.h"
 
 struct locks;
 struct lock {
@@ -44,7 +44,7 @@ struct lock {
 	TAILQ_ENTRY(lock) link; /* locks->used or locks->idle */
 	bool idle;
 	struct bytes name;
-	struct request_list requests, expired, aside; /* client/aside.h */
+	struct request_list requests, expired, aside; /* client/ask.h */
 	struct grant_list grants, lost;
 	size_t request_count, expired_count, aside_count, grant_count;
 	int64_t token; /* of the latest grant in this session; 0: none yet */
@@ -84,7 +84,7 @@ void lock_learn(struct directory *d);  /* takes the facts of a touched directory
 void lock_settle(struct directory *d); /* applies the rule, for that touched directory */
 void lock_take_turn(struct directory *d, enum turn turn); /* its turn has come: it sends what goes first */
 void lock_rest(struct lock *lock);                      /* frees or parks it if nothing refers to it */
-void lock_tidy(struct lock *lock); /* idle, and touched: the time may have come to remove its directory (leftover.h) */
+void lock_tidy(struct lock *lock); /* idle, and touched: the time may have come to remove its directory */
 void lock_park(struct lock *lock); /* nothing uses it: it is remembered for a while */
 void lock_free(struct lock *lock);
 /* Touches the locks that are waited for, because they may be granted now: some at once, the others in later events. */
@@ -109,3 +109,22 @@ static inline struct directory *lock_held(struct lock *lock)
 {
 	return lock->slots ? lock->slots : &lock->directory;
 }
+
+/*
+ * What idle locks leave in ZooKeeper. Containers are removed by the servers; the directory of flavour kazoo is persistent,
+ * because a living Lock object of kazoo makes it once and fails without it. Where remove_idle_s says that no such object
+ * lives, this host removes a directory that it has used, once the lock was idle here for that long.
+ *
+ *   directory.left | means                                           | event -> next
+ *   false          | the lock is in use; or there is none to remove  | parked, its directory fits -> true
+ *   true           | idle: nobody else removes it                    | used, removed or forgotten (counted) -> false
+ *
+ * `refused`: the latest delete was. The lock is in use while it is under way.
+ *
+ * The timer of a directory that is left is the instant of its removal. ZooKeeper deletes what is empty and nothing else, so
+ * this may come between any two steps of another host, which then meets NONODE and makes the directory again. A refusal
+ * (somebody is in it) and an unknown outcome are tried again as much later. With more idle locks than are remembered, the
+ * oldest directory goes earlier: so at most that many stay, and those that nothing can be sent for.
+ */
+
+void lock_restore_leftover(struct lock *lock); /* a parked one, whose timer is as it was */

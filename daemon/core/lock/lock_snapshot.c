@@ -7,8 +7,6 @@
 #include "core/claim/charge.h"
 #include "core/claim/directory_snapshot.h"
 #include "core/lock/bearer.h"
-#include "core/lock/leftover.h"
-#include "core/lock/lifeline.h"
 #include "core/lock/locks.h"
 #include "core/port/entry.h"
 #include "protocol/limits.h"
@@ -134,7 +132,7 @@ struct lock *lock_restore(struct locks *locks, const struct entry *e)
 	    !directory_restore(&lock->directory, e))
 		return NULL;
 	if (idle)
-		leftover_restore(lock);
+		lock_restore_leftover(lock);
 	if (idle && ((lock->directory.timer.place && !lock->directory.left) || lock->directory.relist ||
 		     lock->directory.remembered || lock->batch.until_ns)) {
 		entry_refuse(e, "something is expected of the idle lock");
@@ -227,7 +225,7 @@ struct grant *grant_restore(struct lock *lock, const struct entry *e)
 		outcome_add(&lock->locks->outcomes, &g->outcome, OUTCOME_LOST, c);
 	if (!g->lost && !entry_get_due(e, "lease", &lock->locks->env->timers, &g->lease))
 		return NULL;
-	/* The daemon was killed between the two steps of borne_extend(). */
+	/* The daemon was killed between the two steps of bid_extend(). */
 	if (c->bearer && g->lease.place)
 		lifeline_untie(c);
 	return g;

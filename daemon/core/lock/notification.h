@@ -11,16 +11,80 @@
  */
 #pragma once
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/charge.h"
 #include "base/queue.h"
 #include "protocol/bytes.h"
+#include "protocol/errors.h"
 
 struct client;
 struct grant;
 struct observer;
+
+/*
+ * An outcome records what a client will be told of a request, a grant or an election. The rule takes the request off
+ * its lock at once, so that it sees the truth, and queues the outcome; client/tell.c tells it before the event ends.
+ *
+ *   kind       | embedded in | told as
+ *   GRANTED    | request     | the reply, a notification when the request was queued, or the next step of an MLOCK
+ *   TIMED_OUT  | request     | likewise
+ *   FAILED     | request     | likewise, with `code` and `sentence`
+ *   LOST       | grant       | a notification, or the MLOCK that took the grant begins again
+ *   LEADER     | observer    | a notification: who leads an election, as it is then known
+ *   UNOBSERVED | observer    | a notification, with `code` and `sentence`
+ *
+ * Outcomes are told in the order in which they were queued, each once. One whose struct is freed before is dropped.
+ */
+
+enum outcome_kind {
+	OUTCOME_NONE,
+	OUTCOME_GRANTED,
+	OUTCOME_TIMED_OUT,
+	OUTCOME_FAILED,
+	OUTCOME_LOST,
+	OUTCOME_LEADER,
+	OUTCOME_UNOBSERVED,
+};
+
+struct outcome {
+	TAILQ_ENTRY(outcome) link; /* locks->outcomes */
+	enum outcome_kind kind;    /* NONE: nothing is to be told */
+	enum error_code code;
+	struct client *client;
+	int64_t number;            /* GRANTED: the token, or the number of permits that the client has now */
+	struct bytes sentence;
+};
+
+TAILQ_HEAD(outcome_list, outcome);
+
+static inline void outcome_add(struct outcome_list *list, struct outcome *o, enum outcome_kind kind, struct client *client)
+{
+	assert(o->kind == OUTCOME_NONE && kind != OUTCOME_NONE);
+	o->kind = kind;
+	o->client = client;
+	TAILQ_INSERT_TAIL(list, o, link);
+}
+
+static inline void outcome_add_error(struct outcome_list *list, struct outcome *o, enum outcome_kind kind,
+				     struct client *client, enum error_code code, const char *sentence)
+{
+	outcome_add(list, o, kind, client);
+	o->code = code;
+	bytes_text(&o->sentence, sentence);
+}
+
+/* It was told, or will not be told. The sentence stays. */
+static inline void outcome_drop(struct outcome_list *list, struct outcome *o)
+{
+	if (o->kind == OUTCOME_NONE)
+		return;
+	o->kind = OUTCOME_NONE;
+	TAILQ_REMOVE(list, o, link);
+}
 
 enum notification_type {
 	NOTIFICATION_SESSION,

@@ -2,7 +2,6 @@
 #include "core/lock/readers.h"
 
 #include "base/container.h"
-#include "core/lock/lock.h"
 #include "core/lock/locks.h"
 
 static bool lacks_tokens(const struct claim *c)

@@ -13,7 +13,7 @@
  *   RESET, client gone: none
  *
  * A request has exactly one of these ends, and the client hears nothing about it afterwards. A request that ends leaves
- * its lock and its client's list at once, and lives on as an outcome (outcome.h) until that is told.
+ * its lock and its client's list at once, and lives on as an outcome (notification.h) until that is told.
  */
 #pragma once
 
@@ -23,8 +23,8 @@
 #include "base/charge.h"
 #include "base/heap.h"
 #include "base/queue.h"
-#include "core/lock/outcome.h"
 #include "core/lock/kind_rule.h"
+#include "core/lock/notification.h"
 #include "core/znode/kind.h"
 #include "core/znode/mode.h"
 #include "protocol/bytes.h"
@@ -56,7 +56,7 @@ struct request {
 	TAILQ_ENTRY(request) expired_link; /* lock->expired */
 	enum mode mode;
 	bool queued, fresh;
-	uint8_t aside;        /* 1 + the kind as which it asks, if it is set aside (client/aside.h); 0: it is not */
+	uint8_t aside;        /* 1 + the kind as which it asks, if it is set aside (client/ask.h); 0: it is not */
 	bool expired;         /* its wait ran out: it ends as soon as it is known that the lock is taken */
 	uint32_t mark;        /* its number in a snapshot (lock_snapshot.h) */
 	uint64_t search;      /* for a deadlock: the last walk that met it, or the knot that it is part of */
@@ -88,7 +88,7 @@ void request_expire(struct request *r);
 void request_mark_expired(struct request *r);         /* it did before; for a snapshot */
 void request_end(struct request *r);                  /* ends it without an outcome */
 void request_grant(struct request *r, int64_t token); /* ends it with a new grant */
-/* Ends it: its client has the grant, and is told `number` (outcome.h). */
+/* Ends it: its client has the grant, and is told `number` (notification.h). */
 void request_granted(struct request *r, int64_t number);
 void request_time_out(struct request *r); /* ends it: its wait ran out, and the lock is taken */
 void request_fail(struct request *r, enum error_code code, const char *sentence); /* ends it with an error */

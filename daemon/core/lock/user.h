@@ -31,7 +31,7 @@ struct user {
 	struct account *account;
 	size_t clients;
 	struct work_user worker; /* what is to be done for its clients */
-	struct scripts *scripts; /* that it has sent (command/scripts.h), in one piece of memory; NULL: none */
+	struct scripts *scripts; /* that it has sent (command/script.h), in one piece of memory; NULL: none */
 	struct delegations_list delegations; /* those of its clients that have delegated grants */
 	uint64_t last_query;     /* tag of its latest question to other hosts (hosts/query.h) */
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A ledger as another process left it (ledger_record.h), to be read. The memory may be anybody's: every size and number in
+ * A ledger as another process left it (ledger.h), to be read. The memory may be anybody's: every size and number in
  * it is checked before it is used, and nothing in a record lies outside of its cell. What the records say of each other is
  * not checked here: salvage.h does that.
  *
@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/port/ledger_record.h"
+#include "core/port/ledger.h"
 #include "protocol/bytes.h"
 
 struct ledger_list {

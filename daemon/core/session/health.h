@@ -25,7 +25,7 @@
 #include <stdint.h>
 
 #include "core/port/event.h"
-#include "core/session/operation_kind.h"
+#include "core/session/operation.h"
 #include "protocol/bytes.h"
 
 struct ensemble;

@@ -3,7 +3,6 @@
 
 #include <assert.h>
 
-#include "core/port/conf.h"
 #include "core/znode/record.h"
 #include "protocol/name.h"
 

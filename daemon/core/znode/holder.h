@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the data of a claim's znode say about the holder behind it (record.h); lock/holder_data.h says when they are
+ * What the data of a claim's znode say about the holder behind it (record.h); lock/claims.h says when they are
  * written.
  *
  *   host                    | always, and `kind` if the host takes the name for another kind than a lock

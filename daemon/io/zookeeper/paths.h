@@ -11,7 +11,7 @@
 #include <sys/queue.h>
 
 #include "base/map.h"
-#include "core/port/answer.h"
+#include "core/port/event.h"
 
 enum { ZK_PATH_DATA = 1, ZK_PATH_CHILDREN = 2 };
 
