@@ -29,7 +29,8 @@ TMPFILESDIR ?= $(PREFIX)/lib/tmpfiles.d
 SYSTEMD ?= $(shell { pkg-config --modversion systemd || systemctl --version; } 2>/dev/null | sed -n '1s/^[^0-9]*\([0-9]*\).*/\1/p')
 ZSHDIR ?= share/zsh/site-functions
 DESTDIR ?=
-CFLAGS ?= -O2 -g
+# With sanitizers what is built runs a few times only: half the time of the compiler goes into the rest of -O2 and of -g.
+CFLAGS ?= $(if $(SAN),-O1 -g1,-O2 -g)
 LDFLAGS ?=
 WERROR ?=
 SAN ?=
@@ -38,6 +39,7 @@ OBJCOPY ?= objcopy
 LDCONFIG ?= ldconfig
 V ?=
 SEEDS ?= 300
+FIRST ?= $(if $(SAN),$(FRESH),1)
 SEED ?=
 MIX ?=
 MIXES ?=
@@ -50,6 +52,7 @@ STANDALONE ?=
 MINUTES ?= 2
 SECONDS ?= 60
 ONLY ?=
+SAMPLE ?=
 N ?= 300
 FILES ?=
 TABLE ?=
@@ -119,6 +122,9 @@ UNIT_LIBRARY = test_library_delegation.c test_library_threads.c
 UNIT_LIBRARY_FIXTURE = fake_daemon.c
 # Threads that stand for processes with memory in common: what they do is for ThreadSanitizer to see as well.
 UNIT_THREADS = test_delegation.c test_library_delegation.c test_library_threads.c
+# What sanitizers see nothing new in: a search of a model calls what other unit tests call with them. And what they replace: the
+# allocator.
+UNIT_PLAIN = $(UNIT_MODEL) test_trim.c
 FUZZ = fuzz_conf.c fuzz_rule.c fuzz_resp.c fuzz_snapshot.c fuzz_salvage.c fuzz_script.c fuzz_answers.c
 SIM := $(filter-out test_%,$(call in,tests/sim,*.c))
 # Programs of the benchmark: the load, the null broker and the pipelined load.
@@ -228,6 +234,7 @@ UNIT_CLI_BIN = $(addprefix $(TESTS)/,$(UNIT_CLI:.c=))
 UNIT_LIBRARY_BIN = $(addprefix $(TESTS)/,$(UNIT_LIBRARY:.c=))
 UNIT_THREADS_BIN = $(addprefix $(TESTS)/,$(UNIT_THREADS:.c=))
 UNIT_IO_BIN = $(addprefix $(TESTS)/,$(UNIT_IO:.c=))
+UNIT_PLAIN_BIN = $(addprefix $(TESTS)/,$(UNIT_PLAIN:.c=))
 FUZZ_BIN = $(addprefix $(TESTS)/,$(FUZZ:.c=))
 UNIT_BIN = $(UNIT_PURE_BIN) $(UNIT_MODEL_BIN) $(UNIT_FLOOR_BIN) $(UNIT_CORE_BIN) $(UNIT_CONF_BIN) $(UNIT_BASE_BIN) $(UNIT_IO_BIN) $(UNIT_CLI_BIN) $(UNIT_LIBRARY_BIN) $(SIM_UNIT_BIN) $(FUZZ_BIN)
 
@@ -257,7 +264,8 @@ STATIC = $(BUILD)/liblockbroker.a
 SIM_BIN = $(BUILD)/sim
 BENCH_BIN = $(addprefix $(TESTS)/,bench-load bench-null bench-pipeline bench-neighbours bench-taken bench-deadlock)
 
-.PHONY: all help deps quick check check-all beside-check clang-unit sanitized-system fuzz unit threads sim steps golden mutants mutate system deb booted fresh restarts torture demo bench profile lint layers packaging abi reproducible count format install uninstall clean tests
+.PHONY: all help deps quick check beside-check release clang-unit sanitized-system fuzz short-fuzz stateful unit unit-plain unit-sanitized threads sim steps golden mutants mutate system system-once deb \
+	booted fresh restarts races torture demo bench profile lint layers packaging abi reproducible count format install uninstall clean tests
 .DEFAULT_GOAL = all
 .DELETE_ON_ERROR:
 .SUFFIXES:
@@ -493,6 +501,12 @@ tests: $(UNIT_BIN) $(SIM_BIN) $(BENCH_BIN) ## build the tests
 unit: $(UNIT_BIN) ## unit tests and a short fuzz of the codec
 	@sh tests/unit/run.sh $^
 
+# The two halves of a check, which runs no unit test twice but test_trim.
+unit-plain: $(UNIT_PLAIN_BIN)
+	@sh tests/unit/run.sh $^
+unit-sanitized: $(filter-out $(UNIT_MODEL_BIN),$(UNIT_BIN))
+	@sh tests/unit/run.sh $^
+
 # In a build of its own. Where the kernel places memory too freely for ThreadSanitizer, it is asked not to.
 threads: ## the unit tests of memory that processes share, with ThreadSanitizer
 	@$(MAKE) BUILD=$(BUILD)/threads SAN=thread run-threads
@@ -500,15 +514,15 @@ threads: ## the unit tests of memory that processes share, with ThreadSanitizer
 run-threads: $(UNIT_THREADS_BIN)
 	@$$(if setarch -R true 2>/dev/null; then echo setarch -R; fi) sh tests/unit/run.sh $^
 
-# The fixed seeds; with sanitizers, as many that follow from the sources (FRESH): no seed runs twice in a check. What fails says
-# how to replay it. One goal for each mix, so that they run side by side and none stands in the output of another. "-" is the
-# mix of the seed; the simulator says which others there are (_ is a space).
-SIM_RUNS = $(foreach mix,$(MIXES) -,sim@$(mix)@$(if $(SAN),$(FRESH),1))
-sim: $(SIM_BIN) ## the simulator: SEEDS= of the fixed seeds (with SAN=, from FRESH= on), or SEED= one to replay (TRACE=1: all of it)
+# The fixed seeds; with sanitizers, as many that follow from the sources (FRESH). What fails says how to replay it. One goal for
+# each mix, so that they run side by side and none stands in the output of another. "-" is the mix of the seed; the simulator
+# says which others there are (_ is a space).
+SIM_RUNS = $(foreach mix,$(MIXES) -,sim@$(mix)@$(FIRST))
+sim: $(SIM_BIN) ## the simulator: SEEDS= from FIRST= on (1; with SAN=, FRESH=), or SEED= one to replay (TRACE=1: all of it)
 ifneq ($(SEED),)
 	$(SIM_BIN) --seed $(SEED) $(if $(MIX),--mix '$(MIX)') $(if $(TRACE),--trace)
 else
-	@mixes=$$($(SIM_BIN) --other-mixes) && $(MAKE) -Otarget FRESH=$(FRESH) MIXES="$$(echo "$$mixes" | tr ' ' _)" sim-runs
+	@mixes=$$($(SIM_BIN) --other-mixes) && $(MAKE) -Otarget FIRST=$(FIRST) MIXES="$$(echo "$$mixes" | tr ' ' _)" sim-runs
 endif
 
 .PHONY: sim-runs $(SIM_RUNS)
@@ -531,9 +545,11 @@ run-steps: $(SIM_BIN) $(TESTS)/test_core_steps
 golden: $(SIM_BIN) ## the traces of fixed seeds are those recorded; WRITE=1 records them, when a change is meant
 	@$(PYTHON) -B tests/sim/golden.py $(SIM_BIN) $(if $(WRITE),--write)
 
-mutants: $(SIM_BIN) ## break the rules one by one; the simulator must notice each (ONLY= in their names; WRITE=1 records)
+# A sample begins with those of the files that differ (tests/changed.sh, or CHANGED=).
+mutants: $(SIM_BIN) ## break the rules one by one; the simulator must notice each (ONLY= in their names; SAMPLE= so many; WRITE=1 records)
 	@$(PYTHON) -B tests/sim/mutants.py --cc '$(CC)' --jobs $(shell nproc) $(if $(SAN),,--objects $(OBJ)) \
-		--only '$(ONLY)' $(if $(WRITE),--write)
+		--only '$(ONLY)' $(if $(WRITE),--write) \
+		$(if $(SAMPLE),--sample $(SAMPLE) --seed $(FRESH) $${CHANGED:-$$(sh tests/changed.sh)})
 
 # In builds of its own, below BUILD/mutate. The map takes as long as all tests, a mutant five seconds to four minutes.
 mutate: ## mutants of what the simulator does not reach: N= by SEED= of FILES=, or ONLY= in their names; TABLE=, MAP=all, JOBS=
@@ -546,6 +562,14 @@ PYTEST = PYTHONDONTWRITEBYTECODE=1 LOCKBROKER_BUILD='$(abspath $(BUILD))' $(PYTH
 system: all $(BENCH_BIN) ## real daemons, a real ZooKeeper, Redis's own clients
 	@$(PYTEST) -n $$((3 * $(shell nproc))) tests/torture tests/system tests/mutate
 
+# Each system test once: with sanitizers where they can find something, and beside that, with the plain build, those that are
+# marked plain_only. Half of the time they wait: for each other, a server or a clock.
+system-once: all $(BENCH_BIN)
+	@log=$$(mktemp) && trap 'rm -f "$$log"' EXIT && \
+	{ env --default-signal $(PYTEST) -n $$((2 * $(shell nproc))) -m plain_only tests/system tests/mutate >"$$log" 2>&1 & } && \
+	plain=$$!; $(MAKE) $(SANITIZED) system; status=$$?; \
+	wait $$plain || status=1; echo 'those that are marked plain_only:'; cat "$$log"; exit $$status
+
 # From a copy of the sources, with the flags of Debian; what those who use them read is checked as well.
 deb: ## Debian packages into BUILD/deb (dpkg-buildpackage -b -us -uc, then lintian)
 	@sh tests/deps.sh deb
@@ -553,11 +577,11 @@ deb: ## Debian packages into BUILD/deb (dpkg-buildpackage -b -us -uc, then linti
 	@lintian --allow-root --fail-on error,warning $(BUILD)/deb/*.changes
 	@ls $(BUILD)/deb/*.deb
 
-# The first time half a minute longer: its packages are fetched.
+# The first time half a minute longer: its packages are fetched. A machine waits most of the time, and each file has its own.
 booted: all ## the service on a booted systemd, in a container; as root, and with Debian's mirror
 	@sh tests/deps.sh deb
 	@sh tests/deps.sh booted
-	@$(PYTEST) tests/booted
+	@$(PYTEST) -n 3 --dist loadfile tests/booted
 
 # INSIDE= runs instead of README's commands.
 fresh: ## README's two commands on a minimal Debian, with the sources as they are committed; as root (INSIDE= another one)
@@ -582,22 +606,42 @@ quick: ## less than a minute, before a commit: unit tests, lint of what differs 
 	@sh tests/quick.sh $(SIM_BIN) $(OBJ) $$(date +%s)000
 
 SAY_STEP = echo "== $$(date +%T) $$step"
-# Prerequisites would run side by side; a check runs its steps in order, so that the first failure is the last output.
-check: ## all tests; those of one process with sanitizers, too (installs what is missing first)
+steps_in_turn = for step in $(1); do $(SAY_STEP); $(MAKE) $$step || exit 1; done
+# What a check builds without sanitizers: a goal by itself is built in parallel.
+.PHONY: check-plain
+check-plain: all $(SIM_BIN) $(BENCH_BIN) $(UNIT_PLAIN_BIN)
+# Prerequisites would run side by side; a check runs its steps in order, so that the first failure is the last output. Each test
+# runs once: with sanitizers, unless they see nothing new in it. What is longer is for `make release`.
+CHECK = layers packaging golden unit-plain 'sim FIRST=$(FRESH) SEEDS=100' 'mutants SAMPLE=60' threads steps
+CHECK_SANITIZED = 'all tests' unit-sanitized 'sim FIRST=$(FRESH:%000=%500) SEEDS=40'
+check: ## all tests, once each: ten minutes on two cores (installs what is missing first)
 	@sh tests/deps.sh check
-	@$(MAKE) all tests
-	@for step in layers unit threads packaging sim steps golden mutants system; do $(SAY_STEP); $(MAKE) $$step || exit 1; done
-	@$(MAKE) $(SANITIZED) all tests
-	@for step in unit sim; do $(SAY_STEP), sanitized; $(MAKE) $(SANITIZED) $$step || exit 1; done
+	@$(MAKE) check-plain
+	@$(call steps_in_turn,$(CHECK))
+	@for step in $(CHECK_SANITIZED); do $(SAY_STEP), sanitized; $(MAKE) $(SANITIZED) $$step || exit 1; done
+	@$(call steps_in_turn,'stateful SECONDS=10' system-once)
 	@echo "== all checks passed"
 
-# What CI runs beside a check. A step is a goal. New inputs come with each run, so that no single one has to be long.
-beside-check: SECONDS = 30
-BESIDE_CHECK = clang-unit reproducible fuzz sanitized-system deb
-# The container waits most of the time, while lint does all it can.
-beside-check: ## what check-all does after check
-	@for step in $(BESIDE_CHECK); do $(SAY_STEP); $(MAKE) $$step SECONDS=$(SECONDS) || exit 1; done
-	@step='lint, booted'; $(SAY_STEP); $(MAKE) -Otarget lint booted
+# What CI runs beside a check. The packages are made once, without the unit tests that have just run.
+beside-check: ## what CI runs beside a check: packages, lint of what differs, a booted systemd, a short fuzz
+	@$(call steps_in_turn,'deb DEB_BUILD_OPTIONS=nocheck')
+	@step='lint, booted'; $(SAY_STEP); $(MAKE) -Otarget LINT=changed lint-and-booted
+	@$(call steps_in_turn,'short-fuzz SECONDS=5')
+# Two goals of one command would run one after the other. The container waits most of the time, while lint does all it can.
+.PHONY: lint-and-booted
+lint-and-booted: lint booted
+
+# Whatever there is: what CI runs, each test with and without sanitizers, all mutants, more seeds, all sources for lint.
+RELEASE = unit sim mutants system '$(SANITIZED) unit' '$(SANITIZED) sim' sanitized-system clang-unit reproducible fuzz deb lint-and-booted \
+	'torture MINUTES=5' races
+release: ## all that there is, before a release: two hours, as root; says when it passed last, and records that (tests/release-log)
+	@sh tests/release-log.sh
+	@for packages in lint check booted; do sh tests/deps.sh $$packages || exit 1; done
+	@$(MAKE) fresh
+	@$(MAKE) all tests
+	@$(call steps_in_turn,$(RELEASE))
+	@sh tests/release-log.sh passed
+
 # Sees more of what C leaves undefined than gcc does: arithmetic on NULL, for one.
 CLANG_UNIT = $(if $(shell command -v clang),$(MAKE) BUILD=$(BUILD)/clang SAN=undefined CC=clang WERROR= unit)
 clang-unit: ## the unit tests as clang sanitizes, where there is clang
@@ -605,19 +649,20 @@ clang-unit: ## the unit tests as clang sanitizes, where there is clang
 sanitized-system: ## the system tests with sanitizers
 	@$(MAKE) $(SANITIZED) all tests
 	@$(MAKE) $(SANITIZED) system
-check-all: ## check, and what CI runs beside it: a second build, a longer fuzz, lint, packages, a booted systemd
-	@$(MAKE) check && $(MAKE) beside-check
 
 STATEFUL = LOCKBROKER_BUILD='$(abspath $(BUILD))/$(1)' $(PYTHON) -B tests/fuzz/stateful.py --seconds $(SECONDS) \
 	$(if $(SEED),--seed $(SEED))
-# Each target is built for libFuzzer where there is clang, else as the driver has it, with sanitizers; then a sanitized
-# daemon is asked for anything, and two with a ZooKeeper, and one that counts its steps.
-fuzz: ## SECONDS= of bytes of strangers for each target, and for a whole daemon (60; SEED= of that)
-	@MAKE='$(MAKE)' CC='$(CC)' NEED_CLANG='$(NEED_CLANG)' sh tests/fuzz/run.sh '$(BUILD)' $(SECONDS) $(FUZZ:.c=)
-	@$(MAKE) $(SANITIZED) all
+# Each target is built for libFuzzer where there is clang, else as the driver has it, with sanitizers (short-fuzz); then a
+# sanitized daemon is asked for anything, and two with a ZooKeeper (stateful), and one that counts its steps.
+fuzz: short-fuzz ## SECONDS= of bytes of strangers for each target, and for a whole daemon (60; SEED= of that)
+	@$(MAKE) stateful
 	@$(MAKE) BUILD=$(BUILD)/steps STEPS=1 CFLAGS=-O1 all
-	@$(call STATEFUL,san) --zookeeper & $(call STATEFUL,san); status=$$?; wait $$! && exit $$status
 	@$(call STATEFUL,steps)
+short-fuzz:
+	@MAKE='$(MAKE)' CC='$(CC)' NEED_CLANG='$(NEED_CLANG)' sh tests/fuzz/run.sh '$(BUILD)' $(SECONDS) $(FUZZ:.c=)
+stateful:
+	@$(MAKE) $(SANITIZED) all
+	@$(call STATEFUL,san) --zookeeper & $(call STATEFUL,san); status=$$?; wait $$! && exit $$status
 
 demo: ## see it work: two hosts, one ZooKeeper, 16 processes (STANDALONE=1: one host, no ZooKeeper)
 	@sh tests/deps.sh demo
@@ -648,8 +693,9 @@ abi: all ## the library shows what is recorded in tests/abi; WRITE=1 records it,
 reproducible: all ## build once more, elsewhere: every byte of what is installed has to be the same
 	@MAKE='$(MAKE)' sh tests/reproducible.sh '$(BUILD)'
 
-lint: all tests layers ## layout, static analysis, layers, house rules
-	@sh tests/lint.sh all
+# Warnings of the compiler are found where tests are built with WERROR=1.
+lint: layers ## layout, static analysis, layers, house rules (LINT=changed: the analyzers read what differs, tests/changed.sh)
+	@sh tests/lint.sh $(if $(filter changed,$(LINT)),$$(sh tests/changed.sh --sources),all)
 
 count: ## lines of code and files of each folder; SINCE= a commit to compare with
 	@$(PYTHON) -B tests/count.py $(SINCE)

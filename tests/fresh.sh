@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Runs what README.md says, as it stands there, on a machine that has nothing: a minimal Debian, and these sources as
 # `git archive` has them. What an install step forgets is therefore missing. Other commands, if there are any, run instead
-# of README's, one after the other, until one fails; its status is that of this script. As root.
+# of README's, one after the other, until one fails; its status is that of this script. As root. They have $WERROR and
+# $NEED_CLIENTS, and in $CHANGED the files that differ (tests/changed.sh), for there is no git.
 #   sh tests/fresh.sh FOLDER [COMMAND...]
 # The folder keeps the minimal root and the packages that apt has fetched. The machine has processes, mounts, /dev/shm and
 # /run of its own, and all else of this kernel: its network, its control groups, and root's rights. Its processes and mounts
@@ -113,6 +114,8 @@ done
 '
 setpriv --pdeathsig KILL \
 	env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin COMMANDS="$COMMANDS" \
+	CHANGED="$(sh tests/changed.sh | tr '\n' ' ')" \
+	${WERROR:+"WERROR=$WERROR"} ${NEED_CLIENTS:+"NEED_CLIENTS=$NEED_CLIENTS"} \
 	${http_proxy:+"http_proxy=$http_proxy"} ${https_proxy:+"https_proxy=$https_proxy"} ${no_proxy:+"no_proxy=$no_proxy"} \
 	unshare --mount --ipc --pid --fork --kill-child=KILL sh -c "$INIT" sh "$root" "$@" 8<&- &
 process=$!

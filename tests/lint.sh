@@ -72,6 +72,11 @@ if need mandoc; then
 	done
 fi
 
+if need mypy; then
+	echo "lint: mypy"
+	mypy --strict --python-version 3.9 --cache-dir /dev/null --no-error-summary client-lib/python/lockbroker || status=1
+fi
+
 if [ -z "$sources" ]; then
 	echo "lint: no source for the analyzers to read"
 	[ $status = 0 ] && echo "lint: nothing found"
@@ -90,10 +95,6 @@ fi
 if need clang-tidy; then
 	echo "lint: clang-tidy"
 	printf '%s\n' $sources | xargs -P "$jobs" -I{} clang-tidy --quiet {} -- -std=gnu11 $includes 2>/dev/null || status=1
-fi
-if need mypy; then
-	echo "lint: mypy"
-	mypy --strict --python-version 3.9 --cache-dir /dev/null --no-error-summary client-lib/python/lockbroker || status=1
 fi
 
 [ $status = 0 ] && echo "lint: nothing found"

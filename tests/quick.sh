@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # What a change needs before it is committed, after everything was built: house rules for all files, the analyzers for
-# the sources that differ from origin/main (from HEAD where there is no such branch), 10 s of simulator seeds that no run
-# had before, beside some of each other mix, and 15 s of mutants, those of the changed files first. Arguments: the
-# simulator, its objects, and a number that chooses the seeds. What fails says how to replay it.
+# the sources that differ (tests/changed.sh), 10 s of simulator seeds that no run had before, beside some of each other
+# mix, and 15 s of mutants, those of the changed files first. Arguments: the simulator, its objects, and a number that
+# chooses the seeds. What fails says how to replay it.
 set -u
 
 sim=$1
@@ -11,8 +11,7 @@ objects=$2
 first=$3
 status=0
 
-base=$(git merge-base HEAD origin/main 2>/dev/null || echo HEAD)
-changed=$( (git diff --name-only --diff-filter=d "$base" && git ls-files --others --exclude-standard) 2>/dev/null | sort -u)
+changed=$(sh tests/changed.sh)
 
 echo "== lint of what changed"
 # shellcheck disable=SC2086

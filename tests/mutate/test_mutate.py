@@ -14,6 +14,8 @@ import mutate  # noqa: E402
 import pytext  # noqa: E402
 import trees  # noqa: E402
 
+pytestmark = pytest.mark.plain_only("it is about a tool of the tests")
+
 
 def in_c(body, operator=""):
     """The mutants of a function's body, as (before, after)."""

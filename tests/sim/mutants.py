@@ -4,6 +4,7 @@
 
 mutants.py [--cc CC] [--objects DIR] [--jobs N] [--only TEXT] [--list] [--write]
 mutants.py ... --seconds S [--seed N] [FILE ...]
+mutants.py ... --sample K [--seed N] [FILE ...]
 
 Each mutant is a text of the core replaced by another. It is built with the simulator in a private directory and run
 until the first failing seed. A mutant that lives longer than its bound of seeds fails the whole run, and so does one
@@ -16,7 +17,7 @@ one, and --write records it.
 DIR has the objects of the sources as they are (make's, BUILD/obj); without it they are compiled first.
 
 With --seconds, those that change one of the FILEs come first, then the others, in an order of chance that N gives. What
-is not decided when the time is over is neither killed nor alive.
+is not decided when the time is over is neither killed nor alive. With --sample, K of them in that order are tried.
 """
 
 import argparse
@@ -221,6 +222,7 @@ def main():
     parser.add_argument("--write", action="store_true", help="record the seeds that were found")
     parser.add_argument("--objects", type=os.path.abspath, metavar="DIR")
     parser.add_argument("--seconds", type=float, default=0)
+    parser.add_argument("--sample", type=int, default=0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("files", nargs="*", metavar="FILE")
     args = parser.parse_args()
@@ -233,8 +235,11 @@ def main():
     where = tempfile.mkdtemp(prefix="mutants-")
     began = time.monotonic()
     args.until = began + args.seconds
-    if args.seconds:
+    if args.seconds or args.sample:
         mutants = in_order(mutants, args.seed, args.files)
+    if args.sample:
+        print(f"{min(args.sample, len(mutants))} of {len(mutants)} mutants, in the order of {args.seed}", flush=True)
+        mutants = mutants[:args.sample]
     try:
         os.chdir(ROOT)
         base = [object_of(args, where, s) for s in sources()]

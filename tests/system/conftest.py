@@ -33,7 +33,7 @@ class Shared:
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "plain_only(why): not once more with sanitizers: it cannot find what others do not")
+    config.addinivalue_line("markers", "plain_only(why): without sanitizers, which cannot run it, or find nothing in it")
     if not hasattr(config, "workerinput") and not config.option.collectonly:
         config.lockbroker_sweeper = harness.begin_run()
         config.lockbroker_zookeeper = harness.Zookeeper()

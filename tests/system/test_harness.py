@@ -2,6 +2,7 @@
 """What the tests rest on: a run that is killed leaves nothing behind."""
 
 import os
+import shutil
 import subprocess
 import sys
 
@@ -50,3 +51,44 @@ def test_the_memory_of_a_control_group_is_read_in_either_hierarchy(tmp_path, fil
     for name, text in files.items():
         (tmp_path / name).write_text(text)
     assert cgroup.used(tmp_path) == used
+
+
+@pytest.fixture
+def commit(tmp_path):
+    """Writes files of a checkout that has the script, and commits them all."""
+    if not shutil.which("git"):
+        pytest.skip("there is no git")
+
+    def git(*argv):
+        subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b", "-C", str(tmp_path), *argv], check=True,
+                       stdout=subprocess.DEVNULL)
+
+    def write(files):
+        for name, text in files.items():
+            (tmp_path / name).parent.mkdir(exist_ok=True)
+            (tmp_path / name).write_text(text)
+        git("add", "-A")
+        git("commit", "-q", "-m", "a")
+
+    git("init", "-q")
+    (tmp_path / "client-lib").mkdir()
+    write({"tests/changed.sh": harness.read_source("tests/changed.sh")})
+    return write
+
+
+def changed(folder, *argv):
+    done = subprocess.run(["sh", "tests/changed.sh", *argv], cwd=folder, check=True, capture_output=True, text=True)
+    return done.stdout.splitlines()
+
+
+def test_what_differs_is_known_with_the_sources_that_include_it(commit, tmp_path):
+    assert changed(tmp_path) == [] and changed(tmp_path, "--sources") == ["all"], "there is no commit before"
+    commit({"daemon/one.c": '#include "one.h"\n', "daemon/one.h": "", "protocol/two.c": "int a;\n"})
+    commit({"protocol/two.c": "int b;\n"})
+    assert changed(tmp_path) == changed(tmp_path, "--sources") == ["protocol/two.c"]
+    commit({"daemon/one.h": "int c;\n"})
+    assert changed(tmp_path) == ["daemon/one.h"] and changed(tmp_path, "--sources") == ["daemon/one.c"]
+    (tmp_path / "protocol/three.c").touch()
+    assert sorted(changed(tmp_path, "--sources")) == ["daemon/one.c", "protocol/three.c"]
+    commit({"tests/lint.sh": ""})
+    assert changed(tmp_path, "--sources") == ["all"], "what reads the sources differs"
