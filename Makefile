@@ -556,18 +556,25 @@ mutate: ## mutants of what the simulator does not reach: N= by SEED= of FILES=, 
 	@$(PYTHON) -B tests/mutate/mutate.py --build '$(BUILD)' --number '$(N)' --seed '$(or $(SEED),1)' --files '$(FILES)' \
 		--only '$(ONLY)' --table '$(TABLE)' --map '$(MAP)' --jobs '$(JOBS)'
 
-PYTEST = PYTHONDONTWRITEBYTECODE=1 LOCKBROKER_BUILD='$(abspath $(BUILD))' $(PYTHON) -m pytest -q -rs -p no:cacheprovider
+PYCACHE ?= $(BUILD)/pycache
+PYTEST = PYTHONDONTWRITEBYTECODE=1 LOCKBROKER_BUILD='$(abspath $(BUILD))' LOCKBROKER_PYCACHE='$(abspath $(PYCACHE))' \
+	$(PYTHON) -m pytest -q -rs -p no:cacheprovider
+SYSTEM_TESTS = tests/torture tests/system tests/mutate
+# What the workers would all do at the same time is done once.
+COLLECT = $(PYTEST) --collect-only $(SYSTEM_TESTS) >/dev/null || :
 
 # Three workers for each core: most tests wait most of the time.
 system: all $(BENCH_BIN) ## real daemons, a real ZooKeeper, Redis's own clients
-	@$(PYTEST) -n $$((3 * $(shell nproc))) tests/torture tests/system tests/mutate
+	@$(COLLECT)
+	@$(PYTEST) -n $$((3 * $(shell nproc))) $(SYSTEM_TESTS)
 
 # Each system test once: with sanitizers where they can find something, and beside that, with the plain build, those that are
 # marked plain_only. Half of the time they wait: for each other, a server or a clock.
 system-once: all $(BENCH_BIN)
+	@$(COLLECT)
 	@log=$$(mktemp) && trap 'rm -f "$$log"' EXIT && \
-	{ env --default-signal $(PYTEST) -n $$((2 * $(shell nproc))) -m plain_only tests/system tests/mutate >"$$log" 2>&1 & } && \
-	plain=$$!; $(MAKE) $(SANITIZED) system; status=$$?; \
+	{ env --default-signal $(PYTEST) -n $(shell nproc) -m plain_only $(SYSTEM_TESTS) >"$$log" 2>&1 & } && \
+	plain=$$!; $(MAKE) $(SANITIZED) PYCACHE='$(PYCACHE)' system; status=$$?; \
 	wait $$plain || status=1; echo 'those that are marked plain_only:'; cat "$$log"; exit $$status
 
 # From a copy of the sources, with the flags of Debian; what those who use them read is checked as well.
