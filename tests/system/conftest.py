@@ -38,10 +38,24 @@ class Shared:
         self.address = f"127.0.0.1:{port}"
 
 
+def archive_classes():
+    """Of a server with a client, which ends well. Each server of the run then needs a quarter less of the processor to start."""
+    server = harness.Zookeeper(jvm=[f"-XX:ArchiveClassesAtExit={harness.archive()}"])
+    client = kazoo.client.KazooClient(hosts=server.address)
+    client.start(harness.PATIENCE)
+    client.create("/a", ephemeral=True)
+    client.stop()
+    client.close()
+    server.process.terminate()
+    server.process.wait(harness.PATIENCE)
+    server.end()
+
+
 def pytest_configure(config):
     config.addinivalue_line("markers", "plain_only(why): without sanitizers, which cannot run it, or find nothing in it")
     if not hasattr(config, "workerinput") and not config.option.collectonly:
         config.lockbroker_sweeper = harness.begin_run()
+        archive_classes()
         config.lockbroker_zookeeper = harness.Zookeeper()
 
 

@@ -8,6 +8,7 @@ started it, however that one ends (setpriv --pdeathsig).
 import collections
 import contextlib
 import ctypes
+import fcntl
 import glob
 import os
 import re
@@ -124,6 +125,18 @@ def begin_run():
     return process
 
 
+def once(name, make):
+    """A folder that one process of the run makes, for all of them."""
+    folder = os.path.join(os.environ["LOCKBROKER_RUN"], name)
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, "lock"), "a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not os.fstat(lock.fileno()).st_size:
+            make(folder)
+            lock.write("made\n")
+    return folder
+
+
 def spawn(argv, **options):
     """A process that does not outlive this one, and that ignores no signal because somebody here does."""
     return subprocess.Popen(["setpriv", "--pdeathsig", "KILL", "env", "--default-signal", *argv], **options)
@@ -163,6 +176,11 @@ class NoZookeeper:
     tick_ms = 2000
 
 
+def archive():
+    """What the JVMs of servers need not load one class after the other, where a run has that: see conftest.py."""
+    return os.path.join(os.environ.get("LOCKBROKER_RUN", "/"), "zookeeper.jsa")
+
+
 class Zookeeper:
     """One private server. It may be killed, started again on its data, stopped (SIGSTOP) and let go on."""
 
@@ -193,7 +211,7 @@ class Zookeeper:
         with open(os.path.join(self.dir, "log"), "a") as log:
             self.process = spawn(
                 ["java", "-Xms64m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto",
-                 "-XX:-UsePerfData",
+                 "-XX:-UsePerfData", *([f"-XX:SharedArchiveFile={archive()}"] if os.path.exists(archive()) else []),
                  "-Dzookeeper.jmx.log4j.disable=true", "-Dzookeeper.forceSync=no",
                  *self.jvm, "-cp", JARS, "org.apache.zookeeper.server.quorum.QuorumPeerMain", f"{self.dir}/zoo.cfg"],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log)

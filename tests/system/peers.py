@@ -18,6 +18,7 @@ import harness
 
 PEER = os.path.join(harness.SOURCE, "tests/interop/CuratorPeer.java")
 PEER_JARS = "/usr/share/java/curator-recipes.jar:/usr/share/java/slf4j-nop.jar"
+JVM = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx256m", "-XX:-UsePerfData"]
 
 SESSION_MS = 15000
 BATCH = 10
@@ -56,13 +57,17 @@ class Inside:
         return any("w" in (self.sort, other[0]) for other in self.others)
 
 
+def compile_peer(folder):
+    subprocess.run(["javac", *(f"-J{option}" for option in JVM), "-cp", PEER_JARS, "-d", folder, PEER], check=True)
+
+
 class CuratorPeer:
     """One JVM for the tests of a worker. Its clients have a session each."""
 
     def __init__(self):
         self.answers = {}
-        self.process = harness.spawn(["java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx256m",
-                                      "-XX:-UsePerfData", "-cp", PEER_JARS, PEER],
+        classes = harness.once("peer", compile_peer)
+        self.process = harness.spawn(["java", *JVM, "-cp", f"{PEER_JARS}:{classes}", "CuratorPeer"],
                                      stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
         self.thread = threading.Thread(target=self._read, daemon=True)
         self.thread.start()

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The class of docs/JAVA.md: compiled as it stands there, and used by the program of JavaDriver.java."""
 
-import fcntl
 import os
 import re
 import signal
@@ -19,13 +18,7 @@ JVM = ["-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto",
 @pytest.fixture(scope="module")
 def classes():
     """The programs of the page, and the driver: compiled by one worker of the run, for all of them."""
-    folder = os.path.join(os.environ["LOCKBROKER_RUN"], "java")
-    os.makedirs(folder, exist_ok=True)
-    with open(os.path.join(folder, "lock"), "a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not os.path.exists(os.path.join(folder, "JavaDriver.class")):
-            compile_in(folder)
-    return folder
+    return harness.once("java", compile_in)
 
 
 def compile_in(folder):
