@@ -32,7 +32,8 @@ STAYS = re.compile(r"abort|va_\w+|free\w*|unreachable|__builtin_\w+")
 
 
 class Place(NamedTuple):
-    """One mutant: the text from `begin` to `end` is replaced. `operator` says what for; `line` and `column` are from 1 on."""
+    """One mutant: the text from `begin` to `end` is replaced. `operator` says what for; `line` and `column` are from 1 on; `body`
+    is where its function begins and ends."""
 
     line: int
     column: int
@@ -41,6 +42,7 @@ class Place(NamedTuple):
     end: int
     after: str
     function: str
+    body: tuple
 
 
 class Token(NamedTuple):
@@ -68,7 +70,7 @@ class Source:
         self.text, self.all = text, tokens(text)
         self.partner = self.match()
         self.lines = [0] + [m.end() for m in re.finditer("\n", text)]
-        self.places, self.function = [], ""
+        self.places, self.function, self.body = [], "", (0, 0)
         self.quiet = set()  # tokens that stay as they are
 
     def match(self):
@@ -176,7 +178,7 @@ class Source:
         if after is None:
             after = "!(" + self.text[begin:end] + ")"
         line = bisect.bisect_right(self.lines, begin)
-        place = Place(line, begin - self.lines[line - 1] + 1, operator, begin, end, after, self.function)
+        place = Place(line, begin - self.lines[line - 1] + 1, operator, begin, end, after, self.function, self.body)
         if place not in self.places:
             self.places.append(place)
 
@@ -221,6 +223,7 @@ class Source:
 
     def find(self):
         for self.function, first, last in self.bodies():
+            self.body = (self.all[first].begin, self.all[last].end)
             for i in range(first, last):
                 if self.all[i].kind == "name" and QUIET.fullmatch(self.word(i)) and self.word(i + 1) == "(":
                     self.quiet.update(range(i, self.partner[i + 1] + 1))

@@ -13,7 +13,8 @@ to the first failure. A failure counts if the test passes on the sources as they
 not ended long after its usual time hangs, which counts as well.
 
 The map of what executes which line is made when there is none. --map makes parts of it again: `unit`, `system`, `all`, or files of
-system tests. Results stand in BUILD/mutate/results.jsonl, and a campaign that was interrupted goes on with those that are left.
+system tests. Results stand in BUILD/mutate/results.jsonl, and a campaign that was interrupted goes on with those that are left. A
+result is of the text of a function: what changes elsewhere neither makes it old nor draws others.
 """
 
 import argparse
@@ -21,7 +22,6 @@ import collections
 import fcntl
 import json
 import os
-import random
 import re
 import shutil
 import signal
@@ -50,6 +50,9 @@ class Mutant:
         self.before = " ".join(text[place.begin:place.end].split())
         self.after = " ".join(place.after.split()) or "nothing"
         self.line = text.split("\n")[place.line - 1].strip()
+        begin, end = place.body
+        self.id = trees.digest("\n".join([os.path.dirname(file), place.function, place.operator, str(place.begin - begin), place.after,
+                                          text[begin:end]]))
 
     def mutated(self):
         """What stands below stays in its line: assertions have its number."""
@@ -81,19 +84,18 @@ def mutants_of(file):
     return [Mutant(file, text, place) for place in (pytext if file.endswith(".py") else ctext).places(text)]
 
 
-def drawn(files, seed):
-    """All mutants of the files, in the order in which the seed draws them: the operators take turns."""
-    random_of = random.Random(seed)
+def drawn(mutants, seed):
+    """All of them, in the order in which the seed draws them: the operators take turns. Of functions with the same name and text in
+    one folder, one is drawn."""
     kinds = {operator: [] for operator in OPERATORS}
-    for file in files:
-        for mutant in mutants_of(file):
-            kinds[re.match("[a-z]+", mutant.place.operator)[0]].append(mutant)
-    for mutants in kinds.values():
-        random_of.shuffle(mutants)
+    for mutant in {m.id: m for m in mutants}.values():
+        kinds[re.match("[a-z]+", mutant.place.operator)[0]].append(mutant)
+    for of in kinds.values():
+        of.sort(key=lambda mutant: trees.digest(f"{seed} {mutant.id}"), reverse=True)
     while any(kinds.values()):
-        for mutants in kinds.values():
-            if mutants:
-                yield mutants.pop()
+        for of in kinds.values():
+            if of:
+                yield of.pop()
 
 
 def equivalents(text):
@@ -123,7 +125,7 @@ class Campaign:
         if not os.path.exists(self.results_path):
             return {}
         with open(self.results_path, encoding="utf-8") as f:
-            return {(r["name"], r["digest"]): r for r in map(json.loads, f)}
+            return {r["id"]: r for r in map(json.loads, f)}
 
     # ---- what has to be there ----
 
@@ -234,7 +236,7 @@ class Campaign:
 
     def judge(self, mutant):
         """None: it does not compile, or is the same machine code."""
-        result = {"name": mutant.name, "digest": trees.digest(mutant.text), "file": mutant.file, "function": mutant.place.function,
+        result = {"name": mutant.name, "id": mutant.id, "file": mutant.file, "function": mutant.place.function,
                   "operator": mutant.place.operator, "text": mutant.line, "before": mutant.before, "after": mutant.after,
                   "verdict": "nobody", "test": "", "why": "", "ran": 0, "unsteady": []}
         began = time.monotonic()
@@ -258,7 +260,7 @@ class Campaign:
     # ---- all of them ----
 
     def store(self, result):
-        self.results[result["name"], result["digest"]] = result
+        self.results[result["id"]] = result
         with open(self.results_path, "a", encoding="utf-8") as f:
             f.write(json.dumps(result) + "\n")
 
@@ -267,7 +269,7 @@ class Campaign:
         why = self.equivalents.get(mutant.key())
         if why:
             return {"name": mutant.name, "file": mutant.file, "verdict": "equivalent", "test": "", "why": why}
-        known = self.results.get((mutant.name, trees.digest(mutant.text)))
+        known = self.results.get(mutant.id)
         if known and not self.args.only:
             return known
         result = self.judge(mutant)
@@ -292,7 +294,7 @@ class Campaign:
             return
         self.make_trees()
         done = []
-        for mutant in drawn(files, self.args.seed):
+        for mutant in drawn((m for file in files for m in mutants_of(file)), self.args.seed):
             if self.args.only and self.args.only not in mutant.name:
                 continue
             result = self.result_of(mutant)

@@ -17,7 +17,7 @@ class Finder(ast.NodeVisitor):
         self.offsets = [0]
         for line in self.lines:
             self.offsets.append(self.offsets[-1] + len(line.decode()))
-        self.text, self.places, self.function = text, [], ""
+        self.text, self.places, self.function, self.body = text, [], "", (0, 0)
 
     def at(self, line, column):
         return self.offsets[line - 1] + len(self.lines[line - 1][:column].decode())
@@ -26,15 +26,18 @@ class Finder(ast.NodeVisitor):
         begin, end = self.at(node.lineno, node.col_offset), self.at(node.end_lineno, node.end_col_offset)
         if after is None:
             after = f"(not ({self.text[begin:end]}))"
-        place = Place(node.lineno, begin - self.offsets[node.lineno - 1] + 1, operator, begin, end, after, self.function)
+        place = Place(node.lineno, begin - self.offsets[node.lineno - 1] + 1, operator, begin, end, after, self.function,
+                      self.body)
         if self.function and place not in self.places:
             self.places.append(place)
 
     def visit_FunctionDef(self, node):
-        outer, self.function = self.function, node.name
+        outer = self.function, self.body
+        self.function = node.name
+        self.body = (self.at(node.lineno, node.col_offset), self.at(node.end_lineno, node.end_col_offset))
         for statement in node.body:
             self.visit(statement)
-        self.function = outer
+        self.function, self.body = outer
 
     visit_AsyncFunctionDef = visit_FunctionDef
 

@@ -95,10 +95,19 @@ def test_marked_python_marks_the_lines_that_run(tmp_path, monkeypatch):
 
 
 def test_a_seed_draws_the_same_mutants_and_each_operator_in_turn():
-    files = ["client-lib/wire.c", "client-lib/python/lockbroker/_wire.py"]
-    one, again = ([m.name for m in mutate.drawn(files, 7)] for _ in range(2))
-    assert one == again and one != [m.name for m in mutate.drawn(files, 8)] and len(set(one)) == len(one)
+    mutants = [m for file in ["client-lib/wire.c", "client-lib/python/lockbroker/_wire.py"] for m in mutate.mutants_of(file)]
+    one, again = ([m.name for m in mutate.drawn(mutants, 7)] for _ in range(2))
+    assert one == again and one != [m.name for m in mutate.drawn(mutants, 8)] and len(set(one)) == len(one)
     assert [re.match("[a-z]+", name.rpartition(":")[2])[0] for name in one[:6]] == ["negate", "delete", "constant"] * 2
+
+
+@pytest.mark.parametrize("places,text", [(ctext.places, "int f(int a)\n{\n\tb = a + 1;\n\treturn a ? b : 3;\n}\n"),
+                                         (pytext.places, "def f(a):\n    b = a + 1\n    return b if a else 3\n")])
+def test_what_changes_elsewhere_draws_the_same_mutants(places, text):
+    def ids(text, file):
+        return [m.id for m in mutate.drawn([mutate.Mutant(file, text, place) for place in places(text)], 7)]
+    assert len(ids(text, "daemon/x.c")) == 6
+    assert ids(text, "daemon/x.c") == ids("\n\n" + text, "daemon/y.c") != ids(text.replace("3", "4"), "daemon/x.c")
 
 
 def test_lines_below_a_mutant_stay_where_they_are():
