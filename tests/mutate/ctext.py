@@ -27,8 +27,9 @@ TYPES = {"const", "volatile", "struct", "union", "enum", "static", "extern", "re
 STATIC = {"static", "extern", "typedef"}
 # Assertions, the log, and a text for a person that is no promise.
 QUIET = re.compile(r"assert|static_assert|_Static_assert|log_(error|warning|info|debug|event|caused|text)|perror|LOG_\w+")
-# What ends a program for want of memory is never executed; without va_end() or free() nothing changes that a test can see.
-STAYS = re.compile(r"abort|va_\w+|free\w*|unreachable|__builtin_\w+")
+# What ends a program for want of memory is never executed; without va_end() or free() nothing changes that a test can see, unless it
+# runs with sanitizers, which look for leaks.
+STAYS = re.compile(r"abort|va_\w+|free\w*|mem_free|bytes_free|unreachable|__builtin_\w+")
 
 
 class Place(NamedTuple):

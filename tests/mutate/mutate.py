@@ -20,6 +20,7 @@ result is of the text of a function: what changes elsewhere neither makes it old
 import argparse
 import collections
 import fcntl
+import itertools
 import json
 import os
 import re
@@ -293,19 +294,33 @@ class Campaign:
         if not self.args.number and not self.args.only:
             return
         self.make_trees()
+        order = drawn((m for file in files for m in mutants_of(file) if self.args.only in m.name), self.args.seed)
         done = []
-        for mutant in drawn((m for file in files for m in mutants_of(file)), self.args.seed):
-            if self.args.only and self.args.only not in mutant.name:
-                continue
-            result = self.result_of(mutant)
-            if result:
-                done.append((mutant, result))
-            if len(done) == self.args.number and not self.args.only:
-                break
-        self.write_table(done)
+        try:
+            self.judge_all(order, done)
+        finally:
+            self.write_table(done)
+
+    def judge_all(self, order, done):
+        """The first ones of an order, and others for those that are none. The cheapest first, so that an interrupted campaign has
+        found as much as it could."""
+        number = None if self.args.only else self.args.number
+        left = list(itertools.islice(order, number))
+        while left:
+            for mutant in sorted(left, key=self.cost):
+                result = self.result_of(mutant)
+                if result:
+                    done.append((mutant, result))
+            left = list(itertools.islice(order, number - len(done))) if number else []
+
+    def cost(self, mutant):
+        """The seconds of its system tests; a unit test notices most of what it executes."""
+        tests = self.map.executing(mutant.file, mutant.place.line)
+        units = any(not test.startswith("tests/") for test in tests)
+        return sum(self.map.seconds[test] for test in tests if test.startswith("tests/")) * (0.2 if units else 1)
 
     def write_table(self, done):
-        text = f"Mutants drawn by seed {self.args.seed}; {self.map}.\n\n{table(done)}"
+        text = f"{len(done)} mutants drawn by seed {self.args.seed}; {self.map}.\n\n{table(done)}"
         path = self.args.table or os.path.join(self.folder, "table.md")
         with open(path, "w", encoding="utf-8") as f:
             f.write(text)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which places of a text a mutant may have, and what becomes of them."""
 
+import argparse
 import os
 import re
 import sys
@@ -31,7 +32,7 @@ def in_python(body, operator=""):
 @pytest.mark.parametrize("body", ["/* if (a) b = 1; */", "// b = 1;", 'return "if (a) b = 1;";', "assert(a > 1 && b);", "abort();",
                                   'log_error(INTERNAL, LOG_FIELDS("a=%d", a + 1), "1");', "static const int table[] = { 1, 2 };",
                                   "#define TWICE(x) \\\n\t((x) ? 1 : 2)", "int numbers[16];", "struct thing *b;", "size_t i, j;",
-                                  "free(b);", "return;", "#if A && 1\n#endif"])
+                                  "free(b);", "bytes_free(&b->text);", "return;", "#if A && 1\n#endif"])
 def test_what_stays_in_c(body):
     assert in_c(body) == []
 
@@ -108,6 +109,16 @@ def test_what_changes_elsewhere_draws_the_same_mutants(places, text):
         return [m.id for m in mutate.drawn([mutate.Mutant(file, text, place) for place in places(text)], 7)]
     assert len(ids(text, "daemon/x.c")) == 6
     assert ids(text, "daemon/x.c") == ids("\n\n" + text, "daemon/y.c") != ids(text.replace("3", "4"), "daemon/x.c")
+
+
+def test_those_that_fewest_tests_execute_are_judged_first_and_those_that_are_none_are_replaced(monkeypatch):
+    campaign = mutate.Campaign.__new__(mutate.Campaign)
+    campaign.args = argparse.Namespace(only="", number=4)
+    monkeypatch.setattr(campaign, "cost", lambda mutant: -mutant, raising=False)
+    monkeypatch.setattr(campaign, "result_of", lambda mutant: None if mutant % 3 == 0 else f"of {mutant}", raising=False)
+    done = []
+    campaign.judge_all(iter(range(9)), done)
+    assert done == [(2, "of 2"), (1, "of 1"), (5, "of 5"), (4, "of 4")]
 
 
 def test_lines_below_a_mutant_stay_where_they_are():
