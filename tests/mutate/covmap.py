@@ -16,6 +16,7 @@ import subprocess
 import tempfile
 import zlib
 
+import pytext
 import trees
 
 HEAD_BYTES = 4096  # as in mark.c
@@ -107,6 +108,9 @@ class Map:
         names = {n for n in trees.mutable() if n.endswith(".c")}
         self.lines, executed = {}, {}
         modules = {os.path.basename(n): n for n in trees.mutable() if n.endswith(".py")}
+        for name in modules.values():
+            for line in pytext.lines(trees.read(os.path.join(trees.ROOT, name))):
+                self.add(name, line, 0)
         for number, test in enumerate(self.tests):
             for image, packed in latest[test]["images"].items():
                 marks = executed.setdefault(image, {})

@@ -104,13 +104,14 @@ class Marker(ast.NodeTransformer):
     """Puts a call before each statement of a function, with its line."""
 
     def __init__(self, module):
-        self.module, self.deep = module, 0
+        self.module, self.deep, self.lines = module, 0, set()
 
     def marked(self, statements, first):
         done = []
         for number, statement in enumerate(statements):
             is_text = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
             if not (number == 0 and first and is_text):
+                self.lines.add(statement.lineno)
                 call = f"_mark({self.module!r}, {statement.lineno})"
                 done.append(ast.copy_location(ast.parse(call).body[0], statement))
             done.append(statement)
@@ -151,6 +152,13 @@ def _mark(module: str, line: int) -> None:
         return
     _marks[folder, module, line] = True
 '''
+
+
+def lines(text):
+    """Those that can be marked."""
+    marker = Marker("")
+    marker.visit(ast.parse(text))
+    return marker.lines
 
 
 def marked(text, module):

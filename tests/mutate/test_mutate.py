@@ -93,6 +93,7 @@ def test_marked_python_marks_the_lines_that_run(tmp_path, monkeypatch):
     exec(compile(pytext.marked(text, "m.py"), "m.py", "exec"), module)  # noqa: S102
     assert module["f"](0) == 2
     assert [at for at, byte in enumerate((tmp_path / "m.py").read_bytes()) if byte] == [6, 8]
+    assert pytext.lines(text) == {6, 7, 8}
 
 
 def test_a_seed_draws_the_same_mutants_and_each_operator_in_turn():
