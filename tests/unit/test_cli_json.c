@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What --json prints: valid JSON, whatever others have written. */
+/* What commands print: valid JSON, or tables for people, whatever others have written. */
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tests/unit/unit.h"
 
 #include "client-lib/cli/json.h"
+#include "client-lib/cli/sheet.h"
+#include "client-lib/cli/table.h"
 #include "protocol/resp.h"
 
 static char printed[4096];
@@ -87,4 +91,131 @@ TEST(lines_are_texts_and_those_of_info_have_keys)
 	begin();
 	cli_json_info(SLICE(""));
 	expect_printed("{}\n");
+}
+
+/* ---- tables ---- */
+
+TEST(characters_are_those_of_unicode)
+{
+	static const struct {
+		const char *text;
+		int32_t number; /* -1: an invalid byte */
+		size_t used;
+	} all[] = {
+		{ "a", 'a', 1 },
+		{ "\x7f", 0x7f, 1 },
+		{ "\xc2\x80", 0x80, 2 },
+		{ "\xdf\xbf", 0x7ff, 2 },
+		{ "\xe0\xa0\x80", 0x800, 3 },
+		{ "\xed\x9f\xbf", 0xd7ff, 3 },
+		{ "\xee\x80\x80", 0xe000, 3 },
+		{ "\xef\xbf\xbf", 0xffff, 3 },
+		{ "\xf0\x90\x80\x80", 0x10000, 4 },
+		{ "\xf4\x8f\xbf\xbf", 0x10ffff, 4 },
+		/* Longer than they have to be, half of a pair, or too large. */
+		{ "\xc1\xbf", -1, 1 },
+		{ "\xe0\x9f\xbf", -1, 1 },
+		{ "\xf0\x8f\xbf\xbf", -1, 1 },
+		{ "\xed\xa0\x80", -1, 1 },
+		{ "\xed\xbf\xbf", -1, 1 },
+		{ "\xf4\x90\x80\x80", -1, 1 },
+		/* What does not begin one, or does not go on. */
+		{ "\x80", -1, 1 },
+		{ "\xbf\xbf", -1, 1 },
+		{ "\xf8\x88\x80\x80\x80", -1, 1 },
+		{ "\xc3", -1, 1 },
+		{ "\xe2\x82", -1, 1 },
+		{ "\xc3(", -1, 1 },
+		{ "\xe2\x82(", -1, 1 },
+	};
+	int32_t c;
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		assert_int_equal(cli_character(all[i].text, strlen(all[i].text), &c), all[i].used);
+		assert_int_equal(c, all[i].number);
+	}
+}
+
+TEST(durations_have_their_two_largest_units)
+{
+	static const struct {
+		long long ms;
+		const char *shown;
+	} all[] = {
+		{ -1, "" },
+		{ 0, "0s" },
+		{ 999, "0s" },
+		{ 1000, "1s" },
+		{ 59999, "59s" },
+		{ 60000, "1m00s" },
+		{ 61000, "1m01s" },
+		{ 3599999, "59m59s" },
+		{ 3600000, "1h00m" },
+		{ 86399999, "23h59m" },
+		{ 86400000, "1d00h" },
+		{ 90061000, "1d01h" },
+	};
+	char shown[CLI_DURATION_MAX];
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		assert_string_equal(cli_duration(all[i].ms, shown), all[i].shown);
+}
+
+static void expect_table(const char *reply, const char *expected)
+{
+	struct resp_replies r;
+	size_t used;
+
+	resp_replies_init(&r, 1024, 65536);
+	assert_int_equal(resp_read_reply(&r, slice_of(reply), &used), RESP_DONE);
+	begin();
+	cli_table((const struct lb_reply *)r.values);
+	expect_printed(expected);
+	resp_replies_deinit(&r);
+}
+
+TEST(a_table_has_the_keys_as_heads_and_durations_under_those_that_say_so)
+{
+	expect_table("*2\r\n"
+		     "%5\r\n+name\r\n+ab\r\n+held_ms\r\n:999\r\n+pid\r\n:7\r\n+_ms\r\n:1500\r\n+zA~ \r\n+\r\n"
+		     "%5\r\n+name\r\n+x\x1b\r\n+held_ms\r\n:1000\r\n+pid\r\n:-1\r\n+_ms\r\n:5\r\n+zA~ \r\n+\xc3\xbc\r\n",
+		     "NAME     HELD   PID  _MS   ZA~?\n"
+		     "ab       999ms  7    1500  -\n"
+		     "x\\u001b  1s     -1   5     \xc3\xbc\n");
+	expect_table("*1\r\n%2\r\n+a_ms\r\n:0\r\n+b_ms\r\n:-1\r\n", "A    B\n0ms  -\n");
+	expect_table("*1\r\n+ab\r\n", "");
+	expect_table("*0\r\n", "");
+	setenv("TZ", "UTC", 1);
+	tzset();
+	expect_table("*1\r\n%1\r\n+started\r\n:86399\r\n", "STARTED\n1970-01-01 23:59:59\n");
+}
+
+static void expect_sheet(const struct sheet *s, size_t lines, size_t columns, const char *expected)
+{
+	begin();
+	sheet_print(s, stdout, lines, columns);
+	expect_printed(expected);
+}
+
+TEST(a_sheet_fits_the_lines_and_columns_that_are_left)
+{
+	static const char *const cells[] = { "a", "h1", "\xc3\xbc", "", "ccc", "h3" };
+	struct sheet s = { 0 };
+
+	sheet_heads(&s, "NAME HOST");
+	for (size_t i = 0; i < 6; i++) {
+		if (i % 2 == 0)
+			sheet_row(&s);
+		sheet_text(&s, slice_of(cells[i]));
+	}
+	expect_sheet(&s, 0, 0, "NAME  HOST\na     h1\n\xc3\xbc     -\nccc   h3\n");
+	expect_sheet(&s, 4, 0, "NAME  HOST\na     h1\n\xc3\xbc     -\nccc   h3\n");
+	expect_sheet(&s, 3, 0, "NAME  HOST\na     h1\n(and 2 more)\033[K\n");
+	expect_sheet(&s, 2, 0, "NAME  HOST\n(and 3 more)\033[K\n");
+	expect_sheet(&s, 1, 0, "NAME  HOST\n(and 3 more)\033[K\n");
+	expect_sheet(&s, 2, 7, "NAME  H\033[K\n(and 3 more)\033[K\n");
+	expect_sheet(&s, 4, 5, "NAME \033[K\na    \033[K\n\xc3\xbc    \033[K\nccc  \033[K\n");
+	expect_sheet(&s, 2, 3, "NAM\033[K\n(and 3 more)\033[K\n");
+	expect_sheet(&s, 2, 10, "NAME  HOST\033[K\n(and 3 more)\033[K\n");
+	sheet_end(&s);
 }

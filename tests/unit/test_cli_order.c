@@ -9,6 +9,7 @@
 
 #include "tests/unit/unit.h"
 
+#include "client-lib/cli/operators.h"
 #include "client-lib/cli/order.h"
 #include "client-lib/cli/progress.h"
 #include "client-lib/cli/say.h"
@@ -245,6 +246,60 @@ TEST(each_verb_has_its_own_options)
 	refuses("lock a --", "CMD is missing");
 }
 
+/* ---- the operators' socket ---- */
+
+static bool is_for_operators(int argc, const char *command)
+{
+	char *words[] = { (char *)command, (char *)"name", (char *)"3", NULL };
+
+	return operators_only(argc, words);
+}
+
+TEST(what_only_operators_may_ask_for_goes_to_their_socket)
+{
+	static const char *const theirs[] = { "FORCEUNLOCK", "force-unlock", "revoke", "Reload", "CONFIG", "restart", "audit",
+					      "access", "LOG", "accounts", "drain" };
+
+	for (size_t i = 0; i < sizeof(theirs) / sizeof(theirs[0]); i++)
+		assert_true(is_for_operators(1, theirs[i]));
+	assert_false(is_for_operators(0, "DRAIN"));
+	assert_false(is_for_operators(3, "LOCK"));
+	assert_false(is_for_operators(3, "DRAINS"));
+	/* Everybody may read what the limit is. */
+	assert_true(is_for_operators(3, "limit"));
+	assert_false(is_for_operators(2, "LIMIT"));
+	assert_false(is_for_operators(1, "LIMIT"));
+	assert_false(is_for_operators(3, "LOCKS"));
+}
+
+TEST(the_operators_socket_is_the_one_named_or_stands_beside_that_of_everybody)
+{
+	char folder[] = "/tmp/operators.XXXXXX", path[OPERATORS_PATH_MAX], beside[64], socket[64], named[64];
+
+	assert_non_null(mkdtemp(folder));
+	snprintf(beside, sizeof(beside), "%s/operator.sock", folder);
+	snprintf(socket, sizeof(socket), "%s/socket", folder);
+	snprintf(named, sizeof(named), "%s/named", folder);
+	unsetenv("LOCKBROKER_OPERATOR_SOCKET");
+	setenv("LOCKBROKER_SOCKET", socket, 1);
+	assert_string_equal(operators_socket("/given", path), "/given");
+	/* One that cannot be opened is left alone: then the daemon says what is not permitted. */
+	assert_null(operators_socket(NULL, path));
+	close(open(beside, O_CREAT | O_WRONLY, 0600));
+	assert_string_equal(operators_socket(NULL, path), beside);
+	setenv("LOCKBROKER_OPERATOR_SOCKET", "", 1);
+	assert_string_equal(operators_socket(NULL, path), beside);
+	setenv("LOCKBROKER_OPERATOR_SOCKET", named, 1);
+	assert_null(operators_socket(NULL, path));
+	close(open(named, O_CREAT | O_WRONLY, 0600));
+	assert_string_equal(operators_socket(NULL, path), named);
+	unsetenv("LOCKBROKER_OPERATOR_SOCKET");
+	unsetenv("LOCKBROKER_SOCKET");
+	unlink(named);
+	unlink(beside);
+	rmdir(folder);
+}
+
 /* ---- progress ---- */
 
 static const struct lb_reply *parsed(struct resp_replies *r, const char *text)
@@ -322,4 +377,23 @@ TEST(progress_tells_a_hindrance_from_a_holder)
 		resp_replies_deinit(&r);
 	}
 	assert_false(cli_progress_hindered(NULL, why, sizeof(why)));
+}
+
+TEST(places_in_line_have_the_endings_of_their_numbers)
+{
+	static const struct {
+		int place;
+		const char *shown;
+	} all[] = {
+		{ 1, ", 1st in line" },     { 2, ", 2nd in line" },     { 3, ", 3rd in line" },     { 4, ", 4th in line" },
+		{ 10, ", 10th in line" },   { 11, ", 11th in line" },   { 12, ", 12th in line" },   { 13, ", 13th in line" },
+		{ 14, ", 14th in line" },   { 21, ", 21st in line" },   { 22, ", 22nd in line" },   { 23, ", 23rd in line" },
+		{ 101, ", 101st in line" }, { 111, ", 111th in line" }, { 113, ", 113th in line" }, { 0, "" },
+	};
+	char line[64], expected[64];
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		snprintf(expected, sizeof(expected), "waiting 1 s for a%s", all[i].shown);
+		assert_string_equal(cli_progress_line("a", 1999, NULL, all[i].place, line, sizeof(line)), expected);
+	}
 }

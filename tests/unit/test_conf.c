@@ -267,6 +267,19 @@ TEST(test_servers)
 	assert_not_allowed("zookeeper", "servers", "a b:1");
 }
 
+/* The shortest is that of any address. */
+TEST(an_address_in_brackets_has_at_least_two_characters)
+{
+	(void)state;
+	assert_allowed("zookeeper", "servers", "[::]:2181");
+	assert_not_allowed("zookeeper", "servers", "[:]:2181");
+	assert_not_allowed("zookeeper", "servers", "[::]");
+	assert_not_allowed("zookeeper", "servers", "[::");
+	assert_not_allowed("zookeeper", "servers", "[::]:");
+	assert_allowed("zookeeper", "servers", "[::]:1");
+	assert_not_allowed("zookeeper", "servers", "[::]:0");
+}
+
 TEST(test_a_file_is_read)
 {
 	struct conf c;
