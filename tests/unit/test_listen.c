@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/unit/unit.h"
@@ -227,4 +228,104 @@ TEST(what_another_has_taken_meanwhile_is_left_to_it)
 	listen_close(&l);
 	assert_true(connects());
 	listen_close(&other);
+}
+
+TEST(it_belongs_to_its_group_and_still_to_its_owner_and_its_lock_to_the_owner_alone)
+{
+	struct listener l;
+	struct stat st;
+
+	if (geteuid() != 0)
+		skip();
+	assert_int_equal(listen_open(&l, &(struct listen_place){ "daemon.socket", path, 0660, 4711 }, -1, error), 0);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_uid, 0);
+	assert_int_equal(st.st_gid, 4711);
+	assert_int_equal(st.st_mode, S_IFSOCK | S_ISVTX | 0660);
+	assert_int_equal(stat(lock_path, &st), 0);
+	assert_int_equal(st.st_mode, S_IFREG | S_ISVTX | 0600);
+	listen_close(&l);
+}
+
+/* ---- sockets that the service manager passes, from the descriptor 3 on ---- */
+
+enum { PASSED_FIRST = 3 };
+
+/* `sockets` has a letter for each: (u) a Unix socket that listens, (s) one that does not, (d) of datagrams, (i) of the Internet. */
+static void pass(const char *sockets)
+{
+	const struct sockaddr_un unnamed = { .sun_family = AF_UNIX };
+
+	for (int i = 0; sockets[i]; i++) {
+		int fd = socket(sockets[i] == 'i' ? AF_INET : AF_UNIX, sockets[i] == 'd' ? SOCK_DGRAM : SOCK_STREAM, 0);
+
+		if (sockets[i] == 'u')
+			bind(fd, (const struct sockaddr *)&unnamed, sizeof(unnamed.sun_family));
+		if (sockets[i] == 'u' || sockets[i] == 'i')
+			listen(fd, 1);
+		dup2(fd, PASSED_FIRST + i);
+		if (fd != PASSED_FIRST + i)
+			close(fd);
+	}
+}
+
+/* In a process of its own: which descriptor each kind of listener has, or how it is refused. */
+static void passed(const char *sockets, long pid, const char *fds, const char *names, int clients_fd, int operators_fd,
+		   const char *sentence)
+{
+	pid_t child = fork();
+	int status;
+
+	assert_true(child >= 0);
+	if (child == 0) {
+		struct listener clients, operators;
+		char number[24];
+		int rc;
+
+		pass(sockets);
+		snprintf(number, sizeof(number), "%ld", pid ? pid : (long)getpid());
+		setenv("LISTEN_PID", number, 1);
+		setenv("LISTEN_FDS", fds, 1);
+		if (names)
+			setenv("LISTEN_FDNAMES", names, 1);
+		rc = listen_passed(&clients, &operators, error);
+		if (sentence)
+			_exit(rc == -EINVAL && strstr(error, sentence) ? 0 : 1);
+		if (clients_fd >= 0 && (fcntl(clients_fd, F_GETFD) != FD_CLOEXEC || !(fcntl(clients_fd, F_GETFL) & O_NONBLOCK)))
+			_exit(2);
+		if (rc != 0 || clients.fd != clients_fd || operators.fd != operators_fd)
+			_exit(3);
+		if (clients.lock_fd != -1 || operators.lock_fd != -1 || clients.path || operators.path)
+			_exit(4);
+		_exit(getenv("LISTEN_PID") || getenv("LISTEN_FDS") || getenv("LISTEN_FDNAMES") ? 5 : 0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+TEST(sockets_that_are_passed_are_told_by_their_names)
+{
+	passed("", 0, "0", NULL, -1, -1, NULL);
+	passed("u", 0, "1", NULL, 3, -1, NULL);
+	passed("u", 0, "1", "lockbrokerd.socket", 3, -1, NULL);
+	passed("u", 0, "1", "operators", -1, 3, NULL);
+	passed("uu", 0, "2", "lockbrokerd.socket:operators", 3, 4, NULL);
+	passed("uu", 0, "2", "operators:x", 4, 3, NULL);
+	passed("uu", 0, "2", "x:operator", 3, -1, "two sockets of one kind");
+	passed("uu", 0, "2", "x:operatorss", 3, -1, "two sockets of one kind");
+	passed("uu", 0, "2", NULL, -1, -1, "two sockets of one kind");
+	passed("uu", 0, "2", "operators:operators", -1, -1, "two sockets of one kind");
+	/* What is for another process is none of ours. */
+	passed("u", 1, "1", NULL, -1, -1, NULL);
+}
+
+TEST(what_is_passed_has_to_be_one_or_two_unix_sockets_that_listen)
+{
+	passed("", 0, "3", NULL, -1, -1, "LISTEN_FDS passes 3 sockets; at most two are expected");
+	passed("", 0, "-1", NULL, -1, -1, "LISTEN_FDS passes -1 sockets");
+	passed("s", 0, "1", NULL, -1, -1, "is not a listening Unix stream socket");
+	passed("d", 0, "1", NULL, -1, -1, "is not a listening Unix stream socket");
+	passed("i", 0, "1", NULL, -1, -1, "is not a listening Unix stream socket");
+	passed("us", 0, "2", "x:operators", -1, -1, "is not a listening Unix stream socket");
 }
