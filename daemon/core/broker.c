@@ -34,7 +34,7 @@
 
 static const int64_t TOKEN_BLOCK = 1 << 20;
 
-/* The work that events have left (port/work.h), each kind by the module that it belongs to. */
+/* ---- the work that events have left (port/work.h), each kind by the module that it belongs to ---- */
 
 /* Continues with the client's end, or with its RESET. */
 static void release_more(struct broker *b, struct client *c, int64_t *steps)
@@ -46,13 +46,6 @@ static void release_more(struct broker *b, struct client *c, int64_t *steps)
 		return;
 	command_reset_over(c);
 	*steps = WORK_TURN_STEPS; /* one answer at a time waits until all is settled */
-}
-
-/* One in a turn, because all is settled between two of them. What it looks for may take longer than that. */
-static int64_t mlock_more(struct broker *b, struct mlock *m)
-{
-	mlock_go_on(m);
-	return WORK_TURN_STEPS + (int64_t)b->locks.searched / DEADLOCK_EDGES_A_STEP;
 }
 
 /* What a process has set ends with it, and perhaps its user, who stays until that is known. True: the user is gone. */
@@ -83,8 +76,9 @@ static bool step(struct broker *b, struct work_item *w, int64_t *done)
 	case WORK_AUDIT:
 		*done += audit_look(&b->hosts, left);
 		break;
-	case WORK_MLOCK:
-		*done += mlock_more(b, container_of(w, struct mlock, work));
+	case WORK_MLOCK: /* one in a turn, because all is settled between two; what it looks for may take longer than that */
+		mlock_go_on(container_of(w, struct mlock, work));
+		*done += WORK_TURN_STEPS + (int64_t)b->locks.searched / DEADLOCK_EDGES_A_STEP;
 		break;
 	case WORK_RELEASE:
 		release_more(b, container_of(w, struct client, releasing), done);
@@ -145,6 +139,8 @@ static void piece_do(struct broker *b)
 			return;
 	work_turn_over(works, worker, done);
 }
+
+/* ---- the broker ---- */
 
 struct broker *broker_new(const struct broker_conf *conf, uint64_t seed, int64_t now_ns)
 {

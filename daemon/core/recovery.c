@@ -16,6 +16,8 @@
 
 static const int64_t JOIN_JITTER_NS = 200000000;
 
+/* ---- ZooKeeper's answers and watch events ---- */
+
 static struct claim *claim_of(const struct operation *op)
 {
 	struct claim *c;

@@ -426,6 +426,8 @@ void listing_answered(const struct operation *op, const struct event *event)
 		directory_forget_watch(d);
 }
 
+/* ---- the look at a waiting claim ---- */
+
 static const int64_t LONG_WAIT_NS = 30000000000;
 
 void look_later(struct claim *c)

@@ -171,6 +171,8 @@ void refusal_reply(struct client *c, struct refusal *no)
 	bytes_free(&no->sentence);
 }
 
+/* ---- what is set aside ---- */
+
 static void decide(struct request *r)
 {
 	struct lock *lock = r->lock;

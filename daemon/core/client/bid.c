@@ -462,6 +462,8 @@ bool bid_restore(struct locks *locks, const struct entry *e)
 	return b->at + 1 < b->count || entry_refuse(e, "all is held already");
 }
 
+/* ---- what is done to a grant under a value ---- */
+
 static const int64_t NS_PER_MS = 1000000;
 
 void bid_release(struct grant *g)

@@ -20,8 +20,8 @@ void command_again(struct hosts *h, struct inquiry *i);
 /* EVENT_CLIENT_PAGE: the adapter has made the page that DELEGATE asked for, or could not. */
 void command_page(struct client *c, const struct event *event);
 /*
- * EVENT_RESTART_OVER. An operator who asks for a hand-over (RESTART) waits for its outcome, one client at a time; a hand-over
- * can also come unasked (SIGUSR2). Who it was that asked is part of the broker's state: the reply of the new process goes
- * over the connection of the old one.
+ * EVENT_RESTART_OVER. An operator who asks for a hand-over (RESTART) waits for its outcome, one client at a time; a
+ * hand-over can also come unasked (SIGUSR2). Who it was that asked is part of the broker's state: the reply of the new
+ * process goes over the connection of the old one.
  */
 void command_restart_over(struct locks *locks, const struct event *event);

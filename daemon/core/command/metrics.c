@@ -55,7 +55,8 @@ static const struct {
 	TEXT(SERVER, ALWAYS, redis_mode, bytes_text(out, "standalone")) \
 	TEXT(SERVER, ALWAYS, lockbroker_version, bytes_text(out, conf->version)) \
 	TEXT(SERVER, ALWAYS, mode, bytes_text(out, mode_of(conf))) TEXT(SERVER, ALWAYS, host, bytes_text(out, conf->host)) \
-	LINE(SERVER, ALWAYS, process_id, ONE, conf->pid) LINE(SERVER, ALWAYS, uptime_in_seconds, SECONDS, uptime_ns(h)) \
+	LINE(SERVER, ALWAYS, process_id, ONE, conf->pid) \
+	LINE(SERVER, ALWAYS, uptime_in_seconds, SECONDS, env->now_ns - env->started_ns) \
 	NUMBER(SERVER, ALWAYS, started, conf->started_s, "start_time_seconds", GAUGE, ONE, \
 	       "When this process began, in seconds since 1970.") \
 	NUMBER(SERVER, ALWAYS, counted_since, stats->since_s, "counters_start_time_seconds", GAUGE, ONE, \
@@ -123,7 +124,8 @@ static const struct {
 	       "Persistent directories of idle locks (flavour kazoo) that this host knows.") \
 	NUMBER(ZOOKEEPER, ZK, locks_waiting_to_send, all->turns.waiting, "locks_waiting_to_send", GAUGE, ONE, \
 	       "Locks that will ask ZooKeeper something as soon as there is room.") \
-	LINE(ZOOKEEPER, ZK, new_names, ONE, recent_names(h)) LINE(ZOOKEEPER, ZK, new_names_waiting, ONE, all->names.waiting) \
+	LINE(ZOOKEEPER, ZK, new_names, ONE, names_count(h->locks->directories)) \
+	LINE(ZOOKEEPER, ZK, new_names_waiting, ONE, all->names.waiting) \
 	LINE(ZOOKEEPER, ZK, lasting_directories, ONE, lasting_count(all)) \
 	LINE(ZOOKEEPER, ZK, session_path_bytes, BYTES, zk->env->accounts.pools[POOL_PATHS].used) \
 	LINE(ZOOKEEPER, ZK, watch_path_bytes, BYTES, zk->env->accounts.pools[POOL_WATCHES].used) \
@@ -155,21 +157,11 @@ static int64_t safe_ns(const struct hosts *h)
 	return until == INT64_MIN || until < h->env->now_ns ? 0 : until - h->env->now_ns;
 }
 
-static int64_t uptime_ns(const struct hosts *h)
-{
-	return h->env->now_ns - h->env->started_ns;
-}
-
 static int64_t trouble_age_ns(const struct hosts *h)
 {
 	const struct health *health = &h->ensemble->health;
 
 	return health->trouble == TROUBLE_NONE ? 0 : h->env->now_ns - health->at_ns;
-}
-
-static size_t recent_names(const struct hosts *h)
-{
-	return names_count(h->locks->directories);
 }
 
 static int64_t proof_age_ns(const struct hosts *h)

@@ -639,6 +639,8 @@ bool script_recognize(struct slice text, struct script *ret, const char **why)
 	return false;
 }
 
+/* ---- scripts by their hash ---- */
+
 struct scripts {
 	size_t added;
 	struct {
@@ -668,6 +670,8 @@ void scripts_add(struct scripts **own, const char hash[SHA1_HEX_CHARS + 1], cons
 	memcpy((*own)->rows[at].hash, hash, SHA1_HEX_CHARS + 1);
 	(*own)->rows[at].script = *script;
 }
+
+/* ---- commands of Redis that are not here ---- */
 
 enum { FAMILY_MAX = 16 };
 

@@ -12,7 +12,7 @@
 #include "core/port/entry.h"
 #include "protocol/name.h"
 
-/* ---- the words ---- */
+/* ---- what a forward asks for, and finds ---- */
 
 static const char *const acts[FORWARD_ACTS] = {
 	[FORWARD_LOOK] = "look",
@@ -53,6 +53,8 @@ enum forward_found forward_found_of(struct slice word)
 			return found;
 	return FORWARD_UNASKED;
 }
+
+/* ---- the words of the request ---- */
 
 static size_t bytes_of(size_t argc, const struct slice *argv)
 {

@@ -17,6 +17,8 @@ enum { LOCK_ZNODES_MAX = 2 };
 /* For a grant older than this the broker finds out whether somebody waits elsewhere, or its znode was deleted. */
 static const int64_t WATCH_AFTER_NS = 1000000000;
 
+/* ---- what the data of a claim tell of its holder ---- */
+
 static const int64_t YOUNG_NS = 100000000; /* most grants end before anybody asks */
 static const int64_t EVERY_NS = 1000000000;
 
@@ -104,12 +106,7 @@ static void holder_data_say_held(struct lock *lock)
 	write_first(lock);
 }
 
-/* Writes them if they are due. It is called only while connected. */
-static void holder_data_write(struct lock *lock)
-{
-	if (holder_data_due_ns(lock) <= lock->locks->env->now_ns && turn_may(&lock->directory, TURN_LOOK))
-		write_first(lock);
-}
+/* ---- claims, tokens and hand-offs ---- */
 
 bool claims_may_ask(const struct directory *d)
 {
@@ -470,7 +467,8 @@ bool claims_watch(struct lock *lock)
 		holder_data_say_held(lock);
 	}
 	if (c->rivals)
-		holder_data_write(lock);
+		if (holder_data_due_ns(lock) <= lock->locks->env->now_ns && turn_may(&lock->directory, TURN_LOOK))
+			write_first(lock);
 	return listed;
 }
 

@@ -91,31 +91,7 @@ const char *lock_state_word(const struct lock *lock)
 	return TAILQ_EMPTY(&lock->directory.leaving) ? "none" : claim_state_word(CLAIM_LEAVING);
 }
 
-/* ---- the table of locks, by name; those that nobody uses are remembered for a while ---- */
-
-static __attribute__((noinline)) struct lock *find(const struct map *names, struct slice name)
-{
-	struct lock *lock;
-
-	MAP_FOREACH(lock, names, map_hash(names, name.data, name.len), name_node)
-		if (slice_eq(bytes_view(&lock->name), name))
-			return lock;
-	return NULL;
-}
-
-static void unlink_lock(struct lock *lock)
-{
-	struct locks *locks = lock->locks;
-
-	if (lock->idle) {
-		TAILQ_REMOVE(&locks->idle, lock, link);
-		locks->idle_count--;
-	} else {
-		if (!TAILQ_EMPTY(&locks->walks))
-			walk_leave_lock(locks, lock);
-		TAILQ_REMOVE(&locks->used, lock, link);
-	}
-}
+/* ---- directories that idle locks leave ---- */
 
 static int64_t after_ns(const struct lock *lock)
 {
@@ -177,16 +153,30 @@ static void leftover_forget(struct lock *lock)
 	heap_unset(&lock->locks->env->timers, &d->timer);
 }
 
-/* Its time has come. */
-static bool leftover_is_due(const struct lock *lock)
+/* ---- the table of locks, by name; those that nobody uses are remembered for a while ---- */
+
+static __attribute__((noinline)) struct lock *find(const struct map *names, struct slice name)
 {
-	return lock->directory.left && !lock->directory.timer.place && after_ns(lock);
+	struct lock *lock;
+
+	MAP_FOREACH(lock, names, map_hash(names, name.data, name.len), name_node)
+		if (slice_eq(bytes_view(&lock->name), name))
+			return lock;
+	return NULL;
 }
 
-/* It may be removed, and that can be sent now. */
-static bool leftover_may_go(const struct lock *lock)
+static void unlink_lock(struct lock *lock)
 {
-	return lock->directory.left && after_ns(lock) && turn_is_free(lock->directory.directories);
+	struct locks *locks = lock->locks;
+
+	if (lock->idle) {
+		TAILQ_REMOVE(&locks->idle, lock, link);
+		locks->idle_count--;
+	} else {
+		if (!TAILQ_EMPTY(&locks->walks))
+			walk_leave_lock(locks, lock);
+		TAILQ_REMOVE(&locks->used, lock, link);
+	}
 }
 
 void lock_free(struct lock *lock)
@@ -315,7 +305,9 @@ struct lock *lock_make(struct locks *locks, struct slice name, const struct clie
 /* False: there is nothing to remove, or it cannot be removed now. Else the lock is in use until that is answered. */
 static bool remove_directory(struct lock *lock)
 {
-	if (!leftover_may_go(lock) || !lock_make(lock->locks, bytes_view(&lock->name), NULL))
+	if (!lock->directory.left || !after_ns(lock) || !turn_is_free(lock->directory.directories))
+		return false;
+	if (!lock_make(lock->locks, bytes_view(&lock->name), NULL))
 		return false;
 	directory_remove(&lock->directory);
 	return true;
@@ -323,7 +315,7 @@ static bool remove_directory(struct lock *lock)
 
 void lock_tidy(struct lock *lock)
 {
-	if (leftover_is_due(lock) && !remove_directory(lock))
+	if (lock->directory.left && !lock->directory.timer.place && after_ns(lock) && !remove_directory(lock))
 		leftover_arm(lock);
 	directory_untouch(&lock->directory);
 }

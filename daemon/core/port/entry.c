@@ -448,6 +448,8 @@ bool entry_get_fields(const struct entry *e, const struct field *fields, size_t 
 	return true;
 }
 
+/* ---- the seal of a snapshot ---- */
+
 static const char MAGIC[] = "lockbroker state ";
 
 enum { MAGIC_BYTES = sizeof(MAGIC) - 1, LINE_BYTES = MAGIC_BYTES + 1 + 1 + 16 + 1 + 16 + 1 };

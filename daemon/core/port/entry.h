@@ -110,7 +110,7 @@ bool entry_get_fields(const struct entry *e, const struct field *fields, size_t 
 
 /*
  * The first line of a snapshot (snapshot.h): "lockbroker state <version> <bytes> <checksum>", of what follows it. A version
- * can be read by the one before it and by the one after it (entry.h says how). The checksum tells garbled from whole, and
+ * can be read by the one before it and by the one after it (as said above). The checksum tells garbled from whole, and
  * nothing of who wrote it: everybody can make one. Nobody is served while it is made, so it is a fast one.
  */
 

@@ -15,6 +15,8 @@ enum {
 	CHILD_OVERHEAD = 4,
 };
 
+/* ---- how much may be open ---- */
+
 enum { SPAN_PART = 24 }; /* of T */
 
 static const int64_t FIRST[WINDOW_GAUGES] = { WINDOW_FIRST_BYTES, WINDOW_FIRST_COUNT, WINDOW_FIRST_COUNT };
@@ -101,6 +103,8 @@ void window_answered(struct window *w, const struct flight *flight, int64_t now_
 		}
 	}
 }
+
+/* ---- the queue ---- */
 
 static struct operation *slot(struct operations *o, uint64_t number)
 {
