@@ -172,8 +172,8 @@ HARDEN := -fstack-protector-strong $(call known,-fstack-clash-protection -fcf-pr
 FORTIFY = $(if $(STEPS),,$(if $(OPTIMIZED),-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3))
 else
 HARDEN = -fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer
-# Two warnings of gcc see what is not there when sanitizers rewrite the code; clang does not know them.
-HARDEN += $(if $(CLANG),,-Wno-stringop-overflow -Wno-maybe-uninitialized)
+# Some warnings of gcc see what is not there when sanitizers rewrite the code; clang does not know them all.
+HARDEN += $(if $(CLANG),,-Wno-stringop-overflow -Wno-maybe-uninitialized -Wno-format-truncation -Wno-format-overflow)
 # ThreadSanitizer knows no fences. They order what is atomic anyway, so that it sees no race for want of them.
 HARDEN += $(if $(CLANG),,$(if $(filter thread,$(SAN)),-Wno-tsan))
 endif
