@@ -621,7 +621,7 @@ check-plain: all $(SIM_BIN) $(BENCH_BIN) $(UNIT_PLAIN_BIN)
 # runs once: with sanitizers, unless they see nothing new in it. What is longer is for `make release`.
 CHECK = layers packaging golden unit-plain 'sim FIRST=$(FRESH) SEEDS=100' 'mutants SAMPLE=60' threads steps
 CHECK_SANITIZED = 'all tests' unit-sanitized 'sim FIRST=$(FRESH:%000=%500) SEEDS=40'
-check: ## all tests, once each: ten minutes on two cores (installs what is missing first)
+check: ## all tests, once each (installs what is missing first)
 	@sh tests/deps.sh check
 	@$(MAKE) check-plain
 	@$(call steps_in_turn,$(CHECK))
