@@ -30,6 +30,7 @@ QUIET = re.compile(r"assert|static_assert|_Static_assert|log_(error|warning|info
 # What ends a program for want of memory is never executed; without va_end() or free() nothing changes that a test can see, unless it
 # runs with sanitizers, which look for leaks.
 STAYS = re.compile(r"abort|va_\w+|free\w*|mem_free|bytes_free|unreachable|__builtin_\w+")
+DESCRIPTOR = re.compile(r"fd|\w+_fd")
 
 
 class Place(NamedTuple):
@@ -214,13 +215,20 @@ class Source:
                 self.add("negate-part", self.operand(i, -1, ends | {"&&", "||"}), i - 1)
                 self.add("negate-part", i + 1, self.operand(i, 1, ends | {"&&", "||"}))
 
+    def is_no_descriptor(self, i):
+        """Of `fd < 0`, `fd >= 0` and `fd = -1`, the number: descriptor 0 is the standard input's, and all below are none."""
+        compared = self.word(i) == "0" and self.word(i - 1) in ("<", ">=") and DESCRIPTOR.fullmatch(self.word(i - 2))
+        none = self.word(i) == "1" and self.word(i - 1) == "-" and self.word(i - 2) == "=" and DESCRIPTOR.fullmatch(self.word(i - 3))
+        return compared or none
+
     def constants(self, first, last):
         for i in range(first, last):
             t = self.all[i]
             if i in self.quiet:
                 continue
             for operator, after in others(t):
-                self.add(operator, i, i, after)
+                if operator != "constant+1" or not self.is_no_descriptor(i):
+                    self.add(operator, i, i, after)
 
     def find(self):
         for self.function, first, last in self.bodies():

@@ -71,6 +71,13 @@ def test_constants_are_changed_in_c():
     assert in_c("size_t left = 3, room[4];", "constant") == [("3", "4"), ("3", "2")]
 
 
+def test_a_descriptor_of_0_is_as_good_as_none():
+    assert in_c("return a->fd < 0 || dir_fd >= 0;", "constant") == []
+    assert in_c("a->fd = -1;", "constant") == [("1", "0")]
+    assert in_c("return rc < 0 || fd > 0;", "constant") == [("0", "1"), ("0", "1")]
+    assert in_c("b = -1;", "constant") == [("1", "2"), ("1", "0")]
+
+
 def test_what_a_function_in_python_does_is_changed():
     assert in_python('"""if 1: pass"""\nassert a > 1\nb: int\nreturn f"{a + 1}"') == []
     assert in_python("if a and not b:\n    return 1", "negate") == [

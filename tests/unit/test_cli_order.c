@@ -294,6 +294,10 @@ TEST(the_operators_socket_is_the_one_named_or_stands_beside_that_of_everybody)
 	close(open(named, O_CREAT | O_WRONLY, 0600));
 	assert_string_equal(operators_socket(NULL, path), named);
 	unsetenv("LOCKBROKER_OPERATOR_SOCKET");
+	assert_int_equal(chdir(folder), 0);
+	setenv("LOCKBROKER_SOCKET", "socket", 1);
+	assert_string_equal(operators_socket(NULL, path), "operator.sock");
+	assert_int_equal(chdir("/"), 0);
 	unsetenv("LOCKBROKER_SOCKET");
 	unlink(named);
 	unlink(beside);

@@ -141,3 +141,53 @@ TEST(the_line_to_which_znodes_belong_has_to_be_there)
 	secret_close(both);
 	secret_close(new);
 }
+
+TEST(each_part_of_a_prefix_counts)
+{
+	char prefix[] = "jobs/", other_prefix[] = "job/", path[] = "/a", other_path[] = "/b";
+	struct broker_prefix was = { .prefix = prefix, .path = path, .flavour = FLAVOUR_RW };
+	struct broker_prefix others[] = { was, was, was };
+	struct conf of_was = conf, of_other = conf;
+	const struct identity before = { .conf = &of_was }, now = { .conf = &of_other };
+
+	(void)state;
+	others[0].prefix = other_prefix;
+	others[1].path = other_path;
+	others[2].flavour = FLAVOUR_MUTEX;
+	of_was.broker.prefixes = &was;
+	of_was.broker.prefix_count = of_other.broker.prefix_count = 1;
+	of_other.broker.prefixes = &was;
+	check_after(&before, &now, NULL);
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		of_other.broker.prefixes = &others[i];
+		check_after(&before, &now, "the configuration now has other prefixes");
+	}
+	of_other.broker.prefixes = &was;
+	of_other.broker.prefix_count = 0;
+	check_after(&before, &now, "the configuration now has other prefixes");
+}
+
+TEST(each_key_that_cannot_change_is_named_with_both_values)
+{
+	char elsewhere[] = "elsewhere";
+	struct conf other;
+	const struct identity before = { .conf = &conf }, now = { .conf = &other };
+	const struct {
+		const char **at;
+		const char *sentence;
+	} keys[] = {
+		{ &other.socket, "the configuration now has daemon.socket = elsewhere, and the running daemon has /" },
+		{ &other.rundir, "the configuration now has daemon.rundir = elsewhere, and the running daemon has /" },
+		{ &other.statedir, "the configuration now has daemon.statedir = elsewhere, and the running daemon has /" },
+		{ &other.broker.root, "the configuration now has zookeeper.root = elsewhere, and the running daemon has /" },
+		{ &other.broker.host, "the configuration now has zookeeper.host = elsewhere, and the running daemon has " },
+		{ &other.operator_socket, "the configuration now has daemon.operator_socket = elsewhere, and the running daemon has " },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		other = conf;
+		*keys[i].at = elsewhere;
+		check_after(&before, &now, keys[i].sentence);
+	}
+}

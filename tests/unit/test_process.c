@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which process is which, and whether it has ended. */
+#include <errno.h>
 #include <signal.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -77,4 +80,65 @@ TEST(only_who_surely_ended_is_dead)
 	waitpid(child, NULL, 0);
 	assert_false(process_lives(child, p.start));
 	assert_false(process_lives(child, 0));
+}
+
+TEST(a_dead_one_has_ended_and_one_that_sleeps_has_not)
+{
+	static const char alive[] = "RSDTtIKP";
+	char text[] = "12 (a) ?" REST " 1 0 4711 0";
+	struct process p;
+
+	(void)state;
+	text[7] = 'X';
+	assert_true(parse(text, &p));
+	assert_true(p.ended);
+	for (size_t i = 0; alive[i]; i++) {
+		text[7] = alive[i];
+		assert_true(parse(text, &p));
+		assert_false(p.ended);
+	}
+	assert_true(parse("12 (a) Z" REST " 0 0 4711 0", &p));
+	assert_true(p.ended);
+}
+
+TEST(a_stat_whose_numbers_are_none_is_refused)
+{
+	struct process p;
+
+	(void)state;
+	assert_false(parse("12 (a) S" REST " x 0 4711 0", &p));
+	assert_false(parse("12 (a) S" REST " 1 0 0 0", &p));
+	assert_false(parse("12 (a) S" REST " 1 0 -1 0", &p));
+	assert_true(parse("12 (a) S" REST " 1 0 1 0", &p));
+	assert_int_equal(p.start, 1);
+	assert_false(parse("12 (a)-S" REST " 1 0 4711 0", &p));
+	assert_false(parse("12 (a)", &p));
+	assert_false(parse("12 a) S" REST " 1 0 4711 0", &p));
+	assert_false(parse("12 (a S" REST " 1 0 4711 0", &p));
+}
+
+TEST(numbers_of_others_are_theirs)
+{
+	char text[PROCESS_STAT_MAX];
+	struct process p;
+	struct stat st;
+	pid_t child = fork();
+
+	(void)state;
+	if (child == 0)
+		_exit(0);
+	waitpid(child, NULL, 0);
+	assert_int_equal(process_read(child, text, &p), -ENOENT);
+	assert_int_equal(process_read(1, text, &p), 0);
+	assert_true(process_lives(1, p.start));
+	assert_false(process_lives(1, p.start + 1));
+	assert_true(process_lives(-1, 1));
+	assert_int_equal(stat("/proc/self/ns/pid", &st), 0);
+	assert_int_equal(process_namespace(), st.st_ino);
+	if (stat("/proc/self/ns/time", &st) == 0)
+		assert_int_equal(process_clock(), st.st_ino);
+	process_dumpable(false);
+	assert_int_equal(prctl(PR_GET_DUMPABLE), 0);
+	process_dumpable(true);
+	assert_int_equal(prctl(PR_GET_DUMPABLE), 1);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -485,4 +486,130 @@ TEST(without_a_keeper_nothing_happens)
 	keeper_again(NULL);
 	keeper_refuse(NULL, &past, NULL, NULL);
 	assert_int_equal(keeper_pid(NULL), getpid());
+}
+
+/* ---- the connection to the service manager ---- */
+
+/* Its end, with a path or, from "@" on, an abstract name. */
+static int make_manager(const char *name)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	memcpy(addr.sun_path, name, strlen(name));
+	if (name[0] == '@')
+		addr.sun_path[0] = '\0';
+	assert_int_equal(bind(fd, (const struct sockaddr *)&addr,
+			      (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(name))), 0);
+	return fd;
+}
+
+static int open_notify(struct notify *n, const char *name)
+{
+	int rc;
+
+	setenv("NOTIFY_SOCKET", name, 1);
+	rc = notify_open(n);
+	assert_true(rc < 0 || !*name || !getenv("NOTIFY_SOCKET"));
+	unsetenv("NOTIFY_SOCKET");
+	return rc;
+}
+
+TEST(the_service_manager_has_a_path_or_an_abstract_name)
+{
+	char folder[] = "/tmp/test_worker.XXXXXX", path[64], name[64], longest[109];
+	struct notify n;
+	int manager;
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/notify", folder);
+	snprintf(name, sizeof(name), "@%s", folder);
+	memset(longest, 'x', sizeof(longest));
+	longest[0] = '/';
+	longest[108] = '\0';
+	unsetenv("NOTIFY_SOCKET");
+	assert_int_equal(notify_open(&n), 0);
+	assert_int_equal(n.fd, -1);
+	assert_int_equal(notify_barrier(&n, 0), -ENOTCONN);
+	assert_int_equal(open_notify(&n, ""), 0);
+	assert_int_equal(n.fd, -1);
+	assert_int_equal(open_notify(&n, "notify"), -EINVAL);
+	assert_int_equal(n.fd, -1);
+	assert_int_equal(open_notify(&n, longest), -EINVAL);
+	longest[107] = '\0';
+	assert_int_equal(open_notify(&n, longest), -ENOENT);
+	assert_int_equal(n.fd, -1);
+	for (int i = 0; i < 2; i++) {
+		manager = make_manager(i ? path : name);
+		assert_int_equal(open_notify(&n, i ? path : name), 0);
+		notify_send(&n, "READY=1");
+		expect_told(manager, "READY=1", 0);
+		notify_close(&n);
+		assert_int_equal(n.fd, -1);
+		close(manager);
+	}
+	unlink(path);
+	rmdir(folder);
+}
+
+/* It closes the descriptor of a barrier, after it has written `word`, if there is one. */
+static void answer_barrier(int manager, const char *word)
+{
+	union {
+		struct cmsghdr header;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control;
+	char text[32];
+	struct iovec part = { text, sizeof(text) };
+	struct msghdr message = {
+		.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)
+	};
+	int fd;
+
+	if (recvmsg(manager, &message, 0) != (ssize_t)strlen("BARRIER=1") || !CMSG_FIRSTHDR(&message))
+		_exit(1);
+	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(fd));
+	_exit(write(fd, word, strlen(word)) == (ssize_t)strlen(word) ? 0 : 1);
+}
+
+static int pass_barrier(const struct notify *n, int manager, const char *word)
+{
+	pid_t child = fork();
+	int rc, status;
+
+	if (child == 0)
+		answer_barrier(manager, word);
+	rc = notify_barrier(n, 60000);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	return rc;
+}
+
+TEST(what_the_main_process_tells_has_the_words_of_the_service_manager)
+{
+	struct notify n = { .fd = -1 };
+	int ends[2], fd = some_fd();
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, ends), 0);
+	n.fd = ends[0];
+	notify_stopping(&n, 1500);
+	expect_told(ends[1], "STOPPING=1\nEXTEND_TIMEOUT_USEC=1500000", 0);
+	notify_main_pid(&n, 4711);
+	expect_told(ends[1], "MAINPID=4711", 0);
+	notify_status(&n, "a\nb\x1f c and more", 6);
+	expect_told(ends[1], "STATUS=a b  c", 0);
+	assert_int_equal(notify_store(&n, "name", fd), 0);
+	expect_told(ends[1], "FDSTORE=1\nFDNAME=name\nFDPOLL=0", 1);
+	notify_unstore(&n, "name");
+	expect_told(ends[1], "FDSTOREREMOVE=1\nFDNAME=name", 0);
+	assert_int_equal(pass_barrier(&n, ends[1], ""), 0);
+	assert_int_equal(pass_barrier(&n, ends[1], "!"), -ENOBUFS);
+	/* Nobody has read it yet. */
+	assert_int_equal(notify_barrier(&n, 0), -ETIMEDOUT);
+	close(ends[1]);
+	assert_int_equal(notify_barrier(&n, 60000), -ECONNREFUSED);
+	close(ends[0]);
+	close(fd);
 }

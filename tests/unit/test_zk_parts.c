@@ -15,6 +15,8 @@
 
 #include "tests/unit/unit.h"
 
+#include "base/log.h"
+#include "io/zookeeper/client_log.h"
 #include "io/zookeeper/farewell.h"
 #include "io/zookeeper/handshake.h"
 #include "io/zookeeper/paths.h"
@@ -408,4 +410,41 @@ TEST(an_acl_names_a_user_by_the_hash)
 
 	digest_id("super:test", id, sizeof(id));
 	assert_string_equal(id, "super:D/InIHSb7yEEbrWz8b9l71RjZJU=");
+}
+
+/* ---- the log of the library ---- */
+
+static void expect_logged(enum log_level level, const char *line, const char *expected)
+{
+	char logged[512];
+	int kept = dup(STDERR_FILENO), fd = memfd_create("log", MFD_CLOEXEC);
+	ssize_t n;
+
+	dup2(fd, STDERR_FILENO);
+	log_setup(level, LOG_FORM_PLAIN);
+	zk_client_log(line);
+	dup2(kept, STDERR_FILENO);
+	n = pread(fd, logged, sizeof(logged) - 1, 0);
+	logged[n > 0 ? n : 0] = '\0';
+	close(fd);
+	close(kept);
+	if (*expected ? !strstr(logged, expected) : *logged)
+		fail_msg("%s", logged);
+	assert_null(strstr(logged, "4711"));
+	assert_null(strstr(logged, "zookeeper.c"));
+}
+
+TEST(the_log_of_the_library_does_not_tell_the_session)
+{
+	(void)state;
+	expect_logged(LOG_LEVEL_INFO, "ZOO_INFO@check_events@zookeeper.c: initiated connection", "");
+	expect_logged(LOG_LEVEL_DEBUG, "1:ZOO_INFO@check_events@zookeeper.c: initiated connection to server",
+		      "ZooKeeper client: initiated connection to server  event=");
+	expect_logged(LOG_LEVEL_DEBUG, "1:ZOO_INFO@check@zookeeper.c: session complete, sessionId=0x4711, negotiated timeout=7 ",
+		      "ZooKeeper client: session complete, sessionId=..., negotiated timeout=7");
+	expect_logged(LOG_LEVEL_DEBUG, "1:ZOO_INFO@check@zookeeper.c: closing sessionId=0x4711 to server",
+		      "ZooKeeper client: closing sessionId=... to server");
+	expect_logged(LOG_LEVEL_DEBUG, "1:ZOO_INFO@check@zookeeper.c: closing sessionId=0x4711",
+		      "ZooKeeper client: closing sessionId=...  event=");
+	expect_logged(LOG_LEVEL_DEBUG, "no place: at all", "ZooKeeper client: no place: at all  event=");
 }
