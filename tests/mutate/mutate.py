@@ -51,6 +51,8 @@ class Mutant:
         self.before = " ".join(text[place.begin:place.end].split())
         self.after = " ".join(place.after.split()) or "nothing"
         self.line = text.split("\n")[place.line - 1].strip()
+        start, stop = text.rfind("\n", 0, place.begin) + 1, (text + "\n").index("\n", place.end)
+        self.changed = " ".join((text[start:place.begin] + place.after + text[place.end:stop]).split())
         begin, end = place.body
         self.id = trees.digest("\n".join([os.path.dirname(file), place.function, place.operator, str(place.begin - begin), place.after,
                                           text[begin:end]]))
@@ -63,7 +65,7 @@ class Mutant:
 
     def key(self):
         """What it is, wherever it stands in its function."""
-        return (f"{self.file} {self.place.function}", self.place.operator, self.line, f"{self.before} -> {self.after}")
+        return f"{self.file} {self.place.function}", self.place.operator, self.line, self.changed
 
     def __str__(self):
         return f"{self.name}  {self.place.function}(): {shorten(self.before)} -> {shorten(self.after)}"

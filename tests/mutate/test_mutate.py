@@ -136,6 +136,14 @@ def test_lines_below_a_mutant_stay_where_they_are():
     assert mutants[0].mutated() == "void f(void)\n{\n\t\n;\n\th();\n}\n"
 
 
+def test_two_mutants_of_one_line_are_told_apart():
+    text = "void f(void)\n{\n\ta = b > 1 ? c - 1 : 1;\n\tg(1,\n\t  b);\n}\n"
+    keys = [mutate.Mutant("daemon/x.c", text, place).key() for place in ctext.places(text)]
+    assert len(set(keys)) == len(keys)
+    assert ("daemon/x.c f", "constant+1", "a = b > 1 ? c - 1 : 1;", "a = b > 2 ? c - 1 : 1;") in keys
+    assert ("daemon/x.c f", "delete", "g(1,", ";") in keys
+
+
 def test_each_entry_of_the_equivalent_ones_is_a_mutant():
     known = {}
     for key, why in mutate.equivalents(trees.read(mutate.EQUIVALENT)).items():

@@ -323,6 +323,7 @@ TEST(sockets_that_are_passed_are_told_by_their_names)
 TEST(what_is_passed_has_to_be_one_or_two_unix_sockets_that_listen)
 {
 	passed("", 0, "3", NULL, -1, -1, "LISTEN_FDS passes 3 sockets; at most two are expected");
+	passed("", 0, "10", NULL, -1, -1, "LISTEN_FDS passes 10 sockets");
 	passed("", 0, "-1", NULL, -1, -1, "LISTEN_FDS passes -1 sockets");
 	passed("s", 0, "1", NULL, -1, -1, "is not a listening Unix stream socket");
 	passed("d", 0, "1", NULL, -1, -1, "is not a listening Unix stream socket");
