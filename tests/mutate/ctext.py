@@ -234,7 +234,8 @@ class Source:
         for self.function, first, last in self.bodies():
             self.body = (self.all[first].begin, self.all[last].end)
             for i in range(first, last):
-                if self.all[i].kind == "name" and QUIET.fullmatch(self.word(i)) and self.word(i + 1) == "(":
+                # What is below sizeof is not evaluated.
+                if self.all[i].kind == "name" and (QUIET.fullmatch(self.word(i)) or self.word(i) == "sizeof") and self.word(i + 1) == "(":
                     self.quiet.update(range(i, self.partner[i + 1] + 1))
             self.statements(first + 1, last)
             self.conditions(first + 1, last)

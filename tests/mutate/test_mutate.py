@@ -31,7 +31,7 @@ def in_python(body, operator=""):
 
 @pytest.mark.parametrize("body", ["/* if (a) b = 1; */", "// b = 1;", 'return "if (a) b = 1;";', "assert(a > 1 && b);", "abort();",
                                   'log_error(INTERNAL, LOG_FIELDS("a=%d", a + 1), "1");', "static const int table[] = { 1, 2 };",
-                                  "#define TWICE(x) \\\n\t((x) ? 1 : 2)", "int numbers[16];", "struct thing *b;", "size_t i, j;",
+                                  "#define TWICE(x) \\\n\t((x) ? 1 : 2)", "int numbers[16];", "return sizeof(a[0]);", "struct thing *b;", "size_t i, j;",
                                   "free(b);", "bytes_free(&b->text);", "return;", "#if A && 1\n#endif"])
 def test_what_stays_in_c(body):
     assert in_c(body) == []

@@ -56,6 +56,8 @@ TEST(texts_are_escaped)
 	expect_text("gr\xc3\xbc\xc3\x9f", 6, "\"gr\xc3\xbc\xc3\x9f\"");
 	expect_text("\xe2\x80\xae", 3, "\"\\u202e\"");
 	expect_text("a\xe2\x80\x8b\xf3\xa0\x81\x81", 8, "\"a\\u200b\\udb40\\udc41\"");
+	/* The first of a thousand characters that have the same first half. */
+	expect_text("\xf3\xa0\x80\x80", 4, "\"\\udb40\\udc00\"");
 	expect_text("\xf0\x9f\x94\x92", 4, "\"\xf0\x9f\x94\x92\"");
 	expect_text("x\xff\xc3", 3, "\"x\\ufffd\\ufffd\"");
 }
