@@ -201,7 +201,7 @@ static void expect_sheet(const struct sheet *s, size_t lines, size_t columns, co
 
 TEST(a_sheet_fits_the_lines_and_columns_that_are_left)
 {
-	static const char *const cells[] = { "a", "h1", "\xc3\xbc", "", "ccc", "h3" };
+	static const char *const cells[] = { "a", "h1", "\xc3\x9f", "", "ccc", "h3" };
 	struct sheet s = { 0 };
 
 	sheet_heads(&s, "NAME HOST");
@@ -210,13 +210,13 @@ TEST(a_sheet_fits_the_lines_and_columns_that_are_left)
 			sheet_row(&s);
 		sheet_text(&s, slice_of(cells[i]));
 	}
-	expect_sheet(&s, 0, 0, "NAME  HOST\na     h1\n\xc3\xbc     -\nccc   h3\n");
-	expect_sheet(&s, 4, 0, "NAME  HOST\na     h1\n\xc3\xbc     -\nccc   h3\n");
+	expect_sheet(&s, 0, 0, "NAME  HOST\na     h1\n\xc3\x9f     -\nccc   h3\n");
+	expect_sheet(&s, 4, 0, "NAME  HOST\na     h1\n\xc3\x9f     -\nccc   h3\n");
 	expect_sheet(&s, 3, 0, "NAME  HOST\na     h1\n(and 2 more)\033[K\n");
 	expect_sheet(&s, 2, 0, "NAME  HOST\n(and 3 more)\033[K\n");
 	expect_sheet(&s, 1, 0, "NAME  HOST\n(and 3 more)\033[K\n");
 	expect_sheet(&s, 2, 7, "NAME  H\033[K\n(and 3 more)\033[K\n");
-	expect_sheet(&s, 4, 5, "NAME \033[K\na    \033[K\n\xc3\xbc    \033[K\nccc  \033[K\n");
+	expect_sheet(&s, 4, 5, "NAME \033[K\na    \033[K\n\xc3\x9f    \033[K\nccc  \033[K\n");
 	expect_sheet(&s, 2, 3, "NAM\033[K\n(and 3 more)\033[K\n");
 	expect_sheet(&s, 2, 10, "NAME  HOST\033[K\n(and 3 more)\033[K\n");
 	sheet_end(&s);

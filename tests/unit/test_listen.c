@@ -4,9 +4,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -282,6 +284,7 @@ static void passed(const char *sockets, long pid, const char *fds, const char *n
 		char number[24];
 		int rc;
 
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		pass(sockets);
 		snprintf(number, sizeof(number), "%ld", pid ? pid : (long)getpid());
 		setenv("LISTEN_PID", number, 1);

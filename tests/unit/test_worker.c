@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -578,8 +579,10 @@ static int pass_barrier(const struct notify *n, int manager, const char *word)
 	pid_t child = fork();
 	int rc, status;
 
-	if (child == 0)
+	if (child == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		answer_barrier(manager, word);
+	}
 	rc = notify_barrier(n, 60000);
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
