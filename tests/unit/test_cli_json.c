@@ -221,3 +221,16 @@ TEST(a_sheet_fits_the_lines_and_columns_that_are_left)
 	expect_sheet(&s, 2, 10, "NAME  HOST\033[K\n(and 3 more)\033[K\n");
 	sheet_end(&s);
 }
+
+TEST(a_character_takes_one_column_however_many_bytes_it_has)
+{
+	struct sheet s = { 0 };
+
+	sheet_heads(&s, "N H");
+	sheet_row(&s);
+	sheet_text(&s, SLICE("\xc3\x9f\xc3\xbc\xe2\x82\xac"));
+	sheet_text(&s, SLICE("x"));
+	expect_sheet(&s, 0, 0, "N    H\n\xc3\x9f\xc3\xbc\xe2\x82\xac  x\n");
+	expect_sheet(&s, 2, 2, "N \033[K\n\xc3\x9f\xc3\xbc\033[K\n");
+	sheet_end(&s);
+}
