@@ -7,6 +7,7 @@ import signal
 import socket
 import threading
 import time
+import types
 
 import pytest
 
@@ -382,3 +383,39 @@ def test_pools_of_processes(alone):
     """)
     assert p.communicate(timeout=harness.PATIENCE)[0] == "40\n"
     assert p.returncode == 0
+
+
+def all_pauses(retries, why, now):
+    """Until it gives up."""
+    pauses = []
+    while (pause := retries.pause(why)) is not None:
+        pauses.append(pause)
+        now[0] += pause
+    return pauses
+
+
+def test_a_broker_that_was_reached_is_tried_again_with_growing_pauses(monkeypatch):
+    scripts, grant = lockbroker._scripts, lockbroker._grant
+    now = [1000.0]
+    monkeypatch.setattr(scripts, "time", types.SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(grant, "reached", set())
+    request = lockbroker._request.request("lock", ["a"], "/nowhere", patience=1.0)
+    ended, absent = grant.Ended("it has ended"), grant.Absent("there is no socket")
+    # One that was never reached is tried again if its socket is there, and for as long as it may take to start.
+    assert all_pauses(scripts.Retries(request), absent, now) == []
+    monkeypatch.setenv("LOCKBROKER_OPEN_MS", "50")
+    assert all_pauses(scripts.Retries(request), ended, now) == pytest.approx([0.01, 0.02])
+    monkeypatch.setenv("LOCKBROKER_OPEN_MS", "5000")
+    assert len(all_pauses(scripts.Retries(request), ended, now)) == 7
+    monkeypatch.setenv("LOCKBROKER_OPEN_MS", "-50")
+    assert len(all_pauses(scripts.Retries(request), ended, now)) == 7
+    # One that was reached, for as long as the patience allows.
+    monkeypatch.setenv("LOCKBROKER_OPEN_MS", "50")
+    grant.reached.add("/nowhere")
+    retries = scripts.Retries(request)
+    assert all_pauses(retries, absent, now) == pytest.approx([0.01, 0.02, 0.04, 0.08, 0.16, 0.25, 0.25])
+    now[0] += 0.9
+    assert retries.pause(absent) is None
+    # What ends long after that has ended anew.
+    now[0] += 1.1
+    assert all_pauses(retries, ended, now) == pytest.approx([0.01, 0.02, 0.04, 0.08, 0.16, 0.25, 0.25])
