@@ -409,6 +409,10 @@ def test_a_broker_that_was_reached_is_tried_again_with_growing_pauses(monkeypatc
     assert len(all_pauses(scripts.Retries(request), ended, now)) == 7
     monkeypatch.setenv("LOCKBROKER_OPEN_MS", "-50")
     assert len(all_pauses(scripts.Retries(request), ended, now)) == 7
+    patient = lockbroker._request.request("lock", ["a"], "/nowhere", patience=100.0)
+    for open_ms, count in ((10059, 43), (10061, 44)):  # with the last one, 10.06 s are over
+        monkeypatch.setenv("LOCKBROKER_OPEN_MS", str(open_ms))
+        assert len(all_pauses(scripts.Retries(patient), ended, now)) == count
     # One that was reached, for as long as the patience allows.
     monkeypatch.setenv("LOCKBROKER_OPEN_MS", "50")
     grant.reached.add("/nowhere")
