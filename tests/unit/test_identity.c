@@ -181,7 +181,7 @@ TEST(each_key_that_cannot_change_is_named_with_both_values)
 		{ &other.statedir, "the configuration now has daemon.statedir = elsewhere, and the running daemon has /" },
 		{ &other.broker.root, "the configuration now has zookeeper.root = elsewhere, and the running daemon has /" },
 		{ &other.broker.host, "the configuration now has zookeeper.host = elsewhere, and the running daemon has " },
-		{ &other.operator_socket, "the configuration now has daemon.operator_socket = elsewhere, and the running daemon has " },
+		{ &other.operator_socket, "the configuration now has daemon.operator_socket = elsewhere, and the running" },
 	};
 
 	(void)state;

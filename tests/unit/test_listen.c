@@ -253,7 +253,7 @@ TEST(it_belongs_to_its_group_and_still_to_its_owner_and_its_lock_to_the_owner_al
 
 enum { PASSED_FIRST = 3 };
 
-/* `sockets` has a letter for each: (u) a Unix socket that listens, (s) one that does not, (d) of datagrams, (i) of the Internet. */
+/* `sockets` has a letter for each: (u) a Unix socket that listens, (s) one that does not, (d) of datagrams, (i) of TCP. */
 static void pass(const char *sockets)
 {
 	const struct sockaddr_un unnamed = { .sun_family = AF_UNIX };
