@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* A handle: how its connection begins and ends, and its settings. */
-#include "lockbroker.h"
 
 #include <errno.h>
 #include <stdio.h>

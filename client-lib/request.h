@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * A request in words, and its one answer: the building blocks of the calls in lock.c, multi.c, event.c, semaphore.c and
- * election.c. Not part of the public interface.
+ * A request in words, and its one answer: the building blocks of the calls in lock.c, event.c and election.c. Not
+ * part of the public interface.
  *
  * All functions return LB_OK or what the call is to return, and keep the sentence for lb_error().
  */

@@ -13,7 +13,6 @@
 
 #include <event2/event.h>
 #include <stdbool.h>
-#include <stddef.h>
 
 enum { VISITORS_MAX = 64, VISITORS_OF_NETWORK_MAX = 16, VISITORS_SECONDS = 15, VISITORS_HEADER_BYTES_MAX = 8192 };
 
