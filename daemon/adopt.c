@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "daemon.h"
 #include "io/base/feed.h"
@@ -18,9 +17,9 @@
 #include "io/files/saved.h"
 #include "io/files/saved_left.h"
 #include "io/files/tokens.h"
+#include "io/handover/handover.h"
 #include "io/handover/identity.h"
 #include "io/handover/program.h"
-#include "io/handover/takeover.h"
 #include "io/keep.h"
 #include "io/notify.h"
 #include "io/reload.h"

@@ -9,7 +9,7 @@
 
 #include "base/mem.h"
 #include "io/conf/conf.h"
-#include "io/handover/takeover.h"
+#include "io/handover/handover.h"
 
 #define CONF_FILE LOCKBROKER_SYSCONFDIR "/lockbroker.conf"
 

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "io/conf/conf_reload.h"
+#include "io/conf/conf_file.h"
 
 struct takeover;
 

@@ -4,6 +4,7 @@
 
 #include <limits.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -20,9 +21,17 @@
 #include "io/zookeeper/resolve.h"
 #include "io/zookeeper/secret.h"
 #include "protocol/session_page.h"
-#include "settings.h"
 
 struct options;
+
+/* The keys of the configuration as text, with the values that count, for CONFIG GET. */
+struct settings {
+	char *text; /* names and values, each with its zero */
+	struct broker_setting *list;
+	size_t count;
+};
+
+void settings_free(struct settings *s);
 
 struct daemon {
 	struct conf conf;

@@ -15,7 +15,7 @@
 #include "io/base/feed.h"
 #include "io/base/keeper.h"
 #include "io/conf/conf_access.h"
-#include "io/conf/conf_reload.h"
+#include "io/conf/conf_file.h"
 #include "io/handover/handover.h"
 #include "io/keep.h"
 #include "io/notify.h"

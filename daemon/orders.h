@@ -2,7 +2,6 @@
 /* What the daemon is told to do while it runs: by signals, by a configuration that is read again, by a hand-over. */
 #pragma once
 
-#include <stdbool.h>
 #include <sys/types.h>
 
 #include "io/signals.h"

@@ -17,7 +17,6 @@
 #include "io/files/life.h"
 #include "io/files/page.h"
 #include "io/files/saved.h"
-#include "io/files/saved_table.h"
 #include "io/files/tokens.h"
 #include "io/handover/handover.h"
 #include "io/handover/program.h"

@@ -2,7 +2,6 @@
 #include "bytes.h"
 
 #include <assert.h>
-#include <stdlib.h>
 
 #include "number.h"
 

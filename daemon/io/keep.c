@@ -15,8 +15,8 @@
 #include "base/mem.h"
 #include "io/base/keeper.h"
 #include "io/base/parcel.h"
+#include "io/handover/channel.h"
 #include "io/handover/handover.h"
-#include "io/handover/store.h"
 #include "io/notify.h"
 #include "protocol/number.h"
 

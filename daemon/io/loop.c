@@ -13,7 +13,6 @@
 #include "io/base/watch.h"
 #include "io/files/page.h"
 #include "io/files/saved.h"
-#include "io/files/saved_table.h"
 #include "io/files/tokens.h"
 #include "io/handover/handover.h"
 #include "io/keep.h"

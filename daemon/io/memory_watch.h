@@ -18,7 +18,6 @@
 
 #include "protocol/bytes.h"
 
-struct account;
 struct accounts;
 struct feed;
 struct keeper;

@@ -2,7 +2,6 @@
 #include "io/recorder.h"
 
 #include <errno.h>
-#include <stdint.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -13,7 +12,6 @@
 #include "io/base/feed.h"
 #include "io/base/watch.h"
 #include "io/files/saved.h"
-#include "io/files/saved_table.h"
 
 /* A file system without room is not asked for it all the time. */
 #define PAUSE_NS CLOCK_NS_PER_S

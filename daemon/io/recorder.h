@@ -16,8 +16,6 @@
 #pragma once
 
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 struct feed;
 struct recorder;

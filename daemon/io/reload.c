@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "base/clock.h"
 #include "base/container.h"
 #include "base/mem.h"
 #include "io/base/watch.h"

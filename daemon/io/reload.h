@@ -16,7 +16,7 @@
 #pragma once
 
 #include "base/clock.h"
-#include "io/conf/conf_reload.h"
+#include "io/conf/conf_file.h"
 
 /* So long a hand-over waits for a configuration that is being read. */
 #define RELOAD_PATIENCE_NS (3 * CLOCK_NS_PER_S)

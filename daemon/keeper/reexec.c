@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "io/base/parcel.h"
-#include "io/handover/sealed.h"
+#include "io/handover/channel.h"
 #include "keeper/descriptors.h"
 
 enum { REEXEC_BYTES_MAX = 1 << 28 };

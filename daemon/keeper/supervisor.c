@@ -3,15 +3,18 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,9 +27,45 @@
 #include "keeper/descriptors.h"
 #include "keeper/exchange.h"
 #include "keeper/reexec.h"
-#include "keeper/rights.h"
 #include "keeper/watchdogs.h"
 #include "protocol/number.h"
+
+/*
+ * What the keeper gives up. It needs no right at all: it moves descriptors, closes them, and sends signals to processes of
+ * its own user. But the worker has its rights from it: under NoNewPrivileges=, which the unit sets, a program has at most
+ * those that are permitted to the process which runs it. So they stay permitted there, and none is in effect: no system
+ * call of the keeper succeeds that an ordinary process of its user could not make. Without it, root's programs have their
+ * rights from the bounding set, and none is even permitted.
+ *
+ * For the same reason it keeps its user, and sets neither no_new_privs nor a seccomp filter: all of these would be the
+ * worker's, too, for good.
+ */
+
+/* 0 or -errno. */
+static int rights_give_up(void)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = { { 0 } };
+
+	bool regains = geteuid() == 0 && prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 0 &&
+		       prctl(PR_GET_SECUREBITS, 0, 0, 0, 0) == 0;
+	uint32_t given_up = 0;
+
+	if (syscall(SYS_capget, &header, data) < 0)
+		return -errno;
+	for (int i = 0; i < _LINUX_CAPABILITY_U32S_3; i++) {
+		given_up |= data[i].effective;
+		data[i].effective = 0;
+		if (!regains)
+			continue;
+		given_up |= data[i].permitted;
+		data[i].permitted = 0;
+	}
+	/* The unit's system call filter does not let even this be asked for. */
+	if (!given_up)
+		return 0;
+	return syscall(SYS_capset, &header, data) < 0 ? -errno : 0;
+}
 
 #define RETRY_NS (200 * CLOCK_NS_PER_MS)
 #define NEVER INT64_MAX

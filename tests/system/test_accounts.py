@@ -251,7 +251,7 @@ def test_the_service_may_have_the_memory_that_users_can_take(standalone, clients
     what a connection and its page may cost in the kernel, and what names may need."""
     printed = subprocess.run([harness.program("lockbrokerd"), "--print-config"], capture_output=True, text=True, check=True).stdout
     limit = {key: int(value) for key, value in re.findall(r"^(\w+) = (\d+)$", printed.partition("[limits]")[2], re.M)}
-    source = harness.read_source("daemon/io/socket/conn_env.h")
+    source = harness.read_source("daemon/io/socket/conn.h")
     small = sum(int(value) for value in re.findall(r"_SMALL = (\d+),", source))
     pool = metrics(clients(standalone, operator=True), "pool_limit")
     assert small == 16384

@@ -14,7 +14,6 @@
 #include "io/base/process.h"
 #include "io/files/saved.h"
 #include "io/files/saved_left.h"
-#include "io/files/saved_table.h"
 
 #define SECOND INT64_C(1000000000)
 #define NOW (1000 * SECOND)

@@ -17,7 +17,6 @@
 #include "base/clock.h"
 #include "io/base/parcel.h"
 #include "io/handover/channel.h"
-#include "io/handover/sealed.h"
 
 static int ends[2];
 

@@ -10,7 +10,6 @@
 
 #include "base/clock.h"
 #include "io/conf/conf_access.h"
-#include "io/conf/conf_subids.h"
 #include "io/conf/conf_file.h"
 #include "io/conf/conf_value.h"
 #include "conf_fixture.h"

@@ -12,7 +12,6 @@
 
 #include "base/clock.h"
 #include "io/conf/conf_file.h"
-#include "io/conf/conf_reload.h"
 #include "conf_fixture.h"
 
 /* A directory with the file and its drop-ins; errors are shown without its path. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Another configuration takes the place of that in use (conf_reload.h): what changes, what waits, what is refused. */
+/* Another configuration takes the place of that in use (conf_file.h): what changes, what waits, what is refused. */
 
 #include "tests/unit/unit.h"
 
@@ -10,11 +10,10 @@
 
 #include "base/clock.h"
 #include "base/rule.h"
-#include "io/conf/conf_access.h"
-#include "io/conf/conf_reload.h"
-#include "io/conf/conf_users.h"
-#include "io/conf/conf_value.h"
 #include "conf_fixture.h"
+#include "io/conf/conf_access.h"
+#include "io/conf/conf_file.h"
+#include "io/conf/conf_value.h"
 
 static char told[4096];
 

@@ -22,7 +22,6 @@
 #include "io/base/watch.h"
 #include "io/files/saved.h"
 #include "io/files/saved_left.h"
-#include "io/files/saved_table.h"
 
 #define SECOND INT64_C(1000000000)
 

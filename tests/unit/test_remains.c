@@ -15,7 +15,6 @@
 #include "io/base/parcel.h"
 #include "io/base/watch.h"
 #include "io/socket/disposer.h"
-#include "io/socket/remains_text.h"
 
 enum { TOTAL = 50, USER = 1000, ACCOUNTS = SOCKET_REFUSALS_MAX / REMAINS_REFUSALS + 1 };
 

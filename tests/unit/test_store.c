@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A parcel as two descriptors (store.h). */
+/* A parcel as two descriptors (channel.h). */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -11,7 +11,6 @@
 
 #include "io/base/parcel.h"
 #include "io/handover/channel.h"
-#include "io/handover/store.h"
 
 /* A text that no socket holds, and more descriptors than go into one message. */
 enum { TEXT_BYTES = 3 << 20, FDS = 700 };

@@ -11,7 +11,6 @@
 
 #include "base/unit_name.h"
 #include "io/base/peer.h"
-#include "io/base/unit.h"
 
 static void is_below(const char *root, const char *cgroup, const char *unit)
 {

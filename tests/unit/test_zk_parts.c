@@ -16,13 +16,11 @@
 #include "tests/unit/unit.h"
 
 #include "base/log.h"
-#include "io/zookeeper/client_log.h"
-#include "io/zookeeper/farewell.h"
+#include "io/zookeeper/handle.h"
 #include "io/zookeeper/handshake.h"
+#include "io/zookeeper/ops.h"
 #include "io/zookeeper/paths.h"
-#include "io/zookeeper/reply.h"
 #include "io/zookeeper/resolve.h"
-#include "io/zookeeper/digest.h"
 #include "io/zookeeper/secret.h"
 
 /* ---- the reply to a handshake ---- */

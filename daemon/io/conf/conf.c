@@ -14,7 +14,6 @@
 #include "base/mem.h"
 #include "io/conf/conf_access.h"
 #include "io/conf/conf_section.h"
-#include "io/conf/conf_users.h"
 #include "io/conf/conf_value.h"
 
 /* The field of a key may have any type that conf_value_set_number() knows. */

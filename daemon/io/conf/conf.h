@@ -46,7 +46,7 @@ struct conf {
 	/* [zookeeper] */
 	const char *servers, *auth_file;
 	/* [limits] */
-	const char *by_unit; /* broker.limits.by_unit has the numbers of these (conf_users.h) */
+	const char *by_unit; /* broker.limits.by_unit has the numbers of these (conf_access.h) */
 	bool kept; /* the process before has written it: what it names is what it was there */
 	char **files; /* that it was read from, in order */
 	size_t file_count;

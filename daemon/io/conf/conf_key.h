@@ -29,7 +29,7 @@ struct conf_key {
 	int64_t unit;        /* of a number: what 1 is in the field; of ms, where the field has ns, 1,000,000 */
 	const char *initial; /* the default, as it would stand in a file */
 	int64_t min, max;    /* NUMBER, OCTAL */
-	bool reloads;        /* it may change while the daemon runs (conf_reload.h) */
+	bool reloads;        /* it may change while the daemon runs (conf_file.h) */
 	const char *why;     /* one line */
 };
 

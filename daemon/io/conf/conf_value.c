@@ -5,13 +5,12 @@
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/log.h"
-#include "io/conf/conf_users.h"
+#include "io/conf/conf_access.h"
 
 enum {
 	PATH_BYTES_MAX = 107, /* what fits into a socket address */

@@ -2,10 +2,13 @@
 #include "io/handover/channel.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -13,7 +16,56 @@
 #include "base/mem.h"
 #include "io/base/parcel.h"
 #include "io/base/pass_fds.h"
-#include "io/handover/sealed.h"
+
+enum { SEALS = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE };
+
+static int write_all(int fd, struct slice text)
+{
+	while (text.len > 0) {
+		ssize_t n = write(fd, text.data, text.len);
+
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		if (n > 0)
+			text = (struct slice){ text.data + n, text.len - (size_t)n };
+	}
+	return 0;
+}
+
+int sealed_make(struct slice text, int *ret)
+{
+	int fd = memfd_create("lockbroker", MFD_CLOEXEC | MFD_ALLOW_SEALING), rc;
+
+	*ret = -1;
+	if (fd < 0)
+		return -errno;
+	rc = write_all(fd, text);
+	if (rc == 0 && fcntl(fd, F_ADD_SEALS, SEALS) < 0)
+		rc = -errno;
+	if (rc < 0)
+		close(fd);
+	else
+		*ret = fd;
+	return rc;
+}
+
+int sealed_map(int fd, int64_t bytes_max, struct parcel *ret)
+{
+	int seals = fcntl(fd, F_GET_SEALS);
+	struct stat st;
+	void *data;
+
+	if (seals < 0 || (seals & SEALS) != SEALS || fstat(fd, &st) < 0 || st.st_size > bytes_max)
+		return -EBADMSG;
+	if (st.st_size == 0)
+		return 0;
+	data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
+	if (data == MAP_FAILED)
+		return -errno;
+	ret->text = (struct bytes){ .data = data, .len = (size_t)st.st_size };
+	ret->text_is_mapped = true;
+	return 0;
+}
 
 enum { CHANNEL_MAGIC = 0x4c42484f, FULL_PAUSE_MS = 1 };
 
@@ -251,4 +303,67 @@ int channel_receive_parcel(int fd, const struct channel_message *announced, stru
 	while (rc == 0 && p->fd_count < count)
 		rc = receive_part(fd, p, count, until_ns);
 	return rc == 0 && sizes.bytes > 0 ? take_text(p, sizes.bytes) : rc;
+}
+
+enum {
+	QUEUE_BYTES = 1 << 24, /* room for as many messages as a million descriptors need */
+};
+
+/* Without the right to more, as much as everybody may have. */
+static void make_room(int fd)
+{
+	const int bytes = QUEUE_BYTES;
+
+	if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof(bytes)) < 0)
+		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+}
+
+int store_make(const struct parcel *p, struct store *ret, int *ret_kept)
+{
+	const struct parcel fds = { .fds = p->fds, .fd_count = p->fd_count };
+	int ends[2] = { -1, -1 }, rc;
+
+	*ret = (struct store){ .text = -1, .queue = -1 };
+	*ret_kept = -1;
+	rc = sealed_make(bytes_view(&p->text), &ret->text);
+	if (rc == 0)
+		rc = channel_pair(ends);
+	if (rc < 0) {
+		store_close(ret);
+		return rc;
+	}
+	ret->queue = ends[1];
+	make_room(ends[0]);
+	rc = channel_send_parcel(ends[0], &fds, 0);
+	if (rc < 0) {
+		close(ends[0]);
+		store_close(ret);
+		return rc;
+	}
+	*ret_kept = ends[0];
+	return 0;
+}
+
+int store_read(const struct store *s, struct parcel *ret)
+{
+	struct channel_message m;
+	int rc;
+
+	*ret = (struct parcel){ 0 };
+	rc = channel_receive(s->queue, &m, 0);
+	if (rc == 0)
+		rc = channel_receive_parcel(s->queue, &m, ret, 0);
+	if (rc == 0)
+		rc = ret->text.len == 0 ? sealed_map(s->text, CHANNEL_BYTES_MAX, ret) : -EBADMSG;
+	/* All of it is there before somebody reads it. */
+	return rc == -ETIMEDOUT || rc == -EPIPE ? -EBADMSG : rc;
+}
+
+void store_close(struct store *s)
+{
+	if (s->text >= 0)
+		close(s->text);
+	if (s->queue >= 0)
+		close(s->queue);
+	*s = (struct store){ .text = -1, .queue = -1 };
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The socket pair between the two processes of a hand-over. A message arrives whole or not at all. The text of a parcel is a
- * descriptor (sealed.h), the first one; descriptors are sent in parts of at most CHANNEL_PART_FDS, because the kernel bounds
- * that, and takes those of more only once the other side has received these.
+ * descriptor (sealed_make()), the first one; descriptors are sent in parts of at most CHANNEL_PART_FDS, because the kernel
+ * bounds that, and takes those of more only once the other side has received these.
  *
  *     from  message  text
  *     old   PARCEL   how many bytes the text has, and how many descriptors follow it as PART
@@ -67,3 +67,31 @@ int channel_send_parcel(int fd, const struct parcel *parcel, int64_t until_ns);
  * process may not have as many descriptors. The caller discards the parcel in any case.
  */
 int channel_receive_parcel(int fd, const struct channel_message *announced, struct parcel *ret, int64_t until_ns);
+
+/* A text as a descriptor: memory that nobody can change any longer, so that who receives it reads it where it is. */
+
+/* 0 or -errno; *ret is the caller's, -1 if there is none. */
+int sealed_make(struct slice text, int *ret);
+/*
+ * From now on that is the text of the parcel, which had none, until the parcel is freed. 0 or -errno: also -EBADMSG:
+ * somebody can change it, or it is longer than `bytes_max`. The descriptor stays the caller's.
+ */
+int sealed_map(int fd, int64_t bytes_max, struct parcel *ret);
+
+/*
+ * A parcel as two descriptors, for somebody who keeps it while no process of ours runs: its text is memory, and all its
+ * descriptors are on their way through one socket, so that whoever keeps it has two to keep, however many clients there are.
+ */
+struct store {
+	int text;  /* memory that cannot change any longer */
+	int queue; /* what is received here are the descriptors, in order */
+};
+
+/*
+ * 0 or -errno. *ret_kept is another descriptor, of which the end can be polled: it has hung up when nobody has `queue` any
+ * longer. All three are the caller's.
+ */
+int store_make(const struct parcel *p, struct store *ret, int *ret_kept);
+/* 0, or -errno: also -EBADMSG: that is no store, or not whole. The caller discards the parcel in any case. */
+int store_read(const struct store *s, struct parcel *ret);
+void store_close(struct store *s);

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "io/socket/conn_env.h"
+#include "io/socket/conn.h"
 
 struct acceptor;
 struct event_groups;

@@ -7,18 +7,409 @@
 #include <sys/socket.h>
 
 #include "base/cold.h"
-#include "base/log.h"
+#include "base/container.h"
 #include "base/mem.h"
+#include "base/queue.h"
 #include "core/port/account_text.h"
-#include "io/base/feed.h"
 #include "io/base/parcel.h"
 #include "io/base/watch.h"
-#include "io/socket/conn_mark.h"
-#include "io/socket/conn_output.h"
-#include "io/socket/conn_page.h"
-#include "io/socket/conn_room.h"
 #include "io/socket/disposer.h"
 #include "io/socket/intake.h"
+#include "protocol/commands.h"
+
+#define CONN_LOOK_NS CLOCK_NS_PER_S
+
+/*
+ * Room for answers. What is not read yet is charged to the user, but for CONN_UNWRITTEN_SMALL of each connection. An answer
+ * is never a reason to close a client that reads: its request waits until there is room.
+ *
+ *   request | means                                    | event -> next state
+ *   short   | its answer is short, whatever others own | asked at once
+ *   long    | its answer may be long: a command that   | there is room for the longest answer, or its user has nothing
+ *           |   shows much, or a request that is long  |   unread -> asked; else -> held
+ *   held    | it stays unparsed, and what comes behind | an answer of its user was written, and there is room -> asked,
+ *           |   it in the socket                       |   the oldest first; the connection ends -> none
+ *   asked   | a long one that is not answered at once: | answered -> none; what is unread then is charged
+ *           |   room for the longest answer is charged |
+ *
+ * So a user never has more unread than its share, or one answer if others leave less, and for each connection: twice
+ * CONN_UNWRITTEN_SMALL, once for answers and once for pushes, which cannot wait; and an answer that no command of the table
+ * above gives. Who would get more than that is closed.
+ *
+ * While a request is held, connections of that user that have had something unread for CONN_PATIENCE_NS, and read nothing
+ * of it, are closed until there is room: they keep others waiting. Who reads, however slowly, is not closed.
+ */
+
+/* A place among those that are held may be free. */
+static void conn_wake(struct conn *c)
+{
+	struct party_place *first = TAILQ_FIRST(&c->place.party->held);
+
+	if (first && conn_has_room(container_of(first, struct conn, place)))
+		party_release(&c->env->parties, first);
+}
+
+/* How much is unwritten, or expected, has changed: its account is charged for it. */
+static void conn_count_output(struct conn *c)
+{
+	size_t unwritten = conn_unwritten(c), before = c->unwritten.amount;
+	size_t amount = unwritten > CONN_UNWRITTEN_SMALL ? unwritten - CONN_UNWRITTEN_SMALL : 0;
+
+	if (c->expects && amount < c->env->output_bytes)
+		amount = c->env->output_bytes;
+	if (!before)
+		c->heard_ns = feed_seen(c->env->feed);
+	charge_set(&c->unwritten, c->account, SOCKET_OUTPUT, amount);
+	if (amount < before)
+		conn_wake(c);
+}
+
+static COLD void conn_hold(struct conn *c)
+{
+	party_hold(&c->env->parties, &c->place);
+	if (!watch_is_set(c->env->patience))
+		watch_set(c->env->patience, -1, 0, CONN_LOOK_NS);
+}
+
+/* Its request, of so many bytes, may have a long answer. */
+static bool conn_asks_much(const struct conn *c, size_t request_bytes)
+{
+	return request_bytes > CONN_UNWRITTEN_SMALL || command_shows_much(c->reader.argc, c->reader.argv);
+}
+
+static bool conn_must_wait(const struct conn *c, size_t request_bytes)
+{
+	return c->account->used[SOCKET_OUTPUT] && !conn_has_room(c) && conn_asks_much(c, request_bytes);
+}
+
+/* It was asked, and is not answered yet. */
+static void conn_expect(struct conn *c)
+{
+	c->expects = true;
+	conn_count_output(c);
+}
+
+static void close_deaf(struct conn *c, size_t more)
+{
+	const struct log_account who = conn_log_account(c->account);
+	struct bytes sentence = { 0 };
+
+	account_refusal(c->account, SOCKET_OUTPUT, c->privileged, &socket_pools_words[SOCKET_OUTPUT], &sentence);
+	log_caused(LOG_LEVEL_WARNING, LOG_EVENT_client_closed, &who,
+		   LOG_FIELDS("why=%s bytes=%d", "output", conn_unwritten(c) + more),
+		   "closed a client that does not read: %.*s", (int)sentence.len, sentence.data);
+	bytes_free(&sentence);
+	conn_die(c);
+	/* That is room for the next one, who need not wait until this one is freed. */
+	c->out.len = c->written;
+	c->expects = false;
+	conn_count_output(c);
+}
+
+/* False: its user has too much that is not read, and it is closed for that. */
+static bool conn_admits(struct conn *c, size_t more)
+{
+	if (conn_may_have(c, more))
+		return true;
+	close_deaf(c, more);
+	return false;
+}
+
+void conn_lose_patience(struct conn *c, int64_t now_ns)
+{
+	if (!c->dead && !c->closing && conn_unwritten(c) > CONN_UNWRITTEN_SMALL &&
+	    !TAILQ_EMPTY(&c->place.party->held) && now_ns - c->heard_ns >= CONN_PATIENCE_NS)
+		close_deaf(c, 0);
+}
+
+/* Whatever is due to it. */
+static void conn_queue(struct conn *c, struct slice text)
+{
+	if (!c->out.data) {
+		c->out = c->env->spare;
+		c->env->spare = (struct bytes){ 0 };
+	}
+	bytes_slice(&c->out, text);
+	if (conn_unwritten(c) > CONN_UNWRITTEN_SMALL)
+		conn_count_output(c);
+}
+
+/* What is unwritten is of no use any longer. */
+static void conn_drop_output(struct conn *c)
+{
+	if (!c->env->spare.data && c->out.cap <= CONN_SPARE_MAX) {
+		c->env->spare = c->out;
+		c->env->spare.len = 0;
+		c->out = (struct bytes){ 0 };
+	} else {
+		bytes_free(&c->out);
+	}
+	c->written = 0;
+	c->pushed = 0;
+	if (c->unwritten.amount)
+		conn_count_output(c);
+}
+
+/* One that may wait for the next one must not keep that next one from being requested. */
+static void conn_hurry_lazy(struct conn *c)
+{
+	if (c->is_dirty || c->waiting || conn_unwritten(c) == 0)
+		return;
+	if (!conn_may_parse(c) && !watch_is_set(c->output))
+		conn_set_dirty(c);
+}
+
+void conn_hurry(struct conn *c)
+{
+	if (conn_unwritten(c) > 0 && !watch_is_set(c->output))
+		conn_set_dirty(c);
+}
+
+/* Of what may be long it was known before it was asked that there is room. */
+static inline bool conn_takes_reply(struct conn *c, size_t len)
+{
+	if (c->dead || c->closing)
+		return false;
+	return c->asking || c->expects || conn_unwritten(c) + len <= CONN_UNWRITTEN_SMALL || conn_admits(c, len);
+}
+
+static inline void conn_replied(struct conn *c, bool lazy)
+{
+	if (c->expects) {
+		c->expects = false;
+		conn_count_output(c);
+	}
+	if (!lazy || conn_unwritten(c) > CONN_LAZY_MAX)
+		conn_set_dirty(c);
+	if (!c->waiting)
+		return;
+	c->waiting = false;
+	if (!c->asking && (c->in.len > 0 || c->half || c->readable))
+		conn_set_ready(c);
+}
+
+void conn_reply(struct conn *c, struct slice text, bool lazy)
+{
+	if (!conn_takes_reply(c, text.len))
+		return;
+	conn_queue(c, text);
+	conn_replied(c, lazy);
+}
+
+static void conn_take_whole(struct conn *c, struct bytes *text, size_t at)
+{
+	c->out = *text;
+	c->written = at;
+	*text = (struct bytes){ 0 };
+	bytes_fit(&c->out); /* what it has is charged, and no more */
+	conn_count_output(c);
+}
+
+COLD void conn_reply_whole(struct conn *c, struct bytes *text, size_t at)
+{
+	struct slice reply = { text->data + at, text->len - at };
+
+	if (conn_takes_reply(c, reply.len)) {
+		if (c->out.data)
+			conn_queue(c, reply);
+		else
+			conn_take_whole(c, text, at);
+		conn_replied(c, false);
+	}
+	bytes_free(text);
+}
+
+void conn_reply_page(struct conn *c, struct slice text)
+{
+	size_t before = conn_unwritten(c);
+
+	conn_reply(c, text, false);
+	if (conn_unwritten(c) > before)
+		conn_page_pass(c->page, before);
+}
+
+void conn_push(struct conn *c, struct slice text, bool report)
+{
+	if (c->dead || c->closing)
+		return;
+	conn_mark(c);
+	c->pushed += text.len;
+	if (c->pushed > c->env->output_bytes) {
+		const struct log_account who = conn_log_account(c->account);
+
+		log_caused(LOG_LEVEL_WARNING, LOG_EVENT_client_closed, &who,
+			   LOG_FIELDS("why=%s bytes=%d", "output", c->pushed),
+			   "closed a client that does not read: more is queued for it than limits.output_bytes = %zu",
+			   c->env->output_bytes);
+		conn_die(c);
+		return;
+	}
+	if (c->pushed > CONN_UNWRITTEN_SMALL && !conn_admits(c, text.len))
+		return;
+	conn_queue(c, text);
+	if (report)
+		c->unreported = conn_unwritten(c);
+	conn_set_dirty(c);
+}
+
+void conn_close(struct conn *c)
+{
+	if (conn_is_ghost(c) && !c->dead)
+		conn_die(c);
+	if (c->dead || c->closing)
+		return;
+	c->closing = true;
+	watch_clear(c->input);
+	if (watch_is_set(c->output))
+		conn_watch_output(c);
+	conn_set_dirty(c);
+}
+
+/*
+ * A client that reads, but gets more all the time, never leaves `out` empty: written bytes are dropped when they are
+ * half of it; and when little is left, which is not charged, of a buffer that is large.
+ */
+static __attribute__((noinline)) void conn_sent_part(struct conn *c)
+{
+	size_t left = conn_unwritten(c);
+	bool large = left <= CONN_UNWRITTEN_SMALL && c->out.cap > 2 * CONN_UNWRITTEN_SMALL;
+
+	conn_count_output(c);
+	if (c->pushed > left)
+		c->pushed = left;
+	if (c->written < left && !large)
+		return;
+	memmove(c->out.data, c->out.data + c->written, left);
+	c->out.len = left;
+	c->written = 0;
+	if (c->out.cap > 2 * CONN_UNWRITTEN_SMALL && c->out.cap / 2 > left)
+		bytes_fit(&c->out);
+}
+
+static void conn_count_unreported(struct conn *c, size_t sent)
+{
+	c->report = c->unreported <= sent;
+	c->unreported -= c->report ? c->unreported : sent;
+}
+
+/* Sends a part of the unwritten bytes. True: the socket has taken all of it, and may take more. */
+static bool conn_send(struct conn *c)
+{
+	size_t left = conn_unwritten(c), part = left < CONN_PART_BYTES ? left : CONN_PART_BYTES;
+	bool passes = c->page && c->page->due;
+	ssize_t sent;
+
+	if (passes)
+		part = conn_page_part(c->page, part);
+	sent = passes ? conn_page_send(c->page, c->fd, (struct slice){ c->out.data + c->written, part })
+		      : send(c->fd, c->out.data + c->written, part, MSG_NOSIGNAL);
+
+	if (sent >= 0) {
+		c->written += (size_t)sent;
+		c->took = true;
+		if (c->unwritten.amount)
+			c->heard_ns = feed_seen(c->env->feed);
+		if (c->unreported)
+			conn_count_unreported(c, (size_t)sent);
+	} else if (errno != EAGAIN && errno != EINTR) {
+		conn_die(c);
+	}
+	return sent == (ssize_t)part;
+}
+
+/* writes a part of it */
+static void conn_flush(struct conn *c)
+{
+	bool more = !c->dead && conn_unwritten(c) > 0 && conn_send(c);
+
+	if (c->dead)
+		return;
+	c->sending = more && conn_unwritten(c) > 0;
+	if (conn_unwritten(c) > 0) {
+		conn_sent_part(c);
+		if (c->sending && !c->place.held)
+			conn_set_ready(c);
+		else
+			conn_watch_output(c);
+	} else {
+		conn_drop_output(c);
+		if (c->closing)
+			conn_die(c);
+	}
+	conn_read_on(c);
+	/* Continues with input that was held back by unread output. */
+	if ((c->in.len > 0 || c->eof) && conn_may_parse(c))
+		conn_set_ready(c);
+	if (c->report) {
+		c->report = false;
+		conn_tell(c, EVENT_CLIENT_WRITTEN);
+	}
+	conn_unmark(c);
+}
+
+void conn_flush_all(struct conn_env *env)
+{
+	struct conn *c;
+
+	while ((c = TAILQ_FIRST(&env->dirty))) {
+		TAILQ_REMOVE(&env->dirty, c, dirty);
+		c->is_dirty = false;
+		conn_flush(c);
+	}
+}
+
+void conn_set_dirty(struct conn *c)
+{
+	if (c->is_dirty)
+		return;
+	c->is_dirty = true;
+	TAILQ_INSERT_TAIL(&c->env->dirty, c, dirty);
+}
+
+void conn_watch(struct conn *c)
+{
+	watch_set(c->input, c->fd, WATCH_READ | WATCH_HANGUP | WATCH_EDGE | WATCH_KEEP, WATCH_NO_TIMEOUT);
+}
+
+/* By the edge, as its input: a descriptor is watched in one way. */
+void conn_watch_output(struct conn *c)
+{
+	watch_set(c->output, c->fd, WATCH_WRITE | WATCH_EDGE, c->closing ? CONN_PATIENCE_NS : WATCH_NO_TIMEOUT);
+}
+
+void conn_die(struct conn *c)
+{
+	c->dead = true;
+	c->env->dead++;
+	if (c->place.held)
+		party_release(&c->env->parties, &c->place);
+	watch_clear(c->input);
+	watch_clear(c->output);
+	conn_set_ready(c);
+}
+
+bool conn_is_ghost(const struct conn *c)
+{
+	return c->fd < 0;
+}
+
+bool conn_is_busy(const struct conn *c)
+{
+	return c->waiting || c->closing || c->dead || c->in.len > 0 || c->unreported || c->report ||
+	       conn_unwritten(c) > 0;
+}
+
+struct log_account conn_log_account(const struct account *account)
+{
+	return (struct log_account){ account->uid, slice_of(account->unit ? account->unit : "") };
+}
+
+COLD void conn_tell(struct conn *c, enum event_type type)
+{
+	const struct event event = { .type = type, .conn = c->number };
+
+	feed_event(c->env->feed, &event);
+}
 
 /* Of its reader, while it is idle. */
 enum { CONN_WORDS_KEPT = 16, CONN_SCRATCH_KEPT = 256 };

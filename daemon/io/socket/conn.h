@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One connection: its input here, its output in conn_output.h.
+ * One connection: its input and its output.
  *
  *     state     meaning                                  reads  leaves by
  *     open      its next request may be parsed            yes   a request without its reply -> waiting
@@ -14,7 +14,7 @@
  * some of its input is unread. Nothing is parsed while half of the limit for its output is unread. While the connections of
  * a user have the user's share of CONN_UNPARSED_MAX bytes that cannot be parsed yet, each of them may have at most
  * CONN_UNPARSED_SMALL: input behind a waiting request stays in the socket, and a longer request that is not complete yet is
- * refused. What is unread has its rules in conn_room.h.
+ * refused. What is unread has its rules in conn.c.
  *
  * Turns: what is ready only queues the connection, and the server serves the queues by account and then by connection
  * (party.h). One that is served reads once, and has up to CONN_REQUESTS_PER_TURN requests or the time of a share; then it
@@ -28,17 +28,57 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
+#include "base/account.h"
 #include "base/charge.h"
-#include "io/socket/conn_env.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "io/base/feed.h"
+#include "io/socket/conn_page.h"
+#include "io/socket/party.h"
+#include "io/socket/socket_pools.h"
+#include "protocol/bytes.h"
 #include "protocol/resp.h"
 
-struct conn_page;
-struct entry;
-struct entry_writer;
-struct parcel;
+struct disposer;
+struct remains;
 struct watch;
+
+enum {
+	CONN_REQUESTS_PER_TURN = 256,
+	CONN_READ_BYTES = 65536,
+	CONN_TURN_BYTES = 4096, /* are read at once while other accounts have connections */
+	CONN_LAZY_MAX = 256,
+	CONN_SPARE_MAX = 4096,
+	/* In all, of which one user has 64 MiB. */
+	CONN_UNWRITTEN_MAX = 88 << 20,
+	CONN_UNWRITTEN_SMALL = 8192,
+	CONN_PART_BYTES = 32000, /* of a long answer, for each turn: as much as the kernel has room for */
+	CONN_UNPARSED_MAX = 88 << 20,
+	CONN_UNPARSED_SMALL = 8192,
+	/* Of a connection's output, in the kernel, which takes twice as much, and one part more than fits. */
+	CONN_KERNEL_BYTES = 16384,
+};
+
+/* What the connections of a server share: their limits, queues, and the memory that one uses after another. */
+struct conn_env {
+	struct feed *feed;
+	size_t request_bytes, request_args, output_bytes;
+	struct accounts accounts; /* socket_pools.h */
+	char *scratch;                      /* CONN_READ_BYTES; its contents do not outlast the read */
+	struct watch *patience;             /* while somebody is held back: who does not read is looked for */
+	struct bytes spare;                 /* empty: the output buffer of the latest client that was answered */
+	struct disposer *disposer;          /* closes their sockets */
+	struct remains *remains;            /* what their clients keep of those that have ended */
+	struct parties parties;             /* those whose connections are to be read, parsed or freed */
+	bool one;                           /* all connections are of one account; determined for each serve */
+	size_t dead;                        /* how many of them are to be freed */
+	TAILQ_HEAD(conn_dirty, conn) dirty; /* something to write: to be settled */
+	struct conn_page_list pages;        /* those that are asked for: to be made then */
+};
 
 struct conn {
 	struct conn_env *env;
@@ -95,3 +135,131 @@ void conn_serve(struct conn *c);
 void conn_pack(const struct conn *c, struct parcel *p, struct entry_writer *w);
 struct conn *conn_unpack(struct conn_env *env, struct parcel *p, const struct entry *e);
 void conn_begin(struct conn *c);
+
+/*
+ * What a connection waits for, whether it may be read and parsed, and whose turn it is in: what its input and its output
+ * have in common.
+ */
+
+/* While a connection closes, a peer that reads nothing for so long is no longer waited for. */
+#define CONN_PATIENCE_NS (5 * CLOCK_NS_PER_S)
+
+/*
+ * Reports what comes, and the end of the peer, once each: what may not be read yet needs no other watch, and is not reported
+ * again and again.
+ */
+void conn_watch(struct conn *c);
+void conn_watch_output(struct conn *c);
+/* Its output is written when the turn settles, or before. */
+void conn_set_dirty(struct conn *c);
+/* It is freed in one of its next turns. */
+void conn_die(struct conn *c);
+void conn_tell(struct conn *c, enum event_type type);
+struct log_account conn_log_account(const struct account *account); /* whose lines of the log are rated together */
+
+static inline size_t conn_unwritten(const struct conn *c)
+{
+	return c->out.len - c->written;
+}
+
+static inline void conn_set_ready(struct conn *c)
+{
+	party_add(&c->env->parties, &c->place);
+}
+
+/* Its user may have so much more unread: one answer of the longest kind always, whatever others leave of the pool. */
+static inline bool conn_may_have(const struct conn *c, size_t more)
+{
+	return c->account->used[SOCKET_OUTPUT] + more <= c->env->output_bytes ||
+	       account_may(c->account, SOCKET_OUTPUT, more, c->privileged);
+}
+
+/* For the longest answer. */
+static inline bool conn_has_room(const struct conn *c)
+{
+	return conn_may_have(c, c->env->output_bytes);
+}
+
+/* Its next request may be parsed. */
+static inline bool conn_may_parse(const struct conn *c)
+{
+	size_t unwritten = conn_unwritten(c);
+
+	if (c->waiting || c->closing || c->dead)
+		return false;
+	return unwritten == 0 || (unwritten < c->env->output_bytes / 2 && conn_has_room(c));
+}
+
+/* Of what cannot be parsed yet: one request of the longest kind always. */
+static inline bool conn_has_share(const struct conn *c)
+{
+	return c->account->used[SOCKET_INPUT] < c->env->request_bytes ||
+	       account_may(c->account, SOCKET_INPUT, 1, c->privileged);
+}
+
+/* Input that cannot be parsed yet, with what the reader has found in it. */
+static inline size_t conn_unparsed(const struct conn *c)
+{
+	return c->in.len ? c->in.len + resp_reader_memory(&c->reader) : 0;
+}
+
+/* It may keep that, and more of that request. */
+static inline bool conn_may_keep(const struct conn *c)
+{
+	size_t max = c->reader.request_bytes_max;
+
+	return max <= CONN_UNPARSED_SMALL || conn_has_share(c) ? c->in.len <= max : conn_unparsed(c) <= CONN_UNPARSED_SMALL;
+}
+
+static inline bool conn_may_read(const struct conn *c)
+{
+	return conn_may_parse(c) && !c->eof && conn_may_keep(c);
+}
+
+/* What has come is read when it may be: it is not reported again. */
+static inline void conn_read_on(struct conn *c)
+{
+	if (c->readable && conn_may_read(c))
+		conn_set_ready(c);
+}
+
+/*
+ * The mark of a connection that the keeper has, too: while something is under way on it, no other process can go on with it.
+ */
+
+/* The kernel must not have given or taken anything before; the compiler sees no use of the mark. */
+static inline void conn_mark(struct conn *c)
+{
+	if (!c->mark)
+		return;
+	__atomic_store_n(c->mark, 1, __ATOMIC_RELEASE);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+static inline void conn_unmark(struct conn *c)
+{
+	if (c->mark && !conn_is_busy(c))
+		__atomic_store_n(c->mark, 0, __ATOMIC_RELEASE);
+}
+
+/*
+ * What is written to a connection: replies, pushes, and the end. It is queued, and written when the turn settles. What is
+ * long is written in parts of CONN_PART_BYTES, each in a turn of its user, as long as the socket takes them.
+ */
+
+/* `lazy`: it may wait for the next output, but at most CONN_LAZY_MAX bytes do. */
+void conn_reply(struct conn *c, struct slice text, bool lazy);
+/* The reply is `text` from `at` on; it is copied only if other output is unwritten. `text` is empty afterwards. */
+void conn_reply_whole(struct conn *c, struct bytes *text, size_t at);
+/* The reply to DELEGATE: the file descriptor of the page goes along. */
+void conn_reply_page(struct conn *c, struct slice text);
+/* `report`: EVENT_CLIENT_WRITTEN follows when it has been written. */
+void conn_push(struct conn *c, struct slice text, bool report);
+/* It is closed when what is queued is written. */
+void conn_close(struct conn *c);
+/* A reply that waits for the next output waits no longer. */
+void conn_hurry(struct conn *c);
+/* Writes the queued output of all. */
+void conn_flush_all(struct conn_env *env);
+/* Closes it if it keeps others waiting. */
+void conn_lose_patience(struct conn *c, int64_t now_ns);

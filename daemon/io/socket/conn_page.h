@@ -18,7 +18,7 @@
  * (intake.h).
  *
  * If this process is killed, the next one goes on with a connection that has delegated locks only if it has the page, too
- * (revive.c). So the keeper is asked to hold both.
+ * (start.c). So the keeper is asked to hold both.
  */
 #pragma once
 

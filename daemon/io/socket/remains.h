@@ -29,6 +29,7 @@
 #include <stdint.h>
 
 #include "io/socket/socket_pools.h"
+#include "protocol/bytes.h"
 
 struct account;
 struct accounts;
@@ -65,3 +66,22 @@ bool remains_is_empty(const struct remains *r);
 void remains_pack(const struct remains *r, struct parcel *p);
 /* Reads such a record, or ignores another one. False: it is not valid. */
 bool remains_unpack(struct remains *r, struct accounts *accounts, struct parcel *p, const struct entry *e);
+
+/* What clients keep of connections that have ended (remains.h), in sentences that name the processes which keep most. */
+enum { REMAINS_TOP = 8 /* processes that may be named */ };
+
+/* Zeroed: nothing. Each thing is proposed; then each is counted. So no more memory is needed for more processes. */
+struct remains_tally {
+	struct {
+		uint32_t pid; /* 0: unknown */
+		size_t votes, count;
+	} top[REMAINS_TOP];
+	size_t count;
+	uint64_t bytes;
+};
+
+/* A process that has more than one in REMAINS_TOP + 1 of all is among `top` then, whatever the order. */
+void remains_propose(struct remains_tally *t, uint32_t pid);
+void remains_count(struct remains_tally *t, uint32_t pid, uint32_t bytes);
+/* Nothing is appended if nothing is kept. */
+void remains_answers_text(const struct remains_tally *t, struct bytes *out);

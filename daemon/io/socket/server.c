@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "io/socket/server.h"
 
+#include <assert.h>
 #include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
@@ -12,27 +15,98 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/minmax.h"
-#include "io/socket/accept.h"
-#include "io/socket/conn.h"
-#include "io/socket/conn_output.h"
-#include "io/socket/conn_page.h"
-#include "io/socket/conn_room.h"
-#include "io/socket/disposer.h"
-#include "io/socket/kept.h"
-#include "io/socket/kin.h"
-#include "io/socket/remains.h"
-#include "io/socket/server_state.h"
-#include "io/socket/socket_pools.h"
 #include "io/base/feed.h"
 #include "io/base/keeper.h"
-#include "io/files/life.h"
-#include "io/files/saved_table.h"
+#include "io/base/parcel.h"
 #include "io/base/watch.h"
+#include "io/files/life.h"
+#include "io/files/saved.h"
+#include "io/socket/accept.h"
+#include "io/socket/conn.h"
+#include "io/socket/conn_page.h"
+#include "io/socket/disposer.h"
+#include "io/socket/kin.h"
+#include "io/socket/remains.h"
+#include "io/socket/socket_pools.h"
+
+/*
+ * Connections that the keeper (base/keeper.h) was asked to hold a copy of, and that it has not answered for. Its answers
+ * come in about the order of the questions; a connection may have ended by then, and its number be another's.
+ */
+struct question {
+	uint64_t id;
+	uint32_t conn;
+};
+
+struct server {
+	struct feed *feed;
+	size_t numbers_max;
+	struct life *life; /* NULL: pages are given out at once */
+	struct saved *saved;
+	struct kin *kin;
+	struct keeper *keeper;
+	bool same_keeper; /* as that of the process that handed over */
+	struct question *asked; /* the keeper; not answered yet, the oldest first */
+	size_t asked_count, asked_cap;
+	int64_t look_ns;         /* the next look at all connections */
+	int64_t due_ns;          /* a turn that ends before has nothing to do for it: look_ns while `looking` is set */
+	struct watch *looking;   /* wakes the loop for it */
+	size_t ghosts, ghost;    /* how many there are; the number to be looked at next */
+	struct conn_env env;
+	struct acceptor *acceptor;
+	struct conn **conns; /* by number */
+	uint32_t *free_numbers;
+	size_t conns_cap, free_count, count;
+};
+
+static struct conn *server_conn(const struct server *s, uint32_t number)
+{
+	assert(number < s->conns_cap && s->conns[number]);
+	return s->conns[number];
+}
+
+/* Asks the keeper for the connection of that number, or for its page (KEEPER_PAGE). False: not now. */
+static bool kept_ask(struct server *s, uint32_t conn, uint64_t what, int fd)
+{
+	uint64_t id = s->keeper && s->saved ? saved_conn(s->saved, conn)->cookie : 0;
+
+	if (!id || !keeper_keep(s->keeper, what | id, fd))
+		return false;
+	if (s->asked_count == s->asked_cap) {
+		s->asked_cap = s->asked_cap ? 2 * s->asked_cap : 64;
+		s->asked = mem_resize(s->asked, s->asked_cap * sizeof(*s->asked));
+	}
+	s->asked[s->asked_count++] = (struct question){ what | id, conn };
+	return true;
+}
+
+/* The keeper has answered about a connection, or about its page. False: that connection has ended. */
+static bool kept_answered(struct server *s, uint64_t id, uint32_t *ret_conn)
+{
+	size_t at = 0;
+
+	while (at < s->asked_count && s->asked[at].id != id)
+		at++;
+	if (at == s->asked_count)
+		return false;
+	*ret_conn = s->asked[at].conn;
+	memmove(s->asked + at, s->asked + at + 1, (--s->asked_count - at) * sizeof(*s->asked));
+	return true;
+}
+
+/* The connection ends that the keeper was asked for, or its page: to be called before saved_gone(). */
+static void kept_drop(struct server *s, uint32_t conn, uint64_t what)
+{
+	uint64_t id = what | saved_conn(s->saved, conn)->cookie;
+	uint32_t asked;
+
+	kept_answered(s, id, &asked);
+	keeper_drop(s->keeper, id);
+}
 
 enum {
 	SERVER_NUMBERS_MAX = 1 << 21, /* more than limits.clients can be */
-	SERVER_LOOK_EVERY =
-		16, /* connections that are served between two looks at the clock, if one user has them all */
+	SERVER_LOOK_EVERY = 16, /* connections are served between two looks at the clock, if one user has them all */
 };
 /*
  * Then ZooKeeper's socket and the timers are looked at, and who has become readable: small beside what a request takes that
@@ -50,7 +124,8 @@ enum {
 #define SERVER_KEEP_NS CLOCK_NS_PER_S
 
 /* Numbers are given out again last in, first out. */
-void server_grow(struct server *s)
+/* Makes room for more connection numbers. */
+static void server_grow(struct server *s)
 {
 	size_t cap = s->conns_cap ? 2 * s->conns_cap : 64, i;
 
@@ -137,7 +212,8 @@ struct remains *server_remains(struct server *s)
 	return s->env.remains;
 }
 
-void server_kept(struct server *s, struct conn *c)
+/* The keeper has the connection: from now on the next process can go on with it, unless a mark in `saved` forbids that. */
+static void server_kept(struct server *s, struct conn *c)
 {
 	c->given = c->asked = true;
 	c->mark = saved_keep(s->saved, c->number, conn_is_busy(c));
@@ -159,7 +235,7 @@ static void server_answered(void *arg, uint64_t id, bool kept)
 	struct server *s = arg;
 	uint32_t number;
 
-	if (!kept_answered(s->kept, id, &number))
+	if (!kept_answered(s, id, &number))
 		return;
 	if (!kept)
 		server_refused(s->conns[number], id & KEEPER_PAGE);
@@ -215,7 +291,6 @@ struct server *server_new(struct feed *feed, int fd, int operators, const struct
 	s->looking = watch_new(feed_base(feed), server_woken, s);
 	s->due_ns = conf->saved ? INT64_MIN : INT64_MAX;
 	s->keeper = conf->keeper;
-	s->kept = kept_new(conf->keeper, conf->saved);
 	keeper_on_kept(conf->keeper, server_answered, s);
 	s->acceptor = accept_new(&s->env, fd, operators, &calls);
 	return s;
@@ -291,7 +366,7 @@ void server_free(struct server *s)
 	kin_free(s->kin);
 	watch_free(s->looking);
 	watch_free(s->env.patience);
-	kept_free(s->kept);
+	mem_free(s->asked);
 	mem_free(s->conns);
 	mem_free(s->free_numbers);
 	mem_free(s->env.scratch);
@@ -363,10 +438,11 @@ static __attribute__((noinline)) void server_reap(struct server *s, struct conn 
 	server_tell_end(s, c, EVENT_CLIENT_GONE);
 	if (c->page) {
 		conn_page_void(c->page);
-		kept_drop_page(s->kept, c->number);
+		if (s->keeper && s->saved)
+			kept_drop(s, c->number, KEEPER_PAGE);
 	}
 	if (c->given)
-		kept_drop(s->kept, c->number);
+		kept_drop(s, c->number, 0);
 	saved_gone(s->saved, c->number);
 	s->ghosts -= conn_is_ghost(c);
 	server_leave_remains(s, c);
@@ -470,7 +546,7 @@ static bool server_keeps_page(struct server *s, struct conn *c)
 	struct conn_page *page = c->page;
 
 	if (page && !page->asked)
-		page->asked = page->shared && kept_ask_page(s->kept, c->number, page->fd);
+		page->asked = page->shared && kept_ask(s, c->number, KEEPER_PAGE, page->fd);
 	return !page || page->asked;
 }
 
@@ -500,7 +576,7 @@ static int64_t server_look_at_holders(struct server *s, int64_t now_ns)
 			next_ns = min64(next_ns, since_ns + SERVER_KEEP_NS);
 			continue;
 		}
-		if (!kept_ask(s->kept, c->number, c->fd)) {
+		if (!kept_ask(s, c->number, 0, c->fd)) {
 			next_ns = min64(next_ns, now_ns + SERVER_LOOK_NS);
 			continue;
 		}
@@ -552,4 +628,148 @@ void server_settle(struct server *s)
 	conn_flush_all(&s->env);
 	if (parties_have_work(&s->env.parties))
 		feed_hurry(s->feed);
+}
+
+/* What the next process cannot learn from the connection itself. */
+static const struct field place_fields[] = {
+	FIELD_ANY(struct saved_conn, "pid", pid),
+	FIELD_ANY(struct saved_conn, "uid", uid),
+	FIELD_ANY(struct saved_conn, "gid", gid),
+	FIELD_ANY(struct saved_conn, "start", start),
+	FIELD_ANY(struct saved_conn, "peer", peer),
+	FIELD_FLAG(struct saved_conn, "holds", holds),
+	FIELD_FLAG(struct saved_conn, "kept", kept),
+};
+
+static bool server_unpack_place(struct server *s, struct conn *c, const struct entry *e)
+{
+	struct saved_conn who = { .until_ns = c->until_ns };
+
+	if (!entry_get_fields(e, FIELDS(place_fields), &who))
+		return false;
+	saved_connected(s->saved, c->number, &who, c->fd);
+	saved_holder(s->saved, c->number, who.holds);
+	c->given = s->same_keeper && parcel_get_number(e, "given");
+	if (s->same_keeper && who.kept)
+		server_kept(s, c);
+	return true;
+}
+
+void server_pack(const struct server *s, struct parcel *p)
+{
+	for (size_t i = 0; i < s->conns_cap; i++) {
+		struct entry_writer w;
+
+		if (!s->conns[i])
+			continue;
+		w = entry_begin(&p->text, "conn");
+		conn_pack(s->conns[i], p, &w);
+		if (s->saved)
+			entry_fields(&w, FIELDS(place_fields), saved_conn(s->saved, (uint32_t)i));
+		entry_number(&w, "given", s->conns[i]->given);
+		entry_end(&w);
+	}
+	remains_pack(s->env.remains, p);
+}
+
+static void server_place(struct server *s, uint32_t number, struct conn *c)
+{
+	while (number >= s->conns_cap)
+		server_grow(s);
+	assert(!s->conns[number]);
+	s->conns[number] = c;
+	s->count++;
+	s->ghosts += conn_is_ghost(c);
+}
+
+static int server_unpack_one(struct server *s, struct parcel *p, const struct entry *e)
+{
+	int64_t number = parcel_get_number(e, "number");
+	struct conn *c;
+
+	if (number < 0 || (uint64_t)number >= s->numbers_max || server_has(s, (uint32_t)number))
+		return -EBADMSG;
+	c = conn_unpack(&s->env, p, e);
+	if (!c)
+		return -EBADMSG;
+	server_place(s, (uint32_t)number, c);
+	return server_unpack_place(s, c, e) ? 0 : -EBADMSG;
+}
+
+/* The numbers that are left; the lowest is given out first. */
+static void server_count_free(struct server *s)
+{
+	s->free_count = 0;
+	for (size_t i = s->conns_cap; i > 0; i--)
+		if (!s->conns[i - 1])
+			s->free_numbers[s->free_count++] = (uint32_t)(i - 1);
+}
+
+int server_unpack(struct server *s, struct parcel *p)
+{
+	struct entry e;
+	int rc = 0;
+
+	s->same_keeper = s->keeper && parcel_find(p, "keeper", &e);
+	parcel_rewind(p);
+	while (rc == 0 && parcel_next(p, &e))
+		if (slice_is(e.word, "conn"))
+			rc = server_unpack_one(s, p, &e);
+		else if (!remains_unpack(s->env.remains, &s->env.accounts, p, &e))
+			rc = -EBADMSG;
+	if (rc == 0 && p->why.len)
+		rc = -EBADMSG;
+	server_count_free(s);
+	return rc;
+}
+
+void server_take_back(struct server *s, uint32_t number, const struct saved_conn *was, int fd, bool holds)
+{
+	struct conn *c = conn_new(&s->env, fd, number);
+
+	server_place(s, number, c);
+	saved_connected(s->saved, number, was, fd);
+	saved_holder(s->saved, number, holds);
+	server_kept(s, c);
+}
+
+void server_add_ghost(struct server *s, uint32_t number, const struct saved_conn *was, int64_t until_ns)
+{
+	struct saved_conn who = *was;
+
+	/* It may have been one before this kill, too. */
+	if (!who.until_ns)
+		who.until_ns = until_ns;
+	server_place(s, number, conn_ghost(&s->env, number, who.until_ns));
+	saved_connected(s->saved, number, &who, -1);
+	saved_holder(s->saved, number, true);
+}
+
+void server_take_back_page(struct server *s, uint32_t number, int fd)
+{
+	struct conn *c = server_conn(s, number);
+
+	c->page = conn_page_take(c, fd);
+	/* As with any other memory. */
+	if (!c->page)
+		abort();
+}
+
+void server_give_pages(struct server *s)
+{
+	for (size_t i = 0; i < s->conns_cap; i++)
+		if (s->conns[i] && s->conns[i]->page)
+			feed_give_page(s->feed, (uint32_t)i, s->conns[i]->page->shared);
+}
+
+void server_taken_back(struct server *s)
+{
+	server_count_free(s);
+}
+
+void server_turn_away(void *server, int fd)
+{
+	struct server *s = server;
+
+	disposer_take(s->env.disposer, fd, &s->env.accounts.nobody);
 }

@@ -12,17 +12,184 @@
 #include <sys/socket.h>
 #include <zookeeper/zookeeper.h>
 
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/base/watch.h"
-#include "io/zookeeper/attempts.h"
-#include "io/zookeeper/authority.h"
-#include "io/zookeeper/client_log.h"
-#include "io/zookeeper/farewell.h"
 #include "io/zookeeper/handshake.h"
 #include "io/zookeeper/ops.h"
 #include "io/zookeeper/paths.h"
+#include "io/zookeeper/secret.h"
+
+/*
+ * How a handle proves to the servers who it is, and who may use the znodes that it makes. Both follow from the secret
+ * (secret.h). Without a secret the handle proves nothing, and everybody may use its znodes.
+ */
+
+struct zk_authority {
+	const struct secret *secret; /* NULL: none */
+	struct ACL acl;
+	struct ACL_vector acls;
+};
+
+/* The library only reads the text, but its types do not say so. */
+static char *unwritten(const char *text)
+{
+	return (char *)(uintptr_t)text;
+}
+
+/* `secret` must outlive it. */
+static void zk_authority_init(struct zk_authority *a, const struct secret *secret)
+{
+	a->secret = secret;
+	if (secret)
+		a->acl = (struct ACL){ ZOO_PERM_ALL, { unwritten("digest"), unwritten(secret_owner(secret)) } };
+	a->acls = (struct ACL_vector){ 1, &a->acl };
+}
+
+/* Gives the secret to the library, which sends it first on every connection: call this before the first connection. */
+static void zk_authority_show(const struct zk_authority *a, zhandle_t *zh)
+{
+	for (size_t i = 0; a->secret && i < secret_lines(a->secret); i++) {
+		const char *line = secret_line(a->secret, i);
+		int rc = zoo_add_auth(zh, "digest", line, (int)strlen(line), NULL, NULL);
+
+		if (rc != ZOK)
+			log_error(zookeeper_trouble, LOG_FIELDS("error=%v", zerror(rc)),
+				  "ZooKeeper client: cannot use the secret of zookeeper.auth_file: %s", zerror(rc));
+	}
+}
+
+/* The access list for new znodes, valid as long as `a`. */
+static const struct ACL_vector *zk_authority_acl(const struct zk_authority *a)
+{
+	return a->secret ? &a->acls : &ZOO_OPEN_ACL_UNSAFE;
+}
+
+/*
+ * A handle's attempts to connect: the servers in turn, and the pauses after rounds of failures.
+ *
+ * - After a failure the library skips every second server; here it is turned back to the one after the last.
+ * - The library tries all servers again every T/60, for ever, and all hosts do so in step. Here the pause after each
+ *   round of failures is longer, and random: up to T/24 while there is a session to lose, otherwise up to five seconds.
+ *
+ * Zero-initialised: no server was tried.
+ */
+struct zk_attempts {
+	char *servers; /* in the library's form: "address:port,..." */
+	size_t server_count;
+	char server[ZK_SERVER_NAME_MAX]; /* the latest one that was tried; survives the library's handle */
+	bool proven;                     /* a server has served this session */
+	size_t failures;                 /* in a row */
+	struct backoff backoff;
+	int64_t next_ns; /* not before */
+};
+
+enum { BACKOFF_PART = 24 }; /* of T, while there is a session to lose */
+
+#define BACKOFF_MAX_NS (5 * CLOCK_NS_PER_S) /* while there is none */
+
+static void zk_attempts_deinit(struct zk_attempts *a)
+{
+	free(a->servers);
+}
+
+static void zk_attempts_servers(struct zk_attempts *a, const char *servers)
+{
+	const char *p;
+
+	free(a->servers);
+	a->servers = strdup(servers);
+	if (!a->servers)
+		abort();
+	a->server_count = 1;
+	for (p = servers; *p; p++)
+		a->server_count += *p == ',';
+}
+
+/* The same, and tells the library's handle, which exists already. */
+static void zk_attempts_set_servers(struct zk_attempts *a, zhandle_t *zh, const char *servers)
+{
+	int rc;
+
+	zk_attempts_servers(a, servers);
+	/*
+	 * The library compares addresses without their ports: if the new list has the same hosts as the old one, as with local
+	 * proxies, it would keep the old list. So it first gets an address that no server can have (RFC 5737).
+	 */
+	rc = zoo_set_servers(zh, "192.0.2.1:1");
+	if (rc == ZOK)
+		rc = zoo_set_servers(zh, servers);
+	if (rc != ZOK)
+		log_warning(zookeeper_trouble, LOG_FIELDS("error=%v", zerror(rc)),
+			    "ZooKeeper client: cannot use the new addresses: %s", zerror(rc));
+}
+
+/* At the next interest(), the library takes the server after the current one. */
+/* To be called before the library is asked for a connection, so that it takes the server after the last one. */
+static void zk_attempts_turn(const struct zk_attempts *a, zhandle_t *zh)
+{
+	size_t i;
+
+	for (i = 0; a->server[0] && i < a->server_count; i++) {
+		if (strcmp(zoo_get_current_server(zh), a->server) == 0)
+			return;
+		zoo_cycle_next_server(zh);
+	}
+}
+
+/* The library now tries its current server. */
+static void zk_attempts_begin(struct zk_attempts *a, zhandle_t *zh)
+{
+	snprintf(a->server, sizeof(a->server), "%s", zoo_get_current_server(zh));
+}
+
+/* There is a pause after each round of all servers. */
+/* `timeout_ms` is that of the session. */
+static void zk_attempts_failed(struct zk_attempts *a, int timeout_ms)
+{
+	int64_t max_ns = a->proven ? timeout_ms * CLOCK_NS_PER_MS / BACKOFF_PART : BACKOFF_MAX_NS;
+
+	if (++a->failures % a->server_count == 0)
+		a->next_ns = clock_now_ns() + backoff_next_ns(&a->backoff, max_ns);
+}
+
+static void zk_attempts_served(struct zk_attempts *a)
+{
+	a->proven = true;
+	a->failures = 0;
+	backoff_reset(&a->backoff);
+}
+
+/* How long until the next attempt may begin; not positive: now. */
+static int64_t zk_attempts_pause_ns(const struct zk_attempts *a)
+{
+	return a->next_ns - clock_now_ns();
+}
+
+/* Whoever knows a session can end it. */
+static void log_line(const char *text)
+{
+	static const char secret[] = "sessionId=";
+	const char *id = strstr(text, secret), *rest;
+
+	if (!id) {
+		log_debug(zookeeper_client, LOG_NO_FIELDS, "ZooKeeper client: %s", text);
+		return;
+	}
+	rest = id + strlen(secret);
+	log_debug(zookeeper_client, LOG_NO_FIELDS, "ZooKeeper client: %.*s...%s", (int)(rest - text), text,
+		  rest + strcspn(rest, ", "));
+}
+
+void zk_client_log(const char *message)
+{
+	const char *text = strstr(message, "@");
+
+	text = text ? strstr(text, ": ") : NULL;
+	log_line(text ? text + 2 : message);
+}
 
 enum {
 	PACKETS_PER_TURN = 64,

@@ -10,9 +10,9 @@
  *   forget the requests that it could not send. The handle, and with it the last zxid, is kept: to a handshake without
  *   one, a server that is behind answers "expired", and the library believes it.
  * - The library believes any reply to its handshake, so the reply is examined before anybody is told. It also believes any
- *   answer, and crashes if that is cut short, so each one is examined before the library reads it (inlet.h, answer.h).
+ *   answer, and crashes if that is cut short, so each one is examined before the library reads it (answer.h).
  * - A handshake that is unanswered for T/6 is given up (the library would wait for 2/3 T).
- * - The library does not choose which server it tries, and when (attempts.h). A connection on which nothing was
+ * - The library does not choose which server it tries, and when (see handle.c). A connection on which nothing was
  *   answered is a failed attempt, too.
  *
  *     idle --connect--> connecting <--> connected        (suspended: back to connecting, same session)
@@ -97,3 +97,12 @@ void zk_handle_settle(struct zk_handle *h);
  */
 void zk_handle_detach(struct zk_handle *h);
 bool zk_handle_end(struct zk_handle *h);
+
+/*
+ * Logs a line of ZooKeeper's C client, without the number of a session, and for debugging only: the library's log has no
+ * context, calls a port that refuses a "broken pipe", and repeats itself at every attempt. What matters is reported as a
+ * trouble instead. The library also logs from the thread that ends a session.
+ */
+void zk_client_log(const char *message);
+
+enum { ZK_SERVER_NAME_MAX = 136 }; /* "address:port" and a NUL */

@@ -34,3 +34,11 @@ bool zk_handshake_gives(zhandle_t *zh, int state, const struct zk_handle_conf *c
 bool zk_handshake_reached(int fd);
 /* Ends the connection and discards its input, so that the client only reads its end. */
 void zk_handshake_reject(int fd);
+
+/* The end of a session, sent to the server and received by it. */
+
+/*
+ * Ends the session and frees the library's handle, whose socket is `fd` (-1: none). It may block for seconds, and may
+ * run in another thread. True: the server has received the farewell. `zh` may be NULL.
+ */
+bool zk_farewell(zhandle_t *zh, int fd);

@@ -2,7 +2,7 @@
 /*
  * The operations that were sent to ZooKeeper and are not answered yet, in the order of sending. Each is answered once: by
  * `answered`, or by the caller that abandons it (the library then still calls its completion, which finds nobody). The
- * library reads no answer that was not looked at before (answer.h, inlet.h).
+ * library reads no answer that was not looked at before (answer.h). Answers are translated for the broker.
  */
 #pragma once
 
@@ -14,12 +14,23 @@
 #include "core/port/effect.h"
 #include "core/port/event.h"
 #include "io/zookeeper/answer.h"
-#include "io/zookeeper/inlet.h"
 #include "io/zookeeper/paths.h"
-#include "io/zookeeper/reply.h"
 #include "protocol/bytes.h"
 
-struct zk_op;
+struct zk_reply {
+	struct slice *children;
+	size_t cap;
+	char sentence[256]; /* about a refusal */
+};
+
+void zk_reply_deinit(struct zk_reply *r);
+/*
+ * What a return code says about the operation. A code is a refusal only if the server returns it before it does
+ * anything; any other code that is not definite means that the outcome is unknown. One table classes each of them.
+ */
+enum zk_code zk_reply_code(int rc);
+/* Sets the cause and the data of a refusal, whether for good or for the moment; they are valid until the next call. */
+void zk_reply_refused(struct zk_reply *r, int rc, struct event *event);
 
 struct zk_ops {
 	TAILQ_HEAD(zk_op_list, zk_op) list;

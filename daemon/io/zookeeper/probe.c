@@ -17,7 +17,7 @@
 #include "base/mem.h"
 #include "io/base/parcel.h"
 #include "io/base/watch.h"
-#include "io/zookeeper/attempts.h"
+#include "io/zookeeper/handle.h"
 
 enum {
 	SERVERS_MAX = 32, /* further servers are not asked */

@@ -40,3 +40,11 @@ const char *secret_owner(const struct secret *s);
 bool secret_is_of(const struct secret *s, struct slice owner);
 /* NULL, too: no secret. */
 bool secret_same(const struct secret *a, const struct secret *b);
+
+/*
+ * How ZooKeeper's ACLs name a user of the scheme "digest": by the user's name, a colon, and the SHA-1 hash of the whole
+ * "user:password" in base64. (It is ZooKeeper's choice, and nothing else rests on it here.)
+ */
+
+/* Of "user:password". `size`: at least the length of the user's name, a colon, DIGEST_SHA1_CHARS, and the end. */
+void digest_id(const char *secret, char *ret, size_t size);

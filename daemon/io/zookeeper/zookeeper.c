@@ -20,8 +20,6 @@
 #include "io/files/saved.h"
 #include "io/base/watch.h"
 #include "io/base/worker.h"
-#include "io/zookeeper/attempts.h"
-#include "io/zookeeper/handle.h"
 #include "io/zookeeper/probe.h"
 
 #define BACKOFF_MAX_NS (5 * CLOCK_NS_PER_S)
