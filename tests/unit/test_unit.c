@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which systemd unit a process belongs to, from the path of its control group. */
+#include <grp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -197,4 +198,27 @@ TEST(groups_of_a_peer_begin_with_its_own)
 	assert_false(groups.all);
 	assert_int_equal(groups.count, 1);
 	close(pair[1]);
+}
+
+/* Of a process that is in three. */
+TEST(groups_of_a_peer_are_all_there)
+{
+	pid_t child;
+	int status;
+
+	if (geteuid() != 0)
+		skip();
+	child = fork();
+	if (child == 0) {
+		struct peer_groups groups;
+		int pair[2];
+
+		if (setgroups(3, (const gid_t[]){ 1234, 4712, 5678 }) < 0 || socketpair(AF_UNIX, SOCK_STREAM, 0, pair) < 0)
+			_exit(1);
+		peer_groups(pair[0], 4711, &groups);
+		_exit(groups.all && groups.count == 4 && groups.list[0] == 4711 && groups.list[1] == 1234 &&
+		      groups.list[2] == 4712 && groups.list[3] == 5678 ? 0 : 2);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
 }
