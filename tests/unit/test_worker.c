@@ -520,7 +520,7 @@ TEST(the_service_manager_has_a_path_or_an_abstract_name)
 {
 	char folder[] = "/tmp/test_worker.XXXXXX", path[64], name[64], longest[109];
 	struct notify n;
-	int manager;
+	int manager, fd;
 
 	(void)state;
 	assert_non_null(mkdtemp(folder));
@@ -546,8 +546,10 @@ TEST(the_service_manager_has_a_path_or_an_abstract_name)
 		assert_int_equal(open_notify(&n, i ? path : name), 0);
 		notify_send(&n, "READY=1");
 		expect_told(manager, "READY=1", 0);
+		fd = n.fd;
 		notify_close(&n);
 		assert_int_equal(n.fd, -1);
+		assert_int_equal(fcntl(fd, F_GETFD), -1);
 		close(manager);
 	}
 	unlink(path);
