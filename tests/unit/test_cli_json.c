@@ -232,5 +232,6 @@ TEST(a_character_takes_one_column_however_many_bytes_it_has)
 	sheet_text(&s, SLICE("x"));
 	expect_sheet(&s, 0, 0, "N    H\n\xc3\x9f\xc3\xbc\xe2\x82\xac  x\n");
 	expect_sheet(&s, 2, 2, "N \033[K\n\xc3\x9f\xc3\xbc\033[K\n");
+	expect_sheet(&s, 1, 0, "N    H\n(and 1 more)\033[K\n");
 	sheet_end(&s);
 }
