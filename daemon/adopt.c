@@ -15,12 +15,12 @@
 #include "io/files/page.h"
 #include "io/files/pidfile.h"
 #include "io/files/saved.h"
-#include "io/files/saved_left.h"
+#include "io/files/saved_previous.h"
 #include "io/files/tokens.h"
 #include "io/handover/handover.h"
 #include "io/handover/identity.h"
 #include "io/handover/program.h"
-#include "io/keep.h"
+#include "io/fdstore.h"
 #include "io/notify.h"
 #include "io/reload.h"
 #include "io/socket/listen.h"
@@ -34,12 +34,12 @@
 static int continue_saved(struct daemon *d, struct parcel *p, struct bytes *why)
 {
 	const struct saved_conf conf = daemon_saved_conf(d);
-	struct saved_left *left;
-	int rc = saved_left_unpack(&left, p);
+	struct saved_previous *left;
+	int rc = saved_previous_unpack(&left, p);
 
 	if (rc == 0) {
 		rc = saved_continue(&d->saved, &conf, left);
-		saved_left_free(left);
+		saved_previous_free(left);
 		if (rc == -ENOSPC)
 			bytes_text(why, "daemon.rundir has no room for a new one");
 		else if (rc < 0)
@@ -59,12 +59,12 @@ static int continue_life(struct daemon *d)
 
 static void check_dirs(const struct daemon *d)
 {
-	const struct listen_place *places[] = { &d->place, &d->operator_place };
+	const struct listen_address *addresses[] = { &d->address, &d->operator_address };
 	const struct listener *listeners[] = { &d->listener, &d->operators };
 	char text[LISTEN_ERROR_MAX];
 
 	for (int i = 0; i < 2; i++)
-		if (listeners[i]->path && listen_check_dir(places[i], text) < 0)
+		if (listeners[i]->path && listen_check_dir(addresses[i], text) < 0)
 			log_warning(cannot_use, LOG_FIELDS("what=%s error=%v", "sockets", text), "%s", text);
 }
 
@@ -89,7 +89,7 @@ static const char *adopt_files(struct daemon *d, struct parcel *p, struct bytes 
 	rc = listen_unpack(&d->operators, "operators", p);
 	/* A daemon of an earlier version has none. */
 	if (rc == -ENOENT)
-		rc = listen_open(&d->operators, &d->operator_place, -1, text);
+		rc = listen_open(&d->operators, &d->operator_address, -1, text);
 	if (rc < 0)
 		return "the operators' socket";
 	check_dirs(d);
@@ -218,9 +218,9 @@ bool adopt_is_kept(struct daemon *d, struct parcel *p)
 	const struct identity self = daemon_identity(d);
 	char error[IDENTITY_ERROR_MAX];
 
-	if (!keep_take(&d->notify, p))
+	if (!fdstore_take(&d->notify, p))
 		return false;
-	if (!saved_left_is_latest(p, d->conf.rundir))
+	if (!saved_previous_is_latest(p, d->conf.rundir))
 		snprintf(error, sizeof(error), "it has served on after that, or another one has");
 	else if (!identity_differs(bytes_view(&p->text), &self, error))
 		return true;

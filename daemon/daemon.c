@@ -173,14 +173,14 @@ static int read_secret(struct daemon *d)
 }
 
 /* After a crash the sockets are there, most often: a group that cannot be looked up now must not end the service then. */
-static int find_group(const struct daemon *d, const char *key, const char *group, struct listen_place *place,
+static int find_group(const struct daemon *d, const char *key, const char *group, struct listen_address *address,
 		      char error[LISTEN_ERROR_MAX])
 {
-	int rc = listen_group(key, group, &place->gid, error);
+	int rc = listen_group(key, group, &address->gid, error);
 
 	if (rc == 0 || !daemon_follows_crash(d))
 		return rc;
-	place->mode &= 0700;
+	address->mode &= 0700;
 	log_warning(cannot_use, LOG_FIELDS("what=%s error=%v", "sockets", error),
 		    "%s; if the daemon has to make the socket again, only the daemon's own user may connect to it", error);
 	return 0;
@@ -195,18 +195,18 @@ static int place_sockets(struct daemon *d, char error[LISTEN_ERROR_MAX])
 		snprintf(d->operator_path, sizeof(d->operator_path), "%s", d->conf.operator_socket);
 	else
 		snprintf(d->operator_path, sizeof(d->operator_path), "%s/operator.sock", d->conf.rundir);
-	d->place = (struct listen_place){ "daemon.socket", d->conf.socket, (mode_t)d->conf.socket_mode, LISTEN_NO_GROUP };
-	d->operator_place =
-		(struct listen_place){ "daemon.operator_socket", d->operator_path, opened ? 0660 : 0600, LISTEN_NO_GROUP };
-	if (strcmp(d->place.path, d->operator_place.path) == 0) {
+	d->address = (struct listen_address){ "daemon.socket", d->conf.socket, (mode_t)d->conf.socket_mode, LISTEN_NO_GROUP };
+	d->operator_address =
+		(struct listen_address){ "daemon.operator_socket", d->operator_path, opened ? 0660 : 0600, LISTEN_NO_GROUP };
+	if (strcmp(d->address.path, d->operator_address.path) == 0) {
 		snprintf(error, LISTEN_ERROR_MAX, "daemon.operator_socket = %.200s: is daemon.socket, too; set another path",
 			 d->operator_path);
 		return -EINVAL;
 	}
-	rc = find_group(d, "daemon.socket_group", d->conf.socket_group, &d->place, error);
+	rc = find_group(d, "daemon.socket_group", d->conf.socket_group, &d->address, error);
 	if (!d->conf.socket_group[0])
-		d->place.gid = listen_usual_group();
-	return rc < 0 ? rc : find_group(d, "daemon.operator_group", d->conf.operator_group, &d->operator_place, error);
+		d->address.gid = listen_usual_group();
+	return rc < 0 ? rc : find_group(d, "daemon.operator_group", d->conf.operator_group, &d->operator_address, error);
 }
 
 struct identity daemon_identity(const struct daemon *d)
@@ -355,7 +355,7 @@ static void begin_flight(struct daemon *d)
 	struct timespec wall;
 
 	clock_gettime(CLOCK_REALTIME, &wall);
-	d->flight = flight_new((size_t)d->conf.recorder_bytes,
+	d->flight = flight_new((size_t)d->conf.ledger_file_bytes,
 			       wall.tv_sec * CLOCK_NS_PER_S + wall.tv_nsec - clock_now_ns());
 	log_record(d->flight);
 	crash_begin(d->flight);

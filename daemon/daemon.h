@@ -43,7 +43,7 @@ struct daemon {
 	int pid_fd; /* locked while the daemon runs */
 	struct secret *secret; /* for ZooKeeper; NULL: there is none */
 	char operator_path[CONF_ERROR_MAX];
-	struct listen_place place, operator_place; /* of the two sockets */
+	struct listen_address address, operator_address; /* of the two sockets */
 	struct page *page;
 	int conf_fd, secret_fd; /* configuration and secret in use, as files for the next process; -1: none */
 	struct bytes identity; /* what a later process must have in common with this one */
@@ -57,7 +57,7 @@ struct daemon {
 	struct listener listener, operators;
 	struct notify notify;
 	struct feed *feed;
-	struct recorder *recorder; /* NULL: the file system has no room */
+	struct ledger_file *ledger_file; /* NULL: the file system has no room */
 	struct loop *loop;
 	struct worker *worker, *reader, *resolver; /* reader, resolver: what they read and look up may block for long */
 	struct server *server;
@@ -78,7 +78,7 @@ struct daemon {
 	struct removed *removed;
 	unsigned int files_lost; /* what is gone for good (removed.h) */
 	bool stopping;
-	struct flight_ring *flight; /* NULL: log.recorder_bytes = 0 */
+	struct flight_ring *flight; /* NULL: log.ledger_file_bytes = 0 */
 	/* The latest signal to stop: */
 	struct {
 		int number; /* 0: there was none */

@@ -17,7 +17,7 @@
 #include "io/conf/conf_access.h"
 #include "io/handover/handover.h"
 #include "io/handover/program.h"
-#include "io/keep.h"
+#include "io/fdstore.h"
 #include "keeper/supervisor.h"
 #include "parts.h"
 #include "start.h"
@@ -43,7 +43,7 @@ static void find_former(struct daemon *d, struct options *options)
 	options->former_first = daemon_follows_crash(d);
 	d->secret_fd = keeper_take(&d->past, KEEPER_SECRET);
 	if (options->former < 0)
-		options->former = keep_conf();
+		options->former = fdstore_conf();
 }
 
 /* What the configuration only names is looked at as well: the log says what is wrong. */

@@ -17,7 +17,7 @@
 #include "io/conf/conf_access.h"
 #include "io/conf/conf_file.h"
 #include "io/handover/handover.h"
-#include "io/keep.h"
+#include "io/fdstore.h"
 #include "io/notify.h"
 #include "io/reload.h"
 #include "io/socket/server.h"
@@ -200,7 +200,7 @@ static void stop(struct daemon *d, int number, pid_t sender, bool directly)
 			    "received a second signal (%s): ending at once", strsignal(number));
 		_exit(EXIT_FAILURE);
 	}
-	if (keep_delays(d->keep, number))
+	if (fdstore_delays(d->keep, number))
 		return;
 	log_info(order, LOG_FIELDS("order=%s signal=%d", "stop", number), "received a signal (%s): stopping",
 		 strsignal(number));
@@ -241,7 +241,7 @@ static void order_keep(void *arg, int number)
 	}
 	log_info(order, LOG_FIELDS("order=%s signal=%d", "keep", number),
 		 "received a signal (%s): keeping everything for the next start of the service", strsignal(number));
-	keep_ask(d->keep);
+	fdstore_ask(d->keep);
 }
 
 /*

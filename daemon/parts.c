@@ -20,10 +20,10 @@
 #include "io/files/tokens.h"
 #include "io/handover/handover.h"
 #include "io/handover/program.h"
-#include "io/keep.h"
+#include "io/fdstore.h"
 #include "io/loop.h"
 #include "io/memory_watch.h"
-#include "io/recorder.h"
+#include "io/ledger_file.h"
 #include "io/reload.h"
 #include "io/signals.h"
 #include "io/socket/lifelines.h"
@@ -94,8 +94,8 @@ int parts_make(struct daemon *d, const struct conf_source *source)
 		tokens_start(d->tokens, feed_base(d->feed), d->worker, parts_tokens, d);
 	else
 		start_zookeeper(d);
-	d->recorder = recorder_new(d->feed, d->saved);
-	if (!d->recorder)
+	d->ledger_file = ledger_file_new(d->feed, d->saved);
+	if (!d->ledger_file)
 		log_error(saved_failed, LOG_FIELDS("path=%v error=%v", d->conf.rundir, strerror(errno)),
 			  "%s/saved has no room: %s; if the daemon is killed, all locks are lost", d->conf.rundir,
 			  strerror(errno));
@@ -115,7 +115,7 @@ int parts_make(struct daemon *d, const struct conf_source *source)
 							     .saved = d->saved,
 							     .zookeeper = d->zookeeper });
 	d->memory = memory_watch_new(d->feed, server_accounts(d->server), d->reader, d->keeper);
-	d->keep = keep_new(&d->notify, d->handover, &d->conf_fd);
+	d->keep = fdstore_new(&d->notify, d->handover, &d->conf_fd);
 	d->loop = loop_new(d->feed, &(struct loop_adapters){ .server = d->server,
 							     .lifelines = d->lifelines,
 							     .reload = d->reload,
@@ -129,7 +129,7 @@ int parts_make(struct daemon *d, const struct conf_source *source)
 							     .saved = d->saved,
 							     .keeper = d->keeper,
 							     .memory = d->memory,
-							     .recorder = d->recorder });
+							     .ledger_file = d->ledger_file });
 	return 0;
 }
 
@@ -185,10 +185,10 @@ void parts_free(struct daemon *d, bool close_session, int status)
 	secret_close(d->secret);
 	tokens_free(d->tokens);
 	signals_free(d->signals);
-	keep_free(d->keep);
+	fdstore_free(d->keep);
 	handover_free(d->handover);
 	loop_free(d->loop);
-	recorder_free(d->recorder);
+	ledger_file_free(d->ledger_file);
 	feed_free(d->feed);
 	settings_free(&d->settings[0]);
 	settings_free(&d->settings[1]);

@@ -129,25 +129,25 @@ static int session_again(struct removed *r)
 
 /* ---- sockets ---- */
 
-static int lock_again(struct removed *r, struct listener *l, const struct listen_place *place, uint64_t id)
+static int lock_again(struct removed *r, struct listener *l, const struct listen_address *address, uint64_t id)
 {
-	int rc = listen_lock_again(l, place->key, r->error);
+	int rc = listen_lock_again(l, address->key, r->error);
 
 	if (rc == 0)
 		keep(r->d, id, l->lock_fd);
 	return rc;
 }
 
-static int socket_again(struct removed *r, struct listener *l, const struct listen_place *place, bool operators)
+static int socket_again(struct removed *r, struct listener *l, const struct listen_address *address, bool operators)
 {
 	struct listener next;
 	int rc;
 
 	if (!l->path)
 		return fail(r, -ENOENT, "systemd has made it: systemctl restart lockbrokerd.socket lockbrokerd.service");
-	if (listen_check_dir(place, r->error) < 0)
+	if (listen_check_dir(address, r->error) < 0)
 		log_warning(cannot_use, LOG_FIELDS("what=%s error=%v", "sockets", r->error), "%s", r->error);
-	rc = listen_open(&next, place, l->lock_fd, r->error);
+	rc = listen_open(&next, address, l->lock_fd, r->error);
 	if (rc < 0)
 		return rc;
 	server_listen(r->d->server, operators, next.fd);
@@ -164,7 +164,7 @@ static bool clients_lock_is_missing(const struct daemon *d)
 
 static int clients_lock_again(struct removed *r)
 {
-	return lock_again(r, &r->d->listener, &r->d->place, KEEPER_LISTENER_LOCK);
+	return lock_again(r, &r->d->listener, &r->d->address, KEEPER_LISTENER_LOCK);
 }
 
 static bool clients_are_missing(const struct daemon *d)
@@ -174,7 +174,7 @@ static bool clients_are_missing(const struct daemon *d)
 
 static int clients_again(struct removed *r)
 {
-	return socket_again(r, &r->d->listener, &r->d->place, false);
+	return socket_again(r, &r->d->listener, &r->d->address, false);
 }
 
 static bool operators_lock_is_missing(const struct daemon *d)
@@ -184,7 +184,7 @@ static bool operators_lock_is_missing(const struct daemon *d)
 
 static int operators_lock_again(struct removed *r)
 {
-	return lock_again(r, &r->d->operators, &r->d->operator_place, KEEPER_OPERATORS_LOCK);
+	return lock_again(r, &r->d->operators, &r->d->operator_address, KEEPER_OPERATORS_LOCK);
 }
 
 static bool operators_are_missing(const struct daemon *d)
@@ -194,7 +194,7 @@ static bool operators_are_missing(const struct daemon *d)
 
 static int operators_again(struct removed *r)
 {
-	return socket_again(r, &r->d->operators, &r->d->operator_place, true);
+	return socket_again(r, &r->d->operators, &r->d->operator_address, true);
 }
 
 /* ---- the state directory ---- */
@@ -221,12 +221,12 @@ static int life_file_again(struct removed *r)
 
 /* ---- all of them ---- */
 
-enum place { RUNDIR, STATEDIR, SOCKET, OPERATOR_SOCKET };
+enum location { RUNDIR, STATEDIR, SOCKET, OPERATOR_SOCKET };
 
 /* A lock comes before what it is for. */
 static const struct {
 	const char *name;
-	enum place place;
+	enum location location;
 	enum item lock; /* if that is lost, so is this; itself: none */
 	bool (*is_missing)(const struct daemon *d);
 	int (*again)(struct removed *r);
@@ -242,19 +242,19 @@ static const struct {
 	[LIFE] = { "/life", STATEDIR, TOKENS, life_file_is_missing, life_file_again },
 };
 
-static const char *place_of(const struct daemon *d, enum place place)
+static const char *location_of(const struct daemon *d, enum location location)
 {
-	switch (place) {
+	switch (location) {
 	case RUNDIR:
 		return d->conf.rundir;
 	case STATEDIR:
 		return d->conf.statedir;
 	case SOCKET:
-		return d->listener.path ? d->listener.path : d->place.path;
+		return d->listener.path ? d->listener.path : d->address.path;
 	case OPERATOR_SOCKET:
 		break;
 	}
-	return d->operators.path ? d->operators.path : d->operator_place.path;
+	return d->operators.path ? d->operators.path : d->operator_address.path;
 }
 
 /* Returns whether it is lost. */
@@ -265,7 +265,7 @@ static bool look_at(struct removed *r, size_t i)
 
 	if (!items[i].is_missing(r->d))
 		return false;
-	snprintf(path, sizeof(path), "%s%s", place_of(r->d, items[i].place), items[i].name);
+	snprintf(path, sizeof(path), "%s%s", location_of(r->d, items[i].location), items[i].name);
 	r->error[0] = '\0';
 	rc = items[i].lock != i && r->lost[items[i].lock] ? fail(r, -EBUSY, "its lock file is not this daemon's") :
 							   items[i].again(r);

@@ -24,10 +24,10 @@
 #include "io/files/page.h"
 #include "io/files/pidfile.h"
 #include "io/files/saved.h"
-#include "io/files/saved_left.h"
+#include "io/files/saved_previous.h"
 #include "io/files/tokens.h"
 #include "io/handover/identity.h"
-#include "io/keep.h"
+#include "io/fdstore.h"
 #include "io/socket/page_file.h"
 #include "io/socket/listen.h"
 #include "io/socket/server.h"
@@ -50,34 +50,34 @@
 
 /* What is gone on with. Zero-initialised: nothing. */
 struct revival {
-	struct saved_left *left; /* NULL: nothing */
+	struct saved_previous *left; /* NULL: nothing */
 	/* By number: what is taken back of what the keeper has. */
-	struct keeper_kept **taken, **pages;
+	struct keeper_copy **taken, **pages;
 	bool *back;
 };
 
 /* ---- whose connection it is ---- */
 
-struct place {
+struct cookie_number {
 	uint64_t cookie;
 	uint32_t number;
 };
 
 static int compare(const void *a, const void *b)
 {
-	const struct place *x = a, *y = b;
+	const struct cookie_number *x = a, *y = b;
 
 	return x->cookie < y->cookie ? -1 : x->cookie > y->cookie;
 }
 
-static struct place *sort_places(const struct saved_left *left, size_t *ret_count)
+static struct cookie_number *sort_places(const struct saved_previous *left, size_t *ret_count)
 {
-	struct place *list = mem_new(left->conn_count * sizeof(*list) + 1);
+	struct cookie_number *list = mem_new(left->conn_count * sizeof(*list) + 1);
 
 	*ret_count = 0;
 	for (size_t i = 0; i < left->conn_count; i++)
 		if (left->conns[i].cookie)
-			list[(*ret_count)++] = (struct place){ left->conns[i].cookie, (uint32_t)i };
+			list[(*ret_count)++] = (struct cookie_number){ left->conns[i].cookie, (uint32_t)i };
 	qsort(list, *ret_count, sizeof(*list), compare);
 	return list;
 }
@@ -102,13 +102,13 @@ static bool is_that(const struct saved_conn *c, int fd)
 }
 
 /* The page of a client says which delegated locks it holds, and the client goes on writing into it. */
-static void take_page(struct revival *r, const struct place *p, struct keeper_kept *kept)
+static void take_page(struct revival *r, const struct cookie_number *p, struct keeper_copy *kept)
 {
 	if (page_file_is(kept->fd))
 		r->pages[p->number] = kept;
 }
 
-static void take_connection(struct revival *r, const bool *may, const struct place *p, struct keeper_kept *kept)
+static void take_connection(struct revival *r, const bool *may, const struct cookie_number *p, struct keeper_copy *kept)
 {
 	const struct saved_conn *c = &r->left->conns[p->number];
 
@@ -131,10 +131,10 @@ static void take_connection(struct revival *r, const bool *may, const struct pla
 }
 
 /* The place of that connection in the file; NULL: the file has no such connection. */
-static const struct place *place_of(const struct keeper_kept *kept, uint64_t cookie, const struct place *places,
-				    size_t count)
+static const struct cookie_number *place_of(const struct keeper_copy *kept, uint64_t cookie,
+					    const struct cookie_number *places, size_t count)
 {
-	const struct place wanted = { .cookie = cookie };
+	const struct cookie_number wanted = { .cookie = cookie };
 
 	return kept->fd < 0 || kept->id & KEEPER_ROLE ? NULL : bsearch(&wanted, places, count, sizeof(*places), compare);
 }
@@ -156,8 +156,8 @@ static bool *those_that_may(const struct revival *r, const struct ledger_view *v
 static void take_all(struct revival *r, const struct ledger_view *v, struct keeper_past *past)
 {
 	size_t count;
-	struct place *places = sort_places(r->left, &count);
-	const struct place *p;
+	struct cookie_number *places = sort_places(r->left, &count);
+	const struct cookie_number *p;
 	bool *may;
 
 	r->taken = mem_new((r->left->conn_count + 1) * sizeof(*r->taken));
@@ -180,7 +180,7 @@ static void take_all(struct revival *r, const struct ledger_view *v, struct keep
 
 /* ---- the broker ---- */
 
-static const char *why_not(const struct daemon *d, const struct saved_left *left, char error[IDENTITY_ERROR_MAX])
+static const char *why_not(const struct daemon *d, const struct saved_previous *left, char error[IDENTITY_ERROR_MAX])
 {
 	const struct identity self = daemon_identity(d);
 
@@ -196,7 +196,7 @@ static const char *why_not(const struct daemon *d, const struct saved_left *left
 }
 
 /* Of two lives' sessions only one can be the present one: the other is left to be ended. */
-static void choose_session(struct saved_left *left, const struct ledger_view *v)
+static void choose_session(struct saved_previous *left, const struct ledger_view *v)
 {
 	size_t i = 0;
 
@@ -212,7 +212,7 @@ static void choose_session(struct saved_left *left, const struct ledger_view *v)
 	left->session.id = 0;
 }
 
-static void list_formers(struct daemon *d, const struct saved_left *left)
+static void list_formers(struct daemon *d, const struct saved_previous *left)
 {
 	d->conf.broker.formers = d->formers;
 	d->conf.broker.former_count = 0;
@@ -275,7 +275,7 @@ static void revive_free(struct revival *r)
  * this process starts as usual. `left` stays the caller's, and has to outlive the revival; its sessions are those that
  * d->saved is to have.
  */
-static bool revive_broker(struct daemon *d, struct saved_left *left, struct revival *ret)
+static bool revive_broker(struct daemon *d, struct saved_previous *left, struct revival *ret)
 {
 	char error[IDENTITY_ERROR_MAX];
 	struct bytes why = { 0 };
@@ -361,9 +361,9 @@ static void revive_clients(struct daemon *d, struct revival *r)
 #define EXIT_LOOK_NS (10 * CLOCK_NS_PER_MS)
 
 /* A descriptor that the keeper has of the process before this one; -1: none. */
-static struct keeper_kept *role(struct daemon *d, uint64_t id)
+static struct keeper_copy *role(struct daemon *d, uint64_t id)
 {
-	static struct keeper_kept none = { .fd = -1 };
+	static struct keeper_copy none = { .fd = -1 };
 
 	for (size_t i = 0; i < d->past.count; i++)
 		if (d->past.kept[i].id == id)
@@ -372,21 +372,22 @@ static struct keeper_kept *role(struct daemon *d, uint64_t id)
 }
 
 /* A socket of the process before this one: whoever connects meanwhile waits there. */
-static bool listen_on(struct daemon *d, struct listener *l, const struct listen_place *place, uint64_t id, uint64_t lock_id)
+static bool listen_on(struct daemon *d, struct listener *l, const struct listen_address *address, uint64_t id,
+		      uint64_t lock_id)
 {
-	struct keeper_kept *socket = role(d, id), *lock = role(d, lock_id);
+	struct keeper_copy *socket = role(d, id), *lock = role(d, lock_id);
 
-	if (socket->fd < 0 || !listen_take_back(l, place->path, socket->fd, lock->fd))
+	if (socket->fd < 0 || !listen_take_back(l, address->path, socket->fd, lock->fd))
 		return false;
 	socket->fd = lock->fd = -1;
 	return true;
 }
 
 /* Where a service begins, there is no lock to be lost yet. A process that goes on with others' locks does so. */
-static int check_dir(const struct daemon *d, const struct listener *l, const struct listen_place *place,
+static int check_dir(const struct daemon *d, const struct listener *l, const struct listen_address *address,
 		     char text[LISTEN_ERROR_MAX])
 {
-	int rc = l->fd >= 0 && !l->path ? 0 : listen_check_dir(place, text);
+	int rc = l->fd >= 0 && !l->path ? 0 : listen_check_dir(address, text);
 
 	if (rc < 0 && d->past.crashes) {
 		log_warning(cannot_use, LOG_FIELDS("what=%s error=%v", "sockets", text), "%s", text);
@@ -396,19 +397,19 @@ static int check_dir(const struct daemon *d, const struct listener *l, const str
 }
 
 /* Opens that socket, unless it was passed. If somebody has removed the socket, the keeper still has its lock file. */
-static int listen_at(struct daemon *d, struct listener *l, const struct listen_place *place, uint64_t lock_id)
+static int listen_at(struct daemon *d, struct listener *l, const struct listen_address *address, uint64_t lock_id)
 {
-	struct keeper_kept *lock = role(d, lock_id);
+	struct keeper_copy *lock = role(d, lock_id);
 	char text[LISTEN_ERROR_MAX];
-	int rc = check_dir(d, l, place, text);
+	int rc = check_dir(d, l, address, text);
 
 	if (rc == 0 && l->fd < 0)
-		rc = listen_open(l, place, lock->fd, text);
+		rc = listen_open(l, address, lock->fd, text);
 	if (lock->fd >= 0 && l->lock_fd == lock->fd)
 		lock->fd = -1;
 	if (rc < 0)
 		log_error(cannot_start, LOG_FIELDS("what=%s error=%v", "sockets", text), "%s", text);
-	else if (listen_differs(l, place, text))
+	else if (listen_differs(l, address, text))
 		log_warning(cannot_use, LOG_FIELDS("what=%s error=%v", "sockets", text), "%s", text);
 	return rc;
 }
@@ -422,17 +423,17 @@ static int start_listening(struct daemon *d)
 		log_error(cannot_start, LOG_FIELDS("what=%s error=%v", "sockets", text), "%s", text);
 		return -EINVAL;
 	}
-	if (listen_on(d, &d->listener, &d->place, KEEPER_LISTENER, KEEPER_LISTENER_LOCK))
+	if (listen_on(d, &d->listener, &d->address, KEEPER_LISTENER, KEEPER_LISTENER_LOCK))
 		listen_close(&clients);
 	else
 		d->listener = clients;
-	if (listen_on(d, &d->operators, &d->operator_place, KEEPER_OPERATORS, KEEPER_OPERATORS_LOCK))
+	if (listen_on(d, &d->operators, &d->operator_address, KEEPER_OPERATORS, KEEPER_OPERATORS_LOCK))
 		listen_close(&operators);
 	else
 		d->operators = operators;
-	return listen_at(d, &d->listener, &d->place, KEEPER_LISTENER_LOCK) < 0
+	return listen_at(d, &d->listener, &d->address, KEEPER_LISTENER_LOCK) < 0
 		       ? -1
-		       : listen_at(d, &d->operators, &d->operator_place, KEEPER_OPERATORS_LOCK);
+		       : listen_at(d, &d->operators, &d->operator_address, KEEPER_OPERATORS_LOCK);
 }
 
 /* The number below which tokens may have been given out; negative: it is unknown. */
@@ -490,14 +491,14 @@ static int lock_pidfile(struct daemon *d, pid_t *ret_other)
 	while (rc == -EBUSY && has_ended(*ret_other) && wait_a_moment(until_ns))
 		rc = pidfile_open(d->conf.rundir, keeper_pid(d->keeper), ret_other);
 	/* It closes one file after the other. */
-	while (rc >= 0 && saved_left_is_ending(d->conf.rundir) && wait_a_moment(until_ns))
+	while (rc >= 0 && saved_previous_is_ending(d->conf.rundir) && wait_a_moment(until_ns))
 		;
 	return rc;
 }
 
 static int open_pidfile(struct daemon *d)
 {
-	struct keeper_kept *kept = role(d, KEEPER_PIDFILE);
+	struct keeper_copy *kept = role(d, KEEPER_PIDFILE);
 	pid_t other = 0;
 	int rc;
 
@@ -557,7 +558,7 @@ static int open_life(struct daemon *d, bool revived)
 }
 
 /* What this daemon leaves. If it goes on with what another one left, that one's file counts until the clients are there. */
-static int open_saved(struct daemon *d, struct saved_left *left, bool revived)
+static int open_saved(struct daemon *d, struct saved_previous *left, bool revived)
 {
 	const struct saved_conf conf = daemon_saved_conf(d);
 	int rc = revived ? saved_continue(&d->saved, &conf, left) : saved_open(&d->saved, &conf, left);
@@ -572,14 +573,14 @@ static int open_saved(struct daemon *d, struct saved_left *left, bool revived)
 	return 0;
 }
 
-static int read_left(struct daemon *d, struct saved_left **ret)
+static int read_left(struct daemon *d, struct saved_previous **ret)
 {
 	const struct saved_conf conf = daemon_saved_conf(d);
-	int rc = saved_left_read(ret, &conf);
+	int rc = saved_previous_read(ret, &conf);
 
 	if (rc == -EBUSY) {
-		keep_drop(&d->notify);
-		rc = saved_left_read(ret, &conf);
+		fdstore_drop(&d->notify);
+		rc = saved_previous_read(ret, &conf);
 	}
 	if (rc == -EBUSY)
 		log_error(cannot_start, LOG_FIELDS("what=%s path=%v error=%v", "saved", d->conf.rundir, strerror(-rc)),
@@ -591,7 +592,7 @@ static int read_left(struct daemon *d, struct saved_left **ret)
 }
 
 /* False: everything was said. */
-static bool open_files(struct daemon *d, struct saved_left *left, bool revived, int64_t *ret_tokens)
+static bool open_files(struct daemon *d, struct saved_previous *left, bool revived, int64_t *ret_tokens)
 {
 	if (open_page(d, revived) < 0 || open_saved(d, left, revived) < 0)
 		return false;
@@ -653,7 +654,7 @@ static int run(struct daemon *d, const struct conf_source *source, struct reviva
 
 static int begin(struct daemon *d, const struct conf_source *source)
 {
-	struct saved_left *left = NULL;
+	struct saved_previous *left = NULL;
 	struct revival r = { 0 };
 	int64_t tokens_limit = 0;
 	bool begun;
@@ -666,7 +667,7 @@ static int begin(struct daemon *d, const struct conf_source *source)
 	revive_broker(d, left, &r);
 	begun = open_files(d, left, r.left, &tokens_limit) && run(d, source, &r, tokens_limit) == 0;
 	revive_free(&r);
-	saved_left_free(left);
+	saved_previous_free(left);
 	return begun ? 0 : -1;
 }
 

@@ -21,7 +21,7 @@
 #include "core/connection.h"
 #include "core/drain.h"
 #include "core/hosts/answer.h"
-#include "core/hosts/census.h"
+#include "core/hosts/scan.h"
 #include "core/hosts/release.h"
 #include "core/kind/kinds.h"
 #include "core/kind/observe.h"
@@ -70,8 +70,8 @@ static bool step(struct broker *b, struct work_item *w, int64_t *done)
 	case WORK_ANSWER:
 		*done += answer_continue(container_of(w, struct answer, work), left);
 		break;
-	case WORK_CENSUS:
-		*done += census_continue(container_of(w, struct census, work), left);
+	case WORK_SCAN:
+		*done += scan_continue(container_of(w, struct scan, work), left);
 		break;
 	case WORK_AUDIT:
 		*done += audit_look(&b->hosts, left);
@@ -86,8 +86,8 @@ static bool step(struct broker *b, struct work_item *w, int64_t *done)
 	case WORK_REVOKE:
 		*done += revocation_continue(container_of(w, struct revocation, work), left);
 		break;
-	case WORK_ERRAND:
-		*done += errand_continue(container_of(w, struct errand, work), left);
+	case WORK_LETTER_TASK:
+		*done += letter_task_continue(container_of(w, struct letter_task, work), left);
 		break;
 	case WORK_OBSERVERS:
 		*done += observe_look(container_of(w, struct observation, work), left);
@@ -98,8 +98,8 @@ static bool step(struct broker *b, struct work_item *w, int64_t *done)
 		break;
 	case WORK_LIFELINE:
 		return cut_lifeline(b, container_of(w, struct lifeline, work), done);
-	case WORK_INQUIRY:
-		command_again(&b->hosts, container_of(w, struct inquiry, work));
+	case WORK_LOOKUP:
+		command_again(&b->hosts, container_of(w, struct lookup, work));
 		*done = WORK_TURN_STEPS; /* one answer at a time waits until all is settled */
 		break;
 	case WORK_BATCH:
@@ -179,7 +179,7 @@ struct broker *broker_new(const struct broker_conf *conf, uint64_t seed, int64_t
 	TAILQ_INIT(&b->locks.outcomes);
 	TAILQ_INIT(&b->locks.mlocks);
 	accounts_init(&b->env.accounts, POOLS, key[0], key[1]);
-	TAILQ_INIT(&b->locks.knocks);
+	TAILQ_INIT(&b->locks.attempts);
 	map_init(&b->locks.places, 0, 0);
 	map_init(&b->locks.ids, 0, 0);
 	map_init(&b->locks.lifeline_pids, 0, 0);
@@ -187,7 +187,7 @@ struct broker *broker_new(const struct broker_conf *conf, uint64_t seed, int64_t
 	pools_configure(&b->env);
 	hosts_init(&b->hosts);
 	map_init(&b->locks.groups, key[0], key[1]);
-	map_init(&b->locks.knocked, key[0], key[1]);
+	map_init(&b->locks.attempted, key[0], key[1]);
 	map_init(&b->locks.names, key[0], key[1]);
 	map_init(&b->directories.paths, key[0], key[1]);
 	session_init(&b->ensemble);
@@ -228,7 +228,7 @@ void broker_free(struct broker *b)
 	heap_unset(&b->env.timers, &b->stop_timer);
 	heap_deinit(&b->env.timers);
 	map_deinit(&b->locks.places);
-	map_deinit(&b->locks.knocked);
+	map_deinit(&b->locks.attempted);
 	map_deinit(&b->locks.ids);
 	map_deinit(&b->locks.lifeline_pids);
 	map_deinit(&b->locks.users);
@@ -550,8 +550,8 @@ static __attribute__((noinline)) void fire(struct broker *b, struct timer *t)
 	case TIMER_PLACE:
 		place_due(container_of(t, struct place, timer));
 		break;
-	case TIMER_KNOCK:
-		place_knock_due(container_of(t, struct knock, timer));
+	case TIMER_ATTEMPT:
+		place_attempt_due(container_of(t, struct attempt, timer));
 		break;
 	case TIMER_FORWARD:
 		forward_due(container_of(t, struct forward, timer));

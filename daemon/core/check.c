@@ -15,7 +15,7 @@
 #include "core/client/bid.h"
 #include "core/client/mlock.h"
 #include "core/command/list.h"
-#include "core/hosts/census.h"
+#include "core/hosts/scan.h"
 #include "core/kind/observe.h"
 #include "core/kind/payer.h"
 #include "core/lock/bearer.h"
@@ -226,7 +226,7 @@ static void check(const struct broker *b, const char **wrong)
 	CHECK(!claims || b->ensemble.session.id || b->env.conf->standalone);
 	/* No grant outlives its session: the end of that would not be told to the client. */
 	CHECK(grants == lost || session_safe_until(&b->ensemble) != INT64_MIN);
-	CHECK(remembered == b->directories.remembered_count && (claims || !b->directories.orphan_count));
+	CHECK(remembered == b->directories.remembered_count && (claims || !b->directories.stray_count));
 }
 
 /* ---- what port/pools.h says is charged, counted again from what there is ---- */
@@ -279,16 +279,16 @@ static void add_client(struct recount *r, const struct client *c)
 		add(r, c->account, POOL_MEMORY, bearer_memory(bytes_view(&c->bearer->value)));
 	if (c->bid && !c->bearer)
 		add(r, c->account, POOL_MEMORY, bid_memory(c->bid));
-	if (c->inquiry)
-		add(r, c->account, POOL_MEMORY, inquiry_memory(c->inquiry));
+	if (c->lookup)
+		add(r, c->account, POOL_MEMORY, lookup_memory(c->lookup));
 	if (c->mlock)
 		add(r, c->account, POOL_MEMORY, mlock_memory(c->mlock));
 	if (c->delegations)
 		add(r, c->account, POOL_MEMORY, delegated_memory());
 	if (c->list)
 		add(r, c->account, POOL_MEMORY, list_memory(c->list));
-	if (c->query && c->query->census)
-		add(r, c->account, POOL_MEMORY, census_memory(c->query->census));
+	if (c->query && c->query->scan)
+		add(r, c->account, POOL_MEMORY, scan_memory(c->query->scan));
 }
 
 /* The mutex of a semaphore is for the request that gathers. */
@@ -358,7 +358,7 @@ static const char *accounts_wrong(const struct broker *b)
 	const struct account *a;
 	const struct letter *l;
 	const struct client *c;
-	const struct knock *k;
+	const struct attempt *k;
 	const struct lasting *lasting;
 	const struct lifeline *line;
 	const struct lock *lock;
@@ -382,7 +382,7 @@ static const char *accounts_wrong(const struct broker *b)
 		add(&r, l->room.account, POOL_LETTERS, 1);
 		add(&r, l->path_charge.account, POOL_PATHS, l->path.len);
 	}
-	TAILQ_FOREACH(k, &b->locks.knocks, link)
+	TAILQ_FOREACH(k, &b->locks.attempts, link)
 		add(&r, k->charge.account, POOL_MEMORY, sizeof(*k));
 	for (size_t name = 0; name < names->count; name++)
 		add(&r, names->made[(names->first + name) % names->cap].account, POOL_NAMES, 1);
@@ -420,7 +420,7 @@ static size_t check_claim_records(const struct directory *d, const char **wrong)
 		CHECK(is_of(&c->record->head, LEDGER_CLAIM, c->number) && c->record->lock == lock->head.number);
 		CHECK(c->number <= ceiling_of(d, CEILING_CLAIM) &&
 		      (c->nonce & ~CONTENDER_TRY) <= ceiling_of(d, CEILING_NONCE));
-		CHECK(c->record->czxid == c->czxid && (c->record->place == LEDGER_PLACE_WITHHELD) == c->withheld);
+		CHECK(c->record->czxid == c->czxid && (c->record->role == LEDGER_ROLE_WITHHELD) == c->withheld);
 	}
 	return records;
 }

@@ -9,7 +9,7 @@
 #include "core/claim/listing.h"
 #include "core/client/notify.h"
 #include "core/drain.h"
-#include "core/hosts/census.h"
+#include "core/hosts/scan.h"
 #include "core/hosts/query_reply.h"
 #include "core/kind/permit_limit.h"
 #include "core/state.h"
@@ -55,7 +55,7 @@ static void kind_answered(const struct operation *op, const struct event *event)
 #define OWNER_AUDIT .hosts = audit_answered
 #define OWNER_INBOX .hosts = inbox_answered
 #define OWNER_OUTBOX .hosts = hosts_outbox_answered
-#define OWNER_CENSUS .hosts = census_answered
+#define OWNER_SCAN .hosts = scan_answered
 #define OWNER_REVOCATION .hosts = revocation_operated
 
 static const struct owner owners[] = {
@@ -114,7 +114,7 @@ static void child_watched(struct directory *d, enum zk_watch type, struct slice 
 {
 	struct claim *c;
 
-	seen_forget(d, child);
+	sighting_forget(d, child);
 	CLAIM_FOREACH(c, d)
 		claim_watched(c, type, child);
 	if (d->lock->rule->watched)
@@ -176,7 +176,7 @@ static void suspend_directory(struct directory *d, size_t *count)
 	if (d->claim_count)
 		directory_remember(d, true);
 	directory_suspended(d);
-	seen_forget(d, (struct slice){ 0 });
+	sighting_forget(d, (struct slice){ 0 });
 	turn_forget(d);
 	charge_recount(d); /* the connection's end has removed all watches */
 	directory_touch_one(d, count);
@@ -203,7 +203,7 @@ static void disconnect(struct broker *b)
 	TAILQ_FOREACH(lock, &b->locks.used, link)
 		suspend_lock(lock, &count);
 	TAILQ_FOREACH(lock, &b->locks.idle, link)
-		seen_forget(&lock->directory, (struct slice){ 0 });
+		sighting_forget(&lock->directory, (struct slice){ 0 });
 	audit_suspended(&b->hosts);
 }
 

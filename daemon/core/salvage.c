@@ -48,7 +48,7 @@ struct watching {
 	size_t client;
 };
 
-struct salvaging_place {
+struct salvaged_lock {
 	const struct ledger_lock *lock;
 	struct held *held; /* its grants, the oldest first */
 	const struct noted *claims;
@@ -66,7 +66,7 @@ struct salvaging {
 	struct held *held;
 	struct noted *claims;
 	struct watching *watching;
-	struct salvaging_place *places;
+	struct salvaged_lock *places;
 	bool *holds; /* by client: it has a valid grant */
 	struct bearer bearer; /* of each client that is one; its value is in the text of its record */
 	size_t held_count, claim_count, watching_count;
@@ -91,7 +91,7 @@ static bool is_bearer(const struct ledger_client *c)
 }
 
 /* Its grants rest on claims of their own. */
-static bool has_slots(const struct salvaging *w, const struct salvaging_place *p)
+static bool has_slots(const struct salvaging *w, const struct salvaged_lock *p)
 {
 	return kind_is_known(p->lock->kind) && w->b->locks.rules[p->lock->kind]->learn_slots;
 }
@@ -177,7 +177,7 @@ static void read_claims(struct salvaging *w)
 	for (size_t i = 0; i < all->count && w->b->ensemble.session.id; i++) {
 		struct noted n = { .of.mark = (uint32_t)w->claim_count + 1, .claim = ledger_view_claim(all->list[i]) };
 
-		if (n.claim->place != LEDGER_PLACE_WITHHELD &&
+		if (n.claim->role != LEDGER_ROLE_WITHHELD &&
 		    ledger_view_find(w->v, LEDGER_LOCK, n.claim->lock, &n.of.lock))
 			w->claims[w->claim_count++] = n;
 	}
@@ -214,7 +214,7 @@ static void read_places(struct salvaging *w)
 
 	w->places = mem_new_array(all->count + 1, sizeof(w->places[0]));
 	for (size_t i = 0; i < all->count; i++) {
-		struct salvaging_place *p = &w->places[i];
+		struct salvaged_lock *p = &w->places[i];
 
 		p->lock = ledger_view_lock(all->list[i]);
 		p->held = w->held + held;
@@ -249,7 +249,7 @@ static void judge_session(struct salvaging *w)
 }
 
 /* All grants of a lock rest on one claim: on that of the latest. */
-static void judge_grants(struct salvaging *w, struct salvaging_place *p)
+static void judge_grants(struct salvaging *w, struct salvaged_lock *p)
 {
 	int64_t base = -1;
 
@@ -261,7 +261,7 @@ static void judge_grants(struct salvaging *w, struct salvaging_place *p)
 		if (base < 0) {
 			base = ledger_base(h->grant);
 			for (size_t j = 0; j < p->claim_count; j++)
-				if (p->claims[j].claim->place == LEDGER_PLACE_CLAIM &&
+				if (p->claims[j].claim->role == LEDGER_ROLE_CLAIM &&
 				    p->claims[j].claim->czxid == base)
 					p->kept = p->claims[j].claim;
 		}
@@ -272,12 +272,12 @@ static void judge_grants(struct salvaging *w, struct salvaging_place *p)
 }
 
 /* Each permit rests on a claim of its own. */
-static void judge_permits(struct salvaging *w, struct salvaging_place *p)
+static void judge_permits(struct salvaging *w, struct salvaged_lock *p)
 {
 	int64_t left = w->standalone ? INT64_MAX : 0;
 
 	for (size_t i = 0; i < p->claim_count; i++)
-		left += p->claims[i].claim->place == LEDGER_PLACE_SLOTS;
+		left += p->claims[i].claim->role == LEDGER_ROLE_SLOTS;
 	for (size_t i = 0; i < p->held_count; i++) {
 		struct held *h = &p->held[i];
 
@@ -460,7 +460,7 @@ static void write_grant(struct salvaging *w, const struct held *h)
 }
 
 /* Its number of hand-offs is at least that of each of its grants. Only the latest one tells which mode that fences. */
-static void set_tokens(struct claim *c, const struct salvaging_place *p, int64_t base)
+static void set_tokens(struct claim *c, const struct salvaged_lock *p, int64_t base)
 {
 	int64_t latest = ledger_token(p->lock->latest), highest = base << 10;
 	bool told = p->lock->latest && latest >> 10 == base;
@@ -474,22 +474,22 @@ static void set_tokens(struct claim *c, const struct salvaging_place *p, int64_t
 	c->handoffs = (told ? latest : highest) & 1023;
 }
 
-static void write_kept(struct salvaging *w, const struct salvaging_place *p, const struct ledger_claim *r)
+static void write_kept(struct salvaging *w, const struct salvaged_lock *p, const struct ledger_claim *r)
 {
-	enum claim_place place = r->place == LEDGER_PLACE_SLOTS ? PLACE_SLOTS : PLACE_CLAIM;
+	enum claim_role role = r->role == LEDGER_ROLE_SLOTS ? ROLE_SLOTS : ROLE_CLAIM;
 	struct claim c = {
 		.number = r->head.number, .state = CLAIM_HELD, .czxid = r->czxid, .salvaged = true, .says_held = true
 	};
 
-	if (r->place == LEDGER_PLACE_CLAIM) {
+	if (r->role == LEDGER_ROLE_CLAIM) {
 		c.contended = CONTENDED;
 		set_tokens(&c, p, r->czxid);
 	}
-	claim_snapshot(&c, place, PAIRS_OF(r), w->out);
+	claim_snapshot(&c, role, PAIRS_OF(r), w->out);
 }
 
 /* Its grants' tokens tell all that there is to a claim of standalone mode. */
-static void write_local(struct salvaging *w, const struct salvaging_place *p)
+static void write_local(struct salvaging *w, const struct salvaged_lock *p)
 {
 	struct claim c = { .number = ++w->b->directories.last_claim, .state = CLAIM_HELD };
 	size_t i = 0;
@@ -498,7 +498,7 @@ static void write_local(struct salvaging *w, const struct salvaging_place *p)
 		i++;
 	c.czxid = ledger_base(p->held[i].grant);
 	set_tokens(&c, p, c.czxid);
-	claim_snapshot(&c, PLACE_CLAIM, NULL, w->out);
+	claim_snapshot(&c, ROLE_CLAIM, NULL, w->out);
 }
 
 /* A create of unknown outcome that nobody wants: the directory is listed, and what stands there unknown is deleted. */
@@ -511,11 +511,11 @@ static void write_unknown(struct salvaging *w, enum flavour flavour)
 	contender_name(&name, w->b->ensemble.session.id, c.nonce, flavour, MODE_EXCLUSIVE);
 	memcpy(c.name, name.data, name.len);
 	c.name_len = name.len;
-	claim_snapshot(&c, PLACE_LEAVING, NULL, w->out);
+	claim_snapshot(&c, ROLE_LEAVING, NULL, w->out);
 	bytes_free(&name);
 }
 
-static enum flavour flavour_of(const struct salvaging *w, const struct salvaging_place *p)
+static enum flavour flavour_of(const struct salvaging *w, const struct salvaged_lock *p)
 {
 	struct bytes path = { 0 };
 	enum flavour flavour = FLAVOUR_MUTEX;
@@ -526,7 +526,7 @@ static enum flavour flavour_of(const struct salvaging *w, const struct salvaging
 	return flavour;
 }
 
-static void write_own(struct salvaging *w, const struct salvaging_place *p, bool noted)
+static void write_own(struct salvaging *w, const struct salvaged_lock *p, bool noted)
 {
 	if (p->kept)
 		write_kept(w, p, p->kept);
@@ -536,19 +536,19 @@ static void write_own(struct salvaging *w, const struct salvaging_place *p, bool
 		write_unknown(w, flavour_of(w, p));
 }
 
-static void write_slots(struct salvaging *w, const struct salvaging_place *p, bool noted)
+static void write_slots(struct salvaging *w, const struct salvaged_lock *p, bool noted)
 {
 	bool any = noted || (p->holds && p->claim_count);
 
 	slots_snapshot(&(struct directory){ .remembered = any }, w->out);
 	for (size_t i = 0; p->holds && i < p->claim_count; i++)
-		if (p->claims[i].claim->place == LEDGER_PLACE_SLOTS)
+		if (p->claims[i].claim->role == LEDGER_ROLE_SLOTS)
 			write_kept(w, p, p->claims[i].claim);
 	if (noted)
 		write_unknown(w, FLAVOUR_SLOTS);
 }
 
-static void write_observers(struct salvaging *w, const struct salvaging_place *p)
+static void write_observers(struct salvaging *w, const struct salvaged_lock *p)
 {
 	for (size_t i = 0; i < p->watching_count; i++) {
 		const struct watching *o = &p->watching[i];
@@ -563,7 +563,7 @@ static void write_observers(struct salvaging *w, const struct salvaging_place *p
 }
 
 /* In standalone mode the first grant is the leader, and nothing else would tell of it. */
-static void write_leader(struct salvaging *w, const struct salvaging_place *p)
+static void write_leader(struct salvaging *w, const struct salvaged_lock *p)
 {
 	struct observation leader = { .known = true };
 	const struct ledger_grant *g = NULL;
@@ -580,7 +580,7 @@ static void write_leader(struct salvaging *w, const struct salvaging_place *p)
 }
 
 /* The names are those of this host: a name that is none is refused by who reads the text. */
-static bool write_place(struct salvaging *w, const struct salvaging_place *p)
+static bool write_place(struct salvaging *w, const struct salvaged_lock *p)
 {
 	struct slice name = { p->lock->name, p->lock->length };
 	bool session = w->b->ensemble.session.id != 0, any = false;

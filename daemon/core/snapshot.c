@@ -133,8 +133,8 @@ static const struct field broker_fields[] = {
 	FIELD_FLAG(struct broker, "stopping", env.stopping), FIELD_FLAG(struct broker, "started", started),
 	FIELD_FLAG(struct broker, "draining", env.draining), FIELD_FLAG(struct broker, "stopped", stopped),
 	FIELD_FLAG(struct broker, "refused", refused),       FIELD_FLAG(struct broker, "halting", locks.halting.on),
-	FIELD_ANY(struct broker, "knock key", locks.knocked.key[0]),
-	FIELD_ANY(struct broker, "knock key 2", locks.knocked.key[1]),
+	FIELD_ANY(struct broker, "knock key", locks.attempted.key[0]),
+	FIELD_ANY(struct broker, "knock key 2", locks.attempted.key[1]),
 };
 
 /* clang-format off */
@@ -357,7 +357,7 @@ static bool read_bearer(struct restoring *r, const struct entry *e)
 	return bearer_restore(&r->b->locks, e);
 }
 
-static bool read_knock(struct restoring *r, const struct entry *e)
+static bool read_attempt(struct restoring *r, const struct entry *e)
 {
 	return place_restore_note(&r->b->locks, e);
 }
@@ -424,9 +424,9 @@ static bool read_bid(struct restoring *r, const struct entry *e)
 	return sort(r, e) && bid_restore(&r->b->locks, e);
 }
 
-static bool read_inquiry(struct restoring *r, const struct entry *e)
+static bool read_lookup(struct restoring *r, const struct entry *e)
 {
-	return inquiry_restore(&r->b->hosts, e);
+	return lookup_restore(&r->b->hosts, e);
 }
 
 static bool read_query(struct restoring *r, const struct entry *e)
@@ -472,7 +472,7 @@ static bool read_entry(struct restoring *r, const struct entry *e)
 		{ "rival", false, read_rival },     { "last", false, read_last },
 		{ "audit", false, read_audit },     { "histogram", false, read_histogram },
 		{ "bearer", false, read_bearer },   { "bid", false, read_bid },
-		{ "inquiry", false, read_inquiry }, { "knock", false, read_knock },
+		{ "inquiry", false, read_lookup }, { "knock", false, read_attempt },
 		{ "lasting", false, read_lasting },
 	};
 

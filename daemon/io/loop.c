@@ -15,10 +15,10 @@
 #include "io/files/saved.h"
 #include "io/files/tokens.h"
 #include "io/handover/handover.h"
-#include "io/keep.h"
+#include "io/fdstore.h"
 #include "io/memory_watch.h"
 #include "io/notify.h"
-#include "io/recorder.h"
+#include "io/ledger_file.h"
 #include "io/reload.h"
 #include "io/socket/lifelines.h"
 #include "io/socket/server.h"
@@ -223,7 +223,7 @@ static __attribute__((noinline)) void loop_look(struct loop *l)
 	l->look_at = l->events + LOOK_EVENTS;
 	memory_watch_note(l->to.memory);
 	trim_note(&l->trim, memory_used(l));
-	if ((trim_may_be_due(&l->trim) || recorder_may_be_due(l->to.recorder)) && !watch_is_set(l->trims))
+	if ((trim_may_be_due(&l->trim) || ledger_file_may_be_due(l->to.ledger_file)) && !watch_is_set(l->trims))
 		watch_set(l->trims, -1, 0, TRIM_PAUSE_NS);
 }
 
@@ -232,7 +232,7 @@ static void loop_trims(int fd, short what, void *arg)
 	struct loop *l = arg;
 
 	trim_ask(&l->trim, memory_used(l), feed_now(l->feed));
-	recorder_ask(l->to.recorder);
+	ledger_file_ask(l->to.ledger_file);
 	loop_look(l);
 }
 
@@ -302,7 +302,7 @@ static bool loop_settle(struct loop *l)
 
 	do {
 		before = l->events;
-		if (keep_is_asked(l->to.keep) || handover_is_ready(l->to.handover))
+		if (fdstore_is_asked(l->to.keep) || handover_is_ready(l->to.handover))
 			give_way(l);
 		handover_settle(l->to.handover);
 		/* Before anything is written: a client that has read its reply must find the ledger up to date after a crash. */
@@ -314,14 +314,14 @@ static bool loop_settle(struct loop *l)
 	} while (l->events != before);
 	keeper_settle(l->to.keeper);
 	loop_arm(l);
-	recorder_settle(l->to.recorder);
+	ledger_file_settle(l->to.ledger_file);
 	if (log_holds_back() && !l->told_later)
 		loop_tell_later(l);
 	if (l->events >= l->look_at)
 		loop_look(l);
 	/* Whoever asked for a reload is told here what came of it. */
 	if (!l->stopped && !reload_is_reading(l->to.reload) && server_is_clean(l->to.server) &&
-	    (keep_due(l->to.keep) || handover_due(l->to.handover)))
+	    (fdstore_due(l->to.keep) || handover_due(l->to.handover)))
 		l->stopped = l->end.handed_over = true;
 	return !l->stopped;
 }
@@ -337,7 +337,7 @@ static __attribute__((noinline)) void loop_work(struct loop *l)
 /* Memory is to be given back: by the heap, or by the file that outlives this process. */
 static bool loop_trims_now(const struct loop *l)
 {
-	return l->trim.state != TRIM_REST || recorder_shrinks(l->to.recorder);
+	return l->trim.state != TRIM_REST || ledger_file_shrinks(l->to.ledger_file);
 }
 
 /*
@@ -349,7 +349,7 @@ static __attribute__((noinline)) void loop_trim(struct loop *l)
 		if (l->trim.state != TRIM_REST)
 			trim_piece(&l->trim, feed_now(l->feed));
 		else
-			recorder_piece(l->to.recorder);
+			ledger_file_piece(l->to.ledger_file);
 	}
 	l->trim_at = l->events;
 	if (loop_trims_now(l))

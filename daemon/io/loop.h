@@ -19,7 +19,7 @@ struct notify;
 struct keep;
 struct keeper;
 struct page;
-struct recorder;
+struct ledger_file;
 struct lifelines;
 struct memory_watch;
 struct reload;
@@ -41,7 +41,7 @@ struct loop_adapters {
 	struct handover *handover;
 	struct saved *saved;
 	struct memory_watch *memory;
-	struct recorder *recorder; /* NULL: the broker keeps no ledger */
+	struct ledger_file *ledger_file; /* NULL: the broker keeps no ledger */
 	struct tokens *tokens; /* NULL unless standalone */
 	/* NULL when standalone. */
 	struct zookeeper *zookeeper;

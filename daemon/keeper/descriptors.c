@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "io/base/keeper_message.h"
 
-struct kept {
+struct descriptor {
 	struct map_node node;
 	uint64_t id;
 	size_t at; /* its place in `all` */
@@ -20,14 +20,14 @@ struct kept {
 
 struct descriptors {
 	struct map ids;
-	struct kept **all;
+	struct descriptor **all;
 	size_t count, cap, max;
 };
 
-static struct kept *find(const struct descriptors *d, uint64_t id)
+static struct descriptor *find(const struct descriptors *d, uint64_t id)
 {
 	uint64_t hash = map_hash(&d->ids, &id, sizeof(id));
-	struct kept *k;
+	struct descriptor *k;
 
 	MAP_FOREACH(k, &d->ids, hash, node)
 		if (k->id == id)
@@ -35,7 +35,7 @@ static struct kept *find(const struct descriptors *d, uint64_t id)
 	return NULL;
 }
 
-static void end(struct descriptors *d, struct kept *k)
+static void end(struct descriptors *d, struct descriptor *k)
 {
 	map_remove(&d->ids, &k->node);
 	d->all[k->at] = d->all[--d->count];
@@ -46,13 +46,13 @@ static void end(struct descriptors *d, struct kept *k)
 
 static void add(struct descriptors *d, uint64_t id, int fd)
 {
-	struct kept *k = mem_new(sizeof(*k));
+	struct descriptor *k = mem_new(sizeof(*k));
 
 	if (d->count == d->cap) {
 		d->cap = d->cap ? 2 * d->cap : 64;
-		d->all = mem_resize(d->all, d->cap * sizeof(struct kept *));
+		d->all = mem_resize(d->all, d->cap * sizeof(struct descriptor *));
 	}
-	*k = (struct kept){ .id = id, .at = d->count, .fd = fd };
+	*k = (struct descriptor){ .id = id, .at = d->count, .fd = fd };
 	d->all[d->count++] = k;
 	map_add(&d->ids, &k->node, map_hash(&d->ids, &id, sizeof(id)));
 }
@@ -83,7 +83,7 @@ void descriptors_free(struct descriptors *d)
 
 bool descriptors_put(struct descriptors *d, uint64_t id, int fd)
 {
-	struct kept *k = find(d, id);
+	struct descriptor *k = find(d, id);
 
 	if (k) {
 		close(k->fd);
@@ -99,7 +99,7 @@ bool descriptors_put(struct descriptors *d, uint64_t id, int fd)
 
 void descriptors_drop(struct descriptors *d, uint64_t id)
 {
-	struct kept *k = find(d, id);
+	struct descriptor *k = find(d, id);
 
 	if (k)
 		end(d, k);
@@ -121,7 +121,7 @@ size_t descriptors_end_connections(struct descriptors *d)
 	size_t ended = 0;
 
 	for (size_t at = d->count; at-- > 0;) {
-		struct kept *k = d->all[at];
+		struct descriptor *k = d->all[at];
 
 		if (k->id & KEEPER_ROLE)
 			continue;

@@ -234,7 +234,7 @@ static bool read_answers(struct zk_ops *ops, zhandle_t *zh, bool authenticates)
 	char sentence[ZK_ANSWER_SENTENCE_MAX] = "";
 
 	while (zoo_state(zh) == ZOO_CONNECTED_STATE) {
-		enum zk_inlet_look look = zk_ops_look(ops, ours, zh, authenticates, sentence);
+		enum zk_inlet_result look = zk_ops_look(ops, ours, zh, authenticates, sentence);
 
 		if (look == ZK_INLET_MORE)
 			return true;

@@ -299,7 +299,7 @@ static void hello_answered(struct caller *c, const struct ask *a, struct slice r
 static void question_answered(struct caller *c, const struct ask *a, struct slice reply)
 {
 	if (a->all)
-		census_check(c, a, reply);
+		scan_check(c, a, reply);
 	if (a->command == COMMAND_HOLDERS || a->command == COMMAND_WHY)
 		delegations_told(c, a, reply);
 	if (a->command == COMMAND_LEADER || a->command == COMMAND_OBSERVE || a->command == COMMAND_UNOBSERVE) {

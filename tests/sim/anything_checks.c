@@ -43,7 +43,7 @@ static const struct lock *lock_at(const struct host *h, int name)
 	return h->w->any->locks[h->index][name];
 }
 
-static void look_up(struct world *w)
+static void resolution(struct world *w)
 {
 	for (int i = 0; i < w->host_count; i++)
 		for (int name = 0; name < ANY_NAMES; name++)
@@ -537,7 +537,7 @@ void any_check(struct host *h)
 	struct world *w = h->w;
 	struct any_host *a = any_of(h);
 
-	look_up(w);
+	resolution(w);
 	values_check(h);
 	places_check(h);
 	latches_check(h);

@@ -16,7 +16,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "core/hosts/inquiry.h"
+#include "core/hosts/lookup.h"
 #include "core/kind/semaphore.h"
 #include "core/lock/bearer.h"
 #include "core/znode/record.h"
@@ -150,7 +150,7 @@ static struct any_peer *asker(const struct host *h, struct slice id)
 	for (int i = 0; i < a->peer_count; i++) {
 		const struct client *c = h->broker && a->peers[i].on && !h->crashed ? h->broker->locks.conns[i] : NULL;
 
-		if (c && c->inquiry && c->inquiry->forward && slice_eq(bytes_view(&c->inquiry->forward->id), id))
+		if (c && c->lookup && c->lookup->forward && slice_eq(bytes_view(&c->lookup->forward->id), id))
 			return &a->peers[i];
 	}
 	return NULL;

@@ -476,7 +476,7 @@ void check_created(void *world, struct znode *n)
 	if (lock < 0)
 		return;
 	TAILQ_FOREACH(o, &n->parent->children, sibling)
-		count += o->view[FAKEZK_TRUTH].exists && o->session == n->session && !orphan_is(o);
+		count += o->view[FAKEZK_TRUTH].exists && o->session == n->session && !stray_is(o);
 	/* The delete of one without tokens goes before the create, and may be refused. */
 	if (count > 2 + (w->sched.now < w->zk.refused_at + 3 * SECOND + w->slow_ns && entitled_followed(w, n->parent)))
 		world_fail(w, lock, "%d znodes of one session in %s", count, n->parent->path);

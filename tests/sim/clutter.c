@@ -34,7 +34,7 @@ static void check_clutter(struct host *h, int lock)
 	dir = fakezk_find(&w->zk, path, FAKEZK_TRUTH);
 	if (dir)
 		TAILQ_FOREACH(n, &dir->children, sibling)
-			if (n->view[FAKEZK_TRUTH].exists && n->session && n->session == h->zk->session && !orphan_is(n) &&
+			if (n->view[FAKEZK_TRUTH].exists && n->session && n->session == h->zk->session && !stray_is(n) &&
 			    n->created_at + 3 * SECOND + w->slow_ns < w->sched.now && (!lingers || tries_says_held(n)))
 				world_fail(w, lock, "host %d: nobody has wanted %s for a while, and %s is still there", h->index,
 					   w->lock_name[lock], n->path);
@@ -90,13 +90,13 @@ static void check_orphans(struct host *h, int lock)
 	if (!dir)
 		return;
 	TAILQ_FOREACH(n, &dir->children, sibling)
-		if (n->view[FAKEZK_TRUTH].exists && n->session && n->session == h->zk->session && !orphan_is(n) &&
+		if (n->view[FAKEZK_TRUTH].exists && n->session && n->session == h->zk->session && !stray_is(n) &&
 		    n->created_at + 3 * SECOND + w->slow_ns < w->sched.now)
 			claim = n;
 	if (!claim || w->last_fault > claim->created_at - 3 * SECOND - w->slow_ns)
 		return;
 	TAILQ_FOREACH(n, &dir->children, sibling)
-		if (n->view[FAKEZK_TRUTH].exists && orphan_is(n) && n->session == claim->session && n->czxid < claim->czxid)
+		if (n->view[FAKEZK_TRUTH].exists && stray_is(n) && n->session == claim->session && n->czxid < claim->czxid)
 			world_fail(w, lock, "host %d has joined %s by %s, and has left its own %s where it is", h->index,
 				   w->lock_name[lock], claim->path, n->path);
 }
@@ -116,7 +116,7 @@ static void check_moves(struct world *w, int lock)
 		if (n->view[FAKEZK_TRUTH].exists)
 			break;
 	h = n ? check_host_of(w, n->session) : NULL;
-	if (!h || orphan_is(n) || n->created_at > since || h->moved_at[lock] > since || w->deleted_at[lock] > since)
+	if (!h || stray_is(n) || n->created_at > since || h->moved_at[lock] > since || w->deleted_at[lock] > since)
 		return;
 	for (i = 0; i < h->client_count; i++)
 		if (h->clients[i].holding[lock].held || delegations_may_lose(&h->clients[i], lock) ||
@@ -144,7 +144,7 @@ void check_audited(struct caller *c, const struct ask *a)
 		if (!dir)
 			continue;
 		TAILQ_FOREACH(n, &dir->children, sibling)
-			if (n->view[FAKEZK_TRUTH].exists && orphan_is(n) && n->session == c->host->zk->session &&
+			if (n->view[FAKEZK_TRUTH].exists && stray_is(n) && n->session == c->host->zk->session &&
 			    n->created_at < a->asked_at - w->timeout / 2 - w->slow_ns)
 				world_fail(w, lock, "host %d: an AUDIT asked %" PRId64 " ms after %s was made has left it",
 					   c->host->index, (a->asked_at - n->created_at) / MS, n->path);

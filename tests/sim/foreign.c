@@ -270,7 +270,7 @@ static void foreign_think(void *foreign, uint64_t argument)
 
 static const char orphan_nonce[] = "ff-ffffffff", orphan_nonce_of_kazoo[] = "00ffffffffff";
 
-bool orphan_is(const struct znode *n)
+bool stray_is(const struct znode *n)
 {
 	return strstr(n->path, orphan_nonce) || strstr(n->path, orphan_nonce_of_kazoo);
 }
@@ -293,7 +293,7 @@ static void make_orphan(void *world, uint64_t argument)
 		return;
 	bytes_slice(&path, (struct slice){ w->lock_path[lock], w->lock_path_len[lock] });
 	bytes_char(&path, '/');
-	contender_name(&path, s->id, 0xffffffffff0000 | (w->orphan_count++ & 0xffff),
+	contender_name(&path, s->id, 0xffffffffff0000 | (w->stray_count++ & 0xffff),
 		       w->lock_flavour[lock], MODE_EXCLUSIVE);
 	fakezk_write(&w->zk, create, bytes_view(&path), (struct slice){ 0 }, ZK_EPHEMERAL_SEQUENTIAL, ZK_BY_OPERATOR);
 	bytes_free(&path);

@@ -182,7 +182,7 @@ static bool has_its_turn(const struct world *w, int lock, const struct znode *ow
 		return true;
 	TAILQ_FOREACH(n, &own->parent->children, sibling)
 		if (n != own && n->session == own->session && n->view[FAKEZK_TRUTH].exists && check_is_reader(n) &&
-		    check_is_reader(own) && !orphan_is(n) && !check_ahead_of(w, n))
+		    check_is_reader(own) && !stray_is(n) && !check_ahead_of(w, n))
 			return true;
 	return false;
 }

@@ -23,8 +23,8 @@ PLACES = [
     ("places: a note stays charged", [
         ("\tcharge_give_back(&k->charge, POOL_MEMORY);\n", "")], 300, "anything standalone"),
     ("places: the first refusal leaves a place", [
-        ("} else if (!place && place_knock(lock, b->client, bytes_view(&b->value)) && place_begin(bearer, lock)) {",
-         "} else if (!place && (place_knock(lock, b->client, bytes_view(&b->value)) || true) && place_begin(bearer, lock)) {")], 300,
+        ("} else if (!place && place_attempt(lock, b->client, bytes_view(&b->value)) && place_begin(bearer, lock)) {",
+         "} else if (!place && (place_attempt(lock, b->client, bytes_view(&b->value)) || true) && place_begin(bearer, lock)) {")], 300,
      "anything standalone"),
     ("places: a turn is taken though the session may not grant", [
         ("\tif (!place_is_kept(place) || !session_grants(place->locks->ensemble))\n\t\treturn false;\n",

@@ -62,7 +62,7 @@ RULES = [
     ("names: who meets no directory, because another host has removed it, gives up", [
         ("++c->join_tries > JOIN_TRIES", "++c->join_tries > 0")], 300),
     ("names: the timer of an idle directory is forgotten at a hand-over", [
-        ("\t\tlock_restore_leftover(lock);\n", "\t\t(void)0;\n")], 1000, "snapshots"),
+        ("\t\tlock_restore_idle_directory(lock);\n", "\t\t(void)0;\n")], 1000, "snapshots"),
     ("names: they are not limited", [
         ("if (!limits(all)->new_names_per_s || d->naming.state == NAMING_PAID || is_paid_for(d)) {", "if (is_paid_for(d) || true) {")], 300, "anything"),
     ("names: directories that stay for good have no limit", [

@@ -27,7 +27,7 @@ SCRIPTS = [
         ("\tg = lock && !fact ? ", "\tg = lock ? ")], 5000, "anything"),
     # ---- a lock is reported free only by a fresh list (core/hosts/query.h) ----
     ("fresh: a lock is reported free by the first list", [
-        ("inquiry.c", "\tif (q->fresh || q->partial || q->refused || holder(q))\n\t\ttold(q);\n\telse\n\t\tquery_refresh(q);\n",
+        ("lookup.c", "\tif (q->fresh || q->partial || q->refused || holder(q))\n\t\ttold(q);\n\telse\n\t\tquery_refresh(q);\n",
          "\ttold(q);\n")], 1000, "anything"),
     ("fresh: a list is fresh without a write", [
         ("\t\tif (q->fresh && !q->wrote)\n\t\t\twrite_first(q);\n", "\t\t(void)write_first;\n")], 5000, "anything"),

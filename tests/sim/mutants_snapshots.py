@@ -26,7 +26,7 @@ SNAPSHOTS = [
     ("a snapshot forgets an MLOCK", [
         ("\tif (c->mlock)\n\t\tmlock_snapshot(c->mlock, out);\n", "\t(void)mlock_snapshot;\n")], 300, "snapshots"),
     ("a snapshot forgets what other hosts are asked", [
-        ("\t\tif (!q->client->inquiry)\n\t\t\tquery_snapshot(q, out);\n", "\t\t(void)query_snapshot;\n")], 300, "snapshots"),
+        ("\t\tif (!q->client->lookup)\n\t\t\tquery_snapshot(q, out);\n", "\t\t(void)query_snapshot;\n")], 300, "snapshots"),
     ("a snapshot forgets which limit is to be set", [
         ("\tFIELD_NUMBER(struct query, \"limit\", limit, 0, LIMIT_PERMITS_MAX),\n", "")], 1000, "snapshots, permits"),
     ("a snapshot forgets who waits for an audit", [

@@ -9,7 +9,7 @@ line of defence against lost wake-ups: those mutants break both.
 """
 
 from mutants_accounts import ACCOUNTS
-from mutants_census import CENSUS
+from mutants_scan import SCAN
 from mutants_delegations import DELEGATIONS
 from mutants_kills import KILLS
 from mutants_kinds import KINDS
@@ -314,7 +314,7 @@ MUTANTS = [
     ("an audit ends before its deletes are answered", [
         ("if (a->state == AUDIT_CLEAR && h->ensemble->operations.first >= a->clear_op) {",
          "if (a->state == AUDIT_CLEAR) {"),
-        ("a->counts.undeleted += (int64_t)h->locks->directories->orphan_count;", "")], 3000),
+        ("a->counts.undeleted += (int64_t)h->locks->directories->stray_count;", "")], 3000),
     ("an MLOCK that ends keeps what it took", [
         ("\tlet_go(m);\n\tmlock_free(m);\n", "\tmlock_free(m);\n")], 300),
     ("an MLOCK that ends takes what was held before", [
@@ -382,7 +382,7 @@ MUTANTS = [
     ("RESET leaves the owner", [
         ("cmd_client.c", "\tgroup_leave(c);\n", "")], 3000),
     ("strays stay where a list shows them", [
-        ("\t\t\tclaim_orphan(d, child);\n", "")], 3000),
+        ("\t\t\tclaim_stray(d, child);\n", "")], 3000),
     ("one permit more than the limit", [
         ("children > (size_t)s->limit;", "children > (size_t)s->limit + 1;")], 100, "calm permits"),
     ("a permit counts before it is listed", [
@@ -539,9 +539,9 @@ MUTANTS = [
     ("whoever waits does so with a try's znode", [
         (" || (c->tries && !lock_is_tried(c->directory->lock)))", ")")], 3000),
     ("what was seen of a znode is believed after its event", [
-        ("\tseen_forget(d, child);\n", "")], 3000, "tries"),
+        ("\tsighting_forget(d, child);\n", "")], 3000, "tries"),
     ("what was seen of a znode is believed after its event, and for longer", [
-        ("d->directories->env->now_ns >= seen->until_ns", "false"), ("\tseen_forget(d, child);\n", "")], 300,
+        ("d->directories->env->now_ns >= seen->until_ns", "false"), ("\tsighting_forget(d, child);\n", "")], 300,
      "tries"),
     ("another configuration is not used", [
         ("\t\tb->env.conf = event->conf.now;\n", "")], 300, "reloads"),
@@ -553,5 +553,5 @@ MUTANTS = [
         ("\tend_requests(locks);\n", "\tif (locks->env->stopping)\n\t\tend_requests(locks);\n")], 300, "anything"),
     ("who goes on after a kill does not know that the daemon is drained", [
         ("\tledger_draining(locks->env->ledger, draining);\n", "")], 300, "anything"),
-] + (ACCOUNTS + CENSUS + DELEGATIONS + KILLS + KINDS + PLACES + PROCESSES + PROOFS + READERS + RESTORES + RULES + SCRIPTS +
+] + (ACCOUNTS + SCAN + DELEGATIONS + KILLS + KINDS + PLACES + PROCESSES + PROOFS + READERS + RESTORES + RULES + SCRIPTS +
      SECOND + SNAPSHOTS)

@@ -546,7 +546,7 @@ static void make_orphan(struct world *w)
 		return;
 	bytes_text(&path, lease ? leases : mutex);
 	bytes_char(&path, '/');
-	contender_name(&path, s->id, 0xffffffffff0000 | (w->orphan_count++ & 0xffff),
+	contender_name(&path, s->id, 0xffffffffff0000 | (w->stray_count++ & 0xffff),
 		       lease ? FLAVOUR_SLOTS : FLAVOUR_MUTEX, MODE_EXCLUSIVE);
 	fakezk_write(&w->zk, create, bytes_view(&path), (struct slice){ 0 }, ZK_EPHEMERAL_SEQUENTIAL, ZK_BY_OPERATOR);
 	bytes_free(&path);

@@ -121,7 +121,7 @@ static void summary(const struct tally *s, double took)
 	printf("\nclosest: a session expired %" PRId64 "/1000 of T after safe_until; most: %" PRId64
 	       " hand-offs on one znode; %" PRIu64 " followed without a gap; %" PRIu64
 	       " joined readers; %" PRIu64 " holders looked for in lists of all hosts\n", s->margin_permille, s->counter_max,
-	       s->followed, s->joined, s->censuses);
+	       s->followed, s->joined, s->scans);
 }
 
 static int replay(const struct options *o, uint64_t seed)

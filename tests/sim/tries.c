@@ -53,7 +53,7 @@ static bool is_strange(struct world *w, const struct znode *n)
 	for (i = 0; i < w->overwritten_count && i < OVERWRITTEN_MAX; i++)
 		if (w->overwritten[i] == n->czxid)
 			return true;
-	return n->session && (!check_host_of(w, n->session) || orphan_is(n));
+	return n->session && (!check_host_of(w, n->session) || stray_is(n));
 }
 
 void tries_deleted(struct world *w, int lock, const struct znode *n)
@@ -139,7 +139,7 @@ static void look_at(struct host *h, int lock)
 	if (!dir || !h->broker || w->last_fault > w->sched.now - WITHIN - w->slow_ns || !somebody_stays(h, lock))
 		return;
 	TAILQ_FOREACH(n, &dir->children, sibling) {
-		if (!n->view[FAKEZK_TRUTH].exists || !n->session || n->session != h->zk->session || orphan_is(n))
+		if (!n->view[FAKEZK_TRUTH].exists || !n->session || n->session != h->zk->session || stray_is(n))
 			continue;
 		if (!tries_is_one(w, lock, n) || !check_ahead_of(w, n))
 			return;

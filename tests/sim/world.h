@@ -79,7 +79,7 @@ struct guest {
 struct tally {
 	uint64_t seeds, steps, grants, handoffs, losses, reentries, requests, expiries, foreign_grants, operations;
 	uint64_t leaders_told, permits, followed, joined;
-	uint64_t held_told, queued, queued_grants, cancels, timeouts, failures, leases_ended, renewals, deadlocks, censuses;
+	uint64_t held_told, queued, queued_grants, cancels, timeouts, failures, leases_ended, renewals, deadlocks, scans;
 	uint64_t several, several_granted;
 	uint64_t forced, force_deleted, faults[FAULT_COUNT];
 	uint64_t snapshots, kills, restores;
@@ -148,7 +148,7 @@ struct world {
 	size_t belief_count;
 	int64_t replaced[REPLACED_MAX]; /* znodes in whose place somebody put others of the same name, the latest */
 	size_t replaced_count;
-	uint64_t check_every, orphan_count;
+	uint64_t check_every, stray_count;
 	bool tracing, trace_all;
 	struct trace *trace;
 	struct tally *stats;
@@ -293,8 +293,8 @@ const struct ask *check_waiting_ask(const struct caller *c, int lock);
 /* An operator has overwritten what stands in the znode of that token. */
 bool elections_overwritten(const struct world *w, int64_t token);
 
-/* census.c: the answer of LOCKS ... ALL. */
-void census_check(struct caller *c, const struct ask *a, struct slice reply);
+/* scan.c: the answer of LOCKS ... ALL. */
+void scan_check(struct caller *c, const struct ask *a, struct slice reply);
 
 /* clutter.c */
 void clutter_start(struct world *w);
@@ -465,7 +465,7 @@ void faults_written(struct host *h, struct slice path);
 
 /* foreign.c */
 /* A znode under the session of a host that its broker never made. */
-bool orphan_is(const struct znode *n);
+bool stray_is(const struct znode *n);
 void foreign_start(struct world *w);
 void foreign_free(struct world *w);
 bool foreign_idle(const struct world *w);

@@ -13,7 +13,7 @@
 #include "core/session/former.h"
 #include "io/base/process.h"
 #include "io/files/saved.h"
-#include "io/files/saved_left.h"
+#include "io/files/saved_previous.h"
 
 #define SECOND INT64_C(1000000000)
 #define NOW (1000 * SECOND)
@@ -50,12 +50,12 @@ static inline int remove_dir(void **state)
 
 static inline struct saved *opened(void)
 {
-	struct saved_left *left = NULL;
+	struct saved_previous *left = NULL;
 	struct saved *s = NULL;
 
-	assert_int_equal(saved_left_read(&left, &conf), 0);
+	assert_int_equal(saved_previous_read(&left, &conf), 0);
 	assert_int_equal(saved_open(&s, &conf, left), 0);
-	saved_left_free(left);
+	saved_previous_free(left);
 	return s;
 }
 
@@ -126,10 +126,10 @@ static inline size_t left_count(const struct saved *s)
 	return saved_formers(s, list);
 }
 
-static inline struct saved_left *read_left(void)
+static inline struct saved_previous *read_left(void)
 {
-	struct saved_left *left = NULL;
+	struct saved_previous *left = NULL;
 
-	assert_int_equal(saved_left_read(&left, &conf), 0);
+	assert_int_equal(saved_previous_read(&left, &conf), 0);
 	return left;
 }

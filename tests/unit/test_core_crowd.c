@@ -504,7 +504,7 @@ TEST_IN(what_a_letter_asks_for_is_done_before_the_connection_ends, setup_letters
 	letter_arrives(f, letter, letter_of("force", name), ZK_OK);
 	letter_arrives(f, letter, letter_of("revoke", name), ZK_OK);
 	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
-	assert_true(TAILQ_EMPTY(&f->broker->hosts.errands.worker.items));
+	assert_true(TAILQ_EMPTY(&f->broker->hosts.letter_tasks.worker.items));
 	fixture_hand_over(f);
 	fixture_say(f, 0, "EVENTS WAIT 0", "*4 $4 lost $1 a :78848 $6 forced");
 	fixture_say(f, 0, "EVENTS WAIT 0", "*-1");
@@ -516,7 +516,7 @@ TEST_IN(letters_that_are_too_many_are_acted_upon_at_once, setup_letters)
 	char name[128];
 
 	fixture_held(f, name);
-	for (int i = 0; i < ERRANDS_MAX; i++)
+	for (int i = 0; i < LETTER_TASKS_MAX; i++)
 		letter_arrives(f, letter, letter_of("revoke", name), ZK_OK);
 	fixture_say(f, 0, "EVENTS WAIT 0", "*-1");
 	letter_arrives(f, letter, letter_of("revoke", name), ZK_OK);

@@ -274,7 +274,7 @@ ALONE(a_note_is_charged_for_its_second)
 
 	fixture_say(f, 0, "SET a v1 NX PX 60000", "+OK");
 	fixture_say(f, 1, "SET a v2 NX PX 60000", "$-1");
-	assert_int_equal(f->broker->env.accounts.pools[POOL_MEMORY].used, bearer_memory(SLICE("v1")) + sizeof(struct knock));
+	assert_int_equal(f->broker->env.accounts.pools[POOL_MEMORY].used, bearer_memory(SLICE("v1")) + sizeof(struct attempt));
 	fixture_pass(f, SECOND_MS);
 	assert_int_equal(f->broker->env.accounts.pools[POOL_MEMORY].used, bearer_memory(SLICE("v1")));
 }

@@ -324,7 +324,7 @@ TEST(keys_of_tables_do_not_follow_from_the_seed)
 {
 	const struct fixture *f = *state;
 	const struct broker *b = f->broker;
-	const struct map *maps[] = { &b->locks.names, &b->locks.groups, &b->locks.knocked, &b->directories.paths };
+	const struct map *maps[] = { &b->locks.names, &b->locks.groups, &b->locks.attempted, &b->directories.paths };
 	struct random seen = { .state = 42 };
 
 	assert_int_equal(b->directories.last_nonce, random_next(&seen) >> 9);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A try and the claims of other hosts: held ones, idle ones that linger, and those nobody knows about (claim/seen.h). */
+/* A try and the claims of other hosts: held ones, idle ones that linger, and those nobody knows about (claim/sighting.h). */
 #include "claim_fixture.h"
 
 #include <stdio.h>

@@ -21,7 +21,7 @@
 #include "io/base/peer.h"
 #include "io/base/watch.h"
 #include "io/files/saved.h"
-#include "io/files/saved_left.h"
+#include "io/files/saved_previous.h"
 
 #define SECOND INT64_C(1000000000)
 
@@ -125,7 +125,7 @@ static int begin(void **state)
 		.request_args = 8,
 		.output_bytes = OUTPUT_BYTES,
 	};
-	struct saved_left *left;
+	struct saved_previous *left;
 	char text[16];
 	int ours;
 
@@ -134,9 +134,9 @@ static int begin(void **state)
 	gone = false;
 	snprintf(dir, sizeof(dir), "%s/test_kept.XXXXXX", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
 	assert_non_null(mkdtemp(dir));
-	assert_int_equal(saved_left_read(&left, &conf), 0);
+	assert_int_equal(saved_previous_read(&left, &conf), 0);
 	assert_int_equal(saved_open(&saved, &conf, left), 0);
-	saved_left_free(left);
+	saved_previous_free(left);
 	assert_int_equal(keeper_message_pair(&channel, &ours), 0);
 	snprintf(text, sizeof(text), "%d", ours);
 	setenv(KEEPER_VARIABLE, text, 1);

@@ -43,17 +43,19 @@ static int remove_dir(void **state)
 
 static struct listener opened(mode_t mode)
 {
+	struct listen_address address = { "daemon.socket", path, mode, LISTEN_NO_GROUP };
 	struct listener l;
 
-	assert_int_equal(listen_open(&l, &(struct listen_place){ "daemon.socket", path, mode, LISTEN_NO_GROUP }, -1, error), 0);
+	assert_int_equal(listen_open(&l, &address, -1, error), 0);
 	return l;
 }
 
 static void refused(int rc, const char *sentence)
 {
+	struct listen_address address = { "daemon.socket", path, 0600, LISTEN_NO_GROUP };
 	struct listener l;
 
-	assert_int_equal(listen_open(&l, &(struct listen_place){ "daemon.socket", path, 0600, LISTEN_NO_GROUP }, -1, error), rc);
+	assert_int_equal(listen_open(&l, &address, -1, error), rc);
 	assert_int_equal(l.fd, -1);
 	assert_non_null(strstr(error, sentence));
 }
@@ -159,7 +161,7 @@ TEST(a_path_is_as_long_as_an_address_can_hold)
 	memset(name, 'x', sizeof(name) - 1);
 	name[0] = '/';
 	name[sizeof(name) - 1] = '\0';
-	assert_int_equal(listen_open(&l, &(struct listen_place){ "daemon.socket", name, 0600, LISTEN_NO_GROUP }, -1, error),
+	assert_int_equal(listen_open(&l, &(struct listen_address){ "daemon.socket", name, 0600, LISTEN_NO_GROUP }, -1, error),
 			 -ENAMETOOLONG);
 	assert_non_null(strstr(error, "107 bytes"));
 }
@@ -180,7 +182,7 @@ TEST(a_group_has_a_name_or_a_number)
 
 TEST(a_directory_that_others_may_fill_is_told)
 {
-	const struct listen_place place = { "daemon.socket", path, 0600, LISTEN_NO_GROUP };
+	const struct listen_address place = { "daemon.socket", path, 0600, LISTEN_NO_GROUP };
 	const mode_t modes[] = { 0777, 0775, 0757, 01777, 0755 };
 
 	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
@@ -197,7 +199,7 @@ TEST(a_directory_that_others_may_fill_is_told)
 
 TEST(what_somebody_has_removed_is_missed_and_made_again)
 {
-	const struct listen_place place = { "daemon.socket", path, 0600, LISTEN_NO_GROUP };
+	const struct listen_address place = { "daemon.socket", path, 0600, LISTEN_NO_GROUP };
 	struct listener l = opened(0600), next;
 
 	assert_false(listen_is_missing(&l) || listen_lock_is_missing(&l));
@@ -239,7 +241,7 @@ TEST(it_belongs_to_its_group_and_still_to_its_owner_and_its_lock_to_the_owner_al
 
 	if (geteuid() != 0)
 		skip();
-	assert_int_equal(listen_open(&l, &(struct listen_place){ "daemon.socket", path, 0660, 4711 }, -1, error), 0);
+	assert_int_equal(listen_open(&l, &(struct listen_address){ "daemon.socket", path, 0660, 4711 }, -1, error), 0);
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_uid, 0);
 	assert_int_equal(st.st_gid, 4711);

@@ -59,7 +59,7 @@ static int tear_down(void **state)
 
 	claim_free_all(&f->d);
 	/* Nothing is charged for what is gone. */
-	assert_true(f->d.claim_count == 0 && f->all.claim_count == 0 && f->all.orphan_count == 0);
+	assert_true(f->d.claim_count == 0 && f->all.claim_count == 0 && f->all.stray_count == 0);
 	f->d.operations = 0; /* some are never answered, */
 	f->d.facts = 0;      /* and nobody takes what they have shown */
 	directory_deinit(&f->d);
@@ -191,7 +191,7 @@ TEST(an_orphan_of_ours_is_deleted)
 	bytes_text(&orphan, "0000000002");
 	f->d.claim = joined(f, MODE_EXCLUSIVE, "0000000007");
 	LISTED(f, bytes_view(&orphan), slice_of(f->d.claim->name));
-	assert_int_equal(f->all.orphan_count, 1);
+	assert_int_equal(f->all.stray_count, 1);
 	sent = &f->out.list[f->out.count - 2];
 	assert_int_equal(sent[0].type, EFFECT_ZK_DELETE);
 	/* Ours waits behind it, until a list that is sent behind the delete shows that it is gone. */
@@ -314,7 +314,7 @@ TEST(each_of_many_permits_is_found_in_one_list)
 	       slice_of(early->name));
 	assert_true(late->counted && early->counted);
 	assert_true(unsure->adopting && slice_eq(slice_of(unsure->name), bytes_view(&found)));
-	assert_true(f->all.orphan_count == 1 && f->d.facts & FACT_LOST);
+	assert_true(f->all.stray_count == 1 && f->d.facts & FACT_LOST);
 	assert_int_equal(f->d.children, 5);
 	bytes_free(&found);
 	bytes_free(&stray);

@@ -126,7 +126,7 @@ TEST_WITH(who_wants_to_be_told_nothing_is_told_nothing, begin, end)
 	struct desk *d = *state;
 	struct letter *l = post(d);
 
-	letter_orphan(l);
+	letter_abandon(l);
 	assert_null(d->target.letter);
 	assert_null(answer(d, OPERATION_LETTER_POST, l->number, ZK_OK).target);
 	assert_int_equal(d->hosts.outbox_count, 1);
@@ -143,7 +143,7 @@ TEST_WITH(there_is_room_for_so_many_of_a_kind, begin, end)
 
 	for (size_t i = 0; i < REVOKES; i++) {
 		assert_true(outbox_room(&d->hosts, LETTER_REVOKE, &user, 1));
-		letter_orphan(post(d));
+		letter_abandon(post(d));
 	}
 	assert_false(outbox_room(&d->hosts, LETTER_REVOKE, &user, 1));
 	assert_true(outbox_room(&d->hosts, LETTER_REVOKE, &operator, LETTER_REVOKES_MAX - REVOKES));

@@ -9,16 +9,16 @@ enum { MANY = 50 };
 static const char one_user, another;
 
 static struct parties parties;
-static struct party_place many[MANY], other;
+static struct party_member many[MANY], other;
 
 static int begin(void **state)
 {
 	parties_init(&parties);
 	for (int i = 0; i < MANY; i++) {
-		many[i] = (struct party_place){ 0 };
+		many[i] = (struct party_member){ 0 };
 		party_enter(&parties, &many[i], &one_user);
 	}
-	other = (struct party_place){ 0 };
+	other = (struct party_member){ 0 };
 	party_enter(&parties, &other, &another);
 	return 0;
 }
@@ -44,9 +44,9 @@ static void add_many(void)
 }
 
 /* The next one is served, for so long, and has something to be done again. */
-static struct party_place *serve(int64_t of_many_ns, int64_t of_other_ns, int64_t *ret_other_ns)
+static struct party_member *serve(int64_t of_many_ns, int64_t of_other_ns, int64_t *ret_other_ns)
 {
-	struct party_place *place = parties_next(&parties);
+	struct party_member *place = parties_next(&parties);
 	int64_t ns = place == &other ? of_other_ns : of_many_ns;
 
 	parties_charge(&parties, ns);
@@ -130,7 +130,7 @@ TEST(who_asks_for_little_waits_for_one_request_of_many)
 		assert_ptr_equal(parties_next(&parties), &other);
 		parties_charge(&parties, PARTY_TURN_NS / 5);
 		for (int i = 0; i < 6; i++) {
-			struct party_place *place = parties_next(&parties);
+			struct party_member *place = parties_next(&parties);
 
 			assert_ptr_not_equal(place, &other);
 			parties_charge(&parties, PARTY_TURN_NS / 4);
@@ -191,7 +191,7 @@ TEST(what_is_held_back_is_served_when_it_is_released)
 
 TEST(a_door_is_no_user_and_what_a_visitor_takes_counts_for_its_owner)
 {
-	struct party_place door = { .is_door = true };
+	struct party_member door = { .is_door = true };
 
 	party_leave(&parties, &other);
 	assert_true(parties_is_one(&parties));

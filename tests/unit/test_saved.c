@@ -304,7 +304,7 @@ static const struct saved_conn who = { .pid = 10, .uid = 20, .gid = 30, .start =
 /* What a process that goes on finds, and that nothing has changed before the new file has its name. */
 TEST(who_goes_on_has_session_and_formers)
 {
-	struct saved_left *left;
+	struct saved_previous *left;
 	struct saved *s;
 	struct zk_identity identity;
 	struct stat before, after;
@@ -317,14 +317,14 @@ TEST(who_goes_on_has_session_and_formers)
 	assert_true(left->here);
 	assert_int_equal(left->session.id, 2);
 	assert_int_equal(saved_continue(&s, &conf, left), 0);
-	saved_left_free(left);
+	saved_previous_free(left);
 	assert_int_equal(stat(path, &after), 0);
 	assert_int_equal(before.st_ino, after.st_ino);
-	assert_int_equal(saved_left_read(&left, &conf), -EBUSY);
+	assert_int_equal(saved_previous_read(&left, &conf), -EBUSY);
 	assert_int_equal(saved_publish(s), 0);
 	assert_int_equal(stat(path, &after), 0);
 	assert_int_not_equal(before.st_ino, after.st_ino);
-	assert_int_equal(saved_left_read(&left, &conf), -EBUSY);
+	assert_int_equal(saved_previous_read(&left, &conf), -EBUSY);
 	left_is(s, 0, 1, NOW + 10 * SECOND);
 	assert_int_equal(left_count(s), 1);
 	assert_true(saved_present(s, &identity));
@@ -335,26 +335,26 @@ TEST(who_goes_on_has_session_and_formers)
 
 TEST(who_goes_on_and_is_killed_at_once_leaves_what_there_was)
 {
-	struct saved_left *left;
+	struct saved_previous *left;
 	struct saved *s;
 
 	(void)state;
 	daemon_dies(1, getpid(), own_start());
 	left = read_left();
 	assert_int_equal(saved_continue(&s, &conf, left), 0);
-	saved_left_free(left);
+	saved_previous_free(left);
 	saved_connected(s, 1, &who, -1);
 	saved_close(s);
 	left = read_left();
 	assert_int_equal(left->session.id, 1);
 	assert_int_equal(left->conns[1].pid, 0);
-	saved_left_free(left);
+	saved_previous_free(left);
 }
 
 /* Connections keep their numbers, also if there may be fewer of them by now. */
 TEST(a_table_is_never_smaller_than_the_one_before)
 {
-	struct saved_left *left;
+	struct saved_previous *left;
 	struct saved *s;
 
 	(void)state;
@@ -363,14 +363,14 @@ TEST(a_table_is_never_smaller_than_the_one_before)
 	left = read_left();
 	assert_int_equal(saved_continue(&s, &conf, left), 0);
 	assert_int_equal(saved_clients(s), CLIENTS);
-	saved_left_free(left);
+	saved_previous_free(left);
 	saved_close(s);
 }
 
 TEST(a_connection_is_found_as_it_was)
 {
 	struct saved *s = opened();
-	struct saved_left *left;
+	struct saved_previous *left;
 	int ends[2];
 
 	(void)state;
@@ -388,7 +388,7 @@ TEST(a_connection_is_found_as_it_was)
 	assert_true(left->conns[1].start == 40 && left->conns[1].peer == 50);
 	assert_false(left->conns[2].cookie || left->conns[2].kept);
 	assert_true(left->conns[3].pid == 10 && !left->conns[3].cookie);
-	saved_left_free(left);
+	saved_previous_free(left);
 	close(ends[0]);
 	close(ends[1]);
 }
@@ -397,7 +397,7 @@ TEST(a_connection_is_found_as_it_was)
 TEST(a_file_that_stays_behind_is_spoiled)
 {
 	char in_the_way[128];
-	struct saved_left *left;
+	struct saved_previous *left;
 	struct saved *s;
 
 	(void)state;
@@ -405,7 +405,7 @@ TEST(a_file_that_stays_behind_is_spoiled)
 	left = read_left();
 	assert_non_null(left->file);
 	assert_int_equal(saved_continue(&s, &conf, left), 0);
-	saved_left_free(left);
+	saved_previous_free(left);
 	snprintf(in_the_way, sizeof(in_the_way), "%s/saved.new", dir);
 	assert_int_equal(unlink(in_the_way), 0);
 	assert_int_equal(saved_publish(s), -ENOENT);
@@ -413,14 +413,14 @@ TEST(a_file_that_stays_behind_is_spoiled)
 	saved_close(s);
 	left = read_left();
 	assert_null(left->file);
-	saved_left_free(left);
+	saved_previous_free(left);
 }
 
 /* What a hand-over passes on: the sessions, the file with its lock, and who held something under an earlier session. */
 TEST(a_parcel_has_what_the_file_has)
 {
 	struct parcel p = { 0 };
-	struct saved_left *left;
+	struct saved_previous *left;
 	struct saved *s, *next;
 	struct zk_identity identity;
 
@@ -430,9 +430,9 @@ TEST(a_parcel_has_what_the_file_has)
 	session_is(s, 2, 5 * SECOND);
 	saved_pack(s, &p);
 	p.fds[0] = dup(p.fds[0]); /* a process of its own */
-	assert_int_equal(saved_left_unpack(&left, &p), 0);
+	assert_int_equal(saved_previous_unpack(&left, &p), 0);
 	assert_int_equal(saved_continue(&next, &conf, left), 0);
-	saved_left_free(left);
+	saved_previous_free(left);
 	assert_int_equal(saved_publish(next), 0);
 	left_is(next, 0, 1, NOW + 10 * SECOND);
 	assert_int_equal(saved_held_session(next), 1);
@@ -448,13 +448,13 @@ TEST(a_parcel_without_the_file_is_refused)
 {
 	struct parcel p = { 0 };
 	struct entry_writer w;
-	struct saved_left *left;
+	struct saved_previous *left;
 
 	(void)state;
-	assert_int_equal(saved_left_unpack(&left, &p), -EBADMSG);
+	assert_int_equal(saved_previous_unpack(&left, &p), -EBADMSG);
 	w = entry_begin(&p.text, "saved");
 	parcel_fd(&p, &w, "fd", open("/dev/null", O_RDONLY));
 	entry_end(&w);
-	assert_int_equal(saved_left_unpack(&left, &p), -EBADMSG);
+	assert_int_equal(saved_previous_unpack(&left, &p), -EBADMSG);
 	parcel_free(&p);
 }

@@ -17,7 +17,7 @@ TEST(memory_grows_and_is_found_again_as_one)
 {
 	struct saved *s = opened();
 	char *first = saved_grow(s, 16384), *second = saved_grow(s, 1 << 20);
-	struct saved_left *left;
+	struct saved_previous *left;
 
 	(void)state;
 	strcpy(first, "first");
@@ -27,7 +27,7 @@ TEST(memory_grows_and_is_found_again_as_one)
 	assert_int_equal(left->memory.len, 16384 + (1 << 20));
 	assert_string_equal(left->memory.data, "first");
 	assert_string_equal(left->memory.data + left->memory.len - 5, "last");
-	saved_left_free(left);
+	saved_previous_free(left);
 }
 
 static uint64_t blocks_of(const char *file)
@@ -45,7 +45,7 @@ TEST(memory_that_is_given_back_is_the_file_systems)
 	struct saved *s = opened();
 	char *first = saved_grow(s, PART), *second = saved_grow(s, 4 * PART);
 	uint64_t before = blocks_of(path);
-	struct saved_left *left;
+	struct saved_previous *left;
 	size_t bytes = 0;
 
 	(void)state;
@@ -65,7 +65,7 @@ TEST(memory_that_is_given_back_is_the_file_systems)
 	assert_int_equal(left->memory.len, 5 * PART);
 	for (size_t i = 0; i < 5 * PART; i++)
 		assert_int_equal(left->memory.data[i], i / PART == 1 ? 0 : "a\0bcb"[i / PART]);
-	saved_left_free(left);
+	saved_previous_free(left);
 }
 
 /* One of a process that gave memory back has holes: it becomes shorter, and whole. */
@@ -128,7 +128,7 @@ TEST(memory_has_an_end)
 TEST(memory_that_was_being_added_is_none)
 {
 	struct saved *s = opened();
-	struct saved_left *left;
+	struct saved_previous *left;
 
 	(void)state;
 	saved_grow(s, 4096);
@@ -137,7 +137,7 @@ TEST(memory_that_was_being_added_is_none)
 	left = read_left();
 	assert_non_null(left->file);
 	assert_int_equal(left->memory.len, 4096);
-	saved_left_free(left);
+	saved_previous_free(left);
 }
 
 /* ---- whatever stands in it ---- */
@@ -261,7 +261,7 @@ static void remove_spares(void)
 /* Whoever has a pointer into its memory goes on writing there. */
 TEST(a_file_that_was_removed_is_made_again_with_all_that_it_had)
 {
-	struct saved_left *left;
+	struct saved_previous *left;
 	struct saved *s = opened();
 	char *first, *second;
 
@@ -279,16 +279,16 @@ TEST(a_file_that_was_removed_is_made_again_with_all_that_it_had)
 	second[8191] = 'c';
 	connected(s, 3, getpid(), own_start(), -1);
 	saved_holder(s, 3, true);
-	assert_int_equal(saved_left_read(&left, &conf), -EBUSY);
+	assert_int_equal(saved_previous_read(&left, &conf), -EBUSY);
 	saved_close(s);
-	assert_int_equal(saved_left_read(&left, &conf), 0);
+	assert_int_equal(saved_previous_read(&left, &conf), 0);
 	assert_int_equal(left->session.id, 7);
 	assert_true(left->conns[3].holds);
 	assert_int_equal(left->memory.len, 4096 + 8192);
 	assert_int_equal(left->memory.data[0], 'a');
 	assert_int_equal(left->memory.data[4096], 'b');
 	assert_int_equal(left->memory.data[4096 + 8191], 'c');
-	saved_left_free(left);
+	saved_previous_free(left);
 	remove_spares();
 }
 
@@ -302,7 +302,7 @@ TEST(a_process_on_its_way_out_is_seen)
 	pid_t pid;
 
 	(void)state;
-	assert_false(saved_left_is_ending(dir));
+	assert_false(saved_previous_is_ending(dir));
 	assert_int_equal(pipe(end), 0);
 	pid = fork();
 	if (pid == 0) {
@@ -312,10 +312,10 @@ TEST(a_process_on_its_way_out_is_seen)
 		_exit(write(end[1], &byte, 1) == 1 && pause());
 	}
 	assert_int_equal(read(end[0], &byte, 1), 1);
-	assert_true(saved_left_is_ending(dir));
+	assert_true(saved_previous_is_ending(dir));
 	kill(pid, SIGKILL);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
-	assert_false(saved_left_is_ending(dir));
+	assert_false(saved_previous_is_ending(dir));
 	close(end[0]);
 	close(end[1]);
 }
@@ -323,9 +323,9 @@ TEST(a_process_on_its_way_out_is_seen)
 TEST(it_is_one_daemons_at_a_time)
 {
 	struct saved *s = opened();
-	struct saved_left *left = NULL;
+	struct saved_previous *left = NULL;
 
 	(void)state;
-	assert_int_equal(saved_left_read(&left, &conf), -EBUSY);
+	assert_int_equal(saved_previous_read(&left, &conf), -EBUSY);
 	saved_close(s);
 }

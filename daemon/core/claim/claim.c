@@ -282,7 +282,7 @@ void claim_free(struct claim *c)
 	if (--d->claim_count == 0)
 		directory_remember(d, false);
 	all->claim_count--;
-	all->orphan_count -= c->orphan;
+	all->stray_count -= c->orphan;
 	charge_give_back(&c->path, POOL_PATHS);
 	bytes_free(&c->pred);
 	bytes_free(&c->second.ahead);
@@ -439,7 +439,7 @@ void claim_vanished(struct claim *c)
 	claim_free(c);
 }
 
-bool claim_orphan(struct directory *d, struct slice name)
+bool claim_stray(struct directory *d, struct slice name)
 {
 	struct claim *c;
 
@@ -451,7 +451,7 @@ bool claim_orphan(struct directory *d, struct slice name)
 	directory_ledger_note(d);
 	set_name(c, name);
 	TAILQ_INSERT_TAIL(&d->leaving, c, link);
-	d->directories->orphan_count++;
+	d->directories->stray_count++;
 	d->directories->env->stats.strays_total++;
 	claim_send_delete(c);
 	return true;
@@ -669,7 +669,7 @@ static void pred_answered(struct claim *c, const struct event *event)
 		if (!c->directory->tells_kind)
 			c->other_kind = holder_other_kind(c->directory->kind, event->zk_answered.data);
 		if (c->pred_watch)
-			seen_read(c, event->zk_answered.data);
+			sighting_read(c, event->zk_answered.data);
 	} else if (code != ZK_UNKNOWN) {
 		/* No watch was set, so the directory is listed instead, after a pause each time. */
 		c->pred_watch = false;

@@ -85,7 +85,7 @@ struct claim {
 	bool named, orphan;            /* its number is known; LEAVING: a list showed it, and no claim knew it */
 	bool spent, withheld;          /* LEAVING: not one of the lock's two; its delete waits. See claim_follow() */
 	bool listed, readers_ahead;    /* WAITING: a list of this connection showed others before it; only readers */
-	bool tries, watches, pred_watch; /* only tries want it (seen.h); see claim_join(); WAITING: pred has a watch */
+	bool tries, watches, pred_watch; /* only tries want it (sighting.h); see claim_join(); WAITING: pred has a watch */
 	bool contested, in_use; /* WAITING and listed: its predecessor waits, too; its predecessor's data say `held` */
 	bool tried, says_held;  /* HELD: a list showed a try behind it; its data say held (or may, or its forerunner's) */
 	bool adopting, counted; /* UNSURE, salvaged: found, its owner is being read; SLOTS: a list showed it (FACT_COUNTED) */
@@ -120,7 +120,7 @@ const struct claim *claim_before(const struct claim *c);   /* the claim of this 
 void claim_free(struct claim *c);                          /* its znode is gone, or goes with its session */
 void claim_free_all(struct directory *d);                  /* the same for all claims of the directory */
 void claim_vanished(struct claim *c); /* WAITING, HELD: somebody deleted its znode. The grants on it are lost */
-bool claim_orphan(struct directory *d, struct slice name); /* deletes one that no claim knew. False: not our name */
+bool claim_stray(struct directory *d, struct slice name); /* deletes one that no claim knew. False: not our name */
 void claim_send_delete(struct claim *c);      /* LEAVING: sends the delete, if it can and none is under way */
 void claim_send_deletes(struct directory *d); /* for all that leave, as long as there is room; before anything else */
 void claim_suspended(struct claim *c);        /* the connection is lost: the outcome of open operations is unknown */

@@ -122,9 +122,9 @@ COLD void claim_ledger_write(struct claim *c)
 	r = ledger_take(l, sizeof(*r) + text.len);
 	r->head.number = c->number;
 	r->lock = c->directory->record->head.number;
-	r->place = c->withheld                              ? LEDGER_PLACE_WITHHELD
-		   : c->directory->flavour == FLAVOUR_SLOTS ? LEDGER_PLACE_SLOTS
-							    : LEDGER_PLACE_CLAIM;
+	r->role = c->withheld                              ? LEDGER_ROLE_WITHHELD
+		   : c->directory->flavour == FLAVOUR_SLOTS ? LEDGER_ROLE_SLOTS
+							    : LEDGER_ROLE_CLAIM;
 	r->czxid = c->czxid;
 	r->pairs = (uint32_t)(w.values / 2);
 	r->length = (uint32_t)text.len;
@@ -139,7 +139,7 @@ void claim_ledger_withhold(struct claim *c)
 	struct ledger *l = c->directory->directories->env->ledger;
 
 	if (l && c->record)
-		ledger_store(l, &c->record->place, LEDGER_PLACE_WITHHELD);
+		ledger_store(l, &c->record->role, LEDGER_ROLE_WITHHELD);
 }
 
 COLD void claim_ledger_drop(struct claim *c)

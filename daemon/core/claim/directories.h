@@ -29,7 +29,7 @@ struct directories {
 	struct names names;
 	struct lasting_list lasting;
 	/* Sums, for INFO and the checks. */
-	size_t claim_count, remembered_count, orphan_count, left_count;
+	size_t claim_count, remembered_count, stray_count, left_count;
 	uint64_t last_claim, last_nonce;
 	int64_t token_next, token_limit; /* standalone: claim numbers */
 	bool token_asked;

@@ -22,7 +22,7 @@
 #include "base/heap.h"
 #include "base/map.h"
 #include "core/claim/names.h"
-#include "core/claim/seen.h"
+#include "core/claim/sighting.h"
 #include "core/claim/turn.h"
 #include "core/session/operation.h"
 #include "core/znode/flavour.h"

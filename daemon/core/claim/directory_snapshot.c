@@ -22,13 +22,13 @@ static const struct field directory_fields[] = {
 	FIELD_NUMBER(struct directory, "list bytes", list_bytes, 0, UINT32_MAX),
 };
 
-static enum claim_place place_of(const struct claim *c)
+static enum claim_role role_of(const struct claim *c)
 {
 	if (c->state == CLAIM_LEAVING)
-		return PLACE_LEAVING;
+		return ROLE_LEAVING;
 	if (c == c->directory->claim)
-		return PLACE_CLAIM;
-	return c == c->directory->next ? PLACE_NEXT : PLACE_SLOTS;
+		return ROLE_CLAIM;
+	return c == c->directory->next ? ROLE_NEXT : ROLE_SLOTS;
 }
 
 void directory_snapshot(const struct directory *d, struct entry_writer *w)
@@ -41,11 +41,11 @@ void directory_snapshot(const struct directory *d, struct entry_writer *w)
 	lasting_write_maker(d, w);
 }
 
-void claim_snapshot(const struct claim *c, enum claim_place place, const struct entry_pairs *noted, struct bytes *out)
+void claim_snapshot(const struct claim *c, enum claim_role role, const struct entry_pairs *noted, struct bytes *out)
 {
 	struct entry_writer w = entry_begin(out, "claim");
 
-	entry_number(&w, "place", place);
+	entry_number(&w, "place", role);
 	claim_entry_write(c, &w);
 	entry_pairs(&w, noted);
 	entry_end(&w);
@@ -57,7 +57,7 @@ void claims_snapshot(const struct directory *d, struct bytes *out)
 
 	CLAIM_FOREACH(c, d) {
 		assert(c->state != CLAIM_JOINING);
-		claim_snapshot(c, place_of(c), NULL, out);
+		claim_snapshot(c, role_of(c), NULL, out);
 	}
 }
 
@@ -79,7 +79,7 @@ bool directory_restore(struct directory *d, const struct entry *e)
 }
 
 /* What its state says of its name and of where it is kept. */
-static bool is_consistent(const struct claim *c, enum claim_place place)
+static bool is_consistent(const struct claim *c, enum claim_role role)
 {
 	const struct directories *all = c->directory->directories;
 	struct contender self;
@@ -87,7 +87,7 @@ static bool is_consistent(const struct claim *c, enum claim_place place)
 	if (c->number > (uint64_t)INT64_MAX || c->name_len > strlen(c->name))
 		return false;
 	if (all->env->conf->standalone)
-		return c->state == CLAIM_HELD && place == PLACE_CLAIM;
+		return c->state == CLAIM_HELD && role == ROLE_CLAIM;
 	if (c->named && !contender_parse(slice_of(c->name), c->directory->flavour, &self))
 		return false;
 	if (c->salvaged && c->state != CLAIM_HELD)
@@ -99,36 +99,36 @@ static bool is_consistent(const struct claim *c, enum claim_place place)
 		return false;
 	case CLAIM_WAITING:
 	case CLAIM_HELD:
-		return c->named && place != PLACE_LEAVING;
+		return c->named && role != ROLE_LEAVING;
 	case CLAIM_UNSURE:
-		return !c->named && c->name_len && place != PLACE_LEAVING;
+		return !c->named && c->name_len && role != ROLE_LEAVING;
 	case CLAIM_LEAVING:
-		return (c->named || c->name_len) && place == PLACE_LEAVING;
+		return (c->named || c->name_len) && role == ROLE_LEAVING;
 	}
 	return false;
 }
 
-static bool put(struct claim *c, enum claim_place place)
+static bool put(struct claim *c, enum claim_role role)
 {
 	struct directory *d = c->directory;
 
-	switch (place) {
-	case PLACE_CLAIM:
+	switch (role) {
+	case ROLE_CLAIM:
 		if (d->flavour == FLAVOUR_SLOTS || d->claim)
 			return false;
 		d->claim = c;
 		return true;
-	case PLACE_NEXT:
+	case ROLE_NEXT:
 		if (!d->claim || d->next)
 			return false;
 		d->next = c;
 		return true;
-	case PLACE_SLOTS:
+	case ROLE_SLOTS:
 		if (d->flavour != FLAVOUR_SLOTS)
 			return false;
 		TAILQ_INSERT_TAIL(&d->slots, c, link);
 		return true;
-	case PLACE_LEAVING:
+	case ROLE_LEAVING:
 		TAILQ_INSERT_TAIL(&d->leaving, c, link);
 		return true;
 	}
@@ -138,22 +138,22 @@ static bool put(struct claim *c, enum claim_place place)
 bool claim_restore(struct directory *d, const struct entry *e)
 {
 	struct claim read = { .directory = d }, *c;
-	int64_t place;
+	int64_t role;
 
-	if (!entry_get_number(e, "place", PLACE_CLAIM, PLACE_LEAVING, &place) ||
+	if (!entry_get_number(e, "place", ROLE_CLAIM, ROLE_LEAVING, &role) ||
 	    !claim_entry_read(&read, e))
 		return false;
-	if (!is_consistent(&read, (enum claim_place)place))
+	if (!is_consistent(&read, (enum claim_role)role))
 		return entry_refuse(e, "the fields do not fit each other");
 	c = claim_new(d, read.mode);
 	read.path = c->path;
 	*c = read;
-	if (!put(c, (enum claim_place)place)) {
+	if (!put(c, (enum claim_role)role)) {
 		/* It is freed with the others. */
 		c->state = CLAIM_LEAVING;
-		put(c, PLACE_LEAVING);
+		put(c, ROLE_LEAVING);
 		return entry_refuse(e, "its place is taken, or there is none, for the claim");
 	}
-	d->directories->orphan_count += c->orphan;
+	d->directories->stray_count += c->orphan;
 	return true;
 }

@@ -10,7 +10,7 @@
 struct bytes;
 
 /* Where the directory keeps a claim. */
-enum claim_place { PLACE_CLAIM, PLACE_NEXT, PLACE_SLOTS, PLACE_LEAVING };
+enum claim_role { ROLE_CLAIM, ROLE_NEXT, ROLE_SLOTS, ROLE_LEAVING };
 
 struct claim;
 struct directory;
@@ -21,7 +21,7 @@ struct entry_writer;
 /* Adds its fields to an entry. Then an entry CLAIM for each of its claims. */
 void directory_snapshot(const struct directory *d, struct entry_writer *w);
 void claims_snapshot(const struct directory *d, struct bytes *out);
-void claim_snapshot(const struct claim *c, enum claim_place place, const struct entry_pairs *noted, struct bytes *out);
+void claim_snapshot(const struct claim *c, enum claim_role role, const struct entry_pairs *noted, struct bytes *out);
 /* From such entries. False: it is refused. */
 bool directory_restore(struct directory *d, const struct entry *e);
 bool claim_restore(struct directory *d, const struct entry *e);

@@ -179,7 +179,7 @@ static void examine_waiting(struct claim *c, const struct event *event)
 	if (directory_is_ours(c->directory, ahead.farther.name))
 		ahead.farther.name = (struct slice){ 0 };
 	claim_second_listed(c, ahead.others, !ahead.readers, ahead.farther.name);
-	seen_listed(c, &ahead.nearest, event);
+	sighting_listed(c, &ahead.nearest, event);
 }
 
 /* Takes from a list what it shows of one of our claims. A list sent before the claim's create shows nothing. */
@@ -245,7 +245,7 @@ enum child listing_classify(struct listing_view view, struct slice child, enum m
 	struct contender other;
 
 	if (contender_of_session(child, view.flavour, view.session))
-		return view.directory && is_known(view.directory, child) ? CHILD_OURS : CHILD_ORPHAN;
+		return view.directory && is_known(view.directory, child) ? CHILD_OURS : CHILD_STRAY;
 	if (!contender_parse(child, view.flavour, &other))
 		return CHILD_UNRECOGNIZED;
 	*mode = other.mode;
@@ -278,9 +278,9 @@ static struct others examine_others(struct directory *d, enum mode mode, const s
 		switch (listing_classify(view, child, &other)) {
 		case CHILD_OURS:
 			break;
-		case CHILD_ORPHAN:
+		case CHILD_STRAY:
 			if (!own->known || !own->known[i])
-				claim_orphan(d, child);
+				claim_stray(d, child);
 			break;
 		case CHILD_UNRECOGNIZED:
 			report_unrecognized(d, child);

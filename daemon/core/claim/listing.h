@@ -20,7 +20,7 @@ struct operation;
 /* The classes of a directory's children: a child's class decides what may be done with it. */
 enum child {
 	CHILD_OURS,         /* a contender of the present session, and a live claim knows it */
-	CHILD_ORPHAN,       /* a contender of the present session that no live claim knows */
+	CHILD_STRAY,       /* a contender of the present session that no live claim knows */
 	CHILD_OTHER,        /* somebody else's contender */
 	CHILD_UNKNOWN,      /* may be a contender of an unknown kind: it is waited for */
 	CHILD_UNRECOGNIZED, /* cannot be a contender */

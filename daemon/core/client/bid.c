@@ -272,7 +272,7 @@ static bool find_place(struct bid *b)
 		return true;
 	if (place && !place_is_kept(place)) {
 		place_renew(place);
-	} else if (!place && place_knock(lock, b->client, bytes_view(&b->value)) && place_begin(bearer, lock)) {
+	} else if (!place && place_attempt(lock, b->client, bytes_view(&b->value)) && place_begin(bearer, lock)) {
 		bearer_untie(bearer); /* nobody's process waits */
 		bearer->bid = NULL;
 		b->parts[0].bearer = NULL;

@@ -9,7 +9,7 @@
 #include "core/command/command.h"
 #include "core/command/list.h"
 #include "core/command/metrics.h"
-#include "core/hosts/census.h"
+#include "core/hosts/scan.h"
 #include "core/hosts/release.h"
 #include "core/lock/client_ledger.h"
 #include "core/lock/delegated.h"
@@ -470,7 +470,7 @@ void cmd_locks(struct client *c, struct call *call)
 	if (call->argc > 1 && !glob_is_closed(call->argv[1]))
 		reply_error(c, ERROR_ERR, "the pattern has a [ without its ]: a [ of a name is written as \\[");
 	else if (o->given & OPTION_ALL)
-		census_ask(call->hosts, c, call->argv[1], o->after, o->given & OPTION_COUNT ? o->count : CENSUS_COUNT);
+		scan_ask(call->hosts, c, call->argv[1], o->after, o->given & OPTION_COUNT ? o->count : SCAN_COUNT);
 	else if (o->given)
 		args_syntax_error(call);
 	else

@@ -128,7 +128,7 @@ static bool look(const struct run *r, struct slice name, enum script_act act, en
 		 struct grant **ret_grant)
 {
 	const struct forward_terms terms = there(r, act);
-	enum value_look is = value_look(r->call, name, r->argv[0], ret_grant, NULL);
+	enum value_holder is = value_holder(r->call, name, r->argv[0], ret_grant, NULL);
 
 	if (is == VALUE_ELSEWHERE)
 		is = value_forward(r->call, name, &terms);
@@ -205,9 +205,9 @@ static void act(const struct run *r, struct grant *g)
 /* Answers as GET and PTTL do, in one array. */
 static void answer_pair(const struct run *r)
 {
-	const struct inquiry_fact *fact = NULL;
+	const struct lookup_fact *fact = NULL;
 	struct grant *g = NULL;
-	enum value_look is = value_look(r->call, r->keys[0], (struct slice){ 0 }, &g, &fact);
+	enum value_holder is = value_holder(r->call, r->keys[0], (struct slice){ 0 }, &g, &fact);
 
 	if (is == VALUE_WAIT)
 		return;
@@ -267,7 +267,7 @@ static void extend_all(const struct run *r)
 		return;
 	for (size_t i = 0; i < r->key_count; i++) {
 		g = ours(r, r->keys[i]);
-		assert(g || inquiry_done(r->client->inquiry, r->keys[i]));
+		assert(g || lookup_done(r->client->lookup, r->keys[i]));
 		if (g)
 			bid_extend(g, r->lease_ns, false);
 	}
@@ -316,7 +316,7 @@ static void release_here(const struct run *r, int64_t count)
 	for (size_t i = 0; i < r->key_count; i++) {
 		struct grant *g = ours(r, r->keys[i]);
 
-		if (g && !inquiry_done(r->client->inquiry, r->keys[i]))
+		if (g && !lookup_done(r->client->lookup, r->keys[i]))
 			bid_release(g);
 	}
 	bid_reply_settled(r->client, &released);
@@ -330,7 +330,7 @@ static void release_each(const struct run *r)
 	struct grant *g;
 
 	for (size_t i = 0; i < r->key_count; i++)
-		if (value_look(r->call, r->keys[i], r->argv[0], NULL, NULL) == VALUE_WAIT)
+		if (value_holder(r->call, r->keys[i], r->argv[0], NULL, NULL) == VALUE_WAIT)
 			return;
 	for (size_t i = 0; i < r->key_count; i++) {
 		if (!look(r, r->keys[i], SCRIPT_RELEASE, &is, &g))

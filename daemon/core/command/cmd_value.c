@@ -32,7 +32,7 @@ static bool parse_until(const struct call *call, struct slice word, bool in_s, i
 	if (number_parse(word, &number) && number >= 1 && number <= INT64_MAX / MS_PER_S) {
 		left_ms = number * unit - env_wall_ms(env, env->now_ns);
 		/* The instant was in the future when the client asked; other hosts' answers have taken until now. */
-		if (left_ms < 1 && call->client->inquiry)
+		if (left_ms < 1 && call->client->lookup)
 			left_ms = 1;
 		if (left_ms >= 1 && left_ms <= LIMIT_MS_MAX) {
 			*ret_ns = left_ms * NS_PER_MS;
@@ -112,10 +112,10 @@ static void take(struct call *call, int64_t lease_ns, struct bid_answer granted,
 static void extend(struct client *c, struct call *call, int64_t lease_ns)
 {
 	const struct forward_terms there = { .act = FORWARD_EXTEND, .value = call->argv[2], .lease_ns = lease_ns };
-	enum value_look is;
+	enum value_holder is;
 	struct grant *g;
 
-	is = value_look(call, call->name, call->argv[2], &g, NULL);
+	is = value_holder(call, call->name, call->argv[2], &g, NULL);
 	if (is == VALUE_ELSEWHERE)
 		is = value_forward(call, call->name, &there);
 	else if (is == VALUE_MINE)
@@ -157,9 +157,9 @@ void cmd_setnx(struct client *c, struct call *call)
 
 void cmd_get(struct client *c, struct call *call)
 {
-	const struct inquiry_fact *fact = NULL;
+	const struct lookup_fact *fact = NULL;
 	struct grant *g = NULL;
-	enum value_look is = value_look(call, call->name, NO_VALUE, &g, &fact);
+	enum value_holder is = value_holder(call, call->name, NO_VALUE, &g, &fact);
 
 	if (is == VALUE_WAIT)
 		return;
@@ -172,7 +172,7 @@ void cmd_exists(struct client *c, struct call *call)
 	int64_t count = 0;
 
 	for (size_t i = 1; i < call->argc; i++) {
-		enum value_look is = value_look(call, call->argv[i], NO_VALUE, NULL, NULL);
+		enum value_holder is = value_holder(call, call->argv[i], NO_VALUE, NULL, NULL);
 
 		if (is == VALUE_WAIT)
 			return;
@@ -185,7 +185,7 @@ void cmd_exists(struct client *c, struct call *call)
 void cmd_ttl(struct client *c, struct call *call)
 {
 	struct grant *g = NULL;
-	enum value_look is = value_look(call, call->name, NO_VALUE, &g, NULL);
+	enum value_holder is = value_holder(call, call->name, NO_VALUE, &g, NULL);
 	int64_t left_ms = is == VALUE_NOBODY ? -2 : value_left_ms(g);
 
 	if (is != VALUE_WAIT)
@@ -195,12 +195,12 @@ void cmd_ttl(struct client *c, struct call *call)
 
 void cmd_token(struct client *c, struct call *call)
 {
-	const struct inquiry_fact *fact;
+	const struct lookup_fact *fact;
 	struct grant *g;
 
 	if (!value_valid(c, call->argv[2]))
 		return;
-	switch (value_look(call, call->name, call->argv[2], &g, &fact)) {
+	switch (value_holder(call, call->name, call->argv[2], &g, &fact)) {
 	case VALUE_WAIT:
 		break;
 	case VALUE_NOBODY:
@@ -252,11 +252,11 @@ static void deny_here(const struct call *call, const struct grant *g)
 /* The grant of the process' own. *ret: NULL: nobody holds it. False: the command returns. */
 static bool own(struct call *call, struct slice name, struct grant **ret)
 {
-	const struct inquiry_fact *fact;
+	const struct lookup_fact *fact;
 	struct grant *g;
 
 	*ret = NULL;
-	switch (value_look(call, name, NO_VALUE, &g, &fact)) {
+	switch (value_holder(call, name, NO_VALUE, &g, &fact)) {
 	case VALUE_WAIT:
 		return false;
 	case VALUE_NOBODY:

@@ -4,7 +4,7 @@
 #include "core/client/reply.h"
 #include "core/command/call.h"
 #include "core/command/script.h"
-#include "core/hosts/inquiry.h"
+#include "core/hosts/lookup.h"
 #include "core/lock/take_back.h"
 #include "protocol/commands.h"
 
@@ -93,13 +93,13 @@ void command_handle(struct hosts *h, struct client *c, size_t argc, const struct
 		table[command].run(c, &call);
 }
 
-void command_again(struct hosts *h, struct inquiry *i)
+void command_again(struct hosts *h, struct lookup *i)
 {
 	struct client *c = i->client;
 
 	work_drop(&h->env->works, &i->work);
 	i->asks = false;
 	command_handle(h, c, i->argc, i->argv);
-	if (c->inquiry && !c->inquiry->asks)
-		forward_end(c->inquiry);
+	if (c->lookup && !c->lookup->asks)
+		forward_end(c->lookup);
 }

@@ -9,14 +9,14 @@
 struct client;
 struct event;
 struct hosts;
-struct inquiry;
+struct lookup;
 struct locks;
 
 /* All that a client had is released, and its RESET is answered. */
 void command_reset_over(struct client *c);
 void command_handle(struct hosts *h, struct client *c, size_t argc, const struct slice *argv);
 /* What other hosts have is known: its request is carried out, or more is asked. */
-void command_again(struct hosts *h, struct inquiry *i);
+void command_again(struct hosts *h, struct lookup *i);
 /* EVENT_CLIENT_PAGE: the adapter has made the page that DELEGATE asked for, or could not. */
 void command_page(struct client *c, const struct event *event);
 /*

@@ -134,7 +134,7 @@ static const struct {
 	NUMBER(ZOOKEEPER, ZK, letters, h->outbox_count, "letters", GAUGE, ONE, "Letters to other hosts on their way.") \
 	NUMBER(AUDIT, ALWAYS, audit_remembered, all->remembered_count, "audit_remembered", GAUGE, ONE, \
 	       "Locks whose directory has to be listed again because a connection was lost.") \
-	NUMBER(AUDIT, ALWAYS, audit_undeleted, all->orphan_count, "audit_undeleted", GAUGE, ONE, \
+	NUMBER(AUDIT, ALWAYS, audit_undeleted, all->stray_count, "audit_undeleted", GAUGE, ONE, \
 	       "Strays that were found and are not deleted yet.") \
 	NUMBER(AUDIT, ALWAYS, audit_running, h->audit.state != AUDIT_IDLE, "audit_running", GAUGE, ONE, "1: an audit runs.") \
 	LINE(AUDIT, ALWAYS, audit_looked_at, ONE, h->audit.state != AUDIT_IDLE ? h->audit.counts.directories : 0) \

@@ -41,12 +41,12 @@ bool value_lease(const struct call *call, struct slice word, bool in_s, int64_t 
 	return false;
 }
 
-enum value_look value_look(struct call *call, struct slice name, struct slice value, struct grant **ret,
-			   const struct inquiry_fact **ret_fact)
+enum value_holder value_holder(struct call *call, struct slice name, struct slice value, struct grant **ret,
+			   const struct lookup_fact **ret_fact)
 {
 	struct client *c = call->client;
 	struct lock *lock = lock_find(c->locks, name);
-	const struct inquiry_fact *fact = inquiry_done(c->inquiry, name);
+	const struct lookup_fact *fact = lookup_done(c->lookup, name);
 	struct grant *g;
 
 	if (!lock && !args_valid_name(c, name))
@@ -62,7 +62,7 @@ enum value_look value_look(struct call *call, struct slice name, struct slice va
 	if (c->locks->env->conf->standalone)
 		return VALUE_NOBODY;
 	if (!fact)
-		fact = inquiry_look(call, name);
+		fact = lookup_look(call, name);
 	if (!fact)
 		return VALUE_WAIT;
 	if (ret_fact)
@@ -73,7 +73,7 @@ enum value_look value_look(struct call *call, struct slice name, struct slice va
 	return VALUE_WAIT;
 }
 
-enum value_look value_forward(struct call *call, struct slice name, const struct forward_terms *terms)
+enum value_holder value_forward(struct call *call, struct slice name, const struct forward_terms *terms)
 {
 	switch (forward_look(call, name, terms)) {
 	case FORWARD_OURS:
@@ -97,7 +97,7 @@ static void write_held(struct client *c, struct slice host)
 	bytes_free(&text);
 }
 
-void value_write(struct client *c, enum value_look is, const struct grant *g, const struct inquiry_fact *fact)
+void value_write(struct client *c, enum value_holder is, const struct grant *g, const struct lookup_fact *fact)
 {
 	switch (is) {
 	case VALUE_WAIT:

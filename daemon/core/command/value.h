@@ -3,7 +3,7 @@
  * Locks that are held under a value (lock/bearer.h), for the commands that speak of them: SET and its kin, and scripts.
  *
  * A command first looks at each name that it is about. Where that says VALUE_WAIT it returns: it has been answered, or it
- * runs again from its beginning, with the same words, once other hosts have told what they have (hosts/inquiry.h). When all
+ * runs again from its beginning, with the same words, once other hosts have told what they have (hosts/lookup.h). When all
  * is known it acts, and answers: bid_release() and bid_extend() act at once, what was released is answered by
  * bid_reply_settled() or reply_integer_settled(), when the next holder has it; value_set() answers by itself.
  *
@@ -22,11 +22,11 @@
 #include "core/client/args.h"
 #include "core/client/bid.h"
 #include "core/hosts/forward.h"
-#include "core/hosts/inquiry.h"
+#include "core/hosts/lookup.h"
 
 struct grant;
 
-enum value_look { VALUE_WAIT, VALUE_NOBODY, VALUE_MINE, VALUE_OTHER, VALUE_ELSEWHERE };
+enum value_holder { VALUE_WAIT, VALUE_NOBODY, VALUE_MINE, VALUE_OTHER, VALUE_ELSEWHERE };
 
 /* False: it is no value, 1..BEARER_VALUE_MAX bytes, and that was answered. */
 bool value_valid(struct client *c, struct slice value);
@@ -38,15 +38,15 @@ bool value_lease(const struct call *call, struct slice word, bool in_s, int64_t 
 void value_lease_error(const struct call *call); /* the answer: begins with what Redis answers, and tells the bounds */
 /* Who holds that name; a name that is none is answered. *ret: for MINE and OTHER its grant, ELSEWHERE *ret_fact. Each may
  * be NULL. A value that is empty is nobody's. */
-enum value_look value_look(struct call *call, struct slice name, struct slice value, struct grant **ret,
-			   const struct inquiry_fact **ret_fact);
+enum value_holder value_holder(struct call *call, struct slice name, struct slice value, struct grant **ret,
+			   const struct lookup_fact **ret_fact);
 /*
  * Of an ELSEWHERE: the host that holds it is asked to look, to release or to extend (hosts/forward.h). Says how it was found
  * there; MINE: it is done. WAIT, as above: never "it is gone" as long as that is not known.
  */
-enum value_look value_forward(struct call *call, struct slice name, const struct forward_terms *terms);
+enum value_holder value_forward(struct call *call, struct slice name, const struct forward_terms *terms);
 /* Writes what GET answers for these facts, without the end of the reply. */
-void value_write(struct client *c, enum value_look is, const struct grant *g, const struct inquiry_fact *fact);
+void value_write(struct client *c, enum value_holder is, const struct grant *g, const struct lookup_fact *fact);
 /* The rest of its lease, >= 0. -1: it has no lease, or (NULL) another host holds the lock, whose lease is not known here. */
 int64_t value_left_ms(const struct grant *g);
 /* If all are free they are held under the value, on these terms: `granted` is answered; else `taken`, or an error. */

@@ -27,7 +27,7 @@ static bool begin_root(struct hosts *h, size_t number)
 }
 
 /* A directory that is looked at: `name` below the root is a lock's, or a semaphore's with a part of it behind a '/'. */
-struct audit_place {
+struct audited {
 	struct slice name, path;
 	enum flavour flavour;
 };
@@ -147,7 +147,7 @@ static void found(struct audit *a, int64_t *count, const char *what, struct slic
 static const struct slice NO_CHILD = { 0 };
 
 /* The lock's directory at that path; the host gets to know the lock if its limits allow that. */
-static struct directory *find(struct hosts *h, const struct audit_place *p)
+static struct directory *find(struct hosts *h, const struct audited *p)
 {
 	struct directory *d = directory_find(h->locks->directories, p->path);
 	struct lock *lock = d ? d->lock : NULL;
@@ -173,11 +173,11 @@ static void send(struct hosts *h, enum effect_type type, enum operation_kind kin
 }
 
 /* A lock deletes it however long that takes. When the host may not know another lock, it tries once. */
-static void delete_stray(struct hosts *h, const struct audit_place *p, struct slice child)
+static void delete_stray(struct hosts *h, const struct audited *p, struct slice child)
 {
 	struct directory *d = find(h, p);
 
-	if (d && claim_orphan(d, child))
+	if (d && claim_stray(d, child))
 		return;
 	if (!turn_of_questions(h->locks->directories)) {
 		h->audit.counts.undeleted++;
@@ -188,7 +188,7 @@ static void delete_stray(struct hosts *h, const struct audit_place *p, struct sl
 	send(h, EFFECT_ZK_DELETE, OPERATION_AUDIT_DELETE, p->path, child);
 }
 
-static void examine_child(struct hosts *h, const struct audit_place *p, struct slice child)
+static void examine_child(struct hosts *h, const struct audited *p, struct slice child)
 {
 	struct listing_view view = {
 		h->ensemble->session.id, p->flavour, directory_find(h->locks->directories, p->path)
@@ -199,7 +199,7 @@ static void examine_child(struct hosts *h, const struct audit_place *p, struct s
 
 	a->counts.contenders += is != CHILD_UNRECOGNIZED;
 	a->counts.ours += is == CHILD_OURS;
-	if (is == CHILD_ORPHAN) {
+	if (is == CHILD_STRAY) {
 		FOUND(a, strays, p->path, child);
 		delete_stray(h, p, child);
 	}
@@ -208,7 +208,7 @@ static void examine_child(struct hosts *h, const struct audit_place *p, struct s
 		FOUND(a, odd_children, p->path, child);
 }
 
-static void data_answered(struct audit *a, const struct audit_place *p, struct slice data)
+static void data_answered(struct audit *a, const struct audited *p, struct slice data)
 {
 	int64_t limit;
 
@@ -226,7 +226,7 @@ static void data_answered(struct audit *a, const struct audit_place *p, struct s
 		FOUND(a, mismatched, p->path, NO_CHILD);
 }
 
-static void list_answered(struct hosts *h, const struct audit_place *p, const struct event *event)
+static void list_answered(struct hosts *h, const struct audited *p, const struct event *event)
 {
 	struct audit *a = &h->audit;
 
@@ -247,7 +247,7 @@ static void place_answered(struct hosts *h, const struct operation *op, const st
 	struct audit *a = &h->audit;
 	struct slice name = name_at(a, a->answered);
 	struct bytes path = { 0 };
-	struct audit_place p = { .flavour = (enum flavour)a->names.data[a->answered] };
+	struct audited p = { .flavour = (enum flavour)a->names.data[a->answered] };
 
 	bytes_format(&path, "%s/%s", a->root.path, name);
 	p.path = bytes_view(&path);
@@ -384,7 +384,7 @@ static void finish(struct hosts *h)
 	struct audit *a = &h->audit;
 	struct client *c;
 
-	a->counts.undeleted += (int64_t)h->locks->directories->orphan_count;
+	a->counts.undeleted += (int64_t)h->locks->directories->stray_count;
 	h->env->stats.audits_total++;
 	effects_say(h->env->out, a->counts.strays ? EFFECT_LEVEL_WARNING : EFFECT_LEVEL_INFO, audit,
 		    EFFECT_FIELDS("directories=%d strays=%d", a->counts.directories, a->counts.strays),
@@ -425,7 +425,7 @@ void audit_continue(struct hosts *h)
 		send_root(h);
 	else if (a->state == AUDIT_WALK)
 		send_directories(h);
-	if (a->state == AUDIT_CLEAR && h->locks->directories->orphan_count &&
+	if (a->state == AUDIT_CLEAR && h->locks->directories->stray_count &&
 	    !TAILQ_EMPTY(&h->locks->directories->turns.queues[TURN_DELETE]))
 		a->clear_op = UINT64_MAX; /* a delete that waits is sent after every open operation */
 	else if (a->state == AUDIT_CLEAR && a->clear_op == UINT64_MAX)

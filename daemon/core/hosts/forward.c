@@ -18,10 +18,10 @@ static const int64_t NS_PER_MS = 1000000;
 static void orphan(struct forward *f)
 {
 	if (f->letter)
-		letter_orphan(f->letter);
+		letter_abandon(f->letter);
 }
 
-void forward_end(struct inquiry *i)
+void forward_end(struct lookup *i)
 {
 	struct forward *f = i->forward;
 
@@ -33,7 +33,7 @@ void forward_end(struct inquiry *i)
 		mem_free(f);
 		i->forward = NULL;
 	}
-	inquiry_free(i);
+	lookup_free(i);
 }
 
 static const char *done(const struct forward *f)
@@ -41,10 +41,10 @@ static const char *done(const struct forward *f)
 	return f->act == FORWARD_EXTEND ? "extended" : "released";
 }
 
-/* The client is answered, and with that its inquiry is over. */
+/* The client is answered, and with that its lookup is over. */
 static void fail(struct forward *f, bool may_be_done, const char *why)
 {
-	struct inquiry *i = f->inquiry;
+	struct lookup *i = f->lookup;
 	struct slice name = bytes_view(&f->fact->name), host = bytes_view(&f->fact->host);
 
 	if (may_be_done && f->act != FORWARD_LOOK)
@@ -64,7 +64,7 @@ static bool refuse(struct client *c, enum error_code code, const char *sentence)
 	return false;
 }
 
-static bool admits(const struct hosts *h, struct client *c, const struct inquiry_fact *fact)
+static bool admits(const struct hosts *h, struct client *c, const struct lookup_fact *fact)
 {
 	if (!letter_host_valid(bytes_view(&fact->host))) {
 		reply_error(c, ERROR_UNAVAILABLE, "%s is held %s, and has to be released or extended there",
@@ -82,7 +82,7 @@ static bool admits(const struct hosts *h, struct client *c, const struct inquiry
 				      "reached; try again in a few seconds");
 }
 
-static void write_letter(const struct hosts *h, const struct client *c, const struct inquiry_fact *fact,
+static void write_letter(const struct hosts *h, const struct client *c, const struct lookup_fact *fact,
 			 const struct forward_terms *terms)
 {
 	struct bytes *data = operation_data(h->ensemble);
@@ -102,14 +102,14 @@ static void write_letter(const struct hosts *h, const struct client *c, const st
 			     (int64_t)terms->leased);
 }
 
-static void ask(struct hosts *h, struct inquiry *i, struct inquiry_fact *fact, const struct forward_terms *terms)
+static void ask(struct hosts *h, struct lookup *i, struct lookup_fact *fact, const struct forward_terms *terms)
 {
 	struct forward *f = i->forward;
 
 	if (!f) {
 		f = i->forward = mem_new(sizeof(*f));
 		f->hosts = h;
-		f->inquiry = i;
+		f->lookup = i;
 		f->timer.kind = TIMER_FORWARD;
 		TAILQ_INSERT_TAIL(&h->forwards, f, link);
 	}
@@ -126,7 +126,7 @@ static void ask(struct hosts *h, struct inquiry *i, struct inquiry_fact *fact, c
 }
 
 /* What was done shows how it was found, too: then a hand-over has forgotten the look before it. */
-static enum forward_found known(const struct inquiry_fact *fact, enum forward_act act)
+static enum forward_found known(const struct lookup_fact *fact, enum forward_act act)
 {
 	enum forward_found found = fact->found[act];
 
@@ -139,19 +139,19 @@ static enum forward_found known(const struct inquiry_fact *fact, enum forward_ac
  * The host that was asked did not hold the lock then. Nobody held it if the list that named the host was fresh, or if the
  * host was the holder after the request came. Otherwise another host may hold it by now.
  */
-static bool is_gone(const struct inquiry_fact *fact)
+static bool is_gone(const struct lookup_fact *fact)
 {
 	return fact->fresh || fact->found[FORWARD_LOOK] == FORWARD_OURS || fact->found[FORWARD_LOOK] == FORWARD_THEIRS;
 }
 
 enum forward_found forward_look(struct call *call, struct slice name, const struct forward_terms *terms)
 {
-	struct inquiry *i = call->client->inquiry;
-	struct inquiry_fact *fact = inquiry_find(i, name);
+	struct lookup *i = call->client->lookup;
+	struct lookup_fact *fact = lookup_find(i, name);
 	enum forward_found found = known(fact, terms->act);
 
 	if (found == FORWARD_FREE && !is_gone(fact)) {
-		inquiry_refresh(call, name);
+		lookup_refresh(call, name);
 		return FORWARD_UNASKED;
 	}
 	if (found == FORWARD_UNASKED && admits(call->hosts, call->client, fact))
@@ -227,7 +227,7 @@ bool forward_answered(struct hosts *h, struct slice id, struct slice data)
 	}
 	f->state = FORWARD_ANSWERED;
 	f->fact->found[f->act] = found;
-	inquiry_ready(f->inquiry);
+	lookup_ready(f->lookup);
 	return true;
 }
 
@@ -296,7 +296,7 @@ void forward_received(struct hosts *h, struct slice id, struct slice data, bool 
 		h->env->stats.mail_ignored_total++;
 	else if (!outbox_room(h, LETTER_VALUE, g ? g->client : NULL, 1))
 		h->env->stats.limits_total++;
-	else if ((late && what != FORWARD_LOOK) || !errand_is_for_us(h, data))
+	else if ((late && what != FORWARD_LOOK) || !letter_task_is_for_us(h, data))
 		answer(h, data, id, FORWARD_UNASKED, late, payer);
 	else
 		answer(h, data, id, act(h, what, data, g, ms * NS_PER_MS), false, payer);

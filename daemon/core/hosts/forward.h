@@ -2,7 +2,7 @@
 /*
  * What a request does to a lock that another host has granted under a value (lock/bearer.h), is done there: a forward asks
  * for it by a letter, which has the SHA-256 of the value and not the value. A request has one at a time, as part of its
- * inquiry (inquiry.h): when it is answered, the command runs again, and finds the answer among the facts.
+ * lookup (lookup.h): when it is answered, the command runs again, and finds the answer among the facts.
  *
  *   state    | means                                     | event -> next state
  *   ASKED    | a letter is on its way, or in the mailbox | answered -> ANSWERED; no mailbox, refused, or 2 s passed and it
@@ -33,14 +33,14 @@
 
 #include "base/heap.h"
 #include "base/queue.h"
-#include "core/hosts/inquiry.h"
+#include "core/hosts/lookup.h"
 #include "core/hosts/outbox.h"
 #include "protocol/bytes.h"
 
 struct call;
 struct hosts;
-struct inquiry;
-struct inquiry_fact;
+struct lookup;
+struct lookup_fact;
 
 struct forward_terms {
 	enum forward_act act;
@@ -55,9 +55,9 @@ enum forward_state { FORWARD_ASKED, FORWARD_TAKEN, FORWARD_ANSWERED };
 struct forward {
 	TAILQ_ENTRY(forward) link; /* hosts->forwards */
 	struct hosts *hosts;
-	struct inquiry *inquiry;
+	struct lookup *lookup;
 	enum forward_state state;
-	struct inquiry_fact *fact; /* which it is about */
+	struct lookup_fact *fact; /* which it is about */
 	enum forward_act act;
 	struct letter *letter; /* NULL: none, or it is gone */
 	struct bytes id;       /* of the letter */
@@ -68,8 +68,8 @@ TAILQ_HEAD(forward_list, forward);
 
 /* What that act has found. UNASKED: it is being asked for, or it was refused and answered; the command returns. */
 enum forward_found forward_look(struct call *call, struct slice name, const struct forward_terms *terms);
-/* Frees an inquiry, which has been answered or will not be, with its forward, if it has one. */
-void forward_end(struct inquiry *i);
+/* Frees a lookup, which has been answered or will not be, with its forward, if it has one. */
+void forward_end(struct lookup *i);
 /* What became of its letter. */
 void forward_letter(struct forward *f, enum letter_fate fate);
 void forward_due(struct forward *f);

@@ -2,7 +2,7 @@
 #include "core/hosts/hosts.h"
 
 #include "core/hosts/answer.h"
-#include "core/hosts/census.h"
+#include "core/hosts/scan.h"
 #include "core/hosts/query_reply.h"
 
 void hosts_init(struct hosts *h)
@@ -13,13 +13,13 @@ void hosts_init(struct hosts *h)
 	TAILQ_INIT(&h->forwards);
 	TAILQ_INIT(&h->audit.served);
 	TAILQ_INIT(&h->audit.queued);
-	errands_init(&h->errands);
+	letter_tasks_init(&h->letter_tasks);
 	inbox_init(h);
 }
 
 void hosts_deinit(struct hosts *h)
 {
-	errands_deinit(h);
+	letter_tasks_deinit(h);
 	outbox_forget_all(h);
 	inbox_deinit(h);
 	audit_deinit(h);
@@ -38,7 +38,7 @@ void hosts_move(struct hosts *h)
 	TAILQ_FOREACH(q, &h->queries, link)
 		if (!q->known) {
 			answer_end(q->answer);
-			census_restart(q->census);
+			scan_restart(q->scan);
 		}
 	query_move_all(h);
 }
@@ -46,7 +46,7 @@ void hosts_move(struct hosts *h)
 void hosts_suspended(struct hosts *h)
 {
 	inbox_suspended(h);
-	errands_finish(h);
+	letter_tasks_finish(h);
 	revocation_suspended(h);
 	forward_suspended(h);
 }

@@ -10,7 +10,7 @@
 
 #include "base/queue.h"
 #include "core/hosts/audit.h"
-#include "core/hosts/errand.h"
+#include "core/hosts/letter_task.h"
 #include "core/hosts/forward.h"
 #include "core/hosts/inbox.h"
 #include "core/hosts/outbox.h"
@@ -30,14 +30,14 @@ struct hosts {
 	struct query_list queries;
 	uint64_t last_query, query_round; /* a number, and a tag (query.h) */
 	size_t query_open; /* operations of queries without an answer, those of freed queries included */
-	bool root_open;    /* ... the list of a root among them: one at a time (census.h) */
+	bool root_open;    /* ... the list of a root among them: one at a time (scan.h) */
 	int64_t root_bytes; /* the longest such list that came */
 	struct inbox inbox;
 	struct letter_list letters;
 	size_t outbox_count;
 	uint64_t outbox_last;
 	struct audit audit;
-	struct errands errands;
+	struct letter_tasks letter_tasks;
 	struct forward_list forwards;
 };
 

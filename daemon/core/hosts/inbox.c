@@ -219,9 +219,9 @@ static void take_letter(struct hosts *h, struct slice id, struct slice data)
 
 	h->env->stats.mail_received_total++;
 	if (slice_is(kind, letter_kind_word(LETTER_REVOKE)))
-		errand_received(h, LETTER_REVOKE, id, data);
+		letter_task_received(h, LETTER_REVOKE, id, data);
 	else if (slice_is(kind, letter_kind_word(LETTER_FORCE)))
-		errand_received(h, LETTER_FORCE, id, data);
+		letter_task_received(h, LETTER_FORCE, id, data);
 	else if (slice_is(kind, letter_kind_word(LETTER_VALUE)))
 		forward_received(h, id, data, is_late(h));
 	else if (!slice_is(kind, letter_kind_word(LETTER_ANSWER)) || !take_answer(h, data))

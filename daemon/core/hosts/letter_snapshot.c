@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 #include "core/hosts/answer.h"
-#include "core/hosts/census.h"
+#include "core/hosts/scan.h"
 #include "core/hosts/hosts.h"
 #include "core/lock/lock_snapshot.h"
 #include "core/port/entry.h"
@@ -38,8 +38,8 @@ static void query_snapshot(const struct query *q, struct bytes *out)
 	args_command_word(&word, q->command);
 	entry_number(&w, "client", q->client->conn);
 	entry_text(&w, "command", bytes_view(&word));
-	if (q->census)
-		census_snapshot(q->census, &w);
+	if (q->scan)
+		scan_snapshot(q->scan, &w);
 	else
 		entry_fields(&w, FIELDS(query_fields), q);
 	entry_number(&w, "answering", q->state == QUERY_ANSWERING);
@@ -71,9 +71,9 @@ static bool ask_again(const struct entry *e, struct query *q, const struct query
 	q->known = read->known;
 	if (!answering)
 		return !q->known || entry_refuse(e, "nobody is to be asked");
-	if (q->census) {
+	if (q->scan) {
 		q->partial = !q->hosts->env->conf->standalone;
-		census_leave(q);
+		scan_leave(q);
 		return true;
 	}
 	if (!answer_is_of(q))
@@ -117,7 +117,7 @@ bool query_restore(struct hosts *h, const struct entry *e)
 	bytes_free(&read.name);
 	if (!fits)
 		return entry_refuse(e, "the name or the reason is not one");
-	if (command == COMMAND_LOCKS && !census_restore(q, e))
+	if (command == COMMAND_LOCKS && !scan_restore(q, e))
 		return false;
 	return !q || ask_again(e, q, &read, answering);
 }
@@ -157,13 +157,13 @@ void letters_snapshot(const struct hosts *h, struct bytes *out)
 		entry_number(&w, "client", c->conn);
 		entry_end(&w);
 	}
-	/* What an inquiry asks is asked again from its words. */
+	/* What a lookup asks is asked again from its words. */
 	TAILQ_FOREACH(q, &h->queries, link)
-		if (!q->client->inquiry)
+		if (!q->client->lookup)
 			query_snapshot(q, out);
 	TAILQ_FOREACH(c, &h->locks->clients, link)
-		if (c->inquiry)
-			inquiry_snapshot(c->inquiry, out);
+		if (c->lookup)
+			lookup_snapshot(c->lookup, out);
 	TAILQ_FOREACH(l, &h->letters, link) {
 		assert(!l->target && !l->forward && !l->deleting);
 		letter_snapshot(l, NULL, out);

@@ -85,7 +85,7 @@ static void letter_ledger_remove(struct letter *l)
 		ledger_drop(ledger, &l->record->head);
 }
 
-void letter_orphan(struct letter *l)
+void letter_abandon(struct letter *l)
 {
 	if (l->target)
 		l->target->letter = NULL;
@@ -99,7 +99,7 @@ static void letter_free(struct letter *l)
 {
 	struct hosts *h = l->hosts;
 
-	letter_orphan(l);
+	letter_abandon(l);
 	heap_unset(&h->env->timers, &l->timer);
 	TAILQ_REMOVE(&h->letters, l, link);
 	letter_ledger_remove(l);
@@ -201,7 +201,7 @@ static struct letter_news posted(struct letter *l, enum zk_code code)
 	struct letter_news news = { l->target, l->forward, LETTER_FAILED };
 
 	if (code == ZK_UNKNOWN) {
-		letter_orphan(l);
+		letter_abandon(l);
 		letter_withdraw(l);
 	} else if (l->state != LETTER_POSTING) {
 		news.target = NULL;
@@ -228,7 +228,7 @@ static struct letter_news withdrawn(struct letter *l, enum zk_code code)
 		news.fate = code == ZK_OK ? LETTER_WITHDRAWN : LETTER_TAKEN;
 		letter_free(l);
 	} else {
-		letter_orphan(l);
+		letter_abandon(l);
 		heap_set(&l->hosts->env->timers, &l->timer, l->hosts->env->now_ns + REFUSED_PAUSE_NS);
 	}
 	return news;

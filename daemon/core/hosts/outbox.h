@@ -89,7 +89,7 @@ void letter_add(struct letter *l);
 void letter_ledger_add(struct letter *l);
 struct slice letter_id(const struct letter *l);
 /* Nobody waits for its fate any longer. */
-void letter_orphan(struct letter *l);
+void letter_abandon(struct letter *l);
 /* Withdraws it before it is read, if it can, and reports its fate. Its timer is due, or nobody wants it any longer. */
 void letter_withdraw(struct letter *l);
 /* It was answered, so it was read. */

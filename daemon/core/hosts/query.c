@@ -4,7 +4,7 @@
 #include <assert.h>
 
 #include "base/mem.h"
-#include "core/hosts/census.h"
+#include "core/hosts/scan.h"
 #include "core/hosts/hosts.h"
 #include "core/kind/permit_limit.h"
 #include "core/znode/record.h"
@@ -40,7 +40,7 @@ static void forget(struct query *q)
 
 void query_free(struct query *q)
 {
-	assert(!q->revocation && !q->answer && !q->census);
+	assert(!q->revocation && !q->answer && !q->scan);
 	forget(q);
 	bytes_free(&q->name);
 	bytes_free(&q->path);
@@ -89,7 +89,7 @@ void query_send(struct query *q, enum effect_type type, const struct operation_r
 /* Reads the directory, or a child of it. */
 static void send(struct query *q, enum effect_type type, enum operation_kind kind, struct slice child)
 {
-	bool of_root = kind == OPERATION_CENSUS_LIST;
+	bool of_root = kind == OPERATION_SCAN_LIST;
 
 	struct operation_request r = {
 		.op = { .kind = kind, .query = q->number },
@@ -134,8 +134,8 @@ void query_aim(struct query *q)
 	bytes_clear(&q->path);
 	if (q->command == COMMAND_HOSTS)
 		bytes_format(&q->path, "%s/.hosts", h->env->conf->root);
-	else if (q->census && q->census->state == CENSUS_ROOT)
-		bytes_slice(&q->path, q->census->root.path);
+	else if (q->scan && q->scan->state == SCAN_ROOT)
+		bytes_slice(&q->path, q->scan->root.path);
 	else if (q->name.len)
 		q->flavour = flavour_place(h->env->conf, bytes_view(&q->name), &q->path);
 	q->part = here && here->slots ? QUERY_LIMIT :
@@ -221,7 +221,7 @@ void query_take_seen(struct query *q)
 	const struct lock *lock = lock_find(q->hosts->locks, bytes_view(&q->name));
 
 	q->known = true;
-	if (q->part != QUERY_LOCK || !lock || lock->grant_count || !seen_tells_holder(&lock->directory))
+	if (q->part != QUERY_LOCK || !lock || lock->grant_count || !sighting_tells_holder(&lock->directory))
 		return;
 	q->children = mem_new(sizeof(*q->children));
 	q->children[0].mode = lock->directory.seen.mode;
@@ -284,9 +284,9 @@ static bool is_counted(const struct query *q)
 /* So many are read. LOCKS shows the first few of those that hold. */
 static size_t readable(const struct query *q)
 {
-	size_t entitled = q->census ? query_entitled(q) : q->count;
+	size_t entitled = q->scan ? query_entitled(q) : q->count;
 
-	return q->census && entitled > CENSUS_READS_MAX ? CENSUS_READS_MAX : entitled;
+	return q->scan && entitled > SCAN_READS_MAX ? SCAN_READS_MAX : entitled;
 }
 
 /* Our own are not read: this host knows better. Answers are counted in order. */
@@ -357,7 +357,7 @@ static bool step(struct query *q)
 		else if (q->part == QUERY_LIMIT)
 			send(q, EFFECT_ZK_GET, OPERATION_QUERY_GET, NO_CHILD);
 		else if (q->part == QUERY_ROOT)
-			send(q, EFFECT_ZK_LIST, OPERATION_CENSUS_LIST, NO_CHILD);
+			send(q, EFFECT_ZK_LIST, OPERATION_SCAN_LIST, NO_CHILD);
 		else
 			send(q, EFFECT_ZK_LIST, OPERATION_QUERY_LIST, NO_CHILD);
 		break;
@@ -494,7 +494,7 @@ void query_move_all(struct hosts *h)
 		q->number = ++h->last_query;
 		ledger_number(h->env->ledger, CEILING_QUERY, q->number);
 		forget(q);
-		if (q->census)
+		if (q->scan)
 			bytes_clear(&q->name);
 		query_aim(q);
 	}

@@ -14,7 +14,7 @@
  * A semaphore is asked for in parts, each in these states: its data (the limit); its leases, of which the first `limit`
  * are held, and those whose data name a holder (the limit may have been larger); for WHY and QUEUE the mutex, where all
  * wait. The children of its directory show that a name is a semaphore's if this host does not know that.
- * LOCKS asks for the names below a root (ROOT), and then about locks one by one, each in a turn of its own (census.h).
+ * LOCKS asks for the names below a root (ROOT), and then about locks one by one, each in a turn of its own (scan.h).
  *
  * Accounts take turns, operators come first: they are asked in order of tags. A tag is one more than that of the account's
  * question before, and at least one more than that of the latest one whose turn has come.
@@ -73,7 +73,7 @@ struct query {
 	int64_t limit, tries; /* LIMIT: to be set, and how often that was tried; 0: only read */
 	struct revocation *revocation;
 	struct answer *answer; /* ANSWERING, but LOCKS; else NULL */
-	struct census *census; /* LOCKS; else NULL */
+	struct scan *scan; /* LOCKS; else NULL */
 	bool known, fresh, wrote; /* HOLDERS: no host is to be asked; a write comes before the list; it was sent */
 	struct query_child *children; /* in their order */
 	size_t count, sent, answered;
@@ -82,7 +82,7 @@ struct query {
 
 struct query *query_new(struct hosts *h, struct client *c, enum command command, struct slice name);
 bool query_begin(struct query *q); /* true: it is finished at once. Not of LIMIT, which proceeds by itself */
-void query_take_seen(struct query *q); /* instead of that, for `known`: what a try has seen (seen.h) is all that is known */
+void query_take_seen(struct query *q); /* instead of that, for `known`: only what a try has seen (sighting.h) */
 /* Continues those whose turn it is, after every event. Returns a finished one, to be answered and freed; or NULL. */
 struct query *query_finished(struct hosts *h);
 /* A hand-over ends the connection: what was found so far is forgotten. Only those that ask nobody have an answer now. */
@@ -91,7 +91,7 @@ void query_go_last(struct query *q); /* after one: behind all others, in the ord
 void query_aim(struct query *q); /* where it begins, as if it was just asked */
 void query_refresh(struct query *q); /* asks once more, in its turn, as a fresh query */
 void query_next(struct query *q, struct slice name); /* LOCKS: then, in its turn, about that lock; empty: about a root */
-void query_free(struct query *q); /* after its answer, or when its client is gone: it has no answer, census or revocation */
+void query_free(struct query *q); /* after its answer, or when its client is gone: it has no answer, scan or revocation */
 bool query_is_elsewhere(const struct query_child *child); /* it is another host's and still there */
 bool query_is_held(const struct query *q, const struct query_child *lease, size_t place); /* else it waits for room */
 size_t query_entitled(const struct query *q); /* so many children stand before all that conflict with them: they hold it */

@@ -3,7 +3,7 @@
 
 #include "core/client/reply.h"
 #include "core/hosts/answer.h"
-#include "core/hosts/census.h"
+#include "core/hosts/scan.h"
 #include "core/hosts/hosts.h"
 #include "core/kind/permit_limit.h"
 #include "core/znode/record.h"
@@ -104,12 +104,12 @@ void query_limit_answered(struct hosts *h, const struct operation *op, const str
 
 void query_reply(struct query *q)
 {
-	if (q->client->inquiry) {
-		inquiry_answered(q);
+	if (q->client->lookup) {
+		lookup_answered(q);
 		return;
 	}
-	if (q->census) {
-		census_found(q);
+	if (q->scan) {
+		scan_found(q);
 		return;
 	}
 	if (answer_is_of(q)) {

@@ -4,14 +4,14 @@
 #include "core/client/bid.h"
 #include "core/client/mlock.h"
 #include "core/hosts/answer.h"
-#include "core/hosts/census.h"
+#include "core/hosts/scan.h"
 #include "core/hosts/hosts.h"
 #include "core/kind/observe.h"
 
 bool release_is_due(const struct client *c)
 {
 	return !TAILQ_EMPTY(&c->notifications) || !TAILQ_EMPTY(&c->observers) || !TAILQ_EMPTY(&c->requests) ||
-	       !TAILQ_EMPTY(&c->grants) || c->mlock || c->query || c->auditing || c->bid || c->inquiry;
+	       !TAILQ_EMPTY(&c->grants) || c->mlock || c->query || c->auditing || c->bid || c->lookup;
 }
 
 /* The client asked for it, and has one of each at most. A closed one is not answered any longer. */
@@ -21,13 +21,13 @@ static void end_question(struct hosts *h, struct client *c)
 		revocation_free(c->query->revocation);
 	if (c->query) {
 		answer_end(c->query->answer);
-		census_end(c->query);
+		scan_end(c->query);
 		query_free(c->query);
 	}
 	if (c->auditing)
 		audit_leave(h, c);
-	if (c->inquiry)
-		forward_end(c->inquiry);
+	if (c->lookup)
+		forward_end(c->lookup);
 	if (c->bid && !c->bearer)
 		bid_free(c->bid);
 }

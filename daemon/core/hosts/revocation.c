@@ -18,7 +18,7 @@ static void target_deinit(struct target *t)
 	struct letter *l = t->letter;
 
 	if (l) {
-		letter_orphan(l);
+		letter_abandon(l);
 		if (is_forced(t->revocation) && t->state == TARGET_ASKED)
 			letter_withdraw(l);
 	}
@@ -362,7 +362,7 @@ static bool is_open(const struct target *t)
 static void revoke_letter(struct target *t, enum letter_fate fate)
 {
 	if (fate == LETTER_STANDS) {
-		letter_orphan(t->letter);
+		letter_abandon(t->letter);
 		done(t, 1);
 	} else if (fate == LETTER_NO_BOX) {
 		failed(t, "the holder's host has no mailbox, so it cannot be asked");

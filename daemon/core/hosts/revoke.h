@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Asks the holders of a lock on this host to release it, or takes it from them: for a client here (revocation.h), or
- * for one elsewhere (errand.h).
+ * for one elsewhere (letter_task.h).
  *
  * A lock that is taken is lost to its holder at once, who learns so before anybody else is granted it; the claim
  * stays, and settling the lock grants it to the next client with a larger token, or gives the claim back.

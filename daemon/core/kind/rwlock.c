@@ -86,10 +86,10 @@ static bool is_taken(const struct lock *lock, enum mode mode, bool behind)
 {
 	const struct claim *c = lock->directory.claim;
 
-	if (seen_taken(&lock->directory, mode))
+	if (sighting_taken(&lock->directory, mode))
 		return true;
 	if (c && c->state == CLAIM_WAITING && c->listed)
-		return behind || seen_taken_before(c, mode);
+		return behind || sighting_taken_before(c, mode);
 	return lock->rule->is_taken(lock, mode, behind);
 }
 

@@ -60,7 +60,7 @@ struct client {
 	struct bearer *bearer;    /* it has no connection; NULL: it has one */
 	struct mlock *mlock;      /* the MLOCK that waits */
 	struct bid *bid;          /* its SET, or a bearer's, that is not answered yet (client/bid.h) */
-	struct inquiry *inquiry;  /* what other hosts are asked before its request is carried out (hosts/inquiry.h) */
+	struct lookup *lookup;  /* what other hosts are asked before its request is carried out (hosts/lookup.h) */
 	struct request blocking;  /* its LOCK: at most one, without allocation */
 	struct request_list requests;
 	struct query *query;      /* its question to other hosts, or its request */

@@ -36,7 +36,7 @@ struct kind_rule {
 	bool lingers;     /* a held claim stays for a while after its last grant */
 	bool follows;     /* next may follow a held claim without tokens, without a gap (claim.h) */
 	bool tells_holder; /* a held claim's data describe the first grant on it when others wait (claims.h) */
-	bool marks_tries; /* the name of a claim that only tries want says so (seen.h) */
+	bool marks_tries; /* the name of a claim that only tries want says so (sighting.h) */
 	/* The lock of that name, made if need be: lock_make(), or what makes a directory more. NULL: a limit forbids it. */
 	struct lock *(*make)(struct locks *locks, struct slice name, const struct client *client);
 	/* Takes the facts of its directory; and of its second one, the slots'. NULL: it has none. */

@@ -99,7 +99,7 @@ static int64_t after_ns(const struct lock *lock)
 }
 
 /* It is removed after the next period. */
-static void leftover_arm(struct lock *lock)
+static void idle_directory_arm(struct lock *lock)
 {
 	int64_t idle_ns = after_ns(lock);
 
@@ -111,7 +111,7 @@ static void leftover_arm(struct lock *lock)
  * Nothing uses the lock any longer. False: it need not be remembered, since its directory is gone; or, when there is no more
  * room for idle locks, because it cannot be removed, and the next one would be tried instead, one after the other.
  */
-static bool leftover_is_known(struct lock *lock, bool full)
+static bool idle_directory_is_known(struct lock *lock, bool full)
 {
 	struct directory *d = &lock->directory;
 	bool refused = d->refused;
@@ -125,7 +125,7 @@ static bool leftover_is_known(struct lock *lock, bool full)
 	return false;
 }
 
-void lock_restore_leftover(struct lock *lock)
+void lock_restore_idle_directory(struct lock *lock)
 {
 	struct directory *d = &lock->directory;
 
@@ -134,15 +134,15 @@ void lock_restore_leftover(struct lock *lock)
 	d->directories->left_count += d->left;
 }
 
-static void leftover_park(struct lock *lock)
+static void idle_directory_park(struct lock *lock)
 {
-	lock_restore_leftover(lock);
+	lock_restore_idle_directory(lock);
 	if (lock->directory.left)
-		leftover_arm(lock);
+		idle_directory_arm(lock);
 }
 
 /* It is used again, or is about to be freed. */
-static void leftover_forget(struct lock *lock)
+static void idle_directory_forget(struct lock *lock)
 {
 	struct directory *d = &lock->directory;
 
@@ -185,7 +185,7 @@ void lock_free(struct lock *lock)
 
 	assert(!lock_in_use(lock) && TAILQ_EMPTY(&lock->aside));
 	locks->env->stats.directories_left_total += lock->directory.left;
-	leftover_forget(lock);
+	idle_directory_forget(lock);
 	if (lock->rule->free)
 		lock->rule->free(lock);
 	unlink_lock(lock);
@@ -294,7 +294,7 @@ struct lock *lock_make(struct locks *locks, struct slice name, const struct clie
 		lock->directory.payer = lock->charge.account;
 		lock->mixed = false;
 		unlink_lock(lock);
-		leftover_forget(lock);
+		idle_directory_forget(lock);
 		lock->idle = false;
 		TAILQ_INSERT_TAIL(&locks->used, lock, link);
 	}
@@ -316,7 +316,7 @@ static bool remove_directory(struct lock *lock)
 void lock_tidy(struct lock *lock)
 {
 	if (lock->directory.left && !lock->directory.timer.place && after_ns(lock) && !remove_directory(lock))
-		leftover_arm(lock);
+		idle_directory_arm(lock);
 	directory_untouch(&lock->directory);
 }
 
@@ -348,9 +348,9 @@ void lock_rest(struct lock *lock)
 	turn_forget(&lock->directory);
 	lock->directory.relist = false;
 	directory_want_nothing(&lock->directory);
-	if (leftover_is_known(lock, locks->idle_count >= IDLE_LOCKS_MAX)) {
+	if (idle_directory_is_known(lock, locks->idle_count >= IDLE_LOCKS_MAX)) {
 		lock_park(lock);
-		leftover_park(lock);
+		idle_directory_park(lock);
 	} else {
 		lock_free(lock);
 	}

@@ -127,4 +127,4 @@ static inline struct directory *lock_held(struct lock *lock)
  * oldest directory goes earlier: so at most that many stay, and those that nothing can be sent for.
  */
 
-void lock_restore_leftover(struct lock *lock); /* a parked one, whose timer is as it was */
+void lock_restore_idle_directory(struct lock *lock); /* a parked one, whose timer is as it was */

@@ -132,7 +132,7 @@ struct lock *lock_restore(struct locks *locks, const struct entry *e)
 	    !directory_restore(&lock->directory, e))
 		return NULL;
 	if (idle)
-		lock_restore_leftover(lock);
+		lock_restore_idle_directory(lock);
 	if (idle && ((lock->directory.timer.place && !lock->directory.left) || lock->directory.relist ||
 		     lock->directory.remembered || lock->batch.until_ns)) {
 		entry_refuse(e, "something is expected of the idle lock");

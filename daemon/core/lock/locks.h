@@ -61,8 +61,8 @@ struct locks {
 	uint64_t last_search;
 	struct followed followed[DEADLOCK_REQUESTS_MAX]; /* memory of a search */
 	struct map users, groups;
-	struct map places, knocked; /* place.h; of keyed hashes */
-	struct knock_list knocks;
+	struct map places, attempted; /* place.h; of keyed hashes */
+	struct attempt_list attempts;
 	struct map ids; /* clients, by id: numbers that nobody chooses are their own hashes */
 
 	const struct kind_rule *const *rules; /* one for each kind */

@@ -16,7 +16,7 @@ enum { UNIT_MAX = 4096 };
 
 static uint64_t hash_of(const struct lock *lock, const struct account *a, struct slice value)
 {
-	const struct map *m = &lock->locks->knocked;
+	const struct map *m = &lock->locks->attempted;
 
 	return map_hash(m, value.data, value.len) + 3 * map_hash(m, lock->name.data, lock->name.len) +
 	       5 * map_hash(m, a->unit, strlen(a->unit)) + 7 * a->uid;
@@ -24,35 +24,35 @@ static uint64_t hash_of(const struct lock *lock, const struct account *a, struct
 
 /* ---- notes ---- */
 
-static void forget(struct knock *k)
+static void forget(struct attempt *k)
 {
-	TAILQ_REMOVE(&k->locks->knocks, k, link);
-	map_remove(&k->locks->knocked, &k->node);
+	TAILQ_REMOVE(&k->locks->attempts, k, link);
+	map_remove(&k->locks->attempted, &k->node);
 	heap_unset(&k->locks->env->timers, &k->timer);
 	charge_give_back(&k->charge, POOL_MEMORY);
 	mem_free(k);
 }
 
-static struct knock *note(struct locks *locks, struct account *a, uint64_t hash)
+static struct attempt *note(struct locks *locks, struct account *a, uint64_t hash)
 {
-	struct knock *k = mem_new(sizeof(*k));
+	struct attempt *k = mem_new(sizeof(*k));
 
 	k->locks = locks;
-	k->timer.kind = TIMER_KNOCK;
+	k->timer.kind = TIMER_ATTEMPT;
 	charge_force(&k->charge, a, POOL_MEMORY, sizeof(*k));
-	TAILQ_INSERT_TAIL(&locks->knocks, k, link);
-	map_add(&locks->knocked, &k->node, hash);
+	TAILQ_INSERT_TAIL(&locks->attempts, k, link);
+	map_add(&locks->attempted, &k->node, hash);
 	return k;
 }
 
-bool place_knock(const struct lock *lock, const struct client *by, struct slice value)
+bool place_attempt(const struct lock *lock, const struct client *by, struct slice value)
 {
 	uint64_t hash = hash_of(lock, by->account, value);
 	struct locks *locks = lock->locks;
-	struct knock *k;
+	struct attempt *k;
 	bool again = false;
 
-	MAP_FOREACH(k, &locks->knocked, hash, node) {
+	MAP_FOREACH(k, &locks->attempted, hash, node) {
 		again = true;
 		break;
 	}
@@ -64,15 +64,15 @@ bool place_knock(const struct lock *lock, const struct client *by, struct slice 
 	return again;
 }
 
-void place_knock_due(struct knock *k)
+void place_attempt_due(struct attempt *k)
 {
 	forget(k);
 }
 
 void place_forget_notes(struct locks *locks)
 {
-	while (!TAILQ_EMPTY(&locks->knocks))
-		forget(TAILQ_FIRST(&locks->knocks));
+	while (!TAILQ_EMPTY(&locks->attempts))
+		forget(TAILQ_FIRST(&locks->attempts));
 }
 
 /* ---- places ---- */
@@ -196,9 +196,9 @@ void place_due(struct place *p)
 
 void place_snapshot_notes(const struct locks *locks, struct bytes *out)
 {
-	const struct knock *k;
+	const struct attempt *k;
 
-	TAILQ_FOREACH(k, &locks->knocks, link) {
+	TAILQ_FOREACH(k, &locks->attempts, link) {
 		struct entry_writer w = entry_begin(out, "knock");
 
 		entry_number(&w, "uid", k->charge.account->uid);
@@ -213,7 +213,7 @@ bool place_restore_note(struct locks *locks, const struct entry *e)
 {
 	struct slice unit;
 	struct account *a;
-	struct knock *k;
+	struct attempt *k;
 	int64_t uid, hash;
 
 	if (!entry_get_number(e, "uid", 0, UINT32_MAX, &uid) || !entry_get_text(e, "unit", UNIT_MAX, &unit) ||

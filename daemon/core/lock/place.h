@@ -6,8 +6,8 @@
  * as a client that waits.
  *
  *   state | means                                      | event -> next state
- *   KNOCK | the value was refused of late: there is no | refused again -> WAITS, or KNOCK without room; a second without
- *         |   bearer, only a note of it                |   being asked -> gone
+ *   NOTED | the value was refused of late: there is no | refused again -> WAITS, or NOTED without room; a second without
+ *         |   bearer, only a note of the attempt       |   being asked -> gone
  *   WAITS | it has a request                           | its turn -> KEPT; refused again -> WAITS, for a second more; a
  *         |                                            |   second without being asked, failed -> freed
  *   KEPT  | it has a grant that nobody knows of yet:   | asked -> a bearer that HOLDS, and no place any longer; the
@@ -46,21 +46,21 @@ struct place { /* of a bearer */
 	struct map_node node; /* locks->places */
 };
 
-/* Who knocked, where and with which value is known by its hash alone. */
-struct knock {
+/* Who attempted it, where and with which value is known by its hash alone. */
+struct attempt {
 	struct locks *locks;
-	TAILQ_ENTRY(knock) link; /* locks->knocks */
-	struct map_node node;    /* locks->knocked, whose key is in a snapshot: so the hash stays what it is */
+	TAILQ_ENTRY(attempt) link; /* locks->attempts */
+	struct map_node node;    /* locks->attempted, whose key is in a snapshot: so the hash stays what it is */
 	struct timer timer;
 	struct charge charge;
 };
 
-TAILQ_HEAD(knock_list, knock);
+TAILQ_HEAD(attempt_list, attempt);
 
 /* The place of that client's user under that value; NULL. */
 struct client *place_find(const struct lock *lock, const struct client *by, struct slice value);
 /* It was refused. True: it was so within the last second, too. Notes it. */
-bool place_knock(const struct lock *lock, const struct client *by, struct slice value);
+bool place_attempt(const struct lock *lock, const struct client *by, struct slice value);
 /* The bearer, which neither holds nor waits, gets one behind all others. False: there is no room for it. */
 bool place_begin(struct client *bearer, struct lock *lock);
 void place_renew(struct client *bearer); /* it was asked: another second */
@@ -69,7 +69,7 @@ void place_granted(struct client *bearer);                       /* its turn has
 void place_take(struct client *bearer, const struct client *by); /* KEPT: that client's process has it from now on */
 void place_due(struct place *p);                                 /* its second is over */
 void place_end(struct client *bearer); /* whatever a bearer waits for or has ends, and so does it */
-void place_knock_due(struct knock *k);
+void place_attempt_due(struct attempt *k);
 
 void place_forget_notes(struct locks *locks);
 void place_snapshot_notes(const struct locks *locks, struct bytes *out);

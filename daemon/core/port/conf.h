@@ -77,7 +77,7 @@ struct broker_conf {
 	int64_t linger_ns;        /* 0: off */
 	int64_t handoff_max;      /* further grants on a znode that another contender waits for */
 	int64_t handoff_ns;
-	int64_t try_ns;           /* by then a lock that nobody says is held counts as taken (seen.h); 0: at once */
+	int64_t try_ns;           /* by then a lock that nobody says is held counts as taken (sighting.h); 0: at once */
 	bool all_in_pieces;       /* for tests: nothing that could be done later is done at once (work.h) */
 	bool delegation;          /* to clients that ask for it (core/lock/delegated.h) */
 	bool deadlock_detection;  /* among the waits inside the host */

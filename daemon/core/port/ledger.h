@@ -110,11 +110,11 @@ struct ledger_lock {
 };
 
 /* A claim that something rests on. WITHHELD: it is LEAVING, and another one has followed it (claim.h). */
-enum ledger_place { LEDGER_PLACE_CLAIM, LEDGER_PLACE_SLOTS, LEDGER_PLACE_WITHHELD };
+enum ledger_role { LEDGER_ROLE_CLAIM, LEDGER_ROLE_SLOTS, LEDGER_ROLE_WITHHELD };
 struct ledger_claim {
 	struct ledger_record head; /* its number is the claim's */
 	uint64_t lock;
-	uint64_t place; /* changes */
+	uint64_t role; /* changes */
 	int64_t czxid;  /* the base of its tokens. What it has given is the lock's latest, if that has the base */
 	uint32_t pairs, length;
 	char text[]; /* of a "claim" */

@@ -11,7 +11,7 @@
  *   WATCHES   | a directory: the bytes that its watches count for                | the payer of its lock
  *   OBSERVERS | an observer: 1                                                   | its client
  *   MEMORY    | an unread event, a queued request (for its event), an MLOCK, a   | its client
- *             | long list that is being made, a bearer, a bid, an inquiry, the   |
+ *             | long list that is being made, a bearer, a bid, a lookup, the    |
  *             | note of a value that was refused: about as many bytes as it needs |
  *   LETTERS   | a letter: 1                                                      | as PATHS
  *   NAMES     | a directory that was made of late: 1 (core/claim/names.h)        | the payer of its lock

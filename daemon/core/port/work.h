@@ -17,14 +17,14 @@
  * LEADER      | an observer is told who leads              | who leads then: a leader that has gone by then is not told
  * OBSERVERS   | an observer is looked at                   | who leads when its turn comes (kind/observe.h)
  * ANSWER      | a holder, a waiter or a host is shown      | as for LIST (hosts/answer.h)
- * CENSUS      | a name is looked at, or a holder shown     | as for LIST (hosts/census.h)
+ * SCAN        | a name is looked at, or a holder shown     | as for LIST (hosts/scan.h)
  * AUDIT       | a name below a root is looked at           | as it was when ZooKeeper answered (hosts/audit.h)
  * MLOCK       | it asks for its next lock                  | it holds those before, and waits for none (client/mlock.h)
  * REVOKE      | a holder is asked for the lock, or loses   | it has lost the lock, or holds it and is not asked yet; who
- * ERRAND      |   it; ERRAND: at another host's word       |   comes is not meant (hosts/revoke.h)
+ * LETTER_TASK |   it; LETTER_TASK: for another host        |   comes is not meant (hosts/revoke.h)
  * BID         | the next of its locks is tried             | as for MLOCK (client/bid.h)
  * LIFELINE    | a bearer's request or grant is ended       | as for RELEASE (lock/lifeline.h)
- * INQUIRY     | a request is carried out at last           | what other hosts have, as they answered (hosts/inquiry.h)
+ * LOOKUP      | a request is carried out at last           | what other hosts have, as they answered (hosts/lookup.h)
  * RELEASE     | something that a client has is ended       | what it still has is as if the client had not ended yet
  * DELEGATIONS | a slot is looked at, or taken back         | later slots are delegated as before (lock/take_back.h)
  * HALT        | a lock is visited, a holder is asked to    | locks that were not visited keep their grants and
@@ -44,8 +44,8 @@
 #include "base/queue.h"
 
 enum work_kind {
-	WORK_LIST, WORK_ANSWER, WORK_CENSUS, WORK_LEADER, WORK_OBSERVERS, WORK_AUDIT, WORK_MLOCK, WORK_RELEASE,
-	WORK_REVOKE, WORK_ERRAND, WORK_BID, WORK_LIFELINE, WORK_INQUIRY, WORK_BATCH,
+	WORK_LIST, WORK_ANSWER, WORK_SCAN, WORK_LEADER, WORK_OBSERVERS, WORK_AUDIT, WORK_MLOCK, WORK_RELEASE,
+	WORK_REVOKE, WORK_LETTER_TASK, WORK_BID, WORK_LIFELINE, WORK_LOOKUP, WORK_BATCH,
 	WORK_DELEGATIONS, WORK_HALT, WORK_LOCKS,
 };
 

@@ -61,7 +61,7 @@ struct directory;
 	X(LETTER_POST, OUTBOX, "pass a letter to another host") /* create a letter in another host's mailbox */ \
 	X(LETTER_WITHDRAW, OUTBOX, "pass a letter to another host") /* delete it, if nobody has read it */ \
 	X(REVOCATION_DELETE, REVOCATION, "delete the znode of a holder that does not answer") \
-	X(CENSUS_LIST, CENSUS, "show which locks there are") /* list what is below a root, for LOCKS ... ALL (census.h) */
+	X(SCAN_LIST, SCAN, "show which locks there are") /* list what is below a root, for LOCKS ... ALL (scan.h) */
 /* clang-format on */
 
 enum operation_kind {

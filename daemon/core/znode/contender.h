@@ -4,7 +4,7 @@
  *
  * Ours:  _c_SSSSSSSS-SSSS-8SSS-8SNN-NNNNNNNNNNNN-<tag>dddddddddd    kazoo: SSSSSSSSSSSSSSSSNNNNNNNNNNNNNNNN<tag>dddddddddd
  * The uuid carries the session id (S) and a nonce (N); its version nibble is 8, where Curator's have 4. The first bit of
- * the nonce's first N (of kazoo's names: of its third digit) says that only tries want the znode (seen.h).
+ * the nonce's first N (of kazoo's names: of its third digit) says that only tries want the znode (sighting.h).
  * Numbers are compared unsigned, which keeps the order of creation across the wrap at 2^31.
  */
 #pragma once

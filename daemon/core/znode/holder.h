@@ -8,7 +8,7 @@
  *   mode, token, holders    | of the grant, and how many hold it together
  *   since, written          | the grant's instant and that of these data, in milliseconds since 1970
  *   data                    | the text that the grant was given
- *   held                    | it is in use whatever else stands here (seen.h)
+ *   held                    | it is in use whatever else stands here (sighting.h)
  *   leader                  | 1: that host's candidate leads the election
  *   client                  | of permits: the holder's number on its host
  */
@@ -34,7 +34,7 @@ void holder_begin(struct bytes *data, const char *host, enum kind kind);
 void holder_write(struct bytes *data, const struct holder *h);
 /* The kind as which a contender with such data uses the name; NULL: that kind, or it is not a host's. */
 const char *holder_other_kind(enum kind kind, struct slice data);
-/* A contender behind a znode with such data need not ask for long: it is a holder's, or not a broker's (seen.h). */
+/* A contender behind a znode with such data need not ask for long: it is a holder's, or not a broker's (sighting.h). */
 bool holder_in_use(struct slice data);
 /* Such data name a holder, present or past. */
 bool holder_tells(struct slice data);

@@ -383,7 +383,7 @@ static void add_kept(struct keeper *k, struct keeper_past *past, size_t *cap, co
 			*cap = *cap ? 2 * *cap : KEEPER_BATCH;
 			past->kept = mem_resize(past->kept, *cap * sizeof(*past->kept));
 		}
-		past->kept[past->count++] = (struct keeper_kept){ .id = m->numbers[i], .fd = with->fds[i] };
+		past->kept[past->count++] = (struct keeper_copy){ .id = m->numbers[i], .fd = with->fds[i] };
 	}
 }
 
@@ -422,7 +422,7 @@ int keeper_take(struct keeper_past *past, uint64_t id)
 void keeper_refuse(struct keeper *k, struct keeper_past *past, void (*finish)(void *arg, int fd), void *arg)
 {
 	for (size_t i = 0; i < past->count; i++) {
-		const struct keeper_kept *kept = &past->kept[i];
+		const struct keeper_copy *kept = &past->kept[i];
 
 		if (kept->fd < 0)
 			continue;

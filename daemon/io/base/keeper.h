@@ -37,13 +37,13 @@ struct parcel;
 struct watch_base;
 
 /* What the keeper has of the worker before this one. */
-struct keeper_kept {
+struct keeper_copy {
 	uint64_t id;
 	int fd; /* this process's; -1: taken */
 };
 
 struct keeper_past {
-	struct keeper_kept *kept;
+	struct keeper_copy *kept;
 	size_t count;
 	unsigned int crashes; /* within a minute; KEEPER_CRASHES_ANEW: nothing that workers remembered is to be used */
 };

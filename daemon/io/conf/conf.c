@@ -68,7 +68,7 @@ static const struct conf_key keys[] = {
 
 	YES("log", "grants", broker.log_grants, "0", RELOAD,
 	    "1: log each grant, release and loss, at level info; 0: only at level debug."),
-	NUMBER("log", "recorder_bytes", recorder_bytes, "262144", 0, 67108864, RESTART,
+	NUMBER("log", "recorder_bytes", ledger_file_bytes, "262144", 0, 67108864, RESTART,
 	       "The memory of the flight recorder, for what happened lately (`lockbroker log`); 0: there is none."),
 
 	TEXT("zookeeper", "servers", servers, CONF_SERVERS, "127.0.0.1:2181", RELOAD,

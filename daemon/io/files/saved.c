@@ -19,7 +19,7 @@
 #include "io/base/peer.h"
 #include "io/base/process.h"
 #include "io/files/named.h"
-#include "io/files/saved_left.h"
+#include "io/files/saved_previous.h"
 #include "io/files/spare.h"
 #include "protocol/session_page.h"
 
@@ -275,7 +275,7 @@ static bool held_live(struct saved *s, int64_t time_ns)
 	return false;
 }
 
-static void keep_holders(struct saved *s, const struct saved_left *left)
+static void keep_holders(struct saved *s, const struct saved_previous *left)
 {
 	s->held_foreign = !left->here;
 	s->held = mem_new((left->conn_count + 1) * sizeof(*s->held));
@@ -288,7 +288,7 @@ static void keep_holders(struct saved *s, const struct saved_left *left)
 }
 
 /* A proof never reaches further than the timeout: an instant beyond that, or of another clock, is not used. */
-static int64_t not_before(const struct saved_left *left, int64_t now_ns)
+static int64_t not_before(const struct saved_previous *left, int64_t now_ns)
 {
 	const struct saved_session *last = &left->session;
 	bool strange = left->file->clock != process_clock() || last->safe_until_ns - last->timeout_ns > now_ns;
@@ -297,7 +297,7 @@ static int64_t not_before(const struct saved_left *left, int64_t now_ns)
 }
 
 /* Its session is one of those that were left. */
-static void take_over(struct saved *s, const struct saved_left *left, int64_t now_ns)
+static void take_over(struct saved *s, const struct saved_previous *left, int64_t now_ns)
 {
 	struct saved_former last = { .id = left->session.id };
 	int64_t until_ns = not_before(left, now_ns);
@@ -317,7 +317,7 @@ static void take_over(struct saved *s, const struct saved_left *left, int64_t no
 }
 
 /* It is this daemon's present one. */
-static void go_on(struct saved *s, struct saved_left *left)
+static void go_on(struct saved *s, struct saved_previous *left)
 {
 	for (size_t i = 0; i < FORMERS_MAX; i++)
 		take_former(s->file, &left->former[i]);
@@ -549,7 +549,7 @@ static int finish(struct saved **ret, struct saved *s, int rc)
 	return rc;
 }
 
-int saved_open(struct saved **ret, const struct saved_conf *conf, const struct saved_left *left)
+int saved_open(struct saved **ret, const struct saved_conf *conf, const struct saved_previous *left)
 {
 	struct saved *s = mem_new(sizeof(*s));
 	int rc = begin(s, conf, conf->clients);
@@ -561,7 +561,7 @@ int saved_open(struct saved **ret, const struct saved_conf *conf, const struct s
 	return finish(ret, s, rc);
 }
 
-int saved_continue(struct saved **ret, const struct saved_conf *conf, struct saved_left *left)
+int saved_continue(struct saved **ret, const struct saved_conf *conf, struct saved_previous *left)
 {
 	struct saved *s = mem_new(sizeof(*s));
 	size_t places = PLACES * conf->clients;
@@ -599,7 +599,7 @@ void saved_close(struct saved *s)
 /* What this process leaves, as the next one finds it. */
 void saved_pack(struct saved *s, struct parcel *p)
 {
-	struct saved_left left = { .fd = s->fd,
+	struct saved_previous left = { .fd = s->fd,
 				   .number = (uint64_t)clock_now_ns(),
 				   .unnamed = !s->named,
 				   .session = s->file->session[s->file->present],
@@ -610,7 +610,7 @@ void saved_pack(struct saved *s, struct parcel *p)
 				   .held_foreign = s->held_foreign };
 
 	memcpy(left.former, s->file->former, sizeof(left.former));
-	saved_left_pack(&left, p);
+	saved_previous_pack(&left, p);
 	s->packed = left.number;
 }
 

@@ -17,7 +17,7 @@
  *   memory     | added memory counts once it is there; memory that was given back still counts, and reads as zeros
  *
  * Each process makes a file of its own, complete before it gets the name, and locked as long as the process runs; until then
- * what the process before it left stays true (saved_left.h).
+ * what the process before it left stays true (saved_previous.h).
  */
 #pragma once
 
@@ -33,7 +33,7 @@
 
 struct parcel;
 struct saved;
-struct saved_left;
+struct saved_previous;
 
 struct saved_conf {
 	const char *rundir, *boot_id, *host;
@@ -45,15 +45,15 @@ struct saved_conf {
 };
 
 /*
- * Makes a new file that lists the sessions of the earlier daemon, its last one among them. `left` (saved_left.h) is to be
+ * Makes a new file that lists the sessions of the earlier daemon, its last one among them. `left` (saved_previous.h) must be
  * freed after that. 0 or -errno.
  */
-int saved_open(struct saved **ret, const struct saved_conf *conf, const struct saved_left *left);
+int saved_open(struct saved **ret, const struct saved_conf *conf, const struct saved_previous *left);
 /*
  * Makes one that goes on with its session; its connections are still to be added, and the file has no name before
  * saved_publish(): until then the earlier file counts, which stays locked. 0 or -errno.
  */
-int saved_continue(struct saved **ret, const struct saved_conf *conf, struct saved_left *left);
+int saved_continue(struct saved **ret, const struct saved_conf *conf, struct saved_previous *left);
 int saved_publish(struct saved *s);
 /* Leaves a spare for the next process, with as much memory as this one has. 0 or -errno: -EAGAIN: it has no name yet. */
 int saved_leave_spare(const struct saved *s);

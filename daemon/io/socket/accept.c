@@ -32,7 +32,7 @@ struct door {
 	int fd; /* -1: there is none */
 	bool privileged;
 	struct watch *watch;
-	struct party_place place;
+	struct party_member member;
 };
 
 struct acceptor {
@@ -187,7 +187,7 @@ static void accept_ready(int fd, short what, void *arg)
 {
 	struct door *d = arg;
 
-	party_add(&d->acceptor->env->parties, &d->place);
+	party_add(&d->acceptor->env->parties, &d->member);
 }
 
 /* It came, asked for nothing, and went: a crowd of such ones is no reason to keep others waiting. */
@@ -222,9 +222,9 @@ static bool accept_next(struct door *d)
 	return true;
 }
 
-__attribute__((noinline)) void accept_serve(struct party_place *place)
+__attribute__((noinline)) void accept_serve(struct party_member *member)
 {
-	struct door *d = container_of(place, struct door, place);
+	struct door *d = container_of(member, struct door, member);
 	struct conn_env *env = d->acceptor->env;
 	int64_t until_ns = feed_now(env->feed) + (parties_have_work(&env->parties) ? PARTY_TURN_NS : ACCEPT_NS);
 
@@ -234,7 +234,7 @@ __attribute__((noinline)) void accept_serve(struct party_place *place)
 		if (feed_now(env->feed) >= until_ns)
 			break;
 	}
-	party_add(&env->parties, place);
+	party_add(&env->parties, member);
 }
 
 static void accept_open(struct acceptor *a, struct door *d, int fd, bool privileged)
@@ -245,14 +245,14 @@ static void accept_open(struct acceptor *a, struct door *d, int fd, bool privile
 	if (fd >= 0)
 		intake_close(fd);
 	d->watch = watch_new(feed_base(a->env->feed), accept_ready, d);
-	d->place.is_door = true;
-	party_enter(&a->env->parties, &d->place, d);
+	d->member.is_door = true;
+	party_enter(&a->env->parties, &d->member, d);
 }
 
 static void accept_shut(struct acceptor *a, struct door *d)
 {
 	watch_free(d->watch);
-	party_leave(&a->env->parties, &d->place);
+	party_leave(&a->env->parties, &d->member);
 	*d = (struct door){ .fd = -1 };
 }
 

@@ -43,8 +43,8 @@ void accept_begin(struct acceptor *a);
  * in, and so does who still reaches it (through another mount); that ends when this one is replaced, or with the process.
  */
 void accept_replace(struct acceptor *a, bool operators, int fd);
-/* The turn of a door has come (party_place.is_door): some of those who stand there come in. */
-void accept_serve(struct party_place *place);
+/* The turn of a door has come (party_member.is_door): some of those who stand there come in. */
+void accept_serve(struct party_member *place);
 /*
  * The groups that the process had when it connected: the connection tells them for as long as it is open. They are valid
  * until the next call.

@@ -43,9 +43,9 @@
 /* A place among those that are held may be free. */
 static void conn_wake(struct conn *c)
 {
-	struct party_place *first = TAILQ_FIRST(&c->place.party->held);
+	struct party_member *first = TAILQ_FIRST(&c->member.party->held);
 
-	if (first && conn_has_room(container_of(first, struct conn, place)))
+	if (first && conn_has_room(container_of(first, struct conn, member)))
 		party_release(&c->env->parties, first);
 }
 
@@ -66,7 +66,7 @@ static void conn_count_output(struct conn *c)
 
 static COLD void conn_hold(struct conn *c)
 {
-	party_hold(&c->env->parties, &c->place);
+	party_hold(&c->env->parties, &c->member);
 	if (!watch_is_set(c->env->patience))
 		watch_set(c->env->patience, -1, 0, CONN_LOOK_NS);
 }
@@ -118,7 +118,7 @@ static bool conn_admits(struct conn *c, size_t more)
 void conn_lose_patience(struct conn *c, int64_t now_ns)
 {
 	if (!c->dead && !c->closing && conn_unwritten(c) > CONN_UNWRITTEN_SMALL &&
-	    !TAILQ_EMPTY(&c->place.party->held) && now_ns - c->heard_ns >= CONN_PATIENCE_NS)
+	    !TAILQ_EMPTY(&c->member.party->held) && now_ns - c->heard_ns >= CONN_PATIENCE_NS)
 		close_deaf(c, 0);
 }
 
@@ -327,7 +327,7 @@ static void conn_flush(struct conn *c)
 	c->sending = more && conn_unwritten(c) > 0;
 	if (conn_unwritten(c) > 0) {
 		conn_sent_part(c);
-		if (c->sending && !c->place.held)
+		if (c->sending && !c->member.held)
 			conn_set_ready(c);
 		else
 			conn_watch_output(c);
@@ -381,8 +381,8 @@ void conn_die(struct conn *c)
 {
 	c->dead = true;
 	c->env->dead++;
-	if (c->place.held)
-		party_release(&c->env->parties, &c->place);
+	if (c->member.held)
+		party_release(&c->env->parties, &c->member);
 	watch_clear(c->input);
 	watch_clear(c->output);
 	conn_set_ready(c);
@@ -424,15 +424,15 @@ static void conn_count_input(struct conn *c)
 
 void conn_enter(struct conn *c, struct account *account)
 {
-	bool queued = c->place.queued;
+	bool queued = c->member.queued;
 
 	c->account = account;
 	if (!conn_is_ghost(c)) {
-		party_leave(&c->env->parties, &c->place);
-		party_enter(&c->env->parties, &c->place, account);
+		party_leave(&c->env->parties, &c->member);
+		party_enter(&c->env->parties, &c->member, account);
 	}
 	if (queued)
-		party_add(&c->env->parties, &c->place);
+		party_add(&c->env->parties, &c->member);
 	charge_set(&c->unwritten, account, SOCKET_OUTPUT, c->unwritten.amount);
 	charge_set(&c->unparsed, account, SOCKET_INPUT, c->unparsed.amount);
 	charge_set(&c->connection, account, SOCKET_CONNECTIONS, !conn_is_ghost(c));
@@ -446,7 +446,7 @@ void conn_free(struct conn *c)
 	watch_free(c->output);
 	c->expects = false;
 	conn_drop_output(c);
-	party_leave(&c->env->parties, &c->place);
+	party_leave(&c->env->parties, &c->member);
 	c->env->dead -= c->dead;
 	if (c->is_dirty)
 		TAILQ_REMOVE(&c->env->dirty, c, dirty);
@@ -489,7 +489,7 @@ static void conn_refuse_long(struct conn *c)
 	const struct log_account who = conn_log_account(c->account);
 	struct bytes sentence = { 0 };
 
-	if (conn_may_keep(c) || !conn_may_parse(c) || c->place.queued || c->eof)
+	if (conn_may_keep(c) || !conn_may_parse(c) || c->member.queued || c->eof)
 		return;
 	account_refusal(c->account, SOCKET_INPUT, c->privileged, &socket_pools_words[SOCKET_INPUT], &sentence);
 	log_caused(LOG_LEVEL_WARNING, LOG_EVENT_client_closed, &who, LOG_FIELDS("why=%s bytes=%d", "input", c->in.len),
@@ -586,7 +586,7 @@ static __attribute__((noinline)) void conn_end_half(struct conn *c)
 	if (c->waiting)
 		conn_tell(c, EVENT_CLIENT_HALF_CLOSED); /* the broker's answer makes the connection ready again */
 	/* If it neither waits nor is held back by its output, all complete requests are answered. */
-	else if (c->eof && conn_may_parse(c) && !c->place.queued)
+	else if (c->eof && conn_may_parse(c) && !c->member.queued)
 		conn_close(c);
 }
 
@@ -688,7 +688,7 @@ void conn_serve(struct conn *c)
 {
 	if (c->sending) {
 		conn_flush(c);
-		if (c->place.queued) /* for the next part, its end, or the next request */
+		if (c->member.queued) /* for the next part, its end, or the next request */
 			return;
 	}
 	if (c->readable && !c->more && conn_may_read(c)) {
@@ -726,7 +726,7 @@ static void conn_input(int fd, short what, void *arg)
 	struct conn *c = arg;
 
 	/* The end of a peer that leaves answers unread looks like input: who may be read is found out by that. */
-	if (what != (WATCH_READ | WATCH_EDGE) || c->waiting || c->eof || c->place.held) {
+	if (what != (WATCH_READ | WATCH_EDGE) || c->waiting || c->eof || c->member.held) {
 		conn_changed(c, what);
 	} else {
 		c->readable = true;
@@ -740,7 +740,7 @@ static void conn_output(int fd, short what, void *arg)
 
 	if (what & WATCH_TIMEOUT) {
 		conn_die(c);
-	} else if (c->place.held) {
+	} else if (c->member.held) {
 		conn_flush(c);
 	} else {
 		c->sending = true;
@@ -758,7 +758,7 @@ static struct conn *conn_make(struct conn_env *env, int fd, uint32_t number)
 	c->number = number;
 	c->open = fd >= 0 && intake_is_open(fd);
 	resp_reader_init(&c->reader, env->request_args, env->request_bytes);
-	party_enter(&env->parties, &c->place, c->account);
+	party_enter(&env->parties, &c->member, c->account);
 	c->input = watch_new(feed_base(env->feed), conn_input, c);
 	c->output = watch_new(feed_base(env->feed), conn_output, c);
 	return c;

@@ -108,7 +108,7 @@ struct conn {
 	bool readable : 1;        /* something has come since a read took all that there was */
 	bool more : 1;            /* of `in` may be parsed: nothing more is read before that */
 	bool took : 1;            /* the peer was there after the latest read: it was sent something */
-	struct party_place place; /* whose turn it is served in */
+	struct party_member member; /* whose turn it is served in */
 	TAILQ_ENTRY(conn) dirty;
 };
 
@@ -164,7 +164,7 @@ static inline size_t conn_unwritten(const struct conn *c)
 
 static inline void conn_set_ready(struct conn *c)
 {
-	party_add(&c->env->parties, &c->place);
+	party_add(&c->env->parties, &c->member);
 }
 
 /* Its user may have so much more unread: one answer of the longest kind always, whatever others leave of the pool. */

@@ -89,19 +89,19 @@ static int check_kind(const char *key, const char *path, char *error)
 	return errno == ENOENT ? 0 : fail(error, -errno, "%s: %s", path, strerror(errno));
 }
 
-int listen_check_dir(const struct listen_place *place, char error[LISTEN_ERROR_MAX])
+int listen_check_dir(const struct listen_address *address, char error[LISTEN_ERROR_MAX])
 {
-	const char *slash = strrchr(place->path, '/');
+	const char *slash = strrchr(address->path, '/');
 	char dir[PATH_MAX];
 	struct stat st;
 
-	snprintf(dir, sizeof(dir), "%.*s", slash ? (int)(slash - place->path) + 1 : 1, slash ? place->path : ".");
+	snprintf(dir, sizeof(dir), "%.*s", slash ? (int)(slash - address->path) + 1 : 1, slash ? address->path : ".");
 	if (stat(dir, &st) < 0 || safe_dir_is(&st))
 		return 0;
 	return fail(error, -EPERM,
 		    "%s = %.300s: its directory must belong to the daemon's user or root, and not be writable by others "
 		    "(chmod go-w), who could put another socket there",
-		    place->key, place->path);
+		    address->key, address->path);
 }
 
 /* True: lock_fd is the lock file that is beside `path` now, so no other process has put a socket there. */
@@ -215,27 +215,27 @@ static int bind_in_place(struct listener *l, mode_t mode, gid_t gid, char *error
 	return rc;
 }
 
-int listen_open(struct listener *l, const struct listen_place *place, int lock_fd, char error[LISTEN_ERROR_MAX])
+int listen_open(struct listener *l, const struct listen_address *address, int lock_fd, char error[LISTEN_ERROR_MAX])
 {
-	const char *path = place->path;
+	const char *path = address->path;
 	int rc;
 
 	*l = (struct listener){ .fd = -1, .lock_fd = -1 };
 	if (strlen(path) >= LISTEN_PATH_MAX)
 		return fail(error, -ENAMETOOLONG, "%s = %s: longer than the %d bytes of a socket's path",
-			    place->key, path, LISTEN_PATH_MAX - 1);
+			    address->key, path, LISTEN_PATH_MAX - 1);
 	l->path = strdup(path);
 	if (!l->path)
 		abort();
-	rc = check_kind(place->key, path, error);
+	rc = check_kind(address->key, path, error);
 	if (rc == 0)
-		rc = take_lock(l, place->key, lock_fd, error);
+		rc = take_lock(l, address->key, lock_fd, error);
 	if (rc == 0)
 		rc = probe(path, error);
 	if (rc == 0) {
 		l->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 		rc = l->fd < 0 ? fail(error, -errno, "cannot make a socket: %s", strerror(errno))
-			       : bind_in_place(l, place->mode, place->gid, error);
+			       : bind_in_place(l, address->mode, address->gid, error);
 	}
 	if (rc < 0) {
 		if (l->lock_fd == lock_fd)
@@ -354,7 +354,7 @@ int listen_lock_again(struct listener *l, const char *key, char error[LISTEN_ERR
 	return rc;
 }
 
-bool listen_differs(const struct listener *l, const struct listen_place *place, char text[LISTEN_ERROR_MAX])
+bool listen_differs(const struct listener *l, const struct listen_address *address, char text[LISTEN_ERROR_MAX])
 {
 	struct sockaddr_un addr = { 0 };
 	socklen_t len = sizeof(addr);
@@ -363,12 +363,12 @@ bool listen_differs(const struct listener *l, const struct listen_place *place, 
 	if (l->path || getsockname(l->fd, (struct sockaddr *)&addr, &len) < 0 || !addr.sun_path[0] ||
 	    stat(addr.sun_path, &st) < 0)
 		return false;
-	if ((st.st_mode & 0777) == place->mode && (place->gid == LISTEN_NO_GROUP || st.st_gid == place->gid))
+	if ((st.st_mode & 0777) == address->mode && (address->gid == LISTEN_NO_GROUP || st.st_gid == address->gid))
 		return false;
 	snprintf(text, LISTEN_ERROR_MAX,
 		 "the socket that was passed has mode %04o and group %ld, and the keys beside %s do not change these: set "
 		 "SocketMode= and SocketGroup= in its unit",
-		 st.st_mode & 0777, (long)st.st_gid, place->key);
+		 st.st_mode & 0777, (long)st.st_gid, address->key);
 	return true;
 }
 

@@ -27,7 +27,7 @@ struct listener {
 /* Who is in that group may connect, unless the configuration names another one. */
 #define LISTEN_USUAL_GROUP "lockbroker"
 /* Where it is to be. `key`: of the configuration, for sentences. LISTEN_NO_GROUP leaves the group alone. */
-struct listen_place {
+struct listen_address {
 	const char *key, *path;
 	mode_t mode;
 	gid_t gid;
@@ -44,12 +44,12 @@ gid_t listen_usual_group(void);
  * `lock_fd`: a descriptor of the lock file of the process before this one, whose socket is gone. The listener takes the
  * descriptor if it is that of the lock file of this place, and if nothing fails. -1: none. 0, or -errno and a sentence.
  */
-int listen_open(struct listener *l, const struct listen_place *place, int lock_fd, char error[LISTEN_ERROR_MAX]);
+int listen_open(struct listener *l, const struct listen_address *address, int lock_fd, char error[LISTEN_ERROR_MAX]);
 /*
  * Whoever owns the directory of that path, or may write to it, can put a socket of his own there. 0, also if there is no
  * such directory, or -EPERM and a sentence.
  */
-int listen_check_dir(const struct listen_place *place, char error[LISTEN_ERROR_MAX]);
+int listen_check_dir(const struct listen_address *address, char error[LISTEN_ERROR_MAX]);
 /* Takes the sockets that the service manager passed; fd is -1 where there is none. 0, or -errno and a sentence. */
 int listen_passed(struct listener *clients, struct listener *operators, char error[LISTEN_ERROR_MAX]);
 /*
@@ -64,7 +64,7 @@ bool listen_lock_is_missing(const struct listener *l);
 /* Makes the lock file again. 0, or -errno and a sentence: -EADDRINUSE: another daemon has it. */
 int listen_lock_again(struct listener *l, const char *key, char error[LISTEN_ERROR_MAX]);
 /* True, with a sentence, if a socket that was passed is seen to have another mode or group. */
-bool listen_differs(const struct listener *l, const struct listen_place *place, char text[LISTEN_ERROR_MAX]);
+bool listen_differs(const struct listener *l, const struct listen_address *address, char text[LISTEN_ERROR_MAX]);
 /*
  * For a process that ends: removes the socket if it is still the one that was made here. The descriptor stays open until
  * the process ends: connections that were not accepted may have descriptors of lingering sockets unread (intake.h). A close

@@ -52,12 +52,12 @@ static struct party *find_or_make(struct parties *p, const void *owner)
 	return party;
 }
 
-void party_enter(struct parties *p, struct party_place *place, const void *owner)
+void party_enter(struct parties *p, struct party_member *member, const void *owner)
 {
-	assert(!place->party);
-	place->party = find_or_make(p, owner);
-	place->party->connections++;
-	p->doors += place->is_door;
+	assert(!member->party);
+	member->party = find_or_make(p, owner);
+	member->party->connections++;
+	p->doors += member->is_door;
 }
 
 static void leave_line(struct parties *p, struct party *party)
@@ -74,51 +74,51 @@ static void join_line(struct parties *p, struct party *party, struct party_ring 
 	p->ring_count += line == &p->ring;
 }
 
-/* `place` is taken out of the queue, and its party out of line if nobody else is in that queue. */
-static void leave_queue(struct parties *p, struct party_place *place)
+/* `member` is taken out of the queue, and its party out of line if nobody else is in that queue. */
+static void leave_queue(struct parties *p, struct party_member *member)
 {
-	struct party *party = place->party;
+	struct party *party = member->party;
 
-	TAILQ_REMOVE(&party->queue, place, link);
+	TAILQ_REMOVE(&party->queue, member, link);
 	if (TAILQ_EMPTY(&party->queue))
 		leave_line(p, party);
 }
 
-static void leave_held(struct parties *p, struct party_place *place)
+static void leave_held(struct parties *p, struct party_member *member)
 {
-	TAILQ_REMOVE(&place->party->held, place, link);
-	place->held = place->queued = false;
+	TAILQ_REMOVE(&member->party->held, member, link);
+	member->held = member->queued = false;
 	p->held--;
 }
 
-void party_hold(struct parties *p, struct party_place *place)
+void party_hold(struct parties *p, struct party_member *member)
 {
-	assert(!place->queued);
-	TAILQ_INSERT_TAIL(&place->party->held, place, link);
-	place->held = place->queued = true;
+	assert(!member->queued);
+	TAILQ_INSERT_TAIL(&member->party->held, member, link);
+	member->held = member->queued = true;
 	p->held++;
 }
 
-void party_release(struct parties *p, struct party_place *place)
+void party_release(struct parties *p, struct party_member *member)
 {
-	leave_held(p, place);
-	party_add(p, place);
+	leave_held(p, member);
+	party_add(p, member);
 }
 
-void party_leave(struct parties *p, struct party_place *place)
+void party_leave(struct parties *p, struct party_member *member)
 {
-	struct party *party = place->party;
+	struct party *party = member->party;
 
 	if (!party)
 		return;
-	if (p->only == place)
+	if (p->only == member)
 		p->only = NULL;
-	else if (place->held)
-		leave_held(p, place);
-	else if (place->queued)
-		leave_queue(p, place);
-	p->doors -= place->is_door;
-	*place = (struct party_place){ 0 };
+	else if (member->held)
+		leave_held(p, member);
+	else if (member->queued)
+		leave_queue(p, member);
+	p->doors -= member->is_door;
+	*member = (struct party_member){ 0 };
 	if (--party->connections)
 		return;
 	if (p->served == party)
@@ -145,11 +145,11 @@ static bool was_round(const struct parties *p, const struct party *party)
 	return p->turns - party->turns >= (p->ring_count ? p->ring_count : 1);
 }
 
-static void get_in_line(struct parties *p, struct party_place *place)
+static void get_in_line(struct parties *p, struct party_member *member)
 {
-	struct party *party = place->party;
+	struct party *party = member->party;
 
-	TAILQ_INSERT_TAIL(&party->queue, place, link);
+	TAILQ_INSERT_TAIL(&party->queue, member, link);
 	if (party->line)
 		return;
 	if (was_round(p, party) && has_turn(party))
@@ -162,12 +162,12 @@ static void get_in_line(struct parties *p, struct party_place *place)
 	join_line(p, party, &p->ring);
 }
 
-__attribute__((noinline)) void party_queue(struct parties *p, struct party_place *place)
+__attribute__((noinline)) void party_queue(struct parties *p, struct party_member *member)
 {
 	if (p->only)
 		get_in_line(p, p->only);
 	p->only = NULL;
-	get_in_line(p, place);
+	get_in_line(p, member);
 }
 
 static void charge(struct party *party, int64_t ns)
@@ -208,9 +208,9 @@ bool parties_contended(const struct parties *p)
 	return first && (first != p->served || (!p->only && !is_alone(p, first)));
 }
 
-struct party_place *parties_next_in_line(struct parties *p)
+struct party_member *parties_next_in_line(struct parties *p)
 {
-	struct party_place *place;
+	struct party_member *member;
 	struct party *party;
 
 	while ((party = first_in_line(p))) {
@@ -224,10 +224,10 @@ struct party_place *parties_next_in_line(struct parties *p)
 	}
 	if (!party)
 		return NULL;
-	place = TAILQ_FIRST(&party->queue);
-	leave_queue(p, place);
-	place->queued = false;
+	member = TAILQ_FIRST(&party->queue);
+	leave_queue(p, member);
+	member->queued = false;
 	p->served = party;
 	party->turns = p->turns;
-	return place;
+	return member;
 }

@@ -26,7 +26,7 @@
 
 #define PARTY_TURN_NS (15 * INT64_C(1000)) /* about the time of three requests */
 
-TAILQ_HEAD(party_queue, party_place);
+TAILQ_HEAD(party_queue, party_member);
 TAILQ_HEAD(party_ring, party);
 
 struct party {
@@ -41,29 +41,29 @@ struct party {
 	uint64_t turns;   /* parties->turns when it was served last, while others were */
 };
 /* Embedded in what is served. */
-struct party_place {
+struct party_member {
 	struct party *party;        /* NULL: none yet */
 	bool queued, held, is_door; /* held: queued, too; is_door: it is no connection, but where they come in (accept.h) */
-	TAILQ_ENTRY(party_place) link;
+	TAILQ_ENTRY(party_member) link;
 };
 struct parties {
 	struct map all;
-	size_t doors, held; /* places */
+	size_t doors, held; /* members */
 	struct party_ring fresh, ring;
 	size_t ring_count;
 	uint64_t turns;           /* that have been used up */
-	struct party_place *only; /* the only one that is to be served: it is in no queue, which most often costs nothing then */
+	struct party_member *only; /* the only one that is to be served: it is in no queue, which costs nothing most often */
 	struct party *served;     /* the last one: time is charged to it until another one is served */
 };
 
 void parties_init(struct parties *p);
-void parties_deinit(struct parties *p); /* every place must have left */
+void parties_deinit(struct parties *p); /* every member must have left */
 /* It belongs to that owner's party from now on. Of the owner only the address is used. */
-void party_enter(struct parties *p, struct party_place *place, const void *owner);
-void party_leave(struct parties *p, struct party_place *place); /* it is in no queue; it may belong to none */
+void party_enter(struct parties *p, struct party_member *member, const void *owner);
+void party_leave(struct parties *p, struct party_member *member); /* it is in no queue; it may belong to none */
 /* It is held back, and not served before party_release(). */
-void party_hold(struct parties *p, struct party_place *place);
-void party_release(struct parties *p, struct party_place *place);
+void party_hold(struct parties *p, struct party_member *member);
+void party_release(struct parties *p, struct party_member *member);
 /* Time has passed for the one that parties_next() gave last; for that owner, if it has a party. */
 void parties_charge(struct parties *p, int64_t ns);
 void parties_charge_owner(struct parties *p, const void *owner, int64_t ns);
@@ -73,29 +73,29 @@ static inline bool parties_have_work(const struct parties *p)
 {
 	return p->only || !TAILQ_EMPTY(&p->fresh) || !TAILQ_EMPTY(&p->ring);
 }
-void party_queue(struct parties *p, struct party_place *place);      /* for the next two */
-struct party_place *parties_next_in_line(struct parties *p);
+void party_queue(struct parties *p, struct party_member *member);      /* for the next two */
+struct party_member *parties_next_in_line(struct parties *p);
 /* It is to be served: nothing is done when it is queued already. */
-static inline void party_add(struct parties *p, struct party_place *place)
+static inline void party_add(struct parties *p, struct party_member *member)
 {
-	if (place->queued)
+	if (member->queued)
 		return;
-	place->queued = true;
+	member->queued = true;
 	if (parties_have_work(p))
-		party_queue(p, place);
+		party_queue(p, member);
 	else
-		p->only = place;
+		p->only = member;
 }
 
 /* The next one to be served, which is not queued any longer; NULL: nobody is to be served. */
-static inline struct party_place *parties_next(struct parties *p)
+static inline struct party_member *parties_next(struct parties *p)
 {
-	struct party_place *place = p->only;
+	struct party_member *member = p->only;
 
-	if (!place)
+	if (!member)
 		return parties_next_in_line(p);
 	p->only = NULL;
-	place->queued = false;
-	p->served = place->party;
-	return place;
+	member->queued = false;
+	p->served = member->party;
+	return member;
 }

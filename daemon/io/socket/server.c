@@ -469,12 +469,12 @@ void server_come_to_rest(struct server *s)
 }
 
 /* `begun_ns`: now; 0: the clock was not read. */
-static void server_serve(struct server *s, struct party_place *place, int64_t begun_ns)
+static void server_serve(struct server *s, struct party_member *member, int64_t begun_ns)
 {
-	struct conn *c = container_of(place, struct conn, place);
+	struct conn *c = container_of(member, struct conn, member);
 
-	if (place->is_door) {
-		accept_serve(place);
+	if (member->is_door) {
+		accept_serve(member);
 		return;
 	}
 	s->env.one = parties_is_one(&s->env.parties);
@@ -486,7 +486,7 @@ static void server_serve(struct server *s, struct party_place *place, int64_t be
 		conn_serve(c);
 	} else if (feed_owns_much(s->feed, c->number)) {
 		server_tell_end(s, c, EVENT_CLIENT_LEAVES);
-		party_add(&s->env.parties, &c->place);
+		party_add(&s->env.parties, &c->member);
 	} else {
 		server_reap(s, c);
 	}
@@ -503,11 +503,11 @@ static __attribute__((noinline)) void server_serve_all(struct server *s)
 	int64_t begun_ns = feed_now(s->feed), now_ns;
 	bool one = parties_is_one(parties);
 	int64_t until_ns = begun_ns + (one ? SERVER_TURN_NS : PARTY_TURN_NS);
-	struct party_place *place;
+	struct party_member *member;
 	unsigned int count = 0;
 
-	while (feed_seen(s->feed) < until_ns && (place = parties_next(parties))) {
-		server_serve(s, place, begun_ns);
+	while (feed_seen(s->feed) < until_ns && (member = parties_next(parties))) {
+		server_serve(s, member, begun_ns);
 		if (one && !parties_contended(parties) && ++count % SERVER_LOOK_EVERY)
 			continue;
 		now_ns = feed_now(s->feed);

@@ -49,12 +49,12 @@ static ssize_t append(struct bytes *to, int fd, size_t most, int flags)
 	return got;
 }
 
-static enum zk_inlet_look nothing_came(ssize_t got)
+static enum zk_inlet_result nothing_came(ssize_t got)
 {
 	return got == 0 || (errno != EAGAIN && errno != EINTR) ? ZK_INLET_END : ZK_INLET_MORE;
 }
 
-static enum zk_inlet_look found(struct zk_inlet *in, struct slice s, size_t frame, struct slice *ret)
+static enum zk_inlet_result found(struct zk_inlet *in, struct slice s, size_t frame, struct slice *ret)
 {
 	in->frame = frame;
 	*ret = (struct slice){ s.data + ZK_ANSWER_LEN_BYTES, frame - ZK_ANSWER_LEN_BYTES };
@@ -67,7 +67,7 @@ static bool is_wrong(size_t frame)
 }
 
 /* Of an answer that does not stand whole in the socket. */
-static enum zk_inlet_look take(struct zk_inlet *in, int fd, struct slice *ret)
+static enum zk_inlet_result take(struct zk_inlet *in, int fd, struct slice *ret)
 {
 	size_t left = TAKEN_BYTES;
 	char last;
@@ -107,7 +107,7 @@ static size_t next_seen(const struct zk_inlet *in)
 	return frame <= rest.len || is_wrong(frame) ? frame : 0;
 }
 
-enum zk_inlet_look zk_inlet_look(struct zk_inlet *in, int fd, struct slice *ret)
+enum zk_inlet_result zk_inlet_result(struct zk_inlet *in, int fd, struct slice *ret)
 {
 	size_t frame;
 	ssize_t got;

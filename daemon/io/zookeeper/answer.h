@@ -60,13 +60,13 @@ bool zk_answer_is_right(struct slice frame, const struct zk_asked *asked, bool a
  * second socket that stands in for its own meanwhile. So the client never reads a byte that was not looked at, whatever
  * comes in between, and an answer may be longer than a socket can hold.
  *
- *   what stands in the socket         | zk_inlet_look()
+ *   what stands in the socket         | zk_inlet_result()
  *   a whole answer                    | READ: it is returned. Then zk_inlet_give(), and the client reads one answer
  *   a part of one, or nothing         | MORE: the client must not read
  *   the end, or an error              | END: the client may read it
  *   a length that no answer has       | WRONG
  */
-enum zk_inlet_look { ZK_INLET_READ, ZK_INLET_MORE, ZK_INLET_END, ZK_INLET_WRONG };
+enum zk_inlet_result { ZK_INLET_READ, ZK_INLET_MORE, ZK_INLET_END, ZK_INLET_WRONG };
 
 /* Zero-initialised: of a new connection. */
 struct zk_inlet {
@@ -79,7 +79,7 @@ struct zk_inlet {
 /* To be called when the connection has ended. Gives back all memory. */
 void zk_inlet_reset(struct zk_inlet *in);
 /* The answer without its length, valid until the next call. */
-enum zk_inlet_look zk_inlet_look(struct zk_inlet *in, int fd, struct slice *ret);
+enum zk_inlet_result zk_inlet_result(struct zk_inlet *in, int fd, struct slice *ret);
 /*
  * The answer that was returned is right, and the client reads it next: gives it what was taken out of its socket `fd`,
  * which is not on the loop. False: it cannot be given, errno says why, and the connection has to end.

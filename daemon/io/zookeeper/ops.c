@@ -295,13 +295,13 @@ bool zk_ops_abandon(struct zk_ops *ops, uint64_t *ret_id)
 	return true;
 }
 
-enum zk_inlet_look zk_ops_look(struct zk_ops *ops, int fd, zhandle_t *zh, bool authenticates,
+enum zk_inlet_result zk_ops_look(struct zk_ops *ops, int fd, zhandle_t *zh, bool authenticates,
 				char ret_sentence[ZK_ANSWER_SENTENCE_MAX])
 {
 	const struct zk_op *first = TAILQ_FIRST(&ops->list);
 	struct zk_asked asked;
 	struct slice frame;
-	enum zk_inlet_look look = zk_inlet_look(&ops->inlet, fd, &frame);
+	enum zk_inlet_result look = zk_inlet_result(&ops->inlet, fd, &frame);
 
 	if (look == ZK_INLET_WRONG)
 		snprintf(ret_sentence, ZK_ANSWER_SENTENCE_MAX, "spoils its answers: the next one has a length that none has");

@@ -62,5 +62,5 @@ bool zk_ops_abandon(struct zk_ops *ops, uint64_t *ret_id);
  * To be called before the library reads from its connected socket `fd`, which is not on the loop, and for each answer anew.
  * READ and END: it may read one answer, or the end. WRONG: the connection has to end, and the sentence says why.
  */
-enum zk_inlet_look zk_ops_look(struct zk_ops *ops, int fd, zhandle_t *zh, bool authenticates,
+enum zk_inlet_result zk_ops_look(struct zk_ops *ops, int fd, zhandle_t *zh, bool authenticates,
 				char ret_sentence[ZK_ANSWER_SENTENCE_MAX]);

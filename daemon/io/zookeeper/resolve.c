@@ -92,7 +92,7 @@ static void add_addresses(const struct addrinfo *first, struct resolved *ret)
 	}
 }
 
-static int look_up(const char *host, const char *port, int flags, struct addrinfo **ret)
+static int resolution(const char *host, const char *port, int flags, struct addrinfo **ret)
 {
 	const struct addrinfo hints = {
 		.ai_family = AF_UNSPEC,
@@ -112,7 +112,7 @@ bool resolve_is_numeric(const char *servers)
 	if (!copy)
 		abort();
 	while (numeric && (host = next_server(&rest, &port))) {
-		numeric = look_up(host, port, AI_NUMERICHOST, &found) == 0;
+		numeric = resolution(host, port, AI_NUMERICHOST, &found) == 0;
 		if (numeric)
 			freeaddrinfo(found);
 	}
@@ -130,7 +130,7 @@ void resolve_servers(const char *servers, struct resolved *ret)
 		abort();
 	*ret = (struct resolved){ 0 };
 	while ((host = next_server(&rest, &port))) {
-		rc = look_up(host, port, 0, &found);
+		rc = resolution(host, port, 0, &found);
 		if (rc == 0) {
 			add_addresses(found, ret);
 			freeaddrinfo(found);

@@ -37,7 +37,7 @@ struct failure {
 	enum zk_code code;
 };
 
-struct look_up {
+struct resolution {
 	struct work work;
 	char *servers; /* a copy, while it runs */
 	struct resolved found;
@@ -60,7 +60,7 @@ struct zookeeper {
 	struct zk_probe *probe;
 	struct work farewell;
 	struct zookeeper_conf conf;
-	struct look_up look_up;
+	struct resolution resolution;
 	int64_t timeout_ns; /* T, as it was granted last, or is asked for */
 	int64_t away_ns;    /* since when there has been no connection */
 	/* The session of the process before this one, which no server has confirmed to this one yet. */
@@ -190,11 +190,11 @@ static void zookeeper_refused(void *arg, const char *sentence)
 		zookeeper_retry(z);
 }
 
-static void look_up_run(struct work *work)
+static void resolution_run(struct work *work)
 {
-	struct look_up *look_up = (struct look_up *)(void *)work;
+	struct resolution *resolution = (struct resolution *)(void *)work;
 
-	resolve_servers(look_up->servers, &look_up->found);
+	resolve_servers(resolution->servers, &resolution->found);
 }
 
 static void zookeeper_resolved(struct zookeeper *z, struct resolved *found)
@@ -218,20 +218,20 @@ static void zookeeper_resolved(struct zookeeper *z, struct resolved *found)
 	resolved_free(found);
 }
 
-static void look_up_done(struct work *work)
+static void resolution_done(struct work *work)
 {
-	struct look_up *look_up = (struct look_up *)(void *)work;
-	struct zookeeper *z = container_of(look_up, struct zookeeper, look_up);
+	struct resolution *resolution = (struct resolution *)(void *)work;
+	struct zookeeper *z = container_of(resolution, struct zookeeper, resolution);
 
-	look_up->running = false;
+	resolution->running = false;
 	/* Others have taken their place meanwhile. */
-	if (strcmp(look_up->servers, z->servers) == 0) {
-		look_up->ended_ns = feed_now(z->feed);
-		zookeeper_resolved(z, &look_up->found);
+	if (strcmp(resolution->servers, z->servers) == 0) {
+		resolution->ended_ns = feed_now(z->feed);
+		zookeeper_resolved(z, &resolution->found);
 	}
-	resolved_free(&look_up->found);
-	free(look_up->servers);
-	look_up->servers = NULL;
+	resolved_free(&resolution->found);
+	free(resolution->servers);
+	resolution->servers = NULL;
 }
 
 static char *copy_of(const char *text)
@@ -249,20 +249,20 @@ struct zookeeper *zookeeper_new(struct feed *feed, struct worker *worker, struct
 	struct zookeeper *z = mem_new(sizeof(*z));
 	const struct zk_handle_owner owner = { z, zookeeper_event, zookeeper_trouble, zookeeper_refused };
 
-	static_assert(offsetof(struct look_up, work) == 0, "the job is cast to its owner");
+	static_assert(offsetof(struct resolution, work) == 0, "the job is cast to its owner");
 	z->feed = feed;
 	z->worker = worker;
 	z->resolver = resolver;
 	z->timeout_ns = conf->handle.timeout_ms * CLOCK_NS_PER_MS;
 	z->away_ns = feed_now(feed);
-	z->look_up.ended_ns = -RESOLVE_NS;
+	z->resolution.ended_ns = -RESOLVE_NS;
 	z->conf = *conf;
 	z->handle = zk_handle_new(feed_base(feed), &conf->handle, &owner);
 	z->timer = watch_new(feed_base(feed), NULL, z);
 	z->probe = zk_probe_new(feed_base(feed), conf->packet_bytes, zookeeper_learned, z);
 	z->servers = copy_of(conf->servers);
 	z->numeric = resolve_is_numeric(z->servers);
-	z->look_up.work = (struct work){ .run = look_up_run, .done = look_up_done };
+	z->resolution.work = (struct work){ .run = resolution_run, .done = resolution_done };
 	/* Logs the first lines of an outage; the broker reports that it lasts. */
 	STAILQ_INIT(&z->failures);
 	return z;
@@ -281,8 +281,8 @@ void zookeeper_free(struct zookeeper *z)
 	zk_handle_free(z->handle);
 	zk_probe_free(z->probe);
 	watch_free(z->timer);
-	resolved_free(&z->look_up.found);
-	free(z->look_up.servers);
+	resolved_free(&z->resolution.found);
+	free(z->resolution.servers);
 	free(z->servers);
 	free(z->addresses);
 	mem_free(z);
@@ -333,26 +333,26 @@ static void zookeeper_tell_failures(struct zookeeper *z)
 	}
 }
 
-static int64_t look_up_due(const struct zookeeper *z)
+static int64_t resolution_due(const struct zookeeper *z)
 {
 	int64_t pause_ns = z->timeout_ns / RESOLVE_PART;
 
 	if (pause_ns > RESOLVE_NS || feed_now(z->feed) - z->away_ns >= z->timeout_ns)
 		pause_ns = RESOLVE_NS;
-	return z->look_up.ended_ns + pause_ns;
+	return z->resolution.ended_ns + pause_ns;
 }
 
-static void zookeeper_look_up(struct zookeeper *z)
+static void zookeeper_resolve(struct zookeeper *z)
 {
 	struct resolved found;
 
 	if (z->numeric) {
 		resolve_servers(z->servers, &found);
 		zookeeper_resolved(z, &found);
-	} else if (!z->look_up.running && feed_now(z->feed) >= look_up_due(z)) {
-		z->look_up.running = true;
-		z->look_up.servers = copy_of(z->servers);
-		worker_add(z->resolver, &z->look_up.work);
+	} else if (!z->resolution.running && feed_now(z->feed) >= resolution_due(z)) {
+		z->resolution.running = true;
+		z->resolution.servers = copy_of(z->servers);
+		worker_add(z->resolver, &z->resolution.work);
 	}
 }
 
@@ -382,8 +382,8 @@ static void zookeeper_arm(struct zookeeper *z, bool looking)
 
 	if ((z->opening || z->taking) && z->addresses)
 		due_ns = z->open_ns;
-	if (looking && !z->numeric && !z->look_up.running && look_up_due(z) < due_ns)
-		due_ns = look_up_due(z);
+	if (looking && !z->numeric && !z->resolution.running && resolution_due(z) < due_ns)
+		due_ns = resolution_due(z);
 	if (due_ns == INT64_MAX)
 		watch_clear(z->timer);
 	else
@@ -403,7 +403,7 @@ void zookeeper_settle(struct zookeeper *z)
 		z->away_ns = feed_now(z->feed);
 	looking = !z->addresses || (!z->numeric && !zk_handle_connected(z->handle));
 	if (looking)
-		zookeeper_look_up(z);
+		zookeeper_resolve(z);
 	if (z->opening || z->taking) {
 		zk_handle_forget(z->handle);
 		if (z->addresses && feed_now(z->feed) >= z->open_ns)
@@ -429,7 +429,7 @@ void zookeeper_set_servers(struct zookeeper *z, const char *servers, struct reso
 	free(z->servers);
 	z->servers = copy_of(servers);
 	z->numeric = resolve_is_numeric(servers);
-	z->look_up.ended_ns = feed_now(z->feed);
+	z->resolution.ended_ns = feed_now(z->feed);
 	zookeeper_resolved(z, found);
 	if (!zk_handle_connected(z->handle))
 		return;
@@ -476,7 +476,7 @@ void zookeeper_continue(struct zookeeper *z, int64_t timeout_ns)
 void zookeeper_prepared(struct zookeeper *z, struct resolved *found)
 {
 	zookeeper_resolved(z, found);
-	z->look_up.ended_ns = feed_now(z->feed);
+	z->resolution.ended_ns = feed_now(z->feed);
 }
 
 const char *zookeeper_addresses(const struct zookeeper *z)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/hosts/census.h"
+#include "core/hosts/scan.h"
 
 #include <assert.h>
 
@@ -22,7 +22,7 @@ enum {
 
 /* ---- what it has ---- */
 
-static void forget_names(struct census *s)
+static void forget_names(struct scan *s)
 {
 	for (size_t i = 0; i < s->count; i++)
 		bytes_free(&s->names[i]);
@@ -31,7 +31,7 @@ static void forget_names(struct census *s)
 	s->count = s->cap = s->name_bytes = 0;
 }
 
-static void end_row(struct census *s)
+static void end_row(struct scan *s)
 {
 	if (s->showing)
 		view_end(&s->view);
@@ -40,14 +40,14 @@ static void end_row(struct census *s)
 	s->holder_count = 0;
 }
 
-static void forget_rows(struct census *s)
+static void forget_rows(struct scan *s)
 {
 	end_row(s);
 	bytes_free(&s->rows);
 	s->row_count = s->at = 0;
 }
 
-size_t census_memory(const struct census *s)
+size_t scan_memory(const struct scan *s)
 {
 	size_t all = glob_memory(s->glob) + s->after.cap + s->root.listed.cap + s->name.cap + s->cap * sizeof(*s->names) +
 		     s->name_bytes + s->holders.cap + s->rows.cap;
@@ -56,10 +56,10 @@ size_t census_memory(const struct census *s)
 }
 
 /* For what it has become: `refused`, if its account may not have that. */
-static void pay(struct census *s)
+static void pay(struct scan *s)
 {
 	struct client *c = s->query->client;
-	size_t bytes = census_memory(s);
+	size_t bytes = scan_memory(s);
 
 	if (bytes == s->charge.amount)
 		return;
@@ -68,7 +68,7 @@ static void pay(struct census *s)
 	charge_set(&s->charge, c->account, POOL_MEMORY, bytes);
 }
 
-void census_restart(struct census *s)
+void scan_restart(struct scan *s)
 {
 	struct hosts *h;
 
@@ -81,44 +81,44 @@ void census_restart(struct census *s)
 	forget_names(s);
 	bytes_free(&s->name);
 	s->further = s->root_refused = s->refused = false;
-	s->state = CENSUS_ROOT;
+	s->state = SCAN_ROOT;
 	root_find(h->env->conf, 0, &s->root);
 	pay(s);
 }
 
 static void begin(struct query *q, struct slice pattern, struct slice after, int64_t most)
 {
-	struct census *s = mem_new(sizeof(*s));
+	struct scan *s = mem_new(sizeof(*s));
 
-	assert(!q->census);
-	s->work.kind = WORK_CENSUS;
+	assert(!q->scan);
+	s->work.kind = WORK_SCAN;
 	s->query = q;
 	s->glob = glob_new(pattern);
 	bytes_slice(&s->after, after);
 	s->most = most;
-	q->census = s;
-	census_restart(s);
+	q->scan = s;
+	scan_restart(s);
 	query_aim(q);
 }
 
-void census_end(struct query *q)
+void scan_end(struct query *q)
 {
-	struct census *s = q->census;
+	struct scan *s = q->scan;
 
 	if (!s)
 		return;
-	census_restart(s);
+	scan_restart(s);
 	charge_give_back(&s->charge, POOL_MEMORY);
 	glob_free(s->glob);
 	bytes_free(&s->after);
 	mem_free(s);
-	q->census = NULL;
+	q->scan = NULL;
 }
 
 /* ---- the names of the page ---- */
 
 /* Where it stands among them, or belongs. */
-static size_t place_of(const struct census *s, struct slice name)
+static size_t place_of(const struct scan *s, struct slice name)
 {
 	size_t low = 0, high = s->count;
 
@@ -133,7 +133,7 @@ static size_t place_of(const struct census *s, struct slice name)
 	return low;
 }
 
-static void drop_last(struct census *s)
+static void drop_last(struct scan *s)
 {
 	struct bytes *last = &s->names[--s->count];
 
@@ -142,7 +142,7 @@ static void drop_last(struct census *s)
 }
 
 /* The first names are kept. Two prefixes may have one path, and then one name twice. */
-static void pick(struct census *s, struct slice name)
+static void pick(struct scan *s, struct slice name)
 {
 	size_t at = place_of(s, name);
 
@@ -166,7 +166,7 @@ static void pick(struct census *s, struct slice name)
 	s->count++;
 }
 
-static void look_at(struct census *s, struct slice name, int64_t *done)
+static void look_at(struct scan *s, struct slice name, int64_t *done)
 {
 	size_t matching = 0;
 
@@ -176,7 +176,7 @@ static void look_at(struct census *s, struct slice name, int64_t *done)
 }
 
 /* Standalone, all locks are this host's. False: all were looked at. */
-static bool look_here(struct census *s, int64_t *done)
+static bool look_here(struct scan *s, int64_t *done)
 {
 	struct locks *locks = s->query->hosts->locks;
 	const struct lock *lock;
@@ -191,7 +191,7 @@ static bool look_here(struct census *s, int64_t *done)
 	return lock != NULL;
 }
 
-static bool look_below(struct census *s, int64_t *done)
+static bool look_below(struct scan *s, int64_t *done)
 {
 	struct slice znode;
 	enum flavour flavour;
@@ -206,11 +206,11 @@ static bool look_below(struct census *s, int64_t *done)
 	return true;
 }
 
-void census_answered(struct hosts *h, const struct operation *op, const struct event *event)
+void scan_answered(struct hosts *h, const struct operation *op, const struct event *event)
 {
 	enum zk_code code = event->zk_answered.code;
 	struct query *q = query_of(h, op);
-	struct census *s = q ? q->census : NULL;
+	struct scan *s = q ? q->scan : NULL;
 	int64_t bytes = 0;
 
 	h->root_open = false;
@@ -221,7 +221,7 @@ void census_answered(struct hosts *h, const struct operation *op, const struct e
 		return;
 	q->state = QUERY_READING;
 	q->partial = code == ZK_UNKNOWN;
-	s->state = CENSUS_NAMES;
+	s->state = SCAN_NAMES;
 	s->root_refused = code != ZK_OK && code != ZK_NONODE && code != ZK_UNKNOWN;
 	root_listed(&s->root, event);
 	pay(s);
@@ -229,7 +229,7 @@ void census_answered(struct hosts *h, const struct operation *op, const struct e
 
 /* ---- rows ---- */
 
-static void begin_row(struct census *s)
+static void begin_row(struct scan *s)
 {
 	uint32_t rules = s->query->hosts->env->rules;
 
@@ -254,7 +254,7 @@ static const char *kind_of(const struct query *q, const struct lock *lock)
 	return kind_word(kind);
 }
 
-static void write_row(const struct census *s, struct bytes *out, bool more, int64_t waiters, size_t hosts_waiting)
+static void write_row(const struct scan *s, struct bytes *out, bool more, int64_t waiters, size_t hosts_waiting)
 {
 	const struct query *q = s->query;
 	int64_t limit = q->permits ? q->permits : lock_limit(lock_find(q->hosts->locks, bytes_view(&q->name)));
@@ -268,13 +268,13 @@ static void write_row(const struct census *s, struct bytes *out, bool more, int6
 	bytes_slice(out, bytes_view(&s->holders));
 }
 
-static bool too_long(const struct census *s)
+static bool too_long(const struct scan *s)
 {
 	return s->rows.len + ENDS_BYTES > s->query->hosts->env->conf->limits.output_bytes;
 }
 
 /* A lock that makes the page too long is the first one of the next page. False: the page is complete. */
-static bool add_row(struct census *s, bool more, int64_t *done)
+static bool add_row(struct scan *s, bool more, int64_t *done)
 {
 	const struct query *q = s->query;
 	const struct lock *lock = view_lock(q);
@@ -297,7 +297,7 @@ static bool add_row(struct census *s, bool more, int64_t *done)
 }
 
 /* What this host holds for itself is newer than what was read of others. */
-static bool is_over(const struct census *s, const struct participant *p)
+static bool is_over(const struct scan *s, const struct participant *p)
 {
 	const struct lock *lock = view_lock(s->query);
 
@@ -307,11 +307,11 @@ static bool is_over(const struct census *s, const struct participant *p)
 
 enum row_step { ROW_OPEN, ROW_MADE, ROW_LAST };
 
-static enum row_step make_row(struct census *s, int64_t *done)
+static enum row_step make_row(struct scan *s, int64_t *done)
 {
 	struct participant p;
 	enum view_step is = view_step(&s->view, &p, done);
-	bool more = is == VIEW_ROW && s->holder_count == CENSUS_HOLDERS_MAX;
+	bool more = is == VIEW_ROW && s->holder_count == SCAN_HOLDERS_MAX;
 
 	if (is == VIEW_LAST || more)
 		return add_row(s, more, done) ? ROW_MADE : ROW_LAST;
@@ -324,12 +324,12 @@ static enum row_step make_row(struct census *s, int64_t *done)
 
 /* ---- the answer ---- */
 
-static bool failed(const struct census *s)
+static bool failed(const struct scan *s)
 {
 	return s->refused || s->query->partial || s->root_refused;
 }
 
-static void reply_failed(const struct census *s, struct client *c)
+static void reply_failed(const struct scan *s, struct client *c)
 {
 	if (s->query->partial)
 		reply_error(c, ERROR_UNAVAILABLE,
@@ -340,7 +340,7 @@ static void reply_failed(const struct census *s, struct client *c)
 		reply_error(c, ERROR_LIMIT, "%s", pools_refusal(c->locks->env, c->account, POOL_MEMORY, c->privileged));
 }
 
-static void answer(struct census *s)
+static void answer(struct scan *s)
 {
 	struct query *q = s->query;
 	struct client *c = q->client;
@@ -362,14 +362,14 @@ static void answer(struct census *s)
 		bytes_slice(out, bytes_view(&s->rows));
 		reply_end(c);
 	}
-	census_end(q);
+	scan_end(q);
 	query_free(q);
 }
 
 /* ---- steps ---- */
 
 /* Asks about the lock whose turn it is; standalone this host knows all. False: the query waits for its turn. */
-static bool ask_lock(struct census *s)
+static bool ask_lock(struct scan *s)
 {
 	struct query *q = s->query;
 
@@ -386,12 +386,12 @@ static bool ask_lock(struct census *s)
 
 enum step { STEP_MORE, STEP_WAITS, STEP_ANSWER };
 
-static enum step ask(struct census *s)
+static enum step ask(struct scan *s)
 {
 	return ask_lock(s) ? STEP_MORE : STEP_WAITS;
 }
 
-static enum step step_names(struct census *s, int64_t *done)
+static enum step step_names(struct scan *s, int64_t *done)
 {
 	const struct broker_conf *conf = s->query->hosts->env->conf;
 
@@ -399,18 +399,18 @@ static enum step step_names(struct census *s, int64_t *done)
 		return STEP_MORE;
 	++*done;
 	if (!conf->standalone && root_find(conf, s->root.number + 1, &s->root)) {
-		s->state = CENSUS_ROOT;
+		s->state = SCAN_ROOT;
 		query_next(s->query, (struct slice){ 0 });
 		work_drop(&s->query->hosts->env->works, &s->work);
 		return STEP_WAITS;
 	}
 	if (!s->count)
 		return STEP_ANSWER;
-	s->state = CENSUS_LOCKS;
+	s->state = SCAN_LOCKS;
 	return ask(s);
 }
 
-static enum step step_locks(struct census *s, int64_t *done)
+static enum step step_locks(struct scan *s, int64_t *done)
 {
 	if (s->rules != s->query->hosts->env->rules) { /* what it might look at before is not shown any longer */
 		forget_rows(s);
@@ -427,18 +427,18 @@ static enum step step_locks(struct census *s, int64_t *done)
 	return STEP_MORE;
 }
 
-static enum step step(struct census *s, int64_t *done)
+static enum step step(struct scan *s, int64_t *done)
 {
 	enum step is;
 
 	if (failed(s))
 		return STEP_ANSWER;
-	is = s->state == CENSUS_LOCKS ? step_locks(s, done) : step_names(s, done);
+	is = s->state == SCAN_LOCKS ? step_locks(s, done) : step_names(s, done);
 	pay(s);
 	return is;
 }
 
-int64_t census_continue(struct census *s, int64_t steps)
+int64_t scan_continue(struct scan *s, int64_t steps)
 {
 	bool one = s->query->hosts->env->conf->all_in_pieces;
 	int64_t done = 0;
@@ -460,22 +460,22 @@ int64_t census_continue(struct census *s, int64_t steps)
 
 static void take(struct query *q)
 {
-	struct census *s = q->census;
+	struct scan *s = q->scan;
 
 	q->state = QUERY_ANSWERING;
-	if (s->state == CENSUS_LOCKS && !failed(s))
+	if (s->state == SCAN_LOCKS && !failed(s))
 		begin_row(s);
-	else if (s->state == CENSUS_ROOT) /* standalone, or it failed */
-		s->state = CENSUS_NAMES;
+	else if (s->state == SCAN_ROOT) /* standalone, or it failed */
+		s->state = SCAN_NAMES;
 }
 
-void census_leave(struct query *q)
+void scan_leave(struct query *q)
 {
 	take(q);
-	work_add(&q->hosts->env->works, &q->client->user->worker, &q->census->work);
+	work_add(&q->hosts->env->works, &q->client->user->worker, &q->scan->work);
 }
 
-void census_found(struct query *q)
+void scan_found(struct query *q)
 {
 	struct work_user *worker = &q->client->user->worker;
 	struct env *env = q->hosts->env;
@@ -484,37 +484,37 @@ void census_found(struct query *q)
 	take(q);
 	/* What comes before it for the same user goes first. */
 	if (!env->conf->all_in_pieces && TAILQ_EMPTY(&worker->items))
-		census_continue(q->census, WORK_TURN_STEPS);
+		scan_continue(q->scan, WORK_TURN_STEPS);
 	if (c->query && c->query->state == QUERY_ANSWERING)
-		work_add(&env->works, worker, &c->query->census->work);
+		work_add(&env->works, worker, &c->query->scan->work);
 }
 
-void census_ask(struct hosts *h, struct client *c, struct slice pattern, struct slice after, int64_t most)
+void scan_ask(struct hosts *h, struct client *c, struct slice pattern, struct slice after, int64_t most)
 {
 	struct query *q = query_new(h, c, COMMAND_LOCKS, (struct slice){ 0 });
 
-	begin(q, pattern, after, most < CENSUS_COUNT_MAX ? most : CENSUS_COUNT_MAX);
+	begin(q, pattern, after, most < SCAN_COUNT_MAX ? most : SCAN_COUNT_MAX);
 	if (query_begin(q))
-		census_found(q);
+		scan_found(q);
 }
 
 /* ---- in a snapshot ---- */
 
-void census_snapshot(const struct census *s, struct entry_writer *w)
+void scan_snapshot(const struct scan *s, struct entry_writer *w)
 {
 	entry_text(w, "pattern", glob_pattern(s->glob));
 	entry_text(w, "after", bytes_view(&s->after));
 	entry_number(w, "most", s->most);
 }
 
-bool census_restore(struct query *q, const struct entry *e)
+bool scan_restore(struct query *q, const struct entry *e)
 {
 	struct slice pattern, after;
 	int64_t most;
 
 	if (!entry_get_text(e, "pattern", PATTERN_MAX, &pattern) ||
 	    !entry_get_text(e, "after", NAME_BYTES_MAX, &after) ||
-	    !entry_get_number(e, "most", 1, CENSUS_COUNT_MAX, &most))
+	    !entry_get_number(e, "most", 1, SCAN_COUNT_MAX, &most))
 		return false;
 	begin(q, pattern, after, most);
 	return true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "io/recorder.h"
+#include "io/ledger_file.h"
 
 #include <errno.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 #define PAUSE_NS CLOCK_NS_PER_S
 
 /* The broker's memory is about so many times what the ledger needs for it. */
-enum { RECORDER_PART = 3 };
+enum { LEDGER_FILE_PART = 3 };
 
 /* Memory is added in steps of this size, new or given back before: the kernel makes the pages of one step in 0.2 ms. */
 enum { GROW_BYTES = 256 << 10 };
@@ -25,42 +25,42 @@ enum { GROW_BYTES = 256 << 10 };
 /* In one piece: the most chunks that are looked at, and by how much the spare is shortened. */
 enum { LOOK_CHUNKS = 4, CUT_BYTES = 256 << 10 };
 
-enum recorder_state { RECORDER_REST, RECORDER_LOOKING, RECORDER_CUTTING };
+enum ledger_file_state { LEDGER_FILE_REST, LEDGER_FILE_LOOKING, LEDGER_FILE_CUTTING };
 
-struct recorder {
+struct ledger_file {
 	struct feed *feed;
 	struct saved *saved;
 	struct ledger *ledger;
 	size_t bytes; /* the bytes that are not given back */
-	enum recorder_state state;
+	enum ledger_file_state state;
 	bool spare;          /* one with as many bytes is there */
 	size_t low;          /* with less room than that there is something to do */
 	int64_t again_ns;    /* no more is asked for before */
 	struct watch *again; /* then there is a turn, though nobody asks for anything */
 };
 
-_Static_assert(RECORDER_FIRST % LEDGER_CHUNK_BYTES == 0 && RECORDER_MORE % LEDGER_CHUNK_BYTES == 0 &&
+_Static_assert(LEDGER_FILE_FIRST % LEDGER_CHUNK_BYTES == 0 && LEDGER_FILE_MORE % LEDGER_CHUNK_BYTES == 0 &&
 		       GROW_BYTES % LEDGER_CHUNK_BYTES == 0,
 	       "whole chunks");
 
 /* What a process has taken over needs about so much, so that nobody waits while the memory grows step by step. */
 static size_t first_bytes(struct feed *feed)
 {
-	return RECORDER_FIRST + snapshot_memory(feed_broker(feed)) / RECORDER_PART / RECORDER_MORE * RECORDER_MORE;
+	return LEDGER_FILE_FIRST + snapshot_memory(feed_broker(feed)) / LEDGER_FILE_PART / LEDGER_FILE_MORE * LEDGER_FILE_MORE;
 }
 
 static void try_again(int fd, short what, void *arg)
 {
-	struct recorder *r = arg;
+	struct ledger_file *r = arg;
 
 	r->again_ns = INT64_MIN;
 }
 
-struct recorder *recorder_new(struct feed *feed, struct saved *saved)
+struct ledger_file *ledger_file_new(struct feed *feed, struct saved *saved)
 {
 	size_t bytes = first_bytes(feed);
 	void *memory = saved_grow(saved, bytes);
-	struct recorder *r;
+	struct ledger_file *r;
 
 	/* That of the spare, which the ledger of the process before this one fitted into. */
 	if (!memory) {
@@ -77,11 +77,11 @@ struct recorder *recorder_new(struct feed *feed, struct saved *saved)
 	r->ledger = ledger_new(memory, bytes);
 	r->again = watch_new(feed_base(feed), try_again, r);
 	feed_record(feed, r->ledger);
-	recorder_settle(r);
+	ledger_file_settle(r);
 	return r;
 }
 
-void recorder_free(struct recorder *r)
+void ledger_file_free(struct ledger_file *r)
 {
 	if (!r)
 		return;
@@ -91,13 +91,13 @@ void recorder_free(struct recorder *r)
 	mem_free(r);
 }
 
-static void pause_asking(struct recorder *r)
+static void pause_asking(struct ledger_file *r)
 {
 	r->again_ns = feed_seen(r->feed) + PAUSE_NS;
 	watch_set(r->again, -1, 0, PAUSE_NS);
 }
 
-static void add(struct recorder *r, void *memory, size_t bytes)
+static void add(struct ledger_file *r, void *memory, size_t bytes)
 {
 	r->bytes += bytes;
 	r->spare = false;
@@ -105,7 +105,7 @@ static void add(struct recorder *r, void *memory, size_t bytes)
 }
 
 /* Takes memory again that was given back. False: there is none, or the file system has no room. */
-static bool refill(struct recorder *r)
+static bool refill(struct ledger_file *r)
 {
 	size_t bytes, all = 0;
 	void *memory;
@@ -117,7 +117,7 @@ static bool refill(struct recorder *r)
 	return all > 0;
 }
 
-static bool grow(struct recorder *r)
+static bool grow(struct ledger_file *r)
 {
 	void *memory;
 
@@ -132,12 +132,12 @@ static bool grow(struct recorder *r)
 	return false;
 }
 
-static void leave_spare(struct recorder *r)
+static void leave_spare(struct ledger_file *r)
 {
 	int rc = r->spare ? 0 : saved_leave_spare(r->saved);
 
 	r->spare = rc == 0;
-	r->low = r->spare ? RECORDER_LOW : SIZE_MAX;
+	r->low = r->spare ? LEDGER_FILE_LOW : SIZE_MAX;
 	if (r->spare)
 		return;
 	pause_asking(r);
@@ -150,15 +150,15 @@ static void leave_spare(struct recorder *r)
 }
 
 /* False: there is not enough, and no more to be had. */
-static bool make_room(struct recorder *r)
+static bool make_room(struct ledger_file *r)
 {
-	while (ledger_room(r->ledger) < RECORDER_LOW)
+	while (ledger_room(r->ledger) < LEDGER_FILE_LOW)
 		if (!grow(r))
 			return false;
 	return true;
 }
 
-static void settle(struct recorder *r)
+static void settle(struct ledger_file *r)
 {
 	bool grows = make_room(r);
 
@@ -178,7 +178,7 @@ static void settle(struct recorder *r)
 	leave_spare(r);
 }
 
-void recorder_settle(struct recorder *r)
+void ledger_file_settle(struct ledger_file *r)
 {
 	if (r && ledger_room(r->ledger) < r->low && feed_seen(r->feed) >= r->again_ns)
 		settle(r);
@@ -186,32 +186,32 @@ void recorder_settle(struct recorder *r)
 
 /* ---- becoming smaller ---- */
 
-bool recorder_may_be_due(const struct recorder *r)
+bool ledger_file_may_be_due(const struct ledger_file *r)
 {
-	return r && r->state == RECORDER_REST && r->bytes > RECORDER_FELL;
+	return r && r->state == LEDGER_FILE_REST && r->bytes > LEDGER_FILE_FELL;
 }
 
-void recorder_ask(struct recorder *r)
+void ledger_file_ask(struct ledger_file *r)
 {
-	if (!r || r->state != RECORDER_REST || !ledger_may_shrink(r->ledger, RECORDER_FELL))
+	if (!r || r->state != LEDGER_FILE_REST || !ledger_may_shrink(r->ledger, LEDGER_FILE_FELL))
 		return;
-	r->state = RECORDER_LOOKING;
+	r->state = LEDGER_FILE_LOOKING;
 	ledger_shrink_begin(r->ledger);
 }
 
-bool recorder_shrinks(const struct recorder *r)
+bool ledger_file_shrinks(const struct ledger_file *r)
 {
-	return r && r->state != RECORDER_REST;
+	return r && r->state != LEDGER_FILE_REST;
 }
 
 /* False: that was all. */
-static bool look(struct recorder *r)
+static bool look(struct ledger_file *r)
 {
 	size_t bytes = 0;
 	void *memory;
 
 	for (int i = 0; i < LOOK_CHUNKS && !bytes; i++)
-		if (!ledger_shrink(r->ledger, RECORDER_KEEP, &memory, &bytes))
+		if (!ledger_shrink(r->ledger, LEDGER_FILE_KEEP, &memory, &bytes))
 			return false;
 	if (bytes) {
 		saved_give_back(r->saved, memory, bytes);
@@ -220,10 +220,10 @@ static bool look(struct recorder *r)
 	return true;
 }
 
-void recorder_piece(struct recorder *r)
+void ledger_file_piece(struct ledger_file *r)
 {
-	if (r->state == RECORDER_LOOKING && !look(r))
-		r->state = RECORDER_CUTTING;
-	else if (r->state == RECORDER_CUTTING && !saved_cut_spare(r->saved, CUT_BYTES))
-		r->state = RECORDER_REST;
+	if (r->state == LEDGER_FILE_LOOKING && !look(r))
+		r->state = LEDGER_FILE_CUTTING;
+	else if (r->state == LEDGER_FILE_CUTTING && !saved_cut_spare(r->saved, CUT_BYTES))
+		r->state = LEDGER_FILE_REST;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/hosts/inquiry.h"
+#include "core/hosts/lookup.h"
 
 #include <assert.h>
 #include <string.h>
@@ -58,25 +58,25 @@ enum forward_found forward_found_of(struct slice word)
 
 static size_t bytes_of(size_t argc, const struct slice *argv)
 {
-	size_t bytes = sizeof(struct inquiry) + argc * sizeof(struct slice);
+	size_t bytes = sizeof(struct lookup) + argc * sizeof(struct slice);
 
 	for (size_t i = 0; i < argc; i++)
 		bytes += argv[i].len;
 	return bytes;
 }
 
-size_t inquiry_memory(const struct inquiry *i)
+size_t lookup_memory(const struct lookup *i)
 {
 	return bytes_of(i->argc, i->argv);
 }
 
-static struct inquiry *new (struct client *c, size_t argc, const struct slice *argv)
+static struct lookup *new (struct client *c, size_t argc, const struct slice *argv)
 {
-	struct inquiry *i = mem_new(sizeof(*i));
+	struct lookup *i = mem_new(sizeof(*i));
 	size_t at = 0;
 
 	i->client = c;
-	i->work.kind = WORK_INQUIRY;
+	i->work.kind = WORK_LOOKUP;
 	i->argc = argc;
 	i->argv = mem_new_array(argc, sizeof(i->argv[0]));
 	for (size_t n = 0; n < argc; n++)
@@ -87,12 +87,12 @@ static struct inquiry *new (struct client *c, size_t argc, const struct slice *a
 	at = 0;
 	for (size_t n = 0; n < argc; at += argv[n++].len)
 		i->argv[n] = (struct slice){ i->text.data + at, argv[n].len };
-	charge_force(&i->charge, c->account, POOL_MEMORY, inquiry_memory(i));
-	c->inquiry = i;
+	charge_force(&i->charge, c->account, POOL_MEMORY, lookup_memory(i));
+	c->lookup = i;
 	return i;
 }
 
-void inquiry_free(struct inquiry *i)
+void lookup_free(struct lookup *i)
 {
 	work_drop(&i->client->locks->env->works, &i->work);
 	assert(!i->forward);
@@ -105,11 +105,11 @@ void inquiry_free(struct inquiry *i)
 	mem_wipe(i->text.data, i->text.cap);
 	bytes_free(&i->text);
 	mem_free(i->argv);
-	i->client->inquiry = NULL;
+	i->client->lookup = NULL;
 	mem_free(i);
 }
 
-void inquiry_ready(struct inquiry *i)
+void lookup_ready(struct lookup *i)
 {
 	struct client *c = i->client;
 
@@ -118,7 +118,7 @@ void inquiry_ready(struct inquiry *i)
 
 /* ---- the facts ---- */
 
-static struct inquiry_fact *find(struct inquiry *i, struct slice name)
+static struct lookup_fact *find(struct lookup *i, struct slice name)
 {
 	for (size_t n = 0; i && n < i->fact_count; n++)
 		if (slice_eq(bytes_view(&i->facts[n].name), name))
@@ -126,22 +126,22 @@ static struct inquiry_fact *find(struct inquiry *i, struct slice name)
 	return NULL;
 }
 
-struct inquiry_fact *inquiry_find(struct inquiry *i, struct slice name)
+struct lookup_fact *lookup_find(struct lookup *i, struct slice name)
 {
-	struct inquiry_fact *fact = find(i, name);
+	struct lookup_fact *fact = find(i, name);
 
 	assert(fact);
 	return fact;
 }
 
-static bool is_done(const struct inquiry_fact *fact, int act)
+static bool is_done(const struct lookup_fact *fact, int act)
 {
 	return act != FORWARD_LOOK && fact->found[act] != FORWARD_UNASKED;
 }
 
-const struct inquiry_fact *inquiry_done(struct inquiry *i, struct slice name)
+const struct lookup_fact *lookup_done(struct lookup *i, struct slice name)
 {
-	struct inquiry_fact *fact = find(i, name);
+	struct lookup_fact *fact = find(i, name);
 
 	for (int act = 0; fact && act < FORWARD_ACTS; act++)
 		if (is_done(fact, act))
@@ -160,8 +160,8 @@ static bool admits(const struct call *call)
 {
 	struct client *c = call->client;
 
-	if (c->inquiry)
-		return c->inquiry->fact_count < INQUIRY_FACTS_MAX ||
+	if (c->lookup)
+		return c->lookup->fact_count < LOOKUP_FACTS_MAX ||
 		       refuse(c, "one request may be about 64 locks at most");
 	return account_may(c->account, POOL_MEMORY, bytes_of(call->argc, call->argv), c->privileged) ||
 	       refuse(c, pools_refusal(c->locks->env, c->account, POOL_MEMORY, c->privileged));
@@ -174,26 +174,26 @@ static void ask(struct call *call, struct slice name, bool fresh)
 	struct client *c = call->client;
 	struct query *q = query_new(call->hosts, c, COMMAND_HOLDERS, name);
 
-	c->inquiry->asks = true;
+	c->lookup->asks = true;
 	q->fresh = fresh;
 	if (query_begin(q))
 		told(q);
 }
 
-const struct inquiry_fact *inquiry_look(struct call *call, struct slice name)
+const struct lookup_fact *lookup_look(struct call *call, struct slice name)
 {
 	struct client *c = call->client;
-	const struct inquiry_fact *known = find(c->inquiry, name);
+	const struct lookup_fact *known = find(c->lookup, name);
 
 	if (known || !admits(call))
 		return known;
-	if (!c->inquiry)
+	if (!c->lookup)
 		new (c, call->argc, call->argv);
 	ask(call, name, false);
 	return NULL;
 }
 
-void inquiry_refresh(struct call *call, struct slice name)
+void lookup_refresh(struct call *call, struct slice name)
 {
 	ask(call, name, true);
 }
@@ -211,7 +211,7 @@ static const struct query_child *holder(const struct query *q)
 }
 
 /* Results of forwards stay valid while the same session holds the lock. */
-static void holds(struct inquiry_fact *fact, const struct query *q, const struct query_child *child)
+static void holds(struct lookup_fact *fact, const struct query *q, const struct query_child *child)
 {
 	struct participant p = participant_elsewhere(q->hosts, child);
 
@@ -226,8 +226,8 @@ static void holds(struct inquiry_fact *fact, const struct query *q, const struct
 
 static void told(struct query *q)
 {
-	struct inquiry *i = q->client->inquiry;
-	struct inquiry_fact *fact = find(i, bytes_view(&q->name));
+	struct lookup *i = q->client->lookup;
+	struct lookup_fact *fact = find(i, bytes_view(&q->name));
 	const struct query_child *child = holder(q);
 
 	if (!fact)
@@ -239,10 +239,10 @@ static void told(struct query *q)
 	if (child)
 		holds(fact, q, child);
 	query_free(q);
-	inquiry_ready(i);
+	lookup_ready(i);
 }
 
-void inquiry_answered(struct query *q)
+void lookup_answered(struct query *q)
 {
 	if (q->fresh || q->partial || q->refused || holder(q))
 		told(q);
@@ -253,7 +253,7 @@ void inquiry_answered(struct query *q)
 /* ---- in a snapshot ---- */
 
 /* A snapshot has what was done, so that it is not done twice. Facts that were only looked up are looked up again. */
-static void write_done(const struct inquiry *i, struct entry_writer *w)
+static void write_done(const struct lookup *i, struct entry_writer *w)
 {
 	size_t count = 0;
 
@@ -271,7 +271,7 @@ static void write_done(const struct inquiry *i, struct entry_writer *w)
 			}
 }
 
-void inquiry_snapshot(const struct inquiry *i, struct bytes *out)
+void lookup_snapshot(const struct lookup *i, struct bytes *out)
 {
 	struct entry_writer w = entry_begin(out, "inquiry");
 
@@ -285,9 +285,9 @@ void inquiry_snapshot(const struct inquiry *i, struct bytes *out)
 	entry_end(&w);
 }
 
-static bool read_one_done(struct inquiry *i, const struct resp_value *triple)
+static bool read_one_done(struct lookup *i, const struct resp_value *triple)
 {
-	struct inquiry_fact *fact = &i->facts[i->fact_count];
+	struct lookup_fact *fact = &i->facts[i->fact_count];
 	enum forward_found found = forward_found_of(triple[2].text);
 	enum forward_act act = forward_act_of(triple[1].text);
 
@@ -300,12 +300,12 @@ static bool read_one_done(struct inquiry *i, const struct resp_value *triple)
 	return true;
 }
 
-static bool read_done(struct inquiry *i, const struct entry *e)
+static bool read_done(struct lookup *i, const struct entry *e)
 {
 	const struct resp_value *list = entry_get_list(e, "done");
 	int64_t values = list ? list->integer : 0;
 
-	if (values < 0 || values % 3 || values / 3 > INQUIRY_FACTS_MAX || (list && (int64_t)list->span != values + 1))
+	if (values < 0 || values % 3 || values / 3 > LOOKUP_FACTS_MAX || (list && (int64_t)list->span != values + 1))
 		return entry_refuse(e, "what was done is no list");
 	for (int64_t n = 1; n <= values; n++)
 		if (list[n].type != RESP_BULK)
@@ -316,7 +316,7 @@ static bool read_done(struct inquiry *i, const struct entry *e)
 	return true;
 }
 
-bool inquiry_restore(struct hosts *h, const struct entry *e)
+bool lookup_restore(struct hosts *h, const struct entry *e)
 {
 	struct client *c = lock_restore_client(h->locks, e);
 	const struct resp_value *words = entry_get_list(e, "words");
@@ -325,7 +325,7 @@ bool inquiry_restore(struct hosts *h, const struct entry *e)
 
 	if (!c || !entry_get_text(e, "asks", NAME_BYTES_MAX, &asks))
 		return false;
-	if (!words || words->integer < 1 || (int64_t)words->span != words->integer + 1 || c->inquiry || c->query ||
+	if (!words || words->integer < 1 || (int64_t)words->span != words->integer + 1 || c->lookup || c->query ||
 	    c->bearer || !c->asking || (asks.len && !name_valid(asks)))
 		return entry_refuse(e, "the words are not those of a request");
 	argc = (size_t)words->integer;
@@ -337,15 +337,15 @@ bool inquiry_restore(struct hosts *h, const struct entry *e)
 		argv[n] = words[1 + n].text;
 	new (c, argc, argv);
 	mem_free(argv);
-	if (!read_done(c->inquiry, e))
+	if (!read_done(c->lookup, e))
 		return false;
-	if (asks.len && c->inquiry->fact_count == INQUIRY_FACTS_MAX && !find(c->inquiry, asks))
+	if (asks.len && c->lookup->fact_count == LOOKUP_FACTS_MAX && !find(c->lookup, asks))
 		return entry_refuse(e, "there is no room for what it asks for");
 	if (!asks.len) {
-		inquiry_ready(c->inquiry);
+		lookup_ready(c->lookup);
 		return true;
 	}
-	c->inquiry->asks = true;
+	c->lookup->asks = true;
 	query_new(h, c, COMMAND_HOLDERS, asks);
 	query_go_last(c->query);
 	return true;

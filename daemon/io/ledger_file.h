@@ -8,7 +8,7 @@
  * (core/port/ledger.h), and the spare file is shortened by as much.
  *
  *   state    | means                                   | event -> next state
- *   REST     | nothing is given back                   | recorder_ask(), if it is worth it -> LOOKING
+ *   REST     | nothing is given back                   | ledger_file_ask(), if it is worth it -> LOOKING
  *   LOOKING  | chunk after chunk of the ledger is      | a piece: some of it; the last one was looked at -> CUTTING
  *            |   looked at                             |
  *   CUTTING  | the spare is too long                   | a piece: it is shorter; it is as long as it should be -> REST
@@ -18,26 +18,26 @@
 #include <stdbool.h>
 
 struct feed;
-struct recorder;
+struct ledger_file;
 struct saved;
 
 /* The least size at first; its unit; and the room below which memory is added. */
-enum { RECORDER_FIRST = 1 << 20, RECORDER_MORE = 1 << 20, RECORDER_LOW = 512 << 10 };
+enum { LEDGER_FILE_FIRST = 1 << 20, LEDGER_FILE_MORE = 1 << 20, LEDGER_FILE_LOW = 512 << 10 };
 /* How much must be unused before any memory is given back, and how much of the unused memory stays. */
-enum { RECORDER_FELL = 4 << 20, RECORDER_KEEP = RECORDER_LOW + RECORDER_MORE };
+enum { LEDGER_FILE_FELL = 4 << 20, LEDGER_FILE_KEEP = LEDGER_FILE_LOW + LEDGER_FILE_MORE };
 
 /* The broker has written all that it has into it. NULL: see errno; the file system has no room. */
-struct recorder *recorder_new(struct feed *feed, struct saved *saved);
+struct ledger_file *ledger_file_new(struct feed *feed, struct saved *saved);
 /* The broker keeps no ledger any longer; what is in the file stays. Takes NULL. */
-void recorder_free(struct recorder *r);
+void ledger_file_free(struct ledger_file *r);
 /* To be called in each turn, when everybody was answered. Takes NULL. */
-void recorder_settle(struct recorder *r);
+void ledger_file_settle(struct ledger_file *r);
 
-/* These take NULL. True: it has so much memory that recorder_ask() may be worth a call later. */
-bool recorder_may_be_due(const struct recorder *r);
+/* These take NULL. True: it has so much memory that ledger_file_ask() may be worth a call later. */
+bool ledger_file_may_be_due(const struct ledger_file *r);
 /* REST -> LOOKING, if it is worth it; at most once in some seconds. */
-void recorder_ask(struct recorder *r);
+void ledger_file_ask(struct ledger_file *r);
 /* It is LOOKING or CUTTING. */
-bool recorder_shrinks(const struct recorder *r);
+bool ledger_file_shrinks(const struct ledger_file *r);
 /* Then: a piece, of some 50 us. */
-void recorder_piece(struct recorder *r);
+void ledger_file_piece(struct ledger_file *r);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "io/files/saved_left.h"
+#include "io/files/saved_previous.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -122,7 +122,7 @@ static struct saved_file *read_whole(int fd, const char **ret_why)
 	return NULL;
 }
 
-static void point(struct saved_left *l, struct saved_file *f)
+static void point(struct saved_previous *l, struct saved_file *f)
 {
 	const char *data = (const char *)f;
 
@@ -146,7 +146,7 @@ static void say(enum log_level level, const char *why)
 		why);
 }
 
-static void use(struct saved_left *l, const struct saved_conf *conf)
+static void use(struct saved_previous *l, const struct saved_conf *conf)
 {
 	const char *why = NULL;
 	struct saved_file *f = read_whole(l->fd, &why);
@@ -165,7 +165,7 @@ static void use(struct saved_left *l, const struct saved_conf *conf)
 }
 
 /* 0 or -EBUSY. */
-static int lock(struct saved_left *l, const struct saved_conf *conf)
+static int lock(struct saved_previous *l, const struct saved_conf *conf)
 {
 	if (flock(l->fd, LOCK_EX | LOCK_NB) == 0)
 		use(l, conf);
@@ -176,10 +176,10 @@ static int lock(struct saved_left *l, const struct saved_conf *conf)
 	return 0;
 }
 
-int saved_left_read(struct saved_left **ret, const struct saved_conf *conf)
+int saved_previous_read(struct saved_previous **ret, const struct saved_conf *conf)
 {
 	int dir_fd = open(conf->rundir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc = 0;
-	struct saved_left *l;
+	struct saved_previous *l;
 
 	if (dir_fd < 0)
 		return -errno;
@@ -191,13 +191,13 @@ int saved_left_read(struct saved_left **ret, const struct saved_conf *conf)
 		say(LOG_LEVEL_WARNING, errno == ELOOP ? "it is a symbolic link" : strerror(errno));
 	close(dir_fd);
 	if (rc < 0)
-		saved_left_free(l);
+		saved_previous_free(l);
 	else
 		*ret = l;
 	return rc;
 }
 
-bool saved_left_is_ending(const char *rundir)
+bool saved_previous_is_ending(const char *rundir)
 {
 	char path[PATH_MAX];
 	struct saved_file f;
@@ -216,7 +216,7 @@ bool saved_left_is_ending(const char *rundir)
 	return lives;
 }
 
-void saved_left_free(struct saved_left *l)
+void saved_previous_free(struct saved_previous *l)
 {
 	if (!l)
 		return;
@@ -247,14 +247,14 @@ static void unpack_password(const struct entry *e, char *password)
 }
 
 static const struct field left_fields[] = {
-	FIELD_ANY(struct saved_left, "number", number),
-	FIELD_FLAG(struct saved_left, "unnamed", unnamed),
-	FIELD_ANY(struct saved_left, "id", session.id),
-	FIELD_ANY(struct saved_left, "safe_until_ns", session.safe_until_ns),
-	FIELD_ANY(struct saved_left, "timeout_ns", session.timeout_ns),
-	FIELD_NUMBER(struct saved_left, "conn_count", conn_count, 0, SAVED_CONNS_MAX),
-	FIELD_ANY(struct saved_left, "held_session", held_session),
-	FIELD_FLAG(struct saved_left, "held_foreign", held_foreign),
+	FIELD_ANY(struct saved_previous, "number", number),
+	FIELD_FLAG(struct saved_previous, "unnamed", unnamed),
+	FIELD_ANY(struct saved_previous, "id", session.id),
+	FIELD_ANY(struct saved_previous, "safe_until_ns", session.safe_until_ns),
+	FIELD_ANY(struct saved_previous, "timeout_ns", session.timeout_ns),
+	FIELD_NUMBER(struct saved_previous, "conn_count", conn_count, 0, SAVED_CONNS_MAX),
+	FIELD_ANY(struct saved_previous, "held_session", held_session),
+	FIELD_FLAG(struct saved_previous, "held_foreign", held_foreign),
 };
 
 static const struct field former_fields[] = {
@@ -268,7 +268,7 @@ static const struct field held_fields[] = {
 	FIELD_ANY(struct saved_conn, "peer", peer),
 };
 
-void saved_left_pack(const struct saved_left *l, struct parcel *p)
+void saved_previous_pack(const struct saved_previous *l, struct parcel *p)
 {
 	struct entry_writer w = entry_begin(&p->text, "saved");
 
@@ -291,7 +291,7 @@ void saved_left_pack(const struct saved_left *l, struct parcel *p)
 	}
 }
 
-static bool unpack_former(struct saved_left *l, const struct entry *e)
+static bool unpack_former(struct saved_previous *l, const struct entry *e)
 {
 	size_t i = 0;
 
@@ -303,16 +303,16 @@ static bool unpack_former(struct saved_left *l, const struct entry *e)
 	return entry_get_fields(e, FIELDS(former_fields), &l->former[i]);
 }
 
-static bool unpack_held(struct saved_left *l, const struct entry *e)
+static bool unpack_held(struct saved_previous *l, const struct entry *e)
 {
 	l->held = mem_resize(l->held, (l->held_count + 1) * sizeof(*l->held));
 	l->held[l->held_count] = (struct saved_conn){ 0 };
 	return entry_get_fields(e, FIELDS(held_fields), &l->held[l->held_count++]);
 }
 
-int saved_left_unpack(struct saved_left **ret, struct parcel *p)
+int saved_previous_unpack(struct saved_previous **ret, struct parcel *p)
 {
-	struct saved_left *l = mem_new(sizeof(*l));
+	struct saved_previous *l = mem_new(sizeof(*l));
 	struct entry e;
 	struct stat st;
 	bool good;
@@ -328,14 +328,14 @@ int saved_left_unpack(struct saved_left **ret, struct parcel *p)
 		else if (slice_is(e.word, "held"))
 			good = unpack_held(l, &e);
 	if (!good) {
-		saved_left_free(l);
+		saved_previous_free(l);
 		return -EBADMSG;
 	}
 	*ret = l;
 	return 0;
 }
 
-bool saved_left_is_latest(struct parcel *p, const char *rundir)
+bool saved_previous_is_latest(struct parcel *p, const char *rundir)
 {
 	uint64_t finished;
 	struct entry e;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An inquiry is a request that cannot be carried out before other hosts have been asked who holds a lock: a release that
+ * A lookup is a request that cannot be carried out before other hosts have been asked who holds a lock: a release that
  * finds nothing here must not answer that there is nothing. The request's words are kept; once it is known, its command runs
  * again with them, as if it had just come, and finds what was asked for among the facts. It may then ask for another name.
  *
@@ -50,10 +50,10 @@ const char *forward_found_word(enum forward_found found);
 enum forward_act forward_act_of(struct slice word);
 enum forward_found forward_found_of(struct slice word);
 
-enum { INQUIRY_FACTS_MAX = 64 };
+enum { LOOKUP_FACTS_MAX = 64 };
 
 /* What others have of a name. */
-struct inquiry_fact {
+struct lookup_fact {
 	struct bytes name;
 	bool held, unknown; /* `unknown`: they could not be asked */
 	bool fresh;         /* it comes from a fresh query */
@@ -63,7 +63,7 @@ struct inquiry_fact {
 	enum forward_found found[FORWARD_ACTS]; /* what forwards have found there */
 };
 
-struct inquiry {
+struct lookup {
 	struct client *client;
 	struct work_item work; /* READY */
 	bool asks;             /* in this run */
@@ -71,7 +71,7 @@ struct inquiry {
 	struct slice *argv;
 	struct bytes text; /* to which they point; it may have secrets */
 	struct charge charge;
-	struct inquiry_fact facts[INQUIRY_FACTS_MAX];
+	struct lookup_fact facts[LOOKUP_FACTS_MAX];
 	size_t fact_count;
 	struct forward *forward; /* NULL: nothing was asked for so far */
 };
@@ -80,19 +80,19 @@ struct inquiry {
  * What others have of that name. NULL: it is asked for, or that was refused and answered: the command returns without an
  * answer of its own.
  */
-const struct inquiry_fact *inquiry_look(struct call *call, struct slice name);
+const struct lookup_fact *lookup_look(struct call *call, struct slice name);
 /* Asks again by a fresh query, whose result replaces the fact about that name. */
-void inquiry_refresh(struct call *call, struct slice name);
+void lookup_refresh(struct call *call, struct slice name);
 /* One of its facts, which it has. */
-struct inquiry_fact *inquiry_find(struct inquiry *i, struct slice name);
+struct lookup_fact *lookup_find(struct lookup *i, struct slice name);
 /* What others have done about that name for it; NULL: nothing. `i` may be NULL. */
-const struct inquiry_fact *inquiry_done(struct inquiry *i, struct slice name);
+const struct lookup_fact *lookup_done(struct lookup *i, struct slice name);
 /* Its command runs again, in its turn. */
-void inquiry_ready(struct inquiry *i);
+void lookup_ready(struct lookup *i);
 /* The query of its client has finished, and is freed. */
-void inquiry_answered(struct query *q);
+void lookup_answered(struct query *q);
 /* It has no forward. See forward_end(). */
-void inquiry_free(struct inquiry *i);
-size_t inquiry_memory(const struct inquiry *i);
-void inquiry_snapshot(const struct inquiry *i, struct bytes *out);
-bool inquiry_restore(struct hosts *h, const struct entry *e);
+void lookup_free(struct lookup *i);
+size_t lookup_memory(const struct lookup *i);
+void lookup_snapshot(const struct lookup *i, struct bytes *out);
+bool lookup_restore(struct hosts *h, const struct entry *e);

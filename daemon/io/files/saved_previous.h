@@ -18,7 +18,7 @@
 struct parcel;
 struct saved_conf;
 
-struct saved_left {
+struct saved_previous {
 	int fd; /* of its file, locked; -1: none */
 	uint64_t number; /* of the parcel */
 	bool unnamed;    /* its file has no name */
@@ -41,17 +41,17 @@ struct saved_left {
  * 0, or -EBUSY: another daemon has it locked; or -errno. If there is none that can be gone by, *ret has nothing, and the
  * reason is logged. The caller frees it.
  */
-int saved_left_read(struct saved_left **ret, const struct saved_conf *conf);
+int saved_previous_read(struct saved_previous **ret, const struct saved_conf *conf);
 /* The process that wrote the file there is still running, or on its way out. */
-bool saved_left_is_ending(const char *rundir);
+bool saved_previous_is_ending(const char *rundir);
 /* Closes the file: whoever waits for its lock has it then. Takes NULL. */
-void saved_left_free(struct saved_left *l);
+void saved_previous_free(struct saved_previous *l);
 
 /* Its entries in a parcel. Reading it changes nothing in the file. 0 or -EBADMSG. */
-void saved_left_pack(const struct saved_left *l, struct parcel *p);
-int saved_left_unpack(struct saved_left **ret, struct parcel *p);
+void saved_previous_pack(const struct saved_previous *l, struct parcel *p);
+int saved_previous_unpack(struct saved_previous **ret, struct parcel *p);
 /*
  * The parcel is what the latest process left as the last thing that it did. Else that one went on, or another one has served
  * since, and all that it says may be over.
  */
-bool saved_left_is_latest(struct parcel *p, const char *rundir);
+bool saved_previous_is_latest(struct parcel *p, const char *rundir);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "io/keep.h"
+#include "io/fdstore.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -36,7 +36,7 @@ struct keep {
 	int number; /* of the signal that waits; 0: none does */
 };
 
-struct keep *keep_new(const struct notify *notify, struct handover *handover, const int *conf_fd)
+struct keep *fdstore_new(const struct notify *notify, struct handover *handover, const int *conf_fd)
 {
 	struct keep *k = mem_new(sizeof(*k));
 
@@ -46,12 +46,12 @@ struct keep *keep_new(const struct notify *notify, struct handover *handover, co
 	return k;
 }
 
-void keep_free(struct keep *k)
+void fdstore_free(struct keep *k)
 {
 	mem_free(k);
 }
 
-void keep_ask(struct keep *k)
+void fdstore_ask(struct keep *k)
 {
 	if (k->notify->fd < 0) {
 		log_warning(not_kept, LOG_FIELDS("what=%s", "state"),
@@ -63,7 +63,7 @@ void keep_ask(struct keep *k)
 	handover_cancel(k->handover, LEAVING);
 }
 
-bool keep_delays(struct keep *k, int number)
+bool fdstore_delays(struct keep *k, int number)
 {
 	if (k->asked)
 		k->number = number;
@@ -77,21 +77,21 @@ static bool has_hung_up(int fd)
 	return poll(&p, 1, 0) == 1 && (p.revents & (POLLHUP | POLLERR));
 }
 
-static void keep_forget(const struct notify *n)
+static void fdstore_forget(const struct notify *n)
 {
 	notify_unstore(n, KEEP_TEXT);
 	notify_unstore(n, KEEP_QUEUE);
 	notify_unstore(n, KEEP_CONF);
 }
 
-void keep_drop(const struct notify *n)
+void fdstore_drop(const struct notify *n)
 {
-	keep_forget(n);
+	fdstore_forget(n);
 	notify_barrier(n, KEEP_WAIT_MS);
 }
 
 /* 0 or -errno: the manager has them. */
-static int keep_give(const struct notify *n, const struct parcel *p, int conf_fd)
+static int fdstore_give(const struct notify *n, const struct parcel *p, int conf_fd)
 {
 	struct store s;
 	int kept, rc = store_make(p, &s, &kept);
@@ -99,7 +99,7 @@ static int keep_give(const struct notify *n, const struct parcel *p, int conf_fd
 	if (rc < 0)
 		return rc;
 	/* What an earlier process could not have removed would be found first. */
-	keep_forget(n);
+	fdstore_forget(n);
 	rc = notify_store(n, KEEP_TEXT, s.text);
 	if (rc == 0)
 		rc = notify_store(n, KEEP_QUEUE, s.queue);
@@ -113,11 +113,11 @@ static int keep_give(const struct notify *n, const struct parcel *p, int conf_fd
 		rc = -ENOSPC;
 	close(kept);
 	if (rc < 0)
-		keep_forget(n);
+		fdstore_forget(n);
 	return rc;
 }
 
-static void keep_failed(struct keep *k, int rc)
+static void fdstore_failed(struct keep *k, int rc)
 {
 	k->asked = false;
 	keeper_stays(k->notify->keeper);
@@ -128,12 +128,12 @@ static void keep_failed(struct keep *k, int rc)
 		raise(k->number);
 }
 
-bool keep_is_asked(const struct keep *k)
+bool fdstore_is_asked(const struct keep *k)
 {
 	return k->asked;
 }
 
-/* A function of its own, because keep_due() is called in each turn. */
+/* A function of its own, because fdstore_due() is called in each turn. */
 static COLD bool give(struct keep *k)
 {
 	struct parcel p = { 0 };
@@ -143,10 +143,10 @@ static COLD bool give(struct keep *k)
 	handover_cancel(k->handover, LEAVING);
 	if (!handover_freeze(k->handover, &p))
 		return false;
-	rc = keep_give(k->notify, &p, *k->conf_fd);
+	rc = fdstore_give(k->notify, &p, *k->conf_fd);
 	parcel_free(&p);
 	if (rc < 0) {
-		keep_failed(k, rc);
+		fdstore_failed(k, rc);
 		return false;
 	}
 	log_info(kept, LOG_NO_FIELDS, "everything is kept for the next start of the service");
@@ -154,7 +154,7 @@ static COLD bool give(struct keep *k)
 	return true;
 }
 
-bool keep_due(struct keep *k)
+bool fdstore_due(struct keep *k)
 {
 	return k->asked && give(k);
 }
@@ -214,7 +214,7 @@ static void pick(const char *names, int count, struct store *ret)
 	setenv("LISTEN_FDS", text, 1);
 }
 
-int keep_conf(void)
+int fdstore_conf(void)
 {
 	const char *names = getenv("LISTEN_FDNAMES");
 	int count = passed();
@@ -229,7 +229,7 @@ int keep_conf(void)
 	return -1;
 }
 
-bool keep_take(const struct notify *notify, struct parcel *ret)
+bool fdstore_take(const struct notify *notify, struct parcel *ret)
 {
 	struct store s = { .text = -1, .queue = -1 };
 	const char *names = getenv("LISTEN_FDNAMES");
@@ -242,7 +242,7 @@ bool keep_take(const struct notify *notify, struct parcel *ret)
 	if (s.text < 0 && s.queue < 0)
 		return false;
 	/* What is locked by a descriptor that cannot be read is free when nobody has that any longer. */
-	keep_drop(notify);
+	fdstore_drop(notify);
 	if (s.text >= 0 && s.queue >= 0)
 		rc = store_read(&s, ret);
 	store_close(&s);

@@ -43,14 +43,14 @@ struct seen {
 };
 
 /* A list has shown the contender nearest before our waiting claim. */
-void seen_listed(struct claim *c, const struct contender *nearest, const struct event *event);
+void sighting_listed(struct claim *c, const struct contender *nearest, const struct event *event);
 /* The data of the claim's predecessor were read, with a watch. */
-void seen_read(struct claim *c, struct slice data);
+void sighting_read(struct claim *c, struct slice data);
 /* The holder on another host has been read, and nothing has happened to that znode since. */
-bool seen_tells_holder(const struct directory *d);
+bool sighting_tells_holder(const struct directory *d);
 /* Something happened to that znode, or (empty name) the connection is lost. */
-void seen_forget(struct directory *d, struct slice name);
+void sighting_forget(struct directory *d, struct slice name);
 /* The data seen last show that the lock is taken for a request of that mode. */
-bool seen_taken(const struct directory *d, enum mode mode);
+bool sighting_taken(const struct directory *d, enum mode mode);
 /* Our claim waits, and was listed: the lock is taken for a request of that mode. */
-bool seen_taken_before(const struct claim *c, enum mode mode);
+bool sighting_taken_before(const struct claim *c, enum mode mode);

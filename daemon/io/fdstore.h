@@ -16,26 +16,26 @@ struct notify;
 struct parcel;
 
 /* `conf_fd`: the configuration in use, when it is given to the manager; -1: none. */
-struct keep *keep_new(const struct notify *notify, struct handover *handover, const int *conf_fd);
+struct keep *fdstore_new(const struct notify *notify, struct handover *handover, const int *conf_fd);
 /* Takes NULL. */
-void keep_free(struct keep *k);
+void fdstore_free(struct keep *k);
 /* It is done when the turn is settled. */
-void keep_ask(struct keep *k);
-bool keep_is_asked(const struct keep *k);
+void fdstore_ask(struct keep *k);
+bool fdstore_is_asked(const struct keep *k);
 /* A signal to stop that comes meanwhile has to wait: true, and it comes again if nothing was kept. */
-bool keep_delays(struct keep *k, int number);
+bool fdstore_delays(struct keep *k, int number);
 /* When the turn is settled. True: everything is kept, and this process must do nothing but exit. */
-bool keep_due(struct keep *k);
+bool fdstore_due(struct keep *k);
 
 /*
  * A process that was killed while it left everything has left the locks of its files, too: they are free when the manager
  * keeps nothing any longer. That is waited for, up to two seconds.
  */
-void keep_drop(const struct notify *notify);
+void fdstore_drop(const struct notify *notify);
 /* The configuration that the process before this one used, as a descriptor that stays where it is; -1: none. */
-int keep_conf(void);
+int fdstore_conf(void);
 /*
  * What the process before this one left: once, so that what cannot be used does not come back. To be called before
  * listen_passed(), which is left the others. False: nothing, or nothing that can be read, which is logged.
  */
-bool keep_take(const struct notify *notify, struct parcel *ret);
+bool fdstore_take(const struct notify *notify, struct parcel *ret);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The census is what LOCKS ... ALL needs beside its query (query.h): a page of the locks of all hosts. It finds the first
+ * The scan is what LOCKS ... ALL needs beside its query (query.h): a page of the locks of all hosts. It finds the first
  * names behind a given one, and then asks about one of them after the other, as WHY does. Between two locks other accounts
  * have their turns to ask; what this host does by itself is done in pieces (core/port/work.h).
  *
@@ -11,7 +11,7 @@
  *   LOCKS | a lock is asked about, then its row is made, in   | its row is made -> the next lock; the last one, or the
  *         |   pieces                                          |   page is as long as an answer may be -> answered
  *
- * The list of a root grows with what others own: of all censuses one at a time is open.
+ * The list of a root grows with what others own: of all scans one at a time is open.
  *
  * No connection, or one that is lost: answered UNAVAILABLE. Its account may not have the memory: LIMIT. If the rules of
  * access change, LOCKS starts over. A hand-over carries the question, and it starts over.
@@ -39,21 +39,21 @@ struct operation;
 struct query;
 
 enum {
-	CENSUS_COUNT = 100,      /* names of a page, unless another number is asked for, */
-	CENSUS_COUNT_MAX = 1000, /* and at most */
-	CENSUS_HOLDERS_MAX = 16, /* shown of each lock */
-	CENSUS_READS_MAX = 64,   /* znodes read of each lock */
+	SCAN_COUNT = 100,      /* names of a page, unless another number is asked for, */
+	SCAN_COUNT_MAX = 1000, /* and at most */
+	SCAN_HOLDERS_MAX = 16, /* shown of each lock */
+	SCAN_READS_MAX = 64,   /* znodes read of each lock */
 };
 
-enum census_state { CENSUS_ROOT, CENSUS_NAMES, CENSUS_LOCKS };
+enum scan_state { SCAN_ROOT, SCAN_NAMES, SCAN_LOCKS };
 
-struct census {
+struct scan {
 	struct work_item work;
 	struct query *query;
 	struct glob *glob;           /* of the pattern */
 	struct bytes after;          /* empty: from the first name on */
 	int64_t most;                /* names of the page */
-	enum census_state state;
+	enum scan_state state;
 	struct root root;
 	bool root_refused;   /* ZooKeeper refuses to show the names below one */
 	struct walk walk;    /* NAMES, standalone */
@@ -67,26 +67,26 @@ struct census {
 	struct view view;
 	struct bytes holders, rows;
 	size_t holder_count, row_count;
-	struct charge charge; /* of census_memory() */
+	struct charge charge; /* of scan_memory() */
 	bool refused;         /* its client's account may not have more */
 };
 
 /* LOCKS ... ALL: answered now or later. `after` empty: from the first name on. `most`: 1 or more. */
-void census_ask(struct hosts *h, struct client *c, struct slice pattern, struct slice after, int64_t most);
+void scan_ask(struct hosts *h, struct client *c, struct slice pattern, struct slice after, int64_t most);
 /* What it needs, beyond what a small one needs. */
-size_t census_memory(const struct census *s);
+size_t scan_memory(const struct scan *s);
 
 /* The names below a root. */
-void census_answered(struct hosts *h, const struct operation *op, const struct event *event);
+void scan_answered(struct hosts *h, const struct operation *op, const struct event *event);
 /* Its query has found out what it wanted, or cannot: goes on, now or later. The query may be freed then. */
-void census_found(struct query *q);
-void census_leave(struct query *q); /* later */
+void scan_found(struct query *q);
+void scan_leave(struct query *q); /* later */
 /* Some steps, at most as many as that or a few more. Returns how many. */
-int64_t census_continue(struct census *s, int64_t steps);
-/* After a hand-over the census starts over from its question, in either process. */
-void census_restart(struct census *s); /* takes NULL */
-void census_snapshot(const struct census *s, struct entry_writer *w);
+int64_t scan_continue(struct scan *s, int64_t steps);
+/* After a hand-over the scan starts over from its question, in either process. */
+void scan_restart(struct scan *s); /* takes NULL */
+void scan_snapshot(const struct scan *s, struct entry_writer *w);
 /* For a query that has none yet. False: the entry is refused. */
-bool census_restore(struct query *q, const struct entry *e);
+bool scan_restore(struct query *q, const struct entry *e);
 /* The query is to be freed. Takes one that has none. */
-void census_end(struct query *q);
+void scan_end(struct query *q);

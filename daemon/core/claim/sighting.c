@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/claim/seen.h"
+#include "core/claim/sighting.h"
 
 #include "core/claim/directories.h"
 #include "core/znode/holder.h"
@@ -27,7 +27,7 @@ static bool waits(const struct contender *c, enum flavour flavour, const struct 
 	return false;
 }
 
-void seen_listed(struct claim *c, const struct contender *nearest, const struct event *event)
+void sighting_listed(struct claim *c, const struct contender *nearest, const struct event *event)
 {
 	const struct directories *all = c->directory->directories;
 	bool own = directory_is_ours(c->directory, nearest->name);
@@ -39,7 +39,7 @@ void seen_listed(struct claim *c, const struct contender *nearest, const struct 
 	c->contested = !own && waits(nearest, c->directory->flavour, event);
 }
 
-void seen_read(struct claim *c, struct slice data)
+void sighting_read(struct claim *c, struct slice data)
 {
 	struct seen *seen = &c->directory->seen;
 	struct contender before;
@@ -55,20 +55,20 @@ void seen_read(struct claim *c, struct slice data)
 	seen->until_ns = c->directory->directories->env->now_ns + SEEN_NS;
 }
 
-bool seen_tells_holder(const struct directory *d)
+bool sighting_tells_holder(const struct directory *d)
 {
 	const struct seen *seen = &d->seen;
 
 	return seen->by.len && seen->first && holder_tells(bytes_view(&seen->data));
 }
 
-void seen_forget(struct directory *d, struct slice name)
+void sighting_forget(struct directory *d, struct slice name)
 {
 	if (!name.len || slice_eq(name, bytes_view(&d->seen.by)))
 		bytes_clear(&d->seen.by);
 }
 
-bool seen_taken(const struct directory *d, enum mode mode)
+bool sighting_taken(const struct directory *d, enum mode mode)
 {
 	const struct seen *seen = &d->seen;
 
@@ -78,7 +78,7 @@ bool seen_taken(const struct directory *d, enum mode mode)
 	return mode_conflicts(seen->mode, flavour_claim_mode(d->flavour, mode));
 }
 
-bool seen_taken_before(const struct claim *c, enum mode mode)
+bool sighting_taken_before(const struct claim *c, enum mode mode)
 {
 	if (c->readers_ahead && mode == MODE_SHARED)
 		return false;

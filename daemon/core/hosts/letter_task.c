@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/hosts/errand.h"
+#include "core/hosts/letter_task.h"
 
 #include "base/mem.h"
 #include "core/hosts/hosts.h"
@@ -9,7 +9,7 @@
 
 /* ---- what a letter means ---- */
 
-bool errand_is_for_us(const struct hosts *h, struct slice data)
+bool letter_task_is_for_us(const struct hosts *h, struct slice data)
 {
 	struct bytes session = { 0 };
 	bool same;
@@ -81,24 +81,24 @@ static struct revoker by(struct slice data)
 
 /* ---- done ---- */
 
-void errands_init(struct errands *e)
+void letter_tasks_init(struct letter_tasks *e)
 {
 	TAILQ_INIT(&e->list);
 	work_user_init(&e->worker);
 }
 
-static void forget(struct errand *e)
+static void forget(struct letter_task *e)
 {
 	work_drop(&e->hosts->env->works, &e->work);
-	TAILQ_REMOVE(&e->hosts->errands.list, e, link);
-	e->hosts->errands.count--;
+	TAILQ_REMOVE(&e->hosts->letter_tasks.list, e, link);
+	e->hosts->letter_tasks.count--;
 	revoke_end(&e->revoke);
 	bytes_free(&e->id);
 	bytes_free(&e->data);
 	mem_free(e);
 }
 
-static void finish(struct errand *e)
+static void finish(struct letter_task *e)
 {
 	struct slice data = bytes_view(&e->data);
 	struct revoker who = by(data);
@@ -113,21 +113,21 @@ static void finish(struct errand *e)
 }
 
 /* Whoever holds it then is meant. True: it is done. */
-static bool start(struct errand *e)
+static bool start(struct letter_task *e)
 {
 	struct slice data = bytes_view(&e->data);
 
 	return revoke_begin(&e->revoke, e->hosts->locks, meant(e->hosts, data), record_get(data, "reason"));
 }
 
-static bool some(struct errand *e, int64_t most, int64_t *steps)
+static bool some(struct letter_task *e, int64_t most, int64_t *steps)
 {
 	if (!e->revoke.locks && start(e))
 		return true;
 	return revoke_some(&e->revoke, record_get(bytes_view(&e->data), "reason"), most, steps);
 }
 
-int64_t errand_continue(struct errand *e, int64_t steps)
+int64_t letter_task_continue(struct letter_task *e, int64_t steps)
 {
 	int64_t done = 0;
 
@@ -136,45 +136,45 @@ int64_t errand_continue(struct errand *e, int64_t steps)
 	return done ? done : WORK_TURN_STEPS;
 }
 
-void errands_finish(struct hosts *h)
+void letter_tasks_finish(struct hosts *h)
 {
-	struct errand *e;
+	struct letter_task *e;
 	int64_t steps = 0;
 
-	while ((e = TAILQ_FIRST(&h->errands.list))) {
+	while ((e = TAILQ_FIRST(&h->letter_tasks.list))) {
 		some(e, INT64_MAX, &steps);
 		finish(e);
 	}
 }
 
-void errands_deinit(struct hosts *h)
+void letter_tasks_deinit(struct hosts *h)
 {
-	while (!TAILQ_EMPTY(&h->errands.list))
-		forget(TAILQ_FIRST(&h->errands.list));
+	while (!TAILQ_EMPTY(&h->letter_tasks.list))
+		forget(TAILQ_FIRST(&h->letter_tasks.list));
 }
 
 /* ---- received ---- */
 
 static void begin(struct hosts *h, bool forced, struct slice id, struct slice data)
 {
-	struct errand *e = mem_new(sizeof(*e));
+	struct letter_task *e = mem_new(sizeof(*e));
 	int64_t steps = 0;
 	bool over;
 
-	e->work.kind = WORK_ERRAND;
+	e->work.kind = WORK_LETTER_TASK;
 	e->hosts = h;
 	e->revoke.forced = forced;
 	bytes_slice(&e->id, id);
 	bytes_slice(&e->data, data);
-	TAILQ_INSERT_TAIL(&h->errands.list, e, link);
-	h->errands.count++;
+	TAILQ_INSERT_TAIL(&h->letter_tasks.list, e, link);
+	h->letter_tasks.count++;
 	/* Those before it go first. */
-	over = (TAILQ_EMPTY(&h->errands.worker.items) && start(e)) ||
-	       (h->errands.count > ERRANDS_MAX && some(e, INT64_MAX, &steps));
+	over = (TAILQ_EMPTY(&h->letter_tasks.worker.items) && start(e)) ||
+	       (h->letter_tasks.count > LETTER_TASKS_MAX && some(e, INT64_MAX, &steps));
 	if (over)
 		finish(e);
 	else
-		work_add(&h->env->works, &h->errands.worker, &e->work);
+		work_add(&h->env->works, &h->letter_tasks.worker, &e->work);
 }
 
 static void force_received(struct hosts *h, struct slice id, struct slice data)
@@ -183,18 +183,18 @@ static void force_received(struct hosts *h, struct slice id, struct slice data)
 
 	if (!letter_host_valid(who.host) || !name_valid(record_get(data, "name"))) {
 		h->env->stats.mail_ignored_total++;
-	} else if (errand_is_for_us(h, data)) {
+	} else if (letter_task_is_for_us(h, data)) {
 		begin(h, true, id, data);
 	} else {
 		answer(h, who.host, id, REVOKE_NOT_MINE);
 	}
 }
 
-void errand_received(struct hosts *h, enum letter_kind kind, struct slice id, struct slice data)
+void letter_task_received(struct hosts *h, enum letter_kind kind, struct slice id, struct slice data)
 {
 	if (kind == LETTER_FORCE)
 		force_received(h, id, data);
-	else if (errand_is_for_us(h, data) && revoke_reason_valid(record_get(data, "reason")))
+	else if (letter_task_is_for_us(h, data) && revoke_reason_valid(record_get(data, "reason")))
 		begin(h, false, id, data);
 	else
 		h->env->stats.mail_ignored_total++;

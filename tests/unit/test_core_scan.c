@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* LOCKS ... ALL: the locks of all hosts, page by page (census.h). */
+/* LOCKS ... ALL: the locks of all hosts, page by page (scan.h). */
 #include <stdio.h>
 #include <string.h>
 
-#include "core/hosts/census.h"
+#include "core/hosts/scan.h"
 #include "core/hosts/query.h"
 #include "core_fixture.h"
 
@@ -227,20 +227,20 @@ TEST_IN(a_page_in_pieces_has_the_first_names_behind_the_given_one, setup_pieces)
 
 TEST(no_page_has_more_than_a_thousand_names)
 {
-	static char texts[CENSUS_COUNT_MAX + 1][8];
-	static const char *names[CENSUS_COUNT_MAX + 1];
+	static char texts[SCAN_COUNT_MAX + 1][8];
+	static const char *names[SCAN_COUNT_MAX + 1];
 	struct fixture *f = *state;
 	int lists = 0;
 
-	for (int i = 0; i <= CENSUS_COUNT_MAX; i++) {
-		snprintf(texts[i], sizeof(texts[i]), "n%04d", (i * 5) % (CENSUS_COUNT_MAX + 1));
+	for (int i = 0; i <= SCAN_COUNT_MAX; i++) {
+		snprintf(texts[i], sizeof(texts[i]), "n%04d", (i * 5) % (SCAN_COUNT_MAX + 1));
 		names[i] = texts[i];
 	}
 	fixture_ask(f, 0, "LOCKS * ALL COUNT 1000000");
-	answer_names(f, CENSUS_COUNT_MAX + 1, names);
+	answer_names(f, SCAN_COUNT_MAX + 1, names);
 	for (; fixture_is_open(f); lists++)
 		fixture_answer(f, ZK_NONODE);
-	assert_int_equal(lists, CENSUS_COUNT_MAX);
+	assert_int_equal(lists, SCAN_COUNT_MAX);
 	fixture_expect(f, 0, "*4 $4 next $5 n0999 $5 locks *0");
 }
 
@@ -261,12 +261,12 @@ TEST(words_that_it_does_not_take)
 /* One more than that many reads, and one more than that many rows. */
 TEST(the_holders_of_a_lock_have_a_bound)
 {
-	static char texts[CENSUS_READS_MAX + 1][80];
-	static const char *children[CENSUS_READS_MAX + 1];
+	static char texts[SCAN_READS_MAX + 1][80];
+	static const char *children[SCAN_READS_MAX + 1];
 	struct fixture *f = *state;
 
 	for (int over = 0; over < 2; over++) {
-		int count = CENSUS_HOLDERS_MAX + over, gets = 0;
+		int count = SCAN_HOLDERS_MAX + over, gets = 0;
 
 		for (int i = 0; i < count; i++) {
 			snprintf(texts[i], sizeof(texts[i]), "%.48s%010d", reader, i);
@@ -286,12 +286,12 @@ TEST(the_holders_of_a_lock_have_a_bound)
 
 TEST(no_more_znodes_of_a_lock_are_read_than_that)
 {
-	static char texts[CENSUS_READS_MAX + 1][80];
-	static const char *leases[CENSUS_READS_MAX + 1];
+	static char texts[SCAN_READS_MAX + 1][80];
+	static const char *leases[SCAN_READS_MAX + 1];
 	struct fixture *f = *state;
 
 	for (int over = 0; over < 2; over++) {
-		int gets = 0, count = CENSUS_READS_MAX + over;
+		int gets = 0, count = SCAN_READS_MAX + over;
 
 		for (int i = 0; i < count; i++) {
 			snprintf(texts[i], sizeof(texts[i]), "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-lease-%010d", i);
@@ -304,7 +304,7 @@ TEST(no_more_znodes_of_a_lock_are_read_than_that)
 		fixture_answer_list(f, 1, (size_t)count, leases);
 		for (; fixture_oldest(f)->effect.type == EFFECT_ZK_GET; gets++)
 			fixture_answer_get(f, 70, 9, "1\nhost=beta\nclient=5\nsince=5\n");
-		assert_int_equal(gets, CENSUS_READS_MAX);
+		assert_int_equal(gets, SCAN_READS_MAX);
 		fixture_answer_list(f, 1, 0, NULL);
 		pieces(f);
 		assert_true(has(f, 0, "depth\r\n:64\r\n") && has(f, 0, over ? "more\r\n:1\r\n" : "more\r\n:0\r\n"));

@@ -85,12 +85,12 @@ static void check_host(struct caller *c, const struct ask *a, struct slice reply
 			world_fail(w, lock,
 				   "host %d client %u: LOCKS ALL does not show %s, held by host %d all the time: %.*s",
 				   c->host->index, c->conn, w->lock_name[lock], h->index, (int)reply.len, reply.data);
-		w->stats->censuses++;
+		w->stats->scans++;
 	}
 }
 
 /* What other hosts have written cannot be read while ZooKeeper refuses that; and a page of 100 names may end before one. */
-void census_check(struct caller *c, const struct ask *a, struct slice reply)
+void scan_check(struct caller *c, const struct ask *a, struct slice reply)
 {
 	struct world *w = c->host->w;
 	bool whole = memmem(reply.data, reply.len, "next\r\n_\r\n", 9) ||
