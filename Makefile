@@ -568,6 +568,10 @@ system: all $(BENCH_BIN) ## real daemons, a real ZooKeeper, Redis's own clients
 	@$(COLLECT)
 	@$(PYTEST) -n $$((3 * $(shell nproc))) $(SYSTEM_TESTS)
 
+.PHONY: system-npm
+system-npm:
+	@$(MAKE) SYSTEM_TESTS='$(ELSEWHERE)' system
+
 # Each system test once: with sanitizers where they can find something, and beside that, with the plain build, those that are
 # marked plain_only. Half of the time they wait: for each other, a server or a clock.
 system-once: all $(BENCH_BIN)
@@ -630,8 +634,10 @@ check: ## all tests, once each (installs what is missing first)
 	@echo "== all checks passed"
 
 # What CI runs beside a check. The packages are made once, without the unit tests that have just run.
-beside-check: ## what CI runs beside a check: packages, lint of what differs, a booted systemd, a short fuzz
-	@$(call steps_in_turn,'deb DEB_BUILD_OPTIONS=nocheck')
+# A minimal Debian has neither npm nor git, and the tests that need them are skipped there.
+ELSEWHERE = tests/system/test_redis_libraries.py tests/system/test_redis_connect.py tests/system/test_harness.py
+beside-check: ## what CI runs beside a check: packages, lint of what differs, a booted systemd, a short fuzz, libraries from npm
+	@$(call steps_in_turn,'deb DEB_BUILD_OPTIONS=nocheck' system-npm)
 	@step='lint, booted'; $(SAY_STEP); $(MAKE) -Otarget LINT=changed lint-and-booted
 	@$(call steps_in_turn,'short-fuzz SECONDS=5')
 # Two goals of one command would run one after the other. The container waits most of the time, while lint does all it can.

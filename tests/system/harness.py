@@ -539,7 +539,8 @@ class Daemon:
         for worker in workers:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(worker, signal.SIGKILL)
-        wait_until(lambda: not any(map(runs, workers)), "the end of the worker")
+        # All its threads: until the last one has ended, its sockets are open.
+        wait_until(lambda: all(set(thread_states(w)) <= set("ZX") for w in workers), "the end of the worker")
 
     def terminate(self):
         """SIGTERM, unless it was told to stop already (a second signal would make it end at once), and the status."""

@@ -126,6 +126,7 @@ def test_messages_of_many_are_whole_lines(standalone, clients):
     assert len(lines) == 100 and len(set(lines)) == 1 and lines[0].startswith("lockbroker: The lock a is held")
 
 
+@pytest.mark.plain_only("what looks for leaks cannot be traced")
 def test_a_message_is_one_write(standalone, tmp_path):
     trace = tmp_path / "trace"
     for words in (["lock", "a"], ["who"], ["lock", "..", "--", "true"]):
