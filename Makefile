@@ -588,7 +588,8 @@ deb: ## Debian packages into BUILD/deb (dpkg-buildpackage -b -us -uc, then linti
 	@lintian --allow-root --fail-on error,warning $(BUILD)/deb/*.changes
 	@ls $(BUILD)/deb/*.deb
 
-# The first time half a minute longer: its packages are fetched. A machine waits most of the time, and each file has its own.
+# The first run takes half a minute longer, because packages are fetched. Each test file has a machine of its own, which waits most
+# of the time: so three files run side by side.
 booted: all ## the service on a booted systemd, in a container; as root, and with Debian's mirror
 	@sh tests/deps.sh deb
 	@sh tests/deps.sh booted
@@ -617,6 +618,7 @@ quick: ## less than a minute, before a commit: unit tests, lint of what differs 
 	@sh tests/quick.sh $(SIM_BIN) $(OBJ) $$(date +%s)000
 
 SAY_STEP = echo "== $$(date +%T) $$step"
+# A line that calls it begins with '+': make hands its jobs on where it sees $(MAKE) only, and each step would have one job.
 steps_in_turn = for step in $(1); do $(SAY_STEP); $(MAKE) $$step || exit 1; done
 # What a check builds without sanitizers: a goal by itself is built in parallel.
 .PHONY: check-plain
@@ -628,18 +630,18 @@ CHECK_SANITIZED = 'all tests' unit-sanitized 'sim FIRST=$(FRESH:%000=%500) SEEDS
 check: ## all tests, once each (installs what is missing first)
 	@sh tests/deps.sh check
 	@$(MAKE) check-plain
-	@$(call steps_in_turn,$(CHECK))
+	+@$(call steps_in_turn,$(CHECK))
 	@for step in $(CHECK_SANITIZED); do $(SAY_STEP), sanitized; $(MAKE) $(SANITIZED) $$step || exit 1; done
-	@$(call steps_in_turn,'stateful SECONDS=10' system-once)
+	+@$(call steps_in_turn,'stateful SECONDS=10' system-once)
 	@echo "== all checks passed"
 
 # What CI runs beside a check. The packages are made once, without the unit tests that have just run.
 # A minimal Debian has neither npm nor git, and the tests that need them are skipped there.
 ELSEWHERE = tests/system/test_redis_libraries.py tests/system/test_redis_connect.py tests/system/test_harness.py
 beside-check: ## what CI runs beside a check: packages, lint of what differs, a booted systemd, a short fuzz, libraries from npm
-	@$(call steps_in_turn,'deb DEB_BUILD_OPTIONS=nocheck' system-npm)
+	+@$(call steps_in_turn,'deb DEB_BUILD_OPTIONS=nocheck' system-npm)
 	@step='lint, booted'; $(SAY_STEP); $(MAKE) -Otarget LINT=changed lint-and-booted
-	@$(call steps_in_turn,'short-fuzz SECONDS=5')
+	+@$(call steps_in_turn,'short-fuzz SECONDS=5')
 # Two goals of one command would run one after the other. The container waits most of the time, while lint does all it can.
 .PHONY: lint-and-booted
 lint-and-booted: lint booted
@@ -652,7 +654,7 @@ release: ## all that there is, before a release: two hours, as root; says when i
 	@for packages in lint check booted; do sh tests/deps.sh $$packages || exit 1; done
 	@$(MAKE) fresh
 	@$(MAKE) all tests
-	@$(call steps_in_turn,$(RELEASE))
+	+@$(call steps_in_turn,$(RELEASE))
 	@sh tests/release-log.sh passed
 
 # Sees more of what C leaves undefined than gcc does: arithmetic on NULL, for one.

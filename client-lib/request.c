@@ -18,7 +18,7 @@
 
 /* Connecting to the daemon's socket, and what to say if that fails. Not part of the public interface. */
 
-/* Says what is not permitted, and what to do about it. */
+/* The error for a socket that this user may not use: it names the path and what to do about it. */
 static enum lb_result may_not(struct lb *lb, const char *path)
 {
 	struct group group, *found = NULL;

@@ -76,7 +76,7 @@ static bool step(struct broker *b, struct work_item *w, int64_t *done)
 	case WORK_AUDIT:
 		*done += audit_look(&b->hosts, left);
 		break;
-	case WORK_MLOCK: /* one in a turn, because all is settled between two; what it looks for may take longer than that */
+	case WORK_MLOCK: /* one in a turn: all is settled between two, and a search for a deadlock may take long */
 		mlock_go_on(container_of(w, struct mlock, work));
 		*done += WORK_TURN_STEPS + (int64_t)b->locks.searched / DEADLOCK_EDGES_A_STEP;
 		break;

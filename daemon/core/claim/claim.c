@@ -99,7 +99,7 @@ static void second_watched(struct claim *c, enum zk_watch type, struct slice chi
 		s->watched = false; /* the event used the watch up; settling the lock sets it again */
 }
 
-/* It may be about a former one: a list shows who is left. */
+/* The event may be about a former predecessor: a list shows which contenders are left. */
 static void second_answered(struct claim *c, const struct event *event)
 {
 	if (c->state == CLAIM_WAITING && c->second.watched && event->zk_answered.code == ZK_NONODE)

@@ -59,7 +59,8 @@ enum { CLAIM_HANDOFFS_MAX = 1023, CLAIM_NEXT_FROM = 768 }; /* the token has ten 
  * others may have been before the predecessor: a list shows it, and no hand-off waits for that list. To watch a third one
  * as well costs more than that list: one more host would be woken up by each release.
  *
- * In all other cases a list decides. Nobody has looked who waits behind a claim that held at once: somebody may (`rivals`).
+ * In all other cases a list decides. A claim that held at once has not looked behind itself: another host may wait there
+ * (`rivals`).
  */
 
 /* Of a znode: not set, or used up; sent; answered, and nothing has happened since. */
@@ -163,7 +164,7 @@ void claim_second_listed(struct claim *c, size_t others, bool writers, struct sl
 
 /* From now on the lock's *next* is held in place of its claim. */
 void claim_follow(struct directory *d);
-/* The number of claims that are gone when what is sent now arrives, or after claim_release(). */
+/* The number of claims that are gone when the requests that are sent now arrive, or after claim_release(). */
 size_t claim_spent_count(const struct directory *d);
 /*
  * This host's grants rest on the znode of that name: it is the held claim's, or that of the claim it followed, which

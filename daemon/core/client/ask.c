@@ -171,7 +171,7 @@ void refusal_reply(struct client *c, struct refusal *no)
 	bytes_free(&no->sentence);
 }
 
-/* ---- what is set aside ---- */
+/* ---- requests that are set aside ---- */
 
 static void decide(struct request *r)
 {
