@@ -611,6 +611,14 @@ def test_a_stop_that_reaches_both_processes_is_one(fresh, clients):
     pytest.fail("it was always two")
 
 
+def test_an_order_to_keep_everything_that_reaches_the_old_process_is_passed_on(fresh):
+    d = fresh()
+    relay(d, "COMMIT", f"say {signal.SIGUSR1:d}", os.getpid())
+    d.signal(signal.SIGUSR2)
+    follow(d)
+    harness.wait_until(lambda: "received a signal (User defined signal 1): keeping everything" in d.log(), "what was passed on")
+
+
 @pytest.mark.parametrize("number, sender", [(signal.SIGTERM, 1), (signal.SIGINT, os.getpid())], ids=["sender", "signal"])
 def test_a_stop_of_somebody_else_is_a_second_one(fresh, clients, number, sender):
     d = fresh()

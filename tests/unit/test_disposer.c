@@ -160,10 +160,12 @@ static void turns_until_all_is_closed(void)
 
 static bool without_table, still_there;
 static int threads;
+static sigset_t blocked; /* of the thread */
 
 int unshare(int flags)
 {
 	threads++;
+	pthread_sigmask(SIG_BLOCK, NULL, &blocked);
 	if (without_table) {
 		without_table = false;
 		errno = ENOMEM;
@@ -302,6 +304,20 @@ TEST(the_most_descriptors_are_received_while_the_process_has_no_room)
 	assert_int_equal(open_descriptors(), before - 1);
 	for (int i = 0; i < MESSAGES; i++)
 		assert_ends(peers[i]);
+}
+
+TEST(no_signal_interrupts_the_thread)
+{
+	int peer;
+
+	sends_lingering(&peer, 1, 0);
+	sigemptyset(&blocked);
+	disposer_take(disposer, ours, account);
+	turns_until_all_is_closed();
+	assert_true(sigismember(&blocked, SIGTERM) && sigismember(&blocked, SIGCHLD));
+	pthread_sigmask(SIG_BLOCK, NULL, &blocked);
+	assert_false(sigismember(&blocked, SIGTERM));
+	assert_ends(peer);
 }
 
 TEST(many_connections_wait_for_their_turns)

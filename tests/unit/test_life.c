@@ -86,6 +86,9 @@ TEST(after_a_kill_whose_page_has_ended_it_does_not_wait)
 	(void)state;
 	is_killed("boot", "one");
 	waits("boot", "one", false);
+	is_killed("boot", "one");
+	life_free(opened("boot", "two", "one", false));
+	assert_int_equal(access(path, F_OK), -1);
 }
 
 TEST(after_another_boot_it_does_not_wait)
@@ -95,6 +98,9 @@ TEST(after_another_boot_it_does_not_wait)
 	waits("boot 2", "", false);
 	is_killed("boot", "one");
 	waits("boo", "", false);
+	is_killed("boot", "one");
+	life_free(opened("boot 2", "two", "", false));
+	assert_int_equal(access(path, F_OK), -1);
 }
 
 /* The page that the second one finds is that of the first, which has waited and given out nothing. */

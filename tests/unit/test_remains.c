@@ -234,6 +234,26 @@ TEST(those_that_keep_most_are_named_however_many_keep_one)
 	bytes_free(&text);
 }
 
+TEST(who_begins_to_keep_many_when_all_places_are_taken_is_named)
+{
+	struct remains_tally tally = { .count = 0 };
+	struct bytes text = { 0 };
+
+	for (int pass = 0; pass < 2; pass++)
+		for (uint32_t i = 0; i < 5 * REMAINS_TOP; i++) {
+			uint32_t pid = i < 2 * REMAINS_TOP ? 1000 + i % REMAINS_TOP : 7;
+
+			if (pass)
+				remains_count(&tally, pid, 10);
+			else
+				remains_propose(&tally, pid);
+		}
+	remains_answers_text(&tally, &text);
+	bytes_char(&text, 0);
+	assert_non_null(strstr(text.data, ": 40 (process 7: 24, "));
+	bytes_free(&text);
+}
+
 TEST(of_refused_ones_some_are_told_why_and_the_others_nothing)
 {
 	int others[REMAINS_REFUSALS];

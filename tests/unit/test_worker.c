@@ -9,6 +9,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -79,6 +80,29 @@ WITH_WORKER(the_workers_end_keeps_and_drops)
 	keeper_free(k);
 	watch_base_free(base);
 	close(fd);
+}
+
+WITH_WORKER(of_two_that_wait_one_is_taken_back)
+{
+	struct keeper *k = make_worker();
+	int first = some_fd(), second = some_fd();
+	struct stat sent, kept;
+	uint64_t id;
+
+	(void)state;
+	assert_true(keeper_keep(k, 5, first));
+	assert_true(keeper_keep(k, 6, second));
+	keeper_drop(k, 5);
+	keeper_settle(k);
+	exchange_turn(&x);
+	assert_int_equal(descriptors_count(x.descriptors), 1);
+	assert_int_equal(fstat(second, &sent), 0);
+	assert_int_equal(fstat(descriptors_at(x.descriptors, 0, &id), &kept), 0);
+	assert_int_equal(id, 6);
+	assert_int_equal(kept.st_ino, sent.st_ino);
+	keeper_free(k);
+	close(first);
+	close(second);
 }
 
 /* The kernel passes on as many as this process may have. */
@@ -579,13 +603,17 @@ static void answer_barrier(int manager, const char *word)
 static int pass_barrier(const struct notify *n, int manager, const char *word)
 {
 	pid_t child = fork();
-	int rc, status;
+	int rc, status, next;
 
 	if (child == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		answer_barrier(manager, word);
 	}
+	next = some_fd();
+	close(next);
 	rc = notify_barrier(n, 60000);
+	assert_int_equal(some_fd(), next);
+	close(next);
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
 	return rc;
