@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/flight.h"
 
-#include <assert.h>
 #include <string.h>
 
 #include "base/log_event.h"

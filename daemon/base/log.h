@@ -16,7 +16,6 @@
 #pragma once
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "base/log_bucket.h"
 #include "base/log_event.h"

@@ -6,8 +6,6 @@
  */
 #pragma once
 
-#include <stdint.h>
-
 #define LOG_EVENTS(X) \
 	/* the process */ \
 	X(serves, 20, 1000) /* socket= host= standalone= version= */ \

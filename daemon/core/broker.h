@@ -22,7 +22,6 @@
 #include "core/port/event.h"
 #include "protocol/session_page.h"
 
-struct accounts;
 struct broker;
 
 /* `conf` and what it points to must outlive the broker. `seed` feeds names and jitter, which others see. */

@@ -5,7 +5,6 @@
  */
 #include "core/check.h"
 
-#include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>
 

@@ -4,9 +4,7 @@
 #include <assert.h>
 
 #include "base/mem.h"
-#include "core/client/deadlock.h"
 #include "core/client/mlock.h"
-#include "core/client/reply.h"
 #include "core/command/list.h"
 #include "core/hosts/release.h"
 #include "core/lock/bearer.h"

@@ -31,8 +31,6 @@
 #include "protocol/bytes.h"
 #include "protocol/slice.h"
 
-struct directory;
-
 enum claim_state { CLAIM_JOINING, CLAIM_WAITING, CLAIM_HELD, CLAIM_UNSURE, CLAIM_LEAVING };
 
 enum { CLAIM_HANDOFFS_MAX = 1023, CLAIM_NEXT_FROM = 768 }; /* the token has ten bits; from 768 on next is queued */

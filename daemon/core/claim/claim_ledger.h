@@ -8,9 +8,6 @@
 
 #include "core/claim/directories.h"
 
-struct entry;
-struct entry_writer;
-
 /* A claim as fields of an entry, but for its place. False: the entry is refused. */
 void claim_entry_write(const struct claim *c, struct entry_writer *w);
 bool claim_entry_read(struct claim *c, const struct entry *e);

@@ -29,9 +29,6 @@
 #include "protocol/bytes.h"
 #include "protocol/errors.h"
 
-struct claim;
-struct directories;
-
 /* Facts that answers have shown. The rule above acts on them when it settles the directory, before the event ends. */
 enum {
 	FACT_LOST = 1,    /* somebody deleted the held znode: the grants on it are void */

@@ -6,7 +6,6 @@
 #include "base/mem.h"
 #include "core/claim/directories.h"
 
-static const int64_t NS_PER_S = 1000000000;
 /* The first directory of each line is looked at this often. */
 static const int64_t LOOK_NS = 100000000;
 

@@ -26,7 +26,6 @@
 #include "base/charge.h"
 #include "base/queue.h"
 
-struct account;
 struct directories;
 struct directory;
 struct names_line;

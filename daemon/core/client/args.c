@@ -7,8 +7,6 @@
 #include "protocol/name.h"
 #include "protocol/number.h"
 
-static const int64_t NS_PER_MS = 1000000;
-
 /* ---- answers to words that are not understood ---- */
 
 void args_command_word(struct bytes *out, enum command command)

@@ -13,9 +13,7 @@
 #include "protocol/commands.h"
 #include "protocol/slice.h"
 
-struct grant;
 struct hosts;
-struct lock;
 
 /* Bits, for what a command takes and what was given. */
 enum option {

@@ -11,10 +11,6 @@
 #include "protocol/bytes_format.h"
 #include "protocol/errors.h"
 
-struct client;
-struct grant;
-struct lock;
-
 /* Why a request is refused before it is queued. */
 struct refusal {
 	enum error_code code;

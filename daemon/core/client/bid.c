@@ -464,8 +464,6 @@ bool bid_restore(struct locks *locks, const struct entry *e)
 
 /* ---- what is done to a grant under a value ---- */
 
-static const int64_t NS_PER_MS = 1000000;
-
 void bid_release(struct grant *g)
 {
 	struct client *bearer = g->client;

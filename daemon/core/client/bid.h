@@ -31,10 +31,8 @@
 #include "core/port/work.h"
 #include "protocol/bytes.h"
 
-struct client;
 struct entry;
 struct grant;
-struct locks;
 struct refusal;
 
 enum { BID_STEPS = 16 }; /* what one lock counts for (port/work.h) */

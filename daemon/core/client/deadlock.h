@@ -51,9 +51,6 @@
 #include "core/lock/request.h"
 #include "protocol/bytes.h"
 
-struct client;
-struct lock;
-
 enum {
 	/* Grants, requests and clients looked at, in a walk for a cycle: 0.1 us each if it comes from memory. */
 	DEADLOCK_EDGES_MAX = 2048,

@@ -37,8 +37,6 @@
 #include "core/port/work.h"
 #include "protocol/limits.h"
 
-struct locks;
-struct grant;
 struct refusal;
 
 enum { MLOCK_STEPS_AT_ONCE = LIMIT_NAMES_MAX }; /* so that one MLOCK is granted what is free at once */

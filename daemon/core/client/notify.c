@@ -9,8 +9,6 @@
 /* Others who ask for what a client holds may fill this part, one in four, of what it may leave unread. */
 enum { REVOKE_PART = 4 };
 
-static const int64_t NS_PER_MS = 1000000;
-
 /* A push of RESP3, or an answer of EVENTS. The values are given as bytes_format() takes them. */
 #define write_items(c, ...) write_values(c, BYTES_ARGUMENTS(__VA_ARGS__))
 static void write_values(struct client *c, const struct bytes_value *values, size_t count)

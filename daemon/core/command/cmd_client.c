@@ -14,7 +14,6 @@
 #include "core/lock/client_ledger.h"
 #include "core/lock/delegated.h"
 #include "core/lock/take_back.h"
-#include "protocol/name.h"
 #include "protocol/number.h"
 
 enum { LABEL_BYTES_MAX = 64 };

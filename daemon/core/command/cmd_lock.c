@@ -7,8 +7,6 @@
 #include "core/client/reply.h"
 #include "core/command/call.h"
 
-static const int64_t NS_PER_MS = 1000000;
-
 /* ---- what the kinds share ---- */
 
 static COLD void refuse(const struct call *call, struct refusal *no)

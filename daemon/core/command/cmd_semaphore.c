@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Semaphores: ACQUIRE, RELEASE, LIMIT. */
-#include "core/client/ask.h"
 #include "core/client/reply.h"
 #include "core/command/call.h"
 #include "core/hosts/query_reply.h"

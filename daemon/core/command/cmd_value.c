@@ -12,7 +12,7 @@
 #include "protocol/limits.h"
 #include "protocol/number.h"
 
-static const int64_t NS_PER_MS = 1000000, MS_PER_S = 1000;
+static const int64_t MS_PER_S = 1000;
 
 static const struct slice NO_VALUE = { 0 };
 

@@ -9,8 +9,6 @@
 #include "core/client/reply.h"
 #include "protocol/name.h"
 
-static const int64_t NS_PER_S = 1000000000;
-
 enum {
 	MATCH_STEPS_A_STEP = 32,    /* they take about as long as a look at a lock */
 	ROWS_FIRST = 16,

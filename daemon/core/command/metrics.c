@@ -5,8 +5,6 @@
 
 #include "core/hosts/hosts.h"
 
-static const int64_t NS_PER_MS = 1000000, NS_PER_S = 1000000000;
-
 enum section { SERVER, CLIENTS, LOCKS, SESSION, ZOOKEEPER, AUDIT, LIMITS, STATS, SECTIONS };
 enum when { ALWAYS, ZK, OPERATORS }; /* with ZooKeeper; and that for operators */
 enum type { GAUGE, COUNTER };

@@ -7,8 +7,6 @@
 #include "protocol/limits.h"
 #include "protocol/number.h"
 
-static const int64_t NS_PER_MS = 1000000;
-
 bool value_valid(struct client *c, struct slice value)
 {
 	if (value.len >= 1 && value.len <= BEARER_VALUE_MAX)

@@ -24,8 +24,6 @@
 #include "core/hosts/forward.h"
 #include "core/hosts/lookup.h"
 
-struct grant;
-
 enum value_holder { VALUE_WAIT, VALUE_NOBODY, VALUE_MINE, VALUE_OTHER, VALUE_ELSEWHERE };
 
 /* False: it is no value, 1..BEARER_VALUE_MAX bytes, and that was answered. */

@@ -22,8 +22,6 @@
 #include "core/port/work.h"
 #include "protocol/bytes.h"
 
-struct query;
-
 struct answer {
 	struct work_item work;
 	struct query *query;

@@ -28,7 +28,6 @@
 #include "protocol/bytes.h"
 
 struct hosts;
-struct operation;
 
 enum {
 	AUDIT_OPEN_MAX = 16,     /* operations open at once: a list and a read for each directory */

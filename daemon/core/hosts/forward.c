@@ -11,8 +11,6 @@
 #include "protocol/limits.h"
 #include "protocol/name.h"
 
-static const int64_t NS_PER_MS = 1000000;
-
 /* ---- who asks ---- */
 
 static void orphan(struct forward *f)

@@ -37,11 +37,6 @@
 #include "core/hosts/outbox.h"
 #include "protocol/bytes.h"
 
-struct call;
-struct hosts;
-struct lookup;
-struct lookup_fact;
-
 struct forward_terms {
 	enum forward_act act;
 	struct slice value;

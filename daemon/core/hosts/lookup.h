@@ -27,9 +27,7 @@
 #include "protocol/bytes.h"
 #include "protocol/slice.h"
 
-struct entry;
 struct forward;
-struct hosts;
 struct query;
 
 /* What a forward (forward.h) asks for and what was found, and the words for it in letters and snapshots. */

@@ -7,8 +7,6 @@
 #include "protocol/number.h"
 #include "protocol/resp.h"
 
-static const int64_t NS_PER_MS = 1000000;
-
 static struct participant here(const struct hosts *h, const struct lock *lock, const struct client *c, int64_t since_ns)
 {
 	struct participant p = {

@@ -17,8 +17,6 @@
 #include "protocol/slice.h"
 
 struct hosts;
-struct client;
-struct lock;
 
 enum {
 	REVOKE_REASON_MAX = 128,

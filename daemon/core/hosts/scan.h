@@ -32,11 +32,7 @@
 #include "core/port/work.h"
 #include "protocol/bytes.h"
 
-struct client;
-struct event;
-struct hosts;
 struct operation;
-struct query;
 
 enum {
 	SCAN_COUNT = 100,      /* names of a page, unless another number is asked for, */

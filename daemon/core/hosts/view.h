@@ -24,7 +24,6 @@
 #include "core/hosts/participant.h"
 #include "core/lock/walk.h"
 
-struct lock;
 struct query;
 
 enum view_stage { VIEW_HERE, VIEW_GATHERING, VIEW_ELSEWHERE, VIEW_BEFORE, VIEW_WAITING, VIEW_BEHIND, VIEW_OVER };

@@ -33,11 +33,7 @@
 #include "protocol/bytes.h"
 #include "protocol/errors.h"
 
-struct entry;
 struct ledger_observer;
-struct notification;
-struct lock;
-struct operation;
 
 enum { OBSERVERS_AT_ONCE = 32 }; /* of one election, that are told in the event that changes its leader */
 

@@ -7,8 +7,6 @@
 
 #include "core/lock/kind_rule.h"
 
-struct request;
-
 extern const struct kind_rule lock_rule;
 
 /* Applies rules 1 to 5. Everything that touched the lock so far is settled then. */

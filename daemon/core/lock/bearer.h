@@ -30,13 +30,9 @@
 #include "core/lock/place.h"
 #include "protocol/bytes.h"
 
-struct client;
-struct entry;
 struct entry_pairs;
 struct grant;
 struct lifeline;
-struct lock;
-struct locks;
 
 enum { BEARER_VALUE_MAX = 512 /* bytes, at least 1 */ };
 

@@ -9,7 +9,6 @@
 #include "core/lock/lock_ledger.h"
 #include "core/lock/locks.h"
 #include "core/znode/holder.h"
-#include "core/znode/record.h"
 #include "protocol/limits.h"
 
 enum { LOCK_ZNODES_MAX = 2 };

@@ -17,10 +17,6 @@
 #include "protocol/bytes.h"
 #include "protocol/commands.h"
 
-struct locks;
-struct event_groups;
-struct observer;
-
 TAILQ_HEAD(client_list, client);
 TAILQ_HEAD(observer_list, observer); /* observe.h */
 

@@ -9,8 +9,6 @@
 #include "core/lock/lock_ledger.h"
 #include "protocol/bytes_format.h"
 
-static const int64_t NS_PER_MS = 1000000;
-
 const char *loss_word(enum loss loss)
 {
 	static const char *const words[] = {

@@ -33,8 +33,6 @@
 #include "core/znode/mode.h"
 #include "protocol/bytes.h"
 
-struct client;
-struct lock;
 struct request;
 
 /* Why a grant was lost. */

@@ -21,7 +21,6 @@
 #pragma once
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/charge.h"
@@ -30,7 +29,6 @@
 #include "core/port/work.h"
 #include "protocol/bytes.h"
 
-struct bearer;
 struct client;
 struct event;
 struct lifeline;

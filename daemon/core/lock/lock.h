@@ -37,7 +37,6 @@
 #include "core/lock/request.h"
 #include "core/znode/flavour.h"
 
-struct locks;
 struct lock {
 	struct locks *locks;
 	struct map_node name_node;

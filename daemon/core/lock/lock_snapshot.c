@@ -4,7 +4,6 @@
 #include <assert.h>
 
 #include "base/mem.h"
-#include "core/claim/charge.h"
 #include "core/claim/directory_snapshot.h"
 #include "core/lock/bearer.h"
 #include "core/lock/locks.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/lock/notification.h"
 
-#include <assert.h>
-
 #include "base/mem.h"
 #include "core/lock/client_ledger.h"
 #include "core/lock/locks.h"

@@ -6,7 +6,6 @@
 #include "base/container.h"
 #include "base/mem.h"
 #include "core/lock/bearer.h"
-#include "core/lock/client_ledger.h"
 #include "core/lock/locks.h"
 #include "core/port/entry.h"
 

@@ -26,7 +26,6 @@
 #pragma once
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "base/charge.h"
 #include "base/heap.h"

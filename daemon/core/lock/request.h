@@ -30,9 +30,6 @@
 #include "protocol/bytes.h"
 #include "protocol/errors.h"
 
-struct client;
-struct lock;
-
 /* The terms of a request. */
 struct request_terms {
 	enum kind kind;

@@ -20,7 +20,6 @@
 
 struct account;
 struct client;
-struct delegations;
 struct locks;
 struct scripts;
 

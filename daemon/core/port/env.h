@@ -18,6 +18,9 @@
 #include "core/port/stats.h"
 #include "core/port/work.h"
 
+/* The core counts nanoseconds; clients and operators are shown these. */
+static const int64_t NS_PER_MS = 1000000, NS_PER_S = 1000000000;
+
 /* Whose timer it is: the kind of each struct timer. */
 enum timer_kind {
 	TIMER_SESSION, TIMER_DIRECTORY, TIMER_REQUEST, TIMER_LEASE, TIMER_EVENTS, TIMER_FORMER, TIMER_STOP,
@@ -44,7 +47,7 @@ struct env {
 /* Milliseconds since 1970, by the clock that the daemon was started with. */
 static inline int64_t env_wall_ms(const struct env *env, int64_t at_ns)
 {
-	return env->conf->started_s * 1000 + env->conf->started_ms + (at_ns - env->started_ns) / 1000000;
+	return env->conf->started_s * 1000 + env->conf->started_ms + (at_ns - env->started_ns) / NS_PER_MS;
 }
 
 /* Nothing new is granted. */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/port/work.h"
 
-#include <stddef.h>
-
 static void enter(struct work_ring *ring, struct work_user *worker, struct work_item *item)
 {
 	if (TAILQ_EMPTY(&worker->items))

@@ -22,7 +22,6 @@
 #include "base/heap.h"
 
 struct ensemble;
-struct bytes;
 struct event;
 
 enum { FORMERS_MAX = 5 };

@@ -3,7 +3,6 @@
 
 #include "core/session/ensemble.h"
 
-static const int64_t NS_PER_MS = 1000000;
 static const int64_t SAY_AGAIN_NS = 60000000000;
 static const int64_t REFUSED_NS = 300000000000; /* so long a refusal is shown to monitors */
 

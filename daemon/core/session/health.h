@@ -28,8 +28,6 @@
 #include "core/session/operation.h"
 #include "protocol/bytes.h"
 
-struct ensemble;
-
 enum health_trouble { TROUBLE_NONE, TROUBLE_UNREACHABLE, TROUBLE_REFUSED, TROUBLE_DENIED };
 
 struct health {

@@ -23,8 +23,6 @@
 #include "core/session/operation.h"
 #include "protocol/bytes.h"
 
-struct ensemble;
-
 struct presence {
 	struct bytes path; /* of the host's own znode */
 	int32_t version;   /* of that znode when it was last written; INT32_MAX: not known */

@@ -26,8 +26,6 @@
 #include "protocol/bytes.h"
 #include "protocol/session_page.h"
 
-struct ensemble;
-
 enum session_change {
 	SESSION_CHANGED = 1, /* `state` is another one */
 	SESSION_GRANTS = 2,  /* proven for long enough to grant, as it was not before */

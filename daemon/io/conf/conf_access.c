@@ -2,7 +2,6 @@
 #include "io/conf/conf_access.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <grp.h>
 #include <inttypes.h>
 #include <pwd.h>

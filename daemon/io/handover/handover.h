@@ -34,7 +34,6 @@
 #pragma once
 
 #include <stdbool.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 struct identity;

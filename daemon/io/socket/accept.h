@@ -15,7 +15,6 @@
 #include "io/socket/conn.h"
 
 struct acceptor;
-struct event_groups;
 
 /* As the kernel has it; its texts do not outlast the call. */
 struct visitor {

@@ -30,7 +30,6 @@
 #include "base/charge.h"
 #include "protocol/slice.h"
 
-struct account;
 struct conn;
 struct conn_env;
 struct delegation_page;

@@ -31,8 +31,6 @@
 #include "io/socket/socket_pools.h"
 #include "protocol/bytes.h"
 
-struct account;
-struct accounts;
 struct disposer;
 struct entry;
 struct feed;

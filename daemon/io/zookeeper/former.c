@@ -2,8 +2,6 @@
 #include "io/zookeeper/former.h"
 
 #include <assert.h>
-#include <errno.h>
-#include <inttypes.h>
 #include <stddef.h>
 #include <string.h>
 

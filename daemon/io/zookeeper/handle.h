@@ -21,7 +21,6 @@
 #pragma once
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "core/port/effect.h"
 #include "core/port/event.h"
