@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "lock.h"
-
 #include <string.h>
 
 #include "delegated.h"
 #include "lockbroker.h"
 #include "protocol/limits.h"
+#include "request.h"
 
 /* If more than this part of a lease may have passed when the grant is known, the lease is restarted. */
 enum { LEASE_SLACK_PART = 16 };
 
-enum lb_result lock_give_back(struct lb *lb, const char *name)
+/*
+ * Releases one level of a lock that a failing call has acquired: a call that fails acquires nothing. LB_CONNECTION or
+ * LB_OK.
+ */
+static enum lb_result lock_give_back(struct lb *lb, const char *name)
 {
 	const struct slice words[] = { SLICE("UNLOCK"), slice_of(name) };
 	int64_t depth;
@@ -67,7 +70,11 @@ static enum lb_result renew(struct lb *lb, const char *name, int64_t ms, int64_t
  * The daemon counts the lease from the grant. The library only knows that the grant came after the request was sent; if
  * that is too long ago, because the request had to wait, the lease is restarted.
  */
-enum lb_result lock_granted(struct lb *lb, const char *name, int64_t token, int64_t lease_ms, int64_t sent_ns)
+/*
+ * The daemon has answered with the token of a lock with that lease, requested at `sent_ns`. LB_LOST: the lease had run
+ * out before the answer came, and the lock is not held.
+ */
+static enum lb_result lock_granted(struct lb *lb, const char *name, int64_t token, int64_t lease_ms, int64_t sent_ns)
 {
 	bool fresh = holdings_add(&lb->holdings, slice_of(name), token, request_lease_end(sent_ns, lease_ms));
 

@@ -302,7 +302,12 @@ enum lb_result request_await(struct lb *lb, enum lb_result r, int64_t deadline)
 	return r;
 }
 
-enum lb_result request_ask(struct lb *lb, size_t argc, const struct slice *argv)
+/*
+ * Sends the words and waits for the answer, which must come within the patience. An error reply becomes its result; any
+ * other reply is left in lb->replies. A connection that is closed is made again first; LB_CONNECTION: it ended before the
+ * answer came, and what became of the request is unknown.
+ */
+static enum lb_result request_ask(struct lb *lb, size_t argc, const struct slice *argv)
 {
 	enum lb_result r = LB_OK;
 

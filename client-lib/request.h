@@ -54,12 +54,6 @@ enum lb_result request_reconnect(struct lb *lb, int64_t deadline);
  */
 enum lb_result request_await(struct lb *lb, enum lb_result r, int64_t deadline);
 
-/*
- * Sends the words and waits for the answer, which must come within the patience. An error reply becomes its result; any
- * other reply is left in lb->replies. A connection that is closed is made again first; LB_CONNECTION: it ended before the
- * answer came, and what became of the request is unknown.
- */
-enum lb_result request_ask(struct lb *lb, size_t argc, const struct slice *argv);
 /* The same if the answer is an integer. */
 enum lb_result request_ask_integer(struct lb *lb, size_t argc, const struct slice *argv, int64_t *ret);
 /*

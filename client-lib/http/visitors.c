@@ -196,7 +196,8 @@ static bool take_host(const char *header, char *ret, size_t size)
 	return true;
 }
 
-bool visitors_admit(const struct visitors_conf *conf, const char *header)
+/* Whether a request with that Host header may be answered: else a web page could ask, by a name that leads here. */
+static bool visitors_admit(const struct visitors_conf *conf, const char *header)
 {
 	char host[256];
 

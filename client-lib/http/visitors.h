@@ -28,5 +28,3 @@ struct visitors;
 
 /* Serves on a socket that is bound and listens; both outlive it. */
 struct visitors *visitors_new(struct event_base *base, int fd, const struct visitors_conf *conf);
-/* Whether a request with that Host header may be answered: else a web page could ask, by a name that leads here. */
-bool visitors_admit(const struct visitors_conf *conf, const char *host);

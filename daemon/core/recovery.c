@@ -311,7 +311,8 @@ void recovery_connected(struct broker *b, const struct event *event)
 	}
 	session_connected(&b->ensemble, event);
 	queue_recovery(b);
-	hosts_connected(&b->hosts);
+	inbox_list(&b->hosts);
+	outbox_connected(&b->hosts);
 	recovery_follow(b, session_review(&b->ensemble));
 }
 

@@ -180,7 +180,7 @@ MUTANTS = [
     ("who may not be seen is nobody that could be asked", [
         ("\tif (q->refused) {", "\tif (false) {")], 100, "refused"),
     ("a list sent before the delete tells what stands behind our own", [
-        ("\tif (directory_lists_after(c->directory, deleted))", "\tif (c->directory->list_op)"),
+        ("\tif (c->directory->wanted || c->directory->list_op > deleted)", "\tif (c->directory->list_op)"),
         ("LONG_WAIT_NS = 30000000000;", "LONG_WAIT_NS = 1000000000000000;")], 300),
     ("what waits behind our own is not listed when that goes", [
         ("\telse\n\t\tpred_gone(c);\n", "\telse\n\t\tclaim_forget_pred(c);\n"),

@@ -369,7 +369,8 @@ static void follow(struct claim *c, const struct claim *gone, uint64_t deleted)
 {
 	if (!c || c->state != CLAIM_WAITING || claim_before(c) != gone)
 		return;
-	if (directory_lists_after(c->directory, deleted))
+	/* A list was sent after that one, or will be. */
+	if (c->directory->wanted || c->directory->list_op > deleted)
 		claim_forget_pred(c);
 	else
 		pred_gone(c);

@@ -257,11 +257,6 @@ bool directory_is_listed(const struct directory *d)
 	return d->wanted || operation_find(d->directories->ensemble, d->list_op);
 }
 
-bool directory_lists_after(const struct directory *d, uint64_t number)
-{
-	return d->wanted || d->list_op > number;
-}
-
 static bool is_armed(const struct directory *d)
 {
 	return d->watch == WATCH_UNCONTENDED || d->watch == WATCH_CONTENDED;
@@ -379,14 +374,9 @@ static void make_answered(struct directory *d, const struct event *event)
 		directory_refused(d, event->zk_answered.code, FAILED_ALL, "ZooKeeper refuses to make the lock's directory");
 }
 
-void directory_end(struct directory *d)
+void directory_delete(struct directory *d, enum operation_kind kind)
 {
-	send(d, EFFECT_ZK_DELETE, (struct operation){ .kind = OPERATION_DIR_END });
-}
-
-void directory_remove(struct directory *d)
-{
-	send(d, EFFECT_ZK_DELETE, (struct operation){ .kind = OPERATION_DIR_REMOVE });
+	send(d, EFFECT_ZK_DELETE, (struct operation){ .kind = kind });
 }
 
 static void went(struct directory *d, enum zk_code code)

@@ -100,12 +100,10 @@ void directory_list(struct directory *d, bool watch); /* when its turn comes; wi
 void directory_list_wanted(struct directory *d);      /* lists it if that is wanted and its turn has come */
 void directory_want_nothing(struct directory *d);
 bool directory_is_listed(const struct directory *d); /* a list is under way: its answer shows what was told before it */
-bool directory_lists_after(const struct directory *d, uint64_t number); /* a list was sent after that one, or will be */
 void directory_arm(struct directory *d);            /* lists it with watch, unless that is done or under way */
 bool directory_watches(const struct directory *d);  /* there is a children watch, or one will be set */
 void directory_exhaust(struct directory *d);        /* its numbers are too near the wrap: nothing more is put into it */
-void directory_end(struct directory *d);            /* it is empty: deletes it */
-void directory_remove(struct directory *d);         /* nobody here uses it: the same, if it is */
+void directory_delete(struct directory *d, enum operation_kind kind); /* if it is empty: DIR_END, or DIR_REMOVE: nobody here uses it */
 void directory_renewed(struct directory *d);        /* it is gone, or was made again */
 void directory_stay_exhausted(struct directory *d); /* somebody else is in it */
 void directory_renew(struct directory *d); /* exhausted, and wanted: lists it to see whether it can be made again */

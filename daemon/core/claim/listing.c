@@ -220,7 +220,7 @@ static void examine_exhausted(struct directory *d, uint64_t number, const struct
 	else if (number != d->exhausted_op)
 		return;
 	else if (event->zk_answered.count == 0)
-		directory_end(d);
+		directory_delete(d, OPERATION_DIR_END);
 	else if (only_ours(d, event))
 		d->exhausted_op = 0; /* ours are being deleted: it is listed again */
 	else

@@ -251,11 +251,6 @@ bool names_continue(struct directory *d)
 	return d->naming.state == NAMING_WAITS;
 }
 
-const char *names_refusal(const struct directory *d)
-{
-	return pools_refusal(d->directories->env, d->payer, POOL_NAMES, d->privileged);
-}
-
 void names_forget(struct directory *d)
 {
 	leave(d, NAMING_NONE);

@@ -73,8 +73,6 @@ bool names_take(struct directory *d);
 bool names_continue(struct directory *d);
 /* The directory's payer may have changed: a directory that waits moves to the line of its payer. */
 void names_follow(struct directory *d);
-/* Why it waits, as pools_refusal() has it. */
-const char *names_refusal(const struct directory *d);
 /* How many are charged now: what was charged is given back when somebody looks. */
 size_t names_count(struct directories *all);
 /* It does not wait any longer: nobody wants it, or somebody else has made it. */

@@ -3,6 +3,7 @@
 
 #include "core/claim/directories.h"
 #include "core/znode/holder.h"
+#include "core/znode/record.h"
 
 enum { SEEN_BYTES = 2048 }; /* a broker's data are shorter */
 
@@ -59,7 +60,7 @@ bool sighting_tells_holder(const struct directory *d)
 {
 	const struct seen *seen = &d->seen;
 
-	return seen->by.len && seen->first && holder_tells(bytes_view(&seen->data));
+	return seen->by.len && seen->first && record_get(bytes_view(&seen->data), "pid").len;
 }
 
 void sighting_forget(struct directory *d, struct slice name)

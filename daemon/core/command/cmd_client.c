@@ -243,7 +243,7 @@ void cmd_client(struct client *c, struct call *call)
 	else if (slice_is(what, "GETNAME") && call->argc == 2)
 		client_getname(c);
 	else if (slice_is(what, "LIST") && call->argc == 2)
-		list_clients(c);
+		list_begin(c, LIST_CLIENTS, NULL);
 	else if (slice_is(what, "UNBLOCK"))
 		client_unblock(c, call);
 	else if (slice_is(what, "SETINFO"))
@@ -473,5 +473,5 @@ void cmd_locks(struct client *c, struct call *call)
 	else if (o->given)
 		args_syntax_error(call);
 	else
-		list_locks(c, call->argc > 1 ? &call->argv[1] : NULL);
+		list_begin(c, LIST_LOCKS, call->argc > 1 ? &call->argv[1] : NULL);
 }

@@ -65,7 +65,7 @@ void cmd_limit(struct client *c, struct call *call)
 	if (wanted && !reply_permits(c, RULE_limit, call->name, "change a limit"))
 		return;
 	if (!standalone)
-		query_limit(call->hosts, c, call->name, wanted);
+		query_new(call->hosts, c, COMMAND_LIMIT, call->name)->limit = wanted;
 	else if (call_is_kind(call, KIND_SEMAPHORE))
 		limit_here(c, call->lock, wanted);
 }

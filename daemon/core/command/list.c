@@ -228,7 +228,7 @@ int64_t list_continue(struct list *l, int64_t steps)
 
 /* ---- begun and ended ---- */
 
-static struct list *begin(struct client *c, enum list_kind kind, const struct slice *pattern)
+static struct list *make(struct client *c, enum list_kind kind, const struct slice *pattern)
 {
 	struct list *l = mem_new(sizeof(*l));
 
@@ -245,25 +245,15 @@ static struct list *begin(struct client *c, enum list_kind kind, const struct sl
 }
 
 /* What comes before it for the same user goes first. */
-static void go_on(struct list *l)
+void list_begin(struct client *c, enum list_kind kind, const struct slice *pattern)
 {
-	struct client *c = l->client;
+	struct list *l = make(c, kind, pattern);
 	struct env *env = c->locks->env;
 
 	if (!env->conf->all_in_pieces && TAILQ_EMPTY(&c->user->worker.items))
 		list_continue(l, WORK_TURN_STEPS);
 	if (c->list)
 		work_add(&env->works, &c->user->worker, &l->work);
-}
-
-void list_locks(struct client *c, const struct slice *pattern)
-{
-	go_on(begin(c, LIST_LOCKS, pattern));
-}
-
-void list_clients(struct client *c)
-{
-	go_on(begin(c, LIST_CLIENTS, NULL));
 }
 
 void list_end(struct list *l)
@@ -306,6 +296,6 @@ bool list_restore(struct client *c, const struct entry *e)
 	if (!c->asking || c->closed)
 		return entry_refuse(e, "the client waits for no list");
 	work_add(&c->locks->env->works, &c->user->worker,
-		 &begin(c, (enum list_kind)kind, any ? NULL : &pattern)->work);
+		 &make(c, (enum list_kind)kind, any ? NULL : &pattern)->work);
 	return true;
 }

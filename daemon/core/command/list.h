@@ -48,8 +48,7 @@ struct list {
 size_t list_memory(const struct list *l);
 
 /* LOCKS (`pattern` NULL: all) and CLIENT LIST (clients of the same user; to operators all): answered now or later. */
-void list_locks(struct client *c, const struct slice *pattern);
-void list_clients(struct client *c);
+void list_begin(struct client *c, enum list_kind kind, const struct slice *pattern);
 /* Some steps, at most as many as that or a few more; answers after the last one. Returns how many. */
 int64_t list_continue(struct list *l, int64_t steps);
 /* Its client is closed or gone, or it is answered. Takes NULL. */

@@ -149,7 +149,7 @@ enum forward_found forward_look(struct call *call, struct slice name, const stru
 	enum forward_found found = known(fact, terms->act);
 
 	if (found == FORWARD_FREE && !is_gone(fact)) {
-		lookup_refresh(call, name);
+		lookup_ask(call, name, true);
 		return FORWARD_UNASKED;
 	}
 	if (found == FORWARD_UNASKED && admits(call->hosts, call->client, fact))

@@ -25,12 +25,6 @@ void hosts_deinit(struct hosts *h)
 	audit_deinit(h);
 }
 
-void hosts_connected(struct hosts *h)
-{
-	inbox_list(h);
-	outbox_connected(h);
-}
-
 void hosts_move(struct hosts *h)
 {
 	struct query *q;

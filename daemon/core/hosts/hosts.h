@@ -44,7 +44,6 @@ struct hosts {
 void hosts_init(struct hosts *h);
 /* Withdraws no letter, and answers no query. */
 void hosts_deinit(struct hosts *h);
-void hosts_connected(struct hosts *h);
 /* A hand-over ends the connection: what other hosts are asked is asked again. */
 void hosts_move(struct hosts *h);
 /* The connection is gone, and its requests end, except the audit (audit_suspended()) and queries. */

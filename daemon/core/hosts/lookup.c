@@ -169,7 +169,7 @@ static bool admits(const struct call *call)
 
 static void told(struct query *q);
 
-static void ask(struct call *call, struct slice name, bool fresh)
+void lookup_ask(struct call *call, struct slice name, bool fresh)
 {
 	struct client *c = call->client;
 	struct query *q = query_new(call->hosts, c, COMMAND_HOLDERS, name);
@@ -189,13 +189,8 @@ const struct lookup_fact *lookup_look(struct call *call, struct slice name)
 		return known;
 	if (!c->lookup)
 		new (c, call->argc, call->argv);
-	ask(call, name, false);
+	lookup_ask(call, name, false);
 	return NULL;
-}
-
-void lookup_refresh(struct call *call, struct slice name)
-{
-	ask(call, name, true);
 }
 
 /* The first that holds it elsewhere. Permits that wait for room are none. */

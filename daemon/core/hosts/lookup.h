@@ -79,8 +79,8 @@ struct lookup {
  * answer of its own.
  */
 const struct lookup_fact *lookup_look(struct call *call, struct slice name);
-/* Asks again by a fresh query, whose result replaces the fact about that name. */
-void lookup_refresh(struct call *call, struct slice name);
+/* Asks others about that name; a fresh query's result replaces the fact that is known. */
+void lookup_ask(struct call *call, struct slice name, bool fresh);
 /* One of its facts, which it has. */
 struct lookup_fact *lookup_find(struct lookup *i, struct slice name);
 /* What others have done about that name for it; NULL: nothing. `i` may be NULL. */

@@ -138,8 +138,3 @@ void query_known(struct hosts *h, struct client *c, struct slice name)
 	query_take_seen(q);
 	query_reply(q);
 }
-
-void query_limit(struct hosts *h, struct client *c, struct slice name, int64_t limit)
-{
-	query_new(h, c, COMMAND_LIMIT, name)->limit = limit;
-}

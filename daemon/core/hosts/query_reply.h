@@ -22,8 +22,6 @@ struct query;
 void query_ask(struct hosts *h, struct client *c, enum command command, struct slice name);
 /* HOLDERS, as far as this host knows without asking. */
 void query_known(struct hosts *h, struct client *c, struct slice name);
-/* LIMIT, not standalone; sets it to `limit` if that is not 0. Answers later. */
-void query_limit(struct hosts *h, struct client *c, struct slice name, int64_t limit);
 /* Answers of LIMIT_GET and LIMIT_SET. */
 void query_limit_answered(struct hosts *h, const struct operation *op, const struct event *event);
 /* The reply to LIMIT; 0: there is no limit. */

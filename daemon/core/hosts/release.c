@@ -8,7 +8,8 @@
 #include "core/hosts/hosts.h"
 #include "core/kind/observe.h"
 
-bool release_is_due(const struct client *c)
+/* Something is left. */
+static bool release_is_due(const struct client *c)
 {
 	return !TAILQ_EMPTY(&c->notifications) || !TAILQ_EMPTY(&c->observers) || !TAILQ_EMPTY(&c->requests) ||
 	       !TAILQ_EMPTY(&c->grants) || c->mlock || c->query || c->auditing || c->bid || c->lookup;

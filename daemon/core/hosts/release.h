@@ -19,5 +19,3 @@ bool release_some(struct hosts *h, struct client *c, int64_t most, int64_t *step
 bool release_begin(struct hosts *h, struct client *c);
 /* All at once. */
 void release_client(struct hosts *h, struct client *c);
-/* Something is left. */
-bool release_is_due(const struct client *c);

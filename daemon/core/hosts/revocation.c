@@ -126,8 +126,8 @@ bool revocation_is_here(const struct revocation *d)
 
 /* ---- begun ---- */
 
-static struct revocation *make(struct hosts *h, struct client *c, enum command command, struct slice name,
-			       struct slice reason)
+struct revocation *revocation_restore(struct hosts *h, struct client *c, enum command command, struct slice name,
+				      struct slice reason)
 {
 	struct revocation *d = mem_new(sizeof(*d));
 
@@ -142,21 +142,16 @@ static struct revocation *make(struct hosts *h, struct client *c, enum command c
 
 void revocation_new(struct hosts *h, struct client *c, enum command command, struct slice name, struct slice reason)
 {
-	struct revocation *d = make(h, c, command, name, reason);
+	struct revocation *d = revocation_restore(h, c, command, name, reason);
 
 	if (query_begin(d->query))
 		revocation_found(d);
 }
 
-void revocation_restore(struct hosts *h, struct client *c, enum command command, struct slice name, struct slice reason)
-{
-	make(h, c, command, name, reason);
-}
-
 void revocation_resume(struct hosts *h, struct client *c, enum command command, struct slice name, struct slice reason,
 		       int64_t taken)
 {
-	struct revocation *d = make(h, c, command, name, reason);
+	struct revocation *d = revocation_restore(h, c, command, name, reason);
 
 	d->query->state = QUERY_REVOKING;
 	d->here.count = taken;

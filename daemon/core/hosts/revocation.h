@@ -61,8 +61,8 @@ struct revocation {
 /* Answers now or later. */
 void revocation_new(struct hosts *h, struct client *c, enum command command, struct slice name, struct slice reason);
 /* One that has found nobody yet, from a snapshot. */
-void revocation_restore(struct hosts *h, struct client *c, enum command command, struct slice name,
-			struct slice reason);
+struct revocation *revocation_restore(struct hosts *h, struct client *c, enum command command, struct slice name,
+				      struct slice reason);
 /* The same of one that has no target: it goes on with those here, of whom so many have lost the lock. */
 void revocation_resume(struct hosts *h, struct client *c, enum command command, struct slice name, struct slice reason,
 		       int64_t taken);

@@ -227,7 +227,8 @@ static void learn_none(struct lock *lock)
 
 /* ---- who watches ---- */
 
-struct observer *observe_add(struct lock *lock, struct client *client)
+/* Adds an observer. */
+static struct observer *observe_add(struct lock *lock, struct client *client)
 {
 	struct observer *o = mem_new(sizeof(*o));
 

@@ -70,8 +70,6 @@ struct observation {
 
 struct observation *observation_of(const struct lock *lock); /* NULL: nobody observes it */
 struct observer *observe_find(const struct lock *lock, const struct client *client);
-/* Adds an observer. */
-struct observer *observe_add(struct lock *lock, struct client *client);
 /* The same, and it is told what is known, if anything is. */
 void observe_begin(struct lock *lock, struct client *client);
 void observe_end(struct observer *o);

@@ -547,7 +547,8 @@ void lock_learn(struct directory *d)
 /* Tries, and those that have waited long enough. */
 static void refuse_expired(struct lock *lock)
 {
-	const char *why = names_refusal(&lock->directory);
+	const struct directory *d = &lock->directory;
+	const char *why = pools_refusal(d->directories->env, d->payer, POOL_NAMES, d->privileged);
 	struct request *r;
 
 	while ((r = TAILQ_FIRST(&lock->expired)))

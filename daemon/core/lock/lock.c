@@ -309,7 +309,7 @@ static bool remove_directory(struct lock *lock)
 		return false;
 	if (!lock_make(lock->locks, bytes_view(&lock->name), NULL))
 		return false;
-	directory_remove(&lock->directory);
+	directory_delete(&lock->directory, OPERATION_DIR_REMOVE);
 	return true;
 }
 

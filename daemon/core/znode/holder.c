@@ -33,8 +33,3 @@ bool holder_in_use(struct slice data)
 {
 	return !record_is_ours(data) || record_get(data, "held").len || record_get(data, "leader").len;
 }
-
-bool holder_tells(struct slice data)
-{
-	return record_get(data, "pid").len;
-}

@@ -36,5 +36,3 @@ void holder_write(struct bytes *data, const struct holder *h);
 const char *holder_other_kind(enum kind kind, struct slice data);
 /* A contender behind a znode with such data need not ask for long: it is a holder's, or not a broker's (sighting.h). */
 bool holder_in_use(struct slice data);
-/* Such data name a holder, present or past. */
-bool holder_tells(struct slice data);

@@ -345,7 +345,8 @@ static int read_entries(struct conf *conf, const char *dir, struct dirent **entr
 	return rc;
 }
 
-int conf_read_drop_ins(struct conf *conf, const char *file, char error[CONF_ERROR_MAX])
+/* The drop-ins of `file`, which itself need not exist. */
+static int conf_read_drop_ins(struct conf *conf, const char *file, char error[CONF_ERROR_MAX])
 {
 	struct dirent **entries;
 	char dir[PATH_MAX];

@@ -21,8 +21,6 @@ enum {
 
 /* One file. 0, or -errno and a line for each error appended to `error`. */
 int conf_read(struct conf *conf, const char *file, char error[CONF_ERROR_MAX]);
-/* The drop-ins of `file`, which itself need not exist. */
-int conf_read_drop_ins(struct conf *conf, const char *file, char error[CONF_ERROR_MAX]);
 
 /*
  * Where the configuration comes from, and how another one takes the place of that in use while the daemon runs. A key

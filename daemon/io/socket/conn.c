@@ -366,7 +366,11 @@ void conn_set_dirty(struct conn *c)
 	TAILQ_INSERT_TAIL(&c->env->dirty, c, dirty);
 }
 
-void conn_watch(struct conn *c)
+/*
+ * Reports what comes, and the end of the peer, once each: what may not be read yet needs no other watch, and is not reported
+ * again and again.
+ */
+static void conn_watch(struct conn *c)
 {
 	watch_set(c->input, c->fd, WATCH_READ | WATCH_HANGUP | WATCH_EDGE | WATCH_KEEP, WATCH_NO_TIMEOUT);
 }

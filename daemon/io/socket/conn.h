@@ -144,11 +144,6 @@ void conn_begin(struct conn *c);
 /* While a connection closes, a peer that reads nothing for so long is no longer waited for. */
 #define CONN_PATIENCE_NS (5 * CLOCK_NS_PER_S)
 
-/*
- * Reports what comes, and the end of the peer, once each: what may not be read yet needs no other watch, and is not reported
- * again and again.
- */
-void conn_watch(struct conn *c);
 void conn_watch_output(struct conn *c);
 /* Its output is written when the turn settles, or before. */
 void conn_set_dirty(struct conn *c);
