@@ -57,15 +57,12 @@ static int continue_life(struct daemon *d)
 							    .ended = "" });
 }
 
-static void check_dirs(const struct daemon *d)
+static void check_dir(const struct daemon_socket *s)
 {
-	const struct listen_address *addresses[] = { &d->address, &d->operator_address };
-	const struct listener *listeners[] = { &d->listener, &d->operators };
 	char text[LISTEN_ERROR_MAX];
 
-	for (int i = 0; i < 2; i++)
-		if (listeners[i]->path && listen_check_dir(addresses[i], text) < 0)
-			log_warning(cannot_use, LOG_FIELDS("what=%s error=%v", "sockets", text), "%s", text);
+	if (s->listener.path && listen_check_dir(&s->address, text) < 0)
+		log_warning(cannot_use, LOG_FIELDS("what=%s error=%v", "sockets", text), "%s", text);
 }
 
 /* The files and the socket. NULL, or what cannot be taken over. */
@@ -84,15 +81,16 @@ static const char *adopt_files(struct daemon *d, struct parcel *p, struct bytes 
 	if (page_unpack(&d->page, p, d->page_id) < 0)
 		return "the session page";
 	session_page_id_text(d->page_id, d->page_id_text);
-	if (listen_unpack(&d->listener, "listener", p) < 0)
+	if (listen_unpack(&d->clients.listener, "listener", p) < 0)
 		return "the listening socket";
-	rc = listen_unpack(&d->operators, "operators", p);
+	rc = listen_unpack(&d->operators.listener, "operators", p);
 	/* A daemon of an earlier version has none. */
 	if (rc == -ENOENT)
-		rc = listen_open(&d->operators, &d->operator_address, -1, text);
+		rc = listen_open(&d->operators.listener, &d->operators.address, -1, text);
 	if (rc < 0)
 		return "the operators' socket";
-	check_dirs(d);
+	check_dir(&d->clients);
+	check_dir(&d->operators);
 	if (d->conf.broker.standalone && tokens_unpack(&d->tokens, p, d->conf.statedir) < 0)
 		return "the tokens file";
 	if (d->conf.broker.standalone && continue_life(d) < 0)

@@ -195,18 +195,19 @@ static int place_sockets(struct daemon *d, char error[LISTEN_ERROR_MAX])
 		snprintf(d->operator_path, sizeof(d->operator_path), "%s", d->conf.operator_socket);
 	else
 		snprintf(d->operator_path, sizeof(d->operator_path), "%s/operator.sock", d->conf.rundir);
-	d->address = (struct listen_address){ "daemon.socket", d->conf.socket, (mode_t)d->conf.socket_mode, LISTEN_NO_GROUP };
-	d->operator_address =
+	d->clients.address =
+		(struct listen_address){ "daemon.socket", d->conf.socket, (mode_t)d->conf.socket_mode, LISTEN_NO_GROUP };
+	d->operators.address =
 		(struct listen_address){ "daemon.operator_socket", d->operator_path, opened ? 0660 : 0600, LISTEN_NO_GROUP };
-	if (strcmp(d->address.path, d->operator_address.path) == 0) {
+	if (strcmp(d->clients.address.path, d->operators.address.path) == 0) {
 		snprintf(error, LISTEN_ERROR_MAX, "daemon.operator_socket = %.200s: is daemon.socket, too; set another path",
 			 d->operator_path);
 		return -EINVAL;
 	}
-	rc = find_group(d, "daemon.socket_group", d->conf.socket_group, &d->address, error);
+	rc = find_group(d, "daemon.socket_group", d->conf.socket_group, &d->clients.address, error);
 	if (!d->conf.socket_group[0])
-		d->address.gid = listen_usual_group();
-	return rc < 0 ? rc : find_group(d, "daemon.operator_group", d->conf.operator_group, &d->operator_address, error);
+		d->clients.address.gid = listen_usual_group();
+	return rc < 0 ? rc : find_group(d, "daemon.operator_group", d->conf.operator_group, &d->operators.address, error);
 }
 
 struct identity daemon_identity(const struct daemon *d)

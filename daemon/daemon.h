@@ -33,6 +33,13 @@ struct settings {
 
 void settings_free(struct settings *s);
 
+/* Where a socket is to be, and where it is. The keeper has copies of it and of its lock file, by these numbers. */
+struct daemon_socket {
+	struct listen_address address;
+	struct listener listener;
+	uint64_t role, lock_role;
+};
+
 struct daemon {
 	struct conf conf;
 	struct broker_conf used[2];  /* in turn: the one in use by the broker, and an older one that may point to freed memory */
@@ -43,7 +50,6 @@ struct daemon {
 	int pid_fd; /* locked while the daemon runs */
 	struct secret *secret; /* for ZooKeeper; NULL: there is none */
 	char operator_path[CONF_ERROR_MAX];
-	struct listen_address address, operator_address; /* of the two sockets */
 	struct page *page;
 	int conf_fd, secret_fd; /* configuration and secret in use, as files for the next process; -1: none */
 	struct bytes identity; /* what a later process must have in common with this one */
@@ -54,7 +60,7 @@ struct daemon {
 	char page_path[PATH_MAX];
 	uint8_t page_id[SESSION_PAGE_ID_BYTES];
 	char page_id_text[SESSION_PAGE_ID_CHARS + 1];
-	struct listener listener, operators;
+	struct daemon_socket clients, operators;
 	struct notify notify;
 	struct feed *feed;
 	struct ledger_file *ledger_file; /* NULL: the file system has no room */

@@ -84,7 +84,7 @@ int parts_make(struct daemon *d, const struct conf_source *source)
 	if (rc < 0)
 		return rc;
 	d->reload = reload_new(feed_base(d->feed), d->reader, &d->notify, &reload_conf);
-	d->server = server_new(d->feed, d->listener.fd, d->operators.fd, &server_conf);
+	d->server = server_new(d->feed, d->clients.listener.fd, d->operators.listener.fd, &server_conf);
 	d->conf.broker.sockets = server_accounts(d->server);
 	d->conf.broker.sockets_words = socket_pools_words;
 	daemon_use(d); /* the broker is there, and finds them where it has the rest */
@@ -104,8 +104,8 @@ int parts_make(struct daemon *d, const struct conf_source *source)
 							     .secret = d->secret,
 							     .feed = d->feed,
 							     .server = d->server,
-							     .listener = &d->listener,
-							     .operators = &d->operators,
+							     .listener = &d->clients.listener,
+							     .operators = &d->operators.listener,
 							     .page = d->page,
 							     .pid_fd = d->pid_fd,
 							     .standalone = d->conf.broker.standalone,
@@ -133,17 +133,20 @@ int parts_make(struct daemon *d, const struct conf_source *source)
 	return 0;
 }
 
+static void keep_socket(const struct daemon *d, const struct daemon_socket *s)
+{
+	keeper_keep(d->keeper, s->role, s->listener.fd);
+	if (s->listener.lock_fd >= 0)
+		keeper_keep(d->keeper, s->lock_role, s->listener.lock_fd);
+}
+
 void parts_keep_roles(struct daemon *d)
 {
 	daemon_keep_conf(d);
 	daemon_keep_secret(d);
 	keeper_keep(d->keeper, KEEPER_PIDFILE, d->pid_fd);
-	keeper_keep(d->keeper, KEEPER_LISTENER, d->listener.fd);
-	if (d->listener.lock_fd >= 0)
-		keeper_keep(d->keeper, KEEPER_LISTENER_LOCK, d->listener.lock_fd);
-	keeper_keep(d->keeper, KEEPER_OPERATORS, d->operators.fd);
-	if (d->operators.lock_fd >= 0)
-		keeper_keep(d->keeper, KEEPER_OPERATORS_LOCK, d->operators.lock_fd);
+	keep_socket(d, &d->clients);
+	keep_socket(d, &d->operators);
 	keeper_settle(d->keeper); /* before it hears that this process serves */
 }
 
@@ -160,8 +163,8 @@ void parts_free(struct daemon *d, bool close_session, int status)
 	zk_former_stop(d->former);
 	if (d->zookeeper)
 		zookeeper_stop(d->zookeeper, close_session);
-	listen_close(&d->listener);
-	listen_close(&d->operators);
+	listen_close(&d->clients.listener);
+	listen_close(&d->operators.listener);
 	lifelines_free(d->lifelines);
 	server_free(d->server);
 	notify_close(&d->notify);

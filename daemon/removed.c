@@ -62,7 +62,7 @@ static int no_rundir(struct removed *r, int rc)
 	return fail(r, rc, strerror(-rc));
 }
 
-static int pidfile_again(struct removed *r)
+static int pidfile_again(struct removed *r, struct daemon_socket *none)
 {
 	struct daemon *d = r->d;
 	pid_t other = 0;
@@ -102,119 +102,89 @@ static void hold_rundir(struct removed *r)
 	}
 }
 
-static bool pidfile_is_missing(const struct daemon *d)
+static bool pidfile_is_missing(const struct daemon *d, const struct daemon_socket *none)
 {
 	return !pidfile_is(d->conf.rundir, d->pid_fd);
 }
 
-static bool file_saved_is_missing(const struct daemon *d)
+static bool file_saved_is_missing(const struct daemon *d, const struct daemon_socket *none)
 {
 	return saved_is_missing(d->saved, d->conf.rundir);
 }
 
-static int file_saved_again(struct removed *r)
+static int file_saved_again(struct removed *r, struct daemon_socket *none)
 {
 	return saved_again(r->d->saved, r->d->conf.rundir);
 }
 
-static bool session_is_missing(const struct daemon *d)
+static bool session_is_missing(const struct daemon *d, const struct daemon_socket *none)
 {
 	return page_is_missing(d->page, d->conf.rundir);
 }
 
-static int session_again(struct removed *r)
+static int session_again(struct removed *r, struct daemon_socket *none)
 {
 	return page_again(r->d->page, r->d->conf.rundir);
 }
 
 /* ---- sockets ---- */
 
-static int lock_again(struct removed *r, struct listener *l, const struct listen_address *address, uint64_t id)
+static bool lock_is_missing(const struct daemon *d, const struct daemon_socket *s)
 {
-	int rc = listen_lock_again(l, address->key, r->error);
+	return listen_lock_is_missing(&s->listener);
+}
+
+static int lock_again(struct removed *r, struct daemon_socket *s)
+{
+	int rc = listen_lock_again(&s->listener, s->address.key, r->error);
 
 	if (rc == 0)
-		keep(r->d, id, l->lock_fd);
+		keep(r->d, s->lock_role, s->listener.lock_fd);
 	return rc;
 }
 
-static int socket_again(struct removed *r, struct listener *l, const struct listen_address *address, bool operators)
+static bool socket_is_missing(const struct daemon *d, const struct daemon_socket *s)
+{
+	return listen_is_missing(&s->listener);
+}
+
+static int socket_again(struct removed *r, struct daemon_socket *s)
 {
 	struct listener next;
 	int rc;
 
-	if (!l->path)
+	if (!s->listener.path)
 		return fail(r, -ENOENT, "systemd has made it: systemctl restart lockbrokerd.socket lockbrokerd.service");
-	if (listen_check_dir(address, r->error) < 0)
+	if (listen_check_dir(&s->address, r->error) < 0)
 		log_warning(cannot_use, LOG_FIELDS("what=%s error=%v", "sockets", r->error), "%s", r->error);
-	rc = listen_open(&next, address, l->lock_fd, r->error);
+	rc = listen_open(&next, &s->address, s->listener.lock_fd, r->error);
 	if (rc < 0)
 		return rc;
-	server_listen(r->d->server, operators, next.fd);
-	keep(r->d, operators ? KEEPER_OPERATORS : KEEPER_LISTENER, next.fd);
-	free(l->path);
-	*l = next;
+	server_listen(r->d->server, s == &r->d->operators, next.fd);
+	keep(r->d, s->role, next.fd);
+	free(s->listener.path);
+	s->listener = next;
 	return 0;
-}
-
-static bool clients_lock_is_missing(const struct daemon *d)
-{
-	return listen_lock_is_missing(&d->listener);
-}
-
-static int clients_lock_again(struct removed *r)
-{
-	return lock_again(r, &r->d->listener, &r->d->address, KEEPER_LISTENER_LOCK);
-}
-
-static bool clients_are_missing(const struct daemon *d)
-{
-	return listen_is_missing(&d->listener);
-}
-
-static int clients_again(struct removed *r)
-{
-	return socket_again(r, &r->d->listener, &r->d->address, false);
-}
-
-static bool operators_lock_is_missing(const struct daemon *d)
-{
-	return listen_lock_is_missing(&d->operators);
-}
-
-static int operators_lock_again(struct removed *r)
-{
-	return lock_again(r, &r->d->operators, &r->d->operator_address, KEEPER_OPERATORS_LOCK);
-}
-
-static bool operators_are_missing(const struct daemon *d)
-{
-	return listen_is_missing(&d->operators);
-}
-
-static int operators_again(struct removed *r)
-{
-	return socket_again(r, &r->d->operators, &r->d->operator_address, true);
 }
 
 /* ---- the state directory ---- */
 
-static bool tokens_is_missing(const struct daemon *d)
+static bool tokens_is_missing(const struct daemon *d, const struct daemon_socket *none)
 {
 	return d->tokens && tokens_are_missing(d->tokens, d->conf.statedir);
 }
 
-static int tokens_file_again(struct removed *r)
+static int tokens_file_again(struct removed *r, struct daemon_socket *none)
 {
 	return tokens_again(r->d->tokens, r->d->conf.statedir);
 }
 
-static bool life_file_is_missing(const struct daemon *d)
+static bool life_file_is_missing(const struct daemon *d, const struct daemon_socket *none)
 {
 	return life_is_missing(d->life);
 }
 
-static int life_file_again(struct removed *r)
+static int life_file_again(struct removed *r, struct daemon_socket *none)
 {
 	return life_again(r->d->life);
 }
@@ -228,47 +198,42 @@ static const struct {
 	const char *name;
 	enum location location;
 	enum item lock; /* if that is lost, so is this; itself: none */
-	bool (*is_missing)(const struct daemon *d);
-	int (*again)(struct removed *r);
+	bool (*is_missing)(const struct daemon *d, const struct daemon_socket *s); /* `s`: of the last two locations */
+	int (*again)(struct removed *r, struct daemon_socket *s);
 } items[ITEMS] = {
 	[PIDFILE] = { "/lockbrokerd.pid", RUNDIR, PIDFILE, pidfile_is_missing, pidfile_again },
 	[SAVED] = { "/saved", RUNDIR, PIDFILE, file_saved_is_missing, file_saved_again },
 	[PAGE] = { "/session", RUNDIR, PIDFILE, session_is_missing, session_again },
-	[CLIENTS_LOCK] = { ".lock", SOCKET, CLIENTS_LOCK, clients_lock_is_missing, clients_lock_again },
-	[CLIENTS] = { "", SOCKET, CLIENTS_LOCK, clients_are_missing, clients_again },
-	[OPERATORS_LOCK] = { ".lock", OPERATOR_SOCKET, OPERATORS_LOCK, operators_lock_is_missing, operators_lock_again },
-	[OPERATORS] = { "", OPERATOR_SOCKET, OPERATORS_LOCK, operators_are_missing, operators_again },
+	[CLIENTS_LOCK] = { ".lock", SOCKET, CLIENTS_LOCK, lock_is_missing, lock_again },
+	[CLIENTS] = { "", SOCKET, CLIENTS_LOCK, socket_is_missing, socket_again },
+	[OPERATORS_LOCK] = { ".lock", OPERATOR_SOCKET, OPERATORS_LOCK, lock_is_missing, lock_again },
+	[OPERATORS] = { "", OPERATOR_SOCKET, OPERATORS_LOCK, socket_is_missing, socket_again },
 	[TOKENS] = { "/tokens", STATEDIR, TOKENS, tokens_is_missing, tokens_file_again },
 	[LIFE] = { "/life", STATEDIR, TOKENS, life_file_is_missing, life_file_again },
 };
 
-static const char *location_of(const struct daemon *d, enum location location)
+static const char *location_of(const struct daemon *d, enum location location, const struct daemon_socket *s)
 {
-	switch (location) {
-	case RUNDIR:
+	if (location == RUNDIR)
 		return d->conf.rundir;
-	case STATEDIR:
+	if (location == STATEDIR)
 		return d->conf.statedir;
-	case SOCKET:
-		return d->listener.path ? d->listener.path : d->address.path;
-	case OPERATOR_SOCKET:
-		break;
-	}
-	return d->operators.path ? d->operators.path : d->operator_address.path;
+	return s->listener.path ? s->listener.path : s->address.path;
 }
 
 /* Returns whether it is lost. */
 static bool look_at(struct removed *r, size_t i)
 {
+	struct daemon_socket *s = items[i].location == OPERATOR_SOCKET ? &r->d->operators : &r->d->clients;
 	char path[PATH_TEXT_MAX];
 	int rc;
 
-	if (!items[i].is_missing(r->d))
+	if (!items[i].is_missing(r->d, s))
 		return false;
-	snprintf(path, sizeof(path), "%s%s", location_of(r->d, items[i].location), items[i].name);
+	snprintf(path, sizeof(path), "%s%s", location_of(r->d, items[i].location, s), items[i].name);
 	r->error[0] = '\0';
 	rc = items[i].lock != i && r->lost[items[i].lock] ? fail(r, -EBUSY, "its lock file is not this daemon's") :
-							   items[i].again(r);
+							   items[i].again(r, s);
 	if (rc == 0) {
 		log_warning(removed, LOG_FIELDS("path=%v", path), "somebody has removed %s: it was made again", path);
 		return false;

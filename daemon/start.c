@@ -371,22 +371,22 @@ static struct keeper_copy *role(struct daemon *d, uint64_t id)
 }
 
 /* A socket of the process before this one: whoever connects meanwhile waits there. */
-static bool listen_on(struct daemon *d, struct listener *l, const struct listen_address *address, uint64_t id,
-		      uint64_t lock_id)
+static void listen_on(struct daemon *d, struct daemon_socket *s, struct listener *passed)
 {
-	struct keeper_copy *socket = role(d, id), *lock = role(d, lock_id);
+	struct keeper_copy *socket = role(d, s->role), *lock = role(d, s->lock_role);
 
-	if (socket->fd < 0 || !listen_take_back(l, address->path, socket->fd, lock->fd))
-		return false;
+	if (socket->fd < 0 || !listen_take_back(&s->listener, s->address.path, socket->fd, lock->fd)) {
+		s->listener = *passed;
+		return;
+	}
+	listen_close(passed);
 	socket->fd = lock->fd = -1;
-	return true;
 }
 
 /* Where a service begins, there is no lock to be lost yet. A process that goes on with others' locks does so. */
-static int check_dir(const struct daemon *d, const struct listener *l, const struct listen_address *address,
-		     char text[LISTEN_ERROR_MAX])
+static int check_dir(const struct daemon *d, const struct daemon_socket *s, char text[LISTEN_ERROR_MAX])
 {
-	int rc = l->fd >= 0 && !l->path ? 0 : listen_check_dir(address, text);
+	int rc = s->listener.fd >= 0 && !s->listener.path ? 0 : listen_check_dir(&s->address, text);
 
 	if (rc < 0 && d->past.crashes) {
 		log_warning(cannot_use, LOG_FIELDS("what=%s error=%v", "sockets", text), "%s", text);
@@ -396,19 +396,20 @@ static int check_dir(const struct daemon *d, const struct listener *l, const str
 }
 
 /* Opens that socket, unless it was passed. If somebody has removed the socket, the keeper still has its lock file. */
-static int listen_at(struct daemon *d, struct listener *l, const struct listen_address *address, uint64_t lock_id)
+static int listen_at(struct daemon *d, struct daemon_socket *s)
 {
-	struct keeper_copy *lock = role(d, lock_id);
+	struct listener *l = &s->listener;
+	struct keeper_copy *lock = role(d, s->lock_role);
 	char text[LISTEN_ERROR_MAX];
-	int rc = check_dir(d, l, address, text);
+	int rc = check_dir(d, s, text);
 
 	if (rc == 0 && l->fd < 0)
-		rc = listen_open(l, address, lock->fd, text);
+		rc = listen_open(l, &s->address, lock->fd, text);
 	if (lock->fd >= 0 && l->lock_fd == lock->fd)
 		lock->fd = -1;
 	if (rc < 0)
 		log_error(cannot_start, LOG_FIELDS("what=%s error=%v", "sockets", text), "%s", text);
-	else if (listen_differs(l, address, text))
+	else if (listen_differs(l, &s->address, text))
 		log_warning(cannot_use, LOG_FIELDS("what=%s error=%v", "sockets", text), "%s", text);
 	return rc;
 }
@@ -422,17 +423,9 @@ static int start_listening(struct daemon *d)
 		log_error(cannot_start, LOG_FIELDS("what=%s error=%v", "sockets", text), "%s", text);
 		return -EINVAL;
 	}
-	if (listen_on(d, &d->listener, &d->address, KEEPER_LISTENER, KEEPER_LISTENER_LOCK))
-		listen_close(&clients);
-	else
-		d->listener = clients;
-	if (listen_on(d, &d->operators, &d->operator_address, KEEPER_OPERATORS, KEEPER_OPERATORS_LOCK))
-		listen_close(&operators);
-	else
-		d->operators = operators;
-	return listen_at(d, &d->listener, &d->address, KEEPER_LISTENER_LOCK) < 0
-		       ? -1
-		       : listen_at(d, &d->operators, &d->operator_address, KEEPER_OPERATORS_LOCK);
+	listen_on(d, &d->clients, &clients);
+	listen_on(d, &d->operators, &operators);
+	return listen_at(d, &d->clients) < 0 ? -1 : listen_at(d, &d->operators);
 }
 
 /* The number below which tokens may have been given out; negative: it is unknown. */
@@ -643,10 +636,10 @@ static int run(struct daemon *d, const struct conf_source *source, struct reviva
 	server_begin(d->server);
 	feed_event(d->feed, &begin);
 	log_info(serves,
-		 LOG_FIELDS("socket=%v host=%v standalone=%d version=%v", d->listener.path ? d->listener.path : "",
+		 LOG_FIELDS("socket=%v host=%v standalone=%d version=%v", d->clients.listener.path ? d->clients.listener.path : "",
 			    d->conf.broker.host, d->conf.broker.standalone, LOCKBROKERD_VERSION),
 		 "lockbrokerd " LOCKBROKERD_VERSION " serves %s as host %s%s",
-		 d->listener.path ? d->listener.path : "the socket it was passed", d->conf.broker.host,
+		 d->clients.listener.path ? d->clients.listener.path : "the socket it was passed", d->conf.broker.host,
 		 d->conf.broker.standalone ? ", standalone: its locks are for this host alone" : "");
 	return 0;
 }
