@@ -34,12 +34,12 @@
 static int continue_saved(struct daemon *d, struct parcel *p, struct bytes *why)
 {
 	const struct saved_conf conf = daemon_saved_conf(d);
-	struct saved_previous *left;
-	int rc = saved_previous_unpack(&left, p);
+	struct saved_previous *previous;
+	int rc = saved_previous_unpack(&previous, p);
 
 	if (rc == 0) {
-		rc = saved_continue(&d->saved, &conf, left);
-		saved_previous_free(left);
+		rc = saved_continue(&d->saved, &conf, previous);
+		saved_previous_free(previous);
 		if (rc == -ENOSPC)
 			bytes_text(why, "daemon.rundir has no room for a new one");
 		else if (rc < 0)

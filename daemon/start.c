@@ -49,7 +49,7 @@
 
 /* What is gone on with. Zero-initialised: nothing. */
 struct revival {
-	struct saved_previous *left; /* NULL: nothing */
+	struct saved_previous *previous; /* NULL: nothing */
 	/* By number: what is taken back of what the keeper has. */
 	struct keeper_copy **taken, **pages;
 	bool *back;
@@ -69,14 +69,14 @@ static int compare(const void *a, const void *b)
 	return x->cookie < y->cookie ? -1 : x->cookie > y->cookie;
 }
 
-static struct cookie_number *sort_places(const struct saved_previous *left, size_t *ret_count)
+static struct cookie_number *sort_places(const struct saved_previous *previous, size_t *ret_count)
 {
-	struct cookie_number *list = mem_new(left->conn_count * sizeof(*list) + 1);
+	struct cookie_number *list = mem_new(previous->conn_count * sizeof(*list) + 1);
 
 	*ret_count = 0;
-	for (size_t i = 0; i < left->conn_count; i++)
-		if (left->conns[i].cookie)
-			list[(*ret_count)++] = (struct cookie_number){ left->conns[i].cookie, (uint32_t)i };
+	for (size_t i = 0; i < previous->conn_count; i++)
+		if (previous->conns[i].cookie)
+			list[(*ret_count)++] = (struct cookie_number){ previous->conns[i].cookie, (uint32_t)i };
 	qsort(list, *ret_count, sizeof(*list), compare);
 	return list;
 }
@@ -109,7 +109,7 @@ static void take_page(struct revival *r, const struct cookie_number *p, struct k
 
 static void take_connection(struct revival *r, const bool *may, const struct cookie_number *p, struct keeper_copy *kept)
 {
-	const struct saved_conn *c = &r->left->conns[p->number];
+	const struct saved_conn *c = &r->previous->conns[p->number];
 
 	/* Two descriptors of one connection: a shutdown would end both. */
 	if (r->back[p->number] && is_that(c, kept->fd)) {
@@ -123,7 +123,7 @@ static void take_connection(struct revival *r, const bool *may, const struct coo
 			"a connection that the keeper has kept is not the one that the file saved tells of: it is closed");
 		return;
 	}
-	if (!c->kept || c->mark || !may[p->number])
+	if (!c->kept || c->busy || !may[p->number])
 		return;
 	r->taken[p->number] = kept;
 	r->back[p->number] = true;
@@ -141,7 +141,7 @@ static const struct cookie_number *place_of(const struct keeper_copy *kept, uint
 /* Without the page nobody could tell whether a process holds the locks that are delegated to it. */
 static bool *those_that_may(const struct revival *r, const struct ledger_view *v)
 {
-	size_t count = r->left->conn_count;
+	size_t count = r->previous->conn_count;
 	bool *may = mem_new(count + 1), *needs = mem_new(count + 1);
 
 	salvage_may_continue(v, may, count);
@@ -155,13 +155,13 @@ static bool *those_that_may(const struct revival *r, const struct ledger_view *v
 static void take_all(struct revival *r, const struct ledger_view *v, struct keeper_past *past)
 {
 	size_t count;
-	struct cookie_number *places = sort_places(r->left, &count);
+	struct cookie_number *places = sort_places(r->previous, &count);
 	const struct cookie_number *p;
 	bool *may;
 
-	r->taken = mem_new((r->left->conn_count + 1) * sizeof(*r->taken));
-	r->pages = mem_new((r->left->conn_count + 1) * sizeof(*r->pages));
-	r->back = mem_new(r->left->conn_count + 1);
+	r->taken = mem_new((r->previous->conn_count + 1) * sizeof(*r->taken));
+	r->pages = mem_new((r->previous->conn_count + 1) * sizeof(*r->pages));
+	r->back = mem_new(r->previous->conn_count + 1);
 	for (size_t i = 0; i < past->count; i++) {
 		p = place_of(&past->kept[i], past->kept[i].id ^ KEEPER_PAGE, places, count);
 		if (p)
@@ -179,51 +179,51 @@ static void take_all(struct revival *r, const struct ledger_view *v, struct keep
 
 /* ---- the broker ---- */
 
-static const char *why_not(const struct daemon *d, const struct saved_previous *left, char error[IDENTITY_ERROR_MAX])
+static const char *why_not(const struct daemon *d, const struct saved_previous *previous, char error[IDENTITY_ERROR_MAX])
 {
 	const struct identity self = daemon_identity(d);
 
-	if (!left->file)
+	if (!previous->file)
 		return "its file saved is gone, or cannot be used";
-	if (!left->here)
+	if (!previous->here)
 		return "its processes, connections or instants were of other namespaces";
-	if (!left->memory.len)
+	if (!previous->memory.len)
 		return "it had no room for its ledger";
-	if (left->session.id && left->session.safe_until_ns - left->session.timeout_ns > clock_now_ns())
+	if (previous->session.id && previous->session.safe_until_ns - previous->session.timeout_ns > clock_now_ns())
 		return "its session is proven for longer than a proof can be";
-	return identity_differs(left->identity, &self, error) ? error : NULL;
+	return identity_differs(previous->identity, &self, error) ? error : NULL;
 }
 
 /* Of two lives' sessions only one can be the present one: the other is left to be ended. */
-static void choose_session(struct saved_previous *left, const struct ledger_view *v)
+static void choose_session(struct saved_previous *previous, const struct ledger_view *v)
 {
 	size_t i = 0;
 
-	if (!left->session.id || salvage_session(v, left->session.id))
+	if (!previous->session.id || salvage_session(v, previous->session.id))
 		return;
-	while (i < FORMERS_MAX && left->former[i].id)
+	while (i < FORMERS_MAX && previous->former[i].id)
 		i++;
 	if (i == FORMERS_MAX)
-		memmove(left->former, left->former + 1, --i * sizeof(left->former[0]));
-	left->former[i].id = left->session.id;
-	left->former[i].not_before_ns = left->session.safe_until_ns;
-	memcpy(left->former[i].password, left->session.password, ZK_PASSWORD_BYTES);
-	left->session.id = 0;
+		memmove(previous->former, previous->former + 1, --i * sizeof(previous->former[0]));
+	previous->former[i].id = previous->session.id;
+	previous->former[i].not_before_ns = previous->session.safe_until_ns;
+	memcpy(previous->former[i].password, previous->session.password, ZK_PASSWORD_BYTES);
+	previous->session.id = 0;
 }
 
-static void list_formers(struct daemon *d, const struct saved_previous *left)
+static void list_formers(struct daemon *d, const struct saved_previous *previous)
 {
 	d->conf.broker.formers = d->formers;
 	d->conf.broker.former_count = 0;
 	for (size_t i = 0; i < FORMERS_MAX; i++)
-		if (left->former[i].id)
+		if (previous->former[i].id)
 			d->formers[d->conf.broker.former_count++] =
-				(struct broker_former){ left->former[i].id, left->former[i].not_before_ns };
+				(struct broker_former){ previous->former[i].id, previous->former[i].not_before_ns };
 }
 
 static bool make_broker(struct daemon *d, struct revival *r, const struct ledger_view *v, struct bytes *why)
 {
-	const struct saved_session *last = &r->left->session;
+	const struct saved_session *last = &r->previous->session;
 	struct bytes text = { 0 };
 	struct salvage s = {
 		.conf = daemon_use(d),
@@ -232,7 +232,7 @@ static bool make_broker(struct daemon *d, struct revival *r, const struct ledger
 		.timeout_ns = last->timeout_ns,
 		.safe_until_ns = last->id && last->safe_until_ns ? last->safe_until_ns : INT64_MIN,
 		.back = r->back,
-		.back_count = r->left->conn_count,
+		.back_count = r->previous->conn_count,
 		.now_ns = clock_now_ns(),
 	};
 	bool done;
@@ -248,13 +248,13 @@ static bool make_broker(struct daemon *d, struct revival *r, const struct ledger
 
 static bool go_on(struct daemon *d, struct revival *r, struct bytes *why)
 {
-	struct ledger_view *v = ledger_view_new(r->left->memory.data, r->left->memory.len, why);
+	struct ledger_view *v = ledger_view_new(r->previous->memory.data, r->previous->memory.len, why);
 	bool done;
 
 	if (!v)
 		return false;
-	choose_session(r->left, v);
-	list_formers(d, r->left);
+	choose_session(r->previous, v);
+	list_formers(d, r->previous);
 	take_all(r, v, &d->past);
 	done = make_broker(d, r, v, why);
 	ledger_view_free(v);
@@ -271,10 +271,10 @@ static void revive_free(struct revival *r)
 
 /*
  * Makes d->feed of what was left. False: there is nothing to go on from, and if there should be, the reason was logged: then
- * this process starts as usual. `left` stays the caller's, and has to outlive the revival; its sessions are those that
+ * this process starts as usual. `previous` stays the caller's, and has to outlive the revival; its sessions are those that
  * d->saved is to have.
  */
-static bool revive_broker(struct daemon *d, struct saved_previous *left, struct revival *ret)
+static bool revive_broker(struct daemon *d, struct saved_previous *previous, struct revival *ret)
 {
 	char error[IDENTITY_ERROR_MAX];
 	struct bytes why = { 0 };
@@ -290,8 +290,8 @@ static bool revive_broker(struct daemon *d, struct saved_previous *left, struct 
 			d->past.crashes);
 		return false;
 	}
-	ret->left = left;
-	what = why_not(d, left, error);
+	ret->previous = previous;
+	what = why_not(d, previous, error);
 	if (what)
 		bytes_text(&why, what);
 	if (!what && go_on(d, ret, &why)) {
@@ -310,7 +310,7 @@ static bool revive_broker(struct daemon *d, struct saved_previous *left, struct 
 /* As long as whoever lost its connection may believe to hold something. Standalone nothing is proven, and it was told. */
 static int64_t ghosts_until(const struct daemon *d, const struct revival *r)
 {
-	return d->conf.broker.standalone ? clock_now_ns() + d->conf.broker.session_timeout_ns : r->left->session.safe_until_ns;
+	return d->conf.broker.standalone ? clock_now_ns() + d->conf.broker.session_timeout_ns : r->previous->session.safe_until_ns;
 }
 
 static void take_back_page(struct daemon *d, struct revival *r, uint32_t conn)
@@ -328,8 +328,8 @@ static void revive_clients(struct daemon *d, struct revival *r)
 	size_t left = broker_clients(b), ghosts = 0;
 	int64_t until_ns = ghosts_until(d, r);
 
-	for (uint32_t i = 0; left && i < r->left->conn_count; i++) {
-		const struct saved_conn *was = &r->left->conns[i];
+	for (uint32_t i = 0; left && i < r->previous->conn_count; i++) {
+		const struct saved_conn *was = &r->previous->conns[i];
 
 		if (!broker_has_client(b, i))
 			continue;
@@ -550,10 +550,10 @@ static int open_life(struct daemon *d, bool revived)
 }
 
 /* What this daemon leaves. If it goes on with what another one left, that one's file counts until the clients are there. */
-static int open_saved(struct daemon *d, struct saved_previous *left, bool revived)
+static int open_saved(struct daemon *d, struct saved_previous *previous, bool revived)
 {
 	const struct saved_conf conf = daemon_saved_conf(d);
-	int rc = revived ? saved_continue(&d->saved, &conf, left) : saved_open(&d->saved, &conf, left);
+	int rc = revived ? saved_continue(&d->saved, &conf, previous) : saved_open(&d->saved, &conf, previous);
 
 	if (rc < 0) {
 		log_error(cannot_start, LOG_FIELDS("what=%s path=%v error=%v", "saved", d->conf.rundir, strerror(-rc)),
@@ -565,7 +565,7 @@ static int open_saved(struct daemon *d, struct saved_previous *left, bool revive
 	return 0;
 }
 
-static int read_left(struct daemon *d, struct saved_previous **ret)
+static int read_previous(struct daemon *d, struct saved_previous **ret)
 {
 	const struct saved_conf conf = daemon_saved_conf(d);
 	int rc = saved_previous_read(ret, &conf);
@@ -584,9 +584,9 @@ static int read_left(struct daemon *d, struct saved_previous **ret)
 }
 
 /* False: everything was said. */
-static bool open_files(struct daemon *d, struct saved_previous *left, bool revived, int64_t *ret_tokens)
+static bool open_files(struct daemon *d, struct saved_previous *previous, bool revived, int64_t *ret_tokens)
 {
-	if (open_page(d, revived) < 0 || open_saved(d, left, revived) < 0)
+	if (open_page(d, revived) < 0 || open_saved(d, previous, revived) < 0)
 		return false;
 	*ret_tokens = d->conf.broker.standalone ? open_tokens(d) : 0;
 	if (*ret_tokens >= 0 && d->conf.broker.standalone && open_life(d, revived) < 0)
@@ -616,11 +616,11 @@ static int take_clients(struct daemon *d, struct revival *r)
 static int run(struct daemon *d, const struct conf_source *source, struct revival *r, int64_t tokens_limit)
 {
 	const struct event begin = { .type = EVENT_TIME };
-	int rc = r->left ? 0 : new_broker(d);
+	int rc = r->previous ? 0 : new_broker(d);
 
 	if (rc == 0)
 		rc = parts_make(d, source);
-	if (rc == 0 && r->left)
+	if (rc == 0 && r->previous)
 		rc = take_clients(d, r);
 	if (rc < 0) {
 		log_error(cannot_start, LOG_FIELDS("error=%v", strerror(-rc)), "the daemon cannot start: %s",
@@ -646,7 +646,7 @@ static int run(struct daemon *d, const struct conf_source *source, struct reviva
 
 static int begin(struct daemon *d, const struct conf_source *source)
 {
-	struct saved_previous *left = NULL;
+	struct saved_previous *previous = NULL;
 	struct revival r = { 0 };
 	int64_t tokens_limit = 0;
 	bool begun;
@@ -654,12 +654,12 @@ static int begin(struct daemon *d, const struct conf_source *source)
 	if (getrandom(d->page_id, sizeof(d->page_id), 0) < 0)
 		return -errno;
 	session_page_id_text(d->page_id, d->page_id_text);
-	if (open_pidfile(d) < 0 || read_left(d, &left) < 0)
+	if (open_pidfile(d) < 0 || read_previous(d, &previous) < 0)
 		return -1;
-	revive_broker(d, left, &r);
-	begun = open_files(d, left, r.left, &tokens_limit) && run(d, source, &r, tokens_limit) == 0;
+	revive_broker(d, previous, &r);
+	begun = open_files(d, previous, r.previous, &tokens_limit) && run(d, source, &r, tokens_limit) == 0;
 	revive_free(&r);
-	saved_previous_free(left);
+	saved_previous_free(previous);
 	return begun ? 0 : -1;
 }
 

@@ -46,7 +46,7 @@ class Saved:
     """<rundir>/saved, as daemon/io/files/saved_file.h has it."""
 
     COUNT, PRESENT, IDENTITY, BOOT_ID, HOST, SESSIONS, LEFTOVERS = 64, 68, 72, 88, 152, 408, 488
-    CONN = "=6I3Qq"  # mark, kept, holds, pid, uid, gid, start, cookie, its end of the connection, of a ghost: until when
+    CONN = "=6I3Qq"  # busy, kept, holds, pid, uid, gid, start, cookie, its end of the connection, of a ghost: until when
     PAGE = 4096
 
     def __init__(self, daemon):
@@ -87,7 +87,7 @@ class Saved:
         return enumerate(struct.iter_unpack(self.CONN, data[at:at + size * count]))
 
     def conns(self):
-        """Number -> mark, kept, holds, pid, uid, gid, start, cookie, its end, of each connection."""
+        """Number -> busy, kept, holds, pid, uid, gid, start, cookie, its end, of each connection."""
         return {number: conn for number, conn in self.entries() if conn[7]}
 
     def ghosts(self):

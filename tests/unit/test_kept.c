@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Connections that another process could go on with: when the keeper is asked to hold a copy, when the file says that it has
- * one, and when they are marked. The test is the keeper. In the place of the broker stands a feed that answers each request
+ * one, and when they are busy. The test is the keeper. In the place of the broker stands a feed that answers each request
  * with "+", but for WAIT, which the test answers; PUSH pushes before, and DELEGATE gets a page.
  */
 #include "io/socket/server.h"
@@ -281,7 +281,7 @@ TEST(a_holder_is_kept_after_a_second_and_known_to_be_when_the_keeper_says_so)
 	a_second_passes();
 	assert_int_equal(told(KEEPER_KEEP, NULL), 0);
 	answers(KEEPER_KEPT, id);
-	assert_true(entry()->kept && !entry()->mark);
+	assert_true(entry()->kept && !entry()->busy);
 	close(copy);
 	close(fd);
 }
@@ -383,19 +383,19 @@ TEST(an_answer_about_a_page_that_comes_late_is_for_nobody)
 	close(fd);
 }
 
-/* ---- marks ---- */
+/* ---- busy ---- */
 
 TEST(a_request_is_marked_until_its_reply_is_written)
 {
 	int copy, fd = a_kept_connection(&copy);
 
 	says(fd, "WAIT\r\n");
-	assert_true(entry()->mark);
+	assert_true(entry()->busy);
 	server_reply(server, NUMBER, SLICE("+"), false);
 	turn();
-	assert_false(entry()->mark);
+	assert_false(entry()->busy);
 	says(fd, "NOW\r\n");
-	assert_false(entry()->mark);
+	assert_false(entry()->busy);
 	close(copy);
 	close(fd);
 }
@@ -405,11 +405,11 @@ TEST(a_part_of_a_request_is_marked)
 	int copy, fd = a_kept_connection(&copy);
 
 	says(fd, "NO");
-	assert_true(entry()->mark);
+	assert_true(entry()->busy);
 	says(fd, "W\r\n");
-	assert_false(entry()->mark);
+	assert_false(entry()->busy);
 	says(fd, "\r\n");
-	assert_false(entry()->mark);
+	assert_false(entry()->busy);
 	close(copy);
 	close(fd);
 }
@@ -422,10 +422,10 @@ TEST(what_is_behind_a_request_is_marked_with_it)
 	server_reply(server, NUMBER, SLICE("+"), false);
 	turn();
 	turn();
-	assert_true(entry()->mark);
+	assert_true(entry()->busy);
 	server_reply(server, NUMBER, SLICE("+"), false);
 	turn();
-	assert_false(entry()->mark);
+	assert_false(entry()->busy);
 	close(copy);
 	close(fd);
 }
@@ -435,12 +435,12 @@ TEST(a_push_is_marked_until_it_is_written)
 	int copy, fd = a_kept_connection(&copy);
 
 	server_push(server, NUMBER, SLICE("!"), false);
-	assert_true(entry()->mark);
+	assert_true(entry()->busy);
 	turn();
-	assert_false(entry()->mark);
+	assert_false(entry()->busy);
 	says(fd, "PUSH\r\n"); /* more than the socket takes */
-	assert_true(entry()->mark);
-	while (entry()->mark) {
+	assert_true(entry()->busy);
+	while (entry()->busy) {
 		hears(fd);
 		turn();
 	}
@@ -448,15 +448,15 @@ TEST(a_push_is_marked_until_it_is_written)
 	close(fd);
 }
 
-/* It would be marked for as long as the client asks nothing. */
+/* It would be busy for as long as the client asks nothing. */
 TEST(a_reply_that_may_wait_is_written_at_the_next_look)
 {
 	int copy, fd = a_kept_connection(&copy);
 
 	says(fd, "LAZY\r\n");
-	assert_true(entry()->mark);
+	assert_true(entry()->busy);
 	a_second_passes();
-	assert_false(entry()->mark);
+	assert_false(entry()->busy);
 	close(copy);
 	close(fd);
 }
@@ -469,7 +469,7 @@ TEST(what_is_under_way_when_it_is_kept_is_marked)
 	says(fd, "WAIT\r\n");
 	a_second_passes();
 	answers(KEEPER_KEPT, told(KEEPER_KEEP, &copy));
-	assert_true(entry()->kept && entry()->mark);
+	assert_true(entry()->kept && entry()->busy);
 	close(copy);
 	close(fd);
 }

@@ -383,7 +383,7 @@ TEST(a_connection_is_found_as_it_was)
 	saved_connected(s, 3, &who, -1);
 	saved_close(s);
 	left = read_left();
-	assert_true(left->conns[1].cookie == peer_cookie(ends[0]) && left->conns[1].kept && !left->conns[1].mark);
+	assert_true(left->conns[1].cookie == peer_cookie(ends[0]) && left->conns[1].kept && !left->conns[1].busy);
 	assert_true(left->conns[1].pid == 10 && left->conns[1].uid == 20 && left->conns[1].gid == 30);
 	assert_true(left->conns[1].start == 40 && left->conns[1].peer == 50);
 	assert_false(left->conns[2].cookie || left->conns[2].kept);

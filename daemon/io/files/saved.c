@@ -140,14 +140,14 @@ const struct saved_conn *saved_conn(const struct saved *s, uint32_t conn)
 	return place(s, conn);
 }
 
-/* Whoever finds it kept finds the mark that belongs to it. */
+/* Whoever finds it kept finds whether it is busy. */
 uint32_t *saved_keep(struct saved *s, uint32_t conn, bool busy)
 {
 	struct saved_conn *c = place(s, conn);
 
-	__atomic_store_n(&c->mark, busy, __ATOMIC_RELEASE);
+	__atomic_store_n(&c->busy, busy, __ATOMIC_RELEASE);
 	__atomic_store_n(&c->kept, 1, __ATOMIC_RELEASE);
-	return &c->mark;
+	return &c->busy;
 }
 
 bool saved_conn_lives(const struct saved *s, uint32_t conn)
@@ -275,38 +275,38 @@ static bool held_live(struct saved *s, int64_t time_ns)
 	return false;
 }
 
-static void keep_holders(struct saved *s, const struct saved_previous *left)
+static void keep_holders(struct saved *s, const struct saved_previous *previous)
 {
-	s->held_foreign = !left->here;
-	s->held = mem_new((left->conn_count + 1) * sizeof(*s->held));
+	s->held_foreign = !previous->here;
+	s->held = mem_new((previous->conn_count + 1) * sizeof(*s->held));
 	/* Nobody can tell whether whoever knows the value is there: it counts as alive, and is examined last. */
-	if (left->file->bearers)
+	if (previous->file->bearers)
 		s->held[s->held_count++] = (struct saved_conn){ 0 };
-	for (size_t i = 0; i < left->conn_count; i++)
-		if (left->conns[i].holds)
-			s->held[s->held_count++] = left->conns[i];
+	for (size_t i = 0; i < previous->conn_count; i++)
+		if (previous->conns[i].holds)
+			s->held[s->held_count++] = previous->conns[i];
 }
 
 /* A proof never reaches further than the timeout: an instant beyond that, or of another clock, is not used. */
-static int64_t not_before(const struct saved_previous *left, int64_t now_ns)
+static int64_t not_before(const struct saved_previous *previous, int64_t now_ns)
 {
-	const struct saved_session *last = &left->session;
-	bool strange = left->file->clock != process_clock() || last->safe_until_ns - last->timeout_ns > now_ns;
+	const struct saved_session *last = &previous->session;
+	bool strange = previous->file->clock != process_clock() || last->safe_until_ns - last->timeout_ns > now_ns;
 
 	return strange && last->timeout_ns > 0 ? now_ns + last->timeout_ns : last->safe_until_ns;
 }
 
 /* Its session is one of those that were left. */
-static void take_over(struct saved *s, const struct saved_previous *left, int64_t now_ns)
+static void take_over(struct saved *s, const struct saved_previous *previous, int64_t now_ns)
 {
-	struct saved_former last = { .id = left->session.id };
-	int64_t until_ns = not_before(left, now_ns);
+	struct saved_former last = { .id = previous->session.id };
+	int64_t until_ns = not_before(previous, now_ns);
 
 	for (size_t i = 0; i < FORMERS_MAX; i++)
-		take_former(s->file, &left->former[i]);
-	memcpy(last.password, left->session.password, sizeof(last.password));
+		take_former(s->file, &previous->former[i]);
+	memcpy(last.password, previous->session.password, sizeof(last.password));
 	if (last.id && until_ns > now_ns) {
-		keep_holders(s, left);
+		keep_holders(s, previous);
 		if (held_live(s, FIRST_LOOK_NS)) {
 			s->held_session = last.id;
 			last.not_before_ns = until_ns;
@@ -317,16 +317,16 @@ static void take_over(struct saved *s, const struct saved_previous *left, int64_
 }
 
 /* It is this daemon's present one. */
-static void go_on(struct saved *s, struct saved_previous *left)
+static void go_on(struct saved *s, struct saved_previous *previous)
 {
 	for (size_t i = 0; i < FORMERS_MAX; i++)
-		take_former(s->file, &left->former[i]);
-	s->file->session[0] = left->session;
-	s->held_session = left->held_session;
-	s->held_foreign = left->held_foreign;
-	s->held = left->held;
-	s->held_count = left->held_count;
-	left->held = NULL;
+		take_former(s->file, &previous->former[i]);
+	s->file->session[0] = previous->session;
+	s->held_session = previous->held_session;
+	s->held_foreign = previous->held_foreign;
+	s->held = previous->held;
+	s->held_count = previous->held_count;
+	previous->held = NULL;
 }
 
 /* ---- the file ---- */
@@ -549,28 +549,28 @@ static int finish(struct saved **ret, struct saved *s, int rc)
 	return rc;
 }
 
-int saved_open(struct saved **ret, const struct saved_conf *conf, const struct saved_previous *left)
+int saved_open(struct saved **ret, const struct saved_conf *conf, const struct saved_previous *previous)
 {
 	struct saved *s = mem_new(sizeof(*s));
 	int rc = begin(s, conf, conf->clients);
 
-	if (rc == 0 && left->file)
-		take_over(s, left, conf->now_ns);
+	if (rc == 0 && previous->file)
+		take_over(s, previous, conf->now_ns);
 	if (rc == 0)
 		rc = saved_publish(s);
 	return finish(ret, s, rc);
 }
 
-int saved_continue(struct saved **ret, const struct saved_conf *conf, struct saved_previous *left)
+int saved_continue(struct saved **ret, const struct saved_conf *conf, struct saved_previous *previous)
 {
 	struct saved *s = mem_new(sizeof(*s));
 	size_t places = PLACES * conf->clients;
-	int rc = begin(s, conf, places > left->conn_count ? places : left->conn_count);
+	int rc = begin(s, conf, places > previous->conn_count ? places : previous->conn_count);
 
 	if (rc == 0) {
-		go_on(s, left);
-		s->earlier_fd = left->fd;
-		left->fd = -1;
+		go_on(s, previous);
+		s->earlier_fd = previous->fd;
+		previous->fd = -1;
 	}
 	return finish(ret, s, rc);
 }
@@ -599,19 +599,19 @@ void saved_close(struct saved *s)
 /* What this process leaves, as the next one finds it. */
 void saved_pack(struct saved *s, struct parcel *p)
 {
-	struct saved_previous left = { .fd = s->fd,
-				   .number = (uint64_t)clock_now_ns(),
-				   .unnamed = !s->named,
-				   .session = s->file->session[s->file->present],
-				   .conn_count = s->file->conn_count,
-				   .held_session = s->held_session,
-				   .held = s->held,
-				   .held_count = s->held_count,
-				   .held_foreign = s->held_foreign };
+	struct saved_previous previous = { .fd = s->fd,
+				       .number = (uint64_t)clock_now_ns(),
+				       .unnamed = !s->named,
+				       .session = s->file->session[s->file->present],
+				       .conn_count = s->file->conn_count,
+				       .held_session = s->held_session,
+				       .held = s->held,
+				       .held_count = s->held_count,
+				       .held_foreign = s->held_foreign };
 
-	memcpy(left.former, s->file->former, sizeof(left.former));
-	saved_previous_pack(&left, p);
-	s->packed = left.number;
+	memcpy(previous.former, s->file->former, sizeof(previous.former));
+	saved_previous_pack(&previous, p);
+	s->packed = previous.number;
 }
 
 void saved_finish(struct saved *s)

@@ -12,7 +12,7 @@
  *   instant    | only grows during a session; stored before anybody is told what rests on it
  *   connection | its identity is stored when it connects, last that there is one; one store says that it holds something,
  *              | before it is told; another that the keeper has it, after the keeper has said so
- *   mark       | of a connection that is kept: set before anything is read or written, cleared when nothing is under way
+ *   busy       | of a connection that is kept: set before anything is read or written, cleared when nothing is under way
  *   its end    | of the connection: learnt after that; until then any process may have it
  *   memory     | added memory counts once it is there; memory that was given back still counts, and reads as zeros
  *
@@ -45,15 +45,15 @@ struct saved_conf {
 };
 
 /*
- * Makes a new file that lists the sessions of the earlier daemon, its last one among them. `left` (saved_previous.h) must be
+ * Makes a new file that lists the sessions of the earlier daemon, its last one among them. `previous` (saved_previous.h) must be
  * freed after that. 0 or -errno.
  */
-int saved_open(struct saved **ret, const struct saved_conf *conf, const struct saved_previous *left);
+int saved_open(struct saved **ret, const struct saved_conf *conf, const struct saved_previous *previous);
 /*
  * Makes one that goes on with its session; its connections are still to be added, and the file has no name before
  * saved_publish(): until then the earlier file counts, which stays locked. 0 or -errno.
  */
-int saved_continue(struct saved **ret, const struct saved_conf *conf, struct saved_previous *left);
+int saved_continue(struct saved **ret, const struct saved_conf *conf, struct saved_previous *previous);
 int saved_publish(struct saved *s);
 /* Leaves a spare for the next process, with as much memory as this one has. 0 or -errno: -EAGAIN: it has no name yet. */
 int saved_leave_spare(const struct saved *s);
@@ -105,8 +105,8 @@ void saved_safe_until(struct saved *s, int64_t safe_until_ns);
  * served.
  *
  * A connection has a place as long as its number is in use, also when it is closed and its process may still believe to hold
- * something (a ghost). Its mark counts once the keeper has the connection, and says that another process cannot go on with
- * it: part of a request was read, a request is not answered, or something is to be written.
+ * something (a ghost). That it is `busy` counts once the keeper has the connection, and says that another process cannot go
+ * on with it: part of a request was read, a request is not answered, or something is to be written.
  */
 
 /* Connection numbers are smaller. */
@@ -121,7 +121,7 @@ void saved_bearers(struct saved *s, bool hold);
 /* Learns the other ends of some new holders' connections; to be called about every second. */
 void saved_look(struct saved *s);
 const struct saved_conn *saved_conn(const struct saved *s, uint32_t conn);
-/* The keeper has the connection, which has something under way, or nothing. Returns its mark, for the caller to set. */
+/* The keeper has the connection, which has something under way, or nothing. Returns its word `busy`, for the caller to set. */
 uint32_t *saved_keep(struct saved *s, uint32_t conn, bool busy);
 /* False: the process of the connection has surely ended, and nobody has the other end. */
 bool saved_conn_lives(const struct saved *s, uint32_t conn);

@@ -39,8 +39,8 @@ struct saved_former {
 };
 
 struct saved_conn {
-	uint32_t mark;          /* something is under way, so that it cannot go on in another process */
-	uint32_t kept;          /* the keeper has it; `mark` counts only then */
+	uint32_t busy;          /* something is under way, so that it cannot go on in another process */
+	uint32_t kept;          /* the keeper has it; `busy` counts only then */
 	uint32_t holds;
 	uint32_t pid, uid, gid; /* of the process that connected */
 	uint64_t start;         /* of that process; 0: unknown */

@@ -232,7 +232,7 @@ void conn_push(struct conn *c, struct slice text, bool report)
 {
 	if (c->dead || c->closing)
 		return;
-	conn_mark(c);
+	conn_set_busy(c);
 	c->pushed += text.len;
 	if (c->pushed > c->env->output_bytes) {
 		const struct log_account who = conn_log_account(c->account);
@@ -344,7 +344,7 @@ static void conn_flush(struct conn *c)
 		c->report = false;
 		conn_tell(c, EVENT_CLIENT_WRITTEN);
 	}
-	conn_unmark(c);
+	conn_clear_busy(c);
 }
 
 void conn_flush_all(struct conn_env *env)
@@ -609,7 +609,7 @@ static void conn_consume(struct conn *c, struct slice input)
 	conn_hurry_lazy(c);
 	conn_flush_all(c->env);
 	conn_read_on(c);
-	conn_unmark(c);
+	conn_clear_busy(c);
 	if (c->env->parties.held)
 		conn_wake(c);
 }
@@ -643,7 +643,7 @@ static COLD void conn_read_nothing(struct conn *c, ssize_t why)
 		conn_set_ready(c);
 	else if (errno != EAGAIN)
 		conn_die(c);
-	conn_unmark(c);
+	conn_clear_busy(c);
 }
 
 static size_t conn_read_most(const struct conn *c)
@@ -659,7 +659,7 @@ static void conn_read(struct conn *c)
 	struct slice input = { c->env->scratch, 0 };
 	ssize_t len;
 
-	conn_mark(c);
+	conn_set_busy(c);
 	c->took = false;
 	len = intake_read(c->fd, c->open, c->env->scratch, most);
 	if (len < 0) {

@@ -22,7 +22,7 @@
  * too: what it held may be much.
  *
  * A connection has buffers only while there is something in them: an idle one costs its struct. If this process is killed,
- * the next one can go on with a connection that the keeper has, unless it is marked: that is done before anything is read
+ * the next one can go on with a connection that the keeper has, unless it is busy: that is written before anything is read
  * from it or pushed to it, and undone when nothing is under way.
  */
 #pragma once
@@ -104,7 +104,7 @@ struct conn {
 	bool given : 1;  /* it may have it: a close is not its end */
 	bool is_dirty : 1, report : 1; /* it is written, which is not reported yet */
 	struct conn_page *page; /* NULL: it has none, and nobody asks for one (conn_page.h) */
-	uint32_t *mark; /* once it is kept: nonzero, and no other process can go on with it; NULL: nobody looks */
+	uint32_t *busy; /* once it is kept: nonzero, and no other process can go on with it; NULL: nobody looks */
 	bool readable : 1;        /* something has come since a read took all that there was */
 	bool more : 1;            /* of `in` may be parsed: nothing more is read before that */
 	bool took : 1;            /* the peer was there after the latest read: it was sent something */
@@ -219,22 +219,23 @@ static inline void conn_read_on(struct conn *c)
 }
 
 /*
- * The mark of a connection that the keeper has, too: while something is under way on it, no other process can go on with it.
+ * Whether a connection that the keeper has, too, is busy: while something is under way on it, no other process can go on with
+ * it.
  */
 
-/* The kernel must not have given or taken anything before; the compiler sees no use of the mark. */
-static inline void conn_mark(struct conn *c)
+/* The kernel must not have given or taken anything before; the compiler sees no use of the word. */
+static inline void conn_set_busy(struct conn *c)
 {
-	if (!c->mark)
+	if (!c->busy)
 		return;
-	__atomic_store_n(c->mark, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(c->busy, 1, __ATOMIC_RELEASE);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
-static inline void conn_unmark(struct conn *c)
+static inline void conn_clear_busy(struct conn *c)
 {
-	if (c->mark && !conn_is_busy(c))
-		__atomic_store_n(c->mark, 0, __ATOMIC_RELEASE);
+	if (c->busy && !conn_is_busy(c))
+		__atomic_store_n(c->busy, 0, __ATOMIC_RELEASE);
 }
 
 /*

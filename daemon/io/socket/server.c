@@ -212,11 +212,11 @@ struct remains *server_remains(struct server *s)
 	return s->env.remains;
 }
 
-/* The keeper has the connection: from now on the next process can go on with it, unless a mark in `saved` forbids that. */
+/* The keeper has the connection: from now on the next process can go on with it, unless `saved` says that it is busy. */
 static void server_kept(struct server *s, struct conn *c)
 {
 	c->given = c->asked = true;
-	c->mark = saved_keep(s->saved, c->number, conn_is_busy(c));
+	c->busy = saved_keep(s->saved, c->number, conn_is_busy(c));
 }
 
 /* It is asked again at the next look: somebody else may have gone by then. */
@@ -561,8 +561,8 @@ static int64_t server_look_at_holders(struct server *s, int64_t now_ns)
 
 		if (!c || c->dead || c->closing)
 			continue;
-		/* As long as it waits, the connection is marked. */
-		if (c->mark)
+		/* As long as it waits, the connection is busy. */
+		if (c->busy)
 			conn_hurry(c);
 		if (c->asked) {
 			if (!server_keeps_page(s, c))
