@@ -103,8 +103,12 @@ static int keep(const struct program *program, const struct options *options, st
 int main(int argc, char **argv)
 {
 	struct daemon d = {
-		.clients = { .listener = { .fd = -1, .lock_fd = -1 }, .role = KEEPER_LISTENER, .lock_role = KEEPER_LISTENER_LOCK },
-		.operators = { .listener = { .fd = -1, .lock_fd = -1 }, .role = KEEPER_OPERATORS, .lock_role = KEEPER_OPERATORS_LOCK },
+		.clients = { .listener = { .fd = -1, .lock_fd = -1 },
+			     .role = KEEPER_LISTENER,
+			     .lock_role = KEEPER_LISTENER_LOCK },
+		.operators = { .listener = { .fd = -1, .lock_fd = -1 },
+			       .role = KEEPER_OPERATORS,
+			       .lock_role = KEEPER_OPERATORS_LOCK },
 		.notify = { .fd = -1 },
 		.pid_fd = -1,
 		.conf_fd = -1,

@@ -310,7 +310,8 @@ static bool revive_broker(struct daemon *d, struct saved_previous *previous, str
 /* As long as whoever lost its connection may believe to hold something. Standalone nothing is proven, and it was told. */
 static int64_t ghosts_until(const struct daemon *d, const struct revival *r)
 {
-	return d->conf.broker.standalone ? clock_now_ns() + d->conf.broker.session_timeout_ns : r->previous->session.safe_until_ns;
+	return d->conf.broker.standalone ? clock_now_ns() + d->conf.broker.session_timeout_ns
+					 : r->previous->session.safe_until_ns;
 }
 
 static void take_back_page(struct daemon *d, struct revival *r, uint32_t conn)

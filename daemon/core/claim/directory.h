@@ -103,7 +103,7 @@ bool directory_is_listed(const struct directory *d); /* a list is under way: its
 void directory_arm(struct directory *d);            /* lists it with watch, unless that is done or under way */
 bool directory_watches(const struct directory *d);  /* there is a children watch, or one will be set */
 void directory_exhaust(struct directory *d);        /* its numbers are too near the wrap: nothing more is put into it */
-void directory_delete(struct directory *d, enum operation_kind kind); /* if it is empty: DIR_END, or DIR_REMOVE: nobody here uses it */
+void directory_delete(struct directory *d, enum operation_kind kind); /* if it is empty; DIR_REMOVE: nobody here uses it */
 void directory_renewed(struct directory *d);        /* it is gone, or was made again */
 void directory_stay_exhausted(struct directory *d); /* somebody else is in it */
 void directory_renew(struct directory *d); /* exhausted, and wanted: lists it to see whether it can be made again */

@@ -45,7 +45,7 @@ struct saved_conf {
 };
 
 /*
- * Makes a new file that lists the sessions of the earlier daemon, its last one among them. `previous` (saved_previous.h) must be
+ * Makes a new file that lists the sessions of the earlier daemon, with its last one. `previous` (saved_previous.h) must be
  * freed after that. 0 or -errno.
  */
 int saved_open(struct saved **ret, const struct saved_conf *conf, const struct saved_previous *previous);
@@ -121,7 +121,7 @@ void saved_bearers(struct saved *s, bool hold);
 /* Learns the other ends of some new holders' connections; to be called about every second. */
 void saved_look(struct saved *s);
 const struct saved_conn *saved_conn(const struct saved *s, uint32_t conn);
-/* The keeper has the connection, which has something under way, or nothing. Returns its word `busy`, for the caller to set. */
+/* The keeper has the connection, which has something under way, or nothing. Returns its word `busy`, to be set. */
 uint32_t *saved_keep(struct saved *s, uint32_t conn, bool busy);
 /* False: the process of the connection has surely ended, and nobody has the other end. */
 bool saved_conn_lives(const struct saved *s, uint32_t conn);

@@ -218,10 +218,7 @@ static inline void conn_read_on(struct conn *c)
 		conn_set_ready(c);
 }
 
-/*
- * Whether a connection that the keeper has, too, is busy: while something is under way on it, no other process can go on with
- * it.
- */
+/* Whether a connection that the keeper has, too, is busy: something is under way on it, so no other process can go on. */
 
 /* The kernel must not have given or taken anything before; the compiler sees no use of the word. */
 static inline void conn_set_busy(struct conn *c)
