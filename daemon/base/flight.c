@@ -6,8 +6,6 @@
 #include "base/log_event.h"
 #include "base/mem.h"
 
-_Static_assert(sizeof(struct flight_record) == 128, "a record has two lines of the cache");
-
 static const struct {
 	const char *word, *sentence, *who, *number, *text;
 } kinds[] = {
@@ -15,6 +13,9 @@ static const struct {
 	FLIGHT_KINDS(X)
 #undef X
 };
+
+/* Behind what is cut. */
+static const char more[] = "...";
 
 static const char *const events[] = {
 #define X(name, burst, every_ms) #name,
@@ -26,10 +27,10 @@ struct flight_ring *flight_new(size_t bytes, int64_t wall_ns)
 {
 	struct flight_ring *f;
 
-	if (bytes < sizeof(*f) + sizeof(struct flight_record))
+	if (bytes < sizeof(*f) + sizeof(struct flight_record) + FLIGHT_TEXT_MAX)
 		return NULL;
 	f = mem_new_array(bytes, 1);
-	f->size = (bytes - sizeof(*f)) / sizeof(struct flight_record);
+	f->size = bytes - sizeof(*f);
 	f->wall_ns = wall_ns;
 	return f;
 }
@@ -39,41 +40,88 @@ void flight_free(struct flight_ring *f)
 	mem_free(f);
 }
 
+/* ---- bytes of the ring ---- */
+
+/* What stands at the place goes on at the beginning of the ring: so much of it stands before that. */
+static size_t before_the_end(const struct flight_ring *f, uint64_t place, size_t len)
+{
+	size_t left = f->size - place % f->size;
+
+	return len < left ? len : left;
+}
+
+static void write_at(struct flight_ring *f, uint64_t place, const void *data, size_t len)
+{
+	size_t before = before_the_end(f, place, len);
+
+	memcpy(f->bytes + place % f->size, data, before);
+	memcpy(f->bytes, (const char *)data + before, len - before);
+}
+
+static void read_at(const struct flight_ring *f, uint64_t place, void *ret, size_t len)
+{
+	size_t before = before_the_end(f, place, len);
+
+	memcpy(ret, f->bytes + place % f->size, before);
+	memcpy((char *)ret + before, f->bytes, len - before);
+}
+
+static struct flight_record record_at(const struct flight_ring *f, uint64_t place)
+{
+	struct flight_record r;
+
+	read_at(f, place, &r, sizeof(r));
+	return r;
+}
+
+/* ---- records ---- */
+
+/* The end of what is longer is cut off, with the rest of a character that is cut. */
+static size_t fitting(struct slice text)
+{
+	size_t most = FLIGHT_TEXT_MAX - strlen(more), len = most;
+
+	if (text.len <= FLIGHT_TEXT_MAX)
+		return text.len;
+	while (len + 3 > most && ((unsigned char)text.data[len] & 0xc0) == 0x80)
+		len--;
+	return len;
+}
+
 void flight_note(struct flight_ring *f, enum flight_kind kind, int64_t at_ns, int64_t who, int64_t number,
 		 struct slice text)
 {
-	struct flight_record *r;
+	size_t fits = fitting(text), cut = fits < text.len ? strlen(more) : 0;
+	struct flight_record r = { at_ns, who, number, (uint16_t)kind, (uint16_t)(fits + cut) };
 
 	if (!f)
 		return;
-	r = &f->records[f->next++ % f->size];
-	r->at_ns = at_ns;
-	r->who = who;
-	r->number = number;
-	r->kind = (uint16_t)kind;
-	r->len = (uint16_t)(text.len < FLIGHT_TEXT_MAX ? text.len : FLIGHT_TEXT_MAX);
-	if (r->len)
-		memcpy(r->text, text.data, r->len);
+	/* At any moment, a crash finds whole records only. */
+	for (; f->end + sizeof(r) + r.len - f->first > f->size; f->oldest++)
+		f->first += sizeof(r) + record_at(f, f->first).len;
+	write_at(f, f->end, &r, sizeof(r));
+	if (fits)
+		write_at(f, f->end + sizeof(r), text.data, fits);
+	write_at(f, f->end + sizeof(r) + fits, more, cut);
+	f->last = f->end;
+	f->end += sizeof(r) + r.len;
+	f->next++;
 }
 
 void flight_note_again(struct flight_ring *f, enum flight_kind kind, int64_t at_ns, int64_t who, struct slice text)
 {
-	struct flight_record *last;
+	struct flight_record last;
 
 	if (!f)
 		return;
-	last = f->next ? &f->records[(f->next - 1) % f->size] : NULL;
-	if (!last || last->kind != kind || last->who != who) {
+	last = record_at(f, f->last);
+	if (f->next == 0 || last.kind != kind || last.who != who) {
 		flight_note(f, kind, at_ns, who, 1, text);
 		return;
 	}
-	last->number++;
-	last->at_ns = at_ns;
-}
-
-uint64_t flight_oldest(const struct flight_ring *f)
-{
-	return f->next > f->size ? f->next - f->size : 0;
+	last.number++;
+	last.at_ns = at_ns;
+	write_at(f, f->last, &last, sizeof(last));
 }
 
 /* ---- a record as text, without what allocates or is of stdio ---- */
@@ -152,34 +200,54 @@ static void put_field(struct line *l, const char *key, int64_t value)
 	put_number(l, value);
 }
 
-size_t flight_line(const struct flight_ring *f, uint64_t number, char line[FLIGHT_LINE_MAX])
+struct flight_reader flight_read(const struct flight_ring *f, uint64_t most)
 {
-	const struct flight_record *r = &f->records[number % f->size];
+	struct flight_reader reader = { .ring = f, .left = f ? f->next - f->oldest : 0, .at = f ? f->first : 0 };
+
+	for (; reader.left > most; reader.left--)
+		reader.at += sizeof(struct flight_record) + record_at(f, reader.at).len;
+	return reader;
+}
+
+size_t flight_line(struct flight_reader *reader, char line[FLIGHT_LINE_MAX])
+{
+	const struct flight_ring *f = reader->ring;
+	char text[FLIGHT_TEXT_MAX];
+	struct flight_record r;
 	struct line l = { line };
 	int64_t wall_ns;
 	bool logged;
 
-	if (number < flight_oldest(f) || number >= f->next || r->kind >= FLIGHT_KIND_COUNT || r->len > FLIGHT_TEXT_MAX)
+	if (reader->left == 0)
 		return 0;
-	logged = r->kind == FLIGHT_log && r->who >= 0 && r->who < LOG_EVENT_COUNT;
-	wall_ns = f->wall_ns + r->at_ns;
+	r = record_at(f, reader->at);
+	/* Who crashes may have written anywhere. */
+	if (r.kind >= FLIGHT_KIND_COUNT || r.len > FLIGHT_TEXT_MAX) {
+		reader->left = 0;
+		return 0;
+	}
+	read_at(f, reader->at + sizeof(r), text, r.len);
+	reader->at += sizeof(r) + r.len;
+	reader->left--;
+	logged = r.kind == FLIGHT_log && r.who >= 0 && r.who < LOG_EVENT_COUNT;
+	wall_ns = f->wall_ns + r.at_ns;
 	if (logged)
-		put_sentence(&l, r->text, r->len);
+		put_sentence(&l, text, r.len);
 	else
-		put(&l, kinds[r->kind].sentence);
+		put(&l, kinds[r.kind].sentence);
 	put(&l, "  event=");
-	put(&l, logged ? events[r->who] : kinds[r->kind].word);
+	put(&l, logged ? events[r.who] : kinds[r.kind].word);
 	put(&l, " at=");
 	put_digits(&l, (uint64_t)wall_ns / 1000000000, 1);
 	put(&l, ".");
 	put_digits(&l, (uint64_t)wall_ns % 1000000000 / 1000, 6);
-	put_field(&l, kinds[r->kind].who, r->who);
-	put_field(&l, kinds[r->kind].number, r->number);
-	if (kinds[r->kind].text[0]) {
+	put_field(&l, kinds[r.kind].who, r.who);
+	put_field(&l, kinds[r.kind].number, r.number);
+	if (kinds[r.kind].text[0]) {
 		put(&l, " ");
-		put(&l, kinds[r->kind].text);
+		put(&l, kinds[r.kind].text);
 		put(&l, "=");
-		put_quoted(&l, r->text, r->len);
+		put_quoted(&l, text, r.len);
 	}
 	return (size_t)(l.at - line);
 }

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The flight recorder: a ring in memory of what has happened lately, also of what the log does not show. A record has a
- * fixed size, and is no text yet, so that writing one costs a few dozen instructions; what happens with every request is
- * not recorded. `lockbroker log` shows it, and the handler of crashes writes it into the log (io/crash.h).
+ * The flight recorder: a ring in memory of what has happened lately, also of what the log does not show. A record is no line
+ * yet, so that writing one costs about a hundred instructions; what happens with every request is not recorded.
+ * `lockbroker log` shows it, and the handler of crashes writes it into the log (io/crash.h).
+ *
+ * The ring is of bytes: a record takes 32 bytes and its text, and one that comes to the end of the ring goes on at its
+ * beginning. A new record takes the place of as many of the oldest ones as it needs. A text may be as long as a sentence
+ * of the log; what is longer ends with "...".
  *
  * Pure: the caller has the clock. The ring has no pointers into anything else, so that it can be read at any time.
  */
@@ -36,23 +40,24 @@ enum flight_kind {
 		FLIGHT_KIND_COUNT
 };
 
-enum { FLIGHT_TEXT_MAX = 100, FLIGHT_LINE_MAX = 640 };
+enum { FLIGHT_TEXT_MAX = 2048, FLIGHT_LINE_MAX = 4 * FLIGHT_TEXT_MAX + 256 };
 
+/* Its text stands behind it. */
 struct flight_record {
-	int64_t at_ns; /* 0: nothing is recorded here */
+	int64_t at_ns;
 	int64_t who, number;
-	uint16_t kind, len;         /* of the text */
-	char text[FLIGHT_TEXT_MAX]; /* what is longer is cut */
+	uint16_t kind, len; /* of the text */
 };
 
 struct flight_ring {
-	size_t size;     /* records */
-	uint64_t next;   /* the number of the next one; it is at `next` modulo `size` */
-	int64_t wall_ns; /* since 1970, at the instant 0 of the clock */
-	struct flight_record records[];
+	size_t size;             /* of `bytes` */
+	uint64_t oldest, next;   /* the numbers of the oldest record, and of the one that comes next */
+	uint64_t first, last, end; /* places, modulo `size`: where the oldest and the newest one begin, and the end */
+	int64_t wall_ns;         /* since 1970, at the instant 0 of the clock */
+	char bytes[];
 };
 
-/* Of so many bytes at most; NULL if that is too little for one record. `wall_ns` as in struct flight. */
+/* Of so many bytes at most; NULL if that is too little for the longest record. `wall_ns` as in struct flight_ring. */
 struct flight_ring *flight_new(size_t bytes, int64_t wall_ns);
 void flight_free(struct flight_ring *f);
 /* `f` may be NULL: then nothing is recorded. */
@@ -60,10 +65,17 @@ void flight_note(struct flight_ring *f, enum flight_kind kind, int64_t at_ns, in
 		 struct slice text);
 /* Its number says how many times the same has happened in a row: a client that is refused again and again is one record. */
 void flight_note_again(struct flight_ring *f, enum flight_kind kind, int64_t at_ns, int64_t who, struct slice text);
-/* The number of the oldest record that is still there. */
-uint64_t flight_oldest(const struct flight_ring *f);
+
+/* Reads records, the oldest first. Nothing may be recorded until it is through. */
+struct flight_reader {
+	const struct flight_ring *ring;
+	uint64_t left, at; /* records; where the next one begins */
+};
+
+/* Of the latest `most` records, or of all that are there; of none if `f` is NULL. */
+struct flight_reader flight_read(const struct flight_ring *f, uint64_t most);
 /*
- * The record of that number as a line of the form of the log, without a newline; its length, 0 if it is not there. It
- * calls nothing that may not be called in the handler of a signal.
+ * The next record as a line of the form of the log, without a newline; its length, 0 if there is none. Neither calls
+ * anything that may not be called in the handler of a signal.
  */
-size_t flight_line(const struct flight_ring *f, uint64_t number, char line[FLIGHT_LINE_MAX]);
+size_t flight_line(struct flight_reader *reader, char line[FLIGHT_LINE_MAX]);

@@ -15,7 +15,7 @@
 
 enum {
 	LOG_LINE_MAX = 4096,     /* a pipe takes it whole */
-	LOG_SENTENCE_MAX = 2048, /* what is longer is cut */
+	LOG_SENTENCE_MAX = FLIGHT_TEXT_MAX, /* what is longer is cut */
 };
 
 static const char *const words[] = {

@@ -109,16 +109,13 @@ static void say_signal(int number, const siginfo_t *info)
 
 static void say_records(void)
 {
-	const struct flight_ring *f = crash.flight;
-	uint64_t at, next = f ? f->next : 0;
+	struct flight_reader reader = flight_read(crash.flight, CRASH_RECORDS_MAX);
 	char line[FLIGHT_LINE_MAX + 1];
 	struct text t;
+	size_t len;
 
-	if (!f)
-		return;
-	at = flight_oldest(f);
-	for (at = next - at > CRASH_RECORDS_MAX ? next - CRASH_RECORDS_MAX : at; at < next; at++) {
-		line[flight_line(f, at, line)] = '\0';
+	while ((len = flight_line(&reader, line)) > 0) {
+		line[len] = '\0';
 		begin(&t);
 		put(&t, line);
 		end(&t);

@@ -18,7 +18,7 @@ enum {
 	DUE = 4000,    /* each deadline that is due with it: what has waited or was held is ended and told */
 	CHILD = 60,    /* each child of a directory that is listed */
 	SENT = 1000,   /* each operation that it sends: as many as the window of the connection has room for */
-	RECORD = 1000, /* each record of the flight recorder, for LOG */
+	RECORD = 1000, /* each record of the flight recorder, for LOG; and BYTE for each of its bytes */
 	LOOK = 25,     /* each grant, wait or client that searches for a deadlock look at: DEADLOCK_EDGES_IN_ALL at most */
 	CLAIM = 100,   /* each claim of a semaphore: a permit counts by comparison with all */
 	/*
@@ -65,13 +65,13 @@ static size_t due(const struct heap *timers, int64_t now_ns)
 	return count;
 }
 
-static uint64_t records(const struct broker *b, const struct event *event)
+static uint64_t of_records(const struct broker *b, const struct event *event)
 {
 	const struct flight_ring *f = b->env.conf->flight;
 	bool asked = event->type == EVENT_CLIENT_ASKED && event->asked.argv[0].len == 3 &&
 		     strncasecmp(event->asked.argv[0].data, "LOG", 3) == 0;
 
-	return f && asked ? f->next - flight_oldest(f) : 0;
+	return f && asked ? RECORD * (f->next - f->oldest) + BYTE * (f->end - f->first) : 0;
 }
 
 /* What concerns all that the broker has. */
@@ -110,7 +110,7 @@ void __wrap_broker_handle(struct broker *b, int64_t now_ns, const struct event *
 	size_t due_count = due(&b->env.timers, now_ns);
 	uint64_t all = of_all(b), before = steps_count(), steps;
 	uint64_t may = EVENT + BYTE * bytes + DUE * due_count + CHILD * children + CLAIM * b->directories.claim_count +
-		       RECORD * records(b, event);
+		       of_records(b, event);
 	enum session_state state = b->ensemble.session.state;
 	size_t sent_before = sent(effects);
 	bool restored = b->restored, proving = b->ensemble.session.proving;

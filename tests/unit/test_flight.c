@@ -2,28 +2,44 @@
 /* The ring of the flight recorder, and its records as lines. */
 #include "base/flight.h"
 
+#include <stdio.h>
+
 #include "tests/unit/unit.h"
 
 #include "base/log_event.h"
 
 #define S INT64_C(1000000000)
 
-static struct flight_ring *ring(size_t records)
+/* Of so many bytes for records; it has room for the longest one at least. */
+static struct flight_ring *ring(size_t bytes)
 {
-	return flight_new(sizeof(struct flight_ring) + records * sizeof(struct flight_record), 100 * S);
+	return flight_new(sizeof(struct flight_ring) + sizeof(struct flight_record) + FLIGHT_TEXT_MAX + bytes, 100 * S);
+}
+
+/* The record of that number as a line; returns its length. */
+static size_t line_of(const struct flight_ring *f, uint64_t number, char line[FLIGHT_LINE_MAX])
+{
+	struct flight_reader reader = flight_read(f, UINT64_MAX);
+	size_t len = 0;
+
+	if (number < f->oldest)
+		return 0;
+	for (uint64_t at = f->oldest; at <= number; at++)
+		len = flight_line(&reader, line);
+	return len;
 }
 
 #define assert_line(f, number, expected) \
 	do { \
 		char line[FLIGHT_LINE_MAX]; \
-		size_t len = flight_line(f, number, line); \
+		size_t len = line_of(f, number, line); \
 		assert_int_equal(len, strlen(expected)); \
 		assert_memory_equal(line, expected, len); \
 	} while (0)
 
 TEST(a_record_is_a_line_of_the_form_of_the_log)
 {
-	struct flight_ring *f = ring(8);
+	struct flight_ring *f = ring(0);
 
 	flight_note(f, FLIGHT_client_connected, S + 2000, 12, 1000, SLICE("py \"3\"\n"));
 	flight_note(f, FLIGHT_claim_held, 2 * S, 7, 99, SLICE("/a"));
@@ -41,45 +57,90 @@ TEST(a_record_is_a_line_of_the_form_of_the_log)
 	flight_free(f);
 }
 
-TEST(the_ring_keeps_the_latest)
+/* However they fall on its end: every length of a text comes to every place. */
+TEST(the_ring_keeps_the_latest_whatever_they_are_long)
 {
-	struct flight_ring *f = ring(3);
+	char text[FLIGHT_TEXT_MAX], line[FLIGHT_LINE_MAX], name[64];
+	struct flight_ring *f = ring(100);
+	size_t lens[5000], kept;
 
-	assert_int_equal(flight_oldest(f), 0);
-	for (int i = 0; i < 3; i++)
-		flight_note(f, FLIGHT_claim_held, S, i, 0, SLICE("x"));
-	assert_int_equal(flight_oldest(f), 0);
-	assert_line(f, 0, "this host holds a lock  event=claim_held at=101.000000 claim=0 path=\"x\"");
-	flight_note(f, FLIGHT_claim_held, S, 3, 0, SLICE("x"));
-	assert_int_equal(flight_oldest(f), 1);
-	assert_line(f, 0, "");
-	assert_line(f, 1, "this host holds a lock  event=claim_held at=101.000000 claim=1 path=\"x\"");
-	assert_line(f, 3, "this host holds a lock  event=claim_held at=101.000000 claim=3 path=\"x\"");
+	memset(text, 'x', sizeof(text));
+	for (size_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
+		struct flight_reader reader;
+
+		lens[i] = i % 7 == 0 ? i * 31 % (FLIGHT_TEXT_MAX + 1) : i * 13 % 97;
+		flight_note(f, FLIGHT_claim_held, S, (int64_t)i, 0, (struct slice){ text, lens[i] });
+		assert_int_equal(f->next, i + 1);
+		/* As many of the latest as there is room for, and no more. */
+		kept = 0;
+		for (size_t k = i + 1; k-- > f->oldest;)
+			kept += sizeof(struct flight_record) + lens[k];
+		assert_true(kept <= f->size && f->end - f->first == kept);
+		if (f->oldest > 0)
+			assert_true(kept + sizeof(struct flight_record) + lens[f->oldest - 1] > f->size);
+		reader = flight_read(f, UINT64_MAX);
+		assert_int_equal(reader.left, i + 1 - f->oldest);
+		for (size_t k = f->oldest; k <= i; k++) {
+			size_t len = flight_line(&reader, line);
+
+			snprintf(name, sizeof(name), " claim=%zu path=\"", k);
+			assert_true(len > lens[k] + strlen(name));
+			assert_memory_equal(line + len - lens[k] - 1 - strlen(name), name, strlen(name));
+			assert_memory_equal(line + len - lens[k] - 1, text, lens[k]);
+		}
+		assert_int_equal(flight_line(&reader, line), 0);
+	}
 	flight_free(f);
 }
 
-/* At the limit it is whole, one past it cut; and the longest line fits. */
-TEST(a_long_text_is_cut)
+TEST(the_latest_so_many_are_read)
 {
-	struct flight_ring *f = ring(3);
+	struct flight_ring *f = ring(0);
+	char line[FLIGHT_LINE_MAX];
+
+	for (int i = 0; i < 5; i++)
+		flight_note(f, FLIGHT_claim_held, S, i, 0, SLICE("x"));
+	for (uint64_t most = 0; most < 9; most++) {
+		struct flight_reader reader = flight_read(f, most);
+
+		assert_int_equal(reader.left, most < 5 ? most : 5);
+		if (most == 0)
+			continue;
+		line[flight_line(&reader, line)] = '\0';
+		assert_true(strstr(line, " claim=")[7] == (char)('5' - (most < 5 ? most : 5)));
+	}
+	assert_int_equal(flight_read(NULL, 9).left, 0);
+	flight_free(f);
+}
+
+/* At the limit it is whole, one past it is cut and says so; and the longest line fits. */
+TEST(a_text_is_whole_up_to_the_longest_sentence_of_the_log)
+{
+	struct flight_ring *f = ring(3 * FLIGHT_TEXT_MAX);
 	char text[FLIGHT_TEXT_MAX + 1], line[FLIGHT_LINE_MAX];
+	size_t len;
 
 	memset(text, 0xff, sizeof(text));
 	flight_note(f, FLIGHT_client_connected, INT64_MAX - 200 * S, INT64_MIN, INT64_MIN,
 		    (struct slice){ text, FLIGHT_TEXT_MAX });
-	flight_note(f, FLIGHT_client_connected, INT64_MAX - 200 * S, INT64_MIN, INT64_MIN,
-		    (struct slice){ text, FLIGHT_TEXT_MAX + 1 });
-	assert_int_equal(f->records[0].len, FLIGHT_TEXT_MAX);
-	assert_int_equal(f->records[1].len, FLIGHT_TEXT_MAX);
-	assert_int_equal(flight_line(f, 0, line), flight_line(f, 1, line));
-	assert_in_range(flight_line(f, 0, line), 4 * FLIGHT_TEXT_MAX, FLIGHT_LINE_MAX - 1);
+	assert_in_range(len = line_of(f, 0, line), 4 * FLIGHT_TEXT_MAX, FLIGHT_LINE_MAX - 1);
+	assert_memory_equal(line + len - 5, "\\xff\"", 5);
+	flight_note(f, FLIGHT_claim_held, S, 1, 0, (struct slice){ text, FLIGHT_TEXT_MAX + 1 });
+	len = line_of(f, 1, line);
+	assert_memory_equal(line + len - 8, "\\xff...\"", 8);
+	/* A character that is cut goes as a whole. */
+	for (size_t i = 0; i < sizeof(text); i++)
+		text[i] = "\xe2\x82\xac"[i % 3];
+	flight_note(f, FLIGHT_claim_held, S, 2, 0, (struct slice){ text, FLIGHT_TEXT_MAX + 1 });
+	len = line_of(f, 2, line);
+	assert_memory_equal(line + len - 8, "\\xac...\"", 8);
 	flight_free(f);
 }
 
 /* Two blanks end the sentence: a third one would be a part of the first field. */
 TEST(a_sentence_that_is_cut_behind_a_blank_ends_with_its_last_word)
 {
-	struct flight_ring *f = ring(2);
+	struct flight_ring *f = ring(0);
 
 	flight_note(f, FLIGHT_log, S, LOG_EVENT_stopped, 0, SLICE("the answer "));
 	assert_line(f, 0, "the answer  event=stopped at=101.000000");
@@ -88,7 +149,7 @@ TEST(a_sentence_that_is_cut_behind_a_blank_ends_with_its_last_word)
 
 TEST(who_is_refused_again_and_again_is_one_record)
 {
-	struct flight_ring *f = ring(3);
+	struct flight_ring *f = ring(0);
 
 	for (int i = 0; i < 50; i++)
 		flight_note_again(f, FLIGHT_refused, S, 5, SLICE("no"));
@@ -102,7 +163,7 @@ TEST(who_is_refused_again_and_again_is_one_record)
 TEST(too_little_memory_is_no_recorder)
 {
 	assert_null(flight_new(0, 0));
-	assert_null(flight_new(sizeof(struct flight_ring) + sizeof(struct flight_record) - 1, 0));
+	assert_null(flight_new(sizeof(struct flight_ring) + sizeof(struct flight_record) + FLIGHT_TEXT_MAX - 1, 0));
 	flight_note(NULL, FLIGHT_claim_held, S, 0, 0, SLICE("x"));
 	flight_note_again(NULL, FLIGHT_claim_held, S, 0, SLICE("x"));
 }

@@ -289,21 +289,14 @@ void cmd_config(struct client *c, struct call *call)
 
 /* ---- LOG: the flight recorder ---- */
 
-/* What is recorded while it is answered comes after it. */
 static void reply_records(struct client *c, int64_t count)
 {
-	const struct flight_ring *f = c->locks->env->conf->flight;
-	uint64_t at = f ? flight_oldest(f) : 0, next = f ? f->next : 0;
+	struct flight_reader reader = flight_read(c->locks->env->conf->flight, (uint64_t)count);
 	char line[FLIGHT_LINE_MAX];
 
-	if (next - at > (uint64_t)count)
-		at = next - (uint64_t)count;
-	resp_array(reply_out(c), next - at);
-	for (; at < next; at++) {
-		size_t len = flight_line(f, at, line);
-
-		resp_bulk(reply_out(c), (struct slice){ line, len });
-	}
+	resp_array(reply_out(c), reader.left);
+	while (reader.left)
+		resp_bulk(reply_out(c), (struct slice){ line, flight_line(&reader, line) });
 	reply_end(c);
 }
 
