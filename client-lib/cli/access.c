@@ -11,7 +11,7 @@
 #include "client-lib/cli/commands.h"
 #include "client-lib/cli/json.h"
 #include "client-lib/cli/say.h"
-#include "client-lib/cli/table.h"
+#include "client-lib/cli/sheet.h"
 
 enum { GROUPS_MAX = 1024, GROUPS_TEXT_MAX = GROUPS_MAX * 11 };
 
@@ -48,25 +48,31 @@ static const char *unit_of(const char *text)
 	return NULL;
 }
 
-int cli_access(struct lb *lb, char **arguments)
+int cli_access(struct lb *lb, const struct cli_words *w)
 {
+	static const struct sheet_column columns[] = {
+		{ "VERB", "verb", 0, SHEET_ALWAYS, NULL }, { "ALLOWED", "allowed", 0, SHEET_ALWAYS, NULL },
+		{ "RULE", "rule", 12, SHEET_ALWAYS, NULL }, { "WHERE", "where", 12, SHEET_ALWAYS, NULL },
+	};
+	char *const *arguments = w->arguments;
 	char uid[16], groups[GROUPS_TEXT_MAX];
 	const char *words[] = { "ACCESS", uid, arguments[1], "GROUPS", groups, "UNIT", arguments[2] };
 	const struct lb_reply *reply;
-	enum lb_result r;
+	int status;
 
 	if (!find_user(arguments[0], uid, groups)) {
-		cli_say("There is no user \"%s\".", arguments[0]);
+		cli_say("There is no user \"%s\": give a name or a number that getent(1) shows.", arguments[0]);
 		return CLI_USAGE;
 	}
 	if (arguments[2] && !(words[6] = unit_of(arguments[2])))
 		return CLI_USAGE;
-	r = lb_command(lb, arguments[2] ? 7 : 5, words, &reply);
-	if (r != LB_OK)
-		return cli_failed(lb, r);
+	cli_say_about(w->command->word, arguments[1]);
+	status = cli_ask_words(lb, arguments[2] ? 7 : 5, words, &reply);
+	if (status != CLI_OK)
+		return status;
 	if (cli_json_asked)
 		cli_json_line(reply);
 	else
-		cli_table(reply);
+		sheet_show(columns, sizeof(columns) / sizeof(columns[0]), reply, 0);
 	return CLI_OK;
 }

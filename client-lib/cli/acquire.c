@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "client-lib/cli/commands.h"
 #include "client-lib/cli/hold.h"
 #include "client-lib/cli/nested.h"
 #include "client-lib/cli/progress.h"
@@ -45,7 +46,7 @@ static enum lb_result take(struct acquiring *a)
 	const struct cli_order *o = a->order;
 	const char *const *names = (const char *const *)o->names;
 
-	switch (o->verb->held) {
+	switch (o->held) {
 	case HELD_LEADERSHIP:
 		return lb_campaign(a->lb, names[0], o->data, o->options.timeout_ms, a->tokens);
 	case HELD_PERMITS:
@@ -63,7 +64,7 @@ static bool would_wait_for_itself(const struct acquiring *a)
 {
 	const struct cli_order *o = a->order;
 
-	for (size_t i = 0; o->verb->held == HELD_LOCKS && o->options.timeout_ms != 0 && i < o->count; i++) {
+	for (size_t i = 0; o->held == HELD_LOCKS && o->options.timeout_ms != 0 && i < o->count; i++) {
 		if (!cli_nested(a->lb, o->names[i], o->options.shared))
 			continue;
 		cli_say("This already runs under the lock %s: a command around it holds the lock, so waiting for it would never "
@@ -157,7 +158,7 @@ static void say_taken(const struct acquiring *a)
 	int64_t pid;
 
 	snprintf(error, sizeof(error), "%s", lb_error(a->lb));
-	if (o->verb->held != HELD_LOCKS || o->count > 1 || lb_command(a->lb, 3, words, &reply) != LB_OK ||
+	if (o->held != HELD_LOCKS || o->count > 1 || lb_command(a->lb, 3, words, &reply) != LB_OK ||
 	    lb_reply_count(reply) == 0) {
 		cli_say("%s", error);
 		return;

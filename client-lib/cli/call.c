@@ -10,7 +10,6 @@
  * A reply may take long, because some commands wait; events are shown as they come, even before the reply.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +20,7 @@
 #include "client-lib/cli/json.h"
 #include "client-lib/cli/operators.h"
 #include "client-lib/cli/say.h"
-#include "client-lib/cli/table.h"
+#include "client-lib/cli/shown.h"
 #include "client-lib/wire.h"
 #include "client-lib/handle.h"
 
@@ -114,7 +113,7 @@ static void show_json(const struct resp_value *v, const char *key)
 	if (v->type == RESP_ERROR)
 		cli_json_text(v->text);
 	else
-		cli_json((const struct lb_reply *)v);
+		cli_json_plain((const struct lb_reply *)v);
 	puts(key ? "}" : "");
 }
 
@@ -267,30 +266,17 @@ static int run(struct call *c, int argc, char **argv)
 	return c->failed ? CLI_ERROR_REPLY : CLI_OK;
 }
 
-int cli_call(const char *socket, int argc, char **argv)
+int cli_call(const struct cli_words *w)
 {
-	static const struct option options[] = { { "json", no_argument, NULL, 'j' }, { 0 } };
 	char path[OPERATORS_PATH_MAX];
-	struct call c = { 0 };
+	struct call c = { .goes_on = w->given[OPT_EVENTS] };
 	enum lb_result r;
-	int option, status;
+	int status;
 
-	optind = 0;
-	opterr = 0;
-	while ((option = getopt_long(argc, argv, "+e", options, NULL)) != -1) {
-		if (option == '?')
-			return cli_usage("call has no option %s.", argv[optind - 1]);
-		if (option == 'e')
-			c.goes_on = true;
-		else
-			cli_json_asked = true;
-	}
-	if (argc - optind > WORDS_MAX)
+	if (w->rest_count > WORDS_MAX)
 		return cli_usage("A request has at most %d words.", WORDS_MAX);
-	if (operators_only(argc - optind, argv + optind))
-		socket = operators_socket(socket, path);
-	r = handle_open_now(socket, &c.lb);
-	status = r == LB_OK ? run(&c, argc - optind, argv + optind) : cli_failed(c.lb, r);
+	r = handle_open_now(operators_only(w->rest_count, w->rest) ? operators_socket(w->socket, path) : w->socket, &c.lb);
+	status = r == LB_OK ? run(&c, w->rest_count, w->rest) : cli_failed(c.lb, r);
 	bytes_free(&c.input);
 	lb_close(c.lb);
 	return status;

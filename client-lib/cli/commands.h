@@ -1,32 +1,70 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The commands that have a file of their own. argv[0] is the command's word; all return the exit status. */
+/*
+ * The commands, in one table (commands.c): dispatch, the first screen, `CMD --help`, what was probably meant by a word, and
+ * what shells complete come from it, and from the table of options (options.h).
+ */
 #pragma once
 
-struct lb;
+#include <stdbool.h>
 
-/* `lockbroker call` */
-int cli_call(const char *socket, int argc, char **argv);
-/* `lockbroker ls` */
-int cli_ls(const char *socket, int argc, char **argv);
-/* `lockbroker metrics` */
-int cli_metrics(const char *socket, int argc, char **argv);
-/* `lockbroker check`: its exit status is that of a plugin of Nagios, 0 to 3 */
-int cli_check(const char *socket, int argc, char **argv);
-/* `lockbroker http`: becomes the program that serves it */
-int cli_http(const char *socket, int argc, char **argv);
-/* `lockbroker lock`, `lockbroker hold`, `lockbroker sem`, `lockbroker campaign` */
-int cli_lock(const char *socket, int argc, char **argv);
+#include "client-lib/cli/options.h"
+#include "client-lib/lockbroker.h"
 
-/* The following commands use the caller's connection, get only their arguments, and return the exit status. */
-/* `lockbroker who`, with its argument: a name */
-int cli_who(struct lb *lb, char **arguments);
-/* `lockbroker leader` and `lockbroker observe`, likewise */
-int cli_leader(struct lb *lb, char **arguments);
-int cli_observe(struct lb *lb, char **arguments);
-/* `lockbroker access`, with its arguments: a user, a name, and perhaps a unit */
-int cli_access(struct lb *lb, char **arguments);
-/* `lockbroker drain`, with its argument: --wait, --off, or none */
-int cli_drain(struct lb *lb, char **arguments);
-/* Prints what all commands do; with a word, what that command does. */
-int cli_help(const char *word);
+enum cli_group { GROUP_LOCK, GROUP_LOOK, GROUP_OPERATE, GROUP_COUNT };
+
+struct cli_command {
+	enum cli_word id;
+	const char *word;
+	enum cli_group group;
+	const char *summary;  /* for the first screen: at most 23 characters, in the first group 62 */
+	const char *sought;   /* words by which people look for it, with a space between; NULL: none */
+	const char *usage;    /* the words behind its options; shells complete each by what it is called */
+	const char *example;  /* the words of one */
+	const char *about;    /* sentences, in lines of at most 78 characters */
+	const char *operators; /* it is for operators: what others do instead; NULL: it is for everybody */
+	int args_min, args_max;
+	/* How it is run: by its own reader of the words behind it, */
+	int (*whole)(const char *socket, const struct cli_command *command, int argc, char **argv);
+	/* ... with its words, without a connection or with one, */
+	int (*alone)(const struct cli_words *w);
+	int (*run)(struct lb *lb, const struct cli_words *w);
+	/* ... or by one request with its argument, whose reply is shown; without `json`, as JSON as it is. */
+	const char *request;
+	void (*show)(const struct lb_reply *reply);
+	void (*json)(const struct lb_reply *reply);
+	/* Of its options, if it looks at each that is given: as in struct cli_words, without a context. */
+	int (*take)(void *context, enum cli_option_id id, char *value);
+};
+
+extern const struct cli_command cli_commands[WORD_COUNT];
+/* The sections of info; NULL ends them. */
+extern const char *const cli_sections[];
+
+/* NULL: there is none. */
+const struct cli_command *cli_command_find(const char *word);
+/* There is no such command: says so, and which one was probably meant. Returns CLI_USAGE. */
+int cli_no_command(const char *word);
+/* Runs the command; argv[0] is its word. `before`: the words before it. Returns the exit status. */
+int cli_command_run(const struct cli_words *before, const struct cli_command *command, int argc, char **argv);
+
+/* The commands that have a file of their own. All return the exit status. */
+int cli_lock(const char *socket, const struct cli_command *command, int argc, char **argv);
+int cli_call(const struct cli_words *w);
+int cli_check(const struct cli_words *w);
+int cli_check_take(void *context, enum cli_option_id id, char *value);
+int cli_http(const struct cli_words *w);
+int cli_http_take(void *context, enum cli_option_id id, char *value);
+int cli_ls(const struct cli_words *w);
+int cli_metrics(const struct cli_words *w);
+int cli_access(struct lb *lb, const struct cli_words *w);
+int cli_drain(struct lb *lb, const struct cli_words *w);
+int cli_leader(struct lb *lb, const struct cli_words *w);
+int cli_log(struct lb *lb, const struct cli_words *w);
+int cli_observe(struct lb *lb, const struct cli_words *w);
+int cli_who(struct lb *lb, const struct cli_words *w);
+
+/* Prints what the command does, on no more than a screen and a half. */
+int cli_help(const struct cli_command *command);
 int cli_version(void);
+/* Prints what the last one of the words of a command line can be, for the completion of shells (client-lib/completion). */
+int cli_complete(int argc, char **argv);

@@ -9,29 +9,18 @@
 #include "client-lib/cli/commands.h"
 #include "client-lib/cli/json.h"
 #include "client-lib/cli/progress.h"
+#include "client-lib/cli/reply_text.h"
 #include "client-lib/cli/say.h"
-#include "client-lib/cli/table.h"
+#include "client-lib/cli/shown.h"
 
 enum { SHOWN_MAX = 20 };
-
-static int ask(struct lb *lb, int count, const char *const *words, const struct lb_reply **ret)
-{
-	enum lb_result r = lb_command(lb, count, words, ret);
-
-	return r == LB_OK ? CLI_OK : cli_failed(lb, r);
-}
-
-static long long number(const struct lb_reply *map, const char *key)
-{
-	return (long long)lb_reply_integer(lb_reply_field(map, key));
-}
 
 /* The locks that have a holder here; those that are not among them, a number. The caller frees them. */
 static int held_names(struct lb *lb, char *names[SHOWN_MAX], int *ret_count, int *ret_more)
 {
 	static const char *const words[] = { "LOCKS" };
 	const struct lb_reply *reply;
-	int status = ask(lb, 1, words, &reply);
+	int status = cli_ask_words(lb, 1, words, &reply);
 
 	*ret_count = *ret_more = 0;
 	for (size_t i = 0; status == CLI_OK && i < lb_reply_count(reply); i++) {
@@ -39,7 +28,7 @@ static int held_names(struct lb *lb, char *names[SHOWN_MAX], int *ret_count, int
 		const char *name;
 		size_t len;
 
-		if (number(lock, "holders") == 0)
+		if (reply_number(lock, "holders") == 0)
 			continue;
 		name = lb_reply_text(lb_reply_field(lock, "name"), &len);
 		if (*ret_count < SHOWN_MAX && (names[*ret_count] = strndup(name, len)))
@@ -54,7 +43,7 @@ static int show_holders(struct lb *lb, const char *name)
 {
 	const char *const words[] = { "HOLDERS", name, "KNOWN" };
 	const struct lb_reply *reply;
-	int status = ask(lb, 3, words, &reply);
+	int status = cli_ask_words(lb, 3, words, &reply);
 
 	for (size_t i = 0; status == CLI_OK && i < lb_reply_count(reply); i++) {
 		const struct lb_reply *holder = lb_reply_item(reply, i);
@@ -62,11 +51,11 @@ static int show_holders(struct lb *lb, const char *name)
 
 		printf("  ");
 		cli_text(name, strlen(name));
-		printf(": client %lld, uid %lld, pid %lld (", number(holder, "client"), number(holder, "uid"),
-		       number(holder, "pid"));
+		printf(": client %lld, uid %lld, pid %lld (", reply_number(holder, "client"), reply_number(holder, "uid"),
+		       reply_number(holder, "pid"));
 		program = cli_progress_program(holder);
 		cli_text(program.data, program.len);
-		printf("), for %.1f s\n", (double)number(holder, "held_ms") / 1e3);
+		printf("), for %.1f s\n", (double)reply_number(holder, "held_ms") / 1e3);
 	}
 	return status;
 }
@@ -97,14 +86,14 @@ static int wait_until_nothing_is_held(struct lb *lb)
 	int status;
 
 	for (;; nanosleep(&pause, NULL)) {
-		status = ask(lb, 2, words, &reply);
+		status = cli_ask_words(lb, 2, words, &reply);
 		if (status != CLI_OK)
 			return status;
-		if (!number(reply, "draining")) {
-			cli_say("Somebody has ended the drain.");
+		if (!reply_number(reply, "draining")) {
+			cli_say("Somebody has ended the drain: `lockbroker drain --wait` begins it again.");
 			return CLI_UNAVAILABLE;
 		}
-		held = number(reply, "held");
+		held = reply_number(reply, "held");
 		if (held != before && cli_json_asked)
 			cli_json_line(reply);
 		if (held == 0)
@@ -121,17 +110,16 @@ static int wait_until_nothing_is_held(struct lb *lb)
 	return CLI_OK;
 }
 
-int cli_drain(struct lb *lb, char **arguments)
+int cli_drain(struct lb *lb, const struct cli_words *w)
 {
-	const char *word = arguments[0] ? arguments[0] : "";
-	bool off = strcmp(word, "--off") == 0, waits = strcmp(word, "--wait") == 0;
+	bool off = w->given[OPT_DRAIN_OFF], waits = w->given[OPT_DRAIN_WAIT];
 	const char *const words[] = { "DRAIN", "OFF" };
 	const struct lb_reply *reply;
 	int status;
 
-	if (*word && !off && !waits)
-		return cli_usage("drain takes --wait or --off, not \"%s\".", word);
-	status = ask(lb, off ? 2 : 1, words, &reply);
+	if (off && waits)
+		return cli_usage("drain takes --wait or --off, not both.");
+	status = cli_ask_words(lb, off ? 2 : 1, words, &reply);
 	if (status != CLI_OK)
 		return status;
 	if (cli_json_asked && !waits)
@@ -139,6 +127,6 @@ int cli_drain(struct lb *lb, char **arguments)
 	else if (off)
 		puts("The broker grants again.");
 	else if (!waits)
-		printf("The broker grants nothing any longer; still held: %lld.\n", number(reply, "held"));
+		printf("The broker grants nothing any longer; still held: %lld.\n", reply_number(reply, "held"));
 	return waits ? wait_until_nothing_is_held(lb) : CLI_OK;
 }

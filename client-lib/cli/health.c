@@ -6,7 +6,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -20,7 +19,7 @@
 #include "client-lib/cli/json.h"
 #include "client-lib/cli/reply_text.h"
 #include "client-lib/cli/say.h"
-#include "client-lib/cli/table.h"
+#include "client-lib/cli/shown.h"
 #include "client-lib/handle.h"
 #include "protocol/bytes.h"
 
@@ -89,26 +88,14 @@ static int write_file(const char *path, const char *text, size_t len)
 	return status;
 }
 
-int cli_metrics(const char *socket, int argc, char **argv)
+int cli_metrics(const struct cli_words *w)
 {
-	static const struct option options[] = { { "textfile", required_argument, NULL, 't' }, { 0 } };
-	const char *path = NULL, *text = down;
+	const char *path = w->given[OPT_TEXTFILE], *text = down;
 	size_t len = strlen(down);
-	enum lb_result r;
-	int option, status;
 	struct lb *lb;
+	enum lb_result r = ask(w->socket, PATIENCE_MS, &lb, &text, &len);
+	int status = r == LB_OK ? CLI_OK : cli_failed(lb, r);
 
-	optind = 0;
-	opterr = 0;
-	while ((option = getopt_long(argc, argv, "+", options, NULL)) != -1) {
-		if (option != 't')
-			return cli_usage("metrics takes --textfile FILE and nothing else.");
-		path = optarg;
-	}
-	if (optind < argc)
-		return cli_usage("metrics does not take the argument \"%s\".", argv[optind]);
-	r = ask(socket, PATIENCE_MS, &lb, &text, &len);
-	status = r == LB_OK ? CLI_OK : cli_failed(lb, r);
 	if (path) {
 		int written = write_file(path, text, len);
 
@@ -129,10 +116,11 @@ enum verdict { VERDICT_OK, VERDICT_WARNING, VERDICT_CRITICAL, VERDICT_UNKNOWN };
 enum measured { LIMIT, WAIT, PROOF, ANSWER, MEASURED };
 
 static const struct {
-	const char *word, *unit;
-} measures[MEASURED] = {
-	[LIMIT] = { "limit", "%" }, [WAIT] = { "wait", "s" }, [PROOF] = { "proof", "s" }, [ANSWER] = { "answer", "s" }
-};
+	const char *word, *unit, *key; /* of JSON: those of METRICS are called as there */
+} measures[MEASURED] = { [LIMIT] = { "limit", "%", "limit_percent" },
+			 [WAIT] = { "wait", "s", "longest_wait_seconds" },
+			 [PROOF] = { "proof", "s", "session_proof_age_seconds" },
+			 [ANSWER] = { "answer", "s", "answer_seconds" } };
 
 struct check {
 	double thresholds[MEASURED][VERDICT_CRITICAL + 1]; /* by verdict; below 0: none */
@@ -210,34 +198,19 @@ static void measure_pools(struct check *c, const char *text)
 	}
 }
 
-/* Behind "KEY:" in what INFO has answered. */
-static void info_line(const struct lb_reply *info, const char *key, char *ret, size_t size)
-{
-	struct slice text = reply_text(info), line;
-
-	*ret = '\0';
-	while (text.len) {
-		line.data = text.data;
-		line.len = strcspn(text.data, "\r\n");
-		text.data += line.len + (text.data[line.len] != '\0');
-		text.len -= (size_t)(text.data - line.data);
-		if (line.len <= strlen(key) || memcmp(line.data, key, strlen(key)) != 0 || line.data[strlen(key)] != ':')
-			continue;
-		snprintf(ret, size, "%.*s", (int)(line.len - strlen(key) - 1), line.data + strlen(key) + 1);
-		return;
-	}
-}
-
 /* The causes are no numbers: METRICS does not have them. */
 static void ask_causes(struct check *c, struct lb *lb)
 {
 	const char *words[] = { "INFO", "zookeeper" };
 	const struct lb_reply *reply;
+	struct slice refusal, trouble;
 
 	if (lb_command(lb, 2, words, &reply) != LB_OK)
 		return;
-	info_line(reply, "refusal", c->refusal, sizeof(c->refusal));
-	info_line(reply, "trouble", c->trouble, sizeof(c->trouble));
+	refusal = reply_line(reply_text(reply), "\nrefusal:");
+	trouble = reply_line(reply_text(reply), "\ntrouble:");
+	snprintf(c->refusal, sizeof(c->refusal), "%.*s", (int)refusal.len, refusal.data);
+	snprintf(c->trouble, sizeof(c->trouble), "%.*s", (int)trouble.len, trouble.data);
 }
 
 static void judge_session(struct check *c, const char *text)
@@ -314,19 +287,19 @@ static void judge_lock(struct check *c, struct lb *lb)
 
 static const char *const verdict_words[] = { "OK", "WARNING", "CRITICAL", "UNKNOWN" };
 
-/* What was measured is there only if the daemon has answered. */
+/* What was measured is null if the daemon has not answered. */
 static void json_verdict(const struct check *c, const char *text)
 {
 	printf("{\"verdict\":\"%s\",\"why\":", verdict_words[c->verdict]);
-	cli_json_text(slice_of(c->why));
-	for (int i = 0; *text && i < MEASURED; i++)
-		printf(",\"%s\":%.3f", measures[i].word, c->values[i]);
-	if (*text)
-		printf(",\"lock\":%.3f", c->lock_s);
-	if (*text)
-		printf(",\"locks\":%.0f,\"waiting\":%.0f", value_of(text, "lockbroker_locks", 0),
-		       value_of(text, "lockbroker_waiting_requests", 0));
-	puts("}");
+	if (*c->why)
+		cli_json_text(slice_of(c->why));
+	else
+		printf("null");
+	for (int i = 0; i < MEASURED; i++)
+		printf(*text ? ",\"%s\":%.3f" : ",\"%s\":null", measures[i].key, c->values[i]);
+	printf(c->lock_s >= 0 ? ",\"lock_seconds\":%.3f" : ",\"lock_seconds\":null", c->lock_s);
+	printf(*text ? ",\"locks\":%.0f,\"waiting_requests\":%.0f}\n" : ",\"locks\":null,\"waiting_requests\":null}\n",
+	       value_of(text, "lockbroker_locks", 0), value_of(text, "lockbroker_waiting_requests", 0));
 }
 
 static void print_verdict(const struct check *c, const char *text)
@@ -361,103 +334,76 @@ static void print_verdict(const struct check *c, const char *text)
 }
 
 /* limit=PERCENT,wait=SEC,... False: it is none of that. */
-static bool read_thresholds(struct check *c, enum verdict verdict, char *text)
+static bool read_thresholds(struct check *c, enum verdict verdict, const char *given)
 {
 	char limit[] = "limit", wait[] = "wait", proof[] = "proof", answer[] = "answer";
 	char *const words[] = { limit, wait, proof, answer, NULL };
-	char *value, *end;
+	char *copy = strdup(given), *text = copy, *value, *end;
+	bool right = copy;
 
-	while (*text) {
+	while (right && *text) {
 		int which = getsubopt(&text, words, &value);
-		double number;
+		double number = which >= 0 && value ? strtod(value, &end) : -1;
 
-		if (which < 0 || !value || !*value)
-			return false;
-		number = strtod(value, &end);
-		if (*end || !(number >= 0 && number <= 1e9))
-			return false;
-		c->thresholds[which][verdict] = number;
+		right = number >= 0 && number <= 1e9 && *value && !*end;
+		if (right)
+			c->thresholds[which][verdict] = number;
 	}
-	return true;
+	free(copy);
+	return right;
 }
 
-/* CLI_OK, or the exit status of a wrong option. Usage is UNKNOWN to Nagios. */
-static int read_options(struct check *c, int argc, char **argv)
+static struct check check = { .thresholds = { [LIMIT] = { -1, 80, 95 },
+					      [WAIT] = { -1, -1, -1 },
+					      [PROOF] = { -1, -1, -1 },
+					      [ANSWER] = { -1, 1, 5 } },
+			      .lock_s = -1 };
+
+int cli_check_take(void *context, enum cli_option_id id, char *value)
 {
-	static const struct option options[] = { { "json", no_argument, NULL, 'j' },
-						 { "lock", required_argument, NULL, 'l' },
-						 { 0 } };
-	int option;
-
-	optind = 0;
-	opterr = 0;
-	while ((option = getopt_long(argc, argv, "+w:c:", options, NULL)) != -1) {
-		enum verdict verdict = option == 'w' ? VERDICT_WARNING : VERDICT_CRITICAL;
-
-		if (option == 'j') {
-			cli_json_asked = true;
-			continue;
-		}
-		if (option == 'l') {
-			c->name = optarg;
-			continue;
-		}
-
-		if (option == '?' || !read_thresholds(c, verdict, optarg)) {
-			cli_usage("check takes --lock NAME, and -w and -c with limit=PERCENT, wait=SEC, proof=SEC or answer=SEC, "
-				  "separated by commas.");
-			return VERDICT_UNKNOWN;
-		}
-	}
-	if (optind == argc)
-		return CLI_OK;
-	cli_usage("check does not take the argument \"%s\".", argv[optind]);
-	return VERDICT_UNKNOWN;
+	if (id == OPT_LOCK)
+		check.name = value;
+	else if (!read_thresholds(&check, id == OPT_WARNING ? VERDICT_WARNING : VERDICT_CRITICAL, value))
+		return -EINVAL;
+	return 0;
 }
 
-int cli_check(const char *socket, int argc, char **argv)
+int cli_check(const struct cli_words *w)
 {
-	struct check c = { .thresholds = { [LIMIT] = { -1, 80, 95 },
-					   [WAIT] = { -1, -1, -1 },
-					   [PROOF] = { -1, -1, -1 },
-					   [ANSWER] = { -1, 1, 5 } },
-			   .lock_s = -1 };
+	struct check *c = &check;
 	const char *text = "";
 	struct timespec begin;
 	struct bytes copy = { 0 };
 	enum lb_result r;
 	struct lb *lb;
 	size_t len;
-	int status = read_options(&c, argc, argv);
 
-	if (status != CLI_OK)
-		return status;
 	clock_gettime(CLOCK_MONOTONIC, &begin);
-	r = ask(socket, PATIENCE_MS, &lb, &text, &len);
-	c.values[ANSWER] = seconds_since(&begin);
+	r = ask(w->socket, PATIENCE_MS, &lb, &text, &len);
+	c->values[ANSWER] = seconds_since(&begin);
 	if (r == LB_OK) {
 		bytes_append(&copy, text, len);
 		bytes_char(&copy, '\0');
 		text = copy.data;
-		c.values[WAIT] = value_of(text, "lockbroker_longest_wait_seconds", 0);
-		c.values[PROOF] = value_of(text, "lockbroker_session_proof_age_seconds", 0);
-		measure_pools(&c, text);
-		ask_causes(&c, lb);
-		judge_session(&c, text);
-		judge_measures(&c);
-		if (c.name)
-			judge_lock(&c, lb);
+		c->values[WAIT] = value_of(text, "lockbroker_longest_wait_seconds", 0);
+		c->values[PROOF] = value_of(text, "lockbroker_session_proof_age_seconds", 0);
+		measure_pools(c, text);
+		ask_causes(c, lb);
+		judge_session(c, text);
+		judge_measures(c);
+		if (c->name)
+			judge_lock(c, lb);
 	} else if (r == LB_CONNECTION || r == LB_UNAVAILABLE || r == LB_DRAINING || r == LB_LIMIT) {
 		/* Who is refused for a limit is refused like those who need a lock. */
-		judge(&c, VERDICT_CRITICAL, "%s", lb_error(lb));
+		judge(c, VERDICT_CRITICAL, "%s", lb_error(lb));
 	} else {
-		judge(&c, VERDICT_UNKNOWN, "%s", lb_error(lb));
+		judge(c, VERDICT_UNKNOWN, "%s", lb_error(lb));
 	}
 	if (cli_json_asked)
-		json_verdict(&c, text);
+		json_verdict(c, text);
 	else
-		print_verdict(&c, text);
+		print_verdict(c, text);
 	bytes_free(&copy);
 	lb_close(lb);
-	return (int)c.verdict;
+	return (int)c->verdict;
 }

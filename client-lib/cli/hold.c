@@ -12,7 +12,7 @@
 #include "client-lib/cli/json.h"
 #include "client-lib/cli/proof.h"
 #include "client-lib/cli/say.h"
-#include "client-lib/cli/table.h"
+#include "client-lib/cli/shown.h"
 #include "client-lib/wire.h"
 
 /* The proof is checked at least this often. */
@@ -40,10 +40,10 @@ static int print_held(const struct hold *h, const int64_t *tokens)
 {
 	const struct cli_order *o = h->order;
 
-	if (o->json)
+	if (cli_json_asked)
 		printf("{\"held\":[");
 	for (size_t i = 0; i < o->count; i++) {
-		if (o->json) {
+		if (cli_json_asked) {
 			printf("%s{\"name\":", i > 0 ? "," : "");
 			cli_json_text(slice_of(o->names[i]));
 			printf(",\"token\":%lld}", (long long)tokens[i]);
@@ -51,7 +51,7 @@ static int print_held(const struct hold *h, const int64_t *tokens)
 			printf("%s%lld", i > 0 ? " " : "", (long long)tokens[i]);
 		}
 	}
-	puts(o->json ? "]}" : "");
+	puts(cli_json_asked ? "]}" : "");
 	return written();
 }
 
@@ -61,7 +61,7 @@ static void lost(struct hold *h, const char *name, const char *why)
 	if (h->lost)
 		return;
 	h->lost = true;
-	if (h->order->json) {
+	if (cli_json_asked) {
 		printf("{\"lost\":");
 		cli_json_text(slice_of(name ? name : h->order->names[0]));
 		puts("}");
@@ -142,7 +142,7 @@ bool cli_hold_is_unread(const struct cli_order *o)
 {
 	struct pollfd p = { .fd = STDOUT_FILENO };
 
-	return !o->verb->runs && poll(&p, 1, 0) == 1 && p.revents & (POLLERR | POLLHUP);
+	return !o->runs && poll(&p, 1, 0) == 1 && p.revents & (POLLERR | POLLHUP);
 }
 
 int cli_hold(const struct cli_order *o, struct lb *lb, const int64_t *tokens)

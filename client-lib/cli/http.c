@@ -12,7 +12,26 @@
 #include "client-lib/cli/commands.h"
 #include "client-lib/cli/say.h"
 
-int cli_http(const char *socket, int argc, char **argv)
+/* The program takes no more of them. */
+enum { HOSTS_MAX = 16 };
+
+/* What it is started with, without the options that are ours. */
+static char *words[2 * (HOSTS_MAX + 3) + 2] = { (char[]){ "http" } };
+static int count = 1;
+
+int cli_http_take(void *context, enum cli_option_id id, char *value)
+{
+	static char listen[] = "--listen", host[] = "--host", anywhere[] = "--anywhere";
+
+	if (count + 2 >= (int)(sizeof(words) / sizeof(words[0])))
+		return cli_usage("--host can be given at most %d times.", HOSTS_MAX);
+	words[count++] = id == OPT_LISTEN ? listen : id == OPT_HOST ? host : anywhere;
+	if (value)
+		words[count++] = value;
+	return 0;
+}
+
+int cli_http(const struct cli_words *w)
 {
 	static const char *const places[] = { "lockbroker-http", "../libexec/lockbroker/lockbroker-http" };
 	char self[4096], path[sizeof(self) + 64];
@@ -24,11 +43,11 @@ int cli_http(const char *socket, int argc, char **argv)
 	if (!slash)
 		return CLI_OSERR;
 	slash[1] = '\0';
-	if (socket && setenv("LOCKBROKER_SOCKET", socket, 1) < 0)
+	if (w->socket && setenv("LOCKBROKER_SOCKET", w->socket, 1) < 0)
 		return CLI_OSERR;
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
 		snprintf(path, sizeof(path), "%s%s", self, places[i]);
-		execv(path, argv);
+		execv(path, words);
 	}
 	cli_say("Cannot run %s: %s. It comes with the package lockbrokerd.", path, strerror(errno));
 	return CLI_NOT_FOUND;

@@ -16,7 +16,7 @@
 
 #include "client-lib/cli/nested.h"
 #include "client-lib/cli/say.h"
-#include "client-lib/cli/table.h"
+#include "client-lib/cli/shown.h"
 #include "client-lib/handle.h"
 #include "client-lib/request.h"
 #include "protocol/bytes.h"

@@ -7,13 +7,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client-lib/cli/table.h"
+#include "client-lib/cli/shown.h"
 
 bool cli_json_asked;
 
 /* ---- where it goes ---- */
 
-static FILE *other; /* for one value; NULL: to the standard output */
+static FILE *other; /* NULL: to the standard output */
 
 static FILE *to(void)
 {
@@ -62,20 +62,59 @@ void cli_json_text(struct slice text)
 
 /* ---- values ---- */
 
-static void print_map(const struct lb_reply *map)
+/* Keys of what is true or false, and of numbers whose 0 says that there is none. */
+static const char *const flags[] = { "self", "known", "more", "allowed", "loading", "stopping", "draining", "connected",
+				     "announced", "stalled", "locks_barred", "names_refused", "audit_running", NULL };
+static const char *const counted_from_one[] = { "client", "pid", "token", "depth", "limit", "delegated", "position", NULL };
+/* Texts that somebody has chosen: they stay texts if they look like numbers. */
+static const char *const chosen[] = { "host", "rival", "server", "name", "path", "command", "why", "data", NULL };
+
+static bool is_one_of(struct slice key, const char *const *keys)
+{
+	while (*keys && !slice_eq(key, slice_of(*keys)))
+		keys++;
+	return *keys;
+}
+
+/* ACCOUNTS has a number that is called as what ACCESS allows. */
+bool cli_is_flag(const struct lb_reply *map, struct slice key)
+{
+	return is_one_of(key, flags) && !lb_reply_field(map, "used");
+}
+
+bool cli_is_null(const struct lb_reply *map, struct slice key, const struct lb_reply *value)
+{
+	long long number = (long long)lb_reply_integer(value);
+	const struct lb_reply *pid = lb_reply_field(map, "pid");
+
+	if (lb_reply_type(value) == LB_REPLY_TEXT)
+		return reply_text(value).len == 0;
+	if (lb_reply_type(value) != LB_REPLY_INTEGER)
+		return lb_reply_type(value) == LB_REPLY_NIL;
+	if (number < 0)
+		return key.len > 3 && memcmp(key.data + key.len - 3, "_ms", 3) == 0;
+	/* Of who is not known the number of the user is not either. */
+	return number == 0 && (is_one_of(key, counted_from_one) ||
+			       (slice_eq(key, SLICE("uid")) && pid && !lb_reply_integer(pid)));
+}
+
+static void print(const struct lb_reply *value, struct slice key, const struct lb_reply *map, bool plain);
+
+static void print_pairs(const struct lb_reply *map, bool plain)
 {
 	putc('{', to());
 	for (size_t i = 0; i < lb_reply_count(map); i++) {
+		struct slice key = reply_text(lb_reply_key(map, i));
+
 		if (i > 0)
 			putc(',', to());
-		cli_json_text(reply_text(lb_reply_key(map, i)));
+		cli_json_text(key);
 		putc(':', to());
-		cli_json(lb_reply_item(map, i));
+		print(lb_reply_item(map, i), key, map, plain);
 	}
-	putc('}', to());
 }
 
-static void print_array(const struct lb_reply *array)
+static void print_array(const struct lb_reply *array, bool plain)
 {
 	const struct lb_reply *item = lb_reply_item(array, 0);
 	size_t count = lb_reply_count(array);
@@ -84,32 +123,55 @@ static void print_array(const struct lb_reply *array)
 	for (size_t i = 0; i < count; i++) {
 		if (i > 0)
 			putc(',', to());
-		cli_json(item);
+		print(item, SLICE(""), NULL, plain);
 		if (i + 1 < count)
 			item = lb_reply_next(item);
 	}
 	putc(']', to());
 }
 
-void cli_json(const struct lb_reply *reply)
+static void print(const struct lb_reply *value, struct slice key, const struct lb_reply *map, bool plain)
 {
-	switch (lb_reply_type(reply)) {
+	if (map && !plain && cli_is_null(map, key, value)) {
+		fputs("null", to());
+		return;
+	}
+	switch (lb_reply_type(value)) {
 	case LB_REPLY_NIL:
 		fputs("null", to());
 		break;
 	case LB_REPLY_TEXT:
-		cli_json_text(reply_text(reply));
+		cli_json_text(reply_text(value));
 		break;
 	case LB_REPLY_INTEGER:
-		fprintf(to(), "%lld", (long long)lb_reply_integer(reply));
+		if (map && !plain && cli_is_flag(map, key))
+			fputs(lb_reply_integer(value) ? "true" : "false", to());
+		else
+			fprintf(to(), "%lld", (long long)lb_reply_integer(value));
 		break;
 	case LB_REPLY_ARRAY:
-		print_array(reply);
+		print_array(value, plain);
 		break;
 	case LB_REPLY_MAP:
-		print_map(reply);
+		print_pairs(value, plain);
+		putc('}', to());
 		break;
 	}
+}
+
+void cli_json(const struct lb_reply *reply)
+{
+	print(reply, SLICE(""), NULL, false);
+}
+
+void cli_json_open(const struct lb_reply *map)
+{
+	print_pairs(map, false);
+}
+
+void cli_json_plain(const struct lb_reply *reply)
+{
+	print(reply, SLICE(""), NULL, true);
 }
 
 void cli_json_line(const struct lb_reply *reply)
@@ -118,11 +180,43 @@ void cli_json_line(const struct lb_reply *reply)
 	putc('\n', to());
 }
 
-void cli_json_to(FILE *file, const struct lb_reply *reply)
+void cli_json_into(FILE *file)
 {
 	other = file;
-	cli_json(reply);
-	other = NULL;
+}
+
+/* As JSON has whole numbers: without zeros before it. */
+static bool is_number(struct slice text)
+{
+	size_t sign = text.len > 0 && text.data[0] == '-', digits = sign;
+
+	while (digits < text.len && text.data[digits] >= '0' && text.data[digits] <= '9')
+		digits++;
+	return digits == text.len && digits > sign && (text.data[sign] != '0' || text.len == 1);
+}
+
+void cli_json_field(bool first, struct slice key, struct slice text)
+{
+	if (!first)
+		putc(',', to());
+	cli_json_text(key);
+	putc(':', to());
+	if (text.len == 0)
+		fputs("null", to());
+	else if (is_one_of(key, flags))
+		fputs(slice_eq(text, SLICE("0")) ? "false" : "true", to());
+	else if (is_number(text) && !is_one_of(key, chosen))
+		fprintf(to(), "%.*s", (int)text.len, text.data);
+	else
+		cli_json_text(text);
+}
+
+void cli_json_texts(const struct lb_reply *map)
+{
+	putc('{', to());
+	for (size_t i = 0; i < lb_reply_count(map); i++)
+		cli_json_field(i == 0, reply_text(lb_reply_key(map, i)), reply_text(lb_reply_item(map, i)));
+	fputs("}\n", to());
 }
 
 /* ---- lines ---- */
@@ -161,8 +255,7 @@ void cli_json_lines(struct slice text)
 /* "# Section", and below it "key:value". */
 void cli_json_info(struct slice text)
 {
-	const char *before = "";
-	bool inside = false;
+	bool inside = false, first = true;
 	struct slice line;
 
 	putchar('{');
@@ -173,14 +266,11 @@ void cli_json_info(struct slice text)
 			fputs(inside ? "}," : "", stdout);
 			cli_json_text((struct slice){ line.data + 2, line.len - 2 });
 			fputs(":{", stdout);
-			inside = true;
-			before = "";
+			inside = first = true;
 		} else if (colon && inside) {
-			fputs(before, stdout);
-			cli_json_text((struct slice){ line.data, (size_t)(colon - line.data) });
-			putchar(':');
-			cli_json_text((struct slice){ colon + 1, line.len - (size_t)(colon + 1 - line.data) });
-			before = ",";
+			cli_json_field(first, (struct slice){ line.data, (size_t)(colon - line.data) },
+				       (struct slice){ colon + 1, line.len - (size_t)(colon + 1 - line.data) });
+			first = false;
 		}
 	}
 	puts(inside ? "}}" : "}");

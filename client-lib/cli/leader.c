@@ -7,16 +7,19 @@
 #include "client-lib/cli/json.h"
 #include "client-lib/cli/reply_text.h"
 #include "client-lib/cli/say.h"
-#include "client-lib/cli/table.h"
+#include "client-lib/cli/shown.h"
 
 /* One line, with fields separated by tabs. */
 static void print_leader(int64_t token, struct slice host, struct slice data)
 {
+	if (cli_json_asked && !token) {
+		puts("null");
+		return;
+	}
 	if (cli_json_asked) {
-		printf("{\"token\":%lld,\"host\":", (long long)token);
-		cli_json_text(host);
-		printf(",\"data\":");
-		cli_json_text(data);
+		printf("{\"token\":%lld", (long long)token);
+		cli_json_field(false, SLICE("host"), host);
+		cli_json_field(false, SLICE("data"), data);
 		puts("}");
 		return;
 	}
@@ -27,16 +30,21 @@ static void print_leader(int64_t token, struct slice host, struct slice data)
 	putchar('\n');
 }
 
-int cli_leader(struct lb *lb, char **arguments)
+int cli_leader(struct lb *lb, const struct cli_words *w)
 {
 	const struct lb_reply *reply;
-	enum lb_result r = lb_leader(lb, arguments[0], &reply);
+	enum lb_result r = lb_leader(lb, w->arguments[0], &reply);
 
-	if (r != LB_OK) {
-		cli_say("%s", lb_error(lb));
-		return r == LB_NONE ? CLI_NOBODY : cli_exit_of(r);
+	if (r == LB_NONE && cli_json_asked)
+		print_leader(0, SLICE(""), SLICE(""));
+	if (r == LB_NONE) {
+		cli_say("Nobody leads the election %s: `lockbroker observe %s` shows who does next.", w->arguments[0],
+			w->arguments[0]);
+		return CLI_NOBODY;
 	}
-	print_leader(lb_reply_integer(lb_reply_field(reply, "token")), reply_field(reply, "host"), reply_field(reply, "data"));
+	if (r != LB_OK)
+		return cli_failed(lb, r);
+	print_leader(reply_number(reply, "token"), reply_field(reply, "host"), reply_field(reply, "data"));
 	return CLI_OK;
 }
 
@@ -57,7 +65,10 @@ static enum lb_result print_events(struct lb *lb)
 		cli_say("The connection to lockbrokerd has ended. Waiting for the broker to come back.");
 		return LB_CONNECTION;
 	}
-	cli_say("%s", r == LB_OK ? event.reason : lb_error(lb));
+	if (r == LB_OK)
+		cli_say("%s", event.reason);
+	else
+		cli_failed(lb, r);
 	return r == LB_OK ? event.result : r;
 }
 
@@ -77,16 +88,16 @@ static enum lb_result observe(struct lb *lb, const char *name)
 }
 
 /* A broker that was killed, or is started again, knows nothing of who observed: it is asked again when it is back. */
-int cli_observe(struct lb *lb, char **arguments)
+int cli_observe(struct lb *lb, const struct cli_words *w)
 {
-	enum lb_result r = observe(lb, arguments[0]);
+	enum lb_result r = observe(lb, w->arguments[0]);
 
 	while (r == LB_OK) {
 		r = print_events(lb);
 		if (r != LB_CONNECTION)
 			return r == LB_OK ? CLI_OSERR : cli_exit_of(r);
 		do
-			r = observe(lb, arguments[0]);
+			r = observe(lb, w->arguments[0]);
 		while (r == LB_CONNECTION);
 	}
 	return cli_failed(lb, r);

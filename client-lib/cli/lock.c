@@ -22,7 +22,7 @@ static int run(struct cli_order *o, struct lb *lb, const int64_t *tokens, const 
 		.lb = lb,
 		.names = o->names,
 		.count = o->count,
-		.tokens = o->verb->held == HELD_PERMITS ? NULL : tokens,
+		.tokens = o->held == HELD_PERMITS ? NULL : tokens,
 		.leased = o->options.lease_ms > 0,
 		.command = o->command,
 		.with_dashes = o->with_dashes,
@@ -40,30 +40,30 @@ static int run(struct cli_order *o, struct lb *lb, const int64_t *tokens, const 
 	return cli_job_run(&job);
 }
 
-int cli_lock(const char *socket, int argc, char **argv)
+int cli_lock(const char *socket, const struct cli_command *command, int argc, char **argv)
 {
 	int64_t tokens[LIMIT_NAMES_MAX];
 	struct sigaction pipe_action;
 	struct lb *lb = NULL;
 	struct cli_order o;
-	int status = cli_order_read(&o, cli_verb_find(argv[0]), argc, argv);
+	int status = cli_order_read(&o, command, argc, argv);
 
 	if (status != CLI_OK)
 		return status;
-	if (o.asks == ORDER_HELP)
-		return cli_help(argv[0]);
-	if (o.asks == ORDER_VERSION)
+	if (o.asks == ASKS_HELP)
+		return cli_help(command);
+	if (o.asks == ASKS_VERSION)
 		return cli_version();
-	o.json |= cli_json_asked;
+	cli_say_about(command->word, o.names[0]);
 	/* Perhaps nobody is left to read our messages: that must end neither us nor the command. */
 	sigaction(SIGPIPE, &(struct sigaction){ .sa_handler = SIG_IGN }, &pipe_action);
 	/* The search for deadlocks ignores leaderships. */
-	if (o.verb->held == HELD_LEADERSHIP)
+	if (o.held == HELD_LEADERSHIP)
 		o.owner = NULL;
 	else if (!o.owner)
 		o.owner = getenv("LOCKBROKER_OWNER");
-	if (cli_acquire(&o, socket, &lb, tokens, &status))
-		status = o.verb->runs ? run(&o, lb, tokens, o.owner, &pipe_action) : cli_hold(&o, lb, tokens);
+	if (cli_acquire(&o, o.socket ? o.socket : socket, &lb, tokens, &status))
+		status = o.runs ? run(&o, lb, tokens, o.owner, &pipe_action) : cli_hold(&o, lb, tokens);
 	lb_close(lb);
 	return status;
 }

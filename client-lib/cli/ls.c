@@ -10,21 +10,26 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/param.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "client-lib/cli/commands.h"
+#include "client-lib/cli/holder.h"
 #include "client-lib/cli/json.h"
 #include "client-lib/cli/reply_text.h"
 #include "client-lib/cli/say.h"
 #include "client-lib/cli/sheet.h"
-#include "client-lib/cli/table.h"
+#include "client-lib/cli/shown.h"
 #include "client-lib/lockbroker.h"
 #include "client-lib/handle.h"
 #include "protocol/slice.h"
 
 /* Of one page: locks whose hosts are far away take a while. */
 static const int64_t PAGE_PATIENCE_MS = 60000;
+/* What is asked about a single lock only adds to the list. */
+static const int64_t MORE_PATIENCE_MS = 1000;
+enum { KINDS_ASKED_MAX = 16, QUEUES_ASKED_MAX = 256 };
 static const char PAGE_LOCKS[] = "1000";
 
 static const double WATCH_S = 2, WATCH_LEAST_S = 0.1, WATCH_MOST_S = 86400;
@@ -40,58 +45,42 @@ struct ls {
 
 /* ---- a row for each holder ---- */
 
-static long long number_of(const struct lb_reply *map, const char *key)
-{
-	return (long long)lb_reply_integer(lb_reply_field(map, key));
-}
-
 static bool is(struct slice text, const char *word)
 {
 	return slice_eq(text, slice_of(word));
 }
 
-static void add_since(struct sheet *s, long long ms)
-{
-	char text[CLI_DURATION_MAX];
+static const struct sheet_column all_columns[] = {
+	{ "NAME", NULL, 12, SHEET_ALWAYS, NULL }, { "MODE", NULL, 0, SHEET_ALWAYS, NULL },
+	{ "HOST", NULL, 8, SHEET_ALWAYS, NULL }, { "HOLDER", NULL, 12, SHEET_ALWAYS, NULL },
+	{ "SINCE", NULL, 0, SHEET_ALWAYS, NULL }, { "WAITERS", NULL, 0, SHEET_ALWAYS, NULL },
+	{ "LONGEST", NULL, 0, SHEET_IF_ANY, NULL }, { "PID", NULL, 0, SHEET_WIDE, NULL },
+	{ "CLIENT", NULL, 0, SHEET_WIDE, NULL }, { "UID", NULL, 0, SHEET_WIDE, NULL },
+	{ "TOKEN", NULL, 0, SHEET_WIDE, NULL }, { "AGE", NULL, 0, SHEET_WIDE, NULL },
+	{ "ZNODE", NULL, 12, SHEET_WIDE, NULL },
+};
 
-	sheet_text(s, slice_of(cli_duration(ms, text)));
-}
+static const struct sheet_column here_columns[] = {
+	{ "NAME", NULL, 12, SHEET_ALWAYS, NULL }, { "STATE", NULL, 0, SHEET_ALWAYS, NULL },
+	{ "HOLDERS", NULL, 0, SHEET_ALWAYS, NULL }, { "WAITERS", NULL, 0, SHEET_ALWAYS, NULL },
+	{ "TOKEN", NULL, 0, SHEET_ALWAYS, NULL }, { "DELEGATED", NULL, 0, SHEET_WIDE, NULL },
+};
 
 static void add_mode(struct sheet *s, const struct lb_reply *lock, const struct lb_reply *holder)
 {
 	struct slice kind = reply_field(lock, "kind");
-	long long limit = number_of(lock, "limit");
-	char text[64];
+	long long limit = reply_number(lock, "limit");
 
-	if (is(kind, "semaphore") && limit)
-		snprintf(text, sizeof(text), "%lld of %lld", number_of(holder, "depth"), limit);
-	else if (is(kind, "semaphore"))
-		snprintf(text, sizeof(text), "%lld permits", number_of(holder, "depth"));
-	if (is(kind, "semaphore"))
-		sheet_text(s, slice_of(text));
+	s->limit = is(kind, "election") ? SHEET_ELECTION : is(kind, "semaphore") && !limit ? SHEET_SEMAPHORE : limit;
+	if (holder)
+		holder_mode_cell(s, holder);
 	else
-		sheet_text(s, is(kind, "election") ? slice_of("leader") : reply_field(holder, "mode"));
-}
-
-/* The process, as far as it is known. */
-static void add_holder(struct sheet *s, const struct lb_reply *holder)
-{
-	struct slice command = reply_field(holder, "command");
-	long long pid = number_of(holder, "pid");
-	char text[NAME_MAX_BYTES];
-
-	if (!command.len)
-		command = reply_field(holder, "name");
-	if (pid)
-		snprintf(text, sizeof(text), "%lld %.*s", pid, (int)command.len, command.data);
-	else
-		snprintf(text, sizeof(text), "%.*s", (int)command.len, command.data);
-	sheet_text(s, slice_of(text));
+		sheet_text(s, SLICE(""));
 }
 
 static void add_waiters(struct sheet *s, const struct lb_reply *lock)
 {
-	long long here = number_of(lock, "waiters"), hosts = number_of(lock, "hosts_waiting");
+	long long here = reply_number(lock, "waiters"), hosts = reply_number(lock, "hosts_waiting");
 	char text[96];
 
 	if (hosts)
@@ -102,39 +91,38 @@ static void add_waiters(struct sheet *s, const struct lb_reply *lock)
 }
 
 /* Nobody holds it, or who else does is not shown: a sentence takes the place of the holder. */
-static void add_row(struct sheet *s, const struct lb_reply *lock, const struct lb_reply *holder, const char *instead)
+static void add_row(struct sheet *s, const struct lb_reply *lock, const struct lb_reply *holder, const char *instead,
+		    long long longest_ms)
 {
-	long long held_ms = number_of(holder, "held_ms");
+	static const char *const rest[] = { "pid", "client", "uid", "token", "age_ms", "znode" };
 
-	sheet_row(s);
 	sheet_text(s, reply_field(lock, "name"));
-	if (holder) {
-		add_mode(s, lock, holder);
-		sheet_text(s, reply_field(holder, "host"));
-		add_holder(s, holder);
-		add_since(s, held_ms < 0 ? held_ms : held_ms + number_of(holder, "age_ms"));
-	} else {
-		sheet_text(s, SLICE(""));
-		sheet_text(s, SLICE(""));
+	add_mode(s, lock, holder);
+	sheet_text(s, reply_field(holder, "host"));
+	if (holder)
+		holder_cell(s, holder);
+	else
 		sheet_text(s, slice_of(instead));
-		sheet_text(s, SLICE(""));
-	}
+	holder_held_cell(s, holder);
 	add_waiters(s, lock);
+	sheet_duration(s, longest_ms);
+	for (size_t i = 0; i < sizeof(rest) / sizeof(rest[0]); i++)
+		sheet_value(s, holder, rest[i]);
 }
 
-static void add_lock(struct sheet *s, const struct lb_reply *lock)
+static void add_lock(struct sheet *s, const struct lb_reply *lock, long long longest_ms)
 {
 	const struct lb_reply *holders = lb_reply_field(lock, "holders"), *holder = lb_reply_item(holders, 0);
 	size_t count = lb_reply_count(holders);
 
 	for (size_t i = 0; i < count; i++, holder = i < count ? lb_reply_next(holder) : holder)
-		add_row(s, lock, holder, "");
-	if (number_of(lock, "more"))
-		add_row(s, lock, NULL, "(more: lockbroker who)");
-	else if (!number_of(lock, "known"))
-		add_row(s, lock, NULL, "(ZooKeeper refuses to show others)");
+		add_row(s, lock, holder, "", longest_ms);
+	if (reply_number(lock, "more"))
+		add_row(s, lock, NULL, "(more: lockbroker who)", longest_ms);
+	else if (!reply_number(lock, "known"))
+		add_row(s, lock, NULL, "(ZooKeeper refuses to show others)", longest_ms);
 	else if (!count)
-		add_row(s, lock, NULL, "");
+		add_row(s, lock, NULL, "", longest_ms);
 }
 
 /* ---- pictures ---- */
@@ -146,20 +134,63 @@ struct picture {
 	size_t json_len;
 	FILE *to; /* JSON */
 	bool any; /* ... a lock is there already */
+	struct lb *more; /* asks about a lock of a list; NULL: not needed yet */
+	bool deaf;       /* ... and was not answered in time: what it would add is left out */
+	int kinds_asked, queues_asked;
 };
 
-static void take_locks(struct picture *p, const struct lb_reply *locks)
+/* What is asked about one lock of a list, on a connection of its own: the list stays. `text` is its name. */
+static const struct lb_reply *ask_about(const struct ls *ls, struct picture *p, const char *command, struct slice text)
+{
+	char name[NAME_MAX_BYTES];
+	const char *words[] = { command, name };
+	const struct lb_reply *reply = NULL;
+
+	snprintf(name, sizeof(name), "%.*s", (int)text.len, text.data);
+	if (!p->more) {
+		p->deaf = handle_open_now(ls->socket, &p->more) != LB_OK;
+		lb_set_patience(p->more, MORE_PATIENCE_MS);
+	}
+	if (!p->deaf)
+		p->deaf = lb_command(p->more, 2, words, &reply) == LB_CONNECTION;
+	return reply;
+}
+
+/*
+ * For how long the request of this host has waited that has waited longest; -1: none waits, or it is not known. The queue of
+ * a lock is read from ZooKeeper: that is done for so many only.
+ */
+static long long longest_wait_ms(const struct ls *ls, struct picture *p, const struct lb_reply *lock)
+{
+	const struct lb_reply *queue, *row;
+	long long longest = -1;
+
+	if (!reply_number(lock, "waiters") || ++p->queues_asked > QUEUES_ASKED_MAX)
+		return -1;
+	queue = ask_about(ls, p, "QUEUE", reply_field(lock, "name"));
+	row = lb_reply_item(queue, 0);
+	for (size_t i = 0, count = lb_reply_count(queue); i < count; i++, row = i < count ? lb_reply_next(row) : row)
+		longest = MAX(longest, reply_number(row, "waited_ms"));
+	return longest;
+}
+
+static void take_locks(const struct ls *ls, struct picture *p, const struct lb_reply *locks)
 {
 	const struct lb_reply *lock = lb_reply_item(locks, 0);
 	size_t count = lb_reply_count(locks);
 
 	for (size_t i = 0; i < count; i++, lock = i < count ? lb_reply_next(lock) : lock) {
+		long long longest_ms = longest_wait_ms(ls, p, lock);
+
 		if (!cli_json_asked) {
-			add_lock(&p->sheet, lock);
+			add_lock(&p->sheet, lock, longest_ms);
 			continue;
 		}
 		fputs(p->any ? "," : "[", p->to);
-		cli_json_to(p->to, lock);
+		cli_json_into(p->to);
+		cli_json_open(lock);
+		cli_json_into(NULL);
+		fprintf(p->to, longest_ms < 0 ? ",\"longest_wait_ms\":null}" : ",\"longest_wait_ms\":%lld}", longest_ms);
 		p->any = true;
 	}
 }
@@ -170,7 +201,7 @@ static enum lb_result take_all(const struct ls *ls, struct lb *lb, struct pictur
 	char *after = NULL;
 	enum lb_result r;
 
-	sheet_heads(&p->sheet, "NAME MODE HOST HOLDER SINCE WAITERS");
+	sheet_begin(&p->sheet, all_columns, sizeof(all_columns) / sizeof(all_columns[0]));
 	for (;;) {
 		const struct lb_reply *reply;
 		struct slice next;
@@ -181,7 +212,7 @@ static enum lb_result take_all(const struct ls *ls, struct lb *lb, struct pictur
 		after = NULL;
 		if (r != LB_OK)
 			return r;
-		take_locks(p, lb_reply_field(reply, "locks"));
+		take_locks(ls, p, lb_reply_field(reply, "locks"));
 		next = reply_field(reply, "next");
 		if (!next.len)
 			break;
@@ -194,21 +225,25 @@ static enum lb_result take_all(const struct ls *ls, struct lb *lb, struct pictur
 	return LB_OK;
 }
 
-static void add_fields(struct sheet *s, const struct lb_reply *row)
+/*
+ * A grant of a lock has a token: what is held without one are permits. What is only waited for is a semaphore if it has a
+ * limit, which ZooKeeper knows: that is asked of so many only.
+ */
+static bool is_semaphore(const struct ls *ls, struct picture *p, const struct lb_reply *row)
 {
-	char number[24];
+	if (reply_number(row, "token") || reply_number(row, "holders") || ++p->kinds_asked > KINDS_ASKED_MAX)
+		return !reply_number(row, "token") && reply_number(row, "holders");
+	return lb_reply_type(ask_about(ls, p, "LIMIT", reply_field(row, "name"))) == LB_REPLY_INTEGER;
+}
 
-	sheet_row(s);
-	for (size_t i = 0; i < lb_reply_count(row); i++) {
-		const struct lb_reply *value = lb_reply_item(row, i);
-		struct slice text = reply_text(value);
+static void add_here(const struct ls *ls, struct picture *p, const struct lb_reply *row)
+{
+	static const char *const rest[] = { "holders", "waiters", "token", "delegated" };
 
-		if (lb_reply_type(value) == LB_REPLY_INTEGER) {
-			snprintf(number, sizeof(number), "%lld", (long long)lb_reply_integer(value));
-			text = slice_of(number);
-		}
-		sheet_text(s, text);
-	}
+	sheet_text(&p->sheet, reply_field(row, "name"));
+	sheet_text(&p->sheet, is_semaphore(ls, p, row) ? SLICE("semaphore") : reply_field(row, "state"));
+	for (size_t i = 0; i < sizeof(rest) / sizeof(rest[0]); i++)
+		sheet_value(&p->sheet, row, rest[i]);
 }
 
 static enum lb_result take_here(const struct ls *ls, struct lb *lb, struct picture *p)
@@ -221,20 +256,22 @@ static enum lb_result take_here(const struct ls *ls, struct lb *lb, struct pictu
 	if (r != LB_OK)
 		return r;
 	count = lb_reply_count(reply);
-	sheet_heads(&p->sheet, "NAME STATE HOLDERS WAITERS TOKEN DELEGATED");
+	sheet_begin(&p->sheet, here_columns, sizeof(here_columns) / sizeof(here_columns[0]));
 	if (cli_json_asked) {
-		cli_json_to(p->to, reply);
-		fputc('\n', p->to);
+		cli_json_into(p->to);
+		cli_json_line(reply);
+		cli_json_into(NULL);
 		return LB_OK;
 	}
 	row = lb_reply_item(reply, 0);
 	for (size_t i = 0; i < count; i++, row = i < count ? lb_reply_next(row) : row)
-		add_fields(&p->sheet, row);
+		add_here(ls, p, row);
 	return LB_OK;
 }
 
 static void end(struct picture *p)
 {
+	lb_close(p->more);
 	fclose(p->to);
 	free(p->json);
 	sheet_end(&p->sheet);
@@ -258,7 +295,7 @@ static int take(const struct ls *ls, struct picture *p, bool said)
 	if (r != LB_OK)
 		status = cli_exit_of(r);
 	if (r != LB_OK && !said)
-		cli_say("%s", lb_error(lb));
+		cli_failed(lb, r);
 	fflush(p->to);
 	lb_close(lb);
 	return status;
@@ -268,8 +305,8 @@ static void print(const struct picture *p)
 {
 	if (cli_json_asked)
 		fwrite(p->json, 1, p->json_len, stdout);
-	else if (p->sheet.row_count)
-		sheet_print(&p->sheet, stdout, 0, 0);
+	else
+		sheet_print(&p->sheet, 0);
 }
 
 /* ---- again and again ---- */
@@ -316,7 +353,7 @@ static void draw(const struct picture *p)
 	/* To the first place; each line is cleared behind its end, and all below the last one. */
 	printf("\033[H%.*s\033[K\n\033[K\n", (int)columns, now);
 	if (p->sheet.row_count)
-		sheet_print(&p->sheet, stdout, lines, columns);
+		sheet_print(&p->sheet, lines);
 	else
 		printf("no locks\033[K\n");
 	printf("\033[J");
@@ -392,45 +429,14 @@ static bool read_seconds(const char *text, double *ret)
 	return end != text && !*end && *ret >= WATCH_LEAST_S && *ret <= WATCH_MOST_S;
 }
 
-/* -1: go on. Else the exit status. */
-static int read_option(struct ls *ls, const char *word)
+int cli_ls(const struct cli_words *w)
 {
-	static const char watch_is[] = "--watch=";
+	struct ls ls = { .socket = w->socket, .pattern = w->arguments[0], .all = w->given[OPT_ALL] };
+	const char *every = w->given[OPT_WATCH];
 
-	if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
-		return cli_help("ls");
-	if (strcmp(word, "--json") == 0)
-		cli_json_asked = true;
-	else if (strcmp(word, "--all") == 0 || strcmp(word, "-a") == 0)
-		ls->all = true;
-	else if (strcmp(word, "--watch") == 0 || strcmp(word, "-w") == 0)
-		ls->every_s = WATCH_S;
-	else if (strncmp(word, watch_is, strlen(watch_is)) != 0)
-		return cli_usage("ls has no option %s.", word);
-	else if (!read_seconds(word + strlen(watch_is), &ls->every_s))
-		return cli_usage("--watch needs a number of seconds, 0.1 to 86400, not \"%s\".",
-				 word + strlen(watch_is));
-	return -1;
-}
-
-int cli_ls(const char *socket, int argc, char **argv)
-{
-	struct ls ls = { .socket = socket };
-	bool options = true;
-	int status;
-
-	for (int i = 1; i < argc; i++) {
-		if (options && strcmp(argv[i], "--") == 0) {
-			options = false;
-		} else if (options && argv[i][0] == '-' && argv[i][1]) {
-			status = read_option(&ls, argv[i]);
-			if (status >= 0)
-				return status;
-		} else if (ls.pattern) {
-			return cli_usage("ls does not take the argument \"%s\".", argv[i]);
-		} else {
-			ls.pattern = argv[i];
-		}
-	}
-	return ls.every_s > 0 ? watch(&ls) : once(&ls);
+	if (every)
+		ls.every_s = WATCH_S;
+	if (every && every != cli_given && !read_seconds(every, &ls.every_s))
+		return cli_usage("--watch needs a number of seconds, 0.1 to 86400, not \"%s\".", every);
+	return every ? watch(&ls) : once(&ls);
 }

@@ -8,11 +8,12 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "client-lib/cli/reply_text.h"
 #include "client-lib/handle.h"
 
-/* Requests, and commands that are called otherwise; LIMIT is one if it has a number. */
+/* LIMIT is one if it has a number. */
 static const char *const verbs[] = { "FORCEUNLOCK", "REVOKE", "RELOAD", "CONFIG", "RESTART", "AUDIT", "ACCESS", "LOG",
-				     "ACCOUNTS", "DRAIN", "force-unlock", NULL };
+				     "ACCOUNTS", "DRAIN", NULL };
 
 bool operators_only(int argc, char *const *words)
 {
@@ -30,15 +31,57 @@ static void path_beside(const char *socket, char path[OPERATORS_PATH_MAX])
 	snprintf(path, OPERATORS_PATH_MAX, "%.*soperator.sock", slash ? (int)(slash - socket) + 1 : 0, socket);
 }
 
+static bool may_be_opened(const char *path)
+{
+	return faccessat(AT_FDCWD, path, R_OK | W_OK, AT_EACCESS) == 0;
+}
+
+enum { SERVER_MAX = 512 };
+
+/*
+ * Who serves there, as the broker says; "": nobody, or it does not say so. Of a listener the kernel knows who made it only,
+ * which is the service manager where that passes sockets, and the numbers of processes of two containers may be the same.
+ */
+static void read_server(const char *socket, char ret[SERVER_MAX])
+{
+	const char *const words[] = { "INFO", "server" };
+	const struct lb_reply *reply;
+	struct lb *lb;
+
+	*ret = '\0';
+	if (handle_open_now(socket, &lb) == LB_OK && lb_command(lb, 2, words, &reply) == LB_OK) {
+		struct slice info = reply_text(reply), host = reply_line(info, "\nhost:"), pid = reply_line(info, "\nprocess_id:"),
+			     started = reply_line(info, "\nstarted:");
+
+		if (pid.len > 0)
+			snprintf(ret, SERVER_MAX, "%.*s %.*s %.*s", (int)pid.len, pid.data, (int)started.len, started.data,
+				 (int)host.len, host.data);
+	}
+	lb_close(lb);
+}
+
+static bool is_of_the_same(const char *path, const char *socket)
+{
+	char server[SERVER_MAX], other[SERVER_MAX];
+
+	read_server(path, server);
+	if (*server)
+		read_server(socket, other);
+	return *server && strcmp(server, other) == 0;
+}
+
 const char *operators_socket(const char *socket, char path[OPERATORS_PATH_MAX])
 {
 	const char *named = secure_getenv("LOCKBROKER_OPERATOR_SOCKET"), *usual = secure_getenv("LOCKBROKER_SOCKET");
 
-	if (socket)
-		return socket;
+	if (socket) {
+		path_beside(socket, path);
+		/* Another daemon's may stand beside it. */
+		return strcmp(path, socket) != 0 && may_be_opened(path) && is_of_the_same(path, socket) ? path : socket;
+	}
 	if (named && *named)
 		snprintf(path, OPERATORS_PATH_MAX, "%s", named);
 	else
 		path_beside(usual && *usual ? usual : HANDLE_SOCKET_DEFAULT, path);
-	return faccessat(AT_FDCWD, path, R_OK | W_OK, AT_EACCESS) == 0 ? path : NULL;
+	return may_be_opened(path) ? path : NULL;
 }

@@ -3,7 +3,7 @@
  * The operators' socket. The daemon carries out commands of operators only for who came through it, so the command uses it
  * for those by itself.
  *
- *   --socket PATH given        -> that one, whichever it is
+ *   --socket PATH given        -> operator.sock beside it, if it is the same daemon's and may be opened; else PATH
  *   else, and it may be opened -> LOCKBROKER_OPERATOR_SOCKET, or operator.sock beside the socket of everybody
  *   else                       -> the socket of everybody: the daemon says what is not permitted
  */

@@ -14,29 +14,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "client-lib/cli/options.h"
 #include "client-lib/lockbroker.h"
 #include "protocol/limits.h"
 
 enum cli_held { HELD_LOCKS, HELD_PERMITS, HELD_LEADERSHIP };
 
-struct cli_verb {
-	const char *word;
-	enum cli_held held;
-	bool runs;           /* a command; else it only holds */
-	const char *letters; /* of its options */
-	const char *longs;   /* of those that only have a word, see order.c */
-	const char *wants;   /* the words behind its options */
-};
-
 struct cli_order {
-	const struct cli_verb *verb;
+	const struct cli_command *verb;
+	enum cli_held held;
+	bool runs;          /* a command; else it only holds */
+	const char *socket; /* NULL: not given */
 	struct lb_options options; /* of locks; timeout_ms of all. Times are at most 1e9 s */
 	int64_t limit, permits;
 	int64_t connect_ms;  /* -1: not given */
 	int64_t grace_ms, min_hold_ms, splay_ms;
 	int on_revoke;       /* the signal; 0: none */
 	int conflict;        /* the exit status if it is taken, 0 to 255 */
-	bool closes, in_place, verbose, json;
+	bool closes, in_place, verbose;
 	const char *owner;   /* NULL: not given */
 	char *names[LIMIT_NAMES_MAX]; /* NAME, and those of -a */
 	size_t count;        /* those of -a are also counted that do not fit */
@@ -44,14 +39,11 @@ struct cli_order {
 	char **command;      /* NULL: none, for hold */
 	char *line[4];       /* the command of -c */
 	bool with_dashes;    /* a "--" follows in the command */
-	const char *excluded; /* the first option given that does not go with -F */
-	enum { ORDER_RUN, ORDER_HELP, ORDER_VERSION } asks;
+	int asks; /* ASKS_RUN, or for help or the version instead */
 };
 
-/* NULL: that is the word of no verb. */
-const struct cli_verb *cli_verb_find(const char *word);
 /*
  * Reads the words, argv[0] being the verb's; the order points into them. CLI_OK; or CLI_USAGE, after it said what is
  * wrong. If only help or the version is asked for, the rest of the order is not set.
  */
-int cli_order_read(struct cli_order *o, const struct cli_verb *verb, int argc, char **argv);
+int cli_order_read(struct cli_order *o, const struct cli_command *verb, int argc, char **argv);

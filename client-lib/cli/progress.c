@@ -34,19 +34,14 @@ void cli_progress_deinit(struct cli_progress *p)
 	p->lb = NULL;
 }
 
-static int64_t number_of(const struct lb_reply *map, const char *key)
-{
-	return lb_reply_integer(lb_reply_field(map, key));
-}
-
 int cli_progress_place(const struct lb_reply *queue, int64_t pid)
 {
 	for (size_t i = 0; i < lb_reply_count(queue); i++) {
 		const struct lb_reply *row = lb_reply_item(queue, i);
 
 		/* The number of a process says something on this host only, where its connection is known. */
-		if (number_of(row, "client") > 0 && number_of(row, "pid") == pid)
-			return (int)number_of(row, "position");
+		if (reply_number(row, "client") > 0 && reply_number(row, "pid") == pid)
+			return (int)reply_number(row, "position");
 	}
 	return 0;
 }
@@ -78,20 +73,9 @@ struct slice cli_progress_program(const struct lb_reply *holder)
 	return name.len > 0 ? name : reply_field(holder, "command");
 }
 
-static struct slice line_of(struct slice info, const char *key)
-{
-	const char *at = info.len > 0 ? memmem(info.data, info.len, key, strlen(key)) : NULL, *stop = info.data + info.len, *end;
-
-	if (!at)
-		return SLICE("");
-	at += strlen(key);
-	end = memchr(at, '\r', (size_t)(stop - at));
-	return (struct slice){ at, (size_t)((end ? end : stop) - at) };
-}
-
 bool cli_progress_halted(struct slice info, char *ret, size_t size)
 {
-	struct slice state = line_of(info, "\nsession_state:"), why = line_of(info, "\nsession_why:");
+	struct slice state = reply_line(info, "\nsession_state:"), why = reply_line(info, "\nsession_why:");
 
 	if (!slice_eq(state, SLICE("none")) && !slice_eq(state, SLICE("lost")))
 		return false;
@@ -110,8 +94,8 @@ const char *cli_progress_line(const char *name, int64_t waited_ms, const struct 
 
 		len = add(ret, size, len, ", held by %.*s", host.len ? (int)host.len : 17,
 			  host.len ? host.data : "somebody elsewhere");
-		if (number_of(first, "pid") > 0)
-			len = add(ret, size, len, " pid %lld %.*s", (long long)number_of(first, "pid"), (int)program.len,
+		if (reply_number(first, "pid") > 0)
+			len = add(ret, size, len, " pid %lld %.*s", reply_number(first, "pid"), (int)program.len,
 				  program.data);
 		if (lb_reply_count(holders) > 1)
 			len = add(ret, size, len, " and %zu more", lb_reply_count(holders) - 1);
@@ -197,8 +181,8 @@ bool cli_progress_hindered(const struct lb_reply *why, char *ret, size_t size)
 {
 	struct slice text = reply_field(why, "why");
 
-	if (text.len == 0 || lb_reply_count(lb_reply_field(why, "holders")) > 0 || number_of(why, "hosts_before") > 0 ||
-	    number_of(why, "delegated") > 0)
+	if (text.len == 0 || lb_reply_count(lb_reply_field(why, "holders")) > 0 || reply_number(why, "hosts_before") > 0 ||
+	    reply_number(why, "delegated") > 0)
 		return false;
 	snprintf(ret, size, "%.*s", (int)text.len, text.data);
 	return true;
@@ -268,7 +252,7 @@ static void look(void *context)
 
 void cli_progress_begin(struct cli_progress *p, struct lb *waits)
 {
-	bool often = p->on_terminal || !p->order->verb->runs;
+	bool often = p->on_terminal || !p->order->runs;
 
 	p->waits = waits;
 	if (p->order->options.timeout_ms != 0)

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The texts in replies, valid as long as the reply. A value that is missing, or is not a text, gives an empty text. */
+/*
+ * What replies have; texts are valid as long as the reply. A value that is missing, or is not of that type, gives an empty
+ * text, or 0.
+ */
 #pragma once
+
+#include <string.h>
 
 #include "client-lib/lockbroker.h"
 #include "protocol/slice.h"
@@ -17,4 +22,20 @@ static inline struct slice reply_text(const struct lb_reply *value)
 static inline struct slice reply_field(const struct lb_reply *map, const char *key)
 {
 	return reply_text(lb_reply_field(map, key));
+}
+
+static inline long long reply_number(const struct lb_reply *map, const char *key)
+{
+	return (long long)lb_reply_integer(lb_reply_field(map, key));
+}
+
+/* What stands behind "\nKEY:", up to the end of its line, in the answer of INFO; empty: it is not there. */
+static inline struct slice reply_line(struct slice info, const char *key)
+{
+	const char *at = info.len ? memmem(info.data, info.len, key, strlen(key)) : NULL, *end = info.data + info.len;
+	struct slice line = { at ? at + strlen(key) : end, 0 };
+
+	while (line.data + line.len < end && line.data[line.len] != '\r' && line.data[line.len] != '\n')
+		line.len++;
+	return line;
 }

@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "client-lib/cli/table.h"
+#include "client-lib/cli/shown.h"
 
 /* A pipe takes that many bytes at once or none of them, so that messages of several processes do not mix. */
 enum { MESSAGE_BYTES_MAX = PIPE_BUF };
@@ -154,12 +154,23 @@ void cli_say(const char *format, ...)
 	va_end(args);
 }
 
+/* The command at hand, and the name that it is about; "": none. */
+static const char *the_command = "", *the_name = "";
+
+void cli_say_about(const char *command, const char *name)
+{
+	the_command = command;
+	the_name = name;
+}
+
 int cli_usage(const char *format, ...)
 {
+	char hint[128];
 	va_list args;
 
+	snprintf(hint, sizeof(hint), " Try `lockbroker %s%s--help`.", the_command, *the_command ? " " : "");
 	va_start(args, format);
-	say(" Try `lockbroker --help`.", format, args);
+	say(hint, format, args);
 	va_end(args);
 	return CLI_USAGE;
 }
@@ -199,9 +210,86 @@ int cli_exit_of(enum lb_result result)
 	return CLI_UNAVAILABLE;
 }
 
+/* ---- why it failed ---- */
+
+/* What a name is, as the daemon calls it in its two ways, and what follows for a command of another kind. */
+static const struct {
+	const char *noun, *word, *cannot, *command;
+} kinds[] = {
+	{ "a lock", "\"lock\"", "cannot be locked", "lock" },
+	{ "a semaphore", "\"semaphore\"", "has no permits", "sem" },
+	{ "an election", "\"election\"", "has no leader", "campaign" },
+};
+
+enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
+
+/* The kind whose noun or word begins there; KINDS: none does. */
+static size_t kind_at(const char *text)
+{
+	size_t i = 0;
+
+	while (i < KINDS && strncmp(text, kinds[i].noun, strlen(kinds[i].noun)) != 0 &&
+	       strncmp(text, kinds[i].word, strlen(kinds[i].word)) != 0)
+		i++;
+	return i;
+}
+
+static size_t kind_behind(const char *text, const char *const *marks)
+{
+	for (; *marks; marks++) {
+		const char *at = strstr(text, *marks);
+
+		if (at && kind_at(at + strlen(*marks)) < KINDS)
+			return kind_at(at + strlen(*marks));
+	}
+	return KINDS;
+}
+
+/* The name is of another kind than the command is for. False: that is not what the daemon says. */
+static bool say_mismatch(const char *text)
+{
+	static const char *const is[] = { "in use as ", "is that of ", "of kind ", NULL };
+	static const char *const should[] = { ", not as ", ", not of ", "\", not ", NULL };
+	size_t kind = kind_behind(text, is), wanted = kind_behind(text, should);
+	const char *limit = strstr(text, "has a limit of ");
+
+	if (limit)
+		cli_say("The semaphore %s %.*s: every user names the same limit; `lockbroker limit %s` shows it.", the_name,
+			(int)strcspn(limit, ":"), limit, the_name);
+	else if (kind < KINDS && wanted < KINDS && kind != wanted)
+		cli_say("%s is %s, so it %s; use `lockbroker %s`, or another name.", the_name, kinds[kind].noun,
+			kinds[wanted].cannot, kinds[kind].command);
+	return limit || (kind < KINDS && wanted < KINDS && kind != wanted);
+}
+
+/* The answer is too long: how to get it in parts. */
+static const char *in_parts(void)
+{
+	if (strcmp(the_command, "ls") == 0)
+		return "`lockbroker ls PATTERN` lists fewer, and `lockbroker ls --all` reads all in pages";
+	if (strcmp(the_command, "log") == 0)
+		return "`lockbroker log 100` shows the latest 100 records";
+	return "operators can raise that limit";
+}
+
+/* The sentence names the name, or adds it; and it says what to do where the daemon cannot know that. */
 int cli_failed(const struct lb *lb, enum lb_result result)
 {
-	cli_say("%s", lb_error(lb));
+	static const char to_operators[] = " (lockbroker does so by itself for root)";
+	const char *text = lb_error(lb), *end = strstr(text, to_operators);
+
+	if (result == LB_DENIED && end) {
+		cli_say("%.*s: give it with -S, as root or as a user whom daemon.operator_group admits.", (int)(end - text), text);
+		return cli_exit_of(result);
+	}
+	if (result == LB_MISMATCH && *the_name && say_mismatch(text))
+		return cli_exit_of(result);
+	if (result == LB_LIMIT && strstr(text, "longer than limits.output_bytes"))
+		cli_say("The answer is longer than limits.output_bytes: %s.", in_parts());
+	else if (*the_name && result != LB_CONNECTION && !strstr(text, the_name))
+		cli_say("%s: %s", the_name, text);
+	else
+		cli_say("%s", text);
 	return cli_exit_of(result);
 }
 
@@ -213,10 +301,14 @@ int cli_written(int status)
 	return CLI_OSERR;
 }
 
-int cli_ask(struct lb *lb, const char *command, const char *argument, const struct lb_reply **ret)
+int cli_ask_words(struct lb *lb, int count, const char *const *words, const struct lb_reply **ret)
 {
-	const char *words[] = { command, argument };
-	enum lb_result r = lb_command(lb, argument ? 2 : 1, words, ret);
+	enum lb_result r = lb_command(lb, count, words, ret);
 
 	return r == LB_OK ? CLI_OK : cli_failed(lb, r);
+}
+
+int cli_ask(struct lb *lb, const char *command, const char *argument, const struct lb_reply **ret)
+{
+	return cli_ask_words(lb, argument ? 2 : 1, (const char *[]){ command, argument }, ret);
 }

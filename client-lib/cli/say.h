@@ -13,6 +13,7 @@ enum cli_exit {
 	CLI_FINDINGS = 1,    /* the audit found something wrong */
 	CLI_NOBODY = 1,      /* revoke, force-unlock: no holder; leader: nobody leads; limit: no semaphore; config: no key */
 	CLI_ERROR_REPLY = 1, /* call: a reply was an error */
+	CLI_UNKNOWN = 3,     /* check: wrong usage, or what the state is cannot be said */
 	CLI_USAGE = 64,
 	CLI_UNAVAILABLE = 69, /* no broker, or it cannot say: it has no ZooKeeper, for example */
 	CLI_DEADLOCK = 70,    /* acquiring it would deadlock, or a command around this one holds it */
@@ -30,7 +31,9 @@ enum cli_exit {
  * waits: a message for which there is no room is written by a later call, or dropped and counted.
  */
 void cli_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Writes the sentence, in the same line points to --help, and returns CLI_USAGE. */
+/* The command that is carried out, and the name that it is about; "": none. Both stay as they are. */
+void cli_say_about(const char *command, const char *name);
+/* Writes the sentence, in the same line points to the help of the command, and returns CLI_USAGE. */
 int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Tries again to write what could not be written. */
 void cli_say_unsaid(void);
@@ -48,7 +51,9 @@ int cli_exit_of(enum lb_result result);
  * could be written.
  */
 int cli_written(int status);
-/* Says why the last call failed, with `result`; returns the exit status. */
+/* Says why the last call failed, with `result`, and for which name; returns the exit status. */
 int cli_failed(const struct lb *lb, enum lb_result result);
-/* Sends the command, without an argument if that is NULL. Prints the reason of a failure; returns the exit status. */
+/* Sends the words as a request. Prints the reason of a failure; returns the exit status. */
+int cli_ask_words(struct lb *lb, int count, const char *const *words, const struct lb_reply **ret);
+/* The same of a command, without an argument if that is NULL. */
 int cli_ask(struct lb *lb, const char *command, const char *argument, const struct lb_reply **ret);

@@ -2,51 +2,55 @@
 #include "client-lib/cli/sheet.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/param.h>
+#include <unistd.h>
 
-#include "client-lib/cli/table.h"
+#include "client-lib/cli/json.h"
+#include "client-lib/cli/reply_text.h"
+#include "client-lib/cli/shown.h"
 
-enum { CELL_BYTES_MAX = 8192, GAP = 2 };
+enum { CELL_BYTES_MAX = 8192, GAP = 2, COLUMNS_USUAL = 80 };
 
-/* Each character takes one column of the terminal. */
+bool cli_wide_asked;
+
+size_t cli_terminal_columns(void)
+{
+	struct winsize size;
+
+	if (!isatty(STDOUT_FILENO))
+		return 0;
+	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : COLUMNS_USUAL;
+}
+
+static bool is_bold(void)
+{
+	const char *none = getenv("NO_COLOR"), *term = getenv("TERM");
+
+	return isatty(STDOUT_FILENO) && (!none || !*none) && term && *term && strcmp(term, "dumb") != 0;
+}
+
+/* ---- cells ---- */
+
 static size_t width_of(const char *shown)
 {
-	size_t width = 0;
+	char one[CLI_SHOWN_MAX];
+	size_t width = 0, len = strlen(shown);
+	int columns;
 
-	for (; *shown; shown++)
-		width += ((unsigned char)*shown & 0xc0) != 0x80;
+	for (size_t at = 0; at < len; width += (size_t)columns)
+		at += cli_show_character(shown + at, len - at, one, &columns);
 	return width;
 }
 
-static void add_cell(struct sheet *s, struct slice shown)
+void sheet_begin(struct sheet *s, const struct sheet_column *columns, size_t count)
 {
-	size_t width;
-
-	assert(s->at < SHEET_COLUMNS_MAX);
-	bytes_slice(&s->cells, shown);
-	bytes_char(&s->cells, '\0');
-	width = width_of(s->cells.data + s->cells.len - shown.len - 1);
-	if (width > s->widths[s->at])
-		s->widths[s->at] = width;
-	s->at++;
-}
-
-void sheet_heads(struct sheet *s, const char *words)
-{
-	while (*words) {
-		size_t len = strcspn(words, " ");
-
-		add_cell(s, (struct slice){ words, len });
-		words += len + (words[len] == ' ');
-	}
-	s->columns = s->at;
-}
-
-void sheet_row(struct sheet *s)
-{
-	assert(s->at == s->columns);
-	s->row_count++;
-	s->at = 0;
+	assert(count <= SHEET_COLUMNS_MAX);
+	*s = (struct sheet){ .columns = columns, .column_count = count };
+	for (size_t i = 0; i < count; i++)
+		s->widths[i] = strlen(columns[i].head);
 }
 
 void sheet_text(struct sheet *s, struct slice text)
@@ -57,60 +61,166 @@ void sheet_text(struct sheet *s, struct slice text)
 	bytes_slice(&whole, text);
 	bytes_char(&whole, '\0');
 	cli_shown(whole.data, shown, sizeof(shown));
-	add_cell(s, *shown ? slice_of(shown) : SLICE("-"));
 	bytes_free(&whole);
+	s->any[s->at] |= *shown != '\0';
+	if (!*shown)
+		memcpy(shown, "-", 2);
+	bytes_append(&s->cells, shown, strlen(shown) + 1);
+	s->widths[s->at] = MAX(s->widths[s->at], width_of(shown));
+	s->at = (s->at + 1) % s->column_count;
+	s->row_count += s->at == 0;
 }
 
-/* So many characters of it. */
-static size_t print_part(FILE *to, const char *shown, size_t most)
+void sheet_duration(struct sheet *s, long long ms)
 {
-	size_t len = 0, width = 0;
+	char text[CLI_DURATION_MAX];
 
-	while (shown[len]) {
-		width += ((unsigned char)shown[len] & 0xc0) != 0x80;
-		if (width > most)
+	sheet_text(s, slice_of(cli_duration(ms, text)));
+}
+
+void sheet_value(struct sheet *s, const struct lb_reply *map, const char *key)
+{
+	const struct lb_reply *value = lb_reply_field(map, key);
+	long long number = (long long)lb_reply_integer(value);
+	size_t len = strlen(key);
+	char text[CLI_DURATION_MAX];
+
+	if (lb_reply_type(value) != LB_REPLY_INTEGER || cli_is_null(map, slice_of(key), value)) {
+		sheet_text(s, reply_text(value));
+	} else if (cli_is_flag(map, slice_of(key))) {
+		sheet_text(s, number ? SLICE("yes") : SLICE("no"));
+	} else if (len > 3 && strcmp(key + len - 3, "_ms") == 0) {
+		sheet_duration(s, number);
+	} else if (strcmp(key, "started") == 0) {
+		sheet_text(s, slice_of(cli_instant(number, text)));
+	} else {
+		snprintf(text, sizeof(text), "%lld", number);
+		sheet_text(s, slice_of(text));
+	}
+}
+
+void sheet_rows(struct sheet *s, const struct lb_reply *maps)
+{
+	const struct lb_reply *map = lb_reply_item(maps, 0);
+	size_t count = lb_reply_count(maps);
+
+	for (size_t i = 0; i < count; i++, map = i < count ? lb_reply_next(map) : map)
+		for (size_t k = 0; k < s->column_count; k++)
+			if (s->columns[k].cell)
+				s->columns[k].cell(s, map);
+			else
+				sheet_value(s, map, s->columns[k].key);
+}
+
+/* ---- printing ---- */
+
+/* The widths in which the columns are printed; 0: this one is not. `columns`: of the terminal; 0: as many as are needed. */
+static void fit(const struct sheet *s, size_t columns, size_t widths[SHEET_COLUMNS_MAX])
+{
+	size_t sum = 0;
+
+	for (size_t i = 0; i < s->column_count; i++) {
+		bool wide = s->columns[i].shown == SHEET_WIDE, rare = s->columns[i].shown == SHEET_IF_ANY;
+
+		widths[i] = (wide && !cli_wide_asked) || (rare && !s->any[i]) ? 0 : s->widths[i];
+		sum += widths[i] ? widths[i] + GAP : 0;
+	}
+	for (; columns && sum > columns + GAP; sum--) {
+		size_t longest = s->column_count;
+
+		for (size_t i = 0; i < s->column_count; i++)
+			if (s->columns[i].least && widths[i] > s->columns[i].least &&
+			    (longest == s->column_count || widths[i] > widths[longest]))
+				longest = i;
+		if (longest == s->column_count)
 			break;
-		len++;
+		widths[longest]--;
 	}
-	fwrite(shown, 1, len, to);
-	return width > most ? most : width;
 }
 
-/* Returns where the next one begins. `columns` 0: they are not bounded. */
-static const char *print_line(const struct sheet *s, FILE *to, const char *cell, size_t columns)
+/* Adds as much of it as fits in `most` columns, with an ellipsis if that is not all; returns how many it takes. */
+static size_t add_part(struct bytes *line, const char *shown, size_t most)
 {
-	size_t left = columns ? columns : SIZE_MAX;
+	size_t width = width_of(shown), at = 0, used = 0, len = strlen(shown);
+	char one[CLI_SHOWN_MAX];
+	int columns;
 
-	for (size_t i = 0; i < s->columns; i++) {
-		size_t used = print_part(to, cell, left), pad = s->widths[i] + GAP - used;
-
-		left -= used;
-		if (i + 1 == s->columns)
-			pad = 0;
-		if (pad > left)
-			pad = left;
-		fprintf(to, "%*s", (int)pad, "");
-		left -= pad;
-		cell += strlen(cell) + 1;
+	if (width <= most) {
+		bytes_text(line, shown);
+		return width;
 	}
-	fputs(columns ? "\033[K\n" : "\n", to);
-	return cell;
+	for (;;) {
+		size_t next = cli_show_character(shown + at, len - at, one, &columns);
+
+		if (used + (size_t)columns + 1 > most)
+			break;
+		bytes_text(line, one);
+		used += (size_t)columns;
+		at += next;
+	}
+	bytes_text(line, "…");
+	return used + 1;
 }
 
-void sheet_print(const struct sheet *s, FILE *to, size_t lines, size_t columns)
+/* `cells`: NULL for the heads. Returns where those of the next row begin. */
+static const char *print_line(const struct sheet *s, const char *cells, const size_t *widths, size_t columns)
 {
-	size_t rows = s->row_count + 1;
-	const char *cell = s->cells.data;
+	struct bytes whole = { 0 }, line = { 0 };
+	size_t pad = 0;
 
-	if (lines && rows > lines)
-		rows = lines > 1 ? lines - 1 : 1;
-	for (size_t i = 0; i < rows; i++)
-		cell = print_line(s, to, cell, columns);
-	if (rows < s->row_count + 1)
-		fprintf(to, "(and %zu more)\033[K\n", s->row_count + 1 - rows);
+	for (size_t i = 0; i < s->column_count; i++) {
+		const char *cell = cells ? cells : s->columns[i].head;
+
+		cells = cells ? cells + strlen(cells) + 1 : NULL;
+		if (!widths[i])
+			continue;
+		while (pad-- > 0)
+			bytes_char(&whole, ' ');
+		pad = widths[i] + GAP - add_part(&whole, cell, widths[i]);
+	}
+	bytes_char(&whole, '\0');
+	add_part(&line, whole.data, columns ? columns : SIZE_MAX);
+	fwrite(line.data, 1, line.len, stdout);
+	bytes_free(&whole);
+	bytes_free(&line);
+	return cells;
+}
+
+void sheet_print(const struct sheet *s, size_t lines)
+{
+	size_t widths[SHEET_COLUMNS_MAX], rows = s->row_count, columns = cli_terminal_columns();
+	const char *cells = s->cells.data, *end = lines ? "\033[K\n" : "\n";
+	bool bold = is_bold();
+
+	if (rows == 0)
+		return;
+	if (lines && rows + 1 > lines)
+		rows = lines > 2 ? lines - 2 : 0;
+	fit(s, columns, widths);
+	fputs(bold ? "\033[1m" : "", stdout);
+	print_line(s, NULL, widths, columns);
+	fputs(bold ? "\033[0m" : "", stdout);
+	fputs(end, stdout);
+	for (size_t i = 0; i < rows; i++) {
+		cells = print_line(s, cells, widths, columns);
+		fputs(end, stdout);
+	}
+	if (rows < s->row_count)
+		printf("(and %zu more)%s", s->row_count - rows, end);
 }
 
 void sheet_end(struct sheet *s)
 {
 	bytes_free(&s->cells);
+}
+
+void sheet_show(const struct sheet_column *columns, size_t count, const struct lb_reply *maps, long long limit)
+{
+	struct sheet s;
+
+	sheet_begin(&s, columns, count);
+	s.limit = limit;
+	sheet_rows(&s, maps);
+	sheet_print(&s, 0);
+	sheet_end(&s);
 }

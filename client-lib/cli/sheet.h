@@ -1,33 +1,65 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * A table that is put together cell by cell, and printed as cli_table() prints one: heads, then the rows, as wide as their
- * widest cells; an empty cell is "-". What could steer a terminal is printed as its number.
+ * Tables for people: heads, then rows, each column as wide as its widest cell; an empty cell is "-". What could steer a
+ * terminal is shown as its number.
+ *
+ *     at a terminal -> heads are bold, unless NO_COLOR is set; a table that is wider than the terminal has its longest
+ *                      columns cut as far as they may be, and then its lines, each cut with an ellipsis
+ *     elsewhere     -> nothing is ever cut, and nothing is bold
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
+#include "client-lib/lockbroker.h"
 #include "protocol/bytes.h"
 #include "protocol/slice.h"
 
-enum { SHEET_COLUMNS_MAX = 8 };
+enum { SHEET_COLUMNS_MAX = 16 };
 
-struct sheet {
-	struct bytes cells; /* of the heads and all rows, as they are shown, each with a NUL */
-	size_t columns, row_count;
-	size_t widths[SHEET_COLUMNS_MAX];
-	size_t at; /* the column of the next cell */
+struct sheet;
+
+struct sheet_column {
+	const char *head;
+	const char *key; /* of a row of sheet_rows(); NULL: `cell` adds it */
+	size_t least;    /* it may be cut to so many characters; 0: never */
+	enum { SHEET_ALWAYS, SHEET_IF_ANY, SHEET_WIDE } shown; /* IF_ANY: if one of its cells is not empty; WIDE: with --wide */
+	void (*cell)(struct sheet *s, const struct lb_reply *row);
 };
 
-/* Words with a space between; each is a column. */
-void sheet_heads(struct sheet *s, const char *words);
-/* A row begins; a cell of it follows for each column. */
-void sheet_row(struct sheet *s);
+enum { SHEET_LOCK = 0, SHEET_ELECTION = -1, SHEET_SEMAPHORE = -2 /* its limit is not known */ };
+
+struct sheet {
+	const struct sheet_column *columns;
+	size_t column_count, row_count;
+	struct bytes cells; /* of all rows, as they are shown, each with a NUL */
+	size_t widths[SHEET_COLUMNS_MAX];
+	bool any[SHEET_COLUMNS_MAX];
+	size_t at; /* the column of the next cell */
+	long long limit; /* of the semaphore whose rows these are, for the cells; or one of these */
+};
+
+/* --wide was given. */
+extern bool cli_wide_asked;
+
+void sheet_begin(struct sheet *s, const struct sheet_column *columns, size_t count);
+/* The cells of a row, one after the other. */
 void sheet_text(struct sheet *s, struct slice text);
-/*
- * With a number of lines and of columns: on a terminal of which so much is left. A last line tells how many rows do not fit,
- * and each line is cleared behind its end. With 0: everything.
- */
-void sheet_print(const struct sheet *s, FILE *to, size_t lines, size_t columns);
+/* Of milliseconds; negative: empty. */
+void sheet_duration(struct sheet *s, long long ms);
+/* What the map has under the key, empty if that is null in JSON: a duration if it ends with _ms, an instant of `started`,
+ * yes or no of what is true or false there. */
+void sheet_value(struct sheet *s, const struct lb_reply *map, const char *key);
+/* A row for each of the maps, by the keys of the columns. */
+void sheet_rows(struct sheet *s, const struct lb_reply *maps);
+/* With a number of lines: of those that are left on the terminal; a last one says how many rows do not fit, and each is
+ * cleared behind its end. 0: all. Nothing is printed if there are no rows. */
+void sheet_print(const struct sheet *s, size_t lines);
 void sheet_end(struct sheet *s);
+/* All of it, with what `limit` says in struct sheet. */
+void sheet_show(const struct sheet_column *columns, size_t count, const struct lb_reply *maps, long long limit);
+
+/* The columns of the terminal that is the standard output; 0: it is none. */
+size_t cli_terminal_columns(void);

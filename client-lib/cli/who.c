@@ -4,10 +4,12 @@
 #include <string.h>
 
 #include "client-lib/cli/commands.h"
+#include "client-lib/cli/holder.h"
 #include "client-lib/cli/json.h"
 #include "client-lib/cli/reply_text.h"
 #include "client-lib/cli/say.h"
-#include "client-lib/cli/table.h"
+#include "client-lib/cli/sheet.h"
+#include "client-lib/cli/shown.h"
 #include "protocol/bytes.h"
 
 /* So that the user reads one line for each host. */
@@ -20,23 +22,6 @@ static bool is_first_of_its_host(const struct lb_reply *holders, const struct lb
 	return other == row;
 }
 
-/* The name of this host among the hosts. */
-static void read_host(struct lb *lb, struct bytes *ret)
-{
-	static const char key[] = "\nhost:";
-	const struct lb_reply *reply;
-	const char *at;
-
-	bytes_char(ret, '\n');
-	if (cli_ask(lb, "INFO", "server", &reply) == CLI_OK)
-		bytes_slice(ret, reply_text(reply));
-	bytes_char(ret, '\0');
-	at = strstr(ret->data, key);
-	ret->len = at ? strcspn(at + strlen(key), "\r\n") : 0;
-	if (at)
-		memmove(ret->data, at + strlen(key), ret->len);
-}
-
 /* A host writes about its holders only once somebody elsewhere waits for them. */
 static void say_unknown(const struct lb_reply *holders, const char *name, struct slice here)
 {
@@ -46,7 +31,7 @@ static void say_unknown(const struct lb_reply *holders, const char *name, struct
 		struct slice host;
 
 		row = i ? lb_reply_next(row) : lb_reply_item(holders, 0);
-		if (lb_reply_integer(lb_reply_field(row, "held_ms")) >= 0 || !is_first_of_its_host(holders, row))
+		if (reply_number(row, "held_ms") >= 0 || !is_first_of_its_host(holders, row))
 			continue;
 		host = reply_field(row, "host");
 		if (host.len == 0) {
@@ -67,40 +52,118 @@ static void say_unknown(const struct lb_reply *holders, const char *name, struct
 	}
 }
 
-static int show(struct lb *lb, const struct lb_reply *reply, const char *name, struct slice here)
-{
-	int status;
+/* ---- the tables ---- */
 
-	if (cli_json_asked) {
-		printf("{\"holders\":");
-		cli_json(reply);
-		status = cli_ask(lb, "QUEUE", name, &reply);
-		printf(",\"waiting\":");
-		cli_json(status == CLI_OK ? reply : NULL);
-		puts("}");
+static void show_holders(const struct lb_reply *holders, long long limit)
+{
+	static const struct sheet_column columns[] = {
+		{ "HOST", "host", 8, SHEET_ALWAYS, NULL },
+		{ "PID", "pid", 0, SHEET_ALWAYS, NULL },
+		{ "HOLDER", NULL, 12, SHEET_ALWAYS, holder_cell },
+		{ "MODE", NULL, 0, SHEET_ALWAYS, holder_mode_cell },
+		{ "HELD", NULL, 0, SHEET_ALWAYS, holder_held_cell },
+		{ "LEASE", "lease_ms", 0, SHEET_IF_ANY, NULL },
+		{ "TOKEN", "token", 0, SHEET_IF_ANY, NULL },
+		{ "CLIENT", "client", 0, SHEET_WIDE, NULL },
+		{ "UID", "uid", 0, SHEET_WIDE, NULL },
+		{ "COMMAND", "command", 12, SHEET_WIDE, NULL },
+		{ "ZNODE", "znode", 12, SHEET_WIDE, NULL },
+		{ "AGE", "age_ms", 0, SHEET_WIDE, NULL },
+	};
+
+	sheet_show(columns, sizeof(columns) / sizeof(columns[0]), holders, limit);
+}
+
+static void show_waiters(const struct lb_reply *waiters, long long limit)
+{
+	static const struct sheet_column columns[] = {
+		{ "PLACE", "position", 0, SHEET_ALWAYS, NULL },
+		{ "HOST", "host", 8, SHEET_ALWAYS, NULL },
+		{ "PID", "pid", 0, SHEET_ALWAYS, NULL },
+		{ "WAITER", NULL, 12, SHEET_ALWAYS, holder_cell },
+		{ "MODE", NULL, 0, SHEET_ALWAYS, holder_mode_cell },
+		{ "WAITED", "waited_ms", 0, SHEET_ALWAYS, NULL },
+		{ "CLIENT", "client", 0, SHEET_WIDE, NULL },
+		{ "UID", "uid", 0, SHEET_WIDE, NULL },
+		{ "COMMAND", "command", 12, SHEET_WIDE, NULL },
+		{ "ZNODE", "znode", 12, SHEET_WIDE, NULL },
+	};
+
+	sheet_show(columns, sizeof(columns) / sizeof(columns[0]), waiters, limit);
+}
+
+/* What the name is if it is more than a lock, as `limit` of struct sheet. */
+static long long limit_of(struct lb *lb, const char *name)
+{
+	const char *const words[] = { "LIMIT", name };
+	const struct lb_reply *reply;
+	long long limit = lb_command(lb, 2, words, &reply) == LB_OK ? (long long)lb_reply_integer(reply) : 0;
+
+	return limit ? limit : lb_leader(lb, name, &reply) == LB_OK ? SHEET_ELECTION : SHEET_LOCK;
+}
+
+/* What HOLDERS or QUEUE has; once it has a row, also what the name is, which takes the place of the answer. */
+static int ask(struct lb *lb, const char *command, const char *name, bool *known, long long *limit,
+	       const struct lb_reply **ret)
+{
+	int status = cli_ask(lb, command, name, ret);
+
+	if (status != CLI_OK || *known || lb_reply_count(*ret) == 0)
 		return status;
-	}
+	*known = true;
+	*limit = limit_of(lb, name);
+	return cli_ask(lb, command, name, ret);
+}
+
+/* The answer is shown before the next one is asked for. */
+static int show(struct lb *lb, const char *name, struct slice here)
+{
+	const struct lb_reply *reply;
+	long long limit = SHEET_LOCK;
+	bool known = false;
+	int status = ask(lb, "HOLDERS", name, &known, &limit, &reply);
+
+	if (status != CLI_OK)
+		return status;
 	printf(lb_reply_count(reply) > 0 ? "holders:\n" : "holders: none\n");
-	cli_table(reply);
+	show_holders(reply, limit);
 	say_unknown(reply, name, here);
-	status = cli_ask(lb, "QUEUE", name, &reply);
+	status = ask(lb, "QUEUE", name, &known, &limit, &reply);
 	if (status != CLI_OK)
 		return status;
 	printf(lb_reply_count(reply) > 0 ? "\nwaiting:\n" : "\nwaiting: none\n");
-	cli_table(reply);
+	show_waiters(reply, limit);
 	return CLI_OK;
 }
 
-int cli_who(struct lb *lb, char **arguments)
+static int print_json(struct lb *lb, const char *name)
 {
 	const struct lb_reply *reply;
+	int status = cli_ask(lb, "HOLDERS", name, &reply);
+
+	if (status != CLI_OK)
+		return status;
+	printf("{\"holders\":");
+	cli_json(reply);
+	status = cli_ask(lb, "QUEUE", name, &reply);
+	printf(",\"waiting\":");
+	cli_json(status == CLI_OK ? reply : NULL);
+	puts("}");
+	return status;
+}
+
+int cli_who(struct lb *lb, const struct cli_words *w)
+{
+	const struct lb_reply *info;
 	struct bytes here = { 0 };
 	int status;
 
-	read_host(lb, &here);
-	status = cli_ask(lb, "HOLDERS", arguments[0], &reply);
-	if (status == CLI_OK)
-		status = show(lb, reply, arguments[0], bytes_view(&here));
+	if (cli_json_asked)
+		return print_json(lb, w->arguments[0]);
+	/* The name of this host among the hosts. */
+	if (cli_ask(lb, "INFO", "server", &info) == CLI_OK)
+		bytes_slice(&here, reply_line(reply_text(info), "\nhost:"));
+	status = show(lb, w->arguments[0], bytes_view(&here));
 	bytes_free(&here);
 	return status;
 }

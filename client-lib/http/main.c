@@ -121,7 +121,7 @@ int main(int argc, char **argv)
 						 { "anywhere", no_argument, NULL, 'a' },
 						 { 0 } };
 	static const char usage[] =
-		"it needs --listen ADDRESS:PORT, and takes --host NAME and --anywhere: see lockbroker(1).";
+		"it needs --listen ADDRESS:PORT, and takes --host NAME and --anywhere. Try `lockbroker http --help`.";
 	const char *hosts[HOSTS_MAX + 1] = { NULL };
 	struct address address = { .len = 0 };
 	struct visitors_conf conf = { .hosts = hosts };

@@ -144,7 +144,7 @@ def test_events_are_shown_when_they_come(standalone, clients):
 
 def test_the_limit_of_a_semaphore(broker, clients):
     done = test_cli.run(broker, "limit", "s")
-    assert done.returncode == 1 and "no such semaphore" in done.stderr
+    assert done.returncode == 1 and "There is no semaphore s:" in done.stderr
     c = clients(broker)
     c.call("ACQUIRE", "s", "LIMIT", 3)
     assert test_cli.run(broker, "limit", "s").stdout == "3\n"

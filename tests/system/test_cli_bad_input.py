@@ -26,11 +26,11 @@ def of_each_verb():
     """Each option of lock and its like with a value that it does not take, by each of the verbs that has it."""
     wrong = [("-w x", SECONDS), ("--timeout -1", SECONDS), ("--wait nan", SECONDS), ("-E 256", "0 to 255"), ("-E x", "0 to 255"),
              ("--conflict-exit-code=-1", "0 to 255"), ("--splay x", SECONDS), ("--connect 1s", SECONDS), ("--nonsense", "no option"),
-             ("-Z", "no option -Z"), ("--nb=1", "no option --nb=1"), ("-u", "has no -u: a lock is released")]
+             ("-Z", "no option -Z"), ("--nb=1", "--nb takes no value"), ("-u", "has no -u: a lock is released")]
     runs = [("-k x", SECONDS), ("-r NOSIG", "needs a signal"), ("--on-revoke=99", "needs a signal"), ("--min-hold inf", SECONDS),
             ("-F -o", "-F does not go with -o"), ("-F --min-hold 1", "-F does not go with --min-hold")]
     locks = [("-L 0", "greater than 0"), ("--lease=x", "greater than 0"), ("-d x -a b", "-d cannot be used with several"),
-             ("-l 2", "no option -l"), ("--count 1", "no option --count"), ("--json=1", "no option --json=1")]
+             ("-l 2", "no option -l"), ("--count 1", "no option --count")]
     for verb in LOCKS:
         for options, sentence in wrong + (runs if verb != "hold" else []) + (locks if verb in ("lock", "hold") else []):
             yield f"{verb} {options} {rest(verb)}", sentence
@@ -39,30 +39,31 @@ def of_each_verb():
 
 USAGE = [
     *of_each_verb(),
-    ("", "A command is missing"), ("nonsense", 'There is no command "nonsense".'), ("--nonsense ls", "no option --nonsense"),
-    ("-x ls", "no option -x"), ("-S", "-S needs a path"), ("--json=1 ls", "no option --json=1"), ("--json lock a true", "lock has no"),
+    ("nonsense", 'There is no command "nonsense".'), ("--nonsense ls", "no option --nonsense"),
+    ("-x ls", "no option -x"), ("-S", "-S needs a path"), ("--json=1 ls", "--json takes no value"), ("--json lock a true", "lock has no"),
     ("--json metrics", "metrics has no --json"), ("--json http", "http has no --json"),
     ("lock a", "CMD is missing"), ("lock a --", "CMD is missing"), ("help x", 'no command "x"'), ("help lock x", 'argument "x"'),
     ("access root a report", 'The unit "report" has no kind: its name ends as in report.service.'),
     ("access root a unit:report", 'The unit "report" has no kind'), ("lock a -c", "exactly one word"), ("lock a -c x y", "exactly one word"),
-    ("lock -w", "-w needs a number"), ("lock -a", "-a needs a name"), ("lock --json a true", "no option --json"),
+    ("lock -w", "-w needs a number"), ("lock -a", "-a needs a name"), ("lock --json a true", "no option --json"), ("lock --json=1 a true", "no option --json=1"), ("hold --json=1 a", "--json takes no value"),
     ("hold a true", "hold runs no command"), ("hold -F a", "no option -F"), ("hold -k 1 a", "no option -k"),
     ("sem a true", "sem needs -l N"), ("sem -l 0 a true", "needs a number of permits"), ("sem -l 2 -K 3 a true", "-K asks for 3"),
+    *((word, f"NAME is missing: lockbroker {word} [OPTION...] NAME")
+      for word in ("leader", "observe", "who", "why", "limit", "revoke", "force-unlock")),
     ("sem -l 2 -c 1 a true", "no option -c"), ("campaign e", "DATA is missing"), ("campaign -s e d true", "no option -s"),
-    ("leader", "leader needs a NAME"), ("observe", "observe needs a NAME"), ("who", "who needs a NAME"), ("why", "why needs a NAME"),
-    ("limit", "limit needs a NAME"), ("revoke", "revoke needs a NAME"), ("force-unlock", "force-unlock needs a NAME"),
-    ("access root", "access needs a NAME"), ("leader a b", 'argument "b"'), ("observe a b", 'argument "b"'), ("ls a b", 'argument "b"'),
+    ("access", "USER is missing: lockbroker access [OPTION...] USER NAME [UNIT]."),
+    ("access root", "NAME is missing: lockbroker access [OPTION...] USER NAME"), ("leader a b", 'argument "b"'), ("observe a b", 'argument "b"'), ("ls a b", 'argument "b"'),
     ("who a b", 'argument "b"'), ("why a b", 'argument "b"'), ("hosts a", 'argument "a"'), ("limit a 1 2", 'argument "2"'),
     ("revoke a b c", 'argument "c"'), ("force-unlock a b", 'argument "b"'), ("ping a", 'argument "a"'), ("info a b", 'argument "b"'),
     ("audit a", 'argument "a"'), ("access root a u x", 'argument "x"'), ("accounts a", 'argument "a"'), ("reload a", 'argument "a"'),
-    ("config a b", 'argument "b"'), ("log 1 2", 'argument "2"'), ("drain --wait --off", 'argument "--off"'),
+    ("config a b", 'argument "b"'), ("log 1 2", 'argument "2"'), ("drain --wait --off", "--wait or --off, not both"),
     ("ls --all --watch=x", '0.1 to 86400, not "x"'), ("ls --watch=0", "0.1 to 86400"), ("ls --watch=nan", "0.1 to 86400"),
-    ("ls --watch=", "0.1 to 86400"), ("ls -z", "ls has no option -z"), ("ls --all=1", "no option --all=1"),
-    ("ls --json=1", "no option --json=1"), ("ls -a a b", 'argument "b"'), ("ls -w 5 6", 'argument "6"'),
-    ("restart a", 'argument "a"'), ("metrics a", 'argument "a"'), ("metrics --textfile", "--textfile FILE"),
+    ("ls --watch=", "0.1 to 86400"), ("ls -z", "ls has no option -z"), ("ls --all=1", "--all takes no value"),
+    ("ls --json=1", "--json takes no value"), ("ls -a a b", 'argument "b"'), ("ls -w 5 6", 'argument "6"'),
+    ("restart a", 'argument "a"'), ("metrics a", 'argument "a"'), ("metrics --textfile", "--textfile needs a file"),
     ("-S '' ping", '-S needs a path, not ""'), ("--socket= lock a true", '-S needs a path, not ""'),
     ("http", "--listen ADDRESS:PORT"), ("http --listen nowhere", "no address and port"), ("call -x", "no option -x"),
-    ("call --json=1 PING", "no option"), ("access no-such-user a", "no user"), ("drain --half", "--wait or --off"),
+    ("call --json=1 PING", "--json takes no value"), ("access no-such-user a", "no user"), ("drain --half", "drain has no option --half"),
     *((f"{word} --nonsense", f"{word} has no option --nonsense") for word in
       ("leader", "observe", "ls", "who", "why", "hosts", "limit", "revoke", "force-unlock", "ping", "info", "audit", "access",
        "accounts", "reload", "config", "log", "restart", "call")),
@@ -99,7 +100,7 @@ def test_wrong_usage_is_unknown_to_nagios(words):
 
 
 @pytest.mark.parametrize("words, sentence", [
-    ("lock .. true", "lock name"), ("hold ..", "lock name"), ("why ..", "lock name"), ("info nonsense", "unknown section"),
+    ("lock .. true", "lock name"), ("hold ..", "lock name"), ("why ..", "lock name"), ("info nonsense", 'no section "nonsense" of info'),
     ("log x", 'log takes a number of records, not "x"'), ("limit a 0", "1..1000000"), ("config '*' --", None), ("lock -d '' a true", "-d needs a text of 1 to 512 bytes"),
     ("lock --owner 'two words' a true", "--owner needs a text of at most 64 printable"), ("lock -a a a true", "twice"),
 ], ids=str)

@@ -166,7 +166,7 @@ HARM = "\u202e\x1b[2J"
 
 @pytest.mark.parametrize("words, answer", [
     (["info"], "$\r\nx:HARM\r\ny"), (["audit"], "%1\r\n+HARM\r\n:1\r\n"), (["why", "a"], "-ERR HARM\r\n"),
-    (["hosts"], "*1\r\n%1\r\n+HARM\r\n+HARM\r\n"), (["call", "PING"], ",HARM\r\n"), (["call", "PING"], "-ERR HARM\r\n"),
+    (["hosts"], "*1\r\n%1\r\n+host\r\n+HARM\r\n"), (["call", "PING"], ",HARM\r\n"), (["call", "PING"], "-ERR HARM\r\n"),
     (["lock", "a", "--", "true"], "-ERR HARM\r\n"), (["leader", "a"], "-ERR HARM\r\n"),
 ], ids=lambda x: x[0] if isinstance(x, list) else x[0])
 def test_nothing_of_a_broker_steers_the_terminal(tmp_path, words, answer):

@@ -33,15 +33,31 @@ def test_the_table_has_a_row_for_each_holder(two_hosts, clients):
     waiter.send("LOCK", "alone")
     harness.wait_until(lambda: b.call("QUEUE", "alone"), "it to wait")
     lines = run(two_hosts[0], "ls", "--all").stdout.splitlines()
-    assert re.split("  +", lines[0]) == ["NAME", "MODE", "HOST", "HOLDER", "SINCE", "WAITERS"]
+    assert re.split("  +", lines[0]) == ["NAME", "MODE", "HOST", "HOLDER", "SINCE", "WAITERS"], "nobody waits on this host"
     rows = [re.split("  +", line) for line in lines[1:]]
     comm = harness.read_source(f"/proc/{os.getpid()}/comm").strip()
-    assert rows[0][:4] == ["alone", "exclusive", "alpha", f"{os.getpid()} {comm}"] and rows[0][5] == "0 + 1 host"
+    assert rows[0][:4] == ["alone", "exclusive", "alpha", comm] and rows[0][5] == "0 + 1 host"
     assert rows[1][:3] == ["gate", "2 of 3", "alpha"]
     assert [row[:3] for row in rows[2:]] == [["shared", "shared", "alpha"], ["shared", "shared", "beta"]]
     assert rows[3][3:] == ["-", "-", "0"], "what is not known is -"
     assert [re.split("  +", line)[0] for line in run(two_hosts[0], "ls", "-a", "a*").stdout.splitlines()] == ["NAME", "alone"]
     assert run(two_hosts[0], "ls", "-a", "none").stdout == ""
+
+
+def test_the_longest_wait_is_asked_for_so_many_locks_only(standalone, clients):
+    """Each is a request of its own, and another host's queue is read from ZooKeeper for it."""
+    holder, waiter = clients(standalone), clients(standalone)
+    names = [f"l{i:03}" for i in range(300)]
+    for name in names:
+        holder.call("LOCK", name), waiter.call("ENQUEUE", name)
+    before = int(standalone.info("stats")["requests_total"])
+    locks = json.loads(run(standalone, "ls", "--all", "--json").stdout)
+    asked = int(standalone.info("stats")["requests_total"]) - before
+    assert [lock["name"] for lock in locks] == names and all(lock["waiters"] == 1 for lock in locks)
+    assert [lock["longest_wait_ms"] is not None for lock in locks] == [True] * 256 + [False] * 44
+    assert 256 < asked < 256 + 20
+    heads, *rows = run(standalone, "ls", "--all").stdout.splitlines()
+    assert heads.endswith("LONGEST") and [row.endswith(" -") for row in rows] == [False] * 256 + [True] * 44
 
 
 def test_json_is_an_array_of_locks(two_hosts, clients):
@@ -141,6 +157,6 @@ def test_watch_draws_over_what_was_there_and_fits_the_terminal(standalone, clien
     assert status == 0
     pictures = text.split(b"\x1b[H")[1:3]
     for picture in pictures:
-        shown = re.sub(rb"\x1b\[[KJ]", b"", picture).decode().split("\r\n")
+        shown = re.sub(rb"\x1b\[\d*[KJm]", b"", picture).decode().split("\r\n")
         assert len(shown) == 10 and all(len(line) <= 40 for line in shown), shown
         assert shown[2].startswith("NAME") and shown[3].startswith("n00x") and shown[8] == "(and 15 more)"

@@ -111,7 +111,7 @@ def test_what_is_for_operators_is_the_same_everywhere():
     assert {word.split()[0] for word in re.findall(r"`([A-Z][A-Z a-z]+)`", operators)} - {"CLIENT"} == of_operators()
     assert "ask back" not in everybody
     manual = harness.read_source("client-lib/man/lockbroker.1")
-    (named,) = re.findall(r"what is for operators\n\.Po (.*?)^\.Pc$", manual, re.M | re.S)
+    (named,) = re.findall(r"What is for operators\n\.Po (.*?)^\.Pc$", manual, re.M | re.S)
     words = " , ".join(re.findall(r"Cm (.+)", named)).split(" , ")
     assert {word.replace("-", "").upper() for word in words} == of_operators()
     (verbs,) = re.findall(r"verbs\[\] = \{(.*?)\}", harness.read_source("client-lib/cli/operators.c"), re.S)
@@ -130,38 +130,47 @@ def unescaped(page):
     return harness.read_source(f"client-lib/man/{page}").replace("\\-", "-")
 
 
+def told(*words):
+    return subprocess.run([harness.program("lockbroker"), *words], capture_output=True, text=True, check=True).stdout
+
+
+def options_of(command):
+    """Its options as its help shows them: letter, which may be missing, and word."""
+    return re.findall(r"^  (?:-(\w), )?--([\w-]+)", told(command, "--help"), re.M)
+
+
 def test_the_commands_page_names_the_commands_and_their_options():
     manual = unescaped("lockbroker.1")
-    told = subprocess.run([harness.program("lockbroker"), "--help"], capture_output=True, text=True, check=True).stdout
-    commands = re.findall(r"^(?:Usage:|      ) lockbroker \[-S SOCKET\] (\S+)", told, re.M)
+    commands = [line.split("\t")[0] for line in told("--complete", "").splitlines() if not line.startswith("help\t")]
     synopsis, description = manual.split(".Sh DESCRIPTION")
     assert sorted(re.findall(r"^\.Cm (\S+)", synopsis, re.M)) == sorted(commands) and len(commands) > 20
     assert sorted(re.findall(r"^\.Ss (\S+)", description, re.M)) == sorted(commands)
-    taken = set()
-    for path in glob.glob(os.path.join(harness.SOURCE, "client-lib", "cli", "*.c")):
-        text = harness.read_source(os.path.relpath(path, harness.SOURCE))
-        taken |= set(re.findall(r'\{ "([a-z-]+)", (?:no|required|optional)_argument', text))
-    assert {"min-hold", "conflict-exit-code", "textfile", "socket"} < taken
     named = set(re.findall(r"Fl -([a-z-]{2,})", manual))
-    assert taken <= named, "what the command takes is in its manual"
-    assert all(f"--{option}" in told or option in taken for option in named), "and what is there it takes"
+    letters = set(re.findall(r"Fl (\w)\b", manual))
+    shown = set()
+    for command in commands:
+        options = options_of(command)
+        assert {word for _, word in options} <= named, command
+        assert {letter for letter, _ in options if letter} <= letters, command
+        shown |= {word for _, word in options}
+    # Other spellings of those.
+    assert named - shown == {"nb", "nonblocking", "timeout", "unlock", "complete"}
 
 
-def test_the_letters_of_each_verb_are_in_the_manual():
-    (table,) = re.findall(r"cli_verb verbs\[\] = \{(.*?)^\};", harness.read_source("client-lib/cli/order.c"), re.M | re.S)
-    letters = {verb: set(taken) - set("+:") for verb, taken in re.findall(r'\{ "(\w+)", \w+, \w+, "([^"]+)"', table)}
-    assert set(letters) == {"lock", "hold", "sem", "campaign"}
-    manual = unescaped("lockbroker.1")
-    named = set(re.findall(r"Fl (\w)\b", "\n".join(re.findall(r"^\.(?:It|Fl|Op) .*", manual, re.M))))
-    assert set().union(*letters.values()) <= named
-    synopsis = manual.split(".Sh DESCRIPTION")[0]
-    shown = {verb: set(re.findall(r"Fl (\w)\b", text))
-             for verb, text in re.findall(r"^\.Cm (\w+)\n(.*?)(?=^\.Nm|\Z)", synopsis, re.M | re.S)}
-    for verb in ("lock", "hold"):
-        # These stand in the manual beside others, or are no option of a lock.
-        assert shown[verb] - {"c", "S"} == letters[verb] - set("euhV"), verb
-    for verb in ("sem", "campaign"):
-        assert shown[verb] - {"c", "S"} <= letters[verb], verb
+@pytest.mark.parametrize("command", ["lock", "hold"])
+def test_the_letters_of_locks_are_in_the_synopsis(command):
+    synopsis = unescaped("lockbroker.1").split(".Sh DESCRIPTION")[0]
+    (text,) = re.findall(rf"^\.Cm {command}\n(.*?)(?=^\.Nm|\Z)", synopsis, re.M | re.S)
+    assert set(re.findall(r"Fl (\w)\b", text)) | set("hVS") == {letter for letter, _ in options_of(command) if letter} | set("hVS")
+
+
+def test_what_is_for_operators_says_what_others_do():
+    """In the manual and in the help of each of their commands."""
+    (section,) = re.findall(r"^\.Sh OPERATORS\n(.*?)^\.Sh", unescaped("lockbroker.1"), re.M | re.S)
+    named = set(re.findall(r"[\w-]+", " ".join(re.findall(r"^\.It Cm (.*)$", section, re.M)))) - {"Ar", "NAME", "N"}
+    assert {word.replace("-", "").upper() for word in named} == of_operators()
+    for command in named:
+        assert re.search(r"or operators: root, and whom daemon.operator_group admits.\n\S.*\.\n", told(command, "--help")), command
 
 
 def test_the_exit_statuses_are_in_the_manual():

@@ -275,8 +275,8 @@ def test_a_command_whose_lock_is_taken_is_ended(two_hosts):
 
 def test_exit_statuses_tell_what_came_of_it(broker):
     for words, status, said in (
-            (["revoke", "a"], 1, "No holder was asked: nobody holds it"), (["force-unlock", "a"], 1, "Nobody held it."),
-            (["revoke"], 64, "revoke needs a NAME."), (["force-unlock"], 64, "force-unlock needs a NAME."),
+            (["revoke", "a"], 1, "No holder was asked to release a: nobody holds it"), (["force-unlock", "a"], 1, "Nobody held a:"),
+            (["revoke"], 64, "NAME is missing: lockbroker revoke "), (["force-unlock"], 64, "NAME is missing: lockbroker force-unlock "),
             (["revoke", "a", "b", "c"], 64, 'revoke does not take the argument "c".'), (["revoke", ".."], 64, "a lock name is"),
             (["revoke", "a", "x" * 129], 64, "a reason is 1..128 bytes")):
         done = run(broker, *words)

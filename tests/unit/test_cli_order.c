@@ -9,6 +9,8 @@
 
 #include "tests/unit/unit.h"
 
+#include "client-lib/cli/commands.h"
+#include "client-lib/cli/json.h"
 #include "client-lib/cli/operators.h"
 #include "client-lib/cli/order.h"
 #include "client-lib/cli/progress.h"
@@ -34,7 +36,7 @@ static int read_line(struct cli_order *o, const char *line)
 	}
 	words[argc] = NULL;
 	dup2(fd, STDERR_FILENO);
-	status = cli_order_read(o, cli_verb_find(words[0]), argc, words);
+	status = cli_order_read(o, cli_command_find(words[0]), argc, words);
 	dup2(kept, STDERR_FILENO);
 	n = pread(fd, said, sizeof(said) - 1, 0);
 	said[n > 0 ? n : 0] = '\0';
@@ -147,9 +149,9 @@ TEST(options_of_flock_mean_what_they_mean_there)
 	reads(&o, "lock --no-fork a true");
 	assert_true(o.in_place);
 	reads(&o, "lock -h");
-	assert_int_equal(o.asks, ORDER_HELP);
+	assert_int_equal(o.asks, ASKS_HELP);
 	reads(&o, "sem --version");
-	assert_int_equal(o.asks, ORDER_VERSION);
+	assert_int_equal(o.asks, ASKS_VERSION);
 	refuses("lock -u a true", "lock has no -u: a lock is released when CMD ends");
 	refuses("hold --unlock a", "hold has no --unlock: ");
 }
@@ -227,7 +229,7 @@ TEST(each_verb_has_its_own_options)
 	assert_true(o.limit == 4 && o.permits == 2);
 	reads(&o, "hold -n --json -a b a");
 	assert_null(o.command);
-	assert_true(o.json);
+	assert_true(cli_json_asked);
 	refuses("lock -c 2 a true", "lock has no option -c.");
 	refuses("lock --count 2 a true", "lock has no option --count.");
 	refuses("lock --json a true", "lock has no option --json.");
@@ -237,12 +239,13 @@ TEST(each_verb_has_its_own_options)
 	refuses("hold -F a", "hold has no option -F.");
 	refuses("hold a true", "hold runs no command");
 	refuses("campaign -s e d true", "campaign has no option -s.");
-	refuses("campaign --owner=x e d true", "campaign has no option --owner.");
+	refuses("campaign --owner=x e d true", "campaign has no option --owner=x.");
 	refuses("campaign e -- true", "DATA is missing");
-	refuses("campaign e d", "CMD is missing: lockbroker campaign [OPTION...] NAME DATA CMD [ARG...].");
+	refuses("campaign e d", "CMD is missing: lockbroker campaign [OPTION...] NAME DATA {CMD [ARG]... | -c LINE}.");
 	assert_null(strstr(said, "hold"));
 	refuses("lock", "NAME is missing");
-	refuses("lock a", "CMD is missing: lockbroker lock [OPTION...] NAME CMD [ARG...]. Without a command, `lockbroker hold");
+	refuses("lock a", "CMD is missing: lockbroker lock [OPTION...] NAME {CMD [ARG]... | -c LINE}. Without a command, "
+			  "`lockbroker hold");
 	refuses("lock a --", "CMD is missing");
 }
 
@@ -257,7 +260,7 @@ static bool is_for_operators(int argc, const char *command)
 
 TEST(what_only_operators_may_ask_for_goes_to_their_socket)
 {
-	static const char *const theirs[] = { "FORCEUNLOCK", "force-unlock", "revoke", "Reload", "CONFIG", "restart", "audit",
+	static const char *const theirs[] = { "FORCEUNLOCK", "revoke", "Reload", "CONFIG", "restart", "audit",
 					      "access", "LOG", "accounts", "drain" };
 
 	for (size_t i = 0; i < sizeof(theirs) / sizeof(theirs[0]); i++)
@@ -400,4 +403,120 @@ TEST(places_in_line_have_the_endings_of_their_numbers)
 		snprintf(expected, sizeof(expected), "waiting 1 s for a%s", all[i].shown);
 		assert_string_equal(cli_progress_line("a", 1999, NULL, all[i].place, line, sizeof(line)), expected);
 	}
+}
+
+/* ---- what was meant ---- */
+
+static void meant(const char *line, const char *hint)
+{
+	refuses(line, hint);
+}
+
+TEST(an_option_that_is_nearly_one_leads_to_it)
+{
+	meant("lock --wiat 5 a true", "lock has no option --wiat. Did you mean --wait? Try `lockbroker --help`.");
+	meant("lock --nonblok a true", "Did you mean --nonblock?");
+	meant("lock --shraed=1 a true", "Did you mean --shared?");
+	meant("sem --cont=1 a true", "Did you mean --count?");
+	meant("lock --cont=1 a true", "lock has no option --cont=1. Try");
+	meant("lock --nonsense a true", "lock has no option --nonsense. Try");
+	meant("lock --nb=1 a true", "--nb takes no value. Try");
+}
+
+static const char *nearest(const char *word, const char *candidates)
+{
+	static char text[256];
+	struct cli_near near = { .word = word };
+
+	snprintf(text, sizeof(text), "%s", candidates);
+	for (char *candidate = strtok(text, " "); candidate; candidate = strtok(NULL, " "))
+		cli_near_try(&near, candidate, candidate);
+	return near.best ? near.best : "";
+}
+
+TEST(the_nearest_word_is_the_one_with_the_fewest_changes)
+{
+	assert_string_equal(nearest("lok", "log lock"), "log");
+	assert_string_equal(nearest("lcok", "log lock"), "lock");
+	assert_string_equal(nearest("hsots", "hosts hold"), "hosts");
+	assert_string_equal(nearest("session", "server session"), "session");
+	assert_string_equal(nearest("limits.user_shar", "limits.users limits.user_share"), "limits.user_share");
+	assert_string_equal(nearest("x", "ls s"), "");
+	assert_string_equal(nearest("nonsense", "sem observe hosts"), "");
+	assert_string_equal(nearest("", "ls"), "");
+	assert_string_equal(nearest("a123456789a123456789a123456789a123456789a123456789a123456789a1234", "a"), "");
+}
+
+/* ---- the tables ---- */
+
+/* The option that the line gives, which ends behind it or its value; OPT_END: none. */
+static enum cli_option_id given_by(const struct cli_command *command, const char *line)
+{
+	char text[128], value[] = "1", *argv[] = { text, strchr(strcpy(text, line), ' ') + 1, value, NULL };
+	struct cli_words w = { .command = command };
+	int id = 0;
+
+	argv[1][-1] = '\0';
+	if (cli_words_read(&w, 3, argv) >= 0)
+		fail_msg("%s: not taken", line);
+	while (id < OPT_END && !w.given[id])
+		id++;
+	return id;
+}
+
+TEST(a_letter_and_a_word_mean_one_thing_inside_a_command)
+{
+	for (size_t c = 0; c <= WORD_COUNT; c++)
+		for (size_t i = 0; i < cli_option_count; i++)
+			for (size_t k = 0; k < i; k++) {
+				const struct cli_option *a = &cli_options[i], *b = &cli_options[k];
+
+				if ((a->commands & b->commands) >> c & 1 && a->id != b->id) {
+					assert_false(a->letter && a->letter == b->letter);
+					assert_false(a->word && b->word && strcmp(a->word, b->word) == 0);
+				}
+			}
+}
+
+/*
+ * Of the version before: all words, of which those of the verb counted, and an abbreviation was taken that only one of all
+ * began with. What a script abbreviated is that option still.
+ */
+TEST(abbreviations_of_the_version_before_are_what_they_were)
+{
+	static const char *const words[] = { "shared",	 "exclusive", "nb",	"nonblock", "nonblocking", "wait",  "timeout",
+					     "conflict-exit-code", "close",   "no-fork", "unlock",   "on-revoke",	  "lease", "count",
+					     "help",	 "version",   "owner", "connect",  "min-hold",	  "splay", "verbose", "json" };
+	enum { COUNT = sizeof(words) / sizeof(words[0]) };
+	size_t tried = 0;
+
+	for (size_t c = WORD_LOCK; c <= WORD_CAMPAIGN; c++)
+		for (size_t i = 0; i < COUNT; i++) {
+			const struct cli_option *option = cli_option_find(&cli_commands[c], 0, words[i], strlen(words[i]));
+
+			/* --unlock was refused, and is. */
+			for (size_t len = 1; option && option->id != OPT_UNLOCK && len < strlen(words[i]); len++) {
+				char line[128];
+				size_t others = 0;
+
+				for (size_t k = 0; k < COUNT; k++) {
+					const struct cli_option *other = cli_option_find(&cli_commands[c], 0, words[k],
+											 strlen(words[k]));
+
+					others += strncmp(words[k], words[i], len) == 0 && (!other || other->id != option->id);
+				}
+				if (others > 0)
+					continue;
+				snprintf(line, sizeof(line), "%s --%.*s", cli_commands[c].word, (int)len, words[i]);
+				assert_int_equal(given_by(&cli_commands[c], line), option->id);
+				tried++;
+			}
+		}
+	assert_true(tried > 150);
+}
+
+TEST(an_option_that_help_shows_has_a_word)
+{
+	for (size_t i = 0; i < cli_option_count; i++)
+		assert_true(!cli_options[i].about || cli_options[i].word);
 }

@@ -11,11 +11,7 @@
 
 #include "client-lib/lockbroker.h"
 
-/*
- * Prints an array of maps that all have the same keys: one row each, the keys as heads. Anything else prints nothing. Under
- * a key that ends with _ms stand durations, without that ending, and under "started" an instant by this host's clock.
- */
-void cli_table(const struct lb_reply *reply);
+enum { CLI_SHOWN_MAX = 16 };
 enum { CLI_DURATION_MAX = 48 };
 
 /* A number of milliseconds as people read it, with the two largest units: "12s", "3m05s"; negative: empty. Returns `ret`. */
@@ -32,5 +28,12 @@ void cli_quoted(const char *text, size_t len);
 size_t cli_character(const char *text, size_t len, int32_t *ret);
 /* Control characters, and those that break the line, change its direction or are not seen: they could disguise a name. */
 bool cli_is_harmful(int32_t c);
+/*
+ * Writes the first character of a text as it is to be shown, NUL-terminated, with its width in columns of a terminal.
+ * Returns how many bytes of `text` it has.
+ */
+size_t cli_show_character(const char *text, size_t len, char ret_shown[CLI_SHOWN_MAX], int *ret_width);
+/* Seconds since 1970 as this host's clock shows them, with the second. Returns `ret`. */
+const char *cli_instant(long long seconds, char ret[CLI_DURATION_MAX]);
 /* The text as it may be shown to people, cut to fit. Returns `ret`. */
 const char *cli_shown(const char *text, char *ret, size_t size);

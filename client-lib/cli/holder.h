@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* Cells of tables for a row of HOLDERS or QUEUE. */
+#pragma once
+
+#include "client-lib/cli/sheet.h"
+
+/* What it is doing: what it calls itself, or its program, and its text in parentheses; empty: not known. */
+void holder_cell(struct sheet *s, const struct lb_reply *row);
+/* Exclusive, shared; of a semaphore "2 of 3" permits that it holds or waits for; of an election leader, candidate. */
+void holder_mode_cell(struct sheet *s, const struct lb_reply *row);
+/* For how long it has held the lock by now, also on another host; empty: not known. */
+void holder_held_cell(struct sheet *s, const struct lb_reply *row);
