@@ -58,11 +58,19 @@ for script in $scripts; do
 	case $(head -n 1 "$script") in *bash*) shell=bash ;; *) shell=sh ;; esac
 	found "no valid script" "$($shell -n "$script" 2>&1)"
 done
-found "no valid Python" "$(for file in $python; do
-	/usr/bin/python3 -B -c 'import ast, sys; ast.parse(open(sys.argv[1]).read(), sys.argv[1])' "$file" 2>&1; done)"
+found "no valid Python" "$(/usr/bin/python3 -B -c '
+import ast, sys
+for file in sys.argv[1:]:
+	try:
+		ast.parse(open(file).read(), file)
+	except SyntaxError as e:
+		print(f"{file}:{e.lineno}: {e.msg}")' $python 2>&1)"
 
+# All are looked for; those are compiled whose files differ, or include what differs.
+differ="none $* $(sh tests/changed.sh)"
+[ "$*" != all ] || differ=
 found "a mutant that cannot be made any longer" \
-	"$(/usr/bin/python3 -B tests/sim/mutants.py --list --jobs "$(nproc)" | grep -v '^ *[0-9]')"
+	"$(/usr/bin/python3 -B tests/sim/mutants.py --list --jobs "$(nproc)" $differ | grep -v '^ *[0-9]')"
 
 if need mandoc; then
 	echo "lint: manuals"

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Breaks the rules of the core one by one and asks the simulator to notice.
 
-mutants.py [--cc CC] [--objects DIR] [--jobs N] [--only TEXT] [--list] [--write]
+mutants.py [--cc CC] [--objects DIR] [--jobs N] [--only TEXT] [--write]
+mutants.py --list [--jobs N] [FILE ...]
 mutants.py ... --seconds S [--seed N] [FILE ...]
 mutants.py ... --sample K [--seed N] [FILE ...]
 
@@ -18,10 +19,14 @@ DIR has the objects of the sources as they are (make's, BUILD/obj); without it t
 
 With --seconds, those that change one of the FILEs come first, then the others, in an order of chance that N gives. What
 is not decided when the time is over is neither killed nor alive. With --sample, K of them in that order are tried.
+
+With --list the text of each is looked for, and those are compiled that change one of the FILEs; all of them if a table of
+mutants is among the FILEs, or if there are none.
 """
 
 import argparse
 import concurrent.futures
+import functools
 import glob
 import os
 import random
@@ -70,6 +75,7 @@ class Unfit(Exception):
     """A mutant that cannot be tried: the table has not gone along with the core."""
 
 
+@functools.lru_cache(None)
 def mutable():
     """The sources that may be mutated, by file."""
     files = glob.glob("daemon/core/**/*.c", root_dir=ROOT, recursive=True) + glob.glob("tests/sim/*.c", root_dir=ROOT) + PURE
@@ -90,7 +96,7 @@ def place(texts, old, file=""):
 
 def mutate(changes):
     """The mutated texts by file."""
-    texts, touched = mutable(), set()
+    texts, touched = mutable().copy(), set()
     for *file, old, new in changes:
         found = place(texts, old, *("/" + name for name in file))
         texts[found] = texts[found].replace(old, new)
@@ -185,7 +191,7 @@ def list_one(args, mutant):
     name, changes, bound, *_ = mutant
     try:
         texts = mutate(changes)
-        for file, text in texts.items():
+        for file, text in texts.items() if args.compile_all or set(texts) & set(args.files) else ():
             compile_one(args.cc, file, None, text)
         return f"{bound:6} {', '.join(texts)}: {name}"
     except Unfit as e:
@@ -230,6 +236,7 @@ def main():
     args.seeds = read_seeds()
     if not mutants:
         parser.error(f"no mutant has '{args.only}' in its name")
+    args.compile_all = not args.files or any(re.match(r"tests/sim/mutants\w*\.py", file) for file in args.files)
     if args.list:
         return list_all(args, mutants)
     where = tempfile.mkdtemp(prefix="mutants-")
