@@ -559,6 +559,7 @@ mutate: ## mutants of what the simulator does not reach: N= by SEED= of FILES=, 
 PYCACHE ?= $(BUILD)/pycache
 PYTEST = PYTHONDONTWRITEBYTECODE=1 LOCKBROKER_BUILD='$(abspath $(BUILD))' LOCKBROKER_PYCACHE='$(abspath $(PYCACHE))' \
 	$(PYTHON) -m pytest -q -rs -p no:cacheprovider
+MARKED ?=
 SYSTEM_TESTS = tests/torture tests/system tests/mutate
 # What the workers would all do at the same time is done once.
 COLLECT = $(PYTEST) --collect-only $(SYSTEM_TESTS) >/dev/null || :
@@ -566,19 +567,19 @@ COLLECT = $(PYTEST) --collect-only $(SYSTEM_TESTS) >/dev/null || :
 # Three workers for each core: most tests wait most of the time.
 system: all $(BENCH_BIN) ## real daemons, a real ZooKeeper, Redis's own clients
 	@$(COLLECT)
-	@$(PYTEST) -n $$((3 * $(shell nproc))) $(SYSTEM_TESTS)
+	@$(PYTEST) -n $$((3 * $(shell nproc))) $(if $(MARKED),-m '$(MARKED)') $(SYSTEM_TESTS)
 
 .PHONY: system-npm
 system-npm:
-	@$(MAKE) SYSTEM_TESTS='$(ELSEWHERE)' system
+	@$(MAKE) SYSTEM_TESTS='$(ELSEWHERE)' MARKED='not release_only' system
 
 # Each system test once: with sanitizers where they can find something, and beside that, with the plain build, those that are
-# marked plain_only. Half of the time they wait: for each other, a server or a clock.
+# marked plain_only. Those that are marked release_only are run by `make release` alone, as a part of all.
 system-once: all $(BENCH_BIN)
 	@$(COLLECT)
 	@log=$$(mktemp) && trap 'rm -f "$$log"' EXIT && \
-	{ env --default-signal $(PYTEST) -n $(shell nproc) -m plain_only $(SYSTEM_TESTS) >"$$log" 2>&1 & } && \
-	plain=$$!; $(MAKE) $(SANITIZED) PYCACHE='$(PYCACHE)' system; status=$$?; \
+	{ env --default-signal $(PYTEST) -n $(shell nproc) -m 'plain_only and not release_only' $(SYSTEM_TESTS) >"$$log" 2>&1 & } && \
+	plain=$$!; $(MAKE) $(SANITIZED) PYCACHE='$(PYCACHE)' MARKED='not release_only' system; status=$$?; \
 	wait $$plain || status=1; echo 'those that are marked plain_only:'; cat "$$log"; exit $$status
 
 # From a copy of the sources, with the flags of Debian; what those who use them read is checked as well.

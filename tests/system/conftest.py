@@ -53,6 +53,7 @@ def archive_classes():
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "plain_only(why): without sanitizers, which cannot run it, or find nothing in it")
+    config.addinivalue_line("markers", "release_only(why): takes long and seldom finds what others do not: a check leaves it out")
     if not hasattr(config, "workerinput") and not config.option.collectonly:
         config.lockbroker_sweeper = harness.begin_run()
         archive_classes()

@@ -316,6 +316,7 @@ def test_samples_are_told_by_whose_code_they_are():
     assert part(("[unknown]", "/usr/lib/libevent_core-2.1.so.7.0.1")) == "libevent"
 
 
+@pytest.mark.release_only("it makes a whole profile")
 def test_a_profile_says_what_keeps_each_row_from_its_aim_and_what_it_could_not_ask(tmp_path):
     for tool in ("perf", "strace"):
         (tmp_path / tool).write_text(f"#!/bin/sh\necho '{tool}: not allowed' >&2\nexit 1\n")

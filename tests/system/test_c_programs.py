@@ -158,6 +158,7 @@ def test_the_library_is_the_one_that_programs_were_built_against():
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.release_only("it builds the library for each sentence of a tool")
 @pytest.mark.plain_only("it is about the library's types")
 @pytest.mark.parametrize("file, old, new, said", [
     ("liblockbroker.map", "\tlb_try;\n", "", "(lb_try() is gone)"),

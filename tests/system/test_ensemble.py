@@ -21,7 +21,8 @@ import ensemble  # noqa: E402
 import faults  # noqa: E402
 import network  # noqa: E402
 
-pytestmark = pytest.mark.plain_only("with sanitizers tests/torture has an ensemble under the same faults")
+pytestmark = [pytest.mark.plain_only("with sanitizers tests/torture has an ensemble under the same faults"),
+              pytest.mark.release_only("tests/torture/test_torture.py has the same faults, and checks what they may cost")]
 
 TICK_MS = 500
 # Where nothing may be lost: as long as these servers allow. An outage may last 4 s.
@@ -53,13 +54,10 @@ class Site:
         self.crowd = None
         self.held = {}
 
-    def host(self, name, timeout_s, server=None, only=False, conf=None):
-        """With `server`: connected to that one; `only`: and cannot reach another. `conf`: has its servers in that file."""
+    def host(self, name, timeout_s, server=None, only=False):
+        """With `server`: connected to that one; `only`: and cannot reach another."""
         h = faults.Host(name, self.net, self.servers.servers, timeout_s * 1000, TICK_MS)
         h.daemon.options["zookeeper.root"] = self.root
-        if conf:
-            conf.write_text(f"[zookeeper]\nservers = {h.daemon.options.pop('zookeeper.servers')}\n")
-            h.daemon.argv = ["-c", str(conf)]
         self.hosts.append(h)
         others = [link for s, link in h.links.items() if s is not server] if server else []
         for link in others:
@@ -515,26 +513,3 @@ def test_waiters_keep_their_order_and_their_deadlines_through_a_reconnection(sit
         assert not any(witness.replies(w) for w in order[order.index(who) + 1:] if w != "timed")
         witness.ask(who, "UNLOCK", "a")
     assert beta.daemon.info("stats")["sessions_total"] == "1"
-
-
-@if_led
-def test_a_reload_moves_the_session_to_other_servers_and_costs_no_lock(site, tmp_path):
-    """To each server alone, one after the other, while clients work; and back to all, which costs no connection."""
-    conf = tmp_path / "lockbroker.conf"
-    alpha = site.host("alpha", LONG_S, conf=conf)
-    operator = alpha.daemon.client(operator=True)
-    site.hold(alpha, "holder", "m")
-    site.load()
-    for server in (*site.servers.servers, *site.servers.servers[:1]):
-        link = f"127.0.0.1:{alpha.links[server].port}"
-        conf.write_text(f"[zookeeper]\nservers = {link}\n")
-        assert operator.call("RELOAD").startswith(f"zookeeper.servers = {link}, before ")
-        harness.wait_until(lambda link=link: alpha.daemon.info("zookeeper")["server"] == link, "the connection to that server")
-    conf.write_text("[zookeeper]\nservers = " + ", ".join(f"127.0.0.1:{link.port}" for link in alpha.links.values()) + "\n")
-    assert operator.call("RELOAD").startswith("zookeeper.servers = ")
-    assert alpha.daemon.info("zookeeper")["server"] == link
-    # Those that it has learned of meanwhile are used when this one is gone.
-    alpha.links[site.servers.servers[0]].refuse()
-    harness.wait_until(lambda: alpha.daemon.info("zookeeper")["server"] not in ("", link), "the connection to another server")
-    site.nothing_lost()
-    operator.close()

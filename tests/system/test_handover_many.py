@@ -29,7 +29,10 @@ def count():
 
 
 @pytest.mark.plain_only("numbers of connections: the parts are tested with sanitizers by test_handover.py and test_keep.py")
-@pytest.mark.parametrize("with_zookeeper", [False, True], ids=["standalone", "zookeeper"])
+@pytest.mark.parametrize("with_zookeeper", [
+    pytest.param(False, id="standalone"),
+    pytest.param(True, id="zookeeper", marks=pytest.mark.release_only("it carries as many, and a connection to a server")),
+])
 def test_ten_thousand_connections_are_carried(daemons, zk, root, count, with_zookeeper):
     """Every other one holds a lock, the next one waits for it, and has sent half of another request."""
     d = harness.Daemon(zk if with_zookeeper else None, root, wait=False,

@@ -102,6 +102,7 @@ def wait_recovered(daemon):
     harness.wait_until(done, "the session to be well", 120)
 
 
+@pytest.mark.release_only("a session of twelve thousand znodes is slow, and full ones of packets and of limits are shorter")
 @pytest.mark.plain_only("it is about what a server does")
 def test_a_full_session_survives_a_restart_and_its_end_is_survived_by_the_server(own_zk, daemons, clients):
     """Pitfalls 21, 23: all that limits.session_path_bytes allows, with short names (the most znodes and watches), on a
@@ -134,6 +135,7 @@ def test_a_full_session_survives_a_restart_and_its_end_is_survived_by_the_server
     assert isinstance(clients(d).call("LOCK", held[c][0], "WAIT", 20000), int)
 
 
+@pytest.mark.release_only("it is about what servers do among themselves")
 @pytest.mark.plain_only("it is about what a server does")
 def test_the_end_of_a_full_session_is_replicated(own_trio, daemons, clients):
     """On three servers every transaction is a packet between them as well. Long names, for speed: bytes are what
@@ -385,6 +387,7 @@ def test_a_wiped_server_is_lived_through(own_zk, daemons, clients):
 # ---- servers that cannot decide ----
 
 
+@pytest.mark.release_only("three servers; test_liars.py has one that answers and is not to be believed")
 @pytest.mark.plain_only("it is about what a server does")
 def test_without_a_quorum_nothing_is_believed(own_trio, daemons, clients):
     """A server that is left alone and answers reads (read-only mode) is not connected to."""

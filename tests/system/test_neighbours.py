@@ -24,7 +24,10 @@ pytestmark = [
 ]
 
 
-@pytest.mark.parametrize("who", ["users", "app", "units"])
+SLOW = pytest.mark.release_only("the attacks are those of users; whose a connection is, unit tests and test_accounts.py show")
+
+
+@pytest.mark.parametrize("who", ["users", pytest.param("app", marks=SLOW), pytest.param("units", marks=SLOW)])
 def test_no_request_of_another_account_is_refused_and_no_lock_lost(daemons, who):
     """Each attack, on one daemon: what one leaves behind is not there for the next one."""
     if who == "units" and not cgroup.hierarchy():

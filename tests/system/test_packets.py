@@ -135,6 +135,7 @@ def fill(client, count, name):
     return count
 
 
+@pytest.mark.release_only("four starts of a server; that the limit is kept is shown without them")
 @pytest.mark.plain_only("it is about what a server does")
 def test_a_full_session_ends_and_its_server_starts_again(own_zk, daemons, clients):
     """The same server after a session of 300 znodes of somebody who does not count: it does not come back."""

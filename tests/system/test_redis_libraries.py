@@ -284,6 +284,7 @@ done
 """
 
 
+@pytest.mark.release_only("chance would show it")
 @pytest.mark.plain_only("how libraries behave, over 1,000 rounds")
 def test_no_update_is_lost_among_libraries_lock_and_the_command_on_two_hosts(two_hosts, modules, tmp_path):
     counter = tmp_path / "counter"

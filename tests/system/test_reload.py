@@ -9,6 +9,7 @@ import subprocess
 
 import pytest
 
+import fakezk
 import harness
 
 OPERATORS = True  # see clients of conftest.py
@@ -350,6 +351,35 @@ def test_other_names_of_the_same_server_cost_no_connection(on_file, conf, client
     assert c.call("CONFIG", "GET", "zookeeper.servers") == {"zookeeper.servers": new}
     assert on_file.info("zookeeper")["server"] == zk.address
     assert connections(on_file) == before and c.call("VALID", "a") > 0
+
+
+def test_a_reload_moves_the_session_to_other_servers_and_costs_no_lock(on_file, conf, clients, zk):
+    """To each of two alone, one after the other; and to both, which costs no connection."""
+    c = clients(on_file)
+    gates = [fakezk.Gate(zk.port) for _ in range(2)]
+
+    def server():
+        return on_file.info("zookeeper")["server"]
+
+    try:
+        token = c.call("LOCK", "a")
+        for gate in gates:
+            conf.write(f"[zookeeper]\nservers = {gate.address}\n")
+            assert c.call("RELOAD").startswith(f"zookeeper.servers = {gate.address}, before ")
+            harness.wait_until(lambda gate=gate: server() == gate.address, "the connection to that server")
+        before = connections(on_file)
+        conf.write("[zookeeper]\nservers = " + ", ".join(gate.address for gate in gates) + "\n")
+        assert c.call("RELOAD").startswith("zookeeper.servers = ")
+        assert server() == gates[1].address and connections(on_file) == before
+        # The other one is used when this one is gone.
+        gates[1].shut()
+        harness.wait_until(lambda: server() == gates[0].address, "the connection to the other server")
+        assert c.call("LOCK", "a", "REENTER") == token
+        stats = on_file.info("stats")
+        assert (stats["losses_total"], stats["sessions_total"]) == ("0", "1")
+    finally:
+        for gate in gates:
+            gate.end()
 
 
 def test_servers_that_nobody_knows_are_refused_and_nothing_changes(on_file, conf, clients, zk):

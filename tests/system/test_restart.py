@@ -72,6 +72,7 @@ def test_killed_with_its_holders_costs_nobody_a_moment(daemons, zk, root, client
     assert time.monotonic() - began < AT_ONCE
 
 
+@pytest.mark.release_only("it lasts as long as a session")
 @pytest.mark.plain_only("it is about time: the same code runs in shorter tests")
 def test_while_a_holder_lives_its_grant_is_respected(own_zk, daemons, clients, processes):
     zk = own_zk(tick_ms=SLOW_TICK_MS)
@@ -235,6 +236,7 @@ def test_killed_again_and_again_under_load(daemons, zk, root, clients, processes
 # ---- what the daemon itself gives up is ended ----
 
 
+@pytest.mark.release_only("it lasts as long as a session")
 @pytest.mark.plain_only("it is about time: the same code runs in shorter tests")
 def test_after_a_long_outage_nobody_waits_for_sessions_that_were_given_up(own_zk, daemons, clients):
     """Servers that were restarted count anew, and would keep the znodes of sessions for which nobody speaks any more for

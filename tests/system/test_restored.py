@@ -98,6 +98,7 @@ def pair(client, name):
     return token
 
 
+@pytest.mark.release_only("three servers; one is restored in the test above, and three in the torture")
 @pytest.mark.plain_only("three servers that are stopped and started again and again")
 def test_after_a_restore_a_host_that_saw_less_grants_only_what_is_above_what_another_one_gave(trio, daemons, clients, root):
     away, stays = (daemons(trio, root=root, **harness.FAST) for _ in range(2))

@@ -81,6 +81,7 @@ def take_lists(*those):
                 del last[s]
 
 
+@pytest.mark.release_only("a hundred clients with lists; turns and pieces of lists have unit tests")
 @pytest.mark.plain_only("it is about time: the same code runs in shorter tests")
 def test_who_asks_for_little_does_not_wait_for_the_lists_of_a_hundred(daemons, clients):
     """A hundred clients ask for more lists than are made in a turn. A list is made in pieces, in the turns of its user, and

@@ -100,6 +100,7 @@ def test_two_daemons_of_one_name(own_zk, daemons, clients):
     harness.wait_until(lambda: len(zk.sessions()) == 1, "the second's session to be gone", 2)
 
 
+@pytest.mark.release_only("it takes as long as a second daemon looks, under load")
 @pytest.mark.plain_only("it is about time: the same code runs in shorter tests")
 def test_a_busy_host_is_seen_to_live_too(own_zk, daemons, processes):
     """Lock traffic stands for heartbeats, but not on the host's own znode."""
