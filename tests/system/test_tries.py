@@ -110,13 +110,16 @@ def seen(client):
 
 @pytest.mark.parametrize("flavour, kind", [("mutex", "curator-mutex"), ("rw", "curator-write"), ("kazoo", "kazoo-lock")])
 def test_other_software_is_not_waited_for(place, flavour, kind):
-    """A second each would be lost."""
+    """A second each would be lost, also on a machine that is not busy."""
     theirs, ours = place.theirs(kind), place.ours(place.daemon(flavour, **PATIENT))
     assert theirs.try_for(20000)
-    began = time.monotonic()
-    for _ in range(20):
-        assert not ours.try_for(0)
-    assert time.monotonic() - began < 15
+
+    def nothing_lost():
+        began = time.monotonic()
+        assert not any(ours.try_for(0) for _ in range(5))
+        return time.monotonic() - began < 5
+
+    harness.wait_until(nothing_lost, "five tries that take less than five seconds")
     theirs.release()
     harness.wait_until(lambda: ours.try_for(0), "its znode to be gone")
 
