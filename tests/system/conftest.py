@@ -3,12 +3,14 @@
 own below it, and daemons of its own that must end well and without a complaint of a sanitizer."""
 
 import os
+import re
 import secrets
 import signal
 import threading
 import sys
 
 import kazoo.client
+import kazoo.exceptions
 import pytest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -21,6 +23,10 @@ if "LOCKBROKER_PYCACHE" in os.environ:
     sys.dont_write_bytecode = False
 
 import library  # noqa: E402
+
+sys.path.append(os.path.join(harness.SOURCE, "tests", "torture"))
+
+import ensemble  # noqa: E402
 
 
 TEST_SECONDS_MAX = 300  # ten times what the longest takes on an idle machine
@@ -60,8 +66,20 @@ def pytest_configure(config):
         config.lockbroker_zookeeper = harness.Zookeeper()
 
 
+def has_a_twin(item, names):
+    """With a daemon of the other kind, which ZooKeeper serves."""
+    test, bracket, ids = item.nodeid.partition("[")
+    return "standalone" in ids and test + bracket + ids.replace("standalone", "zookeeper", 1) in names
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """With sanitizers what is marked plain_only is left out, whatever the folder."""
+    """With sanitizers what is marked plain_only is left out, whatever the folder. Of two tests that differ in the kind of the daemon
+    a check runs the one with a server: the other executes no line that no further test does."""
+    names = {item.nodeid for item in items}
+    for item in items:
+        if has_a_twin(item, names):
+            item.add_marker(pytest.mark.release_only("its twin has a server"))
     left_out = [item for item in items if item.get_closest_marker("plain_only")] if harness.sanitizer_options() else []
     if left_out:
         config.hook.pytest_deselected(items=left_out)
@@ -110,18 +128,54 @@ def zk(request):
         server.end()
 
 
+@pytest.fixture(scope="session")
+def spare_servers():
+    """Those that tests are through with, and that are as new: one for each tick."""
+    spare = {}
+    yield spare
+    for server in spare.values():
+        server.end()
+
+
+def is_as_new(server):
+    """Made so, if it runs and nobody is connected: sessions of those that were killed are ended, and what it has is deleted."""
+    if (server.process.poll() is not None or "T" in harness.thread_states(server.process.pid) or
+            re.search("sid=0x[1-9a-f]", server.ask("cons"))):
+        return False
+    for session in set(re.findall("0x[1-9a-f][0-9a-f]*", server.ask("dump"))):
+        ensemble.end_session(server.port, int(session, 16))
+    client = kazoo.client.KazooClient(hosts=server.address)
+    client.start(harness.PATIENCE)
+    try:
+        for name in set(client.get_children("/")) - {"zookeeper"}:
+            client.delete(f"/{name}", recursive=True)
+        return True
+    except kazoo.exceptions.KazooException:
+        return False
+    finally:
+        client.stop()
+        client.close()
+
+
 @pytest.fixture
-def own_zk():
-    """Makes private servers, for tests that hurt them or count what they do."""
+def own_zk(spare_servers):
+    """Makes private servers, for tests that hurt them or count what they do. The start of a JVM takes most of such a test, so
+    a server with options of its own, or `fresh`, is a new one, and any other may be one that an earlier test had."""
     servers = []
 
-    def make(**options):
-        servers.append(harness.Zookeeper(**options))
-        return servers[-1]
+    def make(tick_ms=2000, jvm=None, fresh=False):
+        server = None if jvm or fresh else spare_servers.pop(tick_ms, None)
+        # Empty directories go in tests that say so: otherwise a minute after the start one would go in any test.
+        server = server or harness.Zookeeper(tick_ms, jvm or ["-Dznode.container.checkIntervalMs=86400000"])
+        servers.append((server, bool(jvm or fresh)))
+        return server
 
     yield make
-    for server in servers:
-        server.end()
+    for server, one_of_its_own in servers:
+        if one_of_its_own or server.tick_ms in spare_servers or not is_as_new(server):
+            server.end()
+        else:
+            spare_servers[server.tick_ms] = server
 
 
 @pytest.fixture

@@ -4,22 +4,17 @@ that who loses one hears of it once, before anybody else has it. Each fault alon
 any order are tests/torture's."""
 
 import functools
-import os
 import signal
-import sys
 import time
 
 import kazoo.client
 import pytest
 
+import ensemble
+import faults
 import harness
+import network
 from witness import Crowd, Page, Witness, now
-
-sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "torture"))
-
-import ensemble  # noqa: E402
-import faults  # noqa: E402
-import network  # noqa: E402
 
 pytestmark = [pytest.mark.plain_only("with sanitizers tests/torture has an ensemble under the same faults"),
               pytest.mark.release_only("tests/torture/test_torture.py has the same faults, and checks what they may cost")]

@@ -6,19 +6,15 @@ import glob
 import os
 import shutil
 import struct
-import sys
 import zlib
 
 import kazoo.exceptions
 import pytest
 
+import ensemble
 import harness
+import network
 from harness import FAST, FAST_TICK_MS
-
-sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "torture"))
-
-import ensemble  # noqa: E402
-import network  # noqa: E402
 
 WRAP_NEAR = (1 << 31) - 1 - (1 << 20)  # the first number at which a directory counts as worn
 CONTAINER = -(1 << 63)                 # what the server writes as the owner of a container
