@@ -236,7 +236,8 @@ UNIT_THREADS_BIN = $(addprefix $(TESTS)/,$(UNIT_THREADS:.c=))
 UNIT_IO_BIN = $(addprefix $(TESTS)/,$(UNIT_IO:.c=))
 UNIT_PLAIN_BIN = $(addprefix $(TESTS)/,$(UNIT_PLAIN:.c=))
 FUZZ_BIN = $(addprefix $(TESTS)/,$(FUZZ:.c=))
-UNIT_BIN = $(UNIT_PURE_BIN) $(UNIT_MODEL_BIN) $(UNIT_FLOOR_BIN) $(UNIT_CORE_BIN) $(UNIT_CONF_BIN) $(UNIT_BASE_BIN) $(UNIT_IO_BIN) $(UNIT_CLI_BIN) $(UNIT_LIBRARY_BIN) $(SIM_UNIT_BIN) $(FUZZ_BIN)
+# Those that take longest are begun first.
+UNIT_BIN = $(FUZZ_BIN) $(UNIT_PURE_BIN) $(UNIT_MODEL_BIN) $(UNIT_FLOOR_BIN) $(UNIT_CORE_BIN) $(UNIT_CONF_BIN) $(UNIT_BASE_BIN) $(UNIT_IO_BIN) $(UNIT_CLI_BIN) $(UNIT_LIBRARY_BIN) $(SIM_UNIT_BIN)
 
 # A later archive may use nothing of an earlier one.
 A_CORE = $(FLOORS:%=$(BUILD)/libcore_%.a)
@@ -262,7 +263,8 @@ SHARED = $(BUILD)/$(SONAME)
 SHARED_MAP = client-lib/liblockbroker.map
 STATIC = $(BUILD)/liblockbroker.a
 SIM_BIN = $(BUILD)/sim
-BENCH_BIN = $(addprefix $(TESTS)/,bench-load bench-null bench-pipeline bench-neighbours bench-taken bench-deadlock)
+# Tests that need them are about measurements or users, and run without sanitizers.
+BENCH_BIN = $(if $(SAN),,$(addprefix $(TESTS)/,bench-load bench-null bench-pipeline bench-neighbours bench-taken bench-deadlock))
 
 .PHONY: all help deps quick check beside-check release clang-unit sanitized-system fuzz short-fuzz stateful unit unit-plain unit-sanitized threads sim steps golden mutants mutate system system-once deb \
 	booted fresh restarts races torture demo bench profile lint layers packaging abi reproducible count format install uninstall clean tests
@@ -560,14 +562,15 @@ PYCACHE ?= $(BUILD)/pycache
 PYTEST = PYTHONDONTWRITEBYTECODE=1 LOCKBROKER_BUILD='$(abspath $(BUILD))' LOCKBROKER_PYCACHE='$(abspath $(PYCACHE))' \
 	$(PYTHON) -m pytest -q -rs -p no:cacheprovider
 MARKED ?=
+# For each core: most tests wait most of the time.
+WORKERS ?= 3
 SYSTEM_TESTS = tests/torture tests/system tests/mutate
 # What the workers would all do at the same time is done once.
 COLLECT = $(PYTEST) --collect-only $(SYSTEM_TESTS) >/dev/null || :
 
-# Three workers for each core: most tests wait most of the time.
 system: all $(BENCH_BIN) ## real daemons, a real ZooKeeper, Redis's own clients
 	@$(COLLECT)
-	@$(PYTEST) -n $$((3 * $(shell nproc))) $(if $(MARKED),-m '$(MARKED)') $(SYSTEM_TESTS)
+	@$(PYTEST) -n $$(($(WORKERS) * $(shell nproc))) $(if $(MARKED),-m '$(MARKED)') $(SYSTEM_TESTS)
 
 .PHONY: system-npm
 system-npm:
@@ -579,7 +582,7 @@ system-once: all $(BENCH_BIN)
 	@$(COLLECT)
 	@log=$$(mktemp) && trap 'rm -f "$$log"' EXIT && \
 	{ env --default-signal $(PYTEST) -n $(shell nproc) -m 'plain_only and not release_only' $(SYSTEM_TESTS) >"$$log" 2>&1 & } && \
-	plain=$$!; $(MAKE) $(SANITIZED) PYCACHE='$(PYCACHE)' MARKED='not release_only' system; status=$$?; \
+	plain=$$!; $(MAKE) $(SANITIZED) PYCACHE='$(PYCACHE)' COLLECT=: WORKERS=4 MARKED='not release_only' system; status=$$?; \
 	wait $$plain || status=1; echo 'those that are marked plain_only:'; cat "$$log"; exit $$status
 
 # From a copy of the sources, with the flags of Debian; what those who use them read is checked as well.
