@@ -122,9 +122,10 @@ UNIT_LIBRARY = test_library_delegation.c test_library_threads.c
 UNIT_LIBRARY_FIXTURE = fake_daemon.c
 # Threads that stand for processes with memory in common: what they do is for ThreadSanitizer to see as well.
 UNIT_THREADS = test_delegation.c test_library_delegation.c test_library_threads.c
-# What sanitizers see nothing new in: a search of a model calls what other unit tests call with them. And what they replace: the
-# allocator.
-UNIT_PLAIN = $(UNIT_MODEL) test_trim.c
+# What sanitizers see nothing new in: a search, of a model or by chance, calls what other unit tests call with them. And what they
+# replace: the allocator.
+UNIT_SEARCH = $(UNIT_MODEL) test_core_circles.c
+UNIT_PLAIN = $(UNIT_SEARCH) test_trim.c
 FUZZ = fuzz_conf.c fuzz_rule.c fuzz_resp.c fuzz_snapshot.c fuzz_salvage.c fuzz_script.c fuzz_answers.c
 SIM := $(filter-out test_%,$(call in,tests/sim,*.c))
 # Programs of the benchmark: the load, the null broker and the pipelined load.
@@ -506,7 +507,7 @@ unit: $(UNIT_BIN) ## unit tests and a short fuzz of the codec
 # The two halves of a check, which runs no unit test twice but test_trim.
 unit-plain: $(UNIT_PLAIN_BIN)
 	@sh tests/unit/run.sh $^
-unit-sanitized: $(filter-out $(UNIT_MODEL_BIN),$(UNIT_BIN))
+unit-sanitized: $(filter-out $(addprefix $(TESTS)/,$(UNIT_SEARCH:.c=)),$(UNIT_BIN))
 	@sh tests/unit/run.sh $^
 
 # In a build of its own. Where the kernel places memory too freely for ThreadSanitizer, it is asked not to.
