@@ -155,12 +155,16 @@ def wait_until(condition, what, patience=PATIENCE):
     """For what tells nobody when it happens. Returns the first true value. `what` is said when it does not come: a text, or
     a function that has one then."""
     end = time.monotonic() + patience
+    pause = 0.001
     while True:
         value = condition()
         if value:
             return value
         assert time.monotonic() < end, f"gave up waiting for {what() if callable(what) else what}"
-        time.sleep(0.01)  # the one pause between two looks: nothing that is waited for here can wake whoever waits
+        # The one pause between two looks: nothing that is waited for here can wake whoever waits. Most have to wait for a moment only,
+        # and the others would take a core from each other by their looks.
+        time.sleep(pause)
+        pause = min(2 * pause, 0.032)
 
 
 def free_port():
