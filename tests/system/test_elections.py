@@ -56,49 +56,6 @@ def test_one_leads_and_everybody_can_read_its_data(broker, clients):
     assert a.call("RESIGN", "e").code == "NOTHELD"
 
 
-def test_observers_are_told_of_each_leader(broker, clients):
-    a, b, o = clients(broker), clients(broker), clients(broker)
-    assert o.call("OBSERVE", "e") == "OK"
-    assert next_leader(o) == (0, "", "")
-    first = a.call("CAMPAIGN", "e", "DATA", "a")
-    assert told_until(o, "a") == (first, broker.host, "a")
-    late = clients(broker)
-    assert late.call("OBSERVE", "e") == "OK" and next_leader(late) == (first, broker.host, "a")
-    assert b.call("CAMPAIGN", "e", "DATA", "b", "ENQUEUE") == "QUEUED"
-    assert a.call("RESIGN", "e") == 1
-    assert told_until(o, "b")[0] > first and b.push()[:2] == ["granted", "e"]
-    assert late.call("UNOBSERVE", "e") == 1 and late.call("UNOBSERVE", "e") == 0
-    late.pushes.clear()
-    b.call("RESIGN", "e")
-    assert told_until(o, None) == (0, "", "") and late.quiet()
-
-
-def test_resp2_reads_the_latest_leader(broker, clients):
-    a, o = clients(broker), clients(broker, version=2)
-    assert o.call("OBSERVE", "e") == "OK"
-    assert o.call("EVENTS") == ["leader", "e", 0, "", ""]
-    for data in "abc":
-        token = a.call("CAMPAIGN", "e", "DATA", data)
-        if data != "c":
-            a.call("RESIGN", "e")
-    told = o.call("EVENTS")
-    while told != ["leader", "e", token, broker.host, "c"]:
-        told = o.call("EVENTS")
-    assert o.call("EVENTS", "WAIT", 0) is None
-
-
-def test_a_name_is_a_lock_or_an_election(broker, clients):
-    a, b = clients(broker), clients(broker)
-    a.call("LOCK", "lock")
-    a.call("CAMPAIGN", "election", "DATA", "a")
-    for words in (("CAMPAIGN", "lock", "DATA", "b"), ("OBSERVE", "lock"), ("LEADER", "lock"), ("LOCK", "election"),
-                  ("ENQUEUE", "election"), ("UNLOCK", "election")):
-        assert b.call(*words).code == "MISMATCH", words
-    assert b.call("CAMPAIGN", "other", "WAIT", 0).code == "ERR"
-    assert b.call("CAMPAIGN", "other", "DATA", "x" * 513).code == "ERR"
-    assert isinstance(b.call("CAMPAIGN", "long", "DATA", "x" * 512), int) and leads(a, "long") == "x" * 512
-
-
 def test_redis_py_campaigns_and_observes(broker):
     with redis.Redis(unix_socket_path=broker.socket, decode_responses=True) as r:
         with r.client() as a:

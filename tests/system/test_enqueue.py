@@ -7,64 +7,6 @@ import redis
 import harness
 
 
-def test_a_queued_wait_is_granted_by_a_push(broker, clients):
-    a, b = clients(broker), clients(broker)
-    first = a.call("LOCK", "a")
-    assert b.call("ENQUEUE", "a") == "QUEUED"
-    assert b.call("PING") == "PONG" and b.quiet()
-    assert len(a.call("QUEUE", "a")) == 1
-    assert a.call("UNLOCK", "a") == 0
-    event, name, token = b.push()
-    assert (event, name) == ("granted", "a") and token > first
-    assert b.call("UNLOCK", "a", "TOKEN", token) == 0
-
-
-def test_a_free_lock_is_granted_at_once_and_after_the_reply(broker, clients):
-    c = clients(broker)
-    assert c.call("ENQUEUE", "a") == "QUEUED"
-    assert not c.pushes
-    assert c.push()[:2] == ["granted", "a"]
-    assert c.call("ENQUEUE", "a", "REENTER") == "QUEUED"
-    assert c.push()[:2] == ["granted", "a"]
-    assert c.call("UNLOCK", "a") == 1
-
-
-def test_a_queued_wait_runs_out(broker, clients):
-    a, b = clients(broker), clients(broker)
-    a.call("LOCK", "a")
-    assert b.call("ENQUEUE", "a", "WAIT", 100) == "QUEUED"
-    assert b.push() == ["timeout", "a"]
-    assert a.call("QUEUE", "a") == []
-    assert b.call("CANCEL", "a") == 0
-
-
-def test_cancel(broker, clients):
-    a, b = clients(broker), clients(broker)
-    a.call("LOCK", "a")
-    assert b.call("CANCEL", "a") == 0
-    assert b.call("ENQUEUE", "a") == "QUEUED"
-    assert b.call("ENQUEUE", "a").code == "ERR"
-    assert b.call("LOCK", "a").code == "ERR"
-    assert b.call("CANCEL", "a") == 1
-    assert a.call("UNLOCK", "a") == 0
-    assert b.quiet()
-    assert isinstance(b.call("LOCK", "a", "WAIT", 20000), int)
-
-
-def test_resp2_reads_how_its_waits_ended(broker, clients):
-    a, b = clients(broker), clients(broker, version=2)
-    token = a.call("LOCK", "a")
-    a.call("LOCK", "b")
-    assert b.call("ENQUEUE", "a") == "QUEUED"
-    assert b.call("ENQUEUE", "b", "WAIT", 50) == "QUEUED"
-    assert b.call("EVENTS") == ["timeout", "b"]
-    b.send("EVENTS")
-    a.call("UNLOCK", "a")
-    event, name, next_token = b.reply()
-    assert (event, name) == ("granted", "a") and next_token > token
-    assert b.call("EVENTS", "WAIT", 0) is None
-
-
 def test_redis_py_waits_for_several_at_once(broker, clients):
     a = clients(broker)
     r = redis.Redis(unix_socket_path=broker.socket, decode_responses=True, single_connection_client=True)
@@ -96,16 +38,6 @@ def test_a_thousand_waits_on_one_connection(standalone, clients, names):
     assert standalone.info("locks")["grants"] == "1000"
 
 
-def test_a_thousand_waits_under_resp2(standalone, clients):
-    a, b = clients(standalone), clients(standalone, version=2)
-    for i in range(1000):
-        a.call("LOCK", f"n{i}")
-        assert b.call("ENQUEUE", f"n{i}") == "QUEUED"
-    a.call("RESET")
-    assert [b.call("EVENTS", "WAIT", 0)[0] for _ in range(1000)] == ["granted"] * 1000
-    assert b.call("EVENTS", "WAIT", 0) is None
-
-
 def test_hundreds_of_waits_between_hosts(two_hosts, clients):
     a, b = (clients(d) for d in two_hosts)
     for i in range(300):
@@ -120,27 +52,6 @@ def test_hundreds_of_waits_between_hosts(two_hosts, clients):
     b.call("RESET")
     for d in two_hosts:
         harness.wait_until(lambda d=d: d.info("locks")["claims"] == "0", "the claims to go")
-
-
-def test_the_end_of_a_connection_ends_its_waits(broker, clients):
-    a, b = clients(broker), clients(broker)
-    for i in range(20):
-        a.call("LOCK", f"n{i}")
-        b.call("ENQUEUE", f"n{i}")
-    b.close()
-    harness.wait_until(lambda: broker.info("locks")["requests"] == "0", "the requests to go")
-    assert a.call("UNLOCK", "n0") == 0
-
-
-def test_a_stop_fails_what_waits(standalone, clients):
-    a, b = clients(standalone), clients(standalone)
-    token = a.call("LOCK", "a")
-    b.call("ENQUEUE", "a")
-    standalone.signal(15)
-    assert b.push()[:3] == ["failed", "a", "DRAINING"]
-    assert a.push() == ["revoke", "a", token, "stopping"]
-    a.call("UNLOCK", "a")
-    assert standalone.process.wait(harness.PATIENCE) == 0
 
 
 def test_only_what_is_unread_counts_against_a_client(standalone, clients):

@@ -120,50 +120,6 @@ def test_holders_keep_their_locks_and_waiters_their_places(broker, clients):
         assert c.quiet(0) and not c.pushes, "nobody was told anything of it"
 
 
-def test_waits_and_leases_end_when_they_would_have(broker, clients):
-    holder, waiter, leased = (clients(broker) for _ in range(3))
-    holder.call("LOCK", "a")
-    assert isinstance(leased.call("LOCK", "b", "LEASE", 1500), int)
-    asked = time.monotonic()
-    waiter.send("LOCK", "a", "WAIT", 1500)
-    harness.wait_queued(broker, "a", 1)
-    restart(broker)
-    assert waiter.reply() is None and time.monotonic() - asked >= 1.5
-    assert leased.push()[:2] == ["lost", "b"]
-    assert time.monotonic() - asked < 20, "not from the hand-over on"
-
-
-def test_permits_and_leaders_stay(broker, clients):
-    holder, waiter, leader, observer = (clients(broker) for _ in range(4))
-    assert holder.call("ACQUIRE", "sem", "LIMIT", 3, "COUNT", 2) == 2
-    waiter.send("ACQUIRE", "sem", "LIMIT", 3, "COUNT", 2)
-    token = leader.call("CAMPAIGN", "e", "DATA", "me")
-    assert observer.call("OBSERVE", "e") == "OK"
-    assert observer.push()[2] == token
-    restart(broker)
-    assert observer.quiet(), "once is enough"
-    assert holder.call("RELEASE", "sem") == 1
-    assert waiter.reply() == 2
-    assert observer.call("LEADER", "e")["token"] == token
-    assert leader.call("RESIGN", "e") == 1
-    assert observer.push()[2] == 0
-
-
-def test_who_waits_for_events_goes_on_waiting(broker, clients):
-    """RESP2: what was not read yet is read after the hand-over, once, and in order."""
-    late, waiting = clients(broker, 2), clients(broker, 2)
-    for c, name in ((late, "a"), (waiting, "b")):
-        assert isinstance(c.call("LOCK", name), int)
-    assert clients(broker).call("REVOKE", "a", "now") == 1
-    waiting.send("EVENTS")
-    restart(broker)
-    assert waiting.quiet()
-    assert clients(broker).call("REVOKE", "b", "then") == 1
-    told = [waiting.reply(), late.call("EVENTS")]
-    assert [(t[0], t[1], t[3]) for t in told] == [("revoke", "b", "then"), ("revoke", "a", "now")]
-    assert late.call("EVENTS", "WAIT", 0) is None
-
-
 def test_what_other_hosts_are_asked_is_asked_anew(daemons, own_zk, root, clients):
     zk = own_zk()
     d = daemons(zk, root)

@@ -100,21 +100,6 @@ def test_a_request_may_come_byte_by_byte(standalone, clients):
     assert c.reply() == "again"
 
 
-def test_unknown_commands_and_wrong_words_are_errors_and_no_more(standalone, clients):
-    c = clients(standalone)
-    for words in (["NONSENSE"], ["HGET", "x", "y"], ["\x00\xff"], ["x" * 10000], ["LOCK"], ["LOCK", "a", "b"],
-                  ["LOCK", "a", "WAIT"], ["LOCK", "a", "WAIT", "soon"], ["LOCK", "a", "WAIT", "-1"],
-                  ["LOCK", "a", "WAIT", "9" * 30], ["LOCK", "a", "WAIT", "1", "WAIT", "2"], ["UNLOCK"],
-                  ["UNLOCK", "a", "TOKEN", "x"], ["VALID", "a", "TOKEN"], ["SELECT", "1"], ["SELECT", "x"],
-                  ["CLIENT"], ["CLIENT", "NONSENSE"], ["CLIENT", "UNBLOCK", "x"], ["EVENTS", "WAIT"],
-                  ["PING", "a", "b"], ["ECHO"], ["EVENTS"], ["QUIT", "now"]):
-        answer = c.call(*words)
-        assert isinstance(answer, harness.Error) and answer.code == "ERR", words
-        assert " " in answer and len(answer) < 1000
-    assert c.call("HELLO", "4").code == "NOPROTO"
-    assert c.call("PING") == "PONG"
-
-
 def test_an_error_stays_one_line_whatever_was_sent(standalone, clients):
     c = clients(standalone, 2)
     assert c.call("bad\r\n+OK\r\n$-1\r\n").code == "ERR"

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a lock does: inside one host, in both modes of the daemon, and between two hosts."""
 
-import os
 import select
 import signal
 import socket
@@ -37,13 +36,6 @@ def waits(daemon, client, name):
         harness.wait_until(lambda: len(c.call("QUEUE", name)) == before + 1, "the request to be queued")
 
 
-def test_lock_gives_a_token_and_unlock_depth_zero(broker, clients):
-    c = clients(broker)
-    token = c.call("LOCK", "a")
-    assert isinstance(token, int) and token > 0
-    assert c.call("UNLOCK", "a") == 0
-
-
 def test_tokens_grow(broker, clients):
     a, b = clients(broker), clients(broker)
     tokens = []
@@ -52,21 +44,6 @@ def test_tokens_grow(broker, clients):
             tokens.append(c.call("LOCK", "a"))
             assert c.call("UNLOCK", "a") == 0
     assert tokens == sorted(set(tokens))
-
-
-def test_a_second_client_waits_until_the_first_lets_go(broker, clients):
-    a, b = clients(broker), clients(broker)
-    first = a.call("LOCK", "a")
-    waits(broker, b, "a")
-    assert b.quiet()
-    assert a.call("UNLOCK", "a") == 0
-    assert b.reply() > first
-
-
-def test_different_names_do_not_exclude_each_other(broker, clients):
-    a, b = clients(broker), clients(broker)
-    assert isinstance(a.call("LOCK", "a"), int)
-    assert isinstance(b.call("LOCK", "b"), int)
 
 
 def test_requests_are_served_in_the_order_of_asking(broker, clients):
@@ -95,41 +72,6 @@ def test_reentry_keeps_the_token_and_counts_levels(broker, clients):
     assert b.call("LOCK", "a", "WAIT", 0) is None
     assert a.call("UNLOCK", "a") == 0
     assert isinstance(b.call("LOCK", "a"), int)
-
-
-def test_what_the_connection_holds_is_not_granted_unasked(broker, clients):
-    a, b = clients(broker), clients(broker)
-    token = a.call("LOCK", "a")
-    for words in (["LOCK", "a"], ["LOCK", "a", "SHARED", "WAIT", 0], ["ENQUEUE", "a"], ["MLOCK", 2, "a", "free"]):
-        refused = a.call(*words)
-        assert refused.code == "HELD" and "REENTER" in refused and refused.endswith(": a"), words
-    assert b.call("HOLDERS", "free") == []
-    assert [h["depth"] for h in b.call("HOLDERS", "a")] == [1]
-    assert a.call("MLOCK", 2, "a", "free", "REENTER")[0] == token
-    assert a.call("MUNLOCK", 2, "a", "free") == [1, 0]
-    assert a.call("UNLOCK", "a", "TOKEN", token) == 0
-    # The second of two requests that were sent at once, as two threads that share a connection send them.
-    a.send("LOCK", "a")
-    a.send("LOCK", "a")
-    assert isinstance(a.reply(), int) and a.reply().code == "HELD"
-
-
-def test_unlock_of_what_is_not_held(broker, clients):
-    a, b = clients(broker), clients(broker)
-    assert a.call("UNLOCK", "a").code == "NOTHELD"
-    a.call("LOCK", "a")
-    assert b.call("UNLOCK", "a").code == "NOTHELD"
-    assert a.call("UNLOCK", "a") == 0
-    assert a.call("UNLOCK", "a").code == "NOTHELD"
-
-
-def test_unlock_with_token(broker, clients):
-    c = clients(broker)
-    token = c.call("LOCK", "a")
-    assert c.call("UNLOCK", "a", "TOKEN", token - 1).code == "LOST"
-    assert c.call("VALID", "a", "TOKEN", token) > 0
-    assert c.call("VALID", "a", "TOKEN", token - 1) == 0
-    assert c.call("UNLOCK", "a", "TOKEN", token) == 0
 
 
 def test_valid_is_positive_for_the_holder_only(broker, clients):
@@ -161,15 +103,6 @@ def test_a_wait_runs_out_with_nil_and_leaves_nothing(broker, clients):
     a.call("UNLOCK", "a")
     assert isinstance(c.reply(), int)
     assert b.quiet()
-
-
-def test_a_timed_wait_is_granted_in_time(broker, clients):
-    a, b = clients(broker), clients(broker)
-    a.call("LOCK", "a")
-    b.send("LOCK", "a", "WAIT", 20000)
-    assert b.quiet()
-    a.call("UNLOCK", "a")
-    assert isinstance(b.reply(), int)
 
 
 def test_a_closed_connection_releases_everything_it_held(broker, clients):
@@ -214,18 +147,6 @@ def test_a_hang_up_counts_whatever_was_not_read(broker, clients):
     assert isinstance(clients(broker).call("LOCK", "a", "WAIT", 20000), int)
 
 
-def test_a_blocked_lock_holds_back_only_its_own_connection(broker, clients):
-    a, b, c = clients(broker), clients(broker), clients(broker)
-    a.call("LOCK", "a")
-    b.send("LOCK", "a")
-    b.send("PING", "behind")
-    assert c.call("PING", "aside") == "aside"
-    assert b.quiet()
-    a.call("UNLOCK", "a")
-    assert isinstance(b.reply(), int)
-    assert b.reply() == "behind"
-
-
 def test_a_lazy_unlock_is_done_at_once_and_answered_with_what_comes_next(broker, clients):
     a, b = clients(broker), clients(broker)
     a.call("LOCK", "a")
@@ -265,48 +186,12 @@ def test_half_closed_connections_get_their_answers_and_end(broker, clients):
     assert isinstance(a.call("LOCK", "b", "WAIT", 20000), int)
 
 
-def test_reset_releases_everything(broker, clients):
-    a, b = clients(broker), clients(broker)
-    a.call("LOCK", "a")
-    waits(broker, b, "a")
-    assert a.call("RESET") == "RESET"
-    assert isinstance(b.reply(), int)
-
-
 def test_hello_releases_nothing(broker, clients):
     a, b = clients(broker), clients(broker)
     a.call("LOCK", "a")
     a.call("HELLO", 2)
     assert b.call("LOCK", "a", "WAIT", 0) is None
     assert a.call("UNLOCK", "a") == 0
-
-
-def test_client_unblock_ends_a_wait_with_nil(broker, clients):
-    a, b = clients(broker), clients(broker)
-    number = b.call("CLIENT", "ID")
-    a.call("LOCK", "a")
-    waits(broker, b, "a")
-    assert a.call("CLIENT", "UNBLOCK", number) == 1
-    assert b.reply() is None
-    assert a.call("CLIENT", "UNBLOCK", number) == 0
-
-
-def test_who_holds_and_who_waits_is_told(broker, clients):
-    a, b = clients(broker), clients(broker)
-    token = a.call("LOCK", "orders/42")
-    waits(broker, b, "orders/42")
-    (holder,) = b_view = clients(broker).call("HOLDERS", "orders/42")
-    assert len(b_view) == 1
-    assert holder["token"] == token
-    assert holder["pid"] == os.getpid()
-    (waiter,) = clients(broker).call("QUEUE", "orders/42")
-    assert waiter["pid"] == os.getpid()
-    for name in ("c", "b"):
-        a.call("LOCK", name)
-    rows = clients(broker).call("LOCKS")
-    assert [row["name"] for row in rows] == ["b", "c", "orders/42"]
-    assert (rows[-1]["holders"], rows[-1]["waiters"], rows[-1]["token"]) == (1, 1, token)
-    assert clients(broker).call("LOCKS", "other*") == []
 
 
 @pytest.mark.parametrize("name", ["a", "x" * 512, "orders/42", "a b\"c", "ümläut/日本", ".hidden", "..x", "-",
@@ -317,15 +202,6 @@ def test_names(broker, clients, name):
     assert b.call("LOCK", name, "WAIT", 0) is None
     assert [row["name"] for row in b.call("LOCKS")] == [name]
     assert a.call("UNLOCK", name) == 0
-
-
-@pytest.mark.parametrize("name", ["", ".", "..", "x" * 513, "a\nb", "a\0b", "\x7f", b"\xff\xfe", b"\xc0\x80", "\u0085"])
-def test_what_is_no_name(broker, clients, name):
-    c = clients(broker)
-    for command in (["LOCK", name], ["LOCK", name, "WAIT", 0], ["UNLOCK", name], ["VALID", name], ["QUEUE", name],
-                    ["HOLDERS", name]):
-        assert c.call(*command).code == "BADNAME", command
-    assert c.call("PING") == "PONG"
 
 
 # ---- between hosts ----

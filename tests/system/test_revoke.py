@@ -44,14 +44,6 @@ def test_the_holder_is_asked_on_whichever_host(two_hosts, clients):
     assert a.call("UNLOCK", "a") == 0
 
 
-def test_a_client_of_resp2_reads_it_as_an_event(two_hosts, clients):
-    a, far = clients(two_hosts[0], 2), clients(two_hosts[1], 2)
-    token = a.call("LOCK", "a")
-    a.send("EVENTS")
-    assert far.call("REVOKE", "a", "why not") == 1
-    assert a.reply() == ["revoke", "a", token, "why not"]
-
-
 def test_a_holder_that_only_listens_is_asked_every_time(daemons, clients):
     """It asks nothing, and reads what comes: far more than a client may leave unread."""
     d = daemons(limits={"output_bytes": 4096, "events_per_client": 4})
@@ -119,16 +111,6 @@ def test_a_lock_is_taken_on_whichever_host(two_hosts, clients):
     who = f"uid {os.getuid()}, pid {os.getpid()} ("
     assert 'lock "a" taken by force from 1 holders, for ' + who in two_hosts[0].log()
     assert who in two_hosts[1].log() and 'takes lock "a" by force from: "alpha"' in two_hosts[1].log()
-
-
-def test_inside_a_host_the_next_in_the_queue_is_granted(broker, clients):
-    a, b, operator = clients(broker), clients(broker), clients(broker)
-    token = a.call("LOCK", "a")
-    b.send("LOCK", "a")
-    assert operator.call("FORCEUNLOCK", "a") == 1
-    assert a.push() == ["lost", "a", token, "forced"]
-    assert b.reply() > token
-    assert a.call("VALID", "a") == 0 and a.call("LOCK", "a", "WAIT", 0).code == "LOST"
 
 
 def test_the_znode_of_a_frozen_daemon_is_deleted(two_hosts, clients):

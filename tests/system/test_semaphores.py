@@ -30,28 +30,6 @@ def leases(look, root):
 # ---- on one host, with and without ZooKeeper ----
 
 
-def test_permits_are_counted_and_waited_for_in_order(broker, clients):
-    a, b, c = (clients(broker) for _ in range(3))
-    assert a.call("ACQUIRE", "s", "LIMIT", 3, "COUNT", 2) == 2
-    b.send("ACQUIRE", "s", "LIMIT", 3, "COUNT", 2)
-    harness.wait_queued(broker, "s", 1)
-    c.send("ACQUIRE", "s", "LIMIT", 3, "WAIT", SOON)
-    assert c.quiet()
-    assert a.call("RELEASE", "s") == 1
-    assert b.reply() == 2
-    assert c.quiet()
-    assert a.call("RELEASE", "s") == 0
-    assert c.reply() == 1
-
-
-def test_a_try_tells_at_once_whether_there_is_room(broker, clients):
-    a, b = clients(broker), clients(broker)
-    assert a.call("ACQUIRE", "s", "LIMIT", 2) == 1
-    assert b.call("ACQUIRE", "s", "LIMIT", 2, "COUNT", 2, "WAIT", 0) is None
-    assert b.call("ACQUIRE", "s", "LIMIT", 2, "WAIT", 0) == 1
-    assert a.call("ACQUIRE", "s", "LIMIT", 2, "WAIT", 0) is None
-
-
 def test_the_end_of_a_client_gives_its_permits_back(broker, clients):
     a, b = clients(broker), clients(broker)
     assert a.call("ACQUIRE", "s", "LIMIT", 3, "COUNT", 3) == 3
@@ -59,17 +37,6 @@ def test_the_end_of_a_client_gives_its_permits_back(broker, clients):
     assert b.quiet()
     a.close()
     assert b.reply() == 2
-
-
-def test_errors_say_what_is_wrong(broker, clients):
-    a, b = clients(broker), clients(broker)
-    assert a.call("ACQUIRE", "s", "LIMIT", 2) == 1
-    for words, code in ((("ACQUIRE", "s", "LIMIT", 3), "MISMATCH"), (("LOCK", "s"), "MISMATCH"),
-                        (("ACQUIRE", "s", "LIMIT", 2, "COUNT", 3), "ERR"), (("RELEASE", "s"), "NOTHELD")):
-        assert b.call(*words).code == code, words
-    assert a.call("ACQUIRE", "s", "LIMIT", 2, "COUNT", 2).code == "DEADLOCK"
-    assert isinstance(b.call("LOCK", "l"), int)
-    assert a.call("ACQUIRE", "l", "LIMIT", 2).code == "MISMATCH"
 
 
 def test_holders_and_queue_show_permits(broker, clients):
@@ -93,30 +60,6 @@ def test_permits_with_a_lease_come_back(broker, clients):
     assert a.call("RELEASE", "s").code == "LOST"
     assert a.call("RELEASE", "s").code == "NOTHELD"
     assert a.call("ACQUIRE", "s", "LIMIT", 2) == 1
-
-
-def test_why_tells_who_has_the_permits(broker, clients):
-    a, b = clients(broker), clients(broker)
-    assert a.call("ACQUIRE", "s", "LIMIT", 2, "COUNT", 2) == 2
-    b.send("ACQUIRE", "s", "LIMIT", 2)
-    harness.wait_queued(broker, "s", 1)
-    why = a.call("WHY", "s")
-    assert f"of 2 permits 2 held: 2 on this host, pid {os.getpid()}" in why["why"]
-    assert (why["position"], why["waiters"], why["hosts_before"]) == (0, 1, 0)
-    assert [h["depth"] for h in why["holders"]] == [2]
-
-
-def test_holders_are_asked_and_bereft(broker, clients):
-    a, b, c = (clients(broker) for _ in range(3))
-    assert a.call("ACQUIRE", "s", "LIMIT", 3, "COUNT", 2) == 2
-    assert b.call("ACQUIRE", "s", "LIMIT", 3) == 1
-    assert c.call("REVOKE", "s", "please") == 2
-    assert a.push() == ["revoke", "s", 0, "please"]
-    assert b.push() == ["revoke", "s", 0, "please"]
-    assert c.call("FORCEUNLOCK", "s") == 2
-    assert a.push() == ["lost", "s", 0, "forced"]
-    assert b.push() == ["lost", "s", 0, "forced"]
-    assert c.call("ACQUIRE", "s", "LIMIT", 3, "COUNT", 3, "WAIT", SOON) == 3
 
 
 def test_a_circle_through_permits_is_refused(broker, clients):
