@@ -112,6 +112,22 @@ TEST(an_instant_of_another_clock_is_bounded)
 	saved_close(s);
 }
 
+/* The server may grant another one when the session is continued. */
+TEST(the_bound_is_the_timeout_that_was_granted_last)
+{
+	struct saved *s = opened();
+
+	(void)state;
+	session_is(s, 1, 3000 * SECOND);
+	saved_session(s, &(struct zk_identity){ .session = 1, .password = "secret of 1" }, 20 * SECOND);
+	connected(s, 0, getpid(), own_start(), -1);
+	saved_holder(s, 0, true);
+	saved_close(s);
+	s = opened();
+	left_is(s, 0, 1, NOW + 20 * SECOND);
+	saved_close(s);
+}
+
 TEST(what_is_freed_or_over_stays_so)
 {
 	struct saved *s;
