@@ -343,9 +343,13 @@ static bool read_thresholds(struct check *c, enum verdict verdict, const char *g
 
 	while (right && *text) {
 		int which = getsubopt(&text, words, &value);
-		double number = which >= 0 && value ? strtod(value, &end) : -1;
+		double number;
 
-		right = number >= 0 && number <= 1e9 && *value && !*end;
+		right = which >= 0 && value && *value;
+		if (!right)
+			break;
+		number = strtod(value, &end);
+		right = number >= 0 && number <= 1e9 && !*end;
 		if (right)
 			c->thresholds[which][verdict] = number;
 	}

@@ -65,9 +65,10 @@ static bool is_of_the_same(const char *path, const char *socket)
 	char server[SERVER_MAX], other[SERVER_MAX];
 
 	read_server(path, server);
-	if (*server)
-		read_server(socket, other);
-	return *server && strcmp(server, other) == 0;
+	if (!*server)
+		return false;
+	read_server(socket, other);
+	return strcmp(server, other) == 0;
 }
 
 const char *operators_socket(const char *socket, char path[OPERATORS_PATH_MAX])

@@ -295,8 +295,11 @@ static void reply_records(struct client *c, int64_t count)
 	char line[FLIGHT_LINE_MAX];
 
 	resp_array(reply_out(c), reader.left);
-	while (reader.left)
-		resp_bulk(reply_out(c), (struct slice){ line, flight_line(&reader, line) });
+	while (reader.left) {
+		size_t len = flight_line(&reader, line);
+
+		resp_bulk(reply_out(c), (struct slice){ line, len });
+	}
 	reply_end(c);
 }
 
