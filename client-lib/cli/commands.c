@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The table of commands, and those that have no file of their own. */
+/* The table of commands, and the commands that have no file of their own. */
 #include "client-lib/cli/commands.h"
 
 #include <stdio.h>
@@ -37,7 +37,7 @@ static int run_revoke(struct lb *lb, const struct cli_words *w)
 	const char *words[] = { "REVOKE", w->arguments[0], w->arguments[1] };
 
 	return concern(lb, w->count + 1, words, "No holder was asked to release",
-		       ": nobody holds it, or its holders do not read what they are sent (see `lockbroker who`).");
+		       ": nobody holds it, or its holders do not read their messages (see `lockbroker who`).");
 }
 
 static int run_force_unlock(struct lb *lb, const struct cli_words *w)
@@ -335,7 +335,7 @@ const struct cli_command cli_commands[WORD_COUNT] = {
 		.id = WORD_WHO, .word = "who", .group = GROUP_LOOK,
 		.summary = "who holds it, who waits", .sought = "holders queue waiters",
 		.usage = "NAME", .example = "orders/42",
-		.about = "Show who holds the lock NAME and who waits for it, on all hosts.",
+		.about = "Show the holders of the lock NAME and its waiting requests, on all hosts.",
 		.args_min = 1, .args_max = 1, .run = cli_who,
 	},
 	[WORD_WHY] = {
@@ -432,8 +432,9 @@ const struct cli_command cli_commands[WORD_COUNT] = {
 	[WORD_FORCE_UNLOCK] = {
 		.id = WORD_FORCE_UNLOCK, .word = "force-unlock", .group = GROUP_OPERATE, .summary = "take a lock from holders",
 		.sought = "unlock release force break kill", .usage = "NAME", .example = "orders/42",
-		.about = "Take the lock NAME from its holders: they are told, but may go on for a moment.\n"
-			 "Try `lockbroker revoke` before. Exit with 1 if nobody held it.",
+		.about = "Take the lock NAME from its holders: the broker notifies them, but they\n"
+			 "may go on for a moment. Try `lockbroker revoke` before. Exit with 1 if nobody\n"
+			 "held it.",
 		.operators = "A holder releases its lock by ending; `lockbroker who NAME` shows it.", .args_min = 1,
 		.args_max = 1, .run = run_force_unlock,
 	},
@@ -442,11 +443,11 @@ const struct cli_command cli_commands[WORD_COUNT] = {
 		.sought = "stop shutdown maintenance", .usage = "", .example = "--wait",
 		.about = "Have the broker grant nothing any longer: waits fail, holders are asked to\n"
 			 "release, other hosts go ahead.",
-		.operators = "Others end what they run under locks.", .run = cli_drain,
+		.operators = "Other users end the commands that they run under locks.", .run = cli_drain,
 	},
 	[WORD_RESTART] = {
 		.id = WORD_RESTART, .word = "restart", .group = GROUP_OPERATE,
-		.summary = "start the broker anew", .sought = "upgrade",
+		.summary = "restart the broker", .sought = "upgrade",
 		.usage = "", .example = "",
 		.about = "Replace the broker by a new process of the installed program; its clients\n"
 			 "notice nothing.",

@@ -67,15 +67,16 @@ def pytest_configure(config):
 
 
 def has_a_twin(item, names):
-    """With a daemon of the other kind, which ZooKeeper serves."""
+    """Another test differs from this one in its daemon only, which ZooKeeper serves. Tests of the Python client are no twins: without
+    ZooKeeper, some of them execute a line of it that no other test does."""
     test, bracket, ids = item.nodeid.partition("[")
-    return "standalone" in ids and test + bracket + ids.replace("standalone", "zookeeper", 1) in names
+    return "standalone" in ids and not item.path.name.startswith("test_python_") and test + bracket + ids.replace("standalone", "zookeeper", 1) in names
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """With sanitizers what is marked plain_only is left out, whatever the folder. Of two tests that differ in the kind of the daemon
-    a check runs the one with a server: the other executes no line that no further test does."""
+    """With sanitizers, tests that are marked plain_only are left out, whatever their folder. Of two twins, a check runs the one with
+    ZooKeeper: by the map of `make mutate`, other tests execute each line that the one without it executes."""
     names = {item.nodeid for item in items}
     for item in items:
         if has_a_twin(item, names):
@@ -130,7 +131,7 @@ def zk(request):
 
 @pytest.fixture(scope="session")
 def spare_servers():
-    """Those that tests are through with, and that are as new: one for each tick."""
+    """Servers that a test has returned and that are as new: one for each tick."""
     spare = {}
     yield spare
     for server in spare.values():
@@ -138,7 +139,7 @@ def spare_servers():
 
 
 def is_as_new(server):
-    """Made so, if it runs and nobody is connected: sessions of those that were killed are ended, and what it has is deleted."""
+    """Makes the server so, if it runs and no client is connected: ends the sessions of clients that were killed, and deletes all znodes."""
     if (server.process.poll() is not None or "T" in harness.thread_states(server.process.pid) or
             re.search("sid=0x[1-9a-f]", server.ask("cons"))):
         return False

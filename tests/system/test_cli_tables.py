@@ -205,7 +205,7 @@ def test_the_texts_of_the_log_are_whole(daemons, zk, root, clients):
 @pytest.mark.parametrize("words, sentence", [
     (["limit", "nix"], "There is no semaphore nix: `lockbroker sem -l N nix CMD` makes one."),
     (["force-unlock", "nix"], "Nobody held nix: nothing was taken from anybody (see `lockbroker who`)."),
-    (["revoke", "nix"], "No holder was asked to release nix: nobody holds it, or its holders do not read what they are sent "
+    (["revoke", "nix"], "No holder was asked to release nix: nobody holds it, or its holders do not read their messages "
                         "(see `lockbroker who`)."),
     (["lock", "-n", "encoder", "true"], "encoder is a semaphore, so it cannot be locked; use `lockbroker sem`, or another name."),
     (["lock", "-n", "scheduler", "true"], "scheduler is an election, so it cannot be locked; use `lockbroker campaign`, or another name."),
