@@ -4,7 +4,9 @@
 
 #include <assert.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "event.h"
 #include "reply.h"
 #include "request.h"
 
@@ -114,18 +116,38 @@ static void event_fill(struct lb *lb, const struct resp_replies *e, struct lb_ev
 }
 
 /* Only whole and well-formed events are kept. */
-static void take_event(struct lb *lb, struct lb_event *ret)
+size_t event_read(struct lb *lb, size_t at, struct lb_event *ret)
 {
 	struct resp_replies e;
 	enum resp_result whole;
 	size_t used;
 
+	if (at >= lb->events.len)
+		return 0;
 	resp_replies_init(&e, WIRE_VALUES_MAX, WIRE_REPLY_BYTES_MAX);
-	whole = resp_read_reply(&e, bytes_view(&lb->events), &used);
+	whole = resp_read_reply(&e, (struct slice){ lb->events.data + at, lb->events.len - at }, &used);
 	assert(whole == RESP_DONE);
 	event_fill(lb, &e, ret);
 	resp_replies_deinit(&e);
-	wire_drop(&lb->events, used);
+	return used;
+}
+
+void event_remove(struct lb *lb, size_t at, size_t bytes)
+{
+	char *first = lb->events.data + at;
+
+	lb->events.len -= bytes;
+	memmove(first, first + bytes, lb->events.len - at);
+}
+
+enum lb_result event_arrive(struct lb *lb, int64_t deadline)
+{
+	enum lb_result r = wire_begin(lb);
+	bool push = false;
+
+	if (r == LB_OK)
+		r = wire_read(lb, deadline, &push);
+	return r == LB_OK && !push ? wire_hang_up(lb, "the daemon answered what was not asked", 0) : r;
 }
 
 static int64_t within_patience(const struct lb *lb, int64_t timeout_ms)
@@ -138,17 +160,12 @@ enum lb_result lb_event(struct lb *lb, int64_t timeout_ms, struct lb_event *ret)
 {
 	int64_t deadline = wire_deadline(timeout_ms);
 	enum lb_result r = LB_OK;
-	bool push = false;
 
 	if (lb->events.len == 0) {
 		if (lb->fd < 0 && timeout_ms != 0)
 			r = request_reconnect(lb, wire_deadline(within_patience(lb, timeout_ms)));
 		if (r == LB_OK)
-			r = wire_begin(lb);
-		if (r == LB_OK)
-			r = wire_read(lb, deadline, &push);
-		if (r == LB_OK && !push)
-			r = wire_hang_up(lb, "the daemon answered what was not asked", 0);
+			r = event_arrive(lb, deadline);
 		/* The end of the connection is told by what it took away. */
 		if (r == LB_CONNECTION && lb->events.len > 0)
 			r = LB_OK;
@@ -156,6 +173,6 @@ enum lb_result lb_event(struct lb *lb, int64_t timeout_ms, struct lb_event *ret)
 	if (r == LB_NONE)
 		return wire_fail(lb, LB_NONE, "No event arrived within %lld ms.", (long long)timeout_ms);
 	if (r == LB_OK)
-		take_event(lb, ret);
+		event_remove(lb, 0, event_read(lb, 0, ret));
 	return r;
 }

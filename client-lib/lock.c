@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "lock.h"
+
 #include <string.h>
 
 #include "delegated.h"
-#include "lockbroker.h"
 #include "protocol/limits.h"
 #include "request.h"
 
 /* If more than this part of a lease may have passed when the grant is known, the lease is restarted. */
 enum { LEASE_SLACK_PART = 16 };
 
-/*
- * Releases one level of a lock that a failing call has acquired: a call that fails acquires nothing. LB_CONNECTION or
- * LB_OK.
- */
-static enum lb_result lock_give_back(struct lb *lb, const char *name)
+enum lb_result lock_give_back(struct lb *lb, const char *name)
 {
 	const struct slice words[] = { SLICE("UNLOCK"), slice_of(name) };
 	int64_t depth;

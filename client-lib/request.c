@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "event.h"
 #include "protocol/errors.h"
 #include "protocol/limits.h"
 #include "reply.h"
@@ -181,8 +182,7 @@ static enum lb_result exchange(struct lb *lb, size_t argc, const struct slice *a
 	return r == LB_OK || r == LB_NONE ? answer(lb, deadline) : r;
 }
 
-/* Until when an answer may come that is due at `end`. */
-static int64_t answer_by(const struct lb *lb, int64_t end)
+int64_t request_answer_by(const struct lb *lb, int64_t end)
 {
 	return end >= WIRE_FOREVER - lb->patience_ms ? WIRE_FOREVER : end + lb->patience_ms;
 }
@@ -363,7 +363,7 @@ enum lb_result request_make(struct lb *lb, struct request *r, int64_t wait_ms)
 		if (lb->fd < 0)
 			result = request_reconnect(lb, wire_deadline(lb->patience_ms));
 		if (result == LB_OK)
-			result = exchange(lb, r->count, r->words, answer_by(lb, end));
+			result = exchange(lb, r->count, r->words, request_answer_by(lb, end));
 		if ((result == LB_LOST || result == LB_NOTHELD) && r->names == 1)
 			holdings_told(&lb->holdings, r->words[r->first]);
 		if (result != LB_CONNECTION || !may_make_again(lb, r))
@@ -378,14 +378,10 @@ enum lb_result request_make(struct lb *lb, struct request *r, int64_t wait_ms)
 enum lb_result request_read_events(struct lb *lb)
 {
 	enum lb_result r;
-	bool push = false;
 
-	r = wire_begin(lb);
-	while (r == LB_OK) {
-		r = wire_read(lb, 0, &push);
-		if (r == LB_OK && !push)
-			r = wire_hang_up(lb, "the daemon answered what was not asked", 0);
-	}
+	do {
+		r = event_arrive(lb, 0);
+	} while (r == LB_OK);
 	return r == LB_NONE ? LB_OK : r;
 }
 

@@ -42,6 +42,8 @@ void request_reenters(struct request *r);
 enum lb_result request_fill(struct lb *lb, struct request *r, const char *command, const char *name,
 			    const struct lb_options *options);
 
+/* Until when an answer may come that is due at `end`, by the clock of the deadlines. */
+int64_t request_answer_by(const struct lb *lb, int64_t end);
 /*
  * Connects to lb->path and greets the daemon, within the patience. LB_OK; otherwise the handle has no connection.
  */

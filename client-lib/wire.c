@@ -44,6 +44,7 @@ enum lb_result wire_hang_up(struct lb *lb, const char *why, int error)
 {
 	close(lb->fd);
 	lb->fd = -1;
+	lb->ends++;
 	lb->unlocks = 0;
 	lb->asks_page = false;
 	lb->reply_bytes = 0;

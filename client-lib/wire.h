@@ -25,6 +25,7 @@ enum { WIRE_VALUES_MAX = 16 * 1024 * 1024, WIRE_REPLY_BYTES_MAX = 256 * 1024 * 1
 
 struct lb {
 	int fd; /* -1: closed, and `end` has the reason */
+	uint64_t ends;      /* how many connections have ended */
 	bool ended;         /* the daemon closed the last connection, rather than we */
 	bool refused;       /* a socket is there, and nobody listened at the last attempt to connect */
 	bool reconnects;    /* a call that finds the connection closed makes a new one */

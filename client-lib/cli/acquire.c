@@ -41,6 +41,20 @@ static const char *label_of(const struct cli_order *o)
 	return slash ? slash + 1 : o->command[0];
 }
 
+/* From then on the order is about the one that it got. */
+static enum lb_result take_any(struct acquiring *a)
+{
+	struct cli_order *o = a->order;
+	size_t got;
+	enum lb_result r = lb_lock_any(a->lb, o->count, (const char *const *)o->names, &o->options, &got, a->tokens);
+
+	if (r != LB_OK)
+		return r;
+	o->names[0] = o->names[got];
+	o->count = 1;
+	return r;
+}
+
 static enum lb_result take(struct acquiring *a)
 {
 	const struct cli_order *o = a->order;
@@ -54,24 +68,30 @@ static enum lb_result take(struct acquiring *a)
 	case HELD_LOCKS:
 		break;
 	}
+	if (o->any)
+		return take_any(a);
 	if (o->count > 1)
 		return lb_lock_all(a->lb, o->count, names, &o->options, a->tokens);
 	return lb_lock_with(a->lb, names[0], &o->options, a->tokens);
 }
 
-/* Only where it would wait: a try reports by itself that the lock is taken. */
+/* Only where it would wait: a try reports by itself that the lock is taken. One of several may be another one. */
 static bool would_wait_for_itself(const struct acquiring *a)
 {
 	const struct cli_order *o = a->order;
+	size_t nested = 0, last = 0;
 
 	for (size_t i = 0; o->held == HELD_LOCKS && o->options.timeout_ms != 0 && i < o->count; i++) {
 		if (!cli_nested(a->lb, o->names[i], o->options.shared))
 			continue;
-		cli_say("This already runs under the lock %s: a command around it holds the lock, so waiting for it would never "
-			"end.", o->names[i]);
-		return true;
+		nested++;
+		last = i;
 	}
-	return false;
+	if (nested < (o->any ? o->count : 1))
+		return false;
+	cli_say("This already runs under the lock %s: a command around it holds the lock, so waiting for it would never "
+		"end.", o->names[last]);
+	return true;
 }
 
 /* Until when a broker is tried that is not there at first. */

@@ -51,6 +51,8 @@ static int print_held(const struct hold *h, const int64_t *tokens)
 			printf("%s%lld", i > 0 ? " " : "", (long long)tokens[i]);
 		}
 	}
+	if (o->any && !cli_json_asked)
+		printf(" %s", o->names[0]);
 	puts(cli_json_asked ? "]}" : "");
 	return written();
 }

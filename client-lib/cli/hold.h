@@ -8,8 +8,8 @@
 #include "client-lib/cli/order.h"
 
 /*
- * Prints the tokens in a line, and holds until a signal ends us, or until nobody has the reading end of our standard output
- * open any longer: CLI_OK. On a loss it prints "lost": CLI_LOST.
+ * Prints the tokens in a line, with --any also the name behind the token, and holds until a signal ends us, or until nobody
+ * has the reading end of our standard output open any longer: CLI_OK. On a loss it prints "lost": CLI_LOST.
  */
 int cli_hold(const struct cli_order *o, struct lb *lb, const int64_t *tokens);
 /* It is a `hold`, and nobody has the reading end of our standard output open: there is nobody to wait for the lock for. */

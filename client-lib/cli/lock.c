@@ -62,8 +62,10 @@ int cli_lock(const char *socket, const struct cli_command *command, int argc, ch
 		o.owner = NULL;
 	else if (!o.owner)
 		o.owner = getenv("LOCKBROKER_OWNER");
-	if (cli_acquire(&o, o.socket ? o.socket : socket, &lb, tokens, &status))
+	if (cli_acquire(&o, o.socket ? o.socket : socket, &lb, tokens, &status)) {
+		cli_say_about(command->word, o.names[0]);
 		status = o.runs ? run(&o, lb, tokens, o.owner, &pipe_action) : cli_hold(&o, lb, tokens);
+	}
 	lb_close(lb);
 	return status;
 }

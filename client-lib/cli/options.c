@@ -29,6 +29,8 @@ const struct cli_option cli_options[] = {
 	{ OPT_EXCLUSIVE, 'x', "exclusive", VALUE_NONE, LOCKS, "hold it alone (the default)" },
 	{ OPT_EXCLUSIVE, 'e', NULL, VALUE_NONE, LOCKS, NULL },
 	{ OPT_ALSO, 'a', "also", VALUE_NAME, LOCKS, "hold that lock, too: all or none (up to 64)" },
+	{ OPT_ALSO, 0, "a", VALUE_NAME, LOCKS, NULL }, /* which --a was before there was --any */
+	{ OPT_ANY, 0, "any", VALUE_NONE, LOCKS, "hold one of them: NAME... -- CMD (up to 64)" },
 	{ OPT_NOW, 'n', "nonblock", VALUE_NONE, HOLDS, "do not wait: exit with 75 if it is taken" },
 	{ OPT_NOW, 0, "nb", VALUE_NONE, HOLDS, NULL },
 	{ OPT_NOW, 0, "nonblocking", VALUE_NONE, HOLDS, NULL },

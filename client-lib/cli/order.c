@@ -155,13 +155,29 @@ static int read_line(struct cli_order *o, int argc, char **argv)
 	return CLI_OK;
 }
 
+static bool is_line(const char *word)
+{
+	return strcmp(word, "-c") == 0 || strcmp(word, "--command") == 0;
+}
+
+/* Behind the first NAME of --any: the other ones, up to the command. Returns how many there are. */
+static int read_names(struct cli_order *o, int argc, char **argv)
+{
+	int i = 0;
+
+	for (; i < argc && strcmp(argv[i], "--") != 0 && !is_line(argv[i]); i++)
+		if (++o->count <= LIMIT_NAMES_MAX)
+			o->names[o->count - 1] = argv[i];
+	return i;
+}
+
 /* The words behind NAME, and DATA. */
 static int read_command(struct cli_order *o, int argc, char **argv)
 {
 	if (!o->runs)
 		return argc == 0 ? CLI_OK : cli_usage("hold runs no command, and takes one NAME (-a NAME for each further one): "
 						      "it does not take \"%s\".", argv[0]);
-	if (argc > 0 && (strcmp(argv[0], "-c") == 0 || strcmp(argv[0], "--command") == 0))
+	if (argc > 0 && is_line(argv[0]))
 		return read_line(o, argc, argv);
 	if (argc > 0 && strcmp(argv[0], "--") == 0) {
 		argc--;
@@ -169,6 +185,7 @@ static int read_command(struct cli_order *o, int argc, char **argv)
 	}
 	if (argc == 0)
 		return cli_missing(o->verb, "CMD",
+				   o->any ? " With --any, all words up to \"--\" are names: `lockbroker lock --any NAME... -- CMD`." :
 				   o->held == HELD_LOCKS ? " Without a command, `lockbroker hold NAME` holds a lock." : "");
 	o->command = argv;
 	for (int i = 1; i < argc; i++)
@@ -192,7 +209,7 @@ static int check(const struct cli_order *o, const char *const *given)
 	if (o->held == HELD_PERMITS && o->permits > o->limit)
 		return cli_usage("-K asks for %lld permits, and -l says that the semaphore has %lld.", (long long)o->permits,
 				 (long long)o->limit);
-	if (o->options.data && o->count > 1)
+	if (o->options.data && o->count > 1 && !o->any)
 		return cli_usage("-d cannot be used with several names (-a).");
 	for (size_t i = 0; o->in_place && i < sizeof(excluded) / sizeof(excluded[0]); i++)
 		if (given[excluded[i].id])
@@ -220,6 +237,7 @@ int cli_order_read(struct cli_order *o, const struct cli_command *verb, int argc
 	o->closes = w.given[OPT_CLOSE];
 	o->in_place = w.given[OPT_IN_PLACE];
 	o->verbose = w.given[OPT_VERBOSE];
+	o->any = w.given[OPT_ANY];
 	if (status >= 0 || o->asks != ASKS_RUN)
 		return status >= 0 ? status : CLI_OK;
 	argc = w.rest_count;
@@ -233,6 +251,12 @@ int cli_order_read(struct cli_order *o, const struct cli_command *verb, int argc
 			return cli_missing(o->verb, "DATA", "");
 		o->data = *argv++;
 		argc--;
+	}
+	if (o->any) {
+		int names = read_names(o, argc, argv);
+
+		argc -= names;
+		argv += names;
 	}
 	status = read_command(o, argc, argv);
 	return status == CLI_OK ? check(o, w.given) : status;

@@ -5,6 +5,8 @@
  *     VERB [OPTION...] [--] NAME [--] CMD [ARG...]     options end at the first word, which is the name
  *     VERB [OPTION...] [--] NAME -c LINE               $SHELL, or else /bin/sh, runs LINE, which is one word
  *     hold [OPTION...] [--] NAME
+ *     lock --any [OPTION...] NAME... {-- CMD [ARG...] | -c LINE}
+ *     hold --any [OPTION...] NAME...
  *
  * campaign has DATA behind NAME. All words after that are the command, whatever they look like.
  */
@@ -32,6 +34,7 @@ struct cli_order {
 	int on_revoke;       /* the signal; 0: none */
 	int conflict;        /* the exit status if it is taken, 0 to 255 */
 	bool closes, in_place, verbose;
+	bool any;            /* one of the names is wanted, not all of them */
 	const char *owner;   /* NULL: not given */
 	char *names[LIMIT_NAMES_MAX]; /* NAME, and those of -a */
 	size_t count;        /* those of -a are also counted that do not fit */

@@ -171,6 +171,19 @@ static void lock_all(struct lb *lb, int argc, char **argv)
 	printf("\n");
 }
 
+/* A count, that many names, and options. Tells the index and the token. */
+static void lock_any(struct lb *lb, int argc, char **argv)
+{
+	size_t n = (size_t)atoi(argv[0]), index = NAMES;
+	struct lb_options options = options_of(argc - 1 - (int)n, argv + 1 + n);
+	enum lb_result r = lb_lock_any(lb, n, (const char *const *)argv + 1, &options, &index, &number);
+
+	if (r == LB_OK)
+		printf("OK %zu %" PRId64 "\n", index, number);
+	else
+		tell(&lb, r);
+}
+
 static void nothing(int which)
 {
 }
@@ -259,6 +272,8 @@ static void carry_out(int argc, char **argv)
 		tell(lb, lb_downgrade(*lb, argv[2]));
 	else if (strcmp(argv[0], "lock_all") == 0)
 		lock_all(*lb, argc - 2, argv + 2);
+	else if (strcmp(argv[0], "lock_any") == 0)
+		lock_any(*lb, argc - 2, argv + 2);
 	else if (strcmp(argv[0], "unlock_all") == 0)
 		tell(lb, lb_unlock_all(*lb, (size_t)atoi(argv[2]), (const char *const *)argv + 3));
 	else if (strcmp(argv[0], "acquire") == 0)

@@ -14,10 +14,10 @@ from . import aio
 from ._errors import (BadName, Deadlock, Denied, Draining, LimitReached, LockBrokerError, Lost, Mismatch, NoBroker,
                       NotAvailable, NotHeld, NotOwner, ProtocolError, Refused, Taken, TimedOut)
 from ._observe import Leader
-from ._sync import Held, Lock, ask, election, leader, lock, lock_all, observe, semaphore
+from ._sync import Held, Lock, ask, election, leader, lock, lock_all, lock_any, observe, semaphore
 
 __all__ = [
     "BadName", "Deadlock", "Denied", "Draining", "Held", "Leader", "LimitReached", "Lock", "LockBrokerError", "Lost",
     "Mismatch", "NoBroker", "NotAvailable", "NotHeld", "NotOwner", "ProtocolError", "Refused", "Taken", "TimedOut",
-    "aio", "ask", "election", "leader", "lock", "lock_all", "observe", "semaphore",
+    "aio", "ask", "election", "leader", "lock", "lock_all", "lock_any", "observe", "semaphore",
 ]

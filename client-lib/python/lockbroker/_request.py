@@ -15,6 +15,7 @@ from typing import Any, Iterable, List, Optional, Tuple, Union
 SOCKET_DEFAULT = "/run/lockbroker/lockbroker.sock"
 PATIENCE_S = 10.0
 _MS_MAX = 31_536_000_000  # a year, as the broker has it
+NAMES_MAX = 64
 _NAMES_SHOWN = 4
 _DATA_BYTES_MAX = 512
 _COMMANDS = {"lock": ("LOCK", "UNLOCK"), "locks": ("MLOCK", "MUNLOCK"), "semaphore": ("ACQUIRE", "RELEASE"),
@@ -43,10 +44,10 @@ def milliseconds(seconds: float, what: str, least: int) -> int:
 
 @dataclasses.dataclass(frozen=True)
 class Request:
-    """A lock, several of them, permits of a semaphore, or the leadership of an election."""
+    """A lock, several of them, one of several, permits of a semaphore, or the leadership of an election."""
 
-    kind: str  # "lock", "locks", "semaphore", "election"
-    names: Tuple[str, ...]  # one, but for "locks"
+    kind: str  # "lock", "locks", "any", "semaphore", "election"
+    names: Tuple[str, ...]  # one, but for "locks" and "any"
     path: str
     wait: Optional[float] = None
     lease: Optional[float] = None
@@ -72,6 +73,8 @@ class Request:
             raise ValueError(f"data is a text of 1 to {_DATA_BYTES_MAX} bytes, not of {len(self.data.encode())}")
         if not self.patience > 0:
             raise ValueError(f"patience is a number of seconds, above 0, not {self.patience!r}")
+        if self.kind == "any" and (len(self.names) > NAMES_MAX or len(set(self.names)) < len(self.names)):
+            raise ValueError(f"one of 1 to {NAMES_MAX} different names can be taken, not of {len(self.names)}: {self}")
 
     @property
     def name(self) -> str:
@@ -86,6 +89,10 @@ class Request:
     @property
     def lease_ms(self) -> int:
         return milliseconds(self.lease, "lease", 1) if self.lease is not None else 0
+
+    def one(self, name: str) -> Request:
+        """The same for one of the names."""
+        return dataclasses.replace(self, kind="lock", names=(name,))
 
     def acquire(self, left: Optional[float]) -> Words:
         """With what is left of the time to wait, in seconds; None: it waits for ever."""
@@ -104,6 +111,10 @@ class Request:
             words += ["DATA", self.data]
         return words
 
+    def enqueue(self, left: Optional[float]) -> Words:
+        """The same, but the answer does not wait for the grant."""
+        return ["ENQUEUE", *self.acquire(left)[1:]]
+
     def release(self) -> Words:
         """All of it. It needs no token: the connection holds nothing else."""
         words = self._begin(_COMMANDS[self.kind][1])
@@ -118,7 +129,7 @@ class Request:
         shown = ", ".join(self.names[:_NAMES_SHOWN])
         if len(self.names) > _NAMES_SHOWN:
             shown += f" and {len(self.names) - _NAMES_SHOWN} more"
-        return f"the {self.kind} {shown}"
+        return f"the {'locks' if self.kind == 'any' else self.kind} {shown}"
 
 
 # Locks of one thread, or task, are one lock group: the broker then sees that a wait of one is a wait of all, and

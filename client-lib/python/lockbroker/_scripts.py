@@ -7,11 +7,14 @@ scripts serve threads and asyncio: ("open", grant), ("send", requests), ("wait",
 
 from __future__ import annotations
 
+import contextlib
 import os
+import random
 import time
 from typing import Any, Dict, Generator, List, Optional, Tuple
 
 from . import _errors, _grant, _page, _resp
+from ._choice import Choice
 from ._grant import ENDED, Absent, Answer, Ended, Grant, Unanswered
 from ._page import FOREVER
 from ._request import Request, Words
@@ -110,9 +113,9 @@ def acquire(request: Request) -> Script:
     end = None if request.wait is None else time.monotonic() + request.wait
     retries = Retries(request)
     while True:
-        grant = Grant(request)
+        grant = Choice(request) if request.kind == "any" else Grant(request)
         try:
-            yield from _attempt(grant, end)
+            yield from (_choose(grant, end) if isinstance(grant, Choice) else _attempt(grant, end))
             return grant
         except Ended as e:
             pause = retries.pause(e)
@@ -129,8 +132,14 @@ def _attempt(grant: Grant, end: Optional[float]) -> Script:
     value = check((yield "wait", answer, None if end is None else end + request.patience))
     if value is None:
         raise _taken(request)
+    yield from _granted(grant, _tokens(request, value), sent)
+
+
+def _granted(grant: Grant, tokens: Dict[str, int], sent: int) -> Script:
+    """The request was sent at that instant. Raises Lost if the grant is void already."""
+    request = grant.request
     lease_ns = request.lease_ms * _NS_PER_MS
-    grant.granted(_tokens(request, value), sent + lease_ns if lease_ns else FOREVER)
+    grant.granted(tokens, sent + lease_ns if lease_ns else FOREVER)
     if lease_ns and _page.clock() >= sent + lease_ns // _LEASE_SLACK_PART:
         yield from renew(grant, request.lease_ms)
     yield from prove(grant)
@@ -138,9 +147,91 @@ def _attempt(grant: Grant, end: Optional[float]) -> Script:
         raise lost(grant)
 
 
+def _choose(choice: Choice, end: Optional[float]) -> Script:
+    """
+    On one connection: each name is tried once, from any of them on; then all are queued for, and the first that is granted
+    is kept. What else is granted is released.
+    """
+    request, sent = choice.request, _page.clock()
+    first = random.randrange(len(request.names))
+    names = request.names[first:] + request.names[:first]
+    won, token, unknown = yield from _try_each(choice, names)
+    if won is None and request.wait != 0:
+        left = None if end is None else end - time.monotonic()
+        sent = _page.clock()
+        yield from _all_answered(choice, [request.one(name).enqueue(left) for name in names])
+        won, token, unknown = yield from _first_granted(choice, None if end is None else end + request.patience)
+        if won is not None:
+            yield from _withdraw(choice, [name for name in names if name != won])
+    if won is None:
+        raise unknown or _taken(request)
+    choice.chosen(won)
+    yield from _granted(choice, {won: token}, sent)
+
+
+def _try_each(choice: Choice, names: Tuple[str, ...]) -> Script:
+    """The name and its token; or why it is unknown of one whether it is taken, if that is so."""
+    unknown = None
+    for name in names:
+        words = choice.request.one(name).acquire(0)
+        if name == names[0]:
+            answer = yield from begin(choice, words)
+        else:
+            answer = choice.expect()
+            yield "send", [words]
+        try:
+            token = check((yield "wait", answer, soon(choice.request)))
+        except _errors.NotAvailable as e:
+            if isinstance(e, (Ended, Unanswered, _errors.Draining)):
+                raise
+            unknown = e
+            continue
+        if token is not None:
+            return name, token, None
+    return None, 0, unknown
+
+
+def _first_granted(choice: Choice, deadline: Optional[float]) -> Script:
+    """As _try_each(), of what is queued for."""
+    while True:
+        for name, outcome in choice.outcomes.items():
+            if isinstance(outcome, int):
+                return name, outcome, None
+        if len(choice.outcomes) == len(choice.request.names):
+            return None, 0, next((e for e in choice.outcomes.values() if e is not None), None)
+        yield "wait", choice.news, deadline
+        check(choice.take_news())
+        for outcome in choice.outcomes.values():
+            if isinstance(outcome, Exception) and type(outcome) is not _errors.NotAvailable:
+                raise outcome
+
+
+def _withdraw(choice: Choice, names: List[str]) -> Script:
+    """What was granted before it could be withdrawn is released; somebody may have taken it back by then."""
+    yield from _all_answered(choice, [["CANCEL", name] for name in names])
+    surplus: List[Words] = [["UNLOCK", name] for name in names if isinstance(choice.outcomes.get(name), int)]
+    with contextlib.suppress(_errors.Lost, _errors.NotHeld):
+        yield from _all_answered(choice, surplus)
+
+
+def _all_answered(choice: Choice, requests: List[Words]) -> Script:
+    answers = [choice.expect() for _ in requests]
+    yield "send", requests
+    failure = None
+    for answer in answers:
+        try:
+            check((yield "wait", answer, soon(choice.request)))
+        except _errors.LockBrokerError as e:
+            failure = failure or e
+    if failure:
+        raise failure
+
+
 def _taken(request: Request) -> _errors.Taken:
     what = str(request)
-    what = f"One of {what}" if len(request.names) > 1 else what[0].upper() + what[1:]
+    if len(request.names) > 1:
+        what = f"{'Each' if request.kind == 'any' else 'One'} of {what}"
+    what = what[0].upper() + what[1:]
     if _grant.held_by_same(request):
         return _errors.Taken(f"{what} is held by this owner already: release it first.")
     if not request.wait:

@@ -114,8 +114,8 @@ class Held(Holding[Wire]):
 
 class Lock:
     """
-    What lock(), lock_all(), semaphore() and election() make. It holds nothing by itself and may be shared: each `with`,
-    and each acquire(), is a connection and so an owner of its own.
+    What lock(), lock_all(), lock_any(), semaphore() and election() make. It holds nothing by itself and may be shared: each
+    `with`, and each acquire(), is a connection and so an owner of its own.
     """
 
     def __init__(self, what: Request) -> None:
@@ -133,7 +133,7 @@ class Lock:
             what = dataclasses.replace(what, group=group_of_thread())
         wire = Wire(what)
         try:
-            wire.run(_scripts.acquire(what))
+            wire.request = wire.run(_scripts.acquire(what)).request
         except BaseException:
             wire.close()
             raise
@@ -177,6 +177,19 @@ def lock_all(*names: str, shared: bool = False, wait: Optional[float] = None, le
     all; `held.tokens` has the token of each. As lock().
     """
     return Lock(request("locks", names, socket, shared=shared, wait=wait, lease=lease, patience=patience, group=group))
+
+
+def lock_any(*names: str, shared: bool = False, wait: Optional[float] = None, lease: Optional[float] = None,
+             data: Optional[str] = None, socket: Optional[str] = None, patience: float = PATIENCE_S,
+             group: Optional[str] = None) -> Lock:
+    """
+    One of up to 64 locks, such as a port or a device: `with lockbroker.lock_any("gpu/0", "gpu/1") as held:`; held.name says
+    which. First each is tried, from any of them on; if none is free, it queues for all, and keeps the first
+    that is granted. Deadlock is never raised, since any of them may become free: give it a `wait` where the thread holds
+    other locks. As lock().
+    """
+    return Lock(request("any", names, socket, shared=shared, wait=wait, lease=lease, data=data, patience=patience,
+                        group=group))
 
 
 def semaphore(name: str, limit: int, *, count: int = 1, wait: Optional[float] = None, lease: Optional[float] = None,

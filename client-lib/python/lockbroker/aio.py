@@ -28,7 +28,7 @@ from ._page import FOREVER
 from ._request import PATIENCE_S, Request, Words, milliseconds, new_group, request
 from ._scripts import Script
 
-__all__ = ["Held", "Leader", "Lock", "ask", "election", "leader", "lock", "lock_all", "observe", "semaphore"]
+__all__ = ["Held", "Leader", "Lock", "ask", "election", "leader", "lock", "lock_all", "lock_any", "observe", "semaphore"]
 
 _groups: "weakref.WeakKeyDictionary[asyncio.Task[Any], str]" = weakref.WeakKeyDictionary()
 
@@ -309,7 +309,7 @@ class Lock:
             what = dataclasses.replace(what, group=_group_of_task())
         wire = _Wire(what)
         try:
-            await wire.run(_scripts.acquire(what))
+            wire.request = (await wire.run(_scripts.acquire(what))).request
         except BaseException:
             wire.close()
             raise
@@ -341,6 +341,14 @@ def lock_all(*names: str, shared: bool = False, wait: Optional[float] = None, le
              socket: Optional[str] = None, patience: float = PATIENCE_S, group: Optional[str] = None) -> Lock:
     """As lockbroker.lock_all()."""
     return Lock(request("locks", names, socket, shared=shared, wait=wait, lease=lease, patience=patience, group=group))
+
+
+def lock_any(*names: str, shared: bool = False, wait: Optional[float] = None, lease: Optional[float] = None,
+             data: Optional[str] = None, socket: Optional[str] = None, patience: float = PATIENCE_S,
+             group: Optional[str] = None) -> Lock:
+    """As lockbroker.lock_any()."""
+    return Lock(request("any", names, socket, shared=shared, wait=wait, lease=lease, data=data, patience=patience,
+                        group=group))
 
 
 def semaphore(name: str, limit: int, *, count: int = 1, wait: Optional[float] = None, lease: Optional[float] = None,

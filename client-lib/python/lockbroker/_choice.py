@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""A connection that asks for several locks, and holds the one that it gets."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List
+
+from . import _errors
+from ._grant import ENDED, Answer, Grant
+from ._request import Request
+
+_OUTCOMES = ("granted", "timeout", "failed")
+
+
+class Choice(Grant):
+    """
+    While it chooses, the request is for one of the names; once it holds one, for that one.
+
+    What became of each name that was queued for is in `outcomes`: its token; None, if the time was over; or an exception.
+    `news` is given whenever one is added, and when the connection ends.
+    """
+
+    def __init__(self, request: Request) -> None:
+        super().__init__(request)
+        self.outcomes: Dict[str, Any] = {}
+        self.news = Answer()
+        self._lost: Dict[str, str] = {}  # before it was known to be held: the reason, by name
+
+    def take_news(self) -> Any:
+        """What a wait for `news` has found; the next one waits for more."""
+        value, self.news = self.news.value, Answer()
+        if self.ended:
+            self.news.give(ENDED)
+        return value
+
+    def chosen(self, name: str) -> None:
+        """From now on it is about this one. It may have been lost by now."""
+        self.request = self.request.one(name)
+
+    def granted(self, tokens: Dict[str, int], lease_until: int) -> None:
+        super().granted(tokens, lease_until)
+        for name in self._lost.keys() & tokens.keys():
+            self.lose(self._lost[name])
+
+    def end(self, why: Any = ENDED) -> None:
+        super().end(why)
+        if not self.news.done:
+            self.news.give(why)
+
+    def _heed(self, event: List[Any]) -> None:
+        kind, name = event[0], event[1] if len(event) > 1 else None
+        if self.request.kind != "any" or name not in self.request.names:
+            super()._heed(event)
+        elif kind == "lost" and len(event) > 3:
+            self._lost[name] = str(event[3])
+        elif kind in _OUTCOMES:
+            self.outcomes[name] = (event[2] if kind == "granted" else None if kind == "timeout"
+                                   else _errors.of_reply(f"{event[2]} {event[3]}"))
+            self.news.give(None)
