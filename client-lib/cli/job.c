@@ -12,10 +12,13 @@
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "client-lib/cli/nested.h"
 #include "client-lib/cli/say.h"
+#include "client-lib/cli/shown.h"
+#include "client-lib/cli/status.h"
 #include "client-lib/cli/shown.h"
 #include "client-lib/handle.h"
 #include "client-lib/request.h"
@@ -190,6 +193,7 @@ static void lost(struct cli_job *job, const char *name, const char *why)
 		return;
 	}
 	job->lost = true;
+	cli_status("The %s lost; ending %s.", subject(job, name, what, sizeof(what)), job->command[0]);
 	/*
 	 * Processes that are being forked just now must get the signal, and processes that are forked later to clean up
 	 * must not.
@@ -425,6 +429,21 @@ static void look_before(struct cli_job *job)
 		heed_proof(job);
 }
 
+static void show_held(const struct cli_job *job)
+{
+	char since[CLI_DURATION_MAX];
+
+	cli_instant(time(NULL), since);
+	if (job->leads)
+		cli_status("Leads %s since %s, with token %lld.", job->names[0], since, (long long)job->tokens[0]);
+	else if (!job->tokens)
+		cli_status("Holds permits of %s since %s.", job->names[0], since);
+	else if (job->count == 1)
+		cli_status("Holds %s since %s, with token %lld.", job->names[0], since, (long long)job->tokens[0]);
+	else
+		cli_status("Holds %zu locks since %s.", job->count, since);
+}
+
 static int start(struct cli_job *job)
 {
 	pid_t self = getpid();
@@ -450,6 +469,7 @@ static int start(struct cli_job *job)
 		become(job, self);
 	job->started = true;
 	tell_child(job);
+	show_held(job);
 	return 0;
 }
 

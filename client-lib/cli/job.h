@@ -31,6 +31,7 @@ struct cli_job {
 	char **names; /* of the locks held */
 	size_t count;
 	const int64_t *tokens; /* of the locks; NULL: there are none */
+	bool leads;            /* the name is an election's */
 	bool leased;           /* the grant ends by itself */
 	char **command;
 	bool with_dashes;      /* a "--" follows in it: perhaps it was meant as the end of names */

@@ -23,6 +23,7 @@ static int run(struct cli_order *o, struct lb *lb, const int64_t *tokens, const 
 		.names = o->names,
 		.count = o->count,
 		.tokens = o->held == HELD_PERMITS ? NULL : tokens,
+		.leads = o->held == HELD_LEADERSHIP,
 		.leased = o->options.lease_ms > 0,
 		.command = o->command,
 		.with_dashes = o->with_dashes,

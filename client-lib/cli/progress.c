@@ -6,10 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "client-lib/cli/hold.h"
 #include "client-lib/cli/say.h"
+#include "client-lib/cli/shown.h"
+#include "client-lib/cli/status.h"
 #include "client-lib/handle.h"
 #include "client-lib/wire.h"
 
@@ -26,12 +29,19 @@ void cli_progress_init(struct cli_progress *p, const struct cli_order *order, co
 	*p = (struct cli_progress){ .order = order, .socket = socket, .on_terminal = isatty(STDERR_FILENO),
 				    .since_ms = wire_now_ms(), .pause_ms = FIRST_MS };
 	p->due_ms = p->since_ms + p->pause_ms;
+	cli_instant(time(NULL), p->since);
+}
+
+static void close_one(struct lb **lb)
+{
+	lb_close(*lb);
+	*lb = NULL;
 }
 
 void cli_progress_deinit(struct cli_progress *p)
 {
-	lb_close(p->lb);
-	p->lb = NULL;
+	close_one(&p->lb);
+	close_one(&p->observer);
 }
 
 int cli_progress_place(const struct lb_reply *queue, int64_t pid)
@@ -143,7 +153,7 @@ static bool is_halted(struct cli_progress *p, char *ret, size_t size)
 static bool can_ask(struct cli_progress *p)
 {
 	if (!p->lb && handle_open(p->socket, ASK_MS, NULL, NULL, &p->lb) != LB_OK)
-		cli_progress_deinit(p);
+		close_one(&p->lb);
 	if (p->lb)
 		lb_set_patience(p->lb, ASK_MS);
 	return p->lb;
@@ -174,7 +184,7 @@ static void show_line(struct cli_progress *p)
 		describe(p, waited_ms, line, width);
 	cli_show_line(line);
 	if (p->lb && lb_fd(p->lb) < 0)
-		cli_progress_deinit(p);
+		close_one(&p->lb);
 }
 
 bool cli_progress_hindered(const struct lb_reply *why, char *ret, size_t size)
@@ -212,6 +222,7 @@ void cli_progress_away(struct cli_progress *p, const char *why)
 {
 	int64_t now = wire_now_ms();
 
+	cli_status("Waiting for the broker, to ask it for %s, since %s.", p->order->names[0], p->since);
 	if (is_due(p, now))
 		cli_say("Waiting %lld s for %s: %s%s", (long long)((now - p->since_ms) / 1000), p->order->names[p->at], why,
 			cli_stop(why));
@@ -227,6 +238,10 @@ static void say_line(struct cli_progress *p)
 		return;
 	if (can_ask(p) && p->order->count > 1)
 		find_place(p);
+	if (p->order->held != HELD_LEADERSHIP && cli_status_is_shown() && p->lb) {
+		describe(p, waited_ms, text, sizeof(text));
+		cli_status("Since %s: %s.", p->since, text);
+	}
 	if (find_why(p, text, sizeof(text))) {
 		cli_say("Waiting %lld s for %s: %s%s", (long long)(waited_ms / 1000), p->order->names[p->at], text, cli_stop(text));
 	} else if (p->order->verbose) {
@@ -234,7 +249,31 @@ static void say_line(struct cli_progress *p)
 		*text = 'W';
 		cli_say("%s.", text);
 	}
-	cli_progress_deinit(p);
+	close_one(&p->lb);
+}
+
+/* Who leads, as the broker tells those who observe: that costs no question. */
+static void show_leader(struct cli_progress *p)
+{
+	const char *name = p->order->names[0];
+	struct lb_event event;
+	enum lb_result r = LB_OK;
+
+	if (!p->observer) {
+		r = handle_open(p->socket, ASK_MS, NULL, NULL, &p->observer);
+		if (r == LB_OK)
+			r = lb_observe(p->observer, name);
+	}
+	while (r == LB_OK && (r = lb_event(p->observer, 0, &event)) == LB_OK && event.type != LB_EVENT_UNOBSERVED) {
+		if (event.type != LB_EVENT_LEADER)
+			continue;
+		if (event.token)
+			cli_status("Candidate for %s since %s; %s leads on host %s.", name, p->since, event.data, event.reason);
+		else
+			cli_status("Candidate for %s since %s; nobody leads.", name, p->since);
+	}
+	if (r != LB_NONE)
+		close_one(&p->observer);
 }
 
 static void look(void *context)
@@ -244,6 +283,8 @@ static void look(void *context)
 	/* The end of the connection withdraws the request. */
 	if (cli_hold_is_unread(p->order))
 		exit(CLI_OK);
+	if (p->order->held == HELD_LEADERSHIP && cli_status_is_shown())
+		show_leader(p);
 	if (p->on_terminal)
 		show_line(p);
 	else
@@ -252,9 +293,11 @@ static void look(void *context)
 
 void cli_progress_begin(struct cli_progress *p, struct lb *waits)
 {
-	bool often = p->on_terminal || !p->order->runs;
+	bool often = p->on_terminal || !p->order->runs || cli_status_is_shown();
 
 	p->waits = waits;
+	cli_status("%s %s since %s.", p->order->held == HELD_LEADERSHIP ? "Candidate for" : "Waiting for", p->order->names[0],
+		   p->since);
 	if (p->order->options.timeout_ms != 0)
 		handle_while_waiting(waits, often ? EVERY_MS : FIRST_MS, look, p);
 }

@@ -6,6 +6,8 @@
  *                      our place; or why nothing can be granted
  *     elsewhere     -> after 5 s, and then after twice the time each, up to 10 minutes: why nothing is granted although
  *                      nobody holds it, because there is no ZooKeeper, for example. With --verbose, also who holds it
+ *     main process  -> beside that, for `systemctl status`: for what it waits, since when, and of a lock when such a line
+ *     of a service     is due, who holds it; of an election at once who leads, and each change
  *
  * A `hold` that nobody reads any longer ends while it waits.
  */
@@ -15,6 +17,7 @@
 #include <stdint.h>
 
 #include "client-lib/cli/order.h"
+#include "client-lib/cli/shown.h"
 #include "protocol/slice.h"
 
 struct cli_progress {
@@ -23,8 +26,10 @@ struct cli_progress {
 	/* Private. */
 	bool on_terminal;
 	struct lb *lb;     /* the connection that asks; NULL: none */
+	struct lb *observer; /* the one that observes the election, for the status; NULL: none */
 	struct lb *waits;  /* the one that waits */
 	int64_t since_ms;
+	char since[CLI_DURATION_MAX]; /* the same, as the host's clock shows it */
 	int64_t due_ms, pause_ms; /* without a terminal: when the next line is due, and the time to the one after it */
 	size_t at;         /* the name that we were seen to wait for last */
 };
