@@ -112,7 +112,7 @@ UNIT_CORE := $(call in,tests/unit,test_core_*.c)
 UNIT_CORE_FIXTURE := $(filter-out conf_fixture.c,$(call in,tests/unit,*_fixture.c))
 UNIT_CONF_FIXTURE = conf_fixture.c
 UNIT_CONF := $(call in,tests/unit,test_conf*.c)
-UNIT_BASE = test_rule_names.c test_backoff.c test_log.c test_flight.c
+UNIT_BASE = test_rule_names.c test_backoff.c test_log.c test_flight.c test_journal.c
 UNIT_IO = test_watch.c test_trim.c test_timeslice.c test_process.c test_unit.c test_feed.c test_saved.c test_saved_file.c test_life.c test_zk_parts.c test_zk_answers.c test_zk_spoiled.c test_listen.c test_conn.c test_conn_room.c test_conn_page.c test_remains.c test_disposer.c test_party.c test_kept.c test_channel.c test_identity.c \
 	test_keeper.c test_worker.c test_store.c test_page_file.c test_crash_said.c test_memory_watch.c
 # Those of the command: each links all of it but its main program.
@@ -751,6 +751,7 @@ install: all ## install below DESTDIR/PREFIX; an existing configuration file is 
 	install -m 755 $(COMMAND) $(D)/bin/lockbroker
 	install -D -m 755 $(HTTP_BIN) $(D)/libexec/lockbroker/lockbroker-http
 	install -D -m 644 conf/lockbroker.rules.yml $(D)/share/lockbroker/lockbroker.rules.yml
+	install -D -m 644 conf/lockbroker.catalog $(D)/lib/systemd/catalog/lockbroker.catalog
 	install -m 644 $(SHARED) $(L)/$(SONAME)
 	ln -sf $(SONAME) $(L)/liblockbroker.so
 	install -m 644 $(STATIC) $(L)/liblockbroker.a
@@ -777,7 +778,7 @@ install: all ## install below DESTDIR/PREFIX; an existing configuration file is 
 
 uninstall: ## remove what install put there (a configuration file that was edited stays)
 	rm -f $(D)/sbin/lockbrokerd $(D)/bin/lockbroker $(D)/libexec/lockbroker/lockbroker-http \
-		$(D)/share/lockbroker/lockbroker.rules.yml $(L)/$(SONAME) $(L)/liblockbroker.so \
+		$(D)/share/lockbroker/lockbroker.rules.yml $(D)/lib/systemd/catalog/lockbroker.catalog $(L)/$(SONAME) $(L)/liblockbroker.so \
 		$(L)/liblockbroker.a $(D)/include/lockbroker.h $(L)/pkgconfig/lockbroker.pc \
 		$(foreach m,$(MAN),$(call man_target,$(m))) \
 		$(COMPLETIONS) $(SYSUSERS) $(TMPFILES) $(addprefix $(U)/,$(notdir $(UNITS))) $(addprefix $(DOCDIR)/,$(DOCS))

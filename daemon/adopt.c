@@ -193,21 +193,21 @@ int adopt_handed_over(struct daemon *d, const struct conf_source *source)
 	bool reread;
 
 	if (!takeover_meet(d->takeover, &self))
-		_exit(EXIT_FAILURE);
+		log_exit(EXIT_FAILURE);
 	if (!d->conf.broker.standalone)
 		resolve_servers(d->conf.servers, &names);
 	if (!d->conf.broker.standalone && !names.servers) {
 		takeover_refuse(d->takeover, names.failed);
-		_exit(EXIT_FAILURE);
+		log_exit(EXIT_FAILURE);
 	}
 	p = takeover_receive(d->takeover);
 	if (!p || !adopt(d, source, p))
-		_exit(EXIT_FAILURE);
+		log_exit(EXIT_FAILURE);
 	parcel_find(p, "process", &e);
 	frozen_ns = parcel_get_number(&e, "frozen_ns");
 	reread = parcel_get_number(&e, "reread");
 	if (!takeover_accept(d->takeover))
-		_exit(EXIT_FAILURE);
+		log_exit(EXIT_FAILURE);
 	return run_on(d, &names, frozen_ns, reread);
 }
 
@@ -243,7 +243,7 @@ int adopt_kept(struct daemon *d, const struct conf_source *source, struct parcel
 	if (!d->conf.broker.standalone)
 		resolve_servers(d->conf.servers, &names);
 	if (!adopt(d, source, p))
-		_exit(EXIT_FAILURE);
+		log_exit(EXIT_FAILURE);
 	parcel_find(p, "process", &e);
 	frozen_ns = parcel_get_number(&e, "frozen_ns");
 	parcel_discard(p);

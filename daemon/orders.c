@@ -198,7 +198,7 @@ static void stop(struct daemon *d, int number, pid_t sender, bool directly)
 	if (d->stopping) {
 		log_warning(order, LOG_FIELDS("order=%s signal=%d", "end", number),
 			    "received a second signal (%s): ending at once", strsignal(number));
-		_exit(EXIT_FAILURE);
+		log_exit(EXIT_FAILURE);
 	}
 	if (fdstore_delays(d->keep, number))
 		return;

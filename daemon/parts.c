@@ -169,7 +169,7 @@ void parts_free(struct daemon *d, bool close_session, int status)
 	server_free(d->server);
 	notify_close(&d->notify);
 	if (d->worker && worker_stop(d->worker, FAREWELL_NS) < 0)
-		_exit(status);
+		log_exit(status);
 	if (d->zookeeper && zookeeper_session_ended(d->zookeeper))
 		saved_session_ended(d->saved);
 	/* What these two read and look up nobody needs any longer. */
@@ -177,7 +177,7 @@ void parts_free(struct daemon *d, bool close_session, int status)
 	hangs |= d->resolver && worker_stop(d->resolver, 0) < 0;
 	if (hangs) {
 		say_stopped();
-		_exit(status);
+		log_exit(status);
 	}
 	memory_watch_free(d->memory);
 	watchdog_free(d->watchdog);

@@ -12,6 +12,8 @@
 
 #include "base/clock.h"
 #include "base/flight.h"
+#include "base/journal.h"
+#include "base/log_catalog.h"
 
 enum {
 	LOG_LINE_MAX = 4096,     /* a pipe takes it whole */
@@ -21,6 +23,12 @@ enum {
 static const char *const words[] = {
 #define X(name, burst, every_ms) #name,
 	LOG_EVENTS(X)
+#undef X
+};
+
+static const char *const ids[LOG_EVENT_COUNT] = {
+#define X(name, id) [LOG_EVENT_##name] = (id),
+	LOG_CATALOG(X)
 #undef X
 };
 
@@ -39,11 +47,14 @@ void log_setup(enum log_level level, enum log_form form)
 {
 	settings.level = level;
 	settings.form = form;
+	if (form == LOG_FORM_JOURNAL && !journal_is_open() && access(JOURNAL_SOCKET, W_OK) == 0 &&
+	    journal_open(JOURNAL_SOCKET) == 0)
+		atexit(journal_close);
 }
 
 enum log_form log_form_detect(void)
 {
-	return getenv("JOURNAL_STREAM") ? LOG_FORM_JOURNAL : LOG_FORM_PLAIN;
+	return journal_is_stderr() ? LOG_FORM_JOURNAL : LOG_FORM_PLAIN;
 }
 
 enum log_form log_form(void)
@@ -85,15 +96,21 @@ static size_t prefix_human(char *line, size_t size, enum log_level level)
 	return (size_t)snprintf(line, size, "%s.%03ld %s: ", date, ts.tv_nsec / 1000000, log_level_word(level));
 }
 
+/* As syslog(3) has it. */
+static int priority_of(enum log_level level)
+{
+	static const int priorities[] = { 3, 4, 6, 7 };
+
+	return priorities[level];
+}
+
 static size_t prefix(char *line, size_t size, enum log_level level)
 {
-	static const int journal[] = { 3, 4, 6, 7 };
-
 	switch (settings.form) {
 	case LOG_FORM_PLAIN:
 		return (size_t)snprintf(line, size, "%s: ", log_level_word(level));
 	case LOG_FORM_JOURNAL:
-		return (size_t)snprintf(line, size, "<%d>", journal[level]);
+		return (size_t)snprintf(line, size, "<%d>", priority_of(level));
 	case LOG_FORM_HUMAN:
 		return prefix_human(line, size, level);
 	}
@@ -173,29 +190,35 @@ static size_t fitting(struct slice fields, size_t room)
 static void put(enum log_level level, enum log_event event, const struct log_account *account, struct slice sentence,
 		struct slice fields)
 {
-	char line[LOG_LINE_MAX], *at = line + prefix(line, sizeof(line), level);
-	struct bytes more = { 0 };
-	struct slice all;
+	bool is_entry = journal_is_open();
+	char line[LOG_LINE_MAX], *at = is_entry ? line : line + prefix(line, sizeof(line), level);
+	struct bytes all = { 0 };
 	size_t fits;
 
 	at = put_sentence(at, sentence);
+	bytes_format(&all, "event=%s", words[event]);
 	if (account)
-		bytes_format(&more, " uid=%d", account->uid);
+		bytes_format(&all, " uid=%d", account->uid);
 	if (account && account->unit.len)
-		bytes_format(&more, " unit=%v", account->unit);
+		bytes_format(&all, " unit=%v", account->unit);
 	if (fields.len) {
-		bytes_char(&more, ' ');
-		bytes_slice(&more, fields);
+		bytes_char(&all, ' ');
+		bytes_slice(&all, fields);
 	}
-	at += sprintf(at, "  event=%s", words[event]);
-	all = bytes_view(&more);
-	fits = fitting(all, (size_t)(line + sizeof(line) - 1 - at));
-	if (fits)
-		memcpy(at, all.data, fits);
+	*at++ = ' ';
+	*at++ = ' ';
+	fits = fitting(bytes_view(&all), (size_t)(line + sizeof(line) - 1 - at));
+	memcpy(at, all.data, fits);
 	at += fits;
-	*at++ = '\n';
-	put_line(line, (size_t)(at - line));
-	bytes_free(&more);
+	if (is_entry) {
+		journal_line(level <= LOG_LEVEL_WARNING ? ids[event] : NULL, priority_of(level),
+			     (struct slice){ line, (size_t)(at - line) }, bytes_view(&all),
+			     event == LOG_EVENT_granted || event == LOG_EVENT_released);
+	} else {
+		*at++ = '\n';
+		put_line(line, (size_t)(at - line));
+	}
+	bytes_free(&all);
 }
 
 /* ---- what is held back ---- */
@@ -243,6 +266,24 @@ void log_tell_held(bool all)
 	}
 	bytes_free(&sentence);
 	bytes_free(&fields);
+}
+
+int64_t log_due_ns(void)
+{
+	return journal_waits() ? JOURNAL_RETRY_NS : buckets.holding > 0 ? LOG_TELL_NS : 0;
+}
+
+void log_go_on(void)
+{
+	if (journal_waits())
+		journal_go_on();
+	log_tell_held(false);
+}
+
+void log_exit(int status)
+{
+	journal_close();
+	_exit(status);
 }
 
 /* ---- lines ---- */

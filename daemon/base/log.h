@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The log: one line for each event on stderr, written by one write(2) so that threads do not mix. A line is a sentence for
- * people, two blanks, and fields for tools:
+ * The log: one line for each event on stderr, written by one write(2) so that threads do not mix, or one entry of systemd's
+ * journal, where stderr leads there (journal.h). A line is a sentence for people, two blanks, and fields for tools:
  *
  *     somebody deleted our znode /lockbroker/a/_c_1  event=znode_deleted path=/lockbroker/a znode=_c_1
  *
@@ -25,14 +25,14 @@ enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_INFO, LOG_LEVEL_D
 
 enum log_form {
 	LOG_FORM_PLAIN,   /* "warning: text" */
-	LOG_FORM_JOURNAL, /* "<4>text", as in sd-daemon(3) */
+	LOG_FORM_JOURNAL, /* an entry with fields; where there is no socket of the journal "<4>text", as in sd-daemon(3) */
 	LOG_FORM_HUMAN,   /* "2030-01-31 12:00:00.000 warning: text" */
 };
 
 struct flight_ring;
 
 void log_setup(enum log_level level, enum log_form form);
-/* JOURNAL if stderr is the journal (JOURNAL_STREAM is set), otherwise PLAIN. */
+/* JOURNAL if stderr is the journal (JOURNAL_STREAM names it), otherwise PLAIN. */
 enum log_form log_form_detect(void);
 enum log_form log_form(void); /* as it was set up */
 /* Other threads may log meanwhile. */
@@ -61,6 +61,11 @@ void log_text(enum log_level level, enum log_event event, const struct log_accou
 bool log_holds_back(void);
 /* Says how many lines were held back, as far as it is time to; `all`: of all. */
 void log_tell_held(bool all);
+/* In so many nanoseconds the log has something to do; 0: nothing. Then call log_go_on(). */
+int64_t log_due_ns(void);
+void log_go_on(void);
+/* _exit(2), but the log gets what it has not taken yet. */
+void log_exit(int status) __attribute__((noreturn));
 
 #define log_error(event, ...) log_event(LOG_LEVEL_ERROR, LOG_EVENT_##event, __VA_ARGS__)
 #define log_warning(event, ...) log_event(LOG_LEVEL_WARNING, LOG_EVENT_##event, __VA_ARGS__)

@@ -33,14 +33,14 @@ struct loop {
 	struct feed *feed;
 	const struct broker *broker; /* the feed's */
 	uint64_t events;             /* that it has consumed */
-	struct watch *timer, *held_back;
+	struct watch *timer, *log;
 	struct trim trim;
 	struct watch *trims; /* what is used is looked at */
 	uint64_t look_at;    /* `events` then */
 	uint64_t trim_at;    /* `events` a turn ago, while memory is given back */
 	int64_t armed_ns; /* what the timer is set to; INT64_MAX: nothing */
 	struct loop_adapters to;
-	bool told_later; /* what the log holds back */
+	int64_t log_due_ns; /* how long its watch waits; 0: it does not */
 	bool stopped;
 	struct loop_end end;
 };
@@ -195,19 +195,21 @@ static void loop_timer(int fd, short what, void *arg)
 	feed_event(l->feed, &event);
 }
 
-static void loop_held_back(int fd, short what, void *arg)
+static void loop_log_due(int fd, short what, void *arg)
 {
 	struct loop *l = arg;
 
-	l->told_later = false;
-	log_tell_held(false);
+	l->log_due_ns = 0;
+	log_go_on();
 }
 
 /* Nothing more may be logged for a long time. */
-static __attribute__((noinline)) void loop_tell_later(struct loop *l)
+static __attribute__((noinline)) void loop_log_later(struct loop *l, int64_t due_ns)
 {
-	l->told_later = true;
-	watch_set(l->held_back, -1, 0, LOG_TELL_NS);
+	if (l->log_due_ns && l->log_due_ns <= due_ns)
+		return;
+	l->log_due_ns = due_ns;
+	watch_set(l->log, -1, 0, due_ns);
 }
 
 /* Which others could use, too, if it falls. */
@@ -244,7 +246,7 @@ struct loop *loop_new(struct feed *feed, const struct loop_adapters *adapters)
 	l->broker = feed_broker(feed);
 	l->to = *adapters;
 	l->timer = watch_new(feed_base(feed), loop_timer, l);
-	l->held_back = watch_new(feed_base(feed), loop_held_back, l);
+	l->log = watch_new(feed_base(feed), loop_log_due, l);
 	l->trims = watch_new(feed_base(feed), loop_trims, l);
 	trim_init(&l->trim);
 	l->armed_ns = INT64_MAX;
@@ -257,7 +259,7 @@ void loop_free(struct loop *l)
 	if (!l)
 		return;
 	watch_free(l->timer);
-	watch_free(l->held_back);
+	watch_free(l->log);
 	watch_free(l->trims);
 	trim_deinit(&l->trim);
 	mem_free(l);
@@ -299,6 +301,7 @@ static __attribute__((noinline)) void loop_settle_zookeeper(struct loop *l)
 static bool loop_settle(struct loop *l)
 {
 	uint64_t before;
+	int64_t due_ns;
 
 	do {
 		before = l->events;
@@ -315,8 +318,9 @@ static bool loop_settle(struct loop *l)
 	keeper_settle(l->to.keeper);
 	loop_arm(l);
 	ledger_file_settle(l->to.ledger_file);
-	if (log_holds_back() && !l->told_later)
-		loop_tell_later(l);
+	due_ns = log_due_ns();
+	if (due_ns)
+		loop_log_later(l, due_ns);
 	if (l->events >= l->look_at)
 		loop_look(l);
 	/* Whoever asked for a reload is told here what came of it. */

@@ -360,8 +360,13 @@ static int look_at_clock(struct supervisor *s)
 static void wait_for_something(struct supervisor *s)
 {
 	struct pollfd fds[] = { { .fd = s->signals, .events = POLLIN }, { .fd = s->exchange.fd } };
-	int64_t next_ns = min64(watchdogs_deadline(&s->watchdogs), s->retry_ns), left_ns = next_ns - watchdogs_now_ns();
+	int64_t now_ns = watchdogs_now_ns(), next_ns = min64(watchdogs_deadline(&s->watchdogs), s->retry_ns), left_ns;
 	int timeout_ms = -1;
+
+	log_go_on();
+	if (log_due_ns())
+		next_ns = min64(next_ns, now_ns + log_due_ns());
+	left_ns = next_ns - now_ns;
 
 	fds[1].events = s->exchange.fd < 0 || exchange_tell(&s->exchange) ? POLLIN : POLLOUT;
 	if (next_ns != NEVER)

@@ -49,6 +49,18 @@ def test_every_key_is_declared_and_in_the_manual():
     assert used == {event: set(keys[event]) for event in used}
 
 
+def test_the_catalogue_of_the_journal_explains_each_event_after_which_somebody_has_to_act():
+    """Its texts name fields that the event has."""
+    keys = declared()
+    ids = dict(re.findall(r'X\((\w+), "([0-9a-f]{32})"\)', harness.read_source("daemon/base/log_catalog.h")))
+    entries = dict(re.findall(r"^-- ([0-9a-f]{32})\n(.*?)(?=^-- |\Z)", harness.read_source("conf/lockbroker.catalog"), re.M | re.S))
+    assert len(ids) > 10 and len(set(ids.values())) == len(ids) and set(ids.values()) == set(entries)
+    for event, number in ids.items():
+        assert re.match(r"Subject: .+\nDefined-By: lockbroker\nDocumentation: man:\S+\n\n.+", entries[number]), event
+        fields = {name.lower() for name in re.findall(r"@LOCKBROKER_(\w+)@", entries[number])}
+        assert fields <= set(keys[event]), event
+
+
 def test_no_name_can_forge_a_line_or_a_field(daemons, clients):
     d = daemons(log__grants=1)
     c = clients(d)

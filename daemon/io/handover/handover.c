@@ -481,9 +481,9 @@ static void pass_on(int channel)
 void handover_exit(struct handover *h)
 {
 	if (!h->committed)
-		_exit(EXIT_SUCCESS); /* the service ends for now */
+		log_exit(EXIT_SUCCESS); /* the service ends for now */
 	pass_on(h->channel);
-	_exit(h->parts.keeper ? KEEPER_HANDED_OVER : EXIT_SUCCESS);
+	log_exit(h->parts.keeper ? KEEPER_HANDED_OVER : EXIT_SUCCESS);
 }
 
 enum { SIGNALS_MAX = 8, WARM_PIECE = 64 << 10, WARM_BYTES_MAX = 1 << 30 };
