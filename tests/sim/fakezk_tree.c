@@ -262,7 +262,7 @@ static enum zk_code write_create(struct fakezk *z, struct txn t, struct slice pa
 	t.node = node_new(z, parent, path);
 	t.node->czxid = t.zxid;
 	t.node->type = create;
-	if (create == ZK_CONTAINER && z->used_containers > 0) {
+	if ((create == ZK_CONTAINER || (create == ZK_PERSISTENT && z->lacking)) && z->used_containers > 0) {
 		int v;
 
 		z->used_containers--;

@@ -160,6 +160,9 @@ void trace_event(struct host *h, const struct event *e)
 		trace_line(h->w, -1, "host %d <- zk: trouble: %.*s", h->index, (int)e->zk_trouble.sentence.len,
 			   e->zk_trouble.sentence.data);
 		break;
+	case EVENT_ZK_LACKS:
+		trace_line(h->w, -1, "host %d <- zk: the server lacks %u", h->index, e->zk_lacks);
+		break;
 	case EVENT_ZK_PACKET:
 		trace_line(h->w, -1, "host %d <- zk: packets of %" PRId64, h->index, e->zk_packet.bytes);
 		break;
