@@ -116,7 +116,7 @@ void trace_event(struct host *h, const struct event *e)
 	case EVENT_CLIENT_PROCESS:
 	case EVENT_CLIENT_PAGE:
 	case EVENT_CLIENT_GROUPS:
-	case EVENT_LIFELINE: /* it was told */
+	case EVENT_LIFELINE: case EVENT_ZK_LACKS: /* it was told, what changes is */
 		break;
 	case EVENT_TIME:
 		trace_line(h->w, LOCKS_MAX, "host %d <- time", h->index);
@@ -159,9 +159,6 @@ void trace_event(struct host *h, const struct event *e)
 	case EVENT_ZK_TROUBLE:
 		trace_line(h->w, -1, "host %d <- zk: trouble: %.*s", h->index, (int)e->zk_trouble.sentence.len,
 			   e->zk_trouble.sentence.data);
-		break;
-	case EVENT_ZK_LACKS:
-		trace_line(h->w, -1, "host %d <- zk: the server lacks %u", h->index, e->zk_lacks);
 		break;
 	case EVENT_ZK_PACKET:
 		trace_line(h->w, -1, "host %d <- zk: packets of %" PRId64, h->index, e->zk_packet.bytes);

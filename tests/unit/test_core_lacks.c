@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Servers that lack something (event.h): directories that are persistent instead of containers, and creates without a Stat. */
+/* Servers that lack something (event.h): directories that are persistent, not containers, and creates without a Stat. */
 #include <stdio.h>
 #include <string.h>
 

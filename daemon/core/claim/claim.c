@@ -579,10 +579,9 @@ static void go_back(struct claim *c)
 			"what to do");
 }
 
-/* The znode exists, and its number is known. */
-static void numbered(struct claim *c, const struct event *event)
+/* The znode exists, and its numbers are known. */
+static void numbered(struct claim *c)
 {
-	set_seq(c, event);
 	c->state = CLAIM_WAITING;
 	note(c, FLIGHT_claim_waiting);
 	if (c->seq >= CONTENDER_WRAP_NEAR && c->directory->flavour != FLAVOUR_SLOTS) { /* slots are only counted */
@@ -602,16 +601,18 @@ static void joined(struct claim *c, const struct event *event)
 
 	assert(path.len > dir);
 	path = (struct slice){ path.data + dir, path.len - dir };
+	set_name(c, path);
+	set_seq(c, event);
 	if (c->state == CLAIM_LEAVING) {
-		set_name(c, path);
-		set_seq(c, event);
 		claim_send_delete(c);
-	} else if (event->zk_answered.stat.czxid) {
-		set_name(c, path);
-		numbered(c, event);
-	} else { /* the znode itself shows its czxid */
+		return;
+	}
+	if (!c->czxid) { /* the znode itself shows it */
+		c->named = false;
 		c->state = CLAIM_UNSURE;
 		claim_adopt(c, path);
+	} else {
+		numbered(c);
 	}
 }
 
@@ -747,7 +748,8 @@ static void adopt_answered(struct claim *c, const struct event *event)
 		return;
 	}
 	c->directory->directories->env->stats.adopted_total++;
-	numbered(c, event);
+	set_seq(c, event);
+	numbered(c);
 }
 
 static void leave_answered(struct claim *c, const struct event *event)

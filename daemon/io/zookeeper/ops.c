@@ -126,7 +126,7 @@ struct zk_op {
 	enum zk_capability needs; /* ZK_CAPABILITIES: nothing that a server may lack */
 	bool watches;      /* the path, when it has succeeded */
 	bool ephemeral;    /* a create */
-	bool pair;         /* a get that is sent with a create, and has its answer */
+	bool pair;         /* a create, or the get behind it, which answers for both once the create has succeeded */
 	size_t path_len;
 	char path[]; /* with a NUL */
 };
@@ -204,12 +204,11 @@ static void made(struct zk_ops *ops, const char *path, int64_t czxid)
 
 static void paired(struct zk_op *op, int rc, const struct Stat *stat)
 {
-	struct zk_ops *ops = op->ops;
 	struct event event = { .zk_answered = { .path = { op->path, op->path_len } } };
 
-	if (ops && ops->pair_rc == ZOK && rc == ZOK)
+	if (rc == ZOK)
 		event.zk_answered.stat = zk_reply_stat(stat);
-	op_tell(op, ops && zk_reply_code(rc) != ZK_UNKNOWN ? ops->pair_rc : rc, &event);
+	op_tell(op, zk_reply_code(rc) == ZK_UNKNOWN ? rc : ZOK, &event);
 }
 
 /* `stat` NULL: of create, or none came. */
@@ -219,8 +218,10 @@ static void created(int rc, const char *path, const struct Stat *stat, const voi
 	struct zk_ops *ops = op->ops;
 	struct event event = { 0 };
 
-	if (ops)
-		ops->pair_rc = rc;
+	if (ops && op->pair && rc == ZOK) {
+		TAILQ_NEXT(op, entry)->id = op->id;
+		op->id = 0;
+	}
 	if (ops && is_believed(ops))
 		event.zk_answered.stat = zk_reply_stat(stat);
 	else if (ops && op->ephemeral && rc == ZOK && path)
@@ -256,7 +257,7 @@ static void got(int rc, const char *value, int len, const struct Stat *stat, con
 		event.zk_answered.data = (struct slice){ value, (size_t)len };
 	if (ops && ops->server && ops->made.path && rc == ZOK && stat && strcmp(op->path, ops->made.path) == 0)
 		compare(ops, stat);
-	if (op->pair)
+	if (op->pair && op->id)
 		paired(op, rc, stat);
 	else
 		op_tell(op, rc, &event);
@@ -376,18 +377,18 @@ enum zk_code zk_ops_send(struct zk_ops *ops, const struct effect *effect, struct
 			 const struct zk_ops_client *client)
 {
 	bool pair = effect->type == EFFECT_ZK_CREATE && effect->create == ZK_EPHEMERAL && !is_believed(ops);
-	struct zk_op *op = op_new(ops, pair ? 0 : effect->op, path), *get;
+	struct zk_op *op = op_new(ops, effect->op, path), *get;
 	int rc;
 
 	op->watches = effect->watch;
 	rc = op_sent(op, op_send(op, effect, data, client));
 	if (rc != ZOK || !pair)
 		return zk_reply_code(rc);
-	get = op_new(ops, effect->op, path);
+	get = op_new(ops, 0, path);
 	get->body = ZK_BODY_DATA;
 	get->pair = true;
-	get->needs = op->needs;
-	return zk_reply_code(op_sent(get, zoo_awget(client->zh, get->path, NULL, NULL, got, get)));
+	op->pair = op_sent(get, zoo_awget(client->zh, get->path, NULL, NULL, got, get)) == ZOK;
+	return ZK_OK;
 }
 
 /* ---- trials ---- */

@@ -55,8 +55,7 @@ struct zk_ops {
 	struct zk_inlet inlet;
 	struct zk_capable *server; /* of the present connection; NULL: it is taken for one of Apache's */
 	int64_t session;
-	struct { char *path; int64_t czxid; } made; /* the last ephemeral znode; czxid: of create2, -1: of create; path NULL: none */
-	int pair_rc;                                /* how the create went whose get is answered next */
+	struct { char *path; int64_t czxid; } made; /* the last ephemeral znode, or NULL; as create2 says, -1: create */
 	unsigned int trial;                         /* the next one on this connection */
 	int64_t highest;                            /* czxid of a znode made on this connection */
 };
