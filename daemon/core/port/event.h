@@ -37,7 +37,7 @@ static inline bool zk_refuses(enum zk_code code)
 	return code == ZK_REFUSED || code == ZK_BUSY;
 }
 
-/* What a server lacks that is not Apache's, or is old. The words are for people, and name the operations as ZooKeeper does. */
+/* What a server lacks that is not Apache's, or is old. The words are for people: the operations' names in ZooKeeper. */
 #define ZK_LACKS(X) X(CREATE2, 1, "create2") X(STAT, 2, "the Stat of create2") X(CONTAINERS, 4, "createContainer")
 enum zk_lacks {
 #define X(name, bit, words) ZK_LACKS_##name = (bit),
