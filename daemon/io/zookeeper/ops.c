@@ -196,9 +196,11 @@ static void compare(struct zk_ops *ops, const struct Stat *stat)
 
 static void made(struct zk_ops *ops, const char *path, int64_t czxid)
 {
+	size_t size = strlen(path) + 1;
+
 	mem_free(ops->made.path);
-	ops->made.path = mem_new(strlen(path) + 1);
-	strcpy(ops->made.path, path);
+	ops->made.path = mem_new(size);
+	memcpy(ops->made.path, path, size);
 	ops->made.czxid = czxid;
 }
 
