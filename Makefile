@@ -113,7 +113,7 @@ UNIT_CORE_FIXTURE := $(filter-out conf_fixture.c,$(call in,tests/unit,*_fixture.
 UNIT_CONF_FIXTURE = conf_fixture.c
 UNIT_CONF := $(call in,tests/unit,test_conf*.c)
 UNIT_BASE = test_rule_names.c test_backoff.c test_log.c test_flight.c test_journal.c
-UNIT_IO = test_watch.c test_trim.c test_timeslice.c test_process.c test_unit.c test_feed.c test_saved.c test_saved_file.c test_life.c test_zk_parts.c test_zk_answers.c test_zk_spoiled.c test_listen.c test_conn.c test_conn_room.c test_conn_page.c test_remains.c test_disposer.c test_party.c test_kept.c test_channel.c test_identity.c \
+UNIT_IO = test_watch.c test_trim.c test_timeslice.c test_process.c test_unit.c test_feed.c test_saved.c test_saved_file.c test_life.c test_zk_parts.c test_zk_answers.c test_zk_spoiled.c test_capabilities.c test_listen.c test_conn.c test_conn_room.c test_conn_page.c test_remains.c test_disposer.c test_party.c test_kept.c test_channel.c test_identity.c \
 	test_keeper.c test_worker.c test_store.c test_page_file.c test_crash_said.c test_memory_watch.c
 # Those of the command: each links all of it but its main program.
 UNIT_CLI = test_cli_order.c test_cli_json.c
@@ -409,7 +409,7 @@ $(UNIT_BASE_BIN): $(TESTS)/%: $(OBJ)/tests/unit/%.o $(A_BASE) $(A_PROTOCOL) $(A_
 $(TESTS)/test_saved $(TESTS)/test_saved_file $(TESTS)/test_life $(TESTS)/test_page_file: UNDER = $(A_IO_FILES) $(BUILD)/libcore_port.a
 $(TESTS)/test_watch $(TESTS)/test_process $(TESTS)/test_unit $(TESTS)/test_trim $(TESTS)/test_timeslice: UNDER = $(A_IO_BASE)
 $(TESTS)/test_feed: UNDER = $(A_IO_BASE) $(A_CORE)
-$(TESTS)/test_zk_parts $(TESTS)/test_zk_answers $(TESTS)/test_zk_spoiled: UNDER = $(A_IO_ZOOKEEPER) $(BUILD)/libcore_znode.a $(BUILD)/libcore_port.a
+$(TESTS)/test_zk_parts $(TESTS)/test_zk_answers $(TESTS)/test_zk_spoiled $(TESTS)/test_capabilities: UNDER = $(A_IO_ZOOKEEPER) $(BUILD)/libcore_znode.a $(BUILD)/libcore_port.a
 $(TESTS)/test_listen $(TESTS)/test_conn $(TESTS)/test_conn_room $(TESTS)/test_conn_page $(TESTS)/test_remains $(TESTS)/test_disposer $(TESTS)/test_party $(TESTS)/test_kept: UNDER = $(A_IO_SOCKET) $(BUILD)/libcore_port.a
 $(TESTS)/test_channel $(TESTS)/test_identity $(TESTS)/test_store: UNDER = $(A_IO_HANDOVER) $(BUILD)/libcore_port.a
 $(TESTS)/test_keeper $(TESTS)/test_worker: UNDER = $(KEEPER_O) $(A_IO) $(A_CORE)

@@ -127,6 +127,7 @@ struct check {
 	double values[MEASURED];
 	char fullest[64]; /* the pool of LIMIT */
 	char refusal[512], trouble[512]; /* what keeps locks from being had, and ZooKeeper from serving; "": nothing is known */
+	char lacks[128];                 /* what the server cannot do, and the broker replaces; "": nothing */
 	const char *name; /* of a lock to be taken; NULL: none */
 	char taken[64];   /* how that went, for the line that all is well */
 	double lock_s;    /* how long it took; below 0: it was not taken */
@@ -203,14 +204,16 @@ static void ask_causes(struct check *c, struct lb *lb)
 {
 	const char *words[] = { "INFO", "zookeeper" };
 	const struct lb_reply *reply;
-	struct slice refusal, trouble;
+	struct slice refusal, trouble, lacks;
 
 	if (lb_command(lb, 2, words, &reply) != LB_OK)
 		return;
 	refusal = reply_line(reply_text(reply), "\nrefusal:");
 	trouble = reply_line(reply_text(reply), "\ntrouble:");
+	lacks = reply_line(reply_text(reply), "\nzookeeper_lacks:");
 	snprintf(c->refusal, sizeof(c->refusal), "%.*s", (int)refusal.len, refusal.data);
 	snprintf(c->trouble, sizeof(c->trouble), "%.*s", (int)trouble.len, trouble.data);
+	snprintf(c->lacks, sizeof(c->lacks), "%.*s", (int)lacks.len, lacks.data);
 }
 
 static void judge_session(struct check *c, const char *text)
@@ -311,8 +314,9 @@ static void print_verdict(const struct check *c, const char *text)
 	if (*c->why)
 		printf("%s", cli_shown(c->why, shown, sizeof(shown)));
 	else
-		printf("%s%s; %.0f locks, %.0f requests wait, the oldest for %.1f s; %.1f %% of the fullest limit (%s)",
-		       c->taken, alone ? "standalone" : "the session is safe", value_of(text, "lockbroker_locks", 0),
+		printf("%s%s%s%s; %.0f locks, %.0f requests wait, the oldest for %.1f s; %.1f %% of the fullest limit (%s)",
+		       c->taken, alone ? "standalone" : "the session is safe", *c->lacks ? "; the server lacks " : "", c->lacks,
+		       value_of(text, "lockbroker_locks", 0),
 		       value_of(text, "lockbroker_waiting_requests", 0), c->values[WAIT], c->values[LIMIT], c->fullest);
 	if (*text) {
 		printf(" |");

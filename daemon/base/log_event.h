@@ -67,6 +67,7 @@
 	X(zookeeper_refuses, 20, 1000) /* operation= path= error= */ \
 	X(zookeeper_restored, 20, 1000) /* transaction= above= */ \
 	X(zookeeper_moves, 20, 1000) /* server= */ \
+	X(zookeeper_lacks, 20, 1000) /* server= operation= error= */ \
 	X(zookeeper_client, 200, 10) \
 	X(packet, 20, 1000) /* server= bytes= wanted_bytes= */ \
 	X(host_taken, 20, 1000) /* host= other= */ \

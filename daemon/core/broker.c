@@ -479,6 +479,9 @@ static __attribute__((noinline)) void dispatch(struct broker *b, const struct ev
 	case EVENT_ZK_TROUBLE:
 		health_trouble(&b->ensemble, event);
 		break;
+	case EVENT_ZK_LACKS:
+		b->ensemble.lacks = event->zk_lacks;
+		break;
 	case EVENT_ZK_PACKET:
 		recovery_packet(b, event);
 		break;

@@ -552,7 +552,7 @@ static bool is_being_removed(const struct lock *lock)
 {
 	const struct directory *d = &lock->directory;
 
-	return d->flavour == FLAVOUR_KAZOO && d->operations && !d->claim_count && !lock->request_count &&
+	return directory_lasts(d) && d->operations && !d->claim_count && !lock->request_count &&
 	       !lock->grant_count && !lock->observer_count && TAILQ_EMPTY(&lock->lost);
 }
 

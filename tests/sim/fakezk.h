@@ -115,6 +115,7 @@ struct zserver {
 	bool up;
 	bool cut;                     /* a former leader that does not know it yet */
 	bool silent;                  /* accepts connections, then says nothing */
+	unsigned int lacks;           /* ZK_LACKS_*: as servers that are not Apache's, or old ones */
 	uint64_t applied;             /* transactions of the log */
 	int64_t zxid;                 /* of the last one applied */
 	int64_t life;                 /* counts restarts: what was timed for an older life is dropped */
@@ -154,6 +155,7 @@ struct fakezk {
 	struct pipe proposals;        /* of the leader; during an election: those that the next one knows */
 	int64_t led_at;               /* since when it leads */
 	int64_t epoch, counter;
+	bool lacking;                 /* servers may lack something */
 	bool single;                  /* numbered as by a single server, which counts no leaders */
 	struct { bool made; int64_t epoch, counter; } backup; /* what may be restored */
 	struct txn *log;
@@ -182,6 +184,7 @@ struct zhandle {
 	int64_t slow_handshake;       /* the next connection hears nothing for so long */
 	struct message *open, **open_tail; /* operations without an answer, oldest first */
 	int64_t resumed_at;           /* another process went on with the session, which it knows by name only; 0: none did */
+	bool adapts;                  /* its owner is told what the server lacks, and is not given what cannot be believed */
 	int doubtful;                 /* resumed: the server that does not know that session; -1: none */
 	const int64_t *gate;          /* the process is stopped until then */
 	uint32_t mute_suspended_percent; /* how often a loss is told by nothing but the answers */
@@ -253,5 +256,7 @@ void zhandle_send(struct zhandle *h, const struct effect *e, struct slice path, 
 void zhandle_drop(struct zhandle *h, bool lose_up);
 void zhandle_close(struct zhandle *h, bool end_session);
 void zhandle_received(void *conn, struct message *m);
+/* Tells the owner what the server lacks, if any may lack something. */
+void zhandle_tell_lacks(struct zhandle *h);
 /* A connection stands still no more. */
 void zconn_release(void *conn, uint64_t argument);

@@ -175,6 +175,14 @@ static void connect_later(struct zhandle *h, int64_t delay)
 	sched_at(h->z->sched, h->z->sched->now + delay, connect_now, h, ++h->life);
 }
 
+void zhandle_tell_lacks(struct zhandle *h)
+{
+	struct event e = { .type = EVENT_ZK_LACKS, .zk_lacks = h->conn->server->lacks };
+
+	if (h->adapts && h->z->lacking)
+		h->notify(h->owner, &e);
+}
+
 static void connected(struct zhandle *h, struct message *m)
 {
 	struct event e = { .type = EVENT_ZK_CONNECTED };
@@ -182,6 +190,7 @@ static void connected(struct zhandle *h, struct message *m)
 	h->session = m->subject;
 	tell_all_unknown(h); /* what was asked for while there was no connection */
 	h->state = ZHANDLE_CONNECTED;
+	zhandle_tell_lacks(h);
 	e.zk_connected.session = h->session->id;
 	e.zk_connected.timeout_ns = h->timeout;
 	e.zk_connected.asked_ns = h->asked;
@@ -207,7 +216,8 @@ static void answered(struct zhandle *h, struct message *m)
 			      h->z->quota_until > h->z->sched->now ? ZK_CAUSE_quota :
 								     ZK_CAUSE_acl;
 	e.zk_answered.path = message_path(m);
-	e.zk_answered.stat = m->stat;
+	if (m->request != EFFECT_ZK_CREATE || !h->adapts || !(h->conn->server->lacks & (ZK_LACKS_CREATE2 | ZK_LACKS_STAT)))
+		e.zk_answered.stat = m->stat;
 	if (m->request == EFFECT_ZK_LIST) {
 		assert(m->count <= CHILDREN_MAX);
 		for (at = m->text.data + m->path_len; e.zk_answered.count < m->count; e.zk_answered.count++) {

@@ -287,12 +287,24 @@ static void received_connect(struct zconn *c, struct message *m)
 	to_leader(c, m);
 }
 
+/* What others than hosts do there without containers is up to them: their directories stay. */
+static bool refuses_container(const struct zconn *c, struct message *m)
+{
+	if (m->request != EFFECT_ZK_CREATE || m->create != ZK_CONTAINER || !(c->server->lacks & ZK_LACKS_CONTAINERS))
+		return false;
+	if (c->handle && c->handle->adapts)
+		return true;
+	m->create = ZK_PERSISTENT;
+	return false;
+}
+
 /* The server itself says so, whether it has a leader or not, after its answers to what came before. */
 static bool throttles(struct zconn *c, struct message *m)
 {
 	struct fakezk *z = c->server->z;
 
-	if (z->throttles_until <= z->sched->now || m->request == EFFECT_ZK_DROP || rng_percent(&z->rng, 50))
+	if (!refuses_container(c, m) &&
+	    (z->throttles_until <= z->sched->now || m->request == EFFECT_ZK_DROP || rng_percent(&z->rng, 50)))
 		return false;
 	m->code = ZK_BUSY;
 	m->answered = true;

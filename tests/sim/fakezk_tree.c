@@ -232,6 +232,15 @@ static enum zk_code write_fail(struct fakezk *z, struct txn t, enum zk_code code
 	return code;
 }
 
+/* A directory that is a container, where servers have them. */
+static bool stands_in(const struct fakezk *z, enum zk_create create, struct slice path)
+{
+	if (create != ZK_PERSISTENT || !z->lacking)
+		return false;
+	return !memmem(path.data, path.len, "/.", 2) && ((path.len > 7 && memcmp(path.data, "/locks/", 7) == 0) ||
+							(path.len > 11 && memcmp(path.data, "/app/locks/", 11) == 0));
+}
+
 static enum zk_code write_create(struct fakezk *z, struct txn t, struct slice path, struct slice data,
 				 enum zk_create create)
 {
@@ -262,7 +271,7 @@ static enum zk_code write_create(struct fakezk *z, struct txn t, struct slice pa
 	t.node = node_new(z, parent, path);
 	t.node->czxid = t.zxid;
 	t.node->type = create;
-	if (create == ZK_CONTAINER && z->used_containers > 0) {
+	if (z->used_containers > 0 && (create == ZK_CONTAINER || stands_in(z, create, path))) {
 		int v;
 
 		z->used_containers--;

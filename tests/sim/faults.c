@@ -4,6 +4,11 @@
 
 #include <stdlib.h>
 
+unsigned int servers_lack(struct world *w)
+{
+	return rng_percent(&w->rng, 30) ? 0 : rng_below(&w->rng, 8);
+}
+
 static void lasts_until(struct world *w, int64_t until)
 {
 	if (until + w->slow_ns > w->last_fault)
@@ -315,6 +320,24 @@ static const char *fault_name(enum fault kind)
 	return names[kind];
 }
 
+/* Another program serves there from now on, or it is found out what this one lacks. */
+static void servers_change(struct world *w, int64_t down_for)
+{
+	struct zserver *s = any_follower(w);
+	bool restarts = rng_percent(&w->rng, 70);
+	struct zconn *c;
+
+	s->lacks = servers_lack(w);
+	TRACE(w, -1, "server %d lacks %u", s->index, s->lacks);
+	if (restarts) {
+		fakezk_server_down(&w->zk, s, down_for);
+		return;
+	}
+	LIST_FOREACH(c, &s->conns, link)
+		if (c->handle && c->handle->state == ZHANDLE_CONNECTED)
+			zhandle_tell_lacks(c->handle);
+}
+
 static void fault(struct world *w, enum fault kind)
 {
 	int64_t d = duration(w), until = w->sched.now + d;
@@ -379,6 +402,9 @@ static void fault(struct world *w, enum fault kind)
 	case FAULT_PACKET:
 		if (!w->ballast.names) /* which has no room in so little */
 			packet_learn(w, any_host(w));
+		break;
+	case FAULT_SERVERS:
+		servers_change(w, d);
 		break;
 	case FAULT_COUNT:
 		break;

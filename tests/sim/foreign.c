@@ -238,6 +238,7 @@ static void foreign_notified(void *foreign, const struct event *e)
 	case EVENT_CLIENT_LEAVES:
 	case EVENT_CLIENT_GONE:
 	case EVENT_ZK_TROUBLE:
+	case EVENT_ZK_LACKS:
 	case EVENT_ZK_PACKET:
 	case EVENT_TOKENS:
 	case EVENT_FORMER_FREE:

@@ -21,6 +21,7 @@ from mutants_restores import RESTORES
 from mutants_rules import RULES
 from mutants_scripts import SCRIPTS
 from mutants_second import SECOND
+from mutants_servers import SERVERS
 from mutants_snapshots import SNAPSHOTS
 
 MUTANTS = [
@@ -554,4 +555,4 @@ MUTANTS = [
     ("who goes on after a kill does not know that the daemon is drained", [
         ("\tledger_draining(locks->env->ledger, draining);\n", "")], 300, "anything"),
 ] + (ACCOUNTS + SCAN + DELEGATIONS + KILLS + KINDS + PLACES + PROCESSES + PROOFS + READERS + RESTORES + RULES + SCRIPTS +
-     SECOND + SNAPSHOTS)
+     SECOND + SERVERS + SNAPSHOTS)

@@ -116,7 +116,7 @@ void trace_event(struct host *h, const struct event *e)
 	case EVENT_CLIENT_PROCESS:
 	case EVENT_CLIENT_PAGE:
 	case EVENT_CLIENT_GROUPS:
-	case EVENT_LIFELINE: /* it was told */
+	case EVENT_LIFELINE: case EVENT_ZK_LACKS: /* it was told, what changes is */
 		break;
 	case EVENT_TIME:
 		trace_line(h->w, LOCKS_MAX, "host %d <- time", h->index);

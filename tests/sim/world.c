@@ -76,6 +76,16 @@ static const struct mix mixes[] = {
 	  .fault_weight = { [FAULT_RESET] = 1, [FAULT_THROTTLE] = 8, [FAULT_KILL] = 1 } },
 	{ .name = "quota", .share = 0, .fault_every_ms = 2500, .long_hold_percent = 30, .think_ms = 80, .foreign_every_ms = 4000,
 	  .fault_weight = { [FAULT_RESET] = 2, [FAULT_QUOTA] = 6, [FAULT_THROTTLE] = 1 } },
+	/* Servers that are not Apache's, and old ones; each is exchanged now and then. */
+	{ .name = "old servers", .share = 0, .old_servers = true, .fault_every_ms = 3000, .foreign_every_ms = 2000,
+	  .operator_every_ms = 9000, .long_hold_percent = 15, .think_ms = 60, .snapshot_every_ms = 5000, .kill_every_ms = 8000,
+	  .fault_weight = { [FAULT_RESET] = 4, [FAULT_ISOLATE] = 1, [FAULT_ELECTION] = 1, [FAULT_SERVERS] = 8 } },
+	{ .name = "old servers, permits", .share = 0, .old_servers = true, .permits = true, .fault_every_ms = 3000,
+	  .long_hold_percent = 10, .think_ms = 60, .fault_weight = { [FAULT_RESET] = 2, [FAULT_SERVERS] = 6 } },
+	{ .name = "old servers, anything", .share = 0, .old_servers = true, .anything = true, .hosts_max = 3,
+	  .fault_every_ms = 3000, .fault_weight = { [FAULT_RESET] = 2, [FAULT_KILL] = 1, [FAULT_SERVERS] = 6 } },
+	{ .name = "old servers, near the wrap", .share = 0, .old_servers = true, .near_wrap = true, .fault_every_ms = 5000,
+	  .long_hold_percent = 10, .think_ms = 60, .fault_weight = { [FAULT_RESET] = 3, [FAULT_SERVERS] = 4 } },
 	/* Daemons die with a write of theirs under way. */
 	{ .name = "late", .share = 0, .fault_every_ms = 6000, .fault_weight = { [FAULT_RESET] = 1, [FAULT_LATE] = 8 },
 	  .long_hold_percent = 40, .think_ms = 500 },
@@ -266,6 +276,9 @@ static void ensemble_init(struct world *w)
 	w->zk.used_containers = w->mix->near_wrap ? LOCKS_MAX : 0;
 	if (w->mix->near_wrap)
 		w->zk.first_sequence = INT32_MAX - (1 << 20) - (int32_t)rng_below(&w->rng, 40);
+	w->zk.lacking = w->mix->old_servers;
+	for (int i = 0; w->zk.lacking && i < FAKEZK_SERVERS; i++)
+		w->zk.server[i].lacks = servers_lack(w);
 	restores_init(w);
 	sched_at(&w->sched, w->sched.now, reap, w, 0);
 }
@@ -377,6 +390,7 @@ static void host_init(struct world *w, struct host *h, int index)
 	if (w->mix->delegations && h->conf.linger_ns < 2 * SECOND && rng_percent(&w->rng, 70))
 		h->conf.linger_ns = 2 * SECOND;
 	h->zk = zhandle_new(&w->zk, w->timeout, host_zk_notified, h, &h->stopped_until);
+	h->zk->adapts = true;
 	h->client_count = (int)rng_between(&w->rng, 1, CLIENTS_MAX);
 	if (w->mix->delegations && w->mix->shared_percent < 50) /* a lock that many want would be taken back all the time */
 		h->client_count = (h->client_count + 1) / 2;

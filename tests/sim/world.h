@@ -13,7 +13,7 @@
 
 #define FAULTS(X) \
 	X(RESET) X(STALL) X(SILENT) X(LINK) X(TRICKLE) X(CUT) X(ELECTION) X(RESTART) X(FREEZE) X(KILL) X(STOP) X(ISOLATE) \
-	X(HANDSHAKE) X(REFUSE) X(PACKET) X(EVICT) X(LATE) X(THROTTLE) X(QUOTA)
+	X(HANDSHAKE) X(REFUSE) X(PACKET) X(EVICT) X(LATE) X(THROTTLE) X(QUOTA) X(SERVERS)
 
 enum fault {
 #define X(name) FAULT_##name,
@@ -40,6 +40,7 @@ struct mix {
 	uint32_t tries_percent;         /* the same */
 	uint32_t demands_percent;       /* the same, of REVOKE and FORCEUNLOCK */
 	bool near_wrap;
+	bool old_servers;               /* they lack what servers that are not Apache's do, each for a while */
 	bool permits;                   /* half of the clients ask for nothing but permits */
 	bool loaded;                    /* there is ballast (ballast.c), and a link that it fills */
 	int64_t reload_every_ms;        /* mean; 0: the configuration stays (reloads.c) */
@@ -459,6 +460,7 @@ void ghosts_find(struct host *h);
 void ghosts_forget(struct host *h, int lock);
 
 void faults_start(struct world *w);
+unsigned int servers_lack(struct world *w); /* ZK_LACKS_*: what a server that is put in place lacks */
 void faults_stop(struct world *w);
 /* A host sends a write. */
 void faults_written(struct host *h, struct slice path);

@@ -216,3 +216,117 @@ class Spoiler(Listener):
         instead = self.spoil(answer, self.answers)
         self.spoiled += instead != answer
         return instead
+
+
+CREATE, CREATE2, CREATE_CONTAINER = 1, 15, 19
+REMOVE_WATCHES = 18
+WATCH_OPERATIONS = (17, REMOVE_WATCHES, 101, 103, 105, 106)  # check, remove, set, remove, set and add watches
+UNIMPLEMENTED, BAD_ARGUMENTS = -6, -8
+STAT_BYTES = 68
+
+
+class Lesser(Listener):
+    """Stands before a real server, and answers as a server that can do less. `lacks` says of operation codes what it does at
+    such a request: an error code is its answer, CLOSE ends the connection, DROP is no answer. `stat` is what it makes of the
+    Stat in an answer to create2. Without `restores`, each connection gets a session of its own. `asked` has the codes of
+    all requests that came."""
+
+    CLOSE, DROP = "close", "drop"
+
+    def __init__(self, zk, lacks=None, stat=None, get_stat=None, restores=True):
+        self.zk = zk
+        self.port = zk.port
+        self.lacks = lacks or {}
+        self.stat, self.get_stat = stat, get_stat
+        self.restores = restores
+        self.asked = []
+        super().__init__()
+        self.tick_ms = zk.tick_ms
+
+    def serve(self, connection):
+        with socket.create_connection(("127.0.0.1", self.port)) as server:
+            try:
+                _Relayed(self, connection, server).run()
+            finally:
+                connection.close()
+
+
+class _Relayed:
+    """One connection: what this relay answers itself has its turn among the answers of the server."""
+
+    def __init__(self, relay, connection, server):
+        self.relay, self.connection, self.server = relay, connection, server
+        self.order = []  # (xid, operation, answer of the relay or None), of requests that are not answered
+        self.zxid = 0
+        self.greeted = False
+
+    def run(self):
+        if not self._handshake():
+            return
+        held = {self.connection: b"", self.server: b""}
+        while True:
+            for ready in select.select(list(held), [], [])[0]:
+                data = ready.recv(65536)
+                if not data:
+                    return
+                held[ready] += data
+                while len(held[ready]) >= 4 and len(held[ready]) >= 4 + int.from_bytes(held[ready][:4], "big"):
+                    end = 4 + int.from_bytes(held[ready][:4], "big")
+                    frame, held[ready] = held[ready][4:end], held[ready][end:]
+                    if not (self._asked if ready is self.connection else self._answered)(frame):
+                        return
+
+    def _handshake(self):
+        """False: that is no client, but a probe of how long a request may be."""
+        head = self.connection.recv(4, socket.MSG_WAITALL)
+        if len(head) < 4 or int.from_bytes(head, "big") not in range(40, 50):
+            self.connection.recv(1)
+            return False
+        request = self.connection.recv(int.from_bytes(head, "big"), socket.MSG_WAITALL)
+        if not self.relay.restores:  # the session of before is not looked at
+            version, zxid, timeout, _ = struct.unpack_from(">iqiq", request)
+            request = struct.pack(">iqiqi", version, zxid, timeout, 0, 16) + bytes(16) + request[44:]
+        self.server.sendall(head + request)
+        return True
+
+    def _asked(self, frame):
+        xid, operation = struct.unpack_from(">ii", frame)
+        self.relay.asked.append(operation)
+        how = self.relay.lacks.get(operation)
+        if how == Lesser.CLOSE:
+            return False
+        if how == Lesser.DROP:
+            return True
+        if how is None:
+            if xid > 0:
+                self.order.append((xid, operation, None))
+            self._send(self.server, frame)
+        else:
+            self.order.append((xid, operation, how))
+            self._own_answers()
+        return True
+
+    def _own_answers(self):
+        while self.order and self.order[0][2] is not None:
+            xid, _, error = self.order.pop(0)
+            self._send(self.connection, struct.pack(">iqi", xid, self.zxid, error))
+
+    def _answered(self, frame):
+        if not self.greeted:
+            self.greeted = True
+            self._send(self.connection, frame)
+            return True
+        xid, zxid, error = struct.unpack_from(">iqi", frame)
+        self.zxid = max(self.zxid, zxid)
+        if self.order and xid == self.order[0][0]:
+            _, operation, _ = self.order.pop(0)
+            lie = {CREATE2: self.relay.stat, 4: self.relay.get_stat}.get(operation)
+            if lie and error == 0:
+                frame = frame[:-STAT_BYTES] + lie(frame[-STAT_BYTES:])
+        self._send(self.connection, frame)
+        self._own_answers()
+        return True
+
+    @staticmethod
+    def _send(to, frame):
+        to.sendall(struct.pack(">i", len(frame)) + frame)

@@ -579,18 +579,9 @@ static void go_back(struct claim *c)
 			"what to do");
 }
 
-static void joined(struct claim *c, const struct event *event)
+/* The znode exists, and its numbers are known. */
+static void numbered(struct claim *c)
 {
-	struct slice path = event->zk_answered.path;
-	size_t dir = c->directory->path.len + 1;
-
-	assert(path.len > dir);
-	set_name(c, (struct slice){ path.data + dir, path.len - dir });
-	set_seq(c, event);
-	if (c->state == CLAIM_LEAVING) {
-		claim_send_delete(c);
-		return;
-	}
 	c->state = CLAIM_WAITING;
 	note(c, FLIGHT_claim_waiting);
 	if (c->seq >= CONTENDER_WRAP_NEAR && c->directory->flavour != FLAVOUR_SLOTS) { /* slots are only counted */
@@ -600,6 +591,28 @@ static void joined(struct claim *c, const struct event *event)
 		directory_exhaust(d);
 	} else if (!past_allows(c->directory->directories->ensemble, c->czxid)) {
 		go_back(c);
+	}
+}
+
+static void joined(struct claim *c, const struct event *event)
+{
+	struct slice path = event->zk_answered.path;
+	size_t dir = c->directory->path.len + 1;
+
+	assert(path.len > dir);
+	path = (struct slice){ path.data + dir, path.len - dir };
+	set_name(c, path);
+	set_seq(c, event);
+	if (c->state == CLAIM_LEAVING) {
+		claim_send_delete(c);
+		return;
+	}
+	if (!c->czxid) { /* the znode itself shows it */
+		c->named = false;
+		c->state = CLAIM_UNSURE;
+		claim_adopt(c, path);
+	} else {
+		numbered(c);
 	}
 }
 
@@ -734,11 +747,9 @@ static void adopt_answered(struct claim *c, const struct event *event)
 		claim_free(c);
 		return;
 	}
-	set_seq(c, event);
-	c->state = CLAIM_WAITING;
 	c->directory->directories->env->stats.adopted_total++;
-	if (!past_allows(c->directory->directories->ensemble, c->czxid))
-		go_back(c);
+	set_seq(c, event);
+	numbered(c);
 }
 
 static void leave_answered(struct claim *c, const struct event *event)

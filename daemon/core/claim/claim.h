@@ -4,12 +4,13 @@
  *
  *   state    | means                                         | event -> next state
  *   (NONE)   | no struct                                     | wanted -> JOINING
- *   JOINING  | create and list were sent together            | create answered -> WAITING; NONODE: make the directory,
- *            |                                               |   both again; refused -> NONE; connection lost -> UNSURE
+ *   JOINING  | create and list were sent together            | create answered -> WAITING; without a czxid -> UNSURE, and
+ *            |                                               |   get; NONODE: make the directory, both again; refused
+ *            |                                               |   -> NONE; connection lost -> UNSURE
  *   WAITING  | the znode exists; a list shows who is before  | list: nobody conflicting -> HELD; list: znode gone -> NONE
  *            |   (`listed`: one did, on this connection)     |   (join again); predecessor gone: list, or HELD (second)
  *   HELD     | entitled: grants are made on it               | list: znode gone -> NONE, its grants are lost
- *   UNSURE   | the create's outcome is unknown               | list: not there -> NONE; there: get -> ours -> WAITING
+ *   UNSURE   | the create's outcome or its czxid is unknown  | list: not there -> NONE; there: get -> ours -> WAITING
  *   LEAVING  | nobody wants it; it is deleted                | delete answered OK or NONODE -> NONE
  *
  * LEAVING is final: a claim that was let go is never adopted again, whatever happens to its znode. WAITING, HELD and

@@ -63,6 +63,15 @@ static inline bool directory_is_ours(const struct directory *d, struct slice nam
 	return contender_of_session(name, d->flavour, d->directories->ensemble->session.id);
 }
 
+/*
+ * It is no container: ZooKeeper keeps it when it is empty. Kazoo remembers that a directory exists, and fails without it; and
+ * a server may lack containers, or have lacked them when this host made the directory.
+ */
+static inline bool directory_lasts(const struct directory *d)
+{
+	return d->flavour == FLAVOUR_KAZOO || d->maker || (d->directories->ensemble->lacks & ZK_LACKS_CONTAINERS);
+}
+
 /* Visits all claims of a directory. Those that are LEAVING come last. */
 #define CLAIM_FOREACH(c, d) for ((c) = claim_first(d); (c); (c) = claim_after(c))
 

@@ -190,8 +190,7 @@ static uint64_t send(struct directory *d, enum effect_type type, struct operatio
 	struct operation_request r = {
 		.op = op,
 		.path = bytes_view(&d->path),
-		/* kazoo remembers that a directory exists, and fails without it. */
-		.create = d->flavour == FLAVOUR_KAZOO ? ZK_PERSISTENT : ZK_CONTAINER,
+		.create = directory_lasts(d) ? ZK_PERSISTENT : ZK_CONTAINER,
 	};
 
 	return directory_send(d, type, &r);

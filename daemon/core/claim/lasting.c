@@ -64,14 +64,14 @@ static void give_back(struct directories *all, struct lasting *l)
 
 const char *lasting_refusal(const struct directory *d)
 {
-	if (d->flavour != FLAVOUR_KAZOO || d->maker || account_may(d->payer, POOL_LASTING, 1, d->privileged))
+	if (!directory_lasts(d) || d->maker || account_may(d->payer, POOL_LASTING, 1, d->privileged))
 		return NULL;
 	return pools_refusal(d->directories->env, d->payer, POOL_LASTING, d->privileged);
 }
 
 void lasting_make(struct directory *d)
 {
-	if (d->flavour != FLAVOUR_KAZOO || d->maker)
+	if (!directory_lasts(d) || d->maker)
 		return;
 	d->maker = d->payer;
 	d->maker->references++;
@@ -97,7 +97,7 @@ void lasting_removed(struct directory *d)
 {
 	if (d->maker)
 		lasting_gone(d);
-	else if (d->flavour == FLAVOUR_KAZOO)
+	else if (directory_lasts(d))
 		give_back(d->directories, TAILQ_FIRST(&d->directories->lasting));
 }
 

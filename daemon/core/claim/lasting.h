@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lasting directories: directories of flavour kazoo are persistent znodes, so they stay when nobody uses them any longer.
- * POOL_LASTING bounds the number that this host has made and does not know to be gone.
+ * Lasting directories: directories of flavour kazoo, and all of them where the server has no containers, are persistent
+ * znodes (directory_lasts()), so they stay when nobody uses them any longer. POOL_LASTING bounds the number that this host
+ * has made and does not know to be gone.
  *
  *   directory.maker | means                                         | event -> next
  *   NULL            | no charge is known to be for this directory   | the host is about to make it: charged -> an account

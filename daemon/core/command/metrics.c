@@ -104,6 +104,7 @@ static const struct {
 	TEXT(ZOOKEEPER, ZK, server, bytes_slice(out, s->connected ? bytes_view(&s->server) : SLICE(""))) \
 	NUMBER(ZOOKEEPER, ZK, disconnected_ms, s->connected ? 0 : env->now_ns - s->silent_ns, \
 	       "zookeeper_disconnected_seconds", GAUGE, MS, "For how long there has been no connection; 0: there is one.") \
+	TEXT(ZOOKEEPER, ZK, zookeeper_lacks, lacks(out, zk->lacks)) \
 	TEXT(ZOOKEEPER, ZK, trouble, bytes_slice(out, bytes_view(&zk->health.sentence))) \
 	LINE(ZOOKEEPER, ZK, trouble_age_ms, MS, trouble_age_ns(h)) \
 	NUMBER(ZOOKEEPER, ZK, locks_barred, zk->health.barred.len > 0, "locks_barred", GAUGE, ONE, "1: no lock can be had.") \
@@ -181,6 +182,17 @@ static const char *refusal(const struct ensemble *zk)
 	const char *barred = health_refusal(zk, (struct slice){ 0 });
 
 	return barred ? barred : health_refuses_some(zk) ? zk->health.refused.data : "";
+}
+
+static void lacks(struct bytes *out, unsigned int lacking)
+{
+	size_t begin = out->len;
+
+#define X(name, bit, words) \
+	if (lacking & ZK_LACKS_##name) \
+		bytes_format(out, "%s%s", out->len > begin ? ", " : "", words);
+	ZK_LACKS(X)
+#undef X
 }
 
 static struct slice rival(const struct hosts *h)

@@ -30,7 +30,7 @@ static void send(struct semaphore *s, enum effect_type type, enum operation_kind
 	struct operation_request r = {
 		.op.kind = kind,
 		.path = path,
-		.create = ZK_CONTAINER,
+		.create = directory_lasts(&s->lock->directory) ? ZK_PERSISTENT : ZK_CONTAINER,
 		.exact = true, /* it replaces only the version that was read */
 		.version = s->version,
 	};
@@ -90,8 +90,10 @@ static void make(struct semaphore *s)
 	if (s->locks->env->now_ns < s->lock->directory.pause_until_ns)
 		return; /* it was too busy to make it: settling the lock asks again after the pause */
 	s->lock->directory.privileged = r && client_is_operator(r->client);
-	if (r && names_take(&s->lock->directory) && may_try(s))
+	if (r && names_take(&s->lock->directory) && may_try(s)) {
+		lasting_make(&s->lock->directory);
 		write_limit(s, EFFECT_ZK_CREATE, r->limit);
+	}
 }
 
 static void known(struct semaphore *s, struct slice data, int32_t version)

@@ -93,8 +93,13 @@ const char *lock_state_word(const struct lock *lock)
 
 /* ---- directories that idle locks leave ---- */
 
+/* As often as Apache's servers look for empty containers. */
+static const int64_t STAND_IN_IDLE_NS = 60000000000;
+
 static int64_t after_ns(const struct lock *lock)
 {
+	if (lock->directory.flavour != FLAVOUR_KAZOO)
+		return STAND_IN_IDLE_NS;
 	return flavour_remove_idle_ns(lock->locks->env->conf, bytes_view(&lock->name));
 }
 
@@ -117,7 +122,7 @@ static bool idle_directory_is_known(struct lock *lock, bool full)
 	bool refused = d->refused;
 
 	d->refused = false;
-	if (d->flavour != FLAVOUR_KAZOO || lock->locks->env->conf->standalone)
+	if (!directory_lasts(d) || lock->locks->env->conf->standalone)
 		return true;
 	if (!refused || !full)
 		return d->state != DIRECTORY_UNKNOWN;
@@ -130,7 +135,7 @@ void lock_restore_idle_directory(struct lock *lock)
 	struct directory *d = &lock->directory;
 
 	assert(lock->idle && !d->left);
-	d->left = d->flavour == FLAVOUR_KAZOO && d->state == DIRECTORY_FITS;
+	d->left = (directory_lasts(d) || d->timer.place) && d->state == DIRECTORY_FITS;
 	d->directories->left_count += d->left;
 }
 

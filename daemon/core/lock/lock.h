@@ -112,7 +112,8 @@ static inline struct directory *lock_held(struct lock *lock)
 /*
  * What idle locks leave in ZooKeeper. Containers are removed by the servers; the directory of flavour kazoo is persistent,
  * because a living Lock object of kazoo makes it once and fails without it. Where remove_idle_s says that no such object
- * lives, this host removes a directory that it has used, once the lock was idle here for that long.
+ * lives, this host removes a directory that it has used, once the lock was idle here for that long. A persistent directory
+ * that stands in for a container is removed after a minute.
  *
  *   directory.left | means                                           | event -> next
  *   false          | the lock is in use; or there is none to remove  | parked, its directory fits -> true

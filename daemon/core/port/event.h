@@ -37,6 +37,14 @@ static inline bool zk_refuses(enum zk_code code)
 	return code == ZK_REFUSED || code == ZK_BUSY;
 }
 
+/* What a server lacks that is not Apache's, or is old. The words are for people: the operations' names in ZooKeeper. */
+#define ZK_LACKS(X) X(CREATE2, 1, "create2") X(STAT, 2, "the Stat of create2") X(CONTAINERS, 4, "createContainer")
+enum zk_lacks {
+#define X(name, bit, words) ZK_LACKS_##name = (bit),
+	ZK_LACKS(X)
+#undef X
+};
+
 enum zk_watch { ZK_WATCH_CREATED, ZK_WATCH_DELETED, ZK_WATCH_CHANGED, ZK_WATCH_CHILDREN };
 
 struct zk_stat {
@@ -61,6 +69,7 @@ enum event_type {
 	EVENT_ZK_ANSWERED,  /* exactly one per operation; in the order of sending within a connection */
 	EVENT_ZK_WATCH,     /* fires once per watch set; gone with the connection */
 	EVENT_ZK_TROUBLE,   /* why there is no connection, as far as is known; any number of times */
+	EVENT_ZK_LACKS,     /* what the server cannot do: before it is CONNECTED, and when more is known */
 	EVENT_ZK_PACKET,    /* what is known of the largest packet the servers take */
 	EVENT_TOKENS,       /* standalone: claim numbers below `limit` may be used, durably reserved */
 	EVENT_FORMER_FREE,  /* no process that was granted something under that session is alive any longer */
@@ -102,7 +111,8 @@ struct event {
 			uint64_t op;
 			enum zk_code code; enum zk_cause cause; /* cause: of REFUSED and BUSY */
 			struct slice path; /* create: what was asked for, and `-?[0-9]{10}` if sequential: the adapter refuses others */
-			struct zk_stat stat; /* create, get, set: the znode's; list: the directory's */
+			/* create, get, set: the znode's; list: the directory's. A create's is 0 where it cannot be believed. */
+			struct zk_stat stat;
 			struct slice data; /* get; REFUSED, BUSY: a sentence */
 			size_t count; /* list */
 			const struct slice *children;
@@ -112,6 +122,7 @@ struct event {
 			bool refused; /* a server answered, and gives no usable session; else none answered */
 			struct slice sentence;
 		} zk_trouble;
+		unsigned int zk_lacks; /* ZK_LACKS_* */
 		struct {
 			int64_t bytes;       /* the smallest of all servers tried; 0: none takes less than the limits need */
 			struct slice server; /* the server that takes no more */

@@ -20,4 +20,5 @@ struct ensemble {
 	struct formers formers;
 	struct health health;
 	struct budget budget;
+	unsigned int lacks; /* ZK_LACKS_*: of the latest server */
 };

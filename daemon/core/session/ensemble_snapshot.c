@@ -46,6 +46,10 @@ static const struct field budget_fields[] = {
 	FIELD_NUMBER(struct budget, "packet bytes", packet_bytes, 0, UINT32_MAX),
 };
 
+static const struct field ensemble_fields[] = {
+	FIELD_NUMBER(struct ensemble, "lacks", lacks, 0, UINT8_MAX),
+};
+
 static const struct field past_fields[] = {
 	FIELD_NUMBER(struct past, "zxid", seen, 0, INT64_MAX),
 	FIELD_NUMBER(struct past, "zxid floor", floor, 0, INT64_MAX),
@@ -80,6 +84,7 @@ void ensemble_snapshot(const struct ensemble *zk, struct bytes *out)
 	entry_fields(&w, FIELDS(operation_fields), &zk->operations);
 	entry_fields(&w, FIELDS(budget_fields), &zk->budget);
 	entry_fields(&w, FIELDS(past_fields), &zk->past);
+	entry_fields(&w, FIELDS(ensemble_fields), zk);
 	entry_due(&w, "formers due", &zk->formers.timer);
 	entry_end(&w);
 	for (size_t i = 0; i < zk->formers.count; i++) {
@@ -112,6 +117,7 @@ bool session_restore(struct ensemble *zk, const struct entry *e)
 	if (!entry_get_fields(e, FIELDS(session_fields), s) ||
 	    !entry_get_fields(e, FIELDS(budget_fields), &zk->budget) ||
 	    !entry_get_fields(e, FIELDS(past_fields), &zk->past) ||
+	    !entry_get_fields(e, FIELDS(ensemble_fields), zk) ||
 	    !entry_get_fields(e, FIELDS(operation_fields), &zk->operations) ||
 	    !entry_get_due(e, "due", &zk->env->timers, &s->timer) ||
 	    !entry_get_due(e, "formers due", &zk->env->timers, &zk->formers.timer))

@@ -207,6 +207,7 @@ enum {
 
 static const char *const names[] = {
 	[ZK_BODY_CREATED] = "the answer to the creation of ", [ZK_BODY_NUMBERED] = "the answer to the creation of ",
+	[ZK_BODY_PATH] = "the answer to the creation of ",    [ZK_BODY_PATH_NUMBERED] = "the answer to the creation of ",
 	[ZK_BODY_LIST] = "the list of children of ",           [ZK_BODY_DATA] = "the content of ",
 	[ZK_BODY_STAT] = "the answer to new content for ",     [ZK_BODY_NONE] = "the answer to the deletion of ",
 };
@@ -296,9 +297,10 @@ static void created(struct reader *r, const struct zk_asked *asked)
 		return;
 	}
 	rest = (struct slice){ path.data + prefix.len, path.len - prefix.len };
-	if (asked->body == ZK_BODY_NUMBERED ? !is_sequence(rest) : rest.len != 0)
+	if (asked->body == ZK_BODY_NUMBERED || asked->body == ZK_BODY_PATH_NUMBERED ? !is_sequence(rest) : rest.len != 0)
 		fault(r, "names a znode of another number");
-	stat_of_znode(r);
+	if (asked->body == ZK_BODY_CREATED || asked->body == ZK_BODY_NUMBERED)
+		stat_of_znode(r);
 }
 
 static void listed(struct reader *r)
@@ -345,6 +347,8 @@ static void answered(struct reader *r, const struct zk_asked *asked)
 	switch (asked->body) {
 	case ZK_BODY_CREATED:
 	case ZK_BODY_NUMBERED:
+	case ZK_BODY_PATH:
+	case ZK_BODY_PATH_NUMBERED:
 		created(r, asked);
 		break;
 	case ZK_BODY_LIST:

@@ -32,6 +32,8 @@ enum {
 enum zk_body {
 	ZK_BODY_CREATED, /* of create2: the path that was asked for, and the metadata */
 	ZK_BODY_NUMBERED, /* the same of a sequential znode: the server puts a number behind the path */
+	ZK_BODY_PATH,    /* of create: the path that was asked for */
+	ZK_BODY_PATH_NUMBERED, /* the same of a sequential znode */
 	ZK_BODY_LIST,    /* of get_children2: the names of the children, and the metadata */
 	ZK_BODY_DATA,    /* of get: the data, and the metadata */
 	ZK_BODY_STAT,    /* of set: the metadata */

@@ -212,6 +212,8 @@ struct zk_handle {
 	bool corked;                       /* output waits for what follows it */
 	bool failed;             /* this attempt has failed, and the owner was told */
 	bool answered, served;   /* on this connection: anything was answered; a request was not refused */
+	bool trying; /* connected, and the owner is not told before it is known what the server can do */
+	unsigned int lacks; /* what the owner was told of that */
 	bool admitted; /* the library reads an answer that was looked at */
 	int waited; /* for so many bytes of a reply to the handshake */
 	char refused[ZK_HANDSHAKE_SENTENCE_MAX]; /* a sentence: the session is to be forgotten when the turn settles */
@@ -219,6 +221,8 @@ struct zk_handle {
 	struct zk_paths paths;
 	struct zk_authority authority;
 };
+
+static void handle_watcher(zhandle_t *zh, int type, int state, const char *path, void *context);
 
 static void handle_off_loop(struct zk_handle *h)
 {
@@ -284,9 +288,84 @@ static void handle_suspended(struct zk_handle *h)
 	if (!h->connected)
 		return;
 	h->connected = false;
+	if (!h->planned)
+		zk_ops_ended(&h->ops);
 	zk_inlet_reset(&h->ops.inlet);
 	zk_paths_clear(&h->paths, handle_unwatch, h);
+	if (!h->trying)
+		handle_tell(h, &event);
+	h->trying = false;
+}
+
+static struct zk_ops_client handle_client(struct zk_handle *h)
+{
+	return (struct zk_ops_client){
+		.zh = h->zh,
+		.watcher = handle_watcher,
+		.acl = zk_authority_acl(&h->authority),
+		.context = h,
+	};
+}
+
+static void handle_tell_lacks(struct zk_handle *h)
+{
+	struct event event = { .type = EVENT_ZK_LACKS, .zk_lacks = zk_capable_word(h->ops.server) };
+
+	h->lacks = event.zk_lacks;
 	handle_tell(h, &event);
+}
+
+/* The server does not suit the broker. False: it does, as far as is known. */
+static bool handle_unfit(struct zk_handle *h)
+{
+	if (!zk_capable_lacks(h->ops.server, ZK_CZXID))
+		return false;
+	handle_fail(h, ZK_HANDLE_BOGUS,
+		    "cannot be used: a znode that was just made has no number of a transaction (czxid), or none above those "
+		    "of earlier znodes, and tokens are made of this number");
+	zk_handle_drop(h);
+	return true;
+}
+
+/* The owner is told of the connection. */
+static void handle_begin(struct zk_handle *h)
+{
+	struct event event = { .type = EVENT_ZK_CONNECTED };
+
+	h->trying = false;
+	event.zk_connected.session = zoo_client_id(h->zh)->client_id;
+	event.zk_connected.timeout_ns = h->timeout_ms * CLOCK_NS_PER_MS;
+	event.zk_connected.asked_ns = h->attempt_ns;
+	event.zk_connected.server = slice_of(h->attempts.server);
+	if (h->ops.server)
+		handle_tell_lacks(h);
+	handle_tell(h, &event);
+}
+
+static void handle_connected(struct zk_handle *h)
+{
+	struct zk_capabilities *all = h->conf.capabilities;
+	struct zk_ops_client client = handle_client(h);
+
+	h->connected = true;
+	h->answered = h->served = h->corked = false;
+	h->timeout_ms = zoo_recv_timeout(h->zh);
+	h->trying = true;
+	if (!zk_ops_begin(&h->ops, all ? zk_capable_connected(all, h->attempts.server) : NULL, &client) && !handle_unfit(h))
+		handle_begin(h);
+}
+
+/* After each answer. */
+static void handle_tried(struct zk_handle *h)
+{
+	struct zk_ops_client client = handle_client(h);
+
+	if (!h->connected || zoo_state(h->zh) != ZOO_CONNECTED_STATE || !h->ops.server)
+		return;
+	if (h->trying && !zk_ops_tries(&h->ops, &client) && !handle_unfit(h))
+		handle_begin(h);
+	else if (!h->trying && !handle_unfit(h) && h->lacks != zk_capable_word(h->ops.server))
+		handle_tell_lacks(h);
 }
 
 static void handle_session(struct zk_handle *h, int state)
@@ -297,15 +376,7 @@ static void handle_session(struct zk_handle *h, int state)
 		handle_suspended(h);
 		if (!zk_handshake_gives(h->zh, state, &h->conf, h->attempts.server, h->refused))
 			return;
-		h->connected = true;
-		h->answered = h->served = h->corked = false;
-		h->timeout_ms = zoo_recv_timeout(h->zh);
-		event.type = EVENT_ZK_CONNECTED;
-		event.zk_connected.session = zoo_client_id(h->zh)->client_id;
-		event.zk_connected.timeout_ns = h->timeout_ms * CLOCK_NS_PER_MS;
-		event.zk_connected.asked_ns = h->attempt_ns;
-		event.zk_connected.server = slice_of(h->attempts.server);
-		handle_tell(h, &event);
+		handle_connected(h);
 	} else if (state == ZOO_EXPIRED_SESSION_STATE || state == ZOO_AUTH_FAILED_STATE) {
 		h->fd = -1;
 		if (state == ZOO_AUTH_FAILED_STATE)
@@ -500,7 +571,7 @@ static void handle_arm(struct zk_handle *h)
 	h->fd = fd;
 	timeout_ns = tv.tv_sec * CLOCK_NS_PER_S + tv.tv_usec * INT64_C(1000);
 	patience_ns = handle_patience_ns(h);
-	if (fd >= 0 && !h->connected && patience_ns < timeout_ns)
+	if (fd >= 0 && (!h->connected || h->trying) && patience_ns < timeout_ns)
 		timeout_ns = patience_ns > 0 ? patience_ns : 0;
 	watch_set(h->watch, fd,
 		  fd < 0 ? 0
@@ -542,6 +613,7 @@ static int handle_process(struct zk_handle *h, unsigned int what)
 			events &= ~ZOOKEEPER_READ;
 		rc = events ? zookeeper_process(h->zh, events) : ZNOTHING;
 		h->admitted = false;
+		handle_tried(h);
 		events = ZOOKEEPER_READ;
 	} while (rc == ZOK && h->connected && zoo_state(h->zh) == ZOO_CONNECTED_STATE && ++packets < PACKETS_PER_TURN);
 	if (rc == ZOK || rc == ZNOTHING)
@@ -584,8 +656,9 @@ static void handle_fired(int fd, short fired, void *arg)
 
 		if (handle_process(h, what) < 0)
 			handle_missed(h, had_session, reached);
-	} else if (h->fd >= 0 && !h->connected && handle_patience_ns(h) <= 0) {
-		handle_fail(h, ZK_HANDLE_SILENT, "does not answer the handshake");
+	} else if (h->fd >= 0 && (!h->connected || h->trying) && handle_patience_ns(h) <= 0) {
+		handle_fail(h, ZK_HANDLE_SILENT,
+			    h->trying ? "gave a session and does not answer what it was asked first" : "does not answer the handshake");
 		zk_handshake_reject(h->fd);
 		h->attempt_ns = clock_now_ns();
 	}
@@ -596,6 +669,8 @@ static void handle_answered(void *arg, struct event *event)
 {
 	struct zk_handle *h = arg;
 
+	if (h->ops.server && h->connected && h->lacks != zk_capable_word(h->ops.server))
+		handle_tell_lacks(h); /* before an answer that follows from that */
 	/*
 	 * The outcome is unknown although the handle is connected (the session moved, or the server gave up): only a new
 	 * connection can tell it.
@@ -699,19 +774,15 @@ static void handle_cork(struct zk_handle *h, bool cork)
 
 enum zk_code zk_handle_send(struct zk_handle *h, const struct effect *effect, struct slice path, struct slice data)
 {
+	struct zk_ops_client client;
 	enum zk_code code;
 
-	if (!h->connected || zoo_state(h->zh) != ZOO_CONNECTED_STATE)
+	if (!h->connected || h->trying || zoo_state(h->zh) != ZOO_CONNECTED_STATE)
 		return ZK_UNKNOWN;
 	handle_off_loop(h);
 	handle_cork(h, true);
-	code = zk_ops_send(&h->ops, effect, path, data,
-			   &(struct zk_ops_client){
-				   .zh = h->zh,
-				   .watcher = handle_watcher,
-				   .acl = zk_authority_acl(&h->authority),
-				   .context = h,
-			   });
+	client = handle_client(h);
+	code = zk_ops_send(&h->ops, effect, path, data, &client);
 	if (!effect->more)
 		handle_cork(h, false);
 	/* Nothing on this connection can tell the outcome. */

@@ -12,6 +12,7 @@
  * - The library believes any reply to its handshake, so the reply is examined before anybody is told. It also believes any
  *   answer, and crashes if that is cut short, so each one is examined before the library reads it (answer.h).
  * - A handshake that is unanswered for T/6 is given up (the library would wait for 2/3 T).
+ * - A server that is met for the first time is tried (capabilities.h) before the owner is told of the connection.
  * - The library does not choose which server it tries, and when (see handle.c). A connection on which nothing was
  *   answered is a failed attempt, too.
  *
@@ -28,6 +29,7 @@
 
 struct watch_base;
 struct secret;
+struct zk_capabilities;
 struct zk_handle;
 
 /* Why a server is not used, so that the next one is tried. */
@@ -45,7 +47,7 @@ enum { ZK_HANDLE_TROUBLES = ZK_HANDLE_DENIED + 1 };
 struct zk_handle_owner {
 	void *arg;
 	/*
-	 * EVENT_ZK_CONNECTED, SUSPENDED, EXPIRED, ANSWERED or WATCH, valid during the call. After SUSPENDED every open
+	 * EVENT_ZK_LACKS, CONNECTED, SUSPENDED, EXPIRED, ANSWERED or WATCH, valid during the call. After SUSPENDED every open
 	 * operation is answered with ZK_UNKNOWN.
 	 */
 	void (*event)(void *arg, const struct event *event);
@@ -58,6 +60,7 @@ struct zk_handle_conf {
 	int timeout_ms;                     /* asked for */
 	int timeout_min_ms, timeout_max_ms; /* accepted */
 	const struct secret *secret; /* NULL: none. Must outlive the handle */
+	struct zk_capabilities *capabilities; /* of the servers; NULL: none is tried, all are taken for Apache's. The same */
 };
 
 struct zk_handle *zk_handle_new(struct watch_base *base, const struct zk_handle_conf *conf,

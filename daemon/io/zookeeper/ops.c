@@ -121,9 +121,12 @@ static void zk_reply_children(struct zk_reply *r, const struct String_vector *na
 struct zk_op {
 	TAILQ_ENTRY(zk_op) entry;
 	struct zk_ops *ops; /* NULL: abandoned */
-	uint64_t id;
+	uint64_t id;       /* 0: the broker has not asked for it, or another operation has the answer */
 	enum zk_body body; /* of its answer */
+	enum zk_capability needs; /* ZK_CAPABILITIES: nothing that a server may lack */
 	bool watches;      /* the path, when it has succeeded */
+	bool ephemeral;    /* a create */
+	bool pair;         /* a create, or the get behind it, which answers for both once the create has succeeded */
 	size_t path_len;
 	char path[]; /* with a NUL */
 };
@@ -139,6 +142,7 @@ void zk_ops_deinit(struct zk_ops *ops)
 {
 	assert(TAILQ_EMPTY(&ops->list));
 	zk_reply_deinit(&ops->reply);
+	mem_free(ops->made.path);
 	zk_inlet_reset(&ops->inlet);
 }
 
@@ -149,24 +153,89 @@ static void op_tell(struct zk_op *op, int rc, struct event *event)
 	event->type = EVENT_ZK_ANSWERED;
 	event->zk_answered.op = op->id;
 	event->zk_answered.code = zk_reply_code(rc);
+	if (ops && ops->server && op->needs < ZK_CAPABILITIES && zk_capable_answered(ops->server, op->needs, rc))
+		event->zk_answered.code = ZK_BUSY; /* it is asked for again, and then in another form */
+	else if (ops && ops->server && op->needs < ZK_CAPABILITIES && zk_refuses(event->zk_answered.code))
+		zk_capable_refuses(ops->server);
 	if (ops && zk_refuses(event->zk_answered.code))
 		zk_reply_refused(&ops->reply, rc, event);
 	if (ops && op->watches && rc == ZOK)
 		zk_paths_add(ops->paths, op->path, event->zk_answered.children ? ZK_PATH_CHILDREN : ZK_PATH_DATA);
 	if (ops)
 		TAILQ_REMOVE(&ops->list, op, entry);
-	mem_free(op);
-	if (ops)
+	if (ops && op->id)
 		ops->answered(ops->arg, event);
+	mem_free(op);
 }
 
+/* ---- what a create is answered ---- */
+
+static bool is_believed(const struct zk_ops *ops)
+{
+	return !ops->server || (!zk_capable_lacks(ops->server, ZK_CREATE2) && ops->server->state[ZK_STAT] == ZK_PRESENT);
+}
+
+/* A get has shown an ephemeral znode that was made on this connection. */
+static void compare(struct zk_ops *ops, const struct Stat *stat)
+{
+	int64_t claimed = ops->made.czxid;
+
+	mem_free(ops->made.path);
+	ops->made.path = NULL;
+	if (stat->ephemeralOwner && stat->ephemeralOwner != ops->session)
+		return; /* somebody has deleted ours, and made another one */
+	if (!stat->ephemeralOwner || stat->czxid <= ops->highest || (!stat->version && stat->mzxid != stat->czxid)) {
+		zk_capable_shown(ops->server, ZK_CZXID, false, "a znode that was just made has none, or none above others'");
+		return;
+	}
+	ops->highest = stat->czxid;
+	zk_capable_shown(ops->server, ZK_CZXID, true, NULL);
+	if (claimed >= 0)
+		zk_capable_shown(ops->server, ZK_STAT, stat->czxid == claimed, "its czxid is not that of the znode");
+}
+
+static void made(struct zk_ops *ops, const char *path, int64_t czxid)
+{
+	size_t size = strlen(path) + 1;
+
+	mem_free(ops->made.path);
+	ops->made.path = mem_new(size);
+	memcpy(ops->made.path, path, size);
+	ops->made.czxid = czxid;
+}
+
+static void paired(struct zk_op *op, int rc, const struct Stat *stat)
+{
+	struct event event = { .zk_answered = { .path = { op->path, op->path_len } } };
+
+	if (rc == ZOK)
+		event.zk_answered.stat = zk_reply_stat(stat);
+	op_tell(op, zk_reply_code(rc) == ZK_UNKNOWN ? rc : ZOK, &event);
+}
+
+/* `stat` NULL: of create, or none came. */
 static void created(int rc, const char *path, const struct Stat *stat, const void *data)
 {
-	struct event event = { .zk_answered = { .stat = zk_reply_stat(stat) } };
+	struct zk_op *op = (struct zk_op *)data;
+	struct zk_ops *ops = op->ops;
+	struct event event = { 0 };
 
+	if (ops && op->pair && rc == ZOK) {
+		TAILQ_NEXT(op, entry)->id = op->id;
+		op->id = 0;
+	}
+	if (ops && is_believed(ops))
+		event.zk_answered.stat = zk_reply_stat(stat);
+	else if (ops && op->ephemeral && rc == ZOK && path)
+		made(ops, path, stat ? stat->czxid : -1);
 	if (path)
 		event.zk_answered.path = slice_of(path);
-	op_tell((struct zk_op *)data, rc, &event);
+	op_tell(op, rc, &event);
+}
+
+static void named(int rc, const char *path, const void *data)
+{
+	created(rc, path, NULL, data);
 }
 
 static void listed(int rc, const struct String_vector *names, const struct Stat *stat, const void *data)
@@ -183,9 +252,17 @@ static void got(int rc, const char *value, int len, const struct Stat *stat, con
 {
 	struct event event = { .zk_answered = { .stat = zk_reply_stat(stat) } };
 
+	struct zk_op *op = (struct zk_op *)data;
+	struct zk_ops *ops = op->ops;
+
 	if (value && len > 0)
 		event.zk_answered.data = (struct slice){ value, (size_t)len };
-	op_tell((struct zk_op *)data, rc, &event);
+	if (ops && ops->server && ops->made.path && rc == ZOK && stat && strcmp(op->path, ops->made.path) == 0)
+		compare(ops, stat);
+	if (op->pair && op->id)
+		paired(op, rc, stat);
+	else
+		op_tell(op, rc, &event);
 }
 
 static void deleted(int rc, const void *data)
@@ -217,6 +294,21 @@ static int create_mode(enum zk_create create)
 	abort();
 }
 
+static int create_send(struct zk_op *op, enum zk_create create, struct slice data, const struct zk_ops_client *client)
+{
+	bool numbered = create == ZK_EPHEMERAL_SEQUENTIAL;
+
+	op->ephemeral = numbered || create == ZK_EPHEMERAL;
+	op->needs = create == ZK_CONTAINER ? ZK_CONTAINERS : ZK_CREATE2;
+	op->body = numbered ? ZK_BODY_NUMBERED : ZK_BODY_CREATED;
+	if (create == ZK_CONTAINER || !zk_capable_lacks(op->ops->server, ZK_CREATE2))
+		return zoo_acreate2(client->zh, op->path, data.data, (int)data.len, client->acl, create_mode(create),
+				    created, op);
+	op->needs = ZK_CAPABILITIES;
+	op->body = numbered ? ZK_BODY_PATH_NUMBERED : ZK_BODY_PATH;
+	return zoo_acreate(client->zh, op->path, data.data, (int)data.len, client->acl, create_mode(create), named, op);
+}
+
 static int op_send(struct zk_op *op, const struct effect *e, struct slice data, const struct zk_ops_client *client)
 {
 	const char *path = op->path;
@@ -226,9 +318,7 @@ static int op_send(struct zk_op *op, const struct effect *e, struct slice data, 
 
 	switch (e->type) {
 	case EFFECT_ZK_CREATE:
-		op->body = e->create == ZK_EPHEMERAL_SEQUENTIAL ? ZK_BODY_NUMBERED : ZK_BODY_CREATED;
-		return zoo_acreate2(zh, path, data.data, (int)data.len, client->acl, create_mode(e->create),
-				    created, op);
+		return create_send(op, e->create, data, client);
 	case EFFECT_ZK_LIST:
 		op->body = ZK_BODY_LIST;
 		return zoo_awget_children2(zh, path, watcher, context, listed, op);
@@ -263,36 +353,106 @@ static int op_send(struct zk_op *op, const struct effect *e, struct slice data, 
 	abort();
 }
 
-enum zk_code zk_ops_send(struct zk_ops *ops, const struct effect *effect, struct slice path, struct slice data,
-			 const struct zk_ops_client *client)
+static struct zk_op *op_new(struct zk_ops *ops, uint64_t id, struct slice path)
 {
 	struct zk_op *op = mem_new(sizeof(*op) + path.len + 1);
-	int rc;
 
 	op->ops = ops;
-	op->id = effect->op;
-	op->watches = effect->watch;
+	op->id = id;
+	op->needs = ZK_CAPABILITIES;
 	op->path_len = path.len;
 	memcpy(op->path, path.data, path.len);
 	TAILQ_INSERT_TAIL(&ops->list, op, entry);
-	rc = op_send(op, effect, data, client);
+	return op;
+}
+
+static int op_sent(struct zk_op *op, int rc)
+{
 	if (rc != ZOK) {
-		TAILQ_REMOVE(&ops->list, op, entry);
+		TAILQ_REMOVE(&op->ops->list, op, entry);
 		mem_free(op);
 	}
-	return zk_reply_code(rc);
+	return rc;
+}
+
+enum zk_code zk_ops_send(struct zk_ops *ops, const struct effect *effect, struct slice path, struct slice data,
+			 const struct zk_ops_client *client)
+{
+	bool pair = effect->type == EFFECT_ZK_CREATE && effect->create == ZK_EPHEMERAL && !is_believed(ops);
+	struct zk_op *op = op_new(ops, effect->op, path), *get;
+	int rc;
+
+	op->watches = effect->watch;
+	rc = op_sent(op, op_send(op, effect, data, client));
+	if (rc != ZOK || !pair)
+		return zk_reply_code(rc);
+	get = op_new(ops, 0, path);
+	get->body = ZK_BODY_DATA;
+	get->pair = true;
+	op->pair = op_sent(get, zoo_awget(client->zh, get->path, NULL, NULL, got, get)) == ZOK;
+	return ZK_OK;
+}
+
+/* ---- trials ---- */
+
+/* One after the other: a server that closes the connection at the second has not always sent its answer to the first. */
+static bool try_next(struct zk_ops *ops, const struct zk_ops_client *client)
+{
+	static const struct {
+		enum zk_capability what;
+		enum zk_create create;
+	} trials[] = { { ZK_CREATE2, ZK_PERSISTENT }, { ZK_CONTAINERS, ZK_CONTAINER } };
+
+	for (; ops->trial < sizeof(trials) / sizeof(trials[0]); ops->trial++) {
+		struct zk_op *op;
+
+		if (!zk_capable_untried(ops->server, trials[ops->trial].what))
+			continue;
+		op = op_new(ops, 0, SLICE("/lockbroker-none/trial"));
+		op->needs = trials[ops->trial].what;
+		op->body = ZK_BODY_CREATED;
+		return op_sent(op, zoo_acreate2(client->zh, op->path, "", 0, client->acl,
+						create_mode(trials[ops->trial++].create), created, op)) == ZOK;
+	}
+	return false;
+}
+
+bool zk_ops_begin(struct zk_ops *ops, struct zk_capable *server, const struct zk_ops_client *client)
+{
+	mem_free(ops->made.path);
+	ops->made.path = NULL;
+	ops->highest = 0;
+	ops->server = server;
+	ops->session = zoo_client_id(client->zh)->client_id;
+	ops->trial = 0;
+	return try_next(ops, client);
+}
+
+bool zk_ops_tries(struct zk_ops *ops, const struct zk_ops_client *client)
+{
+	return !TAILQ_EMPTY(&ops->list) || try_next(ops, client);
+}
+
+void zk_ops_ended(struct zk_ops *ops)
+{
+	const struct zk_op *first = TAILQ_FIRST(&ops->list);
+
+	if (ops->server && first && first->needs < ZK_CAPABILITIES)
+		zk_capable_ended(ops->server, first->needs);
 }
 
 bool zk_ops_abandon(struct zk_ops *ops, uint64_t *ret_id)
 {
-	struct zk_op *op = TAILQ_FIRST(&ops->list);
+	struct zk_op *op;
 
-	if (!op)
-		return false;
-	TAILQ_REMOVE(&ops->list, op, entry);
-	op->ops = NULL;
-	*ret_id = op->id;
-	return true;
+	while ((op = TAILQ_FIRST(&ops->list))) {
+		TAILQ_REMOVE(&ops->list, op, entry);
+		op->ops = NULL;
+		*ret_id = op->id;
+		if (op->id)
+			return true;
+	}
+	return false;
 }
 
 enum zk_inlet_result zk_ops_look(struct zk_ops *ops, int fd, zhandle_t *zh, bool authenticates,

@@ -3,6 +3,19 @@
  * The operations that were sent to ZooKeeper and are not answered yet, in the order of sending. Each is answered once: by
  * `answered`, or by the caller that abandons it (the library then still calls its completion, which finds nobody). The
  * library reads no answer that was not looked at before (answer.h). Answers are translated for the broker.
+ *
+ * Some operations are sent in another form, according to what the server can do (capabilities.h); the broker has one answer
+ * to each all the same, in the order in which it has asked:
+ *
+ *   the broker asks for         | STAT is there | it is not known           | it is lacking, or CREATE2 is
+ *   an ephemeral znode          | create2       | create2 and get: the get  | create2, or create, and get: the
+ *                               |               |   has the Stat            |   get has the Stat
+ *   an ephemeral numbered one   | create2       | create2: without a Stat,  | the same, or create: without a
+ *                               |               |   so the broker gets it   |   Stat, so the broker gets it
+ *   a container, persistent     | create2       | create2: without a Stat   | the same, or create
+ *
+ * Each get of the ephemeral znode that was made last tells whether its Stat is to be believed: its czxid is that of create2,
+ * or that was no transaction's; and it is above that of each znode made before on the connection.
  */
 #pragma once
 
@@ -14,6 +27,7 @@
 #include "core/port/effect.h"
 #include "core/port/event.h"
 #include "io/zookeeper/answer.h"
+#include "io/zookeeper/capabilities.h"
 #include "io/zookeeper/paths.h"
 #include "protocol/bytes.h"
 
@@ -39,6 +53,11 @@ struct zk_ops {
 	void *arg;
 	struct zk_reply reply;
 	struct zk_inlet inlet;
+	struct zk_capable *server; /* of the present connection; NULL: it is taken for one of Apache's */
+	int64_t session;
+	struct { char *path; int64_t czxid; } made; /* the last ephemeral znode, or NULL; as create2 says, -1: create */
+	unsigned int trial;                         /* the next one on this connection */
+	int64_t highest;                            /* czxid of a znode made on this connection */
 };
 
 /* The library's handle, and the only watcher with the only context. */
@@ -56,6 +75,12 @@ void zk_ops_deinit(struct zk_ops *ops);
 /* ZK_OK: it will be answered. Any other code is the answer. */
 enum zk_code zk_ops_send(struct zk_ops *ops, const struct effect *effect, struct slice path, struct slice data,
 			 const struct zk_ops_client *client);
+/* A connection to that server begins. True: a trial was sent, and the connection is not to be used yet. */
+bool zk_ops_begin(struct zk_ops *ops, struct zk_capable *server, const struct zk_ops_client *client);
+/* The same, after any answer of that time. */
+bool zk_ops_tries(struct zk_ops *ops, const struct zk_ops_client *client);
+/* The connection has ended, by the server or the network: before its operations are abandoned or answered. */
+void zk_ops_ended(struct zk_ops *ops);
 /* Removes the first one from the list; false if there is none. */
 bool zk_ops_abandon(struct zk_ops *ops, uint64_t *ret_id);
 /*

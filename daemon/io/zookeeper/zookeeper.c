@@ -20,6 +20,7 @@
 #include "io/files/saved.h"
 #include "io/base/watch.h"
 #include "io/base/worker.h"
+#include "io/zookeeper/capabilities.h"
 #include "io/zookeeper/probe.h"
 
 #define BACKOFF_MAX_NS (5 * CLOCK_NS_PER_S)
@@ -49,6 +50,7 @@ struct zookeeper {
 	struct feed *feed;
 	struct worker *worker, *resolver; /* resolver: a look-up may hang, and nothing waits behind it */
 	struct zk_handle *handle;
+	struct zk_capabilities capabilities;
 	struct watch *timer; /* only wakes the loop: what is due is seen when the turn settles */
 	STAILQ_HEAD(failure_list, failure) failures;
 	char *servers;   /* as in the configuration */
@@ -257,7 +259,8 @@ struct zookeeper *zookeeper_new(struct feed *feed, struct worker *worker, struct
 	z->away_ns = feed_now(feed);
 	z->resolution.ended_ns = -RESOLVE_NS;
 	z->conf = *conf;
-	z->handle = zk_handle_new(feed_base(feed), &conf->handle, &owner);
+	z->conf.handle.capabilities = &z->capabilities;
+	z->handle = zk_handle_new(feed_base(feed), &z->conf.handle, &owner);
 	z->timer = watch_new(feed_base(feed), NULL, z);
 	z->probe = zk_probe_new(feed_base(feed), conf->packet_bytes, zookeeper_learned, z);
 	z->servers = copy_of(conf->servers);
