@@ -76,7 +76,8 @@ static bool is_container(struct slice name)
 /* The path in the hierarchy that systemd uses: the unified one or, on older systems, one of its own. */
 static struct slice path_in(struct slice cgroup)
 {
-	struct slice unified_path = { 0 }, own_path = { 0 }, unified = SLICE("0::"), own = SLICE(":name=systemd:");
+	const struct slice unified = SLICE("0::"), own = SLICE(":name=systemd:");
+	struct slice unified_path = { 0 }, own_path = { 0 };
 
 	while (cgroup.len) {
 		struct slice line = next_until(&cgroup, '\n');
@@ -87,7 +88,7 @@ static struct slice path_in(struct slice cgroup)
 		if (at && at < line.data + line.len && memchr(line.data, ':', line.len) == at)
 			own_path = cut(line, (size_t)(at - line.data) + own.len);
 	}
-	/* Where there are both, some engines move containers in its own only: in the unified one they are in the engine's unit. */
+	/* Where there are both, some engines use its own only: in the unified one a container is in the engine's unit. */
 	return own_path.len > 1 ? own_path : unified_path;
 }
 
