@@ -63,12 +63,17 @@ static bool is_unit(struct slice name)
 				 ends_with(name, ".mount") || ends_with(name, ".swap"));
 }
 
+static bool is_digit(char c)
+{
+	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+}
+
 /* A group that an engine makes itself is called as its container, by 64 hexadecimal digits, sometimes behind a word. */
 static bool is_container(struct slice name)
 {
 	size_t digits = 0;
 
-	while (digits < name.len && memchr("0123456789abcdef", name.data[name.len - digits - 1], 16))
+	while (digits < name.len && is_digit(name.data[name.len - digits - 1]))
 		digits++;
 	return is_name(name) && digits == CONTAINER_DIGITS;
 }
