@@ -36,7 +36,7 @@ def image():
     host = engine.Host()
     try:
         host.run(f"podman import '{engine.base_image()}' {engine.BASE}")
-        host.run(page.block("buildah bud"), patience=10 * harness.PATIENCE)
+        host.run(page.block("buildah bud"), patience=30 * harness.PATIENCE)
         yield host
     finally:
         host.end()
