@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The systemd unit of a process that connects: its name, as web.service; empty, if it belongs to none; or UNIT_UNKNOWN. No
- * unit has that name, since every unit's name ends in its kind. The control group of a container that is no unit stands for
- * one (io/base/peer.h); its name ends in 64 digits.
+ * unit has that name, since every unit's name ends in its kind.
  *
  * A unit is unknown if the process has no number here, may not be read, or ended before its control group was read. A
  * process can end early on purpose, so an unknown unit is trusted with nothing: a rule that denies a unit matches it, a rule
