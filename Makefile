@@ -600,6 +600,12 @@ booted: all ## the service on a booted systemd, in a container; as root, and wit
 	@sh tests/deps.sh booted
 	@$(PYTEST) -n 3 --dist loadfile tests/booted
 
+# NEED_CONTAINERS=1: where there is no engine, the tests fail.
+.PHONY: containers
+containers: ## the image of Containerfile with podman and runc: daemons and clients in containers; as root, and with Debian's mirror
+	@sh tests/deps.sh containers
+	@$(PYTEST) tests/containers
+
 # INSIDE= runs instead of README's commands.
 fresh: ## README's two commands on a minimal Debian, with the sources as they are committed; as root (INSIDE= another one)
 	@sh tests/deps.sh fresh
@@ -643,20 +649,20 @@ check: ## all tests, once each (installs what is missing first)
 # What CI runs beside a check. The packages are made once, without the unit tests that have just run.
 # A minimal Debian has neither npm nor git, and the tests that need them are skipped there.
 ELSEWHERE = tests/system/test_redis_libraries.py tests/system/test_redis_connect.py tests/system/test_harness.py
-beside-check: ## what CI runs beside a check: packages, lint of what differs, a booted systemd, a short fuzz, libraries from npm
+beside-check: ## what CI runs beside a check: packages, lint of what differs, a booted systemd, containers, a short fuzz, libraries from npm
 	+@$(call steps_in_turn,'deb DEB_BUILD_OPTIONS=nocheck' system-npm)
-	@step='lint, booted'; $(SAY_STEP); $(MAKE) -Otarget LINT=changed lint-and-booted
+	@step='lint, booted, containers'; $(SAY_STEP); $(MAKE) -Otarget LINT=changed lint-and-booted
 	+@$(call steps_in_turn,'short-fuzz SECONDS=5')
 # Two goals of one command would run one after the other. The container waits most of the time, while lint does all it can.
 .PHONY: lint-and-booted
-lint-and-booted: lint booted
+lint-and-booted: lint booted containers
 
 # Whatever there is: what CI runs, each test with and without sanitizers, all mutants, more seeds, all sources for lint.
 RELEASE = unit sim mutants system '$(SANITIZED) unit' '$(SANITIZED) sim' sanitized-system clang-unit reproducible fuzz deb lint-and-booted \
 	'torture MINUTES=5' races
 release: ## all that there is, before a release: two hours, as root; says when it passed last, and records that (tests/release-log)
 	@sh tests/release-log.sh
-	@for packages in lint check booted; do sh tests/deps.sh $$packages || exit 1; done
+	@for packages in lint check booted containers; do sh tests/deps.sh $$packages || exit 1; done
 	@$(MAKE) fresh
 	@$(MAKE) all tests
 	+@$(call steps_in_turn,$(RELEASE))
@@ -737,7 +743,7 @@ TMPFILES = $(DESTDIR)$(TMPFILESDIR)/lockbrokerd.conf
 CONF = $(DESTDIR)$(SYSCONFDIR)/lockbroker.conf
 # Below DOCDIR as in the sources, so that the links among them lead somewhere.
 DOCS = README.md CHANGELOG.md SECURITY.md LICENSE LICENSE-MIT NOTICE protocol/PROTOCOL.md $(wildcard docs/*.md) \
-	conf/lockbroker.nft
+	conf/lockbroker.nft $(wildcard conf/kubernetes/*.yaml)
 DOCDIR = $(D)/share/doc/lockbroker
 PYTHON_PACKAGE = $(notdir $(wildcard client-lib/python/lockbroker/*.py client-lib/python/lockbroker/py.typed))
 P = $(D)/$(PYTHONDIR)/lockbroker
@@ -783,7 +789,7 @@ uninstall: ## remove what install put there (a configuration file that was edite
 		$(foreach m,$(MAN),$(call man_target,$(m))) \
 		$(COMPLETIONS) $(SYSUSERS) $(TMPFILES) $(addprefix $(U)/,$(notdir $(UNITS))) $(addprefix $(DOCDIR)/,$(DOCS))
 	test -z '$(PYTHONDIR)' || { rm -rf $(P)/__pycache__; rm -f $(addprefix $(P)/,$(PYTHON_PACKAGE)); rmdir $(P) 2>/dev/null || :; }
-	for d in docs protocol conf .; do rmdir $(DOCDIR)/$$d 2>/dev/null || :; done
+	for d in docs protocol conf/kubernetes conf .; do rmdir $(DOCDIR)/$$d 2>/dev/null || :; done
 	if cmp -s conf/lockbroker.conf $(CONF); then rm -f $(CONF); fi
 
 clean: ## remove BUILD

@@ -51,7 +51,6 @@ TEST(what_is_no_unit_is_none)
 		"0::/\n",
 		"0::/system.slice\n",
 		"0::/system.slice/\n",
-		"0::/../web.service\n",
 		"0::/docker/web.service\n",
 		"0::/system.slice/../web.service\n",
 		"0::/system.slice//web.service\n",
@@ -89,7 +88,92 @@ TEST(older_systems_have_a_hierarchy_of_systemds_own)
 	is("8:pids:/other.service\n1:name=systemd:/system.slice/web.service\n", "web.service");
 	/* The unified one is there, but nobody uses it. */
 	is("1:name=systemd:/system.slice/web.service\n0::/\n", "web.service");
-	is("1:name=systemd:/system.slice/old.service\n0::/system.slice/web.service\n", "web.service");
+	is("0::/system.slice/web.service\n1:name=systemd:/\n", "web.service");
+}
+
+#define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define OTHER_ID "fedcba9876543210fedcba9876543210fedcba9876543210fedcba9876543210"
+
+/* Docker, Podman, containerd and CRI-O, with a manager of control groups that asks systemd. */
+TEST(a_container_in_a_scope_is_that_scope)
+{
+	is("0::/system.slice/docker-" ID ".scope\n", "docker-" ID ".scope");
+	is("0::/machine.slice/libpod-" ID ".scope/container\n", "libpod-" ID ".scope");
+	is("0::/machine.slice/machine-libpod_pod_" OTHER_ID ".slice/libpod-" ID ".scope\n", "libpod-" ID ".scope");
+	is("0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod2c48913c_b29f_11e7_9350_020968147796.slice/"
+	   "cri-containerd-" ID ".scope\n",
+	   "cri-containerd-" ID ".scope");
+	is("0::/kubepods.slice/kubepods-pod1aecc643_23ea_11e9_beec_06c846f19394.slice/crio-" ID ".scope/container\n",
+	   "crio-" ID ".scope");
+	is("11:cpuset:/kubepods.slice\n1:name=systemd:/kubepods.slice/kubepods-besteffort.slice/"
+	   "kubepods-besteffort-pod1aecc643_23ea_11e9_beec_06c846f19394.slice/docker-" ID ".scope\n",
+	   "docker-" ID ".scope");
+	/* What a user runs belongs to the user's manager; a node that is a container itself, to that container. */
+	is("0::/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" ID ".scope/container\n",
+	   "user@1000.service");
+	is("0::/system.slice/docker-" ID ".scope/kubelet.slice/kubelet-kubepods.slice/cri-containerd-" OTHER_ID
+	   ".scope\n",
+	   "docker-" ID ".scope");
+}
+
+/* The same, with one that makes the groups itself (cgroupfs). */
+TEST(a_container_without_a_unit_is_known_by_its_digits)
+{
+	is("0::/docker/" ID "\n", ID);
+	is("0::/libpod_parent/libpod-" ID "\n", "libpod-" ID);
+	is("0::/kubepods/burstable/pod2c48913c-b29f-11e7-9350-020968147796/" ID "\n", ID);
+	is("0::/kubepods/pod2c48913c-b29f-11e7-9350-020968147796/crio-" ID "\n", "crio-" ID);
+	is("0::/mine.slice/of/engines/" ID "\n", ID);
+	is("12:pids:/docker/" ID "\n1:name=systemd:/docker/" ID "\n", ID);
+	/* Nobody gets another account by groups in the container. */
+	is("0::/docker/" ID "/" OTHER_ID "\n", ID);
+	is("0::/docker/" ID "/system.slice/web.service\n", ID);
+	is("0::/system.slice/web.service/" ID "\n", "web.service");
+	is("0::/user.slice/user-1000.slice/user@1000.service/" ID "\n", "user@1000.service");
+	/* Sixty-four, and no other characters. */
+	is("0::/docker/0" ID "\n", "");
+	is("0::/docker/0123456789abcdef0123456789abcdef\n", "");
+	is("0::/docker/ " ID "\n", "");
+	is("0::/docker/" ID "x\n", "");
+}
+
+/* runc joined a group of its own in the unified hierarchy of a host with both only from 1.0 on. */
+TEST(with_both_hierarchies_the_one_that_engines_use_counts)
+{
+	is("2:cpuset:/docker/" ID "\n1:name=systemd:/docker/" ID "\n0::/system.slice/containerd.service\n", ID);
+	is("1:name=systemd:/kubepods/besteffort/pod74c13223-5a00-11e9-b385-42010a80018d/" ID
+	   "\n0::/system.slice/k3s-agent.service\n",
+	   ID);
+	is("1:name=systemd:/libpod_parent/libpod-" ID "\n0::/libpod_parent/libpod-" ID "\n", "libpod-" ID);
+}
+
+/* The kubelet asks for a scope of systemd, and containerd is not configured to have one made. */
+TEST(containers_below_the_service_of_containerd_are_told_apart)
+{
+	is("1:name=systemd:/system.slice/containerd.service/"
+	   "kubepods-besteffort-podb41662f7_b03a_4c65_8ef9_6e4e55c3cf27.slice:cri-containerd:" ID "\n",
+	   "kubepods-besteffort-podb41662f7_b03a_4c65_8ef9_6e4e55c3cf27.slice:cri-containerd:" ID);
+	is("0::/system.slice/containerd.service\n", "containerd.service");
+	is("0::/system.slice/containerd.service/web.service\n", "containerd.service");
+}
+
+/* The daemon is in a container with such a namespace, and sees all processes of the host. */
+TEST(paths_outside_of_a_namespace_of_control_groups)
+{
+	is("0::/../web.service\n", "web.service");
+	is("0::/../../system.slice/web.service\n", "web.service");
+	is("0::/../cri-containerd-" ID ".scope\n", "cri-containerd-" ID ".scope");
+	is("0::/../../../kubepods-besteffort.slice/kubepods-besteffort-pod2c48913c_b29f_11e7_9350_020968147796.slice/crio-" ID
+	   ".scope/container\n",
+	   "crio-" ID ".scope");
+	is("0::/../../pod2c48913c-b29f-11e7-9350-020968147796/" ID "\n", ID);
+	is("1:name=systemd:/../libpod-" ID "\n0::/../libpod-" ID "\n", "libpod-" ID);
+	is("0::/../../user.slice/user-1000.slice/user@1000.service/app.slice/web.service\n", "user@1000.service");
+	is_below("/../../../..", "0::/../../../../system.slice/web.service\n", "web.service");
+	is_below("/../..", "0::/../libpod-" ID "\n", "libpod-" ID);
+	is("0::/..\n", "");
+	is("0::/../..\n", "");
+	is("0::/...service\n", "...service");
 }
 
 TEST(names_that_the_kernel_has_a_use_for_are_written_with_one_more_mark)
@@ -213,11 +297,14 @@ TEST(groups_of_a_peer_are_all_there)
 		struct peer_groups groups;
 		int pair[2];
 
-		if (setgroups(3, (const gid_t[]){ 1234, 4712, 5678 }) < 0 || socketpair(AF_UNIX, SOCK_STREAM, 0, pair) < 0)
+		if (setgroups(3, (const gid_t[]){ 1234, 4712, 5678 }) < 0 ||
+		    socketpair(AF_UNIX, SOCK_STREAM, 0, pair) < 0)
 			_exit(1);
 		peer_groups(pair[0], 4711, &groups);
 		_exit(groups.all && groups.count == 4 && groups.list[0] == 4711 && groups.list[1] == 1234 &&
-		      groups.list[2] == 4712 && groups.list[3] == 5678 ? 0 : 2);
+				      groups.list[2] == 4712 && groups.list[3] == 5678
+			      ? 0
+			      : 2);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);

@@ -16,6 +16,8 @@
 
 #include "base/unit_name.h"
 
+enum { CONTAINER_DIGITS = 64 };
+
 static bool ends_with(struct slice text, const char *end)
 {
 	size_t len = strlen(end);
@@ -61,21 +63,38 @@ static bool is_unit(struct slice name)
 				 ends_with(name, ".mount") || ends_with(name, ".swap"));
 }
 
+static bool is_digit(char c)
+{
+	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+}
+
+/* A group that an engine makes itself is called as its container, by 64 hexadecimal digits, sometimes behind a word. */
+static bool is_container(struct slice name)
+{
+	size_t digits = 0;
+
+	while (digits < name.len && is_digit(name.data[name.len - digits - 1]))
+		digits++;
+	return is_name(name) && digits == CONTAINER_DIGITS;
+}
+
 /* The path in the hierarchy that systemd uses: the unified one or, on older systems, one of its own. */
 static struct slice path_in(struct slice cgroup)
 {
-	struct slice path = { 0 }, unified = SLICE("0::"), own = SLICE(":name=systemd:");
+	const struct slice unified = SLICE("0::"), own = SLICE(":name=systemd:");
+	struct slice unified_path = { 0 }, own_path = { 0 };
 
 	while (cgroup.len) {
 		struct slice line = next_until(&cgroup, '\n');
 		const char *at = line.len ? memmem(line.data, line.len, own.data, own.len) : NULL;
 
-		if (line.len > unified.len + 1 && memcmp(line.data, unified.data, unified.len) == 0)
-			return cut(line, unified.len);
+		if (line.len > unified.len && memcmp(line.data, unified.data, unified.len) == 0)
+			unified_path = cut(line, unified.len);
 		if (at && at < line.data + line.len && memchr(line.data, ':', line.len) == at)
-			path = cut(line, (size_t)(at - line.data) + own.len);
+			own_path = cut(line, (size_t)(at - line.data) + own.len);
 	}
-	return path;
+	/* Where there are both, some engines use its own only: in the unified one a container is in the engine's unit. */
+	return own_path.len > 1 ? own_path : unified_path;
 }
 
 static struct slice below(struct slice path, struct slice root)
@@ -86,9 +105,17 @@ static struct slice below(struct slice path, struct slice root)
 	return is_below ? cut(path, root.len) : path;
 }
 
+/* What is outside of this process' namespace of control groups the kernel shows relative to its root: /../web.service. */
+static struct slice without_parents(struct slice path)
+{
+	while (path.len >= 3 && memcmp(path.data, "/..", 3) == 0 && (path.len == 3 || path.data[3] == '/'))
+		path = cut(path, 3);
+	return path;
+}
+
 struct slice unit_of(struct slice cgroup, struct slice root)
 {
-	struct slice rest = below(path_in(cgroup), root), part;
+	struct slice rest = without_parents(below(path_in(cgroup), root)), part, unit;
 
 	if (!rest.len || rest.data[0] != '/')
 		return (struct slice){ 0 };
@@ -97,9 +124,15 @@ struct slice unit_of(struct slice cgroup, struct slice root)
 		part = next_until(&rest, '/');
 	while (rest.len && is_name(part) && ends_with(part, ".slice"));
 	/* Names that the kernel has a use for are written with one more of these. */
-	if (part.len && part.data[0] == '_')
-		part = cut(part, 1);
-	return is_unit(part) ? part : (struct slice){ 0 };
+	unit = part.len && part.data[0] == '_' ? cut(part, 1) : part;
+	/* What containerd should have had systemd make, and made itself, is below its own service. */
+	if (is_unit(unit) && !slice_eq(unit, SLICE("containerd.service")))
+		return unit;
+	while (rest.len && !is_container(part))
+		part = next_until(&rest, '/');
+	if (is_container(part))
+		return part;
+	return is_unit(unit) ? unit : (struct slice){ 0 };
 }
 
 static struct slice read_cgroup(pid_t pid, char text[UNIT_CGROUP_MAX])

@@ -49,6 +49,10 @@ bool peer_process_lives(int process);
  * The systemd unit that a process belongs to, as sd_pid_get_unit(3) has it: the first component of its control group's
  * path that is no slice. What stands behind it was delegated, and is whatever its owner called it: a user's own units are
  * there (below user@1000.service), and the groups of containers. So the last component says nothing.
+ *
+ * A container engine that does not have systemd make scopes (cgroupfs is its manager or driver) makes control groups outside
+ * of any unit: there the first component that ends in the 64 digits of a container stands for a unit, as in
+ * /kubepods/burstable/pod<uid>/<digits> and /libpod_parent/libpod-<digits>. Only root makes groups there.
  */
 enum { UNIT_NAME_MAX = 255, UNIT_CGROUP_MAX = 8192 };
 
@@ -57,7 +61,10 @@ enum { UNIT_NAME_MAX = 255, UNIT_CGROUP_MAX = 8192 };
  * into `text`. Empty: all paths are its own.
  */
 struct slice unit_root(char text[UNIT_CGROUP_MAX]);
-/* From what stands in /proc/<pid>/cgroup; points into it. Empty: the process belongs to none. */
+/*
+ * From what stands in /proc/<pid>/cgroup; points into it. Empty: the process belongs to none. That file may be written as
+ * seen from a namespace of control groups.
+ */
 struct slice unit_of(struct slice cgroup, struct slice root);
 /* Reads that file; points into `text`. UNIT_UNKNOWN: it cannot be read, or `pid` is 0. Empty: it belongs to none. */
 struct slice unit_read(pid_t pid, struct slice root, char text[UNIT_CGROUP_MAX]);
