@@ -96,8 +96,8 @@ HTTP := $(call in,client-lib/http,*.c)
 UNIT_PURE = test_account.c test_containers.c test_glob.c test_bytes_format.c test_page.c test_resp.c test_resp_write.c test_name.c test_commands.c \
 	test_sha1.c test_sha256.c test_delegation.c
 # The search of a model: each step on the word is the real one.
-UNIT_MODEL = test_delegation_search.c test_readers_search.c test_second_search.c
-MODEL = process.c daemon.c others.c readers_process.c readers_daemon.c second_model.c search.c rules.c
+UNIT_MODEL = test_delegation_search.c test_readers_search.c test_second_search.c test_weak_search.c
+MODEL = process.c daemon.c others.c readers_process.c readers_daemon.c second_model.c weak_model.c weak_programs.c weak_litmus.c search.c rules.c
 # Those of one floor of the core: each links the archive of that floor and those below.
 UNIT_command = test_table.c test_script.c test_script_names.c test_scripts.c
 UNIT_hosts = test_outbox.c test_view.c

@@ -98,6 +98,22 @@ def test_every_file_of_the_sources_that_is_named_exists():
             assert os.path.exists(os.path.join(harness.SOURCE, path)), f"{page}: {path}"
 
 
+def test_every_atomic_operation_is_in_the_table_of_the_model():
+    """A function that has one is in tests/model/weak_model.h, where the rule is that shows what its order is for."""
+    table = harness.read_source("tests/model/weak_model.h")
+    found = set()
+    for top in ("protocol", "daemon", "client-lib"):
+        for path in glob.glob(os.path.join(harness.SOURCE, top, "**", "*.[ch]"), recursive=True):
+            function = None
+            for line in harness.read_source(os.path.relpath(path, harness.SOURCE)).splitlines():
+                begins = re.match(r"[a-z].*?(\w+)\((?!.*;$)", line)
+                function = begins.group(1) if begins else function
+                if "__atomic_" in line or "__sync_" in line:
+                    found.add(function)
+    assert {"mark", "session_page_read", "ledger_store"} < found
+    assert [name for name in sorted(found) if f"{name}()" not in table] == []
+
+
 def of_operators():
     """The commands that PROTOCOL.md calls theirs."""
     (table,) = [table for table in tables("protocol/PROTOCOL.md") if table[0][0] == "command" and len(table) > 30]
