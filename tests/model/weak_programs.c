@@ -44,13 +44,12 @@ static const char *bad_view(const struct weak_scope *s, const struct model *m)
 
 /*
  * The process takes the word, looks at it once more, and then reads the session page and the clock, an ordinary word here.
- * When the proof of epoch 1 ends, others have the lock, and epoch 2 follows. There has to be an instant at which the word is
- * taken and the proof stands.
+ * When the proof ends, others have the lock. There has to be an instant at which the word is taken and the proof stands.
  */
 static const char *bad_proof(const struct weak_scope *s, const struct model *m)
 {
 	const struct model_processor *p = &m->p[1];
-	bool stands = has_view(p) && p->loaded[IN_EPOCH] == 1 && p->loaded[IN_UNTIL] > p->loaded[IN_CLOCK];
+	bool stands = p->loaded[IN_UNTIL] > p->loaded[IN_CLOCK];
 
 	return weak_model_ended(s, m, 1) && stands && p->others ? "P enters what others had" : NULL;
 }
@@ -136,11 +135,6 @@ const struct weak_scope weak_scopes[SCOPES] = {
 		{ {
 			STORES("the proof ends", RELAXED, CLOCK, 2),
 			STORES("others have the lock", RELEASE, OTHERS, 1),
-			STORES("D: the odd sequence", RELAXED, SEQUENCE, 3),
-			FENCES("D: a fence", FENCE_RELEASE),
-			STORES("D: the epoch", RELAXED, EPOCH, 2),
-			STORES("D: the end of the proof", RELAXED, UNTIL, 9),
-			STORES("D: the even sequence", RELEASE, SEQUENCE, 4),
 		}, {
 			LINKS("P: delegation_take() loads", ACQUIRE, WORD, FREE, RULE(PROOF_BEFORE_TAKE)),
 			SWAPS("P: delegation_take() stores", RELAXED, WORD, HELD),
