@@ -17,6 +17,7 @@ lint="clang-format clang-tidy cppcheck mandoc mypy"
 deb="build-essential debhelper dh-python dpkg-dev fakeroot libcmocka-dev lintian pkg-config python3 systemd"
 fresh="mmdebstrap"
 booted="$fresh systemd-container"
+cross="$fresh make binutils gcc-aarch64-linux-gnu libc6-dev qemu-user"
 bench="redis-server redis-tools memcached postgresql"
 profile="linux-perf valgrind redis-server"
 
@@ -33,10 +34,11 @@ lint) packages="$build $check $lint" ;;
 deb) packages="$build $deb" ;;
 fresh) packages=$fresh ;;
 booted) packages="$build $check $booted" ;;
+cross) packages=$cross ;;
 bench) packages="$build $check $bench" ;;
 profile) packages="$build $check $profile" ;;
 "") packages=$build ;;
-*) fail "unknown set of packages: $1 (demo, check, lint, deb, fresh, booted, bench, profile, or nothing)" ;;
+*) fail "unknown set of packages: $1 (demo, check, lint, deb, fresh, booted, cross, bench, profile, or nothing)" ;;
 esac
 
 missing_packages()
