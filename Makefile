@@ -59,6 +59,7 @@ TABLE ?=
 MAP ?=
 JOBS ?= $(shell nproc)
 INSIDE ?=
+ARCH ?= arm64
 WRITE ?=
 PYTHON = /usr/bin/python3
 # Debian's Python looks for packages of a Debian in another folder, which debian/rules names.
@@ -96,8 +97,8 @@ HTTP := $(call in,client-lib/http,*.c)
 UNIT_PURE = test_account.c test_containers.c test_glob.c test_bytes_format.c test_page.c test_resp.c test_resp_write.c test_name.c test_commands.c \
 	test_sha1.c test_sha256.c test_delegation.c
 # The search of a model: each step on the word is the real one.
-UNIT_MODEL = test_delegation_search.c test_readers_search.c test_second_search.c
-MODEL = process.c daemon.c others.c readers_process.c readers_daemon.c second_model.c search.c rules.c
+UNIT_MODEL = test_delegation_search.c test_readers_search.c test_second_search.c test_weak_search.c
+MODEL = process.c daemon.c others.c readers_process.c readers_daemon.c second_model.c weak_model.c weak_programs.c weak_litmus.c search.c rules.c
 # Those of one floor of the core: each links the archive of that floor and those below.
 UNIT_command = test_table.c test_script.c test_script_names.c test_scripts.c
 UNIT_hosts = test_outbox.c test_view.c
@@ -168,7 +169,8 @@ OPTIMIZED = $(filter-out -O0,$(filter -O%,$(CFLAGS)))
 known = $(foreach flag,$(1),$(if $(shell $(CC) -Werror $(flag) -x c -c /dev/null -o /dev/null 2>&1),,$(flag)))
 ifeq ($(SAN),)
 # What is on the stack is zero before it is written: nothing of an earlier call is ever read or sent.
-HARDEN := -fstack-protector-strong $(call known,-fstack-clash-protection -fcf-protection -ftrivial-auto-var-init=zero)
+HARDEN := -fstack-protector-strong $(call known,-fstack-clash-protection -fcf-protection -mbranch-protection=standard \
+	-ftrivial-auto-var-init=zero)
 # After the packager's, which may ask for less.
 FORTIFY = $(if $(STEPS),,$(if $(OPTIMIZED),-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3))
 else
@@ -239,6 +241,8 @@ UNIT_PLAIN_BIN = $(addprefix $(TESTS)/,$(UNIT_PLAIN:.c=))
 FUZZ_BIN = $(addprefix $(TESTS)/,$(FUZZ:.c=))
 # Those that take longest are begun first.
 UNIT_BIN = $(FUZZ_BIN) $(UNIT_PURE_BIN) $(UNIT_MODEL_BIN) $(UNIT_FLOOR_BIN) $(UNIT_CORE_BIN) $(UNIT_CONF_BIN) $(UNIT_BASE_BIN) $(UNIT_IO_BIN) $(UNIT_CLI_BIN) $(UNIT_LIBRARY_BIN) $(SIM_UNIT_BIN)
+
+UNIT_NO_SEARCH_BIN = $(filter-out $(addprefix $(TESTS)/,$(UNIT_SEARCH:.c=)),$(UNIT_BIN))
 
 # A later archive may use nothing of an earlier one.
 A_CORE = $(FLOORS:%=$(BUILD)/libcore_%.a)
@@ -507,7 +511,7 @@ unit: $(UNIT_BIN) ## unit tests and a short fuzz of the codec
 # The two halves of a check, which runs no unit test twice but test_trim.
 unit-plain: $(UNIT_PLAIN_BIN)
 	@sh tests/unit/run.sh $^
-unit-sanitized: $(filter-out $(addprefix $(TESTS)/,$(UNIT_SEARCH:.c=)),$(UNIT_BIN))
+unit-sanitized: $(UNIT_NO_SEARCH_BIN)
 	@sh tests/unit/run.sh $^
 
 # In a build of its own. Where the kernel places memory too freely for ThreadSanitizer, it is asked not to.
@@ -606,6 +610,15 @@ containers: ## the image of Containerfile with podman and runc: daemons and clie
 	@sh tests/deps.sh containers
 	@$(PYTEST) tests/containers
 
+# The searches and the benchmarks would show nothing new on another kind of processor.
+.PHONY: cross cross-all cross-unit
+cross-all: all $(UNIT_NO_SEARCH_BIN) $(SIM_BIN)
+cross-unit: $(filter-out $(FUZZ_BIN),$(UNIT_NO_SEARCH_BIN))
+	@sh tests/unit/run.sh $^
+cross: ## build for ARCH=arm64 in BUILD/cross, then unit tests and SEEDS= under qemu; also with pages of 64 KiB
+	@sh tests/deps.sh cross
+	@MAKE='$(MAKE)' sh tests/cross.sh '$(BUILD)' '$(ARCH)' '$(SEEDS)' '$(FRESH)'
+
 # INSIDE= runs instead of README's commands.
 fresh: ## README's two commands on a minimal Debian, with the sources as they are committed; as root (INSIDE= another one)
 	@sh tests/deps.sh fresh
@@ -649,17 +662,17 @@ check: ## all tests, once each (installs what is missing first)
 # What CI runs beside a check. The packages are made once, without the unit tests that have just run.
 # A minimal Debian has neither npm nor git, and the tests that need them are skipped there.
 ELSEWHERE = tests/system/test_redis_libraries.py tests/system/test_redis_connect.py tests/system/test_harness.py
-beside-check: ## what CI runs beside a check: packages, lint of what differs, a booted systemd, containers, a short fuzz, libraries from npm
+beside-check: ## what CI runs beside a check: packages, lint of what differs, a booted systemd, containers, a short fuzz, libraries from npm, arm64
 	+@$(call steps_in_turn,'deb DEB_BUILD_OPTIONS=nocheck' system-npm)
 	@step='lint, booted, containers'; $(SAY_STEP); $(MAKE) -Otarget LINT=changed lint-and-booted
-	+@$(call steps_in_turn,'short-fuzz SECONDS=5')
+	+@$(call steps_in_turn,'short-fuzz SECONDS=5' 'cross ARCH=arm64 SEEDS=100')
 # Two goals of one command would run one after the other. The container waits most of the time, while lint does all it can.
 .PHONY: lint-and-booted
 lint-and-booted: lint booted containers
 
 # Whatever there is: what CI runs, each test with and without sanitizers, all mutants, more seeds, all sources for lint.
 RELEASE = unit sim mutants system '$(SANITIZED) unit' '$(SANITIZED) sim' sanitized-system clang-unit reproducible fuzz deb lint-and-booted \
-	'torture MINUTES=5' races
+	'cross ARCH=arm64 SEEDS=2000' 'torture MINUTES=5' races
 release: ## all that there is, before a release: two hours, as root; says when it passed last, and records that (tests/release-log)
 	@sh tests/release-log.sh
 	@for packages in lint check booted containers; do sh tests/deps.sh $$packages || exit 1; done

@@ -18,6 +18,7 @@ deb="build-essential debhelper dh-python dpkg-dev fakeroot libcmocka-dev lintian
 fresh="mmdebstrap"
 booted="$fresh systemd-container"
 containers="$fresh podman buildah runc python3-yaml"
+cross="$fresh make binutils gcc-aarch64-linux-gnu libc6-dev qemu-user"
 bench="redis-server redis-tools memcached postgresql"
 profile="linux-perf valgrind redis-server"
 
@@ -35,10 +36,11 @@ deb) packages="$build $deb" ;;
 fresh) packages=$fresh ;;
 booted) packages="$build $check $booted" ;;
 containers) packages="$build $check $containers" ;;
+cross) packages=$cross ;;
 bench) packages="$build $check $bench" ;;
 profile) packages="$build $check $profile" ;;
 "") packages=$build ;;
-*) fail "unknown set of packages: $1 (demo, check, lint, deb, fresh, booted, containers, bench, profile, or nothing)" ;;
+*) fail "unknown set of packages: $1 (demo, check, lint, deb, fresh, booted, containers, cross, bench, profile, or nothing)" ;;
 esac
 
 missing_packages()

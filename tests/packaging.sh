@@ -72,6 +72,11 @@ case $compile in
 		objdump -d --disassemble=main "$root/usr/sbin/lockbrokerd" | grep -q endbr64 ||
 			fail "lockbrokerd as a whole is compiled without -fcf-protection"
 		;;
+	aarch64)
+		readelf -n "$build/obj/daemon/main.o" | grep -q 'BTI, PAC' || fail "jumps are not checked (-mbranch-protection)"
+		objdump -d "$root/usr/sbin/lockbrokerd" | grep -q paciasp ||
+			fail "lockbrokerd as a whole is compiled without -mbranch-protection"
+		;;
 	esac
 	;;
 esac

@@ -18,6 +18,7 @@ struct model_test {
 	int rule_count;
 	/* Searches a scope with `rule` broken (rule_count: none). Returns what search_end() returns. */
 	const char *(*search)(int scope, int rule, uint32_t *ret_count, bool tell);
+	void (*machine)(void **state); /* NULL, or a test of what the model is made of */
 };
 
 /* Runs the test. If the arguments name rules, prints what goes wrong without each of them. Returns main()'s status. */

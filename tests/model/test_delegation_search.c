@@ -86,7 +86,7 @@ static const struct model_test_rule rules[] = {
 
 int main(int argc, char **argv)
 {
-	const struct model_test test = { names, SCOPES, rules, MODEL_RULE_COUNT, search };
+	const struct model_test test = { names, SCOPES, rules, MODEL_RULE_COUNT, search, NULL };
 
 	return model_test_main(&test, argc, argv);
 }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a daemon leaves to its successor, and processes that hold locks while it is killed: for tests that end daemons."""
 
+import mmap
 import os
 import struct
 import subprocess
@@ -47,7 +48,7 @@ class Saved:
 
     COUNT, PRESENT, IDENTITY, BOOT_ID, HOST, SESSIONS, LEFTOVERS = 64, 68, 72, 88, 152, 408, 488
     CONN = "=6I3Qq"  # busy, kept, holds, pid, uid, gid, start, cookie, its end of the connection, of a ghost: until when
-    PAGE = 4096
+    PAGE = mmap.PAGESIZE
 
     def __init__(self, daemon):
         self.path = os.path.join(daemon.dir, "saved")

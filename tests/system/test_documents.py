@@ -2,6 +2,7 @@
 """The documents: every test, link, version and figure that they name is there, and their tables are whole."""
 
 import glob
+import itertools
 import os
 import re
 import subprocess
@@ -96,6 +97,47 @@ def test_every_file_of_the_sources_that_is_named_exists():
     for page in ("CONTRIBUTING.md", "docs/DESIGN.md", "README.md"):
         for path in re.findall(rf"`((?:{tops})/[\w./-]*)`", harness.read_source(page)):
             assert os.path.exists(os.path.join(harness.SOURCE, path)), f"{page}: {path}"
+
+
+def without_repeats(orders):
+    return [order.lower() for order, _ in itertools.groupby(orders)]
+
+
+def orders_in_code():
+    """For each function with an atomic operation: the memory orders that it asks for, one after the other."""
+    found = {}
+    for top in ("protocol", "daemon", "client-lib"):
+        for path in glob.glob(os.path.join(harness.SOURCE, top, "**", "*.[ch]"), recursive=True):
+            function = None
+            for line in harness.read_source(os.path.relpath(path, harness.SOURCE)).splitlines():
+                begins = re.match(r"[a-z].*?(\w+)\((?!.*;$)", line)
+                function = begins.group(1) if begins else function
+                if "__atomic_" in line:
+                    signal = "__atomic_signal_fence" in line
+                    found.setdefault(function, []).extend(["signal"] if signal else re.findall(r"__ATOMIC_(\w+)", line))
+                assert "__sync_" not in line
+    return {function: without_repeats(orders) for function, orders in found.items()}
+
+
+def orders_in_model():
+    """The same of the table in the header of the model. A row without a function is of the one before."""
+    found, functions, complete = {}, [], True
+    text = harness.read_source("tests/model/weak_model.h")
+    for line in text[text.index("function, operation"):].split("\n *\n", 1)[0].splitlines()[1:]:
+        if re.match(r" \* {5}\w", line):
+            functions = re.findall(r"(\w+)\(\)", line) + ([] if complete else functions)
+        order = re.search(r"  (seq_cst|release|acquire|relaxed|signal)\b", line)
+        complete = bool(order)
+        for function in functions if order else []:
+            found.setdefault(function, []).append(order.group(1))
+    return {function: without_repeats(orders) for function, orders in found.items()}
+
+
+def test_every_atomic_operation_is_in_the_table_of_the_model():
+    """With the order that it asks for: there is the rule that shows what the order is for."""
+    code, model = orders_in_code(), orders_in_model()
+    assert {"mark", "session_page_read", "ledger_store"} < set(code)
+    assert {function: model.get(function) for function in code} == code
 
 
 def of_operators():

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Runs each test program given, as many at once as there are processors; one line for each that passes, and why it skips what
 # it skips; the whole output of one that fails. The slowest takes a minute with sanitizers on an idle machine: one that has
-# not ended after 900 s hangs.
+# not ended after 900 s hangs. $UNIT_RUNNER runs programs of another kind of processor.
 one='
-	output=$(timeout -k 5 900 "$1" 2>&1)
+	output=$(timeout -k 5 900 ${UNIT_RUNNER-} "$1" 2>&1)
 	ended=$?
 	if [ $ended -eq 0 ]; then
 		echo "ok    ${1##*/} $(printf "%s\n" "$output" | sed -n "s/.*\] \([0-9]* test(s)\) run.*/\1/p")"

@@ -4,12 +4,14 @@
  *
  *     struct saved_file | the identity, a text | struct saved_conn for each number of a connection | memory
  *
- * Each part begins where a page does. The memory is the core's (core/port/ledger.h); it is last, so that it can grow while
- * the file is used, and `memory_bytes` says how much of it there is.
+ * Each part begins where a page of this machine does, so that what is added to the memory can be mapped. The memory is
+ * the core's (core/port/ledger.h); it is last, so that it can grow while the file is used, and `memory_bytes` says how
+ * much of it there is.
  */
 #pragma once
 
 #include <stdint.h>
+#include <unistd.h>
 
 #include "core/session/former.h"
 #include "io/base/zk_identity.h"
@@ -21,7 +23,7 @@ enum {
 	SAVED_HOST_MAX = 256,
 	SAVED_IDENTITY_MAX = 1 << 20,
 	SAVED_CONNS_MAX = 1 << 22,
-	SAVED_PAGE = 4096,
+	SAVED_PAGE_MIN = 4096,
 };
 
 #define SAVED_MEMORY_MAX (UINT64_C(1) << 30)
@@ -66,11 +68,13 @@ struct saved_file {
 	uint64_t bearers;       /* not 0: somebody without a connection holds something, too */
 };
 
-_Static_assert(sizeof(struct saved_file) <= SAVED_PAGE, "what was added last is 0 in files of before");
+_Static_assert(sizeof(struct saved_file) <= SAVED_PAGE_MIN, "what was added last is 0 in files of before");
 
 static inline uint64_t saved_pages(uint64_t bytes)
 {
-	return (bytes + SAVED_PAGE - 1) / SAVED_PAGE * SAVED_PAGE;
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+
+	return (bytes + page - 1) / page * page;
 }
 
 static inline uint64_t saved_identity_at(void)

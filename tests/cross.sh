@@ -1,0 +1,125 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Builds for another kind of processor, and runs there what qemu can run: the unit tests, seeds of the simulator, and a
+# daemon with a client; what depends on the size of a page also with pages of 64 KiB. Nothing is installed of that
+# architecture: its libraries are in a folder of their own (tests/root.sh), and so is all that is built.
+#   sh tests/cross.sh BUILD ARCH SEEDS FIRST
+# $MAKE, $WERROR.
+set -eu
+
+build=$1
+arch=$2
+seeds=$3
+first=$4
+cd "$(dirname "$0")/.."
+
+fail()
+{
+	echo "make cross: $*" >&2
+	exit 1
+}
+
+case $arch in
+arm64) triplet=aarch64-linux-gnu qemu=qemu-aarch64 loader=ld-linux-aarch64.so.1 ;;
+*) fail "ARCH=arm64 is the one that is known here, not: ARCH=$arch" ;;
+esac
+libraries=libc6-dev,libevent-dev,libzookeeper-st-dev,libinih-dev,libcmocka-dev
+
+say()
+{
+	echo "== $(date +%T) cross: $*"
+}
+
+mkdir -p "$build/cross"
+folder=$(cd "$build/cross" && pwd)
+say "the libraries of $arch"
+tar=$(sh tests/root.sh "$folder" --variant=extract --arch="$arch" --include="$libraries")
+sysroot=${tar%.tar}
+# Without /dev and /etc, which qemu would show to programs in the place of those of this machine.
+if [ ! -e "$sysroot/whole" ]; then
+	rm -rf "$sysroot"
+	mkdir "$sysroot"
+	tar -C "$sysroot" --no-same-owner -xf "$tar" --exclude='./dev' --exclude='./etc' --exclude='./var' --exclude='./tmp'
+	touch "$sysroot/whole"
+fi
+[ -e "$sysroot/lib/$loader" ] || fail "$sysroot is without $loader"
+
+made=$folder/$arch
+make_there()
+{
+	${MAKE:-make} BUILD="$made" CC="$triplet-gcc --sysroot=$sysroot" AR="$triplet-ar" LD="$triplet-ld" \
+		OBJCOPY="$triplet-objcopy" "$@"
+}
+
+say "all, the unit tests and the simulator, for $arch"
+make_there cross-all
+for program in lockbrokerd lockbroker liblockbroker.so.1 tests/test_page sim; do
+	readelf -h "$made/$program" | grep -q 'Machine: *AArch64' || fail "$program is of another machine"
+done
+# As packaging.sh looks for it where the compiler is that of the machine.
+readelf -n "$made/obj/daemon/main.o" | grep -q 'BTI, PAC' || fail 'jumps are not checked (-mbranch-protection)'
+"$triplet-objdump" -d "$made/lockbrokerd" | grep -q paciasp ||
+	fail 'lockbrokerd as a whole is compiled without -mbranch-protection'
+
+run()
+{
+	"$qemu" -L "$sysroot" "$@"
+}
+
+# $1: the size of a page. (Under qemu no command can be run while the lock is held: it has no PR_SET_CHILD_SUBREAPER.)
+lock_something()
+{
+	private=$(mktemp -d)
+	"$qemu" -L "$sysroot" -p "$1" "$made/lockbrokerd" --standalone --foreground -o daemon.keeper=0 \
+		-o daemon.rundir="$private" -o daemon.statedir="$private" -o daemon.socket="$private/socket" >"$private/log" 2>&1 &
+	daemon=$!
+	trap 'kill "$daemon" 2>/dev/null; rm -rf "$private"' EXIT
+	trap 'exit 1' HUP INT TERM
+	while [ ! -S "$private/socket" ] && kill -0 "$daemon"; do
+		sleep 0.1
+	done
+	status=0
+	said=$(run -p "$1" "$made/lockbroker" -S "$private/socket" call LOCK a) || status=$?
+	kill "$daemon" || :
+	wait "$daemon" || status=$?
+	case $status,$said in
+	0,'(integer) '[1-9]*) ;;
+	*)
+		cat "$private/log" >&2
+		fail "no lock from a daemon for $arch, with pages of $1 bytes: $status, $said"
+		;;
+	esac
+	rm -rf "$private"
+	trap - EXIT
+	echo "ok    a lock of a daemon for $arch, with pages of $1 bytes, token ${said#* }"
+}
+
+say 'unit tests'
+# What they need that qemu lacks, by program and test.
+export UNIT_SKIPS=tests/cross.skip
+UNIT_RUNNER="$qemu -L $sysroot" make_there cross-unit
+# What fuzzing has found, and a few bytes more.
+for program in "$made"/tests/fuzz_*; do
+	run "$program" 1000 >"$folder/fuzz" 2>&1 || { cat "$folder/fuzz" >&2; fail "${program##*/}"; }
+done
+say 'a daemon and a client'
+lock_something 4096
+
+say 'pages of 64 KiB'
+# Whatever maps memory that processes share, and what charges for it.
+big='page page_file conn_page delegation library_delegation library_threads ledger saved saved_file life remains
+account trim memory_watch worker'
+# shellcheck disable=SC2046
+UNIT_RUNNER="$qemu -p 65536 -L $sysroot" sh tests/unit/run.sh $(printf "$made/tests/test_%s " $big)
+lock_something 65536
+
+say "$seeds seeds from $first on"
+half=$((seeds / 2))
+run "$made/sim" --seeds "$half" --first "$first" >"$folder/half" 2>&1 &
+other=$!
+status=0
+run "$made/sim" --seeds $((seeds - half)) --first $((first + half)) || status=$?
+wait "$other" || status=$?
+cat "$folder/half"
+[ "$status" = 0 ] || exit "$status"
+say passed
