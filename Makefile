@@ -673,6 +673,7 @@ lint-and-booted: lint booted containers
 # Whatever there is: what CI runs, each test with and without sanitizers, all mutants, more seeds, all sources for lint.
 RELEASE = unit sim mutants system '$(SANITIZED) unit' '$(SANITIZED) sim' sanitized-system clang-unit reproducible fuzz deb lint-and-booted \
 	'cross ARCH=arm64 SEEDS=2000' 'torture MINUTES=5' races
+release: export NEED_NPM = 1
 release: ## all that there is, before a release: two hours, as root; says when it passed last, and records that (tests/release-log)
 	@sh tests/release-log.sh
 	@for packages in lint check booted containers; do sh tests/deps.sh $$packages || exit 1; done

@@ -16,6 +16,7 @@ static const uint64_t SETS = OF(SET) | OF(SETNX);
 static const uint64_t SHOWS = OF(GET) | OF(EXISTS) | OF(TTL) | OF(PTTL) | OF(TOKEN);
 static const uint64_t KEEPS = OF(DEL) | OF(UNLINK) | OF(EXPIRE) | OF(PEXPIRE);
 static const uint64_t RUNS = OF(EVAL) | OF(EVALSHA);
+static const uint64_t DROPS = OF(DELIFEQ) | OF(DELEX);
 static const uint64_t HAS = OF(UNLOCK) | OF(MUNLOCK) | OF(DOWNGRADE) | OF(RENEW) | OF(RESIGN) | OF(RELEASE);
 
 /* The sources of one code; 0: any. */
@@ -28,8 +29,8 @@ static uint64_t sources_of(enum error_code code)
 		return 0;
 	case ERROR_BADNAME:
 		return TAKES | HAS | OF(CANCEL) | OF(ACQUIRE) | OF(LIMIT) | OF(VALID) | OF(LEADER) | OF(OBSERVE) |
-		       OF(UNOBSERVE) | OF(HOLDERS) | OF(QUEUE) | OF(WHY) | OF(REVOKE) | OF(FORCEUNLOCK) |
-		       OF(ACCESS) | SETS | SHOWS | KEEPS | RUNS;
+		       OF(UNOBSERVE) | OF(HOLDERS) | OF(QUEUE) | OF(WHY) | OF(REVOKE) | OF(FORCEUNLOCK) | OF(ACCESS) |
+		       SETS | SHOWS | KEEPS | RUNS | DROPS;
 	case ERROR_HELD:
 		return TAKES;
 	case ERROR_NOTHELD:
@@ -47,8 +48,8 @@ static uint64_t sources_of(enum error_code code)
 		       OF(LEADER) | OF(OBSERVE) | SETS | RUNS | FAILED | UNOBSERVED;
 	case ERROR_UNAVAILABLE:
 		return OF(LOCK) | OF(MLOCK) | OF(CAMPAIGN) | OF(ACQUIRE) | OF(LIMIT) | OF(LEADER) | OF(OBSERVE) |
-		       OF(HOLDERS) | OF(QUEUE) | OF(LOCKS) | OF(HOSTS) | OF(AUDIT) | OF(REVOKE) | OF(FORCEUNLOCK) | SETS |
-		       SHOWS | KEEPS | RUNS | OF(DELEGATE) | FAILED | UNOBSERVED;
+		       OF(HOLDERS) | OF(QUEUE) | OF(LOCKS) | OF(HOSTS) | OF(AUDIT) | OF(REVOKE) | OF(FORCEUNLOCK) |
+		       SETS | SHOWS | KEEPS | RUNS | DROPS | OF(DELEGATE) | FAILED | UNOBSERVED;
 	case ERROR_DRAINING:
 		return TAKES | SETS | RUNS | OF(ACQUIRE) | OF(OBSERVE) | OF(AUDIT) | OF(RESTART) | OF(RELOAD) |
 		       OF(DRAIN) | FAILED;

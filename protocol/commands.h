@@ -23,7 +23,8 @@
 	X(ENQUEUE, 2, 10, "write fast", \
 	  "Queue for a lock without waiting: ENQUEUE name [SHARED] [WAIT ms] [LEASE ms] [DATA text] [REENTER]") \
 	X(CANCEL, 2, 2, "write fast", "Withdraw an ENQUEUE: CANCEL name") \
-	X(ACQUIRE, 4, 10, "write blocking", "Take permits of a semaphore: ACQUIRE name LIMIT n [COUNT k] [WAIT ms] [LEASE ms]") \
+	X(ACQUIRE, 4, 10, "write blocking", \
+	  "Take permits of a semaphore: ACQUIRE name LIMIT n [COUNT k] [WAIT ms] [LEASE ms]") \
 	X(RELEASE, 2, 4, "write fast", "Give permits back: RELEASE name [COUNT k]") \
 	X(LIMIT, 2, 3, "readonly", "Tell the limit of a semaphore, or (operators) change it: LIMIT name [n]") \
 	X(VALID, 2, 4, "readonly fast", "Milliseconds the grant is still proven safe: VALID name [TOKEN t]") \
@@ -32,7 +33,8 @@
 	X(LEADER, 2, 2, "readonly", "Who leads, on any host, and its data: LEADER name") \
 	X(OBSERVE, 2, 2, "readonly fast", "Be told who leads, now and with each change: OBSERVE name") \
 	X(UNOBSERVE, 2, 2, "readonly fast", "Stop observing an election: UNOBSERVE name") \
-	X(SET, 3, 8, "write", "Take a lock as in Redis, or extend it: SET name value NX|XX [PX ms|EX s|PXAT ms|EXAT s]") \
+	X(SET, 3, 8, "write", \
+	  "Take a lock as in Redis, or extend it: SET name value NX|XX|IFEQ value [PX ms|EX s|PXAT ms|EXAT s]") \
 	X(SETNX, 3, 3, "write", "Take a lock as in Redis, until this process ends: SETNX name value") \
 	X(GET, 2, 2, "readonly", "The value under which a lock is held: GET name") \
 	X(EXISTS, 2, 65, "readonly", "How many of these locks are held, on any host: EXISTS name ..., 1..64 names") \
@@ -40,12 +42,15 @@
 	X(PTTL, 2, 2, "readonly", "Milliseconds until the lease of a lock ends: PTTL name") \
 	X(DEL, 2, 65, "write", "Release locks that this process has set: DEL name ..., 1..64 names") \
 	X(UNLINK, 2, 65, "write", "Release locks that this process has set: UNLINK name ..., 1..64 names") \
+	X(DELIFEQ, 3, 3, "write", "Release a lock that is held under a value, as in Valkey: DELIFEQ name value") \
+	X(DELEX, 2, 4, "write", "Release a lock that is held under a value, as in Redis: DELEX name IFEQ value") \
 	X(EXPIRE, 3, 3, "write", "Extend a lock that this process has set: EXPIRE name s") \
 	X(PEXPIRE, 3, 3, "write", "Extend a lock that this process has set: PEXPIRE name ms") \
 	X(TOKEN, 3, 3, "readonly", "The token of a lock that is held under a value: TOKEN name value") \
 	X(EVAL, 3, -1, "write", "Run a script of a lock library: EVAL script number-of-keys name ... argument ...") \
 	X(EVALSHA, 3, -1, "write", "Run a script that is known by its SHA-1: EVALSHA sha1 keys name ... argument ...") \
-	X(SCRIPT, 2, -1, "readonly", "Make a script known, or ask which are: SCRIPT LOAD script | SCRIPT EXISTS sha1 ...") \
+	X(SCRIPT, 2, -1, "readonly", \
+	  "Make a script known, or ask which are: SCRIPT LOAD script | SCRIPT EXISTS sha1 ...") \
 	X(HOLDERS, 2, 3, "readonly", "Who holds a lock, on any host: HOLDERS name [KNOWN]") \
 	X(QUEUE, 2, 2, "readonly", "Who waits for a lock, in order: QUEUE name") \
 	X(WHY, 2, 2, "readonly", "Why a lock is not granted yet, in a sentence and in numbers: WHY name") \
@@ -55,7 +60,8 @@
 	X(LOCKS, 1, 7, "readonly", "Locks of this host, or of all: LOCKS [pattern [ALL [AFTER name] [COUNT n]]]") \
 	X(EVENTS, 1, 3, "readonly blocking", "The next event of this client: EVENTS [WAIT ms]") \
 	X(AUDIT, 1, 1, "write blocking", "Look into every lock directory, delete this host's strays: AUDIT") \
-	X(RESTART, 1, 1, "write blocking admin", "Hand over to a new process of the installed daemon, for operators: RESTART") \
+	X(RESTART, 1, 1, "write blocking admin", \
+	  "Hand over to a new process of the installed daemon, for operators: RESTART") \
 	X(RELOAD, 1, 1, "admin blocking", "Read the configuration again, for operators: RELOAD") \
 	X(CONFIG, 2, -1, "readonly admin", "What is configured now, for operators: CONFIG GET pattern [pattern ...]") \
 	X(ACCOUNTS, 1, 1, "readonly admin", "Who uses how much of what all share, for operators: ACCOUNTS") \

@@ -9,7 +9,7 @@ demo="zookeeper default-jre-headless python3"
 # Of the tests, with the languages of docs/CLIENTS.md and the shells.
 check="$demo g++ binutils abigail-tools libcmocka-dev systemd stunnel4 openssl
 libcurator-recipes-java default-jdk-headless
-python3-pytest python3-pytest-xdist python3-redis python3-kazoo python3-gevent redis-tools netcat-openbsd
+python3-pytest python3-pytest-xdist python3-redis python3-kazoo python3-gevent python3-eventlet redis-tools netcat-openbsd
 prometheus nftables iproute2 strace bubblewrap clang libclang-rt-dev
 libredis-perl nodejs node-redis ruby-redis php-cli php-redis gccgo-go golang-github-gomodule-redigo-dev
 php-illuminate-cache php-illuminate-redis zsh fish pkg-config man-db valgrind"

@@ -31,7 +31,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(longer + len, behind, sizeof(behind) - 1);
 	len += sizeof(behind) - 1;
 	if (script_recognize((struct slice){ own, size }, &script, &why)) {
-		assert(size <= SCRIPT_BYTES_MAX && script.argc <= 3);
+		assert(size <= SCRIPT_BYTES_MAX && script.argc <= 4);
 		/* Only one that reads whatever is there takes no value. */
 		assert(script.argc || script.cases[SCRIPT_OURS].answer == SCRIPT_PAIR);
 		for (int i = 0; i < SCRIPT_CASES; i++)

@@ -32,7 +32,7 @@ SCRIPTS = [("c3f8721cbb97f72bc19e972846bd7aaf91901658", []), ("a4e8783852e6b949f
            ("0f0f23b9048b36752b5be114f357ba083449f908", []), ("ce46f80993d5dac20dd066eb301a4e37994bdbed", [100]),
            ("78d2ca48a6dc9ef6892059792a3a0c5237733d64", []), ("eb0c00d98f6f33b4262419a509002884540f30be", [1, 100]),
            ("5a22d7e8431313862816d4416b5e46dd70fc340d", [100]), ("9470c810040e272ee6c579d8d4331aaf6332a7b1", []),
-           ("66e1084c2d842a7e8c271925aae90219fac4e129", [])]
+           ("66e1084c2d842a7e8c271925aae90219fac4e129", []), ("d1d9789e7d4b671cc4c2cf7db73923bbf08cd836", [1, 100, 0])]
 
 
 class Shapes:
@@ -74,6 +74,9 @@ class Shapes:
         self.rng.shuffle(words)
         if self.rng.random() < 0.3:
             return [self.name(), self.value(), "NX"]
+        if self.rng.random() < 0.2:
+            value = self.value()
+            return [self.name(), value, "IFEQ", self.rng.choice([value, self.value()]), "PX", 1000]
         return [self.name(), self.value(), *words[0], *words[1]]
 
     def setnx(self):
@@ -97,6 +100,11 @@ class Shapes:
 
     def token(self):
         return [self.name(), self.value()]
+
+    delifeq = token
+
+    def delex(self):
+        return [self.name(), self.rng.choice(["IFEQ", "IFEQ", "IFNE"]), self.value()]
 
     def evalsha(self):
         hash_, words = self.rng.choice(SCRIPTS)

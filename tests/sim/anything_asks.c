@@ -113,10 +113,9 @@ static const char *const lines[] = {
 static const char *const value_lines[] = {
 	"SET F U NX PX E", "SET F U NX PX E", "SET F U NX PX E", "SET F U NX PX E", "SET F U NX PX E",
 	"SET N V NX PX E", "SET N V NX PX E", "SET N V NX PX E", "SET N V PX E NX", "SET N V NX EX K",
-	"SET N V XX PX E", "SET N V XX PX E", "SET N V NX",      "SET N V NX",      "SETNX N V",
-	"SET N V XX",      "GET N",           "EXISTS N N",
-	"TTL N",           "PTTL N",          "TOKEN N V",       "DEL N",           "DEL N",
-	"DEL N N",         "UNLINK N",        "EXPIRE N K",      "PEXPIRE N E",
+	"SET N V XX PX E", "SET N V XX PX E", "SET N V NX", "SET N V NX", "SETNX N V", "SET N V XX", "GET N",
+	"EXISTS N N", "TTL N", "PTTL N", "TOKEN N V", "DEL N", "DEL N", "DEL N N", "UNLINK N", "EXPIRE N K",
+	"PEXPIRE N E",
 	/* clang-format off */
 	/* Scripts of redis-py and of redlock of npm. */
 	"EVALSHA c3f8721cbb97f72bc19e972846bd7aaf91901658 1 N V",
@@ -126,6 +125,10 @@ static const char *const value_lines[] = {
 	"EVALSHA e5a322e2634ef59a516e8ea150cb085afafee684 2 N N V E",
 	"EVALSHA 0f0f23b9048b36752b5be114f357ba083449f908 2 N N V",
 	"EVALSHA ce46f80993d5dac20dd066eb301a4e37994bdbed 2 N N V E",
+	/* Of redislock with a FenceKey, and of warlock; then what says the same without a script. */
+	"EVALSHA d1d9789e7d4b671cc4c2cf7db73923bbf08cd836 2 N fence V 2 E 1",
+	"EVALSHA 78d3bb55c589f1b2edf66f3527f5017f8dfcd6bb 3 N E V",
+	"DELIFEQ N V", "DELEX N IFEQ V",
 	/* clang-format on */
 };
 

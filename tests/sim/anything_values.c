@@ -31,7 +31,7 @@ bool values_says_nx(const struct slice *words, size_t count)
 static bool releases(enum command command)
 {
 	return command == COMMAND_DEL || command == COMMAND_UNLINK || command == COMMAND_FORCEUNLOCK ||
-	       command == COMMAND_EVALSHA;
+	       command == COMMAND_DELIFEQ || command == COMMAND_DELEX || command == COMMAND_EVALSHA;
 }
 
 static bool extends(enum command command)
@@ -40,15 +40,17 @@ static bool extends(enum command command)
 	       command == COMMAND_EVALSHA;
 }
 
-/* A script does it to its own value only. */
+/* A script does it to its own value only, and so does what says the same without one. */
 static bool is_of(enum command command, const struct any_shown *shown, const struct any_value *v)
 {
-	return command != COMMAND_EVALSHA ||
+	return (command != COMMAND_EVALSHA && command != COMMAND_DELIFEQ && command != COMMAND_DELEX) ||
 	       slice_eq((struct slice){ shown->text, shown->len }, (struct slice){ v->text, v->len });
 }
 
 static const struct slice releases_one = SLICE("c3f8721cbb97f72bc19e972846bd7aaf91901658");
 static const struct slice extends_one = SLICE("a4e8783852e6b949f9ef3a97212805108459a890");
+
+static const struct slice touches = SLICE("78d3bb55c589f1b2edf66f3527f5017f8dfcd6bb"); /* its value is the last key */
 
 static void show(struct any_shown *shown, struct slice value)
 {
@@ -59,10 +61,14 @@ static void show(struct any_shown *shown, struct slice value)
 static void show_script(struct any_shown *shown, const struct slice *words, size_t count)
 {
 	int64_t keys;
+	size_t at;
 
-	if (count <= 3 || !number_parse(words[2], &keys) || keys <= 0 || (size_t)keys + 3 >= count)
+	if (count <= 3 || !number_parse(words[2], &keys) || keys <= 0 || (size_t)keys >= count)
 		return;
-	show(shown, words[keys + 3]);
+	at = (size_t)keys + (slice_eq(words[1], touches) ? 2 : 3);
+	if (at >= count)
+		return;
+	show(shown, words[at]);
 	shown->releases = slice_eq(words[1], releases_one);
 	shown->adds = slice_eq(words[1], extends_one);
 	if (keys == 1 && (shown->releases || shown->adds))
@@ -76,6 +82,11 @@ void values_asking(struct any_peer *p, const struct slice *words, size_t count)
 	*shown = (struct any_shown){ .uid = p->conn % 3, .only = -1 };
 	if (p->command == COMMAND_EVALSHA)
 		show_script(shown, words, count);
+	if (count > 2 && (p->command == COMMAND_DELIFEQ || p->command == COMMAND_DELEX)) {
+		show(shown, words[count - 1]);
+		shown->releases = p->command == COMMAND_DELIFEQ || (count == 4 && slice_is(words[2], "IFEQ"));
+		shown->only = shown->releases ? any_name_of(words[1]) : -1;
+	}
 	if (p->command == COMMAND_SET && count > 2) {
 		show(shown, words[2]);
 		shown->only = count > 3 && slice_is(words[3], "XX") ? any_name_of(words[1]) : -1;

@@ -5,12 +5,12 @@ SCRIPTS = [
     ("scripts: the value is not compared", [
         ("cmd_script.c", "\t\t*ret = SCRIPT_THEIRS;", "\t\t*ret = SCRIPT_OURS;")], 300, "anything standalone"),
     ("scripts: of several, each is released, whatever its value", [
-        ("return bearer_grant_of(lock_find(r->client->locks, name), r->client, r->argv[0]);",
+        ("return bearer_grant_of(lock_find(r->client->locks, name), r->client, r->value);",
          "return bearer_grant(lock_find(r->client->locks, name), r->client);")], 300, "anything standalone"),
     ("scripts: several are extended though one is not its own", [
         ("\t\tif (is != SCRIPT_OURS) {\n\t\t\tanswer(r, is);\n\t\t\treturn false;\n\t\t}\n", "")], 300, "anything standalone"),
     ("scripts: a lease that is extended by some time begins anew", [
-        ("add && g->lease.place ? grant_lease_rest_ns(g) : 0;", "add && g->lease.place ? LIMIT_MS_MAX * NS_PER_MS : 0;")], 300, "anything standalone"),
+        ("add && g->lease.place ? grant_lease_rest_ns(g) : 0;", "add && g->lease.place ? LIMIT_MS_MAX * NS_PER_MS : 0;")], 2000, "anything standalone"),
     # ---- what another host has granted (core/hosts/forward.h) ----
     ("forward: the host that is asked does not compare the value", [
         ("return slice_eq(slice_of(hash), sha256) ? g : NULL;", "return sha256.len ? g : NULL;")], 1000, "anything"),

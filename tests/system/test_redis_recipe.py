@@ -118,6 +118,25 @@ def test_two_hosts_exclude_each_other(two_hosts):
     assert alpha.get("a") == b"held@beta"
 
 
+def test_conditions_on_the_value_release_and_extend_on_either_host(two_hosts):
+    """As in Valkey 9 and Redis 8.4, whose clients send these words."""
+    alpha, beta = map(redis_of, two_hosts)
+    for holder, asker in (alpha, alpha), (alpha, beta):
+        for release in ["DELIFEQ", "a", "mine"], ["DELEX", "a", "IFEQ", "mine"]:
+            harness.wait_until(lambda: holder.set("a", "mine", nx=True, px=LONG_MS), "the other host")
+            assert asker.execute_command(*(word.replace("mine", "other") for word in release)) == 0
+            assert asker.execute_command("SET", "a", "other", "IFEQ", "other", "PX", 1) is None
+            assert asker.execute_command("SET", "a", "mine", "IFEQ", "mine", "PX", 2 * LONG_MS) in (True, b"OK")
+            assert LONG_MS < holder.pttl("a") <= 2 * LONG_MS
+            assert asker.execute_command(*release) == 1 and asker.execute_command(*release) == 0
+    assert alpha.set("a", "mine", nx=True, px=LONG_MS) is True
+    for words in (["SET", "a", "next", "IFEQ", "mine", "PX", 1], ["SET", "a", "mine", "IFNE", "other", "PX", 1],
+                  ["SET", "a", "mine", "IFEQ", "mine"], ["DELEX", "a"], ["DELEX", "a", "IFNE", "other"]):
+        with pytest.raises(redis.ResponseError, match="a lock keeps the value|say how long|DELEX releases a lock with IFEQ"):
+            beta.execute_command(*words)
+    assert alpha.get("a") == b"mine" and alpha.delete("a") == 1
+
+
 def test_a_lease_ends_for_the_other_host(two_hosts):
     alpha, beta = map(redis_of, two_hosts)
     assert alpha.set("a", "mine", nx=True, px=50) is True

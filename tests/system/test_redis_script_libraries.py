@@ -103,6 +103,27 @@ def test_redislock_locks_one_or_several(recorded, go):  # noqa: F811  pylint: di
     check(recorded, "EVALSHA")
 
 
+def test_redislock_with_a_fence_key_gets_the_token(two_hosts):
+    """The text that it sends with each Obtain; its ARGV[4] says whether the last key is a FenceKey."""
+    clients = [redis.Redis(unix_socket_path=host.socket) for host in two_hosts]
+    known = libraries()
+    obtain, release = known["redislock since 0.10, with a FenceKey: obtain"], known["redislock 0.10: release"]
+    tokens = []
+    for i in range(6):
+        client, value = clients[i % 2], str(i).ljust(22, "v") + "host"
+        words = [2, "job", "job:fence", value, 22, 20000, 1]
+        tokens.append(harness.wait_until(lambda: client.eval(obtain, *words), "the other host"))
+        assert client.eval(obtain, *words) == tokens[-1] == client.execute_command("TOKEN", "job", value)
+        assert clients[1 - i % 2].eval(obtain, 2, "job", "job:fence", str(i).ljust(22, "o"), 22, 20000, 1) is None
+        assert client.exists("job:fence") == 0
+        assert client.eval(release, 1, "job", value) == b"OK"
+    assert tokens == sorted(set(tokens)) and tokens[0] > 0
+    assert clients[0].eval(obtain, 2, "b", "a", "x" * 22, 22, 20000, 0) == b"OK"
+    assert clients[0].eval(release, 2, "a", "b", "x" * 22) == b"OK"
+    for client in clients:
+        client.close()
+
+
 # Of version 5: a script that differs in its blanks, and commands where there is a script today.
 OLD_OBTAIN = """local lockClientId = redis.call('GET', KEYS[1])
 if lockClientId == ARGV[1] then
@@ -146,7 +167,7 @@ def test_springs_registry_by_messages_is_refused_with_a_sentence(broker):
 def test_the_scripts_of_sesamecares_redlock_lock_several_keys(broker):
     """The first word behind the keys is the number of a database."""
     client, known = redis.Redis(unix_socket_path=broker.socket), libraries()
-    acquire, extend, release = (client.register_script(known[f"@sesamecare-oss/redlock of npm: {what}"])
+    acquire, extend, release = (client.register_script(known[f"@sesamecare-oss/redlock 1.4 of npm: {what}"])
                                 for what in ("acquire", "extend", "release"))
     for keys in (["job"], ["b", "a"]):
         assert acquire(keys, [0, "one", 20000]) == len(keys) and acquire(keys[:1], [0, "other", 20000]) == 0

@@ -15,7 +15,8 @@ enum { MEANING_CHARS = 80 };
 static inline const char *meaning_of(const struct script *s, char ret[MEANING_CHARS])
 {
 	static const char acts[] = ".REBAY";
-	static const char *const answers[] = { "?", "nil", "", "OK", "text", "count", "left", "least", "pair" };
+	static const char *const answers[] = { "?",    "nil",   "",     "OK",    "text", "count",
+					       "left", "least", "pair", "token", "fence" };
 	static const char *const keys[] = { "first", "all", "each" };
 	char number[16];
 	size_t len = 0;
@@ -30,7 +31,8 @@ static inline const char *meaning_of(const struct script *s, char ret[MEANING_CH
 		 : s->unit_ms == 1    ? " ms"
 		 : s->unit_ms == 1000 ? " s"
 				      : " ?",
-		 s->database	      ? " behind a database"
+		 s->argv_of_keys    ? " of keys"
+		 : s->value_at == 2 ? " behind a database"
 		 : s->lease_at == 3 ? " behind a token"
 				    : "");
 	return ret;

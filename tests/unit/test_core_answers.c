@@ -87,11 +87,43 @@ static int setup(void **state)
 ALONE(names)
 {
 	static const char *const words[] = {
-		"LOCK .", "ENQUEUE .", "MLOCK 1 .", "UNLOCK .", "MUNLOCK 1 .", "DOWNGRADE .", "RENEW . 5", "CANCEL .",
-		"ACQUIRE . LIMIT 1", "RELEASE .", "LIMIT .", "VALID .", "CAMPAIGN . DATA x", "RESIGN .", "LEADER .",
-		"OBSERVE .", "UNOBSERVE .", "HOLDERS .", "QUEUE .", "WHY .", "REVOKE .", "FORCEUNLOCK .",
-		"SET . v NX PX 1", "SETNX . v", "GET .", "EXISTS a .", "TTL .", "PTTL .", "TOKEN . v", "DEL .", "UNLINK .",
-		"EXPIRE . 1", "PEXPIRE . 1", "EVAL " SET_SCRIPT " 1 . v 1", "EVALSHA " SET_HASH " 1 . v 1",
+		"LOCK .",
+		"ENQUEUE .",
+		"MLOCK 1 .",
+		"UNLOCK .",
+		"MUNLOCK 1 .",
+		"DOWNGRADE .",
+		"RENEW . 5",
+		"CANCEL .",
+		"ACQUIRE . LIMIT 1",
+		"RELEASE .",
+		"LIMIT .",
+		"VALID .",
+		"CAMPAIGN . DATA x",
+		"RESIGN .",
+		"LEADER .",
+		"OBSERVE .",
+		"UNOBSERVE .",
+		"HOLDERS .",
+		"QUEUE .",
+		"WHY .",
+		"REVOKE .",
+		"FORCEUNLOCK .",
+		"SET . v NX PX 1",
+		"SETNX . v",
+		"GET .",
+		"EXISTS a .",
+		"TTL .",
+		"PTTL .",
+		"TOKEN . v",
+		"DEL .",
+		"UNLINK .",
+		"DELIFEQ . v",
+		"DELEX . IFEQ v",
+		"EXPIRE . 1",
+		"PEXPIRE . 1",
+		"EVAL " SET_SCRIPT " 1 . v 1",
+		"EVALSHA " SET_HASH " 1 . v 1",
 	};
 	struct fixture *f = *state;
 	char step[128];
@@ -253,7 +285,8 @@ TEST(the_end_of_audits)
 TEST(without_zookeeper)
 {
 	static const char *const asking[] = {
-		"GET a", "EXISTS a", "TTL a", "PTTL a", "TOKEN a v", "DEL a", "UNLINK a", "EXPIRE a 1", "PEXPIRE a 1",
+		"GET a",    "EXISTS a",   "TTL a",       "PTTL a",      "TOKEN a v",      "DEL a",
+		"UNLINK a", "EXPIRE a 1", "PEXPIRE a 1", "DELIFEQ a v", "DELEX a IFEQ v",
 	};
 	struct fixture *f = *state;
 

@@ -115,7 +115,7 @@ ALONE(the_words_of_set_in_any_order_and_case)
 {
 	static const char expire[] = "-ERR invalid expire time in 'set' command: a lease ends 1 ms to 365 days from now";
 	static const char syntax[] = "-ERR syntax error in 'set' command; Take a lock as in Redis, or extend it: "
-				     "SET name value NX|XX [PX ms|EX s|PXAT ms|EXAT s]";
+				     "SET name value NX|XX|IFEQ value [PX ms|EX s|PXAT ms|EXAT s]";
 	struct fixture *f = *state;
 
 	fixture_say(f, 0, "SET a v px 700 nx", "+OK");
@@ -137,12 +137,61 @@ ALONE(the_words_of_set_in_any_order_and_case)
 	fixture_say(f, 0, "SET g v NX PX 1 EX 1", syntax);
 	fixture_say(f, 0, "SET g v NX XX PX 1", syntax);
 	fixture_say(f, 0, "SET g v NX PX 1 secret", syntax);
-	fixture_say(f, 0, "SET g v PX 1",
-		    "-ERR lockbroker keeps locks and no other data: say NX to take the lock, XX to extend it: g");
-	fixture_say(f, 0, "SET g v NX PX 1 GET",
-		    "-ERR a lock is not overwritten: SET takes neither GET nor KEEPTTL here");
-	fixture_say(f, 0, "SET g v KEEPTTL", "-ERR a lock is not overwritten: SET takes neither GET nor KEEPTTL here");
+	fixture_say(
+		f, 0, "SET g v PX 1",
+		"-ERR lockbroker keeps locks and no other data: say NX to take the lock, XX or IFEQ to extend it: g");
+	for (int i = 0; i < 8; i++)
+		fixture_say(
+			f, 0,
+			((const char *const[]){ "SET g v NX PX 1 GET", "SET g v KEEPTTL", "SET g v IFNE w PX 1",
+						"SET g v IFDEQ 00 PX 1", "SET g v IFDNE 00 PX 1", "SET g v IFEQ w PX 1",
+						"SET g v IFEQ", "SET g v NX IFEQ v PX 1" })[i],
+			"-ERR a lock keeps the value that it was taken with: SET takes neither GET nor KEEPTTL, IFNE, "
+			"IFDEQ and IFDNE here, and IFEQ, which extends a lock, only with that value and without NX");
+	fixture_say(f, 0, "SET g v IFEQ v NX PX 1", syntax);
 	fixture_say(f, 0, "EXISTS a b c d e g", ":5");
+}
+
+/* Redis since 8.4 and Valkey since 8.1; DELIFEQ is Valkey's. */
+ALONE(conditions_on_the_value_release_and_extend)
+{
+	static const char else_del[] =
+		"-ERR DELEX releases a lock with IFEQ and its value, and without them DEL does what this "
+		"process has set: a";
+	const char *const releases[] = { "DELIFEQ a v", "DELEX a IFEQ v", "delex a ifeq v" };
+	struct fixture *f = *state;
+
+	for (int i = 0; i < 3; i++) {
+		fixture_say(f, 0, "SET a v IFEQ v PX 700", "$-1");
+		fixture_say(f, 0, releases[i], ":0");
+		fixture_say(f, 0, "SET a v NX PX 700", "+OK");
+		fixture_say(f, 1, "SET a w IFEQ w PX 900", "$-1");
+		fixture_say(f, 1, "SET a v PX 900 ifeq v", "+OK");
+		fixture_say(f, 0, "PTTL a", ":900");
+		fixture_say(f, 0, "SET a v EX 7 IFEQ v", "+OK");
+		fixture_say(f, 0, "PTTL a", ":7000");
+		fixture_say(
+			f, 0, "SET a v IFEQ v",
+			"-ERR XX and IFEQ extend a lock: say how long it is to be held from now on, with PX, EX, PXAT or "
+			"EXAT: a");
+		fixture_say(f, 1, "DELIFEQ a w", ":0");
+		fixture_say(f, 1, "DELEX a IFEQ w", ":0");
+		fixture_say(f, 1, "DELEX a", else_del);
+		fixture_say(f, 1, "DELEX a IFEQ", else_del);
+		fixture_say(f, 1, "DELEX a IFNE v", else_del);
+		fixture_say(f, 1, "DELEX a IFDEQ 00", else_del);
+		fixture_connect_as(f, 5, 4711, SLICE(""), false);
+		fixture_say(f, 5, "DELIFEQ a v", ":0");
+		fixture_say(f, 5, "SET a v IFEQ v PX 5", "$-1");
+		fixture_say(f, 0, "PTTL a", ":7000");
+		fixture_ask(f, 2, "LOCK a");
+		fixture_say(f, 1, releases[i], ":1");
+		assert_memory_equal(f->replies[2].data, ":", 1);
+		bytes_clear(&f->replies[2]);
+		fixture_say(f, 1, releases[i], ":0");
+		fixture_say(f, 2, "UNLOCK a", ":0");
+		fixture_simple(f, EVENT_CLIENT_GONE, 5);
+	}
 }
 
 ALONE(a_value_has_1_to_512_bytes_and_any)

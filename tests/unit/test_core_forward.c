@@ -13,6 +13,7 @@
 #define RELEASE "EVALSHA c3f8721cbb97f72bc19e972846bd7aaf91901658 1 a v"
 #define EXTEND_BY "EVALSHA a4e8783852e6b949f9ef3a97212805108459a890 1 a v 3000 "
 #define LEFT "EVALSHA 6484da7d58920897fdc22b7f9afd1a3d47524ea8 1 a v"
+#define TOUCH "EVALSHA 78d3bb55c589f1b2edf66f3527f5017f8dfcd6bb 3 a 70 v"
 #define RELEASE_EACH "EVALSHA 0f0f23b9048b36752b5be114f357ba083449f908 "
 #define EXTEND_ALL "EVALSHA ce46f80993d5dac20dd066eb301a4e37994bdbed "
 /* Of the salt and the value: "s:v", "s:w", and in the first letter of this host. */
@@ -168,6 +169,11 @@ TEST(what_is_found_there_is_answered_as_redis_does)
 	found(f, RELEASE, "free", ":0");
 	found(f, RELEASE, "theirs", ":0");
 	found(f, EXTEND_BY "0", "theirs", ":0");
+	found(f, "DELIFEQ a v", "ours", ":1");
+	found(f, "DELEX a IFEQ v", "free", ":0");
+	found(f, "SET a v IFEQ v PX 70", "ours", "+OK");
+	found(f, TOUCH, "ours", "+OK");
+	found(f, TOUCH, "theirs", ":0");
 	found(f, LEFT, "ours", ":-1"); /* how long is not told */
 	found(f, "SET a v XX PX 70", "free", "$-1");
 	found(f, "SET a v XX PX 70", "theirs", "$-1");

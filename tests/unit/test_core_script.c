@@ -30,6 +30,10 @@
 #define RELEASE_ALL_HASH "9470c810040e272ee6c579d8d4331aaf6332a7b1"
 #define LEAST_HASH "66e1084c2d842a7e8c271925aae90219fac4e129"
 
+#define FENCE_HASH "d1d9789e7d4b671cc4c2cf7db73923bbf08cd836"
+/* node-redis-warlock's. */
+#define TOUCH_HASH "78d3bb55c589f1b2edf66f3527f5017f8dfcd6bb"
+
 static int setup(void **state)
 {
 	struct fixture *f = fixture_new(false);
@@ -337,6 +341,52 @@ ALONE(what_is_not_covered_has_a_sentence)
 
 static const char elsewhere[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__0000000003";
 static const char by_beta[] = "1\nhost=beta\npid=42\nuid=7\ncommand=settle\nsince=99000\nwritten=99500\n";
+
+/* The FenceKey is the last key, and no lock. Without one it does as before. */
+ALONE(redislock_with_a_fence_key_is_told_the_token)
+{
+	struct fixture *f = *state;
+
+	evalsha(f, 0, FENCE_HASH, "2 a a:fence tx 1 1000 1", ":1024");
+	fixture_say(f, 0, "TOKEN a tx", ":1024");
+	fixture_say(f, 0, "EXISTS a a:fence", ":1");
+	evalsha(f, 1, FENCE_HASH, "2 a a:fence tx 1 2000 1", ":1024");
+	fixture_say(f, 0, "PTTL a", ":2000");
+	evalsha(f, 1, FENCE_HASH, "2 a a:fence ux 1 3000 1", "$-1");
+	evalsha(f, 1, FENCE_HASH, "2 a a:fence ty 1 3000 1",
+		"-ERR a is held under that token with other metadata, and a lock keeps the value that it was taken with: "
+		"release it first");
+	eval(f, 0, RELEASE, "1 a tx", ":1");
+	evalsha(f, 1, FENCE_HASH, "2 a a:fence vx 1 1000 1", ":2048");
+	for (int i = 0; i < 2; i++)
+		evalsha(f, 1, FENCE_HASH, i ? "1 a wx 1 1000 1" : "3 b c c:fence wx 1 1000 1",
+			"-ERR with a FenceKey this script takes one lock, whose token it answers: MLOCK takes several, and "
+			"answers the token of each");
+	evalsha(f, 1, FENCE_HASH, "1 a wx 1 1000", "-ERR this script needs 4 words behind its keys, and there are 3");
+	fixture_say(f, 0, "EXISTS b c c:fence", ":0");
+	ask(f, 1, SLICE("EVALSHA"), FENCE_HASH, "2 b c wx 1 1000 0");
+	fixture_pass(f, 0);
+	fixture_expect(f, 1, "+OK");
+	evalsha(f, 1, FENCE_HASH, "2 b c wx 1 2000 0", "+OK");
+	fixture_say(f, 0, "PTTL c", ":2000");
+}
+
+/* Its lease and its value are keys. */
+ALONE(warlock_touches_its_lock)
+{
+	struct fixture *f = *state;
+
+	evalsha(f, 0, TOUCH_HASH, "3 a 1000 v", ":0");
+	fixture_say(f, 0, "SET a v PX 700 NX", "+OK");
+	evalsha(f, 1, TOUCH_HASH, "3 a 1000 w", ":0");
+	fixture_say(f, 0, "PTTL a", ":700");
+	evalsha(f, 1, TOUCH_HASH, "3 a 1000 v", "+OK");
+	fixture_say(f, 0, "PTTL a", ":1000");
+	evalsha(f, 1, TOUCH_HASH, "4 a b 2000 v", "-ERR this script needs 3 keys, and there are 4");
+	evalsha(f, 1, TOUCH_HASH, "1 a 1000 v", "-ERR this script needs 3 keys, and there are 1");
+	ask(f, 1, SLICE("EVALSHA"), TOUCH_HASH, "3 a 0 v");
+	assert_memory_equal(f->replies[1].data, "-ERR invalid expire time in 'evalsha' command", 45);
+}
 
 /* The open question who holds a lock is answered: another host does. */
 static void answer_beta(struct fixture *f, const char *path)

@@ -8,23 +8,14 @@
 #include <stdlib.h>
 
 #include "core/command/lua.h"
-#include "script_texts.h"
+#define CATALOGUE_TEXTS
+#include "core/command/script_catalogue.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
 
 static const char *const commands[] = { "get",  "set",   "del", "exists", "pexpire", "pttl",
 					"incr", "setnx", "NX",  "PX",     "hget",    "type",
 					     "mget", "mset",  "ttl", "msetnx", "expire",  "getrange" };
-
-TEST(libraries_scripts_are_recognized)
-{
-	char is[MEANING_CHARS];
-
-	for (size_t i = 0; i < COUNT(script_texts); i++) {
-		print_message("%s\n", script_texts[i].library);
-		assert_string_equal(meaning(script_texts[i].text, is), script_texts[i].meaning);
-	}
-}
 
 #define IF_OURS "if redis.call('get', KEYS[1]) == ARGV[1] then "
 
@@ -279,8 +270,8 @@ static void change_each_word(const char *text)
 
 TEST(each_word_counts)
 {
-	for (size_t i = 0; i < COUNT(script_texts); i++)
-		change_each_word(script_texts[i].text);
+	for (size_t i = 0; i < COUNT(catalogue); i++)
+		change_each_word(catalogue[i].text);
 }
 
 TEST(each_word_counts_beside_names)

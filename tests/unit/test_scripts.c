@@ -3,23 +3,24 @@
 #include "script_meaning.h"
 
 #include "base/mem.h"
-#include "core/command/script.h"
-#include "script_texts.h"
+#define CATALOGUE_TEXTS
+#include "core/command/script_catalogue.h"
 
-TEST(libraries_scripts_are_known_by_their_hash)
+TEST(libraries_scripts_are_recognized_and_known_by_their_hash)
 {
-	char hash[SHA1_HEX_CHARS + 1], is[MEANING_CHARS];
+	char hash[SHA1_HEX_CHARS + 1], is[MEANING_CHARS], meant[MEANING_CHARS];
 	const struct script *known;
 	struct script s;
 	const char *why;
 
-	for (size_t i = 0; i < sizeof(script_texts) / sizeof(*script_texts); i++) {
-		print_message("%s\n", script_texts[i].library);
-		sha1_hex(slice_of(script_texts[i].text), hash);
+	for (size_t i = 0; i < sizeof(catalogue) / sizeof(*catalogue); i++) {
+		print_message("%s\n", catalogue[i].library);
+		sha1_hex(slice_of(catalogue[i].text), hash);
+		assert_string_equal(catalogue[i].hash, hash);
 		known = scripts_find(NULL, slice_of(hash));
 		assert_non_null(known);
-		assert_string_equal(meaning_of(known, is), script_texts[i].meaning);
-		assert_true(script_recognize(slice_of(script_texts[i].text), &s, &why));
+		assert_true(script_recognize(slice_of(catalogue[i].text), &s, &why));
+		assert_string_equal(meaning_of(&s, is), meaning_of(known, meant));
 		assert_memory_equal(known, &s, sizeof(s));
 	}
 	/* In other letters, too. */

@@ -39,6 +39,8 @@ static const struct {
 	[COMMAND_PTTL] = { "PTTL a", "" },
 	[COMMAND_DEL] = { "DEL a", "" },
 	[COMMAND_UNLINK] = { "UNLINK a", "" },
+	[COMMAND_DELIFEQ] = { "DELIFEQ a v", "" },
+	[COMMAND_DELEX] = { "DELEX a IFEQ v", "" },
 	[COMMAND_EXPIRE] = { "EXPIRE a 5", "" },
 	[COMMAND_PEXPIRE] = { "PEXPIRE a 5", "" },
 	[COMMAND_TOKEN] = { "TOKEN a v", "" },

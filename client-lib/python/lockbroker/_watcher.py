@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import select
 import socket
-import sys
 import threading
 import time
 import weakref
 from typing import TYPE_CHECKING, Dict, List
 
-from . import _fork
+from . import _fork, _ready
 from ._page import FOREVER
 
 if TYPE_CHECKING:
@@ -25,14 +24,6 @@ if TYPE_CHECKING:
 _SLEEP_MAX_S = 60.0
 
 
-def _epoll() -> select.epoll:
-    """gevent takes it out of the module, because its poll() would stop all greenlets. Here nobody waits in that."""
-    if hasattr(select, "epoll"):
-        return select.epoll()
-    made: select.epoll = sys.modules["gevent.monkey"].get_original("select", "epoll")()
-    return made
-
-
 class Watcher:
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -40,10 +31,8 @@ class Watcher:
         self._poke, self._poked = socket.socketpair()
         self._poke.setblocking(False)
         self._poked.setblocking(False)
-        self._epoll = _epoll()
+        self._epoll = _ready.epoll()
         self._epoll.register(self._poked, select.POLLIN)
-        self._any = select.poll()  # gevent's stops one greenlet
-        self._any.register(self._epoll.fileno(), select.POLLIN)
         self._wakes_at = 0.0
         self._ended = False
         self._thread = threading.Thread(target=self._run, name="lockbroker", daemon=True)
@@ -111,7 +100,7 @@ class Watcher:
             if self._wakes_at == 0.0:
                 return []
             self._wakes_at = time.monotonic() + delay
-        self._any.poll(delay * 1000)
+        _ready.wait(self._epoll.fileno(), select.POLLIN, delay)
         if self._ended:  # what is to be read is the parent's
             return []
         return [fd for fd, _ in self._epoll.poll(0)]

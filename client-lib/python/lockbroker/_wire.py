@@ -10,7 +10,7 @@ import threading
 import time
 from typing import Any, Iterable, Iterator, Optional, Tuple
 
-from . import _connect, _fork, _resp, _watcher
+from . import _connect, _fork, _ready, _resp, _watcher
 from ._grant import Answer, Grant, Unanswered
 from ._held import Owner
 from ._page import FOREVER
@@ -133,9 +133,7 @@ class Wire(Owner):
         left = _POLL_MAX_S if deadline is None else deadline - time.monotonic()
         if left <= 0:
             raise Unanswered(_connect.SILENT.format(self.request.path))
-        poll = select.poll()
-        poll.register(self.fd, events)
-        poll.poll(min(left, _POLL_MAX_S) * 1000)
+        _ready.wait(self.fd, events, min(left, _POLL_MAX_S))
 
     def _wait(self, answer: Answer, deadline: Optional[float]) -> Any:
         while not answer.done:

@@ -93,6 +93,7 @@ static void write(struct client *c, const struct bid_answer *answer)
 		resp_nil(out, c->version);
 		break;
 	case BID_NUMBER:
+	case BID_TOKEN:
 		resp_integer(out, answer->number);
 		break;
 	case BID_OK_TEXT:
@@ -136,6 +137,8 @@ static void finish(struct bid *b)
 	struct bid_answer granted = b->granted;
 	struct client *c = b->client;
 
+	if (granted.kind == BID_TOKEN)
+		granted.number = TAILQ_FIRST(&b->parts[0].bearer->grants)->token;
 	for (size_t i = 0; b->count > 1 && i < b->count; i++)
 		grant_renew(TAILQ_FIRST(&b->parts[i].bearer->grants), b->lease_ns);
 	dissolve(b);
@@ -374,7 +377,7 @@ void bid_begin(struct client *c, const struct bid_terms *terms)
 
 static const struct field fields[] = {
 	FIELD_NUMBER(struct bid, "lease", lease_ns, 0, LIMIT_MS_MAX * 1000000),
-	FIELD_NUMBER(struct bid, "granted", granted.kind, BID_OK, BID_OK_TEXT),
+	FIELD_NUMBER(struct bid, "granted", granted.kind, BID_OK, BID_TOKEN),
 	FIELD_ANY(struct bid, "granted number", granted.number),
 	FIELD_NUMBER(struct bid, "taken", taken.kind, BID_OK, BID_OK_TEXT),
 	FIELD_ANY(struct bid, "taken number", taken.number),

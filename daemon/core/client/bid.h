@@ -37,9 +37,9 @@ struct refusal;
 
 enum { BID_STEPS = 16 }; /* what one lock counts for (port/work.h) */
 
-/* What is answered: +OK, nil, the number, or OK as a bulk. */
+/* What is answered: +OK, nil, the number, OK as a bulk, or the first lock's token, which is the number once it is known. */
 struct bid_answer {
-	enum { BID_OK, BID_NIL, BID_NUMBER, BID_OK_TEXT } kind;
+	enum { BID_OK, BID_NIL, BID_NUMBER, BID_OK_TEXT, BID_TOKEN } kind;
 	int64_t number;
 };
 

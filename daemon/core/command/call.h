@@ -62,6 +62,8 @@ enum named { PLAIN, LOOKS, OWN };
 	X(PTTL, cmd_ttl, LOOKS, 0, 0) \
 	X(DEL, cmd_del, PLAIN, 0, 0) \
 	X(UNLINK, cmd_del, PLAIN, 0, 0) \
+	X(DELIFEQ, cmd_delifeq, LOOKS, 0, 0) \
+	X(DELEX, cmd_delex, LOOKS, 0, 0) \
 	X(EXPIRE, cmd_expire, LOOKS, 0, 0) \
 	X(PEXPIRE, cmd_expire, LOOKS, 0, 0) \
 	X(TOKEN, cmd_token, LOOKS, 0, 0) \

@@ -17,6 +17,7 @@ struct run {
 	struct client *client;
 	struct script script;
 	const struct slice *keys, *argv;
+	struct slice value; /* empty: it takes none */
 	size_t key_count;
 	int64_t lease_ns; /* 0: it takes none */
 	size_t token_bytes; /* of the token that its value begins with; 0: it has none */
@@ -28,6 +29,7 @@ static struct bid_answer answer_of(const struct run *r, enum script_case which, 
 {
 	switch (r->script.cases[which].answer) {
 	case SCRIPT_OK:
+	case SCRIPT_OK_OR_TOKEN:
 		return (struct bid_answer){ .kind = BID_OK };
 	case SCRIPT_OK_TEXT:
 		return (struct bid_answer){ .kind = BID_OK_TEXT };
@@ -37,6 +39,8 @@ static struct bid_answer answer_of(const struct run *r, enum script_case which, 
 	case SCRIPT_LEFT:
 	case SCRIPT_LEAST:
 		return (struct bid_answer){ BID_NUMBER, count };
+	case SCRIPT_TOKEN:
+		return (struct bid_answer){ BID_TOKEN, count };
 	case SCRIPT_PAIR:
 	case SCRIPT_NIL:
 	case SCRIPT_UNSAID:
@@ -45,9 +49,15 @@ static struct bid_answer answer_of(const struct run *r, enum script_case which, 
 	return (struct bid_answer){ .kind = BID_NIL };
 }
 
+static struct grant *ours(const struct run *r, struct slice name)
+{
+	return bearer_grant_of(lock_find(r->client->locks, name), r->client, r->value);
+}
+
 static void answer(const struct run *r, enum script_case which)
 {
-	struct bid_answer is = answer_of(r, which, (int64_t)r->key_count);
+	bool is_token = r->script.cases[which].answer == SCRIPT_TOKEN;
+	struct bid_answer is = answer_of(r, which, is_token ? ours(r, r->keys[0])->token : (int64_t)r->key_count);
 
 	bid_reply(r->client, &is);
 }
@@ -63,14 +73,14 @@ static struct slice head(struct slice text, size_t bytes)
 static bool has_other_metadata(const struct run *r, struct slice name)
 {
 	const struct grant *g = bearer_grant(lock_find(r->client->locks, name), r->client);
-	struct slice value, own = r->argv[0];
+	struct slice value;
 
 	if (!g || !r->token_bytes)
 		return false;
 	value = bytes_view(&g->client->bearer->value);
-	if (slice_eq(value, own))
+	if (slice_eq(value, r->value))
 		return false;
-	return slice_eq(head(value, r->token_bytes), head(own, r->token_bytes));
+	return slice_eq(head(value, r->token_bytes), head(r->value, r->token_bytes));
 }
 
 static void acquire(const struct run *r)
@@ -78,7 +88,7 @@ static void acquire(const struct run *r)
 	const struct bid_terms terms = {
 		.names = r->keys,
 		.count = r->script.keys == SCRIPT_FIRST_KEY ? 1 : r->key_count,
-		.value = r->argv[0],
+		.value = r->value,
 		.lease_ns = r->lease_ns,
 		.granted = answer_of(r, SCRIPT_FREE, (int64_t)r->key_count),
 		.taken = answer_of(r, SCRIPT_THEIRS, 0),
@@ -98,7 +108,7 @@ static void acquire(const struct run *r)
 /* What is done to the lock if it is the script's own, and another host has granted it. */
 static struct forward_terms there(const struct run *r, enum script_act act)
 {
-	struct forward_terms terms = { .act = FORWARD_LOOK, .value = r->argv[0], .lease_ns = r->lease_ns };
+	struct forward_terms terms = { .act = FORWARD_LOOK, .value = r->value, .lease_ns = r->lease_ns };
 
 	switch (act) {
 	case SCRIPT_RELEASE:
@@ -128,7 +138,7 @@ static bool look(const struct run *r, struct slice name, enum script_act act, en
 		 struct grant **ret_grant)
 {
 	const struct forward_terms terms = there(r, act);
-	enum value_holder is = value_holder(r->call, name, r->argv[0], ret_grant, NULL);
+	enum value_holder is = value_holder(r->call, name, r->value, ret_grant, NULL);
 
 	if (is == VALUE_ELSEWHERE)
 		is = value_forward(r->call, name, &terms);
@@ -147,11 +157,6 @@ static bool look(const struct run *r, struct slice name, enum script_act act, en
 		break;
 	}
 	return true;
-}
-
-static struct grant *ours(const struct run *r, struct slice name)
-{
-	return bearer_grant_of(lock_find(r->client->locks, name), r->client, r->argv[0]);
 }
 
 /* redis-py adds to a lease only if there is one. */
@@ -207,7 +212,7 @@ static void answer_pair(const struct run *r)
 {
 	const struct lookup_fact *fact = NULL;
 	struct grant *g = NULL;
-	enum value_holder is = value_holder(r->call, r->keys[0], (struct slice){ 0 }, &g, &fact);
+	enum value_holder is = value_holder(r->call, r->keys[0], r->value, &g, &fact);
 
 	if (is == VALUE_WAIT)
 		return;
@@ -330,7 +335,7 @@ static void release_each(const struct run *r)
 	struct grant *g;
 
 	for (size_t i = 0; i < r->key_count; i++)
-		if (value_holder(r->call, r->keys[i], r->argv[0], NULL, NULL) == VALUE_WAIT)
+		if (value_holder(r->call, r->keys[i], r->value, NULL, NULL) == VALUE_WAIT)
 			return;
 	for (size_t i = 0; i < r->key_count; i++) {
 		if (!look(r, r->keys[i], SCRIPT_RELEASE, &is, &g))
@@ -403,20 +408,25 @@ static bool parse_keys(struct run *r)
 		return false;
 	}
 	r->keys = call->argv + 3;
-	r->key_count = (size_t)count;
-	r->argv = r->keys + count;
+	if (r->script.argv_of_keys && (size_t)count != 1 + r->script.argv_of_keys) {
+		reply_error(r->client, ERROR_ERR, "this script needs %d keys, and there are %d",
+			    1 + r->script.argv_of_keys, count);
+		return false;
+	}
+	r->key_count = (size_t)count - r->script.argv_of_keys;
+	r->argv = r->keys + r->key_count;
 	for (size_t i = 0; i < r->key_count; i++)
 		if (!args_valid_name(r->client, r->keys[i]))
 			return false;
 	return true;
 }
 
-/* For a script whose ARGV[2] is the length of the token, and ARGV[3] the lease. */
+/* For a script whose value begins with a token, ARGV[2] is its length. */
 static bool parse_token(struct run *r)
 {
 	int64_t bytes;
 
-	if (r->script.lease_at != 3 || r->script.database)
+	if (r->script.lease_at != 3 || r->script.value_at != 1)
 		return true;
 	if (!number_parse(r->argv[1], &bytes) || bytes < 1) {
 		reply_error(r->client, ERROR_ERR, "the token that the value begins with has at least 1 byte");
@@ -426,9 +436,28 @@ static bool parse_token(struct run *r)
 	return true;
 }
 
+/* redislock with a FenceKey, which is the last key. The token of the lock is larger than those before without a counter. */
+static bool parse_fence(struct run *r)
+{
+	bool fenced = slice_eq(r->argv[3], SLICE("1"));
+
+	if (fenced && r->key_count != 2) {
+		reply_error(
+			r->client, ERROR_ERR,
+			"with a FenceKey this script takes one lock, whose token it answers: MLOCK takes several, and "
+			"answers the token of each");
+		return false;
+	}
+	r->key_count -= fenced;
+	for (enum script_case i = 0; i < SCRIPT_CASES; i++)
+		if (r->script.cases[i].answer == SCRIPT_OK_OR_TOKEN)
+			r->script.cases[i].answer = fenced ? SCRIPT_TOKEN : SCRIPT_OK;
+	return true;
+}
+
 static bool parse_args(struct run *r)
 {
-	size_t argc = r->call->argc - 3 - r->key_count;
+	size_t argc = r->call->argc - (size_t)(r->argv - r->call->argv);
 
 	if (argc < r->script.argc) {
 		reply_error(r->client, ERROR_ERR, "this script needs %d words behind its keys, and there are %d",
@@ -437,8 +466,10 @@ static bool parse_args(struct run *r)
 	}
 	if (r->script.argc == 0)
 		return true;
-	r->argv += r->script.database;
-	if (!value_valid(r->client, r->argv[0]) || !parse_token(r))
+	r->value = r->argv[r->script.value_at - 1];
+	if (!value_valid(r->client, r->value) || !parse_token(r))
+		return false;
+	if (r->script.cases[SCRIPT_FREE].answer == SCRIPT_OK_OR_TOKEN && !parse_fence(r))
 		return false;
 	/* So that there is one way less from here on. */
 	if (r->script.cases[SCRIPT_FREE].act == SCRIPT_ACQUIRE_IF_YES) {
@@ -447,8 +478,8 @@ static bool parse_args(struct run *r)
 		else
 			r->script.cases[SCRIPT_FREE] = r->script.cases[SCRIPT_THEIRS];
 	}
-	return !r->script.unit_ms || value_lease(r->call, r->argv[r->script.lease_at - 1 - r->script.database],
-						 r->script.unit_ms == 1000, &r->lease_ns);
+	return !r->script.unit_ms ||
+	       value_lease(r->call, r->argv[r->script.lease_at - 1], r->script.unit_ms == 1000, &r->lease_ns);
 }
 
 static void parse_and_run(struct run *r)

@@ -60,6 +60,18 @@ static bool is_time(struct slice word)
 	return slice_is(word, "PX") || slice_is(word, "EX") || slice_is(word, "PXAT") || slice_is(word, "EXAT");
 }
 
+static bool is_for_data(struct slice word)
+{
+	return slice_is(word, "GET") || slice_is(word, "KEEPTTL") || slice_is(word, "IFEQ") || slice_is(word, "IFNE") ||
+	       slice_is(word, "IFDEQ") || slice_is(word, "IFDNE");
+}
+
+/* IFEQ with the value that is set. */
+static bool is_own(const struct call *call, size_t at)
+{
+	return slice_is(call->argv[at], "IFEQ") && at + 1 < call->argc && slice_eq(call->argv[at + 1], call->argv[2]);
+}
+
 /* Values are secrets: no sentence shows a word that may be one. */
 static bool parse_set(const struct call *call, struct set *s)
 {
@@ -73,9 +85,14 @@ static bool parse_set(const struct call *call, struct set *s)
 			s->nx = true;
 		} else if (slice_is(word, "XX") && !s->nx) {
 			s->xx = true;
-		} else if (slice_is(word, "GET") || slice_is(word, "KEEPTTL")) {
-			reply_error(call->client, ERROR_ERR,
-				    "a lock is not overwritten: SET takes neither GET nor KEEPTTL here");
+		} else if (is_own(call, at) && !s->nx) {
+			s->xx = true; /* which extends no lock of another value */
+			at++;
+		} else if (is_for_data(word)) {
+			reply_error(
+				call->client, ERROR_ERR,
+				"a lock keeps the value that it was taken with: SET takes neither GET nor KEEPTTL, IFNE, "
+				"IFDEQ and IFDNE here, and IFEQ, which extends a lock, only with that value and without NX");
 			return false;
 		} else {
 			args_syntax_error(call);
@@ -88,9 +105,9 @@ static bool parse_set(const struct call *call, struct set *s)
 static const char *why_not(const struct set *s)
 {
 	if (!s->nx && !s->xx)
-		return "lockbroker keeps locks and no other data: say NX to take the lock, XX to extend it";
+		return "lockbroker keeps locks and no other data: say NX to take the lock, XX or IFEQ to extend it";
 	if (s->xx && !s->lease_ns)
-		return "XX extends a lock: say how long it is to be held from now on, with PX, EX, PXAT or EXAT";
+		return "XX and IFEQ extend a lock: say how long it is to be held from now on, with PX, EX, PXAT or EXAT";
 	return NULL;
 }
 
@@ -151,6 +168,42 @@ void cmd_setnx(struct client *c, struct call *call)
 
 	if (value_valid(c, call->argv[2]))
 		take(call, 0, yes, no);
+}
+
+/* ---- DELIFEQ and DELEX ---- */
+
+static void release(struct client *c, struct call *call, struct slice value)
+{
+	const struct forward_terms there = { .act = FORWARD_RELEASE, .value = value };
+	enum value_holder is;
+	struct grant *g;
+
+	if (!value_valid(c, value))
+		return;
+	is = value_holder(call, call->name, value, &g, NULL);
+	if (is == VALUE_ELSEWHERE)
+		is = value_forward(call, call->name, &there);
+	else if (is == VALUE_MINE)
+		bid_release(g);
+	if (is != VALUE_WAIT)
+		reply_integer_settled(c, is == VALUE_MINE);
+}
+
+void cmd_delifeq(struct client *c, struct call *call)
+{
+	release(c, call, call->argv[2]);
+}
+
+void cmd_delex(struct client *c, struct call *call)
+{
+	if (call->argc == 4 && slice_is(call->argv[2], "IFEQ"))
+		release(c, call, call->argv[3]);
+	else
+		reply_error(
+			c, ERROR_ERR,
+			"DELEX releases a lock with IFEQ and its value, and without them DEL does what this process has "
+			"set: %s",
+			call->name);
 }
 
 /* ---- what there is ---- */

@@ -13,7 +13,7 @@
 
 #include "protocol/slice.h"
 
-enum { LUA_WORDS_MAX = 256 };
+enum { LUA_WORDS_MAX = 384 };
 
 enum lua_kind {
 	LUA_END,

@@ -5,14 +5,15 @@
  * does to a lock and what it answers; or it is refused. Its words are compared, not its bytes (lua.h): blanks, comments,
  * quotes, names of locals and the case of commands may be the author's own.
  *
- * A form is Lua with holes, and what it means: the keys it looks at, and what it does and answers if the lock is
- * ours, free, or theirs. It knows neither names for KEYS[n] and ARGV[n] nor tostring() nor redis.pcall.
+ * The forms are in script_catalogue.h, beside the scripts of libraries. A form is Lua with holes, and what it means: the keys it
+ * looks at, and what it does and answers if the lock is ours, free, or theirs. It knows neither names for KEYS[n] and
+ * ARGV[n] nor tostring() nor redis.pcall.
  *
  *   'A|B'      | a word of Redis in any case. The first one takes milliseconds, the second one seconds: a script has only
  *              | first ones or only second ones
  *   "a"        | that string
  *   a .. g     | names of locals: other names, but the same at each place
- *   $ttl       | ARGV[2], or tonumber(ARGV[2]); $ttl_behind_token: ARGV[3], or tonumber(ARGV[3])
+ *   $ttl       | ARGV[2], or tonumber(ARGV[2]); $ttl_behind_token: likewise ARGV[3]; $ttl_of_keys: KEYS[2]
  *   $ours      | a number, true, false or nil, "OK", or redis.status_reply("OK"): what is answered in that case. Likewise
  *              | $free; $other stands for all cases that were not named before
  *   $else      | the end, after a branch that has answered: `else return $other end`, `end return $other`, or `end`
@@ -35,9 +36,10 @@
  * with both sides, and its other side sends no scripts; base/ knows nothing of locks.
  *
  * A script looks at its first key or at all of them, and finds each in one of three cases. Scripts take the value as
- * ARGV[1], and those with a lease take its length as ARGV[2]. There are three exceptions. A script that only reads
+ * ARGV[1], and those with a lease take its length as ARGV[2]. There are four exceptions. A script that only reads
  * (SCRIPT_PAIR) takes no ARGV. In redislock's scripts the value is a token with metadata behind it: ARGV[2] is the length of
- * the token in bytes, and ARGV[3] the lease. A script that begins with a SELECT has one ARGV before these.
+ * the token in bytes, and ARGV[3] the lease. A script that begins with a SELECT has one ARGV before these. That of warlock's
+ * touch() has no ARGV, but the lease as KEYS[2] and the value as KEYS[3].
  */
 #pragma once
 
@@ -72,12 +74,14 @@ enum script_answer {
 	SCRIPT_UNSAID, /* never in a script that was recognized */
 	SCRIPT_NIL,
 	SCRIPT_NUMBER,
-	SCRIPT_OK,      /* the status OK */
-	SCRIPT_OK_TEXT, /* a bulk of the same word */
-	SCRIPT_COUNT,   /* how many keys are in that case */
-	SCRIPT_LEFT,    /* of SCRIPT_OURS: the milliseconds until the lease ends; -1: it has none */
-	SCRIPT_LEAST,   /* of SCRIPT_OURS: the least of these of all keys; 0: none has a lease */
-	SCRIPT_PAIR,    /* what GET and PTTL answer, as an array; in all cases alike */
+	SCRIPT_OK,          /* the status OK */
+	SCRIPT_OK_TEXT,     /* a bulk of the same word */
+	SCRIPT_COUNT,       /* how many keys are in that case */
+	SCRIPT_LEFT,        /* of SCRIPT_OURS: the milliseconds until the lease ends; -1: it has none */
+	SCRIPT_LEAST,       /* of SCRIPT_OURS: the least of these of all keys; 0: none has a lease */
+	SCRIPT_PAIR,        /* what GET and PTTL answer, as an array; in all cases alike */
+	SCRIPT_TOKEN,       /* of the first key's lock */
+	SCRIPT_OK_OR_TOKEN, /* if ARGV[4] is 1 SCRIPT_TOKEN, and the last key is not looked at; else SCRIPT_OK */
 };
 
 enum script_keys {
@@ -94,9 +98,10 @@ struct script {
 		int32_t number; /* of SCRIPT_NUMBER */
 	} cases[SCRIPT_CASES];
 	int64_t unit_ms; /* of the lease; 0: it takes none */
-	size_t lease_at; /* which ARGV it is: 2, or 3 behind the length of a token or a database; 0: none */
+	size_t value_at; /* which ARGV it is: 1, or 2 behind the number of a database, which has no meaning here; 0: none */
+	size_t lease_at; /* likewise: 2, or 3 behind the length of a token or a database; 0: none */
 	size_t argc;     /* how many ARGV it needs */
-	bool database;   /* the value is ARGV[2], behind the number of a database, which has no meaning here */
+	size_t argv_of_keys; /* so many of its KEYS, the last ones, are its ARGV */
 };
 
 /* False: it is none that is known, and `why` says so: a sentence that lives for ever. */
@@ -105,7 +110,7 @@ bool script_recognize(struct slice text, struct script *ret, const char **why);
 bool script_words(struct slice text, struct lua_word ret[LUA_WORDS_MAX + 1]);
 
 /*
- * The scripts that EVALSHA finds by their hash. Those of libraries are known from the start (script_hashes.h). Others are
+ * The scripts that EVALSHA finds by their hash. Those of libraries are known from the start (script_catalogue.h). Others are
  * remembered for the user who sent them, the last SCRIPTS_MAX of them, until no client of that user is connected or
  * another process serves. Libraries send a script again that is answered -NOSCRIPT, for Redis forgets them likewise.
  */
