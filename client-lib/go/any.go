@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// LockAny takes one of several locks: of ports, devices or accounts that are as good as each other. It first tries each, from
-// one on that chance chooses, and then queues for all; the first grant counts, and Held.Name says which. Otherwise as Lock.
+// LockAny takes one of several locks: of ports, devices or accounts that are as good as each other. It first tries
+// each, from one on that chance chooses, and then queues for all; the first grant counts, and Held.Name says which.
+// Otherwise as Lock.
 func (c *Client) LockAny(ctx context.Context, names []string, options ...LockOption) (*Held, error) {
 	return c.acquire(ctx, aLock, append([]string{}, names...), 0, options, (*conn).acquireAny)
 }

@@ -51,8 +51,8 @@ type broker struct {
 
 func newBroker(t *testing.T) *broker {
 	t.Helper()
-	b := &broker{t: t, path: filepath.Join(t.TempDir(), "socket"), answers: map[string]string{}, ended: make(chan struct{}, 100)}
-	b.page = newPage(t)
+	b := &broker{t: t, path: filepath.Join(t.TempDir(), "socket"), answers: map[string]string{}, page: newPage(t)}
+	b.ended = make(chan struct{}, 100)
 	listener, err := net.Listen("unix", b.path)
 	if err != nil {
 		t.Fatal(err)
@@ -125,8 +125,9 @@ func (b *broker) answer(request words) string {
 	if answer, isSet := b.answers[request[0]]; isSet {
 		return answer
 	}
-	return map[string]string{"HELLO": b.hello(), "LOCK": ":7\r\n", "VALID": ":5000\r\n", "UNLOCK": ":0\r\n", "CLIENT": "+OK\r\n",
-		"RENEW": ":1\r\n", "MLOCK": "*2\r\n:7\r\n:8\r\n", "MUNLOCK": "*2\r\n:0\r\n:0\r\n", "PING": "+PONG\r\n", "CANCEL": ":1\r\n"}[request[0]]
+	return map[string]string{"HELLO": b.hello(), "LOCK": ":7\r\n", "VALID": ":5000\r\n", "UNLOCK": ":0\r\n",
+		"CLIENT": "+OK\r\n", "RENEW": ":1\r\n", "MLOCK": "*2\r\n:7\r\n:8\r\n", "MUNLOCK": "*2\r\n:0\r\n:0\r\n",
+		"PING": "+PONG\r\n", "CANCEL": ":1\r\n"}[request[0]]
 }
 
 func (b *broker) hello() string {

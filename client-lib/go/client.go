@@ -59,15 +59,17 @@ type Client struct {
 // OpenOption is an option of Open.
 type OpenOption func(*Client)
 
-// Socket names the broker's socket. "user" stands for that of the user's own broker, $XDG_RUNTIME_DIR/lockbroker/lockbroker.sock.
-// Without: $LOCKBROKER_SOCKET, or /run/lockbroker/lockbroker.sock if that is unset or empty.
+// Socket names the broker's socket. "user" stands for that of the user's own broker,
+// $XDG_RUNTIME_DIR/lockbroker/lockbroker.sock. Without: $LOCKBROKER_SOCKET, or /run/lockbroker/lockbroker.sock if that
+// is unset or empty.
 func Socket(path string) OpenOption { return func(c *Client) { c.path = path } }
 
 // Patience is the time for an answer that should come at once, and for a broker that is away. Without: 10 seconds.
 func Patience(limit time.Duration) OpenOption { return func(c *Client) { c.patience = limit } }
 
-// Open returns a client if a broker serves the socket. One that is just being started again is waited for, at most for the
-// patience, or as many milliseconds as $LOCKBROKER_OPEN_MS says. Otherwise it returns ErrNotAvailable or ErrDenied.
+// Open returns a client if a broker serves the socket. One that is just being started again is waited for, at most for
+// the patience, or as many milliseconds as $LOCKBROKER_OPEN_MS says. Otherwise it returns ErrNotAvailable or
+// ErrDenied.
 func Open(options ...OpenOption) (*Client, error) {
 	c := &Client{path: os.Getenv("LOCKBROKER_SOCKET"), patience: patienceDefault, conns: map[*conn]struct{}{},
 		closed: make(chan struct{})}
@@ -93,7 +95,8 @@ func Open(options ...OpenOption) (*Client, error) {
 	return c, nil
 }
 
-// Close ends all connections of this client, which releases all that was locked through it. Calls that wait return ErrClosed.
+// Close ends all connections of this client, which releases all that was locked through it. Calls that wait return
+// ErrClosed.
 func (c *Client) Close() error {
 	c.mu.Lock()
 	if !c.isClosed() {
@@ -110,10 +113,11 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// Lock waits for its turn and takes the lock. If the context ends first, the request is withdrawn, a grant that is on its way
-// is released, and the error is the context's. While the broker is away, as when it restarts, it is waited for, at most for
-// the patience; the request is then made again. Errors: ErrTaken, ErrNotAvailable, ErrDeadlock, ErrDenied, ErrBadName,
-// ErrLimit, ErrMismatch, ErrRefused, ErrProtocol, ErrClosed, and ErrLost for a lock that was lost as soon as it was granted.
+// Lock waits for its turn and takes the lock. If the context ends first, the request is withdrawn, a grant that is on
+// its way is released, and the error is the context's. While the broker is away, as when it restarts, it is waited
+// for, at most for the patience; the request is then made again. Errors: ErrTaken, ErrNotAvailable, ErrDeadlock,
+// ErrDenied, ErrBadName, ErrLimit, ErrMismatch, ErrRefused, ErrProtocol, ErrClosed, and ErrLost for a lock that was
+// lost as soon as it was granted.
 func (c *Client) Lock(ctx context.Context, name string, options ...LockOption) (*Held, error) {
 	return c.acquire(ctx, aLock, []string{name}, 0, options, (*conn).acquire)
 }
@@ -123,26 +127,26 @@ func (c *Client) TryLock(ctx context.Context, name string, options ...LockOption
 	return c.Lock(ctx, name, append(append([]LockOption{}, options...), Wait(0))...)
 }
 
-// LockAll takes up to 64 locks, all or none. Two that name the same locks, in whatever order, never wait for each other. The
-// loss of one is the loss of all; Held.Tokens has the token of each.
+// LockAll takes up to 64 locks, all or none. Two that name the same locks, in whatever order, never wait for each
+// other. The loss of one is the loss of all; Held.Tokens has the token of each.
 func (c *Client) LockAll(ctx context.Context, names []string, options ...LockOption) (*Held, error) {
 	return c.acquire(ctx, someLocks, append([]string{}, names...), 0, options, (*conn).acquire)
 }
 
-// Acquire takes a permit of a semaphore, or Count of them, on whose limit all its users agree (else ErrMismatch). Permits have
-// no token.
+// Acquire takes a permit of a semaphore, or Count of them, on whose limit all its users agree (else ErrMismatch).
+// Permits have no token.
 func (c *Client) Acquire(ctx context.Context, name string, limit int, options ...LockOption) (*Held, error) {
 	return c.acquire(ctx, permits, []string{name}, limit, options, (*conn).acquire)
 }
 
-// Campaign waits for the leadership of an election, and takes it. Everybody may read the leader's data, a text of 1..512
-// bytes, by Leader and Observe. Unlock resigns.
+// Campaign waits for the leadership of an election, and takes it. Everybody may read the leader's data, a text of
+// 1..512 bytes, by Leader and Observe. Unlock resigns.
 func (c *Client) Campaign(ctx context.Context, name, data string, options ...LockOption) (*Held, error) {
 	return c.acquire(ctx, leadership, []string{name}, 0, append([]LockOption{Data(data)}, options...), (*conn).acquire)
 }
 
-// Do sends a command of PROTOCOL.md that is answered at once, such as Do(ctx, "HOLDERS", "orders"), on a connection of its own,
-// and returns the answer: string, int64, nil, []any, or map[string]any. An error reply is an error.
+// Do sends a command of PROTOCOL.md that is answered at once, such as Do(ctx, "HOLDERS", "orders"), on a connection of
+// its own, and returns the answer: string, int64, nil, []any, or map[string]any. An error reply is an error.
 func (c *Client) Do(ctx context.Context, command ...string) (any, error) {
 	what := &request{kind: question, names: []string{strings.Join(command, " ")}}
 	var answer any
@@ -158,7 +162,8 @@ func (c *Client) Do(ctx context.Context, command ...string) (any, error) {
 	return answer, err
 }
 
-// acquire is what all calls that lock have in common: on one connection after the other, until one has not ended meanwhile.
+// acquire is what all calls that lock have in common: on one connection after the other, until one has not ended
+// meanwhile.
 func (c *Client) acquire(ctx context.Context, kind kind, names []string, limit int, options []LockOption,
 	on func(*conn, context.Context, time.Time) error) (*Held, error) {
 	what, err := newRequest(kind, names, options)
@@ -255,8 +260,8 @@ func (r *request) taken() error {
 	return failed(ErrTaken, "%s is held by somebody else, and was so for %v", r, r.wait)
 }
 
-// try does something on a connection, and does it again on another one if that one ended meanwhile: the broker may be away for
-// as long as the patience allows. One that was never reached is tried again only if its socket is there.
+// try does something on a connection, and does it again on another one if that one ended meanwhile: the broker may be
+// away for as long as the patience allows. One that was never reached is tried again only if its socket is there.
 func (c *Client) try(ctx context.Context, what *request, do func(*conn) error) error {
 	var last, giveUp time.Time
 	pause := pauseFirst
@@ -304,8 +309,8 @@ func (c *Client) away() time.Duration {
 	return c.patience
 }
 
-// dial returns a connected socket, which no program inherits that this one starts. The kernel refuses at once if the queue of
-// the listener is full: then it tries again.
+// dial returns a connected socket, which no program inherits that this one starts. The kernel refuses at once if the
+// queue of the listener is full: then it tries again.
 func (c *Client) dial(ctx context.Context) (*net.UnixConn, error) {
 	var dialer net.Dialer
 	end := time.Now().Add(c.patience)
@@ -326,8 +331,8 @@ func (c *Client) dial(ctx context.Context) (*net.UnixConn, error) {
 }
 
 func (c *Client) undialled(ctx context.Context, err error) *Error {
-	e := failed(ErrNotAvailable, "no lockbrokerd is serving %s: %v; start it, or set LOCKBROKER_SOCKET to the socket that it serves",
-		c.path, errors.Unwrap(err))
+	e := failed(ErrNotAvailable, "no lockbrokerd is serving %s: %v; start it, or set LOCKBROKER_SOCKET to the socket that "+
+		"it serves", c.path, errors.Unwrap(err))
 	e.cause = err
 	switch {
 	case ctx.Err() != nil:
@@ -360,7 +365,7 @@ func (c *Client) mayNot() string {
 	if known, err := user.LookupGroupId(group); err == nil {
 		group = known.Name
 	}
-	return what + fmt.Sprintf("only the group %s may; become a member (usermod -aG %s USER, then log in again)", group, group)
+	return what + fmt.Sprintf("only the group %[1]s may; become a member (usermod -aG %[1]s USER, then log in again)", group)
 }
 
 func (c *Client) silence() *Error {
@@ -383,9 +388,9 @@ func (c *Client) ending() *Error {
 
 // wordless: a broker that refuses says why, unless too many others have not read why they were refused.
 func (c *Client) wordless() *Error {
-	e := failed(ErrNotAvailable, "lockbrokerd has closed the connection without a word: it starts again, or this user has too "+
-		"many connections, of which many have not read that they were refused (\"lockbroker accounts\" shows who has them); "+
-		"close some, and try again")
+	e := failed(ErrNotAvailable, "lockbrokerd has closed the connection without a word: it starts again, or this user has "+
+		"too many connections, of which many have not read that they were refused (\"lockbroker accounts\" shows who has "+
+		"them); close some, and try again")
 	e.again = whenItIsBack
 	return e
 }

@@ -14,8 +14,8 @@ import (
 
 const receiveBytes = 4096
 
-// conn is a connection, which owns what is granted on it. One goroutine waits for what the broker sends. Whoever has to know
-// what has come until now reads it, too (catchUp): it may have come while the whole process was stopped.
+// conn is a connection, which owns what is granted on it. One goroutine waits for what the broker sends. Whoever has
+// to know what has come until now reads it, too (catchUp): it may have come while the whole process was stopped.
 type conn struct {
 	client *Client
 	what   *request
@@ -61,8 +61,8 @@ func place() (func(any), <-chan any) {
 	return func(value any) { answer <- value }, answer
 }
 
-// send sends requests in one write, at most for as long as the patience of the client. If the connection has ended, each
-// answer is an error that says so.
+// send sends requests in one write, at most for as long as the patience of the client. If the connection has ended,
+// each answer is an error that says so.
 func (c *conn) send(requests []words, answers []func(any)) error {
 	var data []byte
 	for _, request := range requests {
@@ -112,8 +112,8 @@ func (c *conn) catchUp() {
 	_ = c.raw.Control(func(fd uintptr) { c.pump(fd) })
 }
 
-// pump receives what has come, and returns whether the connection has ended. What was received has been heeded when mu is
-// free again.
+// pump receives what has come, and returns whether the connection has ended. What was received has been heeded when mu
+// is free again.
 func (c *conn) pump(fd uintptr) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -33,10 +33,10 @@ func leaderOf(host, data, token any) *Leader {
 	return found
 }
 
-// Observe calls a function with the present leader, and then with each new one, until the context ends, whose error it then
-// returns, or the function returns an error. nil: nobody leads. Of changes that come while the function runs, only the last is
-// told. If the broker ends it goes on with the next one, and returns ErrNotAvailable if there is none for as long as the
-// patience.
+// Observe calls a function with the present leader, and then with each new one, until the context ends, whose error it
+// then returns, or the function returns an error. nil: nobody leads. Of changes that come while the function runs,
+// only the last is told. If the broker ends it goes on with the next one, and returns ErrNotAvailable if there is none
+// for as long as the patience.
 func (c *Client) Observe(ctx context.Context, name string, changed func(*Leader) error) error {
 	what := &request{kind: leadership, names: []string{name}}
 	var told *Leader

@@ -12,10 +12,11 @@ import (
 var (
 	// ErrTaken: somebody else holds it, or waits for it. Nothing stays queued.
 	ErrTaken = errors.New("lockbroker: it is taken")
-	// ErrLost: the grant is void, and others may hold the lock. What was done under it since Lost was closed is in doubt.
+	// ErrLost: the grant is void, and others may hold the lock. What was done under it since Lost was closed is in
+	// doubt.
 	ErrLost = errors.New("lockbroker: it was lost")
-	// ErrNotAvailable is every outage: no broker serves the socket, it does not answer, it is draining, or it cannot ask
-	// ZooKeeper. Whether the lock is taken is not known.
+	// ErrNotAvailable is every outage: no broker serves the socket, it does not answer, it is draining, or it cannot
+	// ask ZooKeeper. Whether the lock is taken is not known.
 	ErrNotAvailable = errors.New("lockbroker: it is not available")
 	// ErrNotHeld: it was released already.
 	ErrNotHeld = errors.New("lockbroker: it is not held")
@@ -40,11 +41,12 @@ var (
 // Error is each error of this package. errors.Is compares it with the kinds above, and with the context's error if a
 // context ended the call.
 type Error struct {
-	// Code is the broker's, as PROTOCOL.md lists them, such as "DEADLOCK". Empty: the error does not come from the broker.
+	// Code is the broker's, as PROTOCOL.md lists them, such as "DEADLOCK". Empty: the error does not come from the
+	// broker.
 	Code string
-	// Reason says why a grant was lost: "session" (the proof of the session ran out), "deleted" (somebody deleted its znode),
-	// "lease", "limit", "forced" (an operator took it), "connection" (the broker ended), or "unanswered" (the broker is silent,
-	// and nothing proves the grant any longer).
+	// Reason says why a grant was lost: "session" (the proof of the session ran out), "deleted" (somebody deleted its
+	// znode), "lease", "limit", "forced" (an operator took it), "connection" (the broker ended), or "unanswered" (the
+	// broker is silent, and nothing proves the grant any longer).
 	Reason string
 
 	text   string

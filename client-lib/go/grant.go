@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// How soon a proof is looked at again: when half of it has passed, or all of what is shorter than that. At least once a
-	// minute, because timers stand still while the machine is suspended, and the proof does not.
+	// How soon a proof is looked at again: when half of it has passed, or all of what is shorter than that. At least
+	// once a minute, because timers stand still while the machine is suspended, and the proof does not.
 	lookHalfFrom = int64(200 * time.Millisecond)
 	lookMin      = int64(10 * time.Millisecond)
 	lookMax      = int64(time.Minute)
@@ -19,8 +19,9 @@ const (
 	pagesMax = 3
 )
 
-// grant is what one connection holds, and for how long that is proven; the mutex of its connection guards it. The connection
-// holds nothing else, so no request has to name a token. A loss is final: whatever is read later, it stays lost.
+// grant is what one connection holds, and for how long that is proven; the mutex of its connection guards it. The
+// connection holds nothing else, so no request has to name a token. A loss is final: whatever is read later, it stays
+// lost.
 type grant struct {
 	held         bool
 	names        []string
@@ -148,8 +149,8 @@ func (c *conn) greeted(hello any) {
 	c.page = c.client.greeted(path, id)
 }
 
-// question is what has to be asked: for a page that has moved, where the new one is; without a page, for how long the grant
-// is proven. It is called with mu, and what it returns is sent without.
+// question is what has to be asked: for a page that has moved, where the new one is; without a page, for how long the
+// grant is proven. It is called with mu, and what it returns is sent without.
 func (c *conn) question() ([]words, []func(any)) {
 	sent := clock()
 	c.askedAt = sent
@@ -209,8 +210,8 @@ func (c *conn) askUnlessAsked() {
 	}
 }
 
-// prove asks for what the page does not say, and waits for the answer. A broker that does not answer proves nothing: that is a
-// loss. It returns an error only if the context has ended.
+// prove asks for what the page does not say, and waits for the answer. A broker that does not answer proves nothing:
+// that is a loss. It returns an error only if the context has ended.
 func (c *conn) prove(ctx context.Context) error {
 	for try := 0; try < pagesMax; try++ {
 		c.mu.Lock()
@@ -247,8 +248,8 @@ func (c *conn) loseAndClose(reason string) {
 	c.close()
 }
 
-// look sees what ran out, and looks again before that can happen the next time. A broker that was asked and is silent until
-// the proof has run out can prove nothing: that is a loss.
+// look sees what ran out, and looks again before that can happen the next time. A broker that was asked and is silent
+// until the proof has run out can prove nothing: that is a loss.
 func (c *conn) look() {
 	c.catchUp()
 	c.askUnlessAsked()

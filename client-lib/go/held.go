@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Held is what was granted, and the connection that holds it. It ends with Unlock or Close, with Client.Close, or with the
-// process. A Held that is dropped without any of these keeps the lock. Goroutines may share it.
+// Held is what was granted, and the connection that holds it. It ends with Unlock or Close, with Client.Close, or with
+// the process. A Held that is dropped without any of these keeps the lock. Goroutines may share it.
 type Held struct {
 	conn      *conn
 	releasing sync.Mutex
@@ -30,8 +30,8 @@ func newHeld(ctx context.Context, made *conn) *Held {
 // Name is the name; of several locks, all with commas between them.
 func (h *Held) Name() string { return strings.Join(h.conn.what.names, ", ") }
 
-// Token is the fencing token: larger than that of every earlier grant that conflicts. Pass it to what the lock protects, so
-// that it can refuse smaller ones. Permits have none: 0. Of several locks, that of the first; see Tokens.
+// Token is the fencing token: larger than that of every earlier grant that conflicts. Pass it to what the lock
+// protects, so that it can refuse smaller ones. Permits have none: 0. Of several locks, that of the first; see Tokens.
 func (h *Held) Token() int64 { return h.Tokens()[h.conn.what.names[0]] }
 
 // Tokens are the fencing tokens by the names of the locks.
@@ -45,16 +45,16 @@ func (h *Held) Tokens() map[string]int64 {
 	return tokens
 }
 
-// Lost is closed when the grant is void: stop the work. That happens also if the broker hangs for longer than it has proven
-// the grant. It is closed by a goroutine, which may be late; ValidFor is not. It is not closed by Unlock.
+// Lost is closed when the grant is void: stop the work. That happens also if the broker hangs for longer than it has
+// proven the grant. It is closed by a goroutine, which may be late; ValidFor is not. It is not closed by Unlock.
 func (h *Held) Lost() <-chan struct{} { return h.conn.lost }
 
-// Context ends with the lock, by a loss or by Unlock, and with the context that the lock was asked for with. Pass it to the
-// work. It has its values.
+// Context ends with the lock, by a loss or by Unlock, and with the context that the lock was asked for with. Pass it
+// to the work. It has its values.
 func (h *Held) Context() context.Context { return h.conn.context }
 
-// Revoked is closed when somebody asks for the lock back, or the broker is stopping: unlock it when you can. Nothing is taken
-// away.
+// Revoked is closed when somebody asks for the lock back, or the broker is stopping: unlock it when you can. Nothing
+// is taken away.
 func (h *Held) Revoked() <-chan struct{} { return h.conn.revoked }
 
 // RevokeReason is what the one said who asked for it back; "" while nobody did.
@@ -64,14 +64,14 @@ func (h *Held) RevokeReason() string {
 	return h.conn.revokeReason
 }
 
-// ValidFor returns for how long from now the grant is proven to be safe, or the rest of its lease if that is less. 0: it is
-// void, was released, or is not proven any longer; of several locks, one of them is. The longest Duration there is: it cannot
-// run out (standalone, no lease).
+// ValidFor returns for how long from now the grant is proven to be safe, or the rest of its lease if that is less. 0:
+// it is void, was released, or is not proven any longer; of several locks, one of them is. The longest Duration there
+// is: it cannot run out (standalone, no lease).
 //
-// It reads what has been received, and the page of memory in which the broker keeps its proof. So it does not wait, and is
-// right also while the broker hangs, and after the process was stopped or the machine was suspended. Only where there is no
-// such page, or the broker was killed and all that it had proven has run out since, it asks the broker, and waits at most for
-// the patience.
+// It reads what has been received, and the page of memory in which the broker keeps its proof. So it does not wait,
+// and is right also while the broker hangs, and after the process was stopped or the machine was suspended. Only where
+// there is no such page, or the broker was killed and all that it had proven has run out since, it asks the broker,
+// and waits at most for the patience.
 func (h *Held) ValidFor() time.Duration {
 	c := h.conn
 	c.catchUp()
@@ -167,8 +167,8 @@ func (c *conn) unlessHeld() error {
 	return c.fault()
 }
 
-// Unlock returns when the lock has been passed on. ErrLost: it was not held all the time, and what was done under it is in
-// doubt. ErrNotHeld: it was released already. Nothing is held any longer, whatever it returns.
+// Unlock returns when the lock has been passed on. ErrLost: it was not held all the time, and what was done under it
+// is in doubt. ErrNotHeld: it was released already. Nothing is held any longer, whatever it returns.
 func (h *Held) Unlock() error {
 	h.releasing.Lock()
 	defer h.releasing.Unlock()
@@ -184,7 +184,8 @@ func (h *Held) Unlock() error {
 	_, err := c.ask(context.Background(), c.what.release())
 	switch {
 	case isSilent(err):
-		// The end of the connection releases it, too. If it was proven when the request was sent, it was held until then.
+		// The end of the connection releases it, too. If it was proven when the request was sent, it was held until
+		// then.
 		if isProven {
 			return nil
 		}
@@ -199,8 +200,8 @@ func (h *Held) Unlock() error {
 	return c.unlessHeld()
 }
 
-// Close releases it without waiting for the broker. It never fails, and may be called again, or after Unlock: so it can be
-// deferred.
+// Close releases it without waiting for the broker. It never fails, and may be called again, or after Unlock: so it
+// can be deferred.
 func (h *Held) Close() error {
 	h.conn.close()
 	return nil

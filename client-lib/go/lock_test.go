@@ -267,7 +267,8 @@ func TestOptionsAreWordsOfTheRequest(t *testing.T) {
 		want    string
 	}{
 		{aLock, nil, "LOCK a"},
-		{aLock, []LockOption{Shared(), Wait(1500 * time.Microsecond), Lease(time.Nanosecond), Data("x y")}, "LOCK a SHARED WAIT 2 LEASE 1 DATA x y"},
+		{aLock, []LockOption{Shared(), Wait(1500 * time.Microsecond), Lease(time.Nanosecond), Data("x y")},
+			"LOCK a SHARED WAIT 2 LEASE 1 DATA x y"},
 		{aLock, []LockOption{Wait(1 << 62), Lease(1 << 62)}, "LOCK a WAIT 31536000000 LEASE 31536000000"},
 		{someLocks, []LockOption{Shared()}, "MLOCK 1 a SHARED"},
 		{permits, []LockOption{Wait(0)}, "ACQUIRE a LIMIT 3 COUNT 1 WAIT 0"},

@@ -10,8 +10,8 @@ import (
 	"unsafe"
 )
 
-// The session page of PROTOCOL.md: what the broker has proven, in memory that it shares. Reading it makes no system call,
-// and it stays true while the broker hangs.
+// The session page of PROTOCOL.md: what the broker has proven, in memory that it shares. Reading it makes no system
+// call, and it stays true while the broker hangs.
 
 const (
 	pageBytes   = 64
@@ -50,7 +50,8 @@ type page struct {
 	seen view
 }
 
-// read returns what the page says, or said last: a writer that is stopped or killed while it writes leaves it unreadable.
+// read returns what the page says, or said last: a writer that is stopped or killed while it writes leaves it
+// unreadable.
 func (p *page) read() view {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -73,7 +74,8 @@ func readPage(memory []byte) (view, bool) {
 	return view{}, false
 }
 
-// Each word is read once, in this order: Go's atomic loads are sequentially consistent, also for memory that is not Go's.
+// Each word is read once, in this order: Go's atomic loads are sequentially consistent, also for memory that is not
+// Go's.
 func word(memory []byte, at int) uint64 {
 	return atomic.LoadUint64((*uint64)(unsafe.Pointer(&memory[at])))
 }
@@ -82,8 +84,8 @@ func half(memory []byte, at int) uint32 {
 	return atomic.LoadUint32((*uint32)(unsafe.Pointer(&memory[at])))
 }
 
-// findPage returns the page of that id, or nil: there is none, or what stands at the path is another broker's, as it may
-// be in another mount namespace. Then the broker has to be asked.
+// findPage returns the page of that id, or nil: there is none, or what stands at the path is another broker's, as it
+// may be in another mount namespace. Then the broker has to be asked.
 func findPage(path, id string) *page {
 	memory := mapPage(path)
 	if memory == nil {

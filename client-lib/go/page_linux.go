@@ -10,18 +10,19 @@ import (
 
 const clockBoottime = 7
 
-// clock returns nanoseconds of CLOCK_BOOTTIME, which counts while the machine is suspended: the clock of the page, and of
-// leases. The time package has no such clock.
+// clock returns nanoseconds of CLOCK_BOOTTIME, which counts while the machine is suspended: the clock of the page, and
+// of leases. The time package has no such clock.
 func clock() int64 {
 	var now syscall.Timespec
-	if _, _, errno := syscall.RawSyscall(syscall.SYS_CLOCK_GETTIME, clockBoottime, uintptr(unsafe.Pointer(&now)), 0); errno != 0 {
+	_, _, errno := syscall.RawSyscall(syscall.SYS_CLOCK_GETTIME, clockBoottime, uintptr(unsafe.Pointer(&now)), 0)
+	if errno != 0 {
 		panic("lockbroker: CLOCK_BOOTTIME: " + errno.Error()) // Linux has had it since 2.6.39
 	}
 	return now.Nano()
 }
 
-// mapPage returns the memory of the page at that path, or nil. The kernel maps whole pages of the machine, whatever their
-// size; the file is one of 64 bytes.
+// mapPage returns the memory of the page at that path, or nil. The kernel maps whole pages of the machine, whatever
+// their size; the file is one of 64 bytes.
 func mapPage(path string) []byte {
 	if path == "" {
 		return nil

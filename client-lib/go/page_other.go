@@ -6,8 +6,8 @@ package lockbroker
 
 import "time"
 
-// lockbrokerd runs on Linux only. Elsewhere the package compiles, for those who write their programs there: without a page,
-// and with a clock that may stand still while the machine is suspended.
+// lockbrokerd runs on Linux only. Elsewhere the package compiles, for those who write their programs there: without a
+// page, and with a clock that may stand still while the machine is suspended.
 
 var started = time.Now()
 

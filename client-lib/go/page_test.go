@@ -33,8 +33,8 @@ func TestWhatVoidsAGrantDoesSoForGood(t *testing.T) {
 		name         string
 		epoch, state uint64
 		left         time.Duration
-	}{{"epoch", 1, pageSafe, time.Hour}, {"lost", 0, pageLost, time.Hour}, {"none", 0, pageNone, 0}, {"over", 0, pageSafe, 0},
-		{"moved epoch", 1, pageMoved, time.Hour}} {
+	}{{"epoch", 1, pageSafe, time.Hour}, {"lost", 0, pageLost, time.Hour}, {"none", 0, pageNone, 0},
+		{"over", 0, pageSafe, 0}, {"moved epoch", 1, pageMoved, time.Hour}} {
 		t.Run(one.name, func(t *testing.T) {
 			b := newBroker(t)
 			held := b.lock()

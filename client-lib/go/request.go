@@ -56,9 +56,9 @@ type LockOption func(*request)
 // Shared locks together with all others that only read.
 func Shared() LockOption { return func(r *request) { r.shared = true } }
 
-// Wait limits the wait: after that time the call returns ErrTaken, or ErrNotAvailable if it is not known whether somebody
-// else holds the lock. 0: only if it is free now, as TryLock. Without: until the context ends, which does not tell the two
-// apart. At most a year.
+// Wait limits the wait: after that time the call returns ErrTaken, or ErrNotAvailable if it is not known whether
+// somebody else holds the lock. 0: only if it is free now, as TryLock. Without: until the context ends, which does not
+// tell the two apart. At most a year.
 func Wait(limit time.Duration) LockOption {
 	return func(r *request) {
 		if limit < 0 {
@@ -68,8 +68,8 @@ func Wait(limit time.Duration) LockOption {
 	}
 }
 
-// Lease makes the broker take the lock back by itself, that long after it was granted; Held.Renew restarts that. Without:
-// the lock is held while the connection lasts.
+// Lease makes the broker take the lock back by itself, that long after it was granted; Held.Renew restarts that.
+// Without: the lock is held while the connection lasts.
 func Lease(length time.Duration) LockOption {
 	return func(r *request) {
 		r.wrong = leaseFault(length)
@@ -90,10 +90,11 @@ func Data(text string) LockOption { return func(r *request) { r.data, r.hasData 
 // Count is the number of permits of a semaphore. Without: 1.
 func Count(permits int) LockOption { return func(r *request) { r.count = permits } }
 
-// Group puts what is locked into a lock group: locks of one piece of work, which keeps all of them until it is done. The
-// broker then sees that a wait of one is a wait of all, and a call that would wait for its own group, or in a circle, gets
-// ErrDeadlock. Go does not say which goroutine works for which other one, so without this option nothing is in a group. The
-// text is printable ASCII without spaces, at most 64 bytes; programs that say the same text are one group.
+// Group puts what is locked into a lock group: locks of one piece of work, which keeps all of them until it is done.
+// The broker then sees that a wait of one is a wait of all, and a call that would wait for its own group, or in a
+// circle, gets ErrDeadlock. Go does not say which goroutine works for which other one, so without this option nothing
+// is in a group. The text is printable ASCII without spaces, at most 64 bytes; programs that say the same text are one
+// group.
 func Group(text string) LockOption { return func(r *request) { r.group = text } }
 
 // NewGroup is Group with a text that nobody else has.

@@ -41,7 +41,8 @@ func appendRequest(data []byte, request words) []byte {
 	return data
 }
 
-// parser makes values of bytes, in whatever pieces they come: string, int64, nil, []any, map[string]any, push, errorReply.
+// parser makes values of bytes, in whatever pieces they come: string, int64, nil, []any, map[string]any, push,
+// errorReply.
 type parser struct {
 	data []byte
 }

@@ -25,8 +25,8 @@ func parse(p *parser, text string) (values []any, err error) {
 }
 
 func TestValuesAreTheSameInWhateverPiecesTheyCome(t *testing.T) {
-	text := "+OK\r\n-ERR no: \"a\"\r\n:-42\r\n:0\r\n$5\r\nh\r\nlo\r\n$0\r\n\r\n$-1\r\n*-1\r\n_\r\n*2\r\n:1\r\n*1\r\n_\r\n*0\r\n" +
-		"%1\r\n$1\r\na\r\n:1\r\n>2\r\n$4\r\nlost\r\n+x\r\n"
+	text := "+OK\r\n-ERR no: \"a\"\r\n:-42\r\n:0\r\n$5\r\nh\r\nlo\r\n$0\r\n\r\n$-1\r\n*-1\r\n_\r\n" +
+		"*2\r\n:1\r\n*1\r\n_\r\n*0\r\n%1\r\n$1\r\na\r\n:1\r\n>2\r\n$4\r\nlost\r\n+x\r\n"
 	want := []any{"OK", errorReply("ERR no: \"a\""), int64(-42), int64(0), "h\r\nlo", "", nil, nil, nil,
 		[]any{int64(1), []any{nil}}, []any{}, map[string]any{"a": int64(1)}, push{"lost", "x"}}
 	for size := 1; size <= len(text); size++ {
@@ -51,7 +51,8 @@ func TestValuesAreTheSameInWhateverPiecesTheyCome(t *testing.T) {
 
 func TestWhatIsNoRESPIsRefused(t *testing.T) {
 	deep := strings.Repeat("*1\r\n", depthMax+1) + ":1\r\n"
-	for _, text := range []string{"x\r\n", "\r\n", ":\r\n", ":1x\r\n", ":01\r\n", ":+1\r\n", ":9223372036854775808\r\n", "$-2\r\n",
+	for _, text := range []string{"x\r\n", "\r\n", ":\r\n", ":1x\r\n", ":01\r\n", ":+1\r\n", ":9223372036854775808\r\n",
+		"$-2\r\n",
 		"$1\r\nab\r\n", "*-2\r\n", "%-1\r\n", "%1\r\n:1\r\n:2\r\n", "$99999999999\r\n", "*2000000\r\n", deep,
 		"+" + strings.Repeat("x", lineBytesMax+1)} {
 		var p parser

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """A resource that a lock protects: a file with a number and the largest token that it has seen. It refuses smaller tokens, so
-that what is read and then written is right also if a holder is late. As a program it adds 1, under $LOCKBROKER_TOKEN.
+that what is read and then written is right also if a holder is late. As a program it adds 1, under $LOCKBROKER_TOKEN, and says so.
 
 tests/system/go/race.go does the same."""
 
 import fcntl
 import os
+import signal
 import sys
 import time
 
@@ -24,7 +25,7 @@ class Fenced:
             result, changed = change(number, token)
             if changed:
                 f.seek(0)
-                f.write("{:020d} {:020d}\n".format(*changed))
+                f.write("{:20d} {:20d}\n".format(*changed))
                 f.flush()
         return result
 
@@ -46,4 +47,6 @@ class Fenced:
 
 
 if __name__ == "__main__":
-    sys.exit(0 if Fenced(sys.argv[1]).add(int(os.environ["LOCKBROKER_TOKEN"])) else 1)
+    # A command that loses its lock ends the program: what it has added has to be said.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
+    print("added" if Fenced(sys.argv[1]).add(int(os.environ["LOCKBROKER_TOKEN"])) else "refused")

@@ -24,9 +24,9 @@ def toolchain():
 
 
 def environment(folder):
-    """Nothing is fetched, and nothing is kept but in that folder. Two processors: others test meanwhile."""
+    """Nothing is fetched, and nothing is kept but in that folder, or in $GOCACHE. Two processors: others test meanwhile."""
     return os.environ | {"GOFLAGS": "-mod=mod", "GOPROXY": "off", "GOTOOLCHAIN": "local", "GOWORK": "off", "CGO_ENABLED": "1", "CC": "gcc",
-                         "GOCACHE": os.path.join(folder, "cache"), "HOME": folder, "GOMAXPROCS": "2"}
+                         "GOCACHE": os.environ.get("GOCACHE", os.path.join(folder, "cache")), "HOME": folder, "GOMAXPROCS": "2"}
 
 
 def go(folder, *words, cwd=MODULE):
@@ -67,7 +67,10 @@ class Go:
             return self.said.setdefault(key, queue.Queue())
 
     def tell(self, line):
-        self.process.stdin.write(line + "\n")
+        try:
+            self.process.stdin.write(line + "\n")
+        except BrokenPipeError:
+            raise AssertionError(self.process.stderr.read()) from None
 
     def hear(self, key):
         try:

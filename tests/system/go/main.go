@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Carries out what the test says line by line on the standard input, through the Go module, and prints what came of it. A
-// line is a key, a verb and its words; each is carried out in a goroutine of its own, and its answer begins with the key,
-// which names a grant from then on. Built and driven by test_go_library.py.
+// Carries out what the test says line by line on the standard input, through the Go module, and prints what came of
+// it. A line is a key, a verb and its words; each is carried out in a goroutine of its own, and its answer begins with
+// the key, which names a grant from then on. Built and driven by test_go_library.py.
 package main
 
 import (
@@ -138,10 +138,6 @@ func of(key string) *pending {
 }
 
 func ask(key string, words []string) string {
-	if words[0] == "cancel" {
-		of(key).cancel()
-		return "canceled it"
-	}
 	held := of(key).held
 	switch words[0] {
 	case "unlock":
@@ -202,6 +198,12 @@ func carryOut(key string, words []string) string {
 			opened.Close()
 		}
 		return said(err)
+	case "cancel":
+		of(words[1]).cancel()
+		return "ok"
+	case "stop":
+		over.Store(true)
+		return "ok"
 	case "end":
 		return said(client.Close())
 	case "lock", "try", "all", "any", "semaphore", "campaign":
@@ -234,7 +236,7 @@ func carryOut(key string, words []string) string {
 		out, err := exec.Command(words[1], words[2:]...).CombinedOutput()
 		return fmt.Sprintf("%s %q", said(err), out)
 	case "race":
-		return race(words[1], words[2], number(words[3]), number(words[4]))
+		return race(words[1], words[2], number(words[3]))
 	}
 	return ask(key, words)
 }

@@ -17,8 +17,8 @@ import (
 	lockbroker "lockbroker.invalid/go"
 )
 
-// resource is a file with a number and the largest token that it has seen, as fenced.py has it: it refuses smaller ones. What
-// is read and written in two steps is right only if nobody else comes in between.
+// resource is a file with a number and the largest token that it has seen, as fenced.py has it: it refuses smaller
+// ones. What is read and written in two steps is right only if nobody else comes in between.
 type resource string
 
 func (r resource) visit(do func(number, token int64) (int64, int64, bool)) bool {
@@ -36,7 +36,7 @@ func (r resource) visit(do func(number, token int64) (int64, int64, bool)) bool 
 	}
 	number, token, accepted := do(number, token)
 	if accepted {
-		if _, err := file.WriteAt([]byte(fmt.Sprintf("%020d %020d\n", number, token)), 0); err != nil {
+		if _, err := file.WriteAt([]byte(fmt.Sprintf("%20d %20d\n", number, token)), 0); err != nil {
 			panic(err)
 		}
 	}
@@ -55,7 +55,8 @@ func (r resource) write(own, n int64) bool {
 	return r.visit(func(_, token int64) (int64, int64, bool) { return n, own, own == token })
 }
 
-// once adds 1 under the lock, and returns whether it did. It is wrong if the resource refused a holder that had not lost it.
+// once adds 1 under the lock, and returns whether it did. It is wrong if the resource refused a holder that had not
+// lost it.
 func once(ctx context.Context, r resource, name string) (bool, error) {
 	held, err := client.Lock(ctx, name)
 	if err != nil {
@@ -77,16 +78,17 @@ func once(ctx context.Context, r resource, name string) (bool, error) {
 	return accepted, nil
 }
 
-// race has goroutines add 1 each, again and again, for as many rounds in all. Every fourth context ends at a random moment.
-func race(file, name string, goroutines, rounds int) string {
+var over atomic.Bool
+
+// race has goroutines add 1 each, again and again until it is over. Every fourth context ends at a random moment.
+func race(file, name string, goroutines int) string {
 	var all sync.WaitGroup
-	var left, added, given, away atomic.Int64
-	left.Store(int64(rounds))
+	var added, given, away atomic.Int64
 	for i := 0; i < goroutines; i++ {
 		all.Add(1)
 		go func() {
 			defer all.Done()
-			for left.Add(-1) >= 0 {
+			for !over.Load() {
 				ctx, cancel := context.Background(), context.CancelFunc(func() {})
 				if rand.Intn(4) == 0 {
 					ctx, cancel = context.WithTimeout(ctx, time.Duration(rand.Intn(20000))*time.Microsecond)
