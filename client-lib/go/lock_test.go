@@ -378,3 +378,32 @@ func TestNothingIsLeftOfManyLocks(t *testing.T) {
 		t.Fatal("connections are remembered")
 	}
 }
+
+// While the whole process is stopped, nobody reads what the broker sends. Whoever asks after that may come before the reader.
+func TestWhatHasComeIsReadByWhoeverAsks(t *testing.T) {
+	for name, ask := range map[string]func(*Held) error{"check": (*Held).Check, "unlock": (*Held).Unlock,
+		"renew": func(h *Held) error { return h.Renew(time.Hour) }} {
+		t.Run(name, func(t *testing.T) {
+			b := newBroker(t)
+			what, _ := newRequest(aLock, []string{"a"}, nil)
+			made, err := b.client().connect(context.Background(), what)
+			is(t, err, nil)
+			made.reading = true // there is no reader
+			begun := make(chan error)
+			go func() { begun <- made.acquire(context.Background(), time.Time{}) }()
+			for done := false; !done; made.catchUp() {
+				select {
+				case err := <-begun:
+					is(t, err, nil)
+					done = true
+				default:
+				}
+			}
+			held := newHeld(context.Background(), made)
+			b.send(">4\r\n$4\r\nlost\r\n$1\r\na\r\n:7\r\n$6\r\nforced\r\n")
+			is(t, ask(held), ErrLost)
+			isLost(t, held, "forced")
+			held.Close()
+		})
+	}
+}
