@@ -44,6 +44,7 @@ type broker struct {
 
 	mu      sync.Mutex
 	answers map[string]string // instead of those below, by command
+	pause   time.Duration     // before each
 	silent  bool
 	asked   []string
 	peers   []net.Conn
@@ -83,7 +84,9 @@ func (b *broker) serve(peer net.Conn) {
 		if err != nil {
 			return
 		}
-		if answer := b.answer(request); answer != "" {
+		answer, pause := b.answer(request)
+		time.Sleep(pause)
+		if answer != "" {
 			if _, err := io.WriteString(peer, answer); err != nil {
 				return
 			}
@@ -112,22 +115,26 @@ func readRequest(in *bufio.Reader) (words, error) {
 	return request, err
 }
 
-func (b *broker) answer(request words) string {
+func (b *broker) answer(request words) (string, time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.asked = append(b.asked, request[0])
 	if b.silent {
-		return ""
+		return "", 0
 	}
 	if answer, isSet := b.answers[request[0]+" "+request[1%len(request)]]; isSet {
-		return answer
+		return answer, b.pause
 	}
 	if answer, isSet := b.answers[request[0]]; isSet {
-		return answer
+		return answer, b.pause
 	}
+	return b.usual(request[0]), b.pause
+}
+
+func (b *broker) usual(command string) string {
 	return map[string]string{"HELLO": b.hello(), "LOCK": ":7\r\n", "VALID": ":5000\r\n", "UNLOCK": ":0\r\n",
 		"CLIENT": "+OK\r\n", "RENEW": ":1\r\n", "MLOCK": "*2\r\n:7\r\n:8\r\n", "MUNLOCK": "*2\r\n:0\r\n:0\r\n",
-		"PING": "+PONG\r\n", "CANCEL": ":1\r\n"}[request[0]]
+		"PING": "+PONG\r\n", "CANCEL": ":1\r\n"}[command]
 }
 
 func (b *broker) hello() string {

@@ -106,16 +106,12 @@ func noPage(t *testing.T) *broker {
 
 func TestWithoutAPageTheBrokersAnswerCountsLessTheTimeSince(t *testing.T) {
 	b := noPage(t)
+	b.set("VALID", ":100000\r\n")
 	held := b.lock()
-	b.beSilent()
-	held.conn.mu.Lock()
-	held.conn.askedUntil = clock() + int64(100*time.Second)
-	held.conn.mu.Unlock()
-	time.Sleep(10 * time.Millisecond)
-	held.conn.mu.Lock()
-	left := held.conn.remaining()
-	held.conn.mu.Unlock()
-	isBetween(t, time.Duration(left), 80*time.Second, 100*time.Second-10*time.Millisecond)
+	b.mu.Lock()
+	b.pause = 100 * time.Millisecond
+	b.mu.Unlock()
+	isBetween(t, held.ValidFor(), 80*time.Second, 100*time.Second-100*time.Millisecond)
 }
 
 func TestWithoutAPageTheBrokerIsAskedAgainBeforeItsAnswerRunsOut(t *testing.T) {
@@ -164,6 +160,20 @@ func TestAPageThatHasMovedIsFollowed(t *testing.T) {
 	before.write(0, pageMoved, time.Minute)
 	isBetween(t, held.ValidFor(), 1, 2*time.Hour)
 	eventually(t, "the new page", func() bool { return held.ValidFor() > time.Hour })
+	next.write(1, pageSafe, time.Hour)
+	held.ValidFor()
+	isLost(t, held, "session")
+}
+
+func TestAGrantUnderAPageThatHasMovedBelongsToTheNextOne(t *testing.T) {
+	b := newBroker(t)
+	b.page.write(7, pageMoved, time.Minute)
+	held := b.lock()
+	next := newPage(t)
+	b.mu.Lock()
+	b.page = next
+	b.mu.Unlock()
+	eventually(t, "the new page", func() bool { return held.ValidFor() > time.Minute })
 	next.write(1, pageSafe, time.Hour)
 	held.ValidFor()
 	isLost(t, held, "session")

@@ -47,8 +47,8 @@ def built():
 class Go:
     """The program of tests/system/go: do() gives a line that begins with a key, and gets what came of it."""
 
-    def __init__(self, socket, patience_ms=60000):
-        self.process = harness.spawn([os.path.join(built(), "driver")], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    def __init__(self, socket, patience_ms=60000, under=()):
+        self.process = harness.spawn([*under, os.path.join(built(), "driver")], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                      stderr=subprocess.PIPE, text=True, bufsize=1,
                                      env=os.environ | {"LOCKBROKER_SOCKET": socket, "PATIENCE_MS": str(patience_ms)})
         self.said = {}

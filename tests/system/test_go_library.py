@@ -17,6 +17,7 @@ import harness
 from fenced import Fenced
 from go_library import Go
 from saved import Saved
+from tools import need
 
 pytestmark = pytest.mark.plain_only("it is another program's")
 OPERATORS = True  # see clients of conftest.py
@@ -283,6 +284,26 @@ def test_a_program_that_stood_still_knows_of_its_loss_when_it_asks(standalone, c
     go.process.send_signal(signal.SIGCONT)
     assert go.hear("x") == "0"
     assert go.do("x unlock").startswith("lost forced: ")
+
+
+def test_where_only_the_socket_is_mounted_the_broker_is_asked(own_zk, daemons, clients, start):
+    daemon = daemons(own_zk(tick_ms=harness.FAST_TICK_MS), **harness.FAST)
+    under = ["bwrap", "--die-with-parent", "--dev-bind", "/", "/", "--tmpfs", daemon.dir, "--bind", daemon.socket, daemon.socket]
+    need(*under, "true")
+    c, go = clients(daemon), start(daemon, under=under)
+    for what in "lock a", "all a,b", "semaphore s 2", "campaign e me", "any a,b":
+        token_of(go.do(f"x {what}"))
+        assert 0 < int(go.do("x valid")) <= 2000 and go.do("x check") == go.do("x unlock") == "ok"
+    token_of(go.do("x lock a"))
+    assert c.call("FORCEUNLOCK", "a") == 1 and go.do("x lost").startswith("lost forced: ")
+    token_of(go.do("x lock b"))
+    asked = daemon.info("stats")["requests_total"]
+    harness.wait_until(lambda: int(daemon.info("stats")["requests_total"]) > int(asked) + 20, "the broker to be asked again and again")
+    assert go.do("x check") == "ok"
+    daemon.signal(signal.SIGSTOP)
+    assert go.do("x lost").startswith("lost ") and go.do("x valid") == "0"
+    daemon.signal(signal.SIGCONT)
+    assert go.do("x unlock").startswith("lost ")
 
 
 def test_a_lease_ends_and_is_renewed(broker, start):
