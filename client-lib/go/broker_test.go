@@ -152,6 +152,12 @@ func (b *broker) set(command, answer string) {
 	b.answers[command] = answer
 }
 
+func (b *broker) delay(pause time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.pause = pause
+}
+
 func (b *broker) beSilent() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

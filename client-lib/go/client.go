@@ -89,7 +89,7 @@ func Open(options ...OpenOption) (*Client, error) {
 		}
 		c.path = filepath.Join(folder, "lockbroker", "lockbroker.sock")
 	}
-	if _, err := c.Do(context.Background(), "PING"); err != nil {
+	if _, err := c.ask(context.Background(), "PING"); err != nil {
 		return nil, err
 	}
 	return c, nil
@@ -146,20 +146,37 @@ func (c *Client) Campaign(ctx context.Context, name, data string, options ...Loc
 }
 
 // Do sends a command of PROTOCOL.md that is answered at once, such as Do(ctx, "HOLDERS", "orders"), on a connection of
-// its own, and returns the answer: string, int64, nil, []any, or map[string]any. An error reply is an error.
+// its own, and returns the answer: string, int64, nil, []any, or map[string]any. An error reply is an error. It is sent
+// once: after ErrNotAvailable it may have been carried out.
 func (c *Client) Do(ctx context.Context, command ...string) (any, error) {
-	what := &request{kind: question, names: []string{strings.Join(command, " ")}}
-	var answer any
-	err := c.try(ctx, what, func(made *conn) error {
-		take, answers := place()
-		err := made.begin(ctx, command, take)
-		if err == nil {
-			answer, err = made.wait(ctx, answers, c.patience)
-		}
-		made.close()
+	made, err := c.connect(ctx, questionOf(command))
+	if err != nil {
+		return nil, err
+	}
+	return made.askOnly(ctx, command)
+}
+
+// ask is Do for a command that may be carried out twice: if the broker is away, it is waited for.
+func (c *Client) ask(ctx context.Context, command ...string) (answer any, err error) {
+	what := questionOf(command)
+	err = c.try(ctx, what, func(made *conn) (err error) {
+		answer, err = made.askOnly(ctx, command)
 		return err
 	})
 	return answer, err
+}
+
+func questionOf(command words) *request {
+	return &request{kind: question, names: []string{strings.Join(command, " ")}}
+}
+
+func (c *conn) askOnly(ctx context.Context, command words) (any, error) {
+	defer c.close()
+	take, answer := place()
+	if err := c.begin(ctx, command, take); err != nil {
+		return nil, err
+	}
+	return c.wait(ctx, answer, c.client.patience)
 }
 
 // acquire is what all calls that lock have in common: on one connection after the other, until one has not ended

@@ -14,7 +14,7 @@ type Leader struct {
 
 // Leader returns who leads now, on whichever host; nil: nobody.
 func (c *Client) Leader(ctx context.Context, name string) (*Leader, error) {
-	answer, err := c.Do(ctx, "LEADER", name)
+	answer, err := c.ask(ctx, "LEADER", name)
 	fields, isMap := answer.(map[string]any)
 	if err != nil || !isMap {
 		return nil, err
@@ -41,7 +41,8 @@ func (c *Client) Observe(ctx context.Context, name string, changed func(*Leader)
 	what := &request{kind: leadership, names: []string{name}}
 	var told *Leader
 	isFirst := true
-	return c.try(ctx, what, func(made *conn) error {
+	var enough error
+	err := c.try(ctx, what, func(made *conn) error {
 		defer made.close()
 		o := &observation{news: make(chan struct{}, 1)}
 		made.mu.Lock()
@@ -63,11 +64,15 @@ func (c *Client) Observe(ctx context.Context, name string, changed func(*Leader)
 				continue
 			}
 			isFirst, told = false, leader
-			if err := changed(leader); err != nil {
-				return err
+			if enough = changed(leader); enough != nil {
+				return nil
 			}
 		}
 	})
+	if enough != nil {
+		return enough
+	}
+	return err
 }
 
 func same(a, b *Leader) bool {

@@ -38,8 +38,8 @@ var (
 	ErrClosed = errors.New("lockbroker: the client is closed")
 )
 
-// Error is each error of this package. errors.Is compares it with the kinds above, and with the context's error if a
-// context ended the call.
+// Error is each error of this package but ErrClosed. errors.Is compares it with the kinds above, and with the
+// context's error if a context ended the call.
 type Error struct {
 	// Code is the broker's, as PROTOCOL.md lists them, such as "DEADLOCK". Empty: the error does not come from the
 	// broker.

@@ -89,9 +89,44 @@ func TestEachOutageIsNotAvailable(t *testing.T) {
 	b.beSilent()
 	_, err := client.TryLock(context.Background(), "a")
 	is(t, err, ErrNotAvailable)
-	_, err = Open(Socket(filepath.Join(t.TempDir(), "none")))
+	_, err = Open(Socket(filepath.Join(t.TempDir(), "none")), Patience(time.Hour)) // at once: no broker was there
 	is(t, err, ErrNotAvailable)
 	is(t, err, os.ErrNotExist)
+}
+
+func TestABrokerThatWasStoppedIsWaitedFor(t *testing.T) {
+	b := newBroker(t)
+	client := b.client()
+	b.listener.Close() // its socket goes, too
+	if _, err := os.Stat(b.path); !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+	locked := make(chan error)
+	go func() {
+		_, err := client.Lock(context.Background(), "a")
+		locked <- err
+	}()
+	next := newBroker(t)
+	if err := os.Rename(next.path, b.path); err != nil {
+		t.Fatal(err)
+	}
+	is(t, <-locked, nil)
+}
+
+func TestALeaseBeginsWithTheGrant(t *testing.T) {
+	b := newBroker(t)
+	b.delay(200 * time.Millisecond)
+	held := b.lock(Lease(2 * time.Second))
+	if b.count("RENEW") != 1 {
+		t.Fatal("it is counted from the question")
+	}
+	is(t, held.Unlock(), nil)
+	b.delay(0)
+	held = b.lock(Lease(time.Hour))
+	if b.count("RENEW") != 0 {
+		t.Fatal("it was renewed for nothing")
+	}
+	is(t, held.Unlock(), nil)
 }
 
 func TestABrokerThatIsStillStartingIsWaitedFor(t *testing.T) {
@@ -112,6 +147,38 @@ func TestABrokerThatIsStillStartingIsWaitedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	is(t, <-opened, nil)
+}
+
+func TestACommandIsSentOnce(t *testing.T) {
+	b := newBroker(t)
+	b.set("FORCEUNLOCK", "")
+	client := b.client()
+	wrong := make(chan error)
+	go func() {
+		_, err := client.Do(context.Background(), "FORCEUNLOCK", "a")
+		wrong <- err
+	}()
+	b.awaitAsked("FORCEUNLOCK")
+	b.last().Close()
+	is(t, <-wrong, ErrNotAvailable)
+	if b.count("FORCEUNLOCK") != 1 {
+		t.Fatal("it was sent again")
+	}
+}
+
+func TestTheErrorOfWhoObservesEndsTheObservation(t *testing.T) {
+	b := newBroker(t)
+	b.set("OBSERVE", "+OK\r\n>5\r\n+leader\r\n+e\r\n:9\r\n+web\r\n+me\r\n")
+	mine := failed(ErrNotAvailable, "mine")
+	mine.again = whenItIsBack
+	var seen []Leader
+	err := b.client().Observe(context.Background(), "e", func(leader *Leader) error {
+		seen = append(seen, *leader)
+		return mine
+	})
+	if err != mine || len(seen) != 1 || seen[0] != (Leader{"web", "me", 9}) {
+		t.Fatal(err, seen)
+	}
 }
 
 func TestEachCodeIsAKindOfError(t *testing.T) {
@@ -374,12 +441,15 @@ func TestNothingIsLeftOfManyLocks(t *testing.T) {
 		}
 	}
 	eventually(t, "the goroutines to end", func() bool { return runtime.NumGoroutine() <= before })
+	client.mu.Lock()
+	defer client.mu.Unlock()
 	if len(client.conns) != 0 {
 		t.Fatal("connections are remembered")
 	}
 }
 
-// While the whole process is stopped, nobody reads what the broker sends. Whoever asks after that may come before the reader.
+// While the whole process is stopped, nobody reads what the broker sends. Whoever asks after that may come before the
+// reader.
 func TestWhatHasComeIsReadByWhoeverAsks(t *testing.T) {
 	for name, ask := range map[string]func(*Held) error{"check": (*Held).Check, "unlock": (*Held).Unlock,
 		"renew": func(h *Held) error { return h.Renew(time.Hour) }} {

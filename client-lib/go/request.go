@@ -100,14 +100,10 @@ func Group(text string) LockOption { return func(r *request) { r.group = text } 
 // NewGroup is Group with a text that nobody else has.
 func NewGroup() LockOption {
 	var random [16]byte
-	_, err := rand.Read(random[:])
-	text := "go-" + hex.EncodeToString(random[:])
-	return func(r *request) {
-		if err != nil {
-			r.wrong = err
-		}
-		r.group = text
+	if _, err := rand.Read(random[:]); err != nil {
+		panic("lockbroker: the system has no random numbers: " + err.Error())
 	}
+	return Group("go-" + hex.EncodeToString(random[:]))
 }
 
 func newRequest(kind kind, names []string, options []LockOption) (*request, error) {
