@@ -191,7 +191,11 @@ func (c *Client) acquire(ctx context.Context, kind kind, names []string, limit i
 	end := time.Now().Add(what.wait)
 	var held *Held
 	err = c.try(ctx, what, func(made *conn) error {
-		if err := on(made, ctx, end); err != nil {
+		err := on(made, ctx, end)
+		if err == nil && c.isClosed() { // what it waited for was held through the same client
+			err = ErrClosed
+		}
+		if err != nil {
 			made.close()
 			return err
 		}

@@ -106,6 +106,7 @@ func TestABrokerThatWasStoppedIsWaitedFor(t *testing.T) {
 		_, err := client.Lock(context.Background(), "a")
 		locked <- err
 	}()
+	time.Sleep(50 * time.Millisecond) // so that it has tried, unless the machine is very busy
 	next := newBroker(t)
 	if err := os.Rename(next.path, b.path); err != nil {
 		t.Fatal(err)
@@ -325,6 +326,23 @@ func TestTheEndOfTheClientEndsAll(t *testing.T) {
 	_, err = client.Lock(context.Background(), "a")
 	is(t, err, ErrClosed)
 	is(t, client.Close(), nil)
+}
+
+// As when what it waits for was held through the same client.
+func TestWhatIsGrantedWhileTheClientClosesIsNotReturned(t *testing.T) {
+	b := newBroker(t)
+	b.set("LOCK", "")
+	client := b.client()
+	wrong := make(chan error)
+	go func() {
+		_, err := client.Lock(context.Background(), "a")
+		wrong <- err
+	}()
+	b.awaitAsked("LOCK")
+	close(client.closed)
+	b.send(":9\r\n")
+	is(t, <-wrong, ErrClosed)
+	<-b.ended
 }
 
 func TestOptionsAreWordsOfTheRequest(t *testing.T) {
