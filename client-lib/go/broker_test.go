@@ -60,19 +60,21 @@ func newBroker(t *testing.T) *broker {
 	}
 	b.listener = listener
 	t.Cleanup(func() { listener.Close() })
-	go func() {
-		for {
-			peer, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			b.mu.Lock()
-			b.peers = append(b.peers, peer)
-			b.mu.Unlock()
-			go b.serve(peer)
-		}
-	}()
+	go b.accept(listener)
 	return b
+}
+
+func (b *broker) accept(listener net.Listener) {
+	for {
+		peer, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		b.mu.Lock()
+		b.peers = append(b.peers, peer)
+		b.mu.Unlock()
+		go b.serve(peer)
+	}
 }
 
 func (b *broker) serve(peer net.Conn) {

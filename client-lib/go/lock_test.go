@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -128,6 +129,62 @@ func TestALeaseBeginsWithTheGrant(t *testing.T) {
 		t.Fatal("it was renewed for nothing")
 	}
 	is(t, held.Unlock(), nil)
+}
+
+func TestABrokerThatDrainsWhenItGreetsIsAboutToStartAgain(t *testing.T) {
+	b := newBroker(t)
+	client := b.client()
+	b.set("HELLO", "-DRAINING it stops\r\n")
+	locked := make(chan error)
+	go func() {
+		_, err := client.Lock(context.Background(), "a")
+		locked <- err
+	}()
+	eventually(t, "another try", func() bool { return b.count("HELLO") > 1 })
+	b.set("HELLO", b.hello())
+	is(t, <-locked, nil)
+}
+
+func TestABrokerWhoseQueueIsFullIsWaitedFor(t *testing.T) {
+	b := newBroker(t)
+	path := filepath.Join(t.TempDir(), "socket")
+	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	is(t, err, nil)
+	is(t, syscall.Bind(fd, &syscall.SockaddrUnix{Name: path}), nil)
+	is(t, syscall.Listen(fd, 0), nil)
+	for err == nil {
+		var waiting net.Conn
+		if waiting, err = net.Dial("unix", path); err == nil {
+			defer waiting.Close()
+		}
+	}
+	is(t, err, syscall.EAGAIN)
+	_, err = Open(Socket(path), Patience(50*time.Millisecond))
+	is(t, err, ErrNotAvailable)
+	opened := make(chan error)
+	go func() {
+		_, err := Open(Socket(path), Patience(hang))
+		opened <- err
+	}()
+	time.Sleep(50 * time.Millisecond) // so that it has tried, unless the machine is very busy
+	file := os.NewFile(uintptr(fd), path)
+	defer file.Close()
+	listener, err := net.FileListener(file)
+	is(t, err, nil)
+	defer listener.Close()
+	go b.accept(listener)
+	is(t, <-opened, nil)
+}
+
+func TestABrokerThatDoesNotReadIsNotWaitedForForEver(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "socket")
+	listener, err := net.Listen("unix", path)
+	is(t, err, nil)
+	defer listener.Close()
+	c := newBroker(t).client(Patience(100 * time.Millisecond))
+	c.path = path
+	_, err = c.Do(context.Background(), "ECHO", strings.Repeat("x", 16<<20))
+	is(t, err, ErrNotAvailable)
 }
 
 func TestABrokerThatIsStillStartingIsWaitedFor(t *testing.T) {

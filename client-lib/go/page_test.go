@@ -5,6 +5,9 @@ package lockbroker
 import (
 	"context"
 	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
 	"testing"
 	"time"
 )
@@ -197,6 +200,22 @@ func TestConnectionsShareAPage(t *testing.T) {
 	if one.conn.page == nil || one.conn.page != two.conn.page {
 		t.Fatal("each has mapped one")
 	}
+}
+
+func TestAPageThatNobodyHasAnyLongerIsUnmapped(t *testing.T) {
+	var folder string
+	for i := 0; i < 20; i++ {
+		file := newPage(t)
+		folder = filepath.Dir(filepath.Dir(file.path))
+		if findPage(file.path, file.idText()) == nil {
+			t.Fatal("it is not found")
+		}
+	}
+	eventually(t, "the memory to be unmapped", func() bool {
+		runtime.GC()
+		maps, err := os.ReadFile("/proc/self/maps")
+		return err == nil && !strings.Contains(string(maps), folder)
+	})
 }
 
 func TestALeaseIsCountedFromTheQuestion(t *testing.T) {
