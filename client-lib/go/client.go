@@ -192,7 +192,7 @@ func (c *Client) acquire(ctx context.Context, kind kind, names []string, limit i
 	var held *Held
 	err = c.try(ctx, what, func(made *conn) error {
 		err := on(made, ctx, end)
-		if err == nil && c.isClosed() { // what it waited for was held through the same client
+		if c.isClosed() { // also if it was granted: what it waited for was held through the same client
 			err = ErrClosed
 		}
 		if err != nil {
@@ -257,9 +257,6 @@ func (c *conn) settle(ctx context.Context, sent int64) error {
 	defer c.mu.Unlock()
 	switch {
 	case !c.held && c.lostReason == "":
-		if c.client.isClosed() {
-			return ErrClosed
-		}
 		return failed(ErrProtocol, "the broker's answer to a request for %s is no grant", c.what)
 	case c.lostReason != "":
 		return lostFor(c.what, c.lostReason)
@@ -293,9 +290,6 @@ func (c *Client) try(ctx context.Context, what *request, do func(*conn) error) e
 		made, err := c.connect(ctx, what)
 		if err == nil {
 			err = do(made)
-		}
-		if c.isClosed() && err != nil {
-			return ErrClosed
 		}
 		var e *Error
 		if !errors.As(err, &e) || e.again == never {
@@ -402,6 +396,9 @@ func isSilent(err error) bool {
 
 // ending is the error of a connection that ends now.
 func (c *Client) ending() *Error {
+	if c.isClosed() {
+		return failed(ErrClosed, "the client of %s was closed", c.path)
+	}
 	e := failed(ErrNotAvailable, "the connection to lockbrokerd at %s ended", c.path)
 	e.again = whenItIsBack
 	return e

@@ -377,7 +377,14 @@ func TestTheEndOfTheClientEndsAll(t *testing.T) {
 		wrong <- err
 	}()
 	b.awaitAsked("LOCK")
+	b.set("ECHO", "")
+	go func() {
+		_, err := client.Do(context.Background(), "ECHO", "a")
+		wrong <- err
+	}()
+	b.awaitAsked("ECHO")
 	is(t, client.Close(), nil)
+	is(t, <-wrong, ErrClosed)
 	is(t, <-wrong, ErrClosed)
 	is(t, held.Unlock(), ErrNotHeld)
 	_, err = client.Lock(context.Background(), "a")
