@@ -192,7 +192,7 @@ func TestABrokerThatIsStillStartingIsWaitedFor(t *testing.T) {
 	b.listener.(*net.UnixListener).SetUnlinkOnClose(false)
 	b.listener.Close()
 	t.Setenv("LOCKBROKER_OPEN_MS", "0")
-	_, err := Open(Socket(b.path))
+	_, err := Open(Socket(b.path), Patience(time.Hour))
 	is(t, err, ErrNotAvailable)
 	t.Setenv("LOCKBROKER_OPEN_MS", "")
 	opened := make(chan error)
