@@ -11,7 +11,7 @@ check="$demo g++ binutils abigail-tools libcmocka-dev systemd stunnel4 openssl
 libcurator-recipes-java default-jdk-headless
 python3-pytest python3-pytest-xdist python3-redis python3-kazoo python3-gevent python3-eventlet redis-tools netcat-openbsd
 prometheus nftables iproute2 strace bubblewrap clang libclang-rt-dev
-libredis-perl nodejs node-redis ruby-redis php-cli php-redis gccgo-go golang-github-gomodule-redigo-dev
+libredis-perl nodejs node-redis ruby-redis php-cli php-redis gccgo-go golang-github-gomodule-redigo-dev golang-1.19-go
 php-illuminate-cache php-illuminate-redis zsh fish pkg-config man-db valgrind"
 lint="clang-format clang-tidy cppcheck mandoc mypy"
 deb="build-essential debhelper dh-python dpkg-dev fakeroot libcmocka-dev lintian pkg-config python3 systemd"
