@@ -267,13 +267,27 @@ SIM_BIN = $(BUILD)/sim
 # Tests that need them are about measurements or users, and run without sanitizers.
 BENCH_BIN = $(if $(SAN),,$(addprefix $(TESTS)/,bench-load bench-null bench-pipeline bench-neighbours bench-taken bench-deadlock))
 
-.PHONY: all help deps quick check beside-check release clang-unit sanitized-system fuzz short-fuzz stateful unit unit-plain unit-sanitized threads sim steps golden mutants mutate system system-once deb \
+.PHONY: all java java-check help deps quick check beside-check release clang-unit sanitized-system fuzz short-fuzz stateful unit unit-plain unit-sanitized threads sim steps golden mutants mutate system system-once deb \
 	booted fresh restarts races torture demo bench profile lint layers packaging abi reproducible count format install uninstall clean tests
 .DEFAULT_GOAL = all
 .DELETE_ON_ERROR:
 .SUFFIXES:
 
 all: $(DAEMON) $(COMMAND) $(HTTP_BIN) $(SHARED) $(STATIC) ## build everything into BUILD (needs no network)
+
+# The same bytes from the same sources: the files in it are of no date. The adapters (client-lib/java/*/) are sources only.
+JAR = $(BUILD)/lockbroker.jar
+JAVA := client-lib/java/module-info.java $(sort $(wildcard client-lib/java/lockbroker/*.java))
+JAVA_DATE = 2020-01-01T00:00:00Z
+java: $(JAR) ## the library for Java, BUILD/lockbroker.jar (needs a JDK, 17 or later, which nothing else here does)
+$(JAR): $(JAVA) VERSION
+	$(call say,JAVA,$@)
+	@rm -rf $(BUILD)/java && mkdir -p $(BUILD)/java
+	$(Q)javac --release 17 -Xlint:all $(if $(WERROR),-Werror) --module-version $(VERSION) -d $(BUILD)/java $(JAVA)
+	$(Q)jar --create --file $@ --date=$(JAVA_DATE) -C $(BUILD)/java .
+
+java-check: all $(JAR) ## the tests of the library for Java, with real brokers
+	@$(PYTEST) -n 3 tests/system/test_java*.py
 
 help: ## this list
 	@sed -n 's/^#   //p' Makefile

@@ -8,7 +8,7 @@ build="gcc libc6-dev make libzookeeper-st-dev libevent-dev libinih-dev"
 demo="zookeeper default-jre-headless python3"
 # Of the tests, with the languages of docs/CLIENTS.md and the shells.
 check="$demo g++ binutils abigail-tools libcmocka-dev systemd stunnel4 openssl
-libcurator-recipes-java default-jdk-headless
+libcurator-recipes-java default-jdk-headless junit4
 python3-pytest python3-pytest-xdist python3-redis python3-kazoo python3-gevent redis-tools netcat-openbsd
 prometheus nftables iproute2 strace bubblewrap clang libclang-rt-dev
 libredis-perl nodejs node-redis ruby-redis php-cli php-redis gccgo-go golang-github-gomodule-redigo-dev
