@@ -267,7 +267,7 @@ SIM_BIN = $(BUILD)/sim
 # Tests that need them are about measurements or users, and run without sanitizers.
 BENCH_BIN = $(if $(SAN),,$(addprefix $(TESTS)/,bench-load bench-null bench-pipeline bench-neighbours bench-taken bench-deadlock))
 
-.PHONY: all java java-check help deps quick check beside-check release clang-unit sanitized-system fuzz short-fuzz stateful unit unit-plain unit-sanitized threads sim steps golden mutants mutate system system-once deb \
+.PHONY: all java javadoc java-check help deps quick check beside-check release clang-unit sanitized-system fuzz short-fuzz stateful unit unit-plain unit-sanitized threads sim steps golden mutants mutate system system-once deb \
 	booted fresh restarts races torture demo bench profile lint layers packaging abi reproducible count format install uninstall clean tests
 .DEFAULT_GOAL = all
 .DELETE_ON_ERROR:
@@ -285,6 +285,10 @@ $(JAR): $(JAVA) VERSION
 	@rm -rf $(BUILD)/java && mkdir -p $(BUILD)/java
 	$(Q)javac --release 17 -Xlint:all $(if $(WERROR),-Werror) --module-version $(VERSION) -d $(BUILD)/java $(JAVA)
 	$(Q)jar --create --file $@ --date=$(JAVA_DATE) -C $(BUILD)/java .
+
+javadoc: $(JAR) ## what it says of each class, BUILD/javadoc
+	@rm -rf $(BUILD)/javadoc
+	$(Q)javadoc -quiet -Xdoclint:all,-missing -Werror --release 17 -notimestamp -noindex -nohelp -d $(BUILD)/javadoc $(JAVA)
 
 java-check: all $(JAR) ## the tests of the library for Java, with real brokers
 	@$(PYTEST) -n 3 tests/system/test_java*.py

@@ -14,7 +14,8 @@ prometheus nftables iproute2 strace bubblewrap clang libclang-rt-dev
 libredis-perl nodejs node-redis ruby-redis php-cli php-redis gccgo-go golang-github-gomodule-redigo-dev
 php-illuminate-cache php-illuminate-redis zsh fish pkg-config man-db valgrind"
 lint="clang-format clang-tidy cppcheck mandoc mypy"
-deb="build-essential debhelper dh-python dpkg-dev fakeroot libcmocka-dev lintian pkg-config python3 systemd"
+deb="build-essential debhelper dh-python dpkg-dev fakeroot libcmocka-dev lintian pkg-config python3 systemd
+default-jdk-headless maven-repo-helper"
 fresh="mmdebstrap"
 booted="$fresh systemd-container"
 bench="redis-server redis-tools memcached postgresql"

@@ -18,9 +18,9 @@
  * thread: {@code UNLOCK}, the lock group of the next thread and {@code LOCK} go in one write. So that {@code LOCK} comes
  * behind the requests of other processes, and each thread has a grant and a token of its own.
  *
- * <p>Others ask the broker at once, each on a connection of its own: a thread that holds anything else, so that the broker
- * sees every deadlock cycle of the host (a thread that holds nothing is in no cycle); readers, who share only what the broker
- * grants as shared; semaphores, elections, and several locks at once.
+ * <p>Others ask the broker at once, each on a connection of its own: a thread that holds anything else, so that the
+ * broker sees every deadlock cycle of the host (a thread that holds nothing is in no cycle); readers, who share only what
+ * the broker grants as shared; semaphores, elections, and several locks at once.
  *
  * <h2>The states of a request and of its grant</h2>
  *
@@ -35,19 +35,20 @@
  * <tr><td>CONNECTING</td><td>parked</td><td>active, or not in it</td><td>none yet, or the last one has ended</td>
  *     <td>the request is forgotten</td><td>goes on until the patience is over: NotAvailable</td></tr>
  * <tr><td>ASKED</td><td>parked</td><td>active, or not in it</td><td>LOCK was sent</td><td>the connection is half closed:
- *     the broker answers what was sent before, withdraws the request, releases a grant that crosses, and ends the connection;
- *     the thread goes on when it has ended. The next thread is active at once</td>
+ *     the broker answers what was sent before, withdraws the request, releases a grant that crosses, and ends the
+ *     connection; the thread goes on when it has ended. The next thread is active at once</td>
  *     <td>the broker answers nil: false. No answer within the patience: the connection is closed, NotAvailable</td></tr>
  * <tr><td>DONE, granted</td><td>runs</td><td>active, or not in it</td><td>owns the grant</td>
- *     <td>a grant that crosses the interrupt is released by UNLOCK before InterruptedException is thrown</td><td>true</td></tr>
- * <tr><td>released</td><td>parked until UNLOCK is answered</td><td>the next one is active</td><td>UNLOCK was sent; it is the
- *     next thread's, or idle</td><td>no effect: the flag stays set</td><td>no answer within the patience: the connection is
- *     closed; Lost, unless the lock was proven to be held when UNLOCK was sent</td></tr>
+ *     <td>a grant that crosses the interrupt is released by UNLOCK before InterruptedException is thrown</td>
+ *     <td>true</td></tr>
+ * <tr><td>released</td><td>parked until UNLOCK is answered</td><td>the next one is active</td><td>UNLOCK was sent; it is
+ *     the next thread's, or idle</td><td>no effect: the flag stays set</td><td>no answer within the patience: the connection
+ *     is closed; Lost, unless the lock was proven to be held when UNLOCK was sent</td></tr>
  * <tr><td>lost</td><td>runs; its next call says so</td><td>the next one is active</td><td>closed</td><td>no effect</td>
  *     <td></td></tr>
  * </table>
  *
- * When a connection ends, a request that is CONNECTING or ASKED is made again on the next connection, with what is left of its
- * time, within the patience; a grant is lost.
+ * When a connection ends, a request that is CONNECTING or ASKED is made again on the next connection, with what is left of
+ * its time, within the patience; a grant is lost.
  */
 package lockbroker;
