@@ -26,7 +26,7 @@ def sources(*patterns):
 
 def compile_in(folder):
     javac(f"{folder}/library", sources(f"{LIBRARY}/*.java", f"{LIBRARY}/lockbroker/*.java"))
-    javac(f"{folder}/tests", sources(f"{TESTS}/lockbroker/*.java", f"{TESTS}/*.java", f"{harness.HERE}/Java*.java"),
+    javac(f"{folder}/tests", sources(f"{TESTS}/*.java", f"{TESTS}/*/*.java", f"{LIBRARY}/s*/*.java", f"{harness.HERE}/Java*.java"),
           "-cp", f"{folder}/library:{JUNIT}")
 
 

@@ -57,6 +57,11 @@ def test_what_it_promises_without_a_clock_for_the_session_page(classes, standalo
                               env=java_library.environment(standalone)) >= 30
 
 
+def test_the_adapters_do_what_shedlock_and_spring_ask_for(classes, standalone):
+    """With declarations in place of their jars: tests/java/declarations."""
+    assert java_library.junit(classes, "adapters.AdaptersTest", env=java_library.environment(standalone)) == 5
+
+
 def test_it_finds_the_sockets_that_other_libraries_find(classes, daemons, tmp_path):
     """$LOCKBROKER_SOCKET in every driver here; "user" only where it is asked for."""
     folder = tmp_path / "lockbroker"
