@@ -710,7 +710,7 @@ demo: ## see it work: two hosts, one ZooKeeper, 16 processes (STANDALONE=1: one 
 # Ten minutes of a quiet machine. Each peer that is not there is left out, and named.
 bench: ## against a null broker and other lock services; QUICK=1: a minute. Results in BUILD/bench
 	@sh tests/deps.sh bench || echo 'make bench: goes on with the peers that are there'
-	@$(MAKE) all $(BENCH_BIN)
+	@$(MAKE) all $(BENCH_BIN) $(if $(shell command -v javac),java)
 	@$(PYTHON) -B tests/bench/bench.py --build $(BUILD) $(if $(QUICK),--quick)
 
 # perf, strace and valgrind: what cannot be had, or is not allowed, is left out, and named.
