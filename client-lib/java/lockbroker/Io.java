@@ -23,6 +23,7 @@ import java.util.concurrent.locks.ReentrantLock;
 /** The I/O thread of one LockBroker, and all that only it may touch. Other threads call post(), and nothing else. */
 final class Io implements Runnable {
     private static final int READ_BYTES = 64 * 1024;
+    private static final long SPIN_MAX_NS = 64_000;
     private static final int TASKS_A_TURN = 1024;
     private static final long LOOK_SOON_NS = 10 * Clock.NS_PER_MS;
     private static final System.Logger LOG = System.getLogger("lockbroker");
@@ -48,11 +49,13 @@ final class Io implements Runnable {
     private final PriorityQueue<Timer> timers = new PriorityQueue<>();
     private final Set<Connection> connections = new LinkedHashSet<>();
     private final List<Connection> toFlush = new ArrayList<>();
+    private final List<Call> toComplete = new ArrayList<>();
     private final Set<Grant> holders = new LinkedHashSet<>();
     private final Map<String, Tier> tiers = new HashMap<>();
     private final ByteBuffer buffer = ByteBuffer.allocateDirect(READ_BYTES);
     private Page page;
     private boolean closing;
+    private long spinNs;
     private boolean looks;
     private long lookAt;
 
@@ -145,11 +148,7 @@ final class Io implements Runnable {
     }
 
     private void turn() throws IOException {
-        long wait = tasks.isEmpty() ? millisecondsToWait() : 0;
-        if (wait == 0)
-            selector.selectNow(this::ready);
-        else
-            selector.select(this::ready, wait);
+        await();
         woken.set(false);
         Runnable task;
         for (int i = 0; i < TASKS_A_TURN && (task = tasks.poll()) != null; i++)
@@ -162,6 +161,37 @@ final class Io implements Runnable {
         for (int i = 0; i < toFlush.size(); i++)
             toFlush.get(i).flush();
         toFlush.clear();
+        for (int i = 0; i < toComplete.size(); i++)
+            toComplete.get(i).complete();
+        toComplete.clear();
+    }
+
+    /**
+     * Until something comes. To be woken takes longer than most answers do: so this looks for a moment before it
+     * sleeps, if that was worth it the last times, and lets others run meanwhile.
+     */
+    private void await() throws IOException {
+        long wait = tasks.isEmpty() ? millisecondsToWait() : 0;
+        if (wait == 0) {
+            selector.selectNow(this::ready);
+            return;
+        }
+        long began = System.nanoTime();
+        woken.set(true); // nobody has to wake it
+        while (System.nanoTime() - began < spinNs) {
+            if (!tasks.isEmpty() || selector.selectNow(this::ready) > 0)
+                return;
+            Thread.yield();
+        }
+        woken.set(false);
+        if (tasks.isEmpty())
+            selector.select(this::ready, wait);
+        spinNs = System.nanoTime() - began < SPIN_MAX_NS ? SPIN_MAX_NS : spinNs / 2;
+    }
+
+    /** A thread that others do not wait for goes on when those have been told. */
+    void completeLater(Call call) {
+        toComplete.add(call);
     }
 
     private long millisecondsToWait() {
