@@ -57,6 +57,14 @@ def test_what_it_promises_without_a_clock_for_the_session_page(classes, standalo
                               env=java_library.environment(standalone)) >= 30
 
 
+def test_virtual_threads_that_wait_leave_their_carrier(classes, standalone):
+    version = int(re.search(r'"(\d+)', subprocess.run(["java", "-version"], capture_output=True, text=True).stderr)[1])
+    if version < 21:
+        pytest.skip(f"no virtual threads in this JDK, {version}: 21 is needed")
+    jvm = [f"-Djdk.virtualThreadScheduler.{key}=1" for key in ("parallelism", "maxPoolSize")]
+    assert java_library.junit(classes, "lockbroker.VirtualThreadsTest", jvm=jvm, env=java_library.environment(standalone)) == 1
+
+
 def test_the_adapters_do_what_shedlock_and_spring_ask_for(classes, standalone):
     """With declarations in place of their jars: tests/java/declarations."""
     assert java_library.junit(classes, "adapters.AdaptersTest", env=java_library.environment(standalone)) == 5

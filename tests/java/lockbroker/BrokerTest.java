@@ -2,7 +2,6 @@
 package lockbroker;
 
 import java.io.Closeable;
-import java.lang.reflect.Method;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -14,12 +13,10 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.Lock;
 
 import org.junit.After;
-import org.junit.Assume;
 import org.junit.Before;
 import org.junit.Rule;
 import org.junit.Test;
@@ -688,33 +685,5 @@ public class BrokerTest {
         String list = (String) operator.ask("CLIENT", "LIST");
         long mine = list.lines().filter(line -> line.contains(" owner=java-")).count();
         assertTrue("one lock is one connection, not " + mine, mine <= 3);
-    }
-
-    @Test
-    public void tenThousandVirtualThreadsOnOneCarrierWaitForOneLock() throws Exception {
-        Method make;
-        try {
-            make = java.util.concurrent.Executors.class.getMethod("newVirtualThreadPerTaskExecutor");
-        } catch (NoSuchMethodException e) {
-            Assume.assumeNoException("this JDK has no virtual threads: 21 is needed", e);
-            return;
-        }
-        assertEquals("1", System.getProperty("jdk.virtualThreadScheduler.maxPoolSize"));
-        ExecutorService executor = (ExecutorService) make.invoke(null);
-        int[] count = {0};
-        broker.lock(name).lock();
-        for (int i = 0; i < 10_000; i++)
-            executor.execute(() -> {
-                broker.lock(name).lock();
-                count[0]++;
-                broker.lock(name).unlock();
-            });
-        AtomicBoolean ran = new AtomicBoolean();
-        executor.execute(() -> ran.set(true));
-        Fixture.waitUntil(ran::get, "the carrier to run another one");
-        broker.lock(name).unlock();
-        executor.shutdown();
-        assertTrue(executor.awaitTermination(Fixture.PATIENCE_S, TimeUnit.SECONDS));
-        assertEquals(10_000, count[0]);
     }
 }

@@ -173,6 +173,19 @@ public class FakeBrokerTest {
     }
 
     @Test
+    public void theQueueOfTheJvmSaysFalseOnlyIfAThreadOfTheJvmHoldsTheLock() throws Exception {
+        AtomicInteger asked = new AtomicInteger();
+        fake.answers = (peer, words) -> !words.get(0).equals("LOCK") ? null
+                : asked.getAndIncrement() == 0 ? "" : "-UNAVAILABLE no connection to ZooKeeper\r\n";
+        Fixture.Running<Void> active = Fixture.start(() -> broker.lock("a").lock());
+        Fixture.waitUntil(() -> asked.get() == 1, "the active one to ask");
+        assertThrows(NotAvailable.class, () -> broker.lock("a").tryLock());
+        assertThrows(NotAvailable.class, () -> broker.lock("a").tryLock(10, TimeUnit.MILLISECONDS));
+        broker.close();
+        assertThrows(NotAvailable.class, active::get);
+    }
+
+    @Test
     public void allWhoWaitForABrokerThatIsAwayHaveThePatienceOfOne() throws Exception {
         LockBroker its = impatient();
         fake.stop();
