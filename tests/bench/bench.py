@@ -68,12 +68,13 @@ class Bench:
 
     def programs(self):
         """Peers that bring a load of their own."""
-        for label, program in ((targets.CURATOR, services.curator),
-                               ("kazoo, a session each", services.kazoo)):
+        for label, program, service in ((targets.JVM, services.java_library, self.broker),
+                                        (targets.CURATOR, services.curator, self.zookeeper),
+                                        ("kazoo, a session each", services.kazoo, self.zookeeper)):
             try:
                 if self.quick:
                     raise services.Missing("it starts too slowly for QUICK")
-                self.rows.append(Row(label, "", [self.zookeeper.target], self.zookeeper.pids, program(), few=True))
+                self.rows.append(Row(label, "", [service.target], service.pids, program(), few=True))
                 if program is services.curator:
                     self.versions += [os.path.basename(j)[:-4] for j in glob.glob("/usr/share/java/curator-recipes-*.jar")]
             except services.Missing as e:

@@ -205,6 +205,10 @@ def jvm(peer):
             os.path.join(HERE, "JvmLoad.java"), peer]
 
 
+def java_library():
+    return jvm("lockbroker")
+
+
 def curator():
     return jvm("curator")
 

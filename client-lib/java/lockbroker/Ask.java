@@ -154,6 +154,10 @@ class Ask extends Call implements Task {
     private void granted(Object answer, long sent) {
         Map<String, Long> tokens = new HashMap<>();
         List<?> numbers = answer instanceof List<?> list ? list : List.of(answer);
+        if (numbers.size() != request.names().size() || !numbers.stream().allMatch(Long.class::isInstance)) {
+            failed(new LockBrokerException("ERR", "The answer to a request for " + request + " is no number."));
+            return;
+        }
         for (int i = 0; i < numbers.size() && request.kind() != Request.Kind.SEMAPHORE; i++)
             tokens.put(request.names().get(i), (Long) numbers.get(i));
         Grant got = new Grant(this, tokens, connection);

@@ -171,6 +171,7 @@ final class Io implements Runnable {
      * sleeps, if that was worth it the last times, and lets others run meanwhile.
      */
     private void await() throws IOException {
+        Thread.interrupted(); // as by who interrupts all threads of a group: it would not sleep any longer
         long wait = tasks.isEmpty() ? millisecondsToWait() : 0;
         if (wait == 0) {
             selector.selectNow(this::ready);

@@ -36,7 +36,7 @@
  *     <td>the request is forgotten</td><td>goes on until the patience is over: NotAvailable</td></tr>
  * <tr><td>ASKED</td><td>parked</td><td>active, or not in it</td><td>LOCK was sent</td><td>the connection is half closed:
  *     the broker answers what was sent before, withdraws the request, releases a grant that crosses, and ends the
- *     connection; the thread goes on when it has ended. The next thread is active at once</td>
+ *     connection. When it has ended, the thread goes on, and the next thread is active</td>
  *     <td>the broker answers nil: false. No answer within the patience: the connection is closed, NotAvailable</td></tr>
  * <tr><td>DONE, granted</td><td>runs</td><td>active, or not in it</td><td>owns the grant</td>
  *     <td>a grant that crosses the interrupt is released by UNLOCK before InterruptedException is thrown</td>

@@ -16,8 +16,8 @@ import net.javacrumbs.shedlock.core.SimpleLock;
 
 /**
  * ShedLock's LockProvider over lockbrokerd, to be copied. A job's lock ends with the process that runs the job, and at
- * lockAtMostFor at the latest. lockAtLeastFor is a second lock, NAME/at-least, under a value: it lasts until its time even
- * if the process ends.
+ * lockAtMostFor at the latest. lockAtLeastFor is a second lock, NAME/at-least, under a value: it lasts until its time
+ * even if the process ends.
  */
 public final class LockBrokerLockProvider implements ExtensibleLockProvider {
     private final LockBroker broker;
@@ -29,7 +29,10 @@ public final class LockBrokerLockProvider implements ExtensibleLockProvider {
         this.prefix = prefix;
     }
 
-    /** Empty: another one runs the job, or has run it a moment ago. Throws NotAvailable: nobody knows, so the job does not run. */
+    /**
+     * Empty: another one runs the job, or has run it a moment ago. Throws NotAvailable: nobody knows, so the job does
+     * not run.
+     */
     @Override
     public Optional<SimpleLock> lock(LockConfiguration job) {
         String name = prefix + job.getName(), least = name + "/at-least", value = UUID.randomUUID().toString();

@@ -6,7 +6,10 @@ import java.util.concurrent.locks.Lock;
 import lockbroker.LockBroker;
 import org.springframework.integration.support.locks.LockRegistry;
 
-/** Spring Integration's LockRegistry over lockbrokerd, to be copied. Its locks belong to threads, as the broker's Lock does. */
+/**
+ * Spring Integration's LockRegistry over lockbrokerd, to be copied. Its locks belong to threads, as the broker's Lock
+ * does.
+ */
 public final class LockBrokerLockRegistry implements LockRegistry {
     private final LockBroker broker;
     private final String prefix;

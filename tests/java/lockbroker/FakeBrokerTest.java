@@ -239,6 +239,25 @@ public class FakeBrokerTest {
     }
 
     @Test
+    public void anAnswerThatIsNoTokenIsNoGrant() throws Exception {
+        fake.answers = (peer, words) -> words.get(0).equals("LOCK") ? "+OK\r\n" : null;
+        assertEquals("ERR", assertThrows(LockBrokerException.class, () -> broker.lock("a").lock()).code());
+        fake.answers = (peer, words) -> words.get(0).equals("MLOCK") ? "*1\r\n:1\r\n" : null;
+        assertEquals("ERR", assertThrows(LockBrokerException.class, () -> broker.lockAll("a", "b").acquire()).code());
+    }
+
+    @Test
+    public void anInterruptOfTheIoThreadDoesNotDisturbIt() throws Exception {
+        Held held = broker.lock("a").hold();
+        for (Thread thread : Thread.getAllStackTraces().keySet())
+            if (thread.getName().equals("lockbroker-io"))
+                thread.interrupt();
+        broker.lock("b").hold().close();
+        held.check();
+        held.close();
+    }
+
+    @Test
     public void aWaitThatAnOperatorEndsIsNoGrant() throws Exception {
         fake.answers = (peer, words) -> words.get(0).equals("LOCK") ? "_\r\n" : null;
         assertEquals("UNBLOCKED", assertThrows(LockBrokerException.class, () -> broker.lock("a").lock()).code());

@@ -18,7 +18,8 @@ public class VirtualThreadsTest {
     @Test
     public void thoseThatWaitLeaveTheirCarrier() throws Exception {
         assertEquals("1", System.getProperty("jdk.virtualThreadScheduler.maxPoolSize"));
-        ExecutorService virtual = (ExecutorService) Executors.class.getMethod("newVirtualThreadPerTaskExecutor").invoke(null);
+        Object made = Executors.class.getMethod("newVirtualThreadPerTaskExecutor").invoke(null);
+        ExecutorService virtual = (ExecutorService) made;
         int[] count = {0};
         CountDownLatch others = new CountDownLatch(1);
         try (LockBroker broker = LockBroker.open()) {
