@@ -9,21 +9,16 @@ import java.util.Map;
  * A request, and what came of it: a grant, a failure, or neither, if somebody else holds the lock or it was withdrawn.
  * The thread that made it waits; its states are those of the package's page, and change in the I/O thread only.
  */
-class Ask extends Call implements Task {
+class Ask extends Wish implements Task {
     enum State { NEW, QUEUED, CONNECTING, ASKED, DONE }
 
-    static final long ENDLESS = Long.MAX_VALUE;
     // If more than this part of a lease may have passed when the grant is known, the lease is restarted.
     private static final long LEASE_SLACK_PART = 16;
 
-    final Io io;
     final Request request;
     final String group;
     /** It does not queue in the JVM. */
     final boolean direct;
-    /** Nanoseconds; 0: it tries; ENDLESS. */
-    final long waitNs;
-    final long end;
 
     State state = State.NEW;
     Tier tier;
@@ -31,63 +26,20 @@ class Ask extends Call implements Task {
     private Grant grant;
 
     Ask(Io io, Request request, String group, boolean direct, long waitNs) {
-        this.io = io;
+        super(io, waitNs);
         this.request = request;
         this.group = group;
         this.direct = direct;
-        this.waitNs = waitNs;
-        end = System.nanoTime() + Math.min(waitNs, Long.MAX_VALUE / 4);
-    }
-
-    final boolean tries() {
-        return waitNs == 0;
-    }
-
-    // ---- by the thread that asks ----
-
-    /**
-     * Waits. Null: somebody else holds it. With interrupts, one of them withdraws the request and a grant that crosses
-     * the withdrawal is released; otherwise the flag is set again at the end.
-     */
-    final Grant await(boolean interruptible) throws InterruptedException {
-        if (interruptible && Thread.interrupted())
-            throw new InterruptedException();
-        boolean interrupted = false, expired = false, given = false;
-        io.post(() -> io.begin(this));
-        while (!isDone()) {
-            long left = waitNs == ENDLESS || given ? io.patienceNs : end + (expired ? io.patienceNs : 0) - System.nanoTime();
-            if (left > 0) {
-                park(System.nanoTime() + left);
-            } else if (!expired) {
-                expired = true;
-                io.post(this::expire);
-            } else {
-                given = true;
-                io.post(this::giveUp);
-            }
-            if (Thread.interrupted() && !interrupted) {
-                interrupted = true;
-                if (interruptible)
-                    io.post(this::withdraw);
-            }
-        }
-        if (interrupted && interruptible) {
-            if (grant != null) {
-                Call released = new Call();
-                io.post(() -> grant.connection.release(grant, true, released));
-                released.await(io.patienceNs);
-            }
-            throw new InterruptedException();
-        }
-        if (interrupted)
-            Thread.currentThread().interrupt();
-        if (failure() != null)
-            throw failure().here();
-        return grant;
     }
 
     // ---- by the I/O thread ----
 
+    @Override
+    final void begin() {
+        io.begin(this);
+    }
+
+    @Override
     final Grant grant() {
         return grant;
     }
@@ -215,7 +167,8 @@ class Ask extends Call implements Task {
      * The time to wait is over. The broker tells that by itself; the queue of the JVM does not know what the broker
      * would.
      */
-    private void expire() {
+    @Override
+    final void expire() {
         if (state == State.QUEUED && tier.isHeld()) {
             failed(null);
         } else if (state == State.QUEUED) {
@@ -225,7 +178,8 @@ class Ask extends Call implements Task {
         }
     }
 
-    private void giveUp() {
+    @Override
+    final void giveUp() {
         if (state == State.DONE)
             return;
         Connection its = disconnect();
@@ -236,6 +190,7 @@ class Ask extends Call implements Task {
     }
 
     /** Is complete when the broker has ended the connection: nothing stays queued. */
+    @Override
     final void withdraw() {
         if (state == State.DONE)
             return;

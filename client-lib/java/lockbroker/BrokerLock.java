@@ -55,7 +55,7 @@ public final class BrokerLock implements Lock {
     @Override
     public void lock() {
         try {
-            acquire(Ask.ENDLESS, false);
+            acquire(Wish.ENDLESS, false);
         } catch (InterruptedException e) {
             throw new AssertionError(e);
         }
@@ -64,7 +64,7 @@ public final class BrokerLock implements Lock {
     /** An interrupt withdraws the request: nothing stays queued, and nothing is held. */
     @Override
     public void lockInterruptibly() throws InterruptedException {
-        acquire(Ask.ENDLESS, true);
+        acquire(Wish.ENDLESS, true);
     }
 
     /** False: somebody else holds it, or waits for it. */

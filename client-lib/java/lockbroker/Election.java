@@ -29,7 +29,7 @@ public final class Election {
 
     /** Waits until this leads. Others may read the data, 1 to 512 bytes of text. An interrupt withdraws the request. */
     public Held campaign(String data) throws InterruptedException {
-        return campaign(data, Ask.ENDLESS);
+        return campaign(data, Wish.ENDLESS);
     }
 
     /** Null: somebody else led all that time. */
@@ -203,7 +203,7 @@ public final class Election {
                 leadership = null;
                 if (closed)
                     return;
-                Ask next = new Ask(broker.io, request, "", true, Ask.ENDLESS) {
+                Ask next = new Ask(broker.io, request, "", true, Wish.ENDLESS) {
                     @Override
                     void complete() {
                         super.complete();

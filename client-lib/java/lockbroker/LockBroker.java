@@ -4,6 +4,7 @@ package lockbroker;
 import java.nio.file.Path;
 import java.security.SecureRandom;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -107,6 +108,16 @@ public final class LockBroker implements AutoCloseable {
      */
     public Acquirable lockAll(String... names) {
         return new Acquirable(this, Request.locks(names), true);
+    }
+
+    /**
+     * One of several locks, such as those of the ports or devices that are free: {@link Held#name()} says which. It
+     * waits for all of them, in the order of asking for each, and the first that is granted wins.
+     */
+    public Acquirable lockAny(String... names) {
+        if (names.length == 0)
+            throw new IllegalArgumentException("no name: say which locks");
+        return new Acquirable(this, Arrays.stream(names).distinct().map(Request::lock).toList(), true);
     }
 
     /** A permit of a semaphore, on whose limit all its users agree. */

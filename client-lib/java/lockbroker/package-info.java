@@ -20,7 +20,7 @@
  *
  * <p>Others ask the broker at once, each on a connection of its own: a thread that holds anything else, so that the
  * broker sees every deadlock cycle of the host (a thread that holds nothing is in no cycle); readers, who share only what
- * the broker grants as shared; semaphores, elections, and several locks at once.
+ * the broker grants as shared; semaphores, elections, several locks at once, and one of several.
  *
  * <h2>The states of a request and of its grant</h2>
  *

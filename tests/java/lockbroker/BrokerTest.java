@@ -489,6 +489,51 @@ public class BrokerTest {
     }
 
     @Test
+    public void oneOfSeveralIsTheFirstThatIsFree() throws Exception {
+        String[] names = {name + "/a", name + "/b", name + "/c"};
+        List<Held> all = new ArrayList<>();
+        for (int i = 0; i < 3; i++)
+            all.add(broker.lockAny(names).tryAcquire());
+        assertEquals(3, all.stream().map(Held::name).distinct().count());
+        assertNull(other.lockAny(names).tryAcquire());
+        assertNull(other.lockAny(names).tryAcquire(Duration.ofMillis(20)));
+        Fixture.Running<Held> waits = new Fixture.Running<>(() -> other.lockAny(names).acquire());
+        Fixture.Running<Held> interrupted = new Fixture.Running<>(() -> other.lockAny(names).acquire());
+        for (String one : names)
+            Fixture.waitUntil(() -> queued(one) == 2, "both to wait for each");
+        interrupted.thread.interrupt();
+        assertThrows(InterruptedException.class, interrupted::get);
+        for (String one : names)
+            assertEquals(1, queued(one));
+        all.get(1).close();
+        Held held = waits.get();
+        assertEquals(all.get(1).name(), held.name());
+        assertTrue(held.token() > all.get(1).token());
+        for (String one : names)
+            assertEquals("the others are withdrawn", 0, queued(one));
+        held.close();
+        assertThrows(IllegalArgumentException.class, () -> broker.lockAny());
+        assertEquals("BADNAME", assertThrows(LockBrokerException.class, () -> other.lockAny("..", ".").acquire()).code());
+    }
+
+    @Test
+    public void oneOfSeveralKeepsNoOtherThatIsGrantedAtTheSameTime() throws Exception {
+        String[] names = {name + "/a", name + "/b"};
+        for (int i = 0; i < 30; i++) {
+            Held one = broker.lock(names[0]).detached().acquire(), two = broker.lock(names[1]).detached().acquire();
+            Fixture.Running<Held> waits = new Fixture.Running<>(() -> other.lockAny(names).acquire());
+            Fixture.waitUntil(() -> queued(names[0]) == 1 && queued(names[1]) == 1, "the request for both");
+            Fixture.Running<Void> released = Fixture.start(one::close);
+            two.close();
+            released.get();
+            Held held = waits.get();
+            String left = held.name().equals(names[0]) ? names[1] : names[0];
+            broker.lock(left).hold().close();
+            held.close();
+        }
+    }
+
+    @Test
     public void permitsAreShared() throws Exception {
         Held two = broker.semaphore(name, 3, 2).acquire();
         Held one = other.semaphore(name, 3).tryAcquire();
