@@ -36,7 +36,8 @@ final class Io implements Runnable {
     }
 
     final String path;
-    final long patienceNs;
+    /** For an answer that should come at once, and for a broker that is away. */
+    volatile long patienceNs;
     final Pool pool;
 
     private final Selector selector;

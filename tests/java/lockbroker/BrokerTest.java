@@ -377,20 +377,6 @@ public class BrokerTest {
     }
 
     @Test
-    public void aLeaseOfOneWhoWaitedBeginsWithTheGrant() throws Exception {
-        other.lock(name).lock();
-        Fixture.Running<Long> waits = new Fixture.Running<>(() -> {
-            try (Held held = broker.lock(name).withLease(Duration.ofMillis(1500)).hold()) {
-                return held.validFor().toMillis();
-            }
-        });
-        waitQueued(1);
-        Thread.sleep(1200);
-        other.lock(name).unlock();
-        assertTrue(waits.get() > 700);
-    }
-
-    @Test
     public void whoHoldsItIsAskedForIt() throws Exception {
         BlockingQueue<String> told = new LinkedBlockingQueue<>();
         try (Held held = broker.lock(name).withData("a job").hold()) {
