@@ -271,13 +271,31 @@ SIM_BIN = $(BUILD)/sim
 # Tests that need them are about measurements or users, and run without sanitizers.
 BENCH_BIN = $(if $(SAN),,$(addprefix $(TESTS)/,bench-load bench-null bench-pipeline bench-neighbours bench-taken bench-deadlock))
 
-.PHONY: all help deps quick check beside-check release clang-unit sanitized-system fuzz short-fuzz stateful unit unit-plain unit-sanitized threads sim steps golden mutants mutate system system-once deb \
+.PHONY: all java javadoc java-check help deps quick check beside-check release clang-unit sanitized-system fuzz short-fuzz stateful unit unit-plain unit-sanitized threads sim steps golden mutants mutate system system-once deb \
 	booted fresh restarts races torture demo bench profile lint layers packaging abi reproducible count format install uninstall clean tests
 .DEFAULT_GOAL = all
 .DELETE_ON_ERROR:
 .SUFFIXES:
 
 all: $(DAEMON) $(COMMAND) $(HTTP_BIN) $(SHARED) $(STATIC) ## build everything into BUILD (needs no network)
+
+# The same bytes from the same sources: the files in it are of no date. The adapters (client-lib/java/*/) are sources only.
+JAR = $(BUILD)/lockbroker.jar
+JAVA := client-lib/java/module-info.java $(sort $(wildcard client-lib/java/lockbroker/*.java))
+JAVA_DATE = 2020-01-01T00:00:00Z
+java: $(JAR) ## the library for Java, BUILD/lockbroker.jar (needs a JDK, 17 or later, which nothing else here does)
+$(JAR): $(JAVA) VERSION
+	$(call say,JAVA,$@)
+	@rm -rf $(BUILD)/java && mkdir -p $(BUILD)/java
+	$(Q)javac --release 17 -Xlint:all $(if $(WERROR),-Werror) --module-version $(VERSION) -d $(BUILD)/java $(JAVA)
+	$(Q)jar --create --file $@ --date=$(JAVA_DATE) -C $(BUILD)/java .
+
+javadoc: $(JAR) ## what it says of each class, BUILD/javadoc
+	@rm -rf $(BUILD)/javadoc
+	$(Q)javadoc -quiet -Xdoclint:all,-missing -Werror --release 17 -notimestamp -noindex -nohelp -d $(BUILD)/javadoc $(JAVA)
+
+java-check: all $(JAR) ## the tests of the library for Java, with real brokers
+	@$(PYTEST) -n 3 tests/system/test_java*.py
 
 help: ## this list
 	@sed -n 's/^#   //p' Makefile
@@ -712,7 +730,7 @@ demo: ## see it work: two hosts, one ZooKeeper, 16 processes (STANDALONE=1: one 
 # Ten minutes of a quiet machine. Each peer that is not there is left out, and named.
 bench: ## against a null broker and other lock services; QUICK=1: a minute. Results in BUILD/bench
 	@sh tests/deps.sh bench || echo 'make bench: goes on with the peers that are there'
-	@$(MAKE) all $(BENCH_BIN)
+	@$(MAKE) all $(BENCH_BIN) $(if $(shell command -v javac),java)
 	@$(PYTHON) -B tests/bench/bench.py --build $(BUILD) $(if $(QUICK),--quick)
 
 # perf, strace and valgrind: what cannot be had, or is not allowed, is left out, and named.

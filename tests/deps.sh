@@ -8,13 +8,14 @@ build="gcc libc6-dev make libzookeeper-st-dev libevent-dev libinih-dev"
 demo="zookeeper default-jre-headless python3"
 # Of the tests, with the languages of docs/CLIENTS.md and the shells.
 check="$demo g++ binutils abigail-tools libcmocka-dev systemd stunnel4 openssl
-libcurator-recipes-java default-jdk-headless
+libcurator-recipes-java default-jdk-headless junit4
 python3-pytest python3-pytest-xdist python3-redis python3-kazoo python3-gevent python3-eventlet redis-tools netcat-openbsd
 prometheus nftables iproute2 strace bubblewrap clang libclang-rt-dev
 libredis-perl nodejs node-redis ruby-redis php-cli php-redis gccgo-go golang-github-gomodule-redigo-dev golang-1.19-go
 php-illuminate-cache php-illuminate-redis zsh fish pkg-config man-db valgrind"
 lint="clang-format clang-tidy cppcheck mandoc mypy"
-deb="build-essential debhelper dh-python dpkg-dev fakeroot libcmocka-dev lintian pkg-config python3 systemd"
+deb="build-essential debhelper dh-python dpkg-dev fakeroot libcmocka-dev lintian pkg-config python3 systemd
+default-jdk-headless maven-repo-helper"
 fresh="mmdebstrap"
 booted="$fresh systemd-container"
 containers="$fresh podman buildah runc python3-yaml"

@@ -28,13 +28,14 @@ scripts=$(find tests client-lib debian .ci -name '*.sh' -o -path .ci/run -o -nam
 	-name lockbrokerd.needrestart | sort)
 python=$(find tests client-lib -name '*.py' | sort)
 go=$(find tests client-lib -name '*.go' | sort)
+java=$(find client-lib tests -name '*.java' | sort)
 text=$(find . \( -name .git -o -name build -o -name __pycache__ \) -prune -o -type f -print | sort)
 
 echo "lint: layout"
-found "space at the end of a line" "$(grep -nE '[[:blank:]]+$' $c_files $scripts $python $go Makefile)"
+found "space at the end of a line" "$(grep -nE '[[:blank:]]+$' $c_files $scripts $python $go $java Makefile)"
 found "indented by spaces" "$(grep -nE '^    ' $c_files | grep -vE '^[^:]*:[0-9]+: +\*')"
 # 120 is the measure; a tab counts as four, and nobody has to break a sentence for a letter or two.
-library=$(find client-lib -name '*.py' -o -name '*.go' | sort)
+library=$(find client-lib -name '*.py' -o -name '*.go' -o -name '*.java' | sort)
 found "much longer than 120 columns" "$(for file in $c_files $scripts $library; do
 	expand -t 4 "$file" | awk -v file="$file" 'length > 125 { print file ":" NR ": " length " columns" }'; done)"
 # Assembled here, so that this file does not find itself.
@@ -45,7 +46,7 @@ found "a comment that names what does not exist" "$(/usr/bin/python3 -B tests/co
 echo "lint: length"
 # The public header is written for its readers, and for any compiler.
 headers=$(printf '%s\n' $c_files | grep '\.h$' | grep -vx client-lib/lockbroker.h)
-found "a source whose first lines do not name its licence" "$(for file in $c_files $scripts $python $go Makefile; do
+found "a source whose first lines do not name its licence" "$(for file in $c_files $scripts $python $go $java Makefile; do
 	case $file in ./*) file=${file#./} ;; esac
 	case $file in client-lib/* | protocol/*) licence='Apache-2.0 OR MIT' ;; *) licence='Apache-2.0' ;; esac
 	head -n 2 "$file" | grep -qE "SPDX-License-Identifier: $licence( \*/)?\$" || echo "$file"; done)"

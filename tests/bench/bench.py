@@ -68,12 +68,13 @@ class Bench:
 
     def programs(self):
         """Peers that bring a load of their own."""
-        for label, program in (("Curator, threads of one JVM", services.curator),
-                               ("kazoo, a session each", services.kazoo)):
+        for label, program, service in ((targets.JVM, services.java_library, self.broker),
+                                        (targets.CURATOR, services.curator, self.zookeeper),
+                                        ("kazoo, a session each", services.kazoo, self.zookeeper)):
             try:
                 if self.quick:
                     raise services.Missing("it starts too slowly for QUICK")
-                self.rows.append(Row(label, "", [self.zookeeper.target], self.zookeeper.pids, program(), few=True))
+                self.rows.append(Row(label, "", [service.target], service.pids, program(), few=True))
                 if program is services.curator:
                     self.versions += [os.path.basename(j)[:-4] for j in glob.glob("/usr/share/java/curator-recipes-*.jar")]
             except services.Missing as e:
@@ -169,7 +170,7 @@ def text(bench):
                       report.cost_table(r, section, some), ""]
     for section, title in (("bare", "In memory, times not taken"), ("taken", "Until another process has the lock"),
                            ("order", "Overtaken at most, by tickets"), ("cold", "Cold and new locks, 1 process"),
-                           ("requests", "What ZooKeeper does for a pair"), ("hosts", "Hosts x waiters of each"),
+                           ("requests", "What ZooKeeper does for a pair"), ("jvms", "Threads of one JVM, one lock"), ("hosts", "Hosts x waiters of each"),
                            ("pipelined", "Pipelined, -P 16 -c 50"), ("held", "Locks held"), ("idle", "Idle clients"),
                            ("pages", "Clients that hold a lock"),
                            ("waiters", "Waiters for one lock"),
@@ -194,6 +195,7 @@ SHOWN = {
     "requests": {"packets_per_pair": ("packets", 3), "transactions_per_pair": ("transactions", 3),
                  "fsyncs_per_pair": ("fsyncs", 3), "zookeeper_cpu_us": ("CPU us in all", 0),
                  "zookeeper_cpu_us_per_pair": ("a pair", 1), "cpu_us": ("the service's", 1), "pairs_s": ("pairs/s", 0)},
+    "jvms": {"pairs_s": ("pairs/s", 0), "p50_us": ("us: median", 0), "p99_us": ("99 %", 0)},
     "hosts": {"pairs_s": ("pairs/s", 0), "hand_offs_s": ("hand-offs/s", 0), "hand_off_us": ("us each", 0),
               "share_least": ("least share", 2), "share_most": ("most", 2), "p50_us": ("us: median", 0),
               "p99_us": ("99 %", 0), "longest_us": ("longest", 0), "server_us": ("core us a pair: server", 0),

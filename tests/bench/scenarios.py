@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is measured, scenario by scenario. Each takes the bench (its services, its rows, its results) and adds figures."""
 
+import concurrent.futures
 import os
 import statistics
 import time
@@ -20,6 +21,9 @@ from services import harness
 COLUMNS = {"1 process": (1, "own"), "32, own locks": (32, "own"), "8, one lock": (8, "one"), "32, one lock": (32, "one"),
            "128, one lock": (128, "one")}
 PAUSE_US = 3000  # between two cold pairs: what an unlock leaves behind in ZooKeeper is done by then
+# case: JVMs, threads of each. They are warm when their compiler is.
+JVMS = {"1 thread": (1, 1), "8 threads": (1, 8), "32 threads": (1, 32), "4 JVMs x 8": (4, 8)}
+JVM_SECONDS = 3
 SESSION_LOCKS = 8000
 SETTLE_S = 2  # when a grant is a second old, the daemon begins to watch who else wants its lock
 
@@ -145,6 +149,29 @@ def requests(bench):
 
 
 # ---- hosts ----
+
+def jvms(bench):
+    """Threads of one JVM on one lock, and four JVMs, by the Java library and by Curator: what the queue of the JVM costs beside
+    one thread, and what it spares the network."""
+    try:
+        peers = [(targets.JVM, "lockbroker", bench.broker), (targets.CURATOR, "curator", bench.zookeeper)]
+        rows = [Row(label, "", [service.target], service.pids, services.jvm(peer)) for label, peer, service in peers]
+    except services.Missing as e:
+        bench.results.notes.append(f"JVMs: left out, {e}")
+        return
+    for _ in range(bench.rounds):
+        for case, (count, threads) in JVMS.items():
+            for row in rows:
+                add(bench, "jvms", case, row.label, attempt(bench, f"{row.label}, {case}", lambda: several(row, count, threads)))
+
+
+def several(row, count, threads):
+    """So many JVMs at once: their pairs, and the waits of the one that waited longest."""
+    with concurrent.futures.ThreadPoolExecutor(count) as pool:
+        runs = [pool.submit(row.measure, threads, "one", JVM_SECONDS, warm=JVM_SECONDS) for _ in range(count)]
+    figures = [run.result() for run in runs]
+    return {"pairs_s": sum(f["pairs_s"] for f in figures)} | {w: max(f[w] for f in figures) for w in ("p50_us", "p99_us")}
+
 
 def hosts(bench):
     """Daemons that contend for one lock, with as many local waiters behind each; beside it the recipe, a session for
@@ -359,5 +386,5 @@ def warm_up(bench):
     attempt(bench, "warming up", lambda: row.measure(8, "own", 1 if bench.quick else 30))
 
 
-ALL = [warm_up, contend, bare, taken, order, cold, requests, hosts, pipelined, held, idle, pages, waiters, crowd.crowd, slow.reconnections,
+ALL = [warm_up, contend, bare, taken, order, cold, requests, jvms, hosts, pipelined, held, idle, pages, waiters, crowd.crowd, slow.reconnections,
        handovers.handovers, neighbours.neighbours]

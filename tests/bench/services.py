@@ -16,7 +16,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "system"))
 import cgroup  # noqa: E402, F401
 import harness  # noqa: E402
 
-CURATOR_JARS = "/usr/share/java/curator-recipes.jar:/usr/share/java/slf4j-nop.jar"
+JVM_JARS = "/usr/share/java/curator-recipes.jar:/usr/share/java/slf4j-nop.jar"
 
 
 class Missing(Exception):
@@ -193,13 +193,24 @@ class Lockbroker(harness.Daemon):
         return super().end()
 
 
-def curator():
-    """What runs CuratorLoad; it is compiled each time."""
+def jvm(peer):
+    """What runs JvmLoad with that peer, "curator" or "lockbroker"; it is compiled each time."""
     found("java")
-    if not os.path.exists(CURATOR_JARS.split(":")[0]):
+    if not os.path.exists(JVM_JARS.split(":")[0]):
         raise Missing("libcurator-recipes-java is not installed")
-    return ["java", "-XX:+UseSerialGC", "-Xmx256m", "-XX:-UsePerfData", "-cp", CURATOR_JARS,
-            os.path.join(HERE, "CuratorLoad.java")]
+    jar = harness.program("lockbroker.jar")
+    if not os.path.exists(jar):
+        raise Missing("there is no jar: make java")
+    return ["java", "-XX:+UseSerialGC", "-Xmx256m", "-XX:-UsePerfData", "-cp", f"{JVM_JARS}:{jar}",
+            os.path.join(HERE, "JvmLoad.java"), peer]
+
+
+def java_library():
+    return jvm("lockbroker")
+
+
+def curator():
+    return jvm("curator")
 
 
 def kazoo():

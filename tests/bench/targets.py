@@ -8,6 +8,7 @@ DELEGATED, FLOCK, MUTEX = "lockbroker, delegated", "flock(2)", "robust mutex in 
 REDIS = "Redis, SET NX, polled"
 PLAIN, ZOOKEEPER, RECIPE = "lockbroker, standalone", "lockbroker, ZooKeeper", "ZooKeeper recipe in C"
 RELAY = "the recipe behind a socket"
+JVM, CURATOR = "lockbroker, threads of one JVM", "Curator, threads of one JVM"
 READERS = "32 readers, one lock"
 ONE_LOCK = ("8, one lock", "32, one lock", "128, one lock")
 HOLD_US = 1000
@@ -128,10 +129,16 @@ class Targets:
         self.tell("10: bytes of a page of delegations in which one lock is delegated",
                   paged - plain if paged and plain else None, 4096 + 64, False, 0)
 
+    def java(self):
+        self.tell("11: 32 threads of one JVM on one lock, the Java library / Curator", self.ratio("jvms", "32 threads", JVM, CURATOR),
+                  20, digits=1)
+        threads, one = (self.get("jvms", case, JVM, "pairs_s") for case in ("32 threads", "1 thread"))
+        self.tell("11: the same / one thread: what the queue of the JVM costs", threads / one if threads and one else None, 1)
+
 
 def tell(results):
     """Lines of what, aim, measured, met or not."""
     t = Targets(results)
-    for part in (t.sockets, t.pipelined, t.network, t.growth, t.servers, t.pauses, t.delegated):
+    for part in (t.sockets, t.pipelined, t.network, t.growth, t.servers, t.pauses, t.delegated, t.java):
         part()
     return t.lines

@@ -10,7 +10,7 @@ import subprocess
 
 import harness
 
-NAMES = ["liblockbroker1", "liblockbroker-dev", "lockbroker", "lockbrokerd", "python3-lockbroker"]
+NAMES = ["liblockbroker-java", "liblockbroker1", "liblockbroker-dev", "lockbroker", "lockbrokerd", "python3-lockbroker"]
 NEXT = "99.0"
 REPOSITORY = "/var/packages"
 

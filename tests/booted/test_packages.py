@@ -158,6 +158,21 @@ def test_python_finds_the_library_s_package_and_a_purge_leaves_nothing(root, cur
     assert files(root) == before
 
 
+def test_java_and_maven_find_the_library_s_package(current, tmp_path):
+    """Not on the machine, which has no Java."""
+    subprocess.run(["dpkg", "-x", current["liblockbroker-java"], tmp_path], check=True)
+    (tmp_path / "Lock.java").write_text("""public class Lock {
+        public static void main(String[] args) { lockbroker.LockBroker.open("/none"); } }""")
+    done = subprocess.run(["java", "-cp", f"{tmp_path}/usr/share/java/lockbroker.jar", f"{tmp_path}/Lock.java"],
+                          capture_output=True, text=True)
+    assert "NotAvailable: No lockbrokerd is serving /none" in done.stderr, "it runs, and finds no daemon"
+    repository = tmp_path / "usr/share/maven-repo/lockbroker/lockbroker"
+    for version in (packages.version(), "debian"):
+        assert f"<version>{version}</version>" in (repository / version / f"lockbroker-{version}.pom").read_text()
+        assert os.readlink(repository / version / f"lockbroker-{version}.jar").endswith(f"java/lockbroker-{packages.version()}.jar")
+    assert (tmp_path / "usr/share/doc/liblockbroker-java/javadoc/index.html").exists()
+
+
 # ---- a booted machine ----
 
 

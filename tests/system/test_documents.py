@@ -249,6 +249,7 @@ def test_the_version_is_the_same_everywhere():
     numbers = re.findall(r"^#define LOCKBROKER_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)$", header, re.M)
     assert ".".join(numbers) == version
     assert f'#define LOCKBROKER_VERSION "{version}"\n' in header
+    assert f"<version>{version}</version>" in harness.read_source("client-lib/java/pom.xml")
     changes = re.findall(r"^## \[(\S+)\]", harness.read_source("CHANGELOG.md"), re.M)
     assert version == next(change for change in changes if change != "Unreleased")
 

@@ -10,27 +10,113 @@ import org.apache.curator.framework.CuratorFrameworkFactory;
 import org.apache.curator.framework.recipes.locks.InterProcessMutex;
 import org.apache.curator.retry.ExponentialBackoffRetry;
 
+import lockbroker.BrokerLock;
+import lockbroker.LockBroker;
+
 /**
- * CuratorLoad SERVERS THREADS SECONDS WARM own|one: Curator's InterProcessMutex from threads of one JVM, over one
- * session. Prints what bench-load prints, as far as it applies.
+ * JvmLoad curator|lockbroker TARGET THREADS SECONDS WARM own|one: locks from threads of one JVM: Curator's InterProcessMutex
+ * over one session with the servers TARGET, or the Java library's over the socket TARGET. Prints what bench-load prints, as
+ * far as it applies.
  */
-public final class CuratorLoad
+public final class JvmLoad
 {
+	/** What is taken and released again and again. */
+	private interface Lock
+	{
+		void acquire() throws Exception;
+
+		void release() throws Exception;
+	}
+
+	private interface Locks extends AutoCloseable
+	{
+		Lock lock(String name);
+	}
+
 	private static final AtomicInteger holder = new AtomicInteger();
 	private static int lastHolder = -1;
 	private static long handOffs, overlaps;
 
 	private final int id;
-	private final InterProcessMutex mutex;
+	private final Lock lock;
 	private final boolean one;
 	private long[] waits = new long[1 << 16];
 	private int count;
 
-	private CuratorLoad(int id, CuratorFramework curator, boolean one)
+	private JvmLoad(int id, Locks locks, boolean one)
 	{
 		this.id = id;
 		this.one = one;
-		mutex = new InterProcessMutex(curator, "/bench-curator/" + (one ? "one" : "own-" + id));
+		lock = locks.lock(one ? "one" : "own-" + id);
+	}
+
+	private static Locks curator(String servers) throws Exception
+	{
+		CuratorFramework curator = CuratorFrameworkFactory.newClient(servers, 15000, 15000,
+			new ExponentialBackoffRetry(100, 3));
+
+		curator.start();
+		curator.blockUntilConnected();
+		return new Locks() {
+			@Override
+			public Lock lock(String name)
+			{
+				InterProcessMutex mutex = new InterProcessMutex(curator, "/bench-curator/" + name);
+
+				return new Lock() {
+					@Override
+					public void acquire() throws Exception
+					{
+						mutex.acquire();
+					}
+
+					@Override
+					public void release() throws Exception
+					{
+						mutex.release();
+					}
+				};
+			}
+
+			@Override
+			public void close()
+			{
+				curator.close();
+			}
+		};
+	}
+
+	private static Locks lockbroker(String socket)
+	{
+		LockBroker broker = LockBroker.open(socket);
+
+		return new Locks() {
+			@Override
+			public Lock lock(String name)
+			{
+				BrokerLock lock = broker.lock("bench-jvm/" + name);
+
+				return new Lock() {
+					@Override
+					public void acquire()
+					{
+						lock.lock();
+					}
+
+					@Override
+					public void release()
+					{
+						lock.unlock();
+					}
+				};
+			}
+
+			@Override
+			public void close()
+			{
+				broker.close();
+			}
+		};
 	}
 
 	private void whileHeld(boolean counts)
@@ -48,11 +134,11 @@ public final class CuratorLoad
 	private void work(long begin, long end) throws Exception
 	{
 		for (long asked = System.nanoTime(); asked < end; asked = System.nanoTime()) {
-			mutex.acquire();
+			lock.acquire();
 			long got = System.nanoTime();
 			boolean counts = got >= begin && got <= end;
 			whileHeld(counts);
-			mutex.release();
+			lock.release();
 			if (!counts)
 				continue;
 			if (count == waits.length)
@@ -68,20 +154,17 @@ public final class CuratorLoad
 
 	public static void main(String[] args) throws Exception
 	{
-		int threads = Integer.parseInt(args[1]);
-		double seconds = Double.parseDouble(args[2]), warm = Double.parseDouble(args[3]);
-		CuratorFramework curator = CuratorFrameworkFactory.newClient(args[0], 15000, 15000,
-			new ExponentialBackoffRetry(100, 3));
-		List<CuratorLoad> loads = new ArrayList<>();
+		int threads = Integer.parseInt(args[2]);
+		double seconds = Double.parseDouble(args[3]), warm = Double.parseDouble(args[4]);
+		Locks locks = args[0].equals("curator") ? curator(args[1]) : lockbroker(args[1]);
+		List<JvmLoad> loads = new ArrayList<>();
 		List<Thread> all = new ArrayList<>();
 		CountDownLatch failed = new CountDownLatch(1);
 
-		curator.start();
-		curator.blockUntilConnected();
 		for (int i = 0; i < threads; i++)
-			loads.add(new CuratorLoad(i, curator, args[4].equals("one")));
+			loads.add(new JvmLoad(i, locks, args[5].equals("one")));
 		long begin = System.nanoTime() + (long) (warm * 1e9), end = begin + (long) (seconds * 1e9);
-		for (CuratorLoad load : loads) {
+		for (JvmLoad load : loads) {
 			Thread thread = new Thread(() -> {
 				try {
 					load.work(begin, end);
@@ -95,13 +178,13 @@ public final class CuratorLoad
 		}
 		for (Thread thread : all)
 			thread.join();
-		curator.close();
+		locks.close();
 		if (failed.getCount() == 0 || overlaps > 0)
 			System.exit(1);
 
 		int total = loads.stream().mapToInt(l -> l.count).sum(), at = 0;
 		long[] waits = new long[total];
-		for (CuratorLoad load : loads) {
+		for (JvmLoad load : loads) {
 			System.arraycopy(load.waits, 0, waits, at, load.count);
 			at += load.count;
 		}
