@@ -24,8 +24,7 @@ need()
 c_files=$(find protocol daemon client-lib tests -name '*.[ch]' | sort)
 sources=$(find protocol daemon client-lib -name '*.c' ! -path '*/examples/*' | sort)
 [ "$*" = all ] || sources=$(printf '%s\n' "$@" | grep -xF "$sources")
-scripts=$(find tests client-lib debian .ci -name '*.sh' -o -path .ci/run -o -name 'lockbrokerd.p*' -o \
-	-name lockbrokerd.needrestart | sort)
+scripts=$(find tests client-lib debian .ci -name '*.sh' -o -path .ci/run -o -name 'lockbrokerd.p*' | sort)
 python=$(find tests client-lib -name '*.py' | sort)
 text=$(find . \( -name .git -o -name build -o -name __pycache__ \) -prune -o -type f -print | sort)
 
