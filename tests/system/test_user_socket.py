@@ -117,8 +117,14 @@ def test_without_a_runtime_directory_of_its_own_a_user_is_told_so(tmp_path, prog
     if not os.path.exists(usual):
         status, said = run(argv, {})
         assert status != 0 and f"XDG_RUNTIME_DIR is not set, and {usual} is not a directory that only this user" in said
-    os.chmod(tmp_path, 0o777)
-    for directory in (str(tmp_path), "relative", str(tmp_path / "none"), *(["/proc/1/fdinfo"] if os.geteuid() else [])):
+    names = ["open", "none"]
+    os.mkdir(tmp_path / "open")
+    os.chmod(tmp_path / "open", 0o777)
+    if os.geteuid() == 0:
+        names.append("anothers")
+        os.mkdir(tmp_path / "anothers", 0o755)
+        os.chown(tmp_path / "anothers", 65534, 65534)
+    for directory in (*(str(tmp_path / name) for name in names), "relative"):
         status, said = run(argv, {"XDG_RUNTIME_DIR": directory})
         assert status != 0 and f"XDG_RUNTIME_DIR = {directory} is not a directory that only this user" in said, said
 
