@@ -4,6 +4,7 @@
 #   BUILD=dir           where results go (build)
 #   PREFIX= DESTDIR= SYSCONFDIR=   where `make install` puts them (/usr/local, nothing, /etc)
 #   LIBDIR= UNITDIR=    the folder of the libraries below PREFIX (lib), that of the units (PREFIX/lib/systemd/system)
+#   USERUNITDIR=        the folder of the units for `systemctl --user` (PREFIX/lib/systemd/user)
 #   SYSUSERSDIR= TMPFILESDIR=   where systemd reads users and directories (PREFIX/lib/sysusers.d, PREFIX/lib/tmpfiles.d)
 #   SYSTEMD=            for which version of systemd the units are (the one that is here)
 #   ZSHDIR=             where zsh looks for completions, below PREFIX (share/zsh/site-functions)
@@ -24,6 +25,7 @@ PREFIX ?= /usr/local
 SYSCONFDIR ?= /etc
 LIBDIR ?= lib
 UNITDIR ?= $(PREFIX)/lib/systemd/system
+USERUNITDIR ?= $(PREFIX)/lib/systemd/user
 SYSUSERSDIR ?= $(PREFIX)/lib/sysusers.d
 TMPFILESDIR ?= $(PREFIX)/lib/tmpfiles.d
 SYSTEMD ?= $(shell { pkg-config --modversion systemd || systemctl --version; } 2>/dev/null | sed -n '1s/^[^0-9]*\([0-9]*\).*/\1/p')
@@ -766,10 +768,21 @@ format: ## clang-format in place, of the lines that differ from origin/main
 D = $(DESTDIR)$(PREFIX)
 L = $(D)/$(LIBDIR)
 U = $(DESTDIR)$(UNITDIR)
-# Since 256 systemd logs a credential that LoadCredential= does not find; ImportCredential=, which may find none, is of 254.
-CREDENTIAL = $(shell [ "0$(SYSTEMD)" -ge 254 ] && echo ImportCredential || echo LoadCredential)
+USER_U = $(DESTDIR)$(USERUNITDIR)
+# Since 256 systemd logs a credential that LoadCredential= does not find; ImportCredential=, which may find none, is of 254, and
+# of 257 where the credential has another name outside of the service.
+since = [ "0$(SYSTEMD)" -ge $(1) ]
 MAN = $(wildcard client-lib/man/*.[1358])
 UNITS = $(wildcard systemd/*.service systemd/*.socket)
+USER_UNITS = $(wildcard systemd/user/*)
+# Of each unit one for instances as well: its own text, but for their names.
+INSTANCE_UNITS = $(patsubst %.socket,%@.socket,$(UNITS:.service=@.service))
+ALL_UNITS = $(addprefix $(U)/,$(notdir $(UNITS) $(INSTANCE_UNITS))) $(addprefix $(USER_U)/,$(notdir $(USER_UNITS)))
+IN_PLACE = sed -e 's|^\(Exec[A-Za-z]*=\)/[^ ]*/lockbrokerd |\1$(PREFIX)/sbin/lockbrokerd |' \
+	-e 's|^\(Exec[A-Za-z]*=\)/[^ ]*/lockbroker |\1$(PREFIX)/bin/lockbroker |' \
+	$(if $(shell $(call since,254) && echo yes),-e 's|^LoadCredential=\([^:]*\)$$|ImportCredential=\1|') \
+	$(if $(shell $(call since,257) && echo yes),-e 's|^LoadCredential=\(.*\):\(.*\)|ImportCredential=\2:\1|') \
+	-e 's|/etc/lockbroker\([^ ]*\.conf\)|$(SYSCONFDIR)/lockbroker\1|'
 SYSUSERS = $(DESTDIR)$(SYSUSERSDIR)/lockbrokerd.conf
 TMPFILES = $(DESTDIR)$(TMPFILESDIR)/lockbrokerd.conf
 CONF = $(DESTDIR)$(SYSCONFDIR)/lockbroker.conf
@@ -784,7 +797,7 @@ COMPLETIONS = $(D)/share/bash-completion/completions/lockbroker $(D)/$(ZSHDIR)/_
 man_target = $(D)/share/man/man$(patsubst .%,%,$(suffix $(1)))/$(notdir $(1))
 
 install: all ## install below DESTDIR/PREFIX; an existing configuration file is kept
-	install -d $(D)/sbin $(D)/bin $(L)/pkgconfig $(D)/include $(U) $(DESTDIR)$(SYSCONFDIR)
+	install -d $(D)/sbin $(D)/bin $(L)/pkgconfig $(D)/include $(U) $(USER_U) $(DESTDIR)$(SYSCONFDIR)
 	install -m 755 $(DAEMON) $(D)/sbin/lockbrokerd
 	install -m 755 $(COMMAND) $(D)/bin/lockbroker
 	install -D -m 755 $(HTTP_BIN) $(D)/libexec/lockbroker/lockbroker-http
@@ -798,11 +811,10 @@ install: all ## install below DESTDIR/PREFIX; an existing configuration file is 
 		'Name: lockbroker' 'Description: client of lockbrokerd, the lock broker of a host' 'Version: $(VERSION)' \
 		'Libs: -L$${libdir} -llockbroker' 'Cflags: -I$${includedir}' > $(L)/pkgconfig/lockbroker.pc
 	for m in $(MAN); do install -D -m 644 $$m $(D)/share/man/man$${m##*.}/$${m##*/} || exit 1; done
-	for u in $(UNITS); do sed -e 's|^\(Exec[A-Za-z]*=\)/[^ ]*/lockbrokerd |\1$(PREFIX)/sbin/lockbrokerd |' \
-		-e 's|^\(Exec[A-Za-z]*=\)/[^ ]*/lockbroker |\1$(PREFIX)/bin/lockbroker |' \
-		-e 's|^LoadCredential=|$(CREDENTIAL)=|' \
-		-e 's|/etc/lockbroker.conf|$(SYSCONFDIR)/lockbroker.conf|' $$u > $(U)/$${u##*/} && \
-		chmod 644 $(U)/$${u##*/} || exit 1; done
+	for u in $(notdir $(UNITS)); do $(IN_PLACE) systemd/$$u >$(U)/$$u && \
+		sed -f systemd/instance.sed systemd/$$u | $(IN_PLACE) >$(U)/$${u%.*}@.$${u##*.} || exit 1; done
+	for u in $(notdir $(USER_UNITS)); do $(IN_PLACE) systemd/user/$$u >$(USER_U)/$$u || exit 1; done
+	chmod 644 $(ALL_UNITS)
 	install -D -m 644 client-lib/completion/lockbroker.bash $(word 1,$(COMPLETIONS))
 	install -D -m 644 client-lib/completion/_lockbroker $(word 2,$(COMPLETIONS))
 	install -D -m 644 client-lib/completion/lockbroker.fish $(word 3,$(COMPLETIONS))
@@ -819,7 +831,7 @@ uninstall: ## remove what install put there (a configuration file that was edite
 		$(D)/share/lockbroker/lockbroker.rules.yml $(D)/lib/systemd/catalog/lockbroker.catalog $(L)/$(SONAME) $(L)/liblockbroker.so \
 		$(L)/liblockbroker.a $(D)/include/lockbroker.h $(L)/pkgconfig/lockbroker.pc \
 		$(foreach m,$(MAN),$(call man_target,$(m))) \
-		$(COMPLETIONS) $(SYSUSERS) $(TMPFILES) $(addprefix $(U)/,$(notdir $(UNITS))) $(addprefix $(DOCDIR)/,$(DOCS))
+		$(COMPLETIONS) $(SYSUSERS) $(TMPFILES) $(ALL_UNITS) $(addprefix $(DOCDIR)/,$(DOCS))
 	test -z '$(PYTHONDIR)' || { rm -rf $(P)/__pycache__; rm -f $(addprefix $(P)/,$(PYTHON_PACKAGE)); rmdir $(P) 2>/dev/null || :; }
 	for d in docs protocol conf/kubernetes conf .; do rmdir $(DOCDIR)/$$d 2>/dev/null || :; done
 	if cmp -s conf/lockbroker.conf $(CONF); then rm -f $(CONF); fi

@@ -9,6 +9,7 @@
 
 #include "handle.h"
 #include "request.h"
+#include "socket_path.h"
 
 static struct lb *new_handle(void)
 {
@@ -24,14 +25,14 @@ static struct lb *new_handle(void)
 enum lb_result handle_open(const char *path, int64_t patience_ms, const char *label, const char *owner, struct lb **ret)
 {
 	struct lb *lb = *ret = new_handle();
+	struct socket_path found;
 	enum lb_result r;
 
+	if (!socket_path_find(path, &found))
+		return wire_fail(lb, LB_CONNECTION, "%s", found.text);
 	lb->patience_ms = patience_ms;
-	if (!path)
-		path = secure_getenv("LOCKBROKER_SOCKET");
-	if (!path || !*path)
-		path = HANDLE_SOCKET_DEFAULT;
-	lb->path = strdup(path);
+	lb->remedy = found.remedy;
+	lb->path = strdup(found.text);
 	if (!lb->path)
 		abort();
 	lb->label = label;

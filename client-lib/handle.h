@@ -14,7 +14,5 @@ enum lb_result handle_open(const char *path, int64_t patience_ms, const char *la
 enum lb_result handle_open_now(const char *path, struct lb **ret);
 /* While a call waits for an answer, `waiting` is called every `every_ms`. It must not use the handle. */
 void handle_while_waiting(struct lb *lb, int every_ms, void (*waiting)(void *context), void *context);
-/* The socket of lb_open(), unless it or LOCKBROKER_SOCKET names another one. */
-#define HANDLE_SOCKET_DEFAULT "/run/lockbroker/lockbroker.sock"
 /* The patience of lb_open(), and of a handle before lb_set_patience(). */
 enum { HANDLE_PATIENCE_MS = 10000 };

@@ -81,11 +81,12 @@ enum lb_result {
 
 /*
  * Connects to the broker. `path` is the socket; NULL means $LOCKBROKER_SOCKET, or, if that is unset or empty,
- * /run/lockbroker/lockbroker.sock. *ret is always set to a handle that the caller must lb_close(); after a failure it
- * only has an lb_error(). A daemon that is just being started again is waited for: the socket is there, and nobody listens,
- * or the connection ends at once; for 10 s, or as many milliseconds as $LOCKBROKER_OPEN_MS says (0: not at all). Returns
- * LB_OK; LB_DENIED if this user may not use the socket (the sentence names the remedy); LB_CONNECTION if there is no daemon
- * by then, at once if there is no socket, or if it did not answer within 10 s; LB_LIMIT if it has too many clients;
+ * /run/lockbroker/lockbroker.sock. "user" instead of a path is the broker of this user alone, "@NAME" that of
+ * lockbrokerd@NAME.service. *ret is always set to a handle that the caller must lb_close(); after a failure it only has an
+ * lb_error(). A daemon that is just being started again is waited for: the socket is there, and nobody listens, or the
+ * connection ends at once; for 10 s, or as many milliseconds as $LOCKBROKER_OPEN_MS says (0: not at all). Returns LB_OK;
+ * LB_DENIED if this user may not use the socket (the sentence names the remedy); LB_CONNECTION if there is no daemon by
+ * then, at once if there is no socket, or if it did not answer within 10 s; LB_LIMIT if it has too many clients;
  * LB_DRAINING; LB_REFUSED.
  */
 enum lb_result lb_open(const char *path, struct lb **ret);

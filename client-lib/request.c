@@ -50,8 +50,7 @@ static enum lb_result cannot_connect(struct lb *lb, const char *path, int error)
 	switch (error) {
 	case ENOENT:
 	case ECONNREFUSED:
-		return wire_fail(lb, LB_CONNECTION, "No lockbrokerd is serving %s: %s. Start it, or set LOCKBROKER_SOCKET to the "
-				 "socket that it serves.", path, strerror(error));
+		return wire_fail(lb, LB_CONNECTION, "No lockbrokerd is serving %s: %s. %s", path, strerror(error), lb->remedy);
 	case EACCES:
 	case EPERM:
 		return may_not(lb, path);

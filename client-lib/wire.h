@@ -30,6 +30,7 @@ struct lb {
 	bool refused;       /* a socket is there, and nobody listened at the last attempt to connect */
 	bool reconnects;    /* a call that finds the connection closed makes a new one */
 	char *path;         /* of the socket */
+	const char *remedy; /* a sentence: what to do if nobody listens there */
 	const char *label, *owner; /* that request_connect() gives the connection; NULL: none */
 	void (*waiting)(void *context); /* called while a call waits for an answer, every waiting_ms; NULL: nothing is */
 	void *waiting_context;

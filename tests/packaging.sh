@@ -222,6 +222,26 @@ RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6
 MemoryMax=64M
 TasksMax=4
 END
+# An instance is confined as the plain daemon is, and uses none of its files.
+lines_of lockbrokerd@.service <<'END'
+User=lockbroker
+Environment=LOCKBROKER_SOCKET=/run/lockbroker@%i/lockbroker.sock
+RuntimeDirectory=lockbroker@%i
+StateDirectory=lockbroker@%i
+LoadCredential=zookeeper-auth:zookeeper-auth@%i
+NoNewPrivileges=yes
+CapabilityBoundingSet=
+END
+lines_of lockbrokerd@.socket <<'END'
+ListenStream=/run/lockbroker@%i/lockbroker.sock
+SocketGroup=lockbroker
+END
+for unit in "$root"/usr/lib/systemd/system/*@.*; do
+	shared=$(grep -vE '^(#|User=|Group=|SocketGroup=|SupplementaryGroups=)' "$unit" |
+		grep -E 'lockbroker(d\.service|/|\.conf|$)' || :)
+	shared=$(printf '%s\n' "$shared" | grep -vE '^ExecReload=/usr/bin/lockbroker |^$' || :)
+	[ -z "$shared" ] || fail "${unit##*/} uses what is the plain daemon's: $shared"
+done
 # It has to see users and processes; MemoryHigh= would have it wait in the midst of a turn, and all locks with it.
 ! grep -E '^(PrivateUsers|ProtectProc|ProcSubset|MemoryHigh|DynamicUser|AmbientCapabilities)=' "$service" ||
 	fail "the daemon cannot work so"
@@ -233,6 +253,14 @@ if is_there systemd-analyze "what systemd says of the units"; then
 		sed "s|=/usr/\(s\?bin\)/|=$root/usr/\1/|" "$unit" >"$root/units/${unit##*/}"
 	done
 	said=$(systemd-analyze verify --man=no "$root"/units/* 2>&1) || fail "systemd-analyze: $said"
+	said=$(printf '%s\n' "$said" | grep -F lockbroker || :)
+	[ -z "$said" ] || fail "systemd-analyze: $said"
+	mkdir "$root/units/user"
+	for unit in "$root"/usr/lib/systemd/user/*; do
+		sed "s|=/usr/\(s\?bin\)/|=$root/usr/\1/|" "$unit" >"$root/units/user/${unit##*/}"
+	done
+	said=$(XDG_RUNTIME_DIR="$root/units" systemd-analyze --user verify --man=no "$root"/units/user/* 2>&1) ||
+		fail "systemd-analyze: $said"
 	said=$(printf '%s\n' "$said" | grep -F lockbroker || :)
 	[ -z "$said" ] || fail "systemd-analyze: $said"
 	# In tenths; what is left is the network, and that it sees users and processes.
@@ -257,16 +285,19 @@ place uninstall
 left=$(find "$root" ! -type d ! -path "$root/etc/lockbroker.conf")
 [ -z "$left" ] || fail "left behind: $left"
 rm "$root/etc/lockbroker.conf"
-set -- LIBDIR=lib/machine UNITDIR=/lib/systemd/system SYSTEMD=254
+set -- LIBDIR=lib/machine UNITDIR=/lib/systemd/system SYSTEMD=257
 place "$@" install
 for file in usr/lib/machine/liblockbroker.so.1 usr/lib/machine/pkgconfig/lockbroker.pc \
-	lib/systemd/system/lockbrokerd.service; do
+	lib/systemd/system/lockbrokerd.service lib/systemd/system/lockbrokerd@.service \
+	usr/lib/systemd/user/lockbrokerd.service; do
 	[ -e "$root/$file" ] || fail "with $*, there is no $file"
 done
 grep -qxF ImportCredential=zookeeper-auth "$root/lib/systemd/system/lockbrokerd.service" ||
 	fail "systemd logs that there is no credential"
 grep -qxF 'libdir=${prefix}/lib/machine' "$root/usr/lib/machine/pkgconfig/lockbroker.pc" ||
 	fail "pkg-config has another folder of libraries"
+grep -qxF ImportCredential=zookeeper-auth@%i:zookeeper-auth "$root/lib/systemd/system/lockbrokerd@.service" ||
+	fail "an instance gets the credential of another daemon, or none"
 place "$@" uninstall
 left=$(find "$root" ! -type d)
 [ -z "$left" ] || fail "left behind: $left"

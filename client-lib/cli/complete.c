@@ -18,6 +18,7 @@
 #include "client-lib/cli/reply_text.h"
 #include "client-lib/cli/say.h"
 #include "client-lib/handle.h"
+#include "client-lib/socket_path.h"
 #include "protocol/commands.h"
 
 struct line {
@@ -151,6 +152,8 @@ static void read_option(struct line *l, const char *word)
 		/* A letter that has a value takes the rest of the word; at its end, the next word. */
 		while (*++letter && (!(o = cli_option_find(l->command, *letter, NULL, 0)) || o->value == VALUE_NONE))
 			o = NULL;
+	if (o && o->id == OPT_USER)
+		l->socket = SOCKET_PATH_USER;
 	if (o && o->value != VALUE_NONE && o->value != VALUE_EVERY && (word[1] == '-' || !letter[1]))
 		l->option = o;
 }

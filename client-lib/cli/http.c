@@ -11,6 +11,7 @@
 
 #include "client-lib/cli/commands.h"
 #include "client-lib/cli/say.h"
+#include "client-lib/socket_path.h"
 
 /* The program takes no more of them. */
 enum { HOSTS_MAX = 16 };
@@ -35,6 +36,7 @@ int cli_http(const struct cli_words *w)
 {
 	static const char *const places[] = { "lockbroker-http", "../libexec/lockbroker/lockbroker-http" };
 	char self[4096], path[sizeof(self) + 64];
+	struct socket_path socket;
 	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	char *slash;
 
@@ -43,7 +45,11 @@ int cli_http(const struct cli_words *w)
 	if (!slash)
 		return CLI_OSERR;
 	slash[1] = '\0';
-	if (w->socket && setenv("LOCKBROKER_SOCKET", w->socket, 1) < 0)
+	if (!socket_path_find(w->socket, &socket)) {
+		cli_say("%s", socket.text);
+		return CLI_UNAVAILABLE;
+	}
+	if (setenv("LOCKBROKER_SOCKET", socket.text, 1) < 0)
 		return CLI_OSERR;
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
 		snprintf(path, sizeof(path), "%s%s", self, places[i]);

@@ -17,7 +17,7 @@ static const char *const groups[GROUP_COUNT] = { "Lock:", "Look:", "Operate (for
 
 static void summary(FILE *to)
 {
-	fputs("Usage: lockbroker [-S SOCKET] [--json] COMMAND [OPTION]... [ARGUMENT]...\n", to);
+	fputs("Usage: lockbroker [-S SOCKET|--user] [--json] COMMAND [OPTION]... [ARGUMENT]...\n", to);
 	for (int g = 0; g < GROUP_COUNT; g++) {
 		bool left = true;
 

@@ -10,6 +10,7 @@
 
 #include "client-lib/cli/reply_text.h"
 #include "client-lib/handle.h"
+#include "client-lib/socket_path.h"
 
 /* LIMIT is one if it has a number. */
 static const char *const verbs[] = { "FORCEUNLOCK", "REVOKE", "RELOAD", "CONFIG", "RESTART", "AUDIT", "ACCESS", "LOG",
@@ -73,16 +74,22 @@ static bool is_of_the_same(const char *path, const char *socket)
 
 const char *operators_socket(const char *socket, char path[OPERATORS_PATH_MAX])
 {
-	const char *named = secure_getenv("LOCKBROKER_OPERATOR_SOCKET"), *usual = secure_getenv("LOCKBROKER_SOCKET");
+	const char *named = secure_getenv("LOCKBROKER_OPERATOR_SOCKET");
+	struct socket_path found;
 
+	/* Where that is not known, who opens it says so. */
+	if (!socket_path_find(socket, &found))
+		return socket;
 	if (socket) {
-		path_beside(socket, path);
+		path_beside(found.text, path);
+		if (strcmp(path, found.text) == 0 || !may_be_opened(path))
+			return socket;
 		/* Another daemon's may stand beside it. */
-		return strcmp(path, socket) != 0 && may_be_opened(path) && is_of_the_same(path, socket) ? path : socket;
+		return is_of_the_same(path, socket) ? path : socket;
 	}
 	if (named && *named)
 		snprintf(path, OPERATORS_PATH_MAX, "%s", named);
 	else
-		path_beside(usual && *usual ? usual : HANDLE_SOCKET_DEFAULT, path);
+		path_beside(found.text, path);
 	return may_be_opened(path) ? path : NULL;
 }

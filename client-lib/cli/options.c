@@ -12,6 +12,7 @@
 #include "client-lib/cli/json.h"
 #include "client-lib/cli/say.h"
 #include "client-lib/cli/sheet.h"
+#include "client-lib/socket_path.h"
 
 #define BIT(word) (UINT32_C(1) << WORD_##word)
 #define LOCKS (BIT(LOCK) | BIT(HOLD))
@@ -72,6 +73,7 @@ const struct cli_option cli_options[] = {
 	{ OPT_DRAIN_OFF, 0, "off", VALUE_NONE, BIT(DRAIN), "grant again" },
 	{ OPT_EVENTS, 'e', "events", VALUE_NONE, BIT(CALL), "go on after that, and show events" },
 	{ OPT_SOCKET, 'S', "socket", VALUE_SOCKET, EACH, "the broker's, instead of $LOCKBROKER_SOCKET" },
+	{ OPT_USER, 0, "user", VALUE_NONE, EACH, "use a broker of your own, on this host alone" },
 	{ OPT_JSON, 0, "json", VALUE_NONE, EACH & ~NO_JSON, "print JSON, a value in each line" },
 	{ OPT_HELP, 'h', "help", VALUE_NONE, EACH, "print this" },
 	{ OPT_VERSION, 'V', "version", VALUE_NONE, EACH, "print the version" },
@@ -270,6 +272,8 @@ static int take(struct cli_words *w, const struct cli_option *o, const char *by_
 		return cli_usage("-S needs a path, not \"\".");
 	if (o->id == OPT_SOCKET)
 		w->socket = optarg;
+	else if (o->id == OPT_USER)
+		w->socket = SOCKET_PATH_USER;
 	else if (o->id == OPT_JSON)
 		cli_json_asked = true;
 	else if (o->id == OPT_WIDE)

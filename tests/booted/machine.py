@@ -16,8 +16,9 @@ import subprocess
 
 import harness
 
-# What the daemon needs, what boots, what README's example needs (groupadd, usermod), and what upgrades a host by itself.
-PACKAGES = ["systemd-sysv", "dbus", "passwd", "libzookeeper-st2", "libevent-core-2.1-7", "libevent-extra-2.1-7",
+# What the daemon needs, what boots, also the systemd of a user, what README's example needs (groupadd, usermod), and what upgrades
+# a host by itself.
+PACKAGES = ["systemd-sysv", "dbus", "libpam-systemd", "passwd", "libzookeeper-st2", "libevent-core-2.1-7", "libevent-extra-2.1-7",
             "libinih1", "apt", "needrestart", "unattended-upgrades"]
 # A machine does nothing but what a test asks for.
 MASKED = ["apt-daily.timer", "apt-daily-upgrade.timer"]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Debian packages of these sources, those of a version after them, and a folder from which apt installs them."""
 
+import fcntl
 import glob
 import hashlib
 import os
@@ -28,9 +29,16 @@ def sources():
 
 def build(other_version=None):
     """The paths of the packages by their names, built fast. What was built of these sources already, by `make deb` for
-    one, is not built again."""
+    one, is not built again. Processes take turns."""
     number = other_version or version()
     own = os.path.join(harness.build_dir(), "booted", f"deb-{number}")
+    os.makedirs(os.path.dirname(own), exist_ok=True)
+    with open(f"{own}.lock", "w") as turn:
+        fcntl.flock(turn, fcntl.LOCK_EX)
+        return build_in_turn(number, own, other_version)
+
+
+def build_in_turn(number, own, other_version):
     newest = max(map(os.path.getmtime, sources()))
     for folder in (os.path.join(harness.build_dir(), "deb"), own):
         built = glob.glob(f"{folder}/lockbroker_{number}_*.changes")

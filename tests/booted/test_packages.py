@@ -18,6 +18,7 @@ DROP_IN = f"/run/systemd/system/{UNIT}.d/standalone.conf"
 STANDALONE = f"[Service]\nExecStart=\nExecStart=/usr/sbin/lockbrokerd --standalone -c {CONF}\n"
 OUTDATED = "/run/systemd/system/outdated.service"
 SCRIPTS = "/var/lib/dpkg/info/lockbrokerd."
+MAINTSCRIPT = "DPKG_MAINTSCRIPT_PACKAGE=lockbrokerd DPKG_MAINTSCRIPT_NAME"
 
 # Of the time when the service was root's, as far as it matters.
 ROOTS = f"/run/systemd/system/{UNIT}"
@@ -88,10 +89,11 @@ def test_the_packages_put_files_where_they_belong_and_a_purge_leaves_nothing(roo
     added = files(root) - before
     for line in ("-rwxr-xr-x /usr/sbin/lockbrokerd", "-rwxr-xr-x /usr/bin/lockbroker", f"-rw-r--r-- {CONF}",
                  f"-rw-r--r-- /lib/systemd/system/{UNIT}", "-rw-r--r-- /lib/systemd/system/lockbrokerd.socket",
+                 "-rw-r--r-- /lib/systemd/system/lockbrokerd@.service", "-rw-r--r-- /usr/lib/systemd/user/lockbrokerd.socket",
                  "-rw-r--r-- /usr/lib/sysusers.d/lockbrokerd.conf", "-rw-r--r-- /usr/lib/tmpfiles.d/lockbrokerd.conf",
                  f"lrwxrwxrwx /etc/systemd/system/multi-user.target.wants/{UNIT}"):
         assert line.replace(" /lib/", " /usr/lib/") in {one.replace(" /lib/", " /usr/lib/") for one in added}
-    assert not [line for line in added if "sockets.target.wants" in line], "one of the two units is enabled"
+    assert not [line for line in added if "sockets.target.wants" in line or "/etc/systemd/user/" in line], "one unit is enabled"
     assert inside(root, "lockbrokerd", "--version") == f"lockbrokerd {packages.version()}\n"
     assert inside(root, "getent", "group", "lockbroker").startswith("lockbroker:")
     assert re.fullmatch(r"lockbroker:x:\d+:\d+:.*:/:/usr/sbin/nologin\n", inside(root, "getent", "passwd", "lockbroker"))
@@ -123,11 +125,11 @@ def test_each_script_may_run_twice(root, current):
                      "postinst abort-remove", "postinst abort-deconfigure", "prerm upgrade 1", "prerm failed-upgrade 1",
                      "prerm remove", "prerm deconfigure", "postrm upgrade 1", "postrm failed-upgrade 1",
                      "postrm abort-install", "postrm abort-upgrade 1", "postrm disappear", "postrm remove"):
-            inside(root, "sh", "-ec", f"export DPKG_MAINTSCRIPT_PACKAGE=lockbrokerd; exec {SCRIPTS}{call}")
+            inside(root, "sh", "-ec", f"export {MAINTSCRIPT}={call.split()[0]}; exec {SCRIPTS}{call}")
     assert files(root) == before
     shutil.copy(f"{root}{SCRIPTS}postrm", f"{root}/tmp/postrm")
     inside(root, "dpkg", "--purge", "lockbrokerd")
-    inside(root, "sh", "-ec", "export DPKG_MAINTSCRIPT_PACKAGE=lockbrokerd; exec /tmp/postrm purge")
+    inside(root, "sh", "-ec", f"export {MAINTSCRIPT}=postrm; exec /tmp/postrm purge")
 
 
 def test_a_program_is_built_with_the_library_s_packages(root, current):

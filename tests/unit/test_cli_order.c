@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tests/unit/unit.h"
@@ -15,6 +16,7 @@
 #include "client-lib/cli/order.h"
 #include "client-lib/cli/progress.h"
 #include "client-lib/cli/say.h"
+#include "client-lib/socket_path.h"
 #include "protocol/resp.h"
 
 enum { WORDS_MAX = 256, SAID_MAX = 4096 };
@@ -304,6 +306,52 @@ TEST(the_operators_socket_is_the_one_named_or_stands_beside_that_of_everybody)
 	unsetenv("LOCKBROKER_SOCKET");
 	unlink(named);
 	unlink(beside);
+	rmdir(folder);
+}
+
+static const char *path_of(const char *name, struct socket_path *found)
+{
+	assert_true(socket_path_find(name, found));
+	return found->text;
+}
+
+TEST(a_socket_is_a_path_or_has_a_name)
+{
+	char folder[] = "/tmp/runtime.XXXXXX", expected[64], beside[64], path[OPERATORS_PATH_MAX];
+	struct socket_path found;
+
+	assert_non_null(mkdtemp(folder));
+	unsetenv("LOCKBROKER_SOCKET");
+	assert_string_equal(path_of(NULL, &found), SOCKET_PATH_DEFAULT);
+	assert_non_null(strstr(found.remedy, "--user"));
+	assert_string_equal(path_of("", &found), SOCKET_PATH_DEFAULT);
+	assert_string_equal(path_of("/given", &found), "/given");
+	assert_null(strstr(found.remedy, "--user"));
+	assert_string_equal(path_of("@emea", &found), "/run/lockbroker@emea/lockbroker.sock");
+	assert_string_equal(path_of("@", &found), "@");
+	assert_string_equal(path_of("@a/b", &found), "@a/b");
+	setenv("XDG_RUNTIME_DIR", folder, 1);
+	snprintf(expected, sizeof(expected), "%s/lockbroker/lockbroker.sock", folder);
+	assert_string_equal(path_of("user", &found), expected);
+	assert_non_null(strstr(found.remedy, "systemctl --user enable --now lockbrokerd.socket"));
+	assert_string_equal(path_of("./user", &found), "./user");
+	setenv("LOCKBROKER_SOCKET", "user", 1);
+	assert_string_equal(path_of(NULL, &found), expected);
+	snprintf(beside, sizeof(beside), "%s/lockbroker", folder);
+	assert_int_equal(mkdir(beside, 0700), 0);
+	snprintf(beside, sizeof(beside), "%s/lockbroker/operator.sock", folder);
+	close(open(beside, O_CREAT | O_WRONLY, 0600));
+	assert_string_equal(operators_socket(NULL, path), beside);
+	/* One that others may write to is nobody's own. */
+	assert_int_equal(chmod(folder, 0770), 0);
+	assert_false(socket_path_find("user", &found));
+	assert_non_null(strstr(found.text, folder));
+	assert_string_equal(operators_socket("user", path), "user");
+	unsetenv("LOCKBROKER_SOCKET");
+	unsetenv("XDG_RUNTIME_DIR");
+	unlink(beside);
+	*strrchr(beside, '/') = '\0';
+	rmdir(beside);
 	rmdir(folder);
 }
 

@@ -12,6 +12,7 @@ from typing import Optional
 
 from . import _errors
 from ._grant import Absent, Ended
+from ._socket_path import remedy
 
 
 def _may_not(path: str) -> _errors.Denied:
@@ -51,8 +52,7 @@ def connect(path: str) -> Optional[socket.socket]:
         why = os.strerror(e.errno) if e.errno else str(e)
         if e.errno in (errno.ENOENT, errno.ECONNREFUSED):
             kind = Absent if e.errno == errno.ENOENT else Ended
-            raise kind(f"No lockbrokerd is serving {path}: {why}. Start it, or set LOCKBROKER_SOCKET to the socket that it "
-                       "serves.") from e
+            raise kind(f"No lockbrokerd is serving {path}: {why}. {remedy(path)}") from e
         if e.errno in (errno.EACCES, errno.EPERM):
             raise _may_not(path) from e
         raise _errors.NoBroker(f"Cannot connect to lockbrokerd at {path}: {why}.") from e

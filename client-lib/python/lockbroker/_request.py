@@ -7,12 +7,12 @@ import dataclasses
 import itertools
 import math
 import numbers
-import os
 import secrets
 import threading
 from typing import Any, Iterable, List, Optional, Tuple, Union
 
-SOCKET_DEFAULT = "/run/lockbroker/lockbroker.sock"
+from ._socket_path import socket_path
+
 PATIENCE_S = 10.0
 _MS_MAX = 31_536_000_000  # a year, as the broker has it
 NAMES_MAX = 64
@@ -22,10 +22,6 @@ _COMMANDS = {"lock": ("LOCK", "UNLOCK"), "locks": ("MLOCK", "MUNLOCK"), "semapho
              "election": ("CAMPAIGN", "RESIGN")}
 
 Words = List[Union[str, int]]
-
-
-def socket_path(path: Optional[str]) -> str:
-    return os.fspath(path or os.environ.get("LOCKBROKER_SOCKET") or SOCKET_DEFAULT)
 
 
 def number(value: float, what: str) -> None:

@@ -160,10 +160,10 @@ def lock(name: str, *, shared: bool = False, wait: Optional[float] = None, lease
 
     shared: together with all others that only read. wait: seconds; None: for ever; 0: only if it is free now. lease:
     seconds after which the broker takes it back by itself; None: it lives as long as the connection. data: a text of 1
-    to 512 bytes that HOLDERS shows. socket: None: $LOCKBROKER_SOCKET, or /run/lockbroker/lockbroker.sock. patience: seconds
-    for an answer that should come at once, and for a broker that is not there. group: the lock group, see PROTOCOL.md;
-    None: that of this thread or task, so that locks which wait for each other in a circle raise Deadlock; "": none, for
-    locks that another thread releases.
+    to 512 bytes that HOLDERS shows. socket: a path, "user" or "@NAME"; None: $LOCKBROKER_SOCKET, or
+    /run/lockbroker/lockbroker.sock. patience: seconds for an answer that should come at once, and for a broker that is not
+    there. group: the lock group, see PROTOCOL.md; None: that of this thread or task, so that locks which wait for each other
+    in a circle raise Deadlock; "": none, for locks that another thread releases.
     """
     return Lock(request("lock", [name], socket, shared=shared, wait=wait, lease=lease, data=data, patience=patience,
                         group=group))
