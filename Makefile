@@ -59,6 +59,8 @@ TABLE ?=
 MAP ?=
 JOBS ?= $(shell nproc)
 INSIDE ?=
+# Of Debian: the one in which README's commands run.
+DIST ?= bookworm
 WRITE ?=
 PYTHON = /usr/bin/python3
 # Debian's Python looks for packages of a Debian in another folder, which debian/rules names.
@@ -281,7 +283,7 @@ help: ## this list
 	@sed -n 's/^\([a-z][a-z-]*\):[^#]*## \(.*\)/\1\t\2/p' Makefile | while IFS="$$(printf '\t')" read -r t d; \
 		do printf '  make %-12s %s\n' "$$t" "$$d"; done
 
-deps: ## install what the build needs, on Debian 12 (quick when nothing is missing); `sh tests/deps.sh check` for tests
+deps: ## install what the build needs, on Debian 12 or 13 (quick when nothing is missing); `sh tests/deps.sh check` for tests
 	@sh tests/deps.sh
 
 # ---- rules ----
@@ -601,9 +603,9 @@ booted: all ## the service on a booted systemd, in a container; as root, and wit
 	@$(PYTEST) -n 3 --dist loadfile tests/booted
 
 # INSIDE= runs instead of README's commands.
-fresh: ## README's two commands on a minimal Debian, with the sources as they are committed; as root (INSIDE= another one)
+fresh: ## README's two commands on a minimal Debian (DIST=bookworm), with the sources as they are committed; as root (INSIDE= another one)
 	@sh tests/deps.sh fresh
-	@sh tests/fresh.sh '$(BUILD)/fresh' $(if $(INSIDE),'$(INSIDE)')
+	@sh tests/fresh.sh '$(DIST)' '$(BUILD)/fresh' $(if $(INSIDE),'$(INSIDE)')
 
 restarts: all ## 100 hand-overs, 100 kills and 100 kills with the keeper's pauses, under the load of 200 clients (half an hour)
 	@LOCKBROKER_HANDOVERS=100 LOCKBROKER_CRASHES=100 LOCKBROKER_CLIENTS=200 \
