@@ -270,7 +270,7 @@ SIM_BIN = $(BUILD)/sim
 BENCH_BIN = $(if $(SAN),,$(addprefix $(TESTS)/,bench-load bench-null bench-pipeline bench-neighbours bench-taken bench-deadlock))
 
 .PHONY: all help deps quick check beside-check release clang-unit sanitized-system fuzz short-fuzz stateful unit unit-plain unit-sanitized threads sim steps golden mutants mutate system system-once deb \
-	booted fresh restarts races torture demo bench profile lint layers packaging abi reproducible count format install uninstall clean tests
+	booted repo dist fresh restarts races torture demo bench profile lint layers packaging abi reproducible count format install uninstall clean tests
 .DEFAULT_GOAL = all
 .DELETE_ON_ERROR:
 .SUFFIXES:
@@ -595,6 +595,18 @@ deb: ## Debian packages into BUILD/deb (dpkg-buildpackage -b -us -uc, then linti
 	@lintian --allow-root --fail-on error,warning $(BUILD)/deb/*.changes
 	@ls $(BUILD)/deb/*.deb
 
+# Where it will be served is said by docs/INSTALL.md.
+KEY ?=
+URL ?= $(shell sed -n 's|.* "\(https://.*\)/[$$].*|\1|p' docs/INSTALL.md)
+REPO ?= $(BUILD)/repo
+PACKAGES ?= $(or $(wildcard $(BUILD)/*/deb),$(BUILD)/deb)
+repo: ## a signed apt repository in REPO= (BUILD/repo) of the PACKAGES= that are built: KEY= of yours, URL= where it will be
+	@sh tests/deps.sh repo
+	@sh tests/repo.sh '$(REPO)' '$(KEY)' '$(URL)' $(PACKAGES)
+
+dist: ## the sources of this commit as an archive in BUILD/dist, always the same bytes, and its checksum
+	@sh tests/dist.sh '$(BUILD)/dist'
+
 # The first run takes half a minute longer, because packages are fetched. Each test file has a machine of its own, which waits most
 # of the time: so three files run side by side.
 booted: all ## the service on a booted systemd, in a container; as root, and with Debian's mirror
@@ -644,7 +656,7 @@ check: ## all tests, once each (installs what is missing first)
 
 # What CI runs beside a check. The packages are made once, without the unit tests that have just run.
 # A minimal Debian has neither npm nor git, and the tests that need them are skipped there.
-ELSEWHERE = tests/system/test_redis_libraries.py tests/system/test_redis_connect.py tests/system/test_harness.py
+ELSEWHERE = tests/system/test_dist.py tests/system/test_redis_libraries.py tests/system/test_redis_connect.py tests/system/test_harness.py
 beside-check: ## what CI runs beside a check: packages, lint of what differs, a booted systemd, a short fuzz, libraries from npm
 	+@$(call steps_in_turn,'deb DEB_BUILD_OPTIONS=nocheck' system-npm)
 	@step='lint, booted'; $(SAY_STEP); $(MAKE) -Otarget LINT=changed lint-and-booted
