@@ -270,7 +270,7 @@ SIM_BIN = $(BUILD)/sim
 BENCH_BIN = $(if $(SAN),,$(addprefix $(TESTS)/,bench-load bench-null bench-pipeline bench-neighbours bench-taken bench-deadlock))
 
 .PHONY: all help deps quick check beside-check release clang-unit sanitized-system fuzz short-fuzz stateful unit unit-plain unit-sanitized threads sim steps golden mutants mutate system system-once deb \
-	booted repo dist fresh restarts races torture demo bench profile lint layers packaging abi reproducible count format install uninstall clean tests
+	booted bookworm trixie repo dist fresh restarts races torture demo bench profile lint layers packaging abi reproducible count format install uninstall clean tests
 .DEFAULT_GOAL = all
 .DELETE_ON_ERROR:
 .SUFFIXES:
@@ -595,6 +595,12 @@ deb: ## Debian packages into BUILD/deb (dpkg-buildpackage -b -us -uc, then linti
 	@lintian --allow-root --fail-on error,warning $(BUILD)/deb/*.changes
 	@ls $(BUILD)/deb/*.deb
 
+# Each has the packages that a repository wants, in BUILD/bookworm/deb and BUILD/trixie/deb. As root, and with Debian's mirror.
+bookworm trixie: ## that release of Debian, whichever this is: its compiler, its ZooKeeper, packages, README and INSTALL on a booted systemd
+	@sh tests/deps.sh booted
+	@sh tests/debian.sh $@ '$(BUILD)/$@'
+	@LOCKBROKER_DEBIAN=$@ $(PYTEST) tests/booted/test_release.py
+
 # Where it will be served is said by docs/INSTALL.md.
 KEY ?=
 URL ?= $(shell sed -n 's|.* "\(https://.*\)/[$$].*|\1|p' docs/INSTALL.md)
@@ -657,8 +663,8 @@ check: ## all tests, once each (installs what is missing first)
 # What CI runs beside a check. The packages are made once, without the unit tests that have just run.
 # A minimal Debian has neither npm nor git, and the tests that need them are skipped there.
 ELSEWHERE = tests/system/test_dist.py tests/system/test_redis_libraries.py tests/system/test_redis_connect.py tests/system/test_harness.py
-beside-check: ## what CI runs beside a check: packages, lint of what differs, a booted systemd, a short fuzz, libraries from npm
-	+@$(call steps_in_turn,'deb DEB_BUILD_OPTIONS=nocheck' system-npm)
+beside-check: ## what CI runs beside a check: Debian 13, packages, lint of what differs, a booted systemd, a short fuzz, libraries from npm
+	+@$(call steps_in_turn,trixie 'deb DEB_BUILD_OPTIONS=nocheck' system-npm)
 	@step='lint, booted'; $(SAY_STEP); $(MAKE) -Otarget LINT=changed lint-and-booted
 	+@$(call steps_in_turn,'short-fuzz SECONDS=5')
 # Two goals of one command would run one after the other. The container waits most of the time, while lint does all it can.
@@ -672,8 +678,9 @@ release: ## all that there is, before a release: two hours, as root; says when i
 	@sh tests/release-log.sh
 	@for packages in lint check booted; do sh tests/deps.sh $$packages || exit 1; done
 	@$(MAKE) fresh
+	@$(MAKE) fresh DIST=trixie
 	@$(MAKE) all tests
-	+@$(call steps_in_turn,$(RELEASE))
+	+@$(call steps_in_turn,bookworm trixie $(RELEASE))
 	@sh tests/release-log.sh passed
 
 # Sees more of what C leaves undefined than gcc does: arithmetic on NULL, for one.
