@@ -62,6 +62,8 @@ MAP ?=
 JOBS ?= $(shell nproc)
 INSIDE ?=
 ARCH ?= arm64
+# Of Debian: the one in which README's commands run.
+DIST ?= bookworm
 WRITE ?=
 PYTHON = /usr/bin/python3
 # Debian's Python looks for packages of a Debian in another folder, which debian/rules names.
@@ -274,7 +276,7 @@ SIM_BIN = $(BUILD)/sim
 BENCH_BIN = $(if $(SAN),,$(addprefix $(TESTS)/,bench-load bench-null bench-pipeline bench-neighbours bench-taken bench-deadlock))
 
 .PHONY: all java javadoc java-check help deps quick check beside-check release clang-unit sanitized-system fuzz short-fuzz stateful unit unit-plain unit-sanitized threads sim steps golden mutants mutate system system-once deb \
-	booted fresh restarts races torture demo bench profile lint layers packaging abi reproducible count format install uninstall clean tests
+	booted bookworm trixie repo dist fresh restarts races torture demo bench profile lint layers packaging abi reproducible count format install uninstall clean tests
 .DEFAULT_GOAL = all
 .DELETE_ON_ERROR:
 .SUFFIXES:
@@ -305,7 +307,7 @@ help: ## this list
 	@sed -n 's/^\([a-z][a-z-]*\):[^#]*## \(.*\)/\1\t\2/p' Makefile | while IFS="$$(printf '\t')" read -r t d; \
 		do printf '  make %-12s %s\n' "$$t" "$$d"; done
 
-deps: ## install what the build needs, on Debian 12 (quick when nothing is missing); `sh tests/deps.sh check` for tests
+deps: ## install what the build needs, on Debian 12 or 13 (quick when nothing is missing); `sh tests/deps.sh check` for tests
 	@sh tests/deps.sh
 
 # ---- rules ----
@@ -617,6 +619,24 @@ deb: ## Debian packages into BUILD/deb (dpkg-buildpackage -b -us -uc, then linti
 	@lintian --allow-root --fail-on error,warning $(BUILD)/deb/*.changes
 	@ls $(BUILD)/deb/*.deb
 
+# Each has the packages that a repository wants, in BUILD/bookworm/deb and BUILD/trixie/deb. As root, and with Debian's mirror.
+bookworm trixie: ## that release of Debian, whichever this is: its compiler, its ZooKeeper, packages, README and INSTALL on a booted systemd
+	@sh tests/deps.sh booted
+	@sh tests/debian.sh $@ '$(BUILD)/$@'
+	@LOCKBROKER_DEBIAN=$@ $(PYTEST) tests/booted/test_release.py
+
+# Where it will be served is said by docs/INSTALL.md.
+KEY ?=
+URL ?= $(shell sed -n 's|.* "\(https://.*\)/[$$].*|\1|p' docs/INSTALL.md)
+REPO ?= $(BUILD)/repo
+PACKAGES ?= $(or $(wildcard $(BUILD)/*/deb),$(BUILD)/deb)
+repo: ## a signed apt repository in REPO= (BUILD/repo) of the PACKAGES= that are built: KEY= of yours, URL= where it will be
+	@sh tests/deps.sh repo
+	@sh tests/repo.sh '$(REPO)' '$(KEY)' '$(URL)' $(PACKAGES)
+
+dist: ## the sources of this commit as an archive in BUILD/dist, always the same bytes, and its checksum
+	@sh tests/dist.sh '$(BUILD)/dist'
+
 # The first run takes half a minute longer, because packages are fetched. Each test file has a machine of its own, which waits most
 # of the time: so three files run side by side.
 booted: all ## the service on a booted systemd, in a container; as root, and with Debian's mirror
@@ -640,9 +660,9 @@ cross: ## build for ARCH=arm64 in BUILD/cross, then unit tests and SEEDS= under 
 	@MAKE='$(MAKE)' sh tests/cross.sh '$(BUILD)' '$(ARCH)' '$(SEEDS)' '$(FRESH)'
 
 # INSIDE= runs instead of README's commands.
-fresh: ## README's two commands on a minimal Debian, with the sources as they are committed; as root (INSIDE= another one)
+fresh: ## README's two commands on a minimal Debian (DIST=bookworm), with the sources as they are committed; as root (INSIDE= another one)
 	@sh tests/deps.sh fresh
-	@sh tests/fresh.sh '$(BUILD)/fresh' $(if $(INSIDE),'$(INSIDE)')
+	@sh tests/fresh.sh '$(DIST)' '$(BUILD)/fresh' $(if $(INSIDE),'$(INSIDE)')
 
 restarts: all ## 100 hand-overs, 100 kills and 100 kills with the keeper's pauses, under the load of 200 clients (half an hour)
 	@LOCKBROKER_HANDOVERS=100 LOCKBROKER_CRASHES=100 LOCKBROKER_CLIENTS=200 \
@@ -681,9 +701,9 @@ check: ## all tests, once each (installs what is missing first)
 
 # What CI runs beside a check. The packages are made once, without the unit tests that have just run.
 # A minimal Debian has neither npm nor git, and the tests that need them are skipped there.
-ELSEWHERE = tests/system/test_redis_libraries.py tests/system/test_redis_connect.py tests/system/test_harness.py
-beside-check: ## what CI runs beside a check: packages, lint of what differs, a booted systemd, containers, a short fuzz, libraries from npm, arm64
-	+@$(call steps_in_turn,'deb DEB_BUILD_OPTIONS=nocheck' system-npm)
+ELSEWHERE = tests/system/test_dist.py tests/system/test_redis_libraries.py tests/system/test_redis_connect.py tests/system/test_harness.py
+beside-check: ## what CI runs beside a check: Debian 13, packages, lint of what differs, a booted systemd, containers, a short fuzz, libraries from npm, arm64
+	+@$(call steps_in_turn,trixie 'deb DEB_BUILD_OPTIONS=nocheck' system-npm)
 	@step='lint, booted, containers'; $(SAY_STEP); $(MAKE) -Otarget LINT=changed lint-and-booted
 	+@$(call steps_in_turn,'short-fuzz SECONDS=5' 'cross ARCH=arm64 SEEDS=100')
 # Two goals of one command would run one after the other. The container waits most of the time, while lint does all it can.
@@ -698,8 +718,9 @@ release: ## all that there is, before a release: two hours, as root; says when i
 	@sh tests/release-log.sh
 	@for packages in lint check booted containers; do sh tests/deps.sh $$packages || exit 1; done
 	@$(MAKE) fresh
+	@$(MAKE) fresh DIST=trixie
 	@$(MAKE) all tests
-	+@$(call steps_in_turn,$(RELEASE))
+	+@$(call steps_in_turn,bookworm trixie $(RELEASE))
 	@sh tests/release-log.sh passed
 
 # Sees more of what C leaves undefined than gcc does: arithmetic on NULL, for one.

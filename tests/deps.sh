@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Installs the Debian packages that are missing; does nothing, quickly, when all are there. Without an argument what builds
-# and installs lockbroker; with one of the words below what that needs as well.
+# and installs lockbroker; with one of the words below what that needs as well. LIST=RELEASE prints the names in that release
+# of Debian instead.
 set -u
 
 build="gcc libc6-dev make libzookeeper-st-dev libevent-dev libinih-dev"
@@ -14,14 +15,31 @@ prometheus nftables iproute2 strace bubblewrap clang libclang-rt-dev
 libredis-perl nodejs node-redis ruby-redis php-cli php-redis gccgo-go golang-github-gomodule-redigo-dev golang-1.19-go
 php-illuminate-cache php-illuminate-redis zsh fish pkg-config man-db valgrind"
 lint="clang-format clang-tidy cppcheck mandoc mypy"
-deb="build-essential debhelper dh-python dpkg-dev fakeroot libcmocka-dev lintian pkg-config python3 systemd
+deb="build-essential debhelper dh-python dpkg-dev fakeroot libcmocka-dev lintian pkg-config python3 systemd systemd-dev
 default-jdk-headless maven-repo-helper"
 fresh="mmdebstrap"
-booted="$fresh systemd-container"
+# What signs a repository of packages and serves it.
+repo="reprepro gnupg"
+booted="$fresh systemd-container $repo"
 containers="$fresh podman buildah runc python3-yaml"
 cross="$fresh make binutils gcc-aarch64-linux-gnu libc6-dev qemu-user"
+# Of a minimal root: what boots, also the systemd of a user, what README's example needs (usermod), and a client of the
+# tests; then what the daemon needs, and what upgrades a host by itself.
+boot="systemd-sysv dbus libpam-systemd passwd apt python3"
+machine="$boot libzookeeper-st2 libevent-core-2.1-7 libevent-extra-2.1-7 libinih1 needrestart unattended-upgrades"
+# Of the tests with another release than that of the host.
+dist="zookeeper default-jdk-headless libcurator-recipes-java python3-pytest python3-pytest-xdist python3-redis python3-kazoo
+redis-tools"
 bench="redis-server redis-tools memcached postgresql"
 profile="linux-perf valgrind redis-server"
+
+# Names that differ: the release, the name above, and that of the release ("-": it has none, and none is needed).
+differ="
+bookworm systemd-dev -
+trixie golang-1.19-go golang-1.24-go
+trixie libevent-core-2.1-7 libevent-core-2.1-7t64
+trixie libevent-extra-2.1-7 libevent-extra-2.1-7t64
+"
 
 fail()
 {
@@ -35,14 +53,34 @@ check) packages="$build $check" ;;
 lint) packages="$build $check $lint" ;;
 deb) packages="$build $deb" ;;
 fresh) packages=$fresh ;;
+boot) packages=$boot ;;
+machine) packages=$machine ;;
+dist) packages="$build $deb $dist" ;;
+repo) packages=$repo ;;
 booted) packages="$build $check $booted" ;;
 containers) packages="$build $check $containers" ;;
 cross) packages=$cross ;;
 bench) packages="$build $check $bench" ;;
 profile) packages="$build $check $profile" ;;
 "") packages=$build ;;
-*) fail "unknown set of packages: $1 (demo, check, lint, deb, fresh, booted, containers, cross, bench, profile, or nothing)" ;;
+*) fail "unknown set of packages: $1 (demo, check, lint, deb, fresh, boot, machine, dist, repo, booted, containers, cross, bench, profile," \
+	"or nothing)" ;;
 esac
+
+[ ! -r /etc/os-release ] || . /etc/os-release
+release=${LIST:-${VERSION_CODENAME-}}
+names()
+{
+	for package in $packages; do
+		name=$(printf '%s' "$differ" | sed -n "s/^$release $package //p")
+		[ "$name" = - ] || echo "${name:-$package}"
+	done
+}
+packages=$(names)
+if [ -n "${LIST-}" ]; then
+	echo "$packages"
+	exit
+fi
 
 missing_packages()
 {
@@ -54,7 +92,7 @@ missing_packages()
 	done
 }
 
-by_hand="please install by hand (names of Debian 12):"
+by_hand="please install by hand (names of Debian 12 or 13):"
 
 command -v dpkg-query >/dev/null 2>&1 && command -v apt-get >/dev/null 2>&1 ||
 	fail "this is not Debian; $by_hand" $packages
@@ -65,8 +103,7 @@ missing=$(missing_packages)
 [ -z "$missing" ] && exit 0
 
 [ "$(id -u)" = 0 ] || fail "not root; run once as root:  apt-get install -y $missing"
-. /etc/os-release
-[ "${ID-}" = debian ] || echo "make deps: written for Debian 12; trying on ${PRETTY_NAME-this system}" >&2
+[ "${ID-}" = debian ] || echo "make deps: written for Debian 12 and 13; trying on ${PRETTY_NAME-this system}" >&2
 
 echo "make deps: installing $missing"
 export DEBIAN_FRONTEND=noninteractive

@@ -3,15 +3,18 @@
 # Runs what README.md says, as it stands there, on a machine that has nothing: a minimal Debian, and these sources as
 # `git archive` has them. What an install step forgets is therefore missing. Other commands, if there are any, run instead
 # of README's, one after the other, until one fails; its status is that of this script. As root. They have $WERROR and
-# $NEED_CLIENTS, and in $CHANGED the files that differ (tests/changed.sh), for there is no git.
-#   sh tests/fresh.sh FOLDER [COMMAND...]
-# The folder keeps the minimal root and the packages that apt has fetched. The machine has processes, mounts, /dev/shm and
-# /run of its own, and all else of this kernel: its network, its control groups, and root's rights. Its processes and mounts
-# end with this script, also if that is killed; its files are removed then by the next run.
+# $NEED_CLIENTS, and in $CHANGED the files that differ (tests/changed.sh), for there is no git. The folder $RESULTS, if that
+# is given, is /srv/results there.
+#   sh tests/fresh.sh RELEASE FOLDER [COMMAND...]
+# The release is Debian's, bookworm or trixie. The folder keeps the minimal root and the packages that apt has fetched. The
+# machine has processes, mounts, /dev/shm and /run of its own, and all else of this kernel: its network, its control groups,
+# and root's rights. Its processes and mounts end with this script, also if that is killed; its files are removed then by
+# the next run.
 set -eu
 
-folder=$1
-shift
+release=$1
+folder=$2
+shift 2
 mkdir -p "$folder"
 folder=$(cd "$folder" && pwd)
 cd "$(dirname "$0")/.."
@@ -35,8 +38,8 @@ if [ $# = 0 ]; then
 	set -- "$demo" "$check"
 fi
 
-say 'a minimal root'
-tar=$(sh tests/root.sh "$folder" --variant=apt)
+say "a minimal root of $release"
+tar=$(sh tests/root.sh "$folder" "--release=$release" --variant=apt)
 
 exec 9>"$folder/lock"
 flock 9
@@ -95,6 +98,10 @@ mount --rbind /sys "$root/sys"
 mount --rbind /dev "$root/dev"
 mount -t tmpfs -o mode=1777 tmpfs "$root/dev/shm"
 mount -t tmpfs -o mode=755 tmpfs "$root/run"
+if [ -n "$RESULTS" ]; then
+	mkdir "$root/srv/results"
+	mount --bind "$RESULTS" "$root/srv/results"
+fi
 cd "$root"
 mkdir host
 pivot_root . host
@@ -115,7 +122,7 @@ done
 setpriv --pdeathsig KILL \
 	env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin COMMANDS="$COMMANDS" \
 	CHANGED="$(sh tests/changed.sh | tr '\n' ' ')" \
-	${WERROR:+"WERROR=$WERROR"} ${NEED_CLIENTS:+"NEED_CLIENTS=$NEED_CLIENTS"} \
+	RESULTS="${RESULTS:+$(realpath "$RESULTS")}" ${WERROR:+"WERROR=$WERROR"} ${NEED_CLIENTS:+"NEED_CLIENTS=$NEED_CLIENTS"} \
 	${http_proxy:+"http_proxy=$http_proxy"} ${https_proxy:+"https_proxy=$https_proxy"} ${no_proxy:+"no_proxy=$no_proxy"} \
 	unshare --mount --ipc --pid --fork --kill-child=KILL sh -c "$INIT" sh "$root" "$@" 8<&- &
 process=$!

@@ -1,18 +1,26 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A minimal Debian as a tar file: of the release that runs here, from the mirrors that apt uses here, as mmdebstrap makes it
-# with the options given. Prints its path. It is made once for each list of options, and kept in the folder. As root.
-#   sh tests/root.sh FOLDER [OPTION...]
+# A minimal Debian as a tar file: of the release given (else the one that runs here), from the mirrors that apt uses here,
+# as mmdebstrap makes it with the options given. Prints its path. It is made once for each list of options, and kept in the
+# folder. As root.
+#   sh tests/root.sh FOLDER [--release=NAME] [OPTION...]
 set -eu
 
 folder=$1
 shift
 . /etc/os-release
+release=$VERSION_CODENAME
+case ${1-} in
+--release=*)
+	release=${1#*=}
+	shift
+	;;
+esac
 
-# Nothing, where apt has no lists: mmdebstrap then knows Debian's own mirror.
+# A mirror has all releases. Nothing, where apt has no lists: mmdebstrap then knows Debian's own mirror.
 mirrors=$(apt-get indextargets --format 'deb $(REPO_URI) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' 'Origin: Debian' |
-	grep " $VERSION_CODENAME[ -]" | sort -u) || :
-digest=$(printf '%s\n' "$VERSION_CODENAME" "$mirrors" "$@" | sha256sum | cut -c 1-12)
+	sed -n "s/ $VERSION_CODENAME\([ -]\)/ $release\1/p" | sort -u) || :
+digest=$(printf '%s\n' "$release" "$mirrors" "$@" | sha256sum | cut -c 1-12)
 tar=$folder/root-$digest.tar
 
 mkdir -p "$folder"
@@ -26,7 +34,7 @@ if [ ! -e "$tar" ]; then
 	trap 'rm -rf "$TMPDIR"' EXIT
 	trap 'exit 1' HUP INT TERM
 	chmod 755 "$TMPDIR"
-	set -- --quiet --mode=root --aptopt='Acquire::Languages "none"' "$@" "$VERSION_CODENAME" "$tar.new.tar"
+	set -- --quiet --mode=root --aptopt='Acquire::Languages "none"' "$@" "$release" "$tar.new.tar"
 	[ -z "$mirrors" ] || set -- "$@" -
 	printf '%s\n' "$mirrors" | mmdebstrap "$@" >&2
 	mv "$tar.new.tar" "$tar"

@@ -8,6 +8,7 @@ ZooKeeper of the tests is at the same address inside. It ends with the process t
 
 import itertools
 import os
+import platform
 import re
 import shutil
 import signal
@@ -16,10 +17,6 @@ import subprocess
 
 import harness
 
-# What the daemon needs, what boots, also the systemd of a user, what README's example needs (groupadd, usermod), and what upgrades
-# a host by itself.
-PACKAGES = ["systemd-sysv", "dbus", "libpam-systemd", "passwd", "libzookeeper-st2", "libevent-core-2.1-7", "libevent-extra-2.1-7",
-            "libinih1", "apt", "needrestart", "unattended-upgrades"]
 # A machine does nothing but what a test asks for.
 MASKED = ["apt-daily.timer", "apt-daily-upgrade.timer"]
 LEFT_OUT = ["/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*", "/usr/share/info/*"]
@@ -35,15 +32,21 @@ exec "$@"
 """
 
 
-def image():
-    """The tar file of the root, made once for each list of packages."""
-    done = subprocess.run(["sh", os.path.join(harness.SOURCE, "tests", "root.sh"), os.path.join(harness.build_dir(), "booted"),
-                           "--variant=essential", f"--include={','.join(PACKAGES)}",
-                           *[f"--dpkgopt=path-exclude={path}" for path in LEFT_OUT]],
-                          stdin=subprocess.DEVNULL, capture_output=True, text=True)
+def script(*argv, **env):
+    """What a script of tests/ prints."""
+    done = subprocess.run(["sh", os.path.join(harness.SOURCE, "tests", argv[0]), *argv[1:]], stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, env=os.environ | env)
     if done.returncode != 0:
         raise RuntimeError(f"the machine's root cannot be made:\n{done.stderr[-4000:]}")
     return done.stdout.strip()
+
+
+def image(release=None):
+    """The tar file of the root, made once for each list of packages. With a release of Debian, what lockbrokerd needs is not in it."""
+    names = script("deps.sh", "boot" if release else "machine", LIST=release or platform.freedesktop_os_release()["VERSION_CODENAME"])
+    return script("root.sh", os.path.join(harness.build_dir(), "booted"), *([f"--release={release}"] if release else []),
+                  "--variant=essential", f"--include={','.join(names.split())}",
+                  *[f"--dpkgopt=path-exclude={path}" for path in LEFT_OUT])
 
 
 def cgroup_parents():
@@ -72,9 +75,9 @@ def remove_cgroup(path):
     return True
 
 
-def unpack():
+def unpack(release=None):
     """A new root; the caller removes the folder above it."""
-    tar = image()
+    tar = image(release)
     root = os.path.join(harness.fast_tmp("lockbroker-machine."), "root")
     os.chmod(os.path.dirname(root), 0o755)
     os.mkdir(root)
@@ -84,15 +87,27 @@ def unpack():
     return root
 
 
-class Machine:
-    """Runs from begin to end(). What it is told it does as root, inside. It has this build, unless a test installs it."""
+def reach_mirrors(root):
+    """The network is that of the host, and so is the way of apt to its mirrors."""
+    for path in ("/etc/resolv.conf", "/etc/hosts"):
+        shutil.copy(path, f"{root}{path}")
+    said = subprocess.run(["apt-config", "dump"], check=True, capture_output=True, text=True).stdout
+    with open(f"{root}/etc/apt/apt.conf.d/00network", "w") as f:
+        f.writelines(re.findall(r"^Acquire::(?:https?|Retries|ForceIPv[46])\b.*\n", said, re.M))
 
-    def __init__(self, installed=True):
-        self.root = unpack()
+
+class Machine:
+    """Runs from begin to end(). What it is told it does as root, inside. It has this build, unless a test installs it. A machine
+    with a release of Debian has that, nothing of ours, and the mirrors of the host."""
+
+    def __init__(self, installed=True, release=None):
+        self.root = unpack(release)
         self.dir = os.path.dirname(self.root)
         self.log_path = os.path.join(self.dir, "console")
         self.process = None
-        if installed:
+        if release:
+            reach_mirrors(self.root)
+        elif installed:
             self.install()
         self.number, self.cgroups = next(numbers), []
         for parent in cgroup_parents():

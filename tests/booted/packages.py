@@ -41,7 +41,7 @@ def build(other_version=None):
 def build_in_turn(number, own, other_version):
     newest = max(map(os.path.getmtime, sources()))
     for folder in (os.path.join(harness.build_dir(), "deb"), own):
-        built = glob.glob(f"{folder}/lockbroker_{number}_*.changes")
+        built = glob.glob(f"{folder}/lockbroker_{number}+*.changes")
         if built and os.path.getmtime(built[0]) > newest:
             break
     else:
@@ -50,8 +50,12 @@ def build_in_turn(number, own, other_version):
                               cwd=harness.SOURCE, env=os.environ | {"DEB_BUILD_OPTIONS": "nocheck noautodbgsym noopt"},
                               stdin=subprocess.DEVNULL, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
-    found = {name: glob.glob(f"{folder}/{name}_{number}_*.deb") for name in NAMES}
-    return {name: paths[0] for name, paths in found.items()}
+    return in_folder(folder)
+
+
+def in_folder(folder):
+    """The paths of those there by their names."""
+    return {name: glob.glob(f"{folder}/{name}_*.deb")[0] for name in NAMES}
 
 
 def put(root, packages, names=("lockbroker", "lockbrokerd")):

@@ -11,7 +11,7 @@ import pytest
 import harness
 
 FOLDER = os.path.join(harness.build_dir(), "fresh")
-SCRIPT = ["sh", os.path.join(harness.SOURCE, "tests", "fresh.sh"), FOLDER]
+SCRIPT = ["sh", os.path.join(harness.SOURCE, "tests", "fresh.sh"), "bookworm", FOLDER]
 
 
 @pytest.fixture(autouse=True)

@@ -252,6 +252,19 @@ def test_the_version_is_the_same_everywhere():
     assert f"<version>{version}</version>" in harness.read_source("client-lib/java/pom.xml")
     changes = re.findall(r"^## \[(\S+)\]", harness.read_source("CHANGELOG.md"), re.M)
     assert version == next(change for change in changes if change != "Unreleased")
+    assert harness.read_source("debian/changelog").startswith(f"lockbroker ({version}) ")
+
+
+def test_the_placeholders_of_an_address_stand_in_one_place_each():
+    """That of the maintainer is repeated where dpkg wants it."""
+    places = {"packages.lockbroker.invalid": "docs/INSTALL.md", "lockbroker@lockbroker.invalid": "debian/control"}
+    files = subprocess.run(["grep", "-rlE", "--exclude-dir=.git", "--exclude-dir=build", "--exclude-dir=tests", "lockbroker\\.invalid", "."],
+                           cwd=harness.SOURCE, capture_output=True, text=True).stdout.split()
+    assert sorted(files) == ["./debian/changelog", "./debian/control", "./docs/INSTALL.md"]
+    for address, page in places.items():
+        text = harness.read_source(page)
+        assert "placeholder" in text and set(re.findall(r"[\w.@]+\.invalid", text)) == {address}
+    assert set(re.findall(r"<(.*?)>", harness.read_source("debian/changelog"))) == {"lockbroker@lockbroker.invalid"}
 
 
 def test_the_figures_are_drawn_from_the_table():

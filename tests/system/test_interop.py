@@ -3,6 +3,7 @@
 flavour keeps out, and is kept out by, those it is named after; what does not fit together is shown as well."""
 
 import concurrent.futures
+import glob
 import re
 
 import pytest
@@ -11,6 +12,7 @@ import harness
 from peers import Place, Race, curator_peer, place  # noqa: F401 (fixtures)
 
 ROUNDS = 1000  # of each side
+CURATOR_5_4 = bool(glob.glob("/usr/share/java/curator-recipes-5.4.*.jar"))
 
 pytestmark = [pytest.mark.filterwarnings("ignore::DeprecationWarning:kazoo"),
               pytest.mark.plain_only("it is about what Curator and kazoo see of us")]
@@ -198,10 +200,10 @@ def test_other_names_than_the_flavours_are_waited_for_but_do_not_wait(place, tmp
 
 
 @pytest.mark.parametrize("writer", ["ours", "curator-write"])
-def test_the_downgrade_of_curator_5_4_0_lets_a_queued_writer_in_beside_its_own_reader(place, writer):
+def test_the_downgrade_of_curator_lets_a_queued_writer_in_beside_its_own_reader(place, writer):
     """Pitfall 18. Curator's documentation offers it: acquire the write lock, then the read lock, release the write lock. The read
     znode is numbered after a writer that queued meanwhile, and so nothing keeps that writer back: whoever it is, here
-    and in Curator's own. Nobody else can mend this; the manual warns of it, and the rounds above leave it out."""
+    and in Curator 5.4.0's own. In 5.7.1 Curator's own writers wait. The manual warns of it, and the rounds above leave it out."""
     write = place.theirs("curator-write")
     read = place.theirs("curator-read", client=write)
     other = place.ours(place.daemon("rw")) if writer == "ours" else place.theirs(writer)
@@ -210,6 +212,11 @@ def test_the_downgrade_of_curator_5_4_0_lets_a_queued_writer_in_beside_its_own_r
     assert read.try_for(20000)
     assert other.waits()
     write.release()
+    if writer != "ours" and not CURATOR_5_4:
+        assert other.waits()
+        read.release()
+        assert other.served()
+        return
     assert other.served(), "a Curator without this fault: the manual may say so"
     assert any("__READ__" in child for child in place.children()), "the reader has not released"
     read.release()

@@ -73,7 +73,8 @@ def test_a_quota_that_is_used_up_is_critical_until_it_is_raised(own_zk, daemons,
     k.set(QUOTA + "limits", b"count=-1,bytes=-1=;byteHardLimit=-1;countHardLimit=-1")
     harness.wait_until(lambda: d.info()["locks_barred"] == "0", "the daemon to try again")
     assert isinstance(c.call("LOCK", "fresh"), int)
-    assert check(d)[0] == 0
+    status, text = check(d)
+    assert status == 0, text
 
 
 def test_an_acl_on_one_lock_is_a_warning_and_named(zk, daemons, root, clients, kazoo_client):
