@@ -49,6 +49,12 @@ static inline void put_body(struct bytes *b, enum zk_body body)
 		put_text(b, "/a/x-0000000007");
 		put_stat(b);
 		break;
+	case ZK_BODY_PATH:
+		put_text(b, "/a/b");
+		break;
+	case ZK_BODY_PATH_NUMBERED:
+		put_text(b, "/a/x-0000000007");
+		break;
 	case ZK_BODY_LIST:
 		put(b, 2);
 		put_text(b, "one");

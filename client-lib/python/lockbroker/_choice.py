@@ -24,7 +24,6 @@ class Choice(Grant):
         super().__init__(request)
         self.outcomes: Dict[str, Any] = {}
         self.news = Answer()
-        self._lost: Dict[str, str] = {}  # before it was known to be held: the reason, by name
 
     def take_news(self) -> Any:
         """What a wait for `news` has found; the next one waits for more."""
@@ -37,11 +36,6 @@ class Choice(Grant):
         """From now on it is about this one. It may have been lost by now."""
         self.request = self.request.one(name)
 
-    def granted(self, tokens: Dict[str, int], lease_until: int) -> None:
-        super().granted(tokens, lease_until)
-        for name in self._lost.keys() & tokens.keys():
-            self.lose(self._lost[name])
-
     def end(self, why: Any = ENDED) -> None:
         super().end(why)
         if not self.news.done:
@@ -49,11 +43,9 @@ class Choice(Grant):
 
     def _heed(self, event: List[Any]) -> None:
         kind, name = event[0], event[1] if len(event) > 1 else None
-        if self.request.kind != "any" or name not in self.request.names:
+        if self.request.kind != "any" or kind not in _OUTCOMES or name not in self.request.names:
             super()._heed(event)
-        elif kind == "lost" and len(event) > 3:
-            self._lost[name] = str(event[3])
-        elif kind in _OUTCOMES:
+        else:
             self.outcomes[name] = (event[2] if kind == "granted" else None if kind == "timeout"
                                    else _errors.of_reply(f"{event[2]} {event[3]}"))
             self.news.give(None)

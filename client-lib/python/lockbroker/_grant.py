@@ -73,6 +73,7 @@ class Grant:
         self.held = False
         self.tokens: Dict[str, int] = {}  # by name; permits have none
         self.lost_reason: Optional[str] = None
+        self._lost: Dict[str, str] = {}  # before it was known to be held: the reason, by name
         self.revoke_reason: Optional[str] = None
         self.ended = False
         self.on_lost: Callable[[], None] = lambda: None
@@ -126,6 +127,7 @@ class Grant:
         if len(event) < 4 or event[1] not in self.request.names:
             return
         if event[0] == "lost":
+            self._lost[event[1]] = str(event[3])
             self.lose(str(event[3]))
         elif event[0] == "revoke" and self.revoke_reason is None:
             self.revoke_reason = str(event[3])
@@ -158,6 +160,8 @@ class Grant:
         self.tokens = tokens
         self._lease_until = lease_until
         self.held = True
+        for name in self._lost.keys() & (tokens or self.request.names):
+            self.lose(self._lost[name])
         _held[id(self)] = self
 
     def renewed(self, lease_until: int) -> None:

@@ -64,8 +64,8 @@ static inline bool directory_is_ours(const struct directory *d, struct slice nam
 }
 
 /*
- * It is no container: ZooKeeper keeps it when it is empty. Kazoo remembers that a directory exists, and fails without it; and
- * a server may lack containers, or have lacked them when this host made the directory.
+ * It is no container: ZooKeeper keeps it when it is empty. Kazoo remembers that a directory exists, and fails without it;
+ * and a server may lack containers, or have lacked them when this host made the directory.
  */
 static inline bool directory_lasts(const struct directory *d)
 {
