@@ -168,7 +168,7 @@ static enum lb_result queue_for_each(struct any *a)
 			break;
 		if (a->waiting == 0)
 			return none_of(a);
-		r = event_arrive(a->lb, request_answer_by(a->lb, a->end));
+		r = wire_read_push(a->lb, request_answer_by(a->lb, a->end));
 		if (r == LB_NONE)
 			r = wire_hang_up(a->lb, "the daemon did not answer in time", 0);
 		/* The requests were ended by that, which their outcomes tell. */

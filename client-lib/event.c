@@ -140,16 +140,6 @@ void event_remove(struct lb *lb, size_t at, size_t bytes)
 	memmove(first, first + bytes, lb->events.len - at);
 }
 
-enum lb_result event_arrive(struct lb *lb, int64_t deadline)
-{
-	enum lb_result r = wire_begin(lb);
-	bool push = false;
-
-	if (r == LB_OK)
-		r = wire_read(lb, deadline, &push);
-	return r == LB_OK && !push ? wire_hang_up(lb, "the daemon answered what was not asked", 0) : r;
-}
-
 static int64_t within_patience(const struct lb *lb, int64_t timeout_ms)
 {
 	return timeout_ms < 0 || timeout_ms > lb->patience_ms ? lb->patience_ms : timeout_ms;
@@ -165,7 +155,7 @@ enum lb_result lb_event(struct lb *lb, int64_t timeout_ms, struct lb_event *ret)
 		if (lb->fd < 0 && timeout_ms != 0)
 			r = request_reconnect(lb, wire_deadline(within_patience(lb, timeout_ms)));
 		if (r == LB_OK)
-			r = event_arrive(lb, deadline);
+			r = wire_read_push(lb, deadline);
 		/* The end of the connection is told by what it took away. */
 		if (r == LB_CONNECTION && lb->events.len > 0)
 			r = LB_OK;

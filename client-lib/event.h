@@ -3,7 +3,6 @@
 #pragma once
 
 #include <stddef.h>
-#include <stdint.h>
 
 #include "lockbroker.h"
 
@@ -14,5 +13,3 @@
 size_t event_read(struct lb *lb, size_t at, struct lb_event *ret);
 /* Removes the event of so many bytes that begins there. */
 void event_remove(struct lb *lb, size_t at, size_t bytes);
-/* Waits for one more; those that came before it are kept, too. LB_OK, LB_NONE: none came by the deadline; LB_CONNECTION. */
-enum lb_result event_arrive(struct lb *lb, int64_t deadline);

@@ -12,7 +12,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "event.h"
 #include "protocol/errors.h"
 #include "protocol/limits.h"
 #include "reply.h"
@@ -379,7 +378,7 @@ enum lb_result request_read_events(struct lb *lb)
 	enum lb_result r;
 
 	do {
-		r = event_arrive(lb, 0);
+		r = wire_read_push(lb, 0);
 	} while (r == LB_OK);
 	return r == LB_NONE ? LB_OK : r;
 }

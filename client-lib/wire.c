@@ -344,3 +344,13 @@ enum lb_result wire_begin(struct lb *lb)
 	bytes_clear(&lb->out);
 	return LB_OK;
 }
+
+enum lb_result wire_read_push(struct lb *lb, int64_t deadline)
+{
+	enum lb_result r = wire_begin(lb);
+	bool push = false;
+
+	if (r == LB_OK)
+		r = wire_read(lb, deadline, &push);
+	return r == LB_OK && !push ? wire_hang_up(lb, "the daemon answered what was not asked", 0) : r;
+}

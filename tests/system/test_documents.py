@@ -256,15 +256,17 @@ def test_the_version_is_the_same_everywhere():
 
 
 def test_the_placeholders_of_an_address_stand_in_one_place_each():
-    """That of the maintainer is repeated where dpkg wants it."""
+    """That of the maintainer is repeated where dpkg wants it, and the path of the Go module in each import."""
     places = {"packages.lockbroker.invalid": "docs/INSTALL.md", "lockbroker@lockbroker.invalid": "debian/control"}
-    files = subprocess.run(["grep", "-rlE", "--exclude-dir=.git", "--exclude-dir=build", "--exclude-dir=tests", "lockbroker\\.invalid", "."],
+    files = subprocess.run(["grep", "-rlP", "--exclude-dir=.git", "--exclude-dir=build", "--exclude-dir=tests",
+                            "lockbroker\\.invalid(?!/go\\b)", "."],
                            cwd=harness.SOURCE, capture_output=True, text=True).stdout.split()
     assert sorted(files) == ["./debian/changelog", "./debian/control", "./docs/INSTALL.md"]
     for address, page in places.items():
         text = harness.read_source(page)
         assert "placeholder" in text and set(re.findall(r"[\w.@]+\.invalid", text)) == {address}
     assert set(re.findall(r"<(.*?)>", harness.read_source("debian/changelog"))) == {"lockbroker@lockbroker.invalid"}
+    assert "`lockbroker.invalid/go`, is a placeholder" in harness.read_source("docs/GO.md")
 
 
 def test_the_figures_are_drawn_from_the_table():

@@ -204,7 +204,7 @@ ALONE(xx_without_a_time_is_refused)
 
 	set(f, 0, "SET a v NX");
 	fixture_say(f, 0, "SET a v XX",
-		    "-ERR XX extends a lock: say how long it is to be held from now on, with PX, EX, PXAT or EXAT: a");
+		    "-ERR XX and IFEQ extend a lock: say how long it is to be held from now on, with PX, EX, PXAT or EXAT: a");
 	fixture_say(f, 1, "SET a v XX PX 700", "+OK");
 	fixture_say(f, 1, "PTTL a", ":700");
 }

@@ -161,7 +161,7 @@ static int end(void **state)
 
 static void ask(enum effect_type type, const char *path, bool watch)
 {
-	const struct effect effect = { .type = type, .create = ZK_EPHEMERAL_SEQUENTIAL, .watch = watch };
+	const struct effect effect = { .type = type, .op = 1, .create = ZK_EPHEMERAL_SEQUENTIAL, .watch = watch };
 
 	assert_int_equal(zk_handle_send(handle, &effect, slice_of(path), SLICE("")), ZK_OK);
 	zk_handle_settle(handle);

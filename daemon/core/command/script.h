@@ -5,8 +5,8 @@
  * does to a lock and what it answers; or it is refused. Its words are compared, not its bytes (lua.h): blanks, comments,
  * quotes, names of locals and the case of commands may be the author's own.
  *
- * The forms are in script_catalogue.h, beside the scripts of libraries. A form is Lua with holes, and what it means: the keys
- * it looks at, and what it does and answers if the lock is ours, free, or theirs. It knows neither names for KEYS[n] and
+ * The forms are in script_catalogue.h, beside the scripts of libraries. A form is Lua with holes, and what it means: the
+ * keys it looks at, and what it does and answers if the lock is ours, free, or theirs. It knows neither names for KEYS[n] and
  * ARGV[n] nor tostring() nor redis.pcall.
  *
  *   'A|B'      | a word of Redis in any case. The first one takes milliseconds, the second one seconds: a script has only
