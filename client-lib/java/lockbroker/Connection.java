@@ -124,7 +124,7 @@ final class Connection {
             grant.released();
             if (current == null)
                 free();
-            io.completeLater(call);
+            io.later(call::complete);
         });
         Tier.leave(grant.ask, this);
     }

@@ -50,7 +50,7 @@ final class Io implements Runnable {
     private final PriorityQueue<Timer> timers = new PriorityQueue<>();
     private final Set<Connection> connections = new LinkedHashSet<>();
     private final List<Connection> toFlush = new ArrayList<>();
-    private final List<Call> toComplete = new ArrayList<>();
+    private final List<Runnable> later = new ArrayList<>();
     private final Set<Grant> holders = new LinkedHashSet<>();
     private final Map<String, Tier> tiers = new HashMap<>();
     private final ByteBuffer buffer = ByteBuffer.allocateDirect(READ_BYTES);
@@ -142,6 +142,7 @@ final class Io implements Runnable {
             complain(e);
         } finally {
             close();
+            runLater();
             close(selector);
             ended = true;
             runLeft();
@@ -162,9 +163,13 @@ final class Io implements Runnable {
         for (int i = 0; i < toFlush.size(); i++)
             toFlush.get(i).flush();
         toFlush.clear();
-        for (int i = 0; i < toComplete.size(); i++)
-            toComplete.get(i).complete();
-        toComplete.clear();
+        runLater();
+    }
+
+    private void runLater() {
+        for (int i = 0; i < later.size(); i++)
+            later.get(i).run();
+        later.clear();
     }
 
     /**
@@ -191,9 +196,9 @@ final class Io implements Runnable {
         spinNs = System.nanoTime() - began < SPIN_MAX_NS ? SPIN_MAX_NS : spinNs / 2;
     }
 
-    /** A thread that others do not wait for goes on when those have been told. */
-    void completeLater(Call call) {
-        toComplete.add(call);
+    /** When all is sent, and the threads that others wait for have been woken up. */
+    void later(Runnable task) {
+        later.add(task);
     }
 
     private long millisecondsToWait() {

@@ -68,6 +68,7 @@ final class Tier {
             return false;
         }
         next.on(connection);
+        io.later(next::soon);
         return true;
     }
 
