@@ -5,12 +5,8 @@ import java.util.concurrent.locks.LockSupport;
 
 /** What a thread waits for and the I/O thread completes. */
 class Call {
-    // How long it looks for an answer that is a moment away, before it sleeps again.
-    private static final long SOON_NS = 50_000;
-
     private volatile boolean done;
     private volatile Thread waiter;
-    private volatile boolean soon;
     private LockBrokerException failure;
 
     final boolean isDone() {
@@ -20,12 +16,6 @@ class Call {
     /** By the I/O thread, once; what is written before it is seen by the thread that waits. */
     void complete() {
         done = true;
-        LockSupport.unpark(waiter);
-    }
-
-    /** By the I/O thread: the answer is a moment away, and to wake up takes as long. */
-    final void soon() {
-        soon = true;
         LockSupport.unpark(waiter);
     }
 
@@ -54,11 +44,6 @@ class Call {
         waiter = Thread.currentThread();
         if (!done)
             LockSupport.parkNanos(this, until - System.nanoTime());
-        if (soon) {
-            soon = false;
-            for (long end = System.nanoTime() + SOON_NS; !done && System.nanoTime() - end < 0;)
-                Thread.yield();
-        }
         waiter = null;
     }
 

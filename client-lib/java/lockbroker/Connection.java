@@ -124,7 +124,7 @@ final class Connection {
             grant.released();
             if (current == null)
                 free();
-            io.later(call::complete);
+            io.completeLater(call);
         });
         Tier.leave(grant.ask, this);
     }

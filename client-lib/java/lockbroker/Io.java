@@ -23,7 +23,8 @@ import java.util.concurrent.locks.ReentrantLock;
 /** The I/O thread of one LockBroker, and all that only it may touch. Other threads call post(), and nothing else. */
 final class Io implements Runnable {
     private static final int READ_BYTES = 64 * 1024;
-    private static final long SPIN_MAX_NS = 64_000;
+    // Where there is one processor, whoever answers waits for this thread. To yield would forfeit a whole time slice.
+    private static final long SPIN_MAX_NS = Runtime.getRuntime().availableProcessors() > 1 ? 64_000 : 0;
     private static final int TASKS_A_TURN = 1024;
     private static final long LOOK_SOON_NS = 10 * Clock.NS_PER_MS;
     private static final System.Logger LOG = System.getLogger("lockbroker");
@@ -50,7 +51,7 @@ final class Io implements Runnable {
     private final PriorityQueue<Timer> timers = new PriorityQueue<>();
     private final Set<Connection> connections = new LinkedHashSet<>();
     private final List<Connection> toFlush = new ArrayList<>();
-    private final List<Runnable> later = new ArrayList<>();
+    private final List<Call> toComplete = new ArrayList<>();
     private final Set<Grant> holders = new LinkedHashSet<>();
     private final Map<String, Tier> tiers = new HashMap<>();
     private final ByteBuffer buffer = ByteBuffer.allocateDirect(READ_BYTES);
@@ -142,7 +143,7 @@ final class Io implements Runnable {
             complain(e);
         } finally {
             close();
-            runLater();
+            toComplete.forEach(Call::complete);
             close(selector);
             ended = true;
             runLeft();
@@ -163,18 +164,14 @@ final class Io implements Runnable {
         for (int i = 0; i < toFlush.size(); i++)
             toFlush.get(i).flush();
         toFlush.clear();
-        runLater();
-    }
-
-    private void runLater() {
-        for (int i = 0; i < later.size(); i++)
-            later.get(i).run();
-        later.clear();
+        for (int i = 0; i < toComplete.size(); i++)
+            toComplete.get(i).complete();
+        toComplete.clear();
     }
 
     /**
      * Until something comes. To be woken takes longer than most answers do: so this looks for a moment before it
-     * sleeps, if that was worth it the last times, and lets others run meanwhile.
+     * sleeps, if that was worth it the last times.
      */
     private void await() throws IOException {
         Thread.interrupted(); // as by who interrupts all threads of a group: it would not sleep any longer
@@ -188,7 +185,7 @@ final class Io implements Runnable {
         while (System.nanoTime() - began < spinNs) {
             if (!tasks.isEmpty() || selector.selectNow(this::ready) > 0)
                 return;
-            Thread.yield();
+            Thread.onSpinWait();
         }
         woken.set(false);
         if (tasks.isEmpty())
@@ -196,9 +193,9 @@ final class Io implements Runnable {
         spinNs = System.nanoTime() - began < SPIN_MAX_NS ? SPIN_MAX_NS : spinNs / 2;
     }
 
-    /** When all is sent, and the threads that others wait for have been woken up. */
-    void later(Runnable task) {
-        later.add(task);
+    /** A thread that others do not wait for goes on when those have been told. */
+    void completeLater(Call call) {
+        toComplete.add(call);
     }
 
     private long millisecondsToWait() {

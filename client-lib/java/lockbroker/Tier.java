@@ -68,7 +68,6 @@ final class Tier {
             return false;
         }
         next.on(connection);
-        io.later(next::soon);
         return true;
     }
 

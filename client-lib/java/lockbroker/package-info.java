@@ -16,8 +16,7 @@
  * Threads that want the same lock exclusively stand in a queue of the JVM, in the order of asking. The first of them is
  * <i>active</i>: it asks the broker, and holds the lock. When it releases the lock, its connection passes to the next
  * thread: {@code UNLOCK}, the lock group of the next thread and {@code LOCK} go in one write. So that {@code LOCK} comes
- * behind the requests of other processes, and each thread has a grant and a token of its own. The next thread is woken up
- * while the broker works, and looks for its grant for a moment: to be woken up takes about as long.
+ * behind the requests of other processes, and each thread has a grant and a token of its own.
  *
  * <p>Others ask the broker at once, each on a connection of its own: a thread that holds anything else, so that the
  * broker sees every deadlock cycle of the host (a thread that holds nothing is in no cycle); readers, who share only what
