@@ -23,7 +23,8 @@ import java.util.concurrent.locks.ReentrantLock;
 /** The I/O thread of one LockBroker, and all that only it may touch. Other threads call post(), and nothing else. */
 final class Io implements Runnable {
     private static final int READ_BYTES = 64 * 1024;
-    private static final long SPIN_MAX_NS = 64_000;
+    // Where there is one processor, whoever answers waits for this thread. To yield would forfeit a whole time slice.
+    private static final long SPIN_MAX_NS = Runtime.getRuntime().availableProcessors() > 1 ? 64_000 : 0;
     private static final int TASKS_A_TURN = 1024;
     private static final long LOOK_SOON_NS = 10 * Clock.NS_PER_MS;
     private static final System.Logger LOG = System.getLogger("lockbroker");
@@ -142,6 +143,7 @@ final class Io implements Runnable {
             complain(e);
         } finally {
             close();
+            toComplete.forEach(Call::complete);
             close(selector);
             ended = true;
             runLeft();
@@ -169,7 +171,7 @@ final class Io implements Runnable {
 
     /**
      * Until something comes. To be woken takes longer than most answers do: so this looks for a moment before it
-     * sleeps, if that was worth it the last times, and lets others run meanwhile.
+     * sleeps, if that was worth it the last times.
      */
     private void await() throws IOException {
         Thread.interrupted(); // as by who interrupts all threads of a group: it would not sleep any longer
@@ -183,7 +185,7 @@ final class Io implements Runnable {
         while (System.nanoTime() - began < spinNs) {
             if (!tasks.isEmpty() || selector.selectNow(this::ready) > 0)
                 return;
-            Thread.yield();
+            Thread.onSpinWait();
         }
         woken.set(false);
         if (tasks.isEmpty())

@@ -4,6 +4,7 @@ package lockbroker;
 import java.io.Closeable;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.Optional;
@@ -703,7 +704,10 @@ public class BrokerTest {
 
     @Test
     public void whatTheBrokerRefusesIsItsSentence() {
-        assertEquals("BADNAME", assertThrows(LockBrokerException.class, () -> broker.lock("..").lock()).code());
+        LockBrokerException why = assertThrows(LockBrokerException.class, () -> broker.lock("..").lock());
+        assertEquals("BADNAME", why.code());
+        assertTrue("its trace is this thread's", Arrays.stream(why.getStackTrace()).anyMatch(
+                at -> at.getClassName().equals(BrokerTest.class.getName())));
         assertEquals("BADNAME", assertThrows(LockBrokerException.class, () -> broker.lock("").tryLock()).code());
         assertTrue(isFree());
     }

@@ -45,6 +45,7 @@ final class FakeBroker implements AutoCloseable {
     private final Path folder;
     private final List<SocketChannel> channels = Collections.synchronizedList(new ArrayList<>());
     private ServerSocketChannel server;
+    private Fixture.Running<Void> accepts;
 
     FakeBroker() throws IOException {
         folder = Files.createTempDirectory("fake");
@@ -57,7 +58,7 @@ final class FakeBroker implements AutoCloseable {
         ServerSocketChannel its = ServerSocketChannel.open(StandardProtocolFamily.UNIX);
         its.bind(UnixDomainSocketAddress.of(path));
         server = its;
-        Fixture.start(() -> {
+        accepts = Fixture.start(() -> {
             while (true) {
                 SocketChannel channel = its.accept();
                 channels.add(channel);
@@ -69,6 +70,11 @@ final class FakeBroker implements AutoCloseable {
     /** The socket stays, as that of a broker that is being started again. */
     void stop() throws IOException {
         server.close();
+        try {
+            accepts.thread.join(); // until it has ended, it may accept one more
+        } catch (InterruptedException e) {
+            throw new AssertionError(e);
+        }
         for (SocketChannel channel : List.copyOf(channels))
             channel.close();
         channels.clear();

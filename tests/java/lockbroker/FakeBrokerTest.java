@@ -64,6 +64,13 @@ public class FakeBrokerTest {
     }
 
     @Test
+    public void aConnectionIsUsedAgain() {
+        for (int i = 0; i < 10; i++)
+            broker.lock("a").hold().close();
+        assertEquals("one for PING, one for the lock", 2, fake.heard.stream().filter("HELLO 3"::equals).count());
+    }
+
+    @Test
     public void itIsNeverProvenForLongerThanTheAnswerLessTheTimeSince() throws Exception {
         Held held = broker.lock("a").hold();
         Grant grant = broker.held("a").grant;
@@ -108,10 +115,15 @@ public class FakeBrokerTest {
     public void anUnlockThatIsNotAnsweredReleasesWhatWasProven() throws Exception {
         BrokerLock lock = broker.lock("a");
         lock.lock();
+        BlockingQueue<Lost> told = new LinkedBlockingQueue<>();
+        lock.held().onLost(told::add, Runnable::run);
+        Grant grant = broker.held("a").grant;
         fake.answers = (peer, words) -> "";
         impatient();
         lock.unlock();
         Fixture.waitUntil(() -> fake.connections() == 0, "the end of the connection");
+        Fixture.waitUntil(grant::isReleased, "the release");
+        assertTrue(told.isEmpty());
         assertThrows(IllegalMonitorStateException.class, lock::unlock);
     }
 
@@ -132,7 +144,7 @@ public class FakeBrokerTest {
     public void anInterruptIsNotHeldUpByABrokerThatIsSilent() throws Exception {
         fake.answers = (peer, words) -> {
             if (words.get(0).equals("LOCK"))
-                Thread.sleep(Fixture.PATIENCE_S * 1000);
+                Thread.sleep(100 * Fixture.PATIENCE_S * 1000);
             return null;
         };
         Fixture.Running<Void> waits = Fixture.start(() -> broker.lock("a").lockInterruptibly());
@@ -261,8 +273,10 @@ public class FakeBrokerTest {
     public void anInterruptOfTheIoThreadDoesNotDisturbIt() throws Exception {
         Held held = broker.lock("a").hold();
         for (Thread thread : Thread.getAllStackTraces().keySet())
-            if (thread.getName().equals("lockbroker-io"))
+            if (thread.getName().equals("lockbroker-io")) {
                 thread.interrupt();
+                Fixture.waitUntil(() -> !thread.isInterrupted(), "it to sleep again, as one that is interrupted could not");
+            }
         broker.lock("b").hold().close();
         held.check();
         held.close();
