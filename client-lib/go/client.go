@@ -60,8 +60,8 @@ type Client struct {
 type OpenOption func(*Client)
 
 // Socket names the broker's socket. "user" stands for that of the user's own broker,
-// $XDG_RUNTIME_DIR/lockbroker/lockbroker.sock. Without: $LOCKBROKER_SOCKET, or /run/lockbroker/lockbroker.sock if that
-// is unset or empty.
+// $XDG_RUNTIME_DIR/lockbroker/lockbroker.sock; "@NAME" for that of lockbrokerd@NAME.service. Without:
+// $LOCKBROKER_SOCKET, or /run/lockbroker/lockbroker.sock if that is unset or empty.
 func Socket(path string) OpenOption { return func(c *Client) { c.path = path } }
 
 // Patience is the time for an answer that should come at once, and for a broker that is away. Without: 10 seconds.
@@ -79,20 +79,46 @@ func Open(options ...OpenOption) (*Client, error) {
 	if c.patience <= 0 {
 		return nil, failed(ErrRefused, "the patience is %v: it has to be more than 0", c.patience)
 	}
-	switch c.path {
-	case "":
-		c.path = socketDefault
-	case "user":
-		folder := os.Getenv("XDG_RUNTIME_DIR")
-		if folder == "" {
-			return nil, failed(ErrNotAvailable, "the socket \"user\" is in $XDG_RUNTIME_DIR, which is not set")
-		}
-		c.path = filepath.Join(folder, "lockbroker", "lockbroker.sock")
+	path, err := socketPath(c.path)
+	if err != nil {
+		return nil, err
 	}
+	c.path = path
 	if _, err := c.ask(context.Background(), "PING"); err != nil {
 		return nil, err
 	}
 	return c, nil
+}
+
+// socketPath returns where the broker listens that is called so.
+func socketPath(name string) (string, error) {
+	switch {
+	case name == "":
+		return socketDefault, nil
+	case name == "user":
+		folder := os.Getenv("XDG_RUNTIME_DIR")
+		if folder == "" {
+			folder = fmt.Sprintf("/run/user/%d", os.Geteuid())
+		}
+		if !isOwn(folder) {
+			return "", failed(ErrNotAvailable, "the broker of this user cannot be found: XDG_RUNTIME_DIR, %s, is not a "+
+				"directory that only this user (%d) may write to", folder, os.Geteuid())
+		}
+		return filepath.Join(folder, "lockbroker", "lockbroker.sock"), nil
+	case len(name) > 1 && name[0] == '@' && !strings.Contains(name, "/"):
+		return "/run/lockbroker" + name + "/lockbroker.sock", nil
+	}
+	return name, nil
+}
+
+// isOwn reports that nobody else can put a socket there.
+func isOwn(folder string) bool {
+	found, err := os.Stat(folder)
+	if err != nil || !filepath.IsAbs(folder) || !found.IsDir() || found.Mode().Perm()&0o022 != 0 {
+		return false
+	}
+	stat, isStat := found.Sys().(*syscall.Stat_t)
+	return isStat && int(stat.Uid) == os.Geteuid()
 }
 
 // Close ends all connections of this client, which releases all that was locked through it. Calls that wait return

@@ -261,9 +261,17 @@ func TestTheSocketIsNamedByTheOptionOrTheEnvironment(t *testing.T) {
 	if is(t, err, ErrNotAvailable); !strings.Contains(err.Error(), folder+"/lockbroker/lockbroker.sock") {
 		t.Fatal(err)
 	}
-	t.Setenv("XDG_RUNTIME_DIR", "")
+	if err := os.Chmod(folder, 0o777); err != nil {
+		t.Fatal(err)
+	}
 	_, err = Open(Socket("user"))
-	is(t, err, ErrNotAvailable)
+	if is(t, err, ErrNotAvailable); !strings.Contains(err.Error(), "only this user") {
+		t.Fatal(err)
+	}
+	_, err = Open(Socket("@none"))
+	if is(t, err, ErrNotAvailable); !strings.Contains(err.Error(), "/run/lockbroker@none/lockbroker.sock") {
+		t.Fatal(err)
+	}
 	t.Setenv("LOCKBROKER_SOCKET", "")
 	c := &Client{}
 	Socket("x")(c)

@@ -81,8 +81,11 @@ def test_it_finds_the_sockets_that_other_libraries_find(classes, daemons, tmp_pa
         assert token_of(done.stdout.strip()), done.stderr
     daemon.kill()
     done = subprocess.run(java_library.command(classes, "JavaDriver"), input="lock a\n", capture_output=True, text=True,
-                          env=os.environ | {"LOCKBROKER_SOCKET": "user", "XDG_RUNTIME_DIR": ""}, timeout=harness.PATIENCE)
-    assert "NotAvailable" in done.stderr and "XDG_RUNTIME_DIR" in done.stderr
+                          env=os.environ | {"LOCKBROKER_SOCKET": "user", "XDG_RUNTIME_DIR": "/dev/shm"}, timeout=harness.PATIENCE)
+    assert "NotAvailable" in done.stderr and "only this user may write to" in done.stderr
+    done = subprocess.run(java_library.command(classes, "JavaDriver"), input="lock a\n", capture_output=True, text=True,
+                          env=os.environ | {"LOCKBROKER_SOCKET": "@none"}, timeout=harness.PATIENCE)
+    assert "NotAvailable" in done.stderr and "/run/lockbroker@none/lockbroker.sock" in done.stderr
 
 
 # ---- with other processes ----

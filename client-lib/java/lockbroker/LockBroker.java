@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 package lockbroker;
 
+import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.SecureRandom;
 import java.time.Duration;
@@ -59,9 +61,9 @@ public final class LockBroker implements AutoCloseable {
     }
 
     /**
-     * By that socket; "user" is the one of this user's own broker, $XDG_RUNTIME_DIR/lockbroker/lockbroker.sock. A
-     * broker that is being started again is waited for, at most as many milliseconds as $LOCKBROKER_OPEN_MS says
-     * (without: for the patience).
+     * By that socket; "user" is the one of this user's own broker, "@NAME" that of lockbrokerd@NAME.service. A broker
+     * that is being started again is waited for, at most as many milliseconds as $LOCKBROKER_OPEN_MS says (without: for
+     * the patience).
      */
     public static LockBroker open(String socket) {
         return open(socket, PATIENCE);
@@ -79,12 +81,27 @@ public final class LockBroker implements AutoCloseable {
         String path = socket == null || socket.isEmpty() ? System.getenv("LOCKBROKER_SOCKET") : socket;
         if (path == null || path.isEmpty())
             return SOCKET;
-        if (!path.equals("user"))
-            return path;
+        if (path.startsWith("@") && path.length() > 1 && path.indexOf('/') < 0)
+            return "/run/lockbroker" + path + "/lockbroker.sock";
+        return path.equals("user") ? Path.of(ownFolder(), "lockbroker", "lockbroker.sock").toString() : path;
+    }
+
+    /** Where nobody but this user can put a socket. */
+    private static String ownFolder() {
         String folder = System.getenv("XDG_RUNTIME_DIR");
-        if (folder == null || folder.isEmpty())
-            throw new NotAvailable("CONNECTION", "There is no $XDG_RUNTIME_DIR, so this user has no broker of its own.");
-        return Path.of(folder, "lockbroker", "lockbroker.sock").toString();
+        try {
+            Object user = Files.getAttribute(Path.of("/proc/self"), "unix:uid");
+            if (folder == null || folder.isEmpty())
+                folder = "/run/user/" + user;
+            Map<String, Object> found = Files.readAttributes(Path.of(folder), "unix:uid,mode,isDirectory");
+            if (Path.of(folder).isAbsolute() && found.get("isDirectory").equals(true) && found.get("uid").equals(user)
+                    && ((Integer) found.get("mode") & 022) == 0)
+                return folder;
+        } catch (IOException | UnsupportedOperationException | IllegalArgumentException e) {
+            // As if somebody else owned it.
+        }
+        throw new NotAvailable("CONNECTION", "The broker of this user cannot be found: XDG_RUNTIME_DIR, " + folder
+                + ", is not a directory that only this user may write to.");
     }
 
     private static long openNs(long otherwise) {
