@@ -12,4 +12,5 @@ s/^After=lockbrokerd\.service/After=lockbrokerd@%i.service/
 # For the command that reloads it, and for the metrics.
 /^\[Service]$/a\
 Environment=LOCKBROKER_SOCKET=/run/lockbroker@%i/lockbroker.sock\
+Environment=LOCKBROKER_LOG_IDENTIFIER=%p@%i\
 SyslogIdentifier=%p@%i

@@ -30,6 +30,7 @@ static struct {
 	bool is_open;
 	int fd;
 	struct sockaddr_un address;
+	const char *identifier;
 	struct bytes waiting; /* heads and datagrams, oldest first */
 	uint64_t left_out;    /* lines */
 } journal = { .mutex = PTHREAD_MUTEX_INITIALIZER, .fd = -1 };
@@ -53,6 +54,9 @@ int journal_open(const char *path)
 		return -errno;
 	journal.address.sun_family = AF_UNIX;
 	memcpy(journal.address.sun_path, path, strlen(path) + 1);
+	journal.identifier = getenv("LOCKBROKER_LOG_IDENTIFIER");
+	if (!journal.identifier || !*journal.identifier)
+		journal.identifier = "lockbrokerd";
 	journal.is_open = true;
 	return 0;
 }
@@ -145,7 +149,7 @@ static void make_entry(struct bytes *entry, char priority, struct slice line, st
 {
 	add_field(entry, SLICE("MESSAGE"), line);
 	add_field(entry, SLICE("PRIORITY"), (struct slice){ &priority, 1 });
-	add_field(entry, SLICE("SYSLOG_IDENTIFIER"), SLICE("lockbrokerd"));
+	add_field(entry, SLICE("SYSLOG_IDENTIFIER"), slice_of(journal.identifier));
 	add_fields(entry, fields);
 }
 

@@ -29,7 +29,10 @@ enum { JOURNAL_WAITING_MAX = 256 * 1024 };
 
 /* $JOURNAL_STREAM names the device and the inode of stderr: a value that was only inherited does not count. */
 bool journal_is_stderr(void);
-/* Lines go to the socket at that path from now on. 0, or -errno: there can be no socket. */
+/*
+ * Lines go to the socket at that path from now on. They are those of $LOCKBROKER_LOG_IDENTIFIER, which tells the daemons of
+ * a host apart, or else of lockbrokerd. 0, or -errno: there can be no socket.
+ */
 int journal_open(const char *path);
 /* What still waits is sent as far as the journal takes it, and the rest is left on stderr as "<4>line"; this never waits. */
 void journal_close(void);

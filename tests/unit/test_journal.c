@@ -302,6 +302,19 @@ JOURNAL(what_is_left_at_the_end_goes_to_stderr)
 	assert_int_equal(journal_open(path), 0);
 }
 
+JOURNAL(an_instance_has_an_identifier_of_its_own)
+{
+	struct entry e;
+
+	journal_close();
+	setenv("LOCKBROKER_LOG_IDENTIFIER", "lockbrokerd@one", 1);
+	assert_int_equal(journal_open(path), 0);
+	line("x", false);
+	assert_true(take(&e));
+	assert_field(&e, "SYSLOG_IDENTIFIER", "lockbrokerd@one");
+	unsetenv("LOCKBROKER_LOG_IDENTIFIER");
+}
+
 JOURNAL(only_the_stderr_that_is_named_is_the_journal)
 {
 	char text[64];

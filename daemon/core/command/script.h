@@ -6,8 +6,8 @@
  * quotes, names of locals and the case of commands may be the author's own.
  *
  * The forms are in script_catalogue.h, beside the scripts of libraries. A form is Lua with holes, and what it means: the
- * keys it looks at, and what it does and answers if the lock is ours, free, or theirs. It knows neither names for KEYS[n] and
- * ARGV[n] nor tostring() nor redis.pcall.
+ * keys it looks at, and what it does and answers if the lock is ours, free, or theirs. It knows neither names for KEYS[n]
+ * and ARGV[n] nor tostring() nor redis.pcall.
  *
  *   'A|B'      | a word of Redis in any case. The first one takes milliseconds, the second one seconds: a script has only
  *              | first ones or only second ones
