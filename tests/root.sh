@@ -36,7 +36,8 @@ if [ ! -e "$tar" ]; then
 	chmod 755 "$TMPDIR"
 	set -- --quiet --mode=root --aptopt='Acquire::Languages "none"' "$@" "$release" "$tar.new.tar"
 	[ -z "$mirrors" ] || set -- "$@" -
-	printf '%s\n' "$mirrors" | mmdebstrap "$@" >&2
+	# A shell that apt runs for mmdebstrap knows descriptors of one digit only, and make may have left others open.
+	printf '%s\n' "$mirrors" | mmdebstrap "$@" >&2 3<&- 4<&- 5<&- 6<&- 7<&- 8<&- 9<&-
 	mv "$tar.new.tar" "$tar"
 fi
 echo "$tar"
