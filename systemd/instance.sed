@@ -11,6 +11,5 @@ s/^LoadCredential=\(.*\)/LoadCredential=\1:\1@%i/
 s/^After=lockbrokerd\.service/After=lockbrokerd@%i.service/
 # For the command that reloads it, and for the metrics.
 /^\[Service]$/a\
-Environment=LOCKBROKER_SOCKET=/run/lockbroker@%i/lockbroker.sock\
-Environment=LOCKBROKER_LOG_IDENTIFIER=%p@%i\
+Environment=LOCKBROKER_SOCKET=/run/lockbroker@%i/lockbroker.sock LOCKBROKER_LOG_IDENTIFIER=%p@%i\
 SyslogIdentifier=%p@%i

@@ -225,7 +225,7 @@ END
 # An instance is confined as the plain daemon is, and uses none of its files.
 lines_of lockbrokerd@.service <<'END'
 User=lockbroker
-Environment=LOCKBROKER_SOCKET=/run/lockbroker@%i/lockbroker.sock
+Environment=LOCKBROKER_SOCKET=/run/lockbroker@%i/lockbroker.sock LOCKBROKER_LOG_IDENTIFIER=%p@%i
 RuntimeDirectory=lockbroker@%i
 StateDirectory=lockbroker@%i
 LoadCredential=zookeeper-auth:zookeeper-auth@%i
