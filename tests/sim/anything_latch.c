@@ -74,10 +74,11 @@ size_t latches_words(struct any_peer *p, struct slice *words)
 	return n;
 }
 
-/* What was refused at once may not have been counted. */
+/* What was refused may not have been counted, unless it was for want of ZooKeeper or of new names: it had begun by then. */
 static bool has_arrived(struct any_peer *p)
 {
-	bool refused = p->replied && p->reply[0] == '-' && strncmp(p->reply, "-UNAVAILABLE", 12) != 0;
+	bool refused = p->replied && p->reply[0] == '-' && strncmp(p->reply, "-UNAVAILABLE", 12) != 0 &&
+		       strncmp(p->reply, "-LIMIT", 6) != 0;
 	bool arrives = p->arrives && !refused;
 
 	p->arrives = false;
