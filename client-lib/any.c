@@ -4,8 +4,8 @@
  *
  *     the call      tries each name once, without waiting -> granted; or none is free:
  *                   queues for each name                  -> the first grant; or each request has ended, or the time has
- *                   settles                               -> what still waits is withdrawn, and what was granted as well
- *                                                            is released
+ *                   settles                               -> requests that still wait are withdrawn, and further grants
+ *                                                            are released
  *     a request     waits -> granted; timed out; refused, which ends the call; ended with its connection, and made again
  *                            on the next one; withdrawn
  *
@@ -27,7 +27,7 @@ struct any {
 	const char *const *names;
 	struct lb_options options;
 	int64_t end;     /* when the time is up, by the clock of the deadlines */
-	size_t events;   /* where in lb->events what happens in this call begins */
+	size_t events;   /* where in lb->events the events of this call begin */
 	bool waits[LIMIT_NAMES_MAX];
 	uint64_t ends[LIMIT_NAMES_MAX]; /* lb->ends when the request was made */
 	size_t waiting;  /* how many of them wait */
@@ -65,7 +65,7 @@ static enum lb_result try_each(struct any *a)
 	return none_of(a);
 }
 
-/* With what is left of the time. */
+/* Queues a request for one name; it may wait for the rest of the call's time. */
 static enum lb_result queue_for(struct any *a, size_t at)
 {
 	int64_t left = a->end - wire_now_ms();

@@ -243,15 +243,15 @@ enum lb_result lb_lock_all(struct lb *lb, size_t n, const char *const *names, co
 enum lb_result lb_unlock_all(struct lb *lb, size_t n, const char *const *names);
 
 /*
- * Acquires one of `n` (1..64) locks: a port, a device, an account. First it asks for each without waiting, beginning with
- * any of them; if none is free, it queues for each, with its place in each queue, and takes the first that is granted. The
- * other requests are withdrawn by then, and what was granted as well is released: the program sees no event of them. A lock
- * that the handle holds already counts as free, and is acquired once more. *ret_index (may be NULL) is the index in `names`
- * of the lock that is held, *ret_token (may be NULL) its token; both are untouched after an error. Options, LB_LOST and the
- * other errors are those of lb_lock_with(), for any of the names; none is acquired then. LB_TAKEN: each is held by somebody
- * else; LB_UNAVAILABLE: that is unknown of one of them. LB_REFUSED: a name is given twice, or lb_enqueue() waits for it.
- * A wait that would be a deadlock is not found, because any of several may end it: give it a time limit if the handle,
- * or its lock group, holds other locks.
+ * Acquires one of `n` (1..64) locks: a port, a device, an account. First it asks for each without waiting, beginning
+ * with any of them; if none is free, it queues for each, with its place in each queue, and takes the first that is
+ * granted. Before the call returns, it withdraws the other requests, and releases further grants: the program sees no
+ * event of them. A lock that the handle holds already counts as free, and is acquired once more. *ret_index (may be
+ * NULL) is the index in `names` of the lock that is held, *ret_token (may be NULL) its token; both are untouched after
+ * an error. Options, LB_LOST and the other errors are those of lb_lock_with(), for any of the names; none is acquired
+ * then. LB_TAKEN: each is held by somebody else; LB_UNAVAILABLE: that is unknown of one of them. LB_REFUSED: a name is
+ * given twice, or lb_enqueue() waits for it. A wait that would be a deadlock is not found, because any of several may
+ * end it: give it a time limit if the handle, or its lock group, holds other locks.
  */
 enum lb_result lb_lock_any(struct lb *lb, size_t n, const char *const *names, const struct lb_options *options,
 			   size_t *ret_index, int64_t *ret_token);

@@ -252,7 +252,7 @@ static void say_line(struct cli_progress *p)
 	close_one(&p->lb);
 }
 
-/* Who leads, as the broker tells those who observe: that costs no question. */
+/* Shows the leader in the status. The command observes the election, so the broker reports each change without a request. */
 static void show_leader(struct cli_progress *p)
 {
 	const char *name = p->order->names[0];

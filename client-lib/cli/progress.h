@@ -6,8 +6,8 @@
  *                      our place; or why nothing can be granted
  *     elsewhere     -> after 5 s, and then after twice the time each, up to 10 minutes: why nothing is granted although
  *                      nobody holds it, because there is no ZooKeeper, for example. With --verbose, also who holds it
- *     main process  -> beside that, for `systemctl status`: for what it waits, since when, and of a lock when such a line
- *     of a service     is due, who holds it; of an election at once who leads, and each change
+ *     main process  -> as well, for `systemctl status`: the name it waits for, and since when; the holder of a lock, when
+ *     of a service     such a line is due; the leader of an election, at once and at each change
  *
  * A `hold` that nobody reads any longer ends while it waits.
  */
