@@ -27,6 +27,7 @@
 #include "io/socket/remains.h"
 #include "io/socket/socket_pools.h"
 #include "protocol/delegation.h"
+#include "handed_over.h"
 
 enum { CLIENTS = 3, PAGES = 2, OUTPUT_BYTES = 200000, MUCH = 60000 };
 
@@ -704,7 +705,9 @@ static void another_server(size_t fds)
 	assert_int_equal(parcel.fd_count, fds);
 	for (size_t i = 0; i < parcel.fd_count; i++)
 		parcel.fds[i] = dup(parcel.fds[i]);
+	handed_over = true;
 	server_free(server);
+	handed_over = false;
 	server = server_new(NULL, listening, -1, &conf);
 	assert_int_equal(server_unpack(server, &parcel), 0);
 	server_give_pages(server);

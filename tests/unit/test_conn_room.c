@@ -6,6 +6,7 @@
 #include "io/socket/conn.h"
 #include "io/socket/socket_pools.h"
 #include "conn_fixture.h"
+#include "handed_over.h"
 
 /* ---- limits ---- */
 
@@ -105,7 +106,9 @@ static void another_server(uint32_t uid)
 	server_pack(server, &parcel);
 	assert_int_equal(parcel.fd_count, 1);
 	parcel.fds[0] = dup(parcel.fds[0]);
+	handed_over = true;
 	server_free(server);
+	handed_over = false;
 	origin = (struct client_origin){ .uid = uid, .unit = SLICE("web.service") };
 	server = server_new(NULL, listening, -1, &conf);
 	assert_int_equal(server_unpack(server, &parcel), 0);
