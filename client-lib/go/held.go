@@ -142,9 +142,15 @@ func (c *conn) askHeld(ctx context.Context, requests []words) error {
 		return err
 	}
 	_, err := c.ask(ctx, requests...)
-	switch {
-	case ctx.Err() != nil:
+	if ctx.Err() != nil {
 		return givenUp(ctx, c.what)
+	}
+	return c.answeredHeld(err)
+}
+
+// answeredHeld heeds the answer to a request about what is held.
+func (c *conn) answeredHeld(err error) error {
+	switch {
 	case isSilent(err):
 		c.loseAndClose("unanswered")
 	case isAny(err, ErrNotAvailable, ErrLost, ErrNotHeld, ErrProtocol):
@@ -182,22 +188,11 @@ func (h *Held) Unlock() error {
 	isProven := c.remaining() > 0
 	c.mu.Unlock()
 	_, err := c.ask(context.Background(), c.what.release())
-	switch {
-	case isSilent(err):
-		// The end of the connection releases it, too. If it was proven when the request was sent, it was held until
-		// then.
-		if isProven {
-			return nil
-		}
-		c.loseAndClose("unanswered")
-	case isAny(err, ErrNotAvailable, ErrLost, ErrNotHeld, ErrProtocol):
-		c.mu.Lock()
-		c.lose("session")
-		c.mu.Unlock()
-	case err != nil:
-		return err
+	if isSilent(err) && isProven {
+		// The end of the connection releases it, too, and it was held until the request was sent.
+		return nil
 	}
-	return c.unlessHeld()
+	return c.answeredHeld(err)
 }
 
 // Close releases it without waiting for the broker. It never fails, and may be called again, or after Unlock: so it

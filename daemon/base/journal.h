@@ -7,8 +7,8 @@
  *     a line       -> sent; or, while the journal takes none (it is stopped, restarts, or its queue is full), it waits, and
  *                     all that come after it
  *     what waits   -> sent in order by journal_go_on(), or by the next line
- *     no room      -> grants, releases and losses that were logged as such make room, oldest first, and are counted; a line
- *                     for which there is still no room is left out, and counted
+ *     no room      -> lines that may be dropped (grants and releases) make room, oldest first, and are counted; a line for
+ *                     which there is still no room is left out, and counted
  *     all is sent  -> one line tells how many were left out
  *
  * Lines may come from several threads.

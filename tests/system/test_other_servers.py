@@ -139,7 +139,7 @@ def test_a_server_without_numbers_of_transactions_is_refused(lesser, daemons, cl
 
 
 def test_a_server_that_is_exchanged_is_found_out(own_zk, lesser, daemons, clients):
-    """In both directions, at the same address; the first exchange happens under an open session."""
+    """For one at the same address that can do less, under an open session."""
     relay = lesser(own_zk(tick_ms=FAST_TICK_MS))
     d = daemons(relay, **FAST)
     c = clients(d)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A process that has handed over ends without a word: the kernel closes its descriptors, and nothing is shut down. A test that
- * frees a server whose sockets another one goes on with sets `handed_over` meanwhile: the sockets are then closed to
- * descriptors (intake.h), as all are since Linux 6.16, and so they are only closed. It replaces a function of the C library:
- * one file of a program includes it.
+ * A process that has handed over ends without a word: the kernel closes its descriptors, and nothing is shut down. A
+ * test that frees a server whose sockets another one goes on with sets `handed_over` while it does: the sockets then
+ * count as closed to descriptors (intake.h), as all are since Linux 6.16, and so they are only closed. This replaces a
+ * function of the C library: one file of a program includes it.
  */
 #pragma once
 

@@ -133,7 +133,8 @@ TEST_IN(those_that_cannot_be_removed_are_forgotten_when_there_are_more, names_se
 
 #define LASTING_REFUSED \
 	"-LIMIT user 1000 uses 6 of 6 allowed directories that stay in ZooKeeper for good (limits.lasting_directories, " \
-	"limits.user_share): use names that exist there, or a prefix of another flavour than kazoo: "
+	"limits.user_share): use names that exist there, or, at a server that has containers, a prefix of another flavour " \
+	"than kazoo: "
 
 /* One user may make 6 lasting directories. */
 static int setup_lasting(void **state)

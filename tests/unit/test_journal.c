@@ -229,59 +229,58 @@ JOURNAL(a_journal_that_is_gone_gets_everything_when_it_is_back)
 	assert_false(take(&e));
 }
 
-JOURNAL(grants_make_room_and_are_counted_and_nothing_else_is_dropped)
+/*
+ * Reads until the line that tells how many were left out, and returns their number. The other lines are counted by
+ * their first letter.
+ */
+static int read_all(int counts[256])
 {
-	static char long_line[4000];
-	int dropped = 0, kept = 0;
 	struct entry e;
 
-	memset(long_line, 'g', sizeof(long_line) - 1);
-	end_journal();
-	for (int i = 0; i < 200; i++)
-		line(long_line, true); /* 800,000 bytes */
-	for (int i = 0; i < 30; i++) {
-		snprintf(long_line, sizeof(long_line), "loss %d", i);
-		long_line[strlen(long_line)] = 'l';
-		line(long_line, false);
-	}
-	begin_journal();
-	for (bool told = false; !told;) {
-		if (!take(&e)) {
-			journal_go_on();
-			continue;
-		}
-		kept += strncmp(field(&e, "MESSAGE", 1).data, "loss ", 5) == 0;
-		told = slice_is(field(&e, "LOCKBROKER_EVENT", 1), "unread");
-		if (told)
-			dropped = atoi(field(&e, "LOCKBROKER_LINES", 1).data);
-	}
-	assert_int_equal(kept, 30);
-	assert_true(dropped > 130 && dropped < 200);
-}
-
-JOURNAL(beyond_its_room_even_losses_are_left_out_and_counted)
-{
-	static char long_line[4000];
-	int taken = 0, left_out = 0;
-	struct entry e;
-
-	memset(long_line, 'l', sizeof(long_line) - 1);
-	end_journal();
-	for (int i = 0; i < 100; i++)
-		line(long_line, false);
-	begin_journal();
-	while (!left_out) {
+	for (;;) {
 		if (!take(&e)) {
 			journal_go_on();
 			continue;
 		}
 		if (slice_is(field(&e, "LOCKBROKER_EVENT", 1), "unread"))
-			left_out = atoi(field(&e, "LOCKBROKER_LINES", 1).data);
-		else
-			taken++;
+			return atoi(field(&e, "LOCKBROKER_LINES", 1).data);
+		counts[(unsigned char)*field(&e, "MESSAGE", 1).data]++;
 	}
-	assert_true(taken >= 60 && taken * 4000 <= JOURNAL_WAITING_MAX);
-	assert_int_equal(taken + left_out, 100);
+}
+
+static void long_lines(char letter, int lines, bool may_be_dropped)
+{
+	static char text[4000];
+
+	memset(text, letter, sizeof(text) - 1);
+	for (int i = 0; i < lines; i++)
+		line(text, may_be_dropped);
+}
+
+JOURNAL(grants_make_room_and_are_counted_and_nothing_else_is_dropped)
+{
+	int counts[256] = { 0 }, left_out;
+
+	end_journal();
+	long_lines('g', 200, true); /* 800,000 bytes */
+	long_lines('l', 30, false);
+	begin_journal();
+	left_out = read_all(counts);
+	assert_int_equal(counts['l'], 30);
+	assert_int_equal(counts['g'] + left_out, 200);
+	assert_true(counts['g'] > 0 && left_out > 130);
+}
+
+JOURNAL(beyond_its_room_even_losses_are_left_out_and_counted)
+{
+	int counts[256] = { 0 }, left_out;
+
+	end_journal();
+	long_lines('l', 100, false);
+	begin_journal();
+	left_out = read_all(counts);
+	assert_true(counts['l'] >= 60 && counts['l'] * 4000 <= JOURNAL_WAITING_MAX);
+	assert_int_equal(counts['l'] + left_out, 100);
 }
 
 JOURNAL(what_is_left_at_the_end_goes_to_stderr)

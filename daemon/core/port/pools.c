@@ -19,7 +19,7 @@ const struct pool_words pools_words[POOLS] = {
 	[POOL_NAMES] = { "names that are new to ZooKeeper", "limits.new_names",
 			 "wait, or use names that exist: limits.new_names_per_s go back each second", NULL },
 	[POOL_LASTING] = { "directories that stay in ZooKeeper for good", "limits.lasting_directories",
-			   "use names that exist there, or a prefix of another flavour than kazoo",
+			   "use names that exist there, or, at a server that has containers, a prefix of another flavour than kazoo",
 			   "lasting_directories" },
 	[POOL_LETTERS] = { "letters to other hosts", "176 at a time", "try again in a few seconds",
 			  "letters" },
