@@ -276,7 +276,7 @@ SIM_BIN = $(BUILD)/sim
 BENCH_BIN = $(if $(SAN),,$(addprefix $(TESTS)/,bench-load bench-null bench-pipeline bench-neighbours bench-taken bench-deadlock))
 
 .PHONY: all java javadoc java-check help deps quick check beside-check release clang-unit sanitized-system fuzz short-fuzz stateful unit unit-plain unit-sanitized threads sim steps golden mutants mutate system system-once deb \
-	booted bookworm trixie repo dist fresh restarts races torture demo bench profile lint layers packaging abi reproducible count format install uninstall clean tests
+	booted bookworm trixie bookworm-arm64 trixie-arm64 repo dist fresh restarts races torture demo bench profile lint layers packaging abi reproducible count format install uninstall clean tests
 .DEFAULT_GOAL = all
 .DELETE_ON_ERROR:
 .SUFFIXES:
@@ -625,6 +625,11 @@ bookworm trixie: ## that release of Debian, whichever this is: its compiler, its
 	@sh tests/debian.sh $@ '$(BUILD)/$@'
 	@LOCKBROKER_DEBIAN=$@ $(PYTEST) tests/booted/test_release.py
 
+# Nothing of arm64 is installed on this machine.
+bookworm-arm64 trixie-arm64: ## the packages of that release for arm64, in BUILD/*-arm64/deb; a daemon of them grants a lock under qemu
+	@sh tests/deps.sh fresh
+	@sh tests/debian_cross.sh $(subst -, ,$@) '$(BUILD)/$@'
+
 # Where it will be served is said by docs/INSTALL.md.
 KEY ?=
 URL ?= $(shell sed -n 's|.* "\(https://.*\)/[$$].*|\1|p' docs/INSTALL.md)
@@ -720,7 +725,7 @@ release: ## all that there is, before a release: two hours, as root; says when i
 	@$(MAKE) fresh
 	@$(MAKE) fresh DIST=trixie
 	@$(MAKE) all tests
-	+@$(call steps_in_turn,bookworm trixie $(RELEASE))
+	+@$(call steps_in_turn,bookworm trixie bookworm-arm64 trixie-arm64 $(RELEASE))
 	@sh tests/release-log.sh passed
 
 # Sees more of what C leaves undefined than gcc does: arithmetic on NULL, for one.

@@ -66,34 +66,6 @@ run()
 	"$qemu" -L "$sysroot" "$@"
 }
 
-# $1: the size of a page. (Under qemu no command can be run while the lock is held: it has no PR_SET_CHILD_SUBREAPER.)
-lock_something()
-{
-	private=$(mktemp -d)
-	"$qemu" -L "$sysroot" -p "$1" "$made/lockbrokerd" --standalone --foreground -o daemon.keeper=0 \
-		-o daemon.rundir="$private" -o daemon.statedir="$private" -o daemon.socket="$private/socket" >"$private/log" 2>&1 &
-	daemon=$!
-	trap 'kill "$daemon" 2>/dev/null; rm -rf "$private"' EXIT
-	trap 'exit 1' HUP INT TERM
-	while [ ! -S "$private/socket" ] && kill -0 "$daemon"; do
-		sleep 0.1
-	done
-	status=0
-	said=$(run -p "$1" "$made/lockbroker" -S "$private/socket" call LOCK a) || status=$?
-	kill "$daemon" || :
-	wait "$daemon" || status=$?
-	case $status,$said in
-	0,'(integer) '[1-9]*) ;;
-	*)
-		cat "$private/log" >&2
-		fail "no lock from a daemon for $arch, with pages of $1 bytes: $status, $said"
-		;;
-	esac
-	rm -rf "$private"
-	trap - EXIT
-	echo "ok    a lock of a daemon for $arch, with pages of $1 bytes, token ${said#* }"
-}
-
 say 'unit tests'
 # What they need that qemu lacks, by program and test.
 export UNIT_SKIPS=tests/cross.skip
@@ -103,7 +75,7 @@ for program in "$made"/tests/fuzz_*; do
 	run "$program" 1000 >"$folder/fuzz" 2>&1 || { cat "$folder/fuzz" >&2; fail "${program##*/}"; }
 done
 say 'a daemon and a client'
-lock_something 4096
+sh tests/cross_lock.sh "$made/lockbrokerd" "$made/lockbroker" "$qemu" -L "$sysroot"
 
 say 'pages of 64 KiB'
 # Whatever maps memory that processes share, and what charges for it.
@@ -111,7 +83,7 @@ big='page page_file conn_page delegation library_delegation library_threads ledg
 account trim memory_watch worker'
 # shellcheck disable=SC2046
 UNIT_RUNNER="$qemu -p 65536 -L $sysroot" sh tests/unit/run.sh $(printf "$made/tests/test_%s " $big)
-lock_something 65536
+sh tests/cross_lock.sh "$made/lockbrokerd" "$made/lockbroker" "$qemu" -L "$sysroot" -p 65536
 
 say "$seeds seeds from $first on"
 half=$((seeds / 2))

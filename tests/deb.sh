@@ -4,7 +4,8 @@
 # folder for the packages, what of the sources is left out (the build directory), and, for tests of an upgrade, the
 # version, if it is to be another one than that of the sources. $DEB_BUILD_OPTIONS and $WERROR are heeded, and $CHECKS:
 # goals of the Makefile that are to pass, instead of unit tests only (with $SEEDS). With $KEEP, what was compiled stays in
-# the folder "compiled" beside the packages.
+# the folder "compiled" beside the packages. With $PROCESSOR, the packages are for that one, which another one compiles, and
+# only those that differ from one to the other; no test is run.
 # The release is a part of their version: the same sources give other packages on another one, and those of the next release
 # replace them in an upgrade to it.
 set -eu
@@ -34,10 +35,15 @@ if [ -n "$version" ]; then
 	echo "$version" >VERSION
 fi
 sed -i "1s/(\(.*\))/(\1+$ID${VERSION_ID-})/" debian/changelog
+if [ -n "${PROCESSOR-}" ]; then
+	set -- -B "-a$PROCESSOR" -Pcross,nocheck
+else
+	set -- -b
+fi
 # What this make was asked for is not meant for that one.
 env -i PATH="$PATH" HOME="${HOME-/}" DEB_BUILD_OPTIONS="${DEB_BUILD_OPTIONS-}" WERROR="${WERROR-}" \
 	CHECKS="${CHECKS-}" ${SEEDS:+"SEEDS=$SEEDS"} \
-	dpkg-buildpackage -b -us -uc >"$log" 2>&1 || fail "dpkg-buildpackage failed; all it said is in $log"
+	dpkg-buildpackage "$@" -us -uc >"$log" 2>&1 || fail "dpkg-buildpackage failed; all it said is in $log"
 cd "$folder"
 rm -rf compiled
 [ -z "${KEEP-}" ] || mv "$copy/debian/build" compiled

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # On a release of Debian, whichever the host has: README's `make deb`, on a minimal root, with warnings as errors, unit tests
-# and seeds of the simulator; then what was compiled for the packages is tested with the ZooKeeper, Curator and kazoo there.
+# and seeds of the simulator; then what was compiled for the packages is tested with the ZooKeeper, Curator and kazoo there, and by
+# the library for Java on a JDK that has virtual threads.
 #   sh tests/debian.sh RELEASE FOLDER
 # The folder gets the packages (deb) and, for tests of an upgrade, those of the commit that tests/last-release names (last).
 set -eu
@@ -37,7 +38,7 @@ RESULTS=$folder sh tests/fresh.sh "$release" "$folder/../fresh" \
 	'sh tests/deps.sh dist' \
 	"log=\$(mktemp); ($older) >\$log 2>&1 & older=\$!
 		LOCKBROKER_BUILD=\$PWD/build/deb/compiled python3 -B -m pytest -q -rs -p no:cacheprovider -n 4 \\
-			-m 'not release_only' tests/system/test_interop.py; status=\$?
+			-m 'not release_only' tests/system/test_interop.py tests/system/test_java.py; status=\$?
 		wait \$older || { cat \$log; exit 1; }
 		exit \$status"
 wait $image
