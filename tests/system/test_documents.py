@@ -64,11 +64,15 @@ def test_every_test_that_a_page_names_exists():
 
 
 def test_the_comparison_is_whole():
-    services, others = tables("docs/PEERS.md")
+    services, others, sources = tables("docs/PEERS.md")
     assert [row[0] for row in services] == [row[0] for row in others]
     for table in (services, others):
         assert not [row for row in table if len(row) != len(table[0])]
         assert not [cell for row in table[1:] for cell in row[1:] if cell not in WORDS]
+    sourced = {name for row in sources[1:] for name in row[0].split(", ") if "](https://" in row[2]}
+    assert {*services[0][2:], *others[0][1:]} <= sourced
+    ours = {row[1] for row in services[1:]}
+    assert {"yes", "partly", "no"} <= ours, "rows in which lockbroker is behind"
 
 
 def anchors(page):
