@@ -79,9 +79,13 @@ def not_so_that(before):
     return not re.search(r"\bso\s+$", before, re.I)
 
 
+def not_somebody(before):
+    return not re.search(r"\b(?:any|every|some|no)(?:body|one|thing)\s+$|\bwho\s+$|\bnothing\s+$", before, re.I)
+
+
 # name, pattern, whether a match counts (by the sentence up to it), what to write instead
 RULES = [(name, re.compile(pattern, re.I), counts, advice) for name, pattern, counts, advice in (
-    ("what", r"\bwhat\b(?!\s+(?:if|about)\b)", headless_what, "name the noun: not \"what all share\" but \"shared resources\""),
+    ("what", r"\bwhat\b(?!=|\s+(?:if|about)\b)", headless_what, "name the noun: not \"what all share\" but \"shared resources\""),
     ("what all", r"\bwhat all\b", always, "name the noun: \"shared resources\""),
     ("who", r"\bwho\b", headless_who, "name the noun: not \"who waits\" but \"a client that waits\""),
     ("whoever", r"\bwho(?:m?ever|soever|so)\b", always, "name the noun: \"a client that\", \"a user who\""),
@@ -95,7 +99,7 @@ RULES = [(name, re.compile(pattern, re.I), counts, advice) for name, pattern, co
     ("tells", r"\btells?\b(?:" + END + r"|(?=\s+(?:of|so)\b))", always, "use the standard verb: notify, report, show"),
     ("meanwhile", r"\bmeanwhile\b|\bin the meantime\b", always, "say \"while X happens\""),
     ("by then", r"\bby then\b", always, "name the event: \"before the session ends\""),
-    ("would else", r"\b(?:" + MODAL + r") else\b|\belse (?:" + MODAL + r")\b", always, "say \"otherwise\", or \"without X\""),
+    ("would else", r"\b(?:" + MODAL + r") else\b|\belse (?:" + MODAL + r")\b", not_somebody, "say \"otherwise\", or \"without X\""),
     ("so it is", r"\bso (?:it|they|he|this|that) (?:" + DO + r")(?:" + END + r"|(?=\s+(?:too|also)\b))|"
      r"\b(?:that|this|it) (?:is|was) so\b(?!\s+\w+\s+that\b)" + END + r"|(?:^|[,.;:]|\band)\s*so (?:" + DO + r")\b(?! not\b)|"
      r"\b(?:does|do|did|done|did|is|are|was) so\b" + END, always, "repeat the verb and its object"),

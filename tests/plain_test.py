@@ -49,6 +49,8 @@ TEXTS = (
     ("a.md", "The kernel tells the daemon which user connected. It has told them. They can be told apart.\n", []),
     ("a.md", "It is known that one host has it, so that one host is left.\n", []),
     ("a.md", "Either you wait, or else it is lost. So it does not wait. It cannot write, so do not mount it.\n", []),
+    ("a.md", "A file that nobody else may read. Somebody else may be using it.\n", []),
+    ("a.c", 'log("cannot read the file %s  event=cannot_use what=%s path=%s");\n', []),
     ("a.md", "| who | what it does |\n| --- | --- |\n| root | it never does |\n", []),
     ("a.1", ".Bd -literal\nwhat is held\n.Ed\n.Dl what is held\n.It Cm what\nThe name.\n.Cm what is held ,\nonly.\n", []),
     ("a.c", '/* What it is. */\nsay("lockbroker what is held");\n', []),
