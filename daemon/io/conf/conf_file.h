@@ -5,9 +5,9 @@
  * prefixes add up. Each file is read to its end whatever is wrong with it, so that all errors are reported at once.
  *
  * - FILE and its drop-ins have to belong to root or the daemon's user, and nobody else may be able to write to them,
- * nor to FILE.d: they give permissions. Of FILE that holds if it is a regular file.
+ *   nor to FILE.d: they give permissions. Of FILE that holds if it is a regular file.
  * - In FILE.d, files that are hidden or do not end with .conf (an editor's backup, a README) are ignored. A file that
- * ends with .conf but has no digits is an error, because its author expects that it counts.
+ *   ends with .conf but has no digits is an error, because its author expects that it counts.
  */
 #pragma once
 
