@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What the daemon has delegated to a handle: locks that stay with it after the unlock, so that it takes and releases them
- * again in memory (protocol/delegation.h). Not part of the public interface.
+ * The locks that the daemon has delegated to a handle: they stay with it after the unlock, so that it takes and
+ * releases them again in memory (protocol/delegation.h). Not part of the public interface.
  *
  *     of a slot       from -> to
  *     unused          no name, or its word is NONE: it may be given to another name
@@ -34,5 +34,5 @@ enum lb_result delegated_take(struct lb *lb, const char *name, bool shared, int6
 enum lb_result delegated_leave(struct lb *lb, const char *name, bool *ret_wait);
 /* The lock is held as delegated, and was not lost. */
 bool delegated_holds(struct lb *lb, const char *name);
-/* False, about once a second: the caller has to read what the daemon has sent, which may be the end of the connection. */
+/* False, about once a second: the caller has to read the daemon's messages; perhaps the connection has ended. */
 bool delegated_is_heard(struct lb *lb, int64_t now_ns);

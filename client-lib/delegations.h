@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What is delegated to a handle: the page that it shares with the daemon, and what it knows of each slot (delegated.h). Not
- * part of the public interface.
+ * The delegations of a handle: the page that it shares with the daemon, and its knowledge of each slot (delegated.h).
+ * Not part of the public interface.
  */
 #pragma once
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What a handle holds, as far as it knows, and the daemon's session page. Together they tell for how long a grant is
- * still safe, without asking the daemon, which may hang. The daemon counts a lease from the grant; the library counts
- * it from the sending of the request, which is never later. What ended with a connection is kept until a call has
- * reported it. Not part of the public interface.
+ * The locks that a handle holds, as far as it knows, and the daemon's session page. Together they show for how long a
+ * grant is still safe, without asking the daemon, which may hang. The daemon counts a lease from the grant; the library
+ * counts it from the sending of the request, which is never later. A loss by the end of a connection is kept until a
+ * call has reported it. Not part of the public interface.
  *
  *     of a name       from -> to
  *     held            granted -> released, lost (an answer), lost with the connection, or:
- *     gone            an event said that it is lost -> a call on that name was told so, or it was granted again; or lost
+ *     gone            an event said that it is lost -> a call on that name reported it, or it was granted again; or lost
  *     waits           queued -> granted, timed out, failed, cancelled; or failed with the connection
  *     observed        observed -> not observed any longer; or ended with the connection
  *     lost            the connection of a grant, or of one that was gone, ended -> a call on that name returned LB_LOST
@@ -29,14 +29,14 @@ struct held {
 	char *name;       /* NUL-terminated, of name_len bytes; the memory is kept for the next entry in this place */
 	size_t name_len, name_room;
 	int64_t token;    /* -1: not held, only waited for */
-	uint64_t epoch;   /* that the page had when it was granted; HELD_NO_EPOCH: that which is read next */
+	uint64_t epoch;   /* the epoch of the page when it was granted; HELD_NO_EPOCH: the epoch that is read next */
 	int64_t depth;    /* how often it was acquired */
 	int64_t until_ns; /* the lease does not end before; CLOCK_BOOTTIME */
 	bool waits;       /* it is queued, and the event of its outcome was not read yet */
 	bool observed;    /* as an election */
 	bool gone;        /* lost, which the daemon remembers until a call has said so */
 	bool lost;        /* the same, or it was held, when its connection ended: the daemon does not know it any longer */
-	int64_t waits_until_ns; /* what until_ns becomes if it is granted */
+	int64_t waits_until_ns; /* the later value of until_ns if it is granted */
 };
 
 /* Of a grant that was made when the page could not be read, or had moved. No session has that epoch. */
@@ -44,7 +44,7 @@ struct held {
 
 struct holdings {
 	const struct session_page *page; /* NULL: there is no page of this daemon here, and the daemon must be asked */
-	struct session_view seen;        /* what it said last: its writer may be killed while it writes */
+	struct session_view seen;        /* its latest valid content: its writer may be killed while it writes */
 	struct held *list;
 	size_t count, cap;
 	size_t lost_count;
@@ -55,7 +55,7 @@ struct holdings {
  * id or is no page.
  */
 void holdings_map(struct holdings *h, struct slice path, struct slice id);
-/* The daemon was killed, and has another page by now: this one is right for a while, and is not written any longer. */
+/* The daemon was killed, and now has another page: this page is right for a while, and is not written any longer. */
 bool holdings_moved(struct holdings *h);
 /* The page says, or will say, nothing of that lock: the daemon must be asked. */
 bool holdings_unproven(struct holdings *h, const char *name, int64_t now_ns);
@@ -84,11 +84,11 @@ void holdings_told(struct holdings *h, struct slice name);
 /* The election is observed from now on, or no longer. */
 void holdings_observe(struct holdings *h, struct slice name, bool on);
 /*
- * The connection ended: what was held is lost, and nothing waits or is observed any longer; the page is that of the
- * next one. Appends an event for each of them, as the daemon would send it.
+ * The connection ended: all locks are lost, and nothing waits or is observed any longer; the page will be the page of
+ * the next connection. Appends an event for each lock, wait and election, as the daemon would send it.
  */
 void holdings_disconnect(struct holdings *h, struct bytes *events);
-/* True, once, if the lock was held when its connection ended, or was lost by then and no call had said so. */
+/* True, once, if the lock was held when its connection ended, or was lost before and no call had reported that. */
 bool holdings_take_lost(struct holdings *h, struct slice name);
 /* Milliseconds from `now_ns` (CLOCK_BOOTTIME); 0: not held, void, or no longer proven. */
 int64_t holdings_valid_ms(struct holdings *h, const char *name, int64_t now_ns);

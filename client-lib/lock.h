@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What calls that acquire one of several locks, or all of them, have in common. Not part of the public interface. */
+/* The common part of the calls that acquire one of several locks, or all of them. Not part of the public interface. */
 #pragma once
 
 #include "lockbroker.h"

@@ -8,14 +8,14 @@
  *
  * If the daemon ends the connection, because it crashed or was stopped, the handle lives on: the next call connects
  * again, and waits for the daemon for as long as lb_set_patience() allows. A call that waits for a lock goes on waiting
- * on the new connection, with what is left of its time. Whatever was held is lost, and is never silently acquired again:
- * the first call that names such a lock, or one that was lost before and of which no call had said so, returns LB_LOST,
- * and lb_event() returns LB_EVENT_LOST for each, LB_EVENT_FAILED for a request that was queued and LB_EVENT_UNOBSERVED
- * for an election. What lb_command() had set for the connection, such as its name, has to be set again. lb_valid(), and
- * lb_event() with 0, never wait (but see lb_valid()) and do not connect.
+ * on the new connection, until its time limit. All locks are lost, and are never silently acquired again: the first
+ * call that names such a lock, or an earlier lost lock that no call has reported, returns LB_LOST, and lb_event()
+ * returns LB_EVENT_LOST for each lock, LB_EVENT_FAILED for a request that was queued and LB_EVENT_UNOBSERVED for an
+ * election. Settings of the connection that lb_command() had made, such as its name, have to be made again. lb_valid(),
+ * and lb_event() with 0, never wait (but see lb_valid()) and do not connect.
  *
- * If the daemon is handed over to another process, or crashes and its next process takes the connection back, nothing
- * of that is seen here: what is held stays held, and calls wait a moment.
+ * If the daemon is handed over to another process, or crashes and its next process takes the connection back, the
+ * program does not notice: locks stay held, and calls wait a moment.
  *
  *     struct lb *lb;
  *     int64_t token;
@@ -81,13 +81,13 @@ enum lb_result {
 
 /*
  * Connects to the broker. `path` is the socket; NULL means $LOCKBROKER_SOCKET, or, if that is unset or empty,
- * /run/lockbroker/lockbroker.sock. "user" instead of a path is the broker of this user alone, "@NAME" that of
- * lockbrokerd@NAME.service. *ret is always set to a handle that the caller must lb_close(); after a failure it only has an
- * lb_error(). A daemon that is just being started again is waited for: the socket is there, and nobody listens, or the
- * connection ends at once; for 10 s, or as many milliseconds as $LOCKBROKER_OPEN_MS says (0: not at all). Returns LB_OK;
- * LB_DENIED if this user may not use the socket (the sentence names the remedy); LB_CONNECTION if there is no daemon by
- * then, at once if there is no socket, or if it did not answer within 10 s; LB_LIMIT if it has too many clients;
- * LB_DRAINING; LB_REFUSED.
+ * /run/lockbroker/lockbroker.sock. "user" instead of a path is the broker of this user alone, "@NAME" the broker of
+ * lockbrokerd@NAME.service. *ret is always set to a handle that the caller must lb_close(); after a failure it only has
+ * an lb_error(). If a daemon is just being started again (the socket is there, and nobody listens, or the connection
+ * ends at once), the call waits for it for 10 s, or as many milliseconds as $LOCKBROKER_OPEN_MS says (0: not at all).
+ * Returns LB_OK; LB_DENIED if this user may not use the socket (the sentence names the remedy); LB_CONNECTION if there
+ * is no daemon after that time, at once if there is no socket, or if the daemon did not answer within 10 s; LB_LIMIT if
+ * the daemon has too many clients; LB_DRAINING; LB_REFUSED.
  */
 enum lb_result lb_open(const char *path, struct lb **ret);
 
@@ -97,10 +97,10 @@ void lb_close(struct lb *lb);
 /*
  * Acquires the lock, and waits without a time limit, for other holders and for ZooKeeper to be reachable. A handle that
  * already holds the lock gets it again at once, with the same token; each lb_lock() needs its lb_unlock(). *ret_token
- * (may be NULL) is the fencing token: larger than that of every earlier grant of this lock on any host. Returns LB_OK or
- * an error, and leaves *ret_token untouched after an error. Returns LB_LOST once if an earlier grant of this lock was
- * lost and neither lb_lock() nor lb_unlock() has said so (an event does not count, because it may not have been read):
- * examine what was done under that grant before you continue; the next call waits as usual.
+ * (may be NULL) is the fencing token: larger than the token of every earlier grant of this lock on any host. Returns
+ * LB_OK or an error, and leaves *ret_token untouched after an error. Returns LB_LOST once if an earlier grant of this
+ * lock was lost and neither lb_lock() nor lb_unlock() has said so (an event does not count, because it may not have
+ * been read): examine the work that was done under that grant before you continue; the next call waits as usual.
  */
 enum lb_result lb_lock(struct lb *lb, const char *name, int64_t *ret_token);
 
@@ -116,7 +116,8 @@ enum lb_result lb_lock_timeout(struct lb *lb, const char *name, int64_t timeout_
 enum lb_result lb_try(struct lb *lb, const char *name, int64_t *ret_token);
 
 /*
- * Further options. Initialize them with LB_OPTIONS, then set what you need: `struct lb_options o = LB_OPTIONS;`.
+ * Further options. Initialize them with LB_OPTIONS, then set the members that you need:
+ * `struct lb_options o = LB_OPTIONS;`.
  * size: the size of the structure that the program was compiled with; LB_OPTIONS sets it. The structure grows in later
  * versions: a library treats members beyond `size` as not set, and refuses (LB_REFUSED) a member that is set and unknown
  * to it.
@@ -139,7 +140,7 @@ struct lb_options {
 
 /*
  * lb_lock() with options (NULL: none). If a lock with a lease is not granted at once, its lease is renewed once when it
- * is granted, so that it counts from there; LB_LOST if the lease had run out by then.
+ * is granted, so that it counts from the grant; LB_LOST if the lease had run out before.
  */
 enum lb_result lb_lock_with(struct lb *lb, const char *name, const struct lb_options *options, int64_t *ret_token);
 
@@ -151,7 +152,7 @@ enum lb_result lb_renew(struct lb *lb, const char *name, int64_t lease_ms);
 
 /*
  * Requests the lock and does not block: one handle may wait for hundreds of locks. LB_OK: the request is queued, and
- * exactly one event will tell its outcome: GRANTED, TIMEOUT or FAILED; or lb_cancel() withdraws it. A lock that this
+ * exactly one event will report its outcome: GRANTED, TIMEOUT or FAILED; or lb_cancel() withdraws it. A lock that this
  * handle already holds is acquired again. LB_REFUSED if the handle already waits for that name. LB_LOST, LB_LIMIT,
  * LB_DRAINING, LB_BADNAME as for lb_lock(). lb_valid() counts a lease from this call until lb_renew() is called.
  */
@@ -159,7 +160,7 @@ enum lb_result lb_enqueue(struct lb *lb, const char *name, const struct lb_optio
 
 /*
  * LB_OK: the request was waiting, and will never be granted. LB_NONE: nothing waits; if a request had been queued, its
- * event is there to be read.
+ * event can be read.
  */
 enum lb_result lb_cancel(struct lb *lb, const char *name);
 
@@ -173,7 +174,7 @@ enum lb_result lb_cancel(struct lb *lb, const char *name);
  */
 enum lb_result lb_campaign(struct lb *lb, const char *name, const char *data, int64_t timeout_ms, int64_t *ret_token);
 
-/* Does not wait, like lb_enqueue(): one event tells the outcome, or lb_resign() withdraws the request. */
+/* Does not wait, like lb_enqueue(): one event reports the outcome, or lb_resign() withdraws the request. */
 enum lb_result lb_campaign_enqueue(struct lb *lb, const char *name, const char *data, int64_t timeout_ms);
 
 /* LB_OK: the handle no longer leads, and no longer waits to lead. LB_LOST and LB_NOTHELD as for lb_unlock(). */
@@ -186,7 +187,7 @@ enum lb_result lb_resign(struct lb *lb, const char *name);
 enum lb_result lb_leader(struct lb *lb, const char *name, const struct lb_reply **ret);
 
 /*
- * From now on LB_EVENT_LEADER tells who leads: first the present leader, then each change, in order and never twice,
+ * From now on LB_EVENT_LEADER reports the leader: first the present leader, then each change, in order and never twice,
  * until lb_unobserve() or LB_EVENT_UNOBSERVED.
  */
 enum lb_result lb_observe(struct lb *lb, const char *name);
@@ -194,12 +195,12 @@ enum lb_result lb_observe(struct lb *lb, const char *name);
 enum lb_result lb_unobserve(struct lb *lb, const char *name);
 
 /*
- * lb_lock_timeout() for a reader: any number of handles, here and on other hosts, hold the lock shared at the same time.
- * A writer, which wants the lock exclusively, waits for all of them, and a reader that asks later waits for that
+ * lb_lock_timeout() for a reader: any number of handles, here and on other hosts, hold the lock shared at the same
+ * time. A writer, which wants the lock exclusively, waits for all of them, and a reader that asks later waits for that
  * writer, on any host, even if present readers wait for the new reader. The tokens of readers that hold the lock
- * together are in no order, but larger than those of all earlier writers, and smaller than those of all later ones. A
- * handle that holds the lock exclusively gets it once more, exclusively. A handle that holds it shared cannot get it
- * exclusively: lb_lock(), lb_lock_timeout() and lb_try() return LB_DEADLOCK at once.
+ * together are in no order, but larger than the tokens of all earlier writers, and smaller than the tokens of all later
+ * writers. A handle that holds the lock exclusively gets it once more, exclusively. A handle that holds it shared
+ * cannot get it exclusively: lb_lock(), lb_lock_timeout() and lb_try() return LB_DEADLOCK at once.
  */
 enum lb_result lb_lock_shared(struct lb *lb, const char *name, int64_t timeout_ms, int64_t *ret_token);
 
@@ -210,28 +211,28 @@ enum lb_result lb_lock_shared(struct lb *lb, const char *name, int64_t timeout_m
 enum lb_result lb_downgrade(struct lb *lb, const char *name);
 
 /*
- * Releases one level; the last one releases the lock. LB_LOST: the grant was already void, and what was done under it
- * since then is in doubt; the lock is no longer held. LB_NOTHELD: there was nothing to release. It never waits for
+ * Releases one level; the last one releases the lock. LB_LOST: the grant was already void, and work that was done under
+ * it since then is in doubt; the lock is no longer held. LB_NOTHELD: there was nothing to release. It never waits for
  * ZooKeeper.
  *
  * If the handle knows that it holds the lock and that its proof stands, it sends the request and returns LB_OK without
  * waiting for the answer, so that a pair of lock and unlock costs one round trip. In the rare case that the daemon
- * disagrees (the grant was lost at that moment, or its loss is among the events that were not read), the next lb_lock(),
- * or a similar function (including lb_lock_all()), or lb_unlock(), returns that error where it would return LB_OK, with
- * the name in lb_error(): the lock that this call was to acquire is not held; the lock that it was to release is
- * released. All other calls, including lb_unlock_all(), leave the error to those; lb_close() discards it. If you must
- * know the answer before you continue, use lb_set_deferred().
+ * disagrees (the grant was lost at that moment, or its loss is among the events that were not read), the next
+ * lb_lock(), or a similar function (including lb_lock_all()), or lb_unlock(), returns that error where it would return
+ * LB_OK, with the name in lb_error(): the lock that this call was to acquire is not held; the lock that it was to
+ * release is released. All other calls, including lb_unlock_all(), leave the error to these calls; lb_close() discards
+ * it. If you must know the answer before you continue, use lb_set_deferred().
  */
 enum lb_result lb_unlock(struct lb *lb, const char *name);
 
 /*
  * Acquires `n` (1..64) locks, all or none: callers that name the same locks never deadlock, whatever the order of the
  * names. timeout_ms applies to all of them together, `shared` to each, and all leases begin when the last lock is
- * acquired; there is no data. ret_tokens (may be NULL) gets `n` tokens, in the order of the names. The locks are like any
- * others: each has its own lb_valid(), losses and lb_unlock(), and one that this handle already held has one level more.
- * LB_TAKEN, LB_LOST and the other errors are those of lb_lock_with(), for any of the names, or that of an earlier
- * lb_unlock(), see there; none of the locks was acquired then, and locks that were held before are still held.
- * LB_REFUSED: a name is given twice, or lb_enqueue() waits for it.
+ * acquired; there is no data. ret_tokens (may be NULL) gets `n` tokens, in the order of the names. The locks are like
+ * any others: each has its own lb_valid(), losses and lb_unlock(), and a lock that this handle already held has one
+ * level more. The function returns the errors of lb_lock_with(), such as LB_TAKEN and LB_LOST, for any of the names, or
+ * the error of an earlier lb_unlock(), see there; then none of the locks was acquired, and locks that were held before
+ * are still held. LB_REFUSED: a name is given twice, or lb_enqueue() waits for it.
  */
 enum lb_result lb_lock_all(struct lb *lb, size_t n, const char *const *names, const struct lb_options *options,
 			   int64_t *ret_tokens);
@@ -248,10 +249,10 @@ enum lb_result lb_unlock_all(struct lb *lb, size_t n, const char *const *names);
  * granted. Before the call returns, it withdraws the other requests, and releases further grants: the program sees no
  * event of them. A lock that the handle holds already counts as free, and is acquired once more. *ret_index (may be
  * NULL) is the index in `names` of the lock that is held, *ret_token (may be NULL) its token; both are untouched after
- * an error. Options, LB_LOST and the other errors are those of lb_lock_with(), for any of the names; none is acquired
- * then. LB_TAKEN: each is held by somebody else; LB_UNAVAILABLE: that is unknown of one of them. LB_REFUSED: a name is
- * given twice, or lb_enqueue() waits for it. A wait that would be a deadlock is not found, because any of several may
- * end it: give it a time limit if the handle, or its lock group, holds other locks.
+ * an error. It has the options and the errors of lb_lock_with(), such as LB_LOST, for any of the names; after an error
+ * no lock is acquired. LB_TAKEN: somebody else holds each lock; LB_UNAVAILABLE: for one of them that is unknown.
+ * LB_REFUSED: a name is given twice, or lb_enqueue() waits for it. A wait that would be a deadlock is not found,
+ * because any of several may end it: give it a time limit if the handle, or its lock group, holds other locks.
  */
 enum lb_result lb_lock_any(struct lb *lb, size_t n, const char *const *names, const struct lb_options *options,
 			   size_t *ret_index, int64_t *ret_token);
@@ -260,8 +261,8 @@ enum lb_result lb_lock_any(struct lb *lb, size_t n, const char *const *names, co
  * Acquires `count` permits, all or none, of a counting semaphore whose `limit` all its users agree on (LB_MISMATCH:
  * others use another limit, or the name is a lock's). They add to the permits that this handle holds; *ret_held (may be
  * NULL) is then their number. timeout_ms, LB_TAKEN, LB_UNAVAILABLE and LB_LOST: as for lb_lock_timeout(). LB_DEADLOCK:
- * together with those that this handle holds, these are more permits than the limit, or waiting would be a deadlock.
- * There is no token.
+ * together with the permits that this handle holds, these are more permits than the limit, or waiting would be a
+ * deadlock. There is no token.
  */
 enum lb_result lb_acquire(struct lb *lb, const char *name, int64_t limit, int64_t count, int64_t timeout_ms,
 			  int64_t *ret_held);
@@ -281,21 +282,21 @@ enum lb_result lb_release(struct lb *lb, const char *name, int64_t count);
 /*
  * Sets *ret_ms to how long this handle's grant is still proven to be safe; 0 if it does not hold that lock, or if the
  * proof or the lease has run out. Normally the number stays between half and two thirds of the session timeout, or is
- * the rest of the lease; in standalone mode without a lease it is a large constant. The function reads what the daemon
- * has sent, and the page in which the daemon keeps its proof; so it does not wait, and is right even if the daemon
- * hangs. If that page cannot be read, or is another daemon's (in another mount namespace, for example), the daemon is
- * asked. So it is once if the daemon has crashed, has gone on with this connection, and all that it proved before has run
- * out since. LB_CONNECTION: the connection is closed, and everything that was held is lost.
+ * the rest of the lease; in standalone mode without a lease it is a large constant. The function reads the events that
+ * the daemon has sent, and the page in which the daemon keeps its proof; so it does not wait, and is right even if the
+ * daemon hangs. If that page cannot be read, or is another daemon's (in another mount namespace, for example), the
+ * function asks the daemon. It also asks once after the daemon has crashed and has gone on with this connection, if the
+ * earlier proof has run out. LB_CONNECTION: the connection is closed, and everything that was held is lost.
  */
 enum lb_result lb_valid(struct lb *lb, const char *name, int64_t *ret_ms);
 
 /*
- * What the broker sends without being asked. LOST: the grant of `name` is void, stop now. JEOPARDY: ZooKeeper is
+ * Events, which the broker sends without a request. LOST: the grant of `name` is void, stop now. JEOPARDY: ZooKeeper is
  * unreachable; grants stay safe for `ms` from now unless SAFE comes before. SAFE: the danger is over. REVOKE: somebody
  * asks for `name`, lb_unlock() it when you can; nothing is taken away. GRANTED, TIMEOUT, FAILED: the outcome of
- * lb_enqueue(). LEADER: who leads the election that lb_observe() observes. UNOBSERVED: the election is no longer
- * observed. OTHER: an event of a newer daemon; ignore it. In C++ the type is `struct lb_event`: there is a function of that
- * name.
+ * lb_enqueue(). LEADER: the present leader of the election that lb_observe() observes. UNOBSERVED: the election is no
+ * longer observed. OTHER: an event of a newer daemon; ignore it. In C++ the type is `struct lb_event`: there is a
+ * function of that name.
  */
 enum lb_event_type {
 	LB_EVENT_LOST,
@@ -322,15 +323,15 @@ struct lb_event {
 	const char *data;   /* LEADER: the leader's data. Valid as long as `name`; otherwise "" */
 	int64_t token;      /* LOST, REVOKE, GRANTED, LEADER: the token of the grant; 0: nobody leads. Otherwise 0 */
 	int64_t ms;         /* JEOPARDY: how long grants are still safe. Otherwise 0 */
-	enum lb_result result; /* TIMEOUT: LB_TAKEN; FAILED, UNOBSERVED: what a call would return. Otherwise LB_OK */
+	enum lb_result result; /* TIMEOUT: LB_TAKEN; FAILED, UNOBSERVED: the error of a call. Otherwise LB_OK */
 };
 
 /*
- * Returns the next event, and waits for it at most `timeout_ms` (0: not at all; negative: without a time limit). LB_NONE:
- * there was none; LB_CONNECTION: the connection is closed, and the events of what was lost with it were read. Events that
- * arrive during other calls are kept for this one. To wait for other things as well, poll lb_fd() for POLLIN and then
- * call this function with 0 until it returns LB_NONE; do so before the first poll, too, because an event may already have
- * been read.
+ * Returns the next event, and waits for it at most `timeout_ms` (0: not at all; negative: without a time limit).
+ * LB_NONE: there was none; LB_CONNECTION: the connection is closed, and the events of all its losses were read. Events
+ * that arrive during other calls are kept for this function. To wait for other things as well, poll lb_fd() for POLLIN
+ * and then call this function with 0 until it returns LB_NONE; do so before the first poll, too, because an event may
+ * already have been read.
  */
 enum lb_result lb_event(struct lb *lb, int64_t timeout_ms, struct lb_event *ret);
 
@@ -345,7 +346,7 @@ enum lb_result lb_event(struct lb *lb, int64_t timeout_ms, struct lb_event *ret)
  */
 enum lb_result lb_command(struct lb *lb, int argc, const char *const *argv, const struct lb_reply **ret);
 
-/* Access to a reply. Every accessor accepts NULL and any type, and returns an empty value for what is not there. */
+/* Access to a reply. Every accessor accepts NULL and any type, and returns an empty value if there is none. */
 enum lb_reply_type { LB_REPLY_NIL, LB_REPLY_TEXT, LB_REPLY_INTEGER, LB_REPLY_ARRAY, LB_REPLY_MAP };
 
 enum lb_reply_type lb_reply_type(const struct lb_reply *reply);

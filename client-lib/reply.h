@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What the library itself knows about a reply: it is the first of its values, and the others follow it. */
+/* A reply as the library itself sees it: the first of its values, which the others follow. */
 #pragma once
 
 #include "protocol/resp.h"

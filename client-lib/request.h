@@ -3,7 +3,7 @@
  * A request in words, and its one answer: the building blocks of the calls in lock.c, event.c and election.c. Not
  * part of the public interface.
  *
- * All functions return LB_OK or what the call is to return, and keep the sentence for lb_error().
+ * All functions return LB_OK or the result of the call, and keep the sentence for lb_error().
  */
 #pragma once
 
@@ -36,7 +36,7 @@ void request_add_number(struct request *r, const char *word, int64_t number);
 void request_add_wait(struct request *r, int64_t timeout_ms);
 /* Adds SHARED, WAIT, LEASE and DATA (NULL: none of them). LB_REFUSED: an unknown option is set. */
 enum lb_result request_options(struct lb *lb, struct request *r, const struct lb_options *options);
-/* Allows the handle to acquire again what it holds: a handle is used by one thread. */
+/* Allows the handle to acquire a lock again that it holds: a handle is used by one thread. */
 void request_reenters(struct request *r);
 /* COMMAND name, and the options. */
 enum lb_result request_fill(struct lb *lb, struct request *r, const char *command, const char *name,
@@ -59,14 +59,14 @@ enum lb_result request_await(struct lb *lb, enum lb_result r, int64_t deadline);
 /* The same if the answer is an integer. */
 enum lb_result request_ask_integer(struct lb *lb, size_t argc, const struct slice *argv, int64_t *ret);
 /*
- * Makes the request, and makes it again, with what is left of its WAIT, if its connection ends: all that it had asked for
- * ended with the connection, so that it takes nothing twice. The answer must come within `wait_ms` (negative: no time
- * limit) plus the patience. LB_LOST, once: one of the locks that it names was held through a connection that ended.
+ * Makes the request, and makes it again, with the rest of its WAIT, if its connection ends: the first request ended
+ * with the connection, so that no lock is taken twice. The answer must come within `wait_ms` (negative: no time limit)
+ * plus the patience. LB_LOST, once: one of the locks that it names was held through a connection that ended.
  */
 enum lb_result request_make(struct lb *lb, struct request *r, int64_t wait_ms);
 /* The same if the answer is an integer that comes at once. */
 enum lb_result request_make_integer(struct lb *lb, struct request *r, int64_t *ret);
-/* Reads what the daemon has sent so far, without waiting for more. */
+/* Reads the messages that the daemon has sent so far, without waiting for more. */
 enum lb_result request_read_events(struct lb *lb);
 /* LB_REFUSED: the answer has a form that this command does not have. */
 enum lb_result request_unexpected(struct lb *lb, const char *command);

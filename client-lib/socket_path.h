@@ -3,7 +3,7 @@
  * Which socket is meant. lb_open(), -S and LOCKBROKER_SOCKET take a path, or one of two short names:
  *
  *   user  -> lockbroker/lockbroker.sock in the user's runtime directory: $XDG_RUNTIME_DIR, or /run/user/UID if it is not set
- *   @NAME -> /run/lockbroker@NAME/lockbroker.sock: that of lockbrokerd@NAME.service
+ *   @NAME -> /run/lockbroker@NAME/lockbroker.sock: the socket of lockbrokerd@NAME.service
  *
  * The user's broker is never used unless somebody has asked for it: its locks exclude nobody else, and a program that gets
  * one while the system's broker is stopped would take it for a lock of all hosts. Not part of the public interface.
@@ -12,7 +12,7 @@
 
 #include <stdbool.h>
 
-/* The system's: that of lockbrokerd.service. */
+/* The system's: the socket of lockbrokerd.service. */
 #define SOCKET_PATH_DEFAULT "/run/lockbroker/lockbroker.sock"
 /* The name of the user's own. */
 #define SOCKET_PATH_USER "user"
@@ -21,11 +21,11 @@ enum { SOCKET_PATH_MAX = 4096 };
 
 struct socket_path {
 	char text[SOCKET_PATH_MAX]; /* the path; or, if there is none, a sentence that says why */
-	const char *remedy;         /* a sentence: what to do if nobody listens there */
+	const char *remedy;         /* a sentence: the remedy if nobody listens there */
 };
 
 /*
- * NULL: what LOCKBROKER_SOCKET names, if this program may trust it; nothing: the system's. false: the user's runtime
- * directory is not known, or somebody else may write to it.
+ * NULL: the socket that LOCKBROKER_SOCKET names, if this program may trust that variable, otherwise the system's.
+ * false: the user's runtime directory is not known, or somebody else may write to it.
  */
 bool socket_path_find(const char *name, struct socket_path *ret);

@@ -352,5 +352,5 @@ enum lb_result wire_read_push(struct lb *lb, int64_t deadline)
 
 	if (r == LB_OK)
 		r = wire_read(lb, deadline, &push);
-	return r == LB_OK && !push ? wire_hang_up(lb, "the daemon answered what was not asked", 0) : r;
+	return r == LB_OK && !push ? wire_hang_up(lb, "the daemon sent an answer to no request", 0) : r;
 }

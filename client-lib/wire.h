@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * A handle and its connection: bytes in and out, whole messages, deadlines. A call waits for the answer to one request
- * at a time. Before that answer come those that were not waited for: to unlocks, and to the question where the session
- * page is after a crash of the daemon. Any other message is a push, kept for lb_event(). Input stays in `in` until the
- * next call, because replies point into it. After any error in the stream the descriptor is closed, because an answer
- * could no longer be told from that to an earlier request. Not part of the public interface.
+ * at a time. Answers that no call waits for come before it: to unlocks, and to the question where the session page is
+ * after a crash of the daemon. Any other message is a push, kept for lb_event(). Input stays in `in` until the next
+ * call, because replies point into it. After any error in the stream the descriptor is closed, because an answer could
+ * be taken for the answer to another request. Not part of the public interface.
  */
 #pragma once
 
@@ -30,7 +30,7 @@ struct lb {
 	bool refused;       /* a socket is there, and nobody listened at the last attempt to connect */
 	bool reconnects;    /* a call that finds the connection closed makes a new one */
 	char *path;         /* of the socket */
-	const char *remedy; /* a sentence: what to do if nobody listens there */
+	const char *remedy; /* a sentence: the remedy if nobody listens there */
 	const char *label, *owner; /* that request_connect() gives the connection; NULL: none */
 	void (*waiting)(void *context); /* called while a call waits for an answer, every waiting_ms; NULL: nothing is */
 	void *waiting_context;
@@ -65,15 +65,14 @@ int64_t wire_deadline(int64_t ms);
 enum lb_result wire_fail(struct lb *lb, enum lb_result result, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 /*
- * Closes the connection: what was held through it is lost, and `events` tells so. `error` is an errno, or 0.
- * LB_CONNECTION.
+ * Closes the connection: its locks are lost, and `events` reports that. `error` is an errno, or 0. LB_CONNECTION.
  */
 enum lb_result wire_hang_up(struct lb *lb, const char *why, int error);
 /* Removes the first n bytes. */
 void wire_drop(struct bytes *b, size_t n);
 /* To be called first in each call: forgets the last reply. LB_CONNECTION if the connection is closed. */
 enum lb_result wire_begin(struct lb *lb);
-/* Sends `out`, with patience. LB_NONE: the daemon accepts no more; what it sent before can still be read. */
+/* Sends `out`, with patience. LB_NONE: the daemon accepts no more; its earlier messages can still be read. */
 enum lb_result wire_send(struct lb *lb);
 /*
  * Takes one message off the input, waiting for it. LB_OK: *ret_push tells its kind; a push was appended to `events`, a

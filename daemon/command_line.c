@@ -35,8 +35,8 @@ static const char help[] =
 	"daemon.stop_timeout_ms; a second signal ends it at once. SIGHUP has it read its configuration again;\n"
 	"SIGUSR2 hands everything over to a new process of the installed program, as `lockbroker restart` does; SIGUSR1\n"
 	"leaves everything to the service manager for the next start. Other signals are logged and ignored. The process\n"
-	"that is started keeps connections, and starts the one that serves, again if it crashes; with -o daemon.keeper=0\n"
-	"it serves itself.\n"
+	"that is started keeps connections, and starts the process that serves, again if it crashes; with\n"
+	"-o daemon.keeper=0 it serves itself.\n"
 	"Exit status:\n"
 	"0 stopped as asked, 1 failed, 2 bad options or configuration, or another daemon uses the host's name.\n";
 

@@ -13,14 +13,14 @@ enum {
 };
 
 struct options {
-	struct conf_source source; /* its strings are those of the command line */
+	struct conf_source source; /* its strings belong to the command line */
 	char **overrides;
 	bool foreground, print_config, check_config;
-	struct takeover *takeover; /* NULL: this process is started as usual; it is told why this one refuses */
+	struct takeover *takeover; /* NULL: this process is started as usual; it learns why this process refuses */
 	/* The configuration that was in use before this process, as a file; -1: none, or nobody left it. */
 	int former;
 	bool former_first; /* this process goes on where another one was killed: only an error in it leads to the file */
-	char *unused;      /* what is wrong with the file, so that the former one is used; NULL: nothing */
+	char *unused;      /* the error in the file, so that the former one is used; NULL: none */
 };
 
 /*
@@ -28,6 +28,6 @@ struct options {
  * configuration by conf_free().
  */
 int command_line_read(int argc, char **argv, struct options *options, struct conf *conf);
-/* The exit status after all that was to be printed; what could not be is said. */
+/* The exit status after all output; output that could not be printed is reported. */
 int command_line_printed(void);
 void command_line_free(struct options *options);

@@ -42,7 +42,7 @@ struct daemon_socket {
 
 struct daemon {
 	struct conf conf;
-	struct broker_conf used[2];  /* in turn: the one in use by the broker, and an older one that may point to freed memory */
+	struct broker_conf used[2];  /* in turn: the broker's present one, and an older one that may point to freed memory */
 	struct settings settings[2]; /* likewise */
 	bool turn;
 	size_t clients_max, pages_max; /* for which tables were made; for which there are descriptors beside those */
@@ -52,7 +52,7 @@ struct daemon {
 	char operator_path[CONF_ERROR_MAX];
 	struct page *page;
 	int conf_fd, secret_fd; /* configuration and secret in use, as files for the next process; -1: none */
-	struct bytes identity; /* what a later process must have in common with this one */
+	struct bytes identity; /* which a later process must share with this process */
 	struct saved *saved;
 	struct life *life; /* NULL with ZooKeeper */
 	struct zk_former *former; /* NULL in standalone mode */
@@ -65,7 +65,7 @@ struct daemon {
 	struct feed *feed;
 	struct ledger_file *ledger_file; /* NULL: the file system has no room */
 	struct loop *loop;
-	struct worker *worker, *reader, *resolver; /* reader, resolver: what they read and look up may block for long */
+	struct worker *worker, *reader, *resolver; /* reader, resolver: reading and looking up may block for long */
 	struct server *server;
 	struct lifelines *lifelines;
 	struct memory_watch *memory;
@@ -73,16 +73,16 @@ struct daemon {
 	struct tokens *tokens;
 	struct signals *signals;
 	struct reload *reload;
-	struct resolved found; /* the servers of the configuration that is being read: the reader's meanwhile */
+	struct resolved found; /* the servers of the configuration that is being read: the reader's during that time */
 	struct watchdog *watchdog;
 	struct program *program;
 	struct keeper *keeper;     /* NULL: this process was started without one */
-	struct keeper_past past;   /* what it has of a worker that was killed */
-	struct takeover *takeover; /* NULL: no process handed over to this one */
+	struct keeper_past past;   /* the keeper's copies for a worker that was killed */
+	struct takeover *takeover; /* NULL: no process handed over to this process */
 	struct handover *handover;
 	struct keep *keep;
 	struct removed *removed;
-	unsigned int files_lost; /* what is gone for good (removed.h) */
+	unsigned int files_lost; /* files that are gone for good (removed.h) */
 	bool stopping;
 	struct flight_ring *flight; /* NULL: log.ledger_file_bytes = 0 */
 	/* The latest signal to stop: */
@@ -90,20 +90,20 @@ struct daemon {
 		int number; /* 0: there was none */
 		pid_t sender;
 		bool directly;    /* to this process; otherwise another one has passed it on */
-		int64_t until_ns; /* whoever signals all processes of the service has done so by then */
+		int64_t until_ns; /* somebody who signals all processes of the service has done so before */
 	} told;
 };
 
 /*
- * What each way to begin needs: the log, the service manager's address, what the configuration only names. d->conf,
- * d->program and d->takeover are there before. 0 or -errno: the configuration cannot be used, and everything was said;
- * -EAGAIN: a group cannot be looked up now.
+ * The steps that each way to begin needs: the log, the service manager's address, the users and files that the
+ * configuration only names. d->conf, d->program and d->takeover are there before. 0 or -errno: the configuration cannot
+ * be used, and everything was said; -EAGAIN: a group cannot be looked up now.
  */
 int daemon_prepare(struct daemon *d, const struct options *options);
-bool daemon_follows_crash(const struct daemon *d); /* a worker was killed, and what it had read goes on */
+bool daemon_follows_crash(const struct daemon *d); /* a worker was killed, and its configuration goes on */
 struct identity daemon_identity(const struct daemon *d);
 int daemon_read_named(struct daemon *d); /* a group, a secret: 0 or -errno as above */
-void daemon_warn(const struct conf *conf); /* of each setting that is valid and hardly what was meant */
+void daemon_warn(const struct conf *conf); /* of each setting that is valid and hardly meant */
 /*
  * Copies d->conf.broker to where the broker has it in the present turn, with as many clients as can be served, and makes its
  * settings anew. The broker sees a change of d->conf.broker only after this.

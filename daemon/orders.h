@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the daemon is told to do while it runs: by signals, by a configuration that is read again, by a hand-over. */
+/* The orders that the daemon gets while it runs: by signals, by a configuration that is read again, by a hand-over. */
 #pragma once
 
 #include <sys/types.h>

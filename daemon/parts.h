@@ -15,12 +15,12 @@ struct daemon;
 int parts_make(struct daemon *d, const struct conf_source *source);
 /* All tokens below are this daemon's to give out. `arg` is the daemon. */
 void parts_tokens(void *arg, int64_t limit);
-/* The keeper is to hold what the next process must not have to make again, and the configuration. */
+/* The keeper is to hold the descriptors that the next process must not have to make again, and the configuration. */
 void parts_keep_roles(struct daemon *d);
 /*
  * Says that the daemon serves, and runs the loop until it stops, or another process serves. Frees everything. The exit
  * status.
  */
 int parts_serve(struct daemon *d);
-/* Frees what was made, in reverse order. If the worker hangs, the process exits with `status`. */
+/* Frees all parts that were made, in reverse order. If the worker hangs, the process exits with `status`. */
 void parts_free(struct daemon *d, bool close_session, int status);

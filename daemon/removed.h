@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Somebody removes files under the living daemon: a cleaner of old files, or a command in the wrong directory. The daemon
- * looks at its files every few seconds, by device and inode, and makes again what is gone:
+ * Somebody removes files under the living daemon: a cleaner of old files, or a command in the wrong directory. The
+ * daemon looks at its files every few seconds, by device and inode, and makes the files again that are gone:
  *
- *   what                     | made again                                           | not if
+ *   file                     | made again                                           | not if
  *   lockbrokerd.pid          | locked before anything else in daemon.rundir is made | another daemon has it locked
  *   saved                    | with the same contents, at the same place in memory  | the pid file is not ours
  *   session                  | with the same id; the page before it has moved       | the pid file is not ours
@@ -13,9 +13,9 @@
  *   tokens.lock, tokens      | in daemon.statedir                                   | another daemon has it locked
  *   life                     | in daemon.statedir                                   |
  *
- * Each is said once, and INFO has the number of those that cannot be made again (files_lost). So that systemd-tmpfiles does
- * not remove files because they are old, daemon.rundir is locked shared (flock(2)), as tmpfiles.d(5) says. A directory with
- * the sticky bit, which is not the daemon's alone, is not.
+ * Each file is reported once, and INFO has the number of files that cannot be made again (files_lost). So that
+ * systemd-tmpfiles does not remove files because they are old, daemon.rundir is locked shared (flock(2)), as
+ * tmpfiles.d(5) says. A directory with the sticky bit, which is not the daemon's alone, is not.
  */
 #pragma once
 

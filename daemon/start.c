@@ -120,7 +120,7 @@ static void take_connection(struct revival *r, const bool *may, const struct coo
 	if (!is_that(c, kept->fd)) {
 		log_warning(
 			cannot_use, LOG_FIELDS("what=%s", "connection"),
-			"a connection that the keeper has kept is another one than in the file saved: it is closed");
+			"a connection that the keeper has kept differs from the connection in the file saved: it is closed");
 		return;
 	}
 	if (!c->kept || c->busy || !may[p->number])

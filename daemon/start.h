@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The usual start: nobody hands anything over; what an earlier daemon left is read from its files. */
+/* The usual start: nobody hands anything over; the state of an earlier daemon is read from its files. */
 #pragma once
 
 struct conf_source;

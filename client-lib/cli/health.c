@@ -224,7 +224,7 @@ static void judge_session(struct check *c, const char *text)
 	if (value_of(text, "lockbroker_locks_barred", 0) > 0)
 		judge(c, VERDICT_CRITICAL, "no lock can be had: %s", c->refusal);
 	else if (value_of(text, "lockbroker_session_state{state=\"lost\"}", 0) > 0)
-		judge(c, VERDICT_CRITICAL, "the session is lost, and so is every lock that was held%s%s", joint, c->trouble);
+		judge(c, VERDICT_CRITICAL, "the session is lost, and with it every lock that was held%s%s", joint, c->trouble);
 	else if (value_of(text, "lockbroker_session_state{state=\"none\"}", 0) > 0)
 		judge(c, VERDICT_CRITICAL, "nothing can be granted: no session with ZooKeeper is proven%s%s", joint, c->trouble);
 	else if (value_of(text, "lockbroker_zookeeper_connected", 0) > 0 &&

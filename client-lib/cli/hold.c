@@ -91,10 +91,10 @@ static void heed_event(struct hold *h, const struct lb_event *event)
 			lost(h, event->name, cli_why_lost(event->reason));
 		break;
 	case LB_EVENT_JEOPARDY:
-		cli_say("ZooKeeper is unreachable; what is held is safe for %.1f s more.", (double)event->ms / 1e3);
+		cli_say("ZooKeeper is unreachable; held locks are safe for %.1f s more.", (double)event->ms / 1e3);
 		break;
 	case LB_EVENT_SAFE:
-		cli_say("ZooKeeper is back; what is held is safe.");
+		cli_say("ZooKeeper is back; held locks are safe.");
 		break;
 	case LB_EVENT_REVOKE:
 		cli_say("Somebody asks for the lock %s: %s.", event->name, cli_shown(event->reason, text, sizeof(text)));

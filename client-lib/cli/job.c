@@ -203,7 +203,7 @@ static void lost(struct cli_job *job, const char *name, const char *why)
 	cli_tree_signal(&job->tree, SIGCONT);
 	job->kill_at_ms = request_clock_ms() + job->grace_ms;
 	cli_say("The %s lost: %s Ending %s%s.", subject(job, name, what, sizeof(what)), why,
-		job->child ? "" : "what is left of ", job->command[0]);
+		job->child ? "" : "the remaining processes of ", job->command[0]);
 }
 
 const char *cli_why_lost(const char *reason)
@@ -386,8 +386,8 @@ static void kill_if_due(struct cli_job *job)
 	job->kill_at_ms = now + KILL_AGAIN_MS;
 	if (job->give_up_at_ms < INT64_MAX)
 		return;
-	cli_say("%s%s did not end within %.1f s: killing it.", job->child ? "" : "What is left of ", job->command[0],
-		(double)job->grace_ms / 1e3);
+	cli_say("%s%s did not end within %.1f s: killing it.", job->child ? "" : "The remaining processes of ",
+		job->command[0], (double)job->grace_ms / 1e3);
 	job->give_up_at_ms = now + GIVE_UP_MS;
 }
 
@@ -402,7 +402,7 @@ static bool is_over(struct cli_job *job)
 		return true;
 	if (request_clock_ms() < job->give_up_at_ms)
 		return false;
-	cli_say("What is left of %s cannot be killed.", job->command[0]);
+	cli_say("The remaining processes of %s cannot be killed.", job->command[0]);
 	return true;
 }
 

@@ -34,7 +34,7 @@ static enum lb_result take_answer(struct cli_proof *p)
 	else if (p->asking)
 		answered(p, answer->type == RESP_INTEGER ? answer->integer : 0);
 	else
-		return wire_hang_up(p->lb, "the daemon answered what was not asked", 0);
+		return wire_hang_up(p->lb, "the daemon sent an answer to no request", 0);
 	return LB_OK;
 }
 

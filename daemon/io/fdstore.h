@@ -22,7 +22,7 @@ void fdstore_free(struct keep *k);
 /* It is done when the turn is settled. */
 void fdstore_ask(struct keep *k);
 bool fdstore_is_asked(const struct keep *k);
-/* A signal to stop that comes meanwhile has to wait: true, and it comes again if nothing was kept. */
+/* A signal to stop that comes before the turn is settled has to wait: true, and it comes again if nothing was kept. */
 bool fdstore_delays(struct keep *k, int number);
 /* When the turn is settled. True: everything is kept, and this process must do nothing but exit. */
 bool fdstore_due(struct keep *k);
@@ -32,10 +32,11 @@ bool fdstore_due(struct keep *k);
  * keeps nothing any longer. That is waited for, up to two seconds.
  */
 void fdstore_drop(const struct notify *notify);
-/* The configuration that the process before this one used, as a descriptor that stays where it is; -1: none. */
+/* The configuration that the earlier process used, as a descriptor that stays where it is; -1: none. */
 int fdstore_conf(void);
 /*
- * What the process before this one left: once, so that what cannot be used does not come back. To be called before
- * listen_passed(), which is left the others. False: nothing, or nothing that can be read, which is logged.
+ * Takes the state that the earlier process left: once, so that an unusable state does not come back. To be called
+ * before listen_passed(), which gets the other descriptors. False: nothing, or nothing that can be read, which is
+ * logged.
  */
 bool fdstore_take(const struct notify *notify, struct parcel *ret);

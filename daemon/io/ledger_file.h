@@ -28,7 +28,7 @@ enum { LEDGER_FILE_FELL = 4 << 20, LEDGER_FILE_KEEP = LEDGER_FILE_LOW + LEDGER_F
 
 /* The broker has written all that it has into it. NULL: see errno; the file system has no room. */
 struct ledger_file *ledger_file_new(struct feed *feed, struct saved *saved);
-/* The broker keeps no ledger any longer; what is in the file stays. Takes NULL. */
+/* The broker keeps no ledger any longer; the entries in the file stay. Takes NULL. */
 void ledger_file_free(struct ledger_file *r);
 /* To be called in each turn, when everybody was answered. Takes NULL. */
 void ledger_file_settle(struct ledger_file *r);

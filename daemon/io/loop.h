@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The loop carries out what the broker wants, in turns. One turn:
+ * The loop carries out the effects of the broker, in turns. One turn:
  *
  *     libevent says what is ready; an adapter that has received something feeds it to the broker (base/feed.h); the replies
  *     for a client are written when everything that this client has sent is consumed
@@ -29,7 +29,7 @@ struct tokens;
 struct zk_former;
 struct zookeeper;
 
-/* What carries out the effects. All must outlive the loop. */
+/* The adapters that carry out the effects. All must outlive the loop. */
 struct loop_adapters {
 	struct server *server;
 	struct lifelines *lifelines;
@@ -55,7 +55,7 @@ void loop_free(struct loop *l);
 
 struct loop_end {
 	bool close_session; /* nothing is held, so the session may end at once */
-	bool handed_over;   /* another process serves: this one only exits, by handover_exit() */
+	bool handed_over;   /* another process serves: this process only exits, by handover_exit() */
 	bool refused;       /* starting the daemon again would not help */
 };
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Looks at the memory of the service, and who is charged for most of it, once a second as long as something happens.
+ * Looks at the memory of the service, and at the account that is charged for most of it, once a second as long as
+ * something happens.
  *
- *   - A thread reads what is used and what the limit is (io/base/memory_limit.h), because the kernel may take a while.
+ *   - A thread reads the used memory and the limit (io/base/memory_limit.h), because the kernel may take a while.
  *     From MEMORY_WATCH_PERCENT on a warning is logged, before the kernel ends the process; and again after less than
  *     MEMORY_WATCH_FELL were used.
- *   - The memory of an account is not known, but what it may be at most, by its charges: as the MemoryMax= of the unit is
+ *   - The memory of an account is not known, but its upper bound is, by its charges: as the MemoryMax= of the unit is
  *     calculated (lockbrokerd(8), ACCOUNTS). At most MEMORY_WATCH_LOOKS accounts and places of their tables are looked
  *     at in a second; where there are more, the largest of the latest pass counts until the next one ends, or finds a
  *     larger one.
@@ -26,7 +27,7 @@ struct worker;
 
 enum { MEMORY_WATCH_PERCENT = 80, MEMORY_WATCH_FELL = 75, MEMORY_WATCH_LOOKS = 1024 };
 
-/* A pass over the accounts of connections and those of the core, and the largest one so far. */
+/* A pass over the accounts of connections and of the core, and the largest account so far. */
 struct memory_most {
 	size_t at;
 	uint64_t found, latest; /* bytes: in this pass; in the latest one that has ended */

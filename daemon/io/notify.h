@@ -22,8 +22,9 @@ struct notify {
 int notify_open(struct notify *n);
 void notify_close(struct notify *n);
 /*
- * What a worker tells (io/base/keeper_message.h); the descriptors stay the caller's. What changes the manager's store of
- * descriptors, and a barrier, waits up to a second for room. If it is lost all the same, the (next) barrier fails.
+ * Passes on a message of a worker (io/base/keeper_message.h); the descriptors stay the caller's. A message that changes
+ * the manager's store of descriptors, and a barrier, wait up to a second for room. If it is lost all the same, the
+ * (next) barrier fails.
  */
 void notify_pass_on(struct notify *n, const char *text, size_t len, const int *fds, size_t fd_count);
 /* `state` is one or more lines of KEY=VALUE. A message that the manager does not accept is lost. */

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads the configuration again while the daemon runs, in a worker of its own: a file system can be slow, and a name service
- * that is asked for users can block for minutes. Who asks gets what stands there after that: if somebody asks while it is
- * being read, it is read once more before anybody is told.
+ * Reads the configuration again while the daemon runs, in a worker of its own: a file system can be slow, and a name
+ * service that is asked for users can block for minutes. A caller gets the configuration as it is after the call: if
+ * somebody asks while it is being read, it is read once more before `done` is called.
  *
- *   idle      -> asked    -> reading: the service manager is told RELOADING=1
+ *   idle      -> asked    -> reading: the service manager gets RELOADING=1
  *   reading   -> asked    -> reading, once more after that
- *   reading   -> read     -> idle: `done` is called, then the service manager is told READY=1
+ *   reading   -> read     -> idle: `done` is called, then the service manager gets READY=1
  *   reading   -> gives way, when it has taken RELOAD_PATIENCE_NS -> abandoned: `done` is called with an error
  *   abandoned -> asked    -> abandoned, and reading after that
- *   abandoned -> read     -> idle: what was read is dropped, and the service manager is told READY=1
+ *   abandoned -> read     -> idle: the configuration is dropped, and the service manager gets READY=1
  *
  * It gives way to a hand-over, or to a stop whose state is kept: the next process reads the configuration anyway.
  */
@@ -27,10 +27,13 @@ struct secret;
 struct watch_base;
 struct worker;
 
-/* `read` NULL: there is an error. What it points to may be used until the call returns. */
+/* `read` NULL: there is an error. The configuration may be used until the call returns. */
 typedef void reload_done(void *arg, struct conf *read, const char *error);
 
-/* In the worker, of what was read without an error: what else takes long. 0, or -errno and a line in `error`. */
+/*
+ * In the worker, after a configuration without an error: all further work that takes long. 0, or -errno and a line in
+ * `error`.
+ */
 typedef int reload_look(void *arg, const struct conf *read, char error[CONF_ERROR_MAX]);
 
 struct reload_conf {
@@ -51,5 +54,5 @@ bool reload_is_reading(const struct reload *r);
 void reload_give_way(struct reload *r);
 /* During `done`, without an error: the secret that the configuration names (secret.h), as it is now. 0 or -errno. */
 int reload_secret(const struct reload *r, const struct secret **ret);
-/* The service manager is not told anything any longer. */
+/* Nothing is sent to the service manager any longer. */
 void reload_mute(struct reload *r);

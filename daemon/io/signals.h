@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Signals as events of the loop. Nothing but a fault or SIGKILL ends the daemon before holders were told.
+ * Signals as events of the loop. Nothing but a fault or SIGKILL ends the daemon before holders were notified.
  *
  *     TERM INT QUIT                     -> `stop` is called, each time
  *     HUP                               -> `reload` is called
@@ -32,7 +32,7 @@ struct signals_calls {
 
 /* To be called before there are threads. 0 or -errno. */
 int signals_new(struct signals **ret, struct watch_base *base, const struct signals_calls *calls);
-/* Who has sent the signal that a call is about; 0: the kernel, or nobody that can be seen from here. */
+/* The sender of the signal that a call is about; 0: the kernel, or a process that cannot be seen from here. */
 pid_t signals_sender(const struct signals *s);
 /* Takes NULL. */
 void signals_free(struct signals *s);

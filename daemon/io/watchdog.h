@@ -3,7 +3,7 @@
  * The service manager's watchdog (WatchdogSec=): the loop tells the manager that it turns, at half of the time after which
  * the manager would kill the daemon and start it again; also while the daemon stops.
  *
- * With a keeper it is the keeper that the loop tells, and that tells the manager (keeper/watchdogs.h).
+ * With a keeper, the loop tells the keeper, and the keeper tells the manager (keeper/watchdogs.h).
  *
  * A daemon that hangs for less than two thirds of the session timeout costs nobody a lock: a shorter watchdog, which would,
  * is made that long, and longer when the servers grant a longer timeout than was asked for.

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How often a worker crashed within the last minute, and what follows from that:
+ * How often a worker crashed within the last minute, and how the next worker starts:
  *
- *   1st, 2nd  | another worker goes on from what the one before remembered
- *   3rd, 4th  | another one starts without that, because that may be what crashes it
+ *   1st, 2nd  | another worker goes on from the state of the worker before it
+ *   3rd, 4th  | another worker starts without that state, because the state may cause the crash
  *   5th       | ... after a pause of 1 s, so that the log and the processor are not full of it
  *   any later | ... after a pause of twice as long, up to 30 s, until a worker has lived for a minute
  *
@@ -23,8 +23,8 @@ struct crashes {
 };
 
 /*
- * Returns the number of crashes within the minute before `now_ns`, with this one. CRASHES_MAX: so many or more, or there are
- * pauses.
+ * Returns the number of crashes within the minute before `now_ns`, with this crash. CRASHES_MAX: so many or more, or
+ * there are pauses.
  */
 unsigned int crashes_add(struct crashes *c, int64_t now_ns);
 /* ... without another one. */

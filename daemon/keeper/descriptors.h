@@ -19,7 +19,7 @@ void descriptors_drop(struct descriptors *d, uint64_t id);
 size_t descriptors_count(const struct descriptors *d);
 /* Numbered from 0; a drop changes the numbers. It stays theirs. */
 int descriptors_at(const struct descriptors *d, size_t at, uint64_t *ret_id);
-/* Shuts down and closes all that has no role (KEEPER_ROLE). How many they were. */
+/* Shuts down and closes all descriptors without a role (KEEPER_ROLE). Returns their number. */
 size_t descriptors_end_connections(struct descriptors *d);
 /* Whether another program that this process runs in its place inherits them. */
 void descriptors_inherit(const struct descriptors *d, bool inherit);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the keeper and one worker tell each other (io/base/keeper_message.h). Nothing here waits: what cannot be sent now is
- * bounded, and nothing more is read before an answer could be sent.
+ * The messages between the keeper and one worker (io/base/keeper_message.h). Nothing here waits: the messages that
+ * cannot be sent now are bounded, and nothing more is read before an answer could be sent.
  */
 #pragma once
 
@@ -17,7 +17,7 @@ struct notify;
 
 enum { EXCHANGE_SIGNALS = 64 };
 
-/* What a worker has said; whoever has seen to it sets it back. */
+/* The worker's messages; the function that has handled them sets them back. */
 struct exchange_heard {
 	pid_t sender; /* of the latest message; 0: none */
 	bool here, alive, again, stays;
@@ -28,10 +28,10 @@ struct exchange {
 	struct descriptors *descriptors;
 	struct notify *manager; /* NULL: there is none */
 	int fd;           /* -1: there is no worker, or it has ended */
-	size_t given;     /* of what is kept */
+	size_t given;     /* of the kept descriptors */
 	bool begun;       /* and BEGIN was sent */
 	uint32_t crashes; /* for BEGIN */
-	uint64_t signals; /* that are to be told: bits; they stay from one worker to the next */
+	uint64_t signals; /* that are to be passed on: bits; they stay from one worker to the next */
 	pid_t senders[EXCHANGE_SIGNALS];
 	struct keeper_message kept, refused; /* answers */
 	struct exchange_heard heard;
@@ -43,7 +43,7 @@ void exchange_begin(struct exchange *x, int fd, unsigned int crashes);
 /* ... with one that was given it by another keeper. */
 void exchange_go_on(struct exchange *x, int fd);
 void exchange_signal(struct exchange *x, int number, pid_t sender);
-/* Sends what can be sent. False: something waits until the worker reads. */
+/* Sends the messages that can be sent now. False: something waits until the worker reads. */
 bool exchange_tell(struct exchange *x);
-/* Sends and receives, until there is nothing more, or AGAIN. False: the worker's end is closed, and so is ours. */
+/* Sends and receives, until there is nothing more, or AGAIN. False: the worker's end is closed, and our end as well. */
 bool exchange_turn(struct exchange *x);

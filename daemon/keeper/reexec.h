@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a keeper leaves to the program that it runs in its own place (execve): numbers of descriptors, which that one
- * inherits, in memory that it inherits as well.
+ * The state that a keeper leaves to the program that it runs in its own place (execve): numbers of descriptors, which
+ * that program inherits, in memory that it inherits as well.
  */
 #pragma once
 

@@ -4,9 +4,9 @@
  * and starts it anew when it crashes. It parses nothing but messages of a few numbers (io/base/keeper_message.h), and never
  * waits for the worker.
  *
- *   what happens                          | what the keeper does
- *   a signal of the service               | SIGNAL; one to stop is told to a later worker, too, and SIGUSR1 before it
- *   STAYS                                 | ... but that no longer
+ *   event                                 | the keeper
+ *   a signal of the service               | SIGNAL; a signal to stop also goes to a later worker, and SIGUSR1 before it
+ *   STAYS                                 | ... but no longer
  *   the worker says nothing for too long  | it is ended as by the service manager's watchdog (SIGABRT)
  *   the worker's end of the channel closes| whatever is left of its processes is killed; when all are reaped:
  *     it has exited                       |   the keeper exits with the same status

@@ -256,7 +256,7 @@ def test_after_five_crashes_within_a_minute_the_next_worker_comes_after_a_pause(
         before = time.monotonic()
         crash(d)
         assert time.monotonic() - before >= pause_s
-        assert len(logged(d, f"the worker crashes again and again: another one starts in {pause_s} s, without what they remem")) == 1
+        assert len(logged(d, f"the worker crashes again and again: another one starts in {pause_s} s, without the state of the earlier")) == 1
         assert d.answers()
 
 

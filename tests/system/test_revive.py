@@ -377,7 +377,7 @@ def test_descriptors_of_strangers_are_closed(kept, clients, stranger):
     (number,) = kept.connections()
     roles = [(i, fd) for i, fd in kept.kept.items() if i & fakekeeper.ROLE]
     kept.crash(back=[*roles, (number, some[stranger].fileno()), (12345 + stranger, some[stranger].fileno())])
-    assert "is not the one that the file saved tells of" in kept.log()
+    assert "differs from the connection in the file saved" in kept.log()
     kept.drop(number)
     assert not is_free(kept, clients, "a"), "its process lives"
     c.close()

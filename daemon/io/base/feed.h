@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the adapters tell the broker goes through here. The feed owns the watches' base, the broker and the clock.
+ * All events from the adapters to the broker go through here. The feed owns the watches' base, the broker and the
+ * clock.
  *
  * An adapter that has received something calls feed_event(): the clock is read (after the data were), the broker
  * consumes the event, and its effects are carried out in order, at once, by one callback.
  *
- * Carrying out an effect never calls feed_event(): what it leads to (a write that failed, an operation that could
- * not be sent) is remembered by the adapter and told when the turn settles. Therefore nothing re-enters the broker.
+ * Carrying out an effect never calls feed_event(): its result (a write that failed, an operation that could not be
+ * sent) is remembered by the adapter and reported when the turn settles. Therefore nothing re-enters the broker.
  */
 #pragma once
 
@@ -22,7 +23,7 @@ struct watch_base;
 /* The broker has consumed the event: the callback carries out its effects. */
 typedef void feed_carry_out(void *arg, const struct event *event, struct effects *effects);
 
-/* 0 or -errno. `conf` and what it points to must outlive the feed. */
+/* 0 or -errno. `conf` and all that it points to must outlive the feed. */
 int feed_new(struct feed **ret_feed, const struct broker_conf *conf, uint64_t seed);
 /* With a broker that broker_snapshot() wrote. 0, or -errno and a sentence, which the caller frees. */
 int feed_restore(struct feed **ret_feed, const struct broker_conf *conf, struct slice text, struct bytes *why);
@@ -34,12 +35,12 @@ struct watch_base *feed_base(const struct feed *f);
 const struct broker *feed_broker(const struct feed *f);
 /* Before the first event of a process that goes on: see broker_give_page(). */
 void feed_give_page(struct feed *f, uint32_t conn, struct delegation_page *page);
-/* What that connection has is given back in pieces before it is gone (EVENT_CLIENT_LEAVES). */
+/* The locks of that connection are given back in pieces before it is gone (EVENT_CLIENT_LEAVES). */
 bool feed_owns_much(const struct feed *f, uint32_t conn);
 /* Since when that connection has held something without a break; INT64_MAX: it holds nothing. */
 int64_t feed_held_since(const struct feed *f, uint32_t conn);
 
-/* Who that connection is. */
+/* The process and the user of that connection. */
 struct client_origin feed_origin(const struct feed *f, uint32_t conn);
 
 /* The broker keeps that ledger from now on (core/record.h); and: there is more memory for it. */
@@ -49,7 +50,7 @@ void feed_record_missing(struct feed *f);
 void feed_event(struct feed *f, const struct event *event);
 /* EVENT_CLIENT_ASKED. */
 void feed_asked(struct feed *f, uint32_t conn, size_t argc, const struct slice *argv);
-/* What the events so far led to is carried out, but not written yet; the next one may be far away. */
+/* The effects of the events so far are carried out, but not written yet; the next event may be far away. */
 void feed_carried_out(struct feed *f);
 /* The instant for the next event; it never goes back. */
 int64_t feed_now(struct feed *f);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The worker's end of its channel to the keeper (daemon/keeper/): the process that started it, that holds copies of
- * descriptors for the next one if this one is killed, and that passes on the signals of the service. Messages:
- * keeper_message.h. A hand-over hands this end over with everything else; whoever waits in it reads it then.
+ * descriptors for the next worker if this worker is killed, and that passes on the signals of the service. Messages:
+ * keeper_message.h. A hand-over hands this end over with everything else; the next process reads the messages that wait
+ * in it.
  *
  * The keeper's end is this process's: it exits at once, as if it were killed.
  *
@@ -20,7 +21,7 @@
 /* The number of our end is here in the environment. */
 #define KEEPER_VARIABLE "LOCKBROKERD_KEEPER"
 
-/* Ids that are none of a connection. Those of connections are told apart for good, so they are SO_COOKIE's. */
+/* Ids that are none of a connection. The ids of connections are never used twice, so they are SO_COOKIE's. */
 #define KEEPER_LISTENER (KEEPER_ROLE | 1)
 #define KEEPER_LISTENER_LOCK (KEEPER_ROLE | 2)
 #define KEEPER_PIDFILE (KEEPER_ROLE | 3)
@@ -36,7 +37,7 @@ struct keeper;
 struct parcel;
 struct watch_base;
 
-/* What the keeper has of the worker before this one. */
+/* The keeper's copies of descriptors of the earlier worker. */
 struct keeper_copy {
 	uint64_t id;
 	int fd; /* this process's; -1: taken */
@@ -45,14 +46,14 @@ struct keeper_copy {
 struct keeper_past {
 	struct keeper_copy *kept;
 	size_t count;
-	unsigned int crashes; /* within a minute; KEEPER_CRASHES_ANEW: nothing that workers remembered is to be used */
+	unsigned int crashes; /* within a minute; KEEPER_CRASHES_ANEW: no state of earlier workers is to be used */
 };
 
-/* The keeper that started this process, and passed on what it was passed (LISTEN_FDS); NULL: none. To be called first. */
+/* The keeper that started this process, and passed on its sockets (LISTEN_FDS); NULL: none. To be called first. */
 struct keeper *keeper_new(void);
 /* Frees the memory; the channel stays open, since its end is this process's end. */
 void keeper_free(struct keeper *k);
-/* The process of the service, which stays the same one; without a keeper this one. */
+/* The main process of the service, which stays the same one; without a keeper, this process. */
 pid_t keeper_pid(const struct keeper *k);
 
 /* A process that was not handed anything over: waits for all that is kept. To be called once, before keeper_attach(). */
@@ -78,18 +79,19 @@ void keeper_attach(struct keeper *k, struct watch_base *base, void (*signalled)(
 void keeper_on_kept(struct keeper *k, void (*kept)(void *arg, uint64_t id, bool kept), void *arg);
 
 /*
- * The keeper is to hold a copy, too. It does when `kept` says so. False: not now; to be asked again later. That is never
- * the answer for a role. Before that descriptor is closed, keeper_drop() must be called: what was asked is not yet sent.
- */
+ * The keeper is to hold a copy, too. It does when `kept` says so. False: not now; to be asked again later. That is
+ * never the answer for a role. Before that descriptor is closed, keeper_drop() must be called: the request is not yet
+ * sent. */
 bool keeper_keep(struct keeper *k, uint64_t id, int fd);
 /* The keeper is to close its copy. Never lost; also of one for which keeper_keep() was not answered yet. */
 void keeper_drop(struct keeper *k, uint64_t id);
-/* Once a turn: sends what was asked for. */
+/* Once a turn: sends the requests. */
 void keeper_settle(struct keeper *k);
 
 /*
- * The service manager is to be told that, at most KEEPER_TEXT_MAX bytes (NOTIFY); with a descriptor, or -1. A text alone
- * waits until it can be sent: of several states (STATUS=) in a row the latest, of too many others the first. 0 or -errno.
+ * Sends the text to the service manager, at most KEEPER_TEXT_MAX bytes (NOTIFY); with a descriptor, or -1. A text alone
+ * waits until it can be sent: of several states (STATUS=) in a row the latest, of too many others the first. 0 or
+ * -errno.
  */
 int keeper_notify(struct keeper *k, const char *text, int fd);
 
@@ -99,5 +101,5 @@ void keeper_alive(struct keeper *k, int64_t within_us);
 void keeper_most(struct keeper *k, const char *text);
 /* The keeper runs the program anew that is installed by now, if it is another one than its own; nothing is lost by that. */
 void keeper_again(struct keeper *k);
-/* Not what SIGUSR1 asked for: a later worker is not to leave everything for the next start either. */
+/* This worker does not do as SIGUSR1 asked: a later worker is not to leave everything for the next start either. */
 void keeper_stays(struct keeper *k);

@@ -19,9 +19,9 @@
  *     keeper  REFUSED  ids of a KEEP: it has no room for them
  *     keeper  SIGNAL   two: the number of a signal that the service was sent, and the process that sent it
  *
- * The two may be of different versions for a moment: a kind has its number for good, and whoever does not know one ignores
- * it. An id is the worker's business, but for KEEPER_ROLE: after too many crashes the keeper shuts down and closes what has
- * no role.
+ * The two may be of different versions for a moment: a kind has its number for good, and a process that does not know a
+ * kind ignores it. An id is the worker's business, but for KEEPER_ROLE: after too many crashes the keeper shuts down
+ * and closes all descriptors without a role.
  */
 #pragma once
 
@@ -48,7 +48,7 @@ enum keeper_kind {
 enum {
 	KEEPER_BATCH = 64, /* numbers in one message */
 	KEEPER_TEXT_MAX = KEEPER_BATCH * sizeof(uint64_t),
-	/* From so many crashes within a minute on, the worker starts without what the one before remembered. */
+	/* From so many crashes within a minute on, the worker starts without the state of the worker before it. */
 	KEEPER_CRASHES_ANEW = 3,
 	/* The exit status of a worker that has handed over: another process is the worker. */
 	KEEPER_HANDED_OVER = 75,
@@ -62,7 +62,10 @@ struct keeper_message {
 	uint64_t numbers[KEEPER_BATCH];
 };
 
-/* What came with a message. The descriptors are the caller's; the kernel may have had room for fewer than were sent. */
+/*
+ * The descriptors and the sender of a message. The descriptors are the caller's; the kernel may have had room for fewer
+ * than were sent.
+ */
 struct keeper_message_with {
 	int fds[KEEPER_BATCH];
 	size_t fd_count;

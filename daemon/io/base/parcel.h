@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the adapters of one process hand over to those of the next: a row of entries (core/port/entry.h), and descriptors
- * that the entries name. The broker's snapshot, whose length is not known before, is what stands behind the last entry.
+ * The state that the adapters of one process hand over to the adapters of the next: a row of entries
+ * (core/port/entry.h), and descriptors that the entries name. The broker's snapshot, whose length is not known before,
+ * stands behind the last entry.
  *
  * A reader asks for the keys that it knows: unknown ones are skipped, a missing number is 0 and a missing text empty, so
  * that versions can add and drop keys. Packing a descriptor does not take it over; unpacking one does.
@@ -30,7 +31,7 @@ struct parcel {
 	int *fds;            /* -1: unpacked */
 	size_t fd_count, fd_cap;
 	struct entry_reader reader; /* of the text */
-	struct bytes why;           /* it has found what is no entry */
+	struct bytes why;           /* it has found text that is no entry */
 	struct slice snapshot;      /* it has read all entries */
 };
 
@@ -40,7 +41,7 @@ struct parcel {
 void parcel_fd(struct parcel *p, struct entry_writer *w, const char *key, int fd);
 /* A descriptor that no entry has named yet: its place among them. */
 size_t parcel_add_fd(struct parcel *p, int fd);
-/* All entries are there. What is appended to the text from now on is the snapshot. */
+/* All entries are there. All text that is appended from now on is the snapshot. */
 void parcel_end(struct parcel *p);
 
 /* ---- unpacking: an entry is valid until the next one is read ---- */
@@ -49,7 +50,7 @@ void parcel_end(struct parcel *p);
 bool parcel_find(struct parcel *p, const char *word, struct entry *ret);
 /* The next call of parcel_next() reads the first one. */
 void parcel_rewind(struct parcel *p);
-/* False: there are no more, or what is left is no entry, and p->why says so. */
+/* False: there are no more, or the rest is no entry, and p->why says so. */
 bool parcel_next(struct parcel *p, struct entry *ret);
 /* Empty: it has none. */
 struct slice parcel_snapshot(struct parcel *p);

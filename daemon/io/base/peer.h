@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The other end of a connected Unix socket, as the kernel reports it (sock_diag(7)): which socket it is, and whether any
- * process still has it open. It stays open as long as any process has it, the one that connected or a child that
- * inherited it, even after our end is closed. Sockets are identified by inode; an inode may later be another socket's,
- * which then looks open. For each question the kernel looks at all sockets of the network namespace: 0.2 ms with 5000
- * of them, and 3 ms with 18000 while other processes want the processor.
+ * The other end of a connected Unix socket, as the kernel reports it (sock_diag(7)): which socket it is, and whether
+ * any process still has it open. It stays open as long as any process has it, the process that connected or a child
+ * that inherited it, even after our end is closed. Sockets are identified by inode; an inode may later be another
+ * socket's, which then looks open. For each question the kernel looks at all sockets of the network namespace: 0.2 ms
+ * with 5000 of them, and 3 ms with 18000 while other processes want the processor.
  */
 #pragma once
 
@@ -25,7 +25,7 @@ struct peer_groups {
 
 /* A descriptor for the questions, to be closed; it is not inherited. -1: the kernel answers none. */
 int peer_open(void);
-/* What no other socket of this boot has had or will have; 0: it is none. */
+/* A number that no other socket of this boot has had or will have; 0: it is no socket. */
 uint64_t peer_cookie(int fd);
 /* The inode of one of our sockets; 0: unknown. */
 uint32_t peer_self(int fd);
@@ -47,8 +47,8 @@ bool peer_process_lives(int process);
 
 /*
  * The systemd unit that a process belongs to, as sd_pid_get_unit(3) has it: the first component of its control group's
- * path that is no slice. What stands behind it was delegated, and is whatever its owner called it: a user's own units are
- * there (below user@1000.service), and the groups of containers. So the last component says nothing.
+ * path that is no slice. The components behind it were delegated, and have the names that their owner chose: a user's
+ * own units are there (below user@1000.service), and the groups of containers. So the last component says nothing.
  *
  * A container engine that does not have systemd make scopes (cgroupfs is its manager or driver) makes control groups outside
  * of any unit: there the first component that ends in the 64 digits of a container stands for a unit, as in
@@ -62,7 +62,7 @@ enum { UNIT_NAME_MAX = 255, UNIT_CGROUP_MAX = 8192 };
  */
 struct slice unit_root(char text[UNIT_CGROUP_MAX]);
 /*
- * From what stands in /proc/<pid>/cgroup; points into it. Empty: the process belongs to none. That file may be written as
+ * From the text of /proc/<pid>/cgroup; points into it. Empty: the process belongs to none. That file may be written as
  * seen from a namespace of control groups.
  */
 struct slice unit_of(struct slice cgroup, struct slice root);

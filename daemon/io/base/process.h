@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What identifies a process for as long as the host runs: its number and the time it started, from /proc/<pid>/stat. */
+/* The identity of a process for as long as the host runs: its number and the time it started, from /proc/<pid>/stat. */
 #pragma once
 
 #include <stdbool.h>

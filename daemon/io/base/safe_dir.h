@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether nobody but the daemon's user and root can put files into a directory, or replace those that stand there. */
+/* Whether nobody but the daemon's user and root can put files into a directory, or replace files in it. */
 #pragma once
 
 #include <stdbool.h>

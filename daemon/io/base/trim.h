@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory that clients no longer need is given back to the kernel. It was allocated in small pieces, of which a few are still
- * in use, so it lies between those: free() alone gives back only what is behind the last one. malloc_trim(3) gives back all,
- * but in one step, which takes about 100 ms for a gigabyte. Here it is a few pages at a time: a block is taken from the free
- * memory, the kernel gets its pages, and when there are no more such blocks, they are all free again.
+ * Memory that clients no longer need is given back to the kernel. It was allocated in small pieces, of which a few are
+ * still in use, so it lies between these: free() alone gives back only the memory behind the last piece. malloc_trim(3)
+ * gives back all, but in one step, which takes about 100 ms for a gigabyte. Here it is a few pages at a time: a block
+ * is taken from the free memory, the kernel gets its pages, and when there are no more such blocks, they are all free
+ * again.
  *
  *   state   | means                    | event -> next state
  *   REST    | nothing is given back    | TRIM_PAUSE_NS after the last time, TRIM_FELL_BYTES less are used than at some

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What wakes the loop: a descriptor that is ready, or time that has passed. Only watch.c includes the headers of
- * libevent, whose `struct event` is not the broker's.
+ * The watches wake the loop: for a descriptor that is ready, or time that has passed. Only watch.c includes the headers
+ * of libevent, whose `struct event` is not the broker's.
  *
  * A watch is set and cleared; when it fires, it is cleared unless it has WATCH_KEEP. It must be cleared before its
  * descriptor is closed. A watch that is set from within a call, for an instant that has passed, fires in the next turn.
  * Running out of memory for a watch ends the process.
  *
  * Timers have a heap of their own and one timerfd, which is only ever set to an earlier instant. It goes on while the
- * host sleeps, unlike libevent's timers, and costs nothing while clients are busy: libevent would pass a timeout to each
- * epoll_wait(), where it costs the kernel a timer, 7 % of what a null broker can do.
+ * host sleeps, unlike libevent's timers, and costs nothing while clients are busy: libevent would pass a timeout to
+ * each epoll_wait(), where it costs the kernel a timer, 7 % of the rate of a null broker.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The numbers are those of libevent, as is the function that is called: nothing has to be translated. */
+/* The numbers and the type of the function are libevent's: nothing has to be translated. */
 enum {
 	WATCH_TIMEOUT = 1, /* only reported: the time has passed */
 	WATCH_READ = 2,
@@ -31,10 +31,10 @@ enum {
 struct watch;
 struct watch_base;
 
-/* `what`: what is reported, and WATCH_EDGE if that was set. */
+/* `what`: the reported events, and WATCH_EDGE if that was set. */
 typedef void watch_fired(int fd, short what, void *arg);
 
-/* NULL if the kernel lacks what is needed. */
+/* NULL if the kernel lacks a function that is needed. */
 struct watch_base *watch_base_new(void);
 /* All its watches must be freed before. Takes NULL. */
 void watch_base_free(struct watch_base *base);

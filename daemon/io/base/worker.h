@@ -5,7 +5,7 @@
  * to the worker between worker_add() and `done`.
  *
  * The thread lives only as long as there are jobs: in a process with a second thread each system call costs more, 3 to
- * 6 % of what a null broker can do.
+ * 6 % of the rate of a null broker.
  */
 #pragma once
 

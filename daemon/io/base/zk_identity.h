@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What it takes to continue a ZooKeeper session, or to end it. */
+/* The number and the password that continue a ZooKeeper session, or end it. */
 #pragma once
 
 #include <stdint.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The configuration. One table of keys (conf_key) drives parsing, defaults, ranges, --print-config and the sample file; a
- * second table is that of a [prefix:...] section, of which there may be many. The strings of keys, the prefixes, rules and
- * numbers of users belong to the struct; what no key says in it (broker.version, ...) is the daemon's. Functions
- * return 0, or -errno and append to `error`, which the caller has made empty, a line for each error: where (file and line,
- * or the option), which key, the value, what is allowed. Nothing is logged here.
+ * The configuration. One table of keys (conf_key) drives parsing, defaults, ranges, --print-config and the sample file;
+ * a second table drives the sections [prefix:...], of which there may be many. The strings of keys, the prefixes, rules
+ * and numbers of users belong to the struct; the members without a key (broker.version, ...) are the daemon's.
+ * Functions return 0, or -errno and append to `error`, which the caller has made empty, a line for each error: the
+ * place (file and line, or the option), the key, the value, and the allowed values. Nothing is logged here.
  */
 #pragma once
 
@@ -34,11 +34,12 @@ struct conf_origin {
 
 struct conf {
 	/*
-	 * What the broker uses, with what it points to: rules in the order of files and lines, prefixes in the order in which
-	 * they are first named, each once. What no key says is the daemon's to fill in, and stays when the file is read again.
+	 * The broker's configuration, with all that it points to: rules in the order of files and lines, prefixes in the
+	 * order in which they are first named, each once. The daemon fills in the members without a key, which stay when
+	 * the file is read again.
 	 */
 	struct broker_conf broker;
-	/* What else the daemon uses. [daemon] */
+	/* Further keys, which the daemon uses. [daemon] */
 	const char *socket, *socket_group, *operator_socket, *operator_group, *rundir, *statedir;
 	int64_t socket_mode, keeper, core;
 	/* [log] */
@@ -47,23 +48,23 @@ struct conf {
 	const char *servers, *auth_file;
 	/* [limits] */
 	const char *by_unit; /* broker.limits.by_unit has the numbers of these (conf_access.h) */
-	bool kept; /* the process before has written it: what it names is what it was there */
+	bool kept; /* the earlier process has written it, with the numbers that it had found for names */
 	char **files; /* that it was read from, in order */
 	size_t file_count;
 	bool outdated; /* it sets a key of former versions, which has no effect: conf_outdated is to be logged */
-	/* Private: what has set a key, and a key of each prefix. */
+	/* Private: the place that has set a key, and a key of each prefix. */
 	struct conf_origin origins[CONF_KEYS_MAX], (*prefix_origins)[CONF_PREFIX_KEYS_MAX];
 };
 
-/* The sentence about the keys of former versions that are still read; it names what took their place. */
+/* The sentence about the keys of former versions that are still read; it names the keys that took their place. */
 extern const char conf_outdated[];
 
 /* All keys at their defaults; conf_free() also accepts one that is only zeroed. */
 void conf_init(struct conf *conf);
 void conf_free(struct conf *conf);
 /*
- * `text` is SECTION.KEY=VALUE; KEY is what follows the last dot before the first equals sign. It overrides the file,
- * and the last of several counts. It makes the section of a new prefix.
+ * `text` is SECTION.KEY=VALUE; KEY is the text between the last dot before the first equals sign and that sign. It
+ * overrides the file, and the last of several counts. It makes the section of a new prefix.
  */
 int conf_override(struct conf *conf, const char *text, char error[CONF_ERROR_MAX]);
 /* The first one of the errors, and how many more there are. */
@@ -77,5 +78,5 @@ int conf_check(struct conf *conf, bool standalone, char error[CONF_ERROR_MAX]);
 int conf_finish(struct conf *conf, bool standalone, char error[CONF_ERROR_MAX]);
 /* Prints a valid file. */
 void conf_print(const struct conf *conf, FILE *out);
-/* For the process that goes on after a kill of this one: conf_source.kept. */
+/* For the process that goes on after a kill of this process: conf_source.kept. */
 void conf_keep(const struct conf *conf, FILE *out);

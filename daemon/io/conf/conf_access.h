@@ -2,8 +2,9 @@
 /*
  * The section [access], whose key may stand in it any number of times: a rule each (rule.h).
  *
- * The process that goes on after a kill reads what the one before had printed for it. There a rule is followed by what it
- * was resolved to and where it stood: users that are gone since are no errors, and errors name the file that people know.
+ * The process that goes on after a kill reads the text that the earlier process had printed for it. There a rule is
+ * followed by its resolved numbers and its place: users that are gone since are no errors, and errors name the file
+ * that people know.
  */
 #pragma once
 
@@ -31,8 +32,9 @@ void conf_access_keep(const struct conf *conf, FILE *out);
 void conf_access_free(struct conf *conf);
 
 /*
- * limits.by_unit: users, each by name or number, separated by commas. As with the names of rules (conf_access.h), reading it
- * is pure, their numbers are found later, and the process that goes on after a kill has those that were found before it.
+ * limits.by_unit: users, each by name or number, separated by commas. As with the names of rules (conf_access.h),
+ * reading it is pure, their numbers are found later, and the process that goes on after a kill has the numbers that the
+ * earlier process found.
  */
 
 /* Such a list, also an empty one: at most CONF_USERS_MAX. */
@@ -50,9 +52,10 @@ int conf_users_take_kept(struct conf *conf, const char *value, const char *where
 void conf_users_free(struct conf *conf);
 
 /*
- * Rules that a user with subordinate ids passes. Who has an entry in /etc/subuid may have processes of the users that it
- * names, in a user namespace: to a rule by user or by group they are somebody else. Nobody can know for certain whose an id
- * is, because the name service may have further entries, so that this warns and refuses nothing.
+ * Rules that a user with subordinate ids passes. A user with an entry in /etc/subuid may have processes of the users
+ * that the entry names, in a user namespace: to a rule by user or by group these processes belong to another user.
+ * Nobody can know for certain whose an id is, because the name service may have further entries, so that this warns and
+ * refuses nothing.
  */
 
 /*

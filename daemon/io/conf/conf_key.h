@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of the keys of the configuration: what parses, checks, prints and shows them. */
+/* The table of the keys of the configuration: the code that parses, checks, prints and shows them uses it. */
 #pragma once
 
 #include <stdbool.h>
@@ -26,7 +26,7 @@ struct conf_key {
 	const char *section, *name;
 	enum conf_type type;
 	size_t offset, size; /* of its field, in struct conf or in struct broker_prefix */
-	int64_t unit;        /* of a number: what 1 is in the field; of ms, where the field has ns, 1,000,000 */
+	int64_t unit;        /* of a number: the value of 1 in the field; of ms, where the field has ns, 1,000,000 */
 	const char *initial; /* the default, as it would stand in a file */
 	int64_t min, max;    /* NUMBER, OCTAL */
 	bool reloads;        /* it may change while the daemon runs (conf_file.h) */

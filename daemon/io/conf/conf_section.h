@@ -25,8 +25,8 @@ bool conf_section_find(struct conf *conf, const char *name, struct conf_section 
 int conf_section_open(struct conf *conf, const char *name, struct conf_section *ret, const char *where,
 		      char error[CONF_ERROR_MAX]);
 /*
- * Where a key was set, and its name: what a sentence about its value begins with. `located`: with file and line, if a file
- * has set it. The section exists and has the key.
+ * Where a key was set, and its name: the beginning of a sentence about its value. `located`: with file and line, if a
+ * file has set it. The section exists and has the key.
  */
 const char *conf_section_where(struct conf *conf, const char *name_of_section, const char *name, bool located,
 			       char text[CONF_WHERE_MAX]);
@@ -34,7 +34,10 @@ const char *conf_section_where(struct conf *conf, const char *name_of_section, c
 const struct conf_key *conf_section_key(const struct conf_section *section, const char *name);
 /* It was a key once, so that a file that has it is no error: notes that (conf.outdated). False: it never was one. */
 bool conf_section_outdated(struct conf *conf, const struct conf_section *section, const char *name);
-/* For those who look for a TCP port: why there is none, as the rest of a sentence. Empty: that is not what they look for. */
+/*
+ * For a user who looks for a TCP port: why there is none, as the rest of a sentence. Empty: the key is about something
+ * else.
+ */
 const char *conf_section_no_tcp(const struct conf_section *section, const char *name, const char *value);
 int conf_section_set(const struct conf_section *section, const struct conf_key *key, const char *value, const char *where,
 		     char error[CONF_ERROR_MAX]);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Standalone: the file <statedir>/life says that a process of this boot has given out pages of delegations, and has not
- * ended in order. Its line is the id of the boot and the id of that process's session page. A process that a client shares
- * such a page with may believe for LIFE_BELIEF_NS after the kill of the daemon that it holds what is delegated to it: for
- * so long it does not look at its connection. The next daemon ends that at once if it finds the session page. If somebody
- * has removed the page from the run directory, the next daemon grants nothing for so long.
+ * ended in order. Its line is the id of the boot and the id of that process's session page. A process that a client
+ * shares such a page with may believe for LIFE_BELIEF_NS after the kill of the daemon that it holds its delegated
+ * locks: for so long it does not look at its connection. The next daemon ends that at once if it finds the session
+ * page. If somebody has removed the page from the run directory, the next daemon grants nothing for so long.
  *
  * No function takes long: the file is not synced, because it is of no use after another boot. All of them take NULL, which
  * means that there are other proofs.
@@ -27,11 +27,11 @@ struct life_conf {
 
 /* 0 or -errno. */
 int life_open(struct life **ret_life, const struct life_conf *conf, int64_t now_ns);
-/* A hand-over: the session page, and what the file says, stay as they are. */
+/* A hand-over: the session page and the contents of the file stay as they are. */
 int life_continue(struct life **ret_life, const struct life_conf *conf);
 /* Until then nothing may be granted; INT64_MIN: at once. */
 int64_t life_wait_ns(const struct life *l);
-/* Whether pages may be given out now. The first time that is so, the file says it before. */
+/* Whether pages may be given out now. Before the first time that they may, the file says it. */
 bool life_begins(struct life *l, int64_t now_ns);
 /* Somebody has removed the file. */
 bool life_is_missing(const struct life *l);

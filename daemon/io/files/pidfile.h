@@ -14,7 +14,7 @@
  * unknown). `pid` is written into it.
  */
 int pidfile_open(const char *rundir, pid_t pid, pid_t *ret_other);
-/* `fd` is that of the process before this one, and is the file that is there now. */
+/* `fd` is the descriptor of the earlier process, and belongs to the file that is there now. */
 bool pidfile_is(const char *rundir, int fd);
 /* Writes it into the file of that descriptor, which another process passed on with its lock. 0 or -errno. */
 int pidfile_write(int fd, pid_t pid);

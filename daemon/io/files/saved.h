@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * <rundir>/saved has what the next daemon must know if this one dies: its ZooKeeper session, the latest instant until which
- * holders may have been told that it is safe, its connections and who holds something, what the core writes into the memory
- * behind them (core/port/ledger.h); and the sessions of earlier daemons that have not ended. Other users may
- * not read it: a session can be ended by everybody who knows it.
+ * <rundir>/saved has the state that the next daemon must know if this daemon dies: its ZooKeeper session, the latest
+ * instant until which holders may believe that it is safe, its connections and which of them hold something, the memory
+ * of the core behind them (core/port/ledger.h); and the sessions of earlier daemons that have not ended. Other users
+ * may not read it: a session can be ended by everybody who knows it.
  *
  * The file is memory that outlives the process: every call below that changes it is a store or two, and after whatever
  * instruction the daemon is killed, the contents can be relied on:
  *
  *   session    | written completely beside the present one, then made the present one by one store
- *   instant    | only grows during a session; stored before anybody is told what rests on it
+ *   instant    | only grows during a session; stored before anybody learns of a grant that rests on it
  *   connection | its identity is stored when it connects, last that there is one; one store says that it holds something,
- *              | before it is told; another that the keeper has it, after the keeper has said so
+ *              | before its client learns it; another that the keeper has it, after the keeper has said so
  *   busy       | of a connection that is kept: set before anything is read or written, cleared when nothing is under way
  *   its end    | of the connection: learnt after that; until then any process may have it
  *   memory     | added memory counts once it is there; memory that was given back still counts, and reads as zeros
  *
- * Each process makes a file of its own, complete before it gets the name, and locked as long as the process runs; until then
- * what the process before it left stays true (saved_previous.h).
+ * Each process makes a file of its own, complete before it gets the name, and locked as long as the process runs; until
+ * then the file of the earlier process stays true (saved_previous.h).
  */
 #pragma once
 
@@ -37,9 +37,9 @@ struct saved_previous;
 
 struct saved_conf {
 	const char *rundir, *boot_id, *host;
-	struct slice identity; /* what the next process must have in common with this one */
+	struct slice identity; /* which the next process must share with this process */
 	bool standalone;
-	size_t clients; /* connection numbers are smaller, but for those that another process gave out */
+	size_t clients; /* connection numbers are smaller, but for numbers that another process gave out */
 	bool may_take;  /* the spare (spare.h), because there is no way back */
 	int64_t now_ns;
 };
@@ -69,7 +69,7 @@ void saved_close(struct saved *s);
 
 /* For a hand-over. */
 void saved_pack(struct saved *s, struct parcel *p);
-/* What was packed last is for the next process, whenever that comes: the last thing that this one does. */
+/* The latest parcel is for the next process, whenever that comes: this is the last act of this process. */
 void saved_finish(struct saved *s);
 
 /* The sessions that the file listed when it was opened, at most FORMERS_MAX. */
@@ -101,8 +101,8 @@ void saved_session_ended(struct saved *s);
 void saved_safe_until(struct saved *s, int64_t safe_until_ns);
 
 /*
- * The connections in the file `saved` (saved.h), and the memory for the core behind them: what changes while clients are
- * served.
+ * The connections in the file `saved` (saved.h), and the memory for the core behind them: the parts that change while
+ * clients are served.
  *
  * A connection has a place as long as its number is in use, also when it is closed and its process may still believe to hold
  * something (a ghost). That it is `busy` counts once the keeper has the connection, and says that another process cannot go
@@ -126,7 +126,7 @@ uint32_t *saved_keep(struct saved *s, uint32_t conn, bool busy);
 /* False: the process of the connection has surely ended, and nobody has the other end. */
 bool saved_conn_lives(const struct saved *s, uint32_t conn);
 /*
- * Memory that is behind that which there is already in the file, and anywhere in this process. NULL: see errno; a full file
+ * Memory that is behind the present memory in the file, and anywhere in this process. NULL: see errno; a full file
  * system is an error now, not a signal later.
  */
 void *saved_grow(struct saved *s, size_t bytes);

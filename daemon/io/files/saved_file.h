@@ -4,9 +4,9 @@
  *
  *     struct saved_file | the identity, a text | struct saved_conn for each number of a connection | memory
  *
- * Each part begins where a page of this machine does, so that what is added to the memory can be mapped. The memory is
- * the core's (core/port/ledger.h); it is last, so that it can grow while the file is used, and `memory_bytes` says how
- * much of it there is.
+ * Each part begins where a page of this machine does, so that added memory can be mapped. The memory is the core's
+ * (core/port/ledger.h); it is last, so that it can grow while the file is used, and `memory_bytes` says how much of it
+ * there is.
  */
 #pragma once
 
@@ -68,7 +68,7 @@ struct saved_file {
 	uint64_t bearers;       /* not 0: somebody without a connection holds something, too */
 };
 
-_Static_assert(sizeof(struct saved_file) <= SAVED_PAGE_MIN, "what was added last is 0 in files of before");
+_Static_assert(sizeof(struct saved_file) <= SAVED_PAGE_MIN, "the last members are 0 in files of earlier versions");
 
 static inline uint64_t saved_pages(uint64_t bytes)
 {

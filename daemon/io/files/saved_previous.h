@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the process before this one left: in its file `saved`, which is read, or in the parcel that it handed over. Its
- * session, those that earlier ones left, its connections, and the memory that its core wrote.
+ * The state that the earlier process left: in its file `saved`, which is read, or in the parcel that it handed over.
+ * Its session, the sessions that still earlier processes left, its connections, and the memory that its core wrote.
  *
  * A file is only gone by if it is this user's own and nobody else's to read, whole, of this version, this boot and this
  * host's name, no copy, and if the process that wrote it has ended.
@@ -27,9 +27,9 @@ struct saved_previous {
 	struct saved_session session; /* its last one; id 0: none */
 	struct saved_former former[FORMERS_MAX];
 	size_t conn_count;              /* numbers of connections are smaller */
-	const struct saved_conn *conns; /* by number; NULL: it was handed over, and so were they */
+	const struct saved_conn *conns; /* by number; NULL: the state and the connections were handed over */
 	struct slice identity, memory;
-	/* Who held something under a session that it had found (saved.h). */
+	/* The connections that held something under a session that it had found (saved.h). */
 	int64_t held_session;
 	struct saved_conn *held;
 	size_t held_count;
@@ -44,14 +44,14 @@ struct saved_previous {
 int saved_previous_read(struct saved_previous **ret, const struct saved_conf *conf);
 /* The process that wrote the file there is still running, or on its way out. */
 bool saved_previous_is_ending(const char *rundir);
-/* Closes the file: whoever waits for its lock has it then. Takes NULL. */
+/* Closes the file: a process that waits for its lock gets it then. Takes NULL. */
 void saved_previous_free(struct saved_previous *l);
 
 /* Its entries in a parcel. Reading it changes nothing in the file. 0 or -EBADMSG. */
 void saved_previous_pack(const struct saved_previous *l, struct parcel *p);
 int saved_previous_unpack(struct saved_previous **ret, struct parcel *p);
 /*
- * The parcel is what the latest process left as the last thing that it did. Else that one went on, or another one has served
- * since, and all that it says may be over.
+ * The latest process left the parcel as its last act. Otherwise that process went on, or another process has served
+ * since, and the parcel may be out of date.
  */
 bool saved_previous_is_latest(struct parcel *p, const char *rundir);

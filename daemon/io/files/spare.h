@@ -20,7 +20,10 @@
  * has no room. Returns its descriptor, or -errno; then there may be an incomplete one. `*ret_taken` may be NULL.
  */
 int spare_open(int dir_fd, const char *name, mode_t mode, uint64_t bytes, bool may_take, bool *ret_taken);
-/* <name>.new is complete: it gets its name. What had it becomes the spare, if that was taken. 0 or -errno. */
+/*
+ * <name>.new is complete: it gets its name. The file that had the name becomes the spare, if the spare was taken. 0 or
+ * -errno.
+ */
 int spare_publish(int dir_fd, const char *name, bool taken);
 /* Leaves a spare of that size at least. 0 or -errno; then it may be smaller, or there may be none. */
 int spare_leave(int dir_fd, const char *name, uint64_t bytes);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Standalone: the file <statedir>/tokens has the number below which claim numbers may have been used, so that no
- * fencing token is ever repeated. A reservation is on the disk before the broker is told. The file is one line of
+ * fencing token is ever repeated. A reservation is on the disk before the broker learns of it. The file is one line of
  * digits; anything else is an error, because a guess could repeat a token.
  */
 #pragma once
@@ -31,8 +31,8 @@ int tokens_again(struct tokens *t, const char *statedir);
 /* The worker writes the file; a failed write is repeated every second until it succeeds. */
 void tokens_reserve(struct tokens *t, int64_t limit);
 /*
- * A hand-over, only while nothing is being written: the worker of this process must not replace what the next one wrote.
- * The broker repeats what it had asked for. 0 or -errno.
+ * A hand-over, only while nothing is being written: the worker of this process must not replace the file that the next
+ * process wrote. The broker repeats its request. 0 or -errno.
  */
 bool tokens_writing(const struct tokens *t);
 void tokens_pack(const struct tokens *t, struct parcel *p);

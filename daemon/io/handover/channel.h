@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The socket pair between the two processes of a hand-over. A message arrives whole or not at all. The text of a parcel is a
- * descriptor (sealed_make()), the first one; descriptors are sent in parts of at most CHANNEL_PART_FDS, because the kernel
- * bounds that, and takes those of more only once the other side has received these.
+ * The socket pair between the two processes of a hand-over. A message arrives whole or not at all. The text of a parcel
+ * is a descriptor (sealed_make()), the first one; descriptors are sent in parts of at most CHANNEL_PART_FDS, because
+ * the kernel bounds that, and takes further descriptors only once the other side has received these.
  *
  *     from  message  text
  *     old   PARCEL   how many bytes the text has, and how many descriptors follow it as PART
@@ -63,12 +63,12 @@ int channel_receive(int fd, struct channel_message *ret, int64_t until_ns);
 /* 0 or -errno as above; some of it may have been received. */
 int channel_send_parcel(int fd, const struct parcel *parcel, int64_t until_ns);
 /*
- * The rest of a parcel whose announcement was received. 0 or -errno: also -EBADMSG: not what was announced, -EMFILE: this
- * process may not have as many descriptors. The caller discards the parcel in any case.
+ * The rest of a parcel whose announcement was received. 0 or -errno: also -EBADMSG: not the announced parcel, -EMFILE:
+ * this process may not have as many descriptors. The caller discards the parcel in any case.
  */
 int channel_receive_parcel(int fd, const struct channel_message *announced, struct parcel *ret, int64_t until_ns);
 
-/* A text as a descriptor: memory that nobody can change any longer, so that who receives it reads it where it is. */
+/* A text as a descriptor: memory that nobody can change any longer, so that the receiver reads it where it is. */
 
 /* 0 or -errno; *ret is the caller's, -1 if there is none. */
 int sealed_make(struct slice text, int *ret);
@@ -80,11 +80,12 @@ int sealed_map(int fd, int64_t bytes_max, struct parcel *ret);
 
 /*
  * A parcel as two descriptors, for somebody who keeps it while no process of ours runs: its text is memory, and all its
- * descriptors are on their way through one socket, so that whoever keeps it has two to keep, however many clients there are.
+ * descriptors are on their way through one socket, so that there are two descriptors to keep, however many clients
+ * there are.
  */
 struct store {
 	int text;  /* memory that cannot change any longer */
-	int queue; /* what is received here are the descriptors, in order */
+	int queue; /* the descriptors are received here, in order */
 };
 
 /*

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A planned hand-over: the side of the old process, then that of the new one. The new process runs the program that is
- * installed by now. It is started and prepares itself while this one serves, and everything that can fail without harm
- * fails then. There is one commit point:
+ * A planned hand-over: the side of the old process, then the side of the new process. The new process runs the program
+ * that is installed by now. It is started and prepares itself while this one serves, and everything that can fail
+ * without harm fails then. There is one commit point:
  *
  *     old                                         new
  *     serves                                      reads the configuration, looks up names
- *       \---- who it is (identity.h) ---------->
+ *       \---- its identity (identity.h) ------->
  *       <------------------------------ READY ----
  *     freezes: the connection to ZooKeeper ends,
  *     without a farewell; snapshot
@@ -25,11 +25,11 @@
  *
  * "Failed" kills the new process and waits for its end, so that there is never a second one that might serve; only then
  * this one goes on, and says why. From the freeze to COMMIT it takes at most a twelfth of the session timeout and two
- * seconds. What happens to the new process after COMMIT is its own: this one exits all the same. The new process exits
+ * seconds. A failure of the new process after COMMIT is its own: this process exits all the same. The new process exits
  * when it sees the end of the channel before it sees COMMIT.
  *
- * The supervisor of this process sees it end. So it refuses if no supervisor can be told the number of the next one, unless
- * there is a keeper: that one stays.
+ * The supervisor of this process sees it end. So it refuses if it cannot give a supervisor the number of the next
+ * process, unless there is a keeper: the keeper stays.
  */
 #pragma once
 
@@ -53,7 +53,7 @@ struct server;
 struct tokens;
 struct zookeeper;
 
-/* What is handed over. All must outlive the hand-over. */
+/* All parts that are handed over. They must outlive the hand-over. */
 struct handover_parts {
 	const struct program *program;
 	const struct conf *conf;
@@ -65,7 +65,7 @@ struct handover_parts {
 	int pid_fd;
 	struct keeper *keeper;       /* NULL: there is none */
 	bool standalone;
-	bool followed;               /* whoever watches this process is told which one is next */
+	bool followed;               /* the supervisor of this process gets the number of the next one */
 	struct saved *saved;
 	const struct tokens *tokens; /* NULL unless standalone */
 	struct zookeeper *zookeeper; /* NULL when standalone */
@@ -92,8 +92,8 @@ bool handover_is_ready(const struct handover *h);
  */
 bool handover_due(struct handover *h);
 /*
- * Everything as a parcel, for whoever takes over later. Nobody is served until this process does so itself; it must not, if
- * somebody else may. False: not yet; to be tried again when the next turn is settled.
+ * Everything as a parcel, for the process that takes over later. Nobody is served until this process does so itself; it
+ * must not, if somebody else may. False: not yet; to be tried again when the next turn is settled.
  */
 bool handover_freeze(struct handover *h, struct parcel *ret);
 /* That parcel is where it will be found: from now on this process must do nothing but exit. */
@@ -115,11 +115,11 @@ struct takeover_calls {
 	void *arg;
 };
 
-/* NULL: no process hands over to this one, which is started as usual. To be called first. */
+/* NULL: no process hands over to this process, which is started as usual. To be called first. */
 struct takeover *takeover_new(void);
 /* Takes NULL. */
 void takeover_free(struct takeover *t);
-/* Why this process will not take over: it is to exit now. `t` NULL: nobody is told. */
+/* Why this process will not take over: it is to exit now. `t` NULL: there is nobody to notify. */
 void takeover_refuse(struct takeover *t, const char *sentence);
 /* True: this process is of that daemon. Otherwise it has refused. */
 bool takeover_meet(struct takeover *t, const struct identity *self);

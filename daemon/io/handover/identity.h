@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What cannot change from one process to the next: where things are, who the host is, what the names of locks stand for.
- * The old process says it at once, so that the new one can refuse while the old one serves.
+ * The settings that cannot change from one process to the next: the paths, the name of the host, the meaning of lock
+ * names. The old process says it at once, so that the new one can refuse while the old one serves.
  */
 #pragma once
 
@@ -15,7 +15,7 @@ struct secret;
 
 enum { IDENTITY_ERROR_MAX = 512 };
 
-/* What a process says of itself. `secret` NULL: it has none for ZooKeeper. */
+/* The identity of a process. `secret` NULL: it has none for ZooKeeper. */
 struct identity {
 	const struct conf *conf;
 	const struct secret *secret;

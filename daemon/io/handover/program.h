@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The program that this process runs, as it was started: its path, its words and its environment. Started again by that
- * path, it is the one that is installed by then: an upgrade replaces the file, and leaves this process the old one. That
- * can be started again as well (`same`).
+ * path, it is the program that is then installed: an upgrade replaces the file, and leaves this process the old one.
+ * That can be started again as well (`same`).
  */
 #pragma once
 
@@ -25,11 +25,11 @@ struct program;
  * after that, which the program owns.
  */
 struct program *program_new(int argc, char **argv);
-/* What ps(1) and `systemctl status` show instead of the path: "lockbrokerd: ROLE", and the words. Its name stays. */
+/* The title in ps(1) and `systemctl status` instead of the path: "lockbrokerd: ROLE", and the words. Its name stays. */
 void program_title(const struct program *p, const char *role);
 /* Takes NULL. */
 void program_free(struct program *p);
-/* What a process of it begins with, besides the words and the environment. */
+/* The state with which a process of it begins, besides the words and the environment. */
 struct program_gift {
 	const char *variable; /* in the environment: the number of ... */
 	int fd;               /* ... a descriptor */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who connects: accepts connections from the ordinary and the operators' socket, and finds out whose they are. When
+ * The acceptor accepts connections from the ordinary and the operators' socket, and finds out whose they are. When
  * descriptors run out, accepting pauses for a moment.
  *
- * Each of the two is a party of its own (party.h): a crowd that comes in gets as much time as one of the accounts, and what
- * one visitor takes counts for its account, too. Who has no share left is refused before its process is looked at: with a
- * -LIMIT, or without a word if too many of these are unread (remains.h). Who has gone again without a word is none.
+ * Each of the two is a party of its own (party.h): a crowd that comes in gets as much time as one of the accounts, and
+ * the time that one visitor takes counts for its account, too. A user who has used up its share is refused before its
+ * process is looked at: with a -LIMIT, or without a word if too many of these are unread (remains.h). A visitor that
+ * has gone again without a word does not count.
  */
 #pragma once
 
@@ -32,17 +33,18 @@ struct accept_calls {
 	void *arg;
 };
 
-/* For connections from `fd`, and those of operators from `operators` (-1: none). */
+/* For connections from `fd`, and for operators' connections from `operators` (-1: none). */
 struct acceptor *accept_new(struct conn_env *env, int fd, int operators, const struct accept_calls *calls);
 /* Takes NULL. */
 void accept_free(struct acceptor *a);
 void accept_begin(struct acceptor *a);
 /*
- * From here on connections come from `fd`, too. The socket before it is the acceptor's now: whoever stands there still comes
- * in, and so does who still reaches it (through another mount); that ends when this one is replaced, or with the process.
+ * From here on connections come from `fd`, too. The earlier socket is the acceptor's now: clients that wait at it still
+ * come in, and also clients that still reach it (through another mount); that ends when the new socket is replaced, or
+ * with the process.
  */
 void accept_replace(struct acceptor *a, bool operators, int fd);
-/* The turn of a door has come (party_member.is_door): some of those who stand there come in. */
+/* The turn of a door has come (party_member.is_door): some of the visitors that wait there come in. */
 void accept_serve(struct party_member *place);
 /*
  * The groups that the process had when it connected: the connection tells them for as long as it is open. They are valid

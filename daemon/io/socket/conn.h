@@ -11,15 +11,15 @@
  *     dead      to be freed when the turn settles         no    EVENT_CLIENT_GONE
  *
  * `waiting` and `half` are flags, because they combine. A peer that closed both directions is dead at once, even if
- * some of its input is unread. Nothing is parsed while half of the limit for its output is unread. While the connections of
- * a user have the user's share of CONN_UNPARSED_MAX bytes that cannot be parsed yet, each of them may have at most
- * CONN_UNPARSED_SMALL: input behind a waiting request stays in the socket, and a longer request that is not complete yet is
- * refused. What is unread has its rules in conn.c.
+ * some of its input is unread. Nothing is parsed while half of the limit for its output is unread. While the
+ * connections of a user have the user's share of CONN_UNPARSED_MAX bytes that cannot be parsed yet, each of them may
+ * have at most CONN_UNPARSED_SMALL: input behind a waiting request stays in the socket, and a longer request that is
+ * not complete yet is refused. The rules for unread output are in conn.c.
  *
- * Turns: what is ready only queues the connection, and the server serves the queues by account and then by connection
- * (party.h). One that is served reads once, and has up to CONN_REQUESTS_PER_TURN requests or the time of a share; then it
- * goes behind the others of its user. While it is queued its input stays in the socket. A dead one is freed in its turn,
- * too: what it held may be much.
+ * Turns: a socket that is ready only queues the connection, and the server serves the queues by account and then by
+ * connection (party.h). One that is served reads once, and has up to CONN_REQUESTS_PER_TURN requests or the time of a
+ * share; then it goes behind the others of its user. While it is queued its input stays in the socket. A dead one is
+ * freed in its turn, too: it may have held much.
  *
  * A connection has buffers only while there is something in them: an idle one costs its struct. If this process is killed,
  * the next one can go on with a connection that the keeper has, unless it is busy: that is written before anything is read
@@ -63,21 +63,21 @@ enum {
 	CONN_KERNEL_BYTES = 16384,
 };
 
-/* What the connections of a server share: their limits, queues, and the memory that one uses after another. */
+/* The parts that the connections of a server share: their limits, queues, and the memory that one uses after another. */
 struct conn_env {
 	struct feed *feed;
 	size_t request_bytes, request_args, output_bytes;
 	struct accounts accounts; /* socket_pools.h */
 	char *scratch;                      /* CONN_READ_BYTES; its contents do not outlast the read */
-	struct watch *patience;             /* while somebody is held back: who does not read is looked for */
+	struct watch *patience;             /* while somebody is held back: clients that do not read are looked for */
 	struct bytes spare;                 /* empty: the output buffer of the latest client that was answered */
 	struct disposer *disposer;          /* closes their sockets */
-	struct remains *remains;            /* what their clients keep of those that have ended */
-	struct parties parties;             /* those whose connections are to be read, parsed or freed */
+	struct remains *remains;            /* parts of ended connections that their clients keep */
+	struct parties parties;             /* the accounts whose connections are to be read, parsed or freed */
 	bool one;                           /* all connections are of one account; determined for each serve */
 	size_t dead;                        /* how many of them are to be freed */
 	TAILQ_HEAD(conn_dirty, conn) dirty; /* something to write: to be settled */
-	struct conn_page_list pages;        /* those that are asked for: to be made then */
+	struct conn_page_list pages;        /* pages that are asked for: to be made then */
 };
 
 struct conn {
@@ -115,8 +115,8 @@ struct conn {
 /* Takes over `fd`. */
 struct conn *conn_new(struct conn_env *env, int fd, uint32_t number);
 /*
- * A client whose connection is closed, and whose process may still believe to hold something: what is sent to it goes
- * nowhere, and it is dead when it is closed: when its process has ended, or at that instant.
+ * A client whose connection is closed, and whose process may still believe to hold something: its output goes nowhere,
+ * and it is dead when it is closed: when its process has ended, or at that instant.
  */
 struct conn *conn_ghost(struct conn_env *env, uint32_t number, int64_t until_ns);
 bool conn_is_ghost(const struct conn *c);
@@ -126,7 +126,7 @@ void conn_enter(struct conn *c, struct account *account);
 bool conn_is_busy(const struct conn *c);
 void conn_free(struct conn *c);
 
-/* Its turn has come, and it is not dead: reads, and parses what it has. */
+/* Its turn has come, and it is not dead: reads, and parses its input. */
 void conn_serve(struct conn *c);
 /*
  * A hand-over: the fields of its record, and the connection that they make, NULL if they make none. That one reads and
@@ -137,8 +137,8 @@ struct conn *conn_unpack(struct conn_env *env, struct parcel *p, const struct en
 void conn_begin(struct conn *c);
 
 /*
- * What a connection waits for, whether it may be read and parsed, and whose turn it is in: what its input and its output
- * have in common.
+ * The common part of a connection's input and output: the events that it waits for, whether it may be read and parsed,
+ * and whose turn it is in.
  */
 
 /* While a connection closes, a peer that reads nothing for so long is no longer waited for. */
@@ -185,14 +185,14 @@ static inline bool conn_may_parse(const struct conn *c)
 	return unwritten == 0 || (unwritten < c->env->output_bytes / 2 && conn_has_room(c));
 }
 
-/* Of what cannot be parsed yet: one request of the longest kind always. */
+/* A share of the room for input that cannot be parsed yet: one request of the longest kind always. */
 static inline bool conn_has_share(const struct conn *c)
 {
 	return c->account->used[SOCKET_INPUT] < c->env->request_bytes ||
 	       account_may(c->account, SOCKET_INPUT, 1, c->privileged);
 }
 
-/* Input that cannot be parsed yet, with what the reader has found in it. */
+/* Input that cannot be parsed yet, with the words that the reader has found in it. */
 static inline size_t conn_unparsed(const struct conn *c)
 {
 	return c->in.len ? c->in.len + resp_reader_memory(&c->reader) : 0;
@@ -211,7 +211,7 @@ static inline bool conn_may_read(const struct conn *c)
 	return conn_may_parse(c) && !c->eof && conn_may_keep(c);
 }
 
-/* What has come is read when it may be: it is not reported again. */
+/* Input that has come is read when it may be: it is not reported again. */
 static inline void conn_read_on(struct conn *c)
 {
 	if (c->readable && conn_may_read(c))
@@ -236,8 +236,8 @@ static inline void conn_clear_busy(struct conn *c)
 }
 
 /*
- * What is written to a connection: replies, pushes, and the end. It is queued, and written when the turn settles. What is
- * long is written in parts of CONN_PART_BYTES, each in a turn of its user, as long as the socket takes them.
+ * The output of a connection: replies, pushes, and the end. It is queued, and written when the turn settles. Long
+ * output is written in parts of CONN_PART_BYTES, each in a turn of its user, as long as the socket takes them.
  */
 
 /* `lazy`: it may wait for the next output, but at most CONN_LAZY_MAX bytes do. */
@@ -248,7 +248,7 @@ void conn_reply_whole(struct conn *c, struct bytes *text, size_t at);
 void conn_reply_page(struct conn *c, struct slice text);
 /* `report`: EVENT_CLIENT_WRITTEN follows when it has been written. */
 void conn_push(struct conn *c, struct slice text, bool report);
-/* It is closed when what is queued is written. */
+/* It is closed when the queued output is written. */
 void conn_close(struct conn *c);
 /* A reply that waits for the next output waits no longer. */
 void conn_hurry(struct conn *c);

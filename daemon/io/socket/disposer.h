@@ -10,10 +10,10 @@
  *                                                               -> closed; it got no table of its own -> unread
  *     closed    nothing is unread
  *
- * The thread has a table of descriptors of its own, so it has room for them whatever this process has open. The end of the
- * thread closes them. The kernel does not wait for a lingering socket that is closed by the end of a thread. The close of
- * other files can still block the thread, for example of files of a FUSE file system that the client serves. Meanwhile no
- * other thread starts. A socket that waits stays charged to its client's account as a connection.
+ * The thread has a table of descriptors of its own, so it has room for them whatever this process has open. The end of
+ * the thread closes them. The kernel does not wait for a lingering socket that is closed by the end of a thread. The
+ * close of other files can still block the thread, for example of files of a FUSE file system that the client serves.
+ * During that time no other thread starts. A socket that waits stays charged to its client's account as a connection.
  *
  * The end of the process closes the sockets that still wait. It does not wait for lingering sockets either.
  */

@@ -29,7 +29,7 @@ bool intake_is_open(int fd);
 /* Descriptors are beside the bytes; nothing was taken. */
 #define INTAKE_BRINGS ((ssize_t)-2)
 
-/* What intake_read() does with an open socket. */
+/* The steps of intake_read() with an open socket. */
 ssize_t intake_read_open(int fd, void *bytes, size_t size);
 /* As recv() of a socket that never blocks, or INTAKE_BRINGS. `open`: the result of intake_is_open(). */
 static inline ssize_t intake_read(int fd, bool open, void *bytes, size_t size)

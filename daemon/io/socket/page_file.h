@@ -18,7 +18,7 @@
 
 /* A new one, and at `*ret` its memory, zeroed; -errno: without /proc, or without leases, there is none. */
 int page_file_new(void **ret);
-/* This is one, as far as the descriptor tells. */
+/* The file is a page, as far as the descriptor shows. */
 bool page_file_is(int fd);
 /* Its memory. -errno on failure; 0. */
 int page_file_map(int fd, void **ret);

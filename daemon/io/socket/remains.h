@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the kernel keeps of connections that have ended, because their clients keep it. It is memory of this service, and
- * descriptors that are under way count against its user. So it stays charged to the client's account:
+ * The parts of ended connections that the kernel keeps, because their clients keep them. It is memory of this service,
+ * and descriptors that are under way count against its user. So it stays charged to the client's account:
  *
- *     kind     what is kept                                charged          left by
+ *     kind     the part                                    charged          left by
  *     answers  bytes that nobody has read; the socket is   CONNECTIONS: 1   all are read, or the other end is closed -> none
  *              shut down, but stays open to find that out
  *     refusal  the same of a connection that got -LIMIT    nothing          the same
@@ -12,12 +12,13 @@
  *              may be a descriptor of O_PATH, or a pipe
  *              that refers to the memory of the page
  *
- * Refusals have limits of their own: REMAINS_REFUSALS of each account and SOCKET_REFUSALS_MAX of all. Who has more unread is
- * turned away without a word. Of the late ones, of all accounts together, REMAINS_LATE_BURST go back at once, and then one
- * in REMAINS_LATE_NS, by turns of the accounts: so fast can clients hide memory from here, and no faster.
+ * Refusals have limits of their own: REMAINS_REFUSALS of each account and SOCKET_REFUSALS_MAX of all. A user with more
+ * unread answers is turned away without a word. Of the late ones, of all accounts together, REMAINS_LATE_BURST go back
+ * at once, and then one in REMAINS_LATE_NS, by turns of the accounts: so fast can clients hide memory from here, and no
+ * faster.
  *
- * All are looked at once a second; those of an account, REMAINS_LOOK_MAX of them, also before it is refused anything. Their
- * number, and the processes that connected, stand in `kept` of the account.
+ * All are looked at once a second; REMAINS_LOOK_MAX remains of an account also before the account is refused anything.
+ * Their number, and the processes that connected, stand in `kept` of the account.
  *
  * At a hand-over the next process gets the answers and the pages. A kill closes them all, and nobody is charged for them
  * from then on.
@@ -48,12 +49,12 @@ void remains_free(struct remains *r);
 bool remains_keep_answers(struct remains *r, struct account *account, int fd);
 /* The same, before that: owns the file of the page that was sent on the connection. */
 void remains_take_page(struct remains *r, struct account *account, int fd, int page);
-/* One more connection of that account may be told why it is refused. */
+/* One more connection of that account may get the reason of its refusal. */
 bool remains_may_tell(struct remains *r, struct account *account);
-/* It was told. Owns the socket. */
+/* It got the reason. Owns the socket. */
 void remains_take_refusal(struct remains *r, struct account *account, int fd);
 
-/* As account_may() of one more, after another look at what is kept. */
+/* As account_may() of one more, after another look at the remains. */
 bool remains_admit(struct remains *r, struct account *account, enum socket_pool pool, bool privileged);
 /* Looks at each of them once, but not beyond that instant. */
 void remains_look(struct remains *r, int64_t until_ns);
@@ -65,7 +66,7 @@ void remains_pack(const struct remains *r, struct parcel *p);
 /* Reads such a record, or ignores another one. False: it is not valid. */
 bool remains_unpack(struct remains *r, struct accounts *accounts, struct parcel *p, const struct entry *e);
 
-/* What clients keep of connections that have ended (remains.h), in sentences that name the processes which keep most. */
+/* The parts that clients keep of ended connections (remains.h), in sentences that name the processes which keep most. */
 enum { REMAINS_TOP = 8 /* processes that may be named */ };
 
 /* Zeroed: nothing. Each thing is proposed; then each is counted. So no more memory is needed for more processes. */

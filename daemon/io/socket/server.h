@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The clients' side: accepts connections, numbers them, feeds their requests to the broker and writes its replies.
- * Numbers are small and dense; a number is free again when EVENT_CLIENT_GONE has been told.
+ * Numbers are small and dense; a number is free again when EVENT_CLIENT_GONE has been reported.
  *
  * A connection beyond its user's share of limits.clients gets -LIMIT and is closed; the broker never learns of it. When
  * descriptors run out, accepting pauses for a moment.
@@ -37,13 +37,13 @@ struct server_conf {
 struct bytes;
 struct server;
 
-/* For connections from `fd`, and those of operators from `operators` (-1: none); both stay the caller's. */
+/* For connections from `fd`, and for operators' connections from `operators` (-1: none); both stay the caller's. */
 struct server *server_new(struct feed *feed, int fd, int operators, const struct server_conf *conf);
-/* From here on it accepts connections, and serves those that it has. */
+/* From here on it accepts connections, and serves the connections that it has. */
 void server_begin(struct server *s);
 /* Another socket in the place of that for clients, or for operators; the one before stays open (accept_replace()). */
 void server_listen(struct server *s, bool operators, int fd);
-/* Closes every connection; the broker is not told. Takes NULL. */
+/* Closes every connection; the broker is not notified. Takes NULL. */
 void server_free(struct server *s);
 
 /* Other limits (`saved` is ignored). Connections beyond limits.clients stay; limits of a request are for new connections. */
@@ -63,7 +63,7 @@ void server_reply_page(struct server *s, uint32_t number, struct slice text);
 
 /* Once a turn: serves connections that have something to be read, parsed or freed, by user and then by connection. */
 void server_continue(struct server *s);
-/* Writes the output, and does what is to be done once a second. */
+/* Writes the output, and does the work that is due once a second. */
 void server_settle(struct server *s);
 /* No connection is to be freed: the broker knows of all that are gone. Before that nothing is handed over. */
 bool server_is_clean(const struct server *s);
@@ -86,14 +86,14 @@ void server_taken_back(struct server *s);
 void server_turn_away(void *server, int fd);
 
 /*
- * A hand-over, when the turn is settled: all connections, with what is unread and unwritten. Unpacking reads and writes
- * nothing. 0 or -EBADMSG.
+ * A hand-over, when the turn is settled: all connections, with their unread input and unwritten output. Unpacking reads
+ * and writes nothing. 0 or -EBADMSG.
  */
 void server_pack(const struct server *s, struct parcel *p);
 int server_unpack(struct server *s, struct parcel *p);
 /* In a process that goes on, before its first event: the broker, which knows all connections, gets their pages. */
 void server_give_pages(struct server *s);
-/* What connections use, with the pools of socket_pools.h; and what clients keep of those that have ended. */
+/* The use of connections, with the pools of socket_pools.h; and the remains of ended connections. */
 struct accounts *server_accounts(struct server *s);
 struct remains *server_remains(struct server *s);
 bool server_has(const struct server *s, uint32_t number);

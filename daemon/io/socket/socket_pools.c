@@ -8,7 +8,7 @@ const struct pool_words socket_pools_words[SOCKET_POOLS] = {
 	[SOCKET_INPUT] = { "bytes of requests that cannot be served yet", "88 MiB",
 			   "for now a request may have at most 8 KiB", "input_bytes" },
 	[SOCKET_OUTPUT] = { "bytes of output that is not read", "88 MiB",
-			    "read what is sent, or close some connections", "output_bytes" },
+			    "read the output, or close some connections", "output_bytes" },
 };
 
 size_t socket_pools_pages(size_t clients, uint64_t files)

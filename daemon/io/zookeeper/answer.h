@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether what a server sent is an answer that the C client can read. The client checks no lengths, and uses memory that it
- * has not written when an answer is too short; so nothing reaches it that is not right here:
+ * Whether the bytes of a server are an answer that the C client can read. The client checks no lengths, and uses memory
+ * that it has not written when an answer is too short; so nothing reaches it that is not right here:
  *
  *   xid        | the body
  *   -1         | a watch event: type (created, deleted, changed, children or a later one), state, path
@@ -10,7 +10,7 @@
  *   any other  | of the operation that was sent first and is not answered; not read if the header has an error. The client
  *              | compares the number itself
  *
- * A body may be longer than what is read of it, as that of a later server could be.
+ * A body may be longer than the part that is read, as the body of a later server could be.
  */
 #pragma once
 
@@ -28,7 +28,7 @@ enum {
 	ZK_ANSWER_SENTENCE_MAX = 320,   /* with the NUL */
 };
 
-/* What the answer to an operation consists of when that has succeeded. */
+/* The parts of the answer to an operation that has succeeded. */
 enum zk_body {
 	ZK_BODY_CREATED, /* of create2: the path that was asked for, and the metadata */
 	ZK_BODY_NUMBERED, /* the same of a sequential znode: the server puts a number behind the path */
@@ -56,13 +56,13 @@ bool zk_answer_is_right(struct slice frame, const struct zk_asked *asked, bool a
 			char ret_sentence[ZK_ANSWER_SENTENCE_MAX]);
 
 /*
- * The answers of a server before the C client reads them, one at a time. An answer that stands whole in the socket is looked
- * at there and left to the client. What has arrived of another one is taken out, so that the socket is readable again only
- * when there is more; all but its last byte is taken, and when that has come, the client is made to read the rest from a
- * second socket that stands in for its own meanwhile. So the client never reads a byte that was not looked at, whatever
- * comes in between, and an answer may be longer than a socket can hold.
- *
- *   what stands in the socket         | zk_inlet_result()
+ * The answers of a server before the C client reads them, one at a time. An answer that stands whole in the socket is
+ * looked at there and left to the client. An incomplete answer is taken out as far as it has arrived, so that the
+ * socket is readable again only when there is more; all but its last byte is taken, and when the last byte has come,
+ * the client is made to read the rest from a second socket, which stands in for its own during that time. So the client
+ * never reads a byte that was not looked at, whatever comes in between, and an answer may be longer than a socket can
+ * hold.
+ *   the bytes in the socket           | zk_inlet_result()
  *   a whole answer                    | READ: it is returned. Then zk_inlet_give(), and the client reads one answer
  *   a part of one, or nothing         | MORE: the client must not read
  *   the end, or an error              | END: the client may read it
@@ -72,7 +72,7 @@ enum zk_inlet_result { ZK_INLET_READ, ZK_INLET_MORE, ZK_INLET_END, ZK_INLET_WRON
 
 /* Zero-initialised: of a new connection. */
 struct zk_inlet {
-	struct bytes seen;  /* a copy of what stands in the socket, from its beginning */
+	struct bytes seen;  /* a copy of the bytes in the socket, from its beginning */
 	size_t at;          /* how much of that the client has read since */
 	struct bytes taken; /* out of the socket: the part of an answer, with its length */
 	size_t frame;       /* the answer that was returned last, with its length */
@@ -83,7 +83,7 @@ void zk_inlet_reset(struct zk_inlet *in);
 /* The answer without its length, valid until the next call. */
 enum zk_inlet_result zk_inlet_result(struct zk_inlet *in, int fd, struct slice *ret);
 /*
- * The answer that was returned is right, and the client reads it next: gives it what was taken out of its socket `fd`,
- * which is not on the loop. False: it cannot be given, errno says why, and the connection has to end.
+ * The answer that was returned is right, and the client reads it next: gives it the bytes that were taken out of its
+ * socket `fd`, which is not on the loop. False: it cannot be given, errno says why, and the connection has to end.
  */
 bool zk_inlet_give(struct zk_inlet *in, int fd, zhandle_t *zh);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What each server can do. The protocol has no question for that, and servers that are old, or are not Apache's, lack
- * operations that the broker needs: they refuse them, close the connection, or never answer. So each server is tried at the
- * first connection to it, before the broker learns of the connection: an operation below a znode that does not exist changes
- * nothing, and whoever knows the operation answers that there is no such znode.
+ * The capabilities of each server. The protocol has no question for them, and servers that are old, or are not
+ * Apache's, lack operations that the broker needs: they refuse them, close the connection, or never answer. So each
+ * server is tried at the first connection to it, before the broker learns of the connection: an operation below a znode
+ * that does not exist changes nothing, and a server that knows the operation answers that there is no such znode.
  *
  *   capability | is tried by                | without it
  *   CREATE2    | such an operation          | create in its place: no Stat comes with the answer
@@ -19,8 +19,9 @@
  *           |                                           |   operation was the next to be answered -> UNKNOWN
  *   LACKING | the handle does without                   | the first connection after ten minutes -> UNKNOWN
  *
- * So a server that is exchanged for another at the same address is found out, whichever of both can do more. What is lacking
- * is logged once, and again after it was there. It belongs to the server, and outlives sessions, but no process.
+ * So a server that is exchanged for another at the same address is found out, whichever of both can do more. A missing
+ * capability is logged once, and again after it was there. It belongs to the server, and outlives sessions, but no
+ * process.
  */
 #pragma once
 
@@ -32,7 +33,7 @@
 enum zk_capability { ZK_CREATE2, ZK_STAT, ZK_CONTAINERS, ZK_CZXID, ZK_CAPABILITIES };
 enum zk_capability_state { ZK_UNTRIED, ZK_SUSPECT, ZK_PRESENT, ZK_LACKING };
 
-enum { ZK_CAPABLE_SERVERS = 32 }; /* of more, the one that was met first is forgotten */
+enum { ZK_CAPABLE_SERVERS = 32 }; /* beyond that, the server that was met first is forgotten */
 
 struct zk_capable {
 	char server[ZK_SERVER_NAME_MAX]; /* "address:port"; "": none */
@@ -48,7 +49,10 @@ struct zk_capabilities {
 	unsigned int next; /* where the next unknown server is noted */
 };
 
-/* There is a connection to that server: what was lacking for long counts as UNKNOWN. Valid while the table is. */
+/*
+ * There is a connection to that server: a capability that was lacking for long counts as UNKNOWN. Valid while the table
+ * is.
+ */
 struct zk_capable *zk_capable_connected(struct zk_capabilities *all, const char *server);
 bool zk_capable_lacks(const struct zk_capable *c, enum zk_capability what);
 bool zk_capable_untried(const struct zk_capable *c, enum zk_capability what); /* UNKNOWN or SUSPECT */

@@ -4,7 +4,7 @@
  * a holder of such a session is alive, and ends the sessions, one after the other, each with a handle of its own:
  *
  *     idle --asked--> attaching --connected--> closing --done--> idle, the same session again
- *                         \--expired--> idle: it is over, and the broker is told
+ *                         \--expired--> idle: it is over, and the broker is notified
  *
  * Only ZooKeeper's answer that the session has expired counts as its end, because a farewell may get lost. While no
  * server is reachable it keeps trying; if servers refuse it, or the session is still there after several farewells, it
@@ -20,7 +20,7 @@ struct worker;
 struct zookeeper;
 struct zookeeper_conf;
 
-/* `zookeeper` knows the servers; it and what `conf` points to must outlive this. */
+/* `zookeeper` knows the servers; it and all that `conf` points to must outlive this. */
 struct zk_former *zk_former_new(struct feed *feed, struct worker *worker,
 				const struct zookeeper *zookeeper, const struct zookeeper_conf *conf);
 /* After the worker has stopped. Takes NULL. */

@@ -9,10 +9,10 @@
  * - A call that sends may close the socket silently; that is noticed when the turn settles, and the library is made to
  *   forget the requests that it could not send. The handle, and with it the last zxid, is kept: to a handshake without
  *   one, a server that is behind answers "expired", and the library believes it.
- * - The library believes any reply to its handshake, so the reply is examined before anybody is told. It also believes any
+ * - The library believes any reply to its handshake, so the reply is examined before it counts. It also believes any
  *   answer, and crashes if that is cut short, so each one is examined before the library reads it (answer.h).
  * - A handshake that is unanswered for T/6 is given up (the library would wait for 2/3 T).
- * - A server that is met for the first time is tried (capabilities.h) before the owner is told of the connection.
+ * - A server that is met for the first time is tried (capabilities.h) before the owner is notified of the connection.
  * - The library does not choose which server it tries, and when (see handle.c). A connection on which nothing was
  *   answered is a failed attempt, too.
  *
@@ -78,14 +78,15 @@ bool zk_handle_connected(const struct zk_handle *h);
 void zk_handle_identity(const struct zk_handle *h, struct zk_identity *ret);
 /*
  * Sends EFFECT_ZK_CREATE, LIST, GET, DELETE or SET. ZK_OK: an event will bring the answer. Any other code is the
- * answer, which the owner has to tell. ZK_UNKNOWN if not connected.
+ * answer, which the owner has to report. ZK_UNKNOWN if not connected.
  */
 enum zk_code zk_handle_send(struct zk_handle *h, const struct effect *effect, struct slice path, struct slice data);
 /* Cuts the connection; the library notices that and takes the next server. */
 void zk_handle_drop(struct zk_handle *h);
 /*
- * Ends the connection, at once and without a farewell, and begins no other one before the next settling: the owner has been
- * told that it is suspended, as planned, and that all open operations are ZK_UNKNOWN. Not from within the library.
+ * Ends the connection, at once and without a farewell, and begins no other one before the next settling: the owner has
+ * been notified that it is suspended, as planned, and that all open operations are ZK_UNKNOWN. Not from within the
+ * library.
  */
 void zk_handle_suspend(struct zk_handle *h);
 /* Sets other addresses; only for a handle that is not connected. */
@@ -101,9 +102,9 @@ void zk_handle_detach(struct zk_handle *h);
 bool zk_handle_end(struct zk_handle *h);
 
 /*
- * Logs a line of ZooKeeper's C client, without the number of a session, and for debugging only: the library's log has no
- * context, calls a port that refuses a "broken pipe", and repeats itself at every attempt. What matters is reported as a
- * trouble instead. The library also logs from the thread that ends a session.
+ * Logs a line of ZooKeeper's C client, without the number of a session, and for debugging only: the library's log has
+ * no context, calls a port that refuses a "broken pipe", and repeats itself at every attempt. Important failures are
+ * reported as a trouble instead. The library also logs from the thread that ends a session.
  */
 void zk_client_log(const char *message);
 

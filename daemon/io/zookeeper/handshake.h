@@ -25,8 +25,8 @@ enum zk_handshake {
  */
 enum zk_handshake zk_handshake_look(int fd, int *waited);
 /*
- * Whether the session that the client has from a reply can be used; otherwise a sentence says why not. The client accepts
- * any. `state` is the one that it reports.
+ * Whether the session that the client has from a reply can be used; otherwise a sentence says why not. The client
+ * accepts any. `state` is the state that it reports.
  */
 bool zk_handshake_gives(zhandle_t *zh, int state, const struct zk_handle_conf *conf, const char *server,
 			char ret_sentence[ZK_HANDSHAKE_SENTENCE_MAX]);

@@ -4,8 +4,8 @@
  * `answered`, or by the caller that abandons it (the library then still calls its completion, which finds nobody). The
  * library reads no answer that was not looked at before (answer.h). Answers are translated for the broker.
  *
- * Some operations are sent in another form, according to what the server can do (capabilities.h); the broker has one answer
- * to each all the same, in the order in which it has asked:
+ * Some operations are sent in another form, according to the capabilities of the server (capabilities.h); the broker
+ * has one answer to each all the same, in the order in which it has asked:
  *
  *   the broker asks for         | STAT is there | it is not known           | it is lacking, or CREATE2 is
  *   an ephemeral znode          | create2       | create2 and get: the get  | create2, or create, and get: the
@@ -14,8 +14,9 @@
  *                               |               |   so the broker gets it   |   Stat, so the broker gets it
  *   a container, persistent     | create2       | create2: without a Stat   | the same, or create
  *
- * Each get of the ephemeral znode that was made last tells whether its Stat is to be believed: its czxid is that of create2,
- * or that was no transaction's; and it is above that of each znode made before on the connection.
+ * Each get of the ephemeral znode that was made last shows whether its Stat is to be believed: its czxid is the number
+ * that create2 returned, or create2 returned no transaction's number; and it is above the czxid of each znode made
+ * before on the connection.
  */
 #pragma once
 
@@ -39,7 +40,7 @@ struct zk_reply {
 
 void zk_reply_deinit(struct zk_reply *r);
 /*
- * What a return code says about the operation. A code is a refusal only if the server returns it before it does
+ * The outcome of an operation, by the return code. A code is a refusal only if the server returns it before it does
  * anything; any other code that is not definite means that the outcome is unknown. One table classes each of them.
  */
 enum zk_code zk_reply_code(int rc);

@@ -2,8 +2,8 @@
 /*
  * The paths that have watches in ZooKeeper. When the C client reconnects, it would set all of them again in one packet,
  * and a packet of 1 MB is the end of the session. So they are removed from the client at every disconnection, and the
- * broker sets again those that it needs. The broker's own count (core/session/budget.h) limits how many these are; it
- * is not the remedy.
+ * broker sets the watches again that it needs. The broker's own count (core/session/budget.h) limits how many these
+ * are; it is not the remedy.
  */
 #pragma once
 

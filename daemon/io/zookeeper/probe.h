@@ -3,8 +3,7 @@
  * How large may a packet to a server be? The protocol has no question for that (jute.maxbuffer), but every server first
  * reads four bytes of length, and closes the connection at once if that is too much; otherwise it waits for the rest.
  * So the probe makes a connection, sends a length and nothing else, and closes it again.
- *
- *   a length of what the limits need, and a tenth more
+ *   the length that the limits need, and a tenth more
  *     kept open -> it is large enough: the usual case, one connection for each server and run of the daemon
  *     closed    -> 64 bytes: closed as well, or no connection -> nothing is concluded (a proxy, a full server, ...)
  *                  kept open -> the largest length that is kept open is searched for, to a thirtieth
@@ -39,8 +38,8 @@ void zk_probe_connected(struct zk_probe *p, const char *server);
 void zk_probe_servers(struct zk_probe *p, const char *servers);
 void zk_probe_stop(struct zk_probe *p);
 /*
- * A hand-over. What was found for another `need_bytes` is not used; what the broker was told is known to be told.
- * Unpacking tells nothing.
+ * A hand-over. A result for another `need_bytes` is not used; a result that the broker has counts as reported.
+ * Unpacking reports nothing.
  */
 void zk_probe_pack(const struct zk_probe *p, struct parcel *parcel);
 void zk_probe_unpack(struct zk_probe *p, struct parcel *parcel);

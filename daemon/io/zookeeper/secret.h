@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The secrets by which ZooKeeper knows this daemon: lines of "user:password", in a file that nobody else can read. The
- * daemon authenticates by all of them, and gives what it makes to the first: so a fleet changes its password in steps,
- * each host using the old one and the new one for a while. They are in memory that no core dump has, and wiped at the end.
+ * daemon authenticates by all of them, and gives the znodes that it makes to the first: so a fleet changes its password
+ * in steps, each host using the old and the new password for a while. They are in memory that no core dump has, and
+ * wiped at the end.
  */
 #pragma once
 
@@ -21,8 +22,8 @@ struct secret;
  */
 void secret_path(const char *auth_file, char ret[SECRET_PATH_MAX]);
 /*
- * Reads it; *ret is NULL if there is none, or it cannot be read. 0, or -errno: -EPERM if the file belongs to a user other
- * than this one and root, or if others may read or write it; -EBADMSG if it has other lines, none, or too many. The
+ * Reads it; *ret is NULL if there is none, or it cannot be read. 0, or -errno: -EPERM if the file belongs neither to
+ * this user nor to root, or if others may read or write it; -EBADMSG if it has other lines, none, or too many. The
  * service manager may let this user's group read its own file.
  */
 int secret_open(struct secret **ret, const char *auth_file);
@@ -34,9 +35,9 @@ struct slice secret_text(const struct secret *s); /* as the file had it */
 size_t secret_lines(const struct secret *s);
 /* "user:password" */
 const char *secret_line(const struct secret *s, size_t at);
-/* Whom what is made belongs to: the first one, as an ACL names it. */
+/* The owner of znodes that are made: the first one, as an ACL names it. */
 const char *secret_owner(const struct secret *s);
-/* Whoever authenticates by this secret may use what belongs to that owner. `s` NULL: there is no secret. */
+/* A client that authenticates by this secret may use the znodes of that owner. `s` NULL: there is no secret. */
 bool secret_is_of(const struct secret *s, struct slice owner);
 /* NULL, too: no secret. */
 bool secret_same(const struct secret *a, const struct secret *b);
