@@ -121,7 +121,7 @@ UNIT_BASE = test_rule_names.c test_backoff.c test_log.c test_flight.c test_journ
 UNIT_IO = test_watch.c test_trim.c test_timeslice.c test_process.c test_unit.c test_feed.c test_saved.c test_saved_file.c test_life.c test_zk_parts.c test_zk_answers.c test_zk_spoiled.c test_capabilities.c test_listen.c test_conn.c test_conn_room.c test_conn_page.c test_remains.c test_disposer.c test_party.c test_kept.c test_channel.c test_identity.c \
 	test_keeper.c test_worker.c test_store.c test_page_file.c test_crash_said.c test_memory_watch.c
 # Those of the command: each links all of it but its main program.
-UNIT_CLI = test_cli_order.c test_cli_json.c
+UNIT_CLI = test_cli_order.c test_cli_json.c test_cli_history.c
 # Those of the library, as a program has it.
 UNIT_LIBRARY = test_library_delegation.c test_library_threads.c
 UNIT_LIBRARY_FIXTURE = fake_daemon.c

@@ -96,7 +96,7 @@ static void offer_value(const struct line *l)
 		offer_words(l, signals);
 	else if (l->option->value == VALUE_LIMITS)
 		offer_words(l, limits);
-	else if (l->option->value == VALUE_FILE || l->option->value == VALUE_SOCKET)
+	else if (l->option->value == VALUE_FILE || l->option->value == VALUE_SOCKET || l->option->value == VALUE_DIRECTORY)
 		puts(":files");
 }
 
