@@ -822,7 +822,7 @@ install: all ## install below DESTDIR/PREFIX; an existing configuration file is 
 	install -m 755 $(DAEMON) $(D)/sbin/lockbrokerd
 	install -m 755 $(COMMAND) $(D)/bin/lockbroker
 	install -D -m 755 $(HTTP_BIN) $(D)/libexec/lockbroker/lockbroker-http
-	install -D -m 644 conf/lockbroker.rules.yml $(D)/share/lockbroker/lockbroker.rules.yml
+	for f in lockbroker.rules.yml grafana-dashboard.json; do install -D -m 644 conf/$$f $(D)/share/lockbroker/$$f || exit 1; done
 	install -D -m 644 conf/lockbroker.catalog $(D)/lib/systemd/catalog/lockbroker.catalog
 	install -m 644 $(SHARED) $(L)/$(SONAME)
 	ln -sf $(SONAME) $(L)/liblockbroker.so
@@ -849,7 +849,8 @@ install: all ## install below DESTDIR/PREFIX; an existing configuration file is 
 
 uninstall: ## remove what install put there (a configuration file that was edited stays)
 	rm -f $(D)/sbin/lockbrokerd $(D)/bin/lockbroker $(D)/libexec/lockbroker/lockbroker-http \
-		$(D)/share/lockbroker/lockbroker.rules.yml $(D)/lib/systemd/catalog/lockbroker.catalog $(L)/$(SONAME) $(L)/liblockbroker.so \
+		$(D)/share/lockbroker/lockbroker.rules.yml $(D)/share/lockbroker/grafana-dashboard.json \
+		$(D)/lib/systemd/catalog/lockbroker.catalog $(L)/$(SONAME) $(L)/liblockbroker.so \
 		$(L)/liblockbroker.a $(D)/include/lockbroker.h $(L)/pkgconfig/lockbroker.pc \
 		$(foreach m,$(MAN),$(call man_target,$(m))) \
 		$(COMPLETIONS) $(SYSUSERS) $(TMPFILES) $(ALL_UNITS) $(addprefix $(DOCDIR)/,$(DOCS))
