@@ -284,11 +284,10 @@ static void find_lines_left_out(const struct history *h, struct gaps *gaps)
 			"Times that a process took the lock by delegation, without a line of their own: %llu.",
 			LLU(h->takings));
 	if (h->summaries > 0)
-		add_gap(gaps, "summary", "Holds beyond log.grants_mb_per_day, without a line of their own: %llu.",
-			LLU(h->summed));
+		add_gap(gaps, "summary", "Holds and long waits beyond log.grants_mb_per_day: %llu.", LLU(h->summed));
 	if (h->others_summed > 0)
 		add_gap(gaps, "others",
-			"Holds beyond log.grants_mb_per_day whose lock is not known: %llu. Some may be of this one.",
+			"Holds and long waits beyond log.grants_mb_per_day whose lock is not known: %llu. Some may be of this one.",
 			LLU(h->others_summed));
 	if (h->unread + h->held_back > 0)
 		add_gap(gaps, "left_out",

@@ -197,16 +197,18 @@ static void take_summary(struct history *h, struct journal_entry *entry)
 	struct slice name = journal_field(entry, "LOCKBROKER_NAME");
 	struct history_row row = row_of(h, entry, "LOCKBROKER_LONGEST_MS");
 	int64_t until_ms = journal_number(entry, "LOCKBROKER_UNTIL_MS");
+	uint64_t summed;
 
 	row.until_ms = until_ms < row.since_ms ? entry_ms(entry) : until_ms;
 	if (!overlaps(h, row.since_ms, row.until_ms))
 		return;
+	summed = counted(entry, "LOCKBROKER_COUNT") + counted(entry, "LOCKBROKER_WAITS");
 	if (name.len == 0)
-		h->others_summed += counted(entry, "LOCKBROKER_COUNT");
+		h->others_summed += summed;
 	if (!slice_eq(name, slice_of(h->name)))
 		return;
 	h->summaries++;
-	h->summed += counted(entry, "LOCKBROKER_COUNT");
+	h->summed += summed;
 	row.entry = journal_entry_take(entry);
 	add_row(&h->holds, &row);
 }

@@ -47,8 +47,8 @@ struct history {
 	struct history_rows holds, waits;
 	/* What the rows do not show, in the asked time. */
 	uint64_t delegations, takings; /* rows, and what they stand for */
-	uint64_t summaries, summed;    /* likewise */
-	uint64_t others_summed;        /* holds of locks that have no summary of their own: perhaps some of this one */
+	uint64_t summaries, summed;    /* likewise, holds and long waits */
+	uint64_t others_summed;        /* those of locks that have no summary of their own: perhaps some of this one */
 	uint64_t unread, held_back;    /* lines of any event that the journal, or the daemon's bounds, left out */
 	bool standalone;               /* by the last entry that says so */
 	/* Private. */

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A systemd-journald of one's own, without a booted systemd: in namespaces of mounts and processes, and with a name of a host and
-a machine's number. What a unit says there comes from processes in a cgroup of that unit's name, as the journal knows units."""
+"""A systemd-journald of one's own, without a booted systemd: in a namespace of mounts, with a name of a host and a number of a
+machine. What a unit says there comes from processes in a cgroup of that unit's name, which is how the journal knows units."""
 
 import json
 import os
 import shutil
+import signal
 import struct
 import subprocess
 import uuid
@@ -16,6 +17,7 @@ import harness
 
 JOURNALD = "/lib/systemd/systemd-journald"
 NAMESPACE = "lockbroker"
+SLICE = "lockbroker-test-"
 
 INIT = f"""
 set -e
@@ -59,26 +61,35 @@ def datagram(fields):
     return made
 
 
+# Its stderr is the journal's stream, as far as the daemon can tell: a file, where nothing may arrive.
+DAEMON = """
+exec 2>/run/stderr
+export JOURNAL_STREAM=$(stat -Lc %d:%i /proc/self/fd/2)
+exec "$@"
+"""
+
+
 class Journald:
     def __init__(self, host="here"):
+        for place in cgroup.of_units():  # of runs that were killed
+            for name in os.listdir(place):
+                if name.startswith(SLICE) and not harness.runs(name.removeprefix(SLICE).partition("-")[0]):
+                    cgroup.remove(os.path.join(place, name))
         self.folder = harness.fast_tmp("lockbroker.")
         os.chmod(self.folder, 0o755)
         self.host, self.machine_id = host, uuid.uuid4().hex
-        self.senders = {}
-        # The first process of the namespace is the second of these; the journal reads /proc.
-        self.process = harness.spawn(
-            ["unshare", "--mount", "--uts", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", INIT, "sh", host,
-             self.machine_id, self.folder], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self.init = harness.wait_until(lambda: harness.children(self.process.pid), "the namespace")[0]
-        self.root = f"/proc/{self.init}/root"
+        self.senders, self.started = {}, []
+        self.process = harness.spawn(["unshare", "--mount", "--uts", "sh", "-c", INIT, "sh", host, self.machine_id, self.folder],
+                                     stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.root = f"/proc/{self.process.pid}/root"
         harness.wait_until(lambda: os.path.exists(f"{self.root}/run/systemd/journal.{NAMESPACE}/io.systemd.journal"), "journald")
 
     def inside(self, *argv):
-        return ["nsenter", "-t", str(self.init), "-m", "-u", "-p", "--", *argv]
+        return ["nsenter", "-t", str(self.process.pid), "-m", "-u", "--", *argv]
 
     def slices(self):
         """All units are in them."""
-        return [f"{place}/lockbroker-test-{os.getpid()}-{self.process.pid}.slice" for place in cgroup.of_units()]
+        return [f"{place}/{SLICE}{os.getpid()}-{self.process.pid}.slice" for place in cgroup.of_units()]
 
     def in_unit(self, unit, *argv):
         """The same, of a process of that unit."""
@@ -88,10 +99,23 @@ class Journald:
         enter = 'for path in $1; do echo $$ > "$path/cgroup.procs" || exit; done; shift; exec "$@"'
         return ["sh", "-c", enter, "sh", " ".join(paths), *self.inside(*argv)]
 
+    def start(self, *argv, **options):
+        """A standalone daemon that logs there, as its unit does; returns its socket."""
+        place = os.path.join(self.folder, "daemon")
+        os.mkdir(place)
+        conf = {"daemon.socket": f"{place}/socket", "daemon.rundir": place, "daemon.statedir": place} | options
+        words = [word for key, value in conf.items() for word in ("-o", f"{key}={value}")]
+        self.started.append(harness.spawn(
+            self.in_unit("lockbrokerd.service", "sh", "-c", DAEMON, "sh", harness.program("lockbrokerd"), "--standalone", *argv, *words),
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL))
+        harness.wait_until(lambda: self.entries("LOCKBROKER_EVENT=serves"), "a daemon")
+        return conf["daemon.socket"]
+
     def sender(self, unit):
         if unit not in self.senders:
             self.senders[unit] = harness.spawn(self.in_unit(unit, "/usr/bin/python3", "-c", SENDER), stdin=subprocess.PIPE,
                                                stdout=subprocess.PIPE, text=True)
+            self.started.append(self.senders[unit])
         return self.senders[unit]
 
     def send(self, fields, unit="lockbrokerd.service"):
@@ -123,9 +147,13 @@ class Journald:
         return f"{self.root}/var/log/journal/{self.machine_id}.{NAMESPACE}"
 
     def end(self):
-        for sender in self.senders.values():
-            sender.kill()
-            sender.wait()
+        for path in self.slices():
+            for folder, _, _ in os.walk(path):
+                with open(f"{folder}/cgroup.procs") as f:
+                    for pid in f.read().split():
+                        os.kill(int(pid), signal.SIGKILL)
+        for process in self.started:
+            process.wait()
         self.process.kill()
         self.process.wait()
         for path in self.slices():

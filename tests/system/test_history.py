@@ -12,6 +12,7 @@ import pytest
 
 import harness
 import journald
+from delegation import Delegate
 from test_cli_json import is_of
 
 LOCKBROKER = harness.program("lockbroker")
@@ -173,15 +174,15 @@ def test_long_waits_are_shown_with_who_held_it(journal, name):
 def test_it_says_what_is_not_known(journal, name):
     hold(journal, name, 0, SECOND)
     journal.log("delegated", name=name, uid=0, token=4, client=3, pid=7, command="loop", since_ms=T + 2000, held_ms=500, takings=1234)
-    journal.log("summary", name=name, count=512, commands="a,b", longest_ms=70, since_ms=T + 3000, until_ms=T + 63000)
+    journal.log("summary", name=name, count=500, waits=12, commands="a,b", longest_ms=70, since_ms=T + 3000, until_ms=T + 63000)
     journal.log("summary", count=9, longest_ms=70, since_ms=T + 3000, until_ms=T + 63000)
     journal.log("unread", lines=3)
     journal.log("held_back", of="lost", lines=4)
     journal.log("held_back", of="refused", lines=400)
     text = history(journal, name)
     assert row_of(text, "loop")["END"] == "delegated: 1234 takings" and row_of(text, "loop")["HELD"] == "500ms"
-    summary = row_of(text, "512")
-    assert (summary["END"], summary["HOLDER"], summary["HELD"], summary["LONGEST"]) == ("512 holds", "a,b", "-", "70ms")
+    summary = row_of(text, "500 holds")
+    assert (summary["END"], summary["HOLDER"], summary["HELD"], summary["LONGEST"]) == ("500 holds", "a,b", "-", "70ms")
     assert (summary["SINCE"], summary["UNTIL"]) == ("2025-11-30 20:31:08.000", "20:32:08.000")
     said = gaps(journal, name)
     assert set(said) == {"delegated", "summary", "others", "left_out", "before", "hosts"}
@@ -277,6 +278,73 @@ def test_where_there_is_no_journal_it_says_so():
     if "unshare" in done.stderr or "mount" in done.stderr:
         pytest.skip("no mounts of one's own here")
     assert done.returncode == 69 and "There is no journal of systemd on this host" in done.stderr
+
+
+# ---- what a daemon writes ----
+
+
+@pytest.fixture(scope="module")
+def broker():
+    """A journal, and a daemon that logs there."""
+    journald.need()
+    made = journald.Journald("db1")
+    try:
+        made.socket = made.start(**{"log.long_wait_ms": 200})
+        yield made
+    finally:
+        made.end()
+
+
+def wait_for(journal, name, condition, what):
+    return harness.wait_until(lambda: (rows := asked(journal, name)) and condition(rows) and rows, what)
+
+
+def test_who_held_it_then_is_answered_after_it_was_released(broker, name):
+    with harness.Client(broker.socket) as c:
+        c.call("LOCK", name, "DATA", "the books")
+        c.call("UNLOCK", name)
+    with harness.Client(broker.socket) as c:
+        c.call("LOCK", name)
+    first, second = wait_for(broker, name, lambda said: len(said["holds"]) == 2, "both holds")["holds"]
+    assert (first["pid"], first["data"], first["why"], first["host"]) == (os.getpid(), "the books", "released", "db1")
+    assert (second["data"], second["why"]) == (None, "closed") and second["token"] > first["token"]
+    assert first["since_ms"] <= first["until_ms"] <= second["since_ms"]
+    at = f"@{first['since_ms'] // 1000}.{first['since_ms'] % 1000:03}"
+    assert held(broker, name, "--at", at)[0] == os.getpid()
+    assert "(the books)" in history(broker, name, "--at", at)
+
+
+def test_each_name_that_a_daemon_takes_is_found(broker):
+    for each in NAMES:
+        with harness.Client(broker.socket) as c:
+            c.call("LOCK", each), c.call("UNLOCK", each)
+    for each in NAMES:
+        harness.wait_until(lambda each=each: held(broker, "--", each) == [os.getpid()], each)
+
+
+def test_a_long_wait_is_told_with_its_holder(broker, name):
+    with harness.Client(broker.socket) as holder, harness.Client(broker.socket) as waiter:
+        holder.call("LOCK", name)
+        waiter.send("LOCK", name)
+        (wait,) = wait_for(broker, name, lambda said: said["waits"], "the wait")["waits"]
+        assert (wait["state"], wait["holder_pid"]) == ("open", os.getpid())
+        holder.call("UNLOCK", name)
+        assert waiter.reply() > 0
+        (wait,) = wait_for(broker, name, lambda said: said["waits"][0]["state"] == "ended", "its end")["waits"]
+        assert wait["why"] == "granted" and wait["waited_ms"] >= 200 and wait["holder_pid"] == os.getpid()
+
+
+def test_takings_of_a_delegated_lock_are_counted(broker, name):
+    with Delegate(broker.socket) as c:
+        c.ask_page()
+        token = c.delegate(name, 1)
+        for _ in range(3):
+            assert c.leave(1) and c.take(1)
+        assert c.call("UNLOCK", name) == 0
+    rows = wait_for(broker, name, lambda said: any(row["event"] == "delegated" for row in said["holds"]), "the delegation")["holds"]
+    (row,) = [row for row in rows if row["event"] == "delegated"]
+    assert row["takings"] >= 3 and (row["token"], row["pid"]) == (token, os.getpid())
+    assert "delegated" in gaps(broker, name)
 
 
 # ---- journalctl, whatever it does ----

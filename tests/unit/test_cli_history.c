@@ -165,13 +165,13 @@ TEST(an_entry_is_read_field_by_field)
 }
 
 /* In memory of exactly that size, so that a sanitizer sees what is read beyond it. */
-static enum journal_result parse_part(size_t len, size_t *used)
+static enum journal_result parse_exactly(const char *text, size_t len, size_t *used)
 {
 	struct journal_entry entry = { 0 };
 	char *part = malloc(len + !len);
 	enum journal_result r;
 
-	memcpy(part, two, len);
+	memcpy(part, text, len);
 	r = journal_parse(&entry, (struct slice){ part, len }, used);
 	journal_entry_free(&entry);
 	free(part);
@@ -182,11 +182,26 @@ TEST(a_part_of_an_entry_waits_for_the_rest)
 {
 	size_t first, used;
 
-	assert_int_equal(parse_part(sizeof(two) - 1, &first), JOURNAL_ENTRY);
+	assert_int_equal(parse_exactly(two, sizeof(two) - 1, &first), JOURNAL_ENTRY);
 	for (size_t len = 0; len < first; len++)
-		assert_int_equal(parse_part(len, &used), JOURNAL_MORE);
+		assert_int_equal(parse_exactly(two, len, &used), JOURNAL_MORE);
 	for (size_t len = first; len < sizeof(two) - 1; len++)
-		assert_int_equal(parse_part(len, &used), JOURNAL_ENTRY);
+		assert_int_equal(parse_exactly(two, len, &used), JOURNAL_ENTRY);
+}
+
+TEST(a_byte_that_is_wrong_leads_nowhere_else)
+{
+	static const char bytes[] = { 0, 1, '\n', '=', 'A', 0x7f, (char)0x80, (char)0xff };
+	char text[sizeof(two)];
+	size_t used;
+
+	for (size_t at = 0; at < sizeof(two) - 1; at++)
+		for (size_t i = 0; i < sizeof(bytes); i++) {
+			memcpy(text, two, sizeof(two));
+			text[at] = bytes[i];
+			if (parse_exactly(text, sizeof(two) - 1, &used) == JOURNAL_ENTRY)
+				assert_true(used > 0 && used <= sizeof(two) - 1);
+		}
 }
 
 /* ---- rows ---- */
