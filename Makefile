@@ -77,7 +77,7 @@ in = $(patsubst $(1)/%,%,$(sort $(wildcard $(addprefix $(1)/,$(2)))))
 
 PROTOCOL := $(call in,protocol,*.c)
 # Knows nothing of locks and nothing of the system: the core may use it.
-BASE_PURE = account.c charge.c rule.c glob.c map.c heap.c log_bucket.c flight.c sha1.c sha256.c sha_blocks.c
+BASE_PURE = account.c busiest.c charge.c hold_record.c rule.c glob.c map.c heap.c log_bucket.c log_budget.c flight.c sha1.c sha256.c sha_blocks.c
 BASE := $(filter-out $(BASE_PURE),$(call in,daemon/base,*.c))
 # The core in floors, from the top: each uses those that stand behind it (tests/floors.py). The top is the folder itself.
 FLOORS = top command hosts client kind lock claim session znode port
@@ -98,7 +98,7 @@ HTTP := $(call in,client-lib/http,*.c)
 
 # Unit tests that link the pure parts only, those over a whole core, those of the configuration (its floor and inih), others
 # of base, and those of adapters that need none but libevent.
-UNIT_PURE = test_account.c test_containers.c test_glob.c test_bytes_format.c test_page.c test_resp.c test_resp_write.c test_name.c test_commands.c \
+UNIT_PURE = test_account.c test_log_budget.c test_containers.c test_glob.c test_bytes_format.c test_page.c test_resp.c test_resp_write.c test_name.c test_commands.c \
 	test_sha1.c test_sha256.c test_delegation.c
 # The search of a model: each step on the word is the real one.
 UNIT_MODEL = test_delegation_search.c test_readers_search.c test_second_search.c test_weak_search.c
@@ -119,9 +119,9 @@ UNIT_CONF_FIXTURE = conf_fixture.c
 UNIT_CONF := $(call in,tests/unit,test_conf*.c)
 UNIT_BASE = test_rule_names.c test_backoff.c test_log.c test_flight.c test_journal.c
 UNIT_IO = test_watch.c test_trim.c test_timeslice.c test_process.c test_unit.c test_feed.c test_saved.c test_saved_file.c test_life.c test_zk_parts.c test_zk_answers.c test_zk_spoiled.c test_capabilities.c test_listen.c test_conn.c test_conn_room.c test_conn_page.c test_remains.c test_disposer.c test_party.c test_kept.c test_channel.c test_identity.c \
-	test_keeper.c test_worker.c test_store.c test_page_file.c test_crash_said.c test_memory_watch.c
+	test_keeper.c test_worker.c test_store.c test_page_file.c test_crash_said.c test_memory_watch.c test_hold_log.c
 # Those of the command: each links all of it but its main program.
-UNIT_CLI = test_cli_order.c test_cli_json.c
+UNIT_CLI = test_cli_order.c test_cli_json.c test_cli_history.c
 # Those of the library, as a program has it.
 UNIT_LIBRARY = test_library_delegation.c test_library_threads.c
 UNIT_LIBRARY_FIXTURE = fake_daemon.c
@@ -440,8 +440,8 @@ $(TESTS)/test_listen $(TESTS)/test_conn $(TESTS)/test_conn_room $(TESTS)/test_co
 $(TESTS)/test_channel $(TESTS)/test_identity $(TESTS)/test_store: UNDER = $(A_IO_HANDOVER) $(BUILD)/libcore_port.a
 $(TESTS)/test_keeper $(TESTS)/test_worker: UNDER = $(KEEPER_O) $(A_IO) $(A_CORE)
 $(TESTS)/test_keeper $(TESTS)/test_worker: $(KEEPER_O) $(A_IO)
-$(TESTS)/test_memory_watch: UNDER = $(A_IO) $(A_CORE)
-$(TESTS)/test_memory_watch: $(A_IO)
+$(TESTS)/test_memory_watch $(TESTS)/test_hold_log: UNDER = $(A_IO) $(A_CORE)
+$(TESTS)/test_memory_watch $(TESTS)/test_hold_log: $(A_IO)
 $(TESTS)/test_crash_said: UNDER = $(OBJ)/daemon/io/crash.o
 $(TESTS)/test_crash_said: $(OBJ)/daemon/io/crash.o
 $(UNIT_IO_BIN): $(TESTS)/%: $(OBJ)/tests/unit/%.o $(A_IO_HANDOVER) $(A_CORE) $(A_BASE) $(A_PROTOCOL) $(A_BASE_PURE)
@@ -827,7 +827,7 @@ install: all ## install below DESTDIR/PREFIX; an existing configuration file is 
 	install -m 755 $(DAEMON) $(D)/sbin/lockbrokerd
 	install -m 755 $(COMMAND) $(D)/bin/lockbroker
 	install -D -m 755 $(HTTP_BIN) $(D)/libexec/lockbroker/lockbroker-http
-	install -D -m 644 conf/lockbroker.rules.yml $(D)/share/lockbroker/lockbroker.rules.yml
+	for f in lockbroker.rules.yml grafana-dashboard.json; do install -D -m 644 conf/$$f $(D)/share/lockbroker/$$f || exit 1; done
 	install -D -m 644 conf/lockbroker.catalog $(D)/lib/systemd/catalog/lockbroker.catalog
 	install -m 644 $(SHARED) $(L)/$(SONAME)
 	ln -sf $(SONAME) $(L)/liblockbroker.so
@@ -854,7 +854,8 @@ install: all ## install below DESTDIR/PREFIX; an existing configuration file is 
 
 uninstall: ## remove what install put there (a configuration file that was edited stays)
 	rm -f $(D)/sbin/lockbrokerd $(D)/bin/lockbroker $(D)/libexec/lockbroker/lockbroker-http \
-		$(D)/share/lockbroker/lockbroker.rules.yml $(D)/lib/systemd/catalog/lockbroker.catalog $(L)/$(SONAME) $(L)/liblockbroker.so \
+		$(D)/share/lockbroker/lockbroker.rules.yml $(D)/share/lockbroker/grafana-dashboard.json \
+		$(D)/lib/systemd/catalog/lockbroker.catalog $(L)/$(SONAME) $(L)/liblockbroker.so \
 		$(L)/liblockbroker.a $(D)/include/lockbroker.h $(L)/pkgconfig/lockbroker.pc \
 		$(foreach m,$(MAN),$(call man_target,$(m))) \
 		$(COMPLETIONS) $(SYSUSERS) $(TMPFILES) $(ALL_UNITS) $(addprefix $(DOCDIR)/,$(DOCS))

@@ -342,6 +342,7 @@ const struct broker_conf *daemon_use(struct daemon *d)
 	struct broker_conf *used = &d->used[d->turn];
 
 	*used = d->conf.broker;
+	used->log_grants = d->conf.log_grants == CONF_AUTO_AUTO ? log_form() == LOG_FORM_JOURNAL : d->conf.log_grants;
 	if (used->limits.clients > d->clients_max)
 		used->limits.clients = d->clients_max;
 	settings_make(settings, &d->conf, used->limits.clients);

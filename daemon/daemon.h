@@ -65,6 +65,7 @@ struct daemon {
 	struct feed *feed;
 	struct ledger_file *ledger_file; /* NULL: the file system has no room */
 	struct loop *loop;
+	struct hold_log *hold_log;
 	struct worker *worker, *reader, *resolver; /* reader, resolver: reading and looking up may block for long */
 	struct server *server;
 	struct lifelines *lifelines;

@@ -18,6 +18,7 @@
 #include "io/conf/conf_file.h"
 #include "io/handover/handover.h"
 #include "io/fdstore.h"
+#include "io/hold_log.h"
 #include "io/notify.h"
 #include "io/reload.h"
 #include "io/socket/server.h"
@@ -79,6 +80,7 @@ static void change(struct daemon *d, struct bytes *told)
 	server_conf = daemon_server_conf(d);
 	server_limits(d->server, &server_conf);
 	log_set_level((enum log_level)d->conf.broker.log_level);
+	hold_log_set(d->hold_log, d->used[d->turn].log_grants, d->conf.grants_mb_per_day);
 	daemon_keep_conf(d);
 	if (d->found.servers)
 		zookeeper_set_servers(d->zookeeper, d->conf.servers, &d->found);

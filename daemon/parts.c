@@ -21,6 +21,7 @@
 #include "io/handover/handover.h"
 #include "io/handover/program.h"
 #include "io/fdstore.h"
+#include "io/hold_log.h"
 #include "io/loop.h"
 #include "io/memory_watch.h"
 #include "io/ledger_file.h"
@@ -116,6 +117,8 @@ int parts_make(struct daemon *d, const struct conf_source *source)
 							     .zookeeper = d->zookeeper });
 	d->memory = memory_watch_new(d->feed, server_accounts(d->server), d->reader, d->keeper);
 	d->keep = fdstore_new(&d->notify, d->handover, &d->conf_fd);
+	d->hold_log = hold_log_new(d->conf.broker.hash_key, d->conf.broker.host, d->used[d->turn].log_grants,
+				   d->conf.grants_mb_per_day);
 	d->loop = loop_new(d->feed, &(struct loop_adapters){ .server = d->server,
 							     .lifelines = d->lifelines,
 							     .reload = d->reload,
@@ -123,6 +126,7 @@ int parts_make(struct daemon *d, const struct conf_source *source)
 							     .notify = &d->notify,
 							     .page = d->page,
 							     .handover = d->handover,
+							     .hold_log = d->hold_log,
 							     .tokens = d->tokens,
 							     .zookeeper = d->zookeeper,
 							     .former = d->former,
@@ -191,6 +195,7 @@ void parts_free(struct daemon *d, bool close_session, int status)
 	fdstore_free(d->keep);
 	handover_free(d->handover);
 	loop_free(d->loop);
+	hold_log_free(d->hold_log);
 	ledger_file_free(d->ledger_file);
 	feed_free(d->feed);
 	settings_free(&d->settings[0]);
@@ -228,12 +233,14 @@ int parts_serve(struct daemon *d)
 	if (end.handed_over) {
 		if (handover_successor(d->handover) && !d->keeper)
 			notify_main_pid(&d->notify, handover_successor(d->handover));
+		hold_log_tell(d->hold_log, clock_now_ns(), true);
 		log_tell_held(true);
 		handover_exit(d->handover);
 	}
 	watchdog_end(d->watchdog);
 	removed_free(d->removed);
 	d->removed = NULL;
+	hold_log_tell(d->hold_log, clock_now_ns(), true);
 	parts_free(d, end.close_session, status);
 	life_over(d->life, clock_now_ns());
 	life_free(d->life);

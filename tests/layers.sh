@@ -39,7 +39,7 @@ may_include()
 }
 may_include daemon/base 'base/|protocol/(bytes|bytes_format|slice)\.h|'
 may_include protocol 'protocol/|'
-core_base='account|charge|cold|container|flight|glob|heap|log_event|map|mem|minmax|queue|random|rule|'
+core_base='account|charge|cold|container|flight|glob|heap|hold_record|log_event|map|mem|minmax|queue|random|rule|'
 core_base="${core_base}sha(1|256|_blocks)|unit_name"
 may_include daemon/core "core/([a-z]+/)?|protocol/|base/($core_base)|"
 may_include daemon/io 'io/([a-z]+/)?|core/([a-z]+/)?|protocol/|base/|'

@@ -345,6 +345,15 @@ const struct cli_command cli_commands[WORD_COUNT] = {
 		.about = "Say in a sentence why the lock NAME is not granted yet.",
 		.args_min = 1, .args_max = 1, .request = "WHY", .show = show_why,
 	},
+	[WORD_HISTORY] = {
+		.id = WORD_HISTORY, .word = "history", .group = GROUP_LOOK,
+		.summary = "who held it", .sought = "past journal held when",
+		.usage = "NAME", .example = "orders/42 --at 20:31:05",
+		.about = "Show who held the lock NAME, when, and how that ended; then long waits, and what\n"
+			 "is not known. For those who may read systemd's journal: root and the groups adm\n"
+			 "and systemd-journal. T: 20:31:05, '2026-11-30 20:31', yesterday, -2h, @SEC.",
+		.args_min = 1, .args_max = 1, .alone = cli_history, .take = cli_history_take,
+	},
 	[WORD_LIMIT] = {
 		.id = WORD_LIMIT, .word = "limit", .group = GROUP_LOOK, .summary = "permits of a semaphore", .sought = "permit",
 		.usage = "NAME [N]", .example = "encoder",
@@ -493,7 +502,7 @@ const struct cli_command cli_commands[WORD_COUNT] = {
 	},
 	[WORD_LOG] = {
 		.id = WORD_LOG, .word = "log", .group = GROUP_OPERATE,
-		.summary = "what happened lately", .sought = "events history journal",
+		.summary = "what happened lately", .sought = "events",
 		.usage = "[RECORDS]", .example = "100",
 		.about = "Show what has happened lately in the broker, or the latest RECORDS of it, the\n"
 			 "oldest first.",

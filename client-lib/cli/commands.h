@@ -54,6 +54,8 @@ int cli_check(const struct cli_words *w);
 int cli_check_take(void *context, enum cli_option_id id, char *value);
 int cli_http(const struct cli_words *w);
 int cli_http_take(void *context, enum cli_option_id id, char *value);
+int cli_history(const struct cli_words *w);
+int cli_history_take(void *context, enum cli_option_id id, char *value);
 int cli_ls(const struct cli_words *w);
 int cli_metrics(const struct cli_words *w);
 int cli_access(struct lb *lb, const struct cli_words *w);

@@ -86,6 +86,7 @@ static void offer_names(const struct line *l)
 static void offer_value(const struct line *l)
 {
 	static const char *const signals[] = { "TERM", "INT", "HUP", "USR1", "USR2", "none", NULL };
+	static const char *const times[] = { "now", "today", "yesterday", NULL };
 	static const char *const limits[] = { "limit=", "wait=", "proof=", "answer=", NULL };
 
 	if (l->option->value == VALUE_NAME)
@@ -96,7 +97,9 @@ static void offer_value(const struct line *l)
 		offer_words(l, signals);
 	else if (l->option->value == VALUE_LIMITS)
 		offer_words(l, limits);
-	else if (l->option->value == VALUE_FILE || l->option->value == VALUE_SOCKET)
+	else if (l->option->value == VALUE_TIME)
+		offer_words(l, times);
+	else if (l->option->value == VALUE_FILE || l->option->value == VALUE_SOCKET || l->option->value == VALUE_DIRECTORY)
 		puts(":files");
 }
 

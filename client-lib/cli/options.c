@@ -21,7 +21,7 @@
 #define BEFORE BIT(COUNT)
 #define EACH (BEFORE | (BEFORE - 1))
 #define NO_JSON (RUNS | BIT(METRICS) | BIT(HTTP))
-#define TABLES (BIT(LS) | BIT(WHO) | BIT(HOSTS))
+#define TABLES (BIT(LS) | BIT(WHO) | BIT(HOSTS) | BIT(HISTORY))
 
 const struct cli_option cli_options[] = {
 	{ OPT_LIMIT, 'l', "limit", VALUE_PERMITS, BIT(SEM), "how many permits there are in all (needed)" },
@@ -58,6 +58,11 @@ const struct cli_option cli_options[] = {
 	{ OPT_ALL, 0, "all", VALUE_NONE, BIT(LS), "the locks of all hosts, with who holds them" },
 	{ OPT_WATCH, 'w', NULL, VALUE_EVERY, BIT(LS), NULL },
 	{ OPT_WATCH, 0, "watch", VALUE_EVERY, BIT(LS), "again every 2 seconds, or every SEC" },
+	{ OPT_SINCE, 0, "since", VALUE_TIME, BIT(HISTORY), "what was held at T or later" },
+	{ OPT_UNTIL, 0, "until", VALUE_TIME, BIT(HISTORY), "what was held at T or earlier" },
+	{ OPT_AT, 0, "at", VALUE_TIME, BIT(HISTORY), "what was held in that second (minute, day)" },
+	{ OPT_DIRECTORY, 0, "directory", VALUE_DIRECTORY, BIT(HISTORY), "read the journals in DIR, collected of other hosts" },
+	{ OPT_MERGE, 0, "merge", VALUE_NONE, BIT(HISTORY), "also read those that other hosts have sent here" },
 	{ OPT_WIDE, 0, "wide", VALUE_NONE, TABLES, "all columns" },
 	{ OPT_LOCK, 0, "lock", VALUE_NAME, BIT(CHECK),
 	  "take that lock from ZooKeeper, too, and release\nit; wait for it for at most 5 s" },
@@ -99,6 +104,8 @@ const struct cli_value_kind cli_values[VALUE_COUNT] = {
 	[VALUE_ADDRESS] = { "ADDRESS:PORT", "an address and a port" },
 	[VALUE_HOST] = { "NAME", "a name of this host" },
 	[VALUE_SOCKET] = { "SOCKET", "a path" },
+	[VALUE_TIME] = { "T", "a time, as 20:31, \"2026-11-30 20:31:05\", yesterday, -2h or @1796077865" },
+	[VALUE_DIRECTORY] = { "DIR", "a directory" },
 };
 
 bool cli_option_is_of(const struct cli_option *option, const struct cli_command *command)

@@ -213,7 +213,7 @@ static void put(enum log_level level, enum log_event event, const struct log_acc
 	if (is_entry) {
 		journal_line(level <= LOG_LEVEL_WARNING ? ids[event] : NULL, priority_of(level),
 			     (struct slice){ line, (size_t)(at - line) }, bytes_view(&all),
-			     event == LOG_EVENT_granted || event == LOG_EVENT_released);
+			     log_is_of_hold(event));
 	} else {
 		*at++ = '\n';
 		put_line(line, (size_t)(at - line));

@@ -14,7 +14,7 @@ static const struct {
 };
 
 /* FNV-1a. Units that collide share a bucket, no more. */
-static uint64_t hash(struct slice text)
+uint64_t log_unit_hash(struct slice text)
 {
 	uint64_t h = 0xcbf29ce484222325;
 
@@ -38,7 +38,7 @@ static struct log_bucket *begin(struct log_bucket *b, enum log_event event)
 static struct log_bucket *find(struct log_buckets *b, enum log_event event, const struct log_account *account,
 			       int64_t now_ns)
 {
-	uint64_t unit_hash = account ? hash(account->unit) : 0;
+	uint64_t unit_hash = account ? log_unit_hash(account->unit) : 0;
 	struct log_bucket *place = NULL;
 
 	for (size_t i = 0; account && i < LOG_BUCKETS_MAX; i++) {
@@ -61,6 +61,14 @@ static struct log_bucket *find(struct log_buckets *b, enum log_event event, cons
 	return place;
 }
 
+/* Lines that must find room when that one has passed. */
+static int64_t reserve(enum log_event event, const struct log_account *account)
+{
+	if (log_is_of_hold(event))
+		return LOG_ALL_LINES / 2;
+	return account ? LOG_ALL_LINES / 10 : 0;
+}
+
 bool log_buckets_pass(struct log_buckets *b, enum log_event event, const struct log_account *account, int64_t now_ns)
 {
 	struct log_bucket *bucket = find(b, event, account, now_ns);
@@ -68,8 +76,12 @@ bool log_buckets_pass(struct log_buckets *b, enum log_event event, const struct 
 
 	if (bucket->full_ns < now_ns)
 		bucket->full_ns = now_ns;
-	if (bucket->full_ns - now_ns <= (kinds[event].burst - 1) * every_ns) {
+	if (b->all_full_ns < now_ns)
+		b->all_full_ns = now_ns;
+	if (bucket->full_ns - now_ns <= (kinds[event].burst - 1) * every_ns &&
+	    b->all_full_ns - now_ns <= (LOG_ALL_LINES - 1 - reserve(event, account)) * LOG_ALL_EVERY_NS) {
 		bucket->full_ns += every_ns;
+		b->all_full_ns += LOG_ALL_EVERY_NS;
 		return true;
 	}
 	if (!bucket->held++) {

@@ -7,6 +7,11 @@
  * There are at most LOG_BUCKETS_MAX buckets of accounts. One that is full again, and holds nothing back, is as good as
  * none, and so its place is free; when no place is free, further accounts share the bucket of the kind.
  *
+ * All lines together pass a last bucket, so that systemd's journal, which suppresses what a unit logs beyond 10,000 lines in
+ * 30 s, never suppresses one: at most LOG_ALL_LINES at once, and one each LOG_ALL_EVERY_NS, which is 5,800 in 30 s. Half of
+ * its room is not for lines of holds and waits, and a tenth is not for lines that an account causes: so the latter never
+ * keep a loss, and neither keeps a line about the daemon itself, from the log.
+ *
  * Pure: the caller has the clock, and no two threads may be in here.
  */
 #pragma once
@@ -21,6 +26,8 @@
 enum { LOG_BUCKETS_MAX = 128, LOG_UNIT_MAX = 64 };
 /* So long after the first line that was held back, a line tells how many there were. */
 #define LOG_TELL_NS (INT64_C(10) * 1000000000)
+enum { LOG_ALL_LINES = 1500 };
+#define LOG_ALL_EVERY_NS (INT64_C(7) * 1000000)
 
 /* Who has caused an event: a user, and the unit of a user whose units are told apart; else it is empty. */
 struct log_account {
@@ -43,8 +50,10 @@ struct log_bucket {
 struct log_buckets {
 	struct log_bucket events[LOG_EVENT_COUNT], accounts[LOG_BUCKETS_MAX];
 	size_t holding; /* buckets that hold something back */
+	int64_t all_full_ns; /* when the bucket of all lines is full again */
 };
 
+uint64_t log_unit_hash(struct slice unit); /* what tells units apart */
 /* True: a line of that kind passes. `account`: NULL if nobody, or nobody in particular, causes it. */
 bool log_buckets_pass(struct log_buckets *b, enum log_event event, const struct log_account *account, int64_t now_ns);
 /*

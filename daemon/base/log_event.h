@@ -6,6 +6,8 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 #define LOG_EVENTS(X) \
 	/* the process */ \
 	X(serves, 20, 1000) /* socket= host= standalone= version= */ \
@@ -75,9 +77,14 @@
 	X(znode_deleted, 20, 1000) /* path= znode= */ \
 	X(audit, 20, 1000) /* directories= strays= */ \
 	/* locks and clients; the fields uid= and unit= come first where it is known who caused it */ \
-	X(granted, 1000, 10) /* kind= name= mode= token= permits= client= pid= command= why= after_ms= */ \
-	X(released, 1000, 10) /* the same */ \
-	X(lost, 1000, 10) /* the same */ \
+	/* those of holds and waits are said within a budget of their own, too (io/hold_log.h) */ \
+	X(granted, 1000, 10) /* kind= name= mode= token= permits= client= pid= command= data= since_ms= waited_ms= held_ms= before= */ \
+	X(released, 1000, 10) /* kind= name= mode= token= permits= client= pid= command= data= since_ms= waited_ms= held_ms= why= before= */ \
+	X(lost, 200, 2000) /* the same */ \
+	X(delegated, 1000, 10) /* name= token= client= pid= command= since_ms= held_ms= takings= */ \
+	X(waits, 1000, 10) /* kind= name= mode= client= pid= command= waited_ms= holder= holder_pid= holder_command= */ \
+	X(waited, 1000, 10) /* kind= name= mode= client= pid= command= waited_ms= why= */ \
+	X(summary, 30, 2000) /* name= count= waits= commands= longest_ms= since_ms= until_ms= */ \
 	X(forced, 20, 1000) /* name= holders= by_uid= by_pid= by_command= by_host= */ \
 	X(force_asked, 20, 1000) /* name= hosts= by_uid= by_pid= by_command= */ \
 	X(force_deletes, 20, 1000) /* path= host= */ \
@@ -92,3 +99,10 @@ enum log_event {
 #undef X
 	LOG_EVENT_COUNT
 };
+
+/* It says what everybody does with locks, and gives way to lines that say what went wrong. */
+static inline bool log_is_of_hold(enum log_event event)
+{
+	return event == LOG_EVENT_granted || event == LOG_EVENT_released || event == LOG_EVENT_delegated ||
+	       event == LOG_EVENT_waits || event == LOG_EVENT_waited || event == LOG_EVENT_summary;
+}

@@ -27,6 +27,7 @@
 #include "core/kind/observe.h"
 #include "core/kind/payer.h"
 #include "core/lock/client_ledger.h"
+#include "core/lock/hold.h"
 #include "core/lock/take_back.h"
 #include "core/recovery.h"
 #include "core/session/ensemble_snapshot.h"
@@ -529,6 +530,10 @@ static __attribute__((noinline)) void fire(struct broker *b, struct timer *t)
 	case TIMER_LEASE:
 		grant_lose(container_of(t, struct grant, lease), LOSS_LEASE);
 		break;
+	case TIMER_HOLD:
+	case TIMER_WAIT:
+		hold_due(&b->locks, t);
+		break;
 	case TIMER_EVENTS:
 		notify_end_wait(container_of(t, struct client, events_timer));
 		break;
@@ -636,7 +641,7 @@ void broker_handle(struct broker *b, int64_t now_ns, const struct event *event, 
 	unsigned int changes;
 
 	b->env.out = effects;
-	b->locks.mlock_steps = b->locks.searched = 0;
+	b->locks.mlock_steps = b->locks.searched = b->locks.said = 0;
 	if (!TAILQ_EMPTY(&b->locks.told) && !effects->count)
 		client_ledger_all_told(&b->locks); /* what was given before is carried out */
 	if (now_ns > before)

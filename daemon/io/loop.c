@@ -3,6 +3,7 @@
 
 #include <stdint.h>
 
+#include "base/clock.h"
 #include "base/cold.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -16,6 +17,7 @@
 #include "io/files/tokens.h"
 #include "io/handover/handover.h"
 #include "io/fdstore.h"
+#include "io/hold_log.h"
 #include "io/memory_watch.h"
 #include "io/notify.h"
 #include "io/ledger_file.h"
@@ -61,7 +63,7 @@ static void loop_log(struct loop *l, const struct effect *effect, struct slice t
 	account = (struct log_account){ effect->log.uid, { fields.data + fields.len, effect->log.unit_len } };
 	log_text(levels[effect->level], (enum log_event)effect->log.event, effect->log.caused ? &account : NULL, text,
 		 fields);
-	if (effect->level != EFFECT_LEVEL_DEBUG && !effect->one_of_many)
+	if (effect->level != EFFECT_LEVEL_DEBUG)
 		notify_status(l->to.notify, text.data, (int)text.len);
 }
 
@@ -123,6 +125,9 @@ static __attribute__((noinline)) void loop_effect(struct loop *l, const struct e
 		break;
 	case EFFECT_LOG:
 		loop_log(l, effect, text, effects_slice(effects, effect->data));
+		break;
+	case EFFECT_HOLD:
+		hold_log_note(l->to.hold_log, effects, effect);
 		break;
 	case EFFECT_PAGE:
 		server_page(l->to.server, effect->conn);
@@ -201,6 +206,7 @@ static void loop_log_due(int fd, short what, void *arg)
 
 	l->log_due_ns = 0;
 	log_go_on();
+	hold_log_tell(l->to.hold_log, clock_now_ns(), false);
 }
 
 /* Nothing more may be logged for a long time. */
@@ -319,6 +325,9 @@ static bool loop_settle(struct loop *l)
 	loop_arm(l);
 	ledger_file_settle(l->to.ledger_file);
 	due_ns = log_due_ns();
+	if (due_ns)
+		loop_log_later(l, due_ns);
+	due_ns = hold_log_due_ns(l->to.hold_log, feed_now(l->feed));
 	if (due_ns)
 		loop_log_later(l, due_ns);
 	if (l->events >= l->look_at)

@@ -14,6 +14,7 @@
 
 struct feed;
 struct handover;
+struct hold_log;
 struct loop;
 struct notify;
 struct keep;
@@ -39,6 +40,7 @@ struct loop_adapters {
 	const struct notify *notify;
 	struct page *page;
 	struct handover *handover;
+	struct hold_log *hold_log;
 	struct saved *saved;
 	struct memory_watch *memory;
 	struct ledger_file *ledger_file; /* NULL: the broker keeps no ledger */

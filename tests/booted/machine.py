@@ -15,6 +15,7 @@ import signal
 import socket
 import subprocess
 
+import cgroup
 import harness
 
 # A machine does nothing but what a test asks for.
@@ -65,16 +66,6 @@ def cgroup_parents():
     return found
 
 
-def remove_cgroup(path):
-    """True when it is not there any longer."""
-    for folder, _, _ in os.walk(path, topdown=False):
-        try:
-            os.rmdir(folder)
-        except OSError:
-            return False
-    return True
-
-
 def unpack(release=None):
     """A new root; the caller removes the folder above it."""
     tar = image(release)
@@ -113,7 +104,7 @@ class Machine:
         for parent in cgroup_parents():
             for entry in os.listdir(parent):  # of runs that were killed
                 if entry.startswith(CGROUP) and not harness.runs(entry.removeprefix(CGROUP).partition(".")[0]):
-                    remove_cgroup(os.path.join(parent, entry))
+                    cgroup.remove(os.path.join(parent, entry))
             self.cgroups.append(f"{parent}/{CGROUP}{os.getpid()}.{self.number}")
             os.mkdir(self.cgroups[-1])
         self.boot()
@@ -180,5 +171,5 @@ class Machine:
             os.kill(self.leader, signal.SIGKILL)
             self.process.wait(harness.PATIENCE)
         for path in self.cgroups:
-            harness.wait_until(lambda path=path: remove_cgroup(path), "the processes of the machine to end")
+            harness.wait_until(lambda path=path: cgroup.remove(path), "the processes of the machine to end")
         shutil.rmtree(self.dir)

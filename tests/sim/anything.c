@@ -68,14 +68,15 @@ void any_cut(struct host *h)
 
 	for (int i = 0; i < a->peer_count; i++)
 		any_cut_one(h, (uint32_t)i);
-	a->logged = 0;
+	any_forget_log(h);
 	a->named_ns = 0;
 	values_forget(h);
 }
 
 void any_revived(struct host *h)
 {
-	any_of(h)->logged = any_count_grants(h);
+	any_forget_log(h);
+	any_of(h)->begun = any_count_grants(h) - (int64_t)h->broker->env.stats.grants_total;
 }
 
 static void written_due(void *peer, uint64_t life)

@@ -155,7 +155,8 @@ struct any_host {
 	struct any_rules rules[2]; /* those that count are of `turn` */
 	int turn, ruled; /* ruled: how often they have changed */
 	int64_t named_ns, named_at; /* the time for which so many new names would do, at that instant (check_named()) */
-	int64_t logged; /* grants by its log, and permits, that did not end by its log */
+	int64_t begun, over; /* grants: that there were, or have begun since, and ends of these by its log */
+	int64_t delegated;   /* delegations that have ended by its log: each may be the end of a grant, too */
 	int64_t seen[ANY_PEERS][ANY_NAMES]; /* tokens of the grants they have */
 	int64_t borne[ANY_NAMES];           /* the token of the bearer's grant, if there is one */
 	struct any_value values[ANY_NAMES];
@@ -210,6 +211,7 @@ void any_check_reply(struct any_peer *p, struct slice reply);
 void any_check_push(struct any_peer *p, struct slice push);
 /* Grants of locks, and permits, that its broker has made and that are valid. */
 int64_t any_count_grants(const struct host *h);
+void any_forget_log(struct host *h);
 /* What FORCEUNLOCK deleted may be in use until its daemon has been told: that grant does not count. */
 bool any_is_void(const struct world *w, const struct grant *g);
 /* Its grants are valid. */

@@ -203,6 +203,10 @@ static void host_carry_out(struct host *h, const struct effects *all, const stru
 	case EFFECT_LOG:
 		host_logged(h, e, text);
 		break;
+	case EFFECT_HOLD:
+		if (w->any)
+			any_held(h, e);
+		break;
 	case EFFECT_STOPPED:
 		stopped(h, e);
 		break;

@@ -122,6 +122,8 @@ void known_effect(struct host *h, const struct effect *e, struct slice text)
 		if (lock >= 0)
 			gone(&h->known[lock]);
 		break;
+	case EFFECT_HOLD:
+		break;
 	case EFFECT_LOG:
 		for (lock = 0; answer_begins(text, "somebody deleted our znode") && lock < h->w->lock_count; lock++)
 			gone(&h->known[lock]);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The flight recorder of a replay: it keeps the newest lines in memory, or prints all of them. */
 #include "world.h"
+#include "base/hold_record.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -192,8 +193,15 @@ void trace_effect(struct host *h, const struct effect *e)
 		[EFFECT_ZK_SET] = "SET",	[EFFECT_TOKENS] = "TOKENS",	[EFFECT_RESTART] = "RESTART",
 		[EFFECT_RELOAD] = "RELOAD",	[EFFECT_PAGE] = "PAGE",
 		[EFFECT_LOG] = "log",		[EFFECT_STOPPED] = "STOPPED",
+		[EFFECT_HOLD] = "hold",
+	};
+	static const char *const events[] = {
+#define X(name, burst, every_ms) #name,
+		LOG_EVENTS(X)
+#undef X
 	};
 	struct slice text = effects_slice(&h->effects, e->text), data;
+	struct hold_record hold;
 	int lock = -1;
 
 	switch (e->type) {
@@ -233,6 +241,12 @@ void trace_effect(struct host *h, const struct effect *e)
 	case EFFECT_STOPPED:
 	case EFFECT_LOG:
 		trace_line(h->w, -1, "host %d -> %s %.*s", h->index, words[e->type], (int)text.len, text.data);
+		break;
+	case EFFECT_HOLD:
+		hold = hold_record_read(effects_slice(&h->effects, e->data));
+		trace_line(h->w, -1, "host %d -> hold: %s %.*s, client %" PRIu64 ", token %" PRId64 "%s%s",
+			   h->index, events[e->log.event], (int)hold.name.len, hold.name.data, hold.client, hold.token,
+			   hold.why ? ", " : "", hold.why ? hold.why : "");
 		break;
 	case EFFECT_ZK_CREATE:
 	case EFFECT_ZK_LIST:

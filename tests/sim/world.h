@@ -537,6 +537,7 @@ void any_rules_restored(struct host *h);
 void any_deleted(struct world *w, const struct znode *n);
 /* anything_checks.c */
 void any_logged(struct host *h, const struct effect *e, struct slice text);
+void any_held(struct host *h, const struct effect *e);
 /* A host makes a znode. */
 void any_created(struct host *h, const struct effect *e, struct slice path, struct slice data);
 /* After each event of that host. */

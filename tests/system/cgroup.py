@@ -95,3 +95,23 @@ class Memory:
     def remove(self):
         """Empty."""
         os.rmdir(self.path)
+
+
+def of_units():
+    """Where cgroups can be made that systemd's journal takes for units: the unified hierarchy, or in a mixed setup its own."""
+    found = []
+    for line in open("/proc/mounts"):
+        _, path, kind, options, *_ = line.split()
+        if (kind == "cgroup2" or (kind == "cgroup" and "name=systemd" in options.split(","))) and os.access(path, os.W_OK):
+            found.append(path)
+    return found
+
+
+def remove(path):
+    """With what is in it. True when it is not there any longer: no process is."""
+    for folder, _, _ in os.walk(path, topdown=False):
+        try:
+            os.rmdir(folder)
+        except OSError:
+            return False
+    return True

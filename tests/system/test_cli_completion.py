@@ -136,7 +136,7 @@ def test_zsh_offers_commands_options_and_what_follows_a_name(standalone, clients
     ("lockbroker lock --on-revoke US", ["USR1", "USR2"]), ("lockbroker drain --o", ["--off"]), ("lockbroker drain ", []),
     ("lockbroker ls --w", ["--watch", "--wide"]), ("lockbroker ls --watch --al", ["--all"]), ("lockbroker info se", ["server", "session"]),
     ("lockbroker http --l", ["--listen"]), ("lockbroker who --j", ["--json"]), ("lockbroker call HO", ["HOLDERS", "HOSTS"]),
-    ("lockbroker check --critical wa", ["wait="]), ("lockbroker nonsense x", []), ("lockbroker who -- --", []), ("lockbroker lock a", []),
+    ("lockbroker check --critical wa", ["wait="]), ("lockbroker history a --since y", ["yesterday"]), ("lockbroker nonsense x", []), ("lockbroker who -- --", []), ("lockbroker lock a", []),
 ], ids=lambda x: x if isinstance(x, str) else "")
 def test_words_and_options_of_the_command_at_hand_are_offered(line, expected):
     assert offered(line) == expected

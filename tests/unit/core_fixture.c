@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hold_record.h"
 #include "core/lock/client.h"
 #include "core/lock/client_ledger.h"
 #include "core/state.h"
@@ -151,6 +152,45 @@ static void keep_reply(struct fixture *f, const struct effect *e)
 	f->page_sent[e->conn] = e->page;
 }
 
+/* A line: what it is about, the numbers that are not 0, and the texts that are not empty. */
+static void keep_hold(struct fixture *f, const struct effect *e)
+{
+	static const char *const events[] = {
+#define X(name, burst, every_ms) #name,
+		LOG_EVENTS(X)
+#undef X
+	};
+	struct hold_record h = hold_record_read(effects_slice(&f->effects, e->data));
+	bool waits = !h.granted_ns;
+	const struct {
+		const char *key;
+		int64_t number;
+	} numbers[] = {
+		{ "token", h.token }, { "permits", h.permits }, { "takings", h.takings },
+		{ "held", waits ? 0 : (h.now_ns - h.granted_ns) / NS_PER_MS },
+		{ "waited", h.asked_ns ? ((waits ? h.now_ns : h.granted_ns) - h.asked_ns) / NS_PER_MS : -1 },
+		{ "holder_pid", h.holder_pid },
+	};
+	const struct {
+		const char *key;
+		struct slice text;
+	} texts[] = {
+		{ "command", h.command }, { "data", h.data }, { "before", h.before }, { "holder", h.holder },
+		{ "holder_command", h.holder_command },
+		{ "why", slice_of(h.why ? h.why : "") },
+	};
+
+	bytes_format(&f->log, "%s: %s %q, client %d, uid %d, pid %d", events[e->log.event], h.kind,
+		     h.name, h.client, e->log.uid, h.pid);
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		if (numbers[i].number)
+			bytes_format(&f->log, ", %s %d", numbers[i].key, numbers[i].number);
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		if (texts[i].text.len)
+			bytes_format(&f->log, ", %s %q", texts[i].key, texts[i].text);
+	bytes_char(&f->log, '\n');
+}
+
 static void carry_out(struct fixture *f, const struct effect *e)
 {
 	switch (e->type) {
@@ -186,6 +226,9 @@ static void carry_out(struct fixture *f, const struct effect *e)
 		break;
 	case EFFECT_TOKENS:
 		f->tokens = e->limit;
+		break;
+	case EFFECT_HOLD:
+		keep_hold(f, e);
 		break;
 	case EFFECT_LOG:
 		bytes_slice(&f->log, effects_slice(&f->effects, e->text));

@@ -200,6 +200,10 @@ TEST(test_words)
 	assert_allowed("daemon", "log_level", "debug");
 	assert_not_allowed("daemon", "log_level", "DEBUG");
 	assert_not_allowed("daemon", "log_level", "");
+	assert_allowed("log", "grants", "auto");
+	assert_allowed("log", "grants", "off");
+	assert_not_allowed("log", "grants", "AUTO");
+	assert_not_allowed("log", "grants", "2");
 	assert_allowed("daemon", "socket_group", "");
 	assert_allowed("daemon", "socket_group", "adm");
 	assert_not_allowed("daemon", "socket_group", "a b");

@@ -145,10 +145,12 @@ TEST(grants_are_logged_from_then_on)
 	struct fixture *f = *state;
 
 	fixture_say(f, 0, "LOCK a", ":1024");
-	assert_false(fixture_logged(f, "granted: lock"));
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	assert_false(fixture_logged(f, "released: lock"));
 	next.log_level = EFFECT_LEVEL_INFO;
 	next.log_grants = true;
 	changed(f, "");
 	fixture_say(f, 1, "LOCK b", ":2048");
-	assert_true(fixture_logged(f, "granted: lock \"b\""));
+	fixture_say(f, 1, "UNLOCK b", ":0");
+	assert_true(fixture_logged(f, "released: lock \"b\""));
 }

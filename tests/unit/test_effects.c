@@ -80,7 +80,7 @@ TEST(a_line_for_the_log_is_what_was_written_since)
 	bytes_text(&e.arena, "a line");
 	effects_log(&e, EFFECT_LEVEL_WARNING, LOG_EVENT_forced, EFFECT_FIELDS("name=%v holders=%d", "a b", 3));
 	assert_true(e.list[0].type == EFFECT_LOG && e.list[0].level == EFFECT_LEVEL_WARNING);
-	assert_true(reads(e.list[0].text, "a line") && !e.list[0].one_of_many);
+	assert_true(reads(e.list[0].text, "a line"));
 	assert_true(reads(e.list[0].data, "name=\"a b\" holders=3") && e.list[0].log.event == LOG_EVENT_forced);
 }
 

@@ -8,6 +8,7 @@
 #include "core/claim/claim_ledger.h"
 #include "core/claim/directories.h"
 #include "core/znode/holder.h"
+#include "core/znode/record.h"
 
 enum { JOIN_TRIES = 8 }; /* NONODE this often in a row: something deletes the directory as fast as we make it */
 
@@ -329,6 +330,9 @@ void claim_held(struct claim *c)
 	if (c->own_watch == CLAIM_ASKED) /* of an answer that comes yet nobody knows whether it set the watch */
 		c->own_watch = CLAIM_UNSET;
 	claim_forget_pred(c);
+	bytes_clear(&c->directory->before);
+	if (c->succeeds)
+		bytes_slice(&c->directory->before, record_get(bytes_view(&c->directory->seen.data), "host"));
 	all->env->stats.claims_total++;
 }
 

@@ -85,6 +85,7 @@ struct claim {
 	bool named, orphan;            /* its number is known; LEAVING: a list showed it, and no claim knew it */
 	bool spent, withheld;          /* LEAVING: not one of the lock's two; its delete waits. See claim_follow() */
 	bool listed, readers_ahead;    /* WAITING: a list of this connection showed others before it; only readers */
+	bool succeeds;                 /* directory->seen is another host's claim that was before it */
 	bool tries, watches, pred_watch; /* only tries want it (sighting.h); see claim_join(); WAITING: pred has a watch */
 	bool contested, in_use; /* WAITING and listed: its predecessor waits, too; its predecessor's data say `held` */
 	bool tried, says_held;  /* HELD: a list showed a try behind it; its data say held (or may, or its forerunner's) */

@@ -55,6 +55,7 @@ void directory_deinit(struct directory *d)
 	bytes_free(&d->failure.sentence);
 	bytes_free(&d->seen.by);
 	bytes_free(&d->seen.data);
+	bytes_free(&d->before);
 	bytes_free(&d->path);
 }
 

@@ -87,6 +87,7 @@ struct directory {
 	unsigned int facts;         /* FACT_* */
 	struct failure failure; /* the first one of an event */
 	struct seen seen;
+	struct bytes before; /* the host that had the lock before the held claim, until a grant is made on that */
 	struct ledger_lock *record; /* of its lock, in the ledger; NULL: none */
 	struct bytes path;
 };

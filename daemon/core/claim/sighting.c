@@ -53,6 +53,7 @@ void sighting_read(struct claim *c, struct slice data)
 	seen->mode = before.mode;
 	seen->first = !c->contested;
 	seen->in_use = c->in_use;
+	c->succeeds = true;
 	seen->until_ns = c->directory->directories->env->now_ns + SEEN_NS;
 }
 

@@ -4,6 +4,7 @@
 #include "core/command/call.h"
 #include "core/hosts/query_reply.h"
 #include "core/kind/semaphore.h"
+#include "core/lock/hold.h"
 
 void cmd_acquire(struct client *c, struct call *call)
 {
@@ -32,8 +33,8 @@ void cmd_release(struct client *c, struct call *call)
 	}
 	rest = g->depth - count;
 	if (rest) {
+		hold_say(g, LOG_EVENT_released, "released", count);
 		grant_set_depth(g, rest);
-		grant_log(g, LOG_EVENT_released, true, count);
 		directory_touch(g->lock->slots);
 	} else {
 		grant_end(g);

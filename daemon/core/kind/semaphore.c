@@ -417,7 +417,6 @@ static void grant(struct semaphore *s)
 		g = grant_find(s->lock, client);
 		grant_set_depth(g, r->count);
 	}
-	grant_log(g, LOG_EVENT_granted, false, r->count);
 	request_granted(r, g->depth);
 }
 

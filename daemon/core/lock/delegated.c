@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "base/minmax.h"
+#include "core/lock/hold.h"
 #include "core/lock/lock_ledger.h"
 #include "core/lock/locks.h"
 #include "core/lock/take_back.h"
@@ -36,6 +37,7 @@ void delegated_leave(struct grant *g)
 	struct locks *locks = g->lock->locks;
 	struct delegations *d = g->client->delegations;
 
+	hold_say(g, LOG_EVENT_delegated, NULL, 1);
 	g->delegated = false;
 	LIST_REMOVE(g, delegated_link);
 	g->lock->delegability.count--;
@@ -190,7 +192,7 @@ static void begin(struct delegations *d, struct grant *g, uint8_t slot)
 	lock->locks->delegated_count++;
 	lock->locks->env->stats.delegations_total++;
 	delegated_enter(d, g);
-	d->slots[slot - 1].uses = delegation_look(delegated_slot(g)).uses;
+	d->slots[slot - 1].first = d->slots[slot - 1].uses = delegation_look(delegated_slot(g)).uses;
 	if (!d->count++) {
 		heap_set(&lock->locks->env->timers, &d->idle, lock->locks->env->now_ns + DELEGATED_IDLE_NS);
 		TAILQ_INSERT_TAIL(&g->client->user->delegations, d, link);
@@ -265,6 +267,11 @@ size_t delegated_free_of(const struct lock *lock)
 	return count;
 }
 
+int64_t delegated_takings(const struct grant *g)
+{
+	return (int64_t)(delegation_look(delegated_slot(g)).uses - g->client->delegations->slots[g->slot - 1].first + 1);
+}
+
 struct grant *delegated_holder(const struct lock *lock)
 {
 	struct grant *g;
@@ -284,6 +291,7 @@ bool delegated_lose(struct grant *g)
 		return true;
 	if (delegated) {
 		delegated_leave(g);
+		g->granted_ns = g->asked_ns = delegated_said_since_ns(g);
 		g->lock->locks->env->stats.delegations_lost_total++;
 	}
 	/* A recalled grant is held until UNLOCK, whatever its client writes into the word. */

@@ -78,7 +78,7 @@ static inline void delegability_count(struct delegability *l, uint64_t client)
 
 struct delegated {
 	struct grant *grant; /* its word is not NONE; NULL: it is */
-	uint64_t uses;       /* of a delegated one, as they were seen last */
+	uint64_t uses, first; /* of a delegated one, as they were seen last, and when it was delegated */
 };
 
 /* What a client with a page has. */
@@ -118,6 +118,8 @@ size_t delegated_free_count(const struct client *c); /* the client's grants that
 int64_t delegated_since_ns(const struct grant *g);
 size_t delegated_free_of(const struct lock *lock);      /* the lock's grants that are free */
 struct grant *delegated_holder(const struct lock *lock); /* the first grant that is not free; NULL: none */
+/* How often its process has taken it, by that one's own count; the first time was by a message. */
+int64_t delegated_takings(const struct grant *g);
 /* The grant is about to be lost. False: its client does not hold the lock, so the grant just has to end. */
 bool delegated_lose(struct grant *g);
 void delegated_forget(struct grant *g); /* the grant has a slot, and ends */

@@ -3,11 +3,10 @@
 
 #include <assert.h>
 
-#include "base/cold.h"
 #include "base/mem.h"
 #include "core/lock/bearer.h"
+#include "core/lock/hold.h"
 #include "core/lock/lock_ledger.h"
-#include "protocol/bytes_format.h"
 
 const char *loss_word(enum loss loss)
 {
@@ -17,55 +16,6 @@ const char *loss_word(enum loss loss)
 	};
 
 	return words[loss];
-}
-
-static enum effect_level level_of(const struct broker_conf *conf)
-{
-	return conf->log_grants ? EFFECT_LEVEL_INFO : EFFECT_LEVEL_DEBUG;
-}
-
-static COLD void write_log(const struct grant *g, enum log_event event, bool ended, int64_t count)
-{
-	const struct env *env = g->lock->locks->env;
-	const struct client *c = g->client;
-	struct slice name = bytes_view(&g->lock->name);
-	int64_t after_ms = (env->now_ns - g->granted_ns) / NS_PER_MS;
-	struct bytes *out = &env->out->arena;
-	struct effect *line;
-
-	bytes_text(out, event == LOG_EVENT_granted ? "granted" : g->lost ? "lost" : "released");
-	if (g->lost)
-		bytes_format(out, " (%s)", loss_word(g->loss));
-	if (g->lock->slots)
-		bytes_format(out, ": %d permits of semaphore %n", count, name);
-	else
-		bytes_format(out, ": %s %n, %s, token %d", kind_word(g->lock->rule->kind), name, mode_word(g->mode),
-			     g->token);
-	if (ended)
-		bytes_format(out, ", after %d ms", after_ms);
-	bytes_format(out, ", %s client %d, uid %d, pid %d (%q", ended ? "by" : "to", c->id, c->uid, c->pid,
-		     bytes_view(&c->comm));
-	if (c->name.len)
-		bytes_format(out, ", %q", bytes_view(&c->name));
-	bytes_text(out, ")");
-	line = effects_log(
-		env->out, level_of(env->conf), event,
-		EFFECT_FIELDS(
-			"kind=%s name=%v mode=%s token=%d permits=%d client=%d pid=%d command=%v why=%s after_ms=%d",
-			kind_word(g->lock->rule->kind), name, mode_word(g->mode), g->token, g->lock->slots ? count : 0,
-			c->id, c->pid, bytes_view(&c->comm), g->lost ? loss_word(g->loss) : "none",
-			ended ? after_ms : 0));
-	line->one_of_many = true;
-	effects_caused(env->out, line, c->account->uid, slice_of(c->account->unit));
-}
-
-/* A broker that is being freed logs nothing. */
-void grant_log(const struct grant *g, enum log_event event, bool ended, int64_t count)
-{
-	const struct env *env = g->lock->locks->env;
-
-	if (level_of(env->conf) <= env->conf->log_level && env->out)
-		write_log(g, event, ended, count);
 }
 
 /* Thousands may hold one lock, and one client may hold thousands: the search takes the shorter list. */
@@ -139,6 +89,7 @@ static inline void link_up(struct grant *g)
 	} else {
 		lock->grant_count++;
 	}
+	hold_watch(g);
 }
 
 void grant_add(struct grant *g)
@@ -167,6 +118,9 @@ void grant_new(struct request *r, enum mode mode, int64_t token)
 	g->depth = 1;
 	g->token = token;
 	g->granted_ns = locks->env->now_ns;
+	g->asked_ns = r->asked_ns;
+	g->before = lock->directory.before;
+	lock->directory.before = (struct bytes){ 0 };
 	g->lease.kind = TIMER_LEASE;
 	g->data = r->data;
 	r->data = (struct bytes){ 0 };
@@ -255,8 +209,8 @@ void grant_end(struct grant *g)
 	struct lock *lock = g->lock;
 	struct client *client = g->client;
 
-	if (!g->lost)
-		grant_log(g, LOG_EVENT_released, true, g->depth);
+	if (!g->lost && !g->given && !delegated_is_free(g))
+		hold_say(g, LOG_EVENT_released, client->closed ? "closed" : "released", g->depth);
 	if (g->slot)
 		delegated_forget(g);
 	if (!TAILQ_EMPTY(&lock->locks->walks))
@@ -264,6 +218,7 @@ void grant_end(struct grant *g)
 	TAILQ_REMOVE(g->lost ? &lock->lost : &lock->grants, g, link);
 	TAILQ_REMOVE(&client->grants, g, client_link);
 	heap_unset(&lock->locks->env->timers, &g->lease);
+	heap_unset(&lock->locks->env->timers, &g->age);
 	outcome_drop(&lock->locks->outcomes, &g->outcome);
 	notification_drop(client, g->notification);
 	client->grant_count--;
@@ -278,6 +233,7 @@ void grant_end(struct grant *g)
 	}
 	grant_ledger_end(g);
 	bytes_free(&g->data);
+	bytes_free(&g->before);
 	mem_spare(&lock->locks->spare_grant, g);
 	grants_changed(client);
 	directory_touch(lock_held(lock));
@@ -297,11 +253,12 @@ void grant_lose(struct grant *g, enum loss loss)
 	TAILQ_REMOVE(&lock->grants, g, link);
 	TAILQ_INSERT_TAIL(&lock->lost, g, link);
 	heap_unset(&locks->env->timers, &g->lease);
+	heap_unset(&locks->env->timers, &g->age);
 	lock->grant_count--;
 	g->lost = true;
 	g->loss = loss;
 	env_note(locks->env, FLIGHT_grant_lost, (int64_t)g->client->id, g->token, bytes_view(&lock->name));
-	grant_log(g, LOG_EVENT_lost, true, g->depth);
+	hold_say(g, LOG_EVENT_lost, loss_word(loss), g->depth);
 	count_end(g);
 	g->client->lost_count++;
 	/* A lease that its client let run out keeps the lock in use until that is told; other losses are nobody's fault. */

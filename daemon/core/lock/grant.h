@@ -10,15 +10,6 @@
  *
  * At the end of the lease the broker itself takes the lock back. A re-entry never shortens it: the later end counts,
  * and no lease counts as the latest end. RENEW sets it again, earlier or later, from the instant of the command.
- *
- * Grants, releases and losses are logged, if the configuration wants that (log_grants, log_level); a re-entry is not.
- *
- *   granted: lock "orders/42", exclusive, token 4398046511105, to client 12, uid 1000, pid 4711 ("worker")
- *   released: lock "orders/42", exclusive, token 4398046511105, after 1250 ms, by client 12, uid 1000, ...
- *   lost (session): election "e", exclusive, token 8796093022208, after 60000 ms, by client 3, uid 0, ...
- *   granted: 2 permits of semaphore "s", to client 12, uid 1000, ...
- *
- * The brackets at the end hold the client's program and the name that it gave itself.
  */
 #pragma once
 
@@ -27,7 +18,6 @@
 
 #include "base/heap.h"
 #include "base/queue.h"
-#include "base/log_event.h"
 #include "core/lock/delegated.h"
 #include "core/lock/notification.h"
 #include "core/znode/mode.h"
@@ -47,17 +37,19 @@ struct grant {
 	bool counted; /* it counts against the limits of its client, and is charged (pools.h) */
 	bool lost;
 	uint8_t slot;   /* of its client's page, from 1; 0: it has none (delegated.h) */
-	bool delegated;
+	bool delegated, given; /* given: its process gave a delegation back, so its end is not that of a hold */
 	LIST_ENTRY(grant) delegated_link; /* lock->delegated */
 	enum loss loss;
 	int64_t depth; /* levels, at least 1 */
 	int64_t token;
-	int64_t granted_ns;
+	int64_t granted_ns, asked_ns; /* asked: 0: not known */
 	int64_t asked_back_ns; /* when its client was last told REVOKE; 0: never */
 	uint32_t mark;      /* its number in a snapshot (lock_snapshot.h) */
 	int64_t told;       /* permits: the number of leases whose data describe it (semaphore.h) */
 	struct timer lease; /* the end of its lease; not set: it has none */
+	struct timer age;   /* hold.h */
 	struct bytes data;  /* the text that its holder gave; may be empty */
+	struct bytes before; /* the host that had the lock before; empty: this one, or it is not known */
 	struct outcome outcome;            /* LOST */
 	struct ledger_grant *record;       /* in the ledger; NULL: none */
 	struct notification *notification; /* REVOKE, or LOST once it is lost; NULL: none waits */
@@ -82,5 +74,3 @@ void grant_end(struct grant *g); /* releases all levels, or forgets a lost grant
 /* The grant becomes void, and its holder will be told. A delegated one that is free ends. */
 void grant_lose(struct grant *g, enum loss loss);
 void grant_lose_all(struct lock *lock, enum loss loss); /* the same for every grant of the lock */
-/* A line of the log: `count` permits, or the lock, were "granted", or came to their end as `event` says. */
-void grant_log(const struct grant *g, enum log_event event, bool ended, int64_t count);

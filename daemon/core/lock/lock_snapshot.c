@@ -37,6 +37,8 @@ static const struct field grant_fields[] = {
 	FIELD_NUMBER(struct grant, "depth", depth, 1, INT64_MAX - 1),
 	FIELD_NUMBER(struct grant, "token", token, 0, INT64_MAX),
 	FIELD_INSTANT(struct grant, "granted", granted_ns),
+	FIELD_INSTANT(struct grant, "asked", asked_ns),
+	FIELD_TEXT(struct grant, "before", before, LIMIT_DATA_BYTES_MAX),
 	FIELD_INSTANT(struct grant, "asked back", asked_back_ns),
 	FIELD_NUMBER(struct grant, "slot", slot, 0, DELEGATION_SLOTS),
 	FIELD_TEXT(struct grant, "data", data, LIMIT_DATA_BYTES_MAX),
@@ -200,6 +202,7 @@ struct grant *grant_restore(struct lock *lock, const struct entry *e)
 
 	if (!c || lock->idle || !entry_get_fields(e, FIELDS(grant_fields), &read)) {
 		bytes_free(&read.data);
+		bytes_free(&read.before);
 		if (c && lock->idle)
 			entry_refuse(e, "the lock is not in use");
 		return NULL;

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "core/claim/charge.h"
 #include "core/lock/client_ledger.h"
+#include "core/lock/hold.h"
 #include "core/lock/locks.h"
 
 /* Once a wait has run out, the answer that tells whether the lock is taken may take this part of T besides try_ms. */
@@ -44,6 +45,7 @@ static inline void add(struct request *r)
 	TAILQ_INSERT_TAIL(r->aside ? &r->lock->aside : &r->lock->requests, r, link);
 	count(r, 1);
 	charge(r);
+	hold_watch_wait(r);
 	r->lock->mixed |= r->client->account != r->lock->charge.account;
 }
 
@@ -108,10 +110,11 @@ struct request *request_find(const struct lock *lock, const struct client *clien
 }
 
 /* Takes it off its lock and its client at once, so that the rule sees the truth. */
-static void take_off(struct request *r)
+static void take_off(struct request *r, const char *why)
 {
 	struct lock *lock = r->lock;
 
+	hold_waited(r, why);
 	if (lock->rule->ended)
 		lock->rule->ended(lock, r);
 	if (!TAILQ_EMPTY(&lock->locks->walks))
@@ -150,7 +153,7 @@ void request_free(struct request *r)
 
 COLD void request_end(struct request *r)
 {
-	take_off(r);
+	take_off(r, "withdrawn");
 	request_free(r);
 }
 
@@ -178,7 +181,7 @@ static void count_grant(const struct request *r)
 void request_granted(struct request *r, int64_t number)
 {
 	count_grant(r);
-	take_off(r);
+	take_off(r, "granted");
 	outcome_add(&r->lock->locks->outcomes, &r->outcome, OUTCOME_GRANTED, r->client);
 	r->outcome.number = number;
 }
@@ -186,21 +189,18 @@ void request_granted(struct request *r, int64_t number)
 void request_grant(struct request *r, int64_t token)
 {
 	struct lock *lock = r->lock;
-	struct grant *g;
 
 	assert(!r->client->closed);
 	grant_new(r, r->mode, token);
-	g = TAILQ_LAST(&lock->grants, grant_list);
-	grant_log(g, LOG_EVENT_granted, false, 1);
 	request_granted(r, token);
 	delegability_count(&lock->delegability, r->mode == MODE_SHARED ? DELEGABILITY_READERS : r->client->id);
 	if (r->slot && r->asked_ns == lock->locks->env->now_ns)
-		delegated_offer(g, r->slot);
+		delegated_offer(TAILQ_LAST(&lock->grants, grant_list), r->slot);
 }
 
 void request_time_out(struct request *r)
 {
-	take_off(r);
+	take_off(r, "timeout");
 	outcome_add(&r->lock->locks->outcomes, &r->outcome, OUTCOME_TIMED_OUT, r->client);
 }
 
@@ -210,7 +210,7 @@ void request_fail(struct request *r, enum error_code code, const char *sentence)
 
 	if (code == ERROR_LIMIT)
 		locks->env->stats.limits_total++;
-	take_off(r);
+	take_off(r, "failed");
 	outcome_add_error(&locks->outcomes, &r->outcome, OUTCOME_FAILED, r->client, code, sentence);
 }
 

@@ -54,6 +54,7 @@ struct request {
 	enum mode mode;
 	bool queued, fresh;
 	uint8_t aside;        /* 1 + the kind as which it asks, if it is set aside (client/ask.h); 0: it is not */
+	bool said;            /* that it waits for long (hold.h) */
 	bool expired;         /* its wait ran out: it ends as soon as it is known that the lock is taken */
 	uint32_t mark;        /* its number in a snapshot (lock_snapshot.h) */
 	uint64_t search;      /* for a deadlock: the last walk that met it, or the knot that it is part of */
@@ -66,6 +67,7 @@ struct request {
 	bool place;          /* it counts as one of the grants (pools.h), as long as it has none */
 	struct charge event; /* if it is queued */
 	struct timer timer;   /* the end of the wait; once expired, until when the answer may come */
+	struct timer age;     /* hold.h */
 	struct outcome outcome;
 };
 

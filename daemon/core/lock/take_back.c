@@ -3,6 +3,7 @@
 
 #include "base/cold.h"
 #include "base/minmax.h"
+#include "core/lock/hold.h"
 #include "core/lock/lock_ledger.h"
 #include "core/lock/locks.h"
 
@@ -24,7 +25,8 @@ static void note(struct delegability *l, enum why why)
 /* The client holds the lock: since the instant at which it last took it by the word. */
 static void go_on(struct grant *g)
 {
-	g->granted_ns = delegated_said_since_ns(g);
+	g->granted_ns = g->asked_ns = delegated_said_since_ns(g);
+	hold_watch(g);
 	grant_ledger_write(g);
 }
 
@@ -36,10 +38,11 @@ static void recall(struct grant *g, enum why why)
 	stats->delegations_recalled_total += why == FOR_OTHERS;
 	stats->delegations_idle_total += why == UNUSED;
 	delegated_leave(g);
-	if (delegation_recall(delegated_slot(g)) == DELEGATION_HELD)
-		go_on(g);
-	else
+	g->given = delegation_recall(delegated_slot(g)) != DELEGATION_HELD;
+	if (g->given)
 		grant_end(g);
+	else
+		go_on(g);
 }
 
 static void take_back(struct grant *g, enum why why)
@@ -140,7 +143,7 @@ void delegated_resume(struct delegations *d)
 		if (i >= d->slot_count || !d->slots[i].grant)
 			delegation_end(&d->page->slots[i]);
 	TAILQ_FOREACH_SAFE(g, &d->client->grants, client_link, after)
-		if (g->slot && take_over(g) != DELEGATION_HELD)
+		if ((g->given = g->slot && take_over(g) != DELEGATION_HELD))
 			grant_end(g);
 		else if (g->slot && !g->lost)
 			go_on(g);

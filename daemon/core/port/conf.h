@@ -82,7 +82,8 @@ struct broker_conf {
 	bool delegation;          /* to clients that ask for it (core/lock/delegated.h) */
 	bool deadlock_detection;  /* among the waits inside the host */
 	enum effect_level log_level; /* the least important level that the log keeps: other lines are not made */
-	bool log_grants;          /* grants, releases and losses are of level info; otherwise of level debug */
+	bool log_grants;          /* holds are of level info; otherwise of level debug */
+	int64_t long_wait_ns;     /* a wait is logged when it passes this, and when it ends; 0: none is */
 	int64_t grant_min_ns;     /* a grant must be proven for longer than this */
 	int64_t stop_timeout_ns;
 	struct access_rules access; /* may change */

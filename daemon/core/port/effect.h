@@ -52,6 +52,7 @@ enum effect_type {
 	EFFECT_RESTART,    /* hand over to a new process, or say EVENT_RESTART_OVER with the reason why not */
 	EFFECT_RELOAD,     /* read the configuration again, from its beginning, then say EVENT_CONF */
 	EFFECT_LOG,        /* `text` is a sentence for the log, at `level`, `data` its fields; about `log` */
+	EFFECT_HOLD,       /* a hold or a wait, for the log; about `log`, `data` is a struct hold_record (base/hold_record.h) */
 	EFFECT_STOPPED,    /* the broker has stopped; `close_session`: nothing is held, the session may end at once */
 };
 
@@ -71,7 +72,6 @@ struct effect {
 	enum zk_create create; /* ZK_CREATE */
 	int32_t version;    /* ZK_SET */
 	enum effect_level level; /* LOG */
-	bool one_of_many;   /* LOG: it says nothing about the daemon's state */
 	bool exact;         /* ZK_SET: only if it is of `version` */
 	bool more;          /* ZK_*: another one of these effects follows; they may go out together */
 	bool watch;         /* ZK_LIST: children watch; ZK_GET: data watch (also tells DELETED) */
@@ -86,7 +86,7 @@ struct effect {
 		uint64_t op;           /* ZK_*: comes back in the answer */
 		int64_t limit;         /* TOKENS */
 		int64_t session;       /* FORMER_* */
-		struct effect_log log; /* LOG */
+		struct effect_log log; /* LOG, HOLD */
 		struct { uint64_t number, started; uint32_t uid; } lifeline; /* LIFELINE, _OVER */
 	};
 	struct span text; /* REPLY, PUSH, LOG: the bytes; ZK_*: the path; LIFELINE: the unit */

@@ -65,8 +65,12 @@ static const struct conf_key keys[] = {
 	YES("daemon", "core", core, "0", RESTART,
 	    "1: a crash may leave a core dump, and debuggers of the daemon's user may attach; 0: neither, it has secrets."),
 
-	YES("log", "grants", broker.log_grants, "0", RELOAD,
-	    "1: log each grant, release and loss, at level info; 0: only at level debug."),
+	{ "log", "grants", CONF_AUTO, FIELD(log_grants), 1, "auto", 0, CONF_AUTO_AUTO, RELOAD,
+	  "1: log what becomes of each grant, at level info; 0: only at level debug; auto: 1 if the journal gets the log." },
+	NUMBER("log", "grants_mb_per_day", grants_mb_per_day, "50", 1, 100000, RELOAD,
+	       "Megabytes of the journal that lines of grants and waits may take in a day; what is beyond is summed up."),
+	MS("log", long_wait, "60000", 0, 86400000, RELOAD,
+	   "A client that waits longer than this for a lock is logged, with who holds it; 0: none is."),
 	NUMBER("log", "recorder_bytes", ledger_file_bytes, "262144", 0, 67108864, RESTART,
 	       "The memory of the flight recorder, for the latest events (`lockbroker log`); 0: there is none."),
 

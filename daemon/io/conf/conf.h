@@ -43,7 +43,7 @@ struct conf {
 	const char *socket, *socket_group, *operator_socket, *operator_group, *rundir, *statedir;
 	int64_t socket_mode, keeper, core;
 	/* [log] */
-	int64_t ledger_file_bytes;
+	int64_t ledger_file_bytes, log_grants, grants_mb_per_day;
 	/* [zookeeper] */
 	const char *servers, *auth_file;
 	/* [limits] */

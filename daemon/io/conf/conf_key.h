@@ -10,6 +10,7 @@ enum conf_type {
 	CONF_NUMBER,
 	CONF_OCTAL,
 	CONF_YES, /* yes or no, which is 1 or 0 */
+	CONF_AUTO, /* the same, or auto, which is CONF_AUTO_AUTO */
 	CONF_LEVEL,
 	CONF_FLAVOUR,
 	CONF_PATH,
@@ -21,6 +22,8 @@ enum conf_type {
 	CONF_ZNODE, /* like ROOT, or empty */
 	CONF_HOST,
 };
+
+enum { CONF_AUTO_AUTO = 2 };
 
 struct conf_key {
 	const char *section, *name;

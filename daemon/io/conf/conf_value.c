@@ -20,8 +20,8 @@ enum {
 
 bool conf_value_is_number(const struct conf_key *key)
 {
-	return key->type == CONF_NUMBER || key->type == CONF_OCTAL || key->type == CONF_YES || key->type == CONF_LEVEL ||
-	       key->type == CONF_FLAVOUR;
+	return key->type == CONF_NUMBER || key->type == CONF_OCTAL || key->type == CONF_YES || key->type == CONF_AUTO ||
+	       key->type == CONF_LEVEL || key->type == CONF_FLAVOUR;
 }
 
 int64_t conf_value_number(const struct conf_key *key, const void *base)
@@ -292,6 +292,9 @@ bool conf_value_parse(const struct conf_key *key, const char *value, int64_t *re
 		return parse_number(key, value, 8, ret_number);
 	case CONF_YES:
 		return parse_yes(value, ret_number);
+	case CONF_AUTO:
+		*ret_number = CONF_AUTO_AUTO;
+		return strcmp(value, "auto") == 0 || parse_yes(value, ret_number);
 	case CONF_LEVEL:
 		return parse_level(value, ret_number);
 	case CONF_FLAVOUR:
@@ -328,6 +331,9 @@ void conf_value_allowed(const struct conf_key *key, char allowed[CONF_ALLOWED_MA
 		break;
 	case CONF_YES:
 		snprintf(allowed, CONF_ALLOWED_MAX, "yes or no, true or false, on or off, 1 or 0");
+		break;
+	case CONF_AUTO:
+		snprintf(allowed, CONF_ALLOWED_MAX, "auto, yes or no, true or false, on or off, 1 or 0");
 		break;
 	case CONF_LEVEL:
 		snprintf(allowed, CONF_ALLOWED_MAX, "error, warning, info or debug");
@@ -390,6 +396,12 @@ void conf_value_print(const struct conf_key *key, const void *base, FILE *out)
 	case CONF_NUMBER:
 	case CONF_YES:
 		fprintf(out, "%" PRId64, conf_value_number(key, base));
+		break;
+	case CONF_AUTO:
+		if (conf_value_number(key, base) == CONF_AUTO_AUTO)
+			fputs("auto", out);
+		else
+			fprintf(out, "%" PRId64, conf_value_number(key, base));
 		break;
 	case CONF_OCTAL:
 		fprintf(out, "%04" PRIo64, (uint64_t)conf_value_number(key, base));

@@ -348,6 +348,7 @@ static int op_send(struct zk_op *op, const struct effect *e, struct slice data, 
 	case EFFECT_RESTART:
 	case EFFECT_RELOAD:
 	case EFFECT_LOG:
+	case EFFECT_HOLD:
 	case EFFECT_STOPPED:
 		break;
 	}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the log is told of a hold or a wait: numbers and texts as one run of bytes, on their way from the core to what writes
+ * the log. docs/DESIGN.md, "Holds in the log", says what becomes a field.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "protocol/bytes.h"
+#include "protocol/slice.h"
+
+/* The words (kind, mode, why) are in memory that stays. An instant of 0 is not known. */
+struct hold_record {
+	const char *kind, *mode, *why;
+	bool over; /* a hold has ended; false: it goes on, or some of its permits are given back, or it is a wait */
+	uint32_t pid, holder_pid;
+	uint64_t client;
+	int64_t token, permits, takings;
+	int64_t asked_ns, granted_ns, now_ns, wall_ms; /* wall_ms: since 1970, at now_ns */
+	struct slice name, command, data;
+	struct slice before;         /* the host that had the lock before */
+	struct slice holder;         /* who is waited for: what the claim of its host says (core/znode/holder.h), */
+	struct slice holder_command; /* or, with holder_pid, a process of this host */
+};
+
+void hold_record_write(const struct hold_record *h, struct bytes *out);
+/* Of bytes that it has written: its texts lie in these. */
+struct hold_record hold_record_read(struct slice bytes);

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the log is told of holds and long waits (EFFECT_HOLD; the fields are in docs/DESIGN.md, "Holds in the log").
+ *
+ *   what   | timer                                    | event -> what is said
+ *   a hold | set: it is younger than 10 s             | it ends -> `released` or `lost`; the timer -> `granted`
+ *          | not set                                  | it ends -> `released` or `lost`
+ *   a wait | set: it is younger than long_wait_ns     | it ends -> nothing; the timer -> `waits`
+ *          | not set, `said`                          | it ends -> `waited`
+ *          | not set: long_wait_ns was 0 when it began | it ends -> nothing
+ *
+ * A delegation is said when it ends (`delegated`), and is no hold, unless its process holds the lock then. What is older
+ * already when a process takes over, or when a delegation ends, is not said to be old.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/log_event.h"
+
+struct grant;
+struct locks;
+struct request;
+struct timer;
+
+/* `count` permits, or the lock. `why`: NULL unless they have ended. */
+void hold_say(const struct grant *g, enum log_event event, const char *why, int64_t count);
+/* They begin, or are restored. */
+void hold_watch(struct grant *g);
+void hold_watch_wait(struct request *r);
+void hold_waited(struct request *r, const char *why); /* it has ended */
+void hold_due(struct locks *locks, struct timer *t); /* that of a hold or a wait has run out */

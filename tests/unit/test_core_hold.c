@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the log is told of holds and waits (lock/hold.h), as the fixture writes it down. */
+#include <stdio.h>
+#include <string.h>
+
+#include "claim_fixture.h"
+#include "delegation_fixture.h"
+
+#define SECOND (1000 * MS)
+
+static int setup(void **state)
+{
+	struct fixture *f = fixture_new(true);
+
+	f->conf.log_level = EFFECT_LEVEL_INFO;
+	f->conf.log_grants = true;
+	return fixture_setup(f, 4, state);
+}
+
+static int setup_waits(void **state)
+{
+	struct fixture *f = fixture_new(true);
+
+	f->conf.log_level = EFFECT_LEVEL_INFO;
+	f->conf.long_wait_ns = 60 * SECOND;
+	return fixture_setup(f, 4, state);
+}
+
+static int setup_zookeeper(void **state)
+{
+	struct fixture *f = fixture_new(false);
+
+	f->conf.log_level = EFFECT_LEVEL_INFO;
+	f->conf.log_grants = true;
+	f->conf.long_wait_ns = SECOND;
+	f->conf.handoff_max = 0;
+	return fixture_setup(f, 4, state);
+}
+
+static void expect(struct fixture *f, const char *lines)
+{
+	bytes_char(&f->log, '\0');
+	assert_string_equal(f->log.data, lines);
+	bytes_clear(&f->log);
+}
+
+TEST(a_hold_is_said_at_its_end)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK \" DATA text", ":1024");
+	fixture_say(f, 1, "LOCK \" SHARED LEASE 5", "");
+	fixture_say(f, 0, "LOCK \" REENTER", ":1024");
+	fixture_say(f, 0, "UNLOCK \"", ":1");
+	fixture_pass(f, 20);
+	expect(f, "");
+	fixture_say(f, 0, "UNLOCK \"", ":0");
+	expect(f, "released: lock \"\\\"\", client 1, uid 1000, pid 100, token 1024, held 20, command \"test\", data \"text\", "
+		  "why \"released\"\n");
+	fixture_pass(f, 5);
+	expect(f, "lost: lock \"\\\"\", client 2, uid 1000, pid 101, token 1025, held 5, waited 20, command \"test\", "
+		  "why \"lease\"\n");
+	fixture_simple(f, EVENT_CLIENT_GONE, 1);
+	expect(f, "");
+	fixture_say(f, 2, "CAMPAIGN e DATA x", ":2048");
+	fixture_simple(f, EVENT_CLIENT_GONE, 2);
+	expect(f, "released: election \"e\", client 3, uid 1000, pid 102, token 2048, command \"test\", data \"x\", "
+		  "why \"closed\"\n");
+}
+
+TEST(permits_are_said_when_they_are_given_back)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 3, "ACQUIRE s LIMIT 5 COUNT 3", ":3");
+	fixture_say(f, 3, "ACQUIRE s LIMIT 5", ":4");
+	fixture_say(f, 3, "RELEASE s COUNT 1", ":3");
+	fixture_say(f, 3, "RESET", "+RESET");
+	expect(f, "released: semaphore \"s\", client 4, uid 1000, pid 103, permits 1, command \"test\", why \"released\"\n"
+		  "released: semaphore \"s\", client 4, uid 1000, pid 103, permits 3, command \"test\", why \"released\"\n");
+}
+
+TEST(a_hold_of_ten_seconds_is_said_before_its_end)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK a", ":1024");
+	fixture_pass(f, 9999);
+	expect(f, "");
+	fixture_pass(f, 1);
+	expect(f, "granted: lock \"a\", client 1, uid 1000, pid 100, token 1024, held 10000, command \"test\"\n");
+	fixture_pass(f, 60000);
+	expect(f, "");
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	expect(f, "released: lock \"a\", client 1, uid 1000, pid 100, token 1024, held 70000, command \"test\", "
+		  "why \"released\"\n");
+}
+
+/* The others go on: they are said in the next milliseconds. */
+TEST(no_event_says_more_than_sixteen_that_go_on)
+{
+	struct fixture *f = *state;
+	size_t lines = 0;
+	char words[32];
+
+	f->conf.limits.grants_per_client = 40;
+	f->conf.limits.grants = f->conf.limits.locks = 1000;
+
+	for (int i = 0; i < 40; i++) {
+		snprintf(words, sizeof(words), "LOCK a%d", i);
+		fixture_ask(f, 0, words);
+		f->replies[0].len = 0;
+	}
+	f->now_ns += 10 * SECOND;
+	for (int event = 0; event < 3; event++, f->now_ns += MS) {
+		fixture_simple(f, EVENT_TIME, 0);
+		lines = 0;
+		for (size_t i = 0; i < f->log.len; i++)
+			lines += f->log.data[i] == '\n';
+		assert_int_equal(lines, event < 2 ? 16 * (event + 1) : 40);
+	}
+	bytes_clear(&f->log);
+}
+
+TEST(nothing_is_said_of_holds_unless_that_is_wanted)
+{
+	struct fixture *f = *state;
+
+	f->conf.log_grants = false;
+	fixture_say(f, 0, "LOCK a", ":1024");
+	fixture_pass(f, 10000);
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	expect(f, "");
+	f->conf.log_level = EFFECT_LEVEL_DEBUG;
+	fixture_say(f, 0, "LOCK a", ":2048");
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	assert_true(fixture_logged(f, "released: lock \"a\""));
+}
+
+/* It is said in the process after, and only once. */
+TEST(a_hold_and_its_wait_cross_a_hand_over)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK a", ":1024");
+	fixture_say(f, 1, "LOCK a DATA text", "");
+	fixture_pass(f, 3000);
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_expect(f, 1, ":1025");
+	bytes_clear(&f->log);
+	fixture_pass(f, 4000);
+	fixture_hand_over(f);
+	fixture_pass(f, 6000);
+	expect(f, "granted: lock \"a\", client 2, uid 1000, pid 101, token 1025, held 10000, waited 3000, command \"test\", "
+		  "data \"text\"\n");
+	fixture_hand_over(f);
+	fixture_pass(f, 1000);
+	expect(f, "");
+	fixture_say(f, 1, "UNLOCK a", ":0");
+	expect(f, "released: lock \"a\", client 2, uid 1000, pid 101, token 1025, held 11000, waited 3000, command \"test\", "
+		  "data \"text\", why \"released\"\n");
+}
+
+/* ---- waits ---- */
+
+TEST_IN(a_long_wait_is_said_when_it_becomes_one_and_when_it_ends, setup_waits)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK a", ":1024");
+	for (int i = 1; i < 4; i++)
+		fixture_say(f, (uint32_t)i, i == 2 ? "LOCK a WAIT 61000" : "LOCK a", "");
+	fixture_pass(f, 59999);
+	fixture_simple(f, EVENT_CLIENT_GONE, 3);
+	expect(f, "");
+	fixture_pass(f, 1);
+	expect(f, "waits: lock \"a\", client 2, uid 1000, pid 101, waited 60000, holder_pid 100, command \"test\", "
+		  "holder_command \"test\"\n"
+		  "waits: lock \"a\", client 3, uid 1000, pid 102, waited 60000, holder_pid 100, command \"test\", "
+		  "holder_command \"test\"\n");
+	fixture_hand_over(f);
+	fixture_pass(f, 1000);
+	fixture_expect(f, 2, "$-1");
+	expect(f, "waited: lock \"a\", client 3, uid 1000, pid 102, waited 61000, holder_pid 100, command \"test\", "
+		  "holder_command \"test\", why \"timeout\"\n");
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_expect(f, 1, ":1025");
+	assert_true(fixture_logged(f, "why \"granted\""));
+}
+
+TEST_IN(no_wait_is_long_if_that_is_not_wanted, setup_waits)
+{
+	struct fixture *f = *state;
+
+	f->conf.long_wait_ns = 0;
+	fixture_say(f, 0, "LOCK a", ":1024");
+	fixture_say(f, 1, "LOCK a", "");
+	fixture_pass(f, 600000);
+	f->conf.long_wait_ns = 60 * SECOND;
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_expect(f, 1, ":1025");
+	expect(f, "");
+}
+
+/* ---- other hosts ---- */
+
+TEST_IN(who_had_the_lock_before_and_who_has_it, setup_zookeeper)
+{
+	struct fixture *f = *state;
+	char own[128];
+
+	claim_waits(f, own);
+	bytes_clear(&f->log);
+	fixture_pass(f, 1000);
+	expect(f, "waits: lock \"a\", client 1, uid 1000, pid 100, waited 1000, command \"test\", holder \"1\\x0ahost=beta\\x0a\"\n");
+	fixture_answer_beats(f);
+	fixture_watch_contender(f, ZK_WATCH_DELETED, foreign_low);
+	while (fixture_is_open(f) && fixture_oldest(f)->effect.type != EFFECT_ZK_LIST)
+		fixture_answer(f, ZK_OK);
+	fixture_answer_list(f, 1, 1, (const char *[]){ own });
+	assert_true(f->replies[0].len > 1 && f->replies[0].data[0] == ':');
+	f->replies[0].len = 0;
+	bytes_clear(&f->log);
+	fixture_say(f, 1, "LOCK a", "");
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	assert_true(fixture_logged(f, ", command \"test\", before \"beta\", why \"released\"\n"));
+	bytes_clear(&f->log);
+}
+
+/* ---- delegations ---- */
+
+static int setup_delegation(void **state)
+{
+	int rc = delegation_setup(state);
+	struct fixture *f = *state;
+
+	f->conf.log_level = EFFECT_LEVEL_INFO;
+	f->conf.log_grants = true;
+	return rc;
+}
+
+TEST_IN(a_delegation_is_said_at_its_end_and_is_no_hold, setup_delegation)
+{
+	struct fixture *f = *state;
+
+	give_page(f, 0);
+	fixture_say(f, 0, "LOCK a SLOT 1", ":1024");
+	assert_true(is_delegated(0, 1));
+	for (int i = 0; i < 4; i++)
+		assert_true(leave(0, 1) && take(0, 1));
+	assert_true(leave(0, 1));
+	f->now_ns += 500 * MS;
+	expect(f, "");
+	fixture_say(f, 2, "LOCK a", ":1025");
+	expect(f, "delegated: lock \"a\", client 1, uid 1000, pid 100, token 1024, takings 5, held 500, command \"test\"\n");
+}
+
+TEST_IN(a_delegated_lock_that_is_held_goes_on_as_a_hold, setup_delegation)
+{
+	struct fixture *f = *state;
+
+	give_page(f, 0);
+	fixture_say(f, 0, "LOCK a SLOT 1", ":1024");
+	assert_true(is_delegated(0, 1));
+	fixture_say(f, 2, "LOCK a", "");
+	expect(f, "delegated: lock \"a\", client 1, uid 1000, pid 100, token 1024, takings 1, command \"test\"\n");
+	fixture_pass(f, 30);
+	fixture_simple(f, EVENT_CLIENT_GONE, 0);
+	assert_true(fixture_logged(f, "released: lock \"a\", client 1, uid 1000, pid 100, token 1024, held 30, command \"test\", "
+				      "why \"closed\"\n"));
+}
