@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The commands, in one table (commands.c): dispatch, the first screen, `CMD --help`, what was probably meant by a word, and
- * what shells complete come from it, and from the table of options (options.h).
+ * The commands, in one table (commands.c): dispatch, the first screen, `CMD --help`, suggestions for misspelt words,
+ * and the completion of shells come from it, and from the table of options (options.h).
  */
 #pragma once
 
@@ -18,10 +18,10 @@ struct cli_command {
 	enum cli_group group;
 	const char *summary;  /* for the first screen: at most 23 characters, in the first group 62 */
 	const char *sought;   /* words by which people look for it, with a space between; NULL: none */
-	const char *usage;    /* the words behind its options; shells complete each by what it is called */
+	const char *usage;    /* the words behind its options; shells complete each by its name */
 	const char *example;  /* the words of one */
 	const char *about;    /* sentences, in lines of at most 78 characters */
-	const char *operators; /* it is for operators: what others do instead; NULL: it is for everybody */
+	const char *operators; /* it is for operators: advice for other users; NULL: it is for everybody */
 	int args_min, args_max;
 	/* How it is run: by its own reader of the words behind it, */
 	int (*whole)(const char *socket, const struct cli_command *command, int argc, char **argv);
@@ -65,8 +65,8 @@ int cli_log(struct lb *lb, const struct cli_words *w);
 int cli_observe(struct lb *lb, const struct cli_words *w);
 int cli_who(struct lb *lb, const struct cli_words *w);
 
-/* Prints what the command does, on no more than a screen and a half. */
+/* Prints the help of the command, on no more than a screen and a half. */
 int cli_help(const struct cli_command *command);
 int cli_version(void);
-/* Prints what the last one of the words of a command line can be, for the completion of shells (client-lib/completion). */
+/* Prints the possible forms of the last word of a command line, for the completion of shells (client-lib/completion). */
 int cli_complete(int argc, char **argv);

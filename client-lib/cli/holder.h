@@ -4,7 +4,7 @@
 
 #include "client-lib/cli/sheet.h"
 
-/* What it is doing: what it calls itself, or its program, and its text in parentheses; empty: not known. */
+/* The work of a holder: the name that it gave itself, or its program, and its text in parentheses; empty: not known. */
 void holder_cell(struct sheet *s, const struct lb_reply *row);
 /* Exclusive, shared; of a semaphore "2 of 3" permits that it holds or waits for; of an election leader, candidate. */
 void holder_mode_cell(struct sheet *s, const struct lb_reply *row);

@@ -2,9 +2,9 @@
 /*
  * A command that runs while something is held through a connection: a lock, several locks, permits, a leadership.
  *
- * The connection is the owner of what is held, and the command inherits its descriptor: everything is held until the last
- * process that has the descriptor ends, even if this one is killed. Nothing is ever released by a request. A command that
- * does not inherit the descriptor (`closes`) gets SIGTERM when this process is killed.
+ * The connection is the owner of the locks, and the command inherits its descriptor: all locks are held until the last
+ * process that has the descriptor ends, even if this process is killed. Nothing is ever released by a request. A
+ * command that does not inherit the descriptor (`closes`) gets SIGTERM when this process is killed.
  *
  *     already lost -> the command is not started
  *     fork, exec   -> watch: signals are forwarded, events of the connection are handled
@@ -12,7 +12,7 @@
  *                                descendants; it is over when the last of them has ended
  *                            somebody asks for a lock -> the signal that was chosen for that
  *                            the command ended -> its exit status; processes that it left in the background go on;
- *                                what is held is held for min_hold_ms at least, unless a signal ends that
+ *                                the locks are held for min_hold_ms at least, unless a signal ends that
  *     in_place     -> exec, without fork: nobody watches
  */
 #pragma once

@@ -12,5 +12,5 @@
 
 /* A command around this one holds that lock, so that waiting for it would never end. */
 bool cli_nested(struct lb *lb, const char *name, bool shared);
-/* Adds these locks to those of the commands around us, for the command that we run. 0, or -1 and errno. */
+/* Adds these locks to the locks of the commands around us, for the command that we run. 0, or -1 and errno. */
 int cli_nested_export(size_t count, char *const *names, const int64_t *tokens);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The operators' socket. The daemon carries out commands of operators only for who came through it, so the command uses it
- * for those by itself.
+ * The operators' socket. The daemon carries out commands of operators only for clients of that socket, so `lockbroker`
+ * uses it for these commands by itself.
  *
  *   --socket PATH given        -> operator.sock beside it, if it is the same daemon's and may be opened; else PATH
  *   else, and it may be opened -> LOCKBROKER_OPERATOR_SOCKET, or operator.sock beside the socket of everybody

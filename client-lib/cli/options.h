@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The options of all commands, in one table (options.c), and what was typed behind a command. A letter means one thing
- * inside a command. Options end at the first word that is none for commands that run something; elsewhere they stand
- * anywhere before "--".
+ * The options of all commands, in one table (options.c), and the words that were typed behind a command. A letter means
+ * one thing inside a command. Options end at the first word that is none for commands that run something; elsewhere
+ * they stand anywhere before "--".
  */
 #pragma once
 
@@ -30,7 +30,7 @@ enum cli_option_id {
 	OPT_HELP, OPT_VERSION, OPT_END
 };
 
-/* What stands behind an option: how help calls it, and what a wrong one should have been (cli_values). */
+/* The value behind an option: its name in help, and the advice if it is wrong (cli_values). */
 enum cli_value {
 	VALUE_NONE, VALUE_SECONDS, VALUE_LEASE, VALUE_STATUS, VALUE_SIGNAL, VALUE_TEXT, VALUE_OWNER, VALUE_PERMITS, VALUE_NAME,
 	VALUE_LINE, VALUE_EVERY, VALUE_LIMITS, VALUE_FILE, VALUE_ADDRESS, VALUE_HOST, VALUE_SOCKET, VALUE_TIME,
@@ -42,7 +42,7 @@ struct cli_option {
 	char letter;          /* 0: none */
 	const char *word;     /* NULL: none */
 	enum cli_value value;
-	uint32_t commands;    /* bits of those that have it, by enum cli_word; that of WORD_COUNT: before a command */
+	uint32_t commands;    /* bits of its commands, by enum cli_word; the bit of WORD_COUNT: before a command */
 	const char *about;    /* lines; NULL: another way to write it, which help does not show */
 };
 
@@ -65,7 +65,7 @@ struct cli_words {
 	const char *socket;                /* NULL: not given */
 	char *arguments[CLI_ARGUMENTS_MAX + 1]; /* NULL behind the last one; of commands that have at most so many */
 	int count;
-	char **rest; /* what follows the options of those that run or send something */
+	char **rest; /* the words behind the options of commands that run or send something */
 	int rest_count;
 	const char *given[OPT_END]; /* the last value; cli_given without one; NULL: not given */
 	enum { ASKS_RUN, ASKS_HELP, ASKS_VERSION } asks;
@@ -75,8 +75,8 @@ struct cli_words {
 };
 
 /*
- * Reads the words, of which the first is skipped. -1: go on, perhaps with what is asked for instead; otherwise CLI_USAGE,
- * after it said what is wrong. --json and --wide are noted where commands look (json.h, sheet.h).
+ * Reads the words, of which the first is skipped. -1: go on, perhaps with another command that is asked for; otherwise
+ * CLI_USAGE, after it said what is wrong. --json and --wide are noted where commands look (json.h, sheet.h).
  */
 int cli_words_read(struct cli_words *w, int argc, char **argv);
 /* That command has the option; NULL: it stands before a command. */
@@ -84,18 +84,18 @@ bool cli_option_is_of(const struct cli_option *option, const struct cli_command 
 /* By its letter, or by its word of that length. NULL: there is none. */
 const struct cli_option *cli_option_find(const struct cli_command *command, char letter, const char *word, size_t len);
 
-/* What its usage calls the argument of that number, from 0 on: NAME; "": it has none. Returns `ret`. */
+/* The name of the argument of that number in its usage, from 0 on: NAME; "": it has none. Returns `ret`. */
 enum { CLI_ARGUMENT_MAX = 16 };
 const char *cli_argument(const struct cli_command *command, int number, char ret[CLI_ARGUMENT_MAX]);
 /* Says that this argument is missing, how the command is used, and `then`; returns CLI_USAGE. */
 int cli_missing(const struct cli_command *command, const char *what, const char *then);
 
-/* What somebody meant who wrote `word`: the nearest of what is tried. */
+/* The word that somebody meant who wrote `word`: the nearest of the candidates. */
 struct cli_near {
 	const char *word, *best; /* NULL: nothing is near */
 	size_t distance;
 };
-/* `candidate` is what is compared, `result` what it leads to. */
+/* `candidate` is compared, `result` is the word that it leads to. */
 void cli_near_try(struct cli_near *n, const char *candidate, const char *result);
 /* The sentence " Did you mean X?", or "". `dashes` stand before X. */
 const char *cli_near_hint(const struct cli_near *n, const char *dashes, char *ret, size_t size);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What a command line of `lockbroker lock`, `hold`, `sem` or `campaign` asks for. The form is that of flock(1):
+ * The order in a command line of `lockbroker lock`, `hold`, `sem` or `campaign`. The form is as in flock(1):
  *
  *     VERB [OPTION...] [--] NAME [--] CMD [ARG...]     options end at the first word, which is the name
  *     VERB [OPTION...] [--] NAME -c LINE               $SHELL, or else /bin/sh, runs LINE, which is one word
@@ -36,8 +36,8 @@ struct cli_order {
 	bool closes, in_place, verbose;
 	bool any;            /* one of the names is wanted, not all of them */
 	const char *owner;   /* NULL: not given */
-	char *names[LIMIT_NAMES_MAX]; /* NAME, and those of -a */
-	size_t count;        /* those of -a are also counted that do not fit */
+	char *names[LIMIT_NAMES_MAX]; /* NAME, and the names of -a */
+	size_t count;        /* also counts the names of -a that do not fit */
 	const char *data;    /* of campaign */
 	char **command;      /* NULL: none, for hold */
 	char *line[4];       /* the command of -c */

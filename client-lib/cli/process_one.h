@@ -6,8 +6,8 @@
 #pragma once
 
 /*
- * As process 1: from here on TERM, INT, HUP and QUIT end this process with 128 + the signal, as a shell shows a death by it;
- * those that are ignored stay so. The end of the connection withdraws what was asked for. Any other process has the default
- * actions, which do the same. A program that takes our place by exec has the default actions again.
+ * As process 1: from here on TERM, INT, HUP and QUIT end this process with 128 + the signal, as a shell shows a death
+ * by it; signals that are ignored stay ignored. The end of the connection withdraws the requests. Any other process has
+ * the default actions, which do the same. A program that takes our place by exec has the default actions again.
  */
 void process_one_ends_by_signals(void);

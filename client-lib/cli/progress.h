@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What a command says while it waits. It asks through a connection of its own, because ours waits.
+ * The messages of a command while it waits. It asks through a connection of its own, because ours waits.
  *
- *     on a terminal -> every second a line in place of the last one: for how long it waits, for what, who holds that, and
- *                      our place; or why nothing can be granted
+ *     on a terminal -> every second a line in place of the last one: for how long it waits, for which lock, its holder,
+ *                      and our position; or why nothing can be granted
  *     elsewhere     -> after 5 s, and then after twice the time each, up to 10 minutes: why nothing is granted although
- *                      nobody holds it, because there is no ZooKeeper, for example. With --verbose, also who holds it
+ *                      nobody holds it, because there is no ZooKeeper, for example. With --verbose, also its holder
  *     main process  -> as well, for `systemctl status`: the name it waits for, and since when; the holder of a lock, when
  *     of a service     such a line is due; the leader of an election, at once and at each change
  *
@@ -26,8 +26,8 @@ struct cli_progress {
 	/* Private. */
 	bool on_terminal;
 	struct lb *lb;     /* the connection that asks; NULL: none */
-	struct lb *observer; /* the one that observes the election, for the status; NULL: none */
-	struct lb *waits;  /* the one that waits */
+	struct lb *observer; /* the handle that observes the election, for the status; NULL: none */
+	struct lb *waits;  /* the handle that waits */
 	int64_t since_ms;
 	char since[CLI_DURATION_MAX]; /* the same, as the host's clock shows it */
 	int64_t due_ms, pause_ms; /* without a terminal: when the next line is due, and the time to the one after it */
@@ -49,7 +49,7 @@ bool cli_progress_hindered(const struct lb_reply *why, char *ret, size_t size);
 /* The line, with the answer to HOLDERS (NULL: not known) and our place (0: not known), cut to `size`. Returns `ret`. */
 const char *cli_progress_line(const char *name, int64_t waited_ms, const struct lb_reply *holders, int place, char *ret,
 			      size_t size);
-/* How a holder is called: by what it said it runs, or by its own program. */
+/* How a holder is called: by the job that it named, or by its own program. */
 struct slice cli_progress_program(const struct lb_reply *holder);
 /* Our place in the answer to QUEUE, from 1 on; 0: we are not there. */
 int cli_progress_place(const struct lb_reply *queue, int64_t pid);

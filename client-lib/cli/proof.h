@@ -22,12 +22,12 @@ struct cli_proof {
 	int64_t until_ms; /* by the latest answer; CLOCK_BOOTTIME */
 	int64_t asked_ms; /* when the latest question was sent */
 	bool asking;      /* that question is not answered yet */
-	int told;         /* answers to be ignored that come before that one */
+	int told;         /* answers to be ignored that come before that answer */
 };
 
 /* The first check, which waits for its answer: to be called before anything depends on us. */
 enum lb_result cli_proof_begin(struct cli_proof *p);
-/* Reads what the broker has sent; events are kept for lb_event(). LB_OK, or LB_CONNECTION: everything is void. */
+/* Reads the messages of the broker; events are kept for lb_event(). LB_OK, or LB_CONNECTION: everything is void. */
 enum lb_result cli_proof_hear(struct cli_proof *p);
 /*
  * Asks again if the latest question is at least `every_ms` old; does nothing if there is a session page. If that has

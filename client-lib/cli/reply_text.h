@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What replies have; texts are valid as long as the reply. A value that is missing, or is not of that type, gives an empty
- * text, or 0.
+ * The values in replies; texts are valid as long as the reply. A value that is missing, or is not of that type, gives
+ * an empty text, or 0.
  */
 #pragma once
 
@@ -29,7 +29,7 @@ static inline long long reply_number(const struct lb_reply *map, const char *key
 	return (long long)lb_reply_integer(lb_reply_field(map, key));
 }
 
-/* What stands behind "\nKEY:", up to the end of its line, in the answer of INFO; empty: it is not there. */
+/* The text behind "\nKEY:", up to the end of its line, in the answer of INFO; empty: it is not there. */
 static inline struct slice reply_line(struct slice info, const char *key)
 {
 	const char *at = info.len ? memmem(info.data, info.len, key, strlen(key)) : NULL, *end = info.data + info.len;

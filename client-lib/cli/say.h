@@ -13,7 +13,7 @@ enum cli_exit {
 	CLI_FINDINGS = 1,    /* the audit found something wrong */
 	CLI_NOBODY = 1,      /* revoke, force-unlock: no holder; leader: nobody leads; limit: no semaphore; config: no key */
 	CLI_ERROR_REPLY = 1, /* call: a reply was an error */
-	CLI_UNKNOWN = 3,     /* check: wrong usage, or what the state is cannot be said */
+	CLI_UNKNOWN = 3,     /* check: wrong usage, or the state is unknown */
 	CLI_USAGE = 64,
 	CLI_UNAVAILABLE = 69, /* no broker, or it cannot say: it has no ZooKeeper, for example */
 	CLI_DEADLOCK = 70,    /* acquiring it would deadlock, or a command around this one holds it */
@@ -35,14 +35,14 @@ void cli_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void cli_say_about(const char *command, const char *name);
 /* Writes the sentence, in the same line points to the help of the command, and returns CLI_USAGE. */
 int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Tries again to write what could not be written. */
+/* Tries again to write the output that could not be written. */
 void cli_say_unsaid(void);
 /*
  * Shows a line on a terminal in place of the one shown before; "": takes that away, as any message does. It never waits
  * either: where there is no room, nothing is shown.
  */
 void cli_show_line(const char *text);
-/* What is missing at the end of a sentence that another one follows: "." or "". */
+/* The missing end of a sentence that another one follows: "." or "". */
 const char *cli_stop(const char *sentence);
 /* The exit status that belongs to a failure. */
 int cli_exit_of(enum lb_result result);

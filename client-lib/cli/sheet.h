@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Tables for people: heads, then rows, each column as wide as its widest cell; an empty cell is "-". What could steer a
- * terminal is shown as its number.
+ * Tables for people: heads, then rows, each column as wide as its widest cell; an empty cell is "-". A character that
+ * could steer a terminal is shown as its number.
  *
  *     at a terminal -> heads are bold, unless NO_COLOR is set; a table that is wider than the terminal has its longest
  *                      columns cut as far as they may be, and then its lines, each cut with an ellipsis
@@ -49,16 +49,18 @@ void sheet_begin(struct sheet *s, const struct sheet_column *columns, size_t cou
 void sheet_text(struct sheet *s, struct slice text);
 /* Of milliseconds; negative: empty. */
 void sheet_duration(struct sheet *s, long long ms);
-/* What the map has under the key, empty if that is null in JSON: a duration if it ends with _ms, an instant of `started`,
- * yes or no of what is true or false there. */
+/*
+ * The value of the map under the key, empty if it is null in JSON: a duration if the key ends with _ms, an instant for
+ * `started`, yes or no for a boolean.
+ */
 void sheet_value(struct sheet *s, const struct lb_reply *map, const char *key);
 /* A row for each of the maps, by the keys of the columns. */
 void sheet_rows(struct sheet *s, const struct lb_reply *maps);
-/* With a number of lines: of those that are left on the terminal; a last one says how many rows do not fit, and each is
+/* With a number of lines: the lines that are left on the terminal; a last one says how many rows do not fit, and each is
  * cleared behind its end. 0: all. Nothing is printed if there are no rows. */
 void sheet_print(const struct sheet *s, size_t lines);
 void sheet_end(struct sheet *s);
-/* All of it, with what `limit` says in struct sheet. */
+/* All of it; `limit` as in struct sheet. */
 void sheet_show(const struct sheet_column *columns, size_t count, const struct lb_reply *maps, long long limit);
 
 /* The columns of the terminal that is the standard output; 0: it is none. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Replies for people. What other processes have written must not steer the terminal: a character that would do so, or
- * would break the line, is printed as its number.
+ * Replies for people. Text that other processes have written must not steer the terminal: a character that would steer
+ * it, or would break the line, is printed as its number.
  */
 #pragma once
 
@@ -26,7 +26,10 @@ void cli_lines(const char *text, size_t len);
 void cli_quoted(const char *text, size_t len);
 /* Decodes a character of UTF-8: its number, or -1 for an invalid byte. Returns how many bytes it has. */
 size_t cli_character(const char *text, size_t len, int32_t *ret);
-/* Control characters, and those that break the line, change its direction or are not seen: they could disguise a name. */
+/*
+ * Control characters, and characters that break the line, change its direction or are not seen: they could disguise a
+ * name.
+ */
 bool cli_is_harmful(int32_t c);
 /*
  * Writes the first character of a text as it is to be shown, NUL-terminated, with its width in columns of a terminal.

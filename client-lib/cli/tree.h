@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The processes that descend from this one, which are signalled when the lock is lost under which they work.
+ * The processes that descend from this process, which are signalled when the lock is lost under which they work.
  *
  * This process must be a child subreaper: then a process that loses its parent becomes our child, and every process whose
  * parent is among our descendants is a descendant. Children that we had before cli_tree_begin() (a shell may have
@@ -8,7 +8,7 @@
  *
  * The list is a snapshot, made by walking /proc: processes that are forked at the same moment may be missing. To reach
  * all of them, stop them first, or look again until none is left. The list holds TREE_MAX processes; others are found
- * when those have ended. If /proc is not mounted, or is that of another PID namespace, the list has the command only.
+ * when those have ended. If /proc is not mounted, or belongs to another PID namespace, the list has the command only.
  * Nothing here allocates memory but opendir(), and if that fails the directory counts as empty.
  */
 #pragma once
@@ -18,7 +18,7 @@
 
 enum { TREE_MAX = 4096 };
 
-/* pids: ourselves, then the children that do not count, then those that do. */
+/* pids: ourselves, then the children that do not count, then the children that count. */
 struct cli_tree {
 	size_t spared, count; /* 1 <= spared <= count <= TREE_MAX: where the second and the third part end */
 	pid_t pids[TREE_MAX];
@@ -32,8 +32,8 @@ void cli_tree_reaped(struct cli_tree *t, pid_t pid);
 size_t cli_tree_find(struct cli_tree *t, pid_t command);
 /*
  * Takes the snapshot, and stops (SIGSTOP) the processes in it, until none is left that could fork. Blocks for a moment,
- * at most for 100 looks with a millisecond between them: a process that cannot be stopped by then, or that forks so
- * fast, may have children that are missing.
+ * at most for 100 looks with a millisecond between them: a process that cannot be stopped in that time, or that forks
+ * so fast, may have children that are missing.
  */
 void cli_tree_stop(struct cli_tree *t, pid_t command);
 /* Sends a signal to all processes of the snapshot. */
