@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# On a release of Debian, whichever the host has: README's `make deb`, on a minimal root, with warnings as errors, unit tests
-# and seeds of the simulator; then what was compiled for the packages is tested with the ZooKeeper, Curator and kazoo there, and by
-# the library for Java on a JDK that has virtual threads.
+# On a release of Debian, whichever the host has: `make deb`, on a minimal root, with warnings as errors, unit tests and
+# seeds of the simulator; then the compiled programs are tested with the ZooKeeper, Curator and kazoo there, and by the
+# library for Java on the JDK there, which may have virtual threads.
 #   sh tests/debian.sh RELEASE FOLDER
 # The folder gets the packages (deb) and, for tests of an upgrade, those of the commit that tests/last-release names (last).
 set -eu

@@ -28,8 +28,8 @@ cross="$fresh make binutils gcc-aarch64-linux-gnu libc6-dev qemu-user"
 boot="systemd-sysv dbus libpam-systemd passwd apt python3"
 machine="$boot libzookeeper-st2 libevent-core-2.1-7 libevent-extra-2.1-7 libinih1 needrestart unattended-upgrades"
 # Of the tests with another release than that of the host.
-dist="zookeeper default-jdk-headless junit4 libcurator-recipes-java python3-pytest python3-pytest-xdist python3-redis python3-kazoo
-redis-tools"
+dist="zookeeper default-jdk-headless junit4 libcurator-recipes-java
+python3-pytest python3-pytest-xdist python3-redis python3-kazoo redis-tools"
 bench="redis-server redis-tools memcached postgresql"
 profile="linux-perf valgrind redis-server"
 
