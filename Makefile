@@ -813,7 +813,7 @@ SYSUSERS = $(DESTDIR)$(SYSUSERSDIR)/lockbrokerd.conf
 TMPFILES = $(DESTDIR)$(TMPFILESDIR)/lockbrokerd.conf
 CONF = $(DESTDIR)$(SYSCONFDIR)/lockbroker.conf
 # Below DOCDIR as in the sources, so that the links among them lead somewhere.
-DOCS = README.md CHANGELOG.md SECURITY.md LICENSE LICENSE-MIT NOTICE protocol/PROTOCOL.md $(wildcard docs/*.md) \
+DOCS = README.md CHANGELOG.md SECURITY.md LICENSE LICENSE-MIT NOTICE protocol/PROTOCOL.md $(wildcard docs/*.md docs/design/*.md) \
 	conf/lockbroker.nft $(wildcard conf/kubernetes/*.yaml)
 DOCDIR = $(D)/share/doc/lockbroker
 PYTHON_PACKAGE = $(notdir $(wildcard client-lib/python/lockbroker/*.py client-lib/python/lockbroker/py.typed))
@@ -860,7 +860,7 @@ uninstall: ## remove what install put there (a configuration file that was edite
 		$(foreach m,$(MAN),$(call man_target,$(m))) \
 		$(COMPLETIONS) $(SYSUSERS) $(TMPFILES) $(ALL_UNITS) $(addprefix $(DOCDIR)/,$(DOCS))
 	test -z '$(PYTHONDIR)' || { rm -rf $(P)/__pycache__; rm -f $(addprefix $(P)/,$(PYTHON_PACKAGE)); rmdir $(P) 2>/dev/null || :; }
-	for d in docs protocol conf/kubernetes conf .; do rmdir $(DOCDIR)/$$d 2>/dev/null || :; done
+	for d in docs/design docs protocol conf/kubernetes conf .; do rmdir $(DOCDIR)/$$d 2>/dev/null || :; done
 	if cmp -s conf/lockbroker.conf $(CONF); then rm -f $(CONF); fi
 
 clean: ## remove BUILD

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What the entries of a lock in the journal say (docs/DESIGN.md, "Holds in the log"). An entry of a hold is written at its
+ * What the entries of a lock in the journal say (docs/design/log.md). An entry of a hold is written at its
  * end, and is whole; so what overlaps the asked time can stand anywhere behind it, and all entries of a name are read, in
  * their order.
  *

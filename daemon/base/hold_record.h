@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the log is told of a hold or a wait: numbers and texts as one run of bytes, on their way from the core to what writes
- * the log. docs/DESIGN.md, "Holds in the log", says what becomes a field.
+ * the log. docs/design/log.md, says what becomes a field.
  */
 #pragma once
 

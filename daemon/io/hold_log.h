@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lines of the log for what the broker says of holds and waits (EFFECT_HOLD). docs/DESIGN.md, "Holds in the log", has their
+ * Lines of the log for what the broker says of holds and waits (EFFECT_HOLD). docs/design/log.md, has their
  * fields.
  *
  *   what                                        | becomes

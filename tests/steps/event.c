@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stands around broker_handle() in a build with STEPS=1: an event that takes more steps than it may ends the program. What
- * it may is a bound for each event, and what the rows of docs/DESIGN.md's table of events that grow add to it. At the end
- * of the program the number of events and the longest one are written to stderr if LOCKBROKER_STEPS is set.
+ * Stands around broker_handle() in a build with STEPS=1: an event that takes more steps than its bound ends the program. The
+ * bound is a number for each event, and the additions of the table of events that grow in docs/design/work.md. At the end of
+ * the program the number of events and the longest one are written to stderr if LOCKBROKER_STEPS is set.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -24,7 +24,7 @@ def documents():
         folders[:] = [name for name in folders if name != "build" and name[0] != "."
                       and os.path.join(folder, name) != harness.build_dir()]
         found += [os.path.relpath(os.path.join(folder, name), harness.SOURCE) for name in files if name.endswith(".md")]
-    assert "README.md" in found and "docs/DESIGN.md" in found
+    assert "README.md" in found and "docs/design/README.md" in found
     return found
 
 
@@ -59,8 +59,20 @@ def test_every_test_that_a_page_names_exists():
     for page in ("README.md", "SECURITY.md", *(p for p in documents() if p.startswith("docs/"))):
         named = re.findall(r"`(test_\w+\.\w+::\w+|mutant: [^`]+)`", re.sub(r"\s+", " ", harness.read_source(page)))
         assert not [name for name in named if not is_there(name)], page
-        if page in ("docs/FEATURES.md", "docs/DESIGN.md"):
-            assert len(named) > 30
+        assert len(named) > 30 or page not in ("docs/FEATURES.md", "docs/design/promises.md")
+
+
+def test_the_tests_of_the_design_stand_in_tables():
+    """At the end of each page, where a reader who looks for a test finds it and no other reader has to step over it."""
+    named = 0
+    for page in (page for page in documents() if page.startswith("docs/design/")):
+        text = harness.read_source(page)
+        shown = [re.findall(r"`(?:test_\w+\.\w+::\w+|mutant: [^`]+)`", re.sub(r"\s+", " ", part))
+                 for part in (re.sub(r"^\|.*\n", "", text, flags=re.M), text)]
+        assert not shown[0], page
+        assert shown[1] or page in ("docs/design/parts.md", "docs/design/words.md"), page
+        named += len(shown[1])
+    assert named > 300
 
 
 def test_the_comparison_is_whole():
@@ -98,7 +110,7 @@ def test_every_link_leads_somewhere():
 def test_every_file_of_the_sources_that_is_named_exists():
     """What looks like a path below one of the folders of the sources, in the pages for developers."""
     tops = "protocol|daemon|client-lib|conf|systemd|tests|docs"
-    for page in ("CONTRIBUTING.md", "docs/DESIGN.md", "README.md"):
+    for page in ("CONTRIBUTING.md", "README.md", *(page for page in documents() if page.startswith("docs/design/"))):
         for path in re.findall(rf"`((?:{tops})/[\w./-]*)`", harness.read_source(page)):
             assert os.path.exists(os.path.join(harness.SOURCE, path)), f"{page}: {path}"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the log is told of holds and long waits (EFFECT_HOLD; the fields are in docs/DESIGN.md, "Holds in the log").
+ * What the log is told of holds and long waits (EFFECT_HOLD; the fields are in docs/design/log.md).
  *
  *   what   | timer                                    | event -> what is said
  *   a hold | set: it is younger than 10 s             | it ends -> `released` or `lost`; the timer -> `granted`

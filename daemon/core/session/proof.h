@@ -10,7 +10,7 @@
  *
  * `seen` is an instant at or after which the leader saw us, if this write is answered: a write was answered then, at
  * least half a tick later another one was sent, and its answer came before this one was sent. A connection begins with
- * the instant of its handshake. docs/DESIGN.md, "Time and its proof", shows why that is enough.
+ * the instant of its handshake. docs/design/session.md shows why that is enough.
  */
 #pragma once
 
