@@ -20,6 +20,15 @@ from measure import Row
 from services import harness
 
 
+def machine(load):
+    with open("/proc/cpuinfo") as f:
+        model = re.search(r"^model name\s*: (.*)", f.read(), re.M)
+    with open("/proc/meminfo") as f:
+        memory = int(f.readline().split()[1]) / 2**20
+    return (f"{len(os.sched_getaffinity(0))} x {model.group(1) if model else platform.machine()}, {memory:.0f} GB, "
+            f"Linux {platform.release()}, load before {load:.1f}")
+
+
 class Bench:
     """The services of a run, what is asked of them, and the results."""
 
@@ -133,12 +142,7 @@ class Bench:
 
     def facts(self):
         """The machine, and the versions of what was measured; the first is the machine."""
-        with open("/proc/cpuinfo") as f:
-            model = re.search(r"^model name\s*: (.*)", f.read(), re.M)
-        with open("/proc/meminfo") as f:
-            memory = int(f.readline().split()[1]) / 2**20
-        return [f"{len(os.sched_getaffinity(0))} x {model.group(1) if model else platform.machine()}, {memory:.0f} GB, "
-                f"Linux {platform.release()}, load before {self.load:.1f}",
+        return [machine(self.load),
                 ", ".join([services.first_line(harness.program("lockbrokerd"), "--version"), *self.versions,
                            f"Python {platform.python_version()}"]),
                 f"{time.strftime('%Y-%m-%d %H:%M')}, {self.rounds} rounds of {self.seconds} s, pinned to CPU "

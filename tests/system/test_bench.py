@@ -16,6 +16,7 @@ sys.path.insert(0, os.path.join(harness.SOURCE, "tests", "bench"))
 
 import costs  # noqa: E402
 import crowd  # noqa: E402
+import fleet_table  # noqa: E402
 import measure  # noqa: E402
 import report  # noqa: E402
 import scenarios  # noqa: E402
@@ -212,6 +213,55 @@ def test_the_bytes_of_a_turn_are_counted_in_steps():
     assert ours["join_bytes"] > listed and recipe["join_bytes"] > listed
     assert ours["next_bytes"] > listed > ours["hand_off_bytes"]
     assert recipe["hand_off_bytes"] > listed > recipe["next_bytes"]
+
+
+# ---- the fleet ----
+
+def fleet_load(daemons, locks, seconds):
+    done = subprocess.run([harness.program("tests/bench-fleet"), str(locks), "0.1", seconds, *[d.socket for d in daemons]],
+                          capture_output=True, text=True, timeout=harness.PATIENCE * 3)
+    begun, figures = done.stdout.splitlines() or ["", "{}"]
+    return done.returncode, begun, json.loads(figures), done.stderr
+
+
+def test_hosts_hand_locks_on_and_each_has_its_share(two_hosts):
+    for seconds in ("0.3", "3", "15"):  # until that is long enough on a busy machine
+        status, begun, figures, _ = fleet_load([*two_hosts, *two_hosts], 1, seconds)
+        assert status == 0 and begun == "begin" and figures["overlaps"] == 0
+        if min(figures["by_target"]) > 1:
+            break
+    assert figures["hand_offs"] > 0 and min(figures["by_target"]) > 1 and sum(figures["by_target"]) == figures["pairs"]
+    assert 0 < figures["p50_us"] <= figures["p99_us"] <= figures["longest_us"] * 1.02
+
+
+def test_hosts_that_share_no_lock_are_found_out():
+    """Each of two daemons without a ZooKeeper grants the lock for itself."""
+    daemons = [services.Lockbroker(), services.Lockbroker()]
+    try:
+        status, _, figures, _ = fleet_load(daemons, 1, "0.3")
+        assert status == 1 and figures["overlaps"] > 0
+    finally:
+        assert [daemon.end() for daemon in daemons] == [None, None]
+
+
+def test_a_host_that_is_not_there_fails_the_load(broker, tmp_path):
+    class Nobody:
+        socket = str(tmp_path / "none")
+
+    status, _, figures, complaint = fleet_load([broker, Nobody], 1, "0.3")
+    assert status == 1 and not figures and "No such file" in complaint
+
+
+def test_each_run_of_a_fleet_is_a_column_of_the_table(tmp_path):
+    """Fewer hosts first; a figure that a run does not have is a dash, and one that failed is said."""
+    about = {"locks": 8, "timeout_ms": 15000, "seconds": 20, "machine": "m", "at": "t", "version": "v"}
+    for hosts, failures in ((200, ["no"]), (20, [])):
+        (tmp_path / f"{hosts}.json").write_text(json.dumps(about | {
+            "hosts": hosts, "failures": failures, "figures": {"hand-offs": {"hand_offs_s": hosts * 10}}}))
+    lines = fleet_table.table(str(tmp_path)).splitlines()
+    assert lines[0] == "|  | 20 hosts | 200 hosts |"
+    assert "| hand-offs a second | 200 | 2,000 |" in lines and "| s of `hosts` | - | - |" in lines
+    assert [line.endswith("FAILED") for line in lines[-2:]] == [False, True]
 
 
 # ---- the profile ----

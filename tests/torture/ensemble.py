@@ -36,11 +36,11 @@ def server_port():
 class Server(harness.Zookeeper):
     """One of them. `lines` says who the others are."""
 
-    def __init__(self, number, tick_ms):
+    def __init__(self, number, tick_ms, container_check_ms):
         self.number = number
         self.lines = ""
         self.quorum_port, self.election_port = server_port(), server_port()
-        super().__init__(tick_ms, jvm=[f"-Dznode.container.checkIntervalMs={CONTAINER_CHECK_MS}",
+        super().__init__(tick_ms, jvm=[f"-Dznode.container.checkIntervalMs={container_check_ms}",
                                        f"-Dzookeeper.fastleader.maxNotificationInterval={NOTIFICATION_MS}"], wait=False)
         self.port = server_port()
 
@@ -70,9 +70,9 @@ class Server(harness.Zookeeper):
 
 
 class Ensemble:
-    def __init__(self, network, tick_ms):
+    def __init__(self, network, tick_ms, container_check_ms=CONTAINER_CHECK_MS):
         self.tick_ms = tick_ms
-        self.servers = [Server(n + 1, tick_ms) for n in range(SIZE)]
+        self.servers = [Server(n + 1, tick_ms, container_check_ms) for n in range(SIZE)]
         self.links = {}  # (follower, leader) -> the link between them
         for a in self.servers:
             for b in self.servers:
