@@ -161,12 +161,13 @@ class Fleet:
                  **{name: after[name] for name in (*KEPT, "watches")})
 
     def memory(self, section, empty_bytes=None):
-        """What the servers have in use is told where their heap was looked at before there were hosts."""
+        """By how much the heap has grown is told where it was looked at before there were hosts."""
         self.add(section, pss_bytes=statistics.mean(map(pss_bytes, self.pids())),
+                 rundir_bytes=statistics.mean(folder_bytes(host.daemon.dir) for host in self.hosts),
                  server_bytes=statistics.mean(measure.memory_bytes(server.process.pid) for server in self.servers))
         used = heap_bytes(self.servers[0]) if empty_bytes else None
         if used:
-            self.add(section, heap_bytes=(used - empty_bytes) / self.count)
+            self.add(section, heap_bytes=used - empty_bytes)
 
     def hand_on(self, section):
         """A client of each host asks for one of the locks, again and again, and gives it back at once."""
@@ -368,6 +369,10 @@ def pss_bytes(pid):
     """Memory of the process, with its part of what it shares with others."""
     with open(f"/proc/{pid}/smaps_rollup") as f:
         return 1024 * int(re.search(r"^Pss: +(\d+) kB", f.read(), re.M)[1])
+
+
+def folder_bytes(folder):
+    return sum(os.stat(os.path.join(folder, name)).st_blocks * 512 for name in os.listdir(folder))
 
 
 def heap_bytes(server):
