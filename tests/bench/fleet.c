@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench-fleet: a client of each of many brokers, all in one process. Client i takes and releases the lock i modulo the number of
- * locks, again and again: with more hosts than locks each grant is a hand-off between hosts.
+ * bench-fleet: a client of each of many brokers, all in one process. Client i takes and releases the lock i modulo the
+ * number of locks, again and again: with more hosts than locks each grant is a hand-off between hosts.
  *
- * Prints "begin" when the measured time begins, so that somebody else can count packets from there on, and one line of JSON when it
- * ends. Two holders of a lock at once, or a token that is not larger than the one before, is an overlap and fails the load.
+ * Prints "begin" when the measured time begins, so that somebody else can count packets from there on, and one line of
+ * JSON when it ends. Two holders of a lock at once, or a token that is not larger than the one before, is an overlap and
+ * fails the load.
  */
 #include <inttypes.h>
 #include <stdbool.h>

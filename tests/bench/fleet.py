@@ -119,6 +119,11 @@ class Fleet:
         return self.counters() | log_of(self.servers[0]) | {"at": time.monotonic(), "daemons": costs.usage(self.pids())["ran"],
                                   "servers": measure.cpu_seconds([server.process.pid for server in self.servers])}
 
+    def packets(self, before, after):
+        """Of each host from one look to the next, without the heartbeats, which are 8 in each T."""
+        heartbeats = (after["at"] - before["at"]) * 8000 / self.timeout_ms
+        return {way: (after[way] - before[way]) / self.count - heartbeats for way in ("in", "out")}
+
     def add(self, section, **figures):
         self.figures.setdefault(section, {}).update(figures)
         progress(f"{section}: " + ", ".join(f"{k} {v:,.6g}" for k, v in figures.items()))
@@ -211,7 +216,7 @@ class Fleet:
 
     def crowd(self):
         """One lock that all other hosts wait for: what its queue costs, and what `who` takes."""
-        before = self.counters()
+        before = self.look()
         clients = [host.daemon.client() for host in self.hosts]
         clients[0].call("LOCK", "crowd")
         for client in clients[1:]:
@@ -220,10 +225,10 @@ class Fleet:
         harness.wait_until(lambda: services.Zookeeper.counters(zookeeper)["zk_ephemerals_count"] >=
                            before["ephemerals"] + self.count, "all to wait")
         time.sleep(SETTLE_S)
-        after = self.counters()
-        waiters = max(1, self.count - 1)
+        after = self.look()
         self.add("questions", who_s=self.command("who", "crowd"),
-                 **{f"waiter_{name}": (after[name] - before[name]) / waiters for name in ("in", "out", "znodes", "watches")})
+                 **{f"waiter_{way}": count for way, count in self.packets(before, after).items()},
+                 **{f"waiter_{name}": (after[name] - before[name]) / self.count for name in ("znodes", "watches")})
         for client in clients:
             client.close()
 
@@ -280,7 +285,7 @@ class Fleet:
         self.await_safe()
         after = self.look()
         self.add(section, took_s=took, each_ms=statistics.median(paused) * 1000,
-                 **{f"each_{way}": (after[way] - before[way]) / self.count for way in ("in", "out")}, **self.outcome())
+                 **{f"each_{way}": count for way, count in self.packets(before, after).items()}, **self.outcome())
 
     def restart_servers(self, section, servers):
         """Followers first, the leader last, as it is done by hand."""
@@ -412,7 +417,7 @@ def write(fleet, directory):
     path = os.path.join(directory, f"{fleet.count}.json")
     with open(path, "w") as f:
         json.dump(found, f, indent=1)
-    print(fleet_table.table(directory))
+    print(fleet_table.both(directory))
     print("".join(f"FAILED: {failure}\n" for failure in fleet.failures) + f"\nResults: {os.path.relpath(path)}")
 
 

@@ -23,7 +23,7 @@ ROWS = (
     ("a hand-off: transactions, bytes of the log for them", "hand-offs", ("hand_off_transactions", "hand_off_log_bytes"), "{:.2f}, {:.0f}"),
     ("grants of a host: least, fair, most", "hand-offs", ("grants_least", "grants_fair", "grants_most"), "{:,.0f}, {:,.1f}, {:,.0f}"),
     ("ms of a wait: median, 99 %", "hand-offs", ("wait_p50_ms", "wait_p99_ms"), "{:,.0f}, {:,.0f}"),
-    ("a host that waits for a lock: packets in, znodes, watches", "questions", ("waiter_in", "waiter_znodes", "waiter_watches"),
+    ("a host that begins to wait: packets in, znodes, watches", "questions", ("waiter_in", "waiter_znodes", "waiter_watches"),
      "{:.2f}, {:.2f}, {:.2f}"),
     ("s of `hosts`", "questions", ("hosts_s",), "{:.3f}"),
     ("s of `ls --all`, with a lock for each host", "questions", ("ls_all_s",), "{:.3f}"),
@@ -35,8 +35,9 @@ ROWS = (
     ("... s until all are safe; locks lost", "away for longer than T", ("all_safe_s", "lost"), "{:.1f}; {:.0f}"),
     ("... s more until each host has a lock again", "away for longer than T", ("all_locked_s",), "{:.1f}"),
     ("its snapshot: bytes, znodes", "away for longer than T", ("snapshot_bytes", "snapshot_znodes"), "{:,.0f}, {:,.0f}"),
-    ("rolling restart of all daemons: s; ms of each", "restart of all daemons", ("took_s", "each_ms"), "{:.1f}; {:.0f}"),
-    ("... packets in of each; locks lost", "restart of all daemons", ("each_in", "lost"), "{:.0f}; {:.0f}"),
+    ("rolling restart of all daemons: s; ms of each; locks lost", "restart of all daemons", ("took_s", "each_ms", "lost"),
+     "{:.1f}; {:.0f}; {:.0f}"),
+    ("... packets to the server, and from it, of each", "restart of all daemons", ("each_in", "each_out"), "{:.0f}, {:.0f}"),
     ("three servers: s until all hosts are safe", THREE, ("all_safe_s",), "{:.1f}"),
     ("... idle host: packets in, out a second; us of all servers", THREE, ("idle_in_s", "idle_out_s", "idle_server_us_s"),
      "{:.2f}, {:.2f}; {:.0f}"),
@@ -46,6 +47,12 @@ ROWS = (
      ("took_s", "longest_without_leader_s"), "{:.1f}; {:.1f} s"),
     ("... locks lost; hosts that were warned", "restart of three servers", ("lost", "warned"), "{:.0f}; {:.0f}"),
 )
+
+
+# What more hosts would cost: hosts, T in seconds. Bytes of a contender in a list (`bench.py --only crowd`), transactions from one
+# snapshot of a server to the next (its snapCount: half of it to all of it).
+CALCULATED = ((200, 15), (1000, 15), (10000, 15), (10000, 40))
+LIST_BYTES, SNAP_COUNT = 62, 100000
 
 
 def cell(run, section, keys, shape):
@@ -75,5 +82,33 @@ def table(directory):
     return text + "\n\n" + "\n".join(notes)
 
 
+def calculated(run):
+    """What an ensemble of three carries, from the figures of that run."""
+    one, idle, three = run["figures"]["away for longer than T"], run["figures"]["idle"], run["figures"][THREE]
+    waits = run["figures"]["questions"]["waiter_watches"]
+    each = one["snapshot_znodes"] / run["hosts"], one["snapshot_bytes"] / one["snapshot_znodes"]
+    log_bytes = idle["idle_log_bytes_s"] / idle["idle_transactions_s"]
+    columns = []
+    for hosts, timeout_s in CALCULATED:
+        writes_s = 8 * hosts / timeout_s
+        columns.append((
+            f"{hosts:,}, T = {timeout_s} s", f"{writes_s:,.0f}", f"{writes_s * log_bytes / 1e3:,.0f}, {writes_s * log_bytes * 0.0864:,.0f}",
+            f"{SNAP_COUNT / 2 / writes_s:,.0f} to {SNAP_COUNT / writes_s:,.0f}", f"{hosts * each[0]:,.0f}",
+            f"{hosts * each[0] * each[1] / 1e6:,.1f}", f"{hosts * (1 + waits):,.0f}",
+            f"{writes_s * three['idle_server_us_s'] / three['idle_in_s'] / 1e6:,.2f}",
+            f"{hosts * LIST_BYTES / 1e3:,.0f} KB, {hosts ** 2 * LIST_BYTES / 1e6:,.0f} MB"))
+    heads = ("", "transactions a second, idle", "KB of log a second; MB a day, of each server", "s from a snapshot to the next",
+             "znodes: each host has a lock and waits for another", "MB of a snapshot with these", "watches with these",
+             "cores of all three servers, idle", "one lock that all want: a list; all lists")
+    lines = list(zip(heads, *columns))
+    return "\n".join(f"| {' | '.join(line)} |" for line in [lines[0], ["---", *("--:" for _ in columns)], *lines[1:]])
+
+
+def both(directory):
+    """The table, and what follows from the run with the most hosts that has all that is needed."""
+    whole = [run for run in runs(directory) if THREE in run["figures"] and "questions" in run["figures"]]
+    return table(directory) + (f"\n\nCalculated from {whole[-1]['hosts']:,} hosts:\n\n{calculated(whole[-1])}" if whole else "")
+
+
 if __name__ == "__main__":
-    print(table(sys.argv[1]))
+    print(both(sys.argv[1]))
