@@ -4,8 +4,10 @@
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -132,6 +134,51 @@ def test_a_row_that_was_too_slow_for_a_single_pair_is_told_too():
     assert Run.results.get("bare", targets.READERS, targets.DELEGATED, "pair_ns") > 0
     assert any("32 readers" in what for what, *_ in targets.tell(Run.results))
     assert targets.LIBRARY in report.section_table(Run.results, "bare", {"pairs_s": ("pairs/s", 0), "pair_ns": ("ns", 0)})
+
+
+def test_a_short_round_judges_counts_and_no_times():
+    results = report.Results()
+    results.add("idle", "10000", targets.PLAIN, {"bytes_per_client": 1e6})
+    for row in (targets.PLAIN, targets.NULL):
+        results.add("pinned", "1 process", row, {"pairs_s": 1})
+    for judges, of_time in ((False, "not judged"), (True, "met")):
+        verdicts = {what: verdict for what, _, _, verdict in targets.tell(results, judges)}
+        assert verdicts[f"1: one process, pinned, {targets.PLAIN} / null"] == of_time
+        assert verdicts["7: bytes for an idle client, of 10,000"] == "NOT MET"
+
+
+class NoRoom(threading.Thread):
+    """Grants and releases one lock at a time, and ends a connection that asks for many."""
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.dir = harness.fast_tmp("no-room.")
+        for directory in (os.environ["LOCKBROKER_RUN"], self.dir):
+            os.chmod(directory, os.stat(directory).st_mode | 0o011)
+        self.path = os.path.join(self.dir, "socket")
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(self.path)
+        os.chmod(self.path, 0o666)
+        self.listener.listen()
+        self.start()
+
+    def run(self):
+        client, _ = self.listener.accept()
+        while b"MLOCK" not in (asked := client.recv(65536)) and asked:
+            client.send(b":1\r\n")
+        client.send(b"-LIMIT there is no room\r\n")
+        client.close()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be two other users")
+@pytest.mark.parametrize("who, status", [("app", 0), ("users", 1)])
+def test_a_connection_that_ones_own_user_has_cost_is_no_failure(who, status):
+    done = subprocess.run([harness.program("tests/bench-neighbours"), NoRoom().path, "spin", "1", "1", "60", who],
+                          capture_output=True, text=True, timeout=harness.PATIENCE * 3)
+    assert done.returncode == status and "there is no room" in done.stderr
+    if not status:
+        found = json.loads(done.stdout)
+        assert found["refused"] > 1 and found["lost"] == 0
 
 
 @pytest.mark.parametrize("more", [["one", "--bare"], ["new", "--bare", "--shared"]])
