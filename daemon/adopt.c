@@ -219,11 +219,11 @@ bool adopt_is_kept(struct daemon *d, struct parcel *p)
 	if (!fdstore_take(&d->notify, p))
 		return false;
 	if (!saved_previous_is_latest(p, d->conf.rundir))
-		snprintf(error, sizeof(error), "it has served on after that, or another one has");
+		snprintf(error, sizeof(error), "it has served after that, or another process has");
 	else if (!identity_differs(bytes_view(&p->text), &self, error))
 		return true;
 	log_warning(saved_unused, LOG_FIELDS("error=%v", error),
-		    "what the process before this one left is not used: %s", error);
+		    "the connections and locks that the earlier process left are not used: %s", error);
 	parcel_discard(p);
 	return false;
 }

@@ -402,7 +402,7 @@ static void prepare(struct daemon *d, const struct options *options)
 	fit_pages(d, files);
 	if (notify_open(&d->notify) < 0)
 		log_warning(cannot_use, LOG_FIELDS("what=%s", "notify"),
-			    "cannot use NOTIFY_SOCKET: the service manager is not told the daemon's state");
+			    "cannot use NOTIFY_SOCKET: the daemon cannot report its state to the service manager");
 	d->notify.keeper = d->keeper;
 }
 

@@ -120,7 +120,7 @@ static void take_connection(struct revival *r, const bool *may, const struct coo
 	if (!is_that(c, kept->fd)) {
 		log_warning(
 			cannot_use, LOG_FIELDS("what=%s", "connection"),
-			"a connection that the keeper has kept is not the one that the file saved tells of: it is closed");
+			"a connection that the keeper has kept is another one than in the file saved: it is closed");
 		return;
 	}
 	if (!c->kept || c->busy || !may[p->number])
@@ -285,8 +285,7 @@ static bool revive_broker(struct daemon *d, struct saved_previous *previous, str
 	if (d->past.crashes >= KEEPER_CRASHES_ANEW) {
 		log_error(
 			worker_crashes, LOG_FIELDS("crashes=%d", d->past.crashes),
-			"%u processes crashed one after the other: this one starts without what they remembered; all locks are "
-			"lost",
+			"%u processes crashed one after the other: this process starts without their state; all locks are lost",
 			d->past.crashes);
 		return false;
 	}
@@ -299,7 +298,8 @@ static bool revive_broker(struct daemon *d, struct saved_previous *previous, str
 		return true;
 	}
 	log_error(saved_unused, LOG_FIELDS("error=%v", bytes_view(&why)),
-		  "nothing of the process that crashed goes on: %.*s; its locks are lost", (int)why.len, why.data);
+		  "the state of the process that crashed cannot be used: %.*s; its locks are lost", (int)why.len,
+		  why.data);
 	bytes_free(&why);
 	revive_free(ret);
 	return false;
@@ -477,10 +477,11 @@ static int lock_pidfile(struct daemon *d, pid_t *ret_other)
 	int rc = pidfile_open(d->conf.rundir, keeper_pid(d->keeper), ret_other);
 
 	if (rc == -EBUSY && has_ended(*ret_other))
-		log_info(start_waits, LOG_FIELDS("what=%s pid=%d", "worker", *ret_other),
-			 "the main process of the lockbrokerd before this one (pid %ld) has ended, and its worker has not yet: "
-			 "waiting for that",
-			 (long)*ret_other);
+		log_info(
+			start_waits, LOG_FIELDS("what=%s pid=%d", "worker", *ret_other),
+			"the main process of the earlier lockbrokerd (pid %ld) has ended, and its worker has not ended yet: "
+			"waiting for its end",
+			(long)*ret_other);
 	while (rc == -EBUSY && has_ended(*ret_other) && wait_a_moment(until_ns))
 		rc = pidfile_open(d->conf.rundir, keeper_pid(d->keeper), ret_other);
 	/* It closes one file after the other. */
@@ -544,9 +545,10 @@ static int open_life(struct daemon *d, bool revived)
 		log_error(cannot_start, LOG_FIELDS("what=%s path=%v error=%v", "life", d->conf.statedir, strerror(-rc)),
 			  "daemon.statedir = %s: life: %s", d->conf.statedir, strerror(-rc));
 	else if (life_wait_ns(d->life) > now_ns)
-		log_info(start_waits, LOG_FIELDS("what=%s", "life"),
-			 "the daemon before this one was killed with its keeper, and its session page is gone: nothing is "
-			 "granted for a second, because its clients may believe for so long that they hold a lock");
+		log_info(
+			start_waits, LOG_FIELDS("what=%s", "life"),
+			"the earlier daemon was killed with its keeper, and its session page is gone: nothing is granted for "
+			"a second, because clients may believe for that long that they hold a lock");
 	return rc;
 }
 

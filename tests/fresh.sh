@@ -26,8 +26,8 @@ say()
 
 readme()
 {
-	found=$(sed -n '/^## Two commands$/,/^## /p' README.md | grep "$1") && [ "$(echo "$found" | wc -l)" = 1 ] || {
-		echo "fresh: README.md does not have the command ($1) once, below \"Two commands\"" >&2
+	found=$(sed -n '/^## Start$/,/^## /p' README.md | grep "$1") && [ "$(echo "$found" | wc -l)" = 1 ] || {
+		echo "fresh: README.md does not have the command ($1) once, below \"Start\"" >&2
 		exit 1
 	}
 	echo "$found"

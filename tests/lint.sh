@@ -42,6 +42,10 @@ found "a note to oneself is no code: do it, or file it" "$(grep -nwE "TO""DO|FIX
 
 found "a comment that names what does not exist" "$(/usr/bin/python3 -B tests/comments.py $c_files)"
 
+echo "lint: sentences"
+found "the search for sentences without a noun errs" "$(/usr/bin/python3 -B tests/plain_test.py 2>&1)"
+found "a sentence whose reader has to guess the noun" "$(/usr/bin/python3 -B tests/plain.py 2>&1)"
+
 echo "lint: length"
 # The public header is written for its readers, and for any compiler.
 headers=$(printf '%s\n' $c_files | grep '\.h$' | grep -vx client-lib/lockbroker.h)

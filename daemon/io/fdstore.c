@@ -248,9 +248,10 @@ bool fdstore_take(const struct notify *notify, struct parcel *ret)
 	store_close(&s);
 	if (rc == 0)
 		return true;
-	log_error(saved_unused, LOG_FIELDS("error=%v", strerror(-rc)),
-		  "what the process before this one left cannot be read: %s; this one starts without it",
-		  strerror(-rc));
+	log_error(
+		saved_unused, LOG_FIELDS("error=%v", strerror(-rc)),
+		"the connections and locks that the earlier process left cannot be read: %s; this process starts without them",
+		strerror(-rc));
 	parcel_discard(ret);
 	return false;
 }

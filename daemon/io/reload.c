@@ -141,7 +141,7 @@ void reload_give_way(struct reload *r)
 	r->abandoned = true;
 	r->again = false;
 	r->conf.done(r->conf.arg, NULL,
-		     "reading it, or looking up what it names, takes too long for a hand-over that waits: the next process "
+		     "reading it, or looking up its names, takes too long for a hand-over that waits: the next process "
 		     "reads it");
 }
 

@@ -155,12 +155,12 @@ static bool survive_crash(struct supervisor *s)
 	if (s->crashes.pause_ns)
 		log_error(worker_crashes,
 			  LOG_FIELDS("crashes=%d connections=%d pause_s=%d", count, ended, s->crashes.pause_ns / CLOCK_NS_PER_S),
-			  "the worker crashes again and again: another one starts in %d s, without what they remembered; %zu kept "
-			  "connections are closed",
+			  "the worker crashes again and again: another one starts in %d s, without the state of the earlier ones; "
+			  "%zu kept connections are closed",
 			  (int)(s->crashes.pause_ns / CLOCK_NS_PER_S), ended);
 	else
 		log_error(worker_crashes, LOG_FIELDS("crashes=%d connections=%d pause_s=0", count, ended),
-			  "the worker has crashed %u times within a minute: another one starts without what they remembered; "
+			  "the worker has crashed %u times within a minute: another one starts without their state; "
 			  "%zu kept connections are closed",
 			  count, ended);
 	return true;
@@ -482,15 +482,15 @@ static void replace(struct supervisor *s)
 	gift.fd = reexec_make(&l, s->exchange.descriptors);
 	if (gift.fd < 0) {
 		log_warning(keeper_stays, LOG_FIELDS("error=%v", strerror(-gift.fd)),
-			    "the keeper goes on as the program that it is: %s", strerror(-gift.fd));
+			    "the keeper cannot start the new program, and goes on as the old one: %s", strerror(-gift.fd));
 		return;
 	}
 	inherit(s, true);
 	program_replace(s->program, &gift, error);
 	inherit(s, false);
 	close(gift.fd);
-	log_warning(keeper_stays, LOG_FIELDS("error=%v", error), "the keeper goes on as the program that it is: %s",
-		    error);
+	log_warning(keeper_stays, LOG_FIELDS("error=%v", error),
+		    "the keeper cannot start the new program, and goes on as the old one: %s", error);
 }
 
 static int go_on(struct supervisor *s, int reexec_fd)

@@ -29,9 +29,10 @@ void watchdogs_open(struct watchdogs *w)
 	int rc = notify_open(&w->notify);
 
 	if (rc < 0)
-		log_warning(cannot_use, LOG_FIELDS("what=%s error=%v", "notify", strerror(-rc)),
-			    "cannot use NOTIFY_SOCKET: %s; the service manager is not told that the keeper lives",
-			    strerror(-rc));
+		log_warning(
+			cannot_use, LOG_FIELDS("what=%s error=%v", "notify", strerror(-rc)),
+			"cannot use NOTIFY_SOCKET: %s; the keeper cannot report to the service manager that it lives",
+			strerror(-rc));
 	w->every_ns = w->notify.fd >= 0 ? watchdog_setting_us() * NS_PER_US / 2 : 0;
 	w->next_ns = w->every_ns ? 0 : NEVER;
 	w->within_ns = 0;

@@ -564,7 +564,7 @@ def test_a_restart_with_another_configuration_that_does_not_fit_begins_anew(serv
     holder = hold(service, "a")
     change(service, "statedir", "/var/lib/lockbroker/other")
     service.run("systemctl", "restart", UNIT)
-    assert "what the process before this one left is not used: " in service.journal()
+    assert "the connections and locks that the earlier process left are not used: " in service.journal()
     assert holder.wait(harness.PATIENCE) != 0
     assert may_lock(service)
 

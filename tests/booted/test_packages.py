@@ -122,10 +122,10 @@ def test_each_script_may_run_twice(root, current):
 
 
 def test_a_program_is_built_with_the_library_s_packages(root, current):
-    """The example of README, with nothing else of ours."""
+    """The example of docs/CLIENTS.md, with nothing else of ours."""
     for name in ("liblockbroker1", "liblockbroker-dev"):
         subprocess.run(["dpkg", "-x", current[name], root], check=True)
-    source = re.search(r"```c\n(.*?)```", harness.read_source("README.md"), re.S).group(1)
+    source = re.search(r"```c\n(.*?)```", harness.read_source("docs/CLIENTS.md"), re.S).group(1)
     with open(f"{root}/settle.c", "w") as f:
         f.write(source)
     triplet = subprocess.run(["gcc", "-print-multiarch"], check=True, capture_output=True, text=True).stdout.strip()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A booted release of Debian, whichever the host has, on which nothing of ours is: the first lock as README.md has it, and the
-repository as docs/INSTALL.md has it. The packages are those that tests/debian.sh has left."""
+"""A booted release of Debian, whichever the host has, on which nothing of ours is: the first lock and the repository as
+docs/INSTALL.md has them. The packages are those that tests/debian.sh has left."""
 
 import functools
 import http.server
@@ -73,7 +73,7 @@ def connect(machine, zk):
 
 
 def test_the_first_lock_as_readme_has_it_a_restart_keeps_locks_and_a_purge_leaves_nothing(blank, zk):
-    make, *rest = commands("README.md", "The first lock, with systemd")
+    make, *rest = commands("docs/INSTALL.md", "The first lock, with systemd")
     assert make == "make deb", "tests/debian.sh has done that"
     shutil.copytree(f"{FOLDER}/deb", f"/proc/{blank.leader}/root/srv/build/deb")
     for command in rest:

@@ -64,11 +64,15 @@ def test_every_test_that_a_page_names_exists():
 
 
 def test_the_comparison_is_whole():
-    services, others = tables("docs/PEERS.md")
+    services, others, sources = tables("docs/PEERS.md")
     assert [row[0] for row in services] == [row[0] for row in others]
     for table in (services, others):
         assert not [row for row in table if len(row) != len(table[0])]
         assert not [cell for row in table[1:] for cell in row[1:] if cell not in WORDS]
+    sourced = {name for row in sources[1:] for name in row[0].split(", ") if "](https://" in row[2]}
+    assert {*services[0][2:], *others[0][1:]} <= sourced
+    ours = {row[1] for row in services[1:]}
+    assert {"yes", "partly", "no"} <= ours, "rows in which lockbroker is behind"
 
 
 def anchors(page):
@@ -269,22 +273,53 @@ def test_the_placeholders_of_an_address_stand_in_one_place_each():
     assert "`lockbroker.invalid/go`, is a placeholder" in harness.read_source("docs/GO.md")
 
 
-def test_the_figures_are_drawn_from_the_table():
+@pytest.mark.parametrize("picture", ["32, one lock", "delegation", "hosts"])
+def test_the_figures_are_drawn_from_the_table(picture):
     chart = os.path.join(harness.SOURCE, "tests", "bench", "chart.py")
-    drawn = subprocess.run([sys.executable, "-B", chart, "32, one lock"], capture_output=True, text=True, check=True).stdout
-    assert f"```text\n{drawn}```" in harness.read_source("README.md")
+    drawn = subprocess.run([sys.executable, "-B", chart, picture], capture_output=True, text=True, check=True).stdout
+    assert f"```text\n{drawn}```" in harness.read_source("docs/PERFORMANCE.md")
 
 
-# ---- README's examples: what is printed there is what happens ----
+# ---- the examples of README and docs/CLIENTS.md: what is printed there is what happens ----
 
 
 def example(heading):
     """The first block of code below that heading."""
-    return re.search(rf"^## {heading}\n.*?^```\w*\n(.*?)^```", harness.read_source("README.md"), re.M | re.S).group(1)
+    return re.search(rf"^## {heading}\n.*?^```\w*\n(.*?)^```", harness.read_source("docs/CLIENTS.md"), re.M | re.S).group(1)
 
 
 def environment(daemon):
     return os.environ | {"LOCKBROKER_SOCKET": daemon.socket, "PATH": f"{harness.build_dir()}:{os.environ['PATH']}"}
+
+
+def test_readme_is_one_screen():
+    text = harness.read_source("README.md")
+    assert len(text.encode()) <= 6000 and len(text.splitlines()) <= 90
+
+
+def test_the_first_commands_print_what_readme_says(standalone, tmp_path):
+    """In a shell that runs its background job in the folder: ./backup says that it has the lock, and ends with its input."""
+    (tmp_path / "backup").write_text("#!/bin/sh\necho begun >begun\nread -r line <gate\n")
+    (tmp_path / "backup").chmod(0o755)
+    os.mkfifo(tmp_path / "gate")
+    (block,) = re.findall(r"^```console\n(.*?)^```", harness.read_source("README.md"), re.M | re.S)
+    printed = ""
+    background = []
+    for line in block.splitlines():
+        if not line.startswith("$ "):
+            continue
+        command = re.sub(r" +#.*", "", line[2:])
+        if command.endswith(" &"):
+            background.append(harness.spawn(["sh", "-c", command[:-2]], env=environment(standalone), cwd=tmp_path))
+            harness.wait_until((tmp_path / "begun").exists, "the job")
+        done = "" if command.endswith(" &") else subprocess.run(["sh", "-c", command], env=environment(standalone), cwd=tmp_path,
+                                                                capture_output=True, text=True).stdout
+        printed += f"{line}\n{done}"
+    with open(tmp_path / "gate", "w", encoding="ascii"):
+        pass
+    assert [job.wait(timeout=harness.PATIENCE) for job in background] == [1] * len(background)
+    assert [re.sub(r"\d+(\.\d+)?( ?m?s)?", "N", text) for text in (printed, block)] == \
+        [re.sub(r"\d+(\.\d+)?( ?m?s)?", "N", block)] * 2
 
 
 def test_the_shell_example_works(standalone, clients, tmp_path):
@@ -308,7 +343,7 @@ def test_the_redis_cli_example_works(standalone):
 
 
 def test_the_python_examples_work(standalone):
-    section = harness.read_source("README.md").split("\n## Ten lines in Python\n")[1].split("\n## ")[0]
+    section = harness.read_source("docs/CLIENTS.md").split("\n## Ten lines in Python\n")[1].split("\n## ")[0]
     examples = re.findall(r"^```python\n(.*?)^```", section, re.M | re.S)
     assert len(examples) == 2
     library = {"PYTHONPATH": os.path.join(harness.SOURCE, "client-lib", "python")}

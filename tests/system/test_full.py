@@ -111,7 +111,7 @@ def test_a_kill_while_it_cannot_grow_is_said_to_have_lost_all(small, clients):
     small.make_room()
     small.crash()
     assert c.ended()
-    assert "nothing of the process that crashed goes on: " in small.log()
+    assert "the state of the process that crashed cannot be used: " in small.log()
     assert isinstance(clients(small).call("LOCK", "b", "WAIT", 20000), int)
 
 

@@ -275,7 +275,7 @@ def test_what_a_process_left_that_went_on_is_not_used(daemons, clients):
     d.expected_exit = 0
     manager.oldest()
     manager.start()
-    assert logged(d, "what the process before this one left is not used: it has served on after that, or another one has")
+    assert logged(d, "the connections and locks that the earlier process left are not used: it has served after that, or another process has")
     assert c.ended() and clients(d).call("LOCK", "a", "WAIT", harness.PATIENCE * 1000) > later
 
 
@@ -324,7 +324,7 @@ def test_what_is_of_another_daemon_is_not_used(daemons, clients, managers):
     assert d.process.wait(harness.PATIENCE) == 0
     d.options["prefix:app/.path"] = "/app"
     manager.start()
-    assert logged(d, "what the process before this one left is not used: the configuration now has other prefixes")
+    assert logged(d, "the connections and locks that the earlier process left are not used: the configuration now has other prefixes")
     assert c.ended() and isinstance(clients(d).call("LOCK", "a"), int)
 
 
@@ -338,7 +338,7 @@ def test_what_belongs_to_a_line_that_is_no_longer_there_is_not_used(daemons, zk,
     with open(secret, "w", encoding="ascii") as f:
         f.write("broker:other\n")
     manager.start()
-    assert logged(d, "what the process before this one left is not used: zookeeper.auth_file lacks the first line")
+    assert logged(d, "the connections and locks that the earlier process left are not used: zookeeper.auth_file lacks the first line")
     assert c.ended()
 
 
@@ -380,7 +380,7 @@ def test_what_is_garbled_is_not_used(daemons, clients, managers, wrong):
         elif wrong == "one" and part == "text":
             os.close(manager.kept.pop(name))
     manager.start()
-    assert logged(d, "error: what the process before this one left cannot be read: ")
+    assert logged(d, "error: the connections and locks that the earlier process left cannot be read: ")
     assert c.ended() and isinstance(clients(d).call("LOCK", "a"), int)
 
 

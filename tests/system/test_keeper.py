@@ -223,7 +223,7 @@ def test_a_start_waits_for_a_worker_that_is_still_ending(daemons, clients):
     keeper.kill()
     keeper.wait()
     d.spawn()
-    harness.wait_until(lambda: logged(d, "has ended, and its worker has not yet: waiting for that"), "the start to wait")
+    harness.wait_until(lambda: logged(d, "has ended, and its worker has not ended yet: waiting for its end"), "the start to wait")
     os.kill(old, signal.SIGCONT)
     d.wait_ready()
     assert not harness.runs(old) and not logged(d, "cannot_start")
@@ -250,7 +250,7 @@ def test_after_five_crashes_within_a_minute_the_next_worker_comes_after_a_pause(
     d = daemons()
     for times in range(1, 5):
         crash(d)
-        anew = logged(d, f"crashed {times} times within a minute: another one starts without what they remembered")
+        anew = logged(d, f"crashed {times} times within a minute: another one starts without their state")
         assert len(anew) == (times >= 3)
     for pause_s in 1, 2:
         before = time.monotonic()
@@ -319,7 +319,7 @@ def outdated(fresh, clients, tmp_path):
         bad.chmod(mode)
         install(d, f'#!/bin/sh\nmv {bad} {d.program}\nexec {real} "$@"\n')
         d.signal(signal.SIGUSR2)
-        harness.wait_until(lambda: logged(d, "the keeper goes on as the program that it is: "), "the keeper to say why")
+        harness.wait_until(lambda: logged(d, "the keeper cannot start the new program, and goes on as the old one: "), "the keeper to say why")
         d.follow()
         return d, c, token
 
@@ -358,7 +358,7 @@ def test_the_end_of_the_keeper_is_that_of_the_worker(broker, clients):
     broker.process.wait()
     assert c.ended()
     harness.wait_until(lambda: not harness.runs(worker), "the end of the worker")
-    assert logged(broker, "the keeper, the main process of the service, has ended, and so does this one")
+    assert logged(broker, "the main process of the service (the keeper) has ended, so this process ends, too")
     broker.start()
     assert isinstance(clients(broker).call("LOCK", "b"), int)
 

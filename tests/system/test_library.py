@@ -580,9 +580,8 @@ def test_it_needs_nothing_but_libc():
         ["readelf", "-d", harness.program("liblockbroker.so.1")], capture_output=True, text=True, check=True).stdout)
 
 
-def test_the_readmes_example_works(standalone, tmp_path):
-    with open(os.path.join(harness.SOURCE, "README.md")) as f:
-        code = re.search(r"^```c\n(.*?)^```", f.read(), re.M | re.S).group(1)
+def test_the_example_of_ten_lines_works(standalone, tmp_path):
+    code = re.search(r"^```c\n(.*?)^```", harness.read_source("docs/CLIENTS.md"), re.M | re.S).group(1)
     (tmp_path / "settle.c").write_text(code)
     settle = compile_with_library(tmp_path / "settle.c", tmp_path / "settle", harness.program("liblockbroker.a"))
     done = subprocess.run([settle], env=os.environ | {"LOCKBROKER_SOCKET": standalone.socket}, capture_output=True,

@@ -46,17 +46,18 @@ def test_who_is_on_that_host_is_not_sent_there(daemons, zk, root, clients):
 
 
 def test_the_questions_of_operators_have_answers_on_every_host(two_hosts, clients):
-    """Each command of README's table."""
-    table = harness.read_source("README.md").split("## What operators ask")[1].split("\n## ")[0]
-    commands = re.findall(r"`lockbroker ([^`]+)`", table)
+    """Each command of the manual's list."""
+    section = harness.read_source("client-lib/man/lockbroker.1").split(".Sh QUESTIONS OF AN OPERATOR\n")[1].split("\n.Sh ")[0]
+    commands = [re.sub(r"\b(?:Cm|Ar) |Fl (?=-)", lambda m: "-" if m[0] == "Fl " else "", line)
+                for line in re.findall(r"^\.Nm (.*)", section, re.M)]
     assert len(commands) == 9 and commands[-1] == "drain --wait"
     holder, waiter = clients(two_hosts[0]), clients(two_hosts[1])
     token = holder.call("LOCK", "orders/42")
     waiter.send("LOCK", "orders/42")
     asker = clients(two_hosts[1])
     harness.wait_until(lambda: described(asker, "orders/42"), "the holder to write")
-    shown = {"who orders/42": str(token), "ls --all": "orders/42", "why orders/42": f"pid {os.getpid()}", "info session": "session_state:safe", "check": "OK",
-             "accounts": "connections", "log": "event=client_connected", "drain --wait": ""}
+    shown = {"who orders/42": str(token), "ls --all": "orders/42", "why orders/42": f"pid {os.getpid()}", "info session": "session_state:safe",
+             "check": "OK", "accounts": "connections", "log": "event=client_connected", "drain --wait": ""}
     commands.remove("ls --all --watch")  # it does not end
     for command in commands:
         if command.startswith("drain"):

@@ -247,7 +247,7 @@ def test_the_third_crash_within_a_minute_starts_anew(kept, clients):
     c, _ = holds(kept, clients, "a")
     kept.crash(crashes=3)
     assert c.ended()
-    assert "this one starts without what they remembered" in kept.log()
+    assert "this process starts without their state" in kept.log()
     assert isinstance(clients(kept).call("LOCK", "b"), int)
 
 
@@ -325,7 +325,7 @@ HOSTILE = {
     "no timeout": (session(32, -1), "it is corrupt"),
     "instant": (session(24, -1), "it is corrupt"),
     "network": (write(16, struct.pack("=Q", 1)), "of other namespaces"),
-    "ledger": (garble, "nothing of the process that crashed goes on"),
+    "ledger": (garble, "the state of the process that crashed cannot be used"),
 }
 
 

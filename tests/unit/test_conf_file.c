@@ -133,7 +133,7 @@ TEST_WITH(there_is_a_bound_to_what_is_told, make_place, remove_place)
 	loaded(p);
 	len = strlen(p->error);
 	assert_true(len < CONF_ERROR_MAX && len > CONF_ERROR_MAX - 400);
-	assert_non_null(strstr(p->error, "\nthere are more errors than can be told at once"));
+	assert_non_null(strstr(p->error, "\nthere are more errors than can be shown at once"));
 }
 
 TEST(one_line_tells_the_first_and_how_many_follow)

@@ -53,7 +53,7 @@ int feed_restore(struct feed **ret_feed, const struct broker_conf *conf, struct 
 	if (f->base)
 		f->broker = broker_restore(conf, text, feed_now(f), why);
 	else
-		bytes_text(why, "the kernel lacks what the loop needs");
+		bytes_text(why, "the kernel lacks a function that the event loop needs");
 	if (!f->broker) {
 		feed_free(f);
 		return -EBADMSG;

@@ -41,7 +41,7 @@ struct keeper {
 static void end(void)
 {
 	log_error(keeper_ended, LOG_NO_FIELDS,
-		  "the keeper, the main process of the service, has ended, and so does this one");
+		  "the main process of the service (the keeper) has ended, so this process ends, too");
 	_exit(EXIT_FAILURE);
 }
 

@@ -174,7 +174,8 @@ static int take_kept(struct rule *r, const char *value, char error[CONF_ERROR_MA
 	int end = 0;
 
 	if (sscanf(value, "%" SCNu32 " %" SCNu32 " %n", &r->low, &r->high, &end) < 2 || !end)
-		return conf_fail(error, r->where, "%s.%s = %.200s: not what a rule was", own_section, kept_key, value);
+		return conf_fail(error, r->where, "%s.%s = %.200s: not a rule of the earlier process", own_section,
+				 kept_key, value);
 	rule_move(r, value + end);
 	return 0;
 }

@@ -8,7 +8,7 @@
 
 int conf_fail(char error[CONF_ERROR_MAX], const char *where, const char *format, ...)
 {
-	static const char more[] = "there are more errors than can be told at once";
+	static const char more[] = "there are more errors than can be shown at once";
 	char sentence[CONF_SENTENCE_MAX];
 	size_t len = strlen(error);
 	va_list args;

@@ -537,7 +537,7 @@ void saved_spoil_earlier(const struct saved *s)
 	if (s->earlier_fd >= 0 && pwrite(s->earlier_fd, &none, sizeof(none), 0) != (ssize_t)sizeof(none))
 		log_error(
 			saved_failed, LOG_FIELDS("error=%v", strerror(errno)),
-			"the file saved of the process before this one cannot be written: if this one is killed, remove it");
+			"the file saved of the earlier process cannot be written: if this process is killed, remove that file");
 }
 
 static int finish(struct saved **ret, struct saved *s, int rc)

@@ -231,10 +231,11 @@ static COLD void answer(struct handover *h)
 		say_failed(h, "the daemon is stopping");
 	else if (h->state != IDLE)
 		log_info(hand_over, LOG_FIELDS("pid=%d", h->pid),
-			 "another hand-over is under way: what comes of it counts for this one, too");
+			 "another hand-over is under way: its result counts for this order, too");
 	else if (!h->parts.followed)
-		say_failed(h, "no service manager can be told the number of the next process: NOTIFY_SOCKET is not set "
-			      "(lockbrokerd(8), RESTART)");
+		say_failed(h,
+			   "the daemon cannot give a service manager the number of the next process: NOTIFY_SOCKET is "
+			   "not set (lockbrokerd(8), RESTART)");
 	else
 		start(h);
 }

@@ -268,7 +268,7 @@ static int take_passed(struct listener *l, int fd, char *error)
 {
 	if (l->fd >= 0)
 		return fail(error, -EINVAL,
-			    "LISTEN_FDS passes two sockets of one kind; that for operators is told by its name, "
+			    "LISTEN_FDS passes two sockets of one kind; name the operators' socket "
 			    "FileDescriptorName=" LISTEN_OPERATORS_NAME);
 	if (option(fd, SO_DOMAIN) != AF_UNIX || option(fd, SO_TYPE) != SOCK_STREAM || option(fd, SO_ACCEPTCONN) != 1)
 		return fail(error, -EINVAL,

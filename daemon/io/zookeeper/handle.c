@@ -658,7 +658,7 @@ static void handle_fired(int fd, short fired, void *arg)
 			handle_missed(h, had_session, reached);
 	} else if (h->fd >= 0 && (!h->connected || h->trying) && handle_patience_ns(h) <= 0) {
 		handle_fail(h, ZK_HANDLE_SILENT,
-			    h->trying ? "gave a session and does not answer what it was asked first" : "does not answer the handshake");
+			    h->trying ? "gave a session and does not answer the first request" : "does not answer the handshake");
 		zk_handshake_reject(h->fd);
 		h->attempt_ns = clock_now_ns();
 	}

@@ -191,7 +191,8 @@ static void compare(struct zk_ops *ops, const struct Stat *stat)
 	ops->highest = stat->czxid;
 	zk_capable_shown(ops->server, ZK_CZXID, true, NULL);
 	if (claimed >= 0)
-		zk_capable_shown(ops->server, ZK_STAT, stat->czxid == claimed, "its czxid is not that of the znode");
+		zk_capable_shown(ops->server, ZK_STAT, stat->czxid == claimed,
+				 "its czxid is not the number of the znode");
 }
 
 static void made(struct zk_ops *ops, const char *path, int64_t czxid)
