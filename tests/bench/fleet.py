@@ -31,6 +31,8 @@ PAGE = struct.Struct("=IIQQQq")
 # Of one server or the sum of all: name -> what mntr calls it. (Each server of an ensemble has all znodes.)
 COUNTED = {"in": "zk_packets_received", "out": "zk_packets_sent", "watches": "zk_watch_count"}
 KEPT = {"znodes": "zk_znode_count", "ephemerals": "zk_ephemerals_count", "data_bytes": "zk_approximate_data_size"}
+COMMANDS = 5  # of each kind, one after the other
+START_S = 1  # at most, of a server on a machine that has nothing else to do
 SETTLE_S = 2  # what an unlock, or a start, leaves behind is done by then
 
 
@@ -109,14 +111,15 @@ class Fleet:
         return [host.daemon.pid for host in self.hosts]
 
     def counters(self):
-        """Of the servers: packets and watches are sums, znodes those of one."""
+        """Of the servers, and when: packets and watches are sums, znodes those of one."""
+        at = time.monotonic()
         found = [services.Zookeeper.counters(server) for server in self.servers]
         sums = {name: sum(each.get(key, 0) for each in found) for name, key in COUNTED.items()}
-        return sums | {name: found[0].get(key, 0) for name, key in KEPT.items()}
+        return sums | {"at": at} | {name: found[0].get(key, 0) for name, key in KEPT.items()}
 
     def look(self):
         """Of now; the log of transactions is that of one server."""
-        return self.counters() | log_of(self.servers[0]) | {"at": time.monotonic(), "daemons": costs.usage(self.pids())["ran"],
+        return self.counters() | log_of(self.servers[0]) | {"daemons": costs.usage(self.pids())["ran"],
                                   "servers": measure.cpu_seconds([server.process.pid for server in self.servers])}
 
     def packets(self, before, after):
@@ -216,7 +219,7 @@ class Fleet:
 
     def crowd(self):
         """One lock that all other hosts wait for: what its queue costs, and what `who` takes."""
-        before = self.look()
+        before = self.counters()
         clients = [host.daemon.client() for host in self.hosts]
         clients[0].call("LOCK", "crowd")
         for client in clients[1:]:
@@ -225,25 +228,28 @@ class Fleet:
         harness.wait_until(lambda: services.Zookeeper.counters(zookeeper)["zk_ephemerals_count"] >=
                            before["ephemerals"] + self.count, "all to wait")
         time.sleep(SETTLE_S)
-        after = self.look()
-        self.add("questions", who_s=self.command("who", "crowd"),
+        after = self.counters()
+        self.add("questions", **self.command("who", "crowd"),
                  **{f"waiter_{way}": count for way, count in self.packets(before, after).items()},
                  **{f"waiter_{name}": (after[name] - before[name]) / self.count for name in ("znodes", "watches")})
         for client in clients:
             client.close()
 
-    def command(self, *words):
-        """How long it takes; the median of three."""
+    def command(self, word, *more):
+        """How long it takes, the median of some times, and how many packets the servers get for it."""
         def run():
             began = time.monotonic()
-            subprocess.run([harness.program("lockbroker"), "-S", self.hosts[0].daemon.socket, *words], check=True,
+            subprocess.run([harness.program("lockbroker"), "-S", self.hosts[-1].daemon.socket, word, *more], check=True,
                            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, timeout=600)
             return time.monotonic() - began
-        return statistics.median(run() for _ in range(3))
+
+        before = self.counters()
+        took = [run() for _ in range(COMMANDS)]
+        packets = self.packets(before, self.counters())["in"] * self.count / COMMANDS
+        return {f"{word}_s": statistics.median(took), f"{word}_in": packets}
 
     def ask(self):
-        self.add("questions", hosts_s=self.command("hosts"), ls_all_s=self.command("ls", "--all"),
-                 ls_all_locks=self.count)
+        self.add("questions", **self.command("hosts"), **self.command("ls", "--all"))
 
     def outcome(self):
         """What holders were told: locks lost, and hosts that were warned."""
@@ -264,9 +270,11 @@ class Fleet:
         self.await_safe(proven)
         self.add(section, away_s=served - killed, all_safe_s=time.monotonic() - served, **kept)
         self.add(section, **self.outcome())
+        if self.figures[section]["lost"]:
+            self.again(section)
 
     def again(self, section):
-        """Who has lost its lock asks for it again: how long until each host has a lock."""
+        """All ask for their locks again: how long until each host has a lock."""
         began = time.monotonic()
         self.let_go()
         self.hold()
@@ -274,7 +282,7 @@ class Fleet:
 
     def restart_daemons(self, section):
         """One after the other hands over to a new process, with all that it has."""
-        before = self.look()
+        before = self.counters()
         paused = []
         began = time.monotonic()
         for host in self.hosts:
@@ -283,7 +291,7 @@ class Fleet:
             paused.append(time.monotonic() - one)
         took = time.monotonic() - began
         self.await_safe()
-        after = self.look()
+        after = self.counters()
         self.add(section, took_s=took, each_ms=statistics.median(paused) * 1000,
                  **{f"each_{way}": count for way, count in self.packets(before, after).items()}, **self.outcome())
 
@@ -315,7 +323,7 @@ class Fleet:
     def with_one_server(self):
         server = services.Zookeeper()
         self.servers = [server]
-        start_s = min(start_again(server) for _ in range(2))
+        start_s = min(START_S, *(start_again(server) for _ in range(2)))
         progress(f"{server.version} serves, {start_s:.1f} s after its start")
         empty_bytes = heap_bytes(server)
         self.start("start", server)
@@ -328,7 +336,6 @@ class Fleet:
         self.away("away for 0.4 T", SHORT * self.timeout_ms / 1000, start_s)
         self.restart_daemons("restart of all daemons")
         self.away("away for longer than T", self.timeout_ms / 1000 + BEYOND_S)
-        self.again("away for longer than T")
         self.end_hosts()
         server.end()
 

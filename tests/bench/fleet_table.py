@@ -3,6 +3,7 @@
 
 import glob
 import json
+import math
 import os
 import sys
 
@@ -25,9 +26,9 @@ ROWS = (
     ("ms of a wait: median, 99 %", "hand-offs", ("wait_p50_ms", "wait_p99_ms"), "{:,.0f}, {:,.0f}"),
     ("a host that begins to wait: packets in, znodes, watches", "questions", ("waiter_in", "waiter_znodes", "waiter_watches"),
      "{:.2f}, {:.2f}, {:.2f}"),
-    ("s of `hosts`", "questions", ("hosts_s",), "{:.3f}"),
-    ("s of `ls --all`, with a lock for each host", "questions", ("ls_all_s",), "{:.3f}"),
-    ("s of `who`, of a lock that all hosts wait for", "questions", ("who_s",), "{:.3f}"),
+    ("`hosts`: s; packets to the server", "questions", ("hosts_s", "hosts_in"), "{:.3f}; {:,.0f}"),
+    ("`who` of a lock that all hosts wait for: s; packets", "questions", ("who_s", "who_in"), "{:.3f}; {:,.0f}"),
+    ("`ls --all`, a lock for each host: s; packets", "questions", ("ls_s", "ls_in"), "{:.3f}; {:,.0f}"),
     ("server away for about 0.4 T: s that it was away", "away for 0.4 T", ("away_s",), "{:.1f}"),
     ("... s until all are safe; locks lost; hosts that were warned", "away for 0.4 T", ("all_safe_s", "lost", "warned"),
      "{:.1f}; {:.0f}; {:.0f}"),
@@ -57,9 +58,10 @@ LIST_BYTES, SNAP_COUNT = 62, 100000
 
 def cell(run, section, keys, shape):
     figures = run["figures"].get(section, {})
-    if any(key not in figures for key in keys):
+    if not any(key in figures for key in keys):
         return "-"
-    return shape.format(*(figures[key] / (2**20 if shape.endswith("MiB") else 1) for key in keys)).removesuffix(" MiB")
+    each = (figures.get(key, math.nan) / (2**20 if shape.endswith("MiB") else 1) for key in keys)
+    return shape.format(*each).removesuffix(" MiB").replace("nan", "-")
 
 
 def runs(directory):

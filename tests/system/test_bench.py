@@ -304,10 +304,12 @@ def test_each_run_of_a_fleet_is_a_column_of_the_table(tmp_path):
     about = {"locks": 8, "timeout_ms": 15000, "seconds": 20, "machine": "m", "at": "t", "version": "v"}
     for hosts, failures in ((200, ["no"]), (20, [])):
         (tmp_path / f"{hosts}.json").write_text(json.dumps(about | {
-            "hosts": hosts, "failures": failures, "figures": {"hand-offs": {"hand_offs_s": hosts * 10}}}))
+            "hosts": hosts, "failures": failures, "figures": {
+                "hand-offs": {"hand_offs_s": hosts * 10}, "questions": {"who_in": 61} if failures else {}}}))
     lines = fleet_table.table(str(tmp_path)).splitlines()
     assert lines[0] == "|  | 20 hosts | 200 hosts |"
-    assert "| hand-offs a second | 200 | 2,000 |" in lines and "| s of `hosts` | - | - |" in lines
+    assert "| hand-offs a second | 200 | 2,000 |" in lines and "| `hosts`: s; packets to the server | - | - |" in lines
+    assert any(line.startswith("| `who`") and line.endswith(" | - | -; 61 |") for line in lines)
     assert [line.endswith("FAILED") for line in lines[-2:]] == [False, True]
 
 
