@@ -14,6 +14,7 @@
 #   WERROR=1            warnings are errors
 #   SAN=address,undefined   sanitizers (use a BUILD of its own)
 #   STEPS=1             the core counts its steps, and an event with too many ends the program (use a BUILD of its own)
+#   HOSTS= LOCKS=       of `make fleet` (20, 8)
 #   V=1                 show the commands
 
 # The number of the soname is the library's own: it goes up when programs built before would not run.
@@ -53,6 +54,8 @@ FRESH := $(FRESH)
 STANDALONE ?=
 MINUTES ?= 2
 SECONDS ?= 60
+HOSTS ?= 20
+LOCKS ?= 8
 ONLY ?=
 SAMPLE ?=
 N ?= 300
@@ -140,6 +143,7 @@ BENCH_NEIGHBOURS = neighbours.c attacks.c asker.c histogram.c
 BENCH_PIPELINE = pipeline.c
 BENCH_TAKEN = taken.c histogram.c
 BENCH_DEADLOCK = deadlock.c
+BENCH_FLEET = fleet.c histogram.c line.c
 # Unit tests of the simulator's own parts: all of them but its main program.
 SIM_UNIT = test_fakezk.c
 SIM_MAIN = sim.c
@@ -273,10 +277,10 @@ SHARED_MAP = client-lib/liblockbroker.map
 STATIC = $(BUILD)/liblockbroker.a
 SIM_BIN = $(BUILD)/sim
 # Tests that need them are about measurements or users, and run without sanitizers.
-BENCH_BIN = $(if $(SAN),,$(addprefix $(TESTS)/,bench-load bench-null bench-pipeline bench-neighbours bench-taken bench-deadlock))
+BENCH_BIN = $(if $(SAN),,$(addprefix $(TESTS)/,bench-load bench-null bench-pipeline bench-neighbours bench-taken bench-deadlock bench-fleet))
 
 .PHONY: all java javadoc java-check help deps quick check beside-check release clang-unit sanitized-system fuzz short-fuzz stateful unit unit-plain unit-sanitized threads sim steps golden mutants mutate system system-once deb \
-	booted bookworm trixie bookworm-arm64 trixie-arm64 repo dist fresh restarts races torture demo bench profile lint layers packaging abi reproducible count format install uninstall clean tests
+	booted bookworm trixie bookworm-arm64 trixie-arm64 repo dist fresh restarts races torture demo bench fleet profile lint layers packaging abi reproducible count format install uninstall clean tests
 .DEFAULT_GOAL = all
 .DELETE_ON_ERROR:
 .SUFFIXES:
@@ -320,7 +324,7 @@ say = $(if $(V),,@printf '  %-5s %s\n' $(1) $(2))
 $(BUILD)/.flags: export NOW = $(COMPILE) | $(COUNTED) | $(LINK_WHOLE) | $(LINK) | $(WARN_PRODUCT)
 $(BUILD)/.lists: export NOW = $(LINK_WHOLE) | $(LINK) | $(AR) $(LD) $(OBJCOPY) | $(DAEMON_LIBS) | $(UNIT_LIBS) | \
 	$(PROTOCOL) | $(BASE_PURE) | $(BASE) | $(CORE) | $(IO) | $(CLIENT) | $(CLI) | $(HTTP) | $(UNIT_CORE_FIXTURE) | $(UNIT_CONF_FIXTURE) | \
-	$(SIM) | $(SIM_MAIN) | $(BENCH_LOAD) | $(BENCH_NULL) | $(BENCH_PIPELINE) | $(BENCH_TAKEN) | $(BENCH_DEADLOCK)
+	$(SIM) | $(SIM_MAIN) | $(BENCH_LOAD) | $(BENCH_NULL) | $(BENCH_PIPELINE) | $(BENCH_TAKEN) | $(BENCH_DEADLOCK) | $(BENCH_FLEET)
 $(BUILD)/.flags $(BUILD)/.lists: force
 	@mkdir -p $(BUILD)
 	@printf '%s\n' "$$NOW" | cmp -s - $@ || printf '%s\n' "$$NOW" > $@
@@ -522,6 +526,11 @@ $(TESTS)/bench-deadlock: $(call objects,tests/bench,$(BENCH_DEADLOCK)) $(PURE)
 	$(call say,LINK,$@)
 	$(Q)$(LINK) -o $@ $(inputs)
 
+$(TESTS)/bench-fleet: $(call objects,tests/bench,$(BENCH_FLEET))
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(LINK) -o $@ $(inputs)
+
 # Include the public header as everybody does.
 $(call objects,tests/bench,$(BENCH_LOAD) taken.c): CPPFLAGS += -Iclient-lib
 
@@ -717,7 +726,7 @@ lint-and-booted: lint booted containers
 
 # Whatever there is: what CI runs, each test with and without sanitizers, all mutants, more seeds, all sources for lint.
 RELEASE = unit sim mutants system '$(SANITIZED) unit' '$(SANITIZED) sim' sanitized-system clang-unit reproducible fuzz deb lint-and-booted \
-	'cross ARCH=arm64 SEEDS=2000' 'torture MINUTES=5' races
+	'cross ARCH=arm64 SEEDS=2000' 'torture MINUTES=5' races 'fleet HOSTS=3 LOCKS=2 SECONDS=2'
 release: export NEED_NPM = 1
 release: ## all that there is, before a release: two hours, as root; says when it passed last, and records that (tests/release-log)
 	@sh tests/release-log.sh
@@ -756,10 +765,16 @@ demo: ## see it work: two hosts, one ZooKeeper, 16 processes (STANDALONE=1: one 
 	@$(PYTHON) -B tests/demo/demo.py --build $(BUILD) $(if $(STANDALONE),--standalone)
 
 # Ten minutes of a quiet machine. Each peer that is not there is left out, and named.
-bench: ## against a null broker and other lock services; QUICK=1: a minute. Results in BUILD/bench
+bench: ## against a null broker and other lock services; QUICK=1: two minutes. Results in BUILD/bench
 	@sh tests/deps.sh bench || echo 'make bench: goes on with the peers that are there'
 	@$(MAKE) all $(BENCH_BIN) $(if $(shell command -v javac),java)
 	@$(PYTHON) -B tests/bench/bench.py --build $(BUILD) $(if $(QUICK),--quick)
+
+# Three minutes with 200 hosts; each has a process and some descriptors, and none has a keeper. Every run adds its column.
+FLEET_SECONDS = $(if $(filter file,$(origin SECONDS)),20,$(SECONDS))
+fleet: all $(TESTS)/bench-fleet ## HOSTS= real daemons that contend for LOCKS= for SECONDS= (20): the table of docs/SIZING.md, in BUILD/fleet
+	@sh tests/deps.sh demo
+	@$(PYTHON) -B tests/bench/fleet.py --build $(BUILD) --hosts $(HOSTS) --locks $(LOCKS) --seconds $(FLEET_SECONDS)
 
 # perf, strace and valgrind: what cannot be had, or is not allowed, is left out, and named.
 profile: ## where the time of a pair goes, beside a null broker; QUICK=1: half a minute. Results in BUILD/bench

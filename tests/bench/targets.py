@@ -21,20 +21,26 @@ def held(hosts):
 
 
 class Targets:
-    def __init__(self, results):
+    """With `judges` every aim is judged; without, as after one short round, those alone that are counts and not times."""
+
+    def __init__(self, results, judges=True):
         self.results = results
+        self.judges = judges
         self.lines = []
 
     def get(self, *key):
         return self.results.get(*key)
 
-    def tell(self, what, value, aim, at_least=True, digits=2):
+    def count(self, what, value, aim, digits=2):
+        self.tell(what, value, aim, False, digits, judged=True)
+
+    def tell(self, what, value, aim, at_least=True, digits=2, judged=False):
         if value is None:
             self.lines.append([what, f"{'>=' if at_least else '<='} {number(aim, digits)}", "-", "not measured"])
             return
         met = value >= aim if at_least else value <= aim
-        self.lines.append([what, f"{'>=' if at_least else '<='} {number(aim, digits)}", number(value, digits),
-                           "met" if met else "NOT MET"])
+        verdict = ("met" if met else "NOT MET") if judged or self.judges else "not judged"
+        self.lines.append([what, f"{'>=' if at_least else '<='} {number(aim, digits)}", number(value, digits), verdict])
 
     def ratio(self, section, case, row, base, metric="pairs_s"):
         a, b = self.get(section, case, row, metric), self.get(section, case, base, metric)
@@ -51,9 +57,9 @@ class Targets:
             for metric, word in (("p99_us", "p99"), ("p999_us", "p999")):
                 self.tell(f"2: {case}, {word} / null's", self.ratio("free", case, ZOOKEEPER, NULL, metric), 1.2, False)
         for row in (PLAIN, ZOOKEEPER):
-            self.tell(f"2: overtaken at most, {row}: no more often than null's + 32",
-                      self.get("order", "32, one lock", row, "overtaken"),
-                      (self.get("order", "32, one lock", NULL, "overtaken") or 0) + 32, False, 0)
+            self.count(f"2: overtaken at most, {row}: no more often than null's + 32",
+                       self.get("order", "32, one lock", row, "overtaken"),
+                       (self.get("order", "32, one lock", NULL, "overtaken") or 0) + 32, 0)
         self.tell("3: 32 processes, own locks, ZooKeeper / null", self.ratio("free", "32, own locks", ZOOKEEPER, NULL), 0.9)
         self.tell("3: the same / Redis", self.ratio("free", "32, own locks", ZOOKEEPER, REDIS), 1)
 
@@ -87,8 +93,7 @@ class Targets:
                       max(1 - least, most - 1) if least is not None else None, 0.2, False)
 
     def growth(self):
-        self.tell("7: bytes for an idle client, of 10,000", self.get("idle", "10000", PLAIN, "bytes_per_client"), 2048,
-                  False, 0)
+        self.count("7: bytes for an idle client, of 10,000", self.get("idle", "10000", PLAIN, "bytes_per_client"), 2048, 0)
         self.tell("7: wake-ups a second, 10,000 idle clients", self.get("idle", "10000", PLAIN, "wake_ups_s"), 0, False, 1)
         few, many = (self.get("held", n, ZOOKEEPER, "p50_us") for n in ("10", "8000"))
         self.tell("7: median wait of another with 8,000 locks held / with 10", many / few if few and many else None, 1.2,
@@ -126,8 +131,8 @@ class Targets:
             self.tell(f"10: {case}, where locks may be delegated / where not",
                       self.ratio("free", case, DELEGATED, LIBRARY), 0.98)
         paged, plain = (self.get("pages", "1000", row, "bytes_per_client") for row in (DELEGATED, PLAIN))
-        self.tell("10: bytes of a page of delegations in which one lock is delegated",
-                  paged - plain if paged and plain else None, 4096 + 64, False, 0)
+        self.count("10: bytes of a page of delegations in which one lock is delegated",
+                   paged - plain if paged and plain else None, 4096 + 64, 0)
 
     def java(self):
         self.tell("11: 32 threads of one JVM on one lock, the Java library / Curator", self.ratio("jvms", "32 threads", JVM, CURATOR),
@@ -136,9 +141,9 @@ class Targets:
         self.tell("11: the same / one thread: what the queue of the JVM costs", threads / one if threads and one else None, 1)
 
 
-def tell(results):
+def tell(results, judges=True):
     """Lines of what, aim, measured, met or not."""
-    t = Targets(results)
+    t = Targets(results, judges)
     for part in (t.sockets, t.pipelined, t.network, t.growth, t.servers, t.pauses, t.delegated, t.java):
         part()
     return t.lines

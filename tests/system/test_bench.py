@@ -4,8 +4,10 @@
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -16,6 +18,7 @@ sys.path.insert(0, os.path.join(harness.SOURCE, "tests", "bench"))
 
 import costs  # noqa: E402
 import crowd  # noqa: E402
+import fleet_table  # noqa: E402
 import measure  # noqa: E402
 import report  # noqa: E402
 import scenarios  # noqa: E402
@@ -133,6 +136,51 @@ def test_a_row_that_was_too_slow_for_a_single_pair_is_told_too():
     assert targets.LIBRARY in report.section_table(Run.results, "bare", {"pairs_s": ("pairs/s", 0), "pair_ns": ("ns", 0)})
 
 
+def test_a_short_round_judges_counts_and_no_times():
+    results = report.Results()
+    results.add("idle", "10000", targets.PLAIN, {"bytes_per_client": 1e6})
+    for row in (targets.PLAIN, targets.NULL):
+        results.add("pinned", "1 process", row, {"pairs_s": 1})
+    for judges, of_time in ((False, "not judged"), (True, "met")):
+        verdicts = {what: verdict for what, _, _, verdict in targets.tell(results, judges)}
+        assert verdicts[f"1: one process, pinned, {targets.PLAIN} / null"] == of_time
+        assert verdicts["7: bytes for an idle client, of 10,000"] == "NOT MET"
+
+
+class NoRoom(threading.Thread):
+    """Grants and releases one lock at a time, and ends a connection that asks for many."""
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.dir = harness.fast_tmp("no-room.")
+        for directory in (os.environ["LOCKBROKER_RUN"], self.dir):
+            os.chmod(directory, os.stat(directory).st_mode | 0o011)
+        self.path = os.path.join(self.dir, "socket")
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(self.path)
+        os.chmod(self.path, 0o666)
+        self.listener.listen()
+        self.start()
+
+    def run(self):
+        client, _ = self.listener.accept()
+        while b"MLOCK" not in (asked := client.recv(65536)) and asked:
+            client.send(b":1\r\n")
+        client.send(b"-LIMIT there is no room\r\n")
+        client.close()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be two other users")
+@pytest.mark.parametrize("who, status", [("app", 0), ("users", 1)])
+def test_a_connection_that_ones_own_user_has_cost_is_no_failure(who, status):
+    done = subprocess.run([harness.program("tests/bench-neighbours"), NoRoom().path, "spin", "1", "1", "60", who],
+                          capture_output=True, text=True, timeout=harness.PATIENCE * 3)
+    assert done.returncode == status and "there is no room" in done.stderr
+    if not status:
+        found = json.loads(done.stdout)
+        assert found["refused"] > 1 and found["lost"] == 0
+
+
 @pytest.mark.parametrize("more", [["one", "--bare"], ["new", "--bare", "--shared"]])
 def test_a_load_that_would_prove_nothing_is_refused(tmp_path, more):
     status, usage = load("flock", str(tmp_path), 2, *more)
@@ -212,6 +260,57 @@ def test_the_bytes_of_a_turn_are_counted_in_steps():
     assert ours["join_bytes"] > listed and recipe["join_bytes"] > listed
     assert ours["next_bytes"] > listed > ours["hand_off_bytes"]
     assert recipe["hand_off_bytes"] > listed > recipe["next_bytes"]
+
+
+# ---- the fleet ----
+
+def fleet_load(daemons, locks, seconds):
+    done = subprocess.run([harness.program("tests/bench-fleet"), str(locks), "0.1", seconds, *[d.socket for d in daemons]],
+                          capture_output=True, text=True, timeout=harness.PATIENCE * 3)
+    begun, figures = done.stdout.splitlines() or ["", "{}"]
+    return done.returncode, begun, json.loads(figures), done.stderr
+
+
+def test_hosts_hand_locks_on_and_each_has_its_share(two_hosts):
+    for seconds in ("0.3", "3", "15"):  # until that is long enough on a busy machine
+        status, begun, figures, _ = fleet_load([*two_hosts, *two_hosts], 1, seconds)
+        assert status == 0 and begun == "begin" and figures["overlaps"] == 0
+        if min(figures["by_target"]) > 1:
+            break
+    assert figures["hand_offs"] > 0 and min(figures["by_target"]) > 1 and sum(figures["by_target"]) == figures["pairs"]
+    assert 0 < figures["p50_us"] <= figures["p99_us"] <= figures["longest_us"] * 1.02
+
+
+def test_hosts_that_share_no_lock_are_found_out():
+    """Each of two daemons without a ZooKeeper grants the lock for itself."""
+    daemons = [services.Lockbroker(), services.Lockbroker()]
+    try:
+        status, _, figures, _ = fleet_load(daemons, 1, "0.3")
+        assert status == 1 and figures["overlaps"] > 0
+    finally:
+        assert [daemon.end() for daemon in daemons] == [None, None]
+
+
+def test_a_host_that_is_not_there_fails_the_load(broker, tmp_path):
+    class Nobody:
+        socket = str(tmp_path / "none")
+
+    status, _, figures, complaint = fleet_load([broker, Nobody], 1, "0.3")
+    assert status == 1 and not figures and "No such file" in complaint
+
+
+def test_each_run_of_a_fleet_is_a_column_of_the_table(tmp_path):
+    """Fewer hosts first; a figure that a run does not have is a dash, and one that failed is said."""
+    about = {"locks": 8, "timeout_ms": 15000, "seconds": 20, "machine": "m", "at": "t", "version": "v"}
+    for hosts, failures in ((200, ["no"]), (20, [])):
+        (tmp_path / f"{hosts}.json").write_text(json.dumps(about | {
+            "hosts": hosts, "failures": failures, "figures": {
+                "hand-offs": {"hand_offs_s": hosts * 10}, "questions": {"who_in": 61} if failures else {}}}))
+    lines = fleet_table.table(str(tmp_path)).splitlines()
+    assert lines[0] == "|  | 20 hosts | 200 hosts |"
+    assert "| hand-offs a second | 200 | 2,000 |" in lines and "| `hosts`: s; packets to the server | - | - |" in lines
+    assert any(line.startswith("| `who`") and line.endswith(" | - | -; 61 |") for line in lines)
+    assert [line.endswith("FAILED") for line in lines[-2:]] == [False, True]
 
 
 # ---- the profile ----

@@ -49,9 +49,9 @@ class Site:
         self.crowd = None
         self.held = {}
 
-    def host(self, name, timeout_s, server=None, only=False):
-        """With `server`: connected to that one; `only`: and cannot reach another."""
-        h = faults.Host(name, self.net, self.servers.servers, timeout_s * 1000, TICK_MS)
+    def host(self, name, timeout_s, server=None, only=False, among=None):
+        """With `server`: connected to that one; `only`: and cannot reach another. `among`: servers other than those that vote."""
+        h = faults.Host(name, self.net, among or self.servers.servers, timeout_s * 1000, self.servers.tick_ms)
         h.daemon.options["zookeeper.root"] = self.root
         self.hosts.append(h)
         others = [link for s, link in h.links.items() if s is not server] if server else []
@@ -189,6 +189,32 @@ def pair_under_load(site, server=None):
 
 
 # ---- what costs nothing ----
+
+
+def test_a_host_at_an_observer_hands_locks_on_and_keeps_them_over_an_election(net, root):
+    """Its reads are the observer's; its writes, of which each proof is one, are the leader's."""
+    servers = ensemble.Ensemble(net, 2000, observed=True)  # of a tick with which an outage may last for 12 s
+    site = Site(net, servers, root)
+    try:
+        harness.wait_until(lambda: servers.observer.mode() == "observer", "the observer to serve")
+        far, near = site.host("far", 30, among=[servers.observer]), site.host("near", 30)
+        first = site.hold(far, "a", "handed on")
+        site.ask_for(near, "b", "handed on")
+        site.held.clear()
+        site.witness.send("a", "UNLOCK", "handed on")
+        assert site.witness.reply("b") > first
+        site.hold(far, "holder", "kept")
+        site.load()
+        leader = servers.leader()
+        leader.stop()
+        servers.wait_led(without=leader)
+        leader.start()
+        servers.wait_whole()
+        harness.wait_until(lambda: servers.observer.mode() == "observer", "the observer to serve again")
+        site.nothing_lost()
+    finally:
+        site.end()
+        servers.end()
 
 
 @if_led

@@ -36,11 +36,11 @@ def server_port():
 class Server(harness.Zookeeper):
     """One of them. `lines` says who the others are."""
 
-    def __init__(self, number, tick_ms):
+    def __init__(self, number, tick_ms, container_check_ms):
         self.number = number
         self.lines = ""
         self.quorum_port, self.election_port = server_port(), server_port()
-        super().__init__(tick_ms, jvm=[f"-Dznode.container.checkIntervalMs={CONTAINER_CHECK_MS}",
+        super().__init__(tick_ms, jvm=[f"-Dznode.container.checkIntervalMs={container_check_ms}",
                                        f"-Dzookeeper.fastleader.maxNotificationInterval={NOTIFICATION_MS}"], wait=False)
         self.port = server_port()
 
@@ -70,9 +70,11 @@ class Server(harness.Zookeeper):
 
 
 class Ensemble:
-    def __init__(self, network, tick_ms):
+    """Three servers that vote; and an observer, which does not, if that is asked for."""
+
+    def __init__(self, network, tick_ms, container_check_ms=CONTAINER_CHECK_MS, observed=False):
         self.tick_ms = tick_ms
-        self.servers = [Server(n + 1, tick_ms) for n in range(SIZE)]
+        self.servers = [Server(n + 1, tick_ms, container_check_ms) for n in range(SIZE)]
         self.links = {}  # (follower, leader) -> the link between them
         for a in self.servers:
             for b in self.servers:
@@ -80,12 +82,26 @@ class Ensemble:
                     self.links[a, b] = network.link(b.quorum_port, patience_s=3)
                 port = b.quorum_port if a is b else self.links[a, b].port
                 a.lines += f"server.{b.number}=127.0.0.1:{port}:{b.election_port}\n"
+        self.observer = Server(SIZE + 1, tick_ms, container_check_ms) if observed else None
+        if observed:
+            self.add_observer()
         self.copy = os.path.join(harness.fast_tmp("backup."), "version-2")
         self.start()
         self.wait_whole()
 
-    def start(self):
+    def add_observer(self):
+        o = self.observer
+        line = f"server.{o.number}=127.0.0.1:{o.quorum_port}:{o.election_port}:observer\n"
         for s in self.servers:
+            s.lines += line
+            o.lines += f"server.{s.number}=127.0.0.1:{s.quorum_port}:{s.election_port}\n"
+        o.lines += line + "peerType=observer\n"
+
+    def all(self):
+        return [*self.servers, *([self.observer] if self.observer else [])]
+
+    def start(self):
+        for s in self.all():
             s.start()
 
     def kill(self):
@@ -141,7 +157,7 @@ class Ensemble:
             return None
 
     def end(self):
-        for s in self.servers:
+        for s in self.all():
             if s.process and s.process.poll() is None:
                 s.signal(signal.SIGCONT)
             s.end()
