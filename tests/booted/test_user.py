@@ -173,6 +173,13 @@ def test_it_is_its_users_alone(enabled):
     assert "This user may not look for lockbrokerd" in bob.run("lockbroker", "-S", enabled.socket, "ping", status=77)
 
 
+def test_its_user_sees_who_held_a_lock_and_not_what_the_system_broker_logs(enabled):
+    enabled.run("lockbroker", "--user", "lock", "-d", "my notes", "notes", "true")
+    harness.wait_until(lambda: "(my notes)" in enabled.run("lockbroker", "--user", "history", "notes"), "the hold in the journal")
+    assert "--directory" not in enabled.run("lockbroker", "--user", "history", "notes"), "there are no other hosts"
+    assert "This user may not read the journal" in enabled.run("lockbroker", "history", "notes", status=77)
+
+
 def test_it_has_what_confinement_a_user_can_give(enabled):
     enabled.run("lockbroker", "--user", "ping")
     pid = enabled.show("MainPID")

@@ -400,7 +400,7 @@ def test_journalctl_gets_words_and_no_input(journalctl, tmp_path):
 
 @pytest.mark.parametrize(("output", "said"), [
     (b"", None), (b"no export\n", "no export of a journal"), (b"A=b\n", "no export of a journal"), (b"\n", "no export of a journal"),
-    (b"A\n\xff\xff\xff\xff\xff\xff\xff\xff", "no export of a journal"), (b"A\n\x01\0\0\0\0\0\0\0bc", "no export of a journal"),
+    (b"A\n\xff\xff\xff\xff\xff\xff\xff\xff", "no export of a journal"), (b"A\n\x01\0\0\0\0\0\0\0bcA=b\n\n", "no export of a journal"),
     (b"x" * 3000000, "no export of a journal"),
 ], ids=["nothing", "text", "half", "line", "length", "end", "long"])
 def test_what_is_no_export_is_not_read(journalctl, tmp_path, output, said):

@@ -189,6 +189,20 @@ TEST(a_part_of_an_entry_waits_for_the_rest)
 		assert_int_equal(parse_exactly(two, len, &used), JOURNAL_ENTRY);
 }
 
+TEST(a_value_has_at_most_a_mebibyte)
+{
+	static const char longest[] = "A\n\0\0\x10\0\0\0\0\0", longer[] = "A\n\1\0\x10\0\0\0\0\0";
+	char *line = malloc(JOURNAL_VALUE_MAX + 1);
+	size_t used;
+
+	assert_int_equal(parse_exactly(longest, sizeof(longest) - 1, &used), JOURNAL_MORE);
+	assert_int_equal(parse_exactly(longer, sizeof(longer) - 1, &used), JOURNAL_BROKEN);
+	memset(line, 'A', JOURNAL_VALUE_MAX + 1);
+	assert_int_equal(parse_exactly(line, JOURNAL_VALUE_MAX, &used), JOURNAL_MORE);
+	assert_int_equal(parse_exactly(line, JOURNAL_VALUE_MAX + 1, &used), JOURNAL_BROKEN);
+	free(line);
+}
+
 TEST(a_byte_that_is_wrong_leads_nowhere_else)
 {
 	static const char bytes[] = { 0, 1, '\n', '=', 'A', 0x7f, (char)0x80, (char)0xff };

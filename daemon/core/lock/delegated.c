@@ -5,7 +5,6 @@
 
 #include "base/mem.h"
 #include "base/minmax.h"
-#include "core/lock/hold.h"
 #include "core/lock/lock_ledger.h"
 #include "core/lock/locks.h"
 #include "core/lock/take_back.h"
@@ -37,7 +36,6 @@ void delegated_leave(struct grant *g)
 	struct locks *locks = g->lock->locks;
 	struct delegations *d = g->client->delegations;
 
-	hold_say(g, LOG_EVENT_delegated, NULL, 1);
 	g->delegated = false;
 	LIST_REMOVE(g, delegated_link);
 	g->lock->delegability.count--;

@@ -211,8 +211,10 @@ void grant_end(struct grant *g)
 
 	if (!g->lost && !g->given && !delegated_is_free(g))
 		hold_say(g, LOG_EVENT_released, client->closed ? "closed" : "released", g->depth);
-	if (g->slot)
+	if (g->slot) {
+		hold_say(g, LOG_EVENT_delegated, NULL, 1);
 		delegated_forget(g);
+	}
 	if (!TAILQ_EMPTY(&lock->locks->walks))
 		walk_leave_grant(lock->locks, g);
 	TAILQ_REMOVE(g->lost ? &lock->lost : &lock->grants, g, link);
@@ -244,7 +246,10 @@ void grant_lose(struct grant *g, enum loss loss)
 	struct lock *lock = g->lock;
 	struct locks *locks = lock->locks;
 
+	if (g->slot)
+		hold_say(g, LOG_EVENT_delegated, NULL, 1);
 	if (g->slot && !delegated_lose(g)) {
+		g->given = true;
 		grant_end(g);
 		return;
 	}

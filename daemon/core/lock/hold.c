@@ -39,7 +39,7 @@ void hold_say(const struct grant *g, enum log_event event, const char *why, int6
 {
 	struct hold_record h = { .mode = mode_word(g->mode), .why = why, .token = g->token, .asked_ns = g->asked_ns };
 
-	if (!is_wanted(g->lock->locks->env))
+	if (!is_wanted(g->lock->locks->env) || (event == LOG_EVENT_delegated && !g->delegated))
 		return;
 	h.over = why && count == g->depth;
 	h.permits = g->lock->slots ? count : 0;

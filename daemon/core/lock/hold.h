@@ -23,7 +23,7 @@ struct locks;
 struct request;
 struct timer;
 
-/* `count` permits, or the lock. `why`: NULL unless they have ended. */
+/* `count` permits, or the lock. `why`: NULL unless they have ended. Takes `delegated` of a grant that is not. */
 void hold_say(const struct grant *g, enum log_event event, const char *why, int64_t count);
 /* They begin, or are restored. */
 void hold_watch(struct grant *g);

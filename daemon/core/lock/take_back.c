@@ -37,6 +37,7 @@ static void recall(struct grant *g, enum why why)
 
 	stats->delegations_recalled_total += why == FOR_OTHERS;
 	stats->delegations_idle_total += why == UNUSED;
+	hold_say(g, LOG_EVENT_delegated, NULL, 1);
 	delegated_leave(g);
 	g->given = delegation_recall(delegated_slot(g)) != DELEGATION_HELD;
 	if (g->given)
