@@ -209,7 +209,7 @@ void grant_end(struct grant *g)
 	struct lock *lock = g->lock;
 	struct client *client = g->client;
 
-	if (!g->lost && !g->given && !delegated_is_free(g))
+	if (!g->lost && (!g->given || (g->delegated && !delegated_is_free(g))))
 		hold_say(g, LOG_EVENT_released, client->closed ? "closed" : "released", g->depth);
 	if (g->slot) {
 		hold_say(g, LOG_EVENT_delegated, NULL, 1);
@@ -249,7 +249,6 @@ void grant_lose(struct grant *g, enum loss loss)
 	if (g->slot)
 		hold_say(g, LOG_EVENT_delegated, NULL, 1);
 	if (g->slot && !delegated_lose(g)) {
-		g->given = true;
 		grant_end(g);
 		return;
 	}
