@@ -89,7 +89,6 @@ static inline void link_up(struct grant *g)
 	} else {
 		lock->grant_count++;
 	}
-	hold_watch(g);
 }
 
 void grant_add(struct grant *g)
@@ -128,6 +127,7 @@ void grant_new(struct request *r, enum mode mode, int64_t token)
 	assert(r->place); /* it is the grant's from now on */
 	r->place = false;
 	link_up(g);
+	hold_watch(g);
 	grants_changed(client);
 	locks->env->stats.grants_total++;
 	/* First: a bearer's grant that is found without a lease would have no end, if nothing else has one for it. */
