@@ -78,8 +78,9 @@
 	X(audit, 20, 1000) /* directories= strays= */ \
 	/* locks and clients; the fields uid= and unit= come first where it is known who caused it */ \
 	/* those of holds and waits are said within a budget of their own, too (io/hold_log.h) */ \
-	X(granted, 1000, 10) /* kind= name= mode= token= permits= client= pid= command= data= since_ms= waited_ms= held_ms= before= */ \
-	X(released, 1000, 10) /* kind= name= mode= token= permits= client= pid= command= data= since_ms= waited_ms= held_ms= why= before= */ \
+	X(granted, 1000, 10) /* kind= name= mode= token= permits= client= pid= command= data= since_ms= waited_ms= \
+				held_ms= why= before= */ \
+	X(released, 1000, 10) /* the same */ \
 	X(lost, 200, 2000) /* the same */ \
 	X(delegated, 1000, 10) /* name= token= client= pid= command= since_ms= held_ms= takings= */ \
 	X(waits, 1000, 10) /* kind= name= mode= client= pid= command= waited_ms= holder= holder_pid= holder_command= */ \

@@ -49,7 +49,7 @@ struct loop {
 
 /* ---- effects ---- */
 
-static void loop_log(struct loop *l, const struct effect *effect, struct slice text, struct slice fields)
+static void loop_log(struct loop *l, const struct effects *effects, const struct effect *effect)
 {
 	static const enum log_level levels[] = {
 		[EFFECT_LEVEL_ERROR] = LOG_LEVEL_ERROR,
@@ -57,8 +57,13 @@ static void loop_log(struct loop *l, const struct effect *effect, struct slice t
 		[EFFECT_LEVEL_INFO] = LOG_LEVEL_INFO,
 		[EFFECT_LEVEL_DEBUG] = LOG_LEVEL_DEBUG,
 	};
+	struct slice text = effects_slice(effects, effect->text), fields = effects_slice(effects, effect->data);
 	struct log_account account;
 
+	if (effect->type == EFFECT_HOLD) {
+		hold_log_note(l->to.hold_log, effects, effect);
+		return;
+	}
 	fields.len -= effect->log.unit_len;
 	account = (struct log_account){ effect->log.uid, { fields.data + fields.len, effect->log.unit_len } };
 	log_text(levels[effect->level], (enum log_event)effect->log.event, effect->log.caused ? &account : NULL, text,
@@ -124,10 +129,8 @@ static __attribute__((noinline)) void loop_effect(struct loop *l, const struct e
 		reload_ask(l->to.reload);
 		break;
 	case EFFECT_LOG:
-		loop_log(l, effect, text, effects_slice(effects, effect->data));
-		break;
 	case EFFECT_HOLD:
-		hold_log_note(l->to.hold_log, effects, effect);
+		loop_log(l, effects, effect);
 		break;
 	case EFFECT_PAGE:
 		server_page(l->to.server, effect->conn);
@@ -327,7 +330,8 @@ static bool loop_settle(struct loop *l)
 	due_ns = log_due_ns();
 	if (due_ns)
 		loop_log_later(l, due_ns);
-	due_ns = hold_log_due_ns(l->to.hold_log, feed_now(l->feed));
+	/* What comes earlier looks again. */
+	due_ns = l->log_due_ns ? 0 : hold_log_due_ns(l->to.hold_log, feed_now(l->feed));
 	if (due_ns)
 		loop_log_later(l, due_ns);
 	if (l->events >= l->look_at)

@@ -128,6 +128,11 @@ static void carry_to_client(struct host *h, const struct effect *e, struct slice
 
 static void host_logged(struct host *h, const struct effect *e, struct slice text)
 {
+	if (e->type == EFFECT_HOLD) {
+		if (h->w->any)
+			any_held(h, e);
+		return;
+	}
 	restores_logged(h, text);
 	if (h->w->any)
 		any_logged(h, e, text);
@@ -200,12 +205,8 @@ static void host_carry_out(struct host *h, const struct effects *all, const stru
 	case EFFECT_RESTART:
 	case EFFECT_PROCESS:
 		break;
-	case EFFECT_LOG:
+	case EFFECT_LOG: case EFFECT_HOLD:
 		host_logged(h, e, text);
-		break;
-	case EFFECT_HOLD:
-		if (w->any)
-			any_held(h, e);
 		break;
 	case EFFECT_STOPPED:
 		stopped(h, e);

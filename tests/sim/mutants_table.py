@@ -520,9 +520,9 @@ MUTANTS = [
     ("who has read is not known to have", [
         ("client_of(b, event->conn)->revoke_bytes = 0;", "(void)event;")], 300, "anything"),
     ("a release is not in the log", [
-        ("\tif (!g->lost && !g->given && ", "\tif (false && ")], 100, "anything"),
+        ("\tif (!g->lost && (!g->given || ", "\tif (false && (!g->given || ")], 100, "anything"),
     ("a lost grant is in the log as released, too", [
-        ("\tif (!g->lost && !g->given && ", "\tif (!g->given && ")], 100, "anything"),
+        ("\tif (!g->lost && (!g->given || ", "\tif ((!g->given || ")], 100, "anything"),
     ("a loss is not in the log", [
         ("\thold_say(g, LOG_EVENT_lost, loss_word(loss), g->depth);\n", "")], 100, "anything"),
     ("permits of a hold that goes on end it in the log", [

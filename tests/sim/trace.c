@@ -184,6 +184,20 @@ void trace_event(struct host *h, const struct event *e)
 	}
 }
 
+static void trace_hold(struct host *h, const struct effect *e)
+{
+	static const char *const events[] = {
+#define X(name, burst, every_ms) #name,
+		LOG_EVENTS(X)
+#undef X
+	};
+	struct hold_record hold = hold_record_read(effects_slice(&h->effects, e->data));
+
+	trace_line(h->w, -1, "host %d -> hold: %s %.*s, client %" PRIu64 ", token %" PRId64 "%s%s", h->index,
+		   events[e->log.event], (int)hold.name.len, hold.name.data, hold.client, hold.token, hold.why ? ", " : "",
+		   hold.why ? hold.why : "");
+}
+
 void trace_effect(struct host *h, const struct effect *e)
 {
 	static const char *const words[] = {
@@ -195,13 +209,7 @@ void trace_effect(struct host *h, const struct effect *e)
 		[EFFECT_LOG] = "log",		[EFFECT_STOPPED] = "STOPPED",
 		[EFFECT_HOLD] = "hold",
 	};
-	static const char *const events[] = {
-#define X(name, burst, every_ms) #name,
-		LOG_EVENTS(X)
-#undef X
-	};
 	struct slice text = effects_slice(&h->effects, e->text), data;
-	struct hold_record hold;
 	int lock = -1;
 
 	switch (e->type) {
@@ -243,10 +251,7 @@ void trace_effect(struct host *h, const struct effect *e)
 		trace_line(h->w, -1, "host %d -> %s %.*s", h->index, words[e->type], (int)text.len, text.data);
 		break;
 	case EFFECT_HOLD:
-		hold = hold_record_read(effects_slice(&h->effects, e->data));
-		trace_line(h->w, -1, "host %d -> hold: %s %.*s, client %" PRIu64 ", token %" PRId64 "%s%s",
-			   h->index, events[e->log.event], (int)hold.name.len, hold.name.data, hold.client, hold.token,
-			   hold.why ? ", " : "", hold.why ? hold.why : "");
+		trace_hold(h, e);
 		break;
 	case EFFECT_ZK_CREATE:
 	case EFFECT_ZK_LIST:

@@ -17,7 +17,7 @@ FOUND = re.compile(r'(?:log_(?:error|warning|info|debug)\(\s*|,\s*)(?:LOG_EVENT_
 
 def declared():
     """The events, and the keys of the fields of each, in their order."""
-    found = re.findall(r"X\((\w+), \d+, \d+\)(?: /\* (.*?) \*/)?", harness.read_source(EVENTS))
+    found = re.findall(r"X\((\w+), \d+, \d+\)(?: /\* (.*?) \*/)?", harness.read_source(EVENTS), re.S)
     keys = {}
     for event, text in found:
         keys[event] = keys[previous] if text == "the same" else re.findall(r"(\w+)=", text)

@@ -191,6 +191,16 @@ static void keep_hold(struct fixture *f, const struct effect *e)
 	bytes_char(&f->log, '\n');
 }
 
+static void keep_line(struct fixture *f, const struct effect *e)
+{
+	if (e->type == EFFECT_HOLD) {
+		keep_hold(f, e);
+		return;
+	}
+	bytes_slice(&f->log, effects_slice(&f->effects, e->text));
+	bytes_char(&f->log, '\n');
+}
+
 static void carry_out(struct fixture *f, const struct effect *e)
 {
 	switch (e->type) {
@@ -227,12 +237,8 @@ static void carry_out(struct fixture *f, const struct effect *e)
 	case EFFECT_TOKENS:
 		f->tokens = e->limit;
 		break;
-	case EFFECT_HOLD:
-		keep_hold(f, e);
-		break;
-	case EFFECT_LOG:
-		bytes_slice(&f->log, effects_slice(&f->effects, e->text));
-		bytes_char(&f->log, '\n');
+	case EFFECT_HOLD: case EFFECT_LOG:
+		keep_line(f, e);
 		break;
 	case EFFECT_PROCESS:
 		break;

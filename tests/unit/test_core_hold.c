@@ -212,7 +212,8 @@ TEST_IN(who_had_the_lock_before_and_who_has_it, setup_zookeeper)
 	claim_waits(f, own);
 	bytes_clear(&f->log);
 	fixture_pass(f, 1000);
-	expect(f, "waits: lock \"a\", client 1, uid 1000, pid 100, waited 1000, command \"test\", holder \"1\\x0ahost=beta\\x0a\"\n");
+	expect(f, "waits: lock \"a\", client 1, uid 1000, pid 100, waited 1000, command \"test\", holder "
+	       "\"1\\x0ahost=beta\\x0a\"\n");
 	fixture_answer_beats(f);
 	fixture_watch_contender(f, ZK_WATCH_DELETED, foreign_low);
 	while (fixture_is_open(f) && fixture_oldest(f)->effect.type != EFFECT_ZK_LIST)
@@ -266,6 +267,7 @@ TEST_IN(a_delegated_lock_that_is_held_goes_on_as_a_hold, setup_delegation)
 	expect(f, "delegated: lock \"a\", client 1, uid 1000, pid 100, token 1024, takings 1, command \"test\"\n");
 	fixture_pass(f, 30);
 	fixture_simple(f, EVENT_CLIENT_GONE, 0);
-	assert_true(fixture_logged(f, "released: lock \"a\", client 1, uid 1000, pid 100, token 1024, held 30, command \"test\", "
+	assert_true(fixture_logged(f, "released: lock \"a\", client 1, uid 1000, pid 100, token 1024, held 30, "
+	       "command \"test\", "
 				      "why \"closed\"\n"));
 }

@@ -92,7 +92,8 @@ TEST(a_hold_has_all_fields_that_are_known)
 
 	(void)state;
 	note(h, LOG_EVENT_released, 1000, &r);
-	expect("info 1000: released: lock \"orders/42\", after 1250 ms, by \"worker\" (pid 42, uid 1000)  kind=lock name=orders/42 "
+	expect("info 1000: released: lock \"orders/42\", after 1250 ms, by \"worker\" (pid 42, uid 1000)  kind=lock "
+	       "name=orders/42 "
 	       "mode=exclusive token=2048 client=7 pid=42 command=worker since_ms=1699999998750 waited_ms=5 held_ms=1250 "
 	       "why=released\n");
 	r.data = SLICE("deploy #7 \"x\"");
@@ -107,7 +108,8 @@ TEST(a_hold_has_all_fields_that_are_known)
 	r.why = NULL;
 	r.permits = 3;
 	note(h, LOG_EVENT_granted, 0, &r);
-	expect("info 0: granted: 3 permits of semaphore \"s\", held for 10000 ms until now by \"worker\" (pid 42, uid 0)  kind=lock "
+	expect("info 0: granted: 3 permits of semaphore \"s\", held for 10000 ms until now by \"worker\" (pid 42, "
+	       "uid 0)  kind=lock "
 	       "name=s mode=exclusive token=2048 permits=3 client=7 pid=42 command=worker since_ms=1699999990000 waited_ms=5 "
 	       "held_ms=10000\n");
 	end(h);
@@ -121,7 +123,8 @@ TEST(a_delegation_has_its_takings)
 	(void)state;
 	r.takings = 812;
 	note(h, LOG_EVENT_delegated, 1, &r);
-	expect("info 1: delegated: lock \"a\", for 500 ms to \"worker\" (pid 42, uid 1), which took it 812 times  name=a token=2048 "
+	expect("info 1: delegated: lock \"a\", for 500 ms to \"worker\" (pid 42, uid 1), which took it 812 times  "
+	       "name=a token=2048 "
 	       "client=7 pid=42 command=worker since_ms=1699999999500 held_ms=500 takings=812\n");
 	end(h);
 }
@@ -137,8 +140,10 @@ TEST(a_wait_names_the_holder)
 	r.asked_ns = NOW - 60000 * MS;
 	r.holder = SLICE("1\nhost=beta\npid=12\ncommand=settle\n");
 	note(h, LOG_EVENT_waits, 1, &r);
-	expect("info 1: waits: \"worker\" (pid 42, uid 1) for 60000 ms, for lock \"a\", which is held by \"settle\" (pid 12) on host "
-	       "\"beta\"  kind=lock name=a mode=exclusive client=7 pid=42 command=worker waited_ms=60000 holder=beta holder_pid=12 "
+	expect("info 1: waits: \"worker\" (pid 42, uid 1) for 60000 ms, for lock \"a\", which is held by \"settle\" "
+	       "(pid 12) on host "
+	       "\"beta\"  kind=lock name=a mode=exclusive client=7 pid=42 command=worker waited_ms=60000 "
+	       "holder=beta holder_pid=12 "
 	       "holder_command=settle\n");
 	r.holder_pid = 99;
 	r.holder_command = SLICE("backup");

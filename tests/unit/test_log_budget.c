@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How many lines of holds pass, whose, and what is known of the others (base/log_budget.h, base/busiest.h, base/log_bucket.h). */
+/* How many lines of holds pass, and whose, and what is known of the others. */
 #include "base/log_budget.h"
 
 #include <stdio.h>
@@ -210,7 +210,8 @@ TEST(three_commands_are_shown_the_most_frequent_first)
 
 TEST(a_record_is_read_as_it_was_written)
 {
-	struct hold_record h = { .kind = "lock", .name = SLICE("a\0b"), .data = SLICE("text"), .token = 7, .holder = SLICE("x") };
+	struct hold_record h = { .kind = "lock", .name = SLICE("a\0b"), .data = SLICE("text"), .token = 7,
+				 .holder = SLICE("x") };
 	struct bytes all = { 0 };
 
 	(void)state;

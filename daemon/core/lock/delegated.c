@@ -28,6 +28,7 @@ void delegated_enter(struct delegations *d, struct grant *g)
 		d->slot_count = (uint32_t)count;
 	}
 	d->slots[g->slot - 1].grant = g;
+	g->given = true;
 }
 
 /* The grant becomes an ordinary one, or is about to end. */
@@ -289,7 +290,7 @@ bool delegated_lose(struct grant *g)
 		return true;
 	if (delegated) {
 		delegated_leave(g);
-		g->granted_ns = g->asked_ns = delegated_said_since_ns(g);
+		g->granted_ns = delegated_said_since_ns(g);
 		g->lock->locks->env->stats.delegations_lost_total++;
 	}
 	/* A recalled grant is held until UNLOCK, whatever its client writes into the word. */

@@ -89,7 +89,6 @@ static inline void link_up(struct grant *g)
 	} else {
 		lock->grant_count++;
 	}
-	hold_watch(g);
 }
 
 void grant_add(struct grant *g)
@@ -128,6 +127,7 @@ void grant_new(struct request *r, enum mode mode, int64_t token)
 	assert(r->place); /* it is the grant's from now on */
 	r->place = false;
 	link_up(g);
+	hold_watch(g);
 	grants_changed(client);
 	locks->env->stats.grants_total++;
 	/* First: a bearer's grant that is found without a lease would have no end, if nothing else has one for it. */
@@ -209,7 +209,7 @@ void grant_end(struct grant *g)
 	struct lock *lock = g->lock;
 	struct client *client = g->client;
 
-	if (!g->lost && !g->given && !delegated_is_free(g))
+	if (!g->lost && (!g->given || (g->delegated && !delegated_is_free(g))))
 		hold_say(g, LOG_EVENT_released, client->closed ? "closed" : "released", g->depth);
 	if (g->slot) {
 		hold_say(g, LOG_EVENT_delegated, NULL, 1);
@@ -249,7 +249,6 @@ void grant_lose(struct grant *g, enum loss loss)
 	if (g->slot)
 		hold_say(g, LOG_EVENT_delegated, NULL, 1);
 	if (g->slot && !delegated_lose(g)) {
-		g->given = true;
 		grant_end(g);
 		return;
 	}

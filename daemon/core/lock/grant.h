@@ -37,7 +37,7 @@ struct grant {
 	bool counted; /* it counts against the limits of its client, and is charged (pools.h) */
 	bool lost;
 	uint8_t slot;   /* of its client's page, from 1; 0: it has none (delegated.h) */
-	bool delegated, given; /* given: its process gave a delegation back, so its end is not that of a hold */
+	bool delegated, given; /* given: it is, or was, and has not become a hold again: only its process has held it */
 	LIST_ENTRY(grant) delegated_link; /* lock->delegated */
 	enum loss loss;
 	int64_t depth; /* levels, at least 1 */

@@ -69,7 +69,7 @@ void hold_watch(struct grant *g)
 	struct env *env = g->lock->locks->env;
 
 	g->age.kind = TIMER_HOLD;
-	if (!g->lost && is_wanted(env) && env->now_ns - g->granted_ns < LONG_NS)
+	if (is_wanted(env))
 		heap_set(&env->timers, &g->age, g->granted_ns + LONG_NS);
 }
 
@@ -79,8 +79,7 @@ void hold_watch_wait(struct request *r)
 	int64_t long_ns = env->conf->long_wait_ns;
 
 	r->age.kind = TIMER_WAIT;
-	r->said = long_ns && env->now_ns - r->asked_ns >= long_ns;
-	if (long_ns && !r->said)
+	if (long_ns)
 		heap_set(&env->timers, &r->age, r->asked_ns + long_ns);
 }
 

@@ -9,8 +9,8 @@
  *          | not set, `said`                          | it ends -> `waited`
  *          | not set: long_wait_ns was 0 when it began | it ends -> nothing
  *
- * A delegation is said when it ends (`delegated`), and is no hold, unless its process holds the lock then. What is older
- * already when a process takes over, or when a delegation ends, is not said to be old.
+ * A delegation is said when it ends (`delegated`), and is no hold, unless its process holds the lock then. After a kill the
+ * timers of what goes on are not set.
  */
 #pragma once
 
@@ -25,7 +25,7 @@ struct timer;
 
 /* `count` permits, or the lock. `why`: NULL unless they have ended. Takes `delegated` of a grant that is not. */
 void hold_say(const struct grant *g, enum log_event event, const char *why, int64_t count);
-/* They begin, or are restored. */
+/* They begin. */
 void hold_watch(struct grant *g);
 void hold_watch_wait(struct request *r);
 void hold_waited(struct request *r, const char *why); /* it has ended */

@@ -19,6 +19,7 @@ static const struct field request_fields[] = {
 	FIELD_NUMBER(struct request, "mode", mode, MODE_EXCLUSIVE, MODE_SHARED),
 	FIELD_FLAG(struct request, "queued", queued),
 	FIELD_FLAG(struct request, "expired", expired),
+	FIELD_FLAG(struct request, "said", said),
 	FIELD_INSTANT(struct request, "asked", asked_ns),
 	FIELD_NUMBER(struct request, "lease", lease_ns, 0, LEASE_MAX_NS),
 	FIELD_TEXT(struct request, "data", data, LIMIT_DATA_BYTES_MAX),
@@ -52,6 +53,7 @@ static void request_snapshot(const struct request *r, struct bytes *out)
 	entry_number(&w, "client", bearer_number(r->client));
 	entry_fields(&w, FIELDS(request_fields), r);
 	entry_due(&w, "due", &r->timer);
+	entry_due(&w, "age", &r->age);
 	entry_end(&w);
 }
 
@@ -63,6 +65,7 @@ void grant_snapshot(const struct grant *g, struct bytes *out)
 	entry_fields(&w, FIELDS(grant_fields), g);
 	entry_number(&w, "untold", g->outcome.kind == OUTCOME_LOST);
 	entry_due(&w, "lease", &g->lease);
+	entry_due(&w, "age", &g->age);
 	entry_end(&w);
 }
 
@@ -167,7 +170,7 @@ static struct request *place_of(struct client *c, const struct request *read)
 struct request *request_restore(struct lock *lock, const struct entry *e)
 {
 	struct client *c = lock_restore_client(lock->locks, e);
-	struct request read = { .timer.kind = TIMER_REQUEST }, *r = NULL;
+	struct request read = { .timer.kind = TIMER_REQUEST, .age.kind = TIMER_WAIT }, *r = NULL;
 
 	if (!c || !entry_get_fields(e, FIELDS(request_fields), &read))
 		goto refused;
@@ -185,7 +188,10 @@ struct request *request_restore(struct lock *lock, const struct entry *e)
 		place_enter(c, lock);
 	if (r->expired)
 		request_mark_expired(r);
-	return entry_get_due(e, "due", &lock->locks->env->timers, &r->timer) ? r : NULL;
+	if (!entry_get_due(e, "due", &lock->locks->env->timers, &r->timer) ||
+	    !entry_get_due(e, "age", &lock->locks->env->timers, &r->age))
+		return NULL;
+	return r;
 
 contradiction:
 	entry_refuse(e, "the fields do not fit the client or the lock");
@@ -197,7 +203,7 @@ refused:
 struct grant *grant_restore(struct lock *lock, const struct entry *e)
 {
 	struct client *c = lock_restore_client(lock->locks, e);
-	struct grant read = { .lease.kind = TIMER_LEASE }, *g;
+	struct grant read = { .lease.kind = TIMER_LEASE, .age.kind = TIMER_HOLD }, *g;
 	bool untold;
 
 	if (!c || lock->idle || !entry_get_fields(e, FIELDS(grant_fields), &read)) {
@@ -225,7 +231,8 @@ struct grant *grant_restore(struct lock *lock, const struct entry *e)
 		return NULL;
 	if (g->lost && untold)
 		outcome_add(&lock->locks->outcomes, &g->outcome, OUTCOME_LOST, c);
-	if (!g->lost && !entry_get_due(e, "lease", &lock->locks->env->timers, &g->lease))
+	if (!g->lost && (!entry_get_due(e, "lease", &lock->locks->env->timers, &g->lease) ||
+			 !entry_get_due(e, "age", &lock->locks->env->timers, &g->age)))
 		return NULL;
 	/* The daemon was killed between the two steps of bid_extend(). */
 	if (c->bearer && g->lease.place)

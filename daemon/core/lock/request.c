@@ -45,7 +45,6 @@ static inline void add(struct request *r)
 	TAILQ_INSERT_TAIL(r->aside ? &r->lock->aside : &r->lock->requests, r, link);
 	count(r, 1);
 	charge(r);
-	hold_watch_wait(r);
 	r->lock->mixed |= r->client->account != r->lock->charge.account;
 }
 
@@ -83,6 +82,7 @@ void request_new(struct lock *lock, struct client *client, const struct request_
 	if (r->queued)
 		locks->env->stats.enqueued_total++;
 	add(r);
+	hold_watch_wait(r);
 	if (lock->rule->begun && !r->aside)
 		lock->rule->begun(lock, r);
 	if (terms->wait_ns == 0)

@@ -25,9 +25,11 @@ static void note(struct delegability *l, enum why why)
 /* The client holds the lock: since the instant at which it last took it by the word. */
 static void go_on(struct grant *g)
 {
-	g->granted_ns = g->asked_ns = delegated_said_since_ns(g);
-	hold_watch(g);
+	g->granted_ns = delegated_said_since_ns(g);
 	grant_ledger_write(g);
+	g->asked_ns = g->granted_ns;
+	g->given = false;
+	hold_watch(g);
 }
 
 /* Its client is told nothing: it sends UNLOCK for a lock that it holds, and LOCK for one that it finds taken back. */
@@ -39,11 +41,10 @@ static void recall(struct grant *g, enum why why)
 	stats->delegations_idle_total += why == UNUSED;
 	hold_say(g, LOG_EVENT_delegated, NULL, 1);
 	delegated_leave(g);
-	g->given = delegation_recall(delegated_slot(g)) != DELEGATION_HELD;
-	if (g->given)
-		grant_end(g);
-	else
+	if (delegation_recall(delegated_slot(g)) == DELEGATION_HELD)
 		go_on(g);
+	else
+		grant_end(g);
 }
 
 static void take_back(struct grant *g, enum why why)
@@ -144,7 +145,7 @@ void delegated_resume(struct delegations *d)
 		if (i >= d->slot_count || !d->slots[i].grant)
 			delegation_end(&d->page->slots[i]);
 	TAILQ_FOREACH_SAFE(g, &d->client->grants, client_link, after)
-		if ((g->given = g->slot && take_over(g) != DELEGATION_HELD))
+		if (g->slot && take_over(g) != DELEGATION_HELD)
 			grant_end(g);
 		else if (g->slot && !g->lost)
 			go_on(g);
