@@ -100,11 +100,9 @@ static void move_by(struct top *t, long rows)
 
 static void open_lock(struct top *t)
 {
-	const char *name = top_name(t);
-
-	if (t->open || !*name)
+	if (t->open || !t->row_count)
 		return;
-	memcpy(t->opened, name, sizeof(t->opened));
+	top_name(t, t->opened);
 	t->open = true;
 	t->opening++;
 	t->detail_offset = 0;
@@ -123,12 +121,8 @@ static void go_back(struct top *t)
 
 static void begin_release(struct top *t)
 {
-	const char *name = top_name(t);
-
-	if (!*name)
-		return;
-	memcpy(t->releasing, name, sizeof(t->releasing));
-	t->prompt = PROMPT_RELEASE;
+	if (*top_name(t, t->releasing))
+		t->prompt = PROMPT_RELEASE;
 }
 
 static void begin_filter(struct top *t)

@@ -144,7 +144,7 @@ static void loop(struct top *t, int signals)
 int main(int argc, char **argv)
 {
 	const char *socket = getenv("LOCKBROKER_SOCKET"), *why;
-	static struct top t;
+	struct top t;
 	int signals;
 
 	if (argc > 2)

@@ -128,12 +128,16 @@ static void ask_known(struct top *t)
 
 static void take_locks(struct top *t, const struct answer *a)
 {
-	kept_free(&t->before);
-	t->before = t->locks;
-	t->before_ms = t->locks_ms;
-	t->locks = (struct kept){ 0 };
+	int64_t now_ms = wire_now_ms();
+
+	if (now_ms - t->locks_ms >= TOP_RATE_MS) {
+		kept_free(&t->before);
+		t->before = t->locks;
+		t->before_ms = t->locks_ms;
+		t->locks = (struct kept){ 0 };
+	}
 	answer_keep(a, &t->locks);
-	t->locks_ms = wire_now_ms();
+	t->locks_ms = now_ms;
 	take_rows(t);
 	ask_known(t);
 }
@@ -153,15 +157,16 @@ static void take_info(struct top *t, const struct answer *a)
 {
 	struct slice info = reply_text(a->reply);
 	long long total = line_number(info, "\ngrants_total:"), started = line_number(info, "\ncounted_since:");
-	static int64_t at_ms;
-	int64_t now_ms = wire_now_ms();
+	int64_t now_ms = wire_now_ms(), passed_ms = now_ms - t->info_ms;
 
-	t->grants_rate = kept_reply(&t->info) && started == t->started && now_ms > at_ms
-				 ? (double)(total - t->grants_total) * 1000 / (double)(now_ms - at_ms)
+	if (kept_reply(&t->info) && passed_ms < TOP_RATE_MS)
+		return;
+	t->grants_rate = kept_reply(&t->info) && started == t->started
+				 ? (double)(total - t->grants_total) * 1000 / (double)passed_ms
 				 : -1;
 	t->grants_total = total;
 	t->started = started;
-	at_ms = now_ms;
+	t->info_ms = now_ms;
 	answer_keep(a, &t->info);
 }
 
@@ -334,16 +339,14 @@ size_t top_selected(const struct top *t)
 	return 0;
 }
 
-const char *top_name(const struct top *t)
+const char *top_name(const struct top *t, char ret[TOP_NAME_MAX])
 {
-	static char name[TOP_NAME_MAX];
+	struct slice name = t->open ? slice_of(t->opened) : SLICE("");
 
-	if (t->open)
-		return t->opened;
-	*name = '\0';
-	if (t->row_count)
-		set_name(name, reply_field(t->rows[top_selected(t)].lock, "name"));
-	return name;
+	if (!t->open && t->row_count)
+		name = reply_field(t->rows[top_selected(t)].lock, "name");
+	set_name(ret, name);
+	return ret;
 }
 
 void top_revoke(struct top *t)

@@ -29,6 +29,7 @@ enum top_order { TOP_WAIT, TOP_WAITERS, TOP_RATE, TOP_NAME, TOP_ORDERS };
 
 enum {
 	TOP_EVERY_MS = 1000,
+	TOP_RATE_MS = 500,    /* a rate is over no less */
 	TOP_ROWS = 200,       /* locks that are asked for; in the order of rates */
 	TOP_ROWS_RATE = 1000, /* ... those that were granted most often, of which the busiest are shown */
 	TOP_KNOWN_MAX = 32,   /* locks of which the holder on another host is asked for */
@@ -49,7 +50,7 @@ struct top {
 	bool asks_operators; /* REVOKE is under way */
 	/* What was answered last. */
 	struct kept info, locks, before, hosts, why, queue;
-	int64_t locks_ms, before_ms; /* when; 0: never */
+	int64_t locks_ms, before_ms, info_ms; /* when; 0: never */
 	struct top_known {
 		char name[TOP_NAME_MAX];
 		struct kept holders;
@@ -90,8 +91,8 @@ void top_revoke(struct top *t);
 const struct lb_reply *top_holder(const struct top *t, const struct top_row *row);
 /* The row that is selected, if there are any. */
 size_t top_selected(const struct top *t);
-/* The name of the lock that is open, or else is selected; "": none. */
-const char *top_name(const struct top *t);
+/* The name of the lock that is open, or else is selected; "": none. Returns `ret`. */
+const char *top_name(const struct top *t, char ret[TOP_NAME_MAX]);
 
 /* ---- the screen (screen.c) ---- */
 
