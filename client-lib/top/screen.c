@@ -142,9 +142,9 @@ static void add_session(const struct top *t, struct slice info, struct bytes *te
 static void add_totals(const struct top *t, struct slice info, struct bytes *text)
 {
 	static const char *const orders[TOP_ORDERS] = { "longest wait", "waiters", "grants a second", "name" };
-	long long longest = info_number(info, "\nlongest_wait_ms:");
+	long long longest = info_number(info, "\nlongest_wait_ms:"), locks = info_number(info, "\nlocks:");
 
-	bytes_format(text, "%d locks, %d held, %d waiting", info_number(info, "\nlocks:"),
+	bytes_format(text, "%d lock%s, %d held, %d waiting", locks, locks == 1 ? "" : "s",
 		     info_number(info, "\ngrants:"), info_number(info, "\nrequests:"));
 	if (longest) {
 		bytes_text(text, " for up to ");
