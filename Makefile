@@ -98,6 +98,7 @@ MAIN := $(call in,daemon,*.c)
 CLIENT := $(call in,client-lib,*.c)
 CLI := $(call in,client-lib/cli,*.c)
 HTTP := $(call in,client-lib/http,*.c)
+TOP := $(call in,client-lib/top,*.c)
 
 # Unit tests that link the pure parts only, those over a whole core, those of the configuration (its floor and inih), others
 # of base, and those of adapters that need none but libevent.
@@ -228,6 +229,7 @@ MAIN_O = $(call objects,daemon,$(MAIN)) $(KEEPER_O)
 CLIENT_O = $(call objects,client-lib,$(CLIENT))
 CLI_O = $(call objects,client-lib/cli,$(CLI))
 HTTP_O = $(call objects,client-lib/http,$(HTTP))
+TOP_O = $(call objects,client-lib/top,$(TOP))
 SHARED_O = $(addprefix $(PIC)/client-lib/,$(CLIENT:.c=.o))
 PROTOCOL_PIC_O = $(addprefix $(PIC)/protocol/,$(PROTOCOL:.c=.o))
 SIM_O = $(call objects,tests/sim,$(SIM))
@@ -272,6 +274,10 @@ ARCHIVES = $(PURE) $(A_BASE) $(A_IO) $(A_PROTOCOL_PIC)
 DAEMON = $(BUILD)/lockbrokerd
 COMMAND = $(BUILD)/lockbroker
 HTTP_BIN = $(BUILD)/lockbroker-http
+# Where there is no ncurses it is left out.
+NCURSES_LIBS = -lncursesw -ltinfo
+NCURSES := $(shell echo 'int main(void) { return 0; }' | $(CC) -include curses.h -x c - -o /dev/null $(NCURSES_LIBS) 2>/dev/null && echo yes)
+TOP_BIN = $(if $(NCURSES),$(BUILD)/lockbroker-top)
 SHARED = $(BUILD)/$(SONAME)
 SHARED_MAP = client-lib/liblockbroker.map
 STATIC = $(BUILD)/liblockbroker.a
@@ -285,7 +291,8 @@ BENCH_BIN = $(if $(SAN),,$(addprefix $(TESTS)/,bench-load bench-null bench-pipel
 .DELETE_ON_ERROR:
 .SUFFIXES:
 
-all: $(DAEMON) $(COMMAND) $(HTTP_BIN) $(SHARED) $(STATIC) ## build everything into BUILD (needs no network)
+all: $(DAEMON) $(COMMAND) $(HTTP_BIN) $(TOP_BIN) $(SHARED) $(STATIC) ## build everything into BUILD (needs no network)
+	$(if $(TOP_BIN),,@echo 'lockbroker top is left out: there is no ncurses with wide characters (Debian: libncurses-dev)')
 
 # The same bytes from the same sources: the files in it are of no date. The adapters (client-lib/java/*/) are sources only.
 JAR = $(BUILD)/lockbroker.jar
@@ -323,7 +330,7 @@ say = $(if $(V),,@printf '  %-5s %s\n' $(1) $(2))
 # object that is no longer listed is newer than nothing.
 $(BUILD)/.flags: export NOW = $(COMPILE) | $(COUNTED) | $(LINK_WHOLE) | $(LINK) | $(WARN_PRODUCT)
 $(BUILD)/.lists: export NOW = $(LINK_WHOLE) | $(LINK) | $(AR) $(LD) $(OBJCOPY) | $(DAEMON_LIBS) | $(UNIT_LIBS) | \
-	$(PROTOCOL) | $(BASE_PURE) | $(BASE) | $(CORE) | $(IO) | $(CLIENT) | $(CLI) | $(HTTP) | $(UNIT_CORE_FIXTURE) | $(UNIT_CONF_FIXTURE) | \
+	$(PROTOCOL) | $(BASE_PURE) | $(BASE) | $(CORE) | $(IO) | $(CLIENT) | $(CLI) | $(HTTP) | $(TOP) | $(UNIT_CORE_FIXTURE) | $(UNIT_CONF_FIXTURE) | \
 	$(SIM) | $(SIM_MAIN) | $(BENCH_LOAD) | $(BENCH_NULL) | $(BENCH_PIPELINE) | $(BENCH_TAKEN) | $(BENCH_DEADLOCK) | $(BENCH_FLEET)
 $(BUILD)/.flags $(BUILD)/.lists: force
 	@mkdir -p $(BUILD)
@@ -353,7 +360,7 @@ $(PROTOCOL_O) $(BASE_PURE_O) $(call objects,daemon/core,$(CORE)): COUNTED_HERE =
 $(ARCHIVES): | $(if $(STEPS),$(STEPS_O))
 $(BUILD)/libcore_top.a: $(EVENT_O)
 
-$(ARCHIVES) $(DAEMON) $(COMMAND) $(HTTP_BIN) $(SHARED) $(STATIC) $(UNIT_BIN) $(SIM_BIN) $(BENCH_BIN): $(BUILD)/.lists
+$(ARCHIVES) $(DAEMON) $(COMMAND) $(HTTP_BIN) $(TOP_BIN) $(SHARED) $(STATIC) $(UNIT_BIN) $(SIM_BIN) $(BENCH_BIN): $(BUILD)/.lists
 
 $(foreach floor,$(FLOORS),$(eval $(BUILD)/libcore_$(floor).a: $(call objects,daemon/core,$(CORE_$(floor)))))
 $(A_PROTOCOL): $(PROTOCOL_O)
@@ -378,6 +385,11 @@ $(COMMAND): $(CLI_O) $(CLIENT_O) $(A_PROTOCOL)
 $(HTTP_BIN): $(HTTP_O) $(OBJ)/client-lib/cli/process_one.o $(A_PROTOCOL)
 	$(call say,LINK,$@)
 	$(Q)$(LINK) -o $@ $(inputs) -levent_extra -levent_core
+
+# The only one that needs ncurses, which `lockbroker top` becomes.
+$(BUILD)/lockbroker-top: $(TOP_O) $(OBJ)/client-lib/cli/shown.o $(CLIENT_O) $(A_PROTOCOL)
+	$(call say,LINK,$@)
+	$(Q)$(LINK) -o $@ $(inputs) $(NCURSES_LIBS)
 
 # Both libraries show lb_ names only, and need nothing of the command's. (What sanitizers add is not there at this point.)
 $(SHARED): $(SHARED_O) $(A_PROTOCOL_PIC) $(SHARED_MAP)
@@ -842,6 +854,7 @@ install: all ## install below DESTDIR/PREFIX; an existing configuration file is 
 	install -m 755 $(DAEMON) $(D)/sbin/lockbrokerd
 	install -m 755 $(COMMAND) $(D)/bin/lockbroker
 	install -D -m 755 $(HTTP_BIN) $(D)/libexec/lockbroker/lockbroker-http
+	$(if $(TOP_BIN),install -D -m 755 $(TOP_BIN) $(D)/libexec/lockbroker/lockbroker-top)
 	for f in lockbroker.rules.yml grafana-dashboard.json; do install -D -m 644 conf/$$f $(D)/share/lockbroker/$$f || exit 1; done
 	install -D -m 644 conf/lockbroker.catalog $(D)/lib/systemd/catalog/lockbroker.catalog
 	install -m 644 $(SHARED) $(L)/$(SONAME)
@@ -868,7 +881,7 @@ install: all ## install below DESTDIR/PREFIX; an existing configuration file is 
 	@PATH="$$PATH:/usr/sbin:/sbin" LDCONFIG='$(LDCONFIG)' sh client-lib/ldconfig.sh '$(DESTDIR)' '$(PREFIX)/$(LIBDIR)' '$(SONAME)'
 
 uninstall: ## remove what install put there (a configuration file that was edited stays)
-	rm -f $(D)/sbin/lockbrokerd $(D)/bin/lockbroker $(D)/libexec/lockbroker/lockbroker-http \
+	rm -f $(D)/sbin/lockbrokerd $(D)/bin/lockbroker $(D)/libexec/lockbroker/lockbroker-http $(D)/libexec/lockbroker/lockbroker-top \
 		$(D)/share/lockbroker/lockbroker.rules.yml $(D)/share/lockbroker/grafana-dashboard.json \
 		$(D)/lib/systemd/catalog/lockbroker.catalog $(L)/$(SONAME) $(L)/liblockbroker.so \
 		$(L)/liblockbroker.a $(D)/include/lockbroker.h $(L)/pkgconfig/lockbroker.pc \

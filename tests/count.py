@@ -17,7 +17,7 @@ import tarfile
 
 # The longest that fits is the folder of a file. What stands in none is no code of ours: manuals, pages, recorded seeds.
 FOLDERS = ("protocol", "daemon", "daemon/base", "daemon/core", "daemon/io", "daemon/keeper", "client-lib", "client-lib/cli",
-           "client-lib/http", "client-lib/python", "tests", "tests/bench", "tests/fuzz", "tests/sim", "tests/system",
+           "client-lib/http", "client-lib/top", "client-lib/python", "tests", "tests/bench", "tests/fuzz", "tests/sim", "tests/system",
            "tests/torture", "tests/unit")
 C_COMMENTS = re.compile(r'/\*.*?\*/|//[^\n]*|("(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\')', re.S)
 # A string that is a statement is a comment, and so is what follows a number sign at the beginning of a line.

@@ -13,10 +13,11 @@ libcurator-recipes-java default-jdk-headless junit4
 python3-pytest python3-pytest-xdist python3-redis python3-kazoo python3-gevent python3-eventlet redis-tools netcat-openbsd
 prometheus nftables iproute2 strace bubblewrap clang libclang-rt-dev
 libredis-perl nodejs node-redis ruby-redis php-cli php-redis gccgo-go golang-github-gomodule-redigo-dev golang-1.19-go
-php-illuminate-cache php-illuminate-redis zsh fish pkg-config man-db valgrind"
+php-illuminate-cache php-illuminate-redis zsh fish pkg-config man-db valgrind
+libncurses-dev tmux"
 lint="clang-format clang-tidy cppcheck mandoc mypy"
 deb="build-essential debhelper dh-python dpkg-dev fakeroot libcmocka-dev lintian pkg-config python3 systemd systemd-dev
-default-jdk-headless maven-repo-helper"
+libncurses-dev default-jdk-headless maven-repo-helper"
 fresh="mmdebstrap"
 # What signs a repository of packages and serves it.
 repo="reprepro gnupg"

@@ -37,7 +37,7 @@ place SYSTEMD=253 install
 "$root/usr/bin/lockbroker" --version >/dev/null || fail "lockbroker --version"
 
 # What an exploit would like to write to, jump to or run.
-for program in "$root/usr/sbin/lockbrokerd" "$root/usr/bin/lockbroker" "$root/usr/libexec/lockbroker/lockbroker-http" \
+for program in "$root/usr/sbin/lockbrokerd" "$root/usr/bin/lockbroker" "$root"/usr/libexec/lockbroker/lockbroker-* \
 	"$root/usr/lib/liblockbroker.so.1"; do
 	readelf -Wd "$program" | grep -q 'Flags:.* NOW' || fail "$program is bound as it runs"
 	readelf -Wl "$program" | grep -q GNU_RELRO || fail "$program leaves its tables writable"
@@ -175,6 +175,8 @@ if is_there man "how the manual pages look" && is_there groff "how the manual pa
 fi
 "$root/usr/bin/lockbroker" http --listen nowhere 2>&1 | grep -q 'no address and port' ||
 	fail "lockbroker http does not run the program that was installed"
+[ ! -e "$build/lockbroker-top" ] || "$root/usr/bin/lockbroker" top 2>&1 </dev/null | grep -q 'needs a terminal' ||
+	fail "lockbroker top does not run the program that was installed"
 service=$root/usr/lib/systemd/system/lockbrokerd.service
 grep -q '^ExecStart=/usr/sbin/lockbrokerd ' "$service" ||
 	fail "the service does not start what was installed"

@@ -15,7 +15,8 @@ ${MAKE:-make} -s -C "$copy" BUILD=build all >"$copy/log" 2>&1 || {
 	exit 1
 }
 status=0
-for file in lockbrokerd lockbroker lockbroker-http liblockbroker.so.1 liblockbroker.a; do
+top=$(cd "$build" && ls lockbroker-top 2>/dev/null)
+for file in lockbrokerd lockbroker lockbroker-http $top liblockbroker.so.1 liblockbroker.a; do
 	cmp "$build/$file" "$copy/build/$file" >&2 || status=1
 done
 [ $status = 0 ] || echo "reproducible: builds of the same sources differ" >&2

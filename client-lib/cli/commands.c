@@ -331,6 +331,14 @@ const struct cli_command cli_commands[WORD_COUNT] = {
 		.about = "List the locks that this host holds or waits for; PATTERN may have * ? [abc].",
 		.args_max = 1, .alone = cli_ls,
 	},
+	[WORD_TOP] = {
+		.id = WORD_TOP, .word = "top", .group = GROUP_LOOK,
+		.summary = "watch locks, by wait", .sought = "watch htop screen live", .usage = "", .example = "",
+		.about = "Show the locks of this host on the whole terminal, each second: first those\n"
+			 "that are waited for longest, or by most, or that are granted most often. Keys\n"
+			 "sort, filter, open a lock, and ask its holders to release it; ? shows them.",
+		.alone = cli_top,
+	},
 	[WORD_WHO] = {
 		.id = WORD_WHO, .word = "who", .group = GROUP_LOOK,
 		.summary = "who holds it, who waits", .sought = "holders queue waiters",

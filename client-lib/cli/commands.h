@@ -57,6 +57,7 @@ int cli_http_take(void *context, enum cli_option_id id, char *value);
 int cli_history(const struct cli_words *w);
 int cli_history_take(void *context, enum cli_option_id id, char *value);
 int cli_ls(const struct cli_words *w);
+int cli_top(const struct cli_words *w);
 int cli_metrics(const struct cli_words *w);
 int cli_access(struct lb *lb, const struct cli_words *w);
 int cli_drain(struct lb *lb, const struct cli_words *w);

@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * lockbroker http becomes the program lockbroker-http, which alone needs libevent: it stands beside the command where both
- * were built, and in libexec/lockbroker where they are installed.
+ * lockbroker http becomes the program lockbroker-http, which alone needs libevent.
  */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
+#include "client-lib/cli/become.h"
 #include "client-lib/cli/commands.h"
 #include "client-lib/cli/say.h"
-#include "client-lib/socket_path.h"
 
 /* The program takes no more of them. */
 enum { HOSTS_MAX = 16 };
@@ -34,27 +27,5 @@ int cli_http_take(void *context, enum cli_option_id id, char *value)
 
 int cli_http(const struct cli_words *w)
 {
-	static const char *const places[] = { "lockbroker-http", "../libexec/lockbroker/lockbroker-http" };
-	char self[4096], path[sizeof(self) + 64];
-	struct socket_path socket;
-	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	char *slash;
-
-	self[len < 0 ? 0 : len] = '\0';
-	slash = strrchr(self, '/');
-	if (!slash)
-		return CLI_OSERR;
-	slash[1] = '\0';
-	if (!socket_path_find(w->socket, &socket)) {
-		cli_say("%s", socket.text);
-		return CLI_UNAVAILABLE;
-	}
-	if (setenv("LOCKBROKER_SOCKET", socket.text, 1) < 0)
-		return CLI_OSERR;
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		snprintf(path, sizeof(path), "%s%s", self, places[i]);
-		execv(path, words);
-	}
-	cli_say("Cannot run %s: %s. It comes with the package lockbrokerd.", path, strerror(errno));
-	return CLI_NOT_FOUND;
+	return cli_become(w, "lockbroker-http", words, "It comes with the package lockbrokerd.");
 }

@@ -20,7 +20,7 @@
 #define HOLDS (LOCKS | RUNS)
 #define BEFORE BIT(COUNT)
 #define EACH (BEFORE | (BEFORE - 1))
-#define NO_JSON (RUNS | BIT(METRICS) | BIT(HTTP))
+#define NO_JSON (RUNS | BIT(TOP) | BIT(METRICS) | BIT(HTTP))
 #define TABLES (BIT(LS) | BIT(WHO) | BIT(HOSTS) | BIT(HISTORY))
 
 const struct cli_option cli_options[] = {

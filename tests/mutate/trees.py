@@ -18,7 +18,7 @@ import pytext
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-PATTERNS = ["daemon/*.c", "daemon/io/**/*.c", "daemon/keeper/*.c", "client-lib/*.c", "client-lib/cli/*.c", "client-lib/http/*.c",
+PATTERNS = ["daemon/*.c", "daemon/io/**/*.c", "daemon/keeper/*.c", "client-lib/*.c", "client-lib/cli/*.c", "client-lib/http/*.c", "client-lib/top/*.c",
             "client-lib/python/lockbroker/*.py"]
 SYSTEM = ["tests/torture", "tests/system"]
 ALONE = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child", "sh", "-c", '"$@"; exit $?', "sh"]

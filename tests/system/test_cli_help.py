@@ -16,7 +16,7 @@ from test_cli import command, on_screen, run
 OPERATORS = True  # see clients of conftest.py
 
 PROGRAM = harness.program("lockbroker")
-NO_JSON = {"lock", "sem", "campaign", "metrics", "http"}
+NO_JSON = {"lock", "sem", "campaign", "top", "metrics", "http"}
 OPERATORS_COMMANDS = {"revoke", "force-unlock", "drain", "restart", "reload", "config", "accounts", "access", "audit", "log"}
 
 
@@ -104,7 +104,7 @@ def test_the_help_of_a_command_is_its_own_and_short(word):
     assert f"{word} has no option --json" in run(None, word, "--json", "a").stderr
 
 
-@pytest.mark.parametrize("word", sorted(set(COMMANDS) - {"http"}))  # that one would serve
+@pytest.mark.parametrize("word", sorted(set(COMMANDS) - {"http", "top"}))  # one would serve, one needs a terminal
 def test_the_example_is_a_line_that_the_command_takes(word, tmp_path):
     (line,) = re.findall(r"^Example: lockbroker (.*)$", run(None, word, "--help").stdout, re.M)
     done = subprocess.run([PROGRAM, *shlex.split(line)], capture_output=True, text=True, cwd=tmp_path, stdin=subprocess.DEVNULL,

@@ -231,7 +231,7 @@ def test_each_command_that_has_json_is_on_its_page():
     offered = subprocess.run([harness.program("lockbroker"), "--complete", ""], capture_output=True, text=True, check=True).stdout
     commands = {line.split("\t")[0] for line in offered.splitlines()} - {"help"}
     without = {word for word in commands if "--json" not in run(None, word, "--help").stdout}
-    assert without == {"lock", "sem", "campaign", "metrics", "http"}
+    assert without == {"lock", "sem", "campaign", "top", "metrics", "http"}
     text = harness.read_source("docs/JSON.md")
     assert all(f"`{word}`" in text.split("\n## ")[0] for word in without)
     assert {word for word in commands - without if word not in SCHEMA} == {"force-unlock", "observe"}
