@@ -650,6 +650,16 @@ containers: ## the image of Containerfile with podman and runc: daemons and clie
 	@sh tests/deps.sh containers
 	@$(PYTEST) tests/containers
 
+# NEED_BROWSER=1: where there is no Chromium, the tests fail.
+.PHONY: browser screenshots
+browser: all ## the page of `lockbroker http --page` in a headless Chromium
+	@sh tests/deps.sh browser
+	@$(PYTEST) tests/browser
+
+screenshots: all ## the pictures in docs/PAGE.md, from real daemons and locks; a minute and a half
+	@sh tests/deps.sh browser
+	@LOCKBROKER_BUILD='$(abspath $(BUILD))' $(PYTHON) -B tests/browser/screenshots.py docs
+
 # The searches and the benchmarks would show nothing new on another kind of processor.
 .PHONY: cross cross-all cross-unit
 cross-all: all $(UNIT_NO_SEARCH_BIN) $(SIM_BIN)
@@ -702,21 +712,21 @@ check: ## all tests, once each (installs what is missing first)
 # What CI runs beside a check. The packages are made once, without the unit tests that have just run.
 # A minimal Debian has neither npm nor git, and the tests that need them are skipped there.
 ELSEWHERE = tests/system/test_dist.py tests/system/test_redis_libraries.py tests/system/test_redis_connect.py tests/system/test_harness.py
-beside-check: ## what CI runs beside a check: Debian 13, packages, lint of what differs, a booted systemd, containers, a short fuzz, libraries from npm, arm64
+beside-check: ## what CI runs beside a check: Debian 13, packages, lint of what differs, a booted systemd, containers, a browser, a short fuzz, libraries from npm, arm64
 	+@$(call steps_in_turn,trixie 'deb DEB_BUILD_OPTIONS=nocheck' system-npm)
 	@step='lint, booted, containers'; $(SAY_STEP); $(MAKE) -Otarget LINT=changed lint-and-booted
-	+@$(call steps_in_turn,'short-fuzz SECONDS=5' 'cross ARCH=arm64 SEEDS=100')
+	+@$(call steps_in_turn,browser 'short-fuzz SECONDS=5' 'cross ARCH=arm64 SEEDS=100')
 # Two goals of one command would run one after the other. The container waits most of the time, while lint does all it can.
 .PHONY: lint-and-booted
 lint-and-booted: lint booted containers
 
 # Whatever there is: what CI runs, each test with and without sanitizers, all mutants, more seeds, all sources for lint.
-RELEASE = unit sim mutants system '$(SANITIZED) unit' '$(SANITIZED) sim' sanitized-system clang-unit reproducible fuzz deb lint-and-booted \
+RELEASE = unit sim mutants system '$(SANITIZED) unit' '$(SANITIZED) sim' sanitized-system clang-unit reproducible fuzz deb lint-and-booted browser \
 	'cross ARCH=arm64 SEEDS=2000' 'torture MINUTES=5' races
 release: export NEED_NPM = 1
 release: ## all that there is, before a release: two hours, as root; says when it passed last, and records that (tests/release-log)
 	@sh tests/release-log.sh
-	@for packages in lint check booted containers; do sh tests/deps.sh $$packages || exit 1; done
+	@for packages in lint check booted containers browser; do sh tests/deps.sh $$packages || exit 1; done
 	@$(MAKE) fresh
 	@$(MAKE) fresh DIST=trixie
 	@$(MAKE) all tests

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// The page of lockbroker-http: what it shows comes from /api (client-lib/http/page.h). Names, commands and texts were chosen by
-// other processes: they get into the document as text nodes only, never as markup.
+// The page of lockbroker-http: what it shows comes from /api (client-lib/http/page.h). Other processes have chosen the
+// names, commands and texts: they get into the document as text nodes only, never as markup.
 
 const ROWS_MAX = 300; // rows in the document, and in one answer of /api/locks
 const ROWS_AROUND = 12; // rows that are drawn above and below those that can be seen
@@ -16,7 +16,8 @@ const $ = (id) => document.getElementById(id);
 // ---- text ----
 
 // The characters that cli_is_harmful() names: breaks of a line, and those that are not seen or turn the text around.
-const HARMFUL = new RegExp("[\\u0000-\\u001f\\u007f-\\u009f\\u00ad\\u034f\\u061c\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f" +
+const HARMFUL = new RegExp("[\\u0000-\\u001f\\u007f-\\u009f\\u00ad\\u034f\\u061c\\u115f\\u1160\\u17b4\\u17b5" +
+	"\\u180b-\\u180f" +
 	"\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f\\u3164\\ufe00-\\ufe0f\\ufeff\\uffa0\\ufff0-\\ufff8\\u{1bca0}-\\u{1bca3}" +
 	"\\u{1d173}-\\u{1d17a}\\u{e0000}-\\u{e0fff}\\p{Cs}]", "gu");
 
@@ -63,8 +64,8 @@ function attribute(element, name, value) {
 		element.setAttribute(name, value);
 }
 
-// Makes the children of a list those of its items, in their order. A child stays that of its item for as long as there is one
-// of that key, so that a selection and the focus stay, too.
+// Makes the children of a list those of its items, in their order. A child stays that of its item for as long as there is
+// one of that key, and one that has the focus is not moved: the others are, so that it keeps the focus.
 function fill(list, items, key, create, update) {
 	const before = list.filled || new Map(), now = new Map();
 	for (const item of items) {
@@ -80,6 +81,11 @@ function fill(list, items, key, create, update) {
 		child.remove();
 	let at = list.firstChild;
 	for (const child of now.values()) {
+		while (at !== child && child.contains(document.activeElement)) {
+			const next = at.nextSibling;
+			list.append(at);
+			at = next;
+		}
 		if (child === at)
 			at = at.nextSibling;
 		else
@@ -138,12 +144,13 @@ function hear(text, toOthers) {
 	overview = JSON.parse(text);
 	if (toOthers && channel)
 		channel.postMessage(text);
-	if (!paused)
+	if (!paused && !document.hidden)
 		showAll();
 }
 
-// A browser has six connections for a server. So of its pages that can be seen one has a stream, and tells the others; when that one
-// is closed or hidden, the next one begins. Where a page may not ask for a lock (neither TLS nor loopback), each page polls.
+// A browser has six connections for a server. So one of its pages that can be seen has a stream, and passes it on to the
+// others; when that page is closed or hidden, the next one begins. Where the browser gives no such lock to a page (neither
+// TLS nor loopback), each page polls.
 function beginStream() {
 	const end = new AbortController();
 	endStream = () => end.abort();
@@ -196,6 +203,8 @@ function followVisibility() {
 	} else if (!endStream) {
 		beginStream();
 		watch();
+		if (overview && !paused)
+			showAll();
 	}
 }
 
@@ -227,7 +236,8 @@ function showSession(o) {
 	else if (s.standalone)
 		showState("standalone", "good", o.trouble || "");
 	else
-		showState(s.state === "none" ? "no session yet" : `session ${s.state}`, share <= 0 ? "bad" : share < 0.5 || !s.connected ? "warn" : "good", o.trouble || "");
+		showState(s.state === "none" ? "no session yet" : `session ${s.state}`,
+			share <= 0 ? "bad" : share < 0.5 || !s.connected ? "warn" : "good", o.trouble || "");
 
 	const proven = o.broker === "ok" && !s.standalone && s.proof_max_ms > 0;
 	$("proof").hidden = $("proof-text").hidden = !proven;
@@ -240,7 +250,8 @@ function showSession(o) {
 	const left = Math.max(0, s.proof_left_ms);
 	if (left && !paused)
 		$("proof").animation = $("proof-left").animate(
-			[{ transform: `scaleX(${Math.min(1, share)})` }, { transform: "scaleX(0)" }], { duration: left, fill: "forwards" });
+			[{ transform: `scaleX(${Math.min(1, share)})` }, { transform: "scaleX(0)" }],
+			{ duration: left, fill: "forwards" });
 	$("proof").classList.toggle("low", share < 0.5);
 	attribute($("proof"), "aria-valuemax", s.proof_max_ms);
 	attribute($("proof"), "aria-valuenow", left);
@@ -264,10 +275,12 @@ function showTotals(o) {
 }
 
 function showHosts(o) {
-	fill($("hosts-list"), o.hosts || [], (h) => h.host, () => make("li", "", make("span"), make("span", "sub")), (item, h) => {
+	const create = () => make("li", "", make("span"), make("span", "sub"));
+	fill($("hosts-list"), o.hosts || [], (h) => h.host, create, (item, h) => {
 		writeName(item.firstChild, h.host);
 		const up = h.started_s ? `since ${new Date(h.started_s * 1000).toLocaleString("en-GB")}` : "";
-		writeName(item.lastChild, [h.self ? "this host" : "", h.version ? `version ${h.version}` : "", up].filter(Boolean).join(", "));
+		writeName(item.lastChild, [h.self ? "this host" : "", h.version ? `version ${h.version}` : "", up]
+			.filter(Boolean).join(", "));
 	});
 }
 
@@ -313,7 +326,7 @@ function makeFigure(plot) {
 	});
 	return make("figure", "", make("figcaption", "", make("span", "", plot.title), plot.values),
 		make("div", "drawing", plot.top, make("span", "zero", "0"), picture,
-			make("span", "times", make("span", "", "−15 min"), make("span", "", "−10"), make("span", "", "−5"), make("span", "", "now"))));
+			make("span", "times", ...["−15 min", "−10", "−5", "now"].map((text) => make("span", "", text)))));
 }
 
 // The next of 1, 2, 5, 10, 20 ... that is not below.
@@ -377,7 +390,6 @@ const FIRST_ORDER = { name: "ascending", wait: "descending", waiters: "descendin
 const table = {
 	sort: "wait", q: "", show: "all",
 	matching: 0, offset: 0, rows: [], // the part of the rows that is here
-	drawn: new Map(), // link -> element
 	active: -1, // index of the row that keys have reached
 	focusAt: -1, // row that gets the focus as soon as it is here
 	busy: false, again: false, drawing: false,
@@ -428,14 +440,14 @@ function takeLocks(answer, offset) {
 	table.rows = answer.rows;
 	table.offset = answer.offset ?? offset;
 	table.matching = matching;
-	write($("count"), matching === total ? counted(total, "lock", "locks") : `${number(matching)} of ${counted(total, "lock", "locks")}`);
+	write($("count"), `${matching === total ? "" : `${number(matching)} of `}${counted(total, "lock", "locks")}`);
 	if (table.asked) {
 		table.asked = false;
 		say(`${counted(matching, "lock", "locks")} of ${number(total)}.`);
 	}
 	$("none").hidden = matching > 0 && matching <= SCROLLED_MAX;
-	write($("none"), matching > SCROLLED_MAX ? `These are the first ${number(SCROLLED_MAX)}: search for a name to see others.` :
-		total ? "No lock is so." : "No lock is in use.");
+	write($("none"), matching > SCROLLED_MAX ? `The first ${number(SCROLLED_MAX)} are shown. Search for others.` :
+		total ? "No lock matches." : "No lock is in use.");
 	drawLocks();
 }
 
@@ -447,8 +459,8 @@ function makeRow() {
 		element.setAttribute("role", "gridcell");
 		return element;
 	};
-	const row = make("div", "row", cell("name", link), cell("where"), cell("wait number"), cell("waiters number"), cell("grants number"),
-		cell("holder", make("span"), make("span", "dim"), make("span"), make("span", "dim")));
+	const row = make("div", "row", cell("name", link), cell("where"), cell("wait number"), cell("waiters number"),
+		cell("grants number"), cell("holder", make("span"), make("span", "dim"), make("span"), make("span", "dim")));
 	row.setAttribute("role", "row");
 	return row;
 }
@@ -460,72 +472,51 @@ function updateRow(element, row) {
 	attribute(name.firstChild, "href", `/lock?name=${row.link}`);
 	writeName(name.firstChild, row.name);
 	const kind = kinds[row.kind] ?? row.kind ?? "";
-	const state = row.remote ? (known(row.age_ms) ? `seen ${duration(row.age_ms)} ago` : "on other hosts") : plain(row.state || "");
+	const seen = known(row.age_ms) ? `seen ${duration(row.age_ms)} ago` : "on other hosts";
+	const state = row.remote ? seen : plain(row.state || "");
 	write(where, [kind, state].filter(Boolean).join(", "));
 	write(wait, row.waited_ms ? duration(row.waited_ms) : "–");
 	write(waiters, number(row.waiters) + (row.hosts_waiting ? ` + ${counted(row.hosts_waiting, "host", "hosts")}` : ""));
 	write(grants, number(row.grants_per_s));
 	const h = row.holder, [who, on, text, since] = holder.children;
-	writeName(who, h ? h.command || (h.pid ? `pid ${h.pid}` : h.host || "") : row.holders ? counted(row.holders, "holder", "holders") : "–");
+	const some = row.holders ? counted(row.holders, "holder", "holders") : "–";
+	writeName(who, h ? h.command || (h.pid ? `pid ${h.pid}` : h.host) : some);
 	writeName(on, h ? `${h.command && h.host ? ` on ${h.host}` : ""}${h.command && h.pid ? `, pid ${h.pid}` : ""}` : "");
 	writeName(text, h && h.text ? `: ${h.text}` : "");
 	write(since, h && known(h.since_ms) ? `, for ${duration(h.since_ms)}` : "");
 }
 
-// A row stays that of its lock, and with the focus in it it stays in the document: Enter never opens another lock than the one
-// that was chosen.
+// A row stays that of its lock, and a row with the focus stays in the document wherever it is scrolled to: Enter never opens
+// another lock than the one that was chosen.
 function drawLocks() {
-	const [from, to] = span(), height = rowHeight(), pool = $("rows"), focused = focusedRow(), drawn = new Map();
+	const [from, to] = span(), height = rowHeight(), pool = $("rows"), focused = focusedRow();
+	const last = table.offset + table.rows.length, items = [];
+	for (let i = Math.max(from, table.offset); i < Math.min(to, last); i++)
+		items.push([table.rows[i - table.offset], i]);
+	if (focused && (focused.index < table.offset || focused.index >= last || focused.index < from || focused.index >= to) &&
+	    !items.some(([row]) => row.link === focused.row.link))
+		items[focused.index < from ? "unshift" : "push"]([focused.row, focused.index]);
 	pool.style.height = `${Math.min(table.matching, SCROLLED_MAX) * height}px`;
 	attribute($("table"), "aria-rowcount", table.matching + 1);
-	const last = table.offset + table.rows.length;
-	for (let i = from; i < to; i++) {
-		const row = i >= table.offset && i < last ? table.rows[i - table.offset] : null;
-		if (!row || drawn.has(row.link))
-			continue;
-		const element = table.drawn.get(row.link) || makeRow();
+	fill(pool, items, ([row]) => row.link, makeRow, (element, [row, i]) => {
 		updateRow(element, row);
-		if (element.index !== i) {
-			element.index = i;
-			element.style.transform = `translateY(${i * height}px)`;
-			attribute(element, "aria-rowindex", i + 2);
-		}
-		drawn.set(row.link, element);
-	}
-	for (const [link, element] of table.drawn) {
-		if (drawn.has(link))
-			continue;
-		const elsewhere = element.index < table.offset || element.index >= last;
-		if (element === focused && elsewhere) {
-			drawn.set(link, element);
-			continue;
-		}
-		element.remove();
-		if (element === focused)
-			$("scroller").focus({ preventScroll: true });
-	}
-	table.drawn = drawn;
-	for (const element of drawn.values())
-		if (element.parentNode !== pool)
-			pool.append(element);
-	orderRows(pool, drawn);
+		element.row = row;
+		if (element.index === i)
+			return;
+		element.index = i;
+		element.style.transform = `translateY(${i * height}px)`;
+		attribute(element, "aria-rowindex", i + 2);
+	});
+	if (focused && !focused.isConnected)
+		$("scroller").focus({ preventScroll: true });
 	if (table.focusAt >= 0)
 		focusRow(table.focusAt);
 	markActive();
-	if (from < to && (from < table.offset || to > last) && to <= table.matching)
+	if ((from < table.offset || to > last) && to <= table.matching)
 		askForLocks();
 }
 
-// Readers of the screen follow the order of the document.
-function orderRows(pool, drawn) {
-	let at = pool.firstChild;
-	for (const element of drawn.values()) {
-		if (element === at)
-			at = at.nextSibling;
-		else if (element !== document.activeElement && !element.contains(document.activeElement))
-			pool.insertBefore(element, at);
-	}
-}
+const drawn = () => [...($("rows").filled || new Map()).values()];
 
 function focusedRow() {
 	const link = document.activeElement;
@@ -534,18 +525,12 @@ function focusedRow() {
 
 // One row is reached by Tab, the others from there by the arrow keys.
 function markActive() {
-	const focused = focusedRow();
-	let best = null;
+	const focused = focusedRow(), first = Math.floor($("scroller").scrollTop / rowHeight()), rows = drawn();
 	if (focused)
 		table.active = focused.index;
-	for (const element of table.drawn.values())
-		if (element.index === table.active || (!best && element.index >= Math.floor($("scroller").scrollTop / rowHeight())))
-			best = element.index === table.active || !best ? element : best;
-	for (const element of table.drawn.values()) {
-		const index = element === best ? 0 : -1, link = element.firstChild.firstChild;
-		if (link.tabIndex !== index)
-			link.tabIndex = index;
-	}
+	const reached = rows.find((row) => row.index === table.active) || rows.find((row) => row.index >= first);
+	for (const row of rows)
+		attribute(row.firstChild.firstChild, "tabindex", row === reached ? 0 : -1);
 }
 
 function focusRow(index) {
@@ -556,19 +541,19 @@ function focusRow(index) {
 		scroller.scrollTop = index * height;
 	else if ((index + 1) * height > scroller.scrollTop + scroller.clientHeight)
 		scroller.scrollTop = (index + 1) * height - scroller.clientHeight;
-	for (const element of table.drawn.values())
-		if (element.index === index && element.isConnected) {
-			table.focusAt = -1;
-			table.active = index;
-			element.firstChild.firstChild.focus({ preventScroll: true });
-			return;
-		}
+	const row = drawn().find((element) => element.index === index);
+	if (row) {
+		table.focusAt = -1;
+		table.active = index;
+		row.firstChild.firstChild.focus({ preventScroll: true });
+	}
 }
 
 function tableKey(event) {
 	const page = Math.max(1, Math.floor($("scroller").clientHeight / rowHeight()) - 1);
 	const from = table.focusAt >= 0 ? table.focusAt : Math.max(0, table.active);
-	const to = { ArrowDown: from + 1, ArrowUp: from - 1, PageDown: from + page, PageUp: from - page, Home: 0, End: table.matching - 1 }[event.key];
+	const to = { ArrowDown: from + 1, ArrowUp: from - 1, PageDown: from + page, PageUp: from - page, Home: 0,
+		End: table.matching - 1 }[event.key];
 	if (to === undefined || event.ctrlKey || event.altKey || event.metaKey)
 		return;
 	event.preventDefault();
@@ -658,8 +643,8 @@ function showLock(a) {
 		`${kind[0].toUpperCase()}${kind.slice(1)}, ${a.age_ms >= 1500 ? `as of ${duration(a.age_ms)} ago` : "as of now"}.`;
 	writeName($("lock-about"), [about, a.trouble || ""].filter(Boolean).join(" "));
 	writeName($("lock-name"), a.name);
-	fill($("holders"), holders, (h) => `${h.host} ${h.pid} ${h.token}`, () => make("li", "", make("strong"), make("span", "sub"), make("span", "sub"),
-		make("span", "sub")), (item, h) => {
+	const create = () => make("li", "", make("strong"), make("span", "sub"), make("span", "sub"), make("span", "sub"));
+	fill($("holders"), holders, (h) => `${h.host} ${h.pid} ${h.token}`, create, (item, h) => {
 		const [who, where, since, text] = item.children;
 		writeName(who, h.command || h.host || "holder");
 		writeName(where, people(h));
@@ -674,10 +659,11 @@ function showLock(a) {
 			groups.push({ host: entry.host, entries: [] });
 		groups.at(-1).entries.push(entry);
 	}
-	fill($("queue"), groups, (g) => `${g.host} ${g.entries[0].pid ?? ""}`, () => make("li", "", make("strong"), make("ol")), showGroup);
+	fill($("queue"), groups, (g) => `${g.host} ${g.entries[0].pid ?? ""}`,
+		() => make("li", "", make("strong"), make("ol")), showGroup);
 	const waiters = queue.reduce((sum, entry) => sum + (entry.clients ?? 1), 0);
-	write($("queue-note"), !holders.length && !queue.length ? "No holder, and nobody waits." : !queue.length ? "Nobody waits." :
-		queue.length > QUEUE_MAX ? `${number(waiters)} wait; the first ${QUEUE_MAX} are shown.` : `${counted(waiters, "client waits", "clients wait")}.`);
+	write($("queue-note"), [holders.length ? "" : "Nobody holds it.", `${counted(waiters, "client waits", "clients wait")}.`,
+		queue.length > QUEUE_MAX ? `The first ${QUEUE_MAX} are shown.` : ""].filter(Boolean).join(" "));
 	writeName($("why"), a.why || "Nothing keeps anybody waiting.");
 	const seen = [...(a.seen || [])].reverse();
 	fill($("seen"), seen, (s) => `${s.at_ms} ${s.text}`, (s) => {
@@ -693,11 +679,12 @@ function showGroup(item, group) {
 	const self = overview && group.host === overview.host;
 	item.classList.toggle("here", Boolean(self));
 	writeName(item.firstChild, `${group.host}${self ? " (this host)" : ""}`);
-	fill(item.lastChild, group.entries, (e) => `${e.pid ?? ""} ${e.position ?? ""}`, () => make("li", "process", make("span", "place"), make("span"),
-		make("span", "sub")), (chip, e) => {
+	const create = () => make("li", "process", make("span", "place"), make("span"), make("span", "sub"));
+	fill(item.lastChild, group.entries, (e) => `${e.pid ?? ""} ${e.position ?? ""}`, create, (chip, e) => {
 		const [place, who, more] = chip.children;
 		write(place, e.position ? `${e.position}.` : "");
-		writeName(who, e.command || (e.pid ? `pid ${e.pid}` : e.clients ? counted(e.clients, "client", "clients") : "clients"));
+		const some = e.clients ? counted(e.clients, "client", "clients") : "clients";
+		writeName(who, e.command || (e.pid ? `pid ${e.pid}` : some));
 		writeName(more, [e.command && e.pid ? `pid ${e.pid}` : "", e.mode || "", known(e.waited_ms) ?
 			`has waited for ${duration(e.waited_ms)}` : "", e.text || ""].filter(Boolean).join(", "));
 	});
@@ -748,7 +735,7 @@ function route() {
 		if (was !== null) {
 			$("scroller").scrollTop = table.scrollTop || 0;
 			drawLocks();
-			const row = table.drawn.get(was);
+			const row = drawn().find((element) => element.row.link === was);
 			(row ? row.firstChild.firstChild : $("main")).focus({ preventScroll: true });
 			markActive();
 		}
@@ -780,7 +767,8 @@ function open(event) {
 	if (link.id === "back" && history.state && history.state.inside)
 		history.back();
 	else {
-		history.pushState({ inside: lock.link === null }, "", link.id === "back" ? overviewUrl() : link.getAttribute("href"));
+		const to = link.id === "back" ? overviewUrl() : link.getAttribute("href");
+		history.pushState({ inside: lock.link === null }, "", to);
 		route();
 	}
 }
@@ -823,8 +811,8 @@ addEventListener("popstate", route);
 addEventListener("resize", () => {
 	table.height = 0;
 	if (lock.link === null) {
-		for (const element of table.drawn.values())
-			element.index = -1;
+		for (const row of drawn())
+			row.index = -1;
 		drawLocks();
 	}
 });
