@@ -4,16 +4,16 @@
  * and HEAD; whoever can connect may read it.
  *
  *     /, /lock?name=NAME      index.html, which shows the overview or that lock by its own address
- *     /page.css, /page.js
+ *     /page.css, ...          each file of that folder
  *     /api/stream             server-sent events: `overview`, each second, data as of /api/overview, in one line
  *     /api/overview
- *     /api/locks?sort=wait|waiters|grants|name&q=TEXT&offset=N&count=M
+ *     /api/locks?sort=wait|waiters|grants|name&show=all|waited|here|remote&q=TEXT&offset=N&count=M
  *     /api/lock?name=NAME
  *
- * NAME and TEXT are bytes, percent-encoded ('+' is a space, as a form has it). `name` in an answer is for people: a byte that is
- * no UTF-8 is U+FFFD there, as `lockbroker --json` has it. `link` is the name percent-encoded whole, for /lock?name= and
- * /api/lock?name=. Numbers are integers or, of rates and of durations of plots, have a fraction; null: not known. Durations are
- * as of the answer, instants in milliseconds since 1970 of this host's clock. Fields may be added.
+ * NAME and TEXT are bytes, percent-encoded ('+' is a space, as a form has it). Texts in answers are what somebody has written:
+ * whoever shows them has to show what is not seen; a byte that is no UTF-8 is U+FFFD. Numbers are integers or, of rates and of
+ * plots, have a fraction; null: not known. Durations are as of the answer, instants in milliseconds since 1970 by this host's
+ * clock. Fields may be added, and are in any order.
  *
  * /api/overview, and each event:
  *     now_ms, host, version (of the daemon; null: not known yet)
@@ -30,12 +30,15 @@
  *     viewers, viewers_max
  *
  * /api/locks: the locks of this host, and those of others where ZooKeeper was asked for them while somebody looked:
- *     total       how many are known; matching: of those, the ones whose names have TEXT in them (ASCII capitals are as good as
- *                 small letters); offset; count: of the rows that follow; age_ms: of the oldest list of this host's that is used;
- *                 truncated: bool: there are more than the page keeps (LOCKS_MAX)
- *     rows        [ { name, link, kind: "lock", "election", "semaphore" or null; state: as LOCKS has it, or null (remote);
+ *     total       how many are in use, as far as is known
+ *     matching    of those, the ones that `show` chooses (waited: a client of this host waits, or another host is known to) and
+ *                 whose names have TEXT in them (ASCII capitals are as good as small letters)
+ *     offset
+ *     age_ms      of the last whole list of this host's locks; null: there was none
+ *     truncated   bool: there are more than the page keeps (SIGHTINGS_MAX)
+ *     rows        [ { name, kind: "lock", "election", "semaphore" or null; state: as LOCKS has it, or null (remote);
  *                   remote: bool: no client of this host holds it or waits for it; age_ms: of what is said of other hosts, null:
- *                   nothing is; holders, waiters: of this host (remote: holders of all hosts, at most 16); hosts_waiting (null:
+ *                   nothing is; holders, waiters: of this host (remote: holders of other hosts, at most 16); hosts_waiting (null:
  *                   not known); waited_ms: how long the longest waiter of this host has waited, 0: none; grants_per_s: null or of
  *                   this host; delegated: bool; holder: null or the first one:
  *                   { host, here: bool, pid, uid, command, text, mode, since_ms: for how long it has held it } } ]
@@ -43,7 +46,7 @@
  *                 if there is none or the rules do not let this process look.
  *     Sorted by name upwards, otherwise downwards, equal ones by name. count: 100 without, 300 at most.
  *
- * /api/lock: name, link, kind, known: bool (it has holders or waiters somewhere, or was seen), age_ms (of what follows)
+ * /api/lock: name, kind, known: bool (it has holders or waiters somewhere, or was seen), age_ms (of what follows)
  *     trouble     null, or why ZooKeeper or the broker did not show more: what was known before follows
  *     holders     [ as `holder` above, and token (null: not known) ]
  *     queue       [ { host, here: bool, position, mode, waited_ms (null: another host), pid, uid, command, text: null; clients:
@@ -52,9 +55,16 @@
  *     seen        [ { at_ms, text } ] what this process saw happen to it, the oldest first, at most 100
  *     history     the command that shows more, quoted for a shell
  *
- * An error is { "error": a sentence } with 400 (the request makes no sense), 404, 405 (neither GET nor HEAD), 421 (the Host header is
- * no name of this server) or 503 (too many look, or the broker is away and nothing is known of the lock).
+ * An error is { "error": a sentence } with 400 (the request makes no sense), 404, 405 (neither GET nor HEAD), 421 (the Host
+ * header is no name of this server) or 503 (too many look, or the broker is away and nothing is known of the lock).
  */
 #pragma once
 
 #include "client-lib/http/visitors.h"
+
+enum { PAGE_VIEWERS_MAX = 64, PAGE_VISITORS_MAX = 128, PAGE_ROWS_MAX = 300 };
+
+struct page;
+
+/* Fills in what is missing in the configuration. All of it, and the path of the daemon's socket, outlives it. */
+struct page *page_new(struct event_base *base, int fd, const char *socket, struct visitors_conf *conf);
