@@ -224,6 +224,9 @@ MAIN_O = $(call objects,daemon,$(MAIN)) $(KEEPER_O)
 CLIENT_O = $(call objects,client-lib,$(CLIENT))
 CLI_O = $(call objects,client-lib/cli,$(CLI))
 HTTP_O = $(call objects,client-lib/http,$(HTTP))
+# The files of the page, built in.
+PAGE_FILES := $(sort $(wildcard client-lib/http/page/*))
+PAGE_O = $(OBJ)/client-lib/http/page_files.o
 SHARED_O = $(addprefix $(PIC)/client-lib/,$(CLIENT:.c=.o))
 PROTOCOL_PIC_O = $(addprefix $(PIC)/protocol/,$(PROTOCOL:.c=.o))
 SIM_O = $(call objects,tests/sim,$(SIM))
@@ -319,7 +322,7 @@ say = $(if $(V),,@printf '  %-5s %s\n' $(1) $(2))
 # object that is no longer listed is newer than nothing.
 $(BUILD)/.flags: export NOW = $(COMPILE) | $(COUNTED) | $(LINK_WHOLE) | $(LINK) | $(WARN_PRODUCT)
 $(BUILD)/.lists: export NOW = $(LINK_WHOLE) | $(LINK) | $(AR) $(LD) $(OBJCOPY) | $(DAEMON_LIBS) | $(UNIT_LIBS) | \
-	$(PROTOCOL) | $(BASE_PURE) | $(BASE) | $(CORE) | $(IO) | $(CLIENT) | $(CLI) | $(HTTP) | $(UNIT_CORE_FIXTURE) | $(UNIT_CONF_FIXTURE) | \
+	$(PROTOCOL) | $(BASE_PURE) | $(BASE) | $(CORE) | $(IO) | $(CLIENT) | $(CLI) | $(HTTP) | $(PAGE_FILES) | $(UNIT_CORE_FIXTURE) | $(UNIT_CONF_FIXTURE) | \
 	$(SIM) | $(SIM_MAIN) | $(BENCH_LOAD) | $(BENCH_NULL) | $(BENCH_PIPELINE) | $(BENCH_TAKEN) | $(BENCH_DEADLOCK)
 $(BUILD)/.flags $(BUILD)/.lists: force
 	@mkdir -p $(BUILD)
@@ -371,9 +374,18 @@ $(COMMAND): $(CLI_O) $(CLIENT_O) $(A_PROTOCOL)
 	$(Q)$(LINK) -o $@ $(inputs)
 
 # The only client that needs libevent: a program of its own, which `lockbroker http` becomes.
-$(HTTP_BIN): $(HTTP_O) $(OBJ)/client-lib/cli/process_one.o $(A_PROTOCOL)
+HTTP_SHARED_O = $(call objects,client-lib/cli,process_one.c json.c shown.c) $(call objects,client-lib,reply.c)
+$(HTTP_BIN): $(HTTP_O) $(PAGE_O) $(HTTP_SHARED_O) $(A_PROTOCOL)
 	$(call say,LINK,$@)
 	$(Q)$(LINK) -o $@ $(inputs) -levent_extra -levent_core
+
+$(PAGE_O:.o=.c): client-lib/http/page_files.sh $(PAGE_FILES) $(BUILD)/.lists
+	@mkdir -p $(@D)
+	$(Q)sh $< $(PAGE_FILES) >$@
+
+$(PAGE_O): $(PAGE_O:.o=.c) $(BUILD)/.flags
+	$(call say,CC,'client-lib/http/page/*')
+	$(Q)$(COMPILE) $(WARN_PRODUCT) -fPIE -c $< -o $@
 
 # Both libraries show lb_ names only, and need nothing of the command's. (What sanitizers add is not there at this point.)
 $(SHARED): $(SHARED_O) $(A_PROTOCOL_PIC) $(SHARED_MAP)
