@@ -171,7 +171,8 @@ class Shapes:
 
     def locks(self):
         everywhere = ["ALL", *self.some(["AFTER", self.name()], ["COUNT", self.rng.choice([1, 2, 100])])]
-        return [self.pattern(), *everywhere] if self.rng.random() < 0.5 else self.some([self.pattern()])
+        order = ["ORDER", self.rng.choice(["wait", "waiters", "grants", "name"]), *self.some(["COUNT", self.rng.choice([1, 2, 100])])]
+        return self.rng.choice([[self.pattern(), *everywhere], [self.pattern(), *order], self.some([self.pattern()])])
 
     def accounts(self):
         return []

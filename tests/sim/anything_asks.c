@@ -78,6 +78,8 @@ static const char *const lines[] = {
 	"LOCKS",
 	"LOCKS * ALL",
 	"LOCKS * ALL COUNT K AFTER N",
+	"LOCKS * ORDER wait COUNT K",
+	"LOCKS * COUNT K ORDER name",
 	"EVENTS WAIT W",
 	"EVENTS WAIT W",
 	"EVENTS WAIT 0",

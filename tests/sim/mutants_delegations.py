@@ -68,7 +68,7 @@ DELEGATIONS = [
         ("\treturn delegated_is_free(g) ? VIEW_KEPT : VIEW_ROW;\n", "\treturn g->delegated ? VIEW_KEPT : VIEW_ROW;\n")], 300,
      "delegations, calm"),
     ("delegation: a delegated lock is shown as held since it was delegated", [
-        ("here(h, g->lock, g->client, delegated_since_ns(g))", "here(h, g->lock, g->client, g->granted_ns)")], 1000,
+        ("here(g->lock, g->client, delegated_since_ns(g))", "here(g->lock, g->client, g->granted_ns)")], 1000,
      "delegations, calm"),
     ("delegation: what was taken back while it was held is shown as held since it was delegated", [
         ("\tg->granted_ns = delegated_said_since_ns(g);\n\tgrant_ledger_write(g);\n", "\tgrant_ledger_write(g);\n")], 3000,

@@ -46,6 +46,8 @@ static int setup_pieces(void **state)
 	struct fixture *f = fixture_new(true);
 
 	f->conf.all_in_pieces = true;
+	f->conf.limits.memory_bytes = 8 << 20;
+	f->conf.limits.locks = f->conf.limits.grants = f->conf.limits.grants_per_client = 4096;
 	return begin_all(f, state);
 }
 
@@ -298,6 +300,10 @@ TEST(who_may_not_look_is_shown_no_process_and_no_data)
 	expect_told(f, 1, "LOCKS * ALL", true);
 	expect_told(f, 2, "LOCKS a ALL", true);
 	expect_told(f, OPERATOR, "LOCKS * ALL", true);
+	expect_told(f, 0, "LOCKS * ORDER name", false);
+	expect_told(f, 1, "LOCKS * ORDER name", true);
+	expect_told(f, 2, "LOCKS a ORDER name", true);
+	expect_told(f, OPERATOR, "LOCKS * ORDER name", true);
 	fixture_say(f, 2, "LOCK q", ":3072");
 	fixture_say(f, 1, "ENQUEUE q", "+QUEUED");
 	expect_told(f, 0, "QUEUE q", false);
@@ -386,15 +392,11 @@ TEST(an_operator_asks_what_applies)
 #undef TEST
 
 /* Whatever was put together before: what the answer shows is what may be looked at when it is given. */
-TEST_IN(a_list_in_pieces_goes_by_the_rules_of_its_end, setup_pieces)
+static void expect_rules_of_end(struct fixture *f, const char *words, const char *begin)
 {
-	static const char words[] = "LOCKS * ALL";
-	struct fixture *f = *state;
 	int reloads = 0;
 	bool shown = false;
 
-	fixture_ask(f, 1, "LOCK a DATA secret");
-	fixture_ask(f, 1, "LOCK b DATA secret");
 	for (int before = 0; !shown; before++) {
 		RELOADED("allow * * look");
 		fixture_ask(f, 0, words);
@@ -407,9 +409,25 @@ TEST_IN(a_list_in_pieces_goes_by_the_rules_of_its_end, setup_pieces)
 		}
 		while (broker_has_work(f->broker))
 			fixture_simple(f, EVENT_TIME, 0);
-		assert_true(memmem(f->replies[0].data, f->replies[0].len, "locks\r\n*2\r\n", 11));
+		assert_true(memmem(f->replies[0].data, f->replies[0].len, begin, strlen(begin)));
 		assert_int_equal(memmem(f->replies[0].data, f->replies[0].len, "secret", 6) != NULL, shown);
 		bytes_clear(&f->replies[0]);
 	}
 	assert_true(reloads > 4);
+}
+
+TEST_IN(a_list_in_pieces_goes_by_the_rules_of_its_end, setup_pieces)
+{
+	struct fixture *f = *state;
+
+	fixture_ask(f, 1, "LOCK a DATA secret");
+	fixture_ask(f, 1, "LOCK b DATA secret");
+	expect_rules_of_end(f, "LOCKS * ALL", "locks\r\n*2\r\n");
+	for (int i = 0; i < 200; i++) {
+		char words[24];
+
+		snprintf(words, sizeof(words), "LOCK c%d DATA secret", i);
+		fixture_ask(f, 1, words);
+	}
+	expect_rules_of_end(f, "LOCKS * ORDER name COUNT 150", "*150\r\n");
 }

@@ -61,15 +61,14 @@ TEST(a_lock_that_goes_while_a_list_walks_is_stepped_over)
 	lock_all(f, 0, 0, LOCKS);
 	fixture_ask(f, 1, "LOCKS");
 	piece(f);
-	/* The next one to be looked at goes, and the one behind it; one that was looked at, too. */
+	/* The next one to be looked at goes, and the one behind it; one that was looked at, too: its row would come later. */
 	fixture_say(f, 0, "UNLOCK l064", ":0");
 	fixture_say(f, 0, "UNLOCK l065", ":0");
 	fixture_say(f, 0, "UNLOCK l003", ":0");
 	lock_all(f, 2, LOCKS, LOCKS + 1);
 	pieces(f);
-	assert_true(shows(f, 1, 3));
 	for (int i = 0; i < LOCKS; i++)
-		assert_int_equal(shows(f, 1, i), i != 64 && i != 65);
+		assert_int_equal(shows(f, 1, i), i != 3 && i != 64 && i != 65);
 	bytes_clear(&f->replies[1]);
 }
 

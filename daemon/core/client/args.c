@@ -104,7 +104,8 @@ bool args_parse_limit(struct client *c, struct slice word, int64_t *ret)
 #define OPTION(word) #word, sizeof(#word) - 1, OPTION_##word
 #define NUMBER(range, field) &(range), offsetof(struct options, field)
 
-/* The most frequent option comes first. A range: a number follows, which becomes that field; DATA: a text; AFTER: a name. */
+/* The most frequent option comes first. A range: a number follows, which becomes that field; DATA: a text; AFTER: a name;
+ * ORDER: a word. */
 static const struct row {
 	const char *word;
 	size_t len;
@@ -126,19 +127,33 @@ static const struct row {
 	{ OPTION(AFTER), NULL, 0 },
 	{ OPTION(SLOT), NUMBER(slots, slot) },
 	{ OPTION(FRESH), NULL, 0 },
+	{ OPTION(ORDER), NULL, 0 },
 };
 
 enum { TABLE_LINES = sizeof(table) / sizeof(table[0]) };
 
 static bool takes_word(const struct row *row)
 {
-	return row->range || row->option == OPTION_DATA || row->option == OPTION_AFTER;
+	return row->range || row->option & (OPTION_DATA | OPTION_AFTER | OPTION_ORDER);
+}
+
+static bool parse_order(struct client *c, struct slice word, enum order *ret)
+{
+	static const char *const words[] = { NULL, "wait", "waiters", "grants", "name" };
+
+	for (*ret = ORDER_NAME; *ret; --*ret)
+		if (slice_is(word, words[*ret]))
+			return true;
+	reply_error(c, ERROR_ERR, "ORDER takes wait, waiters, grants or name");
+	return false;
 }
 
 static bool parse_word(struct client *c, const struct row *row, struct slice word, struct options *o)
 {
 	if (row->range)
 		return parse_number(c, row->word, row->range, word, (int64_t *)((char *)o + row->field));
+	if (row->option == OPTION_ORDER)
+		return parse_order(c, word, &o->order);
 	if (row->option == OPTION_AFTER) {
 		o->after = word;
 		if (!name_valid(word))

@@ -31,7 +31,11 @@ enum option {
 	OPTION_AFTER = 1 << 11,
 	OPTION_SLOT = 1 << 12,
 	OPTION_FRESH = 1 << 13,
+	OPTION_ORDER = 1 << 14,
 };
+
+/* In which order LOCKS shows how many of the locks of this host; none: all, by their names. */
+enum order { ORDER_NONE, ORDER_WAIT, ORDER_WAITERS, ORDER_GRANTS, ORDER_NAME };
 
 struct options {
 	unsigned int given;
@@ -43,6 +47,7 @@ struct options {
 	int64_t slot;      /* 0: not given */
 	struct slice data; /* empty: not given; borrowed */
 	struct slice after; /* a name; the same */
+	enum order order;
 };
 
 /* A request on its way through the command table (command/call.h), which has looked up and parsed what all commands need. */

@@ -76,7 +76,7 @@ enum named { PLAIN, LOOKS, OWN };
 	X(REVOKE, cmd_revoke, LOOKS, 0, 0) \
 	X(FORCEUNLOCK, cmd_forceunlock, PLAIN, 0, 0) \
 	X(HOSTS, cmd_hosts, PLAIN, 0, 0) \
-	X(LOCKS, cmd_locks, PLAIN, 2, OPTION_ALL | OPTION_AFTER | OPTION_COUNT) \
+	X(LOCKS, cmd_locks, PLAIN, 2, OPTION_ALL | OPTION_AFTER | OPTION_COUNT | OPTION_ORDER) \
 	X(EVENTS, cmd_events, PLAIN, 1, OPTION_WAIT) \
 	X(AUDIT, cmd_audit, PLAIN, 0, 0) \
 	X(RESTART, cmd_restart, PLAIN, 0, 0) \

@@ -291,7 +291,7 @@ static void deny(struct client *c, struct slice name, struct slice holder, const
 
 static void deny_here(const struct call *call, const struct grant *g)
 {
-	struct participant p = participant_holder(call->hosts, g);
+	struct participant p = participant_holder(g);
 	struct bytes said = { 0 };
 
 	participant_veil(&p, call->client, bytes_view(&g->lock->name));

@@ -5,35 +5,36 @@
 
 #include "base/glob.h"
 #include "base/mem.h"
+#include "base/minmax.h"
 #include "core/client/args.h"
 #include "core/client/reply.h"
+#include "core/hosts/participant.h"
 #include "protocol/name.h"
 
 enum {
-	MATCH_STEPS_A_STEP = 32,    /* they take about as long as a look at a lock */
+	MATCH_STEPS_A_STEP = 32,    /* they take about as long as a look at a lock, as do comparisons of hashes */
 	ROWS_FIRST = 16,
 	PATTERN_MAX = 1 << 20,      /* more than a request can have */
 	LIST_SMALL = 65536,         /* so much is not charged */
 };
 
-/* Of `rows`: the text of a row, and in it the name. */
+/* A name in `names`. */
 struct list_row {
-	size_t at, len, name_at, name_len;
-	size_t order; /* of two rows with one name the later one is true */
+	size_t at, len;
+	int64_t rank; /* the largest is the first */
+	uint64_t hash;
 };
 
-/* ---- the rows of locks, in a heap ---- */
+/* ---- the names of locks, in a heap ---- */
 
 static struct slice name_of(const struct list *l, const struct list_row *row)
 {
-	return (struct slice){ l->rows.data + row->name_at, row->name_len };
+	return (struct slice){ l->names.data + row->at, row->len };
 }
 
-static bool is_before(const struct list *l, size_t a, size_t b)
+static bool is_behind(const struct list *l, const struct list_row *a, const struct list_row *b)
 {
-	int order = slice_order(name_of(l, &l->heap[a]), name_of(l, &l->heap[b]));
-
-	return order < 0 || (order == 0 && l->heap[a].order > l->heap[b].order);
+	return a->rank != b->rank ? a->rank < b->rank : slice_order(name_of(l, a), name_of(l, b)) > 0;
 }
 
 static void swap(struct list *l, size_t a, size_t b)
@@ -53,45 +54,86 @@ static void add_row(struct list *l, const struct list_row *row)
 		l->heap = mem_resize(l->heap, l->cap * sizeof(*l->heap));
 	}
 	l->heap[at] = *row;
-	l->heap[at].order = at;
-	for (; at > 0 && is_before(l, at, (at - 1) / 2); at = (at - 1) / 2)
+	for (; at > 0 && is_behind(l, &l->heap[at], &l->heap[(at - 1) / 2]); at = (at - 1) / 2)
 		swap(l, at, (at - 1) / 2);
 }
 
-static struct list_row take_row(struct list *l)
+/* The last one, which stands behind the heap then. */
+static const struct list_row *take_row(struct list *l)
 {
-	struct list_row first = l->heap[0];
 	size_t at = 0, child;
 
-	l->heap[0] = l->heap[--l->count];
+	swap(l, 0, --l->count);
 	while ((child = 2 * at + 1) < l->count) {
-		if (child + 1 < l->count && is_before(l, child + 1, child))
+		if (child + 1 < l->count && is_behind(l, &l->heap[child + 1], &l->heap[child]))
 			child++;
-		if (!is_before(l, child, at))
+		if (!is_behind(l, &l->heap[child], &l->heap[at]))
 			break;
 		swap(l, child, at);
 		at = child;
 	}
-	return first;
+	return &l->heap[l->count];
 }
 
 /* ---- steps ---- */
+
+static int64_t waited_ns(const struct lock *lock)
+{
+	const struct request *r = TAILQ_FIRST(&lock->requests);
+
+	return r ? lock->locks->env->now_ns - r->asked_ns : 0;
+}
+
+/* With an order each name has room for any other that takes its place. */
+static void note_lock(struct list *l, const struct lock *lock)
+{
+	const int64_t ranks[] = { [ORDER_WAIT] = waited_ns(lock), [ORDER_WAITERS] = (int64_t)lock->request_count,
+				  [ORDER_GRANTS] = lock->granted, [ORDER_NAME] = 0 };
+	struct list_row row = { l->names.len, lock->name.len, ranks[l->order], lock->name_node.hash };
+	size_t room = l->order ? NAME_BYTES_MAX : row.len;
+
+	bytes_reserve(&l->names, room);
+	memcpy(l->names.data + row.at, lock->name.data, row.len);
+	if (l->count < l->most) {
+		l->names.len += room;
+	} else if (is_behind(l, &row, l->heap)) {
+		return;
+	} else {
+		row.at = take_row(l)->at;
+		memcpy(l->names.data + row.at, lock->name.data, row.len);
+	}
+	add_row(l, &row);
+	l->kept = l->count;
+}
+
+static void show_first(struct list *l, const struct lock *lock)
+{
+	const struct grant *g = delegated_holder(lock);
+	struct participant p;
+
+	reply_pairs(&l->rows, "waited_ms", waited_ns(lock) / NS_PER_MS, "grants", lock->granted);
+	resp_bulk(&l->rows, SLICE("first"));
+	if (!g)
+		return resp_nil(&l->rows, l->client->version);
+	p = participant_holder(g);
+	participant_veil(&p, l->client, bytes_view(&lock->name));
+	participant_write_holder(&p, &l->rows, l->client->version);
+}
 
 static void show_lock(struct list *l, const struct lock *lock)
 {
 	size_t holders = lock->grant_count - delegated_free_of(lock);
 	const struct grant *kept = LIST_FIRST(&lock->delegated);
 	struct bytes *out = &l->rows;
-	struct list_row row = { .at = out->len, .name_len = lock->name.len };
 
-	resp_map(out, 6, l->client->version);
+	resp_map(out, l->order ? 9 : 6, l->client->version);
 	reply_pairs(out, "name", bytes_view(&lock->name));
-	row.name_at = out->len - 2 - lock->name.len; /* before the end of the line */
 	reply_pairs(out, "state", lock_state_word(lock), "holders", holders, "waiters", lock->request_count,
 		    "token", holders ? TAILQ_FIRST(&lock->grants)->token : 0);
 	reply_pairs(out, "delegated", kept ? kept->client->id : 0);
-	row.len = out->len - row.at;
-	add_row(l, &row);
+	if (l->order)
+		show_first(l, lock);
+	l->row_count++;
 }
 
 static void show_client(struct list *l, const struct client *c)
@@ -110,7 +152,7 @@ static void show_client(struct list *l, const struct client *c)
 		     bytes_view(&c->lib_version), c->group ? bytes_view(&c->group->name) : SLICE(""));
 }
 
-/* The next lock or client. False: all were looked at. */
+/* WALK: the next lock or client. False: all were looked at, which is a step, too. */
 static bool look(struct list *l, int64_t *done)
 {
 	const struct client *c = walk_client(&l->walk);
@@ -120,20 +162,23 @@ static bool look(struct list *l, int64_t *done)
 	if (c && !c->bearer && (client_is_own(l->client, c) || client_is_operator(l->client)))
 		show_client(l, c);
 	else if (lock && glob_matches(l->glob, bytes_view(&lock->name), &matching))
-		show_lock(l, lock);
+		note_lock(l, lock);
 	*done += 1 + (int64_t)matching / MATCH_STEPS_A_STEP;
 	return c || lock;
 }
 
-static void place(struct list *l)
+/* PLACE. A lock that came again has two rows, of which the first is right; without an order they are neighbours. */
+static void place(struct list *l, int64_t *done)
 {
-	struct list_row row = take_row(l);
+	size_t at = l->at++, from = l->order || !at ? 0 : at - 1, i = at;
+	const struct list_row *row = &l->heap[at];
+	const struct lock *lock = lock_find(l->client->locks, name_of(l, row));
 
-	if (l->placed_count && slice_eq(bytes_view(&l->last), name_of(l, &row)))
-		return;
-	bytes_set(&l->last, name_of(l, &row));
-	bytes_slice(&l->placed, (struct slice){ l->rows.data + row.at, row.len });
-	l->placed_count++;
+	while (i > from && l->heap[i - 1].hash != row->hash)
+		i--;
+	*done += (int64_t)(at - i) / MATCH_STEPS_A_STEP;
+	if (i == from && lock && !lock->idle)
+		show_lock(l, lock);
 }
 
 static bool too_long(const struct list *l)
@@ -143,7 +188,7 @@ static bool too_long(const struct list *l)
 
 size_t list_memory(const struct list *l)
 {
-	size_t all = glob_memory(l->glob) + l->rows.cap + l->placed.cap + l->last.cap + l->cap * sizeof(*l->heap);
+	size_t all = glob_memory(l->glob) + l->names.cap + l->rows.cap + l->cap * sizeof(*l->heap);
 
 	return all > LIST_SMALL ? all - LIST_SMALL : 0;
 }
@@ -186,11 +231,11 @@ static void answer(struct list *l)
 		return;
 	}
 	if (l->kind == LIST_LOCKS) {
-		struct bytes placed = l->placed;
-		size_t count = l->placed_count;
+		struct bytes rows = l->rows;
+		size_t count = l->row_count;
 
-		l->placed = (struct bytes){ 0 };
-		reply_rows(over(l), &placed, count);
+		l->rows = (struct bytes){ 0 };
+		reply_rows(over(l), &rows, count);
 		return;
 	}
 	resp_bulk(reply_out(l->client), bytes_view(&l->rows));
@@ -204,20 +249,27 @@ static bool step(struct list *l, int64_t *done)
 		return false;
 	if (!l->walk.begun)
 		walk_begin(l->client->locks, &l->walk, l->kind == LIST_CLIENTS);
-	l->placing = l->placing || !look(l, done);
-	if (!l->placing)
+	if (look(l, done))
 		return pays(l);
-	if (!l->count)
+	if (l->count)
+		take_row(l);
+	else if (l->at < l->kept)
+		place(l, done);
+	else
 		return false;
-	place(l);
-	++*done;
 	return pays(l);
 }
 
 int64_t list_continue(struct list *l, int64_t steps)
 {
+	uint32_t rules = l->client->locks->env->rules;
 	int64_t done = 0;
 
+	if (l->kind == LIST_LOCKS && l->rules != rules) { /* what it might look at before is not shown any longer */
+		l->rules = rules;
+		l->at = l->row_count = 0;
+		reply_begin_rows(&l->rows);
+	}
 	while (done < steps)
 		if (!step(l, &done)) {
 			answer(l);
@@ -228,7 +280,7 @@ int64_t list_continue(struct list *l, int64_t steps)
 
 /* ---- begun and ended ---- */
 
-static struct list *make(struct client *c, enum list_kind kind, const struct slice *pattern)
+static struct list *make(struct client *c, enum list_kind kind, const struct slice *pattern, enum order order, int64_t most)
 {
 	struct list *l = mem_new(sizeof(*l));
 
@@ -236,7 +288,8 @@ static struct list *make(struct client *c, enum list_kind kind, const struct sli
 	l->work.kind = WORK_LIST;
 	l->client = c;
 	l->kind = kind;
-	reply_begin_rows(&l->placed);
+	l->order = order;
+	l->most = order ? (size_t)min64(most, LIST_MOST) : SIZE_MAX;
 	if (pattern)
 		l->glob = glob_new(*pattern);
 	c->list = l;
@@ -245,9 +298,9 @@ static struct list *make(struct client *c, enum list_kind kind, const struct sli
 }
 
 /* What comes before it for the same user goes first. */
-void list_begin(struct client *c, enum list_kind kind, const struct slice *pattern)
+void list_begin(struct client *c, enum list_kind kind, const struct slice *pattern, enum order order, int64_t most)
 {
-	struct list *l = make(c, kind, pattern);
+	struct list *l = make(c, kind, pattern, order, most);
 	struct env *env = c->locks->env;
 
 	if (!env->conf->all_in_pieces && TAILQ_EMPTY(&c->user->worker.items))
@@ -265,9 +318,8 @@ void list_end(struct list *l)
 	l->client->list = NULL;
 	charge_give_back(&l->charge, POOL_MEMORY);
 	glob_free(l->glob);
+	bytes_free(&l->names);
 	bytes_free(&l->rows);
-	bytes_free(&l->last);
-	bytes_free(&l->placed);
 	mem_free(l->heap);
 	mem_free(l);
 }
@@ -280,22 +332,25 @@ void list_snapshot(const struct list *l, struct entry_writer *w)
 	if (l->glob)
 		entry_text(w, "pattern", glob_pattern(l->glob));
 	entry_number(w, "any", !l->glob);
+	entry_number(w, "order", l->order);
+	entry_number(w, "most", l->order ? (int64_t)l->most : 0);
 }
 
 bool list_restore(struct client *c, const struct entry *e)
 {
 	struct slice pattern;
-	int64_t kind;
+	int64_t kind, order, most;
 	bool any;
 
 	if (!entry_get_number(e, "list", LIST_NONE, LIST_CLIENTS, &kind) ||
-	    !entry_get_text(e, "pattern", PATTERN_MAX, &pattern) || !entry_get_flag(e, "any", &any))
+	    !entry_get_text(e, "pattern", PATTERN_MAX, &pattern) || !entry_get_flag(e, "any", &any) ||
+	    !entry_get_number(e, "order", ORDER_NONE, ORDER_NAME, &order) || !entry_get_number(e, "most", 0, LIST_MOST, &most))
 		return false;
 	if (kind == LIST_NONE)
 		return true;
-	if (!c->asking || c->closed)
+	if (!c->asking || c->closed || (order && !most))
 		return entry_refuse(e, "the client waits for no list");
 	work_add(&c->locks->env->works, &c->user->worker,
-		 &make(c, (enum list_kind)kind, any ? NULL : &pattern)->work);
+		 &make(c, (enum list_kind)kind, any ? NULL : &pattern, (enum order)order, most)->work);
 	return true;
 }

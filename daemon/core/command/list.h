@@ -4,13 +4,17 @@
  * is to be done for the user; the rest is left (core/port/work.h).
  *
  *   state   | means                                               | event -> next state
- *   WALK    | the locks or clients that were there when it began  | a step: the next one, with its row if it is shown
- *           |   are looked at, the oldest first                   | all looked at -> PLACE, CLIENT LIST: answered
- *           |                                                     | longer than an answer may be -> answered LIMIT
- *   PLACE   | the rows of the locks are put in order of the names | a step: the next one; all -> answered
+ *   WALK    | the locks or clients that were there when it began  | a step: the next one. All -> RANK, CLIENT LIST:
+ *           |   are looked at, the oldest first. Of the locks the |   answered
+ *           |   names are kept, with ORDER of the first `most`    |
+ *   RANK    | the names are sorted                                | a step: the next one, from the last; all -> PLACE
+ *   PLACE   | the rows of these locks are made, the first first   | a step: the next one; all -> answered
+ *   any     |                                                     | longer than an answer may be -> answered LIMIT
+ *           |                                                     | LOCKS: other rules of access -> PLACE begins anew
  *
- * Each row is true at the instant of its step. What is there from the first step to the last one is shown exactly once;
- * what comes or goes meanwhile is shown, or is not. A lock that is released and taken again meanwhile has one row.
+ * Each row is true at the instant of its step; with ORDER it stands where it belonged when the walk came by. What is there
+ * from the first step to the last one is shown exactly once; what comes or goes meanwhile is shown, or is not. A lock that
+ * is released and taken again meanwhile has one row.
  *
  * In each state the list ends with its client. A hand-over carries the question only, and the list begins again.
  */
@@ -19,6 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/client/args.h"
 #include "core/lock/locks.h"
 #include "core/port/entry.h"
 #include "protocol/bytes.h"
@@ -27,19 +32,24 @@ struct list_row;
 
 enum list_kind { LIST_NONE, LIST_LOCKS, LIST_CLIENTS };
 
+enum { LIST_MOST = 1000 }; /* rows of LOCKS ... ORDER */
+
 struct list {
 	struct work_item work;
 	struct client *client;
 	enum list_kind kind;
 	struct glob *glob;    /* LOCKS: of the pattern; NULL: there is none */
 	struct walk walk;
-	bool placing;         /* PLACE */
-	struct bytes rows;    /* text, as it was found */
-	struct list_row *heap; /* LOCKS: where the rows are; the one with the first name is on top */
+	enum order order;
+	size_t most;          /* rows; SIZE_MAX: all */
+	struct bytes names;   /* LOCKS */
+	struct list_row *heap; /* LOCKS: of the names; the last one is on top */
 	size_t count, cap;
-	struct bytes last;    /* PLACE: the name that was put last */
-	struct bytes placed;
-	size_t placed_count;
+	size_t kept;          /* names in all: those that are sorted stand behind the heap */
+	size_t at;            /* PLACE: the next one */
+	struct bytes rows;
+	size_t row_count;
+	uint32_t rules;       /* LOCKS: env->rules that the rows were made by: PLACE begins anew when they change */
 	struct charge charge; /* of list_memory() */
 	bool refused;         /* its client's account may not have more */
 };
@@ -47,8 +57,9 @@ struct list {
 /* What it needs, beyond what a short one needs. */
 size_t list_memory(const struct list *l);
 
-/* LOCKS (`pattern` NULL: all) and CLIENT LIST (clients of the same user; to operators all): answered now or later. */
-void list_begin(struct client *c, enum list_kind kind, const struct slice *pattern);
+/* LOCKS (`pattern` NULL: all; with an order the first `most`) and CLIENT LIST (clients of the same user; to operators all):
+ * answered now or later. */
+void list_begin(struct client *c, enum list_kind kind, const struct slice *pattern, enum order order, int64_t most);
 /* Some steps, at most as many as that or a few more; answers after the last one. Returns how many. */
 int64_t list_continue(struct list *l, int64_t steps);
 /* Its client is closed or gone, or it is answered. Takes NULL. */

@@ -7,16 +7,16 @@
 #include "protocol/number.h"
 #include "protocol/resp.h"
 
-static struct participant here(const struct hosts *h, const struct lock *lock, const struct client *c, int64_t since_ns)
+static struct participant here(const struct lock *lock, const struct client *c, int64_t since_ns)
 {
 	struct participant p = {
 		.here = true,
-		.host = slice_of(h->env->conf->host),
+		.host = slice_of(lock->locks->env->conf->host),
 		.name = bytes_view(&c->name),
 		.client = (int64_t)c->id,
 		.uid = c->uid,
 		.account = c->account,
-		.for_ms = (h->env->now_ns - since_ns) / NS_PER_MS,
+		.for_ms = (lock->locks->env->now_ns - since_ns) / NS_PER_MS,
 		.lease_ms = -1,
 	};
 
@@ -26,9 +26,9 @@ static struct participant here(const struct hosts *h, const struct lock *lock, c
 	return p;
 }
 
-struct participant participant_holder(const struct hosts *h, const struct grant *g)
+struct participant participant_holder(const struct grant *g)
 {
-	struct participant p = here(h, g->lock, g->client, delegated_since_ns(g));
+	struct participant p = here(g->lock, g->client, delegated_since_ns(g));
 
 	p.mode = g->mode;
 	p.depth = g->depth;
@@ -38,9 +38,9 @@ struct participant participant_holder(const struct hosts *h, const struct grant 
 	return p;
 }
 
-struct participant participant_waiter(const struct hosts *h, const struct request *r)
+struct participant participant_waiter(const struct request *r)
 {
-	struct participant p = here(h, r->lock, r->client, r->asked_ns);
+	struct participant p = here(r->lock, r->client, r->asked_ns);
 
 	p.mode = r->mode;
 	p.count = r->count;

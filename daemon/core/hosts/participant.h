@@ -34,8 +34,8 @@ struct participant {
 };
 
 /* The result borrows from what it shows. */
-struct participant participant_holder(const struct hosts *h, const struct grant *g);
-struct participant participant_waiter(const struct hosts *h, const struct request *r);
+struct participant participant_holder(const struct grant *g);
+struct participant participant_waiter(const struct request *r);
 struct participant participant_elsewhere(const struct hosts *h, const struct query_child *child);
 /* A number in a znode's data. */
 int64_t participant_number(struct slice data, const char *key, int64_t otherwise);

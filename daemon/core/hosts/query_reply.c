@@ -40,7 +40,7 @@ static void answer_leader(const struct query *q)
 		return;
 	}
 	if (g)
-		p = participant_holder(q->hosts, g);
+		p = participant_holder(g);
 	if (!g && !leader_elsewhere(q, &p)) {
 		reply_nil(q->client);
 		return;

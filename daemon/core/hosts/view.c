@@ -106,7 +106,7 @@ static enum view_step show_grant(struct view *v, struct participant *ret)
 		enter(v, VIEW_GATHERING);
 		return VIEW_NO_ROW;
 	}
-	*ret = participant_holder(v->query->hosts, g);
+	*ret = participant_holder(g);
 	return delegated_is_free(g) ? VIEW_KEPT : VIEW_ROW;
 }
 
@@ -195,7 +195,7 @@ static enum view_step show_request(struct view *v, struct participant *ret)
 		enter(v, VIEW_BEHIND);
 		return VIEW_NO_ROW;
 	}
-	*ret = participant_waiter(v->query->hosts, r);
+	*ret = participant_waiter(r);
 	return VIEW_ROW;
 }
 

@@ -161,6 +161,7 @@ void grant_new(struct request *r, enum mode mode, int64_t token)
 	assert(session_grants(lock->locks->ensemble)); /* nothing is granted without proof */
 	assert(token >= lock->token);                  /* a later grant never has a smaller token */
 	lock->token = token;
+	lock->granted++;
 	g->client = client;
 	g->lock = lock;
 	g->mode = mode;

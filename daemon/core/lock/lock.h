@@ -42,6 +42,7 @@ struct lock {
 	struct map_node name_node;
 	TAILQ_ENTRY(lock) link; /* locks->used or locks->idle */
 	bool idle;
+	uint32_t granted; /* so many grants were made, since this process knows the lock */
 	struct bytes name;
 	struct request_list requests, expired, aside; /* client/ask.h */
 	struct grant_list grants, lost;
