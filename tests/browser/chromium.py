@@ -87,10 +87,12 @@ class Page:
     def __init__(self, browser, daemon):
         self.browser = browser
         self.driver = browser.driver
-        self.process = harness.spawn([LOCKBROKER, "-S", daemon.socket, "http", "--page", "--listen", "127.0.0.1:0"],
-                                     stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
-        line = self.process.stdout.readline()
-        self.origin = f"http://127.0.0.1:{re.search(r'port ([0-9]+)', line)[1]}"
+        line = ""
+        while not line:  # somebody else may have taken the port meanwhile
+            self.process = harness.spawn([LOCKBROKER, "-S", daemon.socket, "http", f"--page=127.0.0.1:{harness.free_port()}"],
+                                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+            line = self.process.stdout.readline()
+        self.origin = re.search(r"(http://[0-9.:]+)/", line)[1]
         self.allowed = None
 
     def allow(self, pattern):

@@ -469,7 +469,7 @@ const kinds = { lock: "", semaphore: "semaphore", election: "election" };
 
 function updateRow(element, row) {
 	const [name, where, wait, waiters, grants, holder] = element.children;
-	attribute(name.firstChild, "href", `/lock?name=${row.link}`);
+	attribute(name.firstChild, "href", `/lock?name=${encodeURIComponent(row.name)}`);
 	writeName(name.firstChild, row.name);
 	const kind = kinds[row.kind] ?? row.kind ?? "";
 	const seen = known(row.age_ms) ? `seen ${duration(row.age_ms)} ago` : "on other hosts";
@@ -493,12 +493,13 @@ function drawLocks() {
 	const last = table.offset + table.rows.length, items = [];
 	for (let i = Math.max(from, table.offset); i < Math.min(to, last); i++)
 		items.push([table.rows[i - table.offset], i]);
-	if (focused && (focused.index < table.offset || focused.index >= last || focused.index < from || focused.index >= to) &&
-	    !items.some(([row]) => row.link === focused.row.link))
+	const scrolledAway = focused && focused.index < table.matching && (focused.index < Math.max(from, table.offset) ||
+		focused.index >= Math.min(to, last));
+	if (scrolledAway && !items.some(([row]) => row.name === focused.row.name))
 		items[focused.index < from ? "unshift" : "push"]([focused.row, focused.index]);
 	pool.style.height = `${Math.min(table.matching, SCROLLED_MAX) * height}px`;
 	attribute($("table"), "aria-rowcount", table.matching + 1);
-	fill(pool, items, ([row]) => row.link, makeRow, (element, [row, i]) => {
+	fill(pool, items, ([row]) => row.name, makeRow, (element, [row, i]) => {
 		updateRow(element, row);
 		element.row = row;
 		if (element.index === i)
@@ -563,7 +564,7 @@ function tableKey(event) {
 }
 
 function scrolled() {
-	if (table.drawing || lock.link !== null)
+	if (table.drawing || lock.name !== null)
 		return;
 	table.scrollTop = $("scroller").scrollTop;
 	table.drawing = true;
@@ -609,23 +610,22 @@ function overviewUrl() {
 
 // ---- one lock ----
 
-// `link` is its name as the address has it: percent-encoded, and passed on as it is.
-const lock = { link: null, answer: null, busy: false };
+const lock = { name: null, answer: null, busy: false };
 
 async function askForLock() {
 	if (lock.busy)
 		return;
 	lock.busy = true;
-	const link = lock.link;
+	const name = lock.name;
 	let answer = null, trouble = "";
 	try {
-		answer = await get(`/api/lock?name=${link}`);
+		answer = await get(`/api/lock?name=${encodeURIComponent(name)}`);
 	} catch (error) {
 		trouble = error.name === "Error" ? error.message : "";
 	}
 	lock.busy = false;
-	if (lock.link !== link) {
-		if (lock.link !== null)
+	if (lock.name !== name) {
+		if (lock.name !== null)
 			askForLock();
 	} else if (answer) {
 		lock.answer = answer;
@@ -642,7 +642,6 @@ function showLock(a) {
 	const about = a.known === false ? "Nobody holds it or waits for it, as far as this host knows." :
 		`${kind[0].toUpperCase()}${kind.slice(1)}, ${a.age_ms >= 1500 ? `as of ${duration(a.age_ms)} ago` : "as of now"}.`;
 	writeName($("lock-about"), [about, a.trouble || ""].filter(Boolean).join(" "));
-	writeName($("lock-name"), a.name);
 	const create = () => make("li", "", make("strong"), make("span", "sub"), make("span", "sub"), make("span", "sub"));
 	fill($("holders"), holders, (h) => `${h.host} ${h.pid} ${h.token}`, create, (item, h) => {
 		const [who, where, since, text] = item.children;
@@ -682,7 +681,7 @@ function showGroup(item, group) {
 	const create = () => make("li", "process", make("span", "place"), make("span"), make("span", "sub"));
 	fill(item.lastChild, group.entries, (e) => `${e.pid ?? ""} ${e.position ?? ""}`, create, (chip, e) => {
 		const [place, who, more] = chip.children;
-		write(place, e.position ? `${e.position}.` : "");
+		write(place, e.position ? `${e.position}. ` : "");
 		const some = e.clients ? counted(e.clients, "client", "clients") : "clients";
 		writeName(who, e.command || (e.pid ? `pid ${e.pid}` : some));
 		writeName(more, [e.command && e.pid ? `pid ${e.pid}` : "", e.mode || "", known(e.waited_ms) ?
@@ -706,14 +705,14 @@ async function copyHistory() {
 function showAll() {
 	showSession(overview);
 	writeName($("host"), overview.host);
-	if (lock.link === null) {
+	if (lock.name === null) {
 		showTotals(overview);
 		showHosts(overview);
 		showPlots(overview);
 	}
 	if (overview.broker !== "ok")
 		return;
-	if (lock.link === null)
+	if (lock.name === null)
 		askForLocks();
 	else
 		askForLock();
@@ -721,11 +720,11 @@ function showAll() {
 
 // Shows what the address says.
 function route() {
-	const words = new URLSearchParams(location.search), was = lock.link;
-	lock.link = location.pathname === "/lock" ? (/[?&]name=([^&]*)/.exec(location.search) || ["", ""])[1] : null;
-	$("overview").hidden = lock.link !== null;
-	$("lock").hidden = lock.link === null;
-	if (lock.link === null) {
+	const words = new URLSearchParams(location.search), was = lock.name;
+	lock.name = location.pathname === "/lock" ? words.get("name") ?? "" : null;
+	$("overview").hidden = lock.name !== null;
+	$("lock").hidden = lock.name === null;
+	if (lock.name === null) {
 		document.title = "lockbroker";
 		table.sort = words.get("sort") in FIRST_ORDER ? words.get("sort") : "wait";
 		table.q = words.get("q") ?? "";
@@ -735,23 +734,22 @@ function route() {
 		if (was !== null) {
 			$("scroller").scrollTop = table.scrollTop || 0;
 			drawLocks();
-			const row = drawn().find((element) => element.row.link === was);
+			const row = drawn().find((element) => element.row.name === was);
 			(row ? row.firstChild.firstChild : $("main")).focus({ preventScroll: true });
 			markActive();
 		}
-	} else if (lock.link !== was) {
-		const name = words.get("name") ?? "";
-		document.title = `${plain(name)} – lockbroker`;
+	} else if (lock.name !== was) {
+		document.title = `${plain(lock.name)} – lockbroker`;
 		lock.answer = null;
 		for (const id of ["holders", "queue", "seen"])
 			fill($(id), [], null, null, null);
 		for (const id of ["lock-about", "queue-note", "why", "seen-none", "history"])
 			write($(id), "");
-		writeName($("lock-name"), name);
+		writeName($("lock-name"), lock.name);
 		$("lock-name").focus({ preventScroll: true });
 		scrollTo(0, 0);
 	}
-	if (lock.link !== null)
+	if (lock.name !== null)
 		askForLock();
 	else
 		askForLocks();
@@ -768,7 +766,7 @@ function open(event) {
 		history.back();
 	else {
 		const to = link.id === "back" ? overviewUrl() : link.getAttribute("href");
-		history.pushState({ inside: lock.link === null }, "", to);
+		history.pushState({ inside: lock.name === null }, "", to);
 		route();
 	}
 }
@@ -782,12 +780,12 @@ function pause() {
 }
 
 function key(event) {
-	const typing = event.target.closest("input, select, textarea");
+	const typing = event.target === $("search");
 	if (event.ctrlKey || event.altKey || event.metaKey)
 		return;
 	if (event.key === "/" && !typing) {
 		event.preventDefault();
-		if (lock.link !== null) {
+		if (lock.name !== null) {
 			history.pushState({}, "", overviewUrl());
 			route();
 		}
@@ -797,7 +795,7 @@ function key(event) {
 		pause();
 	else if (event.key === "Escape" && event.target === $("search") && table.q)
 		askDifferently({ q: "" });
-	else if (event.key === "Escape" && lock.link !== null)
+	else if (event.key === "Escape" && lock.name !== null)
 		$("back").click();
 	else if (event.key === "ArrowDown" && event.target === $("search")) {
 		event.preventDefault();
@@ -810,7 +808,7 @@ document.addEventListener("keydown", key);
 addEventListener("popstate", route);
 addEventListener("resize", () => {
 	table.height = 0;
-	if (lock.link === null) {
+	if (lock.name === null) {
 		for (const row of drawn())
 			row.index = -1;
 		drawLocks();
