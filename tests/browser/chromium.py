@@ -160,7 +160,7 @@ class Page:
 
 
 class Command:
-    """`lockbroker lock NAME cat`: when it is made it holds the lock or stands in the queue; it releases the lock when it is ended."""
+    """`lockbroker lock NAME cat`: when it is made it holds the lock or stands in the queue."""
 
     def __init__(self, daemon, name, *options, argv=("cat",)):
         self.process = harness.spawn([LOCKBROKER, "-S", daemon.socket, "lock", *options, name, *argv],
@@ -173,6 +173,10 @@ class Command:
     def pid(self):
         return self.process.pid
 
-    def end(self):
+    def release(self):
+        """Now, or as soon as it has the lock."""
         self.process.stdin.close()
+
+    def end(self):
+        self.release()
         self.process.wait(harness.PATIENCE)

@@ -96,6 +96,8 @@ def commands():
 
     yield lock
     for command in made:
+        command.release()
+    for command in made:
         command.end()
 
 

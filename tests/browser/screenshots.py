@@ -65,7 +65,7 @@ def photograph(browser, page, folder):
         for scheme in ("light", "dark"):
             browser.look(width, height, scheme)
             page.show(address)
-            page.wait("document.querySelector('#rows .row, #queue .process')")
+            page.wait("document.querySelector('#queue .process') || document.getElementById('rows').textContent.includes('cache/')")
             page.wait("document.getAnimations().length > 0", "the bar")
             path = os.path.join(folder, f"page-{name}-{scheme}.png")
             browser.driver.save_screenshot(path)
@@ -86,9 +86,12 @@ def main(folder):
         page = chromium.Page(browser, daemons["web1"])
         ends.callback(page.end)
         programs = harness.fast_tmp("programs.")
+        commands = []
         for host, name, program, text in COMMANDS:
             options = ["--no-fork", *(["-d", text] if text else [])]
-            ends.callback(chromium.Command(daemons[host], name, *options, argv=[called(programs, program)]).end)
+            commands.append(chromium.Command(daemons[host], name, *options, argv=[called(programs, program)]))
+            ends.callback(commands[-1].end)
+        ends.callback(lambda: [command.release() for command in commands])
         stop = threading.Event()
         threads = [threading.Thread(target=load, args=(daemons["web1"], f"jobs/{i}", stop, 0.01 * (i + 1))) for i in range(4)]
         threads += [threading.Thread(target=load, args=(daemons["web1"], "jobs/0", stop, 0.02)) for _ in range(3)]

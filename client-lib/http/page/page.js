@@ -278,7 +278,7 @@ function showHosts(o) {
 	const create = () => make("li", "", make("span"), make("span", "sub"));
 	fill($("hosts-list"), o.hosts || [], (h) => h.host, create, (item, h) => {
 		writeName(item.firstChild, h.host);
-		const up = h.started_s ? `since ${new Date(h.started_s * 1000).toLocaleString("en-GB")}` : "";
+		const up = h.started_s ? `since ${new Date(h.started_s * 1000).toLocaleString("sv")}` : "";
 		writeName(item.lastChild, [h.self ? "this host" : "", h.version ? `version ${h.version}` : "", up]
 			.filter(Boolean).join(", "));
 	});
@@ -634,7 +634,7 @@ async function askForLock() {
 		writeName($("lock-about"), trouble);
 }
 
-const people = (p) => [p.host, p.pid ? `pid ${p.pid}` : "", known(p.uid) ? `uid ${p.uid}` : ""].filter(Boolean).join(", ");
+const people = (p) => [p.command ? p.host : "", p.pid ? `pid ${p.pid}` : "", known(p.uid) ? `uid ${p.uid}` : ""].filter(Boolean).join(", ");
 
 function showLock(a) {
 	const holders = a.holders || [], queue = a.queue || [];
