@@ -30,6 +30,7 @@ struct visitor {
 	struct evhttp_request *asks; /* it waits for an answer, or gets a stream; NULL: it does not */
 	int about;                   /* the subject of what it waits for */
 	bool streams;
+	int behind;                  /* events since it had read all that was sent before */
 };
 
 struct visitors {
@@ -414,7 +415,10 @@ static void send_to(struct visitors *all, struct visitor *v, struct slice event)
 {
 	struct evbuffer *buffer;
 
-	if (evbuffer_get_length(bufferevent_get_output(v->bev)) + event.len > VISITORS_STREAM_BYTES_MAX) {
+	size_t unread = evbuffer_get_length(bufferevent_get_output(v->bev));
+
+	v->behind = unread > 0 ? v->behind + 1 : 0;
+	if (v->behind > VISITORS_STREAM_BEHIND_MAX || unread + event.len > VISITORS_STREAM_BYTES_MAX) {
 		turn_out(all, v);
 		return;
 	}
