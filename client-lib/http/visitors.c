@@ -15,7 +15,7 @@
 #include <sys/socket.h>
 #include <time.h>
 
-enum { READ_SECONDS = 5, INPUT_BYTES_MAX = 4096 };
+enum { READ_SECONDS = 5, INPUT_BYTES_MAX = 4096, STREAM_KERNEL_BYTES = 32 * 1024 };
 
 static const struct timeval look_often = { .tv_usec = 250000 };
 
@@ -30,6 +30,7 @@ struct visitor {
 	struct evhttp_request *asks; /* it waits for an answer, or gets a stream; NULL: it does not */
 	int about;                   /* the subject of what it waits for */
 	bool streams;
+	int behind;                  /* events since it had read all that was sent before */
 };
 
 struct visitors {
@@ -388,6 +389,7 @@ void visitors_answer(struct visitors *all, int about, void (*answer)(void *of, s
 bool visitors_stream(struct visitors *all, struct evhttp_request *req)
 {
 	static const struct timeval patience = { .tv_sec = READ_SECONDS };
+	const int kernel_bytes = STREAM_KERNEL_BYTES;
 	struct visitor *v = visitor_of(all, req);
 
 	for
@@ -403,6 +405,8 @@ bool visitors_stream(struct visitors *all, struct evhttp_request *req)
 	evhttp_send_reply_start(req, 200, "OK");
 	/* It is silent from now on. What it says all the same is read up to a bound only. */
 	bufferevent_set_timeouts(v->bev, NULL, &patience);
+	/* The kernel would take some minutes' events of one that does not read. */
+	setsockopt(bufferevent_getfd(v->bev), SOL_SOCKET, SO_SNDBUF, &kernel_bytes, sizeof(kernel_bytes));
 	bufferevent_setwatermark(v->bev, EV_READ, 0, INPUT_BYTES_MAX);
 	return true;
 }
@@ -411,7 +415,10 @@ static void send_to(struct visitors *all, struct visitor *v, struct slice event)
 {
 	struct evbuffer *buffer;
 
-	if (evbuffer_get_length(bufferevent_get_output(v->bev)) + event.len > VISITORS_STREAM_BYTES_MAX) {
+	size_t unread = evbuffer_get_length(bufferevent_get_output(v->bev));
+
+	v->behind = unread > 0 ? v->behind + 1 : 0;
+	if (v->behind > VISITORS_STREAM_BEHIND_MAX || unread + event.len > VISITORS_STREAM_BYTES_MAX) {
 		turn_out(all, v);
 		return;
 	}

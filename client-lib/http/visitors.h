@@ -8,7 +8,8 @@
  *     all wait for an answer        -> further ones wait in the kernel's queue
  *     a network beyond this host    -> has at most VISITORS_OF_NETWORK_MAX: for one more, one of its own goes likewise
  *     a stream                      -> is never turned out for others: there are at most visitors_conf.streams. It goes when
- *                                      VISITORS_STREAM_BYTES_MAX of it are not read yet, or it reads nothing for 5 s
+ *                                      VISITORS_STREAM_BYTES_MAX of it are not read yet, or when it has not read all before
+ *                                      any of VISITORS_STREAM_BEHIND_MAX events
  */
 #pragma once
 
@@ -24,6 +25,7 @@ enum {
 	VISITORS_SECONDS = 15,
 	VISITORS_HEADER_BYTES_MAX = 8192,
 	VISITORS_STREAM_BYTES_MAX = 256 * 1024,
+	VISITORS_STREAM_BEHIND_MAX = 5,
 };
 
 struct visitors;
