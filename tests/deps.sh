@@ -66,8 +66,8 @@ cross) packages=$cross ;;
 bench) packages="$build $check $bench" ;;
 profile) packages="$build $check $profile" ;;
 "") packages=$build ;;
-*) fail "unknown set of packages: $1 (demo, check, lint, deb, fresh, boot, machine, dist, repo, booted, containers, browser," \
-	"cross, bench, profile, or nothing)" ;;
+*) fail "unknown set of packages: $1 (demo, check, lint, deb, fresh, boot, machine, dist, repo, booted," \
+	"containers, browser, cross, bench, profile, or nothing)" ;;
 esac
 
 [ ! -r /etc/os-release ] || . /etc/os-release

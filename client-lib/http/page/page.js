@@ -116,6 +116,7 @@ function number(n) {
 
 const known = (value) => value !== null && value !== undefined;
 const clock = (ms) => new Date(ms).toLocaleTimeString("en-GB");
+const listed = (...texts) => texts.filter(Boolean).join(", ");
 const counted = (n, one, many) => `${number(n)} ${n === 1 ? one : many}`;
 
 // For readers of the screen: only what the user has asked for, and what changes the meaning of the whole page.
@@ -279,8 +280,7 @@ function showHosts(o) {
 	fill($("hosts-list"), o.hosts || [], (h) => h.host, create, (item, h) => {
 		writeName(item.firstChild, h.host);
 		const up = h.started_s ? `since ${new Date(h.started_s * 1000).toLocaleString("sv")}` : "";
-		writeName(item.lastChild, [h.self ? "this host" : "", h.version ? `version ${h.version}` : "", up]
-			.filter(Boolean).join(", "));
+		writeName(item.lastChild, listed(h.self && "this host", h.version && `version ${h.version}`, up));
 	});
 }
 
@@ -465,16 +465,13 @@ function makeRow() {
 	return row;
 }
 
-const kinds = { lock: "", semaphore: "semaphore", election: "election" };
-
 function updateRow(element, row) {
 	const [name, where, wait, waiters, grants, holder] = element.children;
 	attribute(name.firstChild, "href", `/lock?name=${encodeURIComponent(row.name)}`);
 	writeName(name.firstChild, row.name);
-	const kind = kinds[row.kind] ?? row.kind ?? "";
 	const seen = known(row.age_ms) ? `seen ${duration(row.age_ms)} ago` : "on other hosts";
 	const state = row.remote ? seen : plain(row.state || "");
-	write(where, [kind, state].filter(Boolean).join(", "));
+	write(where, listed(row.kind !== "lock" && row.kind, state));
 	write(wait, row.waited_ms ? duration(row.waited_ms) : "–");
 	write(waiters, number(row.waiters) + (row.hosts_waiting ? ` + ${counted(row.hosts_waiting, "host", "hosts")}` : ""));
 	write(grants, number(row.grants_per_s));
@@ -634,8 +631,6 @@ async function askForLock() {
 		writeName($("lock-about"), trouble);
 }
 
-const people = (p) => [p.command ? p.host : "", p.pid ? `pid ${p.pid}` : "", known(p.uid) ? `uid ${p.uid}` : ""].filter(Boolean).join(", ");
-
 function showLock(a) {
 	const holders = a.holders || [], queue = a.queue || [];
 	const kind = a.kind || "lock";
@@ -646,9 +641,9 @@ function showLock(a) {
 	fill($("holders"), holders, (h) => `${h.host} ${h.pid} ${h.token}`, create, (item, h) => {
 		const [who, where, since, text] = item.children;
 		writeName(who, h.command || h.host || "holder");
-		writeName(where, people(h));
-		writeName(since, [h.mode ? `${h.mode}` : "", known(h.since_ms) ? `has held it for ${duration(h.since_ms)}` : "",
-			known(h.token) ? `token ${h.token}` : ""].filter(Boolean).join(", "));
+		writeName(where, listed(h.command && h.host, h.pid && `pid ${h.pid}`, known(h.uid) && `uid ${h.uid}`));
+		writeName(since, listed(h.mode, known(h.since_ms) && `has held it for ${duration(h.since_ms)}`,
+			known(h.token) && `token ${h.token}`));
 		writeName(text, h.text || "");
 	});
 	// Neighbours in the queue that are of one host stand in one box.
@@ -684,8 +679,8 @@ function showGroup(item, group) {
 		write(place, e.position ? `${e.position}. ` : "");
 		const some = e.clients ? counted(e.clients, "client", "clients") : "clients";
 		writeName(who, e.command || (e.pid ? `pid ${e.pid}` : some));
-		writeName(more, [e.command && e.pid ? `pid ${e.pid}` : "", e.mode || "", known(e.waited_ms) ?
-			`has waited for ${duration(e.waited_ms)}` : "", e.text || ""].filter(Boolean).join(", "));
+		writeName(more, listed(e.command && e.pid && `pid ${e.pid}`, e.mode,
+			known(e.waited_ms) && `has waited for ${duration(e.waited_ms)}`, e.text));
 	});
 }
 
