@@ -437,6 +437,7 @@ static void row(struct writer *w, const struct lookout *l, const struct sighting
 	some_text(w, "state", s->state);
 	truth(w, "remote", !s->here);
 	whole_if(w, "age_ms", far, since(s->far_ms, now));
+	whole_if(w, "here_age_ms", s->here, since(s->named_ms, now));
 	whole(w, "holders", s->here ? s->holders : s->far_holders > 0 ? s->far_holders : 0);
 	whole(w, "waiters", s->waiters);
 	whole_if(w, "hosts_waiting", s->hosts_waiting >= 0, s->hosts_waiting);

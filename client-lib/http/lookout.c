@@ -138,9 +138,8 @@ static size_t take_rows(struct lookout *l, const struct lb_reply *rows)
 /* All locks of this host are in it. */
 static void end_whole_list(struct lookout *l)
 {
-	sightings_end_here(&l->sightings, l->sightings.list, SLICE(""), SLICE(""));
+	sightings_end_here(&l->sightings, l->sightings.list);
 	l->near_ms = lookout_now_ms();
-	bytes_clear(&l->near_after);
 }
 
 static void take_waits(void *of, const struct lb_reply *reply)
@@ -167,19 +166,15 @@ static void take_order(void *of, const struct lb_reply *reply)
 	poll_end(l);
 }
 
-static void take_page(void *of, const struct lb_reply *reply)
+static void take_whole(void *of, const struct lb_reply *reply)
 {
 	struct lookout *l = of;
-	struct slice last;
-	size_t count;
 
+	if (reply && broker_error(reply).len > 0)
+		l->whole_ms = lookout_now_ms() + LOOKOUT_TOO_LONG_MS;
 	if (!has_failed(l, reply)) {
-		count = take_rows(l, reply);
-		last = count < LOOKOUT_PAGE ? SLICE("") : reply_field(lb_reply_item(reply, count - 1), "name");
-		sightings_end_here(&l->sightings, l->sightings.list, bytes_view(&l->near_after), last);
-		bytes_set(&l->near_after, last);
-		if (last.len == 0)
-			l->near_ms = lookout_now_ms();
+		take_rows(l, reply);
+		end_whole_list(l);
 	}
 	poll_end(l);
 }
@@ -197,13 +192,15 @@ static void ask_order(struct lookout *l, enum lookout_order order, broker_answer
 		l->failed = true;
 }
 
-static void ask_page(struct lookout *l)
+/* Where the first ones are not all. */
+static void ask_whole(struct lookout *l, int64_t now)
 {
-	struct slice words[] = { SLICE("LOCKS"), SLICE("*"),   SLICE("ORDER"), SLICE("name"),
-				 SLICE("COUNT"), SLICE("500"), SLICE("AFTER"), bytes_view(&l->near_after) };
-	size_t count = sizeof(words) / sizeof(words[0]) - (l->near_after.len > 0 ? 0 : 2);
+	const struct slice words[] = { SLICE("LOCKS"), SLICE("*") };
 
-	if (!broker_ask(l->near, take_page, l, count, words))
+	if (l->near_count < LOOKOUT_FIRST || !lookout_is_watched(l) || now < l->whole_ms)
+		return;
+	l->whole_ms = now + (int64_t)l->near_count * LOOKOUT_WHOLE_MS_A_LOCK;
+	if (!broker_ask(l->near, take_whole, l, 2, words))
 		l->failed = true;
 }
 
@@ -220,8 +217,8 @@ static void poll_begin(struct lookout *l)
 	for (enum lookout_order order = LOOKOUT_WAITERS; order < LOOKOUT_ORDERS && !l->failed; order++)
 		if (l->near_count >= LOOKOUT_FIRST && now - l->wanted_ms[order] < LOOKOUT_LOOKS_MS)
 			ask_order(l, order, take_order);
-	if (!l->failed && l->near_count >= LOOKOUT_FIRST && lookout_is_watched(l))
-		ask_page(l);
+	if (!l->failed)
+		ask_whole(l, now);
 	if (l->failed)
 		poll_end(l);
 }

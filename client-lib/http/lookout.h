@@ -8,8 +8,10 @@
  *     the first locks | each second: LOOKOUT_FIRST by the      | every 5 s
  *       of this host  |   longest wait, and by the orders that |
  *                     |   viewers have asked for in 5 s        |
- *     all locks of    | a page of LOOKOUT_PAGE each second, by | not asked
- *       this host     |   their names, if there are more       |
+ *     all locks of    | if there are more, every 2 ms for each | not asked
+ *       this host     |   of them: 16 s for 8,000. Behind      |
+ *                     |   limits.output_bytes (some 8,000) the |
+ *                     |   pages of all locks have to do        |
  *     what ZooKeeper  | LOOKOUT_PACKETS a second in all: locks | not asked
  *       has to tell   |   that viewers have opened; locks that |
  *                     |   this host waits for, every 2 s; the  |
@@ -36,7 +38,9 @@
 
 enum {
 	LOOKOUT_FIRST = 300,
-	LOOKOUT_PAGE = 500,
+	LOOKOUT_PAGE = 500, /* of all locks, standalone */
+	LOOKOUT_WHOLE_MS_A_LOCK = 2,
+	LOOKOUT_TOO_LONG_MS = 60000,
 	LOOKOUT_PACKETS = 50,
 	LOOKOUT_WAITED_PACKETS = 30, /* of these, for locks that this host waits for */
 	LOOKOUT_LOOKS_MS = 5000,
@@ -98,9 +102,9 @@ struct lookout {
 	bool polling, failed, plot_due;
 	int64_t polled_ms; /* when the present or latest one began */
 	int64_t wanted_ms[LOOKOUT_ORDERS];
-	struct bytes near_after; /* the list by names goes on behind it */
-	int64_t near_ms;         /* when the last whole list of this host's ended; 0: none yet */
-	size_t near_count;       /* locks of this host that the daemon counts */
+	int64_t whole_ms;  /* when the whole list is asked for next */
+	int64_t near_ms;   /* when the last whole list of this host's ended; 0: none yet */
+	size_t near_count; /* locks of this host that the daemon counts */
 	/* ZooKeeper. */
 	int64_t packets_left, waited_left, page_ms;
 	int64_t hosts_ms, hosts_taken_ms; /* when they were asked for, and when they were told; 0: not yet */

@@ -38,7 +38,7 @@
  *     truncated   bool: there are more than the page keeps (SIGHTINGS_MAX)
  *     rows        [ { name, kind: "lock", "election", "semaphore" or null; state: as LOCKS has it, or null (remote);
  *                   remote: bool: no client of this host holds it or waits for it; age_ms: of what is said of other hosts, null:
- *                   nothing is; holders, waiters: of this host (remote: holders of other hosts, at most 16); hosts_waiting (null:
+ *                   nothing is; here_age_ms: of what is said of this one, null: remote; holders, waiters: of this host (remote: holders of other hosts, at most 16); hosts_waiting (null:
  *                   not known); waited_ms: how long the longest waiter of this host has waited, 0: none; grants_per_s: null or of
  *                   this host; delegated: bool; holder: null or the first one:
  *                   { host, here: bool, pid, uid, command, text, mode, since_ms: for how long it has held it } } ]

@@ -231,7 +231,6 @@ static void take_first(struct sightings *all, struct sighting *s, const struct l
 	if (!first && before)
 		note(all, s, "released: no client of this host holds it");
 	s->first = first;
-	s->first_known = true;
 	free(before);
 }
 
@@ -259,6 +258,7 @@ void sightings_take_here(struct sightings *all, const struct lb_reply *row, int6
 		return;
 	s->here = true;
 	s->named = all->list;
+	s->named_ms = now_ms;
 	take_counts(all, s, row);
 	if (waited) {
 		s->waits_since_ms = s->waiters > 0 ? now_ms - lb_reply_integer(waited) : INT64_MIN;
@@ -267,6 +267,8 @@ void sightings_take_here(struct sightings *all, const struct lb_reply *row, int6
 	}
 	if (!waited && (s->waiters == 0 || s->waits_since_ms == INT64_MIN))
 		s->waits_since_ms = s->waiters > 0 ? now_ms : INT64_MIN;
+	if (!waited && s->holders == 0 && s->first)
+		take_first(all, s, NULL, now_ms);
 }
 
 struct range {
@@ -290,27 +292,31 @@ static void end_waits(struct sightings *all, struct sighting *s)
 	s->waits_since_ms = INT64_MIN;
 }
 
-static void end_here(void *of, struct sighting *s)
+static void leave(struct sightings *all, struct sighting *s)
 {
-	struct range *r = of;
-
-	if (!s->here || s->named >= r->since || !is_in(r, s))
-		return;
-	end_waits(r->all, s);
+	end_waits(all, s);
 	if (s->first || s->holders > 0)
-		note(r->all, s, "released: no client of this host holds it");
+		note(all, s, "released: no client of this host holds it");
 	free(s->first);
 	s->first = NULL;
-	s->here = s->first_known = false;
+	s->here = false;
 	s->holders = s->delegated = 0;
 	s->grants = -1;
 	s->grants_per_s = -1;
 	s->state[0] = '\0';
 }
 
-void sightings_end_here(struct sightings *all, uint64_t since, struct slice after, struct slice until)
+static void end_here(void *of, struct sighting *s)
 {
-	struct range r = { .all = all, .after = after, .until = until, .since = since };
+	struct range *r = of;
+
+	if (s->here && s->named < r->since)
+		leave(r->all, s);
+}
+
+void sightings_end_here(struct sightings *all, uint64_t since)
+{
+	struct range r = { .all = all, .since = since };
 
 	sightings_walk(all, end_here, &r);
 }
@@ -356,6 +362,26 @@ static void take_holders(struct sightings *all, struct sighting *s, const struct
 	free(before);
 }
 
+/* What no short list of this host has named. Its own holders come first. */
+static void take_part_here(struct sightings *all, struct sighting *s, const struct lb_reply *row, int64_t now_ms)
+{
+	const struct lb_reply *holders = lb_reply_field(row, "holders"), *first = lb_reply_item(holders, 0);
+	int64_t here = (int64_t)lb_reply_count(holders) - s->far_holders, waiters = reply_number(row, "waiters");
+
+	if (s->named == all->list)
+		return;
+	if (here > 0 && !s->first)
+		take_first(all, s, first, now_ms);
+	if (here == 0 && waiters == 0)
+		return;
+	s->named_ms = now_ms;
+	s->holders = here;
+	s->waiters = waiters;
+	if (s->waits_since_ms == INT64_MIN || waiters == 0)
+		s->waits_since_ms = waiters > 0 ? now_ms : INT64_MIN;
+	s->here = true;
+}
+
 void sightings_take_far(struct sightings *all, const struct lb_reply *row, int64_t now_ms)
 {
 	struct sighting *s = find_or_add(all, reply_field(row, "name"));
@@ -366,6 +392,7 @@ void sightings_take_far(struct sightings *all, const struct lb_reply *row, int64
 	snprintf(s->kind, sizeof(s->kind), "%.*s", (int)kind.len, kind.data);
 	s->hosts_waiting = reply_number(row, "hosts_waiting");
 	take_holders(all, s, lb_reply_field(row, "holders"), now_ms);
+	take_part_here(all, s, row, now_ms);
 }
 
 void sightings_take_why(struct sightings *all, struct sighting *s, const struct lb_reply *why, int64_t now_ms)
@@ -378,8 +405,10 @@ static void end_far(void *of, struct sighting *s)
 {
 	struct range *r = of;
 
-	if (s->far_ms == INT64_MIN || s->far_ms >= r->since_ms || !is_in(r, s))
+	if (s->far_ms >= r->since_ms || !is_in(r, s))
 		return;
+	if (s->here && s->named < r->all->list && s->named_ms < r->since_ms)
+		leave(r->all, s);
 	if (s->far_first)
 		note(r->all, s, "no other host holds it any longer");
 	free(s->far_first);
@@ -409,7 +438,8 @@ static void collect(void *of, struct sighting *s)
 	struct unused *u = of;
 	struct range old = { .all = u->all, .since_ms = u->since_ms };
 
-	end_far(&old, s);
+	if (s->far_ms != INT64_MIN)
+		end_far(&old, s);
 	if (!sighting_is_used(s) && s->change_count == 0)
 		u->list[u->count++] = s;
 }

@@ -46,14 +46,14 @@ struct sighting {
 	struct slice name; /* comes first: it is what the tree compares */
 	/* As a list of this host said. */
 	bool here;      /* a client of this host has it or wants it, or the host is about to give it up */
-	uint64_t named; /* by which list that was said last */
+	uint64_t named; /* by which list that was said last, and when */
+	int64_t named_ms;
 	char state[12];
 	int64_t holders, waiters, delegated;
 	int64_t waits_since_ms;        /* INT64_MIN: nobody waits, or it is not known for how long */
 	int64_t grants, grants_ms;     /* the counter, and when it was read; negative: it was not */
 	double grants_per_s;           /* negative: not known */
 	struct sighting_client *first; /* who holds it; NULL: nobody, or it is not known */
-	bool first_known;
 	/* As ZooKeeper has shown. */
 	int64_t far_ms, asked_ms;           /* when; INT64_MIN: it has not. When it was asked last. */
 	int64_t far_holders, hosts_waiting; /* holders on other hosts; negative: not known */
@@ -84,18 +84,18 @@ void sightings_walk(const struct sightings *all, void (*visit)(void *of, struct 
 
 /* Takes a row of LOCKS without ALL. */
 void sightings_take_here(struct sightings *all, const struct lb_reply *row, int64_t now_ms);
-/*
- * The list had no others of this host behind `after` (empty: of all) up to `until` (empty: to the last), of those that were
- * named by an earlier list than `since`.
- */
-void sightings_end_here(struct sightings *all, uint64_t since, struct slice after, struct slice until);
+/* The lists from `since` on had all of this host. */
+void sightings_end_here(struct sightings *all, uint64_t since);
 /* Nobody waits for those that a list before `since` named: all that are waited for are in the list. */
 void sightings_end_waits(struct sightings *all, uint64_t since);
 /* Takes a row of LOCKS ... ALL. */
 void sightings_take_far(struct sightings *all, const struct lb_reply *row, int64_t now_ms);
 /* Takes the answer to WHY. */
 void sightings_take_why(struct sightings *all, struct sighting *s, const struct lb_reply *why, int64_t now_ms);
-/* In that range ZooKeeper has shown no others since then. */
+/*
+ * Behind `after` (empty: from the first name on) up to `until` (empty: to the last), ZooKeeper has shown no others since then, nor
+ * are there others of this host, unless the latest list has them.
+ */
 void sightings_end_far(struct sightings *all, int64_t since_ms, struct slice after, struct slice until);
 /* Forgets what ZooKeeper has shown long ago; and locks that nobody has or wants, and of which nothing is kept. */
 void sightings_sweep(struct sightings *all, int64_t now_ms);

@@ -30,7 +30,7 @@ struct visitor {
 	struct evhttp_request *asks; /* it waits for an answer, or gets a stream; NULL: it does not */
 	int about;                   /* the subject of what it waits for */
 	bool streams;
-	int behind;                  /* events since it had read all that was sent before */
+	int behind; /* events since it had read all that was sent before */
 };
 
 struct visitors {
