@@ -42,7 +42,7 @@ def test_a_lock_appears_its_waiters_stand_in_order_and_it_goes(standalone, pages
     for i, (chip, waiter) in enumerate(zip(page.js(drawn), waiters)):
         assert chip.startswith(f"{i + 1}. ") and f"pid {waiter.pid}" in chip, chip
     assert f"pid {holder.pid}" in page.text("#holders") and "all databases" in page.text("#holders")
-    assert page.text("#queue-note") == "3 clients wait."
+    assert page.text("#queue-note") == "In the queue: 3 clients of this host."
     assert page.text("#why")
 
     holder.end()

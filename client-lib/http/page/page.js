@@ -655,9 +655,13 @@ function showLock(a) {
 	}
 	fill($("queue"), groups, (g) => `${g.host} ${g.entries[0].pid ?? ""}`,
 		() => make("li", "", make("strong"), make("ol")), showGroup);
-	const waiters = queue.reduce((sum, entry) => sum + (entry.clients ?? 1), 0);
-	write($("queue-note"), [holders.length ? "" : "Nobody holds it.", `${counted(waiters, "client waits", "clients wait")}.`,
-		queue.length > QUEUE_MAX ? `The first ${QUEUE_MAX} are shown.` : ""].filter(Boolean).join(" "));
+	const here = queue.filter((entry) => entry.here).length;
+	const hosts = new Set(queue.filter((entry) => !entry.here).map((entry) => entry.host)).size;
+	const waiting = listed(here && counted(here, "client of this host", "clients of this host"),
+		hosts && counted(hosts, "other host", "other hosts"));
+	write($("queue-note"), (holders.length ? "" : "Nobody holds it. ") +
+		(waiting ? `In the queue: ${waiting}.` : "Nobody waits.") +
+		(queue.length > QUEUE_MAX ? ` The first ${QUEUE_MAX} are shown.` : ""));
 	writeName($("why"), a.why || "Nothing keeps anybody waiting.");
 	const seen = [...(a.seen || [])].reverse();
 	fill($("seen"), seen, (s) => `${s.at_ms} ${s.text}`, (s) => {
@@ -670,8 +674,8 @@ function showLock(a) {
 }
 
 function showGroup(item, group) {
-	const self = overview && group.host === overview.host;
-	item.classList.toggle("here", Boolean(self));
+	const self = group.entries[0].here;
+	item.classList.toggle("here", self);
 	writeName(item.firstChild, `${group.host}${self ? " (this host)" : ""}`);
 	const create = () => make("li", "process", make("span", "place"), make("span"), make("span", "sub"));
 	fill(item.lastChild, group.entries, (e) => `${e.pid ?? ""} ${e.position ?? ""}`, create, (chip, e) => {
