@@ -78,15 +78,18 @@ def test_another_hosts_holder_is_shown_with_its_age(two_hosts, pages, commands):
 
 def test_the_proof_shrinks_and_refills(two_hosts, pages):
     page = pages(two_hosts[0])
-    left = "new DOMMatrix(getComputedStyle(document.getElementById('proof-left')).transform).a"
     page.js("""{
         window.shares = [];
-        const look = () => { window.shares.push(eval_left()); requestAnimationFrame(look); };
-        const eval_left = () => %s;
-        look(); }""" % left)
-    page.wait("shares.some((share, i) => i && share < shares[i - 1]) && shares.some((share, i) => i && share > shares[i - 1] + 0.05)",
-              "a proof that shrinks and refills")
-    assert page.js("shares.every((share) => share >= 0 && share <= 1)")
+        const left = document.getElementById('proof-left'), meter = document.getElementById('proof');
+        const look = () => {
+            shares.push([new DOMMatrix(getComputedStyle(left).transform).a, meter.ariaValueNow]);
+            requestAnimationFrame(look);
+        };
+        look(); }""")
+    page.wait("shares.some(([share, said], i) => i > 3 && [1, 2, 3].every((n) => "
+              "shares[i - n][1] === said && shares[i - n][0] > shares[i - n + 1][0]))", "a bar that shrinks between two events")
+    page.wait("shares.some(([share], i) => i && share > shares[i - 1][0] + 0.05)", "a bar that refills")
+    assert page.js("shares.every(([share]) => share >= 0 && share <= 1)")
     meter = "document.getElementById('proof')"
     assert page.js(f"Number({meter}.ariaValueNow) > 0 && Number({meter}.ariaValueNow) <= Number({meter}.ariaValueMax)")
     assert page.text("#state") == "session safe"

@@ -497,7 +497,8 @@ function drawLocks() {
 	pool.style.height = `${Math.min(table.matching, SCROLLED_MAX) * height}px`;
 	attribute($("table"), "aria-rowcount", table.matching + 1);
 	fill(pool, items, ([row]) => row.name, makeRow, (element, [row, i]) => {
-		updateRow(element, row);
+		if (element.row !== row)
+			updateRow(element, row);
 		element.row = row;
 		if (element.index === i)
 			return;
