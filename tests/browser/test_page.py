@@ -239,6 +239,19 @@ def test_the_page_says_that_the_broker_is_away_and_recovers(standalone, pages):
     client.close()
 
 
+def test_a_page_that_is_opened_while_the_broker_is_away_says_so_and_recovers(standalone, pages):
+    standalone.kill()
+    page = pages(standalone)
+    page.allow("status of 503")
+    page.wait("document.getElementById('state').textContent === 'broker away'")
+    assert page.text("#trouble") and page.text("h1") == "lockbroker on this host"
+    page.wait("document.getElementById('none').textContent === 'Nothing is known yet.'")
+    standalone.start()
+    page.wait("document.getElementById('state').textContent === 'standalone'")
+    page.wait("document.getElementById('host').textContent === 'alpha'")
+    page.wait("document.getElementById('none').textContent === 'No lock is in use.'")
+
+
 def test_the_page_says_that_its_server_is_gone(standalone, pages):
     page = pages(standalone)
     page.allow("ERR_")

@@ -238,7 +238,7 @@ function showSession(o) {
 		showState("standalone", "good", o.trouble || "");
 	else
 		showState(s.state === "none" ? "no session yet" : `session ${s.state}`,
-			share <= 0 ? "bad" : share < 0.5 || !s.connected ? "warn" : "good", o.trouble || "");
+			share <= 0 ? "bad" : share < 0.5 || !s.connected ? "warn" : "good", o.trouble || (s.state !== "safe" && s.why) || "");
 
 	const proven = o.broker === "ok" && !s.standalone && s.proof_max_ms > 0;
 	$("proof").hidden = $("proof-text").hidden = !proven;
@@ -447,7 +447,7 @@ function takeLocks(answer, offset) {
 	}
 	$("none").hidden = matching > 0 && matching <= SCROLLED_MAX;
 	write($("none"), matching > SCROLLED_MAX ? `The first ${number(SCROLLED_MAX)} are shown. Search for others.` :
-		total ? "No lock matches." : "No lock is in use.");
+		total ? "No lock matches." : known(answer.age_ms) ? "No lock is in use." : "Nothing is known yet.");
 	drawLocks();
 }
 
@@ -704,7 +704,7 @@ async function copyHistory() {
 
 function showAll() {
 	showSession(overview);
-	writeName($("host"), overview.host);
+	writeName($("host"), overview.host ?? "this host");
 	if (lock.name === null) {
 		showTotals(overview);
 		showHosts(overview);
