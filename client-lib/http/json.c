@@ -133,9 +133,10 @@ static int64_t clock_ms(void)
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+/* 0: of no instant. */
 static int64_t since(int64_t instant_ms, int64_t now_ms)
 {
-	return now_ms > instant_ms ? now_ms - instant_ms : 0;
+	return instant_ms != INT64_MIN && now_ms > instant_ms ? now_ms - instant_ms : 0;
 }
 
 char *json_error(const char *sentence)

@@ -17,11 +17,12 @@
  *                     |   this host waits for, every 2 s; the  |
  *                     |   hosts; then pages of all locks       |
  *
- * Somebody looks while there is a stream, and for LOOKOUT_LOOKS_MS after a question for JSON. Packets are those that the daemon
- * sends for a question, as far as its answer tells: if one cost more than was left, the next second has so much less.
+ * Somebody looks while there is a stream, and for LOOKOUT_LOOKS_MS after a question for JSON. Packets are those that
+ * the daemon sends for a question, as far as its answer tells: if one cost more than was left, the next second has
+ * so much less.
  *
- * The daemon is away when it cannot be reached or has not answered for LOOKOUT_AWAY_MS. What was known stays; each second it is
- * tried again.
+ * The daemon is away when it cannot be reached or has not answered for LOOKOUT_AWAY_MS. What was known stays; each
+ * second it is tried again.
  */
 #pragma once
 
@@ -132,8 +133,8 @@ void lookout_look(struct lookout *l);
 /* Somebody wants the locks in that order. */
 void lookout_want(struct lookout *l, enum lookout_order order);
 /*
- * Its number, from 0; if its answer is older than LOOKOUT_OPENED_MS it is asked for, and lookout_conf.answered is called then.
- * Negative: so many others are open.
+ * Its number, from 0; if its answer is older than LOOKOUT_OPENED_MS it is asked for, and lookout_conf.answered is
+ * called then. Negative: so many others are open.
  */
 int lookout_open(struct lookout *l, struct slice name);
 /* Why the daemon is away; NULL: it is not. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * /metrics and /healthz: numbers of the daemon, and neither a name of a lock nor anything else that clients have written. The
- * daemon is asked one question at a time, and its answer is for all who ask meanwhile.
+ * /metrics and /healthz: numbers of the daemon, and neither a name of a lock nor anything else that clients have
+ * written. The daemon is asked one question at a time, and its answer is for all who ask meanwhile.
  */
 #pragma once
 

@@ -41,7 +41,7 @@ void plots_init(struct plots *p);
 void plots_read(struct slice metrics, struct plots_reading *ret);
 /* What happened between them, which took that long. */
 struct plots_step plots_between(const struct plots_reading *from, const struct plots_reading *to, double seconds);
-/* The next step. NULL: the daemon has not answered. Both clocks are read at the same time; `now_ms` is of the monotonic one. */
+/* The next step. NULL: the daemon has not answered. `now_ms` is of the monotonic clock. */
 void plots_add(struct plots *p, const struct plots_reading *r, int64_t now_ms, int64_t clock_ms);
 /* `i` from 0, the oldest, to PLOTS_STEPS - 1. */
 const struct plots_step *plots_at(const struct plots *p, unsigned int i);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What was seen of locks: of each one what this host knows, which every list of its own says anew, and what ZooKeeper has shown
- * of other hosts, with its age. At most SIGHTINGS_MAX locks are kept; further ones are not, until others have gone. A lock that
- * nobody has or wants goes, but what was seen to happen to it stays as long as there is room for that: SIGHTINGS_CHANGES_MAX
- * of one lock, and SIGHTINGS_CHANGES_ALL_MAX of all, the oldest goes first.
+ * What was seen of locks: of each one what this host knows, which every list of its own says anew, and what
+ * ZooKeeper has shown of other hosts, with its age. At most SIGHTINGS_MAX locks are kept; further ones are not,
+ * until others have gone. A lock that nobody has or wants goes, but what was seen to happen to it stays as long as
+ * there is room for that: SIGHTINGS_CHANGES_MAX of one lock, and SIGHTINGS_CHANGES_ALL_MAX of all, the oldest goes
+ * first.
  *
  * Instants are of the monotonic clock, in ms, but for those of changes.
  */
@@ -93,8 +94,8 @@ void sightings_take_far(struct sightings *all, const struct lb_reply *row, int64
 /* Takes the answer to WHY. */
 void sightings_take_why(struct sightings *all, struct sighting *s, const struct lb_reply *why, int64_t now_ms);
 /*
- * Behind `after` (empty: from the first name on) up to `until` (empty: to the last), ZooKeeper has shown no others since then, nor
- * are there others of this host, unless the latest list has them.
+ * Behind `after` (empty: from the first name on) up to `until` (empty: to the last), ZooKeeper has shown no others
+ * since then, nor are there others of this host, unless the latest list has them.
  */
 void sightings_end_far(struct sightings *all, int64_t since_ms, struct slice after, struct slice until);
 /* Forgets what ZooKeeper has shown long ago; and locks that nobody has or wants, and of which nothing is kept. */

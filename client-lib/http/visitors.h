@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Those who ask over HTTP. A connection is answered once and closed; there are at most visitors_conf.most, and none lives
- * longer than VISITORS_SECONDS, however slowly it sends or reads, unless it is a stream.
+ * Those who ask over HTTP. A connection is answered once and closed; there are at most visitors_conf.most, and none
+ * lives longer than VISITORS_SECONDS, however slowly it sends or reads, unless it is a stream.
  *
- *     all places are taken          -> for one more, the connection goes whose request has been incomplete longest; if all
- *                                      are complete, the one that reads its answer for longest
+ *     all places are taken          -> for one more, the connection goes whose request has been incomplete longest;
+ *                                      if all are complete, the one that reads its answer for longest
  *     all wait for an answer        -> further ones wait in the kernel's queue
  *     a network beyond this host    -> has at most VISITORS_OF_NETWORK_MAX: for one more, one of its own goes likewise
- *     a stream                      -> is never turned out for others: there are at most visitors_conf.streams. It goes when
- *                                      VISITORS_STREAM_BYTES_MAX of it are not read yet, or when it has not read all before
- *                                      any of VISITORS_STREAM_BEHIND_MAX events
+ *     a stream                      -> is never turned out for others: there are at most visitors_conf.streams. It
+ *                                      goes when VISITORS_STREAM_BYTES_MAX of it are not read yet, or when it has
+ *                                      not read all before any of VISITORS_STREAM_BEHIND_MAX events
  */
 #pragma once
 
@@ -39,8 +39,8 @@ struct visitors_conf {
 	size_t most, streams;     /* connections, and how many of them may be streams: fewer */
 	unsigned int methods;     /* that are not refused by evhttp itself, whose refusals have a page of their own */
 	/*
-	 * A whole request to a name of this server, by GET or HEAD: is answered by visitors_reply(), later by visitors_wait(), or
-	 * by visitors_stream().
+	 * A whole request to a name of this server, by GET or HEAD: is answered by visitors_reply(), later by
+	 * visitors_wait(), or by visitors_stream().
 	 */
 	void (*handle)(void *of, struct evhttp_request *req);
 	/* Answers with that error. */
