@@ -238,7 +238,8 @@ function showSession(o) {
 		showState("standalone", "good", o.trouble || "");
 	else
 		showState(s.state === "none" ? "no session yet" : `session ${s.state}`,
-			share <= 0 ? "bad" : share < 0.5 || !s.connected ? "warn" : "good", o.trouble || (s.state !== "safe" && s.why) || "");
+			share <= 0 ? "bad" : share < 0.5 || !s.connected ? "warn" : "good",
+			o.trouble || (s.state !== "safe" && s.why) || "");
 
 	const proven = o.broker === "ok" && !s.standalone && s.proof_max_ms > 0;
 	$("proof").hidden = $("proof-text").hidden = !proven;
