@@ -230,6 +230,9 @@ CLIENT_O = $(call objects,client-lib,$(CLIENT))
 CLI_O = $(call objects,client-lib/cli,$(CLI))
 HTTP_O = $(call objects,client-lib/http,$(HTTP))
 TOP_O = $(call objects,client-lib/top,$(TOP))
+# The files of the page, built in.
+PAGE_FILES := $(sort $(wildcard client-lib/http/page/*))
+PAGE_O = $(OBJ)/client-lib/http/page_files.o
 SHARED_O = $(addprefix $(PIC)/client-lib/,$(CLIENT:.c=.o))
 PROTOCOL_PIC_O = $(addprefix $(PIC)/protocol/,$(PROTOCOL:.c=.o))
 SIM_O = $(call objects,tests/sim,$(SIM))
@@ -330,7 +333,8 @@ say = $(if $(V),,@printf '  %-5s %s\n' $(1) $(2))
 # object that is no longer listed is newer than nothing.
 $(BUILD)/.flags: export NOW = $(COMPILE) | $(COUNTED) | $(LINK_WHOLE) | $(LINK) | $(WARN_PRODUCT)
 $(BUILD)/.lists: export NOW = $(LINK_WHOLE) | $(LINK) | $(AR) $(LD) $(OBJCOPY) | $(DAEMON_LIBS) | $(UNIT_LIBS) | \
-	$(PROTOCOL) | $(BASE_PURE) | $(BASE) | $(CORE) | $(IO) | $(CLIENT) | $(CLI) | $(HTTP) | $(TOP) | $(UNIT_CORE_FIXTURE) | $(UNIT_CONF_FIXTURE) | \
+	$(PROTOCOL) | $(BASE_PURE) | $(BASE) | $(CORE) | $(IO) | $(CLIENT) | $(CLI) | $(HTTP) | $(TOP) | $(PAGE_FILES) | $(UNIT_CORE_FIXTURE) | \
+	$(UNIT_CONF_FIXTURE) | \
 	$(SIM) | $(SIM_MAIN) | $(BENCH_LOAD) | $(BENCH_NULL) | $(BENCH_PIPELINE) | $(BENCH_TAKEN) | $(BENCH_DEADLOCK) | $(BENCH_FLEET)
 $(BUILD)/.flags $(BUILD)/.lists: force
 	@mkdir -p $(BUILD)
@@ -382,7 +386,8 @@ $(COMMAND): $(CLI_O) $(CLIENT_O) $(A_PROTOCOL)
 	$(Q)$(LINK) -o $@ $(inputs)
 
 # The only client that needs libevent: a program of its own, which `lockbroker http` becomes.
-$(HTTP_BIN): $(HTTP_O) $(OBJ)/client-lib/cli/process_one.o $(A_PROTOCOL)
+HTTP_SHARED_O = $(call objects,client-lib/cli,process_one.c json.c shown.c) $(call objects,client-lib,reply.c)
+$(HTTP_BIN): $(HTTP_O) $(PAGE_O) $(HTTP_SHARED_O) $(A_PROTOCOL)
 	$(call say,LINK,$@)
 	$(Q)$(LINK) -o $@ $(inputs) -levent_extra -levent_core
 
@@ -390,6 +395,14 @@ $(HTTP_BIN): $(HTTP_O) $(OBJ)/client-lib/cli/process_one.o $(A_PROTOCOL)
 $(BUILD)/lockbroker-top: $(TOP_O) $(OBJ)/client-lib/cli/shown.o $(CLIENT_O) $(A_PROTOCOL)
 	$(call say,LINK,$@)
 	$(Q)$(LINK) -o $@ $(inputs) $(NCURSES_LIBS)
+
+$(PAGE_O:.o=.c): client-lib/http/page_files.sh $(PAGE_FILES) $(BUILD)/.lists
+	@mkdir -p $(@D)
+	$(Q)sh $< $(PAGE_FILES) >$@
+
+$(PAGE_O): $(PAGE_O:.o=.c) $(BUILD)/.flags
+	$(call say,CC,'client-lib/http/page/*')
+	$(Q)$(COMPILE) $(WARN_PRODUCT) -fPIE -c $< -o $@
 
 # Both libraries show lb_ names only, and need nothing of the command's. (What sanitizers add is not there at this point.)
 $(SHARED): $(SHARED_O) $(A_PROTOCOL_PIC) $(SHARED_MAP)
@@ -676,6 +689,16 @@ containers: ## the image of Containerfile with podman and runc: daemons and clie
 	@sh tests/deps.sh containers
 	@$(PYTEST) tests/containers
 
+# NEED_BROWSER=1: where there is no Chromium, the tests fail.
+.PHONY: browser screenshots
+browser: all ## the page of `lockbroker http --page` in a headless Chromium
+	@sh tests/deps.sh browser
+	@$(PYTEST) tests/browser
+
+screenshots: all ## the pictures in docs/PAGE.md, from real daemons and locks; a minute and a half
+	@sh tests/deps.sh browser
+	@LOCKBROKER_BUILD='$(abspath $(BUILD))' $(PYTHON) -B tests/browser/screenshots.py docs
+
 # The searches and the benchmarks would show nothing new on another kind of processor.
 .PHONY: cross cross-all cross-unit
 cross-all: all $(UNIT_NO_SEARCH_BIN) $(SIM_BIN)
@@ -728,21 +751,21 @@ check: ## all tests, once each (installs what is missing first)
 # What CI runs beside a check. The packages are made once, without the unit tests that have just run.
 # A minimal Debian has neither npm nor git, and the tests that need them are skipped there.
 ELSEWHERE = tests/system/test_dist.py tests/system/test_redis_libraries.py tests/system/test_redis_connect.py tests/system/test_harness.py
-beside-check: ## what CI runs beside a check: Debian 13, packages, lint of what differs, a booted systemd, containers, a short fuzz, libraries from npm, arm64
+beside-check: ## what CI runs beside a check: Debian 13, packages, lint of what differs, a booted systemd, containers, a browser, a short fuzz, libraries from npm, arm64
 	+@$(call steps_in_turn,trixie 'deb DEB_BUILD_OPTIONS=nocheck' system-npm)
 	@step='lint, booted, containers'; $(SAY_STEP); $(MAKE) -Otarget LINT=changed lint-and-booted
-	+@$(call steps_in_turn,'short-fuzz SECONDS=5' 'cross ARCH=arm64 SEEDS=100')
+	+@$(call steps_in_turn,browser 'short-fuzz SECONDS=5' 'cross ARCH=arm64 SEEDS=100')
 # Two goals of one command would run one after the other. The container waits most of the time, while lint does all it can.
 .PHONY: lint-and-booted
 lint-and-booted: lint booted containers
 
 # Whatever there is: what CI runs, each test with and without sanitizers, all mutants, more seeds, all sources for lint.
-RELEASE = unit sim mutants system '$(SANITIZED) unit' '$(SANITIZED) sim' sanitized-system clang-unit reproducible fuzz deb lint-and-booted \
+RELEASE = unit sim mutants system '$(SANITIZED) unit' '$(SANITIZED) sim' sanitized-system clang-unit reproducible fuzz deb lint-and-booted browser \
 	'cross ARCH=arm64 SEEDS=2000' 'torture MINUTES=5' races 'fleet HOSTS=3 LOCKS=2 SECONDS=2'
 release: export NEED_NPM = 1
 release: ## all that there is, before a release: two hours, as root; says when it passed last, and records that (tests/release-log)
 	@sh tests/release-log.sh
-	@for packages in lint check booted containers; do sh tests/deps.sh $$packages || exit 1; done
+	@for packages in lint check booted containers browser; do sh tests/deps.sh $$packages || exit 1; done
 	@$(MAKE) fresh
 	@$(MAKE) fresh DIST=trixie
 	@$(MAKE) all tests

@@ -22,6 +22,8 @@ fresh="mmdebstrap"
 # What signs a repository of packages and serves it.
 repo="reprepro gnupg"
 booted="$fresh systemd-container $repo"
+# What looks at the page as people do, with a font, and what makes pictures of it small.
+browser="chromium chromium-driver python3-selenium fonts-dejavu-core pngquant"
 containers="$fresh podman buildah runc python3-yaml"
 cross="$fresh make binutils gcc-aarch64-linux-gnu libc6-dev qemu-user"
 # Of a minimal root: what boots, also the systemd of a user, what README's example needs (usermod), and a client of the
@@ -60,12 +62,13 @@ dist) packages="$build $deb $dist" ;;
 repo) packages=$repo ;;
 booted) packages="$build $check $booted" ;;
 containers) packages="$build $check $containers" ;;
+browser) packages="$build $check $browser" ;;
 cross) packages=$cross ;;
 bench) packages="$build $check $bench" ;;
 profile) packages="$build $check $profile" ;;
 "") packages=$build ;;
-*) fail "unknown set of packages: $1 (demo, check, lint, deb, fresh, boot, machine, dist, repo, booted, containers, cross," \
-	"bench, profile, or nothing)" ;;
+*) fail "unknown set of packages: $1 (demo, check, lint, deb, fresh, boot, machine, dist, repo, booted," \
+	"containers, browser, cross, bench, profile, or nothing)" ;;
 esac
 
 [ ! -r /etc/os-release ] || . /etc/os-release

@@ -28,14 +28,15 @@ scripts=$(find tests client-lib debian .ci -name '*.sh' -o -path .ci/run -o -nam
 python=$(find tests client-lib -name '*.py' | sort)
 go=$(find tests client-lib -name '*.go' | sort)
 java=$(find client-lib tests -name '*.java' | sort)
+page=$(find client-lib/http/page -type f | sort)
 text=$(find . \( -name .git -o -name build -o -name __pycache__ \) -prune -o -type f -print | sort)
 
 echo "lint: layout"
-found "space at the end of a line" "$(grep -nE '[[:blank:]]+$' $c_files $scripts $python $go $java Makefile)"
+found "space at the end of a line" "$(grep -nE '[[:blank:]]+$' $c_files $scripts $python $go $java $page Makefile)"
 found "indented by spaces" "$(grep -nE '^    ' $c_files | grep -vE '^[^:]*:[0-9]+: +\*')"
 # 120 is the measure; a tab counts as four, and nobody has to break a sentence for a letter or two.
 library=$(find client-lib -name '*.py' -o -name '*.go' -o -name '*.java' | sort)
-found "much longer than 120 columns" "$(for file in $c_files $scripts $library; do
+found "much longer than 120 columns" "$(for file in $c_files $scripts $library $page; do
 	expand -t 4 "$file" | awk -v file="$file" 'length > 125 { print file ":" NR ": " length " columns" }'; done)"
 # Assembled here, so that this file does not find itself.
 found "a note to oneself is no code: do it, or file it" "$(grep -nwE "TO""DO|FIX""ME|XX""X" $text)"

@@ -212,7 +212,8 @@ RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6
 SystemCallArchitectures=native
 LoadCredential=zookeeper-auth
 END
-lines_of lockbroker-http.service <<'END'
+for unit in http:64M page:128M; do
+	lines_of "lockbroker-${unit%:*}.service" <<END
 DynamicUser=yes
 SupplementaryGroups=lockbroker
 UMask=0077
@@ -221,8 +222,19 @@ LimitCORE=0
 NoNewPrivileges=yes
 CapabilityBoundingSet=
 RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6
-MemoryMax=64M
+MemoryMax=${unit#*:}
 TasksMax=4
+END
+done
+# The metrics show no names, and are not what serves the page.
+lines_of lockbroker-http.service <<'END'
+ExecStart=/usr/bin/lockbroker http --listen ${LISTEN}
+END
+lines_of lockbroker-page.service <<'END'
+Environment=LISTEN=127.0.0.1:9765
+ExecStart=/usr/bin/lockbroker http --page=${LISTEN}
+IPAddressDeny=any
+IPAddressAllow=localhost
 END
 # An instance is confined as the plain daemon is, and uses none of its files.
 lines_of lockbrokerd@.service <<'END'
@@ -269,8 +281,10 @@ if is_there systemd-analyze "what systemd says of the units"; then
 	said=$(systemd-analyze security --no-pager --offline=yes --threshold=15 "$root/units/lockbrokerd.service") ||
 		fail "the service is exposed: $said"
 	printf 'packaging: %s\n' "$(printf '%s\n' "$said" | sed -n 's/.*\(Overall exposure .*: [0-9.]*\).*/\1/p')"
-	said=$(systemd-analyze security --no-pager --offline=yes --threshold=15 "$root/units/lockbroker-http.service") ||
-		fail "the service of metrics is exposed: $said"
+	for unit in http page; do
+		said=$(systemd-analyze security --no-pager --offline=yes --threshold=15 "$root/units/lockbroker-$unit.service") ||
+			fail "lockbroker-$unit.service is exposed: $said"
+	done
 	rm -r "$root/units"
 fi
 if is_there systemd-sysusers "the user and the group"; then

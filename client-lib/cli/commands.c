@@ -418,9 +418,10 @@ const struct cli_command cli_commands[WORD_COUNT] = {
 	},
 	[WORD_HTTP] = {
 		.id = WORD_HTTP, .word = "http", .group = GROUP_LOOK,
-		.summary = "metrics over HTTP", .sought = "serve", .usage = "",
+		.summary = "metrics and page by HTTP", .sought = "serve", .usage = "",
 		.example = "--listen 127.0.0.1:9764",
-		.about = "Serve /metrics and /healthz to Prometheus, until it is ended.",
+		.about = "Serve /metrics and /healthz to Prometheus, a page to browsers on this host,\n"
+			 "or both, until it is ended.",
 		.alone = cli_http, .take = cli_http_take,
 	},
 	[WORD_PING] = {

@@ -157,7 +157,7 @@ static void read_option(struct line *l, const char *word)
 			o = NULL;
 	if (o && o->id == OPT_USER)
 		l->socket = SOCKET_PATH_USER;
-	if (o && o->value != VALUE_NONE && o->value != VALUE_EVERY && (word[1] == '-' || !letter[1]))
+	if (o && o->value != VALUE_NONE && !cli_value_may_lack(o->value) && (word[1] == '-' || !letter[1]))
 		l->option = o;
 }
 

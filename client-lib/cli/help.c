@@ -29,7 +29,7 @@ static void print_option(const struct cli_option *o)
 		used += printf("-%c%s", o->letter, o->word ? ", " : "");
 	if (o->word)
 		used += printf("--%s", o->word);
-	if (o->value == VALUE_EVERY)
+	if (cli_value_may_lack(o->value))
 		used += printf("[=%s]", cli_values[o->value].called);
 	else if (o->value != VALUE_NONE)
 		used += printf(" %s", cli_values[o->value].called);

@@ -71,7 +71,9 @@ const struct cli_option cli_options[] = {
 	{ OPT_CRITICAL, 'c', NULL, VALUE_LIMITS, BIT(CHECK), NULL },
 	{ OPT_CRITICAL, 0, "critical", VALUE_LIMITS, BIT(CHECK), "thresholds of critical" },
 	{ OPT_TEXTFILE, 0, "textfile", VALUE_FILE, BIT(METRICS), "replace FILE by it, for a collector of files" },
-	{ OPT_LISTEN, 0, "listen", VALUE_ADDRESS, BIT(HTTP), "where to listen, as 127.0.0.1:9764 (needed)" },
+	{ OPT_LISTEN, 0, "listen", VALUE_ADDRESS, BIT(HTTP), "serve the metrics there, as on 127.0.0.1:9764" },
+	{ OPT_PAGE, 0, "page", VALUE_PAGE, BIT(HTTP),
+	  "serve a page about all locks on 127.0.0.1:9765,\nor that address of this host, or unix:PATH" },
 	{ OPT_HOST, 0, "host", VALUE_HOST, BIT(HTTP), "also answer requests to this name of the host" },
 	{ OPT_ANYWHERE, 0, "anywhere", VALUE_NONE, BIT(HTTP), "ADDRESS may be one where others can connect" },
 	{ OPT_DRAIN_WAIT, 0, "wait", VALUE_NONE, BIT(DRAIN), "wait until nothing is held; show what still is" },
@@ -102,6 +104,7 @@ const struct cli_value_kind cli_values[VALUE_COUNT] = {
 	[VALUE_LIMITS] = { "LIMITS", "limit=PERCENT, wait=SEC, proof=SEC or answer=SEC, separated by commas" },
 	[VALUE_FILE] = { "FILE", "a file" },
 	[VALUE_ADDRESS] = { "ADDRESS:PORT", "an address and a port" },
+	[VALUE_PAGE] = { "ADDRESS:PORT", "a loopback address and a port, or unix:PATH" },
 	[VALUE_HOST] = { "NAME", "a name of this host" },
 	[VALUE_SOCKET] = { "SOCKET", "a path" },
 	[VALUE_TIME] = { "T", "a time, as 20:31, \"2026-11-30 20:31:05\", yesterday, -2h or @1796077865" },
@@ -185,9 +188,16 @@ struct syntax {
 	struct option words[2 * OPT_END];
 };
 
+bool cli_value_may_lack(enum cli_value value)
+{
+	return value == VALUE_EVERY || value == VALUE_PAGE;
+}
+
 static int arguments_of(const struct cli_option *o)
 {
-	return o->value == VALUE_NONE ? no_argument : o->value == VALUE_EVERY ? optional_argument : required_argument;
+	if (o->value == VALUE_NONE)
+		return no_argument;
+	return cli_value_may_lack(o->value) ? optional_argument : required_argument;
 }
 
 static void syntax_of(struct syntax *s, const struct cli_command *command)

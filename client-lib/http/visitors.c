@@ -13,142 +13,24 @@
 #include <strings.h>
 #include <sys/queue.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <time.h>
-#include <unistd.h>
 
-#include "protocol/resp.h"
-#include "protocol/slice.h"
-
-/*
- * One question to the daemon: METRICS, on a connection of its own. It never blocks, and ends by a deadline, whatever the
- * daemon does or does not do.
- */
-
-enum { QUESTION_SECONDS = 5, QUESTION_BYTES_MAX = 1024 * 1024 };
-
-enum { VALUES_MAX = 16 };
-
-struct question {
-	struct bufferevent *bev;
-	struct event *deadline;
-	struct resp_replies replies;
-	void (*answered)(void *of, struct slice text);
-	void *of;
-};
-
-static void read_more(struct bufferevent *bev, void *arg)
-{
-	struct evbuffer *input = bufferevent_get_input(bev);
-	struct question *q = arg;
-	struct slice text = { 0 };
-	size_t used;
-
-	text.len = evbuffer_get_length(input);
-	text.data = (const char *)evbuffer_pullup(input, -1);
-	switch (resp_read_reply(&q->replies, text, &used)) {
-	case RESP_MORE:
-		return;
-	case RESP_DONE:
-		text = q->replies.values[0].type == RESP_BULK ? q->replies.values[0].text : (struct slice){ 0 };
-		break;
-	case RESP_BROKEN:
-		text = (struct slice){ 0 };
-		break;
-	}
-	q->answered(q->of, text);
-}
-
-static void ended(struct bufferevent *bev, short what, void *arg)
-{
-	struct question *q = arg;
-
-	if (what & (BEV_EVENT_EOF | BEV_EVENT_ERROR))
-		q->answered(q->of, (struct slice){ 0 });
-}
-
-static void too_late(evutil_socket_t fd, short what, void *arg)
-{
-	struct question *q = arg;
-
-	q->answered(q->of, (struct slice){ 0 });
-}
-
-/* -1: it cannot be reached. A socket whose queue is full counts as one, so that nothing waits for it. */
-static int connect_to(const char *path)
-{
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	int fd;
-
-	if (strlen(path) >= sizeof(address.sun_path))
-		return -1;
-	memcpy(address.sun_path, path, strlen(path) + 1);
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return -1;
-	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0)
-		return fd;
-	close(fd);
-	return -1;
-}
-
-/*
- * Asks the daemon at the path. `answered` is called once, unless the question is freed before: with the text, or, if there
- * is no answer, with a text whose data are NULL. NULL: the daemon cannot be reached now.
- */
-static struct question *question_new(struct event_base *base, const char *path,
-				     void (*answered)(void *of, struct slice text), void *of)
-{
-	static const char request[] = "*1\r\n$7\r\nMETRICS\r\n";
-	static const struct timeval patience = { .tv_sec = QUESTION_SECONDS };
-	int fd = connect_to(path);
-	struct question *q;
-
-	if (fd < 0)
-		return NULL;
-	q = calloc(1, sizeof(*q));
-	if (!q)
-		abort();
-	q->answered = answered;
-	q->of = of;
-	resp_replies_init(&q->replies, VALUES_MAX, QUESTION_BYTES_MAX);
-	q->bev = bufferevent_socket_new(base, fd, BEV_OPT_CLOSE_ON_FREE);
-	q->deadline = evtimer_new(base, too_late, q);
-	if (!q->bev || !q->deadline)
-		abort();
-	bufferevent_setcb(q->bev, read_more, NULL, ended, q);
-	bufferevent_setwatermark(q->bev, EV_READ, 0, 2 * QUESTION_BYTES_MAX);
-	bufferevent_enable(q->bev, EV_READ | EV_WRITE);
-	bufferevent_write(q->bev, request, strlen(request));
-	evtimer_add(q->deadline, &patience);
-	return q;
-}
-
-/* may be NULL; not from within `answered` before that has used the text */
-static void question_free(struct question *q)
-{
-	if (!q)
-		return;
-	bufferevent_free(q->bev);
-	event_free(q->deadline);
-	resp_replies_deinit(&q->replies);
-	free(q);
-}
-
-enum { READ_SECONDS = 5 };
+enum { READ_SECONDS = 5, INPUT_BYTES_MAX = 4096, STREAM_KERNEL_BYTES = 32 * 1024 };
 
 static const struct timeval look_often = { .tv_usec = 250000 };
 
 /* `bev` is ours as well, so that it can be looked at after evhttp has dropped it. */
 struct visitor {
-	struct bufferevent *bev;     /* NULL: the place is free */
-	time_t since_s;              /* of the monotonic clock */
-	unsigned long number;        /* of the connections in their order */
-	bool complete;               /* its request is */
+	struct bufferevent *bev; /* NULL: the place is free */
+	time_t since_s;          /* of the monotonic clock */
+	unsigned long number;    /* of the connections in their order */
+	bool complete;           /* its request is */
 	enum { FROM_UNKNOWN, FROM_HERE, FROM_ELSEWHERE } from;
 	struct in6_addr network;     /* FROM_ELSEWHERE: of one of these of IPv6, who has an address has 2^64 */
-	struct evhttp_request *asks; /* it waits for the daemon's answer; NULL: it does not */
-	bool health;                 /* it asked for /healthz */
+	struct evhttp_request *asks; /* it waits for an answer, or gets a stream; NULL: it does not */
+	int about;                   /* the subject of what it waits for */
+	bool streams;
+	int behind; /* events since it had read all that was sent before */
 };
 
 struct visitors {
@@ -156,11 +38,12 @@ struct visitors {
 	const struct visitors_conf *conf;
 	struct evconnlistener *listener;
 	struct event *timer, *accepted;
-	struct question *question; /* NULL: none is open */
-	struct visitor list[VISITORS_MAX];
-	size_t count;
+	size_t count, streams;
 	unsigned long number;
+	struct visitor list[]; /* as many as the configuration says */
 };
+
+#define VISITORS_EACH(all, one) (struct visitor *one = (all)->list; one < (all)->list + (all)->conf->most; one++)
 
 static time_t now_s(void)
 {
@@ -203,7 +86,8 @@ static bool visitors_admit(const struct visitors_conf *conf, const char *header)
 
 	if (!header || !take_host(header, host, sizeof(host)))
 		return false;
-	if (strcasecmp(host, conf->address) == 0 || (conf->loopback && strcasecmp(host, "localhost") == 0))
+	if ((conf->address && strcasecmp(host, conf->address) == 0) ||
+	    (conf->loopback && strcasecmp(host, "localhost") == 0))
 		return true;
 	if (conf->any_address && is_address(host))
 		return true;
@@ -211,40 +95,6 @@ static bool visitors_admit(const struct visitors_conf *conf, const char *header)
 		if (strcasecmp(host, *name) == 0)
 			return true;
 	return false;
-}
-
-/* ---- answers ---- */
-
-static void reply(struct evhttp_request *req, int code, const char *reason, struct slice text)
-{
-	struct evkeyvalq *headers = evhttp_request_get_output_headers(req);
-	struct evbuffer *body = evbuffer_new();
-	char length[24];
-
-	if (!body)
-		abort();
-	snprintf(length, sizeof(length), "%zu", text.len);
-	evhttp_add_header(headers, "Content-Type", "text/plain; version=0.0.4; charset=utf-8");
-	evhttp_add_header(headers, "Content-Length", length);
-	evhttp_add_header(headers, "Cache-Control", "no-store");
-	evhttp_add_header(headers, "X-Content-Type-Options", "nosniff");
-	evhttp_add_header(headers, "Connection", "close");
-	if (evhttp_request_get_command(req) != EVHTTP_REQ_HEAD)
-		evbuffer_add(body, text.data, text.len);
-	evhttp_send_reply(req, code, reason, body);
-	evbuffer_free(body);
-}
-
-static void reply_state(struct evhttp_request *req, bool health, struct slice text)
-{
-	static const char down[] = "# HELP lockbroker_up 1: the daemon has answered.\n"
-				   "# TYPE lockbroker_up gauge\n"
-				   "lockbroker_up 0\n";
-
-	if (!text.data)
-		reply(req, 503, "Service Unavailable", slice_of(health ? "lockbrokerd does not answer\n" : down));
-	else
-		reply(req, 200, "OK", health ? slice_of("ok\n") : text);
 }
 
 /* ---- connections ---- */
@@ -262,6 +112,7 @@ static bool is_dropped(struct bufferevent *bev)
 static void leave(struct visitors *all, struct visitor *v)
 {
 	bufferevent_decref(v->bev);
+	all->streams -= v->streams;
 	*v = (struct visitor){ 0 };
 	all->count--;
 }
@@ -280,13 +131,16 @@ static void find_network(struct visitor *v)
 		struct sockaddr any;
 		struct sockaddr_in v4;
 		struct sockaddr_in6 v6;
-	} peer = { .v6 = { 0 } };
+		struct sockaddr_storage room;
+	} peer = { .room = { 0 } };
 	socklen_t len = sizeof(peer);
 	bool here;
 
 	if (!v->bev || v->from != FROM_UNKNOWN || getpeername(bufferevent_getfd(v->bev), &peer.any, &len) < 0)
 		return;
-	if (peer.any.sa_family == AF_INET) {
+	if (peer.any.sa_family == AF_UNIX) {
+		here = true;
+	} else if (peer.any.sa_family == AF_INET) {
 		memcpy(v->network.s6_addr + 12, &peer.v4.sin_addr, 4);
 		here = ntohl(peer.v4.sin_addr.s_addr) >> 24 == 127;
 	} else {
@@ -307,42 +161,47 @@ static bool goes_before(const struct visitor *a, const struct visitor *b)
 	return a->complete != b->complete ? b->complete : a->number < b->number;
 }
 
-/* Who is to go first, of one network or of all (NULL). NULL: each of them waits for the daemon. */
+/* Who is to go first, of one network or of all (NULL). NULL: each of them waits for an answer, or is a stream. */
 static struct visitor *find_slowest(struct visitors *all, const struct in6_addr *network)
 {
 	struct visitor *found = NULL;
 
-	for (struct visitor *v = all->list; v < all->list + VISITORS_MAX; v++)
-		if (v->bev && !v->asks && (!network || is_of(v, network)) && (!found || goes_before(v, found)))
-			found = v;
+	for
+		VISITORS_EACH(all, v)
+	if (v->bev && !v->asks && (!network || is_of(v, network)) && (!found || goes_before(v, found)))
+		found = v;
 	return found;
 }
 
-static size_t count_of(const struct visitors *all, const struct in6_addr *network)
+static size_t count_of(struct visitors *all, const struct in6_addr *network)
 {
 	size_t count = 0;
 
-	for (size_t i = 0; i < VISITORS_MAX; i++)
-		count += is_of(&all->list[i], network);
+	for
+		VISITORS_EACH(all, v)
+	count += is_of(v, network);
 	return count;
 }
 
 /* From elsewhere, one network has a part of the places only. On this host all come from one address. */
 static void bound_networks(struct visitors *all)
 {
-	for (size_t i = 0; i < VISITORS_MAX; i++)
-		find_network(&all->list[i]);
-	for (struct visitor *v = all->list; v < all->list + VISITORS_MAX; v++) {
-		struct in6_addr network = v->network;
-		struct visitor *slowest;
+	for
+		VISITORS_EACH(all, v)
+	find_network(v);
+	for
+		VISITORS_EACH(all, v)
+		{
+			struct in6_addr network = v->network;
+			struct visitor *slowest;
 
-		while (is_of(v, &network) && count_of(all, &network) > VISITORS_OF_NETWORK_MAX) {
-			slowest = find_slowest(all, &network);
-			if (!slowest)
-				break;
-			turn_out(all, slowest);
+			while (is_of(v, &network) && count_of(all, &network) > VISITORS_OF_NETWORK_MAX) {
+				slowest = find_slowest(all, &network);
+				if (!slowest)
+					break;
+				turn_out(all, slowest);
+			}
 		}
-	}
 }
 
 /* Only now the connection that was accepted has its descriptor. */
@@ -351,10 +210,10 @@ static void settle(evutil_socket_t none, short what, void *arg)
 	bound_networks(arg);
 }
 
-/* While everybody waits for the daemon, nobody is let in, and nobody is turned out. */
+/* While everybody waits for an answer, nobody is let in, and nobody is turned out. */
 static void listen_or_not(struct visitors *all)
 {
-	if (all->count < VISITORS_MAX || find_slowest(all, NULL))
+	if (all->count < all->conf->most || find_slowest(all, NULL))
 		evconnlistener_enable(all->listener);
 	else
 		evconnlistener_disable(all->listener);
@@ -365,16 +224,16 @@ static void look(evutil_socket_t none, short what, void *arg)
 	struct visitors *all = arg;
 	time_t now = now_s();
 
-	for (size_t i = 0; i < VISITORS_MAX; i++) {
-		struct visitor *v = &all->list[i];
-
-		if (!v->bev)
-			continue;
-		if (is_dropped(v->bev))
-			leave(all, v);
-		else if (now - v->since_s >= VISITORS_SECONDS)
-			shutdown(bufferevent_getfd(v->bev), SHUT_RDWR); /* evhttp sees its end */
-	}
+	for
+		VISITORS_EACH(all, v)
+		{
+			if (!v->bev)
+				continue;
+			if (is_dropped(v->bev))
+				leave(all, v);
+			else if (!v->streams && now - v->since_s >= VISITORS_SECONDS)
+				shutdown(bufferevent_getfd(v->bev), SHUT_RDWR); /* evhttp sees its end */
+		}
 	listen_or_not(all);
 	if (all->count > 0)
 		evtimer_add(all->timer, &look_often);
@@ -382,12 +241,14 @@ static void look(evutil_socket_t none, short what, void *arg)
 
 static struct visitor *find_place(struct visitors *all)
 {
-	for (struct visitor *v = all->list; v < all->list + VISITORS_MAX; v++) {
-		if (v->bev && is_dropped(v->bev))
-			leave(all, v);
-		if (!v->bev)
-			return v;
-	}
+	for
+		VISITORS_EACH(all, v)
+		{
+			if (v->bev && is_dropped(v->bev))
+				leave(all, v);
+			if (!v->bev)
+				return v;
+		}
 	return NULL;
 }
 
@@ -400,7 +261,7 @@ static struct bufferevent *welcome(struct event_base *base, void *arg)
 
 	if (!v) {
 		bound_networks(all);
-		slowest = all->count == VISITORS_MAX ? find_slowest(all, NULL) : NULL;
+		slowest = all->count == all->conf->most ? find_slowest(all, NULL) : NULL;
 		if (slowest)
 			turn_out(all, slowest);
 		v = find_place(all);
@@ -421,28 +282,58 @@ static struct bufferevent *welcome(struct event_base *base, void *arg)
 	return v->bev;
 }
 
-/* ---- questions ---- */
+/* ---- answers ---- */
 
-static void answered(void *of, struct slice text)
+static void add_headers(struct evhttp_request *req, const char *type, const char *cache)
 {
-	struct visitors *all = of;
-	struct question *question = all->question;
+	static const char *const always[][2] = {
+		{ "X-Content-Type-Options", "nosniff" },
+		{ "Referrer-Policy", "no-referrer" },
+		{ "Content-Security-Policy",
+		  "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'" },
+		{ "Cross-Origin-Resource-Policy", "same-origin" },
+		{ "Connection", "close" },
+	};
+	struct evkeyvalq *headers = evhttp_request_get_output_headers(req);
 
-	for (size_t i = 0; i < VISITORS_MAX; i++) {
-		struct evhttp_request *req = all->list[i].asks;
-
-		all->list[i].asks = NULL;
-		if (req)
-			reply_state(req, all->list[i].health, text);
-	}
-	all->question = NULL;
-	question_free(question);
-	listen_or_not(all);
+	evhttp_add_header(headers, "Content-Type", type);
+	evhttp_add_header(headers, "Cache-Control", cache);
+	for (size_t i = 0; i < sizeof(always) / sizeof(always[0]); i++)
+		evhttp_add_header(headers, always[i][0], always[i][1]);
 }
 
-static void gone(struct evhttp_connection *connection, void *arg)
+static const char *reason_of(int code)
 {
-	((struct visitor *)arg)->asks = NULL;
+	switch (code) {
+	case 200:
+		return "OK";
+	case 400:
+		return "Bad Request";
+	case 404:
+		return "Not Found";
+	case 405:
+		return "Method Not Allowed";
+	case 421:
+		return "Misdirected Request";
+	default:
+		return "Service Unavailable";
+	}
+}
+
+void visitors_reply(struct evhttp_request *req, int code, const char *type, const char *cache, struct slice body)
+{
+	struct evbuffer *buffer = evbuffer_new();
+	char length[24];
+
+	if (!buffer)
+		abort();
+	snprintf(length, sizeof(length), "%zu", body.len);
+	add_headers(req, type, cache);
+	evhttp_add_header(evhttp_request_get_output_headers(req), "Content-Length", length);
+	if (evhttp_request_get_command(req) != EVHTTP_REQ_HEAD)
+		evbuffer_add(buffer, body.data, body.len);
+	evhttp_send_reply(req, code, reason_of(code), buffer);
+	evbuffer_free(buffer);
 }
 
 static struct visitor *visitor_of(struct visitors *all, struct evhttp_request *req)
@@ -455,44 +346,132 @@ static struct visitor *visitor_of(struct visitors *all, struct evhttp_request *r
 	return v;
 }
 
-static void ask(struct visitors *all, struct evhttp_request *req, bool health)
+/* evhttp leaves a request to us that has lost its connection. */
+static void gone(struct evhttp_connection *connection, void *arg)
 {
-	struct visitor *v = visitor_of(all, req);
+	struct visitor *v = arg;
 
-	if (!all->question)
-		all->question = question_new(all->base, all->conf->socket, answered, all);
-	if (!all->question) {
-		reply_state(req, health, (struct slice){ 0 });
-		return;
-	}
+	if (v->asks && !evhttp_request_get_connection(v->asks))
+		evhttp_request_free(v->asks);
+	v->asks = NULL;
+}
+
+static void keep(struct visitor *v, struct evhttp_request *req, int about)
+{
 	v->asks = req;
-	v->health = health;
+	v->about = about;
 	evhttp_connection_set_closecb(evhttp_request_get_connection(req), gone, v);
+}
+
+void visitors_wait(struct visitors *all, struct evhttp_request *req, int about)
+{
+	keep(visitor_of(all, req), req, about);
 	listen_or_not(all);
 }
+
+void visitors_answer(struct visitors *all, int about, void (*answer)(void *of, struct evhttp_request *req, int about))
+{
+	for
+		VISITORS_EACH(all, v)
+		{
+			struct evhttp_request *req = v->asks;
+
+			if (!req || v->streams || (about >= 0 && v->about != about))
+				continue;
+			v->asks = NULL;
+			answer(all->conf->of, req, v->about);
+		}
+	listen_or_not(all);
+}
+
+/* ---- streams ---- */
+
+bool visitors_stream(struct visitors *all, struct evhttp_request *req)
+{
+	static const struct timeval patience = { .tv_sec = READ_SECONDS };
+	const int kernel_bytes = STREAM_KERNEL_BYTES;
+	struct visitor *v = visitor_of(all, req);
+
+	for
+		VISITORS_EACH(all, other)
+	if (other->bev && is_dropped(other->bev))
+		leave(all, other);
+	if (all->streams == all->conf->streams)
+		return false;
+	all->streams++;
+	v->streams = true;
+	keep(v, req, 0);
+	add_headers(req, "text/event-stream", "no-store");
+	evhttp_send_reply_start(req, 200, "OK");
+	/* It is silent from now on. What it says all the same is read up to a bound only. */
+	bufferevent_set_timeouts(v->bev, NULL, &patience);
+	/* The kernel would take some minutes' events of one that does not read. */
+	setsockopt(bufferevent_getfd(v->bev), SOL_SOCKET, SO_SNDBUF, &kernel_bytes, sizeof(kernel_bytes));
+	bufferevent_setwatermark(v->bev, EV_READ, 0, INPUT_BYTES_MAX);
+	return true;
+}
+
+static void send_to(struct visitors *all, struct visitor *v, struct slice event)
+{
+	struct evbuffer *buffer;
+
+	size_t unread = evbuffer_get_length(bufferevent_get_output(v->bev));
+
+	v->behind = unread > 0 ? v->behind + 1 : 0;
+	if (v->behind > VISITORS_STREAM_BEHIND_MAX || unread + event.len > VISITORS_STREAM_BYTES_MAX) {
+		turn_out(all, v);
+		return;
+	}
+	buffer = evbuffer_new();
+	if (!buffer)
+		abort();
+	evbuffer_add(buffer, event.data, event.len);
+	evhttp_send_reply_chunk(v->asks, buffer);
+	evbuffer_free(buffer);
+}
+
+void visitors_send(struct visitors *all, struct slice event)
+{
+	for
+		VISITORS_EACH(all, v)
+	if (v->streams && v->asks)
+		send_to(all, v, event);
+}
+
+void visitors_send_first(struct visitors *all, struct evhttp_request *req, struct slice event)
+{
+	send_to(all, visitor_of(all, req), event);
+}
+
+size_t visitors_streams(const struct visitors *all)
+{
+	return all->streams;
+}
+
+/* ---- requests ---- */
 
 static void handle(struct evhttp_request *req, void *arg)
 {
 	struct visitors *all = arg;
+	const struct visitors_conf *conf = all->conf;
 	const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(req);
-	const char *path = uri ? evhttp_uri_get_path(uri) : NULL, *named = uri ? evhttp_uri_get_host(uri) : NULL;
+	const char *named = uri ? evhttp_uri_get_host(uri) : NULL;
 	const char *host = evhttp_find_header(evhttp_request_get_input_headers(req), "Host");
+	enum evhttp_cmd_type method = evhttp_request_get_command(req);
 
 	visitor_of(all, req)->complete = true;
-	if (!visitors_admit(all->conf, host) || (named && !visitors_admit(all->conf, named)))
-		reply(req, 421, "Misdirected Request", slice_of("this is no name of this server: see --host\n"));
-	else if (path && strcmp(path, "/metrics") == 0)
-		ask(all, req, false);
-	else if (path && strcmp(path, "/healthz") == 0)
-		ask(all, req, true);
+	if (!visitors_admit(conf, host) || (named && !visitors_admit(conf, named)))
+		conf->refuse(req, 421, "this is no name of this server: see --host");
+	else if (method != EVHTTP_REQ_GET && method != EVHTTP_REQ_HEAD)
+		conf->refuse(req, 405, "only GET and HEAD are answered here");
 	else
-		reply(req, 404, "Not Found", slice_of("there are /metrics and /healthz\n"));
+		conf->handle(conf->of, req);
 }
 
 struct visitors *visitors_new(struct event_base *base, int fd, const struct visitors_conf *conf)
 {
 	static const struct timeval patience = { .tv_sec = READ_SECONDS };
-	struct visitors *all = calloc(1, sizeof(*all));
+	struct visitors *all = calloc(1, sizeof(*all) + conf->most * sizeof(all->list[0]));
 	struct evhttp *http = evhttp_new(base);
 
 	if (!all || !http)
@@ -504,7 +483,7 @@ struct visitors *visitors_new(struct event_base *base, int fd, const struct visi
 	all->listener = evconnlistener_new(base, NULL, NULL, LEV_OPT_CLOSE_ON_EXEC, 0, fd);
 	if (!all->timer || !all->accepted || !all->listener || !evhttp_bind_listener(http, all->listener))
 		abort();
-	evhttp_set_allowed_methods(http, EVHTTP_REQ_GET | EVHTTP_REQ_HEAD);
+	evhttp_set_allowed_methods(http, (ev_uint16_t)conf->methods);
 	evhttp_set_max_headers_size(http, VISITORS_HEADER_BYTES_MAX);
 	evhttp_set_max_body_size(http, 0);
 	evhttp_set_timeout_tv(http, &patience);

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "client-lib/http/broker.h"
+
+#include <errno.h>
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "protocol/bytes.h"
+#include "protocol/resp.h"
+
+/* Longer than an answer may be by default; a value has at least 4 bytes. */
+enum { ANSWER_BYTES_MAX = 16 * 1024 * 1024, VALUES_MAX = 1024 * 1024 };
+
+struct question {
+	STAILQ_ENTRY(question) link;
+	broker_answered answered; /* NULL: nobody wants to know */
+	void *of;
+};
+
+STAILQ_HEAD(questions, question);
+
+struct broker {
+	struct event_base *base;
+	const char *path;
+	struct timeval patience;
+	struct bufferevent *bev; /* NULL: there is no connection */
+	struct event *silence;
+	struct resp_replies replies;
+	struct questions questions;
+	size_t open;
+	char trouble[256];
+};
+
+/* ---- the connection ---- */
+
+int broker_connect(const char *path)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int fd, error;
+
+	errno = ENAMETOOLONG;
+	if (strlen(path) >= sizeof(address.sun_path))
+		return -1;
+	memcpy(address.sun_path, path, strlen(path) + 1);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -1;
+	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0)
+		return fd;
+	error = errno;
+	close(fd);
+	errno = error;
+	return -1;
+}
+
+/* All questions end without an answer: they may ask again, which connects again. */
+static void hang_up(struct broker *b, const char *why)
+{
+	struct questions left = STAILQ_HEAD_INITIALIZER(left);
+	struct question *q;
+
+	snprintf(b->trouble, sizeof(b->trouble), "lockbrokerd at %.150s %s.", b->path, why);
+	bufferevent_free(b->bev);
+	b->bev = NULL;
+	evtimer_del(b->silence);
+	resp_replies_deinit(&b->replies);
+	STAILQ_CONCAT(&left, &b->questions);
+	b->open = 0;
+	while ((q = STAILQ_FIRST(&left))) {
+		STAILQ_REMOVE_HEAD(&left, link);
+		if (q->answered)
+			q->answered(q->of, NULL);
+		free(q);
+	}
+}
+
+static void silent(evutil_socket_t none, short what, void *arg)
+{
+	hang_up(arg, "does not answer");
+}
+
+static void ended(struct bufferevent *bev, short what, void *arg)
+{
+	if (what & (BEV_EVENT_EOF | BEV_EVENT_ERROR))
+		hang_up(arg, "has ended the connection");
+}
+
+/* ---- answers ---- */
+
+struct slice broker_error(const struct lb_reply *reply)
+{
+	const struct resp_value *v = (const struct resp_value *)reply;
+
+	return v->type == RESP_ERROR ? v->text : SLICE("");
+}
+
+/* The oldest question has its answer. */
+static void answer(struct broker *b)
+{
+	struct question *q = STAILQ_FIRST(&b->questions);
+
+	STAILQ_REMOVE_HEAD(&b->questions, link);
+	b->open--;
+	if (q->answered)
+		q->answered(q->of, (const struct lb_reply *)b->replies.values);
+	free(q);
+}
+
+static void read_more(struct bufferevent *bev, void *arg)
+{
+	struct evbuffer *input = bufferevent_get_input(bev);
+	struct broker *b = arg;
+
+	for (;;) {
+		struct slice text = { .len = evbuffer_get_length(input) };
+		size_t used = 0;
+
+		text.data = (const char *)evbuffer_pullup(input, -1);
+		switch (resp_read_reply(&b->replies, text, &used)) {
+		case RESP_MORE:
+			return;
+		case RESP_BROKEN:
+			hang_up(b, "sends what is no answer");
+			return;
+		case RESP_DONE:
+			break;
+		}
+		/* Nothing that is asked here brings a push. */
+		if (b->replies.values[0].type != RESP_PUSH) {
+			if (STAILQ_EMPTY(&b->questions)) {
+				hang_up(b, "answers what was not asked");
+				return;
+			}
+			answer(b);
+		}
+		evbuffer_drain(input, used);
+		if (b->open > 0)
+			evtimer_add(b->silence, &b->patience);
+		else
+			evtimer_del(b->silence);
+	}
+}
+
+/* ---- questions ---- */
+
+static bool connect_now(struct broker *b)
+{
+	int fd = broker_connect(b->path);
+
+	if (fd < 0) {
+		snprintf(b->trouble, sizeof(b->trouble), "lockbrokerd cannot be reached at %.150s: %s.", b->path,
+			 strerror(errno));
+		return false;
+	}
+	b->bev = bufferevent_socket_new(b->base, fd, BEV_OPT_CLOSE_ON_FREE);
+	if (!b->bev)
+		abort();
+	resp_replies_init(&b->replies, VALUES_MAX, ANSWER_BYTES_MAX);
+	bufferevent_setcb(b->bev, read_more, NULL, ended, b);
+	bufferevent_enable(b->bev, EV_READ | EV_WRITE);
+	return true;
+}
+
+static void put(struct broker *b, broker_answered answered, void *of, size_t count, const struct slice *words)
+{
+	struct question *q = calloc(1, sizeof(*q));
+	struct bytes request = { 0 };
+
+	if (!q)
+		abort();
+	q->answered = answered;
+	q->of = of;
+	STAILQ_INSERT_TAIL(&b->questions, q, link);
+	if (b->open++ == 0)
+		evtimer_add(b->silence, &b->patience);
+	resp_request(&request, count, words);
+	bufferevent_write(b->bev, request.data, request.len);
+	bytes_free(&request);
+}
+
+bool broker_ask(struct broker *b, broker_answered answered, void *of, size_t count, const struct slice *words)
+{
+	const struct slice hello[] = { SLICE("HELLO"), SLICE("3"), SLICE("SETNAME"), SLICE("page") };
+
+	if (b->open >= BROKER_OPEN_MAX)
+		return false;
+	if (!b->bev) {
+		if (!connect_now(b))
+			return false;
+		put(b, NULL, NULL, sizeof(hello) / sizeof(hello[0]), hello);
+	}
+	put(b, answered, of, count, words);
+	return true;
+}
+
+struct broker *broker_new(struct event_base *base, const char *path, int patience_s)
+{
+	struct broker *b = calloc(1, sizeof(*b));
+
+	if (!b)
+		abort();
+	b->base = base;
+	b->path = path;
+	b->patience.tv_sec = patience_s;
+	b->silence = evtimer_new(base, silent, b);
+	if (!b->silence)
+		abort();
+	STAILQ_INIT(&b->questions);
+	return b;
+}
+
+size_t broker_open(const struct broker *b)
+{
+	return b->open;
+}
+
+const char *broker_trouble(const struct broker *b)
+{
+	return b->trouble;
+}

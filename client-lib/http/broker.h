@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * A connection to the daemon that lasts, and questions on it. It never blocks: a question waits for its answer in
+ * the order in which it was asked, and all of them end without one when the connection ends, or when the daemon is
+ * silent for `patience_s`. The next question connects again.
+ */
+#pragma once
+
+#include <event2/event.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "client-lib/lockbroker.h"
+#include "protocol/slice.h"
+
+struct broker;
+
+/* NULL: there is no answer. An error of the daemon's is one: see broker_error(). It lives as long as the call. */
+typedef void (*broker_answered)(void *of, const struct lb_reply *reply);
+
+enum { BROKER_WORDS_MAX = 10, BROKER_OPEN_MAX = 128 };
+
+/* The path outlives it. */
+struct broker *broker_new(struct event_base *base, const char *path, int patience_s);
+/*
+ * Asks; the words need not outlive the call. `answered` is called later, and never from within this call. False: the
+ * daemon cannot be reached now, or BROKER_OPEN_MAX questions are open; nothing was asked.
+ */
+bool broker_ask(struct broker *b, broker_answered answered, void *of, size_t count, const struct slice *words);
+/* How many questions have no answer yet. */
+size_t broker_open(const struct broker *b);
+/* Why the daemon could not be reached, or stopped to answer, last; a sentence. */
+const char *broker_trouble(const struct broker *b);
+/* The sentence of an error, with its code; empty: the reply is none. */
+struct slice broker_error(const struct lb_reply *reply);
+/* A socket that is connected to the daemon; -1: it cannot be, or not at once. */
+int broker_connect(const char *path);
