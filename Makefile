@@ -279,7 +279,7 @@ COMMAND = $(BUILD)/lockbroker
 HTTP_BIN = $(BUILD)/lockbroker-http
 # Where there is no ncurses it is left out.
 NCURSES_LIBS = -lncursesw -ltinfo
-NCURSES := $(shell echo 'int main(void) { return 0; }' | $(CC) -include curses.h -x c - -o /dev/null $(NCURSES_LIBS) 2>/dev/null && echo yes)
+NCURSES := $(shell echo 'int main(void) { return 0; }' | $(CC) $(CPPFLAGS) $(LDFLAGS) -include curses.h -x c - -o /dev/null $(NCURSES_LIBS) 2>/dev/null && echo yes)
 TOP_BIN = $(if $(NCURSES),$(BUILD)/lockbroker-top)
 SHARED = $(BUILD)/$(SONAME)
 SHARED_MAP = client-lib/liblockbroker.map

@@ -43,7 +43,7 @@ core_base='account|charge|cold|container|flight|glob|heap|hold_record|log_event|
 core_base="${core_base}sha(1|256|_blocks)|unit_name"
 may_include daemon/core "core/([a-z]+/)?|protocol/|base/($core_base)|"
 may_include daemon/io 'io/([a-z]+/)?|core/([a-z]+/)?|protocol/|base/|'
-may_include client-lib 'client-lib/((cli|http)/)?|protocol/|'
+may_include client-lib 'client-lib/((cli|http|top)/)?|protocol/|'
 
 # What no test can interrupt: a process that is killed between two stores must not have shown more than it has written down.
 in_order()
