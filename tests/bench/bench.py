@@ -177,7 +177,8 @@ def text(bench):
                            ("crowd", "Bytes of a host's turn for a lock that many wait for"),
                            ("reconnections", "Reconnection with so many waited-for locks of so many contenders each"),
                            ("handover", "Hand-over to a new process"),
-                           ("neighbours", "What 50 processes of one account cost another one, beside a spin")):
+                           ("neighbours", "What 50 processes of one account cost another one, beside a spin"),
+                           ("seen", "The page in a browser")):
         if r.rows(section):
             parts += [title, "", report.section_table(r, section, SHOWN[section]), ""]
     lines = targets.tell(r)
@@ -214,6 +215,8 @@ SHOWN = {
                       "drops": ("drops", 0), "jeopardies": ("jeopardies", 0), "megabytes": ("MB", 2)},
     "neighbours": {"p50_us": ("us: median", 0), "p99_us": ("99 %", 0), "of_p50": ("of the spin's: median", 2),
                    "of_p99": ("99 %", 2), "refused": ("refused", 0), "lost": ("lost", 0), "back_s": ("s until memory is back", 1)},
+    "seen": {"appears_ms": ("ms until a lock appears: median", 0), "appears_most_ms": ("at most", 0),
+             "frame_ms": ("ms a frame: median", 0), "frame_p99_ms": ("99 %", 0)},
     "handover": {"paused_ms": ("ms paused", 1), "unanswered_ms": ("ms without an answer", 1)},
 }
 

@@ -11,6 +11,7 @@ import crowd
 import handovers
 import measure
 import neighbours
+import seen
 import services
 import slow
 import targets
@@ -387,4 +388,4 @@ def warm_up(bench):
 
 
 ALL = [warm_up, contend, bare, taken, order, cold, requests, jvms, hosts, pipelined, held, idle, pages, waiters, crowd.crowd, slow.reconnections,
-       handovers.handovers, neighbours.neighbours]
+       handovers.handovers, neighbours.neighbours, seen.seen]

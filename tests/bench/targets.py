@@ -8,6 +8,7 @@ DELEGATED, FLOCK, MUTEX = "lockbroker, delegated", "flock(2)", "robust mutex in 
 REDIS = "Redis, SET NX, polled"
 PLAIN, ZOOKEEPER, RECIPE = "lockbroker, standalone", "lockbroker, ZooKeeper", "ZooKeeper recipe in C"
 RELAY = "the recipe behind a socket"
+PAGE = "the page in Chromium"
 JVM, CURATOR = "lockbroker, threads of one JVM", "Curator, threads of one JVM"
 READERS = "32 readers, one lock"
 ONE_LOCK = ("8, one lock", "32, one lock", "128, one lock")
@@ -136,9 +137,16 @@ class Targets:
         self.tell("11: the same / one thread: what the queue of the JVM costs", threads / one if threads and one else None, 1)
 
 
+    def seen(self):
+        case = "10000 locks"
+        self.tell(f"12: ms until the page shows a lock that is waited for, at most, {case}",
+                  self.get("seen", case, PAGE, "appears_most_ms"), 2000, False, 0)
+        self.tell(f"12: ms a frame while the page is scrolled, 99 %, {case}", self.get("seen", case, PAGE, "frame_p99_ms"), 50, False, 0)
+
+
 def tell(results):
     """Lines of what, aim, measured, met or not."""
     t = Targets(results)
-    for part in (t.sockets, t.pipelined, t.network, t.growth, t.servers, t.pauses, t.delegated, t.java):
+    for part in (t.sockets, t.pipelined, t.network, t.growth, t.servers, t.pauses, t.delegated, t.java, t.seen):
         part()
     return t.lines

@@ -140,7 +140,7 @@ class Page:
         def fits():
             row = self.row(name)
             return row if row and all(text in row[cell] for cell, text in cells.items()) else None
-        return harness.wait_until(fits, lambda: f"{name} with {cells}: it is {self.row(name)}")
+        return harness.wait_until(fits, lambda: f"{name} with {cells}: it is {self.row(name)}; the page shows:\n{self.text('body')}")
 
     def click(self, selector):
         self.driver.find_element(By.CSS_SELECTOR, selector).click()

@@ -42,7 +42,7 @@ def test_a_lock_appears_its_waiters_stand_in_order_and_it_goes(standalone, pages
     for i, (chip, waiter) in enumerate(zip(page.js(drawn), waiters)):
         assert chip.startswith(f"{i + 1}. ") and f"pid {waiter.pid}" in chip, chip
     assert f"pid {holder.pid}" in page.text("#holders") and "all databases" in page.text("#holders")
-    assert page.text("#queue-note") == "3 clients wait."
+    assert page.text("#queue-note") == "In the queue: 3 clients of this host."
     assert page.text("#why")
 
     holder.end()
@@ -78,15 +78,18 @@ def test_another_hosts_holder_is_shown_with_its_age(two_hosts, pages, commands):
 
 def test_the_proof_shrinks_and_refills(two_hosts, pages):
     page = pages(two_hosts[0])
-    left = "new DOMMatrix(getComputedStyle(document.getElementById('proof-left')).transform).a"
     page.js("""{
         window.shares = [];
-        const look = () => { window.shares.push(eval_left()); requestAnimationFrame(look); };
-        const eval_left = () => %s;
-        look(); }""" % left)
-    page.wait("shares.some((share, i) => i && share < shares[i - 1]) && shares.some((share, i) => i && share > shares[i - 1] + 0.05)",
-              "a proof that shrinks and refills")
-    assert page.js("shares.every((share) => share >= 0 && share <= 1)")
+        const left = document.getElementById('proof-left'), meter = document.getElementById('proof');
+        const look = () => {
+            shares.push([new DOMMatrix(getComputedStyle(left).transform).a, meter.ariaValueNow]);
+            requestAnimationFrame(look);
+        };
+        look(); }""")
+    page.wait("shares.some(([share, said], i) => i > 3 && [1, 2, 3].every((n) => "
+              "shares[i - n][1] === said && shares[i - n][0] > shares[i - n + 1][0]))", "a bar that shrinks between two events")
+    page.wait("shares.some(([share], i) => i && share > shares[i - 1][0] + 0.05)", "a bar that refills")
+    assert page.js("shares.every(([share]) => share >= 0 && share <= 1)")
     meter = "document.getElementById('proof')"
     assert page.js(f"Number({meter}.ariaValueNow) > 0 && Number({meter}.ariaValueNow) <= Number({meter}.ariaValueMax)")
     assert page.text("#state") == "session safe"
@@ -234,6 +237,19 @@ def test_the_page_says_that_the_broker_is_away_and_recovers(standalone, pages):
     client = hold(standalone, "after")
     page.wait_for_names("after")
     client.close()
+
+
+def test_a_page_that_is_opened_while_the_broker_is_away_says_so_and_recovers(standalone, pages):
+    standalone.kill()
+    page = pages(standalone)
+    page.allow("status of 503")
+    page.wait("document.getElementById('state').textContent === 'broker away'")
+    assert page.text("#trouble") and page.text("h1") == "lockbroker on this host"
+    page.wait("document.getElementById('none').textContent === 'Nothing is known yet.'")
+    standalone.start()
+    page.wait("document.getElementById('state').textContent === 'standalone'")
+    page.wait("document.getElementById('host').textContent === 'alpha'")
+    page.wait("document.getElementById('none').textContent === 'No lock is in use.'")
 
 
 def test_the_page_says_that_its_server_is_gone(standalone, pages):

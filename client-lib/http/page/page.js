@@ -238,7 +238,8 @@ function showSession(o) {
 		showState("standalone", "good", o.trouble || "");
 	else
 		showState(s.state === "none" ? "no session yet" : `session ${s.state}`,
-			share <= 0 ? "bad" : share < 0.5 || !s.connected ? "warn" : "good", o.trouble || "");
+			share <= 0 ? "bad" : share < 0.5 || !s.connected ? "warn" : "good",
+			o.trouble || (s.state !== "safe" && s.why) || "");
 
 	const proven = o.broker === "ok" && !s.standalone && s.proof_max_ms > 0;
 	$("proof").hidden = $("proof-text").hidden = !proven;
@@ -447,7 +448,7 @@ function takeLocks(answer, offset) {
 	}
 	$("none").hidden = matching > 0 && matching <= SCROLLED_MAX;
 	write($("none"), matching > SCROLLED_MAX ? `The first ${number(SCROLLED_MAX)} are shown. Search for others.` :
-		total ? "No lock matches." : "No lock is in use.");
+		total ? "No lock matches." : known(answer.age_ms) ? "No lock is in use." : "Nothing is known yet.");
 	drawLocks();
 }
 
@@ -497,7 +498,8 @@ function drawLocks() {
 	pool.style.height = `${Math.min(table.matching, SCROLLED_MAX) * height}px`;
 	attribute($("table"), "aria-rowcount", table.matching + 1);
 	fill(pool, items, ([row]) => row.name, makeRow, (element, [row, i]) => {
-		updateRow(element, row);
+		if (element.row !== row)
+			updateRow(element, row);
 		element.row = row;
 		if (element.index === i)
 			return;
@@ -655,9 +657,13 @@ function showLock(a) {
 	}
 	fill($("queue"), groups, (g) => `${g.host} ${g.entries[0].pid ?? ""}`,
 		() => make("li", "", make("strong"), make("ol")), showGroup);
-	const waiters = queue.reduce((sum, entry) => sum + (entry.clients ?? 1), 0);
-	write($("queue-note"), [holders.length ? "" : "Nobody holds it.", `${counted(waiters, "client waits", "clients wait")}.`,
-		queue.length > QUEUE_MAX ? `The first ${QUEUE_MAX} are shown.` : ""].filter(Boolean).join(" "));
+	const here = queue.filter((entry) => entry.here).length;
+	const hosts = new Set(queue.filter((entry) => !entry.here).map((entry) => entry.host)).size;
+	const waiting = listed(here && counted(here, "client of this host", "clients of this host"),
+		hosts && counted(hosts, "other host", "other hosts"));
+	write($("queue-note"), (holders.length ? "" : "Nobody holds it. ") +
+		(waiting ? `In the queue: ${waiting}.` : "Nobody waits.") +
+		(queue.length > QUEUE_MAX ? ` The first ${QUEUE_MAX} are shown.` : ""));
 	writeName($("why"), a.why || "Nothing keeps anybody waiting.");
 	const seen = [...(a.seen || [])].reverse();
 	fill($("seen"), seen, (s) => `${s.at_ms} ${s.text}`, (s) => {
@@ -670,8 +676,8 @@ function showLock(a) {
 }
 
 function showGroup(item, group) {
-	const self = overview && group.host === overview.host;
-	item.classList.toggle("here", Boolean(self));
+	const self = group.entries[0].here;
+	item.classList.toggle("here", self);
 	writeName(item.firstChild, `${group.host}${self ? " (this host)" : ""}`);
 	const create = () => make("li", "process", make("span", "place"), make("span"), make("span", "sub"));
 	fill(item.lastChild, group.entries, (e) => `${e.pid ?? ""} ${e.position ?? ""}`, create, (chip, e) => {
@@ -699,7 +705,7 @@ async function copyHistory() {
 
 function showAll() {
 	showSession(overview);
-	writeName($("host"), overview.host);
+	writeName($("host"), overview.host ?? "this host");
 	if (lock.name === null) {
 		showTotals(overview);
 		showHosts(overview);
