@@ -298,8 +298,11 @@ static void plot(struct writer *w, const struct plots *p, const char *name, size
 	key(w, name);
 	open_with(w, '[');
 	for (unsigned int i = 0; i < PLOTS_STEPS; i++) {
+		double value;
+
+		memcpy(&value, (const char *)plots_at(p, i) + field, sizeof(value));
 		item(w);
-		put_real(w, *(const double *)((const char *)plots_at(p, i) + field));
+		put_real(w, value);
 	}
 	close_with(w, ']');
 }

@@ -82,7 +82,7 @@ static bool read_page_address(const char *text, struct address *a)
 	if (!*a->path || strlen(a->path) >= sizeof(un->sun_path))
 		return false;
 	un->sun_family = AF_UNIX;
-	strcpy(un->sun_path, a->path);
+	memcpy(un->sun_path, a->path, strlen(a->path) + 1);
 	a->len = sizeof(*un);
 	a->loopback = true;
 	return true;

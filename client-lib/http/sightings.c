@@ -133,14 +133,13 @@ static void note(struct sightings *all, struct sighting *s, const char *format, 
 	if (s->change_count == SIGHTINGS_CHANGES_MAX)
 		drop_change(all, TAILQ_FIRST(&s->changes));
 	else if (all->change_count == SIGHTINGS_CHANGES_ALL_MAX)
-		drop_change(all,
-			    TAILQ_FIRST(&all->changes)); /* and not the sighting: somebody may be walking along them */
+		drop_change(all, TAILQ_FIRST(&all->changes)); /* not the sighting: somebody may walk along them */
 	c = malloc(sizeof(*c) + strlen(text) + 1);
 	if (!c)
 		abort();
 	c->sighting = s;
 	c->at_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-	strcpy(c->text, text);
+	memcpy(c->text, text, strlen(text) + 1);
 	TAILQ_INSERT_TAIL(&s->changes, c, of_lock);
 	TAILQ_INSERT_TAIL(&all->changes, c, of_all);
 	s->change_count++;
@@ -234,16 +233,19 @@ static void take_first(struct sightings *all, struct sighting *s, const struct l
 	free(before);
 }
 
-static void take_counts(struct sightings *all, struct sighting *s, const struct lb_reply *row)
+static void take_waiters(struct sightings *all, struct sighting *s, int64_t waiters)
 {
-	int64_t holders = reply_number(row, "holders"), waiters = reply_number(row, "waiters");
-
 	if (waiters > 0 && s->waiters == 0)
 		note(all, s, "%lld of this host wait%s for it", (long long)waiters, waiters == 1 ? "s" : "");
 	if (waiters == 0 && s->waiters > 0)
 		note(all, s, "nobody of this host waits for it any longer");
-	s->holders = holders;
 	s->waiters = waiters;
+}
+
+static void take_counts(struct sightings *all, struct sighting *s, const struct lb_reply *row)
+{
+	take_waiters(all, s, reply_number(row, "waiters"));
+	s->holders = reply_number(row, "holders");
 	s->delegated = reply_number(row, "delegated");
 	snprintf(s->state, sizeof(s->state), "%.*s", (int)reply_field(row, "state").len,
 		 reply_field(row, "state").data);
@@ -286,9 +288,7 @@ static bool is_in(const struct range *r, const struct sighting *s)
 
 static void end_waits(struct sightings *all, struct sighting *s)
 {
-	if (s->waiters > 0)
-		note(all, s, "nobody of this host waits for it any longer");
-	s->waiters = 0;
+	take_waiters(all, s, 0);
 	s->waits_since_ms = INT64_MIN;
 }
 
@@ -376,7 +376,7 @@ static void take_part_here(struct sightings *all, struct sighting *s, const stru
 		return;
 	s->named_ms = now_ms;
 	s->holders = here;
-	s->waiters = waiters;
+	take_waiters(all, s, waiters);
 	if (s->waits_since_ms == INT64_MIN || waiters == 0)
 		s->waits_since_ms = waiters > 0 ? now_ms : INT64_MIN;
 	s->here = true;

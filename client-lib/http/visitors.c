@@ -43,7 +43,10 @@ struct visitors {
 	struct visitor list[]; /* as many as the configuration says */
 };
 
-#define VISITORS_EACH(all, one) (struct visitor *one = (all)->list; one < (all)->list + (all)->conf->most; one++)
+static struct visitor *end_of(struct visitors *all)
+{
+	return all->list + all->conf->most;
+}
 
 static time_t now_s(void)
 {
@@ -166,10 +169,9 @@ static struct visitor *find_slowest(struct visitors *all, const struct in6_addr 
 {
 	struct visitor *found = NULL;
 
-	for
-		VISITORS_EACH(all, v)
-	if (v->bev && !v->asks && (!network || is_of(v, network)) && (!found || goes_before(v, found)))
-		found = v;
+	for (struct visitor *v = all->list; v < end_of(all); v++)
+		if (v->bev && !v->asks && (!network || is_of(v, network)) && (!found || goes_before(v, found)))
+			found = v;
 	return found;
 }
 
@@ -177,31 +179,27 @@ static size_t count_of(struct visitors *all, const struct in6_addr *network)
 {
 	size_t count = 0;
 
-	for
-		VISITORS_EACH(all, v)
-	count += is_of(v, network);
+	for (struct visitor *v = all->list; v < end_of(all); v++)
+		count += is_of(v, network);
 	return count;
 }
 
 /* From elsewhere, one network has a part of the places only. On this host all come from one address. */
 static void bound_networks(struct visitors *all)
 {
-	for
-		VISITORS_EACH(all, v)
-	find_network(v);
-	for
-		VISITORS_EACH(all, v)
-		{
-			struct in6_addr network = v->network;
-			struct visitor *slowest;
+	for (struct visitor *v = all->list; v < end_of(all); v++)
+		find_network(v);
+	for (struct visitor *v = all->list; v < end_of(all); v++) {
+		struct in6_addr network = v->network;
+		struct visitor *slowest;
 
-			while (is_of(v, &network) && count_of(all, &network) > VISITORS_OF_NETWORK_MAX) {
-				slowest = find_slowest(all, &network);
-				if (!slowest)
-					break;
-				turn_out(all, slowest);
-			}
+		while (is_of(v, &network) && count_of(all, &network) > VISITORS_OF_NETWORK_MAX) {
+			slowest = find_slowest(all, &network);
+			if (!slowest)
+				break;
+			turn_out(all, slowest);
 		}
+	}
 }
 
 /* Only now the connection that was accepted has its descriptor. */
@@ -224,16 +222,14 @@ static void look(evutil_socket_t none, short what, void *arg)
 	struct visitors *all = arg;
 	time_t now = now_s();
 
-	for
-		VISITORS_EACH(all, v)
-		{
-			if (!v->bev)
-				continue;
-			if (is_dropped(v->bev))
-				leave(all, v);
-			else if (!v->streams && now - v->since_s >= VISITORS_SECONDS)
-				shutdown(bufferevent_getfd(v->bev), SHUT_RDWR); /* evhttp sees its end */
-		}
+	for (struct visitor *v = all->list; v < end_of(all); v++) {
+		if (!v->bev)
+			continue;
+		if (is_dropped(v->bev))
+			leave(all, v);
+		else if (!v->streams && now - v->since_s >= VISITORS_SECONDS)
+			shutdown(bufferevent_getfd(v->bev), SHUT_RDWR); /* evhttp sees its end */
+	}
 	listen_or_not(all);
 	if (all->count > 0)
 		evtimer_add(all->timer, &look_often);
@@ -241,14 +237,12 @@ static void look(evutil_socket_t none, short what, void *arg)
 
 static struct visitor *find_place(struct visitors *all)
 {
-	for
-		VISITORS_EACH(all, v)
-		{
-			if (v->bev && is_dropped(v->bev))
-				leave(all, v);
-			if (!v->bev)
-				return v;
-		}
+	for (struct visitor *v = all->list; v < end_of(all); v++) {
+		if (v->bev && is_dropped(v->bev))
+			leave(all, v);
+		if (!v->bev)
+			return v;
+	}
 	return NULL;
 }
 
@@ -371,16 +365,14 @@ void visitors_wait(struct visitors *all, struct evhttp_request *req, int about)
 
 void visitors_answer(struct visitors *all, int about, void (*answer)(void *of, struct evhttp_request *req, int about))
 {
-	for
-		VISITORS_EACH(all, v)
-		{
-			struct evhttp_request *req = v->asks;
+	for (struct visitor *v = all->list; v < end_of(all); v++) {
+		struct evhttp_request *req = v->asks;
 
-			if (!req || v->streams || (about >= 0 && v->about != about))
-				continue;
-			v->asks = NULL;
-			answer(all->conf->of, req, v->about);
-		}
+		if (!req || v->streams || (about >= 0 && v->about != about))
+			continue;
+		v->asks = NULL;
+		answer(all->conf->of, req, v->about);
+	}
 	listen_or_not(all);
 }
 
@@ -392,10 +384,9 @@ bool visitors_stream(struct visitors *all, struct evhttp_request *req)
 	const int kernel_bytes = STREAM_KERNEL_BYTES;
 	struct visitor *v = visitor_of(all, req);
 
-	for
-		VISITORS_EACH(all, other)
-	if (other->bev && is_dropped(other->bev))
-		leave(all, other);
+	for (struct visitor *other = all->list; other < end_of(all); other++)
+		if (other->bev && is_dropped(other->bev))
+			leave(all, other);
 	if (all->streams == all->conf->streams)
 		return false;
 	all->streams++;
@@ -432,10 +423,9 @@ static void send_to(struct visitors *all, struct visitor *v, struct slice event)
 
 void visitors_send(struct visitors *all, struct slice event)
 {
-	for
-		VISITORS_EACH(all, v)
-	if (v->streams && v->asks)
-		send_to(all, v, event);
+	for (struct visitor *v = all->list; v < end_of(all); v++)
+		if (v->streams && v->asks)
+			send_to(all, v, event);
 }
 
 void visitors_send_first(struct visitors *all, struct evhttp_request *req, struct slice event)

@@ -454,7 +454,7 @@ def test_twenty_viewers_cost_the_broker_as_much_as_one(standalone, pages, stream
             look.event()
             page.rows()
     twenty = requests_in(standalone, 4)
-    assert nobody <= 3 * 2 and one >= 4 * 3
+    assert nobody <= 3 * 3 and one >= 4 * 3
     assert abs(twenty - one) <= 8, (one, twenty)
 
 
