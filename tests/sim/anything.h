@@ -156,7 +156,6 @@ struct any_host {
 	int turn, ruled; /* ruled: how often they have changed */
 	int64_t named_ns, named_at; /* the time for which so many new names would do, at that instant (check_named()) */
 	int64_t begun, over; /* grants: that there were, or have begun since, and ends of these by its log */
-	int64_t delegated;   /* delegations that have ended by its log: each may be the end of a grant, too */
 	int64_t seen[ANY_PEERS][ANY_NAMES]; /* tokens of the grants they have */
 	int64_t borne[ANY_NAMES];           /* the token of the bearer's grant, if there is one */
 	struct any_value values[ANY_NAMES];
