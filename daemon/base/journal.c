@@ -32,7 +32,7 @@ static struct {
 	struct sockaddr_un address;
 	const char *identifier;
 	struct bytes waiting; /* heads and datagrams, oldest first */
-	_Atomic bool waits;   /* there are some: for those who do not have the mutex */
+	_Atomic bool waits;   /* there are some, or lines were left out: for those who do not have the mutex */
 	uint64_t left_out;    /* lines */
 } journal = { .mutex = PTHREAD_MUTEX_INITIALIZER, .fd = -1 };
 
@@ -263,7 +263,7 @@ void journal_line(const char *id, int priority, struct slice line, struct slice 
 		go_on();
 	if (journal.waiting.len > 0 || !send_entry(bytes_view(&entry)))
 		wait_with(bytes_view(&entry), head);
-	journal.waits = journal.waiting.len > 0;
+	journal.waits = journal.waiting.len > 0 || journal.left_out > 0;
 	pthread_mutex_unlock(&journal.mutex);
 	bytes_free(&entry);
 }
@@ -277,7 +277,7 @@ void journal_go_on(void)
 {
 	pthread_mutex_lock(&journal.mutex);
 	go_on();
-	journal.waits = journal.waiting.len > 0;
+	journal.waits = journal.waiting.len > 0 || journal.left_out > 0;
 	pthread_mutex_unlock(&journal.mutex);
 }
 

@@ -231,8 +231,9 @@ struct grant *grant_restore(struct lock *lock, const struct entry *e)
 		return NULL;
 	if (g->lost && untold)
 		outcome_add(&lock->locks->outcomes, &g->outcome, OUTCOME_LOST, c);
-	if (!g->lost && (!entry_get_due(e, "lease", &lock->locks->env->timers, &g->lease) ||
-			 !entry_get_due(e, "age", &lock->locks->env->timers, &g->age)))
+	if (!g->lost && !entry_get_due(e, "lease", &lock->locks->env->timers, &g->lease))
+		return NULL;
+	if (!entry_get_due(e, "age", &lock->locks->env->timers, &g->age))
 		return NULL;
 	/* The daemon was killed between the two steps of bid_extend(). */
 	if (c->bearer && g->lease.place)
