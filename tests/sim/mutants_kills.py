@@ -45,8 +45,7 @@ KILLS = [
         ("\thave(c, value);\n\tlocks->bearer_count++;\n", "\thave(c, SLICE(\"v\"));\n\tlocks->bearer_count++;\n")], 300,
      "snapshots, anything standalone"),
     ("a bearer that goes on has no end", [
-        ("(!entry_get_due(e, \"lease\", &lock->locks->env->timers, &g->lease) ||",
-         "(!(c->bearer || entry_get_due(e, \"lease\", &lock->locks->env->timers, &g->lease)) ||")], 300,
+        ("\tif (!g->lost && !entry_get_due(e, \"lease\",", "\tif (!g->lost && !c->bearer && !entry_get_due(e, \"lease\",")], 300,
      "snapshots, anything standalone"),
     ("a directory is no longer noted while a list still shows an orphan of ours", [
         ("\tif (--d->claim_count == 0)\n\t\tdirectory_remember(d, false);\n",
