@@ -157,7 +157,7 @@ def test_what_is_for_operators_is_the_same_everywhere():
     assert {word.split()[0] for word in re.findall(r"`([A-Z][A-Z a-z]+)`", operators)} - {"CLIENT"} == of_operators()
     assert "ask back" not in everybody
     manual = harness.read_source("client-lib/man/lockbroker.1")
-    (named,) = re.findall(r"What is for operators\n\.Po (.*?)^\.Pc$", manual, re.M | re.S)
+    (named,) = re.findall(r"The operators' commands\n\.Po (.*?)^\.Pc$", manual, re.M | re.S)
     words = " , ".join(re.findall(r"Cm (.+)", named)).split(" , ")
     assert {word.replace("-", "").upper() for word in words} == of_operators()
     (verbs,) = re.findall(r"verbs\[\] = \{(.*?)\}", harness.read_source("client-lib/cli/operators.c"), re.S)
