@@ -326,7 +326,7 @@ const struct cli_command cli_commands[WORD_COUNT] = {
 	},
 	[WORD_LS] = {
 		.id = WORD_LS, .word = "ls", .group = GROUP_LOOK,
-		.summary = "what is held, and where", .sought = "list locks show ps",
+		.summary = "held locks, and where", .sought = "list locks show ps",
 		.usage = "[PATTERN]", .example = "--all 'orders/*'",
 		.about = "List the locks that this host holds or waits for; PATTERN may have * ? [abc].",
 		.args_max = 1, .alone = cli_ls,
@@ -341,25 +341,25 @@ const struct cli_command cli_commands[WORD_COUNT] = {
 	},
 	[WORD_WHO] = {
 		.id = WORD_WHO, .word = "who", .group = GROUP_LOOK,
-		.summary = "who holds it, who waits", .sought = "holders queue waiters",
+		.summary = "holders and waiters", .sought = "holders queue waiters",
 		.usage = "NAME", .example = "orders/42",
 		.about = "Show the holders of the lock NAME and its waiting requests, on all hosts.",
 		.args_min = 1, .args_max = 1, .run = cli_who,
 	},
 	[WORD_WHY] = {
 		.id = WORD_WHY, .word = "why", .group = GROUP_LOOK,
-		.summary = "what blocks my request", .sought = "blocked blocks",
+		.summary = "the cause that blocks me", .sought = "blocked blocks",
 		.usage = "NAME", .example = "orders/42",
 		.about = "Say in a sentence why the lock NAME is not granted yet.",
 		.args_min = 1, .args_max = 1, .request = "WHY", .show = show_why,
 	},
 	[WORD_HISTORY] = {
 		.id = WORD_HISTORY, .word = "history", .group = GROUP_LOOK,
-		.summary = "who held it", .sought = "past journal held when",
+		.summary = "past holders", .sought = "past journal held when",
 		.usage = "NAME", .example = "orders/42 --at 20:31:05",
-		.about = "Show who held the lock NAME, when, and how that ended; then long waits, and what\n"
-			 "is not known. For those who may read systemd's journal: root and the groups adm\n"
-			 "and systemd-journal. T: 20:31:05, '2026-11-30 20:31', yesterday, -2h, @SEC.",
+		.about = "Show who held the lock NAME, when, and how that ended; then long waits, and gaps\n"
+			 "in the log. Only root and the groups adm and systemd-journal may read systemd's\n"
+			 "journal. T: 20:31:05, '2026-11-30 20:31', yesterday, -2h, @SEC.",
 		.args_min = 1, .args_max = 1, .alone = cli_history, .take = cli_history_take,
 	},
 	[WORD_LIMIT] = {
@@ -370,7 +370,7 @@ const struct cli_command cli_commands[WORD_COUNT] = {
 		.operators = "Others ask one of them.", .args_min = 1, .args_max = 2, .run = run_limit,
 	},
 	[WORD_LEADER] = {
-		.id = WORD_LEADER, .word = "leader", .group = GROUP_LOOK, .summary = "who leads an election", .usage = "NAME",
+		.id = WORD_LEADER, .word = "leader", .group = GROUP_LOOK, .summary = "leader of an election", .usage = "NAME",
 		.example = "scheduler",
 		.about = "Show who leads: token, host and data, with tabs between. Exit with 1 if nobody\n"
 			 "does.",
@@ -388,7 +388,7 @@ const struct cli_command cli_commands[WORD_COUNT] = {
 		.id = WORD_HOSTS, .word = "hosts", .group = GROUP_LOOK,
 		.summary = "hosts that share locks", .sought = "nodes members",
 		.usage = "", .example = "",
-		.about = "List the hosts that share locks with this one.",
+		.about = "List the hosts that share locks with this host.",
 		.request = "HOSTS", .show = show_hosts,
 	},
 	[WORD_INFO] = {
@@ -488,33 +488,32 @@ const struct cli_command cli_commands[WORD_COUNT] = {
 		.operators = "`lockbrokerd --print-config` shows the defaults.", .args_max = 1, .run = run_config,
 	},
 	[WORD_ACCOUNTS] = {
-		.id = WORD_ACCOUNTS, .word = "accounts", .group = GROUP_OPERATE, .summary = "who uses up the limits",
+		.id = WORD_ACCOUNTS, .word = "accounts", .group = GROUP_OPERATE, .summary = "users who use up limits",
 		.sought = "users usage quota", .usage = "", .example = "",
 		.about = "Show how much of each limit every user uses; the users nearest to their share\n"
 			 "come first.",
 		.operators = "`lockbroker info limits` shows the limits.", .request = "ACCOUNTS", .show = show_accounts,
 	},
 	[WORD_ACCESS] = {
-		.id = WORD_ACCESS, .word = "access", .group = GROUP_OPERATE, .summary = "what a user may do, why",
+		.id = WORD_ACCESS, .word = "access", .group = GROUP_OPERATE, .summary = "a user's rights, and why",
 		.sought = "permissions rules may", .usage = "USER NAME [UNIT]", .example = "alice orders/42",
 		.about = "Show what USER may do with the lock NAME, and by which rule. UNIT: for a process\n"
-			 "of that systemd unit (unknown: one whose unit could not be read).",
+			 "of that systemd unit (unknown: a process whose unit could not be read).",
 		.operators = "A refusal names the rule.", .args_min = 2, .args_max = 3, .run = cli_access,
 	},
 	[WORD_AUDIT] = {
 		.id = WORD_AUDIT, .word = "audit", .group = GROUP_OPERATE,
 		.summary = "find stray znodes", .sought = "strays fsck", .usage = "",
 		.example = "",
-		.about = "Examine all lock directories and delete what this host has left there. Exit with\n"
-			 "1 if something is wrong.",
-		.operators = "`lockbroker info audit` counts what was found.", .run = run_audit,
+		.about = "Examine all lock directories and delete stray znodes of this host. Exit with 1\n"
+			 "if something is wrong.",
+		.operators = "`lockbroker info audit` counts the znodes that were found.", .run = run_audit,
 	},
 	[WORD_LOG] = {
 		.id = WORD_LOG, .word = "log", .group = GROUP_OPERATE,
-		.summary = "what happened lately", .sought = "events",
+		.summary = "latest events", .sought = "events",
 		.usage = "[RECORDS]", .example = "100",
-		.about = "Show what has happened lately in the broker, or the latest RECORDS of it, the\n"
-			 "oldest first.",
+		.about = "Show the latest events in the broker, or only RECORDS of them, the oldest first.",
 		.operators = "`journalctl -u lockbrokerd` shows the daemon's log.", .args_max = 1, .run = cli_log,
 	},
 };

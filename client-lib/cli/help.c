@@ -38,8 +38,8 @@ static void print_option(const struct cli_option *o)
 }
 
 static const char exit_of_runs[] =
-	"Exit status: that of CMD, or 128 + its signal; 64 usage; 69 no broker, or it\n"
-	"cannot say; 70 it would deadlock; 71 a system call failed; 75 taken; 77 not\n"
+	"Exit status: the status of CMD, or 128 + its signal; 64 usage; 69 no broker, or\n"
+	"it cannot say; 70 it would deadlock; 71 a system call failed; 75 taken; 77 not\n"
 	"allowed; 79 lost before CMD ended; 126, 127 CMD cannot be run, is not found.\n"
 	"More in lockbroker(1).";
 
@@ -51,7 +51,7 @@ int cli_help(const struct cli_command *command)
 	printf("Usage:   lockbroker %s [OPTION]...%s%s\n\n%s\n", command->word, *command->usage ? " " : "", command->usage,
 	       command->about);
 	if (command->operators)
-		printf("%sor operators: root, and whom daemon.operator_group admits.\n%s\n",
+		printf("%sor operators: root and the members of daemon.operator_group.\n%s\n",
 		       command->group == GROUP_OPERATE ? "F" : "N is f", command->operators);
 	putchar('\n');
 	for (size_t i = 0; i < cli_option_count; i++)

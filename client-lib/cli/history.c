@@ -287,7 +287,7 @@ static void find_lines_left_out(const struct history *h, struct gaps *gaps)
 		add_gap(gaps, "summary", "Holds and long waits beyond log.grants_mb_per_day: %llu.", LLU(h->summed));
 	if (h->others_summed > 0)
 		add_gap(gaps, "others",
-			"Holds and long waits beyond log.grants_mb_per_day whose lock is not known: %llu. Some may be of this one.",
+			"Holds and long waits beyond log.grants_mb_per_day whose lock is not known: %llu. Some may be of this lock.",
 			LLU(h->others_summed));
 	if (h->unread + h->held_back > 0)
 		add_gap(gaps, "left_out",
@@ -318,9 +318,10 @@ static void find_gaps(const struct source *s, const struct history *h, int64_t f
 			"whether it is still held.");
 	if (!s->directory && !s->merge && !h->standalone)
 		add_gap(gaps, "hosts",
-			"What other hosts held is in their journals: --directory and --merge read what is collected of them.");
+			"Other hosts have journals of their own: --directory and --merge read the journals that were collected from "
+			"them.");
 	if (!s->is_known)
-		add_gap(gaps, "unit", "The socket is that of no unit: this is what the journal has of %s.", s->unit);
+		add_gap(gaps, "unit", "No unit has this socket, so these are the entries of %s in the journal.", s->unit);
 }
 
 /* ---- for people ---- */

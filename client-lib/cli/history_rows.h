@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What the entries of a lock in the journal say (docs/design/log.md). An entry of a hold is written at its
- * end, and is whole; so what overlaps the asked time can stand anywhere behind it, and all entries of a name are read, in
- * their order.
+ * The holds and waits of a lock, by its entries in the journal (docs/design/log.md). An entry of a hold is
+ * written at the hold's end, and is whole; so a hold that overlaps the asked time can stand anywhere behind it, and all
+ * entries of a name are read, in their order.
  *
  *     granted, waits     -> open
- *     released, lost     -> a hold. What was open of it is closed; a part of a semaphore's permits leaves the rest open
- *     waited             -> a long wait, which closes what was open
- *     granted, released, -> what another client has open and cannot share has ended before this grant, and the end is not
- *     lost                  in the journal: a daemon was killed, or its line was left out
+ *     released, lost     -> a hold. Its open row is closed; a part of a semaphore's permits leaves the rest open
+ *     waited             -> a long wait, which closes its open row
+ *     granted, released, -> an open row of another client that cannot share has ended before this grant, and the end is
+ *     lost                  not in the journal: a daemon was killed, or its line was left out
  *     delegated, summary -> a row that stands for several holds
- *     the last entry     -> what is still open is held, or waits
+ *     the last entry     -> a row that is still open is held, or waits
  */
 #pragma once
 
@@ -42,13 +42,13 @@ struct history_rows {
 
 struct history {
 	const char *name;
-	int64_t from_ms, to_ms; /* what is asked for: all that overlaps it */
+	int64_t from_ms, to_ms; /* the asked time: all rows that overlap it */
 	/* Out: rows in the order of their begin. */
 	struct history_rows holds, waits;
-	/* What the rows do not show, in the asked time. */
-	uint64_t delegations, takings; /* rows, and what they stand for */
+	/* The gaps of the rows, in the asked time. */
+	uint64_t delegations, takings; /* rows, and the takings that they stand for */
 	uint64_t summaries, summed;    /* likewise, holds and long waits */
-	uint64_t others_summed;        /* those of locks that have no summary of their own: perhaps some of this one */
+	uint64_t others_summed;        /* of locks that have no summary of their own: perhaps some of this lock */
 	uint64_t unread, held_back;    /* lines of any event that the journal, or the daemon's bounds, left out */
 	bool standalone;               /* by the last entry that says so */
 	/* Private. */

@@ -16,8 +16,8 @@
  *     -1h30m                    so long ago: d, h, m, s
  *     @1796077865               seconds since 1970, also with a fraction
  *
- * `now_ms`: what the clock shows. `ret_span_ms`: how long what is written lasts: a day, a minute, a second, or 1. False: it
- * is none of these.
+ * `now_ms`: the present instant. `ret_span_ms`: the length of the written time: a day, a minute, a second, or 1 ms. False:
+ * the text is none of these.
  */
 bool cli_instant_read(const char *text, int64_t now_ms, int64_t *ret_ms, int64_t *ret_span_ms);
 /* "2026-11-30 20:31:05.250"; of an instant of the same day as `after_ms`, without the day. Returns `ret`. */

@@ -224,7 +224,7 @@ static int status_of(pid_t pid, enum ended ended, int said)
 		return failed(said, status);
 	if (ended == ENDED)
 		return 0;
-	cli_say("What journalctl has written is no export of a journal.");
+	cli_say("The output of journalctl is no export of a journal.");
 	return CLI_OSERR;
 }
 

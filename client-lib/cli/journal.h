@@ -30,13 +30,13 @@ struct journal_entry {
 struct slice journal_field(const struct journal_entry *entry, const char *name);
 /* Its number, from 0 on; -1: it has none. */
 int64_t journal_number(const struct journal_entry *entry, const char *name);
-/* The entry is as empty as a new one, and the other one has what it had. */
+/* Moves the fields to the entry that is returned; `entry` is as empty as a new one. */
 struct journal_entry journal_entry_take(struct journal_entry *entry);
 void journal_entry_free(struct journal_entry *entry);
 
 /*
  * Takes the next entry off `text`; `used` says how much of it that was. JOURNAL_MORE: it is not all there. JOURNAL_BROKEN:
- * that is no entry.
+ * it is no entry.
  */
 enum journal_result { JOURNAL_ENTRY, JOURNAL_MORE, JOURNAL_BROKEN };
 enum journal_result journal_parse(struct journal_entry *entry, struct slice text, size_t *used);

@@ -248,7 +248,7 @@ static size_t kind_behind(const char *text, const char *const *marks)
 /* The name is of another kind than the command is for. False: that is not what the daemon says. */
 static bool say_mismatch(const char *text)
 {
-	static const char *const is[] = { "in use as ", "is that of ", "of kind ", NULL };
+	static const char *const is[] = { "in use as ", "that of ", "of kind ", NULL };
 	static const char *const should[] = { ", not as ", ", not of ", "\", not ", NULL };
 	size_t kind = kind_behind(text, is), wanted = kind_behind(text, should);
 	const char *limit = strstr(text, "has a limit of ");

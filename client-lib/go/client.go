@@ -301,7 +301,7 @@ func (r *request) taken() error {
 	if r.wait == 0 {
 		return failed(ErrTaken, "%s is held by somebody else", r)
 	}
-	return failed(ErrTaken, "%s is held by somebody else, and was so for %v", r, r.wait)
+	return failed(ErrTaken, "%s is held by somebody else, and was held for %v", r, r.wait)
 }
 
 // try does something on a connection, and does it again on another one if that one ended meanwhile: the broker may be

@@ -153,7 +153,7 @@ func (c *conn) take(value any) {
 		return
 	}
 	if len(c.answers) == 0 {
-		c.end(failed(ErrProtocol, "the broker answered what was not asked"))
+		c.end(failed(ErrProtocol, "the broker sent an answer to no request"))
 		return
 	}
 	answer := c.answers[0]
@@ -286,7 +286,7 @@ func (c *conn) begin(ctx context.Context, request words, take func(any)) error {
 			return err
 		}
 		if _, isMap := value.(map[string]any); i == 0 && !isMap {
-			return failed(ErrProtocol, "whoever serves %s does not greet as lockbrokerd does", c.client.path)
+			return failed(ErrProtocol, "the program that serves %s does not greet as lockbrokerd does", c.client.path)
 		}
 	}
 	return nil

@@ -48,16 +48,16 @@ def test_the_first_screen_is_one_and_has_every_command():
 # there; and what the answer has. One command alone has that word.
 QUESTIONS = [
     ("Who blocks me?", "blocks", "why", ["orders/42"], r"held on this host, pid \d+ \(settle-orders\), for \d+ ms\n"),
-    ("Who holds orders/42, and who waits for it?", "who holds", "who", ["orders/42"], r"(?s)holders:.* settle-orders \(42\) .*waiting:.*"),
-    ("What is held, and where?", "what is held", "ls", ["--all"], r"(?s)NAME .*\norders/42 .* settle-orders .*"),
+    ("Who are the holders and waiters of orders/42?", "holders and", "who", ["orders/42"], r"(?s)holders:.* settle-orders \(42\) .*waiting:.*"),
+    ("Which locks are held, and where?", "held locks", "ls", ["--all"], r"(?s)NAME .*\norders/42 .* settle-orders .*"),
     ("How do I stop this host's locks?", "stop this host's locks", "drain", [], r"The broker grants nothing any longer.*\n"),
     ("What is the limit of encoder?", "limit ", "limit", ["encoder"], "3\n"),
-    ("Who leads the election scheduler?", "who leads", "leader", ["scheduler"], r"\d+\t\S+\t10\.0\.0\.1\n"),
+    ("Who is the leader of the election scheduler?", "leader of", "leader", ["scheduler"], r"\d+\t\S+\t10\.0\.0\.1\n"),
     ("Is all well?", "is all well", "check", [], "LOCKBROKER OK - .*\n"),
-    ("Who uses up the limits?", "uses up", "accounts", [], r"(?s)PERCENT  ACCOUNT .* user \d+ .*"),
-    ("What happened lately?", "happened lately", "log", [], r"(?s).* event=client_connected .*"),
+    ("Which users use up the limits?", "use up", "accounts", [], r"(?s)PERCENT  ACCOUNT .* user \d+ .*"),
+    ("Which are the latest events?", "latest events", "log", [], r"(?s).* event=client_connected .*"),
     ("How do I take a lock from a holder that hangs?", "take a lock", "force-unlock", ["orders/42"], ""),
-    ("What may a user do, say root, and why?", "what a user may do", "access", ["root", "orders/42"], r"(?s)VERB .*\nlock +yes .*"),
+    ("Which rights has a user, say root, and why?", "rights", "access", ["root", "orders/42"], r"(?s)VERB .*\nlock +yes .*"),
     ("Which are the hosts that share locks?", "hosts that share locks", "hosts", [], r"(?s)HOST .* yes\n|"),  # there are none without ZooKeeper
     ("How do I run a command while it holds a lock?", "while it holds a lock", "lock", ["free", "echo", "done"], "done\n"),
     ("Can it read the configuration again?", "read the configuration", "reload", [], ""),

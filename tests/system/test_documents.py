@@ -169,7 +169,7 @@ def test_what_is_for_operators_is_the_same_everywhere():
     assert {word.split()[0] for word in re.findall(r"`([A-Z][A-Z a-z]+)`", operators)} - {"CLIENT"} == of_operators()
     assert "ask back" not in everybody
     manual = harness.read_source("client-lib/man/lockbroker.1")
-    (named,) = re.findall(r"What is for operators\n\.Po (.*?)^\.Pc$", manual, re.M | re.S)
+    (named,) = re.findall(r"The operators' commands\n\.Po (.*?)^\.Pc$", manual, re.M | re.S)
     words = " , ".join(re.findall(r"Cm (.+)", named)).split(" , ")
     assert {word.replace("-", "").upper() for word in words} == of_operators()
     (verbs,) = re.findall(r"verbs\[\] = \{(.*?)\}", harness.read_source("client-lib/cli/operators.c"), re.S)
@@ -228,7 +228,21 @@ def test_what_is_for_operators_says_what_others_do():
     named = set(re.findall(r"[\w-]+", " ".join(re.findall(r"^\.It Cm (.*)$", section, re.M)))) - {"Ar", "NAME", "N"}
     assert {word.replace("-", "").upper() for word in named} == of_operators()
     for command in named:
-        assert re.search(r"or operators: root, and whom daemon.operator_group admits.\n\S.*\.\n", told(command, "--help")), command
+        assert re.search(r"or operators: root and the members of daemon.operator_group.\n\S.*\.\n", told(command, "--help")), command
+
+
+def test_the_formula_of_the_daemons_page_gives_the_memory_of_its_unit():
+    """With the defaults, in MiB; what is not configured is in daemon/io/socket/conn.h."""
+    page = harness.read_source("client-lib/man/lockbrokerd.8")
+    (formula,) = re.findall(r"^MemoryMax = (.*?)^\.Ed$", page, re.M | re.S)
+    formula = re.sub(r"   +\(.*\)$", "", formula, flags=re.M).replace("KiB", "* 1024").replace("MiB", "* 1024 * 1024")
+    defaults = subprocess.run([harness.program("lockbrokerd"), "--print-config"], capture_output=True, text=True, check=True).stdout
+    values = {key: int(value) for key, value in re.findall(r"^(\w+) = (\d+)$", defaults, re.M)}
+    bytes_max = eval(" ".join(formula.split()), {"max": max}, values)  # pylint: disable=eval-used
+    (unit,) = re.findall(r"^MemoryMax=(\d+)M$", harness.read_source("systemd/lockbrokerd.service"), re.M)
+    assert -(-bytes_max // 2**20) == int(unit) and f" {unit} MiB with the\ndefaults:" in page
+    constants = dict(re.findall(r"^\t(CONN_\w+) = (.+?),", harness.read_source("daemon/io/socket/conn.h"), re.M))
+    assert constants["CONN_UNWRITTEN_MAX"] == constants["CONN_UNPARSED_MAX"] == "88 << 20" and page.count("88 MiB") == 2
 
 
 def test_the_exit_statuses_are_in_the_manual():

@@ -395,7 +395,7 @@ def test_journalctl_gets_words_and_no_input(journalctl, tmp_path):
     env["XDG_RUNTIME_DIR"] = str(tmp_path)
     for mine in (["--user"], ["-S", f"{tmp_path}/lockbroker/lockbroker.sock"]):
         assert words(*mine)[2].startswith(f"<_SYSTEMD_USER_UNIT=lockbrokerd.service><_UID={os.getuid()}>{name}<+>")
-    assert "The socket is that of no unit" in ask(env, "a", "-S", "/x")
+    assert "No unit has this socket" in ask(env, "a", "-S", "/x")
 
 
 @pytest.mark.parametrize(("output", "said"), [

@@ -95,7 +95,7 @@ def test_none_is_free(here, clients, hold):
     hold_all(c, *NAMES)
     with pytest.raises(lockbroker.Taken, match="Each of the locks a, b, c is held by somebody else."):
         hold(None, *NAMES, wait=0)
-    with pytest.raises(lockbroker.TimedOut, match="Each of the locks a, b, c is held by somebody else, and was so for 0.05 s."):
+    with pytest.raises(lockbroker.TimedOut, match="Each of the locks a, b, c is held by somebody else, and was held for 0.05 s."):
         hold(None, *NAMES, wait=0.05)
     assert all(c.call("QUEUE", name) == [] for name in NAMES)
 

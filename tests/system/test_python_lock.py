@@ -62,7 +62,7 @@ def test_a_lock_that_is_taken(here, clients):
     with pytest.raises(lockbroker.Taken, match="The lock a is held by somebody else") as e:
         lockbroker.lock("a", wait=0).acquire()
     assert not isinstance(e.value, lockbroker.TimedOut)
-    with pytest.raises(lockbroker.TimedOut, match="was so for 0.05 s") as e:
+    with pytest.raises(lockbroker.TimedOut, match="was held for 0.05 s") as e:
         lockbroker.lock("a", wait=0.05).acquire()
     assert isinstance(e.value, TimeoutError) and isinstance(e.value, lockbroker.Taken)
     assert c.call("QUEUE", "a") == []

@@ -112,7 +112,7 @@ class Grant:
             self._heed(value)
         elif not self._give(value):
             if not isinstance(value, _resp.ErrorReply):
-                raise _errors.ProtocolError("the broker answered what was not asked")
+                raise _errors.ProtocolError("the broker sent an answer to no request")
             self.end()
 
     def _give(self, value: Any) -> bool:

@@ -66,7 +66,7 @@ def begin(grant: Grant, words: Words) -> Script:
         except _errors.Draining as e:
             raise Ended(str(e)) from e
     if not isinstance(answers[0].value, dict):
-        raise _errors.ProtocolError(f"whoever serves {request.path} does not greet as lockbrokerd does")
+        raise _errors.ProtocolError(f"the program that serves {request.path} does not greet as lockbrokerd does")
     return answers[-1]
 
 
@@ -236,7 +236,7 @@ def _taken(request: Request) -> _errors.Taken:
         return _errors.Taken(f"{what} is held by this owner already: release it first.")
     if not request.wait:
         return _errors.Taken(f"{what} is held by somebody else.")
-    return _errors.TimedOut(f"{what} is held by somebody else, and was so for {request.wait:g} s.")
+    return _errors.TimedOut(f"{what} is held by somebody else, and was held for {request.wait:g} s.")
 
 
 def _tokens(request: Request, value: Any) -> Dict[str, int]:
