@@ -34,7 +34,7 @@ def test_the_first_screen_is_one_and_has_every_command():
     assert status == 64 and len(lines) < 24 and max(map(len, lines)) <= 80, lines
     assert lines[0].startswith("Usage: lockbroker ") and "COMMAND --help" in lines[-1]
     assert [line for line in lines if line.startswith(("Lock:", "Look:", "Operate"))] == ["Lock:", "Look:", "Operate (for operators):"]
-    assert len(COMMANDS) == 28 and all(re.search(rf"(^|  ){word}  +\w", "\n".join(lines), re.M) for word in COMMANDS)
+    assert len(COMMANDS) == 29 and all(re.search(rf"(^|  ){word}  +\w", "\n".join(lines), re.M) for word in COMMANDS)
     operate = "\n".join(lines[lines.index("Operate (for operators):"):])
     assert {word for word in COMMANDS if re.search(rf"(^|  ){word}  +\w", operate, re.M)} == OPERATORS_COMMANDS
     piped = run(None)
