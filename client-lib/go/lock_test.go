@@ -181,8 +181,9 @@ func TestABrokerThatDoesNotReadIsNotWaitedForForEver(t *testing.T) {
 	listener, err := net.Listen("unix", path)
 	is(t, err, nil)
 	defer listener.Close()
-	c := newBroker(t).client(Patience(100 * time.Millisecond))
-	c.path = path
+	b := newBroker(t)
+	c := b.client(Patience(100 * time.Millisecond))
+	is(t, os.Rename(path, b.path), nil)
 	_, err = c.Do(context.Background(), "ECHO", strings.Repeat("x", 16<<20))
 	is(t, err, ErrNotAvailable)
 }
