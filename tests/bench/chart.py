@@ -18,8 +18,8 @@ UNIT, LONGEST = 40, 68
 
 # A row of the aims by its beginning, what the ratios are to, and what each of them is of.
 RATIOS = {
-    "delegation": ("`locks.delegation = 1`", "flock(2)", ("1 process", "32 processes with a lock each")),
-    "hosts": ("hand-off between hosts / recipe's", "ZooKeeper recipe in C", ("lockbroker, 2 hosts", "4 hosts", "8 hosts")),
+    "delegation": ("`locks.delegation = 1`", "flock(2)", ("lockbroker, 1 process", "32 processes with a lock each")),
+    "hosts": ("hand-off between hosts / recipe's", "ZooKeeper recipe in C", ("lockbroker, 2 hosts", "lockbroker, 4 hosts", "lockbroker, 8 hosts")),
 }
 
 
