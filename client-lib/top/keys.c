@@ -80,8 +80,7 @@ static void select_row(struct top *t, size_t row)
 	if (!row || row >= t->row_count)
 		return;
 	name = reply_field(t->rows[row].lock, "name");
-	memcpy(t->selected, name.data, name.len);
-	t->selected[name.len] = '\0';
+	top_set_name(t->selected, name);
 }
 
 /* By so many rows; the first row is whatever comes first later, any other one stays with its lock. */

@@ -20,7 +20,7 @@ static bool ask(struct asker *a, enum question question, uint64_t about, size_t 
 	return asker_ask(a, (int)question, about, argc, argv);
 }
 
-static void set_name(char name[TOP_NAME_MAX], struct slice text)
+void top_set_name(char name[TOP_NAME_MAX], struct slice text)
 {
 	size_t len = text.len < TOP_NAME_MAX ? text.len : TOP_NAME_MAX - 1;
 
@@ -113,7 +113,7 @@ static void ask_known(struct top *t)
 
 		if (!reply_number(lock, "waiters") || reply_number(lock, "holders"))
 			continue;
-		set_name(name, reply_field(lock, "name"));
+		top_set_name(name, reply_field(lock, "name"));
 		if (count >= t->known_count || strcmp(k->name, name) != 0) {
 			kept_free(&k->holders);
 			memcpy(k->name, name, sizeof(name));
@@ -291,13 +291,25 @@ static void poll_locks(struct top *t)
 	    (const char *const[]){ "LOCKS", pattern, "ORDER", order_words[t->order], "COUNT", count });
 }
 
+/* What cannot be asked now is not due: the answer, or the next connection, comes first. */
+static bool may_ask(const struct asker *a)
+{
+	return a->fd >= 0 && !asker_waits(a);
+}
+
 static int64_t due_next(const struct top *t)
 {
-	int64_t due = t->poll_ms < t->hosts_ms ? t->poll_ms : t->hosts_ms;
+	int64_t due = INT64_MAX;
 
-	if (t->open && t->detail_ms < due)
+	if (t->stopped)
+		return due;
+	if (may_ask(&t->local))
+		due = t->poll_ms;
+	if (may_ask(&t->far) && t->hosts_ms < due)
+		due = t->hosts_ms;
+	if (may_ask(&t->far) && t->open && t->detail_ms < due)
 		due = t->detail_ms;
-	return t->stopped ? INT64_MAX : due;
+	return due;
 }
 
 int64_t top_ask(struct top *t, int64_t now_ms)
@@ -308,18 +320,18 @@ int64_t top_ask(struct top *t, int64_t now_ms)
 	}
 	if (t->stopped && kept_reply(&t->locks))
 		return INT64_MAX;
-	if (now_ms >= t->poll_ms && t->local.fd >= 0 && !asker_waits(&t->local)) {
+	if (now_ms >= t->poll_ms && may_ask(&t->local)) {
 		t->poll_ms = now_ms + TOP_EVERY_MS;
 		poll_locks(t);
 		if (now_ms >= t->metrics_ms && ask(&t->local, ASK_METRICS, 0, 1, (const char *const[]){ "METRICS" }))
 			t->metrics_ms = now_ms + METRICS_EVERY_MS;
 	}
-	if (t->open && now_ms >= t->detail_ms && t->far.fd >= 0 && !asker_waits(&t->far)) {
+	if (t->open && now_ms >= t->detail_ms && may_ask(&t->far)) {
 		t->detail_ms = now_ms + TOP_EVERY_MS;
 		ask(&t->far, ASK_WHY, t->opening, 2, (const char *const[]){ "WHY", t->opened });
 		ask(&t->far, ASK_QUEUE, t->opening, 2, (const char *const[]){ "QUEUE", t->opened });
 	}
-	if (now_ms >= t->hosts_ms && t->far.fd >= 0 && !asker_waits(&t->far)) {
+	if (now_ms >= t->hosts_ms && may_ask(&t->far)) {
 		t->hosts_ms = now_ms + HOSTS_EVERY_MS;
 		ask(&t->far, ASK_HOSTS, 0, 1, (const char *const[]){ "HOSTS" });
 	}
@@ -345,7 +357,7 @@ const char *top_name(const struct top *t, char ret[TOP_NAME_MAX])
 
 	if (!t->open && t->row_count)
 		name = reply_field(t->rows[top_selected(t)].lock, "name");
-	set_name(ret, name);
+	top_set_name(ret, name);
 	return ret;
 }
 

@@ -91,6 +91,8 @@ void top_revoke(struct top *t);
 const struct lb_reply *top_holder(const struct top *t, const struct top_row *row);
 /* The row that is selected, if there are any. */
 size_t top_selected(const struct top *t);
+/* A name of the broker's; one that is too long, as no broker sends, is cut. */
+void top_set_name(char name[TOP_NAME_MAX], struct slice text);
 /* The name of the lock that is open, or else is selected; "": none. Returns `ret`. */
 const char *top_name(const struct top *t, char ret[TOP_NAME_MAX]);
 

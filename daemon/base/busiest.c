@@ -5,6 +5,7 @@
 
 #include "base/container.h"
 #include "base/mem.h"
+#include "base/minmax.h"
 
 enum { COMMANDS_SHOWN = 3 };
 
@@ -46,6 +47,7 @@ static struct busy *counter(struct busiest *b)
 		return mem_new(sizeof(*one));
 	one = container_of(heap_first(&b->ranks), struct busy, rank);
 	map_remove(&b->names, &one->node);
+	b->longest_ms = max64(b->longest_ms, one->longest_ms);
 	one->own = one->others = 0;
 	one->longest_ms = 0;
 	memset(one->commands, 0, sizeof(one->commands));
@@ -101,10 +103,7 @@ void busiest_count(struct busiest *b, struct slice name, struct slice command, i
 	}
 	one->own++;
 	b->own++;
-	if (one->longest_ms < held_ms)
-		one->longest_ms = held_ms;
-	if (b->longest_ms < held_ms)
-		b->longest_ms = held_ms;
+	one->longest_ms = max64(one->longest_ms, held_ms);
 }
 
 static uint64_t certain(const struct busy *b)
@@ -129,6 +128,22 @@ size_t busiest_look(const struct busiest *b, const struct busy *ret[BUSIEST_SHOW
 		count += count < BUSIEST_SHOWN;
 	}
 	return count;
+}
+
+int64_t busiest_longest_of_others(const struct busiest *b, const struct busy *const *shown, size_t count)
+{
+	int64_t longest_ms = b->longest_ms;
+
+	for (size_t i = 1; i <= b->ranks.count; i++) {
+		const struct busy *one = container_of(b->ranks.timers[i], struct busy, rank);
+		bool other = true;
+
+		for (size_t at = 0; at < count; at++)
+			other &= shown[at] != one;
+		if (other)
+			longest_ms = max64(longest_ms, one->longest_ms);
+	}
+	return longest_ms;
 }
 
 void busiest_commands(const struct busy *b, struct bytes *ret)

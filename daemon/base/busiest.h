@@ -37,7 +37,7 @@ struct busiest {
 	struct map names;
 	struct heap ranks; /* the one with the smallest count first */
 	uint64_t own, others; /* of all names */
-	int64_t longest_ms;
+	int64_t longest_ms;   /* of names that have no counter any longer */
 };
 
 void busiest_init(struct busiest *b, const uint64_t key[2]);
@@ -46,6 +46,8 @@ void busiest_deinit(struct busiest *b);
 void busiest_count(struct busiest *b, struct slice name, struct slice command, int64_t held_ms);
 /* The busiest ones, the first one first; returns how many there are. They stay until the next count. */
 size_t busiest_look(const struct busiest *b, const struct busy *ret[BUSIEST_SHOWN]);
+/* The longest hold of the names that are not among these `count`. */
+int64_t busiest_longest_of_others(const struct busiest *b, const struct busy *const *shown, size_t count);
 /* Its most frequent commands, with commas between them. A blank or a comma in one becomes '?'. */
 void busiest_commands(const struct busy *b, struct bytes *ret);
 /* Forgets everything. */

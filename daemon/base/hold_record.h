@@ -15,6 +15,7 @@
 struct hold_record {
 	const char *kind, *mode, *why;
 	bool over; /* a hold has ended; false: it goes on, or some of its permits are given back, or it is a wait */
+	bool here; /* of a wait: the lock has a holder on this host */
 	uint32_t pid, holder_pid;
 	uint64_t client;
 	int64_t token, permits, takings;
@@ -22,7 +23,7 @@ struct hold_record {
 	struct slice name, command, data;
 	struct slice before;         /* the host that had the lock before */
 	struct slice holder;         /* who is waited for: what the claim of its host says (core/znode/holder.h), */
-	struct slice holder_command; /* or, with holder_pid, a process of this host */
+	struct slice holder_command; /* or, with `here`, a process of this host */
 };
 
 void hold_record_write(const struct hold_record *h, struct bytes *out);

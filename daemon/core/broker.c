@@ -641,7 +641,7 @@ void broker_handle(struct broker *b, int64_t now_ns, const struct event *event, 
 	unsigned int changes;
 
 	b->env.out = effects;
-	b->locks.mlock_steps = b->locks.searched = b->locks.said = 0;
+	b->locks.mlock_steps = b->locks.searched = b->locks.said = b->locks.lost_said = 0;
 	if (!TAILQ_EMPTY(&b->locks.told) && !effects->count)
 		client_ledger_all_told(&b->locks); /* what was given before is carried out */
 	if (now_ns > before)

@@ -234,9 +234,9 @@ static struct told read(const struct hold_log *h, const struct effects *effects,
 	t.waited_ms = hold->asked_ns ? (waited_until_ns - hold->asked_ns) / NS_PER_MS : -1;
 	if (!is_of_wait(t.event))
 		t.held_ms = (hold->now_ns - hold->granted_ns) / NS_PER_MS;
-	t.holder = hold->holder_pid ? slice_of(h->host) : record_get(hold->holder, "host");
-	t.holder_pid = hold->holder_pid ? hold->holder_pid : number_of(record_get(hold->holder, "pid"));
-	t.holder_command = hold->holder_pid ? hold->holder_command : record_get(hold->holder, "command");
+	t.holder = hold->here ? slice_of(h->host) : record_get(hold->holder, "host");
+	t.holder_pid = hold->here ? hold->holder_pid : number_of(record_get(hold->holder, "pid"));
+	t.holder_command = hold->here ? hold->holder_command : record_get(hold->holder, "command");
 	return t;
 }
 
@@ -313,8 +313,8 @@ void hold_log_tell(struct hold_log *h, int64_t now_ns, bool all)
 		return;
 	rest.own = h->busiest.own;
 	rest.others = h->busiest.others;
-	rest.longest_ms = h->busiest.longest_ms;
 	count = busiest_look(&h->busiest, shown);
+	rest.longest_ms = busiest_longest_of_others(&h->busiest, shown, count);
 	for (size_t i = 0; i < count; i++) {
 		tell(h, shown[i], until_ms);
 		rest.own -= shown[i]->own;

@@ -327,6 +327,31 @@ def test_the_broker_is_started_again(broker, clients, screens):
     assert not lines[1], "what ended is gone"
 
 
+@pytest.mark.parametrize("stopped", [False, True])
+def test_it_sleeps_while_nobody_answers(broker, screens, tmp_path, stopped):
+    """With a time limit of 0 it would ask the kernel again and again."""
+    screen = screens(broker)
+    screen.wait_for("LOCK")
+    if stopped:
+        broker.signal(signal.SIGSTOP)
+    else:
+        assert broker.terminate() == 0
+        screen.wait_for("NO BROKER")
+    calls = tmp_path / "calls"
+    strace = harness.spawn(["strace", "-q", "-e", "trace=poll,ppoll", "-o", str(calls), "-p", str(screen.pid())],
+                           stderr=subprocess.DEVNULL)
+
+    def limits():
+        return [int(limit) for limit in re.findall(r"^poll\(\[.*\], 5, (\d+)\)? ", calls.read_text(), re.M)] if calls.exists() else []
+
+    harness.wait_until(lambda: len(limits()) >= 3, lambda: calls.read_text())
+    strace.terminate()
+    strace.wait(harness.PATIENCE)
+    if stopped:
+        broker.signal(signal.SIGCONT)
+    assert limits().count(0) <= 1, calls.read_text()
+
+
 @pytest.mark.parametrize("how", ["q", "C-c", "SIGTERM"])
 @pytest.mark.parametrize("away", [False, True])
 def test_the_terminal_is_left_as_it_was(broker, clients, screens, how, away):

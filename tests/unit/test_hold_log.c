@@ -145,6 +145,7 @@ TEST(a_wait_names_the_holder)
 	       "\"beta\"  kind=lock name=a mode=exclusive client=7 pid=42 command=worker waited_ms=60000 "
 	       "holder=beta holder_pid=12 "
 	       "holder_command=settle\n");
+	r.here = true;
 	r.holder_pid = 99;
 	r.holder_command = SLICE("backup");
 	r.why = "granted";
@@ -154,6 +155,11 @@ TEST(a_wait_names_the_holder)
 	r.why = NULL;
 	note(h, LOG_EVENT_waits, 1, &r);
 	assert_non_null(memmem(lines.data, lines.len, " holder=alpha holder_pid=99 holder_command=backup\n", 49));
+	/* Of another namespace, its pid is not seen here. */
+	r.holder_pid = 0;
+	bytes_clear(&lines);
+	note(h, LOG_EVENT_waits, 1, &r);
+	assert_non_null(memmem(lines.data, lines.len, " holder=alpha holder_command=backup\n", 36));
 	end(h);
 }
 
@@ -255,6 +261,9 @@ TEST(a_summary_names_twenty_locks_and_counts_the_others)
 	(void)state;
 	for (int i = 0; i < 400; i++)
 		note(h, LOG_EVENT_released, 1, &r);
+	/* The busiest lock has the longest hold: that is not said of the others. */
+	r = hold_of("a0", 9000);
+	note(h, LOG_EVENT_released, 1, &r);
 	for (int i = 0; i < 25; i++) {
 		snprintf(name, sizeof(name), "a%d", i);
 		r = hold_of(name, 20);

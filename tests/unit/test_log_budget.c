@@ -162,7 +162,9 @@ TEST(the_busiest_are_found_among_thousands)
 	assert_int_equal(shown[1]->own, 100);
 	for (size_t i = 1; i < BUSIEST_SHOWN; i++)
 		assert_true(shown[i - 1]->own >= shown[i]->own);
-	assert_int_equal(b.longest_ms, 39);
+	assert_int_equal(busiest_longest_of_others(&b, NULL, 0), 39);
+	assert_int_equal(busiest_longest_of_others(&b, shown, BUSIEST_SHOWN), 39);
+	assert_int_equal(shown[0]->longest_ms, 0);
 	busiest_clear(&b);
 	assert_int_equal(busiest_look(&b, shown), 0);
 	assert_int_equal(b.names.count, 0);

@@ -205,10 +205,12 @@ int64_t bid_cut(struct lifeline *l, int64_t most)
 		struct client *bearer = lifeline_first(l);
 
 		more = TAILQ_NEXT(bearer->bearer, link) != NULL;
-		if (bearer->bid)
+		if (bearer->bid) {
 			refuse_ended(bearer->bid);
-		else
+		} else {
+			bearer->closed = true; /* it gives nothing back: its process has ended */
 			place_end(bearer);
+		}
 		steps += BID_STEPS;
 	}
 	return steps;

@@ -290,7 +290,7 @@ bool delegated_lose(struct grant *g)
 		return true;
 	if (delegated) {
 		delegated_leave(g);
-		g->granted_ns = delegated_said_since_ns(g);
+		g->asked_ns = g->granted_ns = delegated_said_since_ns(g);
 		g->lock->locks->env->stats.delegations_lost_total++;
 	}
 	/* A recalled grant is held until UNLOCK, whatever its client writes into the word. */

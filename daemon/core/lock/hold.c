@@ -6,13 +6,16 @@
 #include "base/hold_record.h"
 #include "core/lock/locks.h"
 
-enum { SAID_MAX = 16 }; /* in one event, of those that go on: the others are said in the next milliseconds */
+enum {
+	SAID_MAX = 16,   /* in one event, of those that go on: the others are said in the next milliseconds */
+	LOST_MAX = 1000, /* in one event: more than the log takes of several accounts */
+};
 
 static const int64_t LONG_NS = INT64_C(10) * 1000000000;
 
 static bool is_wanted(const struct env *env)
 {
-	return env->conf->log_grants || env->conf->log_level >= EFFECT_LEVEL_DEBUG;
+	return env->conf->log_level >= (env->conf->log_grants ? EFFECT_LEVEL_INFO : EFFECT_LEVEL_DEBUG);
 }
 
 static void say(const struct lock *lock, const struct client *c, enum log_event event, struct hold_record h)
@@ -39,7 +42,8 @@ void hold_say(const struct grant *g, enum log_event event, const char *why, int6
 {
 	struct hold_record h = { .mode = mode_word(g->mode), .why = why, .token = g->token, .asked_ns = g->asked_ns };
 
-	if (!is_wanted(g->lock->locks->env) || (event == LOG_EVENT_delegated && !g->delegated))
+	if (!is_wanted(g->lock->locks->env) || (event == LOG_EVENT_delegated && !g->delegated) ||
+	    (event == LOG_EVENT_lost && g->lock->locks->lost_said++ >= LOST_MAX))
 		return;
 	h.over = why && count == g->depth;
 	h.permits = g->lock->slots ? count : 0;
@@ -57,6 +61,7 @@ static COLD void say_wait(struct request *r, enum log_event event, const char *w
 	struct hold_record h = { .mode = mode_word(r->mode), .why = why, .asked_ns = r->asked_ns };
 
 	r->said = true;
+	h.here = g != NULL;
 	if (g)
 		h.holder_pid = client_shown(g->client, &h.holder_command);
 	else if (seen->by.len && seen->first)
@@ -97,8 +102,8 @@ void hold_due(struct locks *locks, struct timer *t)
 
 	if (later_ms)
 		heap_set(&locks->env->timers, t, locks->env->now_ns + later_ms * NS_PER_MS);
-	else if (t->kind == TIMER_WAIT)
+	else if (t->kind == TIMER_WAIT && locks->env->conf->long_wait_ns)
 		say_wait(container_of(t, struct request, age), LOG_EVENT_waits, NULL);
-	else if (!g->delegated)
+	else if (t->kind == TIMER_HOLD && !g->delegated)
 		hold_say(g, LOG_EVENT_granted, NULL, g->depth);
 }

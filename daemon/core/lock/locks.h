@@ -55,7 +55,7 @@ struct locks {
 	struct outcome_list outcomes; /* they are told before the event ends */
 	struct mlock_list mlocks;     /* they take their next step before the event ends */
 	/* In this event: MLOCKs that got one of their locks and go on (mlock.h); what searches looked at (deadlock.h). */
-	size_t mlock_steps, searched, said; /* said: hold.h */
+	size_t mlock_steps, searched, said, lost_said; /* said, lost_said: hold.h */
 	struct client *after;         /* answered, or its EVENTS ended, once all is settled; NULL: none */
 	struct client *restarter;     /* its RESTART waits for the outcome; NULL: nobody's does */
 	uint64_t last_search;
