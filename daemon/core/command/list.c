@@ -88,7 +88,8 @@ static int64_t waited_ns(const struct lock *lock)
 static void note_lock(struct list *l, const struct lock *lock)
 {
 	const struct request *first = TAILQ_FIRST(&lock->requests);
-	const int64_t ranks[] = { [ORDER_WAIT] = first ? -first->asked_ns : INT64_MIN, [ORDER_WAITERS] = (int64_t)lock->request_count,
+	const int64_t ranks[] = { [ORDER_WAIT] = first ? -first->asked_ns : INT64_MIN,
+				  [ORDER_WAITERS] = (int64_t)lock->request_count,
 				  [ORDER_GRANTS] = lock->granted, [ORDER_NAME] = 0 };
 	struct list_row row = { l->names.len, lock->name.len, ranks[l->order], lock->name_node.hash };
 	size_t room = l->order ? NAME_BYTES_MAX : row.len;
@@ -266,7 +267,8 @@ int64_t list_continue(struct list *l, int64_t steps)
 	uint32_t rules = l->client->locks->env->rules;
 	int64_t done = 0;
 
-	if (l->kind == LIST_LOCKS && (l->rules != rules || !l->rows.len)) { /* what it might look at before is not shown any longer */
+	/* What it might look at before is not shown any longer. */
+	if (l->kind == LIST_LOCKS && (l->rules != rules || !l->rows.len)) {
 		l->rules = rules;
 		l->at = l->row_count = 0;
 		reply_begin_rows(&l->rows);
