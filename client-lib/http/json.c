@@ -349,8 +349,12 @@ char *json_overview(const struct lookout *l, size_t viewers, size_t viewers_max)
 
 /* ---- locks ---- */
 
+/* An answer of more bytes than that has no further rows: it is kept for who does not read it. */
+enum { ROWS_BYTES_MAX = 256 * 1024 };
+
 struct chosen {
 	const struct json_query *query;
+	char wanted[NAME_BYTES_MAX]; /* the text, folded, if a name can have it */
 	struct sighting **list;
 	size_t used, count;
 };
@@ -360,17 +364,22 @@ static char lower(char c)
 	return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
 }
 
-static bool has_text(struct slice name, struct slice wanted)
+/* `ret` has room for NAME_BYTES_MAX. */
+static void fold(struct slice text, char *ret)
 {
-	size_t at, i;
+	for (size_t i = 0; i < text.len && i < NAME_BYTES_MAX; i++)
+		ret[i] = lower(text.data[i]);
+}
 
-	for (at = 0; at + wanted.len <= name.len; at++) {
-		for (i = 0; i < wanted.len && lower(name.data[at + i]) == lower(wanted.data[i]); i++)
-			;
-		if (i == wanted.len)
-			return true;
-	}
-	return false;
+static bool has_text(const struct chosen *c, struct slice name)
+{
+	size_t len = c->query->text.len;
+	char folded[NAME_BYTES_MAX];
+
+	if (len == 0 || len > name.len || name.len > NAME_BYTES_MAX)
+		return len == 0;
+	fold(name, folded);
+	return memmem(folded, name.len, c->wanted, len) != NULL;
 }
 
 static bool is_shown(const struct sighting *s, enum json_show show)
@@ -395,7 +404,7 @@ static void choose(void *of, struct sighting *s)
 	if (!sighting_is_used(s))
 		return;
 	c->used++;
-	if (is_shown(s, c->query->show) && has_text(s->name, c->query->text))
+	if (is_shown(s, c->query->show) && has_text(c, s->name))
 		c->list[c->count++] = s;
 }
 
@@ -461,6 +470,7 @@ char *json_locks(const struct lookout *l, const struct json_query *q)
 
 	if (!c.list)
 		abort();
+	fold(q->text, c.wanted);
 	sightings_walk(&l->sightings, choose, &c);
 	qsort_r(c.list, c.count, sizeof(*c.list), compare, &order);
 	begin(&w);
@@ -472,7 +482,7 @@ char *json_locks(const struct lookout *l, const struct json_query *q)
 	truth(&w, "truncated", l->sightings.truncated);
 	key(&w, "rows");
 	open_with(&w, '[');
-	for (size_t i = q->offset; i < c.count && i - q->offset < q->count; i++)
+	for (size_t i = q->offset; i < c.count && i - q->offset < q->count && ftell(w.file) < ROWS_BYTES_MAX; i++)
 		row(&w, l, c.list[i], now);
 	fputs("]}", w.file);
 	free(c.list);

@@ -13,7 +13,8 @@
  *                     |   limits.output_bytes (some 8,000) the |
  *                     |   pages of all locks have to do        |
  *     what ZooKeeper  | LOOKOUT_PACKETS a second in all: locks | not asked
- *       has to tell   |   that viewers have opened; locks that |
+ *       has to tell   |   that viewers have opened, in turn, a |
+ *                     |   part of it at most; then locks that  |
  *                     |   this host waits for, every 2 s; the  |
  *                     |   hosts; then pages of all locks       |
  *
@@ -43,7 +44,9 @@ enum {
 	LOOKOUT_WHOLE_MS_A_LOCK = 2,
 	LOOKOUT_TOO_LONG_MS = 60000,
 	LOOKOUT_PACKETS = 50,
-	LOOKOUT_WAITED_PACKETS = 30, /* of these, for locks that this host waits for */
+	LOOKOUT_OPENED_PACKETS = 30, /* of these, for locks that viewers have opened */
+	LOOKOUT_WAITED_PACKETS = 30, /* for locks that this host waits for, */
+	LOOKOUT_REST_PACKETS = 10,   /* for which so many are left to the hosts and pages */
 	LOOKOUT_LOOKS_MS = 5000,
 	LOOKOUT_AWAY_MS = 3000,
 	LOOKOUT_WAITED_MS = 2000,
@@ -107,7 +110,7 @@ struct lookout {
 	int64_t near_ms;   /* when the last whole list of this host's ended; 0: none yet */
 	size_t near_count; /* locks of this host that the daemon counts */
 	/* ZooKeeper. */
-	int64_t packets_left, waited_left, page_ms;
+	int64_t packets_left, opened_left, waited_left, page_ms;
 	int64_t hosts_ms, hosts_taken_ms; /* when they were asked for, and when they were told; 0: not yet */
 	double packets_a_name;
 	struct bytes far_after, asked_name;

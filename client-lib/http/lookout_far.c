@@ -53,6 +53,14 @@ static void answer_opened(struct lookout *l, struct lookout_opened *o)
 	l->conf->answered(l->conf->of, (int)(o - l->opened));
 }
 
+static void charge_opened(struct lookout *l, const struct lb_reply *rows)
+{
+	int64_t before = l->packets_left;
+
+	charge(l, PACKETS_OF_LOCK + (int64_t)lb_reply_count(rows));
+	l->opened_left -= before - l->packets_left;
+}
+
 static bool take_trouble(struct lookout *l, struct lookout_opened *o, const struct lb_reply *reply)
 {
 	struct slice error = reply ? broker_error(reply) : slice_of(broker_trouble(l->far));
@@ -73,7 +81,7 @@ static void take_queue(void *of, const struct lb_reply *reply)
 	o->asking = false;
 	if (!take_trouble(l, o, reply)) {
 		replace(&o->queue, json_queue(reply, l->session.host, now));
-		charge(l, PACKETS_OF_LOCK + (int64_t)lb_reply_count(reply));
+		charge_opened(l, reply);
 	}
 	if (o->why || o->queue)
 		o->answered_ms = now;
@@ -95,21 +103,25 @@ static void take_why(void *of, const struct lb_reply *reply)
 	holders = lb_reply_field(reply, "holders");
 	replace(&o->why, json_text_new(reply_field(reply, "why")));
 	replace(&o->holders, json_holders(holders, l->session.host, now));
-	charge(l, PACKETS_OF_LOCK + (int64_t)lb_reply_count(holders));
+	charge_opened(l, holders);
 	if (s)
 		sightings_take_why(&l->sightings, s, reply, now);
 }
 
+/* One after the other has its turn, however many are wanted all the time. */
 static bool ask_opened(struct lookout *l)
 {
 	struct slice why[] = { SLICE("WHY"), SLICE("") }, queue[] = { SLICE("QUEUE"), SLICE("") };
 
-	for (int i = 0; i < LOOKOUT_OPENED_MAX; i++) {
-		struct lookout_opened *o = &l->opened[i];
+	if (l->opened_left <= 0)
+		return false;
+	for (int i = 0, last = l->asked_opened; i < LOOKOUT_OPENED_MAX; i++) {
+		int at = (last + 1 + i) % LOOKOUT_OPENED_MAX;
+		struct lookout_opened *o = &l->opened[at];
 
 		if (o->waits_ms == 0)
 			continue;
-		l->asked_opened = i;
+		l->asked_opened = at;
 		why[1] = queue[1] = bytes_view(&o->name);
 		if (broker_ask(l->far, take_why, l, 2, why) && broker_ask(l->far, take_queue, l, 2, queue)) {
 			o->asking = true;
@@ -211,7 +223,7 @@ static bool ask_waited(struct lookout *l)
 	struct candidate c = { .before_ms = lookout_now_ms() - LOOKOUT_WAITED_MS + 500 };
 	struct slice words[] = { SLICE("WHY"), SLICE("") };
 
-	if (l->waited_left <= 0)
+	if (l->waited_left <= 0 || l->packets_left <= LOOKOUT_REST_PACKETS)
 		return false;
 	sightings_walk(&l->sightings, consider, &c);
 	if (!c.best)
@@ -353,6 +365,7 @@ static void go_on(struct lookout *l)
 void lookout_far_second(struct lookout *l)
 {
 	l->packets_left = l->packets_left < 0 ? l->packets_left + LOOKOUT_PACKETS : LOOKOUT_PACKETS;
+	l->opened_left = LOOKOUT_OPENED_PACKETS;
 	l->waited_left = LOOKOUT_WAITED_PACKETS;
 	end_patience(l);
 	go_on(l);

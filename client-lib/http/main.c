@@ -91,8 +91,14 @@ static bool read_page_address(const char *text, struct address *a)
 /* A socket there to which nobody listens any longer is in nobody's use. */
 static void remove_stale(const struct address *a)
 {
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct stat st;
+	int fd;
 
+	if (lstat(a->path, &st) < 0 || !S_ISSOCK(st.st_mode))
+		return;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return;
 	if (connect(fd, (const struct sockaddr *)&a->sa, (socklen_t)a->len) < 0 && errno == ECONNREFUSED)
 		unlink(a->path);
 	close(fd);

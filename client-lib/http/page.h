@@ -46,7 +46,8 @@
  *                   uid, command, text, mode, since_ms: for how long it has held it } } ]
  *                 In a holder, `host` is never empty; pid, uid and since_ms are null if they are not known, command
  *                 and text null if there is none or the rules do not let this process look.
- *     Sorted by name upwards, otherwise downwards, equal ones by name. count: 100 without, 300 at most.
+ *     Sorted by name upwards, otherwise downwards, equal ones by name. count: 100 without, 300 at most; an answer has
+ *     fewer rows if these have 256 KB.
  *
  * /api/lock: name, kind, known: bool (it has holders or waiters somewhere, or was seen), age_ms (of what follows)
  *     trouble     null, or why ZooKeeper or the broker did not show more: what was known before follows

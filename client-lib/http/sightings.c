@@ -456,4 +456,6 @@ void sightings_sweep(struct sightings *all, int64_t now_ms)
 	for (size_t i = 0; i < u.count; i++)
 		forget(all, u.list[i]);
 	free(u.list);
+	if (all->count < SIGHTINGS_MAX)
+		all->truncated = false;
 }

@@ -246,13 +246,21 @@ static struct visitor *find_place(struct visitors *all)
 	return NULL;
 }
 
-/* A connection was accepted, which happens only while there is a place for it, or somebody who can be turned out. */
+/*
+ * A connection was accepted, which should happen only while there is a place for it, or somebody who can be turned out:
+ * handle() refuses one without a place. What is sent behind a request waits in the kernel.
+ */
 static struct bufferevent *welcome(struct event_base *base, void *arg)
 {
 	static const struct timeval at_once = { 0 };
 	struct visitors *all = arg;
 	struct visitor *v = find_place(all), *slowest;
+	/* The descriptor lives as long as its events do: its number must not be another connection's by then. */
+	struct bufferevent *bev = bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE);
 
+	if (!bev)
+		abort();
+	bufferevent_setwatermark(bev, EV_READ, 0, 2 * VISITORS_HEADER_BYTES_MAX);
 	if (!v) {
 		bound_networks(all);
 		slowest = all->count == all->conf->most ? find_slowest(all, NULL) : NULL;
@@ -260,20 +268,19 @@ static struct bufferevent *welcome(struct event_base *base, void *arg)
 			turn_out(all, slowest);
 		v = find_place(all);
 	}
-	if (!v)
-		abort();
-	/* The descriptor lives as long as its events do: its number must not be another connection's by then. */
-	v->bev = bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE);
-	if (!v->bev)
-		abort();
-	bufferevent_incref(v->bev);
+	if (!v) {
+		listen_or_not(all);
+		return bev;
+	}
+	v->bev = bev;
+	bufferevent_incref(bev);
 	v->since_s = now_s();
 	v->number = all->number++;
 	all->count++;
 	listen_or_not(all);
 	evtimer_add(all->accepted, &at_once);
 	evtimer_add(all->timer, &look_often);
-	return v->bev;
+	return bev;
 }
 
 /* ---- answers ---- */
@@ -330,14 +337,15 @@ void visitors_reply(struct evhttp_request *req, int code, const char *type, cons
 	evbuffer_free(buffer);
 }
 
+/* NULL: there was no place for it. */
 static struct visitor *visitor_of(struct visitors *all, struct evhttp_request *req)
 {
 	struct bufferevent *bev = evhttp_connection_get_bufferevent(evhttp_request_get_connection(req));
-	struct visitor *v = all->list;
 
-	while (v->bev != bev)
-		v++;
-	return v;
+	for (struct visitor *v = all->list; v < end_of(all); v++)
+		if (v->bev == bev)
+			return v;
+	return NULL;
 }
 
 /* evhttp leaves a request to us that has lost its connection. */
@@ -392,6 +400,7 @@ bool visitors_stream(struct visitors *all, struct evhttp_request *req)
 	all->streams++;
 	v->streams = true;
 	keep(v, req, 0);
+	listen_or_not(all);
 	add_headers(req, "text/event-stream", "no-store");
 	evhttp_send_reply_start(req, 200, "OK");
 	/* It is silent from now on. What it says all the same is read up to a bound only. */
@@ -448,8 +457,13 @@ static void handle(struct evhttp_request *req, void *arg)
 	const char *named = uri ? evhttp_uri_get_host(uri) : NULL;
 	const char *host = evhttp_find_header(evhttp_request_get_input_headers(req), "Host");
 	enum evhttp_cmd_type method = evhttp_request_get_command(req);
+	struct visitor *v = visitor_of(all, req);
 
-	visitor_of(all, req)->complete = true;
+	if (!v) {
+		conf->refuse(req, 503, "too many ask at a time: ask again later");
+		return;
+	}
+	v->complete = true;
 	if (!visitors_admit(conf, host) || (named && !visitors_admit(conf, named)))
 		conf->refuse(req, 421, "this is no name of this server: see --host");
 	else if (method != EVHTTP_REQ_GET && method != EVHTTP_REQ_HEAD)

@@ -67,6 +67,14 @@ def test_each_query_of_the_dashboard_finds_what_a_daemon_shows(zk, daemons, root
     assert named <= shown, named - shown
 
 
+def test_the_dashboard_counts_the_hosts_also_when_none_answers(tmp_path):
+    need("promtool", "--version")
+    query = next(q for q in queries() if q.startswith("count(last_over_time(lockbroker_up"))
+    series = [{"series": f'lockbroker_up{{instance="{host}"}}', "values": "1 stale"} for host in ("here", "there")]
+    done = ruled(tmp_path, series, [f"{query} == 2"])
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_the_dashboard_asks_any_data_source_about_any_host():
     variables = {each["name"]: each for each in DASHBOARD["templating"]["list"]}
     assert set(variables) == {"datasource", "instance"} and variables["datasource"]["query"] == "prometheus"

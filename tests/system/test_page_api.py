@@ -20,6 +20,7 @@ from users import OTHER_USER, let_in
 LOCKBROKER = harness.program("lockbroker")
 POLICY = "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 VIEWERS_MAX = 64
+VISITORS_MAX = 128
 
 
 class Answer:
@@ -177,6 +178,8 @@ def test_locks_are_shown_with_who_holds_them_and_who_waits(standalone, pages, cl
     assert holder["text"] == "the night's run" and holder["mode"] == "exclusive" and holder["since_ms"] >= row["waited_ms"]
     assert [r["name"] for r in page.rows()] == ["jobs", "other"], "the longest wait comes first"
     assert [r["name"] for r in page.rows(sort="name", q="OTH")] == ["other"]
+    none = page.get("/api/locks", q="x" * 6000)
+    assert (none["total"], none["matching"], none["rows"]) == (2, 0, [])
     assert [r["name"] for r in page.rows(show="waited")] == ["jobs"]
     assert page.rows(show="remote") == [] and len(page.rows(show="here")) == 2
     assert [r["name"] for r in page.rows(offset=1, count=1)] == ["other"]
@@ -228,6 +231,21 @@ def test_names_are_what_they_are(standalone, pages, clients):
         typed = subprocess.run(["sh", "-c", shown["history"].replace("lockbroker", "printf '%s,'", 1)], capture_output=True, text=True)
         assert typed.stdout in (f"history,{name},", f"history,--,{name},")
     assert "\u202e" not in page.ask("/api/locks").body.decode(), "the text of an answer steers no terminal"
+
+
+def take_long_rows(page, c):
+    for i in range(200):
+        c.call("LOCK", "\u202e" * 160 + str(i), "DATA", "\u202e" * 160)
+    harness.wait_until(lambda: page.get("/api/locks", count=1)["matching"] == 200, "all names")
+
+
+def test_an_answer_with_long_rows_has_fewer_of_them(standalone, pages, clients):
+    page = pages(standalone)
+    take_long_rows(page, clients(standalone))
+    answer = page.ask("/api/locks?count=300&sort=name")
+    rows = answer.json()["rows"]
+    assert 256 * 1024 <= len(answer.body) < 264 * 1024 and answer.json()["matching"] == 200 and len(rows) < 200
+    assert rows[-1]["name"] < page.rows(sort="name", offset=len(rows), count=1)[0]["name"]
 
 
 def test_what_a_program_calls_itself_does_no_harm(standalone, pages, clients):
@@ -368,6 +386,17 @@ def test_a_unix_socket_is_for_its_owner_and_group(standalone, tmp_path):
     process.wait()
 
 
+def test_what_is_no_socket_stays_where_it_is(standalone, tmp_path):
+    path, link = tmp_path / "page", tmp_path / "link"
+    path.write_text("of somebody")
+    link.symlink_to(path)
+    for at in path, link:
+        done = subprocess.run([LOCKBROKER, "-S", standalone.socket, "http", f"--page=unix:{at}"], capture_output=True, text=True,
+                              timeout=60)
+        assert done.returncode == 71 and f"cannot listen on {at}: " in done.stderr and done.stderr.endswith(".\n"), done
+    assert path.read_text() == "of somebody" and link.is_symlink()
+
+
 def test_the_port_of_the_metrics_never_shows_names(standalone, pages, clients):
     """Also beside a page."""
     port = harness.free_port()
@@ -404,6 +433,25 @@ def test_one_viewer_too_many_is_told_so(standalone, pages, streams):
     assert streams(page).event()["viewers_max"] == VIEWERS_MAX
 
 
+def test_places_that_all_wait_or_stream_take_nobody_in(standalone, pages, streams):
+    page = pages(standalone)
+    for _ in range(VIEWERS_MAX - 1):
+        assert streams(page).status == 200
+    standalone.signal(signal.SIGSTOP)
+    waits = [page.connect() for _ in range(VISITORS_MAX - VIEWERS_MAX)]
+    for s in waits:
+        s.sendall(b"GET /api/lock?name=a HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    assert streams(page).status == 200
+    with page.connect() as further:
+        further.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        standalone.signal(signal.SIGCONT)
+        assert Answer(rest(further)).status == 200
+    for s in waits:
+        assert Answer(rest(s)).status in (200, 503)
+        s.close()
+    assert page.process.poll() is None
+
+
 def test_a_viewer_that_does_not_read_is_dropped(standalone, pages, streams):
     page = pages(standalone)
     slow = page.connect()
@@ -415,16 +463,34 @@ def test_a_viewer_that_does_not_read_is_dropped(standalone, pages, streams):
     slow.close()
 
 
+TALK_BYTES = 64 * 1024 * 1024
+
+
+def talk(s):
+    """How much is taken from it until nothing more is for a second."""
+    sent = 0
+    s.settimeout(1)
+    with contextlib.suppress(TimeoutError, ConnectionError):
+        while sent < TALK_BYTES:
+            sent += s.send(b"x" * 65536)
+    return sent
+
+
 def test_a_viewer_that_talks_is_not_listened_to(standalone, pages, streams):
     """What is sent on a stream fills the kernel's buffers, not this process's."""
     page = pages(standalone)
-    look = streams(page)
-    look.socket.setblocking(False)
-    sent = 0
-    with contextlib.suppress(BlockingIOError, ConnectionError):
-        while sent < 64 * 1024 * 1024:
-            sent += look.socket.send(b"x" * 65536)
-    assert sent < 64 * 1024 * 1024
+    assert talk(streams(page).socket) < TALK_BYTES
+    assert page.ask("/api/overview").status == 200
+
+
+def test_who_talks_and_does_not_read_the_answer_is_not_listened_to(standalone, pages, clients):
+    page = pages(standalone)
+    take_long_rows(page, clients(standalone))
+    with socket.socket() as s:
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
+        s.connect(("127.0.0.1", page.port))
+        s.sendall(b"GET /api/locks?count=300 HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert talk(s) < TALK_BYTES
     assert page.ask("/api/overview").status == 200
 
 

@@ -394,6 +394,7 @@ const table = {
 	active: -1, // index of the row that keys have reached
 	focusAt: -1, // row that gets the focus as soon as it is here
 	busy: false, again: false, drawing: false,
+	short: false, // the last answer had not as many rows as were asked for: they are long
 };
 
 function rowHeight() {
@@ -420,13 +421,14 @@ async function askForLocks() {
 	table.busy = true;
 	do {
 		table.again = false;
-		const [from, to] = span(), offset = Math.max(0, from - ROWS_AHEAD);
+		const [from, to] = span(), offset = Math.max(0, from - (table.short ? 0 : ROWS_AHEAD));
 		const count = Math.min(ROWS_MAX, Math.max(to - from, 60) + 2 * ROWS_AHEAD);
-		const asked = `sort=${table.sort}&show=${table.show}&q=${encodeURIComponent(table.q)}`;
 		try {
+			const asked = `sort=${table.sort}&show=${table.show}&q=${encodeURIComponent(table.q)}`;
 			const answer = await get(`/api/locks?${asked}&offset=${offset}&count=${count}`);
 			if (asked !== `sort=${table.sort}&show=${table.show}&q=${encodeURIComponent(table.q)}`)
 				continue; // meanwhile something else is asked for, and `again` is set
+			table.short = answer.rows.length < Math.min(count, answer.matching - offset);
 			takeLocks(answer, offset);
 		} catch (error) {
 			if (performance.now() - heardAt < GONE_MS && overview && overview.broker === "ok" && error.name === "Error")
@@ -512,7 +514,7 @@ function drawLocks() {
 	if (table.focusAt >= 0)
 		focusRow(table.focusAt);
 	markActive();
-	if ((from < table.offset || to > last) && to <= table.matching)
+	if ((from < table.offset || to > last && !(table.short && table.offset === from)) && to <= table.matching)
 		askForLocks();
 }
 
