@@ -330,6 +330,19 @@ def test_ten_thousand_locks_are_as_easy_to_scroll_as_five_hundred(standalone, pa
     more.close()
 
 
+def test_rows_are_reached_also_when_an_answer_has_few_of_them(standalone, pages):
+    """Long names and texts: 256 KB are less than the rows that are asked for."""
+    client = standalone.client()
+    for i in range(600):
+        client.call("LOCK", f"{i:03}" + "\u202e" * 160, "DATA", "\u202e" * 160)
+    page = pages(standalone, "/?sort=name")
+    page.wait("document.getElementById('count').textContent === '600 locks'")
+    for at in 200, 400, 599, 300:
+        page.js(f"{{ const s = document.getElementById('scroller'); s.scrollTop = {at} * s.scrollHeight / 600; }}")
+        page.wait(f"[...document.querySelectorAll('#rows .name')].some((name) => name.textContent.startsWith('{at}'))")
+    client.close()
+
+
 def test_seven_windows_are_all_live_and_one_of_them_streams(standalone, pages, chrome):
     page = pages(standalone)
     windows = [chrome.driver.current_window_handle]

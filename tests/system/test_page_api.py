@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `lockbroker http --page` answers, and what it asks the daemon and ZooKeeper for that."""
 
+import concurrent.futures
 import contextlib
 import ctypes
 import json
@@ -9,6 +10,7 @@ import re
 import signal
 import socket
 import subprocess
+import threading
 import time
 import urllib.parse
 
@@ -559,6 +561,31 @@ def test_zookeeper_is_asked_only_while_somebody_looks_and_by_a_budget(zk, daemon
     harness.wait_until(lambda: page.get("/api/locks", count=1)["total"] == 100, "all locks of the other host")
     look.close()
     harness.wait_until(lambda: reads(3) <= 4, "nobody to be asked")
+
+
+def test_locks_that_are_opened_have_their_turns_and_leave_packets_to_the_rest(zk, daemons, root, pages, streams, clients):
+    here, there = daemons(zk, root), daemons(zk, root)
+    c = clients(there)
+    for i in range(40):
+        c.call("LOCK", f"lock-{i}")
+    page = pages(here)
+    streams(page)
+    names, shown, ended = [f"lock-{i}" for i in range(20)], set(), threading.Event()
+
+    def look_at(name):
+        while not ended.is_set():
+            if page.get("/api/lock", name=name)["holders"]:
+                shown.add(name)
+
+    with concurrent.futures.ThreadPoolExecutor(len(names)) as viewers:
+        looks = [viewers.submit(look_at, name) for name in names]
+        try:
+            harness.wait_until(lambda: shown == set(names), "all that are opened")
+            harness.wait_until(lambda: page.get("/api/locks", count=1)["total"] == 40, "the others")
+        finally:
+            ended.set()
+        for look in looks:
+            look.result()
 
 
 # ---- the broker goes ----
