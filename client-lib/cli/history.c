@@ -14,6 +14,7 @@
 
 #include "client-lib/cli/commands.h"
 #include "client-lib/cli/history_rows.h"
+#include "client-lib/cli/holder.h"
 #include "client-lib/cli/instant.h"
 #include "client-lib/cli/json.h"
 #include "client-lib/cli/say.h"
@@ -331,21 +332,12 @@ static void cell(struct sheet *s, const struct journal_entry *entry, const char 
 	sheet_text(s, journal_field(entry, field));
 }
 
-/* "program (what it said it does)" */
 static void holder_of(struct sheet *s, const struct journal_entry *entry)
 {
-	struct slice data = journal_field(entry, "LOCKBROKER_DATA"),
-		     command = journal_field(entry, "LOCKBROKER_COMMAND");
-	struct bytes text = { 0 };
+	struct slice command = journal_field(entry, "LOCKBROKER_COMMAND");
 
-	bytes_slice(&text, command.len > 0 ? command : journal_field(entry, "LOCKBROKER_COMMANDS"));
-	if (data.len > 0) {
-		bytes_text(&text, text.len > 0 ? " (" : "(");
-		bytes_slice(&text, data);
-		bytes_text(&text, ")");
-	}
-	sheet_text(s, bytes_view(&text));
-	bytes_free(&text);
+	holder_text_cell(s, command.len > 0 ? command : journal_field(entry, "LOCKBROKER_COMMANDS"),
+			 journal_field(entry, "LOCKBROKER_DATA"));
 }
 
 static void mode_of(struct sheet *s, const struct journal_entry *entry)

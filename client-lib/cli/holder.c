@@ -4,12 +4,11 @@
 #include "client-lib/cli/progress.h"
 #include "client-lib/cli/reply_text.h"
 
-void holder_cell(struct sheet *s, const struct lb_reply *row)
+void holder_text_cell(struct sheet *s, struct slice program, struct slice data)
 {
-	struct slice data = reply_field(row, "data");
 	struct bytes text = { 0 };
 
-	bytes_slice(&text, cli_progress_program(row));
+	bytes_slice(&text, program);
 	if (data.len > 0) {
 		bytes_text(&text, text.len > 0 ? " (" : "(");
 		bytes_slice(&text, data);
@@ -17,6 +16,11 @@ void holder_cell(struct sheet *s, const struct lb_reply *row)
 	}
 	sheet_text(s, bytes_view(&text));
 	bytes_free(&text);
+}
+
+void holder_cell(struct sheet *s, const struct lb_reply *row)
+{
+	holder_text_cell(s, cli_progress_program(row), reply_field(row, "data"));
 }
 
 void holder_mode_cell(struct sheet *s, const struct lb_reply *row)

@@ -122,6 +122,29 @@ TEST(no_event_says_more_than_sixteen_that_go_on)
 	bytes_clear(&f->log);
 }
 
+/* Its bound is more than the log takes of them. */
+TEST(no_event_says_more_than_a_thousand_losses)
+{
+	struct fixture *f = *state;
+	size_t lines = 0;
+	char words[32];
+
+	f->conf.limits.grants_per_client = 2000;
+	f->conf.limits.grants = f->conf.limits.locks = 10000;
+	for (int i = 0; i < 1001; i++) {
+		snprintf(words, sizeof(words), "LOCK a%d LEASE 5", i);
+		fixture_ask(f, 0, words);
+		f->replies[0].len = 0;
+	}
+	f->now_ns += 5 * MS;
+	fixture_simple(f, EVENT_TIME, 0);
+	for (size_t i = 0; i < f->log.len; i++)
+		lines += f->log.data[i] == '\n';
+	assert_int_equal(lines, 1000);
+	f->replies[0].len = 0;
+	bytes_clear(&f->log);
+}
+
 TEST(nothing_is_said_of_holds_unless_that_is_wanted)
 {
 	struct fixture *f = *state;
@@ -135,6 +158,13 @@ TEST(nothing_is_said_of_holds_unless_that_is_wanted)
 	fixture_say(f, 0, "LOCK a", ":2048");
 	fixture_say(f, 0, "UNLOCK a", ":0");
 	assert_true(fixture_logged(f, "released: lock \"a\""));
+	bytes_clear(&f->log);
+	f->conf.log_grants = true;
+	f->conf.log_level = EFFECT_LEVEL_WARNING;
+	fixture_say(f, 0, "LOCK a", ":3072");
+	fixture_pass(f, 10000);
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	expect(f, "");
 }
 
 /* It is said in the process after, and only once. */
@@ -197,6 +227,19 @@ TEST_IN(no_wait_is_long_if_that_is_not_wanted, setup_waits)
 	fixture_say(f, 1, "LOCK a", "");
 	fixture_pass(f, 600000);
 	f->conf.long_wait_ns = 60 * SECOND;
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_expect(f, 1, ":1025");
+	expect(f, "");
+}
+
+TEST_IN(waits_that_go_on_are_not_long_after_a_reload_without_a_limit, setup_waits)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK a", ":1024");
+	fixture_say(f, 1, "LOCK a", "");
+	f->conf.long_wait_ns = 0;
+	fixture_pass(f, 600000);
 	fixture_say(f, 0, "UNLOCK a", ":0");
 	fixture_expect(f, 1, ":1025");
 	expect(f, "");
@@ -270,4 +313,21 @@ TEST_IN(a_delegated_lock_that_is_held_goes_on_as_a_hold, setup_delegation)
 	assert_true(fixture_logged(f, "released: lock \"a\", client 1, uid 1000, pid 100, token 1024, held 30, "
 	       "command \"test\", "
 				      "why \"closed\"\n"));
+}
+
+/* It waited before its client had it delegated, and not each time that the client took it. */
+TEST_IN(a_delegated_lock_that_is_taken_by_force_has_not_waited, setup_delegation)
+{
+	struct fixture *f = *state;
+
+	give_page(f, 0);
+	fixture_say(f, 0, "LOCK a SLOT 1", ":1024");
+	assert_true(is_delegated(0, 1) && leave(0, 1));
+	f->now_ns += 500 * MS;
+	assert_true(take(0, 1));
+	slot(0, 1)->held_since_ns = f->now_ns;
+	f->now_ns += 30 * MS;
+	fixture_say(f, 2, "FORCEUNLOCK a", ":1");
+	assert_true(fixture_logged(f, "lost: lock \"a\", client 1, uid 1000, pid 100, token 1024, held 30, command \"test\", "
+				      "why \"forced\"\n"));
 }

@@ -78,6 +78,22 @@ ALONE(it_is_held_until_the_process_ends)
 	assert_int_equal(f->lifelines_over, 1);
 }
 
+/* It has given nothing back. */
+ALONE(the_log_says_that_its_process_has_ended)
+{
+	struct fixture *f = *state;
+
+	f->conf.log_level = EFFECT_LEVEL_INFO;
+	f->conf.log_grants = true;
+	set(f, 0, "SET a v NX");
+	fixture_say(f, 0, "SET b v NX", "+OK");
+	fixture_say(f, 0, "DEL b", ":1");
+	assert_true(fixture_logged(f, "why \"released\"\n") && !fixture_logged(f, "why \"closed\"\n"));
+	bytes_clear(&f->log);
+	tell(f, 0, PROCESS_ENDED);
+	assert_true(fixture_logged(f, "why \"closed\"\n") && !fixture_logged(f, "why \"released\"\n"));
+}
+
 ALONE(its_user_may_end_with_it)
 {
 	struct fixture *f = *state;
