@@ -209,7 +209,7 @@ static int check(const struct serving *s, bool anywhere)
 			    s->metrics.text);
 	if (s->page.len && !s->page.loopback)
 		return fail(STATUS_USAGE,
-			    "other hosts could connect to %s, and the page asks nobody who they are: serve it on "
+			    "other hosts could connect to %s, and the page has no login: serve it on "
 			    "127.0.0.1 or a Unix socket, and put a proxy with a login before it.",
 			    s->page.text);
 	return 0;
