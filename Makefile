@@ -760,17 +760,13 @@ beside-check: ## what CI runs beside a check: Debian 13, packages, lint of what 
 lint-and-booted: lint booted containers
 
 # Whatever there is: what CI runs, each test with and without sanitizers, all mutants, more seeds, all sources for lint.
-RELEASE = unit sim mutants system '$(SANITIZED) unit' '$(SANITIZED) sim' sanitized-system clang-unit reproducible fuzz deb lint-and-booted browser \
+RELEASE = fresh 'fresh DIST=trixie' bookworm trixie bookworm-arm64 trixie-arm64 'all tests' unit sim mutants system '$(SANITIZED) unit' \
+	'$(SANITIZED) sim' sanitized-system clang-unit reproducible fuzz deb lint-and-booted browser \
 	'cross ARCH=arm64 SEEDS=2000' 'torture MINUTES=5' races 'fleet HOSTS=3 LOCKS=2 SECONDS=2'
 release: export NEED_NPM = 1
-release: ## all that there is, before a release: two hours, as root; says when it passed last, and records that (tests/release-log)
-	@sh tests/release-log.sh
+release: ## all that there is, before a release: two hours, as root; goes on where it ended for this commit; records that all passed (tests/release-log)
 	@for packages in lint check booted containers browser; do sh tests/deps.sh $$packages || exit 1; done
-	@$(MAKE) fresh
-	@$(MAKE) fresh DIST=trixie
-	@$(MAKE) all tests
-	+@$(call steps_in_turn,bookworm trixie bookworm-arm64 trixie-arm64 $(RELEASE))
-	@sh tests/release-log.sh passed
+	+@MAKE='$(MAKE)' sh tests/release.sh '$(BUILD)' $(RELEASE)
 
 # Sees more of what C leaves undefined than gcc does: arithmetic on NULL, for one.
 CLANG_UNIT = $(if $(shell command -v clang),$(MAKE) BUILD=$(BUILD)/clang SAN=undefined CC=clang WERROR= unit)

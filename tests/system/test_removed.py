@@ -140,6 +140,7 @@ def test_a_second_daemon_that_took_the_run_directory_keeps_it(apart, daemons):
         inodes = {name: os.stat(f"{rundir}/{name}").st_ino for name in names}
     said = "lockbrokerd.pid, and it cannot be made again: another lockbrokerd (pid"
     harness.wait_until(lambda: said in first.log(), "the error")
+    harness.wait_until(lambda: os.path.exists(first.socket), "its own socket, which it makes after the error")
     with harness.Client(first.socket) as c:
         assert c.call("PING") == "PONG"
         assert harness.parse_info(c.call("INFO", "server"))["files_lost"] == "5"
