@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # make release: tests/release.sh BUILD STEP...
-# Runs `make STEP` for each, in order, up to the first that fails. A step that has passed for this commit on this machine is not
-# run again: BUILD/release-passed has the commits and steps. When all have passed, the day and the commit go into
-# tests/release-log. Sources that are no commit, or differ from it, are tested as well, but nothing is recorded, because nobody
-# could tell later what passed.
+# Runs `make STEP` for each, in order, up to the first that fails. A step that has passed for this commit on this
+# machine is not run again: BUILD/release-passed has the commits and steps. When all have passed, the day and the
+# commit go into tests/release-log. Sources that are no commit, or differ from it, are tested as well, but nothing is
+# recorded, because nobody could tell later what passed.
 set -eu
 
 build=$1
