@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The answers of HOLDERS, QUEUE, WHY and HOSTS to a query that knows all it can know (QUERY_ANSWERING). They grow with what
- * others own. The first steps are done at once, if nothing else is to be done for the user; the rest is left
+ * The answers of HOLDERS, QUEUE, WHY and HOSTS to a query that knows all it can know (QUERY_ANSWERING). They grow with the
+ * locks of others. The first steps are done at once, if nothing else is to be done for the user; the rest is left
  * (core/port/work.h).
  *
  *   state | means                                          | event -> next state
