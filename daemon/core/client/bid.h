@@ -63,7 +63,7 @@ struct bid {
 };
 
 /*
- * Of valid names, 1..LIMIT_NAMES_MAX. Duplicates are one. Answers now or later. A lease of 0: what is granted, one lock, is
+ * Of valid names, 1..LIMIT_NAMES_MAX. Duplicates are one. Answers now or later. A lease of 0: the grant, of one lock, is
  * tied to the process that asks.
  */
 struct bid_terms {

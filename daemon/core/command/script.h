@@ -36,7 +36,7 @@
  * with both sides, and its other side sends no scripts; base/ knows nothing of locks.
  *
  * A script looks at its first key or at all of them, and finds each in one of three cases. Scripts take the value as
- * ARGV[1], and those with a lease take its length as ARGV[2]. There are four exceptions. A script that only reads
+ * ARGV[1], and scripts with a lease take its length as ARGV[2]. There are four exceptions. A script that only reads
  * (SCRIPT_PAIR) takes no ARGV. In redislock's scripts the value is a token with metadata behind it: ARGV[2] is the length of
  * the token in bytes, and ARGV[3] the lease. A script that begins with a SELECT has one ARGV before these. The script of
  * warlock's touch() has no ARGV, but the lease as KEYS[2] and the value as KEYS[3].
@@ -52,7 +52,7 @@
 
 enum { SCRIPT_BYTES_MAX = 4096, SCRIPT_NAMES_MAX = 8 };
 
-/* The key's lock is ... */
+/* The state of the key's lock. */
 enum script_case {
 	SCRIPT_OURS,   /* held, and its value is ARGV[1] */
 	SCRIPT_FREE,   /* held by nobody */
@@ -110,8 +110,8 @@ bool script_recognize(struct slice text, struct script *ret, const char **why);
 bool script_words(struct slice text, struct lua_word ret[LUA_WORDS_MAX + 1]);
 
 /*
- * The scripts that EVALSHA finds by their hash. Those of libraries are known from the start (script_catalogue.h). Others are
- * remembered for the user who sent them, the last SCRIPTS_MAX of them, until no client of that user is connected or
+ * The scripts that EVALSHA finds by their hash. The libraries' scripts are known from the start (script_catalogue.h). Others
+ * are remembered for the user who sent them, the last SCRIPTS_MAX of them, until no client of that user is connected or
  * another process serves. Libraries send a script again that is answered -NOSCRIPT, for Redis forgets them likewise.
  */
 

@@ -11,7 +11,7 @@
  *   PLACE | the requests before the client's are counted   | a step: the next one; it is reached, or gone -> answered
  *
  * An answer ends with its client, which has no question any longer once it is closed. At a hand-over the query is asked
- * again; without a connection, or if nobody is to be asked, the answer starts over with what this host knows.
+ * again; without a connection, or if nobody is to be asked, the answer starts over with the knowledge of this host.
  */
 #pragma once
 
