@@ -24,7 +24,7 @@ struct client {
 	struct locks *locks;
 	TAILQ_ENTRY(client) link; /* broker->clients, oldest first */
 	TAILQ_ENTRY(client) closing_link, audit_link, told_link; /* closing; `auditing`; `told` */
-	/* A search for a deadlock goes along thousands of members of a group: the fields that it reads are together in memory. */
+	/* A search for a deadlock goes along thousands of members of a group: the fields that it reads are together. */
 	TAILQ_ENTRY(client) group_link;
 	struct request *request;  /* `blocking` while that waits, one of `requests`; NULL */
 	struct group *group;      /* NULL: it belongs to none */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The ensemble's past, by the numbers of its transactions (zxids): they only grow, and tokens are made of them. If an older
- * state of the ensemble is restored, they begin again behind the numbers that this host has seen, and earlier tokens would
+ * state of the ensemble is restored, they begin again below numbers that this host has seen, and earlier tokens would
  * repeat. So nothing that was made since then is granted, until the numbers are above all that were seen.
  *
  *   an answer shows                                    | then
