@@ -45,8 +45,8 @@ enum {
 	LOOKOUT_TOO_LONG_MS = 60000,
 	LOOKOUT_PACKETS = 50,
 	LOOKOUT_OPENED_PACKETS = 30, /* of these, for locks that viewers have opened */
-	LOOKOUT_WAITED_PACKETS = 30, /* for locks that this host waits for, */
-	LOOKOUT_REST_PACKETS = 10,   /* for which so many are left to the hosts and pages */
+	LOOKOUT_WAITED_PACKETS = 30, /* of these, for locks that this host waits for */
+	LOOKOUT_REST_PACKETS = 10,   /* of these, kept for the hosts and the pages of all locks */
 	LOOKOUT_LOOKS_MS = 5000,
 	LOOKOUT_AWAY_MS = 3000,
 	LOOKOUT_WAITED_MS = 2000,

@@ -10,7 +10,7 @@
 
 enum { PLOTS_STEPS = 180, PLOTS_STEP_S = 5, PLOTS_CLASSES = 16 };
 
-/* A histogram of METRICS: how many were in each class of it and those before. */
+/* A histogram of METRICS: the number in each class and all classes before it. */
 struct plots_times {
 	double up_to[PLOTS_CLASSES], bound_ms[PLOTS_CLASSES]; /* the last bound is infinite */
 	double sum_ms;

@@ -66,13 +66,13 @@ struct account *account_enter(struct accounts *all, uint32_t uid, const char *un
 void account_leave(struct account *a);
 /* The account that account_enter() gives, without a reference; NULL: there is none. */
 struct account *account_find(const struct accounts *all, uint32_t uid, const char *unit, size_t unit_len);
-/* How much it may use now, of which it uses some; less than that: its share became smaller, or it was charged by force. */
+/* How much it may use in all. It uses more if its share became smaller, or if it was charged by force. */
 uint64_t account_allowed(const struct account *a, size_t pool, bool privileged);
 bool account_is_admitted(const struct account *a, size_t pool, uint64_t more, bool privileged); /* by the whole rule */
 void account_keeps(struct account *a, size_t pool, const char *text, size_t len);            /* `kept`, copied */
 void account_free(struct account *a);                                                        /* when it is empty */
 
-/* Each request asks this, more than once; most often the answer is near. */
+/* Each request asks this, more than once; most often the first comparison is enough. */
 static inline bool account_may(const struct account *a, size_t pool, uint64_t more, bool privileged)
 {
 	const struct pool *p = &a->all->pools[pool];

@@ -59,7 +59,7 @@ void log_text(enum log_level level, enum log_event event, const struct log_accou
 	      struct slice fields);
 /* Something is held back, and has to be said when LOG_TELL_NS have passed. */
 bool log_holds_back(void);
-/* Says how many lines were held back, as far as it is time to; `all`: of all. */
+/* Logs how many lines the buckets held back whose time has come; `all`: all buckets. */
 void log_tell_held(bool all);
 /* In so many nanoseconds the log has something to do; 0: nothing. Then call log_go_on(). */
 int64_t log_due_ns(void);

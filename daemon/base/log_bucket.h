@@ -57,7 +57,7 @@ uint64_t log_unit_hash(struct slice unit); /* distinguishes units */
 /* True: a line of that kind passes. `account`: NULL if nobody, or nobody in particular, causes it. */
 bool log_buckets_pass(struct log_buckets *b, enum log_event event, const struct log_account *account, int64_t now_ns);
 /*
- * Takes a bucket that has held lines back for long enough, or, with `all`, any that holds some: a copy, `held` lines.
- * False: there is none.
+ * Takes a bucket that has held lines back for long enough, or, with `all`, any that holds some: a copy, in which `held` is
+ * their number. False: there is none.
  */
 bool log_buckets_take(struct log_buckets *b, bool all, int64_t now_ns, struct log_bucket *ret);

@@ -61,9 +61,9 @@ struct rule {
 
 /* 0, or -EINVAL with a sentence. Its memory is freed by rule_free(). */
 int rule_parse(struct rule *r, const char *text, const char *where, char error[RULE_ERROR_MAX]);
-/* It stands there. */
+/* The rule stands there from now on. */
 void rule_move(struct rule *r, const char *where);
-/* Also one that is only zeroed. */
+/* Takes a zeroed one. */
 void rule_free(struct rule *r);
 const char *rule_verb_word(enum rule_verb verb);
 const char *rule_verb_does(enum rule_verb verb);

@@ -19,7 +19,7 @@ void connection_process(struct client *c, const struct event *event);
 /* The client in a snapshot (snapshot.h), without its grants and requests; and one from an entry. False: refused. */
 void connection_snapshot(const struct client *c, const struct entry_pairs *noted, struct bytes *out);
 bool connection_restore(struct broker *b, const struct entry *e);
-/* Releases all that the client holds and frees it. */
 /* Its connection is closed: some of its grants and requests are released, and it gets nothing any longer. */
 void connection_leaves(struct broker *b, struct client *c);
+/* Releases all that the client holds, and frees it. */
 void connection_gone(struct broker *b, struct client *c);

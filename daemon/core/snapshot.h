@@ -13,7 +13,7 @@
  *   clients, their grants, requests, observers and    | results of lists, reads and watches of the connection;
  *     unread events, in all orders, with all deadlines|  `seen` and the answers of the proof
  *   claims, directories, letters, questions to other  | open operations, turns, the window: there are none
- *     hosts, former sessions                           |
+ *     hosts, former sessions                          |
  *   the proof of the session, and until when          | troubles with ZooKeeper, in words: they are found out again
  *   counters, all numbers that are never used twice   | sums and lists that follow from the rest: they are made again
  *

@@ -152,7 +152,7 @@ void claim_second_listed(struct claim *c, size_t others, bool writers, struct sl
  *   held     | means                                       | event -> next state
  *   HELD     | grants are made on it                       | no tokens left, nobody else waits, a list showed next right
  *            |                                             |   behind it -> withheld; next is HELD
- *   withheld | LEAVING, and exists: its delete waits for  | the next but one joins, so that delete, create and list go in
+ *   withheld | LEAVING, and exists: its delete waits for   | the next but one joins, so that delete, create and list go in
  *            |   another request to be sent                |   one breath; a list shows that somebody waits; the claim that
  *            |                                             |   followed it goes back, or is gone -> on its way
  *   (on its  | LEAVING as any other                        | answered -> gone; refused: it counts to the two again
