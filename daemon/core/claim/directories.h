@@ -50,7 +50,7 @@ int64_t directory_touch_some(struct directories *all, int64_t steps); /* of `lat
 /* `remembered`: the outcome of the directory's claims is unknown. They are verified when that is known. */
 void directory_remember(struct directory *d, bool remembered);
 void directory_verified(struct directory *d);
-void directory_pause(struct directory *d); /* ZooKeeper has refused or not answered: before it is asked again */
+void directory_pause(struct directory *d); /* before ZooKeeper, which refused or did not answer, is asked again */
 void directory_retry(struct directory *d); /* the same, when it is busy: longer and longer */
 /* ZooKeeper refused something: it is asked again after such a pause. Unless it is only busy, that fails the requests. */
 void directory_refused(struct directory *d, enum zk_code code, enum failed failed, const char *sentence);

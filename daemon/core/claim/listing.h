@@ -43,8 +43,7 @@ void listing_answered(const struct operation *op, const struct event *event);
  * every 20 to 30 seconds, at random, so that claims that began to wait together do not look together.
  *
  * Two small reads are enough: one shows that its own znode is still the one it made, the other that its predecessor
- * still exists. They do not show the other children of the directory; so every tenth look is a list. Each look is a list for
- * a claim
+ * still exists. They do not show the directory's other children; so every tenth look is a list, and every look at a claim
  * - in a directory whose data are not known to fit,
  * - of a semaphore: an orphan of ours among the permits would hold back the contender before us,
  * - behind a znode of our own session: if no claim knows that znode, only a list leads to its deletion,
