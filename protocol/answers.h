@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * One table says which command may answer which error; PROTOCOL.md shows it, and the tests compare it with what brokers
- * really answer. An event that carries an error (`failed`, `unobserved`) is a source of it, too.
+ * One table says which command may answer which error; PROTOCOL.md shows it, and the tests compare it with the real answers
+ * of brokers. An event that carries an error (`failed`, `unobserved`) is a source of it, too.
  */
 #pragma once
 

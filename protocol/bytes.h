@@ -28,7 +28,7 @@ void bytes_hex(struct bytes *b, uint64_t value, int digits);
  * characters.
  */
 void bytes_quote(struct bytes *b, struct slice text);
-/* It will stay as it is: gives back what was reserved for more. */
+/* It will stay as it is: frees the memory behind the content. */
 void bytes_fit(struct bytes *b);
 /* Forgets the content and keeps the memory. */
 void bytes_clear(struct bytes *b);
@@ -61,7 +61,7 @@ static inline void bytes_slice(struct bytes *b, struct slice s)
 	bytes_append(b, s.data, s.len);
 }
 
-/* In place of what it was. */
+/* Replaces the content. */
 static inline void bytes_set(struct bytes *b, struct slice s)
 {
 	bytes_clear(b);

@@ -99,5 +99,5 @@ extern const struct command_spec command_table[COMMAND_COUNT];
 
 /* The command of that word, in any case; COMMAND_COUNT when there is none. */
 enum command command_find(struct slice word);
-/* The answer to that request grows with what others own or do: with the words of it, which are `argc`. */
+/* The answer to that request (of `argc` words) grows with the locks, clients or actions of others. */
 bool command_shows_much(size_t argc, const struct slice *argv);

@@ -63,7 +63,7 @@ struct delegation_page {
 	struct delegation_slot slots[DELEGATION_SLOTS];
 };
 
-/* What the daemon sees of a slot; the process may have written anything into the last two. */
+/* The daemon's view of a slot; the process may have written anything into the last two fields. */
 struct delegation_view {
 	enum delegation_state state;
 	int64_t held_since_ns;

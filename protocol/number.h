@@ -26,7 +26,7 @@ struct number_line {
 	int64_t value;
 };
 
-/* What number_line() does, for numbers of any length. */
+/* The same as number_line(), for numbers of any length. */
 struct number_line number_long_line(struct slice input, size_t at);
 
 /*

@@ -2,8 +2,8 @@
 /*
  * RESP, the Redis serialization protocol, versions 2 and 3, and inline requests. Pure: bytes in, values out.
  *
- * Reading is incremental: the caller keeps the bytes that were not consumed and passes them again with those that came
- * since; the reader remembers how far it looked, so that the work is linear however the bytes dribble in. Limits are
+ * Reading is incremental: the caller keeps the bytes that were not consumed and passes them again with the bytes that
+ * came since; the reader remembers how far it looked, so that the work is linear however the bytes dribble in. Limits are
  * checked on the announced lengths, before the reader waits for a body. After RESP_BROKEN the stream cannot be trusted
  * any longer: the caller answers once and closes it.
  */

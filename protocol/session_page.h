@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * <rundir>/session: what the daemon has proven of its session, in one page of memory that holders map read-only.
+ * <rundir>/session: the daemon's proof of its session, in one page of memory that holders map read-only.
  * It stays true when the daemon hangs: a reader compares safe_until with the clock, and asks nobody.
  *
  * One writer, any number of readers, no lock: `sequence` is odd while the page is being written, and stays odd if the
  * writer is killed then. Byte order and alignment are the host's; the size never changes, and reserved bytes are zero.
  *
- * When a daemon was killed and another process goes on with its session, the page has moved: this one is never written
- * again, and is true until its safe_until; the daemon says on the connection where the new one is.
+ * When a daemon was killed and another process continues its session, the page has moved: the old page is never written
+ * again, and is true until its safe_until; the daemon says on the connection where the new page is.
  *
  * A path may lead somewhere else in another mount namespace, to the page of another daemon. So the page has an id,
  * random and new with each page, that the daemon also says on each connection: a page with another id is not that

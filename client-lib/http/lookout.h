@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What the page shows, and when the daemon is asked for it, however many look:
+ * The sources of the page's data, and how often the daemon is asked for them, for any number of viewers:
  *
- *     what            | asked                                  | while nobody looks
+ *     data            | asked                                  | while nobody looks
  *     ----------------|----------------------------------------|-------------------
  *     METRICS, INFO   | each second                            | every 5 s
  *     the first locks | each second: LOOKOUT_FIRST by the      | every 5 s
@@ -12,17 +12,17 @@
  *       this host     |   of them: 16 s for 8,000. Behind      |
  *                     |   limits.output_bytes (some 8,000) the |
  *                     |   pages of all locks have to do        |
- *     what ZooKeeper  | LOOKOUT_PACKETS a second in all: locks | not asked
- *       has to tell   |   that viewers have opened, in turn, a |
+ *     data in         | LOOKOUT_PACKETS a second in all: locks | not asked
+ *       ZooKeeper     |   that viewers have opened, in turn, a |
  *                     |   part of it at most; then locks that  |
  *                     |   this host waits for, every 2 s; the  |
  *                     |   hosts; then pages of all locks       |
  *
- * Somebody looks while there is a stream, and for LOOKOUT_LOOKS_MS after a question for JSON. Packets are those that
- * the daemon sends for a question, as far as its answer tells: if one cost more than was left, the next second has
- * so much less.
+ * Somebody looks while there is a stream, and for LOOKOUT_LOOKS_MS after a question for JSON. A packet is one that the
+ * daemon sends to ZooKeeper for a question; their number is estimated from its answer. If a question cost more packets
+ * than were left, the next second has fewer.
  *
- * The daemon is away when it cannot be reached or has not answered for LOOKOUT_AWAY_MS. What was known stays; each
+ * The daemon is away when it cannot be reached or has not answered for LOOKOUT_AWAY_MS. The known data stays; each
  * second it is tried again.
  */
 #pragma once
@@ -45,16 +45,16 @@ enum {
 	LOOKOUT_TOO_LONG_MS = 60000,
 	LOOKOUT_PACKETS = 50,
 	LOOKOUT_OPENED_PACKETS = 30, /* of these, for locks that viewers have opened */
-	LOOKOUT_WAITED_PACKETS = 30, /* for locks that this host waits for, */
-	LOOKOUT_REST_PACKETS = 10,   /* for which so many are left to the hosts and pages */
+	LOOKOUT_WAITED_PACKETS = 30, /* of these, for locks that this host waits for */
+	LOOKOUT_REST_PACKETS = 10,   /* of these, kept for the hosts and the pages of all locks */
 	LOOKOUT_LOOKS_MS = 5000,
 	LOOKOUT_AWAY_MS = 3000,
 	LOOKOUT_WAITED_MS = 2000,
 	LOOKOUT_HOSTS_MS = 60000,
 	LOOKOUT_HOSTS_MAX = 1000,
 	LOOKOUT_OPENED_MAX = 32,
-	LOOKOUT_OPENED_MS = 1000,   /* so long an answer about an opened lock is good */
-	LOOKOUT_PATIENCE_MS = 5000, /* then who waits for it is answered with what is known */
+	LOOKOUT_OPENED_MS = 1000,   /* an answer about an opened lock is used for this long */
+	LOOKOUT_PATIENCE_MS = 5000, /* a viewer who has waited this long for one gets the data that is known */
 };
 
 enum lookout_order { LOOKOUT_WAIT, LOOKOUT_WAITERS, LOOKOUT_GRANTS, LOOKOUT_NAME, LOOKOUT_ORDERS };
@@ -78,7 +78,7 @@ struct lookout_opened {
 	struct bytes name;           /* empty: the place is free */
 	int64_t wanted_ms;           /* when somebody asked for it last */
 	int64_t waits_ms;            /* since when somebody waits for an answer; 0: nobody does */
-	int64_t answered_ms;         /* as of when what follows is; 0: nothing was answered yet */
+	int64_t answered_ms;         /* the time of the data below; 0: no answer yet */
 	bool asking, refused;        /* refused: the name cannot be asked for */
 	char trouble[256];           /* empty: the last answers were whole */
 	char *why, *holders, *queue; /* JSON; NULL: not known */
@@ -88,7 +88,7 @@ struct lookout_conf {
 	const char *socket; /* of the daemon */
 	/* A poll has ended, or could not begin: once a second while somebody looks. */
 	void (*seen)(void *of);
-	/* Who waits for that lock is to be answered. */
+	/* The viewers that wait for this lock have to be answered. */
 	void (*answered)(void *of, int opened);
 	/* Whether there are streams. */
 	bool (*looks)(void *of);
@@ -99,7 +99,7 @@ struct lookout {
 	struct event_base *base;
 	const struct lookout_conf *conf;
 	struct event *second;
-	struct broker *near, *far; /* what only this host knows, and what may ask ZooKeeper */
+	struct broker *near, *far; /* for questions about this host only, and for questions that may ask ZooKeeper */
 	uint64_t seconds;
 	int64_t looked_ms; /* INT64_MIN: nobody has looked yet */
 	/* The poll. */
@@ -111,12 +111,12 @@ struct lookout {
 	size_t near_count; /* locks of this host that the daemon counts */
 	/* ZooKeeper. */
 	int64_t packets_left, opened_left, waited_left, page_ms;
-	int64_t hosts_ms, hosts_taken_ms; /* when they were asked for, and when they were told; 0: not yet */
+	int64_t hosts_ms, hosts_taken_ms; /* when HOSTS was asked, and when it was answered; 0: not yet */
 	double packets_a_name;
 	struct bytes far_after, asked_name;
 	int64_t asked_count;
 	int asked_opened;
-	/* What is known. */
+	/* The known data. */
 	struct lookout_session session;
 	struct plots plots;
 	struct plots_reading reading;

@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 struct page_file {
-	const char *path, *type; /* "/page.css", and what Content-Type says */
+	const char *path, *type; /* "/page.css", and the value of Content-Type */
 	const unsigned char *data;
 	size_t len;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Numbers of METRICS, and what the last 15 minutes were like: a step for every PLOTS_STEP_S. */
+/* Numbers of METRICS, and their history of the last 15 minutes: a step for every PLOTS_STEP_S. */
 #pragma once
 
 #include <math.h>
@@ -10,7 +10,7 @@
 
 enum { PLOTS_STEPS = 180, PLOTS_STEP_S = 5, PLOTS_CLASSES = 16 };
 
-/* A histogram of METRICS: how many were in each class of it and those before. */
+/* A histogram of METRICS: the number in each class and all classes before it. */
 struct plots_times {
 	double up_to[PLOTS_CLASSES], bound_ms[PLOTS_CLASSES]; /* the last bound is infinite */
 	double sum_ms;
@@ -24,7 +24,7 @@ struct plots_reading {
 	struct plots_times wait, round_trip;
 };
 
-/* Of a step, or of what lies between two readings. NAN: not known. */
+/* The numbers of a step, or of the time between two readings. NAN: not known. */
 struct plots_step {
 	double grants_per_s, wait_p50_ms, wait_p99_ms, waiters, round_trip_ms, refusals;
 };
@@ -39,7 +39,7 @@ struct plots {
 
 void plots_init(struct plots *p);
 void plots_read(struct slice metrics, struct plots_reading *ret);
-/* What happened between them, which took that long. */
+/* The numbers of the time between two readings, which took `seconds`. */
 struct plots_step plots_between(const struct plots_reading *from, const struct plots_reading *to, double seconds);
 /* The next step. NULL: the daemon has not answered. `now_ms` is of the monotonic clock. */
 void plots_add(struct plots *p, const struct plots_reading *r, int64_t now_ms, int64_t clock_ms);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What was seen of locks: of each one what this host knows, which every list of its own says anew, and what
- * ZooKeeper has shown of other hosts, with its age. At most SIGHTINGS_MAX locks are kept; further ones are not,
- * until others have gone. A lock that nobody has or wants goes, but what was seen to happen to it stays as long as
- * there is room for that: SIGHTINGS_CHANGES_MAX of one lock, and SIGHTINGS_CHANGES_ALL_MAX of all, the oldest goes
- * first.
+ * The known data about locks. Of each lock: the data of this host, which each list of its own renews, and the data that
+ * ZooKeeper has shown of other hosts, with its age. At most SIGHTINGS_MAX locks are kept; further ones are not, until
+ * others have gone. Of a lock that nobody has or wants only the changes stay, as long as there is room for them:
+ * SIGHTINGS_CHANGES_MAX of one lock, and SIGHTINGS_CHANGES_ALL_MAX of all; the oldest change goes first.
  *
- * Instants are of the monotonic clock, in ms, but for those of changes.
+ * Instants are of the monotonic clock, in ms, except for the instants of changes.
  */
 #pragma once
 
@@ -22,10 +21,10 @@ enum {
 	SIGHTINGS_MAX = 20000,
 	SIGHTINGS_CHANGES_MAX = 100,
 	SIGHTINGS_CHANGES_ALL_MAX = 20000,
-	SIGHTINGS_FAR_MS = 15 * 60 * 1000, /* so long, what ZooKeeper has shown is kept if it is not asked again */
+	SIGHTINGS_FAR_MS = 15 * 60 * 1000, /* for how long data from ZooKeeper is kept if it is not asked again */
 };
 
-/* Who holds a lock, or waits for it. Texts are empty if there is none. */
+/* A client that holds a lock, or waits for it. Texts are empty if there is none. */
 struct sighting_client {
 	bool here, shared;
 	int64_t pid, uid, token; /* 0: not known; no uid is known without a pid */
@@ -44,7 +43,7 @@ struct sighting_change {
 TAILQ_HEAD(sighting_changes, sighting_change);
 
 struct sighting {
-	struct slice name; /* comes first: it is what the tree compares */
+	struct slice name; /* comes first: the tree compares it */
 	/* As a list of this host said. */
 	bool here;      /* a client of this host has it or wants it, or the host is about to give it up */
 	uint64_t named; /* by which list that was said last, and when */
@@ -54,13 +53,13 @@ struct sighting {
 	int64_t waits_since_ms;        /* INT64_MIN: nobody waits, or it is not known for how long */
 	int64_t grants, grants_ms;     /* the counter, and when it was read; negative: it was not */
 	double grants_per_s;           /* negative: not known */
-	struct sighting_client *first; /* who holds it; NULL: nobody, or it is not known */
+	struct sighting_client *first; /* its first holder; NULL: there is none, or it is not known */
 	/* As ZooKeeper has shown. */
 	int64_t far_ms, asked_ms;           /* when; INT64_MIN: it has not. When it was asked last. */
 	int64_t far_holders, hosts_waiting; /* holders on other hosts; negative: not known */
 	struct sighting_client *far_first;
 	char kind[12]; /* empty: not known */
-	/* What happened. */
+	/* Its changes. */
 	struct sighting_changes changes;
 	size_t change_count;
 	char bytes[]; /* of the name */
@@ -87,7 +86,7 @@ void sightings_walk(const struct sightings *all, void (*visit)(void *of, struct 
 void sightings_take_here(struct sightings *all, const struct lb_reply *row, int64_t now_ms);
 /* The lists from `since` on had all of this host. */
 void sightings_end_here(struct sightings *all, uint64_t since);
-/* Nobody waits for those that a list before `since` named: all that are waited for are in the list. */
+/* The lists from `since` on had all locks that are waited for: nobody waits for a lock that only an earlier list named. */
 void sightings_end_waits(struct sightings *all, uint64_t since);
 /* Takes a row of LOCKS ... ALL. */
 void sightings_take_far(struct sightings *all, const struct lb_reply *row, int64_t now_ms);
@@ -98,7 +97,7 @@ void sightings_take_why(struct sightings *all, struct sighting *s, const struct 
  * since then, nor are there others of this host, unless the latest list has them.
  */
 void sightings_end_far(struct sightings *all, int64_t since_ms, struct slice after, struct slice until);
-/* Forgets what ZooKeeper has shown long ago; and locks that nobody has or wants, and of which nothing is kept. */
+/* Forgets old data from ZooKeeper (SIGHTINGS_FAR_MS), and locks that nobody has or wants and that have no changes. */
 void sightings_sweep(struct sightings *all, int64_t now_ms);
 
 /* A row of HOLDERS or QUEUE; NULL: there is none. To be freed by free(). */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Those who ask over HTTP. A connection is answered once and closed; there are at most visitors_conf.most, and none
- * lives longer than VISITORS_SECONDS, however slowly it sends or reads, unless it is a stream.
+ * The clients over HTTP. A connection is answered once and closed. There are at most visitors_conf.most connections.
+ * None lives longer than VISITORS_SECONDS, however slowly it sends or reads, unless it is a stream.
  *
  *     all places are taken          -> for one more, the connection goes whose request has been incomplete longest;
- *                                      if all are complete, the one that reads its answer for longest
+ *                                      if all are complete, the connection that has read its answer for longest
  *     all wait for an answer        -> further ones wait in the kernel's queue
  *     a network beyond this host    -> has at most VISITORS_OF_NETWORK_MAX: for one more, one of its own goes likewise
  *     a stream                      -> is never turned out for others: there are at most visitors_conf.streams. It
@@ -51,7 +51,7 @@ struct visitors_conf {
 /* Serves on a socket that is bound and listens; it and the configuration outlive it. */
 struct visitors *visitors_new(struct event_base *base, int fd, const struct visitors_conf *conf);
 
-/* Answers a request, and ends its connection. `cache`: what Cache-Control says. */
+/* Answers a request, and ends its connection. `cache`: the value of Cache-Control. */
 void visitors_reply(struct evhttp_request *req, int code, const char *type, const char *cache, struct slice body);
 /* It is answered later, by visitors_answer() for that subject. */
 void visitors_wait(struct visitors *all, struct evhttp_request *req, int about);
@@ -61,6 +61,6 @@ void visitors_answer(struct visitors *all, int about, void (*answer)(void *of, s
 bool visitors_stream(struct visitors *all, struct evhttp_request *req);
 /* Sends this to each stream. */
 void visitors_send(struct visitors *all, struct slice event);
-/* To this one only, which was just begun. */
+/* Sends this to one stream only, which was just begun. */
 void visitors_send_first(struct visitors *all, struct evhttp_request *req, struct slice event);
 size_t visitors_streams(const struct visitors *all);

@@ -5,8 +5,8 @@
  *   state     | means                              | event -> next state
  *   away      | there is no connection: `why`      | asker_connect(), which a lasting one calls by itself each
  *             |                                    |   ASKER_PAUSE_MS, and somebody listens -> connected
- *   connected | questions are sent, answers come   | the daemon ends it, or sends what is no answer -> away: the
- *             |                                    |   questions without an answer are forgotten
+ *   connected | questions are sent, answers come   | the daemon ends it, or sends bytes that are no answer -> away:
+ *             |                                    |   the questions without an answer are forgotten
  *
  * A daemon that hands over, or crashes and takes its connections back, is not noticed here.
  */
@@ -72,7 +72,7 @@ void asker_connect(struct asker *a);
 /* False: there is no connection, or no room for one question more. */
 bool asker_ask(struct asker *a, int question, uint64_t about, size_t argc, const struct slice *argv);
 bool asker_waits(const struct asker *a); /* for any answer */
-/* What to wait for, and when to call asker_serve() in any case; the clock is wire_now_ms(). */
+/* The events to wait for, and when to call asker_serve() even without one; the clock is wire_now_ms(). */
 struct pollfd asker_poll(const struct asker *a);
 int64_t asker_due_ms(const struct asker *a);
 void asker_serve(struct asker *a, short happened, int64_t now_ms);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What lockbroker-top knows and shows. Each second it asks the daemon for the first locks in the chosen order, and more
- * about the lock that is open; nothing that only ZooKeeper knows is asked about a lock that is not open.
+ * The state of lockbroker-top. Each second it asks the daemon for the first locks in the chosen order, and for details of
+ * the lock that is open. Of the other locks it asks nothing for which the daemon has to ask ZooKeeper.
  *
- *   what            | asked                     | on the connection
+ *   question        | asked                     | on the connection
  *   INFO, LOCKS     | each second               | `local`: answered at once
  *   HOLDERS KNOWN   | with them, for locks that | `local`
  *                   |   only another host holds |
@@ -30,14 +30,14 @@ enum top_order { TOP_WAIT, TOP_WAITERS, TOP_RATE, TOP_NAME, TOP_ORDERS };
 enum {
 	TOP_EVERY_MS = 1000,
 	TOP_RATE_MS = 500,    /* a rate is over no less */
-	TOP_ROWS = 200,       /* locks that are asked for; in the order of rates */
-	TOP_ROWS_RATE = 1000, /* ... those that were granted most often, of which the busiest are shown */
+	TOP_ROWS = 200,       /* locks that are asked for; in the order of rates TOP_ROWS_RATE */
+	TOP_ROWS_RATE = 1000, /* locks that were granted most often, of which the busiest are shown */
 	TOP_KNOWN_MAX = 32,   /* locks of which the holder on another host is asked for */
 	TOP_FILTER_MAX = 128,
 	TOP_NAME_MAX = NAME_BYTES_MAX + 1,
 };
 
-/* What is asked for on the last line of the screen. */
+/* The input for which the last line of the screen asks. */
 enum top_prompt { PROMPT_NONE, PROMPT_FILTER, PROMPT_RELEASE };
 
 struct top_row {
@@ -48,7 +48,7 @@ struct top_row {
 struct top {
 	struct asker local, far, operators;
 	bool asks_operators; /* REVOKE is under way */
-	/* What was answered last. */
+	/* The latest answers. */
 	struct kept info, locks, before, hosts, why, queue;
 	int64_t locks_ms, before_ms, info_ms; /* when; 0: never */
 	struct top_known {
@@ -61,7 +61,7 @@ struct top {
 	double grants_rate, round_trip_ms; /* below 0: not known */
 	long long grants_total, started;
 	double round_trips, round_trip_s; /* as METRICS counted them last */
-	/* What is to be shown. */
+	/* The view. */
 	enum top_order order;
 	char filter[TOP_FILTER_MAX], filter_before[TOP_FILTER_MAX];
 	enum top_prompt prompt;
@@ -72,7 +72,7 @@ struct top {
 	uint64_t opening;             /* counts: an answer about another lock comes too late */
 	size_t offset, detail_offset; /* the first row that is shown, and the first line of the open lock */
 	char message[1024];           /* on the last line, until a key is pressed; "": none */
-	/* When what is asked next is due. */
+	/* When the next questions are due. */
 	int64_t poll_ms, metrics_ms, hosts_ms, detail_ms;
 };
 
@@ -87,7 +87,7 @@ int64_t top_ask(struct top *t, int64_t now_ms);
 void top_hurry(struct top *t);
 /* Asks the holders of `releasing` to release it. */
 void top_revoke(struct top *t);
-/* Who holds it first, on this host or elsewhere; NULL: nobody is known. */
+/* The first holder of a lock, on this host or elsewhere; NULL: none is known. */
 const struct lb_reply *top_holder(const struct top *t, const struct top_row *row);
 /* The row that is selected, if there are any. */
 size_t top_selected(const struct top *t);
@@ -105,5 +105,5 @@ size_t top_page(void);
 
 /* ---- keys (keys.c) ---- */
 
-/* Reads what was typed. False: the program is to end. */
+/* Reads the keys that were pressed. False: the program is to end. */
 bool top_keys(struct top *t);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An account is what one user, or one systemd unit of a user, uses of that which all share: a few pools. A charge is a
- * field of what was charged, and is given back with it.
+ * An account has the use of the shared resources, a few pools, by one user or by one systemd unit of a user. A charge is a
+ * field of the thing that it is for, and is given back with that thing.
  *
  *   - A charge c of account u is admitted if used_u + c <= share * (total - reserve - used by all others). So one user
  *     alone can have that share of a pool, a second one the same share of the rest, and so on: as long as the share is less
- *     than 100 %, nobody can take what the next one needs.
+ *     than 100 %, nobody can take the part that the next user needs.
  *   - Of an empty pool a first charge is admitted up to total - reserve: no pool is too small to be used.
  *   - The privileged (operators) are admitted up to the total: nobody else can use the reserve.
- *   - This is checked when something is charged. Nothing is taken away later: other totals or another share are for what
- *     comes, and what is restored or cannot be refused is charged by force.
- *   - What is used of a pool is the sum of what all accounts use of it, and the sum of all charges. An account exists as
+ *   - This is checked when something is charged. Nothing is taken away later: another total or share applies to later
+ *     charges. A charge that is restored or cannot be refused is made by force.
+ *   - The use of a pool is the sum of its use by all accounts, and the sum of all charges. An account exists as
  *     long as it has references or charges; when it is freed, all of its pools are zero.
  */
 #pragma once
@@ -36,9 +36,9 @@ struct account {
 	TAILQ_ENTRY(account) link; /* all->list */
 	uint32_t uid;
 	char *unit;        /* ""; a name: the account is of that unit of the user */
-	size_t references; /* those who entered it, and its charges */
+	size_t references; /* calls of account_enter() without account_leave() yet, and its charges */
 	uint64_t used[ACCOUNT_POOLS_MAX];
-	char *kept[ACCOUNT_POOLS_MAX]; /* what its user may not know to be using of that pool, as a sentence; NULL: nothing */
+	char *kept[ACCOUNT_POOLS_MAX]; /* a sentence: a use of that pool that its user may not know of; NULL: there is none */
 };
 
 struct accounts {
@@ -49,7 +49,7 @@ struct accounts {
 	struct pool pools[ACCOUNT_POOLS_MAX];
 	const uint32_t *by_unit; /* users that have an account for each of their units, as root has */
 	size_t by_unit_count;
-	struct account nobody; /* is charged for what has no user; it is always there, and not in the list */
+	struct account nobody; /* is charged for things without a user; it is always there, and not in the list */
 };
 
 /* Totals are 0, the share is 100. The keys are of the hash of names (map.h). */
@@ -57,7 +57,7 @@ void accounts_init(struct accounts *all, size_t pool_count, uint64_t key0, uint6
 void accounts_deinit(struct accounts *all); /* nothing is charged, and nobody has a reference */
 void accounts_set_share(struct accounts *all, unsigned int percent); /* 1..100 */
 void accounts_set_total(struct accounts *all, size_t pool, uint64_t total);
-/* The array is borrowed until the next one. Accounts that exist stay what they are. */
+/* The array is borrowed until the next call. Accounts that exist do not change. */
 void accounts_set_by_unit(struct accounts *all, const uint32_t *uids, size_t count);
 bool accounts_has_units(const struct accounts *all, uint32_t uid); /* so that its unit has to be known */
 
@@ -66,13 +66,13 @@ struct account *account_enter(struct accounts *all, uint32_t uid, const char *un
 void account_leave(struct account *a);
 /* The account that account_enter() gives, without a reference; NULL: there is none. */
 struct account *account_find(const struct accounts *all, uint32_t uid, const char *unit, size_t unit_len);
-/* How much it may use now, of which it uses some; less than that: its share became smaller, or it was charged by force. */
+/* How much it may use in all. It uses more if its share became smaller, or if it was charged by force. */
 uint64_t account_allowed(const struct account *a, size_t pool, bool privileged);
 bool account_is_admitted(const struct account *a, size_t pool, uint64_t more, bool privileged); /* by the whole rule */
 void account_keeps(struct account *a, size_t pool, const char *text, size_t len);            /* `kept`, copied */
 void account_free(struct account *a);                                                        /* when it is empty */
 
-/* Each request asks this, more than once; most often the answer is near. */
+/* Each request asks this, more than once; most often the first comparison is enough. */
 static inline bool account_may(const struct account *a, size_t pool, uint64_t more, bool privileged)
 {
 	const struct pool *p = &a->all->pools[pool];

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Counts what happens to names, in bounded memory: which names are the busiest, how often, for how long at most, and which
- * commands cause most of it.
+ * Counts the events of names, in bounded memory: which names are the busiest, how often, for how long at most, and which
+ * commands cause most of the events.
  *
- * There are BUSIEST_MAX counters. A name that has none takes that of the name with the smallest count, and begins with that
- * count and one more (the space-saving algorithm): so a name of more than one part in BUSIEST_MAX of everything has a
- * counter. What was counted under its own name is known for certain (`own`): that is what is shown.
+ * There are BUSIEST_MAX counters. A name without one takes over the counter with the smallest count, and begins with that
+ * count plus one (the space-saving algorithm): so a name of more than one part in BUSIEST_MAX of all events has a
+ * counter. The events since it took the counter are its own for certain (`own`): these are shown.
  */
 #pragma once
 
@@ -26,7 +26,7 @@ struct busiest_command {
 
 struct busy {
 	struct map_node node;
-	struct timer rank; /* due_ns: the count, with that of the names before it */
+	struct timer rank; /* due_ns: the count, which includes the counts of earlier names */
 	struct bytes name;
 	uint64_t own, others; /* holds; of the other kind */
 	int64_t longest_ms;
@@ -35,7 +35,7 @@ struct busy {
 
 struct busiest {
 	struct map names;
-	struct heap ranks; /* the one with the smallest count first */
+	struct heap ranks; /* the smallest count first */
 	uint64_t own, others; /* of all names */
 	int64_t longest_ms;   /* of names that have no counter any longer */
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A charge: what one account (account.h) uses of one pool, for one thing. It is a field of that thing; each call names the
+ * A charge: the use of one pool by one account (account.h), for one thing. It is a field of that thing; each call names the
  * pool, which is always the same.
  */
 #pragma once
@@ -8,8 +8,8 @@
 #include "base/account.h"
 
 /*
- * What cannot outlive a reference to its account, and is always charged the same, needs no struct: its owner knows
- * both. These are for that, and count no reference.
+ * A thing that cannot outlive a reference to its account, and costs the same each time, needs no struct: its owner knows
+ * both. These functions are for such things, and count no reference.
  */
 static inline void charge_add(struct account *a, size_t pool, uint64_t amount)
 {
@@ -60,7 +60,7 @@ static inline void charge_give_back(struct charge *c, size_t pool)
 		account_free(a);
 }
 
-/* From now on it is that amount, of that account; what it becomes may be nothing. Nobody is asked. */
+/* Sets account and amount, which may be 0, without a check. */
 void charge_set(struct charge *c, struct account *a, size_t pool, uint64_t amount);
-/* The same for the same account, or false: it is not admitted, and stays what it was. Less is always admitted. */
+/* Sets the amount, of the same account. False: it is not admitted, and did not change. Less is always admitted. */
 bool charge_change(struct charge *c, struct account *a, size_t pool, uint64_t amount, bool privileged);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A function that seldom runs: the compiler keeps it apart, and what calls it needs no room for what it does. */
+/* A function that seldom runs: the compiler keeps it apart, and its callers reserve no stack for it. */
 #pragma once
 
 #define COLD __attribute__((cold, noinline))

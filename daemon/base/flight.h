@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The flight recorder: a ring in memory of what has happened lately, also of what the log does not show. A record is no line
- * yet, so that writing one costs about a hundred instructions; what happens with every request is not recorded.
+ * The flight recorder: a ring in memory of the latest events, also of events that the log does not show. A record is not
+ * formatted yet, so that writing one costs about a hundred instructions; events of every request are not recorded.
  * `lockbroker log` shows it, and the handler of crashes writes it into the log (io/crash.h).
  *
  * The ring is of bytes: a record takes 32 bytes and its text, and one that comes to the end of the ring goes on at its
  * beginning. A new record takes the place of as many of the oldest ones as it needs. A text may be as long as a sentence
- * of the log; what is longer ends with "...".
+ * of the log; a longer one ends with "...".
  *
  * Pure: the caller has the clock. The ring has no pointers into anything else, so that it can be read at any time.
  */
@@ -51,7 +51,7 @@ struct flight_record {
 
 struct flight_ring {
 	size_t size;             /* of `bytes` */
-	uint64_t oldest, next;   /* the numbers of the oldest record, and of the one that comes next */
+	uint64_t oldest, next;   /* the numbers of the oldest record, and of the next one */
 	uint64_t first, last, end; /* places, modulo `size`: where the oldest and the newest one begin, and the end */
 	int64_t wall_ns;         /* since 1970, at the instant 0 of the clock */
 	char bytes[];

@@ -4,7 +4,7 @@
  * each of its bytes. A text is then matched in one pass: at most GLOB_WORDS_MAX steps for each of its bytes, whatever the
  * pattern is.
  *
- * An element is what matches one byte: a byte, a ? or a class. A place is the number of elements that have matched. The pass
+ * An element matches one byte: it is a byte, a ? or a class. A place is the number of elements that have matched. The pass
  * keeps the set of places at which the bytes so far can end, as bits: a byte moves each place whose element accepts it, and
  * a place with a star stays.
  */
@@ -23,11 +23,11 @@ struct glob;
 struct glob *glob_new(struct slice pattern);
 /* Takes NULL. */
 void glob_free(struct glob *g);
-/* NULL matches everything. What it does is added to *steps. */
+/* NULL matches everything. The steps that it takes are added to *steps. */
 bool glob_matches(const struct glob *g, struct slice text, size_t *steps);
 /* The pattern, valid as long as the glob. */
 struct slice glob_pattern(const struct glob *g);
 /* The memory that it has; of NULL none. */
 size_t glob_memory(const struct glob *g);
-/* Each [ of the pattern has its ]: else it matches as Redis has it, which is hardly what was meant. */
+/* Each [ of the pattern has its ]. Otherwise it matches as in Redis, which is hardly intended. */
 bool glob_is_closed(struct slice pattern);

@@ -8,7 +8,7 @@
 struct timer {
 	int64_t due_ns;
 	size_t place; /* 1-based; 0: not set */
-	int kind;     /* the owner's: what container_of to apply */
+	int kind;     /* the owner's: the struct that container_of() finds */
 };
 
 struct heap {

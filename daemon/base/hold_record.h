@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the log is told of a hold or a wait: numbers and texts as one run of bytes, on their way from the core to what writes
- * the log. docs/design/log.md, says what becomes a field.
+ * A hold or a wait, for the log: numbers and texts as one run of bytes, on their way from the core to the writer of the
+ * log. docs/design/log.md says which of them become fields.
  */
 #pragma once
 
@@ -22,7 +22,7 @@ struct hold_record {
 	int64_t asked_ns, granted_ns, now_ns, wall_ms; /* wall_ms: since 1970, at now_ns */
 	struct slice name, command, data;
 	struct slice before;         /* the host that had the lock before */
-	struct slice holder;         /* who is waited for: what the claim of its host says (core/znode/holder.h), */
+	struct slice holder;         /* of a wait: the text in the claim of the holder's host (core/znode/holder.h), */
 	struct slice holder_command; /* or, with `here`, a process of this host */
 };
 

@@ -7,8 +7,8 @@
  *
  * The first field is the event (log_event.h). A value is bare, or in double quotes with \ before " and \, and \xHH for a
  * byte that is not printable ASCII; of a text of somebody's at most BYTES_SHOWN_MAX bytes are shown. The first two blanks
- * of a line end its sentence: in a sentence several blanks become one, and what is not printable ASCII becomes '?', so
- * that no text of somebody's can look like a field or like another line.
+ * of a line end its sentence: in a sentence several blanks become one, and a byte that is not printable ASCII becomes '?',
+ * so that no text of somebody's can look like a field or like another line.
  *
  * Each kind of event, and each account that causes such events, has a bucket (log_bucket.h): lines beyond it are held back,
  * and one line says later how many they were. Below the level of a line, it goes into the flight recorder only.
@@ -35,12 +35,12 @@ void log_setup(enum log_level level, enum log_form form);
 /* JOURNAL if stderr is the journal (JOURNAL_STREAM names it), otherwise PLAIN. */
 enum log_form log_form_detect(void);
 enum log_form log_form(void); /* as it was set up */
-/* Other threads may log meanwhile. */
+/* Other threads may log at the same time. */
 void log_set_level(enum log_level level);
 enum log_level log_level(void);
 const char *log_level_word(enum log_level level);
 const char *log_event_word(enum log_event event);
-/* What this thread logs is recorded there, too, whatever its level. NULL: nowhere. */
+/* The lines of this thread are recorded there, too, whatever their level. NULL: nowhere. */
 void log_record(struct flight_ring *flight);
 
 /* The fields of a line: `format` is "key=%v other=%d", as bytes_format() takes it. */
@@ -54,17 +54,17 @@ void log_event(enum log_level level, enum log_event event, const char *fields, c
 void log_caused(enum log_level level, enum log_event event, const struct log_account *account, const char *fields,
 		const struct bytes_value *values, size_t count, const char *format, ...)
 	__attribute__((format(printf, 7, 8)));
-/* The same of what is text already. `account`: NULL if none. */
+/* The same for complete texts. `account`: NULL if none. */
 void log_text(enum log_level level, enum log_event event, const struct log_account *account, struct slice sentence,
 	      struct slice fields);
 /* Something is held back, and has to be said when LOG_TELL_NS have passed. */
 bool log_holds_back(void);
-/* Says how many lines were held back, as far as it is time to; `all`: of all. */
+/* Logs how many lines the buckets held back whose time has come; `all`: all buckets. */
 void log_tell_held(bool all);
 /* In so many nanoseconds the log has something to do; 0: nothing. Then call log_go_on(). */
 int64_t log_due_ns(void);
 void log_go_on(void);
-/* _exit(2), but the log gets what it has not taken yet. */
+/* Gives the log the lines that still wait, then calls _exit(2). */
 void log_exit(int status) __attribute__((noreturn));
 
 #define log_error(event, ...) log_event(LOG_LEVEL_ERROR, LOG_EVENT_##event, __VA_ARGS__)

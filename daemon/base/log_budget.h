@@ -3,7 +3,7 @@
  * How many lines of a kind that everybody causes pass: of the whole daemon, and fairly among the accounts that cause them.
  *
  * There are LOG_BUDGET_LINES places. A line takes one, which comes back later: one place each `every_ns`, by turns to the
- * accounts that have some. So in the long run each account gets what it wants, or at least its part. An account may have
+ * accounts that have some. So in the long run each account gets all that it needs, or at least its part. An account may have
  * at most four fifths of the places that the others leave, so that one that comes later finds some. Important lines have
  * a quarter more places: they pass before others of the same account, and do not pass more often in the long run.
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The kinds of events of the log. Their words and the keys of their fields are what tools look for: they stay as they are,
+ * The kinds of events of the log. Tools look for their words and for the keys of their fields: these stay as they are,
  * and lockbrokerd(8) lists them (tests/system/test_logs.py compares). A kind says how many of its lines pass at once, and in
  * how many milliseconds there is room for one more: of the daemon as a whole, or of each account that causes them.
  */
@@ -77,7 +77,7 @@
 	X(znode_deleted, 20, 1000) /* path= znode= */ \
 	X(audit, 20, 1000) /* directories= strays= */ \
 	/* locks and clients; the fields uid= and unit= come first where it is known who caused it */ \
-	/* those of holds and waits are said within a budget of their own, too (io/hold_log.h) */ \
+	/* lines of holds and waits have a budget of their own, too (io/hold_log.h) */ \
 	X(granted, 1000, 10) /* kind= name= mode= token= permits= client= pid= command= data= since_ms= waited_ms= \
 				held_ms= why= before= */ \
 	X(released, 1000, 10) /* the same */ \

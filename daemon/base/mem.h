@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory that is always there: running out of it ends the process. Everything that can grow has a limit far below what
- * a host has, so a failing allocation means that the host is beyond repair; and when a lock service ends, its holders
- * learn of it.
+ * Memory that is always there: running out of it ends the process. Everything that can grow has a limit far below the
+ * memory of a host, so a failing allocation means that the host is beyond repair; and when a lock service ends, its
+ * holders learn of it.
  */
 #pragma once
 
@@ -44,7 +44,7 @@ static inline void *mem_resize(void *old, size_t size)
 	return p;
 }
 
-/* What was secret is gone: the compiler may not leave it out, as it may memset() before free(). Takes NULL. */
+/* Overwrites a secret: the compiler may not leave it out, as it may memset() before free(). Takes NULL. */
 static inline void mem_wipe(void *p, size_t size)
 {
 	if (p)

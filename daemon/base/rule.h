@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A rule of the section [access]: who may do what with the locks of a pattern, or may not.
+ * A rule of the section [access]: it allows or denies some users some uses of the locks of a pattern.
  *
  *     allow|deny WHO PATTERN VERB[,VERB...]
  *
- *     WHO                means
+ *     the word WHO       means
  *     *                  everybody
  *     name, 1000         the user of that name or number
  *     1000-1999          the users of these numbers
@@ -22,7 +22,7 @@
 
 enum { RULE_TEXT_MAX = 2048, RULE_ERROR_MAX = 256 };
 
-/* The word, and what a sentence says of who may, or may not, before the name. */
+/* The word, and the verb that a sentence puts before the name. */
 #define RULE_VERBS(X) \
 	X(lock, "lock") \
 	X(shared, "share") \
@@ -59,11 +59,11 @@ struct rule {
 	unsigned int verbs;    /* 1 << enum rule_verb */
 };
 
-/* 0, or -EINVAL with a sentence. What it points to is freed by rule_free(). */
+/* 0, or -EINVAL with a sentence. Its memory is freed by rule_free(). */
 int rule_parse(struct rule *r, const char *text, const char *where, char error[RULE_ERROR_MAX]);
-/* It stands there. */
+/* The rule stands there from now on. */
 void rule_move(struct rule *r, const char *where);
-/* Also one that is only zeroed. */
+/* Takes a zeroed one. */
 void rule_free(struct rule *r);
 const char *rule_verb_word(enum rule_verb verb);
 const char *rule_verb_does(enum rule_verb verb);

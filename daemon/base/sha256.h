@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SHA-256: what shows another host that one knows a secret, without the secret. */
+/* SHA-256: with it a host shows another one that it knows a secret, without the secret. */
 #pragma once
 
 #include "protocol/slice.h"

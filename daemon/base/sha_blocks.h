@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What SHA-1 and SHA-256 have in common (FIPS 180-4): how a text is cut into blocks, and how a hash is written. */
+/* The common part of SHA-1 and SHA-256 (FIPS 180-4): how a text is cut into blocks, and how a hash is written. */
 #pragma once
 
 #include <stdint.h>

@@ -24,7 +24,7 @@
 
 struct broker;
 
-/* `conf` and what it points to must outlive the broker. `seed` feeds names and jitter, which others see. */
+/* `conf` and the memory that it points to must outlive the broker. `seed` feeds names and jitter, which others see. */
 struct broker *broker_new(const struct broker_conf *conf, uint64_t seed, int64_t now_ns);
 /* Takes NULL. It sends nothing to anybody. */
 void broker_free(struct broker *b);
@@ -44,14 +44,14 @@ const struct accounts *broker_accounts(const struct broker *b);
  */
 void broker_give_page(struct broker *b, uint32_t conn, struct delegation_page *page);
 bool broker_has_client(const struct broker *b, uint32_t conn);
-/* What that connection has is more than EVENT_CLIENT_GONE should release at once: EVENT_CLIENT_LEAVES goes before. */
+/* The connection has more than EVENT_CLIENT_GONE should release at once: EVENT_CLIENT_LEAVES goes before. */
 bool broker_owns_much(const struct broker *b, uint32_t conn);
 /* With ZooKeeper: somebody without a connection holds something (core/lock/bearer.h). */
 bool broker_has_bearers(const struct broker *b);
 /* Since when that connection, which it knows, has held something without a break; INT64_MAX: it holds nothing. */
 int64_t broker_held_since(const struct broker *b, uint32_t conn);
 
-/* Who that connection, which it knows, is. */
+/* The user of a connection that the broker knows. */
 struct client_origin {
 	uint32_t uid;
 	struct slice unit; /* its systemd unit (base/unit_name.h), valid as long as the connection */
@@ -62,7 +62,7 @@ struct client_origin broker_origin(const struct broker *b, uint32_t conn);
 /* The proven state of the session, for the session page. */
 void broker_session(const struct broker *b, struct session_view *ret);
 
-/* T: what the servers have granted; before they have, what is configured. */
+/* T: the session timeout that the servers have granted; before they have, the configured one. */
 int64_t broker_session_timeout(const struct broker *b);
 
 /* For tests and the simulator. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What holds of the state between two events. */
+/* The invariants of the state between two events. */
 #pragma once
 
 struct broker;

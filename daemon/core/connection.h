@@ -16,10 +16,10 @@ void connection_begin(struct broker *b, const struct event *event);
 void connection_half_closed(struct client *c);
 /* The adapter has found out something about a process that shares the connection. */
 void connection_process(struct client *c, const struct event *event);
-/* The client in a snapshot (snapshot.h), without what it holds and waits for; and one from an entry. False: refused. */
+/* The client in a snapshot (snapshot.h), without its grants and requests; and one from an entry. False: refused. */
 void connection_snapshot(const struct client *c, const struct entry_pairs *noted, struct bytes *out);
 bool connection_restore(struct broker *b, const struct entry *e);
-/* Releases all that the client holds and frees it. */
-/* Its connection is closed: a piece of what it has is released, and it gets nothing any longer. */
+/* Its connection is closed: some of its grants and requests are released, and it gets nothing any longer. */
 void connection_leaves(struct broker *b, struct client *c);
+/* Releases all that the client holds, and frees it. */
 void connection_gone(struct broker *b, struct client *c);

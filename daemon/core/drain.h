@@ -5,7 +5,7 @@
  *
  * A bearer (lock/bearer.h) cannot be asked, and is not waited for. If some hold something at the end, the session stays:
  * their znodes keep others out until it times out, and the next daemon of the host ends it no earlier than the last proof
- * (io/files/saved.h). What is not theirs has to be deleted before, if ZooKeeper can be reached: nobody waits for that longer
+ * (io/files/saved.h). All other znodes have to be deleted before, if ZooKeeper can be reached: nobody waits for them longer
  * than now.
  */
 #pragma once

@@ -13,6 +13,6 @@ struct broker {
 	struct hosts hosts;
 	bool started, stopped;
 	bool refused; /* it stops because another daemon has its name */
-	bool restored; /* the adapter is asked again, at the first event, for what it was asked before */
+	bool restored; /* at the first event it repeats its open requests to the adapter */
 	struct timer stop_timer;
 };

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lines of the log for what the broker says of holds and waits (EFFECT_HOLD). docs/design/log.md, has their
- * fields.
+ * The lines of the log about holds and waits (EFFECT_HOLD). docs/design/log.md has their fields.
  *
- *   what                                        | becomes
+ *   hold or wait                                | becomes
  *   a hold that was lost                        | a line, within the bound of that event (base/log_event.h)
  *   within the budget (base/log_budget.h);      | a line
  *     a wait, and a hold of 10 s, is important  |
@@ -28,7 +27,7 @@ struct hold_log *hold_log_new(const uint64_t key[2], const char *host, bool want
 void hold_log_free(struct hold_log *h);
 void hold_log_set(struct hold_log *h, bool wanted, int64_t mb_per_day);
 void hold_log_note(struct hold_log *h, const struct effects *effects, const struct effect *effect);
-/* In so many nanoseconds, more than 0, there is a summary to tell; 0: none. */
+/* In so many nanoseconds, more than 0, a summary is due; 0: there is none. */
 int64_t hold_log_due_ns(const struct hold_log *h, int64_t now_ns);
 /* Tells the summary if its time has come; `all`: whenever there is one. */
 void hold_log_tell(struct hold_log *h, int64_t now_ns, bool all);

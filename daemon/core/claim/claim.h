@@ -67,7 +67,7 @@ enum claim_watch { CLAIM_UNSET, CLAIM_ASKED, CLAIM_STANDS };
 
 struct second {
 	uint8_t before;
-	bool writers; /* all of those are */
+	bool writers; /* all contenders before it are writers */
 	bool watched;
 	struct bytes ahead; /* the contender before the predecessor; empty: none, or it need not be watched */
 };
@@ -152,14 +152,14 @@ void claim_second_listed(struct claim *c, size_t others, bool writers, struct sl
  *   held     | means                                       | event -> next state
  *   HELD     | grants are made on it                       | no tokens left, nobody else waits, a list showed next right
  *            |                                             |   behind it -> withheld; next is HELD
- *   withheld | LEAVING, and exists: its delete waits for  | the next but one joins, so that delete, create and list go in
- *            |   another request to be sent                |   one breath; a list shows that somebody waits; what followed
- *            |                                             |   it goes back, or is gone -> on its way
+ *   withheld | LEAVING, and exists: its delete waits for   | the next but one joins, so that delete, create and list go in
+ *            |   another request to be sent                |   one breath; a list shows that somebody waits; the claim that
+ *            |                                             |   followed it goes back, or is gone -> on its way
  *   (on its  | LEAVING as any other                        | answered -> gone; refused: it counts to the two again
  *   way)     |                                             |
  *
  * A change of the directory or a lost connection is no reason to let the withheld claim go: somebody may have deleted
- * the claim that followed it, and other hosts must be kept out until its holders are told.
+ * the claim that followed it, and other hosts must be kept out until its holders are notified.
  */
 
 /* From now on the lock's *next* is held in place of its claim. */
@@ -167,7 +167,7 @@ void claim_follow(struct directory *d);
 /* The number of claims that are gone when the requests that are sent now arrive, or after claim_release(). */
 size_t claim_spent_count(const struct directory *d);
 /*
- * This host's grants rest on the znode of that name: it is the held claim's, or that of the claim it followed, which
- * other hosts may have seen just before it went.
+ * This host's grants rest on the znode of that name: it is the znode of the held claim, or of the claim that it followed:
+ * other hosts may have seen that znode just before it went.
  */
 bool claim_keeps_out(const struct directory *d, struct slice name);

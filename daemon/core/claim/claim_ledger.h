@@ -12,7 +12,7 @@
 void claim_entry_write(const struct claim *c, struct entry_writer *w);
 bool claim_entry_read(struct claim *c, const struct entry *e);
 
-/* Its bit among those of the directories of its lock. */
+/* The bit of LEDGER_NOTED_* for this directory of its lock. */
 uint64_t claim_ledger_note(const struct directory *d);
 /* Before a znode is made in it; and when none of ours is in it any longer. */
 void directory_ledger_note(struct directory *d);

@@ -47,10 +47,10 @@ void directory_touch_later(struct directory *d); /* a later event settles it (po
 /* Called for each of many directories: touches the first WORK_TURN_STEPS now, and the others later. Counts in *count. */
 void directory_touch_one(struct directory *d, size_t *count);
 int64_t directory_touch_some(struct directories *all, int64_t steps); /* of `later`; returns the number touched */
-/* `remembered`: it is unknown what became of the directory's claims. They are verified when that is known. */
+/* `remembered`: the outcome of the directory's claims is unknown. They are verified when that is known. */
 void directory_remember(struct directory *d, bool remembered);
 void directory_verified(struct directory *d);
-void directory_pause(struct directory *d); /* before it tries again what ZooKeeper refused, or did not tell */
+void directory_pause(struct directory *d); /* before ZooKeeper, which refused or did not answer, is asked again */
 void directory_retry(struct directory *d); /* the same, when it is busy: longer and longer */
 /* ZooKeeper refused something: it is asked again after such a pause. Unless it is only busy, that fails the requests. */
 void directory_refused(struct directory *d, enum zk_code code, enum failed failed, const char *sentence);
@@ -72,7 +72,7 @@ static inline bool directory_lasts(const struct directory *d)
 	return d->flavour == FLAVOUR_KAZOO || d->maker || (d->directories->ensemble->lacks & ZK_LACKS_CONTAINERS);
 }
 
-/* Visits all claims of a directory. Those that are LEAVING come last. */
+/* Visits all claims of a directory. The LEAVING claims come last. */
 #define CLAIM_FOREACH(c, d) for ((c) = claim_first(d); (c); (c) = claim_after(c))
 
 static inline struct claim *claim_first(const struct directory *d)

@@ -100,7 +100,7 @@ void directory_make(struct directory *d); /* creates it (names_take()), then rea
 void directory_list(struct directory *d, bool watch); /* when its turn comes; with `watch`, arms the children watch */
 void directory_list_wanted(struct directory *d);      /* lists it if that is wanted and its turn has come */
 void directory_want_nothing(struct directory *d);
-bool directory_is_listed(const struct directory *d); /* a list is under way: its answer shows what was told before it */
+bool directory_is_listed(const struct directory *d); /* a list is under way: it shows all changes reported before it */
 void directory_arm(struct directory *d);            /* lists it with watch, unless that is done or under way */
 bool directory_watches(const struct directory *d);  /* there is a children watch, or one will be set */
 void directory_exhaust(struct directory *d);        /* its numbers are too near the wrap: nothing more is put into it */

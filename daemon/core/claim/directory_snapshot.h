@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A directory and its claims in a snapshot (snapshot.h), after the end of a connection: a create that was not answered is
- * UNSURE, and what lists and watches have shown is forgotten.
+ * UNSURE, and the results of lists and watches are forgotten.
  */
 #pragma once
 

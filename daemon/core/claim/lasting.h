@@ -29,7 +29,7 @@ struct directory;
 struct entry;
 struct entry_writer;
 
-/* What one account has made. */
+/* The lasting directories that one account has made. */
 struct lasting {
 	struct charge charge; /* at least 1 */
 	TAILQ_ENTRY(lasting) link;

@@ -43,12 +43,11 @@ void listing_answered(const struct operation *op, const struct event *event);
  * every 20 to 30 seconds, at random, so that claims that began to wait together do not look together.
  *
  * Two small reads are enough: one shows that its own znode is still the one it made, the other that its predecessor
- * still exists. They do not show what else is in the directory; so every tenth look is a list, and so is each of a claim
- *
+ * still exists. They do not show the directory's other children; so every tenth look is a list, and every look at a claim
  * - in a directory whose data are not known to fit,
  * - of a semaphore: an orphan of ours among the permits would hold back the contender before us,
  * - behind a znode of our own session: if no claim knows that znode, only a list leads to its deletion,
- * - whose mode differs from that of the request: a reader that only readers keep waiting needs another claim.
+ * - whose mode differs from the mode of the request: a reader that only readers keep waiting needs another claim.
  *
  * No look is due while the outcome of any operation is unknown: the list that follows shows all our znodes.
  *
@@ -59,7 +58,7 @@ enum { LOOKS_MAX = 10 };
 
 /* A list has shown that the claim waits: the next look is not due for a while. */
 void look_later(struct claim *c);
-/* Looks, if that is due and its turn has come. `fits`: its mode is that of its request. True: it sent a list. */
+/* Looks, if that is due and its turn has come. `fits`: claim and request have the same mode. True: it sent a list. */
 bool look_continue(struct claim *c, bool fits);
 /* The answers of LOOK_OWN and LOOK_PRED. */
 void look_answered(struct claim *c, const struct operation *op, const struct event *event);

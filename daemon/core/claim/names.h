@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * New names: what is locked for the first time needs a directory in ZooKeeper, which stays for a minute or more after its
- * last use, or for good. So directories are made from a bucket, whose contents all users share like any other pool
- * (POOL_NAMES): `limits.new_names` at once, and of what is charged `limits.new_names_per_s` are given back each second,
- * the oldest first. With 0 of them nothing is limited.
+ * New names: a name that is locked for the first time needs a directory in ZooKeeper, which stays for a minute or more after
+ * its last use, or for good. So directories are made from a bucket, whose contents all users share like any other pool
+ * (POOL_NAMES): `limits.new_names` at once. Each second `limits.new_names_per_s` charges are given back, the oldest first;
+ * 0: there is no limit.
  *
  *   naming | means                                                     | left by
  *   NONE   | nobody has found the directory missing                    | names_take(): made; or, of a full bucket -> WAITS
@@ -59,7 +59,7 @@ struct names {
 	size_t waiting;           /* directories in all of them */
 	uint64_t last;            /* the number of the directory that came last */
 	bool more;                /* the latest look ended at NAMES_MOST: more directories may go on */
-	/* What was charged, the oldest first: a ring. */
+	/* The charges, the oldest first: a ring. */
 	struct charge *made;
 	size_t first, count, cap;
 	int64_t drained_ns; /* the instant up to which charges were given back */
@@ -69,11 +69,11 @@ void names_init(struct directories *all);
 void names_deinit(struct directories *all);
 /* True: the missing directory may be made now. False: it waits, and is settled; or it was refused (lasting.h), and fails. */
 bool names_take(struct directory *d);
-/* Of a directory that waits, when it is settled: those whose turn has come go on. True: it still waits. */
+/* For a waiting directory, when it is settled: the directories whose turn has come go on. True: `d` still waits. */
 bool names_continue(struct directory *d);
 /* The directory's payer may have changed: a directory that waits moves to the line of its payer. */
 void names_follow(struct directory *d);
-/* How many are charged now: what was charged is given back when somebody looks. */
+/* How many are charged now. It gives back the charges that are due. */
 size_t names_count(struct directories *all);
 /* It does not wait any longer: nobody wants it, or somebody else has made it. */
 void names_forget(struct directory *d);

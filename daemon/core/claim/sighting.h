@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What lists and reads have shown of the contenders before and behind our claim, and what a try takes from that. A try
- * is a request that does not wait any longer (WAIT 0, or its wait has run out): is the lock taken for it? Another
- * host's idle claim, which lingers, does not take it: that host releases the claim when it sees ours.
+ * The facts that lists and reads have shown about the contenders before and behind our claim, and their use for a try. A try
+ * is a request that does not wait any longer (WAIT 0, or its wait has run out): is the lock taken for it? Another host's
+ * idle claim, which lingers, does not take it: that host releases the claim when it sees ours.
  *
  *   the nearest contender before our claim       | the lock is taken
  *   it waits for another one before it           | at once

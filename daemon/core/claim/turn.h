@@ -43,7 +43,7 @@ struct turns {
 };
 
 void turn_init(struct directories *all);
-/* Nobody waits, and there is room: for what need not be sent at all. */
+/* Nobody waits, and there is room: for operations that may as well be left out. */
 bool turn_is_free(const struct directories *all);
 /* True: the directory may send that now. Otherwise it waits, and is settled when its turn comes. */
 bool turn_may(struct directory *d, enum turn turn);

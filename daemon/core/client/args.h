@@ -15,7 +15,7 @@
 
 struct hosts;
 
-/* Bits, for what a command takes and what was given. */
+/* Bits, for the options that a command takes and for the given ones. */
 enum option {
 	OPTION_WAIT = 1 << 0,
 	OPTION_LEASE = 1 << 1,
@@ -50,7 +50,7 @@ struct options {
 	enum order order;
 };
 
-/* A request on its way through the command table (command/call.h), which has looked up and parsed what all commands need. */
+/* A request on its way through the command table (command/call.h), which has looked up and parsed the common parts. */
 struct call {
 	struct client *client;
 	enum command command;
@@ -71,8 +71,8 @@ bool args_parse_limit(struct client *c, struct slice word, int64_t *ret);
 bool args_valid_name(struct client *c, struct slice name);
 /* Redis shows the names of commands in lower case. */
 void args_command_word(struct bytes *out, enum command command);
-/* -ERR <what> '<name>' command; <how it is used> */
+/* -ERR `what` '<name>' command; `usage` */
 void args_usage_error(const struct call *call, const char *what);
 void args_syntax_error(const struct call *call);
-/* -ERR unknown <what> '<word>'<and the rest> */
+/* -ERR unknown `what` '<word>'`rest` */
 void args_unknown_word(struct client *c, const char *what, struct slice word, const char *rest);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a client has not read, and the MLOCK that waits, in a snapshot (snapshot.h): behind all locks. */
+/* The unread notifications and the waiting MLOCK of a client, in a snapshot (snapshot.h): behind all locks. */
 #pragma once
 
 #include <stdbool.h>

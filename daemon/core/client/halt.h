@@ -9,7 +9,7 @@
  *            |   holders were asked to release                     |
  *   STOPPING | the same, and the daemon ends (drain.h)             |
  *
- * DRAINING goes over with a hand-over, and lasts after a kill. What is held stays, and can be renewed, entered again and
+ * DRAINING goes over with a hand-over, and lasts after a kill. Grants stay, and can be renewed, entered again and
  * downgraded.
  *
  * A pass visits all locks in pieces (core/port/work.h); the first piece is done at once. For each lock the pass ends
@@ -34,7 +34,7 @@ void halt(struct locks *locks);
 void halt_drain(struct locks *locks);
 /* No longer DRAINING. */
 void halt_over(struct locks *locks);
-/* Does `steps` steps of the pass, and at most those of one lock more. Returns the number of steps. */
+/* Does `steps` steps of the pass, and more only to finish one lock. Returns the number of steps. */
 int64_t halt_continue(struct locks *locks, int64_t steps);
 void halt_hurry(struct locks *locks); /* finishes the pass now */
 void halt_resume(struct locks *locks); /* begins a pass that another process had under way again */

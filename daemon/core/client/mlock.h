@@ -7,9 +7,9 @@
  *   state  | means                                            | event -> next state
  *   TAKING | those before `at` are taken, the request for     | granted -> NEXT; a loss -> AGAIN
  *          |   `at` waits                                     |
- *   NEXT   | that one is taken, too                           | a loss -> AGAIN; continued: more -> TAKING, all taken
+ *   NEXT   | the lock `at` is taken, too                      | a loss -> AGAIN; continued: more -> TAKING, all taken
  *          |                                                  |   -> answered with the tokens; UNBLOCK -> answered nil
- *   AGAIN  | one of them was lost                             | continued: what was taken is released, -> TAKING of the
+ *   AGAIN  | one of the locks was lost                        | continued: the taken locks are released, -> TAKING of the
  *          |                                                  |   first; or -LOST, when it was held before
  *
  * From any of them: the time runs out, CLIENT UNBLOCK -> answered with nil; an error -> answered with it; client gone,
@@ -39,7 +39,7 @@
 
 struct refusal;
 
-enum { MLOCK_STEPS_AT_ONCE = LIMIT_NAMES_MAX }; /* so that one MLOCK is granted what is free at once */
+enum { MLOCK_STEPS_AT_ONCE = LIMIT_NAMES_MAX }; /* so that one MLOCK gets all free locks at once */
 
 enum mlock_state { MLOCK_TAKING, MLOCK_NEXT, MLOCK_AGAIN };
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Notifications tell a client what it did not ask: granted, timeout, failed, lost, jeopardy, safe, revoke, leader,
- * unobserved. A RESP3 client gets them as pushes; for others they are kept until EVENTS asks. jeopardy and safe
- * coalesce to the latest, and so does leader of one election; the others tell what happened, each once and in order.
+ * Notifications report events for which a client has not asked: granted, timeout, failed, lost, jeopardy, safe, revoke,
+ * leader, unobserved. A RESP3 client gets them as pushes; for others they are kept until EVENTS asks. jeopardy and safe
+ * coalesce to the latest; leader does for each election. The others report one event each, once and in order.
  *
  * A notification that is kept (notification.h) is written when it is read: with the text that was composed before, or
- * with what is true then.
+ * with the state at that time.
  */
 #pragma once
 
@@ -21,10 +21,10 @@ struct observer;
 
 void notify_lost(struct client *c, struct grant *g); /* a moment ago */
 void notify_session(struct client *c); /* jeopardy or safe, by the session's state */
-void notify_leader(struct client *c, struct observer *o); /* who leads, as it is known now */
+void notify_leader(struct client *c, struct observer *o); /* the leader as it is known now */
 void notify_forget_unobserved(struct client *c, struct slice name);
 void notify_revoke(struct client *c, struct grant *g, struct slice reason); /* the latest unread one counts */
-bool notify_full(const struct client *c); /* two more would close it: those that can wait leave room */
+bool notify_full(const struct client *c); /* two more would close it: notifications that can wait leave room */
 bool notify_unresponsive(const struct client *c); /* it has not read its share of revocations */
 /* Any other: its items, as bytes_format() takes values. */
 #define notify(c, ...) notify_values(c, BYTES_ARGUMENTS(__VA_ARGS__))
@@ -32,4 +32,4 @@ void notify_values(struct client *c, const struct bytes_value *values, size_t co
 /* EVENTS: answers now, or waits for so long (negative: for ever) and then answers with nil. */
 void notify_wait(struct client *c, int64_t wait_ns);
 void notify_end_wait(struct client *c);
-void notify_speak(struct client *c, int version); /* RESP3: what waited for EVENTS is pushed */
+void notify_speak(struct client *c, int version); /* RESP3: notifications that waited for EVENTS are pushed */

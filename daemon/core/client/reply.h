@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Replies: each request gets one. What was written to reply_out() before reply_end() is the reply; a short one has
- * a function of its own. A command that releases something is answered when all is settled (reply_end_settled()): the
+ * Replies: each request gets one. The bytes that were written to reply_out() before reply_end() are the reply; a short one
+ * has a function of its own. A command that releases something is answered when all is settled (reply_end_settled()): the
  * next holder has waited longer and is answered first.
  */
 #pragma once
@@ -19,10 +19,10 @@
 /* Where replies and pushes are written. */
 struct bytes *reply_out(struct client *c);
 void reply_end(struct client *c);
-void reply_end_whole(struct client *c); /* of bounded length, and told only once: limits.output_bytes does not refuse it */
+void reply_end_whole(struct client *c); /* of bounded length, and given only once: limits.output_bytes does not refuse it */
 void reply_end_settled(struct client *c);
-void reply_settled(struct client *c); /* all is settled: what was written before goes out, if anything was */
-/* Makes a push of what was written; valid until the next effect. */
+void reply_settled(struct client *c); /* all is settled: sends the reply that waited for that, if there is one */
+/* Makes a push of the written bytes; valid until the next effect. */
 struct effect *reply_push(struct client *c);
 /*
  * Ends with an array of `count` elements. `rows` has their text behind REPLY_HEAD_BYTES unused bytes, and is empty
@@ -41,9 +41,9 @@ void reply_too_long(struct client *c); /* instead of a list that is longer than 
 #define reply_error(c, code, format, ...) reply_error_values(c, code, format, BYTES_ARGUMENTS(__VA_ARGS__))
 void reply_error_values(struct client *c, enum error_code code, const char *format, const struct bytes_value *values,
 			size_t count);
-/* With what the verb does, the lock, the rule, and where that stands. */
+/* With the phrase of the verb, the lock, the rule, and the place of the rule. */
 #define DENIED_BY "this user may not %s %s: the rule \"%s\" (%s) denies that"
-/* False: the client may not do that with that lock, and was told so; by default only operators may `what`. */
+/* False: the client may not do that with that lock, and got an error; by default only operators may `what`. */
 bool reply_permits(struct client *c, enum rule_verb verb, struct slice name, const char *what);
 /* -DENIED: "only operators may <what>", and how one becomes one. */
 void reply_denied(struct client *c, const char *what);

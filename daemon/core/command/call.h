@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of commands, and what they share. Each command gives one reply, now or later.
+ * The table of commands, and their common functions. Each command gives one reply, now or later.
  */
 #pragma once
 
@@ -11,8 +11,8 @@
 bool call_is_kind(const struct call *call, enum kind kind);
 /* The client's request for the lock of that name; NULL. */
 struct request *call_request(const struct call *call);
-/* The client's valid grant of a lock of that kind; NULL: there is none, and that was answered. `undone`: what was not
- * done if the token is another grant's. */
+/* The client's valid grant of a lock of that kind; NULL: there is none, and that was answered. `undone`: the action that
+ * was not done if the token is another grant's. */
 struct grant *call_grant(const struct call *call, enum kind kind, const char *else_told, const char *undone);
 /* Answers that the grant was lost, and ends it; `else_told` is the sentence unless its lease ran out. */
 void call_reply_lost(struct client *c, struct grant *g, const char *else_told);

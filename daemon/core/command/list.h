@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The answers of LOCKS and CLIENT LIST, which grow with what others own. The first steps are done at once, if nothing else
- * is to be done for the user; the rest is left (core/port/work.h).
+ * The answers of LOCKS and CLIENT LIST, which grow with the locks and clients of others. The first steps are done at once,
+ * if nothing else is to be done for the user; the rest is left (core/port/work.h).
  *
  *   state   | means                                               | event -> next state
  *   WALK    | the locks or clients that were there when it began  | a step: the next one. All -> RANK, CLIENT LIST:
@@ -12,9 +12,9 @@
  *   any     |                                                     | longer than an answer may be -> answered LIMIT
  *           |                                                     | LOCKS: other rules of access -> PLACE begins anew
  *
- * Each row is true at the instant of its step; with ORDER it stands where it belonged when the walk came by. What is there
- * from the first step to the last one is shown exactly once; what comes or goes meanwhile is shown, or is not. A lock that
- * is released and taken again meanwhile has one row.
+ * Each row is true at the instant of its step; with ORDER it stands where it belonged when the walk came by. A lock or
+ * client that exists from the first step to the last one is shown exactly once. If it comes or goes between these, it is
+ * shown, or is not. A lock that is released and taken again between them has one row.
  *
  * In each state the list ends with its client. A hand-over carries the question only, and the list begins again.
  */
@@ -45,7 +45,7 @@ struct list {
 	struct bytes names;   /* LOCKS */
 	struct list_row *heap; /* LOCKS: of the names; the last one is on top */
 	size_t count, cap;
-	size_t kept;          /* names in all: those that are sorted stand behind the heap */
+	size_t kept;          /* names in all: the sorted ones stand behind the heap */
 	size_t at;            /* PLACE: the next one */
 	struct bytes rows;
 	size_t row_count;
@@ -54,7 +54,7 @@ struct list {
 	bool refused;         /* its client's account may not have more */
 };
 
-/* What it needs, beyond what a short one needs. */
+/* The memory that it needs beyond the memory of a short list. */
 size_t list_memory(const struct list *l);
 
 /* LOCKS (`pattern` NULL: all; with an order the first `most`) and CLIENT LIST (clients of the same user; to operators all):
@@ -64,6 +64,6 @@ void list_begin(struct client *c, enum list_kind kind, const struct slice *patte
 int64_t list_continue(struct list *l, int64_t steps);
 /* Its client is closed or gone, or it is answered. Takes NULL. */
 void list_end(struct list *l);
-/* A hand-over: what was asked for. False: the entry is refused. */
+/* A hand-over: the question. False: the entry is refused. */
 void list_snapshot(const struct list *l, struct entry_writer *w);
 bool list_restore(struct client *c, const struct entry *e);

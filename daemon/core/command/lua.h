@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The words of Lua 5.1, as far as lock scripts need them: names, whole numbers, strings without escapes, marks. Comments
- * and blanks are left out, and so is what changes nothing: a `;` between two statements, and parentheses round a whole
+ * and blanks are left out, and also words that change nothing: a `;` between two statements, and parentheses round a whole
  * condition. Anything else that is no such word makes the text unreadable, which is no error: it is just not known.
  *
  * The forms of scripts (script.h) are written in the same words, and have holes: `$name`.
@@ -19,7 +19,7 @@ enum lua_kind {
 	LUA_END,
 	LUA_NAME,   /* keywords, too */
 	LUA_NUMBER, /* 0..999,999,999 */
-	LUA_STRING, /* `text` is what stands between the quotes */
+	LUA_STRING, /* `text` is the string between the quotes */
 	LUA_MARK,
 	LUA_HOLE, /* of a form: `text` is its name */
 };
@@ -35,7 +35,7 @@ struct lua_reader {
 	bool is_form; /* holes are words */
 };
 
-/* The next word; LUA_END at the end. False: what stands there is none. */
+/* The next word; LUA_END at the end. False: there is no such word. */
 bool lua_read(struct lua_reader *r, struct lua_word *ret);
 /* All words of the text, and LUA_END after them. False: it is unreadable, or has more than LUA_WORDS_MAX. */
 bool lua_words(struct slice text, struct lua_word ret[LUA_WORDS_MAX + 1]);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Scripts of lock libraries, recognized. Libraries release, extend and sometimes take their locks with a script in Lua.
- * Nothing here runs Lua: a script is one of the forms that libraries send, and then it is known what it
- * does to a lock and what it answers; or it is refused. Its words are compared, not its bytes (lua.h): blanks, comments,
- * quotes, names of locals and the case of commands may be the author's own.
+ * Nothing here runs Lua: a script is one of the forms that libraries send, and then its effect on a lock and its answer are
+ * known; or it is refused. Its words are compared, not its bytes (lua.h): blanks, comments, quotes, names of locals and the
+ * case of commands may be the author's own.
  *
- * The forms are in script_catalogue.h, beside the scripts of libraries. A form is Lua with holes, and what it means: the
- * keys it looks at, and what it does and answers if the lock is ours, free, or theirs. It knows neither names for KEYS[n]
+ * The forms are in script_catalogue.h, beside the scripts of libraries. A form is Lua with holes, and its meaning: the keys
+ * it looks at, and its act and answer if the lock is ours, free, or theirs. It knows neither names for KEYS[n]
  * and ARGV[n] nor tostring() nor redis.pcall.
  *
  *   'A|B'      | a word of Redis in any case. The first one takes milliseconds, the second one seconds: a script has only
@@ -14,7 +14,7 @@
  *   "a"        | that string
  *   a .. g     | names of locals: other names, but the same at each place
  *   $ttl       | ARGV[2], or tonumber(ARGV[2]); $ttl_behind_token: likewise ARGV[3]; $ttl_of_keys: KEYS[2]
- *   $ours      | a number, true, false or nil, "OK", or redis.status_reply("OK"): what is answered in that case. Likewise
+ *   $ours      | a number, true, false or nil, "OK", or redis.status_reply("OK"): the answer in that case. Likewise
  *              | $free; $other stands for all cases that were not named before
  *   $else      | the end, after a branch that has answered: `else return $other end`, `end return $other`, or `end`
  *   $or_nil    | the end, after a branch that has not: `else return $other end`, or `end`
@@ -32,14 +32,14 @@
  * that no form is like: the expression then stands where something is assigned or declared, and no form has KEYS or
  * ARGV there.
  *
- * All this stands on this floor because it says in Redis's commands what clients ask for: protocol/ is the contract
+ * All this stands on this floor because a script is a request in Redis's commands: protocol/ is the contract
  * with both sides, and its other side sends no scripts; base/ knows nothing of locks.
  *
  * A script looks at its first key or at all of them, and finds each in one of three cases. Scripts take the value as
- * ARGV[1], and those with a lease take its length as ARGV[2]. There are four exceptions. A script that only reads
+ * ARGV[1], and scripts with a lease take its length as ARGV[2]. There are four exceptions. A script that only reads
  * (SCRIPT_PAIR) takes no ARGV. In redislock's scripts the value is a token with metadata behind it: ARGV[2] is the length of
- * the token in bytes, and ARGV[3] the lease. A script that begins with a SELECT has one ARGV before these. That of warlock's
- * touch() has no ARGV, but the lease as KEYS[2] and the value as KEYS[3].
+ * the token in bytes, and ARGV[3] the lease. A script that begins with a SELECT has one ARGV before these. The script of
+ * warlock's touch() has no ARGV, but the lease as KEYS[2] and the value as KEYS[3].
  */
 #pragma once
 
@@ -52,7 +52,7 @@
 
 enum { SCRIPT_BYTES_MAX = 4096, SCRIPT_NAMES_MAX = 8 };
 
-/* The key's lock is ... */
+/* The state of the key's lock. */
 enum script_case {
 	SCRIPT_OURS,   /* held, and its value is ARGV[1] */
 	SCRIPT_FREE,   /* held by nobody */
@@ -64,10 +64,10 @@ enum script_act {
 	SCRIPT_KEEP, /* it only answers */
 	SCRIPT_RELEASE,
 	SCRIPT_EXTEND,    /* the lease ends ARGV[2] from now */
-	SCRIPT_EXTEND_BY, /* likewise; if ARGV[3] is "0", what is left of it is added. A lock without one stays as it is,
-				* and the answer is that of SCRIPT_THEIRS */
+	SCRIPT_EXTEND_BY, /* likewise; if ARGV[3] is "0", the rest of the lease is added. A lock without a lease stays as it is,
+				* and is answered as SCRIPT_THEIRS */
 	SCRIPT_ACQUIRE,
-	SCRIPT_ACQUIRE_IF_YES, /* if ARGV[3] is "yes"; else the answer is that of SCRIPT_THEIRS */
+	SCRIPT_ACQUIRE_IF_YES, /* if ARGV[3] is "yes"; else it is answered as SCRIPT_THEIRS */
 };
 
 enum script_answer {
@@ -79,15 +79,15 @@ enum script_answer {
 	SCRIPT_COUNT,       /* how many keys are in that case */
 	SCRIPT_LEFT,        /* of SCRIPT_OURS: the milliseconds until the lease ends; -1: it has none */
 	SCRIPT_LEAST,       /* of SCRIPT_OURS: the least of these of all keys; 0: none has a lease */
-	SCRIPT_PAIR,        /* what GET and PTTL answer, as an array; in all cases alike */
+	SCRIPT_PAIR,        /* the answers of GET and PTTL, as an array; in all cases alike */
 	SCRIPT_TOKEN,       /* of the first key's lock */
 	SCRIPT_OK_OR_TOKEN, /* if ARGV[4] is 1 SCRIPT_TOKEN, and the last key is not looked at; else SCRIPT_OK */
 };
 
 enum script_keys {
 	SCRIPT_FIRST_KEY,
-	SCRIPT_ALL_KEYS, /* it acts only if all are in the case of its act; else the answer is that of another one of them */
-	SCRIPT_EACH_KEY, /* each for itself; the answer is that of SCRIPT_OURS */
+	SCRIPT_ALL_KEYS, /* it acts only if all are in the case of its act; else it is answered as the case of another key */
+	SCRIPT_EACH_KEY, /* each for itself; it is answered as SCRIPT_OURS */
 };
 
 struct script {
@@ -110,8 +110,8 @@ bool script_recognize(struct slice text, struct script *ret, const char **why);
 bool script_words(struct slice text, struct lua_word ret[LUA_WORDS_MAX + 1]);
 
 /*
- * The scripts that EVALSHA finds by their hash. Those of libraries are known from the start (script_catalogue.h). Others are
- * remembered for the user who sent them, the last SCRIPTS_MAX of them, until no client of that user is connected or
+ * The scripts that EVALSHA finds by their hash. The libraries' scripts are known from the start (script_catalogue.h). Others
+ * are remembered for the user who sent them, the last SCRIPTS_MAX of them, until no client of that user is connected or
  * another process serves. Libraries send a script again that is answered -NOSCRIPT, for Redis forgets them likewise.
  */
 

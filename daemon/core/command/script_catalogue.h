@@ -3,8 +3,8 @@
  * The catalogue of scripts: forms, and the scripts of libraries as those send them. It is data. A library is added to this
  * file alone:
  *
- *   a row of `catalogue`  | for each of its scripts: name of the library, a version that has it, what it is for, its SHA-1,
- *                         | what it means, and its text, byte by byte. The first EVALSHA of the library succeeds then
+ *   a row of `catalogue`  | for each of its scripts: name of the library, a version that has it, its purpose, its SHA-1,
+ *                         | its meaning, and its text, byte by byte. The first EVALSHA of the library succeeds then
  *   a row of `forms`      | if no form is like the script, with the holes that script.h lists
  *
  * tests/unit/test_scripts.c compares SHA-1, text, meaning and form, and tells the SHA-1 that a row should have. Rows without
@@ -19,7 +19,7 @@
 /* ---- the forms ---- */
 
 struct form {
-	struct script meaning; /* what the form says; the holes say the rest */
+	struct script meaning; /* without the holes, which have the rest */
 	const char *text;
 };
 
@@ -45,7 +45,7 @@ struct form {
 /* If all keys are ours; redislock. */
 #define UNLESS_ALL_OURS "local a = redis.call('MGET', unpack(KEYS)) for b, c in ipairs(KEYS) do if a[b] ~= ARGV[1] then " \
 	"return $other end end "
-/* What it does in a case, and what it answers; a number is 1 if none is named. */
+/* The act and the answer of a case; a number is 1 if none is named. */
 #define CASE(act, ...) CASE_OF(act, __VA_ARGS__, 1, )
 #define CASE_OF(act, answer, number, ...) { SCRIPT_##act, SCRIPT_##answer, number }
 #define OTHER (KEEP, UNSAID)
@@ -125,7 +125,7 @@ static const struct form forms[] = {
 	IF_OURS((KEEP, UNSAID), "return $ours $else")
 	IF_OURS((KEEP, LEFT), "return " PTTL " $else")
 	FORM(FIRST_KEY, (KEEP, PAIR), (KEEP, PAIR), (KEEP, PAIR), "return { " GET ", " PTTL " }") /* redlock-rb */
-	/* Extend, or acquire what is free: redsync and Symfony before 5.2; Spring; RedLock.net; go-zero; redlock-rb. */
+	/* Extend, or acquire a free lock: redsync and Symfony before 5.2; Spring; RedLock.net; go-zero; redlock-rb. */
 	OR_SET_NX((EXTEND, NUMBER), "return " EXPIRE)
 	OR_SET_NX((EXTEND, NUMBER), EXPIRE " return $ours")
 	OR_SET_NX((EXTEND, NUMBER), SET " return $ours")

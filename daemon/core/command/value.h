@@ -3,11 +3,11 @@
  * Locks that are held under a value (lock/bearer.h), for the commands that speak of them: SET and its kin, and scripts.
  *
  * A command first looks at each name that it is about. Where that says VALUE_WAIT it returns: it has been answered, or it
- * runs again from its beginning, with the same words, once other hosts have told what they have (hosts/lookup.h). When all
- * is known it acts, and answers: bid_release() and bid_extend() act at once, what was released is answered by
- * bid_reply_settled() or reply_integer_settled(), when the next holder has it; value_set() answers by itself.
+ * runs again from its beginning, with the same words, once other hosts have answered (hosts/lookup.h). When all is known it
+ * acts, and answers: bid_release() and bid_extend() act at once; a release is answered by bid_reply_settled() or
+ * reply_integer_settled(), when the next holder has the lock; value_set() answers by itself.
  *
- *   look      | means                                       | what a script that compares values does
+ *   look      | means                                       | then a script that compares values
  *   WAIT      | nothing yet, or it has been answered        | returns
  *   NOBODY    | nobody holds it, on any host                | as if the key were absent
  *   MINE      | this host holds it for this user and value  | as if the key had that value
@@ -33,8 +33,8 @@ bool value_valid(struct client *c, struct slice value);
  * answered.
  */
 bool value_lease(const struct call *call, struct slice word, bool in_s, int64_t *ret_ns);
-void value_lease_error(const struct call *call); /* the answer: begins with what Redis answers, and tells the bounds */
-/* Who holds that name; a name that is none is answered. *ret: for MINE and OTHER its grant, ELSEWHERE *ret_fact. Each may
+void value_lease_error(const struct call *call); /* the answer: it begins as in Redis, and shows the bounds */
+/* The holder of that name; an invalid name is answered. *ret: for MINE and OTHER its grant, ELSEWHERE *ret_fact. Each may
  * be NULL. A value that is empty is nobody's. */
 enum value_holder value_holder(struct call *call, struct slice name, struct slice value, struct grant **ret,
 			   const struct lookup_fact **ret_fact);
@@ -43,7 +43,7 @@ enum value_holder value_holder(struct call *call, struct slice name, struct slic
  * there; MINE: it is done. WAIT, as above: never "it is gone" as long as that is not known.
  */
 enum value_holder value_forward(struct call *call, struct slice name, const struct forward_terms *terms);
-/* Writes what GET answers for these facts, without the end of the reply. */
+/* Writes the answer of GET for these facts, without the end of the reply. */
 void value_write(struct client *c, enum value_holder is, const struct grant *g, const struct lookup_fact *fact);
 /* The rest of its lease, >= 0. -1: it has no lease, or (NULL) another host holds the lock, whose lease is not known here. */
 int64_t value_left_ms(const struct grant *g);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The answers of HOLDERS, QUEUE, WHY and HOSTS to a query that knows all it can know (QUERY_ANSWERING). They grow with what
- * others own. The first steps are done at once, if nothing else is to be done for the user; the rest is left
+ * The answers of HOLDERS, QUEUE, WHY and HOSTS to a query that knows all it can know (QUERY_ANSWERING). They grow with the
+ * locks of others. The first steps are done at once, if nothing else is to be done for the user; the rest is left
  * (core/port/work.h).
  *
  *   state | means                                          | event -> next state
@@ -11,7 +11,7 @@
  *   PLACE | the requests before the client's are counted   | a step: the next one; it is reached, or gone -> answered
  *
  * An answer ends with its client, which has no question any longer once it is closed. At a hand-over the query is asked
- * again; without a connection, or if nobody is to be asked, the answer starts over with what this host knows.
+ * again; without a connection, or if nobody is to be asked, the answer starts over with the knowledge of this host.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * AUDIT looks into every lock directory for what should not be there: above all for contenders of our own session that
- * no live claim knows. The session lives for months, and such a znode would block its lock for as long.
+ * AUDIT looks into every lock directory for znodes that should not be there: above all for contenders of our own session
+ * that no live claim knows. The session lives for months, and such a znode would block its lock for as long.
  *
  *   state | means                                           | event -> next state
  *   IDLE  | nobody asks for an audit                        | asked -> ROOT
@@ -64,7 +64,7 @@ struct audit {
 	enum audit_state state;
 	struct client_list served, queued; /* by this sweep; by the next */
 	uint64_t sweep;        /* its number; 0: none yet */
-	size_t open;           /* operations without an answer, those of sweeps that ended early included */
+	size_t open;           /* operations without an answer, also of sweeps that ended early */
 	struct root root;      /* the one being looked at */
 	bool root_asked;
 	struct work_item work; /* NAMES: for the user of the first in `served` */
@@ -89,10 +89,10 @@ void audit_ask(struct hosts *h, struct client *c);
 void audit_wait(struct hosts *h, struct client *c); /* the same, at the end of the next sweep */
 /* The client does not wait for an audit any longer, and gets no answer. */
 void audit_leave(struct hosts *h, struct client *c);
-void audit_continue(struct hosts *h); /* sends and finishes what it can now; after every event */
+void audit_continue(struct hosts *h); /* sends and finishes as much as it can now; after every event */
 /* Some steps of NAMES, at most as many as that or a few more. Returns how many. */
 int64_t audit_look(struct hosts *h, int64_t steps);
 void audit_answered(struct hosts *h, const struct operation *op, const struct event *event);
-/* The connection is lost. What is lost to a hand-over begins again with the next one. */
+/* The connection is lost. At a hand-over, the audits begin again on the next connection. */
 void audit_suspended(struct hosts *h);
 void audit_stopping(struct hosts *h);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What this host asks other hosts and what they ask it: queries, revocations, letters and audits. What one of these
- * finds out for another passes through here: the fate of a letter that was sent, a finished query.
+ * The questions and requests between this host and others, in both directions: queries, revocations, letters and audits.
+ * The result of one for another passes through here: the fate of a letter that was sent, a finished query.
  */
 #pragma once
 
@@ -29,7 +29,7 @@ struct hosts {
 	struct locks *locks;
 	struct query_list queries;
 	uint64_t last_query, query_round; /* a number, and a tag (query.h) */
-	size_t query_open; /* operations of queries without an answer, those of freed queries included */
+	size_t query_open; /* operations of queries without an answer, also of freed queries */
 	bool root_open;    /* ... the list of a root among them: one at a time (scan.h) */
 	int64_t root_bytes; /* the longest such list that came */
 	struct inbox inbox;
@@ -44,7 +44,7 @@ struct hosts {
 void hosts_init(struct hosts *h);
 /* Withdraws no letter, and answers no query. */
 void hosts_deinit(struct hosts *h);
-/* A hand-over ends the connection: what other hosts are asked is asked again. */
+/* A hand-over ends the connection: questions to other hosts are asked again. */
 void hosts_move(struct hosts *h);
 /* The connection is gone, and its requests end, except the audit (audit_suspended()) and queries. */
 void hosts_suspended(struct hosts *h);

@@ -8,7 +8,7 @@
  *   LISTING  | its list is under way, the watch with it         | answered -> READING; NONODE: created, listed again;
  *            |                                                  |   refused, or gone again and again -> PAUSED
  *   READING  | the letters listed are read and deleted, the     | all of it done -> WATCHING, or LISTING if the watch
- *            |   oldest first, a few at a time                  |   fired meanwhile
+ *            |   oldest first, a few at a time                  |   fired since its list
  *   WATCHING | empty, as far as the watch tells                 | watch -> LISTING; half a minute later if a delete
  *            |                                                  |   was refused
  *   PAUSED   | ZooKeeper refuses it                             | half a minute later -> LISTING

@@ -29,7 +29,7 @@ struct letter_task {
 TAILQ_HEAD(letter_task_list, letter_task);
 
 struct letter_tasks {
-	struct letter_task_list list; /* those that are not done */
+	struct letter_task_list list; /* tasks that are not done */
 	size_t count;
 	struct work_user worker;
 };

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A lookup is a request that cannot be carried out before other hosts have been asked who holds a lock: a release that
- * finds nothing here must not answer that there is nothing. The request's words are kept; once it is known, its command runs
- * again with them, as if it had just come, and finds what was asked for among the facts. It may then ask for another name.
+ * finds nothing here must not answer that there is nothing. The request's words are kept; once the answer is there, its
+ * command runs again with them, as if it had just come, and finds the answer among the facts. It may then ask for another
+ * name.
  *
  *   state  | means                                  | event -> next state
  *   ASKING | a query (query.h) is under way for the | the query has finished: one more fact -> READY; it was not fresh
@@ -10,11 +11,12 @@
  *          |                                        | the forward is answered: likewise; it fails -> freed
  *   READY  | its user's turn comes (port/work.h)    | the turn: the command runs; it asks again -> ASKING; else freed
  *
- * "Nobody holds the lock" is a fact only after a fresh query, because a client that is told so goes on without the lock. A
+ * "Nobody holds the lock" is a fact only after a fresh query, because a client with this answer goes on without the lock. A
  * holder may come from an old list: the command then asks that host, which knows whether it still holds the lock.
  *
- * What this host itself has is looked at when the command runs; what others have is as they answered, moments ago. A
- * hand-over keeps the request and what other hosts have done for it. Answers that only say what is held are asked for again.
+ * The locks of this host are looked at when the command runs; the facts about other hosts are as these answered, moments
+ * ago. A hand-over keeps the request and the acts of other hosts for it. Answers that only show holders are asked for
+ * again.
  */
 #pragma once
 
@@ -30,7 +32,7 @@
 struct forward;
 struct query;
 
-/* What a forward (forward.h) asks for and what was found, and the words for it in letters and snapshots. */
+/* The acts of a forward (forward.h) and its findings, and their words in letters and snapshots. */
 
 enum forward_act { FORWARD_LOOK, FORWARD_RELEASE, FORWARD_EXTEND, FORWARD_ACTS };
 
@@ -50,15 +52,15 @@ enum forward_found forward_found_of(struct slice word);
 
 enum { LOOKUP_FACTS_MAX = 64 };
 
-/* What others have of a name. */
+/* How other hosts hold a name. */
 struct lookup_fact {
 	struct bytes name;
 	bool held, unknown; /* `unknown`: they could not be asked */
 	bool fresh;         /* it comes from a fresh query */
 	struct bytes host;  /* held: where; empty: by other software */
-	struct bytes said;  /* held: who, as a sentence has it (participant_say()) */
+	struct bytes said;  /* held: the holder, as a sentence has it (participant_say()) */
 	int64_t session;    /* held: of that host */
-	enum forward_found found[FORWARD_ACTS]; /* what forwards have found there */
+	enum forward_found found[FORWARD_ACTS]; /* the findings of forwards there */
 };
 
 struct lookup {
@@ -75,7 +77,7 @@ struct lookup {
 };
 
 /*
- * What others have of that name. NULL: it is asked for, or that was refused and answered: the command returns without an
+ * The fact about that name. NULL: it is asked for, or that was refused and answered: the command returns without an
  * answer of its own.
  */
 const struct lookup_fact *lookup_look(struct call *call, struct slice name);
@@ -83,7 +85,7 @@ const struct lookup_fact *lookup_look(struct call *call, struct slice name);
 void lookup_ask(struct call *call, struct slice name, bool fresh);
 /* One of its facts, which it has. */
 struct lookup_fact *lookup_find(struct lookup *i, struct slice name);
-/* What others have done about that name for it; NULL: nothing. `i` may be NULL. */
+/* The fact about that name, if other hosts have acted on it for the lookup; otherwise NULL. `i` may be NULL. */
 const struct lookup_fact *lookup_done(struct lookup *i, struct slice name);
 /* Its command runs again, in its turn. */
 void lookup_ready(struct lookup *i);

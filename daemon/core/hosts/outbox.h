@@ -40,7 +40,7 @@ enum {
 enum letter_kind { LETTER_REVOKE, LETTER_FORCE, LETTER_VALUE, LETTER_ANSWER };
 enum letter_state { LETTER_POSTING, LETTER_POSTED, LETTER_WITHDRAWING };
 
-/* What became of a letter. */
+/* The fate of a letter. */
 enum letter_fate {
 	LETTER_STANDS,    /* it was posted */
 	LETTER_NO_BOX,    /* its host has no mailbox */
@@ -60,7 +60,7 @@ struct letter {
 	struct hosts *hosts;
 	TAILQ_ENTRY(letter) link; /* hosts->letters, the oldest first */
 	uint64_t number;          /* never used twice */
-	struct target *target;    /* the one that learns its fate, and has this letter; NULL: none */
+	struct target *target;    /* it learns the letter's fate, and has this letter; NULL: none */
 	struct forward *forward;  /* likewise */
 	enum letter_state state;
 	struct account *payer; /* NULL: nobody, and so the daemon */
@@ -85,7 +85,7 @@ bool outbox_room(const struct hosts *h, enum letter_kind kind, const struct clie
 struct letter *outbox_post(struct hosts *h, struct slice host, struct account *payer);
 /* Puts one that has its path behind the others. */
 void letter_add(struct letter *l);
-/* Into the ledger (port/ledger.h): after a kill the next process withdraws those that may stand. */
+/* Into the ledger (port/ledger.h): after a kill the next process withdraws letters that may stand. */
 void letter_ledger_add(struct letter *l);
 struct slice letter_id(const struct letter *l);
 /* Nobody waits for its fate any longer. */
@@ -94,7 +94,7 @@ void letter_abandon(struct letter *l);
 void letter_withdraw(struct letter *l);
 /* It was answered, so it was read. */
 void outbox_was_read(struct hosts *h, struct slice id);
-/* Answers of LETTER_POST and LETTER_WITHDRAW. Returns what those who wait for it have to know. */
+/* Answers of LETTER_POST and LETTER_WITHDRAW. Returns the news for the target or forward that waits for it. */
 struct letter_news outbox_answered(struct hosts *h, const struct operation *op, const struct event *event);
 /* A new connection of the same session: letters that are WITHDRAWING are deleted now. */
 void outbox_connected(struct hosts *h);

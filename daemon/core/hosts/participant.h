@@ -33,15 +33,15 @@ struct participant {
 	int64_t session, its_client, since;
 };
 
-/* The result borrows from what it shows. */
+/* The result borrows from the grant, the request or the child. */
 struct participant participant_holder(const struct grant *g);
 struct participant participant_waiter(const struct request *r);
 struct participant participant_elsewhere(const struct hosts *h, const struct query_child *child);
 /* A number in a znode's data. */
 int64_t participant_number(struct slice data, const char *key, int64_t otherwise);
 /*
- * Takes out what that client may not see: the session in a znode's name, which only operators may, and, of another account
- * that has that lock, process, command and data, unless it may look.
+ * Takes out the facts that the client may not see: the session in a znode's name, unless it is an operator; and process,
+ * command and data of another account that has that lock, unless it may look.
  */
 void participant_veil(struct participant *p, const struct client *c, struct slice lock);
 /* Maps, as HOLDERS, QUEUE and LEADER show them. */

@@ -9,20 +9,21 @@
  *   READING | the data of its children are asked for,    | all read -> answered; no connection -> answered in part;
  *           |   a few at a time; for LEADER the first's  |   LEADER: its znode has gone -> ASKED
  *  REVOKING | the holders that it found are revoked      | all that is done, or no connection -> answered
- * ANSWERING | what it found is shown, in pieces          | all is shown -> answered (answer.h)
+ * ANSWERING | its result is shown, in pieces             | all is shown -> answered (answer.h)
  *
- * A semaphore is asked for in parts, each in these states: its data (the limit); its leases, of which the first `limit`
- * are held, and those whose data name a holder (the limit may have been larger); for WHY and QUEUE the mutex, where all
- * wait. The children of its directory show that a name is a semaphore's if this host does not know that.
- * LOCKS asks for the names below a root (ROOT), and then about locks one by one, each in a turn of its own (scan.h).
+ * A semaphore is asked for in parts, each in these states: its data (the limit); its leases, of which the first `limit` are
+ * held, and also leases whose data name a holder (the limit may have been larger); for WHY and QUEUE the mutex, where all
+ * wait. The children of its directory show that a name is a semaphore's if this host does not know that. LOCKS asks for the
+ * names below a root (ROOT), and then about locks one by one, each in a turn of its own (scan.h).
  *
- * Accounts take turns, operators come first: they are asked in order of tags. A tag is one more than that of the account's
- * question before, and at least one more than that of the latest one whose turn has come.
+ * Accounts take turns, operators come first: they are asked in order of tags. A tag is one more than the tag of the
+ * account's question before, and at least one more than the tag of the latest question whose turn has come.
  *
  * A hand-over carries only ASKED: all but REVOKING is asked again on the next process's connection (or see answer.h).
- * Nothing is asked when this host holds the lock exclusively, or in standalone mode. Without a connection the answer tells
- * what this host knows. What is read may be older than the question: holders write about themselves (holder.h), and a server
- * may lag behind the others. A `fresh` query sends a write first. The list after it shows all that was committed before it.
+ * Nothing is asked when this host holds the lock exclusively, or in standalone mode. Without a connection the answer has
+ * only the facts of this host. The data read may be older than the question: holders write about themselves (holder.h), and
+ * a server may lag behind the others. A `fresh` query sends a write first. The list after it shows all that was committed
+ * before it.
  */
 #pragma once
 
@@ -39,7 +40,7 @@ enum {
 	QUERY_CHILDREN_MAX = 1000, /* further ones are not shown; a revocation takes all */
 	QUERY_READS_MAX = 16,      /* at a time */
 	QUERY_ACTIVE_MAX = 4,      /* questions at a time: locks and heartbeats go first */
-	QUERY_OPEN_MAX = 64,       /* open operations, those of freed queries included: then the next query waits */
+	QUERY_OPEN_MAX = 64,       /* open operations, also of freed queries: then the next query waits */
 	QUERY_DATA_MAX = 2048,     /* bytes kept of each znode */
 };
 
@@ -82,10 +83,10 @@ struct query {
 
 struct query *query_new(struct hosts *h, struct client *c, enum command command, struct slice name);
 bool query_begin(struct query *q); /* true: it is finished at once. Not of LIMIT, which proceeds by itself */
-void query_take_seen(struct query *q); /* instead of that, for `known`: only what a try has seen (sighting.h) */
-/* Continues those whose turn it is, after every event. Returns a finished one, to be answered and freed; or NULL. */
+void query_take_seen(struct query *q); /* instead of query_begin(), for `known`: only the holder a try saw (sighting.h) */
+/* Continues the queries whose turn it is, after every event. Returns a finished one, to be answered and freed; or NULL. */
 struct query *query_finished(struct hosts *h);
-/* A hand-over ends the connection: what was found so far is forgotten. Only those that ask nobody have an answer now. */
+/* A hand-over ends the connection: all results so far are forgotten. Only queries that ask nobody have an answer now. */
 void query_move_all(struct hosts *h);
 void query_go_last(struct query *q); /* after one: behind all others, in the order in which they stood */
 void query_aim(struct query *q); /* where it begins, as if it was just asked */

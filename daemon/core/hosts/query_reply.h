@@ -3,7 +3,7 @@
  * HOLDERS, QUEUE, WHY, LEADER and HOSTS begin a query (query.h) and are answered, now or later, from its result.
  *
  * LIMIT reads the limit of a semaphore, and sets it if the client asks for that: only over the version that was read,
- * because another host may have made a lock of that name meanwhile, or set another limit; then it is read again.
+ * because another host may have made a lock of that name since, or set another limit; then it is read again.
  */
 #pragma once
 

@@ -11,11 +11,11 @@
 struct client;
 struct hosts;
 
-enum { RELEASE_STEPS = 4 }; /* what the end of one thing counts for, with what it leads to (core/port/work.h) */
+enum { RELEASE_STEPS = 4 }; /* the steps that the end of one thing counts for, with all that follows (core/port/work.h) */
 
-/* Ends some of it, and adds to `steps` what it has done; it stops when that is `most`. True: nothing is left. */
+/* Ends some of it, and adds its steps to *steps, until that is `most`. True: nothing is left. */
 bool release_some(struct hosts *h, struct client *c, int64_t most, int64_t *steps);
-/* The first piece now; what is left is work of its user (WORK_RELEASE). True: nothing is left. */
+/* The first piece now; the rest is work of its user (WORK_RELEASE). True: nothing is left. */
 bool release_begin(struct hosts *h, struct client *c);
 /* All at once. */
 void release_client(struct hosts *h, struct client *c);

@@ -40,7 +40,7 @@ struct target {
 	struct letter *letter; /* NULL: none, or it is gone */
 	struct bytes id;       /* of the letter */
 	struct slice host;     /* empty: it is of no host that could be asked */
-	const struct query_child *child; /* the one that the letter names; of a semaphore the last of its host */
+	const struct query_child *child; /* the child that the letter names; of a semaphore the last of its host */
 	size_t deleting;
 	bool deleted;
 };
@@ -74,7 +74,7 @@ int64_t revocation_continue(struct revocation *d, int64_t steps);
 void revocation_free(struct revocation *d);
 /* The query has found out who holds the lock. */
 void revocation_found(struct revocation *d);
-/* What became of a target's letter. */
+/* The fate of a target's letter. */
 void revocation_letter(const struct letter_news *news);
 /* The letter of that id was answered. */
 void revocation_answered(struct hosts *h, struct slice id, int64_t holders);

@@ -6,8 +6,8 @@
  * A lock that is taken is lost to its holder at once, who learns so before anybody else is granted it; the claim
  * stays, and settling the lock grants it to the next client with a larger token, or gives the claim back.
  *
- * Thousands may share a lock, so it is done in pieces. Until all have lost it, those that have not hold it: who conflicts
- * with them is granted nothing. Who is granted it after the first piece is neither asked nor loses it.
+ * Thousands may share a lock, so it is done in pieces. Until all have lost it, the others hold it: a request that conflicts
+ * with them is granted nothing. A client that is granted it after the first piece is neither asked nor loses it.
  */
 #pragma once
 
@@ -34,7 +34,7 @@ struct revoke {
 	bool forced;
 	int64_t count;       /* holders that were asked, or have lost it */
 	struct locks *locks; /* NULL: it has not begun */
-	struct walk walk;    /* along those that held it then */
+	struct walk walk;    /* along the holders at the beginning */
 	int64_t begun_ns;
 };
 

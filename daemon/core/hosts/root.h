@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The roots below which the directories of locks are: number 0 is that of most locks, the others are the paths of prefixes
- * that have one.
+ * The roots below which the directories of locks are: number 0 is the root of most locks, the others are the paths of
+ * prefixes that have one.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 struct root {
 	size_t number;
 	struct slice path, prefix; /* <path>/<znode name> is the lock <prefix><name> */
-	struct bytes listed;       /* what is below it, each with a NUL */
+	struct bytes listed;       /* the names below it, each with a NUL */
 	size_t looked;             /* ... up to these bytes */
 };
 
@@ -24,7 +24,7 @@ bool root_find(const struct broker_conf *conf, size_t number, struct root *ret);
  */
 bool root_lock(const struct broker_conf *conf, const struct root *root, struct slice znode, struct bytes *name,
 	       enum flavour *ret_flavour);
-/* Takes what a list shows below it, but what is the brokers' own: that begins with a dot, and no lock's name does. */
+/* Takes the names that a list shows below it, except the brokers' own: these begin with a dot, and no lock's name does. */
 void root_listed(struct root *root, const struct event *event);
 /* The next name of the list. False: that was all, and the list is freed. */
 bool root_next(struct root *root, struct slice *ret_znode);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The scan is what LOCKS ... ALL needs beside its query (query.h): a page of the locks of all hosts. It finds the first
- * names behind a given one, and then asks about one of them after the other, as WHY does. Between two locks other accounts
- * have their turns to ask; what this host does by itself is done in pieces (core/port/work.h).
+ * The scan is a page of the locks of all hosts, for LOCKS ... ALL, beside its query (query.h). It finds the first names
+ * behind a given one, and then asks about one of them after the other, as WHY does. Between two locks other accounts have
+ * their turns to ask; this host's own work is done in pieces (core/port/work.h).
  *
  *   state | means                                             | event -> next state
  *   ROOT  | the names below a root are being listed           | listed -> NAMES
- *   NAMES | those of the page are picked, in pieces.          | all looked at -> ROOT of the next root, or LOCKS;
+ *   NAMES | the names of the page are picked, in pieces.      | all looked at -> ROOT of the next root, or LOCKS;
  *         |   Standalone: of the locks of this host           |   no name fits -> answered
  *   LOCKS | a lock is asked about, then its row is made, in   | its row is made -> the next lock; the last one, or the
  *         |   pieces                                          |   page is as long as an answer may be -> answered
  *
- * The list of a root grows with what others own: of all scans one at a time is open.
+ * The list of a root grows with the locks of others: of all scans one at a time is open.
  *
  * No connection, or one that is lost: answered UNAVAILABLE. Its account may not have the memory: LIMIT. If the rules of
  * access change, LOCKS starts over. A hand-over carries the question, and it starts over.
@@ -57,7 +57,7 @@ struct scan {
 	struct bytes *names; /* of the page, in their order */
 	size_t count, cap, name_bytes;
 	bool further;   /* there are more names behind them */
-	size_t at;      /* LOCKS: the one that is asked about */
+	size_t at;      /* LOCKS: the name that is asked about */
 	uint32_t rules; /* env->rules that the rows were made by */
 	bool showing;   /* its row is being made: */
 	struct view view;
@@ -69,7 +69,7 @@ struct scan {
 
 /* LOCKS ... ALL: answered now or later. `after` empty: from the first name on. `most`: 1 or more. */
 void scan_ask(struct hosts *h, struct client *c, struct slice pattern, struct slice after, int64_t most);
-/* What it needs, beyond what a small one needs. */
+/* The memory that it needs beyond the memory of a small one. */
 size_t scan_memory(const struct scan *s);
 
 /* The names below a root. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A view goes along those who hold a lock, or permits of a semaphore, or along those who wait for it, on all hosts, as
- * far as a query (query.h) has found out: each is a row (participant.h). It shows this host's by its own knowledge,
- * others' by their znodes. It is made in steps, between which all may change: a row is true at its own instant, who is
- * there all the time is a row once, and who comes or goes meanwhile is one or is not.
+ * A view goes along the holders of a lock, or of permits of a semaphore, or along the clients that wait for it, on all
+ * hosts, as far as a query (query.h) has found out: each is a row (participant.h). It shows this host's clients by its own
+ * knowledge, others by their znodes. It is made in steps, between which all may change: a row is true at its own instant. A
+ * client that is there all the time is a row once; a client that comes or goes between the steps is a row, or is not.
  *
  *   stage     | a step                                                  | after the last one
  *   HERE      | holders: a grant of this host                           | GATHERING
@@ -30,7 +30,7 @@ enum view_stage { VIEW_HERE, VIEW_GATHERING, VIEW_ELSEWHERE, VIEW_BEFORE, VIEW_W
 /* KEPT: no row, but a client that has the lock delegated and does not hold it. LAST: no row, and none is left. */
 enum view_step { VIEW_ROW, VIEW_KEPT, VIEW_NO_ROW, VIEW_LAST };
 
-/* What a row counts for, and what reading a znode does (core/port/work.h). */
+/* The steps that a row counts for, and the reading of a znode (core/port/work.h). */
 enum { VIEW_ROW_STEPS = 2, VIEW_READ_STEPS = 8 };
 
 struct view {
@@ -46,11 +46,11 @@ struct view {
 
 void view_begin_holders(struct view *v, const struct query *q);
 void view_begin_waiters(struct view *v, const struct query *q);
-/* The next step, whose row borrows from what it shows until anything changes. Adds to `steps` what it counts for. */
+/* The next step, whose row borrows from the objects that it shows until anything changes. Adds its steps to *steps. */
 enum view_step view_step(struct view *v, struct participant *ret, int64_t *steps);
 void view_end(struct view *v);
 
 /* The lock, or semaphore, that the query asks about; NULL: this host knows none of that name and kind. */
 const struct lock *view_lock(const struct query *q);
-/* Other hosts before this one, holders of a lock included; and those that wait. */
+/* The number of other hosts before this host, holders of a lock included; and of hosts that wait. */
 void view_hosts(const struct query *q, size_t *ret_before, size_t *ret_waiting);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who pays for a lock (port/pools.h): a rule over its state, which is applied once the lock is settled. */
+/* The payer of a lock (port/pools.h): a rule over its state, which is applied once the lock is settled. */
 #pragma once
 
 #include <stddef.h>
 
 #include "core/lock/lock.h"
 
-/* Who it is by the state alone; NULL: nobody uses it, so that whoever paid last pays. */
+/* The payer by the state alone; NULL: nobody uses the lock, so the last payer pays. */
 struct account *payer_of(const struct lock *lock);
 /*
- * The permits of a semaphore, in order: the n first are those of the first grant, which has n, and so on; the next ones are
- * gathered, and what is left stays whose it was (NULL). Its mutex is for the request that gathers with it.
+ * The permits of a semaphore, in order: the n first belong to the first grant, which has n, and so on; the next ones are
+ * gathered, and the rest keeps its payer (NULL). Its mutex is for the request that gathers with it.
  */
 struct payer_permits {
 	const struct lock *lock;

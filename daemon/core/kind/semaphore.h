@@ -10,25 +10,25 @@
  * the mutex; when its host holds that, and it is the first, it *gathers*: `count` claims join leases/ for it,
  * and wait for room together. Each permit is a claim (claim.h) with its states: JOINING, WAITING for room, HELD,
  * UNSURE, LEAVING. A client's permits are a grant on the leases, whose depth is their number; the permits of one host are
- * alike. The leases alone ensure that the limit is kept: of those that are held, the one made last was listed with all
- * others.
+ * alike. The leases alone ensure that the limit is kept: the held lease that was made last was listed with all other held
+ * ones.
  *
  * The rule runs over state, after every event:
  *
  *   1  the first request gathers while its host holds the mutex, the hand-off rule lets it, and the limit is its own
  *   2  it is granted when that many more permits are HELD than clients have, and the session is proven
- *   3  permits beyond those that clients have and the gathering request wants leave, first those that only wait;
+ *   3  permits leave if neither a client has them nor the gathering request wants them, first permits that only wait;
  *      missing ones join
  *   4  if fewer are HELD than clients have, somebody deleted one: the last granted client has lost its permits
- *   5  a client that waits for more and loses its permits is told so by the answer to that request
+ *   5  if a client that waits for more loses its permits, the answer to that request says so
  *
  * Standalone mode has no leases: a request is granted when the limit leaves room. The limit lives as long as anybody
  * uses the semaphore, here as between hosts (the directories are containers).
  *
- * If another host waits for permits, it is told which clients have them. As for a lock (holder.h), nothing is written
- * before another host waits. A lease is created with its host's name. Later its data may describe a grant: there is
- * at most one pass per second, over grants older than 100 ms, and each permit is written into a lease of its own.
- * Only that write assigns a lease to a client.
+ * If another host waits for permits, the leases show it which clients have them. As for a lock (holder.h), nothing is
+ * written before another host waits. A lease is created with its host's name. Later its data may describe a grant: there is
+ * at most one pass per second, over grants older than 100 ms, and each permit is written into a lease of its own. Only that
+ * write assigns a lease to a client.
  *
  *   the other host waits             | known from
  *   while this host gathers: behind  | the watch on the mutex that it holds
@@ -44,17 +44,17 @@
 #include "core/lock/lock.h"
 #include "protocol/bytes.h"
 
-/* What another host that waits was told. */
+/* The holders that the leases' data show to another host that waits. */
 struct permit_holders {
 	bool seen;          /* the last list showed that another host waits */
 	int64_t looked_ns;  /* when that list was sent */
-	int64_t checked_ns; /* what is told and what is not */
-	int64_t told_ns;
+	int64_t checked_ns; /* when all grants were last compared with the data */
+	int64_t told_ns;    /* when data were last written */
 };
 
 struct semaphore {
 	struct locks *locks;
-	struct lock *lock;      /* its directory is that of the mutex */
+	struct lock *lock;      /* its directory is the mutex */
 	struct directory slots;
 	enum semaphore_state state;
 	bool incomplete; /* its directories must be made */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A bearer owns one lock and is known by a value, as a Redis lock is: whoever of the user shows the value may release or
- * extend the lock, over any connection or none. It is a client (client.h) like any other, with requests and grants that
- * queue, count and are lost as those of others; but it has no connection, and nothing is sent to it.
+ * A bearer owns one lock and is known by a value, as a Redis lock is: any client of the user that shows the value may
+ * release or extend the lock, over any connection or none. It is a client (client.h) like any other, with requests and
+ * grants that queue, count and are lost as usual; but it has no connection, and nothing is sent to it.
  *
  *   state  | means                                   | event -> next state
  *   ASKING | it has the request of a bid (client/    | granted -> HOLDS; taken -> WAITS, or freed; failed, or the bid's
@@ -13,8 +13,8 @@
  *          |   tied to the process that has set it   |   process it is tied to has ended, lost in any other way -> freed
  *          |   (lifeline.h); never both              |
  *
- * So there is one for each such grant or request, and what these are charged bounds them. A hand-over and a ledger carry it.
- * After a kill it holds what it held, and no ghost is needed: that its connection is gone changes nothing.
+ * So there is one for each such grant or request, and their charges bound them. A hand-over and a ledger carry it. After a
+ * kill it keeps its grant, and no ghost is needed, because it had no connection before, either.
  *
  * The value is a secret, as a password is: it is in snapshots and the ledger, which only the daemon reads; in no log, no
  * answer to another user and no znode; and its memory is wiped.
@@ -51,7 +51,7 @@ struct bearer {
 bool bearer_is_told(const struct client *bearer);
 /* For that client's user and process, with a copy of the value. */
 struct client *bearer_new(const struct client *by, struct slice value);
-/* What a bearer of that value is charged (POOL_MEMORY). */
+/* The charge of a bearer of that value (POOL_MEMORY). */
 size_t bearer_memory(struct slice value);
 void bearer_free(struct client *bearer); /* it neither holds nor waits */
 void bearer_adopt(struct client *bearer, const struct client *by); /* from now on it is of that client's process */
@@ -62,7 +62,7 @@ void bearer_tie(struct client *bearer);
 void bearer_untie(struct client *bearer);
 /* Frees it if it neither holds nor waits. */
 void bearer_rest(struct client *bearer);
-/* The grant of a bearer of that client's user, if its program was told of it; otherwise NULL. `lock` may be NULL. */
+/* The grant of a bearer of that client's user, if its program knows of it; otherwise NULL. `lock` may be NULL. */
 struct grant *bearer_grant(const struct lock *lock, const struct client *c);
 /* The same, if the bearer has that value. */
 struct grant *bearer_grant_of(const struct lock *lock, const struct client *c, struct slice value);
@@ -72,7 +72,7 @@ void bearer_hash(struct slice salt, struct slice value, char ret[SHA256_HEX_CHAR
 struct grant *bearer_grant_by_hash(const struct lock *lock, int64_t uid, struct slice salt, struct slice sha256);
 /* The client is of the process that has set it, which is known. */
 bool bearer_is_of(const struct client *bearer, const struct client *c);
-/* Its first grant was made, or its last has ended: the adapter is told whether there is any in the broker. */
+/* Its first grant was made, or its last has ended: notifies the adapter whether the broker has any such bearer. */
 void bearer_holds(struct client *bearer, bool holds);
 
 /* In a snapshot a client has a number: of its connection, or, for a bearer, one that no connection has. */
@@ -81,5 +81,5 @@ int64_t bearer_number(const struct client *c);
 struct client *bearer_numbered(const struct locks *locks, int64_t number);
 void bearer_snapshot(const struct client *bearer, const struct entry_pairs *noted, struct bytes *out);
 bool bearer_restore(struct locks *locks, const struct entry *e);
-/* Removes what text was made of its value. Takes an empty one. */
+/* Wipes a text that has the value in it. Takes an empty one. */
 void bearer_wipe(struct bytes *text);

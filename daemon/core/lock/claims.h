@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the claims of a lock of any kind do for its requests and grants: rules 3 to 5 of lock.h, the hand-off rule with
+ * How the claims of a lock of any kind serve its requests and grants: rules 3 to 5 of lock.h, the hand-off rule with
  * the tokens, and the operations that the claims need.
  */
 #pragma once
@@ -31,7 +31,8 @@ bool claims_want_next(const struct lock *lock);
 void claims_learn(struct lock *lock, unsigned int facts);
 /* Operations may be sent for that directory, and their answers are believed. */
 bool claims_may_ask(const struct directory *d);
-/* Only then: sends what had to wait; then the reads and writes that the claims need. True: it listed the directory. */
+/* Only then: sends the operations that had to wait; then the reads and writes that the claims need. True: it listed the
+ * directory. */
 void claims_ask_again(struct directory *d);
 bool claims_watch(struct lock *lock);
 
@@ -40,9 +41,9 @@ bool claims_watch(struct lock *lock);
  *
  * The write is lazy, so that a grant costs none: it is sent only while a list has shown that somebody elsewhere waits,
  * for a grant older than 100 ms, and at most once a second per claim. Until then, and after the next hand-off, the data
- * say less, or what was true `written` ago. A try of another host is answered at once: by `held`, once per connection.
+ * say less, or were true `written` ago. A try of another host is answered at once: by `held`, once per connection.
  *
- * The data of an election name the leader: they are written before the leader is told (election.h), and not again.
+ * The data of an election name the leader: they are written before the leader is notified (election.h), and not again.
  */
 
 /* The data of the next operation (operation_data()) describe the holder of permits. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A client is one connection, whose end releases what it holds, or a bearer (bearer.h). It is told of more: notification.h.
+ * A client is one connection, whose end releases all that it holds, or a bearer (bearer.h). It gets events: notification.h.
  */
 #pragma once
 
@@ -23,8 +23,8 @@ TAILQ_HEAD(observer_list, observer); /* observe.h */
 struct client {
 	struct locks *locks;
 	TAILQ_ENTRY(client) link; /* broker->clients, oldest first */
-	TAILQ_ENTRY(client) closing_link, audit_link, told_link; /* closing; `auditing`; told */
-	/* A search for a deadlock goes along thousands of members of a group: what it looks at is in one place of memory. */
+	TAILQ_ENTRY(client) closing_link, audit_link, told_link; /* closing; `auditing`; `told` */
+	/* A search for a deadlock goes along thousands of members of a group: the fields that it reads are together. */
 	TAILQ_ENTRY(client) group_link;
 	struct request *request;  /* `blocking` while that waits, one of `requests`; NULL */
 	struct group *group;      /* NULL: it belongs to none */
@@ -43,7 +43,7 @@ struct client {
 	bool lazy;                /* the client does not wait for that answer */
 	bool answered;            /* `answer` is sent once the request's changes are settled */
 	struct span answer;
-	bool ghost;               /* after a kill: it has no connection, and holds what it held until it is gone (salvage.h) */
+	bool ghost;               /* after a kill: it has no connection, and keeps its grants until it is gone (salvage.h) */
 	bool closing, closed;     /* nothing is sent to it any longer; it holds nothing any longer */
 	enum command last_command; /* COMMAND_COUNT: unknown, or none yet */
 	struct account *account;
@@ -56,23 +56,23 @@ struct client {
 	struct bearer *bearer;    /* it has no connection; NULL: it has one */
 	struct mlock *mlock;      /* the MLOCK that waits */
 	struct bid *bid;          /* its SET, or a bearer's, that is not answered yet (client/bid.h) */
-	struct lookup *lookup;  /* what other hosts are asked before its request is carried out (hosts/lookup.h) */
+	struct lookup *lookup;  /* questions to other hosts before its request is carried out (hosts/lookup.h) */
 	struct request blocking;  /* its LOCK: at most one, without allocation */
 	struct request_list requests;
 	struct query *query;      /* its question to other hosts, or its request */
 	struct grant_list grants; /* lost ones included */
 	struct observer_list observers;
 	size_t request_count, grant_count, lost_count, observer_count, counted; /* grants that count against the limits */
-	struct notification_list notifications; /* those that it has not read */
+	struct notification_list notifications; /* not read yet */
 	size_t notification_count; /* without losses and leaders, which the grants and the observers bound */
 	struct notification *session_notification; /* NULL: none waits */
 	size_t revoke_bytes;      /* pushed, and perhaps not read yet */
-	bool told_jeopardy;       /* the state that it was told */
-	bool is_holder;           /* it holds a valid grant, as the adapter was told */
+	bool told_jeopardy;       /* the state in its latest notification */
+	bool is_holder;           /* it holds a valid grant, as the adapter was last notified */
 	bool events_waiting;      /* EVENTS waits */
 	struct timer events_timer;
 	struct ledger_client *record; /* in the ledger; NULL: none */
-	bool recorded;            /* it was in one: it is kept, and stands in that of the next process, too */
+	bool recorded;            /* it was in a ledger: it is kept, and is in the next process's ledger, too */
 	struct client_list *auditing; /* the list in which its AUDIT waits; NULL: none does */
 	bool reloading, delegating, resetting; /* RELOAD, DELEGATE, RESET: for */
 	bool searching;           /* an older version handed it over, and had a search for a deadlock under way for it */
@@ -92,32 +92,32 @@ void client_enter_new(struct client *c);
 /* It has nothing any longer. */
 void client_free(struct client *c);
 
-/* ---- what is known of it, and what it may do ---- */
+/* ---- the known facts about it, and its rights ---- */
 
 /* It named a process. That is shown once the connecting one has ended, if the adapter finds that the user owns it. */
 void client_set_child(struct client *c, uint32_t pid);
 /* Asks the adapter to look at the process that the client named. */
 void client_watch_child(const struct client *c);
-/* The process that is shown: the one that connected or the one it named, while it lives; else 0 and "inherited". */
+/* The process that is shown: the connected one or the one it named, while it lives; else 0 and "inherited". */
 uint32_t client_shown(const struct client *c, struct slice *ret_comm);
-void client_close(struct client *c); /* before this event ends, what it has is released and the connection closed */
+void client_close(struct client *c); /* before this event ends, all that it has is released and the connection closed */
 struct client *client_by_id(const struct locks *locks, uint64_t id); /* NULL when there is none */
 /* Of the process that connected. A snapshot does not have them: the adapter reads them again from the connection. */
 void client_set_groups(struct client *c, const struct event_groups *groups);
 /* A rule may say whether it may do that with a lock: else there is the default. And as access_may() has it. */
 bool client_ruled(struct client *c, enum rule_verb verb);
 bool client_may(const struct client *c, enum rule_verb verb, struct slice name, const struct rule **ret_rule);
-bool client_is_own(const struct client *c, const struct client *other); /* of one account: what one has is the other's own */
-/* What an account has of that lock is shown with all that is known of it: it is its own, or it may look. NULL: elsewhere. */
+bool client_is_own(const struct client *c, const struct client *other); /* both are of one account */
+/* The client may see all about participants of the account: it is its own, or it may look. NULL: elsewhere. */
 bool client_may_look(const struct client *c, struct slice name, const struct account *account);
-bool client_is_operator(const struct client *c); /* it came through the operators' socket, whoever it is */
+bool client_is_operator(const struct client *c); /* it came through the operators' socket, as any user */
 
-/* ---- what it may have: its own limits, and its account's shares (port/pools.h) ---- */
+/* ---- its bounds: its own limits, and its account's shares (port/pools.h) ---- */
 
 /* False, with `why`: a limit of the client is reached, or its account's share. `queued`: an event will tell the end. */
 bool client_may_ask(const struct client *c, bool queued, const char **why);
 bool client_may_be_told(const struct client *c, const char **why); /* one event more, which it may leave unread */
 bool client_may_observe(const struct client *c, const char **why);
-/* Which limit leaves no room for one more grant: that of the client itself, or that of its account. */
+/* The limit that leaves no room for one more grant: the client's own, or its account's. */
 enum client_lack { CLIENT_LACKS_NOTHING, CLIENT_LACKS_ITS_GRANTS, CLIENT_LACKS_GRANTS };
 enum client_lack client_lacks(const struct client *c);

@@ -23,13 +23,13 @@ void client_entry_write(const struct client *c, struct entry_writer *w);
 void client_ledger_add(struct client *c);
 /* It is freed, and holds nothing any longer. */
 void client_ledger_remove(struct client *c);
-/* What client_entry_write() writes may have changed. */
+/* A value that client_entry_write() writes may have changed. */
 void client_ledger_changed(struct client *c);
 /* That it is written as it is. */
 bool client_ledger_is_true(const struct client *c);
-/* It may have, or may have no longer, what is not written down: queued requests, unread notifications. */
+/* It may have, or may have no longer, things that are not written down: queued requests, unread notifications. */
 void client_ledger_review(struct client *c);
 /* It is pushed something. */
 void client_ledger_told(struct client *c);
-/* What was pushed so far is in the hands of the adapter, which marks connections with unwritten output itself. */
+/* All pushes so far are in the hands of the adapter, which marks connections with unwritten output itself. */
 void client_ledger_all_told(struct locks *locks);

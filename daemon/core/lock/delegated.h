@@ -7,9 +7,9 @@
  *   a grant   | its word        | means                                     | left by
  *   ordinary  | NONE, or it has | the client says UNLOCK                    | LOCK ... SLOT granted, and nobody else
  *             |   no slot       |                                           |   wants it -> delegated
- *   delegated | FREE or HELD    | the client keeps what nobody else wants   | taken back: free -> the grant ends, as by
- *             |                 |                                           |   UNLOCK; held -> recalled. Lost: free -> it
- *             |                 |                                           |   ends, and nobody is told; held -> lost
+ *   delegated | FREE or HELD    | the client keeps a lock that nobody else  | taken back: free -> the grant ends, as by
+ *             |                 |   wants                                   |   UNLOCK; held -> recalled. Lost: free -> it
+ *             |                 |                                           |   ends silently; held -> lost
  *   recalled  | HELD, WANTED    | as ordinary: the client cannot give it    | as ordinary: the word is NONE then
  *             |                 |   back by the word, and says UNLOCK       |
  *   lost      | HELD, LOST      | as any lost grant                         | as any lost grant: the word is NONE then
@@ -44,11 +44,11 @@ struct lock;
 
 /*
  * A lock is delegated only if it is likely to stay delegated: after `need` grants in a row by message to one client, or to
- * readers. When delegations of the lock are taken back for somebody else, one or all readers' at once, `need` doubles, up to
- * 64. When the last client that has the lock delegated does not use it for a second, `need` halves. What that client causes
- * itself does not change `need`. So among m grants by message in t seconds at most 6 + m/64 + t delegations are taken back
- * for others, whatever the clients do: at 64 each of them costs 64 grants in a row; it takes 6 to get to 64, and one more
- * for each time that `need` was halved, which takes a second.
+ * readers. When delegations of the lock are taken back for somebody else, one or all readers' at once, `need` doubles, up
+ * to 64. When the last client that has the lock delegated does not use it for a second, `need` halves. A change that a
+ * client causes for itself does not change `need`. So among m grants by message in t seconds at most 6 + m/64 + t
+ * delegations are taken back for others, whatever the clients do: at 64 each of them costs 64 grants in a row; it takes 6
+ * to get to 64, and one more for each time that `need` was halved, which takes a second.
  */
 
 enum {
@@ -60,7 +60,7 @@ enum {
 
 LIST_HEAD(delegated_list, grant);
 
-/* What a lock remembers about its latest grants by message. */
+/* A lock's memory of its latest grants by message. */
 struct delegability {
 	uint64_t client;       /* the client that got them, or DELEGABILITY_READERS; 0: there were none */
 	uint32_t streak, need; /* grants in a row since the lock was last delegated; how many are needed (0: one) */
@@ -81,7 +81,7 @@ struct delegated {
 	uint64_t uses, first; /* of a delegated one, as they were seen last, and when it was delegated */
 };
 
-/* What a client with a page has. */
+/* The delegations of a client with a page. */
 struct delegations {
 	struct client *client;
 	TAILQ_ENTRY(delegations) link; /* user->delegations; set if any grant is delegated */
@@ -103,7 +103,7 @@ void delegated_go_on(struct client *c, struct delegation_page *page);
 void delegated_end(struct client *c); /* it has no grants, and its page ends */
 /* Ends the page in this process only: another process goes on with it, and its contents stay. */
 void delegated_abandon(struct client *c);
-size_t delegated_memory(void); /* what a page is charged with, of POOL_MEMORY */
+size_t delegated_memory(void); /* the charge of a page, of POOL_MEMORY */
 /* True: the client's account has room for a page. */
 bool delegated_may_begin(const struct client *c, const char **why);
 
@@ -114,7 +114,7 @@ bool delegated_is_wanted(const struct lock *lock);
 /* The grant is delegated, and its word says now that the client does not hold the lock. */
 bool delegated_is_free(const struct grant *g);
 size_t delegated_free_count(const struct client *c); /* the client's grants that are free */
-/* The instant since which the client holds the grant; of a delegated one, what the client says, as far as it can be. */
+/* The instant since which the client holds the grant; of a delegated one, by the client's word, as far as it can be. */
 int64_t delegated_since_ns(const struct grant *g);
 size_t delegated_free_of(const struct lock *lock);      /* the lock's grants that are free */
 struct grant *delegated_holder(const struct lock *lock); /* the first grant that is not free; NULL: none */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The decisions that differ between the kinds of locks. Everything else (the FIFO, the grants, the claims) is the same
- * for all kinds. kind/ has one rule for each kind; a lock has that of its kind, and lock/ calls nothing else of a kind.
+ * for all kinds. kind/ has one rule for each kind; a lock has the rule of its kind, and lock/ calls nothing else of a kind.
  */
 #pragma once
 
@@ -28,16 +28,16 @@ struct request_terms;
 
 struct kind_rule {
 	enum kind kind;
-	enum rule_verb verb; /* what an access rule calls a request for it; of a lock, one to share it is another */
+	enum rule_verb verb; /* of access rules for its requests; a request to share a lock has another one */
 	bool counts; /* its requests say how many they want, and of which limit */
-	/* Why a client is refused that lost what it had, has it, or waits for it; and why if its lease ran out. */
+	/* The sentences that refuse a client that lost its grant, has one, or waits for it; and if its lease ran out. */
 	const char *lost, *held, *waits, *lease_over;
 	size_t data_bytes; /* so long a text of a request's has to have room in the data of a claim's znode */
 	bool lingers;     /* a held claim stays for a while after its last grant */
 	bool follows;     /* next may follow a held claim without tokens, without a gap (claim.h) */
 	bool tells_holder; /* a held claim's data describe the first grant on it when others wait (claims.h) */
 	bool marks_tries; /* the name of a claim that only tries want says so (sighting.h) */
-	/* The lock of that name, made if need be: lock_make(), or what makes a directory more. NULL: a limit forbids it. */
+	/* The lock of that name, made if need be: lock_make(), perhaps with another directory. NULL: a limit forbids it. */
 	struct lock *(*make)(struct locks *locks, struct slice name, const struct client *client);
 	/* Takes the facts of its directory; and of its second one, the slots'. NULL: it has none. */
 	void (*learn)(struct lock *lock, unsigned int facts);
@@ -46,7 +46,7 @@ struct kind_rule {
 	void (*settle)(struct lock *lock);
 	/* The same for its second directory, the slots'. NULL: it has none. */
 	void (*settle_slots)(struct lock *lock);
-	/* Grants what the held claim may serve (rule 1). */
+	/* Grants the requests that the held claim may serve (rule 1). */
 	void (*serve)(struct lock *lock);
 	/* How many may have it at once, as far as is known; 0: that is not known. NULL: no limit is agreed. */
 	int64_t (*limit)(const struct lock *lock);
@@ -60,7 +60,7 @@ struct kind_rule {
 	bool (*may_join)(const struct lock *lock);
 	/* A client that has some of it may ask for that besides. NULL: it would have to enter it again (REENTER). */
 	bool (*may_add)(const struct grant *g, const struct request_terms *terms);
-	/* A request has begun. NULL: the kind need not know; likewise in what follows. */
+	/* A request has begun. NULL: the kind need not know; likewise below. */
 	void (*begun)(struct lock *lock, const struct request *r);
 	/* A request has ended, for any reason. */
 	void (*ended)(struct lock *lock, const struct request *r);
@@ -70,17 +70,17 @@ struct kind_rule {
 	void (*suspended)(struct lock *lock);
 	/* An operation that the kind itself asked for is answered. */
 	void (*answered)(const struct operation *op, const struct event *event);
-	/* What is in the lock's directory, or its child of that name, has changed: a watch has fired. */
+	/* The children of the lock's directory, or its child of that name, have changed: a watch has fired. */
 	void (*watched)(struct lock *lock, const struct slice *child);
-	/* Frees what the lock keeps as one of that kind, before the lock is freed. */
+	/* Frees the lock's state of that kind, before the lock is freed. */
 	void (*free)(struct lock *lock);
 	/*
-	 * Appends entries of what the lock keeps to its snapshot, behind all others of the lock; and takes one whose word is
+	 * Appends entries of that state to the lock's snapshot, behind all others of the lock; and takes one whose word is
 	 * none of the snapshot's own, which it skips if it does not know it. False: it is refused.
 	 */
 	void (*snapshot)(const struct lock *lock, struct bytes *out);
 	bool (*restore)(struct lock *lock, const struct entry *e);
-	/* What the ledger has of it, so that a kill does not lose that; and after a kill, the same entries of that alone. */
+	/* The part of that state that is in the ledger, so that it survives a kill; and then the entries of that part alone. */
 	uint64_t (*keeps)(const struct lock *lock);
 	void (*salvage)(uint64_t kept, struct bytes *out);
 	/* The invariants of its state hold. NULL: there are none. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A lifeline is a process whose end frees what it holds without a time: bearers (bearer.h) are tied to it. There is one for
+ * A lifeline is a process whose end frees its locks without a lease: bearers (bearer.h) are tied to it. There is one for
  * each process of a user, however many locks and connections that has. The adapter watches the process. Nothing is granted
  * before it does, so there is no lock that nobody would free.
  *
@@ -8,14 +8,14 @@
  *   NEW     | another process of the daemon had it: this  | the first event -> ASKED
  *           |   one's adapter does not know of it yet     |
  *   ASKED   | the adapter was asked to watch the process; | watched -> WATCHED; the process has ended -> ENDED;
- *           |   who asks for a lock waits for that        |   there is no room -> REFUSED
- *   WATCHED | the end of the process will be told         | it has ended -> ENDED
- *   REFUSED | who waits is refused                        |
- *   ENDED   | the same, and what the bearers have is      |
+ *           |   a request for a lock waits for that       |   there is no room -> REFUSED
+ *   WATCHED | the adapter will report the process's end   | it has ended -> ENDED
+ *   REFUSED | waiting requests are refused                |
+ *   ENDED   | the same, and the bearers' locks are        |
  *           |   released, in the turns of their user      |
  *
- * In any state it is freed, and the adapter told, when nobody waits for it and no bearer is tied to it: these bound it. It
- * is in no snapshot and no ledger, for each bearer says who has set it and that it is tied; in a snapshot, also that the
+ * In any state it is freed, and the adapter notified, when nobody waits for it and no bearer is tied to it: these bound it.
+ * It is in no snapshot and no ledger, for each bearer says who has set it and that it is tied; in a snapshot, also that the
  * process has ended.
  */
 #pragma once
@@ -37,7 +37,7 @@ struct user;
 
 enum lifeline_state { LIFELINE_NEW, LIFELINE_ASKED, LIFELINE_WATCHED, LIFELINE_REFUSED, LIFELINE_ENDED };
 
-/* Embedded in what waits until the process is watched, or cannot be. Its work is added then. */
+/* Embedded in an object that waits until the process is watched, or cannot be. Its work is added then. */
 struct lifeline_wait {
 	struct lifeline *lifeline; /* NULL: it does not wait */
 	struct work_item *work;
@@ -50,7 +50,7 @@ struct lifeline {
 	TAILQ_ENTRY(lifeline) link;  /* locks->lifelines */
 	uint64_t number;             /* by which the adapter knows it */
 	struct user *user;           /* of all who wait or are tied */
-	bool privileged;             /* who asked first may use the reserve */
+	bool privileged;             /* the client that asked first may use the reserve */
 	uint32_t pid;
 	uint64_t started;
 	enum lifeline_state state;
@@ -76,5 +76,5 @@ void lifeline_untie(struct client *bearer); /* takes one that is not tied */
 struct client *lifeline_first(const struct lifeline *l);
 /* EVENT_LIFELINE. */
 void lifeline_told(struct locks *locks, const struct event *event);
-/* Asks for those that are NEW. */
+/* Asks for the NEW lifelines. */
 void lifelines_resume(struct locks *locks);

@@ -10,8 +10,8 @@
  *      it; readers at the head get it together and are one hand-off, in pieces if they are many
  *   2  waits that ran out end as soon as it is known whether the lock is taken
  *   3  a HELD claim without grants that cannot serve the head goes back, once *next* is queued; one without requests
- *      lingers, or goes back when another host wants it; any other claim that no request wants goes back, and so does
- *      one that does not suit the head: a shared one when a writer is first, or, when a reader is first, an exclusive
+ *      lingers, or goes back when another host wants it; any other claim that no request wants goes back. A claim that does
+ *      not suit the head goes back, too: a shared one when a writer is first, or, when a reader is first, an exclusive
  *      one that only readers keep waiting
  *   4  requests without a claim join, in the mode of the head; *next* is queued when the held claim does not suit the
  *      head, before its hand-offs run out, or when a contender elsewhere keeps a reader from joining others
@@ -48,12 +48,12 @@ struct lock {
 	struct grant_list grants, lost;
 	size_t request_count, expired_count, aside_count, grant_count;
 	int64_t token; /* of the latest grant in this session; 0: none yet */
-	int64_t ended_ns; /* when a grant last ended, unless who waited then has had one since: 0 */
+	int64_t ended_ns; /* when a grant last ended, unless a client that waited then has had one since: 0 */
 	struct batch batch;
 	struct delegated_list delegated; struct delegability delegability; /* grants; delegated.h */
 	struct directory directory;
 	const struct kind_rule *rule;
-	void *own; /* what it keeps as one of its kind, or NULL */
+	void *own; /* its state as a lock of its kind, or NULL */
 	struct directory *slots; /* of a semaphore: the directory that its grants rest on; otherwise NULL */
 	struct charge charge; /* while it is in use: of its payer (port/pools.h); */
 	bool mixed;           /* since then somebody of another account has come, so that the payer may change */
@@ -82,17 +82,17 @@ bool lock_in_use(const struct lock *lock); /* something needs the struct */
 bool lock_is_tried(const struct lock *lock); /* only tries want it: its claim is marked as theirs */
 void lock_learn(struct directory *d);  /* takes the facts of a touched directory, before it is settled */
 void lock_settle(struct directory *d); /* applies the rule, for that touched directory */
-void lock_take_turn(struct directory *d, enum turn turn); /* its turn has come: it sends what goes first */
+void lock_take_turn(struct directory *d, enum turn turn); /* its turn has come: it sends the operations that go first */
 void lock_rest(struct lock *lock);                      /* frees or parks it if nothing refers to it */
 void lock_tidy(struct lock *lock); /* idle, and touched: the time may have come to remove its directory */
 void lock_park(struct lock *lock); /* nothing uses it: it is remembered for a while */
 void lock_free(struct lock *lock);
 /* Touches the locks that are waited for, because they may be granted now: some at once, the others in later events. */
 void lock_touch_waiting(struct locks *locks);
-void lock_lose(struct lock *lock); /* the session is lost: so are the grants and claims */
+void lock_lose(struct lock *lock); /* the session is lost, and with it the grants and claims */
 const char *lock_state_word(const struct lock *lock); /* the state of the host's claim; `lock` may be NULL */
 
-struct account *lock_user(const struct lock *lock); /* who holds it first, or waits first; NULL: nobody does */
+struct account *lock_user(const struct lock *lock); /* of the first holder, or the first that waits; NULL: there is none */
 
 /* Visits each directory of the lock. */
 #define LOCK_DIRECTORIES(d, lock) \
@@ -111,10 +111,10 @@ static inline struct directory *lock_held(struct lock *lock)
 }
 
 /*
- * What idle locks leave in ZooKeeper. Containers are removed by the servers; the directory of flavour kazoo is persistent,
- * because a living Lock object of kazoo makes it once and fails without it. Where remove_idle_s says that no such object
- * lives, this host removes a directory that it has used, once the lock was idle here for that long. A persistent directory
- * that stands in for a container is removed after a minute.
+ * The directories that idle locks leave in ZooKeeper. Containers are removed by the servers; the directory of flavour kazoo
+ * is persistent, because a living Lock object of kazoo makes it once and fails without it. Where remove_idle_s says that no
+ * such object lives, this host removes a directory that it has used, once the lock was idle here for that long. A
+ * persistent directory that stands in for a container is removed after a minute.
  *
  *   directory.left | means                                           | event -> next
  *   false          | the lock is in use; or there is none to remove  | parked, its directory fits -> true
@@ -122,10 +122,10 @@ static inline struct directory *lock_held(struct lock *lock)
  *
  * `refused`: the latest delete was. The lock is in use while it is under way.
  *
- * The timer of a directory that is left is the instant of its removal. ZooKeeper deletes what is empty and nothing else, so
- * this may come between any two steps of another host, which then meets NONODE and makes the directory again. A refusal
+ * The timer of a directory that is left is the instant of its removal. ZooKeeper deletes an empty one and no other, so this
+ * may come between any two steps of another host, which then meets NONODE and makes the directory again. A refusal
  * (somebody is in it) and an unknown outcome are tried again as much later. With more idle locks than are remembered, the
- * oldest directory goes earlier: so at most that many stay, and those that nothing can be sent for.
+ * oldest directory goes earlier: so at most that many stay, and directories for which nothing can be sent.
  */
 
 void lock_restore_idle_directory(struct lock *lock); /* a parked one, whose timer is as it was */

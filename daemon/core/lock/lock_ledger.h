@@ -25,7 +25,7 @@ static inline void lock_ledger_token(const struct lock *lock, int64_t token, enu
 		ledger_store(l, &lock->directory.record->latest, LEDGER_TOKEN(token, mode));
 }
 
-/* What its kind keeps there may be another. */
+/* The value that its kind keeps there may have changed. */
 static inline void lock_ledger_keep(const struct lock *lock)
 {
 	struct ledger *l = lock->locks->env->ledger;
@@ -74,7 +74,7 @@ static inline uint64_t grant_ledger_flags(const struct grant *g)
 	       (uint64_t)g->slot * LEDGER_SLOT;
 }
 
-/* One of its numbers has changed, which is the first to be different from what stands there. */
+/* One of its numbers has changed: the first that differs from the record. */
 static inline void grant_ledger_change(struct grant *g)
 {
 	struct ledger *l = g->lock->locks->env->ledger;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Locks, requests and grants in a snapshot (snapshot.h). A lock's own come behind it, in its order; their order in the
- * lists of their clients is that of their marks, which are given to all of them before they are written.
+ * lists of their clients is the order of their marks, which are given to all of them before they are written.
  */
 #pragma once
 

@@ -24,7 +24,7 @@ enum { DEADLOCK_REQUESTS_MAX = 1024 }; /* followed in one walk of a search for a
 
 /* A request that is followed, and how it was reached: the step before waits for `met`, whose owner has this request. */
 struct followed {
-	struct request *request; /* in the first: the one that is checked */
+	struct request *request; /* in the first: the request that is checked */
 	const struct client *met;
 	size_t before;
 	bool behind; /* `met` waits for the lock of the step before; else it holds that lock */
@@ -45,16 +45,16 @@ struct locks {
 
 	struct client **conns; /* by connection number */
 	size_t conns_cap, client_count; /* bearers included, of which there are: */
-	size_t bearer_count, bearers_hold; /* ... and those that hold something */
+	size_t bearer_count, bearers_hold; /* ... and bearers that hold something */
 	struct lifeline_list lifelines; /* processes that some of them are tied to */
 	struct map lifeline_pids;       /* the same, by process number */
 	uint64_t last_lifeline;
 	uint64_t last_client;
 	struct client_list clients, closing;
 	struct client_list told; /* pushes for them may not have been carried out (client_ledger.h) */
-	struct outcome_list outcomes; /* they are told before the event ends */
+	struct outcome_list outcomes; /* they are reported before the event ends */
 	struct mlock_list mlocks;     /* they take their next step before the event ends */
-	/* In this event: MLOCKs that got one of their locks and go on (mlock.h); what searches looked at (deadlock.h). */
+	/* In this event: MLOCKs that got one of their locks and go on (mlock.h); edges that searches saw (deadlock.h). */
 	size_t mlock_steps, searched, said, lost_said; /* said, lost_said: hold.h */
 	struct client *after;         /* answered, or its EVENTS ended, once all is settled; NULL: none */
 	struct client *restarter;     /* its RESTART waits for the outcome; NULL: nobody's does */
@@ -72,7 +72,7 @@ struct locks {
 	struct walk_list walks;
 	struct halting halting;
 	size_t idle_count;
-	bool restoring;    /* from a snapshot: what was within the limits stays, whatever they are now */
+	bool restoring;    /* from a snapshot: all that was within the limits stays, whatever they are now */
 	void *spare_grant; /* mem.h */
 	/* Sums, for INFO and the checks. `blocked_count`: requests whose client waits for the reply. */
 	size_t request_count, blocked_count, grant_count, lost_count, delegated_count;
@@ -80,7 +80,7 @@ struct locks {
 	int64_t oldest_ns, looked_ns; /* when the oldest waiting request was made, INT64_MAX: none; and when that was seen */
 };
 
-/* Those with a connection. */
+/* The clients with a connection. */
 static inline size_t locks_conns(const struct locks *locks)
 {
 	return locks->client_count - locks->bearer_count;

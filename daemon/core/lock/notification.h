@@ -4,7 +4,7 @@
  *
  *   type       | at most one for each                   | written from
  *   SESSION    | client                                 | the session
- *   LOST       | grant                                  | the grant, which ends when it is told
+ *   LOST       | grant                                  | the grant, which then ends
  *   LEADER     | observer                               | the known leader of the election
  *   REVOKE     | grant                                  | its text; the grant's end drops it
  *   TOLD       | (any number)                           | its text; observing an election again drops `unobserved`
@@ -26,18 +26,18 @@ struct grant;
 struct observer;
 
 /*
- * An outcome records what a client will be told of a request, a grant or an election. The rule takes the request off
- * its lock at once, so that it sees the truth, and queues the outcome; client/tell.c tells it before the event ends.
+ * An outcome records the news for a client about a request, a grant or an election. The rule takes the request off its lock
+ * at once, so that it sees the truth, and queues the outcome; `client/tell.c` reports it before the event ends.
  *
- *   kind       | embedded in | told as
+ *   kind       | embedded in | reported as
  *   GRANTED    | request     | the reply, a notification when the request was queued, or the next step of an MLOCK
  *   TIMED_OUT  | request     | likewise
  *   FAILED     | request     | likewise, with `code` and `sentence`
  *   LOST       | grant       | a notification, or the MLOCK that took the grant begins again
- *   LEADER     | observer    | a notification: who leads an election, as it is then known
+ *   LEADER     | observer    | a notification: the leader of an election, as it is then known
  *   UNOBSERVED | observer    | a notification, with `code` and `sentence`
  *
- * Outcomes are told in the order in which they were queued, each once. One whose struct is freed before is dropped.
+ * Outcomes are reported in the order in which they were queued, each once. One whose struct is freed before is dropped.
  */
 
 enum outcome_kind {
@@ -52,7 +52,7 @@ enum outcome_kind {
 
 struct outcome {
 	TAILQ_ENTRY(outcome) link; /* locks->outcomes */
-	enum outcome_kind kind;    /* NONE: nothing is to be told */
+	enum outcome_kind kind;    /* NONE: there is nothing to report */
 	enum error_code code;
 	struct client *client;
 	int64_t number;            /* GRANTED: the token, or the number of permits that the client has now */
@@ -77,7 +77,7 @@ static inline void outcome_add_error(struct outcome_list *list, struct outcome *
 	bytes_text(&o->sentence, sentence);
 }
 
-/* It was told, or will not be told. The sentence stays. */
+/* It was reported, or will not be. The sentence stays. */
 static inline void outcome_drop(struct outcome_list *list, struct outcome *o)
 {
 	if (o->kind == OUTCOME_NONE)
@@ -107,11 +107,11 @@ struct notification {
 
 TAILQ_HEAD(notification_list, notification);
 
-/* Keeps a copy behind those that wait, with its text. The client is closed if too many wait. */
+/* Keeps a copy, with its text, behind the waiting ones. The client is closed if too many wait. */
 void notification_add(struct client *c, const struct notification *told);
 /* The same, whatever waits: it was kept before. */
 void notification_keep(struct client *c, const struct notification *told);
-bool notification_counts(enum notification_type type);   /* the others are bounded by what they are about */
+bool notification_counts(enum notification_type type);   /* the others are bounded by their client, grant or observer */
 size_t notification_bytes(const struct notification *n); /* that are charged, if it counts */
 void notification_free(struct client *c, struct notification *n); /* before it is read */
 void notification_drop_all(struct client *c);

@@ -14,14 +14,14 @@
  *         |   the lock is kept for it                  |   second is over -> freed, and all places of the lock are; lost
  *         |                                            |   -> freed
  *
- * A value that is asked once gets no place, so that a try keeps the lock from nobody. That a turn which ends unused ends all
- * places is why programs that give up cost at most a second between two holders: what waits on connections is served, and
- * else the lock is free for whoever asks first.
+ * A value that is asked once gets no place, so that a try keeps the lock from nobody. A turn that ends unused ends all
+ * places, so that programs that give up cost at most a second between two holders: requests that wait on connections are
+ * served, and otherwise the lock is free for the first that asks.
  *
- * A place counts as a request of its user, and its value as memory; a note counts as memory. There is a new place only while
- * its user uses less than half of the waits and of the memory that it may, and while fewer wait for the lock than half of
- * limits.requests_per_lock; beyond that, and without room for a note, a refusal leaves nothing. A snapshot has both, and a
- * kill forgets both; of what was kept then the lease goes on, which ends with the second.
+ * A place counts as a request of its user, and its value as memory; a note counts as memory. There is a new place only
+ * while its user uses less than half of the waits and of the memory that it may, and while fewer wait for the lock than
+ * half of limits.requests_per_lock; beyond that, and without room for a note, a refusal leaves nothing. A snapshot has
+ * both, and a kill forgets both; after it the lease of a kept grant goes on, and ends with the second.
  */
 #pragma once
 
@@ -45,11 +45,11 @@ struct place { /* of a bearer */
 	struct map_node node; /* locks->places */
 };
 
-/* Who attempted it, where and with which value is known by its hash alone. */
+/* The user, the lock and the value of an attempt are known by their hash alone. */
 struct attempt {
 	struct locks *locks;
 	TAILQ_ENTRY(attempt) link; /* locks->attempts */
-	struct map_node node;    /* locks->attempted, whose key is in a snapshot: so the hash stays what it is */
+	struct map_node node;    /* locks->attempted, whose key is in a snapshot: so the hash stays the same */
 	struct timer timer;
 	struct charge charge;
 };
@@ -67,7 +67,7 @@ bool place_is_kept(const struct client *bearer);
 void place_granted(struct client *bearer);                       /* its turn has come */
 void place_take(struct client *bearer, const struct client *by); /* KEPT: that client's process has it from now on */
 void place_due(struct place *p);                                 /* its second is over */
-void place_end(struct client *bearer); /* whatever a bearer waits for or has ends, and so does it */
+void place_end(struct client *bearer); /* the bearer's request or grant ends, and its place with it */
 void place_attempt_due(struct attempt *k);
 
 void place_forget_notes(struct locks *locks);

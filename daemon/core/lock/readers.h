@@ -9,26 +9,26 @@
  *   children watch     | a reader at the head of the queue
  *   UNCONTENDED        | joins, without a request to ZooKeeper
  *   CONTENDED          | waits; *next* is queued for it behind the contenders. It joins when all of them have gone, or
- *                      |   when those before next have: contenders that came later wait for next
+ *                      |   when the contenders before next have: later ones wait for next
  *   NONE, FIRED        | waits for one list with watch; the answer decides for all readers that wait when it comes,
  *                      |   even if the watch fires right after it: contenders that come and go delay no reader
  *   (no connection)    | joins if the watch was UNCONTENDED when the connection was lost; otherwise waits
  *
  * If nobody holds the lock, the hand-off rule applies instead (rwlock.c).
  *
- * Once one reader may have the lock, all those who wait then and are next may. They get it together, as a batch: they are
+ * Once one reader may have the lock, all readers that wait then and are next may. They get it together, as a batch: they are
  * one hand-off, have one token, and nothing is asked anew for each. There may be thousands, so a batch is granted in pieces,
  * the first of which is READERS_AT_ONCE, and the others are in the turns of the head's user, before all else of that user.
  *
  *   batch   | means                                       | event -> next state
- *   none    | nobody is next who may have the lock        | a reader may -> granted: he, and those who follow
+ *   none    | nobody is next who may have the lock        | a reader may -> granted, with the readers behind it
  *   granted | as many as a piece has get the lock         | one more is next -> waits; else -> none
  *   waits   | there is a work item; others hold the lock, | its turn, nobody holds the lock any longer, or a request of the
  *           |   and no other event grants it              |   item's user has ended -> granted
  *   stopped | the proof is too short for a grant          | it is long enough -> granted
  *
- * From any state, if the claim goes: none. Who asks after the batch began is not of it: a writer waits until it has gone, a
- * reader for what the table above says. In the simulator a piece is one reader.
+ * From any state, if the claim goes: none. A request that comes after the batch began is not of it: a writer waits until it
+ * has gone, a reader as the table above says. In the simulator a piece is one reader.
  */
 #pragma once
 
@@ -42,11 +42,11 @@
 struct lock;
 struct request;
 
-enum { READERS_AT_ONCE = 33 }; /* the first, and those who follow in the event that lets him in */
+enum { READERS_AT_ONCE = 33 }; /* the first, and the readers that follow in the event that lets it in */
 
 struct batch {
 	struct work_item work; /* BATCH: it waits */
-	int64_t until_ns;      /* who waited at that instant is of it; 0: there is none */
+	int64_t until_ns;      /* readers that waited at that instant are of it; 0: there is none */
 };
 
 /* Readers hold the lock: another one may join them now. */

@@ -13,7 +13,7 @@
  *   RESET, client gone: none
  *
  * A request has exactly one of these ends, and the client hears nothing about it afterwards. A request that ends leaves
- * its lock and its client's list at once, and lives on as an outcome (notification.h) until that is told.
+ * its lock and its client's list at once, and lives on as an outcome (notification.h) until that is reported.
  */
 #pragma once
 
@@ -75,23 +75,23 @@ TAILQ_HEAD(request_list, request);
 
 /* Queues a new request. */
 void request_new(struct lock *lock, struct client *client, const struct request_terms *terms);
-/* Puts one that has its client, its lock and `queued` behind those of both. */
+/* Puts a request, which has its client, its lock and `queued`, at the end of their lists. */
 void request_add(struct request *r);
 enum kind request_kind(const struct request *r); /* as which it asks for the name */
 /* The client's request for the lock; NULL. */
 struct request *request_find(const struct lock *lock, const struct client *client);
-/* The one that is next. Those before it whose client has left, and are yet to be ended (hosts/release.h), end now. */
+/* The next request. Requests before it end now if their client has left and they are yet to be ended (hosts/release.h). */
 struct request *request_first(struct lock *lock);
 /* The wait ran out, or is to end: the request ends as soon as it is known that the lock is taken. */
 void request_expire(struct request *r);
 void request_mark_expired(struct request *r);         /* it did before; for a snapshot */
 void request_end(struct request *r);                  /* ends it without an outcome */
 void request_grant(struct request *r, int64_t token); /* ends it with a new grant */
-/* Ends it: its client has the grant, and is told `number` (notification.h). */
+/* Ends it: its client has the grant, and gets `number` (notification.h). */
 void request_granted(struct request *r, int64_t number);
 void request_time_out(struct request *r); /* ends it: its wait ran out, and the lock is taken */
 void request_fail(struct request *r, enum error_code code, const char *sentence); /* ends it with an error */
 /* The same for all requests of the lock. */
 void request_fail_all(struct lock *lock, enum error_code code, const char *sentence);
-void request_free(struct request *r);        /* it has ended, and its outcome was told or is dropped */
+void request_free(struct request *r);        /* it has ended, and its outcome was reported or is dropped */
 void request_forget_ended(struct client *c); /* drops the outcomes of the client's ended requests */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What takes a delegation back (delegated.h):
+ * The events that take a delegation back (delegated.h):
  *
  *   event                                   | one exclusive    | shared ones
  *   a reader asks, and is let in at once    | it is taken back | stay; the new grant may be delegated, too
@@ -35,7 +35,7 @@ void delegated_take_back(struct lock *lock, bool disturbed);
 /* The client asks for the lock in that mode: takes all delegations of the lock back, unless both modes are shared. */
 void delegated_give_way(struct lock *lock, const struct client *c, enum mode mode);
 void delegated_take_back_own(struct lock *lock, const struct client *c); /* only that client's, for its own sake */
-void delegated_take_back_all(struct client *c); /* those of all its locks, for its own sake */
+void delegated_take_back_all(struct client *c); /* the delegations of all its locks, for its own sake */
 /* The most words that are read in one request to find delegations that are free. */
 enum { DELEGATED_LOOKS = 256 };
 /*
@@ -57,7 +57,7 @@ bool delegated_make_room(struct client *c, bool own, size_t *looks);
  */
 void delegated_look(struct delegations *d); /* the timer fires: a second is over */
 void delegated_take_back_later(struct client *c); /* begins a pass of ALL; `c` may have none */
-/* Does `steps` steps of the pass, and at most those of one slot more. Returns the number of steps. */
+/* Does `steps` steps of the pass, and more only to finish one slot. Returns the number of steps. */
 int64_t delegated_continue(struct delegations *d, int64_t steps);
 
 /* Takes all back that was delegated in the other process: each word says whether the lock is held. */

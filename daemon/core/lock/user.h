@@ -29,9 +29,9 @@ struct user {
 	struct map_node node; /* locks->users */
 	struct account *account;
 	size_t clients;
-	struct work_user worker; /* what is to be done for its clients */
+	struct work_user worker; /* the work for its clients */
 	struct scripts *scripts; /* that it has sent (command/script.h), in one piece of memory; NULL: none */
-	struct delegations_list delegations; /* those of its clients that have delegated grants */
+	struct delegations_list delegations; /* of its clients that have delegated grants */
 	uint64_t last_query;     /* tag of its latest question to other hosts (hosts/query.h) */
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A walk goes along the locks in use, the clients, or the grants or the requests of one lock, in more than one event,
- * whatever comes and goes meanwhile: who leaves the list is stepped over, and who comes is behind all others. There are as
+ * A walk goes along the locks in use, the clients, or the grants or the requests of one lock, in more than one event, while
+ * they come and go: the walk steps over an item that leaves the list, and a new item is behind all others. There are as
  * many walks at a time as users that have one under way, because each has one of its items under way (core/port/work.h);
  * the others have not begun.
  */
@@ -23,7 +23,7 @@ TAILQ_HEAD(walk_list, walk);
 struct walk {
 	TAILQ_ENTRY(walk) link; /* locks->walks */
 	bool begun;
-	size_t left;                 /* of those that were there when it began */
+	size_t left;                 /* how many are left of the items at its beginning */
 	struct lock *lock;           /* the next one; NULL: none is left, or the walk visits something else */
 	const struct client *client;
 	struct grant *grant;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who may do what, by the rules of the configuration (base/rule.h): the first one that matches counts, in their order.
+ * Access by the rules of the configuration (base/rule.h): the first rule that matches decides, in their order.
  *
  *   an operator               -> may, whatever the rules say
  *   the first rule that names its user, group or unit, the lock and the verb -> as that says
- *   none                      -> may, but not revoke what others hold, and not set the limit of a semaphore
+ *   none                      -> may, but not revoke locks that others hold, and not set the limit of a semaphore
  *
- * Whose groups are not all known is taken to be in the group of a rule that denies, and not in that of one that allows; and
- * so is whose unit is not known in its unit.
+ * If not all groups of a client are known, it counts as in the group of a rule that denies, and not of a rule that allows.
+ * If its unit is not known, the same applies to the unit of a rule.
  */
 #pragma once
 
@@ -18,7 +18,7 @@
 #include "base/rule.h"
 #include "protocol/slice.h"
 
-/* Who asks. */
+/* The client that asks. */
 struct access_peer {
 	uint32_t uid;
 	struct slice unit; /* base/unit_name.h */
@@ -31,7 +31,7 @@ struct access_peer {
 struct access_rules {
 	const struct rule *list;
 	size_t count;
-	unsigned int verbs; /* those that any rule names */
+	unsigned int verbs; /* all verbs that any rule names */
 };
 
 /* The verbs of the rules that concern it, 1 << enum rule_verb: with the others no rule matches, whatever the name. */

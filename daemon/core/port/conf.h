@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the broker is configured with. The caller owns it, and keeps it until the broker has ended, or has taken another
- * one by EVENT_CONF. That one differs only in fields that are marked "may change". What exists beyond a limit that became
- * smaller stays; what comes is refused.
+ * The configuration of the broker. The caller owns it, and keeps it until the broker has ended, or has taken another one by
+ * EVENT_CONF, which differs only in fields that are marked "may change". Objects beyond a limit that became smaller stay;
+ * new ones are refused.
  */
 #pragma once
 
@@ -67,7 +67,7 @@ struct broker_conf {
 	const char *operator_socket; /* its path, for sentences */
 	const unsigned int *files_lost; /* files of the daemon that were removed for good; the adapter's; NULL: not known */
 	uint64_t hash_key[2];     /* of all tables whose keys others choose: a secret, new for each process */
-	const struct accounts *sockets; /* what connections use (ACCOUNTS), and how its pools are called; NULL: not known */
+	const struct accounts *sockets; /* the use by connections (ACCOUNTS), and its pools' names; NULL: not known */
 	const struct pool_words *sockets_words;
 	int64_t started_s;        /* seconds since 1970 */
 	int started_ms;           /* ... and milliseconds, below 1000 */
@@ -77,7 +77,7 @@ struct broker_conf {
 	int64_t linger_ns;        /* 0: off */
 	int64_t handoff_max;      /* further grants on a znode that another contender waits for */
 	int64_t handoff_ns;
-	int64_t try_ns;           /* by then a lock that nobody says is held counts as taken (sighting.h); 0: at once */
+	int64_t try_ns;           /* after this a lock counts as taken even if nobody says so (sighting.h); 0: at once */
 	bool all_in_pieces;       /* for tests: nothing that could be done later is done at once (work.h) */
 	bool delegation;          /* to clients that ask for it (core/lock/delegated.h) */
 	bool deadlock_detection;  /* among the waits inside the host */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Effects are what the broker wants to be done, in order. The caller owns the struct, carries the effects out after
- * each broker_handle() (or after several) and clears it. Bytes lie in one arena and are named by offset, because the
- * arena moves while it grows.
+ * Effects are the actions that the broker asks for, in order. The caller owns the struct, carries the effects out after
+ * each broker_handle() (or after several) and clears it. Bytes lie in one arena and are named by offset, because the arena
+ * moves while it grows.
  *
  * The sentence and the fields of a line for the log are written as bytes_format() takes them; text of somebody else's
  * stands in a sentence as %q or %n, and in fields as %v.
@@ -18,7 +18,7 @@
 
 enum effect_level { EFFECT_LEVEL_ERROR, EFFECT_LEVEL_WARNING, EFFECT_LEVEL_INFO, EFFECT_LEVEL_DEBUG };
 
-/* What a line of the log is about. */
+/* The event of a line of the log, and its cause. */
 struct effect_log {
 	uint8_t event; /* enum log_event */
 	bool caused;   /* by somebody: the last `unit_len` bytes of `data` are the unit, and no fields */
@@ -29,14 +29,14 @@ struct effect_log {
 enum effect_type {
 	EFFECT_REPLY,     /* the one answer to the request that `conn` asked */
 	EFFECT_PUSH,      /* to `conn`, never an answer: an event (RESP3), or why it is refused before its first request */
-	EFFECT_CLOSE,     /* write what is queued for `conn`, then close it and say EVENT_CLIENT_GONE */
+	EFFECT_CLOSE,     /* write all output that is queued for `conn`, then close it and say EVENT_CLIENT_GONE */
 	EFFECT_ZK_OPEN,   /* a new session: forget the old handle (never waits), then connect with no session id */
 	EFFECT_ZK_DROP,   /* drop the connection, keep the session, try the next server */
 	EFFECT_ZK_CREATE,
 	EFFECT_ZK_LIST,   /* get_children2 */
 	EFFECT_ZK_GET,
 	EFFECT_ZK_DELETE, /* any version */
-	EFFECT_ZK_SET,    /* any version, or `exact`: that one, else ZK_BADVERSION */
+	EFFECT_ZK_SET,    /* any version, or `exact`: the given version, else ZK_BADVERSION */
 	EFFECT_TOKENS,    /* standalone: reserve claim numbers below `limit` durably, then say EVENT_TOKENS */
 	EFFECT_HOLDER,    /* not standalone: from now on `conn` has a valid grant (`holds`) or none; its reply follows */
 	EFFECT_PROCESS,   /* `conn` named its process `pid` (0: none): say EVENT_CLIENT_PROCESS, and again at changes */
@@ -78,7 +78,7 @@ struct effect {
 	bool close_session; /* STOPPED */
 	bool refused;       /* STOPPED: nobody asked for it, and a restart would not help */
 	bool holds;         /* HOLDER, LIFELINE */
-	bool privileged;    /* LIFELINE: who asks for it is an operator */
+	bool privileged;    /* LIFELINE: an operator asks for it */
 	bool report;        /* PUSH: say EVENT_CLIENT_WRITTEN once it is written */
 	bool page;          /* REPLY: the descriptor of the page goes with its first byte */
 	bool lazy;          /* REPLY: it may wait until more is written to `conn` */
@@ -106,9 +106,9 @@ static inline struct slice effects_slice(const struct effects *e, struct span s)
 }
 
 struct effect *effects_add(struct effects *e, enum effect_type type); /* valid until the next one is added */
-struct span effects_take(struct effects *e); /* what was written to e->arena since the last call */
+struct span effects_take(struct effects *e); /* the bytes written to e->arena since the last call */
 enum { EFFECT_LONG_BYTES = 16384 };          /* so much is worth not being copied: */
-/* The text of the last effect becomes the caller's, in `ret` from text.at on. False: it is not most of what is there. */
+/* The text of the last effect becomes the caller's, in `ret` from text.at on. False: it is not most of the arena. */
 bool effects_give(struct effects *e, const struct effect *last, struct bytes *ret);
 /* Forgets the effects and keeps the memory. */
 void effects_clear(struct effects *e);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The text of a snapshot (snapshot.h) is a row of entries. An entry is an array of RESP3: a word, then a key and a value
- * for each field. Who writes it and who reads it share one table of fields.
+ * for each field. The writer and the reader of an entry share one table of fields.
  *
  *   field  | is written as  | when it is missing
  *   number | integer        | 0
@@ -9,8 +9,8 @@
  *   text   | bulk string    | empty
  *   due    | integer        | the timer is not set
  *
- * What has the value that it has when it is missing is left out. A reader skips keys and words that it does not know. So a
- * field that is new must mean with 0, or as empty, what was so before it existed; the key of one that is gone is not used
+ * A field with the value that stands for a missing one is left out. A reader skips keys and words that it does not know. So
+ * 0, or empty, in a new field must mean the behaviour before the field existed; the key of a removed field is not used
  * again, nor is the number of an enumerator.
  *
  * The text may be anybody's: a value of another type, or outside of the bounds that the table gives, makes the reader
@@ -94,7 +94,7 @@ struct entry_reader {
 
 void entry_reader_init(struct entry_reader *r, struct slice text, struct bytes *why);
 void entry_reader_deinit(struct entry_reader *r);
-/* False: there is none, or, if *why is not empty then, what is left is no entry. It is valid until the next call. */
+/* False: there is none, or, if *why is not empty then, the rest is no entry. It is valid until the next call. */
 bool entry_next(struct entry_reader *r, struct entry *ret);
 /* The value of that key, whatever it is; NULL: it is missing. */
 const struct resp_value *entry_value(const struct entry *e, const char *key);
@@ -109,9 +109,10 @@ bool entry_get_due(const struct entry *e, const char *key, struct heap *timers, 
 bool entry_get_fields(const struct entry *e, const struct field *fields, size_t count, void *to);
 
 /*
- * The first line of a snapshot (snapshot.h): "lockbroker state <version> <bytes> <checksum>", of what follows it. A version
- * can be read by the one before it and by the one after it (as said above). The checksum tells garbled from whole, and
- * nothing of who wrote it: everybody can make one. Nobody is served while it is made, so it is a fast one.
+ * The first line of a snapshot (snapshot.h): "lockbroker state <version> <bytes> <checksum>", of the text behind it. A
+ * version can be read by the one before it and by the one after it (as said above). The checksum distinguishes a whole text
+ * from a garbled one, and says nothing about its writer: everybody can make one. Nobody is served while it is made, so it
+ * is a fast one.
  */
 
 enum { SEAL_VERSION = 1 };
@@ -121,5 +122,5 @@ uint64_t seal_checksum(struct slice bytes);
 /* Leaves room for the line; then it is written, for all that was appended since. Returns where the room is. */
 size_t seal_begin(struct bytes *text);
 void seal_end(struct bytes *text, size_t begin);
-/* What follows the line; without data if it is not that, and *why says why. */
+/* The text behind the line; without data if that does not fit, and *why says why. */
 struct slice seal_open(struct slice text, struct bytes *why);

@@ -57,7 +57,7 @@ static inline bool env_halts(const struct env *env)
 	return env->stopping || env->draining;
 }
 
-/* Why, for whoever asks. */
+/* The reason, for a client that asks. */
 static inline const char *env_halt_sentence(const struct env *env)
 {
 	return env->stopping ? "the daemon is stopping"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Events are what can happen to the broker. One at a time goes into broker_handle(); nothing in it is kept past the
+ * Events are the inputs of the broker. One at a time goes into broker_handle(); nothing in it is kept past the
  * call. Instants are nanoseconds of one clock that goes on during suspend (CLOCK_BOOTTIME).
  */
 #pragma once
@@ -10,7 +10,7 @@
 
 #include "protocol/slice.h"
 
-/* Answers of ZooKeeper: the result of an operation, what a watch has seen, the metadata of a znode. */
+/* Answers of ZooKeeper: the result of an operation, the event of a watch, the metadata of a znode. */
 
 /* How ZooKeeper answered an operation. The first five went through the quorum when the operation was a write. */
 enum zk_code {
@@ -37,7 +37,7 @@ static inline bool zk_refuses(enum zk_code code)
 	return code == ZK_REFUSED || code == ZK_BUSY;
 }
 
-/* What a server lacks that is not Apache's, or is old. The words are for people: the operations' names in ZooKeeper. */
+/* Operations that a server may lack if it is not Apache's, or is old. The words are ZooKeeper's, for people. */
 #define ZK_LACKS(X) X(CREATE2, 1, "create2") X(STAT, 2, "the Stat of create2") X(CONTAINERS, 4, "createContainer")
 enum zk_lacks {
 #define X(name, bit, words) ZK_LACKS_##name = (bit),
@@ -58,9 +58,9 @@ enum event_type {
 	EVENT_CLIENT_CONNECTED,
 	EVENT_CLIENT_ASKED, /* one request; the next only after its one EFFECT_REPLY */
 	EVENT_CLIENT_HALF_CLOSED, /* it sends nothing further: its waits end, its earlier requests may still come */
-	EVENT_CLIENT_WRITTEN, /* the latest push with `report` is written, and so is all that was queued before it */
+	EVENT_CLIENT_WRITTEN, /* the latest push with `report` is written, and all output that was queued before it */
 	EVENT_CLIENT_PROCESS, /* whether the named process and the peer live; not for another user's process */
-	EVENT_CLIENT_LEAVES,  /* GONE is near: a piece of what it has is released (broker_owns_much()) */
+	EVENT_CLIENT_LEAVES,  /* GONE is near: some of its grants and requests are released (broker_owns_much()) */
 	EVENT_CLIENT_GONE,    /* the connection is closed: no effect may name it any longer, its number is free */
 	EVENT_ZK_CONNECTED, /* also after a reconnection; may come without a SUSPENDED before */
 	/* The connection is gone, the session may live; open operations are ZK_UNKNOWN. `planned`: it comes back at once. */
@@ -69,15 +69,15 @@ enum event_type {
 	EVENT_ZK_ANSWERED,  /* exactly one per operation; in the order of sending within a connection */
 	EVENT_ZK_WATCH,     /* fires once per watch set; gone with the connection */
 	EVENT_ZK_TROUBLE,   /* why there is no connection, as far as is known; any number of times */
-	EVENT_ZK_LACKS,     /* what the server cannot do: before it is CONNECTED, and when more is known */
-	EVENT_ZK_PACKET,    /* what is known of the largest packet the servers take */
+	EVENT_ZK_LACKS,     /* the operations that the server lacks: before it is CONNECTED, and when more is known */
+	EVENT_ZK_PACKET,    /* the largest packet that the servers take, as far as is known */
 	EVENT_TOKENS,       /* standalone: claim numbers below `limit` may be used, durably reserved */
 	EVENT_FORMER_FREE,  /* no process that was granted something under that session is alive any longer */
 	EVENT_FORMER_OVER,  /* the session that EFFECT_FORMER_END named is ended, or the attempt given up */
 	EVENT_RESTART_OVER, /* a hand-over, asked for or not: this is the new process, or the old one goes on */
 	EVENT_CONF,         /* the configuration was read again; asked for by EFFECT_RELOAD, or by a signal */
 	EVENT_STOP,         /* SIGTERM, SIGINT */
-	EVENT_LIFELINE,     /* what has become of the process that EFFECT_LIFELINE named: once, but for ENDED behind WATCHED */
+	EVENT_LIFELINE,     /* the state of the process that EFFECT_LIFELINE named: once, but for ENDED behind WATCHED */
 	EVENT_CLIENT_PAGE,   /* for EFFECT_PAGE */
 	EVENT_CLIENT_GROUPS, /* of a connection that goes on in this process: they are not in a snapshot */
 };
@@ -110,7 +110,7 @@ struct event {
 		struct {
 			uint64_t op;
 			enum zk_code code; enum zk_cause cause; /* cause: of REFUSED and BUSY */
-			struct slice path; /* create: what was asked for, and `-?[0-9]{10}` if sequential: the adapter refuses others */
+			struct slice path; /* create: the given one, and `-?[0-9]{10}` if sequential: the adapter refuses others */
 			/* create, get, set: the znode's; list: the directory's. A create's is 0 where it cannot be believed. */
 			struct zk_stat stat;
 			struct slice data; /* get; REFUSED, BUSY: a sentence */
@@ -136,7 +136,7 @@ struct event {
 		} restart;
 		struct {
 			const struct broker_conf *now; /* from now on; NULL: it has an error, and the present one goes on */
-			struct slice text; /* what has changed, a line each; or the sentence about the error */
+			struct slice text; /* the changes, a line each; or the sentence about the error */
 		} conf;
 		struct {
 			int64_t session;

@@ -2,7 +2,7 @@
 /*
  * The ledger: memory that outlives the process, from which another one can go on after a kill. Everything that a holder may
  * rely on stands there before any effect of its event is carried out. At whatever instruction the process is killed, a
- * record reads as before its change or as after it. Below stands what it looks like.
+ * record reads as before its change or as after it. The layout stands below.
  *
  *   a cell    | means                         | left by
  *   free      | its type is NONE              | ledger_take() -> being written
@@ -22,8 +22,8 @@
  *
  * A reader finds no record in a chunk whose word is 0: the word becomes 0 before the first of its cells is removed.
  *
- * For what finds no room the cell is private memory; the head says how much is missing. The caller of ledger_new() and
- * ledger_add() gives zeroed memory, aligned to 64 bytes, and owns it. A reader finds what was added right behind it.
+ * A record that finds no room is in private memory; the head counts these. The caller of ledger_new() and ledger_add()
+ * gives zeroed memory, aligned to 64 bytes, and owns it. A reader finds added memory right behind it.
  */
 #pragma once
 
@@ -41,15 +41,15 @@
  *
  *   word of a cell       | means
  *   of type NONE         | nothing, whatever else is in it
- *   of another type      | a record. Of those of one type and number only that with the highest generation counts: it
+ *   of another type      | a record. Of two with one type and number only the higher generation counts: it
  *                        |   replaced the other, which was about to be taken out
  *
- * What a record says is there before its word is. A field that is marked "changes" is true at any instant. The text of a
- * record is fields of an entry (entry.h), without its word and without what the record has in fields of its own;
+ * The content of a record is there before its word. A field that is marked "changes" is true at any instant. The text of a
+ * record is fields of an entry (entry.h), without its word and without the values that are fields of the record itself;
  * entry_pairs() puts it into an entry.
  */
 
-/* ---- what it says of the whole process: in the first chunk ---- */
+/* ---- the state of the whole process: in the first chunk ---- */
 
 #define LEDGER_MAGIC UINT64_C(0x6c65646765720002) /* with the version */
 
@@ -62,7 +62,7 @@ struct ledger_head {
 	uint64_t missing; /* changes: records that no room was found for. Unless it is 0, nobody can go on from here */
 	uint64_t session; /* changes: that claims and directories belong to; 0: none. It ends before they go */
 	uint64_t epoch;   /* changes: of the session */
-	uint64_t jeopardy; /* changes: it is in jeopardy, and holders were told so */
+	uint64_t jeopardy; /* changes: it is in jeopardy, and holders were notified of that */
 	uint64_t ceilings[CEILINGS]; /* change */
 	uint64_t zxid; /* changes: the highest transaction of the ensemble that was seen */
 	uint64_t draining; /* changes: operators want nothing to be granted */
@@ -89,7 +89,7 @@ struct ledger_record {
 #define LEDGER_PRIVATE UINT64_C(128) /* in a word: it is not in the shared memory, which has no room for it */
 #define LEDGER_GENERATION(word) ((word) >> 8)
 
-/* What is not written down concerns it; a push may not be carried out yet; it has not read the session's state (RESP2). */
+/* Not all that it has is written down; a push may not be carried out yet; it has not read the session's state (RESP2). */
 enum { LEDGER_BUSY = 1, LEDGER_TOLD = 2, LEDGER_UNREAD = 4 };
 struct ledger_client {
 	struct ledger_record head; /* its number is the client's id */
@@ -104,7 +104,7 @@ struct ledger_lock {
 	struct ledger_record head; /* its number is the ledger's own */
 	uint64_t latest; /* changes: LEDGER_TOKEN of the latest one that was given in this session; 0: none. Semaphores: 0 */
 	uint64_t noted;  /* changes */
-	uint64_t kept;   /* changes: what the kind keeps there (lock/kind_rule.h); 0: nothing */
+	uint64_t kept;   /* changes: the value that the kind keeps there (lock/kind_rule.h); 0: none */
 	uint32_t kind, length;
 	char name[];
 };
@@ -115,7 +115,7 @@ struct ledger_claim {
 	struct ledger_record head; /* its number is the claim's */
 	uint64_t lock;
 	uint64_t role; /* changes */
-	int64_t czxid;  /* the base of its tokens. What it has given is the lock's latest, if that has the base */
+	int64_t czxid;  /* the base of its tokens. Its latest token is the lock's latest, if that has the base */
 	uint32_t pairs, length;
 	char text[]; /* of a "claim" */
 };
@@ -124,7 +124,7 @@ struct ledger_claim {
 #define LEDGER_TOKEN(token, mode) ((uint64_t)(token) << 1 | (uint64_t)(mode))
 #define LEDGER_NO_LEASE INT64_MAX
 enum { LEDGER_LOST = 1, LEDGER_COUNTED = 2, LEDGER_LOSS = 4 /* enum loss, multiplied by this */ };
-enum { LEDGER_SLOT = 256 /* the number of its slot, multiplied by this; what is below is the rest */ };
+enum { LEDGER_SLOT = 256 /* the number of its slot, multiplied by this; the other flags are below it */ };
 struct ledger_grant {
 	struct ledger_record head;   /* its number is the ledger's own: the later grant has the higher one */
 	uint64_t lock, client;       /* their numbers */
@@ -134,7 +134,7 @@ struct ledger_grant {
 	char data[]; /* the text that its holder gave */
 };
 
-/* The leader that an observer was told last; 0: none yet. Its token is 0 if there was no leader. */
+/* The leader in the latest notification of an observer; 0: none yet. Its token is 0 if there was no leader. */
 #define LEDGER_LEADER(token) ((uint64_t)(token) << 1 | 1)
 struct ledger_observer {
 	struct ledger_record head; /* its number is the ledger's own: the later observer has the higher one */
@@ -198,12 +198,12 @@ bool ledger_shrink(struct ledger *l, size_t keep, void **ret, size_t *ret_bytes)
 
 /* Tests: called after each store that a reader can notice. The daemon never sets it, so its linker leaves the calls out. */
 extern void (*ledger_stored)(void *arg);
-/* What the functions below do seldom. */
+/* The seldom parts of the functions below. */
 void *ledger_take_any(struct ledger *l, size_t bytes);
 void ledger_drop_private(struct ledger *l, struct ledger_record *r);
 void ledger_raise(struct ledger *l, enum ceiling which, uint64_t number);
 
-/* Each store that a reader can notice; what is stored later is stored later. */
+/* Each store that a reader can notice; later stores stay behind it. */
 static inline void ledger_store(struct ledger *l, uint64_t *at, uint64_t value)
 {
 	__atomic_store_n(at, value, __ATOMIC_RELEASE);

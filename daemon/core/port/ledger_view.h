@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A ledger as another process left it (ledger.h), to be read. The memory may be anybody's: every size and number in
- * it is checked before it is used, and nothing in a record lies outside of its cell. What the records say of each other is
+ * it is checked before it is used, and nothing in a record lies outside of its cell. Whether the records fit each other is
  * not checked here: salvage.h does that.
  *
  * A process that is killed leaves two records of one number at most, and the older one is left out. It never leaves more

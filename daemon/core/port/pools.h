@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What all clients of the core share, in pools (base/account.h). What is charged, with how much, and to whom:
+ * The resources that all clients of the core share, in pools (base/account.h): the charges, and their accounts:
  *
  *   pool      | charged                                                          | to the account of
  *   REQUESTS  | a request: 1                                                     | its client
  *   GRANTS    | a request: 1; a grant that counts: 1                             | its client
  *   LOCKS     | a lock that is in use: 1                                         | its payer
- *   PATHS     | a claim, with ZooKeeper: the bytes of its path                   | the payer; of a permit: who has it
- *             | a letter: the bytes of its path                                  | who asked for it; an answer: nobody
+ *   PATHS     | a claim, with ZooKeeper: the bytes of its path                   | the payer; of a permit: its holder
+ *             | a letter: the bytes of its path                                  | its client; an answer: nobody
  *   WATCHES   | a directory: the bytes that its watches count for                | the payer of its lock
  *   OBSERVERS | an observer: 1                                                   | its client
  *   MEMORY    | an unread event, a queued request (for its event), an MLOCK, a   | its client
@@ -15,11 +15,11 @@
  *             | note of a value that was refused: about as many bytes as it needs |
  *   LETTERS   | a letter: 1                                                      | as PATHS
  *   NAMES     | a directory that was made of late: 1 (core/claim/names.h)        | the payer of its lock
- *   LASTING   | a directory that this host has made and that may stay for good:  | who paid for its lock then
+ *   LASTING   | a directory that this host has made and that may stay for good:  | the payer of its lock then
  *             | 1 (core/claim/lasting.h)                                         |
  *
- * The *payer* of a lock is who uses it: the client of its first grant; else of its first request; else of its first
- * observer; else who paid last. So nobody pays for what only others use.
+ * The *payer* of a lock is the client of its first grant; else of its first request; else of its first observer; else the
+ * last payer. So nobody pays for a lock that only others use.
  */
 #pragma once
 
@@ -46,7 +46,7 @@ enum { POOL_EVENT_BYTES = 256 };
 
 extern const struct pool_words pools_words[POOLS];
 
-/* Totals and share as the configuration has them; those of PATHS and WATCHES are set by the budget (budget.h). */
+/* Totals and share as the configuration has them; the totals of PATHS and WATCHES are set by the budget (budget.h). */
 void pools_configure(struct env *env);
 /* Why one more is not admitted, as text that ends with 0. It is the environment's until the next one. */
 const char *pools_refusal(struct env *env, const struct account *a, enum pool_number pool, bool privileged);

@@ -5,9 +5,9 @@
 #include <stdint.h>
 
 /*
- * How long something took, counted in fixed classes: class i has what took less than 4^i * 2^14 ns (16 us, 66 us, 0.26 ms,
- * 1 ms, ..., 73 minutes) and no less than the class before it; the last one has the rest. An instant of the core is that of
- * its event, so what begins and ends in one event takes 0.
+ * How long something took, counted in fixed classes: class i has durations below 4^i * 2^14 ns (16 us, 66 us, 0.26 ms,
+ * 1 ms, ..., 73 minutes) and not below the bound of the class before it; the last one has the rest. An instant of the core
+ * is the instant of its event, so a duration within one event is 0.
  */
 
 enum { HISTOGRAM_CLASSES = 16, HISTOGRAM_FIRST_BITS = 14 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Work that grows with what others own is not done in the event that asks for it: it is left as an item, and done in steps
- * by later events (EVENT_WORK), between which everybody else is served. An item belongs to the user that it is done for.
- * Users with items take turns of WORK_TURN_STEPS; the items of one user are done one after the other, the oldest first,
- * but for one that others wait for. So there is one of the others under way for each user at most.
+ * Work that grows with the objects of others is not done in the event that asks for it: it is left as an item, and done in
+ * steps by later events (EVENT_TIME), between which everybody else is served. An item belongs to the user that it is done
+ * for. Users with items take turns of WORK_TURN_STEPS; the items of one user are done one after the other, the oldest
+ * first, but for one that others wait for. So there is one of the others under way for each user at most.
  *
  *   item     | means                                 | event -> next state
  *   none     | there is nothing to be done           | added -> waiting
@@ -11,30 +11,30 @@
  *            |   before it                           | dropped -> none
  *   under way| it has had some steps                 | a turn -> under way; its last step -> none; dropped -> none
  *
- * kind        | a step                                     | what a change in between means
- * LIST        | a lock or a client is looked at and        | each row is true at its own instant; what is there all the time
- *             |   shown, or its row is put in its place    |   is shown once, what comes or goes may be missing (list.h)
- * LEADER      | an observer is told who leads              | who leads then: a leader that has gone by then is not told
- * OBSERVERS   | an observer is looked at                   | who leads when its turn comes (kind/observe.h)
+ * kind        | a step                                     | the effect of a change in between
+ * LIST        | a lock or a client is looked at and        | each row is true at its own instant; an item that is there all
+ *             |   shown, or its row is put in its place    |   the time is shown once, another may be missing (list.h)
+ * LEADER      | an observer is notified of the leader      | the leader at that time is named: one that has gone is not
+ * OBSERVERS   | an observer is looked at                   | the leader counts when its turn comes (kind/observe.h)
  * ANSWER      | a holder, a waiter or a host is shown      | as for LIST (hosts/answer.h)
  * SCAN        | a name is looked at, or a holder shown     | as for LIST (hosts/scan.h)
  * AUDIT       | a name below a root is looked at           | as it was when ZooKeeper answered (hosts/audit.h)
- * MLOCK       | it asks for its next lock                  | it holds those before, and waits for none (client/mlock.h)
- * REVOKE      | a holder is asked for the lock, or loses   | it has lost the lock, or holds it and is not asked yet; who
- * LETTER_TASK |   it; LETTER_TASK: for another host        |   comes is not meant (hosts/revoke.h)
+ * MLOCK       | it asks for its next lock                  | it holds the locks before, and waits for none (client/mlock.h)
+ * REVOKE      | a holder is asked for the lock, or loses   | it has lost the lock, or holds it and is not asked yet; new
+ * LETTER_TASK |   it; LETTER_TASK: for another host        |   holders are not meant (hosts/revoke.h)
  * BID         | the next of its locks is tried             | as for MLOCK (client/bid.h)
  * LIFELINE    | a bearer's request or grant is ended       | as for RELEASE (lock/lifeline.h)
- * LOOKUP      | a request is carried out at last           | what other hosts have, as they answered (hosts/lookup.h)
- * RELEASE     | something that a client has is ended       | what it still has is as if the client had not ended yet
+ * LOOKUP      | a request is carried out at last           | other hosts' facts are as they answered (hosts/lookup.h)
+ * RELEASE     | something that a client has is ended       | the rest is as if the client had not ended yet
  * DELEGATIONS | a slot is looked at, or taken back         | later slots are delegated as before (lock/take_back.h)
  * HALT        | a lock is visited, a holder is asked to    | locks that were not visited keep their grants and
  *             |   release it                               |   delegations (client/halt.h)
  * LOCKS       | a lock is settled                          | the state of the connection counts already; a request for a
  *             |                                            |   lock settles that lock at once (core/recovery.c)
- * BATCH       | a reader gets the lock                     | who waits has not got it yet (lock/readers.h)
+ * BATCH       | a reader gets the lock                     | waiting readers have not got it yet (lock/readers.h)
  *
- * Next to nothing of an item is in a snapshot: a list or an answer starts over; who is to be told follows from what was told
- * last.
+ * Next to nothing of an item is in a snapshot: a list or an answer starts over; which observers are to be notified follows
+ * from their latest notifications.
  */
 #pragma once
 
@@ -51,7 +51,7 @@ enum work_kind {
 
 enum {
 	WORK_TURN_STEPS = 64, /* some microseconds */
-	WORK_PUSH_STEPS = 8,   /* what a push counts for, with its way through the kernel */
+	WORK_PUSH_STEPS = 8,   /* that a push counts for, with its way through the kernel */
 };
 
 TAILQ_HEAD(work_queue, work_item);
@@ -66,7 +66,7 @@ struct work_item {
 /* A user, as far as work is done for it. */
 struct work_user {
 	struct work_queue items;
-	int64_t debt;             /* steps of its latest turn beyond what a turn has */
+	int64_t debt;             /* steps of its latest turn beyond WORK_TURN_STEPS */
 	TAILQ_ENTRY(work_user) link; /* in the ring while it has items */
 };
 

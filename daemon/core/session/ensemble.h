@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One ZooKeeper ensemble as this host uses it: the session, the operations under way, and what is known of either. */
+/* One ZooKeeper ensemble as this host uses it: the session, the operations under way, and the known facts about both. */
 #pragma once
 
 #include "core/port/env.h"

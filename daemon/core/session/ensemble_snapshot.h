@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The session in a snapshot (snapshot.h). What is proven is carried over, and until when; not `seen` and the answers of the
+ * The session in a snapshot (snapshot.h). Its proof is carried over, and until when; not `seen` and the answers of the
  * connection that has ended: only answered writes of the next one prove more.
  */
 #pragma once
@@ -17,5 +17,5 @@ void ensemble_snapshot(const struct ensemble *zk, struct bytes *out);
 bool session_restore(struct ensemble *zk, const struct entry *e);
 bool former_restore(struct ensemble *zk, const struct entry *e);
 bool rival_restore(struct ensemble *zk, const struct entry *e);
-/* Asks the adapter again for what it was asked before, and has not done. */
+/* Repeats the requests to the adapter that it has not carried out. */
 void ensemble_resume(struct ensemble *zk);

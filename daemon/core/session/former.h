@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ZooKeeper sessions that no daemon uses any longer: those that earlier daemons of this host left behind, and those
- * that this one has given up, because no server could be reached for so long. Processes that were granted locks under one
- * may still believe to hold them, until the last safe_until they can have been told. Its znodes keep everybody else
- * waiting, also when all servers were restarted and gave it its whole timeout again: so it is ended as soon as it may be,
- * and not before.
+ * ZooKeeper sessions that no daemon uses any longer: earlier daemons of this host left them behind, or this one has given
+ * them up, because no server could be reached for so long. Processes that were granted locks under one may still believe to
+ * hold them, until the last safe_until that can have been reported to them. Its znodes keep everybody else waiting, also
+ * when all servers were restarted and gave it its whole timeout again: so it is ended as soon as it may be, and not before.
  *
  *   state   | means                                            | left by
  *   WAITING | a process that held something under it may live  | none is alive any longer, or now >= not_before -> ENDING
  *   ENDING  | the adapter was asked to end it                  | it is over, or was given up -> OVER
  *   OVER    | ended, expired, or left to its timeout           | its place is needed
  *
- * Meanwhile the daemon serves with a session of its own; what was left stands before it in the queues.
+ * Until then the daemon serves with a session of its own; the former session's znodes stand before it in the queues.
  */
 #pragma once
 
@@ -53,5 +52,5 @@ void formers_tick(struct ensemble *zk);                           /* the timer i
 struct former *former_find(struct ensemble *zk, int64_t session);
 /* How many are not over yet. */
 size_t formers_open(const struct ensemble *zk);
-/* How long until the last one may be ended whoever lives; 0 when none waits. */
+/* How long until the last one may be ended, even if its holders live; 0 when none waits. */
 int64_t formers_wait_ns(const struct ensemble *zk);

@@ -5,16 +5,16 @@
  *   trouble     | means                                           | cleared by
  *   NONE        | nothing is known to be wrong                    |
  *   UNREACHABLE | a server did not answer, or has no address      | an answered write
- *   REFUSED     | what answered gives no usable session           | an answered write
+ *   REFUSED     | a server answers, and gives no usable session   | an answered write
  *   DENIED      | an operation was refused (by an ACL, say)       | one of its kind that succeeds
  *
  * The adapter logs the first three, the core the last: once a minute for each kind of operation.
  *
- * Whether a lock can be had: when ZooKeeper refuses for good what a lock needs, or the heartbeat, then this host itself
- * tries to make a znode below the root of all locks, soon afterwards, and deletes it; at most once in T, and again as long
- * as that is refused.
+ * Whether a lock can be had: when ZooKeeper refuses for good an operation that a lock needs, or the heartbeat, then this
+ * host itself tries to make a znode below the root of all locks, soon afterwards, and deletes it; at most once in T, and
+ * again as long as that is refused.
  *
- *   what is refused              | means
+ *   refused                      | means
  *   nothing, or not for good     | locks can be had
  *   something, and the try works | it concerns one name or prefix (`refused`, for some minutes)
  *   the try                      | no lock can be had (`barred`)
@@ -35,7 +35,7 @@ struct health {
 	struct bytes sentence;      /* empty when there is none */
 	int64_t at_ns;              /* when it was last met with */
 	enum operation_kind denied; /* DENIED */
-	int64_t said_ns[OPERATION_KIND_COUNT]; /* when the log was told; 0: never */
+	int64_t said_ns[OPERATION_KIND_COUNT]; /* when it was last logged; 0: never */
 	struct bytes refused, barred; /* strings: the latest that a lock needs, and the try; empty: none */
 	struct slice path;            /* of the directory, in `refused` */
 	int64_t refused_ns, tried_ns;
@@ -48,8 +48,8 @@ void health_answered(struct ensemble *zk, enum operation_kind kind, struct slice
 void health_proved(struct ensemble *zk); /* a write was answered */
 void health_tick(struct ensemble *zk); /* while connected */
 void health_deinit(struct health *h);
-bool health_refuses_some(const struct ensemble *zk); /* of late, what a lock of some name needs */
-/* The sentence about what keeps every lock, or that with the directory `path`, from being had; NULL: none is known. */
+bool health_refuses_some(const struct ensemble *zk); /* of late, an operation that a lock of some name needs */
+/* The sentence why no lock, or not the lock with the directory `path`, can be had; NULL: no reason is known. */
 const char *health_refusal(const struct ensemble *zk, struct slice path);
 /*
  * One readable sentence for the state that the session is in.

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Operations sent to ZooKeeper and not answered yet. They are answered in the order of sending within a
- * connection, so they form a queue; an answer names its operation by a number that is never used twice.
- * When the connection ends every open operation is of unknown outcome, at once and here: what the adapter
- * still says about them later is dropped by its number.
+ * Operations sent to ZooKeeper and not answered yet. They are answered in the order of sending within a connection, so they
+ * form a queue; an answer names its operation by a number that is never used twice. When the connection ends every open
+ * operation is of unknown outcome, at once and here: if the adapter still reports on them later, that is dropped by its
+ * number.
  */
 #pragma once
 
@@ -18,7 +18,7 @@
 struct ensemble;
 struct directory;
 
-/* What ZooKeeper is asked: the kind, who acts on the answer (recovery.c), and what a refusal is called (health.h). */
+/* The operations: the kind, the module that acts on the answer (recovery.c), and the words for a refusal (health.h). */
 
 /* clang-format off */
 #define OPERATION_KINDS(X) \
@@ -41,7 +41,7 @@ struct directory;
 	X(ADOPT, CLAIM, "read a znode of") /* get a znode that a create of unknown outcome left */ \
 	X(LEAVE, CLAIM, "delete a znode of") /* delete a claim's znode */ \
 	X(HOLDER, CLAIM, "describe a holder in") /* set the data of a held claim's znode */ \
-	X(PROCLAIM, KIND, "write who leads in") /* the same, of an election: who is to lead (election.h) */ \
+	X(PROCLAIM, KIND, "write who leads in") /* the same, of an election: its next leader (election.h) */ \
 	X(OBSERVE_LIST, KIND, "show who leads in") /* list an election's directory (observe.h) */ \
 	X(OBSERVE_GET, KIND, "show who leads in") /* get and watch its first contender */ \
 	X(SEMAPHORE_GET, KIND, "read the limit of") /* get and watch the data of a semaphore: its limit */ \
@@ -49,9 +49,9 @@ struct directory;
 	X(LIMIT_GET, LIMIT, "read or set a limit") /* get a semaphore's data for LIMIT */ \
 	X(LIMIT_SET, LIMIT, "read or set a limit") /* set them for LIMIT */ \
 	X(QUERY_LIST, QUERY, "say what was asked about other hosts") /* list a directory for a query (query.h) */ \
-	X(QUERY_GET, QUERY, "say what was asked about other hosts") /* get what such a list showed */ \
+	X(QUERY_GET, QUERY, "say what was asked about other hosts") /* get a child from such a list */ \
 	X(QUERY_WRITE, QUERY, "say what was asked about other hosts") /* a write without effect, before such a list */ \
-	X(AUDIT_ROOT, AUDIT, "show a directory to an audit") /* list what is below a root */ \
+	X(AUDIT_ROOT, AUDIT, "show a directory to an audit") /* list the directories below a root */ \
 	X(AUDIT_DATA, AUDIT, "show a directory to an audit") /* get the data of a directory there: its kind and flavour */ \
 	X(AUDIT_LIST, AUDIT, "show a directory to an audit") /* list it */ \
 	X(AUDIT_DELETE, AUDIT, "delete an orphaned znode") /* delete an orphan in it, whose lock is not known */ \
@@ -61,7 +61,7 @@ struct directory;
 	X(LETTER_POST, OUTBOX, "pass a letter to another host") /* create a letter in another host's mailbox */ \
 	X(LETTER_WITHDRAW, OUTBOX, "pass a letter to another host") /* delete it, if nobody has read it */ \
 	X(REVOCATION_DELETE, REVOCATION, "delete the znode of a holder that does not answer") \
-	X(SCAN_LIST, SCAN, "show which locks there are") /* list what is below a root, for LOCKS ... ALL (scan.h) */
+	X(SCAN_LIST, SCAN, "show which locks there are") /* list the directories below a root, for LOCKS ... ALL (scan.h) */
 /* clang-format on */
 
 enum operation_kind {
@@ -75,15 +75,15 @@ enum { OPERATION_KIND_COUNT = 0 OPERATION_KINDS(X) };
 #undef X
 /*
  * How much may be open at ZooKeeper: as much as is answered in a 24th of T, and in the time that a write takes, so that
- * a heartbeat or a delete never waits for long behind what was asked before it.
+ * a heartbeat or a delete never waits for long behind earlier operations.
  *
- * Three gauges: bytes, reads and writes, for a link, a server and its disk each have a speed of their own. What is
- * answered between the sending of an operation and its answer shows how fast the connection is: in that time so much
- * went through. A gauge grows to what would go through in time at that speed, but to no more than twice what did; it
- * shrinks when an answer took longer than it should have, and slowly while it is not made use of. So little that no
- * connection would be slow because of it may always be open, and one operation, however large.
+ * Three gauges: bytes, reads and writes, for a link, a server and its disk each have a speed of their own. The answers
+ * between the sending of an operation and its own answer show how fast the connection is: in that time so much went
+ * through. A gauge grows to the amount that would go through in time at that speed, but to no more than twice the amount
+ * that did; it shrinks when an answer took longer than it should have, and slowly while it is not made use of. An amount
+ * that slows no connection down may always be open, and one operation, however large.
  *
- * Bytes are those of requests and of answers, and of an answer what is to be expected of it (operation.c).
+ * Bytes are counted of requests and of their answers, as far as an answer's length can be expected (operation.c).
  */
 
 enum window_gauge { WINDOW_BYTES, WINDOW_READS, WINDOW_WRITES, WINDOW_GAUGES };
@@ -99,7 +99,7 @@ enum {
 
 struct window {
 	int64_t open[WINDOW_GAUGES];     /* sent and not answered */
-	int64_t size[WINDOW_GAUGES];     /* what may be open */
+	int64_t size[WINDOW_GAUGES];     /* how much may be open */
 	int64_t answered[WINDOW_GAUGES]; /* ever, on this connection */
 	int64_t used_ns[WINDOW_GAUGES];  /* when at least half of it was made use of */
 	int64_t trip_ns;                 /* the shortest time from a write to its answer; INT64_MAX: none yet */
@@ -118,7 +118,7 @@ void window_begin(struct window *w, int64_t now_ns); /* a connection begins, or 
 void window_sent(struct window *w, struct flight *flight);
 void window_answered(struct window *w, const struct flight *flight, int64_t now_ns, int64_t timeout_ns);
 bool window_has_room(const struct window *w);                       /* one more operation may be sent */
-int64_t window_span_ns(const struct window *w, int64_t timeout_ns); /* in so long what fills the window is answered */
+int64_t window_span_ns(const struct window *w, int64_t timeout_ns); /* the time in which a full window is answered */
 
 struct operation {
 	enum operation_kind kind;
@@ -138,15 +138,15 @@ struct operations {
 	uint64_t first, end; /* open operations have first <= number < end; numbers start at 1 */
 	int64_t answered_ns; /* when the latest answer came */
 	struct window window;
-	int64_t list_bytes; /* what the list of a directory that is not known may be */
+	int64_t list_bytes; /* the expected list of a directory that is not known */
 };
 
-/* What is to be sent, besides the data (operation_data()). The slices are copied. */
+/* An operation to be sent, without its data (operation_data()). The slices are copied. */
 struct operation_request {
 	struct operation op; /* kind, directory, claim, flags; the rest is filled in */
 	struct slice path;
 	struct slice child; /* the name of a znode below `path`; empty: that is the path itself */
-	int64_t list_bytes; /* EFFECT_ZK_LIST: what the answer was the last time; 0: not known */
+	int64_t list_bytes; /* EFFECT_ZK_LIST: the length of the last answer; 0: not known */
 	enum zk_create create;
 	bool exact; /* EFFECT_ZK_SET: only of that version */
 	int32_t version;
@@ -165,8 +165,8 @@ int64_t operation_oldest_ns(const struct ensemble *zk);
 int64_t operation_silent_since(const struct ensemble *zk);
 /* NULL: it is not open. */
 const struct operation *operation_find(struct ensemble *zk, uint64_t number);
-/* It is answered now: what that says of the connection. Returns the bytes of a list. */
+/* It is answered now: measures the connection by that. Returns the bytes of a list. */
 int64_t operation_measure(struct ensemble *zk, const struct operation *op, const struct event *event);
-/* Off the queue, before its answer is acted on: what that sends is queued behind. */
+/* Off the queue, before its answer is acted on: operations that this sends are queued behind. */
 struct operation operation_take(struct ensemble *zk, uint64_t number);
 void operation_deinit(struct operations *o);

@@ -5,7 +5,7 @@
  *
  * When the znode is another session's, every heartbeat fails and looks at it:
  *
- *   whose it is                                  | what is done
+ *   the other session                            | then
  *   a session that an earlier daemon left here   | nothing: it is being ended (former.h)
  *   one that has stopped writing it              | nothing: it expires
  *   one that goes on writing it: a rival         | never announced in this daemon's life: it gives up, its name is
@@ -26,18 +26,18 @@
 struct presence {
 	struct bytes path; /* of the host's own znode */
 	int32_t version;   /* of that znode when it was last written; INT32_MAX: not known */
-	/* Who else has our name: what was last seen of it. */
+	/* The other session that has our name, as it was last seen. */
 	int64_t session; /* 0: nobody was seen */
 	int64_t mzxid;
 	int writes;      /* seen of that session */
 	bool lives;
 	int64_t complain_ns; /* when that is to be said again */
 	int64_t stood_ns;    /* when the host's own znode was last known to stand; at first, when that began to matter */
-	struct bytes other;  /* who it is, for people */
+	struct bytes other;  /* its daemon, for people */
 };
 
 void presence_init(struct ensemble *zk);
-/* Creates what stands above a path, each level that may be missing. */
+/* Creates the parents of a path, each level that may be missing. */
 void presence_above(struct ensemble *zk, struct slice path);
 /* Makes the znode, or writes it: a write that proves the session when it is answered. */
 void presence_beat(struct ensemble *zk);

@@ -8,9 +8,9 @@
  *
  *     safe_until = max(safe_until, min(t + 2/3 T, seen + 49/50 T))
  *
- * `seen` is an instant at or after which the leader saw us, if this write is answered: a write was answered then, at
- * least half a tick later another one was sent, and its answer came before this one was sent. A connection begins with
- * the instant of its handshake. docs/design/session.md shows why that is enough.
+ * `seen` is an instant at or after which the leader saw us, if this write is answered: a write was answered then, at least
+ * half a tick later a second one was sent, and its answer came before this write was sent. A connection begins with the
+ * instant of its handshake. docs/design/session.md shows why that is enough.
  */
 #pragma once
 
@@ -24,8 +24,8 @@ enum {
 
 struct proof {
 	int64_t safe_until_ns;    /* INT64_MIN: nothing is proven */
-	int64_t told_ns;          /* the last instant that holders can have been told; INT64_MIN: none */
-	int64_t seen_ns;          /* what a write sent now proves when it is answered: the leader saw us at or after it */
+	int64_t told_ns;          /* the last instant that can have been reported to holders; INT64_MIN: none */
+	int64_t seen_ns;          /* `seen` of a write that is sent now */
 	int64_t answers_ns[PROOF_ANSWERS]; /* when writes were answered, on this connection; the latest first */
 	bool stalled;             /* the daemon stood still, and no write sent since then was answered */
 	int64_t stalled_until_ns; /* a write sent before proves nothing */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The host's ZooKeeper session and what is proven about it.
+ * The host's ZooKeeper session and its proof.
  *
  *   state     | means                                          | left by
  *   NONE      | nothing proven yet (no session, or a new one)  | proof -> SAFE
@@ -9,9 +9,9 @@
  *   JEOPARDY  | otherwise, while now < safe_until              | proof -> SAFE; now >= safe_until, expired -> LOST
  *   LOST      | every grant is void                            | proof of the same session -> SAFE; new one -> NONE
  *
- * What is proven, and how, is proof.h's. A heartbeat is written every T/8 when nothing else is. A silent server is dropped
- * after T/6, so that another one can prove what this one does not: one that answers nothing of what is open
- * (operation_silent_since), for an answer that takes long is no silence.
+ * proof.h has the rule of the proof. A heartbeat is written every T/8 when nothing else is. A silent server is dropped
+ * after T/6, so that another one can prove the session. It is silent if it answers none of the open operations
+ * (operation_silent_since); an answer that takes long is no silence.
  */
 #pragma once
 
@@ -37,11 +37,11 @@ struct session {
 	enum session_state state;
 	bool connected;
 	bool moving;     /* not connected since a hand-over, which ended the connection in order to make another one */
-	bool proving;    /* a write of this connection was answered: what it lists can be believed */
+	bool proving;    /* a write of this connection was answered: its lists can be believed */
 	bool announced;  /* the host's own znode is ours */
 	bool had_one;    /* this is not the first */
 	bool was_announced; /* ever, under whichever session */
-	bool fruitless;  /* the last connection ended without a proof: that was told once */
+	bool fruitless;  /* the last connection ended without a proof: that was logged once */
 	bool opening;    /* in this event another one was asked for */
 	int64_t id;      /* 0: none */
 	uint64_t epoch;  /* counts the losses: grants of an earlier one are void */
@@ -65,8 +65,8 @@ void session_init(struct ensemble *zk);
 void session_deinit(struct ensemble *zk);
 const char *session_state_word(enum session_state state);
 /*
- * What follows from a change for locks, clients and messages is not this floor's: these return what has changed, a set
- * of enum session_change.
+ * The consequences of a change for locks, clients and messages are not this floor's: these functions return the changes, a
+ * set of enum session_change.
  */
 void session_open(struct ensemble *zk); /* asks for a new session; the old one, if there is one, becomes a former */
 /* There is a connection, perhaps of another session. Behind it session_review(). */
@@ -84,7 +84,7 @@ bool session_expired(struct ensemble *zk); /* false: there is none */
 unsigned int session_proved(struct ensemble *zk, const struct operation *op); /* a write was answered now */
 /* A write was answered without having gone through the leader: it was no heartbeat. */
 void session_refused(struct ensemble *zk, const struct operation *op);
-/* Applies what time alone changes: standstill, JEOPARDY, LOST. Before anything else of an event. */
+/* Applies changes that time alone makes: standstill, JEOPARDY, LOST. Before anything else of an event. */
 unsigned int session_pass(struct ensemble *zk, int64_t before_ns);
 /* Heartbeat, silent server, giving up a dead handle. When session.timer is due. */
 unsigned int session_tick(struct ensemble *zk);

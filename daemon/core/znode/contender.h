@@ -43,8 +43,8 @@ bool contender_before(const struct contender *a, const struct contender *b);
  * each name of the session.
  */
 void contender_name(struct bytes *out, int64_t session, uint64_t nonce, enum flavour flavour, enum mode mode);
-/* What may be shown of a name without telling the session that made it: the part that follows it; a name that no broker
- * makes, as a whole. In a directory it is as unique. */
+/* The part of a name that may be shown, behind the session that made it; a name that no broker makes, as a whole. In a
+ * directory it is as unique. */
 struct slice contender_shown(struct slice child);
 /* The child carries a uuid that this session made. */
 bool contender_of_session(struct slice child, enum flavour flavour, int64_t session);

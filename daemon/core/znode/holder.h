@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the data of a claim's znode say about the holder behind it (record.h); lock/claims.h says when they are
- * written.
+ * The data of a claim's znode about the holder behind it (record.h); lock/claims.h says when they are written.
  *
  *   host                    | always, and `kind` if the host takes the name for another kind than a lock
  *   pid, uid, command, name | the holder's process and its name
  *   mode, token, holders    | of the grant, and how many hold it together
- *   since, written          | the grant's instant and that of these data, in milliseconds since 1970
+ *   since, written          | the instants of the grant and of these data, in milliseconds since 1970
  *   data                    | the text that the grant was given
  *   held                    | it is in use whatever else stands here (sighting.h)
  *   leader                  | 1: that host's candidate leads the election
@@ -29,7 +28,7 @@ struct holder {
 	int64_t token, holders, since_ms, written_ms;
 };
 
-/* Begins the data that a claim's znode is created with, and appends the lines that tell of a holder. */
+/* Begins the data that a claim's znode is created with, and appends the lines about a holder. */
 void holder_begin(struct bytes *data, const char *host, enum kind kind);
 void holder_write(struct bytes *data, const struct holder *h);
 /* The kind as which a contender with such data uses the name; NULL: that kind, or it is not a host's. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a lock's directory is for. Its data say so from its creation on; one name is of one kind at a time. */
+/* The kind of a lock's directory. Its data name the kind from its creation on; one name is of one kind at a time. */
 #pragma once
 
 #include <stdbool.h>
