@@ -44,15 +44,15 @@
 #include <stdint.h>
 
 /*
- * The version of this header. Compare numbers: #if LOCKBROKER_VERSION_NUMBER >= 0x000200. A program runs with every later
+ * The version of this header. Compare numbers: #if LOCKBROKER_VERSION_NUMBER >= 0x000300. A program runs with every later
  * library of the same soname, whose number (liblockbroker.so.1) goes up when that is no longer true, and only then.
  */
 #define LOCKBROKER_VERSION_MAJOR 0
-#define LOCKBROKER_VERSION_MINOR 2
+#define LOCKBROKER_VERSION_MINOR 3
 #define LOCKBROKER_VERSION_PATCH 0
 #define LOCKBROKER_VERSION_NUMBER \
 	(LOCKBROKER_VERSION_MAJOR << 16 | LOCKBROKER_VERSION_MINOR << 8 | LOCKBROKER_VERSION_PATCH)
-#define LOCKBROKER_VERSION "0.2.0"
+#define LOCKBROKER_VERSION "0.3.0"
 
 #ifdef __cplusplus
 extern "C" {

@@ -104,10 +104,13 @@ names=$(nm -D --defined-only "$root/usr/lib/liblockbroker.so.1" | awk '$2 != "A"
 
 unversioned=$(nm -D --defined-only "$root/usr/lib/liblockbroker.so.1" | awk '$2 == "T" && $3 !~ /@@LOCKBROKER_[0-9.]+$/')
 [ -z "$unversioned" ] || fail "symbols without a version: $unversioned"
-listed=$(sed -n 's/^ \(lb_[a-z_]*\)@.*/\1/p' debian/liblockbroker1.symbols | sort)
-shown=$(nm -D --defined-only "$root/usr/lib/liblockbroker.so.1" | sed -n 's/.* T \(lb_[a-z_]*\)@.*/\1/p' | sort)
+listed=$(sed -n 's/^ \(lb_[a-z_]*@[^ ]*\) .*/\1/p' debian/liblockbroker1.symbols | sort)
+shown=$(nm -D --defined-only "$root/usr/lib/liblockbroker.so.1" | sed -n 's/.* T \(lb_[a-z_]*@\)@\(.*\)/\1\2/p' | sort)
 [ "$shown" = "$listed" ] ||
-	fail "debian/liblockbroker1.symbols does not list the symbols of the library"
+	fail "debian/liblockbroker1.symbols does not list the symbols of the library with their versions"
+newer=$(sed -n 's/^ \(.*@LOCKBROKER_\([0-9]*\..*\)\) \(.*\)/\1 \2 \3/p' debian/liblockbroker1.symbols |
+	awk '$2 != $3 { print $1 }')
+[ -z "$newer" ] || fail "in debian/liblockbroker1.symbols the version differs from the name of the node: $newer"
 case $(sed -n '1s/.*(\(.*\)).*/\1/p' debian/changelog) in
 "$(cat VERSION)" | "$(cat VERSION)"[+~]*) ;;
 *) fail "debian/changelog begins with another version than VERSION" ;;
