@@ -86,3 +86,23 @@ def test_every_marked_line_is_in_front_of_a_block():
     """A mark that stands somewhere else would be none."""
     marks = sum(bool(pages.MARK.fullmatch(line)) for page in all_pages() for line in harness.read_source(page).split("\n"))
     assert marks == len([block for block in all_blocks() if block.tests or block.reason or block.nothing])
+
+
+# ---- figures ----
+
+# A sentence that says that something was measured, and how much it was.
+MEASURED = re.compile(r"\bmeasured\b|\b20\d\d-\d\d-\d\d\b|\btook (?:at least |about |up to )?[\d.]")
+FIGURE = re.compile(r"\d (?:us|ms|ns|s|[KMG]i?B|bytes|pairs|packets)\b")
+MEASURES = re.compile(r"make (?:bench|fleet|steps|profile|containers|restarts)\b|bench\.py|--only|tests/bench/|build/tests/bench|test_\w+\.\w+::")
+
+
+def test_what_was_measured_stands_in_a_section_that_names_its_command():
+    found = 0
+    for page in sorted(documents()):
+        if page.startswith(("docs/", "tests/bench/", "protocol/")) or page in ("README.md", "SECURITY.md"):
+            for section in re.split(r"\n(?=## )", harness.read_source(page)):
+                paragraphs = [" ".join(text.split()) for text in re.split(r"\n\n|\n\* |\n\|", section)]
+                measured = [text for text in paragraphs if MEASURED.search(text) and FIGURE.search(text)]
+                found += len(measured)
+                assert not measured or MEASURES.search(section), f"{page}: {measured[0]}"
+    assert found > 15
