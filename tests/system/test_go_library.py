@@ -113,7 +113,7 @@ def test_a_program_names_the_copied_folder_as_the_page_says(tmp_path):
     (tmp_path / "third_party" / "lockbroker").symlink_to(go_library.MODULE)
     (tmp_path / "main.go").write_text('package main\n\nimport _ "lockbroker.invalid/go"\n\nfunc main() {}\n')
     listed = go_library.go(str(tmp_path), "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", ".", cwd=tmp_path)
-    assert listed.stdout.split() == ["lockbroker.invalid/go", "example"], listed.stderr
+    assert listed.returncode == 0 and listed.stdout.split() == ["lockbroker.invalid/go", "example"], listed.stderr
 
 
 def test_the_tables_of_the_page_are_whole():

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """TLS to ZooKeeper, through a local stunnel: the client library of ZooKeeper has none. As lockbrokerd(8) says."""
 
-import os
 import re
 import shutil
 import socket
