@@ -3,7 +3,7 @@
  * The log: one line for each event on stderr, written by one write(2) so that threads do not mix, or one entry of systemd's
  * journal, where stderr leads there (journal.h). A line is a sentence for people, two blanks, and fields for tools:
  *
- *     somebody deleted our znode /lockbroker/a/_c_1  event=znode_deleted path=/lockbroker/a znode=_c_1
+ *     somebody deleted our znode /t/a/__WRIT__0000000007  event=znode_deleted path=/t/a znode=__WRIT__0000000007
  *
  * The first field is the event (log_event.h). A value is bare, or in double quotes with \ before " and \, and \xHH for a
  * byte that is not printable ASCII; of a text of somebody's at most BYTES_SHOWN_MAX bytes are shown. The first two blanks

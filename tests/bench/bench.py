@@ -258,7 +258,7 @@ def conduct(kind, options, tell):
     return 1 if run.failures else 0
 
 
-def main():
+def options():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", default=harness.build_dir())
     parser.add_argument("--quick", action="store_true", help="one short round, in about two minutes")
@@ -270,7 +270,11 @@ def main():
     parser.add_argument("--only", action="append", choices=[s.__name__ for s in scenarios.ALL], help="those scenarios")
     parser.add_argument("--rows", action="append", metavar="LABEL", help="only rows whose label begins so")
     parser.add_argument("--results", metavar="DIR", help="where they are written, instead of BUILD/bench")
-    return conduct(Bench, parser.parse_args(), write)
+    return parser
+
+
+def main():
+    return conduct(Bench, options().parse_args(), write)
 
 
 if __name__ == "__main__":

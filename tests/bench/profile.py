@@ -526,7 +526,7 @@ def write(profile, directory):
     print(f"\nResults: {os.path.relpath(directory)}/profile.txt, .csv")
 
 
-def main():
+def options():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", default=harness.build_dir())
     parser.add_argument("--quick", action="store_true", help="fewer loads, one short round, in half a minute")
@@ -536,7 +536,11 @@ def main():
     parser.add_argument("--under", metavar="WORDS", default="", help="what starts daemons and null brokers: 'chrt -b 0'")
     parser.add_argument("--only", action="append", choices=[p.__name__ for p in PARTS], help="those parts")
     parser.add_argument("--results", metavar="DIR", help="where they are written, instead of BUILD/bench")
-    return bench.conduct(Profile, parser.parse_args(), write)
+    return parser
+
+
+def main():
+    return bench.conduct(Profile, options().parse_args(), write)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The service on a booted systemd, set up as README.md says: what systemctl does, and what systemd does by itself."""
+"""The service on a booted systemd, set up as docs/INSTALL.md says: what systemctl does, and what systemd does by itself."""
 
 import contextlib
 import os
@@ -17,21 +17,28 @@ import pytest
 import cgroup
 import harness
 import hoard
+import pages
 
 UNIT = "lockbrokerd.service"
 SOCKET = "/run/lockbroker/lockbroker.sock"
 DROP_INS = f"/run/systemd/system/{UNIT}.d"
-STANDALONE = "[Service]\nExecStart=\nExecStart=/usr/sbin/lockbrokerd --standalone -c /etc/lockbroker.conf\n"
+(STANDALONE,) = pages.claimed("docs/INSTALL.md", __file__, "ini")
+(WITHOUT_PACKAGES,) = pages.claimed("docs/INSTALL.md", __file__, "sh")
 
 
 @pytest.fixture(scope="session")
 def installed(machine):
-    """README's steps: alice is a member of the group, bob is not."""
-    machine.run("systemd-sysusers", "lockbrokerd.conf")
+    """The steps of docs/INSTALL.md: alice is a member of the group, bob is not."""
+    conf = machine.read("/etc/lockbroker.conf")
     machine.run("useradd", "alice")
-    machine.run("usermod", "-aG", "lockbroker", "alice")
     machine.run("useradd", "bob")
-    return machine, machine.read("/etc/lockbroker.conf")
+    make, *steps = WITHOUT_PACKAGES.splitlines()
+    assert make.startswith("make deps && make install "), "what makes the machine has done that"
+    for step in steps:
+        machine.run("sh", "-c", step)
+    assert "zk1:2181" in machine.read("/etc/lockbroker.conf") and machine.show("UnitFileState") == "enabled"
+    machine.run("systemctl", "disable", "--now", UNIT)
+    return machine, conf
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ import pytest
 import harness
 import machine as machines
 import packages
+import pages
 
 NAMES = ("one", "two")
 
@@ -123,6 +124,20 @@ class Holder:
         self.holder.stdin.close()
         for process in (self.holder, self.waiter):
             process.wait(harness.PATIENCE)
+
+
+def test_the_commands_of_the_manual_give_an_instance_of_another_ensemble(host, ensembles):
+    (text,) = pages.claimed("client-lib/man/lockbrokerd.8", __file__)
+    host.write("/srv/backup", "#!/bin/sh\necho the backup has $LOCKBROKER_NAME\n")
+    host.run("chmod", "755", "/srv/backup")
+    assert text.count("zk1.emea:2181") == 1
+    text = text.replace("zk1.emea:2181", ensembles["two"].address)
+    try:
+        assert host.run("sh", "-ec", f"cd /srv\n{text}").endswith("the backup has nightly\n")
+        safe(host, "emea")
+    finally:
+        host.run("systemctl", "disable", "--now", unit("emea"))
+        host.run("rm", conf("emea"))
 
 
 @pytest.fixture

@@ -6,13 +6,18 @@ import re
 import pytest
 
 import harness
-from jobs_page import blocks, units
+import pages
 from test_booted import DROP_INS, STANDALONE, UNIT
 
 TIME = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"
 PROGRAMS = {"/usr/local/sbin/report": "echo run >> /run/reports",
             "/usr/local/bin/encode": "exec sleep 600",
             "/usr/local/bin/scheduler": "echo $LOCKBROKER_TOKEN >> /run/schedulers; exec sleep 600"}
+
+
+def units():
+    """The unit files, by their paths."""
+    return {re.match(r"# (\S+)\n", text)[1]: text for text in pages.claimed("docs/JOBS.md", __file__, "ini")}
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +72,20 @@ def test_the_timer_starts_the_report_which_holds_its_lock_on(host):
     host.run("systemctl", "stop", "report.service")
 
 
+def test_the_timer_of_the_manual_writes_the_metrics(host):
+    (text,) = pages.claimed("client-lib/man/lockbroker.1", __file__)
+    files = dict(re.findall(r"^# (/etc/systemd/system/\S+)\n(.*?)(?=^# |\Z)", text, re.M | re.S))
+    for path, unit in files.items():
+        host.write(path, unit)
+    host.run("mkdir", "-p", "/var/lib/prometheus/node-exporter")
+    host.run("systemctl", "daemon-reload")
+    assert len(files) == 2 and host.run("systemd-analyze", "verify", *files) == ""
+    host.run("systemctl", "start", "lockbroker-metrics.service")
+    assert "\nlockbroker_up 1\n" in host.read("/var/lib/prometheus/node-exporter/lockbroker.prom")
+    host.run("systemctl", "enable", "--now", "lockbroker-metrics.timer")
+    host.run("systemctl", "disable", "--now", "lockbroker-metrics.timer")
+
+
 def test_where_another_host_runs_the_report_the_unit_succeeds(host):
     p = hold(host, "lock", "nightly-report")
     host.run("rm", "-f", "/run/reports")
@@ -105,7 +124,7 @@ def test_systemctl_status_shows_who_leads(host):
 
 
 def test_what_the_page_shows_of_a_status_is_what_is_shown():
-    shown = [re.fullmatch(r' +Status: "(.*)"\n', text)[1] for text in blocks("text")]
+    shown = [re.fullmatch(r' +Status: "(.*)"\n', text)[1] for text in pages.claimed("docs/JOBS.md", __file__, "text")]
     assert len(shown) == 2
     assert re.fullmatch(rf"Candidate for scheduler since {TIME}; \S+ leads on host \S+\.", shown[0])
     assert re.fullmatch(rf"Leads scheduler since {TIME}, with token \d+\.", shown[1])

@@ -7,6 +7,7 @@ import re
 import pytest
 
 import harness
+import pages
 
 UNIT = "lockbrokerd.service"
 DROP_IN = f"/run/systemd/system/{UNIT}.d/standalone.conf"
@@ -65,3 +66,10 @@ def test_a_restart_of_the_daemon_and_its_end_hide_nothing(service):
     service.run("systemctl", "stop", UNIT, "lockbrokerd.socket")
     assert holds(service, "longer", 1) == [row]
     service.run("systemctl", "start", UNIT)
+
+
+def test_the_journal_is_asked_for_one_event_as_the_manual_says(service):
+    """With an event that this daemon has had."""
+    (command,) = pages.claimed("client-lib/man/lockbrokerd.8", __file__)
+    assert "-- No entries --" in service.run("sh", "-c", command, status=None)
+    assert "serves /run/lockbroker/lockbroker.sock" in service.run("sh", "-c", command.replace("session_lost", "serves"))

@@ -11,6 +11,7 @@ import pytest
 import harness
 import machine as machines
 import packages
+import pages
 from holders import Holders, install, serving, start_job
 
 UNIT = "lockbrokerd.service"
@@ -125,7 +126,7 @@ def test_a_program_is_built_with_the_library_s_packages(root, current):
     """The example of docs/CLIENTS.md, with nothing else of ours."""
     for name in ("liblockbroker1", "liblockbroker-dev"):
         subprocess.run(["dpkg", "-x", current[name], root], check=True)
-    source = re.search(r"```c\n(.*?)```", harness.read_source("docs/CLIENTS.md"), re.S).group(1)
+    (source,) = pages.claimed("docs/CLIENTS.md", __file__, "c")
     with open(f"{root}/settle.c", "w") as f:
         f.write(source)
     triplet = subprocess.run(["gcc", "-print-multiarch"], check=True, capture_output=True, text=True).stdout.strip()

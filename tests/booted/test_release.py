@@ -15,6 +15,7 @@ import pytest
 import harness
 import machine as machines
 import packages
+import pages
 from holders import Holders, serving
 
 RELEASE = os.environ.get("LOCKBROKER_DEBIAN")
@@ -26,10 +27,9 @@ SOURCES = "/etc/apt/sources.list.d/lockbroker.sources"
 pytestmark = pytest.mark.skipif(not RELEASE, reason="make bookworm and make trixie run it")
 
 
-def commands(page, heading):
-    """Those of the first block of code below that heading, without their comments."""
-    block = re.search(rf"^##+ {heading}\n.*?^```sh\n(.*?)^```", harness.read_source(page), re.M | re.S).group(1)
-    return [re.sub(r"  +#.*", "", line) for line in re.sub(r"\\\n\s*", "", block).splitlines()]
+# The commands of the page, without their comments: the first lock, what a repository is used by, and how it is published.
+FIRST_LOCK, REPOSITORY, PUBLISH = ([re.sub(r" +#.*", "", line) for line in text.splitlines()]
+                                   for text in pages.claimed("docs/INSTALL.md", __file__, "sh"))
 
 
 @pytest.fixture(scope="session")
@@ -73,7 +73,7 @@ def connect(machine, zk):
 
 
 def test_the_first_lock_as_readme_has_it_a_restart_keeps_locks_and_a_purge_leaves_nothing(blank, zk):
-    make, *rest = commands("docs/INSTALL.md", "The first lock, with systemd")
+    make, *rest = FIRST_LOCK
     assert make == "make deb", "tests/debian.sh has done that"
     shutil.copytree(f"{FOLDER}/deb", f"/proc/{blank.leader}/root/srv/build/deb")
     for command in rest:
@@ -114,6 +114,8 @@ class Repository:
         self.url = f"http://127.0.0.1:{self.server.server_port}"
 
     def publish(self, folder):
+        *_, sign = PUBLISH
+        assert sign == "make repo KEY=releases@..."
         done = subprocess.run(["make", "-s", "-C", harness.SOURCE, "repo", "KEY=tests", f"URL={self.url}", f"REPO={self.folder}",
                                f"PACKAGES={folder}"], env=self.env, stdin=subprocess.DEVNULL, capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
@@ -133,10 +135,17 @@ def repository(tmp_path):
 
 def follow_install(machine, repository):
     """Its two commands, with another address."""
-    lines = commands("docs/INSTALL.md", "From a repository")
-    assert len(lines) == 2 and "https://packages.lockbroker.invalid" in lines[0]
-    for line in lines:
+    assert len(REPOSITORY) == 2 and "https://packages.lockbroker.invalid" in REPOSITORY[0]
+    for line in REPOSITORY:
         type_in(machine, line.replace("https://packages.lockbroker.invalid", repository.url))
+
+
+def test_what_is_published_is_built_by_steps_of_a_release():
+    """This very test runs in one of them."""
+    steps = subprocess.run(["make", "-n", "-C", harness.SOURCE, "release"], check=True, capture_output=True, text=True).stdout
+    built = [line.removeprefix("make ").split() for line in PUBLISH[:-1]]
+    assert sum(built, []) == ["bookworm", "trixie", "bookworm-arm64", "trixie-arm64"]
+    assert set(sum(built, [])) <= set(steps.split())
 
 
 def test_two_commands_install_a_service_from_the_repository(blank, repository, zk):

@@ -8,6 +8,7 @@ import subprocess
 import pytest
 
 import harness
+import pages
 
 UNIT = "lockbrokerd.service"
 SYSTEMS = "/run/lockbroker/lockbroker.sock"
@@ -115,6 +116,18 @@ def test_the_first_client_starts_it_and_its_locks_are_exclusive(enabled):
     assert enabled.run("lockbroker", "--user", "lock", "-n", "a", "echo", "free") == "free\n"
     assert "mode:standalone" in enabled.run("lockbroker", "--user", "info", "server")
     assert "LOCKBROKER OK" in enabled.run("lockbroker", "--user", "check")
+
+
+@pytest.mark.parametrize("page, said", [("docs/INSTALL.md", "I have the lock\n"), ("client-lib/man/lockbrokerd.8", "made\n")])
+def test_the_commands_of_the_page_give_a_user_a_broker(user, page, said):
+    """make(1) is not on the machine; what it would do is no matter."""
+    blocks = {"docs/INSTALL.md": pages.claimed("docs/INSTALL.md", __file__), "client-lib/man/lockbrokerd.8":
+              pages.claimed("client-lib/man/lockbrokerd.8", __file__)}
+    user.machine.write("/usr/local/bin/make", "#!/bin/sh\necho made\n")
+    user.machine.run("chmod", "755", "/usr/local/bin/make")
+    (text,) = blocks[page]
+    *_, out = [user.run("sh", "-c", line) for line in text.splitlines()]
+    assert out == said
 
 
 def test_a_restart_costs_nobody_a_lock(enabled):

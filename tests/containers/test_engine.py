@@ -17,6 +17,7 @@ import yaml
 import cgroup
 import harness
 import page
+import pages
 from saved import Saved
 
 CLIENT = ("podman run --network none --user 1000 --group-add 61000 --volume /run/lockbroker:/run/lockbroker:ro "
@@ -313,6 +314,18 @@ def test_what_the_daemonset_names_is_in_the_containerfile_and_the_manuals():
     assert ports and all(f"port {port}" in harness.read_source("client-lib/man/lockbroker.1") for port in ports)
     memory = containers()["lockbrokerd"]["resources"]["limits"]["memory"]
     assert f"MemoryMax={memory.removesuffix('i')}\n" in harness.read_source("systemd/lockbrokerd.service")
+
+
+def test_the_pod_of_the_page_is_the_client_of_the_page():
+    """Which runs with podman: the same user, group and mount."""
+    (pod,) = map(yaml.safe_load, pages.claimed("docs/CONTAINERS.md", __file__, "yaml"))
+    words = shlex.split(page.block("podman run --rm").replace("\\\n", ""))
+    option = dict(zip(words, words[1:]))
+    assert pod["securityContext"] == {"runAsNonRoot": True, "runAsUser": int(option["--user"]),
+                                      "supplementalGroups": [int(option["--group-add"])]}
+    (volume,), (mount,) = pod["volumes"], pod["containers"][0]["volumeMounts"]
+    assert volume["name"] == mount["name"] and volume["hostPath"]["type"] == "Directory" and mount["readOnly"] is True
+    assert f"{volume['hostPath']['path']}:{mount['mountPath']}:ro" == option["--volume"]
 
 
 def in_podman(host, name, fields, servers):

@@ -4,6 +4,7 @@
 import json
 import os
 import re
+import shlex
 import socket
 import subprocess
 import sys
@@ -13,13 +14,16 @@ import time
 import pytest
 
 import harness
+import pages
 
 sys.path.insert(0, os.path.join(harness.SOURCE, "tests", "bench"))
 
+import bench  # noqa: E402
 import costs  # noqa: E402
 import crowd  # noqa: E402
 import fleet_table  # noqa: E402
 import measure  # noqa: E402
+import profile  # noqa: E402
 import report  # noqa: E402
 import scenarios  # noqa: E402
 import services  # noqa: E402
@@ -437,3 +441,26 @@ def test_a_profile_says_what_keeps_each_row_from_its_aim_and_what_it_could_not_a
     for what, tool in (("What the cores do", "perf"), ("System calls", "strace")):
         assert any(line.startswith(f"Note: {what}") and f"left out, {tool}: {tool}: not allowed" in line
                    for line in told.splitlines())
+
+
+# ---- what the pages say is typed in ----
+
+
+def test_the_commands_of_the_pages_have_options_and_scenarios_that_exist():
+    """They measure for minutes, so nothing but their options is tried."""
+    parsers = {"tests/bench/bench.py": bench.options(), "tests/bench/profile.py": profile.options()}
+    lines = [line for page in ("docs/NEIGHBOURS.md", "docs/SIZING.md", "tests/bench/README.md") for block in pages.blocks(page)
+             if block.reason for line in block.text.splitlines()]
+    quoted = [line for page in ("docs/PERFORMANCE.md", "docs/SIZING.md", "tests/bench/README.md")
+              for line in re.findall(r"`(?:/usr/bin/)?(python3 tests/bench/bench\.py [^`]*)`", harness.read_source(page).replace("\n", " "))]
+    parsed = 0
+    for line in lines + quoted:
+        words = [word for word in shlex.split(line, comments=True) if "=" not in word or word.startswith("-")]
+        if words[0] == "make":
+            assert f"\n{words[1]}:" in harness.read_source("Makefile")
+            continue
+        assert os.path.exists(os.path.join(harness.SOURCE, words[1])), line
+        if words[1] in parsers:
+            parsers[words[1]].parse_args(words[2:])
+            parsed += 1
+    assert len(lines) > 10 and len(quoted) >= 2 and parsed > 10

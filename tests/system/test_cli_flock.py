@@ -11,6 +11,7 @@ import time
 import pytest
 
 import harness
+import pages
 from test_cli import LOST, at_a_terminal, command, run, start
 
 OPERATORS = True  # see clients of conftest.py
@@ -304,9 +305,8 @@ def test_a_script_holds_a_lock_by_a_descriptor(broker, clients):
 
 def example(mark):
     """The example in the manual that has that text, as a shell gets it."""
-    text = harness.read_source("client-lib/man/lockbroker.1")
-    (found,) = [block for block in re.findall(r"^\.Bd -literal.*?\n(.*?)^\.Ed", text, re.M | re.S) if mark in block]
-    return found.replace(r"\-", "-").replace(r"\(aq", "'").replace(r"\e", "\\")
+    (found,) = [text for text in pages.claimed("client-lib/man/lockbroker.1", __file__) if mark in text]
+    return found
 
 
 def test_a_script_locks_itself(broker, clients, tmp_path):
@@ -333,6 +333,16 @@ def test_the_line_of_a_crontab_says_nothing_where_another_host_runs(two_hosts, t
         harness.wait_until(lambda: isinstance(c.call("LOCK", name, "WAIT", 20000), int), "the lock")
         done = line(two_hosts[0], job)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_the_other_line_of_the_crontab_runs_on_each_host_one_after_the_other(two_hosts, tmp_path):
+    (job,) = [entry.split(None, 5)[5] for entry in example("* * *").splitlines() if "--splay" in entry]
+    (tmp_path / "sync").write_text("#!/bin/sh\nmkdir only && echo run >>runs && rmdir only\n")
+    (tmp_path / "sync").chmod(0o755)
+    job = job.replace("/opt/sync", "./sync").replace("--splay 30", "--splay 0.1")
+    jobs = [harness.spawn(["sh", "-c", job], env=environment(host), cwd=tmp_path) for host in two_hosts]
+    assert [p.wait(harness.PATIENCE * 4) for p in jobs] == [0, 0]
+    assert (tmp_path / "runs").read_text() == "run\nrun\n"
 
 
 # ---- at a terminal ----

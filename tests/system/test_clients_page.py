@@ -3,13 +3,13 @@
 
 import fcntl
 import os
-import re
 import signal
 import subprocess
 
 import pytest
 
 import harness
+import pages
 from tools import trouble
 
 pytestmark = pytest.mark.plain_only("it is about other programs")
@@ -62,8 +62,7 @@ class Work:
 
     def __init__(self, folder, language):
         self.folder, (file, self.argv, _, self.env) = folder, LANGUAGES[language]
-        blocks = re.findall(rf"^```{language}\n(.*?)^```", harness.read_source("docs/CLIENTS.md"), re.M | re.S)
-        (text,) = [block for block in blocks if "orders/42" in block]
+        (text,) = pages.claimed("docs/CLIENTS.md", __file__, language)
         (folder / file).write_text(text)
         (folder / "settle").write_text(SETTLE)
         (folder / "settle").chmod(0o755)

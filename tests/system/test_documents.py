@@ -5,12 +5,14 @@ import glob
 import itertools
 import os
 import re
+import shutil
 import subprocess
 import sys
 
 import pytest
 
 import harness
+import pages
 
 pytestmark = pytest.mark.plain_only("it is about the documents")
 
@@ -234,7 +236,8 @@ def test_what_is_for_operators_says_what_others_do():
 def test_the_formula_of_the_daemons_page_gives_the_memory_of_its_unit():
     """With the defaults, in MiB; what is not configured is in daemon/io/socket/conn.h."""
     page = harness.read_source("client-lib/man/lockbrokerd.8")
-    (formula,) = re.findall(r"^MemoryMax = (.*?)^\.Ed$", page, re.M | re.S)
+    (formula,) = pages.claimed("client-lib/man/lockbrokerd.8", __file__)
+    formula = formula.removeprefix("MemoryMax = ")
     formula = re.sub(r"   +\(.*\)$", "", formula, flags=re.M).replace("KiB", "* 1024").replace("MiB", "* 1024 * 1024")
     defaults = subprocess.run([harness.program("lockbrokerd"), "--print-config"], capture_output=True, text=True, check=True).stdout
     values = {key: int(value) for key, value in re.findall(r"^(\w+) = (\d+)$", defaults, re.M)}
@@ -303,15 +306,14 @@ def test_the_placeholders_of_an_address_stand_in_one_place_each():
 def test_the_figures_are_drawn_from_the_table(picture):
     chart = os.path.join(harness.SOURCE, "tests", "bench", "chart.py")
     drawn = subprocess.run([sys.executable, "-B", chart, picture], capture_output=True, text=True, check=True).stdout
-    assert f"```text\n{drawn}```" in harness.read_source("docs/PERFORMANCE.md")
+    assert drawn in pages.claimed("docs/PERFORMANCE.md", __file__)
+
+
+def test_each_drawing_is_one_of_these():
+    assert len(pages.claimed("docs/PERFORMANCE.md", __file__)) == 3
 
 
 # ---- the examples of README and docs/CLIENTS.md: what is printed there is what happens ----
-
-
-def example(heading):
-    """The first block of code below that heading."""
-    return re.search(rf"^## {heading}\n.*?^```\w*\n(.*?)^```", harness.read_source("docs/CLIENTS.md"), re.M | re.S).group(1)
 
 
 def environment(daemon):
@@ -328,7 +330,7 @@ def test_the_first_commands_print_what_readme_says(standalone, tmp_path):
     (tmp_path / "backup").write_text("#!/bin/sh\necho begun >begun\nread -r line <gate\n")
     (tmp_path / "backup").chmod(0o755)
     os.mkfifo(tmp_path / "gate")
-    (block,) = re.findall(r"^```console\n(.*?)^```", harness.read_source("README.md"), re.M | re.S)
+    (block,) = pages.claimed("README.md", __file__, "console")
     printed = ""
     background = []
     for line in block.splitlines():
@@ -348,19 +350,42 @@ def test_the_first_commands_print_what_readme_says(standalone, tmp_path):
         [re.sub(r"\d+(\.\d+)?( ?m?s)?", "N", block)] * 2
 
 
+def test_the_two_commands_of_readme_are_those_of_the_installation():
+    """tests/booted/test_release.py runs these."""
+    (ours,) = pages.claimed("README.md", __file__, "sh")
+    all_steps = pages.claimed("docs/INSTALL.md", "tests/booted/test_release.py", "sh")[0]
+    assert ours.splitlines() == [re.sub("  +#.*", "", line) for line in all_steps.splitlines()[:2]]
+
+
+def test_the_daemon_runs_without_an_installation_as_the_page_says(tmp_path_factory):
+    """In a folder with what is built already. A path of a socket is short."""
+    (block,) = pages.claimed("docs/INSTALL.md", __file__, "sh")
+    assert block.startswith("make\n") and block.endswith("kill %1\n")
+    home = harness.fast_tmp("lockbroker-home.")
+    os.symlink(harness.build_dir(), f"{home}/build")
+    with open(f"{home}/Makefile", "w", encoding="ascii") as f:
+        f.write("all:\n")
+    done = subprocess.run(["bash", "-c", block + "wait\n"], cwd=home, env=os.environ | {"HOME": home}, capture_output=True, text=True,
+                          timeout=harness.PATIENCE)
+    assert done.returncode == 0 and done.stdout.endswith("I have the lock\n"), done
+    shutil.rmtree(home)
+
+
 def test_the_shell_example_works(standalone, clients, tmp_path):
     """Another client is at "nightly"."""
     clients(standalone).call("LOCK", "nightly")
-    for job in re.findall(r"\./(\w+)", example("Ten lines in a shell")):
+    (block,) = pages.claimed("docs/CLIENTS.md", __file__, "sh")
+    for job in re.findall(r"\./(\w+)", block):
         (tmp_path / job).write_text("#!/bin/sh\n")
         (tmp_path / job).chmod(0o755)
-    for line in example("Ten lines in a shell").splitlines():
+    for line in block.splitlines():
         done = subprocess.run(["sh", "-c", line], env=environment(standalone), cwd=tmp_path, capture_output=True, text=True)
         assert done.returncode == 0, f"{line}: {done.stderr}"
 
 
 def test_the_redis_cli_example_works(standalone):
-    lines = example("Ten lines with redis-cli").splitlines()
+    (block,) = pages.claimed("docs/CLIENTS.md", __file__, "console")
+    lines = block.splitlines()
     assert lines[0].startswith("$ redis-cli")
     done = subprocess.run(["redis-cli", "--no-raw", "-s", standalone.socket], capture_output=True, text=True, check=True,
                           input="".join(line[2:] + "\n" for line in lines if line.startswith("> ")))
@@ -369,8 +394,7 @@ def test_the_redis_cli_example_works(standalone):
 
 
 def test_the_python_examples_work(standalone):
-    section = harness.read_source("docs/CLIENTS.md").split("\n## Ten lines in Python\n")[1].split("\n## ")[0]
-    examples = re.findall(r"^```python\n(.*?)^```", section, re.M | re.S)
+    examples = pages.claimed("docs/CLIENTS.md", __file__, "python")
     assert len(examples) == 2
     library = {"PYTHONPATH": os.path.join(harness.SOURCE, "client-lib", "python")}
     for text in examples:

@@ -10,6 +10,7 @@ import subprocess
 import pytest
 
 import harness
+import pages
 
 pytestmark = [pytest.mark.skipif(os.getuid() != 0, reason="takes networks of its own, and other users"),
               pytest.mark.plain_only("nothing of this project runs here")]
@@ -100,6 +101,16 @@ def rules():
     text = harness.read_source("conf/lockbroker.nft")
     assert "{ root, lockbroker }" in text
     return text.replace("{ root, lockbroker }", f"{{ root, {BROKER} }}")
+
+
+def test_the_manual_has_the_rules_of_the_file():
+    """But for its comments, and the lines that remove an older table."""
+    (shown,) = pages.claimed("client-lib/man/lockbrokerd.8", __file__)
+    file = harness.read_source("conf/lockbroker.nft")
+    for name, value in re.findall(r"^define (\w+) = (.*)$", file, re.M):
+        file = file.replace(f"${name}", "2181" if value == "{ 2181 }" else value)
+    table = re.sub(r"^\s*#.*\n", "", file[file.index("table inet lockbroker {"):], flags=re.M)
+    assert [line.strip() for line in table.splitlines() if line.strip()] == [line.strip() for line in shown.splitlines()]
 
 
 def test_only_the_broker_and_root_reach_the_servers(networks):

@@ -14,6 +14,7 @@ import pytest
 
 import go_library
 import harness
+import pages
 from fenced import Fenced
 from go_library import Go
 from saved import Saved
@@ -99,10 +100,20 @@ def squeezed(text):
 
 
 def test_each_example_of_the_page_is_one_that_runs():
-    examples = re.findall(r"^```go\n(.*?)^```", PAGE, re.M | re.S)
+    examples = pages.claimed("docs/GO.md", __file__, "go")
     source = squeezed(harness.read_source("client-lib/go/example_test.go"))
     assert len(examples) >= 5
     assert not [example for example in examples if squeezed(example) not in source]
+
+
+def test_a_program_names_the_copied_folder_as_the_page_says(tmp_path):
+    (lines,) = pages.claimed("docs/GO.md", __file__, "text")
+    (tmp_path / "go.mod").write_text(f"module example\n\ngo 1.19\n\n{lines}")
+    (tmp_path / "third_party").mkdir()
+    (tmp_path / "third_party" / "lockbroker").symlink_to(go_library.MODULE)
+    (tmp_path / "main.go").write_text('package main\n\nimport _ "lockbroker.invalid/go"\n\nfunc main() {}\n')
+    listed = go_library.go(str(tmp_path), "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", ".", cwd=tmp_path)
+    assert listed.returncode == 0 and listed.stdout.split() == ["lockbroker.invalid/go", "example"], listed.stderr
 
 
 def test_the_tables_of_the_page_are_whole():

@@ -2,11 +2,13 @@
 """What the log has of holds and of long waits (log.grants, log.long_wait_ms); test_journal.py has it in a journal."""
 
 import os
+import re
 import signal
 import subprocess
 import time
 
 import harness
+import pages
 
 
 def lines(daemon, *events):
@@ -117,3 +119,27 @@ def test_beyond_the_budget_holds_are_summed_up(daemons, clients):
     assert 400 <= len(released) < 420 and len(released) + int(summary["count"]) == 700
     assert (summary["name"], summary["waits"]) == ("a", "0") and summary["commands"] == released[0]["command"]
     assert int(summary["since_ms"]) <= int(summary["until_ms"])
+
+
+def test_the_lines_of_the_manual_have_the_shape_that_is_logged(daemons, clients):
+    """The unit test has from the code those that take minutes, or a thousand holds."""
+    d = daemons(log__grants=1)
+    c = clients(d)
+    c.call("LOCK", "a", "DATA", "text")
+    c.call("UNLOCK", "a")
+    assert isinstance(c.call("CAMPAIGN", "e", "DATA", "me"), int)
+    with d.client(operator=True) as operator:
+        assert operator.call("FORCEUNLOCK", "e") == 1
+    wait_lines(d, 2, "released", "lost")
+
+    def shape(text):
+        return re.sub(r"\d+", "N", re.sub(r"lost \(\w+\)", "lost ()", re.sub(r'"(?:[^"\\]|\\.)*"', '""', text)))
+
+    code = re.sub(r'"\s*\n\s*"', "", harness.read_source("tests/unit/test_hold_log.c"))
+    literals = [text.replace('\\"', '"') for text in re.findall(r'"((?:[^"\\]|\\.)*)"', code)]
+    expected = "\n".join(map(shape, literals + d.log().splitlines()))
+    (shown,) = pages.claimed("client-lib/man/lockbrokerd.8", __file__)
+    lines_shown = shown.splitlines()
+    assert len(lines_shown) == 5
+    for line in lines_shown:
+        assert shape(line) in expected, line

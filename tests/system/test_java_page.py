@@ -9,11 +9,12 @@ import pytest
 
 import harness
 import java_library
+import pages
 
 pytestmark = pytest.mark.plain_only("it is another program's")
 
 PAGE = harness.read_source("docs/JAVA.md")
-EXAMPLES = re.findall(r"^```java\n(.*?)^```", PAGE, re.M | re.S)
+EXAMPLES = pages.claimed("docs/JAVA.md", __file__, "java")
 
 
 def program(number):

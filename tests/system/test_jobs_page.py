@@ -9,9 +9,10 @@ import subprocess
 import pytest
 
 import harness
-from jobs_page import blocks
+import pages
 
 HOST = "web-1"
+PAGE = "docs/JOBS.md"
 
 
 @pytest.fixture
@@ -36,7 +37,7 @@ def shell(tmp_path):
 
 def test_the_line_of_the_crontab_runs_the_report_once(two_hosts, shell, tmp_path):
     """Whichever host is first, and however late the other one is: the report has ended when it asks."""
-    (entry,) = blocks("crontab")
+    (entry,) = pages.claimed(PAGE, __file__, "crontab")
     *_, line = entry.strip().split(None, 6)
     for first, second in (two_hosts, two_hosts[::-1], two_hosts):
         (tmp_path / "runs").unlink(missing_ok=True)
@@ -51,7 +52,7 @@ def test_the_line_of_the_crontab_runs_the_report_once(two_hosts, shell, tmp_path
 
 
 def test_without_min_hold_a_late_host_would_run_it_again(two_hosts, shell, tmp_path):
-    (entry,) = blocks("crontab")
+    (entry,) = pages.claimed(PAGE, __file__, "crontab")
     line, count = re.subn(r"--min-hold \d+ ", "", entry.strip().split(None, 6)[6])
     assert count == 1
     for host in two_hosts:
@@ -61,7 +62,7 @@ def test_without_min_hold_a_late_host_would_run_it_again(two_hosts, shell, tmp_p
 
 
 def test_two_jobs_have_the_two_devices_and_the_third_waits(broker, shell, clients):
-    (line,) = blocks("sh")
+    (line,) = pages.claimed(PAGE, __file__, "sh")
     jobs = [shell(broker, line)]
     devices = [jobs[0].stdout.readline().strip()]
     jobs.append(shell(broker, line))

@@ -12,6 +12,7 @@ import time
 import pytest
 
 import harness
+import pages
 from harness import FAST, FAST_TICK_MS
 from library import compile_with_library, token_of
 
@@ -581,12 +582,24 @@ def test_it_needs_nothing_but_libc():
 
 
 def test_the_example_of_ten_lines_works(standalone, tmp_path):
-    code = re.search(r"^```c\n(.*?)^```", harness.read_source("docs/CLIENTS.md"), re.M | re.S).group(1)
+    (code,) = pages.claimed("docs/CLIENTS.md", __file__, "c")
     (tmp_path / "settle.c").write_text(code)
     settle = compile_with_library(tmp_path / "settle.c", tmp_path / "settle", harness.program("liblockbroker.a"))
     done = subprocess.run([settle], env=os.environ | {"LOCKBROKER_SOCKET": standalone.socket}, capture_output=True,
                           text=True)
     assert re.fullmatch(r"settling with token \d+\n", done.stdout) and done.stderr == ""
+
+
+def test_the_example_of_the_manual_works(standalone, tmp_path):
+    (code,) = pages.claimed("client-lib/man/liblockbroker.3", __file__)
+    (tmp_path / "settle.c").write_text(
+        "#include <inttypes.h>\n#include <lockbroker.h>\n#include <stdio.h>\n\n"
+        "static void settle(int order, int64_t token)\n{\n\tprintf(\"%d %\" PRId64 \"\\n\", order, token);\n}\n\n"
+        f"int main(void)\n{{\n{code}\treturn 0;\n}}\n")
+    settle = compile_with_library(tmp_path / "settle.c", tmp_path / "settle", harness.program("liblockbroker.a"))
+    for path, said in (standalone.socket, r"42 [1-9]\d*\n"), (str(tmp_path / "none"), ""):
+        done = subprocess.run([settle], env=os.environ | {"LOCKBROKER_SOCKET": path}, capture_output=True, text=True)
+        assert re.fullmatch(said, done.stdout) and bool(done.stderr) != bool(said), done
 
 
 def test_the_example_counts(two_hosts, tmp_path):

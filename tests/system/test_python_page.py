@@ -12,6 +12,7 @@ import sys
 import pytest
 
 import harness
+import pages
 from python_library import FOLDER, is_free, lockbroker
 
 pytestmark = pytest.mark.plain_only("it is about a document")
@@ -19,7 +20,7 @@ PAGE = harness.read_source("docs/PYTHON.md")
 
 
 def examples(language):
-    return re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.M | re.S)
+    return pages.claimed("docs/PYTHON.md", __file__, language)
 
 
 @pytest.mark.parametrize("number", range(len(examples("python"))))

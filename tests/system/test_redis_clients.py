@@ -12,6 +12,7 @@ import redis
 import redis.asyncio
 
 import harness
+import pages
 from tools import need
 
 
@@ -149,8 +150,7 @@ def test_redis_py(broker):
 
 def example(broker, heading, work):
     """The code in PROTOCOL.md that begins with that comment, with what it calls do_the_work."""
-    quoted = re.findall(r"^> ```python\n((?:>.*\n)*?)> ```$", harness.read_source("protocol/PROTOCOL.md"), re.M)
-    texts = [re.sub("^> ?", "", text, flags=re.M) for text in quoted]
+    texts = pages.claimed("protocol/PROTOCOL.md", __file__, "python")
     found, = [text for text in texts if text.startswith(f"# {heading}:")]
     names = {"redis": redis, "SOCKET": broker.socket, "do_the_work": work}
     exec(compile(found, "PROTOCOL.md", "exec"), names)

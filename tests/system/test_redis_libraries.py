@@ -18,6 +18,7 @@ import redis.asyncio
 from redis.exceptions import LockError, LockNotOwnedError
 
 import harness
+import pages
 from tools import need, trouble
 
 HERE = os.path.join(harness.HERE, "redis_libraries")
@@ -233,6 +234,43 @@ def test_warlock_of_npm(broker, modules):
     assert 20000 < is_.pop("left_ms") <= 40000
     assert is_ == {"taken": False, "touched": "OK", "touched_by_another": 0, "unlocked": 1, "unlocked_twice": 0,
                    "touched_after": 0, "optimistic": 1}
+
+
+IOREDIS = """
+const Redis = require("module").createRequire(process.env.NODE_MODULES + "/")("ioredis");
+const SOCKET = process.argv[1], nested = process.argv[2] === "nested";
+const found = { most: 0, all: 0, errors: [] };
+let inside = 0;
+async function doTheWork() {
+	found.most = Math.max(found.most, ++inside);
+	if (++found.all === 1 && nested)
+		await worker().catch((e) => found.errors.push(e.message));
+	await new Promise(setImmediate);
+	inside--;
+}
+%s
+Promise.all(Array.from({ length: nested ? 1 : 8 }, worker)).then(() => { console.log(JSON.stringify(found)); process.exit(0); });
+"""
+
+
+@pytest.mark.parametrize("number, is_", [(0, "nested"), (1, "nested"), (1, "at once")])
+def test_the_examples_of_the_protocol_do_with_ioredis_what_they_say(standalone, modules, number, is_):
+    """A second worker begins while the first has the lock: the wrong one asks over the same connection."""
+    examples = pages.claimed("protocol/PROTOCOL.md", __file__, "js")
+    assert [text.split(" ", 2)[1] for text in examples] == ["Wrong", "Right"]
+    argv = ["node", "--no-deprecation", "-e", IOREDIS % examples[number], standalone.socket, is_]
+    process = harness.spawn(argv, env={**os.environ, "NODE_MODULES": str(modules)}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    if is_ == "nested" and number == 1:
+        harness.wait_queued(standalone, "orders", 1)
+        process.kill()
+        process.communicate()
+        return
+    done = found(process)
+    if number == 0:
+        (error,) = done["errors"]
+        assert error.startswith("HELD ") and done["all"] == 1
+    else:
+        assert done == {"most": 1, "all": 8, "errors": []}
 
 
 def test_ioredis_lock_of_npm(broker, modules):

@@ -14,6 +14,7 @@ import redis
 
 import fakekeeper
 import harness
+import pages
 from tools import need
 
 LONG_MS = 600_000
@@ -27,6 +28,15 @@ def denied(call, *args, code="DENIED"):
     with pytest.raises(redis.ResponseError) as refused:
         call(*args)
     assert str(refused.value).startswith(code), refused.value
+
+
+def test_a_program_moves_by_the_line_of_the_page(standalone):
+    (line,) = pages.claimed("docs/REDIS.md", __file__)
+    names = {"redis": redis}
+    exec(line.replace("/run/lockbroker/lockbroker.sock", standalone.socket), names)  # pylint: disable=exec-used
+    assert names["r"].set("a", "mine", nx=True, px=LONG_MS) is True and names["r"].get("a") == b"mine"
+    by_url = redis.Redis.from_url(f"unix://{standalone.socket}")
+    assert by_url.get("a") == b"mine"
 
 
 def test_what_redis_py_does_without_scripts(broker):

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """TLS to ZooKeeper, through a local stunnel: the client library of ZooKeeper has none. As lockbrokerd(8) says."""
 
-import os
 import re
 import shutil
 import socket
@@ -11,6 +10,7 @@ import subprocess
 import pytest
 
 import harness
+import pages
 from harness import FAST_TICK_MS
 from tools import need
 
@@ -18,17 +18,28 @@ from tools import need
 NETTY = "/usr/share/java/netty-codec.jar"
 PASSWORD = "secret"
 
-MANUAL = os.path.join(harness.SOURCE, "client-lib", "man", "lockbrokerd.8")
+STUNNEL, OURS, SERVERS, PROPERTIES = pages.claimed("client-lib/man/lockbrokerd.8", __file__)
 
 
 def section():
     """The first one of the manual's stunnel.conf."""
-    with open(MANUAL) as f:
-        return re.search(r"^\[zookeeper-1\]\n.*?(?=^$)", f.read(), re.M | re.S).group(0)
+    return re.search(r"^\[zookeeper-1\]\n.*?(?=^$)", STUNNEL, re.M | re.S).group(0)
 
 
 def run(*argv):
     subprocess.run(argv, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+
+
+def test_the_sections_of_the_manual_differ_in_their_number_alone(tmp_path):
+    """The tests use the first one. The broker is given the addresses at which they accept."""
+    sections = re.findall(r"^\[zookeeper-\d\]\n(?:\S.*\n)+", STUNNEL, re.M)
+    assert len(sections) == 3
+    for number, text in enumerate(sections, 1):
+        assert text == section().replace("zookeeper-1", f"zookeeper-{number}").replace(":21811", f":2181{number}").replace("zk1", f"zk{number}")
+    (tmp_path / "conf").write_text(OURS)
+    printed = subprocess.run([harness.program("lockbrokerd"), "--print-config", "-c", str(tmp_path / "conf")], check=True, capture_output=True,
+                             text=True).stdout
+    assert f"\nservers = {','.join(re.findall(r'^accept = (.*)$', STUNNEL, re.M))}\n" in printed
 
 
 @pytest.fixture(scope="module")
@@ -63,9 +74,12 @@ class SecureZookeeper(harness.Zookeeper):
         super().__init__(FAST_TICK_MS, [
             "-Dzookeeper.serverCnxnFactory=org.apache.zookeeper.server.NettyServerCnxnFactory",
             *[f"-Dzookeeper.ssl.{key}={value}" for key, value in tls.items()]])
+        assert set(re.findall(r"zookeeper\.[\w.]+(?:=\S+)?", PROPERTIES)) == {
+            "zookeeper.serverCnxnFactory=org.apache.zookeeper.server.NettyServerCnxnFactory",
+            *(f"zookeeper.ssl.{key}" + "=need" * (key == "clientAuth") for key in tls)}
 
     def more_conf(self):
-        return f"secureClientPort={self.secure_port}\nsecureClientPortAddress=127.0.0.1\n"
+        return SERVERS.replace("2281", str(self.secure_port)) + "secureClientPortAddress=127.0.0.1\n"
 
 
 class Stunnel:
