@@ -107,6 +107,25 @@ def test_every_link_leads_somewhere():
             assert not anchor or anchor in anchors(path), f"{page}: {target}"
 
 
+def test_every_section_of_a_manual_that_is_named_exists():
+    """As "lockbrokerd(8), ACCOUNTS" in pages, and as "ACCOUNTS in lockbrokerd(8)" in manuals; and pages that manuals name."""
+    manuals = {name: harness.read_source(f"client-lib/man/{name}") for name in
+               ("lockbroker.1", "liblockbroker.3", "lockbroker.conf.5", "lockbrokerd.8")}
+    named = []
+    for page in documents():
+        found = re.findall(r"\b((?:lib)?lockbroker(?:d|\.conf)?)\((\d)\), ([A-Z]{3}[A-Z ]*[A-Z])", " ".join(harness.read_source(page).split()))
+        named += [(page, f"{name}.{number}", section) for name, number, section in found]
+    for page, text in manuals.items():
+        named += [(page, f"{name}.{number}", section) for name, number, section in
+                  re.findall(r"^\.Xr (\S+) (\d) ,\n([A-Z]{3}[A-Z ]*[A-Z])", text, re.M) if f"{name}.{number}" in manuals]
+        named += [(page, f"{name}.{number}", section) for section, name, number in
+                  re.findall(r"([A-Z]{3}[A-Z ]*[A-Z]) in\n\.Xr (\S+) (\d)", text)]
+        for path in re.findall(r"\bdocs/[\w/]+\.md\b", text):
+            assert os.path.exists(os.path.join(harness.SOURCE, path)), f"{page}: {path}"
+    assert len(named) > 30
+    assert not [(page, name, section) for page, name, section in named if f"\n.Sh {section}\n" not in manuals[name]]
+
+
 def test_every_file_of_the_sources_that_is_named_exists():
     """What looks like a path below one of the folders of the sources, in the pages for developers."""
     tops = "protocol|daemon|client-lib|conf|systemd|tests|docs"
