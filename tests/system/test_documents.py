@@ -183,6 +183,21 @@ def of_operators():
     return found
 
 
+def test_errors_of_a_commands_section_are_in_the_table_of_errors():
+    """A section names the errors that need a word; the table names all of them."""
+    text = harness.read_source("protocol/PROTOCOL.md")
+    comes_from = {row[0].strip("`"): row[2] for row in tables("protocol/PROTOCOL.md")[-1][1:]}
+    assert {"BADNAME", "DENIED", "UNAVAILABLE"} < set(comes_from)
+    named = 0
+    for section in re.split(r"^###? ", re.search(r"^## Commands\n(.*?)^## Events and pushes", text, re.M | re.S).group(1), flags=re.M)[1:]:
+        commands = [part.strip("[] ").split()[0] for part in section.splitlines()[0].split(",")]
+        for code in set(re.findall(r"`-([A-Z]+)`", section if commands[0].isupper() else "")) & set(comes_from):
+            named += 1
+            assert comes_from[code].startswith("any") or any(f"`{command}" in comes_from[code] for command in commands), \
+                f"{commands}: -{code} is not in the table of errors"
+    assert named > 60
+
+
 def test_what_is_for_operators_is_the_same_everywhere():
     everybody, operators = [row[1] for row in tables("SECURITY.md")[1][1:3]]
     assert {word.split()[0] for word in re.findall(r"`([A-Z][A-Z a-z]+)`", operators)} - {"CLIENT"} == of_operators()
