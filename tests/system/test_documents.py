@@ -319,6 +319,19 @@ def test_the_version_is_the_same_everywhere():
     assert harness.read_source("debian/changelog").startswith(f"lockbroker ({version}) ")
 
 
+@pytest.mark.parametrize("source, required, page, words", [
+    ("VERSION", r"^(\d+\.\d+)", "SECURITY.md", r"\| (\S+)\.x \| yes \|"),
+    ("client-lib/go/go.mod", r"^go (\S+)$", "docs/GO.md", r"a module for Go (\S+) and later"),
+    ("Makefile", r"javac --release (\d+)", "docs/JAVA.md", r"for JDK (\d+) and later"),
+    ("Makefile", r"javac --release (\d+)", "docs/JAVA.md", r"with any JDK from (\d+) on"),
+    ("debian/control", r"^X-Python3-Version: >= (\S+)$", "docs/PYTHON.md", r"of pure Python, for (\S+) and later"),
+    ("debian/control", r"^X-Python3-Version: >= (\S+)$", "docs/INSTALL.md", r"\| Python (\S+) or later"),
+])
+def test_a_version_that_a_page_names_is_the_one_that_is_required(source, required, page, words):
+    found = [set(re.findall(pattern, harness.read_source(path), re.M)) for path, pattern in ((source, required), (page, words))]
+    assert len(found[0]) == 1 and found[0] == found[1]
+
+
 def test_the_placeholders_of_an_address_stand_in_one_place_each():
     """That of the maintainer is repeated where dpkg wants it, and the path of the Go module in each import."""
     places = {"packages.lockbroker.invalid": "docs/INSTALL.md", "lockbroker@lockbroker.invalid": "debian/control"}
