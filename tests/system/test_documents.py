@@ -109,6 +109,25 @@ def test_every_link_leads_somewhere():
             assert not anchor or anchor in anchors(path), f"{page}: {target}"
 
 
+def test_every_section_of_a_manual_that_is_named_exists():
+    """As "lockbrokerd(8), ACCOUNTS" in pages, and as "ACCOUNTS in lockbrokerd(8)" in manuals; and pages that manuals name."""
+    manuals = {name: harness.read_source(f"client-lib/man/{name}") for name in
+               ("lockbroker.1", "liblockbroker.3", "lockbroker.conf.5", "lockbrokerd.8")}
+    named = []
+    for page in documents():
+        found = re.findall(r"\b((?:lib)?lockbroker(?:d|\.conf)?)\((\d)\), ([A-Z]{3}[A-Z ]*[A-Z])", " ".join(harness.read_source(page).split()))
+        named += [(page, f"{name}.{number}", section) for name, number, section in found]
+    for page, text in manuals.items():
+        named += [(page, f"{name}.{number}", section) for name, number, section in
+                  re.findall(r"^\.Xr (\S+) (\d) ,\n([A-Z]{3}[A-Z ]*[A-Z])", text, re.M) if f"{name}.{number}" in manuals]
+        named += [(page, f"{name}.{number}", section) for section, name, number in
+                  re.findall(r"([A-Z]{3}[A-Z ]*[A-Z]) in\n\.Xr (\S+) (\d)", text)]
+        for path in re.findall(r"\bdocs/[\w/]+\.md\b", text):
+            assert os.path.exists(os.path.join(harness.SOURCE, path)), f"{page}: {path}"
+    assert len(named) > 30
+    assert not [(page, name, section) for page, name, section in named if f"\n.Sh {section}\n" not in manuals[name]]
+
+
 def test_every_file_of_the_sources_that_is_named_exists():
     """What looks like a path below one of the folders of the sources, in the pages for developers."""
     tops = "protocol|daemon|client-lib|conf|systemd|tests|docs"
@@ -164,6 +183,21 @@ def of_operators():
     found = {row[0].strip("`") for row in table if "operators" in row[3]}
     assert {"REVOKE", "FORCEUNLOCK", "LIMIT", "LOG"} < found
     return found
+
+
+def test_errors_of_a_commands_section_are_in_the_table_of_errors():
+    """A section names the errors that need a word; the table names all of them."""
+    text = harness.read_source("protocol/PROTOCOL.md")
+    comes_from = {row[0].strip("`"): row[2] for row in tables("protocol/PROTOCOL.md")[-1][1:]}
+    assert {"BADNAME", "DENIED", "UNAVAILABLE"} < set(comes_from)
+    named = 0
+    for section in re.split(r"^###? ", re.search(r"^## Commands\n(.*?)^## Events and pushes", text, re.M | re.S).group(1), flags=re.M)[1:]:
+        commands = [part.strip("[] ").split()[0] for part in section.splitlines()[0].split(",")]
+        for code in set(re.findall(r"`-([A-Z]+)`", section if commands[0].isupper() else "")) & set(comes_from):
+            named += 1
+            assert comes_from[code].startswith("any") or any(f"`{command}" in comes_from[code] for command in commands), \
+                f"{commands}: -{code} is not in the table of errors"
+    assert named > 60
 
 
 def test_what_is_for_operators_is_the_same_everywhere():
@@ -286,6 +320,19 @@ def test_the_version_is_the_same_everywhere():
     changes = re.findall(r"^## \[(\S+)\]", harness.read_source("CHANGELOG.md"), re.M)
     assert version == next(change for change in changes if change != "Unreleased")
     assert harness.read_source("debian/changelog").startswith(f"lockbroker ({version}) ")
+
+
+@pytest.mark.parametrize("source, required, page, words", [
+    ("VERSION", r"^(\d+\.\d+)", "SECURITY.md", r"\| (\S+)\.x \| yes \|"),
+    ("client-lib/go/go.mod", r"^go (\S+)$", "docs/GO.md", r"a module for Go (\S+) and later"),
+    ("Makefile", r"javac --release (\d+)", "docs/JAVA.md", r"for JDK (\d+) and later"),
+    ("Makefile", r"javac --release (\d+)", "docs/JAVA.md", r"with any JDK from (\d+) on"),
+    ("debian/control", r"^X-Python3-Version: >= (\S+)$", "docs/PYTHON.md", r"of pure Python, for (\S+) and later"),
+    ("debian/control", r"^X-Python3-Version: >= (\S+)$", "docs/INSTALL.md", r"\| Python (\S+) or later"),
+])
+def test_a_version_that_a_page_names_is_the_one_that_is_required(source, required, page, words):
+    found = [set(re.findall(pattern, harness.read_source(path), re.M)) for path, pattern in ((source, required), (page, words))]
+    assert len(found[0]) == 1 and found[0] == found[1]
 
 
 def test_the_placeholders_of_an_address_stand_in_one_place_each():
