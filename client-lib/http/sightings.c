@@ -429,7 +429,7 @@ void sightings_end_far(struct sightings *all, int64_t since_ms, struct slice aft
 struct unused {
 	struct sightings *all;
 	struct sighting **list;
-	size_t count;
+	size_t count, used;
 	int64_t since_ms;
 };
 
@@ -440,6 +440,7 @@ static void collect(void *of, struct sighting *s)
 
 	if (s->far_ms != INT64_MIN)
 		end_far(&old, s);
+	u->used += sighting_is_used(s);
 	if (!sighting_is_used(s) && s->change_count == 0)
 		u->list[u->count++] = s;
 }
@@ -456,6 +457,6 @@ void sightings_sweep(struct sightings *all, int64_t now_ms)
 	for (size_t i = 0; i < u.count; i++)
 		forget(all, u.list[i]);
 	free(u.list);
-	if (all->count < SIGHTINGS_MAX)
+	if (u.used < SIGHTINGS_MAX)
 		all->truncated = false;
 }
