@@ -37,6 +37,11 @@ bool sighting_is_used(const struct sighting *s)
 	return s->here || s->far_first || s->hosts_waiting > 0;
 }
 
+bool sighting_begins(const struct sighting *s, struct slice prefix)
+{
+	return s->name.len >= prefix.len && (prefix.len == 0 || memcmp(s->name.data, prefix.data, prefix.len) == 0);
+}
+
 static void forget(struct sightings *all, struct sighting *s)
 {
 	tdelete(&s->name, &all->tree, compare);
@@ -85,7 +90,7 @@ static struct sighting *find_or_add(struct sightings *all, struct slice name)
 		abort();
 	memcpy(s->bytes, name.data, name.len);
 	s->name = (struct slice){ s->bytes, name.len };
-	s->waits_since_ms = s->far_ms = s->asked_ms = INT64_MIN;
+	s->waits_since_ms = s->far_ms = s->asked_ms = s->first_ms = s->shown_ms = INT64_MIN;
 	s->grants = s->far_holders = s->hosts_waiting = -1;
 	s->grants_per_s = -1;
 	TAILQ_INIT(&s->changes);
@@ -251,13 +256,13 @@ static void take_counts(struct sightings *all, struct sighting *s, const struct 
 		 reply_field(row, "state").data);
 }
 
-void sightings_take_here(struct sightings *all, const struct lb_reply *row, int64_t now_ms)
+struct sighting *sightings_take_here(struct sightings *all, const struct lb_reply *row, int64_t now_ms)
 {
 	struct sighting *s = find_or_add(all, reply_field(row, "name"));
 	const struct lb_reply *waited = lb_reply_field(row, "waited_ms"), *first = lb_reply_field(row, "first");
 
 	if (!s)
-		return;
+		return NULL;
 	s->here = true;
 	s->named = all->list;
 	s->named_ms = now_ms;
@@ -271,11 +276,12 @@ void sightings_take_here(struct sightings *all, const struct lb_reply *row, int6
 		s->waits_since_ms = s->waiters > 0 ? now_ms : INT64_MIN;
 	if (!waited && s->holders == 0 && s->first)
 		take_first(all, s, NULL, now_ms);
+	return s;
 }
 
 struct range {
 	struct sightings *all;
-	struct slice after, until;
+	struct slice after, until, prefix;
 	uint64_t since;
 	int64_t since_ms;
 };
@@ -283,7 +289,7 @@ struct range {
 static bool is_in(const struct range *r, const struct sighting *s)
 {
 	return (r->after.len == 0 || slice_order(s->name, r->after) > 0) &&
-	       (r->until.len == 0 || slice_order(s->name, r->until) <= 0);
+	       (r->until.len == 0 || slice_order(s->name, r->until) <= 0) && sighting_begins(s, r->prefix);
 }
 
 static void end_waits(struct sightings *all, struct sighting *s)
@@ -310,13 +316,13 @@ static void end_here(void *of, struct sighting *s)
 {
 	struct range *r = of;
 
-	if (s->here && s->named < r->since)
+	if (s->here && s->named < r->since && is_in(r, s))
 		leave(r->all, s);
 }
 
-void sightings_end_here(struct sightings *all, uint64_t since)
+void sightings_end_here(struct sightings *all, uint64_t since, struct slice prefix, struct slice until)
 {
-	struct range r = { .all = all, .since = since };
+	struct range r = { .all = all, .since = since, .prefix = prefix, .until = until };
 
 	sightings_walk(all, end_here, &r);
 }

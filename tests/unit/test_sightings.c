@@ -152,7 +152,7 @@ TEST(a_list_ends_what_it_does_not_name)
 	sightings_end_waits(&all, 2);
 	assert_true(find(&all, "b")->here && find(&all, "b")->waiters == 0 && find(&all, "c")->waiters == 0);
 	assert_string_equal(latest(find(&all, "b")), "nobody of this host waits for it any longer");
-	sightings_end_here(&all, 2);
+	sightings_end_here(&all, 2, SLICE(""), SLICE(""));
 	assert_true(find(&all, "a")->here && !find(&all, "b")->here && !find(&all, "c")->here);
 	assert_null(find(&all, "b")->first);
 	assert_string_equal(latest(find(&all, "b")), "released: no client of this host holds it");
@@ -201,7 +201,7 @@ TEST(as_many_locks_as_fit_are_kept_and_one_more_is_said_to_be_missing)
 	/* All but one go. */
 	all.list = 2;
 	sightings_take_here(&all, short_row(number(3), 1, 0), 2000);
-	sightings_end_here(&all, 2);
+	sightings_end_here(&all, 2, SLICE(""), SLICE(""));
 	for (int i = 0; i < SIGHTINGS_MAX; i++)
 		assert_int_equal(sighting_is_used(find(&all, number(i))), i == 3);
 	sightings_take_here(&all, short_row(number(SIGHTINGS_MAX), 1, 0), 2000);
