@@ -23,10 +23,9 @@
  *                     |   5 s at least; then pages of all      |
  *                     |   locks                                |
  *
- * Somebody looks while there is a stream, and for LOOKOUT_LOOKS_MS after a question for JSON. The first one who looks is
- * answered when the daemon has been asked for all that is asked each second. Packets are those that
- * the daemon sends for a question, as far as its answer tells: if one cost more than was left, the next second has
- * so much less.
+ * Somebody looks while there is a stream, and for LOOKOUT_LOOKS_MS after a question for JSON. The first viewer is
+ * answered when a poll has ended that began then. Packets are those that the daemon sends for a question, as far as its
+ * answer tells: if one cost more than was left, the next second has so much less.
  *
  * The daemon is away when it cannot be reached or has not answered for LOOKOUT_AWAY_MS. What was known stays; each
  * second it is tried again.
@@ -49,7 +48,7 @@ enum {
 	LOOKOUT_SHOWN_MS = 3000, /* so long after it was shown, somebody looks at a lock */
 	LOOKOUT_SHOWN_QUESTIONS = 8,
 	LOOKOUT_SHOWN_GROUP = 300, /* locks that one of them is about */
-	LOOKOUT_SHOWN_COUNT = 1000, /* with those that were not known, and as much as the daemon shows */
+	LOOKOUT_SHOWN_COUNT = 1000, /* with further locks, which were not known; the most that the daemon shows */
 	LOOKOUT_PAGE = 500, /* of all locks, standalone */
 	LOOKOUT_WHOLE_MS_A_LOCK = 2,
 	LOOKOUT_TOO_LONG_MS = 60000,
@@ -147,7 +146,7 @@ struct lookout {
 /* The configuration outlives it. */
 struct lookout *lookout_new(struct event_base *base, const struct lookout_conf *conf);
 int64_t lookout_now_ms(void);
-/* Somebody looks. True: what is known is not of now, and lookout_conf.seen is called when it is. */
+/* Somebody looks. True: that is the first one, who waits until lookout_conf.seen is called. */
 bool lookout_look(struct lookout *l);
 /* Somebody wants the locks in that order. */
 void lookout_want(struct lookout *l, enum lookout_order order);
