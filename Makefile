@@ -126,8 +126,8 @@ UNIT_IO = test_watch.c test_trim.c test_timeslice.c test_process.c test_unit.c t
 	test_keeper.c test_worker.c test_store.c test_page_file.c test_crash_said.c test_memory_watch.c test_hold_log.c
 # Those of the command: each links all of it but its main program.
 UNIT_CLI = test_cli_order.c test_cli_json.c test_cli_history.c
-# Of the page: each links what the page keeps, which does no I/O.
-UNIT_HTTP = test_plots.c test_sightings.c
+# Of the page: each links the parts of the page that do no I/O.
+UNIT_HTTP = test_plots.c test_sightings.c test_lookout_shown.c
 # Those of the library, as a program has it.
 UNIT_LIBRARY = test_library_delegation.c test_library_threads.c
 UNIT_LIBRARY_FIXTURE = fake_daemon.c
@@ -493,11 +493,12 @@ $(UNIT_CLI_BIN): $(TESTS)/%: $(OBJ)/tests/unit/%.o $(CLI_PARTS_O) $(A_PROTOCOL)
 	$(call say,LINK,$@)
 	$(Q)$(LINK) -o $@ $< $(CLI_PARTS_O) $(A_PROTOCOL) $(UNIT_LIBS)
 
+$(TESTS)/test_lookout_shown: $(OBJ)/client-lib/http/lookout_shown.o
 HTTP_PARTS_O = $(call objects,client-lib/http,plots.c sightings.c)
 $(UNIT_HTTP_BIN): $(TESTS)/%: $(OBJ)/tests/unit/%.o $(HTTP_PARTS_O) $(STATIC) $(A_PROTOCOL)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(LINK) -o $@ $< $(HTTP_PARTS_O) $(STATIC) $(A_PROTOCOL) $(UNIT_LIBS)
+	$(Q)$(LINK) -o $@ $(filter-out %/unit.o,$(filter %.o,$^)) $(STATIC) $(A_PROTOCOL) $(UNIT_LIBS)
 
 # Each target is also a libFuzzer target; here a small driver feeds it seeded mutations.
 $(FUZZ_BIN): $(TESTS)/%: $(OBJ)/tests/fuzz/%.o $(OBJ)/tests/fuzz/driver.o $(PURE)
