@@ -239,7 +239,7 @@ static void poll_begin(struct lookout *l)
 	const struct slice metrics = SLICE("METRICS"), info = SLICE("INFO");
 	int64_t now = lookout_now_ms();
 
-	l->polled_ms = now;
+	l->polled_ms = l->sightings.asked_ms = now;
 	l->polling = true;
 	l->failed = !broker_ask(l->near, take_metrics, l, 1, &metrics) || !broker_ask(l->near, take_info, l, 1, &info);
 	if (!l->failed)

@@ -21,7 +21,7 @@ static int compare(const void *a, const void *b)
 
 void sightings_init(struct sightings *all)
 {
-	*all = (struct sightings){ 0 };
+	*all = (struct sightings){ .asked_ms = INT64_MAX };
 	TAILQ_INIT(&all->changes);
 }
 
@@ -312,11 +312,17 @@ static void leave(struct sightings *all, struct sighting *s)
 	s->state[0] = '\0';
 }
 
+/* Lists that were asked for earlier do not end what was shown later. */
+static bool is_missing(const struct range *r, const struct sighting *s)
+{
+	return s->here && s->named < r->since && s->far_ms < r->all->asked_ms && is_in(r, s);
+}
+
 static void end_here(void *of, struct sighting *s)
 {
 	struct range *r = of;
 
-	if (s->here && s->named < r->since && is_in(r, s))
+	if (is_missing(r, s))
 		leave(r->all, s);
 }
 
@@ -331,7 +337,7 @@ static void end_wait(void *of, struct sighting *s)
 {
 	struct range *r = of;
 
-	if (s->here && s->named < r->since && s->waiters > 0)
+	if (is_missing(r, s) && s->waiters > 0)
 		end_waits(r->all, s);
 }
 

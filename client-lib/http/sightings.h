@@ -73,6 +73,8 @@ struct sightings {
 	size_t count;
 	bool truncated; /* there were more than it keeps */
 	uint64_t list;  /* the number of the latest list */
+	/* When the lists were asked for that are taken now: they end nothing that ZooKeeper's answers have shown since. */
+	int64_t asked_ms;
 	struct sighting_changes changes;
 	size_t change_count;
 };

@@ -84,19 +84,24 @@ static const struct lb_reply *short_row(const char *name, int64_t holders, int64
 	return written();
 }
 
-/* A row of all locks: a holder on another host, unless pid is 0. */
-static const struct lb_reply *far_row(const char *name, int64_t pid, int64_t hosts_waiting)
+/* A row of all locks: a holder on another host, unless pid is 0; waiters of this one. */
+static const struct lb_reply *far_row_of(const char *name, int64_t waiters, int64_t pid, int64_t hosts_waiting)
 {
 	resp_map(&text, 5, 3);
 	word("name", name);
 	word("kind", "lock");
-	count("waiters", 0);
+	count("waiters", waiters);
 	count("hosts_waiting", hosts_waiting);
 	resp_bulk(&text, SLICE("holders"));
 	resp_array(&text, pid != 0);
 	if (pid)
 		client(pid, 0, "other");
 	return written();
+}
+
+static const struct lb_reply *far_row(const char *name, int64_t pid, int64_t hosts_waiting)
+{
+	return far_row_of(name, 0, pid, hosts_waiting);
 }
 
 static struct sighting *find(const struct sightings *all, const char *name)
@@ -156,6 +161,21 @@ TEST(a_list_ends_what_it_does_not_name)
 	assert_true(find(&all, "a")->here && !find(&all, "b")->here && !find(&all, "c")->here);
 	assert_null(find(&all, "b")->first);
 	assert_string_equal(latest(find(&all, "b")), "released: no client of this host holds it");
+}
+
+TEST(a_list_that_was_asked_for_earlier_ends_nothing_that_was_shown_later)
+{
+	NEW_SIGHTINGS(all);
+
+	all.asked_ms = 1000;
+	all.list = 1;
+	sightings_take_far(&all, far_row_of("a", 1, 5, 0), 1000); /* before the list was answered */
+	sightings_end_waits(&all, 1);
+	sightings_end_here(&all, 1, SLICE(""), SLICE(""));
+	assert_true(find(&all, "a")->here && find(&all, "a")->waiters == 1);
+	all.asked_ms = 1001;
+	sightings_end_here(&all, 1, SLICE(""), SLICE(""));
+	assert_false(find(&all, "a")->here);
 }
 
 TEST(what_zookeeper_has_shown_ends_by_a_later_page_or_after_a_time)
