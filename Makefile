@@ -126,6 +126,8 @@ UNIT_IO = test_watch.c test_trim.c test_timeslice.c test_process.c test_unit.c t
 	test_keeper.c test_worker.c test_store.c test_page_file.c test_crash_said.c test_memory_watch.c test_hold_log.c
 # Those of the command: each links all of it but its main program.
 UNIT_CLI = test_cli_order.c test_cli_json.c test_cli_history.c
+# Of the page: each links the parts of the page that do no I/O.
+UNIT_HTTP = test_plots.c test_sightings.c test_lookout_shown.c
 # Those of the library, as a program has it.
 UNIT_LIBRARY = test_library_delegation.c test_library_threads.c
 UNIT_LIBRARY_FIXTURE = fake_daemon.c
@@ -247,13 +249,14 @@ UNIT_CORE_BIN = $(addprefix $(TESTS)/,$(UNIT_CORE:.c=))
 UNIT_CONF_BIN = $(addprefix $(TESTS)/,$(UNIT_CONF:.c=))
 UNIT_BASE_BIN = $(addprefix $(TESTS)/,$(UNIT_BASE:.c=))
 UNIT_CLI_BIN = $(addprefix $(TESTS)/,$(UNIT_CLI:.c=))
+UNIT_HTTP_BIN = $(addprefix $(TESTS)/,$(UNIT_HTTP:.c=))
 UNIT_LIBRARY_BIN = $(addprefix $(TESTS)/,$(UNIT_LIBRARY:.c=))
 UNIT_THREADS_BIN = $(addprefix $(TESTS)/,$(UNIT_THREADS:.c=))
 UNIT_IO_BIN = $(addprefix $(TESTS)/,$(UNIT_IO:.c=))
 UNIT_PLAIN_BIN = $(addprefix $(TESTS)/,$(UNIT_PLAIN:.c=))
 FUZZ_BIN = $(addprefix $(TESTS)/,$(FUZZ:.c=))
 # Those that take longest are begun first.
-UNIT_BIN = $(FUZZ_BIN) $(UNIT_PURE_BIN) $(UNIT_MODEL_BIN) $(UNIT_FLOOR_BIN) $(UNIT_CORE_BIN) $(UNIT_CONF_BIN) $(UNIT_BASE_BIN) $(UNIT_IO_BIN) $(UNIT_CLI_BIN) $(UNIT_LIBRARY_BIN) $(SIM_UNIT_BIN)
+UNIT_BIN = $(FUZZ_BIN) $(UNIT_PURE_BIN) $(UNIT_MODEL_BIN) $(UNIT_FLOOR_BIN) $(UNIT_CORE_BIN) $(UNIT_CONF_BIN) $(UNIT_BASE_BIN) $(UNIT_IO_BIN) $(UNIT_CLI_BIN) $(UNIT_HTTP_BIN) $(UNIT_LIBRARY_BIN) $(SIM_UNIT_BIN)
 
 UNIT_NO_SEARCH_BIN = $(filter-out $(addprefix $(TESTS)/,$(UNIT_SEARCH:.c=)),$(UNIT_BIN))
 
@@ -489,6 +492,13 @@ $(UNIT_CLI_BIN): $(TESTS)/%: $(OBJ)/tests/unit/%.o $(CLI_PARTS_O) $(A_PROTOCOL)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(LINK) -o $@ $< $(CLI_PARTS_O) $(A_PROTOCOL) $(UNIT_LIBS)
+
+$(TESTS)/test_lookout_shown: $(OBJ)/client-lib/http/lookout_shown.o
+HTTP_PARTS_O = $(call objects,client-lib/http,plots.c sightings.c)
+$(UNIT_HTTP_BIN): $(TESTS)/%: $(OBJ)/tests/unit/%.o $(HTTP_PARTS_O) $(STATIC) $(A_PROTOCOL)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(LINK) -o $@ $(filter-out %/unit.o,$(filter %.o,$^)) $(STATIC) $(A_PROTOCOL) $(UNIT_LIBS)
 
 # Each target is also a libFuzzer target; here a small driver feeds it seeded mutations.
 $(FUZZ_BIN): $(TESTS)/%: $(OBJ)/tests/fuzz/%.o $(OBJ)/tests/fuzz/driver.o $(PURE)

@@ -438,11 +438,12 @@ static int compare(const void *a, const void *b, void *query)
 	return left > right ? -1 : left < right ? 1 : slice_order(x->name, y->name);
 }
 
-static void row(struct writer *w, const struct lookout *l, const struct sighting *s, int64_t now)
+static void row(struct writer *w, const struct lookout *l, struct sighting *s, int64_t now)
 {
 	const struct sighting_client *first = s->first ? s->first : s->far_first;
 	bool far = s->far_ms != INT64_MIN;
 
+	s->shown_ms = now;
 	item(w);
 	open_with(w, '{');
 	text(w, "name", s->name);

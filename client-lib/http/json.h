@@ -20,5 +20,6 @@ char *json_text_new(struct slice text);
 char *json_holders(const struct lb_reply *rows, const char *host, int64_t now_ms);
 char *json_queue(const struct lb_reply *rows, const char *host, int64_t now_ms);
 char *json_overview(const struct lookout *l, size_t viewers, size_t viewers_max);
+/* Each sighting that it shows keeps when that was. */
 char *json_locks(const struct lookout *l, const struct json_query *q);
 char *json_lock(const struct lookout *l, const struct lookout_opened *o);

@@ -8,6 +8,7 @@
 
 #include "client-lib/cli/reply_text.h"
 #include "client-lib/http/lookout_far.h"
+#include "client-lib/http/lookout_shown.h"
 
 enum { NEAR_SECONDS = 5, FAR_SECONDS = 10, IDLE_S = PLOTS_STEP_S };
 
@@ -53,15 +54,24 @@ static bool has_failed(struct lookout *l, const struct lb_reply *reply)
 	return !reply || broker_error(reply).len > 0;
 }
 
+static void poll_begin(struct lookout *l);
+
 /* The last question of the poll has ended. */
 static void poll_end(struct lookout *l)
 {
+	bool again = l->again && !l->failed;
+
 	if (broker_open(l->near) > 0 || !l->polling)
 		return;
-	l->polling = false;
+	l->polling = l->again = false;
 	if (l->failed)
 		plot(l, NULL);
 	sightings_sweep(&l->sightings, lookout_now_ms());
+	if (again) {
+		poll_begin(l);
+		return;
+	}
+	l->late = false;
 	l->conf->seen(l->conf->of);
 }
 
@@ -119,8 +129,8 @@ static void take_info(void *of, const struct lb_reply *reply)
 	poll_end(l);
 }
 
-/* Rows of this host, each of which is named by the present list. */
-static size_t take_rows(struct lookout *l, const struct lb_reply *rows)
+/* Rows of this host, each of which is named by the present list. `first`: there are none before them by some order. */
+static size_t take_rows(struct lookout *l, const struct lb_reply *rows, bool first)
 {
 	const struct lb_reply *row = lb_reply_item(rows, 0);
 	size_t count = lb_reply_count(rows);
@@ -128,7 +138,10 @@ static size_t take_rows(struct lookout *l, const struct lb_reply *rows)
 
 	l->sightings.list++;
 	for (size_t i = 0; i < count; i++) {
-		sightings_take_here(&l->sightings, row, now);
+		struct sighting *s = sightings_take_here(&l->sightings, row, now);
+
+		if (s && first)
+			s->first_ms = now;
 		if (i + 1 < count)
 			row = lb_reply_next(row);
 	}
@@ -138,7 +151,7 @@ static size_t take_rows(struct lookout *l, const struct lb_reply *rows)
 /* All locks of this host are in it. */
 static void end_whole_list(struct lookout *l)
 {
-	sightings_end_here(&l->sightings, l->sightings.list);
+	sightings_end_here(&l->sightings, l->sightings.list, SLICE(""), SLICE(""));
 	l->near_ms = lookout_now_ms();
 }
 
@@ -148,10 +161,11 @@ static void take_waits(void *of, const struct lb_reply *reply)
 	size_t count;
 
 	if (!has_failed(l, reply)) {
-		count = take_rows(l, reply);
-		if (count < LOOKOUT_FIRST)
+		count = take_rows(l, reply, true);
+		/* Of more, those that were released meanwhile are missing in it. */
+		if (count < LOOKOUT_FIRST && l->near_count < LOOKOUT_FIRST)
 			end_whole_list(l);
-		else if (reply_number(lb_reply_item(reply, count - 1), "waiters") == 0)
+		else if (count > 0 && reply_number(lb_reply_item(reply, count - 1), "waiters") == 0)
 			sightings_end_waits(&l->sightings, l->sightings.list);
 	}
 	poll_end(l);
@@ -162,7 +176,23 @@ static void take_order(void *of, const struct lb_reply *reply)
 	struct lookout *l = of;
 
 	if (!has_failed(l, reply))
-		take_rows(l, reply);
+		take_rows(l, reply, true);
+	poll_end(l);
+}
+
+/* All that begin so are in it; of very many, those up to its last one. */
+static void take_shown(void *of, const struct lb_reply *reply)
+{
+	struct lookout *l = of;
+	struct slice prefix = lookout_shown_next(l), until = SLICE("");
+	size_t count;
+
+	if (!has_failed(l, reply)) {
+		count = take_rows(l, reply, false);
+		if (count >= LOOKOUT_SHOWN_COUNT / 2)
+			until = reply_field(lb_reply_item(reply, count - 1), "name");
+		sightings_end_here(&l->sightings, l->sightings.list, prefix, until);
+	}
 	poll_end(l);
 }
 
@@ -173,7 +203,7 @@ static void take_whole(void *of, const struct lb_reply *reply)
 	if (reply && broker_error(reply).len > 0)
 		l->whole_ms = lookout_now_ms() + LOOKOUT_TOO_LONG_MS;
 	if (!has_failed(l, reply)) {
-		take_rows(l, reply);
+		take_rows(l, reply, false);
 		end_whole_list(l);
 	}
 	poll_end(l);
@@ -209,7 +239,7 @@ static void poll_begin(struct lookout *l)
 	const struct slice metrics = SLICE("METRICS"), info = SLICE("INFO");
 	int64_t now = lookout_now_ms();
 
-	l->polled_ms = now;
+	l->polled_ms = l->sightings.asked_ms = now;
 	l->polling = true;
 	l->failed = !broker_ask(l->near, take_metrics, l, 1, &metrics) || !broker_ask(l->near, take_info, l, 1, &info);
 	if (!l->failed)
@@ -217,6 +247,8 @@ static void poll_begin(struct lookout *l)
 	for (enum lookout_order order = LOOKOUT_WAITERS; order < LOOKOUT_ORDERS && !l->failed; order++)
 		if (l->near_count >= LOOKOUT_FIRST && now - l->wanted_ms[order] < LOOKOUT_LOOKS_MS)
 			ask_order(l, order, take_order);
+	if (!l->failed && l->near_count >= LOOKOUT_FIRST)
+		l->failed = !lookout_shown_ask(l, take_shown);
 	if (!l->failed)
 		ask_whole(l, now);
 	if (l->failed)
@@ -243,13 +275,19 @@ static void each_second(evutil_socket_t none, short what, void *arg)
 
 /* ---- what it is asked ---- */
 
-void lookout_look(struct lookout *l)
+bool lookout_look(struct lookout *l)
 {
 	bool before = lookout_is_watched(l);
 
 	l->looked_ms = lookout_now_ms();
-	if (!before && broker_open(l->near) == 0 && l->looked_ms - l->polled_ms >= 1000)
+	if (before)
+		return l->late;
+	l->late = true;
+	if (l->polling)
+		l->again = true; /* it may have begun before what somebody has just done */
+	else
 		poll_begin(l);
+	return l->late;
 }
 
 void lookout_want(struct lookout *l, enum lookout_order order)

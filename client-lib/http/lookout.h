@@ -8,6 +8,9 @@
  *     the first locks | each second: LOOKOUT_FIRST by the      | every 5 s
  *       of this host  |   longest wait, and by the orders that |
  *                     |   viewers have asked for in 5 s        |
+ *     locks that      | each second, if there are more: by     | not asked
+ *       viewers look  |   their names, LOOKOUT_SHOWN_QUESTIONS |
+ *       at            |   at a time (lookout_shown.h)          |
  *     all locks of    | if there are more, every 2 ms for each | not asked
  *       this host     |   of them: 16 s for 8,000. Behind      |
  *                     |   limits.output_bytes (some 8,000) the |
@@ -16,11 +19,13 @@
  *       ZooKeeper     |   that viewers have opened, in turn, a |
  *                     |   part of it at most; then locks that  |
  *                     |   this host waits for, every 2 s; the  |
- *                     |   hosts; then pages of all locks       |
+ *                     |   hosts, every 60 ms for each of them, |
+ *                     |   5 s at least; then pages of all      |
+ *                     |   locks                                |
  *
- * Somebody looks while there is a stream, and for LOOKOUT_LOOKS_MS after a question for JSON. A packet is one that the
- * daemon sends to ZooKeeper for a question; their number is estimated from its answer. If a question cost more packets
- * than were left, the next second has fewer.
+ * Somebody looks while there is a stream, and for LOOKOUT_LOOKS_MS after a question for JSON. The first viewer is
+ * answered when a poll has ended that began then. A packet is one that the daemon sends to ZooKeeper for a question;
+ * their number is estimated from its answer. If a question cost more packets than were left, the next second has fewer.
  *
  * The daemon is away when it cannot be reached or has not answered for LOOKOUT_AWAY_MS. The known data stays; each
  * second it is tried again.
@@ -40,6 +45,10 @@
 
 enum {
 	LOOKOUT_FIRST = 300,
+	LOOKOUT_SHOWN_MS = 3000, /* so long after it was shown, somebody looks at a lock */
+	LOOKOUT_SHOWN_QUESTIONS = 8,
+	LOOKOUT_SHOWN_GROUP = 300, /* locks that one of them is about */
+	LOOKOUT_SHOWN_COUNT = 1000, /* with further locks, which were not known; the most that the daemon shows */
 	LOOKOUT_PAGE = 500, /* of all locks, standalone */
 	LOOKOUT_WHOLE_MS_A_LOCK = 2,
 	LOOKOUT_TOO_LONG_MS = 60000,
@@ -50,12 +59,15 @@ enum {
 	LOOKOUT_LOOKS_MS = 5000,
 	LOOKOUT_AWAY_MS = 3000,
 	LOOKOUT_WAITED_MS = 2000,
-	LOOKOUT_HOSTS_MS = 60000,
+	LOOKOUT_HOSTS_MS = 5000,
+	LOOKOUT_HOSTS_MS_A_HOST = 60,
 	LOOKOUT_HOSTS_MAX = 1000,
 	LOOKOUT_OPENED_MAX = 32,
 	LOOKOUT_OPENED_MS = 1000,   /* an answer about an opened lock is used for this long */
 	LOOKOUT_PATIENCE_MS = 5000, /* a viewer who has waited this long for one gets the data that is known */
 };
+
+#define LOOKOUT_SHOWN_COUNT_TEXT "1000"
 
 enum lookout_order { LOOKOUT_WAIT, LOOKOUT_WAITERS, LOOKOUT_GRANTS, LOOKOUT_NAME, LOOKOUT_ORDERS };
 
@@ -104,11 +116,14 @@ struct lookout {
 	int64_t looked_ms; /* INT64_MIN: nobody has looked yet */
 	/* The poll. */
 	bool polling, failed, plot_due;
+	bool late, again; /* somebody waits for the end of the poll; and it is to be followed by another one */
 	int64_t polled_ms; /* when the present or latest one began */
 	int64_t wanted_ms[LOOKOUT_ORDERS];
 	int64_t whole_ms;  /* when the whole list is asked for next */
 	int64_t near_ms;   /* when the last whole list of this host's ended; 0: none yet */
 	size_t near_count; /* locks of this host that the daemon counts */
+	struct bytes shown[LOOKOUT_SHOWN_QUESTIONS], shown_after; /* prefixes that are asked for, and the last name */
+	unsigned int shown_asked, shown_answered;
 	/* ZooKeeper. */
 	int64_t packets_left, opened_left, waited_left, page_ms;
 	int64_t hosts_ms, hosts_taken_ms; /* when HOSTS was asked, and when it was answered; 0: not yet */
@@ -131,8 +146,8 @@ struct lookout {
 /* The configuration outlives it. */
 struct lookout *lookout_new(struct event_base *base, const struct lookout_conf *conf);
 int64_t lookout_now_ms(void);
-/* Somebody looks. */
-void lookout_look(struct lookout *l);
+/* Somebody looks. True: that is the first one, who waits until lookout_conf.seen is called. */
+bool lookout_look(struct lookout *l);
 /* Somebody wants the locks in that order. */
 void lookout_want(struct lookout *l, enum lookout_order order);
 /*

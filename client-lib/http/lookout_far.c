@@ -281,9 +281,12 @@ static bool ask_hosts(struct lookout *l)
 {
 	const struct slice hosts = SLICE("HOSTS");
 
-	if (lookout_now_ms() - l->hosts_ms < LOOKOUT_HOSTS_MS || l->session.standalone || !l->session.connected)
+	int64_t now = lookout_now_ms(), pause = (int64_t)l->host_count * LOOKOUT_HOSTS_MS_A_HOST;
+
+	if (now - l->hosts_ms < (pause > LOOKOUT_HOSTS_MS ? pause : LOOKOUT_HOSTS_MS) || l->session.standalone ||
+	    !l->session.connected)
 		return false;
-	l->hosts_ms = lookout_now_ms();
+	l->hosts_ms = now;
 	return broker_ask(l->far, take_hosts, l, 1, &hosts);
 }
 

@@ -8,7 +8,8 @@
 #include "client-lib/http/json.h"
 #include "client-lib/http/page_files.h"
 
-enum { ROWS_DEFAULT = 100, ANSWERS_MAX = 16, METHODS = 0xffff };
+/* FRESH: what waits for the end of a poll; locks that are waited for have smaller numbers. */
+enum { ROWS_DEFAULT = 100, ANSWERS_MAX = 16, METHODS = 0xffff, FRESH = LOOKOUT_OPENED_MAX };
 
 static const char json_type[] = "application/json; charset=utf-8";
 
@@ -248,13 +249,34 @@ static void answered(void *of, int opened)
 
 /* ---- who looks ---- */
 
+static const char *query_of(struct evhttp_request *req)
+{
+	const char *query = evhttp_uri_get_query(evhttp_request_get_evhttp_uri(req));
+
+	return query ? query : "";
+}
+
+/* The overview, or locks. */
+static void reply_list(void *of, struct evhttp_request *req, int about)
+{
+	struct page *p = of;
+
+	if (strcmp(evhttp_uri_get_path(evhttp_request_get_evhttp_uri(req)), "/api/overview") == 0)
+		reply_json(req, 200, overview(p));
+	else
+		locks(p, req, query_of(req));
+}
+
 static void seen(void *of)
 {
 	struct page *p = of;
 	struct bytes event;
 
 	forget_answers(p);
-	if (!p->visitors || visitors_streams(p->visitors) == 0)
+	if (!p->visitors)
+		return;
+	visitors_answer(p->visitors, FRESH, reply_list);
+	if (visitors_streams(p->visitors) == 0)
 		return;
 	event = event_of(p);
 	visitors_send(p->visitors, bytes_view(&event));
@@ -272,14 +294,13 @@ static void handle(void *of, struct evhttp_request *req)
 {
 	struct page *p = of;
 	const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(req);
-	const char *path = uri ? evhttp_uri_get_path(uri) : NULL, *query = uri ? evhttp_uri_get_query(uri) : NULL;
+	const char *path = uri ? evhttp_uri_get_path(uri) : NULL;
+	bool late;
 
 	if (!path)
 		path = "";
 	if (strcmp(path, "/") == 0 || strcmp(path, "/lock") == 0)
 		path = "/index.html";
-	if (!query)
-		query = "";
 	if (reply_file(req, path))
 		return;
 	if (strncmp(path, "/api/", 5) != 0) {
@@ -287,17 +308,17 @@ static void handle(void *of, struct evhttp_request *req)
 		return;
 	}
 	path += 5;
-	lookout_look(p->lookout);
+	late = lookout_look(p->lookout);
 	if (strcmp(path, "stream") == 0)
 		stream(p, req);
-	else if (strcmp(path, "overview") == 0)
-		reply_json(req, 200, overview(p));
-	else if (strcmp(path, "locks") == 0)
-		locks(p, req, query);
 	else if (strcmp(path, "lock") == 0)
-		lock(p, req, query);
-	else
+		lock(p, req, query_of(req));
+	else if (strcmp(path, "overview") != 0 && strcmp(path, "locks") != 0)
 		refuse(req, 404, "there are /api/overview, /api/stream, /api/locks and /api/lock");
+	else if (late)
+		visitors_wait(p->visitors, req, FRESH);
+	else
+		reply_list(p, req, FRESH);
 }
 
 struct page *page_new(struct event_base *base, int fd, const char *socket, struct visitors_conf *conf)

@@ -21,7 +21,7 @@ static int compare(const void *a, const void *b)
 
 void sightings_init(struct sightings *all)
 {
-	*all = (struct sightings){ 0 };
+	*all = (struct sightings){ .asked_ms = INT64_MAX };
 	TAILQ_INIT(&all->changes);
 }
 
@@ -35,6 +35,11 @@ struct sighting *sightings_find(const struct sightings *all, struct slice name)
 bool sighting_is_used(const struct sighting *s)
 {
 	return s->here || s->far_first || s->hosts_waiting > 0;
+}
+
+bool sighting_begins(const struct sighting *s, struct slice prefix)
+{
+	return s->name.len >= prefix.len && (prefix.len == 0 || memcmp(s->name.data, prefix.data, prefix.len) == 0);
 }
 
 static void forget(struct sightings *all, struct sighting *s)
@@ -85,7 +90,7 @@ static struct sighting *find_or_add(struct sightings *all, struct slice name)
 		abort();
 	memcpy(s->bytes, name.data, name.len);
 	s->name = (struct slice){ s->bytes, name.len };
-	s->waits_since_ms = s->far_ms = s->asked_ms = INT64_MIN;
+	s->waits_since_ms = s->far_ms = s->asked_ms = s->first_ms = s->shown_ms = INT64_MIN;
 	s->grants = s->far_holders = s->hosts_waiting = -1;
 	s->grants_per_s = -1;
 	TAILQ_INIT(&s->changes);
@@ -251,13 +256,13 @@ static void take_counts(struct sightings *all, struct sighting *s, const struct 
 		 reply_field(row, "state").data);
 }
 
-void sightings_take_here(struct sightings *all, const struct lb_reply *row, int64_t now_ms)
+struct sighting *sightings_take_here(struct sightings *all, const struct lb_reply *row, int64_t now_ms)
 {
 	struct sighting *s = find_or_add(all, reply_field(row, "name"));
 	const struct lb_reply *waited = lb_reply_field(row, "waited_ms"), *first = lb_reply_field(row, "first");
 
 	if (!s)
-		return;
+		return NULL;
 	s->here = true;
 	s->named = all->list;
 	s->named_ms = now_ms;
@@ -271,11 +276,12 @@ void sightings_take_here(struct sightings *all, const struct lb_reply *row, int6
 		s->waits_since_ms = s->waiters > 0 ? now_ms : INT64_MIN;
 	if (!waited && s->holders == 0 && s->first)
 		take_first(all, s, NULL, now_ms);
+	return s;
 }
 
 struct range {
 	struct sightings *all;
-	struct slice after, until;
+	struct slice after, until, prefix;
 	uint64_t since;
 	int64_t since_ms;
 };
@@ -283,7 +289,7 @@ struct range {
 static bool is_in(const struct range *r, const struct sighting *s)
 {
 	return (r->after.len == 0 || slice_order(s->name, r->after) > 0) &&
-	       (r->until.len == 0 || slice_order(s->name, r->until) <= 0);
+	       (r->until.len == 0 || slice_order(s->name, r->until) <= 0) && sighting_begins(s, r->prefix);
 }
 
 static void end_waits(struct sightings *all, struct sighting *s)
@@ -306,17 +312,23 @@ static void leave(struct sightings *all, struct sighting *s)
 	s->state[0] = '\0';
 }
 
+/* Lists that were asked for earlier do not end what was shown later. */
+static bool is_missing(const struct range *r, const struct sighting *s)
+{
+	return s->here && s->named < r->since && s->far_ms < r->all->asked_ms && is_in(r, s);
+}
+
 static void end_here(void *of, struct sighting *s)
 {
 	struct range *r = of;
 
-	if (s->here && s->named < r->since)
+	if (is_missing(r, s))
 		leave(r->all, s);
 }
 
-void sightings_end_here(struct sightings *all, uint64_t since)
+void sightings_end_here(struct sightings *all, uint64_t since, struct slice prefix, struct slice until)
 {
-	struct range r = { .all = all, .since = since };
+	struct range r = { .all = all, .since = since, .prefix = prefix, .until = until };
 
 	sightings_walk(all, end_here, &r);
 }
@@ -325,7 +337,7 @@ static void end_wait(void *of, struct sighting *s)
 {
 	struct range *r = of;
 
-	if (s->here && s->named < r->since && s->waiters > 0)
+	if (is_missing(r, s) && s->waiters > 0)
 		end_waits(r->all, s);
 }
 
@@ -429,7 +441,7 @@ void sightings_end_far(struct sightings *all, int64_t since_ms, struct slice aft
 struct unused {
 	struct sightings *all;
 	struct sighting **list;
-	size_t count;
+	size_t count, used;
 	int64_t since_ms;
 };
 
@@ -440,6 +452,7 @@ static void collect(void *of, struct sighting *s)
 
 	if (s->far_ms != INT64_MIN)
 		end_far(&old, s);
+	u->used += sighting_is_used(s);
 	if (!sighting_is_used(s) && s->change_count == 0)
 		u->list[u->count++] = s;
 }
@@ -456,6 +469,6 @@ void sightings_sweep(struct sightings *all, int64_t now_ms)
 	for (size_t i = 0; i < u.count; i++)
 		forget(all, u.list[i]);
 	free(u.list);
-	if (all->count < SIGHTINGS_MAX)
+	if (u.used < SIGHTINGS_MAX)
 		all->truncated = false;
 }

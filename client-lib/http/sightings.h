@@ -48,6 +48,7 @@ struct sighting {
 	bool here;      /* a client of this host has it or wants it, or the host is about to give it up */
 	uint64_t named; /* by which list that was said last, and when */
 	int64_t named_ms;
+	int64_t first_ms; /* when it was one of the first of an order last; INT64_MIN: it was not */
 	char state[12];
 	int64_t holders, waiters, delegated;
 	int64_t waits_since_ms;        /* INT64_MIN: nobody waits, or it is not known for how long */
@@ -62,7 +63,8 @@ struct sighting {
 	/* Its changes. */
 	struct sighting_changes changes;
 	size_t change_count;
-	char bytes[]; /* of the name */
+	int64_t shown_ms; /* when it was shown to somebody last; INT64_MIN: it was not */
+	char bytes[];     /* of the name */
 };
 
 struct sightings {
@@ -70,6 +72,8 @@ struct sightings {
 	size_t count;
 	bool truncated; /* there were more than it keeps */
 	uint64_t list;  /* the number of the latest list */
+	/* When the lists were asked for that are taken now: they end nothing that ZooKeeper's answers have shown since. */
+	int64_t asked_ms;
 	struct sighting_changes changes;
 	size_t change_count;
 };
@@ -79,13 +83,14 @@ void sightings_init(struct sightings *all);
 struct sighting *sightings_find(const struct sightings *all, struct slice name);
 /* Somebody has or wants it. */
 bool sighting_is_used(const struct sighting *s);
+bool sighting_begins(const struct sighting *s, struct slice prefix);
 /* Calls it for each one, in byte order of the names. It may change a sighting, and not their number. */
 void sightings_walk(const struct sightings *all, void (*visit)(void *of, struct sighting *s), void *of);
 
-/* Takes a row of LOCKS without ALL. */
-void sightings_take_here(struct sightings *all, const struct lb_reply *row, int64_t now_ms);
-/* The lists from `since` on had all of this host. */
-void sightings_end_here(struct sightings *all, uint64_t since);
+/* Takes a row of LOCKS without ALL. NULL: there are too many. */
+struct sighting *sightings_take_here(struct sightings *all, const struct lb_reply *row, int64_t now_ms);
+/* The lists from `since` on had all locks of this host whose names begin so, up to `until` (empty: to the last). */
+void sightings_end_here(struct sightings *all, uint64_t since, struct slice prefix, struct slice until);
 /* The lists from `since` on had all locks that are waited for: nobody waits for a lock that only an earlier list named. */
 void sightings_end_waits(struct sightings *all, uint64_t since);
 /* Takes a row of LOCKS ... ALL. */

@@ -182,7 +182,8 @@ def text(bench):
                            ("reconnections", "Reconnection with so many waited-for locks of so many contenders each"),
                            ("handover", "Hand-over to a new process"),
                            ("neighbours", "What 50 processes of one account cost another one, beside a spin"),
-                           ("seen", "The page in a browser")):
+                           ("seen", "The page in a browser"),
+                           ("logged", "Holds in the log, on one core")):
         if r.rows(section):
             parts += [title, "", report.section_table(r, section, SHOWN[section]), ""]
     lines = targets.tell(r, judges=not bench.quick)
@@ -221,6 +222,7 @@ SHOWN = {
                    "of_p99": ("99 %", 2), "refused": ("refused", 0), "lost": ("lost", 0), "back_s": ("s until memory is back", 1)},
     "seen": {"appears_ms": ("ms until a lock appears: median", 0), "appears_most_ms": ("at most", 0),
              "frame_ms": ("ms a frame: median", 0), "frame_p99_ms": ("99 %", 0)},
+    "logged": {"pairs_s": ("pairs/s", 0), "cpu_us": ("us of the daemon's CPU a pair", 4), "of_off": ("of the pair that is not logged", 3)},
     "handover": {"paused_ms": ("ms paused", 1), "unanswered_ms": ("ms without an answer", 1)},
 }
 

@@ -217,6 +217,8 @@ static int work(struct worker *w)
 	const struct peer *p = w->o->peer;
 	int64_t begin = atomic_load(&w->shared->begin_ns), end = atomic_load(&w->shared->end_ns), asked, got;
 
+	/* Processes that pause do not stay in step. */
+	pause_us((int)((int64_t)w->o->pause_us * w->id / w->o->processes));
 	for (asked = now_ns(); asked < end; asked = now_ns()) {
 		bool counts;
 
@@ -266,10 +268,13 @@ static int work_bare(struct worker *w)
 	return 0;
 }
 
-static int run_worker(const struct options *o, struct shared *shared, int id)
+/* `begin` is a pipe that ends when all are to begin: however many they are, they use no processor until then. */
+static int run_worker(const struct options *o, struct shared *shared, int id, const int begin[2])
 {
 	struct worker w = { .o = o, .shared = shared, .result = &shared->results[id], .id = id };
+	char none;
 
+	close(begin[1]);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	alarm((unsigned)(o->seconds + o->warm_s) + LOST_AFTER_S);
 	name_it(o, id, w.count++, &w.name);
@@ -277,8 +282,8 @@ static int run_worker(const struct options *o, struct shared *shared, int id)
 	/* The first lock is not measured: it may take longer than the whole load, and without times that would not show. */
 	w.result->failed = !w.session || (o->bare && pairs(&w, 1));
 	atomic_fetch_add(&shared->ready, 1);
-	while (!atomic_load(&shared->end_ns))
-		pause_us(1000);
+	if (read(begin[0], &none, 1) != 0)
+		w.result->failed = true;
 	if (!w.result->failed && (o->bare ? work_bare : work)(&w))
 		w.result->failed = true;
 	if (w.session && o->peer->close)
@@ -301,9 +306,13 @@ static int prepare(const struct options *o)
 /* The measured time begins when all processes are connected and, with --bare, have had their lock once. */
 static int run(const struct options *o, struct shared *shared)
 {
-	int i, status, failed = 0;
+	int i, status, failed = 0, pipes[2];
 	int64_t begin;
 
+	if (pipe(pipes)) {
+		perror("bench-load: pipe");
+		return 1;
+	}
 	for (i = 0; i < o->processes; i++) {
 		pid_t pid = fork();
 
@@ -312,13 +321,14 @@ static int run(const struct options *o, struct shared *shared)
 			return 1;
 		}
 		if (pid == 0)
-			_exit(run_worker(o, shared, i));
+			_exit(run_worker(o, shared, i, pipes));
 	}
 	while (atomic_load(&shared->ready) < o->processes && waitpid(-1, &status, WNOHANG) == 0)
 		pause_us(1000);
 	begin = now_ns() + (int64_t)(o->warm_s * 1e9);
 	atomic_store(&shared->begin_ns, begin);
 	atomic_store(&shared->end_ns, begin + (int64_t)(o->seconds * 1e9));
+	close(pipes[1]);
 	while (wait(&status) > 0)
 		failed |= status;
 	return failed;

@@ -9,6 +9,7 @@ import time
 import costs
 import crowd
 import handovers
+import logged
 import measure
 import neighbours
 import seen
@@ -388,4 +389,4 @@ def warm_up(bench):
 
 
 ALL = [warm_up, contend, bare, taken, order, cold, requests, jvms, hosts, pipelined, held, idle, pages, waiters, crowd.crowd, slow.reconnections,
-       handovers.handovers, neighbours.neighbours, seen.seen]
+       handovers.handovers, neighbours.neighbours, seen.seen, logged.logged]

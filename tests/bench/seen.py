@@ -81,7 +81,7 @@ def look(bench, browser):
 
 
 def seen(bench):
-    if not chromium.webdriver or not shutil.which("chromedriver"):
+    if not chromium.webdriver or not all(map(shutil.which, ("chromium", "chromedriver"))):
         bench.results.notes.append("the page: left out, there is no Chromium (sh tests/deps.sh browser)")
         return
     browser = chromium.Browser()

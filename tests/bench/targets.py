@@ -9,6 +9,8 @@ REDIS = "Redis, SET NX, polled"
 PLAIN, ZOOKEEPER, RECIPE = "lockbroker, standalone", "lockbroker, ZooKeeper", "ZooKeeper recipe in C"
 RELAY = "the recipe behind a socket"
 PAGE = "the page in Chromium"
+LOGGED, NOT_LOGGED = f"{PLAIN}, holds logged", f"{PLAIN}, holds not logged"
+THOUSAND, ONE_DELEGATED = "1000 locks, 2 pairs a second each", "1 process, delegated"
 JVM, CURATOR = "lockbroker, threads of one JVM", "Curator, threads of one JVM"
 READERS = "32 readers, one lock"
 ONE_LOCK = ("8, one lock", "32, one lock", "128, one lock")
@@ -141,6 +143,12 @@ class Targets:
         threads, one = (self.get("jvms", case, JVM, "pairs_s") for case in ("32 threads", "1 thread"))
         self.tell("11: the same / one thread: what the queue of the JVM costs", threads / one if threads and one else None, 1)
 
+    def logged(self):
+        for case in ("1 process", "32 processes", THOUSAND):
+            self.tell(f"13: the daemon's CPU for a warm pair, holds logged / not, {case}", self.get("logged", case, LOGGED, "of_off"),
+                      1.03, False, 3)
+        self.tell("13: us of the daemon's CPU for a delegated pair, holds logged", self.get("logged", ONE_DELEGATED, LOGGED, "cpu_us"),
+                  0.001, False, 4)
 
     def seen(self):
         case = "10000 locks"
@@ -152,6 +160,6 @@ class Targets:
 def tell(results, judges=True):
     """Lines of what, aim, measured, met or not."""
     t = Targets(results, judges)
-    for part in (t.sockets, t.pipelined, t.network, t.growth, t.servers, t.pauses, t.delegated, t.java, t.seen):
+    for part in (t.sockets, t.pipelined, t.network, t.growth, t.servers, t.pauses, t.delegated, t.java, t.seen, t.logged):
         part()
     return t.lines

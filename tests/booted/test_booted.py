@@ -2,6 +2,7 @@
 """The service on a booted systemd, set up as docs/INSTALL.md says: what systemctl does, and what systemd does by itself."""
 
 import contextlib
+import json
 import os
 import re
 import socket
@@ -156,6 +157,23 @@ def listens(port):
         return s.connect_ex(("127.0.0.1", port)) == 0
 
 
+def check_confinement(service, unit):
+    """The process of a server for browsers or Prometheus has no privilege, and sees a root that it cannot change; its id."""
+    pid = int(service.show("MainPID", unit))
+    process = status_of(service, pid)
+    (uid,) = set(process["Uid"].split())
+    assert 61184 <= int(uid) <= 65519, "a dynamic user"
+    assert service.run("id", "-g", "lockbroker").strip() in process["Groups"].split()
+    assert process["NoNewPrivs"] == "1" and process["Seccomp"] == "2"
+    assert {int(process[key], 16) for key in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")} == {0}
+    within = ("nsenter", "-t", pid, "-m", "--")
+    for path in ("/etc", "/var/lib", "/usr"):
+        assert "Read-only file system" in service.run(*within, "touch", f"{path}/written", status=1)
+    service.run("touch", "/root/of-root")
+    assert service.run(*within, "ls", "-A", "/root") == ""
+    return pid
+
+
 def test_metrics_are_served_by_a_process_without_privilege(service):
     """As a user that exists only as long as it runs. It outlives the daemon, and says when that is away."""
     unit, port = "lockbroker-http.service", harness.free_port()
@@ -169,13 +187,7 @@ def test_metrics_are_served_by_a_process_without_privilege(service):
         assert status == 200 and "\nlockbroker_up 1\n" in text
         status, text = ask_http(port, "/healthz")
         assert status == 200, f"{text}{service.journal()}"
-        pid = int(service.show("MainPID", unit))
-        process = status_of(service, pid)
-        (uid,) = set(process["Uid"].split())
-        assert 61184 <= int(uid) <= 65519, "a dynamic user"
-        assert service.run("id", "-g", "lockbroker").strip() in process["Groups"].split()
-        assert process["NoNewPrivs"] == "1" and process["Seccomp"] == "2"
-        assert {int(process[key], 16) for key in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")} == {0}
+        pid = check_confinement(service, unit)
         service.run("systemctl", "stop", UNIT)
         assert [ask_http(port, path)[0] for path in ("/metrics", "/healthz")] == [503, 503]
         service.run("systemctl", "start", UNIT)
@@ -183,6 +195,34 @@ def test_metrics_are_served_by_a_process_without_privilege(service):
         assert int(service.show("MainPID", unit)) == pid
     finally:
         service.run("systemctl", "stop", unit)
+
+
+def test_the_page_is_served_by_a_process_without_privilege_until_it_is_stopped(service):
+    """It goes on when the daemon is restarted, and shows the locks that are still held."""
+    unit, port = "lockbroker-page.service", harness.free_port()
+    service.write(f"/run/systemd/system/{unit}.d/port.conf", f"[Service]\nEnvironment=LISTEN=127.0.0.1:{port}\n")
+    service.run("systemctl", "daemon-reload")
+    service.run("systemctl", "enable", "--now", unit)
+
+    def page_sees(state, names):
+        return (json.loads(ask_http(port, "/api/overview")[1])["broker"] == state and
+                [row["name"] for row in json.loads(ask_http(port, "/api/locks")[1])["rows"]] == names)
+
+    try:
+        harness.wait_until(lambda: listens(port), "the listener")
+        assert ask_http(port, "/")[0] == 200
+        pid = check_confinement(service, unit)
+        holder = hold(service, "held over a restart")
+        harness.wait_until(lambda: page_sees("ok", ["held over a restart"]), "the lock")
+        service.run("systemctl", "restart", UNIT)
+        harness.wait_until(lambda: page_sees("ok", ["held over a restart"]), "the lock again")
+        holder.communicate()
+        harness.wait_until(lambda: page_sees("ok", []), "the lock to be released")
+        assert int(service.show("MainPID", unit)) == pid
+    finally:
+        service.run("systemctl", "disable", "--now", unit)
+    assert (service.show("ActiveState", unit), service.show("Result", unit)) == ("inactive", "success")
+    assert not listens(port)
 
 
 def test_status_says_what_the_daemon_does(service):

@@ -15,6 +15,7 @@ import pages
 from holders import Holders, install, serving, start_job
 
 UNIT = "lockbrokerd.service"
+METRICS, PAGE = "lockbroker-http.service", "lockbroker-page.service"
 CONF = "/etc/lockbroker.conf"
 DROP_IN = f"/run/systemd/system/{UNIT}.d/standalone.conf"
 STANDALONE = f"[Service]\nExecStart=\nExecStart=/usr/sbin/lockbrokerd --standalone -c {CONF}\n"
@@ -175,6 +176,7 @@ def fresh(current):
     inside_of = f"/proc/{made.leader}/root"
     made.said = made.run("dpkg", "-i", *packages.put(inside_of, current))
     made.first = {key: made.show(key) for key in ("ActiveState", "UnitFileState", "NRestarts")}
+    made.off = {(made.show("ActiveState", unit), made.show("UnitFileState", unit)) for unit in (METRICS, PAGE)}
     made.conf = made.read(CONF)
     made.first_socket = made.run("stat", "-c", "%a %G", "/run/lockbroker/lockbroker.sock")
     made.write("/etc/needrestart/conf.d/tests.conf", "$nrconf{kernelhints} = 0; $nrconf{ucodehints} = 0;\n")
@@ -225,6 +227,7 @@ def holders(hold):
 
 def test_a_first_installation_without_an_ensemble_starts_cleanly(fresh):
     assert fresh.first == {"ActiveState": "active", "UnitFileState": "enabled", "NRestarts": "0"}
+    assert fresh.off == {("inactive", "disabled")}, "metrics and page are for those who enable them"
     assert fresh.first_socket == "1660 lockbroker\n", "the group may connect"
     assert not re.search("fail|error|warning", fresh.said, re.I)
     assert fresh.run("systemctl", "--failed", "--no-legend") == ""
@@ -238,6 +241,26 @@ def test_an_upgrade_and_a_downgrade_cost_nobody_a_lock(service, holders, current
     install(service, current)
     assert serving(service) == packages.version()
     holders.release()
+
+
+@pytest.mark.parametrize("service", ["standalone"], indirect=True)
+def test_an_upgrade_restarts_the_page_that_runs_and_nothing_that_was_stopped(service, following):
+    service.write(f"/run/systemd/system/{PAGE}.d/port.conf", f"[Service]\nEnvironment=LISTEN=127.0.0.1:{harness.free_port()}\n")
+    service.run("systemctl", "daemon-reload")
+    service.run("systemctl", "enable", METRICS)
+    service.run("systemctl", "enable", "--now", PAGE)
+    try:
+        before = service.show("MainPID", PAGE)
+        install(service, following)
+        pid = service.show("MainPID", PAGE)
+        assert pid not in (before, "0") and service.show("ActiveState", PAGE) == "active"
+        assert "deleted" not in service.run("readlink", f"/proc/{pid}/exe")
+        assert service.show("ActiveState", METRICS) == "inactive"
+        service.run("systemctl", "stop", PAGE)
+        install(service, following)
+        assert service.show("ActiveState", PAGE) == "inactive"
+    finally:
+        service.run("systemctl", "disable", "--now", METRICS, PAGE)
 
 
 @pytest.fixture

@@ -166,8 +166,13 @@ class Command:
         self.process = harness.spawn([LOCKBROKER, "-S", daemon.socket, "lock", *options, name, *argv],
                                      stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
         with daemon.client() as client:
-            harness.wait_until(lambda: self.pid in [one.get("pid") for word in ("HOLDERS", "QUEUE") for one in client.call(word, name)],
-                               f"{name} to be held or waited for")
+            harness.wait_until(lambda: self.pid in self.pids(client, name), f"{name} to be held or waited for")
+
+    @staticmethod
+    def pids(client, name):
+        """Of who has or wants it. While ZooKeeper does not answer, which a busy machine may bring about, the broker shows none."""
+        answers = [client.call(word, name) for word in ("HOLDERS", "QUEUE")]
+        return [one.get("pid") for answer in answers if isinstance(answer, list) for one in answer]
 
     @property
     def pid(self):

@@ -3,7 +3,6 @@
 may leave a complaint in the browser's log, or a request to anybody but these."""
 
 import os
-import signal
 import secrets
 import shutil
 import sys
@@ -15,10 +14,9 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(
 import harness  # noqa: E402
 import chromium  # noqa: E402
 
-TEST_SECONDS_MAX = 300
-
 
 def pytest_configure(config):
+    config.pluginmanager.import_plugin("shared_fixtures")
     config.lockbroker_sweeper = harness.begin_run()
 
 
@@ -40,18 +38,6 @@ def chrome():
     browser.end()
 
 
-@pytest.fixture(autouse=True)
-def no_hang():
-    def give_up(*_):
-        raise AssertionError(f"still waiting after {TEST_SECONDS_MAX} s")
-
-    previous = signal.signal(signal.SIGALRM, give_up)
-    signal.alarm(TEST_SECONDS_MAX)
-    yield
-    signal.alarm(0)
-    signal.signal(signal.SIGALRM, previous)
-
-
 @pytest.fixture(scope="session")
 def zookeeper():
     server = harness.Zookeeper()
@@ -59,19 +45,6 @@ def zookeeper():
     server.end()
 
 
-@pytest.fixture
-def daemons():
-    """Makes daemons; they end with the test, and must end well."""
-    made = []
-
-    def make(*args, **options):
-        made.append(harness.Daemon(*args, **options, wait=False))
-        made[-1].start()
-        return made[-1]
-
-    yield make
-    wrong = [complaint for complaint in (d.end() for d in made) if complaint]
-    assert not wrong, "\n\n".join(wrong)
 
 
 @pytest.fixture

@@ -5,8 +5,6 @@ own below it, and daemons of its own that must end well and without a complaint 
 import os
 import re
 import secrets
-import signal
-import threading
 import sys
 
 import kazoo.client
@@ -27,9 +25,6 @@ import library  # noqa: E402
 sys.path.append(os.path.join(harness.SOURCE, "tests", "torture"))
 
 import ensemble  # noqa: E402
-
-
-TEST_SECONDS_MAX = 300  # ten times what the longest takes on an idle machine
 
 
 class Shared:
@@ -58,6 +53,7 @@ def archive_classes():
 
 
 def pytest_configure(config):
+    config.pluginmanager.import_plugin("shared_fixtures")
     config.addinivalue_line("markers", "plain_only(why): without sanitizers, which cannot run it, or find nothing in it")
     config.addinivalue_line("markers", "release_only(why): takes long and seldom finds what others do not: a check leaves it out")
     if not hasattr(config, "workerinput") and not config.option.collectonly:
@@ -96,24 +92,6 @@ def pytest_unconfigure(config):
     server = getattr(config, "lockbroker_zookeeper", None)
     if server:
         server.end()
-
-
-@pytest.fixture(autouse=True)
-def no_hang():
-    """A test that waits for what does not come ends as a failed one."""
-
-    def give_up(*_):
-        raise AssertionError(f"still waiting after {TEST_SECONDS_MAX} s")
-
-    # A worker runs its tests in another thread where the main one was still busy when it began; no signal can end those.
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    previous = signal.signal(signal.SIGALRM, give_up)
-    signal.alarm(TEST_SECONDS_MAX)
-    yield
-    signal.alarm(0)
-    signal.signal(signal.SIGALRM, previous)
 
 
 @pytest.fixture(scope="session")
@@ -182,22 +160,6 @@ def own_zk(spare_servers):
 @pytest.fixture
 def root():
     return f"/t{secrets.token_hex(6)}"
-
-
-@pytest.fixture
-def daemons():
-    """Makes daemons; they end with the test, and must end well."""
-    made = []
-
-    def make(*args, **options):
-        made.append(harness.Daemon(*args, **options, wait=False))
-        made[-1].start()
-        return made[-1]
-
-    make.list = made
-    yield make
-    wrong = [complaint for complaint in (d.end() for d in made) if complaint]
-    assert not wrong, "\n\n".join(wrong)
 
 
 @pytest.fixture

@@ -22,6 +22,7 @@ import bench  # noqa: E402
 import costs  # noqa: E402
 import crowd  # noqa: E402
 import fleet_table  # noqa: E402
+import logged  # noqa: E402
 import measure  # noqa: E402
 import profile  # noqa: E402
 import report  # noqa: E402
@@ -251,6 +252,29 @@ def test_a_reconnection_is_measured_until_all_is_found_again():
     figures = slow.reconnect(Run(), slow.network.Network(), 20, 50, 200000)
     assert figures["found_s"] >= figures["proven_ms"] / 1000 > 0
     assert figures["megabytes"] > 0 and figures["drops"] == 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a daemon a journal")
+def test_holds_reach_the_journal_of_the_daemon_that_logs_them_and_of_no_other():
+    class Run:
+        failures = []
+
+        def failed(self, what):
+            self.failures.append(what)
+
+    daemons = {"lockbroker": {row: logged.Logging(grants) for row, grants in ((targets.LOGGED, 1), (targets.NOT_LOGGED, 0))}}
+    try:
+        logged.check(Run(), daemons)
+        assert Run.failures == [f"{targets.LOGGED}: the journal has 0 holds"], "nothing was held yet"
+        found = when_it_is_fast_enough(lambda seconds: logged.turn(daemons, "32 processes", seconds * 0.1))
+        Run.failures.clear()
+        harness.wait_until(lambda: daemons["lockbroker"][targets.LOGGED].journal.holds, "a line of a hold")
+        logged.check(Run(), daemons)
+        assert not Run.failures
+        assert all(figures["cpu_us"] > 0 and figures["pairs_s"] > 0 for figures in found.values())
+        assert found[targets.LOGGED]["of_off"] == found[targets.LOGGED]["cpu_us"] / found[targets.NOT_LOGGED]["cpu_us"]
+    finally:
+        assert [daemon.end() for daemon in daemons["lockbroker"].values()] == [None, None]
 
 
 def test_the_bytes_of_a_turn_are_counted_in_steps():

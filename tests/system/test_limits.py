@@ -27,8 +27,8 @@ def own_trio(monkeypatch):
 
     def make(tick_ms=FAST_TICK_MS, jvm=()):
         class Server(ensemble.Server):
-            def __init__(self, number, tick_ms):
-                super().__init__(number, tick_ms)
+            def __init__(self, *args):
+                super().__init__(*args)
                 self.jvm = [*self.jvm, *jvm]
 
         monkeypatch.setattr(ensemble, "Server", Server)

@@ -530,6 +530,33 @@ def test_twenty_viewers_cost_the_broker_as_much_as_one(standalone, pages, stream
 
 
 @pytest.mark.plain_only("it is about numbers of requests")
+def test_rows_that_somebody_looks_at_are_fresh_among_many_locks(standalone, pages, streams, clients):
+    """Also if their names have what patterns are made of. Only lists by an order say how often a lock was granted."""
+    c, other = clients(standalone), clients(standalone)
+    names = [f"m[*]?\\-{i:04}" for i in range(2000)]
+    for start in range(0, len(names), 500):
+        for name in names[start:start + 500]:
+            c.send("LOCK", name)
+        for _ in range(500):
+            assert c.reply()
+    page = pages(standalone)
+    streams(page)
+    harness.wait_until(lambda: page.get("/api/locks", count=1)["total"] == len(names), "all locks")
+
+    def looked_at():
+        return page.rows(sort="name", offset=970, count=60)
+
+    rows = harness.wait_until(lambda: [r for r in looked_at() if r["grants_per_s"] is not None][59:] and looked_at(), "fresh rows")
+    assert [r["name"] for r in rows] == names[970:1030]
+    before = requests_in(standalone, 4)
+    assert before <= 5 * (6 + 8), "METRICS, INFO, two orders, the whole list, and few for what is looked at"
+    assert page.rows(sort="name", offset=500, count=60)[0]["grants_per_s"] is None, "nobody has looked there"
+    c.call("UNLOCK", names[1000])
+    other.send("LOCK", names[1001])
+    harness.wait_until(lambda: [r["waiters"] for r in looked_at() if r["name"] in names[1000:1002]] == [1], "both changes")
+
+
+@pytest.mark.plain_only("it is about numbers of requests")
 def test_zookeeper_is_asked_only_while_somebody_looks_and_by_a_budget(zk, daemons, root, pages, streams, clients):
     here, there = daemons(zk, root), daemons(zk, root)
     c = clients(there)
@@ -589,6 +616,19 @@ def test_locks_that_are_opened_have_their_turns_and_leave_packets_to_the_rest(zk
             ended.set()
         for look in looks:
             look.result()
+
+
+def test_the_first_one_who_looks_is_answered_with_what_is_now(standalone, pages, clients):
+    page = pages(standalone)
+    operator = clients(standalone, operator=True)
+    harness.wait_until(lambda: "name=page" in operator.call("CLIENT", "LIST") and page_has_asked(operator), "the first poll")
+    clients(standalone).call("LOCK", "a")
+    assert [r["name"] for r in page.rows()] == ["a"]
+
+
+def page_has_asked(operator):
+    (line,) = [line for line in operator.call("CLIENT", "LIST").splitlines() if " name=page " in line]
+    return " cmd=locks " in line
 
 
 # ---- the broker goes ----

@@ -8,6 +8,7 @@ const ROWS_AHEAD = 40; // rows that are asked for beyond those
 const SCROLLED_MAX = 300000; // rows that can be scrolled to: browsers draw no element that is much higher
 const QUEUE_MAX = 300; // clients of a queue that are drawn
 const STREAM_SILENT_MS = 2500; // a stream that has said nothing for that long is helped out by a poll
+const SEEN_MS = 3000; // what is known of a lock and is older than that has its age beside it
 const GONE_MS = 4000; // what has not been heard of for that long is said to be gone
 const ANSWER_MS = 10000;
 
@@ -473,7 +474,8 @@ function updateRow(element, row) {
 	attribute(name.firstChild, "href", `/lock?name=${encodeURIComponent(row.name)}`);
 	writeName(name.firstChild, row.name);
 	const seen = known(row.age_ms) ? `seen ${duration(row.age_ms)} ago` : "on other hosts";
-	const state = row.remote ? seen : plain(row.state || "");
+	const old = row.here_age_ms > SEEN_MS ? `seen ${duration(row.here_age_ms)} ago` : "";
+	const state = row.remote ? seen : listed(plain(row.state || ""), old);
 	write(where, listed(row.kind !== "lock" && row.kind, state));
 	write(wait, row.waited_ms ? duration(row.waited_ms) : "–");
 	write(waiters, number(row.waiters) + (row.hosts_waiting ? ` + ${counted(row.hosts_waiting, "host", "hosts")}` : ""));

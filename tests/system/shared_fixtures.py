@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fixtures of the tests of several folders, whose conftest.py has pytest take this file as a plugin."""
+
+import signal
+import threading
+
+import pytest
+
+import harness
+
+TEST_SECONDS_MAX = 300  # ten times what the longest takes on an idle machine
+
+
+@pytest.fixture(autouse=True)
+def no_hang():
+    """A test that waits for what does not come ends as a failed one."""
+
+    def give_up(*_):
+        raise AssertionError(f"still waiting after {TEST_SECONDS_MAX} s")
+
+    # A worker runs its tests in another thread where the main one was still busy when it began; no signal can end those.
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    previous = signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(TEST_SECONDS_MAX)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, previous)
+
+
+@pytest.fixture
+def daemons():
+    """Makes daemons; they end with the test, and must end well."""
+    made = []
+
+    def make(*args, **options):
+        made.append(harness.Daemon(*args, **options, wait=False))
+        made[-1].start()
+        return made[-1]
+
+    make.list = made
+    yield make
+    wrong = [complaint for complaint in (d.end() for d in made) if complaint]
+    assert not wrong, "\n\n".join(wrong)
