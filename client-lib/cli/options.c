@@ -74,7 +74,7 @@ const struct cli_option cli_options[] = {
 	{ OPT_TEXTFILE, 0, "textfile", VALUE_FILE, BIT(METRICS), "write the metrics to FILE, for a collector of files" },
 	{ OPT_LISTEN, 0, "listen", VALUE_ADDRESS, BIT(HTTP), "serve the metrics there, such as 127.0.0.1:9764" },
 	{ OPT_PAGE, 0, "page", VALUE_PAGE, BIT(HTTP),
-	  "serve a page about all locks on 127.0.0.1:9765,\nor that address of this host, or unix:PATH" },
+	  "serve a page about all locks on 127.0.0.1:9765,\nor that loopback address, or unix:PATH" },
 	{ OPT_HOST, 0, "host", VALUE_HOST, BIT(HTTP), "also answer requests to this name of the host" },
 	{ OPT_ANYWHERE, 0, "anywhere", VALUE_NONE, BIT(HTTP), "ADDRESS may be one where other hosts can connect" },
 	{ OPT_DRAIN_WAIT, 0, "wait", VALUE_NONE, BIT(DRAIN), "wait until nothing is held; show what still is" },
