@@ -302,7 +302,7 @@ const struct cli_command cli_commands[WORD_COUNT] = {
 	[WORD_HOLD] = {
 		.id = WORD_HOLD, .word = "hold", .group = GROUP_LOCK,
 		.summary = "hold a lock without a command, for the lines of a script",
-		.sought = "keep", .usage = "NAME", .example = "--also catalog deploy",
+		.sought = "keep", .usage = "{NAME | --any NAME...}", .example = "--also catalog deploy",
 		.about = "Hold the lock NAME without a command: print its token in a line, and hold it\n"
 			 "until a signal arrives or the reader of the output goes away. When it is lost:\n"
 			 "print `lost`, exit with 79.",
@@ -312,7 +312,7 @@ const struct cli_command cli_commands[WORD_COUNT] = {
 		.id = WORD_SEM, .word = "sem", .group = GROUP_LOCK,
 		.summary = "run a command while it holds permits of a semaphore",
 		.sought = "semaphore permits", .usage = RUN_USAGE, .example = "--limit 3 encoder ffmpeg -i in.mov out.mp4",
-		.about = "Run CMD while it holds permits of the semaphore NAME. All that use a semaphore\n"
+		.about = "Run CMD while it holds permits of the semaphore NAME. All users of a semaphore\n"
 			 "name the same limit.",
 		.args_min = 1, .args_max = -1, .whole = cli_lock,
 	},
@@ -404,9 +404,9 @@ const struct cli_command cli_commands[WORD_COUNT] = {
 		.summary = "is all well? (Nagios)", .sought = "health", .usage = "",
 		.example = "--lock monitor --warning limit=70,wait=60",
 		.about = "Say in a line whether all is well. Exit with 0, 1 (warning), 2 (critical) or 3\n"
-			 "(unknown). LIMITS: limit=PERCENT of any limit in use (80, 95), wait=SEC of the\n"
-			 "longest wait, proof=SEC of the age of the session's proof, answer=SEC until the\n"
-			 "broker answers (1, 5).",
+			 "(unknown). LIMITS: limit=PERCENT used of any limit, wait=SEC of the longest\n"
+			 "wait, proof=SEC since the session was last proven, answer=SEC until the broker\n"
+			 "answers. Defaults (warning, critical): limit 80, 95; answer 1, 5.",
 		.alone = cli_check, .take = cli_check_take,
 	},
 	[WORD_METRICS] = {
@@ -457,26 +457,26 @@ const struct cli_command cli_commands[WORD_COUNT] = {
 		.args_max = 1, .run = run_force_unlock,
 	},
 	[WORD_DRAIN] = {
-		.id = WORD_DRAIN, .word = "drain", .group = GROUP_OPERATE, .summary = "stop this host's locks",
+		.id = WORD_DRAIN, .word = "drain", .group = GROUP_OPERATE, .summary = "stop grants on this host",
 		.sought = "stop shutdown maintenance", .usage = "", .example = "--wait",
-		.about = "Have the broker grant nothing any longer: waits fail, holders are asked to\n"
-			 "release, other hosts go ahead.",
-		.operators = "Other users end the commands that they run under locks.", .run = cli_drain,
+		.about = "The broker grants nothing any longer: waits fail, holders are asked to release,\n"
+			 "other hosts can be granted the locks.",
+		.operators = "Other users can end the commands that they run under locks.", .run = cli_drain,
 	},
 	[WORD_RESTART] = {
 		.id = WORD_RESTART, .word = "restart", .group = GROUP_OPERATE,
 		.summary = "restart the broker", .sought = "upgrade",
 		.usage = "", .example = "",
-		.about = "Replace the broker by a new process of the installed program; its clients\n"
-			 "notice nothing.",
+		.about = "Replace the broker by a new process of the installed program; clients notice\n"
+			 "nothing.",
 		.operators = "Others ask one of them.", .run = run_restart,
 	},
 	[WORD_RELOAD] = {
 		.id = WORD_RELOAD, .word = "reload", .group = GROUP_OPERATE,
 		.summary = "read the configuration", .sought = "reread",
 		.usage = "", .example = "",
-		.about = "Have the broker read its configuration again, and show what has changed.",
-		.operators = "`lockbrokerd --check-config` shows what a file has.", .request = "RELOAD", .show = show_info,
+		.about = "The broker reads its configuration again; show what has changed.",
+		.operators = "`lockbrokerd --check-config` finds errors in a file.", .request = "RELOAD", .show = show_info,
 		.json = json_lines,
 	},
 	[WORD_CONFIG] = {

@@ -39,9 +39,9 @@ static void print_option(const struct cli_option *o)
 
 static const char exit_of_runs[] =
 	"Exit status: the status of CMD, or 128 + its signal; 64 usage; 69 no broker, or\n"
-	"it cannot say; 70 it would deadlock; 71 a system call failed; 75 taken; 77 not\n"
-	"allowed; 79 lost before CMD ended; 126, 127 CMD cannot be run, is not found.\n"
-	"More in lockbroker(1).";
+	"it cannot tell whether the lock is free; 70 it would deadlock; 71 a system call\n"
+	"failed; 75 taken; 77 not allowed; 79 lost before CMD ended; 126 CMD cannot be\n"
+	"run; 127 CMD is not found. More in lockbroker(1).";
 
 int cli_help(const struct cli_command *command)
 {

@@ -175,8 +175,8 @@ static int read_names(struct cli_order *o, int argc, char **argv)
 static int read_command(struct cli_order *o, int argc, char **argv)
 {
 	if (!o->runs)
-		return argc == 0 ? CLI_OK : cli_usage("hold runs no command, and takes one NAME (-a NAME for each further one): "
-						      "it does not take \"%s\".", argv[0]);
+		return argc == 0 ? CLI_OK : cli_usage("hold runs no command%s: it does not take \"%s\".",
+						      o->any ? "" : ", and takes one NAME (-a NAME for each further one)", argv[0]);
 	if (argc > 0 && is_line(argv[0]))
 		return read_line(o, argc, argv);
 	if (argc > 0 && strcmp(argv[0], "--") == 0) {

@@ -50,7 +50,7 @@ QUESTIONS = [
     ("Who blocks me?", "blocks", "why", ["orders/42"], r"held on this host, pid \d+ \(settle-orders\), for \d+ ms\n"),
     ("Who are the holders and waiters of orders/42?", "holders and", "who", ["orders/42"], r"(?s)holders:.* settle-orders \(42\) .*waiting:.*"),
     ("Which locks are held, and where?", "held locks", "ls", ["--all"], r"(?s)NAME .*\norders/42 .* settle-orders .*"),
-    ("How do I stop this host's locks?", "stop this host's locks", "drain", [], r"The broker grants nothing any longer.*\n"),
+    ("How do I stop grants on this host?", "stop grants", "drain", [], r"The broker grants nothing any longer.*\n"),
     ("What is the limit of encoder?", "limit ", "limit", ["encoder"], "3\n"),
     ("Who is the leader of the election scheduler?", "leader of", "leader", ["scheduler"], r"\d+\t\S+\t10\.0\.0\.1\n"),
     ("Is all well?", "is all well", "check", [], "LOCKBROKER OK - .*\n"),

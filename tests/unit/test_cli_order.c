@@ -239,7 +239,8 @@ TEST(each_verb_has_its_own_options)
 	refuses("lock -O x a true", "lock has no option -O.");
 	refuses("hold -k 1 a", "hold has no option -k.");
 	refuses("hold -F a", "hold has no option -F.");
-	refuses("hold a true", "hold runs no command");
+	refuses("hold a true", "hold runs no command, and takes one NAME (-a NAME for each further one): it does not take ");
+	refuses("hold --any a b -- true", "hold runs no command: it does not take \"--\".");
 	refuses("campaign -s e d true", "campaign has no option -s.");
 	refuses("campaign --owner=x e d true", "campaign has no option --owner=x.");
 	refuses("campaign e -- true", "DATA is missing");

@@ -120,7 +120,7 @@ public final class LockBroker implements AutoCloseable {
     }
 
     /**
-     * Up to 64 locks, all or none. Two who name the same locks, in whatever order, never wait for each other. The loss
+     * Up to 64 locks, all or none. Two callers that name the same locks, in any order, never deadlock. The loss
      * of one is the loss of all; {@link Held#tokens()} has the token of each.
      */
     public Acquirable lockAll(String... names) {

@@ -172,8 +172,8 @@ def lock(name: str, *, shared: bool = False, wait: Optional[float] = None, lease
 def lock_all(*names: str, shared: bool = False, wait: Optional[float] = None, lease: Optional[float] = None,
              socket: Optional[str] = None, patience: float = PATIENCE_S, group: Optional[str] = None) -> Lock:
     """
-    Up to 64 locks, all or none: `with lockbroker.lock_all("accounts/7", "accounts/9") as held:`. Two who name the same
-    locks, in whatever order, never wait for each other. wait is the time for all together. The loss of one is the loss of
+    Up to 64 locks, all or none: `with lockbroker.lock_all("accounts/7", "accounts/9") as held:`. Two callers that name
+    the same locks, in any order, never deadlock. wait is the time for all together. The loss of one is the loss of
     all; `held.tokens` has the token of each. As lock().
     """
     return Lock(request("locks", names, socket, shared=shared, wait=wait, lease=lease, patience=patience, group=group))

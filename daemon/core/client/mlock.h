@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * MLOCK: several locks for one client, all or none. They are taken one after the other in byte order of their names,
- * each by an ordinary request, so that two clients that name the same locks never wait for each other. One deadline
+ * each by an ordinary request, so that two MLOCKs never deadlock with each other. One deadline
  * holds for all of them.
  *
  *   state  | means                                            | event -> next state
