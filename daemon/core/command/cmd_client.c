@@ -379,8 +379,7 @@ void cmd_delegate(struct client *c, struct call *call)
 	} else if (c->delegations) {
 		reply_error(c, ERROR_ERR, "this connection has its page already");
 	} else if (!delegated_may_begin(c, &why)) {
-		c->locks->env->stats.limits_total++;
-		reply_error(c, ERROR_LIMIT, "%s", why);
+		reply_limit(c, why);
 	} else {
 		c->delegating = true;
 		effects_add(env->out, EFFECT_PAGE)->conn = c->conn;
