@@ -210,7 +210,7 @@ void grant_end(struct grant *g)
 	struct lock *lock = g->lock;
 	struct client *client = g->client;
 
-	if (!g->lost && (!g->given || (g->delegated && !delegated_is_free(g))))
+	if (!g->lost && (!g->slot || g->recalled || (g->delegated && !delegated_is_free(g))))
 		hold_say(g, LOG_EVENT_released, client->closed ? "closed" : "released", g->depth);
 	if (g->slot) {
 		hold_say(g, LOG_EVENT_delegated, NULL, 1);
