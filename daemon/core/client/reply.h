@@ -37,8 +37,8 @@ void reply_integer_settled(struct client *c, int64_t value);
 void reply_nil(struct client *c);
 void reply_nil_array(struct client *c);
 void reply_status(struct client *c, const char *text);
-/* -LIMIT, counted; returns false. False: the client's account may not have so much more of the pool, and it was told so. */
-bool reply_limit(struct client *c, const char *why);
+bool reply_limit(struct client *c, const char *why); /* -LIMIT, and the refusal is counted; returns false */
+/* False: the client's account may not have so much more of the pool, and -LIMIT is the reply. */
 bool reply_affords(struct client *c, enum pool_number pool, size_t amount);
 void reply_too_long(struct client *c); /* instead of a list that is longer than a reply may be */
 /* The sentence with its values, as bytes_format() takes them. */

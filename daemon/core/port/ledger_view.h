@@ -35,7 +35,7 @@ void ledger_view_free(struct ledger_view *v); /* takes NULL */
 /* Where the record of that number is in its list. False: there is none. */
 bool ledger_view_find(const struct ledger_view *v, enum ledger_type type, uint64_t number, size_t *ret);
 
-/* ledger_view_client() and so on: the record as what its type says. */
+/* ledger_view_client(), ledger_view_lock(), ...: a record of that type. */
 #define LEDGER_VIEW(noun) \
 	static inline const struct ledger_##noun *ledger_view_##noun(const struct ledger_record *r) \
 	{ \
