@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Waits in the log: a wait of log.long_wait_ms is said once when it becomes that long, and once when it ends. A shorter one is
- * not said at all. No event says more than 16 of those that go on (one, if all is done in pieces); the others are said in the
- * next milliseconds.
+ * Waits in the log: a wait of log.long_wait_ms is reported once when it becomes that long, and once when it ends. A shorter
+ * wait is not reported. No event reports more than 16 waits and holds that go on (one, if all is done in pieces); the others
+ * are reported in the next milliseconds.
  */
 #include "anything.h"
 
