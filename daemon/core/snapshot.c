@@ -309,10 +309,35 @@ static bool sort(struct restoring *r, const struct entry *e)
 	return sort_marks(&r->marks) || entry_refuse(e, "the marks are wrong before the first");
 }
 
-static bool read_lasting(struct restoring *r, const struct entry *e)
-{
-	return lasting_restore(&r->b->directories, e);
-}
+/* What needs nothing but that part of the broker. */
+#define READ(noun, part) \
+	static bool read_##noun(struct restoring *r, const struct entry *e) \
+	{ \
+		return noun##_restore(&r->b->part, e); \
+	}
+
+READ(lasting, directories)
+READ(session, ensemble)
+READ(former, ensemble)
+READ(rival, ensemble)
+READ(bearer, locks)
+READ(lookup, hosts)
+READ(query, hosts)
+READ(audit, hosts)
+READ(letter, hosts)
+
+/* What has a mark, and is of the lock. */
+#define READ_MARKED(noun) \
+	static bool read_##noun(struct restoring *r, const struct entry *e) \
+	{ \
+		struct noun *is = noun##_restore(r->lock, e); \
+\
+		return is && note_mark(&r->marks.noun##s, is->mark, is); \
+	}
+
+READ_MARKED(request)
+READ_MARKED(grant)
+READ_MARKED(observer)
 
 static bool read_stats(struct restoring *r, const struct entry *e)
 {
@@ -332,29 +357,9 @@ static bool read_histogram(struct restoring *r, const struct entry *e)
 	return true;
 }
 
-static bool read_session(struct restoring *r, const struct entry *e)
-{
-	return session_restore(&r->b->ensemble, e);
-}
-
-static bool read_former(struct restoring *r, const struct entry *e)
-{
-	return former_restore(&r->b->ensemble, e);
-}
-
-static bool read_rival(struct restoring *r, const struct entry *e)
-{
-	return rival_restore(&r->b->ensemble, e);
-}
-
 static bool read_client(struct restoring *r, const struct entry *e)
 {
 	return connection_restore(r->b, e);
-}
-
-static bool read_bearer(struct restoring *r, const struct entry *e)
-{
-	return bearer_restore(&r->b->locks, e);
 }
 
 static bool read_attempt(struct restoring *r, const struct entry *e)
@@ -382,27 +387,6 @@ static bool read_claim(struct restoring *r, const struct entry *e)
 	return claim_restore(r->directory, e);
 }
 
-static bool read_request(struct restoring *r, const struct entry *e)
-{
-	struct request *q = request_restore(r->lock, e);
-
-	return q && note_mark(&r->marks.requests, q->mark, q);
-}
-
-static bool read_grant(struct restoring *r, const struct entry *e)
-{
-	struct grant *g = grant_restore(r->lock, e);
-
-	return g && note_mark(&r->marks.grants, g->mark, g);
-}
-
-static bool read_observer(struct restoring *r, const struct entry *e)
-{
-	struct observer *o = observer_restore(r->lock, e);
-
-	return o && note_mark(&r->marks.observers, o->mark, o);
-}
-
 static bool read_notification(struct restoring *r, const struct entry *e)
 {
 	struct client_marks marks;
@@ -422,26 +406,6 @@ static bool read_mlock(struct restoring *r, const struct entry *e)
 static bool read_bid(struct restoring *r, const struct entry *e)
 {
 	return sort(r, e) && bid_restore(&r->b->locks, e);
-}
-
-static bool read_lookup(struct restoring *r, const struct entry *e)
-{
-	return lookup_restore(&r->b->hosts, e);
-}
-
-static bool read_query(struct restoring *r, const struct entry *e)
-{
-	return query_restore(&r->b->hosts, e);
-}
-
-static bool read_audit(struct restoring *r, const struct entry *e)
-{
-	return audit_restore(&r->b->hosts, e);
-}
-
-static bool read_letter(struct restoring *r, const struct entry *e)
-{
-	return letter_restore(&r->b->hosts, e);
 }
 
 static bool read_last(struct restoring *r, const struct entry *e)

@@ -8,6 +8,7 @@
 
 enum { WORDS_MAX = 12, NAMES_SHARE = 4 /* of the worlds, one in so many: new names are limited */ };
 enum { LEAP_SHARE = 16 /* of the acts, one in so many is followed by a long pause, if there are any */ };
+enum { WAITS_SHARE = 4 /* in one of so many seeds long waits are logged */ };
 enum { LASTING_SHARE = 8 /* in one of so many seeds the first host may make no lasting directory */ };
 
 const char *const any_names[ANY_NAMES] = { "a", "b", "m/x", "k/y", "s", "\xc3\xb6/." };
@@ -252,6 +253,8 @@ static void host_init(struct host *h)
 	h->conf.linger_ns = lingers[rng_below(r, 3)];
 	h->conf.handoff_ns = h->conf.try_ns = 100 * MS;
 	h->conf.log_level = h->w->seed % 2 == 0 ? EFFECT_LEVEL_DEBUG : EFFECT_LEVEL_INFO;
+	if (h->w->seed % WAITS_SHARE == 0)
+		h->conf.long_wait_ns = (1 + (int64_t)(h->w->seed / WAITS_SHARE % 4)) * 100 * MS;
 	/* Then a proven session is mostly too old to grant. */
 	if (h->w->seed % 8 == 5)
 		h->conf.grant_min_ns = h->conf.session_timeout_ns / 3 - MS;

@@ -23,15 +23,19 @@
  *   - rules of access are kept, and sessions are secrets (anything_rules.c)
  *   - whatever clients write into their pages (anything_pages.c), all of this holds
  *   - nobody passes a latch at which too few have arrived, and everybody passes an open one (anything_latch.c)
+ *   - a long wait is logged once when it becomes one and once when it ends, and no shorter one is (anything_waits.c)
  *   - nothing is left when all have hung up
  */
 #pragma once
 
+#include "base/hold_record.h"
+#include "base/log_event.h"
 #include "core/state.h"
+#include "protocol/name.h"
 #include "world.h"
 
 enum { ANY_PEERS = 6, ANY_NAMES = 6, ANY_GONE = 512, ANY_REPLY = 256, ANY_RULES = 4, ANY_LETTERS = 64, ANY_LINES = 64 };
-enum { ANY_TRIES = 4096 };
+enum { ANY_TRIES = 4096, ANY_WAITS = 128 };
 
 /* What an observer was told of an election. */
 struct any_told {
@@ -149,6 +153,14 @@ struct any_latch {
 	int64_t busy_at;  /* when it was last closed, or nobody waited for it */
 };
 
+/* A wait that the log says is long. */
+struct any_wait {
+	uint64_t client;
+	char name[NAME_BYTES_MAX];
+	size_t len;
+	int64_t asked_ns;
+};
+
 struct any_host {
 	struct any_peer peers[ANY_PEERS];
 	int peer_count;
@@ -156,6 +168,10 @@ struct any_host {
 	int turn, ruled; /* ruled: how often they have changed */
 	int64_t named_ns, named_at; /* the time for which so many new names would do, at that instant (check_named()) */
 	int64_t begun, over; /* grants: that there were, or have begun since, and ends of these by its log */
+	struct any_wait waits[ANY_WAITS];
+	int wait_count;
+	int said;           /* of what goes on, in this event */
+	int64_t left_until; /* by then all is said that an event left over */
 	int64_t seen[ANY_PEERS][ANY_NAMES]; /* tokens of the grants they have */
 	int64_t borne[ANY_NAMES];           /* the token of the bearer's grant, if there is one */
 	struct any_value values[ANY_NAMES];
@@ -220,6 +236,11 @@ bool any_is_proven(const struct host *h);
 /* Words about the latch, in a world that has one; 0: about something else. */
 size_t latches_words(struct any_peer *p, struct slice *words);
 void latches_check(struct host *h);
+
+/* anything_waits.c */
+void waits_logged(struct host *h, enum log_event event, const struct hold_record *hold);
+void waits_forget(struct host *h);
+void waits_check(struct host *h); /* after each event */
 
 /* anything_values.c */
 /* The next request is one about values. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What must hold, whatever was asked: see anything.h. */
 #include "anything.h"
-#include "base/hold_record.h"
 #include "core/kind/observe.h"
 #include "core/kind/semaphore.h"
 #include "protocol/answers.h"
@@ -467,6 +466,7 @@ void any_logged(struct host *h, const struct effect *e, struct slice text)
 void any_forget_log(struct host *h)
 {
 	any_of(h)->begun = any_of(h)->over = 0;
+	waits_forget(h);
 }
 
 void any_held(struct host *h, const struct effect *e)
@@ -474,6 +474,7 @@ void any_held(struct host *h, const struct effect *e)
 	struct hold_record hold = hold_record_read(effects_slice(&h->effects, e->data));
 
 	any_of(h)->over += hold.over;
+	waits_logged(h, (enum log_event)e->log.event, &hold);
 	if (hold.granted_ns > hold.now_ns || hold.asked_ns > hold.now_ns)
 		world_fail(h->w, -1, "host %d: a hold or a wait of the future is logged", h->index);
 }
@@ -558,6 +559,7 @@ void any_check(struct host *h)
 	}
 	check_tokens(h);
 	check_log(h);
+	waits_check(h);
 	/* Who is set aside is queued, and searched for, in later events, which come right after this one. */
 	if (h->conf.deadlock_detection && !broker_has_work(h->broker))
 		check_circles(h);

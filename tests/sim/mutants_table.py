@@ -520,13 +520,32 @@ MUTANTS = [
     ("who has read is not known to have", [
         ("client_of(b, event->conn)->revoke_bytes = 0;", "(void)event;")], 300, "anything"),
     ("a release is not in the log", [
-        ("\tif (!g->lost && (!g->given || ", "\tif (false && (!g->given || ")], 100, "anything"),
+        ("\tif (!g->lost && (!g->slot || ", "\tif (false && (!g->slot || ")], 100, "anything"),
     ("a lost grant is in the log as released, too", [
-        ("\tif (!g->lost && (!g->given || ", "\tif ((!g->given || ")], 100, "anything"),
+        ("\tif (!g->lost && (!g->slot || ", "\tif ((!g->slot || ")], 100, "anything"),
     ("a loss is not in the log", [
         ("\thold_say(g, LOG_EVENT_lost, loss_word(loss), g->depth);\n", "")], 100, "anything"),
     ("permits of a hold that goes on end it in the log", [
         ("h.over = why && count == g->depth;", "h.over = why != NULL;")], 100, "anything"),
+    ("long wait: none is in the log", [
+        ("\thold_watch_wait(r);\n", "")], 100, "anything"),
+    ("long wait: a shorter one is in the log", [
+        ("r->asked_ns + long_ns);", "r->asked_ns + long_ns / 2);")], 100, "anything"),
+    ("long wait: it is in the log each second", [
+        ("LOG_EVENT_waits, NULL);\n",
+         "LOG_EVENT_waits, NULL), heap_set(&locks->env->timers, t, locks->env->now_ns + NS_PER_S);\n")], 100, "anything"),
+    ("long wait: its end is not in the log", [
+        ("\tr->said = true;\n", "")], 100, "anything"),
+    ("long wait: the end of a shorter one is in the log", [
+        ("\tif (r->said)\n\t\tsay_wait(", "\tif (r->client)\n\t\tsay_wait(")], 100, "anything"),
+    ("long wait: one event says more than it may", [
+        ("all_in_pieces ? 1 : SAID_MAX));", "all_in_pieces ? 2 : SAID_MAX));")], 300, "anything"),
+    ("long wait: what one event may not say is not said", [
+        ("\t\theap_set(&locks->env->timers, t, locks->env->now_ns + later_ms * NS_PER_MS);\n", "\t\t;\n")], 300, "anything"),
+    ("long wait: a snapshot forgets that it is in the log", [
+        ("\tFIELD_FLAG(struct request, \"said\", said),\n", "")], 100, "snapshots, anything"),
+    ("long wait: a snapshot forgets when one is long", [
+        ("\tentry_due(&w, \"age\", &r->age);\n", "")], 100, "snapshots, anything"),
     ("a try takes an idle claim for a held one", [
         ("return c->contested || c->in_use || ", "return c->listed || ")], 300, "tries"),
     ("a claim whose data say that it is held lingers", [

@@ -115,9 +115,9 @@ static void summary(const struct tally *s, double took)
 		       s->delegated, s->taken, s->read_again, s->left, s->looked);
 	printf("\nqueued: %" PRIu64 " waits, %" PRIu64 " granted, %" PRIu64 " cancelled, %" PRIu64 " timed out, %" PRIu64
 	       " failed, %" PRIu64 " told that it is held; leases: %" PRIu64 " ran out, %" PRIu64 " renewed; deadlocks: %" PRIu64
-	       "; MLOCKs: %" PRIu64 " and MUNLOCKs, %" PRIu64 " granted",
+	       "; MLOCKs: %" PRIu64 " and MUNLOCKs, %" PRIu64 " granted; %" PRIu64 " waits in the log",
 	       s->queued, s->queued_grants, s->cancels, s->timeouts, s->failures, s->held_told, s->leases_ended, s->renewals,
-	       s->deadlocks, s->several, s->several_granted);
+	       s->deadlocks, s->several, s->several_granted, s->long_waits);
 	printf("\nclosest: a session expired %" PRId64 "/1000 of T after safe_until; most: %" PRId64
 	       " hand-offs on one znode; %" PRIu64 " followed without a gap; %" PRIu64
 	       " joined readers; %" PRIu64 " holders looked for in lists of all hosts\n", s->margin_permille, s->counter_max,

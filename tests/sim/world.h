@@ -81,7 +81,7 @@ struct tally {
 	uint64_t seeds, steps, grants, handoffs, losses, reentries, requests, expiries, foreign_grants, operations;
 	uint64_t leaders_told, permits, followed, joined;
 	uint64_t held_told, queued, queued_grants, cancels, timeouts, failures, leases_ended, renewals, deadlocks, scans;
-	uint64_t several, several_granted;
+	uint64_t several, several_granted, long_waits;
 	uint64_t forced, force_deleted, faults[FAULT_COUNT];
 	uint64_t snapshots, kills, restores;
 	uint64_t delegated, taken, read_again, left; /* by words; read_again: takes of shared ones; left: releases of any */

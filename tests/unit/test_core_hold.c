@@ -273,14 +273,23 @@ TEST_IN(who_had_the_lock_before_and_who_has_it, setup_zookeeper)
 
 /* ---- delegations ---- */
 
-static int setup_delegation(void **state)
+static int logs(int rc, void **state)
 {
-	int rc = delegation_setup(state);
 	struct fixture *f = *state;
 
 	f->conf.log_level = EFFECT_LEVEL_INFO;
 	f->conf.log_grants = true;
 	return rc;
+}
+
+static int setup_delegation(void **state)
+{
+	return logs(delegation_setup(state), state);
+}
+
+static int setup_delegation_zookeeper(void **state)
+{
+	return logs(delegation_setup_zookeeper(state), state);
 }
 
 TEST_IN(a_delegation_is_said_at_its_end_and_is_no_hold, setup_delegation)
@@ -330,4 +339,57 @@ TEST_IN(a_delegated_lock_that_is_taken_by_force_has_not_waited, setup_delegation
 	fixture_say(f, 2, "FORCEUNLOCK a", ":1");
 	assert_true(fixture_logged(f, "lost: lock \"a\", client 1, uid 1000, pid 100, token 1024, held 30, command \"test\", "
 				      "why \"forced\"\n"));
+}
+
+/* The same of one that goes with the session. */
+TEST_IN(a_delegated_lock_that_is_lost_with_the_session_has_not_waited, setup_delegation_zookeeper)
+{
+	struct fixture *f = *state;
+	const char *children[1];
+	char name[128];
+
+	give_page(f, 0);
+	fixture_held(f, name);
+	children[0] = name;
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_op(f, EFFECT_ZK_LIST, "/a");
+	fixture_answer_list(f, 5, 1, children);
+	fixture_say(f, 0, "LOCK a SLOT 1", ":78849");
+	assert_true(is_delegated(0, 1) && leave(0, 1));
+	f->now_ns += 500 * MS;
+	assert_true(take(0, 1));
+	slot(0, 1)->held_since_ns = f->now_ns;
+	f->now_ns += 30 * MS;
+	bytes_clear(&f->log);
+	fixture_simple(f, EVENT_ZK_EXPIRED, 0);
+	expect(f, "session expired by ZooKeeper\n"
+		  "session lost: every grant is void\n"
+		  "delegated: lock \"a\", client 1, uid 1000, pid 100, token 78849, takings 2, held 530, command \"test\"\n"
+		  "lost: lock \"a\", client 1, uid 1000, pid 100, token 78849, held 30, command \"test\", why \"session\"\n");
+}
+
+/* Also by the process after. What was delegated until the hand-over is said as it becomes a hold of ten seconds. */
+TEST_IN(a_recalled_hold_of_ten_seconds_is_said_once, setup_delegation)
+{
+	struct fixture *f = *state;
+
+	give_page(f, 0);
+	fixture_say(f, 0, "LOCK a SLOT 1", ":1024");
+	fixture_say(f, 0, "LOCK b SLOT 2", ":2048");
+	assert_true(is_delegated(0, 1) && is_delegated(0, 2));
+	fixture_say(f, 2, "LOCK a", "");
+	bytes_clear(&f->log);
+	fixture_pass(f, 10000);
+	expect(f, "granted: lock \"a\", client 1, uid 1000, pid 100, token 1024, held 10000, command \"test\"\n");
+	fixture_hand_over(f);
+	broker_give_page(f->broker, 0, &pages[0]);
+	fixture_pass(f, 5000);
+	expect(f, "granted: lock \"b\", client 1, uid 1000, pid 100, token 2048, held 15000, command \"test\"\n");
+	fixture_hand_over(f);
+	broker_give_page(f->broker, 0, &pages[0]);
+	fixture_pass(f, 5000);
+	expect(f, "");
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	expect(f, "released: lock \"a\", client 1, uid 1000, pid 100, token 1024, held 20000, command \"test\", "
+		  "why \"released\"\n");
 }

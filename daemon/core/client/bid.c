@@ -337,11 +337,7 @@ static bool admits(struct client *c, const struct bid_terms *terms)
 {
 	size_t bearers = terms->count * bearer_memory(terms->value) + (terms->lease_ns ? 0 : sizeof(struct lifeline));
 
-	if (account_may(c->account, POOL_MEMORY, bytes_of(terms->count, terms->names) + bearers, c->privileged))
-		return true;
-	c->locks->env->stats.limits_total++;
-	reply_error(c, ERROR_LIMIT, "%s", pools_refusal(c->locks->env, c->account, POOL_MEMORY, c->privileged));
-	return false;
+	return reply_affords(c, POOL_MEMORY, bytes_of(terms->count, terms->names) + bearers);
 }
 
 void bid_begin(struct client *c, const struct bid_terms *terms)

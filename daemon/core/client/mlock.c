@@ -301,12 +301,8 @@ void mlock_lock(struct client *c, struct call *call)
 
 	if (!count || !args_parse_options(call, 2 + count, OPTIONS_MLOCK))
 		return;
-	if (account_may(c->account, POOL_MEMORY, bytes_of(count, call->argv + 2), c->privileged)) {
+	if (reply_affords(c, POOL_MEMORY, bytes_of(count, call->argv + 2)))
 		begin(mlock_new(c, count, call->argv + 2, &call->options), false);
-		return;
-	}
-	c->locks->env->stats.limits_total++;
-	reply_error(c, ERROR_LIMIT, "%s", pools_refusal(c->locks->env, c->account, POOL_MEMORY, c->privileged));
 }
 
 void mlock_granted(struct mlock *m)

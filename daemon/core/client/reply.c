@@ -93,10 +93,22 @@ void reply_settled(struct client *c)
 		send(c, c->answer);
 }
 
-void reply_too_long(struct client *c)
+bool reply_limit(struct client *c, const char *why)
 {
 	c->locks->env->stats.limits_total++;
-	reply_error(c, ERROR_LIMIT, "%s", too_long);
+	reply_error(c, ERROR_LIMIT, "%s", why);
+	return false;
+}
+
+bool reply_affords(struct client *c, enum pool_number pool, size_t amount)
+{
+	return account_may(c->account, pool, amount, c->privileged) ||
+	       reply_limit(c, pools_refusal(c->locks->env, c->account, pool, c->privileged));
+}
+
+void reply_too_long(struct client *c)
+{
+	reply_limit(c, too_long);
 }
 
 struct effect *reply_push(struct client *c)

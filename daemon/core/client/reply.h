@@ -11,6 +11,7 @@
 
 #include "core/lock/client.h"
 #include "core/port/effect.h"
+#include "core/port/pools.h"
 #include "protocol/bytes.h"
 #include "protocol/bytes_format.h"
 #include "protocol/errors.h"
@@ -36,6 +37,9 @@ void reply_integer_settled(struct client *c, int64_t value);
 void reply_nil(struct client *c);
 void reply_nil_array(struct client *c);
 void reply_status(struct client *c, const char *text);
+bool reply_limit(struct client *c, const char *why); /* -LIMIT, and the refusal is counted; returns false */
+/* False: the client's account may not have so much more of the pool, and -LIMIT is the reply. */
+bool reply_affords(struct client *c, enum pool_number pool, size_t amount);
 void reply_too_long(struct client *c); /* instead of a list that is longer than a reply may be */
 /* The sentence with its values, as bytes_format() takes them. */
 #define reply_error(c, code, format, ...) reply_error_values(c, code, format, BYTES_ARGUMENTS(__VA_ARGS__))

@@ -42,12 +42,6 @@ void cmd_leader(struct client *c, struct call *call)
 		query_ask(call->hosts, c, COMMAND_LEADER, call->name);
 }
 
-static void refuse_limit(struct client *c, const char *why)
-{
-	c->locks->env->stats.limits_total++;
-	reply_error(c, ERROR_LIMIT, "%s", why);
-}
-
 static void observe(struct client *c, struct slice name)
 {
 	struct lock *lock;
@@ -58,14 +52,14 @@ static void observe(struct client *c, struct slice name)
 		return;
 	}
 	if (!client_may_observe(c, &why)) {
-		refuse_limit(c, why);
+		reply_limit(c, why);
 		return;
 	}
 	lock = lock_make(c->locks, name, c);
 	if (!lock) {
-		refuse_limit(c, pools_refusal(c->locks->env, c->account, POOL_LOCKS, c->privileged));
+		reply_limit(c, pools_refusal(c->locks->env, c->account, POOL_LOCKS, c->privileged));
 	} else if ((why = charge_refuses_observer(&lock->directory, c->privileged))) {
-		refuse_limit(c, why);
+		reply_limit(c, why);
 	} else {
 		lock_become(lock, KIND_ELECTION);
 		reply_status(c, "OK");

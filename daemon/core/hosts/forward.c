@@ -54,14 +54,6 @@ static void fail(struct forward *f, bool may_be_done, const char *why)
 	forward_end(i);
 }
 
-static bool refuse(struct client *c, enum error_code code, const char *sentence)
-{
-	if (code == ERROR_LIMIT)
-		c->locks->env->stats.limits_total++;
-	reply_error(c, code, "%s", sentence);
-	return false;
-}
-
 static bool admits(const struct hosts *h, struct client *c, const struct lookup_fact *fact)
 {
 	if (!letter_host_valid(bytes_view(&fact->host))) {
@@ -69,15 +61,16 @@ static bool admits(const struct hosts *h, struct client *c, const struct lookup_
 			    bytes_view(&fact->name), bytes_view(&fact->said));
 		return false;
 	}
-	if (!h->ensemble->session.connected)
-		return refuse(c, ERROR_UNAVAILABLE,
-			      "there is no connection to ZooKeeper, so the host that holds it cannot be asked");
-	if (!account_may(c->account, POOL_LETTERS, 1, c->privileged))
-		return refuse(c, ERROR_LIMIT, pools_refusal(h->env, c->account, POOL_LETTERS, c->privileged));
+	if (!h->ensemble->session.connected) {
+		reply_error(c, ERROR_UNAVAILABLE,
+			    "there is no connection to ZooKeeper, so the host that holds it cannot be asked");
+		return false;
+	}
 	_Static_assert(LETTER_REVOKES_MAX == 176, "the sentence names it");
-	return outbox_room(h, LETTER_VALUE, c, 1) ||
-	       refuse(c, ERROR_LIMIT, "no room for another letter: 176 are under way, or limits.session_path_bytes is "
-				      "reached; try again in a few seconds");
+	return reply_affords(c, POOL_LETTERS, 1) &&
+	       (outbox_room(h, LETTER_VALUE, c, 1) ||
+		reply_limit(c, "no room for another letter: 176 are under way, or limits.session_path_bytes is reached; "
+			       "try again in a few seconds"));
 }
 
 static void write_letter(const struct hosts *h, const struct client *c, const struct lookup_fact *fact,

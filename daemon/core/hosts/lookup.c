@@ -149,22 +149,14 @@ const struct lookup_fact *lookup_done(struct lookup *i, struct slice name)
 	return NULL;
 }
 
-static bool refuse(struct client *c, const char *sentence)
-{
-	c->locks->env->stats.limits_total++;
-	reply_error(c, ERROR_LIMIT, "%s", sentence);
-	return false;
-}
-
 static bool admits(const struct call *call)
 {
 	struct client *c = call->client;
 
 	if (c->lookup)
 		return c->lookup->fact_count < LOOKUP_FACTS_MAX ||
-		       refuse(c, "one request may be about 64 locks at most");
-	return account_may(c->account, POOL_MEMORY, bytes_of(call->argc, call->argv), c->privileged) ||
-	       refuse(c, pools_refusal(c->locks->env, c->account, POOL_MEMORY, c->privileged));
+		       reply_limit(c, "one request may be about 64 locks at most");
+	return reply_affords(c, POOL_MEMORY, bytes_of(call->argc, call->argv));
 }
 
 static void told(struct query *q);

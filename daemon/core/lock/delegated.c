@@ -28,7 +28,6 @@ void delegated_enter(struct delegations *d, struct grant *g)
 		d->slot_count = (uint32_t)count;
 	}
 	d->slots[g->slot - 1].grant = g;
-	g->given = true;
 }
 
 /* The grant becomes an ordinary one, or is about to end. */
@@ -244,7 +243,7 @@ size_t delegated_free_count(const struct client *c)
 	return count;
 }
 
-int64_t delegated_said_since_ns(const struct grant *g)
+static int64_t said_since_ns(const struct grant *g)
 {
 	int64_t now_ns = g->lock->locks->env->now_ns;
 
@@ -253,7 +252,7 @@ int64_t delegated_said_since_ns(const struct grant *g)
 
 int64_t delegated_since_ns(const struct grant *g)
 {
-	return g->delegated ? delegated_said_since_ns(g) : g->granted_ns;
+	return g->delegated ? said_since_ns(g) : g->granted_ns;
 }
 
 size_t delegated_free_of(const struct lock *lock)
@@ -281,6 +280,12 @@ struct grant *delegated_holder(const struct lock *lock)
 	return NULL;
 }
 
+void delegated_hold(struct grant *g)
+{
+	g->asked_ns = g->granted_ns = said_since_ns(g);
+	grant_ledger_write(g);
+}
+
 bool delegated_lose(struct grant *g)
 {
 	struct delegation_slot *slot = delegated_slot(g);
@@ -290,7 +295,7 @@ bool delegated_lose(struct grant *g)
 		return true;
 	if (delegated) {
 		delegated_leave(g);
-		g->asked_ns = g->granted_ns = delegated_said_since_ns(g);
+		delegated_hold(g);
 		g->lock->locks->env->stats.delegations_lost_total++;
 	}
 	/* A recalled grant is held until UNLOCK, whatever its client writes into the word. */

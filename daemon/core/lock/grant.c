@@ -7,6 +7,7 @@
 #include "core/lock/bearer.h"
 #include "core/lock/hold.h"
 #include "core/lock/lock_ledger.h"
+#include "core/lock/take_back.h"
 
 const char *loss_word(enum loss loss)
 {
@@ -210,7 +211,7 @@ void grant_end(struct grant *g)
 	struct lock *lock = g->lock;
 	struct client *client = g->client;
 
-	if (!g->lost && (!g->given || (g->delegated && !delegated_is_free(g))))
+	if (!g->lost && (!g->slot || g->recalled || !delegated_slot(g) || (g->delegated && !delegated_is_free(g))))
 		hold_say(g, LOG_EVENT_released, client->closed ? "closed" : "released", g->depth);
 	if (g->slot) {
 		hold_say(g, LOG_EVENT_delegated, NULL, 1);

@@ -37,7 +37,7 @@ struct grant {
 	bool counted; /* it counts against the limits of its client, and is charged (pools.h) */
 	bool lost;
 	uint8_t slot;   /* of its client's page, from 1; 0: it has none (delegated.h) */
-	bool delegated, given; /* given: it is, or was, and has not become a hold again: only its process has held it */
+	bool delegated, recalled; /* recalled: it was delegated, and has become a hold of its process again */
 	LIST_ENTRY(grant) delegated_link; /* lock->delegated */
 	enum loss loss;
 	int64_t depth; /* levels, at least 1 */

@@ -98,7 +98,7 @@ void hold_waited(struct request *r, const char *why)
 void hold_due(struct locks *locks, struct timer *t)
 {
 	struct grant *g = container_of(t, struct grant, age);
-	int64_t later_ms = (int64_t)(locks->said++ / SAID_MAX);
+	int64_t later_ms = (int64_t)(locks->said++ / (locks->env->conf->all_in_pieces ? 1 : SAID_MAX));
 
 	if (later_ms)
 		heap_set(&locks->env->timers, t, locks->env->now_ns + later_ms * NS_PER_MS);

@@ -42,6 +42,7 @@ static const struct field grant_fields[] = {
 	FIELD_TEXT(struct grant, "before", before, LIMIT_DATA_BYTES_MAX),
 	FIELD_INSTANT(struct grant, "asked back", asked_back_ns),
 	FIELD_NUMBER(struct grant, "slot", slot, 0, DELEGATION_SLOTS),
+	FIELD_FLAG(struct grant, "recalled", recalled),
 	FIELD_TEXT(struct grant, "data", data, LIMIT_DATA_BYTES_MAX),
 };
 

@@ -25,11 +25,10 @@ static void note(struct delegability *l, enum why why)
 /* The client holds the lock: since the instant at which it last took it by the word. */
 static void go_on(struct grant *g)
 {
-	g->granted_ns = delegated_said_since_ns(g);
-	grant_ledger_write(g);
-	g->asked_ns = g->granted_ns;
-	g->given = false;
-	hold_watch(g);
+	delegated_hold(g);
+	if (!g->recalled) /* else a process before this one has said that it lasts */
+		hold_watch(g);
+	g->recalled = true;
 }
 
 /* Its client is told nothing: it sends UNLOCK for a lock that it holds, and LOCK for one that it finds taken back. */

@@ -68,7 +68,7 @@ void delegated_resume(struct delegations *d);
 void delegated_enter(struct delegations *d, struct grant *g); /* the grant has a slot: its word is not NONE */
 /* Of a grant that has one; NULL: its client has no page. */
 struct delegation_slot *delegated_slot(const struct grant *g);
-/* The grant has a slot. The instant since which its client says that it holds the lock, from the grant's to now. */
-int64_t delegated_said_since_ns(const struct grant *g);
+/* The grant has a slot. It is held, without a wait, since the instant that its client says, from the grant's to now. */
+void delegated_hold(struct grant *g);
 /* It is an ordinary grant from now on, or about to end. */
 void delegated_leave(struct grant *g);

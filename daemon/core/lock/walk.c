@@ -28,89 +28,36 @@ void walk_begin_requests(struct walk *w, const struct lock *lock)
 	TAILQ_INSERT_TAIL(&lock->locks->walks, w, link);
 }
 
-struct lock *walk_lock(struct walk *w)
-{
-	struct lock *lock = w->left ? w->lock : NULL;
-
-	if (lock) {
-		w->left--;
-		w->lock = TAILQ_NEXT(lock, link);
+/* What differs between the nouns is the type alone. `constant`: const, where the caller may not change what it visits. */
+#define WALK_ALONG(noun, constant) \
+	constant struct noun *walk_##noun(struct walk *w) \
+	{ \
+		constant struct noun *next = w->left ? w->noun : NULL; \
+\
+		if (next) { \
+			w->left--; \
+			w->noun = TAILQ_NEXT(next, link); \
+		} \
+		return next; \
+	} \
+\
+	void walk_leave_##noun(struct locks *locks, const struct noun *leaves) \
+	{ \
+		struct walk *w; \
+\
+		TAILQ_FOREACH(w, &locks->walks, link) \
+			if (w->noun == leaves) \
+				w->noun = TAILQ_NEXT(leaves, link); \
 	}
-	return lock;
-}
 
-const struct client *walk_client(struct walk *w)
-{
-	const struct client *c = w->left ? w->client : NULL;
-
-	if (c) {
-		w->left--;
-		w->client = TAILQ_NEXT(c, link);
-	}
-	return c;
-}
-
-struct grant *walk_grant(struct walk *w)
-{
-	struct grant *g = w->left ? w->grant : NULL;
-
-	if (g) {
-		w->left--;
-		w->grant = TAILQ_NEXT(g, link);
-	}
-	return g;
-}
-
-const struct request *walk_request(struct walk *w)
-{
-	const struct request *r = w->left ? w->request : NULL;
-
-	if (r) {
-		w->left--;
-		w->request = TAILQ_NEXT(r, link);
-	}
-	return r;
-}
+WALK_ALONG(lock, )
+WALK_ALONG(client, const)
+WALK_ALONG(grant, )
+WALK_ALONG(request, const)
 
 void walk_end(struct locks *locks, struct walk *w)
 {
 	if (w->begun)
 		TAILQ_REMOVE(&locks->walks, w, link);
 	w->begun = false;
-}
-
-void walk_leave_lock(struct locks *locks, const struct lock *lock)
-{
-	struct walk *w;
-
-	TAILQ_FOREACH(w, &locks->walks, link)
-		if (w->lock == lock)
-			w->lock = TAILQ_NEXT(lock, link);
-}
-
-void walk_leave_client(struct locks *locks, const struct client *c)
-{
-	struct walk *w;
-
-	TAILQ_FOREACH(w, &locks->walks, link)
-		if (w->client == c)
-			w->client = TAILQ_NEXT(c, link);
-}
-
-void walk_leave_grant(struct locks *locks, const struct grant *g)
-{
-	struct walk *w;
-
-	TAILQ_FOREACH(w, &locks->walks, link)
-		if (w->grant == g)
-			w->grant = TAILQ_NEXT(g, link);
-}
-
-void walk_leave_request(struct locks *locks, struct request *r)
-{
-	struct walk *w;
-
-	TAILQ_FOREACH(w, &locks->walks, link)
-		if (w->request == r)
-			w->request = TAILQ_NEXT(r, link);
 }

@@ -45,4 +45,4 @@ void walk_end(struct locks *locks, struct walk *w);
 void walk_leave_lock(struct locks *locks, const struct lock *lock);
 void walk_leave_client(struct locks *locks, const struct client *c);
 void walk_leave_grant(struct locks *locks, const struct grant *g);
-void walk_leave_request(struct locks *locks, struct request *r);
+void walk_leave_request(struct locks *locks, const struct request *r);

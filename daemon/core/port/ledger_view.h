@@ -35,35 +35,20 @@ void ledger_view_free(struct ledger_view *v); /* takes NULL */
 /* Where the record of that number is in its list. False: there is none. */
 bool ledger_view_find(const struct ledger_view *v, enum ledger_type type, uint64_t number, size_t *ret);
 
-static inline const struct ledger_client *ledger_view_client(const struct ledger_record *r)
-{
-	return (const struct ledger_client *)(const void *)r;
-}
+/* ledger_view_client(), ledger_view_lock(), ...: a record of that type. */
+#define LEDGER_VIEW(noun) \
+	static inline const struct ledger_##noun *ledger_view_##noun(const struct ledger_record *r) \
+	{ \
+		return (const struct ledger_##noun *)(const void *)r; \
+	}
 
-static inline const struct ledger_lock *ledger_view_lock(const struct ledger_record *r)
-{
-	return (const struct ledger_lock *)(const void *)r;
-}
-
-static inline const struct ledger_claim *ledger_view_claim(const struct ledger_record *r)
-{
-	return (const struct ledger_claim *)(const void *)r;
-}
-
-static inline const struct ledger_grant *ledger_view_grant(const struct ledger_record *r)
-{
-	return (const struct ledger_grant *)(const void *)r;
-}
-
-static inline const struct ledger_observer *ledger_view_observer(const struct ledger_record *r)
-{
-	return (const struct ledger_observer *)(const void *)r;
-}
-
-static inline const struct ledger_letter *ledger_view_letter(const struct ledger_record *r)
-{
-	return (const struct ledger_letter *)(const void *)r;
-}
+LEDGER_VIEW(client)
+LEDGER_VIEW(lock)
+LEDGER_VIEW(claim)
+LEDGER_VIEW(grant)
+LEDGER_VIEW(observer)
+LEDGER_VIEW(letter)
+#undef LEDGER_VIEW
 
 /* The token of LEDGER_TOKEN or LEDGER_LEADER. */
 static inline int64_t ledger_token(uint64_t word)
