@@ -181,6 +181,7 @@ def text(bench):
                            ("crowd", "Bytes of a host's turn for a lock that many wait for"),
                            ("reconnections", "Reconnection with so many waited-for locks of so many contenders each"),
                            ("handover", "Hand-over to a new process"),
+                           ("takeover", "From the end of a holder until the next one works"),
                            ("neighbours", "What 50 processes of one account cost another one, beside a spin"),
                            ("seen", "The page in a browser")):
         if r.rows(section):
@@ -221,6 +222,8 @@ SHOWN = {
                    "of_p99": ("99 %", 2), "refused": ("refused", 0), "lost": ("lost", 0), "back_s": ("s until memory is back", 1)},
     "seen": {"appears_ms": ("ms until a lock appears: median", 0), "appears_most_ms": ("at most", 0),
              "frame_ms": ("ms a frame: median", 0), "frame_p99_ms": ("99 %", 0)},
+    "takeover": {"takeover_ms": ("ms: median", 1), "takeover_most_ms": ("at most", 1), "turns": ("turns", 0),
+                 "kept_s": ("kept for more than s", 0), "holders": ("holders at work then", 0)},
     "handover": {"paused_ms": ("ms paused", 1), "unanswered_ms": ("ms without an answer", 1)},
 }
 

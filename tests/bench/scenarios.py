@@ -14,6 +14,7 @@ import neighbours
 import seen
 import services
 import slow
+import takeover
 import targets
 from measure import Row
 from services import harness
@@ -388,4 +389,4 @@ def warm_up(bench):
 
 
 ALL = [warm_up, contend, bare, taken, order, cold, requests, jvms, hosts, pipelined, held, idle, pages, waiters, crowd.crowd, slow.reconnections,
-       handovers.handovers, neighbours.neighbours, seen.seen]
+       handovers.handovers, takeover.takeover, neighbours.neighbours, seen.seen]

@@ -24,6 +24,7 @@ import report  # noqa: E402
 import scenarios  # noqa: E402
 import services  # noqa: E402
 import slow  # noqa: E402
+import takeover  # noqa: E402
 import targets  # noqa: E402
 
 pytestmark = pytest.mark.plain_only("it is about measurements")
@@ -260,6 +261,62 @@ def test_the_bytes_of_a_turn_are_counted_in_steps():
     assert ours["join_bytes"] > listed and recipe["join_bytes"] > listed
     assert ours["next_bytes"] > listed > ours["hand_off_bytes"]
     assert recipe["hand_off_bytes"] > listed > recipe["next_bytes"]
+
+
+# ---- the takeover ----
+
+def holder(peer, target, seconds=0):
+    return [*takeover.python(peer), target, f"takeover-{os.getpid()}", str(seconds)]
+
+
+def take_over(case, peer, target, seconds=0, **more):
+    argv = holder(peer, target, seconds)
+    return takeover.turn(case, argv, argv, bound_s=0, **more)
+
+
+def test_the_lock_of_a_killed_holder_passes_on(broker):
+    assert take_over(takeover.PROCESS, "lockbroker", broker.socket, limit_s=harness.PATIENCE)["takeover_ms"] > 0
+
+
+def test_a_stopped_holder_keeps_its_lock_and_goes_on_alone(broker):
+    assert take_over(takeover.STOPPED, "lockbroker", broker.socket, limit_s=0.3) == {"kept_s": 0.3, "holders": 1}
+
+
+def test_a_lease_that_is_shorter_than_the_work_has_two_holders(broker):
+    figures = take_over(takeover.LONGER, "lockbroker-lease", broker.socket, 2, limit_s=harness.PATIENCE)
+    assert figures["takeover_ms"] > 0 and figures["holders"] == 2
+
+
+def test_a_holder_that_checks_before_each_step_ends_with_its_lease(broker):
+    working = takeover.Holder(holder("lockbroker-checks", broker.socket, 2))
+    try:
+        working.ask()
+        with pytest.raises(measure.Failed, match="Lost"):
+            working.says("never")
+    finally:
+        working.end()
+
+
+def test_a_follower_that_does_not_wait_is_found_out():
+    for _ in range(5):  # on a busy machine it may be late
+        try:
+            take_over(takeover.PROCESS, "none", "", limit_s=harness.PATIENCE)
+        except measure.Failed as e:
+            assert "did not wait" in str(e)
+            return
+    pytest.fail("nobody has noticed")
+
+
+def test_a_dead_host_acknowledges_nothing():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        with harness.spawn(["/usr/bin/python3", "-c", "import socket, sys; s = socket.create_connection(('127.0.0.1', "
+                            f"{listener.getsockname()[1]})); sys.stdin.read()"], stdin=subprocess.PIPE) as process:
+            server, _ = listener.accept()
+            with server:
+                takeover.deafen(process.pid)
+                server.sendall(b"are you there?")
+                harness.wait_until(lambda: server.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 8)[2], "a retransmission")
+                process.kill()
 
 
 # ---- the fleet ----
