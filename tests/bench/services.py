@@ -3,6 +3,7 @@
 ended with the process that started it."""
 
 import glob
+import json
 import os
 import resource
 import shutil
@@ -148,6 +149,29 @@ class Etcd(Service):
         self.run([program, "--data-dir", os.path.join(self.dir, "data"), "--listen-client-urls", self.target,
                   "--advertise-client-urls", self.target, "--listen-peer-urls", peers,
                   "--initial-advertise-peer-urls", peers, "--initial-cluster", f"default={peers}"])
+
+
+class Way:
+    """Where a host reaches the server of that port, `us` microseconds away. To a daemon it looks like a server."""
+
+    tick_ms = 2000
+
+    def __init__(self, port, us):
+        self.us = us
+        self.process = harness.spawn([harness.program("tests/bench-way"), str(port), str(us)], stdin=subprocess.PIPE,
+                                     stdout=subprocess.PIPE, text=True, bufsize=1)
+        self.port = int(self.process.stdout.readline())
+        self.address = f"127.0.0.1:{self.port}"
+
+    def delivered(self):
+        """How long bytes were on their way since the last time it was asked: pieces, p50_us, p99_us."""
+        self.process.stdin.write("\n")
+        return json.loads(self.process.stdout.readline())
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.wait()
+        self.process.stdout.close()
 
 
 class Files(Service):
