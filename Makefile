@@ -140,13 +140,14 @@ UNIT_PLAIN = $(UNIT_SEARCH) test_trim.c
 FUZZ = fuzz_conf.c fuzz_rule.c fuzz_resp.c fuzz_snapshot.c fuzz_salvage.c fuzz_script.c fuzz_answers.c
 SIM := $(filter-out test_%,$(call in,tests/sim,*.c))
 # Programs of the benchmark: the load, the null broker and the pipelined load.
-BENCH_LOAD = load.c histogram.c line.c peer_broker.c peer_other.c peer_relay.c peer_zookeeper.c
+BENCH_LOAD = load.c histogram.c line.c peer_broker.c peer_etcd.c peer_other.c peer_relay.c peer_zookeeper.c
 BENCH_NULL = null.c
 BENCH_NEIGHBOURS = neighbours.c attacks.c asker.c histogram.c
 BENCH_PIPELINE = pipeline.c
 BENCH_TAKEN = taken.c histogram.c
 BENCH_DEADLOCK = deadlock.c
 BENCH_FLEET = fleet.c histogram.c line.c
+BENCH_WAY = way.c histogram.c
 # Unit tests of the simulator's own parts: all of them but its main program.
 SIM_UNIT = test_fakezk.c
 SIM_MAIN = sim.c
@@ -289,7 +290,7 @@ SHARED_MAP = client-lib/liblockbroker.map
 STATIC = $(BUILD)/liblockbroker.a
 SIM_BIN = $(BUILD)/sim
 # Tests that need them are about measurements or users, and run without sanitizers.
-BENCH_BIN = $(if $(SAN),,$(addprefix $(TESTS)/,bench-load bench-null bench-pipeline bench-neighbours bench-taken bench-deadlock bench-fleet))
+BENCH_BIN = $(if $(SAN),,$(addprefix $(TESTS)/,bench-load bench-null bench-pipeline bench-neighbours bench-taken bench-deadlock bench-fleet bench-way))
 
 .PHONY: all java javadoc java-check help deps quick check beside-check release clang-unit sanitized-system fuzz short-fuzz stateful unit unit-plain unit-sanitized threads sim steps golden mutants mutate system system-once deb \
 	booted bookworm trixie bookworm-arm64 trixie-arm64 repo dist fresh restarts races torture demo bench fleet profile lint layers packaging abi reproducible count format install uninstall clean tests
@@ -338,7 +339,7 @@ $(BUILD)/.flags: export NOW = $(COMPILE) | $(COUNTED) | $(LINK_WHOLE) | $(LINK) 
 $(BUILD)/.lists: export NOW = $(LINK_WHOLE) | $(LINK) | $(AR) $(LD) $(OBJCOPY) | $(DAEMON_LIBS) | $(UNIT_LIBS) | \
 	$(PROTOCOL) | $(BASE_PURE) | $(BASE) | $(CORE) | $(IO) | $(CLIENT) | $(CLI) | $(HTTP) | $(TOP) | $(PAGE_FILES) | $(UNIT_CORE_FIXTURE) | \
 	$(UNIT_CONF_FIXTURE) | \
-	$(SIM) | $(SIM_MAIN) | $(BENCH_LOAD) | $(BENCH_NULL) | $(BENCH_PIPELINE) | $(BENCH_TAKEN) | $(BENCH_DEADLOCK) | $(BENCH_FLEET)
+	$(SIM) | $(SIM_MAIN) | $(BENCH_LOAD) | $(BENCH_NULL) | $(BENCH_PIPELINE) | $(BENCH_TAKEN) | $(BENCH_DEADLOCK) | $(BENCH_FLEET) | $(BENCH_WAY)
 $(BUILD)/.flags $(BUILD)/.lists: force
 	@mkdir -p $(BUILD)
 	@printf '%s\n' "$$NOW" | cmp -s - $@ || printf '%s\n' "$$NOW" > $@
@@ -562,6 +563,11 @@ $(TESTS)/bench-deadlock: $(call objects,tests/bench,$(BENCH_DEADLOCK)) $(PURE)
 	$(Q)$(LINK) -o $@ $(inputs)
 
 $(TESTS)/bench-fleet: $(call objects,tests/bench,$(BENCH_FLEET))
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(LINK) -o $@ $(inputs)
+
+$(TESTS)/bench-way: $(call objects,tests/bench,$(BENCH_WAY))
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(LINK) -o $@ $(inputs)

@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+import java.nio.ByteOrder;
+import java.nio.LongBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
 
 import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.CuratorFrameworkFactory;
@@ -14,9 +20,10 @@ import lockbroker.BrokerLock;
 import lockbroker.LockBroker;
 
 /**
- * JvmLoad curator|lockbroker TARGET THREADS SECONDS WARM own|one: locks from threads of one JVM: Curator's InterProcessMutex
- * over one session with the servers TARGET, or the Java library's over the socket TARGET. Prints what bench-load prints, as
- * far as it applies.
+ * JvmLoad curator|lockbroker TARGET THREADS SECONDS WARM own|one [HOLD FILE]: locks from threads of one JVM: Curator's
+ * InterProcessMutex over one session with the servers TARGET, or the Java library's over the socket TARGET. A lock for
+ * all is held for HOLD us, and FILE is where JVMs tell each other the instants of releases. Prints what bench-load
+ * prints, as far as it applies.
  */
 public final class JvmLoad
 {
@@ -33,9 +40,12 @@ public final class JvmLoad
 		Lock lock(String name);
 	}
 
+	private static final long PID = ProcessHandle.current().pid();
 	private static final AtomicInteger holder = new AtomicInteger();
 	private static int lastHolder = -1;
-	private static long handOffs, overlaps;
+	private static long handOffs, overlaps, holdUs;
+	private static LongBuffer released; /* by the last holder of all JVMs: when, and the pid; null: nobody asks */
+	private static final List<Long> betweenJvms = new ArrayList<>();
 
 	private final int id;
 	private final Lock lock;
@@ -125,9 +135,15 @@ public final class JvmLoad
 			return;
 		if (holder.getAndSet(id + 1) != 0)
 			overlaps++;
+		if (released != null && counts && released.get(1) != 0 && released.get(1) != PID)
+			betweenJvms.add(System.nanoTime() - released.get(0));
 		if (counts && lastHolder != id)
 			handOffs++;
 		lastHolder = id;
+		if (holdUs > 0)
+			LockSupport.parkNanos(holdUs * 1000);
+		if (released != null)
+			released.put(1, PID).put(0, System.nanoTime());
 		holder.set(0);
 	}
 
@@ -156,6 +172,12 @@ public final class JvmLoad
 	{
 		int threads = Integer.parseInt(args[2]);
 		double seconds = Double.parseDouble(args[3]), warm = Double.parseDouble(args[4]);
+		if (args.length > 7) {
+			holdUs = Long.parseLong(args[6]);
+			try (FileChannel file = FileChannel.open(Path.of(args[7]), StandardOpenOption.READ, StandardOpenOption.WRITE)) {
+				released = file.map(FileChannel.MapMode.READ_WRITE, 0, 16).order(ByteOrder.nativeOrder()).asLongBuffer();
+			}
+		}
 		Locks locks = args[0].equals("curator") ? curator(args[1]) : lockbroker(args[1]);
 		List<JvmLoad> loads = new ArrayList<>();
 		List<Thread> all = new ArrayList<>();
@@ -190,8 +212,8 @@ public final class JvmLoad
 		}
 		Arrays.sort(waits);
 		System.out.printf("{\"pairs\": %d, \"seconds\": %s, \"p50_us\": %.2f, \"p99_us\": %.2f, \"p999_us\": %.2f, "
-			+ "\"longest_us\": %.1f, \"hand_offs\": %d, \"overlaps\": %d, \"by_target\": [%d]}%n", total, seconds,
-			percentile(waits, 0.5), percentile(waits, 0.99), percentile(waits, 0.999), percentile(waits, 1), handOffs,
-			overlaps, total);
+			+ "\"longest_us\": %.1f, \"hand_offs\": %d, \"hand_off_us\": %.2f, \"overlaps\": %d, \"by_target\": [%d]}%n",
+			total, seconds, percentile(waits, 0.5), percentile(waits, 0.99), percentile(waits, 0.999),
+			percentile(waits, 1), handOffs, percentile(betweenJvms.stream().mapToLong(l -> l).sorted().toArray(), 0.5), overlaps, total);
 	}
 }

@@ -175,12 +175,14 @@ def text(bench):
     for section, title in (("bare", "In memory, times not taken"), ("taken", "Until another process has the lock"),
                            ("order", "Overtaken at most, by tickets"), ("cold", "Cold and new locks, 1 process"),
                            ("requests", "What ZooKeeper does for a pair"), ("jvms", "Threads of one JVM, one lock"), ("hosts", "Hosts x waiters of each"),
+                           ("ways", "Hosts some way from the servers, a process on each"),
                            ("pipelined", "Pipelined, -P 16 -c 50"), ("held", "Locks held"), ("idle", "Idle clients"),
                            ("pages", "Clients that hold a lock"),
                            ("waiters", "Waiters for one lock"),
                            ("crowd", "Bytes of a host's turn for a lock that many wait for"),
                            ("reconnections", "Reconnection with so many waited-for locks of so many contenders each"),
                            ("handover", "Hand-over to a new process"),
+                           ("takeover", "From the end of a holder until the next one works"),
                            ("neighbours", "What 50 processes of one account cost another one, beside a spin"),
                            ("seen", "The page in a browser"),
                            ("logged", "Holds in the log, on one core")):
@@ -207,6 +209,8 @@ SHOWN = {
               "p99_us": ("99 %", 0), "longest_us": ("longest", 0), "server_us": ("core us a pair: server", 0),
               "service_us": ("daemons", 0), "load_us": ("load", 0), "idle_us": ("idle", 0),
               "service_waits": ("daemons' wake-ups", 1), "load_waits": ("the load's", 1)},
+    "ways": {"hand_off_us": ("us a hand-off", 0), "rest_us": ("beyond its ways", 0), "pairs_s": ("pairs/s", 0),
+             "way_p50_us": ("us a way: median", 0), "way_p99_us": ("99 %", 0)},
     "pipelined": {"requests_s": ("requests/s", 0)},
     "held": {"pairs_s": ("pairs/s", 0), "p50_us": ("us: median", 1), "bytes_per_lock": ("bytes a lock", 0)},
     "idle": {"pairs_s": ("pairs/s", 0), "p50_us": ("us: median", 1), "bytes_per_client": ("bytes a client", 0),
@@ -223,6 +227,8 @@ SHOWN = {
     "seen": {"appears_ms": ("ms until a lock appears: median", 0), "appears_most_ms": ("at most", 0),
              "frame_ms": ("ms a frame: median", 0), "frame_p99_ms": ("99 %", 0)},
     "logged": {"pairs_s": ("pairs/s", 0), "cpu_us": ("us of the daemon's CPU a pair", 4), "of_off": ("of the pair that is not logged", 3)},
+    "takeover": {"takeover_ms": ("ms: median", 1), "takeover_most_ms": ("at most", 1), "turns": ("turns", 0),
+                 "kept_s": ("kept for more than s", 0), "holders": ("holders at work then", 0)},
     "handover": {"paused_ms": ("ms paused", 1), "unanswered_ms": ("ms without an answer", 1)},
 }
 

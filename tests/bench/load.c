@@ -40,7 +40,7 @@ static const char usage[] =
 static const struct peer *const peers[] = {
 	&peer_null,      &peer_null_silent, &peer_lockbroker, &peer_library, &peer_redis, &peer_blpop,
 	&peer_memcached, &peer_postgres,    &peer_flock,      &peer_mutex,   &peer_recipe, &peer_herd,
-	&peer_create,    &peer_relay,
+	&peer_create,    &peer_relay,       &peer_etcd,
 };
 
 enum names { NAMES_OWN, NAMES_ONE, NAMES_NEW };

@@ -29,7 +29,7 @@ struct peer {
 };
 
 extern const struct peer peer_null, peer_null_silent, peer_lockbroker, peer_library, peer_redis, peer_blpop,
-	peer_memcached, peer_postgres, peer_flock, peer_mutex, peer_recipe, peer_herd, peer_create, peer_relay;
+	peer_memcached, peer_postgres, peer_flock, peer_mutex, peer_recipe, peer_herd, peer_create, peer_relay, peer_etcd;
 
 /* A moment between two tries of a lock that is polled: 100 to 1,000 us, at random so that no two stay in step. */
 void poll_pause(void);

@@ -96,7 +96,7 @@ class Row:
 
     def argv(self, processes, names, seconds, warm, more):
         if self.program:
-            return [*self.program, self.targets[0], str(processes), str(seconds), str(warm), names]
+            return [*self.program, self.targets[0], str(processes), str(seconds), str(warm), names, *more]
         return [harness.program("tests/bench-load"), "--peer", self.peer,
                 *[w for t in self.targets for w in ("--target", t)], "--processes", str(processes), "--names", names,
                 "--seconds", str(seconds), "--warm", str(warm), *more]

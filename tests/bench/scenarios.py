@@ -15,7 +15,9 @@ import neighbours
 import seen
 import services
 import slow
+import takeover
 import targets
+import ways
 from measure import Row
 from services import harness
 
@@ -388,5 +390,6 @@ def warm_up(bench):
     attempt(bench, "warming up", lambda: row.measure(8, "own", 1 if bench.quick else 30))
 
 
-ALL = [warm_up, contend, bare, taken, order, cold, requests, jvms, hosts, pipelined, held, idle, pages, waiters, crowd.crowd, slow.reconnections,
-       handovers.handovers, neighbours.neighbours, seen.seen, logged.logged]
+ALL = [warm_up, contend, bare, taken, order, cold, requests, jvms, hosts, ways.ways, pipelined, held, idle, pages, waiters,
+       crowd.crowd, slow.reconnections, handovers.handovers, takeover.takeover, neighbours.neighbours, seen.seen,
+       logged.logged]

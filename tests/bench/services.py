@@ -3,6 +3,7 @@
 ended with the process that started it."""
 
 import glob
+import json
 import os
 import resource
 import shutil
@@ -28,10 +29,12 @@ def descriptors():
     return resource.getrlimit(resource.RLIMIT_NOFILE)[0] - 200
 
 
-def serves(path):
-    with socket.socket(socket.AF_UNIX) as s:
+def serves(target):
+    """The path of a socket, or http://ADDRESS:PORT."""
+    port = target.rpartition(":")[2] if target.startswith("http:") else None
+    with socket.socket(socket.AF_INET if port else socket.AF_UNIX) as s:
         try:
-            s.connect(path)
+            s.connect(("127.0.0.1", int(port)) if port else target)
         except OSError:
             return False
     return True
@@ -104,14 +107,20 @@ class Memcached(Service):
 
 
 class Postgres(Service):
-    """It refuses to be root's. What it keeps in its directory is no matter of advisory locks."""
+    """It refuses to be root's. What it keeps in its directory is no matter of advisory locks. With `silent_s` it serves a
+    port of the loopback interface as well, and gives a connection up whose other host has been silent for so long."""
 
-    def __init__(self):
+    def __init__(self, silent_s=None):
         initdb = found("/usr/lib/postgresql/*/bin/initdb", "initdb")
         postgres = os.path.join(os.path.dirname(initdb), "postgres")
         self.version = first_line(postgres, "--version")
         super().__init__()
-        self.target = os.path.join(self.dir, ".s.PGSQL.5432")
+        self.port = harness.free_port() if silent_s else 5432
+        self.target = os.path.join(self.dir, f".s.PGSQL.{self.port}")
+        more = {"listen_addresses": "127.0.0.1" if silent_s else ""}
+        if silent_s:
+            more |= {"tcp_keepalives_idle": silent_s // 2, "tcp_keepalives_interval": 1,
+                     "tcp_keepalives_count": silent_s - silent_s // 2}
         other = []
         if os.geteuid() == 0:
             other = ["setpriv", "--reuid", "postgres", "--regid", "postgres", "--clear-groups"]
@@ -124,7 +133,45 @@ class Postgres(Service):
             raise Missing(f"initdb failed: {done.stderr.strip().splitlines()[-1:]}")
         # To become somebody else drops the signal at the parent's death.
         self.run([*other, "setpriv", "--pdeathsig", "KILL", postgres, "-D", data, "-k", self.dir,
-                  "-c", "listen_addresses=", "-c", "max_connections=200", "-c", "shared_buffers=16MB"])
+                  "-c", f"port={self.port}", "-c", "max_connections=200", "-c", "shared_buffers=16MB",
+                  *[w for key, value in more.items() for w in ("-c", f"{key}={value}")]])
+
+
+class Etcd(Service):
+    """One member. It serves two ports of the loopback interface."""
+
+    def __init__(self):
+        program = found("etcd")
+        found("etcdctl")
+        self.version = first_line(program, "--version").replace("etcd Version:", "etcd")
+        super().__init__()
+        self.target, peers = (f"http://127.0.0.1:{harness.free_port()}" for _ in range(2))
+        self.run([program, "--data-dir", os.path.join(self.dir, "data"), "--listen-client-urls", self.target,
+                  "--advertise-client-urls", self.target, "--listen-peer-urls", peers,
+                  "--initial-advertise-peer-urls", peers, "--initial-cluster", f"default={peers}"])
+
+
+class Way:
+    """Where a host reaches the server of that port, `us` microseconds away. To a daemon it looks like a server."""
+
+    tick_ms = 2000
+
+    def __init__(self, port, us):
+        self.us = us
+        self.process = harness.spawn([harness.program("tests/bench-way"), str(port), str(us)], stdin=subprocess.PIPE,
+                                     stdout=subprocess.PIPE, text=True, bufsize=1)
+        self.port = int(self.process.stdout.readline())
+        self.address = f"127.0.0.1:{self.port}"
+
+    def delivered(self):
+        """How long bytes were on their way since the last time it was asked: pieces, p50_us, p99_us."""
+        self.process.stdin.write("\n")
+        return json.loads(self.process.stdout.readline())
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.wait()
+        self.process.stdout.close()
 
 
 class Files(Service):

@@ -29,7 +29,9 @@ import report  # noqa: E402
 import scenarios  # noqa: E402
 import services  # noqa: E402
 import slow  # noqa: E402
+import takeover  # noqa: E402
 import targets  # noqa: E402
+import ways  # noqa: E402
 
 pytestmark = pytest.mark.plain_only("it is about measurements")
 
@@ -288,6 +290,144 @@ def test_the_bytes_of_a_turn_are_counted_in_steps():
     assert ours["join_bytes"] > listed and recipe["join_bytes"] > listed
     assert ours["next_bytes"] > listed > ours["hand_off_bytes"]
     assert recipe["hand_off_bytes"] > listed > recipe["next_bytes"]
+
+
+# ---- the ways ----
+
+class Echo(threading.Thread):
+    """Serves one connection: it answers with what it is sent, until that ends."""
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        self.start()
+
+    def run(self):
+        with self.listener, self.listener.accept()[0] as client:
+            while data := client.recv(65536):
+                client.sendall(data)
+
+
+def answer(client, data):
+    """All that comes back, and after how many seconds the first byte came."""
+    began = time.monotonic()
+    sending = threading.Thread(target=client.sendall, args=(data,))
+    sending.start()
+    found = client.recv(65536)
+    took = time.monotonic() - began
+    while len(found) < len(data):
+        found += client.recv(65536)
+    sending.join()
+    return found, took
+
+
+def test_a_way_delivers_everything_in_order_and_not_too_early():
+    way_us, data = 20000, os.urandom(1 << 20)
+    way = services.Way(Echo().port, way_us)
+    try:
+        with socket.create_connection(("127.0.0.1", way.port)) as client:
+            for sent in (b"x", data):
+                found, took = answer(client, sent)
+                assert found == sent and took >= 2 * way_us / 1e6
+            client.shutdown(socket.SHUT_WR)
+            assert client.recv(1) == b""
+        delivered = way.delivered()
+        assert delivered["pieces"] > 2 and way_us * 0.98 <= delivered["p50_us"] <= delivered["p99_us"]
+        assert way.delivered()["pieces"] == 0
+    finally:
+        way.end()
+
+
+def test_a_round_counts_if_its_way_was_right():
+    assert [ways.counts(1000, us) for us in (999, 1000, 1070, 1071)] == [False, True, True, False]
+
+
+def test_hosts_that_are_some_way_off_hand_a_lock_on(zk):
+    class Run:
+        results = report.Results()
+
+        def complain(self, complaint):
+            assert not complaint
+
+    way_us = 2000
+    for kind, *where in ((ways.Hosts, targets.RECIPE), (ways.Ours, Run(), "lockbroker")):
+        hosts = kind(*where, zk.port, 2, way_us)
+        try:
+            figures = hosts.measure(4 * way_us)
+            assert figures["overlaps"] == 0
+            if figures["hand_offs"]:  # on a busy machine a second may not be enough
+                assert figures["hand_off_us"] >= 2 * way_us * 0.98  # from host to server to host
+        finally:
+            hosts.end()
+
+
+def test_etcds_lock_service_is_a_lock():
+    try:
+        server = services.Etcd()
+    except services.Missing as e:
+        pytest.skip(str(e))
+    try:
+        status, figures = load("etcd", server.target, 4, "one", "--hold", "2000", enough=handed_on)
+        assert status == 0 and figures["overlaps"] == 0 and figures["hand_offs"] > 0
+    finally:
+        server.end()
+
+
+# ---- the takeover ----
+
+def holder(peer, target, seconds=0):
+    return [*takeover.python(peer), target, f"takeover-{os.getpid()}", str(seconds)]
+
+
+def take_over(case, peer, target, seconds=0, **more):
+    argv = holder(peer, target, seconds)
+    return takeover.turn(case, argv, argv, bound_s=0, **more)
+
+
+def test_the_lock_of_a_killed_holder_passes_on(broker):
+    assert take_over(takeover.PROCESS, "lockbroker", broker.socket, limit_s=harness.PATIENCE)["takeover_ms"] > 0
+
+
+def test_a_stopped_holder_keeps_its_lock_and_goes_on_alone(broker):
+    assert take_over(takeover.STOPPED, "lockbroker", broker.socket, limit_s=0.3) == {"kept_s": 0.3, "holders": 1}
+
+
+def test_a_lease_that_is_shorter_than_the_work_has_two_holders(broker):
+    figures = take_over(takeover.LONGER, "lockbroker-lease", broker.socket, 2, limit_s=harness.PATIENCE)
+    assert figures["takeover_ms"] > 0 and figures["holders"] == 2
+
+
+def test_a_holder_that_checks_before_each_step_ends_with_its_lease(broker):
+    working = takeover.Holder(holder("lockbroker-checks", broker.socket, 2))
+    try:
+        working.ask()
+        with pytest.raises(measure.Failed, match="Lost"):
+            working.says("never")
+    finally:
+        working.end()
+
+
+def test_a_follower_that_does_not_wait_is_found_out():
+    for _ in range(5):  # on a busy machine it may be late
+        try:
+            take_over(takeover.PROCESS, "none", "", limit_s=harness.PATIENCE)
+        except measure.Failed as e:
+            assert "did not wait" in str(e)
+            return
+    pytest.fail("nobody has noticed")
+
+
+def test_a_dead_host_acknowledges_nothing():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        with harness.spawn(["/usr/bin/python3", "-c", "import socket, sys; s = socket.create_connection(('127.0.0.1', "
+                            f"{listener.getsockname()[1]})); sys.stdin.read()"], stdin=subprocess.PIPE) as process:
+            server, _ = listener.accept()
+            with server:
+                takeover.deafen(process.pid)
+                server.sendall(b"are you there?")
+                harness.wait_until(lambda: server.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 8)[2], "a retransmission")
+                process.kill()
 
 
 # ---- the fleet ----
