@@ -275,7 +275,9 @@ static void seen(void *of)
 	forget_answers(p);
 	if (!p->visitors)
 		return;
-	visitors_answer(p->visitors, FRESH, reply_list);
+	/* The poll that they wait for has ended, or the broker is away. */
+	if (!p->lookout->late || lookout_away(p->lookout))
+		visitors_answer(p->visitors, FRESH, reply_list);
 	if (visitors_streams(p->visitors) == 0)
 		return;
 	event = event_of(p);

@@ -312,10 +312,12 @@ static void leave(struct sightings *all, struct sighting *s)
 	s->state[0] = '\0';
 }
 
-/* Lists that were asked for earlier do not end what was shown later. */
+/* Lists that were asked for earlier do not end what take_part_here() has seen later; WHY tells nothing about this host. */
 static bool is_missing(const struct range *r, const struct sighting *s)
 {
-	return s->here && s->named < r->since && s->far_ms < r->all->asked_ms && is_in(r, s);
+	bool later = s->far_ms >= r->all->asked_ms && s->named_ms >= r->all->asked_ms;
+
+	return s->here && s->named < r->since && !later && is_in(r, s);
 }
 
 static void end_here(void *of, struct sighting *s)

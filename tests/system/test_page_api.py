@@ -662,6 +662,15 @@ def test_it_does_not_wait_for_a_broker_that_hangs(standalone, pages, streams):
     harness.wait_until(lambda: look.event()["broker"] == "ok", "the broker")
 
 
+def test_the_first_viewer_is_not_answered_before_the_broker_has_answered(standalone, pages):
+    page = pages(standalone)
+    standalone.signal(signal.SIGSTOP)
+    try:
+        assert page.get("/api/overview")["broker"] == "away"
+    finally:
+        standalone.signal(signal.SIGCONT)
+
+
 def test_it_may_be_there_before_the_broker(daemons, pages, streams):
     daemon = daemons()
     daemon.terminate()

@@ -178,6 +178,24 @@ TEST(a_list_that_was_asked_for_earlier_ends_nothing_that_was_shown_later)
 	assert_false(find(&all, "a")->here);
 }
 
+TEST(a_list_ends_a_lock_though_other_hosts_were_asked_about_it_meanwhile)
+{
+	NEW_SIGHTINGS(all);
+	struct sighting *s;
+
+	all.list = 1;
+	sightings_take_here(&all, row("a", 1, 5, 1, 7), 1000);
+	all.asked_ms = 2000;
+	s = find(&all, "a");
+	sightings_take_why(&all, s, far_row("a", 5, 0), 2001); /* before the list was answered */
+	all.list = 2;
+	sightings_end_waits(&all, 2);
+	assert_true(s->here && s->waiters == 0);
+	sightings_end_here(&all, 2, SLICE(""), SLICE(""));
+	assert_false(s->here);
+	assert_int_equal(s->far_first->pid, 5);
+}
+
 TEST(what_zookeeper_has_shown_ends_by_a_later_page_or_after_a_time)
 {
 	NEW_SIGHTINGS(all);
