@@ -47,6 +47,7 @@ enum {
 	LOOKOUT_FIRST = 300,
 	LOOKOUT_SHOWN_MS = 3000, /* so long after it was shown, somebody looks at a lock */
 	LOOKOUT_SHOWN_QUESTIONS = 8,
+	LOOKOUT_SHOWN_WALKED = 200000, /* locks that the daemon walks over for them: fewer questions where it has many */
 	LOOKOUT_SHOWN_GROUP = 300, /* locks that one of them is about */
 	LOOKOUT_SHOWN_COUNT = 1000, /* with further locks, which were not known; the most that the daemon shows */
 	LOOKOUT_PAGE = 500, /* of all locks, standalone */

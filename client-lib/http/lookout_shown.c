@@ -85,11 +85,19 @@ static size_t begin_at(const struct lookout *l, const struct known *k)
 	return 0;
 }
 
+/* For each question the daemon walks over all of its locks: those of a second are about LOOKOUT_SHOWN_WALKED in all. */
+static size_t questions(const struct lookout *l)
+{
+	size_t affordable = LOOKOUT_SHOWN_WALKED / (l->near_count + 1);
+
+	return affordable < 1 ? 1 : affordable > LOOKOUT_SHOWN_QUESTIONS ? LOOKOUT_SHOWN_QUESTIONS : affordable;
+}
+
 static bool ask_groups(struct lookout *l, const struct known *k, broker_answered answered)
 {
-	size_t at = begin_at(l, k), done = 0;
+	size_t at = begin_at(l, k), done = 0, most = questions(l);
 
-	while (done < k->wanted_count && l->shown_asked < LOOKOUT_SHOWN_QUESTIONS) {
+	while (done < k->wanted_count && l->shown_asked < most) {
 		size_t first = at, last;
 
 		do

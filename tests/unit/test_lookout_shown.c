@@ -128,3 +128,18 @@ TEST(more_than_some_questions_show_is_asked_for_in_turn)
 	EXPECT(&l, "lock 08000*", "lock 09000*", "lock 00000*", "lock 01000*", "lock 02000*", "lock 03000*", "lock 04000*",
 	       "lock 05000*");
 }
+
+TEST(a_daemon_with_very_many_locks_is_asked_fewer_questions_a_second)
+{
+	static struct lookout l;
+
+	(void)state;
+	know_many(&l, 10000);
+	for (int i = 0; i < 3; i++)
+		show(&l, lock(1000 * i), 0);
+	l.near_count = LOOKOUT_SHOWN_WALKED / 2 - 1;
+	EXPECT(&l, "lock 00000*", "lock 01000*");
+	l.near_count = 10 * LOOKOUT_SHOWN_WALKED;
+	EXPECT(&l, "lock 02000*");
+	EXPECT(&l, "lock 00000*");
+}
