@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "protocol/commands.h"
 #include "protocol/name.h"
 
 enum { REQUEST = 60000, WORDS_MAX = 512 };
@@ -48,6 +49,23 @@ static char *text_of(const char *begin, const char *fill, size_t bytes, const ch
 		memcpy(text + len, fill, step);
 	strcpy(text + len, end);
 	return text;
+}
+
+TEST_IN(each_command_is_described_in_few_steps_and_no_more_are_than_there_are, setup)
+{
+	static const struct slice names[] = { SLICE("x"), SLICE("xxxx"), SLICE("xxxxxx"), SLICE("get"), SLICE("quit") };
+	struct slice words[2 + COMMAND_COUNT + 1] = { SLICE("COMMAND") };
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		for (size_t k = 2; k < sizeof(words) / sizeof(*words); k++)
+			words[k] = names[i];
+		words[1] = i % 2 ? SLICE("INFO") : SLICE("DOCS");
+		ask(f, words, 2 + COMMAND_COUNT);
+		assert_int_not_equal(f->replies[0].data[0], '-');
+		ask(f, words, 2 + COMMAND_COUNT + 1);
+		assert_int_equal(f->replies[0].data[0], '-');
+	}
 }
 
 TEST_IN(a_long_pattern_takes_few_steps_for_a_long_name, setup)

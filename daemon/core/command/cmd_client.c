@@ -303,26 +303,31 @@ static void write_docs(struct bytes *out, enum command command, int version)
 	reply_pairs(out, "summary", command_table[command].summary);
 }
 
-/* Of the commands that are named, or of all. */
-static void describe(struct client *c, const struct call *call, bool docs)
+/* Of the commands that are named, or of all. Each name is compared with all commands: so their number has a bound. */
+static void describe(struct client *c, struct call *call, bool docs)
 {
 	struct bytes *out = reply_out(c);
 	bool all = call->argc <= 2;
 	size_t count = all ? COMMAND_COUNT : call->argc - 2, unknown = 0;
+	enum command commands[COMMAND_COUNT];
 
-	for (size_t i = 2; i < call->argc; i++)
-		unknown += command_find(call->argv[i]) == COMMAND_COUNT;
+	if (count > COMMAND_COUNT) {
+		args_syntax_error(call);
+		return;
+	}
+	for (size_t i = 0; i < count; i++) {
+		commands[i] = all ? (enum command)i : command_find(call->argv[i + 2]);
+		unknown += commands[i] == COMMAND_COUNT;
+	}
 	if (docs)
 		resp_map(out, count - unknown, c->version);
 	else
 		resp_array(out, count);
 	for (size_t i = 0; i < count; i++) {
-		enum command command = all ? (enum command)i : command_find(call->argv[i + 2]);
-
 		if (docs)
-			write_docs(out, command, c->version);
+			write_docs(out, commands[i], c->version);
 		else
-			write_command(out, command, c->version);
+			write_command(out, commands[i], c->version);
 	}
 	reply_end(c);
 }
