@@ -30,8 +30,8 @@
 	X(VALID, 2, 4, "readonly fast", "Milliseconds the grant is still proven safe: VALID name [TOKEN t]") \
 	X(CAMPAIGN, 4, 7, "write blocking", "Become the leader: CAMPAIGN name DATA text [WAIT ms] [ENQUEUE]") \
 	X(RESIGN, 2, 2, "write fast", "Give up the leadership, or withdraw a CAMPAIGN: RESIGN name") \
-	X(LEADER, 2, 2, "readonly", "Who leads, on any host, and its data: LEADER name") \
-	X(OBSERVE, 2, 2, "readonly fast", "Be told who leads, now and with each change: OBSERVE name") \
+	X(LEADER, 2, 2, "readonly", "Show the leader, on any host, and its data: LEADER name") \
+	X(OBSERVE, 2, 2, "readonly fast", "Report the leader, now and with each change: OBSERVE name") \
 	X(UNOBSERVE, 2, 2, "readonly fast", "Stop observing an election: UNOBSERVE name") \
 	X(SET, 3, 8, "write", \
 	  "Take a lock as in Redis, or extend it: SET name value NX|XX|IFEQ value [PX ms|EX s|PXAT ms|EXAT s]") \
@@ -51,8 +51,8 @@
 	X(EVALSHA, 3, -1, "write", "Run a script that is known by its SHA-1: EVALSHA sha1 keys name ... argument ...") \
 	X(SCRIPT, 2, -1, "readonly", \
 	  "Make a script known, or ask which are: SCRIPT LOAD script | SCRIPT EXISTS sha1 ...") \
-	X(HOLDERS, 2, 3, "readonly", "Who holds a lock, on any host: HOLDERS name [KNOWN]") \
-	X(QUEUE, 2, 2, "readonly", "Who waits for a lock, in order: QUEUE name") \
+	X(HOLDERS, 2, 3, "readonly", "Show the holders of a lock, on any host: HOLDERS name [KNOWN]") \
+	X(QUEUE, 2, 2, "readonly", "Show the queue of a lock, in order: QUEUE name") \
 	X(WHY, 2, 2, "readonly", "Why a lock is not granted yet, in a sentence and in numbers: WHY name") \
 	X(REVOKE, 2, 3, "write", "Ask the holders of a lock, on any host, to release it: REVOKE name [reason]") \
 	X(FORCEUNLOCK, 2, 2, "write admin", "Take a lock from its holders, for operators: FORCEUNLOCK name") \
@@ -64,12 +64,12 @@
 	X(RESTART, 1, 1, "write blocking admin", \
 	  "Hand over to a new process of the installed daemon, for operators: RESTART") \
 	X(RELOAD, 1, 1, "admin blocking", "Read the configuration again, for operators: RELOAD") \
-	X(CONFIG, 2, -1, "readonly admin", "What is configured now, for operators: CONFIG GET pattern [pattern ...]") \
-	X(ACCOUNTS, 1, 1, "readonly admin", "Who uses how much of what all share, for operators: ACCOUNTS") \
+	X(CONFIG, 2, -1, "readonly admin", "Show the configuration in use, for operators: CONFIG GET pattern [pattern ...]") \
+	X(ACCOUNTS, 1, 1, "readonly admin", "Show the use of shared resources by each user, for operators: ACCOUNTS") \
 	X(ACCESS, 3, 7, "readonly admin", \
-	  "What a user may do with a lock, and why, for operators: ACCESS uid name [GROUPS g,...] [UNIT unit]") \
+	  "Show the rights of a user on a lock, and why, for operators: ACCESS uid name [GROUPS g,...] [UNIT unit]") \
 	X(DRAIN, 1, 2, "write admin", "Grant nothing any longer, for operators: DRAIN [OFF|STATE]") \
-	X(LOG, 1, 2, "readonly admin", "What has happened lately, for operators: LOG [records]") \
+	X(LOG, 1, 2, "readonly admin", "Show the latest events, for operators: LOG [records]") \
 	X(HELLO, 1, -1, "fast", "Choose the protocol: HELLO [2|3 [AUTH user password] [SETNAME name]]") \
 	X(PING, 1, 2, "fast", "PING [message]") \
 	X(ECHO, 2, 2, "fast", "ECHO message") \

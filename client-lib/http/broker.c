@@ -127,7 +127,7 @@ static void read_more(struct bufferevent *bev, void *arg)
 		case RESP_MORE:
 			return;
 		case RESP_BROKEN:
-			hang_up(b, "sends what is no answer");
+			hang_up(b, "sends bytes that are no answer");
 			return;
 		case RESP_DONE:
 			break;
@@ -135,7 +135,7 @@ static void read_more(struct bufferevent *bev, void *arg)
 		/* Nothing that is asked here brings a push. */
 		if (b->replies.values[0].type != RESP_PUSH) {
 			if (STAILQ_EMPTY(&b->questions)) {
-				hang_up(b, "answers what was not asked");
+				hang_up(b, "sends an answer without a question");
 				return;
 			}
 			answer(b);

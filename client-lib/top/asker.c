@@ -169,7 +169,7 @@ static void receive(struct asker *a)
 			a->in.len += (size_t)n;
 	} while (n == READ_BYTES || (n < 0 && errno == EINTR));
 	if (!take_answers(a))
-		leave(a, "what serves the socket is no lockbrokerd");
+		leave(a, "the program that serves the socket is not lockbrokerd");
 	else if (n == 0)
 		leave(a, "the broker has closed the connection");
 	else if (n < 0 && errno != EAGAIN)

@@ -457,7 +457,7 @@ static void draw_help(void)
 		"space     stop, or go on",
 		"q         end",
 		"",
-		"WAIT: the longest wait of this host. GRANT/S: grants of this host a second, without those of delegated locks.",
+		"WAIT: the longest wait of this host. GRANT/S: grants of this host a second, without grants of delegated locks.",
 		"Of the locks of this host the first 200 are shown; by grants a second, of the 1000 with most grants in all.",
 	};
 

@@ -156,8 +156,8 @@ ALONE(the_words_of_set_in_any_order_and_case)
 ALONE(conditions_on_the_value_release_and_extend)
 {
 	static const char else_del[] =
-		"-ERR DELEX releases a lock with IFEQ and its value, and without them DEL does what this "
-		"process has set: a";
+		"-ERR DELEX releases a lock with IFEQ and its value; a lock that this process has set is released by "
+		"DEL: a";
 	const char *const releases[] = { "DELIFEQ a v", "DELEX a IFEQ v", "delex a ifeq v" };
 	struct fixture *f = *state;
 
@@ -589,8 +589,8 @@ TEST(what_another_host_holds_is_asked_for)
 	fixture_pass(f, 0);
 	fixture_expect(
 		f, 0,
-		"-UNAVAILABLE a is held by host beta, pid 42 (settle), for 500 ms, as of 500 ms ago: its token is told there, "
-		"to who shows the value");
+		"-UNAVAILABLE a is held by host beta, pid 42 (settle), for 500 ms, as of 500 ms ago: ask for its token there, "
+		"with the value");
 }
 
 TEST(several_names_are_asked_for_one_after_the_other)

@@ -143,7 +143,7 @@ TEST(without_a_connection_the_answer_tells_what_is_known_here)
 	fixture_say(f, 0, "QUEUE a", "-UNAVAILABLE ZooKeeper cannot be asked what other hosts do");
 	fixture_say(f, 0, "HOSTS", "-UNAVAILABLE there is no connection to ZooKeeper, which knows the hosts");
 	fixture_say(f, 0, "WHY a",
-		    "*16 $3 why $69 there is no connection to ZooKeeper: what other hosts do is not known $5 state $4 none "
+		    "*16 $3 why $74 there is no connection to ZooKeeper: the state of other hosts is not known $5 state $4 none "
 		    "$8 position :0 $7 waiters :0 $12 hosts_before :0 $13 hosts_waiting :0 $9 delegated :0 $7 holders *0");
 }
 
@@ -171,7 +171,7 @@ TEST(who_holds_it_and_what_else_keeps_it_are_both_told)
 	expect_why(f, 2, "held on this host, pid 100 (test), for 20 ms; there is no connection to ZooKeeper: what other "
 			 "hosts do is not known");
 	fixture_ask(f, 2, "WHY nobodys");
-	expect_why(f, 2, "there is no connection to ZooKeeper: what other hosts do is not known");
+	expect_why(f, 2, "there is no connection to ZooKeeper: the state of other hosts is not known");
 	/* Elsewhere: its data are read, and then the daemon is told to stop. */
 	fixture_reconnected(f);
 	fixture_answer_session(f);

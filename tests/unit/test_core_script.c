@@ -275,7 +275,7 @@ ALONE(a_script_is_known_once_it_was_sent)
 	ask(f, 0, SLICE("SCRIPT"), "EXISTS", hash);
 	fixture_expect(f, 0, "*1 :0");
 	ask(f, 0, SLICE("SCRIPT"), "LOAD", "x");
-	assert_memory_equal(f->replies[0].data, "-ERR this script is none of those that are known", 40);
+	assert_memory_equal(f->replies[0].data, "-ERR this script is unknown, and lockbroker runs no Lua", 40);
 	bytes_clear(&f->replies[0]);
 	{
 		struct slice words[] = { SLICE("SCRIPT"), SLICE("load"), SLICE(own) };
@@ -323,7 +323,7 @@ ALONE(what_is_not_covered_has_a_sentence)
 	struct fixture *f = *state;
 
 	fixture_say(f, 0, "SUBSCRIBE a",
-		    "-ERR nothing is published here: who waits for a lock asks again, or waits with LOCK");
+		    "-ERR nothing is published here: a client that waits for a lock asks again, or waits with LOCK");
 	fixture_say(
 		f, 0, "MULTI",
 		"-ERR there are no transactions here: release or extend a lock by its value, with a script that compares it");
@@ -333,7 +333,7 @@ ALONE(what_is_not_covered_has_a_sentence)
 		"locks that are set with SET NX PX");
 	refused(f, 0, "redis.call('zadd', KEYS[1], 1, 'x')", "1 a v", "-ERR lockbroker keeps no sorted sets");
 	refused(f, 0, "redis.call('hset', KEYS[1], 1, 'x')", "1 a v", "-ERR lockbroker keeps no hashes");
-	refused(f, 0, "return 1", "0", "-ERR this script is none of those that are known");
+	refused(f, 0, "return 1", "0", "-ERR this script is unknown, and lockbroker runs no Lua");
 	fixture_say(f, 0, "LPUSH a b", "-ERR unknown command 'LPUSH'");
 }
 

@@ -446,7 +446,7 @@ bool bid_restore(struct locks *locks, const struct entry *e)
 		return false;
 	for (size_t i = 0; i < b->count; i++)
 		if (!part_restore(b, i, parts + 1 + 2 * i))
-			return entry_refuse(e, "what is held is not what should be");
+			return entry_refuse(e, "the held locks do not match the request");
 	charge_force(&b->charge, c->account, POOL_MEMORY, bid_memory(b));
 	if (b->at >= b->count || (!b->lease_ns && (b->count > 1 || !lifeline_may_be(c))) || !b->value.len)
 		return entry_refuse(e, "the fields do not fit each other");

@@ -178,7 +178,7 @@ bool mlock_restore(struct locks *locks, const struct entry *e)
 			return entry_refuse(e, "a name is not one");
 	charge_force(&m->charge, c->account, POOL_MEMORY, mlock_memory(m));
 	if (!is_consistent(m, next))
-		return entry_refuse(e, "what is held is not what should be");
+		return entry_refuse(e, "the held locks do not match the request");
 	if (next)
 		mlock_resume(m);
 	return true;

@@ -133,7 +133,7 @@ static void tell(struct locks *locks, struct outcome *o)
 		tell_unobserved(container_of(o, struct observer, outcome));
 		break;
 	case OUTCOME_NONE:
-		assert(!"to be told");
+		assert(!"an outcome");
 	}
 }
 

@@ -201,8 +201,8 @@ void cmd_delex(struct client *c, struct call *call)
 	else
 		reply_error(
 			c, ERROR_ERR,
-			"DELEX releases a lock with IFEQ and its value, and without them DEL does what this process has "
-			"set: %s",
+			"DELEX releases a lock with IFEQ and its value; a lock that this process has set is released by "
+			"DEL: %s",
 			call->name);
 }
 
@@ -261,7 +261,7 @@ void cmd_token(struct client *c, struct call *call)
 		reply_error(c, ERROR_NOTHELD, "it is not held under that value: %s", call->name);
 		break;
 	case VALUE_ELSEWHERE:
-		reply_error(c, ERROR_UNAVAILABLE, "%s is held %s: its token is told there, to who shows the value",
+		reply_error(c, ERROR_UNAVAILABLE, "%s is held %s: ask for its token there, with the value",
 			    call->name, bytes_view(&fact->said));
 		break;
 	case VALUE_MINE:

@@ -72,9 +72,10 @@ static const struct {
 	NUMBER(CLIENTS, ALWAYS, users, h->locks->users.count, "users", GAUGE, ONE, "Users that have a connection.") \
 	NUMBER(LOCKS, ALWAYS, locks, h->locks->names.count - h->locks->idle_count, "locks", GAUGE, ONE, \
 	       "Locks that this host holds or waits for.") \
-	NUMBER(LOCKS, ALWAYS, grants, h->locks->grant_count, "grants", GAUGE, ONE, "Grants, and losses not told yet.") \
+	NUMBER(LOCKS, ALWAYS, grants, h->locks->grant_count, "grants", GAUGE, ONE, \
+	       "Grants, and losses that their clients have not been notified of.") \
 	NUMBER(LOCKS, ALWAYS, delegations, h->locks->delegated_count, "delegations", GAUGE, ONE, \
-	       "Those of them that are delegated, whether their clients hold them or not.") \
+	       "Grants that are delegated, whether their clients hold them or not.") \
 	NUMBER(LOCKS, ALWAYS, requests, h->locks->request_count, "waiting_requests", GAUGE, ONE, "Requests that wait.") \
 	NUMBER(LOCKS, ALWAYS, longest_wait_ms, locks_longest_wait_ns(h->locks), "longest_wait_seconds", GAUGE, MS, \
 	       "For how long the oldest of the waiting requests has waited.") \
@@ -405,7 +406,7 @@ static void write_pools(const struct hosts *h, struct bytes *out)
 
 	count += fill_all(pools + count, &h->env->accounts, pools_words);
 	count += fill_all(pools + count, conf->sockets, conf->sockets_words);
-	write_head(out, "pool_used", "gauge", "How much of what all share is in use.");
+	write_head(out, "pool_used", "gauge", "How much of each shared resource is in use.");
 	for (size_t i = 0; i < count; i++)
 		bytes_format(out, "lockbroker_pool_used{pool=\"%s\"} %d\n", pools[i].name, pools[i].used);
 	write_head(out, "pool_limit", "gauge", "How much of it there is.");

@@ -447,15 +447,15 @@ static const char *reason(const struct lua_word *words)
 	for (; words->kind != LUA_END; words++)
 		if (words->kind == LUA_STRING && (why = script_uncovered(words->text)) != NULL)
 			return why;
-	return "this script is none of those that are known, and lockbroker runs no Lua; those that are known release, "
-	       "extend or take a lock that is set with SET NX PX";
+	return "this script is unknown, and lockbroker runs no Lua; the known scripts release, extend or take a lock that "
+	       "is set with SET NX PX";
 }
 
 bool script_recognize(struct slice text, struct script *ret, const char **why)
 {
 	struct lua_word words[LUA_WORDS_MAX + 1];
 
-	*why = "no script of more than 4096 bytes is known; those that are known release, extend or take a lock that is "
+	*why = "no script of more than 4096 bytes is known; the known scripts release, extend or take a lock that is "
 	       "set with SET NX PX";
 	_Static_assert(SCRIPT_BYTES_MAX == 4096, "as the sentence says");
 	if (text.len > SCRIPT_BYTES_MAX)
@@ -516,7 +516,7 @@ static const struct {
 	  "not covered: use locks that are set with SET NX PX, or ACQUIRE",
 	  { "ZADD", "ZREM", "ZCARD", "ZCOUNT", "ZSCORE", "ZRANK", "ZRANGE", "ZREVRANGE", "ZRANGEBYSCORE",
 	    "ZREMRANGEBYSCORE", "ZPOPMIN" } },
-	{ "nothing is published here: who waits for a lock asks again, or waits with LOCK",
+	{ "nothing is published here: a client that waits for a lock asks again, or waits with LOCK",
 	  { "PUBLISH", "SPUBLISH", "SUBSCRIBE", "PSUBSCRIBE", "SSUBSCRIBE", "UNSUBSCRIBE", "PUNSUBSCRIBE",
 	    "SUNSUBSCRIBE", "PUBSUB" } },
 	{ "there is no log-in, for the kernel tells which user connects: take the password from the URL", { "AUTH" } },

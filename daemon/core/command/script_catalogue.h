@@ -643,7 +643,7 @@ static const struct {
 	       "        ")
 	SCRIPT("redislock: how long it is held yet", "6484da7d58920897fdc22b7f9afd1a3d47524ea8", TELLS_LEFT,
 	       "if redis.call(\"get\", KEYS[1]) == ARGV[1] then return redis.call(\"pttl\", KEYS[1]) else return -3 end")
-	SCRIPT("redlock-rb: what is held, and for how long", "78d2ca48a6dc9ef6892059792a3a0c5237733d64", TELLS_PAIR,
+	SCRIPT("redlock-rb: the value, and the rest of the lease", "78d2ca48a6dc9ef6892059792a3a0c5237733d64", TELLS_PAIR,
 	       "      return { redis.call(\"get\", KEYS[1]), redis.call(\"pttl\", KEYS[1]) }\n")
 	SCRIPT("redislock 0.9: obtain", "80a1b5f2cfccec3b7119ba7721d2127682b691a7", EXTENDS_OR_OBTAINS,
 	       "\n"

@@ -32,10 +32,10 @@ static const char *obstacle(const struct answer *a, const struct lock *lock)
 	if (h->env->draining)
 		return env_halt_sentence(h->env);
 	if (q->partial)
-		return "there is no connection to ZooKeeper: what other hosts do is not known";
+		return "there is no connection to ZooKeeper: the state of other hosts is not known";
 	if (q->refused)
-		return permits ? "ZooKeeper refuses to show the semaphore's directories: what other hosts do is not known"
-			       : "ZooKeeper refuses to show the lock's directory: what other hosts do is not known";
+		return permits ? "ZooKeeper refuses to show the semaphore's directories: the state of other hosts is not known"
+			       : "ZooKeeper refuses to show the lock's directory: the state of other hosts is not known";
 	if (refusal)
 		return refusal;
 	if (!session_grants(h->ensemble))

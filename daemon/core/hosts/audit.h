@@ -41,8 +41,8 @@ enum audit_state { AUDIT_IDLE, AUDIT_ROOT, AUDIT_NAMES, AUDIT_WALK, AUDIT_CLEAR 
 #define AUDIT_COUNTS(X) \
 	X(directories, "lock directories looked at") \
 	X(contenders, "children that wait for a lock or hold it, ours included") \
-	X(ours, "those of this host's session that its claims know") \
-	X(strays, "those of this host's session that no claim knows: deleted") \
+	X(ours, "children of this host's session that its claims know") \
+	X(strays, "children of this host's session that no claim knows: deleted") \
 	X(undeleted, "strays that are not deleted yet") \
 	X(odd_children, "children of no known kind") \
 	X(odd_names, "names below a root that are no lock's") \

@@ -293,13 +293,13 @@ static bool read_done(struct lookup *i, const struct entry *e)
 	int64_t values = list ? list->integer : 0;
 
 	if (values < 0 || values % 3 || values / 3 > LOOKUP_FACTS_MAX || (list && (int64_t)list->span != values + 1))
-		return entry_refuse(e, "what was done is no list");
+		return entry_refuse(e, "the list of facts is no list");
 	for (int64_t n = 1; n <= values; n++)
 		if (list[n].type != RESP_BULK)
-			return entry_refuse(e, "what was done is no word");
+			return entry_refuse(e, "a fact is no word");
 	for (int64_t n = 1; n <= values; n += 3)
 		if (!read_one_done(i, list + n))
-			return entry_refuse(e, "what was done cannot be that");
+			return entry_refuse(e, "a fact is not possible");
 	return true;
 }
 
@@ -314,7 +314,7 @@ bool lookup_restore(struct hosts *h, const struct entry *e)
 		return false;
 	if (!words || words->integer < 1 || (int64_t)words->span != words->integer + 1 || c->lookup || c->query ||
 	    c->bearer || !c->asking || (asks.len && !name_valid(asks)))
-		return entry_refuse(e, "the words are not those of a request");
+		return entry_refuse(e, "the words are no request");
 	argc = (size_t)words->integer;
 	for (size_t n = 0; n < argc; n++)
 		if (words[1 + n].type != RESP_BULK)
@@ -327,7 +327,7 @@ bool lookup_restore(struct hosts *h, const struct entry *e)
 	if (!read_done(c->lookup, e))
 		return false;
 	if (asks.len && c->lookup->fact_count == LOOKUP_FACTS_MAX && !find(c->lookup, asks))
-		return entry_refuse(e, "there is no room for what it asks for");
+		return entry_refuse(e, "there is no room for its question");
 	if (!asks.len) {
 		lookup_ready(c->lookup);
 		return true;

@@ -533,7 +533,7 @@ void saved_spoil_earlier(const struct saved *s)
 {
 	const uint32_t none = 0;
 
-	_Static_assert(offsetof(struct saved_file, magic) == 0, "it is what the file begins with");
+	_Static_assert(offsetof(struct saved_file, magic) == 0, "the file begins with it");
 	if (s->earlier_fd >= 0 && pwrite(s->earlier_fd, &none, sizeof(none), 0) != (ssize_t)sizeof(none))
 		log_error(
 			saved_failed, LOG_FIELDS("error=%v", strerror(errno)),
