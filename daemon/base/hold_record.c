@@ -43,3 +43,8 @@ struct hold_record hold_record_read(struct slice bytes)
 	assert(at <= bytes.len);
 	return h;
 }
+
+struct slice hold_record_command(struct slice program, struct slice connection_name)
+{
+	return slice_is(program, "lockbroker") && connection_name.len ? connection_name : program;
+}

@@ -236,7 +236,8 @@ static struct told read(const struct hold_log *h, const struct effects *effects,
 		t.held_ms = (hold->now_ns - hold->granted_ns) / NS_PER_MS;
 	t.holder = hold->here ? slice_of(h->host) : record_get(hold->holder, "host");
 	t.holder_pid = hold->here ? hold->holder_pid : number_of(record_get(hold->holder, "pid"));
-	t.holder_command = hold->here ? hold->holder_command : record_get(hold->holder, "command");
+	t.holder_command = hold->here ? hold->holder_command :
+					hold_record_command(record_get(hold->holder, "command"), record_get(hold->holder, "name"));
 	return t;
 }
 

@@ -18,6 +18,14 @@ static bool is_wanted(const struct env *env)
 	return env->conf->log_level >= (env->conf->log_grants ? EFFECT_LEVEL_INFO : EFFECT_LEVEL_DEBUG);
 }
 
+static uint32_t shown(const struct client *c, struct slice *ret_command)
+{
+	uint32_t pid = client_shown(c, ret_command);
+
+	*ret_command = hold_record_command(*ret_command, bytes_view(&c->name));
+	return pid;
+}
+
 static void say(const struct lock *lock, const struct client *c, enum log_event event, struct hold_record h)
 {
 	struct env *env = lock->locks->env;
@@ -28,7 +36,7 @@ static void say(const struct lock *lock, const struct client *c, enum log_event 
 	h.kind = kind_word(lock->rule->kind);
 	h.name = bytes_view(&lock->name);
 	h.client = c->id;
-	h.pid = client_shown(c, &h.command);
+	h.pid = shown(c, &h.command);
 	h.now_ns = env->now_ns;
 	h.wall_ms = env_wall_ms(env, env->now_ns);
 	hold_record_write(&h, &env->out->arena);
@@ -63,7 +71,7 @@ static COLD void say_wait(struct request *r, enum log_event event, const char *w
 	r->said = true;
 	h.here = g != NULL;
 	if (g)
-		h.holder_pid = client_shown(g->client, &h.holder_command);
+		h.holder_pid = shown(g->client, &h.holder_command);
 	else if (seen->by.len && seen->first)
 		h.holder = bytes_view(&seen->data);
 	say(r->lock, r->client, event, h);
