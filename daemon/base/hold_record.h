@@ -30,7 +30,7 @@ void hold_record_write(const struct hold_record *h, struct bytes *out);
 /* Of bytes that it has written: its texts lie in these. */
 struct hold_record hold_record_read(struct slice bytes);
 /*
- * What the log shows of a connection: the command that `lockbroker lock` runs, after which it names its connection; else the
- * program. The name of another program's connection may hold arguments.
+ * The command that the log shows for a connection: for `lockbroker lock` the name of the connection, which is the command
+ * that it runs; else the program. The name of another program's connection may hold arguments.
  */
 struct slice hold_record_command(struct slice program, struct slice connection_name);

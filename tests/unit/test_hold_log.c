@@ -145,6 +145,15 @@ TEST(a_wait_names_the_holder)
 	       "\"beta\"  kind=lock name=a mode=exclusive client=7 pid=42 command=worker waited_ms=60000 "
 	       "holder=beta holder_pid=12 "
 	       "holder_command=settle\n");
+	/* The command of `lockbroker lock` is the name of its connection; what others name theirs may be arguments. */
+	r.holder = SLICE("1\nhost=beta\npid=12\nname=backup\ncommand=lockbroker\n");
+	note(h, LOG_EVENT_waits, 1, &r);
+	assert_non_null(memmem(lines.data, lines.len, " holder_command=backup\n", 23));
+	bytes_clear(&lines);
+	r.holder = SLICE("1\nhost=beta\npid=12\nname=settle --key 7\ncommand=settle\n");
+	note(h, LOG_EVENT_waits, 1, &r);
+	assert_non_null(memmem(lines.data, lines.len, " holder_command=settle\n", 23));
+	bytes_clear(&lines);
 	r.here = true;
 	r.holder_pid = 99;
 	r.holder_command = SLICE("backup");
