@@ -340,13 +340,17 @@ static void holder_of(struct sheet *s, const struct journal_entry *entry)
 			 journal_field(entry, "LOCKBROKER_DATA"));
 }
 
-static void mode_of(struct sheet *s, const struct journal_entry *entry)
+/* `role`: of an election, as `who` shows it. */
+static void mode_of(struct sheet *s, const struct journal_entry *entry, struct slice role)
 {
 	int64_t permits = journal_number(entry, "LOCKBROKER_PERMITS");
 	char text[64];
 
 	if (permits <= 0) {
-		cell(s, entry, "LOCKBROKER_MODE");
+		if (slice_eq(journal_field(entry, "LOCKBROKER_KIND"), SLICE("election")))
+			sheet_text(s, role);
+		else
+			cell(s, entry, "LOCKBROKER_MODE");
 		return;
 	}
 	snprintf(text, sizeof(text), "%lld permit%s", (long long)permits, permits == 1 ? "" : "s");
@@ -419,7 +423,7 @@ static void show_holds(const struct history *h)
 
 		times_of(&s, row);
 		cell(&s, e, "LOCKBROKER_UID");
-		mode_of(&s, e);
+		mode_of(&s, e, SLICE("leader"));
 		end_of(&s, row, "still held");
 		sheet_duration(&s, journal_number(e, "LOCKBROKER_WAITED_MS"));
 		cell(&s, e, "LOCKBROKER_BEFORE");
@@ -459,7 +463,7 @@ static void show_waits(const struct history *h)
 
 		times_of(&s, row);
 		cell(&s, &row->entry, "LOCKBROKER_UID");
-		mode_of(&s, &row->entry);
+		mode_of(&s, &row->entry, SLICE("candidate"));
 		end_of(&s, row, "still waits");
 		bytes_slice(&by, host);
 		if (pid.len > 0)

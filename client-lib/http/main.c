@@ -43,6 +43,7 @@ struct address {
 	struct sockaddr_storage sa;
 	int len; /* 0: none was given */
 	char text[INET6_ADDRSTRLEN];
+	unsigned int port;
 	const char *path; /* of a Unix socket; NULL: it is none */
 	bool loopback, any;
 };
@@ -59,12 +60,14 @@ static bool read_address(const char *text, struct address *a)
 		return false;
 	if (a->sa.ss_family == AF_INET) {
 		inet_ntop(AF_INET, &v4->sin_addr, a->text, sizeof(a->text));
+		a->port = ntohs(v4->sin_port);
 		a->loopback = ntohl(v4->sin_addr.s_addr) >> 24 == 127;
 		a->any = v4->sin_addr.s_addr == htonl(INADDR_ANY);
 	} else {
 		if (text[0] != '[') /* the last part of an address is no port */
 			return false;
 		inet_ntop(AF_INET6, &v6->sin6_addr, a->text, sizeof(a->text));
+		a->port = ntohs(v6->sin6_port);
 		a->loopback = IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr);
 		a->any = IN6_IS_ADDR_UNSPECIFIED(&v6->sin6_addr);
 	}
@@ -161,8 +164,10 @@ static int listen_or_say(const struct address *a)
 {
 	int fd = listen_on(a);
 
-	if (fd < 0)
-		fail(STATUS_OSERR, "cannot listen on %s: %s.", a->path ? a->path : a->text, strerror(-fd));
+	if (fd < 0 && a->path)
+		fail(STATUS_OSERR, "cannot listen on %s: %s.", a->path, strerror(-fd));
+	if (fd < 0 && !a->path)
+		fail(STATUS_OSERR, "cannot listen on %s, port %u: %s.", a->text, a->port, strerror(-fd));
 	return fd;
 }
 

@@ -171,6 +171,13 @@ def test_long_waits_are_shown_with_who_held_it(journal, name):
     assert asked(journal, name, "--until", "-1h")["waits"] == []
 
 
+def test_of_an_election_it_shows_the_leader_and_candidates(journal, name):
+    hold(journal, name, 0, SECOND, kind="election")
+    assert row_of(history(journal, name), "settle")["MODE"] == "leader"
+    journal.log("waits", **USUAL | {"kind": "election", "name": name, "command": "pay"}, waited_ms=60000)
+    assert row_of(history(journal, name).partition("\nlong waits:\n")[2], "pay")["MODE"] == "candidate"
+
+
 def test_it_says_what_is_not_known(journal, name):
     hold(journal, name, 0, SECOND)
     journal.log("delegated", name=name, uid=0, token=4, client=3, pid=7, command="loop", since_ms=T + 2000, held_ms=500, takings=1234)

@@ -402,6 +402,14 @@ def test_what_is_no_socket_stays_where_it_is(standalone, tmp_path):
     assert path.read_text() == "of somebody" and link.is_symlink()
 
 
+def test_an_address_that_is_in_use_is_named_with_its_port(standalone):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        done = subprocess.run([LOCKBROKER, "-S", standalone.socket, "http", f"--page=127.0.0.1:{port}"], capture_output=True, text=True,
+                              timeout=60)
+    assert done.returncode == 71 and f"cannot listen on 127.0.0.1, port {port}: Address already in use." in done.stderr, done
+
+
 def test_the_port_of_the_metrics_never_shows_names(standalone, pages, clients):
     """Also beside a page."""
     port = harness.free_port()
