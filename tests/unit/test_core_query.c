@@ -168,8 +168,8 @@ TEST(who_holds_it_and_what_else_keeps_it_are_both_told)
 	fixture_pass(f, 20);
 	fixture_ask(f, 2, "WHY a");
 	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
-	expect_why(f, 2, "held on this host, pid 100 (test), for 20 ms; there is no connection to ZooKeeper: what other "
-			 "hosts do is not known");
+	expect_why(f, 2, "held on this host, pid 100 (test), for 20 ms; there is no connection to ZooKeeper: the state "
+			 "of other hosts is not known");
 	fixture_ask(f, 2, "WHY nobodys");
 	expect_why(f, 2, "there is no connection to ZooKeeper: the state of other hosts is not known");
 	/* Elsewhere: its data are read, and then the daemon is told to stop. */
