@@ -39,7 +39,7 @@ TEST(nothing_is_put_into_a_locks_directory)
 
 	fixture_ask(f, 0, "ACQUIRE s LIMIT 3");
 	fixture_answer_get(f, 1, 0, LOCK_DATA);
-	fixture_expect(f, 0, "-MISMATCH this name belongs to a lock, not to a semaphore, "
+	fixture_expect(f, 0, "-MISMATCH this name is in use as a lock, not as a semaphore, "
 		    "until some minutes after its last use: s");
 	fixture_no_op(f);
 }

@@ -92,7 +92,7 @@ void query_limit_answered(struct hosts *h, const struct operation *op, const str
 	}
 	if (!fits)
 		reply_error(q->client, ERROR_MISMATCH,
-			    "this name belongs to a lock, not to a semaphore, until some minutes after its last use");
+			    "this name is in use as a lock, not as a semaphore, until some minutes after its last use");
 	else if (event->zk_answered.code == ZK_OK || event->zk_answered.code == ZK_NONODE)
 		query_limit_reply(q->client, event->zk_answered.code == ZK_OK ? limit : 0);
 	else

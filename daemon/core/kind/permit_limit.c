@@ -100,7 +100,7 @@ static void known(struct semaphore *s, struct slice data, int32_t version)
 {
 	if (!permit_limit_data_fits(data, &s->limit)) {
 		request_fail_all(s->lock, ERROR_MISMATCH,
-				 "this name belongs to a lock, not to a semaphore, until some minutes after its last use");
+				 "this name is in use as a lock, not as a semaphore, until some minutes after its last use");
 		return;
 	}
 	s->state = SEMAPHORE_KNOWN;
