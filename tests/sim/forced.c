@@ -78,7 +78,7 @@ void forced_handled(struct host *h)
 	}
 }
 
-/* Holders that get pushes were told before; the others find out when they ask. */
+/* Holders that get pushes were told before; the others find out when they ask. A RESET that is under way has released. */
 static void check_forced(struct host *h, int lock, struct slice text)
 {
 	struct world *w = h->w;
@@ -97,7 +97,7 @@ static void check_forced(struct host *h, int lock, struct slice text)
 
 		if (!g->held || g->lost || forced_spared(c, slice_of(w->lock_name[lock])))
 			continue;
-		if (c->protocol == 3 && c->state == CLIENT_ON)
+		if (c->protocol == 3 && c->state == CLIENT_ON && !check_resetting(c))
 			world_fail(w, lock, "host %d client %u: %s was taken by force and nothing was pushed", h->index, c->conn,
 				   w->lock_name[lock]);
 		g->lost = true;
