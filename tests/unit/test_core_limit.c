@@ -123,7 +123,8 @@ TEST(limit_reads_and_sets_what_zookeeper_has)
 	fixture_expect(f, 0, ":2");
 	fixture_ask(f, 0, "LIMIT s 2");
 	fixture_answer_get(f, 1, 0, LOCK_DATA);
-	fixture_expect(f, 0, "-MISMATCH this name is in use as a lock, not as a semaphore, until some minutes after its last use");
+	fixture_expect(f, 0,
+		       "-MISMATCH this name is in use as a lock, not as a semaphore, until some minutes after its last use");
 	fixture_no_op(f);
 	fixture_ask(f, 0, "LIMIT s");
 	fixture_answer(f, ZK_NONODE);
@@ -144,7 +145,8 @@ TEST(limit_writes_over_nothing_that_it_has_not_read)
 	fixture_op(f, EFFECT_ZK_SET, "/lb/s");
 	fixture_answer(f, ZK_BADVERSION);
 	fixture_answer_get(f, 2, 0, LOCK_DATA);
-	fixture_expect(f, 0, "-MISMATCH this name is in use as a lock, not as a semaphore, until some minutes after its last use");
+	fixture_expect(f, 0,
+		       "-MISMATCH this name is in use as a lock, not as a semaphore, until some minutes after its last use");
 	fixture_no_op(f);
 	fixture_ask(f, 0, "LIMIT s 2");
 	for (int tries = 0; tries < 8; tries++) {
