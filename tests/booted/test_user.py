@@ -58,25 +58,26 @@ class User:
 
 
 @pytest.fixture(scope="module")
-def alice(machine):
-    """A member of the group of the system's broker, so that nothing but the choice of a broker decides."""
+def ann(machine):
+    """A member of the group of the system's broker, so that nothing but the choice of a broker decides. Other tests of the
+    machine have users of other names."""
     machine.run("systemd-sysusers", "lockbrokerd.conf")
-    for name in ("alice", "bob"):
+    for name in ("ann", "ben"):
         machine.run("useradd", "--create-home", "-G", "lockbroker", name)
         machine.run("loginctl", "enable-linger", name)
-    made = User(machine, "alice")
+    made = User(machine, "ann")
     harness.wait_until(lambda: "running" in made.systemctl("is-system-running", status=None), "the systemd of the user")
     return made
 
 
 @pytest.fixture
-def user(alice):
+def user(ann):
     """Nothing runs, and nothing is enabled, as it is installed."""
-    alice.machine.run("systemctl", "stop", UNIT, "lockbrokerd.socket")
-    alice.systemctl("disable", "--now", "lockbrokerd.socket")
-    alice.systemctl("stop", UNIT)
-    alice.systemctl("reset-failed")
-    return alice
+    ann.machine.run("systemctl", "stop", UNIT, "lockbrokerd.socket")
+    ann.systemctl("disable", "--now", "lockbrokerd.socket")
+    ann.systemctl("stop", UNIT)
+    ann.systemctl("reset-failed")
+    return ann
 
 
 @pytest.fixture
@@ -178,12 +179,12 @@ def test_it_is_its_users_alone(enabled):
     enabled.run("lockbroker", "--user", "lock", "a", "true")
     folder = os.path.dirname(enabled.socket)
     owners = enabled.machine.run("find", folder, "-printf", "%u %m %f\n").splitlines()
-    assert {line.split()[0] for line in owners} == {"alice"} and "alice 700 lockbroker" in owners
+    assert {line.split()[0] for line in owners} == {"ann"} and "ann 700 lockbroker" in owners
     assert not [line for line in owners if int(line.split()[1], 8) & 0o22]
-    bob = User(enabled.machine, "bob")
-    said = bob.run("env", f"XDG_RUNTIME_DIR={enabled.runtime}", "lockbroker", "--user", "ping", status=69)
-    assert f"XDG_RUNTIME_DIR = {enabled.runtime} is not a directory that only this user ({bob.uid}) may write to" in said
-    assert "This user may not look for lockbrokerd" in bob.run("lockbroker", "-S", enabled.socket, "ping", status=77)
+    ben = User(enabled.machine, "ben")
+    said = ben.run("env", f"XDG_RUNTIME_DIR={enabled.runtime}", "lockbroker", "--user", "ping", status=69)
+    assert f"XDG_RUNTIME_DIR = {enabled.runtime} is not a directory that only this user ({ben.uid}) may write to" in said
+    assert "This user may not look for lockbrokerd" in ben.run("lockbroker", "-S", enabled.socket, "ping", status=77)
 
 
 def test_its_user_sees_who_held_a_lock_and_not_what_the_system_broker_logs(enabled):
