@@ -367,7 +367,8 @@ def test_six_processes_that_keep_what_they_can_do_not_end_the_service_as_it_is_s
         assert holder.poll() is None and may_lock(service)
         assert min(map(sum, kept)) > 1000, kept
         accounts = service.run("lockbroker", "accounts")
-        assert "unread answers" in accounts and "pages of delegations" in accounts, accounts
+        # The connections of the second kind end at one of two limits, whichever comes first on this machine.
+        assert "pages of delegations" in accounts and ("unread answers" in accounts or " connections " in accounts), accounts
         for p in hoarders:
             p.stdin.close()
     holder.communicate()
