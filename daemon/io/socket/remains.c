@@ -446,13 +446,24 @@ void remains_take_refusal(struct remains *r, struct account *account, int fd)
 
 /* ---- once a second ---- */
 
+static void tell_all(struct remains *r, int64_t until_ns)
+{
+	struct owner *o;
+
+	while ((o = TAILQ_FIRST(&r->changed)) && feed_now(r->feed) < until_ns)
+		tell_changed(r, o, feed_seen(r->feed));
+}
+
+/* Where there are so many that looking at them takes all the time, the texts are those of the look before. */
 void remains_look(struct remains *r, int64_t until_ns)
 {
 	const struct remain *last = TAILQ_LAST(&r->all, remain_list);
 	struct remain *one;
 	struct owner *o;
 	bool more = last;
+	int64_t now_ns = feed_now(r->feed);
 
+	tell_all(r, now_ns + (until_ns - now_ns) / 2);
 	while (more && feed_now(r->feed) < until_ns) {
 		one = TAILQ_FIRST(&r->all);
 		more = one != last;
@@ -462,8 +473,7 @@ void remains_look(struct remains *r, int64_t until_ns)
 	}
 	while ((o = TAILQ_FIRST(&r->late)) && late_may_go(r))
 		end_late(r, o);
-	while ((o = TAILQ_FIRST(&r->changed)) && feed_now(r->feed) < until_ns)
-		tell_changed(r, o, feed_seen(r->feed));
+	tell_all(r, until_ns);
 }
 
 bool remains_is_empty(const struct remains *r)
