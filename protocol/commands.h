@@ -57,8 +57,8 @@
 	X(REVOKE, 2, 3, "write", "Ask the holders of a lock, on any host, to release it: REVOKE name [reason]") \
 	X(FORCEUNLOCK, 2, 2, "write admin", "Take a lock from its holders, for operators: FORCEUNLOCK name") \
 	X(HOSTS, 1, 1, "readonly", "The hosts that share locks through this ensemble: HOSTS") \
-	X(LOCKS, 1, 8, "readonly", \
-	  "Locks of this host, or of all: LOCKS [pattern [[ALL | ORDER order] [AFTER name] [COUNT n]]]") \
+	X(LOCKS, 1, 7, "readonly", \
+	  "Locks of this host, or of all: LOCKS [pattern [ALL [AFTER name] | ORDER order] [COUNT n]]") \
 	X(EVENTS, 1, 3, "readonly blocking", "The next event of this client: EVENTS [WAIT ms]") \
 	X(AUDIT, 1, 1, "write blocking", "Look into every lock directory, delete this host's strays: AUDIT") \
 	X(RESTART, 1, 1, "write blocking admin", \

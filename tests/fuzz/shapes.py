@@ -171,8 +171,7 @@ class Shapes:
 
     def locks(self):
         everywhere = ["ALL", *self.some(["AFTER", self.name()], ["COUNT", self.rng.choice([1, 2, 100])])]
-        order = ["ORDER", self.rng.choice(["wait", "waiters", "grants", "name"]),
-                 *self.some(["AFTER", self.name()], ["COUNT", self.rng.choice([1, 2, 100])])]
+        order = ["ORDER", self.rng.choice(["wait", "waiters", "grants", "name"]), *self.some(["COUNT", self.rng.choice([1, 2, 100])])]
         return self.rng.choice([[self.pattern(), *everywhere], [self.pattern(), *order], self.some([self.pattern()])])
 
     def accounts(self):

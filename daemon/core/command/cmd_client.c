@@ -243,7 +243,7 @@ void cmd_client(struct client *c, struct call *call)
 	else if (slice_is(what, "GETNAME") && call->argc == 2)
 		client_getname(c);
 	else if (slice_is(what, "LIST") && call->argc == 2)
-		list_begin(c, LIST_CLIENTS, NULL, &call->options);
+		list_begin(c, LIST_CLIENTS, NULL, ORDER_NONE, 0);
 	else if (slice_is(what, "UNBLOCK"))
 		client_unblock(c, call);
 	else if (slice_is(what, "SETINFO"))
@@ -468,16 +468,15 @@ void cmd_events(struct client *c, struct call *call)
 
 void cmd_locks(struct client *c, struct call *call)
 {
-	struct options *o = &call->options;
+	const struct options *o = &call->options;
+	int64_t count = o->given & OPTION_COUNT ? o->count : SCAN_COUNT;
 
-	if (!(o->given & OPTION_COUNT))
-		o->count = SCAN_COUNT;
 	if (call->argc > 1 && !glob_is_closed(call->argv[1]))
 		reply_error(c, ERROR_ERR, "the pattern has a [ without its ]: a [ of a name is written as \\[");
 	else if (o->given & OPTION_ALL && !o->order)
-		scan_ask(call->hosts, c, call->argv[1], o->after, o->count);
-	else if (o->given & ~(o->order ? OPTION_ORDER | OPTION_AFTER | OPTION_COUNT : 0))
+		scan_ask(call->hosts, c, call->argv[1], o->after, count);
+	else if (o->given & ~(o->order ? OPTION_ORDER | OPTION_COUNT : 0))
 		args_syntax_error(call);
 	else
-		list_begin(c, LIST_LOCKS, call->argc > 1 ? &call->argv[1] : NULL, o);
+		list_begin(c, LIST_LOCKS, call->argc > 1 ? &call->argv[1] : NULL, o->order, count);
 }

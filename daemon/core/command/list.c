@@ -163,8 +163,7 @@ static bool look(struct list *l, int64_t *done)
 
 	if (c && !c->bearer && (client_is_own(l->client, c) || client_is_operator(l->client)))
 		show_client(l, c);
-	else if (lock && slice_order(bytes_view(&lock->name), bytes_view(&l->after)) > 0 &&
-		 glob_matches(l->glob, bytes_view(&lock->name), &matching))
+	else if (lock && glob_matches(l->glob, bytes_view(&lock->name), &matching))
 		note_lock(l, lock);
 	*done += 1 + (int64_t)matching / MATCH_STEPS_A_STEP;
 	return c || lock;
@@ -284,7 +283,7 @@ int64_t list_continue(struct list *l, int64_t steps)
 
 /* ---- begun and ended ---- */
 
-static struct list *make(struct client *c, enum list_kind kind, const struct slice *pattern, const struct options *o)
+static struct list *make(struct client *c, enum list_kind kind, const struct slice *pattern, enum order order, int64_t most)
 {
 	struct list *l = mem_new(sizeof(*l));
 
@@ -292,9 +291,8 @@ static struct list *make(struct client *c, enum list_kind kind, const struct sli
 	l->work.kind = WORK_LIST;
 	l->client = c;
 	l->kind = kind;
-	l->order = o->order;
-	l->most = o->order ? (size_t)min64(o->count, LIST_MOST) : SIZE_MAX;
-	bytes_slice(&l->after, o->after);
+	l->order = order;
+	l->most = order ? (size_t)min64(most, LIST_MOST) : SIZE_MAX;
 	if (pattern)
 		l->glob = glob_new(*pattern);
 	c->list = l;
@@ -303,9 +301,9 @@ static struct list *make(struct client *c, enum list_kind kind, const struct sli
 }
 
 /* What comes before it for the same user goes first. */
-void list_begin(struct client *c, enum list_kind kind, const struct slice *pattern, const struct options *o)
+void list_begin(struct client *c, enum list_kind kind, const struct slice *pattern, enum order order, int64_t most)
 {
-	struct list *l = make(c, kind, pattern, o);
+	struct list *l = make(c, kind, pattern, order, most);
 	struct env *env = c->locks->env;
 
 	if (!env->conf->all_in_pieces && TAILQ_EMPTY(&c->user->worker.items))
@@ -323,7 +321,6 @@ void list_end(struct list *l)
 	l->client->list = NULL;
 	charge_give_back(&l->charge, POOL_MEMORY);
 	glob_free(l->glob);
-	bytes_free(&l->after);
 	bytes_free(&l->names);
 	bytes_free(&l->rows);
 	mem_free(l->heap);
@@ -340,26 +337,23 @@ void list_snapshot(const struct list *l, struct entry_writer *w)
 	entry_number(w, "any", !l->glob);
 	entry_number(w, "order", l->order);
 	entry_number(w, "most", l->order ? (int64_t)l->most : 0);
-	entry_text(w, "after", bytes_view(&l->after));
 }
 
 bool list_restore(struct client *c, const struct entry *e)
 {
-	struct options o = { 0 };
 	struct slice pattern;
-	int64_t kind, order;
+	int64_t kind, order, most;
 	bool any;
 
 	if (!entry_get_number(e, "list", LIST_NONE, LIST_CLIENTS, &kind) ||
 	    !entry_get_text(e, "pattern", PATTERN_MAX, &pattern) || !entry_get_flag(e, "any", &any) ||
-	    !entry_get_number(e, "order", ORDER_NONE, ORDER_NAME, &order) ||
-	    !entry_get_number(e, "most", 0, LIST_MOST, &o.count) || !entry_get_text(e, "after", NAME_BYTES_MAX, &o.after))
+	    !entry_get_number(e, "order", ORDER_NONE, ORDER_NAME, &order) || !entry_get_number(e, "most", 0, LIST_MOST, &most))
 		return false;
 	if (kind == LIST_NONE)
 		return true;
-	if (!c->asking || c->closed || (order && !o.count))
+	if (!c->asking || c->closed || (order && !most))
 		return entry_refuse(e, "the client waits for no list");
-	o.order = (enum order)order;
-	work_add(&c->locks->env->works, &c->user->worker, &make(c, (enum list_kind)kind, any ? NULL : &pattern, &o)->work);
+	work_add(&c->locks->env->works, &c->user->worker,
+		 &make(c, (enum list_kind)kind, any ? NULL : &pattern, (enum order)order, most)->work);
 	return true;
 }

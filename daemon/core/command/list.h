@@ -42,7 +42,6 @@ struct list {
 	struct walk walk;
 	enum order order;
 	size_t most;          /* rows; SIZE_MAX: all */
-	struct bytes after;   /* LOCKS: names up to this one are left out; empty: none is */
 	struct bytes names;   /* LOCKS */
 	struct list_row *heap; /* LOCKS: of the names; the last one is on top */
 	size_t count, cap;
@@ -58,9 +57,9 @@ struct list {
 /* The memory that it needs beyond the memory of a short list. */
 size_t list_memory(const struct list *l);
 
-/* LOCKS (`pattern` NULL: all; with an order the first `count` behind `after`) and CLIENT LIST (clients of the same user; to
- * operators all): answered now or later. */
-void list_begin(struct client *c, enum list_kind kind, const struct slice *pattern, const struct options *o);
+/* LOCKS (`pattern` NULL: all; with an order the first `most`) and CLIENT LIST (clients of the same user; to operators all):
+ * answered now or later. */
+void list_begin(struct client *c, enum list_kind kind, const struct slice *pattern, enum order order, int64_t most);
 /* Some steps, at most as many as that or a few more; answers after the last one. Returns how many. */
 int64_t list_continue(struct list *l, int64_t steps);
 /* Its client is closed or gone, or it is answered. Takes NULL. */
