@@ -96,28 +96,38 @@ TEST(a_hold_of_ten_seconds_is_said_before_its_end)
 		  "why \"released\"\n");
 }
 
+static void take_many(struct fixture *f, int count, const char *options)
+{
+	char words[32];
+
+	f->conf.limits.grants_per_client = 2000;
+	f->conf.limits.grants = f->conf.limits.locks = 10000;
+	for (int i = 0; i < count; i++) {
+		snprintf(words, sizeof(words), "LOCK a%d%s", i, options);
+		fixture_ask(f, 0, words);
+		f->replies[0].len = 0;
+	}
+}
+
+static size_t lines_of(const struct fixture *f)
+{
+	size_t lines = 0;
+
+	for (size_t i = 0; i < f->log.len; i++)
+		lines += f->log.data[i] == '\n';
+	return lines;
+}
+
 /* The others go on: they are said in the next milliseconds. */
 TEST(no_event_says_more_than_sixteen_that_go_on)
 {
 	struct fixture *f = *state;
-	size_t lines = 0;
-	char words[32];
 
-	f->conf.limits.grants_per_client = 40;
-	f->conf.limits.grants = f->conf.limits.locks = 1000;
-
-	for (int i = 0; i < 40; i++) {
-		snprintf(words, sizeof(words), "LOCK a%d", i);
-		fixture_ask(f, 0, words);
-		f->replies[0].len = 0;
-	}
+	take_many(f, 40, "");
 	f->now_ns += 10 * SECOND;
 	for (int event = 0; event < 3; event++, f->now_ns += MS) {
 		fixture_simple(f, EVENT_TIME, 0);
-		lines = 0;
-		for (size_t i = 0; i < f->log.len; i++)
-			lines += f->log.data[i] == '\n';
-		assert_int_equal(lines, event < 2 ? 16 * (event + 1) : 40);
+		assert_int_equal(lines_of(f), event < 2 ? 16 * (event + 1) : 40);
 	}
 	bytes_clear(&f->log);
 }
@@ -126,21 +136,11 @@ TEST(no_event_says_more_than_sixteen_that_go_on)
 TEST(no_event_says_more_than_a_thousand_losses)
 {
 	struct fixture *f = *state;
-	size_t lines = 0;
-	char words[32];
 
-	f->conf.limits.grants_per_client = 2000;
-	f->conf.limits.grants = f->conf.limits.locks = 10000;
-	for (int i = 0; i < 1001; i++) {
-		snprintf(words, sizeof(words), "LOCK a%d LEASE 5", i);
-		fixture_ask(f, 0, words);
-		f->replies[0].len = 0;
-	}
+	take_many(f, 1001, " LEASE 5");
 	f->now_ns += 5 * MS;
 	fixture_simple(f, EVENT_TIME, 0);
-	for (size_t i = 0; i < f->log.len; i++)
-		lines += f->log.data[i] == '\n';
-	assert_int_equal(lines, 1000);
+	assert_int_equal(lines_of(f), 1000);
 	f->replies[0].len = 0;
 	bytes_clear(&f->log);
 }
