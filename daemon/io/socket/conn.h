@@ -86,7 +86,7 @@ struct conn {
 	uint32_t number;
 	bool privileged; /* it came through the operators' socket */
 	int64_t until_ns; /* of a ghost */
-	struct watch *input, *output;
+	struct watch *input, *output; /* `output` is NULL until the connection has to wait for room */
 	struct resp_reader reader;
 	struct bytes in, out;
 	struct account *account;
