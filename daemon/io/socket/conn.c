@@ -295,7 +295,8 @@ static void conn_count_unreported(struct conn *c, size_t sent)
 /* Sends a part of the unwritten bytes. True: the socket has taken all of it, and may take more. */
 static bool conn_send(struct conn *c)
 {
-	size_t left = conn_unwritten(c), part = left < CONN_PART_BYTES ? left : CONN_PART_BYTES;
+	size_t most = c->env->one ? CONN_PART_BYTES : CONN_TURN_PART_BYTES;
+	size_t left = conn_unwritten(c), part = left < most ? left : most;
 	bool passes = c->page && c->page->due;
 	ssize_t sent;
 
