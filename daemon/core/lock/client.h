@@ -29,6 +29,7 @@ struct client {
 	struct request *request;  /* `blocking` while that waits, one of `requests`; NULL */
 	struct group *group;      /* NULL: it belongs to none */
 	uint32_t conn, pid, uid;
+	uint32_t child;           /* the process that it named; 0: none */
 	uint64_t started;         /* its process, as the adapter counts: with `pid` no other is meant; 0: not known */
 	struct bytes unit;        /* its systemd unit (base/unit_name.h) */
 	bool privileged;          /* it came through the operators' socket, and may use the reserve of accounts */
@@ -50,14 +51,13 @@ struct client {
 	struct user *user;
 	int64_t connected_ns;
 	struct bytes comm, name, lib_name, lib_version;
-	uint32_t child;           /* the process that it named; 0: none */
 	struct bytes child_comm;
 	bool child_known, child_ended, peer_ended; /* as the adapter has seen */
 	struct bearer *bearer;    /* it has no connection; NULL: it has one */
 	struct mlock *mlock;      /* the MLOCK that waits */
 	struct bid *bid;          /* its SET, or a bearer's, that is not answered yet (client/bid.h) */
 	struct lookup *lookup;  /* questions to other hosts before its request is carried out (hosts/lookup.h) */
-	struct request blocking;  /* its LOCK: at most one, without allocation */
+	struct request *blocking; /* its LOCK: at most one, in the same memory as the one before; NULL before the first */
 	struct request_list requests;
 	struct query *query;      /* its question to other hosts, or its request */
 	struct grant_list grants; /* lost ones included */
@@ -85,6 +85,8 @@ struct client {
 
 /* One of that user and unit more, the youngest of all. It has nothing yet, and is of no account. */
 struct client *client_new(struct locks *locks, uint32_t uid, struct slice unit);
+/* The memory for its LOCK. */
+struct request *client_blocking(struct client *c);
 /* From now on it is known by that id, and belongs to its account. */
 void client_enter(struct client *c, uint64_t id);
 /* The same, with an id that nobody ever had. */

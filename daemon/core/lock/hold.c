@@ -22,6 +22,11 @@ static uint32_t shown(const struct client *c, struct slice *ret_command)
 {
 	uint32_t pid = client_shown(c, ret_command);
 
+	/* Of the processes that are known each has ended: the latest of them had it. */
+	if (!pid && c->child) {
+		pid = c->child;
+		*ret_command = bytes_view(&c->child_comm);
+	}
 	*ret_command = hold_record_command(*ret_command, bytes_view(&c->name));
 	return pid;
 }

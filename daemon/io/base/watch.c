@@ -204,6 +204,8 @@ void watch_set_by(struct watch *w, int64_t due_ns)
 
 void watch_clear(struct watch *w)
 {
+	if (!w)
+		return;
 	if (w->set && w->fd >= 0)
 		event_del(&w->event);
 	heap_unset(&w->base->timers, &w->timer);
@@ -212,5 +214,5 @@ void watch_clear(struct watch *w)
 
 bool watch_is_set(const struct watch *w)
 {
-	return w->set;
+	return w && w->set;
 }

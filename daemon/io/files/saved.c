@@ -228,6 +228,8 @@ void *saved_refill(struct saved *s, size_t *ret_bytes)
 /* Of the next process: for each client, while the ghosts of as many are still there (socket/server.h). */
 enum { PLACES = 2 };
 
+enum { BLOCK = 512 }; /* of st_blocks */
+
 /* ---- what was left ---- */
 
 static struct saved_former *find(struct saved_file *f, int64_t session)
@@ -331,14 +333,29 @@ static void go_on(struct saved *s, struct saved_previous *previous)
 
 /* ---- the file ---- */
 
-static int make_file(struct saved *s, bool may_take)
+int saved_ahead(const char *rundir)
 {
-	int fd = spare_open(s->dir_fd, "saved", 0600, s->size, may_take, &s->taken);
+	int dir_fd = open(rundir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), fd = -1;
+	struct stat st;
 
-	if (fd < 0)
-		return fd;
-	s->fd = fd;
-	return flock(fd, LOCK_EX | LOCK_NB) < 0 ? -errno : 0;
+	if (dir_fd < 0)
+		return -1;
+	if (fstatat(dir_fd, "saved", &st, AT_SYMLINK_NOFOLLOW) == 0)
+		fd = spare_ahead(dir_fd, 0600, (uint64_t)st.st_blocks * BLOCK);
+	close(dir_fd);
+	return fd < 0 ? -1 : fd;
+}
+
+static int make_file(struct saved *s, bool may_take, int ahead)
+{
+	if (ahead >= 0 && spare_name(s->dir_fd, "saved", ahead, 0600, s->size) < 0) {
+		close(ahead);
+		ahead = -1;
+	}
+	s->fd = ahead >= 0 ? ahead : spare_open(s->dir_fd, "saved", 0600, s->size, may_take, &s->taken);
+	if (s->fd < 0)
+		return s->fd;
+	return flock(s->fd, LOCK_EX | LOCK_NB) < 0 ? -errno : 0;
 }
 
 static int map_file(struct saved *s)
@@ -402,7 +419,7 @@ static void write_header(struct saved *s, const struct saved_conf *conf, size_t 
 }
 
 /* A file without a name, with places for as many connections. */
-static int begin(struct saved *s, const struct saved_conf *conf, size_t conns)
+static int begin(struct saved *s, const struct saved_conf *conf, size_t conns, int ahead)
 {
 	int rc;
 
@@ -415,7 +432,7 @@ static int begin(struct saved *s, const struct saved_conf *conf, size_t conns)
 		return -errno;
 	s->size = saved_memory_at(conf->identity.len, conns);
 	s->next_conns = conns > PLACES * conf->clients ? conns : PLACES * conf->clients;
-	rc = make_file(s, conf->may_take);
+	rc = make_file(s, conf->may_take, ahead);
 	if (rc == 0)
 		rc = map_file(s);
 	if (rc == 0)
@@ -552,7 +569,7 @@ static int finish(struct saved **ret, struct saved *s, int rc)
 int saved_open(struct saved **ret, const struct saved_conf *conf, const struct saved_previous *previous)
 {
 	struct saved *s = mem_new(sizeof(*s));
-	int rc = begin(s, conf, conf->clients);
+	int rc = begin(s, conf, conf->clients, -1);
 
 	if (rc == 0 && previous->file)
 		take_over(s, previous, conf->now_ns);
@@ -561,11 +578,11 @@ int saved_open(struct saved **ret, const struct saved_conf *conf, const struct s
 	return finish(ret, s, rc);
 }
 
-int saved_continue(struct saved **ret, const struct saved_conf *conf, struct saved_previous *previous)
+int saved_continue(struct saved **ret, const struct saved_conf *conf, struct saved_previous *previous, int ahead)
 {
 	struct saved *s = mem_new(sizeof(*s));
 	size_t places = PLACES * conf->clients;
-	int rc = begin(s, conf, places > previous->conn_count ? places : previous->conn_count);
+	int rc = begin(s, conf, places > previous->conn_count ? places : previous->conn_count, ahead);
 
 	if (rc == 0) {
 		go_on(s, previous);

@@ -51,9 +51,15 @@ struct saved_conf {
 int saved_open(struct saved **ret, const struct saved_conf *conf, const struct saved_previous *previous);
 /*
  * Makes one that goes on with its session; its connections are still to be added, and the file has no name before
- * saved_publish(): until then the earlier file counts, which stays locked. 0 or -errno.
+ * saved_publish(): until then the earlier file counts, which stays locked. `ahead` is from saved_ahead(), and belongs to the
+ * new file. 0 or -errno.
  */
-int saved_continue(struct saved **ret, const struct saved_conf *conf, struct saved_previous *previous);
+int saved_continue(struct saved **ret, const struct saved_conf *conf, struct saved_previous *previous, int ahead);
+/*
+ * Makes a file, still without a name, with as much room as the present one has: for saved_continue(), whose clients then do
+ * not wait while the kernel makes so much memory. Returns its descriptor; -1: there is none, and saved_continue() makes one.
+ */
+int saved_ahead(const char *rundir);
 int saved_publish(struct saved *s);
 /* Leaves a spare for the next process, with as much memory as this one has. 0 or -errno: -EAGAIN: it has no name yet. */
 int saved_leave_spare(const struct saved *s);
