@@ -26,7 +26,8 @@ class Small(Within):
     """Its rundir is a small file system that it alone sees."""
 
     def __init__(self, path, *args, filled=0, size=SIZE):
-        super().__init__(*args, wait=False, daemon__rundir=path, limits={"clients": 1000})
+        # With proof enough for a crash on a machine that is busy.
+        super().__init__(*args, wait=False, daemon__rundir=path, limits={"clients": 1000}, zookeeper__session_timeout_ms=30000)
         self.options["daemon.operator_socket"] = os.path.join(self.dir, "operator.sock")
         self.before = full(path, size, filled)
         self.path = path
