@@ -30,6 +30,10 @@ PATIENCE = 60  # seconds: longer than anything takes on a busy machine, short en
 FAST_TICK_MS = 500
 FAST = {"zookeeper__session_timeout_ms": 3000, "locks__grant_min_ms": 300}
 
+# T = 10 s, the longest on such a server: for what has to happen between two of its moments, jeopardy 3.3 s and loss 6.7 s after the
+# last proof, also where the machine is busy.
+ROOMY = {"zookeeper__session_timeout_ms": 10000, "locks__grant_min_ms": 300}
+
 JARS = "/usr/share/java/slf4j-simple.jar:/usr/share/java/zookeeper.jar"
 # How our contenders' names have the number of their session, which no line of a log may tell.
 SESSIONS = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}|[0-9a-f]{32}__r?lock__")
@@ -163,8 +167,18 @@ def wait_until(condition, what, patience=PATIENCE):
         assert time.monotonic() < end, f"gave up waiting for {what() if callable(what) else what}"
         # The one pause between two looks: nothing that is waited for here can wake whoever waits. Most have to wait for a moment only,
         # and the others would take a core from each other by their looks.
-        time.sleep(pause)
+        time.sleep(pause)  # see above
         pause = min(2 * pause, 0.032)
+
+
+def over(seconds, look):
+    """For what shows only in what happens while time passes: what look() says before and after it, and how long the two are apart.
+    That is longer where the machine is busy, and bounds of numbers have to grow with it."""
+    began = time.monotonic()
+    before = look()
+    time.sleep(seconds)  # the time that is looked at
+    after = look()
+    return before, after, time.monotonic() - began
 
 
 def free_port():

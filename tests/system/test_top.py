@@ -7,6 +7,7 @@ import re
 import shlex
 import shutil
 import signal
+import socket
 import subprocess
 import time
 
@@ -30,11 +31,16 @@ class Screen:
         env = {k: v for k, v in os.environ.items() if not k.startswith("TMUX")} | {"LC_ALL": "C.UTF-8"}
         self.server = harness.spawn(["tmux", "-D", "-S", self.socket, "-f", "/dev/null"], env=env,
                                     stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-        harness.wait_until(lambda: os.path.exists(self.socket), "tmux")
+        harness.wait_until(self.listens, "tmux")
         term = f"TERM={term} " if term else ""
         script = (f"cd {self.dir}; stty -g >before; {term}{command} 2>said; echo $? >status; stty -g >after; touch over; "
                   f"exec sleep 1000")
         self.tmux("new-session", "-d", "-x", str(columns), "-y", str(lines), script)
+
+    def listens(self):
+        """Its socket is there a moment before."""
+        with socket.socket(socket.AF_UNIX) as s:
+            return s.connect_ex(self.socket) == 0
 
     def tmux(self, *words):
         return subprocess.run(["tmux", "-S", self.socket, *words], check=True, stdout=subprocess.PIPE, text=True).stdout
