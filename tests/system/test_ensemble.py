@@ -173,6 +173,10 @@ def if_led(test):
     return until_led
 
 
+def goes_on_until(end):
+    time.sleep(max(0.0, end - now()))  # for so long the outage lasts
+
+
 def follower_of(servers):
     leader = servers.leader()
     return next(s for s in servers.servers if s is not leader)
@@ -279,7 +283,7 @@ def test_an_outage_of_0_4_of_the_timeout_costs_no_lock(site, trio):
     beta.all_links("refuse")
     for h in (alpha, beta):
         site.witness.push(f"{h.name} one", "jeopardy")
-    time.sleep(max(0.0, cut + 0.4 * LONG_S - now()))  # for so long the outage lasts
+    goes_on_until(cut + 0.4 * LONG_S)
     for h in (alpha, beta):
         h.all_links("release")
     for h in (alpha, beta):
@@ -412,7 +416,7 @@ def test_an_outage_of_1_2_of_the_timeout_costs_each_lock_once(site):
     cut = now()
     alpha.all_links("hold")
     tokens = {name: witness.reply(f"waiter {name}") for name in names}
-    time.sleep(max(0.0, cut + 1.2 * SHORT_S - now()))  # for so long the outage lasts
+    goes_on_until(cut + 1.2 * SHORT_S)
     alpha.all_links("release")
     first_grant = min(witness.replies(f"waiter {name}")[0].at for name in names)
     for name in names:
