@@ -321,7 +321,7 @@ def hand_over(daemons, how):
 @pytest.fixture
 def two_hosts(daemons, zk, root):
     """With proof enough for a machine that is busy."""
-    return [daemons(zk, root, host=host, zookeeper__session_timeout_ms=24000) for host in ("alpha", "beta")]
+    return [daemons(zk, root, host=host, zookeeper__session_timeout_ms=40000) for host in ("alpha", "beta")]
 
 
 def test_no_client_sees_a_hand_over(two_hosts):
