@@ -26,6 +26,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.dirname(os.path.dirname(HERE))
 PATIENCE = 60  # seconds: longer than anything takes on a busy machine, short enough to end a hung test
 
+LOOK_S = 0.3  # see Zookeeper.look()
+
 # T = 3 s on a server with a tick of 0.5 s: jeopardy 1 s and loss 2 s after the last proof, proofs 0.5 s apart.
 FAST_TICK_MS = 500
 FAST = {"zookeeper__session_timeout_ms": 3000, "locks__grant_min_ms": 300}
@@ -208,6 +210,7 @@ class Zookeeper:
         self.tick_ms = tick_ms
         self.port = None
         self.process = None
+        self.look_s = LOOK_S
         if wait:
             self.start()
 
@@ -236,10 +239,7 @@ class Zookeeper:
 
     def _serves(self):
         """True when our server answers on the port: another one there has another dataDir."""
-        try:
-            return f"dataDir={self.dir}/" in self.ask("conf", 0.3) and "Mode:" in self.ask("srvr", 0.3)
-        except OSError:
-            return False
+        return f"dataDir={self.dir}/" in self.look("conf") and "Mode:" in self.look("srvr")
 
     def start(self):
         for _ in range(10):
@@ -262,6 +262,19 @@ class Zookeeper:
                 if not data:
                     return b"".join(chunks).decode(errors="replace")
                 chunks.append(data)
+
+    def look(self, word):
+        """The same for who asks again and again: "" if there is no answer. A server that is only starting costs little, and on a
+        busy machine one that serves is given longer and longer."""
+        try:
+            answer = self.ask(word, self.look_s)
+            self.look_s = LOOK_S
+            return answer
+        except TimeoutError:
+            self.look_s = min(2 * self.look_s, 10 * LOOK_S)
+        except OSError:
+            pass
+        return ""
 
     def zxid(self):
         return int(re.search(r"Zxid: (0x[0-9a-f]+)", self.ask("srvr")).group(1), 16)
@@ -674,6 +687,13 @@ class Client:
         kind, value = self._value()
         assert kind == b">", f"a reply where a push was expected: {value!r}"
         return value
+
+    def news(self):
+        """The next push that is of no session in jeopardy: a slow machine may have had one that passed."""
+        told = self.push()
+        while told[0] in ("jeopardy", "safe"):
+            told = self.push()
+        return told
 
     def loss(self):
         """The push of a loss with the session, told of before it. A slow machine may have had a jeopardy that passed."""

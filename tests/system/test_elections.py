@@ -8,7 +8,7 @@ import redis
 
 import harness
 import test_cli
-from harness import FAST, FAST_TICK_MS
+from harness import FAST, FAST_TICK_MS, ROOMY
 
 OPERATORS = True  # see clients of conftest.py
 
@@ -108,7 +108,7 @@ def test_a_lock_elsewhere_is_no_election_here(two_hosts, clients):
 
 def test_a_daemon_that_is_killed_leads_until_its_session_ends(own_zk, daemons, clients):
     server = own_zk(tick_ms=FAST_TICK_MS)
-    first, second, third = (daemons(server, host=h, **FAST) for h in ("alpha", "beta", "gamma"))
+    first, second, third = (daemons(server, host=h, **ROOMY) for h in ("alpha", "beta", "gamma"))
     o, b = clients(third), clients(second)
     o.call("OBSERVE", "e")
     a = first.client()

@@ -9,7 +9,7 @@ import time
 import pytest
 
 import harness
-from harness import FAST, FAST_TICK_MS
+from harness import FAST_TICK_MS, ROOMY
 from test_cli import LOST, run, started
 from tools import need
 
@@ -188,7 +188,7 @@ def test_redis_cli_can_ask(standalone, clients):
 
 def test_without_zookeeper_only_holders_here_are_asked(own_zk, daemons, clients):
     server = own_zk(tick_ms=FAST_TICK_MS)
-    d = daemons(server, **FAST)
+    d = daemons(server, **ROOMY)
     a, c = clients(d), clients(d)
     a.call("LOCK", "held")
     server.kill()

@@ -81,7 +81,7 @@ def test_two_daemons_of_one_directory(daemons, zk, root):
 
 def test_two_daemons_of_one_name(own_zk, daemons, clients):
     zk = own_zk(tick_ms=FAST_TICK_MS)
-    first = daemons(zk, **FAST, host="alpha")
+    first = daemons(zk, **ROOMY, host="alpha")
     wait_announced(first)
     a = clients(first)
     token = a.call("LOCK", "a")

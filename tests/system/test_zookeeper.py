@@ -278,7 +278,7 @@ def test_locks_are_lost_before_another_host_can_have_them(own_zk, daemons, clien
     a.send("VALID", "a")
     alpha.signal(signal.SIGCONT)
     assert a.reply() == 0
-    assert a.push()[:2] == ["lost", "a"]
+    assert a.news()[:2] == ["lost", "a"]
 
 
 def test_the_host_is_announced_with_what_an_operator_wants(daemons, zk, root, kazoo_client):
