@@ -666,6 +666,7 @@ def test_it_does_not_wait_for_a_broker_that_hangs(standalone, pages, streams):
         harness.wait_until(lambda: look.event()["broker"] == "away", "the silence to be noticed")
         assert page.ask("/").status == 200
         assert Answer(rest(waits)).status == 503
+    assert {look.event()["broker"] for _ in range(8)} == {"away"}, "it is asked again, and is away until it answers"
     standalone.signal(signal.SIGCONT)
     harness.wait_until(lambda: look.event()["broker"] == "ok", "the broker")
 
