@@ -278,10 +278,12 @@ static void totals(struct writer *w, const struct lookout *l)
 
 static void hosts(struct writer *w, const struct lookout *l, int64_t now)
 {
-	whole_if(w, "hosts_age_ms", l->hosts_taken_ms != 0, since(l->hosts_taken_ms, now));
+	size_t count = l->session.standalone ? 0 : l->host_count; /* it may have had others before it was restarted */
+
+	whole_if(w, "hosts_age_ms", l->hosts_taken_ms != 0 && !l->session.standalone, since(l->hosts_taken_ms, now));
 	key(w, "hosts");
 	open_with(w, '[');
-	for (size_t i = 0; i < l->host_count; i++) {
+	for (size_t i = 0; i < count; i++) {
 		item(w);
 		open_with(w, '{');
 		text(w, "host", slice_of(l->hosts[i].name));

@@ -113,6 +113,7 @@ static bool ask_opened(struct lookout *l)
 {
 	struct slice why[] = { SLICE("WHY"), SLICE("") }, queue[] = { SLICE("QUEUE"), SLICE("") };
 
+	o->refused = false; /* another daemon may take a name that the former one refused */
 	if (l->opened_left <= 0)
 		return false;
 	for (int i = 0, last = l->asked_opened; i < LOOKOUT_OPENED_MAX; i++) {

@@ -679,6 +679,34 @@ def test_the_first_viewer_is_not_answered_before_the_broker_has_answered(standal
     finally:
         standalone.signal(signal.SIGCONT)
 
+def test_a_name_that_was_refused_is_shown_when_the_broker_takes_it(zk, root, daemons, pages, clients):
+    daemon = daemons(zk, f"{root}/ours", **{"prefix:app/.path": f"{root}/app"})
+    page = pages(daemon)
+    refused = page.ask("/api/lock?name=app/")
+    assert refused.status == 400 and "app/" in refused.json()["error"]
+    daemon.terminate()
+    del daemon.options["prefix:app/.path"]
+    daemon.start()
+    clients(daemon).call("LOCK", "app/")
+    answer = harness.wait_until(lambda: [a for a in [page.ask("/api/lock?name=app/")] if a.status == 200 or not a.json()["error"]],
+                                "another answer")[0]
+    assert answer.status == 200
+
+
+def test_of_a_broker_that_is_started_again_standalone_no_hosts_are_shown(zk, root, daemons, pages, streams):
+    daemon = daemons(zk, root)
+    page = pages(daemon)
+    look = streams(page)
+    harness.wait_until(lambda: look.event()["hosts"], "the hosts")
+    daemon.terminate()
+    daemon.standalone, daemon.has_session = True, False
+    for key in [k for k in daemon.options if k.startswith("zookeeper.") and k != "zookeeper.host"]:
+        del daemon.options[key]
+    daemon.start()
+    shown = harness.wait_until(lambda: [e for e in [look.event()] if e["session"]["standalone"]], "the broker")[0]
+    assert shown["hosts"] == [] and shown["hosts_age_ms"] is None
+
+
 
 def test_it_may_be_there_before_the_broker(daemons, pages, streams):
     daemon = daemons()
