@@ -212,6 +212,14 @@ def test_a_lock_is_opened(broker, clients, screens):
 def test_stopped_it_stands_still(broker, clients, screens):
     hold(clients, broker, "old")
     screen = screens(broker)
+def test_a_lock_is_opened_on_a_narrow_screen(broker, clients, screens):
+    hold(clients, broker, "a", label="somebody")
+    screen = screens(broker, columns=16, lines=12)
+    screen.wait_rows("a")
+    screen.keys("Enter")
+    screen.wait(lambda lines: any(re.fullmatch(r" {5}somebody", line.rstrip()) for line in lines), "its holder")
+
+
     screen.wait_rows("old")
     screen.keys("Space")
     screen.wait_for("STOPPED")
