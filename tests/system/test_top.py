@@ -7,8 +7,11 @@ import re
 import shlex
 import shutil
 import signal
+import socketserver
 import subprocess
+import threading
 import time
+import types
 
 import harness
 import pytest
@@ -209,9 +212,6 @@ def test_a_lock_is_opened(broker, clients, screens):
     screen.wait_rows("first", "second", "third")
 
 
-def test_stopped_it_stands_still(broker, clients, screens):
-    hold(clients, broker, "old")
-    screen = screens(broker)
 def test_a_lock_is_opened_on_a_narrow_screen(broker, clients, screens):
     hold(clients, broker, "a", label="somebody")
     screen = screens(broker, columns=16, lines=12)
@@ -220,6 +220,9 @@ def test_a_lock_is_opened_on_a_narrow_screen(broker, clients, screens):
     screen.wait(lambda lines: any(re.fullmatch(r" {5}somebody", line.rstrip()) for line in lines), "its holder")
 
 
+def test_stopped_it_stands_still(broker, clients, screens):
+    hold(clients, broker, "old")
+    screen = screens(broker)
     screen.wait_rows("old")
     screen.keys("Space")
     screen.wait_for("STOPPED")
@@ -411,6 +414,56 @@ def test_ten_thousand_locks(daemons, clients, screens):
     screen.wait_rows("lock09999")
     screen.keys("q")
     assert screen.ended() == 0
+
+
+def test_by_rate_as_many_rows_are_there_as_in_other_orders(broker, clients, screens):
+    c = clients(broker)
+    for i in range(220):
+        assert c.call("LOCK", f"lock{i:03d}") > 0
+    screen = screens(broker)
+    screen.wait_rows("lock000")
+    screen.keys("g")
+    screen.wait_for("by grants a second")
+    screen.keys("End")
+    screen.wait(lambda lines: lines[22].startswith("lock199"), "the last of 200")
+
+
+class Counting(socketserver.StreamRequestHandler):
+    """A broker that has counted round trips to ZooKeeper, and is another one for each question after the first."""
+
+    metrics = iter([(1, 3, 9.0), (2, 13, 0.1)] + [(2, 13, 0.1)] * 100)
+
+    def text(self, word):
+        if word != b"METRICS":
+            return b"session_state:safe\r\nhost:h\r\n" if word == b"INFO" else b""
+        since, count, total = next(self.metrics)
+        return (f"# \nlockbroker_counters_start_time_seconds {since}\nlockbroker_round_trip_seconds_sum {total}\n"
+                f"lockbroker_round_trip_seconds_count {count}\n").encode()
+
+    def handle(self):
+        while line := self.rfile.readline():
+            words = []
+            for _ in range(int(line[1:])):
+                self.rfile.readline()
+                words.append(self.rfile.readline().strip())
+            text = self.text(words[0])
+            self.wfile.write(b"*0\r\n" if words[0] in (b"LOCKS", b"HOSTS") else b"$%d\r\n%s\r\n" % (len(text), text))
+
+
+class Server(socketserver.ThreadingUnixStreamServer):
+    daemon_threads = True
+
+
+def test_the_round_trip_is_of_one_broker(screens):
+    """Counters that began anew, and have counted further than the former ones: the mean is theirs alone."""
+    path = os.path.join(harness.fast_tmp("counting."), "socket")
+    with Server(path, Counting) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        screen = screens(types.SimpleNamespace(socket=path))
+        screen.wait_for("ZooKeeper 3000.0ms")
+        lines = screen.wait(lambda lines: "ZooKeeper" in lines[0] and "3000.0ms" not in lines[0], "the next one")
+        assert "ZooKeeper 7.7ms" in lines[0], lines[0]
+        server.shutdown()
 
 
 def test_several_hosts(zk, root, daemons, clients, screens):
