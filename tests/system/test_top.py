@@ -2,13 +2,18 @@
 """`lockbroker top`, by what is on the screen of a terminal, which tmux is here."""
 
 import contextlib
+import fcntl
+import itertools
 import os
+import pty
 import re
 import shlex
 import shutil
 import signal
 import socketserver
+import struct
 import subprocess
+import termios
 import threading
 import time
 import types
@@ -21,6 +26,7 @@ PROGRAM = harness.program("lockbroker-top")
 MISSING = ("tmux is not installed" if not shutil.which("tmux") else
            "lockbroker-top is built only where there is ncurses" if not os.path.exists(PROGRAM) else None)
 
+WRITE = {"x86_64": 1, "aarch64": 64}[os.uname().machine]  # the number of that system call
 ALTERNATE, CURSOR = "#{alternate_on}", "#{cursor_flag}"
 
 
@@ -379,6 +385,34 @@ def test_the_terminal_is_left_as_it_was(broker, clients, screens, how, away):
         screen.keys(how)
     assert screen.ended() == 0
     assert screen.read("said") == ""
+
+
+def test_it_ends_though_the_terminal_takes_no_output(broker, clients):
+    c = clients(broker)
+    for i in range(100):
+        assert c.call("LOCK", f"lock{i:03d}", "DATA", "x" * 100) > 0
+    pid, fd = pty.fork()
+    if not pid:
+        os.execve(PROGRAM, [PROGRAM], os.environ | {"LOCKBROKER_SOCKET": broker.socket, "TERM": "xterm"})
+    try:
+        lines = itertools.cycle([100, 90])
+
+        def writes():
+            time.sleep(0.02)
+            with open(f"/proc/{pid}/syscall") as f:
+                return f.read().startswith(f"{WRITE} ")
+
+        def is_full():
+            fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", next(lines), 300, 0, 0))
+            return all(writes() for _ in range(10))
+
+        harness.wait_until(is_full, "the terminal to be full")
+        os.kill(pid, signal.SIGTERM)
+        ended = harness.wait_until(lambda: [e for e in [os.waitpid(pid, os.WNOHANG)] if e[0]], "its end")[0]
+        assert ended == (pid, 0)
+        assert termios.tcgetattr(fd)[3] & termios.ECHO, "the settings of the terminal"
+    finally:
+        os.close(fd)
 
 
 def test_without_a_terminal(broker):
