@@ -253,6 +253,28 @@ def test_an_answer_with_long_rows_has_fewer_of_them(standalone, pages, clients):
     assert rows[-1]["name"] < page.rows(sort="name", offset=len(rows), count=1)[0]["name"]
 
 
+def test_an_answer_about_a_lock_has_the_first_of_very_many(standalone, pages, clients):
+    page = pages(standalone)
+    for _ in range(200):
+        clients(standalone).call("LOCK", "a", "SHARED", "DATA", "\u202e" * 160)
+    for _ in range(1000):
+        c = clients(standalone)
+        c.call("CLIENT", "SETNAME", "x" * 64)
+        c.send("LOCK", "a")
+    harness.wait_until(lambda: clients(standalone).call("WHY", "a")["waiters"] == 1000, "the waiters")
+
+    def has_all():
+        answer = page.ask("/api/lock?name=a")
+        lock = answer.json()
+        counts = lock.get("holder_count", len(lock["holders"])), lock.get("queue_count", len(lock["queue"]))
+        return counts == (200, 1000) and [(lock, len(answer.body))]
+
+    ((lock, size),) = harness.wait_until(has_all, "the whole queue")
+    assert size < 300 * 1024, "it is kept for each one who does not read it"
+    assert 100 <= len(lock["holders"]) < 200 and 300 <= len(lock["queue"]) < 1000 and lock["queue_here_count"] == 1000
+    assert [q["position"] for q in lock["queue"]] == list(range(1, len(lock["queue"]) + 1))
+
+
 def test_what_a_program_calls_itself_does_no_harm(standalone, pages, clients):
     page = pages(standalone)
     odd = b"\xff\xfe\xc3<b>\x1b"
@@ -658,6 +680,34 @@ def test_it_says_that_the_broker_is_away_and_recovers(daemons, pages, streams, c
     harness.wait_until(lambda: page.rows() == [], "the lock that nobody holds any longer to go")
 
 
+def test_a_name_that_was_refused_is_shown_when_the_broker_takes_it(zk, root, daemons, pages, clients):
+    daemon = daemons(zk, f"{root}/ours", **{"prefix:app/.path": f"{root}/app"})
+    page = pages(daemon)
+    refused = page.ask("/api/lock?name=app/")
+    assert refused.status == 400 and "app/" in refused.json()["error"]
+    daemon.terminate()
+    del daemon.options["prefix:app/.path"]
+    daemon.start()
+    clients(daemon).call("LOCK", "app/")
+    answer = harness.wait_until(lambda: [a for a in [page.ask("/api/lock?name=app/")] if a.status == 200 or not a.json()["error"]],
+                                "another answer")[0]
+    assert answer.status == 200
+
+
+def test_of_a_broker_that_is_started_again_standalone_no_hosts_are_shown(zk, root, daemons, pages, streams):
+    daemon = daemons(zk, root)
+    page = pages(daemon)
+    look = streams(page)
+    harness.wait_until(lambda: look.event()["hosts"], "the hosts")
+    daemon.terminate()
+    daemon.standalone, daemon.has_session = True, False
+    for key in [k for k in daemon.options if k.startswith("zookeeper.") and k != "zookeeper.host"]:
+        del daemon.options[key]
+    daemon.start()
+    shown = harness.wait_until(lambda: [e for e in [look.event()] if e["session"]["standalone"]], "the broker")[0]
+    assert shown["hosts"] == [] and shown["hosts_age_ms"] is None
+
+
 def test_it_does_not_wait_for_a_broker_that_hangs(standalone, pages, streams):
     page = pages(standalone)
     look = streams(page)
@@ -667,6 +717,7 @@ def test_it_does_not_wait_for_a_broker_that_hangs(standalone, pages, streams):
         harness.wait_until(lambda: look.event()["broker"] == "away", "the silence to be noticed")
         assert page.ask("/").status == 200
         assert Answer(rest(waits)).status == 503
+    assert {look.event()["broker"] for _ in range(8)} == {"away"}, "it is asked again, and is away until it answers"
     standalone.signal(signal.SIGCONT)
     harness.wait_until(lambda: look.event()["broker"] == "ok", "the broker")
 
