@@ -61,6 +61,17 @@ TEST(an_instant_after_the_change_to_summer_time_is_one_of_it)
 	expect_instant("2026-12-01 12:00", INT64_C(1796122800000), 60000);
 }
 
+TEST(a_day_lasts_until_the_next_one)
+{
+	use_zone("CET-1CEST,M3.5.0,M10.5.0/3");
+	expect_instant("2026-10-25", INT64_C(1792879200000), 25 * 3600000);
+	expect_instant("2026-03-29", INT64_C(1774738800000), 23 * 3600000);
+	expect_instant("2026-03-30", INT64_C(1774821600000), 24 * 3600000);
+	/* Its day begins at one. */
+	use_zone("EET-2EEST,M4.5.5/0,M10.5.4/24");
+	expect_instant("2026-04-24", INT64_C(1776981600000), 23 * 3600000);
+}
+
 TEST(what_is_no_instant_is_refused)
 {
 	static const char *const wrong[] = {
