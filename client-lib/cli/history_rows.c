@@ -103,10 +103,12 @@ static struct history_row row_of(struct history *h, const struct journal_entry *
 	return row;
 }
 
+/* The entry of a delegation has no mode. */
 static bool excludes(const struct journal_entry *a, const struct journal_entry *b)
 {
 	return !slice_eq(journal_field(a, "LOCKBROKER_KIND"), SLICE("semaphore")) &&
-	       !(slice_eq(journal_field(a, "LOCKBROKER_MODE"), SLICE("shared")) && is_same(a, b, "LOCKBROKER_MODE"));
+	       !(slice_eq(journal_field(a, "LOCKBROKER_MODE"), SLICE("shared")) &&
+		 (is_same(a, b, "LOCKBROKER_MODE") || is_event(b, "delegated")));
 }
 
 /* Somebody got the lock at that instant: who cannot have shared it did not hold it any longer. */
@@ -123,18 +125,40 @@ static void end_others(struct history *h, const struct journal_entry *entry, int
 	}
 }
 
-/* Takes away what this ends. Of a semaphore a client may give back some of its permits: the rest stays. */
+/* Takes away what this ends. Of a semaphore a client may release its permits one after the other: the rest stays. */
 static void close_hold(struct history *h, const struct journal_entry *entry)
 {
+	bool is_release = slice_eq(journal_field(entry, "LOCKBROKER_WHY"), SLICE("released"));
+	uint64_t given_back = is_release ? counted(entry, "LOCKBROKER_PERMITS") : UINT64_MAX;
+
 	for (size_t i = h->open_holds.count; i-- > 0;) {
 		struct history_row *row = &h->open_holds.rows[i];
 
 		if (!is_of_the_same(&row->entry, entry) || !is_same(&row->entry, entry, "LOCKBROKER_TOKEN"))
 			continue;
-		if (counted(&row->entry, "LOCKBROKER_PERMITS") <= counted(entry, "LOCKBROKER_PERMITS"))
+		if (row->permits <= given_back)
 			remove_rows(&h->open_holds, i, 1);
+		else
+			row->permits -= given_back;
 		return;
 	}
+}
+
+/* It has ended by then, and the journal does not say when. */
+static void end_wait(struct history_row *row, int64_t at_ms)
+{
+	if (row->since_ms > at_ms || row->until_ms <= at_ms)
+		return;
+	row->state = HISTORY_UNKNOWN;
+	row->until_ms = at_ms;
+}
+
+/* The client got the lock at that instant, so it did not wait any longer. */
+static void end_its_wait(struct history *h, const struct journal_entry *entry, int64_t since_ms)
+{
+	for (size_t i = 0; i < h->open_waits.count; i++)
+		if (is_of_the_same(&h->open_waits.rows[i].entry, entry))
+			end_wait(&h->open_waits.rows[i], since_ms);
 }
 
 static void take_hold(struct history *h, struct journal_entry *entry)
@@ -143,8 +167,10 @@ static void take_hold(struct history *h, struct journal_entry *entry)
 	bool ended = !is_event(entry, "granted");
 
 	end_others(h, entry, row.since_ms);
+	end_its_wait(h, entry, row.since_ms);
 	if (ended)
 		close_hold(h, entry);
+	row.permits = counted(entry, "LOCKBROKER_PERMITS");
 	row.entry = journal_entry_take(entry);
 	if (ended) {
 		show(h, &h->holds, &row);
@@ -163,7 +189,7 @@ static void take_wait(struct history *h, struct journal_entry *entry)
 	for (size_t i = h->open_waits.count; i-- > 0;) {
 		struct history_row *open = &h->open_waits.rows[i];
 
-		if (!is_of_the_same(&open->entry, entry))
+		if (open->state != HISTORY_OPEN || !is_of_the_same(&open->entry, entry))
 			continue;
 		if (ended)
 			row.begin = journal_entry_take(&open->entry);
@@ -184,6 +210,7 @@ static void take_delegated(struct history *h, struct journal_entry *entry)
 {
 	struct history_row row = row_of(h, entry, "LOCKBROKER_HELD_MS");
 
+	end_others(h, entry, row.since_ms);
 	if (overlaps(h, row.since_ms, row.until_ms)) {
 		h->delegations++;
 		h->takings += counted(entry, "LOCKBROKER_TAKINGS");
@@ -200,7 +227,8 @@ static void take_summary(struct history *h, struct journal_entry *entry)
 	uint64_t summed;
 
 	row.until_ms = until_ms < row.since_ms ? entry_ms(entry) : until_ms;
-	if (!overlaps(h, row.since_ms, row.until_ms))
+	/* The holds of a summary have ended in its time, and may have begun before it. */
+	if (!overlaps(h, row.since_ms - (int64_t)counted(entry, "LOCKBROKER_LONGEST_MS"), row.until_ms))
 		return;
 	summed = counted(entry, "LOCKBROKER_COUNT") + counted(entry, "LOCKBROKER_WAITS");
 	if (name.len == 0)
@@ -247,6 +275,9 @@ static void take_other(struct history *h, const struct journal_entry *entry)
 	h->standalone = counted(entry, "LOCKBROKER_STANDALONE");
 	for (size_t i = 0; i < h->open_holds.count; i++)
 		h->open_holds.rows[i].is_older |= is_same(&h->open_holds.rows[i].entry, entry, "_MACHINE_ID");
+	for (size_t i = 0; i < h->open_waits.count; i++)
+		if (is_same(&h->open_waits.rows[i].entry, entry, "_MACHINE_ID"))
+			end_wait(&h->open_waits.rows[i], entry_ms(entry));
 }
 
 bool history_take(void *context, struct journal_entry *entry)

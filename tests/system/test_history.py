@@ -147,12 +147,13 @@ def test_permits_are_given_back_one_after_the_other(journal, name):
     hold(journal, name, 0, 10 * SECOND, "granted", permits=3, **of)
     hold(journal, name, 0, 12 * SECOND, permits=1, **of)
     hold(journal, name, 5, 10, permits=1, kind="semaphore", token=0, client=6)
-    assert [(row["state"], row["permits"]) for row in asked(journal, name)["holds"]] == [("open", 3), ("ended", 1), ("ended", 1)]
-    hold(journal, name, 0, 13 * SECOND, permits=3, why="closed", **of)
+    assert [(row["state"], row["permits"]) for row in asked(journal, name)["holds"]] == [("open", 2), ("ended", 1), ("ended", 1)]
+    assert row_of(history(journal, name), "still held")["MODE"] == "2 permits"
+    hold(journal, name, 0, 13 * SECOND, permits=2, why="closed", **of)
     rows = asked(journal, name)["holds"]
-    assert [(row["state"], row["permits"], row["token"]) for row in rows] == [("ended", 1, None), ("ended", 3, None), ("ended", 1, None)]
+    assert [(row["state"], row["permits"], row["token"]) for row in rows] == [("ended", 1, None), ("ended", 2, None), ("ended", 1, None)]
     text = history(journal, name)
-    assert row_of(text, "closed")["MODE"] == "3 permits" and "TOKEN" not in text
+    assert row_of(text, "closed")["MODE"] == "2 permits" and "TOKEN" not in text
 
 
 def test_long_waits_are_shown_with_who_held_it(journal, name):
