@@ -115,7 +115,10 @@ static bool may_read_one(const char *pattern)
 	return may;
 }
 
-/* journalctl shows everybody what is theirs, and says nothing about the rest. -1: go on. */
+/*
+ * journalctl shows everybody what is theirs, and says nothing about the rest. -1: go on. Earlier files of a journal have
+ * an @ in their names.
+ */
 static int may_read(const struct source *s)
 {
 	static const char *const places[] = { "/run/log/journal", "/var/log/journal" };
@@ -124,10 +127,10 @@ static int may_read(const struct source *s)
 
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
 		is_there |= access(places[i], F_OK) == 0;
-		snprintf(path, sizeof(path), "%s/*/system.journal", places[i]);
+		snprintf(path, sizeof(path), "%s/*/system[.@]*", places[i]);
 		if (may_read_one(path))
 			return -1;
-		snprintf(path, sizeof(path), "%s/*/user-%u.journal", places[i], (unsigned)getuid());
+		snprintf(path, sizeof(path), "%s/*/user-%u[.@]*", places[i], (unsigned)getuid());
 		if (s->is_user && may_read_one(path))
 			return -1;
 	}
@@ -188,8 +191,6 @@ static void make_words(struct words *words, const struct source *s, const char *
 	}
 	if (s->merge)
 		add(words, "--merge");
-	if (s->is_user && !s->directory)
-		add(words, "--user");
 	add(words, "--");
 	for (size_t i = 0; matches[i]; i++) {
 		if (i > 0)
