@@ -31,6 +31,8 @@ enum history_state { HISTORY_ENDED, HISTORY_OPEN, HISTORY_UNKNOWN /* its end is 
 struct history_row {
 	int64_t since_ms, until_ms; /* since 1970; HISTORY_OPEN: INT64_MAX; HISTORY_UNKNOWN: no later than that */
 	enum history_state state;
+	uint64_t who;     /* distinguishes clients, but for collisions */
+	bool is_shared;   /* of a hold: others of its kind go on beside it */
 	uint64_t number;  /* of its entry, for rows of one instant */
 	uint64_t permits; /* of a hold of a semaphore; HISTORY_OPEN: the permits that are left */
 	bool is_older;    /* HISTORY_OPEN: its host's daemon was started again since */
