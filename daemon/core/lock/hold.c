@@ -43,7 +43,6 @@ static void say(const struct lock *lock, const struct client *c, enum log_event 
 	h.client = c->id;
 	h.pid = shown(c, &h.command);
 	h.now_ns = env->now_ns;
-	h.wall_ms = env_wall_ms(env, env->now_ns);
 	hold_record_write(&h, &env->out->arena);
 	e = effects_add(env->out, EFFECT_HOLD);
 	e->log.event = (uint8_t)event;
