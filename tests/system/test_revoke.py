@@ -124,7 +124,7 @@ def test_the_znode_of_a_frozen_daemon_is_deleted(two_hosts, clients):
     assert time.monotonic() - began >= 2
     assert waiter.reply() > token
     two_hosts[0].signal(signal.SIGCONT)
-    assert a.push() == ["lost", "a", token, "deleted"]
+    assert a.news() == ["lost", "a", token, "deleted"]
 
 
 def test_what_a_killed_daemon_left_is_taken_at_once_by_its_successor(two_hosts, clients):
