@@ -344,7 +344,7 @@ static bool may_make_again(const struct lb *lb, struct request *r)
 	if (!lb->reconnects || !lb->ended)
 		return false;
 	if (!r->ended_ms || now - r->ended_ms > lb->patience_ms)
-		r->give_up_ms = now + lb->patience_ms;
+		r->give_up_ms = wire_deadline(lb->patience_ms);
 	r->ended_ms = now;
 	return now < r->give_up_ms;
 }
