@@ -293,9 +293,14 @@ static void pass_on_revoke(struct cli_job *job)
 	job->asked_back = false;
 }
 
-/* The terminal sends its signals to the whole foreground group: a command in our group already has them. */
+/*
+ * The terminal sends its signals to the whole foreground group: a command in our group already has them. Only its hang-up
+ * goes to the leader of the session alone.
+ */
 static bool from_terminal(const struct cli_job *job, const struct signalfd_siginfo *info)
 {
+	if (info->ssi_signo == SIGHUP && getsid(0) == getpid())
+		return false;
 	return info->ssi_code == SI_KERNEL &&
 	       (info->ssi_signo == SIGINT || info->ssi_signo == SIGQUIT || info->ssi_signo == SIGHUP ||
 		info->ssi_signo == SIGWINCH) &&

@@ -130,6 +130,17 @@ def test_a_call_that_waits_goes_on_waiting(standalone, programs, clients):
         p.do("unlock 0 b")
 
 
+def test_who_has_patience_without_end_goes_on_waiting(standalone, programs, clients):
+    p = programs(standalone.socket)
+    p.do("open 0")
+    p.do(f"patience 0 {2 ** 63 - 1}")
+    clients(standalone).call("LOCK", "a")
+    p.tell("lock 0 a")
+    wait_for_waiter(standalone)
+    restart(standalone)
+    token_of(p.hear())
+
+
 def test_the_time_to_wait_is_what_is_left_of_it(programs, tmp_path):
     path = str(tmp_path / "s")
     with socket.socket(socket.AF_UNIX) as listener:
