@@ -49,6 +49,34 @@ func TestValuesAreTheSameInWhateverPiecesTheyCome(t *testing.T) {
 	}
 }
 
+func TestALongAnswerCostsAsMuchInManyPieces(t *testing.T) {
+	text := "*2000\r\n" + strings.Repeat("%2\r\n$4\r\nname\r\n$8\r\norders/1\r\n$7\r\nholders\r\n:1\r\n", 2000)
+	cost := func(size int) float64 {
+		return testing.AllocsPerRun(1, func() {
+			var p parser
+			var got []any
+			for rest := text; rest != ""; {
+				n := size
+				if n > len(rest) {
+					n = len(rest)
+				}
+				values, err := parse(&p, rest[:n])
+				if err != nil {
+					t.Fatal(err)
+				}
+				got, rest = append(got, values...), rest[n:]
+			}
+			if len(got) != 1 || len(got[0].([]any)) != 2000 {
+				t.Fatalf("%d values", len(got))
+			}
+		})
+	}
+	whole, pieces := cost(len(text)), cost(512)
+	if pieces > 2*whole {
+		t.Fatalf("%v allocations in pieces, %v in one", pieces, whole)
+	}
+}
+
 func TestWhatIsNoRESPIsRefused(t *testing.T) {
 	deep := strings.Repeat("*1\r\n", depthMax+1) + ":1\r\n"
 	for _, text := range []string{"x\r\n", "\r\n", ":\r\n", ":1x\r\n", ":01\r\n", ":+1\r\n", ":9223372036854775808\r\n",

@@ -73,6 +73,8 @@ public final class Acquirable {
                 if (grant != null)
                     return grant;
             } catch (NotAvailable e) {
+                if (!e.code().equals("UNAVAILABLE") && !e.code().equals("DRAINING"))
+                    throw e; // so is each of them, and each would have the patience
                 unknown = e;
             }
         }

@@ -41,6 +41,7 @@ final class Connection {
     private LockBrokerException refusal;
     private String group = "";
     private Grant previous;
+    private final Io.Timer silence;
 
     /** It is connected, and says HELLO with what is sent next. */
     Connection(Io io, SocketChannel channel, SelectionKey key) {
@@ -48,7 +49,7 @@ final class Connection {
         this.channel = channel;
         this.key = key;
         send(List.of("HELLO", "3"), this::greeting);
-        io.after(io.patienceNs, () -> {
+        silence = io.after(io.patienceNs, () -> {
             if (!greeted && !closed) {
                 refusal = new NotAvailable(SILENT, "The lockbrokerd at " + io.path + " did not answer in time.");
                 close();
@@ -61,6 +62,7 @@ final class Connection {
     }
 
     private void greeting(Object answer) {
+        io.notAfter(silence); // else it keeps all of this connection until then
         if (answer instanceof Map<?, ?> hello) {
             greeted = true;
             io.pool.reached();

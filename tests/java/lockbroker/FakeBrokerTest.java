@@ -71,6 +71,28 @@ public class FakeBrokerTest {
     }
 
     @Test
+    public void aBrokerThatIsSilentIsNotAskedForEachOfSeveral() {
+        fake.answers = (peer, words) -> words.get(0).equals("LOCK") ? "" : null;
+        impatient();
+        assertThrows(NotAvailable.class, () -> broker.lockAny("a", "b", "c").tryAcquire());
+        assertEquals(1, fake.heard.stream().filter(words -> words.startsWith("LOCK ")).count());
+    }
+
+    @Test
+    public void nothingIsKeptOfAConnectionThatHasEnded() {
+        for (int i = 0; i < 10; i++)
+            broker.ask("PING");
+        Call call = new Call();
+        int[] left = {-1};
+        broker.io.post(() -> {
+            left[0] = broker.io.timers.size();
+            call.complete();
+        });
+        assertTrue(call.await(Fixture.PATIENCE_S * 1000 * Clock.NS_PER_MS));
+        assertEquals(0, left[0]);
+    }
+
+    @Test
     public void itIsNeverProvenForLongerThanTheAnswerLessTheTimeSince() throws Exception {
         Held held = broker.lock("a").hold();
         Grant grant = broker.held("a").grant;
