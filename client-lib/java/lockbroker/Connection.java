@@ -241,7 +241,7 @@ final class Connection {
 
     private static boolean isOf(Resp.Push push, Object what) {
         return what instanceof Grant grant && grant.request.names().contains(push.text(1))
-                && (grant.tokens.isEmpty() || push.items().get(2).equals(grant.tokens.get(push.text(1))));
+                && (grant.tokens.isEmpty() || grant.tokens.get(push.text(1)).equals(push.items().get(2)));
     }
 
     /** A grant of it was lost: whatever the broker thinks, it holds nothing any longer. */

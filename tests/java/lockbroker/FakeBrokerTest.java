@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 package lockbroker;
 
+import java.io.Closeable;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
@@ -76,6 +78,24 @@ public class FakeBrokerTest {
         impatient();
         assertThrows(NotAvailable.class, () -> broker.lockAny("a", "b", "c").tryAcquire());
         assertEquals(1, fake.heard.stream().filter(words -> words.startsWith("LOCK ")).count());
+    }
+
+    @Test
+    public void whatIsNoEventOrNoLeaderDisturbsNothing() throws Exception {
+        fake.answers = (peer, words) -> switch (words.get(0)) {
+            case "RENEW" -> ">4\r\n+lost\r\n+a\r\n_\r\n+x\r\n+OK\r\n";
+            case "OBSERVE" -> "+OK\r\n>5\r\n+leader\r\n+e\r\n_\r\n+h\r\n+d\r\n>5\r\n+leader\r\n+e\r\n:7\r\n+h\r\n+d\r\n";
+            case "LEADER" -> "%1\r\n+host\r\n:1\r\n";
+            default -> null;
+        };
+        try (Held held = broker.lock("a").withLease(Duration.ofHours(1)).hold()) {
+            held.renew(Duration.ofHours(1));
+        }
+        BlockingQueue<Object> told = new LinkedBlockingQueue<>();
+        Closeable observation = broker.election("e").observe(told::add, told::add, Runnable::run);
+        assertEquals(Optional.of(new Leader("h", "d", 7)), told.poll(Fixture.PATIENCE_S, TimeUnit.SECONDS));
+        observation.close();
+        assertThrows(LockBrokerException.class, () -> broker.election("e").leader());
     }
 
     @Test
