@@ -361,6 +361,23 @@ static bool may_make_again(const struct lb *lb, struct request *r)
 	return now < r->give_up_ms;
 }
 
+static bool ends_with(struct slice text, struct slice name)
+{
+	return text.len > name.len + 2 && memcmp(text.data + text.len - name.len, name.data, name.len) == 0 &&
+	       memcmp(text.data + text.len - name.len - 2, ": ", 2) == 0;
+}
+
+/* The answer is about the one name, or about that of several with which its sentence ends: the longest that does. */
+static void told(struct lb *lb, const struct request *r)
+{
+	struct slice text = lb->replies.values[0].text, about = SLICE("");
+
+	for (size_t i = r->first; i < r->first + r->names; i++)
+		if (r->names == 1 || (ends_with(text, r->words[i]) && r->words[i].len > about.len))
+			about = r->words[i];
+	holdings_told(&lb->holdings, about);
+}
+
 enum lb_result request_make(struct lb *lb, struct request *r, int64_t wait_ms)
 {
 	int64_t end = wire_deadline(wait_ms);
@@ -376,8 +393,8 @@ enum lb_result request_make(struct lb *lb, struct request *r, int64_t wait_ms)
 			result = request_reconnect(lb, wire_deadline(lb->patience_ms));
 		if (result == LB_OK)
 			result = exchange(lb, r->count, r->words, request_answer_by(lb, end));
-		if ((result == LB_LOST || result == LB_NOTHELD) && r->names == 1)
-			holdings_told(&lb->holdings, r->words[r->first]);
+		if (result == LB_LOST || result == LB_NOTHELD)
+			told(lb, r);
 		if (result != LB_CONNECTION || !may_make_again(lb, r))
 			return result;
 		result = LB_OK;

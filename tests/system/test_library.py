@@ -51,6 +51,18 @@ def test_errors_are_sentences(standalone, programs):
         assert p.do("error 0") == answer.split(" ", 1)[1]
 
 
+@pytest.mark.parametrize("first", range(3))
+def test_a_sentence_that_is_cut_ends_with_a_whole_character(standalone, programs, clients, first):
+    """hear() decodes it."""
+    p = programs(standalone.socket)
+    p.do("open 0")
+    name = first * "x" + 170 * "€"
+    clients(standalone).call("LOCK", name)
+    assert p.do(f"try 0 {name}").startswith(f"TAKEN The lock {name[:160]}")
+    assert p.do("lock 0 a").startswith("OK ")
+    assert p.do(f"acquire 0 {name} 1 1 0").startswith("MISMATCH ")
+
+
 @pytest.mark.parametrize("line, word", [
     ("campaign 0 e LONG 0", "REFUSED"), ("campaign_enqueue 0 e LONG 0", "REFUSED"), ("lock_with 0 b data LONG", "REFUSED"),
     ("enqueue 0 b data LONG", "REFUSED"), ("lock_any 0 1 b data LONG", "REFUSED"), ("lock 0 LONG", "BADNAME"),

@@ -88,7 +88,7 @@ def test_a_loss_before_the_end_of_the_connection_is_not_forgotten_with_it(standa
     assert not p.do(use).startswith("LOST "), "it is told once"
 
 
-@pytest.mark.parametrize("tell", ["lock 0 a", "unlock 0 a", "renew 0 a 10000"], ids=str)
+@pytest.mark.parametrize("tell", ["lock 0 a", "unlock 0 a", "renew 0 a 10000", "lock_all 0 2 b a", "unlock_all 0 2 a b"], ids=str)
 def test_a_loss_that_a_call_has_told_is_not_told_again_after_the_connection(standalone, programs, tell):
     p = programs(standalone.socket)
     p.do("open 0")
