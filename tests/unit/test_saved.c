@@ -388,13 +388,18 @@ TEST(a_file_that_was_made_ahead_becomes_the_new_one)
 	assert_int_equal(saved_continue(&s, &conf, left, ahead), 0);
 	saved_previous_free(left);
 	assert_true(saved_room(s) >= 256 << 10);
-	assert_non_null(saved_grow(s, 512 << 10));
+	assert_non_null(saved_grow(s, 128 << 10));
 	assert_int_equal(saved_publish(s), 0);
 	assert_int_equal(fstat(ahead, &made), 0);
 	assert_int_equal(stat(path, &named), 0);
 	assert_int_equal(made.st_ino, named.st_ino);
 	assert_int_equal(named.st_nlink, 1);
 	assert_int_equal(named.st_mode & 0777, 0600);
+	for (size_t room = saved_room(s); room > 0; room = saved_room(s)) {
+		assert_true(saved_cut(s, 64 << 10));
+		assert_true(room - saved_room(s) <= 64 << 10);
+	}
+	assert_false(saved_cut(s, 64 << 10));
 	saved_close(s);
 }
 

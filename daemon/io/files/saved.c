@@ -346,13 +346,14 @@ int saved_ahead(const char *rundir)
 	return fd < 0 ? -1 : fd;
 }
 
-static int make_file(struct saved *s, bool may_take, int ahead)
+static int make_file(struct saved *s, bool may_take)
 {
-	if (ahead >= 0 && spare_name(s->dir_fd, "saved", ahead, 0600, s->size) < 0) {
-		close(ahead);
-		ahead = -1;
+	if (s->fd >= 0 && spare_name(s->dir_fd, "saved", s->fd, 0600, s->size) < 0) {
+		close(s->fd);
+		s->fd = -1;
 	}
-	s->fd = ahead >= 0 ? ahead : spare_open(s->dir_fd, "saved", 0600, s->size, may_take, &s->taken);
+	if (s->fd < 0)
+		s->fd = spare_open(s->dir_fd, "saved", 0600, s->size, may_take, &s->taken);
 	if (s->fd < 0)
 		return s->fd;
 	return flock(s->fd, LOCK_EX | LOCK_NB) < 0 ? -errno : 0;
@@ -423,7 +424,8 @@ static int begin(struct saved *s, const struct saved_conf *conf, size_t conns, i
 {
 	int rc;
 
-	s->fd = s->dir_fd = s->earlier_fd = -1;
+	s->fd = ahead;
+	s->dir_fd = s->earlier_fd = -1;
 	s->diag = peer_open();
 	if (conf->identity.len > SAVED_IDENTITY_MAX || conns > SAVED_CONNS_MAX)
 		return -E2BIG;
@@ -432,7 +434,7 @@ static int begin(struct saved *s, const struct saved_conf *conf, size_t conns, i
 		return -errno;
 	s->size = saved_memory_at(conf->identity.len, conns);
 	s->next_conns = conns > PLACES * conf->clients ? conns : PLACES * conf->clients;
-	rc = make_file(s, conf->may_take, ahead);
+	rc = make_file(s, conf->may_take);
 	if (rc == 0)
 		rc = map_file(s);
 	if (rc == 0)
@@ -530,8 +532,18 @@ static uint64_t next_size(const struct saved *s)
 	return saved_memory_at(s->file->identity_bytes, s->next_conns) + s->file->memory_bytes - s->hole_bytes;
 }
 
-bool saved_cut_spare(const struct saved *s, uint64_t bytes)
+/* The room of a taken spare stays: the file system had no other. */
+bool saved_has_excess(const struct saved *s)
 {
+	return !s->taken && saved_room(s) > 0;
+}
+
+bool saved_cut(const struct saved *s, uint64_t bytes)
+{
+	size_t room = saved_room(s);
+
+	if (saved_has_excess(s))
+		return ftruncate(s->fd, (off_t)(s->size + (room > bytes ? room - bytes : 0))) == 0;
 	return s->named && spare_cut(s->dir_fd, "saved", next_size(s), bytes);
 }
 

@@ -63,8 +63,10 @@ int saved_ahead(const char *rundir);
 int saved_publish(struct saved *s);
 /* Leaves a spare for the next process, with as much memory as this one has. 0 or -errno: -EAGAIN: it has no name yet. */
 int saved_leave_spare(const struct saved *s);
-/* Shortens, by at most `bytes`, a spare that is longer than it needs to be. False: it is not. */
-bool saved_cut_spare(const struct saved *s, uint64_t bytes);
+/* The file was made ahead, and has room that nothing uses. */
+bool saved_has_excess(const struct saved *s);
+/* Takes away at most `bytes` of that excess, or else of a spare that is longer than it needs to be. False: neither is. */
+bool saved_cut(const struct saved *s, uint64_t bytes);
 /* Somebody has removed the file, which has its name; makes one of the same contents and memory in its place, 0 or -errno. */
 bool saved_is_missing(const struct saved *s, const char *rundir);
 int saved_again(struct saved *s, const char *rundir);
@@ -143,5 +145,5 @@ void *saved_grow(struct saved *s, size_t bytes);
 void saved_give_back(struct saved *s, void *memory, size_t bytes);
 /* Takes the part that was given back last again, as by saved_grow(). NULL: see errno; 0: nothing was given back. */
 void *saved_refill(struct saved *s, size_t *ret_bytes);
-/* So much more there is already, because the file was a spare. */
+/* So much more there is already, because the file was a spare, or was made ahead. */
 size_t saved_room(const struct saved *s);
