@@ -326,7 +326,7 @@ static enum lb_result check_lost(struct lb *lb, const struct request *r)
 	return LB_OK;
 }
 
-/* The daemon would end the connection of a client that sends a word of any length. */
+/* The daemon ends the connection of a client that sends a word longer than a request may be, and all its locks with it. */
 static enum lb_result check_words(struct lb *lb, const struct request *r)
 {
 	for (size_t i = 1; i < r->count; i++) {

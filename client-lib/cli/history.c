@@ -116,8 +116,8 @@ static bool may_read_one(const char *pattern)
 }
 
 /*
- * journalctl shows everybody what is theirs, and says nothing about the rest. -1: go on. Earlier files of a journal have
- * an @ in their names.
+ * journalctl shows each user the entries that this user may read, and does not report that it leaves entries out. -1: go on.
+ * Rotated files of a journal have an @ in their names.
  */
 static int may_read(const struct source *s)
 {

@@ -70,7 +70,7 @@ static bool is_same(const struct journal_entry *a, const struct journal_entry *b
 	return slice_eq(journal_field(a, field), journal_field(b, field));
 }
 
-/* Of a client: its number is that of its connection, which a daemon begins to count anew. */
+/* These fields identify a client. Its number alone does not: each daemon that starts anew counts its connections from 1. */
 static const char *const client_fields[] = { "_MACHINE_ID", "LOCKBROKER_CLIENT", "LOCKBROKER_PID" };
 
 enum { CLIENT_FIELDS = sizeof(client_fields) / sizeof(client_fields[0]) };
@@ -135,7 +135,7 @@ static struct history_row row_of(struct history *h, const struct journal_entry *
 	return row;
 }
 
-/* Somebody got the lock: who cannot have shared it did not hold it any longer. The entry of a delegation has no mode. */
+/* A client got the lock: a client that cannot share it no longer held it. The entry of a delegation has no mode. */
 static void end_others(struct history *h, const struct journal_entry *entry, const struct history_row *by)
 {
 	bool may_share = by->is_shared || is_event(entry, "delegated");
@@ -170,7 +170,7 @@ static void close_hold(struct history *h, const struct journal_entry *entry, uin
 	}
 }
 
-/* It has ended by then, and the journal does not say when. */
+/* The wait has ended at that instant or before, and the journal does not say when. */
 static void end_wait(struct history_row *row, int64_t at_ms)
 {
 	if (row->since_ms > at_ms || row->until_ms <= at_ms)

@@ -51,7 +51,7 @@ static ssize_t write_briefly(const char *text, size_t len)
 
 	sigemptyset(&set);
 	sigaddset(&set, WRITE_SIGNAL);
-	/* A user who has used up RLIMIT_SIGPENDING can have no timer. */
+	/* If the user has used up RLIMIT_SIGPENDING, the kernel makes no timer. */
 	if (timer_create(CLOCK_MONOTONIC, &event, &timer) < 0)
 		return write(STDERR_FILENO, text, len);
 	sigaction(WRITE_SIGNAL, &action, &old_action);

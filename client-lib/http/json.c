@@ -19,7 +19,7 @@ struct writer {
 	bool further; /* the next field or item has a comma before it */
 };
 
-/* An answer with rows of more bytes than that has no further rows: it is kept for who does not read it. */
+/* An answer gets no further rows after so many bytes: the server keeps it as long as its reader does not read it. */
 enum { ROWS_BYTES_MAX = 256 * 1024 };
 
 /* A writer goes nowhere while it is open: the stream has its address. */
@@ -281,7 +281,7 @@ static void totals(struct writer *w, const struct lookout *l)
 
 static void hosts(struct writer *w, const struct lookout *l, int64_t now)
 {
-	size_t count = l->session.standalone ? 0 : l->host_count; /* it may have had others before it was restarted */
+	size_t count = l->session.standalone ? 0 : l->host_count; /* hosts from before its restart as standalone */
 
 	whole_if(w, "hosts_age_ms", l->hosts_taken_ms != 0 && !l->session.standalone, since(l->hosts_taken_ms, now));
 	key(w, "hosts");

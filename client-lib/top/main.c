@@ -25,7 +25,7 @@ enum { STATUS_USAGE = 64, STATUS_OSERR = 71 };
 /* Times on the screen go on while nothing is answered. */
 enum { DRAW_MS = 1000, ESCAPE_MS = 25 };
 
-/* A terminal that takes no output, not even that which restores its screen, keeps nobody for longer. */
+/* If the terminal takes no output, not even the output that restores its screen, the program ends after this time. */
 enum { END_SECONDS = 5 };
 
 static int fail(int status, const char *sentence)
@@ -112,7 +112,7 @@ static int listen_to_signals(const sigset_t *end)
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/* This may take as long as the terminal does: signals are heard meanwhile. */
+/* The terminal may take its output slowly, or not at all: while it does, signals that end the program are handled. */
 static void draw(struct top *t, int64_t now_ms, const sigset_t *end)
 {
 	sigprocmask(SIG_UNBLOCK, end, NULL);

@@ -188,7 +188,7 @@ static void take_metrics(struct top *t, struct slice text)
 	       sum = metric(text, "\nlockbroker_round_trip_seconds_sum"),
 	       since = metric(text, "\nlockbroker_counters_start_time_seconds");
 
-	if (since != t->round_trips_since) /* others count anew */
+	if (since != t->round_trips_since) /* another daemon counts, from 0 on */
 		t->round_trips = t->round_trip_s = 0;
 	if (count > t->round_trips)
 		t->round_trip_ms = (sum - t->round_trip_s) * 1000 / (count - t->round_trips);

@@ -74,7 +74,7 @@ public final class Acquirable {
                     return grant;
             } catch (NotAvailable e) {
                 if (!e.code().equals("UNAVAILABLE") && !e.code().equals("DRAINING"))
-                    throw e; // so is each of them, and each would have the patience
+                    throw e; // it concerns all the names, and each of them would wait for the whole patience
                 unknown = e;
             }
         }

@@ -62,7 +62,7 @@ final class Connection {
     }
 
     private void greeting(Object answer) {
-        io.notAfter(silence); // else it keeps all of this connection until then
+        io.notAfter(silence); // the timer would keep this connection in memory until the patience is over
         if (answer instanceof Map<?, ?> hello) {
             greeted = true;
             io.pool.reached();

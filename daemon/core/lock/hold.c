@@ -22,7 +22,7 @@ static uint32_t shown(const struct client *c, struct slice *ret_command)
 {
 	uint32_t pid = client_shown(c, ret_command);
 
-	/* Of the processes that are known each has ended: the latest of them had it. */
+	/* All known processes of the client have ended: the record names the latest one. */
 	if (!pid && c->child) {
 		pid = c->child;
 		*ret_command = bytes_view(&c->child_comm);
