@@ -250,8 +250,8 @@ def test_a_command_that_does_not_heed_sigterm_is_killed_after_the_grace(standalo
     p = start(standalone, "lock", "-k", "0.3", "a", "--", "sh", "-c",
               "trap '' TERM; echo ready; while :; do sleep 0.05; done")
     assert p.stdout.readline() == "ready\n"
-    standalone.kill()
     began = time.monotonic()
+    standalone.kill()
     p.stdout.close()
     err = p.stderr.read()
     assert p.wait(harness.PATIENCE) == LOST
@@ -311,8 +311,8 @@ def test_descendants_that_do_not_heed_sigterm_are_killed_after_the_grace(standal
     stubborn = "(trap '' TERM; sleep 60 & echo $! >&3; sleep 60 & echo $! >&3; wait) & wait"
     p = script(standalone, stubborn, "-k", "0.5")
     leftovers += sleepers(p, 2)
-    standalone.kill()
     began = time.monotonic()
+    standalone.kill()
     assert p.wait(harness.PATIENCE) == LOST
     assert time.monotonic() - began > 0.4
     assert not any(map(harness.runs, leftovers))
