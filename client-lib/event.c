@@ -55,6 +55,7 @@ static void event_text(const struct resp_replies *e, size_t i, char *ret, size_t
 	struct slice text = e->count > i + 1 ? reply_text(&e->values[i + 1]) : SLICE("");
 
 	snprintf(ret, size, "%.*s", (int)text.len, text.data);
+	wire_whole_characters(ret);
 }
 
 static const struct {

@@ -275,11 +275,8 @@ static enum lb_result multi_fill(struct lb *lb, struct request *r, const char *c
 	request_add_number(r, NULL, (int64_t)n);
 	r->first = r->count;
 	r->names = n;
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++)
 		request_add(r, slice_of(names[i]));
-		if (r->words[r->first + i].len > NAME_BYTES_MAX)
-			return wire_fail(lb, LB_BADNAME, "The name of a lock has at most %d bytes.", NAME_BYTES_MAX);
-	}
 	return LB_OK;
 }
 

@@ -346,7 +346,10 @@ enum lb_result lb_event(struct lb *lb, int64_t timeout_ms, struct lb_event *ret)
  */
 enum lb_result lb_command(struct lb *lb, int argc, const char *const *argv, const struct lb_reply **ret);
 
-/* Access to a reply. Every accessor accepts NULL and any type, and returns an empty value if there is none. */
+/*
+ * Access to a reply. Every accessor but lb_reply_next() accepts NULL and any type, and returns an empty value if there is
+ * none.
+ */
 enum lb_reply_type { LB_REPLY_NIL, LB_REPLY_TEXT, LB_REPLY_INTEGER, LB_REPLY_ARRAY, LB_REPLY_MAP };
 
 enum lb_reply_type lb_reply_type(const struct lb_reply *reply);

@@ -326,6 +326,18 @@ static enum lb_result check_lost(struct lb *lb, const struct request *r)
 	return LB_OK;
 }
 
+/* The daemon ends the connection of a client that sends a word longer than a request may be, and all its locks with it. */
+static enum lb_result check_words(struct lb *lb, const struct request *r)
+{
+	for (size_t i = 1; i < r->count; i++) {
+		if ((i == 1 || i - r->first < r->names) && r->words[i].len > NAME_BYTES_MAX)
+			return wire_fail(lb, LB_BADNAME, "The name of a lock has at most %d bytes.", NAME_BYTES_MAX);
+		if (r->words[i].len > LIMIT_DATA_BYTES_MAX)
+			return wire_fail(lb, LB_REFUSED, "The data of a grant have at most %d bytes.", LIMIT_DATA_BYTES_MAX);
+	}
+	return LB_OK;
+}
+
 /* The rest of the time, in the words of the request. */
 static void write_rest(struct request *r, int64_t end)
 {
@@ -344,16 +356,35 @@ static bool may_make_again(const struct lb *lb, struct request *r)
 	if (!lb->reconnects || !lb->ended)
 		return false;
 	if (!r->ended_ms || now - r->ended_ms > lb->patience_ms)
-		r->give_up_ms = now + lb->patience_ms;
+		r->give_up_ms = wire_deadline(lb->patience_ms);
 	r->ended_ms = now;
 	return now < r->give_up_ms;
+}
+
+static bool ends_with(struct slice text, struct slice name)
+{
+	return text.len > name.len + 2 && memcmp(text.data + text.len - name.len, name.data, name.len) == 0 &&
+	       memcmp(text.data + text.len - name.len - 2, ": ", 2) == 0;
+}
+
+/* The answer is about the one name, or about that of several with which its sentence ends: the longest that does. */
+static void told(struct lb *lb, const struct request *r)
+{
+	struct slice text = lb->replies.values[0].text, about = SLICE("");
+
+	for (size_t i = r->first; i < r->first + r->names; i++)
+		if (r->names == 1 || (ends_with(text, r->words[i]) && r->words[i].len > about.len))
+			about = r->words[i];
+	holdings_told(&lb->holdings, about);
 }
 
 enum lb_result request_make(struct lb *lb, struct request *r, int64_t wait_ms)
 {
 	int64_t end = wire_deadline(wait_ms);
-	enum lb_result result = LB_OK;
+	enum lb_result result = check_words(lb, r);
 
+	if (result != LB_OK)
+		return result;
 	r->ended_ms = 0;
 	for (;;) {
 		if (check_lost(lb, r) != LB_OK)
@@ -362,8 +393,8 @@ enum lb_result request_make(struct lb *lb, struct request *r, int64_t wait_ms)
 			result = request_reconnect(lb, wire_deadline(lb->patience_ms));
 		if (result == LB_OK)
 			result = exchange(lb, r->count, r->words, request_answer_by(lb, end));
-		if ((result == LB_LOST || result == LB_NOTHELD) && r->names == 1)
-			holdings_told(&lb->holdings, r->words[r->first]);
+		if (result == LB_LOST || result == LB_NOTHELD)
+			told(lb, r);
 		if (result != LB_CONNECTION || !may_make_again(lb, r))
 			return result;
 		result = LB_OK;
@@ -501,7 +532,7 @@ void request_begin(struct request *r, const char *command)
 {
 	r->words[0] = slice_of(command);
 	r->count = 1;
-	r->names = r->numbers = r->wait = 0;
+	r->first = r->names = r->numbers = r->wait = 0;
 	r->lease_ms = 0;
 }
 
@@ -521,11 +552,7 @@ enum lb_result request_fill(struct lb *lb, struct request *r, const char *comman
 			    const struct lb_options *options)
 {
 	request_name(r, command, name);
-	if (request_options(lb, r, options) != LB_OK)
-		return LB_REFUSED;
-	if (r->words[1].len > NAME_BYTES_MAX)
-		return wire_fail(lb, LB_BADNAME, "The name of a lock has at most %d bytes.", NAME_BYTES_MAX);
-	return LB_OK;
+	return request_options(lb, r, options);
 }
 
 int64_t request_lease_end(int64_t from_ns, int64_t lease_ms)

@@ -30,6 +30,20 @@ int64_t wire_deadline(int64_t ms)
 	return ms < 0 || ms > WIRE_FOREVER - now ? WIRE_FOREVER : now + ms;
 }
 
+void wire_whole_characters(char *text)
+{
+	size_t len = strlen(text), begin = len;
+	unsigned char first;
+
+	while (begin > 0 && ((unsigned char)text[begin - 1] & 0xc0) == 0x80)
+		begin--;
+	if (begin == 0)
+		return;
+	first = (unsigned char)text[--begin];
+	if (first >= 0xc0 && len - begin < (first >= 0xf0 ? 4u : first >= 0xe0 ? 3u : 2u))
+		text[begin] = '\0';
+}
+
 enum lb_result wire_fail(struct lb *lb, enum lb_result result, const char *format, ...)
 {
 	va_list args;
@@ -37,6 +51,7 @@ enum lb_result wire_fail(struct lb *lb, enum lb_result result, const char *forma
 	va_start(args, format);
 	vsnprintf(lb->error, sizeof(lb->error), format, args);
 	va_end(args);
+	wire_whole_characters(lb->error);
 	return result;
 }
 

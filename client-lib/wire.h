@@ -61,6 +61,8 @@ struct lb {
 int64_t wire_now_ms(void);
 /* The instant that many milliseconds from now; negative: never. */
 int64_t wire_deadline(int64_t ms);
+/* Of a text that may have been cut: takes away the beginning of a character at its end. */
+void wire_whole_characters(char *text);
 /* Keeps the sentence for lb_error() and returns `result`. */
 enum lb_result wire_fail(struct lb *lb, enum lb_result result, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));

@@ -31,14 +31,14 @@
 #include "parts.h"
 
 /* A file of its own, which gets its name when this process serves. */
-static int continue_saved(struct daemon *d, struct parcel *p, struct bytes *why)
+static int continue_saved(struct daemon *d, struct parcel *p, int ahead, struct bytes *why)
 {
 	const struct saved_conf conf = daemon_saved_conf(d);
 	struct saved_previous *previous;
 	int rc = saved_previous_unpack(&previous, p);
 
 	if (rc == 0) {
-		rc = saved_continue(&d->saved, &conf, previous);
+		rc = saved_continue(&d->saved, &conf, previous, ahead);
 		saved_previous_free(previous);
 		if (rc == -ENOSPC)
 			bytes_text(why, "daemon.rundir has no room for a new one");
@@ -66,7 +66,7 @@ static void check_dir(const struct daemon_socket *s)
 }
 
 /* The files and the socket. NULL, or what cannot be taken over. */
-static const char *adopt_files(struct daemon *d, struct parcel *p, struct bytes *why)
+static const char *adopt_files(struct daemon *d, struct parcel *p, int ahead, struct bytes *why)
 {
 	char text[LISTEN_ERROR_MAX];
 	struct entry e;
@@ -95,7 +95,7 @@ static const char *adopt_files(struct daemon *d, struct parcel *p, struct bytes 
 		return "the tokens file";
 	if (d->conf.broker.standalone && continue_life(d) < 0)
 		return "the file life";
-	return continue_saved(d, p, why) < 0 ? "the file saved" : NULL;
+	return continue_saved(d, p, ahead, why) < 0 ? "the file saved" : NULL;
 }
 
 /* Each client that the broker knows has its connection, and each connection its client. */
@@ -130,10 +130,11 @@ static const char *adopt_parts(struct daemon *d, const struct conf_source *sourc
 												   : NULL;
 }
 
-static bool adopt(struct daemon *d, const struct conf_source *source, struct parcel *p)
+/* `ahead`: see saved_continue(). */
+static bool adopt(struct daemon *d, const struct conf_source *source, struct parcel *p, int ahead)
 {
 	struct bytes why = { 0 };
-	const char *what = adopt_files(d, p, &why);
+	const char *what = adopt_files(d, p, ahead, &why);
 	char sentence[512];
 
 	if (!what)
@@ -191,6 +192,7 @@ int adopt_handed_over(struct daemon *d, const struct conf_source *source)
 	struct entry e;
 	struct parcel *p;
 	bool reread;
+	int ahead;
 
 	if (!takeover_meet(d->takeover, &self))
 		log_exit(EXIT_FAILURE);
@@ -200,8 +202,9 @@ int adopt_handed_over(struct daemon *d, const struct conf_source *source)
 		takeover_refuse(d->takeover, names.failed);
 		log_exit(EXIT_FAILURE);
 	}
+	ahead = saved_ahead(d->conf.rundir);
 	p = takeover_receive(d->takeover);
-	if (!p || !adopt(d, source, p))
+	if (!p || !adopt(d, source, p, ahead))
 		log_exit(EXIT_FAILURE);
 	parcel_find(p, "process", &e);
 	frozen_ns = parcel_get_number(&e, "frozen_ns");
@@ -242,7 +245,7 @@ int adopt_kept(struct daemon *d, const struct conf_source *source, struct parcel
 	}
 	if (!d->conf.broker.standalone)
 		resolve_servers(d->conf.servers, &names);
-	if (!adopt(d, source, p))
+	if (!adopt(d, source, p, -1))
 		log_exit(EXIT_FAILURE);
 	parcel_find(p, "process", &e);
 	frozen_ns = parcel_get_number(&e, "frozen_ns");

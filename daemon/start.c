@@ -556,7 +556,7 @@ static int open_life(struct daemon *d, bool revived)
 static int open_saved(struct daemon *d, struct saved_previous *previous, bool revived)
 {
 	const struct saved_conf conf = daemon_saved_conf(d);
-	int rc = revived ? saved_continue(&d->saved, &conf, previous) : saved_open(&d->saved, &conf, previous);
+	int rc = revived ? saved_continue(&d->saved, &conf, previous, -1) : saved_open(&d->saved, &conf, previous);
 
 	if (rc < 0) {
 		log_error(cannot_start, LOG_FIELDS("what=%s path=%v error=%v", "saved", d->conf.rundir, strerror(-rc)),

@@ -23,6 +23,16 @@ static inline bool slice_eq(struct slice a, struct slice b)
 	return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
 }
 
+/* The lengths of so many together. */
+static inline size_t slice_sum(size_t count, const struct slice *list)
+{
+	size_t sum = 0;
+
+	for (size_t i = 0; i < count; i++)
+		sum += list[i].len;
+	return sum;
+}
+
 /* Below, at or above 0: `a` comes before `b`, is the same, or comes after it, by its bytes. */
 static inline int slice_order(struct slice a, struct slice b)
 {

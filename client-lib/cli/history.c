@@ -115,7 +115,10 @@ static bool may_read_one(const char *pattern)
 	return may;
 }
 
-/* journalctl shows everybody what is theirs, and says nothing about the rest. -1: go on. */
+/*
+ * journalctl shows each user the entries that this user may read, and does not report that it leaves entries out. -1: go on.
+ * Rotated files of a journal have an @ in their names.
+ */
 static int may_read(const struct source *s)
 {
 	static const char *const places[] = { "/run/log/journal", "/var/log/journal" };
@@ -124,10 +127,10 @@ static int may_read(const struct source *s)
 
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
 		is_there |= access(places[i], F_OK) == 0;
-		snprintf(path, sizeof(path), "%s/*/system.journal", places[i]);
+		snprintf(path, sizeof(path), "%s/*/system[.@]*", places[i]);
 		if (may_read_one(path))
 			return -1;
-		snprintf(path, sizeof(path), "%s/*/user-%u.journal", places[i], (unsigned)getuid());
+		snprintf(path, sizeof(path), "%s/*/user-%u[.@]*", places[i], (unsigned)getuid());
 		if (s->is_user && may_read_one(path))
 			return -1;
 	}
@@ -188,8 +191,6 @@ static void make_words(struct words *words, const struct source *s, const char *
 	}
 	if (s->merge)
 		add(words, "--merge");
-	if (s->is_user && !s->directory)
-		add(words, "--user");
 	add(words, "--");
 	for (size_t i = 0; matches[i]; i++) {
 		if (i > 0)
@@ -341,19 +342,18 @@ static void holder_of(struct sheet *s, const struct journal_entry *entry)
 }
 
 /* `role`: of an election, as `who` shows it. */
-static void mode_of(struct sheet *s, const struct journal_entry *entry, struct slice role)
+static void mode_of(struct sheet *s, const struct history_row *row, struct slice role)
 {
-	int64_t permits = journal_number(entry, "LOCKBROKER_PERMITS");
 	char text[64];
 
-	if (permits <= 0) {
-		if (slice_eq(journal_field(entry, "LOCKBROKER_KIND"), SLICE("election")))
+	if (!row->permits) {
+		if (slice_eq(journal_field(&row->entry, "LOCKBROKER_KIND"), SLICE("election")))
 			sheet_text(s, role);
 		else
-			cell(s, entry, "LOCKBROKER_MODE");
+			cell(s, &row->entry, "LOCKBROKER_MODE");
 		return;
 	}
-	snprintf(text, sizeof(text), "%lld permit%s", (long long)permits, permits == 1 ? "" : "s");
+	snprintf(text, sizeof(text), "%llu permit%s", LLU(row->permits), row->permits == 1 ? "" : "s");
 	sheet_text(s, slice_of(text));
 }
 
@@ -423,7 +423,7 @@ static void show_holds(const struct history *h)
 
 		times_of(&s, row);
 		cell(&s, e, "LOCKBROKER_UID");
-		mode_of(&s, e, SLICE("leader"));
+		mode_of(&s, row, SLICE("leader"));
 		end_of(&s, row, "still held");
 		sheet_duration(&s, journal_number(e, "LOCKBROKER_WAITED_MS"));
 		cell(&s, e, "LOCKBROKER_BEFORE");
@@ -463,7 +463,7 @@ static void show_waits(const struct history *h)
 
 		times_of(&s, row);
 		cell(&s, &row->entry, "LOCKBROKER_UID");
-		mode_of(&s, &row->entry, SLICE("candidate"));
+		mode_of(&s, row, SLICE("candidate"));
 		end_of(&s, row, "still waits");
 		bytes_slice(&by, host);
 		if (pid.len > 0)
@@ -506,7 +506,6 @@ static const struct json_field hold_fields[] = {
 	{ "kind", "LOCKBROKER_KIND", false },
 	{ "mode", "LOCKBROKER_MODE", false },
 	{ "token", "LOCKBROKER_TOKEN", true },
-	{ "permits", "LOCKBROKER_PERMITS", true },
 	{ "client", "LOCKBROKER_CLIENT", true },
 	{ "pid", "LOCKBROKER_PID", true },
 	{ "uid", "LOCKBROKER_UID", true },
@@ -580,6 +579,7 @@ static void print_json(const struct history *h, const struct gaps *gaps)
 	for (size_t i = 0; i < h->holds.count; i++) {
 		fputs(i > 0 ? "," : "", stdout);
 		print_times(&h->holds.rows[i], "held_ms");
+		print_number("permits", h->holds.rows[i].permits ? (int64_t)h->holds.rows[i].permits : -1);
 		print_fields(&h->holds.rows[i].entry, hold_fields, COUNT(hold_fields));
 		putchar('}');
 	}

@@ -70,10 +70,36 @@ static bool is_same(const struct journal_entry *a, const struct journal_entry *b
 	return slice_eq(journal_field(a, field), journal_field(b, field));
 }
 
-/* Of one client: its number is that of its connection, which a daemon begins to count anew. */
-static bool is_of_the_same(const struct journal_entry *a, const struct journal_entry *b)
+/* These fields identify a client. Its number alone does not: each daemon that starts anew counts its connections from 1. */
+static const char *const client_fields[] = { "_MACHINE_ID", "LOCKBROKER_CLIENT", "LOCKBROKER_PID" };
+
+enum { CLIENT_FIELDS = sizeof(client_fields) / sizeof(client_fields[0]) };
+
+/* FNV-1a. */
+static uint64_t who_of(const struct journal_entry *entry)
 {
-	return is_same(a, b, "_MACHINE_ID") && is_same(a, b, "LOCKBROKER_CLIENT") && is_same(a, b, "LOCKBROKER_PID");
+	uint64_t h = 0xcbf29ce484222325;
+
+	for (int field = 0; field < CLIENT_FIELDS; field++) {
+		struct slice text = journal_field(entry, client_fields[field]);
+
+		for (size_t i = 0; i < text.len; i++)
+			h = (h ^ (unsigned char)text.data[i]) * 0x100000001b3;
+		h *= 0x100000001b3;
+	}
+	return h;
+}
+
+/* `who`: of the entry. Thousands of rows may be open, and each entry looks at all of them. */
+static bool is_of_the_same(const struct history_row *row, const struct journal_entry *entry, uint64_t who)
+{
+	int field = 0;
+
+	if (row->who != who)
+		return false;
+	while (field < CLIENT_FIELDS && is_same(&row->entry, entry, client_fields[field]))
+		field++;
+	return field == CLIENT_FIELDS;
 }
 
 /* When it was written. */
@@ -89,10 +115,16 @@ static uint64_t counted(const struct journal_entry *entry, const char *field)
 	return number > 0 ? (uint64_t)number : 0;
 }
 
+static bool is_shared(const struct journal_entry *entry)
+{
+	return slice_eq(journal_field(entry, "LOCKBROKER_KIND"), SLICE("semaphore")) ||
+	       slice_eq(journal_field(entry, "LOCKBROKER_MODE"), SLICE("shared"));
+}
+
 /* What lasted `field` milliseconds, up to the entry if it does not say since when. */
 static struct history_row row_of(struct history *h, const struct journal_entry *entry, const char *field)
 {
-	struct history_row row = { .number = h->entries };
+	struct history_row row = { .number = h->entries, .who = who_of(entry), .is_shared = is_shared(entry) };
 	int64_t lasted_ms = journal_number(entry, field);
 
 	lasted_ms = lasted_ms < 0 ? 0 : lasted_ms;
@@ -103,38 +135,56 @@ static struct history_row row_of(struct history *h, const struct journal_entry *
 	return row;
 }
 
-static bool excludes(const struct journal_entry *a, const struct journal_entry *b)
+/* A client got the lock: a client that cannot share it no longer held it. The entry of a delegation has no mode. */
+static void end_others(struct history *h, const struct journal_entry *entry, const struct history_row *by)
 {
-	return !slice_eq(journal_field(a, "LOCKBROKER_KIND"), SLICE("semaphore")) &&
-	       !(slice_eq(journal_field(a, "LOCKBROKER_MODE"), SLICE("shared")) && is_same(a, b, "LOCKBROKER_MODE"));
-}
+	bool may_share = by->is_shared || is_event(entry, "delegated");
 
-/* Somebody got the lock at that instant: who cannot have shared it did not hold it any longer. */
-static void end_others(struct history *h, const struct journal_entry *entry, int64_t since_ms)
-{
 	for (size_t i = 0; i < h->open_holds.count; i++) {
 		struct history_row *row = &h->open_holds.rows[i];
 
-		if (row->since_ms <= since_ms && row->until_ms > since_ms && excludes(&row->entry, entry) &&
-		    !(is_of_the_same(&row->entry, entry) && is_same(&row->entry, entry, "LOCKBROKER_TOKEN"))) {
+		if (row->since_ms <= by->since_ms && row->until_ms > by->since_ms && !(row->is_shared && may_share) &&
+		    !(is_of_the_same(row, entry, by->who) && is_same(&row->entry, entry, "LOCKBROKER_TOKEN"))) {
 			row->state = HISTORY_UNKNOWN;
-			row->until_ms = since_ms;
+			row->until_ms = by->since_ms;
 		}
 	}
 }
 
-/* Takes away what this ends. Of a semaphore a client may give back some of its permits: the rest stays. */
-static void close_hold(struct history *h, const struct journal_entry *entry)
+/* Takes away what this ends. Of a semaphore a client may release its permits one after the other: the rest stays. */
+static void close_hold(struct history *h, const struct journal_entry *entry, uint64_t who)
 {
+	bool is_release = slice_eq(journal_field(entry, "LOCKBROKER_WHY"), SLICE("released"));
+	uint64_t given_back = is_release ? counted(entry, "LOCKBROKER_PERMITS") : UINT64_MAX;
+
 	for (size_t i = h->open_holds.count; i-- > 0;) {
 		struct history_row *row = &h->open_holds.rows[i];
 
-		if (!is_of_the_same(&row->entry, entry) || !is_same(&row->entry, entry, "LOCKBROKER_TOKEN"))
+		if (!is_of_the_same(row, entry, who) || !is_same(&row->entry, entry, "LOCKBROKER_TOKEN"))
 			continue;
-		if (counted(&row->entry, "LOCKBROKER_PERMITS") <= counted(entry, "LOCKBROKER_PERMITS"))
+		if (row->permits <= given_back)
 			remove_rows(&h->open_holds, i, 1);
+		else
+			row->permits -= given_back;
 		return;
 	}
+}
+
+/* The wait has ended at that instant or before, and the journal does not say when. */
+static void end_wait(struct history_row *row, int64_t at_ms)
+{
+	if (row->since_ms > at_ms || row->until_ms <= at_ms)
+		return;
+	row->state = HISTORY_UNKNOWN;
+	row->until_ms = at_ms;
+}
+
+/* The client got the lock at that instant, so it did not wait any longer. */
+static void end_its_wait(struct history *h, const struct journal_entry *entry, const struct history_row *hold)
+{
+	for (size_t i = 0; i < h->open_waits.count; i++)
+		if (is_of_the_same(&h->open_waits.rows[i], entry, hold->who))
+			end_wait(&h->open_waits.rows[i], hold->since_ms);
 }
 
 static void take_hold(struct history *h, struct journal_entry *entry)
@@ -142,9 +192,11 @@ static void take_hold(struct history *h, struct journal_entry *entry)
 	struct history_row row = row_of(h, entry, "LOCKBROKER_HELD_MS");
 	bool ended = !is_event(entry, "granted");
 
-	end_others(h, entry, row.since_ms);
+	end_others(h, entry, &row);
+	end_its_wait(h, entry, &row);
 	if (ended)
-		close_hold(h, entry);
+		close_hold(h, entry, row.who);
+	row.permits = counted(entry, "LOCKBROKER_PERMITS");
 	row.entry = journal_entry_take(entry);
 	if (ended) {
 		show(h, &h->holds, &row);
@@ -163,7 +215,7 @@ static void take_wait(struct history *h, struct journal_entry *entry)
 	for (size_t i = h->open_waits.count; i-- > 0;) {
 		struct history_row *open = &h->open_waits.rows[i];
 
-		if (!is_of_the_same(&open->entry, entry))
+		if (open->state != HISTORY_OPEN || !is_of_the_same(open, entry, row.who))
 			continue;
 		if (ended)
 			row.begin = journal_entry_take(&open->entry);
@@ -184,6 +236,7 @@ static void take_delegated(struct history *h, struct journal_entry *entry)
 {
 	struct history_row row = row_of(h, entry, "LOCKBROKER_HELD_MS");
 
+	end_others(h, entry, &row);
 	if (overlaps(h, row.since_ms, row.until_ms)) {
 		h->delegations++;
 		h->takings += counted(entry, "LOCKBROKER_TAKINGS");
@@ -200,7 +253,8 @@ static void take_summary(struct history *h, struct journal_entry *entry)
 	uint64_t summed;
 
 	row.until_ms = until_ms < row.since_ms ? entry_ms(entry) : until_ms;
-	if (!overlaps(h, row.since_ms, row.until_ms))
+	/* The holds of a summary have ended in its time, and may have begun before it. */
+	if (!overlaps(h, row.since_ms - (int64_t)counted(entry, "LOCKBROKER_LONGEST_MS"), row.until_ms))
 		return;
 	summed = counted(entry, "LOCKBROKER_COUNT") + counted(entry, "LOCKBROKER_WAITS");
 	if (name.len == 0)
@@ -247,6 +301,9 @@ static void take_other(struct history *h, const struct journal_entry *entry)
 	h->standalone = counted(entry, "LOCKBROKER_STANDALONE");
 	for (size_t i = 0; i < h->open_holds.count; i++)
 		h->open_holds.rows[i].is_older |= is_same(&h->open_holds.rows[i].entry, entry, "_MACHINE_ID");
+	for (size_t i = 0; i < h->open_waits.count; i++)
+		if (is_same(&h->open_waits.rows[i].entry, entry, "_MACHINE_ID"))
+			end_wait(&h->open_waits.rows[i], entry_ms(entry));
 }
 
 bool history_take(void *context, struct journal_entry *entry)

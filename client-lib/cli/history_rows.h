@@ -7,8 +7,11 @@
  *     granted, waits     -> open
  *     released, lost     -> a hold. Its open row is closed; a part of a semaphore's permits leaves the rest open
  *     waited             -> a long wait, which closes its open row
+ *     granted, released, -> an open wait of the same client has ended before this grant, and the end is not in the journal
+ *     lost
+ *     serves             -> the same of all open waits of that host: they end with the process, and not in a hand-over
  *     granted, released, -> an open row of another client that cannot share has ended before this grant, and the end is
- *     lost                  not in the journal: a daemon was killed, or its line was left out
+ *     lost, delegated       not in the journal: a daemon was killed, or its line was left out
  *     delegated, summary -> a row that stands for several holds
  *     the last entry     -> a row that is still open is held, or waits
  */
@@ -28,8 +31,11 @@ enum history_state { HISTORY_ENDED, HISTORY_OPEN, HISTORY_UNKNOWN /* its end is 
 struct history_row {
 	int64_t since_ms, until_ms; /* since 1970; HISTORY_OPEN: INT64_MAX; HISTORY_UNKNOWN: no later than that */
 	enum history_state state;
-	uint64_t number; /* of its entry, for rows of one instant */
-	bool is_older;   /* HISTORY_OPEN: its host's daemon was started again since */
+	uint64_t who;     /* distinguishes clients, but for collisions */
+	bool is_shared;   /* of a hold: others of its kind go on beside it */
+	uint64_t number;  /* of its entry, for rows of one instant */
+	uint64_t permits; /* of a hold of a semaphore; HISTORY_OPEN: the permits that are left */
+	bool is_older;    /* HISTORY_OPEN: its host's daemon was started again since */
 	struct journal_entry entry,
 		begin; /* `begin`: of a wait that has ended, the entry that said it is long; or empty */
 };

@@ -109,7 +109,7 @@ static bool read_clock(const char *text, int64_t now_ms, int64_t *ret_ms, int64_
 	const char *at = text;
 	bool has_day = strchr(text, '-');
 	time_t now = (time_t)(now_ms / MS_PER_S);
-	struct tm tm, asked;
+	struct tm tm, asked, next;
 	int64_t more = 0;
 
 	if (!localtime_r(&now, &tm))
@@ -125,8 +125,12 @@ static bool read_clock(const char *text, int64_t now_ms, int64_t *ret_ms, int64_
 			return false;
 	}
 	tm.tm_isdst = -1;
-	asked = tm;
+	asked = next = tm;
 	*ret_ms = (int64_t)mktime(&tm) * MS_PER_S + more;
+	/* The days on which summer time begins and ends have 23 and 25 hours. */
+	next.tm_mday++;
+	if (*ret_span == MS_PER_DAY)
+		*ret_span = (int64_t)mktime(&next) * MS_PER_S - *ret_ms;
 	/* A day that the month does not have would have become one of the next. */
 	return *ret_ms >= 0 && (asked.tm_mday < 1 || tm.tm_mday == asked.tm_mday);
 }

@@ -293,20 +293,24 @@ static void pass_on_revoke(struct cli_job *job)
 	job->asked_back = false;
 }
 
-/* The terminal sends its signals to the whole foreground group: a command in our group already has them. */
+/*
+ * The terminal sends its signals to the whole foreground group: a command in our group already has them. Only its hang-up
+ * goes to the leader of the session alone.
+ */
 static bool from_terminal(const struct cli_job *job, const struct signalfd_siginfo *info)
 {
+	if (info->ssi_signo == SIGHUP && getsid(0) == getpid())
+		return false;
 	return info->ssi_code == SI_KERNEL &&
 	       (info->ssi_signo == SIGINT || info->ssi_signo == SIGQUIT || info->ssi_signo == SIGHUP ||
 		info->ssi_signo == SIGWINCH) &&
 	       getpgid(job->child) == getpgrp();
 }
 
-/* Nothing runs any longer that could get a signal: one that would end us ends the wait. */
-static void end_hold(struct cli_job *job, uint32_t number)
+/* Such a signal ends the hold: at once if nothing runs any longer that could get it. */
+static bool would_end_us(uint32_t number)
 {
-	if (number == SIGTERM || number == SIGINT || number == SIGHUP || number == SIGQUIT)
-		job->hold_until_ms = 0;
+	return number == SIGTERM || number == SIGINT || number == SIGHUP || number == SIGQUIT;
 }
 
 /* The command has ended, perhaps since the last time that dead children were looked for: it would lose a signal. */
@@ -323,9 +327,14 @@ static void forward_signals(struct cli_job *job)
 	struct signalfd_siginfo info;
 
 	while (read(job->signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
-		if (info.ssi_signo == SIGCHLD || (job->child > 0 && from_terminal(job, &info)))
+		bool ended = child_has_ended(job);
+
+		if (info.ssi_signo == SIGCHLD)
 			continue;
-		if (!child_has_ended(job)) {
+		job->told_to_end |= would_end_us(info.ssi_signo);
+		if (!ended && from_terminal(job, &info))
+			continue;
+		if (!ended) {
 			if (info.ssi_code == SI_QUEUE)
 				sigqueue(job->child, (int)info.ssi_signo,
 						 (union sigval){ .sival_ptr = (void *)(uintptr_t)info.ssi_ptr });
@@ -333,8 +342,8 @@ static void forward_signals(struct cli_job *job)
 				kill(job->child, (int)info.ssi_signo);
 		} else if (job->lost) {
 			signal_all(job, (int)info.ssi_signo);
-		} else {
-			end_hold(job, info.ssi_signo);
+		} else if (would_end_us(info.ssi_signo)) {
+			job->hold_until_ms = 0;
 		}
 	}
 }
@@ -351,6 +360,9 @@ static void reap(struct cli_job *job)
 			continue;
 		job->child = 0;
 		job->status = WIFSIGNALED(status) ? CLI_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
+		/* A command that was ended has not done its work; one that ends with 0 nevertheless says that it has. */
+		if (job->told_to_end && job->status != 0)
+			job->hold_until_ms = 0;
 	}
 }
 

@@ -12,7 +12,8 @@
  *                                descendants; it is over when the last of them has ended
  *                            somebody asks for a lock -> the signal that was chosen for that
  *                            the command ended -> its exit status; processes that it left in the background go on;
- *                                the locks are held for min_hold_ms at least, unless a signal ends that
+ *                                the locks are held for min_hold_ms at least, unless a signal ends that, or ended
+ *                                the command
  *     in_place     -> exec, without fork: nobody watches
  */
 #pragma once
@@ -51,6 +52,7 @@ struct cli_job {
 	int status;
 	bool ended;         /* the command has, and it was seen what became of the lock until then */
 	bool asked_back, lost;
+	bool told_to_end;   /* by a signal */
 	int64_t hold_until_ms;
 	int64_t kill_at_ms, give_up_at_ms; /* INT64_MAX: not set */
 	struct cli_tree tree;

@@ -127,8 +127,8 @@ enum journal_result journal_parse(struct journal_entry *entry, struct slice text
 
 /* ---- journalctl ---- */
 
-/* What it wrote about an error, in a line; or its status. */
-static int failed(int said, int status)
+/* Says the first line that it wrote about an error or a warning. False: there is none. */
+static bool say_said(int said)
 {
 	char text[1024];
 	ssize_t n = pread(said, text, sizeof(text) - 1, 0);
@@ -137,7 +137,14 @@ static int failed(int said, int status)
 	text[strcspn(text, "\n")] = '\0';
 	if (*text)
 		cli_say("journalctl: %s", text);
-	else if (WIFSIGNALED(status))
+	return *text;
+}
+
+static int failed(int said, int status)
+{
+	if (say_said(said))
+		return CLI_OSERR;
+	if (WIFSIGNALED(status))
 		cli_say("journalctl was ended by signal %d.", WTERMSIG(status));
 	else
 		cli_say("journalctl failed with status %d.", WEXITSTATUS(status));
@@ -225,8 +232,10 @@ static int status_of(pid_t pid, enum ended ended, int said)
 		return 0;
 	if (ended == ENDED && status != 0)
 		return failed(said, status);
-	if (ended == ENDED)
+	if (ended == ENDED) {
+		say_said(said); /* of a file that it could not read, for example */
 		return 0;
+	}
 	cli_say("The output of journalctl is no export of a journal.");
 	return CLI_OSERR;
 }

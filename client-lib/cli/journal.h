@@ -43,6 +43,6 @@ enum journal_result journal_parse(struct journal_entry *entry, struct slice text
 
 /*
  * Runs journalctl with these words, NULL at their end, and calls `take` for each entry, until it says false. Returns 0, or
- * an exit status, after it said why.
+ * an exit status, after it said why. The warnings of journalctl about files are said, too.
  */
 int journal_read(char *const *words, bool (*take)(void *context, struct journal_entry *entry), void *context);

@@ -72,14 +72,15 @@ static enum lb_result print_events(struct lb *lb)
 	return r == LB_OK ? event.result : r;
 }
 
+static const struct timespec a_second = { .tv_sec = 1 };
+
 /* While it is not known whether the name is an election, the broker is asked once a second. */
 static enum lb_result observe(struct lb *lb, const char *name)
 {
-	static const struct timespec pause = { .tv_sec = 1 };
 	bool said = false;
 	enum lb_result r;
 
-	for (; (r = lb_observe(lb, name)) == LB_UNAVAILABLE; nanosleep(&pause, NULL)) {
+	for (; (r = lb_observe(lb, name)) == LB_UNAVAILABLE; nanosleep(&a_second, NULL)) {
 		if (!said)
 			cli_say("Waiting until it is known whether %s is an election.", name);
 		said = true;
@@ -87,7 +88,10 @@ static enum lb_result observe(struct lb *lb, const char *name)
 	return r;
 }
 
-/* A broker that was killed, or is started again, knows nothing of who observed: it is asked again when it is back. */
+/*
+ * A broker that was killed, or is started again, knows nothing of who observed: it is asked again when it is back, and
+ * the next one if it is just being stopped.
+ */
 int cli_observe(struct lb *lb, const struct cli_words *w)
 {
 	enum lb_result r = observe(lb, w->arguments[0]);
@@ -96,9 +100,8 @@ int cli_observe(struct lb *lb, const struct cli_words *w)
 		r = print_events(lb);
 		if (r != LB_CONNECTION)
 			return r == LB_OK ? CLI_OSERR : cli_exit_of(r);
-		do
-			r = observe(lb, w->arguments[0]);
-		while (r == LB_CONNECTION);
+		while ((r = observe(lb, w->arguments[0])) == LB_CONNECTION || r == LB_DRAINING)
+			nanosleep(&a_second, NULL);
 	}
 	return cli_failed(lb, r);
 }

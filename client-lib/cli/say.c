@@ -51,8 +51,9 @@ static ssize_t write_briefly(const char *text, size_t len)
 
 	sigemptyset(&set);
 	sigaddset(&set, WRITE_SIGNAL);
+	/* If the user has used up RLIMIT_SIGPENDING, the kernel makes no timer. */
 	if (timer_create(CLOCK_MONOTONIC, &event, &timer) < 0)
-		return -1;
+		return write(STDERR_FILENO, text, len);
 	sigaction(WRITE_SIGNAL, &action, &old_action);
 	sigprocmask(SIG_UNBLOCK, &set, &old_set);
 	timer_settime(timer, 0, &often, NULL);

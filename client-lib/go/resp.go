@@ -42,9 +42,18 @@ func appendRequest(data []byte, request words) []byte {
 }
 
 // parser makes values of bytes, in whatever pieces they come: string, int64, nil, []any, map[string]any, push,
-// errorReply.
+// errorReply. It reads no element twice: what a long answer costs does not depend on the pieces.
 type parser struct {
-	data []byte
+	data  []byte
+	at    int         // before it are the elements of the next value that were read
+	items int         // that those elements announce
+	open  []aggregate // those that are not whole yet, each within the one before
+}
+
+type aggregate struct {
+	kind  byte
+	count int
+	list  []any
 }
 
 func (p *parser) feed(data []byte) {
@@ -53,49 +62,71 @@ func (p *parser) feed(data []byte) {
 
 // next returns the next value, or errMore.
 func (p *parser) next() (any, error) {
-	r := reader{data: p.data}
-	value, err := r.value(0)
-	if err == errMore && len(p.data) > replyBytesMax {
-		return nil, noRESP("a reply is longer than %d bytes", replyBytesMax)
+	for {
+		value, err := p.element()
+		if err == errMore && len(p.data) > replyBytesMax {
+			return nil, noRESP("a reply is longer than %d bytes", replyBytesMax)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if begun, isAggregate := value.(aggregate); isAggregate {
+			p.open = append(p.open, begun)
+		} else if p.add(value) {
+			return value, nil
+		}
+		for last := len(p.open) - 1; last >= 0 && len(p.open[last].list) == p.open[last].count; last-- {
+			value, err := p.open[last].value()
+			if err != nil {
+				return nil, err
+			}
+			if p.open = p.open[:last]; p.add(value) {
+				return value, nil
+			}
+		}
 	}
-	if err != nil {
-		return nil, err
+}
+
+// add returns whether that is all of the next value.
+func (p *parser) add(value any) bool {
+	if last := len(p.open) - 1; last >= 0 {
+		p.open[last].list = append(p.open[last].list, value)
+		return false
 	}
-	if p.data = p.data[r.at:]; len(p.data) == 0 {
+	if p.data = p.data[p.at:]; len(p.data) == 0 {
 		p.data = nil
 	}
-	return value, nil
+	p.at, p.items, p.open = 0, 0, nil
+	return true
 }
 
 func noRESP(format string, values ...any) error { return failed(ErrProtocol, format, values...) }
 
-// reader is the state of one try to read a value.
-type reader struct {
-	data  []byte
-	at    int
-	items int
-}
-
-func (r *reader) line() (byte, string, error) {
-	rest := r.data[r.at:]
+// line returns the next one without its end, and where what follows it begins.
+func (p *parser) line() (byte, string, int, error) {
+	rest := p.data[p.at:]
 	end := bytes.Index(rest, []byte("\r\n"))
 	switch {
 	case end > lineBytesMax || end < 0 && len(rest) > lineBytesMax:
-		return 0, "", noRESP("a line is longer than %d bytes", lineBytesMax)
+		return 0, "", 0, noRESP("a line is longer than %d bytes", lineBytesMax)
 	case end < 0:
-		return 0, "", errMore
+		return 0, "", 0, errMore
 	case end == 0:
-		return 0, "", noRESP("an empty line is no RESP of lockbrokerd")
+		return 0, "", 0, noRESP("an empty line is no RESP of lockbrokerd")
 	}
-	r.at += end + 2
-	return rest[0], string(rest[1:end]), nil
+	return rest[0], string(rest[1:end]), p.at + end + 2, nil
 }
 
-func (r *reader) value(depth int) (any, error) {
-	kind, rest, err := r.line()
+// element returns a scalar, or an aggregate that begins; or errMore, and nothing is used.
+func (p *parser) element() (any, error) {
+	kind, rest, after, err := p.line()
 	if err != nil {
 		return nil, err
 	}
+	if kind == '$' && rest != "-1" {
+		return p.bulk(rest, after)
+	}
+	p.at = after
 	switch kind {
 	case '+':
 		return rest, nil
@@ -109,64 +140,67 @@ func (r *reader) value(depth int) (any, error) {
 		if rest == "-1" && (kind == '$' || kind == '*') {
 			return nil, nil
 		}
-		count, err := number(rest)
-		if err == nil && (count < 0 || count > replyBytesMax) {
-			err = noRESP("%.40q is no length", rest)
-		}
-		if err != nil {
-			return nil, err
-		}
-		if kind == '$' {
-			return r.bulk(int(count))
-		}
-		return r.aggregate(kind, int(count), depth)
+		return p.begin(kind, rest)
 	}
 	return nil, noRESP("%.40q is no RESP of lockbrokerd", string(kind)+rest)
 }
 
-func (r *reader) bulk(count int) (any, error) {
-	if len(r.data)-r.at < count+2 {
-		return nil, errMore
+func length(text string) (int, error) {
+	count, err := number(text)
+	if err == nil && (count < 0 || count > replyBytesMax) {
+		err = noRESP("%.40q is no length", text)
 	}
-	text := string(r.data[r.at : r.at+count])
-	if string(r.data[r.at+count:r.at+count+2]) != "\r\n" {
-		return nil, noRESP("a text is longer than announced")
-	}
-	r.at += count + 2
-	return text, nil
+	return int(count), err
 }
 
-func (r *reader) aggregate(kind byte, count, depth int) (any, error) {
+func (p *parser) bulk(announced string, at int) (any, error) {
+	count, err := length(announced)
+	if err != nil {
+		return nil, err
+	}
+	if len(p.data)-at < count+2 {
+		return nil, errMore
+	}
+	end := at + count
+	if string(p.data[end:end+2]) != "\r\n" {
+		return nil, noRESP("a text is longer than announced")
+	}
+	p.at = end + 2
+	return string(p.data[at:end]), nil
+}
+
+func (p *parser) begin(kind byte, announced string) (any, error) {
+	count, err := length(announced)
+	if err != nil {
+		return nil, err
+	}
 	if kind == '%' {
 		count *= 2
 	}
-	if r.items += count; r.items > itemsMax {
+	if p.items += count; p.items > itemsMax {
 		return nil, noRESP("a reply has more than %d items", itemsMax)
 	}
-	if depth >= depthMax {
+	if len(p.open) >= depthMax {
 		return nil, noRESP("a reply is nested deeper than %d", depthMax)
 	}
-	list := []any{}
-	for len(list) < count {
-		value, err := r.value(depth + 1)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, value)
-	}
-	switch kind {
+	return aggregate{kind: kind, count: count, list: []any{}}, nil
+}
+
+// value is that of an aggregate that is whole.
+func (a aggregate) value() (any, error) {
+	switch a.kind {
 	case '>':
-		return push(list), nil
+		return push(a.list), nil
 	case '*':
-		return list, nil
+		return a.list, nil
 	}
-	pairs := make(map[string]any, count/2)
-	for i := 0; i < count; i += 2 {
-		key, isText := list[i].(string)
+	pairs := make(map[string]any, a.count/2)
+	for i := 0; i < a.count; i += 2 {
+		key, isText := a.list[i].(string)
 		if !isText {
 			return nil, noRESP("the key of a map is no text")
 		}
-		pairs[key] = list[i+1]
+		pairs[key] = a.list[i+1]
 	}
 	return pairs, nil
 }

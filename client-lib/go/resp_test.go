@@ -24,28 +24,49 @@ func parse(p *parser, text string) (values []any, err error) {
 	}
 }
 
+// inPieces returns the values of a text that comes so many bytes at a time.
+func inPieces(t *testing.T, text string, size int) (values []any) {
+	var p parser
+	for rest := text; rest != ""; {
+		n := size
+		if n > len(rest) {
+			n = len(rest)
+		}
+		more, err := parse(&p, rest[:n])
+		if err != nil {
+			t.Fatal(err)
+		}
+		values, rest = append(values, more...), rest[n:]
+	}
+	return values
+}
+
 func TestValuesAreTheSameInWhateverPiecesTheyCome(t *testing.T) {
 	text := "+OK\r\n-ERR no: \"a\"\r\n:-42\r\n:0\r\n$5\r\nh\r\nlo\r\n$0\r\n\r\n$-1\r\n*-1\r\n_\r\n" +
 		"*2\r\n:1\r\n*1\r\n_\r\n*0\r\n%1\r\n$1\r\na\r\n:1\r\n>2\r\n$4\r\nlost\r\n+x\r\n"
 	want := []any{"OK", errorReply("ERR no: \"a\""), int64(-42), int64(0), "h\r\nlo", "", nil, nil, nil,
 		[]any{int64(1), []any{nil}}, []any{}, map[string]any{"a": int64(1)}, push{"lost", "x"}}
 	for size := 1; size <= len(text); size++ {
-		var p parser
-		var got []any
-		for rest := text; rest != ""; {
-			n := size
-			if n > len(rest) {
-				n = len(rest)
-			}
-			values, err := parse(&p, rest[:n])
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, rest = append(got, values...), rest[n:]
-		}
+		got := inPieces(t, text, size)
 		if !reflect.DeepEqual(got, want) {
 			t.Fatalf("in pieces of %d: %#v", size, got)
 		}
+	}
+}
+
+func TestALongAnswerCostsAsMuchInManyPieces(t *testing.T) {
+	text := "*2000\r\n" + strings.Repeat("%2\r\n$4\r\nname\r\n$8\r\norders/1\r\n$7\r\nholders\r\n:1\r\n", 2000)
+	cost := func(size int) float64 {
+		return testing.AllocsPerRun(1, func() {
+			got := inPieces(t, text, size)
+			if len(got) != 1 || len(got[0].([]any)) != 2000 {
+				t.Fatalf("%d values", len(got))
+			}
+		})
+	}
+	whole, pieces := cost(len(text)), cost(512)
+	if pieces > 2*whole {
+		t.Fatalf("%v allocations in pieces, %v in one", pieces, whole)
 	}
 }
 

@@ -19,6 +19,9 @@ struct writer {
 	bool further; /* the next field or item has a comma before it */
 };
 
+/* An answer gets no further rows after so many bytes: the server keeps it as long as its reader does not read it. */
+enum { ROWS_BYTES_MAX = 256 * 1024 };
+
 /* A writer goes nowhere while it is open: the stream has its address. */
 static void begin(struct writer *w)
 {
@@ -200,7 +203,7 @@ static char *rows(const struct lb_reply *array, const char *host, int64_t now_ms
 
 	begin(&w);
 	open_with(&w, '[');
-	for (size_t i = 0; i < lb_reply_count(array); i++) {
+	for (size_t i = 0; i < lb_reply_count(array) && ftell(w.file) < ROWS_BYTES_MAX / 2; i++) {
 		struct sighting_client *c = sighting_client_new(row, now_ms);
 
 		if (c) {
@@ -278,10 +281,12 @@ static void totals(struct writer *w, const struct lookout *l)
 
 static void hosts(struct writer *w, const struct lookout *l, int64_t now)
 {
-	whole_if(w, "hosts_age_ms", l->hosts_taken_ms != 0, since(l->hosts_taken_ms, now));
+	size_t count = l->session.standalone ? 0 : l->host_count; /* hosts from before its restart as standalone */
+
+	whole_if(w, "hosts_age_ms", l->hosts_taken_ms != 0 && !l->session.standalone, since(l->hosts_taken_ms, now));
 	key(w, "hosts");
 	open_with(w, '[');
-	for (size_t i = 0; i < l->host_count; i++) {
+	for (size_t i = 0; i < count; i++) {
 		item(w);
 		open_with(w, '{');
 		text(w, "host", slice_of(l->hosts[i].name));
@@ -348,9 +353,6 @@ char *json_overview(const struct lookout *l, size_t viewers, size_t viewers_max)
 }
 
 /* ---- locks ---- */
-
-/* An answer of more bytes than that has no further rows: it is kept for who does not read it. */
-enum { ROWS_BYTES_MAX = 256 * 1024 };
 
 struct chosen {
 	const struct json_query *query;
@@ -543,6 +545,9 @@ char *json_lock(const struct lookout *l, const struct lookout_opened *o)
 	made(&w, "why", o->why, "\"\"");
 	made(&w, "holders", o->holders, "[]");
 	made(&w, "queue", o->queue, "[]");
+	whole(&w, "holder_count", o->holder_count);
+	whole(&w, "queue_count", o->queue_count);
+	whole(&w, "queue_here_count", o->queue_here_count);
 	changes(&w, s);
 	history(&w, bytes_view(&o->name));
 	putc('}', w.file);

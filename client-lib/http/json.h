@@ -16,7 +16,7 @@ struct json_query {
 /* Each returns a text that is to be freed by free(). */
 char *json_error(const char *sentence);
 char *json_text_new(struct slice text);
-/* The rows of HOLDERS, and of QUEUE, as arrays; `host`: the name of this host. */
+/* The first rows of HOLDERS, and of QUEUE, as arrays; `host`: the name of this host. */
 char *json_holders(const struct lb_reply *rows, const char *host, int64_t now_ms);
 char *json_queue(const struct lb_reply *rows, const char *host, int64_t now_ms);
 char *json_overview(const struct lookout *l, size_t viewers, size_t viewers_max);

@@ -46,11 +46,10 @@ static void plot(struct lookout *l, const struct plots_reading *r)
 	l->plot_due = false;
 }
 
-/* Once, if it has no answer: all its questions end so. */
+/* Without an answer all questions of the poll end so. The daemon stays away until there is one, of whichever poll. */
 static bool has_failed(struct lookout *l, const struct lb_reply *reply)
 {
-	if (!reply)
-		l->failed = true;
+	l->failed = !reply;
 	return !reply || broker_error(reply).len > 0;
 }
 
@@ -213,46 +212,44 @@ static void take_whole(void *of, const struct lb_reply *reply)
 
 static const char *const order_words[LOOKOUT_ORDERS] = { "wait", "waiters", "grants", "name" };
 
-static void ask_order(struct lookout *l, enum lookout_order order, broker_answered answered)
+static bool ask_order(struct lookout *l, enum lookout_order order, broker_answered answered)
 {
 	struct slice words[] = { SLICE("LOCKS"), SLICE("*"),  SLICE("ORDER"), slice_of(order_words[order]),
 				 SLICE("COUNT"), SLICE("300") };
 
-	if (!broker_ask(l->near, answered, l, sizeof(words) / sizeof(words[0]), words))
-		l->failed = true;
+	return broker_ask(l->near, answered, l, sizeof(words) / sizeof(words[0]), words);
 }
 
 /* Where the first ones are not all. */
-static void ask_whole(struct lookout *l, int64_t now)
+static bool ask_whole(struct lookout *l, int64_t now)
 {
 	const struct slice words[] = { SLICE("LOCKS"), SLICE("*") };
 
 	if (l->near_count < LOOKOUT_FIRST || !lookout_is_watched(l) || now < l->whole_ms)
-		return;
+		return true;
 	l->whole_ms = now + (int64_t)l->near_count * LOOKOUT_WHOLE_MS_A_LOCK;
-	if (!broker_ask(l->near, take_whole, l, 2, words))
-		l->failed = true;
+	return broker_ask(l->near, take_whole, l, 2, words);
 }
 
 static void poll_begin(struct lookout *l)
 {
 	const struct slice metrics = SLICE("METRICS"), info = SLICE("INFO");
 	int64_t now = lookout_now_ms();
+	bool asked;
 
 	l->polled_ms = l->sightings.asked_ms = now;
 	l->polling = true;
-	l->failed = !broker_ask(l->near, take_metrics, l, 1, &metrics) || !broker_ask(l->near, take_info, l, 1, &info);
-	if (!l->failed)
+	asked = broker_ask(l->near, take_metrics, l, 1, &metrics) && broker_ask(l->near, take_info, l, 1, &info) &&
 		ask_order(l, LOOKOUT_WAIT, take_waits);
-	for (enum lookout_order order = LOOKOUT_WAITERS; order < LOOKOUT_ORDERS && !l->failed; order++)
+	for (enum lookout_order order = LOOKOUT_WAITERS; order < LOOKOUT_ORDERS && asked; order++)
 		if (l->near_count >= LOOKOUT_FIRST && now - l->wanted_ms[order] < LOOKOUT_LOOKS_MS)
-			ask_order(l, order, take_order);
-	if (!l->failed && l->near_count >= LOOKOUT_FIRST)
-		l->failed = !lookout_shown_ask(l, take_shown);
-	if (!l->failed)
-		ask_whole(l, now);
-	if (l->failed)
-		poll_end(l);
+			asked = ask_order(l, order, take_order);
+	if (asked && l->near_count >= LOOKOUT_FIRST)
+		asked = lookout_shown_ask(l, take_shown);
+	if (asked && ask_whole(l, now))
+		return;
+	l->failed = true;
+	poll_end(l);
 }
 
 static void each_second(evutil_socket_t none, short what, void *arg)

@@ -95,6 +95,7 @@ struct lookout_opened {
 	bool asking, refused;        /* refused: the name cannot be asked for */
 	char trouble[256];           /* empty: the last answers were whole */
 	char *why, *holders, *queue; /* JSON; NULL: not known */
+	int64_t holder_count, queue_count, queue_here_count; /* their JSON may lack some */
 };
 
 struct lookout_conf {

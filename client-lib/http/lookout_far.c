@@ -72,6 +72,19 @@ static bool take_trouble(struct lookout *l, struct lookout_opened *o, const stru
 	return true;
 }
 
+static int64_t count_here(const struct lb_reply *rows)
+{
+	const struct lb_reply *row = lb_reply_item(rows, 0);
+	int64_t count = 0;
+
+	for (size_t i = 0; i < lb_reply_count(rows); i++) {
+		count += reply_number(row, "client") > 0;
+		if (i + 1 < lb_reply_count(rows))
+			row = lb_reply_next(row);
+	}
+	return count;
+}
+
 static void take_queue(void *of, const struct lb_reply *reply)
 {
 	struct lookout *l = of;
@@ -81,6 +94,8 @@ static void take_queue(void *of, const struct lb_reply *reply)
 	o->asking = false;
 	if (!take_trouble(l, o, reply)) {
 		replace(&o->queue, json_queue(reply, l->session.host, now));
+		o->queue_count = (int64_t)lb_reply_count(reply);
+		o->queue_here_count = count_here(reply);
 		charge_opened(l, reply);
 	}
 	if (o->why || o->queue)
@@ -98,11 +113,13 @@ static void take_why(void *of, const struct lb_reply *reply)
 	int64_t now = lookout_now_ms();
 
 	o->trouble[0] = '\0';
+	o->refused = false; /* another daemon may take a name that the former one refused */
 	if (take_trouble(l, o, reply))
 		return;
 	holders = lb_reply_field(reply, "holders");
 	replace(&o->why, json_text_new(reply_field(reply, "why")));
 	replace(&o->holders, json_holders(holders, l->session.host, now));
+	o->holder_count = (int64_t)lb_reply_count(holders);
 	charge_opened(l, holders);
 	if (s)
 		sightings_take_why(&l->sightings, s, reply, now);

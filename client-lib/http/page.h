@@ -51,10 +51,12 @@
  *
  * /api/lock: name, kind, known: bool (it has holders or waiters somewhere, or was seen), age_ms (of the fields below)
  *     trouble     null, or why ZooKeeper or the broker did not show more: the fields below then have earlier values
- *     holders     [ as `holder` above, and token (null: not known) ]
+ *     holders     [ as `holder` above, and token (null: not known) ], as many as 128 KB have room for
+ *     holder_count, queue_count, queue_here_count    how many there are: holders, entries of the queue, and entries of
+ *                 this host
  *     queue       [ { host, here: bool, position, mode, waited_ms (null: another host), pid, uid, command, text:
  *                   null; clients: how many of that host's wait, where it is known; null otherwise } ] in the order
- *                   of service
+ *                   of service, as many as 128 KB have room for
  *     why         a sentence, may be ""
  *     seen        [ { at_ms, text } ] changes that this process saw, the oldest first, at most 100
  *     history     the command that shows more, quoted for a shell

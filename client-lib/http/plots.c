@@ -27,7 +27,7 @@ static const char *find(struct slice text, const char *begin)
 
 static double number(struct slice text, const char *name)
 {
-	char begin[96];
+	char begin[128];
 	const char *at;
 
 	snprintf(begin, sizeof(begin), "lockbroker_%s ", name);

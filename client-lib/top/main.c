@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/signalfd.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <curses.h>
@@ -23,6 +24,9 @@ enum { STATUS_USAGE = 64, STATUS_OSERR = 71 };
 
 /* Times on the screen go on while nothing is answered. */
 enum { DRAW_MS = 1000, ESCAPE_MS = 25 };
+
+/* If the terminal takes no output, not even the output that restores its screen, the program ends after this time. */
+enum { END_SECONDS = 5 };
 
 static int fail(int status, const char *sentence)
 {
@@ -67,18 +71,53 @@ static void fit_screen(void)
 
 /* ---- signals ---- */
 
-/* Those that end the program, and a change of the terminal's size; -1: errno says why not. */
-static int listen_to_signals(void)
+static struct termios before;
+static volatile sig_atomic_t ends;
+
+static void end_soon(int signal)
 {
-	static const int heard[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH };
+	ends = 1;
+	alarm(END_SECONDS);
+}
+
+static void end_now(int signal)
+{
+	tcsetattr(STDIN_FILENO, TCSANOW, &before);
+	_exit(0);
+}
+
+/* Those that end the program. */
+static sigset_t enders(void)
+{
+	static const int list[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
 	sigset_t set;
 
 	sigemptyset(&set);
-	for (size_t i = 0; i < sizeof(heard) / sizeof(heard[0]); i++)
-		sigaddset(&set, heard[i]);
-	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++) {
+		signal(list[i], end_soon);
+		sigaddset(&set, list[i]);
+	}
+	return set;
+}
+
+/* Those, and a change of the terminal's size; -1: errno says why not. */
+static int listen_to_signals(const sigset_t *end)
+{
+	sigset_t set = *end;
+
+	signal(SIGALRM, end_now);
+	sigaddset(&set, SIGWINCH);
+	if (tcgetattr(STDIN_FILENO, &before) < 0 || sigprocmask(SIG_BLOCK, &set, NULL) < 0)
 		return -1;
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+/* The terminal may take its output slowly, or not at all: while it does, signals that end the program are handled. */
+static void draw(struct top *t, int64_t now_ms, const sigset_t *end)
+{
+	sigprocmask(SIG_UNBLOCK, end, NULL);
+	top_draw(t, now_ms);
+	sigprocmask(SIG_BLOCK, end, NULL);
 }
 
 /* False: one came that ends the program. */
@@ -108,7 +147,7 @@ static int64_t earliest(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-static void loop(struct top *t, int signals)
+static void loop(struct top *t, int signals, const sigset_t *end)
 {
 	struct asker *const askers[] = { &t->local, &t->far, &t->operators };
 
@@ -126,7 +165,9 @@ static void loop(struct top *t, int signals)
 			at[AT_LOCAL + i] = asker_poll(askers[i]);
 			due_ms = earliest(due_ms, asker_due_ms(askers[i]));
 		}
-		top_draw(t, now_ms);
+		draw(t, now_ms, end);
+		if (ends)
+			return;
 		if (poll(at, PLACES, wait_ms(due_ms, now_ms)) < 0 && errno != EINTR)
 			return;
 		now_ms = wire_now_ms();
@@ -144,6 +185,7 @@ static void loop(struct top *t, int signals)
 int main(int argc, char **argv)
 {
 	const char *socket = getenv("LOCKBROKER_SOCKET"), *why;
+	sigset_t end;
 	struct top t;
 	int signals;
 
@@ -155,14 +197,16 @@ int main(int argc, char **argv)
 	if (!socket || !*socket)
 		socket = SOCKET_PATH_DEFAULT;
 	setlocale(LC_CTYPE, "C.UTF-8");
-	signals = listen_to_signals();
+	end = enders();
+	signals = listen_to_signals(&end);
 	if (signals < 0)
 		return fail(STATUS_OSERR, strerror(errno));
 	why = begin_screen();
 	if (why)
 		return fail(STATUS_USAGE, why);
 	top_init(&t, socket, argc == 2 ? argv[1] : socket);
-	loop(&t, signals);
+	loop(&t, signals, &end);
+	alarm(END_SECONDS);
 	endwin();
 	top_deinit(&t);
 	return 0;

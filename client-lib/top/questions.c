@@ -99,6 +99,8 @@ static void take_rows(struct top *t)
 	find_rates(t);
 	if (t->order == TOP_RATE)
 		qsort(t->rows, t->row_count, sizeof(*t->rows), by_rate);
+	if (t->row_count > TOP_ROWS)
+		t->row_count = TOP_ROWS;
 }
 
 /* Of a lock that is waited for, and that nobody on this host holds. */
@@ -183,12 +185,16 @@ static double metric(struct slice text, const char *key)
 static void take_metrics(struct top *t, struct slice text)
 {
 	double count = metric(text, "\nlockbroker_round_trip_seconds_count"),
-	       sum = metric(text, "\nlockbroker_round_trip_seconds_sum");
+	       sum = metric(text, "\nlockbroker_round_trip_seconds_sum"),
+	       since = metric(text, "\nlockbroker_counters_start_time_seconds");
 
+	if (since != t->round_trips_since) /* another daemon counts, from 0 on */
+		t->round_trips = t->round_trip_s = 0;
 	if (count > t->round_trips)
 		t->round_trip_ms = (sum - t->round_trip_s) * 1000 / (count - t->round_trips);
-	else if (count < t->round_trips || count == 0)
+	else if (count == 0)
 		t->round_trip_ms = -1;
+	t->round_trips_since = since;
 	t->round_trips = count;
 	t->round_trip_s = sum;
 }

@@ -26,7 +26,8 @@ static void put(int y, int x, int columns, struct slice text)
 	size_t cut = 0; /* where the sign would stand */
 	int cut_at = 0;
 
-	if (y >= LINES || x >= COLS || columns <= 0)
+	columns = columns < COLS - x ? columns : COLS - x;
+	if (y >= LINES || columns <= 0)
 		return;
 	for (size_t at = 0; at < text.len;) {
 		at += cli_show_character(text.data + at, text.len - at, shown, &width);
@@ -205,7 +206,7 @@ static size_t count_columns(const struct column *columns, size_t count, int *ret
 			*ret_parts += columns[i].parts;
 			flexible += columns[i].parts > 0;
 		}
-		if (*ret_left >= FLEXIBLE_LEAST * flexible || count == 1)
+		if (*ret_left >= FLEXIBLE_LEAST * flexible || (columns[count - 1].parts && flexible == 1) || count == 1)
 			break;
 	}
 	return count;

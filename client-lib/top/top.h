@@ -60,7 +60,7 @@ struct top {
 	size_t row_count;
 	double grants_rate, round_trip_ms; /* below 0: not known */
 	long long grants_total, started;
-	double round_trips, round_trip_s; /* as METRICS counted them last */
+	double round_trips, round_trip_s, round_trips_since; /* as METRICS counted them last */
 	/* The view. */
 	enum top_order order;
 	char filter[TOP_FILTER_MAX], filter_before[TOP_FILTER_MAX];

@@ -11,3 +11,5 @@
 #define CLOCK_NS_PER_S INT64_C(1000000000)
 
 int64_t clock_now_ns(void);
+/* That instant in milliseconds since 1970, by the clock that people see, as it is set now. */
+int64_t clock_wall_ms(int64_t at_ns);

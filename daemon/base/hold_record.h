@@ -19,7 +19,7 @@ struct hold_record {
 	uint32_t pid, holder_pid;
 	uint64_t client;
 	int64_t token, permits, takings;
-	int64_t asked_ns, granted_ns, now_ns, wall_ms; /* wall_ms: since 1970, at now_ns */
+	int64_t asked_ns, granted_ns, now_ns;
 	struct slice name, command, data;
 	struct slice before;         /* the host that had the lock before */
 	struct slice holder;         /* of a wait: the text in the claim of the holder's host (core/znode/holder.h), */

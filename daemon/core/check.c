@@ -162,7 +162,7 @@ static void check_client(const struct broker *b, const struct client *c, const c
 	CHECK(n_counted == c->counted);
 	check_delegations(c, wrong);
 	TAILQ_FOREACH(r, &c->requests, client_link) {
-		CHECK(r->client == c && r->queued == (r != c->request) && r->queued == (r != &c->blocking));
+		CHECK(r->client == c && r->queued == (r != c->request) && r->queued == (r != c->blocking));
 		n_requests++;
 	}
 	CHECK(n == c->grant_count && n_lost == c->lost_count && n_requests == c->request_count);

@@ -37,6 +37,7 @@ static void keep_printable(struct bytes *to, struct slice text)
 {
 	for (size_t i = 0; i < text.len; i++)
 		bytes_char(to, text.data[i] > ' ' && text.data[i] <= '~' ? text.data[i] : '?');
+	bytes_fit(to);
 }
 
 static struct client *begin(struct locks *locks, uint32_t conn, uint32_t uid, struct slice unit)

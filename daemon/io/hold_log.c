@@ -2,6 +2,7 @@
 #include "io/hold_log.h"
 
 #include "base/busiest.h"
+#include "base/clock.h"
 #include "base/hold_record.h"
 #include "base/log.h"
 #include "base/log_budget.h"
@@ -18,7 +19,7 @@ struct hold_log {
 	bool wanted; /* holds are; otherwise they are of level debug */
 	struct log_budget budget;
 	struct busiest busiest;
-	int64_t since_ns, since_ms; /* of what is summed up; since 1970 */
+	int64_t since_ns; /* of what is summed up */
 	bool sums;
 	struct bytes sentence, fields;
 };
@@ -102,9 +103,10 @@ static void put_lock(struct bytes *fields, const struct told *t)
 	put_word(fields, "mode", t->hold.mode);
 }
 
+/* By the clock as it is set at the end, as the time of the line is: it may have been set since the hold began. */
 static int64_t since_ms(const struct told *t)
 {
-	return t->hold.wall_ms - t->held_ms;
+	return clock_wall_ms(t->hold.granted_ns);
 }
 
 static void put_hold(struct bytes *fields, const struct told *t)
@@ -241,17 +243,18 @@ static struct told read(const struct hold_log *h, const struct effects *effects,
 	return t;
 }
 
-/* A hold is summed up at its end. */
+/* A hold is summed up at its end, as a delegation is, and a wait when it has become long. */
 static void sum_up(struct hold_log *h, const struct told *t)
 {
-	if (t->event != LOG_EVENT_released && t->event != LOG_EVENT_waits)
+	int64_t held_ms = t->event == LOG_EVENT_waits ? -1 : t->event == LOG_EVENT_released ? t->held_ms : 0;
+
+	if (t->event == LOG_EVENT_granted || t->event == LOG_EVENT_waited)
 		return;
 	if (!h->sums) {
 		h->sums = true;
 		h->since_ns = t->hold.now_ns;
-		h->since_ms = t->hold.wall_ms;
 	}
-	busiest_count(&h->busiest, t->hold.name, t->hold.command, t->event == LOG_EVENT_waits ? -1 : t->held_ms);
+	busiest_count(&h->busiest, t->hold.name, t->hold.command, held_ms);
 }
 
 void hold_log_note(struct hold_log *h, const struct effects *effects, const struct effect *effect)
@@ -278,7 +281,7 @@ int64_t hold_log_due_ns(const struct hold_log *h, int64_t now_ns)
 }
 
 /* Of one lock; of all others, if it has no name. */
-static void tell(struct hold_log *h, const struct busy *b, int64_t until_ms)
+static void tell(struct hold_log *h, const struct busy *b, int64_t now_ns)
 {
 	struct bytes commands = { 0 };
 	struct slice name = bytes_view(&b->name);
@@ -297,8 +300,8 @@ static void tell(struct hold_log *h, const struct busy *b, int64_t until_ms)
 	put_number(&h->fields, "waits", (int64_t)b->others);
 	put_text(&h->fields, "commands", bytes_view(&commands));
 	put_number(&h->fields, "longest_ms", b->longest_ms);
-	put_number(&h->fields, "since_ms", h->since_ms);
-	put_number(&h->fields, "until_ms", until_ms);
+	put_number(&h->fields, "since_ms", clock_wall_ms(h->since_ns));
+	put_number(&h->fields, "until_ms", clock_wall_ms(now_ns));
 	log_text(LOG_LEVEL_INFO, LOG_EVENT_summary, NULL, bytes_view(&h->sentence), bytes_view(&h->fields));
 	bytes_free(&commands);
 }
@@ -306,7 +309,6 @@ static void tell(struct hold_log *h, const struct busy *b, int64_t until_ms)
 void hold_log_tell(struct hold_log *h, int64_t now_ns, bool all)
 {
 	const struct busy *shown[BUSIEST_SHOWN];
-	int64_t until_ms = h->since_ms + (now_ns - h->since_ns) / NS_PER_MS;
 	struct busy rest = { 0 };
 	size_t count;
 
@@ -317,12 +319,12 @@ void hold_log_tell(struct hold_log *h, int64_t now_ns, bool all)
 	count = busiest_look(&h->busiest, shown);
 	rest.longest_ms = busiest_longest_of_others(&h->busiest, shown, count);
 	for (size_t i = 0; i < count; i++) {
-		tell(h, shown[i], until_ms);
+		tell(h, shown[i], now_ns);
 		rest.own -= shown[i]->own;
 		rest.others -= shown[i]->others;
 	}
 	if (rest.own + rest.others)
-		tell(h, &rest, until_ms);
+		tell(h, &rest, now_ns);
 	busiest_clear(&h->busiest);
 	h->sums = false;
 }

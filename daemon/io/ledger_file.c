@@ -22,7 +22,7 @@ enum { LEDGER_FILE_PART = 3 };
 /* Memory is added in steps of this size, new or given back before: the kernel makes the pages of one step in 0.2 ms. */
 enum { GROW_BYTES = 256 << 10 };
 
-/* In one piece: the most chunks that are looked at, and by how much the spare is shortened. */
+/* In one piece: the most chunks that are looked at, and by how much the file or its spare is shortened. */
 enum { LOOK_CHUNKS = 4, CUT_BYTES = 256 << 10 };
 
 enum ledger_file_state { LEDGER_FILE_REST, LEDGER_FILE_LOOKING, LEDGER_FILE_CUTTING };
@@ -74,6 +74,8 @@ struct ledger_file *ledger_file_new(struct feed *feed, struct saved *saved)
 	r->saved = saved;
 	r->bytes = bytes;
 	r->low = SIZE_MAX;
+	/* The process before this one may have needed more: its file is the measure of one that is made ahead. */
+	r->state = saved_has_excess(saved) ? LEDGER_FILE_CUTTING : LEDGER_FILE_REST;
 	r->ledger = ledger_new(memory, bytes);
 	r->again = watch_new(feed_base(feed), try_again, r);
 	feed_record(feed, r->ledger);
@@ -224,6 +226,6 @@ void ledger_file_piece(struct ledger_file *r)
 {
 	if (r->state == LEDGER_FILE_LOOKING && !look(r))
 		r->state = LEDGER_FILE_CUTTING;
-	else if (r->state == LEDGER_FILE_CUTTING && !saved_cut_spare(r->saved, CUT_BYTES))
+	else if (r->state == LEDGER_FILE_CUTTING && !saved_cut(r->saved, CUT_BYTES))
 		r->state = LEDGER_FILE_REST;
 }

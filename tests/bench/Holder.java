@@ -27,7 +27,7 @@ public final class Holder
 		System.out.println("took " + System.nanoTime());
 		while (true) {
 			System.out.println("works " + System.nanoTime());
-			Thread.sleep(20);
+			Thread.sleep(20); // a step of its work
 		}
 	}
 }

@@ -29,19 +29,25 @@ static void __attribute__((noreturn)) stay(void)
 		pause();
 }
 
+/* A pace, or a moment for what tells nobody that it is done. */
+static void rest_us(unsigned us)
+{
+	usleep(us); /* nothing is waited for */
+}
+
 /* A connection that goes on after it was refused is none: it says so and tries again a little later. */
 static void connect_main(void)
 {
 	main_link.used = main_link.len = 0;
 	while ((main_link.fd = open_fd()) < 0)
-		usleep(1000);
+		rest_us(1000);
 	atomic_fetch_add(&shared->connected, 1);
 }
 
 static void reconnect(void)
 {
 	close(main_link.fd);
-	usleep(1000);
+	rest_us(1000);
 	connect_main();
 }
 
@@ -92,7 +98,7 @@ static void attack_idle(void)
 {
 	int *fds, count = open_all(&fds);
 
-	usleep(100000);
+	rest_us(100000);
 	drain(fds, count);
 	ready();
 	stay();
@@ -106,12 +112,12 @@ static void attack_unfinished(void)
 	memset(request + len, 'x', 50000);
 	for (int i = 0; i < count; i++)
 		send(fds[i], request, len + 50000, MSG_NOSIGNAL | MSG_DONTWAIT);
-	usleep(100000);
+	rest_us(100000);
 	drain(fds, count);
 	ready();
 	for (;;) {
 		drain(fds, count);
-		usleep(10000);
+		rest_us(10000);
 	}
 }
 
@@ -132,7 +138,7 @@ static void attack_unread(void)
 				atomic_fetch_add(&shared->asked, 1);
 		}
 		if (turn > 2000)
-			usleep(10000);
+			rest_us(10000);
 	}
 }
 
@@ -251,7 +257,7 @@ static void attack_queue(void)
 		atomic_fetch_add(&shared->holding, 1);
 	}
 	while (!atomic_load(&shared->holding))
-		usleep(1000);
+		rest_us(1000);
 	connections = connections < QUEUED_MAX ? connections : QUEUED_MAX;
 	count = open_all(&fds);
 	for (int i = 0; i < count; i++)
@@ -272,7 +278,7 @@ static void attack_deadlock(void)
 	snprintf(name, sizeof(name), "own/%d", number);
 	ASK(&main_link, "LOCK", name);
 	for (atomic_fetch_add(&shared->holding, 1); atomic_load(&shared->holding) < processes;)
-		usleep(1000);
+		rest_us(1000);
 	count = open_all(&fds);
 	for (int i = 0; i < count; i++) {
 		size_t len = put(request, "LOCK", "shared", "SHARED", NULL);

@@ -76,12 +76,15 @@ def usage(pids):
     return sums
 
 
+def lead(seconds=LEAD_S):
+    time.sleep(seconds)  # a load tells nobody when all its processes are at work
+
+
 def rest(pids):
     """Once nothing is left for them to do."""
     def nothing():
-        before = usage(pids)["ran"]
-        time.sleep(0.02)
-        return usage(pids)["ran"] == before
+        before, after, _ = harness.over(0.02, lambda: usage(pids)["ran"])
+        return before == after
     harness.wait_until(nothing, "the service to have nothing to do")
 
 
@@ -105,12 +108,10 @@ class Window:
         self.ended = ended_cpu_seconds()
 
     def __call__(self, load):
-        time.sleep(LEAD_S)
+        lead()
         programs = self.pids | {"load": workers(load)}
-        for _ in range(2):
-            if self.looks:
-                time.sleep(self.seconds)
-            self.looks.append((time.monotonic(), idle_seconds(self.cpus), {p: usage(programs[p]) for p in programs}))
+        *self.looks, _ = harness.over(self.seconds, lambda: (time.monotonic(), idle_seconds(self.cpus),
+                                                             {p: usage(programs[p]) for p in programs}))
         must_run(load)
 
     def figures(self, pairs_s):
@@ -236,7 +237,7 @@ class Samples:
         return LEAD_S + seconds * 4 / 3 + overhead_s * 1.5 + 0.3
 
     def __call__(self, load):
-        time.sleep(LEAD_S)
+        lead()
         programs = self.pids | {"load": [load, *workers(load)]}
         self.program = {0: "idle"} | {pid: program for program, pids in programs.items() for pid in pids}
         quiet([*PERF, "-C", ",".join(map(str, self.cpus)), "-o", self.data,

@@ -36,6 +36,10 @@ START_S = 1  # at most, of a server on a machine that has nothing else to do
 SETTLE_S = 2  # what an unlock, or a start, leaves behind is done by then
 
 
+def settle():
+    time.sleep(SETTLE_S)  # nobody is told when a daemon has nothing left to do
+
+
 def progress(what):
     print(f"fleet: {time.strftime('%H:%M:%S')}: {what}", file=sys.stderr, flush=True)
 
@@ -156,10 +160,8 @@ class Fleet:
             host.daemon.wait_ready()
 
     def idle(self, section):
-        time.sleep(SETTLE_S)
-        before = self.look()
-        time.sleep(max(self.seconds / 2, self.timeout_ms / 1000))  # several heartbeats
-        after = self.look()
+        settle()
+        before, after, _ = harness.over(max(self.seconds / 2, self.timeout_ms / 1000), self.look)  # several heartbeats
         took = after["at"] - before["at"]
         each = took * self.count
         self.add(section, **{f"idle_{way}_s": (after[way] - before[way]) / each for way in ("in", "out")},
@@ -227,7 +229,7 @@ class Fleet:
         zookeeper = self.servers[0]
         harness.wait_until(lambda: services.Zookeeper.counters(zookeeper)["zk_ephemerals_count"] >=
                            before["ephemerals"] + self.count, "all to wait")
-        time.sleep(SETTLE_S)
+        settle()
         after = self.counters()
         self.add("questions", **self.command("who", "crowd"),
                  **{f"waiter_{way}": count for way, count in self.packets(before, after).items()},
@@ -263,7 +265,7 @@ class Fleet:
         killed = time.monotonic()
         time.sleep(0.2)  # what was answered has been read
         proven = {host: host.page()[1] for host in self.hosts}
-        time.sleep(max(0, seconds - start_s - 0.2))
+        time.sleep(max(0, seconds - start_s - 0.2))  # for so long the server is away
         server.start()
         served = time.monotonic()
         kept = {"snapshot_bytes": snapshot_bytes(server), "snapshot_znodes": self.counters()["znodes"]}

@@ -29,7 +29,7 @@ class Asking(threading.Thread):
             began = time.monotonic()
             self.client.call("PING")
             self.longest_s = max(self.longest_s, time.monotonic() - began)
-            time.sleep(ASK_EVERY_S)
+            time.sleep(ASK_EVERY_S)  # its pace
 
     def end(self):
         self.ending = True

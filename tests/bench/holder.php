@@ -15,5 +15,5 @@ $lock->block(3600);
 echo 'took ', hrtime(true), "\n";
 while (true) {
     echo 'works ', hrtime(true), "\n";
-    usleep(20000);
+    usleep(20000); // a step of its work
 }

@@ -114,7 +114,7 @@ def main():
         if peer == "lockbroker-checks":
             held.check()
         say("works", time.monotonic_ns())
-        time.sleep(STEP_S)
+        time.sleep(STEP_S)  # a step of its work
 
 
 if __name__ == "__main__":

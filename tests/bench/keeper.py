@@ -65,7 +65,7 @@ class Keeper:
         """Their clients go, each by itself."""
         for at in range(first, first + count):
             self.send(DROP, [at])
-            time.sleep(within_s / count)
+            time.sleep(within_s / count)  # their pace
 
 def used_s(process):
     with open(f"/proc/{process.pid}/schedstat", encoding="ascii") as f:
@@ -84,7 +84,7 @@ def alone(connections, new, seconds):
             keeper.keep(youngest, new, fd)
             keeper.drop(oldest, new, 0.8)
             oldest, youngest = oldest + new, youngest + new
-            time.sleep(max(0, due - time.monotonic()))
+            time.sleep(max(0, due - time.monotonic()))  # a pace: so many in a second
         return (used_s(keeper.process) - used) / (time.monotonic() - begun), new
     finally:
         keeper.process.kill()
@@ -130,7 +130,7 @@ def whole(connections, new, seconds):
                 if len(clients.there) > connections + 2 * new:
                     clients.go()
             else:
-                time.sleep(1 / new)
+                time.sleep(1 / new)  # a pace: so many in a second
         took = time.monotonic() - begun
         share, rate = (used_s(daemon.process) - used) / took, (clients.count - before) / took
         while clients.there:

@@ -91,7 +91,7 @@ static void pause_us(int us)
 	struct timespec t = { us / 1000000, us % 1000000 * 1000L };
 
 	if (us > 0)
-		nanosleep(&t, NULL);
+		nanosleep(&t, NULL); /* a pace */
 }
 
 void poll_pause(void)

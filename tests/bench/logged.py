@@ -76,7 +76,7 @@ def cost(daemon, peer, processes, seconds, more=()):
     looks = []
 
     def look():
-        looks.append((time.monotonic(), int(daemon.info("stats")["grants_total"]), costs.usage(daemon.pids)["ran"]))
+        return time.monotonic(), int(daemon.info("stats")["grants_total"]), costs.usage(daemon.pids)["ran"]
 
     def connected(load):
         costs.must_run(load)
@@ -84,10 +84,8 @@ def cost(daemon, peer, processes, seconds, more=()):
 
     def during(load):
         harness.wait_until(lambda: connected(load), "the load to be connected")
-        time.sleep(LEAD_S)
-        look()
-        time.sleep(seconds)
-        look()
+        costs.lead(LEAD_S)
+        looks.extend(harness.over(seconds, look)[:2])
 
     row = measure.Row("", peer, [daemon.target], daemon.pids)
     pairs_s = row.measure(processes, "own", LEAD_S + seconds, warm=0.1, pinned=True, more=more, during=during)["pairs_s"]

@@ -124,7 +124,7 @@ def connect(daemon, version=2):
         try:
             return daemon.client(version)
         except BlockingIOError:
-            time.sleep(0.001)
+            time.sleep(0.001)  # a queue of the listener tells nobody when it has room
 
 
 def pipeline(target, kind, seconds, pinned=False, during=None):

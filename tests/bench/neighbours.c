@@ -113,7 +113,7 @@ static void wait_until(int64_t due_ns)
 {
 	const struct timespec due = { due_ns / 1000000000, due_ns % 1000000000 };
 
-	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL) == EINTR)
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL) == EINTR) /* a pace */
 		;
 }
 
@@ -213,7 +213,7 @@ int main(int argc, char **argv)
 		become(who, false);
 		hold_one();
 		while (atomic_load(&shared->ready) < processes && now_ns() < until_ns)
-			usleep(1000);
+			usleep(1000); /* another process says so in shared memory, which wakes nobody */
 		atomic_store(&shared->asked, 0);
 		take_pairs(atof(argv[5]), argc > 7);
 		check_held();

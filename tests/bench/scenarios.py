@@ -278,7 +278,7 @@ def hold(bench, label, service, size):
             answer = clients[i % len(clients)].reply()
             assert isinstance(answer, int), f"no lock: {answer}"
         grown = measure.memory_bytes(service.pids[0]) - before
-        time.sleep(SETTLE_S)
+        time.sleep(SETTLE_S)  # the daemon's look is told to nobody
         add(bench, "held", str(size), label, pair_cost(bench, service) | {"bytes_per_lock": grown / size})
     finally:
         for client in clients:
@@ -305,10 +305,9 @@ def stay(bench, size):
             clients.append(measure.connect(daemon))
         daemon.info("server")
         grown = measure.memory_bytes(daemon.pids[0]) - before
-        time.sleep(0.3)
-        woken = measure.wake_ups(daemon.pids[0])
-        time.sleep(bench.long_seconds / 4)
-        woken = measure.wake_ups(daemon.pids[0]) - woken
+        costs.rest(daemon.pids)
+        first, last, _ = harness.over(bench.long_seconds / 4, lambda: measure.wake_ups(daemon.pids[0]))
+        woken = last - first
         add(bench, "idle", str(size), "lockbroker, standalone", pair_cost(bench, daemon) | {
             "bytes_per_client": grown / size, "wake_ups_s": woken / (bench.long_seconds / 4)})
     finally:

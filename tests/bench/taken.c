@@ -52,7 +52,7 @@ static int64_t now_ns(void)
 
 static void pause_us(long us)
 {
-	nanosleep(&(struct timespec){ .tv_nsec = us * 1000 }, NULL);
+	nanosleep(&(struct timespec){ .tv_nsec = us * 1000 }, NULL); /* a pace */
 }
 
 static void wait_for(struct shared *s, enum turn turn)

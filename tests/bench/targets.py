@@ -102,7 +102,7 @@ class Targets:
                       max(1 - least, most - 1) if least is not None else None, 0.2, False)
 
     def growth(self):
-        self.count("7: bytes for an idle client, of 10,000", self.get("idle", "10000", PLAIN, "bytes_per_client"), 2048, 0)
+        self.count("7: bytes for an idle client, of 10,000", self.get("idle", "10000", PLAIN, "bytes_per_client"), 1536, 0)
         self.tell("7: wake-ups a second, 10,000 idle clients", self.get("idle", "10000", PLAIN, "wake_ups_s"), 0, False, 1)
         few, many = (self.get("held", n, ZOOKEEPER, "p50_us") for n in ("10", "8000"))
         self.tell("7: median wait of another with 8,000 locks held / with 10", many / few if few and many else None, 1.2,

@@ -346,6 +346,17 @@ def test_rows_are_reached_also_when_an_answer_has_few_of_them(standalone, pages)
     client.close()
 
 
+def test_of_very_many_holders_the_first_are_drawn(standalone, pages):
+    clients = [standalone.client() for _ in range(310)]
+    for client in clients:
+        client.call("LOCK", "shared", "SHARED")
+    page = pages(standalone, "/lock?name=shared")
+    page.wait("document.getElementById('queue-note').textContent.endsWith('Of 310 holders the first 300 are shown.')")
+    assert page.js("document.querySelectorAll('#holders > li').length") == 300
+    for client in clients:
+        client.close()
+
+
 def test_seven_windows_are_all_live_and_one_of_them_streams(standalone, pages, chrome):
     page = pages(standalone)
     windows = [chrome.driver.current_window_handle]

@@ -190,7 +190,7 @@ public final class CuratorPeer
 			}
 			if (witness.enter())
 				overlaps++;
-			TimeUnit.MICROSECONDS.sleep(holdUs);
+			TimeUnit.MICROSECONDS.sleep(holdUs); // so that others could come while it is inside
 			witness.leave();
 			held.close();
 		}

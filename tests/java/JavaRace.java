@@ -117,7 +117,7 @@ public class JavaRace {
         Random random = new Random(0);
         while (threads.stream().anyMatch(Thread::isAlive)) {
             threads.get(random.nextInt(threads.size())).interrupt();
-            Thread.sleep(random.nextInt(20));
+            Thread.sleep(random.nextInt(20)); // no wait: at any moment
         }
         for (Throwable e : wrong)
             e.printStackTrace();

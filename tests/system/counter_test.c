@@ -45,7 +45,7 @@ static void pause_us(long us)
 	struct timespec t = { us / 1000000, us % 1000000 * 1000 };
 
 	if (us)
-		nanosleep(&t, NULL);
+		nanosleep(&t, NULL); /* a pace */
 }
 
 static struct lb *opened(void)

@@ -26,9 +26,15 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.dirname(os.path.dirname(HERE))
 PATIENCE = 60  # seconds: longer than anything takes on a busy machine, short enough to end a hung test
 
+LOOK_S = 0.3  # see Zookeeper.look()
+
 # T = 3 s on a server with a tick of 0.5 s: jeopardy 1 s and loss 2 s after the last proof, proofs 0.5 s apart.
 FAST_TICK_MS = 500
 FAST = {"zookeeper__session_timeout_ms": 3000, "locks__grant_min_ms": 300}
+
+# T = 10 s, the longest on such a server: for what has to happen between two of its moments, jeopardy 3.3 s and loss 6.7 s after the
+# last proof, also where the machine is busy.
+ROOMY = {"zookeeper__session_timeout_ms": 10000, "locks__grant_min_ms": 300}
 
 JARS = "/usr/share/java/slf4j-simple.jar:/usr/share/java/zookeeper.jar"
 # How our contenders' names have the number of their session, which no line of a log may tell.
@@ -163,8 +169,18 @@ def wait_until(condition, what, patience=PATIENCE):
         assert time.monotonic() < end, f"gave up waiting for {what() if callable(what) else what}"
         # The one pause between two looks: nothing that is waited for here can wake whoever waits. Most have to wait for a moment only,
         # and the others would take a core from each other by their looks.
-        time.sleep(pause)
+        time.sleep(pause)  # see above
         pause = min(2 * pause, 0.032)
+
+
+def over(seconds, look):
+    """For what shows only in what happens while time passes: what look() says before and after it, and how long the two are apart.
+    That is longer where the machine is busy, and bounds of numbers have to grow with it."""
+    began = time.monotonic()
+    before = look()
+    time.sleep(seconds)  # the time that is looked at
+    after = look()
+    return before, after, time.monotonic() - began
 
 
 def free_port():
@@ -194,6 +210,7 @@ class Zookeeper:
         self.tick_ms = tick_ms
         self.port = None
         self.process = None
+        self.look_s = LOOK_S
         if wait:
             self.start()
 
@@ -222,10 +239,7 @@ class Zookeeper:
 
     def _serves(self):
         """True when our server answers on the port: another one there has another dataDir."""
-        try:
-            return f"dataDir={self.dir}/" in self.ask("conf", 0.3) and "Mode:" in self.ask("srvr", 0.3)
-        except OSError:
-            return False
+        return f"dataDir={self.dir}/" in self.look("conf") and "Mode:" in self.look("srvr")
 
     def start(self):
         for _ in range(10):
@@ -248,6 +262,19 @@ class Zookeeper:
                 if not data:
                     return b"".join(chunks).decode(errors="replace")
                 chunks.append(data)
+
+    def look(self, word):
+        """The same for who asks again and again: "" if there is no answer. A server that is only starting costs little, and on a
+        busy machine one that serves is given longer and longer."""
+        try:
+            answer = self.ask(word, self.look_s)
+            self.look_s = LOOK_S
+            return answer
+        except TimeoutError:
+            self.look_s = min(2 * self.look_s, 10 * LOOK_S)
+        except OSError:
+            pass
+        return ""
 
     def zxid(self):
         return int(re.search(r"Zxid: (0x[0-9a-f]+)", self.ask("srvr")).group(1), 16)
@@ -660,6 +687,13 @@ class Client:
         kind, value = self._value()
         assert kind == b">", f"a reply where a push was expected: {value!r}"
         return value
+
+    def news(self):
+        """The next push that is of no session in jeopardy: a slow machine may have had one that passed."""
+        told = self.push()
+        while told[0] in ("jeopardy", "safe"):
+            told = self.push()
+        return told
 
     def loss(self):
         """The push of a loss with the session, told of before it. A slow machine may have had a jeopardy that passed."""

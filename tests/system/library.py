@@ -42,7 +42,7 @@ class Program:
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 raise
-            assert (self.process.returncode, complaints) == (0, "")
+            assert (self.process.returncode, complaints) == (0, ""), (self.process.returncode, complaints)
 
 
 def build_driver(directory):

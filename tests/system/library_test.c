@@ -298,7 +298,8 @@ static void carry_out(int argc, char **argv)
 
 int main(void)
 {
-	char line[2048], *argv[WORDS + 1];
+	static char line[128 * 1024];
+	char *argv[WORDS + 1];
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	for (;;) {

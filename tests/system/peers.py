@@ -51,6 +51,9 @@ class Inside:
     def __exit__(self, *_):
         os.unlink(os.path.join(self.witness, self.own))
 
+    def stay(self, seconds):
+        time.sleep(seconds)  # so that others could come while it is inside
+
     def overlaps(self):
         if self.limit:
             return len(self.others) >= self.limit
@@ -210,7 +213,7 @@ class KazooLock:
                 pass
             with Inside(witness, "r" if self.shared else "w", self.name) as inside:
                 overlaps += inside.overlaps()
-                time.sleep(HOLD_S)  # so that others could come while it is inside
+                inside.stay(HOLD_S)
             self.release()
         return overlaps
 
@@ -283,7 +286,7 @@ class OurLock:
     def _inside(self, witness, shared):
         with Inside(witness, "r" if shared else "w", self.own) as inside:
             longer = shared and not self.met and self.alone < MEETINGS
-            time.sleep(MEETING_S if longer else HOLD_S)  # so that others could come while it is inside
+            inside.stay(MEETING_S if longer else HOLD_S)
             self.alone += longer
             self.met += shared and any(not other.startswith("r.ours") for other in inside.others)
             return inside.overlaps()

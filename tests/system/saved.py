@@ -146,6 +146,12 @@ def wait_kept(saved, client):
                        "the connection to be kept")
 
 
+def wait_process_kept(daemon, pid):
+    """The same of the connection of another process, which has one."""
+    harness.wait_until(lambda: any(conn[3] == pid and conn[1] and not conn[0] for conn in Saved(daemon).conns().values()),
+                       "the connection of that process to be kept")
+
+
 def wait_known(daemon):
     harness.wait_until(lambda: Saved(daemon).slots() and Saved(daemon).known(), "the connections to be known")
 

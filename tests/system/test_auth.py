@@ -89,7 +89,7 @@ def test_a_root_that_others_prepared_below_what_is_theirs(daemons, zk, root, cli
     d = daemons(zk, root=f"{root}/locks", zookeeper__auth_file=secret)
     c = clients(d)
     assert c.call("LOCK", "a") > 0 and c.call("UNLOCK", "a") == 0
-    assert sorted(owner.get_children(f"{root}/locks")) == [".hosts", ".mail", "a"]
+    harness.wait_until(lambda: sorted(owner.get_children(f"{root}/locks")) == [".hosts", ".mail", "a"], "its directories")
     assert d.info("zookeeper")["trouble"] == ""
 
 

@@ -446,6 +446,23 @@ def test_the_terminals_interrupt_reaches_a_command_in_our_group_once(standalone)
     assert status == 5
 
 
+def test_the_end_of_the_terminal_reaches_a_command_in_our_group(standalone):
+    """We lead the session, as under `ssh -t`: the kernel sends the hang-up to us alone."""
+    argv = ["env", "--default-signal", *command(standalone, "lock", "a", "sh", "-c", "echo ready; exec sleep 1000")]
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.execvp(argv[0], argv)
+    ours = harness.Orphan(pid)
+    text = b""
+    while b"ready" not in text:
+        text += os.read(fd, 4096)
+    os.close(fd)
+    try:
+        assert ours.wait() == 128 + signal.SIGHUP
+    finally:
+        ours.kill()
+
+
 def test_a_lost_session_ends_the_command(own_zk, daemons):
     """Pitfall 8."""
     zk = own_zk(tick_ms=harness.FAST_TICK_MS)

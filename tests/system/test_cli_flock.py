@@ -179,6 +179,32 @@ def test_a_signal_ends_that_and_the_status_is_the_commands(standalone, clients, 
     assert isinstance(c.call("LOCK", "a", "WAIT", 20000), int)
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT], ids=str)
+def test_a_signal_that_ends_the_command_ends_that_too(standalone, clients, number):
+    p = start(standalone, "lock", "--min-hold", "1000", "a", "env", "--default-signal", "sh", "-c", "echo ready; exec sleep 1000")
+    assert p.stdout.readline() == "ready\n"
+    p.send_signal(number)
+    assert p.wait(harness.PATIENCE) == 128 + number
+    assert isinstance(clients(standalone).call("LOCK", "a", "WAIT", 20000), int)
+
+
+def test_the_terminals_interrupt_ends_that_too(standalone):
+    argv = command(standalone, "lock", "--min-hold", "1000", "a", "sh", "-c", "echo ready; exec sleep 1000")
+    _, status = at_a_terminal(["env", "--default-signal", *argv], b"ready", b"\x03")
+    assert status == 128 + signal.SIGINT
+
+
+def test_a_command_that_a_signal_asked_to_end_may_have_done_its_work(standalone, clients):
+    """So it says by its status 0."""
+    p = start(standalone, "lock", "--min-hold", "1000", "a", "sh", "-c", "trap exit TERM; echo ready; while :; do sleep 0.05; done")
+    assert p.stdout.readline() == "ready\n"
+    p.terminate()
+    harness.wait_until(lambda: children(p.pid) == "", "the command to be reaped")
+    assert clients(standalone).call("LOCK", "a", "WAIT", 50) is None
+    p.terminate()
+    assert p.wait(harness.PATIENCE) == 0
+
+
 def children(pid):
     with open(f"/proc/{pid}/task/{pid}/children") as f:
         return f.read()

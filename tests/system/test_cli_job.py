@@ -138,6 +138,12 @@ def test_a_message_is_one_write(standalone, tmp_path):
         assert trace.read_text().count("write(2, ") == 1
 
 
+def test_who_can_have_no_timer_is_told_all_the_same(standalone):
+    """A message that might wait is written under a timer, of which a user may have used up all."""
+    done = subprocess.run(["prlimit", "--sigpending=0", *command(standalone, "lock", "..", "true")], capture_output=True, text=True)
+    assert done.returncode == 64 and "a lock name is" in done.stderr
+
+
 def test_a_closed_pipe_does_not_end_the_command(standalone, clients):
     c = clients(standalone)
     reader, writer = os.pipe()

@@ -97,7 +97,7 @@ class Survivor:
             while not self.truth.ending:
                 if self.tries(self.turn):
                     self.count += 1
-                time.sleep(self.rng.uniform(0, 0.02))  # a pace
+                self.pause(0.02)
             self.until_done(self.over)
             assert not self.client.pushes and self.client.quiet(0), f"more to read: {self.client.pushes}"
         except (AssertionError, Closed, OSError, TypeError) as e:
@@ -239,7 +239,7 @@ class Keeper(load.Load):
                 assert self.call("UNLOCK", self.me) == 1
         finally:
             self.truth.asked()
-        time.sleep(0.05)  # a pace
+        self.pause(0.1)
 
     def over(self):
         assert self.call("UNLOCK", self.me, "TOKEN", self.token) == 0
@@ -277,7 +277,7 @@ class WithItsOwn(harness.Daemon):
 
     def rest(self):
         # A keeper that counts the crashes of a minute tells nobody when it is over.
-        time.sleep(max(0, self.crashed_at[0] + self.MINUTE_S - time.monotonic()))
+        time.sleep(max(0, self.crashed_at[0] + self.MINUTE_S - time.monotonic()))  # only time ends it
 
     def kill_worker(self):
         self.old = self.pid

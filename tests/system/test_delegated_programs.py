@@ -14,7 +14,7 @@ import pytest
 
 import harness
 from library import compile_with_library
-from saved import Saved
+from saved import wait_process_kept
 
 DELEGATES = {"locks__delegation": 1, "locks__linger_ms": 60000}
 OFTEN, SOMETIMES = 3000, 20
@@ -223,13 +223,6 @@ def test_over_an_upgrade_of_the_daemon(daemon, counters):
     assert counters.check() == 0
 
 
-def wait_kept(daemon, pid):
-    def is_kept():
-        return any(conn[3] == pid and conn[1] and not conn[0] for conn in Saved(daemon).conns().values())
-
-    harness.wait_until(is_kept, "the keeper to have the connection")
-
-
 def crash(daemon):
     old = daemon.pid
     os.kill(old, signal.SIGKILL)
@@ -252,7 +245,7 @@ def test_one_that_is_alone_loses_nothing_by_a_crash(daemon, counters):
     one = counters.start(daemon)
     for _ in range(2):
         keeps(daemon, counters, one)
-        wait_kept(daemon, counters.running[one].pid)
+        wait_process_kept(daemon, counters.running[one].pid)
         crash(daemon)
     keeps(daemon, counters, one)
     assert counters.check() == 0

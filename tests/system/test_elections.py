@@ -8,7 +8,8 @@ import redis
 
 import harness
 import test_cli
-from harness import FAST, FAST_TICK_MS
+from harness import FAST, FAST_TICK_MS, ROOMY
+from test_library import HELLO, Impostor
 
 OPERATORS = True  # see clients of conftest.py
 
@@ -108,7 +109,7 @@ def test_a_lock_elsewhere_is_no_election_here(two_hosts, clients):
 
 def test_a_daemon_that_is_killed_leads_until_its_session_ends(own_zk, daemons, clients):
     server = own_zk(tick_ms=FAST_TICK_MS)
-    first, second, third = (daemons(server, host=h, **FAST) for h in ("alpha", "beta", "gamma"))
+    first, second, third = (daemons(server, host=h, **ROOMY) for h in ("alpha", "beta", "gamma"))
     o, b = clients(third), clients(second)
     o.call("OBSERVE", "e")
     a = first.client()
@@ -252,6 +253,20 @@ def test_the_command_goes_on_observing_when_the_broker_is_back(broker, clients):
         assert line, "it goes on; what the killed broker left is still there at first"
     observer.terminate()
     assert observer.wait(harness.PATIENCE) and observer.stderr.read() == ""
+
+
+def test_the_command_goes_on_observing_when_the_next_broker_is_just_being_stopped(standalone):
+    observer = test_cli.start(standalone, "observe", "e")
+    assert observer.stdout.readline() == "0\t-\t-\n"
+    standalone.kill()
+    os.unlink(standalone.socket)
+    stopping = Impostor(standalone.socket, [HELLO, b"-DRAINING the daemon is stopping\r\n"])
+    stopping.end()
+    os.unlink(standalone.socket)
+    standalone.start()
+    assert observer.stdout.readline() == "0\t-\t-\n"
+    observer.terminate()
+    assert observer.wait(harness.PATIENCE) and len(observer.stderr.read().splitlines()) <= 2
 
 
 def test_the_command_waits_until_it_is_known_whether_it_is_an_election(own_zk, daemons, clients):

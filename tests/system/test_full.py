@@ -26,7 +26,8 @@ class Small(Within):
     """Its rundir is a small file system that it alone sees."""
 
     def __init__(self, path, *args, filled=0, size=SIZE):
-        super().__init__(*args, wait=False, daemon__rundir=path, limits={"clients": 1000})
+        # With proof enough for a crash on a machine that is busy.
+        super().__init__(*args, wait=False, daemon__rundir=path, limits={"clients": 1000}, zookeeper__session_timeout_ms=30000)
         self.options["daemon.operator_socket"] = os.path.join(self.dir, "operator.sock")
         self.before = full(path, size, filled)
         self.path = path
@@ -89,9 +90,9 @@ def test_locks_go_on_while_the_ledger_cannot_grow_and_are_in_it_when_it_can(smal
     tokens = lock_many(c)
     assert all(isinstance(token, int) for token in tokens), [t for t in tokens if not isinstance(t, int)][0]
     harness.wait_until(lambda: FULL in small.log(), "the log")
-    before = os.stat(small.place("saved")).st_size
     small.wait_kept(c)
-    time.sleep(3)  # only time shows that nothing else wakes a standalone daemon any longer
+    # Only time shows that nothing else wakes a standalone daemon any longer.
+    _, before, _ = harness.over(3, lambda: os.stat(small.place("saved")).st_size)
     small.make_room()
     harness.wait_until(lambda: os.stat(small.place("saved")).st_size > before, "the file to grow")
     assert c.call("PING") == "PONG"  # in a later turn than that, in which all was written

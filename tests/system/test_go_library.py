@@ -515,20 +515,20 @@ class Others:
     def __init__(self, resource, hosts, programs, name="a"):
         self.resource, self.name, self.added, self.wrong = resource, name, {"C": 0, "command": 0}, []
         self.over = threading.Event()
-        self.threads = [threading.Thread(target=self._guarded, args=(run, host, programs), daemon=True)
-                        for host in hosts for run in (self._library, self._command)]
+        # The programs are started here: what a thread starts ends with that thread, and these have to end well.
+        self.threads = [threading.Thread(target=self._guarded, args=each, daemon=True) for host in hosts
+                        for each in ((self._library, programs(host.socket)), (self._command, host))]
         for thread in self.threads:
             thread.start()
 
-    def _guarded(self, run, host, programs):
+    def _guarded(self, run, what):
         try:
-            run(host, programs)
+            run(what)
         except BaseException as e:  # pylint: disable=broad-except
             self.wrong.append(repr(e))
             raise
 
-    def _library(self, host, programs):
-        program = programs(host.socket)
+    def _library(self, program):
         if not program.do("open 0").startswith("OK"):
             raise AssertionError("open")
         while not self.over.is_set():
@@ -539,7 +539,7 @@ class Others:
             program.do(f"unlock 0 {self.name}")
         program.do("close 0")
 
-    def _command(self, host, _):
+    def _command(self, host):
         command = [harness.program("lockbroker"), "lock", self.name, "--", "/usr/bin/python3", "-B",
                    os.path.join(harness.HERE, "fenced.py"), self.resource.path]
         while not self.over.is_set():

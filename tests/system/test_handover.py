@@ -305,6 +305,25 @@ def test_no_descriptor_is_left_open(broker, clients):
     assert kept[0].call("PING") == "PONG"
 
 
+def test_the_next_process_keeps_no_memory_that_only_the_process_before_it_needed(standalone, clients):
+    """The file saved is made as large as the earlier one, before it is known how much is needed."""
+    c = clients(standalone)
+
+    def bytes_of_saved():
+        return os.stat(os.path.join(standalone.dir, "saved")).st_blocks * 512
+
+    before = bytes_of_saved()
+    for n in range(10000):
+        c.send("LOCK", f"{n}", "DATA", "x" * 400)
+    assert all(isinstance(c.reply(), int) for _ in range(10000))
+    most = bytes_of_saved()
+    assert most > before + 4 * 2**20
+    c.send("RESET")
+    assert c.reply() == "RESET"
+    restart(standalone)
+    harness.wait_until(lambda: bytes_of_saved() < before + 2**20, f"the file to be much smaller than {most} bytes")
+
+
 @pytest.mark.parametrize("keeper", [0, 1])
 def test_the_service_manager_is_told_and_the_files_are_taken_over(daemons, keeper):
     """With a keeper there is nothing to tell: the main process stays."""

@@ -86,11 +86,15 @@ class Load(threading.Thread):
             while not self.truth.ending:
                 self.turn()
                 self.count += 1
-                time.sleep(self.rng.uniform(0, 0.02))  # a pace
+                self.pause(0.02)
             self.over()
             assert not self.client.pushes and self.client.quiet(0), f"more to read: {self.client.pushes}"
         except (AssertionError, Closed, OSError, TypeError) as e:
             self.wrong = f"{self.me}: {type(e).__name__} {e}"
+
+    def pause(self, longest):
+        """Its pace, or no wait at all: it goes on at any moment."""
+        time.sleep(self.rng.uniform(0, longest))  # nothing is waited for
 
     def begin(self):
         pass
@@ -148,7 +152,7 @@ class Pipeliner(Load):
         data = b"".join(harness.encode(*w) for w in words)
         cut = self.rng.randrange(len(data))
         self.client.send_raw(data[:cut])
-        time.sleep(self.rng.uniform(0, 0.01))  # no wait: at any moment
+        self.pause(0.01)
         self.client.send_raw(data[cut:])
         replies = [self.client.reply() for _ in words]
         first, second = replies[1], replies[5]
@@ -253,7 +257,7 @@ class Keeper(Load):
     def turn(self):
         assert self.call("VALID", self.me, "TOKEN", self.token) > 0
         assert self.call("VALID", f"{self.me} lease", "TOKEN", self.lease) > 0
-        time.sleep(0.1)  # a pace
+        self.pause(0.2)
 
     def over(self):
         assert self.call("UNLOCK", self.me, "TOKEN", self.token) == 0
@@ -294,7 +298,7 @@ class Guest(Load):
         self.client = self.broker.client(self.version)
         if self.rng.random() < 0.3:
             self.client.send("LOCK", name)
-            time.sleep(self.rng.uniform(0, 0.01))  # no wait: at any moment
+            self.pause(0.01)
         else:
             self.truth.enter(name, self.me, self.call("LOCK", name))
             self.truth.leave(name, self.me)
@@ -317,7 +321,7 @@ def hand_over(daemons, how):
 @pytest.fixture
 def two_hosts(daemons, zk, root):
     """With proof enough for a machine that is busy."""
-    return [daemons(zk, root, host=host, zookeeper__session_timeout_ms=24000) for host in ("alpha", "beta")]
+    return [daemons(zk, root, host=host, zookeeper__session_timeout_ms=40000) for host in ("alpha", "beta")]
 
 
 def test_no_client_sees_a_hand_over(two_hosts):

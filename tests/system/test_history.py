@@ -147,12 +147,13 @@ def test_permits_are_given_back_one_after_the_other(journal, name):
     hold(journal, name, 0, 10 * SECOND, "granted", permits=3, **of)
     hold(journal, name, 0, 12 * SECOND, permits=1, **of)
     hold(journal, name, 5, 10, permits=1, kind="semaphore", token=0, client=6)
-    assert [(row["state"], row["permits"]) for row in asked(journal, name)["holds"]] == [("open", 3), ("ended", 1), ("ended", 1)]
-    hold(journal, name, 0, 13 * SECOND, permits=3, why="closed", **of)
+    assert [(row["state"], row["permits"]) for row in asked(journal, name)["holds"]] == [("open", 2), ("ended", 1), ("ended", 1)]
+    assert row_of(history(journal, name), "still held")["MODE"] == "2 permits"
+    hold(journal, name, 0, 13 * SECOND, permits=2, why="closed", **of)
     rows = asked(journal, name)["holds"]
-    assert [(row["state"], row["permits"], row["token"]) for row in rows] == [("ended", 1, None), ("ended", 3, None), ("ended", 1, None)]
+    assert [(row["state"], row["permits"], row["token"]) for row in rows] == [("ended", 1, None), ("ended", 2, None), ("ended", 1, None)]
     text = history(journal, name)
-    assert row_of(text, "closed")["MODE"] == "3 permits" and "TOKEN" not in text
+    assert row_of(text, "closed")["MODE"] == "2 permits" and "TOKEN" not in text
 
 
 def test_long_waits_are_shown_with_who_held_it(journal, name):
@@ -277,6 +278,29 @@ def test_who_may_not_read_the_journal_is_told_so(journal, name):
     finally:
         for file in os.listdir(files):
             os.chown(f"{files}/{file}", -1, group)
+
+
+def test_root_has_a_broker_of_its_own_whose_history_is_in_the_system_journal(journal, name, tmp_path):
+    """So is that of other users of the system: the journal has files of their own for people only."""
+    tmp_path.chmod(0o700)
+    fields = USUAL | {"name": name, "token": 1, "since_ms": T, "held_ms": 5, "why": "released"}
+    journal.log("released", "user@0.service/app.slice/lockbrokerd.service", **fields)
+    text = journal.run(LOCKBROKER, "--user", "history", name, env=UTC | {"XDG_RUNTIME_DIR": str(tmp_path)}).stdout
+    assert row_of(text, "settle")["END"] == "released"
+    assert asked(journal, name)["holds"] == []
+
+
+def test_journals_of_the_past_are_read_when_there_is_no_present_one(name):
+    journald.need()
+    old = journald.Journald()
+    try:
+        hold(old, name, 0, 10)
+        old.run("journalctl", "--namespace", journald.NAMESPACE, "--rotate")
+        os.unlink(f"{old.files()}/system.journal")
+        done = subprocess.run(old.inside(LOCKBROKER, "history", name), capture_output=True, text=True, timeout=harness.PATIENCE)
+        assert done.returncode == 0 and "settle" in done.stdout
+    finally:
+        old.end()
 
 
 def test_where_there_is_no_journal_it_says_so():
@@ -424,6 +448,14 @@ def test_why_journalctl_failed_is_said(journalctl):
     assert ask(journalctl("exit 3"), "a", status=71) == "lockbroker: journalctl failed with status 3.\n"
     assert ask(journalctl("kill -9 $$"), "a", status=71) == "lockbroker: journalctl was ended by signal 9.\n"
     assert "Cannot run journalctl: No such file or directory." in ask({"PATH": "/nonexistent"}, "a", status=127)
+
+
+def test_of_a_file_that_journalctl_leaves_out_it_says_so(journalctl, tmp_path):
+    (tmp_path / "output").write_bytes(exported({"name": "a", "token": 1, "since_ms": T, "held_ms": 5}))
+    env = journalctl(f"cat {tmp_path}/output; echo 'Journal file x is truncated, ignoring file.' >&2")
+    done = subprocess.run([LOCKBROKER, "history", "--directory", "/", "a"], env=os.environ | UTC | env, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "lockbroker: journalctl: Journal file x is truncated, ignoring file.\n")
+    assert "No hold of a" not in done.stdout
 
 
 @pytest.mark.plain_only("it is about numbers")

@@ -201,14 +201,19 @@ def test_other_names_than_the_flavours_are_waited_for_but_do_not_wait(place, tmp
 
 @pytest.mark.parametrize("writer", ["ours", "curator-write"])
 def test_the_downgrade_of_curator_lets_a_queued_writer_in_beside_its_own_reader(place, writer):
-    """Pitfall 18. Curator's documentation offers it: acquire the write lock, then the read lock, release the write lock. The read
-    znode is numbered after a writer that queued meanwhile, and so nothing keeps that writer back: whoever it is, here
-    and in Curator 5.4.0's own. In 5.7.1 Curator's own writers wait. The manual warns of it, and the rounds above leave it out."""
+    """Pitfall 18. Curator's documentation offers it: acquire the write lock, then the read lock, release the write lock. In 5.4.0
+    the read znode is numbered after a writer that queued meanwhile, and so nothing keeps that writer back, whoever it is. In
+    5.7.1 it has the number of the write znode: Curator's own writers see it then, and wait; ours does not read the queue again
+    when the writer before it has gone. The manual warns of it, and the rounds above leave it out."""
     write = place.theirs("curator-write")
     read = place.theirs("curator-read", client=write)
-    other = place.ours(place.daemon("rw")) if writer == "ours" else place.theirs(writer)
+    daemon = place.daemon("rw")
+    other = place.ours(daemon) if writer == "ours" else place.theirs(writer)
     assert write.try_for(20000)
     place.queue(other.ask)
+    if writer == "ours":  # it has read the queue then: with the reader of 5.7.1 in it, it would wait for that reader
+        with daemon.client() as c:
+            harness.wait_until(lambda: c.call("WHY", "app/orders")["state"] == "waiting", "the host to know its place")
     assert read.try_for(20000)
     assert other.waits()
     write.release()

@@ -11,6 +11,7 @@ import pytest
 
 import harness
 import java_library
+from saved import wait_process_kept
 
 pytestmark = pytest.mark.plain_only("it is another program's")
 OPERATORS = True  # see clients of conftest.py
@@ -201,7 +202,7 @@ def test_what_is_held_survives_the_death_of_the_process_that_serves(daemons, zk,
     driver = drivers(daemon, *jvm)
     token_of(driver.do("lock a"))
     harness.wait_until(lambda: int(driver.do("valid a").split()[1]) > 0, "a proof")
-    harness.time.sleep(1.5)  # what is younger than 1.25 s is not taken back
+    wait_process_kept(daemon, driver.process.pid)
     old = daemon.pid
     daemon.signal(signal.SIGKILL)
     daemon.await_another(old)

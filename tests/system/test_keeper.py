@@ -243,7 +243,7 @@ def test_the_keeper_has_a_holder_a_second_after_its_grant(daemons, clients):
         wait_kept(Saved(d), c)
         return time.monotonic() - granted
 
-    assert any(kept_after() < 1.7 for _ in range(5)), "a busy machine is late now and then"
+    harness.wait_until(lambda: kept_after() < 1.7, "it to be in time, as it is unless the machine is busy")
 
 
 def test_after_five_crashes_within_a_minute_the_next_worker_comes_after_a_pause(daemons):
@@ -544,13 +544,9 @@ def test_its_time_costs_next_to_nothing_while_nothing_happens(daemons):
     """It wakes for nothing of its own."""
     d = daemons()
 
-    def switches():
-        return int(status(d.process.pid, "voluntary_ctxt_switches"))
-
     def idle():
-        before = switches()
-        time.sleep(1)  # it is about what is used while time passes
-        return switches() - before <= 1
+        before, after, _ = harness.over(1, lambda: int(status(d.process.pid, "voluntary_ctxt_switches")))
+        return after - before <= 1
 
     d.info()
     harness.wait_until(idle, "a second without a wake-up")  # on a busy machine something may yet be begun

@@ -13,7 +13,7 @@ import pytest
 
 import fakezk
 import harness
-from harness import FAST, FAST_TICK_MS
+from harness import FAST, FAST_TICK_MS, ROOMY
 
 LIARS = {
     "http": (b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\nyou are not speaking HTTP\r\n", "is no ZooKeeper server"),
@@ -59,17 +59,18 @@ def gaps(liar):
 
 
 def assert_named(kind, liar, d, says, seconds):
+    harness.wait_until(lambda: len(liar.times) >= 3, "it to be tried again")
     info = d.info()
     tens = 1 + int(info["uptime_in_seconds"]) // 10  # of seconds: a busy machine comes later to this
     # Delays of 0.1 s that double, each between its half and the whole; nothing faster, no silence either.
-    assert 3 <= len(liar.times) <= 14 * tens, (kind, gaps(liar))
+    assert len(liar.times) <= 14 * tens, (kind, gaps(liar))
     assert info["session_state"] == "none" and info["zookeeper_state"] in ("refused", "connecting"), kind
     assert info["asked_timeout_ms"] == "3000"
     if says:
         assert info["session_why"].startswith("never connected; trying for "), kind
         assert liar.address in info["trouble"] and says in info["trouble"], kind
         assert "cannot be reached" not in d.log(), kind
-        assert 0 <= int(info["trouble_age_ms"]) < 8500 and int(info["disconnected_ms"]) > 1000 * (seconds - 1), kind
+        assert 0 <= int(info["trouble_age_ms"]) < 8500 * tens and int(info["disconnected_ms"]) > 1000 * (seconds - 1), kind
         # Five lines in ten seconds, and in the complaints.
         assert 1 <= sum(says in line for line in d.log().splitlines()) <= 7 * tens, (kind, d.log())
 
@@ -218,7 +219,7 @@ def test_a_server_that_spoils_its_answers_costs_connections_and_no_process(own_z
 @pytest.mark.plain_only("it is about time: the same code runs in shorter tests")
 def test_info_tells_the_life_of_a_session(own_zk, daemons, clients):
     zk = own_zk(tick_ms=FAST_TICK_MS)
-    d = daemons(zk, **FAST)
+    d = daemons(zk, **ROOMY)
     c = clients(d)
     c.call("LOCK", "a")
     assert d.info()["session_why"].startswith("last proof ")
@@ -265,10 +266,10 @@ def assert_slow(d, says, errors):
     """Refused, said in a few lines, and not tried again at once for ever."""
     began = time.monotonic()
     harness.wait_until(lambda: says in d.info()["trouble"], "the trouble")
-    time.sleep(4)  # it is about how much is tried in a time
-    info = d.info()
+    _, info, _ = harness.over(4, d.info)
     assert says in info["trouble"] and info["zookeeper_state"] == "refused"
-    assert 2 <= int(info["suspensions_total"]) <= 12 * max(1, (time.monotonic() - began) / 4)
+    assert int(info["suspensions_total"]) <= 12 * max(1, (time.monotonic() - began) / 4)
+    harness.wait_until(lambda: int(d.info()["suspensions_total"]) >= 2, "it to be tried again")
     assert 1 <= sum(says in line for line in d.log().splitlines()) <= errors, d.log()
     assert len(d.log().splitlines()) < 25, d.log()
 

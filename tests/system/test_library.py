@@ -51,6 +51,35 @@ def test_errors_are_sentences(standalone, programs):
         assert p.do("error 0") == answer.split(" ", 1)[1]
 
 
+@pytest.mark.parametrize("first", range(3))
+def test_a_sentence_that_is_cut_ends_with_a_whole_character(standalone, programs, clients, first):
+    """hear() decodes it."""
+    p = programs(standalone.socket)
+    p.do("open 0")
+    name = first * "x" + 170 * "€"
+    clients(standalone).call("LOCK", name)
+    assert p.do(f"try 0 {name}").startswith(f"TAKEN The lock {name[:160]}")
+    assert p.do("lock 0 a").startswith("OK ")
+    assert p.do(f"acquire 0 {name} 1 1 0").startswith("MISMATCH ")
+
+
+@pytest.mark.parametrize("line, word", [
+    ("campaign 0 e LONG 0", "REFUSED"), ("campaign_enqueue 0 e LONG 0", "REFUSED"), ("lock_with 0 b data LONG", "REFUSED"),
+    ("enqueue 0 b data LONG", "REFUSED"), ("lock_any 0 1 b data LONG", "REFUSED"), ("lock 0 LONG", "BADNAME"),
+    ("campaign 0 LONG x 0", "BADNAME"), ("unlock 0 LONG", "BADNAME"), ("release 0 LONG 1", "BADNAME"),
+    ("renew 0 LONG 1", "BADNAME"), ("leader 0 LONG", "BADNAME"), ("observe 0 LONG", "BADNAME"), ("cancel 0 LONG", "BADNAME"),
+    ("lock_all 0 2 b LONG", "BADNAME"), ("unlock_all 0 2 a LONG", "BADNAME"),
+])
+def test_a_text_of_any_length_costs_nothing_that_is_held(standalone, programs, line, word):
+    """The daemon ends a connection that sends it a request without end."""
+    p = programs(standalone.socket)
+    p.do("open 0")
+    p.do("lock 0 a")
+    assert p.do(line.replace("LONG", 100_000 * "x")).startswith(word + " ")
+    assert p.do("command 0 PING") == "'PONG'"
+    assert p.do("unlock 0 a") == "OK 0"
+
+
 def test_no_daemon(programs, tmp_path):
     p = programs(str(tmp_path / "none"))
     answer = p.do("open 0")

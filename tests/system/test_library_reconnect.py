@@ -88,7 +88,7 @@ def test_a_loss_before_the_end_of_the_connection_is_not_forgotten_with_it(standa
     assert not p.do(use).startswith("LOST "), "it is told once"
 
 
-@pytest.mark.parametrize("tell", ["lock 0 a", "unlock 0 a", "renew 0 a 10000"], ids=str)
+@pytest.mark.parametrize("tell", ["lock 0 a", "unlock 0 a", "renew 0 a 10000", "lock_all 0 2 b a", "unlock_all 0 2 a b"], ids=str)
 def test_a_loss_that_a_call_has_told_is_not_told_again_after_the_connection(standalone, programs, tell):
     p = programs(standalone.socket)
     p.do("open 0")
@@ -128,6 +128,17 @@ def test_a_call_that_waits_goes_on_waiting(standalone, programs, clients):
         assert p.do("event 0 0").startswith("NONE ")
         assert p.do(free).startswith("OK")
         p.do("unlock 0 b")
+
+
+def test_who_has_patience_without_end_goes_on_waiting(standalone, programs, clients):
+    p = programs(standalone.socket)
+    p.do("open 0")
+    p.do(f"patience 0 {2 ** 63 - 1}")
+    clients(standalone).call("LOCK", "a")
+    p.tell("lock 0 a")
+    wait_for_waiter(standalone)
+    restart(standalone)
+    token_of(p.hear())
 
 
 def test_the_time_to_wait_is_what_is_left_of_it(programs, tmp_path):

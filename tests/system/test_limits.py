@@ -14,7 +14,7 @@ import pytest
 import ensemble
 import harness
 import network
-from harness import FAST, FAST_TICK_MS
+from harness import FAST, FAST_TICK_MS, ROOMY
 
 WRAP_NEAR = (1 << 31) - 1 - (1 << 20)  # the first number at which a directory counts as worn
 CONTAINER = -(1 << 63)                 # what the server writes as the owner of a container
@@ -334,7 +334,7 @@ def test_a_directory_deleted_while_it_lingers(daemons, zk, root, clients, kazoo_
 def test_the_whole_tree_deleted(own_zk, daemons, clients, kazoo_client):
     """Its root and the hosts' directory too: all of it is made again."""
     zk = own_zk(tick_ms=FAST_TICK_MS)
-    d = daemons(zk, **FAST, locks__linger_ms=0)
+    d = daemons(zk, **ROOMY, locks__linger_ms=0)
     c = clients(d)
     c.call("LOCK", "a")
     k = kazoo_client(zk)
@@ -347,7 +347,7 @@ def test_the_whole_tree_deleted(own_zk, daemons, clients, kazoo_client):
         return True
 
     harness.wait_until(deleted, "the tree to be gone at once")
-    assert c.push()[:2] == ["lost", "a"]
+    assert c.news()[:2] == ["lost", "a"]
     assert c.call("LOCK", "b", "WAIT", 20000) > 0
     harness.wait_until(lambda: kazoo_client(zk).exists(f"/t/.hosts/{d.host}"), "the host to be announced again")
 

@@ -126,9 +126,17 @@ def test_a_writers_try_elsewhere_does_not_lock_readers_out(two_hosts, zk, root, 
     k = kazoo_client(zk)
     passer.send("LOCK", "a")
     harness.wait_until(lambda: any("__WRIT__" in name for name in k.get_children(f"{root}/a")), "the writer's znode")
-    late = clients(alpha)
-    late.send("LOCK", "a", "SHARED")
-    assert late.quiet(0.3)
+
+    def waits():
+        """A reader of a host that knows of the writer, which is told a moment after the znode is there."""
+        late = clients(alpha)
+        late.send("LOCK", "a", "SHARED")
+        if late.quiet(0.3):
+            return late
+        late.close()
+        return None
+
+    late = harness.wait_until(waits, "a reader to wait behind the writer")
     passer.close()
     assert isinstance(late.reply(), int)
 

@@ -3,7 +3,6 @@
 obeyed, for a session that is larger takes the ensemble down for good (ZOOKEEPER-4306)."""
 
 import glob
-import time
 
 import kazoo.client
 import pytest
@@ -12,11 +11,30 @@ import fakezk
 import harness
 from test_handover import restart
 
+LOOKS_FOR_S = 20  # it begins within 3 s of a connection, and asks a dozen questions
 NETTY = ["-Dzookeeper.serverCnxnFactory=org.apache.zookeeper.server.NettyServerCnxnFactory"]
 
 
-def wait_packet(d, what=lambda n: n > 0):
-    return harness.wait_until(lambda: what(int(d.info("zookeeper")["packet_bytes"])) and d.info(), "the limit")
+def wait_packet(d, what, patience=harness.PATIENCE):
+    return harness.wait_until(lambda: what(int(d.info("zookeeper")["packet_bytes"])) and d.info(), "the limit", patience)
+
+
+def start_again(d):
+    assert d.terminate() == 0
+    d.start()
+
+
+def wait_limit(d, most):
+    """Until it has found the limit of a server that takes so much. One that is slow, as on a busy machine, counts as one that takes
+    everything, and is not asked again by that process."""
+    def found():
+        try:
+            return wait_packet(d, lambda n: 0 < n <= most, LOOKS_FOR_S)
+        except AssertionError:
+            start_again(d)
+            return None
+
+    return harness.wait_until(found, "the limit", 3 * harness.PATIENCE)
 
 
 def asked(d, proxy):
@@ -38,9 +56,9 @@ def test_a_server_that_takes_less_lowers_the_limit(own_zk, daemons, monkeypatch,
     monkeypatch.setattr(harness, "JARS", ":".join([harness.JARS, *glob.glob("/usr/share/java/netty-*.jar")]))
     zk = own_zk(jvm=["-Djute.maxbuffer=50000", *(NETTY if kind == "netty" else [])])
     d = daemons(zk)
-    info = wait_packet(d)
+    info = wait_limit(d, 50000)
     found = int(info["packet_bytes"])
-    assert 48000 <= found <= 50000
+    assert found >= 48000
     assert int(info["limit_session_path_bytes"]) == found // 10 * 9
     assert info["configured_session_path_bytes"] == "900000"
     assert d.log().count(f"takes packets of no more than {found} bytes") == 1
@@ -74,8 +92,8 @@ def test_a_server_that_was_asked_is_not_asked_again_by_the_next_process(own_zk, 
     for _ in range(2):
         restart(d)
         harness.wait_until(lambda: d.info("zookeeper")["zookeeper_state"] == "connected", "the next connection")
-    time.sleep(4)  # within 3 s of a connection it would be asked
-    assert proxy.lengths == [990000]
+    _, lengths, _ = harness.over(4, lambda: proxy.lengths)  # within 3 s of a connection it would be asked
+    assert lengths == [990000]
     proxy.end()
 
 
@@ -112,11 +130,12 @@ def test_a_server_that_was_given_more_gives_the_limit_back(own_zk, daemons, proc
     harness.inherit_orphans()
     zk = own_zk(jvm=["-Djute.maxbuffer=50000"])
     d = daemons(zk)
-    wait_packet(d)
+    wait_limit(d, 50000)
     if process == "another process":
         restart(d)
         assert int(d.info("zookeeper")["packet_bytes"]) > 0
-    time.sleep(10)  # sooner it is not asked again
+    before, after, _ = harness.over(10, lambda: d.info("zookeeper")["packet_bytes"])  # sooner it is not asked again
+    assert before == after
     zk.kill()
     zk.jvm = []
     zk.start()
@@ -141,7 +160,7 @@ def test_a_full_session_ends_and_its_server_starts_again(own_zk, daemons, client
     """The same server after a session of 300 znodes of somebody who does not count: it does not come back."""
     zk = own_zk(jvm=["-Djute.maxbuffer=4000"])
     d = daemons(zk, limits={"grants_per_client": 1000}, locks__linger_ms=0, zookeeper__session_timeout_ms=40000)
-    wait_packet(d)
+    wait_limit(d, 4000)
     c = clients(d)
     taken = fill(c, 300, "a-lock-of-some-length-%d")
     assert 10 <= taken <= 60
@@ -175,10 +194,17 @@ def test_one_name_that_is_too_long_does_not_cost_the_host_its_session(own_zk, da
     """Every request that names it is larger than the server takes: it cuts the connection, until that is known."""
     zk = own_zk(jvm=["-Djute.maxbuffer=1000"])
     d = daemons(zk)
-    other, c = clients(d), clients(d)
-    token = other.call("LOCK", "a")
-    assert c.call("LOCK", "é" * 256, "WAIT", 25000).code == "LIMIT"
-    info = wait_packet(d)
+
+    def refused():
+        other, c = clients(d), clients(d)
+        token = other.call("LOCK", "a")
+        if c.call("LOCK", "é" * 256, "WAIT", 25000).code == "LIMIT":
+            return other, c, token
+        start_again(d)  # see wait_limit()
+        return None
+
+    other, c, token = harness.wait_until(refused, "the limit", 3 * harness.PATIENCE)
+    info = wait_packet(d, lambda n: n > 0)
     assert info["sessions_lost_total"] == "0" and info["sessions_total"] == "1"
     assert other.call("LOCK", "a", "REENTER") == token
     harness.wait_until(lambda: d.info()["connected"] == "1" and d.info()["operations"] == "0", "what was cut off to be over")

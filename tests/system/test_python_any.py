@@ -8,7 +8,7 @@ import threading
 import pytest
 
 import harness
-from python_library import crash, is_free, lockbroker, wait_free
+from python_library import crash, is_free, lockbroker, until, wait_free
 
 NAMES = ("a", "b", "c")
 
@@ -149,8 +149,7 @@ def test_a_task_that_is_cancelled_withdraws_all(alone, clients):
 
     async def main():
         task = asyncio.create_task(lockbroker.aio.lock_any("a", "b").acquire())
-        while not (c.call("QUEUE", "a") and c.call("QUEUE", "b")):
-            await asyncio.sleep(0.01)
+        await until(lambda: c.call("QUEUE", "a") and c.call("QUEUE", "b"), "the requests")
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

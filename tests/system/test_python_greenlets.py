@@ -210,17 +210,17 @@ def test_a_broker_that_hangs_is_one_that_does_not_answer(daemons, greenlets):
 def test_what_ends_a_greenlet_withdraws_its_request(standalone, greenlets):
     kill = {"gevent": "import gevent\nspawn, kill = gevent.spawn, lambda one: one.kill()",
             "eventlet": "spawn, kill = eventlet.spawn, lambda one: one.kill()"}[greenlets.greenlets]
-    p = greenlets.start(standalone.socket, kill + textwrap.dedent("""
-        waits = spawn(lockbroker.lock("a", group="").acquire)
-        while not lockbroker.ask("QUEUE", "a"):
-            others_go_on()
-        kill(waits)
-        while lockbroker.ask("QUEUE", "a"):
-            others_go_on()
-        say("withdrawn")
-        """))
     with standalone.client() as c:
         c.call("LOCK", "a")
+        p = greenlets.start(standalone.socket, kill + textwrap.dedent("""
+            waits = spawn(lockbroker.lock("a", group="").acquire)
+            while not lockbroker.ask("QUEUE", "a"):
+                others_go_on()
+            kill(waits)
+            while lockbroker.ask("QUEUE", "a"):
+                others_go_on()
+            say("withdrawn")
+            """))
         assert ended(p) == "withdrawn\n"
         c.call("UNLOCK", "a")
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Python library when what it holds is lost, or its broker ends: it says so, and never becomes a new owner silently."""
 
+import asyncio
 import math
 import os
 import signal
@@ -101,6 +102,45 @@ def test_who_waits_goes_on_waiting_on_the_next_broker(alone, clients):
     held = waits()
     assert held.valid() == math.inf
     held.release()
+
+
+@pytest.mark.parametrize("ask", [lambda: lockbroker.ask("HOLDERS", "a"), lambda: lockbroker.leader("e") or [],
+                                 lambda: asyncio.run(lockbroker.aio.ask("HOLDERS", "a"))], ids=["ask", "leader", "aio"])
+def test_a_question_waits_for_the_next_broker(alone, monkeypatch, ask):
+    assert ask() == []
+    alone.kill()
+    tried = threading.Event()
+    pause = lockbroker._scripts.Retries.pause
+
+    def noted(retries, why):
+        tried.set()
+        return pause(retries, why)
+
+    monkeypatch.setattr(lockbroker._scripts.Retries, "pause", noted)
+    answer = in_thread(ask)
+    assert tried.wait(harness.PATIENCE)
+    alone.start()
+    assert answer() == []
+
+
+@pytest.mark.parametrize("greets", [True, False])
+def test_a_question_that_was_heard_is_not_asked_again(tmp_path, greets):
+    """It may have been carried out."""
+    with socket.socket(socket.AF_UNIX) as listener:
+        path = str(tmp_path / "socket")
+        listener.bind(path)
+        listener.listen()
+        answer = in_thread(lambda: lockbroker.ask("FORCEUNLOCK", "a", socket=path))
+        with listener.accept()[0] as s:
+            heard = b""
+            while b"FORCEUNLOCK" not in heard:
+                heard += s.recv(4096)
+            if greets:
+                s.sendall(b"%0\r\n")
+        assert isinstance(answer(), lockbroker.NoBroker)
+        listener.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            listener.accept()
 
 
 def test_a_broker_that_does_not_come_back_ends_the_wait(alone, clients):

@@ -3,12 +3,14 @@
 
 import asyncio
 import contextlib
+import socket
 import threading
 
 import pytest
 
 import harness
 from python_library import crash, lockbroker, program, until
+from lockbroker._choice import Choice
 from lockbroker._observe import _Observation
 from lockbroker._request import request
 
@@ -193,6 +195,32 @@ def test_a_forked_child_does_not_observe(alone):
 
 def event(token, data):
     return b">5\r\n$6\r\nleader\r\n$1\r\ne\r\n:%d\r\n$3\r\nweb\r\n$%d\r\n%s\r\n" % (token, len(data), data)
+
+
+@pytest.mark.parametrize("answer", ["+OK", ":1", "*1\r\n:1", "%1\r\n+host\r\n+h"])
+def test_an_answer_that_names_no_leader_is_no_broker_s(tmp_path, answer):
+    with socket.socket(socket.AF_UNIX) as listener:
+        path = str(tmp_path / "s")
+        listener.bind(path)
+        listener.listen()
+
+        def serve():
+            with listener.accept()[0] as peer:
+                peer.sendall(b"%0\r\n" + answer.encode() + b"\r\n")
+                while peer.recv(4096):
+                    pass
+
+        threading.Thread(target=serve, daemon=True).start()
+        with pytest.raises(lockbroker.ProtocolError):
+            lockbroker.leader("e", socket=path)
+
+
+@pytest.mark.parametrize("event", ["0", "1\r\n*0", "1\r\n+granted", "2\r\n+granted\r\n+e", "3\r\n+failed\r\n+e\r\n:1",
+                                   "2\r\n+leader\r\n+e", "2\r\n%0\r\n%0", "4\r\n+lost\r\n*0\r\n_\r\n_"])
+def test_an_event_of_another_shape_is_none(event):
+    for grant in (_Observation(request("election", ["e"], "/nowhere")), Choice(request("any", ["e", "f"], "/nowhere"))):
+        grant.feed(f">{event}\r\n".encode())
+        assert not grant.ended and not grant.news.done
 
 
 def test_of_what_nobody_has_taken_the_last_counts():

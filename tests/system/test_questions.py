@@ -6,7 +6,7 @@ import re
 import signal
 
 import harness
-from harness import FAST, FAST_TICK_MS
+from harness import FAST, FAST_TICK_MS, ROOMY
 from test_cli import run
 
 OPERATORS = True  # see clients of conftest.py
@@ -148,7 +148,7 @@ def test_hosts_come_and_go(daemons, zk, root, clients):
 
 def test_questions_without_zookeeper_are_answered_in_part(own_zk, daemons, clients):
     server = own_zk(tick_ms=FAST_TICK_MS)
-    d = daemons(server, **FAST)
+    d = daemons(server, **ROOMY)
     holder, c = clients(d), clients(d)
     holder.call("LOCK", "held")
     server.kill()

@@ -477,7 +477,7 @@ def test_a_slow_look_up_of_a_user_holds_up_nothing_else(zk, daemons, conf, clien
     reloader.send("RELOAD")
     wait_looked_up(names)
     # The end of the session blocks, too, and needs another worker.
-    assert k.exists(presence)
+    harness.wait_until(lambda: k.exists(presence), "the host to be announced")
     d.signal(signal.SIGTERM)
     assert d.process.wait(harness.PATIENCE) == 0 and k.exists(presence) is None
 

@@ -40,6 +40,7 @@ def made_by(daemon):
 def standing_still(daemon):
     """So that it makes nothing again before everything is as the test wants it."""
     daemon.signal(signal.SIGSTOP)
+    harness.wait_until(lambda: set(harness.thread_states(daemon.pid)) == {"T"}, "the daemon to stand still")
     yield
     daemon.signal(signal.SIGCONT)
 
@@ -61,8 +62,11 @@ def test_what_is_removed_is_made_again_and_said_once(apart, clients):
         for name in os.listdir(rundir):
             os.unlink(f"{rundir}/{name}")
     harness.wait_until(lambda: made_by(d) == names, "the files")
+    # A line follows its file.
     for name in names:
-        assert d.log().count(f"warning: somebody has removed {rundir}/{name}: it was made again") == 1
+        line = f"warning: somebody has removed {rundir}/{name}: it was made again"
+        harness.wait_until(lambda line=line: line in d.log(), line)
+        assert d.log().count(line) == 1
     assert "error:" not in d.log() and d.info("server")["files_lost"] == "0"
     assert c.call("VALID", "a", "TOKEN", token) > 0
     assert clients(d).call("LOCK", "a", "WAIT", 0) is None

@@ -3,7 +3,6 @@
 
 import re
 import signal
-import time
 
 import pytest
 
@@ -226,7 +225,7 @@ def test_an_uncontended_lock_is_one_round_trip(own_zk, daemons, clients):
     writes, reads = sent()
     zk.signal(signal.SIGSTOP)
     c.send("LOCK", "a")
-    harness.wait_until(lambda: sent() == (writes + 1, reads + 1), "create and list to be sent together", 5)
+    harness.wait_until(lambda: sent() == (writes + 1, reads + 1), "create and list to be sent together")
     zk.signal(signal.SIGCONT)
     assert isinstance(c.reply(), int)
     assert sent() == (writes + 1, reads + 1)
@@ -274,21 +273,19 @@ def test_waiting_uses_no_cpu(own_zk, daemons, clients):
         harness.wait_queued(d, "a", 60)
     daemon_pids, waiting_pids = [d.pid for d in pair], [p.pid for p in waiting]
 
-    def used_in_three_seconds():
-        before = [count(pids) for count in (cpu_ticks, switches) for pids in (daemon_pids, waiting_pids)]
-        time.sleep(3)  # it is about what is used while time passes
-        after = [count(pids) for count in (cpu_ticks, switches) for pids in (daemon_pids, waiting_pids)]
-        return [b - a for a, b in zip(before, after)]
+    def look():
+        return [count(pids) for count in (cpu_ticks, switches) for pids in (daemon_pids, waiting_pids)]
 
     used = []
-    # At first a grant older than a second is looked at. A waiting command asks after 5 s, and then ever more rarely, why it is not granted: between those looks nobody wakes.
-    for _ in range(10):
-        used.append(used_in_three_seconds())
+
+    def rest():
+        before, after, _ = harness.over(3, look)
+        used.append([b - a for a, b in zip(before, after)])
         of_daemons, of_waiting, daemons_woke, waiting_woke = used[-1]
-        if of_daemons <= 1 and daemons_woke <= 20 and of_waiting == waiting_woke == 0:
-            break
-    else:
-        raise AssertionError(used)
+        return of_daemons <= 1 and daemons_woke <= 20 and of_waiting == waiting_woke == 0
+
+    # At first a grant older than a second is looked at. A waiting command asks after 5 s, and then ever more rarely, why it is not granted: between those looks nobody wakes.
+    harness.wait_until(rest, lambda: f"three seconds in which nobody does anything: {used}")
     for p in waiting:
         p.kill()
         p.wait()

@@ -14,7 +14,7 @@ import ensemble
 import fakezk
 import harness
 import stat
-from harness import FAST, FAST_TICK_MS
+from harness import FAST_TICK_MS, ROOMY
 from saved import HOLD, LOAD, Saved, kill, processes, session_id, wait_announced, wait_known  # noqa: F401 (processes is a fixture)
 
 # T = 8 s: safe for 5.3 s after the last proof, expired by the server not before 8.
@@ -361,7 +361,8 @@ def test_what_cannot_be_gone_by_is_told_and_replaced(daemons, zk, root, clients)
 def test_the_session_of_another_name_or_boot_is_left_alone(own_zk, daemons, clients, at, other):
     """The directory may be a copy, and the original's daemon alive."""
     zk = own_zk(tick_ms=FAST_TICK_MS)
-    d = daemons(zk, **FAST, host="alpha")
+    d = daemons(zk, **ROOMY, host="alpha")  # its servers keep the session for longer than a start takes
+    wait_announced(d)
     left = session_id(d)
     d.kill()
     Saved(d).write(getattr(Saved, at), other)

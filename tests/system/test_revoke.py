@@ -9,7 +9,7 @@ import time
 import pytest
 
 import harness
-from harness import FAST, FAST_TICK_MS
+from harness import FAST_TICK_MS, ROOMY
 from test_cli import LOST, run, started
 from tools import need
 
@@ -124,7 +124,7 @@ def test_the_znode_of_a_frozen_daemon_is_deleted(two_hosts, clients):
     assert time.monotonic() - began >= 2
     assert waiter.reply() > token
     two_hosts[0].signal(signal.SIGCONT)
-    assert a.push() == ["lost", "a", token, "deleted"]
+    assert a.news() == ["lost", "a", token, "deleted"]
 
 
 def test_what_a_killed_daemon_left_is_taken_at_once_by_its_successor(two_hosts, clients):
@@ -188,7 +188,7 @@ def test_redis_cli_can_ask(standalone, clients):
 
 def test_without_zookeeper_only_holders_here_are_asked(own_zk, daemons, clients):
     server = own_zk(tick_ms=FAST_TICK_MS)
-    d = daemons(server, **FAST)
+    d = daemons(server, **ROOMY)
     a, c = clients(d), clients(d)
     a.call("LOCK", "held")
     server.kill()

@@ -348,7 +348,7 @@ class OurPermits:
                 overlaps += inside.overlaps()
                 self.met.add(1 + len(inside.others))
                 self.hold_s = HOLD_S if self.limit in self.met else min(2 * self.hold_s, 1)
-                time.sleep(self.hold_s)  # so that others could come while it is inside
+                inside.stay(self.hold_s)
             assert self.client.call("RELEASE", "s") == 0
         return overlaps
 

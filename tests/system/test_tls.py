@@ -192,7 +192,7 @@ def test_a_server_of_another_name_is_not_believed(stunnel, daemons):
 
 def test_a_restart_of_stunnel_is_jeopardy_and_safe_again(stunnel, daemons, clients):
     tunnel = stunnel(section())
-    d = daemons(tunnel, zookeeper__session_timeout_ms=6000)
+    d = daemons(tunnel, zookeeper__session_timeout_ms=30000)
     c = clients(d)
     token = c.call("LOCK", "a")
     tunnel.kill()

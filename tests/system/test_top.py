@@ -2,13 +2,22 @@
 """`lockbroker top`, by what is on the screen of a terminal, which tmux is here."""
 
 import contextlib
+import fcntl
+import itertools
 import os
+import pty
 import re
 import shlex
 import shutil
 import signal
+import socket
+import socketserver
+import struct
 import subprocess
+import termios
+import threading
 import time
+import types
 
 import harness
 import pytest
@@ -18,6 +27,7 @@ PROGRAM = harness.program("lockbroker-top")
 MISSING = ("tmux is not installed" if not shutil.which("tmux") else
            "lockbroker-top is built only where there is ncurses" if not os.path.exists(PROGRAM) else None)
 
+WRITE = {"x86_64": 1, "aarch64": 64}[os.uname().machine]  # the number of that system call
 ALTERNATE, CURSOR = "#{alternate_on}", "#{cursor_flag}"
 
 
@@ -30,11 +40,16 @@ class Screen:
         env = {k: v for k, v in os.environ.items() if not k.startswith("TMUX")} | {"LC_ALL": "C.UTF-8"}
         self.server = harness.spawn(["tmux", "-D", "-S", self.socket, "-f", "/dev/null"], env=env,
                                     stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-        harness.wait_until(lambda: os.path.exists(self.socket), "tmux")
+        harness.wait_until(self.listens, "tmux")
         term = f"TERM={term} " if term else ""
         script = (f"cd {self.dir}; stty -g >before; {term}{command} 2>said; echo $? >status; stty -g >after; touch over; "
                   f"exec sleep 1000")
         self.tmux("new-session", "-d", "-x", str(columns), "-y", str(lines), script)
+
+    def listens(self):
+        """Its socket is there a moment before."""
+        with socket.socket(socket.AF_UNIX) as s:
+            return s.connect_ex(self.socket) == 0
 
     def tmux(self, *words):
         return subprocess.run(["tmux", "-S", self.socket, *words], check=True, stdout=subprocess.PIPE, text=True).stdout
@@ -209,6 +224,14 @@ def test_a_lock_is_opened(broker, clients, screens):
     screen.wait_rows("first", "second", "third")
 
 
+def test_a_lock_is_opened_on_a_narrow_screen(broker, clients, screens):
+    hold(clients, broker, "a", label="somebody")
+    screen = screens(broker, columns=16, lines=12)
+    screen.wait_rows("a")
+    screen.keys("Enter")
+    screen.wait(lambda lines: any(re.fullmatch(r" {5}somebody", line.rstrip()) for line in lines), "its holder")
+
+
 def test_stopped_it_stands_still(broker, clients, screens):
     hold(clients, broker, "old")
     screen = screens(broker)
@@ -370,6 +393,34 @@ def test_the_terminal_is_left_as_it_was(broker, clients, screens, how, away):
     assert screen.read("said") == ""
 
 
+def test_it_ends_though_the_terminal_takes_no_output(broker, clients):
+    c = clients(broker)
+    for i in range(100):
+        assert c.call("LOCK", f"lock{i:03d}", "DATA", "x" * 100) > 0
+    pid, fd = pty.fork()
+    if not pid:
+        os.execve(PROGRAM, [PROGRAM], os.environ | {"LOCKBROKER_SOCKET": broker.socket, "TERM": "xterm"})
+    try:
+        lines = itertools.cycle([100, 90])
+
+        def writes():
+            time.sleep(0.02)
+            with open(f"/proc/{pid}/syscall") as f:
+                return f.read().startswith(f"{WRITE} ")
+
+        def is_full():
+            fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", next(lines), 300, 0, 0))
+            return all(writes() for _ in range(10))
+
+        harness.wait_until(is_full, "the terminal to be full")
+        os.kill(pid, signal.SIGTERM)
+        ended = harness.wait_until(lambda: [e for e in [os.waitpid(pid, os.WNOHANG)] if e[0]], "its end")[0]
+        assert ended == (pid, 0)
+        assert termios.tcgetattr(fd)[3] & termios.ECHO, "the settings of the terminal"
+    finally:
+        os.close(fd)
+
+
 def test_without_a_terminal(broker):
     outcome = subprocess.run([harness.program("lockbroker"), "-S", broker.socket, "top"], stdin=subprocess.DEVNULL,
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -403,6 +454,56 @@ def test_ten_thousand_locks(daemons, clients, screens):
     screen.wait_rows("lock09999")
     screen.keys("q")
     assert screen.ended() == 0
+
+
+def test_by_rate_as_many_rows_are_there_as_in_other_orders(broker, clients, screens):
+    c = clients(broker)
+    for i in range(220):
+        assert c.call("LOCK", f"lock{i:03d}") > 0
+    screen = screens(broker)
+    screen.wait_rows("lock000")
+    screen.keys("g")
+    screen.wait_for("by grants a second")
+    screen.keys("End")
+    screen.wait(lambda lines: lines[22].startswith("lock199"), "the last of 200")
+
+
+class Counting(socketserver.StreamRequestHandler):
+    """A broker that has counted round trips to ZooKeeper, and is another one for each question after the first."""
+
+    metrics = iter([(1, 3, 9.0), (2, 13, 0.1)] + [(2, 13, 0.1)] * 100)
+
+    def text(self, word):
+        if word != b"METRICS":
+            return b"session_state:safe\r\nhost:h\r\n" if word == b"INFO" else b""
+        since, count, total = next(self.metrics)
+        return (f"# \nlockbroker_counters_start_time_seconds {since}\nlockbroker_round_trip_seconds_sum {total}\n"
+                f"lockbroker_round_trip_seconds_count {count}\n").encode()
+
+    def handle(self):
+        while line := self.rfile.readline():
+            words = []
+            for _ in range(int(line[1:])):
+                self.rfile.readline()
+                words.append(self.rfile.readline().strip())
+            text = self.text(words[0])
+            self.wfile.write(b"*0\r\n" if words[0] in (b"LOCKS", b"HOSTS") else b"$%d\r\n%s\r\n" % (len(text), text))
+
+
+class Server(socketserver.ThreadingUnixStreamServer):
+    daemon_threads = True
+
+
+def test_the_round_trip_is_of_one_broker(screens):
+    """Counters that began anew, and have counted further than the former ones: the mean is theirs alone."""
+    path = os.path.join(harness.fast_tmp("counting."), "socket")
+    with Server(path, Counting) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        screen = screens(types.SimpleNamespace(socket=path))
+        screen.wait_for("ZooKeeper 3000.0ms")
+        lines = screen.wait(lambda lines: "ZooKeeper" in lines[0] and "3000.0ms" not in lines[0], "the next one")
+        assert "ZooKeeper 7.7ms" in lines[0], lines[0]
+        server.shutdown()
 
 
 def test_several_hosts(zk, root, daemons, clients, screens):

@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 import harness
-from harness import FAST, FAST_TICK_MS
+from harness import FAST, FAST_TICK_MS, ROOMY
 from saved import LOAD, Saved, processes, session_id, wait_announced  # noqa: F401 (processes is a fixture)
 
 
@@ -81,11 +81,11 @@ def test_two_daemons_of_one_directory(daemons, zk, root):
 
 def test_two_daemons_of_one_name(own_zk, daemons, clients):
     zk = own_zk(tick_ms=FAST_TICK_MS)
-    first = daemons(zk, **FAST, host="alpha")
+    first = daemons(zk, **ROOMY, host="alpha")
     wait_announced(first)
     a = clients(first)
     token = a.call("LOCK", "a")
-    second = harness.Daemon(zk, **FAST, host="alpha", wait=False)
+    second = harness.Daemon(zk, **ROOMY, host="alpha", wait=False)
     daemons.list.append(second)
     second.expected_exit = 2
     second.spawn()
@@ -97,7 +97,7 @@ def test_two_daemons_of_one_name(own_zk, daemons, clients):
         assert f.read().strip() in log
     info = first.info()
     assert info["announced"] == "1" and info["rival"] == "" and a.call("LOCK", "a", "REENTER") == token
-    harness.wait_until(lambda: len(zk.sessions()) == 1, "the second's session to be gone", 2)
+    harness.wait_until(lambda: len(zk.sessions()) == 1, "the second's session to be gone, and not by its timeout", 8)
 
 
 @pytest.mark.release_only("it takes as long as a second daemon looks, under load")

@@ -52,11 +52,7 @@ class Server(harness.Zookeeper):
 
     def mode(self):
         """leader, follower, or None when it does not serve."""
-        try:
-            answer = self.ask("srvr", 0.3)
-        except OSError:
-            return None
-        return answer.partition("Mode: ")[2].split("\n")[0] or None
+        return self.look("srvr").partition("Mode: ")[2].split("\n")[0] or None
 
     def start(self):
         self.spawn()
@@ -133,10 +129,14 @@ class Ensemble:
     def modes(self):
         return {s: s.mode() for s in self.servers}
 
-    def leader(self):
+    def _leader(self):
         return next((s for s, mode in self.modes().items() if mode == "leader"), None)
 
-    def wait_whole(self, patience=60):
+    def leader(self):
+        """There is one: on a busy machine it may not say so at once."""
+        return harness.wait_until(self._leader, "a leader")
+
+    def wait_whole(self, patience=2 * harness.PATIENCE):
         """Until all servers serve, under one leader."""
         harness.wait_until(lambda: sorted(map(str, self.modes().values())) == ["follower", "follower", "leader"],
                            "the ensemble to be whole", patience)
@@ -150,7 +150,7 @@ class Ensemble:
 
     def epoch(self):
         """Grows with every election; None when there is no leader."""
-        leader = self.leader()
+        leader = self._leader()
         try:
             return leader and leader.zxid() >> 32
         except (OSError, AttributeError):

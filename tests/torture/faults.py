@@ -191,8 +191,11 @@ class Arena:
     def pick_mortal(self, count=None):
         return self.rng.sample(self.mortal, count or self.rng.randint(1, len(self.mortal)))
 
+    def stay(self, seconds):
+        time.sleep(seconds)  # for so long the fault lasts, or the calm
+
     def pause(self, least, most):
-        time.sleep(self.rng.uniform(least, most))  # for so long the fault lasts, or the calm
+        self.stay(self.rng.uniform(least, most))
 
     @contextlib.contextmanager
     def during(self, kind, hosts=(), election=False, **flags):
@@ -226,7 +229,7 @@ class Arena:
         """Waits while that server is away, and until there is a leader. Longer than is bearable excuses losses."""
         until = time.monotonic() + self.rng.uniform(least, most)
         fault.loses |= self.zookeeper.wait_led(without=server) > self.bearable_s
-        time.sleep(max(0, until - time.monotonic()))  # for so long the fault lasts
+        self.stay(max(0, until - time.monotonic()))
 
 
 def away(a, server, kind):
@@ -289,7 +292,7 @@ def cut_off(a, kind, seconds, hosts, **flags):
         try:
             for h in hosts:
                 h.all_links(how)
-            time.sleep(seconds)  # for so long the fault lasts
+            a.stay(seconds)
         finally:
             for h in hosts:
                 h.all_links("release")

@@ -108,7 +108,7 @@ static void rest_ms(int ms)
 {
 	struct timespec ts = { ms / 1000, ms % 1000 * 1000000L };
 
-	nanosleep(&ts, NULL);
+	nanosleep(&ts, NULL); /* a pace, or so that others could come while it is inside */
 }
 
 static void part(struct worker *w)

@@ -144,6 +144,7 @@ static inline void fixture_free(struct fixture *f)
 		group_leave(c);
 		user_leave(&f->locks, c->user);
 		account_leave(c->account);
+		mem_free(c->blocking);
 	}
 	assert_true(!f->locks.request_count && !f->locks.blocked_count && !f->locks.grant_count &&
 		    !f->locks.lost_count);

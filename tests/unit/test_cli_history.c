@@ -61,6 +61,17 @@ TEST(an_instant_after_the_change_to_summer_time_is_one_of_it)
 	expect_instant("2026-12-01 12:00", INT64_C(1796122800000), 60000);
 }
 
+TEST(a_day_lasts_until_the_next_one)
+{
+	use_zone("CET-1CEST,M3.5.0,M10.5.0/3");
+	expect_instant("2026-10-25", INT64_C(1792879200000), 25 * 3600000);
+	expect_instant("2026-03-29", INT64_C(1774738800000), 23 * 3600000);
+	expect_instant("2026-03-30", INT64_C(1774821600000), 24 * 3600000);
+	/* Its day begins at one. */
+	use_zone("EET-2EEST,M4.5.5/0,M10.5.4/24");
+	expect_instant("2026-04-24", INT64_C(1776981600000), 23 * 3600000);
+}
+
 TEST(what_is_no_instant_is_refused)
 {
 	static const char *const wrong[] = {
@@ -269,5 +280,106 @@ TEST(rows_of_one_instant_stay_in_the_order_of_their_entries)
 	assert_int_equal(h.holds.count, 4);
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(journal_number(&h.holds.rows[i].entry, "LOCKBROKER_TOKEN"), i + 1);
+	history_free(&h);
+}
+
+/* Of three permits, one is released after the other. */
+TEST(permits_that_are_all_given_back_one_by_one_are_not_held)
+{
+	struct history h = { .name = "s", .to_ms = INT64_MAX };
+
+	take(&h, "LOCKBROKER_EVENT=granted\nLOCKBROKER_PERMITS=3\nLOCKBROKER_SINCE_MS=1000\n");
+	for (int i = 0; i < 3; i++)
+		take(&h, "LOCKBROKER_EVENT=released\nLOCKBROKER_PERMITS=1\nLOCKBROKER_SINCE_MS=1000\nLOCKBROKER_WHY=released\n"
+			 "LOCKBROKER_HELD_MS=20000\n");
+	history_end(&h);
+	assert_int_equal(h.holds.count, 3);
+	for (size_t i = 0; i < h.holds.count; i++)
+		assert_int_equal(h.holds.rows[i].state, HISTORY_ENDED);
+	history_free(&h);
+}
+
+/* What a client loses, or leaves behind at its end, is all that it has: the entry of an earlier release was left out. */
+TEST(permits_that_end_with_their_client_are_not_held)
+{
+	struct history h = { .name = "s", .to_ms = INT64_MAX };
+
+	take(&h, "LOCKBROKER_EVENT=granted\nLOCKBROKER_PERMITS=3\nLOCKBROKER_SINCE_MS=1000\n");
+	take(&h, "LOCKBROKER_EVENT=released\nLOCKBROKER_PERMITS=2\nLOCKBROKER_SINCE_MS=1000\nLOCKBROKER_WHY=closed\n"
+		 "LOCKBROKER_HELD_MS=20000\n");
+	history_end(&h);
+	assert_int_equal(h.holds.count, 1);
+	assert_int_equal(h.holds.rows[0].state, HISTORY_ENDED);
+	history_free(&h);
+}
+
+TEST(a_wait_whose_client_got_the_lock_has_ended)
+{
+	struct history h = { .name = "a", .to_ms = INT64_MAX };
+
+	take(&h, "LOCKBROKER_EVENT=waits\nLOCKBROKER_CLIENT=1\nLOCKBROKER_WAITED_MS=60000\n");
+	take(&h, "LOCKBROKER_EVENT=waits\nLOCKBROKER_CLIENT=2\nLOCKBROKER_WAITED_MS=60000\n");
+	take(&h, "LOCKBROKER_EVENT=released\nLOCKBROKER_CLIENT=1\nLOCKBROKER_TOKEN=1\nLOCKBROKER_SINCE_MS=1796070670000\n");
+	history_end(&h);
+	assert_int_equal(h.waits.count, 2);
+	assert_int_equal(h.waits.rows[0].state, HISTORY_UNKNOWN);
+	assert_int_equal(h.waits.rows[1].state, HISTORY_OPEN);
+	history_free(&h);
+}
+
+/* A connection that waits does not outlive the process. */
+TEST(a_wait_ends_with_its_daemon)
+{
+	struct history h = { .name = "a", .to_ms = INT64_MAX };
+
+	take(&h, "LOCKBROKER_EVENT=waits\n_MACHINE_ID=1\nLOCKBROKER_WAITED_MS=60000\n");
+	take(&h, "LOCKBROKER_EVENT=waits\n_MACHINE_ID=2\nLOCKBROKER_WAITED_MS=60000\n");
+	take(&h, "LOCKBROKER_EVENT=serves\n_MACHINE_ID=1\n");
+	history_end(&h);
+	assert_int_equal(h.waits.count, 2);
+	assert_int_equal(h.waits.rows[0].state, HISTORY_UNKNOWN);
+	assert_int_equal(h.waits.rows[1].state, HISTORY_OPEN);
+	history_free(&h);
+}
+
+/* The one that it has later is another wait. */
+TEST(a_wait_that_has_ended_is_not_that_of_a_later_end)
+{
+	struct history h = { .name = "a", .to_ms = INT64_MAX };
+
+	take(&h, "LOCKBROKER_EVENT=waits\nLOCKBROKER_WAITED_MS=60000\n");
+	take(&h, "LOCKBROKER_EVENT=released\nLOCKBROKER_TOKEN=1\nLOCKBROKER_SINCE_MS=1796070670000\n");
+	take(&h, "LOCKBROKER_EVENT=waited\nLOCKBROKER_WAITED_MS=1000\n");
+	history_end(&h);
+	assert_int_equal(h.waits.count, 2);
+	assert_int_equal(h.waits.rows[0].state, HISTORY_UNKNOWN);
+	assert_int_equal(h.waits.rows[1].state, HISTORY_ENDED);
+	history_free(&h);
+}
+
+TEST(a_delegation_to_another_client_ends_a_hold)
+{
+	struct history h = { .name = "a", .to_ms = INT64_MAX };
+
+	take(&h, "LOCKBROKER_EVENT=granted\nLOCKBROKER_CLIENT=1\nLOCKBROKER_TOKEN=1\nLOCKBROKER_SINCE_MS=1000\n");
+	take(&h, "LOCKBROKER_EVENT=delegated\nLOCKBROKER_CLIENT=2\nLOCKBROKER_TOKEN=2\nLOCKBROKER_SINCE_MS=20000\n");
+	history_end(&h);
+	assert_int_equal(h.holds.count, 2);
+	assert_int_equal(h.holds.rows[0].state, HISTORY_UNKNOWN);
+	history_free(&h);
+}
+
+/* Its holds have ended in its minute, and may have begun before. */
+TEST(a_summary_is_of_the_time_of_its_longest_hold)
+{
+	struct history h = { .name = "a", .from_ms = 95000, .to_ms = 96000 };
+
+	take(&h, "LOCKBROKER_EVENT=summary\nLOCKBROKER_NAME=a\nLOCKBROKER_COUNT=9\nLOCKBROKER_LONGEST_MS=5000\n"
+		 "LOCKBROKER_SINCE_MS=100000\nLOCKBROKER_UNTIL_MS=160000\n");
+	take(&h, "LOCKBROKER_EVENT=summary\nLOCKBROKER_NAME=a\nLOCKBROKER_COUNT=9\nLOCKBROKER_LONGEST_MS=3000\n"
+		 "LOCKBROKER_SINCE_MS=100000\nLOCKBROKER_UNTIL_MS=160000\n");
+	history_end(&h);
+	assert_int_equal(h.holds.count, 1);
+	assert_int_equal(h.summed, 9);
 	history_free(&h);
 }

@@ -206,6 +206,24 @@ TEST(no_more_is_read_than_turns_need_where_there_are_others)
 	close(other);
 }
 
+TEST(a_long_answer_is_sent_in_smaller_parts_where_there_are_others)
+{
+	int other = connected(), fd;
+	bool ended;
+
+	another_server(getuid() + 1);
+	fd = connected();
+	says(fd, SLICE("REPLY 50000\r\n"));
+	says(other, SLICE("NOW b\r\n"));
+	looked_at = fd;
+	turn();
+	assert_int_equal(there_by_then, CONN_TURN_PART_BYTES);
+	assert_int_equal(heard(fd, &ended).len, 50000);
+	assert_heard(other, "b", false);
+	close(fd);
+	close(other);
+}
+
 TEST(a_crowd_at_the_door_keeps_nobody_waiting)
 {
 	int fds[CLIENTS + 1], fd = connected();

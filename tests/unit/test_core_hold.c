@@ -68,6 +68,19 @@ TEST(a_hold_is_said_at_its_end)
 		  "why \"closed\"\n");
 }
 
+/* Whoever reads the log later asks who had the lock: "inherited" would not answer that. */
+TEST(a_command_that_has_ended_is_still_named)
+{
+	struct fixture *f = *state;
+	const struct event ended = { .type = EVENT_CLIENT_PROCESS, .process = { 77, SLICE("backup"), true, true } };
+
+	fixture_say(f, 0, "CLIENT SETINFO CHILD 77", "+OK");
+	fixture_say(f, 0, "LOCK a", ":1024");
+	fixture_event(f, &ended);
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	expect(f, "released: lock \"a\", client 1, uid 1000, pid 77, token 1024, command \"backup\", why \"released\"\n");
+}
+
 TEST(permits_are_said_when_they_are_given_back)
 {
 	struct fixture *f = *state;

@@ -16,6 +16,7 @@ static struct broker_conf conf;
 static struct env env;
 static struct locks locks;
 static struct client clients[CLIENTS];
+static struct request waiting[CLIENTS];
 static struct lock named[LOCKS];
 static struct grant grants[8];
 static size_t grant_count;
@@ -66,8 +67,8 @@ static struct request *waits(int client, int lock, enum mode mode)
 {
 	struct client *c = &clients[client];
 
-	c->blocking = (struct request){ .client = c, .lock = &named[lock], .mode = mode };
-	c->request = &c->blocking;
+	c->request = &waiting[client];
+	*c->request = (struct request){ .client = c, .lock = &named[lock], .mode = mode };
 	c->request_count++;
 	TAILQ_INSERT_TAIL(&named[lock].requests, c->request, link);
 	return c->request;

@@ -96,24 +96,28 @@ TEST(the_clock_is_read_for_each_event)
 	assert_true(feed_now(feed) >= feed_seen(feed));
 }
 
+static void pass_longer(void)
+{
+	nanosleep(&(struct timespec){ .tv_nsec = 3 * MS }, NULL); /* more time than the share has: nothing is waited for */
+}
+
 TEST(a_share_begins_with_its_first_event)
 {
-	const struct timespec longer = { .tv_nsec = 3 * MS };
 	const struct event nothing = { .type = EVENT_TIME };
 
 	feed_begin_share(feed, 0, 2 * MS);
-	nanosleep(&longer, NULL);
+	pass_longer();
 	feed_now(feed);
 	assert_false(feed_share_spent(feed));
 	feed_event(feed, &nothing);
-	nanosleep(&longer, NULL);
+	pass_longer();
 	assert_false(feed_share_spent(feed)); /* the clock was not read since */
 	feed_now(feed);
 	assert_true(feed_share_spent(feed));
 	feed_begin_share(feed, 0, 2 * MS);
 	assert_false(feed_share_spent(feed));
 	feed_begin_share(feed, feed_now(feed), 2 * MS); /* what is done before the first event counts */
-	nanosleep(&longer, NULL);
+	pass_longer();
 	assert_false(feed_share_spent(feed));
 	feed_event(feed, &nothing);
 	assert_true(feed_share_spent(feed));

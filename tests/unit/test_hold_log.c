@@ -7,6 +7,7 @@
 
 #include "tests/unit/unit.h"
 
+#include "base/clock.h"
 #include "base/hold_record.h"
 #include "base/log.h"
 #include "base/log_budget.h"
@@ -17,6 +18,7 @@
 
 static const uint64_t key[2] = { 1, 2 };
 static struct bytes lines; /* "level event uid: sentence  fields\n" */
+static int64_t set_ms;      /* so much later than in hold_of() it is by the clock that people see */
 static size_t line_count;
 
 void log_text(enum log_level level, enum log_event event, const struct log_account *account, struct slice sentence,
@@ -27,6 +29,11 @@ void log_text(enum log_level level, enum log_event event, const struct log_accou
 	bytes_format(&lines, "%s %d: %s  %s\n", levels[level], account ? (int64_t)account->uid : -1, sentence, fields);
 	line_count++;
 	(void)event;
+}
+
+int64_t clock_wall_ms(int64_t at_ns)
+{
+	return 1700000000000 + set_ms + (at_ns - NOW) / MS;
 }
 
 const char *log_event_word(enum log_event event)
@@ -66,7 +73,7 @@ static struct hold_record hold_of(const char *name, int64_t held_ms)
 {
 	return (struct hold_record){ .kind = "lock", .mode = "exclusive", .why = "released", .pid = 42, .client = 7,
 				     .token = 2048, .asked_ns = NOW - (held_ms + 5) * MS, .granted_ns = NOW - held_ms * MS,
-				     .now_ns = NOW, .wall_ms = 1700000000000, .name = slice_of(name),
+				     .now_ns = NOW, .name = slice_of(name),
 				     .command = SLICE("worker") };
 }
 
@@ -112,6 +119,20 @@ TEST(a_hold_has_all_fields_that_are_known)
 	       "uid 0)  kind=lock "
 	       "name=s mode=exclusive token=2048 permits=3 client=7 pid=42 command=worker since_ms=1699999990000 waited_ms=5 "
 	       "held_ms=10000\n");
+	end(h);
+}
+
+/* The times of the lines of a daemon go by that clock, too. */
+TEST(a_hold_has_begun_by_the_clock_as_it_is_set_when_it_ends)
+{
+	struct hold_log *h = begin(true);
+	struct hold_record r = hold_of("a", 1250);
+
+	(void)state;
+	set_ms = 3600000;
+	note(h, LOG_EVENT_released, 1, &r);
+	set_ms = 0;
+	assert_non_null(memmem(lines.data, lines.len, " since_ms=1700003598750 ", 24));
 	end(h);
 }
 
@@ -238,6 +259,23 @@ TEST(beyond_the_budget_there_is_a_summary_after_a_minute)
 	assert_int_equal(hold_log_due_ns(h, NOW), 0);
 	hold_log_tell(h, NOW + 10 * HOLD_LOG_SUMMARY_NS, true);
 	expect("");
+	end(h);
+}
+
+/* What it stands for may be all that is known of the lock. */
+TEST(a_delegation_beyond_the_budget_is_counted)
+{
+	struct hold_log *h = begin(true);
+	struct hold_record r = hold_of("a", 7000);
+
+	(void)state;
+	r.takings = 812;
+	for (int i = 0; i < 1000; i++)
+		note(h, LOG_EVENT_delegated, 1, &r);
+	assert_int_equal(line_count, 400);
+	bytes_clear(&lines);
+	hold_log_tell(h, NOW + MS, true);
+	assert_non_null(memmem(lines.data, lines.len, " name=a count=600 waits=0 commands=worker longest_ms=0 ", 54));
 	end(h);
 }
 

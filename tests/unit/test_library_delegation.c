@@ -17,6 +17,11 @@
 
 enum { PAUSE_US = 1100000 }; /* a handle that sends nothing looks at its connection once a second */
 
+static void fall_silent(void)
+{
+	usleep(PAUSE_US); /* only time lets it look */
+}
+
 static struct lb *opened(void)
 {
 	struct lb *lb;
@@ -384,7 +389,7 @@ TEST(after_a_pause_it_looks_at_the_connection)
 	assert_int_equal(pair(lb, "a"), 0);
 	before = requests(lb);
 	shutdown(fake.connection, SHUT_RDWR);
-	usleep(PAUSE_US);
+	fall_silent();
 	locked(lb, "a");
 	assert_true(fake.requests > before);
 	assert_int_equal(lb_unlock(lb, "a"), LB_OK);
@@ -394,7 +399,7 @@ TEST(after_a_pause_it_looks_at_the_connection)
 	locked(lb, "a");
 	assert_int_equal(lb_valid(lb, "a", &ms), LB_OK);
 	shutdown(fake.connection, SHUT_RDWR);
-	usleep(PAUSE_US);
+	fall_silent();
 	assert_int_equal(lb_valid(lb, "a", &ms), LB_CONNECTION);
 	assert_int_equal(lb_unlock(lb, "a"), LB_LOST);
 	lb_close(lb);
@@ -408,7 +413,7 @@ TEST(after_a_pause_the_unlock_looks_at_the_connection)
 	delegate(lb, "a");
 	locked(lb, "a");
 	shutdown(fake.connection, SHUT_RDWR);
-	usleep(PAUSE_US);
+	fall_silent();
 	assert_int_equal(lb_unlock(lb, "a"), LB_LOST);
 	lb_close(lb);
 }

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include "io/base/parcel.h"
@@ -332,7 +333,7 @@ TEST(who_goes_on_has_session_and_formers)
 	left = read_left();
 	assert_true(left->here);
 	assert_int_equal(left->session.id, 2);
-	assert_int_equal(saved_continue(&s, &conf, left), 0);
+	assert_int_equal(saved_continue(&s, &conf, left, -1), 0);
 	saved_previous_free(left);
 	assert_int_equal(stat(path, &after), 0);
 	assert_int_equal(before.st_ino, after.st_ino);
@@ -357,13 +358,70 @@ TEST(who_goes_on_and_is_killed_at_once_leaves_what_there_was)
 	(void)state;
 	daemon_dies(1, getpid(), own_start());
 	left = read_left();
-	assert_int_equal(saved_continue(&s, &conf, left), 0);
+	assert_int_equal(saved_continue(&s, &conf, left, -1), 0);
 	saved_previous_free(left);
 	saved_connected(s, 1, &who, -1);
 	saved_close(s);
 	left = read_left();
 	assert_int_equal(left->session.id, 1);
 	assert_int_equal(left->conns[1].pid, 0);
+	saved_previous_free(left);
+}
+
+/* A file that was made ahead becomes the new one; it has no name before, so a process that ends leaves nothing. */
+TEST(a_file_that_was_made_ahead_becomes_the_new_one)
+{
+	int ahead, other;
+	struct saved_previous *left;
+	struct stat made, named;
+	struct saved *s;
+
+	(void)state;
+	s = opened();
+	assert_non_null(saved_grow(s, 256 << 10));
+	saved_close(s);
+	ahead = saved_ahead(dir);
+	other = saved_ahead(dir);
+	assert_true(ahead >= 0 && other >= 0);
+	assert_int_equal(close(other), 0);
+	left = read_left();
+	assert_int_equal(saved_continue(&s, &conf, left, ahead), 0);
+	saved_previous_free(left);
+	assert_true(saved_room(s) >= 256 << 10);
+	assert_non_null(saved_grow(s, 128 << 10));
+	assert_int_equal(saved_publish(s), 0);
+	assert_int_equal(fstat(ahead, &made), 0);
+	assert_int_equal(stat(path, &named), 0);
+	assert_int_equal(made.st_ino, named.st_ino);
+	assert_int_equal(named.st_nlink, 1);
+	assert_int_equal(named.st_mode & 0777, 0600);
+	for (size_t room = saved_room(s); room > 0; room = saved_room(s)) {
+		assert_true(saved_cut(s, 64 << 10));
+		assert_true(room - saved_room(s) <= 64 << 10);
+	}
+	assert_false(saved_cut(s, 64 << 10));
+	saved_close(s);
+}
+
+/* Without one, or with one that cannot be named there, the file is made when it is needed. */
+TEST(a_file_that_cannot_be_named_is_made_anew)
+{
+	struct saved_previous *left;
+	int elsewhere = memfd_create("elsewhere", MFD_CLOEXEC);
+	struct saved *s;
+
+	(void)state;
+	assert_int_equal(saved_ahead(dir), -1);
+	assert_int_equal(saved_ahead("/nowhere"), -1);
+	daemon_dies(1, getpid(), own_start());
+	left = read_left();
+	assert_true(elsewhere >= 0);
+	assert_int_equal(saved_continue(&s, &conf, left, elsewhere), 0);
+	saved_previous_free(left);
+	assert_int_equal(saved_publish(s), 0);
+	saved_close(s);
+	left = read_left();
+	assert_int_equal(left->session.id, 1);
 	saved_previous_free(left);
 }
 
@@ -377,7 +435,7 @@ TEST(a_table_is_never_smaller_than_the_one_before)
 	daemon_dies(1, getpid(), own_start());
 	conf.clients = 2;
 	left = read_left();
-	assert_int_equal(saved_continue(&s, &conf, left), 0);
+	assert_int_equal(saved_continue(&s, &conf, left, -1), 0);
 	assert_int_equal(saved_clients(s), CLIENTS);
 	saved_previous_free(left);
 	saved_close(s);
@@ -420,7 +478,7 @@ TEST(a_file_that_stays_behind_is_spoiled)
 	daemon_dies(1, getpid(), own_start());
 	left = read_left();
 	assert_non_null(left->file);
-	assert_int_equal(saved_continue(&s, &conf, left), 0);
+	assert_int_equal(saved_continue(&s, &conf, left, -1), 0);
 	saved_previous_free(left);
 	snprintf(in_the_way, sizeof(in_the_way), "%s/saved.new", dir);
 	assert_int_equal(unlink(in_the_way), 0);
@@ -447,7 +505,7 @@ TEST(a_parcel_has_what_the_file_has)
 	saved_pack(s, &p);
 	p.fds[0] = dup(p.fds[0]); /* a process of its own */
 	assert_int_equal(saved_previous_unpack(&left, &p), 0);
-	assert_int_equal(saved_continue(&next, &conf, left), 0);
+	assert_int_equal(saved_continue(&next, &conf, left, -1), 0);
 	saved_previous_free(left);
 	assert_int_equal(saved_publish(next), 0);
 	left_is(next, 0, 1, NOW + 10 * SECOND);

@@ -90,14 +90,14 @@ TEST(a_spare_is_as_long_as_the_next_file_has_to_be)
 	(void)state;
 	snprintf(spare, sizeof(spare), "%s.spare", path);
 	assert_int_equal(saved_leave_spare(s), 0);
-	assert_false(saved_cut_spare(s, PART));
+	assert_false(saved_cut(s, PART));
 	whole = blocks_of(spare);
 	punch(spare, PART);
 	assert_int_equal(blocks_of(spare), whole - PART);
 	assert_int_equal(saved_leave_spare(s), 0); /* it is filled again */
 	assert_int_equal(blocks_of(spare), whole);
 	saved_give_back(s, memory, 3 * PART);
-	for (size = whole; saved_cut_spare(s, PART); size = blocks_of(spare))
+	for (size = whole; saved_cut(s, PART); size = blocks_of(spare))
 		assert_true(size - blocks_of(spare) <= PART);
 	assert_int_equal(blocks_of(spare), whole - 3 * PART);
 	unlink(spare);

@@ -481,7 +481,7 @@ WITH_WORKER(what_is_to_be_stored_waits_for_room)
 	assert_int_equal(notify_store(&n, "name", fd), 0);
 	reader = fork();
 	if (reader == 0) {
-		usleep(20000);
+		usleep(20000); /* it is late, so that there is no room at first */
 		while (recv(ends[1], &(char){ 0 }, 1, 0) > 0)
 			;
 		_exit(errno == EAGAIN ? 0 : 1);

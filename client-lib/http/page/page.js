@@ -6,7 +6,7 @@ const ROWS_MAX = 300; // rows in the document, and in one answer of /api/locks
 const ROWS_AROUND = 12; // rows that are drawn above and below those that can be seen
 const ROWS_AHEAD = 40; // rows that are asked for beyond those
 const SCROLLED_MAX = 300000; // rows that can be scrolled to: browsers draw no element that is much higher
-const QUEUE_MAX = 300; // clients of a queue that are drawn
+const QUEUE_MAX = 300; // clients of a queue that are drawn, and holders
 const STREAM_SILENT_MS = 2500; // a stream that has said nothing for that long is helped out by a poll
 const SEEN_MS = 3000; // what is known of a lock and is older than that has its age beside it
 const GONE_MS = 4000; // what has not been heard of for that long is said to be gone
@@ -644,7 +644,7 @@ function showLock(a) {
 		`${kind[0].toUpperCase()}${kind.slice(1)}, ${a.age_ms >= 1500 ? `as of ${duration(a.age_ms)} ago` : "as of now"}.`;
 	writeName($("lock-about"), [about, a.trouble || ""].filter(Boolean).join(" "));
 	const create = () => make("li", "", make("strong"), make("span", "sub"), make("span", "sub"), make("span", "sub"));
-	fill($("holders"), holders, (h) => `${h.host} ${h.pid} ${h.token}`, create, (item, h) => {
+	fill($("holders"), holders.slice(0, QUEUE_MAX), (h) => `${h.host} ${h.pid} ${h.token}`, create, (item, h) => {
 		const [who, where, since, text] = item.children;
 		writeName(who, h.command || h.host || "holder");
 		writeName(where, listed(h.command && h.host, h.pid && `pid ${h.pid}`, known(h.uid) && `uid ${h.uid}`));
@@ -661,13 +661,15 @@ function showLock(a) {
 	}
 	fill($("queue"), groups, (g) => `${g.host} ${g.entries[0].pid ?? ""}`,
 		() => make("li", "", make("strong"), make("ol")), showGroup);
-	const here = queue.filter((entry) => entry.here).length;
-	const hosts = new Set(queue.filter((entry) => !entry.here).map((entry) => entry.host)).size;
+	const drawn = Math.min(queue.length, QUEUE_MAX), held = Math.min(holders.length, QUEUE_MAX);
+	const here = a.queue_here_count, hosts = a.queue_count > queue.length ? a.queue_count - here :
+		new Set(queue.filter((entry) => !entry.here).map((entry) => entry.host)).size;
 	const waiting = listed(here && counted(here, "client of this host", "clients of this host"),
 		hosts && counted(hosts, "other host", "other hosts"));
 	write($("queue-note"), (holders.length ? "" : "Nobody holds it. ") +
 		(waiting ? `In the queue: ${waiting}.` : "Nobody waits.") +
-		(queue.length > QUEUE_MAX ? ` The first ${QUEUE_MAX} are shown.` : ""));
+		(drawn < a.queue_count ? ` The first ${drawn} are shown.` : "") +
+		(held < a.holder_count ? ` Of ${number(a.holder_count)} holders the first ${held} are shown.` : ""));
 	writeName($("why"), a.why || "Nothing keeps anybody waiting.");
 	const seen = [...(a.seen || [])].reverse();
 	fill($("seen"), seen, (s) => `${s.at_ms} ${s.text}`, (s) => {

@@ -73,6 +73,8 @@ public final class Acquirable {
                 if (grant != null)
                     return grant;
             } catch (NotAvailable e) {
+                if (!e.code().equals("UNAVAILABLE") && !e.code().equals("DRAINING"))
+                    throw e; // it concerns all the names, and each of them would wait for the whole patience
                 unknown = e;
             }
         }

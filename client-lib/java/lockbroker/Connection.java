@@ -41,6 +41,7 @@ final class Connection {
     private LockBrokerException refusal;
     private String group = "";
     private Grant previous;
+    private final Io.Timer silence;
 
     /** It is connected, and says HELLO with what is sent next. */
     Connection(Io io, SocketChannel channel, SelectionKey key) {
@@ -48,7 +49,7 @@ final class Connection {
         this.channel = channel;
         this.key = key;
         send(List.of("HELLO", "3"), this::greeting);
-        io.after(io.patienceNs, () -> {
+        silence = io.after(io.patienceNs, () -> {
             if (!greeted && !closed) {
                 refusal = new NotAvailable(SILENT, "The lockbrokerd at " + io.path + " did not answer in time.");
                 close();
@@ -61,6 +62,7 @@ final class Connection {
     }
 
     private void greeting(Object answer) {
+        io.notAfter(silence); // the timer would keep this connection in memory until the patience is over
         if (answer instanceof Map<?, ?> hello) {
             greeted = true;
             io.pool.reached();
@@ -239,7 +241,7 @@ final class Connection {
 
     private static boolean isOf(Resp.Push push, Object what) {
         return what instanceof Grant grant && grant.request.names().contains(push.text(1))
-                && (grant.tokens.isEmpty() || push.items().get(2).equals(grant.tokens.get(push.text(1))));
+                && (grant.tokens.isEmpty() || grant.tokens.get(push.text(1)).equals(push.items().get(2)));
     }
 
     /** A grant of it was lost: whatever the broker thinks, it holds nothing any longer. */

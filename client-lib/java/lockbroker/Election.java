@@ -52,9 +52,12 @@ public final class Election {
 
     /** Who leads now, on whichever host; empty: nobody. */
     public Optional<Leader> leader() {
-        return broker.ask("LEADER", name) instanceof Map<?, ?> map
-                ? Optional.of(new Leader((String) map.get("host"), (String) map.get("data"), (Long) map.get("token")))
-                : Optional.empty();
+        if (!(broker.ask("LEADER", name) instanceof Map<?, ?> map))
+            return Optional.empty();
+        if (map.get("host") instanceof String host && map.get("data") instanceof String data
+                && map.get("token") instanceof Long token)
+            return Optional.of(new Leader(host, data, token));
+        throw new LockBrokerException("ERR", "The broker's answer to LEADER is no leader.");
     }
 
     /**
@@ -142,8 +145,7 @@ public final class Election {
         }
 
         void heed(Resp.Push push) {
-            if (push.is("leader", 5) && push.text(1).equals(name)) {
-                long token = (Long) push.items().get(2);
+            if (push.is("leader", 5) && push.text(1).equals(name) && push.items().get(2) instanceof Long token) {
                 Optional<Leader> leader = token == 0 ? Optional.empty()
                         : Optional.of(new Leader(push.text(3), push.text(4), token));
                 if (!leader.equals(told)) // as after a reconnection

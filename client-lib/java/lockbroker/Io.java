@@ -29,7 +29,7 @@ final class Io implements Runnable {
     private static final long LOOK_SOON_NS = 10 * Clock.NS_PER_MS;
     private static final System.Logger LOG = System.getLogger("lockbroker");
 
-    private record Timer(long at, Runnable task) implements Comparable<Timer> {
+    record Timer(long at, Runnable task) implements Comparable<Timer> {
         @Override
         public int compareTo(Timer other) {
             return Long.compare(at - other.at, 0);
@@ -48,7 +48,7 @@ final class Io implements Runnable {
     private final ReentrantLock after = new ReentrantLock();
     private volatile boolean ended;
 
-    private final PriorityQueue<Timer> timers = new PriorityQueue<>();
+    final PriorityQueue<Timer> timers = new PriorityQueue<>();
     private final Set<Connection> connections = new LinkedHashSet<>();
     private final List<Connection> toFlush = new ArrayList<>();
     private final List<Call> toComplete = new ArrayList<>();
@@ -217,8 +217,14 @@ final class Io implements Runnable {
 
     // ---- for the I/O thread ----
 
-    void after(long nanos, Runnable task) {
-        timers.add(new Timer(System.nanoTime() + nanos, task));
+    Timer after(long nanos, Runnable task) {
+        Timer timer = new Timer(System.nanoTime() + nanos, task);
+        timers.add(timer);
+        return timer;
+    }
+
+    void notAfter(Timer timer) {
+        timers.remove(timer);
     }
 
     void toFlush(Connection connection) {

@@ -9,7 +9,7 @@ from . import _errors
 from ._grant import ENDED, Answer, Grant
 from ._request import Request
 
-_OUTCOMES = ("granted", "timeout", "failed")
+_FIELDS = {"granted": 3, "timeout": 2, "failed": 4}
 
 
 class Choice(Grant):
@@ -42,8 +42,8 @@ class Choice(Grant):
             self.news.give(why)
 
     def _heed(self, event: List[Any]) -> None:
-        kind, name = event[0], event[1] if len(event) > 1 else None
-        if self.request.kind != "any" or kind not in _OUTCOMES or name not in self.request.names:
+        kind, name = [*event, None, None][:2]
+        if self.request.kind != "any" or len(event) != _FIELDS.get(str(kind)) or name not in self.request.names:
             super()._heed(event)
         else:
             self.outcomes[name] = (event[2] if kind == "granted" else None if kind == "timeout"

@@ -22,7 +22,11 @@ class Leader(NamedTuple):
 
 
 def leader_of(reply: Any) -> Optional[Leader]:
-    return Leader(reply["host"], reply["data"], reply["token"]) if reply else None
+    if not reply:
+        return None
+    if not isinstance(reply, dict) or not reply.keys() >= set(Leader._fields):
+        raise _errors.ProtocolError("the broker's answer to LEADER is no leader")
+    return Leader(*(reply[field] for field in Leader._fields))
 
 
 class _Observation(Grant):
@@ -45,7 +49,7 @@ class _Observation(Grant):
             self.news.give(why)
 
     def _heed(self, event: List[Any]) -> None:
-        if _FIELDS.get(event[0]) == len(event) and event[1] == self.request.name:
+        if event and _FIELDS.get(str(event[0])) == len(event) and event[1] == self.request.name:
             self.news.give(event)
 
 

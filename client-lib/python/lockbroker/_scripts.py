@@ -70,12 +70,6 @@ def begin(grant: Grant, words: Words) -> Script:
     return answers[-1]
 
 
-def ask(request: Request, words: Words) -> Script:
-    """Any command that is answered at once, on a connection of its own."""
-    answer: Answer = yield from begin(Grant(request), words)
-    return check((yield "wait", answer, soon(request)))
-
-
 def _open_s(request: Request) -> float:
     """For how long a broker is waited for that this process has never reached, if it is being started again."""
     text = os.environ.get("LOCKBROKER_OPEN_MS", "")
@@ -105,6 +99,21 @@ class Retries:
             return None
         self._pause = min(2 * pause, _PAUSE_MAX_S)
         return pause
+
+
+def ask(request: Request, words: Words) -> Script:
+    """Any command that is answered at once, on a connection of its own. It is sent once: it may have been carried out."""
+    retries = Retries(request)
+    while True:
+        grant = Grant(request)
+        try:
+            answer: Answer = yield from begin(grant, words)
+            return check((yield "wait", answer, soon(request)))
+        except Ended as e:
+            pause = None if grant.ended else retries.pause(e)
+            if pause is None:
+                raise
+        yield "sleep", pause
 
 
 def acquire(request: Request) -> Script:

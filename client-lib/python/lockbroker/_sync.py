@@ -208,7 +208,8 @@ def election(name: str, data: str, *, wait: Optional[float] = None, socket: Opti
 def ask(command: str, *words: Union[str, int], socket: Optional[str] = None, patience: float = PATIENCE_S) -> Any:
     """
     The answer to a command of PROTOCOL.md that is answered at once, such as ask("HOLDERS", "orders"), on a connection of
-    its own: as str, int, None, list or dict.
+    its own: as str, int, None, list or dict. A broker that is away is waited for, but nothing is sent twice: after NoBroker
+    it may have been carried out.
     """
     what = request("lock", [command], socket, patience=patience)
     wire = Wire(what)

@@ -44,11 +44,7 @@ int mlock_by_name(const void *a, const void *b)
 
 static size_t bytes_of(size_t count, const struct slice *names)
 {
-	size_t bytes = sizeof(struct mlock) + count * sizeof(struct mlock_part);
-
-	for (size_t i = 0; i < count; i++)
-		bytes += names[i].len;
-	return bytes;
+	return sizeof(struct mlock) + count * sizeof(struct mlock_part) + slice_sum(count, names);
 }
 
 size_t mlock_memory(const struct mlock *m)

@@ -58,11 +58,7 @@ enum forward_found forward_found_of(struct slice word)
 
 static size_t bytes_of(size_t argc, const struct slice *argv)
 {
-	size_t bytes = sizeof(struct lookup) + argc * sizeof(struct slice);
-
-	for (size_t i = 0; i < argc; i++)
-		bytes += argv[i].len;
-	return bytes;
+	return sizeof(struct lookup) + argc * sizeof(struct slice) + slice_sum(argc, argv);
 }
 
 size_t lookup_memory(const struct lookup *i)

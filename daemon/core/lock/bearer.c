@@ -10,7 +10,7 @@
 /* Larger than any number of a connection, and than versions without bearers take. */
 static const int64_t NUMBERS = INT64_C(1) << 32;
 
-enum { BEARER_BYTES = sizeof(struct client) + sizeof(struct bearer) };
+enum { BEARER_BYTES = sizeof(struct client) + sizeof(struct request) + sizeof(struct bearer) };
 
 void bearer_wipe(struct bytes *text)
 {

@@ -20,6 +20,7 @@ struct client *client_new(struct locks *locks, uint32_t uid, struct slice unit)
 	c->events_timer.kind = TIMER_EVENTS;
 	c->releasing.kind = WORK_RELEASE;
 	bytes_slice(&c->unit, unit);
+	bytes_fit(&c->unit);
 	TAILQ_INIT(&c->requests);
 	TAILQ_INIT(&c->grants);
 	TAILQ_INIT(&c->notifications);
@@ -64,7 +65,15 @@ void client_free(struct client *c)
 	bytes_free(&c->name);
 	bytes_free(&c->lib_name);
 	bytes_free(&c->lib_version);
+	mem_free(c->blocking);
 	mem_free(c);
+}
+
+struct request *client_blocking(struct client *c)
+{
+	if (!c->blocking)
+		c->blocking = mem_new(sizeof(*c->blocking));
+	return c->blocking;
 }
 
 void client_watch_child(const struct client *c)

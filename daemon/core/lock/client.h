@@ -26,6 +26,7 @@ struct client {
 	TAILQ_ENTRY(client) closing_link, audit_link, told_link; /* closing; `auditing`; `told` */
 	uint32_t conn, pid, uid;
 	int version;              /* RESP 2 or 3 */
+	uint32_t child;           /* the process that it named; 0: none */
 	uint64_t started;         /* its process, as the adapter counts: with `pid` no other is meant; 0: not known */
 	struct bytes unit;        /* its systemd unit (base/unit_name.h) */
 	bool privileged;          /* it came through the operators' socket, and may use the reserve of accounts */
@@ -39,7 +40,6 @@ struct client {
 	struct user *user;
 	int64_t connected_ns;
 	struct bytes comm, name, lib_name, lib_version;
-	uint32_t child;           /* the process that it named; 0: none */
 	struct bytes child_comm;
 	bool child_known, child_ended, peer_ended; /* as the adapter has seen */
 	struct bearer *bearer;    /* it has no connection; NULL: it has one */
@@ -52,7 +52,8 @@ struct client {
 	TAILQ_ENTRY(client) group_link;
 	struct group *group;      /* NULL: it belongs to none */
 	struct request *request;  /* `blocking` while that waits, one of `requests`; NULL */
-	/* The fields that each pair of LOCK and UNLOCK writes are together, too: they end with the beginning of `blocking`. */
+	struct request *blocking; /* its LOCK: at most one, in the same memory as the one before; NULL before the first */
+	/* The fields that each pair of LOCK and UNLOCK writes are together, too. */
 	bool half_closed, asking; /* a request is not answered yet */
 	bool lazy, answered;      /* the client does not wait for that answer; it is sent once all is settled: `answer` */
 	bool ghost;               /* after a kill: it has no connection, and keeps its grants until it is gone (salvage.h) */
@@ -63,7 +64,6 @@ struct client {
 	struct request_list requests;
 	struct grant_list grants; /* lost ones included */
 	size_t request_count, grant_count, counted, lost_count, observer_count; /* counted: grants, against the limits */
-	struct request blocking;  /* its LOCK: at most one, without allocation */
 	struct notification_list notifications; /* not read yet */
 	size_t notification_count; /* without losses and leaders, which the grants and the observers bound */
 	struct notification *session_notification; /* NULL: none waits */
@@ -84,6 +84,8 @@ struct client {
 
 /* One of that user and unit more, the youngest of all. It has nothing yet, and is of no account. */
 struct client *client_new(struct locks *locks, uint32_t uid, struct slice unit);
+/* The memory for its LOCK. */
+struct request *client_blocking(struct client *c);
 /* From now on it is known by that id, and belongs to its account. */
 void client_enter(struct client *c, uint64_t id);
 /* The same, with an id that nobody ever had. */

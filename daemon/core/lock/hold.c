@@ -22,6 +22,11 @@ static uint32_t shown(const struct client *c, struct slice *ret_command)
 {
 	uint32_t pid = client_shown(c, ret_command);
 
+	/* All known processes of the client have ended: the record names the latest one. */
+	if (!pid && c->child) {
+		pid = c->child;
+		*ret_command = bytes_view(&c->child_comm);
+	}
 	*ret_command = hold_record_command(*ret_command, bytes_view(&c->name));
 	return pid;
 }
@@ -38,7 +43,6 @@ static void say(const struct lock *lock, const struct client *c, enum log_event 
 	h.client = c->id;
 	h.pid = shown(c, &h.command);
 	h.now_ns = env->now_ns;
-	h.wall_ms = env_wall_ms(env, env->now_ns);
 	hold_record_write(&h, &env->out->arena);
 	e = effects_add(env->out, EFFECT_HOLD);
 	e->log.event = (uint8_t)event;

@@ -165,7 +165,7 @@ static struct request *place_of(struct client *c, const struct request *read)
 {
 	if (read->queued)
 		return mem_new(sizeof(struct request));
-	return c->request || !(c->asking || c->bearer) ? NULL : &c->blocking;
+	return c->request || !(c->asking || c->bearer) ? NULL : client_blocking(c);
 }
 
 struct request *request_restore(struct lock *lock, const struct entry *e)

@@ -61,9 +61,9 @@ enum kind request_kind(const struct request *r)
 void request_new(struct lock *lock, struct client *client, const struct request_terms *terms)
 {
 	struct locks *locks = lock->locks;
-	struct request *r = terms->queued ? mem_new(sizeof(*r)) : &client->blocking;
+	struct request *r = terms->queued ? mem_new(sizeof(*r)) : client_blocking(client);
 
-	assert(terms->queued || (!client->request && client->blocking.outcome.kind == OUTCOME_NONE));
+	assert(terms->queued || (!client->request && r->outcome.kind == OUTCOME_NONE));
 	mem_clear(r, offsetof(struct request, outcome.sentence), sizeof(*r));
 	r->client = client;
 	r->lock = lock;

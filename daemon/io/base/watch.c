@@ -204,7 +204,7 @@ void watch_set_by(struct watch *w, int64_t due_ns)
 
 void watch_clear(struct watch *w)
 {
-	if (!w->set)
+	if (!w || !w->set)
 		return;
 	if (w->fd >= 0)
 		event_del(&w->event);
@@ -214,5 +214,5 @@ void watch_clear(struct watch *w)
 
 bool watch_is_set(const struct watch *w)
 {
-	return w->set;
+	return w && w->set;
 }

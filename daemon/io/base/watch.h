@@ -52,5 +52,6 @@ void watch_free(struct watch *w);
 void watch_set(struct watch *w, int fd, unsigned int flags, int64_t timeout_ns);
 /* Time only, up to that instant. */
 void watch_set_by(struct watch *w, int64_t due_ns);
+/* These take NULL. */
 void watch_clear(struct watch *w);
 bool watch_is_set(const struct watch *w);

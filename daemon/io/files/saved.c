@@ -228,6 +228,8 @@ void *saved_refill(struct saved *s, size_t *ret_bytes)
 /* Of the next process: for each client, while the ghosts of as many are still there (socket/server.h). */
 enum { PLACES = 2 };
 
+enum { BLOCK = 512 }; /* of st_blocks */
+
 /* ---- what was left ---- */
 
 static struct saved_former *find(struct saved_file *f, int64_t session)
@@ -331,14 +333,30 @@ static void go_on(struct saved *s, struct saved_previous *previous)
 
 /* ---- the file ---- */
 
+int saved_ahead(const char *rundir)
+{
+	int dir_fd = open(rundir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), fd = -1;
+	struct stat st;
+
+	if (dir_fd < 0)
+		return -1;
+	if (fstatat(dir_fd, "saved", &st, AT_SYMLINK_NOFOLLOW) == 0)
+		fd = spare_ahead(dir_fd, 0600, (uint64_t)st.st_blocks * BLOCK);
+	close(dir_fd);
+	return fd < 0 ? -1 : fd;
+}
+
 static int make_file(struct saved *s, bool may_take)
 {
-	int fd = spare_open(s->dir_fd, "saved", 0600, s->size, may_take, &s->taken);
-
-	if (fd < 0)
-		return fd;
-	s->fd = fd;
-	return flock(fd, LOCK_EX | LOCK_NB) < 0 ? -errno : 0;
+	if (s->fd >= 0 && spare_name(s->dir_fd, "saved", s->fd, 0600, s->size) < 0) {
+		close(s->fd);
+		s->fd = -1;
+	}
+	if (s->fd < 0)
+		s->fd = spare_open(s->dir_fd, "saved", 0600, s->size, may_take, &s->taken);
+	if (s->fd < 0)
+		return s->fd;
+	return flock(s->fd, LOCK_EX | LOCK_NB) < 0 ? -errno : 0;
 }
 
 static int map_file(struct saved *s)
@@ -402,11 +420,12 @@ static void write_header(struct saved *s, const struct saved_conf *conf, size_t 
 }
 
 /* A file without a name, with places for as many connections. */
-static int begin(struct saved *s, const struct saved_conf *conf, size_t conns)
+static int begin(struct saved *s, const struct saved_conf *conf, size_t conns, int ahead)
 {
 	int rc;
 
-	s->fd = s->dir_fd = s->earlier_fd = -1;
+	s->fd = ahead;
+	s->dir_fd = s->earlier_fd = -1;
 	s->diag = peer_open();
 	if (conf->identity.len > SAVED_IDENTITY_MAX || conns > SAVED_CONNS_MAX)
 		return -E2BIG;
@@ -513,8 +532,18 @@ static uint64_t next_size(const struct saved *s)
 	return saved_memory_at(s->file->identity_bytes, s->next_conns) + s->file->memory_bytes - s->hole_bytes;
 }
 
-bool saved_cut_spare(const struct saved *s, uint64_t bytes)
+/* The room of a taken spare stays: the file system had no other. */
+bool saved_has_excess(const struct saved *s)
 {
+	return !s->taken && saved_room(s) > 0;
+}
+
+bool saved_cut(const struct saved *s, uint64_t bytes)
+{
+	size_t room = saved_room(s);
+
+	if (saved_has_excess(s))
+		return ftruncate(s->fd, (off_t)(s->size + (room > bytes ? room - bytes : 0))) == 0;
 	return s->named && spare_cut(s->dir_fd, "saved", next_size(s), bytes);
 }
 
@@ -552,7 +581,7 @@ static int finish(struct saved **ret, struct saved *s, int rc)
 int saved_open(struct saved **ret, const struct saved_conf *conf, const struct saved_previous *previous)
 {
 	struct saved *s = mem_new(sizeof(*s));
-	int rc = begin(s, conf, conf->clients);
+	int rc = begin(s, conf, conf->clients, -1);
 
 	if (rc == 0 && previous->file)
 		take_over(s, previous, conf->now_ns);
@@ -561,11 +590,11 @@ int saved_open(struct saved **ret, const struct saved_conf *conf, const struct s
 	return finish(ret, s, rc);
 }
 
-int saved_continue(struct saved **ret, const struct saved_conf *conf, struct saved_previous *previous)
+int saved_continue(struct saved **ret, const struct saved_conf *conf, struct saved_previous *previous, int ahead)
 {
 	struct saved *s = mem_new(sizeof(*s));
 	size_t places = PLACES * conf->clients;
-	int rc = begin(s, conf, places > previous->conn_count ? places : previous->conn_count);
+	int rc = begin(s, conf, places > previous->conn_count ? places : previous->conn_count, ahead);
 
 	if (rc == 0) {
 		go_on(s, previous);

@@ -51,14 +51,22 @@ struct saved_conf {
 int saved_open(struct saved **ret, const struct saved_conf *conf, const struct saved_previous *previous);
 /*
  * Makes one that goes on with its session; its connections are still to be added, and the file has no name before
- * saved_publish(): until then the earlier file counts, which stays locked. 0 or -errno.
+ * saved_publish(): until then the earlier file counts, which stays locked. `ahead` is from saved_ahead(), and belongs to the
+ * new file. 0 or -errno.
  */
-int saved_continue(struct saved **ret, const struct saved_conf *conf, struct saved_previous *previous);
+int saved_continue(struct saved **ret, const struct saved_conf *conf, struct saved_previous *previous, int ahead);
+/*
+ * Makes a file, still without a name, with as much room as the present one has: for saved_continue(), whose clients then do
+ * not wait while the kernel makes so much memory. Returns its descriptor; -1: there is none, and saved_continue() makes one.
+ */
+int saved_ahead(const char *rundir);
 int saved_publish(struct saved *s);
 /* Leaves a spare for the next process, with as much memory as this one has. 0 or -errno: -EAGAIN: it has no name yet. */
 int saved_leave_spare(const struct saved *s);
-/* Shortens, by at most `bytes`, a spare that is longer than it needs to be. False: it is not. */
-bool saved_cut_spare(const struct saved *s, uint64_t bytes);
+/* The file was made ahead, and has room that nothing uses. */
+bool saved_has_excess(const struct saved *s);
+/* Takes away at most `bytes` of that excess, or else of a spare that is longer than it needs to be. False: neither is. */
+bool saved_cut(const struct saved *s, uint64_t bytes);
 /* Somebody has removed the file, which has its name; makes one of the same contents and memory in its place, 0 or -errno. */
 bool saved_is_missing(const struct saved *s, const char *rundir);
 int saved_again(struct saved *s, const char *rundir);
@@ -137,5 +145,5 @@ void *saved_grow(struct saved *s, size_t bytes);
 void saved_give_back(struct saved *s, void *memory, size_t bytes);
 /* Takes the part that was given back last again, as by saved_grow(). NULL: see errno; 0: nothing was given back. */
 void *saved_refill(struct saved *s, size_t *ret_bytes);
-/* So much more there is already, because the file was a spare. */
+/* So much more there is already, because the file was a spare, or was made ahead. */
 size_t saved_room(const struct saved *s);

@@ -67,12 +67,17 @@ static int allocate(int fd, uint64_t bytes)
 }
 
 /* Of memory that is allocated: a full file system is an error now, not a signal later. */
+static int give_room(int fd, mode_t mode, uint64_t bytes)
+{
+	if (fchmod(fd, mode | NOT_AGED) < 0)
+		return -errno;
+	return has_room(fd, bytes) ? allocate(fd, bytes) : -ENOSPC;
+}
+
 static int with_room(int fd, mode_t mode, uint64_t bytes)
 {
-	int rc = fchmod(fd, mode | NOT_AGED) < 0 ? -errno : 0;
+	int rc = give_room(fd, mode, bytes);
 
-	if (rc == 0)
-		rc = has_room(fd, bytes) ? allocate(fd, bytes) : -ENOSPC;
 	if (rc == 0)
 		return fd;
 	close(fd);
@@ -152,6 +157,25 @@ int spare_open(int dir_fd, const char *of, mode_t mode, uint64_t bytes, bool may
 	if (ret_taken)
 		*ret_taken = true;
 	return fd;
+}
+
+int spare_ahead(int dir_fd, mode_t mode, uint64_t bytes)
+{
+	int fd = openat(dir_fd, ".", O_RDWR | O_TMPFILE | O_CLOEXEC, mode);
+
+	return fd < 0 ? -errno : with_room(fd, mode, bytes);
+}
+
+int spare_name(int dir_fd, const char *of, int fd, mode_t mode, uint64_t bytes)
+{
+	const struct names n = name(of);
+	char path[sizeof("/proc/self/fd/") + 11];
+	int rc = clear(dir_fd, &n);
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (rc == 0 && linkat(AT_FDCWD, path, dir_fd, n.new, AT_SYMLINK_FOLLOW) < 0)
+		rc = -errno;
+	return rc == 0 ? give_room(fd, mode, bytes) : rc;
 }
 
 int spare_publish(int dir_fd, const char *of, bool taken)

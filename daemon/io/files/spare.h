@@ -20,6 +20,10 @@
  * has no room. Returns its descriptor, or -errno; then there may be an incomplete one. `*ret_taken` may be NULL.
  */
 int spare_open(int dir_fd, const char *name, mode_t mode, uint64_t bytes, bool may_take, bool *ret_taken);
+/* Makes a file with that room, which has no name until spare_name() and goes with its descriptor. Returns it, or -errno. */
+int spare_ahead(int dir_fd, mode_t mode, uint64_t bytes);
+/* The file becomes <name>.new, with room for so many bytes at least. 0 or -errno. */
+int spare_name(int dir_fd, const char *name, int fd, mode_t mode, uint64_t bytes);
 /*
  * <name>.new is complete: it gets its name. The file that had the name becomes the spare, if the spare was taken. 0 or
  * -errno.

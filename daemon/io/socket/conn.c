@@ -295,7 +295,8 @@ static void conn_count_unreported(struct conn *c, size_t sent)
 /* Sends a part of the unwritten bytes. True: the socket has taken all of it, and may take more. */
 static bool conn_send(struct conn *c)
 {
-	size_t left = conn_unwritten(c), part = left < CONN_PART_BYTES ? left : CONN_PART_BYTES;
+	size_t most = c->env->one ? CONN_PART_BYTES : CONN_TURN_PART_BYTES;
+	size_t left = conn_unwritten(c), part = left < most ? left : most;
 	bool passes = c->page && c->page->due;
 	ssize_t sent;
 
@@ -373,12 +374,6 @@ void conn_set_dirty(struct conn *c)
 static void conn_watch(struct conn *c)
 {
 	watch_set(c->input, c->fd, WATCH_READ | WATCH_HANGUP | WATCH_EDGE | WATCH_KEEP, WATCH_NO_TIMEOUT);
-}
-
-/* By the edge, as its input: a descriptor is watched in one way. */
-void conn_watch_output(struct conn *c)
-{
-	watch_set(c->output, c->fd, WATCH_WRITE | WATCH_EDGE, c->closing ? CONN_PATIENCE_NS : WATCH_NO_TIMEOUT);
 }
 
 void conn_die(struct conn *c)
@@ -752,6 +747,14 @@ static void conn_output(int fd, short what, void *arg)
 	}
 }
 
+/* By the edge, as its input: a descriptor is watched in one way. Most connections never need it. */
+void conn_watch_output(struct conn *c)
+{
+	if (!c->output)
+		c->output = watch_new(feed_base(c->env->feed), conn_output, c);
+	watch_set(c->output, c->fd, WATCH_WRITE | WATCH_EDGE, c->closing ? CONN_PATIENCE_NS : WATCH_NO_TIMEOUT);
+}
+
 static struct conn *conn_make(struct conn_env *env, int fd, uint32_t number)
 {
 	struct conn *c = mem_new(sizeof(*c));
@@ -764,7 +767,6 @@ static struct conn *conn_make(struct conn_env *env, int fd, uint32_t number)
 	resp_reader_init(&c->reader, env->request_args, env->request_bytes);
 	party_enter(&env->parties, &c->member, c->account);
 	c->input = watch_new(feed_base(env->feed), conn_input, c);
-	c->output = watch_new(feed_base(env->feed), conn_output, c);
 	return c;
 }
 

@@ -56,7 +56,8 @@ enum {
 	/* In all, of which one user has 64 MiB. */
 	CONN_UNWRITTEN_MAX = 88 << 20,
 	CONN_UNWRITTEN_SMALL = 8192,
-	CONN_PART_BYTES = 32000, /* of a long answer, for each turn: as much as the kernel has room for */
+	CONN_PART_BYTES = 32000,     /* of a long answer, for each turn: as much as the kernel has room for */
+	CONN_TURN_PART_BYTES = 8000, /* while other accounts have connections: the kernel needs 30 to 60 us for 32,000 */
 	CONN_UNPARSED_MAX = 88 << 20,
 	CONN_UNPARSED_SMALL = 8192,
 	/* Of a connection's output, in the kernel, which takes twice as much, and one part more than fits. */
@@ -86,7 +87,7 @@ struct conn {
 	uint32_t number;
 	bool privileged; /* it came through the operators' socket */
 	int64_t until_ns; /* of a ghost */
-	struct watch *input, *output;
+	struct watch *input, *output; /* `output` is NULL until the connection has to wait for room */
 	struct bytes in;
 	struct account *account;
 	struct charge connection, unparsed, unwritten; /* socket_pools.h */
@@ -239,7 +240,8 @@ static inline void conn_clear_busy(struct conn *c)
 
 /*
  * The output of a connection: replies, pushes, and the end. It is queued, and written when the turn settles. Long
- * output is written in parts of CONN_PART_BYTES, each in a turn of its user, as long as the socket takes them.
+ * output is written in parts of CONN_PART_BYTES or CONN_TURN_PART_BYTES, each in a turn of its user, as long as the socket
+ * takes them.
  */
 
 /* `lazy`: it may wait for the next output, but at most CONN_LAZY_MAX bytes do. */

@@ -53,7 +53,7 @@ public class AdaptersTest {
 
     private void waitUntilItRuns(String name) throws InterruptedException {
         for (int i = 0; i < 600 && !runs(name); i++)
-            Thread.sleep(100);
+            Thread.sleep(100); // a pace: who asks is told nothing when a job may run
         assertTrue(runs(name));
     }
 

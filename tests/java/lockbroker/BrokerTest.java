@@ -298,7 +298,7 @@ public class BrokerTest {
         Random random = new Random();
         while (all.stream().anyMatch(one -> one.thread.isAlive())) {
             all.get(random.nextInt(all.size())).thread.interrupt();
-            Thread.sleep(random.nextInt(3));
+            Thread.sleep(random.nextInt(3)); // no wait: at any moment
         }
         Fixture.join(all);
         assertEquals(done.get(), count[0]);

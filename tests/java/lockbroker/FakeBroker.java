@@ -9,9 +9,8 @@ import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
-import java.util.Collections;
 import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicLong;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
@@ -37,13 +36,14 @@ final class FakeBroker implements AutoCloseable {
     }
 
     final String path;
-    final List<String> heard = Collections.synchronizedList(new ArrayList<>());
-    final List<String> chunks = Collections.synchronizedList(new ArrayList<>());
+    // A test reads these while a connection adds to them.
+    final List<String> heard = new CopyOnWriteArrayList<>();
+    final List<String> chunks = new CopyOnWriteArrayList<>();
     final AtomicLong tokens = new AtomicLong();
     volatile Answers answers = (peer, words) -> null;
     volatile String onHalfClose = "";
     private final Path folder;
-    private final List<SocketChannel> channels = Collections.synchronizedList(new ArrayList<>());
+    private final List<SocketChannel> channels = new CopyOnWriteArrayList<>();
     private ServerSocketChannel server;
     private Fixture.Running<Void> accepts;
 
@@ -75,7 +75,7 @@ final class FakeBroker implements AutoCloseable {
         } catch (InterruptedException e) {
             throw new AssertionError(e);
         }
-        for (SocketChannel channel : List.copyOf(channels))
+        for (SocketChannel channel : channels)
             channel.close();
         channels.clear();
     }
@@ -88,7 +88,7 @@ final class FakeBroker implements AutoCloseable {
     }
 
     int connections() {
-        return (int) List.copyOf(channels).stream().filter(SocketChannel::isOpen).count();
+        return (int) channels.stream().filter(SocketChannel::isOpen).count();
     }
 
     private void serve(Peer peer) throws Exception {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 package lockbroker;
 
+import java.io.Closeable;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
@@ -71,19 +73,58 @@ public class FakeBrokerTest {
     }
 
     @Test
+    public void aBrokerThatIsSilentIsNotAskedForEachOfSeveral() {
+        fake.answers = (peer, words) -> words.get(0).equals("LOCK") ? "" : null;
+        impatient();
+        assertThrows(NotAvailable.class, () -> broker.lockAny("a", "b", "c").tryAcquire());
+        assertEquals(1, fake.heard.stream().filter(words -> words.startsWith("LOCK ")).count());
+    }
+
+    @Test
+    public void whatIsNoEventOrNoLeaderDisturbsNothing() throws Exception {
+        fake.answers = (peer, words) -> switch (words.get(0)) {
+            case "RENEW" -> ">4\r\n+lost\r\n+a\r\n_\r\n+x\r\n+OK\r\n";
+            case "OBSERVE" -> "+OK\r\n>5\r\n+leader\r\n+e\r\n_\r\n+h\r\n+d\r\n>5\r\n+leader\r\n+e\r\n:7\r\n+h\r\n+d\r\n";
+            case "LEADER" -> "%1\r\n+host\r\n:1\r\n";
+            default -> null;
+        };
+        try (Held held = broker.lock("a").withLease(Duration.ofHours(1)).hold()) {
+            held.renew(Duration.ofHours(1));
+        }
+        BlockingQueue<Object> told = new LinkedBlockingQueue<>();
+        Closeable observation = broker.election("e").observe(told::add, told::add, Runnable::run);
+        assertEquals(Optional.of(new Leader("h", "d", 7)), told.poll(Fixture.PATIENCE_S, TimeUnit.SECONDS));
+        observation.close();
+        assertThrows(LockBrokerException.class, () -> broker.election("e").leader());
+    }
+
+    @Test
+    public void nothingIsKeptOfAConnectionThatHasEnded() {
+        for (int i = 0; i < 10; i++)
+            broker.ask("PING");
+        Call call = new Call();
+        int[] left = {-1};
+        broker.io.post(() -> {
+            left[0] = broker.io.timers.size();
+            call.complete();
+        });
+        assertTrue(call.await(Fixture.PATIENCE_S * 1000 * Clock.NS_PER_MS));
+        assertEquals(0, left[0]);
+    }
+
+    @Test
     public void itIsNeverProvenForLongerThanTheAnswerLessTheTimeSince() throws Exception {
         Held held = broker.lock("a").hold();
         Grant grant = broker.held("a").grant;
         fake.answers = (peer, words) -> {
             if (words.get(0).equals("VALID")) {
-                Thread.sleep(100);
+                Thread.sleep(100); // the way of the answer, which counts
                 return ":60000\r\n";
             }
             return null;
         };
         assertTrue(held.validFor().toMillis() <= 59_900);
-        Thread.sleep(200);
-        assertTrue(grant.remaining() <= 59_700 * Clock.NS_PER_MS);
+        Fixture.waitUntil(() -> grant.remaining() <= 59_700 * Clock.NS_PER_MS, "the time to pass");
         held.close();
     }
 
@@ -143,7 +184,7 @@ public class FakeBrokerTest {
     public void anInterruptIsNotHeldUpByABrokerThatIsSilent() throws Exception {
         fake.answers = (peer, words) -> {
             if (words.get(0).equals("LOCK"))
-                Thread.sleep(100 * Fixture.PATIENCE_S * 1000);
+                Thread.sleep(100 * Fixture.PATIENCE_S * 1000); // it is silent
             return null;
         };
         Fixture.Running<Void> waits = Fixture.start(() -> broker.lock("a").lockInterruptibly());
@@ -211,7 +252,7 @@ public class FakeBrokerTest {
     public void aLeaseOfOneWhoWaitedBeginsWithTheGrant() throws Exception {
         fake.answers = (peer, words) -> {
             if (words.get(0).equals("LOCK"))
-                Thread.sleep(2100);
+                Thread.sleep(2100); // it waits for the lock
             return words.get(0).equals("RENEW") ? ":1\r\n" : null;
         };
         try (Held held = broker.lock("a").withLease(Duration.ofSeconds(30)).hold()) {

@@ -74,7 +74,7 @@ final class Fixture {
         while (!condition.getAsBoolean()) {
             if (System.nanoTime() - end > 0)
                 throw new AssertionError("gave up waiting for " + what);
-            Thread.sleep(2);
+            Thread.sleep(2); // as in harness.wait_until(): nothing that is waited for can wake whoever waits
         }
     }
 
