@@ -25,12 +25,12 @@ struct client {
 	TAILQ_ENTRY(client) link; /* broker->clients, oldest first */
 	TAILQ_ENTRY(client) closing_link, audit_link, told_link; /* closing; `auditing`; `told` */
 	uint32_t conn, pid, uid;
-	int version;              /* RESP 2 or 3 */
 	uint32_t child;           /* the process that it named; 0: none */
 	uint64_t started;         /* its process, as the adapter counts: with `pid` no other is meant; 0: not known */
 	struct bytes unit;        /* its systemd unit (base/unit_name.h) */
 	bool privileged;          /* it came through the operators' socket, and may use the reserve of accounts */
 	bool groups_known;        /* all of them */
+	int version;              /* RESP 2 or 3 */
 	uint32_t *groups;
 	size_t group_count;
 	uint32_t ruled, ruled_by; /* the verbs of rules that concern it, 1 << enum rule_verb; the env->rules that is of */
