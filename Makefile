@@ -290,10 +290,10 @@ SHARED_MAP = client-lib/liblockbroker.map
 STATIC = $(BUILD)/liblockbroker.a
 SIM_BIN = $(BUILD)/sim
 # Tests that need them are about measurements or users, and run without sanitizers.
-BENCH_BIN = $(if $(SAN),,$(addprefix $(TESTS)/,bench-load bench-null bench-pipeline bench-neighbours bench-taken bench-deadlock bench-fleet bench-way))
+BENCH_BIN = $(if $(SAN),,$(addprefix $(TESTS)/,bench-load bench-null bench-pipeline bench-neighbours bench-taken bench-deadlock bench-fleet bench-way bench-blocks.so))
 
 .PHONY: all java javadoc java-check help deps quick check beside-check release clang-unit sanitized-system fuzz short-fuzz stateful unit unit-plain unit-sanitized threads sim steps golden mutants mutate system system-once deb \
-	booted bookworm trixie bookworm-arm64 trixie-arm64 repo dist fresh restarts races torture demo bench fleet profile lint layers packaging abi reproducible count format install uninstall clean tests
+	booted bookworm trixie bookworm-arm64 trixie-arm64 repo dist fresh restarts races torture demo bench fleet profile lines lint layers packaging abi reproducible count format install uninstall clean tests
 .DEFAULT_GOAL = all
 .DELETE_ON_ERROR:
 .SUFFIXES:
@@ -567,6 +567,12 @@ $(TESTS)/bench-fleet: $(call objects,tests/bench,$(BENCH_FLEET))
 	$(call say,LINK,$@)
 	$(Q)$(LINK) -o $@ $(inputs)
 
+# To be preloaded; it finds callers by its frame.
+$(TESTS)/bench-blocks.so: tests/bench/blocks.c
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -fno-omit-frame-pointer -fPIC -shared $(LDFLAGS) -o $@ $<
+
 $(TESTS)/bench-way: $(call objects,tests/bench,$(BENCH_WAY))
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
@@ -828,6 +834,11 @@ profile: ## where the time of a pair goes, beside a null broker; QUICK=1: half a
 	@sh tests/deps.sh profile || echo 'make profile: goes on with what is there'
 	@$(MAKE) all $(BENCH_BIN)
 	@$(PYTHON) -B tests/bench/profile.py --build $(BUILD) $(if $(QUICK),--quick)
+
+# valgrind's lackey writes a line for each access of the daemon to memory.
+lines: all $(TESTS)/bench-blocks.so ## what the daemon stores for a warm pair: lines of the cache, by structure; STORES=1: each store
+	@sh tests/deps.sh profile || echo 'make lines: goes on with what is there'
+	@$(PYTHON) -B tests/bench/lines.py --build $(BUILD) $(if $(STORES),--stores)
 
 layers: all ## the pure parts name memory and string functions only; each floor uses those below it
 	@$(if $(SAN),echo 'layers: skipped under sanitizers',sh tests/layers.sh $(PURE) && $(PYTHON) -B tests/floors.py $(OBJ))

@@ -36,9 +36,19 @@ void bytes_clear(struct bytes *b);
 /* Frees, if there is anything; the struct is empty and valid again. */
 static inline void bytes_free(struct bytes *b)
 {
-	if (b->data)
-		free(b->data);
+	if (!b->data)
+		return;
+	free(b->data);
 	*b = (struct bytes){ 0 };
+}
+
+/* Gives the content to another one, which is empty. */
+static inline void bytes_move(struct bytes *to, struct bytes *from)
+{
+	if (!from->data)
+		return;
+	*to = *from;
+	*from = (struct bytes){ 0 };
 }
 
 static inline void bytes_reserve(struct bytes *b, size_t more)

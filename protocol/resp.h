@@ -25,11 +25,11 @@ enum resp_result {
 struct resp_reader {
 	size_t args_max;      /* words in a request */
 	size_t request_bytes_max; /* the whole request, framing included; an inline line at most 64 KiB too */
+	const char *error;    /* after RESP_BROKEN: a sentence, lives as long as the reader */
 	/* After RESP_DONE, until the next call: the words. They point into the input (inline words with quotes
 	 * into the reader's own memory). argc 0: an empty request, to be skipped. */
-	size_t argc;
 	struct slice *argv;
-	const char *error;    /* after RESP_BROKEN: a sentence, lives as long as the reader */
+	size_t argc;
 	/* Private. */
 	enum { RESP_AT_START, RESP_IN_WORDS, RESP_IN_LINE } state;
 	size_t at;            /* all before it is understood */

@@ -22,6 +22,7 @@ import bench  # noqa: E402
 import costs  # noqa: E402
 import crowd  # noqa: E402
 import fleet_table  # noqa: E402
+import lines  # noqa: E402
 import logged  # noqa: E402
 import measure  # noqa: E402
 import profile  # noqa: E402
@@ -565,6 +566,24 @@ def test_instructions_are_those_of_the_load(tmp_path):
     assert 300 * pairs < total < 5000 * pairs + 1000000
     assert 10 * pairs < own["ready"] < total
     assert inclusive["ready"] >= own["ready"]
+
+
+# Measured, and two more: which classes of the histograms count is chance.
+LINES_MAX = {"standalone": 63, "ZooKeeper": 59}
+
+
+@pytest.mark.parametrize("run", lines.RUNS)
+def test_a_warm_pair_stores_to_few_lines(run):
+    """The ledger's and all others. What is new in a pair belongs beside what a pair writes anyway (make lines)."""
+    try:
+        services.found("valgrind")
+        with lines.RUNS[run]() as daemon, lines.warm_pair(daemon) as pair:
+            found = lines.listing(daemon, pair)
+    except services.Missing as e:
+        pytest.skip(str(e))
+    owners = {whose.split(":")[0] for whose in found}
+    assert {"broker", "lock", "client", "grant", "conn", "account", "saved"} <= owners, "it tells whose the lines are"
+    assert len(pair.stores) <= LINES_MAX[run], sorted((len(at), whose) for whose, at in found.items())
 
 
 def test_samples_are_told_by_whose_code_they_are():

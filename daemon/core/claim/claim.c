@@ -181,7 +181,7 @@ static void send_join(struct claim *c)
 static inline struct claim *make(struct directory *d, enum mode mode)
 {
 	struct directories *all = d->directories;
-	struct claim *c = mem_new_spared(&all->spare_claim, sizeof(*c));
+	struct claim *c = mem_new_spared(&all->spare_claim, offsetof(struct claim, join_op), sizeof(*c));
 
 	c->directory = d;
 	c->mode = mode;

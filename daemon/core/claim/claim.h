@@ -77,7 +77,13 @@ struct claim {
 	TAILQ_ENTRY(claim) link; /* directory->leaving or ->slots */
 	enum claim_state state;
 	enum mode mode;
-	uint64_t number, nonce; /* never used twice; part of its uuid */
+	uint64_t number, nonce; /* never used twice; part of its uuid. From here on, HELD: the grants made on it */
+	int64_t czxid, idle_ns; /* idle: it has had no grant since then */
+	bool granted, follows, salvaged; /* or: proclaimed; took over from number `followed`; of a killed process */
+	enum mode granted_mode; /* of the last grant, before any downgrade: its token fences that, too */
+	int32_t handoffs;       /* n of the token */
+	int64_t held_ns, granted_ns; /* when it became HELD (before: when it joined); when the first of its grants was made */
+	int64_t contended, contended_ns; /* hand-offs made while somebody waited or might wait; since when */
 	uint64_t join_op, leave_op; /* the create: lists sent after it must show the znode; the delete under way, or 0 */
 	char name[CONTENDER_NAME_MAX]; /* it includes the number once that is known */
 	struct charge path;            /* the bytes of its path, in the session */
@@ -95,17 +101,11 @@ struct claim {
 	const char *other_kind;      /* WAITING: the kind as which its host uses the name; NULL: the same kind as ours */
 	uint8_t join_tries, looks;   /* looks, WAITING: reads since the last list (listing.h) */
 	uint32_t seq, followed;
-	int64_t czxid, idle_ns; /* idle: it has had no grant since then */
 	int64_t look_ns, looked_ns; /* WAITING, listed: the next look; HELD: when a list last showed who is behind it */
 	int64_t taken_ns;  /* WAITING: from then on another host's claim before it counts as held; 0: none was listed */
 	struct second second;
 	struct bytes pred; /* WAITING and listed: the predecessor's name, */
-	uint64_t pred_op;  /* and the latest operation that read its data, or 0. From here on, HELD: the grants made on it */
-	bool granted, follows, salvaged; /* or: proclaimed; took over from number `followed`; of a killed process */
-	enum mode granted_mode; /* of the last grant, before any downgrade: its token fences that, too */
-	int64_t held_ns, granted_ns; /* when it became HELD (before: when it joined); when the first of its grants was made */
-	int32_t handoffs;                /* n of the token */
-	int64_t contended, contended_ns; /* hand-offs made while somebody waited or might wait; since when */
+	uint64_t pred_op;  /* and the latest operation that read its data, or 0 */
 	/* The grant that its data describe (holder.h), and when they were written; 0: none on this connection. */
 	int64_t holder_token, holder_ns;
 	uint64_t holder_client;

@@ -21,19 +21,19 @@ struct directories {
 	struct env *env;
 	struct ensemble *ensemble;
 	struct map paths;              /* by path */
-	struct directory_list touched; /* to be settled before the event ends */
 	struct directory_list later;   /* later events touch these, in this order */
 	struct work_user worker;       /* the owner of `work`, which touches them */
 	struct work_item work;
 	struct turns turns;
 	struct names names;
 	struct lasting_list lasting;
-	/* Sums, for INFO and the checks. */
-	size_t claim_count, remembered_count, stray_count, left_count;
-	uint64_t last_claim, last_nonce;
-	int64_t token_next, token_limit; /* standalone: claim numbers */
 	bool token_asked;
+	/* Sums, for INFO and the checks. */
+	size_t remembered_count, stray_count, left_count, claim_count;
+	uint64_t last_nonce, last_claim;
+	int64_t token_limit, token_next; /* standalone: claim numbers */
 	void *spare_claim; /* mem.h */
+	struct directory_list touched; /* to be settled before the event ends */
 };
 
 void directory_init(struct directory *d, struct directories *all, struct lock *lock);

@@ -53,20 +53,21 @@ TAILQ_HEAD(claim_list, claim);
 struct directory {
 	struct directories *directories;
 	struct lock *lock;  /* its owner: nothing in claim/ looks at it */
-	struct timer timer; /* the next instant at which time alone changes something */
-	struct map_node path_node;
-	struct naming naming; /* names.h */
-	TAILQ_ENTRY(directory) touched_link, later_link, turn_links[TURNS];
+	TAILQ_ENTRY(directory) touched_link;
 	bool touched, later, left, refused, waits[TURNS]; /* directories.h; left, refused: lock/lock.h; waits: turn.h */
 	enum flavour flavour;
 	enum kind kind;
 	bool part; /* it belongs to a semaphore, whose own data say the kind of what is below */
 	struct claim *claim, *next;
-	struct claim_list leaving, slots; /* slots, SLOTS: all claims that are not LEAVING */
+	struct account *payer, *maker; /* payer: is charged for claims and watches (port/pools.h); lasting.h */
 	size_t claim_count, children, data_bytes; /* data_bytes: a claim's znode must have room for a text of that length */
+	struct claim_list leaving, slots; /* slots, SLOTS: all claims that are not LEAVING */
+	struct timer timer; /* the next instant at which time alone changes something */
+	struct map_node path_node;
+	struct naming naming; /* names.h */
+	TAILQ_ENTRY(directory) later_link, turn_links[TURNS];
 	bool observed;            /* a client observes who leads: the list and the first contender are watched */
 	size_t extra_watch_bytes; /* of other watches for it */
-	struct account *payer, *maker; /* payer: is charged for claims and watches (port/pools.h); lasting.h */
 	bool privileged;          /* the client for whom more is charged next came through the operators' socket */
 	struct charge watches;    /* the bytes of all its watches (charge.h) */
 	size_t operations;        /* open ones; they keep the struct alive */

@@ -24,29 +24,18 @@ struct client {
 	struct locks *locks;
 	TAILQ_ENTRY(client) link; /* broker->clients, oldest first */
 	TAILQ_ENTRY(client) closing_link, audit_link, told_link; /* closing; `auditing`; `told` */
-	/* A search for a deadlock goes along thousands of members of a group: the fields that it reads are together. */
-	TAILQ_ENTRY(client) group_link;
-	struct request *request;  /* `blocking` while that waits, one of `requests`; NULL */
-	struct group *group;      /* NULL: it belongs to none */
 	uint32_t conn, pid, uid;
 	uint32_t child;           /* the process that it named; 0: none */
 	uint64_t started;         /* its process, as the adapter counts: with `pid` no other is meant; 0: not known */
 	struct bytes unit;        /* its systemd unit (base/unit_name.h) */
 	bool privileged;          /* it came through the operators' socket, and may use the reserve of accounts */
 	bool groups_known;        /* all of them */
+	int version;              /* RESP 2 or 3 */
 	uint32_t *groups;
 	size_t group_count;
 	uint32_t ruled, ruled_by; /* the verbs of rules that concern it, 1 << enum rule_verb; the env->rules that is of */
 	uint64_t id;
 	struct map_node id_node;  /* locks->ids */
-	int version;              /* RESP 2 or 3 */
-	bool half_closed, asking; /* a request is not answered yet */
-	bool lazy;                /* the client does not wait for that answer */
-	bool answered;            /* `answer` is sent once the request's changes are settled */
-	struct span answer;
-	bool ghost;               /* after a kill: it has no connection, and keeps its grants until it is gone (salvage.h) */
-	bool closing, closed;     /* nothing is sent to it any longer; it holds nothing any longer */
-	enum command last_command; /* COMMAND_COUNT: unknown, or none yet */
 	struct account *account;
 	struct user *user;
 	int64_t connected_ns;
@@ -57,18 +46,28 @@ struct client {
 	struct mlock *mlock;      /* the MLOCK that waits */
 	struct bid *bid;          /* its SET, or a bearer's, that is not answered yet (client/bid.h) */
 	struct lookup *lookup;  /* questions to other hosts before its request is carried out (hosts/lookup.h) */
-	struct request *blocking; /* its LOCK: at most one, in the same memory as the one before; NULL before the first */
-	struct request_list requests;
 	struct query *query;      /* its question to other hosts, or its request */
-	struct grant_list grants; /* lost ones included */
 	struct observer_list observers;
-	size_t request_count, grant_count, lost_count, observer_count, counted; /* grants that count against the limits */
+	/* A search for a deadlock goes along thousands of members of a group: the fields that it reads are together. */
+	TAILQ_ENTRY(client) group_link;
+	struct group *group;      /* NULL: it belongs to none */
+	struct request *request;  /* `blocking` while that waits, one of `requests`; NULL */
+	struct request *blocking; /* its LOCK: at most one, in the same memory as the one before; NULL before the first */
+	/* The fields that each pair of LOCK and UNLOCK writes are together, too. */
+	bool half_closed, asking; /* a request is not answered yet */
+	bool lazy, answered;      /* the client does not wait for that answer; it is sent once all is settled: `answer` */
+	bool ghost;               /* after a kill: it has no connection, and keeps its grants until it is gone (salvage.h) */
+	bool closing, closed;     /* nothing is sent to it any longer; it holds nothing any longer */
+	bool told_jeopardy, is_holder; /* as it was last notified; it holds a valid grant, as the adapter was last notified */
+	enum command last_command; /* COMMAND_COUNT: unknown, or none yet */
+	struct span answer;
+	struct request_list requests;
+	struct grant_list grants; /* lost ones included */
+	size_t request_count, grant_count, counted, lost_count, observer_count; /* counted: grants, against the limits */
 	struct notification_list notifications; /* not read yet */
 	size_t notification_count; /* without losses and leaders, which the grants and the observers bound */
 	struct notification *session_notification; /* NULL: none waits */
 	size_t revoke_bytes;      /* pushed, and perhaps not read yet */
-	bool told_jeopardy;       /* the state in its latest notification */
-	bool is_holder;           /* it holds a valid grant, as the adapter was last notified */
 	bool events_waiting;      /* EVENTS waits */
 	struct timer events_timer;
 	struct ledger_client *record; /* in the ledger; NULL: none */

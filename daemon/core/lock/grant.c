@@ -107,7 +107,7 @@ void grant_new(struct request *r, enum mode mode, int64_t token)
 	struct client *client = r->client;
 	struct lock *lock = r->lock;
 	struct locks *locks = lock->locks;
-	struct grant *g = mem_new_spared(&locks->spare_grant, sizeof(*g));
+	struct grant *g = mem_new_spared(&locks->spare_grant, offsetof(struct grant, delegated_link), sizeof(*g));
 
 	assert(session_grants(lock->locks->ensemble)); /* nothing is granted without proof */
 	assert(token >= lock->token);                  /* a later grant never has a smaller token */
@@ -120,11 +120,9 @@ void grant_new(struct request *r, enum mode mode, int64_t token)
 	g->token = token;
 	g->granted_ns = locks->env->now_ns;
 	g->asked_ns = r->asked_ns;
-	g->before = lock->directory.before;
-	lock->directory.before = (struct bytes){ 0 };
+	bytes_move(&g->before, &lock->directory.before);
 	g->lease.kind = TIMER_LEASE;
-	g->data = r->data;
-	r->data = (struct bytes){ 0 };
+	bytes_move(&g->data, &r->data);
 	g->counted = true;
 	assert(r->place); /* it is the grant's from now on */
 	r->place = false;

@@ -38,20 +38,20 @@ struct grant {
 	bool lost;
 	uint8_t slot;   /* of its client's page, from 1; 0: it has none (delegated.h) */
 	bool delegated, recalled; /* recalled: it was delegated, and has become a hold of its process again */
-	LIST_ENTRY(grant) delegated_link; /* lock->delegated */
-	enum loss loss;
 	int64_t depth; /* levels, at least 1 */
 	int64_t token;
 	int64_t granted_ns, asked_ns; /* asked: 0: not known */
-	int64_t asked_back_ns; /* when its client last got REVOKE; 0: never */
-	uint32_t mark;      /* its number in a snapshot (lock_snapshot.h) */
-	int64_t told;       /* permits: the number of leases whose data describe it (semaphore.h) */
-	struct timer lease; /* the end of its lease; not set: it has none */
+	struct ledger_grant *record; /* in the ledger; NULL: none */
 	struct timer age;   /* hold.h */
+	struct timer lease; /* the end of its lease; not set: it has none. Most grants are zero from here on (mem.h) */
+	LIST_ENTRY(grant) delegated_link; /* lock->delegated */
+	enum loss loss;
+	uint32_t mark;      /* its number in a snapshot (lock_snapshot.h) */
+	int64_t asked_back_ns; /* when its client last got REVOKE; 0: never */
+	int64_t told;       /* permits: the number of leases whose data describe it (semaphore.h) */
 	struct bytes data;  /* the text that its holder gave; may be empty */
 	struct bytes before; /* the host that had the lock before; empty: this host, or it is not known */
 	struct outcome outcome;            /* LOST */
-	struct ledger_grant *record;       /* in the ledger; NULL: none */
 	struct notification *notification; /* REVOKE, or LOST once it is lost; NULL: none waits */
 };
 

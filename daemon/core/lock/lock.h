@@ -40,24 +40,25 @@
 struct lock {
 	struct locks *locks;
 	struct map_node name_node;
-	TAILQ_ENTRY(lock) link; /* locks->used or locks->idle */
-	bool idle;
-	uint32_t granted; /* so many grants were made, since this process knows the lock */
 	struct bytes name;
-	struct request_list requests, expired, aside; /* client/ask.h */
-	struct grant_list grants, lost;
-	size_t request_count, expired_count, aside_count, grant_count;
-	int64_t token; /* of the latest grant in this session; 0: none yet */
-	int64_t ended_ns; /* when a grant last ended, unless a client that waited then has had one since: 0 */
-	struct batch batch;
-	struct delegated_list delegated; struct delegability delegability; /* grants; delegated.h */
-	struct directory directory;
 	const struct kind_rule *rule;
 	void *own; /* its state as a lock of its kind, or NULL */
 	struct directory *slots; /* of a semaphore: the directory that its grants rest on; otherwise NULL */
-	struct charge charge; /* while it is in use: of its payer (port/pools.h); */
-	bool mixed;           /* since then somebody of another account has come, so that the payer may change */
-	size_t observer_count;
+	struct request_list expired, aside; /* client/ask.h */
+	struct grant_list lost;
+	size_t expired_count, aside_count, observer_count;
+	struct batch batch; /* each pair of LOCK and UNLOCK writes the fields from its end to the beginning of `directory` */
+	struct delegated_list delegated; struct delegability delegability; /* grants; delegated.h */
+	uint32_t granted; /* so many grants were made, since this process knows the lock */
+	bool idle, mixed; /* mixed: somebody of another account than `charge` has come, so that the payer may change */
+	struct request_list requests;
+	struct grant_list grants;
+	size_t request_count, grant_count;
+	int64_t token; /* of the latest grant in this session; 0: none yet */
+	int64_t ended_ns; /* when a grant last ended, unless a client that waited then has had one since: 0 */
+	struct charge charge; /* while it is in use: of its payer (port/pools.h) */
+	TAILQ_ENTRY(lock) link; /* locks->used or locks->idle */
+	struct directory directory;
 };
 
 /* The lock of that name; NULL: this host knows none. */

@@ -43,6 +43,15 @@ struct locks {
 	struct ensemble *ensemble;
 	struct directories *directories;
 
+	/* The fields that each pair of LOCK and UNLOCK writes are together. First sums, for INFO and the checks: */
+	size_t idle_count, request_count, blocked_count, grant_count; /* blocked: requests whose client waits for the reply */
+	void *spare_grant; /* mem.h */
+	/* In this event: MLOCKs that got one of their locks and go on (mlock.h); edges that searches saw (deadlock.h). */
+	size_t mlock_steps, searched, said, lost_said; /* said, lost_said: hold.h */
+	struct outcome_list outcomes; /* they are reported before the event ends */
+	struct client *after;         /* answered, or its EVENTS ended, once all is settled; NULL: none */
+	struct lock_list used, idle;
+
 	struct client **conns; /* by connection number */
 	size_t conns_cap, client_count; /* bearers included, of which there are: */
 	size_t bearer_count, bearers_hold; /* ... and bearers that hold something */
@@ -52,11 +61,7 @@ struct locks {
 	uint64_t last_client;
 	struct client_list clients, closing;
 	struct client_list told; /* pushes for them may not have been carried out (client_ledger.h) */
-	struct outcome_list outcomes; /* they are reported before the event ends */
 	struct mlock_list mlocks;     /* they take their next step before the event ends */
-	/* In this event: MLOCKs that got one of their locks and go on (mlock.h); edges that searches saw (deadlock.h). */
-	size_t mlock_steps, searched, said, lost_said; /* said, lost_said: hold.h */
-	struct client *after;         /* answered, or its EVENTS ended, once all is settled; NULL: none */
 	struct client *restarter;     /* its RESTART waits for the outcome; NULL: nobody's does */
 	uint64_t last_search;
 	struct followed followed[DEADLOCK_REQUESTS_MAX]; /* memory of a search */
@@ -68,15 +73,10 @@ struct locks {
 	const struct kind_rule *const *rules; /* one for each kind */
 	struct map names;                     /* locks, by name */
 	struct lock *named;                   /* the one last found by name, or NULL */
-	struct lock_list used, idle;
 	struct walk_list walks;
 	struct halting halting;
-	size_t idle_count;
 	bool restoring;    /* from a snapshot: all that was within the limits stays, whatever they are now */
-	void *spare_grant; /* mem.h */
-	/* Sums, for INFO and the checks. `blocked_count`: requests whose client waits for the reply. */
-	size_t request_count, blocked_count, grant_count, lost_count, delegated_count;
-	size_t page_count; /* clients with a page of delegations */
+	size_t lost_count, delegated_count, page_count; /* sums, too; page: clients with a page of delegations */
 	int64_t oldest_ns, looked_ns; /* when the oldest waiting request was made, INT64_MAX: none; and when that was seen */
 };
 

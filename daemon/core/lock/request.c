@@ -64,20 +64,19 @@ void request_new(struct lock *lock, struct client *client, const struct request_
 	struct request *r = terms->queued ? mem_new(sizeof(*r)) : client_blocking(client);
 
 	assert(terms->queued || (!client->request && r->outcome.kind == OUTCOME_NONE));
-	*r = (struct request){
-		.client = client,
-		.lock = lock,
-		.aside = lock_sets_aside(lock, terms->kind) ? (uint8_t)(1 + terms->kind) : 0,
-		.mode = terms->mode,
-		.queued = terms->queued,
-		.asked_ns = locks->env->now_ns,
-		.lease_ns = terms->lease_ns,
-		.limit = terms->limit,
-		.count = terms->count,
-		.slot = terms->slot,
-		.fresh = terms->fresh,
-		.timer.kind = TIMER_REQUEST,
-	};
+	mem_clear(r, offsetof(struct request, outcome.sentence), sizeof(*r));
+	r->client = client;
+	r->lock = lock;
+	r->aside = lock_sets_aside(lock, terms->kind) ? (uint8_t)(1 + terms->kind) : 0;
+	r->mode = terms->mode;
+	r->queued = terms->queued;
+	r->asked_ns = locks->env->now_ns;
+	r->lease_ns = terms->lease_ns;
+	r->limit = terms->limit;
+	r->count = terms->count;
+	r->slot = terms->slot;
+	r->fresh = terms->fresh;
+	r->timer.kind = TIMER_REQUEST;
 	bytes_slice(&r->data, terms->data);
 	if (r->queued)
 		locks->env->stats.enqueued_total++;

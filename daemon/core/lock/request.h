@@ -50,25 +50,25 @@ struct request {
 	struct lock *lock;
 	TAILQ_ENTRY(request) link; /* lock->requests or lock->aside, in order of asking */
 	TAILQ_ENTRY(request) client_link; /* client->requests, in order of asking */
-	TAILQ_ENTRY(request) expired_link; /* lock->expired */
 	enum mode mode;
 	bool queued, fresh;
 	uint8_t aside;        /* 1 + the kind as which it asks, if it is set aside (client/ask.h); 0: it is not */
 	bool said;            /* that it waits for long (hold.h) */
 	bool expired;         /* its wait ran out: it ends as soon as it is known that the lock is taken */
-	uint32_t mark;        /* its number in a snapshot (lock_snapshot.h) */
-	uint64_t search;      /* for a deadlock: the last walk that met it, or the knot that it is part of */
+	uint8_t slot;         /* offered for the grant, if that is made at once (delegated.h); 0: none */
+	bool place;           /* it counts as one of the grants (pools.h), as long as it has none */
 	int64_t asked_ns;
 	int64_t lease_ns;
-	struct bytes data;
-	struct proclamation proclamation; /* of an election */
 	int64_t limit, count; /* of permits, for a semaphore */
-	uint8_t slot;        /* offered for the grant, if that is made at once (delegated.h); 0: none */
-	bool place;          /* it counts as one of the grants (pools.h), as long as it has none */
-	struct charge event; /* if it is queued */
 	struct timer timer;   /* the end of the wait; once expired, until when the answer may come */
 	struct timer age;     /* hold.h */
-	struct outcome outcome;
+	struct outcome outcome; /* from its sentence on most requests are zero (mem.h) */
+	TAILQ_ENTRY(request) expired_link; /* lock->expired */
+	uint64_t search;      /* for a deadlock: the last walk that met it, or the knot that it is part of */
+	uint32_t mark;        /* its number in a snapshot (lock_snapshot.h) */
+	struct bytes data;
+	struct proclamation proclamation; /* of an election */
+	struct charge event;  /* if it is queued */
 };
 
 TAILQ_HEAD(request_list, request);

@@ -64,24 +64,23 @@ struct span {
 	size_t at, len;
 };
 
-/* In an order without gaps: each effect is cleared when it is added. */
+/* In an order without gaps, and small: each effect is cleared when it is added. */
 struct effect {
-	enum effect_type type;
+	enum effect_type type : 8;
+	enum zk_create create : 8; /* ZK_CREATE */
+	enum effect_level level : 8; /* LOG */
+	bool exact : 1;     /* ZK_SET: only if it is of `version` */
+	bool more : 1;      /* ZK_*: another one of these effects follows; they may go out together */
+	bool watch : 1;     /* ZK_LIST: children watch; ZK_GET: data watch (also tells DELETED) */
+	bool close_session : 1; /* STOPPED */
+	bool refused : 1;   /* STOPPED: nobody asked for it, and a restart would not help */
+	bool holds : 1;     /* HOLDER, LIFELINE */
+	bool privileged : 1; /* LIFELINE: an operator asks for it */
+	bool report : 1;    /* PUSH: say EVENT_CLIENT_WRITTEN once it is written */
+	bool page : 1;      /* REPLY: the descriptor of the page goes with its first byte */
+	bool lazy : 1;      /* REPLY: it may wait until more is written to `conn` */
 	uint32_t conn;      /* REPLY, PUSH, CLOSE, HOLDER, PROCESS, PAGE */
-	uint32_t pid;       /* PROCESS, LIFELINE */
-	enum zk_create create; /* ZK_CREATE */
-	int32_t version;    /* ZK_SET */
-	enum effect_level level; /* LOG */
-	bool exact;         /* ZK_SET: only if it is of `version` */
-	bool more;          /* ZK_*: another one of these effects follows; they may go out together */
-	bool watch;         /* ZK_LIST: children watch; ZK_GET: data watch (also tells DELETED) */
-	bool close_session; /* STOPPED */
-	bool refused;       /* STOPPED: nobody asked for it, and a restart would not help */
-	bool holds;         /* HOLDER, LIFELINE */
-	bool privileged;    /* LIFELINE: an operator asks for it */
-	bool report;        /* PUSH: say EVENT_CLIENT_WRITTEN once it is written */
-	bool page;          /* REPLY: the descriptor of the page goes with its first byte */
-	bool lazy;          /* REPLY: it may wait until more is written to `conn` */
+	union { uint32_t pid; int32_t version; }; /* PROCESS, LIFELINE; ZK_SET */
 	union {
 		uint64_t op;           /* ZK_*: comes back in the answer */
 		int64_t limit;         /* TOKENS */

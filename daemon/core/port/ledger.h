@@ -234,8 +234,9 @@ static inline void ledger_drop(struct ledger *l, struct ledger_record *r)
 		return;
 	}
 	ledger_store(l, &r->word, r->word & 0xf0);
-	r->number = cells->count;
-	cells->list[cells->count++] = r;
+	r->number = cells->count++;
+	if (cells->list[r->number] != r) /* most often it is where it was taken from */
+		cells->list[r->number] = r;
 }
 
 /* Before a number is used. Takes NULL. */

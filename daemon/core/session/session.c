@@ -416,9 +416,10 @@ unsigned int session_pass(struct ensemble *zk, int64_t before_ns)
 {
 	struct session *s = &zk->session;
 
-	s->opening = false;
 	if (zk->env->conf->standalone)
 		return 0;
+	if (s->opening)
+		s->opening = false;
 	/* Also before there is a session: the answer to its handshake may have waited all that time. */
 	if (zk->env->now_ns - before_ns > s->timeout_ns / STALL_PART)
 		session_stalled(zk, zk->env->now_ns - before_ns);

@@ -13,14 +13,14 @@
 struct feed {
 	struct watch_base *base;
 	struct broker *broker;
-	struct effects effects;
-	struct event asked; /* a client's request: of most events only what differs is written */
 	feed_carry_out *carry_out;
 	void *arg;
 	int64_t now_ns;   /* of the latest event */
 	int64_t share_ns;     /* of the first event of this share of the turn; 0: there was none yet */
 	int64_t share_max_ns; /* how long it lasts */
 	bool handling, hurry;
+	struct effects effects;
+	struct event asked; /* a client's request: of most events only what differs is written */
 };
 
 /* Without a broker; its base is NULL if the kernel lacks what the loop needs. */

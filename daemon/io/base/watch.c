@@ -204,9 +204,9 @@ void watch_set_by(struct watch *w, int64_t due_ns)
 
 void watch_clear(struct watch *w)
 {
-	if (!w)
+	if (!w || !w->set)
 		return;
-	if (w->set && w->fd >= 0)
+	if (w->fd >= 0)
 		event_del(&w->event);
 	heap_unset(&w->base->timers, &w->timer);
 	w->set = false;

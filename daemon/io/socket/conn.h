@@ -71,13 +71,13 @@ struct conn_env {
 	struct accounts accounts; /* socket_pools.h */
 	char *scratch;                      /* CONN_READ_BYTES; its contents do not outlast the read */
 	struct watch *patience;             /* while somebody is held back: clients that do not read are looked for */
-	struct bytes spare;                 /* empty: the output buffer of the latest client that was answered */
 	struct disposer *disposer;          /* closes their sockets */
 	struct remains *remains;            /* parts of ended connections that their clients keep */
+	size_t dead;                        /* how many of them are to be freed */
 	struct parties parties;             /* the accounts whose connections are to be read, parsed or freed */
 	bool one;                           /* all connections are of one account; determined for each serve */
-	size_t dead;                        /* how many of them are to be freed */
 	TAILQ_HEAD(conn_dirty, conn) dirty; /* something to write: to be settled */
+	struct bytes spare;                 /* empty: the output buffer of the latest client that was answered */
 	struct conn_page_list pages;        /* pages that are asked for: to be made then */
 };
 
@@ -88,14 +88,17 @@ struct conn {
 	bool privileged; /* it came through the operators' socket */
 	int64_t until_ns; /* of a ghost */
 	struct watch *input, *output; /* `output` is NULL until the connection has to wait for room */
-	struct resp_reader reader;
-	struct bytes in, out;
+	struct bytes in;
 	struct account *account;
 	struct charge connection, unparsed, unwritten; /* socket_pools.h */
+	int64_t heard_ns; /* when some of its output was written last, or began to be charged */
+	struct conn_page *page; /* NULL: it has none, and nobody asks for one (conn_page.h) */
+	uint32_t *busy; /* once it is kept: nonzero, and no other process can go on with it; NULL: nobody looks */
+	size_t unreported; /* bytes until the end of a push whose writing is to be reported; 0: none, or it is written */
+	/* The fields that each request writes are together: these, and some of the reader. */
+	struct bytes out;
 	size_t written; /* bytes of `out` that are written */
 	size_t pushed;  /* at most this many of the unwritten bytes are pushes */
-	int64_t heard_ns; /* when some of its output was written last, or began to be charged */
-	size_t unreported; /* bytes until the end of a push whose writing is to be reported; 0: none, or it is written */
 	bool waiting : 1, half : 1, eof : 1, closing : 1, dead : 1;
 	bool expects : 1; /* its answer may be long, and room for the longest is charged */
 	bool sending : 1; /* its socket may take more than one part: the next one is sent in its turn */
@@ -104,13 +107,12 @@ struct conn {
 	bool asked : 1;  /* the keeper was asked to have the connection, too */
 	bool given : 1;  /* it may have it: a close is not its end */
 	bool is_dirty : 1, report : 1; /* it is written, which is not reported yet */
-	struct conn_page *page; /* NULL: it has none, and nobody asks for one (conn_page.h) */
-	uint32_t *busy; /* once it is kept: nonzero, and no other process can go on with it; NULL: nobody looks */
 	bool readable : 1;        /* something has come since a read took all that there was */
 	bool more : 1;            /* of `in` may be parsed: nothing more is read before that */
 	bool took : 1;            /* the peer was there after the latest read: it was sent something */
 	struct party_member member; /* whose turn it is served in */
 	TAILQ_ENTRY(conn) dirty;
+	struct resp_reader reader;
 };
 
 /* Takes over `fd`. */

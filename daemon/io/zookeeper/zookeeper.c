@@ -402,8 +402,14 @@ void zookeeper_settle(struct zookeeper *z)
 		zk_handle_set_servers(z->handle, z->addresses);
 	}
 	zk_handle_settle(z->handle);
-	if (zk_handle_connected(z->handle))
-		z->away_ns = feed_now(z->feed);
+	if (zk_handle_connected(z->handle)) {
+		z->away_ns = feed_seen(z->feed);
+		/* So it is after nearly each request of a client. */
+		if (z->addresses && !z->opening && !z->taking && STAILQ_EMPTY(&z->failures)) {
+			watch_clear(z->timer);
+			return;
+		}
+	}
 	looking = !z->addresses || (!z->numeric && !zk_handle_connected(z->handle));
 	if (looking)
 		zookeeper_resolve(z);

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A library to be preloaded into a program: it writes down which blocks of the heap the program has, in the file that
+ * BENCH_BLOCKS names (lines.py). The file is an array of the entries below; the first one has their number as its size.
+ * Blocks of at least a line of the cache begin with one, so that the lines of a structure are the same in each run.
+ */
+#include <fcntl.h>
+#include <malloc.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* More than a daemon allocates while it starts and serves a few dozen requests. Later blocks are left out. */
+enum { ENTRIES_MAX = 1 << 20, WORDS = 8, LINE_BYTES = 64 };
+
+struct entry {
+	uint64_t block, size; /* the size 0: it was freed */
+	/* Of the stack, where callers are found: first an address in who asked for it. To unwind it would take too long. */
+	uint64_t stack[WORDS];
+};
+
+static struct entry *entries;
+
+/* glibc's own. */
+extern void *__libc_malloc(size_t size);
+extern void *__libc_memalign(size_t alignment, size_t size);
+extern void __libc_free(void *p);
+
+static __attribute__((constructor)) void begin(void)
+{
+	const char *path = getenv("BENCH_BLOCKS");
+	int fd = path ? open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600) : -1;
+	void *p;
+
+	/* A program that has only started this one has left its own there. */
+	if (fd < 0 || ftruncate(fd, 0) || ftruncate(fd, ENTRIES_MAX * sizeof(*entries)))
+		abort();
+	p = mmap(NULL, ENTRIES_MAX * sizeof(*entries), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (p == MAP_FAILED)
+		abort();
+	close(fd);
+	entries = p;
+}
+
+/* `frame`: the address of the caller's frame. The return address is behind it, and what the callers have put there. */
+static void note(void *block, size_t size, const uint64_t *frame)
+{
+	uint64_t i;
+
+	if (!entries || !block)
+		return;
+	i = __atomic_add_fetch(&entries[0].size, 1, __ATOMIC_RELAXED);
+	if (i >= ENTRIES_MAX)
+		return;
+	entries[i].block = (uintptr_t)block;
+	entries[i].size = size;
+	for (int word = 0; size && word < WORDS; word++)
+		entries[i].stack[word] = frame[1 + word];
+}
+
+static void *get(size_t size)
+{
+	return size < LINE_BYTES ? __libc_malloc(size) : __libc_memalign(LINE_BYTES, size);
+}
+
+void *malloc(size_t size)
+{
+	void *p = get(size);
+
+	note(p, size, __builtin_frame_address(0));
+	return p;
+}
+
+void *calloc(size_t count, size_t size)
+{
+	void *p = count && size > SIZE_MAX / count ? NULL : get(count * size);
+
+	if (p)
+		memset(p, 0, count * size);
+	note(p, count * size, __builtin_frame_address(0));
+	return p;
+}
+
+void *realloc(void *old, size_t size)
+{
+	size_t had = malloc_usable_size(old);
+	void *p = get(size);
+
+	if (!p)
+		return NULL;
+	if (old)
+		memcpy(p, old, had < size ? had : size);
+	free(old);
+	note(p, size, __builtin_frame_address(0));
+	return p;
+}
+
+void free(void *p)
+{
+	note(p, 0, NULL);
+	__libc_free(p);
+}
