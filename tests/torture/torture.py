@@ -86,7 +86,8 @@ class Crowd:
                     if p.poll() is None:
                         continue
                     del self.running[name]
-                    if p.returncode not in (0, -signal.SIGKILL):
+                    unbegun = p.returncode == -signal.SIGTERM and not os.path.exists(self.path(name))
+                    if p.returncode not in (0, -signal.SIGKILL) and not unbegun:
                         self.problems.append(f"client {name} ended with {p.returncode}")
                     if not self.stopping:
                         self._start(*how)

@@ -253,6 +253,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: worker SOCKET HISTORY HOST SEED KIND NAMES HOLD_MS\n");
 		return 2;
 	}
+	sigaction(SIGTERM, &action, NULL); /* first: torture.py knows by the history that a client does not die by SIGTERM */
 	struct worker w = {
 		.socket = argv[1],
 		.history = open(argv[2], O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600),
@@ -266,7 +267,6 @@ int main(int argc, char **argv)
 		fprintf(stderr, "%s: %s\n", argv[2], strerror(errno));
 		return 2;
 	}
-	sigaction(SIGTERM, &action, NULL);
 	note(&w, "start %" PRId64 " %s\n", now_ns(), argv[3]);
 	while (!stopping) {
 		if (!w.lb)
