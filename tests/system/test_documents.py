@@ -327,7 +327,7 @@ def test_the_version_is_the_same_everywhere():
     ("client-lib/go/go.mod", r"^go (\S+)$", "docs/GO.md", r"a module for Go (\S+) and later"),
     ("Makefile", r"javac --release (\d+)", "docs/JAVA.md", r"for JDK (\d+) and later"),
     ("Makefile", r"javac --release (\d+)", "docs/JAVA.md", r"with any JDK from (\d+) on"),
-    ("debian/control", r"^X-Python3-Version: >= (\S+)$", "docs/PYTHON.md", r"of pure Python, for (\S+) and later"),
+    ("debian/control", r"^X-Python3-Version: >= (\S+)$", "docs/PYTHON.md", r"of pure Python, for Python (\S+) and later"),
     ("debian/control", r"^X-Python3-Version: >= (\S+)$", "docs/INSTALL.md", r"\| Python (\S+) or later"),
 ])
 def test_a_version_that_a_page_names_is_the_one_that_is_required(source, required, page, words):
