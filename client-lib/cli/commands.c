@@ -334,9 +334,9 @@ const struct cli_command cli_commands[WORD_COUNT] = {
 	[WORD_TOP] = {
 		.id = WORD_TOP, .word = "top", .group = GROUP_LOOK,
 		.summary = "watch locks, by wait", .sought = "watch htop screen live", .usage = "", .example = "",
-		.about = "Show the locks of this host on the whole terminal, each second: first those\n"
-			 "that are waited for longest, or by most, or that are granted most often. Keys\n"
-			 "sort, filter, open a lock, and ask its holders to release it; ? shows them.",
+		.about = "Show the locks of this host on the whole terminal, each second. The locks with\n"
+			 "the longest waits come first. Keys sort, filter, open a lock, and ask its\n"
+			 "holders to release it; ? shows the keys.",
 		.alone = cli_top,
 	},
 	[WORD_WHO] = {
@@ -404,9 +404,10 @@ const struct cli_command cli_commands[WORD_COUNT] = {
 		.summary = "is all well? (Nagios)", .sought = "health", .usage = "",
 		.example = "--lock monitor --warning limit=70,wait=60",
 		.about = "Say in a line whether all is well. Exit with 0, 1 (warning), 2 (critical) or 3\n"
-			 "(unknown). LIMITS: limit=PERCENT used of any limit, wait=SEC of the longest\n"
-			 "wait, proof=SEC since the session was last proven, answer=SEC until the broker\n"
-			 "answers. Defaults (warning, critical): limit 80, 95; answer 1, 5.",
+			 "(unknown). LIMITS are thresholds, with commas between: limit=PERCENT (use of any\n"
+			 "limit), wait=SEC (the longest wait), proof=SEC (since the session was last\n"
+			 "proven), answer=SEC (until the broker answers).\n"
+			 "Defaults (warning, critical): limit 80, 95; answer 1, 5.",
 		.alone = cli_check, .take = cli_check_take,
 	},
 	[WORD_METRICS] = {
@@ -453,7 +454,7 @@ const struct cli_command cli_commands[WORD_COUNT] = {
 		.about = "Take the lock NAME from its holders: the broker notifies them, but they\n"
 			 "may go on for a moment. Try `lockbroker revoke` before. Exit with 1 if nobody\n"
 			 "held it.",
-		.operators = "A holder releases its lock by ending; `lockbroker who NAME` shows it.", .args_min = 1,
+		.operators = "Others ask the holder, whom `lockbroker who NAME` shows, to end.", .args_min = 1,
 		.args_max = 1, .run = run_force_unlock,
 	},
 	[WORD_DRAIN] = {
@@ -461,7 +462,7 @@ const struct cli_command cli_commands[WORD_COUNT] = {
 		.sought = "stop shutdown maintenance", .usage = "", .example = "--wait",
 		.about = "The broker grants nothing any longer: waits fail, holders are asked to release,\n"
 			 "other hosts can be granted the locks.",
-		.operators = "Other users can end the commands that they run under locks.", .run = cli_drain,
+		.operators = "Others can end their own commands that hold locks.", .run = cli_drain,
 	},
 	[WORD_RESTART] = {
 		.id = WORD_RESTART, .word = "restart", .group = GROUP_OPERATE,
@@ -497,9 +498,11 @@ const struct cli_command cli_commands[WORD_COUNT] = {
 	[WORD_ACCESS] = {
 		.id = WORD_ACCESS, .word = "access", .group = GROUP_OPERATE, .summary = "a user's rights, and why",
 		.sought = "permissions rules may", .usage = "USER NAME [UNIT]", .example = "alice orders/42",
-		.about = "Show what USER may do with the lock NAME, and by which rule. UNIT: for a process\n"
-			 "of that systemd unit (unknown: a process whose unit could not be read).",
-		.operators = "A refusal names the rule.", .args_min = 2, .args_max = 3, .run = cli_access,
+		.about = "Show what USER may do with the lock NAME, and by which rule. With UNIT: for a\n"
+			 "process of that systemd unit; with the word unknown as UNIT: for a process whose\n"
+			 "unit could not be read.",
+		.operators = "Others see the rule in the error of a refused request.", .args_min = 2, .args_max = 3,
+		.run = cli_access,
 	},
 	[WORD_AUDIT] = {
 		.id = WORD_AUDIT, .word = "audit", .group = GROUP_OPERATE,
@@ -513,7 +516,8 @@ const struct cli_command cli_commands[WORD_COUNT] = {
 		.id = WORD_LOG, .word = "log", .group = GROUP_OPERATE,
 		.summary = "latest events", .sought = "events",
 		.usage = "[RECORDS]", .example = "100",
-		.about = "Show the latest events in the broker, or only RECORDS of them, the oldest first.",
+		.about = "Show the latest events in the broker, the oldest first. With RECORDS, show only\n"
+			 "the last RECORDS events.",
 		.operators = "`journalctl -u lockbrokerd` shows the daemon's log.", .args_max = 1, .run = cli_log,
 	},
 };
