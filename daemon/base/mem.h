@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -71,6 +72,7 @@ static inline void mem_clear(void *object, size_t used, size_t size)
 	char *p = object, *last = p + size - MEM_PIECE_BYTES;
 	words w[MEM_PIECE_BYTES / sizeof(words)], any;
 
+	assert(used + MEM_PIECE_BYTES <= size);
 	memset(p, 0, used);
 	for (p += used;; p = p + MEM_PIECE_BYTES < last ? p + MEM_PIECE_BYTES : last) {
 		memcpy(w, p, MEM_PIECE_BYTES);
