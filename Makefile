@@ -818,7 +818,7 @@ demo: ## see it work: two hosts, one ZooKeeper, 16 processes (STANDALONE=1: one 
 	@$(PYTHON) -B tests/demo/demo.py --build $(BUILD) $(if $(STANDALONE),--standalone)
 
 # Ten minutes of a quiet machine. Each peer that is not there is left out, and named.
-bench: ## against a null broker and other lock services; QUICK=1: two minutes. Results in BUILD/bench
+bench: ## against a null broker and other lock services; QUICK=1: less than three minutes. Results in BUILD/bench
 	@sh tests/deps.sh bench || echo 'make bench: goes on with the peers that are there'
 	@$(MAKE) all $(BENCH_BIN) $(if $(shell command -v javac),java)
 	@$(PYTHON) -B tests/bench/bench.py --build $(BUILD) $(if $(QUICK),--quick)

@@ -269,7 +269,7 @@ def conduct(kind, options, tell):
 def options():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", default=harness.build_dir())
-    parser.add_argument("--quick", action="store_true", help="one short round, in about two minutes")
+    parser.add_argument("--quick", action="store_true", help="one short round, in less than three minutes")
     parser.add_argument("--seconds", type=float, help="of each load (0.7)")
     parser.add_argument("--rounds", type=int, help="whose medians are shown (3)")
     parser.add_argument("--disk", metavar="DIR", help="where ZooKeeper keeps its log, instead of in memory")

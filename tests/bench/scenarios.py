@@ -158,6 +158,8 @@ def jvms(bench):
     """Threads of one JVM on one lock, and four JVMs, by the Java library and by Curator: what the queue of the JVM costs beside
     one thread, and what it spares the network."""
     try:
+        if bench.quick:
+            raise services.Missing("they start too slowly for QUICK")
         peers = [(targets.JVM, "lockbroker", bench.broker), (targets.CURATOR, "curator", bench.zookeeper)]
         rows = [Row(label, "", [service.target], service.pids, services.jvm(peer)) for label, peer, service in peers]
     except services.Missing as e:
