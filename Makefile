@@ -567,7 +567,7 @@ $(TESTS)/bench-fleet: $(call objects,tests/bench,$(BENCH_FLEET))
 	$(call say,LINK,$@)
 	$(Q)$(LINK) -o $@ $(inputs)
 
-# To be preloaded; it finds callers by its frame.
+# Preloaded into the daemon. It finds its callers by the frame pointer.
 $(TESTS)/bench-blocks.so: tests/bench/blocks.c
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)

@@ -60,9 +60,9 @@ static inline void mem_free(void *p)
 }
 
 /*
- * Zeroes an object that comes and goes with each request. Behind its first `used` bytes, which each request writes, it is
- * zero for the most part: there, a line of the cache in which all is zero already is not written. There are at
- * least MEM_PIECE_BYTES behind them.
+ * Zeroes an object that is allocated and freed with each request. Each request writes the first `used` bytes; the rest of
+ * the object, at least MEM_PIECE_BYTES, is mostly zero already. In the rest, a piece that is zero is not written again, so
+ * that its line of the cache stays clean.
  */
 enum { MEM_PIECE_BYTES = 64 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A library to be preloaded into a program: it writes down which blocks of the heap the program has, in the file that
- * BENCH_BLOCKS names (lines.py). The file is an array of the entries below; the first one has their number as its size.
+ * A library to be preloaded into a program: it records the program's blocks of the heap in the file that BENCH_BLOCKS
+ * names (lines.py). The file is an array of the entries below; the first one has their number as its size.
  * Blocks of at least a line of the cache begin with one, so that the lines of a structure are the same in each run.
  */
 #include <fcntl.h>
@@ -17,7 +17,7 @@ enum { ENTRIES_MAX = 1 << 20, WORDS = 8, LINE_BYTES = 64 };
 
 struct entry {
 	uint64_t block, size; /* the size 0: it was freed */
-	/* Of the stack, where callers are found: first an address in who asked for it. To unwind it would take too long. */
+	/* Words of the stack, from which lines.py finds the callers; the first is the return address. Unwinding is too slow. */
 	uint64_t stack[WORDS];
 };
 
@@ -34,7 +34,7 @@ static __attribute__((constructor)) void begin(void)
 	int fd = path ? open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600) : -1;
 	void *p;
 
-	/* A program that has only started this one has left its own there. */
+	/* A program that has replaced itself by this one (exec) may have left its entries in the file. */
 	if (fd < 0 || ftruncate(fd, 0) || ftruncate(fd, ENTRIES_MAX * sizeof(*entries)))
 		abort();
 	p = mmap(NULL, ENTRIES_MAX * sizeof(*entries), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -44,7 +44,7 @@ static __attribute__((constructor)) void begin(void)
 	entries = p;
 }
 
-/* `frame`: the address of the caller's frame. The return address is behind it, and what the callers have put there. */
+/* `frame`: the address of the caller's frame. The return address and the frames of further callers follow it. */
 static void note(void *block, size_t size, const uint64_t *frame)
 {
 	uint64_t i;

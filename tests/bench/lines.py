@@ -15,7 +15,6 @@ import struct
 import subprocess
 import termios
 import threading
-import time
 from unittest import mock
 
 import services
@@ -26,7 +25,7 @@ STACK = range(0x1ff0000000, 0x2000000000)  # where valgrind puts the stack of a 
 WARM, PAIRS = 20, 20
 PIPE_BYTES = 1 << 20
 PATIENCE = 600  # for the start of a daemon that writes a line for each access to memory, on a busy machine
-NOBODYS = ("mem.h", "bytes.h", "bytes.c", "queue.h")  # who asks for memory there is not whose memory it is
+NOBODYS = ("mem.h", "bytes.h", "bytes.c", "queue.h")  # these allocate memory for their callers: the caller is the owner
 
 Mapping = collections.namedtuple("Mapping", "first last offset is_code path")
 NOWHERE = Mapping(0, 0, 0, False, "")
@@ -34,7 +33,7 @@ Pair = collections.namedtuple("Pair", "instructions stores")  # stores: line -> 
 
 
 class Trace:
-    """All that lackey tells of a program, by a FIFO. It is thrown away, unless it is recorded."""
+    """The output of lackey, read from a FIFO. It is discarded unless it is recorded."""
 
     def __init__(self, directory):
         self.path = os.path.join(directory, "trace")
@@ -54,7 +53,6 @@ class Trace:
                 chunk = os.read(self.fd, PIPE_BYTES)
                 if self.chunks is not None:
                     self.chunks.append(chunk)
-            time.sleep(0.002)  # each line is a write of its own: there is no hurry to read a few of them
 
     def is_read(self):
         with self.lock:
@@ -75,7 +73,7 @@ class Trace:
 
 
 class Broker(services.Lockbroker):
-    """It writes down its blocks of memory, and all that it does to a trace."""
+    """A broker that records its blocks of memory, and each access to memory in a trace."""
 
     def __init__(self, zookeeper=None):
         self.aside = harness.fast_tmp("lines.")
@@ -91,7 +89,7 @@ class Broker(services.Lockbroker):
             super().wait_ready()
 
     def rest(self):
-        """It has done all that there was to do, and all of that is read."""
+        """Waits until the broker has nothing left to do and its whole trace is read."""
         harness.wait_until(lambda: self.trace.is_read() and self.state() == "S" and self.trace.is_read(), "the daemon to rest")
 
     def end(self):
@@ -102,7 +100,7 @@ class Broker(services.Lockbroker):
 
 
 def pair_of(text):
-    """Of what lackey told during a pair."""
+    """The instructions and the stores that lackey reported during a pair."""
     code, count, stores = 0, 0, collections.defaultdict(set)
     for line in text.splitlines():
         what, _, rest = line.strip().partition(" ")
@@ -121,8 +119,8 @@ def pair_of(text):
 
 @contextlib.contextmanager
 def warm_pair(daemon, pairs=PAIRS, name="warm"):
-    """The pair with the fewest instructions, of a client that waits for both answers and is connected meanwhile. Others have
-    also what the time brings, as a heartbeat."""
+    """The pair with the fewest instructions, of a client that waits for both answers and stays connected. Other
+    pairs also contain periodic work, for example a heartbeat."""
     with daemon.client(2) as client:
         def pair():
             assert client.call("LOCK", name) > 0 and client.call("UNLOCK", name) == 0

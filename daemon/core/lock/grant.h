@@ -43,7 +43,7 @@ struct grant {
 	int64_t granted_ns, asked_ns; /* asked: 0: not known */
 	struct ledger_grant *record; /* in the ledger; NULL: none */
 	struct timer age;   /* hold.h */
-	struct timer lease; /* the end of its lease; not set: it has none. Most grants are zero from here on (mem.h) */
+	struct timer lease; /* the end of its lease; not set: it has none. Behind it, most grants are zero (mem.h) */
 	LIST_ENTRY(grant) delegated_link; /* lock->delegated */
 	enum loss loss;
 	uint32_t mark;      /* its number in a snapshot (lock_snapshot.h) */

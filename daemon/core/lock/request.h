@@ -62,7 +62,7 @@ struct request {
 	int64_t limit, count; /* of permits, for a semaphore */
 	struct timer timer;   /* the end of the wait; once expired, until when the answer may come */
 	struct timer age;     /* hold.h */
-	struct outcome outcome; /* from its sentence on most requests are zero (mem.h) */
+	struct outcome outcome; /* from its sentence on, most requests are zero (mem.h) */
 	TAILQ_ENTRY(request) expired_link; /* lock->expired */
 	uint64_t search;      /* for a deadlock: the last walk that met it, or the knot that it is part of */
 	uint32_t mark;        /* its number in a snapshot (lock_snapshot.h) */

@@ -71,7 +71,7 @@ struct effect {
 	enum effect_level level : 8; /* LOG */
 	bool exact : 1;     /* ZK_SET: only if it is of `version` */
 	bool more : 1;      /* ZK_*: another one of these effects follows; they may go out together */
-	bool watch : 1;     /* ZK_LIST: children watch; ZK_GET: data watch (also tells DELETED) */
+	bool watch : 1;     /* ZK_LIST: children watch; ZK_GET: data watch (also reports DELETED) */
 	bool close_session : 1; /* STOPPED */
 	bool refused : 1;   /* STOPPED: nobody asked for it, and a restart would not help */
 	bool holds : 1;     /* HOLDER, LIFELINE */

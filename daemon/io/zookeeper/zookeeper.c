@@ -404,7 +404,7 @@ void zookeeper_settle(struct zookeeper *z)
 	zk_handle_settle(z->handle);
 	if (zk_handle_connected(z->handle)) {
 		z->away_ns = feed_seen(z->feed);
-		/* So it is after nearly each request of a client. */
+		/* The usual case after a client's request: there is no name to resolve, and no failure to report. */
 		if (z->addresses && !z->opening && !z->taking && STAILQ_EMPTY(&z->failures)) {
 			watch_clear(z->timer);
 			return;
