@@ -290,7 +290,7 @@ SHARED_MAP = client-lib/liblockbroker.map
 STATIC = $(BUILD)/liblockbroker.a
 SIM_BIN = $(BUILD)/sim
 # Tests that need them are about measurements or users, and run without sanitizers.
-BENCH_BIN = $(if $(SAN),,$(addprefix $(TESTS)/,bench-load bench-null bench-pipeline bench-neighbours bench-taken bench-deadlock bench-fleet bench-way bench-blocks.so))
+BENCH_BIN = $(if $(SAN),,$(addprefix $(TESTS)/,bench-load bench-null bench-pipeline bench-neighbours bench-taken bench-deadlock bench-fleet bench-way bench-blocks.so bench-legs.so))
 
 .PHONY: all java javadoc java-check help deps quick check beside-check release clang-unit sanitized-system fuzz short-fuzz stateful unit unit-plain unit-sanitized threads sim steps golden mutants mutate system system-once deb \
 	booted bookworm trixie bookworm-arm64 trixie-arm64 repo dist fresh restarts races torture demo bench fleet profile lines lint layers packaging abi reproducible count format install uninstall clean tests
@@ -567,8 +567,8 @@ $(TESTS)/bench-fleet: $(call objects,tests/bench,$(BENCH_FLEET))
 	$(call say,LINK,$@)
 	$(Q)$(LINK) -o $@ $(inputs)
 
-# Preloaded into the daemon. It finds its callers by the frame pointer.
-$(TESTS)/bench-blocks.so: tests/bench/blocks.c
+# To be preloaded. Blocks finds its callers by the frame pointer.
+$(TESTS)/bench-blocks.so $(TESTS)/bench-legs.so: $(TESTS)/bench-%.so: tests/bench/%.c
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -fno-omit-frame-pointer -fPIC -shared $(LDFLAGS) -o $@ $<

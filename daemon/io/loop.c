@@ -105,10 +105,7 @@ static __attribute__((noinline)) void loop_effect(struct loop *l, const struct e
 		tokens_reserve(l->to.tokens, effect->limit);
 		break;
 	case EFFECT_HOLDER:
-		if (effect->conn == EFFECT_NO_CONN)
-			saved_bearers(l->to.saved, effect->holds);
-		else
-			saved_holder(l->to.saved, effect->conn, effect->holds);
+		saved_bearers(l->to.saved, effect->holds);
 		break;
 	case EFFECT_PROCESS:
 		server_process(l->to.server, effect->conn, effect->pid);
@@ -183,7 +180,9 @@ static void loop_carry_out(void *arg, const struct event *event, struct effects 
 	for (i = 0; i < effects->count; i++) {
 		const struct effect *effect = &effects->list[i];
 
-		if (effect->type != EFFECT_REPLY || effect->page)
+		if (effect->type == EFFECT_HOLDER && effect->conn != EFFECT_NO_CONN)
+			saved_holder(l->to.saved, effect->conn, effect->holds);
+		else if (effect->type != EFFECT_REPLY || effect->page)
 			loop_effect(l, effects, effect);
 		else if (effect->text.len >= EFFECT_LONG_BYTES)
 			loop_reply_long(l, effects, effect);

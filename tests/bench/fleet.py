@@ -26,13 +26,13 @@ import ensemble  # noqa: E402
 
 SAFE = 1  # state of the session page (protocol/session_page.h)
 SHORT = 0.4  # of T: an absence that costs no lock
+READ_S = 0.2  # in which a host has read what the server had answered when it was killed
 BEYOND_S = 2  # more than T: one that costs them all
 PAGE = struct.Struct("=IIQQQq")
 # Of one server or the sum of all: name -> what mntr calls it. (Each server of an ensemble has all znodes.)
 COUNTED = {"in": "zk_packets_received", "out": "zk_packets_sent", "watches": "zk_watch_count"}
 KEPT = {"znodes": "zk_znode_count", "ephemerals": "zk_ephemerals_count", "data_bytes": "zk_approximate_data_size"}
 COMMANDS = 5  # of each kind, one after the other
-START_S = 1  # at most, of a server on a machine that has nothing else to do
 SETTLE_S = 2  # what an unlock, or a start, leaves behind is done by then
 
 
@@ -140,8 +140,9 @@ class Fleet:
         began = time.monotonic()
         waiting = list(self.hosts)
 
-        def look():
-            waiting[:] = [host for host in waiting if not host.safe_since(proven[host] if proven else 0)]
+        def look():  # at one that is not safe, and no further: all hosts need the cores now
+            while waiting and waiting[-1].safe_since(proven[waiting[-1]] if proven else 0):
+                waiting.pop()
             return not waiting
 
         harness.wait_until(look, lambda: f"{len(waiting)} sessions to be safe", patience=600)
@@ -258,16 +259,28 @@ class Fleet:
         told = [host.told() for host in self.hosts]
         return {"lost": sum(kinds.count("lost") for kinds in told), "warned": sum("jeopardy" in kinds for kinds in told)}
 
-    def away(self, section, seconds, start_s=0):
-        """The server is killed, and begins to start so long before that much later; each host has a lock then, or had."""
+    def absence(self, seconds):
+        """The server is killed, and begins to start that much later: when it was killed, when it served, and each host's last
+        proof before that."""
         server = self.servers[0]
         server.kill()
         killed = time.monotonic()
-        time.sleep(0.2)  # what was answered has been read
+        time.sleep(READ_S)
         proven = {host: host.page()[1] for host in self.hosts}
-        time.sleep(max(0, seconds - start_s - 0.2))  # for so long the server is away
+        time.sleep(max(0, seconds - READ_S))  # for so long the server is away
         server.start()
-        served = time.monotonic()
+        return killed, time.monotonic(), proven
+
+    def start_seconds(self):
+        """What a start of the server takes while all hosts ask for it."""
+        killed, served, proven = self.absence(0)
+        self.await_safe(proven)
+        return served - killed - READ_S
+
+    def away(self, section, seconds):
+        """As long as said, or as a start takes, if that is longer; each host has a lock then, or had."""
+        killed, served, proven = self.absence(seconds)
+        server = self.servers[0]
         kept = {"snapshot_bytes": snapshot_bytes(server), "snapshot_znodes": self.counters()["znodes"]}
         self.await_safe(proven)
         self.add(section, away_s=served - killed, all_safe_s=time.monotonic() - served, **kept)
@@ -325,17 +338,17 @@ class Fleet:
     def with_one_server(self):
         server = services.Zookeeper()
         self.servers = [server]
-        start_s = min(START_S, *(start_again(server) for _ in range(2)))
-        progress(f"{server.version} serves, {start_s:.1f} s after its start")
+        progress(f"{server.version} serves")
         empty_bytes = heap_bytes(server)
         self.start("start", server)
         self.idle("idle")
         self.memory("idle", empty_bytes)
         self.hand_on("hand-offs")
         self.crowd()
+        start_s = self.start_seconds()
         self.hold()
         self.ask()
-        self.away("away for 0.4 T", SHORT * self.timeout_ms / 1000, start_s)
+        self.away("away for 0.4 T", SHORT * self.timeout_ms / 1000 - start_s)
         self.restart_daemons("restart of all daemons")
         self.away("away for longer than T", self.timeout_ms / 1000 + BEYOND_S)
         self.end_hosts()
@@ -369,14 +382,6 @@ class Fleet:
         self.end_hosts()
         for server in self.servers:
             server.end()
-
-
-def start_again(server):
-    """On what it has, as after an absence: how long it takes."""
-    server.kill()
-    began = time.monotonic()
-    server.start()
-    return time.monotonic() - began
 
 
 def pss_bytes(pid):

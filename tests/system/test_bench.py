@@ -22,6 +22,7 @@ import bench  # noqa: E402
 import costs  # noqa: E402
 import crowd  # noqa: E402
 import fleet_table  # noqa: E402
+import legs  # noqa: E402
 import lines  # noqa: E402
 import logged  # noqa: E402
 import measure  # noqa: E402
@@ -568,7 +569,7 @@ def test_instructions_are_those_of_the_load(tmp_path):
     assert inclusive["ready"] >= own["ready"]
 
 
-# Measured, and two more: which classes of the histograms count is chance.
+# Measured (59, 55), and four more: which classes of the histograms count is chance, and compilers differ.
 LINES_MAX = {"standalone": 63, "ZooKeeper": 59}
 
 
@@ -584,6 +585,14 @@ def test_a_warm_pair_stores_to_few_lines(run):
     owners = {whose.split(":")[0] for whose in found}
     assert {"broker", "lock", "client", "grant", "conn", "account", "saved"} <= owners, "it tells whose the lines are"
     assert len(pair.stores) <= LINES_MAX[run], sorted((len(at), whose) for whose, at in found.items())
+
+
+@pytest.mark.parametrize("peer", legs.LEGS)
+def test_the_legs_of_a_hand_off_are_told(peer):
+    found = legs.legs(peer, 2, seconds=2, warm_s=0.1)
+    assert found
+    assert {len(each) for each in found} == {len(legs.LEGS[peer])}
+    assert all(leg > 0 for each in found for leg in each)
 
 
 def test_samples_are_told_by_whose_code_they_are():

@@ -826,9 +826,10 @@ void zk_handle_set_servers(struct zk_handle *h, const char *servers)
 		h->fd = -1;
 }
 
-void zk_handle_settle(struct zk_handle *h)
+/* Kept apart from zk_handle_settle(), which then needs no frame for it. */
+static __attribute__((noinline)) void handle_settle(struct zk_handle *h)
 {
-	if (h->zh && h->refused[0]) {
+	if (h->refused[0]) {
 		char sentence[sizeof(h->refused)];
 
 		memcpy(sentence, h->refused, sizeof(sentence));
@@ -843,6 +844,12 @@ void zk_handle_settle(struct zk_handle *h)
 		if (h->zh && !h->dead)
 			handle_arm(h);
 	}
+}
+
+void zk_handle_settle(struct zk_handle *h)
+{
+	if (h->zh && (h->dirty || h->refused[0]))
+		handle_settle(h);
 }
 
 void zk_handle_detach(struct zk_handle *h)
