@@ -726,9 +726,9 @@ screenshots: all ## the pictures in docs/PAGE.md, from real daemons and locks; a
 cross-all: all $(UNIT_NO_SEARCH_BIN) $(SIM_BIN)
 cross-unit: $(filter-out $(FUZZ_BIN),$(UNIT_NO_SEARCH_BIN))
 	@sh tests/unit/run.sh $^
-cross: ## build for ARCH=arm64 in BUILD/cross, then unit tests and SEEDS= under qemu; also with pages of 64 KiB
+cross: ## build for ARCH=arm64 in BUILD/cross, then unit tests (UNIT_TESTS=memory: some) and SEEDS= under qemu; also with pages of 64 KiB
 	@sh tests/deps.sh cross
-	@MAKE='$(MAKE)' sh tests/cross.sh '$(BUILD)' '$(ARCH)' '$(SEEDS)' '$(FRESH)'
+	@MAKE='$(MAKE)' sh tests/cross.sh '$(BUILD)' '$(ARCH)' '$(SEEDS)' '$(FRESH)' '$(or $(UNIT_TESTS),all)'
 
 # INSIDE= runs instead of README's commands.
 fresh: ## README's two commands on a minimal Debian (DIST=bookworm), with the sources as they are committed; as root (INSIDE= another one)
@@ -776,7 +776,7 @@ ELSEWHERE = tests/system/test_dist.py tests/system/test_redis_libraries.py tests
 beside-check: ## what CI runs beside a check: Debian 13, packages, lint of what differs, a booted systemd, containers, a browser, a short fuzz, libraries from npm, arm64
 	+@$(call steps_in_turn,trixie 'deb DEB_BUILD_OPTIONS=nocheck' system-npm)
 	@step='lint, booted, containers'; $(SAY_STEP); $(MAKE) -Otarget LINT=changed lint-and-booted
-	+@$(call steps_in_turn,browser 'short-fuzz SECONDS=5' 'cross ARCH=arm64 SEEDS=100')
+	+@$(call steps_in_turn,browser 'short-fuzz SECONDS=5' 'cross ARCH=arm64 SEEDS=100 UNIT_TESTS=memory')
 # Two goals of one command would run one after the other. The container waits most of the time, while lint does all it can.
 .PHONY: lint-and-booted
 lint-and-booted: lint booted containers

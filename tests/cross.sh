@@ -3,14 +3,15 @@
 # Builds for another kind of processor, and runs there what qemu can run: the unit tests, seeds of the simulator, and a
 # daemon with a client; what depends on the size of a page also with pages of 64 KiB. Nothing is installed of that
 # architecture: its libraries are in a folder of their own (tests/root.sh), and so is all that is built.
-#   sh tests/cross.sh BUILD ARCH SEEDS FIRST
-# $MAKE, $WERROR.
+#   sh tests/cross.sh BUILD ARCH SEEDS FIRST UNIT_TESTS
+# UNIT_TESTS: all the unit tests, or `memory`: those of memory that processes share. $MAKE, $WERROR.
 set -eu
 
 build=$1
 arch=$2
 seeds=$3
 first=$4
+unit_tests=$5
 cd "$(dirname "$0")/.."
 
 fail()
@@ -66,10 +67,23 @@ run()
 	"$qemu" -L "$sysroot" "$@"
 }
 
-say 'unit tests'
+# Whatever maps memory that processes share, and what charges for it.
+memory='page page_file conn_page delegation library_delegation library_threads ledger saved saved_file life remains
+account trim memory_watch worker'
+memory_tests()
+{
+	# shellcheck disable=SC2046,SC2086
+	UNIT_RUNNER="$qemu -L $sysroot $*" sh tests/unit/run.sh $(printf "$made/tests/test_%s " $memory)
+}
+
 # What they need that qemu lacks, by program and test.
 export UNIT_SKIPS=tests/cross.skip
-UNIT_RUNNER="$qemu -L $sysroot" make_there cross-unit
+say "unit tests: $unit_tests"
+case $unit_tests in
+all) UNIT_RUNNER="$qemu -L $sysroot" make_there cross-unit ;;
+memory) memory_tests ;;
+*) fail "UNIT_TESTS=all or UNIT_TESTS=memory is known here, not: UNIT_TESTS=$unit_tests" ;;
+esac
 # What fuzzing has found, and a few bytes more.
 for program in "$made"/tests/fuzz_*; do
 	run "$program" 1000 >"$folder/fuzz" 2>&1 || { cat "$folder/fuzz" >&2; fail "${program##*/}"; }
@@ -78,11 +92,7 @@ say 'a daemon and a client'
 sh tests/cross_lock.sh "$made/lockbrokerd" "$made/lockbroker" "$qemu" -L "$sysroot"
 
 say 'pages of 64 KiB'
-# Whatever maps memory that processes share, and what charges for it.
-big='page page_file conn_page delegation library_delegation library_threads ledger saved saved_file life remains
-account trim memory_watch worker'
-# shellcheck disable=SC2046
-UNIT_RUNNER="$qemu -p 65536 -L $sysroot" sh tests/unit/run.sh $(printf "$made/tests/test_%s " $big)
+memory_tests -p 65536
 sh tests/cross_lock.sh "$made/lockbrokerd" "$made/lockbroker" "$qemu" -L "$sysroot" -p 65536
 
 say "$seeds seeds from $first on"

@@ -226,7 +226,7 @@ class Zookeeper:
         with open(os.path.join(self.dir, "zoo.cfg"), "w") as f:
             f.write(
                 f"tickTime={self.tick_ms}\ndataDir={self.dir}/data\nclientPort={self.port}\n"
-                "clientPortAddress=127.0.0.1\nadmin.enableServer=false\nmaxClientCnxns=0\n"
+                "clientPortAddress=127.0.0.1\nadmin.enableServer=false\nmaxClientCnxns=0\nclientPortListenBacklog=1024\n"
                 f"4lw.commands.whitelist=*\n{self.more_conf()}"
             )
         with open(os.path.join(self.dir, "log"), "a") as log:
