@@ -33,7 +33,7 @@ machine="$boot libzookeeper-st2 libevent-core-2.1-7 libevent-extra-2.1-7 libinih
 # Of the tests with another release than that of the host.
 dist="zookeeper default-jdk-headless junit4 libcurator-recipes-java
 python3-pytest python3-pytest-xdist python3-redis python3-kazoo redis-tools"
-bench="redis-server redis-tools memcached postgresql etcd-server etcd-client python3-psycopg2"
+bench="redis-server redis-tools memcached postgresql etcd-server etcd-client python3-psycopg2 iproute2"
 profile="linux-perf valgrind redis-server"
 
 # Names that differ: the release, the name above, and that of the release ("-": it has none, and none is needed).

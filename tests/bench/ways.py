@@ -2,7 +2,11 @@
 """Hand-offs between hosts that are some way from the servers of their lock service: each has a way of its own (way.c)."""
 
 import concurrent.futures
+import json
+import os
 import statistics
+import subprocess
+import sys
 import tempfile
 
 import measure
@@ -14,6 +18,7 @@ from services import harness
 COUNTS, WAYS_US = (2, 4, 8), (1000, 200)
 SECONDS = 1
 JVM_SECONDS = 3
+LEFT_OUT = 77  # the exit status of netem.py where a kernel lacks it
 # How many ways a hand-off takes, from the release by one host to the grant for the next.
 TAKES = {"lockbroker": 2, targets.RECIPE: 4, targets.ETCD: 2, targets.CURATORS: 4}
 
@@ -96,14 +101,17 @@ def add(bench, hosts, count, way_us, hold_us):
         bench.failed(f"ways, {hosts.label}, {case}: {e}")
         return
     delivered = [way.delivered() for way in hosts.ways]
-    p50_us, p99_us = (max(d[p] for d in delivered) for p in ("p50_us", "p99_us"))
-    if not counts(way_us, p50_us):
-        bench.results.notes.append(f"ways, {hosts.label}, {case}: a round does not count, a way took {p50_us:.0f} us")
+    add_figures(bench, hosts.label, case, way_us, figures | {f"way_{p}": max(d[p] for d in delivered) for p in ("p50_us", "p99_us")})
+
+
+def add_figures(bench, label, case, way_us, figures):
+    if not counts(way_us, figures["way_p50_us"]):
+        bench.results.notes.append(f"ways, {label}, {case}: a round does not count, a way took {figures['way_p50_us']:.0f} us")
         return
-    shown = {word: figures[word] for word in ("pairs_s", "hand_off_us") if word in figures}
+    shown = {word: figures[word] for word in ("pairs_s", "hand_off_us", "way_p50_us", "way_p99_us") if word in figures}
     if "hand_off_us" in shown:
-        shown["rest_us"] = shown["hand_off_us"] - TAKES[hosts.label] * way_us
-    bench.results.add("ways", case, hosts.label, shown | {"way_p50_us": p50_us, "way_p99_us": p99_us})
+        shown["rest_us"] = shown["hand_off_us"] - TAKES[label] * way_us
+    bench.results.add("ways", case, label, shown)
 
 
 def etcd(bench):
@@ -122,6 +130,25 @@ def curator(bench):
     except services.Missing as e:
         bench.results.notes.append(f"{targets.CURATORS}: left out, {e}")
         return None
+
+
+def by_netem(bench, count, way_us):
+    """A row once more, by the kernel's own delay, in a network of its own; where the kernel has that, and root asks for it."""
+    case = f"{case_of(count, way_us, 4 * way_us)}, netem"
+    try:
+        done = subprocess.run(["unshare", "--net", sys.executable, "-B", os.path.join(services.HERE, "netem.py"), str(count),
+                               str(way_us), str(bench.rounds)], capture_output=True, text=True, stdin=subprocess.DEVNULL,
+                              timeout=measure.LOAD_PATIENCE)
+    except subprocess.TimeoutExpired:
+        bench.failed(f"ways, {case}: it did not end")
+        return
+    for label, figures in map(json.loads, done.stdout.splitlines()):
+        add_figures(bench, label, case, way_us, figures)
+    complaint = done.stderr.strip()[-400:]
+    if done.returncode == LEFT_OUT or done.returncode and os.geteuid():
+        bench.results.notes.append(f"ways, {case}: left out, {complaint}")
+    elif done.returncode:
+        bench.failed(f"ways, {case}: {complaint}")
 
 
 def ways(bench):
@@ -145,3 +172,5 @@ def ways(bench):
             finally:
                 for hosts in all_hosts:
                     hosts.end()
+    if not bench.quick:
+        by_netem(bench, COUNTS[0], WAYS_US[0])

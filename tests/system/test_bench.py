@@ -364,6 +364,44 @@ def test_hosts_that_are_some_way_off_hand_a_lock_on(zk):
             hosts.end()
 
 
+class Notes:
+    """What a scenario adds to the results of a run."""
+
+    def __init__(self, rounds=1):
+        self.results, self.rounds, self.failures = report.Results(), rounds, []
+        self.failed = self.failures.append
+
+
+@pytest.fixture
+def tc(tmp_path, monkeypatch):
+    """Writes what `tc` does instead."""
+    if subprocess.run(["unshare", "--net", "true"], capture_output=True).returncode:
+        pytest.skip("no network of its own can be made here")
+    program = tmp_path / "tc"
+    program.touch(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    return lambda does: program.write_text(f"#!/bin/sh\n{does}\n")
+
+
+def test_a_row_is_measured_in_a_network_of_its_own(tc):
+    """All rounds are measured, and none counts, because nothing was delayed."""
+    tc("exit 0")
+    run = Notes(rounds=2)
+    ways.by_netem(run, 2, 20000)
+    assert not run.failures
+    told = sorted(note.split(", ")[1] for note in run.results.notes)
+    assert told == ["ZooKeeper recipe in C"] * 2 + ["lockbroker"] * 2, run.results.notes
+    assert all("a round does not count" in note for note in run.results.notes)
+
+
+def test_without_netem_the_row_is_left_out_and_a_note_says_why(tc):
+    tc("echo 'Error: Specified qdisc kind is unknown.' >&2; exit 2")
+    run = Notes()
+    ways.by_netem(run, 2, 1000)
+    assert not run.failures
+    assert run.results.notes == ["ways, 2 x 1, 1 ms each way, held 4 ms, netem: left out, tc: Error: Specified qdisc kind is unknown."]
+
+
 def test_etcds_lock_service_is_a_lock():
     try:
         server = services.Etcd()
