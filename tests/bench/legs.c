@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A library to be preloaded into the programs of a hand-off: it records when which bytes were sent and received, in a file for
- * each process in the folder that BENCH_LEGS names (legs.py). The file is an array of the entries below.
+ * A library to be preloaded into the programs of a hand-off: it records when which bytes were sent and received, in a
+ * file for each process in the folder that BENCH_LEGS names (legs.py). The file is an array of the entries below.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
