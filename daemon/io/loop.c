@@ -72,7 +72,10 @@ static void loop_log(struct loop *l, const struct effects *effects, const struct
 		notify_status(l->to.notify, text.data, (int)text.len);
 }
 
-/* Kept apart from loop_carry_out(), which then needs no frame for it: most effects are replies. */
+/*
+ * Kept apart from loop_carry_out(), which then needs no frame for it: most effects are replies, or tell that a connection
+ * holds something.
+ */
 static __attribute__((noinline)) void loop_effect(struct loop *l, const struct effects *effects,
 						  const struct effect *effect)
 {
