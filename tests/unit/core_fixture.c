@@ -295,23 +295,36 @@ void fixture_event(struct fixture *f, const struct event *event)
 	}
 }
 
-void fixture_hand_over(struct fixture *f)
+void fixture_restore(struct fixture *f, struct slice text)
 {
-	struct bytes text = { 0 }, again = { 0 }, why = { 0 };
-	struct broker *b;
+	struct bytes why = { 0 };
+	struct broker *b = broker_restore(f->broker->env.conf, text, f->now_ns, &why);
 
-	broker_snapshot(f->broker, &text);
-	b = broker_restore(f->broker->env.conf, bytes_view(&text), f->now_ns, &why);
 	if (!b)
 		fail_msg("%.*s", (int)why.len, why.data);
 	broker_check(b);
-	broker_snapshot(b, &again);
-	assert_true(slice_eq(bytes_view(&text), bytes_view(&again)));
 	broker_free(f->broker);
 	f->broker = b;
+	bytes_free(&why);
+}
+
+void fixture_hand_over(struct fixture *f)
+{
+	struct bytes text = { 0 }, again = { 0 };
+
+	broker_snapshot(f->broker, &text);
+	fixture_restore(f, bytes_view(&text));
+	broker_snapshot(f->broker, &again);
+	assert_true(slice_eq(bytes_view(&text), bytes_view(&again)));
 	bytes_free(&text);
 	bytes_free(&again);
-	bytes_free(&why);
+}
+
+void fixture_next_process(struct fixture *f)
+{
+	fixture_event(f, &(struct event){ .type = EVENT_ZK_SUSPENDED, .zk_suspended = { .planned = true } });
+	fixture_hand_over(f);
+	fixture_simple(f, EVENT_TIME, 0);
 }
 
 void fixture_pass(struct fixture *f, int64_t ms)
@@ -328,13 +341,7 @@ void fixture_pass(struct fixture *f, int64_t ms)
 
 void fixture_connect(struct fixture *f, uint32_t conn)
 {
-	struct event e = { .type = EVENT_CLIENT_CONNECTED, .conn = conn };
-
-	e.connected.pid = 100 + conn;
-	e.connected.uid = 1000;
-	e.connected.comm = SLICE("test");
-	e.connected.privileged = !f->plain;
-	fixture_event(f, &e);
+	fixture_connect_as(f, conn, 1000, SLICE(""), !f->plain);
 }
 
 void fixture_operators(struct fixture *f, bool are)
@@ -354,14 +361,16 @@ void fixture_operators(struct fixture *f, bool are)
 
 void fixture_connect_as(struct fixture *f, uint32_t conn, uint32_t uid, struct slice unit, bool privileged)
 {
-	struct event e = { .type = EVENT_CLIENT_CONNECTED, .conn = conn };
+	fixture_event(f, &(struct event){ .type = EVENT_CLIENT_CONNECTED, .conn = conn,
+					  .connected = { .pid = 100 + conn, .uid = uid, .comm = SLICE("test"), .unit = unit,
+							 .privileged = privileged } });
+}
 
-	e.connected.pid = 100 + conn;
-	e.connected.uid = uid;
-	e.connected.comm = SLICE("test");
-	e.connected.unit = unit;
-	e.connected.privileged = privileged;
-	fixture_event(f, &e);
+void fixture_connect_process(struct fixture *f, uint32_t conn, uint32_t uid, uint32_t pid, uint64_t started)
+{
+	fixture_event(f, &(struct event){ .type = EVENT_CLIENT_CONNECTED, .conn = conn,
+					  .connected = { .pid = pid, .uid = uid, .comm = SLICE("worker"),
+							 .started = started } });
 }
 
 void fixture_is_from(struct fixture *f, uint32_t conn, const char *unit, bool privileged)
@@ -453,8 +462,7 @@ void fixture_zk_connected(struct fixture *f, int64_t session)
 void fixture_reconnected(struct fixture *f)
 {
 	fixture_zk_connected(f, SESSION);
-	fixture_op(f, EFFECT_ZK_SET, "/lb/.hosts/alpha");
-	fixture_answer(f, ZK_OK);
+	fixture_serve(f, EFFECT_ZK_SET, "/lb/.hosts/alpha", ZK_OK);
 }
 
 bool fixture_is_open(const struct fixture *f)
@@ -515,11 +523,8 @@ void fixture_answer_beats(struct fixture *f)
 
 void fixture_answer_beat(struct fixture *f, int64_t zxid)
 {
-	struct event e = { .zk_answered.code = ZK_OK };
-
 	fixture_op(f, EFFECT_ZK_SET, "/lb/.hosts/alpha");
-	e.zk_answered.stat.mzxid = zxid;
-	answer(f, &e);
+	answer(f, &(struct event){ .zk_answered = { .code = ZK_OK, .stat.mzxid = zxid } });
 }
 
 void fixture_answer_made(struct fixture *f, uint32_t seq, int64_t czxid, char *name, size_t size)
@@ -537,12 +542,8 @@ void fixture_answer_made(struct fixture *f, uint32_t seq, int64_t czxid, char *n
 
 void fixture_answer_get(struct fixture *f, int64_t czxid, int64_t owner, const char *data)
 {
-	struct event e = { .zk_answered.code = ZK_OK };
-
-	e.zk_answered.stat.czxid = czxid;
-	e.zk_answered.stat.owner = owner;
-	e.zk_answered.data = slice_of(data);
-	answer(f, &e);
+	answer(f, &(struct event){ .zk_answered = { .code = ZK_OK, .stat = { .czxid = czxid, .owner = owner },
+						    .data = slice_of(data) } });
 }
 
 void fixture_answer_write(struct fixture *f, enum zk_code code)
@@ -555,13 +556,9 @@ void fixture_answer_write(struct fixture *f, enum zk_code code)
 
 void fixture_answer_duplicate(struct fixture *f, int64_t owner, int64_t mzxid, const char *data)
 {
-	struct event e = { .zk_answered.code = ZK_OK };
-
 	fixture_op(f, EFFECT_ZK_GET, "/.hosts/alpha");
-	e.zk_answered.stat.owner = owner;
-	e.zk_answered.stat.mzxid = mzxid;
-	e.zk_answered.data = slice_of(data);
-	answer(f, &e);
+	answer(f, &(struct event){ .zk_answered = { .code = ZK_OK, .stat = { .owner = owner, .mzxid = mzxid },
+						    .data = slice_of(data) } });
 }
 
 void fixture_answer_list(struct fixture *f, int64_t czxid, size_t count, const char *const *children)
@@ -585,16 +582,20 @@ void fixture_watch(struct fixture *f, enum zk_watch type, const char *path)
 
 void fixture_watch_contender(struct fixture *f, enum zk_watch type, const char *name)
 {
-	char path[256];
-
-	snprintf(path, sizeof(path), "/lb/a/%s", name);
-	fixture_watch(f, type, path);
+	fixture_watch(f, type, fixture_words(f, "/lb/a/%s", name));
 }
 
 void fixture_answer_session(struct fixture *f)
 {
 	while (fixture_is_open(f))
 		fixture_answer(f, ZK_OK);
+}
+
+void fixture_join(struct fixture *f, uint32_t conn, const char *words)
+{
+	fixture_ask(f, conn, words);
+	fixture_answer_get(f, 1, 0, LOCK_DATA);
+	fixture_serve_made(f, "", 5, 77, f->znode);
 }
 
 void fixture_lock_held(struct fixture *f, uint32_t conn, const char *lock, uint32_t seq, int64_t czxid, char *name,
@@ -618,4 +619,91 @@ void fixture_held(struct fixture *f, char name[128])
 	fixture_lock_held(f, 0, "a", 5, 77, name, 128);
 	fixture_expect(f, 0, ":78848");
 	fixture_no_op(f);
+}
+
+void fixture_serve(struct fixture *f, enum effect_type type, const char *path_end, enum zk_code code)
+{
+	fixture_op(f, type, path_end);
+	fixture_answer(f, code);
+}
+
+void fixture_serve_get(struct fixture *f, const char *path_end, int64_t czxid, int64_t owner, const char *data)
+{
+	fixture_op(f, EFFECT_ZK_GET, path_end);
+	fixture_answer_get(f, czxid, owner, data);
+}
+
+void fixture_serve_list(struct fixture *f, const char *path_end, size_t count, const char *const *children)
+{
+	fixture_op(f, EFFECT_ZK_LIST, path_end);
+	fixture_answer_list(f, 1, count, children);
+}
+
+void fixture_serve_made(struct fixture *f, const char *path_end, uint32_t seq, int64_t czxid, char name[128])
+{
+	fixture_op(f, EFFECT_ZK_CREATE, path_end);
+	fixture_answer_made(f, seq, czxid, name, 128);
+}
+
+void fixture_serve_alone(struct fixture *f, const char *path_end, uint32_t seq, int64_t czxid, char name[128])
+{
+	const char *path = fixture_oldest(f)->path;
+	char directory[256];
+
+	snprintf(directory, sizeof(directory), "%.*s", (int)(strrchr(path, '/') - path), path);
+	fixture_serve_made(f, path_end, seq, czxid, name);
+	fixture_serve_list(f, directory, 1, (const char *[]){ name });
+}
+
+static void expect_text(struct bytes *got, const char *at, const char *text)
+{
+	if (!at)
+		fail_msg("no %s in: %.*s", text, (int)got->len, got->data);
+	bytes_clear(got);
+}
+
+void fixture_expect_begin(struct fixture *f, uint32_t conn, const char *begin)
+{
+	struct bytes *got = &f->replies[conn];
+
+	expect_text(got, got->len >= strlen(begin) && !memcmp(got->data, begin, strlen(begin)) ? begin : NULL, begin);
+}
+
+void fixture_expect_part(struct fixture *f, uint32_t conn, const char *part)
+{
+	struct bytes *got = &f->replies[conn];
+
+	expect_text(got, got->len ? memmem(got->data, got->len, part, strlen(part)) : NULL, part);
+}
+
+void fixture_say_begin(struct fixture *f, uint32_t conn, const char *words, const char *begin)
+{
+	fixture_ask(f, conn, words);
+	fixture_expect_begin(f, conn, begin);
+}
+
+void fixture_say_part(struct fixture *f, uint32_t conn, const char *words, const char *part)
+{
+	fixture_ask(f, conn, words);
+	fixture_expect_part(f, conn, part);
+}
+
+void fixture_set_held(struct fixture *f, const char *words)
+{
+	fixture_ask(f, 0, words);
+	if (fixture_oldest(f)->effect.type == EFFECT_ZK_GET)
+		fixture_answer_get(f, 1, 0, LOCK_DATA);
+	fixture_serve_alone(f, "-__WRIT__", 5, 77, f->znode);
+	fixture_expect(f, 0, "+OK");
+	fixture_no_op(f);
+}
+
+const char *fixture_words(struct fixture *f, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	assert_in_range(vsnprintf(f->words, sizeof(f->words), format, args), 1, sizeof(f->words) - 1);
+	va_end(args);
+	return f->words;
 }

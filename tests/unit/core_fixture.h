@@ -53,6 +53,8 @@ struct fixture {
 	struct ledger *ledger; /* that the broker keeps */
 	void *memory;
 	size_t events;
+	char words[256];
+	char znode[128]; /* its name, for a test that has one of its own */
 };
 
 #define MS INT64_C(1000000)
@@ -146,8 +148,34 @@ void fixture_watch(struct fixture *f, enum zk_watch type, const char *path);
 void fixture_watch_contender(struct fixture *f, enum zk_watch type, const char *name);
 /* Answers writes with OK and everything of the session's start, until nothing is open. */
 void fixture_answer_session(struct fixture *f);
+/* LOCK of a name that is new to the broker, up to its znode, f->znode, which has number 5 and czxid 77. */
+void fixture_join(struct fixture *f, uint32_t conn, const char *words);
 /* LOCK up to HELD: dir get, create, list. Returns the znode's name. */
 void fixture_lock_held(struct fixture *f, uint32_t conn, const char *lock, uint32_t seq, int64_t czxid, char *name,
 		       size_t size);
 /* Lock a is held by 0, on number 5; nothing is open. */
 void fixture_held(struct fixture *f, char name[128]);
+
+/* The oldest operation has to be that one; it is answered with that code, or as fixture_answer_get() and the others do. */
+void fixture_serve(struct fixture *f, enum effect_type type, const char *path_end, enum zk_code code);
+void fixture_serve_get(struct fixture *f, const char *path_end, int64_t czxid, int64_t owner, const char *data);
+void fixture_serve_list(struct fixture *f, const char *path_end, size_t count, const char *const *children);
+void fixture_serve_made(struct fixture *f, const char *path_end, uint32_t seq, int64_t czxid, char name[128]);
+/* A create, and the list of its directory behind it: nothing else is there. */
+void fixture_serve_alone(struct fixture *f, const char *path_end, uint32_t seq, int64_t czxid, char name[128]);
+
+/* What conn got since the last call begins with that, or has it somewhere; as fixture_say(). */
+void fixture_expect_begin(struct fixture *f, uint32_t conn, const char *begin);
+void fixture_expect_part(struct fixture *f, uint32_t conn, const char *part);
+void fixture_say_begin(struct fixture *f, uint32_t conn, const char *words, const char *begin);
+void fixture_say_part(struct fixture *f, uint32_t conn, const char *words, const char *part);
+/* A client of that process; one without a start could not be looked at. */
+void fixture_connect_process(struct fixture *f, uint32_t conn, uint32_t uid, uint32_t pid, uint64_t started);
+/* The next process goes on from that snapshot. */
+void fixture_restore(struct fixture *f, struct slice text);
+/* A hand-over that was planned: the next process has the state, and no connection yet. */
+void fixture_next_process(struct fixture *f);
+/* SET by connection 0 up to OK, on number 5: f->znode; nothing is open. */
+void fixture_set_held(struct fixture *f, const char *words);
+/* Words with numbers or names in them, until the next call. */
+__attribute__((format(printf, 2, 3))) const char *fixture_words(struct fixture *f, const char *format, ...);

@@ -46,6 +46,12 @@ void give_page(struct fixture *f, uint32_t conn)
 	assert_true(f->page_sent[conn]);
 }
 
+void give_pages(struct fixture *f)
+{
+	give_page(f, 0);
+	give_page(f, 1);
+}
+
 struct delegation_slot *slot(uint32_t conn, int number)
 {
 	return &pages[conn].slots[number - 1];
@@ -70,4 +76,24 @@ bool take(uint32_t conn, int number)
 {
 	slot(conn, number)->uses++;
 	return delegation_take(slot(conn, number), seen[conn][number]);
+}
+
+void delegated(struct fixture *f, uint32_t conn, int number, const char *words, const char *token)
+{
+	fixture_say(f, conn, words, token);
+	assert_true(is_delegated(conn, number));
+}
+
+void delegated_a(struct fixture *f)
+{
+	give_page(f, 0);
+	delegated(f, 0, 1, "LOCK a SLOT 1", ":1024");
+}
+
+void idle_a(struct fixture *f)
+{
+	fixture_held(f, f->znode);
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_serve_list(f, "/lb/a", 1, (const char *[]){ f->znode });
+	fixture_no_op(f);
 }

@@ -16,9 +16,15 @@ int delegation_setup_zookeeper(void **state);
 
 /* The client asks for its page, and gets it. */
 void give_page(struct fixture *f, uint32_t conn);
+void give_pages(struct fixture *f); /* of the first two */
 struct delegation_slot *slot(uint32_t conn, int number);
 /* True: it holds the lock, which it has just got, as a delegated one. */
 bool is_delegated(uint32_t conn, int number);
 /* The library's unlock and lock by the word. False: a message is needed. */
 bool leave(uint32_t conn, int number);
 bool take(uint32_t conn, int number);
+/* It asks and gets that token, and the lock is delegated in that slot; the same of client 0, with its page, and lock a. */
+void delegated(struct fixture *f, uint32_t conn, int number, const char *words, const char *token);
+void delegated_a(struct fixture *f);
+/* The host has a claim for lock a, f->znode, and nobody wants it; nothing is open. */
+void idle_a(struct fixture *f);

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/snapshot.h"
 #include "core/state.h"
 
 #define KAZOO_DATA "1\nkind=lock\nflavour=kazoo\n"
@@ -164,18 +163,12 @@ void use(struct fixture *f, const char *name)
 
 void hand_over(struct fixture *f)
 {
-	struct bytes text = { 0 }, why = { 0 };
-	struct broker *b;
+	int64_t due;
 
 	fixture_event(f, &(struct event){ .type = EVENT_ZK_SUSPENDED, .zk_suspended = { .planned = true } });
-	broker_snapshot(f->broker, &text);
-	b = broker_restore(&f->conf, bytes_view(&text), f->now_ns, &why);
-	assert_non_null(b);
-	assert_int_equal(broker_deadline(b), broker_deadline(f->broker));
-	broker_free(f->broker);
-	f->broker = b;
-	bytes_free(&text);
-	bytes_free(&why);
+	due = broker_deadline(f->broker);
+	fixture_hand_over(f);
+	assert_int_equal(broker_deadline(f->broker), due);
 	fixture_reconnected(f);
 	answer_all(f);
 }

@@ -5,7 +5,7 @@
 
 #include "base/unit_name.h"
 #include "core/state.h"
-#include "core_fixture.h"
+#include "core_test.h"
 
 enum { RULES = 4, OPERATOR = 3 };
 
@@ -51,29 +51,13 @@ static int setup_pieces(void **state)
 	return begin_all(f, state);
 }
 
-static void free_rules(void)
-{
-	for (size_t i = 0; i < RULES; i++)
-		rule_free(&list[i]);
-}
-
-static int teardown(void **state)
-{
-	int rc = fixture_teardown(state);
-
-	free_rules();
-	return rc;
-}
-
-#undef TEST
-#define TEST(name) TEST_WITH(name, setup, teardown)
-
 static struct access_rules parse(const char *const *texts)
 {
 	struct access_rules rules = { .list = list };
 	char error[RULE_ERROR_MAX];
 
-	free_rules();
+	for (size_t i = 0; i < RULES; i++)
+		rule_free(&list[i]);
 	for (; *texts; texts++) {
 		if (rule_parse(&list[rules.count], *texts, "conf:7", error) < 0)
 			fail_msg("%s: %s", *texts, error);
@@ -103,8 +87,6 @@ static void denied(struct fixture *f, uint32_t conn, const char *words, const ch
 
 TEST(a_denial_names_the_rule_and_the_file)
 {
-	struct fixture *f = *state;
-
 	RELOADED("deny * * campaign,observe,revoke,limit");
 	denied(f, 0, "CAMPAIGN e DATA x", "campaign for", "e", "deny * * campaign,observe,revoke,limit");
 	denied(f, 0, "OBSERVE e", "observe", "e", "deny * * campaign,observe,revoke,limit");
@@ -122,8 +104,6 @@ TEST(a_denial_names_the_rule_and_the_file)
 
 TEST(a_reload_is_for_those_who_are_connected)
 {
-	struct fixture *f = *state;
-
 	RELOADED("deny 1000 a* lock");
 	denied(f, 0, "LOCK a", "lock", "a", "deny 1000 a* lock");
 	RELOADED("deny 1001 a* lock");
@@ -134,8 +114,6 @@ TEST(a_reload_is_for_those_who_are_connected)
 /* What is held is used as before, and who waits is served. */
 TEST(what_is_held_or_waited_for_stays)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "LOCK a", ":1024");
 	fixture_ask(f, 1, "LOCK a WAIT 1000");
 	fixture_say(f, 2, "ENQUEUE a", "+QUEUED");
@@ -154,8 +132,6 @@ TEST(what_is_held_or_waited_for_stays)
 /* Nobody waits for one name to be told then that it may not have the other. */
 TEST(of_several_names_each_is_looked_at_first)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 1, "LOCK a", ":1024");
 	RELOADED("deny 1000 b lock");
 	denied(f, 0, "MLOCK 2 a b WAIT 1000", "lock", "b", "deny 1000 b lock");
@@ -164,8 +140,6 @@ TEST(of_several_names_each_is_looked_at_first)
 
 TEST(groups_count_once_they_are_known)
 {
-	struct fixture *f = *state;
-
 	RELOADED("allow @50 * revoke", "deny @60 * lock");
 	fixture_say(f, 2, "REVOKE a", ":0");
 	fixture_say(f, 2, "LOCK a", ":1024");
@@ -183,8 +157,6 @@ TEST(groups_count_once_they_are_known)
 
 TEST(who_is_of_an_unknown_unit_stays_so)
 {
-	struct fixture *f = *state;
-
 	RELOADED("deny unit:web.service a lock", "allow unit:web.service * revoke");
 	begin(f, 4, SLICE(UNIT_UNKNOWN), 0);
 	for (int i = 0; i < 2; i++) {
@@ -199,7 +171,6 @@ TEST(processes_of_unknown_units_have_one_account)
 {
 	static const char *const units[] = { UNIT_UNKNOWN, UNIT_UNKNOWN, "", "web.service" };
 	struct account *accounts[4];
-	struct fixture *f = *state;
 
 	for (uint32_t i = 0; i < 4; i++) {
 		fixture_connect_as(f, 4 + i, 0, slice_of(units[i]), false);
@@ -214,7 +185,6 @@ TEST(processes_of_unknown_units_have_one_account)
 /* What one unit of root has is no other unit's: to see, to end, to ask for, or to be in one group with. */
 TEST(units_that_are_told_apart_are_others)
 {
-	struct fixture *f = *state;
 	struct client **conns = f->broker->locks.conns;
 	struct slice text;
 
@@ -253,8 +223,6 @@ TEST(units_that_are_told_apart_are_others)
 /* Also when it takes the next lock, or begins again, before the groups of its process are known. */
 TEST(an_mlock_goes_on_after_a_hand_over)
 {
-	struct fixture *f = *state;
-
 	RELOADED("deny @60 * lock");
 	fixture_say(f, 1, "LOCK b", ":1024");
 	fixture_say(f, 2, "MLOCK 3 a b c WAIT 10000", "");
@@ -283,27 +251,18 @@ static void expect_told(struct fixture *f, uint32_t conn, const char *words, boo
 /* Nor the name of the connection, in which the lockbroker command says what it runs. */
 TEST(who_may_not_look_is_shown_no_process_and_no_data)
 {
-	static const char *const questions[] = { "HOLDERS a", "WHY a", "LEADER e", "HOLDERS e", "HOLDERS s" };
-	struct fixture *f = *state;
+	static const char *const questions[] = {
+		"HOLDERS a",   "WHY a",       "LEADER e",           "HOLDERS e",
+		"LOCKS * ALL", "LOCKS a ALL", "LOCKS * ORDER name", "LOCKS a ORDER name",
+	};
 
 	RELOADED("deny 1000 * look");
 	fixture_say(f, 1, "CLIENT SETNAME job", "+OK");
 	fixture_say(f, 1, "LOCK a DATA private", ":1024");
 	fixture_say(f, 1, "CAMPAIGN e DATA private", ":2048");
-	for (size_t i = 0; i < 4; i++) {
-		expect_told(f, 0, questions[i], false);
-		expect_told(f, 1, questions[i], true);
-		expect_told(f, 2, questions[i], true);
-		expect_told(f, OPERATOR, questions[i], true);
-	}
-	expect_told(f, 0, "LOCKS * ALL", false);
-	expect_told(f, 1, "LOCKS * ALL", true);
-	expect_told(f, 2, "LOCKS a ALL", true);
-	expect_told(f, OPERATOR, "LOCKS * ALL", true);
-	expect_told(f, 0, "LOCKS * ORDER name", false);
-	expect_told(f, 1, "LOCKS * ORDER name", true);
-	expect_told(f, 2, "LOCKS a ORDER name", true);
-	expect_told(f, OPERATOR, "LOCKS * ORDER name", true);
+	for (size_t i = 0; i < sizeof(questions) / sizeof(questions[0]); i++)
+		for (uint32_t conn = 0; conn <= OPERATOR; conn++)
+			expect_told(f, conn, questions[i], conn != 0);
 	fixture_say(f, 2, "LOCK q", ":3072");
 	fixture_say(f, 1, "ENQUEUE q", "+QUEUED");
 	expect_told(f, 0, "QUEUE q", false);
@@ -312,8 +271,6 @@ TEST(who_may_not_look_is_shown_no_process_and_no_data)
 
 TEST(its_own_is_shown_to_it)
 {
-	struct fixture *f = *state;
-
 	RELOADED("deny * * look");
 	fixture_say(f, 1, "CLIENT SETNAME job", "+OK");
 	fixture_say(f, 1, "LOCK a DATA private", ":1024");
@@ -323,8 +280,6 @@ TEST(its_own_is_shown_to_it)
 
 TEST(an_observer_is_told_the_leader_without_data)
 {
-	struct fixture *f = *state;
-
 	RELOADED("deny 1000 e look", "deny 1002 e observe");
 	fixture_resp3(f, 0);
 	fixture_say(f, 0, "OBSERVE e", "+OK");
@@ -337,8 +292,6 @@ TEST(an_observer_is_told_the_leader_without_data)
 
 TEST(a_cycle_does_not_tell_the_process_that_may_not_be_seen)
 {
-	struct fixture *f = *state;
-
 	RELOADED("deny 1000 b look");
 	fixture_say(f, 0, "LOCK a", ":1024");
 	fixture_say(f, 1, "LOCK b", ":2048");
@@ -350,8 +303,6 @@ TEST(a_cycle_does_not_tell_the_process_that_may_not_be_seen)
 
 TEST(asking_holders_is_for_their_user_and_whom_a_rule_allows)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 1, "LOCK a", ":1024");
 	fixture_say(f, 0, "REVOKE a", "-DENIED only operators may ask for what others hold" DENIED_HOW);
 	fixture_say(f, 1, "REVOKE a", ":1");
@@ -364,8 +315,6 @@ TEST(asking_holders_is_for_their_user_and_whom_a_rule_allows)
 
 TEST(audits_are_for_operators)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "AUDIT", "-DENIED only operators may have all directories examined" DENIED_HOW);
 	RELOADED("allow * * lock,shared,acquire,campaign,observe,look,revoke,limit");
 	fixture_say(f, 0, "AUDIT", "-DENIED only operators may have all directories examined" DENIED_HOW);
@@ -373,8 +322,6 @@ TEST(audits_are_for_operators)
 
 TEST(an_operator_asks_what_applies)
 {
-	struct fixture *f = *state;
-
 	RELOADED("deny unit:web.service a lock", "allow @50 a revoke");
 	fixture_say(f, OPERATOR, "ACCESS 5 a GROUPS 49,50 UNIT web.service",
 		    "*8 "
@@ -388,8 +335,6 @@ TEST(an_operator_asks_what_applies)
 		    "*8 $4 verb $5 limit $7 allowed :0 $4 rule $0  $5 where $0");
 	fixture_say(f, 0, "ACCESS 5 a", "-DENIED only operators may ask what other users may do" DENIED_HOW);
 }
-
-#undef TEST
 
 /* Whatever was put together before: what the answer shows is what may be looked at when it is given. */
 static void expect_rules_of_end(struct fixture *f, const char *words, const char *begin)
@@ -418,16 +363,11 @@ static void expect_rules_of_end(struct fixture *f, const char *words, const char
 
 TEST_IN(a_list_in_pieces_goes_by_the_rules_of_its_end, setup_pieces)
 {
-	struct fixture *f = *state;
-
 	fixture_ask(f, 1, "LOCK a DATA secret");
 	fixture_ask(f, 1, "LOCK b DATA secret");
 	expect_rules_of_end(f, "LOCKS * ALL", "locks\r\n*2\r\n");
 	for (int i = 0; i < 200; i++) {
-		char words[24];
-
-		snprintf(words, sizeof(words), "LOCK c%d DATA secret", i);
-		fixture_ask(f, 1, words);
+		fixture_ask(f, 1, fixture_words(f, "LOCK c%d DATA secret", i));
 	}
 	expect_rules_of_end(f, "LOCKS * ORDER name COUNT 150", "*150\r\n");
 }

@@ -3,7 +3,7 @@
  * Each error that a command or an event may carry by the table (protocol/answers.h) is really answered: asked for here,
  * one by one. That nothing else is answered is looked at by the simulator's mix "anything", with whatever is asked.
  */
-#include "core_fixture.h"
+#include "core_test.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -42,12 +42,7 @@ static void expect(struct fixture *f, enum error_code code, const char *const *s
 /* SETNX, of a process that is watched, has that code. */
 static void expect_setnx(struct fixture *f, enum error_code code, const char *words)
 {
-	struct event e = { .type = EVENT_CLIENT_CONNECTED, .conn = 6 };
-
-	e.connected.pid = 106;
-	e.connected.uid = 1000;
-	e.connected.started = 7;
-	fixture_event(f, &e);
+	fixture_connect_process(f, 6, 1000, 106, 7);
 	fixture_ask(f, 6, words);
 	if (f->lifeline_count) {
 		const struct effect *asked = &f->lifelines[--f->lifeline_count];
@@ -125,10 +120,8 @@ ALONE(names)
 		"EVAL " SET_SCRIPT " 1 . v 1",
 		"EVALSHA " SET_HASH " 1 . v 1",
 	};
-	struct fixture *f = *state;
 	char step[128];
 
-	fixture_operators(f, true);
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		snprintf(step, sizeof(step), "0 %s", words[i]);
 		EXPECT(BADNAME, step);
@@ -140,8 +133,6 @@ ALONE(names)
 
 ALONE(what_is_held_or_not)
 {
-	struct fixture *f = *state;
-
 	EXPECT(HELD, "0 LOCK a", "0 LOCK a");
 	EXPECT(HELD, "0 ENQUEUE a");
 	EXPECT(HELD, "0 MLOCK 1 a");
@@ -159,10 +150,8 @@ ALONE(what_was_lost)
 {
 	static const char *const locks[] = { "LOCK a",	"ENQUEUE a",   "MLOCK 1 a", "UNLOCK a",
 					     "MUNLOCK 1 a", "DOWNGRADE a", "RENEW a 5" };
-	struct fixture *f = *state;
 	char step[32];
 
-	fixture_operators(f, true);
 	for (size_t i = 0; i < sizeof(locks) / sizeof(locks[0]); i++) {
 		fixture_ask(f, 0, "LOCK a LEASE 1");
 		fixture_pass(f, 1);
@@ -177,8 +166,6 @@ ALONE(what_was_lost)
 
 ALONE(circles)
 {
-	struct fixture *f = *state;
-
 	EXPECT(DEADLOCK, "0 LOCK a SHARED", "0 LOCK a REENTER");
 	EXPECT(DEADLOCK, "0 ENQUEUE a REENTER");
 	EXPECT(DEADLOCK, "0 MLOCK 1 a REENTER");
@@ -190,7 +177,6 @@ ALONE(users)
 {
 	static const struct rule deny = { .pattern = { "*", 1 }, .verbs = UINT32_MAX, .text = (char *)"deny",
 					  .where = (char *)"x" };
-	struct fixture *f = *state;
 
 	fixture_operators(f, false);
 	EXPECT(DENIED, "0 FORCEUNLOCK a");
@@ -223,14 +209,12 @@ ALONE(users)
 	EXPECT(DENIED, "0 OBSERVE e");
 	EXPECT(DENIED, "0 LEADER e");
 	fixture_simple(f, EVENT_CLIENT_GONE, 5);
-	fixture_event(f, &(struct event){ .type = EVENT_CLIENT_CONNECTED, .conn = 5, .connected = { .uid = 1001 } });
+	fixture_connect_as(f, 5, 1001, SLICE(""), false);
 	EXPECT(DENIED, "0 CLIENT UNBLOCK 9");
 }
 
 ALONE(kinds)
 {
-	struct fixture *f = *state;
-
 	EXPECT(MISMATCH, "0 CAMPAIGN e DATA x", "0 LOCK e");
 	EXPECT(MISMATCH, "0 ENQUEUE e");
 	EXPECT(MISMATCH, "0 SET e v NX PX 1");
@@ -252,8 +236,6 @@ ALONE(kinds)
 
 ALONE(the_end)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "LOCK a", ":1024");
 	fixture_say(f, 1, "ENQUEUE a", "+QUEUED");
 	fixture_simple(f, EVENT_STOP, 0);
@@ -276,8 +258,6 @@ ALONE(the_end)
 
 TEST(the_end_of_audits)
 {
-	struct fixture *f = *state;
-
 	fixture_simple(f, EVENT_STOP, 0);
 	EXPECT(DRAINING, "1 AUDIT");
 }
@@ -288,9 +268,7 @@ TEST(without_zookeeper)
 		"GET a",    "EXISTS a",   "TTL a",       "PTTL a",      "TOKEN a v",      "DEL a",
 		"UNLINK a", "EXPIRE a 1", "PEXPIRE a 1", "DELIFEQ a v", "DELEX a IFEQ v",
 	};
-	struct fixture *f = *state;
 
-	fixture_operators(f, true);
 	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
 	EXPECT(UNAVAILABLE, "0 LOCK a WAIT 0");
 	EXPECT(UNAVAILABLE, "0 MLOCK 1 a WAIT 0");
@@ -327,8 +305,6 @@ TEST(without_zookeeper)
 
 TEST(what_zookeeper_says)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "ENQUEUE a", "+QUEUED");
 	fixture_answer_get(f, 1, 0, "1\nkind=election\nflavour=rw\n");
 	fixture_ask(f, 0, "EVENTS");
@@ -337,8 +313,6 @@ TEST(what_zookeeper_says)
 
 TEST(what_zookeeper_says_to_observers)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "OBSERVE a", "+OK");
 	fixture_answer_get(f, 1, 0, LOCK_DATA);
 	fixture_ask(f, 0, "EVENTS");
@@ -347,8 +321,6 @@ TEST(what_zookeeper_says_to_observers)
 
 TEST(what_zookeeper_refuses_to_observers)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "OBSERVE b", "+OK");
 	fixture_answer(f, ZK_REFUSED);
 	fixture_ask(f, 0, "EVENTS");

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/session/operation.h"
-#include "core_fixture.h"
+#include "core_test.h"
 
 static const char foreign[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__0000000003";
 /* A uuid of the session with a nonce that no claim of it ever had. */
@@ -15,11 +15,16 @@ static int setup(void **state)
 	return fixture_setup(fixture_new(false), 4, state);
 }
 
+/* The end of a reply to AUDIT, from the elapsed time on. */
+#define NO_EXAMPLES ":0 $8 examples *0"
+#define STRAY_IN(lock) \
+	":0 $8 examples *1 *4 $4 what $6 strays $4 path $64 " \
+	"/lb/" lock "/_c_1000abcd-ef01-8234-85ff-ffffffffffff-__WRIT__0000000001"
+
 struct counts {
 	int directories, contenders, ours, strays, undeleted, odd_children, odd_names, mismatched, refused;
 };
 
-/* `examples`: the end of the reply, from the elapsed time on. */
 static void expect_counts(struct fixture *f, uint32_t conn, struct counts n, const char *rest)
 {
 	char text[1024];
@@ -36,47 +41,27 @@ static void expect_counts(struct fixture *f, uint32_t conn, struct counts n, con
 static void audit(struct fixture *f, size_t count, const char *const *directories)
 {
 	fixture_ask(f, 0, "AUDIT");
-	fixture_op(f, EFFECT_ZK_LIST, "/lb");
-	fixture_answer_list(f, 1, count, directories);
+	fixture_serve_list(f, "/lb", count, directories);
 }
 
 static void answer_directory(struct fixture *f, const char *path, const char *data, size_t count,
 			     const char *const *children)
 {
-	fixture_op(f, EFFECT_ZK_GET, path);
-	fixture_answer_get(f, 1, 0, data);
-	fixture_op(f, EFFECT_ZK_LIST, path);
-	fixture_answer_list(f, 1, count, children);
-}
-
-static void info_has(struct fixture *f, uint32_t conn, const char *section, const char *line)
-{
-	char words[64];
-
-	snprintf(words, sizeof(words), "INFO %s", section);
-	fixture_ask(f, conn, words);
-	bytes_char(&f->replies[conn], '\0');
-	if (!strstr(f->replies[conn].data, line))
-		fail_msg("no %s in: %s", line, f->replies[conn].data);
-	bytes_clear(&f->replies[conn]);
+	fixture_serve_get(f, path, 1, 0, data);
+	fixture_serve_list(f, path, count, children);
 }
 
 TEST(everything_is_counted)
 {
-	struct fixture *f = *state;
-	char name[128];
-
-	fixture_lock_held(f, 1, "a", 5, 77, name, sizeof(name));
+	fixture_lock_held(f, 1, "a", 5, 77, f->znode, sizeof(f->znode));
 	fixture_expect(f, 1, ":78848");
 	audit(f, 7, (const char *[]){ ".hosts", "a", "b", "not%2a", "c", "gone", "secret" });
-	answer_directory(f, "/lb/a", LOCK_DATA, 2, (const char *[]){ foreign, name });
+	answer_directory(f, "/lb/a", LOCK_DATA, 2, (const char *[]){ foreign, f->znode });
 	answer_directory(f, "/lb/b", "", 3, (const char *[]){ "odd", "lock-0000000001", foreign });
 	answer_directory(f, "/lb/c", "1\nkind=semaphore\n", 1, (const char *[]){ "leases" });
-	fixture_op(f, EFFECT_ZK_GET, "/lb/gone");
+	fixture_serve(f, EFFECT_ZK_GET, "/lb/gone", ZK_NONODE);
 	fixture_answer(f, ZK_NONODE);
-	fixture_answer(f, ZK_NONODE);
-	fixture_op(f, EFFECT_ZK_GET, "/lb/secret");
-	fixture_answer(f, ZK_REFUSED);
+	fixture_serve(f, EFFECT_ZK_GET, "/lb/secret", ZK_REFUSED);
 	f->now_ns += 30 * MS;
 	fixture_answer(f, ZK_REFUSED);
 	fixture_no_op(f);
@@ -110,22 +95,17 @@ TEST_IN(directories_of_prefixes_are_looked_at_as_what_they_are, setup_prefixes)
 {
 	static const char mutex_orphan[] = "_c_1000abcd-ef01-8234-85ff-ffffffffffff-lock-0000000001";
 	static const char kazoo_stray[] = "1000abcdef01234500ffffffffffffff__lock__0000000001";
-	struct fixture *f = *state;
 
 	/* A bare prefix with a path, and what belongs below it, are no locks here, whoever made them. */
 	audit(f, 4, (const char *[]){ "app%2F", "app%2Fx", "py%2Fx", "rw" });
 	answer_directory(f, "/lb/py%2Fx", "1\nkind=lock\nflavour=kazoo\n", 1, (const char *[]){ foreign });
 	answer_directory(f, "/lb/rw", LOCK_DATA, 1, (const char *[]){ foreign });
-	fixture_op(f, EFFECT_ZK_LIST, "/app/locks");
-	fixture_answer_list(f, 1, 1, (const char *[]){ "orders" });
+	fixture_serve_list(f, "/app/locks", 1, (const char *[]){ "orders" });
 	answer_directory(f, "/app/locks/orders", "theirs", 2, (const char *[]){ mutex_orphan, "x-lock-0000000002" });
-	fixture_op(f, EFFECT_ZK_DELETE, mutex_orphan);
-	fixture_answer(f, ZK_OK);
-	fixture_op(f, EFFECT_ZK_LIST, "/kazoo");
-	fixture_answer_list(f, 1, 1, (const char *[]){ "%2E" });
+	fixture_serve(f, EFFECT_ZK_DELETE, mutex_orphan, ZK_OK);
+	fixture_serve_list(f, "/kazoo", 1, (const char *[]){ "%2E" });
 	answer_directory(f, "/kazoo/%2E", LOCK_DATA, 1, (const char *[]){ kazoo_stray });
-	fixture_op(f, EFFECT_ZK_DELETE, kazoo_stray);
-	fixture_answer(f, ZK_OK);
+	fixture_serve(f, EFFECT_ZK_DELETE, kazoo_stray, ZK_OK);
 	expect_counts(f, 0,
 		      (struct counts){ .directories = 4, .contenders = 5, .strays = 2, .odd_children = 1, .odd_names = 2,
 				       .mismatched = 1 },
@@ -143,15 +123,13 @@ TEST_IN(directories_of_prefixes_are_looked_at_as_what_they_are, setup_prefixes)
 TEST(the_parts_of_a_semaphore_are_looked_at)
 {
 	static const char lease[] = "_c_1000abcd-ef01-8234-85ff-ffffffffffff-lease-0000000001";
-	struct fixture *f = *state;
 
 	audit(f, 2, (const char *[]){ "s", "b" });
 	answer_directory(f, "/lb/s", "1\nkind=semaphore\nlimit=3\n", 2, (const char *[]){ "leases", "locks" });
 	answer_directory(f, "/lb/b", LOCK_DATA, 0, NULL);
 	answer_directory(f, "/lb/s/locks", "1\nkind=lock\nflavour=mutex\n", 0, NULL);
 	answer_directory(f, "/lb/s/leases", "1\nkind=lock\nflavour=leases\n", 1, (const char *[]){ lease });
-	fixture_op(f, EFFECT_ZK_DELETE, lease);
-	fixture_answer(f, ZK_OK);
+	fixture_serve(f, EFFECT_ZK_DELETE, lease, ZK_OK);
 	expect_counts(f, 0, (struct counts){ .directories = 4, .contenders = 1, .strays = 1 },
 		      ":0 $8 examples *1 *4 $4 what $6 strays $4 path $69 "
 		      "/lb/s/leases/_c_1000abcd-ef01-8234-85ff-ffffffffffff-lease-0000000001");
@@ -159,39 +137,29 @@ TEST(the_parts_of_a_semaphore_are_looked_at)
 
 TEST(a_stray_is_deleted_before_the_answer)
 {
-	struct fixture *f = *state;
-
 	audit(f, 2, (const char *[]){ "a", "b" });
 	answer_directory(f, "/lb/a", LOCK_DATA, 1, (const char *[]){ stray });
 	answer_directory(f, "/lb/b", LOCK_DATA, 0, NULL);
 	fixture_expect(f, 0, "");
-	info_has(f, 1, "audit", "audit_undeleted:1\r\n");
-	fixture_op(f, EFFECT_ZK_DELETE, stray);
-	fixture_answer(f, ZK_OK);
-	expect_counts(f, 0, (struct counts){ .directories = 2, .contenders = 1, .strays = 1 },
-		      ":0 $8 examples *1 *4 $4 what $6 strays $4 path $64 "
-		      "/lb/a/_c_1000abcd-ef01-8234-85ff-ffffffffffff-__WRIT__0000000001");
-	info_has(f, 1, "audit", "audit_undeleted:0\r\n");
-	info_has(f, 1, "audit", "audit_strays:1\r\n");
-	info_has(f, 1, "audit", "audit_sweeps:1\r\n");
-	info_has(f, 1, "stats", "audit_directories_total:2\r\n");
+	fixture_say_part(f, 1, "INFO audit", "audit_undeleted:1\r\n");
+	fixture_serve(f, EFFECT_ZK_DELETE, stray, ZK_OK);
+	expect_counts(f, 0, (struct counts){ .directories = 2, .contenders = 1, .strays = 1 }, STRAY_IN("a"));
+	fixture_say_part(f, 1, "INFO audit", "audit_undeleted:0\r\n");
+	fixture_say_part(f, 1, "INFO audit", "audit_strays:1\r\n");
+	fixture_say_part(f, 1, "INFO audit", "audit_sweeps:1\r\n");
+	fixture_say_part(f, 1, "INFO stats", "audit_directories_total:2\r\n");
 }
 
 TEST(a_stray_that_cannot_be_deleted_is_told_and_tried_again)
 {
-	struct fixture *f = *state;
-
 	audit(f, 1, (const char *[]){ "a" });
 	answer_directory(f, "/lb/a", LOCK_DATA, 1, (const char *[]){ stray });
-	fixture_op(f, EFFECT_ZK_DELETE, stray);
-	fixture_answer(f, ZK_REFUSED);
+	fixture_serve(f, EFFECT_ZK_DELETE, stray, ZK_REFUSED);
 	expect_counts(f, 0, (struct counts){ .directories = 1, .contenders = 1, .strays = 1, .undeleted = 1 },
-		      ":0 $8 examples *1 *4 $4 what $6 strays $4 path $64 "
-		      "/lb/a/_c_1000abcd-ef01-8234-85ff-ffffffffffff-__WRIT__0000000001");
+		      STRAY_IN("a"));
 	fixture_pass(f, 1000);
-	fixture_op(f, EFFECT_ZK_DELETE, stray);
-	fixture_answer(f, ZK_OK);
-	info_has(f, 1, "audit", "audit_undeleted:0\r\n");
+	fixture_serve(f, EFFECT_ZK_DELETE, stray, ZK_OK);
+	fixture_say_part(f, 1, "INFO audit", "audit_undeleted:0\r\n");
 }
 
 /* The one directory is a, with one child. */
@@ -210,7 +178,6 @@ static void answer_as_it_stands(struct fixture *f, const char *child)
 /* A create under way has no number yet: its znode is known by the uuid. */
 TEST(a_claim_under_way_is_no_stray)
 {
-	struct fixture *f = *state;
 	const char *path;
 	char name[300];
 
@@ -218,8 +185,7 @@ TEST(a_claim_under_way_is_no_stray)
 	fixture_op(f, EFFECT_ZK_LIST, "/lb");
 	fixture_ask(f, 1, "LOCK a");
 	fixture_answer_list(f, 1, 1, (const char *[]){ "a" });
-	fixture_op(f, EFFECT_ZK_GET, "/lb/a");
-	fixture_answer_get(f, 1, 0, LOCK_DATA);
+	fixture_serve_get(f, "/lb/a", 1, 0, LOCK_DATA);
 	fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
 	path = fixture_oldest(f)->path;
 	snprintf(name, sizeof(name), "%s0000000005", strrchr(path, '/') + 1);
@@ -230,42 +196,36 @@ TEST(a_claim_under_way_is_no_stray)
 			     "strays found and deleted: 0");
 	fixture_zk_connected(f, SESSION);
 	fixture_ask(f, 0, "AUDIT");
-	fixture_op(f, EFFECT_ZK_SET, "/lb/.hosts/alpha");
-	fixture_answer(f, ZK_OK);
+	fixture_serve(f, EFFECT_ZK_SET, "/lb/.hosts/alpha", ZK_OK);
 	fixture_op(f, EFFECT_ZK_LIST, "/lb/a"); /* recovery goes first */
 	while (!f->replies[0].len)
 		answer_as_it_stands(f, name);
-	expect_counts(f, 0, (struct counts){ .directories = 1, .contenders = 1, .ours = 1 }, ":0 $8 examples *0");
+	expect_counts(f, 0, (struct counts){ .directories = 1, .contenders = 1, .ours = 1 }, NO_EXAMPLES);
 }
 
 /* A lock that the host may not know: its strays are deleted all the same. */
-static void without_room(void **state, enum zk_code code, int undeleted)
+static void without_room(struct fixture *f, enum zk_code code, int undeleted)
 {
-	struct fixture *f = *state;
-	char name[128];
-
 	f->conf.limits.locks = 1;
-	fixture_lock_held(f, 1, "a", 5, 77, name, sizeof(name));
-	bytes_clear(&f->replies[1]);
+	fixture_lock_held(f, 1, "a", 5, 77, f->znode, sizeof(f->znode));
+	fixture_expect(f, 1, ":78848");
 	audit(f, 1, (const char *[]){ "b" });
 	answer_directory(f, "/lb/b", LOCK_DATA, 1, (const char *[]){ stray });
-	fixture_op(f, EFFECT_ZK_DELETE, stray);
-	fixture_answer(f, code);
+	fixture_serve(f, EFFECT_ZK_DELETE, stray, code);
 	fixture_no_op(f);
 	expect_counts(f, 0, (struct counts){ .directories = 1, .contenders = 1, .strays = 1, .undeleted = undeleted },
-		      ":0 $8 examples *1 *4 $4 what $6 strays $4 path $64 "
-		      "/lb/b/_c_1000abcd-ef01-8234-85ff-ffffffffffff-__WRIT__0000000001");
-	info_has(f, 1, "audit", "audit_strays:1\r\n");
+		      STRAY_IN("b"));
+	fixture_say_part(f, 1, "INFO audit", "audit_strays:1\r\n");
 }
 
 TEST(without_room_for_a_lock_a_stray_is_deleted)
 {
-	without_room(state, ZK_OK, 0);
+	without_room(f, ZK_OK, 0);
 }
 
 TEST(without_room_for_a_lock_a_refusal_is_told)
 {
-	without_room(state, ZK_REFUSED, 1);
+	without_room(f, ZK_REFUSED, 1);
 }
 
 /* More than the window takes at first: heartbeats do not wait for all their deletes. */
@@ -273,7 +233,6 @@ TEST(very_many_strays_are_deleted_in_parts)
 {
 	static char names[FIXTURE_CHILDREN][64];
 	const char *children[FIXTURE_CHILDREN];
-	struct fixture *f = *state;
 
 	for (int i = 0; i < FIXTURE_CHILDREN; i++) {
 		snprintf(names[i], sizeof(names[i]), "%.49s%010d", stray, i);
@@ -286,15 +245,13 @@ TEST(very_many_strays_are_deleted_in_parts)
 		assert_int_equal(f->replies[0].len, 0);
 		fixture_answer(f, ZK_OK);
 	}
-	bytes_char(&f->replies[0], '\0');
-	assert_non_null(strstr(f->replies[0].data, "undeleted\r\n:0\r\n"));
+	fixture_expect_part(f, 0, "undeleted\r\n:0\r\n");
 }
 
 TEST(few_operations_are_open_at_once)
 {
 	static char names[20][4];
 	const char *directories[20];
-	struct fixture *f = *state;
 
 	for (int i = 0; i < 20; i++) {
 		snprintf(names[i], sizeof(names[i]), "d%02d", i);
@@ -306,7 +263,7 @@ TEST(few_operations_are_open_at_once)
 		answer_directory(f, names[20 - left], LOCK_DATA, 0, NULL);
 	}
 	fixture_no_op(f);
-	expect_counts(f, 0, (struct counts){ .directories = 20 }, ":0 $8 examples *0");
+	expect_counts(f, 0, (struct counts){ .directories = 20 }, NO_EXAMPLES);
 }
 
 static bool is_sent(const struct fixture *f, const char *path)
@@ -320,15 +277,11 @@ static bool is_sent(const struct fixture *f, const char *path)
 /* The window is full of joins, and more of them wait for room: the sweep waits for its turn. */
 TEST(a_full_window_goes_first)
 {
-	struct fixture *f = *state;
-	char words[32];
-
 	f->conf.limits.requests = f->conf.limits.grants = 110;
 	for (uint32_t conn = 4; conn < 99; conn++)
 		fixture_connect(f, conn);
 	for (uint32_t conn = 1; conn < 99; conn++) {
-		snprintf(words, sizeof(words), "LOCK x%u", conn);
-		fixture_ask(f, conn, words);
+		fixture_ask(f, conn, fixture_words(f, "LOCK x%u", conn));
 	}
 	fixture_ask(f, 0, "AUDIT");
 	assert_false(is_sent(f, "/lb"));
@@ -340,51 +293,41 @@ TEST(a_full_window_goes_first)
 
 TEST(who_asks_meanwhile_shares_the_next_sweep)
 {
-	struct fixture *f = *state;
-
 	audit(f, 1, (const char *[]){ "a" });
 	fixture_ask(f, 1, "AUDIT");
 	fixture_ask(f, 2, "AUDIT");
 	answer_directory(f, "/lb/a", LOCK_DATA, 0, NULL);
-	expect_counts(f, 0, (struct counts){ .directories = 1 }, ":0 $8 examples *0");
-	fixture_op(f, EFFECT_ZK_LIST, "/lb");
-	fixture_answer_list(f, 1, 0, NULL);
+	expect_counts(f, 0, (struct counts){ .directories = 1 }, NO_EXAMPLES);
+	fixture_serve_list(f, "/lb", 0, NULL);
 	fixture_no_op(f);
-	expect_counts(f, 1, (struct counts){ 0 }, ":0 $8 examples *0");
-	expect_counts(f, 2, (struct counts){ 0 }, ":0 $8 examples *0");
+	expect_counts(f, 1, (struct counts){ 0 }, NO_EXAMPLES);
+	expect_counts(f, 2, (struct counts){ 0 }, NO_EXAMPLES);
 }
 
 TEST(a_client_that_leaves_ends_its_sweep)
 {
-	struct fixture *f = *state;
-
 	audit(f, 2, (const char *[]){ "a", "b" });
 	fixture_simple(f, EVENT_CLIENT_GONE, 0);
-	info_has(f, 1, "audit", "audit_running:0\r\n");
+	fixture_say_part(f, 1, "INFO audit", "audit_running:0\r\n");
 	/* What the ended one asked for says nothing in the next. */
 	fixture_ask(f, 1, "AUDIT");
 	answer_directory(f, "/lb/a", LOCK_DATA, 1, (const char *[]){ stray });
 	answer_directory(f, "/lb/b", LOCK_DATA, 1, (const char *[]){ stray });
-	fixture_op(f, EFFECT_ZK_LIST, "/lb");
-	fixture_answer_list(f, 1, 0, NULL);
+	fixture_serve_list(f, "/lb", 0, NULL);
 	fixture_no_op(f);
-	expect_counts(f, 1, (struct counts){ 0 }, ":0 $8 examples *0");
+	expect_counts(f, 1, (struct counts){ 0 }, NO_EXAMPLES);
 }
 
 TEST(a_half_closed_client_gets_its_answer)
 {
-	struct fixture *f = *state;
-
 	audit(f, 1, (const char *[]){ "a" });
 	fixture_simple(f, EVENT_CLIENT_HALF_CLOSED, 0);
 	answer_directory(f, "/lb/a", LOCK_DATA, 0, NULL);
-	expect_counts(f, 0, (struct counts){ .directories = 1 }, ":0 $8 examples *0");
+	expect_counts(f, 0, (struct counts){ .directories = 1 }, NO_EXAMPLES);
 }
 
 TEST(unblocked_it_ends_with_nil)
 {
-	struct fixture *f = *state;
-
 	audit(f, 1, (const char *[]){ "a" });
 	fixture_say(f, 1, "CLIENT UNBLOCK 1", ":1");
 	fixture_expect(f, 0, "$-1");
@@ -393,8 +336,6 @@ TEST(unblocked_it_ends_with_nil)
 
 TEST(it_ends_with_the_connection)
 {
-	struct fixture *f = *state;
-
 	audit(f, 2, (const char *[]){ "a", "b" });
 	answer_directory(f, "/lb/a", LOCK_DATA, 1, (const char *[]){ stray });
 	fixture_ask(f, 1, "AUDIT");
@@ -403,45 +344,37 @@ TEST(it_ends_with_the_connection)
 			     "strays found and deleted: 1");
 	fixture_expect(f, 1, "-UNAVAILABLE the connection to ZooKeeper was lost before the audit began");
 	fixture_say(f, 2, "AUDIT", "-UNAVAILABLE there is no connection to ZooKeeper");
-	info_has(f, 2, "audit", "audit_remembered:1\r\n");
+	fixture_say_part(f, 2, "INFO audit", "audit_remembered:1\r\n");
 	/* The delete's fate is unknown: it is sent again, and the directory listed. */
 	fixture_reconnected(f);
-	fixture_op(f, EFFECT_ZK_DELETE, stray);
-	fixture_answer(f, ZK_NONODE);
-	info_has(f, 2, "audit", "audit_remembered:0\r\n");
-	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
-	fixture_answer_list(f, 1, 0, NULL);
+	fixture_serve(f, EFFECT_ZK_DELETE, stray, ZK_NONODE);
+	fixture_say_part(f, 2, "INFO audit", "audit_remembered:0\r\n");
+	fixture_serve_list(f, "/lb/a", 0, NULL);
 	fixture_no_op(f);
 }
 
 TEST(remembered_directories_are_counted_until_they_are_listed)
 {
-	struct fixture *f = *state;
 	char name[128], other[128];
 
 	fixture_lock_held(f, 0, "a", 5, 77, name, sizeof(name));
 	fixture_lock_held(f, 1, "b", 6, 78, other, sizeof(other));
-	info_has(f, 2, "audit", "audit_remembered:0\r\n");
+	fixture_say_part(f, 2, "INFO audit", "audit_remembered:0\r\n");
 	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
-	info_has(f, 2, "audit", "audit_remembered:2\r\n");
+	fixture_say_part(f, 2, "INFO audit", "audit_remembered:2\r\n");
 	fixture_reconnected(f);
-	info_has(f, 2, "audit", "audit_remembered:2\r\n");
-	fixture_op(f, EFFECT_ZK_GET, name);
-	fixture_answer_get(f, 77, SESSION, "");
-	info_has(f, 2, "audit", "audit_remembered:1\r\n");
-	info_has(f, 2, "audit", "audit_relisted:1\r\n");
+	fixture_say_part(f, 2, "INFO audit", "audit_remembered:2\r\n");
+	fixture_serve_get(f, name, 77, SESSION, "");
+	fixture_say_part(f, 2, "INFO audit", "audit_remembered:1\r\n");
+	fixture_say_part(f, 2, "INFO audit", "audit_relisted:1\r\n");
 	/* With the session everything of it goes. */
 	fixture_simple(f, EVENT_ZK_EXPIRED, 0);
-	info_has(f, 2, "audit", "audit_remembered:0\r\n");
+	fixture_say_part(f, 2, "INFO audit", "audit_remembered:0\r\n");
 }
 
 TEST(a_daemon_that_stops_audits_nothing)
 {
-	struct fixture *f = *state;
-	char name[128];
-
-	fixture_lock_held(f, 1, "a", 5, 77, name, sizeof(name));
-	bytes_clear(&f->replies[1]);
+	fixture_lock_held(f, 1, "a", 5, 77, f->znode, sizeof(f->znode));
 	audit(f, 1, (const char *[]){ "a" });
 	fixture_simple(f, EVENT_STOP, 0);
 	fixture_expect(f, 0, "-DRAINING the daemon is stopping");
@@ -460,7 +393,6 @@ static int setup_pieces(void **state)
 TEST_IN(names_are_looked_at_in_pieces, setup_pieces)
 {
 	static const char *const names[] = { "a", "%zz", "b" };
-	struct fixture *f = *state;
 
 	audit(f, 3, names);
 	fixture_ask(f, 1, "AUDIT");
@@ -468,8 +400,7 @@ TEST_IN(names_are_looked_at_in_pieces, setup_pieces)
 	assert_true(broker_has_work(f->broker));
 	fixture_say(f, 3, "CLIENT UNBLOCK 1", ":1");
 	fixture_expect(f, 0, "$-1");
-	fixture_op(f, EFFECT_ZK_LIST, "/lb");
-	fixture_answer_list(f, 1, 3, names);
+	fixture_serve_list(f, "/lb", 3, names);
 	fixture_simple(f, EVENT_CLIENT_GONE, 1);
 	fixture_simple(f, EVENT_TIME, 0);
 	assert_true(broker_has_work(f->broker));
@@ -485,8 +416,6 @@ TEST_IN(names_are_looked_at_in_pieces, setup_pieces)
 /* What is left of it ends with the connection. */
 TEST_IN(names_that_are_left_end_with_the_connection, setup_pieces)
 {
-	struct fixture *f = *state;
-
 	audit(f, 2, (const char *[]){ "a", "b" });
 	assert_true(broker_has_work(f->broker));
 	fixture_simple(f, EVENT_CLIENT_GONE, 0);
@@ -495,7 +424,6 @@ TEST_IN(names_that_are_left_end_with_the_connection, setup_pieces)
 	audit(f, 2, (const char *[]){ "a", "b" });
 	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
 	assert_false(broker_has_work(f->broker));
-	bytes_clear(&f->replies[0]);
 }
 
 static int setup_standalone(void **state)
@@ -505,10 +433,8 @@ static int setup_standalone(void **state)
 
 ALONE(standalone_there_is_nothing_to_audit)
 {
-	struct fixture *f = *state;
-
 	fixture_ask(f, 0, "AUDIT");
-	expect_counts(f, 0, (struct counts){ 0 }, ":0 $8 examples *0");
+	expect_counts(f, 0, (struct counts){ 0 }, NO_EXAMPLES);
 	fixture_say(f, 0, "AUDIT now",
 		    "-ERR wrong number of arguments for 'audit' command; Look into every lock directory, delete this "
 		    "host's strays: AUDIT");

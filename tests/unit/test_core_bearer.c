@@ -3,59 +3,44 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core_fixture.h"
 #include "core/lock/bearer.h"
 #include "core/state.h"
+#include "revocation_fixture.h"
+#include "core_test.h"
 
-static const char elsewhere[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__0000000003";
-static const char by_beta_alone[] = "1\nhost=beta\n";
 static const char by_beta[] = "1\nhost=beta\npid=42\nuid=7\ncommand=settle\nsince=99000\nwritten=99500\n";
 
-static void connect_process(struct fixture *f, uint32_t conn, uint32_t uid, uint32_t pid, uint64_t started)
-{
-	struct event e = { .type = EVENT_CLIENT_CONNECTED, .conn = conn };
-
-	e.connected.pid = pid;
-	e.connected.uid = uid;
-	e.connected.started = started;
-	e.connected.comm = SLICE("worker");
-	fixture_event(f, &e);
-}
+/* What is said of a lock of the first process, and of one that is held as by_beta says. */
+#define HELD_HERE "-DENIED a is held on this host, pid 50 (worker), for 0 ms"
+#define HELD_BY_BETA "a is held by host beta, pid 42 (settle), for 500 ms, as of 500 ms ago: "
+#define WITHOUT_VALUE "without its value only the process that has set it may release or extend it"
+#define NOT_SEEN "could not be seen when it connected: show the value"
 
 /* 0 and 1 are of one process, 2 is another one of their user, 3 one of another user, 4 is not known. */
-static void connect_all(struct fixture *f)
+static int start(struct fixture *f, void **state)
 {
-	connect_process(f, 0, 1000, 50, 7);
-	connect_process(f, 1, 1000, 50, 7);
-	connect_process(f, 2, 1000, 50, 8);
-	connect_process(f, 3, 2000, 60, 7);
-	connect_process(f, 4, 1000, 0, 0);
+	f->conf.started_s = 100;
+	fixture_setup(f, 0, state);
+	fixture_connect_process(f, 0, 1000, 50, 7);
+	fixture_connect_process(f, 1, 1000, 50, 7);
+	fixture_connect_process(f, 2, 1000, 50, 8);
+	fixture_connect_process(f, 3, 2000, 60, 7);
+	fixture_connect_process(f, 4, 1000, 0, 0);
+	return 0;
 }
 
 static int setup(void **state)
 {
-	struct fixture *f = fixture_new(false);
-
-	f->conf.started_s = 100;
-	fixture_setup(f, 0, state);
-	connect_all(f);
-	return 0;
+	return start(fixture_new(false), state);
 }
 
 static int setup_standalone(void **state)
 {
-	struct fixture *f = fixture_new(true);
-
-	f->conf.started_s = 100;
-	fixture_setup(f, 0, state);
-	connect_all(f);
-	return 0;
+	return start(fixture_new(true), state);
 }
 
 ALONE(one_value_has_it_and_any_other_is_told_nil)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "SET a v1 NX PX 1000", "+OK");
 	fixture_say(f, 1, "SET a v2 NX PX 1000", "$-1");
 	fixture_say(f, 0, "SET a v1 NX PX 1000", "$-1");
@@ -69,8 +54,6 @@ ALONE(one_value_has_it_and_any_other_is_told_nil)
 
 ALONE(a_lease_that_ends_frees_it_and_the_next_token_is_larger)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "SET a v1 NX PX 1000", "+OK");
 	fixture_ask(f, 3, "LOCK a");
 	fixture_pass(f, 999);
@@ -86,8 +69,6 @@ ALONE(a_lease_that_ends_frees_it_and_the_next_token_is_larger)
 
 ALONE(it_outlives_the_connection_that_set_it)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "SET a v1 NX EX 2", "+OK");
 	fixture_simple(f, EVENT_CLIENT_GONE, 0);
 	fixture_say(f, 1, "GET a", "$2 v1");
@@ -99,7 +80,6 @@ ALONE(it_outlives_the_connection_that_set_it)
 
 ALONE(more_names_than_a_command_takes_are_refused_with_their_number)
 {
-	struct fixture *f = *state;
 	char line[512] = "EXISTS";
 
 	for (int i = 0; i < 64; i++)
@@ -116,7 +96,6 @@ ALONE(the_words_of_set_in_any_order_and_case)
 	static const char expire[] = "-ERR invalid expire time in 'set' command: a lease ends 1 ms to 365 days from now";
 	static const char syntax[] = "-ERR syntax error in 'set' command; Take a lock as in Redis, or extend it: "
 				     "SET name value NX|XX|IFEQ value [PX ms|EX s|PXAT ms|EXAT s]";
-	struct fixture *f = *state;
 
 	fixture_say(f, 0, "SET a v px 700 nx", "+OK");
 	fixture_say(f, 0, "set b v nx ex 7", "+OK");
@@ -159,7 +138,6 @@ ALONE(conditions_on_the_value_release_and_extend)
 		"-ERR DELEX releases a lock with IFEQ and its value; a lock that this process has set is released by "
 		"DEL: a";
 	const char *const releases[] = { "DELIFEQ a v", "DELEX a IFEQ v", "delex a ifeq v" };
-	struct fixture *f = *state;
 
 	for (int i = 0; i < 3; i++) {
 		fixture_say(f, 0, "SET a v IFEQ v PX 700", "$-1");
@@ -186,8 +164,7 @@ ALONE(conditions_on_the_value_release_and_extend)
 		fixture_say(f, 0, "PTTL a", ":7000");
 		fixture_ask(f, 2, "LOCK a");
 		fixture_say(f, 1, releases[i], ":1");
-		assert_memory_equal(f->replies[2].data, ":", 1);
-		bytes_clear(&f->replies[2]);
+		fixture_expect_begin(f, 2, ":");
 		fixture_say(f, 1, releases[i], ":0");
 		fixture_say(f, 2, "UNLOCK a", ":0");
 		fixture_simple(f, EVENT_CLIENT_GONE, 5);
@@ -199,7 +176,6 @@ ALONE(a_value_has_1_to_512_bytes_and_any)
 	char value[BEARER_VALUE_MAX + 1], reply[BEARER_VALUE_MAX + 16];
 	struct slice words[] = { SLICE("SET"), SLICE("a"), { value, 0 }, SLICE("NX"), SLICE("PX"), SLICE("9") };
 	struct event e = { .type = EVENT_CLIENT_ASKED, .conn = 0, .asked = { .argc = 6, .argv = words } };
-	struct fixture *f = *state;
 
 	memset(value, 'x', sizeof(value));
 	fixture_event(f, &e);
@@ -221,22 +197,11 @@ ALONE(a_value_has_1_to_512_bytes_and_any)
 
 ALONE(what_names_no_value_acts_for_the_process_that_set_it)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "SET a v1 NX PX 1000", "+OK");
-	fixture_say(
-		f, 2, "DEL a",
-		"-DENIED a is held on this host, pid 50 (worker), for 0 ms: without its value only the process that has "
-		"set it may release or extend it");
-	fixture_say(
-		f, 3, "UNLINK a",
-		"-DENIED a is held on this host, pid 50 (worker), for 0 ms: without its value only the process that has "
-		"set it may release or extend it");
-	fixture_say(
-		f, 4, "EXPIRE a 9",
-		"-DENIED a is held on this host, pid 50 (worker), for 0 ms: without its value only the process that has "
-		"set it may release or extend it; which process asks could not be seen when it connected: show the value, "
-		"or connect again");
+	fixture_say(f, 2, "DEL a", HELD_HERE ": " WITHOUT_VALUE);
+	fixture_say(f, 3, "UNLINK a", HELD_HERE ": " WITHOUT_VALUE);
+	fixture_say(f, 4, "EXPIRE a 9",
+		    HELD_HERE ": " WITHOUT_VALUE "; which process asks " NOT_SEEN ", or connect again");
 	fixture_say(f, 1, "PEXPIRE a 4000", ":1");
 	fixture_say(f, 1, "PTTL a", ":4000");
 	fixture_say(f, 1, "EXPIRE a 9", ":1");
@@ -251,51 +216,33 @@ ALONE(what_names_no_value_acts_for_the_process_that_set_it)
 /* Nobody is that process: its number and its start are not known. */
 ALONE(who_is_not_known_has_set_nothing)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 4, "SET a v1 NX PX 1000", "+OK");
-	fixture_ask(f, 4, "DEL a");
-	assert_memory_equal(f->replies[4].data, "-DENIED ", 8);
-	bytes_clear(&f->replies[4]);
+	fixture_say_begin(f, 4, "DEL a", "-DENIED ");
 	fixture_say(f, 4, "SET a v1 XX PX 2000", "+OK");
 	fixture_say(f, 4, "PTTL a", ":2000");
 }
 
 ALONE(of_several_none_is_released_if_one_is_not_its_own)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "SET a v1 NX PX 1000", "+OK");
 	fixture_say(f, 2, "SET b v1 NX PX 1000", "+OK");
-	fixture_ask(f, 0, "DEL a b");
-	assert_memory_equal(f->replies[0].data, "-DENIED b is held", 17);
-	bytes_clear(&f->replies[0]);
+	fixture_say_begin(f, 0, "DEL a b", "-DENIED b is held");
 	fixture_say(f, 0, "EXISTS a b", ":2");
 }
 
 /* As when there was no descriptor left to look at it. */
 ALONE(who_could_not_be_seen_when_it_set_it_is_told_so)
 {
-	struct fixture *f = *state;
-
-	connect_process(f, 5, 1000, 50, 0);
+	fixture_connect_process(f, 5, 1000, 50, 0);
 	fixture_say(f, 5, "SET a v1 NX PX 1000", "+OK");
-	fixture_say(
-		f, 0, "DEL a",
-		"-DENIED a is held on this host, pid 50 (worker), for 0 ms: without its value only the process that has "
-		"set it may release or extend it; which process that is could not be seen when it connected: show the value");
+	fixture_say(f, 0, "DEL a", HELD_HERE ": " WITHOUT_VALUE "; which process that is " NOT_SEEN);
 	fixture_say(f, 0, "SET a v1 XX PX 9000", "+OK");
 }
 
 ALONE(a_lock_of_a_connection_is_no_value_s)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "LOCK a", ":1024");
-	fixture_say(
-		f, 1, "DEL a",
-		"-DENIED a is held on this host, pid 50 (worker), for 0 ms, not by SET: without its value only the process "
-		"that has set it may release or extend it");
+	fixture_say(f, 1, "DEL a", HELD_HERE ", not by SET: " WITHOUT_VALUE);
 	fixture_say(f, 1, "GET a", "$10 held@alpha");
 	fixture_say(f, 1, "TTL a", ":-1");
 	fixture_say(f, 1, "EXISTS a a b", ":2");
@@ -308,8 +255,6 @@ ALONE(a_lock_of_a_connection_is_no_value_s)
 
 ALONE(a_value_of_another_user_is_not_shown_and_not_taken)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "SET a v1 NX PX 1000", "+OK");
 	fixture_say(f, 3, "GET a", "$10 held@alpha");
 	fixture_say(f, 3, "SET a v1 XX PX 9000", "$-1");
@@ -318,8 +263,6 @@ ALONE(a_value_of_another_user_is_not_shown_and_not_taken)
 
 ALONE(the_value_is_in_no_list_and_no_log)
 {
-	struct fixture *f = *state;
-
 	f->conf.log_level = EFFECT_LEVEL_INFO;
 	f->conf.log_grants = true;
 	fixture_say(f, 0, "SET a sesame NX PX 1000", "+OK");
@@ -339,8 +282,6 @@ ALONE(the_value_is_in_no_list_and_no_log)
 
 ALONE(nothing_of_it_is_in_the_ledger_s_memory_afterwards)
 {
-	struct fixture *f = *state;
-
 	fixture_record(f);
 	fixture_say(f, 0, "SET a sesame NX PX 1000", "+OK");
 	assert_non_null(memmem(f->memory, FIXTURE_MEMORY_BYTES, "sesame", 6));
@@ -350,8 +291,6 @@ ALONE(nothing_of_it_is_in_the_ledger_s_memory_afterwards)
 
 ALONE(it_is_no_client_in_lists_and_counts)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "SET a v NX PX 1000", "+OK");
 	assert_int_equal(broker_clients(f->broker), 5);
 	fixture_ask(f, 0, "CLIENT LIST");
@@ -361,17 +300,11 @@ ALONE(it_is_no_client_in_lists_and_counts)
 
 ALONE(each_counts_as_a_grant_of_its_user)
 {
-	struct fixture *f = *state;
-	char words[64];
-
 	f->conf.limits.locks = fixture_total(1000);
 	for (size_t i = 0; i < 50; i++) {
-		snprintf(words, sizeof(words), "SET n%zu v NX PX 1000", i);
-		fixture_say(f, 0, words, "+OK");
+		fixture_say(f, 0, fixture_words(f, "SET n%zu v NX PX 1000", i), "+OK");
 	}
-	fixture_ask(f, 0, "SET more v NX PX 1000");
-	assert_memory_equal(f->replies[0].data, "-LIMIT ", 7);
-	bytes_clear(&f->replies[0]);
+	fixture_say_begin(f, 0, "SET more v NX PX 1000", "-LIMIT ");
 	assert_int_equal(f->broker->locks.bearer_count, 50);
 	fixture_say(f, 0, "DEL n7", ":1");
 	fixture_say(f, 0, "SET more v NX PX 1000", "+OK");
@@ -379,21 +312,15 @@ ALONE(each_counts_as_a_grant_of_its_user)
 
 ALONE(its_memory_is_charged)
 {
-	struct fixture *f = *state;
-
 	f->conf.limits.memory_bytes = fixture_total(bearer_memory(SLICE("v")) + 1000);
 	fixture_say(f, 0, "SET a v NX PX 1000", "+OK");
-	fixture_ask(f, 0, "SET b v NX PX 1000");
-	assert_memory_equal(f->replies[0].data, "-LIMIT ", 7);
-	bytes_clear(&f->replies[0]);
+	fixture_say_begin(f, 0, "SET b v NX PX 1000", "-LIMIT ");
 	fixture_say(f, 0, "DEL a", ":1");
 	fixture_say(f, 0, "SET b v NX PX 1000", "+OK");
 }
 
 ALONE(force_and_drain_treat_it_as_any_holder)
 {
-	struct fixture *f = *state;
-
 	fixture_connect(f, 5);
 	fixture_say(f, 0, "SET a v NX PX 1000", "+OK");
 	fixture_say(f, 5, "REVOKE a", ":1");
@@ -401,16 +328,12 @@ ALONE(force_and_drain_treat_it_as_any_holder)
 	fixture_say(f, 0, "GET a", "$-1");
 	fixture_say(f, 0, "SET a v NX PX 1000", "+OK");
 	fixture_ask(f, 5, "DRAIN");
-	fixture_ask(f, 0, "SET b v NX PX 1000");
-	assert_memory_equal(f->replies[0].data, "-DRAINING ", 10);
-	bytes_clear(&f->replies[0]);
+	fixture_say_begin(f, 0, "SET b v NX PX 1000", "-DRAINING ");
 	fixture_say(f, 0, "DEL a", ":1");
 }
 
 ALONE(a_hand_over_keeps_value_lease_and_process)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "SET a v1 NX PX 5000", "+OK");
 	fixture_say(f, 3, "SET b v2 NX PX 5000", "+OK");
 	fixture_pass(f, 1000);
@@ -426,31 +349,9 @@ ALONE(a_hand_over_keeps_value_lease_and_process)
 
 /* ---- with ZooKeeper ---- */
 
-/* The next process has the state, and no connection yet. */
-static void hand_over(struct fixture *f)
-{
-	fixture_event(f, &(struct event){ .type = EVENT_ZK_SUSPENDED, .zk_suspended = { .planned = true } });
-	fixture_hand_over(f);
-	fixture_simple(f, EVENT_TIME, 0);
-}
-
-static void set_held(struct fixture *f, const char *words, char name[128])
-{
-	const char *children[1] = { name };
-
-	fixture_ask(f, 0, words);
-	if (fixture_oldest(f)->effect.type == EFFECT_ZK_GET)
-		fixture_answer_get(f, 1, 0, LOCK_DATA);
-	fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
-	fixture_answer_made(f, 5, 77, name, 128);
-	fixture_answer_list(f, 1, 1, children);
-	fixture_expect(f, 0, "+OK");
-}
-
 /* While a bid is under way, a client that shows its value finds none of its locks: the bid's client was told nothing yet. */
 TEST(grants_of_an_unfinished_bid_are_not_found_by_value)
 {
-	struct fixture *f = *state;
 	char names[2][128];
 
 	fixture_ask(f, 0, "EVALSHA e5a322e2634ef59a516e8ea150cb085afafee684 2 a b v 60000");
@@ -464,8 +365,7 @@ TEST(grants_of_an_unfinished_bid_are_not_found_by_value)
 			fixture_say(f, 1, "EXISTS a", ":1");
 			fixture_say(f, 1, "DEL a", ":0");
 		}
-		fixture_answer_made(f, 5 + i, 77 + i, names[i], sizeof(names[i]));
-		fixture_answer_list(f, 1, 1, (const char *[]){ names[i] });
+		fixture_serve_alone(f, "-__WRIT__", 5 + i, 77 + i, names[i]);
 		fixture_pass(f, 0);
 	}
 	fixture_expect(f, 0, ":2");
@@ -474,12 +374,9 @@ TEST(grants_of_an_unfinished_bid_are_not_found_by_value)
 
 TEST(the_adapter_knows_whether_anybody_holds_without_a_connection)
 {
-	struct fixture *f = *state;
-	char name[128];
-
-	set_held(f, "SET a v NX PX 1000", name);
+	fixture_set_held(f, "SET a v NX PX 1000");
 	assert_true(f->bearers && broker_has_bearers(f->broker));
-	hand_over(f);
+	fixture_next_process(f);
 	assert_true(broker_has_bearers(f->broker));
 	fixture_say(f, 0, "DEL a", ":1");
 	assert_false(f->bearers || broker_has_bearers(f->broker));
@@ -487,10 +384,7 @@ TEST(the_adapter_knows_whether_anybody_holds_without_a_connection)
 
 TEST(the_end_of_the_session_is_its_end)
 {
-	struct fixture *f = *state;
-	char name[128];
-
-	set_held(f, "SET a v NX PX 100000", name);
+	fixture_set_held(f, "SET a v NX PX 100000");
 	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
 	fixture_pass(f, 8001);
 	assert_int_equal(f->broker->locks.bearer_count, 0);
@@ -500,41 +394,25 @@ TEST(the_end_of_the_session_is_its_end)
 /* Nobody can ask it to release. Its znode keeps others out until the session ends. */
 TEST(a_stop_does_not_wait_for_it)
 {
-	struct fixture *f = *state;
-	char name[128];
-
-	set_held(f, "SET a v NX PX 100000", name);
+	fixture_set_held(f, "SET a v NX PX 100000");
 	fixture_simple(f, EVENT_STOP, 0);
 	assert_int_equal(f->stopped, 1);
 }
 
 TEST(a_stop_waits_for_what_others_hold_and_for_its_znodes)
 {
-	struct fixture *f = *state;
-	char name[128], other[128];
-
-	set_held(f, "SET a v NX PX 100000", name);
-	fixture_ask(f, 3, "LOCK b");
-	if (fixture_oldest(f)->effect.type == EFFECT_ZK_GET)
-		fixture_answer_get(f, 1, 0, LOCK_DATA);
-	fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
-	fixture_answer_made(f, 6, 78, other, sizeof(other));
-	fixture_answer_list(f, 1, 1, (const char *[]){ other });
-	bytes_clear(&f->replies[3]);
+	fixture_set_held(f, "SET a v NX PX 100000");
+	fixture_lock_held(f, 3, "b", 6, 78, f->znode, sizeof(f->znode));
 	fixture_simple(f, EVENT_STOP, 0);
 	assert_int_equal(f->stopped, 0);
 	fixture_ask(f, 3, "UNLOCK b");
 	assert_int_equal(f->stopped, 0);
-	fixture_op(f, EFFECT_ZK_DELETE, other);
-	fixture_answer(f, ZK_OK);
+	fixture_serve(f, EFFECT_ZK_DELETE, f->znode, ZK_OK);
 	assert_int_equal(f->stopped, 1);
-	bytes_clear(&f->replies[3]);
 }
 
 ALONE(a_stop_alone_does_not_wait_for_it)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "SET a v NX PX 100000", "+OK");
 	fixture_ask(f, 3, "LOCK b");
 	fixture_simple(f, EVENT_STOP, 0);
@@ -543,72 +421,39 @@ ALONE(a_stop_alone_does_not_wait_for_it)
 	assert_int_equal(f->stopped, 1);
 }
 
+/* Beta holds a, as the data of its znode say. */
+static void say_of_beta(struct fixture *f, const char *words, const char *data, const char *reply)
+{
+	fixture_ask(f, 0, words);
+	held_by(f, elsewhere, data);
+	fixture_pass(f, 0);
+	fixture_expect(f, 0, reply);
+}
+
 TEST(of_another_host_a_process_is_named_once_it_is_written)
 {
-	struct fixture *f = *state;
-
-	fixture_ask(f, 0, "DEL a");
-	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
-	fixture_answer_list(f, 1, 1, (const char *[]){ elsewhere });
-	fixture_answer_get(f, 70, 9, by_beta_alone);
-	fixture_pass(f, 0);
-	fixture_expect(
-		f, 0,
-		"-DENIED a is held by host beta: without its value only the process that has set it may release or extend it");
-	fixture_ask(f, 0, "EXPIRE a 10");
-	fixture_answer_list(f, 1, 1, (const char *[]){ elsewhere });
-	fixture_answer_get(f, 70, 9, by_beta);
-	fixture_pass(f, 0);
-	fixture_expect(
-		f, 0,
-		"-DENIED a is held by host beta, pid 42 (settle), for 500 ms, as of 500 ms ago: without its value only "
-		"the process that has set it may release or extend it");
+	say_of_beta(f, "DEL a", "1\nhost=beta\n", "-DENIED a is held by host beta: " WITHOUT_VALUE);
+	say_of_beta(f, "EXPIRE a 10", by_beta, "-DENIED " HELD_BY_BETA WITHOUT_VALUE);
 }
 
 TEST(what_another_host_holds_is_asked_for)
 {
-	struct fixture *f = *state;
-
-	fixture_ask(f, 0, "GET a");
-	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
-	fixture_answer_list(f, 1, 1, (const char *[]){ elsewhere });
-	fixture_answer_get(f, 70, 9, by_beta);
-	fixture_pass(f, 0);
-	fixture_expect(f, 0, "$9 held@beta");
-	fixture_ask(f, 0, "DEL a b");
-	fixture_answer_list(f, 1, 1, (const char *[]){ elsewhere });
-	fixture_answer_get(f, 70, 9, by_beta);
-	fixture_pass(f, 0);
-	fixture_expect(
-		f, 0,
-		"-DENIED a is held by host beta, pid 42 (settle), for 500 ms, as of 500 ms ago: without its value only "
-		"the process that has set it may release or extend it");
-	fixture_ask(f, 0, "TOKEN a v");
-	fixture_answer_list(f, 1, 1, (const char *[]){ elsewhere });
-	fixture_answer_get(f, 70, 9, by_beta);
-	fixture_pass(f, 0);
-	fixture_expect(
-		f, 0,
-		"-UNAVAILABLE a is held by host beta, pid 42 (settle), for 500 ms, as of 500 ms ago: ask for its token there, "
-		"with the value");
+	say_of_beta(f, "GET a", by_beta, "$9 held@beta");
+	say_of_beta(f, "DEL a b", by_beta, "-DENIED " HELD_BY_BETA WITHOUT_VALUE);
+	say_of_beta(f, "TOKEN a v", by_beta, "-UNAVAILABLE " HELD_BY_BETA "ask for its token there, with the value");
 }
 
 TEST(several_names_are_asked_for_one_after_the_other)
 {
-	struct fixture *f = *state;
-	char name[128];
-
-	set_held(f, "SET b v NX PX 1000", name);
+	fixture_set_held(f, "SET b v NX PX 1000");
 	fixture_ask(f, 0, "DEL a b c");
-	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
-	fixture_answer_list(f, 1, 0, NULL);
+	fixture_serve_list(f, "/lb/a", 0, NULL);
 	fixture_answer_write(f, ZK_BADVERSION);
-	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
-	fixture_answer_list(f, 1, 0, NULL);
+	fixture_serve_list(f, "/lb/a", 0, NULL);
 	fixture_pass(f, 0);
 	fixture_op(f, EFFECT_ZK_LIST, "/lb/c");
 	fixture_expect(f, 0, "");
-	hand_over(f);
+	fixture_next_process(f);
 	fixture_pass(f, 0);
 	fixture_expect(f, 0, "");
 	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
@@ -618,8 +463,6 @@ TEST(several_names_are_asked_for_one_after_the_other)
 
 TEST(what_cannot_be_known_is_not_said_to_be_free)
 {
-	struct fixture *f = *state;
-
 	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
 	for (const char *const *ask =
 		     (const char *const[]){ "GET a", "DEL a", "EXISTS a", "TTL a", "SET a v XX PX 1", NULL };
@@ -632,8 +475,6 @@ TEST(what_cannot_be_known_is_not_said_to_be_free)
 
 TEST(who_leaves_takes_what_is_not_answered_along)
 {
-	struct fixture *f = *state;
-
 	fixture_ask(f, 0, "SET a v NX PX 1000");
 	assert_int_equal(f->broker->locks.bearer_count, 1);
 	fixture_simple(f, EVENT_CLIENT_GONE, 0);
@@ -641,7 +482,7 @@ TEST(who_leaves_takes_what_is_not_answered_along)
 	fixture_ask(f, 1, "DEL b");
 	fixture_simple(f, EVENT_CLIENT_GONE, 1);
 	fixture_ask(f, 2, "SET c v NX PX 1000");
-	hand_over(f);
+	fixture_next_process(f);
 	fixture_simple(f, EVENT_CLIENT_GONE, 2);
 	assert_int_equal(f->broker->locks.bearer_count, 0);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Many hold one lock, wait for it or observe it: what one event does with them is bounded, and the rest is not forgotten. */
 #include "revocation_fixture.h"
+#include "core_test.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -10,17 +11,12 @@
 
 enum { CROWD = 100, FIRST = 4, IN_A_TURN = WORK_TURN_STEPS / WORK_PUSH_STEPS };
 
-static void allow_many(struct fixture *f)
-{
-	f->conf.limits.locks = f->conf.limits.grants = f->conf.limits.observers = 4096;
-	f->conf.limits.requests = f->conf.limits.requests_per_lock = f->conf.limits.clients = 1024;
-}
-
 static int setup(void **state)
 {
 	struct fixture *f = fixture_new(true);
 
-	allow_many(f);
+	f->conf.limits.locks = f->conf.limits.grants = f->conf.limits.observers = 4096;
+	f->conf.limits.requests = f->conf.limits.requests_per_lock = f->conf.limits.clients = 1024;
 	return fixture_setup(f, FIRST, state);
 }
 
@@ -115,12 +111,15 @@ static void readers_wait(struct fixture *f, uint32_t count)
 	f->now_ns += MS;
 }
 
+static void readers_are_let_in(struct fixture *f, uint32_t count)
+{
+	readers_wait(f, count);
+	fixture_say(f, 0, "UNLOCK a", ":0");
+}
+
 TEST(many_readers_get_it_in_pieces)
 {
-	struct fixture *f = *state;
-
-	readers_wait(f, CROWD);
-	fixture_say(f, 0, "UNLOCK a", ":0");
+	readers_are_let_in(f, CROWD);
 	assert_int_equal(reading(f), READERS_AT_ONCE);
 	for (uint32_t done = READERS_AT_ONCE; done < CROWD;) {
 		piece(f);
@@ -128,26 +127,18 @@ TEST(many_readers_get_it_in_pieces)
 		assert_int_equal(reading(f), done);
 	}
 	assert_false(broker_has_work(f->broker));
-	forget(f);
 }
 
 TEST(few_readers_get_it_at_once)
 {
-	struct fixture *f = *state;
-
-	readers_wait(f, READERS_AT_ONCE);
-	fixture_say(f, 0, "UNLOCK a", ":0");
+	readers_are_let_in(f, READERS_AT_ONCE);
 	assert_false(broker_has_work(f->broker));
 	assert_int_equal(reading(f), READERS_AT_ONCE);
-	forget(f);
 }
 
 TEST(who_comes_meanwhile_waits_for_those_who_waited)
 {
-	struct fixture *f = *state;
-
-	readers_wait(f, CROWD);
-	fixture_say(f, 0, "UNLOCK a", ":0");
+	readers_are_let_in(f, CROWD);
 	f->now_ns += MS;
 	fixture_ask(f, 1, "LOCK a");
 	fixture_ask(f, 2, "LOCK a SHARED");
@@ -161,16 +152,12 @@ TEST(who_comes_meanwhile_waits_for_those_who_waited)
 	fixture_expect(f, 1, ":1026");
 	fixture_say(f, 1, "UNLOCK a", ":0");
 	fixture_expect(f, 2, ":1027");
-	forget(f);
 }
 
 /* A lock that others wait for is not left free until their turn comes. */
 TEST(the_rest_need_no_turn_when_nobody_holds_it)
 {
-	struct fixture *f = *state;
-
-	readers_wait(f, CROWD);
-	fixture_say(f, 0, "UNLOCK a", ":0");
+	readers_are_let_in(f, CROWD);
 	for (uint32_t conn = FIRST; conn < FIRST + READERS_AT_ONCE - 1; conn++)
 		fixture_ask(f, conn, "UNLOCK a");
 	forget(f);
@@ -178,14 +165,11 @@ TEST(the_rest_need_no_turn_when_nobody_holds_it)
 	assert_int_equal(reading(f), IN_A_TURN);
 	pieces(f);
 	assert_int_equal(reading(f), CROWD - READERS_AT_ONCE);
-	forget(f);
 }
 
 /* The turns were of a user who has left. */
 TEST(the_rest_have_turns_when_the_user_of_the_next_one_goes)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "LOCK a", ":1024");
 	crowd(f, READERS_AT_ONCE, "LOCK a SHARED");
 	fixture_connect_as(f, 300, 1001, SLICE(""), false);
@@ -200,25 +184,18 @@ TEST(the_rest_have_turns_when_the_user_of_the_next_one_goes)
 	assert_true(broker_has_work(f->broker));
 	pieces(f);
 	assert_int_equal(reading(f), CROWD);
-	forget(f);
 }
 
 TEST(the_rest_get_it_after_a_hand_over)
 {
-	struct fixture *f = *state;
-
-	readers_wait(f, CROWD);
-	fixture_say(f, 0, "UNLOCK a", ":0");
+	readers_are_let_in(f, CROWD);
 	fixture_hand_over(f);
 	pieces(f);
 	assert_int_equal(reading(f), CROWD);
-	forget(f);
 }
 
 TEST(the_rest_go_before_all_else_that_is_done_for_their_user)
 {
-	struct fixture *f = *state;
-
 	readers_wait(f, CROWD);
 	f->conf.all_in_pieces = true;
 	fixture_ask(f, 1, "LOCKS");
@@ -228,38 +205,29 @@ TEST(the_rest_go_before_all_else_that_is_done_for_their_user)
 	assert_int_equal(reading(f), READERS_AT_ONCE + IN_A_TURN);
 	fixture_expect(f, 1, "");
 	pieces(f);
-	forget(f);
 }
 
 /* ---- a lock that many hold is asked for, or taken ---- */
 
 TEST(many_holders_are_asked_in_pieces)
 {
-	struct fixture *f = *state;
-
 	crowd(f, CROWD, "LOCK a SHARED");
 	fixture_ask(f, 1, "REVOKE a");
 	told_in_pieces(f, "revoke");
 	fixture_expect(f, 1, ":100");
-	forget(f);
 }
 
 TEST(few_holders_are_asked_at_once)
 {
-	struct fixture *f = *state;
-
 	crowd(f, REVOKE_AT_ONCE, "LOCK a SHARED");
 	fixture_say(f, 1, "REVOKE a", ":32");
 	fixture_say(f, 1, "FORCEUNLOCK a", ":32");
 	assert_false(broker_has_work(f->broker));
-	forget(f);
 }
 
 /* Who waits alone gets it when the last one has lost it, and was told so. */
 TEST(a_lock_is_taken_from_many_in_pieces)
 {
-	struct fixture *f = *state;
-
 	crowd(f, CROWD, "LOCK a SHARED");
 	fixture_ask(f, 2, "LOCK a");
 	fixture_ask(f, 1, "FORCEUNLOCK a");
@@ -269,14 +237,11 @@ TEST(a_lock_is_taken_from_many_in_pieces)
 	fixture_expect(f, 1, ":100");
 	assert_true(fixture_logged(f, "lock \"a\" taken by force from 100 holders"));
 	fixture_expect(f, 2, ":2048");
-	forget(f);
 }
 
 /* One that would be next lets go, one asks again, and one comes: those are not meant. */
 TEST(who_comes_while_it_is_taken_keeps_it)
 {
-	struct fixture *f = *state;
-
 	crowd(f, CROWD, "LOCK a SHARED");
 	fixture_ask(f, 1, "FORCEUNLOCK a");
 	f->now_ns += MS;
@@ -294,8 +259,6 @@ TEST(who_comes_while_it_is_taken_keeps_it)
 
 TEST(the_rest_is_taken_after_a_hand_over)
 {
-	struct fixture *f = *state;
-
 	crowd(f, CROWD, "LOCK a SHARED");
 	fixture_ask(f, 1, "FORCEUNLOCK a");
 	piece(f);
@@ -310,8 +273,6 @@ TEST(the_rest_is_taken_after_a_hand_over)
 
 TEST(the_rest_is_asked_after_a_hand_over)
 {
-	struct fixture *f = *state;
-
 	crowd(f, CROWD, "LOCK a SHARED");
 	fixture_ask(f, 1, "REVOKE a please");
 	piece(f);
@@ -319,13 +280,10 @@ TEST(the_rest_is_asked_after_a_hand_over)
 	pieces(f);
 	fixture_expect(f, 1, ":100");
 	assert_int_equal(told(f, "please"), CROWD);
-	forget(f);
 }
 
 TEST(who_asks_for_it_goes_and_the_rest_keep_it)
 {
-	struct fixture *f = *state;
-
 	crowd(f, CROWD, "LOCK a SHARED");
 	fixture_ask(f, 1, "FORCEUNLOCK a");
 	fixture_simple(f, EVENT_CLIENT_GONE, 1);
@@ -338,8 +296,6 @@ TEST(who_asks_for_it_goes_and_the_rest_keep_it)
 /* Others who ask for little have a turn after each piece of that. */
 TEST(another_user_is_served_between_two_pieces)
 {
-	struct fixture *f = *state;
-
 	crowd(f, CROWD, "LOCK a SHARED");
 	fixture_connect_as(f, 300, 1001, SLICE(""), false);
 	fixture_ask(f, 1, "REVOKE a");
@@ -351,10 +307,17 @@ TEST(another_user_is_served_between_two_pieces)
 	assert_memory_equal(f->replies[300].data, "*1", 2);
 	fixture_expect(f, 1, "");
 	pieces(f);
-	forget(f);
 }
 
 /* ---- an election that many observe ---- */
+
+/* The crowd observes e, and knows that nobody leads. */
+static void observed(struct fixture *f)
+{
+	crowd(f, CROWD, "OBSERVE e");
+	pieces(f);
+	forget(f);
+}
 
 /* Those whom the change concerns are looked for before anybody is told. */
 static uint32_t rounds(uint32_t count)
@@ -364,11 +327,7 @@ static uint32_t rounds(uint32_t count)
 
 TEST(many_observers_are_looked_at_and_told_in_pieces)
 {
-	struct fixture *f = *state;
-
-	crowd(f, CROWD, "OBSERVE e");
-	pieces(f);
-	forget(f);
+	observed(f);
 	fixture_say(f, 1, "CAMPAIGN e DATA x", ":1024");
 	assert_int_equal(told(f, "leader"), 0);
 	for (uint32_t i = 0; i < rounds(CROWD) - 1; i++) {
@@ -379,51 +338,38 @@ TEST(many_observers_are_looked_at_and_told_in_pieces)
 	assert_true(told(f, "leader") <= IN_A_TURN);
 	pieces(f);
 	assert_int_equal(told(f, ":1024"), CROWD);
-	forget(f);
 }
 
 TEST(few_observers_are_told_at_once)
 {
-	struct fixture *f = *state;
-
 	crowd(f, 32, "OBSERVE e");
 	fixture_say(f, 1, "CAMPAIGN e DATA x", ":1024");
 	assert_false(broker_has_work(f->broker));
 	assert_int_equal(told(f, ":1024"), 32);
-	forget(f);
 }
 
 /* Each change begins another round, but where the one before is: those at the end have their turn. */
 TEST(changes_that_never_stop_leave_no_observer_out)
 {
-	struct fixture *f = *state;
 	uint32_t looked = 0;
 
-	crowd(f, CROWD, "OBSERVE e");
-	pieces(f);
+	observed(f);
 	for (; looked < 2 * CROWD; looked += WORK_TURN_STEPS) {
 		fixture_ask(f, 1, "CAMPAIGN e DATA x");
 		piece(f);
 		fixture_ask(f, 1, "RESIGN e");
 		piece(f);
 	}
-	bytes_clear(&f->replies[1]);
-	for (uint32_t conn = FIRST; conn < FIRST + CROWD; conn++)
-		bytes_clear(&f->pushes[conn]);
+	forget(f);
 	fixture_ask(f, 1, "CAMPAIGN e DATA x");
 	pieces(f);
 	for (uint32_t conn = FIRST; conn < FIRST + CROWD; conn++)
 		assert_true(is_told(f, conn, "leader"));
-	forget(f);
 }
 
 TEST(observers_come_and_go_while_they_are_looked_at)
 {
-	struct fixture *f = *state;
-
-	crowd(f, CROWD, "OBSERVE e");
-	pieces(f);
-	forget(f);
+	observed(f);
 	fixture_ask(f, 1, "CAMPAIGN e DATA x");
 	for (uint32_t conn = FIRST; conn < FIRST + CROWD - 2; conn++)
 		fixture_simple(f, EVENT_CLIENT_GONE, conn);
@@ -432,60 +378,47 @@ TEST(observers_come_and_go_while_they_are_looked_at)
 	pieces(f);
 	assert_true(is_told(f, FIRST + CROWD - 2, ":1024") && is_told(f, FIRST + CROWD - 1, ":1024"));
 	fixture_expect_push(f, 2, ">5 $6 leader $1 e :1024 $5 alpha $1 x");
-	forget(f);
 }
 
 TEST(who_is_not_looked_at_yet_is_told_after_a_hand_over)
 {
-	struct fixture *f = *state;
-
-	crowd(f, CROWD, "OBSERVE e");
-	pieces(f);
-	forget(f);
+	observed(f);
 	fixture_ask(f, 1, "CAMPAIGN e DATA x");
 	fixture_hand_over(f);
 	assert_true(broker_has_work(f->broker));
 	pieces(f);
 	assert_int_equal(told(f, ":1024"), CROWD);
-	forget(f);
 }
 
 TEST(who_is_looked_at_and_not_told_is_told_after_a_hand_over)
 {
-	struct fixture *f = *state;
-
-	crowd(f, CROWD, "OBSERVE e");
-	pieces(f);
-	forget(f);
+	observed(f);
 	fixture_ask(f, 1, "CAMPAIGN e DATA x");
 	for (uint32_t i = 0; i < rounds(CROWD); i++)
 		piece(f);
 	fixture_hand_over(f);
 	pieces(f);
 	assert_int_equal(told(f, ":1024"), CROWD);
-	forget(f);
 }
 
 /* ---- at another host's word ---- */
 
-static const char *letter_of(const char *kind, const char *znode)
+/* A letter of beta about f->znode. */
+static void demanded(struct fixture *f, const char *kind)
 {
-	static char data[512];
+	char data[512];
 
 	snprintf(
 		data, sizeof(data),
 		"1\nkind=%s\nfrom=beta\nto=1000abcdef012345\nname=a\nznode=%s\nreason=please\nuid=0\npid=7\ncommand=sh\nclient=\n",
-		kind, znode);
-	return data;
+		kind, f->znode);
+	letter_arrives(f, letter, data, ZK_OK);
 }
 
 TEST_IN(a_letter_is_acted_upon_in_turns_and_answered_then, setup_letters)
 {
-	struct fixture *f = *state;
-	char name[128];
-
-	fixture_held(f, name);
-	letter_arrives(f, letter, letter_of("force", name), ZK_OK);
+	fixture_held(f, f->znode);
+	demanded(f, "force");
 	fixture_no_op(f);
 	fixture_say(f, 0, "EVENTS WAIT 0", "*-1");
 	pieces(f);
@@ -497,12 +430,9 @@ TEST_IN(a_letter_is_acted_upon_in_turns_and_answered_then, setup_letters)
 /* Its znode may be deleted by who waits for the answer, which cannot be sent. */
 TEST_IN(what_a_letter_asks_for_is_done_before_the_connection_ends, setup_letters)
 {
-	struct fixture *f = *state;
-	char name[128];
-
-	fixture_held(f, name);
-	letter_arrives(f, letter, letter_of("force", name), ZK_OK);
-	letter_arrives(f, letter, letter_of("revoke", name), ZK_OK);
+	fixture_held(f, f->znode);
+	demanded(f, "force");
+	demanded(f, "revoke");
 	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
 	assert_true(TAILQ_EMPTY(&f->broker->hosts.letter_tasks.worker.items));
 	fixture_hand_over(f);
@@ -512,14 +442,11 @@ TEST_IN(what_a_letter_asks_for_is_done_before_the_connection_ends, setup_letters
 
 TEST_IN(letters_that_are_too_many_are_acted_upon_at_once, setup_letters)
 {
-	struct fixture *f = *state;
-	char name[128];
-
-	fixture_held(f, name);
+	fixture_held(f, f->znode);
 	for (int i = 0; i < LETTER_TASKS_MAX; i++)
-		letter_arrives(f, letter, letter_of("revoke", name), ZK_OK);
+		demanded(f, "revoke");
 	fixture_say(f, 0, "EVENTS WAIT 0", "*-1");
-	letter_arrives(f, letter, letter_of("revoke", name), ZK_OK);
+	demanded(f, "revoke");
 	fixture_say(f, 0, "EVENTS WAIT 0", "*4 $6 revoke $1 a :78848 $6 please");
 	pieces(f);
 	fixture_say(f, 0, "EVENTS WAIT 0", "*-1");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Deadlock detection inside the host: the LOCK that would close a cycle of waits is refused, and no other is. */
-#include "core_fixture.h"
+#include "core_test.h"
 
 #include "core/client/deadlock.h"
 #include "core/port/entry.h"
@@ -15,15 +15,13 @@ enum { CLIENTS = 8 };
 static int start(void **state, bool detection)
 {
 	struct fixture *f = fixture_new(true);
-	char words[32];
 
 	f->conf.deadlock_detection = detection;
 	f->conf.limits.requests_per_lock = FIXTURE_CONNS;
 	f->conf.limits.requests = f->conf.limits.grants = 3 * FIXTURE_CONNS;
 	fixture_setup(f, CLIENTS, state);
 	for (uint32_t conn = 0; conn < CLIENTS; conn++) {
-		snprintf(words, sizeof(words), "CLIENT SETNAME c%u", conn);
-		fixture_say(f, conn, words, "+OK");
+		fixture_say(f, conn, fixture_words(f, "CLIENT SETNAME c%u", conn), "+OK");
 	}
 	return 0;
 }
@@ -41,10 +39,7 @@ static int setup_off(void **state)
 /* It is granted, with whatever token. */
 static void held(struct fixture *f, uint32_t conn, const char *words)
 {
-	fixture_ask(f, conn, words);
-	if (!f->replies[conn].len || f->replies[conn].data[0] != ':')
-		fail_msg("%s: %.*s", words, (int)f->replies[conn].len, f->replies[conn].data);
-	bytes_clear(&f->replies[conn]);
+	fixture_say_begin(f, conn, words, ":");
 }
 
 static void waits(struct fixture *f, uint32_t conn, const char *words)
@@ -52,34 +47,33 @@ static void waits(struct fixture *f, uint32_t conn, const char *words)
 	fixture_say(f, conn, words, "");
 }
 
-static void in_deadlock(struct fixture *f, uint32_t conn)
-{
-	assert_true(f->replies[conn].len > 10 && memcmp(f->replies[conn].data, "-DEADLOCK ", 10) == 0);
-	bytes_clear(&f->replies[conn]);
-}
-
 static void deadlock(struct fixture *f, uint32_t conn, const char *words)
 {
-	fixture_ask(f, conn, words);
-	in_deadlock(f, conn);
+	fixture_say_begin(f, conn, words, "-DEADLOCK ");
 }
 
 static void expect_stat(struct fixture *f, const char *line)
 {
-	fixture_ask(f, CLIENTS - 1, "INFO stats");
-	bytes_char(&f->replies[CLIENTS - 1], '\0');
-	if (!strstr(f->replies[CLIENTS - 1].data, line))
-		fail_msg("%s: %s", line, f->replies[CLIENTS - 1].data);
-	bytes_clear(&f->replies[CLIENTS - 1]);
+	fixture_say_part(f, CLIENTS - 1, "INFO stats", line);
+}
+
+/* c0 and c1 hold a lock each, and c0 waits for that of c1. */
+static void half_a_circle(struct fixture *f)
+{
+	held(f, 0, "LOCK a");
+	held(f, 1, "LOCK b");
+	waits(f, 0, "LOCK b");
+}
+
+static void one_owner(struct fixture *f, uint32_t one, uint32_t other)
+{
+	fixture_say(f, one, "CLIENT SETINFO OWNER x", "+OK");
+	fixture_say(f, other, "CLIENT SETINFO OWNER x", "+OK");
 }
 
 TEST(two_that_cross_are_told_apart)
 {
-	struct fixture *f = *state;
-
-	held(f, 0, "LOCK a");
-	held(f, 1, "LOCK b");
-	waits(f, 0, "LOCK b");
+	half_a_circle(f);
 	fixture_say(f, 1, "LOCK a",
 		    "-DEADLOCK this client waits for \"a\" held by c0 (pid 100), which waits for \"b\" held by this client: "
 		    "release one of them first");
@@ -90,11 +84,7 @@ TEST(two_that_cross_are_told_apart)
 
 TEST(the_refused_one_leaves_nothing_behind)
 {
-	struct fixture *f = *state;
-
-	held(f, 0, "LOCK a");
-	held(f, 1, "LOCK b");
-	waits(f, 0, "LOCK b");
+	half_a_circle(f);
 	deadlock(f, 1, "LOCK a");
 	fixture_say(f, 1, "QUEUE a", "*0");
 	fixture_say(f, 1, "PING", "+PONG");
@@ -103,8 +93,6 @@ TEST(the_refused_one_leaves_nothing_behind)
 
 TEST(who_holds_nothing_waits)
 {
-	struct fixture *f = *state;
-
 	held(f, 0, "LOCK a");
 	waits(f, 1, "LOCK a");
 	waits(f, 2, "LOCK a");
@@ -114,16 +102,11 @@ TEST(who_holds_nothing_waits)
 
 TEST(a_circle_of_many_is_told_in_part)
 {
-	struct fixture *f = *state;
-	char words[16];
-
 	for (uint32_t i = 0; i < 6; i++) {
-		snprintf(words, sizeof(words), "LOCK k%u", i);
-		held(f, i, words);
+		held(f, i, fixture_words(f, "LOCK k%u", i));
 	}
 	for (uint32_t i = 0; i < 5; i++) {
-		snprintf(words, sizeof(words), "LOCK k%u", i + 1);
-		waits(f, i, words);
+		waits(f, i, fixture_words(f, "LOCK k%u", i + 1));
 	}
 	fixture_say(f, 5, "LOCK k0",
 		    "-DEADLOCK this client waits for \"k0\" held by c0 (pid 100), which waits for \"k1\" held by c1 (pid 101), "
@@ -133,8 +116,6 @@ TEST(a_circle_of_many_is_told_in_part)
 
 TEST(the_circle_goes_through_who_waits_before)
 {
-	struct fixture *f = *state;
-
 	/* c1 is behind c0 for a, and c0 wants what c1 holds. */
 	held(f, 2, "LOCK a");
 	held(f, 1, "LOCK b");
@@ -151,8 +132,6 @@ TEST(the_circle_goes_through_who_waits_before)
 
 TEST(readers_do_not_wait_for_readers)
 {
-	struct fixture *f = *state;
-
 	held(f, 0, "LOCK a SHARED");
 	held(f, 1, "LOCK b");
 	waits(f, 0, "LOCK b");
@@ -167,8 +146,6 @@ TEST(readers_do_not_wait_for_readers)
 
 TEST(a_time_limit_does_not_make_it_wait)
 {
-	struct fixture *f = *state;
-
 	held(f, 0, "LOCK a LEASE 1000");
 	held(f, 1, "LOCK b LEASE 1000");
 	waits(f, 0, "LOCK b WAIT 500");
@@ -182,8 +159,6 @@ TEST(a_time_limit_does_not_make_it_wait)
 
 TEST(an_enqueue_blocks_nobody)
 {
-	struct fixture *f = *state;
-
 	held(f, 0, "LOCK a");
 	held(f, 1, "LOCK b");
 	fixture_say(f, 0, "ENQUEUE b", "+QUEUED");
@@ -198,8 +173,6 @@ TEST(an_enqueue_blocks_nobody)
 /* c0 queued for a and is blocked elsewhere: it can neither take that back nor let it go again. */
 TEST(who_waits_behind_an_enqueue_waits_for_its_owner)
 {
-	struct fixture *f = *state;
-
 	held(f, 2, "LOCK a");
 	held(f, 1, "LOCK b");
 	fixture_say(f, 0, "ENQUEUE a", "+QUEUED");
@@ -212,8 +185,6 @@ TEST(who_waits_behind_an_enqueue_waits_for_its_owner)
 /* The first to ask held nothing: nobody waited for it then. What it queued for makes a holder of it later. */
 TEST(a_grant_while_it_waits_makes_a_holder)
 {
-	struct fixture *f = *state;
-
 	held(f, 2, "LOCK a");
 	held(f, 1, "LOCK b");
 	fixture_say(f, 0, "ENQUEUE a", "+QUEUED");
@@ -224,10 +195,7 @@ TEST(a_grant_while_it_waits_makes_a_holder)
 
 TEST(clients_of_one_owner_belong_together)
 {
-	struct fixture *f = *state;
-
-	fixture_say(f, 0, "CLIENT SETINFO OWNER job-7", "+OK");
-	fixture_say(f, 1, "CLIENT SETINFO OWNER job-7", "+OK");
+	one_owner(f, 0, 1);
 	held(f, 0, "LOCK a");
 	fixture_say(f, 1, "LOCK a",
 		    "-DEADLOCK this client waits for \"a\" held by c0 (pid 100), which is one owner with this client: "
@@ -247,7 +215,6 @@ TEST(clients_of_one_owner_belong_together)
 
 TEST(an_owner_is_said_before_anything_is_held)
 {
-	struct fixture *f = *state;
 	static const char late[] = "-ERR set OWNER before acquiring or waiting for a lock";
 
 	held(f, 0, "LOCK a");
@@ -269,26 +236,15 @@ TEST(an_owner_is_said_before_anything_is_held)
 /* The pid alone says nothing, and neither does the name another user gave. */
 TEST(owners_of_two_users_are_two)
 {
-	struct fixture *f = *state;
-	struct event connected = { .type = EVENT_CLIENT_CONNECTED, .conn = 20 };
-
-	connected.connected.pid = 100;
-	connected.connected.uid = 4242;
-	connected.connected.comm = SLICE("other");
-	fixture_event(f, &connected);
-	fixture_say(f, 0, "CLIENT SETINFO OWNER x", "+OK");
-	fixture_say(f, 20, "CLIENT SETINFO OWNER x", "+OK");
+	fixture_connect_process(f, 20, 4242, 100, 0);
+	one_owner(f, 0, 20);
 	held(f, 0, "LOCK a");
 	waits(f, 20, "LOCK a");
 }
 
 TEST_IN(it_can_be_turned_off, setup_off)
 {
-	struct fixture *f = *state;
-
-	held(f, 0, "LOCK a");
-	held(f, 1, "LOCK b");
-	waits(f, 0, "LOCK b");
+	half_a_circle(f);
 	waits(f, 1, "LOCK a WAIT 100");
 	fixture_pass(f, 200);
 	fixture_expect(f, 1, "$-1");
@@ -297,19 +253,15 @@ TEST_IN(it_can_be_turned_off, setup_off)
 
 TEST(long_names_are_cut_between_characters)
 {
-	struct fixture *f = *state;
-	static const char name[] = "0123456789012345678901234567890\xc3\xa4rest";
-	char words[64], expected[256];
+	static const char lock[] = "LOCK 0123456789012345678901234567890\xc3\xa4rest";
 
-	snprintf(words, sizeof(words), "LOCK %s", name);
-	held(f, 0, words);
+	held(f, 0, lock);
 	held(f, 1, "LOCK b");
 	waits(f, 0, "LOCK b");
-	snprintf(
-		expected, sizeof(expected),
+	fixture_say(
+		f, 1, lock,
 		"-DEADLOCK this client waits for \"0123456789012345678901234567890...\" held by c0 (pid 100), which waits for \"b\" "
 		"held by this client: release one of them first");
-	fixture_say(f, 1, words, expected);
 }
 
 /* c1 holds b, c0 holds a and waits for b, and so many wait for a. */
@@ -329,17 +281,17 @@ static void crowd(struct fixture *f, uint32_t count, const char *setinfo, const 
 /* With the request that is asked for, and that of c0. */
 TEST(as_many_as_may_are_followed)
 {
-	crowd(*state, DEADLOCK_REQUESTS_MAX - 2, NULL, "LOCK a");
-	deadlock(*state, 1, "LOCK a");
-	expect_stat(*state, "deadlock_cuts_total:0\r\n");
+	crowd(f, DEADLOCK_REQUESTS_MAX - 2, NULL, "LOCK a");
+	deadlock(f, 1, "LOCK a");
+	expect_stat(f, "deadlock_cuts_total:0\r\n");
 }
 
 TEST(beyond_that_it_waits_and_is_counted)
 {
-	crowd(*state, DEADLOCK_REQUESTS_MAX - 1, NULL, "LOCK a");
-	waits(*state, 1, "LOCK a");
-	expect_stat(*state, "deadlock_cuts_total:1\r\n");
-	expect_stat(*state, "deadlocks_total:0\r\n");
+	crowd(f, DEADLOCK_REQUESTS_MAX - 1, NULL, "LOCK a");
+	waits(f, 1, "LOCK a");
+	expect_stat(f, "deadlock_cuts_total:1\r\n");
+	expect_stat(f, "deadlocks_total:0\r\n");
 }
 
 enum { CROWD = 600 };
@@ -347,24 +299,22 @@ enum { CROWD = 600 };
 /* Each of them is looked at once, not once for every other. */
 TEST(a_crowd_of_readers_is_searched)
 {
-	crowd(*state, CROWD, NULL, "LOCK a SHARED");
-	deadlock(*state, 1, "LOCK a");
-	expect_stat(*state, "deadlock_cuts_total:0\r\n");
+	crowd(f, CROWD, NULL, "LOCK a SHARED");
+	deadlock(f, 1, "LOCK a");
+	expect_stat(f, "deadlock_cuts_total:0\r\n");
 }
 
 /* When one of an owner's clients is met, all of them are looked at: once, not whenever another one is met. */
 TEST(a_crowd_of_one_owner_is_searched)
 {
-	crowd(*state, CROWD, "CLIENT SETINFO OWNER x", "LOCK a SHARED");
-	deadlock(*state, 1, "LOCK a");
-	expect_stat(*state, "deadlock_cuts_total:0\r\n");
+	crowd(f, CROWD, "CLIENT SETINFO OWNER x", "LOCK a SHARED");
+	deadlock(f, 1, "LOCK a");
+	expect_stat(f, "deadlock_cuts_total:0\r\n");
 }
 
 /* c1 asks for m, which so many share; each of them waits for a lock that so many others share. */
 static void shared_by_many(struct fixture *f, uint32_t count)
 {
-	char words[32];
-
 	f->conf.limits.grants = 3 * count * count;
 	f->conf.limits.grants_per_client = f->conf.limits.locks = 2 * count;
 	for (uint32_t conn = CLIENTS; conn < CLIENTS + 2 * count; conn++)
@@ -372,11 +322,9 @@ static void shared_by_many(struct fixture *f, uint32_t count)
 	for (uint32_t i = 0; i < count; i++) {
 		held(f, CLIENTS + i, "LOCK m SHARED");
 		for (uint32_t j = 0; j < count; j++) {
-			snprintf(words, sizeof(words), "LOCK l%u SHARED", i);
-			held(f, CLIENTS + count + j, words);
+			held(f, CLIENTS + count + j, fixture_words(f, "LOCK l%u SHARED", i));
 		}
-		snprintf(words, sizeof(words), "LOCK l%u", i);
-		waits(f, CLIENTS + i, words);
+		waits(f, CLIENTS + i, fixture_words(f, "LOCK l%u", i));
 	}
 	held(f, 1, "LOCK b");
 	waits(f, 1, "LOCK m");
@@ -389,14 +337,14 @@ _Static_assert(2 * SHARERS * (SHARERS + 1) > DEADLOCK_EDGES_MAX && 2 * (SHARERS 
 
 TEST(what_is_looked_at_is_bounded)
 {
-	shared_by_many(*state, SHARERS);
-	expect_stat(*state, "deadlock_cuts_total:1\r\n");
+	shared_by_many(f, SHARERS);
+	expect_stat(f, "deadlock_cuts_total:1\r\n");
 }
 
 TEST(as_much_as_may_be_is_looked_at)
 {
-	shared_by_many(*state, SHARERS - 1);
-	expect_stat(*state, "deadlock_cuts_total:0\r\n");
+	shared_by_many(f, SHARERS - 1);
+	expect_stat(f, "deadlock_cuts_total:0\r\n");
 }
 
 /* ---- in one event, which is bounded ---- */
@@ -409,8 +357,6 @@ static void cut_after(struct fixture *f, size_t looks)
 
 TEST(the_search_that_is_done_in_one_event_is_bounded)
 {
-	struct fixture *f = *state;
-
 	shared_by_many(f, SHARERS);
 	cut_after(f, DEADLOCK_EDGES_MAX);
 }
@@ -418,8 +364,6 @@ TEST(the_search_that_is_done_in_one_event_is_bounded)
 /* Each of 150 has a permit and waits for another one: each looks at those before it, and at all permits. */
 TEST(a_search_among_permits_that_is_done_in_one_event_is_bounded)
 {
-	struct fixture *f = *state;
-
 	for (uint32_t conn = CLIENTS; conn < CLIENTS + 150; conn++) {
 		fixture_connect(f, conn);
 		held(f, conn, "ACQUIRE p LIMIT 150");
@@ -435,13 +379,11 @@ TEST(a_search_among_permits_that_is_done_in_one_event_is_bounded)
 /* It gets no piece of work: whoever comes next finds nothing left to be done. */
 TEST(a_search_leaves_nothing_for_later_events)
 {
-	struct fixture *f = *state;
-
 	crowd(f, 600, NULL, "LOCK a");
 	fixture_ask(f, 1, "LOCK a");
 	assert_false(broker_has_work(f->broker));
 	assert_true(f->broker->locks.searched > 2 * 600);
-	in_deadlock(f, 1);
+	fixture_expect_begin(f, 1, "-DEADLOCK ");
 	expect_stat(f, "deadlocks_total:1\r\n");
 	/* It waits for nothing any longer, and keeps what it holds. */
 	fixture_say(f, 1, "UNLOCK b", ":0");
@@ -473,35 +415,25 @@ static void add_searching(struct bytes *text, const uint32_t *conns, size_t coun
 
 static void hand_over_from_the_version_before(struct fixture *f, const uint32_t *conns, size_t count)
 {
-	struct bytes text = { 0 }, why = { 0 };
-	struct broker *b;
+	struct bytes text = { 0 };
 
 	broker_snapshot(f->broker, &text);
 	add_searching(&text, conns, count);
 	seal_end(&text, 0);
-	b = broker_restore(f->broker->env.conf, bytes_view(&text), f->now_ns, &why);
-	if (!b)
-		fail_msg("%.*s", (int)why.len, why.data);
-	broker_free(f->broker);
-	f->broker = b;
+	fixture_restore(f, bytes_view(&text));
 	bytes_free(&text);
-	bytes_free(&why);
 }
 
 /* The wait that closes the cycle was not refused, as if detection had been off when it began. */
 TEST(a_search_goes_on_after_a_hand_over)
 {
-	struct fixture *f = *state;
-
-	held(f, 0, "LOCK a");
-	held(f, 1, "LOCK b");
-	waits(f, 0, "LOCK b");
+	half_a_circle(f);
 	f->conf.deadlock_detection = false;
 	waits(f, 1, "LOCK a");
 	f->conf.deadlock_detection = true;
 	hand_over_from_the_version_before(f, (const uint32_t[]){ 1 }, 1);
 	fixture_simple(f, EVENT_TIME, 0);
-	in_deadlock(f, 1);
+	fixture_expect_begin(f, 1, "-DEADLOCK ");
 	fixture_simple(f, EVENT_TIME, 0);
 	expect_stat(f, "deadlocks_total:1\r\n");
 }
@@ -509,8 +441,6 @@ TEST(a_search_goes_on_after_a_hand_over)
 /* Each would look at 2,000: the fifth is given up on its way, and the sixth at once. */
 TEST(an_event_gives_up_further_searches_when_it_has_looked_at_as_many_as_one_may)
 {
-	struct fixture *f = *state;
-
 	crowd(f, 1000, NULL, "LOCK a");
 	hand_over_from_the_version_before(f, (const uint32_t[]){ 1002, 1003, 1004, 1005, 1006, 1007 }, 6);
 	fixture_simple(f, EVENT_TIME, 0);
@@ -525,10 +455,8 @@ enum { PERMITS = 400 };
 /* So many have one permit each of as many, and wait for b; c1, which holds that, asks for one, too. */
 TEST(a_knot_of_permits_is_found)
 {
-	struct fixture *f = *state;
-	char words[32];
+	const char *words = fixture_words(f, "ACQUIRE p LIMIT %d", PERMITS);
 
-	snprintf(words, sizeof(words), "ACQUIRE p LIMIT %d", PERMITS);
 	held(f, 1, "LOCK b");
 	for (uint32_t conn = CLIENTS; conn < CLIENTS + PERMITS; conn++) {
 		fixture_connect(f, conn);
@@ -539,8 +467,7 @@ TEST(a_knot_of_permits_is_found)
 	/* One of them can go on yet. */
 	waits(f, 1, words);
 	fixture_say(f, CLIENTS + PERMITS - 1, "RELEASE p", ":0");
-	assert_true(f->replies[1].len && f->replies[1].data[0] == ':');
-	bytes_clear(&f->replies[1]);
+	fixture_expect_begin(f, 1, ":");
 	/* Then none can. */
 	deadlock(f, 1, words);
 	expect_stat(f, "deadlock_cuts_total:0\r\n");
@@ -552,10 +479,7 @@ TEST(a_knot_of_permits_is_found)
  */
 TEST(a_wait_that_ends_ties_its_owner_no_longer)
 {
-	struct fixture *f = *state;
-
-	fixture_say(f, 3, "CLIENT SETINFO OWNER x", "+OK");
-	fixture_say(f, 4, "CLIENT SETINFO OWNER x", "+OK");
+	one_owner(f, 3, 4);
 	held(f, 2, "LOCK a");
 	held(f, 5, "LOCK z");
 	held(f, 1, "ACQUIRE p LIMIT 2");
@@ -566,29 +490,27 @@ TEST(a_wait_that_ends_ties_its_owner_no_longer)
 	held(f, 5, "UNLOCK z");
 	fixture_expect(f, 1, "");
 	expect_stat(f, "deadlocks_total:0\r\n");
-	bytes_clear(&f->replies[4]);
 }
 
 /*
  * Of three permits c0 has two. c3 waits for all of them, then c4, one owner with c3, for one: c3 gets all of them, and as
  * long as c4 waits their owner keeps them. Another one that waits between the two changes nothing, and leaves or stays.
  */
-TEST(who_stands_between_two_of_an_owner_and_leaves_hides_no_deadlock)
+TEST_WITH(who_stands_between_two_of_an_owner_and_leaves_hides_no_deadlock, NULL, NULL)
 {
 	for (int leaves = 0; leaves <= 1; leaves++) {
 		struct fixture *f;
 
-		fixture_teardown(state);
-		assert_int_equal(start(state, true), 0);
+		setup(state);
 		f = *state;
-		fixture_say(f, 3, "CLIENT SETINFO OWNER x", "+OK");
-		fixture_say(f, 4, "CLIENT SETINFO OWNER x", "+OK");
+		one_owner(f, 3, 4);
 		held(f, 0, "ACQUIRE p LIMIT 3 COUNT 2");
 		waits(f, 2, "ACQUIRE p LIMIT 3 COUNT 2");
 		waits(f, 3, "ACQUIRE p LIMIT 3 COUNT 3");
 		if (leaves)
 			fixture_simple(f, EVENT_CLIENT_GONE, 2);
 		deadlock(f, 4, "ACQUIRE p LIMIT 3");
+		fixture_teardown(state);
 	}
 }
 
@@ -597,8 +519,6 @@ TEST(who_stands_between_two_of_an_owner_and_leaves_hides_no_deadlock)
 /* c4 releases l and m, each of which an MLOCK takes; then both wait for z, for which many wait before. */
 TEST(after_a_long_search_an_mlock_goes_on_in_a_later_event)
 {
-	struct fixture *f = *state;
-
 	held(f, 4, "LOCK l");
 	held(f, 4, "LOCK m");
 	held(f, 5, "LOCK z");

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* When a lock is delegated, how often it is taken back for somebody else (lock/delegated.h), and limits of grants. */
 #include "delegation_fixture.h"
-
-#include <stdio.h>
-#include <string.h>
+#include "core_test.h"
 
 /* Grants in a row until it is delegated again. */
 static int grants_until_delegated(struct fixture *f)
@@ -19,7 +17,6 @@ static int grants_until_delegated(struct fixture *f)
 TEST_IN(who_is_disturbed_waits_longer, delegation_setup)
 {
 	static const int needs[] = { 1, 2, 4, 8, 16, 32, 64, 64 };
-	struct fixture *f = *state;
 
 	give_page(f, 0);
 	for (size_t i = 0; i < sizeof(needs) / sizeof(needs[0]); i++) {
@@ -36,10 +33,7 @@ TEST_IN(who_is_disturbed_waits_longer, delegation_setup)
 
 TEST_IN(readers_who_are_disturbed_wait_longer, delegation_setup)
 {
-	struct fixture *f = *state;
-
-	give_page(f, 0);
-	give_page(f, 1);
+	give_pages(f);
 	fixture_ask(f, 0, "LOCK a SHARED SLOT 1");
 	fixture_ask(f, 1, "LOCK a SHARED SLOT 1");
 	assert_true(is_delegated(0, 1) && is_delegated(1, 1) && leave(0, 1) && leave(1, 1));
@@ -49,7 +43,6 @@ TEST_IN(readers_who_are_disturbed_wait_longer, delegation_setup)
 	assert_false(is_delegated(0, 1));
 	fixture_ask(f, 1, "LOCK a SHARED SLOT 1"); /* the second grant to a reader in a row */
 	assert_true(is_delegated(1, 1));
-	f->replies[0].len = f->replies[1].len = f->replies[2].len = 0;
 }
 
 /* ---- how often one is taken back for somebody else ---- */
@@ -99,10 +92,8 @@ static void expect_few(struct tally t, int seconds)
 TEST_IN(bursts_do_not_flap, delegation_setup)
 {
 	static const int bursts[] = { 1, 2, 3, 63, 64, 65, 300 };
-	struct fixture *f = *state;
 
-	give_page(f, 0);
-	give_page(f, 1);
+	give_pages(f);
 	for (size_t i = 0; i < sizeof(bursts) / sizeof(bursts[0]); i++)
 		expect_few(alternate(f, bursts[i], 200, 0), 0);
 }
@@ -110,10 +101,7 @@ TEST_IN(bursts_do_not_flap, delegation_setup)
 /* Short bursts end it: after a few of them nothing is delegated any longer. */
 TEST_IN(short_bursts_are_not_delegated, delegation_setup)
 {
-	struct fixture *f = *state;
-
-	give_page(f, 0);
-	give_page(f, 1);
+	give_pages(f);
 	alternate(f, 3, 10, 0);
 	assert_int_equal(alternate(f, 3, 1000, 0).disturbances, 0);
 }
@@ -121,11 +109,9 @@ TEST_IN(short_bursts_are_not_delegated, delegation_setup)
 /* One client asks each 100 ms, while another one uses the lock all the time. */
 TEST_IN(a_poller_does_not_flap, delegation_setup)
 {
-	struct fixture *f = *state;
 	struct tally t = { 0 };
 
-	give_page(f, 0);
-	give_page(f, 1);
+	give_pages(f);
 	for (int i = 0; i < 600; i++) {
 		for (int n = 0; n < 20; n++)
 			pair(f, 0, &t);
@@ -138,11 +124,9 @@ TEST_IN(a_poller_does_not_flap, delegation_setup)
 /* Delegations that end for their own client's sake do not make up for those that end for others. */
 TEST_IN(its_own_requests_do_not_make_it_calm, delegation_setup)
 {
-	struct fixture *f = *state;
 	struct tally t = { 0 };
 
-	give_page(f, 0);
-	give_page(f, 1);
+	give_pages(f);
 	for (int i = 0; i < 1000; i++) {
 		pair(f, 0, &t);
 		fixture_ask(f, 0, "LOCK a SLOT 1");
@@ -159,8 +143,6 @@ TEST_IN(its_own_requests_do_not_make_it_calm, delegation_setup)
 /* A grant to another client ends the row of a client, whether the other one offers a slot or not. */
 TEST_IN(a_row_has_no_other_client_in_it, delegation_setup)
 {
-	struct fixture *f = *state;
-
 	give_page(f, 0);
 	fixture_ask(f, 0, "LOCK a SLOT 1");
 	assert_true(is_delegated(0, 1) && leave(0, 1));
@@ -196,15 +178,13 @@ static void expect_two_more(struct fixture *f, uint32_t conn, const char *limit)
 	fixture_say(f, conn, "LOCK e", ":5120");
 	assert_true(delegation_none(slot(0, 2)));
 	fixture_ask(f, conn, "LOCK f");
-	assert_int_equal(memcmp(f->replies[conn].data, "-LIMIT ", 7), 0);
-	assert_non_null(memmem(f->replies[conn].data, f->replies[conn].len, limit, strlen(limit)));
+	assert_memory_equal(f->replies[conn].data, "-LIMIT ", 7);
+	fixture_expect_part(f, conn, limit);
 	assert_true(leave(0, 3));
 }
 
 TEST_IN(nobody_is_refused_for_what_a_user_does_not_hold, delegation_setup)
 {
-	struct fixture *f = *state;
-
 	f->conf.limits.grants = (uint32_t)fixture_total(3);
 	fixture_simple(f, EVENT_TIME, 0);
 	fill(f);
@@ -213,8 +193,6 @@ TEST_IN(nobody_is_refused_for_what_a_user_does_not_hold, delegation_setup)
 
 TEST_IN(nobody_is_refused_for_what_it_does_not_hold_itself, delegation_setup)
 {
-	struct fixture *f = *state;
-
 	f->conf.limits.grants_per_client = 3;
 	fill(f);
 	expect_two_more(f, 0, "limits.grants_per_client");
@@ -223,20 +201,13 @@ TEST_IN(nobody_is_refused_for_what_it_does_not_hold_itself, delegation_setup)
 /* Delegations leave an eighth of the locks for locks that are not delegated. */
 TEST_IN(delegated_locks_leave_room_for_others, delegation_setup)
 {
-	struct fixture *f = *state;
-	char words[32];
-
 	f->conf.limits.locks = (uint32_t)fixture_total(16);
 	f->conf.limits.grants = f->conf.limits.grants_per_client = 100;
 	fixture_simple(f, EVENT_TIME, 0);
 	give_page(f, 0);
 	for (int i = 1; i <= 16; i++) {
-		snprintf(words, sizeof(words), "LOCK n%d SLOT %d", i, i);
-		fixture_ask(f, 0, words);
-		assert_int_equal(f->replies[0].data[0], ':');
-		f->replies[0].len = 0;
+		fixture_say_begin(f, 0, fixture_words(f, "LOCK n%d SLOT %d", i, i), ":");
 		assert_int_equal(is_delegated(0, i), i <= 14);
 	}
-	fixture_ask(f, 0, "LOCK n17");
-	assert_non_null(memmem(f->replies[0].data, f->replies[0].len, "limits.locks", strlen("limits.locks")));
+	fixture_say_part(f, 0, "LOCK n17", "limits.locks");
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* DELEGATE, LOCK ... SLOT, and what takes a delegated lock back (lock/delegated.h). */
 #include "delegation_fixture.h"
+#include "core_test.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "core/check.h"
@@ -11,7 +11,6 @@
 
 TEST_IN(who_gets_a_page, delegation_setup)
 {
-	struct fixture *f = *state;
 	struct event none = { .type = EVENT_CLIENT_PAGE, .conn = 1, .page.sentence = SLICE("no descriptors") };
 
 	fixture_say(f, 0, "DELEGATE", "-ERR DELEGATE needs RESP3: say HELLO 3 first");
@@ -28,42 +27,30 @@ TEST_IN(who_gets_a_page, delegation_setup)
 /* The limit is that of memory: a page more than fits is refused. */
 TEST_IN(pages_are_charged, delegation_setup)
 {
-	struct fixture *f = *state;
-
 	f->conf.limits.memory_bytes = fixture_total(delegated_memory());
 	give_page(f, 0);
 	fixture_resp3(f, 1);
-	fixture_ask(f, 1, "DELEGATE");
-	assert_int_equal(memcmp(f->replies[1].data, "-LIMIT ", 7), 0);
+	fixture_say_begin(f, 1, "DELEGATE", "-LIMIT ");
 	fixture_simple(f, EVENT_CLIENT_GONE, 0);
-	f->replies[1].len = 0;
 	give_page(f, 1);
 }
 
 /* The adapter has a limit of its own. */
 TEST_IN(a_page_too_many_for_the_adapter, delegation_setup)
 {
-	struct fixture *f = *state;
 	struct event none = { .type = EVENT_CLIENT_PAGE, .page = { .sentence = SLICE("too many"), .limited = true } };
 
 	fixture_resp3(f, 0);
 	fixture_ask(f, 0, "DELEGATE");
 	fixture_event(f, &none);
 	fixture_expect(f, 0, "-LIMIT too many");
-	fixture_ask(f, 0, "INFO stats");
-	assert_non_null(
-		memmem(f->replies[0].data, f->replies[0].len, "limits_total:0\r\n", strlen("limits_total:0\r\n")));
-	f->replies[0].len = 0;
+	fixture_say_part(f, 0, "INFO stats", "limits_total:0\r\n");
 	give_page(f, 0);
 }
 
 TEST_IN(a_free_one_holds_back_nobody, delegation_setup)
 {
-	struct fixture *f = *state;
-
-	give_page(f, 0);
-	fixture_say(f, 0, "LOCK a SLOT 1", ":1024");
-	assert_true(is_delegated(0, 1));
+	delegated_a(f);
 	assert_true(leave(0, 1));
 	assert_true(take(0, 1) && leave(0, 1));
 	fixture_say(f, 1, "LOCKS", "*1 *12 $4 name $1 a $5 state $5 local $7 holders :0 $7 waiters :0 $5 token :0 "
@@ -89,11 +76,8 @@ TEST_IN(looking_takes_nothing_back, delegation_setup)
 		{ "CANCEL a", ":0", ":0" },
 		{ "HOLDERS a", "*0", NULL },
 	};
-	struct fixture *f = *state;
 
-	give_page(f, 0);
-	fixture_say(f, 0, "LOCK a SLOT 1", ":1024");
-	assert_true(is_delegated(0, 1));
+	delegated_a(f);
 	fixture_pass(f, 500);
 	for (size_t i = 0; i < sizeof(looks) / sizeof(looks[0]); i++) {
 		assert_true(leave(0, 1));
@@ -109,66 +93,49 @@ TEST_IN(looking_takes_nothing_back, delegation_setup)
 	assert_true(leave(0, 1));
 }
 
-/* By another client. */
-static void expect_told(struct fixture *f, const char *words, const char *text)
-{
-	fixture_ask(f, 1, words);
-	assert_non_null(memmem(f->replies[1].data, f->replies[1].len, text, strlen(text)));
-	f->replies[1].len = 0;
-}
-
 /* The holder says since when, in the page: an instant before the grant or after now does not count. */
 TEST_IN(since_when_it_is_held, delegation_setup)
 {
-	struct fixture *f = *state;
-
-	give_page(f, 0);
-	fixture_say(f, 0, "LOCK a SLOT 1", ":1024");
-	assert_true(is_delegated(0, 1));
+	delegated_a(f);
 	slot(0, 1)->held_since_ns = f->now_ns;
 	fixture_pass(f, 5000);
-	expect_told(f, "HOLDERS a", "held_ms\r\n:5000\r\n");
+	fixture_say_part(f, 1, "HOLDERS a", "held_ms\r\n:5000\r\n");
 	assert_true(leave(0, 1) && take(0, 1));
 	slot(0, 1)->held_since_ns = f->now_ns;
 	fixture_pass(f, 700);
-	expect_told(f, "HOLDERS a", "held_ms\r\n:700\r\n");
-	expect_told(f, "WHY a", "held on this host, pid 100 (test), for 700 ms");
+	fixture_say_part(f, 1, "HOLDERS a", "held_ms\r\n:700\r\n");
+	fixture_say_part(f, 1, "WHY a", "held on this host, pid 100 (test), for 700 ms");
 	slot(0, 1)->held_since_ns = 1;
-	expect_told(f, "HOLDERS a", "held_ms\r\n:5700\r\n");
+	fixture_say_part(f, 1, "HOLDERS a", "held_ms\r\n:5700\r\n");
 	slot(0, 1)->held_since_ns = INT64_MAX;
-	expect_told(f, "HOLDERS a", "held_ms\r\n:0\r\n");
+	fixture_say_part(f, 1, "HOLDERS a", "held_ms\r\n:0\r\n");
 	slot(0, 1)->held_since_ns = f->now_ns - 700 * MS;
 	fixture_say(f, 1, "LOCK a WAIT 0", "$-1"); /* it is wanted: an ordinary grant from now on */
 	assert_false(leave(0, 1));
-	expect_told(f, "HOLDERS a", "held_ms\r\n:700\r\n");
+	fixture_say_part(f, 1, "HOLDERS a", "held_ms\r\n:700\r\n");
 }
 
 /* Nobody holds the lock, and WHY shows which client has it delegated. */
 TEST_IN(who_keeps_a_free_one_is_told, delegation_setup)
 {
-	struct fixture *f = *state;
-
-	give_page(f, 0);
-	fixture_say(f, 0, "LOCK a SLOT 1", ":1024");
-	assert_true(is_delegated(0, 1));
-	expect_told(f, "LOCKS", "holders\r\n:1\r\n$7\r\nwaiters\r\n:0\r\n$5\r\ntoken\r\n:1024\r\n$9\r\ndelegated\r\n:1\r\n");
-	expect_told(f, "WHY a", "delegated\r\n:0\r\n");
-	expect_told(f, "CLIENT LIST", " held=1 ");
+	delegated_a(f);
+	fixture_say_part(f, 1, "LOCKS",
+			 "holders\r\n:1\r\n$7\r\nwaiters\r\n:0\r\n$5\r\ntoken\r\n:1024\r\n$9\r\ndelegated\r\n:1\r\n");
+	fixture_say_part(f, 1, "WHY a", "delegated\r\n:0\r\n");
+	fixture_say_part(f, 1, "CLIENT LIST", " held=1 ");
 	assert_true(leave(0, 1));
-	expect_told(f, "LOCKS", "holders\r\n:0\r\n$7\r\nwaiters\r\n:0\r\n$5\r\ntoken\r\n:0\r\n$9\r\ndelegated\r\n:1\r\n");
-	expect_told(f, "WHY a", "nobody holds it: it is delegated to a client on this host, pid 100 (test), which gets it "
-				"without asking until it is taken back for others\r\n");
-	expect_told(f, "WHY a", "delegated\r\n:1\r\n");
+	fixture_say_part(f, 1, "LOCKS",
+			 "holders\r\n:0\r\n$7\r\nwaiters\r\n:0\r\n$5\r\ntoken\r\n:0\r\n$9\r\ndelegated\r\n:1\r\n");
+	fixture_say_part(f, 1, "WHY a",
+			 "nobody holds it: it is delegated to a client on this host, pid 100 (test), which gets it "
+			 "without asking until it is taken back for others\r\n");
+	fixture_say_part(f, 1, "WHY a", "delegated\r\n:1\r\n");
 	assert_true(take(0, 1) && leave(0, 1));
 }
 
 TEST_IN(a_held_one_comes_back_by_unlock, delegation_setup)
 {
-	struct fixture *f = *state;
-
-	give_page(f, 0);
-	fixture_say(f, 0, "LOCK a SLOT 1", ":1024");
-	assert_true(is_delegated(0, 1));
+	delegated_a(f);
 	fixture_ask(f, 1, "LOCK a");
 	fixture_expect(f, 1, "");
 	assert_false(leave(0, 1));
@@ -181,11 +148,7 @@ TEST_IN(a_held_one_comes_back_by_unlock, delegation_setup)
 /* Its own requests take it back as well, and may have it delegated again. */
 TEST_IN(its_own_client_asks_again, delegation_setup)
 {
-	struct fixture *f = *state;
-
-	give_page(f, 0);
-	fixture_say(f, 0, "LOCK a SLOT 1", ":1024");
-	assert_true(is_delegated(0, 1));
+	delegated_a(f);
 	fixture_say(f, 0, "LOCK a", "-HELD this connection holds it already; say REENTER to enter it again, or use one "
 				    "connection for each thread: a");
 	assert_false(leave(0, 1));
@@ -195,8 +158,7 @@ TEST_IN(its_own_client_asks_again, delegation_setup)
 	fixture_say(f, 0, "LOCK a SLOT 1", ":2048");
 	assert_true(is_delegated(0, 1) && leave(0, 1));
 	fixture_say(f, 0, "UNLOCK a", "-NOTHELD this client does not hold a");
-	fixture_say(f, 0, "LOCK a SLOT 1", ":3072");
-	assert_true(is_delegated(0, 1));
+	delegated(f, 0, 1, "LOCK a SLOT 1", ":3072");
 }
 
 TEST_IN(what_is_not_delegated, delegation_setup)
@@ -207,7 +169,6 @@ TEST_IN(what_is_not_delegated, delegation_setup)
 		"LOCK a SLOT 1 DATA d",
 		"LOCK a",
 	};
-	struct fixture *f = *state;
 
 	fixture_say(f, 0, "LOCK a SLOT 1", ":1024"); /* it has no page */
 	fixture_say(f, 0, "UNLOCK a", ":0");
@@ -224,23 +185,17 @@ TEST_IN(what_is_not_delegated, delegation_setup)
 	fixture_say(f, 1, "UNLOCK b", ":0");
 	fixture_expect(f, 0, ":6145");
 	assert_true(delegation_none(slot(0, 1)));
-	fixture_say(f, 0, "LOCK c SLOT 1", ":7168");
-	assert_true(is_delegated(0, 1));
+	delegated(f, 0, 1, "LOCK c SLOT 1", ":7168");
 	fixture_say(f, 0, "LOCK d SLOT 1", ":8192"); /* the slot is in use */
 	assert_int_equal(slot(0, 1)->token, 7168);
 	fixture_say(f, 0, "LOCK e SLOT 0", "-ERR SLOT takes the number of a slot, 1..63");
 	fixture_say(f, 0, "LOCK e SLOT 64", "-ERR SLOT takes the number of a slot, 1..63");
-	fixture_say(f, 0, "LOCK e SLOT 63", ":9216");
-	assert_true(is_delegated(0, 63));
+	delegated(f, 0, 63, "LOCK e SLOT 63", ":9216");
 }
 
 TEST_IN(what_nobody_uses_goes_back, delegation_setup)
 {
-	struct fixture *f = *state;
-
-	give_page(f, 0);
-	fixture_say(f, 0, "LOCK a SLOT 1", ":1024");
-	assert_true(is_delegated(0, 1));
+	delegated_a(f);
 	fixture_pass(f, 5000);
 	assert_true(leave(0, 1)); /* it was held */
 	assert_true(take(0, 1) && leave(0, 1));
@@ -254,14 +209,10 @@ TEST_IN(what_nobody_uses_goes_back, delegation_setup)
 /* Three readers: those with a page keep the lock, until somebody writes. */
 TEST_IN(readers_keep_it_until_one_writes, delegation_setup)
 {
-	struct fixture *f = *state;
-
-	give_page(f, 0);
-	give_page(f, 1);
+	give_pages(f);
 	fixture_say(f, 0, "LOCK a SHARED SLOT 1", ":1024");
 	assert_true(is_delegated(0, 1) && leave(0, 1));
-	fixture_say(f, 1, "LOCK a SHARED SLOT 2", ":1024");
-	assert_true(is_delegated(1, 2));
+	delegated(f, 1, 2, "LOCK a SHARED SLOT 2", ":1024");
 	fixture_say(f, 2, "LOCKS", "*1 *12 $4 name $1 a $5 state $5 local $7 holders :1 $7 waiters :0 $5 token :1024 "
 			      "$9 delegated :2");
 	fixture_say(f, 2, "LOCK a SHARED", ":1024");
@@ -283,12 +234,8 @@ TEST_IN(readers_keep_it_until_one_writes, delegation_setup)
 /* A command of one of the readers ends its own delegation, and not those of others. */
 TEST_IN(each_reader_keeps_its_own, delegation_setup)
 {
-	struct fixture *f = *state;
-
-	give_page(f, 0);
-	give_page(f, 1);
-	fixture_say(f, 0, "LOCK a SHARED SLOT 1", ":1024");
-	assert_true(is_delegated(0, 1));
+	give_pages(f);
+	delegated(f, 0, 1, "LOCK a SHARED SLOT 1", ":1024");
 	fixture_say(f, 1, "LOCK a SHARED SLOT 1", ":1024");
 	assert_true(is_delegated(1, 1) && leave(1, 1));
 	fixture_say(f, 0, "LOCK a SHARED REENTER", ":1024");
@@ -306,7 +253,6 @@ TEST_IN(each_reader_keeps_its_own, delegation_setup)
 TEST_IN(so_many_readers_keep_a_lock, delegation_setup_many)
 {
 	static struct delegation_page many[SHARED_DELEGATIONS_MAX + 1];
-	struct fixture *f = *state;
 	struct delegation_terms terms;
 
 	f->conf.limits.memory_bytes = fixture_total(delegated_memory()) * (SHARED_DELEGATIONS_MAX + 1);
@@ -334,7 +280,6 @@ TEST_IN(so_many_readers_keep_a_lock, delegation_setup_many)
 /* Neither a denied request nor a request for another kind takes a delegation back: the name is in use as a lock. */
 TEST_IN(who_is_denied_takes_nothing_back, delegation_setup)
 {
-	struct fixture *f = *state;
 	struct broker_conf denying = f->conf;
 	char error[RULE_ERROR_MAX];
 	struct rule rule;
@@ -356,13 +301,10 @@ TEST_IN(who_is_denied_takes_nothing_back, delegation_setup)
 	fixture_connect_as(f, 1, 1001, SLICE(""), false);
 	denying.access = (struct access_rules){ .list = &rule, .count = 1, .verbs = rule.verbs };
 	fixture_event(f, &(struct event){ .type = EVENT_CONF, .conf = { .now = &denying } });
-	give_page(f, 0);
-	fixture_say(f, 0, "LOCK a SLOT 1", ":1024");
-	assert_true(is_delegated(0, 1) && leave(0, 1));
+	delegated_a(f);
+	assert_true(leave(0, 1));
 	for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++) {
-		fixture_ask(f, asked[i].conn, asked[i].words);
-		assert_int_equal(memcmp(f->replies[asked[i].conn].data, asked[i].refused, strlen(asked[i].refused)), 0);
-		bytes_clear(&f->replies[asked[i].conn]);
+		fixture_say_begin(f, asked[i].conn, asked[i].words, asked[i].refused);
 		assert_true(take(0, 1) && leave(0, 1));
 	}
 	fixture_event(f, &(struct event){ .type = EVENT_CONF, .conf = { .now = &f->conf } });
@@ -371,12 +313,8 @@ TEST_IN(who_is_denied_takes_nothing_back, delegation_setup)
 
 TEST_IN(force_and_the_end_of_a_client, delegation_setup)
 {
-	struct fixture *f = *state;
-
-	give_page(f, 0);
+	delegated_a(f);
 	give_page(f, 1);
-	fixture_say(f, 0, "LOCK a SLOT 1", ":1024");
-	assert_true(is_delegated(0, 1));
 	fixture_say(f, 2, "FORCEUNLOCK a", ":1");
 	assert_false(delegation_holds(slot(0, 1), seen[0][1]) || leave(0, 1));
 	fixture_say(f, 0, "UNLOCK a", "-LOST the grant was lost before it was released: a");
@@ -385,10 +323,8 @@ TEST_IN(force_and_the_end_of_a_client, delegation_setup)
 	assert_true(is_delegated(0, 1) && leave(0, 1));
 	fixture_say(f, 2, "FORCEUNLOCK b", ":0");
 	assert_false(take(0, 1));
-	fixture_say(f, 1, "LOCK c SLOT 5", ":3072");
-	assert_true(is_delegated(1, 5));
-	fixture_ask(f, 0, "LOCK c");
-	f->replies[0].len = 0;
+	delegated(f, 1, 5, "LOCK c SLOT 5", ":3072");
+	fixture_say(f, 0, "LOCK c", "");
 	fixture_simple(f, EVENT_CLIENT_GONE, 1);
 	fixture_expect(f, 0, ":3073");
 	assert_false(leave(1, 5));
@@ -396,13 +332,9 @@ TEST_IN(force_and_the_end_of_a_client, delegation_setup)
 
 TEST_IN(a_daemon_that_stops_takes_all_back, delegation_setup)
 {
-	struct fixture *f = *state;
-
-	give_page(f, 0);
-	fixture_say(f, 0, "LOCK a SLOT 1", ":1024");
-	assert_true(is_delegated(0, 1) && leave(0, 1));
-	fixture_say(f, 0, "LOCK b SLOT 2", ":2048");
-	assert_true(is_delegated(0, 2));
+	delegated_a(f);
+	assert_true(leave(0, 1));
+	delegated(f, 0, 2, "LOCK b SLOT 2", ":2048");
 	fixture_simple(f, EVENT_STOP, 0);
 	assert_true(delegation_none(slot(0, 1)));
 	assert_false(leave(0, 2));
@@ -414,13 +346,9 @@ TEST_IN(a_daemon_that_stops_takes_all_back, delegation_setup)
 /* The page is its client's, who may write anything into it: it only harms itself. */
 TEST_IN(a_page_of_nonsense, delegation_setup)
 {
-	struct fixture *f = *state;
-	char words[32];
-
 	give_page(f, 0);
 	for (int i = 1; i <= 5; i++) {
-		snprintf(words, sizeof(words), "LOCK l%d SLOT %d", i, i);
-		fixture_ask(f, 0, words);
+		fixture_ask(f, 0, fixture_words(f, "LOCK l%d SLOT %d", i, i));
 	}
 	memset(&pages[0], 0xa5, sizeof(pages[0]));
 	fixture_ask(f, 1, "LOCK l1 WAIT 0");
@@ -436,13 +364,9 @@ TEST_IN(a_page_of_nonsense, delegation_setup)
 /* The next process takes all back, as the words tell. */
 TEST_IN(after_a_hand_over, delegation_setup)
 {
-	struct fixture *f = *state;
-
-	give_page(f, 0);
-	fixture_say(f, 0, "LOCK a SLOT 1", ":1024");
-	assert_true(is_delegated(0, 1) && leave(0, 1));
-	fixture_say(f, 0, "LOCK b SLOT 2", ":2048");
-	assert_true(is_delegated(0, 2));
+	delegated_a(f);
+	assert_true(leave(0, 1));
+	delegated(f, 0, 2, "LOCK b SLOT 2", ":2048");
 	fixture_hand_over(f);
 	assert_true(take(0, 1) && leave(0, 1)); /* nobody has looked yet */
 	broker_give_page(f->broker, 0, &pages[0]);
@@ -453,18 +377,13 @@ TEST_IN(after_a_hand_over, delegation_setup)
 	fixture_say(f, 1, "LOCK b WAIT 0", "$-1");
 	fixture_say(f, 0, "UNLOCK b", ":0");
 	fixture_say(f, 1, "LOCK b WAIT 0", ":4096");
-	fixture_say(f, 0, "LOCK c SLOT 2", ":5120");
-	assert_true(is_delegated(0, 2));
+	delegated(f, 0, 2, "LOCK c SLOT 2", ":5120");
 }
 
 /* What the process before had lost is lost, whatever stands in the word: a kill may come before that is written. */
 TEST_IN(what_was_lost_before_is_lost_after_a_hand_over, delegation_setup)
 {
-	struct fixture *f = *state;
-
-	give_page(f, 0);
-	fixture_say(f, 0, "LOCK a SLOT 1", ":1024");
-	assert_true(is_delegated(0, 1));
+	delegated_a(f);
 	fixture_say(f, 2, "FORCEUNLOCK a", ":1");
 	slot(0, 1)->word = seen[0][1] << 16 | DELEGATION_HELD;
 	fixture_hand_over(f);
@@ -478,15 +397,13 @@ TEST_IN(what_was_lost_before_is_lost_after_a_hand_over, delegation_setup)
 
 TEST_IN(what_becomes_of_them_is_counted, delegation_setup)
 {
-	struct fixture *f = *state;
 	const struct stats *s = &f->broker->env.stats;
 	const struct locks *locks = &f->broker->locks;
 
-	give_page(f, 0);
+	delegated_a(f);
 	give_page(f, 1);
 	assert_int_equal(locks->page_count, 2);
-	fixture_say(f, 0, "LOCK a SLOT 1", ":1024");
-	assert_true(is_delegated(0, 1) && leave(0, 1));
+	assert_true(leave(0, 1));
 	assert_int_equal(locks->delegated_count, 1);
 	fixture_say(f, 1, "LOCK a", ":1025");
 	assert_int_equal(locks->delegated_count, 0);
@@ -505,7 +422,6 @@ TEST_IN(what_becomes_of_them_is_counted, delegation_setup)
 /* As in a broken snapshot or ledger. */
 TEST_IN(a_slot_that_two_grants_share_is_noticed, delegation_setup)
 {
-	struct fixture *f = *state;
 	struct grant *g;
 
 	give_page(f, 0);
@@ -522,18 +438,12 @@ TEST_IN(a_slot_that_two_grants_share_is_noticed, delegation_setup)
 /* With ZooKeeper: once it is known that nobody waits elsewhere, and until it is not any longer. */
 TEST_IN(between_hosts, delegation_setup_zookeeper)
 {
-	struct fixture *f = *state;
-	const char *children[1];
-	char name[128];
-
 	give_page(f, 0);
-	fixture_held(f, name);
-	children[0] = name;
+	fixture_held(f, f->znode);
 	fixture_say(f, 0, "UNLOCK a", ":0");
 	fixture_say(f, 0, "LOCK a SLOT 1", ":78849"); /* the list with watch is not answered yet */
 	assert_false(is_delegated(0, 1));
-	fixture_op(f, EFFECT_ZK_LIST, "/a");
-	fixture_answer_list(f, 5, 1, children);
+	fixture_serve_list(f, "/lb/a", 1, (const char *[]){ f->znode });
 	fixture_say(f, 0, "UNLOCK a", ":0");
 	fixture_say(f, 0, "LOCK a SLOT 1", ":78850");
 	assert_true(is_delegated(0, 1) && leave(0, 1));
@@ -546,21 +456,11 @@ TEST_IN(between_hosts, delegation_setup_zookeeper)
 /* A reader that has to wait, because another host waits, takes the other readers' delegations back. */
 TEST_IN(readers_between_hosts, delegation_setup_zookeeper)
 {
-	struct fixture *f = *state;
-	const char *children[1];
-	char name[128];
-
-	give_page(f, 0);
-	give_page(f, 1);
-	fixture_held(f, name);
-	children[0] = name;
-	fixture_say(f, 0, "UNLOCK a", ":0");
-	fixture_op(f, EFFECT_ZK_LIST, "/a");
-	fixture_answer_list(f, 5, 1, children);
+	give_pages(f);
+	idle_a(f);
 	fixture_say(f, 0, "LOCK a SHARED SLOT 1", ":78849");
 	assert_true(is_delegated(0, 1) && leave(0, 1));
-	fixture_say(f, 1, "LOCK a SHARED SLOT 1", ":78849");
-	assert_true(is_delegated(1, 1));
+	delegated(f, 1, 1, "LOCK a SHARED SLOT 1", ":78849");
 	fixture_watch(f, ZK_WATCH_CHILDREN, "/lb/a");
 	assert_false(take(0, 1) || leave(1, 1));
 	assert_true(delegation_none(slot(0, 1)));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Operators drain a daemon: nothing is granted until they want it no longer. */
-#include "core_fixture.h"
+#include "core_test.h"
 
 #define STATE(draining, held, waiting, claims) \
 	"*8 $8 draining :" draining " $4 held :" held " $7 waiting :" waiting " $6 claims :" claims
@@ -13,8 +13,6 @@ static int standalone(void **state)
 
 TEST_IN(nothing_is_granted_while_it_is_drained, standalone)
 {
-	struct fixture *f = *state;
-
 	fixture_operators(f, true);
 	fixture_resp3(f, 0);
 	fixture_say(f, 0, "LOCK a", ":1024");
@@ -42,8 +40,6 @@ TEST_IN(nothing_is_granted_while_it_is_drained, standalone)
 
 TEST_IN(each_change_is_logged_once_and_holders_are_asked_again, standalone)
 {
-	struct fixture *f = *state;
-
 	fixture_operators(f, true);
 	fixture_resp3(f, 0);
 	fixture_say(f, 0, "LOCK a", ":1024");

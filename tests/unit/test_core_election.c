@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Elections: a leader is proclaimed before it is told (election.h). */
-#include <stdio.h>
 #include <string.h>
 
-#include "core_fixture.h"
+#include "core_test.h"
 
 static const char fits[] = "1\nkind=election\nflavour=rw\n";
 static const char other[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__0000000003";
@@ -19,50 +18,47 @@ static int setup(void **state)
 	return fixture_setup(f, 5, state);
 }
 
-/* CAMPAIGN up to the proclamation, which is the oldest open operation then; a list with watch stands behind it. */
-static void campaign(struct fixture *f, uint32_t conn, const char *data, uint32_t seq, int64_t czxid, char *name,
-		     size_t size)
+/* CAMPAIGN up to the proclamation, a write to f->znode: the oldest operation then. A list with watch stands behind it. */
+static void campaign(struct fixture *f, uint32_t conn)
 {
-	char words[128];
-	const char *children[1] = { name };
-
-	snprintf(words, sizeof(words), "CAMPAIGN a DATA %s", data);
-	fixture_ask(f, conn, words);
+	fixture_ask(f, conn, "CAMPAIGN a DATA x");
 	if (fixture_oldest(f)->effect.type == EFFECT_ZK_GET)
 		fixture_answer_get(f, 1, 0, fits);
-	fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
-	fixture_answer_made(f, seq, czxid, name, size);
-	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
-	fixture_answer_list(f, 1, 1, children);
+	fixture_serve_alone(f, "-__WRIT__", 5, 70, f->znode);
 }
 
-/* The data of the oldest operation, a write to that znode. */
-static void expect_data(struct fixture *f, const char *name, const char *line)
+/* The data of the oldest operation, the proclamation. */
+static void expect_data(struct fixture *f, const char *line)
 {
-	const struct fixture_op *op = fixture_op(f, EFFECT_ZK_SET, name);
-
-	assert_non_null(strstr(op->data, line));
+	assert_non_null(strstr(fixture_op(f, EFFECT_ZK_SET, f->znode)->data, line));
 }
 
-static void answer_watch_list(struct fixture *f, const char *name)
+static void answer_watch_list(struct fixture *f)
 {
 	assert_true(fixture_op(f, EFFECT_ZK_LIST, "/lb/a")->effect.watch);
-	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	fixture_answer_list(f, 1, 1, (const char *[]){ f->znode });
+}
+
+/* CAMPAIGN up to the reply; nothing is open. */
+static void lead(struct fixture *f, uint32_t conn)
+{
+	campaign(f, conn);
+	fixture_answer(f, ZK_OK);
+	fixture_expect(f, conn, ":71680");
+	answer_watch_list(f);
+	fixture_no_op(f);
 }
 
 TEST(a_leader_is_told_when_its_data_are_acknowledged)
 {
-	struct fixture *f = *state;
-	char name[128];
-
-	campaign(f, 0, "x", 5, 70, name, sizeof(name));
+	campaign(f, 0);
 	fixture_expect(f, 0, "");
-	expect_data(f, name, "\nleader=1\ndata=x\n");
-	expect_data(f, name, "1\nhost=alpha\nkind=election\npid=100\n");
-	expect_data(f, name, "\ntoken=71680\n");
+	expect_data(f, "\nleader=1\ndata=x\n");
+	expect_data(f, "1\nhost=alpha\nkind=election\npid=100\n");
+	expect_data(f, "\ntoken=71680\n");
 	fixture_answer(f, ZK_OK);
 	fixture_expect(f, 0, ":71680");
-	answer_watch_list(f, name);
+	answer_watch_list(f);
 	fixture_no_op(f);
 	fixture_say(f, 0, "CAMPAIGN a DATA y", "-HELD this client already leads it, and has to RESIGN first: a");
 	fixture_say(f, 0, "VALID a", ":8000");
@@ -70,100 +66,71 @@ TEST(a_leader_is_told_when_its_data_are_acknowledged)
 
 TEST(the_next_of_the_host_leads_on_the_same_claim)
 {
-	struct fixture *f = *state;
-	char name[128];
-
-	campaign(f, 0, "x", 5, 70, name, sizeof(name));
-	fixture_answer(f, ZK_OK);
-	answer_watch_list(f, name);
-	bytes_clear(&f->replies[0]);
+	lead(f, 0);
 	fixture_ask(f, 1, "CAMPAIGN a DATA y");
 	fixture_say(f, 0, "RESIGN a", ":1");
 	fixture_expect(f, 1, "");
-	expect_data(f, name, "\ntoken=71681\n");
-	expect_data(f, name, "\ndata=y\n");
+	expect_data(f, "\ntoken=71681\n");
+	expect_data(f, "\ndata=y\n");
 	fixture_answer(f, ZK_OK);
 	fixture_expect(f, 1, ":71681");
 	/* Nobody else wants it, and it does not linger. */
 	fixture_say(f, 1, "RESIGN a", ":1");
-	fixture_op(f, EFFECT_ZK_DELETE, name);
-	fixture_answer(f, ZK_OK);
+	fixture_serve(f, EFFECT_ZK_DELETE, f->znode, ZK_OK);
 	fixture_no_op(f);
 }
 
 /* It may have been seen as the leader: who comes after it has a larger token. */
 TEST(who_gives_up_when_proclaimed_has_used_its_token)
 {
-	struct fixture *f = *state;
-	char name[128];
-
-	campaign(f, 0, "x", 5, 70, name, sizeof(name));
+	campaign(f, 0);
 	fixture_ask(f, 1, "CAMPAIGN a DATA y");
 	fixture_simple(f, EVENT_CLIENT_GONE, 0);
 	fixture_answer(f, ZK_OK); /* of the first: it is no more */
 	fixture_expect(f, 1, "");
-	answer_watch_list(f, name);
-	expect_data(f, name, "\ntoken=71681\n");
+	answer_watch_list(f);
+	expect_data(f, "\ntoken=71681\n");
 	fixture_answer(f, ZK_OK);
 	fixture_expect(f, 1, ":71681");
 }
 
 TEST(a_proclamation_of_unknown_outcome_is_written_again)
 {
-	struct fixture *f = *state;
-	char name[128];
-
-	campaign(f, 0, "x", 5, 70, name, sizeof(name));
-	fixture_op(f, EFFECT_ZK_SET, name);
+	campaign(f, 0);
+	fixture_op(f, EFFECT_ZK_SET, f->znode);
 	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
 	fixture_expect(f, 0, "");
 	fixture_reconnected(f);
 	fixture_expect(f, 0, "");
-	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
-	fixture_answer_list(f, 1, 1, (const char *[]){ name });
-	expect_data(f, name, "\ntoken=71680\n");
+	fixture_serve_list(f, "/lb/a", 1, (const char *[]){ f->znode });
+	expect_data(f, "\ntoken=71680\n");
 	fixture_answer(f, ZK_OK);
 	fixture_expect(f, 0, ":71680");
 }
 
 TEST(a_proclamation_on_a_deleted_znode_begins_anew)
 {
-	struct fixture *f = *state;
-	char name[128];
-
-	campaign(f, 0, "x", 5, 70, name, sizeof(name));
-	fixture_op(f, EFFECT_ZK_SET, name);
-	fixture_answer(f, ZK_NONODE);
+	campaign(f, 0);
+	fixture_serve(f, EFFECT_ZK_SET, f->znode, ZK_NONODE);
 	fixture_expect(f, 0, "");
 	fixture_answer_list(f, 1, 0, NULL); /* the watch: it is gone */
 	fixture_answer_list(f, 1, 0, NULL);
-	fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
-	fixture_answer_made(f, 6, 80, name, sizeof(name));
-	fixture_answer_list(f, 1, 1, (const char *[]){ name });
-	expect_data(f, name, "\ntoken=81920\n");
+	fixture_serve_alone(f, "-__WRIT__", 6, 80, f->znode);
+	expect_data(f, "\ntoken=81920\n");
 	fixture_answer(f, ZK_OK);
 	fixture_expect(f, 0, ":81920");
 }
 
 TEST(a_refused_proclamation_fails)
 {
-	struct fixture *f = *state;
-	char name[128];
-
-	campaign(f, 0, "x", 5, 70, name, sizeof(name));
+	campaign(f, 0);
 	fixture_answer(f, ZK_REFUSED);
 	fixture_expect(f, 0, "-UNAVAILABLE ZooKeeper refuses to write the leader's data: a");
 }
 
 TEST(a_campaign_can_be_queued_and_taken_back)
 {
-	struct fixture *f = *state;
-	char name[128];
-
-	campaign(f, 0, "x", 5, 70, name, sizeof(name));
-	fixture_answer(f, ZK_OK);
-	answer_watch_list(f, name);
-	bytes_clear(&f->replies[0]);
+	lead(f, 0);
 	fixture_say(f, 1, "CAMPAIGN a ENQUEUE DATA y", "+QUEUED");
 	fixture_say(f, 1, "CAMPAIGN a DATA y", "-ERR this client already campaigns for it, and RESIGN withdraws that: a");
 	fixture_say(f, 1, "RESIGN a", ":0");
@@ -177,20 +144,14 @@ TEST(a_campaign_can_be_queued_and_taken_back)
 
 TEST(a_lock_is_no_election_and_the_other_way_round)
 {
-	struct fixture *f = *state;
-	char name[128];
-
-	campaign(f, 0, "x", 5, 70, name, sizeof(name));
-	fixture_answer(f, ZK_OK);
-	answer_watch_list(f, name);
-	bytes_clear(&f->replies[0]);
+	lead(f, 0);
 	fixture_say(f, 1, "LOCK a", "-MISMATCH this name is in use as an election, not as a lock: a");
 	fixture_say(f, 0, "UNLOCK a", "-MISMATCH this name is in use as an election, not as a lock: a");
 	fixture_say(f, 0, "DOWNGRADE a", "-MISMATCH this name is in use as an election, not as a lock: a");
 	fixture_say(f, 0, "RENEW a 10", "-MISMATCH this name is in use as an election, not as a lock: a");
 	fixture_say(f, 0, "MLOCK 1 a", "-MISMATCH this name is in use as an election, not as a lock: a");
 	fixture_say(f, 0, "MUNLOCK 1 a", "-MISMATCH this name is in use as an election; nothing was released: a");
-	fixture_lock_held(f, 2, "b", 5, 80, name, sizeof(name));
+	fixture_lock_held(f, 2, "b", 5, 80, f->znode, sizeof(f->znode));
 	fixture_expect(f, 2, ":81920");
 	fixture_say(f, 1, "CAMPAIGN b DATA x", "-MISMATCH this name is in use as a lock, not as an election: b");
 	fixture_say(f, 2, "RESIGN b", "-MISMATCH this name is in use as a lock, not as an election: b");
@@ -204,13 +165,9 @@ TEST(a_lock_is_no_election_and_the_other_way_round)
 
 TEST(leader_is_read_from_the_first_contender)
 {
-	struct fixture *f = *state;
-	char name[128];
-
 	fixture_ask(f, 0, "LEADER a");
 	fixture_answer_list(f, 1, 2, (const char *[]){ second, other });
-	fixture_op(f, EFFECT_ZK_GET, other);
-	fixture_answer_get(f, 70, 9, of_beta);
+	fixture_serve_get(f, other, 70, 9, of_beta);
 	fixture_expect(f, 0, "*20 $4 host $4 beta $4 data $11 10.0.0.2:80 $5 token :71680 $6 client :0 $4 name $2 w1 $3 pid :42 "
 			     "$3 uid :7 $7 command $6 settle $7 held_ms :0 $5 znode $58 "
 			     "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__0000000003");
@@ -225,12 +182,10 @@ TEST(leader_is_read_from_the_first_contender)
 	fixture_ask(f, 0, "LEADER a");
 	fixture_answer(f, ZK_NONODE);
 	fixture_expect(f, 0, "$-1");
-	campaign(f, 1, "x", 5, 70, name, sizeof(name));
-	fixture_answer(f, ZK_OK);
-	answer_watch_list(f, name);
+	lead(f, 1);
 	fixture_ask(f, 0, "LEADER a");
 	fixture_no_op(f);
-	assert_non_null(memmem(f->replies[0].data, f->replies[0].len, "data\r\n$1\r\nx\r\n$5\r\ntoken\r\n:71680\r\n", 28));
+	fixture_expect_part(f, 0, "data\r\n$1\r\nx\r\n$5\r\ntoken\r\n:71680\r\n");
 	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
 	fixture_say(f, 3, "LEADER b", "-UNAVAILABLE ZooKeeper cannot be asked who leads");
 }
@@ -238,17 +193,12 @@ TEST(leader_is_read_from_the_first_contender)
 /* When the answer to LEADER comes, the name may be that of a lock or a semaphore: their holders lead nothing. */
 TEST(who_holds_a_lock_of_that_name_by_then_is_no_leader)
 {
-	struct fixture *f = *state;
-	char name[128];
-
 	fixture_ask(f, 0, "LEADER a");
 	fixture_ask(f, 1, "LOCK a");
 	fixture_answer_list(f, 1, 1, (const char *[]){ other });
 	fixture_answer_get(f, 1, 0, "");
-	fixture_answer_made(f, 5, 70, name, sizeof(name));
-	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	fixture_serve_alone(f, "-__WRIT__", 5, 70, f->znode);
 	fixture_expect(f, 1, ":71680");
-	fixture_op(f, EFFECT_ZK_GET, other);
-	fixture_answer_get(f, 71, 9, "1\nhost=beta\n");
+	fixture_serve_get(f, other, 71, 9, "1\nhost=beta\n");
 	fixture_expect(f, 0, "$-1");
 }

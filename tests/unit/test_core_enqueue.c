@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Waits that do not block their connection: ENQUEUE, CANCEL and the events that end them. */
-#include "core_fixture.h"
+#include "core_test.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "core/state.h"
@@ -20,8 +19,6 @@ static int setup(void **state)
 
 TEST(a_grant_comes_as_a_push)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "LOCK a", ":1024");
 	fixture_say(f, 2, "ENQUEUE a", "+QUEUED");
 	fixture_say(f, 2, "PING", "+PONG");
@@ -33,8 +30,6 @@ TEST(a_grant_comes_as_a_push)
 
 TEST(a_grant_comes_as_an_event_under_resp2)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 1, "ENQUEUE b", "+QUEUED");
 	fixture_say(f, 1, "EVENTS WAIT 0", "*3 $7 granted $1 b :1024");
 	fixture_say(f, 0, "LOCK a", ":2048");
@@ -48,8 +43,6 @@ TEST(a_grant_comes_as_an_event_under_resp2)
 /* It would be lost: the answer that tells it is not refused for its length. */
 TEST(an_event_is_told_whatever_its_length)
 {
-	struct fixture *f = *state;
-
 	f->conf.limits.output_bytes = 16;
 	fixture_say(f, 1, "ENQUEUE b", "+QUEUED");
 	fixture_say(f, 1, "EVENTS WAIT 0", "*3 $7 granted $1 b :1024");
@@ -77,7 +70,6 @@ static void expect_written(struct fixture *f, size_t count, const struct effect 
 /* The order on the wire: QUEUED, the grant, then the reply to what caused it. */
 TEST(the_reply_comes_before_the_grant_and_the_grant_before_the_unlocks)
 {
-	struct fixture *f = *state;
 	struct slice words[] = { SLICE("ENQUEUE"), SLICE("a") }, unlock[] = { SLICE("UNLOCK"), SLICE("a") };
 
 	broker_handle(f->broker, f->now_ns, &(struct event){ .type = EVENT_CLIENT_ASKED, .conn = 2,
@@ -91,8 +83,6 @@ TEST(the_reply_comes_before_the_grant_and_the_grant_before_the_unlocks)
 
 TEST(a_wait_that_runs_out_is_told)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "LOCK a", ":1024");
 	fixture_say(f, 2, "ENQUEUE a WAIT 100", "+QUEUED");
 	fixture_say(f, 1, "ENQUEUE a WAIT 0", "+QUEUED");
@@ -109,8 +99,6 @@ TEST(a_wait_that_runs_out_is_told)
 
 TEST(cancel_takes_it_back_for_good)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "LOCK a", ":1024");
 	fixture_say(f, 2, "CANCEL a", ":0");
 	fixture_say(f, 2, "ENQUEUE a WAIT 100", "+QUEUED");
@@ -128,7 +116,6 @@ TEST(cancel_takes_it_back_for_good)
 
 TEST(one_wait_for_each_client_and_name)
 {
-	struct fixture *f = *state;
 	static const char twice[] = "-ERR this client already waits for it, and CANCEL withdraws its ENQUEUE: a";
 
 	fixture_say(f, 0, "LOCK a", ":1024");
@@ -144,8 +131,6 @@ TEST(one_wait_for_each_client_and_name)
 
 TEST(what_one_holds_is_granted_again_at_once)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 2, "LOCK a LEASE 100", ":1024");
 	fixture_say(f, 2, "ENQUEUE a LEASE 200 REENTER", "+QUEUED");
 	fixture_expect_push(f, 2, ">3 $7 granted $1 a :1024");
@@ -163,8 +148,6 @@ TEST(what_one_holds_is_granted_again_at_once)
 /* What LOCK says at once ENQUEUE says at once: an upgrade would wait for itself. */
 TEST(modes_are_those_of_lock)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 2, "ENQUEUE a SHARED", "+QUEUED");
 	fixture_expect_push(f, 2, ">3 $7 granted $1 a :1024");
 	fixture_say(f, 3, "ENQUEUE a WAIT 100 SHARED", "+QUEUED");
@@ -183,8 +166,6 @@ TEST(modes_are_those_of_lock)
 
 TEST(only_a_blocked_lock_is_unblocked)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "LOCK a", ":1024");
 	fixture_say(f, 2, "ENQUEUE a", "+QUEUED");
 	fixture_say(f, 0, "CLIENT UNBLOCK 3", ":0");
@@ -198,8 +179,6 @@ TEST(only_a_blocked_lock_is_unblocked)
 
 TEST(the_end_of_a_client_ends_all_its_waits)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "LOCK a", ":1024");
 	fixture_say(f, 0, "LOCK b", ":2048");
 	fixture_say(f, 2, "ENQUEUE a", "+QUEUED");
@@ -221,8 +200,6 @@ TEST(the_end_of_a_client_ends_all_its_waits)
 
 TEST(a_half_closed_client_waits_no_longer)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "LOCK a", ":1024");
 	fixture_say(f, 1, "ENQUEUE a", "+QUEUED");
 	fixture_say(f, 1, "EVENTS", "");
@@ -235,8 +212,6 @@ TEST(a_half_closed_client_waits_no_longer)
 
 TEST(a_stop_fails_the_waits)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "LOCK a", ":1024");
 	fixture_say(f, 0, "LOCK b", ":2048");
 	fixture_say(f, 2, "ENQUEUE a", "+QUEUED");
@@ -252,7 +227,6 @@ TEST(a_stop_fails_the_waits)
 /* Each leaves an event that may not be read. */
 TEST(who_enters_again_has_no_more_bytes_than_others)
 {
-	struct fixture *f = *state;
 	const struct account *a = f->broker->locks.conns[1]->account;
 	bool refused = false;
 
@@ -273,18 +247,12 @@ TEST(who_enters_again_has_no_more_bytes_than_others)
 
 TEST(one_connection_waits_for_many_up_to_its_limit)
 {
-	struct fixture *f = *state;
-	char words[32];
-
 	f->conf.limits.requests_per_client = 4;
 	f->conf.limits.grants_per_client = 5;
 	fixture_say(f, 0, "LOCK n0", ":1024");
 	for (int i = 0; i < 4; i++) {
-		snprintf(words, sizeof(words), "LOCK n%d", i + 1);
-		fixture_ask(f, 0, words);
-		bytes_clear(&f->replies[0]);
-		snprintf(words, sizeof(words), "ENQUEUE n%d", i);
-		fixture_say(f, 2, words, "+QUEUED");
+		fixture_say_begin(f, 0, fixture_words(f, "LOCK n%d", i + 1), ":");
+		fixture_say(f, 2, fixture_words(f, "ENQUEUE n%d", i), "+QUEUED");
 	}
 	fixture_say(f, 2, "ENQUEUE n4",
 		    "-LIMIT this client already waits for as many locks as one client may (limits.requests_per_client): n4");
@@ -301,13 +269,9 @@ TEST(one_connection_waits_for_many_up_to_its_limit)
 
 TEST(a_full_event_buffer_closes_the_connection)
 {
-	struct fixture *f = *state;
-	char words[32];
-
 	f->conf.limits.grants_per_client = 20;
 	for (int i = 0; i < 8; i++) {
-		snprintf(words, sizeof(words), "ENQUEUE n%d", i);
-		fixture_say(f, 1, words, "+QUEUED");
+		fixture_say(f, 1, fixture_words(f, "ENQUEUE n%d", i), "+QUEUED");
 	}
 	assert_int_equal(f->closed[1], 0);
 	fixture_say(f, 1, "ENQUEUE n8", "+QUEUED");
@@ -318,17 +282,11 @@ TEST(a_full_event_buffer_closes_the_connection)
 /* What one lets go of is one event too many for the next: nobody waits for a further event to see that. */
 TEST(closing_one_may_close_the_next)
 {
-	struct fixture *f = *state;
-	char words[32];
-
 	f->conf.limits.events_per_client = 1;
-	fixture_ask(f, 3, "HELLO 2");
-	bytes_clear(&f->replies[3]);
+	fixture_say_begin(f, 3, "HELLO 2", "*");
 	fixture_say(f, 2, "LOCK x", ":1024");
 	for (uint32_t conn = 0; conn < 4; conn += conn == 1 ? 2 : 1) {
-		snprintf(words, sizeof(words), "LOCK n%u", conn);
-		fixture_ask(f, conn, words);
-		bytes_clear(&f->replies[conn]);
+		fixture_say_begin(f, conn, fixture_words(f, "LOCK n%u", conn), ":");
 		fixture_say(f, conn, "ENQUEUE x WAIT 10", "+QUEUED");
 	}
 	fixture_say(f, 0, "ENQUEUE y", "+QUEUED"); /* granted: one event, and the end of the other wait is one too many */
@@ -339,15 +297,12 @@ TEST(closing_one_may_close_the_next)
 	assert_int_equal(f->closed[0], 1);
 	assert_int_equal(f->closed[1], 1);
 	assert_int_equal(f->closed[3], 1);
-	fixture_ask(f, 2, "LOCK n3 WAIT 0");
-	assert_true(f->replies[2].len && f->replies[2].data[0] == ':');
+	fixture_say_begin(f, 2, "LOCK n3 WAIT 0", ":");
 }
 
 /* To be closed for what it does not read, and gone before that was done. */
 TEST(one_that_is_to_be_closed_may_be_gone_first)
 {
-	struct fixture *f = *state;
-
 	f->conf.limits.events_per_client = 1;
 	fixture_say(f, 2, "LOCK a", ":1024");
 	fixture_say(f, 2, "LOCK b", ":2048");
@@ -364,8 +319,6 @@ TEST(one_that_is_to_be_closed_may_be_gone_first)
 /* Losses need no room of their own: they are bounded by the grants. */
 TEST(events_keep_their_order)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "LOCK b", ":1024");
 	fixture_say(f, 1, "ENQUEUE a LEASE 10", "+QUEUED");
 	fixture_say(f, 1, "ENQUEUE b WAIT 20", "+QUEUED");
@@ -379,43 +332,28 @@ TEST(events_keep_their_order)
 	fixture_expect_push(f, 1, ">3 $7 granted $1 b :1025");
 }
 
-static struct fixture *with_zookeeper(void)
+static int setup_zookeeper(void **state)
 {
-	struct fixture *f = fixture_new(false);
-
-	fixture_start(f);
-	fixture_zk_connected(f, 0x1234);
-	fixture_answer_session(f);
-	fixture_connect(f, 0);
-	fixture_resp3(f, 0);
-	return f;
+	fixture_setup(fixture_new(false), 1, state);
+	fixture_resp3(*state, 0);
+	return 0;
 }
 
 /* Cancelled between the create and its answer: the znode, made meanwhile, is deleted. */
-TEST_WITH(a_cancelled_wait_takes_its_claim_back, NULL, NULL)
+TEST_IN(a_cancelled_wait_takes_its_claim_back, setup_zookeeper)
 {
-	struct fixture *f = with_zookeeper();
-	char name[64];
-
-	(void)state;
 	fixture_say(f, 0, "ENQUEUE a", "+QUEUED");
 	fixture_answer_get(f, 1, 0, LOCK_DATA);
 	fixture_say(f, 0, "CANCEL a", ":1");
-	fixture_answer_made(f, 0, 77, name, sizeof(name));
-	fixture_answer_list(f, 1, 1, (const char *const[]){ name });
-	fixture_op(f, EFFECT_ZK_DELETE, name);
-	fixture_answer(f, ZK_OK);
+	fixture_serve_alone(f, "-__WRIT__", 0, 77, f->znode);
+	fixture_serve(f, EFFECT_ZK_DELETE, f->znode, ZK_OK);
 	fixture_no_op(f);
 	fixture_expect_push(f, 0, "");
 	fixture_say(f, 0, "LOCKS", "*0");
-	fixture_free(f);
 }
 
-TEST_WITH(errors_reach_a_queued_wait, NULL, NULL)
+TEST_IN(errors_reach_a_queued_wait, setup_zookeeper)
 {
-	struct fixture *f = with_zookeeper();
-
-	(void)state;
 	fixture_say(f, 0, "ENQUEUE a WAIT 0", "+QUEUED");
 	fixture_answer_get(f, 1, 0, "1\nkind=semaphore\n");
 	fixture_expect_push(f, 0, ">4 $6 failed $1 a $8 MISMATCH $132 that name's directory in ZooKeeper is of kind "
@@ -424,5 +362,4 @@ TEST_WITH(errors_reach_a_queued_wait, NULL, NULL)
 	fixture_say(f, 0, "ENQUEUE b WAIT 0", "+QUEUED");
 	fixture_expect_push(f, 0, ">4 $6 failed $1 b $11 UNAVAILABLE "
 			    "$81 there is no connection to ZooKeeper, so it is not known whether the lock is taken");
-	fixture_free(f);
 }

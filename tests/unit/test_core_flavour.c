@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where locks live and how contenders are named, by the prefixes of the configuration (flavour.h, contender.h). */
-#include <stdio.h>
-#include <string.h>
-
 #include "core/znode/contender.h"
-#include "core_fixture.h"
+#include "core_test.h"
 
 static const struct broker_prefix prefixes[] = {
 	{ "app/", FLAVOUR_MUTEX, "/app/locks", 0 },
@@ -34,8 +31,6 @@ static void expect_place(const struct broker_conf *conf, const char *name, enum 
 
 TEST(the_longest_prefix_says_where_a_lock_lives)
 {
-	const struct fixture *f = *state;
-
 	expect_place(&f->conf, "orders/42", FLAVOUR_RW, "/lb/orders%2F42");
 	expect_place(&f->conf, "app", FLAVOUR_RW, "/lb/app");
 	expect_place(&f->conf, "app/orders", FLAVOUR_MUTEX, "/app/locks/orders");
@@ -48,17 +43,13 @@ TEST(the_longest_prefix_says_where_a_lock_lives)
 	assert_false(flavour_has_place(&f->conf, SLICE("k")));
 }
 
+#define PREFIX_ALONE "-BADNAME that is a prefix with a path of its own, a lock's name goes on behind it: "
+
 TEST(a_prefix_alone_is_no_name)
 {
-	struct fixture *f = *state;
-	static const char why[] = "-BADNAME that is a prefix with a path of its own, a lock's name goes on behind it: ";
-	char app[128], k[128];
-
-	snprintf(app, sizeof(app), "%s\"app/\"", why);
-	snprintf(k, sizeof(k), "%s\"k\"", why);
-	fixture_say(f, 0, "LOCK app/", app);
-	fixture_say(f, 0, "UNLOCK k", k);
-	fixture_say(f, 0, "HOLDERS k", k);
+	fixture_say(f, 0, "LOCK app/", PREFIX_ALONE "\"app/\"");
+	fixture_say(f, 0, "UNLOCK k", PREFIX_ALONE "\"k\"");
+	fixture_say(f, 0, "HOLDERS k", PREFIX_ALONE "\"k\"");
 	fixture_no_op(f);
 }
 
@@ -76,7 +67,6 @@ TEST(contenders_are_named_by_flavour)
 		{ FLAVOUR_KAZOO, MODE_SHARED, "1000abcdef0123450007000000000042__rlock__" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		struct bytes name = { 0 };
 		struct contender c;
@@ -115,7 +105,6 @@ TEST(numbers_past_the_wrap_are_read_in_every_flavour)
 		{ FLAVOUR_MUTEX, "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__READ__0000000003", false, false, 3 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		struct contender c;
 
@@ -128,10 +117,6 @@ TEST(numbers_past_the_wrap_are_read_in_every_flavour)
 
 TEST(a_lock_of_a_prefix_is_made_where_it_belongs)
 {
-	struct fixture *f = *state;
-	char name[128];
-	const char *children[] = { name };
-
 	fixture_ask(f, 0, "LOCK app/a");
 	fixture_op(f, EFFECT_ZK_GET, "/app/locks/a");
 	fixture_answer(f, ZK_NONODE); /* get */
@@ -143,16 +128,11 @@ TEST(a_lock_of_a_prefix_is_made_where_it_belongs)
 	fixture_answer(f, ZK_NONODE); /* get */
 	fixture_answer(f, ZK_NONODE); /* create */
 	fixture_answer(f, ZK_NONODE); /* list */
-	fixture_op(f, EFFECT_ZK_CREATE, "/app");
-	fixture_answer(f, ZK_OK);
-	fixture_op(f, EFFECT_ZK_CREATE, "/app/locks");
-	fixture_answer(f, ZK_OK);
-	fixture_op(f, EFFECT_ZK_CREATE, "/app/locks/a");
-	fixture_answer(f, ZK_OK);
+	fixture_serve(f, EFFECT_ZK_CREATE, "/app", ZK_OK);
+	fixture_serve(f, EFFECT_ZK_CREATE, "/app/locks", ZK_OK);
+	fixture_serve(f, EFFECT_ZK_CREATE, "/app/locks/a", ZK_OK);
 	fixture_answer_get(f, 1, 0, "1\nkind=lock\nflavour=mutex\n");
-	fixture_op(f, EFFECT_ZK_CREATE, "-lock-");
-	fixture_answer_made(f, 0, 77, name, sizeof(name));
-	fixture_answer_list(f, 1, 1, children);
+	fixture_serve_alone(f, "-lock-", 0, 77, f->znode);
 	fixture_expect(f, 0, ":78848");
 }
 
@@ -160,30 +140,24 @@ TEST(a_lock_of_a_prefix_is_made_where_it_belongs)
 TEST(readers_of_a_host_share_a_mutex_until_anybody_else_waits)
 {
 	static const char behind[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-lock-0000000009";
-	struct fixture *f = *state;
-	char name[128];
 
 	fixture_ask(f, 0, "LOCK app/a SHARED");
 	fixture_answer_get(f, 1, 0, "");
-	fixture_op(f, EFFECT_ZK_CREATE, "-lock-");
-	fixture_answer_made(f, 0, 77, name, sizeof(name));
-	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	fixture_serve_alone(f, "-lock-", 0, 77, f->znode);
 	fixture_expect(f, 0, ":78848");
 	fixture_say(f, 1, "LOCK app/a SHARED", "");
-	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	fixture_answer_list(f, 1, 1, (const char *[]){ f->znode });
 	fixture_expect(f, 1, ":78848");
 	fixture_say(f, 1, "UNLOCK app/a", ":0");
 	fixture_watch(f, ZK_WATCH_CHILDREN, "/app/locks/a");
 	fixture_say(f, 1, "LOCK app/a SHARED", "");
-	fixture_answer_list(f, 1, 2, (const char *[]){ name, behind });
+	fixture_answer_list(f, 1, 2, (const char *[]){ f->znode, behind });
 	fixture_expect(f, 1, "");
 	fixture_op(f, EFFECT_ZK_CREATE, "-lock-");
 }
 
 TEST(kazoos_directories_are_not_taken_away)
 {
-	struct fixture *f = *state;
-
 	fixture_ask(f, 0, "LOCK k1");
 	fixture_answer(f, ZK_NONODE); /* get */
 	fixture_op(f, EFFECT_ZK_CREATE, "__lock__");
@@ -194,8 +168,6 @@ TEST(kazoos_directories_are_not_taken_away)
 
 TEST(a_host_of_another_flavour_is_told)
 {
-	struct fixture *f = *state;
-
 	fixture_ask(f, 0, "LOCK app/a");
 	fixture_answer_get(f, 1, 0, LOCK_DATA);
 	fixture_expect(f, 0, "-MISMATCH that name's directory in ZooKeeper is of kind \"lock\" "
@@ -205,18 +177,14 @@ TEST(a_host_of_another_flavour_is_told)
 /* Its directory, made by Curator, says nothing of what it is. */
 TEST(curators_semaphore_is_no_lock)
 {
-	struct fixture *f = *state;
-	char name[128];
-
 	f->conf.linger_ns = 1000 * MS;
 	for (int i = 0; i < 2; i++) {
 		fixture_ask(f, 0, "LOCK app/a");
 		fixture_answer_get(f, 1, 0, ""); /* from the second on before anything is put there */
-		fixture_answer_made(f, (uint32_t)i, 77 + i, name, sizeof(name));
-		fixture_answer_list(f, 1, 3, (const char *[]){ "leases", name, "locks" });
+		fixture_answer_made(f, (uint32_t)i, 77 + i, f->znode, sizeof(f->znode));
+		fixture_answer_list(f, 1, 3, (const char *[]){ "leases", f->znode, "locks" });
 		fixture_expect(f, 0, "-MISMATCH this name is in use as a semaphore, not as a lock: app/a");
-		fixture_op(f, EFFECT_ZK_DELETE, name);
-		fixture_answer(f, ZK_OK);
+		fixture_serve(f, EFFECT_ZK_DELETE, f->znode, ZK_OK);
 		fixture_no_op(f);
 	}
 	/* Its directory went. */

@@ -1,41 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* FORCEUNLOCK: taking locks from their holders, on whichever hosts (revocation.h, revoke.h). */
 #include <stdio.h>
-#include <string.h>
 
 #include "revocation_fixture.h"
+#include "core_test.h"
 
 static const char behind[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__0000000200";
 
-static int setup(void **state)
+TEST_IN(only_operators_take_by_force, demand_setup)
 {
-	return demand_setup(state);
-}
-
-static void answer_arrives(struct fixture *f, const char *id, int holders)
-{
-	char data[256];
-
-	snprintf(data, sizeof(data), "1\nkind=answer\nfrom=beta\nre=%s\nholders=%d\n", id, holders);
-	letter_arrives(f, letter, data, ZK_OK);
-}
-
-TEST(only_operators_take_by_force)
-{
-	struct fixture *f = *state;
-
 	fixture_operators(f, false);
 	fixture_say(f, 0, "FORCEUNLOCK a", "-DENIED only operators may take a lock by force" DENIED_HOW);
 	fixture_no_op(f);
 }
 
-TEST(a_holder_here_is_told_before_the_next_is_granted)
+TEST_IN(a_holder_here_is_told_before_the_next_is_granted, demand_setup)
 {
-	struct fixture *f = *state;
-	char name[128];
-
 	fixture_resp3(f, 1);
-	fixture_held(f, name);
+	fixture_held(f, f->znode);
 	fixture_ask(f, 1, "LOCK a");
 	fixture_ask(f, 2, "LOCK a");
 	fixture_say(f, 3, "FORCEUNLOCK a", ":1");
@@ -51,8 +33,6 @@ TEST(a_holder_here_is_told_before_the_next_is_granted)
 
 TEST_IN(a_standalone_daemon_has_holders_here_only, demand_setup_standalone)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "REVOKE a", ":0");
 	fixture_say(f, 0, "FORCEUNLOCK a", ":0");
 	fixture_say(f, 0, "LOCK a", ":1024");
@@ -70,7 +50,6 @@ TEST_IN(no_name_forges_what_the_log_says, demand_setup_standalone)
 		"lock \"a\\\" taken by force from 0 holders, for uid 0\\xe2\\x80\\xa8lock \\\\b\" taken by "
 		"force from 1 holders, for uid ";
 	const struct slice take[] = { SLICE("LOCK"), SLICE(name) }, force[] = { SLICE("FORCEUNLOCK"), SLICE(name) };
-	struct fixture *f = *state;
 
 	fixture_event(f, &(struct event){ .type = EVENT_CLIENT_ASKED, .asked = { .argc = 2, .argv = take } });
 	fixture_expect(f, 0, ":1024");
@@ -80,31 +59,26 @@ TEST_IN(no_name_forges_what_the_log_says, demand_setup_standalone)
 	assert_true(fixture_logged(f, shown));
 }
 
-/* Takes a from beta, up to the letter; its id. */
-static void force_beta(struct fixture *f, char id[128])
+/* Takes a from beta, up to the letter. */
+static void force_beta(struct fixture *f)
 {
 	fixture_ask(f, 0, "FORCEUNLOCK a");
 	held_by_beta(f);
-	snprintf(id, 128, "%s", path_end(fixture_op(f, EFFECT_ZK_CREATE, "")->path));
-	assert_non_null(strstr(fixture_op(f, EFFECT_ZK_CREATE, id)->data, "kind=force\n"));
-	fixture_answer(f, ZK_OK);
+	letter_is_sent(f, "beta", "kind=force\n");
 	fixture_expect(f, 0, "");
 }
 
-TEST(the_host_that_holds_it_answers)
+TEST_IN(the_host_that_holds_it_answers, demand_setup)
 {
-	struct fixture *f = *state;
-	char id[128];
-
-	force_beta(f, id);
-	answer_arrives(f, "0000000100000-1000abcdef012345-0000000000000000", 4);
+	force_beta(f);
+	answer_arrives(f, "0000000100000-1000abcdef012345-0000000000000000", "holders=4");
 	fixture_expect(f, 0, "");
-	answer_arrives(f, id, 2);
+	answer_arrives(f, posted, "holders=2");
 	fixture_expect(f, 0, ":2");
 	/* Nothing is left to be withdrawn, and the znode is nobody's business. */
 	fixture_pass(f, 1400);
 	fixture_no_op(f);
-	answer_arrives(f, id, 2);
+	answer_arrives(f, posted, "holders=2");
 	fixture_expect(f, 0, "");
 }
 
@@ -117,39 +91,31 @@ static void two_seconds(struct fixture *f)
 }
 
 /* Its grant rests on the second, which took over from the first; of other software they may be two strangers'. */
-TEST(what_took_over_on_a_host_that_is_silent_is_deleted_too)
+TEST_IN(what_took_over_on_a_host_that_is_silent_is_deleted_too, demand_setup)
 {
 	static const char second[] = "_c_00000000-0000-8000-8091-00000000b0b1-__WRIT__0000000004";
 	const char *const *hosts = (const char *const[]){ "1\nhost=beta\n", "10.0.0.1" };
-	struct fixture *f = *state;
 
 	for (int i = 0; i < 2; i++) {
 		fixture_ask(f, 0, "FORCEUNLOCK a");
 		fixture_answer_list(f, 1, 3, (const char *[]){ elsewhere, behind, second });
-		fixture_op(f, EFFECT_ZK_GET, elsewhere);
-		fixture_answer_get(f, 70, BETA, hosts[i]);
-		fixture_op(f, EFFECT_ZK_GET, second);
-		fixture_answer_get(f, 71, BETA, hosts[i]);
+		fixture_serve_get(f, elsewhere, 70, BETA, hosts[i]);
+		fixture_serve_get(f, second, 71, BETA, hosts[i]);
 		if (i == 0) {
 			fixture_answer(f, ZK_OK);
 			two_seconds(f);
 			fixture_answer(f, ZK_OK);
 		}
-		fixture_op(f, EFFECT_ZK_DELETE, elsewhere);
-		fixture_answer(f, ZK_OK);
-		if (i == 0) {
-			fixture_op(f, EFFECT_ZK_DELETE, second);
-			fixture_answer(f, ZK_OK);
-		}
+		fixture_serve(f, EFFECT_ZK_DELETE, elsewhere, ZK_OK);
+		if (i == 0)
+			fixture_serve(f, EFFECT_ZK_DELETE, second, ZK_OK);
 		fixture_expect(f, 0, ":1");
 		fixture_no_op(f);
 	}
 }
 
-TEST(a_waiter_of_another_host_keeps_its_place)
+TEST_IN(a_waiter_of_another_host_keeps_its_place, demand_setup)
 {
-	struct fixture *f = *state;
-
 	fixture_ask(f, 0, "FORCEUNLOCK a");
 	fixture_answer_list(f, 1, 2, (const char *[]){ elsewhere, behind });
 	fixture_answer_get(f, 70, BETA, "1\nhost=beta\n");
@@ -158,125 +124,91 @@ TEST(a_waiter_of_another_host_keeps_its_place)
 	fixture_answer(f, ZK_OK);
 	two_seconds(f);
 	fixture_answer(f, ZK_OK);
-	fixture_op(f, EFFECT_ZK_DELETE, elsewhere);
-	fixture_answer(f, ZK_OK);
+	fixture_serve(f, EFFECT_ZK_DELETE, elsewhere, ZK_OK);
 	fixture_expect(f, 0, ":1");
 	fixture_no_op(f);
 }
 
-TEST(the_znode_of_a_host_that_is_silent_is_deleted)
+TEST_IN(the_znode_of_a_host_that_is_silent_is_deleted, demand_setup)
 {
-	struct fixture *f = *state;
-	char id[128];
-
-	force_beta(f, id);
+	force_beta(f);
 	two_seconds(f);
-	fixture_op(f, EFFECT_ZK_DELETE, id);
-	fixture_answer(f, ZK_OK);
-	fixture_op(f, EFFECT_ZK_DELETE, elsewhere);
-	fixture_answer(f, ZK_OK);
+	fixture_serve(f, EFFECT_ZK_DELETE, posted, ZK_OK);
+	fixture_serve(f, EFFECT_ZK_DELETE, elsewhere, ZK_OK);
 	fixture_expect(f, 0, ":1");
 }
 
-TEST(a_host_that_has_read_the_letter_gets_more_time)
+TEST_IN(a_host_that_has_read_the_letter_gets_more_time, demand_setup)
 {
-	struct fixture *f = *state;
-	char id[128];
-
-	force_beta(f, id);
+	force_beta(f);
 	two_seconds(f);
-	fixture_op(f, EFFECT_ZK_DELETE, id);
-	fixture_answer(f, ZK_NONODE);
+	fixture_serve(f, EFFECT_ZK_DELETE, posted, ZK_NONODE);
 	fixture_no_op(f);
-	answer_arrives(f, id, 1);
+	answer_arrives(f, posted, "holders=1");
 	fixture_expect(f, 0, ":1");
-	force_beta(f, id);
+	force_beta(f);
 	two_seconds(f);
 	fixture_answer(f, ZK_NONODE);
 	two_seconds(f);
-	fixture_op(f, EFFECT_ZK_DELETE, elsewhere);
-	fixture_answer(f, ZK_NONODE);
+	fixture_serve(f, EFFECT_ZK_DELETE, elsewhere, ZK_NONODE);
 	fixture_expect(f, 0, ":0");
 }
 
-TEST(a_host_with_a_new_session_has_nothing_to_say)
+TEST_IN(a_host_with_a_new_session_has_nothing_to_say, demand_setup)
 {
-	struct fixture *f = *state;
-	char id[128];
-
-	force_beta(f, id);
-	answer_arrives(f, id, -1);
-	fixture_op(f, EFFECT_ZK_DELETE, elsewhere);
-	fixture_answer(f, ZK_OK);
+	force_beta(f);
+	answer_arrives(f, posted, "holders=-1");
+	fixture_serve(f, EFFECT_ZK_DELETE, elsewhere, ZK_OK);
 	fixture_expect(f, 0, ":1");
 }
 
-TEST(the_znode_of_other_software_is_deleted_at_once)
+TEST_IN(the_znode_of_other_software_is_deleted_at_once, demand_setup)
 {
-	struct fixture *f = *state;
-
 	fixture_ask(f, 0, "FORCEUNLOCK a");
 	held_by(f, elsewhere, "10.0.0.1");
-	fixture_op(f, EFFECT_ZK_DELETE, elsewhere);
-	fixture_answer(f, ZK_REFUSED);
+	fixture_serve(f, EFFECT_ZK_DELETE, elsewhere, ZK_REFUSED);
 	fixture_expect(f, 0, "-UNAVAILABLE ZooKeeper refuses to delete the holder's znode");
 }
 
-TEST(who_hangs_up_takes_nothing_by_force)
+TEST_IN(who_hangs_up_takes_nothing_by_force, demand_setup)
 {
-	struct fixture *f = *state;
-	char id[128];
-
-	force_beta(f, id);
+	force_beta(f);
 	fixture_simple(f, EVENT_CLIENT_GONE, 0);
-	fixture_op(f, EFFECT_ZK_DELETE, id);
-	fixture_answer(f, ZK_OK);
+	fixture_serve(f, EFFECT_ZK_DELETE, posted, ZK_OK);
 	fixture_no_op(f);
 }
 
-TEST(a_letter_of_unknown_outcome_is_deleted)
+TEST_IN(a_letter_of_unknown_outcome_is_deleted, demand_setup)
 {
-	struct fixture *f = *state;
-	char id[128];
-
 	fixture_ask(f, 0, "REVOKE a");
 	held_by_beta(f);
-	snprintf(id, 128, "%s", path_end(fixture_op(f, EFFECT_ZK_CREATE, "")->path));
 	fixture_ask(f, 1, "FORCEUNLOCK b");
-	fixture_answer(f, ZK_OK);
+	letter_posted(f, "beta");
 	fixture_expect(f, 0, ":1");
-	fixture_op(f, EFFECT_ZK_LIST, "/lb/b");
-	fixture_answer_list(f, 1, 1, (const char *[]){ elsewhere });
+	fixture_serve_list(f, "/lb/b", 1, (const char *[]){ elsewhere });
 	fixture_answer_get(f, 70, BETA, "1\nhost=beta\n");
-	snprintf(id, 128, "%s", path_end(fixture_op(f, EFFECT_ZK_CREATE, "")->path));
+	snprintf(posted, sizeof(posted), "%s", path_end(fixture_op(f, EFFECT_ZK_CREATE, "")->path));
 	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
 	fixture_expect(f, 1, "-UNAVAILABLE the holder's host could not be asked");
 	fixture_reconnected(f);
-	fixture_op(f, EFFECT_ZK_LIST, "/.mail/alpha");
-	fixture_answer_list(f, 1, 0, NULL);
-	fixture_op(f, EFFECT_ZK_DELETE, id);
-	fixture_answer(f, ZK_REFUSED);
+	fixture_serve_list(f, "/.mail/alpha", 0, NULL);
+	fixture_serve(f, EFFECT_ZK_DELETE, posted, ZK_REFUSED);
 	fixture_no_op(f);
 	fixture_pass(f, 1000);
-	fixture_op(f, EFFECT_ZK_DELETE, id);
+	fixture_op(f, EFFECT_ZK_DELETE, posted);
 	fixture_simple(f, EVENT_ZK_EXPIRED, 0);
 	fixture_zk_connected(f, SESSION + 1);
 	fixture_answer_session(f);
 	fixture_no_op(f); /* it went with its session */
 }
 
-TEST(a_connection_lost_ends_a_demand)
+TEST_IN(a_connection_lost_ends_a_demand, demand_setup)
 {
-	struct fixture *f = *state;
-	char id[128];
-
-	force_beta(f, id);
+	force_beta(f);
 	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
 	fixture_expect(f, 0,
 		       "-UNAVAILABLE the connection to ZooKeeper was lost: the request may have been carried out or not");
-	fixture_zk_connected(f, SESSION);
-	fixture_answer(f, ZK_OK);
-	fixture_op(f, EFFECT_ZK_LIST, "/.mail/alpha");
-	fixture_answer_list(f, 1, 0, NULL);
-	fixture_op(f, EFFECT_ZK_DELETE, id);
+	fixture_reconnected(f);
+	fixture_serve_list(f, "/.mail/alpha", 0, NULL);
+	fixture_op(f, EFFECT_ZK_DELETE, posted);
 }

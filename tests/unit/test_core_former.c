@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What earlier daemons left and this one gave up, who has our name, and who holds something. T = 12 s, so T/8 = 1.5 s. */
-#include "core_fixture.h"
+#include "core_test.h"
 
 #include "core/session/former.h"
 #include "core/state.h"
@@ -13,7 +13,7 @@ static const char data[] = "1\nhost=alpha\npid=99\nboot_id=boot\nversion=9.9\n";
 
 static struct broker_former formers[2];
 
-static struct fixture *began(int64_t first_ms, int64_t second_ms)
+static struct fixture *left(int64_t first_ms, int64_t second_ms)
 {
 	struct fixture *f = fixture_new(false);
 
@@ -21,8 +21,35 @@ static struct fixture *began(int64_t first_ms, int64_t second_ms)
 	formers[1] = (struct broker_former){ LEFT_TOO, second_ms ? f->now_ns + second_ms * MS : 0 };
 	f->conf.formers = formers;
 	f->conf.former_count = second_ms < 0 ? 1 : 2;
-	fixture_start(f);
 	return f;
+}
+
+/* It is not connected to ZooKeeper yet. */
+static int begin(struct fixture *f, void **state)
+{
+	fixture_start(f);
+	*state = f;
+	return 0;
+}
+
+static int setup_free(void **state)
+{
+	return begin(left(0, 0), state);
+}
+
+static int setup_two(void **state)
+{
+	return begin(left(5000, 7000), state);
+}
+
+static int setup_one(void **state)
+{
+	return begin(left(5000, -1), state);
+}
+
+static int setup(void **state)
+{
+	return fixture_setup(fixture_new(false), 2, state);
 }
 
 static void former_event(struct fixture *f, enum event_type type, int64_t session, bool ended)
@@ -30,11 +57,8 @@ static void former_event(struct fixture *f, enum event_type type, int64_t sessio
 	fixture_event(f, &(struct event){ .type = type, .former = { session, ended } });
 }
 
-TEST_WITH(what_no_holder_outlives_is_ended_at_once, NULL, NULL)
+TEST_IN(what_no_holder_outlives_is_ended_at_once, setup_free)
 {
-	struct fixture *f = began(0, 0);
-
-	(void)state;
 	assert_int_equal(f->ended_count, 2);
 	assert_int_equal(f->ended[0], LEFT);
 	assert_int_equal(f->ended[1], LEFT_TOO);
@@ -44,14 +68,10 @@ TEST_WITH(what_no_holder_outlives_is_ended_at_once, NULL, NULL)
 	former_event(f, EVENT_FORMER_OVER, LEFT_TOO, false);
 	fixture_pass(f, 60000);
 	assert_int_equal(f->ended_count, 2);
-	fixture_free(f);
 }
 
-TEST_WITH(what_a_holder_outlives_is_ended_at_its_instant, NULL, NULL)
+TEST_IN(what_a_holder_outlives_is_ended_at_its_instant, setup_two)
 {
-	struct fixture *f = began(5000, 7000);
-
-	(void)state;
 	fixture_pass(f, 4999);
 	assert_int_equal(f->ended_count, 0);
 	fixture_pass(f, 1);
@@ -63,14 +83,10 @@ TEST_WITH(what_a_holder_outlives_is_ended_at_its_instant, NULL, NULL)
 	assert_int_equal(f->ended_count, 2);
 	former_event(f, EVENT_FORMER_FREE, LEFT, false);
 	assert_int_equal(f->ended_count, 2);
-	fixture_free(f);
 }
 
-TEST_WITH(when_no_holder_lives_any_more_the_wait_ends, NULL, NULL)
+TEST_IN(when_no_holder_lives_any_more_the_wait_ends, setup_one)
 {
-	struct fixture *f = began(5000, -1);
-
-	(void)state;
 	fixture_pass(f, 100);
 	former_event(f, EVENT_FORMER_FREE, STRANGER, false);
 	assert_int_equal(f->ended_count, 0);
@@ -78,28 +94,22 @@ TEST_WITH(when_no_holder_lives_any_more_the_wait_ends, NULL, NULL)
 	assert_int_equal(f->ended_count, 1);
 	fixture_pass(f, 60000);
 	assert_int_equal(f->ended_count, 1);
-	fixture_free(f);
 }
 
 /* ---- what this daemon gave up ---- */
 
-static struct fixture *proven(void)
+/* Somebody else has the host's name. */
+static void connected_without_name(struct fixture *f, int64_t session)
 {
-	struct fixture *f = fixture_new(false);
-
-	fixture_start(f);
-	fixture_zk_connected(f, SESSION);
-	fixture_connect(f, 0);
-	fixture_answer_session(f);
-	return f;
+	fixture_zk_connected(f, session);
+	fixture_answer(f, ZK_NODEEXISTS);
+	fixture_answer(f, ZK_NODEEXISTS);
+	fixture_serve(f, EFFECT_ZK_CREATE, "/.hosts/alpha", ZK_NODEEXISTS);
 }
 
 /* T without a connection: nobody has been told anything for long. */
-TEST_WITH(a_session_that_is_given_up_is_left_and_ended, NULL, NULL)
+TEST(a_session_that_is_given_up_is_left_and_ended)
 {
-	struct fixture *f = proven();
-
-	(void)state;
 	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
 	fixture_pass(f, 11999);
 	assert_int_equal(f->opens, 1);
@@ -111,14 +121,10 @@ TEST_WITH(a_session_that_is_given_up_is_left_and_ended, NULL, NULL)
 	assert_int_equal(f->ended[0], SESSION);
 	former_event(f, EVENT_FORMER_OVER, SESSION, true);
 	assert_true(fixture_logged(f, "that this daemon gave up is over"));
-	fixture_free(f);
 }
 
-TEST_WITH(what_is_given_up_early_is_ended_at_the_last_instant_that_was_told, NULL, NULL)
+TEST(what_is_given_up_early_is_ended_at_the_last_instant_that_was_told)
 {
-	struct fixture *f = proven();
-
-	(void)state;
 	fixture_simple(f, EVENT_ZK_EXPIRED, 0);
 	assert_int_equal(f->opens, 2);
 	assert_int_equal(f->added, SESSION);
@@ -126,15 +132,11 @@ TEST_WITH(what_is_given_up_early_is_ended_at_the_last_instant_that_was_told, NUL
 	assert_int_equal(f->ended_count, 0);
 	fixture_pass(f, 1);
 	assert_int_equal(f->ended_count, 1);
-	fixture_free(f);
 }
 
 /* The daemon stood still, and its handle was connected again: time comes first, and discards that handle. */
-TEST_WITH(what_is_given_up_as_it_comes_back_is_given_up_once, NULL, NULL)
+TEST(what_is_given_up_as_it_comes_back_is_given_up_once)
 {
-	struct fixture *f = proven();
-
-	(void)state;
 	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
 	f->now_ns += 20000 * MS;
 	fixture_zk_connected(f, SESSION);
@@ -149,30 +151,19 @@ TEST_WITH(what_is_given_up_as_it_comes_back_is_given_up_once, NULL, NULL)
 	fixture_zk_connected(f, SESSION + 1);
 	fixture_answer_session(f);
 	assert_true(broker_safe_until(f->broker) > f->now_ns);
-	fixture_free(f);
 }
 
-TEST_WITH(what_this_daemon_gave_up_is_no_rival, NULL, NULL)
+TEST(what_this_daemon_gave_up_is_no_rival)
 {
-	struct fixture *f = proven();
-
-	(void)state;
 	fixture_simple(f, EVENT_ZK_EXPIRED, 0);
-	fixture_zk_connected(f, SESSION + 1);
-	fixture_answer(f, ZK_NODEEXISTS);
-	fixture_answer(f, ZK_NODEEXISTS);
-	fixture_answer(f, ZK_NODEEXISTS);
+	connected_without_name(f, SESSION + 1);
 	fixture_answer_duplicate(f, SESSION, 100, data);
 	assert_false(fixture_logged(f, "second daemon"));
-	fixture_free(f);
 }
 
 /* Nobody is ended twice, and nobody who is still to be ended is forgotten. */
-TEST_WITH(of_many_that_are_given_up_those_that_are_over_make_room, NULL, NULL)
+TEST(of_many_that_are_given_up_those_that_are_over_make_room)
 {
-	struct fixture *f = proven();
-
-	(void)state;
 	for (int i = 1; i <= FORMERS_MAX; i++) {
 		fixture_simple(f, EVENT_ZK_EXPIRED, 0);
 		assert_int_equal(f->added, SESSION + i - 1);
@@ -187,37 +178,34 @@ TEST_WITH(of_many_that_are_given_up_those_that_are_over_make_room, NULL, NULL)
 	former_event(f, EVENT_FORMER_OVER, SESSION + 1, true);
 	fixture_simple(f, EVENT_ZK_EXPIRED, 0);
 	assert_int_equal(f->added, SESSION + 10);
-	fixture_free(f);
 }
 
 /* ---- rivals ---- */
 
 /* Up to the first heartbeat's answer: the name is somebody else's. */
-static struct fixture *nameless(void)
+static int setup_nameless(void **state)
 {
-	struct fixture *f = began(0, -1);
+	struct fixture *f = left(0, -1);
 
-	fixture_zk_connected(f, SESSION);
+	begin(f, state);
+	connected_without_name(f, SESSION);
 	fixture_connect(f, 0);
-	fixture_answer(f, ZK_NODEEXISTS);
-	fixture_answer(f, ZK_NODEEXISTS);
-	fixture_op(f, EFFECT_ZK_CREATE, "/.hosts/alpha");
-	fixture_answer(f, ZK_NODEEXISTS);
-	return f;
+	return 0;
+}
+
+static int setup_announced(void **state)
+{
+	return fixture_setup(left(0, -1), 1, state);
 }
 
 static void beat_fails(struct fixture *f)
 {
 	fixture_pass(f, 1500);
-	fixture_op(f, EFFECT_ZK_CREATE, "/.hosts/alpha");
-	fixture_answer(f, ZK_NODEEXISTS);
+	fixture_serve(f, EFFECT_ZK_CREATE, "/.hosts/alpha", ZK_NODEEXISTS);
 }
 
-TEST_WITH(who_goes_on_writing_has_the_name_and_a_newcomer_ends, NULL, NULL)
+TEST_IN(who_goes_on_writing_has_the_name_and_a_newcomer_ends, setup_nameless)
 {
-	struct fixture *f = nameless();
-
-	(void)state;
 	fixture_answer_duplicate(f, STRANGER, 100, data);
 	for (int i = 1; i <= 2; i++) { /* may have been under way when their writer died */
 		beat_fails(f);
@@ -234,31 +222,25 @@ TEST_WITH(who_goes_on_writing_has_the_name_and_a_newcomer_ends, NULL, NULL)
 	assert_true(fixture_logged(
 		f, "the name \"alpha\" is in use by another lockbrokerd (pid \"99\" on this host, boot "
 		   "id \"boot\", version \"9.9\"): give each daemon its own zookeeper.host"));
-	fixture_free(f);
 }
 
-static void answer_lists(struct fixture *f, const char *name)
+static void answer_lists(struct fixture *f)
 {
 	while (fixture_oldest(f)->effect.type == EFFECT_ZK_LIST)
-		fixture_answer_list(f, 1, 1, &name);
+		fixture_answer_list(f, 1, 1, (const char *[]){ f->znode });
 }
 
-TEST_WITH(a_newcomer_that_granted_something_ends_as_at_a_signal, NULL, NULL)
+TEST_IN(a_newcomer_that_granted_something_ends_as_at_a_signal, setup_nameless)
 {
-	struct fixture *f = nameless();
-	char name[128];
-
-	(void)state;
 	fixture_answer_duplicate(f, STRANGER, 100, data);
-	fixture_lock_held(f, 0, "a", 1, 5, name, sizeof(name));
+	fixture_lock_held(f, 0, "a", 1, 5, f->znode, sizeof(f->znode));
 	fixture_pass(f, 400);
 	fixture_resp3(f, 0);
 	for (int i = 1; i <= 3; i++) {
 		fixture_pass(f, 1500);
-		answer_lists(f, name);
-		fixture_op(f, EFFECT_ZK_CREATE, "/.hosts/alpha");
-		fixture_answer(f, ZK_NODEEXISTS);
-		answer_lists(f, name);
+		answer_lists(f);
+		fixture_serve(f, EFFECT_ZK_CREATE, "/.hosts/alpha", ZK_NODEEXISTS);
+		answer_lists(f);
 		fixture_answer_duplicate(f, STRANGER, 100 + i, data);
 	}
 	assert_int_equal(f->stopped, 0);
@@ -266,14 +248,10 @@ TEST_WITH(a_newcomer_that_granted_something_ends_as_at_a_signal, NULL, NULL)
 	fixture_pass(f, f->conf.stop_timeout_ns / MS);
 	assert_int_equal(f->stopped, 1);
 	assert_true(f->refused);
-	fixture_free(f);
 }
 
-TEST_WITH(who_is_not_seen_to_write_is_waited_for, NULL, NULL)
+TEST_IN(who_is_not_seen_to_write_is_waited_for, setup_nameless)
 {
-	struct fixture *f = nameless();
-
-	(void)state;
 	fixture_answer_duplicate(f, STRANGER, 100, data);
 	for (int i = 0; i < 20; i++) {
 		beat_fails(f);
@@ -283,50 +261,32 @@ TEST_WITH(who_is_not_seen_to_write_is_waited_for, NULL, NULL)
 	fixture_pass(f, 1500);
 	fixture_answer(f, ZK_OK);
 	fixture_no_op(f);
-	fixture_free(f);
 }
 
-TEST_WITH(each_session_is_judged_by_itself, NULL, NULL)
+TEST_IN(each_session_is_judged_by_itself, setup_nameless)
 {
-	struct fixture *f = nameless();
-
-	(void)state;
 	fixture_answer_duplicate(f, STRANGER, 100, data);
 	for (int i = 1; i < 20; i++) {
 		beat_fails(f);
 		fixture_answer_duplicate(f, STRANGER + i, 100 + i, data);
 	}
 	assert_int_equal(f->stopped, 0);
-	fixture_free(f);
 }
 
-TEST_WITH(what_an_earlier_daemon_left_is_no_rival, NULL, NULL)
+TEST_IN(what_an_earlier_daemon_left_is_no_rival, setup_nameless)
 {
-	struct fixture *f = nameless();
-
-	(void)state;
 	fixture_answer_duplicate(f, LEFT, 100, data);
 	for (int i = 1; i < 5; i++) {
 		beat_fails(f);
 		fixture_answer_duplicate(f, LEFT, 100 + i, data);
 	}
 	assert_int_equal(f->stopped, 0);
-	fixture_free(f);
 }
 
-TEST_WITH(who_was_announced_goes_on_whoever_has_its_name, NULL, NULL)
+TEST_IN(who_was_announced_goes_on_whoever_has_its_name, setup_announced)
 {
-	struct fixture *f = began(0, -1);
-
-	(void)state;
-	fixture_connect(f, 0);
-	fixture_zk_connected(f, SESSION);
-	fixture_answer_session(f);
 	fixture_simple(f, EVENT_ZK_EXPIRED, 0);
-	fixture_zk_connected(f, SESSION + 1);
-	fixture_answer(f, ZK_NODEEXISTS);
-	fixture_answer(f, ZK_NODEEXISTS);
-	fixture_answer(f, ZK_NODEEXISTS);
+	connected_without_name(f, SESSION + 1);
 	fixture_answer_duplicate(f, STRANGER, 100, data);
 	for (int i = 1; i <= 4; i++) {
 		beat_fails(f);
@@ -334,34 +294,19 @@ TEST_WITH(who_was_announced_goes_on_whoever_has_its_name, NULL, NULL)
 		assert_int_equal(fixture_logged(f, "was taken"), i == 3); /* said once */
 	}
 	assert_int_equal(f->stopped, 0);
-	fixture_ask(f, 0, "INFO session");
-	assert_non_null(memmem(f->replies[0].data, f->replies[0].len,
-			       "rival:pid \"99\" on this host, boot id \"boot\", version \"9.9\"\r", 59));
-	bytes_clear(&f->replies[0]);
+	fixture_say_part(f, 0, "INFO session", "rival:pid \"99\" on this host, boot id \"boot\", version \"9.9\"\r");
 	fixture_pass(f, 1500);
 	fixture_answer(f, ZK_OK);
-	fixture_ask(f, 0, "INFO session");
-	assert_non_null(memmem(f->replies[0].data, f->replies[0].len, "announced:1\r\nrival:\r", 20));
-	bytes_clear(&f->replies[0]);
-	fixture_free(f);
+	fixture_say_part(f, 0, "INFO session", "announced:1\r\nrival:\r");
 }
 
 /* ---- holders ---- */
 
-TEST_WITH(the_table_names_who_holds_something_valid, NULL, NULL)
+TEST(the_table_names_who_holds_something_valid)
 {
-	struct fixture *f = fixture_new(false);
-	char name[128];
-
-	(void)state;
-	fixture_start(f);
-	fixture_zk_connected(f, SESSION);
-	fixture_connect(f, 0);
-	fixture_connect(f, 1);
-	fixture_answer_session(f);
-	fixture_lock_held(f, 0, "a", 5, 77, name, sizeof(name));
+	fixture_lock_held(f, 0, "a", 5, 77, f->znode, sizeof(f->znode));
 	assert_true(f->holds[0]);
-	fixture_lock_held(f, 0, "b", 5, 78, name, sizeof(name));
+	fixture_lock_held(f, 0, "b", 5, 78, f->znode, sizeof(f->znode));
 	fixture_ask(f, 0, "LOCK a");
 	fixture_ask(f, 1, "LOCK a");
 	assert_false(f->holds[1]);
@@ -377,50 +322,33 @@ TEST_WITH(the_table_names_who_holds_something_valid, NULL, NULL)
 	assert_true(f->holds[0] && !f->holds[1]);
 	fixture_ask(f, 0, "UNLOCK a");
 	assert_true(!f->holds[0] && f->holds[1]);
-	fixture_free(f);
+}
+
+static int setup_standalone(void **state)
+{
+	return fixture_setup(fixture_new(true), 1, state);
 }
 
 /* Nobody reads it there: an adapter that is told anyway fails every test. */
-TEST_WITH(standalone_there_is_no_table, NULL, NULL)
+ALONE(standalone_there_is_no_table)
 {
-	struct fixture *f = fixture_new(true);
-
-	(void)state;
-	fixture_start(f);
-	fixture_connect(f, 0);
 	fixture_say(f, 0, "LOCK a", ":1024");
 	assert_false(f->holds[0]);
-	fixture_free(f);
 }
 
-TEST_WITH(a_loss_takes_its_holder_off_the_table, NULL, NULL)
+TEST(a_loss_takes_its_holder_off_the_table)
 {
-	struct fixture *f = fixture_new(false);
-	char name[128];
-
-	(void)state;
-	fixture_start(f);
-	fixture_zk_connected(f, SESSION);
-	fixture_connect(f, 0);
-	fixture_answer_session(f);
-	fixture_lock_held(f, 0, "a", 5, 77, name, sizeof(name));
+	fixture_lock_held(f, 0, "a", 5, 77, f->znode, sizeof(f->znode));
 	assert_true(f->holds[0]);
 	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
 	assert_true(f->holds[0]);
 	fixture_pass(f, 8000);
 	assert_false(f->holds[0]);
-	fixture_free(f);
 }
 
 /* A restored ensemble may end two sessions before the host has looked at its own znode. */
-TEST_WITH(a_session_that_nobody_was_told_of_is_waited_for_no_time, NULL, NULL)
+TEST(a_session_that_nobody_was_told_of_is_waited_for_no_time)
 {
-	struct fixture *f = fixture_new(false);
-
-	(void)state;
-	fixture_start(f);
-	fixture_zk_connected(f, SESSION);
-	fixture_answer_session(f);
 	fixture_pass(f, 1500);
 	fixture_answer_beat(f, 5000);
 	fixture_simple(f, EVENT_ZK_EXPIRED, 0);
@@ -429,5 +357,4 @@ TEST_WITH(a_session_that_nobody_was_told_of_is_waited_for_no_time, NULL, NULL)
 	assert_int_equal(formers_open(&f->broker->ensemble), 2);
 	fixture_pass(f, 12000);
 	assert_int_equal(formers_wait_ns(&f->broker->ensemble), 0);
-	fixture_free(f);
 }

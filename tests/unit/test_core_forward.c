@@ -6,8 +6,9 @@
 #include "base/sha256.h"
 #include "core/hosts/hosts.h"
 #include "core/state.h"
-#include "protocol/delegation.h"
+#include "delegation_fixture.h"
 #include "revocation_fixture.h"
+#include "core_test.h"
 
 /* Scripts of redis-py and of redlock of npm, which are known by their hashes. */
 #define RELEASE "EVALSHA c3f8721cbb97f72bc19e972846bd7aaf91901658 1 a v"
@@ -24,26 +25,17 @@
 #define NOTHING ": nothing was done there, so ask again"
 
 /* Letters are the first thing of which there is not enough. */
-static int setup_with(void **state, int user_share)
-{
-	struct fixture *f = fixture_new(false);
-
-	f->conf.limits.user_share = user_share;
-	f->conf.started_s = 100;
-	f->conf.limits.memory_bytes = 1 << 24;
-	f->conf.limits.session_path_bytes = 1 << 20;
-	f->mail = f->plain = true;
-	return fixture_setup(f, 4, state);
-}
-
 static int setup(void **state)
 {
-	return setup_with(state, 100);
+	return fixture_setup(letters_new(), 4, state);
 }
 
 static int setup_shared(void **state)
 {
-	return setup_with(state, 75);
+	struct fixture *f = letters_new();
+
+	f->conf.limits.user_share = 75;
+	return fixture_setup(f, 4, state);
 }
 
 /* ---- who asks ---- */
@@ -52,65 +44,50 @@ static int setup_shared(void **state)
 static void ask(struct fixture *f, uint32_t conn, const char *words)
 {
 	fixture_ask(f, conn, words);
-	held_by_beta(f);
-	fixture_pass(f, 0);
+	beta_is_listed(f);
 }
 
-/* The letter that was posted, and its id. */
-static const char *letter_posted(struct fixture *f, char id[128])
+/* The same for connection 0, and the letter to beta has that in it. */
+static void asks_beta(struct fixture *f, const char *words, const char *part)
 {
-	static char data[1024];
-	const struct fixture_op *op = fixture_op(f, EFFECT_ZK_CREATE, "");
-
-	assert_true(strncmp(op->path, "/lb/.mail/beta/", 15) == 0);
-	snprintf(id, 128, "%s", path_end(op->path));
-	snprintf(data, sizeof(data), "%s", op->data);
-	fixture_answer(f, ZK_OK);
-	return data;
+	ask(f, 0, words);
+	letter_is_sent(f, "beta", part);
 }
 
-static void answer_arrives(struct fixture *f, const char *id, const char *found)
+/* Beta's answer to that letter, and the client's reply; nothing yet: "". */
+static void answers(struct fixture *f, const char *found, const char *reply)
 {
-	char data[256];
-
-	snprintf(data, sizeof(data), "1\nkind=answer\nfrom=beta\nre=%s\nfound=%s\n", id, found);
-	letter_arrives(f, letter, data, ZK_OK);
-	fixture_pass(f, 0);
+	answer_arrives(f, posted, fixture_words(f, "found=%s", found));
+	fixture_expect(f, 0, reply);
 }
 
 /* After `free` this host lists once more, after a write: the same host is named again. */
 static void found(struct fixture *f, const char *words, const char *there, const char *reply)
 {
-	char id[128];
-
-	ask(f, 0, words);
-	letter_posted(f, id);
+	asks_beta(f, words, "kind=bearer\n");
 	fixture_expect(f, 0, "");
-	answer_arrives(f, id, there);
 	if (strcmp(there, "free") == 0) {
+		answers(f, there, "");
 		fixture_answer_write(f, ZK_BADVERSION);
-		held_by_beta(f);
-		fixture_expect(f, 0, "");
-		fixture_pass(f, 0);
+		beta_is_listed(f);
+		fixture_expect(f, 0, reply);
+	} else {
+		answers(f, there, reply);
 	}
-	fixture_expect(f, 0, reply);
 	fixture_no_op(f);
 	assert_true(TAILQ_EMPTY(&f->broker->hosts.forwards) && f->broker->hosts.outbox_count == 0);
 }
 
 TEST(a_release_goes_to_the_host_that_granted_it)
 {
-	struct fixture *f = *state;
-	char id[128];
-
 	ask(f, 0, RELEASE);
-	assert_string_equal(letter_posted(f, id), "1\nkind=bearer\nfrom=alpha\nto=2000abcdef012345\nname=a\nact=release\n"
-						  "uid=1000\nsalt=1000abcdef012345-0000000000000001\nsha256=" HASH_OF_FIRST "\n");
-	answer_arrives(f, "another", "ours");
+	assert_string_equal(letter_posted(f, "beta"),
+			    "1\nkind=bearer\nfrom=alpha\nto=2000abcdef012345\nname=a\nact=release\n"
+			    "uid=1000\nsalt=1000abcdef012345-0000000000000001\nsha256=" HASH_OF_FIRST "\n");
+	answer_arrives(f, "another", "found=ours");
 	fixture_expect(f, 0, "");
-	answer_arrives(f, id, "ours");
-	fixture_expect(f, 0, ":1");
-	answer_arrives(f, id, "ours"); /* of nothing that is under way */
+	answers(f, "ours", ":1");
+	answers(f, "ours", ""); /* of nothing that is under way */
 	fixture_no_op(f);
 }
 
@@ -126,17 +103,15 @@ static const char *line_of(const char *data, const char *key, char ret[128])
 /* Not even that it is the same value. */
 TEST(two_letters_about_one_value_have_nothing_in_common)
 {
-	struct fixture *f = *state;
-	char id[128], salts[2][128], hashes[2][128], text[160], hash[SHA256_HEX_CHARS + 1];
+	char salts[2][128], hashes[2][128], text[160], hash[SHA256_HEX_CHARS + 1];
 	const char *data;
 
 	for (int i = 0; i < 2; i++) {
 		ask(f, 0, RELEASE);
-		data = letter_posted(f, id);
+		data = letter_posted(f, "beta");
 		line_of(data, "salt=", salts[i]);
 		line_of(data, "sha256=", hashes[i]);
-		answer_arrives(f, id, "ours");
-		fixture_expect(f, 0, ":1");
+		answers(f, "ours", ":1");
 		snprintf(text, sizeof(text), "%s:v", salts[i] + strlen("salt="));
 		sha256_hex(slice_of(text), hash);
 		assert_string_equal(hashes[i] + strlen("sha256="), hash);
@@ -147,25 +122,17 @@ TEST(two_letters_about_one_value_have_nothing_in_common)
 
 TEST(an_extension_says_how_long)
 {
-	struct fixture *f = *state;
-	char id[128];
-
 	for (int add = 0; add < 2; add++) {
-		ask(f, 0, add ? EXTEND_BY "0" : EXTEND_BY "1");
-		assert_non_null(strstr(letter_posted(f, id), add ? "ms=3000\nadd=1\nleased=1\n" : "ms=3000\nadd=0\nleased=1\n"));
-		answer_arrives(f, id, "ours");
-		fixture_expect(f, 0, ":1");
+		asks_beta(f, add ? EXTEND_BY "0" : EXTEND_BY "1",
+			  add ? "ms=3000\nadd=1\nleased=1\n" : "ms=3000\nadd=0\nleased=1\n");
+		answers(f, "ours", ":1");
 	}
-	ask(f, 0, "SET a v XX PX 70");
-	assert_non_null(strstr(letter_posted(f, id), "\nms=70\nadd=0\nleased=0\n"));
-	answer_arrives(f, id, "ours");
-	fixture_expect(f, 0, "+OK");
+	asks_beta(f, "SET a v XX PX 70", "\nms=70\nadd=0\nleased=0\n");
+	answers(f, "ours", "+OK");
 }
 
 TEST(what_is_found_there_is_answered_as_redis_does)
 {
-	struct fixture *f = *state;
-
 	found(f, RELEASE, "free", ":0");
 	found(f, RELEASE, "theirs", ":0");
 	found(f, EXTEND_BY "0", "theirs", ":0");
@@ -184,15 +151,10 @@ TEST(what_is_found_there_is_answered_as_redis_does)
 /* The clock of the wall shows 100 s at the start. What another host has done until then was done. */
 TEST(an_instant_may_pass_while_another_host_is_asked)
 {
-	struct fixture *f = *state;
-	char id[128];
-
-	ask(f, 0, "SET a v XX PXAT 101000");
-	assert_non_null(strstr(letter_posted(f, id), "ms=1000\n"));
+	asks_beta(f, "SET a v XX PXAT 101000", "ms=1000\n");
 	fixture_pass(f, 1500);
 	fixture_answer_beats(f);
-	answer_arrives(f, id, "ours");
-	fixture_expect(f, 0, "+OK");
+	answers(f, "ours", "+OK");
 	fixture_ask(f, 0, "SET a v XX PXAT 101000");
 	assert_memory_equal(f->replies[0].data, "-ERR invalid expire time", 24);
 }
@@ -208,52 +170,38 @@ static void pass_and_beat(struct fixture *f, int64_t ms)
 /* Never 0, which would mean that the lock is gone. */
 TEST(a_host_that_does_not_answer_is_unavailable)
 {
-	struct fixture *f = *state;
-	char id[128];
-
-	ask(f, 0, RELEASE);
-	letter_posted(f, id);
+	asks_beta(f, RELEASE, "act=release\n");
 	pass_and_beat(f, 2000);
-	fixture_op(f, EFFECT_ZK_DELETE, id);
+	fixture_op(f, EFFECT_ZK_DELETE, posted);
 	fixture_expect(f, 0, "");
 	fixture_answer(f, ZK_OK); /* it had not been read */
 	fixture_expect(f, 0, HELD "which does not answer" NOTHING);
 
-	ask(f, 0, RELEASE);
-	letter_posted(f, id);
+	asks_beta(f, RELEASE, "act=release\n");
 	pass_and_beat(f, 2000);
-	fixture_op(f, EFFECT_ZK_DELETE, id);
+	fixture_op(f, EFFECT_ZK_DELETE, posted);
 	fixture_answer(f, ZK_NONODE); /* it has */
 	pass_and_beat(f, 1500);
 	fixture_expect(f, 0, "");
 	pass_and_beat(f, 500);
 	fixture_expect(f, 0, HELD "which does not answer: it may have been released or not, so ask again");
-	answer_arrives(f, id, "ours");
-	fixture_expect(f, 0, "");
+	answers(f, "ours", "");
 }
 
 /* The answer comes while the letter is being withdrawn. */
 TEST(a_late_answer_counts)
 {
-	struct fixture *f = *state;
-	char id[128];
-
-	ask(f, 0, RELEASE);
-	letter_posted(f, id);
+	asks_beta(f, RELEASE, "act=release\n");
 	pass_and_beat(f, 2000);
-	fixture_op(f, EFFECT_ZK_DELETE, id);
-	fixture_answer(f, ZK_NONODE);
+	fixture_serve(f, EFFECT_ZK_DELETE, posted, ZK_NONODE);
 	pass_and_beat(f, 1500);
-	answer_arrives(f, id, "ours");
-	fixture_expect(f, 0, ":1");
+	answers(f, "ours", ":1");
 	pass_and_beat(f, 1000);
 	fixture_expect(f, 0, "");
 }
 
 TEST(a_host_that_cannot_be_asked_is_unavailable)
 {
-	struct fixture *f = *state;
-
 	ask(f, 0, RELEASE);
 	fixture_answer(f, ZK_NONODE);
 	fixture_expect(f, 0, HELD "which has no mailbox" NOTHING);
@@ -270,11 +218,7 @@ TEST(a_host_that_cannot_be_asked_is_unavailable)
 
 TEST(a_lost_connection_leaves_it_unknown)
 {
-	struct fixture *f = *state;
-	char id[128];
-
-	ask(f, 0, RELEASE);
-	letter_posted(f, id);
+	asks_beta(f, RELEASE, "act=release\n");
 	ask(f, 1, RELEASE); /* posted, and not answered */
 	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
 	fixture_expect(f, 0, HELD "and the connection to ZooKeeper was lost: it may have been released or not, so ask again");
@@ -285,17 +229,12 @@ TEST(a_lost_connection_leaves_it_unknown)
 /* A program that releases its lock and ends has released it. */
 TEST(who_has_gone_is_done_for)
 {
-	struct fixture *f = *state;
-	char id[128];
-
-	ask(f, 0, RELEASE);
-	letter_posted(f, id);
+	asks_beta(f, RELEASE, "act=release\n");
 	fixture_simple(f, EVENT_CLIENT_GONE, 0);
 	pass_and_beat(f, 1500);
 	fixture_no_op(f);
 	pass_and_beat(f, 500);
-	fixture_op(f, EFFECT_ZK_DELETE, id);
-	fixture_answer(f, ZK_OK);
+	fixture_serve(f, EFFECT_ZK_DELETE, posted, ZK_OK);
 	assert_int_equal(f->broker->hosts.outbox_count, 0);
 }
 
@@ -303,26 +242,22 @@ enum { OPEN = LETTER_REVOKES_MAX - LETTER_REVOKES_MAX / ACCOUNT_RESERVE_PART };
 
 TEST(letters_under_way_are_bounded)
 {
-	struct fixture *f = *state;
-	char id[128];
-
 	for (int i = 0; i < OPEN; i++) {
 		fixture_connect(f, (uint32_t)(8 + i));
 		ask(f, (uint32_t)(8 + i), RELEASE);
-		letter_posted(f, id);
+		letter_posted(f, "beta");
 	}
 	ask(f, 0, RELEASE);
 	fixture_expect(f, 0,
 		       "-LIMIT user 1000 uses 173 of 173 allowed letters to other hosts (176 at a time, "
 		       "limits.user_share): try again in a few seconds");
-	answer_arrives(f, id, "ours");
+	answers(f, "ours", "");
 	fixture_expect(f, 8 + OPEN - 1, ":1");
-	ask(f, 0, RELEASE);
-	letter_posted(f, id);
+	asks_beta(f, RELEASE, "act=release\n");
 	/* Another user's share is its own. */
 	fixture_connect_as(f, 4, 1001, SLICE(""), true);
 	ask(f, 4, RELEASE);
-	letter_posted(f, id);
+	letter_posted(f, "beta");
 }
 
 /* ---- several ---- */
@@ -330,50 +265,41 @@ TEST(letters_under_way_are_bounded)
 /* As ask(), of one lock after the other; beta has all of them. */
 static void held_by_beta_too(struct fixture *f, const char *path)
 {
-	fixture_op(f, EFFECT_ZK_LIST, path);
-	fixture_answer_list(f, 1, 1, (const char *const[]){ elsewhere });
+	fixture_serve_list(f, path, 1, (const char *const[]){ elsewhere });
 	fixture_answer_get(f, 70, BETA, "1\nhost=beta\n");
 	fixture_pass(f, 0);
 }
 
 TEST(several_are_looked_at_before_one_is_extended)
 {
-	struct fixture *f = *state;
-	char id[128];
-
 	fixture_ask(f, 0, EXTEND_ALL "2 a b v 3000");
 	for (int round = 0; round < 2; round++) {
 		held_by_beta_too(f, "/lb/a");
-		assert_non_null(strstr(letter_posted(f, id), "name=a\nact=look\n"));
-		answer_arrives(f, id, "ours");
+		letter_is_sent(f, "beta", "name=a\nact=look\n");
+		answers(f, "ours", "");
 		held_by_beta_too(f, "/lb/b");
-		assert_non_null(strstr(letter_posted(f, id), "name=b\nact=look\n"));
-		answer_arrives(f, id, round ? "theirs" : "ours");
+		letter_is_sent(f, "beta", "name=b\nact=look\n");
+		answers(f, round ? "theirs" : "ours", round ? ":0" : "");
 		if (round)
 			break;
-		assert_non_null(strstr(letter_posted(f, id), "name=a\nact=extend\n"));
-		answer_arrives(f, id, "ours");
-		assert_non_null(strstr(letter_posted(f, id), "name=b\nact=extend\n"));
-		answer_arrives(f, id, "ours");
-		fixture_expect(f, 0, ":2");
+		letter_is_sent(f, "beta", "name=a\nact=extend\n");
+		answers(f, "ours", "");
+		letter_is_sent(f, "beta", "name=b\nact=extend\n");
+		answers(f, "ours", ":2");
 		fixture_ask(f, 0, EXTEND_ALL "2 a b v 3000");
 	}
-	fixture_expect(f, 0, ":0");
 	fixture_no_op(f);
 }
 
 TEST(each_is_released_where_it_is)
 {
-	struct fixture *f = *state;
-	char id[128];
-
 	fixture_ask(f, 0, RELEASE_EACH "3 a b a v");
 	held_by_beta_too(f, "/lb/a");
 	held_by_beta_too(f, "/lb/b");
-	assert_non_null(strstr(letter_posted(f, id), "name=a\nact=release\n"));
-	answer_arrives(f, id, "ours");
-	assert_non_null(strstr(letter_posted(f, id), "name=b\nact=release\n"));
-	answer_arrives(f, id, "free");
+	letter_is_sent(f, "beta", "name=a\nact=release\n");
+	answers(f, "ours", "");
+	letter_is_sent(f, "beta", "name=b\nact=release\n");
+	answers(f, "free", "");
 	fixture_answer_write(f, ZK_BADVERSION);
 	held_by_beta_too(f, "/lb/b");
 	fixture_expect(f, 0, ":1");
@@ -382,14 +308,12 @@ TEST(each_is_released_where_it_is)
 /* The other host's answer is here, and the client's is not sent yet: it would find that the lock is gone. */
 TEST(what_was_done_is_remembered_over_a_hand_over)
 {
-	struct fixture *f = *state;
-	char id[128], data[256];
+	char data[256];
 
 	f->conf.all_in_pieces = true;
-	ask(f, 0, RELEASE);
-	letter_posted(f, id);
+	asks_beta(f, RELEASE, "act=release\n");
 	/* Somebody here has it by now. */
-	snprintf(data, sizeof(data), "1\nkind=answer\nfrom=beta\nre=%s\nfound=ours\n", id);
+	snprintf(data, sizeof(data), "1\nkind=answer\nfrom=beta\nre=%s\nfound=ours\n", posted);
 	letter_arrives(f, letter, data, ZK_OK);
 	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
 	fixture_expect(f, 0, "");
@@ -426,29 +350,9 @@ static void requested(struct fixture *f, const char *data, const char *answer)
 	answered(f, answer);
 }
 
-/* Lock a is held under v for that long. */
-static void hold(struct fixture *f, int ms, char name[128])
-{
-	const char *child = name;
-	char words[64];
-
-	snprintf(words, sizeof(words), "SET a v NX PX %d", ms);
-	fixture_ask(f, 0, words);
-	if (fixture_oldest(f)->effect.type == EFFECT_ZK_GET)
-		fixture_answer_get(f, 1, 0, LOCK_DATA);
-	fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
-	fixture_answer_made(f, 5, 77, name, 128);
-	fixture_op(f, EFFECT_ZK_LIST, "a");
-	fixture_answer_list(f, 1, 1, &child);
-	fixture_expect(f, 0, "+OK");
-}
-
 TEST(it_is_released_for_who_shows_the_hash)
 {
-	struct fixture *f = *state;
-	char name[128];
-
-	hold(f, 60000, name);
+	fixture_set_held(f, "SET a v NX PX 60000");
 	fixture_ask(f, 1, "LOCK a");
 	requested(f, request("release", "uid=1000\nsalt=s\nsha256=" HASH_OF_W "\n"), "theirs");
 	requested(f, request("release", "uid=1001\nsalt=s\nsha256=" HASH_OF_V "\n"), "theirs");
@@ -458,7 +362,7 @@ TEST(it_is_released_for_who_shows_the_hash)
 	fixture_expect(f, 1, "");
 	requested(f, request("release", OF_V), "ours");
 	fixture_expect(f, 1, ":78849");
-	fixture_answer_list(f, 1, 1, (const char *[]){ name }); /* whether others want it */
+	fixture_answer_list(f, 1, 1, (const char *[]){ f->znode }); /* whether others want it */
 	assert_int_equal(f->broker->locks.bearer_count, 0);
 	/* It is held in another way now. */
 	requested(f, request("release", OF_V), "theirs");
@@ -467,57 +371,34 @@ TEST(it_is_released_for_who_shows_the_hash)
 
 TEST(what_is_not_held_here_is_free)
 {
-	struct fixture *f = *state;
-	char name[128];
-
 	requested(f, request("release", OF_V), "free");
-	hold(f, 1000, name);
+	fixture_set_held(f, "SET a v NX PX 1000");
 	fixture_pass(f, 1000);
-	fixture_op(f, EFFECT_ZK_DELETE, "");
-	fixture_answer(f, ZK_OK);
+	fixture_serve(f, EFFECT_ZK_DELETE, "", ZK_OK);
 	requested(f, request("extend", OF_V "ms=5\n"), "free");
-}
-
-static void reads_as_delegated(struct fixture *f, uint32_t conn, struct delegation_page *page)
-{
-	const struct event e = { .type = EVENT_CLIENT_PAGE, .conn = conn, .page.page = page };
-
-	fixture_resp3(f, conn);
-	fixture_ask(f, conn, "DELEGATE");
-	delegation_init(page);
-	fixture_event(f, &e);
-	fixture_expect(f, conn, ":63");
-	fixture_say(f, conn, "LOCK a SHARED SLOT 1", ":78849");
-	assert_int_equal(delegation_look(&page->slots[0]).state, DELEGATION_HELD);
 }
 
 /* The lock is delegated to several readers: it is free only if all their words say so. */
 TEST(what_any_reader_holds_is_not_free)
 {
-	static struct delegation_page pages[2];
-	struct fixture *f = *state;
-	struct delegation_terms terms;
-	char name[128];
-
 	f->conf.delegation = true;
 	f->conf.linger_ns = 60000 * MS;
-	hold(f, 60000, name);
+	fixture_set_held(f, "SET a v NX PX 60000");
 	fixture_say(f, 0, RELEASE, ":1");
-	fixture_answer_list(f, 1, 1, (const char *[]){ name }); /* nobody else wants it */
-	for (uint32_t i = 0; i < 2; i++)
-		reads_as_delegated(f, i, &pages[i]);
-	assert_true(delegation_read(&pages[0].slots[0], 0, &terms) && delegation_leave(&pages[0].slots[0], terms.generation));
+	fixture_answer_list(f, 1, 1, (const char *[]){ f->znode }); /* nobody else wants it */
+	for (uint32_t i = 0; i < 2; i++) {
+		give_page(f, i);
+		delegated(f, i, 1, "LOCK a SHARED SLOT 1", ":78849");
+	}
+	assert_true(leave(0, 1));
 	requested(f, request("look", OF_V), "theirs");
-	assert_true(delegation_read(&pages[1].slots[0], 0, &terms) && delegation_leave(&pages[1].slots[0], terms.generation));
+	assert_true(leave(1, 1));
 	requested(f, request("look", OF_V), "free");
 }
 
 TEST(it_is_extended_for_who_shows_the_hash)
 {
-	struct fixture *f = *state;
-	char name[128];
-
-	hold(f, 1000, name);
+	fixture_set_held(f, "SET a v NX PX 1000");
 	requested(f, request("extend", OF_V "ms=3000\nadd=0\nleased=1\n"), "ours");
 	fixture_say(f, 1, "PTTL a", ":3000");
 	requested(f, request("extend", OF_V "ms=3000\nadd=1\nleased=1\n"), "ours");
@@ -532,12 +413,12 @@ TEST(it_is_extended_for_who_shows_the_hash)
 	fixture_say(f, 1, "PTTL a", ":31536000000");
 }
 
-/* Answers the other requests of a new connection, in their order: the lock is held under that znode. */
-static void until_mail(struct fixture *f, const char *name)
+/* Answers the other requests of a new connection, in their order: the lock is held under f->znode. */
+static void until_mail(struct fixture *f)
 {
 	while (!strstr(fixture_oldest(f)->path, ".mail"))
 		if (fixture_oldest(f)->effect.type == EFFECT_ZK_LIST)
-			fixture_answer_list(f, 1, 1, &name);
+			fixture_answer_list(f, 1, 1, (const char *[]){ f->znode });
 		else if (fixture_oldest(f)->effect.type == EFFECT_ZK_GET)
 			fixture_answer_get(f, 77, SESSION, "");
 		else
@@ -545,34 +426,28 @@ static void until_mail(struct fixture *f, const char *name)
 }
 
 /* The letter is in the list that a new connection asks for, and it is answered like this. */
-static void reads(struct fixture *f, const char *name, const char *data, const char *found)
+static void reads(struct fixture *f, const char *data, const char *found)
 {
-	until_mail(f, name);
-	fixture_op(f, EFFECT_ZK_LIST, "/lb/.mail/alpha");
-	fixture_answer_list(f, 1, 1, (const char *[]){ letter });
-	until_mail(f, name);
-	fixture_op(f, EFFECT_ZK_GET, letter);
-	fixture_answer_get(f, 80, BETA, data);
-	fixture_op(f, EFFECT_ZK_DELETE, letter);
-	fixture_answer(f, ZK_OK);
-	until_mail(f, name);
+	until_mail(f);
+	fixture_serve_list(f, "/lb/.mail/alpha", 1, (const char *[]){ letter });
+	until_mail(f);
+	fixture_serve_get(f, letter, 80, BETA, data);
+	fixture_serve(f, EFFECT_ZK_DELETE, letter, ZK_OK);
+	until_mail(f);
 	answered(f, found);
 }
 
 /* Whoever sent it was told long ago that nobody knows; since then somebody has extended the lock here, by hand. */
 TEST(a_letter_that_stood_while_there_was_no_connection_changes_nothing)
 {
-	struct fixture *f = *state;
-	char name[128];
-
 	for (int extends = 0; extends < 2; extends++) {
 		if (!extends)
-			hold(f, 60000, name);
+			fixture_set_held(f, "SET a v NX PX 60000");
 		fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
 		fixture_pass(f, 6000);
 		fixture_say(f, 1, "SET a v XX PX 90000", "+OK");
 		fixture_zk_connected(f, SESSION);
-		reads(f, name, request(extends ? "extend" : "release", extends ? OF_V "ms=500\n" : OF_V), "moved\nlate=1");
+		reads(f, request(extends ? "extend" : "release", extends ? OF_V "ms=500\n" : OF_V), "moved\nlate=1");
 		fixture_say(f, 1, "PTTL a", ":90000");
 		fixture_pass(f, 1500);
 		fixture_answer_beats(f);
@@ -584,21 +459,16 @@ TEST(a_letter_that_stood_while_there_was_no_connection_changes_nothing)
 
 TEST(a_short_loss_of_the_connection_makes_no_letter_late)
 {
-	struct fixture *f = *state;
-	char name[128];
-
-	hold(f, 60000, name);
+	fixture_set_held(f, "SET a v NX PX 60000");
 	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
 	fixture_pass(f, 1000);
 	fixture_zk_connected(f, SESSION);
-	reads(f, name, request("extend", OF_V "ms=500\n"), "ours");
+	reads(f, request("extend", OF_V "ms=500\n"), "ours");
 	fixture_say(f, 1, "PTTL a", ":500");
 }
 
 TEST(what_is_no_request_is_dropped)
 {
-	struct fixture *f = *state;
-	char name[128];
 	const char *const garbage[] = {
 		"1\nkind=bearer\n",
 		"1\nkind=bearer\nfrom=beta\nto=1000abcdef012345\nname=a\nact=dance\nuid=1000\nsalt=s\nsha256=" HASH_OF_V "\n",
@@ -609,7 +479,7 @@ TEST(what_is_no_request_is_dropped)
 		"1\nkind=answer\nre=x\nfound=lost\n",
 	};
 
-	hold(f, 60000, name);
+	fixture_set_held(f, "SET a v NX PX 60000");
 	for (size_t i = 0; i < sizeof(garbage) / sizeof(garbage[0]); i++) {
 		int64_t ignored = f->broker->env.stats.mail_ignored_total;
 
@@ -633,21 +503,18 @@ static int answers_that_fit(struct fixture *f)
 		letter_arrives(f, letter, request("look", OF_V), ZK_OK);
 		if (!fixture_is_open(f))
 			return count;
-		fixture_op(f, EFFECT_ZK_CREATE, "");
-		fixture_answer(f, ZK_OK);
+		fixture_serve(f, EFFECT_ZK_CREATE, "", ZK_OK);
 	}
 }
 
 /* A user who has much done here uses up its own share of the letters, and only for as long as anybody waits. */
 TEST_IN(what_cannot_be_answered_is_not_done, setup_shared)
 {
-	struct fixture *f = *state;
 	const struct hosts *h = &f->broker->hosts;
 	struct client other = { .account = &f->broker->env.accounts.nobody };
-	char name[128];
 	int count;
 
-	hold(f, 60000, name);
+	fixture_set_held(f, "SET a v NX PX 60000");
 	count = answers_that_fit(f);
 	assert_in_range(count, LETTER_REVOKES_MAX / 2, LETTER_REVOKES_MAX - 20);
 	assert_true(outbox_room(h, LETTER_REVOKE, &other, 10));
@@ -658,11 +525,10 @@ TEST_IN(what_cannot_be_answered_is_not_done, setup_shared)
 	/* They were read long ago. */
 	pass_and_beat(f, 2000);
 	fixture_op(f, EFFECT_ZK_LIST, "a"); /* whether others want it */
-	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	fixture_answer_list(f, 1, 1, (const char *[]){ f->znode });
 	for (int i = 0; i < count; i++) {
 		fixture_answer_beats(f);
-		fixture_op(f, EFFECT_ZK_DELETE, "");
-		fixture_answer(f, ZK_NONODE);
+		fixture_serve(f, EFFECT_ZK_DELETE, "", ZK_NONODE);
 	}
 	assert_int_equal(h->outbox_count, 0);
 	requested(f, request("release", OF_V), "ours");

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A ZooKeeper server may lag behind the others: when a client is told that nobody holds a lock (core/hosts/query.h). */
-#include <stdio.h>
 #include <string.h>
 
 #include "core/hosts/hosts.h"
 #include "revocation_fixture.h"
+#include "core_test.h"
 
 /* The release script of redis-py. */
 #define RELEASE "EVALSHA c3f8721cbb97f72bc19e972846bd7aaf91901658 1 a v"
@@ -14,48 +14,28 @@ static const char other[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b12-__WRIT__000
 
 static int setup(void **state)
 {
-	struct fixture *f = fixture_new(false);
-
-	f->conf.started_s = 100;
-	f->conf.limits.memory_bytes = 1 << 24;
-	f->conf.limits.session_path_bytes = 1 << 20;
-	f->mail = f->plain = true;
-	return fixture_setup(f, 4, state);
+	return fixture_setup(letters_new(), 4, state);
 }
 
 static void nobody_is_listed(struct fixture *f)
 {
-	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
-	fixture_answer_list(f, 1, 0, NULL);
+	fixture_serve_list(f, "/lb/a", 0, NULL);
 	fixture_pass(f, 0);
 }
 
-static void beta_is_listed(struct fixture *f)
+/* Only by the list behind a write. */
+static void beta_is_listed_late(struct fixture *f)
 {
-	held_by_beta(f);
-	fixture_pass(f, 0);
+	nobody_is_listed(f);
+	fixture_answer_write(f, ZK_BADVERSION);
+	beta_is_listed(f);
 }
 
-/* The id of the letter that was posted to `host`. */
-static const char *letter_posted(struct fixture *f, const char *host)
+/* The letter to that host is answered. */
+static void answers(struct fixture *f, const char *host, const char *line)
 {
-	static char id[128];
-	const struct fixture_op *op = fixture_op(f, EFFECT_ZK_CREATE, "");
-
-	assert_int_equal(strncmp(op->path, "/lb/.mail/", 10), 0);
-	assert_int_equal(strncmp(op->path + 10, host, strlen(host)), 0);
-	snprintf(id, sizeof(id), "%s", path_end(op->path));
-	fixture_answer(f, ZK_OK);
-	return id;
-}
-
-static void answer_arrives(struct fixture *f, const char *id, const char *found)
-{
-	char data[256];
-
-	snprintf(data, sizeof(data), "1\nkind=answer\nfrom=beta\nre=%s\nfound=%s\n", id, found);
-	letter_arrives(f, letter, data, ZK_OK);
-	fixture_pass(f, 0);
+	letter_posted(f, host);
+	answer_arrives(f, posted, line);
 }
 
 static const struct {
@@ -68,8 +48,6 @@ static const struct {
 
 TEST(a_lock_is_reported_free_only_after_a_write)
 {
-	struct fixture *f = *state;
-
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
 		fixture_ask(f, 0, commands[i].words);
 		nobody_is_listed(f);
@@ -84,25 +62,17 @@ TEST(a_lock_is_reported_free_only_after_a_write)
 
 TEST(a_holder_that_only_the_second_list_shows_is_asked)
 {
-	struct fixture *f = *state;
-
 	fixture_ask(f, 0, "EXISTS a");
-	nobody_is_listed(f);
-	fixture_answer_write(f, ZK_BADVERSION);
-	beta_is_listed(f);
+	beta_is_listed_late(f);
 	fixture_expect(f, 0, ":1");
 	fixture_ask(f, 0, RELEASE);
-	nobody_is_listed(f);
-	fixture_answer_write(f, ZK_BADVERSION);
-	beta_is_listed(f);
-	answer_arrives(f, letter_posted(f, "beta/"), "ours");
+	beta_is_listed_late(f);
+	answers(f, "beta", "found=ours");
 	fixture_expect(f, 0, ":1");
 	/* The fact is fresh: the answer of that host needs no further list. */
 	fixture_ask(f, 0, RELEASE);
-	nobody_is_listed(f);
-	fixture_answer_write(f, ZK_BADVERSION);
-	beta_is_listed(f);
-	answer_arrives(f, letter_posted(f, "beta/"), "free");
+	beta_is_listed_late(f);
+	answers(f, "beta", "found=free");
 	fixture_expect(f, 0, ":0");
 	fixture_no_op(f);
 }
@@ -110,14 +80,12 @@ TEST(a_holder_that_only_the_second_list_shows_is_asked)
 /* A question about a held lock costs no write. */
 TEST(a_holder_is_reported_without_a_write)
 {
-	struct fixture *f = *state;
-
 	fixture_ask(f, 0, "EXISTS a");
 	beta_is_listed(f);
 	fixture_expect(f, 0, ":1");
 	fixture_ask(f, 0, RELEASE);
 	beta_is_listed(f);
-	answer_arrives(f, letter_posted(f, "beta/"), "theirs");
+	answers(f, "beta", "found=theirs");
 	fixture_expect(f, 0, ":0");
 	fixture_no_op(f);
 }
@@ -125,27 +93,21 @@ TEST(a_holder_is_reported_without_a_write)
 /* Beta has released the lock, and gamma was granted it under the same value. */
 TEST(a_former_holder_does_not_report_the_lock_as_free)
 {
-	struct fixture *f = *state;
-
 	fixture_ask(f, 0, RELEASE);
 	beta_is_listed(f);
-	answer_arrives(f, letter_posted(f, "beta/"), "free");
+	answers(f, "beta", "found=free");
 	fixture_expect(f, 0, "");
 	fixture_answer_write(f, ZK_BADVERSION);
-	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
-	fixture_answer_list(f, 1, 1, (const char *[]){ other });
-	fixture_op(f, EFFECT_ZK_GET, other);
-	fixture_answer_get(f, 71, BETA + 1, "1\nhost=gamma\n");
+	fixture_serve_list(f, "/lb/a", 1, (const char *[]){ other });
+	fixture_serve_get(f, other, 71, BETA + 1, "1\nhost=gamma\n");
 	fixture_pass(f, 0);
-	answer_arrives(f, letter_posted(f, "gamma/"), "ours");
+	answers(f, "gamma", "found=ours");
 	fixture_expect(f, 0, ":1");
 	fixture_no_op(f);
 }
 
 TEST(without_the_write_the_reply_is_unavailable)
 {
-	struct fixture *f = *state;
-
 	for (enum zk_code code = ZK_REFUSED; code <= ZK_BUSY; code++) {
 		fixture_ask(f, 0, "DEL a");
 		nobody_is_listed(f);
@@ -163,13 +125,10 @@ TEST(without_the_write_the_reply_is_unavailable)
 /* A write on the previous connection proves nothing about reads on this one. */
 TEST(a_hand_over_repeats_the_write_and_the_list)
 {
-	struct fixture *f = *state;
-
 	fixture_ask(f, 0, "DEL a");
 	nobody_is_listed(f);
 	fixture_answer_write(f, ZK_BADVERSION);
-	fixture_event(f, &(struct event){ .type = EVENT_ZK_SUSPENDED, .zk_suspended = { .planned = true } });
-	fixture_hand_over(f);
+	fixture_next_process(f);
 	fixture_reconnected(f);
 	while (strcmp(fixture_oldest(f)->path, "/lb/a") != 0)
 		fixture_answer(f, ZK_OK);

@@ -6,6 +6,7 @@
 #include "core/state.h"
 #include "core/znode/contender.h"
 #include "semaphore_fixture.h"
+#include "core_test.h"
 
 static const char foreign_turn[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-lock-0000000001";
 
@@ -16,27 +17,19 @@ static int setup(void **state)
 
 TEST(a_new_semaphore_is_made_with_its_limit_before_its_parts)
 {
-	struct fixture *f = *state;
-
 	fixture_ask(f, 0, "ACQUIRE s LIMIT 3");
-	fixture_op(f, EFFECT_ZK_GET, "/lb/s");
-	fixture_answer(f, ZK_NONODE);
+	fixture_serve(f, EFFECT_ZK_GET, "/lb/s", ZK_NONODE);
 	assert_string_equal(fixture_op(f, EFFECT_ZK_CREATE, "/lb/s")->data, SEMAPHORE_DATA(3));
 	assert_int_equal(fixture_op(f, EFFECT_ZK_CREATE, "/lb/s")->effect.create, ZK_CONTAINER);
 	fixture_answer(f, ZK_OK);
-	fixture_op(f, EFFECT_ZK_GET, "/lb/s");
-	fixture_answer_get(f, 1, 0, SEMAPHORE_DATA(3));
-	fixture_op(f, EFFECT_ZK_CREATE, "/lb/s/locks");
-	fixture_answer(f, ZK_OK);
-	fixture_op(f, EFFECT_ZK_CREATE, "/lb/s/leases");
-	fixture_answer(f, ZK_OK);
+	fixture_serve_get(f, "/lb/s", 1, 0, SEMAPHORE_DATA(3));
+	fixture_serve(f, EFFECT_ZK_CREATE, "/lb/s/locks", ZK_OK);
+	fixture_serve(f, EFFECT_ZK_CREATE, "/lb/s/leases", ZK_OK);
 	fixture_op(f, EFFECT_ZK_CREATE, "-lock-");
 }
 
 TEST(nothing_is_put_into_a_locks_directory)
 {
-	struct fixture *f = *state;
-
 	fixture_ask(f, 0, "ACQUIRE s LIMIT 3");
 	fixture_answer_get(f, 1, 0, LOCK_DATA);
 	fixture_expect(f, 0, "-MISMATCH this name is in use as a lock, not as a semaphore, "
@@ -46,17 +39,14 @@ TEST(nothing_is_put_into_a_locks_directory)
 
 TEST(permits_that_are_too_many_wait_for_room)
 {
-	struct fixture *f = *state;
 	char mutex[128], a[128], b[128];
 	const char *crowded[] = { foreign_lease, a, b }, *room[] = { a, b };
 
 	fixture_ask(f, 0, "ACQUIRE s LIMIT 2 COUNT 2");
 	turn_comes(f, SEMAPHORE_DATA(2), mutex);
 	turn_listed(f, mutex);
-	fixture_op(f, EFFECT_ZK_CREATE, "-lease-");
-	fixture_answer_made(f, 2, 80, a, sizeof(a));
-	fixture_op(f, EFFECT_ZK_CREATE, "-lease-");
-	fixture_answer_made(f, 3, 81, b, sizeof(b));
+	fixture_serve_made(f, "-lease-", 2, 80, a);
+	fixture_serve_made(f, "-lease-", 3, 81, b);
 	fixture_op(f, EFFECT_ZK_LIST, "/lb/s/leases");
 	fixture_answer_list(f, 2, 3, crowded);
 	fixture_expect(f, 0, "");
@@ -71,7 +61,6 @@ TEST(permits_that_are_too_many_wait_for_room)
 
 TEST(a_try_that_finds_no_room_is_nil)
 {
-	struct fixture *f = *state;
 	char mutex[128], lease[128];
 	const char *crowded[] = { foreign_lease, "_c_x-lease-0000000002", lease };
 
@@ -86,22 +75,17 @@ TEST(a_try_that_finds_no_room_is_nil)
 
 TEST(a_try_behind_another_hosts_turn_is_nil)
 {
-	struct fixture *f = *state;
-	char mutex[128];
-	const char *queue[] = { foreign_turn, mutex };
-
 	fixture_ask(f, 0, "ACQUIRE s LIMIT 3 WAIT 0");
 	fixture_answer_get(f, 1, 0, SEMAPHORE_DATA(3));
-	fixture_answer_made(f, 5, 70, mutex, sizeof(mutex));
-	fixture_answer_list(f, 1, 2, queue);
+	fixture_answer_made(f, 5, 70, f->znode, sizeof(f->znode));
+	fixture_answer_list(f, 1, 2, (const char *[]){ foreign_turn, f->znode });
 	fixture_expect(f, 0, "$-1");
-	fixture_op(f, EFFECT_ZK_DELETE, mutex);
+	fixture_op(f, EFFECT_ZK_DELETE, f->znode);
 }
 
 /* It is listed now and then by who waits elsewhere, too: what is left of its host there keeps the one before it waiting. */
 TEST(who_waits_long_looks_at_the_leases)
 {
-	struct fixture *f = *state;
 	char mutex[128], stray[128];
 	bool deleted = false;
 
@@ -130,19 +114,15 @@ TEST(who_waits_long_looks_at_the_leases)
 
 TEST(a_client_that_goes_gives_its_permits_back)
 {
-	struct fixture *f = *state;
-	char lease[128];
-
-	permit_held(f, lease);
+	permit_held(f, f->znode);
 	fixture_answer_session(f);
 	fixture_simple(f, EVENT_CLIENT_GONE, 0);
-	fixture_op(f, EFFECT_ZK_DELETE, lease);
+	fixture_op(f, EFFECT_ZK_DELETE, f->znode);
 }
 
 /* What is put into the mutex is paid for by the user of the first in line, whose account ends with its last client. */
 TEST(who_waits_no_longer_pays_for_nothing)
 {
-	struct fixture *f = *state;
 	struct client *second;
 	char lease[128], mutex[128];
 	const struct lock *lock;
@@ -160,34 +140,26 @@ TEST(who_waits_no_longer_pays_for_nothing)
 	assert_ptr_equal(lock->directory.payer, f->broker->locks.conns[0]->account);
 	fixture_simple(f, EVENT_CLIENT_GONE, 5);
 	fixture_answer_session(f);
-	fixture_ask(f, 1, "ACQUIRE s LIMIT 3");
-	fixture_expect(f, 1, "");
+	fixture_say(f, 1, "ACQUIRE s LIMIT 3", "");
 }
 
 TEST(a_lease_that_ends_gives_the_znode_back)
 {
-	struct fixture *f = *state;
-	char lease[128];
-
-	permit_held(f, lease);
+	permit_held(f, f->znode);
 	fixture_say(f, 0, "RENEW s 100", ":1");
 	fixture_answer_session(f);
 	fixture_pass(f, 100);
-	fixture_op(f, EFFECT_ZK_DELETE, lease);
+	fixture_op(f, EFFECT_ZK_DELETE, f->znode);
 	fixture_say(f, 0, "ACQUIRE s LIMIT 3", "-LOST the lease of the permits ran out: s");
 }
 
 TEST(a_deleted_permit_is_lost)
 {
-	struct fixture *f = *state;
-	char lease[128];
-
-	permit_held(f, lease);
+	permit_held(f, f->znode);
 	fixture_pass(f, 1100);
 	while (!strstr(fixture_oldest(f)->path, "lease-"))
 		fixture_answer(f, ZK_OK);
-	fixture_op(f, EFFECT_ZK_GET, lease);
-	fixture_answer(f, ZK_NONODE);
+	fixture_serve(f, EFFECT_ZK_GET, f->znode, ZK_NONODE);
 	fixture_op(f, EFFECT_ZK_LIST, "/lb/s/leases");
 	fixture_answer_list(f, 2, 0, NULL);
 	fixture_say(f, 0, "ACQUIRE s LIMIT 3", "-LOST earlier permits of this semaphore were lost; ask again: s");
@@ -196,14 +168,12 @@ TEST(a_deleted_permit_is_lost)
 /* The list that shows that there is no room shows the loss, too: nil would say that only room is missing. */
 TEST(a_try_is_told_the_loss_and_not_that_there_is_no_room)
 {
-	struct fixture *f = *state;
 	char lease[128], mutex[128], a[128], b[128];
 	const char *crowded[] = { foreign_lease, "_c_x-lease-0000000002", a, b };
 
 	permit_held(f, lease);
 	fixture_ask(f, 0, "ACQUIRE s LIMIT 3 COUNT 2 WAIT 0");
-	fixture_op(f, EFFECT_ZK_CREATE, "-lock-");
-	fixture_answer_made(f, 6, 71, mutex, sizeof(mutex));
+	fixture_serve_made(f, "-lock-", 6, 71, mutex);
 	turn_listed(f, mutex);
 	fixture_answer_made(f, 7, 81, a, sizeof(a));
 	fixture_answer_made(f, 8, 82, b, sizeof(b));
@@ -214,10 +184,7 @@ TEST(a_try_is_told_the_loss_and_not_that_there_is_no_room)
 
 TEST(a_lost_session_loses_all_permits)
 {
-	struct fixture *f = *state;
-	char lease[128];
-
-	permit_held(f, lease);
+	permit_held(f, f->znode);
 	fixture_simple(f, EVENT_ZK_EXPIRED, 0);
 	fixture_say(f, 0, "RELEASE s", "-LOST the permits were lost before they were released: s");
 	fixture_say(f, 0, "RELEASE s", "-NOTHELD this client has 0 permits and cannot release 1");
@@ -226,11 +193,9 @@ TEST(a_lost_session_loses_all_permits)
 /* Under a new session each of the two directories waits for a while, by chance: that of the leases may be later. */
 TEST(who_waits_when_a_session_begins_is_served)
 {
-	struct fixture *f = *state;
 	struct there t;
-	char lease[128];
 
-	permit_held(f, lease); /* it is lost, and is not told: the semaphore stays known */
+	permit_held(f, f->znode); /* it is lost, and is not told: the semaphore stays known */
 	for (int round = 1; round <= 10; round++) {
 		t = (struct there){ .zxid = round * 100 };
 		fixture_simple(f, EVENT_ZK_EXPIRED, 0);
@@ -251,19 +216,15 @@ TEST(who_waits_when_a_session_begins_is_served)
 /* Directories that are only remembered make room. */
 TEST(idle_locks_are_forgotten_for_a_semaphore)
 {
-	struct fixture *f = *state;
-	char name[128];
-
 	f->conf.limits.locks = 1;
-	fixture_lock_held(f, 0, "l", 5, 77, name, sizeof(name));
+	fixture_lock_held(f, 0, "l", 5, 77, f->znode, sizeof(f->znode));
 	bytes_clear(&f->replies[0]);
 	fixture_say(
 		f, 0, "ACQUIRE s LIMIT 2",
 		"-LIMIT user 1000 uses 1 of 1 allowed names of locks in use (limits.locks, limits.user_share): "
 		"release some before you ask for more: s");
-	fixture_ask(f, 0, "UNLOCK l");
+	fixture_say(f, 0, "UNLOCK l", ":0");
 	fixture_answer_session(f);
-	bytes_clear(&f->replies[0]);
 	fixture_say(f, 0, "ACQUIRE s LIMIT 2", "");
 	fixture_op(f, EFFECT_ZK_GET, "/lb/s");
 }
@@ -271,7 +232,6 @@ TEST(idle_locks_are_forgotten_for_a_semaphore)
 /* Permits that are being given back make room for those that are asked for next. */
 TEST(znodes_that_leave_make_room_for_permits)
 {
-	struct fixture *f = *state;
 	struct there t = { 0 };
 
 	fixture_operators(f, false);
@@ -300,7 +260,6 @@ TEST(many_permits_are_made_and_listed_once)
 	enum { MANY = 400 };
 	static char mutex[128], names[MANY][128];
 	static const char *children[MANY];
-	struct fixture *f = *state;
 	int made = 0, lists = 0;
 
 	f->conf.limits.session_path_bytes = 100000;
@@ -333,7 +292,6 @@ TEST(many_permits_are_made_and_listed_once)
 
 TEST(permits_that_are_too_many_for_the_session_are_not_begun_with)
 {
-	struct fixture *f = *state;
 	struct there t = { 0 };
 
 	fixture_operators(f, false);
@@ -353,21 +311,14 @@ TEST(permits_that_are_too_many_for_the_session_are_not_begun_with)
 /* Its queue's numbers run out: the directory is made anew once it is empty, and not joined again and again. */
 TEST(a_queue_near_the_end_of_its_numbers_is_made_anew)
 {
-	struct fixture *f = *state;
-	char mutex[128];
-
 	fixture_ask(f, 0, "ACQUIRE s LIMIT 3");
 	fixture_answer_get(f, 1, 0, SEMAPHORE_DATA(3));
-	fixture_op(f, EFFECT_ZK_CREATE, "-lock-");
-	fixture_answer_made(f, INT32_MAX - 5, 70, mutex, sizeof(mutex));
+	fixture_serve_made(f, "-lock-", INT32_MAX - 5, 70, f->znode);
 	fixture_op(f, EFFECT_ZK_LIST, "/lb/s/locks");
-	fixture_answer_list(f, 9, 1, (const char *[]){ mutex });
-	fixture_op(f, EFFECT_ZK_DELETE, mutex);
-	fixture_answer(f, ZK_OK);
+	fixture_answer_list(f, 9, 1, (const char *[]){ f->znode });
+	fixture_serve(f, EFFECT_ZK_DELETE, f->znode, ZK_OK);
 	for (int i = 0; i < 3 && fixture_oldest(f)->effect.type == EFFECT_ZK_LIST; i++)
 		fixture_answer_list(f, 9, 0, NULL);
-	fixture_op(f, EFFECT_ZK_DELETE, "/lb/s/locks");
-	fixture_answer(f, ZK_OK);
-	fixture_op(f, EFFECT_ZK_CREATE, "-lock-");
-	fixture_answer_made(f, 0, 71, mutex, sizeof(mutex));
+	fixture_serve(f, EFFECT_ZK_DELETE, "/lb/s/locks", ZK_OK);
+	fixture_serve_made(f, "-lock-", 0, 71, f->znode);
 }

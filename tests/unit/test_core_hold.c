@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the log is told of holds and waits (lock/hold.h), as the fixture writes it down. */
-#include <stdio.h>
-#include <string.h>
-
 #include "claim_fixture.h"
 #include "delegation_fixture.h"
+#include "core_test.h"
 
 #define SECOND (1000 * MS)
 
-static int setup(void **state)
+static struct fixture *logging(struct fixture *f)
 {
-	struct fixture *f = fixture_new(true);
-
 	f->conf.log_level = EFFECT_LEVEL_INFO;
 	f->conf.log_grants = true;
-	return fixture_setup(f, 4, state);
+	return f;
+}
+
+static int setup(void **state)
+{
+	return fixture_setup(logging(fixture_new(true)), 4, state);
 }
 
 static int setup_waits(void **state)
@@ -28,10 +29,8 @@ static int setup_waits(void **state)
 
 static int setup_zookeeper(void **state)
 {
-	struct fixture *f = fixture_new(false);
+	struct fixture *f = logging(fixture_new(false));
 
-	f->conf.log_level = EFFECT_LEVEL_INFO;
-	f->conf.log_grants = true;
 	f->conf.long_wait_ns = SECOND;
 	f->conf.handoff_max = 0;
 	return fixture_setup(f, 4, state);
@@ -46,8 +45,6 @@ static void expect(struct fixture *f, const char *lines)
 
 TEST(a_hold_is_said_at_its_end)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "LOCK \" DATA text", ":1024");
 	fixture_say(f, 1, "LOCK \" SHARED LEASE 5", "");
 	fixture_say(f, 0, "LOCK \" REENTER", ":1024");
@@ -71,7 +68,6 @@ TEST(a_hold_is_said_at_its_end)
 /* Whoever reads the log later asks who had the lock: "inherited" would not answer that. */
 TEST(a_command_that_has_ended_is_still_named)
 {
-	struct fixture *f = *state;
 	const struct event ended = { .type = EVENT_CLIENT_PROCESS, .process = { 77, SLICE("backup"), true, true } };
 
 	fixture_say(f, 0, "CLIENT SETINFO CHILD 77", "+OK");
@@ -83,8 +79,6 @@ TEST(a_command_that_has_ended_is_still_named)
 
 TEST(permits_are_said_when_they_are_given_back)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 3, "ACQUIRE s LIMIT 5 COUNT 3", ":3");
 	fixture_say(f, 3, "ACQUIRE s LIMIT 5", ":4");
 	fixture_say(f, 3, "RELEASE s COUNT 1", ":3");
@@ -95,8 +89,6 @@ TEST(permits_are_said_when_they_are_given_back)
 
 TEST(a_hold_of_ten_seconds_is_said_before_its_end)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "LOCK a", ":1024");
 	fixture_pass(f, 9999);
 	expect(f, "");
@@ -111,14 +103,10 @@ TEST(a_hold_of_ten_seconds_is_said_before_its_end)
 
 static void take_many(struct fixture *f, int count, const char *options)
 {
-	char words[32];
-
 	f->conf.limits.grants_per_client = 2000;
 	f->conf.limits.grants = f->conf.limits.locks = 10000;
 	for (int i = 0; i < count; i++) {
-		snprintf(words, sizeof(words), "LOCK a%d%s", i, options);
-		fixture_ask(f, 0, words);
-		f->replies[0].len = 0;
+		fixture_say_begin(f, 0, fixture_words(f, "LOCK a%d%s", i, options), ":");
 	}
 }
 
@@ -134,34 +122,25 @@ static size_t lines_of(const struct fixture *f)
 /* The others go on: they are said in the next milliseconds. */
 TEST(no_event_says_more_than_sixteen_that_go_on)
 {
-	struct fixture *f = *state;
-
 	take_many(f, 40, "");
 	f->now_ns += 10 * SECOND;
 	for (int event = 0; event < 3; event++, f->now_ns += MS) {
 		fixture_simple(f, EVENT_TIME, 0);
 		assert_int_equal(lines_of(f), event < 2 ? 16 * (event + 1) : 40);
 	}
-	bytes_clear(&f->log);
 }
 
 /* Its bound is more than the log takes of them. */
 TEST(no_event_says_more_than_a_thousand_losses)
 {
-	struct fixture *f = *state;
-
 	take_many(f, 1001, " LEASE 5");
 	f->now_ns += 5 * MS;
 	fixture_simple(f, EVENT_TIME, 0);
 	assert_int_equal(lines_of(f), 1000);
-	f->replies[0].len = 0;
-	bytes_clear(&f->log);
 }
 
 TEST(nothing_is_said_of_holds_unless_that_is_wanted)
 {
-	struct fixture *f = *state;
-
 	f->conf.log_grants = false;
 	fixture_say(f, 0, "LOCK a", ":1024");
 	fixture_pass(f, 10000);
@@ -171,7 +150,6 @@ TEST(nothing_is_said_of_holds_unless_that_is_wanted)
 	fixture_say(f, 0, "LOCK a", ":2048");
 	fixture_say(f, 0, "UNLOCK a", ":0");
 	assert_true(fixture_logged(f, "released: lock \"a\""));
-	bytes_clear(&f->log);
 	f->conf.log_grants = true;
 	f->conf.log_level = EFFECT_LEVEL_WARNING;
 	fixture_say(f, 0, "LOCK a", ":3072");
@@ -183,8 +161,6 @@ TEST(nothing_is_said_of_holds_unless_that_is_wanted)
 /* It is said in the process after, and only once. */
 TEST(a_hold_and_its_wait_cross_a_hand_over)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "LOCK a", ":1024");
 	fixture_say(f, 1, "LOCK a DATA text", "");
 	fixture_pass(f, 3000);
@@ -208,8 +184,6 @@ TEST(a_hold_and_its_wait_cross_a_hand_over)
 
 TEST_IN(a_long_wait_is_said_when_it_becomes_one_and_when_it_ends, setup_waits)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "LOCK a", ":1024");
 	for (int i = 1; i < 4; i++)
 		fixture_say(f, (uint32_t)i, i == 2 ? "LOCK a WAIT 61000" : "LOCK a", "");
@@ -233,8 +207,6 @@ TEST_IN(a_long_wait_is_said_when_it_becomes_one_and_when_it_ends, setup_waits)
 
 TEST_IN(no_wait_is_long_if_that_is_not_wanted, setup_waits)
 {
-	struct fixture *f = *state;
-
 	f->conf.long_wait_ns = 0;
 	fixture_say(f, 0, "LOCK a", ":1024");
 	fixture_say(f, 1, "LOCK a", "");
@@ -247,8 +219,6 @@ TEST_IN(no_wait_is_long_if_that_is_not_wanted, setup_waits)
 
 TEST_IN(waits_that_go_on_are_not_long_after_a_reload_without_a_limit, setup_waits)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "LOCK a", ":1024");
 	fixture_say(f, 1, "LOCK a", "");
 	f->conf.long_wait_ns = 0;
@@ -262,10 +232,7 @@ TEST_IN(waits_that_go_on_are_not_long_after_a_reload_without_a_limit, setup_wait
 
 TEST_IN(who_had_the_lock_before_and_who_has_it, setup_zookeeper)
 {
-	struct fixture *f = *state;
-	char own[128];
-
-	claim_waits(f, own);
+	claim_waits(f, f->znode);
 	bytes_clear(&f->log);
 	fixture_pass(f, 1000);
 	expect(f, "waits: lock \"a\", client 1, uid 1000, pid 100, waited 1000, command \"test\", holder "
@@ -274,44 +241,35 @@ TEST_IN(who_had_the_lock_before_and_who_has_it, setup_zookeeper)
 	fixture_watch_contender(f, ZK_WATCH_DELETED, foreign_low);
 	while (fixture_is_open(f) && fixture_oldest(f)->effect.type != EFFECT_ZK_LIST)
 		fixture_answer(f, ZK_OK);
-	fixture_answer_list(f, 1, 1, (const char *[]){ own });
-	assert_true(f->replies[0].len > 1 && f->replies[0].data[0] == ':');
-	f->replies[0].len = 0;
+	fixture_answer_list(f, 1, 1, (const char *[]){ f->znode });
+	fixture_expect_begin(f, 0, ":");
 	bytes_clear(&f->log);
 	fixture_say(f, 1, "LOCK a", "");
 	fixture_say(f, 0, "UNLOCK a", ":0");
 	assert_true(fixture_logged(f, ", command \"test\", before \"beta\", why \"released\"\n"));
-	bytes_clear(&f->log);
 }
 
 /* ---- delegations ---- */
 
-static int logs(int rc, void **state)
-{
-	struct fixture *f = *state;
-
-	f->conf.log_level = EFFECT_LEVEL_INFO;
-	f->conf.log_grants = true;
-	return rc;
-}
-
 static int setup_delegation(void **state)
 {
-	return logs(delegation_setup(state), state);
+	int rc = delegation_setup(state);
+
+	logging(*state);
+	return rc;
 }
 
 static int setup_delegation_zookeeper(void **state)
 {
-	return logs(delegation_setup_zookeeper(state), state);
+	int rc = delegation_setup_zookeeper(state);
+
+	logging(*state);
+	return rc;
 }
 
 TEST_IN(a_delegation_is_said_at_its_end_and_is_no_hold, setup_delegation)
 {
-	struct fixture *f = *state;
-
-	give_page(f, 0);
-	fixture_say(f, 0, "LOCK a SLOT 1", ":1024");
-	assert_true(is_delegated(0, 1));
+	delegated_a(f);
 	for (int i = 0; i < 4; i++)
 		assert_true(leave(0, 1) && take(0, 1));
 	assert_true(leave(0, 1));
@@ -323,11 +281,7 @@ TEST_IN(a_delegation_is_said_at_its_end_and_is_no_hold, setup_delegation)
 
 TEST_IN(a_delegated_lock_that_is_held_goes_on_as_a_hold, setup_delegation)
 {
-	struct fixture *f = *state;
-
-	give_page(f, 0);
-	fixture_say(f, 0, "LOCK a SLOT 1", ":1024");
-	assert_true(is_delegated(0, 1));
+	delegated_a(f);
 	fixture_say(f, 2, "LOCK a", "");
 	expect(f, "delegated: lock \"a\", client 1, uid 1000, pid 100, token 1024, takings 1, command \"test\"\n");
 	fixture_pass(f, 30);
@@ -340,11 +294,8 @@ TEST_IN(a_delegated_lock_that_is_held_goes_on_as_a_hold, setup_delegation)
 /* It waited before its client had it delegated, and not each time that the client took it. */
 TEST_IN(a_delegated_lock_that_is_taken_by_force_has_not_waited, setup_delegation)
 {
-	struct fixture *f = *state;
-
-	give_page(f, 0);
-	fixture_say(f, 0, "LOCK a SLOT 1", ":1024");
-	assert_true(is_delegated(0, 1) && leave(0, 1));
+	delegated_a(f);
+	assert_true(leave(0, 1));
 	f->now_ns += 500 * MS;
 	assert_true(take(0, 1));
 	slot(0, 1)->held_since_ns = f->now_ns;
@@ -357,16 +308,8 @@ TEST_IN(a_delegated_lock_that_is_taken_by_force_has_not_waited, setup_delegation
 /* The same of one that goes with the session. */
 TEST_IN(a_delegated_lock_that_is_lost_with_the_session_has_not_waited, setup_delegation_zookeeper)
 {
-	struct fixture *f = *state;
-	const char *children[1];
-	char name[128];
-
 	give_page(f, 0);
-	fixture_held(f, name);
-	children[0] = name;
-	fixture_say(f, 0, "UNLOCK a", ":0");
-	fixture_op(f, EFFECT_ZK_LIST, "/a");
-	fixture_answer_list(f, 5, 1, children);
+	idle_a(f);
 	fixture_say(f, 0, "LOCK a SLOT 1", ":78849");
 	assert_true(is_delegated(0, 1) && leave(0, 1));
 	f->now_ns += 500 * MS;
@@ -384,8 +327,6 @@ TEST_IN(a_delegated_lock_that_is_lost_with_the_session_has_not_waited, setup_del
 /* Also by the process after. What was delegated until the hand-over is said as it becomes a hold of ten seconds. */
 TEST_IN(a_recalled_hold_of_ten_seconds_is_said_once, setup_delegation)
 {
-	struct fixture *f = *state;
-
 	give_page(f, 0);
 	fixture_say(f, 0, "LOCK a SLOT 1", ":1024");
 	fixture_say(f, 0, "LOCK b SLOT 2", ":2048");

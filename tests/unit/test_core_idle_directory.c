@@ -5,11 +5,10 @@
 
 #include "core/state.h"
 #include "names_fixture.h"
+#include "core_test.h"
 
 TEST_IN(an_idle_directory_is_removed_and_made_again, names_setup_kazoo)
 {
-	struct fixture *f = *state;
-
 	use(f, "k/a");
 	pass_s(f, 50);
 	use(f, "k/a");
@@ -32,8 +31,6 @@ TEST_IN(an_idle_directory_is_removed_and_made_again, names_setup_kazoo)
 
 TEST_IN(other_directories_stay, names_setup_kazoo)
 {
-	struct fixture *f = *state;
-
 	use(f, "old/a");
 	use(f, "container");
 	pass_s(f, 300);
@@ -43,7 +40,6 @@ TEST_IN(other_directories_stay, names_setup_kazoo)
 
 TEST_IN(one_that_is_in_use_elsewhere_is_tried_again, names_setup_kazoo)
 {
-	struct fixture *f = *state;
 	size_t dir;
 
 	use(f, "k/a");
@@ -68,17 +64,13 @@ static bool deletes(const struct fixture *f)
 
 TEST_IN(who_asks_while_it_is_removed_makes_it_again, names_setup_kazoo)
 {
-	struct fixture *f = *state;
-
 	use(f, "k/a");
 	for (int i = 0; !deletes(f); i++) {
 		assert_true(i < 700);
 		answer_all(f);
 		fixture_pass(f, 100);
 	}
-	bytes_clear(&f->replies[1]);
-	fixture_ask(f, 1, "LOCK k/a");
-	answer_all(f);
+	ask(f, 1, "LOCK k/a");
 	assert_true(got(f, 1, ":"));
 	assert_int_equal(removed, 1);
 	assert_int_equal(made, 2);
@@ -86,8 +78,6 @@ TEST_IN(who_asks_while_it_is_removed_makes_it_again, names_setup_kazoo)
 
 TEST_IN(a_hand_over_removes_it_at_the_same_time, names_setup_kazoo)
 {
-	struct fixture *f = *state;
-
 	use(f, "k/a");
 	pass_s(f, 30);
 	hand_over(f);
@@ -101,12 +91,8 @@ TEST_IN(a_hand_over_removes_it_at_the_same_time, names_setup_kazoo)
 /* However many names there are: those that are used longest ago go earlier. */
 TEST_IN(no_more_stay_than_are_remembered, names_setup_kazoo)
 {
-	struct fixture *f = *state;
-	char name[32];
-
 	for (int i = 0; i < 1024 + 10; i++) {
-		snprintf(name, sizeof(name), "k/%d", i);
-		use(f, name);
+		use(f, fixture_words(f, "k/%d", i));
 		assert_int_equal(removed, i < 1024 ? 0 : i - 1023);
 	}
 	assert_int_equal(f->broker->directories.left_count, 1024);
@@ -116,12 +102,8 @@ TEST_IN(no_more_stay_than_are_remembered, names_setup_kazoo)
 /* Not one after the other, for ever. */
 TEST_IN(those_that_cannot_be_removed_are_forgotten_when_there_are_more, names_setup_kazoo)
 {
-	struct fixture *f = *state;
-	char name[32];
-
 	for (int i = 0; i < 1024 + 10; i++) {
-		snprintf(name, sizeof(name), "k/%d", i);
-		use(f, name);
+		use(f, fixture_words(f, "k/%d", i));
 		snprintf(dirs[i].child, sizeof(dirs[i].child), "somebody");
 	}
 	assert_int_equal(removed, 0);
@@ -162,8 +144,6 @@ static void make_six(struct fixture *f)
 
 TEST_IN(a_lasting_directory_beyond_the_limit_is_refused, setup_lasting)
 {
-	struct fixture *f = *state;
-
 	make_six(f);
 	ask(f, 0, "LOCK old/d WAIT 60000");
 	fixture_expect(f, 0, LASTING_REFUSED "old/d");
@@ -183,8 +163,6 @@ TEST_IN(a_lasting_directory_beyond_the_limit_is_refused, setup_lasting)
 
 TEST_IN(an_observer_of_a_directory_that_may_not_be_made_is_told, setup_lasting)
 {
-	struct fixture *f = *state;
-
 	make_six(f);
 	ask(f, 0, "OBSERVE old/d");
 	ask(f, 0, "EVENTS");
@@ -195,8 +173,6 @@ TEST_IN(an_observer_of_a_directory_that_may_not_be_made_is_told, setup_lasting)
 
 TEST_IN(a_removed_directory_no_longer_counts, setup_lasting)
 {
-	struct fixture *f = *state;
-
 	make_six(f);
 	pass_s(f, 65);
 	assert_int_equal(removed, 1);
@@ -208,8 +184,6 @@ TEST_IN(a_removed_directory_no_longer_counts, setup_lasting)
 /* Somebody else makes the directory first. */
 TEST_IN(a_directory_made_by_somebody_else_does_not_count, setup_lasting)
 {
-	struct fixture *f = *state;
-
 	fixture_ask(f, 0, "LOCK old/a");
 	fixture_answer(f, ZK_NONODE);
 	while (fixture_is_open(f) && !strstr(fixture_oldest(f)->path, "old"))
@@ -232,8 +206,6 @@ TEST_IN(a_directory_made_by_somebody_else_does_not_count, setup_lasting)
 
 TEST_IN(a_hand_over_keeps_the_count_of_lasting_directories, setup_lasting)
 {
-	struct fixture *f = *state;
-
 	make_six(f);
 	hand_over(f);
 	assert_int_equal(lasting(f), 6);
@@ -248,8 +220,6 @@ TEST_IN(a_hand_over_keeps_the_count_of_lasting_directories, setup_lasting)
 /* The directory of user 1000 is not given back to user 1001, who comes first in the list. */
 TEST_IN(a_hand_over_keeps_the_makers_of_directories, setup_lasting)
 {
-	struct fixture *f = *state;
-
 	ask(f, 1, "LOCK old/a");
 	use(f, "k/b");
 	hand_over(f);

@@ -1,28 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a name is for, lock or election: as the data of its directory say, or else the contenders in it (directory.h). */
-#include <stdio.h>
-
-#include "core_fixture.h"
+#include "claim_fixture.h"
+#include "semaphore_fixture.h"
+#include "core_test.h"
 
 #include "core/client/ask.h"
 #include "core/client/deadlock.h"
 #include "core/state.h"
 
-static const char other[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__0000000003";
 static const char second[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b12-__WRIT__0000000004";
 static const char campaigner[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b13-__WRIT__0000000006";
+
+#define ELECTION_DATA "1\nkind=election\nflavour=rw\n"
+
+#define DIRECTORY_IS(kind, flavour, wanted) \
+	"-MISMATCH that name's directory in ZooKeeper is of kind \"" kind "\" and flavour \"" flavour "\", " \
+	"not \"" wanted "\" and \"rw\", until some minutes after its last use: a"
 
 static int setup(void **state)
 {
 	return fixture_setup(fixture_new(false), 4, state);
 }
 
+/* The directory of a turns out to be a lock's, which conn gets. */
+static void granted(struct fixture *f, uint32_t conn)
+{
+	fixture_answer_get(f, 1, 0, LOCK_DATA);
+	fixture_serve_alone(f, "-__WRIT__", 0, 77, f->znode);
+	fixture_expect(f, conn, ":78848");
+}
+
 TEST(a_new_directory_is_made_with_its_kind)
 {
-	struct fixture *f = *state;
-	char name[128];
-	const char *children[] = { name };
-
 	fixture_ask(f, 0, "LOCK a");
 	fixture_answer(f, ZK_NONODE); /* get */
 	fixture_answer(f, ZK_NONODE); /* create */
@@ -31,72 +40,60 @@ TEST(a_new_directory_is_made_with_its_kind)
 	assert_int_equal(fixture_op(f, EFFECT_ZK_CREATE, "/lb/a")->effect.create, ZK_CONTAINER);
 	fixture_answer(f, ZK_OK);
 	fixture_op(f, EFFECT_ZK_GET, "/lb/a");
-	fixture_answer_get(f, 1, 0, LOCK_DATA);
-	fixture_answer_made(f, 0, 77, name, sizeof(name));
-	fixture_answer_list(f, 1, 1, children);
-	fixture_expect(f, 0, ":78848");
+	granted(f, 0);
 }
 
 TEST(a_directory_of_another_kind_is_refused)
 {
-	struct fixture *f = *state;
-	char name[128];
-
 	fixture_ask(f, 0, "LOCK a");
 	fixture_answer_get(f, 1, 0, "1\nkind=semaphore\nflavour=rw\n");
-	fixture_expect(f, 0, "-MISMATCH that name's directory in ZooKeeper is of kind \"semaphore\" "
-		    "and flavour \"rw\", not \"lock\" and \"rw\", until some minutes after its last use: a");
-	fixture_answer_made(f, 0, 77, name, sizeof(name));
-	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
-	fixture_answer_list(f, 1, 1, (const char *[]){ name });
-	fixture_op(f, EFFECT_ZK_DELETE, name);
-	fixture_answer(f, ZK_OK);
+	fixture_expect(f, 0, DIRECTORY_IS("semaphore", "rw", "lock"));
+	fixture_serve_alone(f, "-__WRIT__", 0, 77, f->znode);
+	fixture_serve(f, EFFECT_ZK_DELETE, f->znode, ZK_OK);
 	/* The next one looks before it puts anything there. */
 	fixture_ask(f, 0, "LOCK a");
-	fixture_op(f, EFFECT_ZK_GET, "/lb/a");
-	fixture_answer_get(f, 1, 0, "1\nkind=semaphore\nflavour=rw\n");
-	fixture_expect(f, 0, "-MISMATCH that name's directory in ZooKeeper is of kind \"semaphore\" "
-		    "and flavour \"rw\", not \"lock\" and \"rw\", until some minutes after its last use: a");
+	fixture_serve_get(f, "/lb/a", 1, 0, "1\nkind=semaphore\nflavour=rw\n");
+	fixture_expect(f, 0, DIRECTORY_IS("semaphore", "rw", "lock"));
 	fixture_no_op(f);
 }
 
 /* This host has parked what it knows of the directory as a lock's. */
 TEST(a_name_that_was_a_lock_here_is_read_again)
 {
-	struct fixture *f = *state;
-	char name[128];
-
-	fixture_lock_held(f, 0, "a", 5, 70, name, sizeof(name));
+	fixture_lock_held(f, 0, "a", 5, 70, f->znode, sizeof(f->znode));
 	fixture_expect(f, 0, ":71680");
 	fixture_say(f, 0, "UNLOCK a", ":0");
 	fixture_answer(f, ZK_OK);
 	fixture_no_op(f);
 	fixture_ask(f, 0, "CAMPAIGN a DATA x");
-	fixture_op(f, EFFECT_ZK_GET, "/lb/a");
-	fixture_answer_get(f, 1, 0, LOCK_DATA);
-	fixture_expect(f, 0, "-MISMATCH that name's directory in ZooKeeper is of kind \"lock\" "
-		    "and flavour \"rw\", not \"election\" and \"rw\", until some minutes after its last use: a");
+	fixture_serve_get(f, "/lb/a", 1, 0, LOCK_DATA);
+	fixture_expect(f, 0, DIRECTORY_IS("lock", "rw", "election"));
 	fixture_no_op(f);
 	fixture_ask(f, 0, "CAMPAIGN a DATA x");
-	fixture_op(f, EFFECT_ZK_GET, "/lb/a");
-	fixture_answer(f, ZK_NONODE);
+	fixture_serve(f, EFFECT_ZK_GET, "/lb/a", ZK_NONODE);
 	fixture_op(f, EFFECT_ZK_GET, "/lb/a"); /* in the same breath as the create */
 	fixture_answer(f, ZK_NONODE);
 	fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
 }
 
-/* Up to the read of the contender before ours, in a directory whose data say nothing. */
-static void ask_behind(struct fixture *f, uint32_t conn, const char *words, char name[128])
+/* Up to the list, in a directory with these data. */
+static void join(struct fixture *f, uint32_t conn, const char *words, const char *data)
 {
 	fixture_ask(f, conn, words);
-	fixture_answer_get(f, 1, 0, "");
-	fixture_answer_made(f, 5, 77, name, 128);
-	fixture_answer_list(f, 1, 2, (const char *[]){ other, name });
-	fixture_refuse_own(f);
-	fixture_op(f, EFFECT_ZK_GET, other);
+	fixture_answer_get(f, 1, 0, data);
+	fixture_serve_made(f, "", 5, 77, f->znode);
 }
 
-TEST(in_a_directory_of_other_software_the_contenders_tell_the_kind)
+/* Up to the read of the contender before ours, in a directory whose data say nothing. */
+static void ask_behind(struct fixture *f, uint32_t conn, const char *words)
+{
+	join(f, conn, words, "");
+	fixture_answer_list(f, 1, 2, (const char *[]){ foreign_low, f->znode });
+	fixture_refuse_own(f);
+	fixture_op(f, EFFECT_ZK_GET, foreign_low);
+}
+
+TEST_WITH(in_a_directory_of_other_software_the_contenders_tell_the_kind, NULL, NULL)
 {
 	static const struct {
 		const char *words, *before;
@@ -115,38 +112,30 @@ TEST(in_a_directory_of_other_software_the_contenders_tell_the_kind)
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct fixture *f;
-		char name[128];
 
-		fixture_teardown(state);
 		setup(state);
 		f = *state;
-		ask_behind(f, 0, cases[i].words, name);
+		ask_behind(f, 0, cases[i].words);
 		fixture_answer_get(f, 70, 9, cases[i].before);
 		if (cases[i].fits) {
 			fixture_expect(f, 0, "");
 		} else {
 			fixture_expect(f, 0, cases[i].words[0] == 'L' ? "-MISMATCH that name is in use as an election: a" :
 								"-MISMATCH that name is in use as a lock: a");
-			fixture_op(f, EFFECT_ZK_DELETE, name);
-			fixture_answer(f, ZK_OK);
+			fixture_serve(f, EFFECT_ZK_DELETE, f->znode, ZK_OK);
 		}
 		fixture_no_op(f);
+		fixture_teardown(state);
 	}
 }
 
 /* A host that took it for a lock has joined before it read that, and goes again. */
 TEST(a_contender_of_another_kind_says_nothing_where_the_directory_tells_the_kind)
 {
-	struct fixture *f = *state;
-	char name[128];
-
-	fixture_ask(f, 0, "CAMPAIGN a DATA x");
-	fixture_answer_get(f, 1, 0, "1\nkind=election\nflavour=rw\n");
-	fixture_answer_made(f, 5, 77, name, sizeof(name));
-	fixture_answer_list(f, 1, 2, (const char *[]){ other, name });
+	join(f, 0, "CAMPAIGN a DATA x", ELECTION_DATA);
+	fixture_answer_list(f, 1, 2, (const char *[]){ foreign_low, f->znode });
 	fixture_refuse_own(f);
-	fixture_op(f, EFFECT_ZK_GET, other);
-	fixture_answer_get(f, 70, 9, "1\nhost=beta\n");
+	fixture_serve_get(f, foreign_low, 70, 9, "1\nhost=beta\n");
 	fixture_expect(f, 0, "");
 	fixture_no_op(f);
 }
@@ -155,20 +144,14 @@ TEST(a_contender_of_another_kind_says_nothing_where_the_directory_tells_the_kind
 static void read_before_second(struct fixture *f)
 {
 	fixture_refuse_own(f);
-	fixture_op(f, EFFECT_ZK_GET, other);
-	fixture_answer_get(f, 70, 9, "1\nhost=beta\n");
+	fixture_serve_get(f, foreign_low, 70, 9, "1\nhost=beta\n");
 }
 
 /* What it waits for next may be of the right kind, and is read before anything is said of it. */
 TEST(another_kind_before_a_claim_counts_while_it_stands_there)
 {
-	struct fixture *f = *state;
-	char name[128];
-
-	fixture_ask(f, 0, "LOCK a");
-	fixture_answer_get(f, 1, 0, "");
-	fixture_answer_made(f, 5, 77, name, sizeof(name));
-	fixture_answer_list(f, 1, 3, (const char *[]){ other, second, name });
+	join(f, 0, "LOCK a", "");
+	fixture_answer_list(f, 1, 3, (const char *[]){ foreign_low, second, f->znode });
 	read_before_second(f);
 	fixture_op(f, EFFECT_ZK_GET, second);
 	fixture_simple(f, EVENT_CLIENT_GONE, 0);
@@ -178,15 +161,14 @@ TEST(another_kind_before_a_claim_counts_while_it_stands_there)
 	fixture_no_op(f);
 	fixture_ask(f, 1, "CAMPAIGN a DATA x"); /* this host knew it as a lock: the data are read first */
 	fixture_answer_get(f, 1, 0, "");
-	fixture_answer_made(f, 6, 78, name, sizeof(name));
-	fixture_answer_list(f, 1, 3, (const char *[]){ other, second, name });
+	fixture_answer_made(f, 6, 78, f->znode, sizeof(f->znode));
+	fixture_answer_list(f, 1, 3, (const char *[]){ foreign_low, second, f->znode });
 	read_before_second(f);
 	fixture_answer_get(f, 71, 9, "1\nhost=gamma\nkind=election\n");
 	fixture_watch_contender(f, ZK_WATCH_DELETED, second);
-	fixture_answer_list(f, 1, 2, (const char *[]){ other, name });
+	fixture_answer_list(f, 1, 2, (const char *[]){ foreign_low, f->znode });
 	fixture_expect(f, 1, "");
-	fixture_op(f, EFFECT_ZK_GET, other);
-	fixture_answer_get(f, 70, 9, "1\nhost=beta\n");
+	fixture_serve_get(f, foreign_low, 70, 9, "1\nhost=beta\n");
 	fixture_expect(f, 1, "-MISMATCH that name is in use as a lock: a");
 }
 
@@ -195,16 +177,13 @@ static void queue_behind_campaigner(struct fixture *f, char first[128], char nex
 {
 	fixture_ask(f, 0, "LOCK a SHARED");
 	fixture_answer_get(f, 1, 0, "");
-	fixture_answer_made(f, 5, 70, first, 128);
-	fixture_answer_list(f, 1, 1, (const char *[]){ first });
+	fixture_serve_alone(f, "-__READ__", 5, 70, first);
 	fixture_expect(f, 0, ":71680");
 	fixture_ask(f, 1, "LOCK a");
-	fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
-	fixture_answer_made(f, 7, 72, next, 128);
+	fixture_serve_made(f, "-__WRIT__", 7, 72, next);
 	fixture_answer_list(f, 1, 3, (const char *[]){ first, campaigner, next });
 	fixture_refuse_own(f);
-	fixture_op(f, EFFECT_ZK_GET, campaigner);
-	fixture_answer_get(f, 71, 9, "1\nhost=gamma\nkind=election\n");
+	fixture_serve_get(f, campaigner, 71, 9, "1\nhost=gamma\nkind=election\n");
 	fixture_expect(f, 1, "");
 	fixture_no_op(f);
 }
@@ -212,7 +191,6 @@ static void queue_behind_campaigner(struct fixture *f, char first[128], char nex
 /* It would have to wait for the host that was told, or will be: who holds the name says what it is for. */
 TEST(another_kind_behind_a_held_claim_is_no_concern_of_its_queue)
 {
-	struct fixture *f = *state;
 	char first[128], next[128];
 
 	queue_behind_campaigner(f, first, next);
@@ -221,24 +199,20 @@ TEST(another_kind_behind_a_held_claim_is_no_concern_of_its_queue)
 	fixture_no_op(f); /* what stands before it now is ours */
 	fixture_say(f, 0, "UNLOCK a", ":0");
 	fixture_expect(f, 1, "");
-	fixture_op(f, EFFECT_ZK_DELETE, first);
-	fixture_answer(f, ZK_OK);
+	fixture_serve(f, EFFECT_ZK_DELETE, first, ZK_OK);
 	fixture_answer_list(f, 1, 1, (const char *[]){ next });
 	fixture_expect(f, 1, ":73728");
 }
 
 TEST(another_kind_is_told_when_nothing_is_held_any_more)
 {
-	struct fixture *f = *state;
 	char first[128], next[128];
 
 	queue_behind_campaigner(f, first, next);
 	fixture_say(f, 0, "UNLOCK a", ":0");
 	fixture_expect(f, 1, "-MISMATCH that name is in use as an election: a");
-	fixture_op(f, EFFECT_ZK_DELETE, first);
-	fixture_answer(f, ZK_OK);
-	fixture_op(f, EFFECT_ZK_DELETE, next);
-	fixture_answer(f, ZK_OK);
+	fixture_serve(f, EFFECT_ZK_DELETE, first, ZK_OK);
+	fixture_serve(f, EFFECT_ZK_DELETE, next, ZK_OK);
 	fixture_no_op(f);
 }
 
@@ -259,56 +233,48 @@ static void ask_by_mistake(struct fixture *f)
 /* The request that came first took a semaphore for a lock. */
 static void mistaken(struct fixture *f)
 {
-	char name[128];
-
-	fixture_answer_get(f, 1, 0, "1\nkind=semaphore\nlimit=2\n");
-	fixture_expect(f, 0, "-MISMATCH that name's directory in ZooKeeper is of kind \"semaphore\" "
-		    "and flavour \"\", not \"lock\" and \"rw\", until some minutes after its last use: a");
+	fixture_answer_get(f, 1, 0, SEMAPHORE_DATA(2));
+	fixture_expect(f, 0, DIRECTORY_IS("semaphore", "", "lock"));
 	fixture_expect(f, 1, "");
-	fixture_answer_made(f, 0, 77, name, sizeof(name));
-	fixture_answer_list(f, 1, 3, (const char *[]){ "locks", "leases", name });
-	fixture_op(f, EFFECT_ZK_DELETE, name);
-	fixture_answer(f, ZK_OK);
+	fixture_answer_made(f, 0, 77, f->znode, sizeof(f->znode));
+	fixture_answer_list(f, 1, 3, (const char *[]){ "locks", "leases", f->znode });
+	fixture_serve(f, EFFECT_ZK_DELETE, f->znode, ZK_OK);
+}
+
+/* Whoever asked for permits has its turn: the name is known as what it is. */
+static void a_semaphore_is_found(struct fixture *f)
+{
+	fixture_serve_get(f, "/lb/a", 1, 0, SEMAPHORE_DATA(2));
+	fixture_op(f, EFFECT_ZK_CREATE, "-lock-");
+	fixture_expect(f, 1, "");
 }
 
 /* Its znode has gone, and the name is looked at as a semaphore's. */
 TEST(a_mistake_here_refuses_nobody)
 {
-	struct fixture *f = *state;
-
 	ask_by_mistake(f);
 	mistaken(f);
-	fixture_op(f, EFFECT_ZK_GET, "/lb/a");
-	fixture_answer_get(f, 1, 0, "1\nkind=semaphore\nlimit=2\n");
-	fixture_op(f, EFFECT_ZK_CREATE, "-lock-");
-	fixture_expect(f, 1, "");
+	a_semaphore_is_found(f);
 }
 
 /* Another mistake waits behind those who came before it. */
 TEST(a_mistake_waits_behind_who_is_set_aside)
 {
-	struct fixture *f = *state;
-
 	ask_by_mistake(f);
 	fixture_ask(f, 2, "LOCK a");
 	mistaken(f);
 	fixture_expect(f, 2, "");
-	fixture_op(f, EFFECT_ZK_GET, "/lb/a");
-	fixture_answer_get(f, 1, 0, "1\nkind=semaphore\nlimit=2\n");
+	fixture_serve_get(f, "/lb/a", 1, 0, SEMAPHORE_DATA(2));
 	fixture_expect(f, 2, "");
 }
 
 TEST(who_is_set_aside_is_refused_once_the_kind_is_confirmed)
 {
-	struct fixture *f = *state;
-	char name[128];
-
 	ask_by_mistake(f);
 	fixture_ask(f, 2, "LOCK a WAIT 0");
 	fixture_answer_get(f, 1, 0, LOCK_DATA);
 	fixture_expect(f, 1, "");
-	fixture_answer_made(f, 0, 77, name, sizeof(name));
-	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	fixture_serve_alone(f, "-__WRIT__", 0, 77, f->znode);
 	fixture_expect(f, 0, ":78848");
 	fixture_expect(f, 1, "-MISMATCH this name is in use as a lock, not as a semaphore: a");
 	fixture_expect(f, 2, "$-1");
@@ -323,7 +289,16 @@ static int setup_many(void **state)
 	return fixture_setup(f, 4, state);
 }
 
-static uint32_t refused(struct fixture *f, uint32_t from, uint32_t count)
+/* Connections from that one on, which all wait. */
+static void more_ask(struct fixture *f, uint32_t from, uint32_t count, const char *words)
+{
+	for (uint32_t conn = from; conn < from + count; conn++) {
+		fixture_connect(f, conn);
+		fixture_say(f, conn, words, "");
+	}
+}
+
+static uint32_t refused(const struct fixture *f, uint32_t from, uint32_t count)
 {
 	uint32_t n = 0;
 
@@ -332,21 +307,13 @@ static uint32_t refused(struct fixture *f, uint32_t from, uint32_t count)
 	return n;
 }
 
-TEST_WITH(one_event_decides_about_few_that_are_set_aside_and_later_ones_about_the_rest, setup_many, fixture_teardown)
+TEST_IN(one_event_decides_about_few_that_are_set_aside_and_later_ones_about_the_rest, setup_many)
 {
 	enum { FIRST = 10, MANY = 2 * ASIDE_AT_ONCE + 3 };
-	struct fixture *f = *state;
-	char name[128];
 
 	fixture_ask(f, 0, "LOCK a");
-	for (uint32_t conn = FIRST; conn < FIRST + MANY; conn++) {
-		fixture_connect(f, conn);
-		fixture_say(f, conn, "ACQUIRE a LIMIT 2", "");
-	}
-	fixture_answer_get(f, 1, 0, LOCK_DATA);
-	fixture_answer_made(f, 0, 77, name, sizeof(name));
-	fixture_answer_list(f, 1, 1, (const char *[]){ name });
-	fixture_expect(f, 0, ":78848");
+	more_ask(f, FIRST, MANY, "ACQUIRE a LIMIT 2");
+	granted(f, 0);
 	for (uint32_t done = ASIDE_AT_ONCE; done < MANY; done += ASIDE_AT_ONCE) {
 		assert_int_equal(refused(f, FIRST, MANY), done);
 		assert_true(broker_has_work(f->broker));
@@ -362,54 +329,36 @@ TEST_WITH(one_event_decides_about_few_that_are_set_aside_and_later_ones_about_th
  */
 static void confirm(struct fixture *f)
 {
-	char name[128];
-
-	fixture_answer_get(f, 1, 0, LOCK_DATA);
-	fixture_answer_made(f, 0, 77, name, sizeof(name));
-	fixture_answer_list(f, 1, 1, (const char *[]){ name });
-	fixture_expect(f, 0, ":78848");
-	assert_int_equal(refused(f, 1, 1), 1);
-	bytes_clear(&f->replies[1]);
+	granted(f, 0);
+	fixture_expect_begin(f, 1, "-MISMATCH");
 }
 
 /* c2 holds `b`, for which c3 waits, who is one owner with c0. */
-TEST_WITH(who_was_set_aside_closes_a_deadlock_once_it_is_queued, setup_many, fixture_teardown)
+TEST_IN(who_was_set_aside_closes_a_deadlock_once_it_is_queued, setup_many)
 {
-	struct fixture *f = *state;
-	char name[128];
-
 	fixture_say(f, 0, "CLIENT SETINFO OWNER x", "+OK");
 	fixture_say(f, 3, "CLIENT SETINFO OWNER x", "+OK");
 	fixture_ask(f, 2, "LOCK b");
 	fixture_answer_get(f, 1, 0, LOCK_DATA);
-	fixture_answer_made(f, 0, 70, name, sizeof(name));
-	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	fixture_serve_alone(f, "-__WRIT__", 0, 70, f->znode);
 	fixture_expect(f, 2, ":71680");
 	fixture_say(f, 3, "LOCK b", "");
 	ask_by_mistake(f);
 	fixture_say(f, 2, "LOCK a", "");
 	confirm(f);
-	assert_true(f->replies[2].len > 10 && memcmp(f->replies[2].data, "-DEADLOCK ", 10) == 0);
-	bytes_clear(&f->replies[2]);
+	fixture_expect_begin(f, 2, "-DEADLOCK ");
 }
 
 /* A crowd waits for `a` before them, so that each of their searches looks at twice as many. */
-TEST_WITH(after_a_long_search_the_next_that_is_set_aside_is_queued_in_a_later_event, setup_many, fixture_teardown)
+TEST_IN(after_a_long_search_the_next_that_is_set_aside_is_queued_in_a_later_event, setup_many)
 {
 	enum { FIRST = 10, CROWD = DEADLOCK_EDGES_AT_ONCE / 2 + 1, ASIDE = 5 };
-	struct fixture *f = *state;
 	const struct lock *lock;
 
 	fixture_ask(f, 0, "LOCK a");
-	for (uint32_t conn = FIRST; conn < FIRST + CROWD; conn++) {
-		fixture_connect(f, conn);
-		fixture_say(f, conn, "LOCK a", "");
-	}
+	more_ask(f, FIRST, CROWD, "LOCK a");
 	fixture_say(f, 1, "ACQUIRE a LIMIT 2", "");
-	for (uint32_t conn = FIRST + CROWD; conn < FIRST + CROWD + ASIDE; conn++) {
-		fixture_connect(f, conn);
-		fixture_say(f, conn, "LOCK a", "");
-	}
+	more_ask(f, FIRST + CROWD, ASIDE, "LOCK a");
 	confirm(f);
 	lock = lock_find(&f->broker->locks, slice_of("a"));
 	for (size_t left = ASIDE - 1; left; left--) {
@@ -424,28 +373,20 @@ TEST_WITH(after_a_long_search_the_next_that_is_set_aside_is_queued_in_a_later_ev
 
 TEST(an_election_is_set_aside_likewise)
 {
-	struct fixture *f = *state;
-	char name[128];
-
 	fixture_ask(f, 0, "LOCK a");
 	fixture_ask(f, 1, "CAMPAIGN a DATA x ENQUEUE");
 	fixture_expect(f, 1, "+QUEUED");
 	fixture_say(f, 1, "CAMPAIGN a DATA x", "-ERR this client already campaigns for it, and RESIGN withdraws that: a");
-	fixture_answer_get(f, 1, 0, "1\nkind=election\nflavour=rw\n");
-	fixture_expect(f, 0, "-MISMATCH that name's directory in ZooKeeper is of kind \"election\" "
-		    "and flavour \"rw\", not \"lock\" and \"rw\", until some minutes after its last use: a");
-	fixture_answer_made(f, 0, 77, name, sizeof(name));
-	fixture_answer_list(f, 1, 1, (const char *[]){ name });
-	fixture_op(f, EFFECT_ZK_DELETE, name);
-	fixture_answer(f, ZK_OK);
+	fixture_answer_get(f, 1, 0, ELECTION_DATA);
+	fixture_expect(f, 0, DIRECTORY_IS("election", "rw", "lock"));
+	fixture_serve_alone(f, "-__WRIT__", 0, 77, f->znode);
+	fixture_serve(f, EFFECT_ZK_DELETE, f->znode, ZK_OK);
 	fixture_op(f, EFFECT_ZK_GET, "/lb/a");
 }
 
 /* Nothing is known within the time that a try may take. */
 TEST(who_is_set_aside_waits_no_longer_than_asked)
 {
-	struct fixture *f = *state;
-
 	fixture_ask(f, 0, "LOCK a");
 	fixture_ask(f, 1, "ACQUIRE a LIMIT 2 WAIT 100");
 	fixture_pass(f, 3000);
@@ -458,9 +399,6 @@ TEST(who_is_set_aside_waits_no_longer_than_asked)
 
 TEST(however_the_wait_of_who_is_set_aside_ends_nothing_is_left)
 {
-	struct fixture *f = *state;
-	char name[128];
-
 	ask_by_mistake(f);
 	fixture_simple(f, EVENT_CLIENT_GONE, 1);
 	fixture_say(f, 2, "CAMPAIGN a DATA x ENQUEUE", "+QUEUED");
@@ -472,10 +410,7 @@ TEST(however_the_wait_of_who_is_set_aside_ends_nothing_is_left)
 	fixture_ask(f, 2, "ACQUIRE a LIMIT 2");
 	fixture_say(f, 3, "CLIENT UNBLOCK 3", ":1");
 	fixture_expect(f, 2, "$-1");
-	fixture_answer_get(f, 1, 0, LOCK_DATA);
-	fixture_answer_made(f, 0, 77, name, sizeof(name));
-	fixture_answer_list(f, 1, 1, (const char *[]){ name });
-	fixture_expect(f, 0, ":78848");
+	granted(f, 0);
 	fixture_say(f, 0, "UNLOCK a", ":0");
 	fixture_answer(f, ZK_OK);
 	fixture_no_op(f);
@@ -483,8 +418,6 @@ TEST(however_the_wait_of_who_is_set_aside_ends_nothing_is_left)
 
 TEST(who_is_set_aside_is_refused_by_a_stop)
 {
-	struct fixture *f = *state;
-
 	ask_by_mistake(f);
 	fixture_simple(f, EVENT_STOP, 0);
 	fixture_expect(f, 0, "-DRAINING the daemon is stopping");
@@ -493,29 +426,19 @@ TEST(who_is_set_aside_is_refused_by_a_stop)
 
 TEST(who_is_set_aside_is_so_in_the_next_process)
 {
-	struct fixture *f = *state;
-
 	ask_by_mistake(f);
-	for (int i = 0; i < 2; i++) {
-		fixture_event(f, &(struct event){ .type = EVENT_ZK_SUSPENDED, .zk_suspended = { .planned = true } });
-		fixture_hand_over(f);
-		fixture_simple(f, EVENT_TIME, 0);
-	}
+	fixture_next_process(f);
+	fixture_next_process(f);
 	fixture_expect(f, 1, "");
 	fixture_reconnected(f);
 	fixture_answer_list(f, 1, 0, NULL); /* where is the znode whose create was not answered */
 	mistaken(f);
-	fixture_op(f, EFFECT_ZK_GET, "/lb/a");
-	fixture_answer_get(f, 1, 0, "1\nkind=semaphore\nlimit=2\n");
-	fixture_op(f, EFFECT_ZK_CREATE, "-lock-");
-	fixture_expect(f, 1, "");
+	a_semaphore_is_found(f);
 }
 
 /* The name is not known to be anything any longer. */
 TEST(who_is_set_aside_outlives_the_session)
 {
-	struct fixture *f = *state;
-
 	ask_by_mistake(f);
 	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
 	fixture_simple(f, EVENT_ZK_EXPIRED, 0);
@@ -524,36 +447,22 @@ TEST(who_is_set_aside_outlives_the_session)
 	fixture_zk_connected(f, 9);
 	fixture_answer_session(f);
 	fixture_pass(f, 200);
-	fixture_op(f, EFFECT_ZK_GET, "/lb/a");
-	fixture_answer_get(f, 1, 0, "1\nkind=semaphore\nlimit=2\n");
-	fixture_op(f, EFFECT_ZK_CREATE, "-lock-");
-	fixture_expect(f, 1, "");
+	a_semaphore_is_found(f);
 }
 
 TEST(who_came_behind_is_queued_when_nobody_of_another_kind_is_before_it)
 {
-	struct fixture *f = *state;
-	char name[128];
-
 	ask_by_mistake(f);
 	fixture_ask(f, 2, "LOCK a");
 	fixture_simple(f, EVENT_CLIENT_GONE, 1);
 	fixture_simple(f, EVENT_CLIENT_GONE, 0);
-	fixture_answer_get(f, 1, 0, LOCK_DATA);
-	fixture_answer_made(f, 0, 77, name, sizeof(name));
-	fixture_answer_list(f, 1, 1, (const char *[]){ name });
-	fixture_expect(f, 2, ":78848");
+	granted(f, 2);
 }
 
 TEST(those_that_are_set_aside_count_as_waiting_for_the_lock)
 {
-	struct fixture *f = *state;
-
 	fixture_ask(f, 0, "LOCK a");
-	for (uint32_t conn = 10; conn < 19; conn++) {
-		fixture_connect(f, conn);
-		fixture_say(f, conn, "ACQUIRE a LIMIT 2", "");
-	}
+	more_ask(f, 10, 9, "ACQUIRE a LIMIT 2");
 	fixture_connect(f, 19);
 	fixture_say(f, 19, "ACQUIRE a LIMIT 2",
 		    "-LIMIT as many clients as one lock may have already wait for it (limits.requests_per_lock): a");
@@ -564,31 +473,25 @@ TEST(those_that_are_set_aside_count_as_waiting_for_the_lock)
 /* The data of its directory do not tell the kind, and the contender that it waits for turns out to lead an election. */
 TEST(a_wait_confirms_a_kind_when_it_is_known_for_whom_it_waits)
 {
-	struct fixture *f = *state;
-	char name[128];
-
-	ask_behind(f, 0, "LOCK a", name);
+	ask_behind(f, 0, "LOCK a");
 	fixture_ask(f, 1, "CAMPAIGN a DATA x");
 	fixture_expect(f, 1, "");
 	fixture_answer_get(f, 70, 9, "1\nhost=beta\nkind=election\n");
 	fixture_expect(f, 0, "-MISMATCH that name is in use as an election: a");
 	fixture_expect(f, 1, "");
-	fixture_op(f, EFFECT_ZK_DELETE, name);
-	fixture_answer(f, ZK_OK);
+	fixture_serve(f, EFFECT_ZK_DELETE, f->znode, ZK_OK);
 	fixture_op(f, EFFECT_ZK_GET, "/lb/a");
 	fixture_expect(f, 1, "");
 	fixture_simple(f, EVENT_CLIENT_GONE, 1);
 	while (fixture_is_open(f))
 		fixture_answer(f, ZK_NONODE);
-	ask_behind(f, 2, "LOCK b", name);
+	ask_behind(f, 2, "LOCK b");
 	fixture_answer_get(f, 70, 9, "1\nhost=beta\n");
 	fixture_say(f, 3, "CAMPAIGN b DATA x", "-MISMATCH this name is in use as a lock, not as an election: b");
 }
 
 ALONE(alone_a_name_is_of_the_kind_that_it_is_used_as)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "ACQUIRE a LIMIT 2", ":1");
 	fixture_say(f, 1, "LOCK a", "-MISMATCH this name is in use as a semaphore, not as a lock: a");
 	fixture_say(f, 0, "RELEASE a", ":0");
@@ -605,7 +508,6 @@ ALONE(alone_a_name_is_of_the_kind_that_it_is_used_as)
 /* This host was only asked for permits of it; the host that made the directory knows better. */
 TEST(what_a_name_is_asked_about_goes_by_the_data_of_its_directory)
 {
-	struct fixture *f = *state;
 	bool listed = false;
 
 	fixture_ask(f, 0, "ACQUIRE a LIMIT 2");
