@@ -479,7 +479,7 @@ static void show(const struct history *h, const struct gaps *gaps)
 {
 	if (h->holds.count == 0) {
 		fputs("No hold of ", stdout);
-		cli_text(h->name, strlen(h->name));
+		cli_text(slice_of(h->name));
 		puts(h->from_ms > 0 || h->to_ms < INT64_MAX ? " in that time is in the journal."
 							    : " is in the journal.");
 	}
@@ -490,7 +490,7 @@ static void show(const struct history *h, const struct gaps *gaps)
 	if (gaps->count > 0)
 		putchar('\n');
 	for (size_t i = 0; i < gaps->count; i++)
-		cli_lines(gaps->gaps[i].sentence, strlen(gaps->gaps[i].sentence));
+		cli_lines(slice_of(gaps->gaps[i].sentence));
 }
 
 /* ---- JSON ---- */
