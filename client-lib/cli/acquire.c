@@ -2,7 +2,6 @@
 #include "client-lib/cli/acquire.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <time.h>
@@ -12,6 +11,7 @@
 #include "client-lib/cli/hold.h"
 #include "client-lib/cli/nested.h"
 #include "client-lib/cli/progress.h"
+#include "client-lib/cli/reply_text.h"
 #include "client-lib/cli/say.h"
 #include "client-lib/handle.h"
 #include "client-lib/wire.h"
@@ -157,25 +157,15 @@ static enum lb_result take_by(struct acquiring *a, int64_t end)
 	return r;
 }
 
-static const char *word_of(const struct lb_reply *holder, const char *key, int *ret_len)
-{
-	size_t len;
-	const char *text = lb_reply_text(lb_reply_field(holder, key), &len);
-
-	*ret_len = (int)len;
-	return text;
-}
-
 /* Who holds the lock, if the broker knows that without asking ZooKeeper, however many processes try. */
 static void say_taken(const struct acquiring *a)
 {
 	const struct cli_order *o = a->order;
-	const char *words[] = { "HOLDERS", o->names[0], "KNOWN" }, *host;
+	const char *words[] = { "HOLDERS", o->names[0], "KNOWN" };
 	const struct lb_reply *reply, *holder;
-	struct slice program;
-	int host_len;
+	struct slice host, program;
 	char error[1024];
-	int64_t pid;
+	long long pid;
 
 	snprintf(error, sizeof(error), "%s", lb_error(a->lb));
 	if (o->held != HELD_LOCKS || o->count > 1 || lb_command(a->lb, 3, words, &reply) != LB_OK ||
@@ -184,14 +174,14 @@ static void say_taken(const struct acquiring *a)
 		return;
 	}
 	holder = lb_reply_item(reply, 0);
-	host = word_of(holder, "host", &host_len);
+	host = reply_field(holder, "host");
 	program = cli_progress_program(holder);
-	pid = lb_reply_integer(lb_reply_field(holder, "pid"));
+	pid = reply_number(holder, "pid");
 	if (pid > 0)
-		cli_say("The lock %s is held on host %.*s by pid %lld (%.*s).", o->names[0], host_len, host,
-			(long long)pid, (int)program.len, program.data);
+		cli_say("The lock %s is held on host %.*s by pid %lld (%.*s).", o->names[0], (int)host.len, host.data,
+			pid, (int)program.len, program.data);
 	else
-		cli_say("The lock %s is held on host %.*s.", o->names[0], host_len, host);
+		cli_say("The lock %s is held on host %.*s.", o->names[0], (int)host.len, host.data);
 }
 
 /* That it is taken is no error to a script, which sees the exit status: as flock(1), we are silent then. */
@@ -199,14 +189,14 @@ static int taken(const struct acquiring *a)
 {
 	if (a->order->verbose || isatty(STDERR_FILENO))
 		say_taken(a);
-	return a->order->conflict;
+	return (int)a->order->conflict;
 }
 
 /*
  * A request that has been queued goes on waiting for as long as was asked, although the broker goes away: the next broker
- * has a new queue, where we ask again.
+ * has a new queue, where we ask again. -1: it is acquired. Otherwise the exit status.
  */
-static bool acquire(struct acquiring *a, const char *socket, int *ret_status)
+static int acquire(struct acquiring *a, const char *socket)
 {
 	struct cli_order *o = a->order;
 	int64_t end = wire_deadline(o->options.timeout_ms), limit = connect_end(o);
@@ -216,10 +206,8 @@ static bool acquire(struct acquiring *a, const char *socket, int *ret_status)
 	for (;;) {
 		enum lb_result r = handle_open(socket, patience(o), label_of(o), owner, &a->lb);
 
-		if (r == LB_OK && would_wait_for_itself(a)) {
-			*ret_status = CLI_DEADLOCK;
-			return false;
-		}
+		if (r == LB_OK && would_wait_for_itself(a))
+			return CLI_DEADLOCK;
 		if (r == LB_OK) {
 			int64_t asked_ms = wire_now_ms();
 
@@ -231,19 +219,13 @@ static bool acquire(struct acquiring *a, const char *socket, int *ret_status)
 			}
 		}
 		if (r == LB_OK)
-			return true;
-		if (r == LB_TAKEN) {
-			*ret_status = taken(a);
-			return false;
-		}
-		if (!is_away(r) || wire_now_ms() >= limit) {
-			*ret_status = cli_failed(a->lb, r);
-			return false;
-		}
-		if (cli_hold_is_unread(o)) {
-			*ret_status = CLI_OK;
-			return false;
-		}
+			return -1;
+		if (r == LB_TAKEN)
+			return taken(a);
+		if (!is_away(r) || wire_now_ms() >= limit)
+			return cli_failed(a->lb, r);
+		if (cli_hold_is_unread(o))
+			return CLI_OK;
 		cli_progress_away(&a->progress, lb_error(a->lb));
 		lb_close(a->lb);
 		a->lb = NULL;
@@ -270,20 +252,19 @@ static void splay(const struct cli_order *o)
 	}
 }
 
-bool cli_acquire(struct cli_order *o, const char *socket, struct lb **ret_lb, int64_t tokens[LIMIT_NAMES_MAX],
-		 int *ret_status)
+int cli_acquire(struct cli_order *o, const char *socket, struct lb **ret_lb, int64_t tokens[LIMIT_NAMES_MAX])
 {
 	struct acquiring a = { .order = o, .tokens = tokens };
 	int64_t began_ms;
-	bool acquired;
+	int status;
 
 	splay(o);
 	began_ms = wire_now_ms();
 	cli_progress_init(&a.progress, o, socket);
-	acquired = acquire(&a, socket, ret_status);
+	status = acquire(&a, socket);
 	cli_progress_deinit(&a.progress);
 	*ret_lb = a.lb;
-	if (acquired && o->verbose)
+	if (status < 0 && o->verbose)
 		cli_say("Getting it took %.3f s.", (double)(wire_now_ms() - began_ms) / 1e3);
-	return acquired;
+	return status;
 }

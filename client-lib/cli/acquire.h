@@ -7,9 +7,8 @@
 #include "client-lib/cli/order.h"
 
 /*
- * Connects and acquires. True: *ret_lb holds it, and tokens[i] is the token of names[i] (not of permits). Otherwise it
- * said why that failed, and *ret_status is the exit status, which may be any (-E). The caller closes *ret_lb in any
- * case; it may be NULL.
+ * Connects and acquires. -1: *ret_lb holds it, and tokens[i] is the token of names[i] (not of permits). Otherwise it said
+ * why that failed, and returns the exit status, which may be any (-E). The caller closes *ret_lb in any case; it may be
+ * NULL.
  */
-bool cli_acquire(struct cli_order *o, const char *socket, struct lb **ret_lb, int64_t tokens[LIMIT_NAMES_MAX],
-		 int *ret_status);
+int cli_acquire(struct cli_order *o, const char *socket, struct lb **ret_lb, int64_t tokens[LIMIT_NAMES_MAX]);

@@ -46,21 +46,21 @@ static void show_plain(const struct resp_value *v)
 {
 	switch (v->type) {
 	case RESP_STATUS:
-		cli_text(v->text.data, v->text.len);
+		cli_text(v->text);
 		break;
 	case RESP_ERROR:
 		printf("(error) ");
-		cli_text(v->text.data, v->text.len);
+		cli_text(v->text);
 		break;
 	case RESP_INTEGER:
 		printf("(integer) %lld", (long long)v->integer);
 		break;
 	case RESP_BULK:
-		cli_quoted(v->text.data, v->text.len);
+		cli_quoted(v->text);
 		break;
 	case RESP_DOUBLE:
 		printf("(double) ");
-		cli_text(v->text.data, v->text.len);
+		cli_text(v->text);
 		break;
 	case RESP_BOOL:
 		printf(v->integer ? "(true)" : "(false)");
@@ -125,7 +125,7 @@ static void show_reply(struct call *c)
 	if (cli_json_asked)
 		show_json(v, v->type == RESP_ERROR ? "error" : NULL);
 	else if (v->type == RESP_BULK && v->text.len > 0 && memchr(v->text.data, '\n', v->text.len))
-		cli_lines(v->text.data, v->text.len);
+		cli_lines(v->text);
 	else
 		show(v, 0);
 }

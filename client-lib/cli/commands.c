@@ -4,7 +4,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "client-lib/cli/json.h"
 #include "client-lib/cli/operators.h"
@@ -13,6 +12,7 @@
 #include "client-lib/cli/sheet.h"
 #include "client-lib/cli/shown.h"
 #include "client-lib/handle.h"
+#include "client-lib/request.h"
 
 /* ---- commands ---- */
 
@@ -49,15 +49,12 @@ static int run_force_unlock(struct lb *lb, const struct cli_words *w)
 
 static int run_ping(struct lb *lb, const struct cli_words *w)
 {
-	struct timespec a, b;
-	int status;
+	int64_t begin_ns = request_clock_ns();
+	int status = cli_ask(lb, "PING", NULL, NULL);
 
-	clock_gettime(CLOCK_MONOTONIC, &a);
-	status = cli_ask(lb, "PING", NULL, NULL);
-	clock_gettime(CLOCK_MONOTONIC, &b);
 	if (status == CLI_OK)
 		printf(cli_json_asked ? "{\"ms\":%.3f}\n" : "PONG (%.3f ms)\n",
-		       (double)(b.tv_sec - a.tv_sec) * 1e3 + (double)(b.tv_nsec - a.tv_nsec) / 1e6);
+		       (double)(request_clock_ns() - begin_ns) / 1e6);
 	return status;
 }
 
@@ -89,16 +86,14 @@ enum { KEY_COLUMNS = 13 };
 
 static void print_numbers(const struct lb_reply *map)
 {
-	size_t i, len;
-
-	for (i = 0; i < lb_reply_count(map); i++) {
+	for (size_t i = 0; i < lb_reply_count(map); i++) {
 		const struct lb_reply *value = lb_reply_item(map, i);
-		const char *key = lb_reply_text(lb_reply_key(map, i), &len);
+		struct slice key = reply_text(lb_reply_key(map, i));
 
 		if (lb_reply_type(value) != LB_REPLY_INTEGER)
 			continue;
-		cli_text(key, len);
-		printf("%*s %lld\n", len < KEY_COLUMNS ? (int)(KEY_COLUMNS - len) : 0, "",
+		cli_text(key);
+		printf("%*s %lld\n", key.len < KEY_COLUMNS ? (int)(KEY_COLUMNS - key.len) : 0, "",
 		       (long long)lb_reply_integer(value));
 	}
 }
@@ -111,7 +106,6 @@ static int run_audit(struct lb *lb, const struct cli_words *w)
 	};
 	const struct lb_reply *reply, *examples;
 	int status;
-	size_t i;
 
 	lb_set_patience(lb, AUDIT_PATIENCE_MS);
 	status = cli_ask(lb, "AUDIT", NULL, &reply);
@@ -130,7 +124,7 @@ static int run_audit(struct lb *lb, const struct cli_words *w)
 			putchar('\n');
 		sheet_show(columns, 2, examples, 0);
 	}
-	for (i = 0; i < sizeof(findings) / sizeof(findings[0]); i++)
+	for (size_t i = 0; i < sizeof(findings) / sizeof(findings[0]); i++)
 		if (reply_number(reply, findings[i]) > 0)
 			return CLI_FINDINGS;
 	return CLI_OK;
@@ -142,7 +136,6 @@ static const int64_t RESTART_PATIENCE_MS = 30000;
 static int run_restart(struct lb *lb, const struct cli_words *w)
 {
 	const struct lb_reply *reply;
-	struct slice version;
 	int status;
 
 	lb_set_patience(lb, RESTART_PATIENCE_MS);
@@ -153,9 +146,8 @@ static int run_restart(struct lb *lb, const struct cli_words *w)
 		cli_json_line(reply);
 		return CLI_OK;
 	}
-	version = reply_field(reply, "version");
 	printf("lockbrokerd ");
-	cli_text(version.data, version.len);
+	cli_text(reply_field(reply, "version"));
 	printf(" serves now, as process %lld; nobody was served for %.1f ms\n",
 	       reply_number(reply, "process_id"), (double)reply_number(reply, "paused_us") / 1e3);
 	return CLI_OK;
@@ -163,16 +155,13 @@ static int run_restart(struct lb *lb, const struct cli_words *w)
 
 static void show_config(const struct lb_reply *reply)
 {
-	size_t i, len;
+	for (size_t i = 0; i < lb_reply_count(reply); i++) {
+		struct slice value = reply_text(lb_reply_item(reply, i));
 
-	for (i = 0; i < lb_reply_count(reply); i++) {
-		const char *text = lb_reply_text(lb_reply_key(reply, i), &len);
-
-		cli_text(text, len);
+		cli_text(reply_text(lb_reply_key(reply, i)));
 		printf(" = ");
-		text = lb_reply_text(lb_reply_item(reply, i), &len);
-		if (len > 0)
-			cli_text(text, len);
+		if (value.len > 0)
+			cli_text(value);
 		putchar('\n');
 	}
 }
@@ -249,10 +238,7 @@ static void show_why(const struct lb_reply *reply)
 
 static void show_info(const struct lb_reply *reply)
 {
-	size_t len;
-	const char *text = lb_reply_text(reply, &len);
-
-	cli_lines(text, len);
+	cli_lines(reply_text(reply));
 }
 
 static void json_info(const struct lb_reply *reply)

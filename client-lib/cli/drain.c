@@ -18,20 +18,17 @@ enum { SHOWN_MAX = 20 };
 /* The locks that have a holder here; those that are not among them, a number. The caller frees them. */
 static int held_names(struct lb *lb, char *names[SHOWN_MAX], int *ret_count, int *ret_more)
 {
-	static const char *const words[] = { "LOCKS" };
 	const struct lb_reply *reply;
-	int status = cli_ask_words(lb, 1, words, &reply);
+	int status = cli_ask(lb, "LOCKS", NULL, &reply);
 
 	*ret_count = *ret_more = 0;
 	for (size_t i = 0; status == CLI_OK && i < lb_reply_count(reply); i++) {
 		const struct lb_reply *lock = lb_reply_item(reply, i);
-		const char *name;
-		size_t len;
+		struct slice name = reply_field(lock, "name");
 
 		if (reply_number(lock, "holders") == 0)
 			continue;
-		name = lb_reply_text(lb_reply_field(lock, "name"), &len);
-		if (*ret_count < SHOWN_MAX && (names[*ret_count] = strndup(name, len)))
+		if (*ret_count < SHOWN_MAX && (names[*ret_count] = strndup(name.data, name.len)))
 			++*ret_count;
 		else
 			++*ret_more;
@@ -47,14 +44,12 @@ static int show_holders(struct lb *lb, const char *name)
 
 	for (size_t i = 0; status == CLI_OK && i < lb_reply_count(reply); i++) {
 		const struct lb_reply *holder = lb_reply_item(reply, i);
-		struct slice program;
 
 		printf("  ");
-		cli_text(name, strlen(name));
+		cli_text(slice_of(name));
 		printf(": client %lld, uid %lld, pid %lld (", reply_number(holder, "client"), reply_number(holder, "uid"),
 		       reply_number(holder, "pid"));
-		program = cli_progress_program(holder);
-		cli_text(program.data, program.len);
+		cli_text(cli_progress_program(holder));
 		printf("), for %.1f s\n", (double)reply_number(holder, "held_ms") / 1e3);
 	}
 	return status;
@@ -79,14 +74,13 @@ static int show_held(struct lb *lb, long long held)
 
 static int wait_until_nothing_is_held(struct lb *lb)
 {
-	static const char *const words[] = { "DRAIN", "STATE" };
 	static const struct timespec pause = { .tv_nsec = 250000000 };
 	const struct lb_reply *reply;
 	long long before = -1, held;
 	int status;
 
 	for (;; nanosleep(&pause, NULL)) {
-		status = cli_ask_words(lb, 2, words, &reply);
+		status = cli_ask(lb, "DRAIN", "STATE", &reply);
 		if (status != CLI_OK)
 			return status;
 		if (!reply_number(reply, "draining")) {
@@ -113,13 +107,12 @@ static int wait_until_nothing_is_held(struct lb *lb)
 int cli_drain(struct lb *lb, const struct cli_words *w)
 {
 	bool off = w->given[OPT_DRAIN_OFF], waits = w->given[OPT_DRAIN_WAIT];
-	const char *const words[] = { "DRAIN", "OFF" };
 	const struct lb_reply *reply;
 	int status;
 
 	if (off && waits)
 		return cli_usage("drain takes --wait or --off, not both.");
-	status = cli_ask_words(lb, off ? 2 : 1, words, &reply);
+	status = cli_ask(lb, "DRAIN", off ? "OFF" : NULL, &reply);
 	if (status != CLI_OK)
 		return status;
 	if (cli_json_asked && !waits)

@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "client-lib/cli/commands.h"
@@ -21,6 +20,7 @@
 #include "client-lib/cli/say.h"
 #include "client-lib/cli/shown.h"
 #include "client-lib/handle.h"
+#include "client-lib/request.h"
 #include "protocol/bytes.h"
 
 static const char down[] = "# HELP lockbroker_up 1: the daemon has answered.\n"
@@ -33,19 +33,17 @@ static const int64_t PATIENCE_MS = 5000;
 #define CHECK_WAIT_MS "5000"
 
 /* The daemon's text, which lives as long as the handle; otherwise the handle says why there is none. */
-static enum lb_result ask(const char *socket, int64_t patience_ms, struct lb **ret, const char **ret_text,
-			  size_t *ret_len)
+static enum lb_result ask(const char *socket, struct lb **ret, struct slice *ret_text)
 {
 	const char *words[] = { "METRICS" };
 	const struct lb_reply *reply;
 	enum lb_result r = handle_open_now(socket, ret);
 
-	if (r == LB_OK) {
-		lb_set_patience(*ret, patience_ms);
-		r = lb_command(*ret, 1, words, &reply);
-	}
+	lb_set_patience(*ret, PATIENCE_MS);
 	if (r == LB_OK)
-		*ret_text = lb_reply_text(reply, ret_len);
+		r = lb_command(*ret, 1, words, &reply);
+	if (r == LB_OK)
+		*ret_text = reply_text(reply);
 	return r;
 }
 
@@ -59,7 +57,7 @@ static int cannot_write(const char *path)
 
 /* Whoever reads the file sees the former text or this one, whole: another file takes its name. A device or a link, such as
  * /dev/stdout, would be gone for everybody. */
-static int write_file(const char *path, const char *text, size_t len)
+static int write_file(const char *path, struct slice text)
 {
 	char *made = NULL;
 	int fd, status = CLI_OK;
@@ -79,7 +77,7 @@ static int write_file(const char *path, const char *text, size_t len)
 		free(made);
 		return status;
 	}
-	if (write(fd, text, len) != (ssize_t)len || fchmod(fd, 0644) < 0 || rename(made, path) < 0) {
+	if (write(fd, text.data, text.len) != (ssize_t)text.len || fchmod(fd, 0644) < 0 || rename(made, path) < 0) {
 		status = cannot_write(path);
 		unlink(made);
 	}
@@ -90,18 +88,18 @@ static int write_file(const char *path, const char *text, size_t len)
 
 int cli_metrics(const struct cli_words *w)
 {
-	const char *path = w->given[OPT_TEXTFILE], *text = down;
-	size_t len = strlen(down);
+	const char *path = w->given[OPT_TEXTFILE];
+	struct slice text = SLICE(down);
 	struct lb *lb;
-	enum lb_result r = ask(w->socket, PATIENCE_MS, &lb, &text, &len);
+	enum lb_result r = ask(w->socket, &lb, &text);
 	int status = r == LB_OK ? CLI_OK : cli_failed(lb, r);
 
 	if (path) {
-		int written = write_file(path, text, len);
+		int written = write_file(path, text);
 
 		status = written == CLI_OK ? status : written;
 	} else {
-		cli_lines(text, len);
+		cli_lines(text);
 	}
 	lb_close(lb);
 	return status;
@@ -117,10 +115,11 @@ enum measured { LIMIT, WAIT, PROOF, ANSWER, MEASURED };
 
 static const struct {
 	const char *word, *unit, *key; /* of JSON: those of METRICS are called as there */
-} measures[MEASURED] = { [LIMIT] = { "limit", "%", "limit_percent" },
-			 [WAIT] = { "wait", "s", "longest_wait_seconds" },
-			 [PROOF] = { "proof", "s", "session_proof_age_seconds" },
-			 [ANSWER] = { "answer", "s", "answer_seconds" } };
+	const char *sentence;          /* behind the number */
+} measures[MEASURED] = { [LIMIT] = { "limit", "%", "limit_percent", "of a limit is in use" },
+			 [WAIT] = { "wait", "s", "longest_wait_seconds", "is the longest wait" },
+			 [PROOF] = { "proof", "s", "session_proof_age_seconds", "is the age of the session's proof" },
+			 [ANSWER] = { "answer", "s", "answer_seconds", "passed before the daemon answered" } };
 
 struct check {
 	double thresholds[MEASURED][VERDICT_CRITICAL + 1]; /* by verdict; below 0: none */
@@ -153,12 +152,9 @@ static void judge(struct check *c, enum verdict verdict, const char *format, ...
 	va_end(args);
 }
 
-static double seconds_since(const struct timespec *then)
+static double seconds_since(int64_t then_ns)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)(now.tv_sec - then->tv_sec) + (double)(now.tv_nsec - then->tv_nsec) / 1e9;
+	return (double)(request_clock_ns() - then_ns) / 1e9;
 }
 
 /* The number behind that name, labels included, at the beginning of a line; `otherwise` if there is none. */
@@ -202,15 +198,9 @@ static void measure_pools(struct check *c, const char *text)
 /* The causes are no numbers: METRICS does not have them. */
 static void ask_causes(struct check *c, struct lb *lb)
 {
-	const char *words[] = { "INFO", "zookeeper" };
-	const struct lb_reply *reply;
-	struct slice refusal, trouble, lacks;
+	struct slice info = reply_text(cli_reply(lb, "INFO", "zookeeper")), refusal = reply_line(info, "\nrefusal:"),
+		     trouble = reply_line(info, "\ntrouble:"), lacks = reply_line(info, "\nzookeeper_lacks:");
 
-	if (lb_command(lb, 2, words, &reply) != LB_OK)
-		return;
-	refusal = reply_line(reply_text(reply), "\nrefusal:");
-	trouble = reply_line(reply_text(reply), "\ntrouble:");
-	lacks = reply_line(reply_text(reply), "\nzookeeper_lacks:");
 	snprintf(c->refusal, sizeof(c->refusal), "%.*s", (int)refusal.len, refusal.data);
 	snprintf(c->trouble, sizeof(c->trouble), "%.*s", (int)trouble.len, trouble.data);
 	snprintf(c->lacks, sizeof(c->lacks), "%.*s", (int)lacks.len, lacks.data);
@@ -246,18 +236,11 @@ static void judge_session(struct check *c, const char *text)
 
 static void judge_measures(struct check *c)
 {
-	static const char *const sentences[MEASURED] = {
-		[LIMIT] = "of a limit is in use",
-		[WAIT] = "is the longest wait",
-		[PROOF] = "is the age of the session's proof",
-		[ANSWER] = "passed before the daemon answered",
-	};
-
 	for (int i = 0; i < MEASURED; i++)
 		for (enum verdict v = VERDICT_CRITICAL; v > VERDICT_OK; v--) {
 			if (c->thresholds[i][v] < 0 || c->values[i] < c->thresholds[i][v])
 				continue;
-			judge(c, v, "%.1f %s %s%s%s", c->values[i], measures[i].unit, sentences[i],
+			judge(c, v, "%.1f %s %s%s%s", c->values[i], measures[i].unit, measures[i].sentence,
 			      i == LIMIT ? ": " : "", i == LIMIT ? c->fullest : "");
 			break;
 		}
@@ -268,10 +251,9 @@ static void judge_lock(struct check *c, struct lb *lb)
 {
 	const char *take[] = { "LOCK", c->name, "WAIT", CHECK_WAIT_MS, "FRESH" }, *give[] = { "UNLOCK", c->name };
 	const struct lb_reply *reply;
-	struct timespec begin;
+	int64_t begin_ns = request_clock_ns();
 	enum lb_result r;
 
-	clock_gettime(CLOCK_MONOTONIC, &begin);
 	lb_set_patience(lb, PATIENCE_MS + strtol(CHECK_WAIT_MS, NULL, 10));
 	r = lb_command(lb, 5, take, &reply);
 	if (r == LB_OK && lb_reply_type(reply) == LB_REPLY_NIL) {
@@ -279,7 +261,7 @@ static void judge_lock(struct check *c, struct lb *lb)
 		return;
 	}
 	if (r == LB_OK) {
-		c->lock_s = seconds_since(&begin);
+		c->lock_s = seconds_since(begin_ns);
 		snprintf(c->taken, sizeof(c->taken), "the lock was taken in %.3f s; ", c->lock_s);
 		r = lb_command(lb, 2, give, &reply);
 	}
@@ -342,17 +324,13 @@ static bool read_thresholds(struct check *c, enum verdict verdict, const char *g
 {
 	char limit[] = "limit", wait[] = "wait", proof[] = "proof", answer[] = "answer";
 	char *const words[] = { limit, wait, proof, answer, NULL };
-	char *copy = strdup(given), *text = copy, *value, *end;
+	char *copy = strdup(given), *text = copy, *value, *end = copy;
 	bool right = copy;
 
 	while (right && *text) {
 		int which = getsubopt(&text, words, &value);
-		double number;
+		double number = which >= 0 && value && *value ? strtod(value, &end) : -1;
 
-		right = which >= 0 && value && *value;
-		if (!right)
-			break;
-		number = strtod(value, &end);
 		right = number >= 0 && number <= 1e9 && !*end;
 		if (right)
 			c->thresholds[which][verdict] = number;
@@ -380,17 +358,15 @@ int cli_check(const struct cli_words *w)
 {
 	struct check *c = &check;
 	const char *text = "";
-	struct timespec begin;
+	int64_t begin_ns = request_clock_ns();
 	struct bytes copy = { 0 };
-	enum lb_result r;
+	struct slice answer;
 	struct lb *lb;
-	size_t len;
+	enum lb_result r = ask(w->socket, &lb, &answer);
 
-	clock_gettime(CLOCK_MONOTONIC, &begin);
-	r = ask(w->socket, PATIENCE_MS, &lb, &text, &len);
-	c->values[ANSWER] = seconds_since(&begin);
+	c->values[ANSWER] = seconds_since(begin_ns);
 	if (r == LB_OK) {
-		bytes_append(&copy, text, len);
+		bytes_slice(&copy, answer);
 		bytes_char(&copy, '\0');
 		text = copy.data;
 		c->values[WAIT] = value_of(text, "lockbroker_longest_wait_seconds", 0);

@@ -7,7 +7,6 @@
 #include <glob.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -24,7 +23,9 @@
 #include "protocol/bytes_format.h"
 #include "protocol/name.h"
 
-enum { UNIT_MAX = 512, WORDS_MAX = 64, WORD_MAX = 1024 };
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+enum { UNIT_MAX = 512, WORDS_MAX = 32, WORD_MAX = 1024 };
 
 /* ---- what is asked ---- */
 
@@ -125,7 +126,7 @@ static int may_read(const struct source *s)
 	bool is_there = false;
 	char path[128];
 
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+	for (size_t i = 0; i < COUNT(places); i++) {
 		is_there |= access(places[i], F_OK) == 0;
 		snprintf(path, sizeof(path), "%s/*/system[.@]*", places[i]);
 		if (may_read_one(path))
@@ -143,29 +144,6 @@ static int may_read(const struct source *s)
 	return CLI_DENIED;
 }
 
-/* The words of journalctl. What is not a text of its own is kept in `texts`. */
-struct words {
-	char *words[WORDS_MAX + 1];
-	size_t count;
-	char texts[2][WORD_MAX];
-	size_t text_count;
-};
-
-static void add(struct words *words, const char *word)
-{
-	if (words->count < WORDS_MAX)
-		words->words[words->count++] = (char *)word;
-}
-
-static const char *add_pair(struct words *words, const char *key, const char *value)
-{
-	char *text = words->texts[words->text_count++];
-
-	snprintf(text, WORD_MAX, "%s=%s", key, value);
-	add(words, text);
-	return text;
-}
-
 static const char fields[] =
 	"--output-fields=_MACHINE_ID,_HOSTNAME,LOCKBROKER_EVENT,LOCKBROKER_NAME,LOCKBROKER_KIND,LOCKBROKER_MODE,"
 	"LOCKBROKER_TOKEN,LOCKBROKER_PERMITS,LOCKBROKER_CLIENT,LOCKBROKER_PID,LOCKBROKER_UID,LOCKBROKER_UNIT,"
@@ -174,38 +152,29 @@ static const char fields[] =
 	"LOCKBROKER_LONGEST_MS,LOCKBROKER_HOLDER,LOCKBROKER_HOLDER_PID,LOCKBROKER_HOLDER_COMMAND,LOCKBROKER_LINES,"
 	"LOCKBROKER_OF,LOCKBROKER_STANDALONE";
 
-/* `matches`: entries of the unit with one of these are read; NULL ends them. */
-static void make_words(struct words *words, const struct source *s, const char *const *matches)
+/*
+ * Reads the entries of the unit with one of the events, which NULL ends, and its entries with that name (NULL: none). An
+ * entry has to match each field that is given, by any of the matches of this field; "+" begins another such set.
+ */
+static int read_entries(const struct source *s, const char *name, const char *const *events,
+			bool (*take)(void *context, struct journal_entry *entry), void *context)
 {
-	const char *unit, *user = NULL;
-	char uid[16];
+	char unit[WORD_MAX], uid[32], *words[WORDS_MAX];
+	const char *user = s->is_user ? uid : NULL;
+	const char *const before[] = { "journalctl", "--output=export", "--quiet", "--no-pager", fields,
+				       s->directory ? "--directory" : NULL, s->directory, s->merge ? "--merge" : NULL, "--",
+				       name ? unit : NULL, name ? user : NULL, name, name ? "+" : NULL, unit, user };
+	size_t count = 0;
 
-	*words = (struct words){ 0 };
-	for (const char *const *word =
-		     (const char *const[]){ "journalctl", "--output=export", "--quiet", "--no-pager", fields, NULL };
-	     *word; word++)
-		add(words, *word);
-	if (s->directory) {
-		add(words, "--directory");
-		add(words, s->directory);
-	}
-	if (s->merge)
-		add(words, "--merge");
-	add(words, "--");
-	for (size_t i = 0; matches[i]; i++) {
-		if (i > 0)
-			add(words, "+");
-		if (i == 0) {
-			unit = add_pair(words, s->is_user ? "_SYSTEMD_USER_UNIT" : "_SYSTEMD_UNIT", s->unit);
-			snprintf(uid, sizeof(uid), "%u", (unsigned)getuid());
-			user = s->is_user ? add_pair(words, "_UID", uid) : NULL;
-		} else {
-			add(words, unit);
-			if (user)
-				add(words, user);
-		}
-		add(words, matches[i]);
-	}
+	snprintf(unit, sizeof(unit), "%s=%s", s->is_user ? "_SYSTEMD_USER_UNIT" : "_SYSTEMD_UNIT", s->unit);
+	snprintf(uid, sizeof(uid), "_UID=%u", (unsigned)getuid());
+	for (size_t i = 0; i < COUNT(before); i++)
+		if (before[i])
+			words[count++] = (char *)before[i];
+	while (*events)
+		words[count++] = (char *)*events++;
+	words[count] = NULL;
+	return journal_read(words, take, context);
 }
 
 static bool take_first(void *context, struct journal_entry *entry)
@@ -220,24 +189,16 @@ static int read_journal(const struct source *s, struct history *h, int64_t *ret_
 	static const char *const holds[] = { "LOCKBROKER_EVENT=released", "LOCKBROKER_EVENT=lost",
 					     "LOCKBROKER_EVENT=granted",  "LOCKBROKER_EVENT=delegated",
 					     "LOCKBROKER_EVENT=summary",  NULL };
+	static const char *const others[] = { "LOCKBROKER_EVENT=summary", "LOCKBROKER_EVENT=serves",
+					      "LOCKBROKER_EVENT=unread", "LOCKBROKER_EVENT=held_back", NULL };
 	char name[WORD_MAX];
-	const char *const matches[] = { name,
-					"LOCKBROKER_EVENT=summary",
-					"LOCKBROKER_EVENT=serves",
-					"LOCKBROKER_EVENT=unread",
-					"LOCKBROKER_EVENT=held_back",
-					NULL };
-	struct words words;
 	int status;
 
 	*ret_first_ms = -1;
 	snprintf(name, sizeof(name), "LOCKBROKER_NAME=%s", h->name);
-	make_words(&words, s, holds);
-	status = journal_read(words.words, take_first, ret_first_ms);
-	if (status != 0)
-		return status;
-	make_words(&words, s, matches);
-	status = journal_read(words.words, history_take, h);
+	status = read_entries(s, NULL, holds, take_first, ret_first_ms);
+	if (status == 0)
+		status = read_entries(s, name, others, history_take, h);
 	history_end(h);
 	return status;
 }
@@ -344,17 +305,16 @@ static void holder_of(struct sheet *s, const struct journal_entry *entry)
 /* `role`: of an election, as `who` shows it. */
 static void mode_of(struct sheet *s, const struct history_row *row, struct slice role)
 {
+	struct slice mode = journal_field(&row->entry, "LOCKBROKER_MODE");
 	char text[64];
 
-	if (!row->permits) {
-		if (slice_eq(journal_field(&row->entry, "LOCKBROKER_KIND"), SLICE("election")))
-			sheet_text(s, role);
-		else
-			cell(s, &row->entry, "LOCKBROKER_MODE");
-		return;
+	if (row->permits) {
+		snprintf(text, sizeof(text), "%llu permit%s", LLU(row->permits), row->permits == 1 ? "" : "s");
+		mode = slice_of(text);
+	} else if (slice_eq(journal_field(&row->entry, "LOCKBROKER_KIND"), SLICE("election"))) {
+		mode = role;
 	}
-	snprintf(text, sizeof(text), "%llu permit%s", LLU(row->permits), row->permits == 1 ? "" : "s");
-	sheet_text(s, slice_of(text));
+	sheet_text(s, mode);
 }
 
 /* -1: that is not known. Those of a summary have only the longest. */
@@ -363,19 +323,6 @@ static int64_t lasted_ms(const struct history_row *row)
 	bool is_one = journal_number(&row->entry, "LOCKBROKER_COUNT") < 0;
 
 	return row->state == HISTORY_ENDED && is_one ? row->until_ms - row->since_ms : -1;
-}
-
-static void times_of(struct sheet *s, const struct history_row *row)
-{
-	char text[CLI_DURATION_MAX];
-
-	sheet_text(s, slice_of(cli_instant_ms(row->since_ms, -1, text)));
-	sheet_text(s, row->state == HISTORY_ENDED ? slice_of(cli_instant_ms(row->until_ms, row->since_ms, text))
-						  : SLICE(""));
-	sheet_duration(s, lasted_ms(row));
-	cell(s, &row->entry, "_HOSTNAME");
-	cell(s, &row->entry, "LOCKBROKER_PID");
-	holder_of(s, &row->entry);
 }
 
 /* How it ended, or what stands in for that. */
@@ -401,6 +348,23 @@ static void end_of(struct sheet *s, const struct history_row *row, const char *o
 	sheet_text(s, slice_of(text));
 }
 
+/* The cells that a row of each table begins with. */
+static void begin_row(struct sheet *s, const struct history_row *row, struct slice role, const char *open)
+{
+	char text[CLI_DURATION_MAX];
+
+	sheet_text(s, slice_of(cli_instant_ms(row->since_ms, -1, text)));
+	sheet_text(s, row->state == HISTORY_ENDED ? slice_of(cli_instant_ms(row->until_ms, row->since_ms, text))
+						  : SLICE(""));
+	sheet_duration(s, lasted_ms(row));
+	cell(s, &row->entry, "_HOSTNAME");
+	cell(s, &row->entry, "LOCKBROKER_PID");
+	holder_of(s, &row->entry);
+	cell(s, &row->entry, "LOCKBROKER_UID");
+	mode_of(s, row, role);
+	end_of(s, row, open);
+}
+
 static void show_holds(const struct history *h)
 {
 	static const struct sheet_column columns[] = {
@@ -415,16 +379,13 @@ static void show_holds(const struct history *h)
 	};
 	struct sheet s;
 
-	sheet_begin(&s, columns, sizeof(columns) / sizeof(columns[0]));
+	sheet_begin(&s, columns, COUNT(columns));
 	for (size_t i = 0; i < h->holds.count; i++) {
 		const struct history_row *row = &h->holds.rows[i];
 		const struct journal_entry *e = &row->entry;
 		bool has_token = journal_number(e, "LOCKBROKER_TOKEN") > 0;
 
-		times_of(&s, row);
-		cell(&s, e, "LOCKBROKER_UID");
-		mode_of(&s, row, SLICE("leader"));
-		end_of(&s, row, "still held");
+		begin_row(&s, row, SLICE("leader"), "still held");
 		sheet_duration(&s, journal_number(e, "LOCKBROKER_WAITED_MS"));
 		cell(&s, e, "LOCKBROKER_BEFORE");
 		cell(&s, e, has_token ? "LOCKBROKER_TOKEN" : "");
@@ -453,7 +414,7 @@ static void show_waits(const struct history *h)
 	};
 	struct sheet s;
 
-	sheet_begin(&s, columns, sizeof(columns) / sizeof(columns[0]));
+	sheet_begin(&s, columns, COUNT(columns));
 	for (size_t i = 0; i < h->waits.count; i++) {
 		const struct history_row *row = &h->waits.rows[i];
 		struct slice host = journal_field(told_by(row), "LOCKBROKER_HOLDER"),
@@ -461,10 +422,7 @@ static void show_waits(const struct history *h)
 			     command = journal_field(told_by(row), "LOCKBROKER_HOLDER_COMMAND");
 		struct bytes by = { 0 };
 
-		times_of(&s, row);
-		cell(&s, &row->entry, "LOCKBROKER_UID");
-		mode_of(&s, row, SLICE("candidate"));
-		end_of(&s, row, "still waits");
+		begin_row(&s, row, SLICE("candidate"), "still waits");
 		bytes_slice(&by, host);
 		if (pid.len > 0)
 			bytes_format(&by, "%s%v %v", by.len > 0 ? ": " : "", command, pid);
@@ -479,7 +437,7 @@ static void show(const struct history *h, const struct gaps *gaps)
 {
 	if (h->holds.count == 0) {
 		fputs("No hold of ", stdout);
-		cli_text(h->name, strlen(h->name));
+		cli_text(slice_of(h->name));
 		puts(h->from_ms > 0 || h->to_ms < INT64_MAX ? " in that time is in the journal."
 							    : " is in the journal.");
 	}
@@ -490,7 +448,7 @@ static void show(const struct history *h, const struct gaps *gaps)
 	if (gaps->count > 0)
 		putchar('\n');
 	for (size_t i = 0; i < gaps->count; i++)
-		cli_lines(gaps->gaps[i].sentence, strlen(gaps->gaps[i].sentence));
+		cli_lines(slice_of(gaps->gaps[i].sentence));
 }
 
 /* ---- JSON ---- */
@@ -570,8 +528,6 @@ static void print_times(const struct history_row *row, const char *lasted)
 	print_number("until_ms", row->state == HISTORY_ENDED ? row->until_ms : -1);
 	print_number(lasted, lasted_ms(row));
 }
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static void print_json(const struct history *h, const struct gaps *gaps)
 {

@@ -12,18 +12,6 @@
 #include "client-lib/cli/json.h"
 #include "client-lib/cli/proof.h"
 #include "client-lib/cli/say.h"
-#include "client-lib/cli/shown.h"
-#include "client-lib/wire.h"
-
-/* The proof is checked at least this often. */
-enum { PROOF_MS = 500 };
-
-struct hold {
-	const struct cli_order *order;
-	struct lb *lb;
-	struct cli_proof proof;
-	bool lost;
-};
 
 static int written(void)
 {
@@ -36,10 +24,8 @@ static int written(void)
 	return CLI_OSERR;
 }
 
-static int print_held(const struct hold *h, const int64_t *tokens)
+static int print_held(const struct cli_order *o, const int64_t *tokens)
 {
-	const struct cli_order *o = h->order;
-
 	if (cli_json_asked)
 		printf("{\"held\":[");
 	for (size_t i = 0; i < o->count; i++) {
@@ -58,83 +44,36 @@ static int print_held(const struct hold *h, const int64_t *tokens)
 }
 
 /* The loss of one (NULL: of all). Who reads our output is the first to be told. */
-static void lost(struct hold *h, const char *name, const char *why)
+static void lost(void *context, const char *name, const char *why)
 {
-	if (h->lost)
+	struct cli_proof *p = context;
+
+	if (p->lost)
 		return;
-	h->lost = true;
+	p->lost = true;
+	name = name ? name : p->order->names[0];
 	if (cli_json_asked) {
 		printf("{\"lost\":");
-		cli_json_text(slice_of(name ? name : h->order->names[0]));
+		cli_json_text(slice_of(name));
 		puts("}");
 	} else {
 		puts("lost");
 	}
 	fflush(stdout);
-	cli_say("The lock %s is lost: %s", name ? name : h->order->names[0], why);
+	cli_say("The lock %s is lost: %s", name, why);
 }
 
-static void lost_with(struct hold *h, enum lb_result result)
-{
-	char why[1024];
-
-	lost(h, NULL, cli_why_ended(h->lb, result, why, sizeof(why)));
-}
-
-static void heed_event(struct hold *h, const struct lb_event *event)
-{
-	char text[1024];
-
-	switch (event->type) {
-	case LB_EVENT_LOST:
-		if (strcmp(event->reason, "connection") != 0)
-			lost(h, event->name, cli_why_lost(event->reason));
-		break;
-	case LB_EVENT_JEOPARDY:
-		cli_say("ZooKeeper is unreachable; held locks are safe for %.1f s more.", (double)event->ms / 1e3);
-		break;
-	case LB_EVENT_SAFE:
-		cli_say("ZooKeeper is back; held locks are safe.");
-		break;
-	case LB_EVENT_REVOKE:
-		cli_say("Somebody asks for the lock %s: %s.", event->name, cli_shown(event->reason, text, sizeof(text)));
-		break;
-	case LB_EVENT_GRANTED:
-	case LB_EVENT_TIMEOUT:
-	case LB_EVENT_FAILED:
-	case LB_EVENT_LEADER:
-	case LB_EVENT_UNOBSERVED:
-	case LB_EVENT_OTHER:
-		break;
-	}
-}
-
-static void heed(struct hold *h)
-{
-	enum lb_result r = cli_proof_hear(&h->proof);
-	struct lb_event event;
-
-	while (h->lb->events.len > 0 && lb_event(h->lb, 0, &event) == LB_OK)
-		heed_event(h, &event);
-	if (r == LB_OK && !h->lost)
-		r = cli_proof_ask(&h->proof, PROOF_MS);
-	if (r != LB_OK)
-		lost_with(h, r);
-	else if (cli_proof_left_ms(&h->proof) == 0)
-		lost(h, NULL, cli_proof_over(h->order->options.lease_ms > 0));
-}
-
-static int watch(struct hold *h)
+static int watch(struct cli_proof *proof)
 {
 	for (;;) {
 		/* No events: a pipe without a reader, and a terminal that was hung up, are told in any case. */
-		struct pollfd p[] = { { .fd = lb_fd(h->lb), .events = POLLIN }, { .fd = STDOUT_FILENO } };
+		struct pollfd p[] = { { .fd = lb_fd(proof->lb), .events = POLLIN }, { .fd = STDOUT_FILENO } };
 
-		heed(h);
-		if (h->lost)
+		cli_proof_heed(proof);
+		if (proof->lost)
 			return CLI_LOST;
 		cli_say_unsaid();
-		poll(p, 2, (int)MIN(cli_proof_left_ms(&h->proof), PROOF_MS - 1) + 1);
+		poll(p, 2, (int)MIN(cli_proof_left_ms(proof), CLI_PROOF_MS - 1) + 1);
 		if (p[1].revents & (POLLERR | POLLHUP | POLLNVAL))
 			return CLI_OK;
 	}
@@ -149,17 +88,12 @@ bool cli_hold_is_unread(const struct cli_order *o)
 
 int cli_hold(const struct cli_order *o, struct lb *lb, const int64_t *tokens)
 {
-	struct hold h = { .order = o, .lb = lb, .proof = { .lb = lb, .name = o->names[0] } };
-	enum lb_result r = cli_proof_begin(&h.proof);
+	struct cli_proof proof = { .lb = lb, .order = o, .held = "held locks are", .lose = lost, .context = &proof };
 	int status;
 
-	if (r != LB_OK) {
-		lost_with(&h, r);
+	cli_proof_begin(&proof);
+	if (proof.lost)
 		return CLI_LOST;
-	}
-	heed(&h);
-	if (h.lost)
-		return CLI_LOST;
-	status = print_held(&h, tokens);
-	return status == CLI_OK ? watch(&h) : status;
+	status = print_held(o, tokens);
+	return status == CLI_OK ? watch(&proof) : status;
 }

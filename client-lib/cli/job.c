@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "client-lib/cli/job.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -16,16 +15,14 @@
 #include <unistd.h>
 
 #include "client-lib/cli/nested.h"
+#include "client-lib/cli/proof.h"
 #include "client-lib/cli/say.h"
 #include "client-lib/cli/shown.h"
 #include "client-lib/cli/status.h"
-#include "client-lib/cli/shown.h"
-#include "client-lib/handle.h"
+#include "client-lib/cli/tree.h"
 #include "client-lib/request.h"
-#include "protocol/bytes.h"
+#include "protocol/bytes_format.h"
 
-/* The proof is checked at least this often. */
-#define PROOF_MS 500
 /*
  * A program that forks while it is killed has to be killed more than once; one that cannot be killed is given up after
  * a while.
@@ -39,64 +36,77 @@ static const int forwarded[] = {
 	SIGPOLL, SIGPWR, SIGWINCH, SIGURG,  SIGXCPU, SIGXFSZ, SIGSTKFLT,
 };
 
+struct job {
+	const struct cli_order *order;
+	const char *program;          /* its command, for sentences */
+	const int64_t *tokens;        /* of the locks; NULL: there are none */
+	struct sigaction pipe_action; /* of SIGPIPE, for the command; we ignore it */
+	sigset_t inherited;           /* signal mask, for the command */
+	bool started;                 /* there is, or was, a command */
+	struct cli_proof proof;
+	int signals;                  /* signalfd */
+	pid_t child;                  /* 0 when the command has ended, with `status` */
+	int status;
+	bool ended;                   /* the command has, and it was seen what became of the lock until then */
+	bool told_to_end;             /* by a signal */
+	int64_t hold_until_ms;
+	int64_t kill_at_ms, give_up_at_ms; /* INT64_MAX: not set */
+	struct cli_tree tree;
+};
+
 /* ---- the command ---- */
 
 /* The subject of a sentence, such as "lock orders is": all that is held, or one lock. Returns `ret`. */
-static const char *subject(const struct cli_job *job, const char *name, char *ret, size_t size)
+static const char *subject(const struct job *job, const char *name, char *ret, size_t size)
 {
-	if (name || job->count == 1)
-		snprintf(ret, size, "lock %s is", name ? name : job->names[0]);
+	if (name || job->order->count == 1)
+		snprintf(ret, size, "lock %s is", name ? name : job->order->names[0]);
 	else
-		snprintf(ret, size, "%zu locks are", job->count);
+		snprintf(ret, size, "%zu locks are", job->order->count);
 	return ret;
 }
 
 /* The loss of a lock before there is a command to be ended. */
-static int not_started(struct cli_job *job, const char *name, const char *why)
+static int not_started(struct job *job, const char *name, const char *why)
 {
 	char what[1024];
 
-	job->lost = true;
-	cli_say("The %s lost: %s %s is not started.", subject(job, name, what, sizeof(what)), why, job->command[0]);
+	job->proof.lost = true;
+	cli_say("The %s lost: %s %s is not started.", subject(job, name, what, sizeof(what)), why, job->program);
 	return CLI_LOST;
 }
 
 /* One line for each lock: names contain no line ends. */
-static int export_held(const struct cli_job *job)
+static int export_held(const struct job *job)
 {
 	struct bytes names = { 0 }, tokens = { 0 };
-	char number[24];
 
-	for (size_t i = 0; i < job->count; i++) {
-		if (i > 0) {
-			bytes_text(&names, "\n");
-			bytes_text(&tokens, "\n");
-		}
-		bytes_text(&names, job->names[i]);
-		snprintf(number, sizeof(number), "%lld", job->tokens ? (long long)job->tokens[i] : 0);
-		bytes_text(&tokens, number);
+	for (size_t i = 0; i < job->order->count; i++) {
+		bytes_format(&names, "%s%s", i > 0 ? "\n" : "", job->order->names[i]);
+		bytes_format(&tokens, "%s%d", i > 0 ? "\n" : "", job->tokens ? job->tokens[i] : 0);
 	}
-	bytes_append(&names, "", 1);
-	bytes_append(&tokens, "", 1);
+	bytes_char(&names, '\0');
+	bytes_char(&tokens, '\0');
 	/* If there are no tokens, the environment may still have one of a lock around us. */
 	if (job->tokens ? setenv("LOCKBROKER_TOKEN", tokens.data, 1) < 0 : unsetenv("LOCKBROKER_TOKEN") < 0)
 		return -errno;
 	return setenv("LOCKBROKER_NAME", names.data, 1) < 0 ? -errno : 0;
 }
 
-static int export(const struct cli_job *job)
+static int export(const struct job *job)
 {
+	const struct cli_order *o = job->order;
 	char number[24];
 
 	if (export_held(job) < 0)
 		return -errno;
-	if (job->tokens && cli_nested_export(job->count, job->names, job->tokens) < 0)
+	if (job->tokens && cli_nested_export(o->count, o->names, job->tokens) < 0)
 		return -errno;
-	if (job->owner && (*job->owner ? setenv("LOCKBROKER_OWNER", job->owner, 1) : unsetenv("LOCKBROKER_OWNER")) < 0)
+	if (o->owner && (*o->owner ? setenv("LOCKBROKER_OWNER", o->owner, 1) : unsetenv("LOCKBROKER_OWNER")) < 0)
 		return -errno;
-	if (job->closes)
+	if (o->closes)
 		return unsetenv("LOCKBROKER_FD") < 0 ? -errno : 0;
-	snprintf(number, sizeof(number), "%d", lb_fd(job->lb));
+	snprintf(number, sizeof(number), "%d", lb_fd(job->proof.lb));
 	return setenv("LOCKBROKER_FD", number, 1) < 0 ? -errno : 0;
 }
 
@@ -104,45 +114,46 @@ static int export(const struct cli_job *job)
  * The proof is checked last, just before the command starts: we may have been stopped on the way. Only this program
  * ignores SIGPIPE: the command gets the disposition that it would have without us.
  */
-static void become(struct cli_job *job, pid_t parent) __attribute__((noreturn));
-static void become(struct cli_job *job, pid_t parent)
+static void become(struct job *job, pid_t parent) __attribute__((noreturn));
+static void become(struct job *job, pid_t parent)
 {
 	/* Nobody will read events: under RESP2 the broker keeps them, and those that tell a state or repeat coalesce. */
 	const char *keep[] = { "HELLO", "2" };
+	const struct cli_order *o = job->order;
 	struct sigaction ignored;
 	int error = 0;
 
-	if (job->closes ? prctl(PR_SET_PDEATHSIG, (long)SIGTERM) < 0 : fcntl(lb_fd(job->lb), F_SETFD, 0) < 0)
+	if (o->closes ? prctl(PR_SET_PDEATHSIG, (long)SIGTERM) < 0 : fcntl(lb_fd(job->proof.lb), F_SETFD, 0) < 0)
 		error = errno;
 	else if (export(job) < 0)
 		error = ENOMEM;
 	if (!error) {
 		/* If the parent died before that request, no signal tells it. */
-		if (job->closes && getppid() != parent)
+		if (o->closes && getppid() != parent)
 			_exit(not_started(job, NULL, "lockbroker was killed."));
 		if (cli_proof_left_ms(&job->proof) == 0)
-			_exit(not_started(job, NULL, cli_proof_over(job->leased)));
-		if (job->in_place)
+			_exit(not_started(job, NULL, cli_proof_over(&job->proof)));
+		if (o->in_place)
 			cli_proof_tell(&job->proof, 2, keep);
 		sigaction(SIGPIPE, &job->pipe_action, &ignored);
 		sigprocmask(SIG_SETMASK, &job->inherited, NULL);
-		execvp(job->command[0], job->command);
+		execvp(o->command[0], o->command);
 		error = errno;
 		sigaction(SIGPIPE, &ignored, NULL);
 	}
-	if (error == ENOENT && job->with_dashes)
+	if (error == ENOENT && o->with_dashes)
 		cli_say("Cannot run %s: %s. Options end at the first name, and the command begins behind it; -a names further "
-			"locks: lockbroker lock -a %s %s CMD.", job->command[0], strerror(error), job->command[0], job->names[0]);
-	else if (error == ENOENT && *job->command[0] == '-')
-		cli_say("Cannot run %s: %s. Options end at the name: an option of lockbroker stands before %s.", job->command[0],
-			strerror(error), job->names[0]);
+			"locks: lockbroker lock -a %s %s CMD.", o->command[0], strerror(error), o->command[0], o->names[0]);
+	else if (error == ENOENT && *o->command[0] == '-')
+		cli_say("Cannot run %s: %s. Options end at the name: an option of lockbroker stands before %s.", o->command[0],
+			strerror(error), o->names[0]);
 	else
-		cli_say("Cannot run %s: %s.", job->command[0], strerror(error));
+		cli_say("Cannot run %s: %s.", o->command[0], strerror(error));
 	_exit(error == ENOENT ? CLI_NOT_FOUND : CLI_CANNOT_RUN);
 }
 
 /* From here on, signals are read; they no longer end this process, which would leave the command alone. */
-static int catch_signals(struct cli_job *job)
+static int catch_signals(struct job *job)
 {
 	sigset_t set, speaking;
 	size_t i;
@@ -168,18 +179,19 @@ static int catch_signals(struct cli_job *job)
 
 /* ---- while it runs ---- */
 
-static void signal_all(struct cli_job *job, int number)
+static void signal_all(struct job *job, int number)
 {
 	cli_tree_find(&job->tree, job->child);
 	cli_tree_signal(&job->tree, number);
 }
 
 /* The loss of one lock (NULL: of all) ends the work under all of them. */
-static void lost(struct cli_job *job, const char *name, const char *why)
+static void lost(void *context, const char *name, const char *why)
 {
+	struct job *job = context;
 	char what[1024];
 
-	if (job->lost)
+	if (job->proof.lost)
 		return;
 	if (!job->started) {
 		job->status = not_started(job, name, why);
@@ -188,12 +200,13 @@ static void lost(struct cli_job *job, const char *name, const char *why)
 	if (job->ended) {
 		if (job->hold_until_ms == 0)
 			return;
-		cli_say("The %s lost: %s %s had ended before.", subject(job, name, what, sizeof(what)), why, job->command[0]);
+		cli_say("The %s lost: %s %s had ended before.", subject(job, name, what, sizeof(what)), why,
+			job->program);
 		job->hold_until_ms = 0;
 		return;
 	}
-	job->lost = true;
-	cli_status("The %s lost; ending %s.", subject(job, name, what, sizeof(what)), job->command[0]);
+	job->proof.lost = true;
+	cli_status("The %s lost; ending %s.", subject(job, name, what, sizeof(what)), job->program);
 	/*
 	 * Processes that are being forked just now must get the signal, and processes that are forked later to clean up
 	 * must not.
@@ -201,103 +214,26 @@ static void lost(struct cli_job *job, const char *name, const char *why)
 	cli_tree_stop(&job->tree, job->child);
 	cli_tree_signal(&job->tree, SIGTERM);
 	cli_tree_signal(&job->tree, SIGCONT);
-	job->kill_at_ms = request_clock_ms() + job->grace_ms;
+	job->kill_at_ms = request_clock_ms() + job->order->grace_ms;
 	cli_say("The %s lost: %s Ending %s%s.", subject(job, name, what, sizeof(what)), why,
-		job->child ? "" : "the remaining processes of ", job->command[0]);
-}
-
-const char *cli_why_lost(const char *reason)
-{
-	static const struct {
-		const char *reason, *why;
-	} reasons[] = {
-		{ "session", "the host's session has run out: ZooKeeper was unreachable for too long." },
-		{ "deleted", "somebody deleted its znode." },
-		{ "lease", "its lease has run out." },
-		{ "limit", "its name is too long for the packets that the present ZooKeeper server takes." },
-		{ "forced", "an operator took it by force." },
-	};
-
-	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
-		if (strcmp(reason, reasons[i].reason) == 0)
-			return reasons[i].why;
-	return "the broker says so.";
-}
-
-const char *cli_why_ended(const struct lb *lb, enum lb_result result, char *ret, size_t size)
-{
-	const char *why = result == LB_CONNECTION && lb->ended ? "the connection to lockbrokerd has ended" : lb_error(lb);
-
-	/* It stands behind a colon. */
-	snprintf(ret, size, "%c%s%s", tolower((unsigned char)*why), *why ? why + 1 : "", cli_stop(why));
-	return ret;
-}
-
-static void lost_with(struct cli_job *job, enum lb_result result)
-{
-	char why[1024];
-
-	lost(job, NULL, cli_why_ended(job->lb, result, why, sizeof(why)));
-}
-
-static void heed_event(struct cli_job *job, const struct lb_event *event)
-{
-	char text[1024];
-
-	switch (event->type) {
-	case LB_EVENT_LOST:
-		/* That the connection has ended is told once, for all of them. */
-		if (strcmp(event->reason, "connection") != 0)
-			lost(job, event->name, cli_why_lost(event->reason));
-		break;
-	case LB_EVENT_JEOPARDY:
-		cli_say("ZooKeeper is unreachable; the %s safe for %.1f s more.", subject(job, NULL, text, sizeof(text)),
-			(double)event->ms / 1e3);
-		break;
-	case LB_EVENT_SAFE:
-		cli_say("ZooKeeper is back; the %s safe.", subject(job, NULL, text, sizeof(text)));
-		break;
-	case LB_EVENT_REVOKE:
-		cli_say("Somebody asks for the lock %s: %s.", event->name, cli_shown(event->reason, text, sizeof(text)));
-		job->asked_back = true;
-		break;
-	case LB_EVENT_GRANTED:
-	case LB_EVENT_TIMEOUT:
-	case LB_EVENT_FAILED:
-	case LB_EVENT_LEADER:
-	case LB_EVENT_UNOBSERVED:
-	case LB_EVENT_OTHER:
-		break;
-	}
-}
-
-static void heed_events(struct cli_job *job)
-{
-	enum lb_result r = cli_proof_hear(&job->proof);
-	struct lb_event event;
-
-	/* Events that came before the end of the connection tell more than that end. */
-	while (job->lb->events.len > 0 && lb_event(job->lb, 0, &event) == LB_OK)
-		heed_event(job, &event);
-	if (r != LB_OK)
-		lost_with(job, r);
+		job->child ? "" : "the remaining processes of ", job->program);
 }
 
 /*
  * A revoke takes nothing away: what the command does about it is its own business. It gets one signal for all that came.
  */
-static void pass_on_revoke(struct cli_job *job)
+static void pass_on_revoke(struct job *job)
 {
-	if (job->asked_back && job->on_revoke && job->child > 0)
-		kill(job->child, job->on_revoke);
-	job->asked_back = false;
+	if (job->proof.asked_back && job->order->on_revoke && job->child > 0)
+		kill(job->child, job->order->on_revoke);
+	job->proof.asked_back = false;
 }
 
 /*
  * The terminal sends its signals to the whole foreground group: a command in our group already has them. Only its hang-up
  * goes to the leader of the session alone.
  */
-static bool from_terminal(const struct cli_job *job, const struct signalfd_siginfo *info)
+static bool from_terminal(const struct job *job, const struct signalfd_siginfo *info)
 {
 	if (info->ssi_signo == SIGHUP && getsid(0) == getpid())
 		return false;
@@ -314,7 +250,7 @@ static bool would_end_us(uint32_t number)
 }
 
 /* The command has ended, perhaps since the last time that dead children were looked for: it would lose a signal. */
-static bool child_has_ended(const struct cli_job *job)
+static bool child_has_ended(const struct job *job)
 {
 	siginfo_t info = { 0 };
 
@@ -322,7 +258,7 @@ static bool child_has_ended(const struct cli_job *job)
 }
 
 /* If the command has ended, and we only wait for the processes that it left, these get the signals. */
-static void forward_signals(struct cli_job *job)
+static void forward_signals(struct job *job)
 {
 	struct signalfd_siginfo info;
 
@@ -340,7 +276,7 @@ static void forward_signals(struct cli_job *job)
 						 (union sigval){ .sival_ptr = (void *)(uintptr_t)info.ssi_ptr });
 			else
 				kill(job->child, (int)info.ssi_signo);
-		} else if (job->lost) {
+		} else if (job->proof.lost) {
 			signal_all(job, (int)info.ssi_signo);
 		} else if (would_end_us(info.ssi_signo)) {
 			job->hold_until_ms = 0;
@@ -349,7 +285,7 @@ static void forward_signals(struct cli_job *job)
 }
 
 /* Among the dead children are orphans that became ours. */
-static void reap(struct cli_job *job)
+static void reap(struct job *job)
 {
 	int status;
 	pid_t pid;
@@ -366,20 +302,9 @@ static void reap(struct cli_job *job)
 	}
 }
 
-/* The daemon reports a loss. If it hangs, only the clock shows that the proof has run out. */
-static void heed_proof(struct cli_job *job)
+static int poll_timeout(const struct job *job)
 {
-	enum lb_result r = cli_proof_ask(&job->proof, PROOF_MS);
-
-	if (r != LB_OK)
-		lost_with(job, r);
-	else if (cli_proof_left_ms(&job->proof) == 0)
-		lost(job, NULL, cli_proof_over(job->leased));
-}
-
-static int poll_timeout(const struct cli_job *job)
-{
-	int64_t now = request_clock_ms(), left = job->kill_at_ms - now, look = PROOF_MS - 1;
+	int64_t now = request_clock_ms(), left = job->kill_at_ms - now, look = CLI_PROOF_MS - 1;
 
 	if (job->child == 0)
 		look = MIN(look, MAX(job->hold_until_ms - now, 0));
@@ -388,7 +313,7 @@ static int poll_timeout(const struct cli_job *job)
 	return left < 0 ? 0 : left > 60000 ? 60000 : (int)left;
 }
 
-static void kill_if_due(struct cli_job *job)
+static void kill_if_due(struct job *job)
 {
 	int64_t now = request_clock_ms();
 
@@ -399,27 +324,27 @@ static void kill_if_due(struct cli_job *job)
 	if (job->give_up_at_ms < INT64_MAX)
 		return;
 	cli_say("%s%s did not end within %.1f s: killing it.", job->child ? "" : "The remaining processes of ",
-		job->command[0], (double)job->grace_ms / 1e3);
+		job->program, (double)job->order->grace_ms / 1e3);
 	job->give_up_at_ms = now + GIVE_UP_MS;
 }
 
 /* After a loss nobody may go on, so we stay until the last process has ended. */
-static bool is_over(struct cli_job *job)
+static bool is_over(struct job *job)
 {
 	if (job->child > 0)
 		return false;
-	if (!job->lost)
+	if (!job->proof.lost)
 		return request_clock_ms() >= job->hold_until_ms;
 	if (cli_tree_find(&job->tree, 0) == 0)
 		return true;
 	if (request_clock_ms() < job->give_up_at_ms)
 		return false;
-	cli_say("The remaining processes of %s cannot be killed.", job->command[0]);
+	cli_say("The remaining processes of %s cannot be killed.", job->program);
 	return true;
 }
 
 /* So that the command is shown as the holder when we are gone. A broker that does not know this word refuses it. */
-static void tell_child(struct cli_job *job)
+static void tell_child(struct job *job)
 {
 	char number[24];
 	const char *words[] = { "CLIENT", "SETINFO", "CHILD", number };
@@ -428,44 +353,33 @@ static void tell_child(struct cli_job *job)
 	cli_proof_tell(&job->proof, 4, words);
 }
 
-/* Looks for a loss before there is anything to be ended. */
-static void look_before(struct cli_job *job)
-{
-	enum lb_result r = cli_proof_begin(&job->proof);
-
-	if (r != LB_OK)
-		lost_with(job, r);
-	else
-		heed_events(job);
-	if (!job->lost)
-		heed_proof(job);
-}
-
-static void show_held(const struct cli_job *job)
+static void show_held(const struct job *job)
 {
 	char since[CLI_DURATION_MAX];
 
 	cli_instant(time(NULL), since);
-	if (job->leads)
-		cli_status("Leads %s since %s, with token %lld.", job->names[0], since, (long long)job->tokens[0]);
+	if (job->order->held == HELD_LEADERSHIP)
+		cli_status("Leads %s since %s, with token %lld.", job->order->names[0], since,
+			   (long long)job->tokens[0]);
 	else if (!job->tokens)
-		cli_status("Holds permits of %s since %s.", job->names[0], since);
-	else if (job->count == 1)
-		cli_status("Holds %s since %s, with token %lld.", job->names[0], since, (long long)job->tokens[0]);
+		cli_status("Holds permits of %s since %s.", job->order->names[0], since);
+	else if (job->order->count == 1)
+		cli_status("Holds %s since %s, with token %lld.", job->order->names[0], since,
+			   (long long)job->tokens[0]);
 	else
-		cli_status("Holds %zu locks since %s.", job->count, since);
+		cli_status("Holds %zu locks since %s.", job->order->count, since);
 }
 
-static int start(struct cli_job *job)
+static int start(struct job *job)
 {
 	pid_t self = getpid();
 	int r = 0;
 
 	/* This may wait for the broker; signals still have their usual effect meanwhile. */
-	look_before(job);
-	if (job->lost)
+	cli_proof_begin(&job->proof);
+	if (job->proof.lost)
 		return 0;
-	if (job->in_place) {
+	if (job->order->in_place) {
 		sigprocmask(SIG_BLOCK, NULL, &job->inherited);
 		become(job, self);
 	}
@@ -485,48 +399,58 @@ static int start(struct cli_job *job)
 	return 0;
 }
 
-static int watch(struct cli_job *job)
+static int watch(struct job *job)
 {
 	for (;;) {
 		struct pollfd p[] = { { .fd = job->signals, .events = POLLIN },
-				      { .fd = lb_fd(job->lb), .events = POLLIN } };
+				      { .fd = lb_fd(job->proof.lb), .events = POLLIN } };
 
 		forward_signals(job);
 		reap(job);
 		/* A loss that can be seen when the command has just ended was there before it ended. */
-		if (!job->lost)
-			heed_events(job);
-		if (!job->lost)
-			heed_proof(job);
+		if (!job->proof.lost)
+			cli_proof_heed(&job->proof);
 		job->ended |= job->child == 0;
 		if (is_over(job))
 			break;
 		pass_on_revoke(job);
 		kill_if_due(job);
 		cli_say_unsaid();
-		poll(p, job->lost ? 1 : 2, poll_timeout(job));
+		poll(p, job->proof.lost ? 1 : 2, poll_timeout(job));
 	}
-	if (!job->lost)
+	if (!job->proof.lost)
 		return job->status;
 	/* Whatever was done without the lock, nobody may take it for a success, nor for a failure that the command chose. */
-	cli_say("%s ended after that with the status %d; ours is %d.", job->command[0], job->status, CLI_LOST);
+	cli_say("%s ended after that with the status %d; ours is %d.", job->program, job->status, CLI_LOST);
 	return CLI_LOST;
 }
 
-int cli_job_run(struct cli_job *job)
+int cli_job_run(const struct cli_order *order, struct lb *lb, const int64_t *tokens,
+		const struct sigaction *pipe_action)
 {
+	struct job job = {
+		.order = order,
+		.program = order->command[0],
+		.tokens = order->held == HELD_PERMITS ? NULL : tokens,
+		.pipe_action = *pipe_action,
+		.signals = -1,
+		.kill_at_ms = INT64_MAX,
+		.give_up_at_ms = INT64_MAX,
+		.hold_until_ms = request_clock_ms() + order->min_hold_ms,
+	};
+	char held[1024] = "the ";
 	int r, status;
 
-	job->signals = -1;
-	job->kill_at_ms = job->give_up_at_ms = INT64_MAX;
-	job->hold_until_ms = request_clock_ms() + job->min_hold_ms;
-	job->proof = (struct cli_proof){ .lb = job->lb, .name = job->names[0] };
-	r = start(job);
+	subject(&job, NULL, held + strlen(held), sizeof(held) - strlen(held));
+	job.proof = (struct cli_proof){ .lb = lb, .order = order, .held = held, .lose = lost, .context = &job };
+	if (order->verbose)
+		cli_say("Running %s.", job.program);
+	r = start(&job);
 	if (r < 0)
-		cli_say("Cannot start %s: %s.", job->command[0], strerror(-r));
-	status = r < 0 ? CLI_OSERR : job->started ? watch(job) : job->status;
-	if (job->signals >= 0)
-		close(job->signals);
+		cli_say("Cannot start %s: %s.", job.program, strerror(-r));
+	status = r < 0 ? CLI_OSERR : job.started ? watch(&job) : job.status;
+	if (job.signals >= 0)
+		close(job.signals);
 	cli_say_unsaid();
 	return status;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "client-lib/cli/journal.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -75,19 +75,10 @@ static void add_field(struct journal_entry *entry, struct slice name, struct sli
 	bytes_slice(&entry->text, value);
 }
 
-static uint64_t length_at(const char *at)
-{
-	uint64_t len = 0;
-
-	for (int i = 7; i >= 0; i--)
-		len = len << 8 | (unsigned char)at[i];
-	return len;
-}
-
 enum journal_result journal_parse(struct journal_entry *entry, struct slice text, size_t *used)
 {
-	enum { LENGTH_BYTES = 8 };
 	const char *at = text.data, *end = text.data + text.len;
+	uint64_t len;
 
 	entry->count = 0;
 	bytes_clear(&entry->text);
@@ -109,11 +100,12 @@ enum journal_result journal_parse(struct journal_entry *entry, struct slice text
 			value = (struct slice){ equals + 1, (size_t)(line - equals - 1) };
 			at = line + 1;
 		} else {
-			if (end - line - 1 < LENGTH_BYTES)
+			if ((size_t)(end - line) < 1 + sizeof(len))
 				return JOURNAL_MORE;
-			if (length_at(line + 1) > JOURNAL_VALUE_MAX)
+			memcpy(&len, line + 1, sizeof(len));
+			if (le64toh(len) > JOURNAL_VALUE_MAX)
 				return JOURNAL_BROKEN;
-			value = (struct slice){ line + 1 + LENGTH_BYTES, (size_t)length_at(line + 1) };
+			value = (struct slice){ line + 1 + sizeof(len), (size_t)le64toh(len) };
 			if ((size_t)(end - value.data) <= value.len)
 				return JOURNAL_MORE;
 			if (value.data[value.len] != '\n')

@@ -221,30 +221,13 @@ void cli_json_texts(const struct lb_reply *map)
 
 /* ---- lines ---- */
 
-/* Takes the next line off the text, without its end. False: there is none. */
-static bool next_line(struct slice *text, struct slice *ret)
-{
-	const char *end;
-
-	if (text->len == 0)
-		return false;
-	end = memchr(text->data, '\n', text->len);
-	ret->data = text->data;
-	ret->len = end ? (size_t)(end - text->data) : text->len;
-	text->data += end ? ret->len + 1 : ret->len;
-	text->len -= end ? ret->len + 1 : ret->len;
-	if (ret->len > 0 && ret->data[ret->len - 1] == '\r')
-		ret->len--;
-	return true;
-}
-
 void cli_json_lines(struct slice text)
 {
 	const char *before = "";
 	struct slice line;
 
 	putchar('[');
-	while (next_line(&text, &line)) {
+	while (cli_next_line(&text, &line)) {
 		fputs(before, stdout);
 		cli_json_text(line);
 		before = ",";
@@ -259,7 +242,7 @@ void cli_json_info(struct slice text)
 	struct slice line;
 
 	putchar('{');
-	while (next_line(&text, &line)) {
+	while (cli_next_line(&text, &line)) {
 		const char *colon = memchr(line.data, ':', line.len);
 
 		if (line.len > 2 && line.data[0] == '#') {

@@ -24,9 +24,9 @@ static void print_leader(int64_t token, struct slice host, struct slice data)
 		return;
 	}
 	printf("%lld\t", (long long)token);
-	cli_text(host.data, host.len);
+	cli_text(host);
 	putchar('\t');
-	cli_text(data.data, data.len);
+	cli_text(data);
 	putchar('\n');
 }
 

@@ -69,7 +69,7 @@ static void print(struct slice line)
 		cli_json_field(false, SLICE("event"), bytes_view(&event));
 	} else {
 		printf("%s  ", cli_instant(strtoll(value.data, NULL, 10), when));
-		cli_text(sentence.data, sentence.len);
+		cli_text(sentence);
 		printf("  event=%.*s", (int)event.len, event.data);
 	}
 	while (next_field(&fields, &key, &value, &is_text)) {
@@ -79,7 +79,7 @@ static void print(struct slice line)
 		}
 		printf(" %.*s=", (int)key.len, key.data);
 		if (is_text)
-			cli_quoted(value.data, value.len);
+			cli_quoted(bytes_view(&value));
 		else
 			printf("%.*s", (int)value.len, value.data);
 	}

@@ -3,7 +3,6 @@
  * lockbroker ls: the locks of this host, or with --all of all hosts, once or again and again. On a terminal --watch draws
  * each picture over the one before; elsewhere one follows the other. A picture is shown only when all of it is there.
  */
-#include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -45,25 +44,20 @@ struct ls {
 
 /* ---- a row for each holder ---- */
 
-static bool is(struct slice text, const char *word)
-{
-	return slice_eq(text, slice_of(word));
-}
-
 static const struct sheet_column all_columns[] = {
-	{ "NAME", NULL, 12, SHEET_ALWAYS, NULL }, { "MODE", NULL, 0, SHEET_ALWAYS, NULL },
-	{ "HOST", NULL, 8, SHEET_ALWAYS, NULL }, { "HOLDER", NULL, 12, SHEET_ALWAYS, NULL },
-	{ "SINCE", NULL, 0, SHEET_ALWAYS, NULL }, { "WAITERS", NULL, 0, SHEET_ALWAYS, NULL },
-	{ "LONGEST", NULL, 0, SHEET_IF_ANY, NULL }, { "PID", NULL, 0, SHEET_WIDE, NULL },
-	{ "CLIENT", NULL, 0, SHEET_WIDE, NULL }, { "UID", NULL, 0, SHEET_WIDE, NULL },
-	{ "TOKEN", NULL, 0, SHEET_WIDE, NULL }, { "AGE", NULL, 0, SHEET_WIDE, NULL },
-	{ "ZNODE", NULL, 12, SHEET_WIDE, NULL },
+	{ "NAME", NULL, 12, SHEET_ALWAYS, NULL },    { "MODE", NULL, 0, SHEET_ALWAYS, NULL },
+	{ "HOST", NULL, 8, SHEET_ALWAYS, NULL },     { "HOLDER", NULL, 12, SHEET_ALWAYS, NULL },
+	{ "SINCE", NULL, 0, SHEET_ALWAYS, NULL },    { "WAITERS", NULL, 0, SHEET_ALWAYS, NULL },
+	{ "LONGEST", NULL, 0, SHEET_IF_ANY, NULL },  { "PID", "pid", 0, SHEET_WIDE, NULL },
+	{ "CLIENT", "client", 0, SHEET_WIDE, NULL }, { "UID", "uid", 0, SHEET_WIDE, NULL },
+	{ "TOKEN", "token", 0, SHEET_WIDE, NULL },   { "AGE", "age_ms", 0, SHEET_WIDE, NULL },
+	{ "ZNODE", "znode", 12, SHEET_WIDE, NULL },
 };
 
 static const struct sheet_column here_columns[] = {
-	{ "NAME", NULL, 12, SHEET_ALWAYS, NULL }, { "STATE", NULL, 0, SHEET_ALWAYS, NULL },
-	{ "HOLDERS", NULL, 0, SHEET_ALWAYS, NULL }, { "WAITERS", NULL, 0, SHEET_ALWAYS, NULL },
-	{ "TOKEN", NULL, 0, SHEET_ALWAYS, NULL }, { "DELEGATED", NULL, 0, SHEET_WIDE, NULL },
+	{ "NAME", NULL, 12, SHEET_ALWAYS, NULL },        { "STATE", NULL, 0, SHEET_ALWAYS, NULL },
+	{ "HOLDERS", "holders", 0, SHEET_ALWAYS, NULL }, { "WAITERS", "waiters", 0, SHEET_ALWAYS, NULL },
+	{ "TOKEN", "token", 0, SHEET_ALWAYS, NULL },     { "DELEGATED", "delegated", 0, SHEET_WIDE, NULL },
 };
 
 static void add_mode(struct sheet *s, const struct lb_reply *lock, const struct lb_reply *holder)
@@ -71,7 +65,8 @@ static void add_mode(struct sheet *s, const struct lb_reply *lock, const struct 
 	struct slice kind = reply_field(lock, "kind");
 	long long limit = reply_number(lock, "limit");
 
-	s->limit = is(kind, "election") ? SHEET_ELECTION : is(kind, "semaphore") && !limit ? SHEET_SEMAPHORE : limit;
+	s->limit = slice_is(kind, "election") ? SHEET_ELECTION :
+		   slice_is(kind, "semaphore") && !limit ? SHEET_SEMAPHORE : limit;
 	if (holder)
 		holder_mode_cell(s, holder);
 	else
@@ -94,8 +89,6 @@ static void add_waiters(struct sheet *s, const struct lb_reply *lock)
 static void add_row(struct sheet *s, const struct lb_reply *lock, const struct lb_reply *holder, const char *instead,
 		    long long longest_ms)
 {
-	static const char *const rest[] = { "pid", "client", "uid", "token", "age_ms", "znode" };
-
 	sheet_text(s, reply_field(lock, "name"));
 	add_mode(s, lock, holder);
 	sheet_text(s, reply_field(holder, "host"));
@@ -106,8 +99,7 @@ static void add_row(struct sheet *s, const struct lb_reply *lock, const struct l
 	holder_held_cell(s, holder);
 	add_waiters(s, lock);
 	sheet_duration(s, longest_ms);
-	for (size_t i = 0; i < sizeof(rest) / sizeof(rest[0]); i++)
-		sheet_value(s, holder, rest[i]);
+	sheet_rest(s, holder);
 }
 
 static void add_lock(struct sheet *s, const struct lb_reply *lock, long long longest_ms)
@@ -238,12 +230,9 @@ static bool is_semaphore(const struct ls *ls, struct picture *p, const struct lb
 
 static void add_here(const struct ls *ls, struct picture *p, const struct lb_reply *row)
 {
-	static const char *const rest[] = { "holders", "waiters", "token", "delegated" };
-
 	sheet_text(&p->sheet, reply_field(row, "name"));
 	sheet_text(&p->sheet, is_semaphore(ls, p, row) ? SLICE("semaphore") : reply_field(row, "state"));
-	for (size_t i = 0; i < sizeof(rest) / sizeof(rest[0]); i++)
-		sheet_value(&p->sheet, row, rest[i]);
+	sheet_rest(&p->sheet, row);
 }
 
 static enum lb_result take_here(const struct ls *ls, struct lb *lb, struct picture *p)
@@ -293,20 +282,10 @@ static int take(const struct ls *ls, struct picture *p, bool said)
 		r = ls->all ? take_all(ls, lb, p) : take_here(ls, lb, p);
 	}
 	if (r != LB_OK)
-		status = cli_exit_of(r);
-	if (r != LB_OK && !said)
-		cli_failed(lb, r);
+		status = said ? cli_exit_of(r) : cli_failed(lb, r);
 	fflush(p->to);
 	lb_close(lb);
 	return status;
-}
-
-static void print(const struct picture *p)
-{
-	if (cli_json_asked)
-		fwrite(p->json, 1, p->json_len, stdout);
-	else
-		sheet_print(&p->sheet, 0);
 }
 
 /* ---- again and again ---- */
@@ -339,19 +318,16 @@ static void listen_to_signals(void)
 static void draw(const struct picture *p)
 {
 	struct winsize size = { 0 };
-	char now[32] = "";
-	time_t t = time(NULL);
-	struct tm tm;
+	char now[CLI_DURATION_MAX];
 	size_t lines, columns;
 
 	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0 || !size.ws_row || !size.ws_col)
 		size = (struct winsize){ .ws_row = LINES, .ws_col = COLUMNS };
 	lines = size.ws_row > 4 ? size.ws_row - 3U : 1;
 	columns = size.ws_col;
-	if (localtime_r(&t, &tm))
-		strftime(now, sizeof(now), "%H:%M:%S", &tm);
-	/* To the first place; each line is cleared behind its end, and all below the last one. */
-	printf("\033[H%.*s\033[K\n\033[K\n", (int)columns, now);
+	cli_instant(time(NULL), now);
+	/* To the first place; each line is cleared behind its end, and all below the last one. The day is left out. */
+	printf("\033[H%.*s\033[K\n\033[K\n", (int)columns, now + sizeof("2026-11-30"));
 	if (p->sheet.row_count)
 		sheet_print(&p->sheet, lines);
 	else
@@ -359,22 +335,16 @@ static void draw(const struct picture *p)
 	printf("\033[J");
 }
 
-static bool is_terminal(void)
-{
-	const char *term = getenv("TERM");
-
-	return isatty(STDOUT_FILENO) && term && *term && strcmp(term, "dumb") != 0;
-}
-
 static void show(const struct ls *ls, const struct picture *p)
 {
 	if (ls->drawn) {
 		draw(p);
-		return;
+	} else if (cli_json_asked) {
+		fwrite(p->json, 1, p->json_len, stdout);
+	} else {
+		sheet_print(&p->sheet, 0);
+		fputs(ls->every_s > 0 ? "\n" : "", stdout);
 	}
-	print(p);
-	if (!cli_json_asked)
-		putchar('\n');
 }
 
 static void rest(double seconds)
@@ -384,13 +354,11 @@ static void rest(double seconds)
 	nanosleep(&t, NULL);
 }
 
-/* Of what fails for a while one line tells, until it works again. */
-static int watch(struct ls *ls)
+/* Once, or again and again. Of what fails for a while one line tells, until it works again. */
+static int run(const struct ls *ls)
 {
 	bool begun = false, away = false;
 
-	ls->drawn = !cli_json_asked && is_terminal();
-	listen_to_signals();
 	for (;;) {
 		struct picture p;
 		int status = take(ls, &p, away);
@@ -399,24 +367,13 @@ static int watch(struct ls *ls)
 			show(ls, &p);
 		end(&p);
 		away = status != CLI_OK;
-		if (away && (!begun || status != CLI_UNAVAILABLE))
+		if (ls->every_s == 0 || (away && (!begun || status != CLI_UNAVAILABLE)))
 			return status;
 		begun = true;
 		if (fflush(stdout) == EOF || ferror(stdout))
 			return CLI_OK; /* who called tells why it cannot be written */
 		rest(ls->every_s);
 	}
-}
-
-static int once(const struct ls *ls)
-{
-	struct picture p;
-	int status = take(ls, &p, false);
-
-	if (status == CLI_OK)
-		print(&p);
-	end(&p);
-	return status;
 }
 
 /* ---- words ---- */
@@ -438,5 +395,8 @@ int cli_ls(const struct cli_words *w)
 		ls.every_s = WATCH_S;
 	if (every && every != cli_given && !read_seconds(every, &ls.every_s))
 		return cli_usage("--watch needs a number of seconds, 0.1 to 86400, not \"%s\".", every);
-	return every ? watch(&ls) : once(&ls);
+	ls.drawn = every && !cli_json_asked && cli_terminal_is_smart();
+	if (every)
+		listen_to_signals();
+	return run(&ls);
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "client-lib/cli/reply_text.h"
+#include "client-lib/cli/say.h"
 #include "client-lib/handle.h"
 #include "client-lib/socket_path.h"
 
@@ -45,14 +46,12 @@ enum { SERVER_MAX = 512 };
  */
 static void read_server(const char *socket, char ret[SERVER_MAX])
 {
-	const char *const words[] = { "INFO", "server" };
-	const struct lb_reply *reply;
 	struct lb *lb;
 
 	*ret = '\0';
-	if (handle_open_now(socket, &lb) == LB_OK && lb_command(lb, 2, words, &reply) == LB_OK) {
-		struct slice info = reply_text(reply), host = reply_line(info, "\nhost:"), pid = reply_line(info, "\nprocess_id:"),
-			     started = reply_line(info, "\nstarted:");
+	if (handle_open_now(socket, &lb) == LB_OK) {
+		struct slice info = reply_text(cli_reply(lb, "INFO", "server")), host = reply_line(info, "\nhost:"),
+			     pid = reply_line(info, "\nprocess_id:"), started = reply_line(info, "\nstarted:");
 
 		if (pid.len > 0)
 			snprintf(ret, SERVER_MAX, "%.*s %.*s %.*s", (int)pid.len, pid.data, (int)started.len, started.data,

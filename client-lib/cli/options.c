@@ -224,11 +224,6 @@ static void syntax_of(struct syntax *s, const struct cli_command *command)
 	}
 }
 
-static const char *word_of(const struct cli_words *w)
-{
-	return w->command ? w->command->word : "";
-}
-
 /* The options of the command that begin with the word, "--all, --also"; and of all, the nearest to it. */
 static void compare(const struct cli_words *w, struct cli_near *near, char *ret_several, size_t size)
 {
@@ -264,7 +259,7 @@ static int unknown(const struct cli_words *w, const char *typed)
 		return cli_usage("--%s is the beginning of several options: %s.", name, several);
 	if (!w->command)
 		return cli_usage("There is no option %s.%s", by_word ? typed : letter, hint);
-	return cli_usage("%s has no option %s.%s", word_of(w), by_word ? typed : letter, hint);
+	return cli_usage("%s has no option %s.%s", w->command->word, by_word ? typed : letter, hint);
 }
 
 /* What getopt_long() has returned, or could not read. */
@@ -286,7 +281,7 @@ static int take(struct cli_words *w, const struct cli_option *o, const char *by_
 
 	if (o->id == OPT_UNLOCK)
 		return cli_usage("%s has no %s: a lock is released when CMD ends, or the `lockbroker hold` that holds it.",
-				 word_of(w), by_word ? "--unlock" : "-u");
+				 w->command->word, by_word ? "--unlock" : "-u");
 	if (o->id == OPT_SOCKET && !*optarg)
 		return cli_usage("-S needs a path, not \"\".");
 	if (o->id == OPT_SOCKET)
@@ -312,15 +307,10 @@ static int take(struct cli_words *w, const struct cli_option *o, const char *by_
 			 by_word ? by_word : &o->letter, cli_values[o->value].wanted, optarg);
 }
 
-static int too_many(const struct cli_words *w, const char *word)
-{
-	return cli_usage("%s does not take the argument \"%s\".", word_of(w), word);
-}
-
 static int add_argument(struct cli_words *w, char *word)
 {
 	if (w->count >= w->command->args_max)
-		return too_many(w, word);
+		return cli_usage("%s does not take the argument \"%s\".", w->command->word, word);
 	w->arguments[w->count++] = word;
 	return -1;
 }
@@ -341,17 +331,15 @@ int cli_missing(const struct cli_command *command, const char *what, const char 
 	return cli_usage("%s is missing: lockbroker %s [OPTION...] %s.%s", what, command->word, command->usage, then);
 }
 
-static int read_rest(struct cli_words *w, int argc, char **argv)
+static int read_rest(struct cli_words *w)
 {
 	char what[CLI_ARGUMENT_MAX];
 	int status = -1;
 
-	w->rest = argv + optind;
-	w->rest_count = argc - optind;
 	if (!w->command || w->command->args_max < 0)
 		return -1;
-	for (int i = optind; status < 0 && i < argc; i++)
-		status = add_argument(w, argv[i]);
+	for (int i = 0; status < 0 && i < w->rest_count; i++)
+		status = add_argument(w, w->rest[i]);
 	if (status >= 0)
 		return status;
 	return w->count < w->command->args_min ? cli_missing(w->command, cli_argument(w->command, w->count, what), "") : -1;
@@ -381,10 +369,9 @@ int cli_words_read(struct cli_words *w, int argc, char **argv)
 		if (w->asks != ASKS_RUN)
 			break;
 	}
-	if (w->asks != ASKS_RUN) {
-		w->rest = argv + optind;
-		w->rest_count = argc - optind;
+	w->rest = argv + optind;
+	w->rest_count = argc - optind;
+	if (w->asks != ASKS_RUN)
 		return -1;
-	}
-	return status < 0 ? read_rest(w, argc, argv) : status;
+	return status < 0 ? read_rest(w) : status;
 }

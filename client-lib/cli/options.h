@@ -68,7 +68,7 @@ struct cli_words {
 	const char *socket;                /* NULL: not given */
 	char *arguments[CLI_ARGUMENTS_MAX + 1]; /* NULL behind the last one; of commands that have at most so many */
 	int count;
-	char **rest; /* the words behind the options of commands that run or send something */
+	char **rest; /* the words behind the options of commands that run or send something; NULL behind the last one */
 	int rest_count;
 	const char *given[OPT_END]; /* the last value; cli_given without one; NULL: not given */
 	enum { ASKS_RUN, ASKS_HELP, ASKS_VERSION } asks;

@@ -43,16 +43,6 @@ static int parse_number(const char *text, long least, long most, int64_t *ret)
 	return 0;
 }
 
-static int parse_status(const char *text, int *ret)
-{
-	int64_t number = 0;
-	int r = parse_number(text, 0, STATUS_MAX, &number);
-
-	if (r == 0)
-		*ret = (int)number;
-	return r;
-}
-
 /* TERM, SIGTERM or 15; none. */
 static int parse_signal(const char *text, int *ret)
 {
@@ -110,7 +100,7 @@ static int take(void *context, enum cli_option_id id, char *text)
 	case OPT_LEASE:
 		return parse_lease(text, &o->options.lease_ms);
 	case OPT_CONFLICT:
-		return parse_status(text, &o->conflict);
+		return parse_number(text, 0, STATUS_MAX, &o->conflict);
 	case OPT_ON_REVOKE:
 		return parse_signal(text, &o->on_revoke);
 	case OPT_LIMIT:
@@ -141,16 +131,16 @@ static int take(void *context, enum cli_option_id id, char *text)
 
 /* ---- words ---- */
 
-static int read_line(struct cli_order *o, int argc, char **argv)
+static int read_line(struct cli_order *o, char **words)
 {
 	static char shell[] = "/bin/sh", option[] = "-c";
 	char *chosen = getenv("SHELL");
 
-	if (argc != 2)
-		return cli_usage("%s needs exactly one word, LINE: put it in quotes.", argv[0]);
+	if (!words[1] || words[2])
+		return cli_usage("%s needs exactly one word, LINE: put it in quotes.", words[0]);
 	o->line[0] = chosen && *chosen ? chosen : shell;
 	o->line[1] = option;
-	o->line[2] = argv[1];
+	o->line[2] = words[1];
 	o->command = o->line;
 	return CLI_OK;
 }
@@ -160,36 +150,33 @@ static bool is_line(const char *word)
 	return strcmp(word, "-c") == 0 || strcmp(word, "--command") == 0;
 }
 
-/* Behind the first NAME of --any: the other ones, up to the command. Returns how many there are. */
-static int read_names(struct cli_order *o, int argc, char **argv)
+/* Behind the first NAME of --any: the other ones, up to the words of the command, which it returns. */
+static char **read_names(struct cli_order *o, char **words)
 {
-	int i = 0;
-
-	for (; i < argc && strcmp(argv[i], "--") != 0 && !is_line(argv[i]); i++)
+	for (; *words && strcmp(*words, "--") != 0 && !is_line(*words); words++)
 		if (++o->count <= LIMIT_NAMES_MAX)
-			o->names[o->count - 1] = argv[i];
-	return i;
+			o->names[o->count - 1] = *words;
+	return words;
 }
 
 /* The words behind NAME, and DATA. */
-static int read_command(struct cli_order *o, int argc, char **argv)
+static int read_command(struct cli_order *o, char **words)
 {
 	if (!o->runs)
-		return argc == 0 ? CLI_OK : cli_usage("hold runs no command%s: it does not take \"%s\".",
-						      o->any ? "" : ", and takes one NAME (-a NAME for each further one)", argv[0]);
-	if (argc > 0 && is_line(argv[0]))
-		return read_line(o, argc, argv);
-	if (argc > 0 && strcmp(argv[0], "--") == 0) {
-		argc--;
-		argv++;
-	}
-	if (argc == 0)
+		return !*words ? CLI_OK
+			       : cli_usage("hold runs no command%s: it does not take \"%s\".",
+					   o->any ? "" : ", and takes one NAME (-a NAME for each further one)", *words);
+	if (*words && is_line(*words))
+		return read_line(o, words);
+	if (*words && strcmp(*words, "--") == 0)
+		words++;
+	if (!*words)
 		return cli_missing(o->verb, "CMD",
 				   o->any ? " With --any, all words up to \"--\" are names: `lockbroker lock --any NAME... -- CMD`." :
 				   o->held == HELD_LOCKS ? " Without a command, `lockbroker hold NAME` holds a lock." : "");
-	o->command = argv;
-	for (int i = 1; i < argc; i++)
-		o->with_dashes |= strcmp(argv[i], "--") == 0;
+	o->command = words;
+	while (*++words)
+		o->with_dashes |= strcmp(*words, "--") == 0;
 	return CLI_OK;
 }
 
@@ -226,6 +213,7 @@ static enum cli_held held_by(const struct cli_command *verb)
 int cli_order_read(struct cli_order *o, const struct cli_command *verb, int argc, char **argv)
 {
 	struct cli_words w = { .command = verb, .take = take, .context = o };
+	char **words;
 	int status;
 
 	*o = (struct cli_order){ .verb = verb, .held = held_by(verb), .runs = verb->id != WORD_HOLD,
@@ -240,24 +228,17 @@ int cli_order_read(struct cli_order *o, const struct cli_command *verb, int argc
 	o->any = w.given[OPT_ANY];
 	if (status >= 0 || o->asks != ASKS_RUN)
 		return status >= 0 ? status : CLI_OK;
-	argc = w.rest_count;
-	argv = w.rest;
-	if (argc == 0)
+	words = w.rest;
+	if (!*words)
 		return cli_missing(o->verb, "NAME", "");
-	o->names[0] = *argv++;
-	argc--;
+	o->names[0] = *words++;
 	if (o->held == HELD_LEADERSHIP) {
-		if (argc == 0 || strcmp(argv[0], "--") == 0)
+		if (!*words || strcmp(*words, "--") == 0)
 			return cli_missing(o->verb, "DATA", "");
-		o->data = *argv++;
-		argc--;
+		o->data = *words++;
 	}
-	if (o->any) {
-		int names = read_names(o, argc, argv);
-
-		argc -= names;
-		argv += names;
-	}
-	status = read_command(o, argc, argv);
+	if (o->any)
+		words = read_names(o, words);
+	status = read_command(o, words);
 	return status == CLI_OK ? check(o, w.given) : status;
 }

@@ -32,7 +32,7 @@ struct cli_order {
 	int64_t connect_ms;  /* -1: not given */
 	int64_t grace_ms, min_hold_ms, splay_ms;
 	int on_revoke;       /* the signal; 0: none */
-	int conflict;        /* the exit status if it is taken, 0 to 255 */
+	int64_t conflict;    /* the exit status if it is taken, 0 to 255 */
 	bool closes, in_place, verbose;
 	bool any;            /* one of the names is wanted, not all of them */
 	const char *owner;   /* NULL: not given */

@@ -2,7 +2,6 @@
 #include "client-lib/cli/progress.h"
 #include "client-lib/cli/reply_text.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -15,6 +14,7 @@
 #include "client-lib/cli/status.h"
 #include "client-lib/handle.h"
 #include "client-lib/wire.h"
+#include "protocol/bytes_format.h"
 
 /* Whoever gets the lock at once sees nothing. */
 enum { EVERY_MS = 1000 };
@@ -63,19 +63,6 @@ static const char *ordinal(int n)
 	return n % 10 == 1 ? "st" : n % 10 == 2 ? "nd" : n % 10 == 3 ? "rd" : "th";
 }
 
-/* Adds to a text that is cut at `size`. */
-static size_t add(char *ret, size_t size, size_t len, const char *format, ...) __attribute__((format(printf, 4, 5)));
-static size_t add(char *ret, size_t size, size_t len, const char *format, ...)
-{
-	va_list args;
-	int n;
-
-	va_start(args, format);
-	n = vsnprintf(ret + len, size - len, format, args);
-	va_end(args);
-	return n < 0 ? len : len + (size_t)n < size ? len + (size_t)n : size - 1;
-}
-
 struct slice cli_progress_program(const struct lb_reply *holder)
 {
 	struct slice name = reply_field(holder, "name");
@@ -96,31 +83,24 @@ bool cli_progress_halted(struct slice info, char *ret, size_t size)
 const char *cli_progress_line(const char *name, int64_t waited_ms, const struct lb_reply *holders, int place, char *ret,
 			      size_t size)
 {
-	size_t len = add(ret, size, 0, "waiting %lld s for %s", (long long)(waited_ms / 1000), name);
 	const struct lb_reply *first = lb_reply_item(holders, 0);
+	struct bytes line = { 0 };
 
+	bytes_format(&line, "waiting %d s for %s", waited_ms / 1000, name);
 	if (first) {
-		struct slice host = reply_field(first, "host"), program = cli_progress_program(first);
+		struct slice host = reply_field(first, "host");
 
-		len = add(ret, size, len, ", held by %.*s", host.len ? (int)host.len : 17,
-			  host.len ? host.data : "somebody elsewhere");
+		bytes_format(&line, ", held by %s", host.len ? host : SLICE("somebody elsewhere"));
 		if (reply_number(first, "pid") > 0)
-			len = add(ret, size, len, " pid %lld %.*s", reply_number(first, "pid"), (int)program.len,
-				  program.data);
+			bytes_format(&line, " pid %d %s", reply_number(first, "pid"), cli_progress_program(first));
 		if (lb_reply_count(holders) > 1)
-			len = add(ret, size, len, " and %zu more", lb_reply_count(holders) - 1);
+			bytes_format(&line, " and %d more", lb_reply_count(holders) - 1);
 	}
 	if (place > 0)
-		add(ret, size, len, ", %d%s in line", place, ordinal(place));
+		bytes_format(&line, ", %d%s in line", place, ordinal(place));
+	snprintf(ret, size, "%.*s", (int)line.len, line.data);
+	bytes_free(&line);
 	return ret;
-}
-
-static const struct lb_reply *ask(struct cli_progress *p, const char *command, const char *argument)
-{
-	const char *words[] = { command, argument };
-	const struct lb_reply *reply = NULL;
-
-	return lb_command(p->lb, 2, words, &reply) == LB_OK ? reply : NULL;
 }
 
 /* Of several names, the one in whose queue we stand: they are taken one after the other. */
@@ -129,7 +109,7 @@ static int find_place(struct cli_progress *p)
 	int place = 0;
 
 	for (size_t i = 0; place == 0 && i < p->order->count; i++) {
-		place = cli_progress_place(ask(p, "QUEUE", p->order->names[p->at]), getpid());
+		place = cli_progress_place(cli_reply(p->lb, "QUEUE", p->order->names[p->at]), getpid());
 		if (place == 0)
 			p->at = (p->at + 1) % p->order->count;
 	}
@@ -145,7 +125,7 @@ static size_t columns(void)
 
 static bool is_halted(struct cli_progress *p, char *ret, size_t size)
 {
-	const struct lb_reply *info = p->lb ? ask(p, "INFO", "session") : NULL;
+	const struct lb_reply *info = p->lb ? cli_reply(p->lb, "INFO", "session") : NULL;
 
 	return info && cli_progress_halted(reply_text(info), ret, size);
 }
@@ -165,7 +145,7 @@ static void describe(struct cli_progress *p, int64_t waited_ms, char *line, size
 	int place = p->lb ? find_place(p) : 0;
 	const char *name = p->order->names[p->at];
 
-	cli_progress_line(name, waited_ms, p->lb ? ask(p, "HOLDERS", name) : NULL, place, line, size);
+	cli_progress_line(name, waited_ms, p->lb ? cli_reply(p->lb, "HOLDERS", name) : NULL, place, line, size);
 }
 
 /* Without a reason of its own, the line says who holds it. */
@@ -205,7 +185,8 @@ static bool find_why(struct cli_progress *p, char *ret, size_t size)
 		snprintf(ret, size, "the broker does not answer");
 		return true;
 	}
-	return is_halted(p, ret, size) || cli_progress_hindered(ask(p, "WHY", p->order->names[p->at]), ret, size);
+	return is_halted(p, ret, size) ||
+	       cli_progress_hindered(cli_reply(p->lb, "WHY", p->order->names[p->at]), ret, size);
 }
 
 /* True now and then, at growing distances. */

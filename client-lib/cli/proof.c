@@ -1,27 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "client-lib/cli/proof.h"
 
+#include <ctype.h>
 #include <poll.h>
+#include <stdio.h>
+#include <string.h>
 
+#include "client-lib/cli/say.h"
 #include "client-lib/request.h"
 
 enum { WORDS_MAX = 4, LOOK_MS = 10 };
+
+/* ---- the answers ---- */
 
 static void answered(struct cli_proof *p, int64_t valid_ms)
 {
 	p->until_ms = valid_ms < INT64_MAX - p->asked_ms ? p->asked_ms + valid_ms : INT64_MAX;
 	p->asking = false;
-}
-
-enum lb_result cli_proof_begin(struct cli_proof *p)
-{
-	int64_t valid_ms = 0;
-	enum lb_result r;
-
-	p->asked_ms = request_clock_ms();
-	r = lb_valid(p->lb, p->name, &valid_ms);
-	answered(p, valid_ms);
-	return r;
 }
 
 /* Anything but a number proves nothing. */
@@ -38,7 +33,8 @@ static enum lb_result take_answer(struct cli_proof *p)
 	return LB_OK;
 }
 
-enum lb_result cli_proof_hear(struct cli_proof *p)
+/* LB_OK, or LB_CONNECTION: everything is void. */
+static enum lb_result hear(struct cli_proof *p)
 {
 	bool had_page = p->lb->holdings.page, push;
 	int64_t left = had_page ? cli_proof_left_ms(p) : 0, now = request_clock_ms();
@@ -81,9 +77,9 @@ static enum lb_result send_words(struct lb *lb, size_t argc, const char *const *
  * The broker was killed, and serves again. If all that its earlier page proved has run out meanwhile, because we were
  * stopped for long, for example, the next one is worth a short wait.
  */
-static enum lb_result follow_page(struct cli_proof *p, int64_t wait_ms)
+static enum lb_result follow_page(struct cli_proof *p)
 {
-	int64_t deadline = wire_deadline(wait_ms);
+	int64_t deadline = wire_deadline(CLI_PROOF_MS);
 	enum lb_result r = LB_OK;
 
 	while (r == LB_OK && holdings_moved(&p->lb->holdings)) {
@@ -93,19 +89,19 @@ static enum lb_result follow_page(struct cli_proof *p, int64_t wait_ms)
 		if (r != LB_OK || cli_proof_left_ms(p) > 0 || wire_now_ms() >= deadline)
 			break;
 		poll(&(struct pollfd){ .fd = p->lb->fd, .events = POLLIN }, 1, LOOK_MS);
-		r = cli_proof_hear(p);
+		r = hear(p);
 	}
 	return r;
 }
 
-enum lb_result cli_proof_ask(struct cli_proof *p, int64_t every_ms)
+static enum lb_result ask(struct cli_proof *p)
 {
-	const char *words[] = { "VALID", p->name };
+	const char *words[] = { "VALID", p->order->names[0] };
 	int64_t now = request_clock_ms();
 
 	if (p->lb->holdings.page)
-		return follow_page(p, every_ms);
-	if (p->asking || now < p->asked_ms + every_ms)
+		return follow_page(p);
+	if (p->asking || now < p->asked_ms + CLI_PROOF_MS)
 		return LB_OK;
 	p->asking = true;
 	p->asked_ms = now;
@@ -123,13 +119,104 @@ int64_t cli_proof_left_ms(const struct cli_proof *p)
 	int64_t now_ns = request_clock_ns(), left;
 
 	if (p->lb->holdings.page)
-		return holdings_valid_ms(&p->lb->holdings, p->name, now_ns);
+		return holdings_valid_ms(&p->lb->holdings, p->order->names[0], now_ns);
 	left = p->until_ms - now_ns / 1000000;
 	return left > 0 ? left : 0;
 }
 
-const char *cli_proof_over(bool leased)
+const char *cli_proof_over(const struct cli_proof *p)
 {
-	return leased ? "the lease has run out, or there is no longer proof that it is held."
-		      : "there is no longer proof that it is held.";
+	return p->order->options.lease_ms > 0 ? "the lease has run out, or there is no longer proof that it is held."
+					      : "there is no longer proof that it is held.";
+}
+
+/* ---- what is told ---- */
+
+static const char *why_lost(const char *reason)
+{
+	static const struct {
+		const char *reason, *why;
+	} reasons[] = {
+		{ "session", "the host's session has run out: ZooKeeper was unreachable for too long." },
+		{ "deleted", "somebody deleted its znode." },
+		{ "lease", "its lease has run out." },
+		{ "limit", "its name is too long for the packets that the present ZooKeeper server takes." },
+		{ "forced", "an operator took it by force." },
+	};
+
+	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
+		if (strcmp(reason, reasons[i].reason) == 0)
+			return reasons[i].why;
+	return "the broker says so.";
+}
+
+/* A call has failed, and everything is lost. */
+static void lose_all(struct cli_proof *p, enum lb_result result)
+{
+	bool is_end = result == LB_CONNECTION && p->lb->ended;
+	const char *error = is_end ? "the connection to lockbrokerd has ended" : lb_error(p->lb);
+	char why[1024];
+
+	/* It stands behind a colon. */
+	snprintf(why, sizeof(why), "%c%s%s", tolower((unsigned char)*error), *error ? error + 1 : "", cli_stop(error));
+	p->lose(p->context, NULL, why);
+}
+
+static void heed_event(struct cli_proof *p, const struct lb_event *event)
+{
+	switch (event->type) {
+	case LB_EVENT_LOST:
+		/* That the connection has ended is told once, for all of them. */
+		if (strcmp(event->reason, "connection") != 0)
+			p->lose(p->context, event->name, why_lost(event->reason));
+		break;
+	case LB_EVENT_JEOPARDY:
+		cli_say("ZooKeeper is unreachable; %s safe for %.1f s more.", p->held, (double)event->ms / 1e3);
+		break;
+	case LB_EVENT_SAFE:
+		cli_say("ZooKeeper is back; %s safe.", p->held);
+		break;
+	case LB_EVENT_REVOKE:
+		cli_say("Somebody asks for the lock %s: %s.", event->name, event->reason);
+		p->asked_back = true;
+		break;
+	case LB_EVENT_GRANTED:
+	case LB_EVENT_TIMEOUT:
+	case LB_EVENT_FAILED:
+	case LB_EVENT_LEADER:
+	case LB_EVENT_UNOBSERVED:
+	case LB_EVENT_OTHER:
+		break;
+	}
+}
+
+void cli_proof_heed(struct cli_proof *p)
+{
+	enum lb_result r = hear(p);
+	struct lb_event event;
+
+	/* Events that came before the end of the connection tell more than that end. */
+	while (p->lb->events.len > 0 && lb_event(p->lb, 0, &event) == LB_OK)
+		heed_event(p, &event);
+	if (r == LB_OK && !p->lost)
+		r = ask(p);
+	/* The daemon reports a loss. If it hangs, only the clock shows that the proof has run out. */
+	if (r != LB_OK)
+		lose_all(p, r);
+	else if (cli_proof_left_ms(p) == 0)
+		p->lose(p->context, NULL, cli_proof_over(p));
+}
+
+void cli_proof_begin(struct cli_proof *p)
+{
+	int64_t valid_ms = 0;
+	enum lb_result r;
+
+	p->asked_ms = request_clock_ms();
+	r = lb_valid(p->lb, p->order->names[0], &valid_ms);
+	answered(p, valid_ms);
+	if (r == LB_OK)
+		cli_proof_heed(p);
+	else
+		lose_all(p, r);
 }

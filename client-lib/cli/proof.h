@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * For how long the locks are still proven, found out without ever waiting for the broker, which may hang.
+ * For how long the locks of an order are still proven, found out without ever waiting for the broker, which may hang; and
+ * the events of these locks.
  *
  * The session page tells it; without a page the broker is asked (VALID), one question at a time. An answer counts from
  * the moment of its question, and stays valid until the next one comes: a broker that does not answer is given no more
@@ -13,11 +14,21 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "client-lib/cli/order.h"
 #include "client-lib/lockbroker.h"
+
+/* The proof is to be heeded at least this often. */
+enum { CLI_PROOF_MS = 500 };
 
 struct cli_proof {
 	struct lb *lb;
-	const char *name;
+	const struct cli_order *order;
+	const char *held; /* the subject of sentences about all of them: "held locks are" */
+	/* One lock (NULL: all) is lost, and why: the rest of a sentence. It sets `lost` if no further loss matters. */
+	void (*lose)(void *context, const char *name, const char *why);
+	void *context;
+	bool lost;
+	bool asked_back; /* somebody asked for one of them; stays until it is set to false */
 	/* Private. */
 	int64_t until_ms; /* by the latest answer; CLOCK_BOOTTIME */
 	int64_t asked_ms; /* when the latest question was sent */
@@ -25,18 +36,17 @@ struct cli_proof {
 	int told;         /* answers to be ignored that come before that answer */
 };
 
-/* The first check, which waits for its answer: to be called before anything depends on us. */
-enum lb_result cli_proof_begin(struct cli_proof *p);
-/* Reads the messages of the broker; events are kept for lb_event(). LB_OK, or LB_CONNECTION: everything is void. */
-enum lb_result cli_proof_hear(struct cli_proof *p);
+/* The first look, which waits for its answer: to be called before anything depends on us. */
+void cli_proof_begin(struct cli_proof *p);
 /*
- * Asks again if the latest question is at least `every_ms` old; does nothing if there is a session page. If that has
- * moved, asks where it is, and waits at most `every_ms`, unless the earlier one still proves something.
+ * Reads the messages of the broker, reports its events, and asks again if the latest question is CLI_PROOF_MS old. If
+ * there is a session page that has moved, asks where it is, and waits at most as long, unless the earlier one still proves
+ * something.
  */
-enum lb_result cli_proof_ask(struct cli_proof *p, int64_t every_ms);
+void cli_proof_heed(struct cli_proof *p);
 /* Sends the broker a request whose answer does not matter. */
 enum lb_result cli_proof_tell(struct cli_proof *p, size_t argc, const char *const *argv);
 /* In milliseconds; 0: nothing is proven. Also right in a child that has inherited all this. */
 int64_t cli_proof_left_ms(const struct cli_proof *p);
 /* Why a lock is given up when nothing is proven any longer: its lease may end before the broker tells that. Static text. */
-const char *cli_proof_over(bool leased);
+const char *cli_proof_over(const struct cli_proof *p);

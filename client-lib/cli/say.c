@@ -313,3 +313,11 @@ int cli_ask(struct lb *lb, const char *command, const char *argument, const stru
 {
 	return cli_ask_words(lb, argument ? 2 : 1, (const char *[]){ command, argument }, ret);
 }
+
+const struct lb_reply *cli_reply(struct lb *lb, const char *command, const char *argument)
+{
+	const struct lb_reply *reply = NULL;
+
+	lb_command(lb, argument ? 2 : 1, (const char *[]){ command, argument }, &reply);
+	return reply;
+}

@@ -57,3 +57,5 @@ int cli_failed(const struct lb *lb, enum lb_result result);
 int cli_ask_words(struct lb *lb, int count, const char *const *words, const struct lb_reply **ret);
 /* The same of a command, without an argument if that is NULL. */
 int cli_ask(struct lb *lb, const char *command, const char *argument, const struct lb_reply **ret);
+/* The reply to it; NULL, and nothing is said, if it failed. */
+const struct lb_reply *cli_reply(struct lb *lb, const char *command, const char *argument);

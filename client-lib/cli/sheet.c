@@ -25,11 +25,18 @@ size_t cli_terminal_columns(void)
 	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : COLUMNS_USUAL;
 }
 
+bool cli_terminal_is_smart(void)
+{
+	const char *term = getenv("TERM");
+
+	return isatty(STDOUT_FILENO) && term && *term && strcmp(term, "dumb") != 0;
+}
+
 static bool is_bold(void)
 {
-	const char *none = getenv("NO_COLOR"), *term = getenv("TERM");
+	const char *none = getenv("NO_COLOR");
 
-	return isatty(STDOUT_FILENO) && (!none || !*none) && term && *term && strcmp(term, "dumb") != 0;
+	return cli_terminal_is_smart() && (!none || !*none);
 }
 
 /* ---- cells ---- */
@@ -55,13 +62,10 @@ void sheet_begin(struct sheet *s, const struct sheet_column *columns, size_t cou
 
 void sheet_text(struct sheet *s, struct slice text)
 {
-	struct bytes whole = { 0 };
-	char shown[CELL_BYTES_MAX];
+	char whole[CELL_BYTES_MAX], shown[CELL_BYTES_MAX];
 
-	bytes_slice(&whole, text);
-	bytes_char(&whole, '\0');
-	cli_shown(whole.data, shown, sizeof(shown));
-	bytes_free(&whole);
+	snprintf(whole, sizeof(whole), "%.*s", (int)text.len, text.len ? text.data : "");
+	cli_shown(whole, shown, sizeof(shown));
 	s->any[s->at] |= *shown != '\0';
 	if (!*shown)
 		memcpy(shown, "-", 2);
@@ -99,17 +103,16 @@ void sheet_value(struct sheet *s, const struct lb_reply *map, const char *key)
 	}
 }
 
-void sheet_rows(struct sheet *s, const struct lb_reply *maps)
+void sheet_rest(struct sheet *s, const struct lb_reply *map)
 {
-	const struct lb_reply *map = lb_reply_item(maps, 0);
-	size_t count = lb_reply_count(maps);
+	do {
+		const struct sheet_column *column = &s->columns[s->at];
 
-	for (size_t i = 0; i < count; i++, map = i < count ? lb_reply_next(map) : map)
-		for (size_t k = 0; k < s->column_count; k++)
-			if (s->columns[k].cell)
-				s->columns[k].cell(s, map);
-			else
-				sheet_value(s, map, s->columns[k].key);
+		if (column->cell)
+			column->cell(s, map);
+		else
+			sheet_value(s, map, column->key);
+	} while (s->at > 0);
 }
 
 /* ---- printing ---- */
@@ -216,11 +219,14 @@ void sheet_end(struct sheet *s)
 
 void sheet_show(const struct sheet_column *columns, size_t count, const struct lb_reply *maps, long long limit)
 {
+	const struct lb_reply *map = lb_reply_item(maps, 0);
+	size_t rows = lb_reply_count(maps);
 	struct sheet s;
 
 	sheet_begin(&s, columns, count);
 	s.limit = limit;
-	sheet_rows(&s, maps);
+	for (size_t i = 0; i < rows; i++, map = i < rows ? lb_reply_next(map) : map)
+		sheet_rest(&s, map);
 	sheet_print(&s, 0);
 	sheet_end(&s);
 }

@@ -23,7 +23,7 @@ struct sheet;
 
 struct sheet_column {
 	const char *head;
-	const char *key; /* of a row of sheet_rows(); NULL: `cell` adds it */
+	const char *key; /* of a map of sheet_rest(); NULL: `cell` adds it */
 	size_t least;    /* it may be cut to so many characters; 0: never */
 	enum { SHEET_ALWAYS, SHEET_IF_ANY, SHEET_WIDE } shown; /* IF_ANY: if one of its cells is not empty; WIDE: with --wide */
 	void (*cell)(struct sheet *s, const struct lb_reply *row);
@@ -54,14 +54,16 @@ void sheet_duration(struct sheet *s, long long ms);
  * `started`, yes or no for a boolean.
  */
 void sheet_value(struct sheet *s, const struct lb_reply *map, const char *key);
-/* A row for each of the maps, by the keys of the columns. */
-void sheet_rows(struct sheet *s, const struct lb_reply *maps);
+/* The cells of the row that are left, by the keys of their columns. */
+void sheet_rest(struct sheet *s, const struct lb_reply *map);
 /* With a number of lines: the lines that are left on the terminal; a last one says how many rows do not fit, and each is
  * cleared behind its end. 0: all. Nothing is printed if there are no rows. */
 void sheet_print(const struct sheet *s, size_t lines);
 void sheet_end(struct sheet *s);
-/* All of it; `limit` as in struct sheet. */
+/* A table with a row for each of the maps; `limit` as in struct sheet. */
 void sheet_show(const struct sheet_column *columns, size_t count, const struct lb_reply *maps, long long limit);
 
 /* The columns of the terminal that is the standard output; 0: it is none. */
 size_t cli_terminal_columns(void);
+/* The standard output is a terminal that knows escape sequences. */
+bool cli_terminal_is_smart(void);

@@ -8,6 +8,8 @@
 #include <time.h>
 #include <wchar.h>
 
+#include "client-lib/cli/reply_text.h"
+
 /* ---- characters ---- */
 
 size_t cli_character(const char *text, size_t len, int32_t *ret)
@@ -88,26 +90,26 @@ const char *cli_shown(const char *text, char *ret, size_t size)
 	return ret;
 }
 
-void cli_quoted(const char *text, size_t len)
+void cli_quoted(struct slice text)
 {
 	static const char escaped[] = "\"\"\\\\\nn\rr\tt";
-	size_t at, used;
+	size_t used;
 	int32_t c;
 
 	putchar('"');
-	for (at = 0; at < len; at += used) {
+	for (size_t at = 0; at < text.len; at += used) {
 		const char *letter = escaped;
 
-		used = cli_character(text + at, len - at, &c);
-		while (*letter && *letter != text[at])
+		used = cli_character(text.data + at, text.len - at, &c);
+		while (*letter && *letter != text.data[at])
 			letter += 2;
 		if (*letter)
 			printf("\\%c", letter[1]);
 		else if (!cli_is_harmful(c) && c >= 0)
-			printf("%.*s", (int)used, text + at);
+			printf("%.*s", (int)used, text.data + at);
 		else
 			for (size_t i = 0; i < used; i++)
-				printf("\\x%02x", (unsigned)(unsigned char)text[at + i]);
+				printf("\\x%02x", (unsigned)(unsigned char)text.data[at + i]);
 	}
 	putchar('"');
 }
@@ -145,44 +147,51 @@ const char *cli_instant(long long seconds, char ret[CLI_DURATION_MAX])
 
 /* ---- lines ---- */
 
-void cli_text(const char *text, size_t len)
+void cli_text(struct slice text)
 {
 	char shown[CLI_SHOWN_MAX];
 	int width;
 
-	if (len == 0)
+	if (text.len == 0)
 		putchar('-');
-	for (size_t at = 0; at < len;) {
-		at += cli_show_character(text + at, len - at, shown, &width);
+	for (size_t at = 0; at < text.len;) {
+		at += cli_show_character(text.data + at, text.len - at, shown, &width);
 		fputs(shown, stdout);
 	}
 }
 
-void cli_lines(const char *text, size_t len)
+bool cli_next_line(struct slice *text, struct slice *ret)
 {
-	const char *end, *stop = text + len;
+	const char *end;
 
-	for (; text < stop; text = end + 1) {
-		end = memchr(text, '\n', (size_t)(stop - text));
-		if (!end)
-			end = stop;
-		len = (size_t)(end - text);
-		if (len > 0 && text[len - 1] == '\r')
-			len--;
-		if (len > 0)
-			cli_text(text, len);
+	if (text->len == 0)
+		return false;
+	end = memchr(text->data, '\n', text->len);
+	ret->data = text->data;
+	ret->len = end ? (size_t)(end - text->data) : text->len;
+	text->data += end ? ret->len + 1 : ret->len;
+	text->len -= end ? ret->len + 1 : ret->len;
+	if (ret->len > 0 && ret->data[ret->len - 1] == '\r')
+		ret->len--;
+	return true;
+}
+
+void cli_lines(struct slice text)
+{
+	struct slice line;
+
+	while (cli_next_line(&text, &line)) {
+		if (line.len > 0)
+			cli_text(line);
 		putchar('\n');
 	}
 }
 
 void cli_line(const struct lb_reply *value)
 {
-	size_t len;
-	const char *text = lb_reply_text(value, &len);
-
 	if (lb_reply_type(value) == LB_REPLY_INTEGER)
 		printf("%lld", (long long)lb_reply_integer(value));
 	else
-		cli_text(text, len);
+		cli_text(reply_text(value));
 	putchar('\n');
 }

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "client-lib/lockbroker.h"
+#include "protocol/slice.h"
 
 enum { CLI_SHOWN_MAX = 16 };
 enum { CLI_DURATION_MAX = 48 };
@@ -19,11 +20,13 @@ const char *cli_duration(long long ms, char ret[CLI_DURATION_MAX]);
 /* Prints a text or a number in a line of its own, as it would stand in a table. */
 void cli_line(const struct lb_reply *value);
 /* Prints a text as it would stand in a table. */
-void cli_text(const char *text, size_t len);
+void cli_text(struct slice text);
 /* Prints each line of a text, such as INFO's, as it would stand in a table. */
-void cli_lines(const char *text, size_t len);
+void cli_lines(struct slice text);
+/* Takes the next line off the text, without its end. False: there is none. */
+bool cli_next_line(struct slice *text, struct slice *ret);
 /* Prints a text in quotes, as it could stand in a request. */
-void cli_quoted(const char *text, size_t len);
+void cli_quoted(struct slice text);
 /* Decodes a character of UTF-8: its number, or -1 for an invalid byte. Returns how many bytes it has. */
 size_t cli_character(const char *text, size_t len, int32_t *ret);
 /*

@@ -24,12 +24,9 @@ enum { STOP_ROUNDS_MAX = 100, STOP_ROUND_NS = 1000000 };
 
 static void add(struct cli_tree *t, pid_t pid)
 {
-	size_t i;
-
-	for (i = 0; i < t->count; i++) {
+	for (size_t i = 0; i < t->count; i++)
 		if (t->pids[i] == pid)
 			return;
-	}
 	if (t->count < TREE_MAX)
 		t->pids[t->count++] = pid;
 }
@@ -39,10 +36,10 @@ static void add_listed(struct cli_tree *t, int fd)
 {
 	char text[4096];
 	pid_t pid = 0;
-	ssize_t n, i;
+	ssize_t n;
 
 	while ((n = read(fd, text, sizeof(text))) > 0) {
-		for (i = 0; i < n; i++) {
+		for (ssize_t i = 0; i < n; i++) {
 			if (text[i] >= '0' && text[i] <= '9') {
 				pid = pid * 10 + (text[i] - '0');
 			} else if (pid > 0) {
@@ -152,12 +149,9 @@ int cli_tree_begin(struct cli_tree *t)
 
 void cli_tree_reaped(struct cli_tree *t, pid_t pid)
 {
-	size_t i;
-
-	for (i = 1; i < t->spared; i++) {
+	for (size_t i = 1; i < t->spared; i++)
 		if (t->pids[i] == pid)
 			t->pids[i] = t->pids[0];
-	}
 }
 
 /*
@@ -166,16 +160,15 @@ void cli_tree_reaped(struct cli_tree *t, pid_t pid)
  */
 size_t cli_tree_find(struct cli_tree *t, pid_t command)
 {
-	size_t i, before;
-	int round;
+	size_t before;
 
 	t->count = t->spared;
 	if (command > 0)
 		add(t, command);
-	for (round = 0; round < ROUNDS_MAX && proc_is_ours(); round++) {
+	for (int round = 0; round < ROUNDS_MAX && proc_is_ours(); round++) {
 		before = t->count;
 		add_children(t, t->pids[0]);
-		for (i = t->spared; i < t->count; i++)
+		for (size_t i = t->spared; i < t->count; i++)
 			add_children(t, t->pids[i]);
 		if (t->count == before)
 			break;
@@ -185,12 +178,9 @@ size_t cli_tree_find(struct cli_tree *t, pid_t command)
 
 static bool all_have_stopped(const struct cli_tree *t)
 {
-	size_t i;
-
-	for (i = t->spared; i < t->count; i++) {
+	for (size_t i = t->spared; i < t->count; i++)
 		if (!has_stopped(t->pids[i]))
 			return false;
-	}
 	return true;
 }
 
@@ -202,9 +192,8 @@ void cli_tree_stop(struct cli_tree *t, pid_t command)
 	const struct timespec pause = { .tv_nsec = STOP_ROUND_NS };
 	bool stopped = false;
 	size_t before = 0;
-	int round;
 
-	for (round = 0; cli_tree_find(t, command) > 0 && round < STOP_ROUNDS_MAX && proc_is_ours(); round++) {
+	for (int round = 0; cli_tree_find(t, command) > 0 && round < STOP_ROUNDS_MAX && proc_is_ours(); round++) {
 		if (stopped && t->count == before)
 			return;
 		before = t->count;
@@ -216,8 +205,6 @@ void cli_tree_stop(struct cli_tree *t, pid_t command)
 
 void cli_tree_signal(const struct cli_tree *t, int number)
 {
-	size_t i;
-
-	for (i = t->spared; i < t->count; i++)
+	for (size_t i = t->spared; i < t->count; i++)
 		kill(t->pids[i], number);
 }

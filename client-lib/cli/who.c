@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* `lockbroker who`: prints the holders of a lock and the clients that wait for it. */
 #include <stdio.h>
-#include <string.h>
 
 #include "client-lib/cli/commands.h"
 #include "client-lib/cli/holder.h"
@@ -45,9 +44,9 @@ static void say_unknown(const struct lb_reply *holders, const char *name, struct
 			continue;
 		}
 		fputs("Which process it is, and since when, is known to host ", stdout);
-		cli_text(host.data, host.len);
+		cli_text(host);
 		fputs(" only, until somebody elsewhere waits: run there: lockbroker who ", stdout);
-		cli_text(name, strlen(name));
+		cli_text(slice_of(name));
 		putchar('\n');
 	}
 }
@@ -95,9 +94,8 @@ static void show_waiters(const struct lb_reply *waiters, long long limit)
 /* What the name is if it is more than a lock, as `limit` of struct sheet. */
 static long long limit_of(struct lb *lb, const char *name)
 {
-	const char *const words[] = { "LIMIT", name };
+	long long limit = (long long)lb_reply_integer(cli_reply(lb, "LIMIT", name));
 	const struct lb_reply *reply;
-	long long limit = lb_command(lb, 2, words, &reply) == LB_OK ? (long long)lb_reply_integer(reply) : 0;
 
 	return limit ? limit : lb_leader(lb, name, &reply) == LB_OK ? SHEET_ELECTION : SHEET_LOCK;
 }
