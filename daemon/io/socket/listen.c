@@ -45,7 +45,7 @@ int listen_group(const char *key, const char *group, gid_t *ret_gid, char error[
 	*ret_gid = LISTEN_NO_GROUP;
 	if (!group[0])
 		return 0;
-	rc = name_service_group(group, &gid);
+	rc = name_service_find(NAME_GROUP, group, &gid);
 	if (rc == 0) {
 		*ret_gid = gid;
 		return 0;
@@ -67,7 +67,7 @@ gid_t listen_usual_group(void)
 	int count;
 
 	/* What cannot be looked up is no reason not to start: nobody has named that group. */
-	if (name_service_group(LISTEN_USUAL_GROUP, &gid) < 0)
+	if (name_service_find(NAME_GROUP, LISTEN_USUAL_GROUP, &gid) < 0)
 		return LISTEN_NO_GROUP;
 	if (geteuid() == 0 || getegid() == gid)
 		return gid;
