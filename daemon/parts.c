@@ -71,10 +71,9 @@ static void start_zookeeper(struct daemon *d)
 
 int parts_make(struct daemon *d, const struct conf_source *source)
 {
-	const struct signals_calls calls = orders_calls(d);
 	const struct reload_conf reload_conf = { .source = source, .look = orders_look, .done = orders_reloaded, .arg = d };
 	const struct server_conf server_conf = daemon_server_conf(d);
-	int rc = signals_new(&d->signals, feed_base(d->feed), &calls);
+	int rc = signals_new(&d->signals, feed_base(d->feed), orders_heard, d);
 
 	if (rc == 0)
 		rc = worker_new(&d->worker, feed_base(d->feed));
