@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "command_line.h"
+#include "io/base/file.h"
 #include "io/conf/conf_access.h"
 #include "io/conf/conf_value.h"
 #include "io/crash.h"
@@ -323,9 +324,7 @@ void daemon_keep_secret(struct daemon *d)
 	int rc;
 
 	keeper_drop(d->keeper, KEEPER_SECRET);
-	if (d->secret_fd >= 0)
-		close(d->secret_fd);
-	d->secret_fd = -1;
+	file_close(&d->secret_fd);
 	if (!d->keeper || !d->secret)
 		return;
 	rc = sealed_make(secret_text(d->secret), &d->secret_fd);

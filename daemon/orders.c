@@ -153,22 +153,24 @@ void orders_reloaded(void *arg, struct conf *read, const char *error)
 	bytes_free(&told);
 }
 
-static void order_reload(void *arg, int number)
-{
-	struct daemon *d = arg;
+/* ---- signals ---- */
 
-	if (d->stopping) {
-		log_warning(order, LOG_FIELDS("order=%s signal=%d", "reload", number),
-			    "received a signal (%s): the daemon is stopping, and does not read its configuration again",
-			    strsignal(number));
-		return;
-	}
-	log_info(order, LOG_FIELDS("order=%s signal=%d", "reload", number),
-		 "received a signal (%s): reading the configuration again", strsignal(number));
-	reload_ask(d->reload);
+static void say(enum log_level level, const char *order, int number, const char *what)
+{
+	log_event(level, LOG_EVENT_order, LOG_FIELDS("order=%s signal=%d", order, number), "received a signal (%s): %s",
+		  strsignal(number), what);
 }
 
-/* ---- signals ---- */
+static void reload(struct daemon *d, int number)
+{
+	if (d->stopping) {
+		say(LOG_LEVEL_WARNING, "reload", number,
+		    "the daemon is stopping, and does not read its configuration again");
+		return;
+	}
+	say(LOG_LEVEL_INFO, "reload", number, "reading the configuration again");
+	reload_ask(d->reload);
+}
 
 /*
  * Whoever signals all processes of the service has signalled this one, too, and means one stop, also if it reaches this one
@@ -193,8 +195,7 @@ static void stop(struct daemon *d, int number, pid_t sender, bool directly)
 	const struct event event = { .type = EVENT_STOP };
 
 	if (is_the_same(d, number, sender, directly)) {
-		log_info(order, LOG_FIELDS("order=%s signal=%d", "stop", number),
-			 "received a signal (%s): stopping already", strsignal(number));
+		say(LOG_LEVEL_INFO, "stop", number, "stopping already");
 		return;
 	}
 	if (d->stopping) {
@@ -204,8 +205,7 @@ static void stop(struct daemon *d, int number, pid_t sender, bool directly)
 	}
 	if (fdstore_delays(d->keep, number))
 		return;
-	log_info(order, LOG_FIELDS("order=%s signal=%d", "stop", number), "received a signal (%s): stopping",
-		 strsignal(number));
+	say(LOG_LEVEL_INFO, "stop", number, "stopping");
 	d->stopping = true;
 	reload_mute(d->reload);
 	notify_stopping(&d->notify, d->conf.broker.stop_timeout_ns / CLOCK_NS_PER_MS + STOP_REST_MS);
@@ -213,37 +213,40 @@ static void stop(struct daemon *d, int number, pid_t sender, bool directly)
 	feed_event(d->feed, &event);
 }
 
-static void order_stop(void *arg, int number)
-{
-	struct daemon *d = arg;
-
-	stop(d, number, signals_sender(d->signals), true);
-}
-
-static void order_restart(void *arg, int number)
-{
-	struct daemon *d = arg;
-
-	log_info(order, LOG_FIELDS("order=%s signal=%d", "restart", number),
-		 "received a signal (%s): handing over to a new process", strsignal(number));
-	handover_ask(d->handover);
-}
-
 /* The service is stopped, and started after that. */
-static void order_keep(void *arg, int number)
+static void keep(struct daemon *d, int number)
 {
-	struct daemon *d = arg;
-
 	if (d->stopping) {
-		log_warning(order, LOG_FIELDS("order=%s signal=%d", "keep", number),
-			    "received a signal (%s): the daemon is stopping already, and keeps nothing",
-			    strsignal(number));
+		say(LOG_LEVEL_WARNING, "keep", number, "the daemon is stopping already, and keeps nothing");
 		keeper_stays(d->keeper);
 		return;
 	}
-	log_info(order, LOG_FIELDS("order=%s signal=%d", "keep", number),
-		 "received a signal (%s): keeping everything for the next start of the service", strsignal(number));
+	say(LOG_LEVEL_INFO, "keep", number, "keeping everything for the next start of the service");
 	fdstore_ask(d->keep);
+}
+
+static void heed(struct daemon *d, int number, pid_t sender, bool directly)
+{
+	if (number == SIGHUP) {
+		reload(d, number);
+	} else if (number == SIGUSR1) {
+		keep(d, number);
+	} else if (number == SIGUSR2) {
+		say(LOG_LEVEL_INFO, "restart", number, "handing over to a new process");
+		handover_ask(d->handover);
+	} else {
+		stop(d, number, sender, directly);
+	}
+}
+
+void orders_heard(void *arg, int number, pid_t sender)
+{
+	heed(arg, number, sender, true);
+}
+
+void orders_signalled(void *arg, int number, pid_t sender)
+{
+	heed(arg, number, sender, false);
 }
 
 /*
@@ -260,32 +263,8 @@ void orders_alone(void *arg)
 
 void orders_passed(void *arg, int number, pid_t sender)
 {
-	struct daemon *d = arg;
+	const struct daemon *d = arg;
 
-	if (number == SIGHUP) {
-		order_reload(d, number);
-	} else if (number == SIGUSR1) {
-		order_keep(d, number);
-	} else if (!d->stopping) {
-		stop(d, number, sender, false);
-	}
-}
-
-void orders_signalled(void *arg, int number, pid_t sender)
-{
-	if (number == SIGHUP)
-		order_reload(arg, number);
-	else if (number == SIGUSR1)
-		order_keep(arg, number);
-	else if (number == SIGUSR2)
-		order_restart(arg, number);
-	else
-		stop(arg, number, sender, false);
-}
-
-struct signals_calls orders_calls(struct daemon *d)
-{
-	return (struct signals_calls){
-		.stop = order_stop, .reload = order_reload, .restart = order_restart, .keep = order_keep, .arg = d
-	};
+	if (number == SIGHUP || number == SIGUSR1 || !d->stopping)
+		heed(arg, number, sender, false);
 }

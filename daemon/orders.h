@@ -4,13 +4,9 @@
 
 #include <sys/types.h>
 
-#include "io/signals.h"
-
 struct conf;
 struct daemon;
 
-/* For signals_new(). */
-struct signals_calls orders_calls(struct daemon *d);
 /* For reload_new(); `arg` is the daemon. `error`: why it was not read, a line for each error. */
 int orders_look(void *arg, const struct conf *read, char *error);
 void orders_reloaded(void *arg, struct conf *read, const char *error);
@@ -19,7 +15,8 @@ void orders_reloaded(void *arg, struct conf *read, const char *error);
  * is the daemon now.
  */
 void orders_alone(void *arg);
-/* For keeper_attach(); `arg` is the daemon. */
+/* For signals_new(): somebody has sent a signal to this process; and for keeper_attach(): to the service. */
+void orders_heard(void *arg, int number, pid_t sender);
 void orders_signalled(void *arg, int number, pid_t sender);
 /* The process that handed over has passed on a signal of that sender. */
 void orders_passed(void *arg, int number, pid_t sender);

@@ -4,13 +4,13 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/flight.h"
 #include "base/log.h"
 #include "daemon.h"
 #include "io/base/feed.h"
+#include "io/base/file.h"
 #include "io/base/keeper.h"
 #include "io/base/worker.h"
 #include "io/crash.h"
@@ -71,10 +71,9 @@ static void start_zookeeper(struct daemon *d)
 
 int parts_make(struct daemon *d, const struct conf_source *source)
 {
-	const struct signals_calls calls = orders_calls(d);
 	const struct reload_conf reload_conf = { .source = source, .look = orders_look, .done = orders_reloaded, .arg = d };
 	const struct server_conf server_conf = daemon_server_conf(d);
-	int rc = signals_new(&d->signals, feed_base(d->feed), &calls);
+	int rc = signals_new(&d->signals, feed_base(d->feed), orders_heard, d);
 
 	if (rc == 0)
 		rc = worker_new(&d->worker, feed_base(d->feed));
@@ -202,12 +201,9 @@ void parts_free(struct daemon *d, bool close_session, int status)
 	settings_free(&d->settings[1]);
 	page_close(d->page);
 	saved_close(d->saved);
-	if (d->pid_fd >= 0)
-		close(d->pid_fd);
-	if (d->conf_fd >= 0)
-		close(d->conf_fd);
-	if (d->secret_fd >= 0)
-		close(d->secret_fd);
+	file_close(&d->pid_fd);
+	file_close(&d->conf_fd);
+	file_close(&d->secret_fd);
 	crash_end();
 	log_record(NULL);
 	flight_free(d->flight);

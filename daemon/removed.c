@@ -15,6 +15,7 @@
 #include "base/mem.h"
 #include "daemon.h"
 #include "io/base/feed.h"
+#include "io/base/file.h"
 #include "io/base/keeper.h"
 #include "io/base/watch.h"
 #include "io/files/life.h"
@@ -92,13 +93,11 @@ static void hold_rundir(struct removed *r)
 	if (r->dir_fd >= 0 && fstat(r->dir_fd, &was) == 0 && stat(r->d->conf.rundir, &is) == 0 && is.st_dev == was.st_dev &&
 	    is.st_ino == was.st_ino)
 		return;
-	if (r->dir_fd >= 0)
-		close(r->dir_fd);
+	file_close(&r->dir_fd);
 	r->dir_fd = open(r->d->conf.rundir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	/* Who cleans up just now has it locked: the next look comes soon. */
 	if (r->dir_fd >= 0 && (fstat(r->dir_fd, &is) < 0 || is.st_mode & S_ISVTX || flock(r->dir_fd, LOCK_SH | LOCK_NB) < 0)) {
-		close(r->dir_fd);
-		r->dir_fd = -1;
+		file_close(&r->dir_fd);
 	}
 }
 
@@ -282,7 +281,6 @@ void removed_free(struct removed *r)
 	if (!r)
 		return;
 	watch_free(r->timer);
-	if (r->dir_fd >= 0)
-		close(r->dir_fd);
+	file_close(&r->dir_fd);
 	mem_free(r);
 }

@@ -19,6 +19,7 @@
 #include "io/base/keeper.h"
 #include "io/base/peer.h"
 #include "io/base/process.h"
+#include "io/base/socket.h"
 #include "io/files/life.h"
 #include "io/files/page.h"
 #include "io/files/pidfile.h"
@@ -81,23 +82,15 @@ static struct cookie_number *sort_places(const struct saved_previous *previous, 
 	return list;
 }
 
-static int option(int fd, int name)
-{
-	socklen_t len = sizeof(int);
-	int value;
-
-	return getsockopt(fd, SOL_SOCKET, name, &value, &len) < 0 ? -1 : value;
-}
-
 /* The descriptor that was kept is what the file says of it. */
 static bool is_that(const struct saved_conn *c, int fd)
 {
 	struct ucred who;
 	socklen_t len = sizeof(who);
 
-	return peer_cookie(fd) == c->cookie && option(fd, SO_DOMAIN) == AF_UNIX && option(fd, SO_TYPE) == SOCK_STREAM &&
-	       option(fd, SO_ACCEPTCONN) == 0 && getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) == 0 &&
-	       (uint32_t)who.pid == c->pid && who.uid == c->uid && who.gid == c->gid;
+	return peer_cookie(fd) == c->cookie && socket_is_stream(fd, false) &&
+	       getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) == 0 && (uint32_t)who.pid == c->pid &&
+	       who.uid == c->uid && who.gid == c->gid;
 }
 
 /* The page of a client says which delegated locks it holds, and the client goes on writing into it. */
@@ -197,17 +190,17 @@ static const char *why_not(const struct daemon *d, const struct saved_previous *
 /* Of two lives' sessions only one can be the present one: the other is left to be ended. */
 static void choose_session(struct saved_previous *previous, const struct ledger_view *v)
 {
-	size_t i = 0;
+	struct saved_former *to = saved_former_find(previous->former, 0);
 
 	if (!previous->session.id || salvage_session(v, previous->session.id))
 		return;
-	while (i < FORMERS_MAX && previous->former[i].id)
-		i++;
-	if (i == FORMERS_MAX)
-		memmove(previous->former, previous->former + 1, --i * sizeof(previous->former[0]));
-	previous->former[i].id = previous->session.id;
-	previous->former[i].not_before_ns = previous->session.safe_until_ns;
-	memcpy(previous->former[i].password, previous->session.password, ZK_PASSWORD_BYTES);
+	if (!to) {
+		to = &previous->former[FORMERS_MAX - 1];
+		memmove(previous->former, previous->former + 1, (FORMERS_MAX - 1) * sizeof(*to));
+	}
+	to->id = previous->session.id;
+	to->not_before_ns = previous->session.safe_until_ns;
+	memcpy(to->password, previous->session.password, ZK_PASSWORD_BYTES);
 	previous->session.id = 0;
 }
 

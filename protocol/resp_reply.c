@@ -136,17 +136,12 @@ static enum resp_result read_number(struct resp_replies *r, struct slice input, 
 	struct number_line line = number_line(input, r->at + 1);
 	size_t at = r->at + 1 + line.bytes;
 
-	switch (line.result) {
-	case NUMBER_MORE:
+	if (line.result == NUMBER_MORE)
 		return RESP_MORE;
-	case NUMBER_BROKEN:
-		if (type == ':')
-			return broken(r, "invalid integer");
-		return broken(r, bulk ? "invalid bulk length"
-				      : "invalid multibulk length");
-	case NUMBER_DONE:
-		break;
-	}
+	if (line.result == NUMBER_BROKEN)
+		return broken(r, type == ':' ? "invalid integer"
+				 : bulk      ? "invalid bulk length"
+					     : "invalid multibulk length");
 	if (at > r->reply_bytes_max)
 		return broken(r, "too big a reply");
 	if (bulk)

@@ -98,14 +98,8 @@ static inline enum resp_result read_length(struct resp_reader *r, struct slice i
 	if (input.data[*at] != '$')
 		return unexpected(r, "'$'", (unsigned char)input.data[*at]);
 	line = number_line(input, *at + 1);
-	switch (line.result) {
-	case NUMBER_MORE:
-		return RESP_MORE;
-	case NUMBER_BROKEN:
-		return broken(r, "invalid bulk length");
-	case NUMBER_DONE:
-		break;
-	}
+	if (line.result != NUMBER_DONE)
+		return line.result == NUMBER_MORE ? RESP_MORE : broken(r, "invalid bulk length");
 	*at += 1 + line.bytes;
 	*length = line.value;
 	if (*length < 0 || *at + (size_t)*length + 2 > r->request_bytes_max)
@@ -148,14 +142,8 @@ static enum resp_result read_count(struct resp_reader *r, struct slice input)
 {
 	struct number_line line = number_line(input, 1);
 
-	switch (line.result) {
-	case NUMBER_MORE:
-		return RESP_MORE;
-	case NUMBER_BROKEN:
-		return broken(r, "invalid multibulk length");
-	case NUMBER_DONE:
-		break;
-	}
+	if (line.result != NUMBER_DONE)
+		return line.result == NUMBER_MORE ? RESP_MORE : broken(r, "invalid multibulk length");
 	/* As Redis does: an empty array, and the null one, is a request to be skipped. */
 	if (line.value < -1 || line.value > (int64_t)r->args_max)
 		return broken(r, "invalid multibulk length");
@@ -183,32 +171,21 @@ static int hex(char c)
 /* The byte that an escape within double quotes stands for; line[*at] is behind the backslash, and moved past. */
 static char unescape(struct slice line, size_t *at)
 {
+	static const char letters[] = "nrtba", bytes[] = "\n\r\t\b\a";
 	char c = line.data[(*at)++];
+	const char *letter = memchr(letters, c, sizeof(letters) - 1);
+	int high, low;
 
-	switch (c) {
-	case 'n':
-		return '\n';
-	case 'r':
-		return '\r';
-	case 't':
-		return '\t';
-	case 'b':
-		return '\b';
-	case 'a':
-		return '\a';
-	case 'x':
-		if (line.len - *at >= 2) {
-			int high = hex(line.data[*at]), low = hex(line.data[*at + 1]);
-
-			if (high >= 0 && low >= 0) {
-				*at += 2;
-				return (char)(high << 4 | low);
-			}
-		}
+	if (letter)
+		return bytes[letter - letters];
+	if (c != 'x' || line.len - *at < 2)
 		return c;
-	default:
+	high = hex(line.data[*at]);
+	low = hex(line.data[*at + 1]);
+	if (high < 0 || low < 0)
 		return c;
-	}
+	*at += 2;
+	return (char)(high << 4 | low);
 }
 
 /* line[*at] is behind the opening quote; moved behind the closing one. False when there is none. */

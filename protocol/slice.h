@@ -23,6 +23,17 @@ static inline bool slice_eq(struct slice a, struct slice b)
 	return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
 }
 
+/* Cuts off and returns the text before the first separator, or all of it. `rest` is the text behind that separator. */
+static inline struct slice slice_cut(struct slice *rest, char separator)
+{
+	const char *end = rest->len ? memchr(rest->data, separator, rest->len) : NULL;
+	struct slice part = { rest->data, end ? (size_t)(end - rest->data) : rest->len };
+	size_t used = end ? part.len + 1 : part.len;
+
+	*rest = (struct slice){ rest->data + used, rest->len - used };
+	return part;
+}
+
 /* The lengths of so many together. */
 static inline size_t slice_sum(size_t count, const struct slice *list)
 {

@@ -110,8 +110,7 @@ struct account *account_enter(struct accounts *all, uint32_t uid, const char *un
 	a = mem_new(sizeof(*a));
 	a->all = all;
 	a->uid = uid;
-	a->unit = mem_new(own.len + 1);
-	memcpy(a->unit, own.data, own.len);
+	a->unit = mem_text_part(own.data, own.len);
 	a->references = 1;
 	map_add(&all->map, &a->node, hash_of(all, uid, own));
 	TAILQ_INSERT_TAIL(&all->list, a, link);
@@ -128,9 +127,7 @@ void account_leave(struct account *a)
 void account_keeps(struct account *a, size_t pool, const char *text, size_t len)
 {
 	mem_free(a->kept[pool]);
-	a->kept[pool] = len ? mem_new(len + 1) : NULL;
-	if (len)
-		memcpy(a->kept[pool], text, len);
+	a->kept[pool] = len ? mem_text_part(text, len) : NULL;
 }
 
 void account_free(struct account *a)

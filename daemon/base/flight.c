@@ -17,12 +17,6 @@ static const struct {
 /* Behind what is cut. */
 static const char more[] = "...";
 
-static const char *const events[] = {
-#define X(name, burst, every_ms) #name,
-	LOG_EVENTS(X)
-#undef X
-};
-
 struct flight_ring *flight_new(size_t bytes, int64_t wall_ns)
 {
 	struct flight_ring *f;
@@ -236,7 +230,7 @@ size_t flight_line(struct flight_reader *reader, char line[FLIGHT_LINE_MAX])
 	else
 		put(&l, kinds[r.kind].sentence);
 	put(&l, "  event=");
-	put(&l, logged ? events[r.who] : kinds[r.kind].word);
+	put(&l, logged ? log_event_word((enum log_event)r.who) : kinds[r.kind].word);
 	put(&l, " at=");
 	put_digits(&l, (uint64_t)wall_ns / 1000000000, 1);
 	put(&l, ".");

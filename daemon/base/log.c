@@ -20,11 +20,7 @@ enum {
 	LOG_SENTENCE_MAX = FLIGHT_TEXT_MAX, /* what is longer is cut */
 };
 
-static const char *const words[] = {
-#define X(name, burst, every_ms) #name,
-	LOG_EVENTS(X)
-#undef X
-};
+const char *const log_level_words[] = { "error", "warning", "info", "debug", NULL };
 
 static const char *const ids[LOG_EVENT_COUNT] = {
 #define X(name, id) [LOG_EVENT_##name] = (id),
@@ -72,18 +68,6 @@ enum log_level log_level(void)
 	return settings.level;
 }
 
-const char *log_level_word(enum log_level level)
-{
-	static const char *const levels[] = { "error", "warning", "info", "debug" };
-
-	return levels[level];
-}
-
-const char *log_event_word(enum log_event event)
-{
-	return words[event];
-}
-
 static size_t prefix_human(char *line, size_t size, enum log_level level)
 {
 	struct timespec ts;
@@ -93,7 +77,7 @@ static size_t prefix_human(char *line, size_t size, enum log_level level)
 	clock_gettime(CLOCK_REALTIME, &ts);
 	if (localtime_r(&ts.tv_sec, &tm))
 		strftime(date, sizeof(date), "%Y-%m-%d %H:%M:%S", &tm);
-	return (size_t)snprintf(line, size, "%s.%03ld %s: ", date, ts.tv_nsec / 1000000, log_level_word(level));
+	return (size_t)snprintf(line, size, "%s.%03ld %s: ", date, ts.tv_nsec / 1000000, log_level_words[level]);
 }
 
 /* As syslog(3) has it. */
@@ -108,7 +92,7 @@ static size_t prefix(char *line, size_t size, enum log_level level)
 {
 	switch (settings.form) {
 	case LOG_FORM_PLAIN:
-		return (size_t)snprintf(line, size, "%s: ", log_level_word(level));
+		return (size_t)snprintf(line, size, "%s: ", log_level_words[level]);
 	case LOG_FORM_JOURNAL:
 		return (size_t)snprintf(line, size, "<%d>", priority_of(level));
 	case LOG_FORM_HUMAN:
@@ -196,7 +180,7 @@ static void put(enum log_level level, enum log_event event, const struct log_acc
 	size_t fits;
 
 	at = put_sentence(at, sentence);
-	bytes_format(&all, "event=%s", words[event]);
+	bytes_format(&all, "event=%s", log_event_word(event));
 	if (account)
 		bytes_format(&all, " uid=%d", account->uid);
 	if (account && account->unit.len)
@@ -259,8 +243,8 @@ void log_tell_held(bool all)
 		bytes_clear(&fields);
 		account = (struct log_account){ held.uid, { held.unit, held.unit_len } };
 		bytes_format(&sentence, "held back %d line%s of the event %s", held.held, held.held == 1 ? "" : "s",
-			     words[held.event]);
-		bytes_format(&fields, "of=%s lines=%d", words[held.event], held.held);
+			     log_event_word(held.event));
+		bytes_format(&fields, "of=%s lines=%d", log_event_word(held.event), held.held);
 		put(LOG_LEVEL_WARNING, LOG_EVENT_held_back, held.named ? &account : NULL, bytes_view(&sentence),
 		    bytes_view(&fields));
 	}
@@ -307,40 +291,19 @@ void log_text(enum log_level level, enum log_event event, const struct log_accou
 		put(level, event, account, sentence, fields);
 }
 
-static void put_values(enum log_level level, enum log_event event, const struct log_account *account,
-		       const char *fields, const struct bytes_value *values, size_t count, const char *format,
-		       va_list args) __attribute__((format(printf, 7, 0)));
-static void put_values(enum log_level level, enum log_event event, const struct log_account *account,
-		       const char *fields, const struct bytes_value *values, size_t count, const char *format,
-		       va_list args)
-{
-	char sentence[LOG_SENTENCE_MAX + 1];
-	struct bytes text = { 0 };
-
-	if (level > settings.level && !settings.flight)
-		return;
-	vsnprintf(sentence, sizeof(sentence), format, args);
-	bytes_format_values(&text, fields, values, count);
-	log_text(level, event, account, slice_of(sentence), bytes_view(&text));
-	bytes_free(&text);
-}
-
-void log_event(enum log_level level, enum log_event event, const char *fields, const struct bytes_value *values,
-	       size_t count, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	put_values(level, event, NULL, fields, values, count, format, args);
-	va_end(args);
-}
-
 void log_caused(enum log_level level, enum log_event event, const struct log_account *account, const char *fields,
 		const struct bytes_value *values, size_t count, const char *format, ...)
 {
+	char sentence[LOG_SENTENCE_MAX + 1];
+	struct bytes text = { 0 };
 	va_list args;
 
+	if (level > settings.level && !settings.flight)
+		return;
 	va_start(args, format);
-	put_values(level, event, account, fields, values, count, format, args);
+	vsnprintf(sentence, sizeof(sentence), format, args);
 	va_end(args);
+	bytes_format_values(&text, fields, values, count);
+	log_text(level, event, account, slice_of(sentence), bytes_view(&text));
+	bytes_free(&text);
 }

@@ -38,8 +38,7 @@ enum log_form log_form(void); /* as it was set up */
 /* Other threads may log at the same time. */
 void log_set_level(enum log_level level);
 enum log_level log_level(void);
-const char *log_level_word(enum log_level level);
-const char *log_event_word(enum log_event event);
+extern const char *const log_level_words[]; /* by level, and then NULL */
 /* The lines of this thread are recorded there, too, whatever their level. NULL: nowhere. */
 void log_record(struct flight_ring *flight);
 
@@ -47,14 +46,15 @@ void log_record(struct flight_ring *flight);
 #define LOG_FIELDS(format, ...) (format), BYTES_ARGUMENTS(__VA_ARGS__)
 #define LOG_NO_FIELDS "", NULL, 0
 
-/* Logs a line: LOG_FIELDS() or LOG_NO_FIELDS, then the sentence as printf() takes it. */
-void log_event(enum log_level level, enum log_event event, const char *fields, const struct bytes_value *values,
-	       size_t count, const char *format, ...) __attribute__((format(printf, 6, 7)));
-/* A line that an account has caused: its fields uid= and unit= come before the others. */
+/*
+ * Logs a line: LOG_FIELDS() or LOG_NO_FIELDS, then the sentence as printf() takes it. `account`: it has caused the line, and
+ * its fields uid= and unit= come before the others; NULL: none has.
+ */
 void log_caused(enum log_level level, enum log_event event, const struct log_account *account, const char *fields,
 		const struct bytes_value *values, size_t count, const char *format, ...)
 	__attribute__((format(printf, 7, 8)));
-/* The same for complete texts. `account`: NULL if none. */
+#define log_event(level, event, ...) log_caused(level, event, NULL, __VA_ARGS__)
+/* The same for complete texts. */
 void log_text(enum log_level level, enum log_event event, const struct log_account *account, struct slice sentence,
 	      struct slice fields);
 /* Something is held back, and has to be said when LOG_TELL_NS have passed. */

@@ -101,6 +101,17 @@ enum log_event {
 	LOG_EVENT_COUNT
 };
 
+static inline const char *log_event_word(enum log_event event)
+{
+	static const char *const words[] = {
+#define X(name, burst, every_ms) #name,
+		LOG_EVENTS(X)
+#undef X
+	};
+
+	return words[event];
+}
+
 /* It says what everybody does with locks, and gives way to lines that say what went wrong. */
 static inline bool log_is_of_hold(enum log_event event)
 {

@@ -46,6 +46,33 @@ static inline void *mem_resize(void *old, size_t size)
 	return p;
 }
 
+enum { MEM_ROOM_FIRST = 64 };
+
+/* Room for one more element behind `count` of them: twice as much if there is none. `*cap` is 0 at first. */
+static inline void *mem_room(void *array, size_t count, size_t *cap, size_t size)
+{
+	if (count < *cap)
+		return array;
+	*cap = *cap ? 2 * *cap : MEM_ROOM_FIRST;
+	return mem_resize(array, *cap * size);
+}
+
+/* A copy of that part of a text, with its own end; freed by mem_free(). */
+static inline char *mem_text_part(const char *text, size_t len)
+{
+	char *copy = mem_new(len + 1);
+
+	if (len)
+		memcpy(copy, text, len);
+	return copy;
+}
+
+/* The same of a whole text. */
+static inline char *mem_text(const char *text)
+{
+	return mem_text_part(text, strlen(text));
+}
+
 /* Overwrites a secret: the compiler may not leave it out, as it may memset() before free(). Takes NULL. */
 static inline void mem_wipe(void *p, size_t size)
 {

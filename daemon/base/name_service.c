@@ -18,30 +18,20 @@ static bool means_none(int error)
 }
 
 /* An errno, 0 also if there is none. */
-static int find_user(const char *name, char *text, size_t size, bool *ret_found, uint32_t *ret)
+static int ask(enum name_kind kind, const char *name, char *text, size_t size, bool *ret_found, uint32_t *ret)
 {
-	struct passwd entry, *found = NULL;
-	int error = getpwnam_r(name, &entry, text, size, &found);
+	struct passwd user, *found_user = NULL;
+	struct group group, *found_group = NULL;
+	int error = kind == NAME_GROUP ? getgrnam_r(name, &group, text, size, &found_group)
+				       : getpwnam_r(name, &user, text, size, &found_user);
 
-	*ret_found = found != NULL;
-	if (found)
-		*ret = found->pw_uid;
+	*ret_found = found_user || found_group;
+	if (*ret_found)
+		*ret = kind == NAME_GROUP ? group.gr_gid : user.pw_uid;
 	return error;
 }
 
-static int find_group(const char *name, char *text, size_t size, bool *ret_found, uint32_t *ret)
-{
-	struct group entry, *found = NULL;
-	int error = getgrnam_r(name, &entry, text, size, &found);
-
-	*ret_found = found != NULL;
-	if (found)
-		*ret = found->gr_gid;
-	return error;
-}
-
-static int find(int (*in)(const char *name, char *text, size_t size, bool *ret_found, uint32_t *ret), const char *name,
-		uint32_t *ret)
+int name_service_find(enum name_kind kind, const char *name, uint32_t *ret)
 {
 	int error = ERANGE;
 	bool found = false;
@@ -49,7 +39,7 @@ static int find(int (*in)(const char *name, char *text, size_t size, bool *ret_f
 	for (size_t size = ENTRY_BYTES; (error == ERANGE || error == EINTR) && size <= ENTRY_BYTES_MAX;) {
 		char *text = mem_new(size);
 
-		error = in(name, text, size, &found, ret);
+		error = ask(kind, name, text, size, &found, ret);
 		mem_free(text);
 		if (error == ERANGE)
 			size *= 4;
@@ -57,14 +47,4 @@ static int find(int (*in)(const char *name, char *text, size_t size, bool *ret_f
 	if (found)
 		return 0;
 	return means_none(error) ? -ENOENT : -error;
-}
-
-int name_service_user(const char *name, uint32_t *ret_uid)
-{
-	return find(find_user, name, ret_uid);
-}
-
-int name_service_group(const char *name, uint32_t *ret_gid)
-{
-	return find(find_group, name, ret_gid);
 }

@@ -4,9 +4,10 @@
 
 #include <stdint.h>
 
+enum name_kind { NAME_USER, NAME_GROUP };
+
 /*
- * 0; -ENOENT: there is none of that name. Another -errno: that cannot be found out now, but may be later. May be called
- * in any thread.
+ * The number of a user, or of a group. 0; -ENOENT: there is none of that name. Another -errno: that cannot be found out now,
+ * but may be later. May be called in any thread.
  */
-int name_service_user(const char *name, uint32_t *ret_uid);
-int name_service_group(const char *name, uint32_t *ret_gid);
+int name_service_find(enum name_kind kind, const char *name, uint32_t *ret);

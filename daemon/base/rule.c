@@ -8,7 +8,7 @@
 #include "base/mem.h"
 
 enum { TOLD_MAX = 64 /* of a word, in a sentence */ };
-static const struct rule_word NOTHING = { 0 };
+static const struct slice NOTHING = { 0 };
 
 static const char *const verbs[] = {
 #define X(word, does) #word,
@@ -22,28 +22,7 @@ static const char *const deeds[] = {
 #undef X
 };
 
-static struct rule_word word_of(const char *text)
-{
-	return (struct rule_word){ text, strlen(text) };
-}
-
-static bool is(struct rule_word word, const char *text)
-{
-	return word.len == strlen(text) && memcmp(word.data, text, word.len) == 0;
-}
-
-/* In upper or lower case. */
-static bool is_verb(struct rule_word word, const char *verb)
-{
-	if (word.len != strlen(verb))
-		return false;
-	for (size_t i = 0; i < word.len; i++)
-		if ((word.data[i] | ('a' - 'A')) != verb[i])
-			return false;
-	return true;
-}
-
-static size_t append(char *error, size_t at, struct rule_word text)
+static size_t append(char *error, size_t at, struct slice text)
 {
 	size_t len = text.len < RULE_ERROR_MAX - 1 - at ? text.len : RULE_ERROR_MAX - 1 - at;
 
@@ -53,13 +32,13 @@ static size_t append(char *error, size_t at, struct rule_word text)
 }
 
 /* Pure parts format nothing: a sentence is what stands before a word, the word, and what stands after it. */
-static int fail(char *error, const char *before, struct rule_word word, const char *after)
+static int fail(char *error, const char *before, struct slice word, const char *after)
 {
-	size_t at = append(error, 0, word_of(before));
+	size_t at = append(error, 0, slice_of(before));
 
 	if (word.len > TOLD_MAX)
 		word.len = TOLD_MAX;
-	at = append(error, append(error, at, word), word_of(after));
+	at = append(error, append(error, at, word), slice_of(after));
 	error[at] = '\0';
 	return -EINVAL;
 }
@@ -74,10 +53,10 @@ const char *rule_verb_does(enum rule_verb verb)
 	return deeds[verb];
 }
 
-static bool verb_of(struct rule_word word, enum rule_verb *ret)
+static bool verb_of(struct slice word, enum rule_verb *ret)
 {
 	for (int i = 0; i < RULE_VERB_COUNT; i++)
-		if (is_verb(word, verbs[i])) {
+		if (slice_is(word, verbs[i])) {
 			*ret = (enum rule_verb)i;
 			return true;
 		}
@@ -105,18 +84,7 @@ static char *pack(const char *text)
 	return packed;
 }
 
-static struct rule_word next_word(struct rule_word *rest, char separator)
-{
-	const char *end = rest->len ? memchr(rest->data, separator, rest->len) : NULL;
-	struct rule_word word = { rest->data, end ? (size_t)(end - rest->data) : rest->len };
-	size_t used = end ? word.len + 1 : word.len;
-
-	*rest = (struct rule_word){ rest->data + used, rest->len - used };
-	return word;
-}
-
-/* A number without a sign, below 2^32 - 1, which stands for no user. */
-static bool parse_id(struct rule_word text, uint32_t *ret)
+bool rule_id(struct slice text, uint32_t *ret)
 {
 	uint64_t value = 0;
 
@@ -131,28 +99,28 @@ static bool parse_id(struct rule_word text, uint32_t *ret)
 	return value < UINT32_MAX;
 }
 
-static bool parse_range(struct rule_word text, uint32_t *ret_low, uint32_t *ret_high)
+static bool parse_range(struct slice text, uint32_t *ret_low, uint32_t *ret_high)
 {
-	struct rule_word rest = text, low = next_word(&rest, '-');
+	struct slice rest = text, low = slice_cut(&rest, '-');
 
-	return low.len < text.len && parse_id(low, ret_low) && parse_id(rest, ret_high);
+	return low.len < text.len && rule_id(low, ret_low) && rule_id(rest, ret_high);
 }
 
-static bool begins_with(struct rule_word text, const char *with, struct rule_word *ret_rest)
+static bool begins_with(struct slice text, const char *with, struct slice *ret_rest)
 {
 	size_t len = strlen(with);
 
 	if (text.len <= len || memcmp(text.data, with, len) != 0)
 		return false;
-	*ret_rest = (struct rule_word){ text.data + len, text.len - len };
+	*ret_rest = (struct slice){ text.data + len, text.len - len };
 	return true;
 }
 
-static int parse_who(struct rule *r, struct rule_word who, char *error)
+static int parse_who(struct rule *r, struct slice who, char *error)
 {
 	r->low = 1;
 	r->high = 0;
-	if (is(who, "*")) {
+	if (slice_eq(who, SLICE("*"))) {
 		r->who = RULE_EVERYBODY;
 		return 0;
 	}
@@ -165,7 +133,7 @@ static int parse_who(struct rule *r, struct rule_word who, char *error)
 	r->who = begins_with(who, "@", &r->name) ? RULE_GROUP : RULE_USER;
 	if (r->who == RULE_USER)
 		r->name = who;
-	if (parse_id(r->name, &r->low)) {
+	if (rule_id(r->name, &r->low)) {
 		r->high = r->low;
 		return 0;
 	}
@@ -174,20 +142,20 @@ static int parse_who(struct rule *r, struct rule_word who, char *error)
 	r->low = 1;
 	r->high = 0;
 	/* A number that is none would be looked for as a name. */
-	if (!r->name.len || is(r->name, "@") || (r->name.data[0] >= '0' && r->name.data[0] <= '9') ||
+	if (!r->name.len || slice_eq(r->name, SLICE("@")) || (r->name.data[0] >= '0' && r->name.data[0] <= '9') ||
 	    r->name.data[0] == '-')
 		return fail(error, "", who, " is neither a user, a @group, a range like 1000-1999, unit:NAME nor *");
 	return 0;
 }
 
-static int parse_verbs(struct rule *r, struct rule_word list, char *error)
+static int parse_verbs(struct rule *r, struct slice list, char *error)
 {
 	enum rule_verb verb;
 
 	do {
-		struct rule_word word = next_word(&list, ',');
+		struct slice word = slice_cut(&list, ',');
 
-		if (is(word, "*"))
+		if (slice_eq(word, SLICE("*")))
 			r->verbs = (1U << RULE_VERB_COUNT) - 1;
 		else if (verb_of(word, &verb))
 			r->verbs |= 1U << verb;
@@ -200,7 +168,7 @@ static int parse_verbs(struct rule *r, struct rule_word list, char *error)
 
 int rule_parse(struct rule *r, const char *text, const char *where, char error[RULE_ERROR_MAX])
 {
-	struct rule_word rest, word[4];
+	struct slice rest, word[4];
 	int rc;
 
 	_Static_assert(RULE_TEXT_MAX == 2048, "the sentence below names it");
@@ -208,13 +176,13 @@ int rule_parse(struct rule *r, const char *text, const char *where, char error[R
 	if (strlen(text) > RULE_TEXT_MAX)
 		return fail(error, "a rule has at most 2048 bytes", NOTHING, "");
 	r->text = pack(text);
-	r->where = memcpy(mem_new(strlen(where) + 1), where, strlen(where) + 1);
-	rest = word_of(r->text);
+	r->where = mem_text(where);
+	rest = slice_of(r->text);
 	for (int i = 0; i < 4; i++)
-		word[i] = next_word(&rest, ' ');
-	r->allows = is(word[0], "allow");
+		word[i] = slice_cut(&rest, ' ');
+	r->allows = slice_eq(word[0], SLICE("allow"));
 	r->pattern = word[2];
-	if (!word[3].len || rest.len || (!r->allows && !is(word[0], "deny")))
+	if (!word[3].len || rest.len || (!r->allows && !slice_eq(word[0], SLICE("deny"))))
 		rc = fail(error, "must be: allow|deny WHO PATTERN VERB[,VERB...]", NOTHING, "");
 	else
 		rc = parse_who(r, word[1], error);
@@ -223,17 +191,14 @@ int rule_parse(struct rule *r, const char *text, const char *where, char error[R
 	if (rc < 0)
 		rule_free(r);
 	else
-		r->glob = glob_new((struct slice){ r->pattern.data, r->pattern.len });
+		r->glob = glob_new(r->pattern);
 	return rc;
 }
 
 void rule_move(struct rule *r, const char *where)
 {
-	char *text = mem_new(strlen(where) + 1);
-
-	memcpy(text, where, strlen(where) + 1);
 	mem_free(r->where);
-	r->where = text;
+	r->where = mem_text(where);
 }
 
 void rule_free(struct rule *r)

@@ -20,6 +20,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "protocol/slice.h"
+
 enum { RULE_TEXT_MAX = 2048, RULE_ERROR_MAX = 256 };
 
 /* The word, and the verb that a sentence puts before the name. */
@@ -41,20 +43,14 @@ enum rule_verb {
 
 enum rule_who { RULE_EVERYBODY, RULE_USER, RULE_GROUP, RULE_UNIT };
 
-/* A part of a rule's text. */
-struct rule_word {
-	const char *data;
-	size_t len;
-};
-
 struct rule {
 	char *text;            /* as it was written: its words, with one blank between them */
 	char *where;           /* "file:line" */
 	bool allows;
 	enum rule_who who;
-	struct rule_word name;     /* in `text`: of a unit, or of a user or group before it is resolved */
+	struct slice name;     /* in `text`: of a unit, or of a user or group before it is resolved */
 	uint32_t low, high;    /* USER, GROUP: the numbers; low above high: not resolved yet */
-	struct rule_word pattern;  /* in `text` */
+	struct slice pattern;  /* in `text` */
 	struct glob *glob;     /* of the pattern; NULL: every name */
 	unsigned int verbs;    /* 1 << enum rule_verb */
 };
@@ -65,5 +61,7 @@ int rule_parse(struct rule *r, const char *text, const char *where, char error[R
 void rule_move(struct rule *r, const char *where);
 /* Takes a zeroed one. */
 void rule_free(struct rule *r);
+/* The number of a user or a group: without a sign, and below 2^32 - 1, which stands for nobody. */
+bool rule_id(struct slice text, uint32_t *ret);
 const char *rule_verb_word(enum rule_verb verb);
 const char *rule_verb_does(enum rule_verb verb);

@@ -15,7 +15,7 @@ static int find(bool group, const char *name, uint32_t *ret, char error[RULE_ERR
 	int rc = -ENOENT;
 
 	if (strlen(name) < NAME_MAX_BYTES - 1)
-		rc = group ? name_service_group(name, ret) : name_service_user(name, ret);
+		rc = name_service_find(group ? NAME_GROUP : NAME_USER, name, ret);
 	if (rc == 0)
 		return 0;
 	if (rc == -ENOENT)

@@ -51,12 +51,6 @@ struct loop {
 
 static void loop_log(struct loop *l, const struct effects *effects, const struct effect *effect)
 {
-	static const enum log_level levels[] = {
-		[EFFECT_LEVEL_ERROR] = LOG_LEVEL_ERROR,
-		[EFFECT_LEVEL_WARNING] = LOG_LEVEL_WARNING,
-		[EFFECT_LEVEL_INFO] = LOG_LEVEL_INFO,
-		[EFFECT_LEVEL_DEBUG] = LOG_LEVEL_DEBUG,
-	};
 	struct slice text = effects_slice(effects, effect->text), fields = effects_slice(effects, effect->data);
 	struct log_account account;
 
@@ -66,8 +60,9 @@ static void loop_log(struct loop *l, const struct effects *effects, const struct
 	}
 	fields.len -= effect->log.unit_len;
 	account = (struct log_account){ effect->log.uid, { fields.data + fields.len, effect->log.unit_len } };
-	log_text(levels[effect->level], (enum log_event)effect->log.event, effect->log.caused ? &account : NULL, text,
-		 fields);
+	/* The levels are the same (io/conf/conf_value.c). */
+	log_text((enum log_level)effect->level, (enum log_event)effect->log.event, effect->log.caused ? &account : NULL,
+		 text, fields);
 	if (effect->level != EFFECT_LEVEL_DEBUG)
 		notify_status(l->to.notify, text.data, (int)text.len);
 }

@@ -11,8 +11,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "io/base/file.h"
 #include "io/base/keeper.h"
-#include "io/base/pass_fds.h"
+#include "io/base/socket.h"
 
 /* With the byte 0; and how many descriptors one message may have. */
 enum { NOTIFY_STATUS_MAX = KEEPER_TEXT_MAX, NOTIFY_FDS_MAX = 1 };
@@ -50,26 +51,17 @@ int notify_open(struct notify *n)
 
 void notify_close(struct notify *n)
 {
-	if (n->fd >= 0)
-		close(n->fd);
-	n->fd = -1;
+	file_close(&n->fd);
 }
 
 /* 0 or -errno. */
 static int pass_on(const struct notify *n, const char *text, size_t len, const int *fds, size_t fd_count)
 {
-	union {
-		struct cmsghdr header;
-		char bytes[CMSG_SPACE(NOTIFY_FDS_MAX * sizeof(int))];
-	} control;
-	struct iovec part = { (char *)(uintptr_t)text, len };
-	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
+	const struct iovec part = { (char *)(uintptr_t)text, len };
 
 	if (fd_count > NOTIFY_FDS_MAX)
 		return -E2BIG;
-	if (fd_count)
-		pass_fds(&message, &control.header, fds, fd_count);
-	return sendmsg(n->fd, &message, MSG_NOSIGNAL) < 0 ? -errno : 0;
+	return socket_send(n->fd, &part, 1, fds, fd_count) < 0 ? -errno : 0;
 }
 
 static bool begins(const char *text, size_t len, const char *with)

@@ -15,13 +15,14 @@
 struct signals {
 	int fd;
 	struct watch *watch;
-	struct signals_calls calls;
-	pid_t sender; /* of the signal that is being heeded; 0: it is passed on by another process */
+	signals_heed *heed;
+	void *arg;
 };
 
-static bool stops(int number)
+static bool is_order(int number)
 {
-	return number == SIGTERM || number == SIGINT || number == SIGQUIT;
+	return number == SIGTERM || number == SIGINT || number == SIGQUIT || number == SIGHUP || number == SIGUSR1 ||
+	       number == SIGUSR2;
 }
 
 static void signals_fired(int fd, short what, void *arg)
@@ -33,20 +34,12 @@ static void signals_fired(int fd, short what, void *arg)
 	if (read(fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
 		return;
 	number = (int)info.ssi_signo;
-	s->sender = (pid_t)info.ssi_pid;
-	if (stops(number))
-		s->calls.stop(s->calls.arg, number);
-	else if (number == SIGHUP)
-		s->calls.reload(s->calls.arg, number);
-	else if (number == SIGUSR1)
-		s->calls.keep(s->calls.arg, number);
-	else if (number == SIGUSR2)
-		s->calls.restart(s->calls.arg, number);
+	if (is_order(number))
+		s->heed(s->arg, number, (pid_t)info.ssi_pid);
 	else
 		log_warning(signal_ignored, LOG_FIELDS("signal=%d pid=%d uid=%d", number, info.ssi_pid, info.ssi_uid),
 			    "signal %d (%s) from pid %u, uid %u: ignored; SIGTERM stops the daemon, SIGHUP reloads",
 			    number, strsignal(number), info.ssi_pid, info.ssi_uid);
-	s->sender = 0;
 }
 
 static void fill(sigset_t *set)
@@ -60,7 +53,7 @@ static void fill(sigset_t *set)
 		sigdelset(set, others[i]);
 }
 
-int signals_new(struct signals **ret, struct watch_base *base, const struct signals_calls *calls)
+int signals_new(struct signals **ret, struct watch_base *base, signals_heed *heed, void *arg)
 {
 	struct signals *s;
 	sigset_t set;
@@ -76,16 +69,11 @@ int signals_new(struct signals **ret, struct watch_base *base, const struct sign
 	if (fd < 0)
 		return -errno;
 	s = mem_new(sizeof(*s));
-	*s = (struct signals){ .fd = fd, .calls = *calls };
+	*s = (struct signals){ .fd = fd, .heed = heed, .arg = arg };
 	s->watch = watch_new(base, signals_fired, s);
 	watch_set(s->watch, fd, WATCH_READ | WATCH_KEEP, WATCH_NO_TIMEOUT);
 	*ret = s;
 	return 0;
-}
-
-pid_t signals_sender(const struct signals *s)
-{
-	return s->sender;
 }
 
 void signals_free(struct signals *s)

@@ -2,10 +2,7 @@
 /*
  * Signals as events of the loop. Nothing but a fault or SIGKILL ends the daemon before holders were notified.
  *
- *     TERM INT QUIT                     -> `stop` is called, each time
- *     HUP                               -> `reload` is called
- *     USR2                              -> `restart` is called
- *     USR1                              -> `keep` is called
+ *     TERM INT QUIT HUP USR1 USR2       -> `heed` is called, each time
  *     ALRM VTALRM PROF
  *     IO PWR STKFLT XCPU XFSZ, real time -> logged, and ignored
  *     PIPE                              -> ignored
@@ -22,17 +19,10 @@
 struct signals;
 struct watch_base;
 
-struct signals_calls {
-	void (*stop)(void *arg, int number);
-	void (*reload)(void *arg, int number);
-	void (*restart)(void *arg, int number);
-	void (*keep)(void *arg, int number);
-	void *arg;
-};
+/* `sender` 0: the kernel, or a process that cannot be seen from here. */
+typedef void signals_heed(void *arg, int number, pid_t sender);
 
 /* To be called before there are threads. 0 or -errno. */
-int signals_new(struct signals **ret, struct watch_base *base, const struct signals_calls *calls);
-/* The sender of the signal that a call is about; 0: the kernel, or a process that cannot be seen from here. */
-pid_t signals_sender(const struct signals *s);
+int signals_new(struct signals **ret, struct watch_base *base, signals_heed *heed, void *arg);
 /* Takes NULL. */
 void signals_free(struct signals *s);

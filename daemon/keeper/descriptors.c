@@ -48,10 +48,7 @@ static void add(struct descriptors *d, uint64_t id, int fd)
 {
 	struct descriptor *k = mem_new(sizeof(*k));
 
-	if (d->count == d->cap) {
-		d->cap = d->cap ? 2 * d->cap : 64;
-		d->all = mem_resize(d->all, d->cap * sizeof(struct descriptor *));
-	}
+	d->all = mem_room(d->all, d->count, &d->cap, sizeof(struct descriptor *));
 	*k = (struct descriptor){ .id = id, .at = d->count, .fd = fd };
 	d->all[d->count++] = k;
 	map_add(&d->ids, &k->node, map_hash(&d->ids, &id, sizeof(id)));

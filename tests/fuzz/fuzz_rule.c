@@ -12,7 +12,7 @@
 #include "core/port/access.h"
 #include "fuzz.h"
 
-static bool within(struct rule_word part, const char *text)
+static bool within(struct slice part, const char *text)
 {
 	return part.len == 0 || (part.data >= text && part.data + part.len <= text + strlen(text));
 }

@@ -36,17 +36,6 @@ int64_t clock_wall_ms(int64_t at_ns)
 	return 1700000000000 + set_ms + (at_ns - NOW) / MS;
 }
 
-const char *log_event_word(enum log_event event)
-{
-	static const char *const words[] = {
-#define X(name, burst, every_ms) #name,
-		LOG_EVENTS(X)
-#undef X
-	};
-
-	return words[event];
-}
-
 static struct hold_log *begin(bool wanted)
 {
 	bytes_clear(&lines);

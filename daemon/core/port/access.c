@@ -6,11 +6,6 @@
 #include "base/glob.h"
 #include "base/unit_name.h"
 
-static struct slice slice_from(struct rule_word word)
-{
-	return (struct slice){ word.data, word.len };
-}
-
 static bool is_in_group(const struct access_peer *peer, const struct rule *r)
 {
 	assert(r->low == r->high);
@@ -22,7 +17,7 @@ static bool is_in_group(const struct access_peer *peer, const struct rule *r)
 
 static bool is_in_unit(const struct access_peer *peer, const struct rule *r)
 {
-	return slice_eq(peer->unit, slice_from(r->name)) || (unit_is_unknown(peer->unit) && !r->allows);
+	return slice_eq(peer->unit, r->name) || (unit_is_unknown(peer->unit) && !r->allows);
 }
 
 static bool concerns(const struct rule *r, const struct access_peer *peer)

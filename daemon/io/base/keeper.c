@@ -2,7 +2,6 @@
 #include "io/base/keeper.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/base/parcel.h"
+#include "io/base/socket.h"
 #include "io/base/watch.h"
 #include "protocol/number.h"
 
@@ -67,20 +67,13 @@ static void own_passed(void)
 
 struct keeper *keeper_new(void)
 {
-	const char *text = getenv(KEEPER_VARIABLE);
-	socklen_t len = sizeof(int);
-	int64_t fd = -1;
-	int type = 0;
+	int fd;
 
-	if (!text)
+	if (!getenv(KEEPER_VARIABLE))
 		return NULL;
-	number_parse(slice_of(text), &fd);
-	unsetenv(KEEPER_VARIABLE);
 	own_passed();
-	if (fd <= STDERR_FILENO || fd > INT32_MAX || getsockopt((int)fd, SOL_SOCKET, SO_TYPE, &type, &len) < 0 ||
-	    type != SOCK_SEQPACKET || fcntl((int)fd, F_SETFD, FD_CLOEXEC) < 0)
-		return NULL;
-	return make((int)fd);
+	fd = socket_inherited(KEEPER_VARIABLE);
+	return fd < 0 ? NULL : make(fd);
 }
 
 void keeper_free(struct keeper *k)
@@ -220,10 +213,7 @@ void keeper_drop(struct keeper *k, uint64_t id)
 		return;
 	take_back(k, id);
 	/* Also then: the keeper may have one of that id from the process that handed over to this one. */
-	if (k->drop_count == k->drop_cap) {
-		k->drop_cap = k->drop_cap ? 2 * k->drop_cap : KEEPER_BATCH;
-		k->drops = mem_resize(k->drops, k->drop_cap * sizeof(*k->drops));
-	}
+	k->drops = mem_room(k->drops, k->drop_count, &k->drop_cap, sizeof(*k->drops));
 	k->drops[k->drop_count++] = id;
 	k->pending = true;
 }
@@ -379,10 +369,7 @@ static void add_kept(struct keeper *k, struct keeper_past *past, size_t *cap, co
 	for (size_t i = with->fd_count; i < m->count; i++)
 		keeper_drop(k, m->numbers[i]);
 	for (size_t i = 0; i < with->fd_count; i++) {
-		if (past->count == *cap) {
-			*cap = *cap ? 2 * *cap : KEEPER_BATCH;
-			past->kept = mem_resize(past->kept, *cap * sizeof(*past->kept));
-		}
+		past->kept = mem_room(past->kept, past->count, cap, sizeof(*past->kept));
 		past->kept[past->count++] = (struct keeper_copy){ .id = m->numbers[i], .fd = with->fds[i] };
 	}
 }

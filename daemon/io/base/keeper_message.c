@@ -9,7 +9,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "io/base/pass_fds.h"
+#include "io/base/socket.h"
 
 #define HEADER_BYTES offsetof(struct keeper_message, numbers)
 
@@ -55,15 +55,11 @@ size_t keeper_message_text_len(const struct keeper_message *m)
 
 int keeper_message_send_with(int fd, const struct keeper_message *m, const int *fds, size_t fd_count)
 {
-	struct iovec part = { (void *)(uintptr_t)m, HEADER_BYTES + m->count * sizeof(m->numbers[0]) };
-	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
-	union control control;
+	const struct iovec part = { (void *)(uintptr_t)m, HEADER_BYTES + m->count * sizeof(m->numbers[0]) };
 	ssize_t sent;
 
-	if (fd_count)
-		pass_fds(&message, &control.header, fds, fd_count);
 	do
-		sent = sendmsg(fd, &message, MSG_NOSIGNAL);
+		sent = socket_send(fd, &part, 1, fds, fd_count);
 	while (sent < 0 && errno == EINTR);
 	if (sent >= 0)
 		return 0;

@@ -7,7 +7,8 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "io/base/file.h"
 
 enum { FILE_MAX = 16 << 10, PERCENT = 100 };
 
@@ -23,26 +24,17 @@ static const struct hierarchy {
 	  "total_cache ", "total_shmem " },
 };
 
-/* No stdio, which would take memory for the thread. "": it cannot be read. */
-static const char *read_file(const char *path, char text[FILE_MAX])
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t len = fd < 0 ? 0 : read(fd, text, FILE_MAX - 1);
-
-	if (fd >= 0)
-		close(fd);
-	text[len > 0 ? len : 0] = '\0';
-	return text;
-}
-
-/* The number in that file of the group, in the line that begins with that word. False: there is none. */
+/*
+ * The number in that file of the group, in the line that begins with that word. False: there is none. Stdio would take
+ * memory for the thread.
+ */
 static bool number_in(const char *group, const char *file, const char *word, uint64_t *ret)
 {
 	char path[2 * PATH_MAX], text[FILE_MAX];
 	const char *line = text;
 
 	snprintf(path, sizeof(path), "%s/%s", group, file);
-	read_file(path, text);
+	file_read(AT_FDCWD, path, 0, text, sizeof(text));
 	while (strncmp(line, word, strlen(word)) != 0) {
 		line = strchr(line, '\n');
 		if (!line)
@@ -59,7 +51,7 @@ static void for_each(const char *root, bool (*call)(const struct hierarchy *h, c
 	char *next, *up;
 
 	snprintf(path, sizeof(path), "%s/proc/self/cgroup", root);
-	read_file(path, text);
+	file_read(AT_FDCWD, path, 0, text, sizeof(text));
 	for (char *line = text; *line; line = next) {
 		next = line + strcspn(line, "\n");
 		if (*next)

@@ -14,10 +14,7 @@ static const char snapshot[] = "snapshot";
 
 size_t parcel_add_fd(struct parcel *p, int fd)
 {
-	if (p->fd_count == p->fd_cap) {
-		p->fd_cap = p->fd_cap ? 2 * p->fd_cap : 64;
-		p->fds = mem_resize(p->fds, p->fd_cap * sizeof(*p->fds));
-	}
+	p->fds = mem_room(p->fds, p->fd_count, &p->fd_cap, sizeof(*p->fds));
 	p->fds[p->fd_count] = fd;
 	return p->fd_count++;
 }

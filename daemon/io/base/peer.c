@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/unit_name.h"
+#include "io/base/file.h"
 
 enum { CONTAINER_DIGITS = 64 };
 
@@ -28,15 +29,6 @@ static bool ends_with(struct slice text, const char *end)
 static struct slice cut(struct slice text, size_t from)
 {
 	return (struct slice){ text.data + from, text.len - from };
-}
-
-static struct slice next_until(struct slice *rest, char separator)
-{
-	const char *end = rest->len ? memchr(rest->data, separator, rest->len) : NULL;
-	struct slice part = { rest->data, end ? (size_t)(end - rest->data) : rest->len };
-
-	*rest = cut(*rest, end ? part.len + 1 : part.len);
-	return part;
 }
 
 /* The characters that systemd.unit(5) allows. */
@@ -85,7 +77,7 @@ static struct slice path_in(struct slice cgroup)
 	struct slice unified_path = { 0 }, own_path = { 0 };
 
 	while (cgroup.len) {
-		struct slice line = next_until(&cgroup, '\n');
+		struct slice line = slice_cut(&cgroup, '\n');
 		const char *at = line.len ? memmem(line.data, line.len, own.data, own.len) : NULL;
 
 		if (line.len > unified.len && memcmp(line.data, unified.data, unified.len) == 0)
@@ -121,7 +113,7 @@ struct slice unit_of(struct slice cgroup, struct slice root)
 		return (struct slice){ 0 };
 	rest = cut(rest, 1);
 	do
-		part = next_until(&rest, '/');
+		part = slice_cut(&rest, '/');
 	while (rest.len && is_name(part) && ends_with(part, ".slice"));
 	/* Names that the kernel has a use for are written with one more of these. */
 	unit = part.len && part.data[0] == '_' ? cut(part, 1) : part;
@@ -129,7 +121,7 @@ struct slice unit_of(struct slice cgroup, struct slice root)
 	if (is_unit(unit) && !slice_eq(unit, SLICE("containerd.service")))
 		return unit;
 	while (rest.len && !is_container(part))
-		part = next_until(&rest, '/');
+		part = slice_cut(&rest, '/');
 	if (is_container(part))
 		return part;
 	return is_unit(unit) ? unit : (struct slice){ 0 };
@@ -139,16 +131,11 @@ static struct slice read_cgroup(pid_t pid, char text[UNIT_CGROUP_MAX])
 {
 	char path[32];
 	ssize_t len;
-	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return (struct slice){ 0 };
-	len = read(fd, text, UNIT_CGROUP_MAX);
-	close(fd);
+	len = file_read(AT_FDCWD, path, 0, text, UNIT_CGROUP_MAX);
 	/* What is cut off could be the line that counts. */
-	return (struct slice){ text, len > 0 && len < UNIT_CGROUP_MAX ? (size_t)len : 0 };
+	return (struct slice){ text, len > 0 && len < UNIT_CGROUP_MAX - 1 ? (size_t)len : 0 };
 }
 
 struct slice unit_root(char text[UNIT_CGROUP_MAX])

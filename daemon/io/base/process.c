@@ -8,22 +8,12 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
+#include "io/base/file.h"
 #include "protocol/number.h"
 
 /* Fields are numbered as in proc(5). The second is the name, in parentheses, which may contain any character. */
 enum { FIELD_STATE = 3, FIELD_THREADS = 20, FIELD_START = 22 };
-
-static struct slice next_field(struct slice *rest)
-{
-	const char *end = rest->len ? memchr(rest->data, ' ', rest->len) : NULL;
-	struct slice field = { rest->data, end ? (size_t)(end - rest->data) : rest->len };
-	size_t used = end ? field.len + 1 : field.len;
-
-	*rest = (struct slice){ rest->data + used, rest->len - used };
-	return field;
-}
 
 bool process_parse(struct slice stat, struct process *ret)
 {
@@ -37,7 +27,7 @@ bool process_parse(struct slice stat, struct process *ret)
 		return false;
 	rest = (struct slice){ close + 2, (size_t)(stat.data + stat.len - close - 2) };
 	for (int number = FIELD_STATE; number <= FIELD_START; number++) {
-		struct slice field = next_field(&rest);
+		struct slice field = slice_cut(&rest, ' ');
 
 		if (number == FIELD_STATE)
 			state = field;
@@ -59,18 +49,12 @@ int process_read(pid_t pid, char text[PROCESS_STAT_MAX], struct process *ret)
 {
 	char path[32];
 	ssize_t len;
-	int fd, rc;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	len = read(fd, text, PROCESS_STAT_MAX);
-	rc = len < 0 ? -errno : 0;
-	close(fd);
-	if (rc == 0 && !process_parse((struct slice){ text, (size_t)len }, ret))
-		rc = -EBADMSG;
-	return rc;
+	len = file_read(AT_FDCWD, path, 0, text, PROCESS_STAT_MAX);
+	if (len < 0)
+		return (int)len;
+	return process_parse((struct slice){ text, (size_t)len }, ret) ? 0 : -EBADMSG;
 }
 
 bool process_lives(pid_t pid, uint64_t start)

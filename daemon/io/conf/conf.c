@@ -312,9 +312,7 @@ int conf_section_open(struct conf *conf, const char *name, struct conf_section *
 	conf->prefix_origins = mem_resize(conf->prefix_origins, (b->prefix_count + 1) * sizeof(*conf->prefix_origins));
 	memset(conf->prefix_origins[b->prefix_count], 0, sizeof(*conf->prefix_origins));
 	b->prefixes = prefixes = mem_resize((void *)b->prefixes, (b->prefix_count + 1) * sizeof(*prefixes));
-	prefixes[b->prefix_count] = (struct broker_prefix){ .prefix = strdup(prefix) };
-	if (!prefixes[b->prefix_count].prefix)
-		abort();
+	prefixes[b->prefix_count] = (struct broker_prefix){ .prefix = mem_text(prefix) };
 	set_defaults(prefix_keys, &prefixes[b->prefix_count++]);
 	found = conf_section_find(conf, name, ret);
 	assert(found);
@@ -351,10 +349,8 @@ int conf_override(struct conf *conf, const char *text, char error[CONF_ERROR_MAX
 	dot = equals ? memrchr(text, '.', (size_t)(equals - text)) : NULL;
 	if (!dot)
 		return conf_fail(error, "-o", "%.200s: must be SECTION.KEY=VALUE", text);
-	section = strndup(text, (size_t)(dot - text));
-	name = strndup(dot + 1, (size_t)(equals - dot - 1));
-	if (!section || !name)
-		abort();
+	section = mem_text_part(text, (size_t)(dot - text));
+	name = mem_text_part(dot + 1, (size_t)(equals - dot - 1));
 	rc = override(conf, text, section, name, error);
 	free(section);
 	free(name);

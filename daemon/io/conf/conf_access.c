@@ -18,65 +18,44 @@ enum { USER_BYTES_MAX = 100 };
 static const char users_section[] = "limits", users_key[] = "by_unit_was";
 
 /* A name or a number; blanks around it are not part of it. False: there is none left. */
-static bool next_user(const char **list, const char **ret, size_t *ret_len)
+static bool next_user(struct slice *list, struct slice *ret)
 {
-	const char *begin = *list;
-	size_t len = strcspn(begin, ",");
-
-	if (!*begin)
+	if (!list->len)
 		return false;
-	*list = begin + len + (begin[len] == ',');
-	while (len && isspace((unsigned char)*begin)) {
-		begin++;
-		len--;
-	}
-	while (len && isspace((unsigned char)begin[len - 1]))
-		len--;
-	*ret = begin;
-	*ret_len = len;
+	*ret = slice_cut(list, ',');
+	while (ret->len && isspace((unsigned char)*ret->data))
+		*ret = (struct slice){ ret->data + 1, ret->len - 1 };
+	while (ret->len && isspace((unsigned char)ret->data[ret->len - 1]))
+		ret->len--;
 	return true;
 }
 
-/* Below 2^32 - 1, which stands for no user. */
-static bool is_number(const char *user, size_t len, uint32_t *ret)
-{
-	uint64_t value = 0;
-
-	if (len == 0 || len > 10)
-		return false;
-	for (size_t i = 0; i < len; i++) {
-		if (!isdigit((unsigned char)user[i]))
-			return false;
-		value = 10 * value + (uint64_t)(user[i] - '0');
-	}
-	*ret = (uint32_t)value;
-	return value < UINT32_MAX;
-}
-
 /* What tools that make users accept, and more; a number that is none is no name either. */
-static bool is_name(const char *user, size_t len)
+static bool is_name(struct slice user)
 {
 	static const char marks[] = "._-$@\\";
 
-	if (len == 0 || len > USER_BYTES_MAX || isdigit((unsigned char)user[0]) || strchr("-@", user[0]))
+	if (user.len == 0 || user.len > USER_BYTES_MAX || isdigit((unsigned char)*user.data) ||
+	    strchr("-@", *user.data))
 		return false;
-	for (size_t i = 0; i < len; i++)
-		if (!isalnum((unsigned char)user[i]) && !strchr(marks, user[i]) && (unsigned char)user[i] < 0x80)
+	for (size_t i = 0; i < user.len; i++)
+		if (!isalnum((unsigned char)user.data[i]) && !strchr(marks, user.data[i]) &&
+		    (unsigned char)user.data[i] < 0x80)
 			return false;
 	return true;
 }
 
 bool conf_users_are(const char *list)
 {
-	size_t count = 0, len;
-	const char *user;
+	struct slice rest = slice_of(list), user;
+	size_t count = 0;
 	uint32_t uid;
 
-	while (next_user(&list, &user, &len)) {
+	while (next_user(&rest, &user)) {
 		/* A comma at the end of a line means that the list continues in the next line. */
-		if (len == 0 && !*list && count)
+		if (!user.len && !rest.len && count)
 			return true;
-		if (++count > CONF_USERS_MAX || (!is_number(user, len, &uid) && !is_name(user, len)))
+		if (++count > CONF_USERS_MAX || (!rule_id(user, &uid) && !is_name(user)))
 			return false;
 	}
 	return true;
@@ -91,15 +70,14 @@ static void add(struct conf *conf, uint32_t uid)
 	limits->by_unit = uids;
 }
 
-static int resolve(struct conf *conf, const char *user, size_t len, const char *where, char error[CONF_ERROR_MAX])
+static int resolve(struct conf *conf, struct slice user, const char *where, char error[CONF_ERROR_MAX])
 {
 	char name[USER_BYTES_MAX + 1], sentence[RULE_ERROR_MAX];
 	uint32_t uid;
 	int rc;
 
-	memcpy(name, user, len);
-	name[len] = '\0';
-	rc = is_number(name, len, &uid) ? 0 : rule_user(name, &uid, sentence);
+	snprintf(name, sizeof(name), "%.*s", (int)user.len, user.data);
+	rc = rule_id(user, &uid) ? 0 : rule_user(name, &uid, sentence);
 	if (rc < 0)
 		conf_fail(error, where, "%s", sentence);
 	else
@@ -109,13 +87,12 @@ static int resolve(struct conf *conf, const char *user, size_t len, const char *
 
 int conf_users_resolve(struct conf *conf, const char *where, char error[CONF_ERROR_MAX])
 {
-	const char *rest = conf->by_unit, *user;
-	size_t len;
+	struct slice rest = slice_of(conf->by_unit), user;
 	int rc = 0;
 
-	while (!conf->kept && next_user(&rest, &user, &len))
-		if (len)
-			rc = rule_worse(rc, resolve(conf, user, len, where, error));
+	while (!conf->kept && next_user(&rest, &user))
+		if (user.len)
+			rc = rule_worse(rc, resolve(conf, user, where, error));
 	return rc;
 }
 
@@ -144,7 +121,7 @@ int conf_users_take_kept(struct conf *conf, const char *value, const char *where
 {
 	uint32_t uid;
 
-	if (!is_number(value, strlen(value), &uid) || conf->broker.limits.by_unit_count == CONF_USERS_MAX)
+	if (!rule_id(slice_of(value), &uid) || conf->broker.limits.by_unit_count == CONF_USERS_MAX)
 		return conf_fail(error, where, "%s.%s = %.200s: not the number of a user", users_section, users_key, value);
 	add(conf, uid);
 	return 0;
@@ -216,17 +193,12 @@ int conf_access_resolve(struct conf *conf, char error[CONF_ERROR_MAX])
 	return rc;
 }
 
-static bool is_word(struct rule_word a, struct rule_word b)
-{
-	return a.len == b.len && memcmp(a.data, b.data, a.len) == 0;
-}
-
 /* Both are for the same ones and for the same names. */
 static bool is_beside(const struct rule *a, const struct rule *b)
 {
-	bool same = a->who == RULE_UNIT ? is_word(a->name, b->name) : a->low == b->low && a->high == b->high;
+	bool same = a->who == RULE_UNIT ? slice_eq(a->name, b->name) : a->low == b->low && a->high == b->high;
 
-	return a->who == b->who && (a->who == RULE_EVERYBODY || same) && is_word(a->pattern, b->pattern);
+	return a->who == b->who && (a->who == RULE_EVERYBODY || same) && slice_eq(a->pattern, b->pattern);
 }
 
 bool conf_access_leaves(const struct conf *conf, char sentence[CONF_SENTENCE_MAX])
@@ -337,7 +309,7 @@ static bool concerns(const struct rule *r, const struct person *p)
 
 static bool is_all_names(const struct rule *r)
 {
-	return r->pattern.len == 1 && r->pattern.data[0] == '*';
+	return slice_eq(r->pattern, SLICE("*"));
 }
 
 /* Everybody is denied the same: what stands behind the allowed ones. */
@@ -345,11 +317,9 @@ static bool is_covered(const struct conf *conf, const struct rule *r)
 {
 	for (size_t i = 0; i < conf->broker.access.count; i++) {
 		const struct rule *other = &conf->broker.access.list[i];
-		bool same = other->pattern.len == r->pattern.len &&
-			    memcmp(other->pattern.data, r->pattern.data, r->pattern.len) == 0;
 
 		if (other->who == RULE_EVERYBODY && !other->allows && (other->verbs & r->verbs) == r->verbs &&
-		    (same || is_all_names(other)))
+		    (slice_eq(other->pattern, r->pattern) || is_all_names(other)))
 			return true;
 	}
 	return false;

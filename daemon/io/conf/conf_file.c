@@ -75,9 +75,7 @@ static void read_section(struct reader *r, const char *begin)
 		return;
 	r->understood = true;
 	r->after_key = r->skips = false;
-	name = strndup(begin, (size_t)(end - begin));
-	if (!name)
-		abort();
+	name = mem_text_part(begin, (size_t)(end - begin));
 	rest = end + 1;
 	while (isspace((unsigned char)*rest))
 		rest++;
@@ -257,9 +255,7 @@ static int open_file(const char *file, bool drop_in, char *error)
 static size_t add_file(struct conf *conf, const char *file)
 {
 	conf->files = mem_resize(conf->files, (conf->file_count + 1) * sizeof(*conf->files));
-	conf->files[conf->file_count] = strdup(file);
-	if (!conf->files[conf->file_count])
-		abort();
+	conf->files[conf->file_count] = mem_text(file);
 	return conf->file_count++;
 }
 

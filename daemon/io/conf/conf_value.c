@@ -10,7 +10,9 @@
 #include <strings.h>
 
 #include "base/log.h"
+#include "base/mem.h"
 #include "io/conf/conf_access.h"
+#include "protocol/name.h"
 
 enum {
 	PATH_BYTES_MAX = 107, /* what fits into a socket address */
@@ -62,12 +64,9 @@ const char **conf_value_text(const struct conf_key *key, const void *base)
 void conf_value_set_text(const struct conf_key *key, void *base, const char *text)
 {
 	const char **field = conf_value_text(key, base);
-	char *copy = text ? strdup(text) : NULL;
 
-	if (text && !copy)
-		abort();
 	free((void *)*field);
-	*field = copy;
+	*field = text ? mem_text(text) : NULL;
 }
 
 /* A value that the file format cannot carry is not accepted anywhere, so that printed values can be read back. */
@@ -96,16 +95,23 @@ static bool parse_number(const struct conf_key *key, const char *value, int base
 	return true;
 }
 
+/* The place of the value among the words, which NULL ends. */
+static bool parse_word(const char *value, const char *const *words, int (*compare)(const char *, const char *),
+		       int64_t *ret)
+{
+	for (*ret = 0; words[*ret]; ++*ret)
+		if (compare(value, words[*ret]) == 0)
+			return true;
+	return false;
+}
+
 static bool parse_yes(const char *value, int64_t *ret)
 {
-	static const char *const words[] = { "0", "1", "no", "yes", "false", "true", "off", "on" };
+	static const char *const words[] = { "0", "1", "no", "yes", "false", "true", "off", "on", NULL };
+	bool found = parse_word(value, words, strcasecmp, ret);
 
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (strcasecmp(value, words[i]) == 0) {
-			*ret = i % 2;
-			return true;
-		}
-	return false;
+	*ret %= 2;
+	return found;
 }
 
 /* The broker's levels are those of the log. */
@@ -113,29 +119,9 @@ static_assert((int)EFFECT_LEVEL_ERROR == (int)LOG_LEVEL_ERROR && (int)EFFECT_LEV
 		      (int)EFFECT_LEVEL_INFO == (int)LOG_LEVEL_INFO && (int)EFFECT_LEVEL_DEBUG == (int)LOG_LEVEL_DEBUG,
 	      "broker.log_level is read as both");
 
-static bool parse_level(const char *value, int64_t *ret)
-{
-	int level;
-
-	for (level = LOG_LEVEL_ERROR; level <= LOG_LEVEL_DEBUG; level++)
-		if (strcmp(value, log_level_word((enum log_level)level)) == 0) {
-			*ret = level;
-			return true;
-		}
-	return false;
-}
-
-static const char *const flavours[] = { [FLAVOUR_RW] = "rw", [FLAVOUR_MUTEX] = "mutex", [FLAVOUR_KAZOO] = "kazoo" };
-
-static bool parse_flavour(const char *value, int64_t *ret)
-{
-	for (size_t i = 0; i < sizeof(flavours) / sizeof(flavours[0]); i++)
-		if (strcmp(value, flavours[i]) == 0) {
-			*ret = (int64_t)i;
-			return true;
-		}
-	return false;
-}
+static const char *const flavours[] = {
+	[FLAVOUR_RW] = "rw", [FLAVOUR_MUTEX] = "mutex", [FLAVOUR_KAZOO] = "kazoo", NULL
+};
 
 static bool is_path(const char *value)
 {
@@ -241,39 +227,12 @@ static bool is_word(const char *value, bool dot_first)
 	return len <= WORD_BYTES_MAX && (dot_first || value[0] != '.');
 }
 
-/*
- * Returns the code point at *p and advances *p; -1 if the bytes there are not UTF-8. A terminating zero is never part
- * of one.
- */
-static int32_t utf8_next(const char **p)
-{
-	static const int32_t least[] = { 0, 0x80, 0x800, 0x10000 };
-	unsigned char c = (unsigned char)*(*p)++;
-	int i, more = c < 0x80 ? 0 : c < 0xe0 ? 1 : c < 0xf0 ? 2 : 3;
-	int32_t point = more == 0 ? c : c & (0x3f >> more);
-
-	if ((c >= 0x80 && c < 0xc0) || c >= 0xf8)
-		return -1;
-	for (i = 0; i < more; i++) {
-		if (((unsigned char)**p & 0xc0) != 0x80)
-			return -1;
-		point = point << 6 | ((unsigned char)*(*p)++ & 0x3f);
-	}
-	return point < least[more] || point > 0x10ffff || (point >= 0xd800 && point <= 0xdfff) ? -1 : point;
-}
-
 bool conf_value_is_prefix(const char *prefix)
 {
-	const char *p = prefix;
 	size_t len = strlen(prefix);
-	int32_t point;
 
-	while (*p) {
-		point = utf8_next(&p);
-		if (point < 0x20 || (point >= 0x7f && point <= 0x9f))
-			return false;
-	}
-	return len >= 1 && len <= CONF_PREFIX_BYTES_MAX && is_plain(prefix) && !strchr(prefix, ']');
+	return len >= 1 && len <= CONF_PREFIX_BYTES_MAX && name_is_text(slice_of(prefix)) && is_plain(prefix) &&
+	       !strchr(prefix, ']');
 }
 
 void conf_value_prefix_allowed(char allowed[CONF_ALLOWED_MAX])
@@ -296,9 +255,9 @@ bool conf_value_parse(const struct conf_key *key, const char *value, int64_t *re
 		*ret_number = CONF_AUTO_AUTO;
 		return strcmp(value, "auto") == 0 || parse_yes(value, ret_number);
 	case CONF_LEVEL:
-		return parse_level(value, ret_number);
+		return parse_word(value, log_level_words, strcmp, ret_number);
 	case CONF_FLAVOUR:
-		return parse_flavour(value, ret_number);
+		return parse_word(value, flavours, strcmp, ret_number);
 	case CONF_PATH:
 		return is_path(value);
 	case CONF_FILE:
@@ -319,57 +278,36 @@ bool conf_value_parse(const struct conf_key *key, const char *value, int64_t *re
 	return false;
 }
 
+#define ZNODE_PHRASE "an absolute znode path of at most 150 bytes, not \"/\", not below /zookeeper, no slash at its end"
+
+/* The allowed values of each type whose keys have no bounds of their own. */
+static const char *const phrases[] = {
+	[CONF_YES] = "yes or no, true or false, on or off, 1 or 0",
+	[CONF_AUTO] = "auto, yes or no, true or false, on or off, 1 or 0",
+	[CONF_LEVEL] = "error, warning, info or debug",
+	[CONF_FLAVOUR] = "rw, mutex or kazoo",
+	[CONF_PATH] = "an absolute path of at most 107 bytes, no slash at its end",
+	[CONF_FILE] = "an absolute path of at most 107 bytes, or empty",
+	[CONF_GROUP] = "a group's name or number, or empty",
+	[CONF_SERVERS] = "host:port, separated by commas, IPv6 addresses in brackets",
+	[CONF_USERS] = "names or numbers of users, separated by commas, at most 64, or empty",
+	[CONF_ROOT] = ZNODE_PHRASE,
+	[CONF_ZNODE] = ZNODE_PHRASE ", or empty",
+	[CONF_HOST] = "at most 100 letters, digits, dots, hyphens or underscores, no dot first",
+};
+
+static_assert(PATH_BYTES_MAX == 107 && CONF_USERS_MAX == 64 && ROOT_BYTES_MAX == 150 && WORD_BYTES_MAX == 100,
+	      "the phrases name these");
+
 void conf_value_allowed(const struct conf_key *key, char allowed[CONF_ALLOWED_MAX])
 {
-	switch (key->type) {
-	case CONF_NUMBER:
+	if (key->type == CONF_NUMBER)
 		snprintf(allowed, CONF_ALLOWED_MAX, "a number from %" PRId64 " to %" PRId64, key->min, key->max);
-		break;
-	case CONF_OCTAL:
+	else if (key->type == CONF_OCTAL)
 		snprintf(allowed, CONF_ALLOWED_MAX, "an octal number from %" PRIo64 " to %04" PRIo64,
 			 (uint64_t)key->min, (uint64_t)key->max);
-		break;
-	case CONF_YES:
-		snprintf(allowed, CONF_ALLOWED_MAX, "yes or no, true or false, on or off, 1 or 0");
-		break;
-	case CONF_AUTO:
-		snprintf(allowed, CONF_ALLOWED_MAX, "auto, yes or no, true or false, on or off, 1 or 0");
-		break;
-	case CONF_LEVEL:
-		snprintf(allowed, CONF_ALLOWED_MAX, "error, warning, info or debug");
-		break;
-	case CONF_FLAVOUR:
-		snprintf(allowed, CONF_ALLOWED_MAX, "rw, mutex or kazoo");
-		break;
-	case CONF_PATH:
-		snprintf(allowed, CONF_ALLOWED_MAX, "an absolute path of at most %d bytes, no slash at its end",
-			 PATH_BYTES_MAX);
-		break;
-	case CONF_FILE:
-		snprintf(allowed, CONF_ALLOWED_MAX, "an absolute path of at most %d bytes, or empty", PATH_BYTES_MAX);
-		break;
-	case CONF_GROUP:
-		snprintf(allowed, CONF_ALLOWED_MAX, "a group's name or number, or empty");
-		break;
-	case CONF_SERVERS:
-		snprintf(allowed, CONF_ALLOWED_MAX, "host:port, separated by commas, IPv6 addresses in brackets");
-		break;
-	case CONF_USERS:
-		snprintf(allowed, CONF_ALLOWED_MAX, "names or numbers of users, separated by commas, at most %d, or empty",
-			 CONF_USERS_MAX);
-		break;
-	case CONF_ROOT:
-	case CONF_ZNODE:
-		snprintf(
-			allowed, CONF_ALLOWED_MAX,
-			"an absolute znode path of at most %d bytes, not \"/\", not below /zookeeper, no slash at its end%s",
-			ROOT_BYTES_MAX, key->type == CONF_ZNODE ? ", or empty" : "");
-		break;
-	case CONF_HOST:
-		snprintf(allowed, CONF_ALLOWED_MAX,
-			 "at most %d letters, digits, dots, hyphens or underscores, no dot first", WORD_BYTES_MAX);
-		break;
-	}
+	else
+		snprintf(allowed, CONF_ALLOWED_MAX, "%s", phrases[key->type]);
 }
 
 /* A long list continues in indented lines, because the lines of the format are short. Where it breaks no blank may count. */
@@ -392,37 +330,20 @@ static void print_list(const char *list, FILE *out)
 
 void conf_value_print(const struct conf_key *key, const void *base, FILE *out)
 {
-	switch (key->type) {
-	case CONF_NUMBER:
-	case CONF_YES:
-		fprintf(out, "%" PRId64, conf_value_number(key, base));
-		break;
-	case CONF_AUTO:
-		if (conf_value_number(key, base) == CONF_AUTO_AUTO)
-			fputs("auto", out);
-		else
-			fprintf(out, "%" PRId64, conf_value_number(key, base));
-		break;
-	case CONF_OCTAL:
-		fprintf(out, "%04" PRIo64, (uint64_t)conf_value_number(key, base));
-		break;
-	case CONF_LEVEL:
-		fputs(log_level_word((enum log_level)conf_value_number(key, base)), out);
-		break;
-	case CONF_FLAVOUR:
-		fputs(flavours[conf_value_number(key, base)], out);
-		break;
-	case CONF_SERVERS:
-	case CONF_USERS:
+	int64_t number = conf_value_is_number(key) ? conf_value_number(key, base) : 0;
+
+	if (key->type == CONF_SERVERS || key->type == CONF_USERS)
 		print_list(*conf_value_text(key, base), out);
-		break;
-	case CONF_PATH:
-	case CONF_FILE:
-	case CONF_GROUP:
-	case CONF_ROOT:
-	case CONF_ZNODE:
-	case CONF_HOST:
+	else if (!conf_value_is_number(key))
 		fputs(*conf_value_text(key, base), out);
-		break;
-	}
+	else if (key->type == CONF_OCTAL)
+		fprintf(out, "%04" PRIo64, (uint64_t)number);
+	else if (key->type == CONF_LEVEL)
+		fputs(log_level_words[number], out);
+	else if (key->type == CONF_FLAVOUR)
+		fputs(flavours[number], out);
+	else if (key->type == CONF_AUTO && number == CONF_AUTO_AUTO)
+		fputs("auto", out);
+	else
+		fprintf(out, "%" PRId64, number);
 }

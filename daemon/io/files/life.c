@@ -6,17 +6,16 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "io/base/safe_dir.h"
+#include "io/base/file.h"
 
 enum { LIFE_TEXT_MAX = 256 };
 
 struct life {
-	char path[PATH_MAX], new[PATH_MAX];
+	char path[PATH_MAX];
 	char text[LIFE_TEXT_MAX]; /* what the file says of this process */
 	bool begun, said;
 	int64_t wait_ns;
@@ -24,30 +23,10 @@ struct life {
 
 static int say(struct life *l)
 {
-	int fd = open(l->new, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600 | NOT_AGED), rc = 0;
-	size_t len = strlen(l->text);
+	int rc = file_replace(AT_FDCWD, l->path, slice_of(l->text), false);
 
-	if (fd < 0)
-		return -errno;
-	errno = 0;
-	if (write(fd, l->text, len) != (ssize_t)len)
-		rc = errno ? -errno : -EIO;
-	if (close(fd) < 0 && rc == 0)
-		rc = -errno;
-	if (rc == 0 && rename(l->new, l->path) < 0)
-		rc = -errno;
 	l->said = rc == 0;
 	return rc;
-}
-
-static void read_file(const struct life *l, char text[LIFE_TEXT_MAX])
-{
-	int fd = open(l->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	ssize_t len = fd < 0 ? 0 : read(fd, text, LIFE_TEXT_MAX - 1);
-
-	text[len > 0 ? len : 0] = '\0';
-	if (fd >= 0)
-		close(fd);
 }
 
 static struct life *make(const struct life_conf *conf)
@@ -56,8 +35,7 @@ static struct life *make(const struct life_conf *conf)
 
 	l->wait_ns = INT64_MIN;
 	snprintf(l->text, sizeof(l->text), "%s %s\n", conf->boot_id, conf->page);
-	if (snprintf(l->path, sizeof(l->path), "%s/life", conf->statedir) < (int)sizeof(l->path) &&
-	    snprintf(l->new, sizeof(l->new), "%s/life.new", conf->statedir) < (int)sizeof(l->new))
+	if (snprintf(l->path, sizeof(l->path), "%s/life", conf->statedir) < (int)sizeof(l->path))
 		return l;
 	life_free(l);
 	return NULL;
@@ -73,7 +51,7 @@ int life_open(struct life **ret_life, const struct life_conf *conf, int64_t now_
 	if (!l)
 		return -ENAMETOOLONG;
 	*ret_life = l;
-	read_file(l, left);
+	file_read(AT_FDCWD, l->path, O_NOFOLLOW | O_NONBLOCK, left, sizeof(left));
 	snprintf(ended, sizeof(ended), "%s %s\n", conf->boot_id, conf->ended);
 	if (strncmp(left, conf->boot_id, boot) != 0 || left[boot] != ' ') {
 		unlink(l->path);
@@ -97,7 +75,7 @@ int life_continue(struct life **ret_life, const struct life_conf *conf)
 	if (!l)
 		return -ENAMETOOLONG;
 	*ret_life = l;
-	read_file(l, left);
+	file_read(AT_FDCWD, l->path, O_NOFOLLOW | O_NONBLOCK, left, sizeof(left));
 	l->begun = l->said = strcmp(left, l->text) == 0;
 	return 0;
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "io/base/file.h"
 #include "io/base/parcel.h"
 #include "io/files/named.h"
 #include "io/files/spare.h"
@@ -70,27 +71,24 @@ static int make(struct page *p, int dir_fd, const uint8_t *id)
 int page_open(struct page **ret_page, const char *rundir, const uint8_t id[SESSION_PAGE_ID_BYTES], bool moved)
 {
 	struct page *p = mem_new(sizeof(*p));
-	int dir_fd = open(rundir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc;
+	int dir_fd = open(rundir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc = dir_fd < 0 ? -errno : 0;
 
 	p->fd = -1;
-	rc = dir_fd < 0 ? -errno : 0;
-	if (rc == 0) {
+	if (rc == 0)
 		rc = make(p, dir_fd, id);
-		if (rc == 0) {
-			end_earlier(dir_fd, moved, p->ended);
-			/* Readers may map what had the name: that becomes no spare. */
-			rc = spare_publish(dir_fd, "session", false);
-			if (rc == 0)
-				spare_leave(dir_fd, "session", SESSION_PAGE_BYTES); /* or later: see saved_leave_spare() */
-		}
-		close(dir_fd);
+	if (rc == 0) {
+		end_earlier(dir_fd, moved, p->ended);
+		/* Readers may map what had the name: that becomes no spare. */
+		rc = spare_publish(dir_fd, "session", false);
 	}
-	if (rc < 0) {
+	if (rc == 0)
+		spare_leave(dir_fd, "session", SESSION_PAGE_BYTES); /* or later: see saved_leave_spare() */
+	file_close(&dir_fd);
+	if (rc < 0)
 		page_close(p);
-		return rc;
-	}
-	*ret_page = p;
-	return 0;
+	else
+		*ret_page = p;
+	return rc;
 }
 
 const char *page_ended(const struct page *p)
@@ -125,8 +123,7 @@ int page_again(struct page *p, const char *rundir)
 	}
 	if (next.shared)
 		munmap(next.shared, SESSION_PAGE_BYTES);
-	if (next.fd >= 0)
-		close(next.fd);
+	file_close(&next.fd);
 	close(dir_fd);
 	return rc;
 }
@@ -164,8 +161,7 @@ void page_forget(struct page *p)
 		return;
 	if (p->shared)
 		munmap(p->shared, SESSION_PAGE_BYTES);
-	if (p->fd >= 0)
-		close(p->fd);
+	file_close(&p->fd);
 	mem_free(p);
 }
 

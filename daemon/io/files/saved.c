@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "core/session/former.h"
+#include "io/base/file.h"
 #include "io/base/parcel.h"
 #include "io/base/peer.h"
 #include "io/base/process.h"
@@ -232,20 +233,12 @@ enum { BLOCK = 512 }; /* of st_blocks */
 
 /* ---- what was left ---- */
 
-static struct saved_former *find(struct saved_file *f, int64_t session)
-{
-	for (size_t i = 0; i < FORMERS_MAX; i++)
-		if (f->former[i].id == session)
-			return &f->former[i];
-	return NULL;
-}
-
 /* A session that was given up may already be listed, if the daemon was killed while it was still the present one. */
 static void take_former(struct saved_file *f, const struct saved_former *left)
 {
-	struct saved_former *to = find(f, 0);
+	struct saved_former *to = saved_former_find(f->former, 0);
 
-	if (!left->id || find(f, left->id))
+	if (!left->id || saved_former_find(f->former, left->id))
 		return;
 	if (!to) {
 		log_warning(session_former, LOG_FIELDS("state=%s own=%d", "left", 0),
@@ -349,8 +342,7 @@ int saved_ahead(const char *rundir)
 static int make_file(struct saved *s, bool may_take)
 {
 	if (s->fd >= 0 && spare_name(s->dir_fd, "saved", s->fd, 0600, s->size) < 0) {
-		close(s->fd);
-		s->fd = -1;
+		file_close(&s->fd);
 	}
 	if (s->fd < 0)
 		s->fd = spare_open(s->dir_fd, "saved", 0600, s->size, may_take, &s->taken);
@@ -449,9 +441,7 @@ int saved_publish(struct saved *s)
 	if (rc < 0)
 		return rc;
 	s->named = true;
-	if (s->earlier_fd >= 0)
-		close(s->earlier_fd);
-	s->earlier_fd = -1;
+	file_close(&s->earlier_fd);
 	return 0;
 }
 
@@ -612,14 +602,10 @@ void saved_close(struct saved *s)
 		unmap_file(s);
 	if (s->dir_fd >= 0 && !s->named && !s->taken)
 		unlinkat(s->dir_fd, "saved.new", 0);
-	if (s->dir_fd >= 0)
-		close(s->dir_fd);
-	if (s->fd >= 0)
-		close(s->fd);
-	if (s->earlier_fd >= 0)
-		close(s->earlier_fd);
-	if (s->diag >= 0)
-		close(s->diag);
+	file_close(&s->dir_fd);
+	file_close(&s->fd);
+	file_close(&s->earlier_fd);
+	file_close(&s->diag);
 	mem_free(s->self);
 	mem_free(s->held);
 	mem_free(s);
@@ -663,7 +649,7 @@ size_t saved_formers(const struct saved *s, struct broker_former *ret_list)
 
 bool saved_identity(const struct saved *s, int64_t session, struct zk_identity *ret)
 {
-	const struct saved_former *left = find(s->file, session);
+	const struct saved_former *left = saved_former_find(s->file->former, session);
 
 	if (!left)
 		return false;
@@ -684,7 +670,7 @@ int64_t saved_held_session(const struct saved *s)
 
 void saved_free_former(struct saved *s, int64_t session)
 {
-	struct saved_former *left = find(s->file, session);
+	struct saved_former *left = saved_former_find(s->file->former, session);
 
 	if (left)
 		__atomic_store_n(&left->not_before_ns, 0, __ATOMIC_RELEASE);
@@ -692,7 +678,7 @@ void saved_free_former(struct saved *s, int64_t session)
 
 void saved_end_former(struct saved *s, int64_t session)
 {
-	struct saved_former *left = find(s->file, session);
+	struct saved_former *left = saved_former_find(s->file->former, session);
 
 	if (left)
 		__atomic_store_n(&left->id, 0, __ATOMIC_RELEASE);
@@ -736,7 +722,7 @@ void saved_session(struct saved *s, const struct zk_identity *identity, int64_t 
 void saved_add_former(struct saved *s, int64_t session)
 {
 	const struct saved_session *last = present(s);
-	struct saved_former *to = find(s->file, 0);
+	struct saved_former *to = saved_former_find(s->file->former, 0);
 
 	assert(last->id == session);
 	if (to) {

@@ -70,6 +70,15 @@ struct saved_file {
 
 _Static_assert(sizeof(struct saved_file) <= SAVED_PAGE_MIN, "the last members are 0 in files of earlier versions");
 
+/* The entry of a session; 0: a free entry. NULL: there is none. */
+static inline struct saved_former *saved_former_find(struct saved_former list[FORMERS_MAX], int64_t session)
+{
+	for (size_t i = 0; i < FORMERS_MAX; i++)
+		if (list[i].id == session)
+			return &list[i];
+	return NULL;
+}
+
 static inline uint64_t saved_pages(uint64_t bytes)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);

@@ -293,14 +293,12 @@ void saved_previous_pack(const struct saved_previous *l, struct parcel *p)
 
 static bool unpack_former(struct saved_previous *l, const struct entry *e)
 {
-	size_t i = 0;
+	struct saved_former *to = saved_former_find(l->former, 0);
 
-	while (i < FORMERS_MAX && l->former[i].id)
-		i++;
-	if (i == FORMERS_MAX)
+	if (!to)
 		return true;
-	unpack_password(e, l->former[i].password);
-	return entry_get_fields(e, FIELDS(former_fields), &l->former[i]);
+	unpack_password(e, to->password);
+	return entry_get_fields(e, FIELDS(former_fields), to);
 }
 
 static bool unpack_held(struct saved_previous *l, const struct entry *e)

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +14,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/container.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "io/base/file.h"
 #include "io/base/parcel.h"
 #include "io/base/safe_dir.h"
 #include "io/base/watch.h"
@@ -54,51 +55,20 @@ static int parse(const char *text, int64_t *ret_limit)
 static int read_file(int dir_fd, int64_t *ret_limit)
 {
 	char text[TOKENS_TEXT_MAX];
-	ssize_t len;
-	int fd, rc;
+	ssize_t len = file_read(dir_fd, "tokens", 0, text, sizeof(text));
 
-	fd = openat(dir_fd, "tokens", O_RDONLY | O_CLOEXEC);
-	if (fd < 0) {
-		if (errno != ENOENT)
-			return -errno;
-		*ret_limit = 0;
-		return 0;
-	}
-	len = read(fd, text, sizeof(text) - 1);
-	rc = len < 0 ? -errno : 0;
-	close(fd);
-	if (rc < 0)
-		return rc;
-	text[len] = '\0';
+	*ret_limit = 0;
+	if (len < 0)
+		return len == -ENOENT ? 0 : (int)len;
 	return strlen(text) == (size_t)len ? parse(text, ret_limit) : -EBADMSG;
-}
-
-static int write_all(int fd, int64_t limit)
-{
-	char text[TOKENS_TEXT_MAX];
-	int len = snprintf(text, sizeof(text), "%" PRId64 "\n", limit);
-
-	if (write(fd, text, (size_t)len) != len)
-		return errno ? -errno : -EIO;
-	return fsync(fd) < 0 ? -errno : 0;
 }
 
 static int write_file(int dir_fd, int64_t limit)
 {
-	int fd, rc;
+	char text[TOKENS_TEXT_MAX];
 
-	fd = openat(dir_fd, "tokens.new", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600 | NOT_AGED);
-	if (fd < 0)
-		return -errno;
-	errno = 0;
-	rc = write_all(fd, limit);
-	if (close(fd) < 0 && rc == 0)
-		rc = -errno;
-	if (rc == 0 && renameat(dir_fd, "tokens.new", dir_fd, "tokens") < 0)
-		rc = -errno;
-	if (rc == 0 && fsync(dir_fd) < 0)
-		rc = -errno;
-	return rc;
+	snprintf(text, sizeof(text), "%" PRId64 "\n", limit);
+	return file_replace(dir_fd, "tokens", slice_of(text), true);
 }
 
 static int open_dir(struct tokens *t, const char *statedir)
@@ -140,7 +110,7 @@ int tokens_open(struct tokens **ret_tokens, const char *statedir, int64_t *ret_l
 
 static void run(struct work *work)
 {
-	struct tokens *t = (struct tokens *)(void *)work;
+	struct tokens *t = container_of(work, struct tokens, work);
 
 	t->rc = write_file(t->dir_fd, t->limit);
 }
@@ -154,7 +124,7 @@ static void write_next(struct tokens *t)
 
 static void done(struct work *work)
 {
-	struct tokens *t = (struct tokens *)(void *)work;
+	struct tokens *t = container_of(work, struct tokens, work);
 	int64_t limit = t->limit;
 
 	t->writing = false;
@@ -181,8 +151,6 @@ static void retry(int fd, short what, void *arg)
 void tokens_start(struct tokens *t, struct watch_base *base, struct worker *worker,
 		  void (*reserved)(void *arg, int64_t limit), void *arg)
 {
-	static_assert(offsetof(struct tokens, work) == 0, "the job is cast to its owner");
-
 	t->work = (struct work){ .run = run, .done = done };
 	t->worker = worker;
 	t->reserved = reserved;
@@ -215,10 +183,8 @@ int tokens_again(struct tokens *t, const char *statedir)
 	if (rc == 0 && (dup3(next.dir_fd, t->dir_fd, O_CLOEXEC) < 0 ||
 			(next.lock_fd >= 0 && dup3(next.lock_fd, t->lock_fd, O_CLOEXEC) < 0)))
 		rc = -errno;
-	if (next.dir_fd >= 0)
-		close(next.dir_fd);
-	if (next.lock_fd >= 0)
-		close(next.lock_fd);
+	file_close(&next.dir_fd);
+	file_close(&next.lock_fd);
 	if (rc == 0 && !is_written(t) && !t->writing)
 		write_next(t);
 	return rc;
@@ -269,9 +235,7 @@ void tokens_free(struct tokens *t)
 	if (!t)
 		return;
 	watch_free(t->retry);
-	if (t->lock_fd >= 0)
-		close(t->lock_fd);
-	if (t->dir_fd >= 0)
-		close(t->dir_fd);
+	file_close(&t->lock_fd);
+	file_close(&t->dir_fd);
 	mem_free(t);
 }

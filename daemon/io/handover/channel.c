@@ -14,8 +14,9 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "io/base/file.h"
 #include "io/base/parcel.h"
-#include "io/base/pass_fds.h"
+#include "io/base/socket.h"
 
 enum { SEALS = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE };
 
@@ -112,11 +113,14 @@ static int wait_for_room(int64_t until_ns)
 	return 0;
 }
 
-static int send_whole(int fd, const struct msghdr *message, int64_t until_ns)
+static int send_with(int fd, enum channel_kind kind, struct slice text, const int *fds, size_t fd_count,
+		     int64_t until_ns)
 {
+	struct header header = { .magic = CHANNEL_MAGIC, .kind = kind };
+	const struct iovec parts[] = { { &header, sizeof(header) }, { (void *)(uintptr_t)text.data, text.len } };
 	int rc = 0;
 
-	while (sendmsg(fd, message, MSG_NOSIGNAL) < 0) {
+	while (socket_send(fd, parts, 2, fds, fd_count) < 0) {
 		if (errno == EAGAIN || errno == ENOBUFS)
 			rc = wait_for(fd, POLLOUT, until_ns);
 		else if (errno == ETOOMANYREFS)
@@ -127,19 +131,6 @@ static int send_whole(int fd, const struct msghdr *message, int64_t until_ns)
 			return rc == -ECONNRESET ? -EPIPE : rc;
 	}
 	return 0;
-}
-
-static int send_with(int fd, enum channel_kind kind, struct slice text, const int *fds, size_t fd_count,
-		     int64_t until_ns)
-{
-	struct header header = { .magic = CHANNEL_MAGIC, .kind = kind };
-	struct iovec parts[] = { { &header, sizeof(header) }, { (void *)(uintptr_t)text.data, text.len } };
-	struct msghdr message = { .msg_iov = parts, .msg_iovlen = 2 };
-	union control control;
-
-	if (fd_count)
-		pass_fds(&message, &control.header, fds, fd_count);
-	return send_whole(fd, &message, until_ns);
 }
 
 int channel_send(int fd, enum channel_kind kind, struct slice text, int64_t until_ns)
@@ -183,8 +174,7 @@ int channel_send_parcel(int fd, const struct parcel *p, int64_t until_ns)
 	if (rc == 0)
 		rc = send_parts(fd, fds, count, until_ns);
 	mem_free(fds);
-	if (text >= 0)
-		close(text);
+	file_close(&text);
 	return rc;
 }
 
@@ -361,9 +351,7 @@ int store_read(const struct store *s, struct parcel *ret)
 
 void store_close(struct store *s)
 {
-	if (s->text >= 0)
-		close(s->text);
-	if (s->queue >= 0)
-		close(s->queue);
+	file_close(&s->text);
+	file_close(&s->queue);
 	*s = (struct store){ .text = -1, .queue = -1 };
 }

@@ -2,13 +2,11 @@
 #include "io/handover/handover.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,8 +17,10 @@
 #include "base/minmax.h"
 #include "core/snapshot.h"
 #include "io/base/feed.h"
+#include "io/base/file.h"
 #include "io/base/keeper.h"
 #include "io/base/parcel.h"
+#include "io/base/socket.h"
 #include "io/base/watch.h"
 #include "io/conf/conf.h"
 #include "io/files/page.h"
@@ -32,7 +32,6 @@
 #include "io/socket/listen.h"
 #include "io/socket/server.h"
 #include "io/zookeeper/zookeeper.h"
-#include "protocol/number.h"
 
 #define WARM_NS (10 * CLOCK_NS_PER_S)
 #define ENDING_NS CLOCK_NS_PER_S
@@ -63,9 +62,7 @@ static void drop(struct handover *h)
 {
 	watch_clear(h->input);
 	watch_clear(h->timer);
-	if (h->channel >= 0)
-		close(h->channel);
-	h->channel = -1;
+	file_close(&h->channel);
 	h->pid = 0;
 	h->state = IDLE;
 }
@@ -501,21 +498,13 @@ struct takeover {
 
 struct takeover *takeover_new(void)
 {
-	const char *text = getenv(PROGRAM_VARIABLE);
+	int fd = socket_inherited(PROGRAM_VARIABLE);
 	struct takeover *t;
-	int64_t fd = -1;
-	int type = 0;
-	socklen_t len = sizeof(type);
 
-	if (!text)
-		return NULL;
-	number_parse(slice_of(text), &fd);
-	unsetenv(PROGRAM_VARIABLE);
-	if (fd <= STDERR_FILENO || fd > INT32_MAX || getsockopt((int)fd, SOL_SOCKET, SO_TYPE, &type, &len) < 0 ||
-	    type != SOCK_SEQPACKET || fcntl((int)fd, F_SETFD, FD_CLOEXEC) < 0)
+	if (fd < 0)
 		return NULL;
 	t = mem_new(sizeof(*t));
-	t->channel = (int)fd;
+	t->channel = fd;
 	return t;
 }
 
@@ -525,8 +514,7 @@ void takeover_free(struct takeover *t)
 		return;
 	watch_free(t->watch);
 	parcel_discard(&t->parcel);
-	if (t->channel >= 0)
-		close(t->channel);
+	file_close(&t->channel);
 	mem_free(t->last);
 	mem_free(t);
 }
@@ -627,8 +615,7 @@ static void takeover_input(int fd, short what, void *arg)
 	if (rc == 0 || rc == -ETIMEDOUT)
 		return;
 	watch_clear(t->watch);
-	close(t->channel);
-	t->channel = -1;
+	file_close(&t->channel);
 	t->calls.over(t->calls.arg);
 	for (size_t i = 0; i < t->count; i++)
 		t->calls.passed(t->calls.arg, t->signals[i].number, t->signals[i].sender);

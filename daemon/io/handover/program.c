@@ -31,15 +31,6 @@ struct program {
 	size_t title_words, title_bytes; /* of the words alone; with the environment */
 };
 
-static char *copy_of(const char *text)
-{
-	char *copy = strdup(text);
-
-	if (!copy)
-		abort();
-	return copy;
-}
-
 /* A process has the name of the path by which it was started. */
 static void take_name(const char *path)
 {
@@ -61,7 +52,7 @@ static char *path_of(const char *word)
 	if (!path || !*path)
 		path = word;
 	if (path[0] == '/' || !getcwd(dir, sizeof(dir)))
-		return copy_of(path);
+		return mem_text(path);
 	if (asprintf(&whole, "%s/%s", dir, path) < 0)
 		abort();
 	return whole;
@@ -141,11 +132,11 @@ struct program *program_new(int argc, char **argv)
 		abort();
 	p->argv = mem_new(((size_t)argc + 1) * sizeof(char *));
 	for (int i = 0; i < argc; i++)
-		p->argv[i] = copy_of(argv[i]);
+		p->argv[i] = mem_text(argv[i]);
 	p->envp = mem_new((count + GIFTS + 1) * sizeof(char *));
 	for (size_t i = 0; i < count; i++)
 		if (!is_ours(environ[i]))
-			p->envp[used++] = copy_of(environ[i]);
+			p->envp[used++] = mem_text(environ[i]);
 	note_passed(p);
 	make_room(p, argv);
 	return p;

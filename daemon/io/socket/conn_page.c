@@ -11,8 +11,9 @@
 #include "base/cold.h"
 #include "base/mem.h"
 #include "io/base/feed.h"
+#include "io/base/file.h"
 #include "io/base/parcel.h"
-#include "io/base/pass_fds.h"
+#include "io/base/socket.h"
 #include "io/socket/conn.h"
 #include "io/socket/page_file.h"
 #include "io/socket/remains.h"
@@ -48,8 +49,7 @@ void conn_page_free(struct conn_page *page)
 		munmap(page->shared, DELEGATION_PAGE_BYTES);
 	else
 		TAILQ_REMOVE(&page->conn->env->pages, page, link);
-	if (page->fd >= 0)
-		close(page->fd);
+	file_close(&page->fd);
 	charge_give_back(&page->charge, SOCKET_PAGES);
 	mem_free(page);
 }
@@ -143,15 +143,9 @@ size_t conn_page_part(const struct conn_page *page, size_t part)
 
 static ssize_t send_with(int fd, struct slice bytes, int passed)
 {
-	union {
-		struct cmsghdr header;
-		char bytes[CMSG_SPACE(sizeof(int))];
-	} control;
-	struct iovec data = { .iov_base = (void *)(uintptr_t)bytes.data, .iov_len = bytes.len };
-	struct msghdr message = { .msg_iov = &data, .msg_iovlen = 1 };
+	const struct iovec data = { .iov_base = (void *)(uintptr_t)bytes.data, .iov_len = bytes.len };
 
-	pass_fds(&message, &control.header, &passed, 1);
-	return sendmsg(fd, &message, MSG_NOSIGNAL);
+	return socket_send(fd, &data, 1, &passed, 1);
 }
 
 /* The client has its own, or it is under way. */
@@ -159,8 +153,7 @@ static void close_keeping_error(int fd)
 {
 	int error = errno;
 
-	if (fd >= 0)
-		close(fd);
+	file_close(&fd);
 	errno = error;
 }
 

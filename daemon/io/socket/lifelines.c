@@ -17,6 +17,7 @@
 #include "base/queue.h"
 #include "core/port/effect.h"
 #include "io/base/feed.h"
+#include "io/base/file.h"
 #include "io/base/process.h"
 #include "io/base/watch.h"
 #include "io/socket/remains.h"
@@ -77,9 +78,7 @@ static int open_process(struct one *o)
 static void shut(struct one *o)
 {
 	watch_clear(o->watch);
-	if (o->fd >= 0)
-		close(o->fd);
-	o->fd = -1;
+	file_close(&o->fd);
 	charge_give_back(&o->charge, SOCKET_CONNECTIONS);
 }
 

@@ -14,9 +14,12 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/mem.h"
 #include "base/name_service.h"
+#include "io/base/file.h"
 #include "io/base/parcel.h"
 #include "io/base/safe_dir.h"
+#include "io/base/socket.h"
 
 enum {
 	LISTEN_GROUPS_MAX = 64, /* of this process */
@@ -45,7 +48,7 @@ int listen_group(const char *key, const char *group, gid_t *ret_gid, char error[
 	*ret_gid = LISTEN_NO_GROUP;
 	if (!group[0])
 		return 0;
-	rc = name_service_group(group, &gid);
+	rc = name_service_find(NAME_GROUP, group, &gid);
 	if (rc == 0) {
 		*ret_gid = gid;
 		return 0;
@@ -67,7 +70,7 @@ gid_t listen_usual_group(void)
 	int count;
 
 	/* What cannot be looked up is no reason not to start: nobody has named that group. */
-	if (name_service_group(LISTEN_USUAL_GROUP, &gid) < 0)
+	if (name_service_find(NAME_GROUP, LISTEN_USUAL_GROUP, &gid) < 0)
 		return LISTEN_NO_GROUP;
 	if (geteuid() == 0 || getegid() == gid)
 		return gid;
@@ -224,9 +227,7 @@ int listen_open(struct listener *l, const struct listen_address *address, int lo
 	if (strlen(path) >= LISTEN_PATH_MAX)
 		return fail(error, -ENAMETOOLONG, "%s = %s: longer than the %d bytes of a socket's path",
 			    address->key, path, LISTEN_PATH_MAX - 1);
-	l->path = strdup(path);
-	if (!l->path)
-		abort();
+	l->path = mem_text(path);
 	rc = check_kind(address->key, path, error);
 	if (rc == 0)
 		rc = take_lock(l, address->key, lock_fd, error);
@@ -243,14 +244,6 @@ int listen_open(struct listener *l, const struct listen_address *address, int lo
 		listen_close(l);
 	}
 	return rc;
-}
-
-static int option(int fd, int name)
-{
-	socklen_t len = sizeof(int);
-	int value;
-
-	return getsockopt(fd, SOL_SOCKET, name, &value, &len) < 0 ? -1 : value;
 }
 
 /* Whether the service manager calls that socket by LISTEN_OPERATORS_NAME (FileDescriptorName=). */
@@ -270,7 +263,7 @@ static int take_passed(struct listener *l, int fd, char *error)
 		return fail(error, -EINVAL,
 			    "LISTEN_FDS passes two sockets of one kind; name the operators' socket "
 			    "FileDescriptorName=" LISTEN_OPERATORS_NAME);
-	if (option(fd, SO_DOMAIN) != AF_UNIX || option(fd, SO_TYPE) != SOCK_STREAM || option(fd, SO_ACCEPTCONN) != 1)
+	if (!socket_is_stream(fd, true))
 		return fail(error, -EINVAL,
 			    "the descriptor that LISTEN_FDS passes is not a listening Unix stream socket");
 	if (fcntl(fd, F_SETFD, FD_CLOEXEC) < 0 || fcntl(fd, F_SETFL, O_NONBLOCK) < 0)
@@ -301,8 +294,7 @@ bool listen_take_back(struct listener *l, const char *path, int fd, int lock_fd)
 {
 	struct stat st;
 
-	if (option(fd, SO_DOMAIN) != AF_UNIX || option(fd, SO_TYPE) != SOCK_STREAM || option(fd, SO_ACCEPTCONN) != 1 ||
-	    strlen(path) >= LISTEN_PATH_MAX)
+	if (!socket_is_stream(fd, true) || strlen(path) >= LISTEN_PATH_MAX)
 		return false;
 	if (lock_fd >= 0 && (!is_locked_by(path, lock_fd) || lstat(path, &st) < 0 || !S_ISSOCK(st.st_mode)))
 		return false;
@@ -311,9 +303,7 @@ bool listen_take_back(struct listener *l, const char *path, int fd, int lock_fd)
 		return true;
 	l->dev = st.st_dev;
 	l->ino = st.st_ino;
-	l->path = strdup(path);
-	if (!l->path)
-		abort();
+	l->path = mem_text(path);
 	return true;
 }
 
@@ -349,8 +339,7 @@ int listen_lock_again(struct listener *l, const char *key, char error[LISTEN_ERR
 
 	if (rc == 0 && dup3(next.lock_fd, l->lock_fd, O_CLOEXEC) < 0)
 		rc = fail(error, -errno, "%s.lock: %s", l->path, strerror(errno));
-	if (next.lock_fd >= 0)
-		close(next.lock_fd);
+	file_close(&next.lock_fd);
 	return rc;
 }
 
@@ -399,10 +388,10 @@ int listen_unpack(struct listener *l, const char *word, struct parcel *p)
 		.dev = (dev_t)parcel_get_number(&e, "dev"),
 		.ino = (ino_t)parcel_get_number(&e, "ino"),
 	};
-	if (path.len && !(l->path = strndup(path.data, path.len)))
-		abort();
+	if (path.len)
+		l->path = mem_text_part(path.data, path.len);
 	/* A service manager that has it, too, makes it block whenever it passes it on. */
-	return l->fd >= 0 && option(l->fd, SO_ACCEPTCONN) == 1 && (!l->path || l->lock_fd >= 0) &&
+	return l->fd >= 0 && socket_is_stream(l->fd, true) && (!l->path || l->lock_fd >= 0) &&
 			       fcntl(l->fd, F_SETFL, O_NONBLOCK) == 0
 		       ? 0
 		       : -EBADMSG;
@@ -414,8 +403,7 @@ void listen_close(struct listener *l)
 
 	if (l->path && l->ino && lstat(l->path, &st) == 0 && st.st_dev == l->dev && st.st_ino == l->ino)
 		unlink(l->path);
-	if (l->lock_fd >= 0)
-		close(l->lock_fd);
+	file_close(&l->lock_fd);
 	free(l->path);
 	*l = (struct listener){ .fd = -1, .lock_fd = -1 };
 }

@@ -377,65 +377,44 @@ void remains_take_page(struct remains *r, struct account *account, int fd, int p
 
 /* ---- what is refused ---- */
 
-/* Up to so many of one account, those whose latest look is longest ago. Returns whether there is room then. */
-static bool make_room(struct remains *r, struct account *account, enum kind kind, bool (*has_room)(const void *arg),
-		      const void *arg)
+/* One more of that kind may be charged to the account. */
+static bool has_room(const struct remains *r, const struct account *account, enum kind kind, bool privileged)
 {
-	struct owner *o = find_of(r, account);
-	bool room = false;
+	const struct owner *o;
+
+	if (kind != REFUSAL)
+		return account_may(account, pools[kind], 1, privileged);
+	o = find_of(r, account);
+	return r->refusals < SOCKET_REFUSALS_MAX && (!o || o->counts[REFUSAL] < REMAINS_REFUSALS);
+}
+
+/* If there is none, looks at up to so many of that account, those whose latest look is longest ago. */
+static bool make_room(struct remains *r, struct account *account, enum kind kind, bool privileged)
+{
+	bool room = has_room(r, account, kind, privileged);
+	struct owner *o = room ? NULL : find_of(r, account);
 	size_t left;
 
 	if (!o)
-		return false;
+		return room;
 	left = o->counts[kind] < REMAINS_LOOK_MAX ? o->counts[kind] : REMAINS_LOOK_MAX;
 	while (!room && left--)
 		if (look(r, TAILQ_FIRST(&o->lists[kind])))
-			room = has_room(arg);
+			room = has_room(r, account, kind, privileged);
 	if (!room && o->is_changed && (!o->told_ns || feed_seen(r->feed) - o->told_ns >= CLOCK_NS_PER_S))
 		tell_changed(r, o, feed_seen(r->feed));
 	leave(r, o);
 	return room;
 }
 
-struct wish {
-	const struct account *account;
-	enum socket_pool pool;
-	bool privileged;
-};
-
-static bool is_admitted(const void *arg)
-{
-	const struct wish *w = arg;
-
-	return account_may(w->account, w->pool, 1, w->privileged);
-}
-
 bool remains_admit(struct remains *r, struct account *account, enum socket_pool pool, bool privileged)
 {
-	const struct wish wish = { account, pool, privileged };
-
-	return is_admitted(&wish) ||
-	       make_room(r, account, pool == SOCKET_PAGES ? PAGE : ANSWERS, is_admitted, &wish);
-}
-
-struct telling {
-	const struct remains *r;
-	const struct account *account;
-};
-
-static bool can_be_told(const void *arg)
-{
-	const struct telling *t = arg;
-	const struct owner *o = find_of(t->r, t->account);
-
-	return t->r->refusals < SOCKET_REFUSALS_MAX && (!o || o->counts[REFUSAL] < REMAINS_REFUSALS);
+	return make_room(r, account, pool == SOCKET_PAGES ? PAGE : ANSWERS, privileged);
 }
 
 bool remains_may_tell(struct remains *r, struct account *account)
 {
-	const struct telling telling = { r, account };
-
-	return can_be_told(&telling) || make_room(r, account, REFUSAL, can_be_told, &telling);
+	return make_room(r, account, REFUSAL, false);
 }
 
 void remains_take_refusal(struct remains *r, struct account *account, int fd)

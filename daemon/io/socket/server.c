@@ -72,10 +72,7 @@ static bool kept_ask(struct server *s, uint32_t conn, uint64_t what, int fd)
 
 	if (!id || !keeper_keep(s->keeper, what | id, fd))
 		return false;
-	if (s->asked_count == s->asked_cap) {
-		s->asked_cap = s->asked_cap ? 2 * s->asked_cap : 64;
-		s->asked = mem_resize(s->asked, s->asked_cap * sizeof(*s->asked));
-	}
+	s->asked = mem_room(s->asked, s->asked_count, &s->asked_cap, sizeof(*s->asked));
 	s->asked[s->asked_count++] = (struct question){ what | id, conn };
 	return true;
 }
@@ -413,13 +410,6 @@ void server_process(struct server *s, uint32_t number, uint32_t pid)
 		kin_named(s->kin, number, c->fd, (pid_t)pid);
 }
 
-static COLD void server_tell_end(struct server *s, const struct conn *c, enum event_type type)
-{
-	const struct event event = { .type = type, .conn = c->number };
-
-	feed_event(s->feed, &event);
-}
-
 /* What its client keeps stays charged. */
 static void server_leave_remains(struct server *s, struct conn *c)
 {
@@ -435,7 +425,7 @@ static void server_leave_remains(struct server *s, struct conn *c)
 
 static __attribute__((noinline)) void server_reap(struct server *s, struct conn *c)
 {
-	server_tell_end(s, c, EVENT_CLIENT_GONE);
+	conn_tell(c, EVENT_CLIENT_GONE);
 	if (c->page) {
 		conn_page_void(c->page);
 		if (s->keeper && s->saved)
@@ -485,7 +475,7 @@ static void server_serve(struct server *s, struct party_member *member, int64_t 
 	if (!c->dead) {
 		conn_serve(c);
 	} else if (feed_owns_much(s->feed, c->number)) {
-		server_tell_end(s, c, EVENT_CLIENT_LEAVES);
+		conn_tell(c, EVENT_CLIENT_LEAVES);
 		party_add(&s->env.parties, &c->member);
 	} else {
 		server_reap(s, c);
@@ -697,7 +687,7 @@ static int server_unpack_one(struct server *s, struct parcel *p, const struct en
 }
 
 /* The numbers that are left; the lowest is given out first. */
-static void server_count_free(struct server *s)
+void server_taken_back(struct server *s)
 {
 	s->free_count = 0;
 	for (size_t i = s->conns_cap; i > 0; i--)
@@ -719,7 +709,7 @@ int server_unpack(struct server *s, struct parcel *p)
 			rc = -EBADMSG;
 	if (rc == 0 && p->why.len)
 		rc = -EBADMSG;
-	server_count_free(s);
+	server_taken_back(s);
 	return rc;
 }
 
@@ -760,11 +750,6 @@ void server_give_pages(struct server *s)
 	for (size_t i = 0; i < s->conns_cap; i++)
 		if (s->conns[i] && s->conns[i]->page)
 			feed_give_page(s->feed, (uint32_t)i, s->conns[i]->page->shared);
-}
-
-void server_taken_back(struct server *s)
-{
-	server_count_free(s);
 }
 
 void server_turn_away(void *server, int fd)

@@ -100,9 +100,7 @@ static void zk_attempts_servers(struct zk_attempts *a, const char *servers)
 	const char *p;
 
 	free(a->servers);
-	a->servers = strdup(servers);
-	if (!a->servers)
-		abort();
+	a->servers = mem_text(servers);
 	a->server_count = 1;
 	for (p = servers; *p; p++)
 		a->server_count += *p == ',';

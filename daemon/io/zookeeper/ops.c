@@ -197,11 +197,8 @@ static void compare(struct zk_ops *ops, const struct Stat *stat)
 
 static void made(struct zk_ops *ops, const char *path, int64_t czxid)
 {
-	size_t size = strlen(path) + 1;
-
 	mem_free(ops->made.path);
-	ops->made.path = mem_new(size);
-	memcpy(ops->made.path, path, size);
+	ops->made.path = mem_text(path);
 	ops->made.czxid = czxid;
 }
 
@@ -317,42 +314,23 @@ static int op_send(struct zk_op *op, const struct effect *e, struct slice data, 
 	void *context = client->context;
 	zhandle_t *zh = client->zh;
 
-	switch (e->type) {
-	case EFFECT_ZK_CREATE:
+	if (e->type == EFFECT_ZK_CREATE)
 		return create_send(op, e->create, data, client);
-	case EFFECT_ZK_LIST:
+	if (e->type == EFFECT_ZK_LIST) {
 		op->body = ZK_BODY_LIST;
 		return zoo_awget_children2(zh, path, watcher, context, listed, op);
-	case EFFECT_ZK_GET:
+	}
+	if (e->type == EFFECT_ZK_GET) {
 		op->body = ZK_BODY_DATA;
 		return zoo_awget(zh, path, watcher, context, got, op);
-	case EFFECT_ZK_DELETE:
+	}
+	if (e->type == EFFECT_ZK_DELETE) {
 		op->body = ZK_BODY_NONE;
 		return zoo_adelete(zh, path, -1, deleted, op);
-	case EFFECT_ZK_SET:
-		op->body = ZK_BODY_STAT;
-		return zoo_aset(zh, path, data.data, (int)data.len, e->exact ? e->version : -1, was_set, op);
-	case EFFECT_REPLY:
-	case EFFECT_PUSH:
-	case EFFECT_CLOSE:
-	case EFFECT_ZK_OPEN:
-	case EFFECT_ZK_DROP:
-	case EFFECT_TOKENS:
-	case EFFECT_HOLDER:
-	case EFFECT_PROCESS:
-	case EFFECT_LIFELINE:
-	case EFFECT_LIFELINE_OVER:
-	case EFFECT_PAGE:
-	case EFFECT_FORMER_ADD:
-	case EFFECT_FORMER_END:
-	case EFFECT_RESTART:
-	case EFFECT_RELOAD:
-	case EFFECT_LOG:
-	case EFFECT_HOLD:
-	case EFFECT_STOPPED:
-		break;
 	}
-	abort();
+	assert(e->type == EFFECT_ZK_SET);
+	op->body = ZK_BODY_STAT;
+	return zoo_aset(zh, path, data.data, (int)data.len, e->exact ? e->version : -1, was_set, op);
 }
 
 static struct zk_op *op_new(struct zk_ops *ops, uint64_t id, struct slice path)

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "io/zookeeper/paths.h"
 
-#include <stddef.h>
 #include <string.h>
 #include <sys/random.h>
 #include <zookeeper/zookeeper.h>
 
+#include "base/container.h"
 #include "base/mem.h"
-
-static struct zk_path *path_of(struct map_node *node)
-{
-	return (struct zk_path *)(void *)((char *)node - offsetof(struct zk_path, node));
-}
 
 void zk_paths_init(struct zk_paths *p)
 {
@@ -26,11 +21,11 @@ void zk_paths_init(struct zk_paths *p)
 
 static struct zk_path *find(const struct zk_paths *p, const char *path, uint64_t hash)
 {
-	struct map_node *node;
+	struct zk_path *found;
 
-	for (node = map_first(&p->map, hash); node; node = map_next(node))
-		if (strcmp(path_of(node)->path, path) == 0)
-			return path_of(node);
+	MAP_FOREACH(found, &p->map, hash, node)
+		if (strcmp(found->path, path) == 0)
+			return found;
 	return NULL;
 }
 

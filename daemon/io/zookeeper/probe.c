@@ -10,14 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "io/base/file.h"
 #include "io/base/parcel.h"
 #include "io/base/watch.h"
 #include "io/zookeeper/handle.h"
+#include "io/zookeeper/resolve.h"
 
 enum {
 	SERVERS_MAX = 32, /* further servers are not asked */
@@ -65,9 +66,7 @@ static void probe_send(struct zk_probe *p, int64_t bytes);
 static void probe_close(struct zk_probe *p)
 {
 	watch_clear(p->watch);
-	if (p->fd >= 0)
-		close(p->fd);
-	p->fd = -1;
+	file_close(&p->fd);
 }
 
 static struct probed *probe_find(struct zk_probe *p, const char *server)
@@ -301,23 +300,12 @@ void zk_probe_connected(struct zk_probe *p, const char *server)
 	watch_set(p->watch, -1, 0, random() % SPREAD_MS * CLOCK_NS_PER_MS);
 }
 
-static bool is_among(const char *server, const char *servers)
-{
-	size_t len = strlen(server);
-	const char *p;
-
-	for (p = servers; (p = strstr(p, server)); p++)
-		if ((p == servers || p[-1] == ',') && (p[len] == ',' || p[len] == '\0'))
-			return true;
-	return false;
-}
-
 void zk_probe_servers(struct zk_probe *p, const char *servers)
 {
 	size_t i = 0;
 
 	while (i < p->count)
-		if (is_among(p->servers[i].name, servers))
+		if (resolve_lists(servers, p->servers[i].name))
 			i++;
 		else
 			p->servers[i] = p->servers[--p->count];

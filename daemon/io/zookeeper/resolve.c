@@ -105,12 +105,10 @@ static int resolution(const char *host, const char *port, int flags, struct addr
 
 bool resolve_is_numeric(const char *servers)
 {
-	char *copy = strdup(servers), *rest = copy, *host, *port;
+	char *copy = mem_text(servers), *rest = copy, *host, *port;
 	struct addrinfo *found;
 	bool numeric = true;
 
-	if (!copy)
-		abort();
 	while (numeric && (host = next_server(&rest, &port))) {
 		numeric = resolution(host, port, AI_NUMERICHOST, &found) == 0;
 		if (numeric)
@@ -122,12 +120,10 @@ bool resolve_is_numeric(const char *servers)
 
 void resolve_servers(const char *servers, struct resolved *ret)
 {
-	char *copy = strdup(servers), *rest = copy, *host, *port, *sentence;
+	char *copy = mem_text(servers), *rest = copy, *host, *port, *sentence;
 	struct addrinfo *found;
 	int rc;
 
-	if (!copy)
-		abort();
 	*ret = (struct resolved){ 0 };
 	while ((host = next_server(&rest, &port))) {
 		rc = resolution(host, port, 0, &found);

@@ -3,7 +3,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,11 +74,6 @@ struct zookeeper {
 	char denier[ZK_SERVER_NAME_MAX]; /* the first server that called `taken` expired; "": none */
 };
 
-static void zookeeper_retry(struct zookeeper *z)
-{
-	z->opening = true;
-}
-
 static void zookeeper_tell_trouble(struct zookeeper *z, bool refused, const char *sentence)
 {
 	const struct event event = {
@@ -94,19 +88,9 @@ static void zookeeper_trouble(void *arg, enum zk_handle_trouble kind, const char
 {
 	struct zookeeper *z = arg;
 
-	switch (kind) {
-	case ZK_HANDLE_UNREACHABLE:
-	case ZK_HANDLE_SILENT:
-	case ZK_HANDLE_CLOSED:
-		log_event(LOG_LEVEL_WARNING,
-			  kind == ZK_HANDLE_UNREACHABLE ? LOG_EVENT_zookeeper_away : LOG_EVENT_zookeeper_trouble,
-			  LOG_NO_FIELDS, "ZooKeeper: %s", sentence);
-		break;
-	case ZK_HANDLE_BOGUS:
-	case ZK_HANDLE_DENIED:
-		log_error(zookeeper_trouble, LOG_NO_FIELDS, "ZooKeeper: %s", sentence);
-		break;
-	}
+	log_event(kind == ZK_HANDLE_BOGUS || kind == ZK_HANDLE_DENIED ? LOG_LEVEL_ERROR : LOG_LEVEL_WARNING,
+		  kind == ZK_HANDLE_UNREACHABLE ? LOG_EVENT_zookeeper_away : LOG_EVENT_zookeeper_trouble, LOG_NO_FIELDS,
+		  "ZooKeeper: %s", sentence);
 	zookeeper_tell_trouble(z, kind != ZK_HANDLE_UNREACHABLE && kind != ZK_HANDLE_SILENT, sentence);
 }
 
@@ -167,7 +151,7 @@ static void zookeeper_event(void *arg, const struct event *event)
 		backoff_reset(&z->backoff);
 	} else if (event->type == EVENT_ZK_EXPIRED) {
 		if (!z->known) {
-			zookeeper_retry(z);
+			z->opening = true;
 			return;
 		}
 		if (zookeeper_doubts(z))
@@ -189,12 +173,12 @@ static void zookeeper_refused(void *arg, const char *sentence)
 	if (z->known)
 		zookeeper_event(z, &expired);
 	else
-		zookeeper_retry(z);
+		z->opening = true;
 }
 
 static void resolution_run(struct work *work)
 {
-	struct resolution *resolution = (struct resolution *)(void *)work;
+	struct resolution *resolution = container_of(work, struct resolution, work);
 
 	resolve_servers(resolution->servers, &resolution->found);
 }
@@ -222,7 +206,7 @@ static void zookeeper_resolved(struct zookeeper *z, struct resolved *found)
 
 static void resolution_done(struct work *work)
 {
-	struct resolution *resolution = (struct resolution *)(void *)work;
+	struct resolution *resolution = container_of(work, struct resolution, work);
 	struct zookeeper *z = container_of(resolution, struct zookeeper, resolution);
 
 	resolution->running = false;
@@ -236,22 +220,12 @@ static void resolution_done(struct work *work)
 	resolution->servers = NULL;
 }
 
-static char *copy_of(const char *text)
-{
-	char *copy = strdup(text);
-
-	if (!copy)
-		abort();
-	return copy;
-}
-
 struct zookeeper *zookeeper_new(struct feed *feed, struct worker *worker, struct worker *resolver,
 				const struct zookeeper_conf *conf)
 {
 	struct zookeeper *z = mem_new(sizeof(*z));
 	const struct zk_handle_owner owner = { z, zookeeper_event, zookeeper_trouble, zookeeper_refused };
 
-	static_assert(offsetof(struct resolution, work) == 0, "the job is cast to its owner");
 	z->feed = feed;
 	z->worker = worker;
 	z->resolver = resolver;
@@ -263,10 +237,9 @@ struct zookeeper *zookeeper_new(struct feed *feed, struct worker *worker, struct
 	z->handle = zk_handle_new(feed_base(feed), &z->conf.handle, &owner);
 	z->timer = watch_new(feed_base(feed), NULL, z);
 	z->probe = zk_probe_new(feed_base(feed), conf->packet_bytes, zookeeper_learned, z);
-	z->servers = copy_of(conf->servers);
+	z->servers = mem_text(conf->servers);
 	z->numeric = resolve_is_numeric(z->servers);
 	z->resolution.work = (struct work){ .run = resolution_run, .done = resolution_done };
-	/* Logs the first lines of an outage; the broker reports that it lasts. */
 	STAILQ_INIT(&z->failures);
 	return z;
 }
@@ -295,7 +268,7 @@ void zookeeper_open(struct zookeeper *z)
 {
 	z->known = z->taking = false;
 	z->taken.session = 0;
-	zookeeper_retry(z);
+	z->opening = true;
 }
 
 void zookeeper_drop(struct zookeeper *z)
@@ -354,7 +327,7 @@ static void zookeeper_resolve(struct zookeeper *z)
 		zookeeper_resolved(z, &found);
 	} else if (!z->resolution.running && feed_now(z->feed) >= resolution_due(z)) {
 		z->resolution.running = true;
-		z->resolution.servers = copy_of(z->servers);
+		z->resolution.servers = mem_text(z->servers);
 		worker_add(z->resolver, &z->resolution.work);
 	}
 }
@@ -375,7 +348,7 @@ static void zookeeper_connect(struct zookeeper *z)
 	if (z->taken.session)
 		z->taking = true;
 	else
-		zookeeper_retry(z);
+		z->opening = true;
 }
 
 /* Sets the timer for the earliest task. */
@@ -436,7 +409,7 @@ void zookeeper_suspend(struct zookeeper *z)
 void zookeeper_set_servers(struct zookeeper *z, const char *servers, struct resolved *found)
 {
 	free(z->servers);
-	z->servers = copy_of(servers);
+	z->servers = mem_text(servers);
 	z->numeric = resolve_is_numeric(servers);
 	z->resolution.ended_ns = feed_now(z->feed);
 	zookeeper_resolved(z, found);
