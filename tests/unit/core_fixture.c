@@ -339,6 +339,18 @@ void fixture_pass(struct fixture *f, int64_t ms)
 	fixture_event(f, &(struct event){ .type = EVENT_TIME });
 }
 
+void fixture_piece(struct fixture *f)
+{
+	assert_true(broker_has_work(f->broker));
+	fixture_simple(f, EVENT_TIME, 0);
+}
+
+void fixture_pieces(struct fixture *f)
+{
+	while (broker_has_work(f->broker))
+		fixture_piece(f);
+}
+
 void fixture_connect(struct fixture *f, uint32_t conn)
 {
 	fixture_connect_as(f, conn, 1000, SLICE(""), !f->plain);
@@ -439,6 +451,13 @@ void fixture_say(struct fixture *f, uint32_t conn, const char *words, const char
 	fixture_expect(f, conn, reply);
 }
 
+bool fixture_has(const struct fixture *f, uint32_t conn, const char *part)
+{
+	struct slice got = bytes_view(&f->replies[conn]);
+
+	return got.len && memmem(got.data, got.len, part, strlen(part));
+}
+
 bool fixture_logged(struct fixture *f, const char *text)
 {
 	bool found = f->log.len && memmem(f->log.data, f->log.len, text, strlen(text));
@@ -463,6 +482,12 @@ void fixture_reconnected(struct fixture *f)
 {
 	fixture_zk_connected(f, SESSION);
 	fixture_serve(f, EFFECT_ZK_SET, "/lb/.hosts/alpha", ZK_OK);
+}
+
+void fixture_reconnect(struct fixture *f)
+{
+	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
+	fixture_reconnected(f);
 }
 
 bool fixture_is_open(const struct fixture *f)
@@ -575,6 +600,20 @@ void fixture_answer_list(struct fixture *f, int64_t czxid, size_t count, const c
 	free(slices);
 }
 
+const char *const *fixture_numbered(const char *begin, int digits, int count)
+{
+	enum { MOST = 1001 };
+	static char names[MOST][304];
+	static const char *ret[MOST];
+
+	assert_true(count <= MOST);
+	for (int i = 0; i < count; i++) {
+		snprintf(names[i], sizeof(names[i]), "%s%0*d", begin, digits, i);
+		ret[i] = names[i];
+	}
+	return ret;
+}
+
 void fixture_watch(struct fixture *f, enum zk_watch type, const char *path)
 {
 	fixture_event(f, &(struct event){ .type = EVENT_ZK_WATCH, .zk_watch = { type, slice_of(path) } });
@@ -589,6 +628,14 @@ void fixture_answer_session(struct fixture *f)
 {
 	while (fixture_is_open(f))
 		fixture_answer(f, ZK_OK);
+}
+
+void fixture_ask_to_create(struct fixture *f, uint32_t conn)
+{
+	fixture_ask(f, conn, "LOCK a");
+	fixture_answer_get(f, 1, 0, LOCK_DATA);
+	snprintf(f->znode, sizeof(f->znode), "%s0000000005",
+		 strrchr(fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__")->path, '/') + 1);
 }
 
 void fixture_join(struct fixture *f, uint32_t conn, const char *words)

@@ -53,7 +53,7 @@ struct fixture {
 	struct ledger *ledger; /* that the broker keeps */
 	void *memory;
 	size_t events;
-	char words[256];
+	char words[640];
 	char znode[128]; /* its name, for a test that has one of its own */
 };
 
@@ -98,6 +98,9 @@ void fixture_hand_over(struct fixture *f);
 void fixture_event(struct fixture *f, const struct event *event);
 /* Time passes in steps of the broker's own deadlines. */
 void fixture_pass(struct fixture *f, int64_t ms);
+/* A piece of the work that is left, which there has to be; all of it, however much. */
+void fixture_piece(struct fixture *f);
+void fixture_pieces(struct fixture *f);
 /* Whether clients are operators, those that there are and those that connect; at first they are. */
 void fixture_operators(struct fixture *f, bool are);
 /* Another client, of that systemd unit, who came through the operators' socket or not. */
@@ -114,6 +117,8 @@ void fixture_expect(struct fixture *f, uint32_t conn, const char *reply);
 void fixture_expect_push(struct fixture *f, uint32_t conn, const char *push);
 /* Asks and expects at once. */
 void fixture_say(struct fixture *f, uint32_t conn, const char *words, const char *reply);
+/* Whether conn got that since the last call; it stays. */
+bool fixture_has(const struct fixture *f, uint32_t conn, const char *part);
 
 /* Whether the log has had that text since the last call. */
 bool fixture_logged(struct fixture *f, const char *text);
@@ -122,6 +127,8 @@ bool fixture_logged(struct fixture *f, const char *text);
 void fixture_zk_connected(struct fixture *f, int64_t session);
 /* Connected again: only the heartbeat is answered, what recovery asks stays open. */
 void fixture_reconnected(struct fixture *f);
+/* The same, and before that the connection is lost. */
+void fixture_reconnect(struct fixture *f);
 /* An operation is open; the oldest of them, which there must be. */
 bool fixture_is_open(const struct fixture *f);
 const struct fixture_op *fixture_oldest(const struct fixture *f);
@@ -143,11 +150,15 @@ void fixture_answer_write(struct fixture *f, enum zk_code code);
 /* ... of the host's own znode, as another session last wrote it. */
 void fixture_answer_duplicate(struct fixture *f, int64_t owner, int64_t mzxid, const char *data);
 void fixture_answer_list(struct fixture *f, int64_t czxid, size_t count, const char *const *children);
+/* So many names that begin so and end with their numbers, of so many digits; valid until the next call. */
+const char *const *fixture_numbered(const char *begin, int digits, int count);
 void fixture_watch(struct fixture *f, enum zk_watch type, const char *path);
 /* ... of the contender of that name for lock a. */
 void fixture_watch_contender(struct fixture *f, enum zk_watch type, const char *name);
 /* Answers writes with OK and everything of the session's start, until nothing is open. */
 void fixture_answer_session(struct fixture *f);
+/* LOCK a up to the create, which is open; f->znode is what it makes, with number 5. */
+void fixture_ask_to_create(struct fixture *f, uint32_t conn);
 /* LOCK of a name that is new to the broker, up to its znode, f->znode, which has number 5 and czxid 77. */
 void fixture_join(struct fixture *f, uint32_t conn, const char *words);
 /* LOCK up to HELD: dir get, create, list. Returns the znode's name. */

@@ -15,3 +15,10 @@
 /* TEST() and ALONE() are made from it. */
 #undef TEST_IN
 #define TEST_IN(name, setup) TEST_OF(name, setup, fixture_teardown)
+
+/* Defines a set-up: so many connections, standalone or with ZooKeeper. */
+#define SETUP(name, standalone, conns) \
+	static int name(void **state) \
+	{ \
+		return fixture_setup(fixture_new(standalone), conns, state); \
+	}

@@ -46,14 +46,18 @@ void there_answer(struct fixture *f, struct there *t)
 		there_answer_one(f, t);
 }
 
+void there_say(struct fixture *f, struct there *t, uint32_t conn, const char *words, const char *reply)
+{
+	fixture_ask(f, conn, words);
+	there_answer(f, t);
+	fixture_expect(f, conn, reply);
+}
+
 void turn_comes(struct fixture *f, const char *data, char mutex[128])
 {
 	assert_true(fixture_op(f, EFFECT_ZK_GET, "/lb/s")->effect.watch);
 	fixture_answer_get(f, 1, 0, data);
-	fixture_op(f, EFFECT_ZK_CREATE, "-lock-");
-	fixture_answer_made(f, 5, 70, mutex, 128);
-	fixture_op(f, EFFECT_ZK_LIST, "/lb/s/locks");
-	fixture_answer_list(f, 1, 1, (const char *[]){ mutex });
+	fixture_serve_alone(f, "-lock-", 5, 70, mutex);
 }
 
 void turn_listed(struct fixture *f, const char *mutex)
@@ -67,8 +71,6 @@ void permit_held(struct fixture *f, char lease[128])
 {
 	struct there t = { 0 };
 
-	fixture_ask(f, 0, "ACQUIRE s LIMIT 3");
-	there_answer(f, &t);
-	fixture_expect(f, 0, ":1");
+	there_say(f, &t, 0, "ACQUIRE s LIMIT 3", ":1");
 	snprintf(lease, 128, "%s", t.own[0]);
 }

@@ -22,6 +22,8 @@ struct there {
 /* Answers the oldest operation; all of them. */
 void there_answer_one(struct fixture *f, struct there *t);
 void there_answer(struct fixture *f, struct there *t);
+/* As fixture_say(), with those answers. */
+void there_say(struct fixture *f, struct there *t, uint32_t conn, const char *words, const char *reply);
 
 /* The data are read, with a watch on them, and `mutex` is made and is the first in the queue. */
 void turn_comes(struct fixture *f, const char *data, char mutex[128]);

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Servers that lack something (event.h): directories that are persistent, not containers, and creates without a Stat. */
-#include <stdio.h>
-#include <string.h>
-
 #include "core/state.h"
 #include "names_fixture.h"
+#include "core_test.h"
 
 static void server_lacks(struct fixture *f, unsigned int lacks)
 {
@@ -31,8 +29,6 @@ static const struct fixture_op *make_directory(struct fixture *f, const char *wo
 
 TEST_IN(a_server_without_containers_is_given_persistent_directories, setup)
 {
-	struct fixture *f = *state;
-
 	assert_int_equal(make_directory(f, "LOCK a")->effect.create, ZK_PERSISTENT);
 	answer_all(f);
 	server_lacks(f, 0);
@@ -41,16 +37,12 @@ TEST_IN(a_server_without_containers_is_given_persistent_directories, setup)
 
 TEST_IN(so_is_it_for_a_semaphore, setup)
 {
-	struct fixture *f = *state;
-
 	assert_int_equal(make_directory(f, "ACQUIRE s LIMIT 1")->effect.create, ZK_PERSISTENT);
 	assert_int_equal(lasting_count(&f->broker->directories), 1);
 }
 
 TEST_IN(an_idle_persistent_directory_is_removed_after_a_minute, setup)
 {
-	struct fixture *f = *state;
-
 	use(f, "a");
 	assert_int_equal(lasting_count(&f->broker->directories), 1);
 	pass_s(f, 58);
@@ -64,8 +56,6 @@ TEST_IN(an_idle_persistent_directory_is_removed_after_a_minute, setup)
 
 TEST_IN(one_that_was_made_there_is_removed_where_containers_are_known, setup)
 {
-	struct fixture *f = *state;
-
 	use(f, "a");
 	server_lacks(f, 0);
 	use(f, "a");
@@ -78,8 +68,6 @@ TEST_IN(one_that_was_made_there_is_removed_where_containers_are_known, setup)
 
 TEST_IN(a_hand_over_goes_on_removing_it, setup)
 {
-	struct fixture *f = *state;
-
 	use(f, "a");
 	pass_s(f, 50);
 	hand_over(f);
@@ -91,8 +79,6 @@ TEST_IN(a_hand_over_goes_on_removing_it, setup)
 
 TEST_IN(persistent_directories_are_limited, setup)
 {
-	struct fixture *f = *state;
-
 	f->conf.limits.lasting_directories = 0;
 	accounts_set_total(&f->broker->env.accounts, POOL_LASTING, 0);
 	ask(f, 0, "LOCK a");
@@ -103,65 +89,43 @@ TEST_IN(persistent_directories_are_limited, setup)
 
 /* ---- the czxid of a create ---- */
 
-static int setup_two(void **state)
-{
-	return fixture_setup(fixture_new(false), 2, state);
-}
+SETUP(setup_two, false, 2)
 
-static const char *join(struct fixture *f, char name[128], uint32_t seq)
+/* 0 asks for lock a, and nobody else does. */
+static void join(struct fixture *f, uint32_t seq)
 {
 	fixture_ask(f, 0, "LOCK a");
 	fixture_answer_get(f, 1, 0, LOCK_DATA);
-	fixture_answer_made(f, seq, 0, name, 128);
-	return name;
+	fixture_serve_alone(f, "-__WRIT__", seq, 0, f->znode);
 }
 
 TEST_IN(a_create_without_a_stat_is_read, setup_two)
 {
-	struct fixture *f = *state;
-	char name[128], token[32];
-	const char *children[] = { join(f, name, 7) };
-
-	fixture_answer_list(f, 1, 1, children);
-	fixture_op(f, EFFECT_ZK_GET, name);
-	fixture_answer_get(f, 4711, SESSION, "");
-	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
-	fixture_answer_list(f, 1, 1, children);
-	snprintf(token, sizeof(token), ":%d", 4711 * 1024);
-	fixture_expect(f, 0, token);
+	join(f, 7);
+	fixture_serve_get(f, f->znode, 4711, SESSION, "");
+	fixture_serve_list(f, "/lb/a", 1, (const char *[]){ f->znode });
+	fixture_expect(f, 0, ":4824064"); /* 4711 << 10 */
 }
 
 TEST_IN(a_znode_of_another_session_is_not_its_own, setup_two)
 {
-	struct fixture *f = *state;
-	char name[128];
-	const char *children[] = { join(f, name, 7) };
-
-	fixture_answer_list(f, 1, 1, children);
+	join(f, 7);
 	fixture_answer_get(f, 4711, BETA, "");
-	fixture_answer_list(f, 1, 1, children);
+	fixture_answer_list(f, 1, 1, (const char *[]){ f->znode });
 	fixture_expect(f, 0, "");
 }
 
 TEST_IN(one_whose_numbers_run_out_is_left_there_too, setup_two)
 {
-	struct fixture *f = *state;
-	char name[128];
-	const char *children[] = { join(f, name, CONTENDER_WRAP_NEAR) };
-
-	fixture_answer_list(f, 1, 1, children);
+	join(f, CONTENDER_WRAP_NEAR);
 	fixture_answer_get(f, 4711, SESSION, "");
-	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
-	fixture_answer_list(f, 1, 1, children);
-	fixture_op(f, EFFECT_ZK_DELETE, name);
+	fixture_serve_list(f, "/lb/a", 1, (const char *[]){ f->znode });
+	fixture_op(f, EFFECT_ZK_DELETE, f->znode);
 	fixture_expect(f, 0, "");
 }
 
 TEST_IN(info_names_what_is_lacking, setup_two)
 {
-	struct fixture *f = *state;
-
 	server_lacks(f, ZK_LACKS_CREATE2 | ZK_LACKS_CONTAINERS);
-	fixture_ask(f, 0, "INFO zookeeper");
-	assert_non_null(memmem(f->replies[0].data, f->replies[0].len, "zookeeper_lacks:create2, createContainer\r\n", 42));
+	fixture_say_part(f, 0, "INFO zookeeper", "zookeeper_lacks:create2, createContainer\r\n");
 }

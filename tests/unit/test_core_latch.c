@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A kind of lock that only tests have (tests/sim/latch.h) does what others do, by its rule alone. */
-#include "core_fixture.h"
+#include "core_test.h"
 
-#include <string.h>
-
-static int setup_standalone(void **state)
-{
-	return fixture_setup(fixture_new(true), 5, state);
-}
+SETUP(setup_standalone, true, 5)
 
 ALONE(so_many_arrivals_open_it)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "ARRIVE l 3", "");
 	fixture_say(f, 1, "ARRIVE l 3 WAIT 50", "");
 	fixture_say(f, 2, "ARRIVE l 2", "-MISMATCH this latch opens for another number of clients: l");
@@ -32,8 +25,6 @@ ALONE(so_many_arrivals_open_it)
 
 ALONE(names_are_told_apart)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "ARRIVE l 1", ":1024");
 	fixture_say(f, 1, "LOCK l", "-MISMATCH this name is in use as a latch, not as a lock: l");
 	fixture_say(f, 1, "LOCK a", ":2048");
@@ -44,8 +35,6 @@ ALONE(names_are_told_apart)
 
 ALONE(what_it_keeps_is_handed_over)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "ARRIVE l 3", "");
 	fixture_say(f, 1, "ARRIVE l 3", "");
 	fixture_hand_over(f);
@@ -56,22 +45,11 @@ ALONE(what_it_keeps_is_handed_over)
 	fixture_say(f, 3, "ARRIVE l 3", ":1024");
 }
 
-static void shows(struct fixture *f, uint32_t conn, const char *text)
-{
-	assert_non_null(memmem(f->replies[conn].data, f->replies[conn].len, text, strlen(text)));
-	bytes_clear(&f->replies[conn]);
-}
-
 ALONE(why_and_lists_show_it)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "ARRIVE l 2", "");
-	fixture_ask(f, 1, "WHY l");
-	shows(f, 1, "fewer clients have arrived than open it");
-	fixture_ask(f, 1, "LOCKS * ALL");
-	shows(f, 1, "kind\r\n$5\r\nlatch\r\n$5\r\nlimit\r\n:2\r\n");
+	fixture_say_part(f, 1, "WHY l", "fewer clients have arrived than open it");
+	fixture_say_part(f, 1, "LOCKS * ALL", "kind\r\n$5\r\nlatch\r\n$5\r\nlimit\r\n:2\r\n");
 	fixture_say(f, 2, "ARRIVE l 2", ":1024");
-	fixture_ask(f, 1, "WHY l");
-	shows(f, 1, "held ");
+	fixture_say_part(f, 1, "WHY l", "held ");
 }

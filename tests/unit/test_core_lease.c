@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Leases and the words that ask for them, in standalone mode and under a session. */
-#include "core_fixture.h"
+#include "core_test.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 static int setup(void **state)
@@ -16,8 +15,6 @@ static int setup(void **state)
 
 TEST(a_lease_ends_by_itself_and_the_next_token_is_larger)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 3, "LOCK a LEASE 100", ":1024");
 	fixture_say(f, 1, "LOCK a", "");
 	fixture_pass(f, 99);
@@ -33,8 +30,6 @@ TEST(a_lease_ends_by_itself_and_the_next_token_is_larger)
 
 TEST(the_end_of_a_lease_is_told_by_lock_renew_and_events)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "LOCK a LEASE 10", ":1024");
 	fixture_say(f, 0, "LOCK b LEASE 10", ":2048");
 	fixture_say(f, 0, "LOCK c LEASE 10", ":3072");
@@ -50,8 +45,6 @@ TEST(the_end_of_a_lease_is_told_by_lock_renew_and_events)
 
 TEST(re_entry_takes_the_later_end)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "LOCK a LEASE 100", ":1024");
 	fixture_say(f, 0, "LOCK a LEASE 10 REENTER", ":1024");
 	fixture_say(f, 0, "VALID a", ":100");
@@ -66,8 +59,6 @@ TEST(re_entry_takes_the_later_end)
 
 TEST(no_lease_is_later_than_any)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "LOCK a LEASE 100", ":1024");
 	fixture_say(f, 0, "LOCK a REENTER", ":1024");
 	fixture_say(f, 0, "VALID a", ":9223372036854");
@@ -78,8 +69,6 @@ TEST(no_lease_is_later_than_any)
 
 TEST(renew_sets_the_end_anew_earlier_or_later)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "LOCK a LEASE 100", ":1024");
 	fixture_pass(f, 60);
 	fixture_say(f, 0, "RENEW a 100", ":1");
@@ -98,8 +87,6 @@ TEST(renew_sets_the_end_anew_earlier_or_later)
 
 TEST(a_lease_counts_from_the_grant)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "LOCK a", ":1024");
 	fixture_say(f, 1, "LOCK a LEASE 100", "");
 	fixture_pass(f, 500);
@@ -114,8 +101,6 @@ TEST(a_lease_counts_from_the_grant)
 /* A daemon that was stopped learns first that it is too late: the UNLOCK finds the lock lost, and passed on. */
 TEST(deadlines_come_before_the_event)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "LOCK a LEASE 100", ":1024");
 	fixture_say(f, 1, "LOCK a", "");
 	f->now_ns += 5000 * MS;
@@ -125,7 +110,6 @@ TEST(deadlines_come_before_the_event)
 
 TEST(words_stand_in_any_order_and_once)
 {
-	struct fixture *f = *state;
 	static const char syntax[] = "-ERR syntax error in 'lock' command; Take a lock: "
 				     "LOCK name [SHARED] [WAIT ms] [LEASE ms] [DATA text] [REENTER] [SLOT n] [FRESH]";
 
@@ -145,7 +129,6 @@ TEST(words_stand_in_any_order_and_once)
 
 TEST(data_are_shown_and_bounded)
 {
-	struct fixture *f = *state;
 	char words[600] = "LOCK b DATA ";
 
 	fixture_say(f, 0, "LOCK a LEASE 100 DATA 10.0.0.1:80", ":1024");
@@ -155,9 +138,7 @@ TEST(data_are_shown_and_bounded)
 		    "$6 age_ms :0 $5 znode $0  $8 lease_ms :60 $4 data $11 10.0.0.1:80");
 	fixture_say(f, 0, "LOCK a DATA new REENTER", ":1024");
 	fixture_say(f, 0, "LOCK a REENTER", ":1024");
-	fixture_ask(f, 1, "HOLDERS a");
-	assert_non_null(memmem(f->replies[1].data, f->replies[1].len, "$3\r\nnew\r\n", 9));
-	bytes_clear(&f->replies[1]);
+	fixture_say_part(f, 1, "HOLDERS a", "$3\r\nnew\r\n");
 	memset(words + 12, 'x', 513);
 	fixture_say(f, 0, words, "-ERR DATA takes 1..512 bytes of UTF-8 without control characters");
 	words[12 + 512] = '\0';
@@ -169,8 +150,6 @@ TEST(data_are_shown_and_bounded)
 /* What ends a grant ends its lease: nothing of it fires later. */
 TEST(a_lease_ends_with_its_grant)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "LOCK a LEASE 100", ":1024");
 	fixture_say(f, 0, "UNLOCK a", ":0");
 	fixture_say(f, 0, "LOCK b LEASE 100", ":2048");
@@ -180,46 +159,26 @@ TEST(a_lease_ends_with_its_grant)
 	fixture_say(f, 0, "LOCK a", ":4096");
 	fixture_pass(f, 1000);
 	fixture_say(f, 0, "UNLOCK a", ":0");
-	fixture_connect(f, 1);
 }
 
-/* What is overdue when the server says that the session has expired lets nobody in any more. */
-TEST_WITH(nobody_is_granted_what_ended_with_the_session, NULL, NULL)
-{
-	struct fixture *f = fixture_new(false);
-	char name[64];
+SETUP(setup_session, false, 2)
 
-	(void)state;
-	fixture_start(f);
-	fixture_zk_connected(f, 0x1234);
-	fixture_answer_session(f);
-	fixture_connect(f, 0);
-	fixture_connect(f, 1);
-	fixture_lock_held(f, 0, "a", 0, 77, name, sizeof(name));
-	fixture_expect(f, 0, ":78848");
+/* What is overdue when the server says that the session has expired lets nobody in any more. */
+TEST_IN(nobody_is_granted_what_ended_with_the_session, setup_session)
+{
+	fixture_held(f, f->znode);
 	fixture_say(f, 0, "RENEW a 20", ":1");
 	fixture_say(f, 1, "LOCK a", "");
 	f->now_ns += 21 * MS;
 	fixture_simple(f, EVENT_ZK_EXPIRED, 0);
 	fixture_expect(f, 1, "");
 	fixture_say(f, 0, "VALID a", ":0");
-	fixture_free(f);
 }
 
 /* Between hosts: the claim stays, the next grant on it counts as a hand-off, and has a larger token. */
-TEST_WITH(a_lease_under_a_session, NULL, NULL)
+TEST_IN(a_lease_under_a_session, setup_session)
 {
-	struct fixture *f = fixture_new(false);
-	char name[64];
-
-	(void)state;
-	fixture_start(f);
-	fixture_zk_connected(f, 0x1234);
-	fixture_answer_session(f);
-	fixture_connect(f, 0);
-	fixture_connect(f, 1);
-	fixture_lock_held(f, 0, "a", 0, 77, name, sizeof(name));
-	fixture_expect(f, 0, ":78848");
+	fixture_held(f, f->znode);
 	fixture_say(f, 0, "RENEW a 900", ":1");
 	fixture_say(f, 1, "LOCK a LEASE 100000", "");
 	fixture_pass(f, 900);
@@ -232,18 +191,13 @@ TEST_WITH(a_lease_under_a_session, NULL, NULL)
 	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
 	fixture_pass(f, 12000);
 	fixture_say(f, 1, "EVENTS", "*4 $4 lost $1 a :78849 $7 session");
-	fixture_free(f);
 }
 
 /* What is lost and not told yet keeps its lock in use, and so counts to who had it. */
 TEST(ended_leases_count_until_they_are_told)
 {
-	struct fixture *f = *state;
-	char words[64];
-
 	for (size_t i = 0; i < f->conf.limits.grants_per_client; i++) {
-		snprintf(words, sizeof(words), "LOCK n%zu LEASE 1", i);
-		fixture_ask(f, 0, words);
+		fixture_ask(f, 0, fixture_words(f, "LOCK n%zu LEASE 1", i));
 		bytes_clear(&f->replies[0]);
 		fixture_pass(f, 2);
 	}
@@ -252,7 +206,5 @@ TEST(ended_leases_count_until_they_are_told)
 		"-LIMIT this client already holds or waits for as many locks as one client may (limits.grants_per_client): more");
 	fixture_ask(f, 0, "UNLOCK n0");
 	bytes_clear(&f->replies[0]);
-	fixture_ask(f, 0, "LOCK more");
-	assert_int_equal(f->replies[0].data[0], ':');
-	bytes_clear(&f->replies[0]);
+	fixture_say_begin(f, 0, "LOCK more", ":");
 }

@@ -1,23 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Locks that are held without a time, until the process ends that has set them (core/lock/lifeline.h). */
-#include <stdio.h>
-#include <string.h>
-
-#include "core_fixture.h"
+#include "core_test.h"
 #include "core/lock/bearer.h"
 #include "core/lock/lifeline.h"
 #include "core/state.h"
-
-static void connect_process(struct fixture *f, uint32_t conn, uint32_t uid, uint32_t pid, uint64_t started)
-{
-	struct event e = { .type = EVENT_CLIENT_CONNECTED, .conn = conn };
-
-	e.connected.pid = pid;
-	e.connected.uid = uid;
-	e.connected.started = started;
-	e.connected.comm = SLICE("worker");
-	fixture_event(f, &e);
-}
 
 /* 0 and 1 are of one process, 2 of a later one of the same number, 3 of another user, 4 and 5 are not known. */
 static int setup_standalone(void **state)
@@ -25,12 +11,12 @@ static int setup_standalone(void **state)
 	struct fixture *f = fixture_new(true);
 
 	fixture_setup(f, 0, state);
-	connect_process(f, 0, 1000, 50, 7);
-	connect_process(f, 1, 1000, 50, 7);
-	connect_process(f, 2, 1000, 50, 8);
-	connect_process(f, 3, 2000, 60, 7);
-	connect_process(f, 4, 1000, 0, 0);
-	connect_process(f, 5, 1000, 70, 0);
+	fixture_connect_process(f, 0, 1000, 50, 7);
+	fixture_connect_process(f, 1, 1000, 50, 7);
+	fixture_connect_process(f, 2, 1000, 50, 8);
+	fixture_connect_process(f, 3, 2000, 60, 7);
+	fixture_connect_process(f, 4, 1000, 0, 0);
+	fixture_connect_process(f, 5, 1000, 70, 0);
 	return 0;
 }
 
@@ -61,8 +47,6 @@ static void set(struct fixture *f, uint32_t conn, const char *words)
 
 ALONE(it_is_held_until_the_process_ends)
 {
-	struct fixture *f = *state;
-
 	set(f, 0, "SET a v NX");
 	assert_int_equal(f->lifelines[0].pid, 50);
 	assert_int_equal(f->lifelines[0].lifeline.started, 7);
@@ -81,8 +65,6 @@ ALONE(it_is_held_until_the_process_ends)
 /* It has given nothing back. */
 ALONE(the_log_says_that_its_process_has_ended)
 {
-	struct fixture *f = *state;
-
 	f->conf.log_level = EFFECT_LEVEL_INFO;
 	f->conf.log_grants = true;
 	set(f, 0, "SET a v NX");
@@ -96,8 +78,6 @@ ALONE(the_log_says_that_its_process_has_ended)
 
 ALONE(its_user_may_end_with_it)
 {
-	struct fixture *f = *state;
-
 	set(f, 3, "SET a v NX");
 	fixture_say(f, 3, "SET b v NX", "+OK");
 	fixture_simple(f, EVENT_CLIENT_GONE, 3);
@@ -111,8 +91,6 @@ ALONE(its_user_may_end_with_it)
 /* redislock's script, of several keys. */
 ALONE(what_has_no_time_is_not_the_least_that_is_left)
 {
-	struct fixture *f = *state;
-
 	set(f, 0, "SET b v NX");
 	fixture_say(f, 0, "SET a v NX PX 1000", "+OK");
 	fixture_say(f, 1, "EVALSHA 66e1084c2d842a7e8c271925aae90219fac4e129 2 a b v", ":1000");
@@ -121,8 +99,6 @@ ALONE(what_has_no_time_is_not_the_least_that_is_left)
 
 ALONE(it_is_granted_only_when_the_process_is_watched)
 {
-	struct fixture *f = *state;
-
 	fixture_ask(f, 0, "SET a v NX");
 	fixture_pass(f, 1000);
 	fixture_expect(f, 0, "");
@@ -134,8 +110,6 @@ ALONE(it_is_granted_only_when_the_process_is_watched)
 
 ALONE(a_process_that_has_ended_is_granted_nothing)
 {
-	struct fixture *f = *state;
-
 	fixture_ask(f, 0, "SET a v NX");
 	tell(f, 0, PROCESS_ENDED);
 	fixture_expect(f, 0,
@@ -147,8 +121,6 @@ ALONE(a_process_that_has_ended_is_granted_nothing)
 
 ALONE(who_cannot_be_watched_is_told_why)
 {
-	struct fixture *f = *state;
-
 	fixture_ask(f, 0, "SET a v NX");
 	fixture_ask(f, 1, "SETNX b v");
 	assert_int_equal(f->lifeline_count, 1);
@@ -164,7 +136,6 @@ ALONE(who_cannot_be_seen_has_to_give_a_time)
 {
 	static const char why[] = "-ERR without a time a lock is held until its process ends at most, and the process that has "
 				  "connected cannot be seen from here: give a time with PX: a";
-	struct fixture *f = *state;
 
 	fixture_say(f, 4, "SET a v NX", why);
 	fixture_say(f, 5, "SETNX a v", why);
@@ -173,8 +144,6 @@ ALONE(who_cannot_be_seen_has_to_give_a_time)
 
 ALONE(a_process_is_watched_once_whatever_it_holds)
 {
-	struct fixture *f = *state;
-
 	set(f, 0, "SET a v NX");
 	fixture_say(f, 1, "SET b v NX", "+OK");
 	fixture_say(f, 0, "SETNX c v", ":1");
@@ -188,8 +157,6 @@ ALONE(a_process_is_watched_once_whatever_it_holds)
 
 ALONE(a_later_process_of_the_same_number_is_another_one)
 {
-	struct fixture *f = *state;
-
 	set(f, 0, "SET a v NX");
 	set(f, 2, "SET b v NX");
 	assert_int_equal(f->lifelines[1].lifeline.started, 8);
@@ -203,8 +170,6 @@ ALONE(a_later_process_of_the_same_number_is_another_one)
 
 ALONE(a_time_that_is_given_later_is_its_only_end)
 {
-	struct fixture *f = *state;
-
 	set(f, 0, "SET a v NX");
 	fixture_say(f, 0, "EXPIRE a 10", ":1");
 	assert_int_equal(f->lifelines_over, 1);
@@ -216,8 +181,6 @@ ALONE(a_time_that_is_given_later_is_its_only_end)
 
 ALONE(xx_without_a_time_is_refused)
 {
-	struct fixture *f = *state;
-
 	set(f, 0, "SET a v NX");
 	fixture_say(f, 0, "SET a v XX",
 		    "-ERR XX and IFEQ extend a lock: say how long it is to be held from now on, with PX, EX, PXAT or EXAT: a");
@@ -228,8 +191,6 @@ ALONE(xx_without_a_time_is_refused)
 /* It polls: what is kept for it has a lease, and what it gets has none. */
 ALONE(a_value_that_had_to_poll_is_tied_when_it_has_its_turn)
 {
-	struct fixture *f = *state;
-
 	set(f, 2, "SET keeps-it-watched v NX");
 	fixture_say(f, 3, "LOCK a", ":2048");
 	for (int i = 0; i < 3; i++) {
@@ -248,8 +209,6 @@ ALONE(a_value_that_had_to_poll_is_tied_when_it_has_its_turn)
 
 ALONE(who_goes_while_its_process_is_looked_for_leaves_nothing)
 {
-	struct fixture *f = *state;
-
 	fixture_ask(f, 0, "SET a v NX");
 	fixture_simple(f, EVENT_CLIENT_GONE, 0);
 	assert_int_equal(f->lifelines_over, 1);
@@ -259,8 +218,6 @@ ALONE(who_goes_while_its_process_is_looked_for_leaves_nothing)
 
 ALONE(it_is_asked_for_anew_after_a_hand_over)
 {
-	struct fixture *f = *state;
-
 	set(f, 0, "SET a v NX");
 	fixture_ask(f, 3, "SET b v NX");
 	fixture_simple(f, EVENT_CLIENT_GONE, 0);
@@ -283,17 +240,13 @@ enum { MANY = 100 };
 
 static void set_many(struct fixture *f)
 {
-	char words[64];
-
 	f->conf.limits.locks = fixture_total(1000);
 	f->conf.limits.grants = fixture_total(1000);
 	f->conf.limits.grants_per_client = 1000;
 	f->conf.limits.memory_bytes = 1 << 20;
 	set(f, 0, "SET first v NX");
-	for (int i = 1; i < MANY; i++) {
-		snprintf(words, sizeof(words), "SET n%d v NX", i);
-		fixture_say(f, 0, words, "+OK");
-	}
+	for (int i = 1; i < MANY; i++)
+		fixture_say(f, 0, fixture_words(f, "SET n%d v NX", i), "+OK");
 	fixture_event(f, &(struct event){ .type = EVENT_LIFELINE,
 					  .lifeline = { .number = f->lifelines[0].lifeline.number,
 							.pid = 50,
@@ -302,7 +255,6 @@ static void set_many(struct fixture *f)
 
 ALONE(many_are_released_in_pieces)
 {
-	struct fixture *f = *state;
 	int turns = 0;
 
 	set_many(f);
@@ -319,8 +271,6 @@ ALONE(many_are_released_in_pieces)
 
 ALONE(the_rest_of_them_is_released_after_a_hand_over)
 {
-	struct fixture *f = *state;
-
 	set_many(f);
 	fixture_simple(f, EVENT_TIME, 0);
 	fixture_hand_over(f);
@@ -333,12 +283,8 @@ ALONE(the_rest_of_them_is_released_after_a_hand_over)
 
 ALONE(its_memory_is_charged)
 {
-	struct fixture *f = *state;
-
 	f->conf.limits.memory_bytes = fixture_total(bearer_memory(SLICE("v")) + sizeof(struct lifeline) + 100);
-	fixture_ask(f, 0, "SET a v NX");
-	assert_memory_equal(f->replies[0].data, "-LIMIT ", 7);
-	bytes_clear(&f->replies[0]);
+	fixture_say_begin(f, 0, "SET a v NX", "-LIMIT ");
 	assert_int_equal(f->lifeline_count, 0);
 	f->conf.limits.memory_bytes = fixture_total(bearer_memory(SLICE("v")) + sizeof(struct lifeline) + 1000);
 	set(f, 0, "SET a v NX");

@@ -3,21 +3,13 @@
 #include <stdio.h>
 
 #include "semaphore_fixture.h"
+#include "core_test.h"
 
-static int setup(void **state)
-{
-	return fixture_setup(fixture_new(false), 4, state);
-}
-
-static int setup_standalone(void **state)
-{
-	return fixture_setup(fixture_new(true), 4, state);
-}
+SETUP(setup, false, 4)
+SETUP(setup_standalone, true, 4)
 
 ALONE(all_agree_on_the_limit_while_anybody_uses_it)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "LIMIT s", "$-1");
 	fixture_say(f, 0, "ACQUIRE s LIMIT 2", ":1");
 	fixture_say(f, 1, "ACQUIRE s LIMIT 3", "-MISMATCH this semaphore has a limit of 2, not 3: s");
@@ -32,8 +24,6 @@ ALONE(all_agree_on_the_limit_while_anybody_uses_it)
 
 ALONE(operators_change_the_limit)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "ACQUIRE s LIMIT 1", ":1");
 	fixture_say(f, 1, "ACQUIRE s LIMIT 1", "");
 	fixture_say(f, 0, "LIMIT s 2", ":2");
@@ -45,8 +35,6 @@ ALONE(operators_change_the_limit)
 
 TEST(another_limit_is_refused_and_nothing_created)
 {
-	struct fixture *f = *state;
-
 	fixture_ask(f, 0, "ACQUIRE s LIMIT 3");
 	fixture_answer_get(f, 1, 0, SEMAPHORE_DATA(2));
 	fixture_expect(f, 0, "-MISMATCH this semaphore has a limit of 2, not 3: s");
@@ -55,25 +43,18 @@ TEST(another_limit_is_refused_and_nothing_created)
 
 TEST(who_does_not_say_a_limit_is_told_one_under_the_mutex)
 {
-	struct fixture *f = *state;
-	char mutex[128];
-
 	fixture_ask(f, 0, "ACQUIRE s LIMIT 3");
-	turn_comes(f, "10.0.0.7", mutex);
+	turn_comes(f, "10.0.0.7", f->znode);
 	assert_string_equal(fixture_op(f, EFFECT_ZK_SET, "/lb/s")->data, SEMAPHORE_DATA(3));
 	fixture_answer(f, ZK_OK);
-	fixture_op(f, EFFECT_ZK_GET, "/lb/s");
-	fixture_answer_get(f, 1, 0, SEMAPHORE_DATA(3));
-	turn_listed(f, mutex);
+	fixture_serve_get(f, "/lb/s", 1, 0, SEMAPHORE_DATA(3));
+	turn_listed(f, f->znode);
 	fixture_op(f, EFFECT_ZK_CREATE, "-lease-");
 }
 
 TEST(whose_limit_is_another_one_is_told_so_first)
 {
-	struct fixture *f = *state;
-	char lease[128];
-
-	permit_held(f, lease);
+	permit_held(f, f->znode);
 	fixture_say(f, 0, "ACQUIRE s LIMIT 1", "-MISMATCH this semaphore has a limit of 3, not 1: s");
 	fixture_watch(f, ZK_WATCH_CHANGED, "/lb/s"); /* it may be agreed on by now */
 	fixture_say(f, 0, "ACQUIRE s LIMIT 1",
@@ -83,7 +64,6 @@ TEST(whose_limit_is_another_one_is_told_so_first)
 /* Somebody overwrote the data, and so the limit, while permits are waited for: who is next says it again. */
 TEST(a_limit_that_was_overwritten_is_said_again)
 {
-	struct fixture *f = *state;
 	char mutex[128], lease[128];
 
 	fixture_ask(f, 0, "ACQUIRE s LIMIT 2 COUNT 1");
@@ -95,8 +75,7 @@ TEST(a_limit_that_was_overwritten_is_said_again)
 	fixture_answer_list(f, 2, 3, (const char *[]){ foreign_lease, "_c_x-lease-0000000002", lease });
 	fixture_no_op(f);
 	fixture_watch(f, ZK_WATCH_CHANGED, "/lb/s");
-	fixture_op(f, EFFECT_ZK_GET, "/lb/s");
-	fixture_answer_get(f, 1, 0, "");
+	fixture_serve_get(f, "/lb/s", 1, 0, "");
 	while (fixture_is_open(f) && fixture_oldest(f)->effect.type == EFFECT_ZK_LIST)
 		fixture_answer_list(f, 2, 1, (const char *[]){ lease });
 	fixture_expect(f, 0, "");
@@ -110,8 +89,6 @@ TEST(a_limit_that_was_overwritten_is_said_again)
 
 TEST(limit_reads_and_sets_what_zookeeper_has)
 {
-	struct fixture *f = *state;
-
 	fixture_ask(f, 0, "LIMIT s");
 	fixture_answer_get(f, 1, 0, SEMAPHORE_DATA(3));
 	fixture_expect(f, 0, ":3");
@@ -134,16 +111,12 @@ TEST(limit_reads_and_sets_what_zookeeper_has)
 /* Read, and before it is set the semaphore is gone and somebody makes a lock of that name. */
 TEST(limit_writes_over_nothing_that_it_has_not_read)
 {
-	struct fixture *f = *state;
-
 	fixture_ask(f, 0, "LIMIT s 2");
 	fixture_answer_get(f, 1, 0, SEMAPHORE_DATA(3));
-	fixture_op(f, EFFECT_ZK_SET, "/lb/s");
-	fixture_answer(f, ZK_BADVERSION);
+	fixture_serve(f, EFFECT_ZK_SET, "/lb/s", ZK_BADVERSION);
 	fixture_expect(f, 0, "");
 	fixture_answer_get(f, 1, 0, SEMAPHORE_DATA(3));
-	fixture_op(f, EFFECT_ZK_SET, "/lb/s");
-	fixture_answer(f, ZK_BADVERSION);
+	fixture_serve(f, EFFECT_ZK_SET, "/lb/s", ZK_BADVERSION);
 	fixture_answer_get(f, 2, 0, LOCK_DATA);
 	fixture_expect(f, 0,
 		       "-MISMATCH this name is in use as a lock, not as a semaphore, until some minutes after its last use");
@@ -160,7 +133,6 @@ TEST(limit_writes_over_nothing_that_it_has_not_read)
 TEST(a_limit_that_nobody_could_agree_to_is_none)
 {
 	static const char *const impossible[] = { "0", "-5", "1000001", "9223372036854775807" };
-	struct fixture *f = *state;
 	char data[64];
 
 	for (size_t i = 0; i < 4; i++) {

@@ -5,15 +5,13 @@
 
 #include "core/hosts/inbox.h"
 #include "revocation_fixture.h"
+#include "core_test.h"
 
 static const char younger[] = "0000000100001-2000abcdef012345-00000000000000ab";
 
 static const char behind[] = "_c_00000000-0000-8000-8011-00000000b0b0-__WRIT__0000000200";
 
-static int setup(void **state)
-{
-	return demand_setup(state);
-}
+static const CMFixtureFunction setup = demand_setup;
 
 static const char *revoke_letter(const char *znode, const char *to)
 {
@@ -37,22 +35,18 @@ static const char *force_letter(const char *znode, const char *to)
 
 TEST(a_letter_is_acted_upon_by_who_deleted_it)
 {
-	struct fixture *f = *state;
-	char name[128];
-
-	fixture_held(f, name);
-	letter_arrives(f, letter, revoke_letter(name, "1000abcdef012345"), ZK_NONODE);
-	letter_arrives(f, letter, revoke_letter(name, "1000abcdef012345"), ZK_REFUSED);
+	fixture_held(f, f->znode);
+	letter_arrives(f, letter, revoke_letter(f->znode, "1000abcdef012345"), ZK_NONODE);
+	letter_arrives(f, letter, revoke_letter(f->znode, "1000abcdef012345"), ZK_REFUSED);
 	fixture_say(f, 0, "EVENTS WAIT 0", "*-1");
-	letter_arrives(f, letter, revoke_letter(name, "1000abcdef012345"), ZK_OK);
+	letter_arrives(f, letter, revoke_letter(f->znode, "1000abcdef012345"), ZK_OK);
 	fixture_say(f, 0, "EVENTS WAIT 0", "*4 $6 revoke $1 a :78848 $9 please go");
 	fixture_no_op(f); /* nobody is told */
 }
 
 TEST(letters_that_mean_nothing_here_are_dropped)
 {
-	struct fixture *f = *state;
-	char name[128], big[INBOX_BYTES_MAX + 64];
+	char big[INBOX_BYTES_MAX + 64];
 	const char *const garbage[] = {
 		"",
 		"x",
@@ -71,7 +65,7 @@ TEST(letters_that_mean_nothing_here_are_dropped)
 		big,
 	};
 
-	fixture_held(f, name);
+	fixture_held(f, f->znode);
 	memset(big, 'x', sizeof(big) - 1);
 	memcpy(big, "1\nkind=revoke\nto=1000abcdef012345\nname=a\nreason=x\nznode=", 56);
 	big[sizeof(big) - 1] = '\0';
@@ -79,7 +73,7 @@ TEST(letters_that_mean_nothing_here_are_dropped)
 		letter_arrives(f, letter, garbage[i], ZK_OK);
 		fixture_no_op(f);
 	}
-	letter_arrives(f, letter, revoke_letter(name, "1000abcdef012346"), ZK_OK);
+	letter_arrives(f, letter, revoke_letter(f->znode, "1000abcdef012346"), ZK_OK);
 	letter_arrives(f, letter, revoke_letter(elsewhere, "1000abcdef012345"), ZK_OK);
 	fixture_no_op(f);
 	fixture_say(f, 0, "EVENTS WAIT 0", "*-1");
@@ -87,13 +81,11 @@ TEST(letters_that_mean_nothing_here_are_dropped)
 
 TEST(a_lock_is_taken_for_another_host)
 {
-	struct fixture *f = *state;
 	const struct fixture_op *op;
-	char name[128];
 
-	fixture_held(f, name);
+	fixture_held(f, f->znode);
 	fixture_ask(f, 1, "LOCK a");
-	letter_arrives(f, letter, force_letter(name, "1000abcdef012345"), ZK_OK);
+	letter_arrives(f, letter, force_letter(f->znode, "1000abcdef012345"), ZK_OK);
 	fixture_expect(f, 1, ":78849");
 	op = fixture_op(f, EFFECT_ZK_CREATE, "");
 	assert_true(strncmp(op->path, "/lb/.mail/beta/", 15) == 0);
@@ -124,55 +116,43 @@ static void take_over(struct fixture *f, char name[128], char next[128])
 /* What others see of it is the znode that it took over from: the same lock. */
 TEST(a_lock_is_taken_by_the_znode_that_keeps_others_out)
 {
-	struct fixture *f = *state;
-	char name[128], next[128];
+	char next[128];
 
-	take_over(f, name, next);
-	letter_arrives(f, letter, force_letter(name, "1000abcdef012345"), ZK_OK);
-	assert_non_null(strstr(fixture_op(f, EFFECT_ZK_CREATE, "")->data, "holders=1\n"));
-	fixture_answer(f, ZK_OK);
+	take_over(f, f->znode, next);
+	letter_arrives(f, letter, force_letter(f->znode, "1000abcdef012345"), ZK_OK);
+	letter_is_sent(f, "beta", "\nholders=1\n");
 	fixture_say(f, 0, "VALID a", ":0");
 }
 
 /* Whoever wants it comes, which is what lets that znode go; what he has seen is still what is meant. */
 TEST(a_lock_is_taken_by_the_znode_that_kept_others_out)
 {
-	struct fixture *f = *state;
-	char name[128], next[128];
+	char next[128];
 
-	take_over(f, name, next);
+	take_over(f, f->znode, next);
 	fixture_watch(f, ZK_WATCH_CHILDREN, "/lb/a");
 	fixture_pass(f, 1000);
-	fixture_answer_list(f, 1, 3, (const char *[]){ name, next, behind });
-	fixture_op(f, EFFECT_ZK_DELETE, name);
-	fixture_answer(f, ZK_OK);
-	fixture_op(f, EFFECT_ZK_GET, next);
-	fixture_answer_get(f, 99, SESSION, "");
+	fixture_answer_list(f, 1, 3, (const char *[]){ f->znode, next, behind });
+	fixture_serve(f, EFFECT_ZK_DELETE, f->znode, ZK_OK);
+	fixture_serve_get(f, next, 99, SESSION, "");
 	fixture_answer_session(f);
-	letter_arrives(f, letter, force_letter(name, "1000abcdef012345"), ZK_OK);
-	assert_non_null(strstr(fixture_op(f, EFFECT_ZK_CREATE, "")->data, "holders=1\n"));
-	fixture_answer(f, ZK_OK);
+	letter_arrives(f, letter, force_letter(f->znode, "1000abcdef012345"), ZK_OK);
+	letter_is_sent(f, "beta", "\nholders=1\n");
 	fixture_say(f, 0, "VALID a", ":0");
 }
 
 TEST(what_is_not_held_here_is_not_taken)
 {
-	struct fixture *f = *state;
-	char name[128];
-
-	fixture_held(f, name);
+	fixture_held(f, f->znode);
 	letter_arrives(f, letter, force_letter(elsewhere, "1000abcdef012345"), ZK_OK);
-	assert_non_null(strstr(fixture_op(f, EFFECT_ZK_CREATE, "")->data, "holders=0\n"));
-	fixture_answer(f, ZK_OK);
-	letter_arrives(f, letter, force_letter(name, "1000abcdef012346"), ZK_OK);
-	assert_non_null(strstr(fixture_op(f, EFFECT_ZK_CREATE, "")->data, "holders=-1\n"));
-	fixture_answer(f, ZK_OK);
+	letter_is_sent(f, "beta", "\nholders=0\n");
+	letter_arrives(f, letter, force_letter(f->znode, "1000abcdef012346"), ZK_OK);
+	letter_is_sent(f, "beta", "\nholders=-1\n");
 	fixture_say(f, 0, "EVENTS WAIT 0", "*-1");
 }
 
 TEST(many_letters_are_read_a_few_at_a_time_the_oldest_first)
 {
-	struct fixture *f = *state;
 	static char names[1000][64];
 	static const char *children[1000];
 	int seen = 0;
@@ -186,14 +166,11 @@ TEST(many_letters_are_read_a_few_at_a_time_the_oldest_first)
 	fixture_watch(f, ZK_WATCH_CHILDREN, "/lb/.mail/alpha");
 	for (; seen < 1000; seen++) {
 		assert_true(f->end_op - f->first_op <= 2 * INBOX_READS_MAX);
-		fixture_op(f, EFFECT_ZK_GET, names[999 - seen]);
-		fixture_answer_get(f, 80, BETA, "x");
-		fixture_op(f, EFFECT_ZK_DELETE, names[999 - seen]);
-		fixture_answer(f, seen % 2 ? ZK_OK : ZK_NOTEMPTY);
+		fixture_serve_get(f, names[999 - seen], 80, BETA, "x");
+		fixture_serve(f, EFFECT_ZK_DELETE, names[999 - seen], seen % 2 ? ZK_OK : ZK_NOTEMPTY);
 	}
 	/* The watch fired meanwhile. What cannot be deleted is not looked at again before it fires again. */
-	fixture_op(f, EFFECT_ZK_LIST, "/lb/.mail/alpha");
-	fixture_answer_list(f, 1, 1, (const char *[]){ younger });
+	fixture_serve_list(f, "/lb/.mail/alpha", 1, (const char *[]){ younger });
 	fixture_answer_get(f, 80, BETA, "x");
 	fixture_answer(f, ZK_NOTEMPTY);
 	fixture_no_op(f);
@@ -201,16 +178,11 @@ TEST(many_letters_are_read_a_few_at_a_time_the_oldest_first)
 
 TEST(the_box_is_made_when_it_is_missing)
 {
-	struct fixture *f = *state;
-
 	fixture_watch(f, ZK_WATCH_DELETED, "/lb/.mail/alpha");
 	for (int i = 0; i < 3; i++) {
-		fixture_op(f, EFFECT_ZK_LIST, "/lb/.mail/alpha");
-		fixture_answer(f, ZK_NONODE);
-		fixture_op(f, EFFECT_ZK_CREATE, "/lb");
-		fixture_answer(f, ZK_NODEEXISTS);
-		fixture_op(f, EFFECT_ZK_CREATE, "/lb/.mail");
-		fixture_answer(f, ZK_OK);
+		fixture_serve(f, EFFECT_ZK_LIST, "/lb/.mail/alpha", ZK_NONODE);
+		fixture_serve(f, EFFECT_ZK_CREATE, "/lb", ZK_NODEEXISTS);
+		fixture_serve(f, EFFECT_ZK_CREATE, "/lb/.mail", ZK_OK);
 		assert_int_equal(fixture_op(f, EFFECT_ZK_CREATE, "/lb/.mail/alpha")->effect.create, ZK_PERSISTENT);
 		fixture_answer(f, ZK_OK);
 	}
@@ -223,30 +195,24 @@ TEST(the_box_is_made_when_it_is_missing)
 		fixture_pass(f, 1000);
 		fixture_answer_beats(f);
 	}
-	fixture_op(f, EFFECT_ZK_LIST, "/lb/.mail/alpha");
-	fixture_answer_list(f, 1, 0, NULL);
+	fixture_serve_list(f, "/lb/.mail/alpha", 0, NULL);
 }
 
 TEST(a_lost_connection_starts_the_box_anew)
 {
-	struct fixture *f = *state;
-	char name[128];
-
-	fixture_held(f, name);
+	fixture_held(f, f->znode);
 	fixture_watch(f, ZK_WATCH_CHILDREN, "/lb/.mail/alpha");
 	fixture_answer_list(f, 1, 2, (const char *[]){ younger, letter });
-	fixture_answer_get(f, 80, BETA, revoke_letter(name, "1000abcdef012345"));
+	fixture_answer_get(f, 80, BETA, revoke_letter(f->znode, "1000abcdef012345"));
 	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
 	fixture_watch(f, ZK_WATCH_CHILDREN, "/lb/.mail/alpha");
 	fixture_say(f, 0, "EVENTS WAIT 0", "*2 $8 jeopardy :8000");
 	fixture_say(f, 0, "EVENTS WAIT 0", "*-1");
 	fixture_zk_connected(f, SESSION);
 	fixture_answer(f, ZK_OK);
-	fixture_op(f, EFFECT_ZK_LIST, "/.mail/alpha");
-	fixture_answer_list(f, 1, 1, (const char *[]){ letter });
-	fixture_op(f, EFFECT_ZK_GET, name); /* recovery's */
-	fixture_answer_get(f, 77, SESSION, "");
-	fixture_answer_get(f, 80, BETA, revoke_letter(name, "1000abcdef012345"));
+	fixture_serve_list(f, "/.mail/alpha", 1, (const char *[]){ letter });
+	fixture_serve_get(f, f->znode, 77, SESSION, ""); /* recovery's */
+	fixture_answer_get(f, 80, BETA, revoke_letter(f->znode, "1000abcdef012345"));
 	fixture_answer(f, ZK_OK);
 	fixture_say(f, 0, "EVENTS WAIT 0", "*1 $4 safe");
 	fixture_say(f, 0, "EVENTS WAIT 0", "*4 $6 revoke $1 a :78848 $9 please go");

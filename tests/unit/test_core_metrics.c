@@ -1,24 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* METRICS: what it says, that nothing of a user is in it, and that it is bounded; how long things took. */
-#include "core_fixture.h"
+#include "core_test.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "core/command/metrics.h"
 #include "core/port/stats.h"
-#include "core/snapshot.h"
 #include "core/state.h"
 
-static int setup(void **state)
-{
-	return fixture_setup(fixture_new(false), 5, state);
-}
-
-static int setup_standalone(void **state)
-{
-	return fixture_setup(fixture_new(true), 5, state);
-}
+SETUP(setup, false, 5)
+SETUP(setup_standalone, true, 5)
 
 /* The text, which is valid until the next call. */
 static const char *text_of(struct fixture *f)
@@ -41,8 +33,6 @@ static void expect(struct fixture *f, const char *line)
 
 ALONE(what_is_counted_is_shown)
 {
-	struct fixture *f = *state;
-
 	fixture_ask(f, 0, "LOCK a");
 	fixture_ask(f, 1, "LOCK a");
 	expect(f, "up 1");
@@ -55,8 +45,6 @@ ALONE(what_is_counted_is_shown)
 
 ALONE(how_long_things_took_is_counted_in_classes)
 {
-	struct fixture *f = *state;
-
 	fixture_ask(f, 0, "LOCK a");
 	expect(f, "wait_seconds_bucket{le=\"0.000016383\"} 1");
 	fixture_ask(f, 1, "LOCK a");
@@ -75,8 +63,6 @@ ALONE(how_long_things_took_is_counted_in_classes)
 
 ALONE(a_grant_that_nobody_waited_for_is_no_hand_off)
 {
-	struct fixture *f = *state;
-
 	fixture_ask(f, 0, "LOCK a");
 	fixture_ask(f, 0, "UNLOCK a");
 	fixture_pass(f, 100);
@@ -87,8 +73,6 @@ ALONE(a_grant_that_nobody_waited_for_is_no_hand_off)
 
 ALONE(a_loss_ends_a_hold)
 {
-	struct fixture *f = *state;
-
 	fixture_ask(f, 0, "LOCK a LEASE 200");
 	fixture_pass(f, 300);
 	expect(f, "losses_total 1");
@@ -116,8 +100,6 @@ ALONE(classes_have_their_bounds)
 
 ALONE(the_longest_wait_is_looked_up_once_a_second)
 {
-	struct fixture *f = *state;
-
 	fixture_ask(f, 0, "LOCK a");
 	expect(f, "longest_wait_seconds 0");
 	fixture_ask(f, 1, "LOCK a");
@@ -133,8 +115,6 @@ ALONE(the_longest_wait_is_looked_up_once_a_second)
 
 TEST(the_session_is_shown_by_its_state)
 {
-	struct fixture *f = *state;
-
 	fixture_pass(f, 300);
 	expect(f, "session_state{state=\"safe\"} 1");
 	expect(f, "session_state{state=\"lost\"} 0");
@@ -150,39 +130,29 @@ TEST(the_session_is_shown_by_its_state)
 
 TEST(a_claim_takes_until_it_is_held)
 {
-	struct fixture *f = *state;
-	char name[256];
-
 	expect(f, "claim_seconds_count 0");
-	fixture_lock_held(f, 0, "a", 1, 100, name, sizeof(name));
+	fixture_lock_held(f, 0, "a", 1, 100, f->znode, sizeof(f->znode));
 	expect(f, "claim_seconds_count 1");
 	expect(f, "claims_total 1");
 }
 
 TEST(an_answer_counts_the_time_since_its_operation_was_sent)
 {
-	struct fixture *f = *state;
-	const char *children[1];
-	char name[256];
-
 	f->broker->env.stats.round_trip = (struct histogram){ 0 };
 	fixture_ask(f, 0, "LOCK a");
 	fixture_pass(f, 5);
 	expect(f, "round_trip_seconds_count 0");
-	fixture_op(f, EFFECT_ZK_GET, "a");
-	fixture_answer_get(f, 1, 0, LOCK_DATA);
+	fixture_serve_get(f, "a", 1, 0, LOCK_DATA);
 	expect(f, "round_trip_seconds_count 1");
 	expect(f, "round_trip_seconds_sum 0.005");
 	fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
 	fixture_pass(f, 20);
-	fixture_answer_made(f, 1, 100, name, sizeof(name));
+	fixture_answer_made(f, 1, 100, f->znode, sizeof(f->znode));
 	expect(f, "round_trip_seconds_count 2");
 	expect(f, "round_trip_seconds_sum 0.03");
 	expect(f, "claim_seconds_count 0");
 	fixture_pass(f, 3);
-	children[0] = name;
-	fixture_op(f, EFFECT_ZK_LIST, "a");
-	fixture_answer_list(f, 1, 1, children);
+	fixture_serve_list(f, "a", 1, (const char *[]){ f->znode });
 	expect(f, "round_trip_seconds_count 3");
 	expect(f, "round_trip_seconds_sum 0.058");
 	expect(f, "claim_seconds_count 1");
@@ -193,8 +163,6 @@ TEST(an_answer_counts_the_time_since_its_operation_was_sent)
 
 ALONE(nothing_of_a_user_is_shown)
 {
-	struct fixture *f = *state;
-
 	fixture_ask(f, 0, "CLIENT SETNAME my-own-name");
 	fixture_ask(f, 0, "LOCK my-own-lock DATA my-own-data");
 	fixture_ask(f, 1, "LOCK my-own-lock");
@@ -207,7 +175,6 @@ ALONE(nothing_of_a_user_is_shown)
 /* As long as no value can be longer than its type, the text cannot be. */
 TEST(the_text_is_bounded)
 {
-	struct fixture *f = *state;
 	struct stats *stats = &f->broker->env.stats;
 
 	memset(stats, 0xff, sizeof(*stats));
@@ -217,21 +184,14 @@ TEST(the_text_is_bounded)
 
 ALONE(what_was_counted_goes_on_in_another_process)
 {
-	struct fixture *f = *state;
-	struct bytes text = { 0 }, why = { 0 };
-	const struct stats *counted = &f->broker->env.stats;
-	struct broker *b;
+	struct stats counted;
 
 	fixture_ask(f, 0, "LOCK a");
 	fixture_pass(f, 70);
 	fixture_ask(f, 0, "UNLOCK a");
 	f->broker->env.stats.since_s = 77;
 	f->broker->env.stats.round_trip.counts[15] = 9;
-	broker_snapshot(f->broker, &text);
-	b = broker_restore(&f->conf, bytes_view(&text), f->broker->env.now_ns, &why);
-	assert_non_null(b);
-	assert_memory_equal(&b->env.stats, counted, sizeof(*counted));
-	broker_free(b);
-	bytes_free(&text);
-	bytes_free(&why);
+	counted = f->broker->env.stats;
+	fixture_hand_over(f);
+	assert_memory_equal(&f->broker->env.stats, &counted, sizeof(counted));
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* MLOCK and MUNLOCK: several locks, all or none. */
-#include "core_fixture.h"
+#include "core_test.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "protocol/limits.h"
 
@@ -15,7 +14,6 @@ static int setup(void **state)
 	struct fixture *f = fixture_new(true);
 
 	f->conf.limits.requests_per_lock = 20;
-	fixture_operators(f, true);
 	fixture_setup(f, CLIENTS, state);
 	for (uint32_t conn = 2; conn < 4; conn++)
 		fixture_resp3(f, conn);
@@ -35,61 +33,44 @@ static int teardown(void **state)
 }
 
 #undef TEST
-#define TEST(name) TEST_WITH(name, setup, teardown)
+#define TEST(name) TEST_OF(name, setup, teardown)
 
-/* Nobody holds it or waits for it. */
-static void expect_free(struct fixture *f, const char *name)
+/* Nobody holds or waits for the locks, of which each has one letter. */
+static void expect_free(struct fixture *f, const char *names)
 {
-	char words[32];
-
-	snprintf(words, sizeof(words), "HOLDERS %s", name);
-	fixture_say(f, PEER, words, "*0");
-	snprintf(words, sizeof(words), "QUEUE %s", name);
-	fixture_say(f, PEER, words, "*0");
+	for (; *names; names++) {
+		fixture_say(f, PEER, fixture_words(f, "HOLDERS %c", *names), "*0");
+		fixture_say(f, PEER, fixture_words(f, "QUEUE %c", *names), "*0");
+	}
 }
 
-static void expect_held(struct fixture *f, const char *name)
+static void expect_held(struct fixture *f, const char *names)
 {
-	char words[32];
-
-	snprintf(words, sizeof(words), "LOCK %s WAIT 0", name);
-	fixture_say(f, PEER, words, "$-1");
+	for (; *names; names++)
+		fixture_say(f, PEER, fixture_words(f, "LOCK %c WAIT 0", *names), "$-1");
 }
 
 TEST(all_that_are_free_are_granted_at_once)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "MLOCK 3 c a b", "*3 :3072 :1024 :2048");
-	expect_held(f, "a");
-	expect_held(f, "b");
-	expect_held(f, "c");
+	expect_held(f, "abc");
 	fixture_say(f, 0, "MUNLOCK 3 a c b", "*3 :0 :0 :0");
-	expect_free(f, "a");
-	expect_free(f, "b");
-	expect_free(f, "c");
+	expect_free(f, "abc");
 }
 
 TEST(it_waits_for_one_and_holds_those_before_in_byte_order)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "LOCK b", ":1024");
 	fixture_say(f, 1, "MLOCK 3 c b a", "");
 	expect_held(f, "a");
 	expect_free(f, "c");
-	fixture_ask(f, PEER, "CLIENT LIST");
-	bytes_char(&f->replies[PEER], '\0');
-	assert_non_null(strstr(f->replies[PEER].data, "cmd=mlock comm=test resp=2 held=1 waiting=b "));
-	bytes_clear(&f->replies[PEER]);
+	fixture_say_part(f, PEER, "CLIENT LIST", "cmd=mlock comm=test resp=2 held=1 waiting=b ");
 	fixture_say(f, 0, "UNLOCK b", ":0");
 	fixture_expect(f, 1, "*3 :3072 :1025 :2048");
 }
 
 TEST(opposite_orders_do_not_meet)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "LOCK a", ":1024");
 	fixture_say(f, 1, "MLOCK 2 a b", "");
 	fixture_say(f, 2, "MLOCK 2 b a", "");
@@ -101,8 +82,6 @@ TEST(opposite_orders_do_not_meet)
 
 TEST(the_time_is_one_for_all)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "LOCK a", ":1024");
 	fixture_say(f, 0, "LOCK b", ":2048");
 	fixture_say(f, 1, "MLOCK 2 a b WAIT 1000", "");
@@ -117,15 +96,11 @@ TEST(the_time_is_one_for_all)
 	expect_free(f, "a");
 	fixture_say(f, 2, "MLOCK 2 a b WAIT 0", "_");
 	fixture_say(f, 0, "UNLOCK b", ":0");
-	fixture_ask(f, 2, "MLOCK 2 b a WAIT 0");
-	assert_memory_equal(f->replies[2].data, "*2\r\n", 4);
-	bytes_clear(&f->replies[2]);
+	fixture_say_begin(f, 2, "MLOCK 2 b a WAIT 0", "*2\r\n");
 }
 
 TEST(what_is_held_before_gets_one_level_more)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "LOCK b", ":1024");
 	fixture_say(f, 0, "MLOCK 2 a b REENTER", "*2 :2048 :1024");
 	fixture_say(f, 0, "MUNLOCK 2 a b", "*2 :0 :1");
@@ -139,7 +114,6 @@ TEST(what_is_held_before_gets_one_level_more)
 /* At once, before anything is taken or waited for. */
 TEST(what_is_held_before_forbids_all_unless_it_may_be_entered_again)
 {
-	struct fixture *f = *state;
 	static const char held[] = "-HELD this connection holds it already; say REENTER to enter it again, or use one "
 				   "connection for each thread: b";
 
@@ -164,8 +138,6 @@ TEST(what_is_held_before_forbids_all_unless_it_may_be_entered_again)
 
 TEST(readers)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "MLOCK 2 a b SHARED", "*2 :1024 :2048");
 	fixture_say(f, 1, "MLOCK 2 b a SHARED", "*2 :2048 :1024");
 	fixture_say(f, 1, "MLOCK 2 b c REENTER",
@@ -181,8 +153,6 @@ TEST(readers)
 
 TEST(the_leases_begin_when_all_is_there)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "LOCK b", ":1024");
 	fixture_say(f, 2, "MLOCK 2 a b LEASE 100", "");
 	fixture_pass(f, 300);
@@ -199,24 +169,19 @@ TEST(the_leases_begin_when_all_is_there)
 
 TEST(a_lease_of_before_that_ends_on_the_way_is_a_loss)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "LOCK c", ":1024");
 	fixture_say(f, 2, "LOCK b LEASE 100", ":2048");
 	fixture_say(f, 2, "MLOCK 3 a b c REENTER", "");
 	fixture_pass(f, 150);
 	fixture_expect_push(f, 2, ">4 $4 lost $1 b :2048 $5 lease");
 	fixture_expect(f, 2, "-LOST the lease of the grant ran out: b");
-	expect_free(f, "a");
-	expect_free(f, "b");
+	expect_free(f, "ab");
 	fixture_say(f, 2, "MLOCK 2 a b", "*2 :4096 :5120");
 }
 
 /* By force, here: it takes the one it had, and the client is told nothing of it. */
 TEST(a_loss_on_the_way_begins_again)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "LOCK c", ":1024");
 	fixture_say(f, 2, "MLOCK 3 a b c WAIT 1000", "");
 	fixture_say(f, 3, "ENQUEUE a", "+QUEUED");
@@ -233,8 +198,6 @@ TEST(a_loss_on_the_way_begins_again)
 
 TEST(a_loss_on_the_way_does_not_move_the_deadline)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "LOCK c", ":1024");
 	fixture_say(f, 2, "MLOCK 2 a c WAIT 1000", "");
 	fixture_pass(f, 900);
@@ -249,21 +212,16 @@ TEST(a_loss_on_the_way_does_not_move_the_deadline)
 /* The last one is granted in the event in which another is lost. */
 TEST(a_loss_and_the_last_grant_at_once)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "LOCK c LEASE 500", ":1024");
 	fixture_say(f, 2, "LOCK b LEASE 500", ":2048");
 	fixture_say(f, 2, "MLOCK 3 a b c REENTER", "");
 	fixture_pass(f, 500);
 	fixture_expect(f, 2, "-LOST the lease of the grant ran out: b");
-	expect_free(f, "a");
-	expect_free(f, "c");
+	expect_free(f, "ac");
 }
 
 TEST(an_error_lets_go_of_what_was_taken)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "LOCK f", ":1024");
 	fixture_say(f, 1, "LOCK c", ":2048");
 	fixture_say(f, 1, "LOCK d", ":3072");
@@ -271,8 +229,7 @@ TEST(an_error_lets_go_of_what_was_taken)
 	/* Five for each client, here. */
 	fixture_say(f, 1, "MLOCK 3 a b f",
 		    "-LIMIT this client already holds or waits for as many locks as one client may (limits.grants_per_client): f");
-	expect_free(f, "a");
-	expect_free(f, "b");
+	expect_free(f, "ab");
 	fixture_say(f, 0, "LOCK d", "");
 	fixture_say(f, 1, "MLOCK 2 a f",
 		    "-DEADLOCK this client waits for \"f\" held by test (pid 100), which waits for \"d\" held by this client: "
@@ -288,8 +245,6 @@ TEST(an_error_lets_go_of_what_was_taken)
 
 TEST(whoever_ends_it_leaves_nothing)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "LOCK c", ":1024");
 	fixture_say(f, 1, "MLOCK 3 a b c", "");
 	fixture_say(f, PEER, "CLIENT UNBLOCK 2", ":1");
@@ -302,8 +257,7 @@ TEST(whoever_ends_it_leaves_nothing)
 	fixture_say(f, 2, "MLOCK 3 a b c", "");
 	fixture_simple(f, EVENT_CLIENT_GONE, 2);
 	f->closed[2] = 1;
-	expect_free(f, "a");
-	expect_free(f, "b");
+	expect_free(f, "ab");
 	fixture_say(f, 0, "RESET", "+RESET");
 	fixture_say(f, 0, "MLOCK 2 a b", "*2 :8192 :9216");
 	fixture_say(f, 0, "RESET", "+RESET");
@@ -312,8 +266,6 @@ TEST(whoever_ends_it_leaves_nothing)
 
 TEST(what_it_queued_for_is_no_part)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "LOCK b", ":1024");
 	fixture_say(f, 2, "ENQUEUE b", "+QUEUED");
 	fixture_say(f, 2, "MLOCK 2 a b",
@@ -324,8 +276,6 @@ TEST(what_it_queued_for_is_no_part)
 /* At once, and not when it comes to that one. */
 TEST(a_semaphore_is_no_part)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "LOCK a", ":1024");
 	fixture_say(f, 1, "ACQUIRE s LIMIT 1", ":1");
 	fixture_say(f, 1, "MLOCK 2 a s", "-MISMATCH this name is in use as a semaphore, not as a lock: s");
@@ -334,7 +284,6 @@ TEST(a_semaphore_is_no_part)
 
 TEST(words)
 {
-	struct fixture *f = *state;
 	static const char number[] = "-ERR wrong number of names in 'mlock' command; Take several locks, all or none: "
 				     "MLOCK n name ... [SHARED] [WAIT ms] [LEASE ms] [REENTER]";
 	static const char order[] = "-ERR syntax error in 'mlock' command; Take several locks, all or none: "
@@ -356,7 +305,6 @@ TEST(words)
 
 TEST(as_many_names_as_may_be)
 {
-	struct fixture *f = *state;
 	char all[512], *at;
 
 	f->conf.limits.grants_per_client = f->conf.limits.grants = 150;
@@ -364,10 +312,6 @@ TEST(as_many_names_as_may_be)
 		at = all + sprintf(all, "MLOCK %d", count);
 		for (int i = 0; i < count; i++)
 			at += sprintf(at, " n%d", i);
-		fixture_ask(f, 0, all);
-		assert_memory_equal(f->replies[0].data, count > LIMIT_NAMES_MAX ? "-ERR" : "*64\r", 4);
-		bytes_clear(&f->replies[0]);
+		fixture_say_begin(f, 0, all, count > LIMIT_NAMES_MAX ? "-ERR" : "*64\r");
 	}
 }
-
-#undef TEST

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Shared and exclusive: inside a host (standalone) and between hosts (scripted answers). */
-#include <stdio.h>
 #include <string.h>
 
-#include "core_fixture.h"
+#include "core_test.h"
 
 static const char held[] = "-HELD this connection holds it already; say REENTER to enter it again, or use one "
 			   "connection for each thread: a";
@@ -15,22 +14,13 @@ static const char reader_low2[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b14-__REA
 static const char writer_high[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b15-__WRIT__0000000009";
 static const char reader_high[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b16-__READ__0000000010";
 
-static int setup_standalone(void **state)
-{
-	return fixture_setup(fixture_new(true), 6, state);
-}
-
-static int setup(void **state)
-{
-	return fixture_setup(fixture_new(false), 6, state);
-}
+SETUP(setup_standalone, true, 6)
+SETUP(setup, false, 6)
 
 /* ---- inside the host ---- */
 
 ALONE(readers_hold_together_and_share_a_token)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "LOCK a SHARED", ":1024");
 	fixture_say(f, 1, "LOCK a WAIT 0 shared", ":1024");
 	fixture_say(f, 2, "LOCK a WAIT 0", "$-1");
@@ -43,8 +33,6 @@ ALONE(readers_hold_together_and_share_a_token)
 
 ALONE(a_reader_never_passes_a_waiting_writer)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "LOCK a SHARED", ":1024");
 	fixture_say(f, 1, "LOCK a", "");
 	fixture_say(f, 2, "LOCK a SHARED", "");
@@ -58,8 +46,6 @@ ALONE(a_reader_never_passes_a_waiting_writer)
 
 ALONE(a_writer_that_gives_up_lets_the_readers_behind_it_in)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "LOCK a SHARED", ":1024");
 	fixture_say(f, 1, "LOCK a WAIT 50", "");
 	fixture_say(f, 2, "LOCK a SHARED", "");
@@ -70,8 +56,6 @@ ALONE(a_writer_that_gives_up_lets_the_readers_behind_it_in)
 
 ALONE(readers_at_the_front_get_it_together)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "LOCK a", ":1024");
 	fixture_say(f, 1, "LOCK a SHARED", "");
 	fixture_say(f, 2, "LOCK a SHARED", "");
@@ -89,8 +73,6 @@ ALONE(readers_at_the_front_get_it_together)
 
 ALONE(shared_by_the_exclusive_holder_stays_exclusive)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "LOCK a", ":1024");
 	fixture_say(f, 0, "LOCK a SHARED REENTER", ":1024");
 	fixture_say(f, 1, "LOCK a SHARED WAIT 0", "$-1");
@@ -100,8 +82,6 @@ ALONE(shared_by_the_exclusive_holder_stays_exclusive)
 
 ALONE(an_upgrade_is_refused_at_once)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "LOCK a SHARED", ":1024");
 	fixture_say(f, 0, "LOCK a REENTER", upgrade);
 	fixture_say(f, 1, "LOCK a SHARED", ":1024");
@@ -116,8 +96,6 @@ ALONE(an_upgrade_is_refused_at_once)
 /* Who joins has a token of its own: what the downgraded grant wrote before is an earlier, conflicting act. */
 ALONE(a_downgrade_keeps_the_token_and_lets_readers_in)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "LOCK a", ":1024");
 	fixture_say(f, 0, "LOCK a REENTER", ":1024");
 	fixture_say(f, 1, "LOCK a SHARED", "");
@@ -144,7 +122,6 @@ ALONE(a_downgrade_keeps_the_token_and_lets_readers_in)
 
 ALONE(words_of_lock_come_in_any_order)
 {
-	struct fixture *f = *state;
 	static const char syntax[] = "-ERR syntax error in 'lock' command; Take a lock: "
 				     "LOCK name [SHARED] [WAIT ms] [LEASE ms] [DATA text] [REENTER] [SLOT n] [FRESH]";
 
@@ -165,28 +142,24 @@ static void ask_and_join(struct fixture *f, uint32_t conn, const char *words, ui
 	fixture_ask(f, conn, words);
 	if (fixture_oldest(f)->effect.type == EFFECT_ZK_GET)
 		fixture_answer_get(f, 1, 0, LOCK_DATA);
-	fixture_op(f, EFFECT_ZK_CREATE, strstr(words, "SHARED") ? "-__READ__" : "-__WRIT__");
-	fixture_answer_made(f, seq, 70 + seq, name, 128);
+	fixture_serve_made(f, strstr(words, "SHARED") ? "-__READ__" : "-__WRIT__", seq, 70 + seq, name);
 	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
 }
 
-/* Its claim of number 5 is held: token 75 << 10. */
-static void read_held(struct fixture *f, uint32_t conn, char name[128])
+/* By 0, on number 5: token 75 << 10. */
+static void read_held(struct fixture *f)
 {
-	ask_and_join(f, conn, "LOCK a SHARED", 5, name);
-	fixture_answer_list(f, 1, 2, (const char *[]){ reader_low, name });
-	fixture_expect(f, conn, ":76800");
+	ask_and_join(f, 0, "LOCK a SHARED", 5, f->znode);
+	fixture_answer_list(f, 1, 2, (const char *[]){ reader_low, f->znode });
+	fixture_expect(f, 0, ":76800");
 	fixture_no_op(f);
 }
 
 TEST(a_reader_watches_the_nearest_earlier_writer_only)
 {
-	struct fixture *f = *state;
-	char name[128];
-
-	ask_and_join(f, 0, "LOCK a SHARED", 5, name);
+	ask_and_join(f, 0, "LOCK a SHARED", 5, f->znode);
 	fixture_answer_list(f, 1, 6,
-			    (const char *[]){ writer_high, name, reader_low2, writer_low, reader_low, writer_low2 });
+			    (const char *[]){ writer_high, f->znode, reader_low2, writer_low, reader_low, writer_low2 });
 	fixture_expect(f, 0, "");
 	fixture_refuse_own(f);
 	assert_true(fixture_op(f, EFFECT_ZK_GET, writer_low)->effect.watch); /* claim.h */
@@ -195,8 +168,7 @@ TEST(a_reader_watches_the_nearest_earlier_writer_only)
 	fixture_answer_get(f, 70, 9, "1\nhost=beta\n");
 	fixture_no_op(f);
 	fixture_watch_contender(f, ZK_WATCH_DELETED, writer_low2);
-	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
-	fixture_answer_list(f, 1, 4, (const char *[]){ name, reader_low2, reader_low, writer_high });
+	fixture_serve_list(f, "/lb/a", 4, (const char *[]){ f->znode, reader_low2, reader_low, writer_high });
 	fixture_expect(f, 0, ":76800");
 	fixture_no_op(f);
 }
@@ -204,22 +176,19 @@ TEST(a_reader_watches_the_nearest_earlier_writer_only)
 /* The writer that this host waits behind may itself wait for readers: they are the holders. */
 TEST(a_writer_behind_the_hosts_shared_claim_queues_next_at_once)
 {
-	struct fixture *f = *state;
-	char name[128], next[128];
+	char next[128];
 
-	read_held(f, 0, name);
+	read_held(f);
 	ask_and_join(f, 1, "LOCK a", 8, next);
-	fixture_answer_list(f, 1, 3, (const char *[]){ reader_low, name, next });
+	fixture_answer_list(f, 1, 3, (const char *[]){ reader_low, f->znode, next });
 	fixture_say(f, 2, "LOCK a SHARED WAIT 0", "$-1");
 	fixture_no_op(f);
 	fixture_say(f, 0, "UNLOCK a", ":0");
-	fixture_op(f, EFFECT_ZK_DELETE, name);
-	fixture_answer(f, ZK_OK);
+	fixture_serve(f, EFFECT_ZK_DELETE, f->znode, ZK_OK);
 	fixture_answer_list(f, 1, 2, (const char *[]){ reader_low, next });
 	fixture_expect(f, 1, "");
 	fixture_refuse_own(f);
-	fixture_op(f, EFFECT_ZK_GET, reader_low);
-	fixture_answer_get(f, 70, 9, "");
+	fixture_serve_get(f, reader_low, 70, 9, "");
 	fixture_watch_contender(f, ZK_WATCH_DELETED, reader_low);
 	fixture_answer_list(f, 1, 1, (const char *[]){ next });
 	fixture_expect(f, 1, ":79872");
@@ -228,14 +197,11 @@ TEST(a_writer_behind_the_hosts_shared_claim_queues_next_at_once)
 /* Even with handoff_max = 0: they are one hand-off, or none when they are the first. */
 TEST(queued_readers_get_a_claim_together)
 {
-	struct fixture *f = *state;
-	char name[128];
-
 	f->conf.handoff_max = 0;
-	ask_and_join(f, 0, "LOCK a SHARED", 5, name);
+	ask_and_join(f, 0, "LOCK a SHARED", 5, f->znode);
 	fixture_ask(f, 1, "LOCK a SHARED");
 	fixture_ask(f, 2, "LOCK a SHARED");
-	fixture_answer_list(f, 1, 2, (const char *[]){ name, writer_high });
+	fixture_answer_list(f, 1, 2, (const char *[]){ f->znode, writer_high });
 	fixture_expect(f, 0, ":76800");
 	fixture_expect(f, 1, ":76800");
 	fixture_expect(f, 2, ":76800");
@@ -244,121 +210,96 @@ TEST(queued_readers_get_a_claim_together)
 
 TEST(a_lingering_shared_claim_goes_back_for_a_writer_only)
 {
-	struct fixture *f = *state;
-	char name[128];
-
 	f->conf.linger_ns = 1000 * MS;
-	read_held(f, 0, name);
+	read_held(f);
 	fixture_say(f, 0, "UNLOCK a", ":0");
-	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	fixture_answer_list(f, 1, 1, (const char *[]){ f->znode });
 	fixture_watch(f, ZK_WATCH_CHILDREN, "/lb/a");
-	fixture_answer_list(f, 1, 2, (const char *[]){ name, reader_high });
+	fixture_answer_list(f, 1, 2, (const char *[]){ f->znode, reader_high });
 	fixture_no_op(f);
 	fixture_say(f, 1, "LOCK a SHARED WAIT 0", ":76800");
 	fixture_say(f, 1, "UNLOCK a", ":0");
 	fixture_watch(f, ZK_WATCH_CHILDREN, "/lb/a");
-	fixture_answer_list(f, 1, 2, (const char *[]){ name, writer_high });
-	fixture_op(f, EFFECT_ZK_DELETE, name);
+	fixture_answer_list(f, 1, 2, (const char *[]){ f->znode, writer_high });
+	fixture_op(f, EFFECT_ZK_DELETE, f->znode);
 }
 
 /* The claim lingers, for nothing is proven that would give the writer its turn; the writer gives up. */
 TEST(a_next_that_nobody_wants_does_not_stay_behind_a_lingering_claim)
 {
-	struct fixture *f = *state;
-	char name[128], next[128];
+	char next[128];
 
 	f->conf.linger_ns = 60000 * MS;
-	read_held(f, 0, name);
+	read_held(f);
 	fixture_say(f, 0, "UNLOCK a", ":0");
-	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	fixture_answer_list(f, 1, 1, (const char *[]){ f->znode });
 	f->now_ns += 4100 * MS; /* it stood still */
 	fixture_ask(f, 1, "ENQUEUE a");
 	fixture_answer_beats(f);
-	fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
-	fixture_answer_made(f, 6, 76, next, sizeof(next));
-	fixture_answer_list(f, 1, 2, (const char *[]){ name, next });
+	fixture_serve_made(f, "-__WRIT__", 6, 76, next);
+	fixture_answer_list(f, 1, 2, (const char *[]){ f->znode, next });
 	fixture_expect(f, 1, "+QUEUED");
 	fixture_say(f, 1, "CANCEL a", ":1");
-	fixture_op(f, EFFECT_ZK_DELETE, next);
-	fixture_answer(f, ZK_OK);
+	fixture_serve(f, EFFECT_ZK_DELETE, next, ZK_OK);
 	fixture_no_op(f);
 }
 
 /* Its claim is of no use to the writer that is first now, and would stand before that one's. */
 TEST(a_shared_claim_whose_reader_gave_up_makes_way_for_a_writer)
 {
-	struct fixture *f = *state;
-	char name[128], next[128];
+	char next[128];
 
 	fixture_ask(f, 0, "LOCK a SHARED");
 	fixture_answer_get(f, 1, 0, LOCK_DATA);
 	fixture_ask(f, 1, "LOCK a");
 	fixture_simple(f, EVENT_CLIENT_GONE, 0);
-	fixture_op(f, EFFECT_ZK_CREATE, "-__READ__");
-	fixture_answer_made(f, 5, 75, name, sizeof(name));
-	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
-	fixture_answer_list(f, 1, 1, (const char *[]){ name });
-	fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
-	fixture_answer_made(f, 6, 76, next, sizeof(next));
-	fixture_answer_list(f, 1, 2, (const char *[]){ name, next });
-	fixture_op(f, EFFECT_ZK_DELETE, name);
-	fixture_answer(f, ZK_OK);
+	fixture_serve_alone(f, "-__READ__", 5, 75, f->znode);
+	fixture_serve_made(f, "-__WRIT__", 6, 76, next);
+	fixture_answer_list(f, 1, 2, (const char *[]){ f->znode, next });
+	fixture_serve(f, EFFECT_ZK_DELETE, f->znode, ZK_OK);
 	fixture_answer_list(f, 1, 1, (const char *[]){ next });
 	fixture_expect(f, 1, ":77824");
-	fixture_connect(f, 0);
 }
 
 /* The readers of another host would let a reader in, and they are all that keeps the exclusive claim waiting. */
 TEST(an_exclusive_claim_behind_readers_makes_way_for_a_reader)
 {
-	struct fixture *f = *state;
-	char name[128], shared[128];
+	char shared[128];
 
-	ask_and_join(f, 0, "LOCK a", 5, name);
-	fixture_answer_list(f, 1, 2, (const char *[]){ reader_low, name });
+	ask_and_join(f, 0, "LOCK a", 5, f->znode);
+	fixture_answer_list(f, 1, 2, (const char *[]){ reader_low, f->znode });
 	fixture_refuse_own(f);
-	fixture_op(f, EFFECT_ZK_GET, reader_low);
-	fixture_answer_get(f, 70, 9, "");
+	fixture_serve_get(f, reader_low, 70, 9, "");
 	fixture_say(f, 1, "LOCK a SHARED", "");
 	fixture_no_op(f);
 	fixture_simple(f, EVENT_CLIENT_GONE, 0);
-	fixture_op(f, EFFECT_ZK_DELETE, name);
-	fixture_answer(f, ZK_OK);
-	fixture_op(f, EFFECT_ZK_CREATE, "-__READ__");
-	fixture_answer_made(f, 6, 76, shared, sizeof(shared));
+	fixture_serve(f, EFFECT_ZK_DELETE, f->znode, ZK_OK);
+	fixture_serve_made(f, "-__READ__", 6, 76, shared);
 	fixture_answer_list(f, 1, 2, (const char *[]){ reader_low, shared });
 	fixture_expect(f, 1, ":77824");
-	fixture_connect(f, 0);
 }
 
 TEST(a_next_that_cannot_serve_the_head_is_replaced)
 {
-	struct fixture *f = *state;
-	char name[128], next[128];
+	char next[128];
 
 	f->conf.handoff_max = 0;
-	read_held(f, 0, name);
+	read_held(f);
 	fixture_ask(f, 1, "LOCK a SHARED");
 	fixture_ask(f, 2, "LOCK a");
-	fixture_answer_list(f, 1, 2, (const char *[]){ name, writer_high });
-	fixture_op(f, EFFECT_ZK_CREATE, "-__READ__");
-	fixture_answer_made(f, 11, 81, next, sizeof(next));
-	fixture_answer_list(f, 1, 3, (const char *[]){ name, writer_high, next });
+	fixture_answer_list(f, 1, 2, (const char *[]){ f->znode, writer_high });
+	fixture_serve_made(f, "-__READ__", 11, 81, next);
+	fixture_answer_list(f, 1, 3, (const char *[]){ f->znode, writer_high, next });
 	fixture_refuse_own(f);
 	fixture_answer_get(f, 80, 9, "");
 	fixture_simple(f, EVENT_CLIENT_GONE, 1);
-	fixture_op(f, EFFECT_ZK_DELETE, next);
-	fixture_answer(f, ZK_OK);
+	fixture_serve(f, EFFECT_ZK_DELETE, next, ZK_OK);
 	fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
-	fixture_connect(f, 1);
 }
 
 TEST(a_downgrade_of_a_lost_grant_tells_the_loss)
 {
-	struct fixture *f = *state;
-	char name[128];
-
-	fixture_lock_held(f, 0, "a", 5, 75, name, sizeof(name));
+	fixture_lock_held(f, 0, "a", 5, 75, f->znode, sizeof(f->znode));
 	fixture_expect(f, 0, ":76800");
 	fixture_simple(f, EVENT_ZK_EXPIRED, 0);
 	fixture_say(f, 0, "DOWNGRADE a", "-LOST the grant was lost before it was downgraded: a");

@@ -1,37 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who watches an election, and what each is told of its leader (observe.h). */
-#include "core_fixture.h"
+#include "core_test.h"
 
 static const char fits[] = "1\nkind=election\nflavour=rw\n";
 static const char other[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__0000000003";
 static const char second[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b12-__WRIT__0000000004";
 static const char of_beta[] = "1\nhost=beta\ntoken=71680\nleader=1\ndata=10.0.0.2:80\n";
 
-static int setup(void **state)
-{
-	return fixture_setup(fixture_new(false), 4, state);
-}
-
-static int setup_standalone(void **state)
-{
-	return fixture_setup(fixture_new(true), 4, state);
-}
+SETUP(setup, false, 4)
+SETUP(setup_standalone, true, 4)
 
 /* OBSERVE by conn 0, which speaks RESP3, up to the read of the first. */
 static void observe(struct fixture *f, const char *first)
 {
 	fixture_resp3(f, 0);
 	fixture_say(f, 0, "OBSERVE a", "+OK");
-	fixture_op(f, EFFECT_ZK_GET, "/lb/a");
-	fixture_answer_get(f, 1, 0, fits);
+	fixture_serve_get(f, "/lb/a", 1, 0, fits);
 	assert_true(fixture_op(f, EFFECT_ZK_LIST, "/lb/a")->effect.watch);
 	fixture_answer_list(f, 1, first ? 1 : 0, (const char *[]){ first });
 }
 
+/* The znodes of the election change. */
+static void change(struct fixture *f, size_t count, const char *const *children)
+{
+	fixture_watch(f, ZK_WATCH_CHILDREN, "/lb/a");
+	fixture_answer_list(f, 1, count, children);
+}
+
 TEST(an_observer_is_told_the_present_leader_and_each_change)
 {
-	struct fixture *f = *state;
-
 	observe(f, other);
 	assert_true(fixture_op(f, EFFECT_ZK_GET, other)->effect.watch);
 	fixture_answer_get(f, 70, 9, of_beta);
@@ -39,8 +36,7 @@ TEST(an_observer_is_told_the_present_leader_and_each_change)
 	fixture_say(f, 0, "OBSERVE a", "+OK");
 	fixture_no_op(f);
 	/* Somebody joins behind it: looked at, and nothing to tell. */
-	fixture_watch(f, ZK_WATCH_CHILDREN, "/lb/a");
-	fixture_answer_list(f, 1, 2, (const char *[]){ other, second });
+	change(f, 2, (const char *[]){ other, second });
 	fixture_answer_get(f, 70, 9, of_beta);
 	fixture_expect_push(f, 0, "");
 	fixture_no_op(f);
@@ -62,8 +58,6 @@ TEST(an_observer_is_told_the_present_leader_and_each_change)
 
 TEST(what_changes_while_the_first_is_read_is_looked_at)
 {
-	struct fixture *f = *state;
-
 	observe(f, other);
 	fixture_watch(f, ZK_WATCH_CHILDREN, "/lb/a");
 	fixture_answer_get(f, 70, 9, of_beta);
@@ -77,8 +71,6 @@ TEST(what_changes_while_the_first_is_read_is_looked_at)
 
 TEST(an_observer_makes_the_directory_it_watches)
 {
-	struct fixture *f = *state;
-
 	fixture_resp3(f, 0);
 	fixture_say(f, 0, "OBSERVE a", "+OK");
 	fixture_answer(f, ZK_NONODE);
@@ -94,8 +86,6 @@ TEST(an_observer_makes_the_directory_it_watches)
 
 TEST(a_directory_of_another_kind_ends_observing)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "OBSERVE a", "+OK");
 	fixture_answer_get(f, 1, 0, LOCK_DATA);
 	fixture_say(f, 0, "EVENTS",
@@ -106,14 +96,11 @@ TEST(a_directory_of_another_kind_ends_observing)
 
 TEST(who_observes_again_is_not_told_that_an_earlier_time_is_over)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "OBSERVE a", "+OK");
 	fixture_answer_get(f, 1, 0, LOCK_DATA);
 	fixture_answer_list(f, 1, 0, NULL);
 	fixture_say(f, 0, "OBSERVE ab", "+OK");
-	fixture_op(f, EFFECT_ZK_GET, "/lb/ab");
-	fixture_answer_get(f, 1, 0, LOCK_DATA);
+	fixture_serve_get(f, "/lb/ab", 1, 0, LOCK_DATA);
 	/* As long as it is unread: another one's stays. */
 	fixture_say(f, 0, "OBSERVE a", "+OK");
 	fixture_say(f, 0, "EVENTS",
@@ -125,8 +112,6 @@ TEST(who_observes_again_is_not_told_that_an_earlier_time_is_over)
 
 TEST(a_reconnection_is_followed_by_a_look)
 {
-	struct fixture *f = *state;
-
 	observe(f, other);
 	fixture_answer_get(f, 70, 9, of_beta);
 	fixture_expect_push(f, 0, ">5 $6 leader $1 a :71680 $4 beta $11 10.0.0.2:80");
@@ -144,25 +129,19 @@ TEST(a_reconnection_is_followed_by_a_look)
 
 TEST(a_slow_reader_is_told_the_latest)
 {
-	struct fixture *f = *state;
-
 	observe(f, other);
 	fixture_answer_get(f, 70, 9, of_beta);
 	fixture_say(f, 1, "OBSERVE a", "+OK");
-	fixture_watch(f, ZK_WATCH_CHILDREN, "/lb/a");
-	fixture_answer_list(f, 1, 0, NULL);
+	change(f, 0, NULL);
 	fixture_say(f, 1, "EVENTS", "*5 $6 leader $1 a :0 $0  $0");
 	fixture_say(f, 1, "EVENTS WAIT 0", "*-1");
 	/* One that came and went while nobody read is not told at all. */
-	fixture_watch(f, ZK_WATCH_CHILDREN, "/lb/a");
-	fixture_answer_list(f, 1, 1, (const char *[]){ second });
+	change(f, 1, (const char *[]){ second });
 	fixture_answer_get(f, 71, 9, "1\nhost=gamma\ntoken=72704\nleader=1\ndata=g\n");
-	fixture_watch(f, ZK_WATCH_CHILDREN, "/lb/a");
-	fixture_answer_list(f, 1, 0, NULL);
+	change(f, 0, NULL);
 	fixture_say(f, 1, "EVENTS WAIT 0", "*-1");
 	/* What is kept goes with the change to pushes. */
-	fixture_watch(f, ZK_WATCH_CHILDREN, "/lb/a");
-	fixture_answer_list(f, 1, 1, (const char *[]){ second });
+	change(f, 1, (const char *[]){ second });
 	fixture_answer_get(f, 71, 9, "1\nhost=gamma\ntoken=72704\nleader=1\ndata=g\n");
 	fixture_resp3(f, 1);
 	fixture_expect_push(f, 1, ">5 $6 leader $1 a :72704 $5 gamma $1 g");
@@ -174,8 +153,6 @@ TEST(a_slow_reader_is_told_the_latest)
 /* What one has not read is its own: who has read is not told the same again, however often it is looked. */
 TEST(who_has_read_is_told_nothing_because_another_has_not)
 {
-	struct fixture *f = *state;
-
 	observe(f, other);
 	fixture_say(f, 1, "OBSERVE a", "+OK");
 	fixture_say(f, 2, "OBSERVE a", "+OK");
@@ -183,18 +160,15 @@ TEST(who_has_read_is_told_nothing_because_another_has_not)
 	fixture_expect_push(f, 0, ">5 $6 leader $1 a :71680 $4 beta $11 10.0.0.2:80");
 	fixture_say(f, 1, "EVENTS", "*5 $6 leader $1 a :71680 $4 beta $11 10.0.0.2:80");
 	for (int look = 0; look < 2; look++) {
-		fixture_watch(f, ZK_WATCH_CHILDREN, "/lb/a");
-		fixture_answer_list(f, 1, 2, (const char *[]){ other, second });
+		change(f, 2, (const char *[]){ other, second });
 		fixture_answer_get(f, 70, 9, of_beta);
 		fixture_expect_push(f, 0, "");
 		fixture_say(f, 1, "EVENTS WAIT 0", "*-1");
 	}
 	/* Nor one that goes and comes back while nobody reads; who has read nothing is told it once. */
-	fixture_watch(f, ZK_WATCH_CHILDREN, "/lb/a");
-	fixture_answer_list(f, 1, 0, NULL);
+	change(f, 0, NULL);
 	fixture_expect_push(f, 0, ">5 $6 leader $1 a :0 $0  $0");
-	fixture_watch(f, ZK_WATCH_CHILDREN, "/lb/a");
-	fixture_answer_list(f, 1, 1, (const char *[]){ other });
+	change(f, 1, (const char *[]){ other });
 	fixture_answer_get(f, 70, 9, of_beta);
 	fixture_expect_push(f, 0, ">5 $6 leader $1 a :71680 $4 beta $11 10.0.0.2:80");
 	fixture_say(f, 1, "EVENTS WAIT 0", "*-1");
@@ -204,8 +178,6 @@ TEST(who_has_read_is_told_nothing_because_another_has_not)
 
 TEST(observers_are_limited)
 {
-	struct fixture *f = *state;
-
 	fixture_operators(f, false);
 	f->conf.limits.requests_per_client = 2;
 	fixture_say(f, 0, "OBSERVE a", "+OK");
@@ -221,8 +193,6 @@ TEST(observers_are_limited)
 
 ALONE(standalone_elections_tell_their_observers)
 {
-	struct fixture *f = *state;
-
 	fixture_resp3(f, 0);
 	fixture_say(f, 0, "OBSERVE a", "+OK");
 	fixture_expect_push(f, 0, ">5 $6 leader $1 a :0 $0  $0");

@@ -7,6 +7,7 @@
 #include "core/port/work.h"
 #include "core/state.h"
 #include "delegation_fixture.h"
+#include "core_test.h"
 
 enum { LOCKS = 3 * WORK_TURN_STEPS, MANY = LIST_MOST + 100 };
 
@@ -19,30 +20,11 @@ static int setup(void **state)
 	return fixture_setup(f, 4, state);
 }
 
-/* Each piece is an event of its own. */
-static int setup_pieces(void **state)
-{
-	int rc = setup(state);
-
-	((struct fixture *)*state)->conf.all_in_pieces = true;
-	return rc;
-}
-
 static void lock_all(struct fixture *f, int first, int end)
 {
-	char words[32];
-
-	for (int i = first; i < end; i++) {
-		snprintf(words, sizeof(words), "LOCK l%04d", i);
-		fixture_ask(f, 0, words);
-	}
+	for (int i = first; i < end; i++)
+		fixture_ask(f, 0, fixture_words(f, "LOCK l%04d", i));
 	bytes_clear(&f->replies[0]);
-}
-
-static void pieces(struct fixture *f)
-{
-	while (broker_has_work(f->broker))
-		fixture_simple(f, EVENT_TIME, 0);
 }
 
 /* The names in the answer to the client, in their order, each followed by a space. */
@@ -74,11 +56,6 @@ static void expect_order(struct fixture *f, const char *words, const char *names
 	expect_names(f, 3, names);
 }
 
-static bool says(const struct fixture *f, uint32_t conn, const char *text)
-{
-	return memmem(f->replies[conn].data, f->replies[conn].len, text, strlen(text));
-}
-
 /* b has waited for longest, c is waited for by most, d was granted most often. */
 static void four_locks(struct fixture *f)
 {
@@ -102,8 +79,6 @@ static void four_locks(struct fixture *f)
 
 TEST(each_order_begins_with_another_lock)
 {
-	struct fixture *f = *state;
-
 	four_locks(f);
 	expect_order(f, "LOCKS * ORDER wait", "b c a d ");
 	expect_order(f, "LOCKS * ORDER waiters", "c b a d ");
@@ -115,8 +90,6 @@ TEST(each_order_begins_with_another_lock)
 
 TEST(only_the_first_ones_are_shown)
 {
-	struct fixture *f = *state;
-
 	four_locks(f);
 	expect_order(f, "LOCKS * ORDER wait COUNT 1", "b ");
 	expect_order(f, "LOCKS * ORDER wait COUNT 3", "b c a ");
@@ -127,8 +100,6 @@ TEST(only_the_first_ones_are_shown)
 
 TEST(a_row_has_the_wait_the_grants_and_the_first_holder)
 {
-	struct fixture *f = *state;
-
 	four_locks(f);
 	fixture_say(f, 3, "LOCKS * ORDER wait COUNT 1",
 		    "*1 *18 $4 name $1 b $5 state $5 local $7 holders :1 $7 waiters :1 $5 token :6144 $9 delegated :0 "
@@ -136,26 +107,21 @@ TEST(a_row_has_the_wait_the_grants_and_the_first_holder)
 		    "$3 uid :1000 $7 command $4 test $4 mode $9 exclusive $5 depth :1 $5 token :6144 $7 held_ms :2000 "
 		    "$6 age_ms :0 $5 znode $0  $8 lease_ms $-1 $4 data $3 job");
 	fixture_say(f, 0, "UNLOCK b", ":0");
-	fixture_ask(f, 3, "LOCKS b ORDER wait");
-	assert_true(says(f, 3, "waited_ms\r\n:0\r\n$6\r\ngrants\r\n:2\r\n"));
-	bytes_clear(&f->replies[3]);
-	bytes_clear(&f->replies[1]);
+	fixture_say_part(f, 3, "LOCKS b ORDER wait", "waited_ms\r\n:0\r\n$6\r\ngrants\r\n:2\r\n");
 }
 
 TEST_IN(a_delegated_lock_that_is_free_has_no_first_holder, delegation_setup)
 {
-	struct fixture *f = *state;
-
 	give_page(f, 0);
 	fixture_say(f, 0, "LOCK a SLOT 1", ":1024");
 	assert_true(is_delegated(0, 1));
 	fixture_ask(f, 1, "LOCKS * ORDER wait");
-	assert_true(says(f, 1, "holders\r\n:1\r\n") && says(f, 1, "$5\r\nfirst\r\n*28\r\n"));
-	bytes_clear(&f->replies[1]);
+	assert_true(fixture_has(f, 1, "holders\r\n:1\r\n"));
+	fixture_expect_part(f, 1, "$5\r\nfirst\r\n*28\r\n");
 	assert_true(leave(0, 1));
 	fixture_ask(f, 1, "LOCKS * ORDER wait");
-	assert_true(says(f, 1, "holders\r\n:0\r\n") && says(f, 1, "$5\r\nfirst\r\n$-1\r\n"));
-	bytes_clear(&f->replies[1]);
+	assert_true(fixture_has(f, 1, "holders\r\n:0\r\n"));
+	fixture_expect_part(f, 1, "$5\r\nfirst\r\n$-1\r\n");
 }
 
 static size_t rows(struct fixture *f, const char *words)
@@ -163,7 +129,7 @@ static size_t rows(struct fixture *f, const char *words)
 	int count = -1;
 
 	fixture_ask(f, 1, words);
-	pieces(f);
+	fixture_pieces(f);
 	sscanf(f->replies[1].data, "*%d", &count);
 	bytes_clear(&f->replies[1]);
 	return count;
@@ -171,8 +137,6 @@ static size_t rows(struct fixture *f, const char *words)
 
 TEST(a_page_has_a_hundred_rows_unless_asked_and_a_thousand_at_most)
 {
-	struct fixture *f = *state;
-
 	lock_all(f, 0, MANY);
 	assert_int_equal(rows(f, "LOCKS * ORDER name"), 100);
 	assert_int_equal(rows(f, "LOCKS * ORDER name COUNT 999"), 999);
@@ -185,13 +149,10 @@ TEST(a_page_has_a_hundred_rows_unless_asked_and_a_thousand_at_most)
 /* The later of two rows with a long name takes the place of one with a short name. */
 TEST(names_of_any_length_take_places)
 {
-	struct fixture *f = *state;
-	char words[600], names[1100] = "";
+	char names[1100] = "";
 
-	for (int i = 0; i < 3; i++) {
-		snprintf(words, sizeof(words), "LOCK %d%0*d", 9 - i, i ? 511 : 1, 0);
-		fixture_ask(f, 0, words);
-	}
+	for (int i = 0; i < 3; i++)
+		fixture_ask(f, 0, fixture_words(f, "LOCK %d%0*d", 9 - i, i ? 511 : 1, 0));
 	bytes_clear(&f->replies[0]);
 	snprintf(names, sizeof(names), "7%0511d 8%0511d ", 0, 0);
 	expect_order(f, "LOCKS * ORDER name COUNT 2", names);
@@ -200,44 +161,41 @@ TEST(names_of_any_length_take_places)
 /* ---- in pieces ---- */
 
 /* Where it has most grants. */
-TEST_IN(a_lock_that_comes_again_is_shown_once, setup_pieces)
+TEST(a_lock_that_comes_again_is_shown_once)
 {
-	struct fixture *f = *state;
-
+	f->conf.all_in_pieces = true;
 	lock_all(f, 0, LOCKS);
 	fixture_ask(f, 1, "LOCKS l000* ORDER grants");
 	fixture_simple(f, EVENT_TIME, 0);
 	fixture_say(f, 0, "UNLOCK l0003", ":0");
 	fixture_say(f, 0, "UNLOCK l0100", ":0");
 	lock_all(f, 3, 4);
-	pieces(f);
+	fixture_pieces(f);
 	expect_names(f, 1, "l0003 l0000 l0001 l0002 l0004 l0005 l0006 l0007 l0008 l0009 ");
 }
 
-TEST_IN(a_lock_that_has_gone_is_not_shown, setup_pieces)
+TEST(a_lock_that_has_gone_is_not_shown)
 {
-	struct fixture *f = *state;
-
+	f->conf.all_in_pieces = true;
 	lock_all(f, 0, LOCKS);
 	fixture_ask(f, 1, "LOCKS * ORDER name COUNT 4");
 	for (int i = 0; i < LOCKS / WORK_TURN_STEPS; i++)
 		fixture_simple(f, EVENT_TIME, 0);
 	fixture_say(f, 0, "UNLOCK l0002", ":0");
-	pieces(f);
+	fixture_pieces(f);
 	expect_names(f, 1, "l0000 l0001 l0003 ");
 }
 
-TEST_IN(it_begins_anew_after_a_hand_over, setup_pieces)
+TEST(it_begins_anew_after_a_hand_over)
 {
-	struct fixture *f = *state;
-
+	f->conf.all_in_pieces = true;
 	lock_all(f, 0, LOCKS);
 	fixture_ask(f, 1, "LOCKS * ORDER name COUNT 3");
 	fixture_simple(f, EVENT_TIME, 0);
 	fixture_say(f, 0, "UNLOCK l0001", ":0");
 	fixture_hand_over(f);
 	fixture_expect(f, 1, "");
-	pieces(f);
+	fixture_pieces(f);
 	expect_names(f, 1, "l0000 l0002 l0003 ");
 }
 
@@ -247,14 +205,10 @@ TEST(words_that_it_does_not_take)
 {
 	static const char *const wrong[] = { "LOCKS * ORDER",          "LOCKS * ORDER wait ALL", "LOCKS * ALL ORDER wait",
 					     "LOCKS * ORDER wait ORDER name", "LOCKS * ORDER wait AFTER a", "LOCKS * COUNT 5" };
-	struct fixture *f = *state;
 
 	fixture_say(f, 0, "LOCKS * ORDER age", "-ERR ORDER takes wait, waiters, grants or name");
 	fixture_say(f, 0, "LOCKS * ORDER wait COUNT 0", "-ERR COUNT takes a number, 1..1000000");
 	fixture_say(f, 0, "LOCKS [a ORDER wait", "-ERR the pattern has a [ without its ]: a [ of a name is written as \\[");
-	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
-		fixture_ask(f, 0, wrong[i]);
-		assert_memory_equal(f->replies[0].data, "-ERR syntax error in 'locks' command; ", 38);
-		bytes_clear(&f->replies[0]);
-	}
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
+		fixture_say_begin(f, 0, wrong[i], "-ERR syntax error in 'locks' command; ");
 }

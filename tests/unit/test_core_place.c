@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Places in the queue of a lock (core/lock/place.h), for programs that ask again and again with SET. */
-#include <stdio.h>
 #include <string.h>
 
-#include "core_fixture.h"
+#include "core_test.h"
 #include "core/lock/bearer.h"
 #include "core/state.h"
 
@@ -12,39 +11,37 @@ enum { SECOND_MS = 1000, POLLERS = 100 };
 static const char elsewhere[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__0000000003";
 
 /* 0 and 1 are of one user and one process, 2 is another process of that user, 3 is of another user. */
-static void connect_all(struct fixture *f)
+static int begin(bool standalone, void **state)
 {
-	static const uint32_t uids[] = { 1000, 1000, 1000, 2000 }, pids[] = { 50, 50, 60, 70 };
-
-	for (uint32_t conn = 0; conn < 4; conn++) {
-		struct event e = { .type = EVENT_CLIENT_CONNECTED, .conn = conn };
-
-		e.connected.pid = pids[conn];
-		e.connected.uid = uids[conn];
-		e.connected.started = 7;
-		e.connected.comm = SLICE("worker");
-		fixture_event(f, &e);
-	}
+	fixture_setup(fixture_new(standalone), 0, state);
+	fixture_connect_process(*state, 0, 1000, 50, 7);
+	fixture_connect_process(*state, 1, 1000, 50, 7);
+	fixture_connect_process(*state, 2, 1000, 60, 7);
+	fixture_connect_process(*state, 3, 2000, 70, 7);
+	return 0;
 }
 
 static int setup(void **state)
 {
-	fixture_setup(fixture_new(false), 0, state);
-	connect_all(*state);
-	return 0;
+	return begin(false, state);
 }
 
 static int setup_standalone(void **state)
 {
-	fixture_setup(fixture_new(true), 0, state);
-	connect_all(*state);
-	return 0;
+	return begin(true, state);
 }
 
 static void refused_twice(struct fixture *f, uint32_t conn, const char *words)
 {
 	fixture_say(f, conn, words, "$-1");
 	fixture_say(f, conn, words, "$-1");
+}
+
+/* Client 0 holds it under v1, and client 1 has a place for v2. */
+static void held_and_polled(struct fixture *f)
+{
+	fixture_say(f, 0, "SET a v1 NX PX 60000", "+OK");
+	refused_twice(f, 1, "SET a v2 NX PX 60000");
 }
 
 static size_t waiting(const struct fixture *f)
@@ -54,10 +51,7 @@ static size_t waiting(const struct fixture *f)
 
 ALONE(who_polls_is_served_in_the_order_of_coming)
 {
-	struct fixture *f = *state;
-
-	fixture_say(f, 0, "SET a v1 NX PX 60000", "+OK");
-	refused_twice(f, 1, "SET a v2 NX PX 60000");
+	held_and_polled(f);
 	refused_twice(f, 2, "SET a v3 NX PX 60000");
 	fixture_pass(f, SECOND_MS - 1);
 	fixture_say(f, 2, "SET a v3 NX PX 60000", "$-1");
@@ -79,10 +73,7 @@ ALONE(who_polls_is_served_in_the_order_of_coming)
 
 ALONE(what_waits_on_a_connection_has_its_turn_among_them)
 {
-	struct fixture *f = *state;
-
-	fixture_say(f, 0, "SET a v1 NX PX 60000", "+OK");
-	refused_twice(f, 1, "SET a v2 NX PX 60000");
+	held_and_polled(f);
 	fixture_ask(f, 3, "LOCK a");
 	refused_twice(f, 2, "SET a v3 NX PX 60000");
 	fixture_say(f, 0, "DEL a", ":1");
@@ -97,10 +88,7 @@ ALONE(what_waits_on_a_connection_has_its_turn_among_them)
 
 ALONE(who_never_comes_back_costs_at_most_a_second)
 {
-	struct fixture *f = *state;
-
-	fixture_say(f, 0, "SET a v1 NX PX 60000", "+OK");
-	refused_twice(f, 1, "SET a v2 NX PX 60000");
+	held_and_polled(f);
 	refused_twice(f, 2, "SET a v3 NX PX 60000");
 	fixture_ask(f, 3, "LOCK a");
 	fixture_say(f, 0, "DEL a", ":1");
@@ -119,10 +107,7 @@ ALONE(who_never_comes_back_costs_at_most_a_second)
 /* A program that takes a new value after some tries would else keep the lock from itself. */
 ALONE(values_that_are_given_up_leave_the_lock_free)
 {
-	struct fixture *f = *state;
-
-	fixture_say(f, 0, "SET a v1 NX PX 60000", "+OK");
-	refused_twice(f, 1, "SET a v2 NX PX 60000");
+	held_and_polled(f);
 	fixture_say(f, 0, "DEL a", ":1");
 	fixture_pass(f, SECOND_MS - 200);
 	refused_twice(f, 1, "SET a v3 NX PX 60000");
@@ -132,10 +117,7 @@ ALONE(values_that_are_given_up_leave_the_lock_free)
 
 ALONE(a_place_that_nobody_asks_for_ends)
 {
-	struct fixture *f = *state;
-
-	fixture_say(f, 0, "SET a v1 NX PX 60000", "+OK");
-	refused_twice(f, 1, "SET a v2 NX PX 60000");
+	held_and_polled(f);
 	assert_int_equal(waiting(f), 1);
 	fixture_pass(f, SECOND_MS);
 	assert_int_equal(waiting(f), 0);
@@ -145,8 +127,6 @@ ALONE(a_place_that_nobody_asks_for_ends)
 
 ALONE(a_value_that_is_asked_once_keeps_the_lock_from_nobody)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "SET a v1 NX PX 60000", "+OK");
 	fixture_say(f, 1, "SET a v2 NX PX 60000", "$-1");
 	fixture_pass(f, SECOND_MS);
@@ -161,10 +141,7 @@ ALONE(a_value_that_is_asked_once_keeps_the_lock_from_nobody)
 
 ALONE(what_is_kept_for_a_value_is_not_held_under_it)
 {
-	struct fixture *f = *state;
-
-	fixture_say(f, 0, "SET a v1 NX PX 60000", "+OK");
-	refused_twice(f, 1, "SET a v2 NX PX 60000");
+	held_and_polled(f);
 	fixture_say(f, 0, "DEL a", ":1");
 	fixture_say(f, 1, "GET a", "$10 held@alpha");
 	fixture_say(f, 1, "EXISTS a", ":1");
@@ -174,21 +151,16 @@ ALONE(what_is_kept_for_a_value_is_not_held_under_it)
 	fixture_say(f, 1, "EXPIRE a 60", ":0");
 	fixture_say(f, 1, "EVALSHA c3f8721cbb97f72bc19e972846bd7aaf91901658 1 a v2", ":0");
 	fixture_say(f, 3, "SET a v2 NX PX 60000", "$-1");
-	fixture_ask(f, 2, "DEL a");
-	assert_memory_equal(f->replies[2].data, "-DENIED a is held", 17);
-	bytes_clear(&f->replies[2]);
+	fixture_say_begin(f, 2, "DEL a", "-DENIED a is held");
 	/* It is of the process that has asked for it last. */
 	fixture_say(f, 2, "SET a v2 NX PX 60000", "+OK");
-	fixture_ask(f, 1, "DEL a");
-	assert_memory_equal(f->replies[1].data, "-DENIED a is held", 17);
-	bytes_clear(&f->replies[1]);
+	fixture_say_begin(f, 1, "DEL a", "-DENIED a is held");
 	fixture_say(f, 2, "DEL a", ":1");
 }
 
 ALONE(scripts_that_take_a_lock_have_places_too)
 {
 	static const char take[] = "EVALSHA e5a322e2634ef59a516e8ea150cb085afafee684 1 a v2 60000";
-	struct fixture *f = *state;
 
 	fixture_say(f, 0, "SET a v1 NX PX 60000", "+OK");
 	fixture_say(f, 1, take, ":0");
@@ -203,7 +175,6 @@ ALONE(scripts_that_take_a_lock_have_places_too)
 ALONE(a_script_for_several_locks_has_no_place)
 {
 	static const char take[] = "EVALSHA e5a322e2634ef59a516e8ea150cb085afafee684 2 a b v2 60000";
-	struct fixture *f = *state;
 
 	fixture_say(f, 0, "SET a v1 NX PX 60000", "+OK");
 	for (int i = 0; i < 3; i++)
@@ -217,11 +188,8 @@ ALONE(a_script_for_several_locks_has_no_place)
 
 ALONE(places_take_half_of_what_may_wait_for_a_lock)
 {
-	struct fixture *f = *state;
-
 	f->conf.limits.requests_per_lock = 4;
-	fixture_say(f, 0, "SET a v1 NX PX 60000", "+OK");
-	refused_twice(f, 1, "SET a v2 NX PX 60000");
+	held_and_polled(f);
 	refused_twice(f, 2, "SET a v3 NX PX 60000");
 	assert_int_equal(waiting(f), 2);
 	refused_twice(f, 3, "SET a v4 NX PX 60000");
@@ -237,15 +205,10 @@ ALONE(places_take_half_of_what_may_wait_for_a_lock)
 
 ALONE(places_take_half_of_what_a_user_s_waits_may_be)
 {
-	struct fixture *f = *state;
-	char words[64];
-
 	f->conf.limits.requests = fixture_total(20);
 	fixture_say(f, 0, "SET a v1 NX PX 60000", "+OK");
-	for (int i = 0; i < 11; i++) {
-		snprintf(words, sizeof(words), "SET a w%d NX PX 60000", i);
-		refused_twice(f, 1, words);
-	}
+	for (int i = 0; i < 11; i++)
+		refused_twice(f, 1, fixture_words(f, "SET a w%d NX PX 60000", i));
 	assert_int_equal(waiting(f), 5);
 	fixture_ask(f, 2, "LOCK a");
 	assert_int_equal(waiting(f), 6);
@@ -254,15 +217,10 @@ ALONE(places_take_half_of_what_a_user_s_waits_may_be)
 
 ALONE(places_take_half_of_a_user_s_memory)
 {
-	struct fixture *f = *state;
-	char words[64];
-
 	f->conf.limits.memory_bytes = fixture_total(12 * bearer_memory(SLICE("w00")));
 	fixture_say(f, 0, "SET a v01 NX PX 60000", "+OK");
-	for (int i = 10; i < 22; i++) {
-		snprintf(words, sizeof(words), "SET a w%d NX PX 60000", i);
-		refused_twice(f, 1, words);
-	}
+	for (int i = 10; i < 22; i++)
+		refused_twice(f, 1, fixture_words(f, "SET a w%d NX PX 60000", i));
 	/* Notes and what is held are of that half. */
 	assert_in_range(waiting(f), 3, 5);
 	fixture_say(f, 2, "SET b w99 NX PX 60000", "+OK");
@@ -270,8 +228,6 @@ ALONE(places_take_half_of_a_user_s_memory)
 
 ALONE(a_note_is_charged_for_its_second)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "SET a v1 NX PX 60000", "+OK");
 	fixture_say(f, 1, "SET a v2 NX PX 60000", "$-1");
 	assert_int_equal(f->broker->env.accounts.pools[POOL_MEMORY].used, bearer_memory(SLICE("v1")) + sizeof(struct attempt));
@@ -281,8 +237,6 @@ ALONE(a_note_is_charged_for_its_second)
 
 ALONE(a_hand_over_keeps_places_turns_and_what_was_asked_once)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "SET a v1 NX PX 60000", "+OK");
 	fixture_say(f, 0, "SET b v1 NX PX 60000", "+OK");
 	refused_twice(f, 1, "SET a v2 NX PX 60000");
@@ -305,15 +259,11 @@ ALONE(a_hand_over_keeps_places_turns_and_what_was_asked_once)
 
 ALONE(a_place_ends_as_any_wait_and_any_grant)
 {
-	struct fixture *f = *state;
-
 	fixture_connect(f, 5);
-	fixture_say(f, 0, "SET a v1 NX PX 60000", "+OK");
-	refused_twice(f, 1, "SET a v2 NX PX 60000");
+	held_and_polled(f);
 	fixture_say(f, 0, "DEL a", ":1");
 	fixture_say(f, 5, "FORCEUNLOCK a", ":1");
-	fixture_say(f, 0, "SET a v1 NX PX 60000", "+OK");
-	refused_twice(f, 1, "SET a v2 NX PX 60000");
+	held_and_polled(f);
 	fixture_ask(f, 5, "DRAIN");
 	assert_int_equal(waiting(f), 0);
 	assert_int_equal(f->broker->locks.bearer_count, 1);
@@ -322,10 +272,7 @@ ALONE(a_place_ends_as_any_wait_and_any_grant)
 /* It is granted to nobody any longer, and the session need not be left to time out for it. */
 ALONE(a_stop_ends_a_kept_turn)
 {
-	struct fixture *f = *state;
-
-	fixture_say(f, 0, "SET a v1 NX PX 60000", "+OK");
-	refused_twice(f, 1, "SET a v2 NX PX 60000");
+	held_and_polled(f);
 	fixture_say(f, 0, "DEL a", ":1");
 	assert_int_equal(f->broker->locks.bearers_hold, 1);
 	fixture_simple(f, EVENT_STOP, 0);
@@ -361,17 +308,14 @@ static size_t answer_all(struct fixture *f, enum effect_type type, uint32_t *seq
 
 TEST(a_hundred_that_poll_cost_zookeeper_one_wait)
 {
-	struct fixture *f = *state;
 	uint32_t seq = 5;
 	size_t made = 0;
-	char words[64];
 
 	f->conf.limits.requests = f->conf.limits.grants = f->conf.limits.requests_per_lock = 4 * POLLERS;
 	f->conf.limits.memory_bytes = 10000000;
 	for (int round = 0; round < 50; round++) {
 		for (int i = 0; i < POLLERS; i++) {
-			snprintf(words, sizeof(words), "SET a v%d NX PX 60000", i);
-			fixture_ask(f, 1, words);
+			fixture_ask(f, 1, fixture_words(f, "SET a v%d NX PX 60000", i));
 			made += answer_all(f, EFFECT_ZK_CREATE, &seq);
 			fixture_expect(f, 1, "$-1");
 		}

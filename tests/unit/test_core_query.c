@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/hosts/query.h"
-#include "core_fixture.h"
+#include "core_test.h"
 
 static const char first[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__0000000003";
 static const char second[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b12-__READ__0000000004";
@@ -20,21 +20,14 @@ static int setup(void **state)
 	return fixture_setup(f, 4, state);
 }
 
-static int setup_standalone(void **state)
-{
-	return fixture_setup(fixture_new(true), 1, state);
-}
+SETUP(setup_standalone, true, 1)
 
 /* The fixture's session starts a moment after the broker: `written` is about a second old. */
 TEST(a_holder_elsewhere_is_read_from_its_znode)
 {
-	struct fixture *f = *state;
-
 	fixture_ask(f, 0, "HOLDERS a");
-	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
 	assert_false(fixture_op(f, EFFECT_ZK_LIST, "/lb/a")->effect.watch);
 	fixture_answer_list(f, 1, 3, (const char *[]){ third, first, second });
-	fixture_op(f, EFFECT_ZK_GET, first);
 	assert_false(fixture_op(f, EFFECT_ZK_GET, first)->effect.watch);
 	fixture_answer_get(f, 70, 9, of_beta);
 	fixture_answer_get(f, 71, 9, "1\nhost=gamma\n");
@@ -48,7 +41,6 @@ TEST(a_holder_elsewhere_is_read_from_its_znode)
 
 TEST(readers_before_the_first_writer_hold_together)
 {
-	struct fixture *f = *state;
 	static const char reader[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b12-__READ__0000000002";
 
 	fixture_ask(f, 0, "HOLDERS a");
@@ -64,34 +56,26 @@ TEST(readers_before_the_first_writer_hold_together)
 TEST(accounts_ask_other_hosts_in_turn_and_operators_first)
 {
 	static const char *const order[] = { "/lb/l4", "/lb/l5", "/lb/l6", "/lb/l7", "/lb/l11", "/lb/l8", "/lb/l10", "/lb/l9" };
-	struct fixture *f = *state;
-	char words[32];
 
 	for (uint32_t conn = 4; conn <= 11; conn++) {
 		fixture_connect_as(f, conn, conn < 10 ? 1000 : 2000, (struct slice){ 0 }, conn == 11);
-		snprintf(words, sizeof(words), "HOLDERS l%u", conn);
-		fixture_ask(f, conn, words);
+		fixture_ask(f, conn, fixture_words(f, "HOLDERS l%u", conn));
 	}
-	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
-		fixture_op(f, EFFECT_ZK_LIST, order[i]);
-		fixture_answer_list(f, 1, 0, NULL);
-	}
+	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++)
+		fixture_serve_list(f, order[i], 0, NULL);
 	fixture_no_op(f);
 }
 
 TEST(the_queue_is_that_of_all_hosts)
 {
-	struct fixture *f = *state;
-	char name[128], queue[1024];
+	char queue[1024];
 
-	fixture_ask(f, 0, "LOCK a");
-	fixture_answer_get(f, 1, 0, LOCK_DATA);
-	fixture_answer_made(f, 5, 77, name, sizeof(name));
-	fixture_answer_list(f, 1, 2, (const char *[]){ name, first });
+	fixture_join(f, 0, "LOCK a");
+	fixture_answer_list(f, 1, 2, (const char *[]){ f->znode, first });
 	fixture_refuse_own(f);
 	fixture_answer_get(f, 70, 9, of_beta); /* the watch */
 	fixture_ask(f, 1, "QUEUE a");
-	fixture_answer_list(f, 1, 4, (const char *[]){ name, first, second, third });
+	fixture_answer_list(f, 1, 4, (const char *[]){ f->znode, first, second, third });
 	fixture_answer_get(f, 70, 9, of_beta);
 	fixture_answer_get(f, 71, 9, "1\nhost=gamma\n");
 	fixture_answer_get(f, 72, 9, "1\nhost=delta\n");
@@ -105,10 +89,10 @@ TEST(the_queue_is_that_of_all_hosts)
 		       "*20 $4 host $5 delta $6 client :0 $4 name $0  $3 pid :0 $3 uid :0 $7 command $0  "
 		       "$4 mode $9 exclusive $9 waited_ms :-1 $8 position :3 $5 znode $58 "
 		       "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b13-__WRIT__0000000009",
-		 name);
+		 f->znode);
 	fixture_expect(f, 1, queue);
 	fixture_ask(f, 1, "WHY a");
-	fixture_answer_list(f, 1, 2, (const char *[]){ name, first });
+	fixture_answer_list(f, 1, 2, (const char *[]){ f->znode, first });
 	fixture_answer_get(f, 70, 9, of_beta);
 	fixture_expect(f, 1,
 		       "*16 $3 why $60 held by host beta, pid 42 (w1), for 500 ms, as of 500 ms ago $5 state $7 waiting "
@@ -120,21 +104,16 @@ TEST(the_queue_is_that_of_all_hosts)
 
 TEST(an_exclusive_holder_here_is_told_without_asking)
 {
-	struct fixture *f = *state;
-	char name[128];
-
-	fixture_held(f, name);
+	fixture_held(f, f->znode);
 	fixture_ask(f, 1, "HOLDERS a");
 	fixture_no_op(f);
 	fixture_ask(f, 2, "WHY a");
-	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	fixture_answer_list(f, 1, 1, (const char *[]){ f->znode });
 	fixture_no_op(f);
 }
 
 TEST(without_a_connection_the_answer_tells_what_is_known_here)
 {
-	struct fixture *f = *state;
-
 	fixture_ask(f, 0, "HOLDERS a");
 	fixture_ask(f, 1, "HOSTS");
 	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
@@ -152,19 +131,13 @@ static void expect_why(struct fixture *f, uint32_t conn, const char *why)
 	char part[256];
 
 	snprintf(part, sizeof(part), "\r\nwhy\r\n$%zu\r\n%s\r\n", strlen(why), why);
-	bytes_char(&f->replies[conn], '\0');
-	if (!strstr(f->replies[conn].data, part))
-		fail_msg("%s", f->replies[conn].data);
-	bytes_clear(&f->replies[conn]);
+	fixture_expect_part(f, conn, part);
 }
 
 /* Either would be half of the answer: waiting for the holder to let go would not be enough. */
 TEST(who_holds_it_and_what_else_keeps_it_are_both_told)
 {
-	struct fixture *f = *state;
-	char name[128];
-
-	fixture_held(f, name);
+	fixture_held(f, f->znode);
 	fixture_pass(f, 20);
 	fixture_ask(f, 2, "WHY a");
 	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
@@ -185,24 +158,17 @@ TEST(who_holds_it_and_what_else_keeps_it_are_both_told)
 /* An obstacle is told once, whoever's znode is the first. */
 TEST(what_keeps_our_own_znode_is_told_once)
 {
-	struct fixture *f = *state;
-	char name[128];
-
-	fixture_ask(f, 0, "LOCK a");
-	fixture_answer_get(f, 1, 0, LOCK_DATA);
-	fixture_answer_made(f, 5, 77, name, sizeof(name));
+	fixture_join(f, 0, "LOCK a");
 	fixture_ask(f, 1, "WHY a");
 	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
 	f->first_op++; /* the claim's own list stays open */
 	fixture_simple(f, EVENT_STOP, 0);
-	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	fixture_answer_list(f, 1, 1, (const char *[]){ f->znode });
 	expect_why(f, 1, "this daemon is stopping and grants nothing");
 }
 
 TEST(what_zookeeper_refuses_is_said)
 {
-	struct fixture *f = *state;
-
 	/* One contender that may not be read is a contender all the same. */
 	fixture_ask(f, 0, "HOLDERS a");
 	fixture_answer_list(f, 1, 1, (const char *[]){ first });
@@ -218,18 +184,14 @@ TEST(what_zookeeper_refuses_is_said)
 /* 2^63 is no time of any clock. */
 TEST(numbers_of_others_are_not_believed)
 {
-	struct fixture *f = *state;
-
 	fixture_ask(f, 0, "WHY a");
 	fixture_answer_list(f, 1, 1, (const char *[]){ first });
 	fixture_answer_get(f, 70, 9, "1\nhost=beta\npid=42\nsince=-9223372036854775808\nwritten=9223372036854775807\n");
-	assert_non_null(memmem(f->replies[0].data, f->replies[0].len, "held by host beta, pid 42 ()\r\n", 30));
-	bytes_clear(&f->replies[0]);
+	fixture_expect_part(f, 0, "held by host beta, pid 42 ()\r\n");
 }
 
 TEST(few_ask_at_a_time_and_data_are_cut)
 {
-	struct fixture *f = *state;
 	static char data[100000];
 
 	memset(data, 'x', sizeof(data) - 1);
@@ -245,16 +207,13 @@ TEST(few_ask_at_a_time_and_data_are_cut)
 	fixture_answer_list(f, 1, 1, (const char *[]){ first });
 	for (int i = 0; i < QUERY_ACTIVE_MAX - 1; i++)
 		fixture_answer_list(f, 1, 0, NULL);
-	fixture_op(f, EFFECT_ZK_GET, first);
-	fixture_answer_get(f, 70, 9, data);
+	fixture_serve_get(f, first, 70, 9, data);
 	assert_true(f->replies[5].len < 1000);
 	fixture_no_op(f);
 }
 
 TEST(a_client_may_go_while_it_asks)
 {
-	struct fixture *f = *state;
-
 	fixture_ask(f, 0, "HOLDERS a");
 	fixture_ask(f, 1, "HOLDERS a");
 	fixture_answer_list(f, 1, 1, (const char *[]){ first });
@@ -280,18 +239,12 @@ static void expect_shown(struct fixture *f, const char *holder)
 	char sentence[64];
 
 	snprintf(sentence, sizeof(sentence), "held on this host, %s, for 0 ms", holder);
-	fixture_ask(f, 0, "WHY a");
-	bytes_append(&f->replies[0], "", 1);
-	assert_non_null(strstr(f->replies[0].data, sentence));
-	bytes_clear(&f->replies[0]);
+	fixture_say_part(f, 0, "WHY a", sentence);
 }
 
 ALONE(who_inherited_is_shown_when_who_connected_has_ended)
 {
-	struct fixture *f = *state;
-
-	fixture_ask(f, 0, "LOCK a");
-	bytes_clear(&f->replies[0]);
+	fixture_say(f, 0, "LOCK a", ":1024");
 	fixture_say(f, 0, "CLIENT SETINFO CHILD x", "-ERR CHILD takes the pid of a process, or 0");
 	fixture_say(f, 0, "CLIENT SETINFO CHILD 2147483648", "-ERR CHILD takes the pid of a process, or 0");
 	fixture_say(f, 0, "CLIENT SETINFO CHILD 77", "+OK");
@@ -313,13 +266,10 @@ ALONE(who_inherited_is_shown_when_who_connected_has_ended)
 
 TEST(hosts_are_listed_with_what_they_announce)
 {
-	struct fixture *f = *state;
-
 	fixture_ask(f, 0, "HOSTS");
-	fixture_op(f, EFFECT_ZK_LIST, "/lb/.hosts");
-	fixture_answer_list(f, 1, 2, (const char *[]){ "beta", "alpha" });
-	fixture_op(f, EFFECT_ZK_GET, "/lb/.hosts/alpha");
-	fixture_answer_get(f, 70, SESSION, "1\nhost=alpha\npid=7\nboot_id=b\nstarted=100\nversion=test\ntick_ms=2000\n");
+	fixture_serve_list(f, "/lb/.hosts", 2, (const char *[]){ "beta", "alpha" });
+	fixture_serve_get(f, "/lb/.hosts/alpha", 70, SESSION,
+			  "1\nhost=alpha\npid=7\nboot_id=b\nstarted=100\nversion=test\ntick_ms=2000\n");
 	fixture_answer_get(f, 71, 9, "");
 	fixture_expect(f, 0,
 		       "*2 *16 $4 host $5 alpha $3 pid :7 $7 version $4 test $7 started :100 $7 tick_ms :2000 $7 boot_id $1 b "
@@ -330,17 +280,11 @@ TEST(hosts_are_listed_with_what_they_announce)
 
 TEST(at_most_so_many_are_read_and_few_at_a_time)
 {
-	struct fixture *f = *state;
-	static char names[QUERY_CHILDREN_MAX + 1][80];
-	static const char *children[QUERY_CHILDREN_MAX + 1];
+	static const char begin[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__";
 	int gets = 0;
 
-	for (int i = 0; i <= QUERY_CHILDREN_MAX; i++) {
-		snprintf(names[i], sizeof(names[i]), "%.48s%010d", first, i);
-		children[i] = names[i];
-	}
 	fixture_ask(f, 0, "HOLDERS a");
-	fixture_answer_list(f, 1, QUERY_CHILDREN_MAX + 1, children);
+	fixture_answer_list(f, 1, QUERY_CHILDREN_MAX + 1, fixture_numbered(begin, 10, QUERY_CHILDREN_MAX + 1));
 	while (fixture_is_open(f)) {
 		assert_true(f->end_op - f->first_op <= QUERY_READS_MAX);
 		fixture_answer_get(f, 70, 9, "1\nhost=beta\n");
@@ -352,8 +296,6 @@ TEST(at_most_so_many_are_read_and_few_at_a_time)
 
 ALONE(standalone_asks_nobody)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "HOSTS", "*0");
 	fixture_say(f, 0, "HOLDERS a", "*0");
 	fixture_say(f, 0, "WHY a",
@@ -365,44 +307,34 @@ ALONE(standalone_asks_nobody)
 }
 
 /* Somebody waits elsewhere, as the children watch tells after a second. */
-static void held_and_wanted(struct fixture *f, char name[128])
+static void held_and_wanted(struct fixture *f)
 {
-	fixture_lock_held(f, 0, "a", 5, 77, name, 128);
+	fixture_held(f, f->znode);
 	fixture_pass(f, 1000);
-	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
-	fixture_answer_list(f, 1, 2, (const char *[]){ name, third });
-	fixture_op(f, EFFECT_ZK_GET, name);
-	fixture_answer_get(f, 77, SESSION, "");
+	fixture_serve_list(f, "/lb/a", 2, (const char *[]){ f->znode, third });
+	fixture_serve_get(f, f->znode, 77, SESSION, "");
 }
 
 TEST(a_holder_writes_about_itself_once_somebody_elsewhere_waits)
 {
-	struct fixture *f = *state;
 	const struct fixture_op *op;
-	char name[128];
 
-	held_and_wanted(f, name);
-	op = fixture_op(f, EFFECT_ZK_SET, name);
+	held_and_wanted(f);
+	op = fixture_op(f, EFFECT_ZK_SET, f->znode);
 	assert_string_equal(op->data, "1\nhost=alpha\npid=100\nuid=1000\ncommand=test\nname=\nmode=exclusive\ntoken=78848\n"
 				      "holders=1\nsince=100000\nwritten=101000\n");
 	fixture_answer(f, ZK_OK);
 	/* That fires its own watch, which is set again; nothing is written twice. */
-	fixture_watch_contender(f, ZK_WATCH_CHANGED, name);
-	fixture_op(f, EFFECT_ZK_GET, name);
-	fixture_answer_get(f, 77, SESSION, "");
+	fixture_watch_contender(f, ZK_WATCH_CHANGED, f->znode);
+	fixture_serve_get(f, f->znode, 77, SESSION, "");
 	fixture_pass(f, 400);
 	fixture_no_op(f);
 }
 
 TEST(a_claim_is_written_at_most_once_a_second)
 {
-	struct fixture *f = *state;
-	char name[128];
-
-	held_and_wanted(f, name);
-	fixture_expect(f, 0, ":78848");
-	fixture_op(f, EFFECT_ZK_SET, name);
-	fixture_answer(f, ZK_OK);
+	held_and_wanted(f);
+	fixture_serve(f, EFFECT_ZK_SET, f->znode, ZK_OK);
 	fixture_ask(f, 1, "LOCK a");
 	fixture_say(f, 0, "UNLOCK a", ":0");
 	fixture_pass(f, 50);
@@ -410,5 +342,5 @@ TEST(a_claim_is_written_at_most_once_a_second)
 	fixture_pass(f, 949);
 	fixture_no_op(f);
 	fixture_pass(f, 1);
-	fixture_op(f, EFFECT_ZK_SET, name);
+	fixture_op(f, EFFECT_ZK_SET, f->znode);
 }

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* RELOAD and EVENT_CONF: who may ask, who is told, and what another configuration changes (broker.h). */
-#include "core_fixture.h"
-
-#include <string.h>
+#include "core_test.h"
 
 static struct broker_conf next;
 
@@ -27,8 +25,6 @@ static void refused(struct fixture *f, const char *sentence)
 
 TEST(all_who_asked_are_told_what_has_changed)
 {
-	struct fixture *f = *state;
-
 	fixture_ask(f, 0, "RELOAD");
 	fixture_ask(f, 2, "RELOAD");
 	assert_int_equal(f->reloads, 2);
@@ -42,8 +38,6 @@ TEST(all_who_asked_are_told_what_has_changed)
 
 TEST(an_error_is_told_and_nothing_changes)
 {
-	struct fixture *f = *state;
-
 	next.limits.locks = 0;
 	fixture_ask(f, 0, "RELOAD");
 	refused(f, "conf:2: locks.x: unknown key");
@@ -53,8 +47,6 @@ TEST(an_error_is_told_and_nothing_changes)
 
 TEST(nobody_else_is_told)
 {
-	struct fixture *f = *state;
-
 	changed(f, "");
 	refused(f, "an error");
 	fixture_ask(f, 0, "RELOAD");
@@ -67,8 +59,6 @@ TEST(nobody_else_is_told)
 
 TEST(other_users_may_not_ask)
 {
-	struct fixture *f = *state;
-
 	fixture_operators(f, false);
 	fixture_say(f, 0, "RELOAD", "-DENIED only operators may have the configuration read again" DENIED_HOW);
 	assert_int_equal(f->reloads, 0);
@@ -76,8 +66,6 @@ TEST(other_users_may_not_ask)
 
 TEST(when_it_stops_it_is_too_late)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "LOCK a", ":1024");
 	fixture_ask(f, 1, "RELOAD");
 	fixture_simple(f, EVENT_STOP, 0);
@@ -88,8 +76,6 @@ TEST(when_it_stops_it_is_too_late)
 
 TEST(what_exists_beyond_a_lower_limit_stays)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "LOCK a", ":1024");
 	fixture_say(f, 0, "LOCK b", ":2048");
 	fixture_ask(f, 1, "LOCK a");
@@ -114,7 +100,6 @@ TEST(what_exists_beyond_a_lower_limit_stays)
 TEST(who_comes_then_is_counted_by_unit)
 {
 	static const uint32_t uids[] = { 1000 };
-	struct fixture *f = *state;
 
 	next.limits.locks = 2;
 	next.limits.user_share = 50;
@@ -142,8 +127,6 @@ TEST(who_comes_then_is_counted_by_unit)
 
 TEST(grants_are_logged_from_then_on)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "LOCK a", ":1024");
 	fixture_say(f, 0, "UNLOCK a", ":0");
 	assert_false(fixture_logged(f, "released: lock"));

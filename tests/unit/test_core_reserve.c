@@ -109,12 +109,10 @@ static void answer_all(struct fixture *f)
 static bool is_told(struct fixture *f, uint32_t conn, const char *command, const char *name, const char *begin)
 {
 	bool data = strcmp(command, "CAMPAIGN") == 0;
-	char words[64];
 	struct slice reply;
 
-	snprintf(words, sizeof(words), "%s %s%s", command, name, data ? " DATA x" : "");
 	bytes_clear(&f->replies[conn]);
-	fixture_ask(f, conn, words);
+	fixture_ask(f, conn, fixture_words(f, "%s %s%s", command, name, data ? " DATA x" : ""));
 	answer_all(f);
 	reply = bytes_view(&f->replies[conn]);
 	return reply.len > strlen(begin) && memcmp(reply.data, begin, strlen(begin)) == 0;
@@ -132,7 +130,7 @@ static void an_operator_has_it_when_users_have_taken_all_that_they_may(void **st
 	while (!is_told(f, USER, row->command, name, "-") && i < LOCKS);
 	bytes_char(&f->replies[USER], '\0');
 	assert_non_null(strstr(f->replies[USER].data, "-LIMIT user 1000 uses "));
-	assert_non_null(strstr(f->replies[USER].data, pools_words[row->pool].noun));
+	fixture_expect_part(f, USER, pools_words[row->pool].noun);
 	assert_true(is_told(f, OTHER_USER, then, "more", "-LIMIT user 1001 uses 0 of "));
 	assert_true(is_told(f, ROOT, then, "more", "-LIMIT user 0 uses 0 of "));
 	assert_false(is_told(f, OPERATOR, then, "more", "-"));

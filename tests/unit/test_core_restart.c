@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* RESTART: who may ask for a hand-over, and who is told its outcome (command.h). */
-#include "core_fixture.h"
+#include "core_test.h"
 
 static int setup(void **state)
 {
@@ -21,8 +21,6 @@ static void over(struct fixture *f, const char *sentence)
 
 TEST(who_asked_is_told_who_took_over)
 {
-	struct fixture *f = *state;
-
 	fixture_ask(f, 0, "RESTART");
 	fixture_expect(f, 0, "");
 	assert_int_equal(f->restarts, 1);
@@ -33,8 +31,6 @@ TEST(who_asked_is_told_who_took_over)
 
 TEST(who_asked_is_told_why_not)
 {
-	struct fixture *f = *state;
-
 	fixture_ask(f, 0, "RESTART");
 	over(f, "the new process ended");
 	fixture_expect(f, 0, "-ERR not restarted: the new process ended");
@@ -44,8 +40,6 @@ TEST(who_asked_is_told_why_not)
 
 TEST(the_second_who_asks_is_refused)
 {
-	struct fixture *f = *state;
-
 	fixture_ask(f, 0, "RESTART");
 	fixture_say(f, 1, "RESTART", "-ERR not restarted: client 1 has asked for that already, and is waiting for it");
 	assert_int_equal(f->restarts, 1);
@@ -57,8 +51,6 @@ TEST(the_second_who_asks_is_refused)
 /* It may be a hand-over that nobody asked for, or whoever asked may have left. */
 TEST(the_outcome_is_told_to_nobody_else)
 {
-	struct fixture *f = *state;
-
 	over(f, NULL);
 	fixture_ask(f, 0, "RESTART");
 	fixture_simple(f, EVENT_CLIENT_GONE, 0);
@@ -73,8 +65,6 @@ TEST(the_outcome_is_told_to_nobody_else)
 
 TEST(only_operators_may_restart)
 {
-	struct fixture *f = *state;
-
 	fixture_operators(f, false);
 	fixture_say(f, 0, "RESTART", "-DENIED only operators may restart the daemon" DENIED_HOW);
 	assert_int_equal(f->restarts, 0);
@@ -82,8 +72,6 @@ TEST(only_operators_may_restart)
 
 TEST(a_daemon_that_stops_is_not_restarted)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 1, "LOCK a", ":1024");
 	fixture_simple(f, EVENT_STOP, 0);
 	fixture_say(f, 0, "RESTART", "-DRAINING the daemon is stopping");

@@ -6,21 +6,16 @@
 #include "core/hosts/outbox.h"
 #include "core/state.h"
 #include "revocation_fixture.h"
+#include "core_test.h"
 
 static const char reader[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b13-__READ__0000000001";
 static const char other_reader[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b14-__READ__0000000002";
 
-static int setup(void **state)
-{
-	return demand_setup(state);
-}
+static const CMFixtureFunction setup = demand_setup;
 
 TEST(a_holder_here_is_asked)
 {
-	struct fixture *f = *state;
-	char name[128];
-
-	fixture_held(f, name);
+	fixture_held(f, f->znode);
 	fixture_say(f, 1, "REVOKE a maintenance", ":1");
 	fixture_no_op(f);
 	fixture_say(f, 0, "EVENTS", "*4 $6 revoke $1 a :78848 $11 maintenance");
@@ -28,8 +23,7 @@ TEST(a_holder_here_is_asked)
 	fixture_say(f, 1, "REVOKE a", ":1");
 	fixture_say(f, 0, "EVENTS WAIT 0", "*-1");
 	fixture_pass(f, 1000);
-	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
-	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	fixture_serve_list(f, "/lb/a", 1, (const char *[]){ f->znode });
 	fixture_say(f, 1, "REVOKE a", ":1");
 	fixture_pass(f, 1000);
 	fixture_say(f, 1, "REVOKE a again", ":1");
@@ -39,10 +33,7 @@ TEST(a_holder_here_is_asked)
 
 TEST(a_revocation_nobody_has_read_ends_with_its_grant)
 {
-	struct fixture *f = *state;
-	char name[128];
-
-	fixture_held(f, name);
+	fixture_held(f, f->znode);
 	fixture_say(f, 1, "REVOKE a", ":1");
 	fixture_say(f, 0, "UNLOCK a", ":0");
 	fixture_say(f, 0, "EVENTS WAIT 0", "*-1");
@@ -50,30 +41,21 @@ TEST(a_revocation_nobody_has_read_ends_with_its_grant)
 
 TEST(a_client_may_be_asked_for_all_it_holds)
 {
-	struct fixture *f = *state;
-	char words[32], name[128];
-
 	f->conf.limits.events_per_client = 1;
-	for (int i = 0; i < 3; i++) {
-		snprintf(words, sizeof(words), "l%d", i);
-		fixture_lock_held(f, 0, words, 5, 77, name, sizeof(name));
-	}
-	for (int i = 0; i < 3; i++) {
-		snprintf(words, sizeof(words), "REVOKE l%d", i);
-		fixture_say(f, 1, words, ":0"); /* it has no room for that */
-	}
+	for (int i = 0; i < 3; i++)
+		fixture_lock_held(f, 0, fixture_words(f, "l%d", i), 5, 77, f->znode, sizeof(f->znode));
+	for (int i = 0; i < 3; i++)
+		fixture_say(f, 1, fixture_words(f, "REVOKE l%d", i), ":0"); /* it has no room for that */
 	assert_int_equal(f->closed[0], 0);
 }
 
 TEST(reasons_are_short_and_printable)
 {
-	struct fixture *f = *state;
 	char words[160] = "REVOKE a ";
 
 	memset(words + 9, 'x', 128);
 	fixture_ask(f, 0, words);
-	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
-	fixture_answer_list(f, 1, 0, NULL);
+	fixture_serve_list(f, "/lb/a", 0, NULL);
 	fixture_expect(f, 0, ":0");
 	words[9 + 128] = 'x';
 	fixture_say(f, 0, words, "-ERR a reason is 1..128 bytes of UTF-8 without control characters");
@@ -85,7 +67,6 @@ TEST(reasons_are_short_and_printable)
 
 TEST(a_holder_elsewhere_is_asked_by_letter)
 {
-	struct fixture *f = *state;
 	const struct fixture_op *op;
 	char id[128];
 
@@ -108,22 +89,17 @@ TEST(a_holder_elsewhere_is_asked_by_letter)
 		fixture_no_op(f);
 	}
 	fixture_pass(f, 1000);
-	fixture_op(f, EFFECT_ZK_DELETE, id);
-	fixture_answer(f, ZK_NONODE);
+	fixture_serve(f, EFFECT_ZK_DELETE, id, ZK_NONODE);
 	fixture_simple(f, EVENT_CLIENT_GONE, 0);
 }
 
 TEST(all_readers_are_asked)
 {
-	struct fixture *f = *state;
-
 	fixture_ask(f, 0, "REVOKE a");
-	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
-	fixture_answer_list(f, 1, 3, (const char *[]){ elsewhere, reader, other_reader });
+	fixture_serve_list(f, "/lb/a", 3, (const char *[]){ elsewhere, reader, other_reader });
 	fixture_answer_get(f, 70, BETA, "1\nhost=beta\n");
 	fixture_answer_get(f, 71, BETA + 1, "1\nhost=gamma\n");
-	fixture_op(f, EFFECT_ZK_CREATE, ""); /* the writer that waits is not read at all */
-	fixture_answer(f, ZK_OK);
+	fixture_serve(f, EFFECT_ZK_CREATE, "", ZK_OK); /* the writer that waits is not read at all */
 	fixture_expect(f, 0, "");
 	fixture_answer(f, ZK_OK);
 	fixture_expect(f, 0, ":2");
@@ -131,8 +107,6 @@ TEST(all_readers_are_asked)
 
 TEST(nobody_holds_it)
 {
-	struct fixture *f = *state;
-
 	fixture_ask(f, 0, "REVOKE a");
 	fixture_answer(f, ZK_NONODE);
 	fixture_expect(f, 0, ":0");
@@ -148,8 +122,6 @@ TEST(nobody_holds_it)
 
 TEST(other_software_cannot_be_asked)
 {
-	struct fixture *f = *state;
-
 	fixture_ask(f, 0, "REVOKE a");
 	held_by(f, elsewhere, "10.0.0.1");
 	fixture_expect(f, 0, "-ERR it is held by software other than lockbroker, which cannot be asked to release it");
@@ -165,8 +137,6 @@ TEST(other_software_cannot_be_asked)
  */
 TEST_IN(a_holder_is_asked_as_long_as_it_reads, demand_setup_standalone)
 {
-	struct fixture *f = *state;
-
 	f->conf.limits.output_bytes = 4 * 2 * sizeof(">4\r\n$6\r\nrevoke\r\n$1\r\na\r\n:1024\r\n$1\r\n?\r\n") - 4;
 	f->conf.limits.events_per_client = 2;
 	fixture_resp3(f, 0);
@@ -196,8 +166,6 @@ TEST_IN(a_holder_is_asked_as_long_as_it_reads, demand_setup_standalone)
 
 TEST(what_cannot_be_asked_now_is_unavailable)
 {
-	struct fixture *f = *state;
-
 	fixture_ask(f, 0, "REVOKE a");
 	held_by_beta(f);
 	fixture_answer(f, ZK_NONODE);
@@ -224,7 +192,6 @@ static void letters_are_sent(struct fixture *f, uint32_t conn, int count)
 TEST(letters_under_way_are_bounded)
 {
 	static struct rule rule;
-	struct fixture *f = *state;
 	char error[RULE_ERROR_MAX];
 
 	assert_int_equal(rule_parse(&rule, "allow * * revoke", "file:1", error), 0);
@@ -261,7 +228,6 @@ TEST(letters_under_way_are_bounded)
 /* The bytes of their paths are those of claims. */
 TEST(an_operator_has_room_for_the_path_of_a_letter)
 {
-	struct fixture *f = *state;
 	const struct hosts *h = &f->broker->hosts;
 	size_t path = strlen("/lb/.mail/") + LETTER_HOST_MAX + 49;
 

@@ -3,10 +3,7 @@
  * A process goes on from the ledger of one that was killed (core/salvage.h). The simulator kills at any moment; here are
  * the rules one by one, and what somebody changed.
  */
-#include "core_fixture.h"
-
-#include <stdio.h>
-#include <stdlib.h>
+#include "core_test.h"
 
 #include "core/port/ledger.h"
 #include "core/port/pools.h"
@@ -19,14 +16,17 @@ enum { CONNS = 5, SEED = 7 };
 
 static const int64_t T_NS = 12000 * MS;
 
-static int setup(void **state)
-{
-	return fixture_setup(fixture_new(false), CONNS, state);
-}
+SETUP(setup, false, CONNS)
+SETUP(setup_standalone, true, CONNS)
 
-static int setup_standalone(void **state)
+static struct ledger_view *view_of(struct fixture *f)
 {
-	return fixture_setup(fixture_new(true), CONNS, state);
+	struct bytes why = { 0 };
+	struct ledger_view *v = ledger_view_new(f->memory, FIXTURE_MEMORY_BYTES, &why);
+
+	assert_non_null(v);
+	bytes_free(&why);
+	return v;
 }
 
 static struct salvage salvage_of(struct fixture *f, const struct ledger_view *v, const bool *back)
@@ -48,23 +48,18 @@ static struct salvage salvage_of(struct fixture *f, const struct ledger_view *v,
 static void go_on(struct fixture *f, unsigned int kept, int64_t safe_until_ns)
 {
 	struct bytes text = { 0 }, why = { 0 };
-	struct ledger_view *v = ledger_view_new(f->memory, FIXTURE_MEMORY_BYTES, &why);
+	struct ledger_view *v = view_of(f);
 	bool back[CONNS];
 	struct salvage s;
-	struct broker *b;
 
-	assert_non_null(v);
 	salvage_may_continue(v, back, CONNS);
 	for (uint32_t i = 0; i < CONNS; i++)
 		back[i] = back[i] && kept >> i & 1;
 	s = salvage_of(f, v, back);
 	s.safe_until_ns = safe_until_ns;
 	assert_true(salvage(&s, &text, &why));
-	b = broker_restore(&f->conf, bytes_view(&text), f->now_ns, &why);
-	assert_non_null(b);
 	ledger_view_free(v);
-	broker_free(f->broker);
-	f->broker = b;
+	fixture_restore(f, bytes_view(&text));
 	f->first_op = f->end_op;
 	fixture_record(f);
 	fixture_simple(f, EVENT_TIME, 0);
@@ -79,15 +74,18 @@ static void kill_and_go_on(struct fixture *f, unsigned int kept)
 
 static bool may_continue(struct fixture *f, uint32_t conn)
 {
-	struct bytes why = { 0 };
-	struct ledger_view *v = ledger_view_new(f->memory, FIXTURE_MEMORY_BYTES, &why);
+	struct ledger_view *v = view_of(f);
 	bool may[CONNS];
 
-	assert_non_null(v);
 	salvage_may_continue(v, may, CONNS);
 	ledger_view_free(v);
-	bytes_free(&why);
 	return may[conn];
+}
+
+static void refuse_until(struct fixture *f, enum effect_type type, const char *part)
+{
+	while (fixture_oldest(f)->effect.type != type || !strstr(fixture_oldest(f)->path, part))
+		fixture_answer(f, ZK_REFUSED);
 }
 
 /* The first thing that is answered is a write; then the recovery asks. */
@@ -103,8 +101,6 @@ static void connect_again(struct fixture *f)
 
 TEST(a_demand_for_higher_numbers_goes_over)
 {
-	struct fixture *f = *state;
-
 	fixture_pass(f, 1500);
 	fixture_answer_beat(f, 5000);
 	fixture_pass(f, 1500);
@@ -119,8 +115,6 @@ TEST(a_demand_for_higher_numbers_goes_over)
 
 ALONE(who_is_taken_back_has_its_grants_with_their_tokens)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "LOCK a LEASE 5000", ":1024");
 	fixture_say(f, 0, "LOCK a REENTER", ":1024");
 	fixture_say(f, 1, "LOCK b SHARED", ":2048");
@@ -133,10 +127,7 @@ ALONE(who_is_taken_back_has_its_grants_with_their_tokens)
 
 TEST(the_age_of_the_last_proof_goes_on)
 {
-	struct fixture *f = *state;
-	char name[128];
-
-	fixture_held(f, name);
+	fixture_held(f, f->znode);
 	kill_and_go_on(f, 1);
 	assert_in_range(f->now_ns - f->broker->ensemble.session.proved_ns, 0, T_NS / 3);
 }
@@ -144,8 +135,6 @@ TEST(the_age_of_the_last_proof_goes_on)
 /* A kind that only tests have (tests/sim/latch.h). */
 ALONE(what_a_kind_keeps_goes_on)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "ARRIVE l 2", "");
 	fixture_say(f, 1, "ARRIVE l 2", ":1024");
 	fixture_expect(f, 0, ":1024");
@@ -160,8 +149,6 @@ ALONE(what_a_kind_keeps_goes_on)
 
 ALONE(a_lease_ends_when_it_would_have)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "LOCK a LEASE 5000", ":1024");
 	fixture_pass(f, 1000);
 	kill_and_go_on(f, 1);
@@ -173,8 +160,6 @@ ALONE(a_lease_ends_when_it_would_have)
 
 ALONE(against_a_ghost_nobody_is_granted_anything)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "LOCK a", ":1024");
 	fixture_say(f, 1, "LOCK b", ":2048");
 	kill_and_go_on(f, 2);
@@ -190,10 +175,7 @@ ALONE(against_a_ghost_nobody_is_granted_anything)
 /* It reads nothing any longer, and its process relies on what it holds. */
 TEST(a_ghost_keeps_what_it_holds_though_it_reads_nothing)
 {
-	struct fixture *f = *state;
-	char name[128];
-
-	fixture_held(f, name);
+	fixture_held(f, f->znode);
 	kill_and_go_on(f, 0);
 	connect_again(f);
 	fixture_connect(f, 1);
@@ -206,8 +188,6 @@ TEST(a_ghost_keeps_what_it_holds_though_it_reads_nothing)
 
 ALONE(where_a_client_came_from_goes_on)
 {
-	struct fixture *f = *state;
-
 	fixture_simple(f, EVENT_CLIENT_GONE, 0);
 	fixture_connect_as(f, 0, 0, SLICE("web.service"), true);
 	fixture_say(f, 0, "LOCK a", ":1024");
@@ -218,10 +198,7 @@ ALONE(where_a_client_came_from_goes_on)
 /* Most clients of RESP2 never ask for events. */
 TEST(what_is_unread_of_the_session_goes_on)
 {
-	struct fixture *f = *state;
-	char name[128];
-
-	fixture_held(f, name);
+	fixture_held(f, f->znode);
 	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
 	fixture_say(f, 0, "EVENTS", "*2 $8 jeopardy :8000");
 	fixture_zk_connected(f, SESSION);
@@ -232,8 +209,6 @@ TEST(what_is_unread_of_the_session_goes_on)
 
 ALONE(who_held_nothing_is_left_out)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "LOCK a", ":1024");
 	kill_and_go_on(f, 0);
 	assert_int_equal(broker_clients(f->broker), 1);
@@ -241,8 +216,6 @@ ALONE(who_held_nothing_is_left_out)
 
 ALONE(who_waits_for_something_may_not_go_on)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "LOCK a", ":1024");
 	fixture_say(f, 1, "LOCK b", ":2048");
 	fixture_say(f, 1, "ENQUEUE a", "+QUEUED");
@@ -253,8 +226,6 @@ ALONE(who_waits_for_something_may_not_go_on)
 
 ALONE(what_was_told_is_carried_out_without_another_event)
 {
-	struct fixture *f = *state;
-
 	fixture_resp3(f, 0);
 	fixture_say(f, 0, "LOCK a", ":1024");
 	fixture_say(f, 0, "LOCK b LEASE 1000", ":2048");
@@ -269,8 +240,6 @@ ALONE(what_was_told_is_carried_out_without_another_event)
 
 ALONE(a_loss_is_told_again)
 {
-	struct fixture *f = *state;
-
 	fixture_resp3(f, 0);
 	fixture_say(f, 0, "LOCK a LEASE 1000", ":1024");
 	fixture_pass(f, 1000);
@@ -290,8 +259,6 @@ static const struct claim *claim_of(struct fixture *f)
 /* The highest number of hand-offs is not that of the grant that is left. */
 ALONE(a_number_that_was_given_is_not_given_again)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "LOCK a", ":1024");
 	fixture_say(f, 0, "DOWNGRADE a", ":1024");
 	fixture_say(f, 1, "LOCK a SHARED", ":1025");
@@ -303,22 +270,22 @@ ALONE(a_number_that_was_given_is_not_given_again)
 	fixture_expect(f, 1, ":1026");
 }
 
-TEST(a_claim_is_kept_after_a_list_and_a_read_showed_it)
+/* 0 holds a before and after the kill; only a list of the lock's znodes is left to be asked. */
+static void go_on_up_to_the_list(struct fixture *f)
 {
-	struct fixture *f = *state;
-	char name[128];
-	const char *children[1] = { name };
-
-	fixture_held(f, name);
+	fixture_held(f, f->znode);
 	kill_and_go_on(f, 1);
 	connect_again(f);
-	while (fixture_oldest(f)->effect.type != EFFECT_ZK_LIST || !strstr(fixture_oldest(f)->path, "/lb/a"))
-		fixture_answer(f, ZK_REFUSED);
+	refuse_until(f, EFFECT_ZK_LIST, "/lb/a");
+}
+
+TEST(a_claim_is_kept_after_a_list_and_a_read_showed_it)
+{
+	go_on_up_to_the_list(f);
 	assert_true(claim_of(f)->salvaged);
-	fixture_answer_list(f, 1, 1, children);
+	fixture_answer_list(f, 1, 1, (const char *[]){ f->znode });
 	assert_true(claim_of(f)->salvaged);
-	while (!strstr(fixture_oldest(f)->path, name))
-		fixture_answer(f, ZK_REFUSED);
+	refuse_until(f, EFFECT_ZK_GET, f->znode);
 	fixture_answer_get(f, 77, SESSION, "");
 	assert_false(claim_of(f)->salvaged);
 	fixture_say(f, 0, "VALID a", ":8000");
@@ -326,20 +293,10 @@ TEST(a_claim_is_kept_after_a_list_and_a_read_showed_it)
 
 TEST(a_znode_that_another_one_made_under_its_name_costs_the_grant)
 {
-	struct fixture *f = *state;
-	char name[128];
-	const char *children[1] = { name };
-
 	fixture_resp3(f, 0);
-	fixture_held(f, name);
-	kill_and_go_on(f, 1);
-	connect_again(f);
-	while (fixture_oldest(f)->effect.type != EFFECT_ZK_LIST || !strstr(fixture_oldest(f)->path, "/lb/a"))
-		fixture_answer(f, ZK_REFUSED);
-	fixture_answer_list(f, 1, 1, children);
-	while (!strstr(fixture_oldest(f)->path, name))
-		fixture_answer(f, ZK_REFUSED);
-	fixture_op(f, EFFECT_ZK_GET, name);
+	go_on_up_to_the_list(f);
+	fixture_answer_list(f, 1, 1, (const char *[]){ f->znode });
+	refuse_until(f, EFFECT_ZK_GET, f->znode);
 	fixture_expect_push(f, 0, "");
 	fixture_answer_get(f, 99, BETA, "");
 	fixture_expect_push(f, 0, ">4 $4 lost $1 a :78848 $7 deleted");
@@ -348,10 +305,7 @@ TEST(a_znode_that_another_one_made_under_its_name_costs_the_grant)
 /* ... by whom is not told: whoever waits elsewhere may have seen as many hand-offs as are allowed. */
 TEST(what_was_seen_of_the_ensemble_goes_on)
 {
-	struct fixture *f = *state;
-	char name[128];
-
-	fixture_held(f, name);
+	fixture_held(f, f->znode);
 	assert_int_equal(f->broker->ensemble.past.seen, 77);
 	kill_and_go_on(f, 1);
 	assert_int_equal(f->broker->ensemble.past.seen, 77);
@@ -362,7 +316,6 @@ TEST(what_was_seen_of_the_ensemble_goes_on)
 TEST(a_kill_keeps_the_count_of_lasting_directories)
 {
 	static const struct broker_prefix kazoo = { "k/", FLAVOUR_KAZOO, "", 0 };
-	struct fixture *f = *state;
 
 	f->conf.prefixes = &kazoo;
 	f->conf.prefix_count = 1;
@@ -377,24 +330,17 @@ TEST(a_kill_keeps_the_count_of_lasting_directories)
 
 TEST(a_claim_for_which_somebody_waits_is_not_handed_on)
 {
-	struct fixture *f = *state;
-	char name[128];
-	const char *children[2] = { name, "_c_2000abcd-ef01-8234-8500-000000000001-__WRIT__0000000009" };
+	const char *children[2] = { f->znode, "_c_2000abcd-ef01-8234-8500-000000000001-__WRIT__0000000009" };
 
-	fixture_held(f, name);
-	kill_and_go_on(f, 3);
-	connect_again(f);
-	while (fixture_oldest(f)->effect.type != EFFECT_ZK_LIST || !strstr(fixture_oldest(f)->path, "/lb/a"))
-		fixture_answer(f, ZK_REFUSED);
+	go_on_up_to_the_list(f);
 	fixture_answer_list(f, 1, 2, children);
-	while (!strstr(fixture_oldest(f)->path, name))
-		fixture_answer(f, ZK_REFUSED);
+	refuse_until(f, EFFECT_ZK_GET, f->znode);
 	fixture_answer_get(f, 77, SESSION, "");
 	fixture_connect(f, 1);
 	fixture_say(f, 1, "LOCK a WAIT 5000", "");
 	fixture_say(f, 0, "UNLOCK a", ":0");
 	fixture_expect(f, 1, "");
-	while (fixture_oldest(f)->effect.type != EFFECT_ZK_DELETE || !strstr(fixture_oldest(f)->path, name)) {
+	while (fixture_oldest(f)->effect.type != EFFECT_ZK_DELETE || !strstr(fixture_oldest(f)->path, f->znode)) {
 		if (fixture_oldest(f)->effect.type == EFFECT_ZK_LIST && strstr(fixture_oldest(f)->path, "/lb/a"))
 			fixture_answer_list(f, 1, 2, children);
 		else if (fixture_oldest(f)->effect.type == EFFECT_ZK_GET)
@@ -408,10 +354,7 @@ TEST(a_claim_for_which_somebody_waits_is_not_handed_on)
 /* Nobody knows for how long the killed process had stood still, nor what became of the session since. */
 TEST(after_a_kill_nothing_is_granted_until_a_write_of_this_life_is_answered)
 {
-	struct fixture *f = *state;
-	char name[128];
-
-	fixture_held(f, name);
+	fixture_held(f, f->znode);
 	kill_and_go_on(f, 1);
 	assert_true(f->broker->ensemble.session.proof.stalled);
 	fixture_zk_connected(f, SESSION);
@@ -425,10 +368,7 @@ TEST(after_a_kill_nothing_is_granted_until_a_write_of_this_life_is_answered)
 /* The kill came between the grant and the page with the proof that made it possible. */
 TEST(a_grant_without_a_proof_in_the_file_was_told_nobody_and_ends)
 {
-	struct fixture *f = *state;
-	char name[128];
-
-	fixture_held(f, name);
+	fixture_held(f, f->znode);
 	go_on(f, 1, INT64_MIN);
 	assert_int_equal(f->broker->locks.grant_count, 1);
 	assert_int_equal(f->broker->locks.lost_count, 1);
@@ -437,10 +377,7 @@ TEST(a_grant_without_a_proof_in_the_file_was_told_nobody_and_ends)
 
 TEST(after_a_kill_with_an_old_proof_a_write_counts_from_a_tick_later)
 {
-	struct fixture *f = *state;
-	char name[128];
-
-	fixture_held(f, name);
+	fixture_held(f, f->znode);
 	kill_and_go_on(f, 1);
 	assert_int_equal(f->broker->ensemble.session.proof.stalled_until_ns, f->now_ns);
 	f->now_ns += T_NS / 2;
@@ -451,16 +388,8 @@ TEST(after_a_kill_with_an_old_proof_a_write_counts_from_a_tick_later)
 /* Both the read and the list behind it: it is asked about again, or nothing would be granted on it any longer. */
 TEST(a_read_and_a_list_that_are_refused_are_repeated)
 {
-	struct fixture *f = *state;
-	char name[128];
-	const char *children[1] = { name };
-
-	fixture_held(f, name);
-	kill_and_go_on(f, 1);
-	connect_again(f);
-	while (fixture_oldest(f)->effect.type != EFFECT_ZK_LIST || !strstr(fixture_oldest(f)->path, "/lb/a"))
-		fixture_answer(f, ZK_REFUSED);
-	fixture_answer_list(f, 1, 1, children);
+	go_on_up_to_the_list(f);
+	fixture_answer_list(f, 1, 1, (const char *[]){ f->znode });
 	for (int i = 0; i < 3; i++) {
 		bool listed = false;
 
@@ -477,14 +406,11 @@ TEST(a_read_and_a_list_that_are_refused_are_repeated)
 
 TEST(a_session_that_is_not_the_ledgers_is_none)
 {
-	struct bytes why = { 0 };
-	struct fixture *f = *state;
-	struct ledger_view *v = ledger_view_new(f->memory, FIXTURE_MEMORY_BYTES, &why);
+	struct ledger_view *v = view_of(f);
 
 	assert_true(salvage_session(v, SESSION) == SESSION);
 	assert_true(salvage_session(v, BETA) == 0);
 	ledger_view_free(v);
-	bytes_free(&why);
 }
 
 /* ---- what cannot be gone by ---- */
@@ -501,7 +427,6 @@ static void expect_no_ledger(const void *memory, size_t bytes, const char *sente
 
 ALONE(what_is_no_ledger_is_refused_with_a_sentence)
 {
-	struct fixture *f = *state;
 	struct ledger_head *head = f->memory;
 	uint64_t magic = head->magic;
 
@@ -518,41 +443,40 @@ ALONE(what_is_no_ledger_is_refused_with_a_sentence)
 	head->missing = 0;
 }
 
-ALONE(a_client_without_a_place_among_the_connections_is_refused)
+static void expect_refused(const struct salvage *of, const char *sentence)
 {
-	struct fixture *f = *state;
 	struct bytes text = { 0 }, why = { 0 };
-	struct ledger_view *v;
-	struct salvage s;
-	bool back[CONNS] = { 0 };
 
-	fixture_say(f, 4, "LOCK a", ":1024");
-	v = ledger_view_new(f->memory, FIXTURE_MEMORY_BYTES, &why);
-	assert_non_null(v);
-	s = salvage_of(f, v, back);
-	s.back_count = 4;
-	assert_false(salvage(&s, &text, &why));
-	assert_true(slice_eq(bytes_view(&why), SLICE("a client in it is of a connection that there is not")));
-	ledger_view_free(v);
+	assert_false(salvage(of, &text, &why));
+	bytes_char(&why, '\0');
+	assert_string_equal(why.data, sentence);
 	bytes_free(&text);
 	bytes_free(&why);
 }
 
+ALONE(a_client_without_a_place_among_the_connections_is_refused)
+{
+	bool back[CONNS] = { 0 };
+	struct ledger_view *v;
+	struct salvage s;
+
+	fixture_say(f, 4, "LOCK a", ":1024");
+	v = view_of(f);
+	s = salvage_of(f, v, back);
+	s.back_count = 4;
+	expect_refused(&s, "a client in it is of a connection that there is not");
+	ledger_view_free(v);
+}
+
 ALONE(another_configuration_is_refused)
 {
-	struct bytes text = { 0 }, why = { 0 };
-	struct fixture *f = *state;
-	struct ledger_view *v = ledger_view_new(f->memory, FIXTURE_MEMORY_BYTES, &why);
+	struct ledger_view *v = view_of(f);
 	struct broker_conf other = f->conf;
 	struct salvage s = salvage_of(f, v, NULL);
 
 	s.back_count = 0;
 	s.conf = &other;
 	other.host = "beta";
-	assert_false(salvage(&s, &text, &why));
-	bytes_char(&why, '\0');
-	assert_string_equal(why.data, "the configuration has another host, root, prefix or mode than it");
+	expect_refused(&s, "the configuration has another host, root, prefix or mode than it");
 	ledger_view_free(v);
-	bytes_free(&text);
-	bytes_free(&why);
 }

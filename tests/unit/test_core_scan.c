@@ -5,7 +5,7 @@
 
 #include "core/hosts/scan.h"
 #include "core/hosts/query.h"
-#include "core_fixture.h"
+#include "core_test.h"
 
 static const char writer[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__0000000003";
 static const char reader[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b12-__READ__0000000002";
@@ -39,53 +39,31 @@ static int setup_standalone(void **state)
 	return fixture_setup(f, 3, state);
 }
 
-static void pieces(struct fixture *f)
-{
-	while (broker_has_work(f->broker))
-		fixture_simple(f, EVENT_TIME, 0);
-}
-
 /* The list of the root, then of one directory after the other: that writer of beta holds each. */
 static void answer_names(struct fixture *f, size_t count, const char *const *names)
 {
-	fixture_op(f, EFFECT_ZK_LIST, "/lb");
-	fixture_answer_list(f, 1, count, names);
-	pieces(f);
+	fixture_serve_list(f, "/lb", count, names);
+	fixture_pieces(f);
 }
 
 static void answer_held(struct fixture *f, const char *path)
 {
-	fixture_op(f, EFFECT_ZK_LIST, path);
-	fixture_answer_list(f, 1, 1, (const char *[]){ writer });
-	fixture_op(f, EFFECT_ZK_GET, writer);
-	fixture_answer_get(f, 70, 9, "1\nhost=beta\n");
-	pieces(f);
-}
-
-static bool has(struct fixture *f, uint32_t conn, const char *text)
-{
-	return memmem(f->replies[conn].data, f->replies[conn].len, text, strlen(text));
+	fixture_serve_list(f, path, 1, (const char *[]){ writer });
+	fixture_serve_get(f, writer, 70, 9, "1\nhost=beta\n");
+	fixture_pieces(f);
 }
 
 TEST(rows_have_holders_and_waiters_of_all_hosts)
 {
-	struct fixture *f = *state;
-
 	fixture_ask(f, 0, "LOCKS * ALL");
-	fixture_op(f, EFFECT_ZK_LIST, "/lb");
 	assert_false(fixture_op(f, EFFECT_ZK_LIST, "/lb")->effect.watch);
 	/* Neither the broker's own, nor what is no lock's, nor the lock that nobody has: that has no row. */
 	fixture_answer_list(f, 1, 5, (const char *[]){ "b", ".mail", "a%2F1", "not%2a", "idle" });
-	fixture_op(f, EFFECT_ZK_LIST, "/lb/a%2F1");
-	fixture_answer_list(f, 1, 3, (const char *[]){ later, reader, writer });
-	fixture_op(f, EFFECT_ZK_GET, reader);
-	fixture_answer_get(f, 70, 9, of_beta);
-	fixture_op(f, EFFECT_ZK_LIST, "/lb/b");
-	fixture_answer_list(f, 1, 1, (const char *[]){ writer });
-	fixture_op(f, EFFECT_ZK_GET, writer);
-	fixture_answer_get(f, 71, 9, "1\nhost=gamma\nkind=election\n");
-	fixture_op(f, EFFECT_ZK_LIST, "/lb/idle");
-	fixture_answer_list(f, 1, 0, NULL);
+	fixture_serve_list(f, "/lb/a%2F1", 3, (const char *[]){ later, reader, writer });
+	fixture_serve_get(f, reader, 70, 9, of_beta);
+	fixture_serve_list(f, "/lb/b", 1, (const char *[]){ writer });
+	fixture_serve_get(f, writer, 71, 9, "1\nhost=gamma\nkind=election\n");
+	fixture_serve_list(f, "/lb/idle", 0, NULL);
 	fixture_no_op(f);
 	fixture_expect(f, 0,
 		       "*4 $4 next $-1 $5 locks *2 "
@@ -103,20 +81,16 @@ TEST(rows_have_holders_and_waiters_of_all_hosts)
 
 TEST(what_this_host_has_is_shown_as_it_knows_it)
 {
-	struct fixture *f = *state;
-	char name[128];
-
-	fixture_held(f, name);
+	fixture_held(f, f->znode);
 	fixture_ask(f, 1, "LOCK a");
 	fixture_ask(f, 2, "LOCKS * ALL");
 	answer_names(f, 1, (const char *[]){ "a" });
 	/* An old list: beta has gone, since this host holds it alone. Who waits elsewhere counts. */
-	fixture_answer_list(f, 1, 3, (const char *[]){ reader, name, later });
+	fixture_answer_list(f, 1, 3, (const char *[]){ reader, f->znode, later });
 	fixture_answer_get(f, 70, 9, "1\nhost=beta\n");
-	assert_true(has(f, 2, "\r\nlocks\r\n*1\r\n"));
-	assert_true(has(f, 2, "waiters\r\n:1\r\n$13\r\nhosts_waiting\r\n:1\r\n"));
-	assert_true(has(f, 2, "holders\r\n*1\r\n*28\r\n$4\r\nhost\r\n$5\r\nalpha\r\n$6\r\nclient\r\n:1\r\n"));
-	bytes_clear(&f->replies[2]);
+	assert_true(fixture_has(f, 2, "\r\nlocks\r\n*1\r\n"));
+	assert_true(fixture_has(f, 2, "waiters\r\n:1\r\n$13\r\nhosts_waiting\r\n:1\r\n"));
+	fixture_expect_part(f, 2, "holders\r\n*1\r\n*28\r\n$4\r\nhost\r\n$5\r\nalpha\r\n$6\r\nclient\r\n:1\r\n");
 }
 
 TEST(the_permits_of_a_semaphore_are_read)
@@ -125,23 +99,19 @@ TEST(the_permits_of_a_semaphore_are_read)
 	static const char second[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-lease-0000000004";
 	static const char mutex[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-lock-0000000005";
 	static const char behind[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-lock-0000000006";
-	struct fixture *f = *state;
 
 	fixture_ask(f, 0, "LOCKS * ALL");
 	answer_names(f, 1, (const char *[]){ "s" });
 	fixture_answer_list(f, 1, 2, (const char *[]){ "leases", "locks" });
-	fixture_op(f, EFFECT_ZK_GET, "/lb/s");
-	fixture_answer_get(f, 1, 0, "1\nkind=semaphore\nlimit=2\n");
-	fixture_op(f, EFFECT_ZK_LIST, "/lb/s/leases");
-	fixture_answer_list(f, 1, 2, (const char *[]){ second, lease });
+	fixture_serve_get(f, "/lb/s", 1, 0, "1\nkind=semaphore\nlimit=2\n");
+	fixture_serve_list(f, "/lb/s/leases", 2, (const char *[]){ second, lease });
 	fixture_answer_get(f, 70, 9, "1\nhost=beta\nclient=5\nsince=5\n");
 	fixture_answer_get(f, 70, 9, "1\nhost=beta\nclient=5\nsince=5\n");
-	fixture_op(f, EFFECT_ZK_LIST, "/lb/s/locks");
-	fixture_answer_list(f, 1, 2, (const char *[]){ mutex, behind });
+	fixture_serve_list(f, "/lb/s/locks", 2, (const char *[]){ mutex, behind });
 	fixture_no_op(f);
-	assert_true(has(f, 0, "$1\r\ns\r\n$4\r\nkind\r\n$9\r\nsemaphore\r\n$5\r\nlimit\r\n:2\r\n"));
-	assert_true(has(f, 0, "holders\r\n*1\r\n") && has(f, 0, "depth\r\n:2\r\n"));
-	bytes_clear(&f->replies[0]);
+	assert_true(fixture_has(f, 0, "$1\r\ns\r\n$4\r\nkind\r\n$9\r\nsemaphore\r\n$5\r\nlimit\r\n:2\r\n"));
+	assert_true(fixture_has(f, 0, "holders\r\n*1\r\n"));
+	fixture_expect_part(f, 0, "depth\r\n:2\r\n");
 }
 
 static const struct broker_prefix prefixes[] = {
@@ -151,68 +121,51 @@ static const struct broker_prefix prefixes[] = {
 	{ "k/", FLAVOUR_KAZOO, "/kazoo", 0 },
 };
 
-static int setup_prefixes(void **state)
-{
-	setup(state);
-	((struct fixture *)*state)->conf.prefixes = prefixes;
-	((struct fixture *)*state)->conf.prefix_count = 4;
-	return 0;
-}
-
-TEST_IN(names_below_all_roots_are_in_one_order, setup_prefixes)
+TEST(names_below_all_roots_are_in_one_order)
 {
 	static const char mutex[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-lock-0000000001";
 	static const char kazoo[] = "4c61f3c27f3c4c119d3e1c6f0f3a9b11__lock__0000000001";
-	struct fixture *f = *state;
 
+	f->conf.prefixes = prefixes;
+	f->conf.prefix_count = 4;
 	fixture_ask(f, 0, "LOCKS * ALL");
 	answer_names(f, 4, (const char *[]){ "zebra", "app%2Fnot", "py%2Fx", "b" });
-	fixture_op(f, EFFECT_ZK_LIST, "/app/locks");
-	fixture_answer_list(f, 1, 1, (const char *[]){ "orders" });
-	fixture_op(f, EFFECT_ZK_LIST, "/kazoo");
-	fixture_answer_list(f, 1, 1, (const char *[]){ "1" });
-	fixture_op(f, EFFECT_ZK_LIST, "/kazoo"); /* of the second prefix with that path */
-	fixture_answer_list(f, 1, 1, (const char *[]){ "1" });
-	fixture_op(f, EFFECT_ZK_LIST, "/app/locks/orders");
-	fixture_answer_list(f, 1, 1, (const char *[]){ mutex });
+	fixture_serve_list(f, "/app/locks", 1, (const char *[]){ "orders" });
+	fixture_serve_list(f, "/kazoo", 1, (const char *[]){ "1" });
+	fixture_serve_list(f, "/kazoo", 1, (const char *[]){ "1" }); /* of the second prefix with that path */
+	fixture_serve_list(f, "/app/locks/orders", 1, (const char *[]){ mutex });
 	fixture_answer_get(f, 70, 9, "theirs");
 	answer_held(f, "/lb/b");
-	fixture_op(f, EFFECT_ZK_LIST, "/kazoo/1");
-	fixture_answer_list(f, 1, 1, (const char *[]){ kazoo });
+	fixture_serve_list(f, "/kazoo/1", 1, (const char *[]){ kazoo });
 	fixture_answer_get(f, 70, 9, "");
-	fixture_op(f, EFFECT_ZK_LIST, "/kazoo/1");
-	fixture_answer(f, ZK_NONODE);
-	fixture_op(f, EFFECT_ZK_LIST, "/lb/py%2Fx");
-	fixture_answer_list(f, 1, 0, NULL);
+	fixture_serve(f, EFFECT_ZK_LIST, "/kazoo/1", ZK_NONODE);
+	fixture_serve_list(f, "/lb/py%2Fx", 0, NULL);
 	answer_held(f, "/lb/zebra");
 	fixture_no_op(f);
-	assert_true(has(f, 0, "\r\nlocks\r\n*4\r\n") && has(f, 0, "\r\napp/orders\r\n") && has(f, 0, "\r\nk/1\r\n"));
-	bytes_clear(&f->replies[0]);
+	assert_true(fixture_has(f, 0, "\r\nlocks\r\n*4\r\n") && fixture_has(f, 0, "\r\napp/orders\r\n"));
+	fixture_expect_part(f, 0, "\r\nk/1\r\n");
 }
 
 TEST(a_page_has_the_first_names_behind_the_given_one)
 {
 	static const char *const names[] = { "e", "c", "a", "d", "b", "bb" };
-	struct fixture *f = *state;
 
 	fixture_ask(f, 0, "LOCKS * ALL COUNT 2 AFTER a");
 	answer_names(f, 6, names);
 	answer_held(f, "/lb/b");
 	answer_held(f, "/lb/bb");
-	assert_true(has(f, 0, "$4\r\nnext\r\n$2\r\nbb\r\n$5\r\nlocks\r\n*2\r\n"));
-	bytes_clear(&f->replies[0]);
+	fixture_expect_part(f, 0, "$4\r\nnext\r\n$2\r\nbb\r\n$5\r\nlocks\r\n*2\r\n");
 	/* The last page, of exactly so many. */
 	fixture_ask(f, 0, "LOCKS [a-c]* ALL AFTER b COUNT 2");
 	answer_names(f, 6, names);
 	answer_held(f, "/lb/bb");
 	answer_held(f, "/lb/c");
-	assert_true(has(f, 0, "$4\r\nnext\r\n$-1\r\n$5\r\nlocks\r\n*2\r\n"));
-	bytes_clear(&f->replies[0]);
+	fixture_expect_part(f, 0, "$4\r\nnext\r\n$-1\r\n$5\r\nlocks\r\n*2\r\n");
 	/* Names that nobody uses count for the page, so that it costs no more. */
 	fixture_ask(f, 0, "LOCKS * ALL COUNT 1");
 	answer_names(f, 6, names);
 	fixture_answer(f, ZK_NONODE);
-	pieces(f);
+	fixture_pieces(f);
 	fixture_expect(f, 0, "*4 $4 next $1 a $5 locks *0");
 	fixture_ask(f, 0, "LOCKS * ALL AFTER e");
 	answer_names(f, 6, names);
@@ -222,14 +175,13 @@ TEST(a_page_has_the_first_names_behind_the_given_one)
 
 TEST_IN(a_page_in_pieces_has_the_first_names_behind_the_given_one, setup_pieces)
 {
-	a_page_has_the_first_names_behind_the_given_one(state);
+	a_page_has_the_first_names_behind_the_given_one_with(f);
 }
 
 TEST(no_page_has_more_than_a_thousand_names)
 {
 	static char texts[SCAN_COUNT_MAX + 1][8];
 	static const char *names[SCAN_COUNT_MAX + 1];
-	struct fixture *f = *state;
 	int lists = 0;
 
 	for (int i = 0; i <= SCAN_COUNT_MAX; i++) {
@@ -246,76 +198,58 @@ TEST(no_page_has_more_than_a_thousand_names)
 
 TEST(words_that_it_does_not_take)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "LOCKS * ALL COUNT 0", "-ERR COUNT takes a number, 1..1000000");
 	fixture_say(f, 0, "LOCKS [a", "-ERR the pattern has a [ without its ]: a [ of a name is written as \\[");
 	fixture_say(f, 0, "LOCKS [a ALL", "-ERR the pattern has a [ without its ]: a [ of a name is written as \\[");
 	fixture_say(f, 0, "LOCKS * ALL AFTER .", "-ERR AFTER takes the name of a lock");
-	fixture_ask(f, 0, "LOCKS * AFTER a");
-	assert_memory_equal(f->replies[0].data, "-ERR syntax error in 'locks' command; ", 38);
-	bytes_clear(&f->replies[0]);
+	fixture_say_begin(f, 0, "LOCKS * AFTER a", "-ERR syntax error in 'locks' command; ");
 	fixture_no_op(f);
 }
 
 /* One more than that many reads, and one more than that many rows. */
 TEST(the_holders_of_a_lock_have_a_bound)
 {
-	static char texts[SCAN_READS_MAX + 1][80];
-	static const char *children[SCAN_READS_MAX + 1];
-	struct fixture *f = *state;
+	static const char begin[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b12-__READ__";
 
 	for (int over = 0; over < 2; over++) {
 		int count = SCAN_HOLDERS_MAX + over, gets = 0;
 
-		for (int i = 0; i < count; i++) {
-			snprintf(texts[i], sizeof(texts[i]), "%.48s%010d", reader, i);
-			children[i] = texts[i];
-		}
 		fixture_ask(f, 0, "LOCKS * ALL");
 		answer_names(f, 1, (const char *[]){ "a" });
-		fixture_answer_list(f, 1, (size_t)count, children);
+		fixture_answer_list(f, 1, (size_t)count, fixture_numbered(begin, 10, count));
 		for (; fixture_is_open(f); gets++)
 			fixture_answer_get(f, 70, 9, "1\nhost=beta\n");
 		assert_int_equal(gets, count);
-		pieces(f);
-		assert_true(has(f, 0, "holders\r\n*16\r\n") && has(f, 0, over ? "more\r\n:1\r\n" : "more\r\n:0\r\n"));
-		bytes_clear(&f->replies[0]);
+		fixture_pieces(f);
+		assert_true(fixture_has(f, 0, "holders\r\n*16\r\n"));
+		fixture_expect_part(f, 0, over ? "more\r\n:1\r\n" : "more\r\n:0\r\n");
 	}
 }
 
 TEST(no_more_znodes_of_a_lock_are_read_than_that)
 {
-	static char texts[SCAN_READS_MAX + 1][80];
-	static const char *leases[SCAN_READS_MAX + 1];
-	struct fixture *f = *state;
+	static const char begin[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-lease-";
 
 	for (int over = 0; over < 2; over++) {
 		int gets = 0, count = SCAN_READS_MAX + over;
 
-		for (int i = 0; i < count; i++) {
-			snprintf(texts[i], sizeof(texts[i]), "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-lease-%010d", i);
-			leases[i] = texts[i];
-		}
 		fixture_ask(f, 0, "LOCKS * ALL");
 		answer_names(f, 1, (const char *[]){ "s" });
 		fixture_answer_list(f, 1, 2, (const char *[]){ "leases", "locks" });
 		fixture_answer_get(f, 1, 0, "1\nkind=semaphore\nlimit=100\n");
-		fixture_answer_list(f, 1, (size_t)count, leases);
+		fixture_answer_list(f, 1, (size_t)count, fixture_numbered(begin, 10, count));
 		for (; fixture_oldest(f)->effect.type == EFFECT_ZK_GET; gets++)
 			fixture_answer_get(f, 70, 9, "1\nhost=beta\nclient=5\nsince=5\n");
 		assert_int_equal(gets, SCAN_READS_MAX);
 		fixture_answer_list(f, 1, 0, NULL);
-		pieces(f);
-		assert_true(has(f, 0, "depth\r\n:64\r\n") && has(f, 0, over ? "more\r\n:1\r\n" : "more\r\n:0\r\n"));
-		bytes_clear(&f->replies[0]);
+		fixture_pieces(f);
+		assert_true(fixture_has(f, 0, "depth\r\n:64\r\n"));
+		fixture_expect_part(f, 0, over ? "more\r\n:1\r\n" : "more\r\n:0\r\n");
 	}
 }
 
 TEST(few_operations_are_open_and_others_have_their_turns)
 {
-	struct fixture *f = *state;
-
 	fixture_operators(f, false);
 	for (uint32_t conn = 4; conn < 4 + QUERY_ACTIVE_MAX; conn++) {
 		fixture_connect_as(f, conn, 1000, (struct slice){ 0 }, false);
@@ -341,7 +275,6 @@ TEST(no_connection_is_one_error)
 {
 	static const char told[] =
 		"-UNAVAILABLE there is no connection to ZooKeeper, which knows the locks of all hosts";
-	struct fixture *f = *state;
 
 	/* While a root is listed; while a lock is; between two pieces. */
 	for (int when = 0; when < 3; when++) {
@@ -351,10 +284,10 @@ TEST(no_connection_is_one_error)
 		else if (when == 2)
 			fixture_answer_list(f, 1, 2, (const char *[]){ "a", "b" });
 		fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
-		pieces(f);
+		fixture_pieces(f);
 		fixture_expect(f, 0, told);
 		fixture_ask(f, 0, "LOCKS * ALL");
-		pieces(f);
+		fixture_pieces(f);
 		fixture_expect(f, 0, told);
 		fixture_reconnected(f);
 		fixture_answer_session(f);
@@ -363,34 +296,30 @@ TEST(no_connection_is_one_error)
 
 TEST_IN(no_connection_is_one_error_in_pieces_too, setup_pieces)
 {
-	no_connection_is_one_error(state);
+	no_connection_is_one_error_with(f);
 }
 
 TEST(what_zookeeper_refuses_is_told)
 {
-	struct fixture *f = *state;
-
 	fixture_ask(f, 0, "LOCKS * ALL");
 	fixture_answer(f, ZK_REFUSED);
 	fixture_expect(f, 0, "-UNAVAILABLE ZooKeeper refuses to show the names of the locks");
 	fixture_ask(f, 0, "LOCKS * ALL");
 	answer_names(f, 1, (const char *[]){ "secret" });
 	fixture_answer(f, ZK_REFUSED);
-	assert_true(has(f, 0, "\r\nsecret\r\n") && has(f, 0, "known\r\n:0\r\n$7\r\nholders\r\n*0\r\n"));
-	bytes_clear(&f->replies[0]);
+	assert_true(fixture_has(f, 0, "\r\nsecret\r\n"));
+	fixture_expect_part(f, 0, "known\r\n:0\r\n$7\r\nholders\r\n*0\r\n");
 }
 
 TEST_IN(who_asked_goes, setup_pieces)
 {
-	struct fixture *f = *state;
-
 	/* While a root is listed, names are picked, a lock is listed, read, and shown. */
 	for (int when = 0; when < 5; when++) {
 		fixture_ask(f, 1, "LOCKS * ALL");
 		if (when > 0)
 			fixture_answer_list(f, 1, 2, (const char *[]){ "a", "b" });
 		if (when > 1)
-			pieces(f);
+			fixture_pieces(f);
 		if (when > 2)
 			fixture_answer_list(f, 1, 1, (const char *[]){ writer });
 		if (when > 3)
@@ -408,8 +337,6 @@ TEST_IN(who_asked_goes, setup_pieces)
 /* In the next process, or in this one, if that one comes to nothing. */
 TEST_IN(it_begins_anew_after_a_hand_over, setup_pieces)
 {
-	struct fixture *f = *state;
-
 	for (int way = 0; way < 8; way++) {
 		int when = way % 4;
 
@@ -417,7 +344,7 @@ TEST_IN(it_begins_anew_after_a_hand_over, setup_pieces)
 		if (when > 0)
 			fixture_answer_list(f, 1, 3, (const char *[]){ "aa", "bb", "cc" });
 		if (when > 1)
-			pieces(f);
+			fixture_pieces(f);
 		if (when > 2)
 			fixture_answer_list(f, 1, 1, (const char *[]){ writer });
 		fixture_event(f, &(struct event){ .type = EVENT_ZK_SUSPENDED, .zk_suspended = { .planned = true } });
@@ -432,35 +359,18 @@ TEST_IN(it_begins_anew_after_a_hand_over, setup_pieces)
 			fixture_answer(f, ZK_OK);
 		answer_names(f, 4, (const char *[]){ "b", "aa", "bb", "cc" });
 		answer_held(f, "/lb/bb");
-		assert_true(has(f, 0, "$4\r\nnext\r\n$2\r\nbb\r\n$5\r\nlocks\r\n*1\r\n"));
-		bytes_clear(&f->replies[0]);
+		fixture_expect_part(f, 0, "$4\r\nnext\r\n$2\r\nbb\r\n$5\r\nlocks\r\n*1\r\n");
 	}
 }
 
-static int setup_small(void **state)
-{
-	struct fixture *f = fixture_new(false);
-
-	f->conf.limits.output_bytes = 4096;
-	return fixture_setup(f, 4, state);
-}
-
-static int setup_roomy(void **state)
-{
-	struct fixture *f = fixture_new(false);
-
-	f->conf.limits.memory_bytes = 10000000;
-	return fixture_setup(f, 4, state);
-}
-
 /* 4096 bytes less 1024 have room for some rows: the page ends there, and the next one goes on with the lock without one. */
-TEST_IN(a_page_is_no_longer_than_an_answer_may_be, setup_small)
+TEST(a_page_is_no_longer_than_an_answer_may_be)
 {
 	static const char *const names[] = { "a", "b", "c", "d", "e", "f", "g", "h", "i", "j" };
-	struct fixture *f = *state;
 	char words[64] = "LOCKS * ALL", next[2] = "";
 	int rows = 0, pages = 0;
 
+	f->conf.limits.output_bytes = 4096;
 	do {
 		const char *at;
 
@@ -486,33 +396,26 @@ TEST_IN(a_page_is_no_longer_than_an_answer_may_be, setup_small)
 TEST(the_memory_of_many_names_is_charged_and_has_a_limit)
 {
 	enum { MANY = 700 };
-	static char texts[MANY][304];
-	static const char *names[MANY];
-	struct fixture *f = *state;
+	const char *const *names = fixture_numbered("n", 299, MANY);
 
-	for (int i = 0; i < MANY; i++) {
-		snprintf(texts[i], sizeof(texts[i]), "n%0299d", i);
-		names[i] = texts[i];
-	}
 	fixture_ask(f, 0, "LOCKS n%0299d1 ALL");
 	answer_names(f, 200, names);
 	fixture_expect(f, 0, "*4 $4 next $-1 $5 locks *0");
 	fixture_ask(f, 0, "LOCKS * ALL");
 	answer_names(f, MANY, names);
-	assert_memory_equal(f->replies[0].data, "-LIMIT user ", 12);
-	bytes_clear(&f->replies[0]);
+	fixture_expect_begin(f, 0, "-LIMIT user ");
 	fixture_no_op(f);
 	fixture_say(f, 0, "PING", "+PONG");
 }
 
-TEST_IN(no_pattern_is_too_much_work, setup_roomy)
+TEST(no_pattern_is_too_much_work)
 {
 	enum { MANY = 600 };
 	static char text[300];
 	static const char *names[MANY];
-	struct fixture *f = *state;
 	char words[200] = "LOCKS *";
 
+	f->conf.limits.memory_bytes = 10000000;
 	memset(text, 'a', sizeof(text) - 1);
 	for (int i = 0; i < MANY; i++)
 		names[i] = text;
@@ -521,7 +424,7 @@ TEST_IN(no_pattern_is_too_much_work, setup_roomy)
 	strcat(words, "b ALL");
 	fixture_ask(f, 0, words);
 	answer_names(f, MANY, names);
-	pieces(f);
+	fixture_pieces(f);
 	fixture_expect(f, 0, "*4 $4 next $-1 $5 locks *0");
 }
 
@@ -529,26 +432,19 @@ TEST_IN(no_pattern_is_too_much_work, setup_roomy)
 
 ALONE(standalone_it_is_this_hosts_own)
 {
-	struct fixture *f = *state;
-	char words[64];
-
-	for (int i = 0; i < 150; i++) {
-		snprintf(words, sizeof(words), "LOCK l%03d", i);
-		fixture_ask(f, 0, words);
-	}
+	for (int i = 0; i < 150; i++)
+		fixture_ask(f, 0, fixture_words(f, "LOCK l%03d", i));
 	bytes_clear(&f->replies[0]);
 	fixture_say(f, 0, "ACQUIRE s LIMIT 3 COUNT 2", ":2");
 	fixture_ask(f, 2, "LOCK l149");
 	fixture_ask(f, 1, "LOCKS * ALL");
 	fixture_expect(f, 1, "");
-	pieces(f);
-	assert_true(has(f, 1, "next\r\n$4\r\nl099\r\n$5\r\nlocks\r\n*100\r\n"));
-	bytes_clear(&f->replies[1]);
+	fixture_pieces(f);
+	fixture_expect_part(f, 1, "next\r\n$4\r\nl099\r\n$5\r\nlocks\r\n*100\r\n");
 	fixture_ask(f, 1, "LOCKS * ALL AFTER l099");
 	fixture_simple(f, EVENT_TIME, 0);
 	fixture_hand_over(f);
-	pieces(f);
-	assert_true(has(f, 1, "next\r\n$-1\r\n$5\r\nlocks\r\n*51\r\n") && has(f, 1, "waiters\r\n:1\r\n"));
-	assert_true(has(f, 1, "kind\r\n$9\r\nsemaphore\r\n$5\r\nlimit\r\n:3\r\n"));
-	bytes_clear(&f->replies[1]);
+	fixture_pieces(f);
+	assert_true(fixture_has(f, 1, "next\r\n$-1\r\n$5\r\nlocks\r\n*51\r\n") && fixture_has(f, 1, "waiters\r\n:1\r\n"));
+	fixture_expect_part(f, 1, "kind\r\n$9\r\nsemaphore\r\n$5\r\nlimit\r\n:3\r\n");
 }

@@ -5,7 +5,7 @@
 
 #include "core/command/script.h"
 #include "core/state.h"
-#include "core_fixture.h"
+#include "core_test.h"
 
 #define GET "redis.call('get', KEYS[1])"
 #define RELEASE "if " GET " == ARGV[1] then return redis.call('del', KEYS[1]) else return 0 end"
@@ -81,15 +81,20 @@ static void evalsha(struct fixture *f, uint32_t conn, const char *hash, const ch
 static void refused(struct fixture *f, uint32_t conn, const char *script, const char *rest, const char *error)
 {
 	ask(f, conn, SLICE("EVAL"), script, rest);
-	assert_true(f->replies[conn].len > strlen(error));
-	assert_memory_equal(f->replies[conn].data, error, strlen(error));
-	bytes_clear(&f->replies[conn]);
+	fixture_expect_begin(f, conn, error);
+}
+
+/* The answer takes more than one event. */
+static void ask_later(struct fixture *f, uint32_t conn, struct slice command, const char *script, const char *rest,
+		      const char *reply)
+{
+	ask(f, conn, command, script, rest);
+	fixture_pass(f, 0);
+	fixture_expect(f, conn, reply);
 }
 
 ALONE(a_release_compares_the_value)
 {
-	struct fixture *f = *state;
-
 	eval(f, 0, RELEASE, "1 a v", ":0");
 	fixture_say(f, 0, "SET a v NX PX 1000", "+OK");
 	eval(f, 1, RELEASE, "1 a w", ":0");
@@ -102,24 +107,17 @@ ALONE(a_release_compares_the_value)
 
 ALONE(what_is_answered_is_the_script_s)
 {
-	struct fixture *f = *state;
+	static const char told[] = "local v = " GET " if v == ARGV[1] then return redis.call('del', KEYS[1]) "
+				   "elseif not v then return -1 else return 0 end";
 
 	for (int version = 2; version <= 3; version++) {
 		const char *nil = version == 2 ? "$-1" : "_";
 
 		eval(f, 0, "if " GET " == ARGV[1] then redis.call('del', KEYS[1]) return true end return false",
 		     "1 a v", nil);
-		eval(f, 0,
-		     "local v = " GET
-		     " if v == ARGV[1] then return redis.call('del', KEYS[1]) elseif not v then return -1 "
-		     "else return 0 end",
-		     "1 a v", ":-1");
+		eval(f, 0, told, "1 a v", ":-1");
 		fixture_say(f, 0, "SET a v NX PX 1000", "+OK");
-		eval(f, 0,
-		     "local v = " GET
-		     " if v == ARGV[1] then return redis.call('del', KEYS[1]) elseif not v then return -1 "
-		     "else return 0 end",
-		     "1 a w", ":0");
+		eval(f, 0, told, "1 a w", ":0");
 		eval(f, 0, "if " GET " == ARGV[1] then redis.call('del', KEYS[1]) return 'OK' else return 7 end",
 		     "1 a v", "$2 OK");
 		eval(f, 0, "if " SET_NX " then return 'OK' else return nil end", "1 a v 1000", "$2 OK");
@@ -132,8 +130,6 @@ ALONE(what_is_answered_is_the_script_s)
 
 ALONE(an_extension_compares_the_value)
 {
-	struct fixture *f = *state;
-
 	eval(f, 0, EXTEND, "1 a v 3000", ":0");
 	fixture_say(f, 0, "SET a v NX PX 1000", "+OK");
 	eval(f, 1, EXTEND, "1 a w 3000", ":0");
@@ -150,8 +146,6 @@ ALONE(an_extension_compares_the_value)
 /* As redis-py does it. */
 ALONE(a_lease_is_extended_by_some_time_or_replaced)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "SET a v NX PX 1000", "+OK");
 	fixture_pass(f, 400);
 	evalsha(f, 1, EXTEND_BY_HASH, "1 a v 2000 0", ":1");
@@ -171,7 +165,6 @@ ALONE(what_is_free_is_acquired_and_what_is_ours_extended)
 		"local v = " GET " if v == ARGV[1] then redis.call('pexpire', KEYS[1], ARGV[2]) return true "
 		"elseif not v then " SET " return true end return false";
 	static const char zero[] = "if " GET " == ARGV[1] then " SET " return 'OK' else return " SET_NX " end";
-	struct fixture *f = *state;
 
 	eval(f, 0, spring, "1 a v 1000", ":1");
 	fixture_say(f, 0, "PTTL a", ":1000");
@@ -189,7 +182,6 @@ ALONE(it_is_acquired_if_the_third_word_says_so)
 {
 	static const char rb[] = "if (redis.call('exists', KEYS[1]) == 0 and ARGV[3] == \"yes\") or " GET
 				 " == ARGV[1] then return " SET " end";
-	struct fixture *f = *state;
 
 	eval(f, 0, rb, "1 a v 1000 no", "$-1");
 	eval(f, 0, rb, "1 a v 1000 yes", "+OK");
@@ -203,11 +195,7 @@ ALONE(it_is_acquired_if_the_third_word_says_so)
 /* As redlock of npm does it. */
 ALONE(several_are_held_all_or_none)
 {
-	struct fixture *f = *state;
-
-	ask(f, 0, SLICE("EVAL"), ACQUIRE_ALL, "3 b a b v 1000");
-	fixture_pass(f, 0);
-	fixture_expect(f, 0, ":3");
+	ask_later(f, 0, SLICE("EVAL"), ACQUIRE_ALL, "3 b a b v 1000", ":3");
 	fixture_say(f, 0, "EXISTS a b", ":2");
 	ask(f, 1, SLICE("EVAL"), ACQUIRE_ALL, "2 0 b w 1000"); /* the one before is free */
 	fixture_pass(f, 0);
@@ -236,14 +224,11 @@ static const char *many(size_t count, char *ret, size_t size)
 
 ALONE(at_most_64_keys)
 {
-	struct fixture *f = *state;
 	char words[1024];
 
 	f->conf.limits.grants = fixture_total(1000);
 	refused(f, 0, ACQUIRE_ALL, many(65, words, sizeof(words)), "-ERR a script needs its number of keys, 1..64");
-	ask(f, 0, SLICE("EVAL"), ACQUIRE_ALL, many(64, words, sizeof(words)));
-	fixture_pass(f, 0);
-	fixture_expect(f, 0, ":64");
+	ask_later(f, 0, SLICE("EVAL"), ACQUIRE_ALL, many(64, words, sizeof(words)), ":64");
 	refused(f, 0, RELEASE, "0 v", "-ERR a script needs its number of keys, 1..64");
 	refused(f, 0, RELEASE, "2 a", "-ERR a script needs its number of keys, 1..64");
 	refused(f, 0, RELEASE, "x a v", "-ERR a script needs its number of keys, 1..64");
@@ -254,8 +239,6 @@ ALONE(at_most_64_keys)
 
 ALONE(a_lock_of_a_connection_is_theirs)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "LOCK a", ":1024");
 	eval(f, 0, RELEASE, "1 a v", ":0");
 	eval(f, 0, EXTEND, "1 a v 1000", ":0");
@@ -267,7 +250,6 @@ ALONE(a_script_is_known_once_it_was_sent)
 {
 	static const char own[] = "if " GET " == ARGV[1] then return redis.call('unlink', KEYS[1]) else return -7 end";
 	char hash[SHA1_HEX_CHARS + 1], bulk[64];
-	struct fixture *f = *state;
 
 	sha1_hex(SLICE(own), hash);
 	snprintf(bulk, sizeof(bulk), "$40 %s", hash);
@@ -275,8 +257,7 @@ ALONE(a_script_is_known_once_it_was_sent)
 	ask(f, 0, SLICE("SCRIPT"), "EXISTS", hash);
 	fixture_expect(f, 0, "*1 :0");
 	ask(f, 0, SLICE("SCRIPT"), "LOAD", "x");
-	assert_memory_equal(f->replies[0].data, "-ERR this script is unknown, and lockbroker runs no Lua", 40);
-	bytes_clear(&f->replies[0]);
+	fixture_expect_begin(f, 0, "-ERR this script is unknown, and lockbroker runs no Lua");
 	{
 		struct slice words[] = { SLICE("SCRIPT"), SLICE("load"), SLICE(own) };
 		struct event e = { .type = EVENT_CLIENT_ASKED, .conn = 0, .asked = { .argc = 3, .argv = words } };
@@ -289,15 +270,13 @@ ALONE(a_script_is_known_once_it_was_sent)
 	ask(f, 1, SLICE("SCRIPT"), "EXISTS", RELEASE_HASH " x");
 	fixture_expect(f, 1, "*2 :1 :0");
 	ask(f, 1, SLICE("SCRIPT"), "FLUSH", "");
-	assert_memory_equal(f->replies[1].data, "-ERR unknown", 12);
-	bytes_clear(&f->replies[1]);
+	fixture_expect_begin(f, 1, "-ERR unknown");
 }
 
 ALONE(an_eval_is_remembered_for_its_user_alone)
 {
 	static const char own[] = "if " GET " == ARGV[1] then return redis.call('unlink', KEYS[1]) else return -7 end";
 	char hash[SHA1_HEX_CHARS + 1];
-	struct fixture *f = *state;
 
 	sha1_hex(SLICE(own), hash);
 	fixture_connect_as(f, 5, 4711, SLICE(""), false);
@@ -309,8 +288,6 @@ ALONE(an_eval_is_remembered_for_its_user_alone)
 /* Another user's script that is known to be of this one too. */
 ALONE(a_value_of_another_user_is_theirs)
 {
-	struct fixture *f = *state;
-
 	fixture_connect_as(f, 5, 4711, SLICE(""), false);
 	fixture_say(f, 0, "SET a v NX PX 1000", "+OK");
 	eval(f, 5, RELEASE, "1 a v", ":0");
@@ -320,8 +297,6 @@ ALONE(a_value_of_another_user_is_theirs)
 
 ALONE(what_is_not_covered_has_a_sentence)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "SUBSCRIBE a",
 		    "-ERR nothing is published here: a client that waits for a lock asks again, or waits with LOCK");
 	fixture_say(
@@ -345,8 +320,6 @@ static const char by_beta[] = "1\nhost=beta\npid=42\nuid=7\ncommand=settle\nsinc
 /* The FenceKey is the last key, and no lock. Without one it does as before. */
 ALONE(redislock_with_a_fence_key_is_told_the_token)
 {
-	struct fixture *f = *state;
-
 	evalsha(f, 0, FENCE_HASH, "2 a a:fence tx 1 1000 1", ":1024");
 	fixture_say(f, 0, "TOKEN a tx", ":1024");
 	fixture_say(f, 0, "EXISTS a a:fence", ":1");
@@ -364,9 +337,7 @@ ALONE(redislock_with_a_fence_key_is_told_the_token)
 			"answers the token of each");
 	evalsha(f, 1, FENCE_HASH, "1 a wx 1 1000", "-ERR this script needs 4 words behind its keys, and there are 3");
 	fixture_say(f, 0, "EXISTS b c c:fence", ":0");
-	ask(f, 1, SLICE("EVALSHA"), FENCE_HASH, "2 b c wx 1 1000 0");
-	fixture_pass(f, 0);
-	fixture_expect(f, 1, "+OK");
+	ask_later(f, 1, SLICE("EVALSHA"), FENCE_HASH, "2 b c wx 1 1000 0", "+OK");
 	evalsha(f, 1, FENCE_HASH, "2 b c wx 1 2000 0", "+OK");
 	fixture_say(f, 0, "PTTL c", ":2000");
 }
@@ -374,8 +345,6 @@ ALONE(redislock_with_a_fence_key_is_told_the_token)
 /* Its lease and its value are keys. */
 ALONE(warlock_touches_its_lock)
 {
-	struct fixture *f = *state;
-
 	evalsha(f, 0, TOUCH_HASH, "3 a 1000 v", ":0");
 	fixture_say(f, 0, "SET a v PX 700 NX", "+OK");
 	evalsha(f, 1, TOUCH_HASH, "3 a 1000 w", ":0");
@@ -385,7 +354,7 @@ ALONE(warlock_touches_its_lock)
 	evalsha(f, 1, TOUCH_HASH, "4 a b 2000 v", "-ERR this script needs 3 keys, and there are 4");
 	evalsha(f, 1, TOUCH_HASH, "1 a 1000 v", "-ERR this script needs 3 keys, and there are 1");
 	ask(f, 1, SLICE("EVALSHA"), TOUCH_HASH, "3 a 0 v");
-	assert_memory_equal(f->replies[1].data, "-ERR invalid expire time in 'evalsha' command", 45);
+	fixture_expect_begin(f, 1, "-ERR invalid expire time in 'evalsha' command");
 }
 
 /* The open question who holds a lock is answered: another host does. */
@@ -393,8 +362,7 @@ static void answer_beta(struct fixture *f, const char *path)
 {
 	fixture_op(f, EFFECT_ZK_LIST, path);
 	fixture_answer_list(f, 500, 1, (const char *const[]){ elsewhere });
-	fixture_op(f, EFFECT_ZK_GET, elsewhere);
-	fixture_answer_get(f, 501, BETA, by_beta);
+	fixture_serve_get(f, elsewhere, 501, BETA, by_beta);
 }
 
 /* It is asked (test_core_forward.c); here it has no mailbox. */
@@ -403,15 +371,13 @@ TEST(a_lock_of_another_host_is_never_told_to_be_gone)
 	static const char sentence[] = "-UNAVAILABLE a is held by host beta, which has no mailbox: "
 		    "nothing was done there, so ask again";
 	const char *const scripts[] = { RELEASE, EXTEND };
-	struct fixture *f = *state;
 
 	for (int i = 0; i < 2; i++) {
 		ask(f, 0, SLICE("EVAL"), scripts[i], "1 a v 1000");
 		fixture_expect(f, 0, "");
 		answer_beta(f, "/a");
 		fixture_pass(f, 0);
-		fixture_op(f, EFFECT_ZK_CREATE, "");
-		fixture_answer(f, ZK_NONODE);
+		fixture_serve(f, EFFECT_ZK_CREATE, "", ZK_NONODE);
 		fixture_expect(f, 0, sentence);
 	}
 }
@@ -420,7 +386,6 @@ ALONE(redislock_is_told_for_how_long_it_holds_yet)
 {
 	static const char left[] =
 		"if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pttl', KEYS[1]) else return -3 end";
-	struct fixture *f = *state;
 
 	fixture_say(f, 0, "SET a v NX PX 1000", "+OK");
 	fixture_pass(f, 100);
@@ -433,8 +398,6 @@ ALONE(redislock_is_told_for_how_long_it_holds_yet)
 /* In one array: the value as GET tells it, and the rest of the lease as PTTL does. */
 ALONE(redlock_rb_is_told_the_value_and_how_long_it_is_held_yet)
 {
-	struct fixture *f = *state;
-
 	evalsha(f, 0, PAIR_HASH, "1 a", "*2 $-1 :-2");
 	fixture_say(f, 0, "SET a v NX PX 1000", "+OK");
 	fixture_pass(f, 100);
@@ -453,8 +416,6 @@ ALONE(redlock_rb_is_told_the_value_and_how_long_it_is_held_yet)
 
 TEST(redlock_rb_is_told_that_another_host_holds_it)
 {
-	struct fixture *f = *state;
-
 	ask(f, 0, SLICE("EVALSHA"), PAIR_HASH, "1 a");
 	answer_beta(f, "/a");
 	fixture_pass(f, 0);
@@ -464,7 +425,6 @@ TEST(redlock_rb_is_told_that_another_host_holds_it)
 /* Its value is a token and what the program has written behind it; here a token of 1 byte. */
 ALONE(redislock_extends_what_it_obtains_again)
 {
-	struct fixture *f = *state;
 	const char *const hashes[] = { OBTAIN_09_HASH, OBTAIN_HASH };
 
 	for (int i = 0; i < 2; i++) {
@@ -486,26 +446,19 @@ ALONE(redislock_extends_what_it_obtains_again)
 		evalsha(f, 1, hashes[i], "1 a tx 1",
 			"-ERR this script needs 3 words behind its keys, and there are 2");
 		ask(f, 1, SLICE("EVALSHA"), hashes[i], "1 a tx 1 0");
-		assert_memory_equal(f->replies[1].data, "-ERR invalid expire time in 'evalsha' command", 45);
-		bytes_clear(&f->replies[1]);
+		fixture_expect_begin(f, 1, "-ERR invalid expire time in 'evalsha' command");
 		eval(f, 0, RELEASE, "1 a tx", ":1");
 	}
 }
 
 ALONE(redislock_holds_several_all_or_none)
 {
-	struct fixture *f = *state;
-
-	ask(f, 0, SLICE("EVALSHA"), OBTAIN_HASH, "3 b a b v 1 1000");
-	fixture_pass(f, 0);
-	fixture_expect(f, 0, "+OK");
+	ask_later(f, 0, SLICE("EVALSHA"), OBTAIN_HASH, "3 b a b v 1 1000", "+OK");
 	evalsha(f, 1, OBTAIN_HASH, "2 a b v 1 2000", "+OK");
 	fixture_say(f, 0, "PTTL a", ":2000");
 	fixture_say(f, 0, "PTTL b", ":2000");
 	/* One of them is free. */
-	ask(f, 1, SLICE("EVALSHA"), OBTAIN_HASH, "3 a b 0 v 1 3000");
-	fixture_pass(f, 0);
-	fixture_expect(f, 1, "$-1");
+	ask_later(f, 1, SLICE("EVALSHA"), OBTAIN_HASH, "3 a b 0 v 1 3000", "$-1");
 	fixture_say(f, 0, "EXISTS 0", ":0");
 	evalsha(f, 1, REFRESH_ALL_HASH, "3 a b 0 v 5000", "$-1");
 	evalsha(f, 1, REFRESH_ALL_HASH, "2 a b w 5000", "$-1");

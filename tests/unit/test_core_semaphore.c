@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Counting semaphores inside the host, in standalone mode (semaphore.h). */
-#include "core_fixture.h"
+#include "core_test.h"
 
-static int setup_standalone(void **state)
-{
-	return fixture_setup(fixture_new(true), 4, state);
-}
+SETUP(setup_standalone, true, 4)
 
 ALONE(permits_are_counted_and_waited_for_in_order)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "ACQUIRE s LIMIT 3 COUNT 2", ":2");
 	fixture_say(f, 1, "ACQUIRE s LIMIT 3 COUNT 2", "");
 	fixture_say(f, 2, "ACQUIRE s LIMIT 3", ""); /* one is free, and it is not the first */
@@ -28,8 +23,6 @@ ALONE(permits_are_counted_and_waited_for_in_order)
 
 ALONE(a_try_is_answered_at_once)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "ACQUIRE s LIMIT 2", ":1");
 	fixture_say(f, 1, "ACQUIRE s LIMIT 2 COUNT 2 WAIT 0", "$-1");
 	fixture_say(f, 1, "ACQUIRE s LIMIT 2 WAIT 0", ":1");
@@ -40,8 +33,6 @@ ALONE(a_try_is_answered_at_once)
 
 ALONE(nonsense_is_refused)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "ACQUIRE s LIMIT 2 COUNT 3",
 		    "-ERR ACQUIRE needs LIMIT n, the same for all clients of the semaphore, and a COUNT of at most n");
 	fixture_say(f, 0, "ACQUIRE s COUNT 1",
@@ -55,8 +46,6 @@ ALONE(nonsense_is_refused)
 
 ALONE(locks_and_semaphores_are_told_apart)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "ACQUIRE s LIMIT 2", ":1");
 	fixture_say(f, 1, "LOCK s", "-MISMATCH this name is in use as a semaphore, not as a lock: s");
 	fixture_say(f, 1, "CAMPAIGN s DATA x", "-MISMATCH this name is in use as a semaphore, not as an election: s");
@@ -70,8 +59,6 @@ ALONE(locks_and_semaphores_are_told_apart)
 
 ALONE(a_lease_ends_and_the_next_is_served)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "ACQUIRE s LIMIT 2 COUNT 2 LEASE 100", ":2");
 	fixture_say(f, 2, "ACQUIRE s LIMIT 2 LEASE 0", "-ERR LEASE takes milliseconds, 1..31536000000");
 	fixture_say(f, 1, "ACQUIRE s LIMIT 2", "");
@@ -93,8 +80,6 @@ ALONE(a_lease_ends_and_the_next_is_served)
 
 ALONE(more_permits_never_shorten_a_lease)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "ACQUIRE s LIMIT 5 LEASE 100", ":1");
 	fixture_say(f, 0, "ACQUIRE s LIMIT 5 LEASE 10", ":2");
 	fixture_say(f, 0, "VALID s", ":100");
@@ -108,8 +93,6 @@ ALONE(more_permits_never_shorten_a_lease)
 
 ALONE(permits_are_renewed)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "ACQUIRE s LIMIT 2 LEASE 100", ":1");
 	fixture_say(f, 0, "RENEW s 300", ":1");
 	fixture_say(f, 0, "VALID s", ":300");
@@ -126,8 +109,6 @@ ALONE(permits_are_renewed)
 
 ALONE(who_waits_for_more_and_loses_what_it_has_is_told)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "ACQUIRE s LIMIT 2 LEASE 50", ":1");
 	fixture_say(f, 1, "ACQUIRE s LIMIT 2", ":1");
 	fixture_say(f, 0, "ACQUIRE s LIMIT 2", "");
@@ -144,8 +125,6 @@ ALONE(who_waits_for_more_and_loses_what_it_has_is_told)
 /* Of whoever has permits enough to let it go on, all wait for it. */
 ALONE(a_circle_through_permits_is_refused)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "LOCK l", ":1024");
 	fixture_say(f, 1, "ACQUIRE s LIMIT 2", ":1");
 	fixture_say(f, 2, "ACQUIRE s LIMIT 2", ":1");
@@ -162,8 +141,6 @@ ALONE(a_circle_through_permits_is_refused)
 
 ALONE(an_acquire_may_be_what_closes_it)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "LOCK l", ":1024");
 	fixture_say(f, 1, "ACQUIRE s LIMIT 3 COUNT 2", ":2");
 	fixture_say(f, 1, "LOCK l", "");
@@ -179,8 +156,6 @@ ALONE(an_acquire_may_be_what_closes_it)
 /* Its owner's other connection is only before the holder in line for permits: it need not let go of anything. */
 ALONE(who_is_before_it_in_line_for_permits_closes_no_circle)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "CLIENT SETINFO OWNER x", "+OK");
 	fixture_say(f, 1, "CLIENT SETINFO OWNER x", "+OK");
 	fixture_say(f, 3, "ACQUIRE s LIMIT 3 COUNT 2", ":2");
@@ -197,8 +172,6 @@ ALONE(who_is_before_it_in_line_for_permits_closes_no_circle)
 
 ALONE(who_waits_for_many_keeps_those_behind_it)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "LOCK l", ":1024");
 	fixture_say(f, 1, "ACQUIRE s LIMIT 3", ":1");
 	fixture_say(f, 2, "ACQUIRE s LIMIT 3 COUNT 3", ""); /* for those of client 1, which is first to wait for l */
@@ -212,8 +185,6 @@ ALONE(who_waits_for_many_keeps_those_behind_it)
 
 ALONE(two_who_want_more_of_the_same_are_told)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "ACQUIRE s LIMIT 3", ":1");
 	fixture_say(f, 1, "ACQUIRE s LIMIT 3", ":1");
 	fixture_say(f, 0, "ACQUIRE s LIMIT 3 COUNT 2", "");
@@ -227,8 +198,6 @@ ALONE(two_who_want_more_of_the_same_are_told)
 /* What the first gets it keeps until the other has what it wants. */
 ALONE(two_of_one_owner_want_too_many_together)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "CLIENT SETINFO OWNER x", "+OK");
 	fixture_say(f, 1, "CLIENT SETINFO OWNER x", "+OK");
 	fixture_say(f, 2, "ACQUIRE s LIMIT 5 COUNT 5", ":5");

@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The session and time: T = 12 s, so T/8 = 1.5 s, T/6 = 2 s, T/3 = 4 s, 2/3 T = 8 s; tick 2 s. */
-#include <stdio.h>
+#include "core_test.h"
 
-#include "core_fixture.h"
+SETUP(setup, false, 4)
 
-static int setup(void **state)
+/* The test starts it. */
+static int setup_new(void **state)
 {
-	struct fixture *f = fixture_new(false);
-
-	fixture_start(f);
-	fixture_zk_connected(f, SESSION);
-	for (uint32_t conn = 0; conn < 4; conn++)
-		fixture_connect(f, conn);
-	*state = f;
+	*state = fixture_new(false);
 	return 0;
 }
 
@@ -23,35 +18,22 @@ static int64_t safe_ms(const struct fixture *f)
 	return until == INT64_MIN ? -1 : (until - f->now_ns) / MS;
 }
 
-static char held_name[128];
-
-static void held(struct fixture *f)
+TEST_IN(the_first_answered_write_proves_the_session, setup_new)
 {
-	fixture_answer_session(f);
-	fixture_held(f, held_name);
-}
-
-TEST(the_first_answered_write_proves_the_session)
-{
-	struct fixture *f = *state;
-
+	fixture_start(f);
+	fixture_zk_connected(f, SESSION);
 	assert_int_equal(safe_ms(f), -1);
 	fixture_pass(f, 500);
-	fixture_op(f, EFFECT_ZK_CREATE, "/lb");
-	fixture_answer(f, ZK_NODEEXISTS);
+	fixture_serve(f, EFFECT_ZK_CREATE, "/lb", ZK_NODEEXISTS);
 	assert_int_equal(safe_ms(f), 7500); /* from the time of sending */
 }
 
 /* Pitfall 4. */
 TEST(reads_prove_nothing)
 {
-	struct fixture *f = *state;
-
-	fixture_answer_session(f);
 	fixture_pass(f, 500);
 	fixture_ask(f, 0, "LOCK a");
-	fixture_op(f, EFFECT_ZK_GET, "/lb/a");
-	fixture_answer_get(f, 1, 0, "");
+	fixture_serve_get(f, "/lb/a", 1, 0, "");
 	assert_int_equal(safe_ms(f), 7500);
 	fixture_answer(f, ZK_REFUSED); /* the create: not through the quorum */
 	assert_int_equal(safe_ms(f), 7500);
@@ -59,15 +41,11 @@ TEST(reads_prove_nothing)
 
 TEST(the_heartbeat_goes_on_while_idle)
 {
-	struct fixture *f = *state;
-
-	fixture_answer_session(f);
 	for (int i = 0; i < 5; i++) {
 		fixture_pass(f, 1499);
 		fixture_no_op(f);
 		fixture_pass(f, 1);
-		fixture_op(f, EFFECT_ZK_SET, "/lb/.hosts/alpha");
-		fixture_answer(f, ZK_OK);
+		fixture_serve(f, EFFECT_ZK_SET, "/lb/.hosts/alpha", ZK_OK);
 		assert_int_equal(safe_ms(f), 8000);
 	}
 }
@@ -75,10 +53,8 @@ TEST(the_heartbeat_goes_on_while_idle)
 /* Its answer would come when holders have been told already that the session is in jeopardy. */
 TEST(the_next_heartbeat_does_not_wait_for_one_that_takes_long)
 {
-	struct fixture *f = *state;
 	size_t sent;
 
-	fixture_answer_session(f);
 	fixture_pass(f, 1500);
 	sent = f->end_op;
 	fixture_pass(f, 749);
@@ -94,23 +70,15 @@ TEST(the_next_heartbeat_does_not_wait_for_one_that_takes_long)
 
 TEST(lock_traffic_counts_as_heartbeat)
 {
-	struct fixture *f = *state;
-
-	fixture_answer_session(f);
 	fixture_pass(f, 1000);
-	held(f);
+	fixture_held(f, f->znode);
 	assert_int_equal(safe_ms(f), 8000);
 	fixture_pass(f, 1000);
-	fixture_op(f, EFFECT_ZK_LIST, "/lb/a"); /* the grant is a second old */
-	fixture_answer_list(f, 1, 0, NULL);
-	bytes_clear(&f->replies[0]);
+	fixture_serve_list(f, "/lb/a", 0, NULL); /* the grant is a second old */
 }
 
 TEST(a_late_answer_proves_nothing)
 {
-	struct fixture *f = *state;
-
-	fixture_answer_session(f);
 	fixture_pass(f, 1500);
 	fixture_pass(f, 2000); /* the heartbeat is T/6 old: dropped, in this very turn */
 	assert_int_equal(f->drops, 1);
@@ -119,9 +87,6 @@ TEST(a_late_answer_proves_nothing)
 
 TEST(a_silent_server_is_dropped_after_a_sixth)
 {
-	struct fixture *f = *state;
-
-	fixture_answer_session(f);
 	fixture_pass(f, 1500 + 1999);
 	assert_int_equal(f->drops, 0);
 	fixture_pass(f, 1);
@@ -134,9 +99,6 @@ TEST(a_silent_server_is_dropped_after_a_sixth)
 /* A busy server is no silent one; what proves the session is another matter. */
 TEST(a_server_that_answers_something_is_not_silent)
 {
-	struct fixture *f = *state;
-
-	fixture_answer_session(f);
 	fixture_pass(f, 500);
 	fixture_ask(f, 0, "LOCK a");
 	fixture_pass(f, 1900);
@@ -154,9 +116,6 @@ TEST(a_server_that_answers_something_is_not_silent)
 
 TEST(what_answers_no_operation_is_silence)
 {
-	struct fixture *f = *state;
-
-	fixture_answer_session(f);
 	fixture_pass(f, 1500);
 	fixture_pass(f, 1900);
 	fixture_watch(f, ZK_WATCH_CHILDREN, "/lb/a");
@@ -167,10 +126,8 @@ TEST(what_answers_no_operation_is_silence)
 
 TEST(jeopardy_is_told_with_the_time_left_and_safe_after_it)
 {
-	struct fixture *f = *state;
-
 	fixture_resp3(f, 0);
-	held(f);
+	fixture_held(f, f->znode);
 	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
 	fixture_expect_push(f, 0, ">2 $8 jeopardy :8000");
 	fixture_pass(f, 1000);
@@ -181,38 +138,30 @@ TEST(jeopardy_is_told_with_the_time_left_and_safe_after_it)
 
 TEST(jeopardy_ends_with_a_proof)
 {
-	struct fixture *f = *state;
-
-	held(f);
+	fixture_held(f, f->znode);
 	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
 	fixture_pass(f, 4500);
 	fixture_say(f, 0, "EVENTS", "*2 $8 jeopardy :3500");
 	fixture_say(f, 0, "EVENTS", "");
 	fixture_zk_connected(f, SESSION);
 	fixture_expect(f, 0, "");
-	fixture_op(f, EFFECT_ZK_SET, "/lb/.hosts/alpha");
-	fixture_answer(f, ZK_OK);
+	fixture_serve(f, EFFECT_ZK_SET, "/lb/.hosts/alpha", ZK_OK);
 	fixture_expect(f, 0, "*1 $4 safe");
 	assert_int_equal(safe_ms(f), 8000);
 }
 
 TEST(a_shorter_timeout_after_a_reconnection_shortens_the_proof)
 {
-	struct fixture *f = *state;
-
-	held(f);
+	fixture_held(f, f->znode);
 	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
 	f->conf.session_timeout_ns = 5000 * MS;
 	fixture_zk_connected(f, SESSION);
 	assert_int_equal(safe_ms(f), 4900);
-	bytes_clear(&f->replies[0]);
 }
 
 TEST(loss_is_told_at_two_thirds_and_once)
 {
-	struct fixture *f = *state;
-
-	held(f);
+	fixture_held(f, f->znode);
 	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
 	fixture_pass(f, 7999);
 	fixture_say(f, 0, "VALID a", ":1");
@@ -224,9 +173,7 @@ TEST(loss_is_told_at_two_thirds_and_once)
 
 TEST(an_unread_loss_is_told_by_the_next_lock)
 {
-	struct fixture *f = *state;
-
-	held(f);
+	fixture_held(f, f->znode);
 	fixture_event(f, &(struct event){ .type = EVENT_ZK_EXPIRED });
 	fixture_say(f, 0, "LOCK a", "-LOST an earlier grant of this lock was lost; ask again: a");
 	fixture_say(f, 0, "EVENTS WAIT 0", "*-1");
@@ -237,10 +184,8 @@ TEST(an_unread_loss_is_told_by_the_next_lock)
 
 TEST(a_push_does_not_count_as_told)
 {
-	struct fixture *f = *state;
-
 	fixture_resp3(f, 0);
-	held(f);
+	fixture_held(f, f->znode);
 	fixture_event(f, &(struct event){ .type = EVENT_ZK_EXPIRED });
 	fixture_expect_push(f, 0, ">4 $4 lost $1 a :78848 $7 session");
 	fixture_say(f, 0, "UNLOCK a TOKEN 78848", "-LOST the grant was lost before it was released: a");
@@ -249,27 +194,20 @@ TEST(a_push_does_not_count_as_told)
 
 TEST(a_session_that_lives_after_all_gives_its_void_znodes_away)
 {
-	struct fixture *f = *state;
-
-	held(f);
+	fixture_held(f, f->znode);
 	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
 	fixture_pass(f, 8000);
 	fixture_ask(f, 1, "LOCK a");
 	fixture_reconnected(f);
-	fixture_op(f, EFFECT_ZK_DELETE, "-__WRIT__0000000005");
-	fixture_answer(f, ZK_OK);
-	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
-	fixture_answer_list(f, 1, 0, NULL);
+	fixture_serve(f, EFFECT_ZK_DELETE, "-__WRIT__0000000005", ZK_OK);
+	fixture_serve_list(f, "/lb/a", 0, NULL);
 	fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
-	bytes_clear(&f->replies[0]);
 }
 
 /* Pitfall 5. */
 TEST(a_grant_must_be_proven_for_long_enough)
 {
-	struct fixture *f = *state;
-
-	held(f);
+	fixture_held(f, f->znode);
 	fixture_ask(f, 1, "LOCK a");
 	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
 	fixture_pass(f, 6900);
@@ -284,34 +222,25 @@ TEST(a_grant_must_be_proven_for_long_enough)
 /* Pitfall 5. */
 TEST(after_a_standstill_nothing_is_granted_until_a_later_write)
 {
-	struct fixture *f = *state;
-
-	held(f);
+	fixture_held(f, f->znode);
 	fixture_ask(f, 1, "LOCK a");
 	f->now_ns += 4001 * MS;
 	fixture_say(f, 0, "UNLOCK a", ":0");
 	fixture_expect(f, 1, "");
-	fixture_op(f, EFFECT_ZK_SET, "/lb/.hosts/alpha"); /* overdue */
-	fixture_answer(f, ZK_OK);
+	fixture_serve(f, EFFECT_ZK_SET, "/lb/.hosts/alpha", ZK_OK); /* overdue */
 	assert_int_equal(safe_ms(f), 8000 - 4001); /* sent within a tick of waking: proves nothing */
-	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
-	fixture_answer_list(f, 1, 1, (const char *[]){ held_name });
+	fixture_serve_list(f, "/lb/a", 1, (const char *[]){ f->znode });
 	fixture_pass(f, 1999);
-	fixture_op(f, EFFECT_ZK_SET, "/lb/.hosts/alpha"); /* the ordinary heartbeat, too early as well */
-	fixture_answer(f, ZK_OK);
+	fixture_serve(f, EFFECT_ZK_SET, "/lb/.hosts/alpha", ZK_OK); /* the ordinary heartbeat, too early as well */
 	fixture_expect(f, 1, "");
 	fixture_pass(f, 1);
-	fixture_op(f, EFFECT_ZK_SET, "/lb/.hosts/alpha");
-	fixture_answer(f, ZK_OK);
+	fixture_serve(f, EFFECT_ZK_SET, "/lb/.hosts/alpha", ZK_OK);
 	fixture_expect(f, 1, ":78849");
 }
 
 /* Found by the simulator: the handshake's answer had waited in the socket while the daemon was stopped. */
-TEST_WITH(a_session_that_began_during_a_standstill_is_not_believed_at_once, NULL, NULL)
+TEST_IN(a_session_that_began_during_a_standstill_is_not_believed_at_once, setup_new)
 {
-	struct fixture *f = fixture_new(false);
-
-	(void)state;
 	fixture_start(f);
 	f->now_ns += 11000 * MS;
 	fixture_zk_connected(f, SESSION);
@@ -320,15 +249,11 @@ TEST_WITH(a_session_that_began_during_a_standstill_is_not_believed_at_once, NULL
 	fixture_pass(f, 2000);
 	fixture_answer_session(f);
 	assert_int_equal(safe_ms(f), 8000);
-	fixture_free(f);
 }
 
 /* Found by the simulator too: the leader may not have seen the session since the handshake was asked for. */
-TEST_WITH(a_slow_handshake_shortens_the_proof, NULL, NULL)
+TEST_IN(a_slow_handshake_shortens_the_proof, setup_new)
 {
-	struct fixture *f = fixture_new(false);
-
-	(void)state;
 	f->handshake_ns = 5000 * MS;
 	fixture_start(f);
 	fixture_zk_connected(f, SESSION);
@@ -350,26 +275,22 @@ TEST_WITH(a_slow_handshake_shortens_the_proof, NULL, NULL)
 	fixture_pass(f, 750);
 	fixture_answer_session(f);
 	assert_int_equal(safe_ms(f), 8000);
-	fixture_free(f);
 }
 
 /* A lock's own refusals are no heartbeat: one bad ACL must not cost the host its session. */
 TEST(refused_writes_do_not_stand_for_heartbeats)
 {
-	struct fixture *f = *state;
-	char words[32];
 	int beats = 0;
 
-	held(f);
+	fixture_held(f, f->znode);
 	for (int i = 0; i < 20; i++) {
-		snprintf(words, sizeof(words), "LOCK b%d", i);
-		fixture_ask(f, 1, words);
+		fixture_ask(f, 1, fixture_words(f, "LOCK b%d", i));
 		while (fixture_is_open(f)) {
 			const struct fixture_op *op = fixture_oldest(f);
 
 			beats += op->effect.type == EFFECT_ZK_SET;
 			if (op->effect.type == EFFECT_ZK_LIST)
-				fixture_answer_list(f, 1, op->path[4] == 'a', (const char *[]){ held_name });
+				fixture_answer_list(f, 1, op->path[4] == 'a', (const char *[]){ f->znode });
 			else
 				fixture_answer(f, op->effect.type == EFFECT_ZK_CREATE ? ZK_REFUSED : ZK_OK);
 		}
@@ -382,9 +303,7 @@ TEST(refused_writes_do_not_stand_for_heartbeats)
 
 TEST(an_old_jeopardy_is_not_told_to_who_let_go)
 {
-	struct fixture *f = *state;
-
-	held(f);
+	fixture_held(f, f->znode);
 	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
 	fixture_say(f, 0, "UNLOCK a", ":0");
 	fixture_pass(f, 9000);
@@ -393,18 +312,15 @@ TEST(an_old_jeopardy_is_not_told_to_who_let_go)
 
 TEST(losses_do_not_eat_the_limits)
 {
-	struct fixture *f = *state;
-	char name[128];
-
 	f->conf.limits.grants_per_client = 1;
 	fixture_resp3(f, 0);
-	held(f);
+	fixture_held(f, f->znode);
 	fixture_event(f, &(struct event){ .type = EVENT_ZK_EXPIRED });
 	fixture_expect_push(f, 0, ">4 $4 lost $1 a :78848 $7 session");
 	fixture_zk_connected(f, SESSION + 1);
 	fixture_answer_session(f);
 	fixture_pass(f, 200);
-	fixture_lock_held(f, 0, "b", 5, 78, name, sizeof(name));
+	fixture_lock_held(f, 0, "b", 5, 78, f->znode, sizeof(f->znode));
 	fixture_expect(f, 0, ":79872");
 	fixture_say(
 		f, 0, "LOCK c",
@@ -417,9 +333,7 @@ TEST(losses_do_not_eat_the_limits)
 
 TEST(waking_after_the_deadline_tells_the_loss_first)
 {
-	struct fixture *f = *state;
-
-	held(f);
+	fixture_held(f, f->znode);
 	fixture_ask(f, 1, "LOCK a");
 	f->now_ns += 9000 * MS;
 	fixture_say(f, 0, "UNLOCK a", "-LOST the grant was lost before it was released: a");
@@ -428,9 +342,6 @@ TEST(waking_after_the_deadline_tells_the_loss_first)
 
 TEST(a_session_silent_for_too_long_is_given_up)
 {
-	struct fixture *f = *state;
-
-	fixture_answer_session(f);
 	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
 	fixture_pass(f, 11999);
 	assert_int_equal(f->opens, 1);
@@ -443,7 +354,6 @@ TEST(a_session_silent_for_too_long_is_given_up)
 TEST(connections_that_end_at_once_are_worth_a_warning)
 {
 	static const char text[] = "somebody else may be using this session";
-	struct fixture *f = *state;
 
 	fixture_pass(f, 1000);
 	for (int i = 0; i < 5; i++) {
@@ -470,7 +380,6 @@ static void connected_with(struct fixture *f, int64_t session, int64_t timeout_m
 TEST(another_timeout_than_asked_for_is_told)
 {
 	static const char ten[] = "the servers grant a session timeout of 10000 ms, not 12000 ms as configured";
-	struct fixture *f = *state;
 
 	assert_false(fixture_logged(f, "the servers grant"));
 	connected_with(f, SESSION, 10000);
@@ -491,10 +400,8 @@ static void suspend(struct fixture *f, bool planned)
 /* The connection ends with the hand-over, and the holders are safe for as long as the proof is young. */
 TEST(a_hand_over_is_no_jeopardy_until_the_proof_is_old)
 {
-	struct fixture *f = *state;
-
 	fixture_resp3(f, 0);
-	held(f);
+	fixture_held(f, f->znode);
 	suspend(f, true);
 	fixture_expect_push(f, 0, "");
 	fixture_pass(f, 3500);
@@ -506,10 +413,8 @@ TEST(a_hand_over_is_no_jeopardy_until_the_proof_is_old)
 
 TEST(a_connection_that_is_lost_after_a_hand_over_is_jeopardy_at_once)
 {
-	struct fixture *f = *state;
-
 	fixture_resp3(f, 0);
-	held(f);
+	fixture_held(f, f->znode);
 	suspend(f, true);
 	fixture_reconnected(f);
 	fixture_expect_push(f, 0, "");
@@ -519,8 +424,6 @@ TEST(a_connection_that_is_lost_after_a_hand_over_is_jeopardy_at_once)
 
 TEST(hand_overs_in_a_row_are_no_shared_session)
 {
-	struct fixture *f = *state;
-
 	for (int i = 0; i < 20; i++) {
 		suspend(f, true);
 		fixture_zk_connected(f, SESSION);

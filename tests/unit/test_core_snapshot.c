@@ -3,7 +3,7 @@
  * The broker's state as a text and back (core/snapshot.h). The simulator takes snapshots at random moments; here are what
  * was written by each version, what somebody cut or changed, and what a client sees.
  */
-#include "core_fixture.h"
+#include "core_test.h"
 
 #include <stdio.h>
 
@@ -71,7 +71,7 @@ static void expect_refused(struct slice text, const char *sentence)
 	bytes_free(&why);
 }
 
-static void expect_taken(struct slice text)
+static struct broker *taken(struct slice text)
 {
 	struct bytes why = { 0 };
 	struct broker *b = restored(text, &why);
@@ -79,8 +79,8 @@ static void expect_taken(struct slice text)
 	assert_int_equal(why.len, 0);
 	assert_non_null(b);
 	broker_check(b);
-	broker_free(b);
 	bytes_free(&why);
+	return b;
 }
 
 static struct bytes sealed(struct slice body)
@@ -104,12 +104,8 @@ static struct slice body_of(struct slice text)
 
 TEST_WITH(what_version_1_wrote_is_read, NULL, NULL)
 {
-	struct bytes why = { 0 };
-	struct broker *b = restored(record(), &why);
+	struct broker *b = taken(record());
 
-	(void)state;
-	assert_non_null(b);
-	broker_check(b);
 	assert_int_equal(b->locks.client_count, CLIENTS);
 	assert_int_equal(b->locks.grant_count, GRANTS);
 	assert_int_equal(b->locks.lost_count, LOST);
@@ -118,21 +114,17 @@ TEST_WITH(what_version_1_wrote_is_read, NULL, NULL)
 	assert_int_equal(b->hosts.outbox_count, LETTERS);
 	assert_true(b->ensemble.session.id != 0);
 	broker_free(b);
-	bytes_free(&why);
 }
 
 TEST_WITH(the_snapshot_of_what_was_read_is_the_same, NULL, NULL)
 {
-	struct bytes why = { 0 }, again = { 0 };
-	struct broker *b = restored(record(), &why);
+	struct bytes again = { 0 };
+	struct broker *b = taken(record());
 
-	(void)state;
-	assert_non_null(b);
 	broker_snapshot(b, &again);
 	assert_true(slice_eq(bytes_view(&again), record()));
 	broker_free(b);
 	bytes_free(&again);
-	bytes_free(&why);
 }
 
 static void with_version(struct bytes *text, char digit)
@@ -146,9 +138,8 @@ TEST_WITH(the_next_version_is_read_and_the_one_after_it_is_refused, NULL, NULL)
 {
 	struct bytes text = { 0 };
 
-	(void)state;
 	with_version(&text, '2');
-	expect_taken(bytes_view(&text));
+	broker_free(taken(bytes_view(&text)));
 	with_version(&text, '3');
 	expect_refused(bytes_view(&text), "it is of version 3, and this lockbrokerd reads 0 to 2");
 	bytes_free(&text);
@@ -175,11 +166,10 @@ TEST_WITH(what_a_later_version_adds_is_skipped, NULL, NULL)
 {
 	struct bytes text = with_entry(SLICE("*3\r\n+future\r\n+key\r\n*2\r\n:1\r\n*1\r\n$1\r\nx\r\n"));
 
-	(void)state;
-	expect_taken(bytes_view(&text));
+	broker_free(taken(bytes_view(&text)));
 	bytes_free(&text);
 	text = with_entry(SLICE("*5\r\n+stats\r\n+future\r\n*2\r\n:1\r\n*0\r\n+losses_total\r\n:7\r\n"));
-	expect_taken(bytes_view(&text));
+	broker_free(taken(bytes_view(&text)));
 	bytes_free(&text);
 }
 
@@ -195,7 +185,6 @@ TEST_WITH(what_is_not_an_entry_is_refused, NULL, NULL)
 					     "*1000000000\r\n",
 					     "*1\r\n+claim\r\n" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		struct bytes text = with_entry(slice_of(texts[i]));
 
@@ -210,7 +199,6 @@ TEST_WITH(it_is_refused_wherever_it_is_cut, NULL, NULL)
 {
 	struct slice whole = record();
 
-	(void)state;
 	for (size_t len = 0; len < whole.len; len++)
 		expect_refused((struct slice){ whole.data, len }, NULL);
 }
@@ -219,7 +207,6 @@ TEST_WITH(it_is_refused_whichever_byte_is_another, NULL, NULL)
 {
 	struct bytes text = { 0 };
 
-	(void)state;
 	bytes_slice(&text, record());
 	for (size_t i = 0; i < text.len; i++) {
 		text.data[i] ^= 4;
@@ -239,7 +226,6 @@ TEST_WITH(it_is_refused_without_its_end, NULL, NULL)
 	struct bytes why = { 0 };
 	struct entry e;
 
-	(void)state;
 	entry_reader_init(&r, body, &why);
 	while (entry_next(&r, &e)) {
 		struct bytes text = sealed((struct slice){ body.data, body.len - r.rest.len });
@@ -259,7 +245,6 @@ TEST_WITH(it_is_refused_without_its_session, NULL, NULL)
 	struct bytes why = { 0 }, without = { 0 }, text;
 	struct entry e;
 
-	(void)state;
 	entry_reader_init(&r, body, &why);
 	while (entry_next(&r, &e)) {
 		if (!slice_eq(e.word, SLICE("session")))
@@ -280,7 +265,6 @@ TEST_WITH(another_configuration_or_an_earlier_clock_is_refused, NULL, NULL)
 	struct broker_conf conf = record_conf();
 	struct bytes why = { 0 };
 
-	(void)state;
 	conf.host = "h2";
 	assert_null(broker_restore(&conf, record(), LATER_NS, &why));
 	conf = record_conf();
@@ -298,31 +282,21 @@ TEST_WITH(another_configuration_or_an_earlier_clock_is_refused, NULL, NULL)
 
 /* ---- what clients see ---- */
 
-static int setup(void **state)
-{
-	return fixture_setup(fixture_new(true), 5, state);
-}
+SETUP(setup, true, 5)
 
 static void replace(struct fixture *f)
 {
-	struct bytes text = { 0 }, why = { 0 };
-	struct broker *b;
+	struct bytes text = { 0 };
 
 	broker_snapshot(f->broker, &text);
-	b = broker_restore(&f->conf, bytes_view(&text), f->now_ns, &why);
-	assert_non_null(b);
-	broker_free(f->broker);
-	f->broker = b;
-	broker_check(b);
+	fixture_restore(f, bytes_view(&text));
 	fixture_simple(f, EVENT_TIME, 0);
 	bytes_free(&text);
-	bytes_free(&why);
 }
 
 /* Others see the nonces, of which one gives away the seed, and with that all that follows from it. */
 TEST(keys_of_tables_do_not_follow_from_the_seed)
 {
-	const struct fixture *f = *state;
 	const struct broker *b = f->broker;
 	const struct map *maps[] = { &b->locks.names, &b->locks.groups, &b->locks.attempted, &b->directories.paths };
 	struct random seen = { .state = 42 };
@@ -338,8 +312,6 @@ TEST(keys_of_tables_do_not_follow_from_the_seed)
 
 TEST(the_next_process_has_keys_of_its_own)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "LOCK a", ":1024");
 	f->conf.hash_key[0] = 7;
 	f->conf.hash_key[1] = 8;
@@ -354,7 +326,6 @@ TEST(the_next_process_has_keys_of_its_own)
 TEST(a_unit_is_counted_as_the_next_process_has_it)
 {
 	static const uint32_t uids[] = { 1000 };
-	struct fixture *f = *state;
 
 	fixture_connect_as(f, 5, 1000, SLICE("web.service"), false);
 	fixture_say(f, 5, "LOCK a", ":1024");
@@ -370,8 +341,6 @@ TEST(a_unit_is_counted_as_the_next_process_has_it)
 
 TEST(a_queue_goes_on_in_its_order_with_its_tokens)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "LOCK a", ":1024");
 	fixture_ask(f, 3, "LOCK a");
 	fixture_ask(f, 1, "LOCK a");
@@ -387,8 +356,6 @@ TEST(a_queue_goes_on_in_its_order_with_its_tokens)
 
 TEST(waits_and_leases_end_at_their_deadlines)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "LOCK a LEASE 5000", ":1024");
 	fixture_ask(f, 1, "LOCK a WAIT 3000");
 	fixture_pass(f, 1000);
@@ -407,8 +374,6 @@ TEST(waits_and_leases_end_at_their_deadlines)
 
 TEST(what_was_not_read_is_told_once)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "ENQUEUE a", "+QUEUED");
 	fixture_say(f, 0, "ENQUEUE b", "+QUEUED");
 	replace(f);
@@ -421,8 +386,6 @@ TEST(what_was_not_read_is_told_once)
 
 TEST(an_mlock_goes_on_where_it_was)
 {
-	struct fixture *f = *state;
-
 	fixture_say(f, 0, "LOCK b", ":1024");
 	fixture_ask(f, 1, "MLOCK 3 c b a");
 	replace(f);
@@ -435,8 +398,6 @@ TEST(an_mlock_goes_on_where_it_was)
 
 TEST(where_a_client_came_from_goes_on)
 {
-	struct fixture *f = *state;
-
 	fixture_simple(f, EVENT_CLIENT_GONE, 0);
 	fixture_connect_as(f, 0, 0, SLICE("web.service"), true);
 	fixture_simple(f, EVENT_CLIENT_GONE, 1);
@@ -450,8 +411,6 @@ TEST(where_a_client_came_from_goes_on)
 /* The connection tells them to any process that has it. */
 TEST(what_was_seen_of_the_ensemble_goes_on)
 {
-	struct fixture *f = *state;
-
 	f->broker->ensemble.past.seen = 4711;
 	f->broker->ensemble.past.floor = 815;
 	replace(f);
@@ -461,7 +420,6 @@ TEST(what_was_seen_of_the_ensemble_goes_on)
 
 TEST(groups_are_told_again)
 {
-	struct fixture *f = *state;
 	const uint32_t groups[] = { 7, 8 };
 	struct event e = { .type = EVENT_CLIENT_GROUPS, .conn = 0, .groups = { groups, 2, true } };
 
@@ -476,8 +434,6 @@ TEST(groups_are_told_again)
 
 TEST(who_waits_for_a_hand_over_is_told_by_the_next_process)
 {
-	struct fixture *f = *state;
-
 	fixture_ask(f, 0, "RESTART");
 	replace(f);
 	fixture_event(f, &(struct event){ .type = EVENT_RESTART_OVER, .restart.sentence = SLICE("no") });

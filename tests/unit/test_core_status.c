@@ -1,51 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What INFO says of the session and of ZooKeeper; what one session may put into one packet. */
-#include "core_fixture.h"
+#include "core_test.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "protocol/bytes.h"
+SETUP(setup, false, 5)
 
-static int setup(void **state)
+static int setup_never_connected(void **state)
 {
-	struct fixture *f = fixture_new(false);
-
-	fixture_start(f);
-	for (uint32_t conn = 0; conn < 5; conn++)
-		fixture_connect(f, conn);
-	*state = f;
+	*state = fixture_new(false);
+	fixture_start(*state);
+	fixture_connect(*state, 4);
 	return 0;
 }
 
-/* The line of INFO that begins with `key:` goes on with `value`. */
+/* INFO has that line. */
 static void expect_info(struct fixture *f, const char *key, const char *value)
 {
-	char line[64];
-	const char *found;
-	size_t len;
+	char line[160];
 
-	bytes_clear(&f->replies[4]);
-	fixture_ask(f, 4, "INFO");
-	bytes_char(&f->replies[4], '\0');
-	snprintf(line, sizeof(line), "\n%s:", key);
-	found = strstr(f->replies[4].data, line);
-	assert_non_null(found);
-	found += strlen(line);
-	len = strcspn(found, "\r");
-	if (len != strlen(value) || memcmp(found, value, len) != 0)
-		fail_msg("%s is \"%.*s\", not \"%s\"", key, (int)len, found, value);
-	bytes_clear(&f->replies[4]);
+	snprintf(line, sizeof(line), "\n%s:%s\r\n", key, value);
+	fixture_say_part(f, 4, "INFO", line);
 }
 
 static void trouble(struct fixture *f, bool refused, const char *sentence)
 {
-	const struct event e = {
-		.type = EVENT_ZK_TROUBLE,
-		.zk_trouble = { .refused = refused, .sentence = slice_of(sentence) },
-	};
-
-	fixture_event(f, &e);
+	fixture_event(f, &(struct event){ .type = EVENT_ZK_TROUBLE,
+					  .zk_trouble = { .refused = refused, .sentence = slice_of(sentence) } });
 }
 
 static void packet(struct fixture *f, int64_t bytes)
@@ -53,16 +35,8 @@ static void packet(struct fixture *f, int64_t bytes)
 	fixture_event(f, &(struct event){ .type = EVENT_ZK_PACKET, .zk_packet = { bytes, SLICE("server:1") } });
 }
 
-static void connected(struct fixture *f)
+TEST_IN(a_session_that_never_was_says_for_how_long, setup_never_connected)
 {
-	fixture_zk_connected(f, SESSION);
-	fixture_answer_session(f);
-}
-
-TEST(a_session_that_never_was_says_for_how_long)
-{
-	struct fixture *f = *state;
-
 	fixture_pass(f, 3000);
 	expect_info(f, "session_why", "never connected; trying for 3000 ms");
 	expect_info(f, "zookeeper_state", "connecting");
@@ -71,10 +45,8 @@ TEST(a_session_that_never_was_says_for_how_long)
 	expect_info(f, "trouble", "");
 }
 
-TEST(a_trouble_lasts_until_a_write_is_answered)
+TEST_IN(a_trouble_lasts_until_a_write_is_answered, setup_never_connected)
 {
-	struct fixture *f = *state;
-
 	trouble(f, false, "a:1 cannot be reached");
 	fixture_pass(f, 700);
 	expect_info(f, "trouble", "a:1 cannot be reached");
@@ -94,9 +66,6 @@ TEST(a_trouble_lasts_until_a_write_is_answered)
 
 TEST(each_state_of_the_session_says_why)
 {
-	struct fixture *f = *state;
-
-	connected(f);
 	fixture_pass(f, 300);
 	expect_info(f, "session_why", "last proof 300 ms ago");
 	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
@@ -115,16 +84,11 @@ TEST(each_state_of_the_session_says_why)
 
 TEST(a_refused_heartbeat_is_a_trouble_until_one_is_taken)
 {
-	struct fixture *f = *state;
-
-	connected(f);
 	fixture_pass(f, 1500);
-	fixture_op(f, EFFECT_ZK_SET, "/lb/.hosts/alpha");
-	fixture_answer(f, ZK_REFUSED);
+	fixture_serve(f, EFFECT_ZK_SET, "/lb/.hosts/alpha", ZK_REFUSED);
 	expect_info(f, "trouble", "ZooKeeper refuses to announce this host: ");
 	fixture_pass(f, 1500);
-	fixture_op(f, EFFECT_ZK_SET, "/lb/.hosts/alpha");
-	fixture_answer(f, ZK_OK);
+	fixture_serve(f, EFFECT_ZK_SET, "/lb/.hosts/alpha", ZK_OK);
 	expect_info(f, "trouble", "");
 }
 
@@ -133,29 +97,22 @@ static void answer_tries(struct fixture *f, enum zk_code code)
 {
 	assert_int_equal(fixture_op(f, EFFECT_ZK_CREATE, "/lb/.try_alpha")->effect.create, ZK_EPHEMERAL);
 	fixture_answer(f, code);
-	fixture_op(f, EFFECT_ZK_DELETE, "/lb/.try_alpha");
-	fixture_answer(f, code == ZK_OK ? ZK_OK : ZK_NONODE);
+	fixture_serve(f, EFFECT_ZK_DELETE, "/lb/.try_alpha", code == ZK_OK ? ZK_OK : ZK_NONODE);
 }
 
 TEST(a_refused_join_outlives_the_heartbeats)
 {
-	struct fixture *f = *state;
-	char name[128];
-
-	connected(f);
 	fixture_ask(f, 0, "LOCK a");
 	fixture_answer_get(f, 1, 0, LOCK_DATA);
-	fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
-	fixture_answer(f, ZK_REFUSED);
+	fixture_serve(f, EFFECT_ZK_CREATE, "-__WRIT__", ZK_REFUSED);
 	fixture_answer_list(f, 1, 0, NULL);
 	fixture_expect(f, 0, "-UNAVAILABLE ZooKeeper refuses to create the znode: a");
 	expect_info(f, "trouble", "ZooKeeper refuses to create a znode in /lb/a: ");
 	fixture_pass(f, 1500);
-	fixture_op(f, EFFECT_ZK_SET, "/lb/.hosts/alpha");
-	fixture_answer(f, ZK_OK);
+	fixture_serve(f, EFFECT_ZK_SET, "/lb/.hosts/alpha", ZK_OK);
 	expect_info(f, "trouble", "ZooKeeper refuses to create a znode in /lb/a: ");
 	answer_tries(f, ZK_OK);
-	fixture_lock_held(f, 0, "b", 5, 77, name, sizeof(name));
+	fixture_lock_held(f, 0, "b", 5, 77, f->znode, sizeof(f->znode));
 	expect_info(f, "trouble", "");
 }
 
@@ -188,34 +145,23 @@ static void pass_answered(struct fixture *f, int64_t ms)
 
 TEST(a_try_whose_end_was_refused_ends_with_the_next_one)
 {
-	struct fixture *f = *state;
-
-	connected(f);
 	refuse_join(f, ZK_CAUSE_acl);
 	fixture_pass(f, 1500);
 	fixture_answer_beats(f);
-	fixture_op(f, EFFECT_ZK_CREATE, "/lb/.try_alpha");
-	fixture_answer(f, ZK_OK);
-	fixture_op(f, EFFECT_ZK_DELETE, "/lb/.try_alpha");
-	fixture_answer(f, ZK_REFUSED);
+	fixture_serve(f, EFFECT_ZK_CREATE, "/lb/.try_alpha", ZK_OK);
+	fixture_serve(f, EFFECT_ZK_DELETE, "/lb/.try_alpha", ZK_REFUSED);
 	while (!fixture_is_open(f)) {
 		fixture_pass(f, 100);
 		fixture_answer_beats(f);
 	}
-	fixture_op(f, EFFECT_ZK_CREATE, "/lb/.try_alpha");
-	fixture_answer(f, ZK_NODEEXISTS);
-	fixture_op(f, EFFECT_ZK_DELETE, "/lb/.try_alpha");
-	fixture_answer(f, ZK_OK);
+	fixture_serve(f, EFFECT_ZK_CREATE, "/lb/.try_alpha", ZK_NODEEXISTS);
+	fixture_serve(f, EFFECT_ZK_DELETE, "/lb/.try_alpha", ZK_OK);
 	pass_answered(f, 20000);
 	fixture_no_op(f);
 }
 
 TEST(what_is_refused_for_one_name_is_of_that_name)
 {
-	struct fixture *f = *state;
-	char name[128];
-
-	connected(f);
 	refuse_join(f, ZK_CAUSE_acl);
 	expect_info(f, "refused_acl_total", "1");
 	expect_info(f, "names_refused", "1");
@@ -226,23 +172,19 @@ TEST(what_is_refused_for_one_name_is_of_that_name)
 	expect_info(f, "refusal", WHY_REFUSED);
 	fixture_ask(f, 0, "WHY a");
 	fixture_answer_list(f, 1, 0, NULL);
-	assert_non_null(memmem(f->replies[0].data, f->replies[0].len, WHY_REFUSED, strlen(WHY_REFUSED)));
-	bytes_clear(&f->replies[0]);
+	fixture_expect_part(f, 0, WHY_REFUSED);
 	fixture_ask(f, 0, "WHY c");
 	fixture_answer_list(f, 1, 0, NULL);
-	assert_null(memmem(f->replies[0].data, f->replies[0].len, "refuses", 7));
+	assert_false(fixture_has(f, 0, "refuses"));
 	bytes_clear(&f->replies[0]);
 	pass_answered(f, 1000);
-	fixture_lock_held(f, 0, "a", 5, 77, name, sizeof(name));
+	fixture_lock_held(f, 0, "a", 5, 77, f->znode, sizeof(f->znode));
 	expect_info(f, "names_refused", "0");
 	expect_info(f, "refusal", "");
 }
 
 TEST(a_refusal_is_shown_for_five_minutes)
 {
-	struct fixture *f = *state;
-
-	connected(f);
 	refuse_join(f, ZK_CAUSE_acl);
 	fixture_pass(f, 1500);
 	fixture_answer_beats(f);
@@ -258,9 +200,6 @@ TEST(a_refusal_is_shown_for_five_minutes)
 /* At most once in T, which is 12 s here. */
 TEST(no_lock_can_be_had_while_the_try_is_refused)
 {
-	struct fixture *f = *state;
-
-	connected(f);
 	refuse_join(f, ZK_CAUSE_quota);
 	expect_info(f, "refused_quota_total", "1");
 	fixture_pass(f, 1500);
@@ -273,9 +212,8 @@ TEST(no_lock_can_be_had_while_the_try_is_refused)
 		fixture_no_op(f);
 		fixture_ask(f, 0, "WHY c");
 		fixture_answer_list(f, 1, 0, NULL);
-		assert_non_null(memmem(f->replies[0].data, f->replies[0].len, WHY_BARRED, strlen(WHY_BARRED)));
-		assert_null(memmem(f->replies[0].data, f->replies[0].len, "nobody", 6));
-		bytes_clear(&f->replies[0]);
+		assert_false(fixture_has(f, 0, "nobody"));
+		fixture_expect_part(f, 0, WHY_BARRED);
 		while (!fixture_is_open(f))
 			pass_answered(f, 100);
 		answer_tries(f, n == 0 ? ZK_BUSY : n == 1 ? ZK_REFUSED : ZK_OK); /* busy: nothing is known */
@@ -287,9 +225,6 @@ TEST(no_lock_can_be_had_while_the_try_is_refused)
 
 TEST(a_host_that_is_not_announced_says_for_how_long)
 {
-	struct fixture *f = *state;
-
-	connected(f);
 	pass_answered(f, 20000);
 	expect_info(f, "unannounced_ms", "500");
 	for (int n = 0; n < 10; n++) {
@@ -306,9 +241,6 @@ TEST(a_host_that_is_not_announced_says_for_how_long)
 
 TEST(small_packets_lower_the_limit_and_large_ones_give_it_back)
 {
-	struct fixture *f = *state;
-
-	connected(f);
 	expect_info(f, "limit_session_path_bytes", "10000");
 	packet(f, 5000);
 	expect_info(f, "limit_session_path_bytes", "4500");
@@ -323,18 +255,14 @@ TEST(small_packets_lower_the_limit_and_large_ones_give_it_back)
 
 TEST(the_lowered_limit_refuses_and_takes_nothing_away)
 {
-	struct fixture *f = *state;
-	char name[128];
-
 	fixture_operators(f, false);
-	connected(f);
-	fixture_held(f, name);
+	fixture_held(f, f->znode);
 	f->conf.limits.session_path_bytes = 1000;
 	packet(f, 720); /* 648 bytes of paths, 12 of them reserved */
 	for (uint32_t i = 1; i < 9; i++) {
 		char lock[2] = { (char)('a' + i), 0 };
 
-		fixture_lock_held(f, i / 3, lock, 5, 77, name, sizeof(name));
+		fixture_lock_held(f, i / 3, lock, 5, 77, f->znode, sizeof(f->znode));
 		fixture_expect(f, i / 3, ":78848");
 	}
 	packet(f, 600); /* 540, and 621 are used */
@@ -356,15 +284,13 @@ static const char *too_long(const char *name)
 
 TEST(a_request_that_is_too_large_is_never_sent)
 {
-	struct fixture *f = *state;
-	char words[180] = "LOCK ", name[128];
+	char words[180] = "LOCK ";
 
-	connected(f);
 	packet(f, 700);
 	memset(words + 5, 'x', 150);
 	fixture_say(f, 0, words, too_long(words + 5));
 	fixture_no_op(f);
-	fixture_held(f, name);
+	fixture_held(f, f->znode);
 	packet(f, 0);
 	fixture_ask(f, 1, words);
 	fixture_op(f, EFFECT_ZK_GET, "xxx");
@@ -372,10 +298,8 @@ TEST(a_request_that_is_too_large_is_never_sent)
 
 TEST(a_lock_under_way_that_is_too_large_is_given_up)
 {
-	struct fixture *f = *state;
 	char words[180] = "LOCK ";
 
-	connected(f);
 	memset(words + 5, 'x', 150);
 	fixture_ask(f, 0, words);
 	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
@@ -389,17 +313,15 @@ TEST(a_lock_under_way_that_is_too_large_is_given_up)
 
 TEST(watches_are_counted_while_claims_rest_on_them)
 {
-	struct fixture *f = *state;
 	static const char foreign[] = "_c_00000000-0000-4000-8000-000000000000-__WRIT__0000000001";
-	char name[128], watched[24];
+	char watched[24];
 
-	connected(f);
-	fixture_held(f, name);
+	fixture_held(f, f->znode);
 	expect_info(f, "watch_path_bytes", "0");
 	fixture_pass(f, 1100); /* the children of /lb/a */
 	expect_info(f, "watch_path_bytes", "9");
-	fixture_answer_list(f, 1, 2, (const char *[]){ name, foreign });
-	snprintf(watched, sizeof(watched), "%zu", 9 + strlen("/lb/a/") + strlen(name) + 4);
+	fixture_answer_list(f, 1, 2, (const char *[]){ f->znode, foreign });
+	snprintf(watched, sizeof(watched), "%zu", 9 + strlen("/lb/a/") + strlen(f->znode) + 4);
 	expect_info(f, "watch_path_bytes", watched);
 	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
 	expect_info(f, "watch_path_bytes", "0");
@@ -407,10 +329,7 @@ TEST(watches_are_counted_while_claims_rest_on_them)
 
 TEST(a_claim_that_could_not_watch_is_refused)
 {
-	struct fixture *f = *state;
-
 	fixture_operators(f, false);
-	connected(f);
 	f->conf.limits.session_path_bytes = fixture_total(5 + 64 + 4 + 5 + 4 - 1);
 	fixture_say(f, 0, "LOCK a",
 		    "-LIMIT user 1000 uses 0 of 81 allowed bytes of watched znode paths (limits.session_path_bytes, "

@@ -3,7 +3,7 @@
  * Requests with as many bytes as a request may have, one for each way in which a command could look at the same bytes again
  * and again. In a build that counts steps (tests/steps/) an event that takes too many ends the test.
  */
-#include "core_fixture.h"
+#include "core_test.h"
 
 #include <string.h>
 
@@ -55,7 +55,6 @@ TEST_IN(each_command_is_described_in_few_steps_and_no_more_are_than_there_are, s
 {
 	static const struct slice names[] = { SLICE("x"), SLICE("xxxx"), SLICE("xxxxxx"), SLICE("get"), SLICE("quit") };
 	struct slice words[2 + COMMAND_COUNT + 1] = { SLICE("COMMAND") };
-	struct fixture *f = *state;
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		for (size_t k = 2; k < sizeof(words) / sizeof(*words); k++)
@@ -75,7 +74,6 @@ TEST_IN(a_long_pattern_takes_few_steps_for_a_long_name, setup)
 		{ "", "*", "b" },   { "", "?", "" },      { "", "*[^b]", "" },
 		{ "", "*a", "b" },  { "", "*a?", "b" },   { "", "[^b][\x01-\xff]", "*" },
 	};
-	struct fixture *f = *state;
 	char *name = text_of("", "a", NAME_BYTES_MAX, "");
 
 	ask(f, (struct slice[]){ SLICE("LOCK"), slice_of(name) }, 2);
@@ -92,7 +90,6 @@ TEST_IN(a_long_pattern_takes_few_steps_for_a_long_name, setup)
 
 TEST_IN(a_configuration_is_matched_with_few_patterns, setup)
 {
-	struct fixture *f = *state;
 	char *pattern = text_of("*[", "q", REQUEST / 16, "]");
 	struct slice words[18] = { SLICE("CONFIG"), SLICE("GET") };
 
@@ -108,7 +105,6 @@ TEST_IN(many_long_words_take_few_steps, setup)
 	static const char *const commands[] = { "MLOCK",   "MUNLOCK", "DEL",     "EXISTS", "LOCK",     "HELLO",
 						"CLIENT",  "ACCESS",  "NOTHING", "UNLOCK", "SET",      "LOCKS",
 						"COMMAND", "LOG",     "REVOKE",  "SCRIPT", "CAMPAIGN", "ENQUEUE" };
-	struct fixture *f = *state;
 	struct slice words[WORDS_MAX];
 	char *names[WORDS_MAX];
 
@@ -137,7 +133,6 @@ TEST_IN(a_long_word_takes_few_steps, setup)
 	static const char *const second[] = { "LOAD", "SETNAME", "a", "INFO", "1" };
 	static const char *const fills[] = { "a",  " ",   "(",        "if a then ", "redis.call('get',KEYS[1]) ",
 					     "--", "'\\", "\xc3\xa4", "9" };
-	struct fixture *f = *state;
 
 	for (size_t i = 0; i < sizeof(fills) / sizeof(*fills); i++) {
 		char *text = text_of("return ", fills[i], REQUEST, "");

@@ -3,7 +3,7 @@
  * Many locks are delegated when all of them, or all unused ones, are taken back. The work of one event is bounded, requests
  * in between are served, and no delegation is forgotten (lock/take_back.h, client/halt.h).
  */
-#include "core_fixture.h"
+#include "core_test.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -22,21 +22,6 @@ enum {
 static struct delegation_page pages[PAGES];
 static uint64_t generations[PAGES][EACH];
 static struct broker_conf next;
-
-static int begin(bool standalone, void **state)
-{
-	struct fixture *f = fixture_new(standalone);
-
-	f->conf.delegation = true;
-	f->conf.limits.locks = f->conf.limits.grants = f->conf.limits.grants_per_client = 4096;
-	memset(pages, 0, sizeof(pages));
-	return fixture_setup(f, PAGES + 2, state);
-}
-
-static int setup(void **state)
-{
-	return begin(true, state);
-}
 
 static struct delegation_slot *slot(int i)
 {
@@ -82,6 +67,18 @@ static void delegate(struct fixture *f)
 	}
 }
 
+static int setup(void **state)
+{
+	struct fixture *f = fixture_new(true);
+
+	f->conf.delegation = true;
+	f->conf.limits.locks = f->conf.limits.grants = f->conf.limits.grants_per_client = 4096;
+	memset(pages, 0, sizeof(pages));
+	fixture_setup(f, PAGES + 2, state);
+	delegate(f);
+	return 0;
+}
+
 /* The number of locks that processes can still take and release by the word. */
 static int delegated(void)
 {
@@ -104,12 +101,6 @@ static int one_delegated(void)
 	return -1;
 }
 
-static void piece(struct fixture *f)
-{
-	assert_true(broker_has_work(f->broker));
-	fixture_simple(f, EVENT_TIME, 0);
-}
-
 /* Returns the number of delegations left: `before`, or less by at most `most`. */
 static int expect_fewer(int before, int most)
 {
@@ -125,18 +116,8 @@ static void expect_pieces(struct fixture *f)
 	int left = delegated();
 
 	while (broker_has_work(f->broker)) {
-		piece(f);
+		fixture_piece(f);
 		left = expect_fewer(left, IN_A_PIECE + 1);
-	}
-}
-
-/* The held ones are ordinary grants now, and come back by UNLOCK. */
-static void expect_held_ones(struct fixture *f)
-{
-	for (int i = 0; i < MANY; i += 10) {
-		forget(f, ANOTHER);
-		fixture_say(f, ANOTHER, words("LOCK ", i, " WAIT 0"), "$-1");
-		fixture_say(f, (uint32_t)(i / EACH), words("UNLOCK ", i, ""), ":0");
 	}
 }
 
@@ -149,32 +130,30 @@ static void reload_with_other_limits(struct fixture *f)
 
 TEST(a_reload_takes_all_back_in_pieces)
 {
-	struct fixture *f = *state;
 	int i;
 
-	delegate(f);
 	assert_int_equal(delegated(), MANY);
 	reload_with_other_limits(f);
 	expect_fewer(MANY, 0);
-	piece(f);
+	fixture_piece(f);
 	expect_fewer(MANY, IN_A_PIECE + 1);
 	/* A request in between is served at once. */
 	i = one_delegated();
-	fixture_ask(f, ANOTHER, words("LOCK ", i, ""));
-	assert_int_equal(f->replies[ANOTHER].data[0], ':');
+	fixture_say_begin(f, ANOTHER, words("LOCK ", i, ""), ":");
 	assert_true(delegation_none(slot(i)));
 	expect_pieces(f);
 	assert_int_equal(delegated(), 0);
 	assert_int_equal(f->broker->locks.delegated_count, 0);
-	expect_held_ones(f);
+	/* The held ones are ordinary grants now, and come back by UNLOCK. */
+	for (i = 0; i < MANY; i += 10) {
+		fixture_say(f, ANOTHER, words("LOCK ", i, " WAIT 0"), "$-1");
+		fixture_say(f, (uint32_t)(i / EACH), words("UNLOCK ", i, ""), ":0");
+	}
 }
 
 /* The timer fires while all are being taken back: used delegations are taken back nevertheless. */
 TEST(a_reload_takes_back_used_delegations_too)
 {
-	struct fixture *f = *state;
-
-	delegate(f);
 	fixture_pass(f, 999);
 	for (int i = 0; i < MANY; i++)
 		slot(i)->uses++;
@@ -187,34 +166,28 @@ TEST(a_reload_takes_back_used_delegations_too)
 
 TEST(unused_ones_go_back_in_pieces)
 {
-	struct fixture *f = *state;
-	int left = MANY;
+	int left;
 
-	delegate(f);
 	f->now_ns += 1001 * MS;
 	for (int i = 0; i < MANY; i += 7)
 		slot(i)->uses++;
-	do {
-		fixture_simple(f, EVENT_TIME, 0);
-		left = expect_fewer(left, IN_A_PIECE + 1);
-	} while (broker_has_work(f->broker));
+	fixture_simple(f, EVENT_TIME, 0);
+	expect_fewer(MANY, IN_A_PIECE + 1);
+	expect_pieces(f);
 	for (int i = 0; i < MANY; i++)
 		assert_int_equal(slot(i)->word != 0, i % 7 == 0 || i % 10 == 0);
+	left = delegated();
 	f->now_ns += 1001 * MS;
-	do {
-		fixture_simple(f, EVENT_TIME, 0);
-		left = expect_fewer(left, IN_A_PIECE + 1);
-	} while (broker_has_work(f->broker));
-	assert_int_equal(left, MANY / 10);
+	fixture_simple(f, EVENT_TIME, 0);
+	expect_fewer(left, IN_A_PIECE + 1);
+	expect_pieces(f);
+	assert_int_equal(delegated(), MANY / 10);
 }
 
 TEST(a_client_that_ends_meanwhile)
 {
-	struct fixture *f = *state;
-
-	delegate(f);
 	reload_with_other_limits(f);
-	piece(f);
+	fixture_piece(f);
 	fixture_simple(f, EVENT_CLIENT_LEAVES, 1);
 	fixture_simple(f, EVENT_CLIENT_GONE, 2);
 	expect_pieces(f);
@@ -246,18 +219,14 @@ static int asked(struct fixture *f, const char *reason)
 
 TEST(a_drain_takes_all_back_in_pieces)
 {
-	struct fixture *f = *state;
 	int left;
 
-	delegate(f);
-	fixture_ask(f, ANOTHER, "DRAIN");
-	forget(f, ANOTHER);
+	fixture_say_begin(f, ANOTHER, "DRAIN", "*8\r\n");
 	left = expect_fewer(MANY, IN_A_PIECE);
 	while (broker_has_work(f->broker)) {
-		fixture_ask(f, ANOTHER, words("LOCK ", one_delegated(), "")); /* l-1, if none is left */
-		assert_int_equal(memcmp(f->replies[ANOTHER].data, "-DRAINING", 9), 0);
-		forget(f, ANOTHER);
-		piece(f);
+		/* It is l-1, if none is left. */
+		fixture_say_begin(f, ANOTHER, words("LOCK ", one_delegated(), ""), "-DRAINING");
+		fixture_piece(f);
 		left = expect_fewer(left, IN_A_PIECE);
 	}
 	assert_int_equal(left, 0);
@@ -267,38 +236,29 @@ TEST(a_drain_takes_all_back_in_pieces)
 
 TEST(a_drain_that_ends_leaves_the_rest)
 {
-	struct fixture *f = *state;
 	int left;
 
-	delegate(f);
-	fixture_ask(f, ANOTHER, "DRAIN");
-	piece(f);
+	fixture_say_begin(f, ANOTHER, "DRAIN", "*8\r\n");
+	fixture_piece(f);
 	left = delegated();
-	fixture_ask(f, ANOTHER, "DRAIN OFF");
-	forget(f, ANOTHER);
+	fixture_say_begin(f, ANOTHER, "DRAIN OFF", "*8\r\n");
 	assert_false(broker_has_work(f->broker));
 	assert_int_equal(delegated(), left);
 	assert_true(left > MANY / 2);
-	fixture_ask(f, ANOTHER, words("LOCK ", one_delegated(), ""));
-	assert_int_equal(f->replies[ANOTHER].data[0], ':');
+	fixture_say_begin(f, ANOTHER, words("LOCK ", one_delegated(), ""), ":");
 }
 
 /* The next process goes on with the drain, and takes delegations back by their words. */
 TEST(a_drain_goes_on_after_a_hand_over)
 {
-	struct fixture *f = *state;
-
-	delegate(f);
-	fixture_ask(f, ANOTHER, "DRAIN");
-	forget(f, ANOTHER);
-	piece(f);
+	fixture_say_begin(f, ANOTHER, "DRAIN", "*8\r\n");
+	fixture_piece(f);
 	asked(f, "draining");
 	fixture_hand_over(f);
 	for (uint32_t conn = 0; conn < PAGES; conn++)
 		broker_give_page(f->broker, conn, &pages[conn]);
 	fixture_simple(f, EVENT_TIME, 0);
-	while (broker_has_work(f->broker))
-		piece(f);
+	fixture_pieces(f);
 	assert_int_equal(f->broker->locks.grant_count, MANY / 10);
 	assert_in_range(asked(f, "draining"), MANY / 10 - 2, MANY / 10); /* the first were asked before */
 	fixture_say(f, ANOTHER, "DRAIN OFF", "*8 $8 draining :0 $4 held :36 $7 waiting :0 $6 claims :36");
@@ -312,9 +272,6 @@ static void release_held_ones(struct fixture *f)
 
 TEST(a_stop_takes_all_back_in_pieces)
 {
-	struct fixture *f = *state;
-
-	delegate(f);
 	fixture_simple(f, EVENT_STOP, 0);
 	expect_fewer(MANY, IN_A_PIECE);
 	expect_pieces(f);
@@ -328,11 +285,8 @@ TEST(a_stop_takes_all_back_in_pieces)
 /* A stop during a drain begins with the first lock again. */
 TEST(a_stop_in_a_drain)
 {
-	struct fixture *f = *state;
-
-	delegate(f);
 	fixture_ask(f, ANOTHER, "DRAIN");
-	piece(f);
+	fixture_piece(f);
 	asked(f, "draining");
 	fixture_simple(f, EVENT_STOP, 0);
 	expect_pieces(f);
@@ -343,26 +297,20 @@ TEST(a_stop_in_a_drain)
 /* The stop's time is over before all pieces are done: the rest is done at once, so it ends with no lock held. */
 TEST(a_stop_ends_within_its_time)
 {
-	struct fixture *f = *state;
-
-	delegate(f);
 	release_held_ones(f);
 	f->conf.stop_timeout_ns = 0;
 	fixture_simple(f, EVENT_STOP, 0);
 	assert_int_equal(f->stopped, 0);
-	piece(f);
+	fixture_piece(f);
 	assert_int_equal(f->stopped, 2);
 	assert_int_equal(delegated(), 0);
 }
 
 TEST(a_stop_that_times_out_leaves_held_locks)
 {
-	struct fixture *f = *state;
-
-	delegate(f);
 	f->conf.stop_timeout_ns = 0;
 	fixture_simple(f, EVENT_STOP, 0);
-	piece(f);
+	fixture_piece(f);
 	assert_int_equal(f->stopped, 1);
 	assert_int_equal(delegated(), 0);
 }

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What may be open at ZooKeeper, and who sends next: T = 12 s, so T/24 = 500 ms, T/12 = 1 s. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/lock/lock.h"
 #include "core/session/operation.h"
 #include "core/state.h"
-#include "core_fixture.h"
+#include "core_test.h"
 
 enum { MANY = 200 };
 
@@ -28,13 +27,9 @@ static size_t open_count(const struct fixture *f)
 
 static void ask_many(struct fixture *f, uint32_t conn, const char *prefix, int count)
 {
-	char words[64];
-
 	fixture_resp3(f, conn);
-	for (int i = 0; i < count; i++) {
-		snprintf(words, sizeof(words), "ENQUEUE %s%03d", prefix, i);
-		fixture_ask(f, conn, words);
-	}
+	for (int i = 0; i < count; i++)
+		fixture_ask(f, conn, fixture_words(f, "ENQUEUE %s%03d", prefix, i));
 	bytes_clear(&f->replies[conn]);
 }
 
@@ -48,7 +43,6 @@ static bool is_open(const struct fixture *f, enum effect_type type, const char *
 
 TEST(what_does_not_fit_waits_and_comes_in_order)
 {
-	struct fixture *f = *state;
 	size_t most;
 
 	ask_many(f, 0, "x", MANY);
@@ -64,15 +58,13 @@ TEST(what_does_not_fit_waits_and_comes_in_order)
 
 TEST(a_delete_goes_before_what_waits)
 {
-	struct fixture *f = *state;
-	char name[128];
 	int answers = 0;
 
-	fixture_held(f, name);
+	fixture_held(f, f->znode);
 	ask_many(f, 1, "x", MANY);
 	fixture_say(f, 0, "UNLOCK a", ":0");
-	assert_false(is_open(f, EFFECT_ZK_DELETE, name));
-	while (!is_open(f, EFFECT_ZK_DELETE, name)) {
+	assert_false(is_open(f, EFFECT_ZK_DELETE, f->znode));
+	while (!is_open(f, EFFECT_ZK_DELETE, f->znode)) {
 		fixture_answer(f, ZK_REFUSED);
 		answers++;
 	}
@@ -83,14 +75,11 @@ TEST(a_delete_goes_before_what_waits)
 /* What follows a delete happens at its sending: the lock never has more of its own than it may. */
 TEST(a_lock_whose_delete_waits_sends_nothing_before_it)
 {
-	struct fixture *f = *state;
-	char name[128];
-
-	fixture_held(f, name);
+	fixture_held(f, f->znode);
 	ask_many(f, 1, "x", MANY);
 	fixture_say(f, 0, "UNLOCK a", ":0");
 	fixture_ask(f, 0, "LOCK a");
-	while (!is_open(f, EFFECT_ZK_DELETE, name)) {
+	while (!is_open(f, EFFECT_ZK_DELETE, f->znode)) {
 		assert_false(is_open(f, EFFECT_ZK_CREATE, "/lb/a/"));
 		assert_false(is_open(f, EFFECT_ZK_LIST, "/lb/a"));
 		fixture_answer(f, ZK_REFUSED);
@@ -102,21 +91,19 @@ TEST(a_lock_whose_delete_waits_sends_nothing_before_it)
 /* Not before, when it would still show the znode, and not only when the delete is answered. */
 TEST(what_follows_a_delete_that_had_to_wait_is_listed_behind_it)
 {
-	struct fixture *f = *state;
-	char name[128], next[128];
+	char next[128];
 
 	fixture_ask(f, 0, "LOCK a SHARED");
 	fixture_answer_get(f, 1, 0, LOCK_DATA);
-	fixture_answer_made(f, 5, 77, name, sizeof(name));
-	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	fixture_serve_alone(f, "-__READ__", 5, 77, f->znode);
 	fixture_expect(f, 0, ":78848");
 	fixture_ask(f, 1, "LOCK a");
 	fixture_answer_made(f, 6, 78, next, sizeof(next));
-	fixture_answer_list(f, 1, 2, (const char *[]){ name, next });
+	fixture_answer_list(f, 1, 2, (const char *[]){ f->znode, next });
 	fixture_no_op(f);
 	ask_many(f, 2, "x", MANY);
 	fixture_say(f, 0, "UNLOCK a", ":0");
-	while (!is_open(f, EFFECT_ZK_DELETE, name)) {
+	while (!is_open(f, EFFECT_ZK_DELETE, f->znode)) {
 		assert_false(is_open(f, EFFECT_ZK_LIST, "/lb/a"));
 		fixture_answer(f, ZK_REFUSED);
 	}
@@ -132,10 +119,7 @@ TEST(what_follows_a_delete_that_had_to_wait_is_listed_behind_it)
 
 TEST(behind_an_old_operation_nothing_is_read)
 {
-	struct fixture *f = *state;
-	char name[128];
-
-	fixture_held(f, name);
+	fixture_held(f, f->znode);
 	fixture_pass(f, 500);
 	fixture_ask(f, 1, "LOCK b");
 	assert_int_equal(open_count(f), 3);
@@ -146,19 +130,16 @@ TEST(behind_an_old_operation_nothing_is_read)
 	fixture_ask(f, 3, "LOCK d");
 	assert_false(is_open(f, EFFECT_ZK_CREATE, "/lb/d/"));
 	fixture_say(f, 0, "UNLOCK a", ":0");
-	assert_true(is_open(f, EFFECT_ZK_DELETE, name)); /* is no read */
+	assert_true(is_open(f, EFFECT_ZK_DELETE, f->znode)); /* is no read */
 	fixture_answer(f, ZK_NONODE);
 	assert_false(is_open(f, EFFECT_ZK_CREATE, "/lb/d/")); /* what is the oldest now is as old */
 	fixture_answer(f, ZK_REFUSED);
 	fixture_answer(f, ZK_NONODE);
 	assert_true(is_open(f, EFFECT_ZK_CREATE, "/lb/d/"));
-	bytes_clear(&f->replies[1]);
 }
 
 TEST(the_heartbeat_waits_for_nobody)
 {
-	struct fixture *f = *state;
-
 	ask_many(f, 1, "x", MANY);
 	fixture_pass(f, 1400);
 	assert_false(is_open(f, EFFECT_ZK_SET, "/lb/.hosts/alpha"));
@@ -169,8 +150,6 @@ TEST(the_heartbeat_waits_for_nobody)
 /* Deletes and joins that never end keep nobody else from sending for ever. */
 TEST(questions_get_their_turn)
 {
-	struct fixture *f = *state;
-
 	ask_many(f, 1, "x", MANY);
 	fixture_ask(f, 2, "HOSTS");
 	assert_false(is_open(f, EFFECT_ZK_LIST, "/lb/.hosts"));
@@ -191,13 +170,11 @@ static bool is_audited(const struct fixture *f)
 TEST(the_mail_and_the_audit_get_their_turn)
 {
 	static const char letter[] = "0000000100000-2000abcdef012345-00000000000000aa";
-	struct fixture *f = *state;
 
 	f->mail = true;
 	fixture_watch(f, ZK_WATCH_CHILDREN, "/lb/.mail/alpha");
 	ask_many(f, 1, "x", MANY);
-	fixture_op(f, EFFECT_ZK_LIST, "/lb/.mail/alpha");
-	fixture_answer_list(f, 1, 1, (const char *[]){ letter });
+	fixture_serve_list(f, "/lb/.mail/alpha", 1, (const char *[]){ letter });
 	fixture_ask(f, 2, "AUDIT");
 	while (!is_open(f, EFFECT_ZK_GET, letter) || !is_audited(f)) {
 		assert_false(is_open(f, EFFECT_ZK_CREATE, "/lb/x199/"));
@@ -208,13 +185,8 @@ TEST(the_mail_and_the_audit_get_their_turn)
 /* Deletes that wait concern it as long as one of them is of a stray. */
 TEST(an_audit_ends_while_deletes_wait)
 {
-	struct fixture *f = *state;
-	char other[16], name[128];
-
-	for (int i = 0; i < 2 * MANY; i++) {
-		snprintf(other, sizeof(other), "x%03d", i);
-		fixture_lock_held(f, 1, other, 5, 77, name, sizeof(name));
-	}
+	for (int i = 0; i < 2 * MANY; i++)
+		fixture_lock_held(f, 1, fixture_words(f, "x%03d", i), 5, 77, f->znode, sizeof(f->znode));
 	bytes_clear(&f->replies[1]);
 	fixture_simple(f, EVENT_CLIENT_GONE, 1);
 	fixture_pass(f, 400); /* or the window would be larger each time */
@@ -230,26 +202,24 @@ TEST(an_audit_ends_while_deletes_wait)
 		assert_true(f->broker->directories.turns.waiting > 0);
 		fixture_answer(f, ZK_OK);
 	}
-	bytes_clear(&f->replies[2]);
 }
 
 /* Joins and looks that never end do not either. */
 TEST(a_recovery_gets_its_turn)
 {
-	struct fixture *f = *state;
-	char name[128], other[16];
+	struct slice name;
 
-	fixture_held(f, name);
+	fixture_held(f, f->znode);
 	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
 	ask_many(f, 1, "x", MANY);
 	ask_many(f, 2, "y", MANY);
 	fixture_zk_connected(f, SESSION);
 	for (int i = 0; i < MANY; i++) {
-		snprintf(other, sizeof(other), "y%03d", i);
-		turn_wait(&lock_find(&f->broker->locks, slice_of(other))->directory, TURN_LOOK);
+		name = slice_of(fixture_words(f, "y%03d", i));
+		turn_wait(&lock_find(&f->broker->locks, name)->directory, TURN_LOOK);
 	}
 	fixture_answer(f, ZK_OK); /* the heartbeat */
-	while (!is_open(f, EFFECT_ZK_GET, name)) {
+	while (!is_open(f, EFFECT_ZK_GET, f->znode)) {
 		assert_false(is_open(f, EFFECT_ZK_CREATE, "/lb/x199/"));
 		fixture_answer(f, ZK_REFUSED);
 	}
@@ -269,8 +239,6 @@ static void expect_number(struct fixture *f, const char *line, int64_t least, in
 
 TEST(info_tells_how_full_it_is)
 {
-	struct fixture *f = *state;
-
 	expect_number(f, "\nopen_bytes:", 0, 0);
 	expect_number(f, "\nwindow_bytes:", WINDOW_FIRST_BYTES, WINDOW_FIRST_BYTES);
 	expect_number(f, "\nwindow_reads:", WINDOW_FIRST_COUNT, WINDOW_FIRST_COUNT);
