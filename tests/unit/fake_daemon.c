@@ -81,19 +81,7 @@ static void say_integer(int64_t n)
 
 static void say_page(void)
 {
-	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))] = { 0 };
-	char text[] = ":63\r\n";
-	struct iovec bytes = { .iov_base = text, .iov_len = 5 };
-	struct msghdr message = {
-		.msg_iov = &bytes, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control),
-	};
-	struct cmsghdr *c = CMSG_FIRSTHDR(&message);
-
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(c), &fake.page_fd, sizeof(int));
-	assert_int_equal(sendmsg(fake.connection, &message, MSG_NOSIGNAL), 5);
+	assert_int_equal(unit_send_fds(fake.connection, ":63\r\n", 5, &fake.page_fd, 1, MSG_NOSIGNAL), 5);
 }
 
 static void hello(void)
@@ -248,7 +236,6 @@ int fake_begin(void **state)
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	int fd;
 
-	(void)state;
 	memset(&fake, 0, sizeof(fake));
 	fake.offers = true;
 	pthread_mutex_init(&fake.mutex, NULL);
@@ -275,7 +262,6 @@ int fake_begin(void **state)
 
 int fake_end(void **state)
 {
-	(void)state;
 	shutdown(fake.listener, SHUT_RDWR);
 	pthread_mutex_lock(&fake.mutex);
 	shutdown(fake.connection, SHUT_RDWR);

@@ -21,7 +21,6 @@ static inline int set_up(void **state)
 {
 	int fd;
 
-	(void)state;
 	x = (struct exchange){ .descriptors = descriptors_new(ROOM), .fd = -1 };
 	if (keeper_message_pair(&fd, &worker) < 0)
 		return -1;
@@ -31,7 +30,6 @@ static inline int set_up(void **state)
 
 static inline int tear_down(void **state)
 {
-	(void)state;
 	descriptors_free(x.descriptors);
 	if (x.fd >= 0)
 		close(x.fd);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A directory for each test, and daemons of which one after the other has its file there. */
+/* A directory for each test, and daemons of which one after the other has its file there: `s` is that of the latest one. */
 #pragma once
 
 #include <stdio.h>
@@ -21,12 +21,12 @@
 enum { CLIENTS = 8 };
 
 static char dir[64], path[96];
+static struct saved *s;
 
 static struct saved_conf conf = { .rundir = dir, .boot_id = "boot", .host = "alpha", .clients = CLIENTS, .now_ns = NOW };
 
 static inline int make_dir(void **state)
 {
-	(void)state;
 	snprintf(dir, sizeof(dir), "%s/test_saved.XXXXXX", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
 	assert_non_null(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/saved", dir);
@@ -37,9 +37,15 @@ static inline int make_dir(void **state)
 	return 0;
 }
 
+static inline void daemon_ends(void)
+{
+	saved_close(s);
+	s = NULL;
+}
+
 static inline int remove_dir(void **state)
 {
-	(void)state;
+	daemon_ends();
 	unlink(path);
 	assert_int_equal(rmdir(dir), 0);
 	return 0;
@@ -48,23 +54,31 @@ static inline int remove_dir(void **state)
 #undef TEST
 #define TEST(name) TEST_WITH(name, make_dir, remove_dir)
 
-static inline struct saved *opened(void)
+static inline struct saved_previous *read_left(void)
 {
 	struct saved_previous *left = NULL;
-	struct saved *s = NULL;
 
 	assert_int_equal(saved_previous_read(&left, &conf), 0);
-	assert_int_equal(saved_open(&s, &conf, left), 0);
-	saved_previous_free(left);
-	return s;
+	return left;
 }
 
-static inline void connected(struct saved *s, uint32_t conn, pid_t pid, uint64_t start, int fd)
+/* After the one before, if there is one. */
+static inline void daemon_begins(void)
+{
+	struct saved_previous *left;
+
+	daemon_ends();
+	left = read_left();
+	assert_int_equal(saved_open(&s, &conf, left), 0);
+	saved_previous_free(left);
+}
+
+static inline void connected(uint32_t conn, pid_t pid, uint64_t start, int fd)
 {
 	saved_connected(s, conn, &(struct saved_conn){ .pid = (uint32_t)pid, .start = start }, fd);
 }
 
-static inline void session_is(struct saved *s, int64_t id, int64_t safe_for_ns)
+static inline void session_is(int64_t id, int64_t safe_for_ns)
 {
 	struct zk_identity identity = { .session = id };
 
@@ -76,16 +90,16 @@ static inline void session_is(struct saved *s, int64_t id, int64_t safe_for_ns)
 /* A daemon of that session with a holder, killed. Returns the holder's end of the connection. */
 static inline int daemon_is_killed(int64_t id, pid_t pid, uint64_t start, bool looked)
 {
-	struct saved *s = opened();
 	int ends[2];
 
+	daemon_begins();
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
-	session_is(s, id, 10 * SECOND);
-	connected(s, 3, pid, start, ends[0]);
+	session_is(id, 10 * SECOND);
+	connected(3, pid, start, ends[0]);
 	saved_holder(s, 3, true);
 	if (looked)
 		saved_look(s);
-	saved_close(s);
+	daemon_ends();
 	close(ends[0]);
 	return ends[1];
 }
@@ -105,7 +119,7 @@ static inline uint64_t own_start(void)
 	return process.start;
 }
 
-static inline void left_is(const struct saved *s, size_t at, int64_t session, int64_t not_before_ns)
+static inline void left_is(size_t at, int64_t session, int64_t not_before_ns)
 {
 	struct broker_former list[FORMERS_MAX];
 	struct zk_identity identity;
@@ -119,17 +133,9 @@ static inline void left_is(const struct saved *s, size_t at, int64_t session, in
 	assert_memory_equal(identity.password, password, sizeof(password));
 }
 
-static inline size_t left_count(const struct saved *s)
+static inline size_t left_count(void)
 {
 	struct broker_former list[FORMERS_MAX];
 
 	return saved_formers(s, list);
-}
-
-static inline struct saved_previous *read_left(void)
-{
-	struct saved_previous *left = NULL;
-
-	assert_int_equal(saved_previous_read(&left, &conf), 0);
-	return left;
 }

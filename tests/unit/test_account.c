@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Accounts: the share rule at the limit and one past it, the reserve, and that everything comes back to zero. */
-#include <signal.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "tests/unit/unit.h"
 
@@ -16,8 +11,15 @@ enum { THINGS, BYTES, POOLS };
 enum { APP = 1000, WEB = 1001, ROOT = 0 };
 
 static struct accounts all;
+static struct account *app, *web;
 
-static void begin(unsigned int share, uint64_t total)
+static struct account *user(uint32_t uid)
+{
+	return account_enter(&all, uid, "", 0);
+}
+
+/* With accounts of two users, or of nobody. */
+static void begin_empty(unsigned int share, uint64_t total)
 {
 	accounts_init(&all, POOLS, 1, 2);
 	accounts_set_share(&all, share);
@@ -25,9 +27,18 @@ static void begin(unsigned int share, uint64_t total)
 	accounts_set_total(&all, BYTES, total * 100);
 }
 
-static struct account *user(uint32_t uid)
+static void begin(unsigned int share, uint64_t total)
 {
-	return account_enter(&all, uid, "", 0);
+	begin_empty(share, total);
+	app = user(APP);
+	web = user(WEB);
+}
+
+static void end(void)
+{
+	account_leave(app);
+	account_leave(web);
+	accounts_deinit(&all);
 }
 
 /* Charges one at a time until one is refused; returns how many were admitted. */
@@ -53,10 +64,8 @@ static void give_back(struct charge *charges, size_t count)
 TEST(one_user_alone_has_its_share)
 {
 	struct charge charges[1000] = { 0 };
-	struct account *app;
 
 	begin(75, 1000);
-	app = user(APP);
 	assert_int_equal(account_allowed(app, THINGS, false), 980);
 	assert_int_equal(take(charges, 1000, app, false), 735);
 	assert_int_equal(account_allowed(app, THINGS, false), 735);
@@ -65,9 +74,8 @@ TEST(one_user_alone_has_its_share)
 	charge_give_back(&charges[0], THINGS);
 	assert_true(charge_try(&charges[0], app, THINGS, 1, false));
 	assert_false(charge_try(&charges[735], app, THINGS, 1, false));
-	account_leave(app);
 	give_back(charges, 735);
-	accounts_deinit(&all);
+	end();
 }
 
 /* ... a second one 75 % of the rest, and each further one, too: the next one always gets something. */
@@ -76,7 +84,7 @@ TEST(each_further_user_has_its_share_of_the_rest)
 	static const size_t shares[] = { 735, 183, 46, 12, 3 };
 	struct charge charges[5][1000] = { 0 };
 
-	begin(75, 1000);
+	begin_empty(75, 1000);
 	for (uint32_t i = 0; i < 5; i++) {
 		struct account *a = user(APP + i);
 
@@ -96,30 +104,24 @@ TEST(each_further_user_has_its_share_of_the_rest)
 TEST(at_100_percent_one_user_may_take_all_but_the_reserve)
 {
 	struct charge charges[1000] = { 0 }, other = { 0 };
-	struct account *app, *web;
 
 	begin(100, 1000);
-	app = user(APP);
-	web = user(WEB);
 	assert_int_equal(take(charges, 1000, app, false), 980);
 	assert_false(charge_try(&other, web, THINGS, 1, false));
 	give_back(charges, 1);
 	assert_true(charge_try(&other, web, THINGS, 1, false));
 	charge_give_back(&other, THINGS);
 	give_back(charges + 1, 979);
-	account_leave(app);
-	account_leave(web);
-	accounts_deinit(&all);
+	end();
 }
 
 /* Nobody but the privileged has the reserve, and they have it up to the total. */
 TEST(the_privileged_have_the_reserve)
 {
 	struct charge charges[1000] = { 0 }, operators[21] = { 0 };
-	struct account *app, *root;
+	struct account *root;
 
 	begin(100, 1000);
-	app = user(APP);
 	root = user(ROOT);
 	assert_int_equal(take(charges, 1000, app, false), 980);
 	assert_false(charge_try(&operators[0], root, THINGS, 1, false));
@@ -131,30 +133,24 @@ TEST(the_privileged_have_the_reserve)
 	assert_true(charge_try(&operators[0], app, THINGS, 1, true));
 	charge_give_back(&operators[0], THINGS);
 	give_back(charges, 980);
-	account_leave(app);
 	account_leave(root);
-	accounts_deinit(&all);
+	end();
 }
 
 /* A share of less than one is none, but a pool that nobody uses is there for one. */
 TEST(a_tiny_pool_can_be_used)
 {
 	struct charge charges[3] = { 0 };
-	struct account *app, *web;
 
 	for (uint64_t total = 1; total <= 3; total++) {
 		begin(75, total);
-		app = user(APP);
-		web = user(WEB);
 		assert_int_equal(take(charges, 3, app, false), total == 3 ? 2 : 1);
 		assert_false(charge_try(&charges[2], web, THINGS, 1, false));
 		assert_false(charge_try(&charges[2], web, BYTES, total * 98 + 1, false));
 		assert_true(charge_try(&charges[2], web, BYTES, total * 98, false));
 		charge_give_back(&charges[2], BYTES);
 		give_back(charges, 3);
-		account_leave(app);
-		account_leave(web);
-		accounts_deinit(&all);
+		end();
 	}
 }
 
@@ -162,10 +158,8 @@ TEST(a_tiny_pool_can_be_used)
 TEST(other_totals_and_shares_are_for_what_comes)
 {
 	struct charge charges[1000] = { 0 };
-	struct account *app;
 
 	begin(75, 1000);
-	app = user(APP);
 	assert_int_equal(take(charges, 1000, app, false), 735);
 	accounts_set_total(&all, THINGS, 100);
 	assert_int_equal(account_allowed(app, THINGS, false), 73);
@@ -185,18 +179,14 @@ TEST(other_totals_and_shares_are_for_what_comes)
 	assert_int_equal(account_allowed(app, THINGS, false), 5);
 	for (size_t i = 0; i < 1000; i++)
 		charge_give_back(&charges[i], THINGS);
-	account_leave(app);
-	accounts_deinit(&all);
+	end();
 }
 
 TEST(what_is_charged_by_force_counts)
 {
 	struct charge forced = { 0 }, other = { 0 };
-	struct account *app, *web;
 
 	begin(75, 1000);
-	app = user(APP);
-	web = user(WEB);
 	charge_force(&forced, app, THINGS, 1200);
 	assert_false(charge_try(&other, app, THINGS, 1, false));
 	assert_false(charge_try(&other, web, THINGS, 1, false));
@@ -214,18 +204,14 @@ TEST(what_is_charged_by_force_counts)
 	charge_set(&forced, app, THINGS, 0);
 	assert_null(forced.account);
 	charge_give_back(&other, THINGS);
-	account_leave(app);
-	account_leave(web);
-	accounts_deinit(&all);
+	end();
 }
 
 TEST(a_charge_grows_only_if_that_is_admitted)
 {
 	struct charge c = { 0 };
-	struct account *app;
 
 	begin(75, 1000);
-	app = user(APP);
 	assert_true(charge_change(&c, app, THINGS, 700, false));
 	assert_true(charge_change(&c, app, THINGS, 735, false));
 	assert_false(charge_change(&c, app, THINGS, 736, false));
@@ -237,8 +223,7 @@ TEST(a_charge_grows_only_if_that_is_admitted)
 	assert_true(charge_change(&c, app, THINGS, 0, false));
 	assert_null(c.account);
 	assert_int_equal(app->references, 1);
-	account_leave(app);
-	accounts_deinit(&all);
+	end();
 }
 
 /* Only root and the users that are named have an account for each unit. */
@@ -247,7 +232,7 @@ TEST(units_have_accounts_where_it_says_so)
 	static const uint32_t by_unit[] = { WEB, 1002 };
 	struct account *a, *b, *c, *d, *e, *f;
 
-	begin(75, 1000);
+	begin_empty(75, 1000);
 	accounts_set_by_unit(&all, by_unit, 2);
 	a = account_enter(&all, APP, "one.service", 11);
 	b = account_enter(&all, APP, "two.service", 11);
@@ -282,9 +267,8 @@ TEST(units_have_accounts_where_it_says_so)
 TEST(an_account_lives_as_long_as_something_is_charged)
 {
 	struct charge c = { 0 };
-	struct account *app;
 
-	begin(75, 1000);
+	begin_empty(75, 1000);
 	app = user(APP);
 	assert_true(charge_try(&c, app, BYTES, 7, false));
 	account_leave(app);
@@ -301,55 +285,34 @@ TEST(an_account_lives_as_long_as_something_is_charged)
 
 TEST(an_account_is_found_as_it_is_entered)
 {
-	struct account *app, *web;
+	struct account *unit;
 	size_t seen = 0;
 
-	begin(75, 1000);
+	begin_empty(75, 1000);
 	app = user(APP);
-	web = account_enter(&all, ROOT, "web.service", 11);
+	unit = account_enter(&all, ROOT, "web.service", 11);
 	assert_ptr_equal(account_find(&all, APP, "", 0), app);
 	assert_ptr_equal(account_find(&all, APP, "web.service", 11), app); /* it has one for all its units */
-	assert_ptr_equal(account_find(&all, ROOT, "web.service", 11), web);
+	assert_ptr_equal(account_find(&all, ROOT, "web.service", 11), unit);
 	assert_null(account_find(&all, ROOT, "Web.service", 11));
 	assert_null(account_find(&all, WEB, "", 0));
-	assert_int_equal(app->references + web->references, 2);
+	assert_int_equal(app->references + unit->references, 2);
 	for (size_t i = 0; i < map_buckets(&all.map); i++)
 		for (const struct map_node *node = map_bucket(&all.map, i); node; node = node->next)
 			seen++;
 	assert_int_equal(seen, 2);
 	account_leave(app);
-	account_leave(web);
+	account_leave(unit);
 	accounts_deinit(&all);
-}
-
-static bool aborts(void (*act)(void))
-{
-	pid_t child = fork();
-	int status;
-
-	if (child == 0) {
-		static const struct rlimit none = { 0, 0 };
-
-		setrlimit(RLIMIT_CORE, &none);
-		signal(SIGABRT, SIG_DFL);
-		close(STDERR_FILENO);
-		act();
-		_exit(0);
-	}
-	waitpid(child, &status, 0);
-	return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
 }
 
 static void forget_a_charge(void)
 {
-	struct account *app;
 	struct charge c = { 0 };
 
 	begin(75, 1000);
-	app = user(APP);
 	charge_force(&c, app, THINGS, 1);
-	account_leave(app);
-	accounts_deinit(&all);
+	end();
 }
 
 static void forget_what_nobody_uses(void)
@@ -358,36 +321,30 @@ static void forget_what_nobody_uses(void)
 
 	begin(75, 1000);
 	charge_force(&c, &all.nobody, THINGS, 1);
-	accounts_deinit(&all);
+	end();
 }
 
 static void give_back_from_the_wrong_pool(void)
 {
-	struct account *app;
 	struct charge c = { 0 };
 
 	begin(75, 1000);
-	app = user(APP);
 	charge_force(&c, app, THINGS, 1);
 	charge_give_back(&c, BYTES);
-	account_leave(app);
+	end();
 }
 
 static void leave_twice(void)
 {
-	struct account *app;
-
 	begin(75, 1000);
-	app = user(APP);
-	user(APP);
 	app->references = 0;
 	account_leave(app);
 }
 
 TEST(it_asserts_that_all_is_zero_at_the_end)
 {
-	assert_true(aborts(forget_a_charge));
-	assert_true(aborts(forget_what_nobody_uses));
-	assert_true(aborts(give_back_from_the_wrong_pool));
-	assert_true(aborts(leave_twice));
+	assert_true(unit_aborts(forget_a_charge));
+	assert_true(unit_aborts(forget_what_nobody_uses));
+	assert_true(unit_aborts(give_back_from_the_wrong_pool));
+	assert_true(unit_aborts(leave_twice));
 }

@@ -10,7 +10,6 @@ TEST(each_pause_is_between_the_half_and_the_whole_of_twice_the_last)
 {
 	struct backoff b = { 0 };
 
-	(void)state;
 	for (int64_t whole = 100 * MS; whole < 5000 * MS; whole *= 2)
 		assert_in_range(backoff_next_ns(&b, 5000 * MS), whole / 2, whole);
 	for (int i = 0; i < 100; i++)
@@ -23,7 +22,6 @@ TEST(a_smaller_bound_counts_at_once)
 {
 	struct backoff b = { 0 };
 
-	(void)state;
 	for (int i = 0; i < 10; i++)
 		backoff_next_ns(&b, 5000 * MS);
 	assert_in_range(backoff_next_ns(&b, 80 * MS), 40 * MS, 80 * MS);
@@ -36,7 +34,6 @@ TEST(no_two_pauses_are_the_same)
 	struct backoff a = { 0 }, b = { 0 };
 	int same = 0;
 
-	(void)state;
 	for (int i = 0; i < 100; i++)
 		same += backoff_next_ns(&a, 5000 * MS) == backoff_next_ns(&b, 5000 * MS);
 	assert_in_range(same, 0, 2);

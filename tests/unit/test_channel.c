@@ -22,13 +22,11 @@ static int ends[2];
 
 static int set_up(void **state)
 {
-	(void)state;
 	return channel_pair(ends);
 }
 
 static int tear_down(void **state)
 {
-	(void)state;
 	for (int i = 0; i < 2; i++)
 		if (ends[i] >= 0)
 			close(ends[i]);
@@ -55,7 +53,6 @@ TEST(an_entry_is_found_by_its_word)
 	struct entry_writer w = entry_begin(&p.text, "first");
 	struct entry e;
 
-	(void)state;
 	entry_number(&w, "least", INT64_MIN);
 	entry_number(&w, "none", 0);
 	entry_text(&w, "odd", SLICE("a\r\n\0"));
@@ -86,7 +83,6 @@ TEST(a_snapshot_is_what_stands_behind_the_entries)
 	struct entry_writer w = entry_begin(&p.text, "first");
 	struct entry e;
 
-	(void)state;
 	entry_end(&w);
 	parcel_end(&p);
 	bytes_text(&p.text, text);
@@ -107,7 +103,6 @@ TEST(what_is_cut_short_or_garbled_is_no_entry)
 	struct parcel p;
 	struct entry e;
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		for (size_t len = 1; len < wholes[i].len; len++) {
 			hold(&p, wholes[i].data, len);
@@ -139,7 +134,6 @@ TEST(a_descriptor_is_taken_once_and_only_if_it_is_there)
 	struct entry_writer w = entry_begin(&p.text, "it");
 	struct entry e;
 
-	(void)state;
 	parcel_fd(&p, &w, "null", open("/dev/null", O_RDONLY | O_CLOEXEC));
 	parcel_fd(&p, &w, "none", -1);
 	entry_number(&w, "beyond", 2);
@@ -160,7 +154,6 @@ TEST(a_record_of_0_2_0_has_only_so_many_fields)
 	struct parcel p = { 0 };
 	struct entry e;
 
-	(void)state;
 	bytes_text(&p.text, "many ");
 	for (int i = 0; i < 64; i++)
 		bytes_text(&p.text, "k 1:1,");
@@ -193,7 +186,6 @@ TEST(what_a_process_of_0_2_0_hands_over_is_read)
 	struct entry e;
 	size_t n;
 
-	(void)state;
 	assert_non_null(f);
 	bytes_reserve(&p.text, 8192);
 	p.text.len = fread(p.text.data, 1, 8192, f);
@@ -225,7 +217,6 @@ TEST_WITH(a_message_arrives_whole, set_up, tear_down)
 {
 	struct channel_message m;
 
-	(void)state;
 	assert_int_equal(channel_send(ends[0], CHANNEL_READY, SLICE("1.2.3"), soon()), 0);
 	assert_int_equal(channel_send(ends[0], CHANNEL_ACCEPT, SLICE(""), soon()), 0);
 	assert_int_equal(channel_receive(ends[1], &m, soon()), 0);
@@ -241,7 +232,6 @@ TEST_WITH(a_text_has_as_many_bytes_as_a_message_takes, set_up, tear_down)
 	static char text[CHANNEL_TEXT_MAX + 1];
 	struct channel_message m;
 
-	(void)state;
 	memset(text, 'x', sizeof(text));
 	for (size_t len = CHANNEL_TEXT_MAX; len <= CHANNEL_TEXT_MAX + 1; len++) {
 		assert_int_equal(channel_send(ends[0], CHANNEL_REFUSED, (struct slice){ text, len }, soon()), 0);
@@ -256,7 +246,6 @@ TEST_WITH(nonsense_is_no_message, set_up, tear_down)
 	static char long_text[CHANNEL_TEXT_MAX + 100];
 	struct channel_message m;
 
-	(void)state;
 	assert_true(send(ends[0], nonsense, sizeof(nonsense), 0) > 0);
 	assert_int_equal(channel_receive(ends[1], &m, soon()), -EBADMSG);
 	assert_int_equal(send(ends[0], "x", 1, 0), 1);
@@ -270,7 +259,6 @@ TEST_WITH(nobody_waits_for_longer_than_it_may, set_up, tear_down)
 	struct channel_message m;
 	int rc = 0;
 
-	(void)state;
 	assert_int_equal(channel_receive(ends[1], &m, clock_now_ns() + CLOCK_NS_PER_MS), -ETIMEDOUT);
 	while (rc == 0)
 		rc = channel_send(ends[0], CHANNEL_READY, SLICE("is read by nobody"), clock_now_ns() + CLOCK_NS_PER_MS);
@@ -281,7 +269,6 @@ TEST_WITH(the_end_of_the_other_side_is_seen, set_up, tear_down)
 {
 	struct channel_message m;
 
-	(void)state;
 	close(ends[0]);
 	ends[0] = -1;
 	assert_int_equal(channel_receive(ends[1], &m, CHANNEL_FOREVER), -EPIPE);
@@ -293,7 +280,6 @@ TEST_WITH(what_was_said_before_the_end_is_read, set_up, tear_down)
 {
 	struct channel_message m;
 
-	(void)state;
 	assert_int_equal(channel_send(ends[1], CHANNEL_COMMIT, SLICE("unread"), soon()), 0);
 	assert_int_equal(channel_send(ends[0], CHANNEL_REFUSED, SLICE("no"), soon()), 0);
 	close(ends[0]);
@@ -368,7 +354,6 @@ TEST_WITH(parcels_of_all_sizes_arrive_with_their_descriptors_in_order, set_up, t
 		{ 10, 400 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		struct parcel got;
 		pthread_t thread;
@@ -391,7 +376,6 @@ TEST_WITH(descriptors_for_which_there_is_no_room_are_an_error, set_up, tear_down
 	struct rlimit limit, low;
 	struct parcel got;
 
-	(void)state;
 	pack(100, 40);
 	assert_int_equal(channel_send_parcel(ends[0], &sent, soon()), 0);
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
@@ -413,7 +397,6 @@ TEST_WITH(a_parcel_that_is_not_as_announced_is_refused, set_up, tear_down)
 	struct channel_message m = { .kind = CHANNEL_PARCEL, .len = sizeof(one) };
 	struct parcel got;
 
-	(void)state;
 	for (size_t i = 0; i < 4; i++) {
 		memcpy(m.text, impossible[i], sizeof(impossible[i]));
 		assert_int_equal(channel_receive_parcel(ends[1], &m, &got, soon()), -EBADMSG);
@@ -431,21 +414,11 @@ TEST_WITH(a_parcel_that_is_not_as_announced_is_refused, set_up, tear_down)
 	parcel_discard(&got);
 }
 
-static int send_fd(int fd)
+static void send_fd(int fd)
 {
-	char control[CMSG_SPACE(sizeof(fd))] __attribute__((aligned(sizeof(size_t)))) = { 0 };
-	uint32_t header[] = { 0x4c42484f, CHANNEL_PART };
-	struct iovec part = { header, sizeof(header) };
-	struct msghdr message = {
-		.msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)
-	};
-	struct cmsghdr *c = CMSG_FIRSTHDR(&message);
+	const uint32_t header[] = { 0x4c42484f, CHANNEL_PART };
 
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(sizeof(fd));
-	memcpy(CMSG_DATA(c), &fd, sizeof(fd));
-	return sendmsg(ends[0], &message, 0) < 0 ? -errno : 0;
+	assert_int_equal(unit_send_fds(ends[0], header, sizeof(header), &fd, 1, 0), sizeof(header));
 }
 
 TEST_WITH(a_text_that_can_change_or_has_another_length_is_refused, set_up, tear_down)
@@ -454,16 +427,15 @@ TEST_WITH(a_text_that_can_change_or_has_another_length_is_refused, set_up, tear_
 	struct parcel got;
 	int changing = memfd_create("text", MFD_CLOEXEC), file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), text;
 
-	(void)state;
 	assert_int_equal(write(changing, "hello", 5), 5);
 	assert_int_equal(sealed_make(SLICE("hello"), &text), 0);
 	for (int64_t bytes = 4; bytes <= 6; bytes++) {
 		memcpy(m.text, (const int64_t[]){ bytes, 0 }, m.len);
-		assert_int_equal(send_fd(text), 0);
+		send_fd(text);
 		assert_int_equal(channel_receive_parcel(ends[1], &m, &got, soon()), bytes == 5 ? 0 : -EBADMSG);
 		assert_int_equal(got.text.len, bytes == 4 ? 0 : 5);
 		parcel_discard(&got);
-		assert_int_equal(send_fd(changing), 0);
+		send_fd(changing);
 		assert_int_equal(channel_receive_parcel(ends[1], &m, &got, soon()), -EBADMSG);
 		parcel_discard(&got);
 	}

@@ -231,7 +231,23 @@ TEST(a_byte_that_is_wrong_leads_nowhere_else)
 
 /* ---- rows ---- */
 
-static void take(struct history *h, const char *text)
+static struct history h;
+
+static int begin(void **state)
+{
+	h = (struct history){ .name = "a", .to_ms = INT64_MAX };
+	return 0;
+}
+
+static int end(void **state)
+{
+	history_free(&h);
+	return 0;
+}
+
+#define HISTORY(name) TEST_WITH(name, begin, end)
+
+static void take(const char *text)
 {
 	struct journal_entry entry = { 0 };
 	struct bytes all = { 0 };
@@ -241,145 +257,119 @@ static void take(struct history *h, const char *text)
 	bytes_text(&all, text);
 	bytes_text(&all, "\n");
 	assert_int_equal(journal_parse(&entry, bytes_view(&all), &used), JOURNAL_ENTRY);
-	assert_true(history_take(h, &entry));
+	assert_true(history_take(&h, &entry));
 	journal_entry_free(&entry);
 	bytes_free(&all);
 }
 
 /* A host whose clock is late says when a hold ended after another host has said that the next one did. */
-TEST(an_end_that_comes_late_takes_the_place_of_one_that_was_not_known)
+HISTORY(an_end_that_comes_late_takes_the_place_of_one_that_was_not_known)
 {
-	struct history h = { .name = "a", .to_ms = INT64_MAX };
-
-	take(&h, "LOCKBROKER_EVENT=granted\n_MACHINE_ID=1\nLOCKBROKER_TOKEN=1\nLOCKBROKER_SINCE_MS=1000\n");
-	take(&h,
-	     "LOCKBROKER_EVENT=released\n_MACHINE_ID=2\nLOCKBROKER_TOKEN=2\nLOCKBROKER_SINCE_MS=20000\nLOCKBROKER_HELD_MS=5\n");
-	take(&h, "LOCKBROKER_EVENT=released\n_MACHINE_ID=1\nLOCKBROKER_TOKEN=1\nLOCKBROKER_SINCE_MS=1000\n"
-		 "LOCKBROKER_HELD_MS=18000\n");
+	take("LOCKBROKER_EVENT=granted\n_MACHINE_ID=1\nLOCKBROKER_TOKEN=1\nLOCKBROKER_SINCE_MS=1000\n");
+	take("LOCKBROKER_EVENT=released\n_MACHINE_ID=2\nLOCKBROKER_TOKEN=2\nLOCKBROKER_SINCE_MS=20000\nLOCKBROKER_HELD_MS=5\n");
+	take("LOCKBROKER_EVENT=released\n_MACHINE_ID=1\nLOCKBROKER_TOKEN=1\nLOCKBROKER_SINCE_MS=1000\n"
+	     "LOCKBROKER_HELD_MS=18000\n");
 	history_end(&h);
 	assert_int_equal(h.holds.count, 2);
 	assert_int_equal(h.holds.rows[0].state, HISTORY_ENDED);
 	assert_int_equal(h.holds.rows[0].until_ms, 19000);
 	assert_int_equal(h.holds.rows[1].since_ms, 20000);
-	history_free(&h);
 }
 
-TEST(rows_of_one_instant_stay_in_the_order_of_their_entries)
+HISTORY(rows_of_one_instant_stay_in_the_order_of_their_entries)
 {
-	struct history h = { .name = "a", .to_ms = INT64_MAX };
-
-	take(&h, "LOCKBROKER_EVENT=released\nLOCKBROKER_TOKEN=9\nLOCKBROKER_SINCE_MS=20\n");
+	take("LOCKBROKER_EVENT=released\nLOCKBROKER_TOKEN=9\nLOCKBROKER_SINCE_MS=20\n");
 	for (int i = 1; i <= 3; i++) {
 		char text[128];
 
 		snprintf(text, sizeof(text), "LOCKBROKER_EVENT=released\nLOCKBROKER_TOKEN=%d\nLOCKBROKER_SINCE_MS=10\n",
 			 i);
-		take(&h, text);
+		take(text);
 	}
 	history_end(&h);
 	assert_int_equal(h.holds.count, 4);
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(journal_number(&h.holds.rows[i].entry, "LOCKBROKER_TOKEN"), i + 1);
-	history_free(&h);
 }
 
 /* Of three permits, one is released after the other. */
-TEST(permits_that_are_all_given_back_one_by_one_are_not_held)
+HISTORY(permits_that_are_all_given_back_one_by_one_are_not_held)
 {
-	struct history h = { .name = "s", .to_ms = INT64_MAX };
-
-	take(&h, "LOCKBROKER_EVENT=granted\nLOCKBROKER_PERMITS=3\nLOCKBROKER_SINCE_MS=1000\n");
+	take("LOCKBROKER_EVENT=granted\nLOCKBROKER_PERMITS=3\nLOCKBROKER_SINCE_MS=1000\n");
 	for (int i = 0; i < 3; i++)
-		take(&h, "LOCKBROKER_EVENT=released\nLOCKBROKER_PERMITS=1\nLOCKBROKER_SINCE_MS=1000\nLOCKBROKER_WHY=released\n"
-			 "LOCKBROKER_HELD_MS=20000\n");
+		take("LOCKBROKER_EVENT=released\nLOCKBROKER_PERMITS=1\nLOCKBROKER_SINCE_MS=1000\nLOCKBROKER_WHY=released\n"
+		     "LOCKBROKER_HELD_MS=20000\n");
 	history_end(&h);
 	assert_int_equal(h.holds.count, 3);
 	for (size_t i = 0; i < h.holds.count; i++)
 		assert_int_equal(h.holds.rows[i].state, HISTORY_ENDED);
-	history_free(&h);
 }
 
 /* What a client loses, or leaves behind at its end, is all that it has: the entry of an earlier release was left out. */
-TEST(permits_that_end_with_their_client_are_not_held)
+HISTORY(permits_that_end_with_their_client_are_not_held)
 {
-	struct history h = { .name = "s", .to_ms = INT64_MAX };
-
-	take(&h, "LOCKBROKER_EVENT=granted\nLOCKBROKER_PERMITS=3\nLOCKBROKER_SINCE_MS=1000\n");
-	take(&h, "LOCKBROKER_EVENT=released\nLOCKBROKER_PERMITS=2\nLOCKBROKER_SINCE_MS=1000\nLOCKBROKER_WHY=closed\n"
-		 "LOCKBROKER_HELD_MS=20000\n");
+	take("LOCKBROKER_EVENT=granted\nLOCKBROKER_PERMITS=3\nLOCKBROKER_SINCE_MS=1000\n");
+	take("LOCKBROKER_EVENT=released\nLOCKBROKER_PERMITS=2\nLOCKBROKER_SINCE_MS=1000\nLOCKBROKER_WHY=closed\n"
+	     "LOCKBROKER_HELD_MS=20000\n");
 	history_end(&h);
 	assert_int_equal(h.holds.count, 1);
 	assert_int_equal(h.holds.rows[0].state, HISTORY_ENDED);
-	history_free(&h);
 }
 
-TEST(a_wait_whose_client_got_the_lock_has_ended)
+HISTORY(a_wait_whose_client_got_the_lock_has_ended)
 {
-	struct history h = { .name = "a", .to_ms = INT64_MAX };
-
-	take(&h, "LOCKBROKER_EVENT=waits\nLOCKBROKER_CLIENT=1\nLOCKBROKER_WAITED_MS=60000\n");
-	take(&h, "LOCKBROKER_EVENT=waits\nLOCKBROKER_CLIENT=2\nLOCKBROKER_WAITED_MS=60000\n");
-	take(&h, "LOCKBROKER_EVENT=released\nLOCKBROKER_CLIENT=1\nLOCKBROKER_TOKEN=1\nLOCKBROKER_SINCE_MS=1796070670000\n");
+	take("LOCKBROKER_EVENT=waits\nLOCKBROKER_CLIENT=1\nLOCKBROKER_WAITED_MS=60000\n");
+	take("LOCKBROKER_EVENT=waits\nLOCKBROKER_CLIENT=2\nLOCKBROKER_WAITED_MS=60000\n");
+	take("LOCKBROKER_EVENT=released\nLOCKBROKER_CLIENT=1\nLOCKBROKER_TOKEN=1\nLOCKBROKER_SINCE_MS=1796070670000\n");
 	history_end(&h);
 	assert_int_equal(h.waits.count, 2);
 	assert_int_equal(h.waits.rows[0].state, HISTORY_UNKNOWN);
 	assert_int_equal(h.waits.rows[1].state, HISTORY_OPEN);
-	history_free(&h);
 }
 
 /* A connection that waits does not outlive the process. */
-TEST(a_wait_ends_with_its_daemon)
+HISTORY(a_wait_ends_with_its_daemon)
 {
-	struct history h = { .name = "a", .to_ms = INT64_MAX };
-
-	take(&h, "LOCKBROKER_EVENT=waits\n_MACHINE_ID=1\nLOCKBROKER_WAITED_MS=60000\n");
-	take(&h, "LOCKBROKER_EVENT=waits\n_MACHINE_ID=2\nLOCKBROKER_WAITED_MS=60000\n");
-	take(&h, "LOCKBROKER_EVENT=serves\n_MACHINE_ID=1\n");
+	take("LOCKBROKER_EVENT=waits\n_MACHINE_ID=1\nLOCKBROKER_WAITED_MS=60000\n");
+	take("LOCKBROKER_EVENT=waits\n_MACHINE_ID=2\nLOCKBROKER_WAITED_MS=60000\n");
+	take("LOCKBROKER_EVENT=serves\n_MACHINE_ID=1\n");
 	history_end(&h);
 	assert_int_equal(h.waits.count, 2);
 	assert_int_equal(h.waits.rows[0].state, HISTORY_UNKNOWN);
 	assert_int_equal(h.waits.rows[1].state, HISTORY_OPEN);
-	history_free(&h);
 }
 
 /* The one that it has later is another wait. */
-TEST(a_wait_that_has_ended_is_not_that_of_a_later_end)
+HISTORY(a_wait_that_has_ended_is_not_that_of_a_later_end)
 {
-	struct history h = { .name = "a", .to_ms = INT64_MAX };
-
-	take(&h, "LOCKBROKER_EVENT=waits\nLOCKBROKER_WAITED_MS=60000\n");
-	take(&h, "LOCKBROKER_EVENT=released\nLOCKBROKER_TOKEN=1\nLOCKBROKER_SINCE_MS=1796070670000\n");
-	take(&h, "LOCKBROKER_EVENT=waited\nLOCKBROKER_WAITED_MS=1000\n");
+	take("LOCKBROKER_EVENT=waits\nLOCKBROKER_WAITED_MS=60000\n");
+	take("LOCKBROKER_EVENT=released\nLOCKBROKER_TOKEN=1\nLOCKBROKER_SINCE_MS=1796070670000\n");
+	take("LOCKBROKER_EVENT=waited\nLOCKBROKER_WAITED_MS=1000\n");
 	history_end(&h);
 	assert_int_equal(h.waits.count, 2);
 	assert_int_equal(h.waits.rows[0].state, HISTORY_UNKNOWN);
 	assert_int_equal(h.waits.rows[1].state, HISTORY_ENDED);
-	history_free(&h);
 }
 
-TEST(a_delegation_to_another_client_ends_a_hold)
+HISTORY(a_delegation_to_another_client_ends_a_hold)
 {
-	struct history h = { .name = "a", .to_ms = INT64_MAX };
-
-	take(&h, "LOCKBROKER_EVENT=granted\nLOCKBROKER_CLIENT=1\nLOCKBROKER_TOKEN=1\nLOCKBROKER_SINCE_MS=1000\n");
-	take(&h, "LOCKBROKER_EVENT=delegated\nLOCKBROKER_CLIENT=2\nLOCKBROKER_TOKEN=2\nLOCKBROKER_SINCE_MS=20000\n");
+	take("LOCKBROKER_EVENT=granted\nLOCKBROKER_CLIENT=1\nLOCKBROKER_TOKEN=1\nLOCKBROKER_SINCE_MS=1000\n");
+	take("LOCKBROKER_EVENT=delegated\nLOCKBROKER_CLIENT=2\nLOCKBROKER_TOKEN=2\nLOCKBROKER_SINCE_MS=20000\n");
 	history_end(&h);
 	assert_int_equal(h.holds.count, 2);
 	assert_int_equal(h.holds.rows[0].state, HISTORY_UNKNOWN);
-	history_free(&h);
 }
 
 /* Its holds have ended in its minute, and may have begun before. */
-TEST(a_summary_is_of_the_time_of_its_longest_hold)
+HISTORY(a_summary_is_of_the_time_of_its_longest_hold)
 {
-	struct history h = { .name = "a", .from_ms = 95000, .to_ms = 96000 };
-
-	take(&h, "LOCKBROKER_EVENT=summary\nLOCKBROKER_NAME=a\nLOCKBROKER_COUNT=9\nLOCKBROKER_LONGEST_MS=5000\n"
-		 "LOCKBROKER_SINCE_MS=100000\nLOCKBROKER_UNTIL_MS=160000\n");
-	take(&h, "LOCKBROKER_EVENT=summary\nLOCKBROKER_NAME=a\nLOCKBROKER_COUNT=9\nLOCKBROKER_LONGEST_MS=3000\n"
-		 "LOCKBROKER_SINCE_MS=100000\nLOCKBROKER_UNTIL_MS=160000\n");
+	h.from_ms = 95000;
+	h.to_ms = 96000;
+	take("LOCKBROKER_EVENT=summary\nLOCKBROKER_NAME=a\nLOCKBROKER_COUNT=9\nLOCKBROKER_LONGEST_MS=5000\n"
+	     "LOCKBROKER_SINCE_MS=100000\nLOCKBROKER_UNTIL_MS=160000\n");
+	take("LOCKBROKER_EVENT=summary\nLOCKBROKER_NAME=a\nLOCKBROKER_COUNT=9\nLOCKBROKER_LONGEST_MS=3000\n"
+	     "LOCKBROKER_SINCE_MS=100000\nLOCKBROKER_UNTIL_MS=160000\n");
 	history_end(&h);
 	assert_int_equal(h.holds.count, 1);
 	assert_int_equal(h.summed, 9);
-	history_free(&h);
 }

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <termios.h>
 #include <time.h>
 #include <unistd.h>
@@ -19,30 +18,14 @@
 #include "client-lib/cli/shown.h"
 #include "protocol/resp.h"
 
-static char printed[4096];
-
-/* The standard output goes to a file between these. */
-static int kept, file;
-
 static void begin(void)
 {
-	fflush(stdout);
-	kept = dup(STDOUT_FILENO);
-	file = memfd_create("printed", 0);
-	dup2(file, STDOUT_FILENO);
+	unit_capture(STDOUT_FILENO);
 }
 
 static void expect_printed(const char *expected)
 {
-	ssize_t n;
-
-	fflush(stdout);
-	dup2(kept, STDOUT_FILENO);
-	n = pread(file, printed, sizeof(printed) - 1, 0);
-	printed[n > 0 ? n : 0] = '\0';
-	close(file);
-	close(kept);
-	assert_string_equal(printed, expected);
+	assert_string_equal(unit_captured(), expected);
 }
 
 static void expect_text(const char *text, size_t len, const char *expected)
@@ -66,17 +49,23 @@ TEST(texts_are_escaped)
 	expect_text("x\xff\xc3", 3, "\"x\\ufffd\\ufffd\"");
 }
 
-static void expect_reply(const char *text, void (*print)(const struct lb_reply *reply), const char *expected)
+/* Its value; it is valid until the next one is read. */
+static const struct lb_reply *parsed(const char *text)
 {
-	struct resp_replies r;
+	static struct resp_replies r;
 	size_t used;
 
+	resp_replies_deinit(&r);
 	resp_replies_init(&r, 1024, 65536);
 	assert_int_equal(resp_read_reply(&r, slice_of(text), &used), RESP_DONE);
+	return (const struct lb_reply *)r.values;
+}
+
+static void expect_reply(const char *text, void (*print)(const struct lb_reply *reply), const char *expected)
+{
 	begin();
-	print((const struct lb_reply *)r.values);
+	print(parsed(text));
 	expect_printed(expected);
-	resp_replies_deinit(&r);
 }
 
 TEST(values_are_printed_by_type)
@@ -208,15 +197,9 @@ TEST(durations_have_their_two_largest_units)
 
 static void expect_table(const char *reply, const struct sheet_column *columns, size_t count, const char *expected)
 {
-	struct resp_replies r;
-	size_t used;
-
-	resp_replies_init(&r, 1024, 65536);
-	assert_int_equal(resp_read_reply(&r, slice_of(reply), &used), RESP_DONE);
 	begin();
-	sheet_show(columns, count, (const struct lb_reply *)r.values, 0);
+	sheet_show(columns, count, parsed(reply), 0);
 	expect_printed(expected);
-	resp_replies_deinit(&r);
 }
 
 TEST(a_table_has_durations_instants_and_answers_under_keys_that_say_so)
@@ -253,6 +236,7 @@ static void expect_sheet(const struct sheet *s, size_t lines, size_t columns, co
 {
 	struct winsize size = { .ws_row = 24, .ws_col = (unsigned short)columns };
 	struct termios raw;
+	char printed[4096];
 	int master, slave, out;
 	ssize_t n;
 

@@ -14,27 +14,25 @@
 #include "io/conf/conf_value.h"
 #include "conf_fixture.h"
 
+#undef TEST
+#define TEST(name) TEST_WITH(name, conf_begin, conf_end)
+
 TEST(test_yes_and_no_have_their_usual_words)
 {
 	static const char *const words[] = { "0", "1", "no", "yes", "False", "TRUE", "off", "On" };
-	static const char *const others[] = { "", "2", "-1", "01", "y", "yess", "1 ", "enabled" };
 	char text[64];
-	struct conf c;
 
-	(void)state;
 	for (size_t i = 0; i < 8; i++) {
+		conf_anew();
 		snprintf(text, sizeof(text), "[locks]\ndelegation = %s\n", words[i]);
-		conf_init(&c);
 		read_text(&c, text, NULL);
 		assert_int_equal(c.broker.delegation, i % 2);
-		conf_free(&c);
 	}
 	for (const struct conf_key *key = conf_keys(); key->name; key++) {
 		if (key->type != CONF_YES)
 			continue;
-		assert_allowed(key->section, key->name, "yes");
-		for (size_t i = 0; i < 8; i++)
-			assert_not_allowed(key->section, key->name, others[i]);
+		assert_allowed(key->section, key->name, VALUES("yes"));
+		assert_not_allowed(key->section, key->name, VALUES("", "2", "-1", "01", "y", "yess", "1 ", "enabled"));
 	}
 }
 
@@ -50,27 +48,20 @@ static const char *number_text(const struct conf_key *key, int64_t number, char 
 TEST(test_numbers_at_their_bounds_and_one_past)
 {
 	const struct conf_key *key;
-	char value[32];
+	char least[32], most[32], past[32];
 
-	(void)state;
 	for (key = conf_keys(); key->name; key++) {
 		if (key->type != CONF_NUMBER && key->type != CONF_OCTAL)
 			continue;
-		assert_allowed(key->section, key->name, number_text(key, key->min, value));
-		assert_allowed(key->section, key->name, number_text(key, key->max, value));
-		assert_not_allowed(key->section, key->name, number_text(key, key->max + 1, value));
+		assert_allowed(key->section, key->name,
+			       VALUES(number_text(key, key->min, least), number_text(key, key->max, most)));
+		assert_not_allowed(key->section, key->name,
+				   VALUES(number_text(key, key->max + 1, past), "", "x", "7x", "-7", "+7", " 7", "7.5",
+					  "99999999999999999999999999"));
 		if (key->min > 0)
-			assert_not_allowed(key->section, key->name, number_text(key, key->min - 1, value));
-		assert_not_allowed(key->section, key->name, "");
-		assert_not_allowed(key->section, key->name, "x");
-		assert_not_allowed(key->section, key->name, "7x");
-		assert_not_allowed(key->section, key->name, "-7");
-		assert_not_allowed(key->section, key->name, "+7");
-		assert_not_allowed(key->section, key->name, " 7");
-		assert_not_allowed(key->section, key->name, "7.5");
-		assert_not_allowed(key->section, key->name, "99999999999999999999999999");
+			assert_not_allowed(key->section, key->name, VALUES(number_text(key, key->min - 1, past)));
 	}
-	assert_not_allowed("daemon", "socket_mode", "0668");
+	assert_not_allowed("daemon", "socket_mode", VALUES("0668"));
 }
 
 static void assert_table(const struct conf_key *keys)
@@ -87,28 +78,18 @@ static void assert_table(const struct conf_key *keys)
 
 TEST(test_every_key_has_a_default_a_reason_and_is_named_once)
 {
-	struct conf conf;
-
-	(void)state;
-	conf_init(&conf); /* asserts that every default is allowed */
-	conf_free(&conf);
+	/* conf_init() asserts that every default is allowed. */
 	assert_table(conf_keys());
 	assert_table(conf_prefix_keys());
 }
 
 TEST(test_a_field_holds_every_number_of_its_key)
 {
-	const struct conf_key *key;
-	struct conf conf;
-
-	(void)state;
-	conf_init(&conf);
-	for (key = conf_keys(); key->name; key++)
+	for (const struct conf_key *key = conf_keys(); key->name; key++)
 		for (int i = 0; conf_value_is_number(key) && i < 2; i++) {
-			conf_value_set_number(key, &conf, i ? key->max : key->min);
-			assert_int_equal(conf_value_number(key, &conf), i ? key->max : key->min);
+			conf_value_set_number(key, &c, i ? key->max : key->min);
+			assert_int_equal(conf_value_number(key, &c), i ? key->max : key->min);
 		}
-	conf_free(&conf);
 }
 
 static void assert_fields(const struct conf_key *keys)
@@ -120,17 +101,12 @@ static void assert_fields(const struct conf_key *keys)
 
 TEST(test_each_key_has_a_field_of_its_own)
 {
-	(void)state;
 	assert_fields(conf_keys());
 	assert_fields(conf_prefix_keys());
 }
 
 TEST(test_defaults_are_those_of_the_design)
 {
-	struct conf c;
-
-	(void)state;
-	conf_init(&c);
 	assert_string_equal(c.socket, "/run/lockbroker/lockbroker.sock");
 	assert_int_equal(c.socket_mode, 0660);
 	assert_string_equal(c.broker.root, "/lockbroker");
@@ -139,156 +115,85 @@ TEST(test_defaults_are_those_of_the_design)
 	assert_int_equal(c.broker.handoff_max, 64);
 	assert_int_equal(c.broker.limits.clients, 12500);
 	assert_int_equal(c.broker.limits.session_path_bytes, 900000);
-	conf_free(&c);
 }
 
 TEST(test_paths)
 {
-	char path[200];
+	char longest[200], longer[200];
 
-	(void)state;
-	assert_allowed("daemon", "socket", "/a");
-	assert_allowed("daemon", "rundir", "/run/a b");
-	fill(path, 107, '/', 'x');
-	assert_allowed("daemon", "socket", path);
-	fill(path, 108, '/', 'x');
-	assert_not_allowed("daemon", "socket", path);
-	assert_not_allowed("daemon", "socket", "");
-	assert_not_allowed("daemon", "socket", "/");
-	assert_not_allowed("daemon", "socket", "relative");
-	assert_not_allowed("daemon", "rundir", "/run/");
-	assert_not_allowed("daemon", "rundir", "/run/a\tb");
-	assert_not_allowed("daemon", "rundir", "/run/a ;b");
+	fill(longest, 107, '/', 'x');
+	fill(longer, 108, '/', 'x');
+	assert_allowed("daemon", "socket", VALUES("/a", longest));
+	assert_not_allowed("daemon", "socket", VALUES(longer, "", "/", "relative"));
+	assert_allowed("daemon", "rundir", VALUES("/run/a b"));
+	assert_not_allowed("daemon", "rundir", VALUES("/run/", "/run/a\tb", "/run/a ;b"));
 }
 
 TEST(test_users)
 {
-	char list[2 * CONF_USERS_MAX + 2] = "1", name[200];
+	char list[2 * CONF_USERS_MAX + 2] = "1", longest[200], longer[200];
 
-	(void)state;
-	assert_allowed("limits", "by_unit", "");
-	assert_allowed("limits", "by_unit", "app");
-	assert_allowed("limits", "by_unit", "app, 1000 ,www-data,DOMAIN\\someone,x.y_z$");
-	assert_allowed("limits", "by_unit", "app,");
-	assert_allowed("limits", "by_unit", "4294967294");
-	assert_not_allowed("limits", "by_unit", "4294967295");
-	assert_not_allowed("limits", "by_unit", "99999999999");
-	assert_not_allowed("limits", "by_unit", ",app");
-	assert_not_allowed("limits", "by_unit", "app,,web");
-	assert_not_allowed("limits", "by_unit", "app web");
-	assert_not_allowed("limits", "by_unit", "1000-1999");
-	assert_not_allowed("limits", "by_unit", "-app");
-	assert_not_allowed("limits", "by_unit", "7up");
-	assert_not_allowed("limits", "by_unit", "@group");
-	fill(name, 100, 'u', 'x');
-	assert_allowed("limits", "by_unit", name);
-	fill(name, 101, 'u', 'x');
-	assert_not_allowed("limits", "by_unit", name);
+	fill(longest, 100, 'u', 'x');
+	fill(longer, 101, 'u', 'x');
+	assert_allowed("limits", "by_unit",
+		       VALUES("", "app", "app, 1000 ,www-data,DOMAIN\\someone,x.y_z$", "app,", "4294967294", longest));
+	assert_not_allowed("limits", "by_unit",
+			   VALUES("4294967295", "99999999999", ",app", "app,,web", "app web", "1000-1999", "-app",
+				  "7up", "@group", longer));
 	for (int i = 1; i < CONF_USERS_MAX; i++)
 		strcat(list, ",1");
-	assert_allowed("limits", "by_unit", list);
+	assert_allowed("limits", "by_unit", VALUES(list));
 	strcat(list, ",1");
-	assert_not_allowed("limits", "by_unit", list);
+	assert_not_allowed("limits", "by_unit", VALUES(list));
 }
 
 TEST(test_words)
 {
-	char name[200];
+	char longest[200], longer[200];
 
-	(void)state;
-	assert_allowed("daemon", "log_level", "error");
-	assert_allowed("daemon", "log_level", "debug");
-	assert_not_allowed("daemon", "log_level", "DEBUG");
-	assert_not_allowed("daemon", "log_level", "");
-	assert_allowed("log", "grants", "auto");
-	assert_allowed("log", "grants", "off");
-	assert_not_allowed("log", "grants", "AUTO");
-	assert_not_allowed("log", "grants", "2");
-	assert_allowed("daemon", "socket_group", "");
-	assert_allowed("daemon", "socket_group", "adm");
-	assert_not_allowed("daemon", "socket_group", "a b");
-	assert_allowed("zookeeper", "host", "node-1.example_x");
-	fill(name, 100, 'h', 'x');
-	assert_allowed("zookeeper", "host", name);
-	fill(name, 101, 'h', 'x');
-	assert_not_allowed("zookeeper", "host", name);
-	assert_not_allowed("zookeeper", "host", ".");
-	assert_not_allowed("zookeeper", "host", "..");
-	assert_not_allowed("zookeeper", "host", ".hidden");
-	assert_not_allowed("zookeeper", "host", "a/b");
-	assert_not_allowed("zookeeper", "host", "a b");
+	assert_allowed("daemon", "log_level", VALUES("error", "debug"));
+	assert_not_allowed("daemon", "log_level", VALUES("DEBUG", ""));
+	assert_allowed("log", "grants", VALUES("auto", "off"));
+	assert_not_allowed("log", "grants", VALUES("AUTO", "2"));
+	assert_allowed("daemon", "socket_group", VALUES("", "adm"));
+	assert_not_allowed("daemon", "socket_group", VALUES("a b"));
+	fill(longest, 100, 'h', 'x');
+	fill(longer, 101, 'h', 'x');
+	assert_allowed("zookeeper", "host", VALUES("node-1.example_x", longest));
+	assert_not_allowed("zookeeper", "host", VALUES(longer, ".", "..", ".hidden", "a/b", "a b"));
 }
 
 TEST(test_root)
 {
-	char root[200];
+	char longest[200], longer[200];
 
-	(void)state;
-	assert_allowed("zookeeper", "root", "/a");
-	assert_allowed("zookeeper", "root", "/services/prod/locks");
-	assert_allowed("zookeeper", "root", "/zookeepers");
-	fill(root, 150, '/', 'x');
-	assert_allowed("zookeeper", "root", root);
-	fill(root, 151, '/', 'x');
-	assert_not_allowed("zookeeper", "root", root);
-	assert_not_allowed("zookeeper", "root", "");
-	assert_not_allowed("zookeeper", "root", "/");
-	assert_not_allowed("zookeeper", "root", "//");
-	assert_not_allowed("zookeeper", "root", "/a/");
-	assert_not_allowed("zookeeper", "root", "/a//b");
-	assert_not_allowed("zookeeper", "root", "a");
-	assert_not_allowed("zookeeper", "root", "/a/../b");
-	assert_not_allowed("zookeeper", "root", "/.");
-	assert_not_allowed("zookeeper", "root", "/zookeeper");
-	assert_not_allowed("zookeeper", "root", "/zookeeper/x");
-	assert_not_allowed("zookeeper", "root", "/a b");
+	fill(longest, 150, '/', 'x');
+	fill(longer, 151, '/', 'x');
+	assert_allowed("zookeeper", "root", VALUES("/a", "/services/prod/locks", "/zookeepers", longest));
+	assert_not_allowed("zookeeper", "root",
+			   VALUES(longer, "", "/", "//", "/a/", "/a//b", "a", "/a/../b", "/.", "/zookeeper",
+				  "/zookeeper/x", "/a b"));
 }
 
 TEST(test_servers)
 {
-	(void)state;
-	assert_allowed("zookeeper", "servers", "a:1");
-	assert_allowed("zookeeper", "servers", "10.0.0.1:2181,zk-2.example.org:65535");
-	assert_allowed("zookeeper", "servers", "a:1 , b:2");
-	assert_allowed("zookeeper", "servers", "[::1]:2181,[fe80::1%eth0]:2181");
-	assert_allowed("zookeeper", "servers", ""); /* standalone */
-	assert_not_allowed("zookeeper", "servers", "a");
-	assert_not_allowed("zookeeper", "servers", "a:");
-	assert_not_allowed("zookeeper", "servers", ":2181");
-	assert_not_allowed("zookeeper", "servers", "a:0");
-	assert_not_allowed("zookeeper", "servers", "a:65536");
-	assert_not_allowed("zookeeper", "servers", "a:12345678901");
-	assert_not_allowed("zookeeper", "servers", "a:1,,b:2");
-	assert_not_allowed("zookeeper", "servers", ",");
-	assert_not_allowed("zookeeper", "servers", " ");
-	assert_not_allowed("zookeeper", "servers", " ,");
-	assert_allowed("zookeeper", "servers", "a:1, ");
-	assert_not_allowed("zookeeper", "servers", "::1:2181");
-	assert_not_allowed("zookeeper", "servers", "[::1]2181");
-	assert_not_allowed("zookeeper", "servers", "[]:2181");
-	assert_not_allowed("zookeeper", "servers", "a:1/chroot");
-	assert_not_allowed("zookeeper", "servers", "a b:1");
+	assert_allowed("zookeeper", "servers",
+		       VALUES("" /* standalone */, "a:1", "10.0.0.1:2181,zk-2.example.org:65535", "a:1 , b:2", "a:1, ",
+			      "[::1]:2181,[fe80::1%eth0]:2181"));
+	assert_not_allowed("zookeeper", "servers",
+			   VALUES("a", "a:", ":2181", "a:0", "a:65536", "a:12345678901", "a:1,,b:2", ",", " ", " ,",
+				  "::1:2181", "[::1]2181", "[]:2181", "a:1/chroot", "a b:1"));
 }
 
 /* The shortest is that of any address. */
 TEST(an_address_in_brackets_has_at_least_two_characters)
 {
-	(void)state;
-	assert_allowed("zookeeper", "servers", "[::]:2181");
-	assert_not_allowed("zookeeper", "servers", "[:]:2181");
-	assert_not_allowed("zookeeper", "servers", "[::]");
-	assert_not_allowed("zookeeper", "servers", "[::");
-	assert_not_allowed("zookeeper", "servers", "[::]:");
-	assert_allowed("zookeeper", "servers", "[::]:1");
-	assert_not_allowed("zookeeper", "servers", "[::]:0");
+	assert_allowed("zookeeper", "servers", VALUES("[::]:2181", "[::]:1"));
+	assert_not_allowed("zookeeper", "servers", VALUES("[:]:2181", "[::]", "[::", "[::]:", "[::]:0"));
 }
 
 TEST(test_a_file_is_read)
 {
-	struct conf c;
-
-	(void)state;
-	conf_init(&c);
 	read_text(&c,
 		  "# comment\n; another\n\n[locks]\nlinger_ms=0\n  \n[zookeeper]\nhost : h1 ; inline\n"
 		  "servers = a:1,\n  b:2\n\t[::1]:3,\n[daemon]\nsocket_mode = 0600\n[locks]\nhandoff_max = 1",
@@ -298,18 +203,15 @@ TEST(test_a_file_is_read)
 	assert_string_equal(c.servers, "a:1,b:2,[::1]:3,");
 	assert_int_equal(c.socket_mode, 0600);
 	assert_int_equal(c.broker.handoff_max, 1);
-	conf_free(&c);
-	conf_init(&c);
+	conf_anew();
 	read_text(&c, "[zookeeper]\nservers =\n  a:1,\n  b:2\n", NULL);
 	assert_string_equal(c.servers, "a:1,b:2");
-	conf_free(&c);
 }
 
 TEST(test_errors_name_the_line_the_key_the_value_and_what_is_allowed)
 {
 	char text[400];
 
-	(void)state;
 	assert_refused("[locks]\n\nhandoff_max = many\n",
 		       "FILE:3: locks.handoff_max = many: must be a number from 0 to 1000000");
 	assert_refused("[daemon]\nsocket_mode = 0999\n", "FILE:2: daemon.socket_mode = 0999: must be an octal number");
@@ -335,10 +237,7 @@ TEST(test_a_tcp_port_is_refused_in_a_sentence)
 {
 	static const char why[] =
 		"lockbrokerd listens on Unix sockets only: of a client over TCP it would not know the";
-	char error[CONF_ERROR_MAX] = "";
-	struct conf c;
 
-	(void)state;
 	assert_refused(
 		"[daemon]\nport = 6379\n",
 		"FILE:2: daemon.port: unknown key; lockbrokerd listens on Unix sockets only: of a client over TCP it "
@@ -347,68 +246,41 @@ TEST(test_a_tcp_port_is_refused_in_a_sentence)
 	assert_refused("[daemon]\nsocket = 127.0.0.1:6379\n", why);
 	assert_refused("[daemon]\nany_socket\n", "FILE:2: the line is neither");
 	assert_refused("[daemon]\noperator_socket = tcp://127.0.0.1:6380\n", why);
-	conf_init(&c);
-	assert_int_equal(conf_override(&c, "daemon.socket=:6379", error), -EINVAL);
-	assert_non_null(strstr(error, why));
-	error[0] = '\0';
-	assert_int_equal(conf_override(&c, "daemon.port=6379", error), -EINVAL);
-	assert_non_null(strstr(error, why));
-	error[0] = '\0';
-	assert_int_equal(conf_override(&c, "daemon.socket=run/lockbroker.sock", error), -EINVAL);
-	assert_null(strstr(error, why));
-	error[0] = '\0';
-	assert_int_equal(conf_override(&c, "locks.port=6379", error), -EINVAL);
-	assert_null(strstr(error, why));
-	conf_free(&c);
+	assert_int_equal(override("daemon.socket=:6379"), -EINVAL);
+	assert_non_null(strstr(conf_error, why));
+	assert_int_equal(override("daemon.port=6379"), -EINVAL);
+	assert_non_null(strstr(conf_error, why));
+	assert_int_equal(override("daemon.socket=run/lockbroker.sock"), -EINVAL);
+	assert_null(strstr(conf_error, why));
+	assert_int_equal(override("locks.port=6379"), -EINVAL);
+	assert_null(strstr(conf_error, why));
 }
 
 TEST(test_a_missing_file_is_an_error)
 {
-	char error[CONF_ERROR_MAX] = "";
-	struct conf c;
-
-	(void)state;
-	conf_init(&c);
-	assert_int_equal(conf_read(&c, "/nonexistent/x.conf", error), -ENOENT);
-	assert_string_equal(error, "/nonexistent/x.conf: No such file or directory");
-	conf_free(&c);
-}
-
-static int override(struct conf *conf, const char *text, char *error)
-{
-	error[0] = '\0';
-	return conf_override(conf, text, error);
+	assert_int_equal(conf_read(&c, "/nonexistent/x.conf", conf_error), -ENOENT);
+	assert_string_equal(conf_error, "/nonexistent/x.conf: No such file or directory");
 }
 
 TEST(test_overrides)
 {
-	char error[CONF_ERROR_MAX] = "";
-	struct conf c;
+	static const char *const others[] = { "locks.linger_ms", "linger_ms=1", "linger_ms=1.5", "", "=" };
 
-	(void)state;
-	conf_init(&c);
 	read_text(&c, "[locks]\nlinger_ms = 5\n", NULL);
-	assert_int_equal(override(&c, "locks.linger_ms=7", error), 0);
+	assert_overridden("locks.linger_ms=7");
 	assert_int_equal(c.broker.linger_ns, 7 * CLOCK_NS_PER_MS);
-	assert_int_equal(override(&c, "locks.linger_ms=8", error), 0);
+	assert_overridden("locks.linger_ms=8");
 	assert_int_equal(c.broker.linger_ns, 8 * CLOCK_NS_PER_MS);
 	/* A dot or an equals sign in the value is the value's. */
-	assert_int_equal(override(&c, "daemon.socket=/a.b=c", error), 0);
+	assert_overridden("daemon.socket=/a.b=c");
 	assert_string_equal(c.socket, "/a.b=c");
-	assert_int_equal(override(&c, "zookeeper.servers=", error), 0);
+	assert_overridden("zookeeper.servers=");
 	assert_string_equal(c.servers, "");
-	assert_int_equal(override(&c, "locks.linger_ms=x", error), -EINVAL);
-	assert_string_equal(error, "-o: locks.linger_ms = x: must be a number from 0 to 60000");
-	assert_int_equal(override(&c, "locks.nonsense=1", error), -EINVAL);
-	assert_string_equal(error, "-o: locks.nonsense=1: unknown key locks.nonsense");
-	assert_int_equal(override(&c, "nonsense.linger_ms=1", error), -EINVAL);
-	assert_string_equal(error, "-o: [nonsense]: unknown section");
-	assert_int_equal(override(&c, "locks.linger_ms", error), -EINVAL);
-	assert_int_equal(override(&c, "linger_ms=1", error), -EINVAL);
-	assert_int_equal(override(&c, "linger_ms=1.5", error), -EINVAL);
-	assert_int_equal(override(&c, "", error), -EINVAL);
-	assert_int_equal(override(&c, "=", error), -EINVAL);
-	conf_free(&c);
+	assert_override_refused("locks.linger_ms=x", "-o: locks.linger_ms = x: must be a number from 0 to 60000");
+	assert_override_refused("locks.nonsense=1", "-o: locks.nonsense=1: unknown key locks.nonsense");
+	assert_override_refused("nonsense.linger_ms=1", "-o: [nonsense]: unknown section");
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		assert_int_equal(override(others[i]), -EINVAL);
 }
 
 TEST(test_a_rule_that_leaves_other_ways_to_take_a_name_is_told)
@@ -427,16 +299,13 @@ TEST(test_a_rule_that_leaves_other_ways_to_take_a_name_is_told)
 		{ "rule = deny unit:a.service * lock\nrule = deny unit:b.service * *\n", true },
 	};
 	char sentence[CONF_SENTENCE_MAX], text[256];
-	struct conf c;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		snprintf(text, sizeof(text), "[access]\n%s", rows[i].rules);
-		conf_init(&c);
+		conf_anew();
 		read_text(&c, text, NULL);
 		if (conf_access_leaves(&c, sentence) != rows[i].leaves)
 			fail_msg("%s", rows[i].rules);
-		conf_free(&c);
 	}
 }
 
@@ -457,11 +326,9 @@ TEST(test_a_denial_that_subordinate_ids_pass_is_told)
 		{ "rule = deny unit:a.service * *\n", false },
 		{ "rule = deny * * *\n", false },
 	};
-	char sentence[CONF_SENTENCE_MAX], text[256], path[] = "/tmp/lockbroker.subuid.XXXXXX", error[CONF_ERROR_MAX];
+	char sentence[CONF_SENTENCE_MAX], text[256], path[] = "/tmp/lockbroker.subuid.XXXXXX";
 	int fd = mkstemp(path);
-	struct conf c;
 
-	(void)state;
 	assert_true(fd >= 0);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const char *list = users[i % 2];
@@ -469,13 +336,12 @@ TEST(test_a_denial_that_subordinate_ids_pass_is_told)
 		assert_int_equal(ftruncate(fd, 0), 0);
 		assert_int_equal(pwrite(fd, list, strlen(list), 0), strlen(list));
 		snprintf(text, sizeof(text), "[access]\n%s", rows[i].rules);
-		conf_init(&c);
+		conf_anew();
 		read_text(&c, text, NULL);
-		assert_int_equal(conf_access_resolve(&c, error), 0);
+		assert_int_equal(conf_access_resolve(&c, conf_error), 0);
 		if (conf_subids_pass(&c, path, sentence) != rows[i].passed)
 			fail_msg("%s", rows[i].rules);
 		assert_false(conf_subids_pass(&c, "/nonexistent/subuid", sentence));
-		conf_free(&c);
 	}
 	close(fd);
 	unlink(path);
@@ -483,11 +349,8 @@ TEST(test_a_denial_that_subordinate_ids_pass_is_told)
 
 TEST(test_a_key_of_former_versions_is_no_error)
 {
-	char error[CONF_ERROR_MAX] = "", *text;
-	struct conf c;
+	char *text;
 
-	(void)state;
-	conf_init(&c);
 	read_text(&c, "[limits]\nuser_share = 50\n", NULL);
 	assert_false(c.outdated);
 	read_text(&c, "[limits]\nclients_per_uid = 9\nrequests_per_uid = 0\ngrants_per_uid = many\n", NULL);
@@ -496,31 +359,24 @@ TEST(test_a_key_of_former_versions_is_no_error)
 	text = printed(&c);
 	assert_null(strstr(text, "per_uid"));
 	free(text);
-	conf_free(&c);
-	conf_init(&c);
-	assert_int_equal(override(&c, "limits.grants_per_uid=1", error), 0);
+	conf_anew();
+	assert_overridden("limits.grants_per_uid=1");
 	assert_true(c.outdated);
-	assert_int_equal(override(&c, "locks.grants_per_uid=1", error), -EINVAL);
-	conf_free(&c);
+	assert_int_equal(override("locks.grants_per_uid=1"), -EINVAL);
 	assert_refused("[locks]\ngrants_per_uid = 1\n", "FILE:2: locks.grants_per_uid: unknown key");
 }
 
 static void assert_finish(int rc, bool standalone, const char *one, const char *two)
 {
-	char error[CONF_ERROR_MAX] = "";
-	struct conf c;
-
-	conf_init(&c);
-	assert_int_equal(conf_override(&c, one, error), 0);
-	assert_int_equal(conf_override(&c, two, error), 0);
-	if (conf_finish(&c, standalone, error) != rc)
-		fail_msg("%s %s: %s", one, two, error);
-	conf_free(&c);
+	conf_anew();
+	assert_overridden(one);
+	assert_overridden(two);
+	if (conf_finish(&c, standalone, conf_error) != rc)
+		fail_msg("%s %s: %s", one, two, conf_error);
 }
 
 TEST(test_numbers_against_each_other)
 {
-	(void)state;
 	assert_finish(0, false, "zookeeper.session_timeout_ms=15000", "zookeeper.tick_ms=3000");
 	assert_finish(-EINVAL, false, "zookeeper.session_timeout_ms=14999", "zookeeper.tick_ms=3000");
 	assert_finish(0, true, "zookeeper.session_timeout_ms=14999", "zookeeper.tick_ms=3000");
@@ -532,44 +388,26 @@ TEST(test_numbers_against_each_other)
 
 TEST(test_an_empty_host_is_the_machine)
 {
-	char error[CONF_ERROR_MAX] = "", name[256];
-	struct conf c;
+	char name[256];
 
-	(void)state;
 	assert_int_equal(gethostname(name, sizeof(name)), 0);
-	conf_init(&c);
-	if (conf_finish(&c, false, error) == 0)
+	if (conf_finish(&c, false, conf_error) == 0)
 		assert_string_equal(c.broker.host, name);
-	conf_free(&c);
 }
 
 TEST(test_what_is_printed_can_be_read_back)
 {
-	struct conf c, back;
-	char error[CONF_ERROR_MAX] = "", *text, *again;
+	struct conf back;
 
-	(void)state;
-	conf_init(&c);
-	assert_int_equal(conf_override(&c, "daemon.socket=/run/a b #c", error), 0);
-	assert_int_equal(conf_override(&c, "daemon.socket_mode=7", error), 0);
-	assert_int_equal(conf_override(&c, "limits.locks=77", error), 0);
-	assert_int_equal(
-		conf_override(&c,
-			      "zookeeper.servers=zookeeper-1.some.example.org:2181,zookeeper-2.some.example.org:2181,"
-			      "zookeeper-3.some.example.org:2181,zookeeper-4.some.example.org:2181,"
-			      "zookeeper-5.some.example.org:2181,zookeeper-6.some.example.org:2181",
-			      error),
-		0);
-	text = printed(&c);
-	conf_init(&back);
-	read_text(&back, text, NULL);
+	assert_overridden("daemon.socket=/run/a b #c");
+	assert_overridden("daemon.socket_mode=7");
+	assert_overridden("limits.locks=77");
+	assert_overridden("zookeeper.servers=zookeeper-1.some.example.org:2181,zookeeper-2.some.example.org:2181,"
+			  "zookeeper-3.some.example.org:2181,zookeeper-4.some.example.org:2181,"
+			  "zookeeper-5.some.example.org:2181,zookeeper-6.some.example.org:2181");
+	assert_printed_again(&c, &back);
 	assert_string_equal(back.servers, c.servers);
 	assert_string_equal(back.socket, c.socket);
-	again = printed(&back);
-	assert_string_equal(again, text);
-	free(text);
-	free(again);
-	conf_free(&c);
 	conf_free(&back);
 }
 
@@ -578,52 +416,32 @@ TEST(test_the_sample_shows_the_defaults)
 {
 	FILE *in = fopen("conf/lockbroker.conf", "re");
 	char sample[16384], *text;
-	struct conf c;
 	size_t len;
 
-	(void)state;
 	assert_non_null(in);
 	len = fread(sample, 1, sizeof(sample) - 1, in);
 	sample[len] = '\0';
 	fclose(in);
-	conf_init(&c);
 	text = printed(&c);
 	assert_string_equal(sample, text);
 	free(text);
 	read_text(&c, sample, NULL);
-	conf_free(&c);
 }
 
 /* A long list is printed in several lines. */
 TEST(test_what_is_printed_reads_as_it_was)
 {
-	struct conf c, again;
-	char *text, *twice;
+	struct conf back;
 
-	(void)state;
-	conf_init(&c);
-	conf_init(&again);
 	read_text(&c, "[limits]\nby_unit = a0000000000000000000000000000000000000000000000000000000000 , b0000, c\n", NULL);
-	text = printed(&c);
-	read_text(&again, text, NULL);
-	twice = printed(&again);
-	assert_string_equal(text, twice);
-	free(text);
-	free(twice);
-	conf_free(&c);
-	conf_free(&again);
+	assert_printed_again(&c, &back);
+	conf_free(&back);
 }
 
 /* Reading it fails before there is a line to blame. */
 TEST(test_what_cannot_be_read_is_an_error)
 {
-	char error[CONF_ERROR_MAX] = "";
-	struct conf conf;
-
-	(void)state;
-	conf_init(&conf);
-	assert_int_equal(conf_read(&conf, "/tmp", error), -EISDIR);
-	assert_non_null(strstr(error, "/tmp"));
-	assert_int_equal(conf_read(&conf, "/nonexistent/conf", error), -ENOENT);
-	conf_free(&conf);
+	assert_int_equal(conf_read(&c, "/tmp", conf_error), -EISDIR);
+	assert_non_null(strstr(conf_error, "/tmp"));
+	assert_int_equal(conf_read(&c, "/nonexistent/conf", conf_error), -ENOENT);
 }

@@ -15,71 +15,65 @@
 #include "conf_fixture.h"
 
 /* A directory with the file and its drop-ins; errors are shown without its path. */
-struct place {
-	char dir[32], file[96];
-	char error[CONF_ERROR_MAX];
-	struct conf conf;
-};
+static char dir[32], file[96];
 
 static int make_place(void **state)
 {
-	struct place *p = calloc(1, sizeof(*p));
 	char drop_ins[256];
 
-	snprintf(p->dir, sizeof(p->dir), "/tmp/test_conf_file.XXXXXX");
-	assert_non_null(mkdtemp(p->dir));
-	snprintf(p->file, sizeof(p->file), "%s/f", p->dir);
-	snprintf(drop_ins, sizeof(drop_ins), "%s.d", p->file);
+	snprintf(dir, sizeof(dir), "/tmp/test_conf_file.XXXXXX");
+	assert_non_null(mkdtemp(dir));
+	snprintf(file, sizeof(file), "%s/f", dir);
+	snprintf(drop_ins, sizeof(drop_ins), "%s.d", file);
 	assert_int_equal(mkdir(drop_ins, 0755), 0);
-	*state = p;
-	return 0;
+	return conf_begin(state);
 }
 
 static int remove_place(void **state)
 {
-	struct place *p = *state;
 	char command[128];
 
-	conf_free(&p->conf);
-	snprintf(command, sizeof(command), "chmod -R u+rwx %s; rm -r %s", p->dir, p->dir);
+	snprintf(command, sizeof(command), "chmod -R u+rwx %s; rm -r %s", dir, dir);
 	assert_int_equal(system(command), 0);
-	free(p);
-	return 0;
+	return conf_end(state);
 }
 
-static const char *path_of(const struct place *p, const char *name)
+#undef TEST
+#define TEST(name) TEST_WITH(name, make_place, remove_place)
+
+static const char *path_of(const char *name)
 {
 	static char path[PATH_MAX];
 
-	snprintf(path, sizeof(path), "%s/%s", p->dir, name);
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
 	return path;
 }
 
 /* "f" is the file, "f.d/10-a.conf" a drop-in. */
-static void put(const struct place *p, const char *name, const char *text)
+static void put(const char *name, const char *text)
 {
-	FILE *out = fopen(path_of(p, name), "we");
+	FILE *out = fopen(path_of(name), "we");
 
 	assert_non_null(out);
 	fputs(text, out);
 	fclose(out);
-	assert_int_equal(chmod(path_of(p, name), 0644), 0);
+	assert_int_equal(chmod(path_of(name), 0644), 0);
 }
 
 /* All errors, each with its line end, with the place left out. */
-static const char *loaded(struct place *p)
+static const char *loaded(void)
 {
-	const struct conf_source source = { .file = p->file };
+	const struct conf_source source = { .file = file };
 	static char shown[CONF_ERROR_MAX];
-	const char *in, *rest = p->error;
-	size_t len = strlen(p->dir) + 1;
+	const char *in, *rest = conf_error;
+	size_t len = strlen(dir) + 1;
 	int rc;
 
-	conf_free(&p->conf);
-	rc = conf_load(&p->conf, &source, p->error);
-	assert_int_equal(rc < 0, p->error[0] != '\0');
+	conf_free(&c);
+	rc = conf_load(&c, &source, conf_error);
+	assert_int_equal(rc < 0, conf_error[0] != '\0');
 	shown[0] = '\0';
-	for (; (in = strstr(rest, p->dir)); rest = in + len)
+	for (; (in = strstr(rest, dir)); rest = in + len)
 		strncat(shown, rest, (size_t)(in - rest));
 	strcat(shown, rest);
 	return shown;
@@ -87,14 +81,12 @@ static const char *loaded(struct place *p)
 
 #define HOST "[zookeeper]\nhost = h\n"
 
-TEST_WITH(all_errors_are_told_each_with_its_line, make_place, remove_place)
+TEST(all_errors_are_told_each_with_its_line)
 {
-	struct place *p = *state;
-
-	put(p, "f",
+	put("f",
 	    "linger_ms = 1\n[locks]\nlinger_ms = x\nfoo\n\nhandoff_ms = 5s\n[nope]\na = 1\nb = 2\n[zookeeper\n[zookeeper]\n"
 	    "servers = a:1\n  b\n  c:3\nservers = c:3\n[nope] x\nlast");
-	assert_string_equal(loaded(p),
+	assert_string_equal(loaded(),
 			    "f:1: the key is outside of a section\n"
 			    "f:3: locks.linger_ms = x: must be a number from 0 to 60000\n"
 			    "f:4: the line is neither a [section] nor KEY = VALUE nor a comment\n"
@@ -107,13 +99,11 @@ TEST_WITH(all_errors_are_told_each_with_its_line, make_place, remove_place)
 			    "f:17: the line is neither a [section] nor KEY = VALUE nor a comment");
 }
 
-TEST_WITH(values_that_do_not_fit_together_are_told_with_their_lines, make_place, remove_place)
+TEST(values_that_do_not_fit_together_are_told_with_their_lines)
 {
-	struct place *p = *state;
-
-	put(p, "f", HOST "tick_ms = 4000\n[prefix:a]\npath = /x\n[prefix:b]\npath = /x/y\n[prefix:c]\npath = /lockbroker/c\n");
-	put(p, "f.d/10-a.conf", "[locks]\ngrant_min_ms = 5000\n");
-	assert_string_equal(loaded(p),
+	put("f", HOST "tick_ms = 4000\n[prefix:a]\npath = /x\n[prefix:b]\npath = /x/y\n[prefix:c]\npath = /lockbroker/c\n");
+	put("f.d/10-a.conf", "[locks]\ngrant_min_ms = 5000\n");
+	assert_string_equal(loaded(),
 			    "zookeeper.session_timeout_ms: 15000 is less than 5 ticks of zookeeper.tick_ms = 4000\n"
 			    "f.d/10-a.conf:2: locks.grant_min_ms: 5000 is not less than a third of "
 			    "zookeeper.session_timeout_ms = 15000\n"
@@ -121,19 +111,18 @@ TEST_WITH(values_that_do_not_fit_together_are_told_with_their_lines, make_place,
 			    "f:9: prefix:c.path: /lockbroker/c must be neither inside nor around zookeeper.root = /lockbroker");
 }
 
-TEST_WITH(there_is_a_bound_to_what_is_told, make_place, remove_place)
+TEST(there_is_a_bound_to_what_is_told)
 {
-	struct place *p = *state;
-	FILE *out = fopen(p->file, "we");
+	FILE *out = fopen(file, "we");
 	size_t len;
 
 	for (int i = 0; i < 2000; i++)
 		fputs("nonsense\n", out);
 	fclose(out);
-	loaded(p);
-	len = strlen(p->error);
+	loaded();
+	len = strlen(conf_error);
 	assert_true(len < CONF_ERROR_MAX && len > CONF_ERROR_MAX - 400);
-	assert_non_null(strstr(p->error, "\nthere are more errors than can be shown at once"));
+	assert_non_null(strstr(conf_error, "\nthere are more errors than can be shown at once"));
 }
 
 TEST(one_line_tells_the_first_and_how_many_follow)
@@ -146,75 +135,68 @@ TEST(one_line_tells_the_first_and_how_many_follow)
 	assert_string_equal(line, "a: x (and 2 more: lockbrokerd --check-config shows all)");
 }
 
-TEST_WITH(drop_ins_come_in_the_order_of_their_bytes_and_the_last_counts, make_place, remove_place)
+TEST(drop_ins_come_in_the_order_of_their_bytes_and_the_last_counts)
 {
-	struct place *p = *state;
-
-	put(p, "f", HOST "[locks]\nlinger_ms = 1\nhandoff_ms = 1\ntry_ms = 1\n[prefix:a]\nflavour = kazoo\npath = /a\n");
-	put(p, "f.d/20-b.conf", "[locks]\nlinger_ms = 4\n");
-	put(p, "f.d/10-b.conf", "[locks]\nlinger_ms = 3\nhandoff_ms = 3\n");
-	put(p, "f.d/10-B.conf", "[locks]\nlinger_ms = 2\nhandoff_ms = 2\n[prefix:b]\n[prefix:a]\nflavour = mutex\n");
-	assert_string_equal(loaded(p), "");
-	assert_int_equal(p->conf.broker.linger_ns, 4 * CLOCK_NS_PER_MS);
-	assert_int_equal(p->conf.broker.handoff_ns, 3 * CLOCK_NS_PER_MS);
-	assert_int_equal(p->conf.broker.try_ns, 1 * CLOCK_NS_PER_MS);
-	assert_int_equal(p->conf.broker.prefix_count, 2);
-	assert_int_equal(p->conf.broker.prefixes[0].flavour, FLAVOUR_MUTEX);
-	assert_string_equal(p->conf.broker.prefixes[0].path, "/a");
-	assert_int_equal(p->conf.file_count, 4);
+	put("f", HOST "[locks]\nlinger_ms = 1\nhandoff_ms = 1\ntry_ms = 1\n[prefix:a]\nflavour = kazoo\npath = /a\n");
+	put("f.d/20-b.conf", "[locks]\nlinger_ms = 4\n");
+	put("f.d/10-b.conf", "[locks]\nlinger_ms = 3\nhandoff_ms = 3\n");
+	put("f.d/10-B.conf", "[locks]\nlinger_ms = 2\nhandoff_ms = 2\n[prefix:b]\n[prefix:a]\nflavour = mutex\n");
+	assert_string_equal(loaded(), "");
+	assert_int_equal(c.broker.linger_ns, 4 * CLOCK_NS_PER_MS);
+	assert_int_equal(c.broker.handoff_ns, 3 * CLOCK_NS_PER_MS);
+	assert_int_equal(c.broker.try_ns, 1 * CLOCK_NS_PER_MS);
+	assert_int_equal(c.broker.prefix_count, 2);
+	assert_int_equal(c.broker.prefixes[0].flavour, FLAVOUR_MUTEX);
+	assert_string_equal(c.broker.prefixes[0].path, "/a");
+	assert_int_equal(c.file_count, 4);
 }
 
-TEST_WITH(they_count_without_the_file_if_that_is_the_default_one, make_place, remove_place)
+TEST(they_count_without_the_file_if_that_is_the_default_one)
 {
-	struct place *p = *state;
-	const struct conf_source source = { .default_file = p->file };
+	const struct conf_source source = { .default_file = file };
 
-	put(p, "f.d/10-a.conf", HOST "[locks]\nlinger_ms = 3\n");
-	assert_int_equal(conf_load(&p->conf, &source, p->error), 0);
-	assert_int_equal(p->conf.broker.linger_ns, 3 * CLOCK_NS_PER_MS);
+	put("f.d/10-a.conf", HOST "[locks]\nlinger_ms = 3\n");
+	conf_free(&c);
+	assert_int_equal(conf_load(&c, &source, conf_error), 0);
+	assert_int_equal(c.broker.linger_ns, 3 * CLOCK_NS_PER_MS);
 }
 
-TEST_WITH(errors_of_all_files_name_theirs, make_place, remove_place)
+TEST(errors_of_all_files_name_theirs)
 {
-	struct place *p = *state;
-
-	put(p, "f", "[locks]\nx = 1\n");
-	put(p, "f.d/10-a.conf", "[locks]\nlinger_ms = 1\nlinger_ms = 2\n");
-	put(p, "f.d/20-a.conf", "linger_ms = 1\n");
-	assert_string_equal(loaded(p),
+	put("f", "[locks]\nx = 1\n");
+	put("f.d/10-a.conf", "[locks]\nlinger_ms = 1\nlinger_ms = 2\n");
+	put("f.d/20-a.conf", "linger_ms = 1\n");
+	assert_string_equal(loaded(),
 			    "f:2: locks.x: unknown key\n"
 			    "f.d/10-a.conf:3: locks.linger_ms = 2: the key is already set in line 2\n"
 			    "f.d/20-a.conf:1: the key is outside of a section");
 }
 
-TEST_WITH(what_editors_leave_is_ignored, make_place, remove_place)
+TEST(what_editors_leave_is_ignored)
 {
 	static const char *const names[] = { "10-a.conf~",      ".10-a.conf",      ".#10-a.conf",        "#10-a.conf#",
 					     "10-a.conf.bak",   "10-a.conf.swp",   "10-a.conf.dpkg-old", "README",
 					     "10-a.conf.rpmnew", "..conf" };
-	struct place *p = *state;
 	char name[64];
 
-	put(p, "f", HOST);
+	put("f", HOST);
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		snprintf(name, sizeof(name), "f.d/%s", names[i]);
-		put(p, name, "nonsense\n");
+		put(name, "nonsense\n");
 	}
-	assert_string_equal(loaded(p), "");
+	assert_string_equal(loaded(), "");
 }
 
-TEST_WITH(what_looks_like_a_drop_in_and_is_none_is_an_error, make_place, remove_place)
+TEST(what_looks_like_a_drop_in_and_is_none_is_an_error)
 {
-	struct place *p = *state;
-
-	put(p, "f", HOST);
-	put(p, "f.d/local.conf", "");
-	put(p, "f.d/1-a.conf", "");
-	put(p, "f.d/10a.conf", "");
-	assert_int_equal(mkdir(path_of(p, "f.d/30-a.conf"), 0755), 0);
-	assert_int_equal(mkfifo(path_of(p, "f.d/40-a.conf"), 0644), 0);
-	assert_int_equal(symlink("nowhere", path_of(p, "f.d/50-a.conf")), 0);
-	assert_string_equal(loaded(p),
+	put("f", HOST);
+	put("f.d/local.conf", "");
+	put("f.d/1-a.conf", "");
+	put("f.d/10a.conf", "");
+	assert_int_equal(mkdir(path_of("f.d/30-a.conf"), 0755), 0);
+	assert_int_equal(mkfifo(path_of("f.d/40-a.conf"), 0644), 0);
+	assert_int_equal(symlink("nowhere", path_of("f.d/50-a.conf")), 0);
+	assert_string_equal(loaded(),
 			    "f.d/1-a.conf: is not read: a drop-in is named NN-NAME.conf, with two digits first; rename it, or "
 			    "remove it\n"
 			    "f.d/10a.conf: is not read: a drop-in is named NN-NAME.conf, with two digits first; rename it, or "
@@ -228,79 +210,72 @@ TEST_WITH(what_looks_like_a_drop_in_and_is_none_is_an_error, make_place, remove_
 
 #define OWNER "must belong to root or the daemon's user and not be writable by others (chmod go-w)"
 
-TEST_WITH(what_others_can_write_is_refused, make_place, remove_place)
+TEST(what_others_can_write_is_refused)
 {
-	struct place *p = *state;
-
-	put(p, "f", HOST);
-	put(p, "f.d/10-a.conf", "");
-	assert_int_equal(chmod(path_of(p, "f"), 0646), 0);
-	assert_int_equal(chmod(path_of(p, "f.d/10-a.conf"), 0602), 0);
-	assert_string_equal(loaded(p), "f: " OWNER "\nf.d/10-a.conf: " OWNER);
-	assert_int_equal(chmod(path_of(p, "f"), 0600), 0);
-	assert_int_equal(chmod(path_of(p, "f.d"), 0757), 0);
-	assert_string_equal(loaded(p), "f.d: " OWNER);
+	put("f", HOST);
+	put("f.d/10-a.conf", "");
+	assert_int_equal(chmod(path_of("f"), 0646), 0);
+	assert_int_equal(chmod(path_of("f.d/10-a.conf"), 0602), 0);
+	assert_string_equal(loaded(), "f: " OWNER "\nf.d/10-a.conf: " OWNER);
+	assert_int_equal(chmod(path_of("f"), 0600), 0);
+	assert_int_equal(chmod(path_of("f.d"), 0757), 0);
+	assert_string_equal(loaded(), "f.d: " OWNER);
 }
 
 /* As root: to whom else could a file be given? */
-TEST_WITH(a_foreign_owner_or_group_is_refused, make_place, remove_place)
+TEST(a_foreign_owner_or_group_is_refused)
 {
-	struct place *p = *state;
-
 	if (geteuid() != 0) {
 		print_message("skipped: only root can give a file away\n");
 		skip();
 	}
-	put(p, "f", HOST);
-	put(p, "f.d/10-a.conf", "");
-	put(p, "f.d/20-a.conf", "");
-	assert_int_equal(chown(path_of(p, "f.d/10-a.conf"), 4711, 0), 0);
-	assert_int_equal(chown(path_of(p, "f.d/20-a.conf"), 0, 4711), 0);
-	assert_string_equal(loaded(p), "f.d/10-a.conf: " OWNER);
-	assert_int_equal(chmod(path_of(p, "f.d/20-a.conf"), 0664), 0);
-	assert_string_equal(loaded(p), "f.d/10-a.conf: " OWNER "\nf.d/20-a.conf: " OWNER);
+	put("f", HOST);
+	put("f.d/10-a.conf", "");
+	put("f.d/20-a.conf", "");
+	assert_int_equal(chown(path_of("f.d/10-a.conf"), 4711, 0), 0);
+	assert_int_equal(chown(path_of("f.d/20-a.conf"), 0, 4711), 0);
+	assert_string_equal(loaded(), "f.d/10-a.conf: " OWNER);
+	assert_int_equal(chmod(path_of("f.d/20-a.conf"), 0664), 0);
+	assert_string_equal(loaded(), "f.d/10-a.conf: " OWNER "\nf.d/20-a.conf: " OWNER);
 	/* Root's group is root. */
-	assert_int_equal(chmod(path_of(p, "f"), 0664), 0);
-	assert_int_equal(unlink(path_of(p, "f.d/10-a.conf")), 0);
-	assert_int_equal(unlink(path_of(p, "f.d/20-a.conf")), 0);
-	assert_string_equal(loaded(p), "");
+	assert_int_equal(chmod(path_of("f"), 0664), 0);
+	assert_int_equal(unlink(path_of("f.d/10-a.conf")), 0);
+	assert_int_equal(unlink(path_of("f.d/20-a.conf")), 0);
+	assert_string_equal(loaded(), "");
 }
 
 /* Not as root, who may read all. */
-TEST_WITH(an_unreadable_drop_in_is_an_error, make_place, remove_place)
+TEST(an_unreadable_drop_in_is_an_error)
 {
-	struct place *p = *state;
-
 	if (geteuid() == 0) {
 		print_message("skipped: root may read a file of any mode\n");
 		skip();
 	}
-	put(p, "f", HOST);
-	put(p, "f.d/10-a.conf", "");
-	assert_int_equal(chmod(path_of(p, "f.d/10-a.conf"), 0), 0);
-	assert_string_equal(loaded(p), "f.d/10-a.conf: Permission denied");
-	assert_int_equal(chmod(path_of(p, "f.d"), 0), 0);
-	assert_string_equal(loaded(p), "f.d: Permission denied");
+	put("f", HOST);
+	put("f.d/10-a.conf", "");
+	assert_int_equal(chmod(path_of("f.d/10-a.conf"), 0), 0);
+	assert_string_equal(loaded(), "f.d/10-a.conf: Permission denied");
+	assert_int_equal(chmod(path_of("f.d"), 0), 0);
+	assert_string_equal(loaded(), "f.d: Permission denied");
 }
 
-TEST_WITH(there_are_at_most_a_hundred, make_place, remove_place)
+TEST(there_are_at_most_a_hundred)
 {
-	struct place *p = *state;
 	char name[64];
 
-	put(p, "f", HOST);
+	put("f", HOST);
 	for (int i = 0; i < 100; i++) {
 		snprintf(name, sizeof(name), "f.d/%02d-a.conf", i);
-		put(p, name, "[locks]\ntry_ms = 1\n");
+		put(name, "[locks]\ntry_ms = 1\n");
 	}
-	assert_string_equal(loaded(p), "");
-	put(p, "f.d/50-b.conf", "");
-	assert_string_equal(loaded(p), "f.d: has 101 drop-ins, and at most 100 are read");
+	assert_string_equal(loaded(), "");
+	put("f.d/50-b.conf", "");
+	assert_string_equal(loaded(), "f.d: has 101 drop-ins, and at most 100 are read");
 }
 
-static void write_bytes(const struct place *p, const char *text, size_t len, size_t times)
+static void write_bytes(const char *text, size_t len, size_t times)
 {
-	FILE *out = fopen(p->file, "we");
+	FILE *out = fopen(file, "we");
 
 	assert_non_null(out);
 	while (times--)
@@ -308,32 +283,29 @@ static void write_bytes(const struct place *p, const char *text, size_t len, siz
 	fclose(out);
 }
 
-TEST_WITH(a_file_has_at_most_a_megabyte_and_no_zeroes, make_place, remove_place)
+TEST(a_file_has_at_most_a_megabyte_and_no_zeroes)
 {
-	struct place *p = *state;
-
-	write_bytes(p, "#\n", 2, 524288);
-	assert_string_equal(loaded(p), "");
-	write_bytes(p, "#\n", 2, 524289);
-	assert_string_equal(loaded(p), "f:524289: the file is larger than 1048576 bytes");
-	write_bytes(p, "[locks]\nlinger_ms = 1\0 7\n", 25, 1);
-	assert_string_equal(loaded(p), "f:2: the line has a zero byte: this is no text file");
-	write_bytes(p, "", 0, 0);
-	assert_string_equal(loaded(p), "");
+	write_bytes("#\n", 2, 524288);
+	assert_string_equal(loaded(), "");
+	write_bytes("#\n", 2, 524289);
+	assert_string_equal(loaded(), "f:524289: the file is larger than 1048576 bytes");
+	write_bytes("[locks]\nlinger_ms = 1\0 7\n", 25, 1);
+	assert_string_equal(loaded(), "f:2: the line has a zero byte: this is no text file");
+	write_bytes("", 0, 0);
+	assert_string_equal(loaded(), "");
 }
 
-TEST_WITH(a_line_has_at_most_198_bytes, make_place, remove_place)
+TEST(a_line_has_at_most_198_bytes)
 {
-	struct place *p = *state;
 	char text[256];
 
 	snprintf(text, sizeof(text), "[locks]\n%-198s\nlinger_ms = 3\n", "try_ms = 2");
-	put(p, "f", text);
-	assert_string_equal(loaded(p), "");
-	assert_int_equal(p->conf.broker.linger_ns, 3 * CLOCK_NS_PER_MS);
+	put("f", text);
+	assert_string_equal(loaded(), "");
+	assert_int_equal(c.broker.linger_ns, 3 * CLOCK_NS_PER_MS);
 	snprintf(text, sizeof(text), "[locks]\n%-199s\nlinger_ms = x\n", "try_ms = 2");
-	put(p, "f", text);
-	assert_string_equal(loaded(p),
+	put("f", text);
+	assert_string_equal(loaded(),
 			    "f:2: the line is longer than 198 bytes\n"
 			    "f:3: locks.linger_ms = x: must be a number from 0 to 60000");
 }

@@ -9,62 +9,53 @@ TEST(a_request_may_be_cut_anywhere)
 {
 	const struct slice text =
 		SLICE("*2\r\n$3\r\nNOW\r\n$1\r\na\r\nNOW 'b c'\r\n*2\r\n$3\r\nNOW\r\n$12\r\nabcdefghijkl\r\n");
-	int fd = connected();
 
 	for (size_t first = 1; first < text.len; first++) {
 		for (size_t at = 0; at < text.len; at += first) {
-			says(fd, (struct slice){ text.data + at, text.len - at < first ? text.len - at : first });
+			says(client, (struct slice){ text.data + at, text.len - at < first ? text.len - at : first });
 			turn();
 			turn();
 		}
-		assert_heard(fd, "ab cabcdefghijkl", false);
+		assert_heard(client, "ab cabcdefghijkl", false);
 	}
-	close(fd);
 }
 
 TEST(the_next_request_is_asked_when_the_one_before_has_its_reply)
 {
-	int fd = connected();
-
-	says(fd, SLICE("NOW a\r\nWAIT\r\nNOW c\r\nNOW d\r\n"));
-	turn();
+	asks("NOW a\r\nWAIT\r\nNOW c\r\nNOW d\r\n");
 	turn();
 	assert_int_equal(asked, 2);
-	assert_heard(fd, "a", false);
+	assert_heard(client, "a", false);
 	server_reply(server, NUMBER, SLICE("b"), false);
 	turn();
 	assert_int_equal(asked, 4);
-	assert_heard(fd, "bcd", false);
-	close(fd);
+	assert_heard(client, "bcd", false);
 }
 
 TEST(a_turn_has_a_share_for_each_client)
 {
-	int fd = connected(), other = connected();
+	int other = connected();
 
 	for (int i = 0; i <= CONN_REQUESTS_PER_TURN; i++)
-		says(fd, SLICE("NOW a\r\n"));
+		says(client, SLICE("NOW a\r\n"));
 	says(other, SLICE("NOW b\r\n"));
 	turn();
 	assert_int_equal(asked, CONN_REQUESTS_PER_TURN + 2);
 	assert_int_equal(others_turn, CONN_REQUESTS_PER_TURN + 1);
 	close(other);
-	close(fd);
 }
 
 /* ---- answers that are long ---- */
 
 TEST(a_long_reply_is_taken_over_or_comes_behind_what_is_unwritten)
 {
-	int fd = connected();
 	bool ended;
 
 	for (int behind = 0; behind < 2; behind++) {
 		struct bytes text = { 0 };
 		struct slice got;
 
-		says(fd, SLICE("WAIT\r\n"));
-		turn();
+		asks("WAIT\r\n");
 		if (behind)
 			server_push(server, NUMBER, SLICE("first"), false);
 		bytes_text(&text, "not this:");
@@ -72,46 +63,40 @@ TEST(a_long_reply_is_taken_over_or_comes_behind_what_is_unwritten)
 		server_reply_whole(server, NUMBER, &text, strlen("not this:"));
 		assert_null(text.data);
 		turn();
-		got = heard(fd, &ended);
+		got = heard(client, &ended);
 		assert_int_equal(got.len, OUTPUT_BYTES / 2 + (behind ? strlen("first") : 0));
 		assert_memory_equal(got.data, behind ? "firstxxx" : "xxxxxxxx", 8);
 		assert_false(ended);
 	}
-	says(fd, SLICE("NOW a\r\n"));
-	turn();
-	assert_heard(fd, "a", false);
-	close(fd);
+	asks("NOW a\r\n");
+	assert_heard(client, "a", false);
 }
 
 TEST(a_long_reply_of_who_has_gone_is_freed)
 {
 	struct bytes text = { 0 };
-	int fd = connected();
 
-	says(fd, SLICE("WAIT\r\n"));
-	turn();
+	asks("WAIT\r\n");
 	server_close(server, NUMBER);
 	bytes_slice(&text, many(OUTPUT_BYTES / 2));
 	server_reply_whole(server, NUMBER, &text, 0);
 	assert_null(text.data);
 	turn();
-	assert_heard(fd, "", true);
-	close(fd);
+	assert_heard(client, "", true);
 }
 
 TEST(a_long_answer_is_sent_in_parts_between_which_others_are_served)
 {
-	int fd = connected(), other = connected();
+	int other = connected();
 	bool ended;
 
-	says(fd, SLICE("REPLY 50000\r\n"));
+	says(client, SLICE("REPLY 50000\r\n"));
 	says(other, SLICE("NOW b\r\n"));
-	looked_at = fd;
+	looked_at = client;
 	turn();
 	assert_int_equal(there_by_then, CONN_PART_BYTES);
-	assert_int_equal(heard(fd, &ended).len, 50000);
+	assert_int_equal(heard(client, &ended).len, 50000);
 	assert_heard(other, "b", false);
-	close(fd);
 	close(other);
 }
 
@@ -119,30 +104,26 @@ TEST(a_long_answer_is_sent_in_parts_between_which_others_are_served)
 
 TEST(a_peer_that_sends_no_more_gets_its_replies)
 {
-	int fd = connected();
-
-	says(fd, SLICE("NOW a\r\nWAIT\r\nNOW c\r\nNOW"));
-	shutdown(fd, SHUT_WR);
+	says(client, SLICE("NOW a\r\nWAIT\r\nNOW c\r\nNOW"));
+	shutdown(client, SHUT_WR);
 	turn();
 	turn();
 	assert_string_equal(told, "connected half ");
-	assert_heard(fd, "a", false);
+	assert_heard(client, "a", false);
 	server_reply(server, NUMBER, SLICE("b"), false);
 	turn();
 	turn();
-	assert_heard(fd, "bc", true);
+	assert_heard(client, "bc", true);
 	assert_string_equal(told, "connected half gone ");
-	close(fd);
 }
 
 /* While its request waits, nothing of it is read: its end would be reported for as long as it lasts. */
 TEST(the_end_of_what_a_peer_sends_is_reported_once)
 {
-	int fd = connected(), before;
+	int before;
 
-	says(fd, SLICE("WAIT\r\nNOW b\r\n"));
-	turn();
-	shutdown(fd, SHUT_WR);
+	asks("WAIT\r\nNOW b\r\n");
+	shutdown(client, SHUT_WR);
 	turn();
 	assert_string_equal(told, "connected half ");
 	before = halves;
@@ -150,7 +131,7 @@ TEST(the_end_of_what_a_peer_sends_is_reported_once)
 		turn();
 	assert_int_equal(halves, before);
 	/* That it goes then is reported, too. */
-	close(fd);
+	leaves();
 	turn();
 	turn();
 	assert_string_equal(told, "connected half gone ");
@@ -158,11 +139,8 @@ TEST(the_end_of_what_a_peer_sends_is_reported_once)
 
 TEST(a_peer_that_is_gone_gets_nothing)
 {
-	int fd = connected();
-
-	says(fd, SLICE("WAIT\r\n"));
-	turn();
-	close(fd);
+	asks("WAIT\r\n");
+	leaves();
 	turn();
 	assert_string_equal(told, "connected gone ");
 }
@@ -170,11 +148,8 @@ TEST(a_peer_that_is_gone_gets_nothing)
 /* For a hand-over, which takes no connection along that has ended. */
 TEST(at_rest_there_is_none_whose_peer_is_gone)
 {
-	int fd = connected();
-
-	says(fd, SLICE("WAIT\r\n"));
-	turn();
-	close(fd);
+	asks("WAIT\r\n");
+	leaves();
 	server_reply(server, NUMBER, SLICE("a"), false);
 	server_come_to_rest(server);
 	assert_true(server_is_clean(server));
@@ -184,25 +159,20 @@ TEST(at_rest_there_is_none_whose_peer_is_gone)
 
 TEST(what_is_queued_is_written_before_the_end)
 {
-	int fd = connected();
-
-	says(fd, SLICE("WAIT\r\n"));
-	turn();
+	asks("WAIT\r\n");
 	server_reply(server, NUMBER, SLICE("a"), true);
 	server_close(server, NUMBER);
 	server_reply(server, NUMBER, SLICE("b"), false);
 	turn();
-	assert_heard(fd, "a", true);
+	assert_heard(client, "a", true);
 	assert_string_equal(told, "connected gone ");
-	close(fd);
 }
 
-TEST(who_came_and_went_without_a_word_is_no_client)
+TEST_WITH(who_came_and_went_without_a_word_is_no_client, begin_alone, end)
 {
 	for (int i = 0; i < 3; i++) {
-		int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+		int fd = at_the_door();
 
-		assert_int_equal(connect(fd, (struct sockaddr *)&address, address_len), 0);
 		if (i == 1)
 			says(fd, SLICE("NOW a\r\n"));
 		close(fd);
@@ -217,33 +187,24 @@ TEST(who_came_and_went_without_a_word_is_no_client)
 
 TEST(a_lazy_reply_waits_for_the_next_output)
 {
-	int fd = connected();
-
-	says(fd, SLICE("WAIT\r\n"));
-	turn();
+	asks("WAIT\r\n");
 	server_reply(server, NUMBER, SLICE("a"), true);
 	turn();
-	assert_heard(fd, "", false);
-	says(fd, SLICE("NOW b\r\n"));
-	turn();
-	assert_heard(fd, "ab", false);
-	close(fd);
+	assert_heard(client, "", false);
+	asks("NOW b\r\n");
+	assert_heard(client, "ab", false);
 }
 
 TEST(only_so_much_waits_for_the_next_output)
 {
 	bool ended;
-	int fd = connected();
 
 	for (int bytes = CONN_LAZY_MAX; bytes <= CONN_LAZY_MAX + 1; bytes++) {
-		says(fd, SLICE("WAIT\r\n"));
-		turn();
+		asks("WAIT\r\n");
 		server_reply(server, NUMBER, many(bytes), true);
 		turn();
-		assert_int_equal(heard(fd, &ended).len, bytes > CONN_LAZY_MAX ? bytes : 0);
-		says(fd, SLICE("NOW b\r\n"));
-		turn();
-		assert_int_equal(heard(fd, &ended).len, bytes > CONN_LAZY_MAX ? 1 : bytes + 1);
+		assert_int_equal(heard(client, &ended).len, bytes > CONN_LAZY_MAX ? bytes : 0);
+		asks("NOW b\r\n");
+		assert_int_equal(heard(client, &ended).len, bytes > CONN_LAZY_MAX ? 1 : bytes + 1);
 	}
-	close(fd);
 }

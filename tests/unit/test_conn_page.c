@@ -4,26 +4,16 @@
  * feed that asks for a page at every request, and pushes BEFORE bytes before its answer and one byte after it. And what is
  * charged for a page that a client keeps.
  */
-#include "io/socket/server.h"
-
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 #include "tests/unit/unit.h"
 
-#include "io/base/feed.h"
-#include "io/base/parcel.h"
-#include "io/base/watch.h"
 #include "io/socket/remains.h"
 #include "io/socket/socket_pools.h"
 #include "protocol/delegation.h"
@@ -33,15 +23,9 @@ enum { CLIENTS = 3, PAGES = 2, OUTPUT_BYTES = 200000, MUCH = 60000 };
 
 #define LATER_NS INT64_C(2000000000) /* after the next look of the server */
 
-static struct watch_base *base;
-static struct server *server;
-static int listening;
-static struct sockaddr_un address;
-static socklen_t address_len;
 static size_t before;                  /* how much is pushed before the answer */
 static struct delegation_page *shared; /* the latest one that the broker was told of, or given */
 static int made, given, refused, limited, gone;
-static int64_t now_ns;
 static bool too_many; /* descriptors are under way to others who do not receive them */
 
 /* The C library's, for the server as well. */
@@ -56,53 +40,10 @@ ssize_t sendmsg(int fd, const struct msghdr *m, int flags)
 
 /* ---- the feed ---- */
 
-struct watch_base *feed_base(const struct feed *f)
-{
-	return base;
-}
-
-int64_t feed_now(struct feed *f)
-{
-	return now_ns;
-}
-
-int64_t feed_seen(const struct feed *f)
-{
-	return now_ns;
-}
-
-int64_t feed_held_since(const struct feed *f, uint32_t conn)
-{
-	return INT64_MAX;
-}
-
 void feed_give_page(struct feed *f, uint32_t conn, struct delegation_page *page)
 {
 	shared = page;
 	given++;
-}
-
-bool feed_owns_much(const struct feed *f, uint32_t conn)
-{
-	return false;
-}
-
-struct client_origin feed_origin(const struct feed *f, uint32_t conn)
-{
-	return (struct client_origin){ 0 };
-}
-
-void feed_begin_share(struct feed *f, int64_t begun_ns, int64_t share_ns)
-{
-}
-
-bool feed_share_spent(const struct feed *f)
-{
-	return false;
-}
-
-void feed_hurry(struct feed *f)
-{
 }
 
 static struct slice many(size_t count)
@@ -158,65 +99,29 @@ static int begin(void **state)
 	before = 0;
 	shared = NULL;
 	too_many = false;
-	now_ns = 1;
-	address.sun_family = AF_UNIX;
-	listening = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
-	assert_int_equal(bind(listening, (struct sockaddr *)&address, sizeof(address.sun_family)), 0);
-	assert_int_equal(listen(listening, CLIENTS + 2), 0);
-	address_len = sizeof(address);
-	assert_int_equal(getsockname(listening, (struct sockaddr *)&address, &address_len), 0);
-	base = watch_base_new();
-	server = server_new(NULL, listening, -1, &conf);
-	server_begin(server);
+	open_server(&conf);
 	return 0;
 }
 
 static int end(void **state)
 {
-	server_free(server);
-	watch_base_free(base);
-	close(listening);
+	close_server();
 	return 0;
 }
 
 #undef TEST
 #define TEST(name) TEST_WITH(name, begin, end)
 
-static void turn(void)
+static void turns(void)
 {
-	for (int i = 0; i < 8; i++) {
-		watch_base_turn(base, false);
-		server_continue(server);
-		server_settle(server);
-	}
-}
-
-static int connected(void)
-{
-	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
-
-	assert_int_equal(connect(fd, (struct sockaddr *)&address, address_len), 0);
-	turn();
-	return fd;
+	for (int i = 0; i < 8; i++)
+		turn();
 }
 
 static void asks(int fd)
 {
-	assert_int_equal(send(fd, "DELEGATE\r\n", 10, MSG_NOSIGNAL), 10);
-	turn();
-}
-
-static void sends_descriptor(int fd, int passed)
-{
-	union {
-		struct cmsghdr head;
-		char bytes[CMSG_SPACE(sizeof(int))];
-	} control = { .head = { .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS } };
-	struct iovec data = { (char[]){ 'x' }, 1 };
-	struct msghdr m = { .msg_iov = &data, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control) };
-
-	memcpy(CMSG_DATA(&control.head), &passed, sizeof(passed));
-	assert_int_equal(sendmsg(fd, &m, 0), 1);
+	says(fd, SLICE("DELEGATE\r\n"));
+	turns();
 }
 
 /* One byte, and what came with it, or -1. 0: there is none. */
@@ -254,7 +159,7 @@ static int hears_all(int fd, size_t at, const char *behind)
 	for (;; count++) {
 		passed = hears(fd, &c);
 		if (!c) {
-			turn();
+			turns();
 			passed = hears(fd, &c);
 		}
 		if (!c)
@@ -267,23 +172,18 @@ static int hears_all(int fd, size_t at, const char *behind)
 	return page;
 }
 
+static int gets_page(int fd)
+{
+	asks(fd);
+	return hears_all(fd, 0, ":63p");
+}
+
 static struct delegation_page *mapped(int fd)
 {
 	void *at = mmap(NULL, DELEGATION_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
 	assert_true(at != MAP_FAILED);
 	return at;
-}
-
-static int descriptors(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	int count = 0;
-
-	while (readdir(dir))
-		count++;
-	closedir(dir);
-	return count;
 }
 
 static uint64_t connections(void)
@@ -308,15 +208,13 @@ static void set_pages(size_t count)
 static void looks(void)
 {
 	now_ns += LATER_NS;
-	turn();
+	turns();
 }
 
 static int has_page(void)
 {
-	int fd = connected(), page;
+	int fd = connected(), page = gets_page(fd);
 
-	asks(fd);
-	page = hears_all(fd, 0, ":63p");
 	assert_true(page >= 0);
 	close(page);
 	return fd;
@@ -344,11 +242,9 @@ static void is_refused_a_page(int fd)
 
 TEST(it_comes_with_the_first_byte_of_the_reply)
 {
-	int fd = connected(), page;
+	int fd = connected(), page = gets_page(fd);
 	struct delegation_page *mine;
 
-	asks(fd);
-	page = hears_all(fd, 0, ":63p");
 	mine = mapped(page);
 	assert_true(delegation_is_page(mine));
 	mine->slots[0].word = 5;
@@ -386,10 +282,8 @@ TEST(where_the_kernel_passes_no_more_the_reply_comes_without_it)
 
 TEST(nobody_can_resize_it)
 {
-	int fd = connected(), page;
+	int fd = connected(), page = gets_page(fd);
 
-	asks(fd);
-	page = hears_all(fd, 0, ":63p");
 	assert_int_equal(fcntl(page, F_GET_SEALS), F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW);
 	assert_int_equal(ftruncate(page, 0), -1);
 	assert_int_equal(errno, EPERM);
@@ -402,15 +296,13 @@ TEST(nobody_can_resize_it)
 /* Whoever keeps it mapped keeps nothing of this process's memory, and finds that nothing is delegated. */
 TEST(with_the_connection_it_ends)
 {
-	int there = descriptors(), fd = connected(), page;
+	int there = unit_descriptors(), fd = connected(), page = gets_page(fd);
 	struct delegation_page *mine;
 
-	asks(fd);
-	page = hears_all(fd, 0, ":63p");
 	mine = mapped(page);
 	mine->slots[0].word = 6;
 	close(fd);
-	turn();
+	turns();
 	assert_int_equal(gone, 1);
 	assert_int_equal(mine->slots[0].word, 0);
 	assert_false(delegation_is_page(mine));
@@ -421,7 +313,7 @@ TEST(with_the_connection_it_ends)
 	munmap(mine, DELEGATION_PAGE_BYTES);
 	looks();
 	assert_int_equal(pages(), 0);
-	assert_int_equal(descriptors(), there);
+	assert_int_equal(unit_descriptors(), there);
 }
 
 /* However many pages there are, as many connections come in as limits.clients says, and no more. */
@@ -456,9 +348,8 @@ TEST(a_page_too_many_is_refused)
 	assert_int_equal(connections(), PAGES + 1);
 	assert_int_equal(made, PAGES);
 	close(fds[0]);
-	turn();
-	asks(other);
-	close(hears_all(other, 0, ":63p"));
+	turns();
+	close(gets_page(other));
 	assert_int_equal(made, PAGES + 1);
 	close(fds[1]);
 	close(other);
@@ -477,7 +368,7 @@ TEST(without_pages_connections_come_in_as_before)
 	assert_int_equal(connections(), CLIENTS);
 	assert_int_equal(pages(), 1);
 	close(first);
-	turn();
+	turns();
 	is_refused_a_page(fds[0]);
 	assert_int_equal(pages(), 0);
 	assert_int_equal(gone, 1);
@@ -502,13 +393,13 @@ TEST(pages_have_what_connections_leave)
 /* One that asks and ends before the page is there costs nothing. */
 TEST(who_does_not_wait_for_it_leaves_nothing)
 {
-	int there = descriptors(), fd = connected();
+	int there = unit_descriptors(), fd = connected();
 
 	assert_int_equal(send(fd, "DELEGATE\r\n", 10, MSG_NOSIGNAL), 10);
 	close(fd);
-	turn();
+	turns();
 	assert_int_equal(gone, 1);
-	assert_int_equal(descriptors(), there);
+	assert_int_equal(unit_descriptors(), there);
 	assert_int_equal(connections() + pages(), 0);
 }
 
@@ -526,7 +417,7 @@ static int leaves_unread(void)
 
 	asks(fd);
 	assert_int_equal(shutdown(fd, SHUT_WR), 0);
-	turn();
+	turns();
 	assert_int_equal(gone, 1);
 	return fd;
 }
@@ -534,11 +425,11 @@ static int leaves_unread(void)
 /* The kernel counts what is under way against the user of this process, so the daemon charges it to the client. */
 TEST(who_ends_without_receiving_it_is_charged_until_it_is_received)
 {
-	int there = descriptors(), fd = leaves_unread(), page;
+	int there = unit_descriptors(), fd = leaves_unread(), page;
 
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(charged(), 1);
-		assert_int_equal(descriptors(), there + 3);
+		assert_int_equal(unit_descriptors(), there + 3);
 		looks();
 	}
 	page = hears_all(fd, 0, ":63p");
@@ -549,18 +440,18 @@ TEST(who_ends_without_receiving_it_is_charged_until_it_is_received)
 	looks();
 	assert_int_equal(charged(), 0);
 	close(fd);
-	assert_int_equal(descriptors(), there);
+	assert_int_equal(unit_descriptors(), there);
 }
 
 TEST(who_ends_without_receiving_it_is_charged_until_its_end_is_closed)
 {
-	int there = descriptors(), fd = leaves_unread();
+	int there = unit_descriptors(), fd = leaves_unread();
 
 	close(fd);
 	assert_int_equal(charged(), 1);
 	looks();
 	assert_int_equal(charged(), 0);
-	assert_int_equal(descriptors(), there);
+	assert_int_equal(unit_descriptors(), there);
 }
 
 /* A copy of the client's end, in another process or itself under way, keeps the connection unread. */
@@ -582,15 +473,14 @@ TEST(whoever_has_it_open_keeps_it_charged)
 	int fd = connected(), page, pair[2];
 	char byte = 0;
 
-	asks(fd);
-	page = hears_all(fd, 0, ":63p");
+	page = gets_page(fd);
 	close(fd);
-	turn();
+	turns();
 	looks();
 	assert_int_equal(connections(), 0);
 	assert_int_equal(pages(), 1);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
-	sends_descriptor(pair[0], page);
+	assert_int_equal(unit_send_fds(pair[0], "x", 1, &page, 1, 0), 1);
 	close(page);
 	looks();
 	assert_int_equal(pages(), 1);
@@ -607,11 +497,9 @@ TEST(whoever_has_it_open_keeps_it_charged)
 /* Another user cannot open it anew, nor watch it. */
 TEST(only_the_daemons_user_can_open_it)
 {
-	int fd = connected(), page;
+	int fd = connected(), page = gets_page(fd);
 	struct stat st;
 
-	asks(fd);
-	page = hears_all(fd, 0, ":63p");
 	assert_int_equal(fstat(page, &st), 0);
 	assert_int_equal(st.st_mode & ALLPERMS, S_IRUSR | S_IWUSR);
 	close(page);
@@ -625,15 +513,13 @@ TEST(who_has_closed_it_need_not_wait_for_the_next_look)
 
 	set_pages(1);
 	fd = connected();
-	asks(fd);
-	page = hears_all(fd, 0, ":63p");
+	page = gets_page(fd);
 	close(fd);
-	turn();
+	turns();
 	other = connected();
 	is_refused_a_page(other);
 	close(page);
-	asks(other);
-	close(hears_all(other, 0, ":63p"));
+	close(gets_page(other));
 	assert_int_equal(made, 2);
 	close(other);
 }
@@ -647,13 +533,12 @@ TEST(pages_that_nobody_has_open_go_back_at_a_bounded_rate)
 	set_pages(CLIENTS);
 	while (count < REMAINS_LATE_BURST + 2) {
 		fd = connected();
-		asks(fd);
-		page = hears_all(fd, 0, ":63p");
+		page = gets_page(fd);
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", page);
 		hidden[count++] = open(path, O_PATH);
 		close(page);
 		close(fd);
-		turn();
+		turns();
 		assert_int_equal(pages(), count > REMAINS_LATE_BURST ? count - REMAINS_LATE_BURST : 0);
 	}
 	for (int left = 2; left > 0; left--) {
@@ -677,8 +562,7 @@ TEST(who_has_left_as_many_unread_as_it_may_gets_no_more)
 	is_refused_a_page(other);
 	close(hears_all(fd, 0, ":63p"));
 	looks();
-	asks(other);
-	close(hears_all(other, 0, ":63p"));
+	close(gets_page(other));
 	assert_int_equal(made, 2);
 	close(other);
 	close(fd);
@@ -688,42 +572,21 @@ TEST(who_received_it_is_charged_for_nothing_at_its_end)
 {
 	int fd = connected();
 
-	asks(fd);
-	close(hears_all(fd, 0, ":63p"));
+	close(gets_page(fd));
 	assert_int_equal(shutdown(fd, SHUT_WR), 0);
-	turn();
+	turns();
 	assert_int_equal(gone, 1);
 	assert_int_equal(charged(), 0);
 	close(fd);
 }
 
-static void another_server(size_t fds)
-{
-	struct parcel parcel = { 0 };
-
-	server_pack(server, &parcel);
-	assert_int_equal(parcel.fd_count, fds);
-	for (size_t i = 0; i < parcel.fd_count; i++)
-		parcel.fds[i] = dup(parcel.fds[i]);
-	handed_over = true;
-	server_free(server);
-	handed_over = false;
-	server = server_new(NULL, listening, -1, &conf);
-	assert_int_equal(server_unpack(server, &parcel), 0);
-	server_give_pages(server);
-	server_begin(server);
-	parcel_free(&parcel);
-}
-
 TEST(the_next_process_charges_a_page_that_is_kept)
 {
-	int fd = connected(), page;
+	int fd = connected(), page = gets_page(fd);
 
-	asks(fd);
-	page = hears_all(fd, 0, ":63p");
 	close(fd);
-	turn();
-	another_server(1);
+	turns();
+	hand_over(&conf, 1);
 	looks();
 	assert_int_equal(pages(), 1);
 	close(page);
@@ -739,7 +602,7 @@ TEST(the_next_process_has_the_same_page_and_sends_it)
 	before = MUCH;
 	asks(fd);
 	shared->slots[2].word = 7;
-	another_server(2);
+	hand_over(&conf, 2);
 	assert_int_equal(given, 1);
 	assert_int_equal(shared->slots[2].word, 7);
 	assert_int_equal(charged(), 1);
@@ -748,7 +611,7 @@ TEST(the_next_process_has_the_same_page_and_sends_it)
 	assert_int_equal(mine->slots[2].word, 7);
 	mine->slots[2].word = 8;
 	assert_int_equal(shared->slots[2].word, 8);
-	another_server(2);
+	hand_over(&conf, 2);
 	assert_int_equal(shared->slots[2].word, 8);
 	assert_int_equal(hears_all(fd, 0, ""), -1);
 	munmap(mine, DELEGATION_PAGE_BYTES);
@@ -761,7 +624,7 @@ TEST(the_next_process_charges_what_was_left_unread)
 {
 	int fd = leaves_unread();
 
-	another_server(2);
+	hand_over(&conf, 2);
 	assert_int_equal(charged(), 1);
 	looks();
 	assert_int_equal(charged(), 1);

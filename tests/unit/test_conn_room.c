@@ -2,7 +2,6 @@
 /* What a connection may use: the limits of requests and output, its turn among others, and the room of its account. */
 #include <linux/sockios.h>
 
-#include "io/base/parcel.h"
 #include "io/socket/conn.h"
 #include "io/socket/socket_pools.h"
 #include "conn_fixture.h"
@@ -11,69 +10,60 @@
 /* ---- limits ---- */
 
 /* A request of two words that has so many bytes. */
-static void says_request_of(int fd, int bytes)
+static void says_request_of(int bytes)
 {
 	char text[REQUEST_BYTES + 32];
 	int header = snprintf(text, sizeof(text), "*2\r\n$3\r\nNOW\r\n$%d\r\n", bytes - 13 - 5 - 2);
 
 	memset(text + header, 'x', sizeof(text) - (size_t)header);
 	memcpy(text + bytes - 2, "\r\n", 2);
-	says(fd, (struct slice){ text, (size_t)bytes });
+	says(client, (struct slice){ text, (size_t)bytes });
+	turn();
 }
 
 TEST(a_request_as_long_as_the_limit_is_served_and_a_longer_one_ends_the_connection)
 {
 	bool ended;
-	int fd = connected();
 
-	says_request_of(fd, REQUEST_BYTES);
-	turn();
+	says_request_of(REQUEST_BYTES);
 	assert_int_equal(asked, 1);
-	assert_int_equal(heard(fd, &ended).len, REQUEST_BYTES - 20);
+	assert_int_equal(heard(client, &ended).len, REQUEST_BYTES - 20);
 	assert_false(ended);
-	says_request_of(fd, REQUEST_BYTES + 1);
-	turn();
+	says_request_of(REQUEST_BYTES + 1);
 	assert_int_equal(asked, 1);
-	assert_heard(fd, "-ERR Protocol error: invalid bulk length\r\n", true);
+	assert_heard(client, "-ERR Protocol error: invalid bulk length\r\n", true);
 	assert_string_equal(told, "connected gone ");
-	close(fd);
 }
 
 TEST(half_of_the_output_limit_holds_the_next_request_back)
 {
 	char text[64];
-	int fd = connected();
 
 	for (int unread = OUTPUT_BYTES / 2 - 1; unread <= OUTPUT_BYTES / 2; unread++) {
 		int before = asked;
 
 		snprintf(text, sizeof(text), "REPLY %d\r\nNOW a\r\n", unread);
-		says(fd, slice_of(text));
+		says(client, slice_of(text));
 		watch_base_turn(base, false);
 		server_continue(server);
 		assert_int_equal(asked - before, 2);
 	}
-	close(fd);
 }
 
 TEST(pushes_up_to_the_output_limit_are_written_and_more_end_the_connection)
 {
 	bool ended;
-	int fd = connected();
 
-	says(fd, SLICE("PUSH 50000\r\n"));
-	turn();
-	assert_int_equal(heard(fd, &ended).len, OUTPUT_BYTES + strlen("50000"));
+	asks("PUSH 50000\r\n");
+	assert_int_equal(heard(client, &ended).len, OUTPUT_BYTES + strlen("50000"));
 	assert_false(ended);
 	assert_string_equal(told, "connected written ");
-	says(fd, SLICE("PUSH 50001\r\n"));
-	turn();
-	assert_heard(fd, "", true);
+	asks("PUSH 50001\r\n");
+	assert_heard(client, "", true);
 	assert_string_equal(told, "connected written gone ");
-	close(fd);
 }
 
-TEST(a_client_too_many_is_told_so)
+TEST_WITH(a_client_too_many_is_told_so, begin_alone, end)
 {
 	static const char end[] = " allowed connections (limits.clients, limits.user_share): close some\r\n";
 	int fds[CLIENTS + 1];
@@ -91,7 +81,7 @@ TEST(a_client_too_many_is_told_so)
 		close(fds[i]);
 }
 
-/* The server of the next process takes over what this one has: one connection, which is that user's. */
+/* The next process has one connection, which is that user's. */
 static void another_server(uint32_t uid)
 {
 	static const uint32_t uids[] = { 1000 };
@@ -101,33 +91,21 @@ static void another_server(uint32_t uid)
 					  .request_args = REQUEST_ARGS,
 					  .by_unit = uids,
 					  .by_unit_count = 1 };
-	struct parcel parcel = { 0 };
 
-	server_pack(server, &parcel);
-	assert_int_equal(parcel.fd_count, 1);
-	parcel.fds[0] = dup(parcel.fds[0]);
-	handed_over = true;
-	server_free(server);
-	handed_over = false;
 	origin = (struct client_origin){ .uid = uid, .unit = SLICE("web.service") };
-	server = server_new(NULL, listening, -1, &conf);
-	assert_int_equal(server_unpack(server, &parcel), 0);
-	server_begin(server);
-	parcel_free(&parcel);
+	hand_over(&conf, 1);
 }
 
 /* The core and the sockets have accounts of their own: of one connection it is the same one. */
 TEST(a_connection_of_a_process_before_is_of_the_account_that_the_core_has)
 {
 	const struct account *account;
-	int fd = connected();
 
 	another_server(1000);
 	account = TAILQ_FIRST(&server_accounts(server)->list);
 	assert_int_equal(account->uid, 1000);
 	assert_string_equal(account->unit, "web.service");
 	assert_int_equal(account->used[SOCKET_CONNECTIONS], 1);
-	close(fd);
 }
 
 static size_t were_read(const int *fds, size_t count)
@@ -146,7 +124,7 @@ static size_t were_read(const int *fds, size_t count)
 TEST(who_says_little_uses_its_turn_too_where_there_are_others)
 {
 	for (int others = 0; others < 2; others++) {
-		int fds[CLIENTS - 1], other = connected();
+		int fds[CLIENTS - 1];
 
 		if (others)
 			another_server(getuid() + 1);
@@ -161,7 +139,6 @@ TEST(who_says_little_uses_its_turn_too_where_there_are_others)
 		step_ns = 0;
 		for (size_t i = 0; i < CLIENTS - 1; i++)
 			close(fds[i]);
-		close(other);
 		turn();
 	}
 }
@@ -179,7 +156,7 @@ TEST(no_more_is_read_than_turns_need_where_there_are_others)
 {
 	enum { PARTS = 3, PART = CONN_TURN_BYTES, REQUEST = 8 };
 	char part[PART];
-	int other = connected(), fd, all;
+	int fd, all;
 	ssize_t answers = 0;
 	bool ended;
 
@@ -203,44 +180,38 @@ TEST(no_more_is_read_than_turns_need_where_there_are_others)
 	assert_int_equal(answers + (ssize_t)heard(fd, &ended).len, PARTS * PART / REQUEST);
 	assert_int_equal(asked, PARTS * PART / REQUEST);
 	close(fd);
-	close(other);
 }
 
 TEST(a_long_answer_is_sent_in_smaller_parts_where_there_are_others)
 {
-	int other = connected(), fd;
 	bool ended;
+	int fd;
 
 	another_server(getuid() + 1);
 	fd = connected();
 	says(fd, SLICE("REPLY 50000\r\n"));
-	says(other, SLICE("NOW b\r\n"));
+	says(client, SLICE("NOW b\r\n"));
 	looked_at = fd;
 	turn();
 	assert_int_equal(there_by_then, CONN_TURN_PART_BYTES);
 	assert_int_equal(heard(fd, &ended).len, 50000);
-	assert_heard(other, "b", false);
+	assert_heard(client, "b", false);
 	close(fd);
-	close(other);
 }
 
 TEST(a_crowd_at_the_door_keeps_nobody_waiting)
 {
-	int fds[CLIENTS + 1], fd = connected();
+	int fds[CLIENTS + 1];
 
-	for (int i = 0; i <= CLIENTS; i++) {
-		fds[i] = socket(AF_UNIX, SOCK_STREAM, 0);
-		assert_int_equal(connect(fds[i], (struct sockaddr *)&address, address_len), 0);
-	}
-	says(fd, SLICE("NOW b\r\n"));
+	for (int i = 0; i <= CLIENTS; i++)
+		fds[i] = at_the_door();
 	step_ns = PARTY_TURN_NS;
-	turn();
-	assert_heard(fd, "b", false);
+	asks("NOW b\r\n");
+	assert_heard(client, "b", false);
 	assert_in_range(told_by_then, 0, 2 * strlen("connected "));
 	assert_string_equal(told, "connected connected connected connected ");
 	for (int i = 0; i <= CLIENTS; i++)
 		close(fds[i]);
-	close(fd);
 }
 
 TEST(others_leave_room_for_one_long_request_and_one_long_answer)
@@ -248,121 +219,107 @@ TEST(others_leave_room_for_one_long_request_and_one_long_answer)
 	struct account *other = account_enter((struct accounts *)server_accounts(server), 1, "", 0);
 	struct charge all[2] = { { 0 }, { 0 } };
 	char text[REQUEST_BYTES];
-	int fd = connected();
 	bool ended;
 
 	charge_force(&all[0], other, SOCKET_INPUT, 2 * CONN_UNPARSED_MAX);
 	charge_force(&all[1], other, SOCKET_OUTPUT, 2 * CONN_UNWRITTEN_MAX);
 	snprintf(text, sizeof(text), "PUSH %d\r\nLOCKS\r\nLOCKS\r\n", OUTPUT_BYTES);
-	says(fd, slice_of(text));
-	turn();
-	assert_int_equal(heard(fd, &ended).len, OUTPUT_BYTES + strlen("50000"));
+	asks(text);
+	assert_int_equal(heard(client, &ended).len, OUTPUT_BYTES + strlen("50000"));
 	assert_int_equal(asked, 2);
 	for (int i = 0; i < 2; i++) {
 		server_reply(server, NUMBER, many(OUTPUT_BYTES), false);
 		turn();
-		assert_int_equal(heard(fd, &ended).len, OUTPUT_BYTES);
+		assert_int_equal(heard(client, &ended).len, OUTPUT_BYTES);
 	}
 	assert_int_equal(asked, 3);
 	assert_false(ended);
 	charge_give_back(&all[0], SOCKET_INPUT);
 	charge_give_back(&all[1], SOCKET_OUTPUT);
 	account_leave(other);
-	close(fd);
 }
 
 /* Of so many words, but for the last one. */
-static void begins_request_of(int fd, int words)
+static void begins_request_of(int words)
 {
 	char text[8192];
 	int len = snprintf(text, sizeof(text), "*%d\r\n$4\r\nWAIT\r\n", words);
 
 	for (int i = 2; i < words; i++, len += 6)
 		memcpy(text + len, "$0\r\n\r\n", 7);
-	says(fd, (struct slice){ text, (size_t)len });
+	says(client, (struct slice){ text, (size_t)len });
 	turn();
 }
 
-static void long_requests(void)
+/* The client came when requests could be long. */
+static int begin_long_requests(void **state)
 {
 	struct server_conf conf = {
 		.user_share = 100, .clients = CLIENTS, .request_bytes = 65536, .request_args = 1024, .output_bytes = OUTPUT_BYTES,
 	};
 
+	begin_alone(state);
 	server_limits(server, &conf);
+	client = connected();
+	return 0;
 }
 
-TEST(what_is_found_in_an_unfinished_request_is_charged)
+TEST_WITH(what_is_found_in_an_unfinished_request_is_charged, begin_long_requests, end)
 {
 	const size_t word = sizeof(struct slice) + sizeof(size_t);
-	struct account *mine;
-	int fd;
+	struct account *mine = TAILQ_FIRST(&server_accounts(server)->list);
 
-	long_requests();
-	fd = connected();
-	mine = TAILQ_FIRST(&server_accounts(server)->list);
-	begins_request_of(fd, 200);
+	begins_request_of(200);
 	assert_int_equal(mine->used[SOCKET_INPUT], 0);
-	says(fd, SLICE("$0\r\n\r\n"));
-	turn();
+	asks("$0\r\n\r\n");
 	assert_int_equal(asked, 1);
 	server_reply(server, NUMBER, SLICE("a"), false);
-	begins_request_of(fd, 1024);
+	begins_request_of(1024);
 	assert_int_equal(mine->used[SOCKET_INPUT], 17 + 6 * 1022 + 1024 * word - CONN_UNPARSED_SMALL);
-	says(fd, SLICE("$0\r\n\r\n"));
-	turn();
+	asks("$0\r\n\r\n");
 	assert_int_equal(asked, 2);
 	assert_int_equal(mine->used[SOCKET_INPUT], 0);
-	close(fd);
 }
 
-TEST(past_its_share_a_user_may_begin_a_request_of_few_words_and_none_of_many)
+TEST_WITH(past_its_share_a_user_may_begin_a_request_of_few_words_and_none_of_many, begin_long_requests, end)
 {
 	struct charge all = { 0 };
 	struct slice got;
 	bool ended;
-	int fd;
 
-	long_requests();
-	fd = connected();
 	charge_force(&all, TAILQ_FIRST(&server_accounts(server)->list), SOCKET_INPUT, CONN_UNPARSED_MAX);
-	begins_request_of(fd, 256); /* 16 + 6 * 254 bytes, and 256 words of 24: 7,684 */
-	assert_heard(fd, "", false);
-	says(fd, SLICE("$0\r\n\r\n"));
-	turn();
+	begins_request_of(256); /* 16 + 6 * 254 bytes, and 256 words of 24: 7,684 */
+	assert_heard(client, "", false);
+	asks("$0\r\n\r\n");
 	assert_int_equal(asked, 1);
 	server_reply(server, NUMBER, SLICE("a"), false);
 	turn();
-	assert_heard(fd, "a", false);
-	begins_request_of(fd, 259); /* so many words have places for 512 */
-	got = heard(fd, &ended);
+	assert_heard(client, "a", false);
+	begins_request_of(259); /* so many words have places for 512 */
+	got = heard(client, &ended);
 	assert_true(ended && got.len > 6 && memcmp(got.data, "-LIMIT", 6) == 0);
 	assert_int_equal(asked, 1);
 	charge_give_back(&all, SOCKET_INPUT);
-	close(fd);
 }
 
 TEST(the_kernel_keeps_little_of_what_is_not_read)
 {
-	int fd = connected(), there;
+	int there;
 
-	says(fd, SLICE("REPLY 50000\r\nREPLY 50000\r\n"));
-	turn();
-	assert_int_equal(ioctl(fd, FIONREAD, &there), 0);
+	asks("REPLY 50000\r\nREPLY 50000\r\n");
+	assert_int_equal(ioctl(client, FIONREAD, &there), 0);
 	assert_in_range(there, CONN_PART_BYTES, 3 * CONN_KERNEL_BYTES);
-	close(fd);
 }
 
 TEST(a_request_for_much_waits_until_its_user_has_room)
 {
 	const struct pool *pool = &server_accounts(server)->pools[SOCKET_OUTPUT];
-	int fd = connected(), next = connected(), other = connected();
+	int next = connected(), other = connected();
 	struct account *mine = TAILQ_FIRST(&server_accounts(server)->list);
 	struct charge rest = { 0 };
 	bool ended;
 
-	says(fd, SLICE("LOCKS\r\n"));
-	turn();
+	asks("LOCKS\r\n");
 	assert_int_equal(asked, 1);
 	assert_int_equal(mine->used[SOCKET_OUTPUT], OUTPUT_BYTES);
 	charge_force(&rest, mine, SOCKET_OUTPUT, pool->total - pool->reserve - 2 * OUTPUT_BYTES + 1);
@@ -375,7 +332,7 @@ TEST(a_request_for_much_waits_until_its_user_has_room)
 	turn();
 	server_reply(server, NUMBER, many(OUTPUT_BYTES), false);
 	turn();
-	assert_int_equal(heard(fd, &ended).len, OUTPUT_BYTES);
+	assert_int_equal(heard(client, &ended).len, OUTPUT_BYTES);
 	assert_int_equal(asked, 3);
 	close(other);
 	server_reply(server, NUMBER + 1, SLICE("z"), false);
@@ -383,6 +340,5 @@ TEST(a_request_for_much_waits_until_its_user_has_room)
 	assert_heard(next, "zx", true);
 	assert_int_equal(mine->used[SOCKET_OUTPUT], rest.amount);
 	charge_give_back(&rest, SOCKET_OUTPUT);
-	close(fd);
 	close(next);
 }

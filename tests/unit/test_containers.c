@@ -54,7 +54,6 @@ TEST(test_a_map_grows_a_few_buckets_at_a_time)
 	struct map m;
 	uint32_t i;
 
-	(void)state;
 	map_init(&m, 1, 2);
 	for (i = 0; i < NODES; i++) {
 		struct map before = m;
@@ -85,7 +84,6 @@ TEST(test_a_map_under_random_use)
 	size_t count = 0;
 	struct map m;
 
-	(void)state;
 	map_init(&m, 3, 4);
 	for (int step = 0; step < STEPS; step++) {
 		struct entry *e = &entries[next_random(&random) % 300];
@@ -113,7 +111,6 @@ TEST(test_nodes_of_one_hash_are_all_found)
 	size_t found = 0;
 	struct map m;
 
-	(void)state;
 	map_init(&m, 5, 6);
 	for (size_t i = 0; i < 40; i++)
 		map_add(&m, &entries[i].node, i % 2 ? 99 : 99 + 4096 * i);
@@ -130,7 +127,6 @@ TEST(test_the_hash_depends_on_the_key_and_on_all_bytes)
 	struct map a, b;
 	char text[24] = "0123456789abcdefghijklm";
 
-	(void)state;
 	map_init(&a, 1, 2);
 	map_init(&b, 1, 3);
 	assert_true(map_hash(&a, text, 23) == map_hash(&a, text, 23));
@@ -165,7 +161,6 @@ TEST(test_the_earliest_timer_comes_first)
 	struct heap h = { 0 };
 	uint64_t random = 11;
 
-	(void)state;
 	assert_null(heap_first(&h));
 	for (int step = 0; step < STEPS / 10; step++) {
 		struct timer *t = &timers[next_random(&random) % TIMERS];

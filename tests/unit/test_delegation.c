@@ -24,7 +24,6 @@ TEST(an_empty_page_delegates_nothing)
 	struct delegation_page page;
 	struct delegation_terms read;
 
-	(void)state;
 	memset(&page, 0, sizeof(page));
 	assert_false(delegation_is_page(&page));
 	delegation_init(&page);
@@ -43,7 +42,6 @@ TEST(what_was_delegated_is_read)
 	struct delegation_slot slot = granted(DELEGATION_HELD);
 	struct delegation_terms read;
 
-	(void)state;
 	assert_true(delegation_read(&slot, 6, &read));
 	assert_int_equal(read.generation, 7);
 	assert_int_equal(read.token, 4711);
@@ -57,7 +55,6 @@ TEST(what_is_not_held_for_the_first_time_is_not_read)
 	struct delegation_slot slot = granted(DELEGATION_HELD), free_slot = granted(DELEGATION_FREE);
 	struct delegation_terms read;
 
-	(void)state;
 	assert_false(delegation_read(&slot, 7, &read));
 	assert_false(delegation_read(&free_slot, 0, &read));
 	delegation_recall(&slot);
@@ -71,7 +68,6 @@ TEST(a_free_one_is_taken_and_left_again_and_again)
 {
 	struct delegation_slot slot = granted(DELEGATION_HELD);
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		assert_true(delegation_holds(&slot, 7));
 		assert_int_equal(delegation_look(&slot).state, DELEGATION_HELD);
@@ -88,7 +84,6 @@ TEST(another_generation_is_not_touched)
 {
 	struct delegation_slot slot = granted(DELEGATION_FREE);
 
-	(void)state;
 	assert_false(delegation_take(&slot, 6));
 	assert_true(delegation_take(&slot, 7));
 	assert_false(delegation_holds(&slot, 6));
@@ -100,7 +95,6 @@ TEST(a_free_one_is_recalled_at_once)
 {
 	struct delegation_slot slot = granted(DELEGATION_FREE);
 
-	(void)state;
 	assert_int_equal(delegation_recall(&slot), DELEGATION_FREE);
 	assert_true(delegation_none(&slot));
 	assert_false(delegation_take(&slot, 7));
@@ -110,7 +104,6 @@ TEST(a_held_one_that_is_recalled_is_held_until_it_is_given_back)
 {
 	struct delegation_slot slot = granted(DELEGATION_HELD);
 
-	(void)state;
 	assert_int_equal(delegation_recall(&slot), DELEGATION_HELD);
 	assert_int_equal(delegation_recall(&slot), DELEGATION_HELD);
 	assert_true(delegation_holds(&slot, 7));
@@ -126,7 +119,6 @@ TEST(a_lost_one_is_not_held)
 {
 	struct delegation_slot slot = granted(DELEGATION_HELD), free_slot = granted(DELEGATION_FREE);
 
-	(void)state;
 	assert_int_equal(delegation_lose(&slot), DELEGATION_HELD);
 	assert_false(delegation_holds(&slot, 7));
 	assert_false(delegation_leave(&slot, 7));
@@ -141,7 +133,6 @@ TEST(a_lost_one_is_not_held)
 /* Neither NONE nor the fourth state, marks nor generations that a client has written are believed. */
 TEST(what_a_client_has_written_is_free_or_held)
 {
-	(void)state;
 	for (uint64_t low = 0; low < 16; low++) {
 		struct delegation_slot slot = { .word = UINT64_MAX << 16 | low };
 		enum delegation_state is = (low & 3) == DELEGATION_HELD ? DELEGATION_HELD : DELEGATION_FREE;
@@ -162,7 +153,6 @@ TEST(a_session_stands_for_longer_than_it_has_to)
 	struct session_page page;
 	struct session_view view = safe;
 
-	(void)state;
 	session_page_init(&page, terms.page_id);
 	assert_true(delegation_stands(&terms, &page, &view, 899, terms.grant_min_ns));
 	assert_false(delegation_stands(&terms, &page, &view, 900, terms.grant_min_ns));
@@ -267,7 +257,6 @@ TEST(both_sides_exclude_each_other)
 	pthread_t thread;
 	enum asks asks;
 
-	(void)state;
 	assert_int_equal(pthread_create(&thread, NULL, process, &failed), 0);
 	while ((asks = asked()) != THE_END) {
 		if (asks && !has) {

@@ -5,7 +5,6 @@
  */
 #include "io/socket/disposer.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,34 +83,14 @@ static int lingering(int *ret_peer)
 	return fd;
 }
 
-/* Sends `fd`, `count` times, to the daemon's end. */
-static void sends(const char *text, int fd, int count, int flags)
-{
-	union {
-		struct cmsghdr header;
-		char bytes[CMSG_SPACE(MANY * sizeof(int))];
-	} control = { 0 };
-	struct iovec part = { (void *)(uintptr_t)text, strlen(text) };
-	struct msghdr message = {
-		.msg_iov = &part,
-		.msg_iovlen = 1,
-		.msg_control = &control,
-		.msg_controllen = CMSG_SPACE((size_t)count * sizeof(int)),
-	};
-
-	control.header = (struct cmsghdr){ .cmsg_len = CMSG_LEN((size_t)count * sizeof(int)),
-					   .cmsg_level = SOL_SOCKET,
-					   .cmsg_type = SCM_RIGHTS };
-	for (int i = 0; i < count; i++)
-		memcpy(CMSG_DATA(&control.header) + (size_t)i * sizeof(int), &fd, sizeof(fd));
-	assert_int_equal(sendmsg(theirs, &message, flags), strlen(text));
-}
-
+/* Sends a lingering socket, `count` times, to the daemon's end. */
 static void sends_lingering(int *ret_peer, int count, int flags)
 {
-	int fd = lingering(ret_peer);
+	int fds[MANY], fd = lingering(ret_peer);
 
-	sends("x", fd, count, flags);
+	for (int i = 0; i < count; i++)
+		fds[i] = fd;
+	assert_int_equal(unit_send_fds(theirs, "x", 1, fds, (size_t)count, flags), 1);
 	close(fd);
 }
 
@@ -125,17 +104,6 @@ static void assert_ends(int peer)
 		continue;
 	assert_int_equal(len, 0);
 	close(peer);
-}
-
-static int open_descriptors(void)
-{
-	DIR *d = opendir("/proc/self/fd");
-	int count = 0;
-
-	while (readdir(d))
-		count++;
-	closedir(d);
-	return count;
 }
 
 static void assert_told_the_end(void)
@@ -193,10 +161,10 @@ TEST(a_read_stops_before_a_descriptor_and_reports_it)
 	assert_int_equal(intake_read(ours, true, text, sizeof(text)), -1);
 	assert_int_equal(errno, EAGAIN);
 	sends_lingering(&peer, 1, 0);
-	before = open_descriptors();
+	before = unit_descriptors();
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(intake_read(ours, true, text, sizeof(text)), INTAKE_BRINGS);
-	assert_int_equal(open_descriptors(), before);
+	assert_int_equal(unit_descriptors(), before);
 	disposer_take(disposer, ours, account);
 	turns_until_all_is_closed();
 	assert_ends(peer);
@@ -245,11 +213,11 @@ TEST(urgent_bytes_are_in_their_place)
 
 TEST(a_socket_without_descriptors_is_closed_at_once)
 {
-	int before = open_descriptors();
+	int before = unit_descriptors();
 
 	assert_int_equal(send(theirs, "abc", 3, 0), 3);
 	disposer_take(disposer, ours, account);
-	assert_int_equal(open_descriptors(), before - 1);
+	assert_int_equal(unit_descriptors(), before - 1);
 	assert_int_equal(charged(), 0);
 	assert_told_the_end();
 }
@@ -259,14 +227,14 @@ TEST(the_client_sees_the_end_at_once_and_stays_charged_until_the_close)
 	int peer, before;
 
 	sends_lingering(&peer, 1, 0);
-	before = open_descriptors();
+	before = unit_descriptors();
 	disposer_take(disposer, ours, account);
 	assert_int_equal(charged(), 1);
 	assert_told_the_end();
 	assert_int_equal(send(theirs, "a", 1, MSG_NOSIGNAL), -1);
 	assert_int_equal(errno, EPIPE);
 	turns_until_all_is_closed();
-	assert_int_equal(open_descriptors(), before - 1);
+	assert_int_equal(unit_descriptors(), before - 1);
 	assert_ends(peer);
 }
 
@@ -294,14 +262,14 @@ TEST(the_most_descriptors_are_received_while_the_process_has_no_room)
 		assert_int_equal(send(theirs, "abc", 3, 0), 3);
 		sends_lingering(&peers[i], MANY, 0);
 	}
-	before = open_descriptors();
+	before = unit_descriptors();
 	limit = fill(filled, 2 * MANY);
 	disposer_take(disposer, ours, account);
 	turns_until_all_is_closed();
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
 	for (int i = 0; i < 2 * MANY; i++)
 		close(filled[i]);
-	assert_int_equal(open_descriptors(), before - 1);
+	assert_int_equal(unit_descriptors(), before - 1);
 	for (int i = 0; i < MESSAGES; i++)
 		assert_ends(peers[i]);
 }

@@ -17,14 +17,12 @@ static struct conf conf;
 
 static int set_up(void **state)
 {
-	(void)state;
 	conf_init(&conf);
 	return 0;
 }
 
 static int tear_down(void **state)
 {
-	(void)state;
 	conf_free(&conf);
 	return 0;
 }
@@ -79,7 +77,6 @@ TEST(another_user_is_refused_but_root_may_be_followed)
 {
 	const struct identity self = { .conf = &conf };
 
-	(void)state;
 	check(SLICE(""), &self, "the running daemon does not say who it is");
 	check_uid((int64_t)geteuid() + 1, "the running daemon has uid ");
 	check_uid(0, "the configuration now has daemon.socket = ");
@@ -94,7 +91,6 @@ TEST(what_a_process_of_0_2_0_says_of_itself_is_understood)
 	struct conf its = { .socket = socket, .rundir = rundir, .statedir = statedir, .operator_socket = none };
 	const struct identity self = { .conf = &its, .standalone = true };
 
-	(void)state;
 	its.broker.root = root;
 	its.broker.host = host;
 	check(SLICE(text), &self, NULL);
@@ -109,7 +105,6 @@ TEST(what_cannot_change_is_named)
 	const struct identity another = { .conf = &other }, standalone = { .conf = &conf, .standalone = true };
 	char elsewhere[] = "elsewhere";
 
-	(void)state;
 	check_after(&self, &self, NULL);
 	check_after(&self, &standalone, "only one of the two processes is standalone");
 	other.broker.host = elsewhere;
@@ -129,7 +124,6 @@ TEST(the_line_to_which_znodes_belong_has_to_be_there)
 	const struct identity none = { .conf = &conf }, of_old = { &conf, old, false }, of_both = { &conf, both, false };
 	const struct identity of_new = { &conf, new, false }, alone = { &conf, old, true }, alone_new = { &conf, new, true };
 
-	(void)state;
 	check_after(&of_old, &of_both, NULL);
 	check_after(&of_both, &of_new, NULL);
 	check_after(&none, &of_new, NULL);
@@ -150,7 +144,6 @@ TEST(each_part_of_a_prefix_counts)
 	struct conf of_was = conf, of_other = conf;
 	const struct identity before = { .conf = &of_was }, now = { .conf = &of_other };
 
-	(void)state;
 	others[0].prefix = other_prefix;
 	others[1].path = other_path;
 	others[2].flavour = FLAVOUR_MUTEX;
@@ -184,7 +177,6 @@ TEST(each_key_that_cannot_change_is_named_with_both_values)
 		{ &other.operator_socket, "the configuration now has daemon.operator_socket = elsewhere, and the running" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
 		other = conf;
 		*keys[i].at = elsewhere;

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -108,6 +107,15 @@ static void assert_field(struct entry *e, const char *name, const char *value)
 	assert_true(slice_is(field(e, name, 1), value));
 }
 
+/* The next entry has that message. */
+static void expect_next(const char *message)
+{
+	struct entry e;
+
+	assert_true(take(&e) || (journal_go_on(), take(&e)));
+	assert_field(&e, "MESSAGE", message);
+}
+
 static void line(const char *text, bool may_be_dropped)
 {
 	journal_line(NULL, 6, slice_of(text), SLICE("event=test"), may_be_dropped);
@@ -182,14 +190,11 @@ JOURNAL(what_the_queue_does_not_take_waits_and_comes_in_order)
 		snprintf(text, sizeof(text), "line %d", i);
 		line(text, i % 2);
 	}
-	for (int i = 0; i < lines; i++) {
-		assert_true(take(&e) || (journal_go_on(), take(&e)));
-		assert_field(&e, "MESSAGE", "fills");
-	}
+	for (int i = 0; i < lines; i++)
+		expect_next("fills");
 	for (int i = 0; i < 50; i++) {
 		snprintf(text, sizeof(text), "line %d", i);
-		assert_true(take(&e) || (journal_go_on(), take(&e)));
-		assert_field(&e, "MESSAGE", text);
+		expect_next(text);
 	}
 	journal_go_on();
 	assert_false(journal_waits() || take(&e));
@@ -285,18 +290,11 @@ JOURNAL(beyond_its_room_even_losses_are_left_out_and_counted)
 
 JOURNAL(what_is_left_at_the_end_goes_to_stderr)
 {
-	int old = dup(STDERR_FILENO), file = memfd_create("stderr", 0);
-	char text[256] = "";
-
-	dup2(file, STDERR_FILENO);
+	unit_capture(STDERR_FILENO);
 	end_journal();
 	journal_line(NULL, 3, SLICE("the last words  event=stopped"), SLICE("event=stopped"), false);
 	journal_close();
-	dup2(old, STDERR_FILENO);
-	assert_true(pread(file, text, sizeof(text) - 1, 0) > 0);
-	assert_string_equal(text, "<3>the last words  event=stopped\n");
-	close(old);
-	close(file);
+	assert_string_equal(unit_captured(), "<3>the last words  event=stopped\n");
 	begin_journal();
 	assert_int_equal(journal_open(path), 0);
 }

@@ -32,7 +32,6 @@ TEST(what_is_kept_is_found_by_its_id)
 	int a = some_fd(), b = some_fd(), other = some_fd(), much = some_fd();
 	uint64_t id;
 
-	(void)state;
 	assert_true(descriptors_put(c, 1, a) && descriptors_put(c, 2, b));
 	assert_true(descriptors_put(c, 1, other)); /* in its place */
 	assert_false(is_open(a));
@@ -54,7 +53,6 @@ TEST(connections_are_shut_down_and_roles_stay)
 	int ends[2], role[2];
 	char byte;
 
-	(void)state;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, role), 0);
 	descriptors_put(c, 1, dup(ends[0]));
@@ -78,7 +76,6 @@ WITH_WORKER(a_worker_is_given_all_and_told_of_crashes_before_anything_else)
 	struct keeper_message m;
 	uint64_t seen = 0;
 
-	(void)state;
 	begun();
 	says(KEEPER_KEEP, 1, KEEPER_BATCH);
 	says(KEEPER_KEEP, 1 + KEEPER_BATCH, 1);
@@ -106,7 +103,6 @@ WITH_WORKER(all_that_there_is_room_for_is_kept_and_the_rest_refused)
 	struct keeper_message m;
 	uint32_t kept = 0, refused = 0;
 
-	(void)state;
 	begun();
 	for (uint64_t id = 0; id < ROOM + 1; id += 43) /* 7 * 43 == ROOM + 1 */
 		says(KEEPER_KEEP, id, 43);
@@ -126,7 +122,6 @@ WITH_WORKER(a_worker_that_does_not_read_is_not_read_and_costs_a_bounded_queue)
 	struct keeper_message one = { .kind = KEEPER_KEEP, .count = 1 }, m;
 	int fd = some_fd(), sent = 0, answers = 0, signals = 0;
 
-	(void)state;
 	begun();
 	/* Until neither side takes more. */
 	for (int idle = 0; idle < 2; idle++) {
@@ -153,7 +148,6 @@ WITH_WORKER(what_a_worker_says_is_noted)
 {
 	struct keeper_message unknown = { .kind = 77, .count = 3 };
 
-	(void)state;
 	begun();
 	says(KEEPER_HERE, 0, 0);
 	assert_true(x.heard.here);
@@ -172,7 +166,6 @@ WITH_WORKER(nonsense_is_no_message_and_its_descriptors_are_closed)
 	static const char *const texts[] = { "", "x", "1234567", "\1\0\0\0\1\0\0\0", "\1\0\0\0\377\377\377\377" };
 	static const size_t lengths[] = { 1, 1, 7, 8, 8 };
 
-	(void)state;
 	begun();
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		assert_int_equal(send(worker, texts[i], lengths[i], 0), lengths[i]);
@@ -189,7 +182,6 @@ TEST(crashes_count_for_a_minute)
 	const int64_t s = CLOCK_NS_PER_S;
 	struct crashes c = { 0 };
 
-	(void)state;
 	assert_int_equal(crashes_add(&c, 100 * s), 1);
 	assert_int_equal(crashes_add(&c, 160 * s), 2);
 	assert_int_equal(crashes_recent(&c, 160 * s + 1), 1);
@@ -208,7 +200,6 @@ TEST(after_many_crashes_there_is_a_pause)
 	struct crashes c = { 0 };
 	int64_t now_ns = 100 * s;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(pauses_s) / sizeof(pauses_s[0]); i++) {
 		assert_int_equal(crashes_add(&c, now_ns), i < CRASHES_MAX ? i + 1 : CRASHES_MAX);
 		assert_int_equal(c.pause_ns, pauses_s[i] * s);
@@ -261,7 +252,6 @@ TEST(a_worker_that_hangs_is_due)
 	const int64_t s = CLOCK_NS_PER_S;
 	struct watchdogs v;
 
-	(void)state;
 	unsetenv("NOTIFY_SOCKET");
 	watchdogs_open(&v);
 	watchdogs_begin(&v, 0);
@@ -300,7 +290,6 @@ WITH_WORKER(what_a_keeper_leaves_the_next_one_has)
 	uint64_t id;
 	int fd, kept = some_fd();
 
-	(void)state;
 	descriptors_put(x.descriptors, KEEPER_PIDFILE, kept);
 	fd = reexec_make(&l, x.descriptors);
 	assert_true(fd >= 0);
@@ -334,7 +323,6 @@ WITH_WORKER(what_a_keeper_of_0_2_0_leaves_is_read)
 	struct reexec read;
 	uint64_t id;
 
-	(void)state;
 	dprintf(fd,
 		"keeper log_level 1:2,channel %d:%d,group 2:77,worker 2:78,stop 1:2,keep 1:1,signals 1:2,within_us 1:5,\n"
 		"crash at_ns 1:1,pause_ns 1:9,\ncrash at_ns 1:2,pause_ns 1:9,\nkept id 20:-9223372036854775805,fd %d:%d,\n",
@@ -364,7 +352,6 @@ WITH_WORKER(what_is_no_reexec_is_refused)
 	struct descriptors *c = descriptors_new(ROOM);
 	struct reexec read;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		int fd = some_fd();
 

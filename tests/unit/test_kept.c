@@ -4,89 +4,34 @@
  * one, and when they are busy. The test is the keeper. In the place of the broker stands a feed that answers each request
  * with "+", but for WAIT, which the test answers; PUSH pushes before, and DELEGATE gets a page.
  */
-#include "io/socket/server.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 #include "tests/unit/unit.h"
 
-#include "io/base/feed.h"
 #include "io/base/keeper.h"
 #include "io/base/peer.h"
-#include "io/base/watch.h"
 #include "io/files/saved.h"
 #include "io/files/saved_previous.h"
+#include "socket_fixture.h"
 
 #define SECOND INT64_C(1000000000)
 
 enum { CLIENTS = 4, OUTPUT_BYTES = 1 << 20, NUMBER = 0 };
 
 static char dir[64];
-static struct watch_base *base;
-static bool hurry;
 static struct saved *saved;
 static struct keeper *keeper;
-static struct server *server;
-static int listening, channel; /* the keeper's end */
-static struct sockaddr_un address;
-static socklen_t address_len;
-static int64_t now_ns, since_ns;
+static int channel; /* the keeper's end */
+static int client;  /* a client's end of its connection; -1: there is none */
+static int copy;    /* the keeper's copy of the other end; likewise */
 static bool gone;
 
 /* ---- the feed ---- */
 
-struct watch_base *feed_base(const struct feed *f)
-{
-	return base;
-}
-
-int64_t feed_now(struct feed *f)
-{
-	return now_ns;
-}
-
-int64_t feed_seen(const struct feed *f)
-{
-	return now_ns;
-}
-
-int64_t feed_held_since(const struct feed *f, uint32_t conn)
-{
-	return since_ns;
-}
-
 void feed_give_page(struct feed *f, uint32_t conn, struct delegation_page *page)
 {
-}
-
-bool feed_owns_much(const struct feed *f, uint32_t conn)
-{
-	return false;
-}
-
-struct client_origin feed_origin(const struct feed *f, uint32_t conn)
-{
-	return (struct client_origin){ 0 };
-}
-
-void feed_begin_share(struct feed *f, int64_t begun_ns, int64_t share_ns)
-{
-}
-
-bool feed_share_spent(const struct feed *f)
-{
-	return false;
-}
-
-void feed_hurry(struct feed *f)
-{
-	hurry = true;
 }
 
 void feed_event(struct feed *f, const struct event *event)
@@ -129,9 +74,8 @@ static int begin(void **state)
 	char text[16];
 	int ours;
 
-	now_ns = 10 * SECOND;
-	since_ns = INT64_MAX;
 	gone = false;
+	client = copy = -1;
 	snprintf(dir, sizeof(dir), "%s/test_kept.XXXXXX", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
 	assert_non_null(mkdtemp(dir));
 	assert_int_equal(saved_previous_read(&left, &conf), 0);
@@ -142,18 +86,11 @@ static int begin(void **state)
 	setenv(KEEPER_VARIABLE, text, 1);
 	keeper = keeper_new();
 	assert_non_null(keeper);
-	address = (struct sockaddr_un){ .sun_family = AF_UNIX };
-	listening = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
-	assert_int_equal(bind(listening, (struct sockaddr *)&address, sizeof(address.sun_family)), 0);
-	assert_int_equal(listen(listening, CLIENTS + 1), 0);
-	address_len = sizeof(address);
-	assert_int_equal(getsockname(listening, (struct sockaddr *)&address, &address_len), 0);
-	base = watch_base_new();
 	server_conf.saved = saved;
 	server_conf.keeper = keeper;
-	server = server_new(NULL, listening, -1, &server_conf);
+	open_server(&server_conf);
+	now_ns = 10 * SECOND;
 	keeper_attach(keeper, base, NULL, NULL);
-	server_begin(server);
 	return 0;
 }
 
@@ -161,6 +98,8 @@ static int end(void **state)
 {
 	char path[96];
 
+	close(client);
+	close(copy);
 	server_free(server);
 	keeper_free(keeper);
 	watch_base_free(base);
@@ -175,45 +114,31 @@ static int end(void **state)
 #undef TEST
 #define TEST(name) TEST_WITH(name, begin, end)
 
-static void turn(void)
+static void goes_on(void)
 {
-	do {
-		hurry = false;
-		watch_base_turn(base, false);
-		server_continue(server);
-		server_settle(server);
-	} while (hurry);
+	turn();
 	keeper_settle(keeper);
 }
 
 static void a_second_passes(void)
 {
 	now_ns += SECOND;
-	turn();
+	goes_on();
 }
 
-static int connected(void)
+static void asks(const char *text)
 {
-	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
-
-	assert_int_equal(connect(fd, (struct sockaddr *)&address, address_len), 0);
-	turn();
-	return fd;
+	says(client, slice_of(text));
+	goes_on();
 }
 
-static void says(int fd, const char *text)
-{
-	assert_int_equal(send(fd, text, strlen(text), MSG_NOSIGNAL), strlen(text));
-	turn();
-}
-
-/* Whether it has ended. */
-static bool hears(int fd)
+/* All that there is. Whether the connection has ended. */
+static bool reads_to_the_end(void)
 {
 	char text[4096];
 	ssize_t got;
 
-	while ((got = recv(fd, text, sizeof(text), MSG_DONTWAIT)) > 0)
+	while ((got = recv(client, text, sizeof(text), MSG_DONTWAIT)) > 0)
 		;
 	return got == 0;
 }
@@ -242,7 +167,7 @@ static void answers(enum keeper_kind kind, uint64_t id)
 	const struct keeper_message m = { .kind = kind, .count = 1, .numbers = { id } };
 
 	assert_int_equal(keeper_message_send(channel, &m, NULL), 0);
-	turn();
+	goes_on();
 }
 
 static const struct saved_conn *entry(void)
@@ -250,30 +175,27 @@ static const struct saved_conn *entry(void)
 	return saved_conn(saved, NUMBER);
 }
 
-/* Returns the client's end; *ret_fd: the keeper's copy of the other one. */
-static int a_kept_connection(int *ret_fd)
+static void a_connection_is_kept(void)
 {
-	int fd = connected();
-
-	since_ns = now_ns;
+	client = connected();
+	held_since_ns = now_ns;
 	a_second_passes();
-	answers(KEEPER_KEPT, told(KEEPER_KEEP, ret_fd));
+	answers(KEEPER_KEPT, told(KEEPER_KEEP, &copy));
 	assert_true(entry()->kept);
-	return fd;
 }
 
 /* ---- who is kept ---- */
 
 TEST(a_holder_is_kept_after_a_second_and_known_to_be_when_the_keeper_says_so)
 {
-	int fd = connected(), copy = -1;
 	uint64_t id;
 
+	client = connected();
 	a_second_passes();
 	assert_int_equal(told(KEEPER_KEEP, NULL), 0);
-	since_ns = now_ns;
+	held_since_ns = now_ns;
 	now_ns += SECOND - 1;
-	turn();
+	goes_on();
 	a_second_passes();
 	id = told(KEEPER_KEEP, &copy);
 	assert_true(id && id == peer_cookie(copy) && id == entry()->cookie);
@@ -282,15 +204,12 @@ TEST(a_holder_is_kept_after_a_second_and_known_to_be_when_the_keeper_says_so)
 	assert_int_equal(told(KEEPER_KEEP, NULL), 0);
 	answers(KEEPER_KEPT, id);
 	assert_true(entry()->kept && !entry()->busy);
-	close(copy);
-	close(fd);
 }
 
 TEST(whoever_the_keeper_has_no_room_for_is_not_kept_and_asked_for_again)
 {
-	int fd = connected(), copy;
-
-	since_ns = now_ns;
+	client = connected();
+	held_since_ns = now_ns;
 	a_second_passes();
 	answers(KEEPER_REFUSED, told(KEEPER_KEEP, &copy));
 	assert_false(entry()->kept);
@@ -300,52 +219,48 @@ TEST(whoever_the_keeper_has_no_room_for_is_not_kept_and_asked_for_again)
 	a_second_passes();
 	answers(KEEPER_KEPT, told(KEEPER_KEEP, &copy));
 	assert_true(entry()->kept);
-	close(copy);
-	close(fd);
 }
 
 TEST(a_copy_does_not_keep_the_connection_open)
 {
-	int copy, fd = a_kept_connection(&copy);
-	uint64_t id = entry()->cookie;
+	uint64_t id;
 
+	a_connection_is_kept();
+	id = entry()->cookie;
 	server_close(server, NUMBER);
-	turn();
-	assert_true(gone && hears(fd));
+	goes_on();
+	assert_true(gone && reads_to_the_end());
 	assert_true(told(KEEPER_DROP, NULL) == id);
 	assert_false(entry()->cookie || entry()->kept);
-	close(copy);
-	close(fd);
 }
 
 /* The number is another connection's by then. */
 TEST(an_answer_that_comes_late_is_for_nobody)
 {
-	int fd = connected(), copy;
 	uint64_t id;
 
-	since_ns = now_ns;
+	client = connected();
+	held_since_ns = now_ns;
 	a_second_passes();
 	id = told(KEEPER_KEEP, &copy);
-	close(fd);
-	turn();
+	close(client);
+	goes_on();
 	assert_true(gone);
-	since_ns = INT64_MAX;
-	fd = connected();
+	held_since_ns = INT64_MAX;
+	client = connected();
 	assert_true(entry()->cookie && entry()->cookie != id);
 	answers(KEEPER_KEPT, id);
 	assert_false(entry()->kept);
-	close(copy);
-	close(fd);
 }
 
 /* A connection with delegated locks can go on in the next process only with its page. */
 TEST(a_page_that_is_refused_is_asked_for_again)
 {
-	int copy, page, fd = a_kept_connection(&copy);
 	uint64_t id;
+	int page;
 
-	says(fd, "DELEGATE\r\n");
+	a_connection_is_kept();
+	asks("DELEGATE\r\n");
 	for (int i = 0; i < 2; i++) {
 		a_second_passes();
 		id = told(KEEPER_KEEP, &page);
@@ -359,117 +274,96 @@ TEST(a_page_that_is_refused_is_asked_for_again)
 	assert_int_equal(told(KEEPER_KEEP, NULL), 0);
 	assert_true(entry()->kept);
 	close(page);
-	close(copy);
-	close(fd);
 }
 
 TEST(an_answer_about_a_page_that_comes_late_is_for_nobody)
 {
-	int copy, page, fd = a_kept_connection(&copy);
 	uint64_t id;
+	int page;
 
-	says(fd, "DELEGATE\r\n");
+	a_connection_is_kept();
+	asks("DELEGATE\r\n");
 	a_second_passes();
 	id = told(KEEPER_KEEP, &page);
-	close(fd);
-	turn();
+	close(client);
+	goes_on();
 	assert_true(gone);
-	since_ns = INT64_MAX;
-	fd = connected();
+	held_since_ns = INT64_MAX;
+	client = connected();
 	answers(KEEPER_REFUSED, id);
-	assert_false(hears(fd));
+	assert_false(reads_to_the_end());
 	close(page);
-	close(copy);
-	close(fd);
 }
 
 /* ---- busy ---- */
 
 TEST(a_request_is_marked_until_its_reply_is_written)
 {
-	int copy, fd = a_kept_connection(&copy);
-
-	says(fd, "WAIT\r\n");
+	a_connection_is_kept();
+	asks("WAIT\r\n");
 	assert_true(entry()->busy);
 	server_reply(server, NUMBER, SLICE("+"), false);
-	turn();
+	goes_on();
 	assert_false(entry()->busy);
-	says(fd, "NOW\r\n");
+	asks("NOW\r\n");
 	assert_false(entry()->busy);
-	close(copy);
-	close(fd);
 }
 
 TEST(a_part_of_a_request_is_marked)
 {
-	int copy, fd = a_kept_connection(&copy);
-
-	says(fd, "NO");
+	a_connection_is_kept();
+	asks("NO");
 	assert_true(entry()->busy);
-	says(fd, "W\r\n");
+	asks("W\r\n");
 	assert_false(entry()->busy);
-	says(fd, "\r\n");
+	asks("\r\n");
 	assert_false(entry()->busy);
-	close(copy);
-	close(fd);
 }
 
 TEST(what_is_behind_a_request_is_marked_with_it)
 {
-	int copy, fd = a_kept_connection(&copy);
-
-	says(fd, "WAIT\r\nWAIT\r\n");
+	a_connection_is_kept();
+	asks("WAIT\r\nWAIT\r\n");
 	server_reply(server, NUMBER, SLICE("+"), false);
-	turn();
-	turn();
+	goes_on();
+	goes_on();
 	assert_true(entry()->busy);
 	server_reply(server, NUMBER, SLICE("+"), false);
-	turn();
+	goes_on();
 	assert_false(entry()->busy);
-	close(copy);
-	close(fd);
 }
 
 TEST(a_push_is_marked_until_it_is_written)
 {
-	int copy, fd = a_kept_connection(&copy);
-
+	a_connection_is_kept();
 	server_push(server, NUMBER, SLICE("!"), false);
 	assert_true(entry()->busy);
-	turn();
+	goes_on();
 	assert_false(entry()->busy);
-	says(fd, "PUSH\r\n"); /* more than the socket takes */
+	asks("PUSH\r\n"); /* more than the socket takes */
 	assert_true(entry()->busy);
 	while (entry()->busy) {
-		hears(fd);
-		turn();
+		reads_to_the_end();
+		goes_on();
 	}
-	close(copy);
-	close(fd);
 }
 
 /* It would be busy for as long as the client asks nothing. */
 TEST(a_reply_that_may_wait_is_written_at_the_next_look)
 {
-	int copy, fd = a_kept_connection(&copy);
-
-	says(fd, "LAZY\r\n");
+	a_connection_is_kept();
+	asks("LAZY\r\n");
 	assert_true(entry()->busy);
 	a_second_passes();
 	assert_false(entry()->busy);
-	close(copy);
-	close(fd);
 }
 
 TEST(what_is_under_way_when_it_is_kept_is_marked)
 {
-	int fd = connected(), copy;
-
-	since_ns = now_ns;
-	says(fd, "WAIT\r\n");
+	client = connected();
+	held_since_ns = now_ns;
+	asks("WAIT\r\n");
 	a_second_passes();
 	answers(KEEPER_KEPT, told(KEEPER_KEEP, &copy));
 	assert_true(entry()->kept && entry()->busy);
-	close(copy);
-	close(fd);
 }

@@ -119,12 +119,10 @@ static void beside_others(void (*pair)(struct lb *lb))
 
 TEST_WITH(each_side_has_it_alone, fake_begin, fake_end)
 {
-	(void)state;
 	beside_others(write_pair);
 }
 
 TEST_WITH(who_reads_does_so_while_nobody_writes, fake_begin, fake_end)
 {
-	(void)state;
 	beside_others(read_pair);
 }

@@ -15,7 +15,6 @@ static char dir[64], path[96];
 
 static int make_dir(void **state)
 {
-	(void)state;
 	snprintf(dir, sizeof(dir), "/tmp/test_life.XXXXXX");
 	assert_non_null(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/life", dir);
@@ -24,7 +23,6 @@ static int make_dir(void **state)
 
 static int remove_dir(void **state)
 {
-	(void)state;
 	unlink(path);
 	assert_int_equal(rmdir(dir), 0);
 	return 0;
@@ -67,7 +65,6 @@ static void waits(const char *boot, const char *ended, bool wanted)
 
 TEST(who_gives_no_page_leaves_nothing)
 {
-	(void)state;
 	life_free(opened("boot", "one", "", false));
 	assert_int_equal(access(path, F_OK), -1);
 	waits("boot", "", false);
@@ -75,7 +72,6 @@ TEST(who_gives_no_page_leaves_nothing)
 
 TEST(after_a_kill_whose_page_is_gone_it_waits)
 {
-	(void)state;
 	is_killed("boot", "one");
 	waits("boot", "", true);
 	waits("boot", "", false); /* that one has ended in order */
@@ -83,7 +79,6 @@ TEST(after_a_kill_whose_page_is_gone_it_waits)
 
 TEST(after_a_kill_whose_page_has_ended_it_does_not_wait)
 {
-	(void)state;
 	is_killed("boot", "one");
 	waits("boot", "one", false);
 	is_killed("boot", "one");
@@ -93,7 +88,6 @@ TEST(after_a_kill_whose_page_has_ended_it_does_not_wait)
 
 TEST(after_another_boot_it_does_not_wait)
 {
-	(void)state;
 	is_killed("boot", "one");
 	waits("boot 2", "", false);
 	is_killed("boot", "one");
@@ -108,7 +102,6 @@ TEST(a_kill_during_the_wait_is_waited_for)
 {
 	struct life *l;
 
-	(void)state;
 	is_killed("boot", "one");
 	l = opened("boot", "two", "", false);
 	assert_false(life_begins(l, NOW));
@@ -119,7 +112,6 @@ TEST(a_kill_during_the_wait_is_waited_for)
 /* Clients of the process before it go on with their pages. */
 TEST(who_goes_on_says_so_at_once)
 {
-	(void)state;
 	is_killed("boot", "one");
 	life_free(opened("boot", "two", "one", true));
 	waits("boot", "two", false);
@@ -132,7 +124,6 @@ TEST(a_file_that_was_removed_is_missed_and_made_again)
 {
 	struct life *l = opened("boot", "one", "", false);
 
-	(void)state;
 	assert_false(life_is_missing(l));
 	assert_true(life_begins(l, NOW));
 	assert_false(life_is_missing(l));

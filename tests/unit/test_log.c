@@ -2,11 +2,9 @@
 /* The lines of the log: their form, what no text can do to it, and how many of them pass. */
 #include "base/log.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "tests/unit/unit.h"
@@ -15,144 +13,131 @@
 
 /* ---- buckets ---- */
 
-static struct log_buckets *new_buckets(void)
+static struct log_buckets buckets;
+
+static int empty_buckets(void **state)
 {
-	return calloc(1, sizeof(struct log_buckets));
+	buckets = (struct log_buckets){ 0 };
+	return 0;
 }
 
+#define BUCKETS(name) TEST_WITH(name, empty_buckets, NULL)
+
 /* client_closed: five at once, and one more every two seconds. */
-static int passed(struct log_buckets *b, const struct log_account *account, int times, int64_t now_ns)
+static int passed(const struct log_account *account, int times, int64_t now_ns)
 {
 	int count = 0;
 
 	while (times-- > 0)
-		count += log_buckets_pass(b, LOG_EVENT_client_closed, account, now_ns);
+		count += log_buckets_pass(&buckets, LOG_EVENT_client_closed, account, now_ns);
 	return count;
 }
 
-TEST(as_many_pass_as_a_bucket_has_room_for)
+BUCKETS(as_many_pass_as_a_bucket_has_room_for)
 {
-	struct log_buckets *b = new_buckets();
 	struct log_bucket held;
 
-	assert_int_equal(passed(b, NULL, 5, 1), 5);
-	assert_int_equal(b->holding, 0);
-	assert_int_equal(passed(b, NULL, 1, 1), 0);
-	assert_int_equal(b->holding, 1);
-	assert_int_equal(passed(b, NULL, 9, 2 * S), 0);
-	assert_int_equal(passed(b, NULL, 9, 2 * S + 1), 1);
-	assert_int_equal(passed(b, NULL, 9, 20 * S), 5);
-	assert_true(log_buckets_take(b, false, 20 * S, &held));
+	assert_int_equal(passed(NULL, 5, 1), 5);
+	assert_int_equal(buckets.holding, 0);
+	assert_int_equal(passed(NULL, 1, 1), 0);
+	assert_int_equal(buckets.holding, 1);
+	assert_int_equal(passed(NULL, 9, 2 * S), 0);
+	assert_int_equal(passed(NULL, 9, 2 * S + 1), 1);
+	assert_int_equal(passed(NULL, 9, 20 * S), 5);
+	assert_true(log_buckets_take(&buckets, false, 20 * S, &held));
 	assert_true(held.held == 1 + 9 + 8 + 4 && held.event == LOG_EVENT_client_closed && !held.named);
-	assert_false(log_buckets_take(b, true, 20 * S, &held));
-	assert_int_equal(b->holding, 0);
+	assert_false(log_buckets_take(&buckets, true, 20 * S, &held));
+	assert_int_equal(buckets.holding, 0);
 	/* Another kind has a bucket of its own. */
-	assert_true(log_buckets_pass(b, LOG_EVENT_accept_failed, NULL, 20 * S));
-	free(b);
+	assert_true(log_buckets_pass(&buckets, LOG_EVENT_accept_failed, NULL, 20 * S));
 }
 
-TEST(what_is_held_back_is_told_ten_seconds_after_the_first_line)
+BUCKETS(what_is_held_back_is_told_ten_seconds_after_the_first_line)
 {
-	struct log_buckets *b = new_buckets();
 	struct log_bucket held;
 
-	passed(b, NULL, 6, 3 * S);
-	assert_false(log_buckets_take(b, false, 3 * S + LOG_TELL_NS - 1, &held));
-	assert_true(log_buckets_take(b, false, 3 * S + LOG_TELL_NS, &held));
+	passed(NULL, 6, 3 * S);
+	assert_false(log_buckets_take(&buckets, false, 3 * S + LOG_TELL_NS - 1, &held));
+	assert_true(log_buckets_take(&buckets, false, 3 * S + LOG_TELL_NS, &held));
 	assert_int_equal(held.held, 1);
-	passed(b, NULL, 9, 3 * S + LOG_TELL_NS);
-	assert_true(log_buckets_take(b, true, 3 * S + LOG_TELL_NS, &held));
-	free(b);
+	passed(NULL, 9, 3 * S + LOG_TELL_NS);
+	assert_true(log_buckets_take(&buckets, true, 3 * S + LOG_TELL_NS, &held));
 }
 
-TEST(no_account_uses_up_the_lines_of_another)
+BUCKETS(no_account_uses_up_the_lines_of_another)
 {
 	const struct log_account app = { 1000, { 0 } }, web = { 0, SLICE("web.service") },
 				 mail = { 0, SLICE("mail.service") };
-	struct log_buckets *b = new_buckets();
 	struct log_bucket held;
 
-	assert_int_equal(passed(b, &app, 100, 1), 5);
-	assert_int_equal(passed(b, &web, 100, 1), 5);
-	assert_int_equal(passed(b, &mail, 5, 1), 5);
-	assert_int_equal(passed(b, NULL, 5, 1), 5);
-	assert_int_equal(b->holding, 2);
-	assert_true(log_buckets_take(b, true, 1, &held));
+	assert_int_equal(passed(&app, 100, 1), 5);
+	assert_int_equal(passed(&web, 100, 1), 5);
+	assert_int_equal(passed(&mail, 5, 1), 5);
+	assert_int_equal(passed(NULL, 5, 1), 5);
+	assert_int_equal(buckets.holding, 2);
+	assert_true(log_buckets_take(&buckets, true, 1, &held));
 	assert_true(held.named && held.uid == 1000 && held.unit_len == 0 && held.held == 95);
-	assert_true(log_buckets_take(b, true, 1, &held));
+	assert_true(log_buckets_take(&buckets, true, 1, &held));
 	assert_true(held.named && held.uid == 0 && held.unit_len == 11 && memcmp(held.unit, "web.service", 11) == 0);
-	free(b);
 }
 
 /* The table is full at LOG_BUCKETS_MAX accounts; one more shares the bucket of the kind. */
-TEST(the_memory_for_accounts_is_bounded)
+BUCKETS(the_memory_for_accounts_is_bounded)
 {
-	struct log_buckets *b = new_buckets();
 	struct log_account one = { 0, { 0 } };
 
 	for (one.uid = 1; one.uid <= LOG_BUCKETS_MAX; one.uid++)
-		assert_int_equal(passed(b, &one, 9, 1), 5);
-	assert_int_equal(b->holding, LOG_BUCKETS_MAX);
+		assert_int_equal(passed(&one, 9, 1), 5);
+	assert_int_equal(buckets.holding, LOG_BUCKETS_MAX);
 	one.uid = 5000;
-	assert_int_equal(passed(b, &one, 3, 1), 3);
+	assert_int_equal(passed(&one, 3, 1), 3);
 	one.uid = 5001;
-	assert_int_equal(passed(b, &one, 3, 1), 2);
-	assert_int_equal(b->holding, LOG_BUCKETS_MAX + 1);
-	assert_true(b->events[LOG_EVENT_client_closed].held == 1);
-	free(b);
+	assert_int_equal(passed(&one, 3, 1), 2);
+	assert_int_equal(buckets.holding, LOG_BUCKETS_MAX + 1);
+	assert_true(buckets.events[LOG_EVENT_client_closed].held == 1);
 }
 
-TEST(a_bucket_that_is_full_again_makes_room)
+BUCKETS(a_bucket_that_is_full_again_makes_room)
 {
-	struct log_buckets *b = new_buckets();
 	struct log_account one = { 0, { 0 } };
 
 	for (one.uid = 1; one.uid <= LOG_BUCKETS_MAX; one.uid++)
-		assert_int_equal(passed(b, &one, 5, 1), 5);
+		assert_int_equal(passed(&one, 5, 1), 5);
 	one.uid = 5000;
-	assert_int_equal(passed(b, &one, 9, 1 + 10 * S - 1), 5);
-	assert_false(b->accounts[0].uid == 5000);
+	assert_int_equal(passed(&one, 9, 1 + 10 * S - 1), 5);
+	assert_false(buckets.accounts[0].uid == 5000);
 	one.uid = 5001;
-	assert_int_equal(passed(b, &one, 9, 1 + 10 * S), 5);
-	assert_true(b->accounts[0].uid == 5001);
-	free(b);
+	assert_int_equal(passed(&one, 9, 1 + 10 * S), 5);
+	assert_true(buckets.accounts[0].uid == 5001);
 }
 
-TEST(a_long_unit_is_told_from_one_that_begins_alike)
+BUCKETS(a_long_unit_is_told_from_one_that_begins_alike)
 {
 	char x[LOG_UNIT_MAX + 1], y[LOG_UNIT_MAX + 1];
 	const struct log_account one = { 0, { x, sizeof(x) } }, other = { 0, { y, sizeof(y) } };
-	struct log_buckets *b = new_buckets();
 	struct log_bucket held;
 
 	memset(x, 'u', sizeof(x));
 	memset(y, 'u', sizeof(y));
 	y[LOG_UNIT_MAX] = 'v';
-	assert_int_equal(passed(b, &one, 6, 1), 5);
-	assert_int_equal(passed(b, &other, 6, 1), 5);
-	assert_true(log_buckets_take(b, true, 1, &held));
+	assert_int_equal(passed(&one, 6, 1), 5);
+	assert_int_equal(passed(&other, 6, 1), 5);
+	assert_true(log_buckets_take(&buckets, true, 1, &held));
 	assert_int_equal(held.unit_len, LOG_UNIT_MAX);
-	free(b);
 }
 
 /* ---- lines ---- */
 
-static int log_fd, old_fd;
-
 static int set_up(void **state)
 {
-	old_fd = dup(STDERR_FILENO);
-	log_fd = memfd_create("log", 0);
-	dup2(log_fd, STDERR_FILENO);
+	unit_capture(STDERR_FILENO);
 	log_setup(LOG_LEVEL_INFO, LOG_FORM_PLAIN);
 	return 0;
 }
 
 static int tear_down(void **state)
 {
-	dup2(old_fd, STDERR_FILENO);
-	close(old_fd);
-	close(log_fd);
+	unit_captured();
 	return 0;
 }
 
@@ -161,12 +146,9 @@ static int tear_down(void **state)
 /* What was logged since the last time. */
 static const char *logged(void)
 {
-	static char text[3 * 4096];
-	ssize_t len = pread(log_fd, text, sizeof(text) - 1, 0);
+	const char *text = unit_captured();
 
-	text[len] = 0;
-	assert_int_equal(ftruncate(log_fd, 0), 0);
-	lseek(log_fd, 0, SEEK_SET);
+	unit_capture(STDERR_FILENO);
 	return text;
 }
 

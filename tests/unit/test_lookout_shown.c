@@ -81,7 +81,6 @@ TEST(names_that_stand_together_are_asked_for_by_prefixes_that_few_others_have)
 {
 	static struct lookout l;
 
-	(void)state;
 	know_many(&l, 10000);
 	expect(&l, 0, NULL);
 	for (int i = 3980; i < 4060; i++)
@@ -95,7 +94,6 @@ TEST(what_was_shown_long_ago_or_comes_first_in_an_order_is_not_asked_for)
 {
 	static struct lookout l;
 
-	(void)state;
 	know_many(&l, 1000);
 	show(&l, lock(1), LOOKOUT_SHOWN_MS);
 	show(&l, lock(2), LOOKOUT_SHOWN_MS - 1);
@@ -108,7 +106,6 @@ TEST(bytes_that_mean_something_in_a_pattern_mean_themselves)
 {
 	static struct lookout l;
 
-	(void)state;
 	know_many(&l, 1000);
 	know(&l, "a*?[b]\\c^-");
 	show(&l, "a*?[b]\\c^-", 0);
@@ -119,7 +116,6 @@ TEST(more_than_some_questions_show_is_asked_for_in_turn)
 {
 	static struct lookout l;
 
-	(void)state;
 	know_many(&l, 10000);
 	for (int i = 0; i < 10; i++)
 		show(&l, lock(1000 * i), 0);
@@ -133,7 +129,6 @@ TEST(a_daemon_with_very_many_locks_is_asked_fewer_questions_a_second)
 {
 	static struct lookout l;
 
-	(void)state;
 	know_many(&l, 10000);
 	for (int i = 0; i < 3; i++)
 		show(&l, lock(1000 * i), 0);

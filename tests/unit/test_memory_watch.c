@@ -53,7 +53,6 @@ static void unified(const char *group, const char *limit, const char *used, cons
 
 static int set_up(void **state)
 {
-	(void)state;
 	strcpy(root + sizeof(root) - sizeof("XXXXXX"), "XXXXXX");
 	return mkdtemp(root) ? 0 : -1;
 }
@@ -62,7 +61,6 @@ static int tear_down(void **state)
 {
 	char command[PATH_MAX];
 
-	(void)state;
 	snprintf(command, sizeof(command), "rm -r '%s'", root);
 	return system(command); /* NOLINT(cert-env33-c): the name is ours */
 }
@@ -80,7 +78,6 @@ TEST_WITH(the_group_of_the_unit_is_read, set_up, tear_down)
 {
 	struct memory_use use;
 
-	(void)state;
 	assert_false(memory_limit_read(root, &use));
 	assert_int_equal(memory_limit_kills(root), 0);
 	write_file("/proc/self/cgroup", "1:name=systemd:/other\n0::/system.slice/lockbrokerd.service\n");
@@ -122,7 +119,6 @@ TEST_WITH(older_systems_have_a_hierarchy_for_it, set_up, tear_down)
 {
 	struct memory_use use;
 
-	(void)state;
 	write_file("/proc/self/cgroup", "4:memory:/docker/1a2b\n0::/\n");
 	write_file("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
 	write_file("/sys/fs/cgroup/memory/memory.usage_in_bytes", "900\n");
@@ -138,7 +134,6 @@ TEST(a_warning_comes_again_when_less_was_used)
 {
 	bool warned = false;
 
-	(void)state;
 	assert_false(memory_watch_warns(&warned, MEMORY_WATCH_PERCENT - 1));
 	assert_true(memory_watch_warns(&warned, MEMORY_WATCH_PERCENT));
 	assert_false(memory_watch_warns(&warned, 100));
@@ -155,7 +150,6 @@ static struct memory_most most;
 
 static int set_up_accounts(void **state)
 {
-	(void)state;
 	accounts_init(&sockets, SOCKET_POOLS, 1, 2);
 	accounts_init(&core, POOLS, 3, 4);
 	most = (struct memory_most){ 0 };
@@ -164,7 +158,6 @@ static int set_up_accounts(void **state)
 
 static int tear_down_accounts(void **state)
 {
-	(void)state;
 	accounts_deinit(&sockets);
 	accounts_deinit(&core);
 	memory_most_deinit(&most);
@@ -194,7 +187,6 @@ TEST_WITH(charges_of_connections_and_of_names_are_added, set_up_accounts, tear_d
 	struct charge names = charged(&core, 1000, "", POOL_LOCKS, 100);
 	struct charge left;
 
-	(void)state;
 	/* 1.125 MiB against 0.5 and 0.68. */
 	assert_string_equal(looked(), "user 1000 (up to 1 MiB: 0 connections, 100 names)");
 	charge_give_back(&output, SOCKET_OUTPUT);
@@ -214,7 +206,6 @@ TEST_WITH(a_look_is_bounded_and_a_pass_sees_everybody, set_up_accounts, tear_dow
 	static struct charge charges[USERS];
 	size_t looks = 0, before;
 
-	(void)state;
 	for (uint32_t i = 0; i < USERS; i++)
 		charges[i] = charged(&sockets, i + 1000, "", SOCKET_CONNECTIONS, i == USERS / 2 ? 2 : 1);
 	do {

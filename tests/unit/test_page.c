@@ -14,7 +14,6 @@ TEST(what_was_written_is_read)
 	struct session_page page;
 	struct session_view out;
 
-	(void)state;
 	session_page_init(&page, id);
 	assert_true(session_page_read(&page, &out));
 	assert_int_equal(out.state, SESSION_NONE);
@@ -30,7 +29,6 @@ TEST(what_is_no_page_is_refused)
 	struct session_page page;
 	struct session_view out;
 
-	(void)state;
 	session_page_init(&page, id);
 	page.version++;
 	assert_false(session_page_read(&page, &out));
@@ -47,7 +45,6 @@ TEST(a_page_is_known_by_its_id)
 	const uint8_t other[SESSION_PAGE_ID_BYTES] = { 0x01, 0xab, 0x21 };
 	struct session_page page;
 
-	(void)state;
 	session_page_init(&page, id);
 	assert_true(session_page_is(&page, SLICE("01ab2000000000000000000000000000")));
 	assert_false(session_page_is(&page, SLICE("01ab210000000000000000000000000")));
@@ -62,7 +59,6 @@ TEST(a_half_written_page_is_not_waited_for)
 	struct session_page page;
 	struct session_view out;
 
-	(void)state;
 	session_page_init(&page, id);
 	page.sequence = 5;
 	assert_false(session_page_read(&page, &out));
@@ -74,7 +70,6 @@ TEST(a_writer_that_follows_a_killed_one_is_not_read_half_way)
 	struct session_page page;
 	struct session_view out;
 
-	(void)state;
 	session_page_init(&page, id);
 	page.sequence = 5;
 	page.safe_until_ns = 77;
@@ -100,7 +95,6 @@ TEST(a_page_that_has_moved_counts_until_its_safe_until)
 		{ SESSION_LOST, 0 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		for (uint64_t odd = 0; odd < 2; odd++) {
 			struct session_page page;
@@ -142,7 +136,6 @@ TEST(a_reader_never_sees_half_a_write)
 	struct session_view out = { 0 };
 	pthread_t writer;
 
-	(void)state;
 	session_page_init(&page, id);
 	assert_int_equal(pthread_create(&writer, NULL, write_much, &page), 0);
 	while (out.epoch < ROUNDS)

@@ -41,7 +41,6 @@ TEST(the_ring_is_of_fifteen_minutes_and_the_oldest_step_goes)
 	struct plots p;
 	struct plots_reading r;
 
-	(void)state;
 	assert_int_equal(PLOTS_STEPS * PLOTS_STEP_S, MINUTES * 60);
 	plots_init(&p);
 	for (unsigned int i = 0; i < PLOTS_STEPS; i++)
@@ -64,7 +63,6 @@ TEST(a_step_without_an_answer_is_a_gap_and_so_is_the_rate_behind_it)
 	struct plots p;
 	struct plots_reading r;
 
-	(void)state;
 	plots_init(&p);
 	r = reading(1, 100, 3);
 	plots_add(&p, &r, 0, 0);
@@ -87,7 +85,6 @@ TEST(counters_that_began_anew_have_no_rate)
 	const struct plots_reading later = reading(2, 500, 1), none = { 0 };
 	struct plots_step step;
 
-	(void)state;
 	step = plots_between(&first, &later, 5);
 	expect(step.grants_per_s, NAN);
 	expect(step.refusals, NAN);
@@ -130,7 +127,6 @@ static void expect_waits(const double counts[PLOTS_CLASSES], double p50, double 
 
 TEST(quantiles_are_of_what_came_between_and_lie_evenly_in_their_class)
 {
-	(void)state;
 	expect_waits((double[PLOTS_CLASSES]){ 0 }, NAN, NAN);
 	expect_waits((double[PLOTS_CLASSES]){ 100 }, 0.5, 0.99);
 	expect_waits((double[PLOTS_CLASSES]){ 0, 0, 1 }, 3, 3.98);
@@ -140,7 +136,6 @@ TEST(quantiles_are_of_what_came_between_and_lie_evenly_in_their_class)
 
 TEST(of_a_wait_longer_than_all_bounds_the_last_bound_is_known)
 {
-	(void)state;
 	expect_waits((double[PLOTS_CLASSES]){ 98, [PLOTS_CLASSES - 1] = 2 }, 50.0 / 98, ldexp(1, PLOTS_CLASSES - 2));
 }
 
@@ -165,7 +160,6 @@ TEST(numbers_of_metrics_are_read)
 {
 	struct plots_reading r;
 
-	(void)state;
 	plots_read(slice_of(metrics), &r);
 	assert_true(r.made);
 	expect(r.since_s, 1700000000);
@@ -191,7 +185,6 @@ TEST(a_round_trip_is_the_mean_of_those_between)
 {
 	struct plots_reading from = first, to = first;
 
-	(void)state;
 	from.round_trip.up_to[PLOTS_CLASSES - 1] = 10;
 	from.round_trip.sum_ms = 100;
 	to.round_trip.up_to[PLOTS_CLASSES - 1] = 14;

@@ -22,7 +22,6 @@ TEST(a_name_may_hold_anything)
 {
 	struct process p;
 
-	(void)state;
 	assert_true(parse("12 (a) Z (b c)) S" REST " 1 0 4711 0\n", &p));
 	assert_int_equal(p.comm.len, 10);
 	assert_memory_equal(p.comm.data, "a) Z (b c)", 10);
@@ -36,7 +35,6 @@ TEST(a_zombie_has_ended_unless_a_thread_lives)
 {
 	struct process p;
 
-	(void)state;
 	assert_true(parse("12 (a) Z" REST " 1 0 4711 0", &p));
 	assert_true(p.ended);
 	assert_true(parse("12 (a) Z" REST " 2 0 4711 0", &p));
@@ -49,7 +47,6 @@ TEST(what_is_no_stat_is_refused)
 	struct process p;
 	size_t len;
 
-	(void)state;
 	for (len = 0; len < sizeof(whole) - 7; len++)
 		assert_false(process_parse((struct slice){ whole, len }, &p));
 	assert_false(parse("12 (a) S" REST " 1 0 x 0", &p));
@@ -64,7 +61,6 @@ TEST(only_who_surely_ended_is_dead)
 	struct process p;
 	pid_t child = fork();
 
-	(void)state;
 	if (child == 0) {
 		pause();
 		_exit(0);
@@ -88,7 +84,6 @@ TEST(a_dead_one_has_ended_and_one_that_sleeps_has_not)
 	char text[] = "12 (a) ?" REST " 1 0 4711 0";
 	struct process p;
 
-	(void)state;
 	text[7] = 'X';
 	assert_true(parse(text, &p));
 	assert_true(p.ended);
@@ -105,7 +100,6 @@ TEST(a_stat_whose_numbers_are_none_is_refused)
 {
 	struct process p;
 
-	(void)state;
 	assert_false(parse("12 (a) S" REST " x 0 4711 0", &p));
 	assert_false(parse("12 (a) S" REST " 1 0 0 0", &p));
 	assert_false(parse("12 (a) S" REST " 1 0 -1 0", &p));
@@ -124,7 +118,6 @@ TEST(numbers_of_others_are_theirs)
 	struct stat st;
 	pid_t child = fork();
 
-	(void)state;
 	if (child == 0)
 		_exit(0);
 	waitpid(child, NULL, 0);

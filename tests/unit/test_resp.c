@@ -164,6 +164,15 @@ static void expect_always(read_stream read, struct slice stream, const char *exp
 #define REQUESTS(stream, expected) expect_always(read_requests, SLICE(stream), expected)
 #define REPLIES(stream, expected) expect_always(read_replies, SLICE(stream), expected)
 
+/* Each of the streams, which NULL ends, is broken with that sentence. */
+static void expect_broken(read_stream read, const char *sentence, const char *const *streams)
+{
+	for (; *streams; streams++)
+		expect_always(read, slice_of(*streams), sentence);
+}
+
+#define STREAMS(...) ((const char *const[]){ __VA_ARGS__, NULL })
+
 /* ---- requests ---- */
 
 TEST(arrays_of_bulk_strings_are_requests)
@@ -202,12 +211,9 @@ TEST(inline_quotes_are_as_in_redis)
 
 TEST(unbalanced_quotes_break)
 {
-	REQUESTS("LOCK \"a\r\n", "!unbalanced quotes in request");
-	REQUESTS("LOCK 'a\r\n", "!unbalanced quotes in request");
-	REQUESTS("LOCK \"a\"b\r\n", "!unbalanced quotes in request");
-	REQUESTS("LOCK 'a\"b\" c\r\n", "!unbalanced quotes in request");
-	REQUESTS("LOCK \"a\\\"\r\n", "!unbalanced quotes in request");
-	REQUESTS("\"a\\\n", "!unbalanced quotes in request");
+	expect_broken(read_requests, "!unbalanced quotes in request",
+		      STREAMS("LOCK \"a\r\n", "LOCK 'a\r\n", "LOCK \"a\"b\r\n", "LOCK 'a\"b\" c\r\n",
+			      "LOCK \"a\\\"\r\n", "\"a\\\n"));
 }
 
 TEST(half_requests_wait)
@@ -221,38 +227,20 @@ TEST(half_requests_wait)
 
 TEST(bad_counts_break)
 {
-	const char *error = "!invalid multibulk length";
-
-	REQUESTS("*-2\r\n", error);
-	REQUESTS("*9\r\n", error);
-	REQUESTS("*1000000000\r\n", error);
-	REQUESTS("*99999999999999999999999\r\n", error);
-	REQUESTS("*9223372036854775807\r\n", error);
-	REQUESTS("*01\r\n", error);
-	REQUESTS("*-0\r\n", error);
-	REQUESTS("*+1\r\n", error);
-	REQUESTS("* 1\r\n", error);
-	REQUESTS("*1 \r\n", error);
-	REQUESTS("*1\n", error);
-	REQUESTS("*1\rx", error);
-	REQUESTS("*\r\n", error);
-	REQUESTS("*?\r\n", error);
+	expect_broken(read_requests, "!invalid multibulk length",
+		      STREAMS("*-2\r\n", "*9\r\n", "*1000000000\r\n", "*99999999999999999999999\r\n",
+			      "*9223372036854775807\r\n", "*01\r\n", "*-0\r\n", "*+1\r\n", "* 1\r\n", "*1 \r\n", "*1\n",
+			      "*1\rx", "*\r\n", "*?\r\n"));
 }
 
 TEST(bad_lengths_break)
 {
-	const char *error = "!invalid bulk length";
-
-	REQUESTS("*1\r\n$-1\r\n", error);
-	REQUESTS("*1\r\n$-9223372036854775808\r\n", error);
-	REQUESTS("*1\r\n$9223372036854775807\r\n", error);
-	REQUESTS("*1\r\n$18446744073709551615\r\n", error);
-	REQUESTS("*1\r\n$4294967296\r\n", error);
-	REQUESTS("*1\r\n$\r\n", error);
-	REQUESTS("*1\r\n$4x\r\n", error);
-	REQUESTS("*1\r\n$04\r\n", error);
-	REQUESTS("*1\r\n$2\r\nabc\r\n", "!a bulk string is longer than announced");
-	REQUESTS("*1\r\n$2\r\nab\n\n", "!a bulk string is longer than announced");
+	expect_broken(read_requests, "!invalid bulk length",
+		      STREAMS("*1\r\n$-1\r\n", "*1\r\n$-9223372036854775808\r\n", "*1\r\n$9223372036854775807\r\n",
+			      "*1\r\n$18446744073709551615\r\n", "*1\r\n$4294967296\r\n", "*1\r\n$\r\n",
+			      "*1\r\n$4x\r\n", "*1\r\n$04\r\n"));
+	expect_broken(read_requests, "!a bulk string is longer than announced",
+		      STREAMS("*1\r\n$2\r\nabc\r\n", "*1\r\n$2\r\nab\n\n"));
 }
 
 TEST(what_is_no_request_breaks)
@@ -508,29 +496,17 @@ TEST(half_replies_wait)
 
 TEST(bad_replies_break)
 {
-	REPLIES("x\r\n", "!unknown type of a value");
-	REPLIES("|1\r\n", "!unknown type of a value");
-	REPLIES(";4\r\n", "!unknown type of a value");
-	REPLIES(":1x\r\n", "!invalid integer");
-	REPLIES(":9223372036854775808\r\n", "!invalid integer");
-	REPLIES(":-9223372036854775809\r\n", "!invalid integer");
-	REPLIES("$?\r\n", "!invalid bulk length");
-	REPLIES("$-2\r\n", "!invalid bulk length");
-	REPLIES("=-1\r\n", "!invalid bulk length");
-	REPLIES("*?\r\n", "!invalid multibulk length");
-	REPLIES("%-1\r\n", "!invalid multibulk length");
-	REPLIES("%4611686018427387905\r\n", "!invalid multibulk length");
-	REPLIES("*1\r\n>1\r\n:1\r\n", "!a push within a reply");
-	REPLIES("#x\r\n", "!invalid value");
-	REPLIES("#\r\n", "!invalid value");
-	REPLIES("_x\r\n", "!invalid value");
-	REPLIES(",\r\n", "!invalid value");
-	REPLIES("(12a\r\n", "!invalid value");
-	REPLIES("=2\r\nab\r\n", "!a verbatim string without its format");
-	REPLIES("$1\r\nab\r\n", "!a bulk string is longer than announced");
-	REPLIES("+a\n", "!a line does not end as it should");
-	REPLIES("+a\rb\r\n", "!a line does not end as it should");
-	REPLIES("+\n", "!a line does not end as it should");
+	expect_broken(read_replies, "!unknown type of a value", STREAMS("x\r\n", "|1\r\n", ";4\r\n"));
+	expect_broken(read_replies, "!invalid integer",
+		      STREAMS(":1x\r\n", ":9223372036854775808\r\n", ":-9223372036854775809\r\n"));
+	expect_broken(read_replies, "!invalid bulk length", STREAMS("$?\r\n", "$-2\r\n", "=-1\r\n"));
+	expect_broken(read_replies, "!invalid multibulk length",
+		      STREAMS("*?\r\n", "%-1\r\n", "%4611686018427387905\r\n"));
+	expect_broken(read_replies, "!a push within a reply", STREAMS("*1\r\n>1\r\n:1\r\n"));
+	expect_broken(read_replies, "!invalid value", STREAMS("#x\r\n", "#\r\n", "_x\r\n", ",\r\n", "(12a\r\n"));
+	expect_broken(read_replies, "!a verbatim string without its format", STREAMS("=2\r\nab\r\n"));
+	expect_broken(read_replies, "!a bulk string is longer than announced", STREAMS("$1\r\nab\r\n"));
+	expect_broken(read_replies, "!a line does not end as it should", STREAMS("+a\n", "+a\rb\r\n", "+\n"));
 }
 
 TEST(replies_are_limited)

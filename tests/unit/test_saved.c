@@ -12,233 +12,174 @@
 
 TEST(nothing_is_left_by_nobody)
 {
-	struct saved *s = opened();
 	struct stat st;
 
-	(void)state;
-	assert_int_equal(left_count(s), 0);
+	daemon_begins();
+	assert_int_equal(left_count(), 0);
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_mode, S_IFREG | S_ISVTX | 0600);
-	saved_close(s);
 }
 
 TEST(a_living_holder_has_until_the_last_instant)
 {
-	struct saved *s;
-
-	(void)state;
 	daemon_dies(1, getpid(), own_start());
-	s = opened();
-	left_is(s, 0, 1, NOW + 10 * SECOND);
+	daemon_begins();
+	left_is(0, 1, NOW + 10 * SECOND);
 	assert_true(saved_holders_live(s));
 	assert_int_equal(saved_held_session(s), 1);
-	saved_close(s);
 }
 
 TEST(a_dead_holder_has_nothing)
 {
-	struct saved *s;
-
-	(void)state;
 	daemon_dies(1, getpid(), own_start() + 1);
-	s = opened();
-	left_is(s, 0, 1, 0);
+	daemon_begins();
+	left_is(0, 1, 0);
 	assert_int_equal(saved_held_session(s), 0);
-	saved_close(s);
 }
 
 TEST(who_cannot_be_told_lives)
 {
-	struct saved *s;
-
-	(void)state;
 	daemon_dies(1, 0, 0);
-	s = opened();
-	left_is(s, 0, 1, NOW + 10 * SECOND);
-	saved_close(s);
+	daemon_begins();
+	left_is(0, 1, NOW + 10 * SECOND);
 }
 
 TEST(who_let_go_is_no_holder)
 {
-	struct saved *s = opened();
-
-	(void)state;
-	session_is(s, 1, 10 * SECOND);
-	connected(s, 3, getpid(), own_start(), -1);
+	daemon_begins();
+	session_is(1, 10 * SECOND);
+	connected(3, getpid(), own_start(), -1);
 	saved_holder(s, 3, true);
 	saved_holder(s, 3, false);
-	saved_close(s);
-	s = opened();
-	left_is(s, 0, 1, 0);
-	saved_close(s);
+	daemon_begins();
+	left_is(0, 1, 0);
 }
 
 TEST(the_instant_only_grows_under_one_session)
 {
-	struct saved *s = opened();
-
-	(void)state;
-	session_is(s, 1, 10 * SECOND);
+	daemon_begins();
+	session_is(1, 10 * SECOND);
 	saved_safe_until(s, NOW + 8 * SECOND);
 	saved_safe_until(s, 0);
-	session_is(s, 1, 9 * SECOND); /* connected again */
-	connected(s, 0, getpid(), own_start(), -1);
+	session_is(1, 9 * SECOND); /* connected again */
+	connected(0, getpid(), own_start(), -1);
 	saved_holder(s, 0, true);
-	saved_close(s);
-	s = opened();
-	left_is(s, 0, 1, NOW + 10 * SECOND);
-	session_is(s, 2, 3 * SECOND);
-	session_is(s, 4, 2 * SECOND); /* a new one begins anew */
-	connected(s, 0, getpid(), own_start(), -1);
+	daemon_begins();
+	left_is(0, 1, NOW + 10 * SECOND);
+	session_is(2, 3 * SECOND);
+	session_is(4, 2 * SECOND); /* a new one begins anew */
+	connected(0, getpid(), own_start(), -1);
 	saved_holder(s, 0, true);
-	saved_close(s);
-	s = opened();
-	assert_int_equal(left_count(s), 2);
-	left_is(s, 0, 1, NOW + 10 * SECOND);
-	left_is(s, 1, 4, NOW + 2 * SECOND);
-	saved_close(s);
+	daemon_begins();
+	assert_int_equal(left_count(), 2);
+	left_is(0, 1, NOW + 10 * SECOND);
+	left_is(1, 4, NOW + 2 * SECOND);
 }
 
 TEST(an_instant_of_another_clock_is_bounded)
 {
-	struct saved *s = opened();
-
-	(void)state;
-	session_is(s, 1, 100 * SECOND);
-	connected(s, 0, getpid(), own_start(), -1);
+	daemon_begins();
+	session_is(1, 100 * SECOND);
+	connected(0, getpid(), own_start(), -1);
 	saved_holder(s, 0, true);
-	saved_close(s);
-	s = opened();
-	left_is(s, 0, 1, NOW + 15 * SECOND);
-	saved_close(s);
+	daemon_begins();
+	left_is(0, 1, NOW + 15 * SECOND);
 }
 
 /* The server may grant another one when the session is continued. */
 TEST(the_bound_is_the_timeout_that_was_granted_last)
 {
-	struct saved *s = opened();
-
-	(void)state;
-	session_is(s, 1, 3000 * SECOND);
+	daemon_begins();
+	session_is(1, 3000 * SECOND);
 	saved_session(s, &(struct zk_identity){ .session = 1, .password = "secret of 1" }, 20 * SECOND);
-	connected(s, 0, getpid(), own_start(), -1);
+	connected(0, getpid(), own_start(), -1);
 	saved_holder(s, 0, true);
-	saved_close(s);
-	s = opened();
-	left_is(s, 0, 1, NOW + 20 * SECOND);
-	saved_close(s);
+	daemon_begins();
+	left_is(0, 1, NOW + 20 * SECOND);
 }
 
 TEST(what_is_freed_or_over_stays_so)
 {
-	struct saved *s;
-
-	(void)state;
 	daemon_dies(1, getpid(), own_start());
 	daemon_dies(2, getpid(), own_start());
-	s = opened();
-	left_is(s, 0, 1, NOW + 10 * SECOND);
-	left_is(s, 1, 2, NOW + 10 * SECOND);
+	daemon_begins();
+	left_is(0, 1, NOW + 10 * SECOND);
+	left_is(1, 2, NOW + 10 * SECOND);
 	saved_free_former(s, 1);
 	saved_end_former(s, 2);
-	saved_close(s);
-	s = opened();
-	assert_int_equal(left_count(s), 1);
-	left_is(s, 0, 1, 0);
-	saved_close(s);
+	daemon_begins();
+	assert_int_equal(left_count(), 1);
+	left_is(0, 1, 0);
 }
 
 TEST(the_oldest_of_too_many_is_forgotten)
 {
-	struct saved *s;
 	int64_t id;
 
-	(void)state;
 	for (id = 1; id <= FORMERS_MAX + 2; id++)
 		daemon_dies(id, getpid(), own_start());
-	s = opened();
-	assert_int_equal(left_count(s), FORMERS_MAX);
-	left_is(s, 0, 3, NOW + 10 * SECOND);
-	left_is(s, FORMERS_MAX - 1, FORMERS_MAX + 2, NOW + 10 * SECOND);
-	saved_close(s);
+	daemon_begins();
+	assert_int_equal(left_count(), FORMERS_MAX);
+	left_is(0, 3, NOW + 10 * SECOND);
+	left_is(FORMERS_MAX - 1, FORMERS_MAX + 2, NOW + 10 * SECOND);
 }
 
 TEST(what_is_given_up_is_left_until_it_is_over)
 {
-	struct saved *s = opened();
 	struct zk_identity identity;
 
-	(void)state;
-	session_is(s, 1, 3 * SECOND);
+	daemon_begins();
+	session_is(1, 3 * SECOND);
 	saved_add_former(s, 1);
-	left_is(s, 0, 1, NOW + 3 * SECOND);
-	session_is(s, 2, 5 * SECOND);
+	left_is(0, 1, NOW + 3 * SECOND);
+	session_is(2, 5 * SECOND);
 	saved_add_former(s, 2);
-	saved_close(s);
-	s = opened();
-	assert_int_equal(left_count(s), 2);
-	left_is(s, 0, 1, NOW + 3 * SECOND);
-	left_is(s, 1, 2, NOW + 5 * SECOND);
+	daemon_begins();
+	assert_int_equal(left_count(), 2);
+	left_is(0, 1, NOW + 3 * SECOND);
+	left_is(1, 2, NOW + 5 * SECOND);
 	saved_end_former(s, 1);
 	assert_false(saved_identity(s, 1, &identity));
-	saved_close(s);
-	s = opened();
-	assert_int_equal(left_count(s), 1);
-	saved_close(s);
+	daemon_begins();
+	assert_int_equal(left_count(), 1);
 }
 
 /* Killed between the two stores: it stands there twice. */
 TEST(what_is_given_up_when_the_kill_comes_is_left_once)
 {
-	struct saved *s = opened();
-
-	(void)state;
-	session_is(s, 1, 3 * SECOND);
+	daemon_begins();
+	session_is(1, 3 * SECOND);
 	saved_add_former(s, 1);
 	saved_session(s, &(struct zk_identity){ .session = 1, .password = "secret of 1" }, 15 * SECOND);
-	saved_close(s);
-	s = opened();
-	assert_int_equal(left_count(s), 1);
-	left_is(s, 0, 1, NOW + 3 * SECOND);
-	saved_close(s);
+	daemon_begins();
+	assert_int_equal(left_count(), 1);
+	left_is(0, 1, NOW + 3 * SECOND);
 }
 
 TEST(an_ended_session_is_not_left)
 {
-	struct saved *s = opened();
-
-	(void)state;
-	session_is(s, 1, SECOND);
+	daemon_begins();
+	session_is(1, SECOND);
 	saved_session_ended(s);
-	saved_close(s);
-	s = opened();
-	assert_int_equal(left_count(s), 0);
-	saved_close(s);
+	daemon_begins();
+	assert_int_equal(left_count(), 0);
 }
 
 /* It may have come here with a copy of a disk, from a host whose daemon lives. */
 TEST(another_boot_is_nobodys_predecessor)
 {
-	struct saved *s;
-
-	(void)state;
 	daemon_dies(1, getpid(), own_start());
 	conf.boot_id = "another";
-	s = opened();
-	assert_int_equal(left_count(s), 0);
-	saved_close(s);
+	daemon_begins();
+	assert_int_equal(left_count(), 0);
 }
 
 TEST(another_name_is_nobodys_predecessor)
 {
-	struct saved *s;
-
-	(void)state;
 	daemon_dies(1, getpid(), own_start());
 	conf.host = "beta";
-	s = opened();
-	assert_int_equal(left_count(s), 0);
-	saved_close(s);
+	daemon_begins();
+	assert_int_equal(left_count(), 0);
 }
 
 /* ---- who lives ---- */
@@ -247,27 +188,21 @@ TEST(another_name_is_nobodys_predecessor)
 TEST(whoever_has_the_connection_of_an_ended_holder_is_one)
 {
 	int child = daemon_is_killed(1, getpid(), own_start() + 1, true);
-	struct saved *s = opened();
 
-	(void)state;
-	left_is(s, 0, 1, NOW + 10 * SECOND);
+	daemon_begins();
+	left_is(0, 1, NOW + 10 * SECOND);
 	assert_true(saved_holders_live(s));
 	close(child);
 	assert_false(saved_holders_live(s));
-	saved_close(s);
 }
 
 /* The daemon did not live to learn which connection that is. */
 TEST(a_connection_that_is_not_known_may_be_left_to_a_child)
 {
-	struct saved *s;
-
-	(void)state;
 	close(daemon_is_killed(1, getpid(), own_start() + 1, false));
-	s = opened();
-	left_is(s, 0, 1, NOW + 10 * SECOND);
+	daemon_begins();
+	left_is(0, 1, NOW + 10 * SECOND);
 	assert_true(saved_holders_live(s));
-	saved_close(s);
 }
 
 /* A question about each of thousands would take seconds where there are many sockets. */
@@ -275,58 +210,58 @@ TEST(many_ended_holders_are_looked_at_little_by_little)
 {
 	enum { MANY = 4000 };
 	int of_all[2], of_last[2], calls = 0;
-	struct saved *s;
 
-	(void)state;
 	conf.clients = MANY;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, of_all), 0);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, of_last), 0);
-	s = opened();
-	session_is(s, 1, 10 * SECOND);
+	daemon_begins();
+	session_is(1, 10 * SECOND);
 	for (uint32_t i = 0; i < MANY; i++) {
-		connected(s, i, getpid(), own_start() + 1, i == MANY - 1 ? of_last[0] : of_all[0]);
+		connected(i, getpid(), own_start() + 1, i == MANY - 1 ? of_last[0] : of_all[0]);
 		saved_holder(s, i, true);
 	}
 	for (int i = 0; i < MANY; i++)
 		saved_look(s);
-	saved_close(s);
+	daemon_ends();
 	close(of_all[0]);
 	close(of_all[1]);
-	s = opened();
-	left_is(s, 0, 1, NOW + 10 * SECOND);
+	daemon_begins();
+	left_is(0, 1, NOW + 10 * SECOND);
 	close(of_last[0]);
 	close(of_last[1]);
 	while (saved_holders_live(s))
 		calls++;
 	assert_in_range(calls, 2, MANY);
-	saved_close(s);
 }
 
 /* It may have read until when it is safe. */
 TEST(a_living_holder_that_closed_its_connection_is_one)
 {
-	struct saved *s;
-
-	(void)state;
 	daemon_dies(1, getpid(), own_start());
-	s = opened();
+	daemon_begins();
 	assert_true(saved_holders_live(s));
-	saved_close(s);
 }
 
 /* ---- going on ---- */
 
 static const struct saved_conn who = { .pid = 10, .uid = 20, .gid = 30, .start = 40, .peer = 50 };
 
+/* With the file that was made ahead, or -1. */
+static void goes_on(int ahead)
+{
+	struct saved_previous *left = read_left();
+
+	assert_int_equal(saved_continue(&s, &conf, left, ahead), 0);
+	saved_previous_free(left);
+}
+
 /* What a process that goes on finds, and that nothing has changed before the new file has its name. */
 TEST(who_goes_on_has_session_and_formers)
 {
 	struct saved_previous *left;
-	struct saved *s;
 	struct zk_identity identity;
 	struct stat before, after;
 
-	(void)state;
 	daemon_dies(1, getpid(), own_start());
 	daemon_dies(2, getpid(), own_start());
 	assert_int_equal(stat(path, &before), 0);
@@ -342,26 +277,21 @@ TEST(who_goes_on_has_session_and_formers)
 	assert_int_equal(stat(path, &after), 0);
 	assert_int_not_equal(before.st_ino, after.st_ino);
 	assert_int_equal(saved_previous_read(&left, &conf), -EBUSY);
-	left_is(s, 0, 1, NOW + 10 * SECOND);
-	assert_int_equal(left_count(s), 1);
+	left_is(0, 1, NOW + 10 * SECOND);
+	assert_int_equal(left_count(), 1);
 	assert_true(saved_present(s, &identity));
 	assert_int_equal(identity.session, 2);
 	assert_string_equal(identity.password, "secret of 2");
-	saved_close(s);
 }
 
 TEST(who_goes_on_and_is_killed_at_once_leaves_what_there_was)
 {
 	struct saved_previous *left;
-	struct saved *s;
 
-	(void)state;
 	daemon_dies(1, getpid(), own_start());
-	left = read_left();
-	assert_int_equal(saved_continue(&s, &conf, left, -1), 0);
-	saved_previous_free(left);
+	goes_on(-1);
 	saved_connected(s, 1, &who, -1);
-	saved_close(s);
+	daemon_ends();
 	left = read_left();
 	assert_int_equal(left->session.id, 1);
 	assert_int_equal(left->conns[1].pid, 0);
@@ -372,21 +302,16 @@ TEST(who_goes_on_and_is_killed_at_once_leaves_what_there_was)
 TEST(a_file_that_was_made_ahead_becomes_the_new_one)
 {
 	int ahead, other;
-	struct saved_previous *left;
 	struct stat made, named;
-	struct saved *s;
 
-	(void)state;
-	s = opened();
+	daemon_begins();
 	assert_non_null(saved_grow(s, 256 << 10));
-	saved_close(s);
+	daemon_ends();
 	ahead = saved_ahead(dir);
 	other = saved_ahead(dir);
 	assert_true(ahead >= 0 && other >= 0);
 	assert_int_equal(close(other), 0);
-	left = read_left();
-	assert_int_equal(saved_continue(&s, &conf, left, ahead), 0);
-	saved_previous_free(left);
+	goes_on(ahead);
 	assert_true(saved_room(s) >= 256 << 10);
 	assert_non_null(saved_grow(s, 128 << 10));
 	assert_int_equal(saved_publish(s), 0);
@@ -400,7 +325,6 @@ TEST(a_file_that_was_made_ahead_becomes_the_new_one)
 		assert_true(room - saved_room(s) <= 64 << 10);
 	}
 	assert_false(saved_cut(s, 64 << 10));
-	saved_close(s);
 }
 
 /* Without one, or with one that cannot be named there, the file is made when it is needed. */
@@ -408,18 +332,14 @@ TEST(a_file_that_cannot_be_named_is_made_anew)
 {
 	struct saved_previous *left;
 	int elsewhere = memfd_create("elsewhere", MFD_CLOEXEC);
-	struct saved *s;
 
-	(void)state;
 	assert_int_equal(saved_ahead(dir), -1);
 	assert_int_equal(saved_ahead("/nowhere"), -1);
 	daemon_dies(1, getpid(), own_start());
-	left = read_left();
 	assert_true(elsewhere >= 0);
-	assert_int_equal(saved_continue(&s, &conf, left, elsewhere), 0);
-	saved_previous_free(left);
+	goes_on(elsewhere);
 	assert_int_equal(saved_publish(s), 0);
-	saved_close(s);
+	daemon_ends();
 	left = read_left();
 	assert_int_equal(left->session.id, 1);
 	saved_previous_free(left);
@@ -428,26 +348,18 @@ TEST(a_file_that_cannot_be_named_is_made_anew)
 /* Connections keep their numbers, also if there may be fewer of them by now. */
 TEST(a_table_is_never_smaller_than_the_one_before)
 {
-	struct saved_previous *left;
-	struct saved *s;
-
-	(void)state;
 	daemon_dies(1, getpid(), own_start());
 	conf.clients = 2;
-	left = read_left();
-	assert_int_equal(saved_continue(&s, &conf, left, -1), 0);
+	goes_on(-1);
 	assert_int_equal(saved_clients(s), CLIENTS);
-	saved_previous_free(left);
-	saved_close(s);
 }
 
 TEST(a_connection_is_found_as_it_was)
 {
-	struct saved *s = opened();
 	struct saved_previous *left;
 	int ends[2];
 
-	(void)state;
+	daemon_begins();
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
 	saved_connected(s, 1, &who, ends[0]);
 	*saved_keep(s, 1, true) = 0;
@@ -455,7 +367,7 @@ TEST(a_connection_is_found_as_it_was)
 	saved_keep(s, 2, true);
 	saved_gone(s, 2);
 	saved_connected(s, 3, &who, -1);
-	saved_close(s);
+	daemon_ends();
 	left = read_left();
 	assert_true(left->conns[1].cookie == peer_cookie(ends[0]) && left->conns[1].kept && !left->conns[1].busy);
 	assert_true(left->conns[1].pid == 10 && left->conns[1].uid == 20 && left->conns[1].gid == 30);
@@ -472,9 +384,7 @@ TEST(a_file_that_stays_behind_is_spoiled)
 {
 	char in_the_way[128];
 	struct saved_previous *left;
-	struct saved *s;
 
-	(void)state;
 	daemon_dies(1, getpid(), own_start());
 	left = read_left();
 	assert_non_null(left->file);
@@ -484,7 +394,7 @@ TEST(a_file_that_stays_behind_is_spoiled)
 	assert_int_equal(unlink(in_the_way), 0);
 	assert_int_equal(saved_publish(s), -ENOENT);
 	saved_spoil_earlier(s);
-	saved_close(s);
+	daemon_ends();
 	left = read_left();
 	assert_null(left->file);
 	saved_previous_free(left);
@@ -495,26 +405,25 @@ TEST(a_parcel_has_what_the_file_has)
 {
 	struct parcel p = { 0 };
 	struct saved_previous *left;
-	struct saved *s, *next;
+	struct saved *before;
 	struct zk_identity identity;
 
-	(void)state;
 	daemon_dies(1, getpid(), own_start());
-	s = opened();
-	session_is(s, 2, 5 * SECOND);
+	daemon_begins();
+	session_is(2, 5 * SECOND);
 	saved_pack(s, &p);
 	p.fds[0] = dup(p.fds[0]); /* a process of its own */
 	assert_int_equal(saved_previous_unpack(&left, &p), 0);
-	assert_int_equal(saved_continue(&next, &conf, left, -1), 0);
+	before = s;
+	assert_int_equal(saved_continue(&s, &conf, left, -1), 0);
 	saved_previous_free(left);
-	assert_int_equal(saved_publish(next), 0);
-	left_is(next, 0, 1, NOW + 10 * SECOND);
-	assert_int_equal(saved_held_session(next), 1);
-	assert_true(saved_holders_live(next));
-	assert_true(saved_present(next, &identity));
+	assert_int_equal(saved_publish(s), 0);
+	left_is(0, 1, NOW + 10 * SECOND);
+	assert_int_equal(saved_held_session(s), 1);
+	assert_true(saved_holders_live(s));
+	assert_true(saved_present(s, &identity));
 	assert_int_equal(identity.session, 2);
-	saved_close(s);
-	saved_close(next);
+	saved_close(before);
 	parcel_free(&p);
 }
 
@@ -524,7 +433,6 @@ TEST(a_parcel_without_the_file_is_refused)
 	struct entry_writer w;
 	struct saved_previous *left;
 
-	(void)state;
 	assert_int_equal(saved_previous_unpack(&left, &p), -EBADMSG);
 	w = entry_begin(&p.text, "saved");
 	parcel_fd(&p, &w, "fd", open("/dev/null", O_RDONLY));

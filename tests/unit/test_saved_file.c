@@ -17,14 +17,15 @@ enum { FILE_MAX = 1 << 19, ROUNDS = 3000 };
 TEST(memory_grows_and_is_found_again_as_one)
 {
 	const size_t part = saved_pages(16384);
-	struct saved *s = opened();
-	char *first = saved_grow(s, part), *second = saved_grow(s, 1 << 20);
 	struct saved_previous *left;
+	char *first, *second;
 
-	(void)state;
+	daemon_begins();
+	first = saved_grow(s, part);
+	second = saved_grow(s, 1 << 20);
 	strcpy(first, "first");
 	strcpy(second + (1 << 20) - 5, "last");
-	saved_close(s);
+	daemon_ends();
 	left = read_left();
 	assert_int_equal(left->memory.len, part + (1 << 20));
 	assert_string_equal(left->memory.data, "first");
@@ -44,13 +45,15 @@ static uint64_t blocks_of(const char *file)
 TEST(memory_that_is_given_back_is_the_file_systems)
 {
 	enum { PART = 1 << 16 };
-	struct saved *s = opened();
-	char *first = saved_grow(s, PART), *second = saved_grow(s, 4 * PART);
-	uint64_t before = blocks_of(path);
 	struct saved_previous *left;
+	char *first, *second;
 	size_t bytes = 0;
+	uint64_t before;
 
-	(void)state;
+	daemon_begins();
+	first = saved_grow(s, PART);
+	second = saved_grow(s, 4 * PART);
+	before = blocks_of(path);
 	memset(first, 'a', PART);
 	memset(second, 'b', 4 * PART);
 	assert_null(saved_refill(s, &bytes));
@@ -62,7 +65,7 @@ TEST(memory_that_is_given_back_is_the_file_systems)
 	assert_int_equal(bytes, PART);
 	assert_int_equal(blocks_of(path), before - PART);
 	memset(second + 2 * PART, 'c', PART);
-	saved_close(s);
+	daemon_ends();
 	left = read_left();
 	assert_int_equal(left->memory.len, 5 * PART);
 	for (size_t i = 0; i < 5 * PART; i++)
@@ -79,15 +82,25 @@ static void punch(const char *name, off_t bytes)
 	close(fd);
 }
 
+static void remove_spares(void)
+{
+	const char *const names[] = { "saved.spare", "session.spare", "session.spare.spare" };
+	char spare[128];
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		snprintf(spare, sizeof(spare), "%s/%s", dir, names[i]);
+		unlink(spare);
+	}
+}
+
 TEST(a_spare_is_as_long_as_the_next_file_has_to_be)
 {
 	enum { PART = 1 << 20 };
-	struct saved *s = opened();
-	char spare[sizeof(path) + 6], *memory = saved_grow(s, 4 * PART);
-	const char *const others[] = { "session.spare", "session.spare.spare" };
+	char spare[sizeof(path) + 6], *memory;
 	uint64_t whole, size;
 
-	(void)state;
+	daemon_begins();
+	memory = saved_grow(s, 4 * PART);
 	snprintf(spare, sizeof(spare), "%s.spare", path);
 	assert_int_equal(saved_leave_spare(s), 0);
 	assert_false(saved_cut(s, PART));
@@ -106,35 +119,27 @@ TEST(a_spare_is_as_long_as_the_next_file_has_to_be)
 	unlink(path);
 	assert_int_equal(saved_leave_spare(s), 0);
 	assert_int_equal(blocks_of(spare), whole - 3 * PART);
-	saved_close(s);
-	unlink(spare);
-	for (size_t i = 0; i < 2; i++) {
-		snprintf(spare, sizeof(spare), "%s/%s", dir, others[i]);
-		unlink(spare);
-	}
+	daemon_ends();
+	remove_spares();
 }
 
 TEST(memory_has_an_end)
 {
-	struct saved *s = opened();
-
-	(void)state;
+	daemon_begins();
 	assert_null(saved_grow(s, 0));
 	assert_null(saved_grow(s, SAVED_MEMORY_MAX + 1));
 	assert_non_null(saved_grow(s, 4096));
 	assert_null(saved_grow(s, SAVED_MEMORY_MAX));
-	saved_close(s);
 }
 
 /* The daemon was killed while it made the file longer: that part does not count yet. */
 TEST(memory_that_was_being_added_is_none)
 {
-	struct saved *s = opened();
 	struct saved_previous *left;
 
-	(void)state;
+	daemon_begins();
 	saved_grow(s, saved_pages(1));
-	saved_close(s);
+	daemon_ends();
 	assert_int_equal(truncate(path, 1 << 20), 0);
 	left = read_left();
 	assert_non_null(left->file);
@@ -189,16 +194,13 @@ TEST(of_every_length_only_the_whole_is_gone_by)
 	char whole[FILE_MAX];
 	size_t size, len;
 
-	(void)state;
 	daemon_dies(1, getpid(), own_start());
 	size = read_file(whole);
 	for (len = 0; len <= size; len += step) {
-		struct saved *s;
-
 		write_file(whole, len);
-		s = opened();
-		assert_int_equal(left_count(s), len == size);
-		saved_close(s);
+		daemon_begins();
+		assert_int_equal(left_count(), len == size);
+		daemon_ends();
 	}
 }
 
@@ -206,17 +208,14 @@ TEST(of_every_length_only_the_whole_is_gone_by)
 TEST(a_copy_is_not_gone_by)
 {
 	char whole[FILE_MAX];
-	struct saved *s;
 	size_t size;
 
-	(void)state;
 	daemon_dies(1, getpid(), own_start());
 	size = read_file(whole);
 	unlink(path);
 	write_copy(whole, size);
-	s = opened();
-	assert_int_equal(left_count(s), 0);
-	saved_close(s);
+	daemon_begins();
+	assert_int_equal(left_count(), 0);
 }
 
 /* Bytes changed by chance: whatever is made of it, it is bounded and within the file. */
@@ -226,14 +225,12 @@ TEST(no_bytes_do_harm)
 	size_t size;
 	int round, i;
 
-	(void)state;
 	daemon_dies(1, getpid(), own_start());
 	daemon_dies(2, getpid(), own_start());
 	size = read_file(whole);
 	srandom(1);
 	for (round = 0; round < ROUNDS; round++) {
 		struct broker_former list[FORMERS_MAX];
-		struct saved *s;
 		size_t count;
 
 		memcpy(spoiled, whole, size);
@@ -243,22 +240,11 @@ TEST(no_bytes_do_harm)
 			spoiled[at] = (char)(random() % 3 ? random() : 0xff);
 		}
 		write_file(spoiled, random() % 8 ? size : (size_t)random() % size);
-		s = opened();
+		daemon_begins();
 		count = saved_formers(s, list);
 		assert_true(count <= FORMERS_MAX);
 		saved_holders_live(s);
-		saved_close(s);
-	}
-}
-
-static void remove_spares(void)
-{
-	const char *const names[] = { "saved.spare", "session.spare", "session.spare.spare" };
-	char spare[128];
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		snprintf(spare, sizeof(spare), "%s/%s", dir, names[i]);
-		unlink(spare);
+		daemon_ends();
 	}
 }
 
@@ -266,12 +252,11 @@ static void remove_spares(void)
 TEST(a_file_that_was_removed_is_made_again_with_all_that_it_had)
 {
 	struct saved_previous *left;
-	struct saved *s = opened();
 	const size_t page = saved_pages(1);
 	char *first, *second;
 
-	(void)state;
-	session_is(s, 7, 10 * SECOND);
+	daemon_begins();
+	session_is(7, 10 * SECOND);
 	first = saved_grow(s, page);
 	second = saved_grow(s, 2 * page);
 	memset(first, 'a', page);
@@ -282,10 +267,10 @@ TEST(a_file_that_was_removed_is_made_again_with_all_that_it_had)
 	assert_int_equal(saved_again(s, dir), 0);
 	assert_false(saved_is_missing(s, dir));
 	second[2 * page - 1] = 'c';
-	connected(s, 3, getpid(), own_start(), -1);
+	connected(3, getpid(), own_start(), -1);
 	saved_holder(s, 3, true);
 	assert_int_equal(saved_previous_read(&left, &conf), -EBUSY);
-	saved_close(s);
+	daemon_ends();
 	assert_int_equal(saved_previous_read(&left, &conf), 0);
 	assert_int_equal(left->session.id, 7);
 	assert_true(left->conns[3].holds);
@@ -301,18 +286,16 @@ TEST(a_file_that_was_removed_is_made_again_with_all_that_it_had)
 
 TEST(a_process_on_its_way_out_is_seen)
 {
-	struct saved *s = NULL;
 	int end[2];
 	char byte;
 	pid_t pid;
 
-	(void)state;
 	assert_false(saved_previous_is_ending(dir));
 	assert_int_equal(pipe(end), 0);
 	pid = fork();
 	if (pid == 0) {
-		s = opened();
-		saved_close(s);
+		daemon_begins();
+		daemon_ends();
 		byte = 'x';
 		_exit(write(end[1], &byte, 1) == 1 && pause());
 	}
@@ -327,10 +310,8 @@ TEST(a_process_on_its_way_out_is_seen)
 
 TEST(it_is_one_daemons_at_a_time)
 {
-	struct saved *s = opened();
 	struct saved_previous *left = NULL;
 
-	(void)state;
+	daemon_begins();
 	assert_int_equal(saved_previous_read(&left, &conf), -EBUSY);
-	saved_close(s);
 }

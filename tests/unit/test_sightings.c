@@ -13,7 +13,6 @@
 /* Each test has one of its own, and what it keeps stays until the end of the program. */
 #define NEW_SIGHTINGS(all) \
 	static struct sightings all; \
-	(void)state; \
 	sightings_init(&all)
 
 static struct resp_replies replies;

@@ -20,6 +20,7 @@ struct probe {
 };
 
 static struct watch_base *base;
+static int fds[2]; /* the ends of a connection */
 
 static void fired(int fd, short what, void *arg)
 {
@@ -38,15 +39,16 @@ static void fired(int fd, short what, void *arg)
 
 static int begin(void **state)
 {
-	(void)state;
 	base = watch_base_new();
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
 	return base ? 0 : -1;
 }
 
 static int end(void **state)
 {
-	(void)state;
 	watch_base_free(base);
+	close(fds[0]);
+	close(fds[1]);
 	return 0;
 }
 
@@ -58,7 +60,6 @@ TEST(a_timer_that_is_set_in_its_callback_waits_for_the_next_turn)
 	const int64_t instants[] = { 1, clock_now_ns() - 1000 * MS, clock_now_ns() };
 	struct probe p = { 0 };
 
-	(void)state;
 	p.watch = watch_new(base, fired, &p);
 	for (size_t i = 0; i < sizeof(instants) / sizeof(instants[0]); i++) {
 		p.count = 0;
@@ -78,7 +79,6 @@ TEST(all_that_are_due_fire_in_one_turn_in_their_order)
 	struct probe p[3] = { 0 };
 	int64_t now_ns = clock_now_ns();
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		p[i].watch = watch_new(base, fired, &p[i]);
 		watch_set_by(p[i].watch, now_ns - i * MS);
@@ -98,7 +98,6 @@ TEST(an_instant_is_not_met_early_and_an_earlier_one_counts)
 	struct probe late = { 0 }, early = { 0 };
 	int64_t due_ns;
 
-	(void)state;
 	late.watch = watch_new(base, fired, &late);
 	early.watch = watch_new(base, fired, &early);
 	watch_set(late.watch, -1, 0, 3600 * CLOCK_NS_PER_S);
@@ -117,10 +116,7 @@ TEST(an_instant_is_not_met_early_and_an_earlier_one_counts)
 TEST(a_descriptor_or_its_time_whichever_is_first_and_only_once)
 {
 	struct probe p = { 0 };
-	int fds[2];
 
-	(void)state;
-	assert_int_equal(pipe(fds), 0);
 	p.watch = watch_new(base, fired, &p);
 	watch_set(p.watch, fds[0], WATCH_READ, 0);
 	watch_base_turn(base, true);
@@ -136,18 +132,13 @@ TEST(a_descriptor_or_its_time_whichever_is_first_and_only_once)
 	assert_int_equal(p.what, WATCH_READ);
 	assert_false(watch_is_set(p.watch));
 	watch_free(p.watch);
-	close(fds[0]);
-	close(fds[1]);
 }
 
 /* Both are found ready at once; the one that comes first ends the other. */
 TEST(what_is_cleared_meanwhile_is_not_told)
 {
 	struct probe p[2] = { 0 };
-	int fds[2];
 
-	(void)state;
-	assert_int_equal(pipe(fds), 0);
 	assert_int_equal(write(fds[1], "x", 1), 1);
 	for (int i = 0; i < 2; i++) {
 		p[i].watch = watch_new(base, fired, &p[i]);
@@ -159,18 +150,13 @@ TEST(what_is_cleared_meanwhile_is_not_told)
 	assert_int_equal(p[0].count + p[1].count, 1);
 	watch_free(p[0].watch);
 	watch_free(p[1].watch);
-	close(fds[0]);
-	close(fds[1]);
 }
 
 /* As a connection is: one waits for input, the other for room to write. */
 TEST(two_watch_one_descriptor)
 {
 	struct probe in = { 0 }, out = { 0 };
-	int fds[2];
 
-	(void)state;
-	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
 	in.watch = watch_new(base, fired, &in);
 	out.watch = watch_new(base, fired, &out);
 	watch_set(in.watch, fds[0], WATCH_READ | WATCH_HANGUP | WATCH_KEEP, WATCH_NO_TIMEOUT);
@@ -198,8 +184,6 @@ TEST(two_watch_one_descriptor)
 	assert_int_equal(in.count + out.count, 5);
 	watch_free(in.watch);
 	watch_free(out.watch);
-	close(fds[0]);
-	close(fds[1]);
 }
 
 /* What is so already when it is set is told once, whatever was told before. */
@@ -207,10 +191,7 @@ TEST(an_edge_is_told_once_for_each_time_it_is_set)
 {
 	const unsigned int flags = WATCH_READ | WATCH_HANGUP | WATCH_EDGE | WATCH_KEEP;
 	struct probe p = { 0 };
-	int fds[2];
 
-	(void)state;
-	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
 	assert_int_equal(write(fds[1], "x", 1), 1);
 	p.watch = watch_new(base, fired, &p);
 	for (int times = 1; times <= 3; times++) {
@@ -221,10 +202,10 @@ TEST(an_edge_is_told_once_for_each_time_it_is_set)
 		assert_int_equal(p.what, WATCH_READ | WATCH_EDGE);
 	}
 	close(fds[1]);
+	fds[1] = -1;
 	watch_base_turn(base, false);
 	watch_base_turn(base, false);
 	assert_int_equal(p.count, 4);
 	assert_true(p.what & WATCH_HANGUP);
 	watch_free(p.watch);
-	close(fds[0]);
 }

@@ -24,34 +24,64 @@ static uint64_t answered_id;
 
 static void note_answer(void *arg, uint64_t id, bool kept)
 {
-	(void)arg;
 	answered += kept ? 1 : 100;
 	answered_id = id;
 }
 
 static void note_signal(void *arg, int number, pid_t sender)
 {
-	(void)arg;
 	signalled = number * 1000 + (int)sender;
 }
 
-static struct keeper *make_worker(void)
+static struct keeper *k; /* the worker's end */
+
+static void make_worker(void)
 {
 	char text[16];
 
 	snprintf(text, sizeof(text), "%d", worker);
 	setenv(KEEPER_VARIABLE, text, 1);
-	return keeper_new();
+	k = keeper_new();
 }
 
-WITH_WORKER(the_workers_end_keeps_and_drops)
+static int begin(void **state)
+{
+	int rc = set_up(state);
+
+	make_worker();
+	return rc;
+}
+
+static int end(void **state)
+{
+	keeper_free(k);
+	return tear_down(state);
+}
+
+#undef TEST
+#define TEST(name) TEST_WITH(name, begin, end)
+
+/* The worker gives itself to the next process. */
+static void hand_over(void)
+{
+	struct parcel p = { 0 };
+	struct keeper *next;
+
+	keeper_pack(k, &p);
+	p.fds[0] = dup(p.fds[0]);
+	next = keeper_unpack(&p);
+	assert_non_null(next);
+	keeper_free(k);
+	parcel_discard(&p);
+	k = next;
+}
+
+TEST(the_workers_end_keeps_and_drops)
 {
 	struct watch_base *base = watch_base_new();
-	struct keeper *k = make_worker();
 	struct keeper_past past;
 	int fd = some_fd();
 
-	(void)state;
 	assert_non_null(k);
 	assert_null(getenv(KEEPER_VARIABLE));
 	exchange_turn(&x);
@@ -78,18 +108,17 @@ WITH_WORKER(the_workers_end_keeps_and_drops)
 	exchange_turn(&x);
 	assert_int_equal(descriptors_count(x.descriptors), 0);
 	keeper_free(k);
+	k = NULL;
 	watch_base_free(base);
 	close(fd);
 }
 
-WITH_WORKER(of_two_that_wait_one_is_taken_back)
+TEST(of_two_that_wait_one_is_taken_back)
 {
-	struct keeper *k = make_worker();
 	int first = some_fd(), second = some_fd();
 	struct stat sent, kept;
 	uint64_t id;
 
-	(void)state;
 	assert_true(keeper_keep(k, 5, first));
 	assert_true(keeper_keep(k, 6, second));
 	keeper_drop(k, 5);
@@ -100,25 +129,22 @@ WITH_WORKER(of_two_that_wait_one_is_taken_back)
 	assert_int_equal(fstat(descriptors_at(x.descriptors, 0, &id), &kept), 0);
 	assert_int_equal(id, 6);
 	assert_int_equal(kept.st_ino, sent.st_ino);
-	keeper_free(k);
 	close(first);
 	close(second);
 }
 
 /* The kernel passes on as many as this process may have. */
-static void end(void *arg, int fd)
+static void is_refused(void *arg, int fd)
 {
 	close(fd);
 }
 
-WITH_WORKER(descriptors_that_do_not_fit_are_dropped)
+TEST_WITH(descriptors_that_do_not_fit_are_dropped, set_up, end)
 {
 	struct rlimit limit, few;
 	struct keeper_past past;
-	struct keeper *k;
 	int next;
 
-	(void)state;
 	begun();
 	says(KEEPER_KEEP, 1, 3);
 	close(x.fd);
@@ -126,7 +152,7 @@ WITH_WORKER(descriptors_that_do_not_fit_are_dropped)
 	assert_int_equal(keeper_message_pair(&x.fd, &worker), 0);
 	exchange_begin(&x, x.fd, 1);
 	exchange_turn(&x);
-	k = make_worker();
+	make_worker();
 	next = some_fd();
 	close(next);
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
@@ -139,18 +165,15 @@ WITH_WORKER(descriptors_that_do_not_fit_are_dropped)
 	keeper_settle(k);
 	exchange_turn(&x);
 	assert_int_equal(descriptors_count(x.descriptors), 1);
-	keeper_refuse(k, &past, end, NULL);
+	keeper_refuse(k, &past, is_refused, NULL);
 	exchange_turn(&x);
 	assert_int_equal(descriptors_count(x.descriptors), 0);
-	keeper_free(k);
 }
 
-WITH_WORKER(what_cannot_be_sent_now_waits_or_is_asked_for_later)
+TEST(what_cannot_be_sent_now_waits_or_is_asked_for_later)
 {
-	struct keeper *k = make_worker();
 	int fd = some_fd(), kept = 0;
 
-	(void)state;
 	while (keeper_keep(k, (uint64_t)kept, fd))
 		kept++;
 	assert_true(kept > KEEPER_BATCH);
@@ -162,17 +185,14 @@ WITH_WORKER(what_cannot_be_sent_now_waits_or_is_asked_for_later)
 	assert_true(keeper_keep(k, 7, fd));
 	keeper_settle(k);
 	exchange_turn(&x);
-	keeper_free(k);
 	close(fd);
 }
 
 /* It is of no use for the next worker. */
-WITH_WORKER(who_has_most_is_known_as_long_as_the_worker_lives)
+TEST(who_has_most_is_known_as_long_as_the_worker_lives)
 {
-	struct keeper *k = make_worker();
 	char text[2 * KEEPER_TEXT_MAX];
 
-	(void)state;
 	assert_string_equal(x.most, "");
 	keeper_most(k, "user 1000");
 	keeper_most(k, "user 1001");
@@ -186,33 +206,26 @@ WITH_WORKER(who_has_most_is_known_as_long_as_the_worker_lives)
 	exchange_begin(&x, x.fd, 1);
 	assert_string_equal(x.most, "");
 	keeper_most(NULL, "nobody");
-	keeper_free(k);
 }
 
 /* The loop of the daemon goes on, and a later one comes. */
-WITH_WORKER(who_has_most_is_dropped_while_the_keeper_does_not_read)
+TEST(who_has_most_is_dropped_while_the_keeper_does_not_read)
 {
-	struct keeper *k = make_worker();
-
-	(void)state;
 	for (int i = 0; i < 10000; i++)
 		keeper_most(k, "user 1000");
 	assert_true(exchange_turn(&x));
 	keeper_most(k, "user 1001");
 	assert_true(exchange_turn(&x));
 	assert_string_equal(x.most, "user 1001");
-	keeper_free(k);
 }
 
 /* Nobody asks for those again. */
-WITH_WORKER(a_role_is_kept_however_many_connections_wait)
+TEST(a_role_is_kept_however_many_connections_wait)
 {
-	struct keeper *k = make_worker();
 	struct keeper_message m;
 	int fd = some_fd(), roles = 0;
 	uint64_t id;
 
-	(void)state;
 	for (id = 1; keeper_keep(k, id % ROOM / 2, fd); id++)
 		;
 	for (uint64_t role = 1; role <= KEEPER_ROLES_MAX; role++)
@@ -231,60 +244,64 @@ WITH_WORKER(a_role_is_kept_however_many_connections_wait)
 		roles += (id & KEEPER_ROLE) != 0;
 	}
 	assert_int_equal(roles, KEEPER_ROLES_MAX);
-	keeper_free(k);
 	close(fd);
 }
 
 /* It may have asked before the hand-over, so this process asks again; before that is sent, the connection ends. */
-WITH_WORKER(what_the_process_before_has_given_is_dropped_whatever_was_asked_since)
+TEST(what_the_process_before_has_given_is_dropped_whatever_was_asked_since)
 {
-	struct keeper *k = make_worker(), *next;
-	struct parcel p = { 0 };
 	int fd = some_fd();
 
-	(void)state;
 	begun();
 	says(KEEPER_KEEP, 8, 2);
-	keeper_pack(k, &p);
-	p.fds[0] = dup(p.fds[0]);
-	next = keeper_unpack(&p);
-	assert_true(keeper_keep(next, 8, fd));
-	keeper_drop(next, 8);
-	keeper_settle(next);
+	hand_over();
+	assert_true(keeper_keep(k, 8, fd));
+	keeper_drop(k, 8);
+	keeper_settle(k);
 	exchange_turn(&x);
 	assert_int_equal(descriptors_count(x.descriptors), 1);
 	close(fd);
-	keeper_free(k);
-	keeper_free(next);
-	parcel_discard(&p);
 }
 
-WITH_WORKER(a_hand_over_takes_along_what_was_not_sent)
+TEST(a_hand_over_takes_along_what_was_not_sent)
 {
-	struct keeper *k = make_worker(), *next;
-	struct parcel p = { 0 };
-
-	(void)state;
 	begun();
 	says(KEEPER_KEEP, 8, 2);
 	keeper_drop(k, 8);
-	keeper_pack(k, &p);
-	p.fds[0] = dup(p.fds[0]);
-	next = keeper_unpack(&p);
-	assert_non_null(next);
-	keeper_settle(next);
+	hand_over();
+	keeper_settle(k);
 	exchange_turn(&x);
 	assert_int_equal(descriptors_count(x.descriptors), 1);
 	assert_null(keeper_unpack(&(struct parcel){ 0 }));
-	keeper_free(k);
-	keeper_free(next);
-	parcel_discard(&p);
 }
 
 /* ---- what is for the service manager ---- */
 
+static struct notify manager;
+static int ends[2]; /* of the connection to the service manager, whose end is the second one */
+
+static int begin_with_manager(void **state)
+{
+	int rc = begin(state);
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0, ends), 0);
+	manager = (struct notify){ .fd = ends[0] };
+	x.manager = &manager;
+	begun();
+	return rc;
+}
+
+static int end_with_manager(void **state)
+{
+	close(ends[0]);
+	close(ends[1]);
+	return end(state);
+}
+
+#define WITH_MANAGER(name) TEST_WITH(name, begin_with_manager, end_with_manager)
+
 /* What it is told next, and with how many descriptors, which are closed; NULL: nothing. */
-static const char *manager_is_told(int manager, size_t *ret_fds)
+static const char *manager_is_told(int fd, size_t *ret_fds)
 {
 	static char text[KEEPER_TEXT_MAX + 1];
 	char control[CMSG_SPACE(sizeof(int))];
@@ -292,13 +309,11 @@ static const char *manager_is_told(int manager, size_t *ret_fds)
 	struct msghdr m = {
 		.msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)
 	};
-	ssize_t len = recvmsg(manager, &m, MSG_DONTWAIT);
+	ssize_t len = recvmsg(fd, &m, MSG_DONTWAIT);
 	struct cmsghdr *c = len < 0 ? NULL : CMSG_FIRSTHDR(&m);
 
 	*ret_fds = c != NULL;
 	if (c) {
-		int fd;
-
 		memcpy(&fd, CMSG_DATA(c), sizeof(fd));
 		assert_int_equal(close(fd), 0);
 	}
@@ -306,27 +321,21 @@ static const char *manager_is_told(int manager, size_t *ret_fds)
 	return len < 0 ? NULL : text;
 }
 
-static void expect_told(int manager, const char *text, size_t fds)
+static void expect_told(int fd, const char *text, size_t fds)
 {
 	size_t with;
 
-	assert_string_equal(manager_is_told(manager, &with), text);
+	assert_string_equal(manager_is_told(fd, &with), text);
 	assert_int_equal(with, fds);
 }
 
-WITH_WORKER(what_a_worker_tells_the_service_manager_is_passed_on_as_it_is)
+WITH_MANAGER(what_a_worker_tells_the_service_manager_is_passed_on_as_it_is)
 {
 	char longest[KEEPER_TEXT_MAX + 1], eight[] = "12345678";
-	struct keeper *k = make_worker();
-	struct notify n = { .keeper = k }, manager = { .fd = -1 };
-	int ends[2], fd = some_fd();
+	struct notify n = { .keeper = k };
+	int fd = some_fd();
 	size_t with;
 
-	(void)state;
-	assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM, 0, ends), 0);
-	manager.fd = ends[0];
-	x.manager = &manager;
-	begun();
 	memset(longest, 'x', KEEPER_TEXT_MAX);
 	longest[KEEPER_TEXT_MAX] = '\0';
 	notify_send(&n, "STATUS=well");
@@ -341,10 +350,7 @@ WITH_WORKER(what_a_worker_tells_the_service_manager_is_passed_on_as_it_is)
 	expect_told(ends[1], "FDSTORE=1\nFDNAME=name\nFDPOLL=0", 1);
 	expect_told(ends[1], "READY=1", 0);
 	assert_null(manager_is_told(ends[1], &with));
-	keeper_free(k);
 	close(fd);
-	close(ends[0]);
-	close(ends[1]);
 }
 
 /* Neither side takes more. */
@@ -356,30 +362,20 @@ static void fill_channel(void)
 		;
 }
 
-WITH_WORKER(what_cannot_be_told_yet_waits_in_order_and_goes_along_with_a_hand_over)
+WITH_MANAGER(what_cannot_be_told_yet_waits_in_order_and_goes_along_with_a_hand_over)
 {
-	struct keeper *k = make_worker(), *next;
-	struct notify manager = { .fd = -1 };
-	struct parcel p = { 0 };
-	int ends[2], told_ready = 0;
+	int told_ready = 0;
 	size_t with;
 
-	(void)state;
-	assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM, 0, ends), 0);
-	manager.fd = ends[0];
-	x.manager = &manager;
-	begun();
 	fill_channel();
 	assert_int_equal(keeper_notify(k, "RELOADING=1", -1), 0);
 	assert_int_equal(keeper_notify(k, "STATUS=one", -1), 0);
 	assert_int_equal(keeper_notify(k, "STATUS=two", -1), 0);
 	assert_int_equal(keeper_notify(k, "READY=1", -1), 0);
 	assert_int_equal(keeper_notify(k, "STORE", ends[0]), -EAGAIN);
-	keeper_pack(k, &p);
-	p.fds[0] = dup(p.fds[0]);
-	next = keeper_unpack(&p);
+	hand_over();
 	exchange_turn(&x);
-	keeper_settle(next);
+	keeper_settle(k);
 	exchange_turn(&x);
 	expect_told(ends[1], "RELOADING=1", 0);
 	expect_told(ends[1], "STATUS=two", 0);
@@ -388,38 +384,26 @@ WITH_WORKER(what_cannot_be_told_yet_waits_in_order_and_goes_along_with_a_hand_ov
 	/* Bounded. */
 	fill_channel();
 	for (int i = 0; i < 1000; i++)
-		assert_int_equal(keeper_notify(next, "READY=1", -1), 0);
+		assert_int_equal(keeper_notify(k, "READY=1", -1), 0);
 	exchange_turn(&x);
-	keeper_settle(next);
+	keeper_settle(k);
 	exchange_turn(&x);
 	while (manager_is_told(ends[1], &with))
 		told_ready++;
 	assert_in_range(told_ready, 1, 100);
-	keeper_free(k);
-	keeper_free(next);
-	parcel_discard(&p);
-	close(ends[0]);
-	close(ends[1]);
 }
 
-static void fill_manager(int fd)
+static void fill_manager(void)
 {
 	static const char text[] = "STATUS=one more";
 
-	while (send(fd, text, strlen(text), 0) > 0)
+	while (send(ends[0], text, strlen(text), 0) > 0)
 		;
 	assert_int_equal(errno, EAGAIN);
 }
 
-static int full_manager(int ends[2])
-{
-	assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0, ends), 0);
-	fill_manager(ends[0]);
-	return ends[0];
-}
-
 /* Whether the barrier came to the manager: else who waits at it reads what says so. */
-static bool passes_barrier(struct keeper *k)
+static bool passes_barrier(void)
 {
 	int fds[2];
 	char byte;
@@ -435,49 +419,38 @@ static bool passes_barrier(struct keeper *k)
 	return len < 0 && errno == EAGAIN;
 }
 
-WITH_WORKER(what_is_to_be_stored_and_is_lost_makes_the_barrier_fail)
+WITH_MANAGER(what_is_to_be_stored_and_is_lost_makes_the_barrier_fail)
 {
-	struct keeper *k = make_worker();
-	struct notify n = { .keeper = k }, manager = { .fd = -1 };
-	int ends[2], fd = some_fd();
+	struct notify n = { .keeper = k };
+	int fd = some_fd();
 	size_t with, stored = 0;
 
-	(void)state;
-	manager.fd = full_manager(ends);
-	x.manager = &manager;
-	begun();
+	fill_manager();
 	assert_int_equal(notify_store(&n, "name", fd), 0);
 	exchange_turn(&x); /* it waits, and gives up */
 	while (manager_is_told(ends[1], &with))
 		stored += with;
 	assert_int_equal(stored, 0);
-	assert_false(passes_barrier(k));
+	assert_false(passes_barrier());
 	assert_null(manager_is_told(ends[1], &with));
 	/* Another attempt is as good as the first one. */
 	assert_int_equal(notify_store(&n, "name", fd), 0);
-	assert_true(passes_barrier(k));
+	assert_true(passes_barrier());
 	expect_told(ends[1], "FDSTORE=1\nFDNAME=name\nFDPOLL=0", 1);
 	expect_told(ends[1], "BARRIER=1", 1);
 	/* One that is lost itself fails, too. */
-	fill_manager(ends[0]);
-	assert_false(passes_barrier(k));
-	keeper_free(k);
+	fill_manager();
+	assert_false(passes_barrier());
 	close(fd);
-	close(ends[0]);
-	close(ends[1]);
 }
 
-WITH_WORKER(what_is_to_be_stored_waits_for_room)
+WITH_MANAGER(what_is_to_be_stored_waits_for_room)
 {
-	struct keeper *k = make_worker();
-	struct notify n = { .keeper = k }, manager = { .fd = -1 };
-	int ends[2], fd = some_fd();
+	struct notify n = { .keeper = k };
+	int fd = some_fd();
 	pid_t reader;
 
-	(void)state;
-	manager.fd = full_manager(ends);
-	x.manager = &manager;
-	begun();
+	fill_manager();
 	assert_int_equal(notify_store(&n, "name", fd), 0);
 	reader = fork();
 	if (reader == 0) {
@@ -489,17 +462,13 @@ WITH_WORKER(what_is_to_be_stored_waits_for_room)
 	exchange_turn(&x);
 	assert_int_equal(waitpid(reader, NULL, 0), reader);
 	assert_false(manager.lost);
-	keeper_free(k);
 	close(fd);
-	close(ends[0]);
-	close(ends[1]);
 }
 
-TEST(without_a_keeper_nothing_happens)
+TEST_WITH(without_a_keeper_nothing_happens, NULL, NULL)
 {
 	struct keeper_past past;
 
-	(void)state;
 	unsetenv(KEEPER_VARIABLE);
 	assert_null(keeper_new());
 	keeper_receive(NULL, &past);
@@ -540,13 +509,12 @@ static int open_notify(struct notify *n, const char *name)
 	return rc;
 }
 
-TEST(the_service_manager_has_a_path_or_an_abstract_name)
+TEST_WITH(the_service_manager_has_a_path_or_an_abstract_name, NULL, NULL)
 {
 	char folder[] = "/tmp/test_worker.XXXXXX", path[64], name[64], longest[109];
 	struct notify n;
-	int manager, fd;
+	int at, fd;
 
-	(void)state;
 	assert_non_null(mkdtemp(folder));
 	snprintf(path, sizeof(path), "%s/notify", folder);
 	snprintf(name, sizeof(name), "@%s", folder);
@@ -566,22 +534,22 @@ TEST(the_service_manager_has_a_path_or_an_abstract_name)
 	assert_int_equal(open_notify(&n, longest), -ENOENT);
 	assert_int_equal(n.fd, -1);
 	for (int i = 0; i < 2; i++) {
-		manager = make_manager(i ? path : name);
+		at = make_manager(i ? path : name);
 		assert_int_equal(open_notify(&n, i ? path : name), 0);
 		notify_send(&n, "READY=1");
-		expect_told(manager, "READY=1", 0);
+		expect_told(at, "READY=1", 0);
 		fd = n.fd;
 		notify_close(&n);
 		assert_int_equal(n.fd, -1);
 		assert_int_equal(fcntl(fd, F_GETFD), -1);
-		close(manager);
+		close(at);
 	}
 	unlink(path);
 	rmdir(folder);
 }
 
 /* It closes the descriptor of a barrier, after it has written `word`, if there is one. */
-static void answer_barrier(int manager, const char *word)
+static void answer_barrier(const char *word)
 {
 	union {
 		struct cmsghdr header;
@@ -594,20 +562,20 @@ static void answer_barrier(int manager, const char *word)
 	};
 	int fd;
 
-	if (recvmsg(manager, &message, 0) != (ssize_t)strlen("BARRIER=1") || !CMSG_FIRSTHDR(&message))
+	if (recvmsg(ends[1], &message, 0) != (ssize_t)strlen("BARRIER=1") || !CMSG_FIRSTHDR(&message))
 		_exit(1);
 	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(fd));
 	_exit(write(fd, word, strlen(word)) == (ssize_t)strlen(word) ? 0 : 1);
 }
 
-static int pass_barrier(const struct notify *n, int manager, const char *word)
+static int pass_barrier(const struct notify *n, const char *word)
 {
 	pid_t child = fork();
 	int rc, status, next;
 
 	if (child == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		answer_barrier(manager, word);
+		answer_barrier(word);
 	}
 	next = some_fd();
 	close(next);
@@ -619,12 +587,11 @@ static int pass_barrier(const struct notify *n, int manager, const char *word)
 	return rc;
 }
 
-TEST(what_the_main_process_tells_has_the_words_of_the_service_manager)
+TEST_WITH(what_the_main_process_tells_has_the_words_of_the_service_manager, NULL, NULL)
 {
 	struct notify n = { .fd = -1 };
-	int ends[2], fd = some_fd();
+	int fd = some_fd();
 
-	(void)state;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, ends), 0);
 	n.fd = ends[0];
 	notify_stopping(&n, 1500);
@@ -637,8 +604,8 @@ TEST(what_the_main_process_tells_has_the_words_of_the_service_manager)
 	expect_told(ends[1], "FDSTORE=1\nFDNAME=name\nFDPOLL=0", 1);
 	notify_unstore(&n, "name");
 	expect_told(ends[1], "FDSTOREREMOVE=1\nFDNAME=name", 0);
-	assert_int_equal(pass_barrier(&n, ends[1], ""), 0);
-	assert_int_equal(pass_barrier(&n, ends[1], "!"), -ENOBUFS);
+	assert_int_equal(pass_barrier(&n, ""), 0);
+	assert_int_equal(pass_barrier(&n, "!"), -ENOBUFS);
 	/* Nobody has read it yet. */
 	assert_int_equal(notify_barrier(&n, 0), -ETIMEDOUT);
 	close(ends[1]);

@@ -20,6 +20,7 @@
 
 enum { OPS_MAX = 16 };
 
+static struct bytes said; /* what the server is about to write */
 static struct watch_base *base;
 static struct watch *alarm_clock;
 static struct zk_handle *handle;
@@ -134,6 +135,7 @@ static int begin(void **state)
 	socklen_t len = sizeof(address);
 	char name[64];
 
+	bytes_clear(&said);
 	memset(&seen, 0, sizeof(seen));
 	listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	assert_int_equal(bind(listener, (struct sockaddr *)&address, sizeof(address)), 0);
@@ -156,8 +158,12 @@ static int end(void **state)
 	watch_base_free(base);
 	close(server);
 	close(listener);
+	bytes_free(&said);
 	return 0;
 }
+
+#undef TEST
+#define TEST(name) TEST_WITH(name, begin, end)
 
 static void ask(enum effect_type type, const char *path, bool watch)
 {
@@ -200,7 +206,7 @@ static void server_answers_a_list(int32_t xid, int32_t count, size_t piece)
 	bytes_free(&b);
 }
 
-TEST_WITH(an_answer_may_come_in_pieces, begin, end)
+TEST(an_answer_may_come_in_pieces)
 {
 	for (size_t piece = 1; piece < 40; piece++) {
 		ask(EFFECT_ZK_LIST, "/a", false);
@@ -216,10 +222,9 @@ TEST_WITH(an_answer_may_come_in_pieces, begin, end)
 }
 
 /* 3 MB, whatever the socket holds. What is asked while it comes is answered after it. */
-TEST_WITH(an_answer_may_be_longer_than_a_socket_holds, begin, end)
+TEST(an_answer_may_be_longer_than_a_socket_holds)
 {
 	enum { CHILDREN = 60000 };
-	struct bytes b = { 0 };
 
 	ask(EFFECT_ZK_LIST, "/a", false);
 	server_answers_a_list(xids[0], CHILDREN, SIZE_MAX);
@@ -229,31 +234,30 @@ TEST_WITH(an_answer_may_be_longer_than_a_socket_holds, begin, end)
 	assert_int_equal(seen.count, CHILDREN);
 	assert_string_equal(seen.text, "last");
 	ask(EFFECT_ZK_GET, "/a", false);
-	put_header(&b, xids[0], 0);
-	put_body(&b, ZK_BODY_DATA);
-	server_says(&b, SIZE_MAX);
+	put_header(&said, xids[0], 0);
+	put_body(&said, ZK_BODY_DATA);
+	server_says(&said, SIZE_MAX);
 	while (seen.answered < 2)
 		turn(true);
 	assert_string_equal(seen.text, "data");
 	assert_int_equal(seen.suspended, 0);
-	bytes_free(&b);
 }
 
 /* Two and a half answers at once, and then the rest. */
-TEST_WITH(answers_that_come_together_are_read_one_by_one, begin, end)
+TEST(answers_that_come_together_are_read_one_by_one)
 {
-	struct bytes all = { 0 }, b = { 0 };
+	struct bytes all = { 0 };
 	size_t half;
 
 	for (size_t i = 0; i < 3; i++) {
 		ask(EFFECT_ZK_GET, "/a", true);
-		b.len = 0;
-		put_header(&b, xids[0], 0);
-		put_body(&b, ZK_BODY_DATA);
-		put(&all, (int32_t)b.len);
-		bytes_slice(&all, bytes_view(&b));
+		bytes_clear(&said);
+		put_header(&said, xids[0], 0);
+		put_body(&said, ZK_BODY_DATA);
+		put(&all, (int32_t)said.len);
+		bytes_slice(&all, bytes_view(&said));
 	}
-	half = all.len - b.len / 2;
+	half = all.len - said.len / 2;
 	assert_int_equal(send(server, all.data, half, 0), half);
 	while (seen.answered < 2)
 		turn(true);
@@ -262,28 +266,26 @@ TEST_WITH(answers_that_come_together_are_read_one_by_one, begin, end)
 	assert_int_equal(send(server, all.data + half, all.len - half, 0), all.len - half);
 	while (seen.answered < 3)
 		turn(true);
-	b.len = 0;
-	put_event(&b, 3, "/a");
-	server_says(&b, 7);
+	bytes_clear(&said);
+	put_event(&said, 3, "/a");
+	server_says(&said, 7);
 	while (!seen.watched)
 		turn(true);
 	assert_string_equal(seen.text, "/a");
 	assert_int_equal(seen.suspended, 0);
 	bytes_free(&all);
-	bytes_free(&b);
 }
 
 /* The loop is woken by what comes, and by time; not by what has come before. */
-TEST_WITH(a_part_of_an_answer_spins_nothing, begin, end)
+TEST(a_part_of_an_answer_spins_nothing)
 {
-	struct bytes b = { 0 };
 	unsigned int turns = 0;
 
 	ask(EFFECT_ZK_GET, "/a", false);
-	put(&b, 1000);
-	put_header(&b, xids[0], 0);
-	for (size_t part = 1; part < b.len; part = 2 * part + 1) {
-		assert_int_equal(send(server, b.data, part, 0), part);
+	put(&said, 1000);
+	put_header(&said, xids[0], 0);
+	for (size_t part = 1; part < said.len; part = 2 * part + 1) {
+		assert_int_equal(send(server, said.data, part, 0), part);
 		seen.rung = false;
 		watch_set(alarm_clock, -1, 0, 100 * CLOCK_NS_PER_MS);
 		for (turns = 0; !seen.rung; turns++)
@@ -298,16 +300,15 @@ TEST_WITH(a_part_of_an_answer_spins_nothing, begin, end)
 		ask(EFFECT_ZK_GET, "/a", false);
 		seen.answered = 0;
 	}
-	bytes_free(&b);
 }
 
-/* The server sends this in place of an answer: the connection ends with that sentence, and another one is made. */
-static void server_spoils(const struct bytes *b, int32_t length, const char *why)
+/* What the server says comes in place of an answer: the connection ends with that sentence, and another one is made. */
+static void server_spoils(int32_t length, const char *why)
 {
 	struct bytes frame = { 0 };
 
 	put(&frame, length);
-	bytes_slice(&frame, bytes_view(b));
+	bytes_slice(&frame, bytes_view(&said));
 	seen.answered = seen.suspended = seen.troubles = 0;
 	assert_int_equal(send(server, frame.data, frame.len, MSG_NOSIGNAL), frame.len);
 	while (!seen.suspended)
@@ -321,68 +322,56 @@ static void server_spoils(const struct bytes *b, int32_t length, const char *why
 	close(server);
 	serve();
 	bytes_free(&frame);
+	bytes_clear(&said);
 }
 
-TEST_WITH(a_wrong_answer_ends_the_connection_and_not_the_session, begin, end)
+TEST(a_wrong_answer_ends_the_connection_and_not_the_session)
 {
-	struct bytes b = { 0 };
-
 	ask(EFFECT_ZK_CREATE, "/a/x-", false);
-	put_header(&b, xids[0], 0);
-	put_text(&b, "/x");
-	put_stat(&b);
-	server_spoils(&b, (int32_t)b.len, "spoils its answers: the answer to the creation of /a/x- names another znode");
+	put_header(&said, xids[0], 0);
+	put_text(&said, "/x");
+	put_stat(&said);
+	server_spoils((int32_t)said.len, "spoils its answers: the answer to the creation of /a/x- names another znode");
 	/* Cut short. */
 	ask(EFFECT_ZK_LIST, "/a", false);
-	b.len = 0;
-	put_header(&b, xids[0], 0);
-	put(&b, 1);
-	put(&b, 0x4000);
-	server_spoils(&b, (int32_t)b.len, "the list of children of /a ends too early");
+	put_header(&said, xids[0], 0);
+	put(&said, 1);
+	put(&said, 0x4000);
+	server_spoils((int32_t)said.len, "the list of children of /a ends too early");
 	/* Of another request than the first. */
 	ask(EFFECT_ZK_GET, "/a", false);
-	b.len = 0;
-	put_header(&b, xids[0] + 1, -101);
-	server_spoils(&b, (int32_t)b.len, "not of the request that was sent first");
+	put_header(&said, xids[0] + 1, -101);
+	server_spoils((int32_t)said.len, "not of the request that was sent first");
 	/* News of the session that no server may send. */
 	ask(EFFECT_ZK_GET, "/a", true);
-	b.len = 0;
-	put_event(&b, -1, "/a");
-	server_spoils(&b, (int32_t)b.len, "the event of a watch has a type that servers do not send");
+	put_event(&said, -1, "/a");
+	server_spoils((int32_t)said.len, "the event of a watch has a type that servers do not send");
 	ask(EFFECT_ZK_GET, "/a", false);
-	b.len = 0;
-	put_header(&b, AUTH_XID, -115);
-	server_spoils(&b, (int32_t)b.len, "the answer to an authentication was not asked for");
-	bytes_free(&b);
+	put_header(&said, AUTH_XID, -115);
+	server_spoils((int32_t)said.len, "the answer to an authentication was not asked for");
 }
 
-TEST_WITH(an_answer_of_an_impossible_length_ends_the_connection, begin, end)
+TEST(an_answer_of_an_impossible_length_ends_the_connection)
 {
 	static const int32_t lengths[] = { 0, 15, -1, INT32_MIN, INT32_MAX, ZK_ANSWER_BYTES_MAX + 1 };
-	struct bytes b = { 0 };
 
 	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
 		ask(EFFECT_ZK_GET, "/a", false);
-		server_spoils(&b, lengths[i], "has a length that none has");
+		server_spoils(lengths[i], "has a length that none has");
 	}
 }
 
-TEST_WITH(an_answer_to_nothing_ends_the_connection, begin, end)
+TEST(an_answer_to_nothing_ends_the_connection)
 {
-	struct bytes b = { 0 };
-
-	put(&b, ZK_ANSWER_HEADER_BYTES);
-	put_header(&b, 7, 0);
-	assert_int_equal(send(server, b.data, b.len, 0), b.len);
+	put(&said, ZK_ANSWER_HEADER_BYTES);
+	put_header(&said, 7, 0);
+	assert_int_equal(send(server, said.data, said.len, 0), said.len);
 	while (!seen.suspended)
 		turn(true);
 	assert_non_null(strstr(seen.trouble, "an answer was not asked for"));
-	bytes_free(&b);
 }
 
 void unit_begin(int argc, char **argv)
 {
-	(void)argc;
-	(void)argv;
 	log_setup(LOG_LEVEL_ERROR, LOG_FORM_PLAIN);
 }

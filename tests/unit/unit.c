@@ -2,12 +2,19 @@
 #include "unit.h"
 
 #include <assert.h>
+#include <dirent.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
-enum { UNIT_MAX = 128, LINE_MAX_BYTES = 256 };
+enum { UNIT_MAX = 128, LINE_MAX_BYTES = 256, FDS_MAX = 253 /* of one message, as the kernel has it */ };
 
 static struct CMUnitTest tests[UNIT_MAX];
 static size_t count;
@@ -20,8 +27,75 @@ void unit_add(const char *name, CMUnitTestFunction run, CMFixtureFunction begin,
 
 __attribute__((weak)) void unit_begin(int argc, char **argv)
 {
-	(void)argc;
-	(void)argv;
+}
+
+static int captured, kept, file; /* a descriptor, what it was, and what it is now */
+
+void unit_capture(int fd)
+{
+	fflush(NULL);
+	captured = fd;
+	kept = dup(fd);
+	file = memfd_create("captured", MFD_CLOEXEC);
+	dup2(file, fd);
+}
+
+const char *unit_captured(void)
+{
+	static char text[16384];
+	ssize_t len;
+
+	fflush(NULL);
+	dup2(kept, captured);
+	len = pread(file, text, sizeof(text) - 1, 0);
+	text[len > 0 ? len : 0] = '\0';
+	close(file);
+	close(kept);
+	return text;
+}
+
+bool unit_aborts(void (*act)(void))
+{
+	static const struct rlimit none = { 0, 0 };
+	pid_t child = fork();
+	int status;
+
+	if (child == 0) {
+		setrlimit(RLIMIT_CORE, &none);
+		signal(SIGABRT, SIG_DFL); /* cmocka has a handler */
+		close(STDERR_FILENO);
+		act();
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
+}
+
+int unit_descriptors(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	int count_open = 0;
+
+	while (readdir(dir))
+		count_open++;
+	closedir(dir);
+	return count_open;
+}
+
+ssize_t unit_send_fds(int to, const void *text, size_t len, const int *fds, size_t fd_count, int flags)
+{
+	union {
+		struct cmsghdr header;
+		char bytes[CMSG_SPACE(FDS_MAX * sizeof(int))];
+	} control = { .header = { .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS } };
+	struct iovec part = { (void *)(uintptr_t)text, len };
+	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control };
+
+	assert(fd_count <= FDS_MAX);
+	control.header.cmsg_len = CMSG_LEN(fd_count * sizeof(int));
+	message.msg_controllen = CMSG_SPACE(fd_count * sizeof(int));
+	memcpy(CMSG_DATA(&control.header), fds, fd_count * sizeof(int));
+	return sendmsg(to, &message, flags);
 }
 
 static void leave_out(const char *name, const char *why)

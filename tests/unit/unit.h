@@ -7,8 +7,10 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include <cmocka.h>
 
@@ -17,6 +19,19 @@ void unit_add(const char *name, CMUnitTestFunction run, CMFixtureFunction begin,
 
 /* A program that has something to do before its first test defines it; in unit.c it does nothing. */
 void unit_begin(int argc, char **argv);
+
+/* What is written to the descriptor goes to a file, until unit_captured() returns it, which is valid until the next one. */
+void unit_capture(int fd);
+const char *unit_captured(void);
+
+/* A child that does that ends by an assertion of the product. */
+bool unit_aborts(void (*act)(void));
+
+/* How many descriptors this process has open. */
+int unit_descriptors(void);
+
+/* As send() does, and these descriptors go with the text. */
+ssize_t unit_send_fds(int to, const void *text, size_t len, const int *fds, size_t fd_count, int flags);
 
 #define TEST_WITH(name, begin, end) \
 	static void name(void **state); \
