@@ -390,7 +390,7 @@ $(COMMAND): $(CLI_O) $(CLIENT_O) $(A_PROTOCOL)
 	$(Q)$(LINK) -o $@ $(inputs)
 
 # The only client that needs libevent: a program of its own, which `lockbroker http` becomes.
-HTTP_SHARED_O = $(call objects,client-lib/cli,process_one.c json.c shown.c) $(call objects,client-lib,reply.c)
+HTTP_SHARED_O = $(call objects,client-lib/cli,process_one.c json.c shown.c) $(call objects,client-lib,reply.c socket_path.c)
 $(HTTP_BIN): $(HTTP_O) $(PAGE_O) $(HTTP_SHARED_O) $(A_PROTOCOL)
 	$(call say,LINK,$@)
 	$(Q)$(LINK) -o $@ $(inputs) -levent_extra -levent_core

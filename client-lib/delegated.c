@@ -17,23 +17,28 @@ static bool is_of(const struct delegated *s, const char *name)
 	return s->name && strcmp(s->name, name) == 0;
 }
 
-/* The slot of that name; DELEGATION_SLOTS: none. */
-static unsigned find(struct delegations *d, const char *name)
+/* What is known of that name, and its slot in the page; NULL: nothing, or there is no page. */
+static struct delegated *find(struct delegations *d, const char *name, struct delegation_slot **ret_slot)
 {
-	unsigned i;
+	struct delegation_page *page = delegations_page(d);
+	unsigned i = d->latest;
 
-	if (is_of(&d->slots[d->latest], name))
-		return d->latest;
-	for (i = 0; i < DELEGATION_SLOTS; i++)
-		if (is_of(&d->slots[i], name))
-			break;
-	return i;
+	if (!page)
+		return NULL;
+	if (!is_of(&d->slots[i], name))
+		for (i = 0; i < DELEGATION_SLOTS; i++)
+			if (is_of(&d->slots[i], name))
+				break;
+	if (i == DELEGATION_SLOTS)
+		return NULL;
+	*ret_slot = &page->slots[i];
+	return &d->slots[i];
 }
 
 /* ---- the page ---- */
 
 /* A daemon that cannot or will not is not asked again on this connection. */
-static enum lb_result ask_for_page(struct lb *lb)
+static void ask_for_page(struct lb *lb)
 {
 	struct delegations *d = &lb->delegations;
 	const struct slice word = SLICE("DELEGATE");
@@ -50,7 +55,6 @@ static enum lb_result ask_for_page(struct lb *lb)
 		lb->taken_fd = -1;
 	}
 	d->refused = !d->page;
-	return r == LB_CONNECTION ? r : LB_OK;
 }
 
 static uint32_t hash(const char *name)
@@ -85,34 +89,33 @@ static void name_slot(struct delegated *s, const char *name)
 	s->terms.token = 0;
 }
 
-enum lb_result delegated_prepare(struct lb *lb, const char *name, unsigned *ret_slot)
+unsigned delegated_prepare(struct lb *lb, const char *name)
 {
 	struct delegations *d = &lb->delegations;
 	struct delegation_page *page = delegations_page(d);
-	unsigned i;
+	struct delegation_slot *slot;
+	struct delegated *s;
 
-	*ret_slot = 0;
 	if (d->off)
-		return LB_OK;
+		return 0;
 	if (!page) {
 		if (!d->offered || d->refused || lb->fd < 0 || !asked_often(d, name))
-			return LB_OK;
-		if (ask_for_page(lb) == LB_CONNECTION)
-			return LB_CONNECTION;
+			return 0;
+		ask_for_page(lb);
 		page = d->page;
 		if (!page)
-			return LB_OK;
+			return 0;
 	}
-	i = find(d, name);
-	for (unsigned k = 0; i == DELEGATION_SLOTS && k < DELEGATION_SLOTS; k++) {
-		if (!delegation_none(&page->slots[k]))
+	s = find(d, name, &slot);
+	if (s)
+		return (unsigned)(s - d->slots) + 1;
+	for (unsigned i = 0; i < DELEGATION_SLOTS; i++) {
+		if (!delegation_none(&page->slots[i]))
 			continue;
-		i = k;
 		name_slot(&d->slots[i], name);
+		return i + 1;
 	}
-	if (i < DELEGATION_SLOTS)
-		*ret_slot = i + 1;
-	return LB_OK;
+	return 0;
 }
 
 void delegated_read(struct lb *lb, unsigned slot, bool shared, int64_t token)
@@ -176,17 +179,13 @@ static enum lb_result give_back(struct lb *lb, const char *name)
 enum lb_result delegated_take(struct lb *lb, const char *name, bool shared, int64_t *ret_token)
 {
 	struct delegations *d = &lb->delegations;
-	struct delegation_page *page = delegations_page(d);
 	struct delegation_slot *slot;
-	struct delegated *s;
-	unsigned i;
+	struct delegated *s = find(d, name, &slot);
 	bool stood;
 
 	/* An unlock that failed is told by the next call that locks: only a message brings its answer. */
-	if (!page || d->off || lb->unlocks > 0 || lb->late_error.len > 0 || (i = find(d, name)) == DELEGATION_SLOTS)
+	if (!s || d->off || lb->unlocks > 0 || lb->late_error.len > 0)
 		return LB_NONE;
-	s = &d->slots[i];
-	slot = &page->slots[i];
 	if (s->held || s->shared != shared || !delegation_take(slot, s->terms.generation))
 		return LB_NONE;
 	stood = stands(lb, s, slot, s->terms.grant_min_ns);
@@ -199,7 +198,7 @@ enum lb_result delegated_take(struct lb *lb, const char *name, bool shared, int6
 	__atomic_store_n(&slot->held_since_ns, d->now_ns, __ATOMIC_RELAXED);
 	__atomic_store_n(&slot->uses, slot->uses + 1, __ATOMIC_RELAXED);
 	s->held = true;
-	d->latest = i;
+	d->latest = (unsigned)(s - d->slots);
 	holdings_delegated(&lb->holdings, slice_of(s->name), s->terms.token, s->terms.epoch);
 	if (ret_token)
 		*ret_token = s->terms.token;
@@ -209,17 +208,12 @@ enum lb_result delegated_take(struct lb *lb, const char *name, bool shared, int6
 enum lb_result delegated_leave(struct lb *lb, const char *name, bool *ret_wait)
 {
 	struct delegations *d = &lb->delegations;
-	struct delegation_page *page = delegations_page(d);
 	struct delegation_slot *slot;
-	struct delegated *s;
-	unsigned i;
+	struct delegated *s = find(d, name, &slot);
 
-	*ret_wait = false;
-	if (!page || (i = find(d, name)) == DELEGATION_SLOTS || !d->slots[i].held)
+	*ret_wait = s && s->held;
+	if (!*ret_wait)
 		return LB_NONE;
-	*ret_wait = true;
-	s = &d->slots[i];
-	slot = &page->slots[i];
 	/* Whatever comes of it: it is left now, or released by message. */
 	s->held = false;
 	if (!stands(lb, s, slot, 0) || (has_to_listen(d) && request_read_events(lb) != LB_OK))
@@ -232,13 +226,10 @@ enum lb_result delegated_leave(struct lb *lb, const char *name, bool *ret_wait)
 
 bool delegated_holds(struct lb *lb, const char *name)
 {
-	struct delegations *d = &lb->delegations;
-	struct delegation_page *page = delegations_page(d);
-	unsigned i;
+	struct delegation_slot *slot;
+	const struct delegated *s = find(&lb->delegations, name, &slot);
 
-	if (!page || (i = find(d, name)) == DELEGATION_SLOTS || !d->slots[i].held)
-		return false;
-	return delegation_holds(&page->slots[i], d->slots[i].terms.generation);
+	return s && s->held && delegation_holds(slot, s->terms.generation);
 }
 
 void lb_set_delegation(struct lb *lb, int on)

@@ -19,10 +19,10 @@
 #include "lockbroker.h"
 
 /*
- * To be called before a LOCK of that name without lease and data: asks for the page if that is worth a message. Errors:
- * LB_CONNECTION. *ret_slot is the number for SLOT; 0: none.
+ * To be called before a LOCK of that name without lease and data: asks for the page if that is worth a message, which may
+ * end the connection. Returns the number for SLOT; 0: none.
  */
-enum lb_result delegated_prepare(struct lb *lb, const char *name, unsigned *ret_slot);
+unsigned delegated_prepare(struct lb *lb, const char *name);
 /* To be called after the answer, a grant with that token in that mode: notes whether the daemon has delegated it. */
 void delegated_read(struct lb *lb, unsigned slot, bool shared, int64_t token);
 /* Takes the lock if it is delegated in that mode and free. LB_NONE: the caller has to ask the daemon. LB_CONNECTION. */

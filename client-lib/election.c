@@ -2,7 +2,6 @@
 /* Elections: leading, resigning, and observing who leads. */
 #include "lockbroker.h"
 
-#include "protocol/limits.h"
 #include "request.h"
 
 static void campaign_fill(struct request *r, const char *name, const char *data, int64_t timeout_ms)
@@ -10,9 +9,7 @@ static void campaign_fill(struct request *r, const char *name, const char *data,
 	request_name(r, "CAMPAIGN", name);
 	request_add(r, SLICE("DATA"));
 	request_add(r, slice_of(data));
-	r->timeout_ms = timeout_ms > LIMIT_MS_MAX ? LIMIT_MS_MAX : timeout_ms;
-	if (r->timeout_ms >= 0)
-		request_add_wait(r, r->timeout_ms);
+	request_add_wait(r, timeout_ms);
 }
 
 enum lb_result lb_campaign(struct lb *lb, const char *name, const char *data, int64_t timeout_ms, int64_t *ret_token)

@@ -16,7 +16,7 @@ enum lb_result lb_enqueue(struct lb *lb, const char *name, const struct lb_optio
 	enum lb_result r = request_fill(lb, &words, "ENQUEUE", name, options);
 	int64_t sent_ns = request_clock_ns();
 
-	request_reenters(&words);
+	request_add(&words, SLICE("REENTER"));
 	if (r == LB_OK)
 		r = request_make(lb, &words, 0);
 	if (r != LB_OK)
@@ -85,35 +85,29 @@ static void event_fill(struct lb *lb, const struct resp_replies *e, struct lb_ev
 	case LB_EVENT_LOST:
 	case LB_EVENT_REVOKE:
 	case LB_EVENT_GRANTED:
-		event_text(e, 1, lb->name, sizeof(lb->name));
+	case LB_EVENT_LEADER:
 		ret->token = event_integer(e, 2);
-		event_text(e, 3, lb->reason, sizeof(lb->reason));
 		break;
 	case LB_EVENT_TIMEOUT:
-		event_text(e, 1, lb->name, sizeof(lb->name));
 		ret->result = LB_TAKEN;
-		break;
-	case LB_EVENT_LEADER:
-		event_text(e, 1, lb->name, sizeof(lb->name));
-		ret->token = event_integer(e, 2);
-		event_text(e, 3, lb->reason, sizeof(lb->reason));
-		event_text(e, 4, lb->data, sizeof(lb->data));
 		break;
 	case LB_EVENT_FAILED:
 	case LB_EVENT_UNOBSERVED:
-		event_text(e, 1, lb->name, sizeof(lb->name));
-		event_text(e, 3, lb->reason, sizeof(lb->reason));
 		ret->result = LB_REFUSED;
 		if (e->count > 3)
 			request_result_of(reply_text(&e->values[3]), &ret->result);
 		break;
 	case LB_EVENT_JEOPARDY:
 		ret->ms = event_integer(e, 1);
-		break;
+		return;
 	case LB_EVENT_SAFE:
 	case LB_EVENT_OTHER:
-		break;
+		return;
 	}
+	event_text(e, 1, lb->name, sizeof(lb->name));
+	event_text(e, 3, lb->reason, sizeof(lb->reason));
+	if (ret->type == LB_EVENT_LEADER)
+		event_text(e, 4, lb->data, sizeof(lb->data));
 }
 
 /* Only whole and well-formed events are kept. */

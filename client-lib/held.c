@@ -228,11 +228,6 @@ void holdings_told(struct holdings *h, struct slice name)
 	forget_if_idle(h, held);
 }
 
-static int64_t min64(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
 int64_t holdings_valid_ms(struct holdings *h, const char *name, int64_t now_ns)
 {
 	struct held *held = find(h, slice_of(name));
@@ -245,7 +240,7 @@ int64_t holdings_valid_ms(struct holdings *h, const char *name, int64_t now_ns)
 		held->epoch = page->epoch;
 	if (page->epoch != held->epoch || (page->state != SESSION_SAFE && page->state != SESSION_JEOPARDY))
 		return 0;
-	until_ns = min64(page->safe_until_ns, held->until_ns);
+	until_ns = page->safe_until_ns < held->until_ns ? page->safe_until_ns : held->until_ns;
 	if (until_ns == INT64_MAX)
 		return INT64_MAX / NS_PER_MS;
 	return until_ns > now_ns ? (until_ns - now_ns) / NS_PER_MS : 0;

@@ -48,10 +48,9 @@ static enum lb_result renew(struct lb *lb, const char *name, int64_t ms, int64_t
 {
 	int64_t sent_ns = request_clock_ns(), done;
 	struct request words;
-	enum lb_result r = request_fill(lb, &words, "RENEW", name, NULL);
+	enum lb_result r;
 
-	if (r != LB_OK)
-		return r;
+	request_name(&words, "RENEW", name);
 	request_add_number(&words, NULL, ms);
 	if (token >= 0)
 		request_add_number(&words, "TOKEN", token);
@@ -64,12 +63,11 @@ static enum lb_result renew(struct lb *lb, const char *name, int64_t ms, int64_t
 }
 
 /*
- * The daemon counts the lease from the grant. The library only knows that the grant came after the request was sent; if
- * that is too long ago, because the request had to wait, the lease is restarted.
- */
-/*
  * The daemon has answered with the token of a lock with that lease, requested at `sent_ns`. LB_LOST: the lease had run
  * out before the answer came, and the lock is not held.
+ *
+ * The daemon counts the lease from the grant. The library only knows that the grant came after the request was sent; if
+ * that is too long ago, because the request had to wait, the lease is restarted.
  */
 static enum lb_result lock_granted(struct lb *lb, const char *name, int64_t token, int64_t lease_ms, int64_t sent_ns)
 {
@@ -100,11 +98,12 @@ enum lb_result lb_lock_with(struct lb *lb, const char *name, const struct lb_opt
 			return r;
 		/* A connection that has ended is the request's to find. */
 		if (r == LB_NONE)
-			delegated_prepare(lb, name, &slot);
+			slot = delegated_prepare(lb, name);
 	}
 	r = request_fill(lb, &words, "LOCK", name, options);
 	sent_ns = words.lease_ms ? request_clock_ns() : 0;
-	request_reenters(&words);
+	/* A handle is used by one thread, which may acquire again what it holds. */
+	request_add(&words, SLICE("REENTER"));
 	if (slot)
 		request_add_number(&words, "SLOT", slot);
 	if (r == LB_OK)
@@ -128,18 +127,15 @@ enum lb_result lb_lock_with(struct lb *lb, const char *name, const struct lb_opt
 
 enum lb_result lb_lock_timeout(struct lb *lb, const char *name, int64_t timeout_ms, int64_t *ret_token)
 {
-	struct lb_options options = LB_OPTIONS;
+	const struct lb_options options = { .size = sizeof(options), .timeout_ms = timeout_ms };
 
-	options.timeout_ms = timeout_ms;
 	return lb_lock_with(lb, name, &options, ret_token);
 }
 
 enum lb_result lb_lock_shared(struct lb *lb, const char *name, int64_t timeout_ms, int64_t *ret_token)
 {
-	struct lb_options options = LB_OPTIONS;
+	const struct lb_options options = { .size = sizeof(options), .timeout_ms = timeout_ms, .shared = 1 };
 
-	options.timeout_ms = timeout_ms;
-	options.shared = 1;
 	return lb_lock_with(lb, name, &options, ret_token);
 }
 
@@ -245,9 +241,8 @@ enum lb_result lb_acquire_with(struct lb *lb, const char *name, int64_t limit, i
 enum lb_result lb_acquire(struct lb *lb, const char *name, int64_t limit, int64_t count, int64_t timeout_ms,
 			  int64_t *ret_held)
 {
-	struct lb_options options = LB_OPTIONS;
+	const struct lb_options options = { .size = sizeof(options), .timeout_ms = timeout_ms };
 
-	options.timeout_ms = timeout_ms;
 	return lb_acquire_with(lb, name, limit, count, &options, ret_held);
 }
 
@@ -320,7 +315,7 @@ enum lb_result lb_lock_all(struct lb *lb, size_t n, const char *const *names, co
 		return r;
 	if (options && options->data)
 		return wire_fail(lb, LB_REFUSED, "Locks that are taken together cannot have data.");
-	request_reenters(&m);
+	request_add(&m, SLICE("REENTER"));
 	sent_ns = m.lease_ms ? request_clock_ns() : 0;
 	r = request_make(lb, &m, m.timeout_ms);
 	if (r != LB_OK)

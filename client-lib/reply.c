@@ -5,21 +5,7 @@
 
 struct slice reply_text(const struct resp_value *v)
 {
-	switch (v->type) {
-	case RESP_STATUS:
-	case RESP_ERROR:
-	case RESP_BULK:
-	case RESP_DOUBLE:
-		return v->text;
-	case RESP_INTEGER:
-	case RESP_NIL:
-	case RESP_ARRAY:
-	case RESP_MAP:
-	case RESP_PUSH:
-	case RESP_BOOL:
-		break;
-	}
-	return SLICE("");
+	return lb_reply_type((const struct lb_reply *)v) == LB_REPLY_TEXT ? v->text : SLICE("");
 }
 
 static size_t reply_children(const struct lb_reply *reply)

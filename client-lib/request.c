@@ -477,7 +477,10 @@ void request_add_number(struct request *r, const char *word, int64_t number)
 
 void request_add_wait(struct request *r, int64_t timeout_ms)
 {
-	request_add_number(r, "WAIT", timeout_ms);
+	r->timeout_ms = timeout_ms > LIMIT_MS_MAX ? LIMIT_MS_MAX : timeout_ms;
+	if (r->timeout_ms < 0)
+		return;
+	request_add_number(r, "WAIT", r->timeout_ms);
 	r->wait = r->count - 1;
 	r->wait_digits = r->digits[r->numbers - 1];
 }
@@ -508,12 +511,10 @@ enum lb_result request_options(struct lb *lb, struct request *r, const struct lb
 		options = &defaults;
 	if (check_size(lb, options) != LB_OK)
 		return LB_REFUSED;
-	r->timeout_ms = options->timeout_ms > LIMIT_MS_MAX ? LIMIT_MS_MAX : options->timeout_ms;
 	r->lease_ms = options->lease_ms > LIMIT_MS_MAX ? LIMIT_MS_MAX : options->lease_ms;
 	if (options->shared)
 		request_add(r, SLICE("SHARED"));
-	if (r->timeout_ms >= 0)
-		request_add_wait(r, r->timeout_ms);
+	request_add_wait(r, options->timeout_ms);
 	if (r->lease_ms)
 		request_add_number(r, "LEASE", r->lease_ms);
 	if (options->data) {
@@ -521,11 +522,6 @@ enum lb_result request_options(struct lb *lb, struct request *r, const struct lb
 		request_add(r, slice_of(options->data));
 	}
 	return LB_OK;
-}
-
-void request_reenters(struct request *r)
-{
-	request_add(r, SLICE("REENTER"));
 }
 
 void request_begin(struct request *r, const char *command)

@@ -33,11 +33,10 @@ void request_name(struct request *r, const char *command, const char *name);
 void request_add(struct request *r, struct slice word);
 /* `word` (NULL: none), and the digits. */
 void request_add_number(struct request *r, const char *word, int64_t number);
+/* The time to wait, unless there is no limit; more than a year counts as a year. */
 void request_add_wait(struct request *r, int64_t timeout_ms);
 /* Adds SHARED, WAIT, LEASE and DATA (NULL: none of them). LB_REFUSED: an unknown option is set. */
 enum lb_result request_options(struct lb *lb, struct request *r, const struct lb_options *options);
-/* Allows the handle to acquire a lock again that it holds: a handle is used by one thread. */
-void request_reenters(struct request *r);
 /* COMMAND name, and the options. */
 enum lb_result request_fill(struct lb *lb, struct request *r, const char *command, const char *name,
 			    const struct lb_options *options);

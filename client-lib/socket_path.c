@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "socket_path.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #define START_IT "Start it, or set LOCKBROKER_SOCKET to the socket that it serves"
@@ -57,4 +60,22 @@ bool socket_path_find(const char *name, struct socket_path *ret)
 	else
 		snprintf(ret->text, sizeof(ret->text), "%s", name);
 	return true;
+}
+
+int socket_path_connect(const char *path)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int fd, error;
+
+	errno = ENAMETOOLONG;
+	if (strlen(path) >= sizeof(address.sun_path))
+		return -1;
+	memcpy(address.sun_path, path, strlen(path) + 1);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0 || connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0)
+		return fd;
+	error = errno;
+	close(fd);
+	errno = error;
+	return -1;
 }

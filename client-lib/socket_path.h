@@ -29,3 +29,5 @@ struct socket_path {
  * false: the user's runtime directory is not known, or somebody else may write to it.
  */
 bool socket_path_find(const char *name, struct socket_path *ret);
+/* A socket that never blocks, connected to the path; -1: it cannot be, or not at once, and errno says why. */
+int socket_path_connect(const char *path);

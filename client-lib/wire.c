@@ -8,19 +8,16 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "reply.h"
 
 enum { EVENTS_BYTES_MAX = 1024 * 1024 };
 
 int64_t wire_now_ms(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+	return clock_ms(CLOCK_MONOTONIC);
 }
 
 int64_t wire_deadline(int64_t ms)
@@ -71,13 +68,6 @@ enum lb_result wire_hang_up(struct lb *lb, const char *why, int error)
 		  error ? strerror(error) : "");
 	memcpy(lb->end, lb->error, sizeof(lb->end));
 	return LB_CONNECTION;
-}
-
-static enum lb_result daemon_hung_up(struct lb *lb, int error)
-{
-	lb->ended = true;
-	return error ? wire_hang_up(lb, "receiving failed", error)
-		     : wire_hang_up(lb, "the daemon has ended, or has closed it", 0);
 }
 
 /* ---- bytes in and out ---- */
@@ -190,8 +180,9 @@ static enum lb_result receive_more(struct lb *lb, int64_t deadline)
 			lb->in.len += (size_t)n;
 			return LB_OK;
 		}
-		if (n == 0 || errno == ECONNRESET)
-			return daemon_hung_up(lb, n == 0 ? 0 : errno);
+		lb->ended = n == 0 || errno == ECONNRESET;
+		if (n == 0)
+			return wire_hang_up(lb, "the daemon has ended, or has closed it", 0);
 		if (errno != EAGAIN && errno != EINTR)
 			return wire_hang_up(lb, "receiving failed", errno);
 	}
@@ -253,6 +244,7 @@ void wire_map_page(struct lb *lb)
 	path.data = lb_reply_text(lb_reply_field(hello, "session_page"), &path.len);
 	id.data = lb_reply_text(lb_reply_field(hello, "session_page_id"), &id.len);
 	holdings_map(&lb->holdings, path, id);
+	lb->asks_page = false;
 }
 
 void wire_add_question(struct lb *lb)
@@ -276,13 +268,6 @@ enum lb_result wire_ask_page(struct lb *lb)
 	wire_add_question(lb);
 	r = lb->out.len > 0 ? wire_send(lb) : LB_OK;
 	return r == LB_NONE ? LB_OK : r;
-}
-
-/* Without a page the daemon is asked for what that would tell. */
-static void take_page(struct lb *lb)
-{
-	wire_map_page(lb);
-	lb->asks_page = false;
 }
 
 /* A lock whose unlock failed is not held, whatever its depth was. */
@@ -313,7 +298,7 @@ static enum lb_result take_unanswered(struct lb *lb, size_t bytes)
 	if (name.len > 0)
 		r = take_unlock(lb, name);
 	else
-		take_page(lb);
+		wire_map_page(lb);
 	if (r != LB_OK)
 		return r;
 	wire_drop(&lb->unanswered, name.len + 1);

@@ -86,7 +86,7 @@ enum lb_result wire_read(struct lb *lb, int64_t deadline, bool *ret_push);
 /* Waits for one more push, which is appended to `events`. LB_OK; LB_NONE: `deadline` passed; LB_CONNECTION. */
 enum lb_result wire_read_push(struct lb *lb, int64_t deadline);
 
-/* Maps the session page, whose path and id are in the daemon's answer to HELLO, which was read last. */
+/* Maps the session page, whose path and id are in the daemon's answer to HELLO, which was read last: no question is open. */
 void wire_map_page(struct lb *lb);
 /*
  * If the page has moved: adds the question where it is to `out`, unless it was asked already. Its answer is taken before

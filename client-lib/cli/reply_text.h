@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "client-lib/lockbroker.h"
@@ -38,4 +39,20 @@ static inline struct slice reply_line(struct slice info, const char *key)
 	while (line.data + line.len < end && line.data[line.len] != '\r' && line.data[line.len] != '\n')
 		line.len++;
 	return line;
+}
+
+/* The number behind "\nKEY:", likewise; 0: it is not there. Behind the text is at least the end of the reply's line. */
+static inline long long reply_line_number(struct slice info, const char *key)
+{
+	struct slice line = reply_line(info, key);
+
+	return line.len ? strtoll(line.data, NULL, 10) : 0;
+}
+
+/* The row that follows `row` in an array of rows; NULL: there is none. */
+static inline const struct lb_reply *reply_row_after(const struct lb_reply *rows, const struct lb_reply *row)
+{
+	const struct lb_reply *next = lb_reply_next(row);
+
+	return next == lb_reply_next(rows) ? NULL : next;
 }

@@ -8,10 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
 
+#include "client-lib/socket_path.h"
 #include "protocol/bytes.h"
 #include "protocol/resp.h"
 
@@ -30,6 +28,7 @@ struct broker {
 	struct event_base *base;
 	const char *path;
 	struct timeval patience;
+	bool greets;
 	struct bufferevent *bev; /* NULL: there is no connection */
 	struct event *silence;
 	struct resp_replies replies;
@@ -40,33 +39,14 @@ struct broker {
 
 /* ---- the connection ---- */
 
-int broker_connect(const char *path)
-{
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	int fd, error;
-
-	errno = ENAMETOOLONG;
-	if (strlen(path) >= sizeof(address.sun_path))
-		return -1;
-	memcpy(address.sun_path, path, strlen(path) + 1);
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return -1;
-	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0)
-		return fd;
-	error = errno;
-	close(fd);
-	errno = error;
-	return -1;
-}
-
 /* All questions end without an answer: they may ask again, which connects again. */
-static void hang_up(struct broker *b, const char *why)
+void broker_leave(struct broker *b)
 {
 	struct questions left = STAILQ_HEAD_INITIALIZER(left);
 	struct question *q;
 
-	snprintf(b->trouble, sizeof(b->trouble), "lockbrokerd at %.150s %s.", b->path, why);
+	if (!b->bev)
+		return;
 	bufferevent_free(b->bev);
 	b->bev = NULL;
 	evtimer_del(b->silence);
@@ -79,6 +59,12 @@ static void hang_up(struct broker *b, const char *why)
 			q->answered(q->of, NULL);
 		free(q);
 	}
+}
+
+static void hang_up(struct broker *b, const char *why)
+{
+	snprintf(b->trouble, sizeof(b->trouble), "lockbrokerd at %.150s %s.", b->path, why);
+	broker_leave(b);
 }
 
 static void silent(evutil_socket_t none, short what, void *arg)
@@ -139,6 +125,8 @@ static void read_more(struct bufferevent *bev, void *arg)
 				return;
 			}
 			answer(b);
+			if (!b->bev)
+				return;
 		}
 		evbuffer_drain(input, used);
 		if (b->open > 0)
@@ -152,7 +140,7 @@ static void read_more(struct bufferevent *bev, void *arg)
 
 static bool connect_now(struct broker *b)
 {
-	int fd = broker_connect(b->path);
+	int fd = socket_path_connect(b->path);
 
 	if (fd < 0) {
 		snprintf(b->trouble, sizeof(b->trouble), "lockbrokerd cannot be reached at %.150s: %s.", b->path,
@@ -194,13 +182,14 @@ bool broker_ask(struct broker *b, broker_answered answered, void *of, size_t cou
 	if (!b->bev) {
 		if (!connect_now(b))
 			return false;
-		put(b, NULL, NULL, sizeof(hello) / sizeof(hello[0]), hello);
+		if (b->greets)
+			put(b, NULL, NULL, sizeof(hello) / sizeof(hello[0]), hello);
 	}
 	put(b, answered, of, count, words);
 	return true;
 }
 
-struct broker *broker_new(struct event_base *base, const char *path, int patience_s)
+struct broker *broker_new(struct event_base *base, const char *path, int patience_s, bool greets)
 {
 	struct broker *b = calloc(1, sizeof(*b));
 
@@ -209,6 +198,7 @@ struct broker *broker_new(struct event_base *base, const char *path, int patienc
 	b->base = base;
 	b->path = path;
 	b->patience.tv_sec = patience_s;
+	b->greets = greets;
 	b->silence = evtimer_new(base, silent, b);
 	if (!b->silence)
 		abort();

@@ -20,18 +20,18 @@ typedef void (*broker_answered)(void *of, const struct lb_reply *reply);
 
 enum { BROKER_WORDS_MAX = 10, BROKER_OPEN_MAX = 128 };
 
-/* The path outlives it. */
-struct broker *broker_new(struct event_base *base, const char *path, int patience_s);
+/* The path outlives it. `greets`: each connection begins with HELLO, and has a name. */
+struct broker *broker_new(struct event_base *base, const char *path, int patience_s, bool greets);
 /*
  * Asks; the words need not outlive the call. `answered` is called later, and never from within this call. False: the
  * daemon cannot be reached now, or BROKER_OPEN_MAX questions are open; nothing was asked.
  */
 bool broker_ask(struct broker *b, broker_answered answered, void *of, size_t count, const struct slice *words);
+/* Ends the connection, until the next question. `answered` may do so when it has used the answer. */
+void broker_leave(struct broker *b);
 /* How many questions have no answer yet. */
 size_t broker_open(const struct broker *b);
 /* Why the daemon could not be reached, or stopped to answer, last; a sentence. */
 const char *broker_trouble(const struct broker *b);
 /* The sentence of an error, with its code; empty: the reply is none. */
 struct slice broker_error(const struct lb_reply *reply);
-/* A socket that is connected to the daemon; -1: it cannot be, or not at once. */
-int broker_connect(const char *path);

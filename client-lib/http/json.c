@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "client-lib/http/json.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "client-lib/cli/json.h"
 #include "client-lib/cli/reply_text.h"
+#include "client-lib/clock.h"
 
 /* ---- values ---- */
 
@@ -40,14 +41,19 @@ static char *end(struct writer *w)
 	return w->text;
 }
 
-static void key(struct writer *w, const char *name)
+/* What comes next is a field of that name; NULL: an item. */
+static void next(struct writer *w, const char *name)
 {
-	fprintf(w->file, "%s\"%s\":", w->further ? "," : "", name);
+	if (w->further)
+		putc(',', w->file);
+	if (name)
+		fprintf(w->file, "\"%s\":", name);
 	w->further = true;
 }
 
-static void open_with(struct writer *w, char c)
+static void open_with(struct writer *w, const char *name, char c)
 {
+	next(w, name);
 	putc(c, w->file);
 	w->further = false;
 }
@@ -58,22 +64,15 @@ static void close_with(struct writer *w, char c)
 	w->further = true;
 }
 
-static void item(struct writer *w)
-{
-	if (w->further)
-		putc(',', w->file);
-	w->further = true;
-}
-
 static void null(struct writer *w, const char *name)
 {
-	key(w, name);
+	next(w, name);
 	fputs("null", w->file);
 }
 
 static void text(struct writer *w, const char *name, struct slice value)
 {
-	key(w, name);
+	next(w, name);
 	cli_json_text(value);
 }
 
@@ -88,7 +87,7 @@ static void some_text(struct writer *w, const char *name, const char *value)
 
 static void whole(struct writer *w, const char *name, int64_t value)
 {
-	key(w, name);
+	next(w, name);
 	fprintf(w->file, "%lld", (long long)value);
 }
 
@@ -111,29 +110,21 @@ static void put_real(struct writer *w, double value)
 
 static void real(struct writer *w, const char *name, double value)
 {
-	key(w, name);
+	next(w, name);
 	put_real(w, value);
 }
 
 static void truth(struct writer *w, const char *name, bool value)
 {
-	key(w, name);
+	next(w, name);
 	fputs(value ? "true" : "false", w->file);
 }
 
 /* JSON that was written before; NULL: `otherwise`. */
 static void made(struct writer *w, const char *name, const char *json, const char *otherwise)
 {
-	key(w, name);
+	next(w, name);
 	fputs(json ? json : otherwise, w->file);
-}
-
-static int64_t clock_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
 /* 0: of no instant. */
@@ -147,7 +138,7 @@ char *json_error(const char *sentence)
 	struct writer w;
 
 	begin(&w);
-	open_with(&w, '{');
+	open_with(&w, NULL, '{');
 	text(&w, "error", slice_of(sentence));
 	putc('}', w.file);
 	return end(&w);
@@ -187,8 +178,7 @@ static void holder(struct writer *w, const struct sighting_client *c, const char
 		null(w, "holder");
 		return;
 	}
-	key(w, "holder");
-	open_with(w, '{');
+	open_with(w, "holder", '{');
 	holder_fields(w, c, host, now_ms);
 	close_with(w, '}');
 }
@@ -198,23 +188,21 @@ typedef void row_fields(struct writer *w, const struct lb_reply *row, const stru
 
 static char *rows(const struct lb_reply *array, const char *host, int64_t now_ms, row_fields *fields)
 {
-	const struct lb_reply *row = lb_reply_item(array, 0);
+	const struct lb_reply *row;
 	struct writer w;
 
 	begin(&w);
-	open_with(&w, '[');
-	for (size_t i = 0; i < lb_reply_count(array) && ftell(w.file) < ROWS_BYTES_MAX / 2; i++) {
+	open_with(&w, NULL, '[');
+	for (row = lb_reply_item(array, 0); row && ftell(w.file) < ROWS_BYTES_MAX / 2;
+	     row = reply_row_after(array, row)) {
 		struct sighting_client *c = sighting_client_new(row, now_ms);
 
 		if (c) {
-			item(&w);
-			open_with(&w, '{');
+			open_with(&w, NULL, '{');
 			fields(&w, row, c, host, now_ms);
 			close_with(&w, '}');
 		}
 		free(c);
-		if (i + 1 < lb_reply_count(array))
-			row = lb_reply_next(row);
 	}
 	putc(']', w.file);
 	return end(&w);
@@ -253,8 +241,7 @@ static void session(struct writer *w, const struct lookout *l, int64_t now)
 	const struct lookout_session *s = &l->session;
 	int64_t left = s->safe_for_ms - since(s->at_ms, now);
 
-	key(w, "session");
-	open_with(w, '{');
+	open_with(w, "session", '{');
 	text(w, "state", s->at_ms ? slice_of(s->state) : SLICE("none"));
 	text(w, "why", slice_of(s->why));
 	whole_if(w, "proof_left_ms", s->at_ms && !s->standalone, left > 0 ? left : 0);
@@ -269,8 +256,7 @@ static void session(struct writer *w, const struct lookout *l, int64_t now)
 
 static void totals(struct writer *w, const struct lookout *l)
 {
-	key(w, "totals");
-	open_with(w, '{');
+	open_with(w, "totals", '{');
 	real(w, "locks", l->reading.locks);
 	real(w, "holders", l->reading.holders);
 	real(w, "waiters", l->reading.waiters);
@@ -284,11 +270,9 @@ static void hosts(struct writer *w, const struct lookout *l, int64_t now)
 	size_t count = l->session.standalone ? 0 : l->host_count; /* hosts from before its restart as standalone */
 
 	whole_if(w, "hosts_age_ms", l->hosts_taken_ms != 0 && !l->session.standalone, since(l->hosts_taken_ms, now));
-	key(w, "hosts");
-	open_with(w, '[');
+	open_with(w, "hosts", '[');
 	for (size_t i = 0; i < count; i++) {
-		item(w);
-		open_with(w, '{');
+		open_with(w, NULL, '{');
 		text(w, "host", slice_of(l->hosts[i].name));
 		text(w, "version", slice_of(l->hosts[i].version));
 		whole(w, "started_s", l->hosts[i].started_s);
@@ -300,13 +284,12 @@ static void hosts(struct writer *w, const struct lookout *l, int64_t now)
 
 static void plot(struct writer *w, const struct plots *p, const char *name, size_t field)
 {
-	key(w, name);
-	open_with(w, '[');
+	open_with(w, name, '[');
 	for (unsigned int i = 0; i < PLOTS_STEPS; i++) {
 		double value;
 
 		memcpy(&value, (const char *)plots_at(p, i) + field, sizeof(value));
-		item(w);
+		next(w, NULL);
 		put_real(w, value);
 	}
 	close_with(w, ']');
@@ -316,8 +299,7 @@ static void plot(struct writer *w, const struct plots *p, const char *name, size
 
 static void plots(struct writer *w, const struct plots *p)
 {
-	key(w, "plots");
-	open_with(w, '{');
+	open_with(w, "plots", '{');
 	whole(w, "step_s", PLOTS_STEP_S);
 	whole(w, "end_ms", p->end_ms);
 	PLOT(w, p, grants_per_s);
@@ -336,8 +318,8 @@ char *json_overview(const struct lookout *l, size_t viewers, size_t viewers_max)
 	struct writer w;
 
 	begin(&w);
-	open_with(&w, '{');
-	whole(&w, "now_ms", clock_ms());
+	open_with(&w, NULL, '{');
+	whole(&w, "now_ms", clock_ms(CLOCK_REALTIME));
 	text(&w, "broker", away ? SLICE("away") : SLICE("ok"));
 	some_text(&w, "trouble", away ? away : l->session.trouble);
 	some_text(&w, "host", l->session.host);
@@ -361,16 +343,11 @@ struct chosen {
 	size_t used, count;
 };
 
-static char lower(char c)
-{
-	return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
-}
-
 /* `ret` has room for NAME_BYTES_MAX. */
 static void fold(struct slice text, char *ret)
 {
 	for (size_t i = 0; i < text.len && i < NAME_BYTES_MAX; i++)
-		ret[i] = lower(text.data[i]);
+		ret[i] = (char)tolower((unsigned char)text.data[i]);
 }
 
 static bool has_text(const struct chosen *c, struct slice name)
@@ -427,10 +404,10 @@ static double weight(const struct sighting *s, enum lookout_order order)
 	return 0;
 }
 
-static int compare(const void *a, const void *b, void *query)
+static int compare(const void *a, const void *b, void *chosen)
 {
 	const struct sighting *x = *(struct sighting *const *)a, *y = *(struct sighting *const *)b;
-	enum lookout_order order = ((const struct json_query *)query)->order;
+	enum lookout_order order = ((const struct chosen *)chosen)->query->order;
 	double left = weight(x, order), right = weight(y, order);
 
 	if (left == right && order == LOOKOUT_WAIT) {
@@ -446,8 +423,7 @@ static void row(struct writer *w, const struct lookout *l, struct sighting *s, i
 	bool far = s->far_ms != INT64_MIN;
 
 	s->shown_ms = now;
-	item(w);
-	open_with(w, '{');
+	open_with(w, NULL, '{');
 	text(w, "name", s->name);
 	some_text(w, "kind", s->kind);
 	some_text(w, "state", s->state);
@@ -467,7 +443,6 @@ static void row(struct writer *w, const struct lookout *l, struct sighting *s, i
 char *json_locks(const struct lookout *l, const struct json_query *q)
 {
 	struct chosen c = { .query = q, .list = calloc(l->sightings.count + 1, sizeof(*c.list)) };
-	struct json_query order = *q;
 	int64_t now = lookout_now_ms();
 	struct writer w;
 
@@ -475,16 +450,15 @@ char *json_locks(const struct lookout *l, const struct json_query *q)
 		abort();
 	fold(q->text, c.wanted);
 	sightings_walk(&l->sightings, choose, &c);
-	qsort_r(c.list, c.count, sizeof(*c.list), compare, &order);
+	qsort_r(c.list, c.count, sizeof(*c.list), compare, &c);
 	begin(&w);
-	open_with(&w, '{');
+	open_with(&w, NULL, '{');
 	whole(&w, "total", (int64_t)c.used);
 	whole(&w, "matching", (int64_t)c.count);
 	whole(&w, "offset", (int64_t)q->offset);
 	whole_if(&w, "age_ms", l->near_ms != 0, since(l->near_ms, now));
 	truth(&w, "truncated", l->sightings.truncated);
-	key(&w, "rows");
-	open_with(&w, '[');
+	open_with(&w, "rows", '[');
 	for (size_t i = q->offset; i < c.count && i - q->offset < q->count && ftell(w.file) < ROWS_BYTES_MAX; i++)
 		row(&w, l, c.list[i], now);
 	fputs("]}", w.file);
@@ -515,12 +489,10 @@ static void changes(struct writer *w, const struct sighting *s)
 {
 	const struct sighting_change *c;
 
-	key(w, "seen");
-	open_with(w, '[');
+	open_with(w, "seen", '[');
 	if (s)
 		TAILQ_FOREACH(c, &s->changes, of_lock) {
-			item(w);
-			open_with(w, '{');
+			open_with(w, NULL, '{');
 			whole(w, "at_ms", c->at_ms);
 			text(w, "text", slice_of(c->text));
 			close_with(w, '}');
@@ -535,7 +507,7 @@ char *json_lock(const struct lookout *l, const struct lookout_opened *o)
 	struct writer w;
 
 	begin(&w);
-	open_with(&w, '{');
+	open_with(&w, NULL, '{');
 	text(&w, "name", bytes_view(&o->name));
 	some_text(&w, "kind", s ? s->kind : "");
 	truth(&w, "known",

@@ -4,21 +4,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "client-lib/cli/reply_text.h"
+#include "client-lib/clock.h"
 #include "client-lib/http/lookout_far.h"
 #include "client-lib/http/lookout_shown.h"
 
 enum { NEAR_SECONDS = 5, FAR_SECONDS = 10, IDLE_S = PLOTS_STEP_S };
-
-static int64_t clock_ms(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 int64_t lookout_now_ms(void)
 {
@@ -97,11 +89,6 @@ static void copy_line(char *ret, size_t size, struct slice info, const char *key
 	snprintf(ret, size, "%.*s", (int)line.len, line.data);
 }
 
-static int64_t number_of(struct slice info, const char *key)
-{
-	return strtoll(reply_line(info, key).data, NULL, 10);
-}
-
 static void take_info(void *of, const struct lb_reply *reply)
 {
 	struct lookout *l = of;
@@ -119,11 +106,11 @@ static void take_info(void *of, const struct lb_reply *reply)
 		copy_line(s->trouble, sizeof(s->trouble), info, "\ntrouble:");
 		if (!*s->trouble)
 			copy_line(s->trouble, sizeof(s->trouble), info, "\nrefusal:");
-		s->safe_for_ms = number_of(info, "\nsafe_for_ms:");
-		s->timeout_ms = number_of(info, "\nsession_timeout_ms:");
-		s->connected = number_of(info, "\nconnected:") != 0;
+		s->safe_for_ms = reply_line_number(info, "\nsafe_for_ms:");
+		s->timeout_ms = reply_line_number(info, "\nsession_timeout_ms:");
+		s->connected = reply_line_number(info, "\nconnected:") != 0;
 		s->standalone = strcmp(s->state, "standalone") == 0;
-		l->near_count = (size_t)number_of(info, "\nlocks:");
+		l->near_count = (size_t)reply_line_number(info, "\nlocks:");
 	}
 	poll_end(l);
 }
@@ -131,20 +118,16 @@ static void take_info(void *of, const struct lb_reply *reply)
 /* Rows of this host, each of which is named by the present list. `first`: there are none before them by some order. */
 static size_t take_rows(struct lookout *l, const struct lb_reply *rows, bool first)
 {
-	const struct lb_reply *row = lb_reply_item(rows, 0);
-	size_t count = lb_reply_count(rows);
 	int64_t now = lookout_now_ms();
 
 	l->sightings.list++;
-	for (size_t i = 0; i < count; i++) {
+	for (const struct lb_reply *row = lb_reply_item(rows, 0); row; row = reply_row_after(rows, row)) {
 		struct sighting *s = sightings_take_here(&l->sightings, row, now);
 
 		if (s && first)
 			s->first_ms = now;
-		if (i + 1 < count)
-			row = lb_reply_next(row);
 	}
-	return count;
+	return lb_reply_count(rows);
 }
 
 /* All locks of this host are in it. */
@@ -302,8 +285,8 @@ struct lookout *lookout_new(struct event_base *base, const struct lookout_conf *
 	l->base = base;
 	l->conf = conf;
 	l->looked_ms = INT64_MIN;
-	l->near = broker_new(base, conf->socket, NEAR_SECONDS);
-	l->far = broker_new(base, conf->socket, FAR_SECONDS);
+	l->near = broker_new(base, conf->socket, NEAR_SECONDS, true);
+	l->far = broker_new(base, conf->socket, FAR_SECONDS, true);
 	for (int i = 0; i < LOOKOUT_ORDERS; i++)
 		l->wanted_ms[i] = INT64_MIN / 2;
 	plots_init(&l->plots);

@@ -74,14 +74,10 @@ static bool take_trouble(struct lookout *l, struct lookout_opened *o, const stru
 
 static int64_t count_here(const struct lb_reply *rows)
 {
-	const struct lb_reply *row = lb_reply_item(rows, 0);
 	int64_t count = 0;
 
-	for (size_t i = 0; i < lb_reply_count(rows); i++) {
+	for (const struct lb_reply *row = lb_reply_item(rows, 0); row; row = reply_row_after(rows, row))
 		count += reply_number(row, "client") > 0;
-		if (i + 1 < lb_reply_count(rows))
-			row = lb_reply_next(row);
-	}
 	return count;
 }
 
@@ -281,14 +277,11 @@ static void take_hosts(void *of, const struct lb_reply *reply)
 		if (!l->hosts)
 			abort();
 		row = lb_reply_item(reply, 0);
-		for (size_t i = 0; i < l->host_count; i++) {
+		for (size_t i = 0; i < l->host_count; i++, row = reply_row_after(reply, row))
 			l->hosts[i] =
 				(struct lookout_host){ copy(reply_field(row, "host")),
 						       copy(reply_field(row, "version")), reply_number(row, "started"),
 						       reply_number(row, "self") != 0 };
-			if (i + 1 < l->host_count)
-				row = lb_reply_next(row);
-		}
 		l->hosts_taken_ms = lookout_now_ms();
 	}
 	go_on(l);
@@ -312,15 +305,12 @@ static bool ask_hosts(struct lookout *l)
 /* Directories that nobody uses cost a list each as well. */
 static void charge_page(struct lookout *l, const struct lb_reply *locks, bool last)
 {
-	const struct lb_reply *row = lb_reply_item(locks, 0);
 	size_t count = lb_reply_count(locks);
 	int64_t packets = last ? (int64_t)count : l->asked_count;
 
-	for (size_t i = 0; i < count; i++) {
+	for (const struct lb_reply *row = lb_reply_item(locks, 0); row; row = reply_row_after(locks, row)) {
 		packets += count_of(row, "holders") + reply_number(row, "hosts_waiting");
 		packets += 3 * slice_eq(reply_field(row, "kind"), SLICE("semaphore"));
-		if (i + 1 < count)
-			row = lb_reply_next(row);
 	}
 	charge(l, PACKETS_OF_ROOTS + packets);
 	if (count > 0)
@@ -338,12 +328,8 @@ static void take_all(void *of, const struct lb_reply *reply)
 		locks = lb_reply_field(reply, "locks");
 		next = reply_field(reply, "next");
 		charge_page(l, locks, next.len == 0);
-		row = lb_reply_item(locks, 0);
-		for (size_t i = 0; i < lb_reply_count(locks); i++) {
+		for (row = lb_reply_item(locks, 0); row; row = reply_row_after(locks, row))
 			sightings_take_far(&l->sightings, row, now);
-			if (i + 1 < lb_reply_count(locks))
-				row = lb_reply_next(row);
-		}
 		sightings_end_far(&l->sightings, l->page_ms, bytes_view(&l->far_after), next);
 		bytes_set(&l->far_after, next);
 	}

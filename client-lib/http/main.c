@@ -18,12 +18,12 @@
 #include "client-lib/cli/process_one.h"
 #include "client-lib/http/metrics.h"
 #include "client-lib/http/page.h"
+#include "client-lib/socket_path.h"
 
 /* As those of the lockbroker command. */
 enum { STATUS_USAGE = 64, STATUS_OSERR = 71 };
 enum { HOSTS_MAX = 16 };
 
-static const char socket_default[] = "/run/lockbroker/lockbroker.sock";
 static const char page_default[] = "127.0.0.1:9765";
 
 static int fail(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -239,7 +239,7 @@ int main(int argc, char **argv)
 	process_one_ends_by_signals();
 	s.metrics_conf.hosts = s.page_conf.hosts = hosts;
 	if (!s.socket || !*s.socket)
-		s.socket = socket_default;
+		s.socket = SOCKET_PATH_DEFAULT;
 	opterr = 0;
 	while ((option = getopt_long(argc, argv, "+", options, NULL)) != -1) {
 		if (option == 'l' && !read_address(optarg, &s.metrics))

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "client-lib/http/metrics.h"
 
-#include <event2/buffer.h>
-#include <event2/bufferevent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,113 +8,14 @@
 #include "client-lib/http/broker.h"
 #include "protocol/resp.h"
 
-/*
- * One question to the daemon: METRICS, on a connection of its own. It never blocks, and ends by a deadline, whatever the
- * daemon does or does not do.
- */
-
-enum { QUESTION_SECONDS = 5, QUESTION_BYTES_MAX = 1024 * 1024 };
-
-enum { VALUES_MAX = 16 };
+enum { PATIENCE_SECONDS = 5 };
 
 enum { ABOUT_METRICS, ABOUT_HEALTH };
 
-struct question {
-	struct bufferevent *bev;
-	struct event *deadline;
-	struct resp_replies replies;
-	void (*answered)(void *of, struct slice text);
-	void *of;
-};
-
-static void read_more(struct bufferevent *bev, void *arg)
-{
-	struct evbuffer *input = bufferevent_get_input(bev);
-	struct question *q = arg;
-	struct slice text = { 0 };
-	size_t used;
-
-	text.len = evbuffer_get_length(input);
-	text.data = (const char *)evbuffer_pullup(input, -1);
-	switch (resp_read_reply(&q->replies, text, &used)) {
-	case RESP_MORE:
-		return;
-	case RESP_DONE:
-		text = q->replies.values[0].type == RESP_BULK ? q->replies.values[0].text : (struct slice){ 0 };
-		break;
-	case RESP_BROKEN:
-		text = (struct slice){ 0 };
-		break;
-	}
-	q->answered(q->of, text);
-}
-
-static void ended(struct bufferevent *bev, short what, void *arg)
-{
-	struct question *q = arg;
-
-	if (what & (BEV_EVENT_EOF | BEV_EVENT_ERROR))
-		q->answered(q->of, (struct slice){ 0 });
-}
-
-static void too_late(evutil_socket_t fd, short what, void *arg)
-{
-	struct question *q = arg;
-
-	q->answered(q->of, (struct slice){ 0 });
-}
-
-/*
- * Asks the daemon at the path. `answered` is called once, unless the question is freed before: with the text, or, if there
- * is no answer, with a text whose data are NULL. NULL: the daemon cannot be reached now.
- */
-static struct question *question_new(struct event_base *base, const char *path,
-				     void (*answered)(void *of, struct slice text), void *of)
-{
-	static const char request[] = "*1\r\n$7\r\nMETRICS\r\n";
-	static const struct timeval patience = { .tv_sec = QUESTION_SECONDS };
-	int fd = broker_connect(path);
-	struct question *q;
-
-	if (fd < 0)
-		return NULL;
-	q = calloc(1, sizeof(*q));
-	if (!q)
-		abort();
-	q->answered = answered;
-	q->of = of;
-	resp_replies_init(&q->replies, VALUES_MAX, QUESTION_BYTES_MAX);
-	q->bev = bufferevent_socket_new(base, fd, BEV_OPT_CLOSE_ON_FREE);
-	q->deadline = evtimer_new(base, too_late, q);
-	if (!q->bev || !q->deadline)
-		abort();
-	bufferevent_setcb(q->bev, read_more, NULL, ended, q);
-	bufferevent_setwatermark(q->bev, EV_READ, 0, 2 * QUESTION_BYTES_MAX);
-	bufferevent_enable(q->bev, EV_READ | EV_WRITE);
-	bufferevent_write(q->bev, request, strlen(request));
-	evtimer_add(q->deadline, &patience);
-	return q;
-}
-
-/* may be NULL; not from within `answered` before that has used the text */
-static void question_free(struct question *q)
-{
-	if (!q)
-		return;
-	bufferevent_free(q->bev);
-	event_free(q->deadline);
-	resp_replies_deinit(&q->replies);
-	free(q);
-}
-
-/* ---- answers ---- */
-
 struct metrics {
-	struct event_base *base;
-	const char *socket;
 	struct visitors *visitors;
-	struct question *question; /* NULL: none is open */
-	struct slice text;         /* while its answer is passed on */
+	struct broker *broker;
+	struct slice text; /* while an answer is passed on; NULL: there is none */
 };
 
 static void reply(struct evhttp_request *req, int code, struct slice text)
@@ -149,19 +48,20 @@ static void pass_on(void *of, struct evhttp_request *req, int about)
 	reply_state(req, about == ABOUT_HEALTH, ((struct metrics *)of)->text);
 }
 
-static void answered(void *of, struct slice text)
+/* Each question has a connection of its own, so that the daemon does not count one between them. */
+static void answered(void *of, const struct lb_reply *answer)
 {
+	const struct resp_value *value = (const struct resp_value *)answer;
 	struct metrics *m = of;
-	struct question *question = m->question;
 
-	m->text = text;
-	m->question = NULL;
+	m->text = value && value->type == RESP_BULK ? value->text : (struct slice){ 0 };
 	visitors_answer(m->visitors, -1, pass_on);
-	question_free(question);
+	broker_leave(m->broker);
 }
 
 static void metrics_handle(void *of, struct evhttp_request *req)
 {
+	const struct slice question = SLICE("METRICS");
 	struct metrics *m = of;
 	const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(req);
 	const char *path = uri ? evhttp_uri_get_path(uri) : NULL;
@@ -171,9 +71,7 @@ static void metrics_handle(void *of, struct evhttp_request *req)
 		metrics_refuse(req, 404, "there are /metrics and /healthz");
 		return;
 	}
-	if (!m->question)
-		m->question = question_new(m->base, m->socket, answered, m);
-	if (m->question)
+	if (broker_open(m->broker) > 0 || broker_ask(m->broker, answered, m, 1, &question))
 		visitors_wait(m->visitors, req, health ? ABOUT_HEALTH : ABOUT_METRICS);
 	else
 		reply_state(req, health, (struct slice){ 0 });
@@ -185,8 +83,7 @@ struct metrics *metrics_new(struct event_base *base, int fd, const char *socket,
 
 	if (!m)
 		abort();
-	m->base = base;
-	m->socket = socket;
+	m->broker = broker_new(base, socket, PATIENCE_SECONDS, false);
 	conf->most = VISITORS_MAX;
 	conf->methods = EVHTTP_REQ_GET | EVHTTP_REQ_HEAD;
 	conf->handle = metrics_handle;

@@ -6,11 +6,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "client-lib/cli/reply_text.h"
+#include "client-lib/clock.h"
 
 enum { EVICTIONS_MAX = 64, CHANGE_BYTES_MAX = 1024 };
+
+static const char released[] = "released: no client of this host holds it";
+static const char far_released[] = "no other host holds it any longer";
 
 /* ---- the tree ---- */
 
@@ -128,13 +131,11 @@ static void note(struct sightings *all, struct sighting *s, const char *format, 
 {
 	char text[CHANGE_BYTES_MAX];
 	struct sighting_change *c;
-	struct timespec now;
 	va_list args;
 
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	clock_gettime(CLOCK_REALTIME, &now);
 	if (s->change_count == SIGHTINGS_CHANGES_MAX)
 		drop_change(all, TAILQ_FIRST(&s->changes));
 	else if (all->change_count == SIGHTINGS_CHANGES_ALL_MAX)
@@ -143,7 +144,7 @@ static void note(struct sightings *all, struct sighting *s, const char *format, 
 	if (!c)
 		abort();
 	c->sighting = s;
-	c->at_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+	c->at_ms = clock_ms(CLOCK_REALTIME);
 	memcpy(c->text, text, strlen(text) + 1);
 	TAILQ_INSERT_TAIL(&s->changes, c, of_lock);
 	TAILQ_INSERT_TAIL(&all->changes, c, of_all);
@@ -226,16 +227,21 @@ static void take_rate(struct sighting *s, int64_t grants, int64_t now_ms)
 	s->grants_ms = now_ms;
 }
 
+/* `now` takes the place of the holder that was known there. NULL: nobody holds it there, and the note has these words. */
+static void replace_holder(struct sightings *all, struct sighting *s, struct sighting_client **known,
+			   struct sighting_client *now, const char *gone)
+{
+	if (now && !(*known && is_same(*known, now)))
+		note_holder(all, s, now);
+	if (!now && *known)
+		note(all, s, "%s", gone);
+	free(*known);
+	*known = now;
+}
+
 static void take_first(struct sightings *all, struct sighting *s, const struct lb_reply *row, int64_t now_ms)
 {
-	struct sighting_client *first = sighting_client_new(row, now_ms), *before = s->first;
-
-	if (first && !(before && is_same(before, first)))
-		note_holder(all, s, first);
-	if (!first && before)
-		note(all, s, "released: no client of this host holds it");
-	s->first = first;
-	free(before);
+	replace_holder(all, s, &s->first, sighting_client_new(row, now_ms), released);
 }
 
 static void take_waiters(struct sightings *all, struct sighting *s, int64_t waiters)
@@ -302,7 +308,7 @@ static void leave(struct sightings *all, struct sighting *s)
 {
 	end_waits(all, s);
 	if (s->first || s->holders > 0)
-		note(all, s, "released: no client of this host holds it");
+		note(all, s, "%s", released);
 	free(s->first);
 	s->first = NULL;
 	s->here = false;
@@ -354,26 +360,18 @@ void sightings_end_waits(struct sightings *all, uint64_t since)
 
 static void take_holders(struct sightings *all, struct sighting *s, const struct lb_reply *rows, int64_t now_ms)
 {
-	struct sighting_client *before = s->far_first, *first = NULL;
-	const struct lb_reply *row = lb_reply_item(rows, 0);
+	struct sighting_client *first = NULL;
 
 	s->far_holders = 0;
-	for (size_t i = 0; i < lb_reply_count(rows); i++) {
+	for (const struct lb_reply *row = lb_reply_item(rows, 0); row; row = reply_row_after(rows, row)) {
 		bool here = reply_number(row, "client") > 0;
 
 		s->far_holders += !here;
 		if (!here && !first)
 			first = sighting_client_new(row, now_ms);
-		if (i + 1 < lb_reply_count(rows))
-			row = lb_reply_next(row);
 	}
-	if (first && !(before && is_same(before, first)))
-		note_holder(all, s, first);
-	if (!first && before)
-		note(all, s, "no other host holds it any longer");
-	s->far_first = first;
+	replace_holder(all, s, &s->far_first, first, far_released);
 	s->far_ms = now_ms;
-	free(before);
 }
 
 /* What no short list of this host has named. Its own holders come first. */
@@ -423,10 +421,7 @@ static void end_far(void *of, struct sighting *s)
 		return;
 	if (s->here && s->named < r->all->list && s->named_ms < r->since_ms)
 		leave(r->all, s);
-	if (s->far_first)
-		note(r->all, s, "no other host holds it any longer");
-	free(s->far_first);
-	s->far_first = NULL;
+	replace_holder(r->all, s, &s->far_first, NULL, far_released);
 	s->far_ms = INT64_MIN;
 	s->far_holders = s->hosts_waiting = -1;
 }

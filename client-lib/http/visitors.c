@@ -13,7 +13,8 @@
 #include <strings.h>
 #include <sys/queue.h>
 #include <sys/socket.h>
-#include <time.h>
+
+#include "client-lib/clock.h"
 
 enum { READ_SECONDS = 5, INPUT_BYTES_MAX = 4096, STREAM_KERNEL_BYTES = 32 * 1024 };
 
@@ -22,7 +23,7 @@ static const struct timeval look_often = { .tv_usec = 250000 };
 /* `bev` is ours as well, so that it can be looked at after evhttp has dropped it. */
 struct visitor {
 	struct bufferevent *bev; /* NULL: the place is free */
-	time_t since_s;          /* of the monotonic clock */
+	int64_t since_s;         /* of the monotonic clock */
 	unsigned long number;    /* of the connections in their order */
 	bool complete;           /* its request is */
 	enum { FROM_UNKNOWN, FROM_HERE, FROM_ELSEWHERE } from;
@@ -46,14 +47,6 @@ struct visitors {
 static struct visitor *end_of(struct visitors *all)
 {
 	return all->list + all->conf->most;
-}
-
-static time_t now_s(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec;
 }
 
 /* ---- who may ask ---- */
@@ -220,14 +213,14 @@ static void listen_or_not(struct visitors *all)
 static void look(evutil_socket_t none, short what, void *arg)
 {
 	struct visitors *all = arg;
-	time_t now = now_s();
+	int64_t now_s = clock_ms(CLOCK_MONOTONIC) / 1000;
 
 	for (struct visitor *v = all->list; v < end_of(all); v++) {
 		if (!v->bev)
 			continue;
 		if (is_dropped(v->bev))
 			leave(all, v);
-		else if (!v->streams && now - v->since_s >= VISITORS_SECONDS)
+		else if (!v->streams && now_s - v->since_s >= VISITORS_SECONDS)
 			shutdown(bufferevent_getfd(v->bev), SHUT_RDWR); /* evhttp sees its end */
 	}
 	listen_or_not(all);
@@ -274,7 +267,7 @@ static struct bufferevent *welcome(struct event_base *base, void *arg)
 	}
 	v->bev = bev;
 	bufferevent_incref(bev);
-	v->since_s = now_s();
+	v->since_s = clock_ms(CLOCK_MONOTONIC) / 1000;
 	v->number = all->number++;
 	all->count++;
 	listen_or_not(all);
@@ -303,24 +296,6 @@ static void add_headers(struct evhttp_request *req, const char *type, const char
 		evhttp_add_header(headers, always[i][0], always[i][1]);
 }
 
-static const char *reason_of(int code)
-{
-	switch (code) {
-	case 200:
-		return "OK";
-	case 400:
-		return "Bad Request";
-	case 404:
-		return "Not Found";
-	case 405:
-		return "Method Not Allowed";
-	case 421:
-		return "Misdirected Request";
-	default:
-		return "Service Unavailable";
-	}
-}
-
 void visitors_reply(struct evhttp_request *req, int code, const char *type, const char *cache, struct slice body)
 {
 	struct evbuffer *buffer = evbuffer_new();
@@ -333,7 +308,8 @@ void visitors_reply(struct evhttp_request *req, int code, const char *type, cons
 	evhttp_add_header(evhttp_request_get_output_headers(req), "Content-Length", length);
 	if (evhttp_request_get_command(req) != EVHTTP_REQ_HEAD)
 		evbuffer_add(buffer, body.data, body.len);
-	evhttp_send_reply(req, code, reason_of(code), buffer);
+	/* libevent has the other reasons. */
+	evhttp_send_reply(req, code, code == 421 ? "Misdirected Request" : NULL, buffer);
 	evbuffer_free(buffer);
 }
 

@@ -6,10 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "client-lib/reply.h"
+#include "client-lib/socket_path.h"
+#include "client-lib/wire.h"
 
 enum { VALUES_MAX = 4 * 1024 * 1024, REPLY_BYTES_MAX = 64 * 1024 * 1024, READ_BYTES = 65536, GREETING = -1 };
 
@@ -75,24 +76,16 @@ void asker_deinit(struct asker *a)
 void asker_connect(struct asker *a)
 {
 	static const struct slice greeting[] = { { "HELLO", 5 }, { "3", 1 }, { "SETNAME", 7 }, { "top", 3 } };
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
 
 	if (a->fd >= 0)
 		return;
-	if (strlen(a->path) >= sizeof(address.sun_path)) {
-		snprintf(a->why, sizeof(a->why), "the path of the socket is too long");
-		return;
-	}
-	memcpy(address.sun_path, a->path, strlen(a->path) + 1);
-	a->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (a->fd >= 0 && connect(a->fd, (const struct sockaddr *)&address, sizeof(address)) == 0) {
-		asker_ask(a, GREETING, 0, sizeof(greeting) / sizeof(greeting[0]), greeting);
-		return;
-	}
-	snprintf(a->why, sizeof(a->why), "no lockbrokerd is serving %s: %s", a->path, strerror(errno));
+	a->fd = socket_path_connect(a->path);
 	if (a->fd >= 0)
-		close(a->fd);
-	a->fd = -1;
+		asker_ask(a, GREETING, 0, sizeof(greeting) / sizeof(greeting[0]), greeting);
+	else if (errno == ENAMETOOLONG)
+		snprintf(a->why, sizeof(a->why), "the path of the socket is too long");
+	else
+		snprintf(a->why, sizeof(a->why), "no lockbrokerd is serving %s: %s", a->path, strerror(errno));
 }
 
 /* ---- questions and answers ---- */
@@ -107,11 +100,6 @@ bool asker_ask(struct asker *a, int question, uint64_t about, size_t argc, const
 	a->open[a->count++].about = about;
 	resp_request(&a->out, argc, argv);
 	return true;
-}
-
-bool asker_waits(const struct asker *a)
-{
-	return a->count > 0;
 }
 
 static void take_answer(struct asker *a, size_t used)
@@ -144,7 +132,7 @@ static bool take_answers(struct asker *a)
 	size_t used;
 	enum resp_result r;
 
-	while ((r = resp_read_reply(&a->replies, (struct slice){ a->in.data, a->in.len }, &used)) == RESP_DONE) {
+	while ((r = resp_read_reply(&a->replies, bytes_view(&a->in), &used)) == RESP_DONE) {
 		if (a->replies.values[0].type != RESP_PUSH) {
 			if (!a->count)
 				return false;
@@ -152,8 +140,7 @@ static bool take_answers(struct asker *a)
 		}
 		if (a->fd < 0)
 			return true;
-		memmove(a->in.data, a->in.data + used, a->in.len - used);
-		a->in.len -= used;
+		wire_drop(&a->in, used);
 	}
 	return r == RESP_MORE;
 }
@@ -180,10 +167,8 @@ static void transmit(struct asker *a)
 {
 	ssize_t n = send(a->fd, a->out.data, a->out.len, MSG_DONTWAIT | MSG_NOSIGNAL);
 
-	if (n > 0) {
-		memmove(a->out.data, a->out.data + n, a->out.len - (size_t)n);
-		a->out.len -= (size_t)n;
-	}
+	if (n > 0)
+		wire_drop(&a->out, (size_t)n);
 }
 
 struct pollfd asker_poll(const struct asker *a)

@@ -53,6 +53,7 @@ struct asker {
 	int fd;           /* -1: away */
 	char why[512];    /* away: a sentence */
 	int64_t asked_ms; /* since when the oldest question has waited for its answer */
+	size_t count;     /* of questions without an answer */
 	/* Private. */
 	int64_t next_ms;
 	struct bytes in, out;
@@ -61,7 +62,6 @@ struct asker {
 		int question;
 		uint64_t about;
 	} open[ASKER_QUESTIONS_MAX]; /* without an answer, the oldest first */
-	size_t count;
 };
 
 /* Both outlive it. Nothing is connected yet. */
@@ -71,7 +71,6 @@ void asker_deinit(struct asker *a);
 void asker_connect(struct asker *a);
 /* False: there is no connection, or no room for one question more. */
 bool asker_ask(struct asker *a, int question, uint64_t about, size_t argc, const struct slice *argv);
-bool asker_waits(const struct asker *a); /* for any answer */
 /* The events to wait for, and when to call asker_serve() even without one; the clock is wire_now_ms(). */
 struct pollfd asker_poll(const struct asker *a);
 int64_t asker_due_ms(const struct asker *a);

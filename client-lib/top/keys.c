@@ -74,13 +74,9 @@ static void sort_by(struct top *t, enum top_order order)
 
 static void select_row(struct top *t, size_t row)
 {
-	struct slice name;
-
 	*t->selected = '\0';
-	if (!row || row >= t->row_count)
-		return;
-	name = reply_field(t->rows[row].lock, "name");
-	top_set_name(t->selected, name);
+	if (row && row < t->row_count)
+		top_set_name(t->selected, reply_field(t->rows[row].lock, "name"));
 }
 
 /* By so many rows; the first row is whatever comes first later, any other one stays with its lock. */
@@ -169,21 +165,16 @@ static void function_key(struct top *t, wint_t key)
 
 static bool letter_key(struct top *t, wint_t key)
 {
+	static const wint_t orders[TOP_ORDERS] = {
+		[TOP_WAIT] = 'w', [TOP_WAITERS] = 'n', [TOP_RATE] = 'g', [TOP_NAME] = 'a'
+	};
+
+	for (size_t i = 0; i < TOP_ORDERS; i++)
+		if (key == orders[i])
+			sort_by(t, (enum top_order)i);
 	switch (key) {
 	case 'q':
 		return false;
-	case 'w':
-		sort_by(t, TOP_WAIT);
-		break;
-	case 'n':
-		sort_by(t, TOP_WAITERS);
-		break;
-	case 'g':
-		sort_by(t, TOP_RATE);
-		break;
-	case 'a':
-		sort_by(t, TOP_NAME);
-		break;
 	case '/':
 		begin_filter(t);
 		break;

@@ -146,19 +146,11 @@ static void take_locks(struct top *t, const struct answer *a)
 
 /* ---- the session ---- */
 
-static long long line_number(struct slice info, const char *key)
-{
-	struct slice line = reply_line(info, key);
-	char text[32];
-
-	snprintf(text, sizeof(text), "%.*s", (int)line.len, line.data);
-	return strtoll(text, NULL, 10);
-}
-
 static void take_info(struct top *t, const struct answer *a)
 {
 	struct slice info = reply_text(a->reply);
-	long long total = line_number(info, "\ngrants_total:"), started = line_number(info, "\ncounted_since:");
+	long long total = reply_line_number(info, "\ngrants_total:"),
+		  started = reply_line_number(info, "\ncounted_since:");
 	int64_t now_ms = wire_now_ms(), passed_ms = now_ms - t->info_ms;
 
 	if (kept_reply(&t->info) && passed_ms < TOP_RATE_MS)
@@ -175,10 +167,8 @@ static void take_info(struct top *t, const struct answer *a)
 static double metric(struct slice text, const char *key)
 {
 	struct slice line = reply_line(text, key);
-	char number[64];
 
-	snprintf(number, sizeof(number), "%.*s", (int)line.len, line.data);
-	return strtod(number, NULL);
+	return line.len ? strtod(line.data, NULL) : 0;
 }
 
 /* The mean of what was answered since it was asked last. */
@@ -300,7 +290,7 @@ static void poll_locks(struct top *t)
 /* What cannot be asked now is not due: the answer, or the next connection, comes first. */
 static bool may_ask(const struct asker *a)
 {
-	return a->fd >= 0 && !asker_waits(a);
+	return a->fd >= 0 && !a->count;
 }
 
 static int64_t due_next(const struct top *t)

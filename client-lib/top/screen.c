@@ -103,15 +103,6 @@ static long long held_ms(const struct lb_reply *holder)
 
 /* ---- the session ---- */
 
-static long long info_number(struct slice info, const char *key)
-{
-	struct slice line = reply_line(info, key);
-	char text[32];
-
-	snprintf(text, sizeof(text), "%.*s", (int)line.len, line.data);
-	return strtoll(text, NULL, 10);
-}
-
 static void add_session(const struct top *t, struct slice info, struct bytes *text)
 {
 	struct slice state = reply_line(info, "\nsession_state:");
@@ -123,8 +114,8 @@ static void add_session(const struct top *t, struct slice info, struct bytes *te
 		bytes_text(text, "standalone, locks of this host only");
 	} else {
 		snprintf(number, sizeof(number), ", proof %.1fs of %.1fs",
-			 (double)info_number(info, "\nsafe_for_ms:") / 1000,
-			 (double)info_number(info, "\nsession_timeout_ms:") / 1000);
+			 (double)reply_line_number(info, "\nsafe_for_ms:") / 1000,
+			 (double)reply_line_number(info, "\nsession_timeout_ms:") / 1000);
 		bytes_format(text, "%s%s", state, slice_of(number));
 		if (hosts)
 			bytes_format(text, ", %d host%s", hosts, hosts == 1 ? "" : "s");
@@ -143,10 +134,10 @@ static void add_session(const struct top *t, struct slice info, struct bytes *te
 static void add_totals(const struct top *t, struct slice info, struct bytes *text)
 {
 	static const char *const orders[TOP_ORDERS] = { "longest wait", "waiters", "grants a second", "name" };
-	long long longest = info_number(info, "\nlongest_wait_ms:"), locks = info_number(info, "\nlocks:");
+	long long longest = reply_line_number(info, "\nlongest_wait_ms:"), locks = reply_line_number(info, "\nlocks:");
 
 	bytes_format(text, "%d lock%s, %d held, %d waiting", locks, locks == 1 ? "" : "s",
-		     info_number(info, "\ngrants:"), info_number(info, "\nrequests:"));
+		     reply_line_number(info, "\ngrants:"), reply_line_number(info, "\nrequests:"));
 	if (longest) {
 		bytes_text(text, " for up to ");
 		add_duration(text, longest);
@@ -400,17 +391,16 @@ static void sheet_who(struct sheet *s, const struct lb_reply *who, bool holds)
 static void sheet_people(struct sheet *s, const struct lb_reply *people, bool hold)
 {
 	const struct lb_reply *who = lb_reply_item(people, 0);
-	size_t count = lb_reply_count(people);
 	int y = next_line(s);
 
 	attron(A_REVERSE);
 	if (y >= 0)
 		put_row(y, hold ? holder_columns : waiter_columns, WHO_CELLS, NULL);
 	attroff(A_REVERSE);
-	for (size_t i = 0; i < count; i++, who = i < count ? lb_reply_next(who) : who)
-		sheet_who(s, who, hold);
-	if (!count)
+	if (!who)
 		sheet_text(s, hold ? SLICE("nobody holds it") : SLICE("nobody waits for it"));
+	for (; who; who = reply_row_after(people, who))
+		sheet_who(s, who, hold);
 }
 
 static size_t draw_sheet(const struct top *t, size_t first)

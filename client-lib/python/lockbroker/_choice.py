@@ -6,40 +6,27 @@ from __future__ import annotations
 from typing import Any, Dict, List
 
 from . import _errors
-from ._grant import ENDED, Answer, Grant
+from ._grant import Listening
 from ._request import Request
 
 _FIELDS = {"granted": 3, "timeout": 2, "failed": 4}
 
 
-class Choice(Grant):
+class Choice(Listening):
     """
     While it chooses, the request is for one of the names; once it holds one, for that one.
 
     What became of each name that was queued for is in `outcomes`: its token; None, if the time was over; or an exception.
-    `news` is given whenever one is added, and when the connection ends.
+    `news` is given whenever one is added.
     """
 
     def __init__(self, request: Request) -> None:
         super().__init__(request)
         self.outcomes: Dict[str, Any] = {}
-        self.news = Answer()
-
-    def take_news(self) -> Any:
-        """What a wait for `news` has found; the next one waits for more."""
-        value, self.news = self.news.value, Answer()
-        if self.ended:
-            self.news.give(ENDED)
-        return value
 
     def chosen(self, name: str) -> None:
         """From now on it is about this one. It may have been lost by now."""
         self.request = self.request.one(name)
-
-    def end(self, why: Any = ENDED) -> None:
-        super().end(why)
-        if not self.news.done:
-            self.news.give(why)
 
     def _heed(self, event: List[Any]) -> None:
         kind, name = [*event, None, None][:2]

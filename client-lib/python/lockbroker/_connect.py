@@ -61,7 +61,5 @@ def connect(path: str) -> Optional[socket.socket]:
         raise
 
 
-FULL = "The lockbrokerd at {} does not accept connections."
 SILENT = "The lockbrokerd at {} did not answer in time."
-PAUSE_S = 0.01
 RECEIVE_BYTES = 65536

@@ -32,14 +32,6 @@ def not_owner(what: object) -> _errors.NotOwner:
     return _errors.NotOwner(f"This process, {os.getpid()}, is a forked child and does not own {what}: its parent does.")
 
 
-def _before() -> None:
-    making.acquire()
-
-
-def _after_in_parent() -> None:
-    making.release()
-
-
 def _after_in_child() -> None:
     global making
     making = threading.RLock()
@@ -51,4 +43,6 @@ def _after_in_child() -> None:
         hook()
 
 
-os.register_at_fork(before=_before, after_in_parent=_after_in_parent, after_in_child=_after_in_child)
+# `making` is another one in a child, whose own children find it by its name.
+os.register_at_fork(before=lambda: making.acquire(), after_in_parent=lambda: making.release(),
+                    after_in_child=_after_in_child)

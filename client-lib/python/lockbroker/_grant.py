@@ -258,6 +258,26 @@ class Grant:
         return max(left // 2 if left > _LOOK_NS else left, _LOOK_MIN_NS)
 
 
+class Listening(Grant):
+    """A connection whose events somebody waits for: `news` is given when there are some, and when the connection ends."""
+
+    def __init__(self, request: Request) -> None:
+        super().__init__(request)
+        self.news = Answer()
+
+    def take(self) -> Any:
+        """What a wait for `news` has found; the next one waits for more."""
+        value, self.news = self.news.value, Answer()
+        if self.ended:
+            self.news.give(ENDED)
+        return value
+
+    def end(self, why: Any = ENDED) -> None:
+        super().end(why)
+        if not self.news.done:
+            self.news.give(why)
+
+
 def held_by_same(request: Request) -> bool:
     """Whether this process holds one of these locks already, for the same group of locks: that of its thread or task."""
     for reference in _held.valuerefs():

@@ -3,21 +3,48 @@
 
 from __future__ import annotations
 
-from typing import Dict, Generic, Optional, TypeVar
+import socket
+from typing import Any, Dict, Generic, Optional, TypeVar
 
-from . import _errors, _fork
+from . import _connect, _errors, _fork, _scripts
 from ._grant import Grant
 from ._request import Request
 
 
 class Owner:
-    """A connection, which owns what was granted on it."""
+    """A connection, which owns what was granted on it. `lost` and `revoked` are events: of threads, or of a loop."""
+
+    lost: Any
+    revoked: Any
 
     def __init__(self, request: Request) -> None:
         self.request = request
         self.grant = Grant(request)
         self.forked = False
         self.closed = False
+        self._socket: Optional[socket.socket] = None
+        _fork.register(self)
+
+    def inherited(self) -> None:
+        """In a forked child: see _fork."""
+        self.forked = True
+        if self._socket:
+            self._socket.close()
+
+    def close(self) -> None:
+        raise NotImplementedError
+
+    def _open(self, grant: Grant) -> None:
+        self.close()
+        self.closed = False
+        self.grant = grant
+        grant.on_lost = self.lost.set
+        grant.on_revoke = self.revoked.set
+
+    def _connect(self) -> bool:
+        with _fork.making:
+            self._socket = _connect.connect(self.request.path)
+        return self._socket is not None
 
 
 W = TypeVar("W", bound=Owner)
@@ -70,6 +97,16 @@ class Holding(Generic[W]):
         if wire.closed and not wire.grant.lost_reason:
             raise _errors.NotHeld(f"It was released already: {wire.request}.")
         return wire
+
+    def valid(self) -> float:
+        raise NotImplementedError
+
+    def check(self) -> None:
+        """Raises Lost unless valid() is above 0; NotHeld if it was released."""
+        if self.valid() <= 0:
+            if not self._wire.grant.held and not self._wire.grant.lost_reason:
+                raise _errors.NotHeld(f"It was released already: {self._wire.request}.")
+            raise _scripts.lost(self._wire.grant)
 
     def __repr__(self) -> str:
         wire = self._wire

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any, List, NamedTuple, Optional
 
 from . import _errors
-from ._grant import ENDED, Answer, Ended, Grant
+from ._grant import Ended, Listening
 from ._request import Request
 from ._scripts import Retries, Script, begin, check, soon
 
@@ -29,24 +29,8 @@ def leader_of(reply: Any) -> Optional[Leader]:
     return Leader(*(reply[field] for field in Leader._fields))
 
 
-class _Observation(Grant):
-    """A connection that observes, and holds nothing. Of events that nobody has taken yet it keeps the latest."""
-
-    def __init__(self, request: Request) -> None:
-        super().__init__(request)
-        self.news = Answer()
-
-    def take(self) -> Any:
-        """What a wait for `news` has found."""
-        event, self.news = self.news.value, Answer()
-        if self.ended:
-            self.news.give(ENDED)
-        return event
-
-    def end(self, why: Any = ENDED) -> None:
-        super().end(why)
-        if not self.news.done:
-            self.news.give(why)
+class _Observation(Listening):
+    """It observes, and holds nothing. Of events that nobody has taken yet it keeps the latest."""
 
     def _heed(self, event: List[Any]) -> None:
         if event and _FIELDS.get(str(event[0])) == len(event) and event[1] == self.request.name:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """
 What is to be done on a connection, in which order. A script yields steps and gets what came of them, so that the same
-scripts serve threads and asyncio: ("open", grant), ("send", requests), ("wait", answer, deadline), ("sleep", seconds), and
-("close",). A deadline is an instant of time.monotonic(), or None.
+scripts serve threads and asyncio: ("open", grant), ("connect",), ("send", requests), ("wait", answer, deadline),
+("sleep", seconds), and ("close",). A deadline is an instant of time.monotonic(), or None.
 """
 
 from __future__ import annotations
@@ -56,7 +56,12 @@ def begin(grant: Grant, words: Words) -> Script:
     greetings: List[Words] = [["HELLO", 3]]
     if request.group:
         greetings.append(["CLIENT", "SETINFO", "OWNER", request.group])
+    deadline = soon(request)
     yield "open", grant
+    while not (yield ("connect",)):
+        if time.monotonic() >= deadline:
+            raise Unanswered(f"The lockbrokerd at {request.path} does not accept connections.")
+        yield "sleep", _PAUSE_S
     answers = [grant.expect(grant.greeted), *(grant.expect() for _ in greetings)]
     yield "send", [*greetings, words]
     for answer in answers[:-1]:
@@ -209,7 +214,7 @@ def _first_granted(choice: Choice, deadline: Optional[float]) -> Script:
         if len(choice.outcomes) == len(choice.request.names):
             return None, 0, next((e for e in choice.outcomes.values() if e is not None), None)
         yield "wait", choice.news, deadline
-        check(choice.take_news())
+        check(choice.take())
         for outcome in choice.outcomes.values():
             if isinstance(outcome, Exception) and type(outcome) is not _errors.NotAvailable:
                 raise outcome

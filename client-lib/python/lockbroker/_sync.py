@@ -8,7 +8,7 @@ import threading
 from types import TracebackType
 from typing import Any, Generator, Optional, Type, Union
 
-from . import _errors, _fork, _scripts
+from . import _fork, _scripts
 from ._entered import Entered
 from ._held import Holding
 from ._observe import Leader, Observer, leader_of
@@ -45,13 +45,6 @@ class Held(Holding[Wire]):
                 with wire.turn():
                     wire.run(_scripts.prove(wire.grant))
         return wire.grant.seconds()
-
-    def check(self) -> None:
-        """Raises Lost unless valid() is above 0; NotHeld if it was released."""
-        if self.valid() <= 0:
-            if not self._wire.grant.held and not self._wire.grant.lost_reason:
-                raise _errors.NotHeld(f"It was released already: {self._wire.request}.")
-            raise _scripts.lost(self._wire.grant)
 
     @property
     def lost(self) -> threading.Event:
@@ -112,15 +105,11 @@ class Held(Holding[Wire]):
             self.release()
 
 
-class Lock:
+class Lock(Entered[Held]):
     """
     What lock(), lock_all(), lock_any(), semaphore() and election() make. It holds nothing by itself and may be shared: each
     `with`, and each acquire(), is a connection and so an owner of its own.
     """
-
-    def __init__(self, what: Request) -> None:
-        self._request = what
-        self._entered: Entered[Held] = Entered()
 
     def acquire(self) -> Held:
         """
@@ -141,15 +130,12 @@ class Lock:
 
     def __enter__(self) -> Held:
         held = self.acquire()
-        self._entered.push(threading.get_ident(), held)
+        self._push(threading.get_ident(), held)
         return held
 
     def __exit__(self, kind: Optional[Type[BaseException]], value: Optional[BaseException],
                  trace: Optional[TracebackType]) -> None:
-        self._entered.pop(threading.get_ident()).__exit__(kind, value, trace)
-
-    def __repr__(self) -> str:
-        return f"<lockbroker.{self._request.kind} {self._request.name!r}>"
+        self._pop(threading.get_ident()).__exit__(kind, value, trace)
 
 
 def lock(name: str, *, shared: bool = False, wait: Optional[float] = None, lease: Optional[float] = None,

@@ -8,10 +8,10 @@ import select
 import socket
 import threading
 import time
-from typing import Any, Iterable, Iterator, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, Optional, Tuple
 
-from . import _connect, _fork, _ready, _resp, _watcher
-from ._grant import Answer, Grant, Unanswered
+from . import _connect, _ready, _resp, _watcher
+from ._grant import Answer, Unanswered
 from ._held import Owner
 from ._page import FOREVER
 from ._request import Request, Words
@@ -25,23 +25,18 @@ class Wire(Owner):
 
     def __init__(self, request: Request) -> None:
         super().__init__(request)
-        self.lost = threading.Event()
-        self.revoked = threading.Event()
+        self.lost: threading.Event = threading.Event()
+        self.revoked: threading.Event = threading.Event()
         self.watched = False
-        self._socket: Optional[socket.socket] = None
         self._reading = threading.Lock()
-        _fork.register(self)
 
     @property
     def fd(self) -> int:
         return self._socket.fileno() if self._socket else -1
 
     def inherited(self) -> None:
-        """In a forked child: see _fork."""
-        self.forked = True
         self._reading = threading.Lock()
-        if self._socket:
-            self._socket.close()
+        super().inherited()
 
     # ---- scripts ----
 
@@ -91,32 +86,9 @@ class Wire(Owner):
 
     def _perform(self, step: Tuple[Any, ...]) -> Any:
         what, *args = step
-        if what == "wait":
-            return self._wait(*args)
-        if what == "send":
-            return self._send(*args)
-        if what == "open":
-            return self._open(*args)
-        if what == "sleep":
-            return time.sleep(*args)
-        assert what == "close"
-        return self.close()
-
-    def _open(self, grant: Grant) -> None:
-        self.close()
-        self.closed = False
-        self.grant = grant
-        grant.on_lost = self.lost.set
-        grant.on_revoke = self.revoked.set
-        deadline = time.monotonic() + self.request.patience
-        while True:
-            with _fork.making:
-                self._socket = _connect.connect(self.request.path)
-            if self._socket:
-                return
-            if time.monotonic() >= deadline:
-                raise Unanswered(_connect.FULL.format(self.request.path))
-            time.sleep(_connect.PAUSE_S)
+        steps: Dict[str, Callable[..., Any]] = {"open": self._open, "connect": self._connect, "send": self._send,
+                                                "wait": self._wait, "sleep": time.sleep, "close": self.close}
+        return steps[what](*args)
 
     def _send(self, requests: Iterable[Words]) -> None:
         data = b"".join(_resp.encode(*words) for words in requests)

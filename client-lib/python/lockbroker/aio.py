@@ -17,11 +17,11 @@ import socket as sockets
 import time
 import weakref
 from types import TracebackType
-from typing import Any, AsyncGenerator, AsyncIterator, Iterable, Optional, Tuple, Type, Union
+from typing import Any, AsyncGenerator, Callable, Dict, Iterable, Optional, Tuple, Type, Union
 
-from . import _connect, _errors, _fork, _resp, _scripts, _watcher
+from . import _connect, _fork, _resp, _scripts, _watcher
 from ._entered import Entered
-from ._grant import Answer, Grant, Unanswered
+from ._grant import Answer, Unanswered
 from ._held import Holding, Owner
 from ._observe import Leader, Observer, leader_of
 from ._page import FOREVER
@@ -51,15 +51,13 @@ class _Wire(Owner):
 
     def __init__(self, what: Request) -> None:
         super().__init__(what)
-        self.lost = asyncio.Event()
-        self.revoked = asyncio.Event()
+        self.lost: asyncio.Event = asyncio.Event()
+        self.revoked: asyncio.Event = asyncio.Event()
+        self.turn = asyncio.Lock()
         self._loop = asyncio.get_running_loop()
-        self._socket: Optional[sockets.socket] = None
         self._unsent = bytearray()
-        self._turn = asyncio.Lock()
         self._more: Optional[asyncio.Future[None]] = None
         self._timer: Optional[asyncio.TimerHandle] = None
-        _fork.register(self)
 
     def __del__(self) -> None:
         """The loop keeps only a weak reference. What nobody has any longer is released, whichever thread notices."""
@@ -67,12 +65,6 @@ class _Wire(Owner):
         if made and made.fileno() >= 0 and not self.forked and not self._loop.is_closed():
             with contextlib.suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(_drop, self._loop, made)
-
-    def inherited(self) -> None:
-        """In a forked child: see _fork. The poll of the loop is shared with the parent, and is left alone."""
-        self.forked = True
-        if self._socket:
-            self._socket.close()
 
     async def run(self, script: Script) -> Any:
         try:
@@ -87,40 +79,18 @@ class _Wire(Owner):
         except StopIteration as end:
             return end.value
 
-    @contextlib.asynccontextmanager
-    async def turn(self) -> AsyncIterator[None]:
-        async with self._turn:
-            yield
-
     async def _perform(self, step: Tuple[Any, ...]) -> Any:
         what, *args = step
-        if what == "wait":
-            return await self._wait(*args)
-        if what == "send":
-            return self._send(*args)
-        if what == "open":
-            return await self._open(*args)
-        if what == "sleep":
-            return await asyncio.sleep(*args)
-        assert what == "close"
-        return self.close()
+        steps: Dict[str, Callable[..., Any]] = {"open": self._open, "connect": self._connect, "send": self._send,
+                                                "wait": self._wait, "sleep": asyncio.sleep, "close": self.close}
+        result = steps[what](*args)
+        return await result if asyncio.iscoroutine(result) else result
 
-    async def _open(self, grant: Grant) -> None:
-        self.close()
-        self.closed = False
-        self.grant = grant
-        grant.on_lost = self.lost.set
-        grant.on_revoke = self.revoked.set
-        deadline = time.monotonic() + self.request.patience
-        while True:
-            with _fork.making:
-                self._socket = _connect.connect(self.request.path)
-            if self._socket:
-                break
-            if time.monotonic() >= deadline:
-                raise Unanswered(_connect.FULL.format(self.request.path))
-            await asyncio.sleep(_connect.PAUSE_S)
-        self._loop.add_reader(self._socket.fileno(), _readable, weakref.ref(self))
+    def _connect(self) -> bool:
+        connected = super()._connect()
+        if self._socket:
+            self._loop.add_reader(self._socket.fileno(), _call, weakref.ref(self), _Wire.receive)
+        return connected
 
     def _send(self, requests: Iterable[Words]) -> None:
         """Whoever waits for the answer also waits until all is sent."""
@@ -135,7 +105,7 @@ class _Wire(Owner):
             while self._unsent:
                 del self._unsent[:self._socket.send(self._unsent, sockets.MSG_NOSIGNAL)]
         except BlockingIOError:
-            self._loop.add_writer(self._socket.fileno(), _writable, weakref.ref(self))
+            self._loop.add_writer(self._socket.fileno(), _call, weakref.ref(self), _Wire.flush)
             return
         except OSError:
             self._unsent.clear()  # a broker that refuses a client says why before it closes: the reader finds it
@@ -178,7 +148,7 @@ class _Wire(Owner):
         if delay == FOREVER:
             return
         self._send(self.grant.question())
-        self._timer = self._loop.call_later(_watcher.seconds(delay), _tick, weakref.ref(self))
+        self._timer = self._loop.call_later(_watcher.seconds(delay), _call, weakref.ref(self), _Wire.tick)
 
     def close(self) -> None:
         """What it holds is released, or was lost before."""
@@ -198,22 +168,11 @@ class _Wire(Owner):
         self._more = None
 
 
-def _readable(ref: weakref.ref[_Wire]) -> None:
+def _call(ref: weakref.ref[_Wire], method: Callable[[_Wire], None]) -> None:
+    """The poll of a loop is shared between a forked child and its parent, and is left alone."""
     wire = ref()
     if wire and not wire.forked:
-        wire.receive()
-
-
-def _writable(ref: weakref.ref[_Wire]) -> None:
-    wire = ref()
-    if wire and not wire.forked:
-        wire.flush()
-
-
-def _tick(ref: weakref.ref[_Wire]) -> None:
-    wire = ref()
-    if wire:
-        wire.tick()
+        method(wire)
 
 
 class Held(Holding[_Wire]):
@@ -231,13 +190,6 @@ class Held(Holding[_Wire]):
             wire.tick()
         return left
 
-    def check(self) -> None:
-        """Raises Lost unless valid() is above 0; NotHeld if it was released."""
-        if self.valid() <= 0:
-            if not self._wire.grant.held and not self._wire.grant.lost_reason:
-                raise _errors.NotHeld(f"It was released already: {self._wire.request}.")
-            raise _scripts.lost(self._wire.grant)
-
     @property
     def lost(self) -> asyncio.Event:
         """Set when the grant is void, also when the broker hangs for longer than it has proven. Raises NotOwner."""
@@ -251,14 +203,14 @@ class Held(Holding[_Wire]):
     async def renew(self, lease: float) -> None:
         """Restarts the lease: it ends that many seconds from now. Raises Lost, NotHeld, NotOwner."""
         wire, lease_ms = self._held(), milliseconds(lease, "lease", 1)
-        async with wire.turn():
+        async with wire.turn:
             await wire.run(_scripts.renew(wire.grant, lease_ms))
         wire.tick()
 
     async def downgrade(self) -> None:
         """Shares it from now on; the token stays. Raises as renew() does."""
         wire = self._held()
-        async with wire.turn():
+        async with wire.turn:
             await wire.run(_scripts.downgrade(wire.grant))
 
     async def release(self) -> None:
@@ -270,7 +222,7 @@ class Held(Holding[_Wire]):
         if wire.closed:
             raise _scripts.lost(wire.grant)
         try:
-            async with wire.turn():
+            async with wire.turn:
                 if wire.closed:
                     self._held()
                 wire.receive()
@@ -295,12 +247,8 @@ class Held(Holding[_Wire]):
             await self.release()
 
 
-class Lock:
+class Lock(Entered[Held]):
     """What lock() and its like make: as lockbroker.Lock, with `async with` and `await acquire()`."""
-
-    def __init__(self, what: Request) -> None:
-        self._request = what
-        self._entered: Entered[Held] = Entered()
 
     async def acquire(self) -> Held:
         """Waits for its turn. If it is cancelled, the request is withdrawn and nothing is held."""
@@ -318,15 +266,12 @@ class Lock:
 
     async def __aenter__(self) -> Held:
         held = await self.acquire()
-        self._entered.push(asyncio.current_task(), held)
+        self._push(asyncio.current_task(), held)
         return held
 
     async def __aexit__(self, kind: Optional[Type[BaseException]], value: Optional[BaseException],
                         trace: Optional[TracebackType]) -> None:
-        await self._entered.pop(asyncio.current_task()).__aexit__(kind, value, trace)
-
-    def __repr__(self) -> str:
-        return f"<lockbroker.aio.{self._request.kind} {self._request.name!r}>"
+        await self._pop(asyncio.current_task()).__aexit__(kind, value, trace)
 
 
 def lock(name: str, *, shared: bool = False, wait: Optional[float] = None, lease: Optional[float] = None,
